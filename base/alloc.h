@@ -1,0 +1,43 @@
+/*
+ * alloc.h - heap memory with overflow checks, and the arena that owns trees.
+ */
+#ifndef RFL_BASE_ALLOC_H
+#define RFL_BASE_ALLOC_H
+
+#include <stddef.h>
+
+#include "base/err.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** n * size zeroed bytes, or NULL when the product overflows or memory is short. free() releases. */
+void *rfl_alloc_array(size_t n, size_t size) RFL_WARN_UNUSED;
+
+/**
+ * An arena: many objects, freed at once. Not thread-safe. Memory comes zeroed and aligned for any
+ * type. Built with RFL_ARENA_DEBUG (the asan preset) each object is its own malloc block, so that
+ * the address sanitizer sees an overrun between two of them.
+ */
+struct rfl_arena;
+
+/** A new arena that refuses to grow beyond max_bytes (0: 1 GiB). NULL when memory is short. */
+struct rfl_arena *rfl_arena_new(size_t max_bytes) RFL_WARN_UNUSED;
+
+/** Release every object. Accepts NULL. */
+void rfl_arena_free(struct rfl_arena *a);
+
+/** n * size zeroed bytes owned by the arena; NULL on overflow, at the maximum, or out of memory. */
+void *rfl_arena_array(struct rfl_arena *a, size_t n, size_t size) RFL_WARN_UNUSED;
+
+/** A copy of a string owned by the arena, or NULL. */
+char *rfl_arena_strdup(struct rfl_arena *a, const char *s) RFL_WARN_UNUSED;
+
+/** A formatted string owned by the arena, or NULL. */
+char *rfl_arena_printf(struct rfl_arena *a, const char *fmt, ...) RFL_PRINTF(2, 3) RFL_WARN_UNUSED;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,53 @@
+/*
+ * buf.h - a growing string with a maximum size and a sticky failure.
+ *
+ * Appending to a buffer that has failed does nothing, so a writer can append a whole document and
+ * look at the result once, with rfl_buf_check().
+ */
+#ifndef RFL_BASE_BUF_H
+#define RFL_BASE_BUF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/err.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct rfl_buf {
+	char *data;    /**< NUL-terminated once anything was appended; NULL before */
+	size_t len;    /**< bytes without the NUL */
+	size_t cap;    /**< bytes allocated */
+	size_t max;    /**< largest len allowed */
+	bool failed;   /**< out of memory, or max was hit */
+};
+
+#define RFL_BUF_MAX_DEFAULT ((size_t)256 << 20)
+
+/** Make an empty buffer in the caller's memory. max 0 stands for 256 MiB. */
+void rfl_buf_init(struct rfl_buf *b, size_t max);
+
+/** Release the memory; the buffer is empty and usable afterwards. Accepts a zeroed struct. */
+void rfl_buf_fini(struct rfl_buf *b);
+
+/** Empty the buffer and clear its failure, keeping its memory. */
+void rfl_buf_reset(struct rfl_buf *b);
+
+void rfl_buf_append(struct rfl_buf *b, const void *data, size_t len);
+void rfl_buf_puts(struct rfl_buf *b, const char *s);
+void rfl_buf_putc(struct rfl_buf *b, char c);
+void rfl_buf_printf(struct rfl_buf *b, const char *fmt, ...) RFL_PRINTF(2, 3);
+
+/** The text, never NULL: "" for an empty buffer. Borrowed until the next append. */
+const char *rfl_buf_str(const struct rfl_buf *b);
+
+/** RFL_OK, or RFL_ENOMEM / RFL_EOVERFLOW with a message that names `what`. */
+enum rfl_rc rfl_buf_check(const struct rfl_buf *b, const char *what, struct rfl_err *err)
+	RFL_WARN_UNUSED;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

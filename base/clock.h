@@ -1,0 +1,34 @@
+/*
+ * clock.h - monotonic time for measurements, calendar time for records.
+ */
+#ifndef RFL_BASE_CLOCK_H
+#define RFL_BASE_CLOCK_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Nanoseconds of CLOCK_MONOTONIC. */
+int64_t rfl_clock_ns(void);
+
+/** Seconds of CLOCK_MONOTONIC. */
+double rfl_clock_s(void);
+
+#define RFL_TIME_ISO_SIZE 24
+
+/** Now as "2026-11-21T05:31:00Z". A fixed instant when rfl_clock_fix() was called. */
+void rfl_clock_iso(char out[RFL_TIME_ISO_SIZE]);
+
+/** Now, local time, as "20261121_053100": the stamp in names of log files. */
+void rfl_clock_stamp(char out[RFL_TIME_ISO_SIZE]);
+
+/** Calendar time stands still at `unix_s` (UTC for both forms) from now on; for reproducible output
+ * (SOURCE_DATE_EPOCH) and tests. */
+void rfl_clock_fix(int64_t unix_s);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,87 @@
+/*
+ * csv.h - RFC 4180 tables with a header row: a streaming reader (libcsv) and an exact writer.
+ *
+ * Readers find columns by name and ignore the ones they do not know. An empty field is "not known"
+ * and reads as NaN. Every message names file, line and column.
+ */
+#ifndef RFL_BASE_CSV_H
+#define RFL_BASE_CSV_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct rfl_csv; /* one open file; memory stays flat at any file size */
+
+/**
+ * Open a file and read its header row (a UTF-8 byte order mark is skipped, CRLF is accepted).
+ *
+ * @param ret  set on success only; release with rfl_csv_close()
+ * @return RFL_OK; RFL_EIO when the file cannot be read; RFL_EFORMAT when it is empty, its header
+ *         names a column twice, or it is not CSV
+ */
+enum rfl_rc rfl_csv_open(const char *path, struct rfl_csv **ret, struct rfl_err *err)
+	RFL_WARN_UNUSED;
+
+/** Accepts NULL. */
+void rfl_csv_close(struct rfl_csv *csv);
+
+/** The index of a column, or -1. */
+int rfl_csv_find(const struct rfl_csv *csv, const char *column);
+
+/** The index of a column that the reader cannot do without; RFL_EFORMAT names the file and column. */
+enum rfl_rc rfl_csv_need(const struct rfl_csv *csv, const char *column, int *ret,
+			 struct rfl_err *err) RFL_WARN_UNUSED;
+
+size_t rfl_csv_columns(const struct rfl_csv *csv);
+const char *rfl_csv_column(const struct rfl_csv *csv, size_t i);
+
+/**
+ * Go to the next row. Empty lines are skipped.
+ * @param more  set to false at the end of the file
+ * @return RFL_OK; RFL_EFORMAT when a row has more fields than the header; RFL_EIO
+ */
+enum rfl_rc rfl_csv_next(struct rfl_csv *csv, bool *more, struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** A field of the current row; "" when the column is -1 or the row is short. Borrowed until next. */
+const char *rfl_csv_text(const struct rfl_csv *csv, int column);
+
+/** As a number: empty is NaN; RFL_EFORMAT names file, line and column. */
+enum rfl_rc rfl_csv_double(const struct rfl_csv *csv, int column, double *ret,
+			   struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** As an integer: empty is `missing`; RFL_EFORMAT names file, line and column. */
+enum rfl_rc rfl_csv_int(const struct rfl_csv *csv, int column, int64_t missing, int64_t *ret,
+			struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** The line on which the current row begins, counted from 1 (the header is line 1). */
+size_t rfl_csv_line(const struct rfl_csv *csv);
+const char *rfl_csv_path(const struct rfl_csv *csv);
+
+/** True when the last row was not ended by a newline: a torn write (set once the end was reached). */
+bool rfl_csv_torn(const struct rfl_csv *csv);
+
+/** Append one row with its newline to a buffer, quoting exactly where RFC 4180 asks for it. */
+void rfl_csv_write_row(struct rfl_buf *out, const char *const *fields, size_t n);
+
+/**
+ * Append one row to a table on disk: creates the file with its header when absent, holds an
+ * exclusive lock, refuses a file whose header differs, writes the row in one write() and syncs it.
+ * A torn last line left by a power cut is ended first, so that it cannot swallow the new row.
+ *
+ * @return RFL_OK; RFL_EFORMAT when the header differs (message says which column); RFL_EIO
+ */
+enum rfl_rc rfl_csv_append(const char *path, const char *const *header, const char *const *fields,
+			   size_t n, struct rfl_err *err) RFL_WARN_UNUSED;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

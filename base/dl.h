@@ -1,0 +1,45 @@
+/*
+ * dl.h - shared libraries that are guests: opened when needed, by a ladder of names, with required
+ * and optional symbols told apart. The message of a failure names library and symbol.
+ */
+#ifndef RFL_BASE_DL_H
+#define RFL_BASE_DL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/err.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct rfl_dl;
+
+struct rfl_dl_symbol {
+	const char *name;
+	void *slot;    /**< address of a function pointer, set to NULL when optional and absent */
+	bool optional;
+};
+
+/**
+ * Open the first name that loads and resolve symbols in it.
+ *
+ * @param names    NULL-terminated, newest first: "libnvidia-ml.so.1", "libnvidia-ml.so"
+ * @param symbols  may be NULL
+ * @param ret      set on success only; release with rfl_dl_close()
+ * @return RFL_OK; RFL_EUNAVAILABLE naming every name tried with its reason, or library and symbol
+ */
+enum rfl_rc rfl_dl_open(const char *const *names, const struct rfl_dl_symbol *symbols,
+			size_t nsymbols, struct rfl_dl **ret, struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** The address of one symbol in an open library, or NULL. */
+void *rfl_dl_sym(struct rfl_dl *dl, const char *name);
+
+/** Forget the handle. The library stays mapped: guests such as libtorch cannot be unloaded. */
+void rfl_dl_close(struct rfl_dl *dl);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

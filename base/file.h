@@ -1,0 +1,54 @@
+/*
+ * file.h - files and folders: whole reads, atomic writes, exclusive creation, paths.
+ */
+#ifndef RFL_BASE_FILE_H
+#define RFL_BASE_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Append a whole file to a buffer; RFL_EIO, or RFL_EOVERFLOW beyond the buffer's maximum. */
+enum rfl_rc rfl_file_read(const char *path, struct rfl_buf *out, struct rfl_err *err)
+	RFL_WARN_UNUSED;
+
+/** Write a temporary neighbour, sync it, rename it: readers see the old file or the new, never half. */
+enum rfl_rc rfl_file_write(const char *path, const void *data, size_t len, struct rfl_err *err)
+	RFL_WARN_UNUSED;
+
+/** Create a file that must not exist yet. RFL_EIO with native EEXIST when it does. */
+enum rfl_rc rfl_file_create(const char *path, const void *data, size_t len, struct rfl_err *err)
+	RFL_WARN_UNUSED;
+
+/** mkdir -p. */
+enum rfl_rc rfl_file_mkdirs(const char *path, struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** mkdir -p of the folder that `path` would lie in. */
+enum rfl_rc rfl_file_mkdirs_for(const char *path, struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** dir + "/" + name. malloc'ed, the caller frees; NULL out of memory. */
+char *rfl_path_join(const char *dir, const char *name) RFL_WARN_UNUSED;
+
+/** The part after the last slash. Borrowed. */
+const char *rfl_path_base(const char *path);
+
+bool rfl_file_exists(const char *path);
+bool rfl_dir_exists(const char *path);
+
+/** 64-bit FNV-1a of a block, for content fingerprints (not for security). Start with h = 0. */
+uint64_t rfl_hash64(uint64_t h, const void *data, size_t len);
+
+/** The fingerprint of a file's content as 16 hex digits. */
+enum rfl_rc rfl_file_hash(const char *path, char out[17], struct rfl_err *err) RFL_WARN_UNUSED;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

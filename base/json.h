@@ -1,0 +1,53 @@
+/*
+ * json.h - strict JSON on jansson: duplicate keys and unknown keys are refused with their path,
+ * numbers are written with the fewest digits that read back exactly.
+ */
+#ifndef RFL_BASE_JSON_H
+#define RFL_BASE_JSON_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <jansson.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * Load a file (at most 256 MiB).
+ * @param ret  a new reference on success only; release with json_decref()
+ * @return RFL_OK; RFL_EIO; RFL_EFORMAT with "file:line:column: reason"
+ */
+enum rfl_rc rfl_json_load(const char *path, json_t **ret, struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** Load from memory; `name` stands for the file in messages. */
+enum rfl_rc rfl_json_loads(const char *text, size_t len, const char *name, json_t **ret,
+			   struct rfl_err *err) RFL_WARN_UNUSED;
+
+/**
+ * Refuse keys that are not in `allowed` (NULL-terminated), naming the nearest known key.
+ * @param file  for the message
+ * @param path  JSON pointer of obj, for example "/environments/lab_cpu"
+ */
+enum rfl_rc rfl_json_only_keys(const json_t *obj, const char *const *allowed, const char *file,
+			       const char *path, struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** A real, or JSON null for NaN and infinities. New reference, or NULL out of memory. */
+json_t *rfl_json_real(double value);
+
+/** Append the value to a buffer, two blanks per level, keys in their order, shortest exact reals. */
+void rfl_json_write(struct rfl_buf *out, const json_t *value);
+
+/** The same into a file, atomically, ended by a newline. */
+enum rfl_rc rfl_json_save(const char *path, const json_t *value, struct rfl_err *err)
+	RFL_WARN_UNUSED;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

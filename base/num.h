@@ -1,0 +1,60 @@
+/*
+ * num.h - numbers as text: exact, shortest, with SI prefixes, and back again.
+ *
+ * All functions use the C locale whatever the process's locale is.
+ */
+#ifndef RFL_BASE_NUM_H
+#define RFL_BASE_NUM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define RFL_NUM_MAX 40 /* enough for any number this header writes */
+
+/**
+ * The shortest decimal text that reads back to exactly the same double ("0.1", "1e+30").
+ * NaN writes "" (not known), infinities "inf" and "-inf".
+ * @return out
+ */
+char *rfl_num_exact(double value, char out[RFL_NUM_MAX]);
+
+/**
+ * A value with an SI prefix and its unit: (4089184256, "FLOP", 3) gives "4.09 GFLOP".
+ * Prefixes run from p (1e-12) to E (1e18). NaN writes "n/a".
+ * @param digits  significant digits, 1 to 9
+ * @return out
+ */
+char *rfl_num_si(double value, const char *unit, int digits, char *out, size_t out_size);
+
+/** A byte count with a binary prefix: 1610612736 gives "1.5 GiB". @return out */
+char *rfl_num_bytes(double bytes, char *out, size_t out_size);
+
+/** An integer with groups of three: 25557032 gives "25,557,032". @return out */
+char *rfl_num_grouped(int64_t value, char out[RFL_NUM_MAX]);
+
+/**
+ * Parse the whole of `text` as a double (C locale; hex floats, inf and nan refused).
+ * @return RFL_OK; RFL_EFORMAT with a message that quotes the text and names `what`
+ */
+enum rfl_rc rfl_num_parse_double(const char *text, const char *what, double *ret,
+				 struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** Parse the whole of `text` as a decimal int64. Same errors; RFL_EOVERFLOW beyond 63 bits. */
+enum rfl_rc rfl_num_parse_int(const char *text, const char *what, int64_t *ret,
+			      struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** Checked int64 arithmetic: true when the result is exact, false on overflow (*ret unchanged). */
+bool rfl_num_mul(int64_t a, int64_t b, int64_t *ret) RFL_WARN_UNUSED;
+bool rfl_num_add(int64_t a, int64_t b, int64_t *ret) RFL_WARN_UNUSED;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

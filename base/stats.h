@@ -1,0 +1,40 @@
+/*
+ * stats.h - what is said of repeated measurements. Values are in the unit of the samples; what
+ * cannot be computed from n samples (std of one) is NaN.
+ */
+#ifndef RFL_BASE_STATS_H
+#define RFL_BASE_STATS_H
+
+#include <stddef.h>
+
+#include "base/err.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct rfl_stats {
+	size_t n;
+	double mean;
+	double std;    /**< sample standard deviation, n - 1 */
+	double median;
+	double mad;    /**< median absolute deviation from the median, not scaled */
+	double p10, p90;
+	double min, max;
+	double ci95;   /**< half width of the t-based 95 % confidence interval of the mean */
+};
+
+/** Describe n samples; NaN samples are refused. RFL_EINVAL for n = 0 or NaN, RFL_ENOMEM. */
+enum rfl_rc rfl_stats_describe(const double *samples, size_t n, struct rfl_stats *ret,
+			       struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** Percentile of sorted samples, p in [0, 100], linear between ranks (Hyndman and Fan's type 7). */
+double rfl_stats_percentile(const double *sorted, size_t n, double p);
+
+/** Quantile of Student's t: t such that P(|T| < t) = 0.95 with df >= 1 degrees of freedom. */
+double rfl_stats_t95(size_t df);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

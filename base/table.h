@@ -1,0 +1,64 @@
+/*
+ * table.h - one table, four renderings: aligned text, CSV, JSON and Markdown.
+ *
+ * CSV and JSON carry the exact values under the column's key; text and Markdown carry them as a
+ * person reads them, under the column's title.
+ */
+#ifndef RFL_BASE_TABLE_H
+#define RFL_BASE_TABLE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum rfl_format { RFL_FORMAT_TABLE, RFL_FORMAT_CSV, RFL_FORMAT_JSON, RFL_FORMAT_MD };
+
+/** "table", "csv", "json", "md", NULL: in the order of enum rfl_format, for an option row. */
+extern const char *const rfl_format_names[];
+
+enum rfl_column_kind {
+	RFL_COLUMN_TEXT,
+	RFL_COLUMN_INT,  /**< grouped by three for people */
+	RFL_COLUMN_REAL, /**< `digits` significant digits for people */
+};
+
+struct rfl_column {
+	const char *key;   /**< machine name: "forward_macs" */
+	const char *title; /**< for people: "Forward MACs" */
+	enum rfl_column_kind kind;
+	int digits;        /**< significant digits of a real, 0 for 4 */
+	double scale;      /**< people see value / scale (1e9 under a title in G); 0 for 1 */
+};
+
+struct rfl_table;
+
+/** @param columns  copied; strings are borrowed and must outlive the table. NULL when out of memory */
+struct rfl_table *rfl_table_new(const struct rfl_column *columns, size_t n) RFL_WARN_UNUSED;
+void rfl_table_free(struct rfl_table *t);
+
+/* Cells are added from left to right; a row ends when its last column is filled. Failure is sticky
+ * and reported by rfl_table_render(). Text is copied. */
+void rfl_table_text(struct rfl_table *t, const char *value); /* NULL: not known */
+void rfl_table_int(struct rfl_table *t, int64_t value);
+void rfl_table_real(struct rfl_table *t, double value); /* NaN: not known */
+void rfl_table_null(struct rfl_table *t);
+
+size_t rfl_table_rows(const struct rfl_table *t);
+
+/** Lines printed under the text and Markdown forms (the convention of a count, a source). Copied. */
+void rfl_table_note(struct rfl_table *t, const char *fmt, ...) RFL_PRINTF(2, 3);
+
+/** JSON gives an array of objects. @return RFL_OK or RFL_ENOMEM */
+enum rfl_rc rfl_table_render(const struct rfl_table *t, enum rfl_format format,
+			     struct rfl_buf *out, struct rfl_err *err) RFL_WARN_UNUSED;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

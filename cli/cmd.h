@@ -1,0 +1,116 @@
+/*
+ * cmd.h - subcommands and their option rows. A command is one file cli/cmd_*.c that defines a
+ * `const struct rfl_cmd` and one row in cli/commands.c; parsing, checks, defaults, --help and the
+ * documentation tests come from the rows.
+ */
+#ifndef RFL_CLI_CMD_H
+#define RFL_CLI_CMD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/err.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** A list option: `--models a b`, `--models a,b` or repeated. */
+struct rfl_opt_list {
+	size_t n;
+	const char **items; /**< owned by the parser, freed by rfl_opt_free() */
+};
+
+struct rfl_opt_int_list {
+	size_t n;
+	int64_t *items;
+};
+
+/** The type of the member at `offset` in the command's argument struct. */
+enum rfl_opt_kind {
+	RFL_OPT_FLAG,     /**< bool; --name sets it, --no-name clears it when .negatable */
+	RFL_OPT_INT,      /**< int64_t within [min, max] */
+	RFL_OPT_REAL,     /**< double within [rmin, rmax] */
+	RFL_OPT_TEXT,     /**< const char * */
+	RFL_OPT_CHOICE,   /**< int: index into .choices */
+	RFL_OPT_LIST,     /**< struct rfl_opt_list; checked against .choices when they are given */
+	RFL_OPT_INT_LIST, /**< struct rfl_opt_int_list, each within [min, max] */
+};
+
+struct rfl_opt {
+	char letter;                /**< short form, 0 for none */
+	const char *name;           /**< "batch-size" */
+	const char *meta;           /**< "N", "FILE"; NULL for a flag */
+	enum rfl_opt_kind kind;
+	size_t offset;
+	const char *const *choices; /**< NULL-terminated */
+	const char *def;            /**< as the user would write it (a list: "16 32"); NULL: zero, NULL, empty */
+	int64_t min, max;           /**< both 0: no bounds */
+	double rmin, rmax;          /**< both 0: no bounds */
+	bool required;
+	bool negatable;
+	bool hidden;                /**< not in --help */
+	const char *help;           /**< one line, without a full stop; the default is added */
+};
+
+struct rfl_cli;
+
+struct rfl_cmd {
+	const char *name;           /**< "complexity"; a nested command: "peaks measure" */
+	const char *summary;        /**< one line of the command list */
+	const char *operands;       /**< "FILE.json..."; NULL when it takes none */
+	const char *description;    /**< paragraphs under the usage line; may be NULL */
+	const char *example;        /**< one or more full command lines; may be NULL */
+	const struct rfl_opt *opts; /**< ended by a row with name NULL; may be NULL */
+	size_t args_size;           /**< of the command's argument struct, zeroed before parsing */
+	ptrdiff_t operands_offset;  /**< of a struct rfl_opt_list; -1 when it takes none */
+	bool hidden;
+	/** @param args  the filled argument struct. RFL_EFAILED with an empty err: the result was
+	 *                printed and is "no" (exit 1, no message). */
+	enum rfl_rc (*run)(struct rfl_cli *cli, const void *args, struct rfl_err *err);
+};
+
+/** What a command may touch of the world; a test supplies its own. */
+struct rfl_cli {
+	FILE *out;                     /**< the result */
+	FILE *err;                     /**< everything else */
+	bool progress;                 /**< err is a terminal and -q was not given */
+	int verbosity;                 /**< -1 with -q, 0, 1 with -v */
+	const char *self;              /**< path of the running program */
+	const char *data_dir;          /**< fonts and other carried files, found relative to the program */
+	const char *const *plugin_dirs; /**< NULL-terminated */
+	int argc;                      /**< the whole command line, for records */
+	char *const *argv;
+};
+
+/** The whole program: parse, dispatch, report. @return the exit code */
+int rfl_cli_main(struct rfl_cli *cli, int argc, char **argv);
+
+/**
+ * Parse the arguments of one command.
+ * @param args  cmd->args_size zeroed bytes; release with rfl_opt_free() in any case
+ * @return RFL_OK; RFL_EUSAGE with "--dpi: 'abc' is not a number from 1 to 2400"
+ */
+enum rfl_rc rfl_opt_parse(const struct rfl_cmd *cmd, int argc, char *const *argv, void *args,
+			  struct rfl_err *err) RFL_WARN_UNUSED;
+void rfl_opt_free(const struct rfl_cmd *cmd, void *args);
+
+/** The help page of a command, made from its rows. */
+void rfl_cmd_help(FILE *out, const struct rfl_cmd *cmd);
+
+/** All commands, in the order of the help page; NULL behind the last. */
+const struct rfl_cmd *rfl_cmd_at(size_t i);
+
+/** A progress line on stderr, rewritten in place, at most ten times a second, on a terminal only.
+ * fmt NULL ends it. */
+void rfl_cli_progress(struct rfl_cli *cli, const char *fmt, ...) RFL_PRINTF(2, 3);
+
+/** Exit code of a return code: 0, 1, 2 (usage), 3 (missing fact), 77 (not available here). */
+int rfl_exit_code(enum rfl_rc rc);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

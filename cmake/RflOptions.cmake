@@ -1,0 +1,53 @@
+# Language, warnings, sanitizers, output folders and the run-time search path.
+
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Debug, Release, RelWithDebInfo" FORCE)
+endif()
+
+set(CMAKE_C_STANDARD 17)
+set(CMAKE_C_STANDARD_REQUIRED ON)
+set(CMAKE_C_EXTENSIONS OFF)
+set(CMAKE_CXX_STANDARD 17)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON) # the rooms are linked into plugins as well
+set(CMAKE_C_VISIBILITY_PRESET hidden)
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+
+option(RFL_WERROR "Treat warnings as errors" OFF)
+set(RFL_SANITIZE "" CACHE STRING "Sanitizers to build with, for example address,undefined")
+option(RFL_COVERAGE "Instrument for gcovr" OFF)
+
+# The build tree has the shape of an installation: bin/roofline finds lib/roofline and
+# share/roofline beside it, whether installed or not.
+set(RFL_LIBDIR lib/roofline)
+set(RFL_PLUGINDIR lib/roofline/plugins)
+set(RFL_DATADIR share/roofline)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+
+add_library(rfl_flags INTERFACE)
+target_include_directories(rfl_flags INTERFACE ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/include)
+target_compile_definitions(rfl_flags INTERFACE _POSIX_C_SOURCE=200809L _FILE_OFFSET_BITS=64)
+# Golden values are bit patterns: a contracted multiply-add would change them.
+target_compile_options(rfl_flags INTERFACE -ffp-contract=off)
+target_compile_options(rfl_flags INTERFACE
+  $<$<COMPILE_LANGUAGE:C>:-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes
+    -Wmissing-prototypes -Wvla -Wwrite-strings -Wundef>
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra>)
+if(RFL_WERROR)
+  target_compile_options(rfl_flags INTERFACE -Werror)
+endif()
+if(RFL_SANITIZE)
+  target_compile_options(rfl_flags INTERFACE -fsanitize=${RFL_SANITIZE} -fno-omit-frame-pointer
+    -fno-sanitize-recover=all)
+  target_link_options(rfl_flags INTERFACE -fsanitize=${RFL_SANITIZE})
+  target_compile_definitions(rfl_flags INTERFACE RFL_ARENA_DEBUG)
+endif()
+if(RFL_COVERAGE)
+  target_compile_options(rfl_flags INTERFACE --coverage -O0)
+  target_link_options(rfl_flags INTERFACE --coverage)
+endif()
+
+find_package(Threads REQUIRED)
+
+configure_file(${PROJECT_SOURCE_DIR}/cmake/config.h.in ${PROJECT_BINARY_DIR}/include/rfl_config.h)

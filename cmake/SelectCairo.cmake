@@ -1,0 +1,5 @@
+rfl_declare(CAIRO "PNG and PDF figures by cairo")
+if(NOT RFL_CAIRO STREQUAL "OFF")
+  pkg_check_modules(CAIRO QUIET IMPORTED_TARGET "cairo>=1.16" cairo-ft freetype2)
+endif()
+rfl_conclude(CAIRO CAIRO_FOUND "PNG and PDF figures" "install libcairo2-dev")

@@ -1,0 +1,5 @@
+rfl_declare(CUDA "CUDA engines and counters")
+if(NOT RFL_CUDA STREQUAL "OFF")
+  find_package(CUDAToolkit QUIET)
+endif()
+rfl_conclude(CUDA CUDAToolkit_FOUND "CUDA engines and counters" "install the CUDA toolkit")

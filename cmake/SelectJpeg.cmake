@@ -1,0 +1,5 @@
+rfl_declare(JPEG "JPEG images by libjpeg-turbo")
+if(NOT RFL_JPEG STREQUAL "OFF")
+  pkg_check_modules(JPEG QUIET IMPORTED_TARGET libjpeg)
+endif()
+rfl_conclude(JPEG JPEG_FOUND "training on folders of JPEG images" "install libjpeg62-turbo-dev")

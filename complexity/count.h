@@ -1,0 +1,108 @@
+/*
+ * count.h - what a network costs: multiply-adds, elementwise operations, bytes.
+ *
+ * Conventions. A MAC is one multiply-add of a convolution or a matrix product, taps that fall into
+ * the zero padding included, bias not; FLOPs of the core are 2 x MACs. The first operation that has
+ * weights needs no gradient of its input (dgrad) unless the image itself asks for one. Everything
+ * elementwise is kept apart, by kind, and never added to the core count.
+ * Counts are exact int64; a count that does not fit is RFL_EOVERFLOW.
+ */
+#ifndef RFL_COMPLEXITY_COUNT_H
+#define RFL_COMPLEXITY_COUNT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "complexity/net.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** The three parts of a training step that an operation takes part in. */
+enum rfl_pass { RFL_PASS_FORWARD, RFL_PASS_DGRAD, RFL_PASS_WGRAD, RFL_PASS_COUNT };
+
+/**
+ * Levels at which DRAM traffic is counted:
+ * unfused     every operation reads its inputs and writes its output;
+ * fused       normalisation, activation, dropout and reshapes ride on the operation before them, an addition
+ *             reads only the residual (what a fusing compiler or library reaches);
+ * compulsory  parameters, input and result once: the least that any schedule can move.
+ */
+enum rfl_fusion { RFL_FUSION_UNFUSED, RFL_FUSION_FUSED, RFL_FUSION_COMPULSORY, RFL_FUSION_COUNT };
+
+/** "unfused", "fused", "compulsory", NULL. */
+extern const char *const rfl_fusion_names[];
+
+/** Elementwise operations by kind. `special` are exp, log, sqrt, division. */
+struct rfl_elementwise {
+	int64_t add, mul, compare, special;
+};
+
+struct rfl_traffic {
+	int64_t read_bytes, write_bytes;
+};
+
+struct rfl_cost {
+	int64_t macs[RFL_PASS_COUNT];
+	int64_t macs_excl_padding;   /**< forward, without taps that fall into the padding */
+	int64_t bias_adds;           /**< forward additions of a bias, not part of elementwise */
+	struct rfl_elementwise elementwise[RFL_PASS_COUNT];
+	struct rfl_traffic traffic[RFL_FUSION_COUNT][RFL_PASS_COUNT];
+};
+
+enum rfl_optimizer_kind { RFL_OPT_SGD, RFL_OPT_MOMENTUM, RFL_OPT_ADAM, RFL_OPT_ADAMW };
+
+struct rfl_count_options {
+	int64_t batch;         /**< samples per step, at least 1 */
+	bool training;         /**< normalisation by batch statistics, dropout active */
+	bool input_grad;       /**< the image needs a gradient: the first layer has a dgrad */
+	enum rfl_dtype dtype;  /**< of activations and weights: bytes per element */
+	enum rfl_optimizer_kind optimizer;
+};
+
+/** A whole network at one batch. Node costs are for the whole batch. */
+struct rfl_count {
+	struct rfl_count_options options;
+	int64_t params, buffers;
+	struct rfl_cost total;       /**< sum over the nodes */
+	struct rfl_traffic optimizer; /**< of one step over all parameters */
+	struct rfl_elementwise optimizer_flops;
+	/** compulsory traffic of a whole training step: weights, gradients, state, image, once each */
+	struct rfl_traffic step_compulsory;
+	int nnodes;
+	struct rfl_cost *nodes;      /**< parallel to net->nodes */
+	bool *needs_dgrad;           /**< parallel to net->nodes */
+};
+
+/**
+ * Count a network.
+ *
+ * @param ret  set on success only; release with rfl_count_free()
+ * @return RFL_OK; RFL_EINVAL for a batch below 1; RFL_EOVERFLOW names the node; RFL_ENOMEM
+ */
+enum rfl_rc rfl_count_net(const struct rfl_net *net, const struct rfl_count_options *options,
+			  struct rfl_count **ret, struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** Accepts NULL. */
+void rfl_count_free(struct rfl_count *count);
+
+/** Core FLOPs of a training step: 2 x (forward + dgrad + wgrad MACs). */
+int64_t rfl_count_training_flops(const struct rfl_count *count);
+
+/** Core FLOPs of a forward pass: 2 x forward MACs. */
+int64_t rfl_count_forward_flops(const struct rfl_count *count);
+
+/**
+ * Bytes that a pass over the network moves at a level of fusion: forward only, forward and backward,
+ * or the whole step with its optimizer.
+ */
+enum rfl_scope { RFL_SCOPE_FORWARD, RFL_SCOPE_FORWARD_BACKWARD, RFL_SCOPE_STEP };
+int64_t rfl_count_bytes(const struct rfl_count *count, enum rfl_fusion fusion, enum rfl_scope scope);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,123 @@
+/*
+ * peaks.h - ceilings of machines: peaks.json in memory, its checks, and the question that the rest
+ * of the program asks ("what is the fp32 ceiling of lab_cpu?").
+ *
+ * Values are SI (FLOP/s, byte/s) in memory and GFLOP/s, GB/s in the file. A ceiling that is not
+ * known has a status and a reason, and its value is NaN.
+ */
+#ifndef RFL_PEAKS_PEAKS_H
+#define RFL_PEAKS_PEAKS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum rfl_peak_status {
+	RFL_PEAK_MEASURED,
+	RFL_PEAK_SPEC,        /**< from a data sheet */
+	RFL_PEAK_DERIVED,     /**< computed from other facts by a formula that is stated */
+	RFL_PEAK_USER,        /**< given by the user */
+	RFL_PEAK_UNKNOWN,
+	RFL_PEAK_UNSUPPORTED, /**< the device cannot do this at all */
+	RFL_PEAK_FAILED,      /**< a measurement was tried and failed */
+};
+
+struct rfl_peak_stats {
+	int64_t n;            /**< 0: no statistics */
+	double median, min, max; /**< SI, NaN when absent */
+};
+
+struct rfl_peak {
+	enum rfl_peak_status status;
+	double value;         /**< FLOP/s or byte/s; NaN unless measured, spec, derived or user */
+	double spec;          /**< data sheet value beside a measured one; NaN when absent */
+	double upper_bound;   /**< of an unknown value; NaN when absent; never used in a ratio */
+	const char *reason;   /**< of unknown, unsupported, failed; else NULL */
+	const char *source;   /**< title of the source of spec, derived, user; else NULL */
+	const char *formula;  /**< of derived; may be NULL */
+	const char *kernel;   /**< of measured: "avx512 fma, 24 accumulators", else NULL */
+	const char *measured_at;
+	int threads;          /**< of measured; 0 when not recorded */
+	int64_t working_set_bytes; /**< of measured bandwidths; 0 when not recorded */
+	bool nt_stores;
+	struct rfl_peak_stats stats;
+};
+
+struct rfl_peak_compute {
+	const char *key;      /**< "fp32.vector", "fp32.vector.1core", "bf16.matrix" */
+	struct rfl_peak peak;
+};
+
+struct rfl_peak_level {
+	const char *level;    /**< "L1", "L2", "L3", "DRAM", ... */
+	const char *scope;    /**< "core", "socket", "node", "device" */
+	int64_t capacity_bytes; /**< 0 when not known */
+	struct rfl_peak peak;
+};
+
+struct rfl_peaks_env {
+	const char *name;
+	bool short_form;      /**< the seeds' {"peak_gflops": .., "peak_gbps": ..} */
+	const char *kind;     /**< "cpu" or "gpu"; NULL in the short form */
+	const char *device;   /**< as the driver or cpuid names it; NULL when not known */
+	int units;            /**< SMs or cores; 0 when not known */
+	size_t ncompute;
+	struct rfl_peak_compute *compute;
+	size_t nlevels;
+	struct rfl_peak_level *levels; /**< fastest first */
+};
+
+struct rfl_peaks {
+	const char *path;
+	size_t nenvs;
+	struct rfl_peaks_env *envs;
+	struct rfl_arena *arena; /**< owns everything above */
+};
+
+/**
+ * Load and check a peaks file, long or short form.
+ *
+ * @param ret  set on success only; release with rfl_peaks_free()
+ * @return RFL_OK; RFL_EIO; RFL_EFORMAT with file, JSON path, what is wrong and the fix
+ */
+enum rfl_rc rfl_peaks_load(const char *path, struct rfl_peaks **ret, struct rfl_err *err)
+	RFL_WARN_UNUSED;
+
+/** Accepts NULL. */
+void rfl_peaks_free(struct rfl_peaks *p);
+
+/** An environment by name, or NULL. */
+const struct rfl_peaks_env *rfl_peaks_find(const struct rfl_peaks *p, const char *env);
+
+/**
+ * The compute ceiling of a precision and unit class, for example "fp32.vector".
+ * In the short form a value without a precision serves every key, one under "fp32" serves
+ * "fp32.*". NULL when the environment has no such key.
+ */
+const struct rfl_peak *rfl_peaks_compute(const struct rfl_peaks_env *env, const char *key);
+
+/** The DRAM (or HBM, or short-form) bandwidth ceiling; NULL when absent. */
+const struct rfl_peak *rfl_peaks_dram(const struct rfl_peaks_env *env);
+
+/** True for a ceiling that may stand in a ratio: measured, spec, derived or user. */
+bool rfl_peak_usable(const struct rfl_peak *peak);
+
+/** "measured", "spec", ... */
+const char *rfl_peak_status_name(enum rfl_peak_status status);
+
+/**
+ * How a cell is spelled in the file, for messages: "compute.fp32.vector", "memory.DRAM.gbs", or in
+ * the short form "peak_gflops", "peak_gbps". @return out
+ */
+char *rfl_peaks_cell(const struct rfl_peaks_env *env, const char *key, char *out, size_t out_size);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

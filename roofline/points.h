@@ -1,0 +1,99 @@
+/*
+ * points.h - points under a roof: what `roofline points` makes of ledger, counts and ceilings, and
+ * what `roofline plot` draws. The columns are one list, from which the struct, the header row, the
+ * writer, the reader and the documentation test are made.
+ */
+#ifndef RFL_ROOFLINE_POINTS_H
+#define RFL_ROOFLINE_POINTS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* X(kind, name, meaning): TEXT (NULL = not known), INT (-1) or REAL (NaN). A point stands for one
+ * configuration over its repeats. _lo and _hi are the ends of the uncertainty. */
+#define RFL_POINT_COLUMNS(X) \
+	X(TEXT, env, "environment") \
+	X(TEXT, model, "zoo name") \
+	X(TEXT, precision, "") \
+	X(INT, batch, "samples per step") \
+	X(TEXT, mode, "train, fwd, fwd_bwd") \
+	X(TEXT, layout, "nchw or nhwc") \
+	X(TEXT, backend, "cpu, cuda, mps") \
+	X(TEXT, data_mode, "synthetic or imagefolder") \
+	X(TEXT, engine, "engine and its library's version") \
+	X(TEXT, device_name, "") \
+	X(INT, threads, "compute threads") \
+	X(TEXT, config_hash, "as in the ledger") \
+	X(INT, runs, "repeats with status ok") \
+	X(INT, steps, "measured steps over all repeats") \
+	X(REAL, step_s, "median step time; over repeats the median of their medians") \
+	X(REAL, step_s_lo, "") \
+	X(REAL, step_s_hi, "") \
+	X(TEXT, step_source, "what lo and hi are: p10-p90 of the steps, or min-max of the repeats") \
+	X(REAL, samples_per_s, "batch / step_s") \
+	X(REAL, fwd_ms, "") \
+	X(REAL, bwd_ms, "") \
+	X(REAL, opt_ms, "") \
+	X(REAL, data_wait_ms, "") \
+	X(REAL, flops_per_step, "") \
+	X(TEXT, flops_source, "where the FLOPs come from") \
+	X(REAL, bytes_per_step, "") \
+	X(TEXT, bytes_source, "where the bytes come from: unfused, fused, compulsory, lower-bound, counters") \
+	X(REAL, ai, "FLOP per byte, flops_per_step / bytes_per_step") \
+	X(REAL, ai_lo, "") \
+	X(REAL, ai_hi, "") \
+	X(REAL, ai_unfused, "counted analytically, every operation reads and writes DRAM") \
+	X(REAL, ai_fused, "counted analytically, normalisation and activation fused") \
+	X(REAL, ai_compulsory, "counted analytically, every tensor that must move, once") \
+	X(REAL, attained_gflops, "flops_per_step / step_s") \
+	X(REAL, attained_gflops_lo, "") \
+	X(REAL, attained_gflops_hi, "") \
+	X(TEXT, compute_key, "which ceiling of peaks.json it stands under") \
+	X(REAL, peak_gflops, "") \
+	X(TEXT, peak_gflops_status, "measured, spec, derived, user") \
+	X(REAL, peak_gbps, "") \
+	X(TEXT, peak_gbps_status, "") \
+	X(REAL, knee_ai, "peak_gflops / peak_gbps") \
+	X(REAL, attainable_gflops, "min(ai x peak_gbps, peak_gflops)") \
+	X(REAL, percent_of_attainable, "") \
+	X(TEXT, bound, "memory, compute, knee") \
+	X(REAL, headroom_s, "step_s minus the step time at the attainable rate") \
+	X(TEXT, verdict, "one sentence; above the roof: the ranked causes") \
+	X(TEXT, peaks_hash, "fingerprint of the peaks file") \
+	X(TEXT, ledger_hash, "fingerprint of the ledger")
+
+#define RFL_POINT_C_TEXT(name) char *name
+#define RFL_POINT_C_INT(name)  int64_t name
+#define RFL_POINT_C_REAL(name) double name
+#define RFL_POINT_MEMBER(kind, name, meaning) RFL_POINT_C_##kind(name);
+
+struct rfl_point {
+	RFL_POINT_COLUMNS(RFL_POINT_MEMBER)
+};
+
+struct rfl_points {
+	size_t n;
+	struct rfl_point *points;
+};
+
+/** Read roofline_points.csv. @param ret  set on success only; release with rfl_points_free() */
+enum rfl_rc rfl_points_load(const char *path, struct rfl_points **ret, struct rfl_err *err)
+	RFL_WARN_UNUSED;
+
+/** Write it, atomically. */
+enum rfl_rc rfl_points_save(const char *path, const struct rfl_points *points,
+			    struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** Accepts NULL. */
+void rfl_points_free(struct rfl_points *points);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

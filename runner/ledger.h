@@ -1,0 +1,134 @@
+/*
+ * ledger.h - logs/metrics.csv: one row per run, append-only. The columns are one list, from which
+ * the struct, the header row, the writer, the reader and the documentation test are made.
+ */
+#ifndef RFL_RUNNER_LEDGER_H
+#define RFL_RUNNER_LEDGER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define RFL_LEDGER_SCHEMA 1
+
+/* X(kind, name, meaning): kind is TEXT (NULL or "" = not known), INT (-1 = not known) or REAL
+ * (NaN = not known). Times in ms per step unless the name says otherwise. */
+#define RFL_LEDGER_COLUMNS(X) \
+	X(INT, schema_version, "version of this list of columns") \
+	X(TEXT, run_id, "names one attempt") \
+	X(TEXT, config_hash, "groups repeats: all that makes runs comparable") \
+	X(INT, repeat, "N of the label's _runN") \
+	X(TEXT, timestamp_utc, "start of the run, ISO 8601") \
+	X(TEXT, label, "{env}_{model}_{precision}_bs{batch}_run{N}") \
+	X(TEXT, env, "environment, joins with peaks.json") \
+	X(TEXT, status, "ok oom timeout crash nan unsupported interrupted") \
+	X(INT, error_code, "signal or exit code of a run that is not ok") \
+	X(TEXT, error_text, "what went wrong, one line") \
+	X(TEXT, engine, "torch") \
+	X(TEXT, engine_id, "plugin, for example torch-1.13-cpu") \
+	X(TEXT, engine_version, "of the library as it reports itself") \
+	X(INT, plugin_abi, "ABI number of the plugin") \
+	X(TEXT, backend, "cpu, cuda, mps") \
+	X(TEXT, device_name, "as the system names it") \
+	X(TEXT, model, "zoo name") \
+	X(INT, params, "trained parameters") \
+	X(INT, batch, "samples per optimizer step") \
+	X(INT, micro_batch, "samples per forward") \
+	X(INT, accum, "micro-batches per step") \
+	X(INT, img_size, "pixels") \
+	X(INT, classes, "outputs") \
+	X(TEXT, precision, "fp32 ...") \
+	X(TEXT, layout, "nchw or nhwc") \
+	X(TEXT, mode, "train, fwd, fwd_bwd") \
+	X(TEXT, optimizer, "sgd ...") \
+	X(TEXT, data_mode, "synthetic or imagefolder") \
+	X(INT, augment, "1: random crop and flip, 0: resize and centre crop; empty without images") \
+	X(INT, workers, "loader threads") \
+	X(INT, threads, "compute threads") \
+	X(INT, deterministic, "0 or 1") \
+	X(INT, seed, "of the run") \
+	X(INT, world_size, "processes") \
+	X(INT, warmup, "steps before the window") \
+	X(INT, iters, "steps in the window") \
+	X(REAL, step_ms_mean, "") \
+	X(REAL, step_ms_std, "sample standard deviation") \
+	X(REAL, step_ms_median, "") \
+	X(REAL, step_ms_mad, "median absolute deviation") \
+	X(REAL, step_ms_p10, "") \
+	X(REAL, step_ms_p90, "") \
+	X(REAL, step_ms_min, "") \
+	X(REAL, step_ms_max, "") \
+	X(REAL, fwd_ms_mean, "forward and loss") \
+	X(REAL, fwd_ms_std, "") \
+	X(REAL, bwd_ms_mean, "backward") \
+	X(REAL, bwd_ms_std, "") \
+	X(REAL, opt_ms_mean, "optimizer") \
+	X(REAL, opt_ms_std, "") \
+	X(REAL, data_wait_ms_mean, "waiting for the loader") \
+	X(REAL, data_wait_ms_std, "") \
+	X(REAL, wall_s, "the measured window") \
+	X(REAL, samples_per_s, "batch x iters / wall_s") \
+	X(REAL, compute_samples_per_s, "the same without data_wait") \
+	X(INT, model_flops_per_step, "core FLOPs of a step as it ran, 2 per MAC") \
+	X(REAL, tflops, "model_flops_per_step / median step time") \
+	X(REAL, drift, "median of the last third over median of the first, minus 1") \
+	X(REAL, ttfb_ms, "first step, warm-up included") \
+	X(REAL, setup_s, "library, network, parameters") \
+	X(REAL, mem_alloc_peak_bytes, "engine's allocator") \
+	X(REAL, mem_reserved_peak_bytes, "engine's allocator") \
+	X(REAL, host_peak_bytes, "resident set of the child") \
+	X(REAL, loss_first, "first warm-up step") \
+	X(REAL, loss_last, "last measured step") \
+	X(INT, decode_errors, "files skipped by the loader") \
+	X(TEXT, flags, "unstable, drift, loader_bound ..., separated by spaces") \
+	X(TEXT, counters_status, "of the counted steps; empty when not asked for") \
+	X(TEXT, host, "node name") \
+	X(TEXT, version, "of this program")
+
+#define RFL_LEDGER_C_TEXT(name) char *name
+#define RFL_LEDGER_C_INT(name)  int64_t name
+#define RFL_LEDGER_C_REAL(name) double name
+#define RFL_LEDGER_MEMBER(kind, name, meaning) RFL_LEDGER_C_##kind(name);
+
+struct rfl_ledger_row {
+	RFL_LEDGER_COLUMNS(RFL_LEDGER_MEMBER)
+	size_t line; /**< in the file it was read from; not a column */
+};
+
+/** Every field "not known". */
+void rfl_ledger_row_init(struct rfl_ledger_row *row);
+
+/** Release the texts, which belong to the row. Accepts a row that was only initialised. */
+void rfl_ledger_row_fini(struct rfl_ledger_row *row);
+
+/** Replace a text of a row by a copy. text NULL makes it "not known". RFL_ENOMEM. */
+enum rfl_rc rfl_ledger_set(char **field, const char *text, struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** Append a row: locked, one write, synced. Creates folder and file when absent. */
+enum rfl_rc rfl_ledger_append(const char *path, const struct rfl_ledger_row *row,
+			      struct rfl_err *err) RFL_WARN_UNUSED;
+
+struct rfl_ledger {
+	size_t nrows;
+	struct rfl_ledger_row *rows; /* in file order */
+	bool torn;                   /**< the last line was not complete and was left out */
+};
+
+/**
+ * Read a ledger by header names; unknown columns are ignored, absent ones are "not known".
+ * @param ret  set on success only; release with rfl_ledger_free()
+ */
+enum rfl_rc rfl_ledger_load(const char *path, struct rfl_ledger **ret, struct rfl_err *err)
+	RFL_WARN_UNUSED;
+void rfl_ledger_free(struct rfl_ledger *ledger);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
