@@ -1,0 +1,47 @@
+# Debian packages, sourced by quickstart and runtests: the one list of what is needed.
+# shellcheck shell=bash
+
+# To build and run everything: compiler, libraries, fonts, libtorch with a fast BLAS.
+RFL_PACKAGES=(
+  build-essential cmake ninja-build pkg-config git
+  libjansson-dev libcsv-dev libcairo2-dev libpng-dev libjpeg62-turbo-dev libhwloc-dev
+  fonts-liberation libtorch-dev libopenblas0-pthread
+)
+
+# To run the tests as well.
+RFL_TEST_PACKAGES=(
+  libcmocka-dev binutils python3 python3-venv poppler-utils
+)
+
+# The command behind each package family, for systems without apt.
+rfl_print_missing() {
+  cat >&2 <<'TEXT'
+This system has no apt-get. Please install these yourself, then run this script again:
+  a C17 and C++17 compiler, cmake 3.22 or later, ninja, pkg-config, git
+  jansson, libcsv, cairo (with freetype), libpng, libjpeg-turbo, hwloc 2: libraries and headers
+  Liberation fonts (TrueType)
+  libtorch 1.13 or later (a PyTorch of pip or conda serves: set CMAKE_PREFIX_PATH to its torch folder)
+TEXT
+  case " $* " in *" tests "*) echo "  cmocka, objdump, python3 with venv, pdfinfo: for the tests" >&2 ;; esac
+}
+
+# rfl_install_packages PACKAGE...: install what is not there yet; sudo when not root.
+rfl_install_packages() {
+  local package missing=() sudo=()
+  for package in "$@"; do
+    dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'ok installed' ||
+      missing+=("$package")
+  done
+  [ ${#missing[@]} -eq 0 ] && return 0
+  if [ "$(id -u)" -ne 0 ]; then
+    command -v sudo >/dev/null || {
+      echo "Not root and no sudo. As root, run: apt-get install ${missing[*]}" >&2
+      return 1
+    }
+    sudo=(sudo)
+  fi
+  echo "Installing ${#missing[@]} packages: ${missing[*]}" >&2
+  "${sudo[@]}" apt-get update -qq
+  "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
+    "${missing[@]}" >/dev/null
+}
