@@ -22,6 +22,7 @@ struct rfl_buf {
 	size_t cap;    /**< bytes allocated */
 	size_t max;    /**< largest len allowed */
 	bool failed;   /**< out of memory, or max was hit */
+	bool full;     /**< failed because max was hit */
 };
 
 #define RFL_BUF_MAX_DEFAULT ((size_t)256 << 20)

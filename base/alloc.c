@@ -1,0 +1,148 @@
+/*
+ * alloc.c - checked arrays, and the arena: a chain of zeroed blocks that is freed at once.
+ */
+#include "base/alloc.h"
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ARENA_MAX_DEFAULT ((size_t)1 << 30)
+#define ARENA_BLOCK_FIRST ((size_t)4096)
+#define ARENA_BLOCK_MOST  ((size_t)256 << 10)
+
+void *rfl_alloc_array(size_t n, size_t size)
+{
+	if (n == 0 || size == 0)
+		return calloc(1, 1); /* NULL means failure, and nothing else */
+	return calloc(n, size);      /* checks the product */
+}
+
+struct block {
+	struct block *next;
+	size_t used, size; /* of data */
+	max_align_t data[];
+};
+
+struct rfl_arena {
+	struct block *head; /* the newest; only this one is filled */
+	size_t max, total;
+	size_t next_size;
+};
+
+struct rfl_arena *rfl_arena_new(size_t max_bytes)
+{
+	struct rfl_arena *a = calloc(1, sizeof(*a));
+
+	if (!a)
+		return NULL;
+	a->max = max_bytes ? max_bytes : ARENA_MAX_DEFAULT;
+	a->next_size = ARENA_BLOCK_FIRST;
+	return a;
+}
+
+void rfl_arena_free(struct rfl_arena *a)
+{
+	if (!a)
+		return;
+	for (struct block *b = a->head; b;) {
+		struct block *next = b->next;
+
+		free(b);
+		b = next;
+	}
+	free(a);
+}
+
+/* The size of the block that a new object of `size` bytes is put into. */
+static size_t block_size(struct rfl_arena *a, size_t size)
+{
+#ifdef RFL_ARENA_DEBUG
+	(void)a;
+	return size;
+#else
+	size_t want = a->next_size;
+
+	if (a->next_size < ARENA_BLOCK_MOST)
+		a->next_size *= 2;
+	return size > want ? size : want;
+#endif
+}
+
+static bool arena_grow(struct rfl_arena *a, size_t size)
+{
+	size_t want = block_size(a, size);
+	struct block *b;
+
+	if (want > SIZE_MAX - sizeof(*b))
+		return false;
+	b = calloc(1, sizeof(*b) + want);
+	if (!b)
+		return false;
+	b->size = want;
+	b->next = a->head;
+	a->head = b;
+	return true;
+}
+
+void *rfl_arena_array(struct rfl_arena *a, size_t n, size_t size)
+{
+	const size_t align = sizeof(max_align_t);
+	size_t bytes, padded;
+	void *p;
+
+	if (size && n > SIZE_MAX / size)
+		return NULL;
+	bytes = n * size;
+	if (bytes > a->max - a->total)
+		return NULL;
+#ifdef RFL_ARENA_DEBUG
+	padded = bytes; /* one block each: the address sanitizer sees the exact end */
+	if (!arena_grow(a, padded))
+		return NULL;
+#else
+	if (bytes > SIZE_MAX - align)
+		return NULL;
+	padded = (bytes + align - 1) / align * align;
+	if ((!a->head || a->head->size - a->head->used < padded) && !arena_grow(a, padded))
+		return NULL;
+#endif
+	(void)align;
+	p = (char *)a->head->data + a->head->used;
+	a->head->used += padded;
+	a->total += bytes;
+	return p;
+}
+
+char *rfl_arena_strdup(struct rfl_arena *a, const char *s)
+{
+	size_t size = strlen(s) + 1;
+	char *p = rfl_arena_array(a, size, 1);
+
+	if (p)
+		memcpy(p, s, size);
+	return p;
+}
+
+char *rfl_arena_printf(struct rfl_arena *a, const char *fmt, ...)
+{
+	va_list ap;
+	char *p;
+	int len;
+
+	va_start(ap, fmt);
+	len = vsnprintf(NULL, 0, fmt, ap);
+	va_end(ap);
+	if (len < 0)
+		return NULL;
+	p = rfl_arena_array(a, (size_t)len + 1, 1);
+	if (!p)
+		return NULL;
+	va_start(ap, fmt);
+	vsnprintf(p, (size_t)len + 1, fmt, ap);
+	va_end(ap);
+	return p;
+}

@@ -1,0 +1,123 @@
+/*
+ * buf.c - the growing string.
+ */
+#include "base/buf.h"
+
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FIRST_CAP 256
+
+void rfl_buf_init(struct rfl_buf *b, size_t max)
+{
+	*b = (struct rfl_buf){ .max = max ? max : RFL_BUF_MAX_DEFAULT };
+	if (b->max > SIZE_MAX / 2)
+		b->max = SIZE_MAX / 2;
+}
+
+void rfl_buf_fini(struct rfl_buf *b)
+{
+	free(b->data);
+	rfl_buf_init(b, b->max);
+}
+
+void rfl_buf_reset(struct rfl_buf *b)
+{
+	b->len = 0;
+	b->failed = b->full = false;
+	if (b->data)
+		b->data[0] = '\0';
+}
+
+/* Make room for `more` bytes and the NUL. */
+static bool reserve(struct rfl_buf *b, size_t more)
+{
+	size_t need, cap;
+	char *data;
+
+	if (b->failed)
+		return false;
+	if (b->max == 0) /* a zeroed struct */
+		b->max = RFL_BUF_MAX_DEFAULT;
+	if (more > b->max - b->len) {
+		b->failed = b->full = true;
+		return false;
+	}
+	need = b->len + more + 1;
+	if (need <= b->cap)
+		return true;
+	cap = b->cap ? b->cap : FIRST_CAP;
+	while (cap < need)
+		cap *= 2;
+	data = realloc(b->data, cap);
+	if (!data) {
+		b->failed = true;
+		return false;
+	}
+	b->data = data;
+	b->cap = cap;
+	return true;
+}
+
+void rfl_buf_append(struct rfl_buf *b, const void *data, size_t len)
+{
+	if (!reserve(b, len))
+		return;
+	if (len)
+		memcpy(b->data + b->len, data, len);
+	b->len += len;
+	b->data[b->len] = '\0';
+}
+
+void rfl_buf_puts(struct rfl_buf *b, const char *s)
+{
+	rfl_buf_append(b, s, strlen(s));
+}
+
+void rfl_buf_putc(struct rfl_buf *b, char c)
+{
+	rfl_buf_append(b, &c, 1);
+}
+
+void rfl_buf_printf(struct rfl_buf *b, const char *fmt, ...)
+{
+	char small[256];
+	va_list ap;
+	int len;
+
+	va_start(ap, fmt);
+	len = vsnprintf(small, sizeof(small), fmt, ap);
+	va_end(ap);
+	if (len < 0) {
+		b->failed = true;
+		return;
+	}
+	if ((size_t)len < sizeof(small)) {
+		rfl_buf_append(b, small, (size_t)len);
+		return;
+	}
+	if (!reserve(b, (size_t)len))
+		return;
+	va_start(ap, fmt);
+	vsnprintf(b->data + b->len, (size_t)len + 1, fmt, ap);
+	va_end(ap);
+	b->len += (size_t)len;
+}
+
+const char *rfl_buf_str(const struct rfl_buf *b)
+{
+	return b->data ? b->data : "";
+}
+
+enum rfl_rc rfl_buf_check(const struct rfl_buf *b, const char *what, struct rfl_err *err)
+{
+	if (!b->failed)
+		return RFL_OK;
+	if (b->full)
+		return rfl_fail(err, RFL_EOVERFLOW, 0, "%s: larger than the allowed %zu bytes",
+				what, b->max);
+	return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", what);
+}

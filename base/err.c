@@ -1,0 +1,97 @@
+/*
+ * err.c - the error record.
+ */
+#include "base/err.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* A message that was cut says so. */
+static void mark_cut(char *msg, int wanted)
+{
+	if (wanted >= RFL_ERR_MSG_MAX)
+		memcpy(msg + RFL_ERR_MSG_MAX - 4, "...", 4);
+}
+
+enum rfl_rc rfl_fail(struct rfl_err *err, enum rfl_rc rc, int native, const char *fmt, ...)
+{
+	va_list ap;
+	int wanted;
+
+	if (!err || err->rc != RFL_OK)
+		return rc;
+	err->rc = rc;
+	err->native = native;
+	va_start(ap, fmt);
+	wanted = vsnprintf(err->msg, sizeof(err->msg), fmt, ap);
+	va_end(ap);
+	mark_cut(err->msg, wanted);
+	return rc;
+}
+
+void rfl_err_prefix(struct rfl_err *err, const char *fmt, ...)
+{
+	char old[RFL_ERR_MSG_MAX];
+	va_list ap;
+	int len, more;
+
+	if (!err || err->rc == RFL_OK)
+		return;
+	memcpy(old, err->msg, sizeof(old));
+	va_start(ap, fmt);
+	len = vsnprintf(err->msg, sizeof(err->msg), fmt, ap);
+	va_end(ap);
+	if (len < 0 || len >= RFL_ERR_MSG_MAX) { /* the prefix alone is too long: keep the cause */
+		memcpy(err->msg, old, sizeof(old));
+		return;
+	}
+	more = snprintf(err->msg + len, sizeof(err->msg) - (size_t)len, ": %s", old);
+	mark_cut(err->msg, len + more);
+}
+
+void rfl_err_clear(struct rfl_err *err)
+{
+	if (!err)
+		return;
+	err->rc = RFL_OK;
+	err->native = 0;
+	err->msg[0] = '\0';
+}
+
+const char *rfl_rc_text(enum rfl_rc rc)
+{
+	switch (rc) {
+	case RFL_OK:
+		return "ok";
+	case RFL_EFAILED:
+		return "failed";
+	case RFL_EINVAL:
+		return "value not allowed";
+	case RFL_EFORMAT:
+		return "wrong format";
+	case RFL_EIO:
+		return "input or output failed";
+	case RFL_ENOMEM:
+		return "out of host memory";
+	case RFL_ENOTFOUND:
+		return "no such name";
+	case RFL_EMISSING:
+		return "a needed fact is missing";
+	case RFL_EUNAVAILABLE:
+		return "not available here";
+	case RFL_EUNSUPPORTED:
+		return "not supported";
+	case RFL_EOVERFLOW:
+		return "too large";
+	case RFL_EDEVMEM:
+		return "out of device memory";
+	case RFL_ETIMEOUT:
+		return "timed out";
+	case RFL_EINTR:
+		return "interrupted";
+	case RFL_EUSAGE:
+		return "wrong usage";
+	}
+	return "unknown code";
+}

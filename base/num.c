@@ -1,0 +1,225 @@
+/*
+ * num.c - numbers as text and back, in the C locale whatever the process's locale is.
+ */
+#include "base/num.h"
+
+#include <errno.h>
+#include <float.h>
+#include <locale.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static pthread_once_t c_locale_once = PTHREAD_ONCE_INIT;
+static locale_t c_locale;
+
+static void make_c_locale(void)
+{
+	c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+}
+
+/* Switch this thread to the C locale; the caller gives the result back to uselocale(). */
+static locale_t enter_c_locale(void)
+{
+	pthread_once(&c_locale_once, make_c_locale);
+	return uselocale(c_locale);
+}
+
+char *rfl_num_exact(double value, char out[RFL_NUM_MAX])
+{
+	locale_t before;
+
+	if (isnan(value)) {
+		out[0] = '\0';
+		return out;
+	}
+	if (isinf(value)) {
+		snprintf(out, RFL_NUM_MAX, "%s", value > 0 ? "inf" : "-inf");
+		return out;
+	}
+	before = enter_c_locale();
+	/* 15 digits hold every decimal of up to 15 digits; subnormals have fewer to begin with. */
+	for (int digits = fabs(value) < DBL_MIN ? 1 : DBL_DIG; digits <= DBL_DECIMAL_DIG;
+	     digits++) {
+		snprintf(out, RFL_NUM_MAX, "%.*g", digits, value);
+		if (strtod(out, NULL) == value)
+			break;
+	}
+	uselocale(before);
+	return out;
+}
+
+/* "4.00" -> "4", "1.50" -> "1.5", "100" stays. */
+static void strip_zeros(char *text)
+{
+	size_t len = strlen(text);
+
+	if (!strchr(text, '.'))
+		return;
+	while (text[len - 1] == '0')
+		len--;
+	if (text[len - 1] == '.')
+		len--;
+	text[len] = '\0';
+}
+
+/* Number, blank, prefix and unit; no blank when there is neither prefix nor unit. */
+static char *with_unit(const char *number, const char *prefix, const char *unit, char *out,
+		       size_t out_size)
+{
+	const char *blank = prefix[0] != '\0' || unit[0] != '\0' ? " " : "";
+
+	snprintf(out, out_size, "%s%s%s%s", number, blank, prefix, unit);
+	return out;
+}
+
+char *rfl_num_si(double value, const char *unit, int digits, char *out, size_t out_size)
+{
+	static const char *const prefixes[] = {
+		"p", "n", "u", "m", "", "k", "M", "G", "T", "P", "E"
+	};
+	char number[64], rounded[64];
+	int exponent, step, decimals;
+	locale_t before;
+
+	if (isnan(value)) {
+		snprintf(out, out_size, "n/a");
+		return out;
+	}
+	if (digits < 1)
+		digits = 1;
+	if (digits > 9)
+		digits = 9;
+	if (!unit)
+		unit = "";
+	before = enter_c_locale();
+	/* The exponent after rounding: 999.96 with three digits is 1.00 k. */
+	snprintf(rounded, sizeof(rounded), "%.*e", digits - 1, fabs(value));
+	exponent = value == 0 || isinf(value) ? 0 : (int)strtol(strchr(rounded, 'e') + 1, NULL, 10);
+	step = (exponent + 300) / 3 - 100; /* floor(exponent / 3) */
+	if (isinf(value) || step < -4 || step > 6) {
+		snprintf(number, sizeof(number), "%.*g", digits, value);
+		step = 0;
+	} else {
+		decimals = digits - 1 - (exponent - 3 * step);
+		snprintf(number, sizeof(number), "%.*f", decimals > 0 ? decimals : 0,
+			 value / pow(10, 3 * step));
+		strip_zeros(number);
+	}
+	uselocale(before);
+	return with_unit(number, prefixes[step + 4], unit, out, out_size);
+}
+
+char *rfl_num_bytes(double bytes, char *out, size_t out_size)
+{
+	static const char *const prefixes[] = { "", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei" };
+	char number[64];
+	double size = fabs(bytes);
+	size_t step = 0;
+	locale_t before;
+
+	if (isnan(bytes)) {
+		snprintf(out, out_size, "n/a");
+		return out;
+	}
+	while (size >= 1023.5 && step + 1 < sizeof(prefixes) / sizeof(prefixes[0])) {
+		size /= 1024;
+		step++;
+	}
+	before = enter_c_locale();
+	snprintf(number, sizeof(number), "%.*f",
+		 size < 9.995   ? 2
+		 : size < 99.95 ? 1
+				: 0,
+		 bytes < 0 ? -size : size);
+	uselocale(before);
+	strip_zeros(number);
+	return with_unit(number, prefixes[step], "B", out, out_size);
+}
+
+char *rfl_num_grouped(int64_t value, char out[RFL_NUM_MAX])
+{
+	char digits[RFL_NUM_MAX];
+	size_t len, at = 0;
+	uint64_t size = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
+
+	len = (size_t)snprintf(digits, sizeof(digits), "%llu", (unsigned long long)size);
+	if (value < 0)
+		out[at++] = '-';
+	for (size_t i = 0; i < len; i++) {
+		if (i > 0 && (len - i) % 3 == 0)
+			out[at++] = ',';
+		out[at++] = digits[i];
+	}
+	out[at] = '\0';
+	return out;
+}
+
+/* Sign, then a digit or a point: rules out blanks, inf and nan, which strtod would take. */
+static bool starts_as_number(const char *s)
+{
+	if (*s == '+' || *s == '-')
+		s++;
+	return (*s >= '0' && *s <= '9') || (*s == '.' && s[1] >= '0' && s[1] <= '9');
+}
+
+enum rfl_rc rfl_num_parse_double(const char *text, const char *what, double *ret,
+				 struct rfl_err *err)
+{
+	locale_t before;
+	double value;
+	char *end;
+
+	if (!starts_as_number(text) || strpbrk(text, "xX"))
+		return rfl_fail(err, RFL_EFORMAT, 0, "%s: '%s' is not a number", what, text);
+	before = enter_c_locale();
+	value = strtod(text, &end);
+	uselocale(before);
+	if (*end != '\0')
+		return rfl_fail(err, RFL_EFORMAT, 0, "%s: '%s' is not a number", what, text);
+	if (isinf(value))
+		return rfl_fail(err, RFL_EFORMAT, 0, "%s: '%s' is too large for a double", what,
+				text);
+	*ret = value;
+	return RFL_OK;
+}
+
+enum rfl_rc rfl_num_parse_int(const char *text, const char *what, int64_t *ret, struct rfl_err *err)
+{
+	const char *first = *text == '+' || *text == '-' ? text + 1 : text;
+	long long value;
+	char *end;
+
+	if (*first < '0' || *first > '9')
+		return rfl_fail(err, RFL_EFORMAT, 0, "%s: '%s' is not an integer", what, text);
+	errno = 0;
+	value = strtoll(text, &end, 10);
+	if (*end != '\0')
+		return rfl_fail(err, RFL_EFORMAT, 0, "%s: '%s' is not an integer", what, text);
+	if (errno == ERANGE)
+		return rfl_fail(err, RFL_EOVERFLOW, 0, "%s: '%s' does not fit 63 bits", what, text);
+	*ret = (int64_t)value;
+	return RFL_OK;
+}
+
+bool rfl_num_mul(int64_t a, int64_t b, int64_t *ret)
+{
+	int64_t product;
+
+	if (__builtin_mul_overflow(a, b, &product))
+		return false;
+	*ret = product;
+	return true;
+}
+
+bool rfl_num_add(int64_t a, int64_t b, int64_t *ret)
+{
+	int64_t sum;
+
+	if (__builtin_add_overflow(a, b, &sum))
+		return false;
+	*ret = sum;
+	return true;
+}

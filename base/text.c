@@ -1,0 +1,131 @@
+/*
+ * text.c - which known name did the user mean.
+ */
+#include "base/text.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#define DISTANCE_MAX_LEN 255 /* of what is left between common beginning and common end */
+
+static char lower(char c)
+{
+	return (char)tolower((unsigned char)c);
+}
+
+static size_t min_of(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+/* One row of the table: the costs of turning a[0..i) into b[0..j). */
+static void next_row(const char *a, size_t i, const char *b, size_t lb, const size_t *two_up,
+		     const size_t *up, size_t *row)
+{
+	row[0] = i;
+	for (size_t j = 1; j <= lb; j++) {
+		bool same = lower(a[i - 1]) == lower(b[j - 1]);
+
+		row[j] = min_of(min_of(up[j], row[j - 1]) + 1, up[j - 1] + (same ? 0 : 1));
+		if (i > 1 && j > 1 && lower(a[i - 1]) == lower(b[j - 2]) &&
+		    lower(a[i - 2]) == lower(b[j - 1]))
+			row[j] = min_of(row[j], two_up[j - 2] + 1);
+	}
+}
+
+size_t rfl_text_distance(const char *a, const char *b)
+{
+	size_t rows[3][DISTANCE_MAX_LEN + 1];
+	size_t la, lb;
+
+	while (*a != '\0' && lower(*a) == lower(*b)) {
+		a++;
+		b++;
+	}
+	la = strlen(a);
+	lb = strlen(b);
+	while (la > 0 && lb > 0 && lower(a[la - 1]) == lower(b[lb - 1])) {
+		la--;
+		lb--;
+	}
+	if (la > DISTANCE_MAX_LEN || lb > DISTANCE_MAX_LEN)
+		return la > lb ? la : lb;
+	for (size_t j = 0; j <= lb; j++)
+		rows[0][j] = j;
+	for (size_t i = 1; i <= la; i++)
+		next_row(a, i, b, lb, rows[(i + 1) % 3], rows[(i - 1) % 3], rows[i % 3]);
+	return rows[la % 3][lb];
+}
+
+/* One mistake in three letters, and never a name of which nothing is left. */
+static bool is_near(const char *name, const char *candidate, size_t distance)
+{
+	size_t la = strlen(name), lb = strlen(candidate);
+	size_t longest = la > lb ? la : lb;
+
+	return distance <= (longest + 2) / 3 && distance < longest;
+}
+
+/* The nearest candidate beyond (distance, index) in the order of nearness; NULL when none is. */
+static const char *nearest_after(const char *name, const char *const *candidates, bool first,
+				 size_t *distance, size_t *index)
+{
+	const char *best = NULL;
+	size_t best_distance = 0, best_index = 0;
+
+	for (size_t i = 0; candidates[i]; i++) {
+		size_t d = rfl_text_distance(name, candidates[i]);
+
+		if (!is_near(name, candidates[i], d))
+			continue;
+		if (!first && (d < *distance || (d == *distance && i <= *index)))
+			continue;
+		if (best && d >= best_distance)
+			continue;
+		best = candidates[i];
+		best_distance = d;
+		best_index = i;
+	}
+	*distance = best_distance;
+	*index = best_index;
+	return best;
+}
+
+const char *rfl_text_nearest(const char *name, const char *const *candidates)
+{
+	size_t distance = 0, index = 0;
+
+	return nearest_after(name, candidates, true, &distance, &index);
+}
+
+size_t rfl_text_suggest(const char *name, const char *const *candidates, size_t most,
+			struct rfl_buf *out)
+{
+	size_t distance = 0, index = 0, n = 0;
+
+	while (n < most) {
+		const char *next = nearest_after(name, candidates, n == 0, &distance, &index);
+
+		if (!next)
+			break;
+		rfl_buf_puts(out, n ? ", " : "");
+		rfl_buf_puts(out, next);
+		n++;
+	}
+	return n;
+}
+
+bool rfl_text_is_env_name(const char *name)
+{
+	size_t len = 0;
+
+	if (!(name[0] >= 'a' && name[0] <= 'z'))
+		return false;
+	for (; name[len] != '\0'; len++) {
+		char c = name[len];
+
+		if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'))
+			return false;
+	}
+	return len <= 48;
+}
