@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/err.h"
 
 #ifdef __cplusplus
@@ -17,6 +18,7 @@ extern "C" {
 
 /* X(kind, name, meaning): TEXT (NULL = not known), INT (-1) or REAL (NaN). A point stands for one
  * configuration over its repeats. _lo and _hi are the ends of the uncertainty. */
+/* clang-format off */
 #define RFL_POINT_COLUMNS(X) \
 	X(TEXT, env, "environment") \
 	X(TEXT, model, "zoo name") \
@@ -67,6 +69,7 @@ extern "C" {
 	X(TEXT, verdict, "one sentence; above the roof: the ranked causes") \
 	X(TEXT, peaks_hash, "fingerprint of the peaks file") \
 	X(TEXT, ledger_hash, "fingerprint of the ledger")
+/* clang-format on */
 
 #define RFL_POINT_C_TEXT(name) char *name
 #define RFL_POINT_C_INT(name)  int64_t name
@@ -89,6 +92,21 @@ enum rfl_rc rfl_points_load(const char *path, struct rfl_points **ret, struct rf
 /** Write it, atomically. */
 enum rfl_rc rfl_points_save(const char *path, const struct rfl_points *points,
 			    struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** Every column "not known". */
+void rfl_point_init(struct rfl_point *point);
+
+/** Release the texts, which belong to the point. Accepts a point that was only initialised. */
+void rfl_point_fini(struct rfl_point *point);
+
+/** Replace a text of a point by a copy; NULL and "" make it "not known". RFL_ENOMEM. */
+enum rfl_rc rfl_point_set(char **field, const char *text, struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** n points that know nothing; NULL out of memory. Release with rfl_points_free(). */
+struct rfl_points *rfl_points_new(size_t n) RFL_WARN_UNUSED;
+
+/** The same rows as CSV text, appended to a buffer. */
+void rfl_points_write(struct rfl_buf *out, const struct rfl_points *points);
 
 /** Accepts NULL. */
 void rfl_points_free(struct rfl_points *points);

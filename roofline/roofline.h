@@ -1,0 +1,87 @@
+/*
+ * roofline.h - the model itself: a roof is a bandwidth and a compute ceiling; under it a point has
+ * an attainable rate, a bound and a distance. Read this first in the room.
+ *
+ *   attainable(AI) = min(AI x bandwidth, compute)        knee = compute / bandwidth
+ *
+ * points.h is the file of points, work.h the FLOPs and bytes of a step, merge.h joins ledger, work
+ * and ceilings into points, verdict.h says in words what a point shows. Nothing here allocates.
+ */
+#ifndef RFL_ROOFLINE_ROOFLINE_H
+#define RFL_ROOFLINE_ROOFLINE_H
+
+#include "base/err.h"
+#include "peaks/peaks.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** A point this near to the knee (as a ratio) has no single bound. */
+#define RFL_ROOF_KNEE_BAND 0.10
+
+/** From this share of the compute ceiling on, the lower-bound estimator takes the compute ceiling
+ * for the limit and moves the point to the knee. */
+#define RFL_ROOF_NEAR_COMPUTE 0.90
+
+struct rfl_roof {
+	double compute_flop_per_s;   /**< > 0 */
+	double bandwidth_byte_per_s; /**< > 0 */
+};
+
+enum rfl_bound { RFL_BOUND_MEMORY, RFL_BOUND_COMPUTE, RFL_BOUND_KNEE };
+
+/** "memory", "compute", "knee", NULL: in the order of the enum. */
+extern const char *const rfl_bound_names[];
+
+/** The arithmetic intensity (FLOP/byte) at which the two ceilings meet. */
+double rfl_roof_knee(const struct rfl_roof *roof);
+
+/** The most that an intensity can reach, FLOP/s. NaN for an intensity that is not known. */
+double rfl_roof_attainable(const struct rfl_roof *roof, double ai);
+
+/**
+ * Which ceiling limits an intensity: knee when ai is within RFL_ROOF_KNEE_BAND of the knee or when
+ * [ai_lo, ai_hi] contains it.
+ * @param ai_lo, ai_hi  NaN when the spread is not known
+ */
+enum rfl_bound rfl_roof_bound(const struct rfl_roof *roof, double ai, double ai_lo, double ai_hi);
+
+/**
+ * The least intensity that a measured rate allows: the bytes cannot have been more than time x
+ * bandwidth, so AI >= rate / bandwidth. At RFL_ROOF_NEAR_COMPUTE of the compute ceiling or above
+ * the point is moved to the knee if it lies left of it.
+ */
+double rfl_roof_lower_bound_ai(const struct rfl_roof *roof, double attained_flop_per_s);
+
+/** What a FLOP is spent in. */
+enum rfl_op_class {
+	RFL_CLASS_MATRIX, /**< convolutions, linear layers, attention products: the core count */
+	RFL_CLASS_ELEMENTWISE, /**< normalisation, activation, optimizer */
+};
+
+/** One row of the table that says which ceiling of peaks.json an operation stands under. */
+struct rfl_ceiling {
+	const char *backend;   /**< "cpu" */
+	const char *precision; /**< "fp32", as in the ledger */
+	enum rfl_op_class op_class;
+	const char *key; /**< "fp32.vector": the ceiling that is asked for */
+	/** Unit of the same precision and accumulator that is faster where a device has it; stands
+	 * in for `key` only when the file has a usable value for it. NULL: none. */
+	const char *faster;
+};
+
+/** The i-th row, or NULL behind the last. */
+const struct rfl_ceiling *rfl_ceiling_at(size_t i);
+
+/** @return RFL_OK; RFL_ENOTFOUND names backend and precision */
+enum rfl_rc rfl_ceiling_find(const char *backend, const char *precision, enum rfl_op_class op_class,
+			     const struct rfl_ceiling **ret, struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** The key to look up in an environment: `faster` where usable, else `key`. Borrowed. */
+const char *rfl_ceiling_key(const struct rfl_ceiling *ceiling, const struct rfl_peaks_env *env);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
