@@ -1,0 +1,63 @@
+/*
+ * isa.h - instruction sets that processor *and* operating system support, read from cpuid/XGETBV on
+ * x86 and from the auxiliary vector on Arm.
+ */
+#ifndef RFL_MACHINE_ISA_H
+#define RFL_MACHINE_ISA_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* X(identifier, name): names are those of peaks.json and of messages. */
+#define RFL_ISA_LIST(X)               \
+	X(SSE2, "sse2")               \
+	X(SSE4_2, "sse4_2")           \
+	X(AVX, "avx")                 \
+	X(F16C, "f16c")               \
+	X(FMA, "fma")                 \
+	X(AVX2, "avx2")               \
+	X(AVX_VNNI, "avx_vnni")       \
+	X(AVX512F, "avx512f")         \
+	X(AVX512DQ, "avx512dq")       \
+	X(AVX512BW, "avx512bw")       \
+	X(AVX512VL, "avx512vl")       \
+	X(AVX512_VNNI, "avx512_vnni") \
+	X(AVX512_BF16, "avx512_bf16") \
+	X(AVX512_FP16, "avx512_fp16") \
+	X(AMX_TILE, "amx_tile")       \
+	X(AMX_BF16, "amx_bf16")       \
+	X(AMX_INT8, "amx_int8")       \
+	X(NEON, "neon")               \
+	X(ARM_FP16, "fp16")           \
+	X(ARM_DOTPROD, "dotprod")     \
+	X(ARM_I8MM, "i8mm")           \
+	X(ARM_BF16, "bf16")           \
+	X(SVE, "sve")                 \
+	X(SVE2, "sve2")               \
+	X(SME, "sme")
+
+#define RFL_ISA_MEMBER(id, name) RFL_ISA_##id,
+enum rfl_isa { RFL_ISA_LIST(RFL_ISA_MEMBER) RFL_ISA_COUNT };
+
+#define RFL_ISA_BIT(id) (UINT64_C(1) << RFL_ISA_##id)
+
+/** Bits of what can be used here, now. */
+uint64_t rfl_isa_detect(void);
+
+/** "avx512f"; NULL beyond the last. */
+const char *rfl_isa_name(size_t isa);
+
+/** What the processor says of itself; "" where it says nothing. x86 only, "" elsewhere. */
+void rfl_isa_cpu_vendor(char out[13]);
+void rfl_isa_cpu_brand(char out[49]);
+/** The hypervisor's signature ("KVMKVMKVM", "nameless"); "" when there is none. */
+void rfl_isa_hypervisor(char out[13]);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

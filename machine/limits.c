@@ -1,0 +1,223 @@
+/*
+ * limits.c - memory of the machine, and what the control group (v1 or v2) leaves us of memory and
+ * processor time.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/num.h"
+#include "machine/machine.h"
+#include "machine/machine_parts.h"
+
+bool rfl_machine__slurp(const char *root, const char *path, char *out, size_t size)
+{
+	char full[4096];
+	ssize_t n;
+	size_t len = 0;
+	int fd;
+
+	out[0] = '\0';
+	const int need = snprintf(full, sizeof(full), "%s%s", root, path);
+
+	if (need < 0 || (size_t)need >= sizeof(full))
+		return false;
+	fd = open(full, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	while (len + 1 < size && (n = read(fd, out + len, size - 1 - len)) > 0)
+		len += (size_t)n;
+	close(fd);
+	while (len > 0 && strchr(" \t\n", out[len - 1]))
+		len--;
+	out[len] = '\0';
+	return len > 0;
+}
+
+bool rfl_machine__slurp_int(const char *root, const char *path, int64_t *ret)
+{
+	char text[64];
+
+	return rfl_machine__slurp(root, path, text, sizeof(text)) &&
+	       rfl_num_parse_int(text, path, ret, NULL) == RFL_OK;
+}
+
+/* "MemTotal:  24 kB" in bytes, 0 when the line is absent. */
+static int64_t meminfo_bytes(const char *text, const char *key)
+{
+	const char *line = strstr(text, key);
+	int64_t kib;
+
+	if (!line || sscanf(line + strlen(key), " %" SCNd64 " kB", &kib) != 1)
+		return 0;
+	return kib * 1024;
+}
+
+/*
+ * Our path below the mount of a controller: the line of /proc/self/cgroup that names it ("" is the
+ * one line of v2). False when there is none.
+ */
+static bool cgroup_path(const char *text, const char *controller, char *out, size_t size)
+{
+	for (const char *line = text; line; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		const char *names = strchr(line, ':');
+		const char *path = names ? strchr(names + 1, ':') : NULL;
+
+		if (!path)
+			return false;
+		const size_t names_len = (size_t)(path - names - 1);
+		const size_t len = strcspn(path + 1, "\n");
+		char list[256];
+
+		if (names_len >= sizeof(list) - 2 || len >= size)
+			continue;
+		snprintf(list, sizeof(list), ",%.*s,", (int)names_len, names + 1);
+		char want[64];
+
+		snprintf(want, sizeof(want), ",%s,", controller);
+		if (*controller ? !strstr(list, want) : names_len != 0)
+			continue;
+		snprintf(out, size, "%.*s", (int)len, path + 1);
+		return true;
+	}
+	return false;
+}
+
+/* The folder above, in place; false at the top. */
+static bool go_up(char *path)
+{
+	char *slash = strrchr(path, '/');
+
+	if (!slash || path[1] == '\0')
+		return false;
+	if (slash == path)
+		slash[1] = '\0';
+	else
+		*slash = '\0';
+	return true;
+}
+
+struct cgroup_limits {
+	double quota;   /* processors; NaN: none */
+	int64_t memory; /* bytes left under the tightest limit; -1: none */
+	int64_t limit;  /* the tightest limit; 0: none */
+};
+
+static void take_memory(struct cgroup_limits *l, int64_t limit, int64_t used)
+{
+	const int64_t left = limit > used ? limit - used : 0;
+
+	if (l->limit == 0 || limit < l->limit)
+		l->limit = limit;
+	if (l->memory < 0 || left < l->memory)
+		l->memory = left;
+}
+
+static void take_quota(struct cgroup_limits *l, int64_t quota, int64_t period)
+{
+	if (quota <= 0 || period <= 0)
+		return;
+	const double cpus = (double)quota / (double)period;
+
+	if (isnan(l->quota) || cpus < l->quota)
+		l->quota = cpus;
+}
+
+/* One folder of the unified hierarchy. */
+static void read_v2(struct cgroup_limits *l, const char *root, const char *dir)
+{
+	char path[2304];
+	char text[64];
+	int64_t quota, period, limit, used;
+
+	snprintf(path, sizeof(path), "%s/cpu.max", dir);
+	if (rfl_machine__slurp(root, path, text, sizeof(text)) &&
+	    sscanf(text, "%" SCNd64 " %" SCNd64, &quota, &period) == 2)
+		take_quota(l, quota, period);
+	snprintf(path, sizeof(path), "%s/memory.max", dir);
+	if (!rfl_machine__slurp_int(root, path, &limit))
+		return;
+	snprintf(path, sizeof(path), "%s/memory.current", dir);
+	if (rfl_machine__slurp_int(root, path, &used))
+		take_memory(l, limit, used);
+}
+
+static void read_v1_cpu(struct cgroup_limits *l, const char *root, const char *dir)
+{
+	char path[2304];
+	int64_t quota, period;
+
+	snprintf(path, sizeof(path), "%s/cpu.cfs_quota_us", dir);
+	if (!rfl_machine__slurp_int(root, path, &quota))
+		return;
+	snprintf(path, sizeof(path), "%s/cpu.cfs_period_us", dir);
+	if (rfl_machine__slurp_int(root, path, &period))
+		take_quota(l, quota, period);
+}
+
+static void read_v1_memory(struct cgroup_limits *l, const char *root, const char *dir)
+{
+	char path[2304];
+	int64_t limit, used;
+
+	snprintf(path, sizeof(path), "%s/memory.limit_in_bytes", dir);
+	/* version 1 writes "no limit" as a number near 2^63 */
+	if (!rfl_machine__slurp_int(root, path, &limit) || limit > INT64_MAX / 2)
+		return;
+	snprintf(path, sizeof(path), "%s/memory.usage_in_bytes", dir);
+	if (rfl_machine__slurp_int(root, path, &used))
+		take_memory(l, limit, used);
+}
+
+static const struct {
+	const char *controller; /* as /proc/self/cgroup names it */
+	const char *mount;
+	void (*read)(struct cgroup_limits *l, const char *root, const char *dir);
+} hierarchies[] = {
+	{ "", "/sys/fs/cgroup", read_v2 },
+	{ "cpu", "/sys/fs/cgroup/cpu", read_v1_cpu },
+	{ "memory", "/sys/fs/cgroup/memory", read_v1_memory },
+};
+
+/* Limits of our group and of every group above it. In a container the path may lie outside what is
+ * mounted; the walk upwards ends at the mount in any case. */
+static void read_cgroups(struct cgroup_limits *l, const char *root)
+{
+	char text[4096], path[1024], dir[2048];
+
+	if (!rfl_machine__slurp(root, "/proc/self/cgroup", text, sizeof(text)))
+		return;
+	for (size_t i = 0; i < RFL_ARRAY_LEN(hierarchies); i++) {
+		if (!cgroup_path(text, hierarchies[i].controller, path, sizeof(path)))
+			continue;
+		do {
+			snprintf(dir, sizeof(dir), "%s%s", hierarchies[i].mount,
+				 path[1] ? path : "");
+			hierarchies[i].read(l, root, dir);
+		} while (go_up(path));
+	}
+}
+
+void rfl_machine__limits(struct rfl_machine *m, const char *root)
+{
+	struct cgroup_limits l = { .quota = NAN, .memory = -1, .limit = 0 };
+	char text[8192];
+
+	if (rfl_machine__slurp(root, "/proc/meminfo", text, sizeof(text))) {
+		m->memory_bytes = meminfo_bytes(text, "MemTotal:");
+		m->memory_available_bytes = meminfo_bytes(text, "MemAvailable:");
+	}
+	read_cgroups(&l, root);
+	m->cpu_quota = l.quota;
+	/* a limit above the machine's memory limits nothing */
+	if (l.limit > 0 && (m->memory_bytes == 0 || l.limit < m->memory_bytes))
+		m->memory_limit_bytes = l.limit;
+	if (l.memory >= 0 &&
+	    (m->memory_available_bytes == 0 || l.memory < m->memory_available_bytes))
+		m->memory_available_bytes = l.memory;
+}

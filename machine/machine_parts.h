@@ -1,0 +1,50 @@
+/*
+ * machine_parts.h - internal: the pieces that fill a struct rfl_machine. Each takes the folder
+ * under which /proc, /sys and /etc lie ("" outside tests).
+ */
+#ifndef RFL_MACHINE_PARTS_H
+#define RFL_MACHINE_PARTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "machine/machine.h"
+
+/* A set of hardware threads, as large as any system counts them today. */
+#define RFL_CPUSET_MAX 8192
+struct rfl_cpuset {
+	uint64_t bits[RFL_CPUSET_MAX / 64];
+};
+
+void rfl_cpuset__add(struct rfl_cpuset *set, int cpu);
+bool rfl_cpuset__has(const struct rfl_cpuset *set, int cpu);
+int rfl_cpuset__count(const struct rfl_cpuset *set);
+/* "0-3,8": adds to set. False when the text is something else. */
+bool rfl_cpuset__parse(const char *text, struct rfl_cpuset *set);
+
+/* The hardware threads that our affinity mask allows. */
+enum rfl_rc rfl_machine__affinity(struct rfl_cpuset *set, struct rfl_err *err);
+
+/* Fill packages, cores, hw_threads, smt, numa_nodes, caches, cpus, topology_source. */
+enum rfl_rc rfl_machine__topology_sys(struct rfl_machine *m, const char *root,
+				      const struct rfl_cpuset *usable, struct rfl_err *err);
+#ifdef RFL_HAVE_HWLOC
+enum rfl_rc rfl_machine__topology_hwloc(struct rfl_machine *m, const struct rfl_cpuset *usable,
+					struct rfl_err *err);
+#endif
+/* Order m->cpus by SMT rank, then number; set smt_rank and usable_cores. */
+void rfl_machine__rank_cpus(struct rfl_machine *m);
+
+/* Fill memory_* and cpu_quota from /proc/meminfo and the control groups (v1 and v2). */
+void rfl_machine__limits(struct rfl_machine *m, const char *root);
+
+/* Fill os, kernel, host, governor, names of the processor, virtualised. */
+enum rfl_rc rfl_machine__identity(struct rfl_machine *m, const char *root, struct rfl_err *err);
+
+/* A small file (at most size - 1 bytes), trailing white space cut; false when it cannot be read. */
+bool rfl_machine__slurp(const char *root, const char *path, char *out, size_t size);
+/* A file that holds one integer. */
+bool rfl_machine__slurp_int(const char *root, const char *path, int64_t *ret);
+
+#endif
