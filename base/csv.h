@@ -50,6 +50,9 @@ const char *rfl_csv_column(const struct rfl_csv *csv, size_t i);
  */
 enum rfl_rc rfl_csv_next(struct rfl_csv *csv, bool *more, struct rfl_err *err) RFL_WARN_UNUSED;
 
+/** How many fields the current row has: fewer than columns when the row is short. */
+size_t rfl_csv_fields(const struct rfl_csv *csv);
+
 /** A field of the current row; "" when the column is -1 or the row is short. Borrowed until next. */
 const char *rfl_csv_text(const struct rfl_csv *csv, int column);
 
@@ -65,7 +68,11 @@ enum rfl_rc rfl_csv_int(const struct rfl_csv *csv, int column, int64_t missing, 
 size_t rfl_csv_line(const struct rfl_csv *csv);
 const char *rfl_csv_path(const struct rfl_csv *csv);
 
-/** True when the last row was not ended by a newline: a torn write (set once the end was reached). */
+/**
+ * True when the current row is the last one and was not ended by a newline: a torn write, or a file
+ * edited by hand. It is true as soon as that row was handed out, and also when rfl_csv_next() failed
+ * because the file ends inside a quoted field.
+ */
 bool rfl_csv_torn(const struct rfl_csv *csv);
 
 /** Append one row with its newline to a buffer, quoting exactly where RFC 4180 asks for it. */

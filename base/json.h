@@ -40,10 +40,19 @@ enum rfl_rc rfl_json_only_keys(const json_t *obj, const char *const *allowed, co
 /** A real, or JSON null for NaN and infinities. New reference, or NULL out of memory. */
 json_t *rfl_json_real(double value);
 
-/** Append the value to a buffer, two blanks per level, keys in their order, shortest exact reals. */
+/**
+ * Append the value to a buffer, two blanks per level, keys in their order, shortest exact reals.
+ * A NULL value (a builder that ran out of memory) fails the buffer.
+ */
 void rfl_json_write(struct rfl_buf *out, const json_t *value);
 
-/** The same into a file, atomically, ended by a newline. */
+/** Append one string with its quotes; bytes that are not UTF-8 become U+FFFD. */
+void rfl_json_write_string(struct rfl_buf *out, const char *text, size_t len);
+
+/** Append one real, so that it reads back as a real; null for NaN and infinities. */
+void rfl_json_write_real(struct rfl_buf *out, double value);
+
+/** The same as rfl_json_write() into a file, atomically, ended by a newline. */
 enum rfl_rc rfl_json_save(const char *path, const json_t *value, struct rfl_err *err)
 	RFL_WARN_UNUSED;
 

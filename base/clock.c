@@ -1,0 +1,58 @@
+/*
+ * clock.c - monotonic and calendar time.
+ */
+#include "base/clock.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <time.h>
+
+static atomic_bool fixed;
+static atomic_llong fixed_unix_s;
+
+int64_t rfl_clock_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
+
+double rfl_clock_s(void)
+{
+	return (double)rfl_clock_ns() * 1e-9;
+}
+
+void rfl_clock_fix(int64_t unix_s)
+{
+	atomic_store(&fixed_unix_s, unix_s);
+	atomic_store(&fixed, true);
+}
+
+static time_t now(void)
+{
+	return atomic_load(&fixed) ? (time_t)atomic_load(&fixed_unix_s) : time(NULL);
+}
+
+void rfl_clock_iso(char out[RFL_TIME_ISO_SIZE])
+{
+	time_t t = now();
+	struct tm tm = { 0 };
+
+	gmtime_r(&t, &tm);
+	if (strftime(out, RFL_TIME_ISO_SIZE, "%Y-%m-%dT%H:%M:%SZ", &tm) == 0)
+		out[0] = '\0';
+}
+
+void rfl_clock_stamp(char out[RFL_TIME_ISO_SIZE])
+{
+	time_t t = now();
+	struct tm tm = { 0 };
+
+	if (atomic_load(&fixed))
+		gmtime_r(&t, &tm);
+	else
+		localtime_r(&t, &tm);
+	if (strftime(out, RFL_TIME_ISO_SIZE, "%Y%m%d_%H%M%S", &tm) == 0)
+		out[0] = '\0';
+}

@@ -1,0 +1,472 @@
+/*
+ * csv.c - the streaming reader. libcsv does the grammar; this file feeds it one physical line at
+ * a time, so that exactly one row is held and its line number is known.
+ */
+#include "base/csv.h"
+
+#include <csv.h>
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/alloc.h"
+#include "base/num.h"
+
+#define BLOCK_SIZE  65536
+#define ROW_MAX     ((size_t)16 << 20) /* a longer row is a quote that was never closed */
+#define COLUMNS_MAX 65536
+
+struct rfl_csv {
+	FILE *f;
+	char *path;
+	struct csv_parser parser;
+	bool parser_ready;
+
+	char *block;
+	size_t block_len, block_at;
+	size_t line;     /* of the next byte */
+	size_t row_line; /* on which the current row begins */
+
+	struct rfl_buf text; /* the fields of the current row, each with its NUL */
+	size_t *fields;      /* where each begins in text */
+	size_t nfields, fields_cap;
+	bool begun, row_done, no_memory;
+	bool at_end, torn;
+
+	struct rfl_arena *arena; /* of the header's names */
+	char **columns;
+	size_t ncolumns;
+};
+
+/* --- rows ------------------------------------------------------------------------------------ */
+
+static bool reserve_field(struct rfl_csv *csv)
+{
+	size_t cap = csv->fields_cap ? 2 * csv->fields_cap : 64;
+	size_t *fields;
+
+	if (csv->nfields < csv->fields_cap)
+		return true;
+	fields = realloc(csv->fields, cap * sizeof(*fields));
+	if (!fields)
+		return false;
+	csv->fields = fields;
+	csv->fields_cap = cap;
+	return true;
+}
+
+static void on_field(void *data, size_t len, void *ctx)
+{
+	struct rfl_csv *csv = ctx;
+
+	if (csv->nfields > COLUMNS_MAX)
+		return; /* refused when the row ends */
+	if (!reserve_field(csv)) {
+		csv->no_memory = true;
+		return;
+	}
+	csv->fields[csv->nfields++] = csv->text.len;
+	rfl_buf_append(&csv->text, data, len);
+	rfl_buf_putc(&csv->text, '\0');
+}
+
+static void on_row(int ended_by, void *ctx)
+{
+	struct rfl_csv *csv = ctx;
+
+	(void)ended_by;
+	csv->row_done = true;
+}
+
+/* Blanks belong to a field (RFC 4180); the CR of a CRLF does not. */
+static int is_carriage_return(unsigned char c)
+{
+	return c == '\r';
+}
+
+static int is_line_feed(unsigned char c)
+{
+	return c == '\n';
+}
+
+static enum rfl_rc fill_block(struct rfl_csv *csv, struct rfl_err *err)
+{
+	csv->block_at = 0;
+	errno = 0;
+	csv->block_len = fread(csv->block, 1, BLOCK_SIZE, csv->f);
+	if (csv->block_len == 0 && ferror(csv->f))
+		return rfl_fail(err, RFL_EIO, errno, "%s: cannot read: %s", csv->path,
+				strerror(errno));
+	return RFL_OK;
+}
+
+static enum rfl_rc fail_no_memory(const struct rfl_csv *csv, struct rfl_err *err)
+{
+	return rfl_fail(err, RFL_ENOMEM, 0, "%s:%zu: out of memory", csv->path, csv->row_line);
+}
+
+static enum rfl_rc fail_parse(struct rfl_csv *csv, struct rfl_err *err)
+{
+	if (csv_error(&csv->parser) != CSV_EPARSE)
+		return fail_no_memory(csv, err);
+	return rfl_fail(err, RFL_EFORMAT, 0,
+			"%s:%zu: not CSV: a quote inside a field must be doubled, and the field "
+			"quoted",
+			csv->path, csv->line);
+}
+
+/* What libcsv and the callbacks left behind after each piece. */
+static enum rfl_rc check_row_size(struct rfl_csv *csv, struct rfl_err *err)
+{
+	if (csv->no_memory || (csv->text.failed && !csv->text.full))
+		return fail_no_memory(csv, err);
+	if (csv->text.full || csv_get_buffer_size(&csv->parser) > ROW_MAX)
+		return rfl_fail(err, RFL_EFORMAT, 0,
+				"%s:%zu: a row of more than %zu bytes begins here: is a quote not "
+				"closed?",
+				csv->path, csv->row_line, ROW_MAX);
+	return RFL_OK;
+}
+
+/* An empty line, which is no row. */
+static bool is_blank(const char *piece, size_t len)
+{
+	size_t i = 0;
+
+	while (i < len && (piece[i] == '\r' || piece[i] == '\n'))
+		i++;
+	return i == len;
+}
+
+/* Give libcsv the rest of the block up to the next line feed. */
+static enum rfl_rc feed_piece(struct rfl_csv *csv, struct rfl_err *err)
+{
+	const char *piece = csv->block + csv->block_at;
+	size_t left = csv->block_len - csv->block_at;
+	const char *nl = memchr(piece, '\n', left);
+	size_t len = nl ? (size_t)(nl - piece) + 1 : left;
+
+	if (memchr(piece, '\0', len))
+		return rfl_fail(err, RFL_EFORMAT, 0,
+				"%s:%zu: contains a zero byte: this is not UTF-8 text", csv->path,
+				csv->line);
+	if (csv_parse(&csv->parser, piece, len, on_field, on_row, csv) != len)
+		return fail_parse(csv, err);
+	csv->block_at += len;
+	csv->begun = csv->begun || !is_blank(piece, len);
+	if (nl)
+		csv->line++;
+	if (!csv->begun)
+		csv->row_line = csv->line;
+	return check_row_size(csv, err);
+}
+
+/* The file is over: a last row without its newline is handed out as torn. */
+static enum rfl_rc finish_row(struct rfl_csv *csv, struct rfl_err *err)
+{
+	csv->at_end = true;
+	if (csv_fini(&csv->parser, on_field, on_row, csv) != 0) {
+		csv->torn = true;
+		if (csv_error(&csv->parser) != CSV_EPARSE)
+			return fail_no_memory(csv, err);
+		return rfl_fail(
+			err, RFL_EFORMAT, 0,
+			"%s:%zu: the file ends inside a quoted field of the row that begins "
+			"here",
+			csv->path, csv->row_line);
+	}
+	csv->torn = csv->row_done;
+	return check_row_size(csv, err);
+}
+
+/* Read one row into text and fields. *more is false when there was none. */
+static enum rfl_rc read_row(struct rfl_csv *csv, bool *more, struct rfl_err *err)
+{
+	enum rfl_rc rc;
+
+	csv->row_done = csv->begun = false;
+	csv->nfields = 0;
+	rfl_buf_reset(&csv->text);
+	csv->row_line = csv->line;
+	while (!csv->row_done && !csv->at_end) {
+		if (csv->block_at == csv->block_len) {
+			rc = fill_block(csv, err);
+			if (rc != RFL_OK)
+				return rc;
+		}
+		rc = csv->block_len == 0 ? finish_row(csv, err) : feed_piece(csv, err);
+		if (rc != RFL_OK)
+			return rc;
+	}
+	*more = csv->row_done;
+	return RFL_OK;
+}
+
+/* --- header ---------------------------------------------------------------------------------- */
+
+static const char *trim(char *s)
+{
+	size_t len;
+
+	while (*s == ' ' || *s == '\t')
+		s++;
+	len = strlen(s);
+	while (len > 0 && (s[len - 1] == ' ' || s[len - 1] == '\t'))
+		len--;
+	s[len] = '\0';
+	return s;
+}
+
+static enum rfl_rc add_column(struct rfl_csv *csv, const char *name, struct rfl_err *err)
+{
+	if (strchr(name, '\r'))
+		return rfl_fail(err, RFL_EFORMAT, 0,
+				"%s:1: lines must end with LF or CRLF, not with CR alone",
+				csv->path);
+	/* Columns without a name cannot be asked for; spreadsheets leave them behind. */
+	if (name[0] != '\0' && rfl_csv_find(csv, name) >= 0)
+		return rfl_fail(err, RFL_EFORMAT, 0, "%s:1: the header names column '%s' twice",
+				csv->path, name);
+	csv->columns[csv->ncolumns] = rfl_arena_strdup(csv->arena, name);
+	if (!csv->columns[csv->ncolumns])
+		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", csv->path);
+	csv->ncolumns++;
+	return RFL_OK;
+}
+
+static enum rfl_rc read_header(struct rfl_csv *csv, struct rfl_err *err)
+{
+	enum rfl_rc rc;
+	bool more;
+
+	rc = fill_block(csv, err);
+	if (rc != RFL_OK)
+		return rc;
+	if (csv->block_len >= 3 && memcmp(csv->block, "\xef\xbb\xbf", 3) == 0)
+		csv->block_at = 3; /* byte order mark */
+	rc = read_row(csv, &more, err);
+	if (rc != RFL_OK)
+		return rc;
+	if (!more)
+		return rfl_fail(err, RFL_EFORMAT, 0, "%s: is empty: a header row is needed",
+				csv->path);
+	if (csv->nfields > COLUMNS_MAX)
+		return rfl_fail(err, RFL_EFORMAT, 0, "%s:1: more than %d columns", csv->path,
+				COLUMNS_MAX);
+	csv->columns = rfl_arena_array(csv->arena, csv->nfields, sizeof(*csv->columns));
+	if (!csv->columns)
+		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", csv->path);
+	for (size_t i = 0; i < csv->nfields && rc == RFL_OK; i++)
+		rc = add_column(csv, trim(csv->text.data + csv->fields[i]), err);
+	return rc;
+}
+
+static enum rfl_rc open_file(struct rfl_csv *csv, struct rfl_err *err)
+{
+	struct stat st;
+
+	csv->f = fopen(csv->path, "rbe");
+	if (!csv->f)
+		return rfl_fail(err, RFL_EIO, errno, "%s: %s", csv->path, strerror(errno));
+	if (fstat(fileno(csv->f), &st) == 0 && S_ISDIR(st.st_mode))
+		return rfl_fail(err, RFL_EIO, EISDIR, "%s: is a folder, not a file", csv->path);
+	setvbuf(csv->f, NULL, _IONBF, 0); /* we read whole blocks ourselves */
+	return RFL_OK;
+}
+
+static enum rfl_rc init_parser(struct rfl_csv *csv, struct rfl_err *err)
+{
+	if (csv_init(&csv->parser, CSV_STRICT | CSV_STRICT_FINI) != 0)
+		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", csv->path);
+	csv->parser_ready = true;
+	csv_set_realloc_func(&csv->parser, realloc);
+	csv_set_free_func(&csv->parser, free);
+	csv_set_space_func(&csv->parser, is_carriage_return);
+	csv_set_term_func(&csv->parser, is_line_feed);
+	return RFL_OK;
+}
+
+enum rfl_rc rfl_csv_open(const char *path, struct rfl_csv **ret, struct rfl_err *err)
+{
+	struct rfl_csv *csv;
+	enum rfl_rc rc;
+
+	csv = calloc(1, sizeof(*csv));
+	if (!csv)
+		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
+	csv->line = 1;
+	rfl_buf_init(&csv->text, ROW_MAX);
+	csv->path = strdup(path);
+	csv->block = malloc(BLOCK_SIZE);
+	csv->arena = rfl_arena_new(0);
+	if (!csv->path || !csv->block || !csv->arena) {
+		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
+		goto done;
+	}
+	rc = open_file(csv, err);
+	if (rc == RFL_OK)
+		rc = init_parser(csv, err);
+	if (rc == RFL_OK)
+		rc = read_header(csv, err);
+	if (rc != RFL_OK)
+		goto done;
+	csv->torn = false;
+	*ret = csv;
+	csv = NULL;
+done:
+	rfl_csv_close(csv);
+	return rc;
+}
+
+void rfl_csv_close(struct rfl_csv *csv)
+{
+	if (!csv)
+		return;
+	if (csv->f)
+		fclose(csv->f);
+	if (csv->parser_ready)
+		csv_free(&csv->parser);
+	rfl_buf_fini(&csv->text);
+	rfl_arena_free(csv->arena);
+	free(csv->fields);
+	free(csv->block);
+	free(csv->path);
+	free(csv);
+}
+
+/* --- access ---------------------------------------------------------------------------------- */
+
+int rfl_csv_find(const struct rfl_csv *csv, const char *column)
+{
+	for (size_t i = 0; i < csv->ncolumns; i++)
+		if (strcmp(csv->columns[i], column) == 0)
+			return (int)i;
+	return -1;
+}
+
+enum rfl_rc rfl_csv_need(const struct rfl_csv *csv, const char *column, int *ret,
+			 struct rfl_err *err)
+{
+	int i = rfl_csv_find(csv, column);
+
+	if (i < 0)
+		return rfl_fail(err, RFL_EFORMAT, 0, "%s:1: the header has no column '%s'",
+				csv->path, column);
+	*ret = i;
+	return RFL_OK;
+}
+
+size_t rfl_csv_columns(const struct rfl_csv *csv)
+{
+	return csv->ncolumns;
+}
+
+const char *rfl_csv_column(const struct rfl_csv *csv, size_t i)
+{
+	return csv->columns[i];
+}
+
+enum rfl_rc rfl_csv_next(struct rfl_csv *csv, bool *more, struct rfl_err *err)
+{
+	enum rfl_rc rc = read_row(csv, more, err);
+
+	if (rc != RFL_OK || !*more)
+		return rc;
+	if (csv->nfields > csv->ncolumns)
+		return rfl_fail(err, RFL_EFORMAT, 0,
+				"%s:%zu: the row has more fields than the header has columns (%zu)",
+				csv->path, csv->row_line, csv->ncolumns);
+	return RFL_OK;
+}
+
+size_t rfl_csv_fields(const struct rfl_csv *csv)
+{
+	return csv->nfields;
+}
+
+const char *rfl_csv_text(const struct rfl_csv *csv, int column)
+{
+	if (column < 0 || (size_t)column >= csv->nfields)
+		return "";
+	return csv->text.data + csv->fields[column];
+}
+
+/* "file:line: column 'x'" for the messages of the number parsers. */
+static void name_cell(const struct rfl_csv *csv, int column, char *out, size_t size)
+{
+	snprintf(out, size, "%s:%zu: column '%s'", csv->path, csv->row_line, csv->columns[column]);
+}
+
+/* A field without the blanks around it; a field of blanks is empty. */
+static bool copy_number(const char *text, char *out, size_t size)
+{
+	size_t len;
+
+	text += strspn(text, " \t");
+	len = strlen(text);
+	while (len > 0 && (text[len - 1] == ' ' || text[len - 1] == '\t'))
+		len--;
+	if (len >= size)
+		return false;
+	memcpy(out, text, len);
+	out[len] = '\0';
+	return true;
+}
+
+enum rfl_rc rfl_csv_double(const struct rfl_csv *csv, int column, double *ret, struct rfl_err *err)
+{
+	const char *text = rfl_csv_text(csv, column);
+	char number[512], cell[1024];
+
+	if (!copy_number(text, number, sizeof(number))) {
+		name_cell(csv, column, cell, sizeof(cell));
+		return rfl_fail(err, RFL_EFORMAT, 0, "%s: '%.40s...' is not a number", cell, text);
+	}
+	if (number[0] == '\0') {
+		*ret = NAN;
+		return RFL_OK;
+	}
+	if (rfl_num_parse_double(number, "", ret, NULL) == RFL_OK)
+		return RFL_OK;
+	name_cell(csv, column, cell, sizeof(cell));
+	return rfl_num_parse_double(number, cell, ret, err);
+}
+
+enum rfl_rc rfl_csv_int(const struct rfl_csv *csv, int column, int64_t missing, int64_t *ret,
+			struct rfl_err *err)
+{
+	const char *text = rfl_csv_text(csv, column);
+	char number[512], cell[1024];
+
+	if (!copy_number(text, number, sizeof(number))) {
+		name_cell(csv, column, cell, sizeof(cell));
+		return rfl_fail(err, RFL_EFORMAT, 0, "%s: '%.40s...' is not an integer", cell,
+				text);
+	}
+	if (number[0] == '\0') {
+		*ret = missing;
+		return RFL_OK;
+	}
+	if (rfl_num_parse_int(number, "", ret, NULL) == RFL_OK)
+		return RFL_OK;
+	name_cell(csv, column, cell, sizeof(cell));
+	return rfl_num_parse_int(number, cell, ret, err);
+}
+
+size_t rfl_csv_line(const struct rfl_csv *csv)
+{
+	return csv->row_line;
+}
+
+const char *rfl_csv_path(const struct rfl_csv *csv)
+{
+	return csv->path;
+}
+
+bool rfl_csv_torn(const struct rfl_csv *csv)
+{
+	return csv->torn;
+}

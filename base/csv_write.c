@@ -1,0 +1,246 @@
+/*
+ * csv_write.c - exact rows, and rows appended to a table that others append to as well.
+ */
+#define _GNU_SOURCE /* flock */
+
+#include "base/csv.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define BLOCK_SIZE 65536
+
+static bool needs_quotes(const char *field)
+{
+	size_t len = strlen(field);
+
+	return strpbrk(field, ",\"\r\n") != NULL ||
+	       (len > 0 && (field[0] == ' ' || field[0] == '\t' || field[len - 1] == ' ' ||
+			    field[len - 1] == '\t'));
+}
+
+static void write_field(struct rfl_buf *out, const char *field)
+{
+	if (!needs_quotes(field)) {
+		rfl_buf_puts(out, field);
+		return;
+	}
+	rfl_buf_putc(out, '"');
+	for (const char *at = field; *at != '\0';) {
+		size_t plain = strcspn(at, "\"");
+
+		rfl_buf_append(out, at, plain);
+		at += plain;
+		if (*at == '"') {
+			rfl_buf_puts(out, "\"\"");
+			at++;
+		}
+	}
+	rfl_buf_putc(out, '"');
+}
+
+void rfl_csv_write_row(struct rfl_buf *out, const char *const *fields, size_t n)
+{
+	/* One empty field alone would be an empty line, which readers skip. */
+	if (n == 1 && fields[0][0] == '\0')
+		rfl_buf_puts(out, "\"\"");
+	for (size_t i = 0; i < n; i++) {
+		if (i > 0)
+			rfl_buf_putc(out, ',');
+		write_field(out, fields[i]);
+	}
+	rfl_buf_putc(out, '\n');
+}
+
+/* --- appending ------------------------------------------------------------------------------- */
+
+static enum rfl_rc fail_errno(struct rfl_err *err, const char *path, const char *what)
+{
+	return rfl_fail(err, RFL_EIO, errno, "%s: %s: %s", path, what, strerror(errno));
+}
+
+/* flock, not fcntl: it also keeps threads apart, and another descriptor's close does not end it. */
+static enum rfl_rc open_locked(const char *path, int *ret, struct rfl_err *err)
+{
+	int fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+
+	if (fd < 0)
+		return fail_errno(err, path, "cannot open for appending");
+	while (flock(fd, LOCK_EX) != 0) {
+		if (errno == EINTR)
+			continue;
+		if (errno == EINVAL || errno == ENOTSUP || errno == EOPNOTSUPP)
+			break; /* a device: nobody else appends to it */
+		fail_errno(err, path, "cannot lock");
+		close(fd);
+		return RFL_EIO;
+	}
+	*ret = fd;
+	return RFL_OK;
+}
+
+/* Compare the header on disk with ours, and say where they part. */
+static enum rfl_rc check_header(const char *path, const char *const *header, size_t n,
+				struct rfl_err *err)
+{
+	struct rfl_csv *csv = NULL;
+	enum rfl_rc rc = rfl_csv_open(path, &csv, err);
+
+	if (rc != RFL_OK)
+		return rc;
+	for (size_t i = 0; i < n && i < rfl_csv_columns(csv) && rc == RFL_OK; i++)
+		if (strcmp(rfl_csv_column(csv, i), header[i]) != 0)
+			rc = rfl_fail(err, RFL_EFORMAT, 0,
+				      "%s:1: column %zu is '%s' where '%s' belongs: the file has "
+				      "another layout; append to a new file",
+				      path, i + 1, rfl_csv_column(csv, i), header[i]);
+	if (rc == RFL_OK && rfl_csv_columns(csv) < n)
+		rc = rfl_fail(
+			err, RFL_EFORMAT, 0,
+			"%s:1: column '%s' is missing: the file has another layout; append to "
+			"a new file",
+			path, header[rfl_csv_columns(csv)]);
+	if (rc == RFL_OK && rfl_csv_columns(csv) > n)
+		rc = rfl_fail(err, RFL_EFORMAT, 0,
+			      "%s:1: column '%s' is not known: the file has another layout; append "
+			      "to a new file",
+			      path, rfl_csv_column(csv, n));
+	rfl_csv_close(csv);
+	return rc;
+}
+
+/* How the file ends: inside quotes, and with which byte. */
+struct tail {
+	bool in_quotes;
+	char last;
+};
+
+static enum rfl_rc read_tail(int fd, const char *path, off_t size, struct tail *ret,
+			     struct rfl_err *err)
+{
+	char block[BLOCK_SIZE];
+	struct tail tail = { .last = '\n' };
+
+	for (off_t at = 0; at < size;) {
+		ssize_t n = pread(fd, block, sizeof(block), at);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return fail_errno(err, path, "cannot read");
+		if (n == 0)
+			break;
+		for (const char *q = block; (q = memchr(q, '"', (size_t)(block + n - q))); q++)
+			tail.in_quotes = !tail.in_quotes;
+		tail.last = block[n - 1];
+		at += n;
+	}
+	*ret = tail;
+	return RFL_OK;
+}
+
+/* True when the file is the beginning of a header line whose writing was cut short. */
+static bool is_cut_header(int fd, off_t size, const struct rfl_buf *header)
+{
+	char *have;
+	bool cut;
+
+	if (size <= 0 || (size_t)size >= header->len)
+		return false;
+	have = malloc((size_t)size);
+	cut = have && pread(fd, have, (size_t)size, 0) == (ssize_t)size &&
+	      memcmp(have, header->data, (size_t)size) == 0;
+	free(have);
+	return cut;
+}
+
+/* Put what has to stand before the row into `out`: a header, or the end of a torn line. */
+static enum rfl_rc prepare(int fd, const char *path, off_t *size, const char *const *header,
+			   size_t n, struct rfl_buf *out, struct rfl_err *err)
+{
+	struct tail tail;
+	enum rfl_rc rc;
+
+	rfl_csv_write_row(out, header, n);
+	rc = rfl_buf_check(out, path, err);
+	if (rc != RFL_OK)
+		return rc;
+	if (is_cut_header(fd, *size, out)) {
+		if (ftruncate(fd, 0) != 0)
+			return fail_errno(err, path, "cannot mend the header");
+		*size = 0;
+	}
+	if (*size == 0)
+		return RFL_OK;
+	rfl_buf_reset(out);
+	rc = check_header(path, header, n, err);
+	if (rc == RFL_OK)
+		rc = read_tail(fd, path, *size, &tail, err);
+	if (rc != RFL_OK)
+		return rc;
+	if (tail.in_quotes)
+		rfl_buf_putc(out, '"');
+	if (tail.in_quotes || tail.last != '\n')
+		rfl_buf_putc(out, '\n');
+	return RFL_OK;
+}
+
+/* One write() and one fsync(). What did not fit is taken back, so that no torn row stays. */
+static enum rfl_rc write_once(int fd, const char *path, off_t size, const struct rfl_buf *out,
+			      struct rfl_err *err)
+{
+	enum rfl_rc rc = RFL_OK;
+	ssize_t n;
+
+	do
+		n = write(fd, out->data, out->len);
+	while (n < 0 && errno == EINTR);
+	if (n >= 0 && (size_t)n < out->len) {
+		errno = ENOSPC;
+		n = -1;
+	}
+	if (n < 0) {
+		rc = fail_errno(err, path, "cannot append");
+		(void)!ftruncate(fd, size);
+	} else if (fsync(fd) != 0 && errno != EINVAL && errno != EROFS && errno != ENOTSUP) {
+		rc = fail_errno(err, path, "cannot sync");
+	}
+	return rc;
+}
+
+enum rfl_rc rfl_csv_append(const char *path, const char *const *header, const char *const *fields,
+			   size_t n, struct rfl_err *err)
+{
+	struct rfl_buf out;
+	struct stat st;
+	off_t size;
+	enum rfl_rc rc;
+	int fd = -1;
+
+	rfl_buf_init(&out, 0);
+	rc = open_locked(path, &fd, err);
+	if (rc != RFL_OK)
+		goto done;
+	if (fstat(fd, &st) != 0) {
+		rc = fail_errno(err, path, "cannot stat");
+		goto done;
+	}
+	size = S_ISREG(st.st_mode) ? st.st_size : 0;
+	rc = prepare(fd, path, &size, header, n, &out, err);
+	if (rc != RFL_OK)
+		goto done;
+	rfl_csv_write_row(&out, fields, n);
+	rc = rfl_buf_check(&out, path, err);
+	if (rc == RFL_OK)
+		rc = write_once(fd, path, size, &out, err);
+done:
+	if (fd >= 0 && close(fd) != 0 && rc == RFL_OK && errno != EINTR)
+		rc = fail_errno(err, path, "cannot append");
+	rfl_buf_fini(&out);
+	return rc;
+}

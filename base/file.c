@@ -1,0 +1,315 @@
+/*
+ * file.c - whole files in, whole files out.
+ */
+#undef _XOPEN_SOURCE
+#define _XOPEN_SOURCE 700 /* realpath */
+
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define BLOCK_SIZE 65536
+
+static enum rfl_rc fail_errno(struct rfl_err *err, const char *path, const char *what)
+{
+	return rfl_fail(err, RFL_EIO, errno, "%s: %s: %s", path, what, strerror(errno));
+}
+
+static ssize_t read_some(int fd, void *data, size_t size)
+{
+	ssize_t n;
+
+	do
+		n = read(fd, data, size);
+	while (n < 0 && errno == EINTR);
+	return n;
+}
+
+static enum rfl_rc open_for_reading(const char *path, int *ret, struct rfl_err *err)
+{
+	struct stat st;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return rfl_fail(err, RFL_EIO, errno, "%s: %s", path, strerror(errno));
+	if (fstat(fd, &st) == 0 && S_ISDIR(st.st_mode)) {
+		close(fd);
+		return rfl_fail(err, RFL_EIO, EISDIR, "%s: is a folder, not a file", path);
+	}
+	*ret = fd;
+	return RFL_OK;
+}
+
+enum rfl_rc rfl_file_read(const char *path, struct rfl_buf *out, struct rfl_err *err)
+{
+	char block[BLOCK_SIZE];
+	enum rfl_rc rc;
+	ssize_t n;
+	int fd;
+
+	rc = open_for_reading(path, &fd, err);
+	if (rc != RFL_OK)
+		return rc;
+	while ((n = read_some(fd, block, sizeof(block))) > 0 && !out->failed)
+		rfl_buf_append(out, block, (size_t)n);
+	if (n < 0)
+		rc = fail_errno(err, path, "cannot read");
+	else
+		rc = rfl_buf_check(out, path, err);
+	close(fd);
+	return rc;
+}
+
+static enum rfl_rc write_all(int fd, const char *path, const void *data, size_t len,
+			     struct rfl_err *err)
+{
+	const char *at = data;
+
+	while (len > 0) {
+		ssize_t n = write(fd, at, len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return fail_errno(err, path, "cannot write");
+		at += n;
+		len -= (size_t)n;
+	}
+	/* Pipes and devices cannot be synced, and need not be. */
+	if (fsync(fd) != 0 && errno != EINVAL && errno != EROFS && errno != ENOTSUP)
+		return fail_errno(err, path, "cannot sync");
+	return RFL_OK;
+}
+
+/* Write, sync and close; the descriptor is gone in any case. */
+static enum rfl_rc finish(int fd, const char *path, const void *data, size_t len,
+			  struct rfl_err *err)
+{
+	enum rfl_rc rc = write_all(fd, path, data, len, err);
+
+	if (close(fd) != 0 && rc == RFL_OK && errno != EINTR)
+		rc = fail_errno(err, path, "cannot write");
+	return rc;
+}
+
+/* A new name in a folder reaches the disk with the folder. Best effort: the data is safe. */
+static void sync_folder_of(const char *path)
+{
+	char *folder = strdup(path);
+	char *slash;
+	int fd;
+
+	if (!folder)
+		return;
+	slash = strrchr(folder, '/');
+	if (slash)
+		slash[slash == folder ? 1 : 0] = '\0';
+	fd = open(slash ? folder : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	free(folder);
+	if (fd < 0)
+		return;
+	(void)fsync(fd);
+	close(fd);
+}
+
+/* Create "<path>.tmp.<pid>.<n>", with the permissions that the target has or would get. */
+static int open_neighbour(const char *path, const struct stat *target, char *name, size_t size)
+{
+	static atomic_uint counter;
+	int fd;
+
+	do {
+		snprintf(name, size, "%s.tmp.%ld.%u", path, (long)getpid(),
+			 atomic_fetch_add(&counter, 1));
+		fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	} while (fd < 0 && errno == EEXIST);
+	if (fd >= 0 && target)
+		(void)fchmod(fd, target->st_mode & 0777);
+	return fd;
+}
+
+static enum rfl_rc replace_file(const char *path, const struct stat *target, const void *data,
+				size_t len, struct rfl_err *err)
+{
+	size_t size = strlen(path) + 48;
+	char *name = malloc(size);
+	enum rfl_rc rc;
+	int fd;
+
+	if (!name)
+		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
+	fd = open_neighbour(path, target, name, size);
+	if (fd < 0) {
+		rc = fail_errno(err, path, "cannot create");
+		goto done;
+	}
+	rc = finish(fd, path, data, len, err);
+	if (rc == RFL_OK && rename(name, path) != 0)
+		rc = fail_errno(err, path, "cannot replace");
+	if (rc == RFL_OK)
+		sync_folder_of(path);
+	else
+		unlink(name);
+done:
+	free(name);
+	return rc;
+}
+
+enum rfl_rc rfl_file_write(const char *path, const void *data, size_t len, struct rfl_err *err)
+{
+	struct stat st;
+	char *target;
+	enum rfl_rc rc;
+	int fd;
+
+	if (stat(path, &st) != 0)
+		return replace_file(path, NULL, data, len, err);
+	if (S_ISDIR(st.st_mode))
+		return rfl_fail(err, RFL_EIO, EISDIR, "%s: is a folder, not a file", path);
+	if (!S_ISREG(st.st_mode)) { /* a device or a pipe is written to, not replaced */
+		fd = open(path, O_WRONLY | O_CLOEXEC);
+		if (fd < 0)
+			return fail_errno(err, path, "cannot write");
+		return finish(fd, path, data, len, err);
+	}
+	target = realpath(path, NULL); /* a link stays a link */
+	if (!target)
+		return fail_errno(err, path, "cannot resolve");
+	rc = replace_file(target, &st, data, len, err);
+	free(target);
+	return rc;
+}
+
+enum rfl_rc rfl_file_create(const char *path, const void *data, size_t len, struct rfl_err *err)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	enum rfl_rc rc;
+
+	if (fd < 0)
+		return fail_errno(err, path, "cannot create");
+	rc = finish(fd, path, data, len, err);
+	if (rc != RFL_OK)
+		unlink(path);
+	else
+		sync_folder_of(path);
+	return rc;
+}
+
+static enum rfl_rc make_folder(const char *path, struct rfl_err *err)
+{
+	if (mkdir(path, 0777) == 0 || rfl_dir_exists(path))
+		return RFL_OK;
+	if (errno == EEXIST)
+		return rfl_fail(err, RFL_EIO, ENOTDIR, "%s: is not a folder", path);
+	return fail_errno(err, path, "cannot create the folder");
+}
+
+enum rfl_rc rfl_file_mkdirs(const char *path, struct rfl_err *err)
+{
+	enum rfl_rc rc = RFL_OK;
+	char *part;
+
+	if (path[0] == '\0')
+		return RFL_OK;
+	part = strdup(path);
+	if (!part)
+		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
+	for (char *slash = strchr(part + 1, '/'); slash && rc == RFL_OK;
+	     slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		rc = make_folder(part, err);
+		*slash = '/';
+	}
+	if (rc == RFL_OK)
+		rc = make_folder(part, err);
+	free(part);
+	return rc;
+}
+
+enum rfl_rc rfl_file_mkdirs_for(const char *path, struct rfl_err *err)
+{
+	const char *base = rfl_path_base(path);
+	enum rfl_rc rc;
+	char *folder;
+
+	if (base == path)
+		return RFL_OK;
+	folder = strndup(path, (size_t)(base - path));
+	if (!folder)
+		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
+	rc = rfl_file_mkdirs(folder, err);
+	free(folder);
+	return rc;
+}
+
+char *rfl_path_join(const char *dir, const char *name)
+{
+	size_t len = strlen(dir), size = len + strlen(name) + 2;
+	char *path = malloc(size);
+
+	if (path)
+		snprintf(path, size, "%s%s%s", dir, len == 0 || dir[len - 1] == '/' ? "" : "/",
+			 name);
+	return path;
+}
+
+const char *rfl_path_base(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+bool rfl_file_exists(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && !S_ISDIR(st.st_mode);
+}
+
+bool rfl_dir_exists(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+uint64_t rfl_hash64(uint64_t h, const void *data, size_t len)
+{
+	const unsigned char *p = data;
+
+	if (h == 0)
+		h = UINT64_C(14695981039346656037); /* the offset basis of FNV-1a */
+	for (size_t i = 0; i < len; i++)
+		h = (h ^ p[i]) * UINT64_C(1099511628211);
+	return h;
+}
+
+enum rfl_rc rfl_file_hash(const char *path, char out[17], struct rfl_err *err)
+{
+	char block[BLOCK_SIZE];
+	uint64_t h = rfl_hash64(0, NULL, 0);
+	enum rfl_rc rc;
+	ssize_t n;
+	int fd;
+
+	rc = open_for_reading(path, &fd, err);
+	if (rc != RFL_OK)
+		return rc;
+	while ((n = read_some(fd, block, sizeof(block))) > 0)
+		h = rfl_hash64(h, block, (size_t)n);
+	if (n < 0)
+		rc = fail_errno(err, path, "cannot read");
+	else
+		snprintf(out, 17, "%016" PRIx64, h);
+	close(fd);
+	return rc;
+}

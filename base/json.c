@@ -1,0 +1,109 @@
+/*
+ * json.c - jansson with the strictness that configuration files need.
+ */
+#include "base/json.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/text.h"
+
+static enum rfl_rc fail_load(struct rfl_err *err, const char *name, const json_error_t *je)
+{
+	/* jansson has no text for a failed allocation inside a value. */
+	if (je->text[0] == '\0' || json_error_code(je) == json_error_out_of_memory)
+		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", name);
+	if (je->line < 1)
+		return rfl_fail(err, RFL_EFORMAT, 0, "%s: %s", name, je->text);
+	return rfl_fail(err, RFL_EFORMAT, 0, "%s:%d:%d: %s", name, je->line, je->column, je->text);
+}
+
+enum rfl_rc rfl_json_loads(const char *text, size_t len, const char *name, json_t **ret,
+			   struct rfl_err *err)
+{
+	json_error_t je;
+	json_t *value = json_loadb(text, len, JSON_REJECT_DUPLICATES, &je);
+
+	if (!value)
+		return fail_load(err, name, &je);
+	*ret = value;
+	return RFL_OK;
+}
+
+enum rfl_rc rfl_json_load(const char *path, json_t **ret, struct rfl_err *err)
+{
+	struct rfl_buf text;
+	enum rfl_rc rc;
+
+	rfl_buf_init(&text, 0);
+	rc = rfl_file_read(path, &text, err);
+	if (rc == RFL_OK)
+		rc = rfl_json_loads(rfl_buf_str(&text), text.len, path, ret, err);
+	rfl_buf_fini(&text);
+	return rc;
+}
+
+static bool is_allowed(const char *key, const char *const *allowed)
+{
+	for (; *allowed; allowed++)
+		if (strcmp(key, *allowed) == 0)
+			return true;
+	return false;
+}
+
+static enum rfl_rc fail_unknown(struct rfl_err *err, const char *file, const char *path,
+				const char *key, const char *const *allowed)
+{
+	const char *nearest = rfl_text_nearest(key, allowed);
+	struct rfl_buf known;
+	enum rfl_rc rc;
+
+	if (nearest)
+		return rfl_fail(err, RFL_EFORMAT, 0, "%s: %s/%s: unknown key; did you mean '%s'?",
+				file, path, key, nearest);
+	rfl_buf_init(&known, 2048);
+	for (size_t i = 0; allowed[i]; i++)
+		rfl_buf_printf(&known, "%s%s", i ? ", " : "", allowed[i]);
+	rc = rfl_fail(err, RFL_EFORMAT, 0, "%s: %s/%s: unknown key; known are %s", file, path, key,
+		      rfl_buf_str(&known));
+	rfl_buf_fini(&known);
+	return rc;
+}
+
+enum rfl_rc rfl_json_only_keys(const json_t *obj, const char *const *allowed, const char *file,
+			       const char *path, struct rfl_err *err)
+{
+	const char *key;
+	json_t *value;
+
+	if (!json_is_object(obj))
+		return rfl_fail(err, RFL_EFORMAT, 0, "%s: %s: must be an object", file,
+				path[0] ? path : "/");
+	/* The iteration macro takes a pointer that it does not write through. */
+	json_object_foreach((json_t *)(uintptr_t)obj, key,
+			    value) if (!is_allowed(key, allowed)) return fail_unknown(err, file,
+										      path, key,
+										      allowed);
+	return RFL_OK;
+}
+
+json_t *rfl_json_real(double value)
+{
+	return isfinite(value) ? json_real(value) : json_null();
+}
+
+enum rfl_rc rfl_json_save(const char *path, const json_t *value, struct rfl_err *err)
+{
+	struct rfl_buf text;
+	enum rfl_rc rc;
+
+	rfl_buf_init(&text, 0);
+	rfl_json_write(&text, value);
+	rfl_buf_putc(&text, '\n');
+	rc = rfl_buf_check(&text, path, err);
+	if (rc == RFL_OK)
+		rc = rfl_file_write(path, text.data, text.len, err);
+	rfl_buf_fini(&text);
+	return rc;
+}
