@@ -1,0 +1,472 @@
+/*
+ * net_build.c - the builder: nodes and parameters in growing arrays, names in the arena that the
+ * finished net will own, one sticky failure.
+ */
+#include "complexity/net_build.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/num.h"
+#include "complexity/op.h"
+
+enum {
+	MAX_NODES = 1 << 20, /* far above any network, far below what an index can hold */
+	MAX_DEPTH = 8,
+	ARENA_MAX = 1 << 30,
+};
+
+struct rfl_net_builder {
+	struct rfl_arena *arena;
+	const char *model, *family;
+	struct rfl_node *nodes;
+	int nnodes, node_cap;
+	struct rfl_param *params;
+	int nparams, param_cap;
+	int64_t param_elements;
+	const char *scope[MAX_DEPTH]; /* full paths; scope[depth] is the current one */
+	int depth;
+	double eps, momentum;
+	struct rfl_err err; /* sticky: rc other than RFL_OK ends all building */
+};
+
+struct rfl_net_builder *rfl_net_builder_new(const char *model, const char *family)
+{
+	struct rfl_net_builder *b = calloc(1, sizeof(*b));
+
+	if (!b)
+		return NULL;
+	b->eps = 1e-5;
+	b->momentum = 0.1;
+	b->scope[0] = "";
+	b->arena = rfl_arena_new(ARENA_MAX);
+	if (b->arena) {
+		b->model = rfl_arena_strdup(b->arena, model);
+		b->family = rfl_arena_strdup(b->arena, family);
+	}
+	if (!b->model || !b->family) {
+		rfl_net_builder_free(b);
+		return NULL;
+	}
+	return b;
+}
+
+void rfl_net_builder_free(struct rfl_net_builder *b)
+{
+	if (!b)
+		return;
+	rfl_arena_free(b->arena);
+	free(b->nodes);
+	free(b->params);
+	free(b);
+}
+
+static bool failed(const struct rfl_net_builder *b)
+{
+	return b->err.rc != RFL_OK;
+}
+
+static void out_of_memory(struct rfl_net_builder *b)
+{
+	(void)rfl_fail(&b->err, RFL_ENOMEM, 0, "%s: out of memory", b->model);
+}
+
+/* Make room for one more item of an array that doubles. */
+static bool grow(struct rfl_net_builder *b, void **items, int used, int *cap, size_t size)
+{
+	int more = *cap ? *cap * 2 : 64;
+	void *p;
+
+	if (used < *cap)
+		return true;
+	if (more > MAX_NODES) {
+		(void)rfl_fail(&b->err, RFL_EOVERFLOW, 0, "%s: more than %d nodes", b->model,
+			       MAX_NODES);
+		return false;
+	}
+	p = realloc(*items, (size_t)more * size);
+	if (!p) {
+		out_of_memory(b);
+		return false;
+	}
+	*items = p;
+	*cap = more;
+	return true;
+}
+
+void rfl_net_enter(struct rfl_net_builder *b, const char *fmt, ...)
+{
+	char part[128];
+	const char *outer;
+	va_list ap;
+
+	if (failed(b))
+		return;
+	if (b->depth + 1 >= MAX_DEPTH) {
+		(void)rfl_fail(&b->err, RFL_EINVAL, 0, "%s: blocks nest deeper than %d", b->model,
+			       MAX_DEPTH - 1);
+		return;
+	}
+	va_start(ap, fmt);
+	(void)vsnprintf(part, sizeof(part), fmt, ap);
+	va_end(ap);
+	outer = b->scope[b->depth];
+	b->scope[++b->depth] = rfl_arena_printf(b->arena, "%s%s%s", outer, *outer ? "." : "", part);
+	if (!b->scope[b->depth]) {
+		b->scope[b->depth] = "";
+		out_of_memory(b);
+	}
+}
+
+void rfl_net_leave(struct rfl_net_builder *b)
+{
+	if (b->depth > 0)
+		b->depth--;
+}
+
+void rfl_net_batch_norm_defaults(struct rfl_net_builder *b, double eps, double momentum)
+{
+	b->eps = eps;
+	b->momentum = momentum;
+}
+
+struct rfl_shape rfl_net_shape(const struct rfl_net_builder *b, int x)
+{
+	static const struct rfl_shape none;
+
+	return failed(b) || x < 0 || x >= b->nnodes ? none : b->nodes[x].shape;
+}
+
+int64_t rfl_net_channels(const struct rfl_net_builder *b, int x)
+{
+	struct rfl_shape shape = rfl_net_shape(b, x);
+
+	return shape.ndim ? shape.dim[0] : 0;
+}
+
+/* Product of n dimensions, each at least 1; false when one is not or the product does not fit. */
+static bool product(const int64_t *dim, int n, int64_t *ret)
+{
+	int64_t p = 1;
+
+	for (int i = 0; i < n; i++)
+		if (dim[i] < 1 || !rfl_num_mul(p, dim[i], &p))
+			return false;
+	*ret = p;
+	return true;
+}
+
+static bool add_param(struct rfl_net_builder *b, struct rfl_node *node,
+		      const struct rfl_op_param *from)
+{
+	struct rfl_param *p;
+
+	if (!grow(b, (void **)&b->params, b->nparams, &b->param_cap, sizeof(*b->params)))
+		return false;
+	p = &b->params[b->nparams];
+	*p = (struct rfl_param){
+		.name = rfl_arena_printf(b->arena, "%s%s%s", node->name, *node->name ? "." : "",
+					 from->suffix),
+		.kind = from->kind,
+		.ndim = from->ndim,
+		.position = (uint32_t)b->nparams,
+		.node = b->nnodes,
+	};
+	if (!p->name) {
+		out_of_memory(b);
+		return false;
+	}
+	memcpy(p->dim, from->dim, sizeof(p->dim));
+	if (!product(p->dim, p->ndim, &p->numel) ||
+	    !rfl_num_add(b->param_elements, p->numel, &b->param_elements)) {
+		(void)rfl_fail(&b->err, RFL_EOVERFLOW, 0, "%s: %s does not fit 63 bits", b->model,
+			       p->name);
+		return false;
+	}
+	node->param[node->nparams++] = b->nparams++;
+	return true;
+}
+
+static bool add_params(struct rfl_net_builder *b, struct rfl_node *node)
+{
+	const struct rfl_op_info *op = rfl_op_info_of(node->op);
+	struct rfl_op_param params[RFL_OP_MAX_PARAMS] = { 0 };
+	int n = op->params ? op->params(node, params) : 0;
+
+	for (int i = 0; i < n; i++)
+		if (!add_param(b, node, &params[i]))
+			return false;
+	return true;
+}
+
+/* "layer4.0.conv1 (Conv2d)" for messages. */
+static void fail_at(struct rfl_net_builder *b, const struct rfl_node *node)
+{
+	rfl_err_prefix(&b->err, "%s: %s (%s)", b->model, *node->name ? node->name : "top level",
+		       rfl_op_info_of(node->op)->module);
+}
+
+static bool infer(struct rfl_net_builder *b, struct rfl_node *node)
+{
+	struct rfl_shape in[RFL_NET_MAX_INPUTS] = { 0 };
+	int64_t numel;
+	char text[160];
+
+	for (int i = 0; i < node->ninputs; i++) {
+		if (node->input[i] < 0 || node->input[i] >= b->nnodes) {
+			(void)rfl_fail(&b->err, RFL_EINVAL, 0, "input %d is not a tensor", i);
+			return false;
+		}
+		in[i] = b->nodes[node->input[i]].shape;
+	}
+	if (rfl_op_info_of(node->op)->infer(node, in, &node->shape, &b->err) != RFL_OK)
+		return false;
+	if (!product(node->shape.dim, node->shape.ndim, &numel)) {
+		(void)rfl_fail(&b->err, RFL_EOVERFLOW, 0, "output %s does not fit 63 bits",
+			       rfl_shape_text(&node->shape, text, sizeof(text)));
+		return false;
+	}
+	return true;
+}
+
+/* Append a node whose op, attributes and inputs are set. name NULL: functional. */
+static int append(struct rfl_net_builder *b, struct rfl_node *node, const char *name)
+{
+	const char *scope = b->scope[b->depth];
+
+	if (failed(b) || !grow(b, (void **)&b->nodes, b->nnodes, &b->node_cap, sizeof(*b->nodes)))
+		return -1;
+	node->functional = node->functional || !name;
+	node->name = !name ? scope
+			   : rfl_arena_printf(b->arena, "%s%s%s", scope, *scope ? "." : "", name);
+	if (!node->name) {
+		out_of_memory(b);
+		return -1;
+	}
+	if (!infer(b, node)) {
+		fail_at(b, node);
+		return -1;
+	}
+	if (!add_params(b, node))
+		return -1;
+	b->nodes[b->nnodes] = *node;
+	return b->nnodes++;
+}
+
+int rfl_net_input(struct rfl_net_builder *b, int64_t channels, int64_t height, int64_t width)
+{
+	struct rfl_node node = {
+		.op = RFL_OP_INPUT,
+		.functional = true,
+		.shape = { .ndim = 3, .dim = { channels, height, width } },
+	};
+
+	if (!failed(b) && b->nnodes != 0)
+		return (void)rfl_fail(&b->err, RFL_EINVAL, 0, "%s: the input must come first",
+				      b->model),
+		       -1;
+	return append(b, &node, "input");
+}
+
+static int64_t first_set(int64_t a, int64_t b, int64_t otherwise)
+{
+	return a ? a : b ? b : otherwise;
+}
+
+int rfl_net_conv2d(struct rfl_net_builder *b, int x, const char *name, int64_t out_channels,
+		   const struct rfl_conv2d_args *args)
+{
+	struct rfl_node node = {
+		.op = RFL_OP_CONV2D,
+		.ninputs = 1,
+		.input = { x },
+		.attr.conv2d = {
+			.in_channels = rfl_net_channels(b, x),
+			.out_channels = out_channels,
+			.kernel_h = first_set(args->kernel_h, args->kernel, 1),
+			.kernel_w = first_set(args->kernel_w, args->kernel, 1),
+			.stride_h = first_set(args->stride_h, args->stride, 1),
+			.stride_w = first_set(args->stride_w, args->stride, 1),
+			.pad_h = first_set(args->pad_h, args->pad, 0),
+			.pad_w = first_set(args->pad_w, args->pad, 0),
+			.dilation_h = first_set(args->dilation, 0, 1),
+			.dilation_w = first_set(args->dilation, 0, 1),
+			.groups = first_set(args->groups, 0, 1),
+			.bias = args->bias,
+		},
+	};
+
+	return append(b, &node, name);
+}
+
+int rfl_net_max_pool(struct rfl_net_builder *b, int x, const char *name,
+		     const struct rfl_pool_args *args)
+{
+	int64_t stride = first_set(args->stride, args->kernel, 1);
+	struct rfl_node node = {
+		.op = RFL_OP_MAX_POOL,
+		.ninputs = 1,
+		.input = { x },
+		.attr.pool = {
+			.kernel_h = args->kernel,
+			.kernel_w = args->kernel,
+			.stride_h = stride,
+			.stride_w = stride,
+			.pad_h = args->pad,
+			.pad_w = args->pad,
+			.ceil_mode = args->ceil_mode,
+		},
+	};
+
+	return append(b, &node, name);
+}
+
+int rfl_batch_norm(struct rfl_net_builder *b, int x, const char *name)
+{
+	struct rfl_node node = {
+		.op = RFL_OP_BATCH_NORM,
+		.ninputs = 1,
+		.input = { x },
+		.attr.batch_norm = {
+			.channels = rfl_net_channels(b, x),
+			.eps = b->eps,
+			.momentum = b->momentum,
+		},
+	};
+
+	return append(b, &node, name);
+}
+
+/* Operations that have no attributes. */
+static int append_plain(struct rfl_net_builder *b, enum rfl_op op, int x, const char *name,
+			enum rfl_inplace inplace)
+{
+	struct rfl_node node = {
+		.op = op,
+		.ninputs = 1,
+		.input = { x },
+		.inplace = inplace == RFL_INPLACE,
+	};
+
+	return append(b, &node, name);
+}
+
+int rfl_relu(struct rfl_net_builder *b, int x, const char *name, enum rfl_inplace inplace)
+{
+	return append_plain(b, RFL_OP_RELU, x, name, inplace);
+}
+
+int rfl_relu6(struct rfl_net_builder *b, int x, const char *name, enum rfl_inplace inplace)
+{
+	return append_plain(b, RFL_OP_RELU6, x, name, inplace);
+}
+
+int rfl_flatten(struct rfl_net_builder *b, int x)
+{
+	return append_plain(b, RFL_OP_FLATTEN, x, NULL, RFL_OUT_OF_PLACE);
+}
+
+int rfl_dropout(struct rfl_net_builder *b, int x, const char *name, double probability)
+{
+	struct rfl_node node = {
+		.op = RFL_OP_DROPOUT,
+		.ninputs = 1,
+		.input = { x },
+		.attr.dropout.probability = probability,
+	};
+
+	return append(b, &node, name);
+}
+
+int rfl_linear(struct rfl_net_builder *b, int x, const char *name, int64_t out_features, bool bias)
+{
+	struct rfl_shape shape = rfl_net_shape(b, x);
+	struct rfl_node node = {
+		.op = RFL_OP_LINEAR,
+		.ninputs = 1,
+		.input = { x },
+		.attr.linear = {
+			.in_features = shape.ndim ? shape.dim[shape.ndim - 1] : 0,
+			.out_features = out_features,
+			.bias = bias,
+		},
+	};
+
+	return append(b, &node, name);
+}
+
+int rfl_adaptive_avg_pool(struct rfl_net_builder *b, int x, const char *name, int64_t out_h,
+			  int64_t out_w)
+{
+	struct rfl_node node = {
+		.op = RFL_OP_ADAPTIVE_AVG_POOL,
+		.ninputs = 1,
+		.input = { x },
+		.attr.adaptive_pool = { .out_h = out_h, .out_w = out_w },
+	};
+
+	return append(b, &node, name);
+}
+
+int rfl_add(struct rfl_net_builder *b, int x, int y, enum rfl_inplace inplace)
+{
+	struct rfl_node node = {
+		.op = RFL_OP_ADD,
+		.ninputs = 2,
+		.input = { x, y },
+		.inplace = inplace == RFL_INPLACE,
+	};
+
+	return append(b, &node, NULL);
+}
+
+/* Copy the arrays into the arena and hand it over. */
+static enum rfl_rc pack(struct rfl_net_builder *b, int output, struct rfl_net **ret,
+			struct rfl_err *err)
+{
+	struct rfl_net *net = rfl_arena_array(b->arena, 1, sizeof(*net));
+	/* a net without parameters still gets an array */
+	size_t nparams = b->nparams ? (size_t)b->nparams : 1;
+	struct rfl_node *nodes = rfl_arena_array(b->arena, (size_t)b->nnodes, sizeof(*nodes));
+	struct rfl_param *params = rfl_arena_array(b->arena, nparams, sizeof(*params));
+
+	if (!net || !nodes || !params)
+		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", b->model);
+	memcpy(nodes, b->nodes, (size_t)b->nnodes * sizeof(*nodes));
+	if (b->nparams)
+		memcpy(params, b->params, (size_t)b->nparams * sizeof(*params));
+	*net = (struct rfl_net){
+		.model = b->model,
+		.family = b->family,
+		.nnodes = b->nnodes,
+		.nodes = nodes,
+		.nparams = b->nparams,
+		.params = params,
+		.output = output,
+		.classes = nodes[output].shape.dim[nodes[output].shape.ndim - 1],
+		.arena = b->arena,
+	};
+	b->arena = NULL;
+	*ret = net;
+	return RFL_OK;
+}
+
+enum rfl_rc rfl_net_finish(struct rfl_net_builder *take_b, int output, struct rfl_net **ret,
+			   struct rfl_err *err)
+{
+	enum rfl_rc rc;
+
+	if (!take_b)
+		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for a network");
+	if (failed(take_b))
+		rc = rfl_fail(err, take_b->err.rc, take_b->err.native, "%s", take_b->err.msg);
+	else if (output < 0 || output >= take_b->nnodes)
+		rc = rfl_fail(err, RFL_EINVAL, 0, "%s: the output is not a tensor", take_b->model);
+	else
+		rc = pack(take_b, output, ret, err);
+	rfl_net_builder_free(take_b);
+	return rc;
+}

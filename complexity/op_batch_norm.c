@@ -1,0 +1,138 @@
+/*
+ * op_batch_norm.c - batch normalisation over samples and positions, per channel.
+ *
+ * n elements, C channels. Forward with running statistics (inference), as ATen's
+ * batch_norm_cpu_transform_input: scale = gamma / sqrt(var + eps) and shift = beta - mean * scale
+ * per channel, then y = x * scale + shift:
+ *	n add, n mul; per channel 2 add, 2 mul, 2 special (square root, division).
+ *
+ * Forward with batch statistics (training), as ATen's batch_norm_cpu_update_stats and the same
+ * transform: mean (1 add), variance (subtract, square, add), normalise (1 mul, 1 add):
+ *	4 n add, 2 n mul; per channel mean and variance * 1/n and the two running averages on top of
+ *	the inference terms: 4 add, 9 mul, 2 special.
+ *
+ * Backward, as ATen's batch_norm_backward_cpu_template (aten/src/ATen/native/Normalization.cpp):
+ *	wgrad  sum(dy) and sum((x - mean) * dy): 3 n add, n mul; per channel 1 mul
+ *	dgrad  ((dy - mean(dy)) - (x - mean) * k) * scale: 3 n add, 2 n mul; per channel 5 mul.
+ *	       With running statistics: dy * scale, n mul.
+ *
+ * Traffic, unfused: inference R X, W Y; training 2 R X (statistics, then transform), W Y; backward
+ * R X, R dY for the sums and again R X, R dY, W dX for the gradient. Fused: inference folds into
+ *the convolution before it and leaves one shift per channel; training takes the sums in the
+ *epilogue of the operation before it and normalises in the prologue of the one after it (Jung et
+ *al., "Restructuring Batch Normalization to Accelerate CNN Training", MLSys 2019), so only the
+ *backward pass reads X again, once for the sums and once for the gradient.
+ */
+#include "complexity/op.h"
+
+static enum rfl_rc infer(const struct rfl_node *node, const struct rfl_shape *in,
+			 struct rfl_shape *out, struct rfl_err *err)
+{
+	enum rfl_rc rc = rfl_op_need_image(in, err);
+
+	return rc != RFL_OK ? rc : rfl_op_same_shape(node, in, out, err);
+}
+
+static int params(const struct rfl_node *node, struct rfl_op_param *out)
+{
+	static const struct rfl_op_param rows[] = {
+		{ .suffix = "weight", .kind = RFL_PARAM_NORM_WEIGHT, .ndim = 1 },
+		{ .suffix = "bias", .kind = RFL_PARAM_NORM_BIAS, .ndim = 1 },
+		{ .suffix = "running_mean", .kind = RFL_PARAM_RUNNING_MEAN, .ndim = 1 },
+		{ .suffix = "running_var", .kind = RFL_PARAM_RUNNING_VAR, .ndim = 1 },
+	};
+
+	for (int i = 0; i < 4; i++) {
+		out[i] = rows[i];
+		out[i].dim[0] = node->attr.batch_norm.channels;
+	}
+	return 4;
+}
+
+/* times n per element plus times per channel */
+static int64_t both(struct rfl_cost_context *c, int64_t per_element, int64_t per_channel)
+{
+	return rfl_cost_add(c, rfl_cost_mul(c, per_element, c->in),
+			    rfl_cost_mul(c, per_channel, c->node->attr.batch_norm.channels));
+}
+
+static void elementwise(struct rfl_cost_context *c, struct rfl_elementwise *e)
+{
+	bool training = c->options->training;
+
+	e[RFL_PASS_FORWARD] = (struct rfl_elementwise){
+		.add = training ? both(c, 4, 4) : both(c, 1, 2),
+		.mul = training ? both(c, 2, 9) : both(c, 1, 2),
+		.special = both(c, 0, 2),
+	};
+	e[RFL_PASS_WGRAD] = (struct rfl_elementwise){ .add = both(c, 3, 0), .mul = both(c, 1, 1) };
+	if (c->needs_dgrad && training)
+		e[RFL_PASS_DGRAD] =
+			(struct rfl_elementwise){ .add = both(c, 3, 0), .mul = both(c, 2, 5) };
+	else if (c->needs_dgrad)
+		e[RFL_PASS_DGRAD].mul = both(c, 1, 0);
+}
+
+/* Every kernel of its own. Statistics are kept in F32 like the parameters. */
+static void unfused(struct rfl_cost_context *c, struct rfl_traffic *t)
+{
+	int64_t channels = c->node->attr.batch_norm.channels;
+	bool training = c->options->training;
+
+	rfl_cost_read(c, &t[RFL_PASS_FORWARD], c->in, (training ? 2 : 1) * c->value_bytes);
+	rfl_cost_read(c, &t[RFL_PASS_FORWARD], channels, 4 * c->param_bytes);
+	rfl_cost_write(c, &t[RFL_PASS_FORWARD], c->out, c->value_bytes);
+	if (training) /* running statistics, and the batch's own for the backward pass */
+		rfl_cost_write(c, &t[RFL_PASS_FORWARD], channels, 4 * c->param_bytes);
+
+	rfl_cost_read(c, &t[RFL_PASS_WGRAD], c->in, 2 * c->value_bytes);
+	rfl_cost_read(c, &t[RFL_PASS_WGRAD], channels, 2 * c->param_bytes);
+	rfl_cost_write(c, &t[RFL_PASS_WGRAD], channels, 2 * c->param_bytes);
+	if (!c->needs_dgrad)
+		return;
+	rfl_cost_read(c, &t[RFL_PASS_DGRAD], c->in, (training ? 2 : 1) * c->value_bytes);
+	rfl_cost_read(c, &t[RFL_PASS_DGRAD], channels, (training ? 5 : 2) * c->param_bytes);
+	rfl_cost_write(c, &t[RFL_PASS_DGRAD], c->in, c->value_bytes);
+}
+
+static void fused(struct rfl_cost_context *c, struct rfl_traffic *t)
+{
+	int64_t channels = c->node->attr.batch_norm.channels;
+	bool training = c->options->training;
+
+	if (!training) { /* folded: one shift per channel is left */
+		rfl_cost_read(c, &t[RFL_PASS_FORWARD], channels, c->param_bytes);
+	} else {
+		rfl_cost_read(c, &t[RFL_PASS_FORWARD], channels, 4 * c->param_bytes);
+		rfl_cost_write(c, &t[RFL_PASS_FORWARD], channels, 4 * c->param_bytes);
+	}
+	if (c->input_shared)
+		rfl_cost_write(c, &t[RFL_PASS_FORWARD], c->out, c->value_bytes);
+	rfl_cost_read(c, &t[RFL_PASS_WGRAD], c->in, c->value_bytes);
+	rfl_cost_read(c, &t[RFL_PASS_WGRAD], channels, 2 * c->param_bytes);
+	rfl_cost_write(c, &t[RFL_PASS_WGRAD], channels, 2 * c->param_bytes);
+	if (!c->needs_dgrad)
+		return;
+	if (training)
+		rfl_cost_read(c, &t[RFL_PASS_DGRAD], c->in, c->value_bytes);
+	rfl_cost_read(c, &t[RFL_PASS_DGRAD], channels, (training ? 5 : 2) * c->param_bytes);
+}
+
+static void cost(struct rfl_cost_context *c, struct rfl_cost *cost)
+{
+	elementwise(c, cost->elementwise);
+	unfused(c, cost->traffic[RFL_FUSION_UNFUSED]);
+	if (c->rides)
+		fused(c, cost->traffic[RFL_FUSION_FUSED]);
+	else
+		unfused(c, cost->traffic[RFL_FUSION_FUSED]);
+}
+
+const struct rfl_op_info rfl_op_batch_norm = {
+	.name = "batch_norm",
+	.module = "BatchNorm2d",
+	.rides = true,
+	.infer = infer,
+	.params = params,
+	.cost = cost,
+};

@@ -1,0 +1,46 @@
+/*
+ * op_dropout.c - dropout: nothing in inference. In training, as ATen's native_dropout, each of n
+ * elements is compared with the probability and multiplied by 0 or 1 / (1 - p); dgrad multiplies by
+ * the same mask. Drawing the random numbers is not counted.
+ *
+ * Traffic, unfused: forward R X, W Y, W mask (1 byte); dgrad R dY, R mask, W dX. Fused: it rides,
+ * and keeps one bit per element.
+ */
+#include "complexity/op.h"
+#include "complexity/op_ride.h"
+
+static enum rfl_rc infer(const struct rfl_node *node, const struct rfl_shape *in,
+			 struct rfl_shape *out, struct rfl_err *err)
+{
+	double p = node->attr.dropout.probability;
+
+	if (!(p >= 0.0 && p < 1.0))
+		return rfl_fail(err, RFL_EINVAL, 0, "probability %g is not in [0, 1)", p);
+	return rfl_op_same_shape(node, in, out, err);
+}
+
+static void cost(struct rfl_cost_context *c, struct rfl_cost *cost)
+{
+	struct rfl_traffic *u = cost->traffic[RFL_FUSION_UNFUSED];
+
+	if (!c->options->training || c->node->attr.dropout.probability == 0.0)
+		return;
+	cost->elementwise[RFL_PASS_FORWARD].compare = c->in;
+	cost->elementwise[RFL_PASS_FORWARD].mul = c->in;
+	rfl_cost_read(c, &u[RFL_PASS_FORWARD], c->in, c->value_bytes);
+	rfl_cost_write(c, &u[RFL_PASS_FORWARD], c->out, c->value_bytes + 1);
+	if (c->needs_dgrad) {
+		cost->elementwise[RFL_PASS_DGRAD].mul = c->in;
+		rfl_cost_read(c, &u[RFL_PASS_DGRAD], c->out, c->value_bytes + 1);
+		rfl_cost_write(c, &u[RFL_PASS_DGRAD], c->in, c->value_bytes);
+	}
+	rfl_op_ride_with_mask(c, cost);
+}
+
+const struct rfl_op_info rfl_op_dropout = {
+	.name = "dropout",
+	.module = "Dropout",
+	.rides = true,
+	.infer = infer,
+	.cost = cost,
+};

@@ -1,0 +1,62 @@
+/*
+ * op_loss.c - mean cross entropy of logits against class indices. The zoo's networks end at their
+ * logits; the counter charges this row to a training step on its own.
+ *
+ * N rows of C logits, as ATen's log_softmax and nll_loss: per row the maximum (C - 1 compares),
+ * x - max (C add), exponentials (C special), their sum (C - 1 add), its logarithm (1 special) and
+ * x - max - log (C add); then the mean of N picked values: N - 1 add and 1 special (division).
+ * dgrad, (softmax - onehot) / N: C special and C mul per row, 1 add at the label.
+ *
+ * Traffic, unfused: log_softmax R X, W Y; dgrad R Y, W dX. Fused: log_softmax writes nothing, dgrad
+ * reads the logits again. Labels are int64, read once by each pass.
+ */
+#include "complexity/op.h"
+
+static enum rfl_rc infer(const struct rfl_node *node, const struct rfl_shape *in,
+			 struct rfl_shape *out, struct rfl_err *err)
+{
+	(void)node;
+	if (in->ndim != 1)
+		return rfl_fail(err, RFL_EINVAL, 0, "needs logits of one dimension per sample");
+	*out = (struct rfl_shape){ .ndim = 1, .dim = { 1 } };
+	return RFL_OK;
+}
+
+static void cost(struct rfl_cost_context *c, struct rfl_cost *cost)
+{
+	int64_t rows = c->batch, n = c->in;
+	struct rfl_traffic *u = cost->traffic[RFL_FUSION_UNFUSED];
+	struct rfl_traffic *f = cost->traffic[RFL_FUSION_FUSED];
+
+	cost->elementwise[RFL_PASS_FORWARD] = (struct rfl_elementwise){
+		.add = rfl_cost_mul(c, 3, n) - 1, /* 3 n - rows, then rows - 1 */
+		.compare = n - rows,
+		.special = rfl_cost_add(c, n, rows + 1),
+	};
+	rfl_cost_read(c, &u[RFL_PASS_FORWARD], n, c->value_bytes);
+	rfl_cost_write(c, &u[RFL_PASS_FORWARD], n, c->value_bytes);
+	rfl_cost_read(c, &u[RFL_PASS_FORWARD], rows, 8);
+	rfl_cost_read(c, &f[RFL_PASS_FORWARD], n, c->value_bytes);
+	rfl_cost_read(c, &f[RFL_PASS_FORWARD], rows, 8);
+	if (!c->needs_dgrad)
+		return;
+	cost->elementwise[RFL_PASS_DGRAD] = (struct rfl_elementwise){
+		.add = rows,
+		.mul = n,
+		.special = n,
+	};
+	for (int level = RFL_FUSION_UNFUSED; level <= RFL_FUSION_FUSED; level++) {
+		struct rfl_traffic *t = &cost->traffic[level][RFL_PASS_DGRAD];
+
+		rfl_cost_read(c, t, n, c->value_bytes);
+		rfl_cost_read(c, t, rows, 8);
+		rfl_cost_write(c, t, n, c->value_bytes);
+	}
+}
+
+const struct rfl_op_info rfl_op_cross_entropy = {
+	.name = "cross_entropy",
+	.module = "CrossEntropyLoss",
+	.infer = infer,
+	.cost = cost,
+};

@@ -1,0 +1,138 @@
+/*
+ * op_pool.c - maximum pooling and adaptive average pooling.
+ *
+ * Maximum over k = kh * kw taps, as ATen's max_pool2d kernels: k - 1 compares per output; dgrad
+ * adds each gradient to the element that won, one addition per output.
+ *
+ * Adaptive average, as ATen's adaptive_avg_pool2d: output o of `out` covers the inputs from
+ * floor(o * in / out) to ceil((o + 1) * in / out). t taps over all windows: forward t - outputs
+ * additions and one division per output; dgrad one division per output and t additions.
+ *
+ * Traffic: forward R X, W Y; dgrad R dY, W dX. In training the maximum also keeps where it was
+ * found: an int64 index per output unfused (what ATen stores), one byte fused (a position in the
+ * window).
+ */
+#include "complexity/op.h"
+#include "complexity/window.h"
+
+static struct rfl_window window_h(const struct rfl_pool *a)
+{
+	return (struct rfl_window){
+		.kernel = a->kernel_h,
+		.stride = a->stride_h,
+		.pad = a->pad_h,
+		.dilation = 1,
+		.ceil_mode = a->ceil_mode,
+	};
+}
+
+static struct rfl_window window_w(const struct rfl_pool *a)
+{
+	return (struct rfl_window){
+		.kernel = a->kernel_w,
+		.stride = a->stride_w,
+		.pad = a->pad_w,
+		.dilation = 1,
+		.ceil_mode = a->ceil_mode,
+	};
+}
+
+static enum rfl_rc max_infer(const struct rfl_node *node, const struct rfl_shape *in,
+			     struct rfl_shape *out, struct rfl_err *err)
+{
+	struct rfl_window h = window_h(&node->attr.pool), w = window_w(&node->attr.pool);
+	enum rfl_rc rc = rfl_op_need_image(in, err);
+
+	if (rc != RFL_OK)
+		return rc;
+	*out = *in;
+	rc = rfl_window_positions(&h, in->dim[1], &out->dim[1], err);
+	if (rc == RFL_OK)
+		rc = rfl_window_positions(&w, in->dim[2], &out->dim[2], err);
+	return rc;
+}
+
+static void pool_traffic(struct rfl_cost_context *c, struct rfl_traffic *t, int64_t index_bytes)
+{
+	rfl_cost_read(c, &t[RFL_PASS_FORWARD], c->in, c->value_bytes);
+	rfl_cost_write(c, &t[RFL_PASS_FORWARD], c->out, c->value_bytes);
+	if (c->options->training)
+		rfl_cost_write(c, &t[RFL_PASS_FORWARD], c->out, index_bytes);
+	if (!c->needs_dgrad)
+		return;
+	rfl_cost_read(c, &t[RFL_PASS_DGRAD], c->out, c->value_bytes + index_bytes);
+	rfl_cost_write(c, &t[RFL_PASS_DGRAD], c->in, c->value_bytes);
+}
+
+static void max_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
+{
+	const struct rfl_pool *a = &c->node->attr.pool;
+
+	cost->elementwise[RFL_PASS_FORWARD].compare =
+		rfl_cost_mul(c, c->out, a->kernel_h * a->kernel_w - 1);
+	if (c->needs_dgrad)
+		cost->elementwise[RFL_PASS_DGRAD].add = c->out;
+	pool_traffic(c, cost->traffic[RFL_FUSION_UNFUSED], 8);
+	pool_traffic(c, cost->traffic[RFL_FUSION_FUSED], 1);
+}
+
+static enum rfl_rc adaptive_infer(const struct rfl_node *node, const struct rfl_shape *in,
+				  struct rfl_shape *out, struct rfl_err *err)
+{
+	const struct rfl_adaptive_pool *a = &node->attr.adaptive_pool;
+	enum rfl_rc rc = rfl_op_need_image(in, err);
+
+	if (rc != RFL_OK)
+		return rc;
+	if (a->out_h < 1 || a->out_w < 1)
+		return rfl_fail(err, RFL_EINVAL, 0, "output %lldx%lld is not a size",
+				(long long)a->out_h, (long long)a->out_w);
+	*out = (struct rfl_shape){ .ndim = 3, .dim = { in->dim[0], a->out_h, a->out_w } };
+	return RFL_OK;
+}
+
+/* Taps of all windows along one axis. */
+static int64_t adaptive_taps(struct rfl_cost_context *c, int64_t in, int64_t out)
+{
+	int64_t sum = 0;
+
+	for (int64_t o = 0; o < out; o++) {
+		int64_t end = rfl_cost_add(c, rfl_cost_mul(c, o + 1, in), out - 1) / out;
+
+		sum += end - rfl_cost_mul(c, o, in) / out;
+	}
+	return sum;
+}
+
+static void adaptive_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
+{
+	const struct rfl_shape *out = &c->node->shape;
+	int64_t planes = rfl_cost_mul(c, c->batch, out->dim[0]);
+	int64_t taps =
+		rfl_cost_mul(c, planes,
+			     rfl_cost_mul(c, adaptive_taps(c, c->in_shape.dim[1], out->dim[1]),
+					  adaptive_taps(c, c->in_shape.dim[2], out->dim[2])));
+
+	cost->elementwise[RFL_PASS_FORWARD].add = taps - c->out;
+	cost->elementwise[RFL_PASS_FORWARD].special = c->out;
+	if (c->needs_dgrad) {
+		cost->elementwise[RFL_PASS_DGRAD].add = taps;
+		cost->elementwise[RFL_PASS_DGRAD].special = c->out;
+	}
+	pool_traffic(c, cost->traffic[RFL_FUSION_UNFUSED], 0);
+	pool_traffic(c, cost->traffic[RFL_FUSION_FUSED], 0);
+}
+
+const struct rfl_op_info rfl_op_max_pool = {
+	.name = "max_pool",
+	.module = "MaxPool2d",
+	.infer = max_infer,
+	.cost = max_cost,
+};
+
+const struct rfl_op_info rfl_op_adaptive_avg_pool = {
+	.name = "adaptive_avg_pool",
+	.module = "AdaptiveAvgPool2d",
+	.infer = adaptive_infer,
+	.cost = adaptive_cost,
+};
