@@ -13,13 +13,16 @@ extern "C" {
 
 enum rfl_log_level { RFL_LOG_ERROR, RFL_LOG_WARN, RFL_LOG_INFO, RFL_LOG_DEBUG };
 
-/** Receives one line without its newline. May be called from any thread, one call at a time. */
+/**
+ * Receives one line without its newline. May be called from any thread, one call at a time. It must
+ * not log itself.
+ */
 typedef void (*rfl_log_fn)(enum rfl_log_level level, const char *line, void *ctx);
 
 /** Set the receiver and the most talkative level that reaches it. fn NULL drops every line. */
 void rfl_log_set(rfl_log_fn fn, void *ctx, enum rfl_log_level max_level);
 
-/** Send one line. */
+/** Send one line; a message of several lines is several calls. */
 void rfl_log(enum rfl_log_level level, const char *fmt, ...) RFL_PRINTF(2, 3);
 
 #ifdef __cplusplus

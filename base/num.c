@@ -139,22 +139,52 @@ char *rfl_num_bytes(double bytes, char *out, size_t out_size)
 	return with_unit(number, prefixes[step], "B", out, out_size);
 }
 
+/* Put commas between groups of three of the integer part. */
+static char *group_digits(const char *plain, char out[RFL_NUM_MAX])
+{
+	size_t start = plain[0] == '-' ? 1 : 0;
+	size_t whole = start + strspn(plain + start, "0123456789");
+	size_t at = 0;
+
+	for (size_t i = 0; i < whole; i++) {
+		if (i > start && (whole - i) % 3 == 0)
+			out[at++] = ',';
+		out[at++] = plain[i];
+	}
+	snprintf(out + at, RFL_NUM_MAX - at, "%s", plain + whole);
+	return out;
+}
+
 char *rfl_num_grouped(int64_t value, char out[RFL_NUM_MAX])
 {
-	char digits[RFL_NUM_MAX];
-	size_t len, at = 0;
-	uint64_t size = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
+	char plain[RFL_NUM_MAX];
 
-	len = (size_t)snprintf(digits, sizeof(digits), "%llu", (unsigned long long)size);
-	if (value < 0)
-		out[at++] = '-';
-	for (size_t i = 0; i < len; i++) {
-		if (i > 0 && (len - i) % 3 == 0)
-			out[at++] = ',';
-		out[at++] = digits[i];
+	snprintf(plain, sizeof(plain), "%lld", (long long)value);
+	return group_digits(plain, out);
+}
+
+char *rfl_num_people(double value, int digits, char out[RFL_NUM_MAX])
+{
+	char plain[RFL_NUM_MAX];
+	int exponent, decimals;
+	locale_t before;
+
+	if (isnan(value)) {
+		snprintf(out, RFL_NUM_MAX, "n/a");
+		return out;
 	}
-	out[at] = '\0';
-	return out;
+	if (isinf(value))
+		return rfl_num_exact(value, out);
+	digits = digits < 1 ? 1 : digits > 17 ? 17 : digits;
+	before = enter_c_locale();
+	snprintf(plain, sizeof(plain), "%.*e", digits - 1, value);
+	exponent = value == 0 ? 0 : (int)strtol(strchr(plain, 'e') + 1, NULL, 10);
+	if (exponent >= -4 && exponent < 15) {
+		decimals = digits - 1 - exponent;
+		snprintf(plain, sizeof(plain), "%.*f", decimals > 0 ? decimals : 0, value);
+	}
+	uselocale(before);
+	return group_digits(plain, out);
 }
 
 /* Sign, then a digit or a point: rules out blanks, inf and nan, which strtod would take. */

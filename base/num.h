@@ -27,7 +27,8 @@ char *rfl_num_exact(double value, char out[RFL_NUM_MAX]);
 
 /**
  * A value with an SI prefix and its unit: (4089184256, "FLOP", 3) gives "4.09 GFLOP".
- * Prefixes run from p (1e-12) to E (1e18). NaN writes "n/a".
+ * Prefixes run from p (1e-12) to E (1e18); beyond them an exponent is written. NaN writes "n/a".
+ * Trailing zeros are left out: 4e9 with three digits is "4 GFLOP".
  * @param digits  significant digits, 1 to 9
  * @return out
  */
@@ -38,6 +39,13 @@ char *rfl_num_bytes(double bytes, char *out, size_t out_size);
 
 /** An integer with groups of three: 25557032 gives "25,557,032". @return out */
 char *rfl_num_grouped(int64_t value, char out[RFL_NUM_MAX]);
+
+/**
+ * A real as people read it in a table: `digits` (1 to 17) significant digits, trailing zeros kept,
+ * grouped by three ("138.4", "1,235,000"), with an exponent below 1e-4 and from 1e15. NaN: "n/a".
+ * @return out
+ */
+char *rfl_num_people(double value, int digits, char out[RFL_NUM_MAX]);
 
 /**
  * Parse the whole of `text` as a double (C locale; hex floats, inf and nan refused).

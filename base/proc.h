@@ -39,7 +39,7 @@ struct rfl_proc_result {
 	bool timed_out;
 	bool cancelled;
 	double wall_s, user_s, system_s;
-	double max_rss_bytes;
+	double max_rss_bytes; /**< at least what the parent had in memory when it forked */
 	long minor_faults, major_faults;
 	long voluntary_switches, involuntary_switches;
 	long fs_inputs, fs_outputs;
@@ -49,7 +49,9 @@ struct rfl_proc_result {
 
 /**
  * Run a child to its end. SIGPIPE is not raised in the parent. When the parent dies, the child gets
- * SIGKILL (Linux).
+ * SIGKILL (Linux; to be exact, when the calling thread ends). The end of the child is the end of the
+ * run: a grandchild that keeps a pipe open is not waited for. An input that the child leaves unread
+ * is no failure. Captured output beyond the maximum is dropped, and `failed` is set in its buffer.
  *
  * @param ret  filled when the child was started, whatever became of it; the caller releases with
  *             rfl_proc_result_fini(). On failure it is zeroed.

@@ -13,7 +13,10 @@
 extern "C" {
 #endif
 
-/** Damerau-Levenshtein distance (adjacent swaps count one), without case. */
+/**
+ * Damerau-Levenshtein distance in its restricted form (an adjacent swap counts one, and no letter is
+ * edited twice), without case. Where more than 255 characters differ, the longer length is given.
+ */
 size_t rfl_text_distance(const char *a, const char *b);
 
 /**

@@ -1,0 +1,102 @@
+/*
+ * dl.c - libraries that are opened when a command needs them.
+ */
+#include "base/dl.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+
+struct rfl_dl {
+	void *handle;
+	char *name; /* the one that loaded */
+};
+
+/* A slot holds a function pointer; ISO C has no cast from void * to that. */
+static void set_slot(void *slot, void *address)
+{
+	memcpy(slot, &address, sizeof(address));
+}
+
+static enum rfl_rc open_first(struct rfl_dl *dl, const char *const *names, struct rfl_err *err)
+{
+	struct rfl_buf tried;
+	enum rfl_rc rc = RFL_OK;
+
+	rfl_buf_init(&tried, RFL_ERR_MSG_MAX);
+	for (size_t i = 0; names[i] && !dl->handle; i++) {
+		const char *why;
+
+		dl->handle = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+		if (dl->handle) {
+			dl->name = strdup(names[i]);
+			break;
+		}
+		why = dlerror();
+		rfl_buf_printf(&tried, "%s%s: %s", i ? "; " : "", names[i],
+			       why ? why : "no reason given");
+	}
+	if (!dl->handle)
+		rc = rfl_fail(err, RFL_EUNAVAILABLE, 0, "cannot load %s",
+			      tried.len ? rfl_buf_str(&tried) : "a library without a name");
+	else if (!dl->name)
+		rc = rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
+	rfl_buf_fini(&tried);
+	return rc;
+}
+
+static enum rfl_rc resolve(struct rfl_dl *dl, const struct rfl_dl_symbol *symbols, size_t n,
+			   struct rfl_err *err)
+{
+	for (size_t i = 0; i < n; i++) {
+		void *address = dlsym(dl->handle, symbols[i].name);
+
+		set_slot(symbols[i].slot, address);
+		if (!address && !symbols[i].optional)
+			return rfl_fail(err, RFL_EUNAVAILABLE, 0,
+					"%s: has no symbol %s: the library is of another version",
+					dl->name, symbols[i].name);
+	}
+	return RFL_OK;
+}
+
+enum rfl_rc rfl_dl_open(const char *const *names, const struct rfl_dl_symbol *symbols,
+			size_t nsymbols, struct rfl_dl **ret, struct rfl_err *err)
+{
+	struct rfl_dl *dl;
+	enum rfl_rc rc;
+
+	for (size_t i = 0; i < nsymbols; i++)
+		set_slot(symbols[i].slot, NULL);
+	dl = calloc(1, sizeof(*dl));
+	if (!dl)
+		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", names[0]);
+	rc = open_first(dl, names, err);
+	if (rc == RFL_OK)
+		rc = resolve(dl, symbols, nsymbols, err);
+	if (rc != RFL_OK)
+		goto done;
+	*ret = dl;
+	return RFL_OK;
+done:
+	for (size_t i = 0; i < nsymbols; i++)
+		set_slot(symbols[i].slot, NULL);
+	rfl_dl_close(dl);
+	return rc;
+}
+
+void *rfl_dl_sym(struct rfl_dl *dl, const char *name)
+{
+	return dlsym(dl->handle, name);
+}
+
+void rfl_dl_close(struct rfl_dl *dl)
+{
+	if (!dl)
+		return;
+	free(dl->name);
+	free(dl);
+}
