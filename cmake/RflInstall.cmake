@@ -5,8 +5,12 @@
 # and libtorch) and runs wherever it is unpacked.
 include(GNUInstallDirs)
 
-install(TARGETS roofline RUNTIME DESTINATION bin COMPONENT core
-  RUNTIME_DEPENDENCY_SET rfl_libraries)
+if(NOT TARGET roofline) # a tree in which the command line is not built has nothing to install
+  return()
+endif()
+
+install(TARGETS roofline RUNTIME_DEPENDENCY_SET rfl_libraries
+  RUNTIME DESTINATION bin COMPONENT core)
 install(DIRECTORY ${PROJECT_BINARY_DIR}/${RFL_DATADIR}/ DESTINATION ${RFL_DATADIR} COMPONENT core)
 install(FILES LICENSE README.md CHANGELOG.md DESTINATION share/doc/roofline COMPONENT core)
 
