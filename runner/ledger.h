@@ -110,6 +110,11 @@ void rfl_ledger_row_fini(struct rfl_ledger_row *row);
 /** Replace a text of a row by a copy. text NULL makes it "not known". RFL_ENOMEM. */
 enum rfl_rc rfl_ledger_set(char **field, const char *text, struct rfl_err *err) RFL_WARN_UNUSED;
 
+/** The columns in file order, for documentation and its test: NULL behind the last. Borrowed. */
+size_t rfl_ledger_column_count(void);
+const char *rfl_ledger_column_name(size_t i);
+const char *rfl_ledger_column_meaning(size_t i);
+
 /** Append a row: locked, one write, synced. Creates folder and file when absent. */
 enum rfl_rc rfl_ledger_append(const char *path, const struct rfl_ledger_row *row,
 			      struct rfl_err *err) RFL_WARN_UNUSED;
@@ -117,7 +122,7 @@ enum rfl_rc rfl_ledger_append(const char *path, const struct rfl_ledger_row *row
 struct rfl_ledger {
 	size_t nrows;
 	struct rfl_ledger_row *rows; /* in file order */
-	bool torn;                   /**< the last line was not complete and was left out */
+	bool torn;                   /**< a line was not complete (power cut) and was left out */
 };
 
 /**

@@ -1,0 +1,118 @@
+/*
+ * data.h - where batches come from: a folder of JPEG images decoded by threads, or one synthetic
+ * batch that never changes. A source hands out batches in the engines' form, one at a time.
+ *
+ * A folder DIR holds DIR/train/<class>/<image>.jpg (torchvision's ImageFolder). Classes are the
+ * sorted folder names and count from 0. What a batch holds is a function of the folder, the seed
+ * and the number of the batch: not of the number of threads.
+ */
+#ifndef RFL_RUNNER_DATA_H
+#define RFL_RUNNER_DATA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "complexity/net.h"
+#include "runner/engine.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- the folder ---- */
+
+struct rfl_arena;
+
+struct rfl_dataset_image {
+	uint32_t label;   /**< index into classes */
+	const char *name; /**< within its class's folder */
+};
+
+struct rfl_dataset {
+	const char *dir;       /**< DIR/train */
+	size_t nclasses;
+	const char **classes;  /**< sorted bytewise */
+	size_t nimages;
+	struct rfl_dataset_image *images; /**< sorted by class, then by name */
+	size_t skipped;        /**< files that are not named .jpg or .jpeg; logged by name */
+	struct rfl_arena *arena; /**< owns everything above */
+};
+
+/**
+ * List a folder of images; none is opened.
+ * @param ret  set on success only; release with rfl_dataset_free()
+ * @return RFL_OK; RFL_EIO; RFL_EINVAL when there is no train folder, no class or no image
+ */
+enum rfl_rc rfl_dataset_open(const char *dir, struct rfl_dataset **ret, struct rfl_err *err)
+	RFL_WARN_UNUSED;
+void rfl_dataset_free(struct rfl_dataset *set);
+
+/** Is there at least one image? As rfl_dataset_open() says it, but without listing everything. */
+enum rfl_rc rfl_dataset_probe(const char *dir, struct rfl_err *err) RFL_WARN_UNUSED;
+
+/* ---- sources of batches ---- */
+
+struct rfl_data;
+
+/**
+ * One batch from the golden fill (runner/fill.h), the same at every step.
+ * @param net      gives the shape of its input and the number of classes
+ * @param threads  used for filling it, once
+ * @param ret      set on success only; release with rfl_data_free()
+ */
+enum rfl_rc rfl_data_synthetic(const struct rfl_net *net, int64_t batch, enum rfl_layout layout,
+			       int threads, struct rfl_data **ret,
+			       struct rfl_err *err) RFL_WARN_UNUSED;
+
+struct rfl_loader_config {
+	int64_t batch;
+	int image_size;         /**< width and height of an input */
+	int64_t classes;        /**< outputs of the net; the folder may have fewer */
+	enum rfl_layout layout;
+	int workers;            /**< decoding threads; 0: decode when the batch is asked for */
+	int ahead;              /**< batches decoded ahead of the one in use, at least 1 */
+	bool augment;           /**< random crop and flip, else resize and centre crop */
+	uint64_t seed;          /**< of the order, the crops and the flips */
+};
+
+/**
+ * Batches of a folder's images in random order, epoch after epoch without a gap. A file that cannot
+ * be decoded is logged by name once and replaced by the image after it.
+ *
+ * @param take_set  taken, also on failure
+ * @param ret       set on success only; release with rfl_data_free()
+ * @return RFL_OK; RFL_EINVAL when the folder has more classes than the net; RFL_ENOMEM;
+ *         RFL_EUNAVAILABLE without libjpeg-turbo
+ */
+enum rfl_rc rfl_data_folder(struct rfl_dataset *take_set, const struct rfl_loader_config *config,
+			    struct rfl_data **ret, struct rfl_err *err) RFL_WARN_UNUSED;
+
+/**
+ * The next batch; waits for it. It stays as it is until the next call.
+ * @return RFL_OK; RFL_EFORMAT when no image of the folder can be read; RFL_ENOMEM
+ */
+enum rfl_rc rfl_data_next(struct rfl_data *data, struct rfl_batch *ret, struct rfl_err *err)
+	RFL_WARN_UNUSED;
+
+/** Files left out so far: not named as JPEG, or not decodable. */
+int64_t rfl_data_skipped(struct rfl_data *data);
+
+/** Stops the threads. Accepts NULL. */
+void rfl_data_free(struct rfl_data *data);
+
+/** A kind of source; for those who write one. */
+struct rfl_data_ops {
+	enum rfl_rc (*next)(struct rfl_data *data, struct rfl_batch *ret, struct rfl_err *err);
+	int64_t (*skipped)(struct rfl_data *data);
+	void (*free)(struct rfl_data *data);
+};
+struct rfl_data {
+	const struct rfl_data_ops *ops; /* a source's own struct begins with this one */
+};
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,277 @@
+/*
+ * dataset.c - lists an ImageFolder: classes and images, sorted. Opening the images is loader.c's.
+ */
+#include "runner/data.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/log.h"
+
+#define NAMED_SKIPS 10 /* files named one by one in the log; the rest is only counted */
+
+struct names {
+	size_t n, cap;
+	const char **items; /* of the arena */
+};
+
+static int by_bytes(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static bool names_add(struct names *list, struct rfl_arena *arena, const char *name)
+{
+	if (list->n == list->cap) {
+		size_t cap = list->cap ? list->cap * 2 : 64;
+		const char **items = rfl_alloc_array(cap, sizeof(*items));
+
+		if (!items)
+			return false;
+		if (list->n)
+			memcpy(items, list->items, list->n * sizeof(*items));
+		free(list->items);
+		list->items = items;
+		list->cap = cap;
+	}
+	list->items[list->n] = rfl_arena_strdup(arena, name);
+	return list->items[list->n++] != NULL;
+}
+
+static bool entry_is(const char *dir, const char *name, bool folder)
+{
+	char *path = rfl_path_join(dir, name);
+	struct stat st;
+	bool is = path && stat(path, &st) == 0 &&
+		  (folder ? S_ISDIR(st.st_mode) : S_ISREG(st.st_mode));
+
+	free(path);
+	return is;
+}
+
+/* The sorted names of the folders or files in dir; hidden ones do not count. */
+static enum rfl_rc list_names(const char *dir, bool folders, struct rfl_arena *arena,
+			      struct names *ret, struct rfl_err *err)
+{
+	DIR *d = opendir(dir);
+	const struct dirent *entry;
+	enum rfl_rc rc = RFL_OK;
+
+	if (!d)
+		return rfl_fail(err, RFL_EIO, errno, "%s: %s", dir, strerror(errno));
+	for (errno = 0; rc == RFL_OK && (entry = readdir(d)) != NULL; errno = 0) {
+		if (entry->d_name[0] == '.' || !entry_is(dir, entry->d_name, folders))
+			continue;
+		if (!names_add(ret, arena, entry->d_name))
+			rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: too many files for the memory", dir);
+	}
+	if (rc == RFL_OK && errno)
+		rc = rfl_fail(err, RFL_EIO, errno, "%s: %s", dir, strerror(errno));
+	closedir(d);
+	if (ret->n)
+		qsort(ret->items, ret->n, sizeof(*ret->items), by_bytes);
+	return rc;
+}
+
+static bool is_jpeg_name(const char *name)
+{
+	const char *dot = strrchr(name, '.');
+
+	return dot && (strcasecmp(dot, ".jpg") == 0 || strcasecmp(dot, ".jpeg") == 0);
+}
+
+/* Counted growth of the set's image array, which is heap memory until the set is complete. */
+struct growing {
+	struct rfl_dataset *set;
+	struct rfl_dataset_image *images;
+	size_t n, cap;
+};
+
+static bool add_image(struct growing *g, uint32_t label, const char *name)
+{
+	if (g->n == g->cap) {
+		size_t cap = g->cap ? g->cap * 2 : 1024;
+		struct rfl_dataset_image *images = rfl_alloc_array(cap, sizeof(*images));
+
+		if (!images)
+			return false;
+		if (g->n)
+			memcpy(images, g->images, g->n * sizeof(*images));
+		free(g->images);
+		g->images = images;
+		g->cap = cap;
+	}
+	g->images[g->n++] = (struct rfl_dataset_image){ .label = label, .name = name };
+	return true;
+}
+
+static void skip(struct rfl_dataset *set, const char *class_name, const char *name)
+{
+	set->skipped++;
+	if (set->skipped <= NAMED_SKIPS)
+		rfl_log(RFL_LOG_WARN, "%s/%s/%s: not named .jpg or .jpeg, skipped", set->dir,
+			class_name, name);
+}
+
+static enum rfl_rc list_class(struct growing *g, uint32_t label, struct rfl_err *err)
+{
+	struct rfl_dataset *set = g->set;
+	struct names files = { .n = 0 };
+	char *dir = rfl_path_join(set->dir, set->classes[label]);
+	enum rfl_rc rc;
+
+	if (!dir)
+		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", set->dir);
+	rc = list_names(dir, false, set->arena, &files, err);
+	for (size_t i = 0; rc == RFL_OK && i < files.n; i++) {
+		if (!is_jpeg_name(files.items[i]))
+			skip(set, set->classes[label], files.items[i]);
+		else if (!add_image(g, label, files.items[i]))
+			rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", dir);
+	}
+	free(files.items);
+	free(dir);
+	return rc;
+}
+
+static enum rfl_rc list_classes(const char *dir, struct rfl_dataset *set, struct rfl_err *err)
+{
+	struct names folders = { .n = 0 };
+	enum rfl_rc rc;
+
+	set->dir = rfl_arena_printf(set->arena, "%s/train", dir);
+	if (!set->dir)
+		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", dir);
+	if (!rfl_dir_exists(set->dir))
+		return rfl_fail(err, RFL_EINVAL, 0,
+				"%s: there is no folder 'train' in it; images are expected as "
+				"%s/<class>/<image>.jpg",
+				dir, set->dir);
+	rc = list_names(set->dir, true, set->arena, &folders, err);
+	if (rc == RFL_OK && folders.n == 0)
+		rc = rfl_fail(err, RFL_EINVAL, 0,
+			      "%s: no class folders; images are expected as %s/<class>/<image>.jpg",
+			      set->dir, set->dir);
+	if (rc == RFL_OK) {
+		set->classes = rfl_arena_array(set->arena, folders.n, sizeof(*set->classes));
+		if (!set->classes)
+			rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", dir);
+	}
+	if (rc == RFL_OK) {
+		memcpy(set->classes, folders.items, folders.n * sizeof(*set->classes));
+		set->nclasses = folders.n;
+	}
+	free(folders.items);
+	return rc;
+}
+
+static enum rfl_rc list_images(struct rfl_dataset *set, struct rfl_err *err)
+{
+	struct growing g = { .set = set };
+	enum rfl_rc rc = RFL_OK;
+
+	for (uint32_t c = 0; rc == RFL_OK && c < set->nclasses; c++)
+		rc = list_class(&g, c, err);
+	if (rc == RFL_OK && set->skipped > NAMED_SKIPS)
+		rfl_log(RFL_LOG_WARN, "%s: %zu files skipped that are not named .jpg or .jpeg",
+			set->dir, set->skipped);
+	if (rc == RFL_OK && g.n == 0)
+		rc = rfl_fail(err, RFL_EINVAL, 0,
+			      "%s: no images in its %zu class folders (files named .jpg or .jpeg)",
+			      set->dir, set->nclasses);
+	if (rc == RFL_OK) {
+		set->images = rfl_arena_array(set->arena, g.n, sizeof(*set->images));
+		if (!set->images)
+			rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", set->dir);
+	}
+	if (rc == RFL_OK) {
+		memcpy(set->images, g.images, g.n * sizeof(*set->images));
+		set->nimages = g.n;
+	}
+	free(g.images);
+	return rc;
+}
+
+static enum rfl_rc new_set(const char *dir, struct rfl_dataset **ret, struct rfl_err *err)
+{
+	struct rfl_arena *arena = rfl_arena_new(0);
+	struct rfl_dataset *set = arena ? rfl_arena_array(arena, 1, sizeof(*set)) : NULL;
+	enum rfl_rc rc;
+
+	if (!set) {
+		rfl_arena_free(arena);
+		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", dir);
+	}
+	set->arena = arena;
+	rc = list_classes(dir, set, err);
+	if (rc) {
+		rfl_dataset_free(set);
+		return rc;
+	}
+	*ret = set;
+	return RFL_OK;
+}
+
+enum rfl_rc rfl_dataset_open(const char *dir, struct rfl_dataset **ret, struct rfl_err *err)
+{
+	struct rfl_dataset *set = NULL;
+	enum rfl_rc rc = new_set(dir, &set, err);
+
+	if (rc)
+		return rc;
+	rc = list_images(set, err);
+	if (rc) {
+		rfl_dataset_free(set);
+		return rc;
+	}
+	*ret = set;
+	return RFL_OK;
+}
+
+static bool has_image(const char *dir)
+{
+	DIR *d = opendir(dir);
+	const struct dirent *entry;
+	bool found = false;
+
+	if (!d)
+		return false;
+	while (!found && (entry = readdir(d)) != NULL)
+		found = entry->d_name[0] != '.' && is_jpeg_name(entry->d_name);
+	closedir(d);
+	return found;
+}
+
+enum rfl_rc rfl_dataset_probe(const char *dir, struct rfl_err *err)
+{
+	struct rfl_dataset *set = NULL;
+	enum rfl_rc rc = new_set(dir, &set, err);
+	bool found = false;
+
+	if (rc)
+		return rc;
+	for (size_t c = 0; c < set->nclasses && !found; c++) {
+		char *path = rfl_path_join(set->dir, set->classes[c]);
+
+		found = path && has_image(path);
+		free(path);
+	}
+	if (!found)
+		rc = rfl_fail(err, RFL_EINVAL, 0,
+			      "%s: no images in its %zu class folders (files named .jpg or .jpeg)",
+			      set->dir, set->nclasses);
+	rfl_dataset_free(set);
+	return rc;
+}
+
+void rfl_dataset_free(struct rfl_dataset *set)
+{
+	if (set)
+		rfl_arena_free(set->arena);
+}

@@ -1,0 +1,231 @@
+/*
+ * jpeg.c - libjpeg-turbo behind jpeg.h. Its errors leave by longjmp into the function that called
+ * it; nothing that needs releasing lives across such a call outside of struct rfl_jpeg.
+ */
+#include "runner/jpeg.h"
+
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <jpeglib.h>
+#include <jerror.h>
+
+#define ROW_BATCH 16
+
+struct rfl_jpeg {
+	struct jpeg_decompress_struct decoder;
+	struct jpeg_error_mgr manager; /* the decoder points to it; found again through client_data */
+	jmp_buf escape;
+	char message[JMSG_LENGTH_MAX];
+	char name[256];
+	uint8_t *rows;    /* ROW_BATCH decoded rows, when they are not the crop's own */
+	size_t rows_cap;
+};
+
+static void on_error(j_common_ptr info)
+{
+	struct rfl_jpeg *j = info->client_data;
+
+	info->err->format_message(info, j->message);
+	longjmp(j->escape, 1);
+}
+
+/* Warnings: data that ended early is an error, the rest (extraneous bytes) is not. */
+static void on_message(j_common_ptr info, int level)
+{
+	if (level < 0 && (info->err->msg_code == JWRN_JPEG_EOF || info->err->msg_code == JWRN_HIT_MARKER))
+		on_error(info);
+}
+
+enum rfl_rc rfl_jpeg_new(struct rfl_jpeg **ret, struct rfl_err *err)
+{
+	struct rfl_jpeg *j = calloc(1, sizeof(*j));
+
+	if (!j)
+		return rfl_fail(err, RFL_ENOMEM, 0, "JPEG decoder: out of memory");
+	j->decoder.err = jpeg_std_error(&j->manager);
+	j->manager.error_exit = on_error;
+	j->manager.emit_message = on_message;
+	j->decoder.client_data = j;
+	if (setjmp(j->escape)) {
+		enum rfl_rc rc = rfl_fail(err, RFL_ENOMEM, 0, "JPEG decoder: %s", j->message);
+
+		rfl_jpeg_free(j);
+		return rc;
+	}
+	jpeg_create_decompress(&j->decoder);
+	*ret = j;
+	return RFL_OK;
+}
+
+void rfl_jpeg_free(struct rfl_jpeg *j)
+{
+	if (!j)
+		return;
+	jpeg_destroy_decompress(&j->decoder);
+	free(j->rows);
+	free(j);
+}
+
+/* Entropy-coded data never holds FF D9, so its absence behind the header means a cut file. */
+static bool has_end(const uint8_t *data, size_t len)
+{
+	for (size_t i = len; i >= 2; i--) {
+		if (data[i - 1] == 0xD9 && data[i - 2] == 0xFF)
+			return true;
+	}
+	return false;
+}
+
+static enum rfl_rc check_image(struct rfl_jpeg *j, struct rfl_err *err)
+{
+	struct jpeg_decompress_struct *d = &j->decoder;
+	int64_t pixels = (int64_t)d->image_width * d->image_height;
+
+	if (pixels > RFL_JPEG_MAX_PIXELS)
+		return rfl_fail(err, RFL_EFORMAT, 0,
+				"%s: %u x %u pixels are more than the %lld that are allowed", j->name,
+				d->image_width, d->image_height, (long long)RFL_JPEG_MAX_PIXELS);
+	if (!has_end(d->src->next_input_byte, d->src->bytes_in_buffer))
+		return rfl_fail(err, RFL_EFORMAT, 0, "%s: truncated: the image has no end", j->name);
+	return RFL_OK;
+}
+
+enum rfl_rc rfl_jpeg_begin(struct rfl_jpeg *j, const void *data, size_t len, const char *name,
+			   int *width, int *height, struct rfl_err *err)
+{
+	static const uint8_t soi[3] = { 0xFF, 0xD8, 0xFF };
+	enum rfl_rc rc;
+
+	snprintf(j->name, sizeof(j->name), "%s", name);
+	if (len < sizeof(soi) || memcmp(data, soi, sizeof(soi)) != 0)
+		return rfl_fail(err, RFL_EFORMAT, 0, "%s: not a JPEG file", name);
+	if (setjmp(j->escape)) {
+		jpeg_abort_decompress(&j->decoder);
+		return rfl_fail(err, RFL_EFORMAT, 0, "%s: %s", name, j->message);
+	}
+	jpeg_abort_decompress(&j->decoder);
+	jpeg_mem_src(&j->decoder, data, (unsigned long)len);
+	jpeg_read_header(&j->decoder, TRUE);
+	rc = check_image(j, err);
+	if (rc) {
+		jpeg_abort_decompress(&j->decoder);
+		return rc;
+	}
+	*width = (int)j->decoder.image_width;
+	*height = (int)j->decoder.image_height;
+	return RFL_OK;
+}
+
+/* Columns to decode: the crop with a margin, because the interpolation of colour at the edge of
+ * what libjpeg decodes differs from that inside the image. Multiples of the largest MCU. */
+static void choose_columns(const struct rfl_rect *crop, int width, JDIMENSION *x, JDIMENSION *n)
+{
+	int first = crop->x - 32, last = crop->x + crop->width + 32;
+
+	first = first < 0 ? 0 : first / 32 * 32;
+	if (last > width)
+		last = width;
+	*x = (JDIMENSION)first;
+	*n = (JDIMENSION)(last - first);
+}
+
+/* Adobe's CMYK is stored inverted: 255 is no ink. */
+static void cmyk_to_rgb(const uint8_t *in, int width, bool inverted, uint8_t *out)
+{
+	for (int x = 0; x < width; x++, in += 4, out += 3) {
+		unsigned k = inverted ? in[3] : 255U - in[3];
+
+		for (int c = 0; c < 3; c++) {
+			unsigned v = (inverted ? in[c] : 255U - in[c]) * k;
+
+			out[c] = (uint8_t)((v + 127U) / 255U);
+		}
+	}
+}
+
+static bool reserve_rows(struct rfl_jpeg *j, size_t need)
+{
+	if (need <= j->rows_cap)
+		return true;
+	free(j->rows);
+	j->rows = malloc(need);
+	j->rows_cap = j->rows ? need : 0;
+	return j->rows != NULL;
+}
+
+/* Decode rows until the crop is full. Leaves by longjmp on an error of libjpeg. */
+static void decode_rows(struct rfl_jpeg *j, const struct rfl_rect *crop, size_t skip_pixels,
+			struct rfl_image *out)
+{
+	struct jpeg_decompress_struct *d = &j->decoder;
+	size_t pixel = d->out_color_space == JCS_CMYK ? 4 : 3;
+	size_t stride = (size_t)d->output_width * pixel;
+	JSAMPROW pointers[ROW_BATCH];
+	int done = 0;
+
+	for (int i = 0; i < ROW_BATCH; i++)
+		pointers[i] = j->rows + (size_t)i * stride;
+	while (done < crop->height) {
+		int want = crop->height - done < ROW_BATCH ? crop->height - done : ROW_BATCH;
+		int got = (int)jpeg_read_scanlines(d, pointers, (JDIMENSION)want);
+
+		for (int i = 0; i < got; i++, done++) {
+			const uint8_t *in = pointers[i] + skip_pixels * pixel;
+			uint8_t *to = out->pixels + (size_t)done * (size_t)crop->width * 3;
+
+			if (pixel == 4)
+				cmyk_to_rgb(in, crop->width, d->saw_Adobe_marker, to);
+			else
+				memcpy(to, in, (size_t)crop->width * 3);
+		}
+	}
+}
+
+/* Everything that libjpeg may leave by longjmp. */
+static void decode(struct rfl_jpeg *j, const struct rfl_rect *crop, struct rfl_image *out)
+{
+	struct jpeg_decompress_struct *d = &j->decoder;
+	bool ink = d->jpeg_color_space == JCS_CMYK || d->jpeg_color_space == JCS_YCCK;
+	JDIMENSION first = 0, columns = 0;
+
+	d->out_color_space = ink ? JCS_CMYK : JCS_RGB;
+	jpeg_start_decompress(d);
+	choose_columns(crop, (int)d->output_width, &first, &columns);
+	if (columns < d->output_width)
+		jpeg_crop_scanline(d, &first, &columns);
+	if (crop->y > 0)
+		jpeg_skip_scanlines(d, (JDIMENSION)crop->y);
+	decode_rows(j, crop, (size_t)crop->x - first, out);
+}
+
+/* Apart from its caller, so that no variable lives across the longjmp. False: see j->message. */
+static RFL_NOINLINE bool decode_guarded(struct rfl_jpeg *j, const struct rfl_rect *crop,
+					struct rfl_image *out)
+{
+	if (setjmp(j->escape))
+		return false;
+	decode(j, crop, out);
+	return true;
+}
+
+enum rfl_rc rfl_jpeg_decode(struct rfl_jpeg *j, const struct rfl_rect *crop, struct rfl_image *out,
+			    struct rfl_err *err)
+{
+	struct jpeg_decompress_struct *d = &j->decoder;
+	const struct rfl_rect whole = { .width = (int)d->image_width,
+					.height = (int)d->image_height };
+	enum rfl_rc rc;
+
+	if (!crop)
+		crop = &whole;
+	rc = rfl_image_reserve(out, crop->width, crop->height, err);
+	if (rc == RFL_OK && !reserve_rows(j, (size_t)d->image_width * 4 * ROW_BATCH))
+		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", j->name);
+	if (rc == RFL_OK && !decode_guarded(j, crop, out))
+		rc = rfl_fail(err, RFL_EFORMAT, 0, "%s: %s", j->name, j->message);
+	jpeg_abort_decompress(d); /* the rows below the crop are not needed */
+	return rc;
+}

@@ -1,0 +1,50 @@
+/*
+ * jpeg.h - JPEG pixels by libjpeg-turbo: whole images or the part that a crop needs, always as
+ * RGB. A file that is truncated, too large or not a JPEG is an error with the reason.
+ */
+#ifndef RFL_RUNNER_JPEG_H
+#define RFL_RUNNER_JPEG_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "runner/transform.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Images of more pixels are refused: a header of 30 bytes can claim 4 gigapixels. */
+#define RFL_JPEG_MAX_PIXELS ((int64_t)100 << 20)
+
+struct rfl_jpeg; /* one decoder, for one thread, for many images */
+
+/** @return RFL_OK; RFL_ENOMEM; RFL_EUNAVAILABLE when built without libjpeg-turbo */
+enum rfl_rc rfl_jpeg_new(struct rfl_jpeg **ret, struct rfl_err *err) RFL_WARN_UNUSED;
+void rfl_jpeg_free(struct rfl_jpeg *j);
+
+/**
+ * Begin an image: read its header and look for its end.
+ *
+ * @param data  stays the caller's, and must stay as it is until rfl_jpeg_decode() returned
+ * @param name  for messages
+ * @return RFL_OK; RFL_EFORMAT "<name>: not a JPEG file", "truncated", "... pixels"
+ */
+enum rfl_rc rfl_jpeg_begin(struct rfl_jpeg *j, const void *data, size_t len, const char *name,
+			   int *width, int *height, struct rfl_err *err) RFL_WARN_UNUSED;
+
+/**
+ * Decode the begun image, or the part that `crop` (inside the image) needs: the pixels are the
+ * same as those of the whole image.
+ *
+ * @param crop  NULL for everything
+ * @param out   reserved here; holds the crop
+ */
+enum rfl_rc rfl_jpeg_decode(struct rfl_jpeg *j, const struct rfl_rect *crop,
+			    struct rfl_image *out, struct rfl_err *err) RFL_WARN_UNUSED;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

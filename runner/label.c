@@ -1,0 +1,190 @@
+/*
+ * label.c - reads and makes the names of runs. Who bears which name is the ledger's.
+ */
+#include "runner/label.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/num.h"
+#include "base/text.h"
+#include "complexity/zoo.h"
+#include "runner/engine.h"
+
+/* The place of "_name_" in a label (or "_name" at its end), as the index of the name; 0: absent. */
+static size_t find_word(const char *label, const char *name)
+{
+	size_t n = strlen(name);
+
+	for (const char *p = label; (p = strstr(p, name)) != NULL; p++) {
+		if (p > label && p[-1] == '_' && (p[n] == '_' || p[n] == '\0'))
+			return (size_t)(p - label);
+	}
+	return 0;
+}
+
+static const char *find_model(const char *label)
+{
+	const char *best = NULL;
+	const struct rfl_zoo_model *m;
+
+	for (size_t i = 0; (m = rfl_zoo_at(i)) != NULL; i++) {
+		if (find_word(label, m->name) && (!best || strlen(m->name) > strlen(best)))
+			best = m->name;
+	}
+	return best;
+}
+
+static bool all_digits(const char *s, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (!isdigit((unsigned char)s[i]))
+			return false;
+	}
+	return n > 0;
+}
+
+/* The number of a word "prefix<digits>", or -1. */
+static int64_t number_after(const char *word, size_t len, const char *prefix)
+{
+	char digits[20];
+	size_t n = strlen(prefix);
+	int64_t value;
+
+	if (len <= n || len - n >= sizeof(digits) || memcmp(word, prefix, n) != 0 ||
+	    !all_digits(word + n, len - n))
+		return -1;
+	memcpy(digits, word + n, len - n);
+	digits[len - n] = '\0';
+	return rfl_num_parse_int(digits, "number", &value, NULL) == RFL_OK ? value : -1;
+}
+
+static void read_word(const char *word, size_t len, struct rfl_label *ret)
+{
+	int64_t value;
+
+	if ((value = number_after(word, len, "bs")) >= 0) {
+		ret->batch = value;
+		return;
+	}
+	if ((value = number_after(word, len, "run")) >= 0 ||
+	    (value = number_after(word, len, "r")) >= 0) {
+		ret->run = value;
+		return;
+	}
+	for (size_t i = 0; rfl_precision_names[i]; i++) {
+		if (strlen(rfl_precision_names[i]) == len &&
+		    memcmp(rfl_precision_names[i], word, len) == 0)
+			memcpy(ret->precision, word, len); /* the struct was zeroed */
+	}
+}
+
+void rfl_label_parse(const char *label, const char *model, struct rfl_label *ret)
+{
+	size_t at = 0;
+	const char *rest = label;
+
+	memset(ret, 0, sizeof(*ret));
+	ret->batch = ret->run = -1;
+	if (!model)
+		model = find_model(label);
+	if (model && strlen(model) < sizeof(ret->model))
+		at = find_word(label, model);
+	if (at) {
+		snprintf(ret->model, sizeof(ret->model), "%s", model);
+		if (at - 1 < sizeof(ret->env))
+			memcpy(ret->env, label, at - 1);
+		if (!rfl_text_is_env_name(ret->env))
+			ret->env[0] = '\0';
+		rest = label + at + strlen(model);
+	}
+	while (*rest) {
+		size_t len = strcspn(rest, "_");
+
+		read_word(rest, len, ret);
+		rest += len;
+		rest += *rest == '_';
+	}
+}
+
+enum rfl_rc rfl_label_check(const char *label, struct rfl_err *err)
+{
+	static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+				      "0123456789_.-";
+	size_t len = strlen(label);
+
+	if (len == 0 || len > RFL_LABEL_MAX || strspn(label, allowed) != len ||
+	    !isalnum((unsigned char)label[0]))
+		return rfl_fail(err, RFL_EINVAL, 0,
+				"label '%.200s': it names files, so it must be 1 to %d letters, "
+				"digits, '_', '-' or '.', beginning with a letter or digit",
+				label, RFL_LABEL_MAX);
+	return RFL_OK;
+}
+
+enum rfl_rc rfl_label_env(const char *given, const char *label, const char *model,
+			  const char *backend, char ret[49], struct rfl_err *err)
+{
+	struct rfl_label parts;
+	const char *name = given;
+
+	if (given && !rfl_text_is_env_name(given))
+		return rfl_fail(err, RFL_EINVAL, 0,
+				"environment '%.100s': a name is a lower-case letter, then lower-case "
+				"letters, digits and '_', at most 48 characters",
+				given);
+	if (!name && label) {
+		rfl_label_parse(label, model, &parts);
+		if (parts.env[0])
+			name = parts.env;
+	}
+	if (!name)
+		name = backend;
+	snprintf(ret, 49, "%s", name);
+	return RFL_OK;
+}
+
+/* Raises *most to the N of a text "<stem><N>" or "<stem><N>_<stamp>.txt". */
+static void see(const char *text, const char *stem, size_t stem_len, int64_t *most)
+{
+	size_t len;
+	int64_t n;
+
+	if (strncmp(text, stem, stem_len) != 0)
+		return;
+	len = strcspn(text + stem_len, "_.");
+	n = number_after(text + stem_len, len, "");
+	if (n > *most)
+		*most = n;
+}
+
+enum rfl_rc rfl_label_next(const char *env, const char *model, const char *precision,
+			   int64_t batch, const struct rfl_ledger *ledger, const char *time_dir,
+			   char ret[RFL_LABEL_MAX + 1], struct rfl_err *err)
+{
+	char stem[RFL_LABEL_MAX - 19]; /* room for the largest N */
+	int len = snprintf(stem, sizeof(stem), "%s_%s_%s_bs%" PRId64 "_run", env, model, precision,
+			   batch);
+	int64_t most = 0;
+	DIR *dir;
+
+	if (len < 0 || (size_t)len >= sizeof(stem))
+		return rfl_fail(err, RFL_EINVAL, 0, "label: '%s' is too long", stem);
+	for (size_t i = 0; ledger && i < ledger->nrows; i++) {
+		if (ledger->rows[i].label)
+			see(ledger->rows[i].label, stem, (size_t)len, &most);
+	}
+	dir = opendir(time_dir);
+	if (dir) {
+		const struct dirent *entry;
+
+		while ((entry = readdir(dir)) != NULL)
+			see(entry->d_name, stem, (size_t)len, &most);
+		closedir(dir);
+	}
+	snprintf(ret, RFL_LABEL_MAX + 1, "%s%" PRId64, stem, most + 1);
+	return RFL_OK;
+}

@@ -1,0 +1,65 @@
+/*
+ * label.h - the names of runs: {env}_{model}_{precision}_bs{batch}_run{N}, and what an older form
+ * ({env}_{model}_{precision}_bs{batch}_r{N}_{YYYYmmdd}_{HHMMSS}) or a user's own label says.
+ */
+#ifndef RFL_RUNNER_LABEL_H
+#define RFL_RUNNER_LABEL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "runner/ledger.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define RFL_LABEL_MAX 160
+
+/** What a label says. A part that it does not say is "" or -1. */
+struct rfl_label {
+	char env[49];
+	char model[64];
+	char precision[16];
+	int64_t batch;
+	int64_t run; /**< N of _run{N} or _r{N} */
+};
+
+/**
+ * Read a label. Nothing is an error: a free text only says less.
+ * @param model  the model that the run is known to be of; NULL: the longest zoo name in the label
+ */
+void rfl_label_parse(const char *label, const char *model, struct rfl_label *ret);
+
+/**
+ * Is this text fit to be a label, that is the stem of a file name: letters, digits, "_", "-" and
+ * ".", beginning with a letter or digit, at most RFL_LABEL_MAX characters?
+ */
+enum rfl_rc rfl_label_check(const char *label, struct rfl_err *err) RFL_WARN_UNUSED;
+
+/**
+ * The environment of a run: the one that was given, else what its label says, else the backend.
+ * @param given    --env, or NULL
+ * @param label    --label, or NULL
+ * @param backend  "cpu"
+ * @param ret      set on success only
+ * @return RFL_OK; RFL_EINVAL for a name that is not one
+ */
+enum rfl_rc rfl_label_env(const char *given, const char *label, const char *model,
+			  const char *backend, char ret[49], struct rfl_err *err) RFL_WARN_UNUSED;
+
+/**
+ * Make the next free label: N is one more than the largest in the ledger and in the folder of time
+ * logs, 1 when there is none.
+ * @param ledger   NULL when there is none yet
+ * @param time_dir folder of <label>_<stamp>.txt; need not exist
+ */
+enum rfl_rc rfl_label_next(const char *env, const char *model, const char *precision,
+			   int64_t batch, const struct rfl_ledger *ledger, const char *time_dir,
+			   char ret[RFL_LABEL_MAX + 1], struct rfl_err *err) RFL_WARN_UNUSED;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,279 @@
+/*
+ * ledger.c - the rows of logs/metrics.csv as text and back. What a row means is decided by whoever
+ * fills it (run_row.c); the file itself (locking, quoting, syncing) is base/csv.
+ */
+#include "runner/ledger.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/csv.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/num.h"
+
+enum column_kind { KIND_TEXT, KIND_INT, KIND_REAL };
+
+struct column {
+	const char *name;
+	const char *meaning;
+	enum column_kind kind;
+	size_t offset; /* in struct rfl_ledger_row */
+};
+
+#define COLUMN(k, n, m)                                                                            \
+	{ .name = #n,                                                                              \
+	  .meaning = m,                                                                            \
+	  .kind = KIND_##k,                                                                        \
+	  .offset = offsetof(struct rfl_ledger_row, n) },
+static const struct column columns[] = { RFL_LEDGER_COLUMNS(COLUMN) };
+#undef COLUMN
+
+#define NCOLUMNS RFL_ARRAY_LEN(columns)
+
+static char **text_at(struct rfl_ledger_row *row, const struct column *c)
+{
+	return (char **)(void *)((char *)row + c->offset);
+}
+
+static int64_t *int_at(struct rfl_ledger_row *row, const struct column *c)
+{
+	return (int64_t *)(void *)((char *)row + c->offset);
+}
+
+static double *real_at(struct rfl_ledger_row *row, const struct column *c)
+{
+	return (double *)(void *)((char *)row + c->offset);
+}
+
+size_t rfl_ledger_column_count(void)
+{
+	return NCOLUMNS;
+}
+
+const char *rfl_ledger_column_name(size_t i)
+{
+	return i < NCOLUMNS ? columns[i].name : NULL;
+}
+
+const char *rfl_ledger_column_meaning(size_t i)
+{
+	return i < NCOLUMNS ? columns[i].meaning : NULL;
+}
+
+void rfl_ledger_row_init(struct rfl_ledger_row *row)
+{
+	memset(row, 0, sizeof(*row));
+	for (size_t i = 0; i < NCOLUMNS; i++) {
+		switch (columns[i].kind) {
+		case KIND_TEXT:
+			*text_at(row, &columns[i]) = NULL;
+			break;
+		case KIND_INT:
+			*int_at(row, &columns[i]) = -1;
+			break;
+		case KIND_REAL:
+			*real_at(row, &columns[i]) = (double)NAN;
+			break;
+		}
+	}
+}
+
+void rfl_ledger_row_fini(struct rfl_ledger_row *row)
+{
+	for (size_t i = 0; i < NCOLUMNS; i++) {
+		if (columns[i].kind != KIND_TEXT)
+			continue;
+		free(*text_at(row, &columns[i]));
+		*text_at(row, &columns[i]) = NULL;
+	}
+}
+
+enum rfl_rc rfl_ledger_set(char **field, const char *text, struct rfl_err *err)
+{
+	char *copy = NULL;
+
+	if (text && *text) {
+		copy = strdup(text);
+		if (!copy)
+			return rfl_fail(err, RFL_ENOMEM, 0, "ledger: out of memory");
+	}
+	free(*field);
+	*field = copy;
+	return RFL_OK;
+}
+
+/* A field as the file writes it: the row's own text, or digits in `number`. */
+static const char *field_text(const struct rfl_ledger_row *row, const struct column *c,
+			      char number[RFL_NUM_MAX])
+{
+	struct rfl_ledger_row *r = (struct rfl_ledger_row *)(uintptr_t)row; /* only read below */
+
+	number[0] = '\0';
+	switch (c->kind) {
+	case KIND_TEXT:
+		return *text_at(r, c) ? *text_at(r, c) : "";
+	case KIND_INT:
+		if (*int_at(r, c) != -1)
+			snprintf(number, RFL_NUM_MAX, "%" PRId64, *int_at(r, c));
+		return number;
+	case KIND_REAL:
+		return rfl_num_exact(*real_at(r, c), number);
+	}
+	return number;
+}
+
+enum rfl_rc rfl_ledger_append(const char *path, const struct rfl_ledger_row *row,
+			      struct rfl_err *err)
+{
+	char numbers[NCOLUMNS][RFL_NUM_MAX];
+	const char *header[NCOLUMNS];
+	const char *fields[NCOLUMNS];
+	enum rfl_rc rc;
+
+	for (size_t i = 0; i < NCOLUMNS; i++) {
+		header[i] = columns[i].name;
+		fields[i] = field_text(row, &columns[i], numbers[i]);
+	}
+	rc = rfl_file_mkdirs_for(path, err);
+	if (rc)
+		return rc;
+	return rfl_csv_append(path, header, fields, NCOLUMNS, err);
+}
+
+static enum rfl_rc read_field(struct rfl_csv *csv, int at, const struct column *c,
+			      struct rfl_ledger_row *row, struct rfl_err *err)
+{
+	switch (c->kind) {
+	case KIND_TEXT:
+		return rfl_ledger_set(text_at(row, c), rfl_csv_text(csv, at), err);
+	case KIND_INT:
+		return rfl_csv_int(csv, at, -1, int_at(row, c), err);
+	case KIND_REAL:
+		return rfl_csv_double(csv, at, real_at(row, c), err);
+	}
+	return RFL_OK;
+}
+
+/* A write that a power cut tore: this program always writes its version, the last column. */
+static bool is_torn(const struct rfl_csv *csv, const int at[])
+{
+	int version = at[NCOLUMNS - 1], schema = at[0];
+
+	return version >= 0 && schema >= 0 && rfl_csv_text(csv, version)[0] == '\0';
+}
+
+static enum rfl_rc read_row(struct rfl_csv *csv, const int at[], struct rfl_ledger_row *row,
+			    struct rfl_err *err)
+{
+	enum rfl_rc rc = RFL_OK;
+
+	rfl_ledger_row_init(row);
+	row->line = rfl_csv_line(csv);
+	for (size_t i = 0; i < NCOLUMNS && rc == RFL_OK; i++) {
+		if (at[i] >= 0)
+			rc = read_field(csv, at[i], &columns[i], row, err);
+	}
+	if (rc)
+		rfl_ledger_row_fini(row);
+	return rc;
+}
+
+static struct rfl_ledger_row *grow(struct rfl_ledger *l, size_t *cap)
+{
+	struct rfl_ledger_row *rows;
+	size_t n = *cap ? *cap * 2 : 64;
+
+	if (l->nrows < *cap)
+		return &l->rows[l->nrows];
+	rows = rfl_alloc_array(n, sizeof(*rows));
+	if (!rows)
+		return NULL;
+	if (l->nrows)
+		memcpy(rows, l->rows, l->nrows * sizeof(*rows));
+	free(l->rows);
+	l->rows = rows;
+	*cap = n;
+	return &l->rows[l->nrows];
+}
+
+static void drop_last(struct rfl_ledger *l)
+{
+	if (l->nrows)
+		rfl_ledger_row_fini(&l->rows[--l->nrows]);
+}
+
+static enum rfl_rc read_rows(struct rfl_csv *csv, const int at[], struct rfl_ledger *l,
+			     struct rfl_err *err)
+{
+	size_t cap = 0;
+	bool more = true;
+
+	for (;;) {
+		struct rfl_ledger_row *row;
+		enum rfl_rc rc = rfl_csv_next(csv, &more, err);
+
+		if (rc || !more)
+			return rc;
+		if (is_torn(csv, at)) {
+			rfl_log(RFL_LOG_WARN, "%s:%zu: an incomplete row is left out",
+				rfl_csv_path(csv), rfl_csv_line(csv));
+			l->torn = true;
+			continue;
+		}
+		row = grow(l, &cap);
+		if (!row)
+			return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", rfl_csv_path(csv));
+		rc = read_row(csv, at, row, err);
+		if (rc)
+			return rc;
+		l->nrows++;
+	}
+}
+
+enum rfl_rc rfl_ledger_load(const char *path, struct rfl_ledger **ret, struct rfl_err *err)
+{
+	struct rfl_csv *csv = NULL;
+	struct rfl_ledger *l = NULL;
+	int at[NCOLUMNS];
+	enum rfl_rc rc;
+
+	rc = rfl_csv_open(path, &csv, err);
+	if (rc)
+		goto done;
+	for (size_t i = 0; i < NCOLUMNS; i++)
+		at[i] = rfl_csv_find(csv, columns[i].name);
+	l = calloc(1, sizeof(*l));
+	if (!l) {
+		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
+		goto done;
+	}
+	rc = read_rows(csv, at, l, err);
+	if (rc)
+		goto done;
+	if (rfl_csv_torn(csv) && !l->torn) { /* every field is there, but the line did not end */
+		rfl_log(RFL_LOG_WARN, "%s: the last line is not complete and is left out", path);
+		drop_last(l);
+		l->torn = true;
+	}
+	*ret = l;
+	l = NULL;
+done:
+	rfl_ledger_free(l);
+	rfl_csv_close(csv);
+	return rc;
+}
+
+void rfl_ledger_free(struct rfl_ledger *ledger)
+{
+	if (!ledger)
+		return;
+	while (ledger->nrows)
+		drop_last(ledger);
+	free(ledger->rows);
+	free(ledger);
+}

@@ -1,0 +1,41 @@
+/*
+ * random.h - random numbers that are a function of (seed, epoch, sample), not of who asks first:
+ * Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011). So a
+ * batch is the same with one loader thread as with eight.
+ */
+#ifndef RFL_RUNNER_RANDOM_H
+#define RFL_RUNNER_RANDOM_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** One stream of numbers; lives in the caller's memory. */
+struct rfl_random {
+	uint32_t key[2];
+	uint32_t counter[4];
+	uint32_t out[4];
+	int used; /**< of out */
+};
+
+/** One block of Philox4x32-10. */
+void rfl_philox(const uint32_t key[2], const uint32_t counter[4], uint32_t out[4]);
+
+void rfl_random_init(struct rfl_random *r, uint64_t seed, uint32_t epoch, uint64_t sample);
+uint32_t rfl_random_u32(struct rfl_random *r);
+/** In [0, 1), 53 bits. */
+double rfl_random_unit(struct rfl_random *r);
+/** In [low, high). */
+double rfl_random_between(struct rfl_random *r, double low, double high);
+/** In [0, n), every value equally likely; n at least 1. */
+uint32_t rfl_random_below(struct rfl_random *r, uint32_t n);
+
+/** Where i goes in a random order of 0 ... n-1, without a table: a bijection for every (seed, epoch). */
+uint64_t rfl_random_permute(uint64_t seed, uint32_t epoch, uint64_t n, uint64_t i);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

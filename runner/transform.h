@@ -1,0 +1,84 @@
+/*
+ * transform.h - from decoded pixels to a network's input: which part of an image is taken, the
+ * resize (antialiased bilinear, Pillow's arithmetic to the bit), the flip, the normalisation.
+ */
+#ifndef RFL_RUNNER_TRANSFORM_H
+#define RFL_RUNNER_TRANSFORM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "runner/engine.h"
+#include "runner/random.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct rfl_rect {
+	int x, y, width, height;
+};
+
+/** Interleaved 8-bit RGB, rows without padding. `pixels` grows and is the owner's to free. */
+struct rfl_image {
+	int width, height;
+	uint8_t *pixels;
+	size_t capacity;
+};
+
+/** Make room for width x height; the content is lost. RFL_ENOMEM. */
+enum rfl_rc rfl_image_reserve(struct rfl_image *image, int width, int height, struct rfl_err *err)
+	RFL_WARN_UNUSED;
+void rfl_image_fini(struct rfl_image *image);
+
+/** How one image becomes one input. */
+struct rfl_view {
+	struct rfl_rect crop; /**< of the image */
+	int scaled_width, scaled_height; /**< to which the crop is resized */
+	int left, top;        /**< of the size x size window that is kept of the scaled crop */
+	bool flip;            /**< left and right change sides */
+};
+
+/**
+ * A random crop of 8 to 100 % of the area, of aspect 3/4 to 4/3, resized to size x size, flipped
+ * half of the time: torchvision's RandomResizedCrop and RandomHorizontalFlip.
+ */
+void rfl_view_random(int width, int height, int size, struct rfl_random *random,
+		     struct rfl_view *ret);
+
+/** The short side resized to size * 256 / 224, the centre kept: torchvision's Resize, CenterCrop. */
+void rfl_view_centre(int width, int height, int size, struct rfl_view *ret);
+
+/** Memory that resizing reuses from image to image; zeroed at first. */
+struct rfl_resizer {
+	int32_t *weights[2];
+	int *bounds[2];
+	size_t weights_cap[2], bounds_cap[2];
+	uint8_t *rows;
+	size_t rows_cap;
+	int32_t *sums;
+	size_t sums_cap;
+};
+void rfl_resizer_fini(struct rfl_resizer *r);
+
+/**
+ * Resize `source` to width x height and keep the window of `out`'s size whose corner is at
+ * (left, top) of the result.
+ * @param out  width and height say the size of the window; reserved by the caller
+ */
+enum rfl_rc rfl_resize(struct rfl_resizer *r, const struct rfl_image *source, int width, int height,
+		       int left, int top, struct rfl_image *out, struct rfl_err *err)
+	RFL_WARN_UNUSED;
+
+/**
+ * (value / 255 - mean) / std per channel with ImageNet's mean and std, flipped when asked for.
+ * @param out  3 * width * height floats, in `layout`
+ */
+void rfl_normalise(const struct rfl_image *image, bool flip, enum rfl_layout layout, float *out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
