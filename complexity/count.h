@@ -27,13 +27,13 @@ enum rfl_pass { RFL_PASS_FORWARD, RFL_PASS_DGRAD, RFL_PASS_WGRAD, RFL_PASS_COUNT
 /**
  * Levels at which DRAM traffic is counted:
  * unfused     every operation reads its inputs and writes its output;
- * fused       normalisation, activation, dropout and reshapes ride on the operation before them, an addition
- *             reads only the residual (what a fusing compiler or library reaches);
+ * fused       normalisation, activation, dropout and reshapes ride on the operation before them, an
+ *             addition reads only the residual (what a fusing compiler or library reaches);
  * compulsory  parameters, input and result once: the least that any schedule can move.
  */
 enum rfl_fusion { RFL_FUSION_UNFUSED, RFL_FUSION_FUSED, RFL_FUSION_COMPULSORY, RFL_FUSION_COUNT };
 
-/** "unfused", "fused", "compulsory", NULL. */
+/** "unfused", "fused", "compulsory", NULL: in the order of enum rfl_fusion. */
 extern const char *const rfl_fusion_names[];
 
 /** Elementwise operations by kind. `special` are exp, log, sqrt, division. */
@@ -47,8 +47,8 @@ struct rfl_traffic {
 
 struct rfl_cost {
 	int64_t macs[RFL_PASS_COUNT];
-	int64_t macs_excl_padding;   /**< forward, without taps that fall into the padding */
-	int64_t bias_adds;           /**< forward additions of a bias, not part of elementwise */
+	int64_t macs_excl_padding; /**< forward, without taps that fall into the padding */
+	int64_t bias_adds;         /**< forward additions of a bias, not part of elementwise */
 	struct rfl_elementwise elementwise[RFL_PASS_COUNT];
 	struct rfl_traffic traffic[RFL_FUSION_COUNT][RFL_PASS_COUNT];
 };
@@ -56,10 +56,13 @@ struct rfl_cost {
 enum rfl_optimizer_kind { RFL_OPT_SGD, RFL_OPT_MOMENTUM, RFL_OPT_ADAM, RFL_OPT_ADAMW };
 
 struct rfl_count_options {
-	int64_t batch;         /**< samples per step, at least 1 */
-	bool training;         /**< normalisation by batch statistics, dropout active */
-	bool input_grad;       /**< the image needs a gradient: the first layer has a dgrad */
-	enum rfl_dtype dtype;  /**< of activations and weights: bytes per element */
+	int64_t batch;        /**< samples per step, at least 1 */
+	bool training;        /**< normalisation by batch statistics, dropout active */
+	bool input_grad;      /**< the image needs a gradient: the first layer has a dgrad */
+	enum rfl_dtype dtype; /**< of activations and weights: bytes per element */
+	/** Autocast: dtype is of activations and of a copy of the weights; the weights themselves,
+	 * their gradients and the optimizer's state are F32. */
+	bool master_weights;
 	enum rfl_optimizer_kind optimizer;
 };
 
@@ -67,14 +70,16 @@ struct rfl_count_options {
 struct rfl_count {
 	struct rfl_count_options options;
 	int64_t params, buffers;
-	struct rfl_cost total;       /**< sum over the nodes */
+	struct rfl_cost total; /**< sum over the nodes; with training also the loss */
+	struct rfl_cost loss;  /**< mean cross entropy of the logits; zeros without training */
 	struct rfl_traffic optimizer; /**< of one step over all parameters */
 	struct rfl_elementwise optimizer_flops;
-	/** compulsory traffic of a whole training step: weights, gradients, state, image, once each */
+	/** compulsory traffic of a whole training step: weights and optimizer state read and
+	 * written, gradients written, image and labels read, once each */
 	struct rfl_traffic step_compulsory;
 	int nnodes;
-	struct rfl_cost *nodes;      /**< parallel to net->nodes */
-	bool *needs_dgrad;           /**< parallel to net->nodes */
+	struct rfl_cost *nodes; /**< parallel to net->nodes */
+	bool *needs_dgrad;      /**< parallel to net->nodes */
 };
 
 /**
@@ -96,11 +101,24 @@ int64_t rfl_count_training_flops(const struct rfl_count *count);
 int64_t rfl_count_forward_flops(const struct rfl_count *count);
 
 /**
- * Bytes that a pass over the network moves at a level of fusion: forward only, forward and backward,
- * or the whole step with its optimizer.
+ * Bytes that a pass over the network moves at a level of fusion: forward only, forward and
+ * backward, or the whole step with its optimizer.
  */
 enum rfl_scope { RFL_SCOPE_FORWARD, RFL_SCOPE_FORWARD_BACKWARD, RFL_SCOPE_STEP };
-int64_t rfl_count_bytes(const struct rfl_count *count, enum rfl_fusion fusion, enum rfl_scope scope);
+int64_t rfl_count_bytes(const struct rfl_count *count, enum rfl_fusion fusion,
+			enum rfl_scope scope);
+
+/** Bytes of the optimizer's state: momentum, or both moments of Adam. */
+int64_t rfl_count_state_bytes(const struct rfl_count *count);
+
+/** Bytes of one element. */
+int64_t rfl_dtype_bytes(enum rfl_dtype dtype);
+
+/** "sgd", "momentum", "adam", "adamw", NULL: in the order of enum rfl_optimizer_kind. */
+extern const char *const rfl_optimizer_names[];
+
+/** All four kinds of elementwise operations together. */
+int64_t rfl_elementwise_sum(const struct rfl_elementwise *e);
 
 #ifdef __cplusplus
 }

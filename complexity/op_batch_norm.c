@@ -73,7 +73,7 @@ static void elementwise(struct rfl_cost_context *c, struct rfl_elementwise *e)
 		e[RFL_PASS_DGRAD].mul = both(c, 1, 0);
 }
 
-/* Every kernel of its own. Statistics are kept in F32 like the parameters. */
+/* Every kernel of its own. Statistics are stored like the parameters. */
 static void unfused(struct rfl_cost_context *c, struct rfl_traffic *t)
 {
 	int64_t channels = c->node->attr.batch_norm.channels;

@@ -1,0 +1,660 @@
+/*
+ * test_complexity_count.c - counts to the integer: against the published rows, against loops that
+ * count, and against layers worked out by hand.
+ */
+#include "tests/unit/rfl_test.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/csv.h"
+#include "complexity/count.h"
+#include "complexity/net_build.h"
+#include "complexity/zoo.h"
+
+static struct rfl_net *build(const char *model)
+{
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_net *net = NULL;
+
+	assert_ok(rfl_zoo_build(model, NULL, &net, &err), &err);
+	return net;
+}
+
+static struct rfl_count *count_of(const struct rfl_net *net, struct rfl_count_options options)
+{
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_count *count = NULL;
+
+	if (!options.batch)
+		options.batch = 1;
+	assert_ok(rfl_count_net(net, &options, &count, &err), &err);
+	return count;
+}
+
+static struct rfl_net *finish(struct rfl_net_builder *b, int x)
+{
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_net *net = NULL;
+
+	assert_ok(rfl_net_finish(b, x, &net, &err), &err);
+	return net;
+}
+
+static bool in_zoo(const char *name)
+{
+	const struct rfl_zoo_model *model;
+
+	return rfl_zoo_find(name, &model, NULL) == RFL_OK;
+}
+
+static struct rfl_csv *open_csv(const char *name)
+{
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_csv *csv = NULL;
+	char path[128];
+
+	(void)snprintf(path, sizeof(path), "complexity/%s", name);
+	assert_ok(rfl_csv_open(data_path(path), &csv, &err), &err);
+	return csv;
+}
+
+static bool next(struct rfl_csv *csv)
+{
+	struct rfl_err err = RFL_ERR_INIT;
+	bool more = false;
+
+	assert_ok(rfl_csv_next(csv, &more, &err), &err);
+	return more;
+}
+
+static const char *text(struct rfl_csv *csv, const char *column)
+{
+	int i = rfl_csv_find(csv, column);
+
+	assert_true(i >= 0);
+	return rfl_csv_text(csv, i);
+}
+
+static int64_t integer(struct rfl_csv *csv, const char *column)
+{
+	struct rfl_err err = RFL_ERR_INIT;
+	int64_t value = 0;
+	int i = rfl_csv_find(csv, column);
+
+	assert_true(i >= 0);
+	assert_ok(rfl_csv_int(csv, i, 0, &value, &err), &err);
+	return value;
+}
+
+/* The columns that are sums over the nodes of one kind. */
+struct sums {
+	int64_t conv_macs, linear_macs, conv_macs_excl_pad, bn, act, pool_in, ewise, outputs;
+	int64_t convs, linears, first_layer;
+};
+
+static struct sums sums_of(const struct rfl_net *net, const struct rfl_count *count)
+{
+	struct sums s = { 0 };
+
+	for (int i = 0; i < net->nnodes; i++) {
+		const struct rfl_node *node = &net->nodes[i];
+		const struct rfl_cost *cost = &count->nodes[i];
+		int64_t out = rfl_shape_numel(&node->shape);
+		int64_t in = node->ninputs ? rfl_shape_numel(&net->nodes[node->input[0]].shape) : 0;
+
+		if (cost->macs[RFL_PASS_FORWARD] && !s.first_layer)
+			s.first_layer = cost->macs[RFL_PASS_FORWARD];
+		if (node->op == RFL_OP_CONV2D) {
+			s.convs++;
+			s.conv_macs += cost->macs[RFL_PASS_FORWARD];
+			s.conv_macs_excl_pad += cost->macs_excl_padding;
+			s.outputs += out;
+		} else if (node->op == RFL_OP_LINEAR) {
+			s.linears++;
+			s.linear_macs += cost->macs[RFL_PASS_FORWARD];
+			s.outputs += out;
+		} else if (node->op == RFL_OP_BATCH_NORM) {
+			s.bn += out;
+		} else if (node->op == RFL_OP_RELU || node->op == RFL_OP_RELU6) {
+			s.act += out;
+		} else if (node->op == RFL_OP_MAX_POOL || node->op == RFL_OP_ADAPTIVE_AVG_POOL) {
+			s.pool_in += in;
+		} else if (node->op == RFL_OP_ADD) {
+			s.ewise += out;
+		}
+	}
+	return s;
+}
+
+static void check_row(struct rfl_csv *csv)
+{
+	struct rfl_net *net = build(text(csv, "model"));
+	struct rfl_count *count = count_of(net, (struct rfl_count_options){ .training = false });
+	struct sums s = sums_of(net, count);
+	const struct rfl_cost *total = &count->total;
+
+	assert_int_equal(count->params, integer(csv, "params"));
+	assert_int_equal(total->macs[RFL_PASS_FORWARD], integer(csv, "macs"));
+	assert_int_equal(2 * integer(csv, "macs"), rfl_count_forward_flops(count));
+	assert_int_equal(2 * integer(csv, "train_macs"), rfl_count_training_flops(count));
+	assert_int_equal(s.conv_macs, integer(csv, "conv_macs"));
+	assert_int_equal(s.linear_macs, integer(csv, "linear_macs"));
+	assert_int_equal(s.conv_macs_excl_pad, integer(csv, "conv_macs_excl_pad"));
+	assert_int_equal(total->macs_excl_padding,
+			 integer(csv, "conv_macs_excl_pad") + integer(csv, "linear_macs"));
+	assert_int_equal(s.first_layer, integer(csv, "first_layer_macs"));
+	assert_int_equal(total->bias_adds, integer(csv, "bias_adds"));
+	assert_int_equal(s.bn, integer(csv, "bn_elems"));
+	assert_int_equal(s.act, integer(csv, "act_elems"));
+	assert_int_equal(s.pool_in, integer(csv, "pool_in_elems"));
+	assert_int_equal(s.ewise, integer(csv, "ewise_elems"));
+	assert_int_equal(s.outputs, integer(csv, "macts"));
+	assert_int_equal(s.convs, integer(csv, "n_conv"));
+	assert_int_equal(s.linears, integer(csv, "n_linear"));
+	assert_int_equal(integer(csv, "matmul_macs"), 0);
+	assert_int_equal(integer(csv, "ln_elems"), 0);
+	assert_int_equal(integer(csv, "softmax_elems"), 0);
+	rfl_count_free(count);
+	rfl_net_free(net);
+}
+
+static void published_rows_to_the_integer(void **state)
+{
+	struct rfl_csv *csv = open_csv("torchvision_exact_counts.csv");
+	int rows = 0;
+
+	(void)state;
+	while (next(csv)) {
+		if (!in_zoo(text(csv, "model")))
+			continue;
+		check_row(csv);
+		rows++;
+	}
+	rfl_csv_close(csv);
+	assert_int_equal(rows, 14);
+}
+
+static void published_layers_to_the_integer(void **state)
+{
+	static const char *const models[] = {
+		"resnet18", "resnet34", "resnet50", "resnet101", "resnet152",
+		"vgg11",    "vgg16",    "vgg16_bn", "vgg19",     "mobilenet_v2",
+	};
+
+	(void)state;
+	for (size_t m = 0; m < RFL_ARRAY_LEN(models); m++) {
+		struct rfl_net *net = build(models[m]);
+		struct rfl_count *count =
+			count_of(net, (struct rfl_count_options){ .training = true });
+		struct rfl_csv *csv;
+		char file[64];
+		int node = -1, layers = 0;
+
+		(void)snprintf(file, sizeof(file), "layers/%s.csv", models[m]);
+		csv = open_csv(file);
+		while (next(csv)) {
+			if (!integer(csv, "macs"))
+				continue;
+			do
+				node++;
+			while (node < net->nnodes && !count->nodes[node].macs[RFL_PASS_FORWARD]);
+			assert_true(node < net->nnodes);
+			assert_string_equal(net->nodes[node].name, text(csv, "name"));
+			assert_int_equal(count->nodes[node].macs[RFL_PASS_FORWARD],
+					 integer(csv, "macs"));
+			assert_int_equal(count->nodes[node].macs[RFL_PASS_WGRAD],
+					 integer(csv, "macs"));
+			assert_int_equal(count->nodes[node].macs[RFL_PASS_DGRAD],
+					 layers ? integer(csv, "macs") : 0);
+			if (net->nodes[node].op == RFL_OP_CONV2D)
+				assert_int_equal(count->nodes[node].macs_excl_padding,
+						 integer(csv, "conv_macs_excl_pad"));
+			layers++;
+		}
+		assert_true(layers > 8);
+		rfl_csv_close(csv);
+		rfl_count_free(count);
+		rfl_net_free(net);
+	}
+}
+
+/* Rows named exact_* are 2 x multiply-adds from module shapes, right for groups. */
+static void exact_training_flops(void **state)
+{
+	struct rfl_csv *csv = open_csv("flops_train.csv");
+	int rows = 0;
+
+	(void)state;
+	while (next(csv)) {
+		const char *phase = text(csv, "phase");
+		bool forward = strcmp(phase, "exact_forward") == 0;
+		struct rfl_count *count;
+		struct rfl_net *net;
+
+		if ((!forward && strcmp(phase, "exact_backward") != 0) ||
+		    strcmp(text(csv, "op"), "total") != 0 || !in_zoo(text(csv, "model")))
+			continue;
+		net = build(text(csv, "model"));
+		count = count_of(net, (struct rfl_count_options){ .training = true });
+		assert_int_equal(integer(csv, "flops"),
+				 forward ? rfl_count_forward_flops(count)
+					 : rfl_count_training_flops(count) -
+						   rfl_count_forward_flops(count));
+		rfl_count_free(count);
+		rfl_net_free(net);
+		rows++;
+	}
+	rfl_csv_close(csv);
+	assert_true(rows >= 28);
+}
+
+/* PyTorch's own test of FlopCounterMode: ResNet-18 with an image that requires a gradient. */
+static void image_that_needs_a_gradient(void **state)
+{
+	struct rfl_net *net = build("resnet18");
+	struct rfl_count *count =
+		count_of(net, (struct rfl_count_options){ .training = true, .input_grad = true });
+
+	(void)state;
+	assert_int_equal(rfl_count_training_flops(count), INT64_C(10884440064));
+	assert_int_equal(count->total.traffic[RFL_FUSION_COMPULSORY][RFL_PASS_DGRAD].write_bytes,
+			 3 * 224 * 224 * 4);
+	rfl_count_free(count);
+	rfl_net_free(net);
+}
+
+/*
+ * Forward traffic of an inference in F32, in MB, rounded as the published table of the three levels
+ * rounds it (three digits; whole MB from 100 on).
+ */
+static void inference_traffic_at_three_levels(void **state)
+{
+	static const struct {
+		const char *model;
+		int64_t batch;
+		const char *mb[RFL_FUSION_COUNT];
+	} rows[] = {
+		{ "resnet18", 1, { "117", "72.5", "47.4" } },
+		{ "resnet18", 32, { "2292", "872", "66" } },
+		{ "resnet50", 1, { "426", "216", "103" } },
+		{ "resnet50", 32, { "10456", "3738", "122" } },
+		{ "vgg16", 1, { "783", "675", "554" } },
+		{ "vgg16", 32, { "7912", "4441", "573" } },
+		{ "mobilenet_v2", 1, { "173", "69", "14.6" } },
+		{ "mobilenet_v2", 32, { "5099", "1771", "33" } },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < RFL_ARRAY_LEN(rows); i++) {
+		struct rfl_net *net = build(rows[i].model);
+		struct rfl_count *count =
+			count_of(net, (struct rfl_count_options){ .batch = rows[i].batch });
+
+		for (int level = 0; level < RFL_FUSION_COUNT; level++) {
+			double mb = (double)rfl_count_bytes(count, (enum rfl_fusion)level,
+							    RFL_SCOPE_FORWARD) /
+				    1e6;
+			int digits = strchr(rows[i].mb[level], '.') ? 1 : 0;
+			char got[32];
+
+			(void)snprintf(got, sizeof(got), "%.*f", digits, mb);
+			assert_string_equal(got, rows[i].mb[level]);
+		}
+		rfl_count_free(count);
+		rfl_net_free(net);
+	}
+}
+
+/* Depthwise backward is twice forward: a weight gradient that forgets the groups is 32 times that.
+ */
+static void groups_count_in_every_pass(void **state)
+{
+	struct rfl_net_builder *b = rfl_net_builder_new("toy", "toys");
+	struct rfl_net *net;
+	struct rfl_count *count;
+	int x;
+
+	(void)state;
+	x = rfl_net_input(b, 32, 8, 8);
+	x = rfl_conv2d(b, x, "dw", 64, .kernel = 3, .groups = 32);
+	net = finish(b, x);
+	count = count_of(net, (struct rfl_count_options){ .training = true, .input_grad = true });
+	assert_int_equal(count->total.macs[RFL_PASS_FORWARD], 64 * 36 * 9);
+	assert_int_equal(count->total.macs[RFL_PASS_DGRAD], 64 * 36 * 9);
+	assert_int_equal(count->total.macs[RFL_PASS_WGRAD], 64 * 36 * 9);
+	assert_int_equal(2 * count->total.macs[RFL_PASS_WGRAD] * 32,
+	assert_int_equal(count->params, 64 * 9);
+	rfl_count_free(count);
+	rfl_net_free(net);
+}
+
+/* Count the taps of a convolution one by one. */
+static void count_taps(const struct rfl_conv2d *a, int64_t h, int64_t w,
+		       const struct rfl_shape *out, int64_t *all, int64_t *real)
+{
+	*all = *real = 0;
+	for (int64_t y = 0; y < out->dim[1]; y++)
+		for (int64_t x = 0; x < out->dim[2]; x++)
+			for (int64_t i = 0; i < a->kernel_h; i++)
+				for (int64_t j = 0; j < a->kernel_w; j++) {
+					int64_t row =
+						y * a->stride_h - a->pad_h + i * a->dilation_h;
+					int64_t col =
+						x * a->stride_w - a->pad_w + j * a->dilation_w;
+
+					(*all)++;
+					*real += row >= 0 && row < h && col >= 0 && col < w;
+				}
+	*all *= a->out_channels * (a->in_channels / a->groups);
+	*real *= a->out_channels * (a->in_channels / a->groups);
+}
+
+static void convolutions_against_loops(void **state)
+{
+	static const struct rfl_conv2d_args cases[] = {
+		{ .kernel = 1 },
+		{ .kernel = 3, .pad = 1 },
+		{ .kernel = 3, .pad = 2, .stride = 2, .dilation = 2 },
+		{ .kernel = 5, .pad = 4, .stride = 3 },
+		{ .kernel = 7, .pad = 3, .stride = 2, .groups = 2 },
+		{ .kernel_h = 1, .kernel_w = 7, .pad_w = 3 },
+		{ .kernel_h = 3, .kernel_w = 1, .pad_h = 9, .stride_h = 4 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++) {
+		struct rfl_net_builder *b = rfl_net_builder_new("toy", "toys");
+		int64_t all, real;
+		struct rfl_net *net;
+		struct rfl_count *count;
+		int x = rfl_net_input(b, 4, 11, 13);
+
+		x = rfl_net_conv2d(b, x, "conv", 6, &cases[i]);
+		net = finish(b, x);
+		count = count_of(net, (struct rfl_count_options){ .batch = 3 });
+		count_taps(&net->nodes[x].attr.conv2d, 11, 13, &net->nodes[x].shape, &all, &real);
+		assert_int_equal(count->total.macs[RFL_PASS_FORWARD], 3 * all);
+		assert_int_equal(count->total.macs_excl_padding, 3 * real);
+		rfl_count_free(count);
+		rfl_net_free(net);
+	}
+}
+
+/* The layer of docs/complexity.md, worked out by hand there. */
+static void the_worked_layer(void **state)
+{
+	struct rfl_net *net = build("resnet18");
+	struct rfl_count *count =
+		count_of(net, (struct rfl_count_options){ .batch = 2, .training = true });
+	int at = -1;
+
+	(void)state;
+	for (int i = 0; i < net->nnodes; i++)
+		if (strcmp(net->nodes[i].name, "layer2.0.conv1") == 0)
+			at = i;
+	assert_true(at > 0);
+	for (int pass = 0; pass < RFL_PASS_COUNT; pass++)
+		assert_int_equal(count->nodes[at].macs[pass], 115605504);
+	for (int level = RFL_FUSION_UNFUSED; level <= RFL_FUSION_FUSED; level++) {
+		const struct rfl_traffic *t = count->nodes[at].traffic[level];
+
+		assert_int_equal(t[RFL_PASS_FORWARD].read_bytes, 1605632 + 294912);
+		assert_int_equal(t[RFL_PASS_FORWARD].write_bytes, 802816);
+		assert_int_equal(t[RFL_PASS_DGRAD].read_bytes, 802816 + 294912);
+		assert_int_equal(t[RFL_PASS_DGRAD].write_bytes, 1605632);
+		assert_int_equal(t[RFL_PASS_WGRAD].read_bytes, 1605632 + 802816);
+		assert_int_equal(t[RFL_PASS_WGRAD].write_bytes, 294912);
+	}
+	assert_int_equal(count->nodes[at].traffic[RFL_FUSION_COMPULSORY][0].read_bytes, 294912);
+	assert_int_equal(count->nodes[at].traffic[RFL_FUSION_COMPULSORY][2].write_bytes, 294912);
+	/* its batch norm: n = 2 * 128 * 28 * 28 */
+	assert_int_equal(count->nodes[at + 1].elementwise[RFL_PASS_FORWARD].add,
+			 4 * 200704 + 4 * 128);
+	assert_int_equal(count->nodes[at + 1].traffic[RFL_FUSION_UNFUSED][0].read_bytes,
+			 2 * 802816 + 4 * 512);
+	assert_int_equal(count->nodes[at + 1].traffic[RFL_FUSION_FUSED][0].read_bytes, 4 * 512);
+	/* its ReLU: one bit per element is kept */
+	assert_int_equal(count->nodes[at + 2].elementwise[RFL_PASS_FORWARD].compare, 200704);
+	assert_int_equal(count->nodes[at + 2].traffic[RFL_FUSION_FUSED][0].write_bytes, 25088);
+	rfl_count_free(count);
+	rfl_net_free(net);
+}
+
+/* conv -> (bn -> relu, identity) -> add -> pool: every elementwise row in one small net. */
+static void elementwise_by_hand(void **state)
+{
+	struct rfl_net_builder *b = rfl_net_builder_new("toy", "toys");
+	struct rfl_net *net;
+	struct rfl_count *count;
+	const struct rfl_elementwise *e;
+	int x, y, conv, bn, relu, add, max, avg;
+
+	(void)state;
+	x = rfl_net_input(b, 2, 6, 6);
+	conv = x = rfl_conv2d(b, x, "conv", 4, .kernel = 3, .pad = 1, .bias = true);
+	bn = y = rfl_batch_norm(b, x, "bn");
+	relu = y = rfl_relu6(b, y, "relu", RFL_INPLACE);
+	add = x = rfl_add(b, y, x, RFL_OUT_OF_PLACE);
+	max = x = rfl_max_pool(b, x, "max", .kernel = 2);
+	avg = x = rfl_adaptive_avg_pool(b, x, "avg", 2, 2); /* 3 -> 2: windows of 2 that overlap */
+	x = rfl_flatten(b, x);
+	x = rfl_linear(b, x, "fc", 5, true);
+	net = finish(b, x);
+	count = count_of(net, (struct rfl_count_options){ .batch = 10, .training = true });
+
+	assert_int_equal(count->nodes[conv].bias_adds, 1440);
+	/* bias gradient, and the join of two gradients of the convolution's output */
+	assert_int_equal(count->nodes[conv].elementwise[RFL_PASS_WGRAD].add, 1440 - 4);
+	assert_int_equal(count->nodes[conv].elementwise[RFL_PASS_DGRAD].add, 1440);
+	assert_int_equal(count->nodes[conv].traffic[RFL_FUSION_UNFUSED][RFL_PASS_DGRAD].read_bytes,
+			 2 * 4 * 1440);
+	assert_int_equal(count->nodes[conv].traffic[RFL_FUSION_UNFUSED][RFL_PASS_DGRAD].write_bytes,
+			 4 * 1440);
+	assert_int_equal(count->nodes[conv].traffic[RFL_FUSION_FUSED][RFL_PASS_DGRAD].read_bytes,
+			 4 * 1440);
+	e = count->nodes[bn].elementwise;
+	assert_int_equal(e[RFL_PASS_FORWARD].add, 4 * 1440 + 16);
+	assert_int_equal(e[RFL_PASS_FORWARD].mul, 2 * 1440 + 36);
+	assert_int_equal(e[RFL_PASS_FORWARD].special, 8);
+	assert_int_equal(e[RFL_PASS_WGRAD].add + e[RFL_PASS_WGRAD].mul, 4 * 1440 + 4);
+	assert_int_equal(e[RFL_PASS_DGRAD].add + e[RFL_PASS_DGRAD].mul, 5 * 1440 + 20);
+	/* the convolution's output is read by the sum too, so the batch norm writes its own */
+	assert_int_equal(count->nodes[bn].traffic[RFL_FUSION_FUSED][RFL_PASS_FORWARD].write_bytes,
+			 4 * 1440 + 4 * 4 * 4);
+	assert_int_equal(count->nodes[relu].elementwise[RFL_PASS_FORWARD].compare, 2 * 1440);
+	assert_int_equal(count->nodes[add].elementwise[RFL_PASS_FORWARD].add, 1440);
+	assert_int_equal(count->nodes[add].traffic[RFL_FUSION_FUSED][RFL_PASS_FORWARD].read_bytes,
+			 4 * 1440);
+	assert_int_equal(count->nodes[max].elementwise[RFL_PASS_FORWARD].compare, 360 * 3);
+	assert_int_equal(count->nodes[max].elementwise[RFL_PASS_DGRAD].add, 360);
+	assert_int_equal(
+		count->nodes[max].traffic[RFL_FUSION_UNFUSED][RFL_PASS_FORWARD].write_bytes,
+		360 * (4 + 8));
+	assert_int_equal(count->nodes[avg].elementwise[RFL_PASS_FORWARD].add, 40 * (16 - 4));
+	assert_int_equal(count->nodes[avg].elementwise[RFL_PASS_FORWARD].special, 160);
+	assert_int_equal(count->nodes[avg].elementwise[RFL_PASS_DGRAD].add, 40 * 16);
+	/* the loss: 10 rows of 5 */
+	e = count->loss.elementwise;
+	assert_int_equal(e[RFL_PASS_FORWARD].compare, 10 * 4);
+	assert_int_equal(e[RFL_PASS_FORWARD].add, 10 * (5 + 4 + 5) + 9);
+	assert_int_equal(e[RFL_PASS_FORWARD].special, 10 * (5 + 1) + 1);
+	assert_int_equal(rfl_elementwise_sum(&e[RFL_PASS_DGRAD]), 10 * (5 + 5 + 1));
+	rfl_count_free(count);
+	rfl_net_free(net);
+}
+
+static void inference_has_no_loss_and_no_dropout(void **state)
+{
+	struct rfl_net *net = build("vgg11");
+	struct rfl_count *eval = count_of(net, (struct rfl_count_options){ .batch = 1 });
+	struct rfl_count *train = count_of(net, (struct rfl_count_options){ .training = true });
+
+	(void)state;
+	assert_int_equal(rfl_elementwise_sum(&eval->loss.elementwise[RFL_PASS_FORWARD]), 0);
+	assert_true(rfl_elementwise_sum(&train->loss.elementwise[RFL_PASS_FORWARD]) > 0);
+	for (int i = 0; i < net->nnodes; i++) {
+		if (net->nodes[i].op != RFL_OP_DROPOUT)
+			continue;
+		assert_int_equal(rfl_elementwise_sum(&eval->nodes[i].elementwise[0]), 0);
+		assert_int_equal(rfl_elementwise_sum(&train->nodes[i].elementwise[0]), 2 * 4096);
+		assert_int_equal(eval->nodes[i].traffic[RFL_FUSION_UNFUSED][0].read_bytes, 0);
+	}
+	assert_int_equal(train->total.macs[0], eval->total.macs[0]);
+	rfl_count_free(eval);
+	rfl_count_free(train);
+	rfl_net_free(net);
+}
+
+/* Words per parameter of an update, and of a whole step at the compulsory level. */
+static void optimizers(void **state)
+{
+	static const struct {
+		enum rfl_optimizer_kind kind;
+		int64_t words, flops, state;
+	} rows[] = {
+		{ RFL_OPT_SGD, 3, 2, 0 },
+		{ RFL_OPT_MOMENTUM, 5, 4, 1 },
+		{ RFL_OPT_ADAM, 7, 13, 2 },
+		{ RFL_OPT_ADAMW, 7, 14, 2 },
+	};
+	struct rfl_net *net = build("resnet18");
+	int64_t params = rfl_net_param_count(net), buffers = rfl_net_buffer_count(net);
+	int64_t outside = 4 * 3 * 224 * 224 + 8; /* image and label */
+
+	(void)state;
+	for (size_t i = 0; i < RFL_ARRAY_LEN(rows); i++) {
+		struct rfl_count *count =
+			count_of(net, (struct rfl_count_options){ .training = true,
+								  .optimizer = rows[i].kind });
+
+		assert_int_equal(count->optimizer.read_bytes + count->optimizer.write_bytes,
+				 4 * rows[i].words * params);
+		assert_int_equal(rfl_elementwise_sum(&count->optimizer_flops),
+				 rows[i].flops * params);
+		assert_int_equal(rfl_count_state_bytes(count), 4 * rows[i].state * params);
+		assert_int_equal(rfl_count_bytes(count, RFL_FUSION_COMPULSORY, RFL_SCOPE_STEP),
+				 4 * rows[i].words * params + 2 * 4 * buffers + outside);
+		assert_int_equal(rfl_count_bytes(count, RFL_FUSION_UNFUSED, RFL_SCOPE_STEP) -
+					 rfl_count_bytes(count, RFL_FUSION_UNFUSED,
+							 RFL_SCOPE_FORWARD_BACKWARD),
+				 4 * rows[i].words * params);
+		rfl_count_free(count);
+	}
+	rfl_net_free(net);
+}
+
+/* Sizes of elements: half in 16 bits; autocast keeps weights in 32. */
+static void precisions(void **state)
+{
+	struct rfl_net *net = build("vgg11");
+	struct rfl_count *f32 = count_of(net, (struct rfl_count_options){ .batch = 4 });
+	struct rfl_count *f16 =
+		count_of(net, (struct rfl_count_options){ .batch = 4, .dtype = RFL_DTYPE_F16 });
+	struct rfl_count *amp = count_of(net, (struct rfl_count_options){ .batch = 4,
+									  .dtype = RFL_DTYPE_BF16,
+									  .master_weights = true });
+	int64_t params = rfl_net_param_count(net);
+
+	(void)state;
+	for (int level = 0; level < RFL_FUSION_COUNT; level++)
+		assert_int_equal(
+			rfl_count_bytes(f32, (enum rfl_fusion)level, RFL_SCOPE_FORWARD),
+			2 * rfl_count_bytes(f16, (enum rfl_fusion)level, RFL_SCOPE_FORWARD));
+	/* unfused autocast: read 4, write 2, read 2 again; fused and compulsory: read 4 */
+	assert_int_equal(rfl_count_bytes(amp, RFL_FUSION_UNFUSED, RFL_SCOPE_FORWARD) -
+				 rfl_count_bytes(f16, RFL_FUSION_UNFUSED, RFL_SCOPE_FORWARD),
+			 6 * params);
+	assert_int_equal(rfl_count_bytes(amp, RFL_FUSION_FUSED, RFL_SCOPE_FORWARD) -
+				 rfl_count_bytes(f16, RFL_FUSION_FUSED, RFL_SCOPE_FORWARD),
+			 2 * params);
+	assert_int_equal(rfl_count_bytes(amp, RFL_FUSION_COMPULSORY, RFL_SCOPE_FORWARD) -
+				 rfl_count_bytes(f16, RFL_FUSION_COMPULSORY, RFL_SCOPE_FORWARD),
+			 2 * params);
+	assert_int_equal(amp->optimizer.read_bytes, 2 * f16->optimizer.read_bytes);
+	rfl_count_free(f32);
+	rfl_count_free(f16);
+	rfl_count_free(amp);
+	rfl_net_free(net);
+}
+
+/* More fusion never moves more; MACs and activations grow with the batch. */
+static void levels_are_ordered(void **state)
+{
+	const struct rfl_zoo_model *model;
+
+	(void)state;
+	for (size_t i = 0; (model = rfl_zoo_at(i)); i++) {
+		struct rfl_net *net = build(model->name);
+
+		for (int64_t batch = 1; batch <= 64; batch *= 8) {
+			struct rfl_count *count = count_of(
+				net, (struct rfl_count_options){ .batch = batch,
+								 .training = true,
+								 .optimizer = RFL_OPT_MOMENTUM });
+
+			for (int scope = RFL_SCOPE_FORWARD; scope <= RFL_SCOPE_STEP; scope++) {
+				int64_t unfused = rfl_count_bytes(count, RFL_FUSION_UNFUSED,
+								  (enum rfl_scope)scope);
+				int64_t fused = rfl_count_bytes(count, RFL_FUSION_FUSED,
+								(enum rfl_scope)scope);
+				int64_t least = rfl_count_bytes(count, RFL_FUSION_COMPULSORY,
+								(enum rfl_scope)scope);
+
+				assert_true(least > 0 && least < fused && fused < unfused);
+			}
+			assert_int_equal(count->total.macs[0] % batch, 0);
+			rfl_count_free(count);
+		}
+		rfl_net_free(net);
+	}
+}
+
+static void refuses_impossible_batches(void **state)
+{
+	static const struct {
+		int64_t batch;
+		enum rfl_rc rc;
+		const char *word;
+	} cases[] = {
+		{ 0, RFL_EINVAL, "batch 0" },
+		{ -3, RFL_EINVAL, "batch -3" },
+		{ INT64_MAX, RFL_EOVERFLOW, "resnet18: input" },
+		{ INT64_C(1) << 38, RFL_EOVERFLOW, "resnet18: conv1 (Conv2d)" },
+	};
+	struct rfl_net *net = build("resnet18");
+
+	(void)state;
+	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++) {
+		struct rfl_count_options options = { .batch = cases[i].batch };
+		struct rfl_err err = RFL_ERR_INIT;
+		struct rfl_count *count = NULL;
+
+		assert_int_equal(rfl_count_net(net, &options, &count, &err), cases[i].rc);
+		assert_null(count);
+		assert_says(&err, cases[i].word);
+	}
+	rfl_net_free(net);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(published_rows_to_the_integer),
+		cmocka_unit_test(published_layers_to_the_integer),
+		cmocka_unit_test(exact_training_flops),
+		cmocka_unit_test(image_that_needs_a_gradient),
+		cmocka_unit_test(inference_traffic_at_three_levels),
+		cmocka_unit_test(groups_count_in_every_pass),
+		cmocka_unit_test(convolutions_against_loops),
+		cmocka_unit_test(the_worked_layer),
+		cmocka_unit_test(elementwise_by_hand),
+		cmocka_unit_test(inference_has_no_loss_and_no_dropout),
+		cmocka_unit_test(optimizers),
+		cmocka_unit_test(precisions),
+		cmocka_unit_test(levels_are_ordered),
+		cmocka_unit_test(refuses_impossible_batches),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
