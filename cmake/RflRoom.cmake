@@ -17,3 +17,28 @@ function(rfl_add_room room)
   endforeach()
   target_link_libraries(rfl_${room} ${scope} ${ARG_LIBRARIES})
 endfunction()
+
+# A plugin is a shared object that the program opens when a command needs it, so that the program
+# itself never links what the plugin links.
+#
+#   rfl_add_plugin(torch NAME engine_torch-2.11-cpu SOURCES ... ROOMS complexity
+#     LIBRARIES ... LIBRARY_DIRS <where the loader finds them>)
+function(rfl_add_plugin plugin)
+  cmake_parse_arguments(ARG "" "NAME" "SOURCES;ROOMS;LIBRARIES;LIBRARY_DIRS" ${ARGN})
+  set(target rfl_plugin_${plugin})
+  add_library(${target} MODULE ${ARG_SOURCES})
+  target_link_libraries(${target} PRIVATE rfl_flags)
+  foreach(room ${ARG_ROOMS})
+    target_link_libraries(${target} PRIVATE rfl_${room})
+  endforeach()
+  target_link_libraries(${target} PRIVATE ${ARG_LIBRARIES})
+  # RPATH rather than RUNPATH: it also serves what the libraries need in their turn.
+  target_link_options(${target} PRIVATE -Wl,--disable-new-dtags)
+  if(NOT RFL_SANITIZE)
+    target_link_options(${target} PRIVATE -Wl,--no-undefined)
+  endif()
+  set_target_properties(${target} PROPERTIES
+    PREFIX "" OUTPUT_NAME ${ARG_NAME} INSTALL_RPATH "${ARG_LIBRARY_DIRS}"
+    LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/${RFL_PLUGINDIR})
+  set_property(GLOBAL APPEND PROPERTY RFL_PLUGINS ${target})
+endfunction()

@@ -130,8 +130,8 @@ struct rfl_engine_ops {
 				 int64_t numel, struct rfl_err *err);
 	enum rfl_rc (*get_param)(struct rfl_engine *e, int param, float *out, int64_t numel,
 				 struct rfl_err *err);
-	/** Gradient of a trained parameter after backward, before weight decay. RFL_EINVAL for a
-	 * buffer. */
+	/** Gradient of a trained parameter, before weight decay: between backward and step, which may
+	 * use its memory up. RFL_EINVAL for a buffer, or at another time. */
 	enum rfl_rc (*get_grad)(struct rfl_engine *e, int param, float *out, int64_t numel,
 				struct rfl_err *err);
 	/** Borrowed memory of a parameter to be filled in place (contiguous, PyTorch's order), or NULL

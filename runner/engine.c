@@ -1,0 +1,325 @@
+/*
+ * engine.c - the registry of engines: which plugins lie in the plugin folders, and opening one.
+ */
+#include "runner/engine.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "base/dl.h"
+#include "base/file.h"
+
+const char *const rfl_device_names[] = { "cpu", "cuda", "mps", NULL };
+const char *const rfl_precision_names[] = { "fp32", "tf32", "amp", "bf16", "fp16", NULL };
+const char *const rfl_layout_names[] = { "nchw", "nhwc", NULL };
+
+/* Engines that this program knows of, in order of preference: each has a row in every list, with
+ * or without a plugin. */
+static const struct {
+	const char *name, *summary, *missing;
+} known[] = {
+	{
+		.name = "torch",
+		.summary = "PyTorch's operations and autograd, by libtorch",
+		.missing = "no plugin engine_torch-*.so is there (libtorch was " RFL_TORCH_WHY
+			   " when this program was configured): install libtorch-dev, or point "
+			   "CMAKE_PREFIX_PATH to a PyTorch, and build again",
+	},
+};
+
+#define PLUGIN_PREFIX "engine_"
+#define PLUGIN_SUFFIX ".so"
+
+struct rfl_engine_list {
+	struct rfl_engine_row *rows;
+	size_t n;
+	struct rfl_arena *arena; /* owns the texts */
+};
+
+/* ------------------------------------------------------------------ the list */
+
+/* Text of the id behind the j-th hyphen: 0 the name, 1 the version, 2 the variant. */
+static const char *id_part(const char *id, int j)
+{
+	while (j-- > 0) {
+		id = strchr(id, '-');
+		if (!id)
+			return "";
+		id++;
+	}
+	return id;
+}
+
+static size_t part_length(const char *part)
+{
+	return strcspn(part, "-");
+}
+
+static bool part_is(const char *part, const char *text, size_t n)
+{
+	return part_length(part) == n && strncmp(part, text, n) == 0;
+}
+
+/* "2.11" is newer than "2.9": numbers are compared as numbers. */
+static int compare_versions(const char *a, const char *b)
+{
+	for (;;) {
+		long long x = 0, y = 0;
+
+		for (; isdigit((unsigned char)*a); a++)
+			x = 10 * x + (*a - '0');
+		for (; isdigit((unsigned char)*b); b++)
+			y = 10 * y + (*b - '0');
+		if (x != y)
+			return x < y ? -1 : 1;
+		if (*a != '.' || *b != '.')
+			return (*a == '.') - (*b == '.');
+		a++;
+		b++;
+	}
+}
+
+static size_t rank_of(const char *id)
+{
+	size_t i = 0;
+
+	while (i < RFL_ARRAY_LEN(known) && !part_is(id, known[i].name, strlen(known[i].name)))
+		i++;
+	return i;
+}
+
+/* Known engines first, the newest library first, then by name. */
+static int compare_rows(const void *a, const void *b)
+{
+	const char *x = ((const struct rfl_engine_row *)a)->id;
+	const char *y = ((const struct rfl_engine_row *)b)->id;
+	const size_t rx = rank_of(x), ry = rank_of(y);
+	int order;
+
+	if (rx != ry)
+		return rx < ry ? -1 : 1;
+	if (!part_is(x, y, part_length(y)))
+		return strcmp(x, y);
+	order = compare_versions(id_part(y, 1), id_part(x, 1));
+	return order ? order : strcmp(x, y);
+}
+
+static enum rfl_rc add_row(struct rfl_engine_list *list, struct rfl_engine_row row,
+			   struct rfl_err *err)
+{
+	struct rfl_engine_row *rows = realloc(list->rows, (list->n + 1) * sizeof(*rows));
+
+	if (rows)
+		list->rows = rows;
+	if (!rows || !row.name || !row.id)
+		return rfl_fail(err, RFL_ENOMEM, 0, "engines: out of memory");
+	rows[list->n++] = row;
+	return RFL_OK;
+}
+
+static bool has_id(const struct rfl_engine_list *list, const char *id)
+{
+	for (size_t i = 0; i < list->n; i++)
+		if (strcmp(list->rows[i].id, id) == 0)
+			return true;
+	return false;
+}
+
+/* engine_<name>-<version>-<variant>.so */
+static enum rfl_rc add_file(struct rfl_engine_list *list, const char *dir, const char *file,
+			    struct rfl_err *err)
+{
+	const size_t n = strlen(file), ends = strlen(PLUGIN_PREFIX) + strlen(PLUGIN_SUFFIX);
+	struct rfl_engine_row row = { 0 };
+	char *id;
+
+	if (n <= ends || strncmp(file, PLUGIN_PREFIX, strlen(PLUGIN_PREFIX)) != 0 ||
+	    strcmp(file + n - strlen(PLUGIN_SUFFIX), PLUGIN_SUFFIX) != 0)
+		return RFL_OK;
+	id = rfl_arena_printf(list->arena, "%.*s", (int)(n - ends), file + strlen(PLUGIN_PREFIX));
+	if (id && (!*id_part(id, 1) || !*id_part(id, 2) || has_id(list, id)))
+		return RFL_OK; /* not ours, or hidden by a folder before this one */
+	row.id = id;
+	row.path = rfl_arena_printf(list->arena, "%s/%s", dir, file);
+	if (id) {
+		const size_t rank = rank_of(id);
+
+		row.name = rfl_arena_printf(list->arena, "%.*s", (int)part_length(id), id);
+		row.summary = rank < RFL_ARRAY_LEN(known) ? known[rank].summary : "a plugin";
+	}
+	if (!row.path)
+		row.name = NULL;
+	return add_row(list, row, err);
+}
+
+/* A folder that does not exist holds no plugins. */
+static enum rfl_rc add_folder(struct rfl_engine_list *list, const char *dir, struct rfl_err *err)
+{
+	DIR *d = opendir(dir);
+	enum rfl_rc rc = RFL_OK;
+	struct dirent *entry;
+
+	if (!d)
+		return errno == ENOENT || errno == ENOTDIR
+			       ? RFL_OK
+			       : rfl_fail(err, RFL_EIO, errno, "%s: %s", dir, strerror(errno));
+	while (rc == RFL_OK && (entry = readdir(d)))
+		rc = add_file(list, dir, entry->d_name, err);
+	(void)closedir(d);
+	return rc;
+}
+
+static enum rfl_rc add_missing(struct rfl_engine_list *list, struct rfl_err *err)
+{
+	enum rfl_rc rc = RFL_OK;
+
+	for (size_t k = 0; k < RFL_ARRAY_LEN(known) && rc == RFL_OK; k++) {
+		bool there = false;
+
+		for (size_t i = 0; i < list->n; i++)
+			there = there || strcmp(list->rows[i].name, known[k].name) == 0;
+		if (!there)
+			rc = add_row(list,
+				     (struct rfl_engine_row){
+					     .name = known[k].name,
+					     .id = known[k].name,
+					     .summary = known[k].summary,
+					     .missing = known[k].missing,
+				     },
+				     err);
+	}
+	return rc;
+}
+
+enum rfl_rc rfl_engine_list_new(const char *const *dirs, struct rfl_engine_list **ret,
+				struct rfl_err *err)
+{
+	struct rfl_engine_list *list = calloc(1, sizeof(*list));
+	enum rfl_rc rc = RFL_OK;
+
+	if (list)
+		list->arena = rfl_arena_new((size_t)1 << 20);
+	if (!list || !list->arena) {
+		rc = rfl_fail(err, RFL_ENOMEM, 0, "engines: out of memory");
+		goto done;
+	}
+	for (; *dirs && rc == RFL_OK; dirs++)
+		rc = add_folder(list, *dirs, err);
+	if (rc == RFL_OK)
+		rc = add_missing(list, err);
+	if (rc != RFL_OK)
+		goto done;
+	qsort(list->rows, list->n, sizeof(*list->rows), compare_rows);
+	*ret = list;
+	list = NULL;
+done:
+	rfl_engine_list_free(list);
+	return rc;
+}
+
+void rfl_engine_list_free(struct rfl_engine_list *list)
+{
+	if (!list)
+		return;
+	rfl_arena_free(list->arena);
+	free(list->rows);
+	free(list);
+}
+
+const struct rfl_engine_row *rfl_engine_list_at(const struct rfl_engine_list *list, size_t i)
+{
+	return i < list->n ? &list->rows[i] : NULL;
+}
+
+/* ------------------------------------------------------------------ opening */
+
+/* "auto", "torch", "torch@2.11" or "torch-2.11-cu130". */
+static bool wanted(const char *want, const struct rfl_engine_row *row)
+{
+	const size_t name = strcspn(want, "@");
+
+	if (strcmp(want, "auto") == 0 || strcmp(want, row->id) == 0)
+		return true;
+	if (strlen(row->name) != name || strncmp(want, row->name, name) != 0)
+		return false;
+	if (want[name] == '\0' || row->missing)
+		return true;
+	return part_is(id_part(row->id, 1), want + name + 1, strlen(want + name + 1));
+}
+
+static enum rfl_rc open_plugin(const struct rfl_engine_row *row, enum rfl_device device,
+			       const struct rfl_engine_ops **ret, struct rfl_err *err)
+{
+	const char *const names[] = { row->path, NULL };
+	rfl_engine_plugin_fn entry = NULL;
+	const struct rfl_dl_symbol symbols[] = {
+		{ .name = RFL_ENGINE_PLUGIN_SYMBOL, .slot = &entry },
+	};
+	const struct rfl_engine_ops *ops;
+	struct rfl_dl *dl = NULL;
+	enum rfl_rc rc = rfl_dl_open(names, symbols, RFL_ARRAY_LEN(symbols), &dl, err);
+
+	if (rc != RFL_OK)
+		return rc;
+	ops = entry(RFL_ENGINE_ABI);
+	rfl_dl_close(dl); /* it stays mapped */
+	if (!ops)
+		return rfl_fail(err, RFL_EUNAVAILABLE, 0,
+				"%s was built for another version of this program (engine ABI is "
+				"%d here): build it again",
+				row->path, RFL_ENGINE_ABI);
+	rc = ops->probe(device, err);
+	if (rc == RFL_OK)
+		*ret = ops;
+	return rc;
+}
+
+static enum rfl_rc no_such_engine(const struct rfl_engine_list *list, const char *want,
+				  struct rfl_err *err)
+{
+	struct rfl_buf ids;
+	enum rfl_rc rc;
+
+	rfl_buf_init(&ids, RFL_ERR_MSG_MAX / 2);
+	for (size_t i = 0; i < list->n; i++)
+		rfl_buf_printf(&ids, "%s%s", i ? ", " : "", list->rows[i].id);
+	rc = rfl_fail(err, RFL_ENOTFOUND, 0,
+		      "no engine '%s'; there is %s (see 'roofline list engines')", want,
+		      rfl_buf_str(&ids));
+	rfl_buf_fini(&ids);
+	return rc;
+}
+
+enum rfl_rc rfl_engine_load(const struct rfl_engine_list *list, const char *want,
+			    enum rfl_device device, const struct rfl_engine_ops **ret,
+			    struct rfl_err *err)
+{
+	struct rfl_buf reasons;
+	size_t tried = 0;
+	enum rfl_rc rc = RFL_EUNAVAILABLE;
+
+	rfl_buf_init(&reasons, RFL_ERR_MSG_MAX / 2);
+	for (size_t i = 0; i < list->n && rc != RFL_OK; i++) {
+		const struct rfl_engine_row *row = &list->rows[i];
+		struct rfl_err why = RFL_ERR_INIT;
+
+		if (!wanted(want, row))
+			continue;
+		rc = row->missing ? rfl_fail(&why, RFL_EUNAVAILABLE, 0, "%s", row->missing)
+				  : open_plugin(row, device, ret, &why);
+		rfl_buf_printf(&reasons, "%s%s: %s", tried++ ? "; " : "", row->id, why.msg);
+	}
+	if (tried == 0)
+		rc = no_such_engine(list, want, err);
+	else if (rc != RFL_OK)
+		rc = rfl_fail(err, RFL_EUNAVAILABLE, 0, "no engine for the device '%s': %s",
+			      rfl_device_names[device], rfl_buf_str(&reasons));
+	rfl_buf_fini(&reasons);
+	return rc;
+}

@@ -1,0 +1,51 @@
+/*
+ * engine_torch.h - private to the torch engine: its state, shared by engine_torch.c (life,
+ * parameters, training) and engine_torch_run.c (what each operation calls).
+ */
+#ifndef RFL_RUNNER_ENGINE_TORCH_H
+#define RFL_RUNNER_ENGINE_TORCH_H
+
+#include "runner/engine.h"
+#include "runner/torch_shim.h"
+
+struct rfl_engine {
+	const struct rfl_engine_ops *ops;
+	const struct rfl_net *net; /* borrowed */
+	struct rfl_engine_config config;
+	enum rfl_engine_mode mode;
+
+	float *slab; /* all parameters and buffers, each at a multiple of 64 bytes */
+	size_t slab_bytes;
+	float **param_data;              /* per parameter: its place in the slab */
+	struct rfl_torch_tensor **param; /* per parameter: a leaf over that place */
+	struct rfl_torch_sgd *sgd;
+
+	struct rfl_torch_tensor **value; /* per node: its output while somebody needs it */
+	int *last_use;                   /* per node: the last node that reads it */
+	struct rfl_torch_tensor *logits; /* of the last forward */
+	struct rfl_torch_tensor *loss;
+	bool can_backward; /* the last forward recorded its history */
+	bool has_grads;    /* backward ran and step did not use the gradients up */
+	bool layout_checked;
+
+	char *description;
+};
+
+/** Turn a status of the shim into a code; the message names libtorch and `what`. */
+enum rfl_rc rfl_torch__check(enum rfl_torch_status status, const char *what, struct rfl_err *err);
+
+/** NULL when a node of this kind is executed, else why not. */
+const char *rfl_torch__unsupported(enum rfl_op op, enum rfl_precision precision);
+
+/** Fill last_use: where each node's output is read for the last time. */
+void rfl_torch__plan(struct rfl_engine *e);
+
+/**
+ * Run all nodes on an image; the logits go into e->logits.
+ * @param take_image  released as soon as nobody needs it, also on failure
+ * @param fn          may be NULL
+ */
+enum rfl_rc rfl_torch__run(struct rfl_engine *e, struct rfl_torch_tensor *take_image,
+			   rfl_engine_trace_fn fn, void *ctx, struct rfl_err *err);
+
+#endif

@@ -1,0 +1,194 @@
+/*
+ * torch_shim.h - the part of libtorch that the torch engine needs, as plain C.
+ *
+ * One heap object is one reference to a tensor. Functions that hand out a tensor set *ret on
+ * success only; the caller releases it with rfl_torch_tensor_free(). Every function that can fail
+ * returns a status and never lets a C++ exception through; the text of the last failure of this
+ * thread is fetched with rfl_torch_error(). Tensors are float32 on the CPU, labels int64.
+ */
+#ifndef RFL_RUNNER_TORCH_SHIM_H
+#define RFL_RUNNER_TORCH_SHIM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "complexity/net.h"
+
+#ifdef __cplusplus
+#define RFL_TORCH_NOEXCEPT noexcept
+extern "C" {
+#else
+#define RFL_TORCH_NOEXCEPT
+#endif
+
+enum rfl_torch_status {
+	RFL_TORCH_OK,
+	RFL_TORCH_FAILED, /**< libtorch refused: see rfl_torch_error() */
+	RFL_TORCH_NOMEM,  /**< out of memory, by the type of the exception or by its text */
+};
+
+#define RFL_TORCH_CALL RFL_WARN_UNUSED enum rfl_torch_status
+
+struct rfl_torch_tensor;
+
+/* ------------------------------------------------------------------ the library */
+
+/** Text of the last failure on this thread, without the C++ backtrace. Never NULL. */
+const char *rfl_torch_error(void) RFL_TORCH_NOEXCEPT;
+
+/** "1.13" or "2.11": the headers that this was compiled against. */
+const char *rfl_torch_built_version(void) RFL_TORCH_NOEXCEPT;
+
+/** What the loaded library says of itself: "2.11.0". "unknown" when it does not say. */
+const char *rfl_torch_library_version(void) RFL_TORCH_NOEXCEPT;
+
+/** How the loaded library was built and how it runs in parallel: many lines. Borrowed until the
+ * next call on this thread; "" when libtorch fails to say. */
+const char *rfl_torch_describe(void) RFL_TORCH_NOEXCEPT;
+
+/** Set the threads within an operation, and one thread between operations (possible only before
+ * the first operation of the process; a later call leaves that as it is). */
+RFL_TORCH_CALL rfl_torch_set_threads(int threads) RFL_TORCH_NOEXCEPT;
+
+/** The threads that operations use now. */
+int rfl_torch_get_threads(void) RFL_TORCH_NOEXCEPT;
+
+RFL_TORCH_CALL rfl_torch_seed(uint64_t seed) RFL_TORCH_NOEXCEPT;
+RFL_TORCH_CALL rfl_torch_set_deterministic(int on) RFL_TORCH_NOEXCEPT;
+
+/** Record operations for backward, on this thread, from now on. */
+void rfl_torch_set_grad_mode(int on) RFL_TORCH_NOEXCEPT;
+
+/* ------------------------------------------------------------------ tensors */
+
+/**
+ * A float32 tensor over memory of the caller, which must outlive it. Nothing is copied.
+ * @param strides  in elements; NULL for contiguous
+ */
+RFL_TORCH_CALL rfl_torch_wrap_f32(float *data, int ndim, const int64_t *sizes,
+				  const int64_t *strides, int requires_grad,
+				  struct rfl_torch_tensor **ret) RFL_TORCH_NOEXCEPT;
+
+/** The same for a vector of class indices. */
+RFL_TORCH_CALL rfl_torch_wrap_i64(int64_t *data, int64_t n,
+				  struct rfl_torch_tensor **ret) RFL_TORCH_NOEXCEPT;
+
+/** Accepts NULL. */
+void rfl_torch_tensor_free(struct rfl_torch_tensor *t) RFL_TORCH_NOEXCEPT;
+
+/** Another reference to the same tensor. */
+RFL_TORCH_CALL rfl_torch_tensor_dup(const struct rfl_torch_tensor *t,
+				    struct rfl_torch_tensor **ret) RFL_TORCH_NOEXCEPT;
+
+/** The same values without the history that backward would follow. */
+RFL_TORCH_CALL rfl_torch_tensor_detach(const struct rfl_torch_tensor *t,
+				       struct rfl_torch_tensor **ret) RFL_TORCH_NOEXCEPT;
+
+/** The values in row-major order of the dimensions; the same tensor when it is so already. */
+RFL_TORCH_CALL rfl_torch_tensor_contiguous(const struct rfl_torch_tensor *t,
+					   struct rfl_torch_tensor **ret) RFL_TORCH_NOEXCEPT;
+
+/** A four-dimensional tensor in channels-last order; the same tensor when it is so already. */
+RFL_TORCH_CALL rfl_torch_tensor_channels_last(const struct rfl_torch_tensor *t,
+					      struct rfl_torch_tensor **ret) RFL_TORCH_NOEXCEPT;
+
+/** 1 when the tensor lies in channels-last order (or has not four dimensions), else 0. */
+int rfl_torch_tensor_is_channels_last(const struct rfl_torch_tensor *t) RFL_TORCH_NOEXCEPT;
+
+/** First element of a contiguous tensor. Borrowed. */
+const float *rfl_torch_tensor_data(const struct rfl_torch_tensor *t) RFL_TORCH_NOEXCEPT;
+
+int64_t rfl_torch_tensor_numel(const struct rfl_torch_tensor *t) RFL_TORCH_NOEXCEPT;
+
+/** Copy all values out of, or into, a tensor of any layout. numel must be the tensor's. */
+RFL_TORCH_CALL rfl_torch_tensor_read(const struct rfl_torch_tensor *t, float *out,
+				     int64_t numel) RFL_TORCH_NOEXCEPT;
+RFL_TORCH_CALL rfl_torch_tensor_write(struct rfl_torch_tensor *t, const float *values,
+				      int64_t numel) RFL_TORCH_NOEXCEPT;
+
+/** The value of a tensor with one element. */
+RFL_TORCH_CALL rfl_torch_tensor_item(const struct rfl_torch_tensor *t,
+				     double *ret) RFL_TORCH_NOEXCEPT;
+
+/** The gradient of a leaf, or *ret = NULL when there is none. */
+RFL_TORCH_CALL rfl_torch_tensor_grad(const struct rfl_torch_tensor *t,
+				     struct rfl_torch_tensor **ret) RFL_TORCH_NOEXCEPT;
+
+/* ------------------------------------------------------------------ operations */
+
+/** @param bias  may be NULL */
+RFL_TORCH_CALL rfl_torch_conv2d(const struct rfl_torch_tensor *x,
+				const struct rfl_torch_tensor *weight,
+				const struct rfl_torch_tensor *bias, const struct rfl_conv2d *attr,
+				struct rfl_torch_tensor **ret) RFL_TORCH_NOEXCEPT;
+
+struct rfl_torch_norm {
+	const struct rfl_torch_tensor *weight, *bias;
+	struct rfl_torch_tensor *running_mean, *running_var;
+};
+
+/** @param training  normalise by the batch and update the running statistics */
+RFL_TORCH_CALL rfl_torch_batch_norm(const struct rfl_torch_tensor *x,
+				    const struct rfl_torch_norm *norm,
+				    const struct rfl_batch_norm *attr, int training,
+				    struct rfl_torch_tensor **ret) RFL_TORCH_NOEXCEPT;
+RFL_TORCH_CALL rfl_torch_relu(struct rfl_torch_tensor *x, int inplace,
+			      struct rfl_torch_tensor **ret) RFL_TORCH_NOEXCEPT;
+RFL_TORCH_CALL rfl_torch_relu6(struct rfl_torch_tensor *x, int inplace,
+			       struct rfl_torch_tensor **ret) RFL_TORCH_NOEXCEPT;
+RFL_TORCH_CALL rfl_torch_max_pool2d(const struct rfl_torch_tensor *x, const struct rfl_pool *attr,
+				    struct rfl_torch_tensor **ret) RFL_TORCH_NOEXCEPT;
+RFL_TORCH_CALL rfl_torch_adaptive_avg_pool2d(const struct rfl_torch_tensor *x,
+					     const struct rfl_adaptive_pool *attr,
+					     struct rfl_torch_tensor **ret) RFL_TORCH_NOEXCEPT;
+/** @param bias  may be NULL */
+RFL_TORCH_CALL rfl_torch_linear(const struct rfl_torch_tensor *x,
+				const struct rfl_torch_tensor *weight,
+				const struct rfl_torch_tensor *bias,
+				struct rfl_torch_tensor **ret) RFL_TORCH_NOEXCEPT;
+/** Active dropout. */
+RFL_TORCH_CALL rfl_torch_dropout(struct rfl_torch_tensor *x, double probability, int inplace,
+				 struct rfl_torch_tensor **ret) RFL_TORCH_NOEXCEPT;
+/** All dimensions but the first become one. */
+RFL_TORCH_CALL rfl_torch_flatten(const struct rfl_torch_tensor *x,
+				 struct rfl_torch_tensor **ret) RFL_TORCH_NOEXCEPT;
+/** @param inplace  the sum replaces a */
+RFL_TORCH_CALL rfl_torch_add(struct rfl_torch_tensor *a, const struct rfl_torch_tensor *b,
+			     int inplace, struct rfl_torch_tensor **ret) RFL_TORCH_NOEXCEPT;
+/** Mean cross entropy of logits against class indices. */
+RFL_TORCH_CALL rfl_torch_cross_entropy(const struct rfl_torch_tensor *logits,
+				       const struct rfl_torch_tensor *labels,
+				       struct rfl_torch_tensor **ret) RFL_TORCH_NOEXCEPT;
+
+/** Gradients of every leaf that the loss depends on; the recorded history is freed. */
+RFL_TORCH_CALL rfl_torch_backward(const struct rfl_torch_tensor *loss) RFL_TORCH_NOEXCEPT;
+
+/* ------------------------------------------------------------------ optimizer */
+
+struct rfl_torch_sgd; /* SGD with momentum and weight decay over a list of leaves */
+
+/** @param params  borrowed; the tensors are referenced */
+RFL_TORCH_CALL rfl_torch_sgd_new(struct rfl_torch_tensor *const *params, size_t n,
+				 struct rfl_torch_sgd **ret) RFL_TORCH_NOEXCEPT;
+
+/** Accepts NULL. */
+void rfl_torch_sgd_free(struct rfl_torch_sgd *sgd) RFL_TORCH_NOEXCEPT;
+
+/** Drop every gradient (set to none: the memory goes back). */
+void rfl_torch_sgd_zero_grad(struct rfl_torch_sgd *sgd) RFL_TORCH_NOEXCEPT;
+
+/** One update. The gradients are used up: their values are undefined afterwards. */
+RFL_TORCH_CALL rfl_torch_sgd_step(struct rfl_torch_sgd *sgd, double lr, double momentum,
+				  double weight_decay) RFL_TORCH_NOEXCEPT;
+
+/** Forget gradients and momentum. */
+void rfl_torch_sgd_reset(struct rfl_torch_sgd *sgd) RFL_TORCH_NOEXCEPT;
+
+/** Which operations step() uses in this build: "foreach" or "fused". */
+const char *rfl_torch_sgd_kind(void) RFL_TORCH_NOEXCEPT;
+
+#ifdef __cplusplus
+}
+#endif
+#endif
