@@ -49,8 +49,16 @@ enum rfl_rc rfl_dataset_open(const char *dir, struct rfl_dataset **ret, struct r
 	RFL_WARN_UNUSED;
 void rfl_dataset_free(struct rfl_dataset *set);
 
-/** Is there at least one image? As rfl_dataset_open() says it, but without listing everything. */
-enum rfl_rc rfl_dataset_probe(const char *dir, struct rfl_err *err) RFL_WARN_UNUSED;
+/**
+ * Is there at least one image, and are there at most max_classes classes? As rfl_dataset_open() and
+ * rfl_data_folder() say it, but without listing every file.
+ */
+enum rfl_rc rfl_dataset_probe(const char *dir, int64_t max_classes, struct rfl_err *err)
+	RFL_WARN_UNUSED;
+
+/** RFL_EINVAL when a folder has more classes than a network has outputs. */
+enum rfl_rc rfl_dataset_check_classes(const struct rfl_dataset *set, int64_t max_classes,
+				      struct rfl_err *err) RFL_WARN_UNUSED;
 
 /* ---- sources of batches ---- */
 

@@ -234,6 +234,16 @@ enum rfl_rc rfl_dataset_open(const char *dir, struct rfl_dataset **ret, struct r
 	return RFL_OK;
 }
 
+enum rfl_rc rfl_dataset_check_classes(const struct rfl_dataset *set, int64_t max_classes,
+				      struct rfl_err *err)
+{
+	if ((int64_t)set->nclasses > max_classes)
+		return rfl_fail(err, RFL_EINVAL, 0,
+				"%s: %zu classes, but the network has %lld outputs", set->dir,
+				set->nclasses, (long long)max_classes);
+	return RFL_OK;
+}
+
 static bool has_image(const char *dir)
 {
 	DIR *d = opendir(dir);
@@ -248,7 +258,7 @@ static bool has_image(const char *dir)
 	return found;
 }
 
-enum rfl_rc rfl_dataset_probe(const char *dir, struct rfl_err *err)
+enum rfl_rc rfl_dataset_probe(const char *dir, int64_t max_classes, struct rfl_err *err)
 {
 	struct rfl_dataset *set = NULL;
 	enum rfl_rc rc = new_set(dir, &set, err);
@@ -262,7 +272,8 @@ enum rfl_rc rfl_dataset_probe(const char *dir, struct rfl_err *err)
 		found = path && has_image(path);
 		free(path);
 	}
-	if (!found)
+	rc = rfl_dataset_check_classes(set, max_classes, err);
+	if (rc == RFL_OK && !found)
 		rc = rfl_fail(err, RFL_EINVAL, 0,
 			      "%s: no images in its %zu class folders (files named .jpg or .jpeg)",
 			      set->dir, set->nclasses);

@@ -145,6 +145,34 @@ enum rfl_rc rfl_ledger_append(const char *path, const struct rfl_ledger_row *row
 	return rfl_csv_append(path, header, fields, NCOLUMNS, err);
 }
 
+enum rfl_rc rfl_ledger_check(const char *path, struct rfl_err *err)
+{
+	struct rfl_csv *csv = NULL;
+	enum rfl_rc rc;
+
+	if (!rfl_file_exists(path))
+		return RFL_OK;
+	rc = rfl_csv_open(path, &csv, err);
+	if (rc)
+		return rc;
+	for (size_t i = 0; i < NCOLUMNS && rc == RFL_OK; i++) {
+		const char *have = i < rfl_csv_columns(csv) ? rfl_csv_column(csv, i) : "(none)";
+
+		if (strcmp(have, columns[i].name) != 0)
+			rc = rfl_fail(err, RFL_EFORMAT, 0,
+				      "%s: column %zu is '%s' where '%s' belongs: written by another "
+				      "version; give another --log-dir",
+				      path, i + 1, have, columns[i].name);
+	}
+	if (rc == RFL_OK && rfl_csv_columns(csv) > NCOLUMNS)
+		rc = rfl_fail(err, RFL_EFORMAT, 0,
+			      "%s: column '%s' is not known: written by another version; give "
+			      "another --log-dir",
+			      path, rfl_csv_column(csv, NCOLUMNS));
+	rfl_csv_close(csv);
+	return rc;
+}
+
 static enum rfl_rc read_field(struct rfl_csv *csv, int at, const struct column *c,
 			      struct rfl_ledger_row *row, struct rfl_err *err)
 {

@@ -371,11 +371,7 @@ static enum rfl_rc check_config(const struct rfl_dataset *set,
 		return rfl_fail(err, RFL_EINVAL, 0,
 				"loader: batch, image size and batches ahead must be at least 1, "
 				"workers at least 0");
-	if ((int64_t)set->nclasses > config->classes)
-		return rfl_fail(err, RFL_EINVAL, 0,
-				"%s: %zu classes, but the network has %lld outputs", set->dir,
-				set->nclasses, (long long)config->classes);
-	return RFL_OK;
+	return rfl_dataset_check_classes(set, config->classes, err);
 }
 
 enum rfl_rc rfl_data_folder(struct rfl_dataset *take_set, const struct rfl_loader_config *config,

@@ -1,0 +1,282 @@
+/*
+ * run.c - the parent of a run: checks it, starts the child, listens, and writes the row whatever
+ * became of the child.
+ */
+#include "runner/run.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "machine/machine.h"
+#include "runner/run_parts.h"
+
+/* What the parent holds during a run. */
+struct run {
+	const struct rfl_run_config *config;
+	const struct rfl_run_options *options;
+	struct rfl_net *net;
+	struct rfl_machine *machine;
+	struct rfl_run__heard heard;
+	struct rfl_proc_result process;
+	char ledger_path[4096];
+};
+
+/* ---- listening ---- */
+
+static void on_event(json_t *take_event, void *ctx)
+{
+	struct run *run = ctx;
+	const char *phase;
+	int64_t done = 0, total = 0;
+
+	rfl_run__hear(&run->heard, take_event, &phase, &done, &total);
+	if (phase && run->options->progress)
+		run->options->progress(phase, done, total, run->options->ctx);
+	json_decref(take_event);
+}
+
+static void on_line(const char *line, void *ctx)
+{
+	struct rfl_err why = RFL_ERR_INIT;
+	json_t *event = NULL;
+
+	if (rfl_json_loads(line, strlen(line), "report of the run's child", &event, &why)) {
+		rfl_log(RFL_LOG_WARN, "%s", why.msg);
+		return;
+	}
+	on_event(event, ctx);
+}
+
+static bool on_tick(void *ctx)
+{
+	const struct run *run = ctx;
+
+	return run->options->cancelled && run->options->cancelled(run->options->ctx);
+}
+
+/* ---- running ---- */
+
+static enum rfl_rc run_child(struct run *run, struct rfl_err *err)
+{
+	json_t *json = rfl_run__config_to_json(run->config);
+	char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
+	const struct rfl_proc_spec spec = {
+		.argv = run->options->child_argv,
+		.input = text,
+		.input_len = text ? strlen(text) : 0,
+		.report_fd = RFL_RUN_REPORT_FD,
+		.timeout_s = run->options->timeout_s,
+		.on_report = on_line,
+		.cancelled = on_tick,
+		.ctx = run,
+	};
+	enum rfl_rc rc;
+
+	if (text)
+		rc = rfl_proc_run(&spec, &run->process, err);
+	else
+		rc = rfl_fail(err, RFL_EINVAL, 0,
+			      "configuration: a text is not UTF-8, or out of memory");
+	free(text);
+	json_decref(json);
+	return rc;
+}
+
+static double seconds(struct timeval t)
+{
+	return (double)t.tv_sec + (double)t.tv_usec * 1e-6;
+}
+
+/* The record of our own process, in the form that a child's has. */
+static void run_here(struct run *run)
+{
+	double start = rfl_clock_s();
+	struct rfl_proc_result *p = &run->process;
+	struct rusage usage;
+	enum rfl_rc rc = rfl_run__measure(run->config, on_event, run, NULL);
+
+	getrusage(RUSAGE_SELF, &usage);
+	*p = (struct rfl_proc_result){
+		.exited = true,
+		.exit_code = rc ? 1 : 0,
+		.wall_s = rfl_clock_s() - start,
+		.user_s = seconds(usage.ru_utime),
+		.system_s = seconds(usage.ru_stime),
+		.max_rss_bytes = (double)usage.ru_maxrss * 1024.0,
+		.minor_faults = usage.ru_minflt,
+		.major_faults = usage.ru_majflt,
+		.voluntary_switches = usage.ru_nvcsw,
+		.involuntary_switches = usage.ru_nivcsw,
+		.fs_inputs = usage.ru_inblock,
+		.fs_outputs = usage.ru_oublock,
+	};
+}
+
+/* ---- naming ---- */
+
+static enum rfl_rc make_label(const struct run *run, struct rfl_ledger_row *row,
+			      struct rfl_err *err)
+{
+	const struct rfl_run_options *o = run->options;
+	const char *backend = row->backend ? row->backend : "auto";
+	char env[49], made[RFL_LABEL_MAX + 1], time_dir[4096];
+	struct rfl_ledger *ledger = NULL;
+	struct rfl_label parts;
+	const char *label = o->label;
+	enum rfl_rc rc = rfl_label_env(o->env, label, row->model, backend, env, err);
+
+	snprintf(time_dir, sizeof(time_dir), "%s/time", o->log_dir);
+	if (rc == RFL_OK && !label && rfl_file_exists(run->ledger_path))
+		rc = rfl_ledger_load(run->ledger_path, &ledger, err);
+	if (rc == RFL_OK && !label)
+		rc = rfl_label_next(env, row->model, row->precision, row->batch, ledger, time_dir,
+				    made, err);
+	rfl_ledger_free(ledger);
+	if (rc)
+		return rc;
+	if (!label)
+		label = made;
+	rfl_label_parse(label, row->model, &parts);
+	row->repeat = parts.run;
+	rc = rfl_ledger_set(&row->env, env, err);
+	if (rc == RFL_OK)
+		rc = rfl_ledger_set(&row->label, label, err);
+	return rc;
+}
+
+/* When, where and by whom: no two attempts share it. */
+static enum rfl_rc make_run_id(struct rfl_ledger_row *row, struct rfl_err *err)
+{
+	char iso[RFL_TIME_ISO_SIZE], id[64], host[256] = "";
+	int64_t now = rfl_clock_ns();
+	pid_t pid = getpid();
+	uint64_t h;
+	enum rfl_rc rc;
+
+	gethostname(host, sizeof(host) - 1);
+	h = rfl_hash64(rfl_hash64(0, host, strlen(host)), &pid, sizeof(pid));
+	h = rfl_hash64(h, &now, sizeof(now));
+	rfl_clock_iso(iso);
+	snprintf(id, sizeof(id), "%.4s%.2s%.2sT%.2s%.2s%.2s-%08" PRIx32, iso, iso + 5, iso + 8,
+		 iso + 11, iso + 14, iso + 17, (uint32_t)(h ^ h >> 32));
+	rc = rfl_ledger_set(&row->run_id, id, err);
+	if (rc == RFL_OK)
+		rc = rfl_ledger_set(&row->timestamp_utc, iso, err);
+	return rc;
+}
+
+/* ---- before and after ---- */
+
+static enum rfl_rc prepare(struct run *run, struct rfl_ledger_row *row, struct rfl_err *err)
+{
+	const struct rfl_run_options *o = run->options;
+	char env[49];
+	enum rfl_rc rc;
+
+	snprintf(run->ledger_path, sizeof(run->ledger_path), "%s/metrics.csv", o->log_dir);
+	rc = rfl_run__check(run->config, &run->net, err);
+	if (rc == RFL_OK && o->label)
+		rc = rfl_label_check(o->label, err);
+	if (rc == RFL_OK)
+		rc = rfl_label_env(o->env, o->label, run->config->arch, "cpu", env, err);
+	if (rc == RFL_OK)
+		rc = rfl_ledger_check(run->ledger_path, err);
+	if (rc == RFL_OK)
+		rc = rfl_machine_new(&run->machine, err);
+	if (rc == RFL_OK)
+		rc = rfl_run__heard_init(&run->heard, run->config->iters, err);
+	if (rc == RFL_OK)
+		rc = make_run_id(row, err);
+	return rc;
+}
+
+static double memory_limit(const struct rfl_machine *m)
+{
+	if (m->memory_limit_bytes > 0)
+		return (double)m->memory_limit_bytes;
+	return (double)m->memory_bytes;
+}
+
+static enum rfl_rc write_side_files(const struct run *run, struct rfl_run_result *ret,
+				    struct rfl_err *err)
+{
+	const char *dir = run->options->log_dir;
+	char time_dir[4096];
+	enum rfl_rc rc = RFL_OK;
+
+	if (run->heard.timed) {
+		snprintf(ret->steps_file, sizeof(ret->steps_file), "%s/steps/%s.csv", dir,
+			 ret->row.run_id);
+		rc = rfl_run__write_steps(ret->steps_file, &run->heard.burst, err);
+	}
+	snprintf(time_dir, sizeof(time_dir), "%s/time", dir);
+	if (rc == RFL_OK)
+		rc = rfl_run__write_time_log(time_dir, run->options->command_line, &ret->row,
+					     &run->process, ret->time_log, sizeof(ret->time_log),
+					     err);
+	return rc;
+}
+
+/* The row is written last, so that what it points to is there; and it is written even when a side
+ * file could not be. */
+static enum rfl_rc conclude(struct run *run, struct rfl_run_result *ret, struct rfl_err *err)
+{
+	struct rfl_ledger_row *row = &ret->row;
+	char hash[17];
+	enum rfl_rc rc, side;
+
+	rc = rfl_run__fill_row(run->config, run->net, &run->heard, run->machine, row, err);
+	if (rc)
+		return rc;
+	row->host_peak_bytes = isnan(run->heard.host_peak_bytes) ? run->process.max_rss_bytes
+								 : run->heard.host_peak_bytes;
+	ret->rc = rfl_run__judge(&run->heard, &run->process, memory_limit(run->machine), row, err);
+	rc = make_label(run, row, err);
+	if (rc)
+		return rc;
+	rfl_run__config_hash(run->config, row, hash);
+	rc = rfl_ledger_set(&row->config_hash, hash, err);
+	if (rc)
+		return rc;
+	side = write_side_files(run, ret, err);
+	rc = rfl_ledger_append(run->ledger_path, row, err);
+	return side ? side : rc;
+}
+
+enum rfl_rc rfl_run(const struct rfl_run_config *config, const struct rfl_run_options *options,
+		    struct rfl_run_result *ret, struct rfl_err *err)
+{
+	struct run run = { .config = config, .options = options };
+	enum rfl_rc rc;
+
+	*ret = (struct rfl_run_result){ .rc = RFL_OK };
+	rfl_ledger_row_init(&ret->row);
+	rc = prepare(&run, &ret->row, err);
+	if (rc == RFL_OK) {
+		if (options->in_process)
+			run_here(&run);
+		else
+			rc = run_child(&run, err);
+	}
+	if (rc == RFL_OK)
+		rc = conclude(&run, ret, err);
+	rfl_proc_result_fini(&run.process);
+	rfl_run__heard_fini(&run.heard);
+	rfl_machine_free(run.machine);
+	rfl_net_free(run.net);
+	return rc;
+}
+
+void rfl_run_result_fini(struct rfl_run_result *r)
+{
+	rfl_ledger_row_fini(&r->row);
+}

@@ -1,0 +1,100 @@
+/*
+ * run.h - one measured run, from its configuration to its row in the ledger.
+ *
+ * The parent (rfl_run) never opens an engine: it execs a child, which does (rfl_run_child), and
+ * listens to what the child reports. Whatever becomes of the child, the parent writes the row.
+ */
+#ifndef RFL_RUNNER_RUN_H
+#define RFL_RUNNER_RUN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "runner/burst.h"
+#include "runner/engine.h"
+#include "runner/label.h"
+#include "runner/ledger.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define RFL_RUN_DEVICE_AUTO (-1)
+
+/** What is measured. Texts are borrowed. */
+struct rfl_run_config {
+	const char *arch;
+	int64_t image_size;     /**< 0: the model's own */
+	int64_t batch;
+	enum rfl_run_mode mode;
+	int device;             /**< enum rfl_device, or RFL_RUN_DEVICE_AUTO: the best one here */
+	enum rfl_precision precision;
+	enum rfl_layout layout;
+	const char *engine;     /**< "auto", "torch", "torch@2.11", or a plugin's id */
+	const char *const *plugin_dirs; /**< NULL-terminated */
+	struct rfl_sgd sgd;
+	uint64_t seed;
+	bool deterministic;
+	int threads;            /**< at least 1 */
+	const char *data_dir;   /**< NULL: synthetic */
+	bool augment;
+	int workers;
+	int ahead;              /**< batches decoded ahead */
+	int64_t warmup, iters;
+};
+
+/** What is made of it. */
+struct rfl_run_options {
+	const char *label;        /**< NULL: made, with the next free number */
+	const char *env;          /**< NULL: from the label, else the backend */
+	const char *log_dir;
+	const char *command_line; /**< as the user wrote it, for the time log */
+	double timeout_s;         /**< 0: none */
+	bool in_process;          /**< no child: for debuggers and profilers. No timeout, and a crash
+				       takes the row with it */
+	/** Program and arguments of the child, NULL-terminated: what ends in rfl_run_child(). */
+	const char *const *child_argv;
+	bool (*cancelled)(void *ctx); /**< asked ten times a second; may be NULL */
+	/** "setup", "warmup", "window"; may be NULL. */
+	void (*progress)(const char *phase, int64_t done, int64_t total, void *ctx);
+	void *ctx;
+};
+
+struct rfl_run_result {
+	struct rfl_ledger_row row;
+	enum rfl_rc rc;         /**< why status is not ok; RFL_OK when it is */
+	char time_log[4096];    /**< path of the process record */
+	char steps_file[4096];  /**< "" when no step was measured */
+};
+
+/**
+ * Do one run and write its files: logs/steps/<run_id>.csv, logs/time/<label>_<stamp>.txt and, last,
+ * the row in logs/metrics.csv.
+ *
+ * @param ret  filled whenever a row was written; release with rfl_run_result_fini() in any case
+ * @return RFL_OK when the row was written, whatever its status says; RFL_EINVAL, RFL_ENOTFOUND and
+ *         the like when the run was refused before it began (no row); RFL_EIO when a file could
+ *         not be written
+ */
+enum rfl_rc rfl_run(const struct rfl_run_config *config, const struct rfl_run_options *options,
+		    struct rfl_run_result *ret, struct rfl_err *err) RFL_WARN_UNUSED;
+void rfl_run_result_fini(struct rfl_run_result *r);
+
+/** The descriptor on which a child reports. */
+#define RFL_RUN_REPORT_FD 3
+
+/**
+ * The child's whole work: reads a configuration (JSON) from a descriptor, runs it and reports JSON
+ * lines. A failure is reported as well as returned.
+ */
+enum rfl_rc rfl_run_child(int config_fd, int report_fd, struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** The summary of a row as one line: label, status, throughput, step time, phases, loss. */
+struct rfl_buf;
+void rfl_run_summary(const struct rfl_ledger_row *row, struct rfl_buf *out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

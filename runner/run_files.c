@@ -1,0 +1,162 @@
+/*
+ * run_files.c - the files of one run besides its row: the table of steps, and the process record in
+ * the words of GNU time's -v.
+ */
+#include "runner/run_parts.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/csv.h"
+#include "base/file.h"
+#include "base/num.h"
+
+#define TRIES       25 /* for a free name; a stamp has the resolution of a second */
+#define TRY_AGAIN_S 0.1
+
+enum rfl_rc rfl_run__write_steps(const char *path, const struct rfl_burst *burst,
+				 struct rfl_err *err)
+{
+	static const char *const header[] = { "step",         "data_wait_ms", "forward_ms",
+					      "backward_ms",  "optimizer_ms", "step_ms",
+					      "loss" };
+	char text[RFL_ARRAY_LEN(header)][RFL_NUM_MAX];
+	const char *fields[RFL_ARRAY_LEN(header)];
+	struct rfl_buf out;
+	enum rfl_rc rc;
+
+	rfl_buf_init(&out, 0);
+	rfl_csv_write_row(&out, header, RFL_ARRAY_LEN(header));
+	for (int64_t i = 0; i < burst->nsteps; i++) {
+		const struct rfl_burst_step *s = &burst->steps[i];
+		const double values[] = { s->data_wait_s * 1e3, s->forward_s * 1e3,
+					  s->backward_s * 1e3,  s->optimizer_s * 1e3,
+					  s->total_s * 1e3,     s->loss };
+
+		snprintf(text[0], sizeof(text[0]), "%" PRId64, i);
+		fields[0] = text[0];
+		for (size_t v = 0; v < RFL_ARRAY_LEN(values); v++)
+			fields[v + 1] = rfl_num_exact(values[v], text[v + 1]);
+		rfl_csv_write_row(&out, fields, RFL_ARRAY_LEN(header));
+	}
+	rc = rfl_buf_check(&out, path, err);
+	if (rc == RFL_OK)
+		rc = rfl_file_mkdirs_for(path, err);
+	if (rc == RFL_OK)
+		rc = rfl_file_create(path, out.data, out.len, err);
+	rfl_buf_fini(&out);
+	return rc;
+}
+
+static void put_measured(struct rfl_buf *out, const struct rfl_ledger_row *row)
+{
+	char backend[16];
+
+	if (isnan(row->wall_s))
+		return;
+	snprintf(backend, sizeof(backend), "%s", row->backend ? row->backend : "");
+	for (char *p = backend; *p; p++)
+		*p = (char)toupper((unsigned char)*p);
+	rfl_buf_printf(out,
+		       "MEASURED_SEC=%.6f IMGS_PER_SEC=%.2f BATCH=%" PRId64 " ARCH=%s BACKEND=%s\n",
+		       row->wall_s, row->samples_per_s, row->batch, row->model, backend);
+}
+
+static void put_elapsed(struct rfl_buf *out, double wall_s)
+{
+	int64_t centi = (int64_t)llrint(wall_s * 100.0), s = centi / 100;
+
+	rfl_buf_puts(out, "\tElapsed (wall clock) time (h:mm:ss or m:ss): ");
+	if (s >= 3600)
+		rfl_buf_printf(out, "%" PRId64 ":%02" PRId64 ":%02" PRId64 "\n", s / 3600,
+			       s / 60 % 60, s % 60);
+	else
+		rfl_buf_printf(out, "%" PRId64 ":%02" PRId64 ".%02" PRId64 "\n", s / 60, s % 60,
+			       centi % 100);
+}
+
+/* Line for line as GNU time 1.9 writes it. The zeros are its own: Linux does not count these. */
+static void put_record(struct rfl_buf *out, const char *command_line,
+		       const struct rfl_proc_result *p)
+{
+	double busy = p->wall_s > 0 ? (p->user_s + p->system_s) / p->wall_s * 100.0 : 0;
+
+	if (!p->exited)
+		rfl_buf_printf(out, "Command terminated by signal %d\n", p->signal);
+	else if (p->exit_code)
+		rfl_buf_printf(out, "Command exited with non-zero status %d\n", p->exit_code);
+	rfl_buf_printf(out, "\tCommand being timed: \"%s\"\n", command_line);
+	rfl_buf_printf(out, "\tUser time (seconds): %.2f\n", p->user_s);
+	rfl_buf_printf(out, "\tSystem time (seconds): %.2f\n", p->system_s);
+	rfl_buf_printf(out, "\tPercent of CPU this job got: %.0f%%\n", busy);
+	put_elapsed(out, p->wall_s);
+	rfl_buf_puts(out, "\tAverage shared text size (kbytes): 0\n"
+			  "\tAverage unshared data size (kbytes): 0\n"
+			  "\tAverage stack size (kbytes): 0\n"
+			  "\tAverage total size (kbytes): 0\n");
+	rfl_buf_printf(out, "\tMaximum resident set size (kbytes): %.0f\n",
+		       p->max_rss_bytes / 1024.0);
+	rfl_buf_puts(out, "\tAverage resident set size (kbytes): 0\n");
+	rfl_buf_printf(out, "\tMajor (requiring I/O) page faults: %ld\n", p->major_faults);
+	rfl_buf_printf(out, "\tMinor (reclaiming a frame) page faults: %ld\n", p->minor_faults);
+	rfl_buf_printf(out, "\tVoluntary context switches: %ld\n", p->voluntary_switches);
+	rfl_buf_printf(out, "\tInvoluntary context switches: %ld\n", p->involuntary_switches);
+	rfl_buf_puts(out, "\tSwaps: 0\n");
+	rfl_buf_printf(out, "\tFile system inputs: %ld\n", p->fs_inputs);
+	rfl_buf_printf(out, "\tFile system outputs: %ld\n", p->fs_outputs);
+	rfl_buf_puts(out, "\tSocket messages sent: 0\n"
+			  "\tSocket messages received: 0\n"
+			  "\tSignals delivered: 0\n");
+	rfl_buf_printf(out, "\tPage size (bytes): %ld\n", sysconf(_SC_PAGESIZE));
+	rfl_buf_printf(out, "\tExit status: %d\n", p->exited ? p->exit_code : 0);
+}
+
+static void wait_a_little(void)
+{
+	const struct timespec pause = { .tv_nsec = (long)(TRY_AGAIN_S * 1e9) };
+
+	nanosleep(&pause, NULL);
+}
+
+enum rfl_rc rfl_run__write_time_log(const char *dir, const char *command_line,
+				    const struct rfl_ledger_row *row,
+				    const struct rfl_proc_result *process, char *path,
+				    size_t path_size, struct rfl_err *err)
+{
+	struct rfl_err why = RFL_ERR_INIT;
+	struct rfl_buf out;
+	enum rfl_rc rc;
+
+	rfl_buf_init(&out, 0);
+	put_measured(&out, row);
+	put_record(&out, command_line, process);
+	rc = rfl_buf_check(&out, "time log", &why);
+	if (rc == RFL_OK)
+		rc = rfl_file_mkdirs(dir, &why);
+	for (int i = 0; rc == RFL_OK && i < TRIES; i++) {
+		char stamp[RFL_TIME_ISO_SIZE];
+
+		if (i > 0)
+			wait_a_little();
+		rfl_err_clear(&why);
+		rfl_clock_stamp(stamp);
+		snprintf(path, path_size, "%s/%s_%s.txt", dir, row->label, stamp);
+		if (rfl_file_create(path, out.data, out.len, &why) == RFL_OK)
+			goto done;
+		if (why.native != EEXIST)
+			break;
+	}
+	rc = rfl_fail(err, why.rc, why.native, "%s", why.msg);
+done:
+	rfl_buf_fini(&out);
+	return rc;
+}

@@ -1,0 +1,348 @@
+/*
+ * run_measure.c - the child's work: engine, network, weights, data, burst. It reports what it did
+ * and leaves every file to the parent.
+ */
+#include "runner/run_parts.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "runner/fill.h"
+
+#define STEPS_PER_EVENT 256
+#define MAX_PLUGIN_DIRS 64
+#define CONFIG_MAX      ((size_t)1 << 20)
+
+/* What a measurement owns. */
+struct job {
+	const struct rfl_run_config *config;
+	rfl_run__emit_fn emit;
+	void *ctx;
+	struct rfl_net *net;
+	struct rfl_engine_list *list;
+	const struct rfl_engine_ops *ops;
+	enum rfl_device device;
+	struct rfl_engine *engine;
+	struct rfl_data *data;
+	struct rfl_burst burst;
+	double setup_s;
+};
+
+static void send(struct job *job, json_t *take_event)
+{
+	if (take_event)
+		job->emit(take_event, job->ctx);
+}
+
+/* Messages quote file names, and JSON is UTF-8: what is not is shown as '?'. */
+static void say_failed(struct job *job, struct rfl_err *failure)
+{
+	json_t *text = json_string(failure->msg);
+
+	for (char *p = failure->msg; !text && *p; p++) {
+		if ((unsigned char)*p >= 0x80)
+			*p = '?';
+	}
+	if (!text)
+		text = json_string(failure->msg);
+	send(job, json_pack("{s:s, s:i, s:o}", "event", "failed", "rc", (int)failure->rc, "text",
+			    text));
+}
+
+static void say_progress(struct job *job, const char *phase, int64_t done, int64_t total)
+{
+	send(job, json_pack("{s:s, s:s, s:I, s:I}", "event", "progress", "phase", phase, "done",
+			    (json_int_t)done, "total", (json_int_t)total));
+}
+
+/* ---- engine ---- */
+
+static enum rfl_rc load_engine(struct job *job, struct rfl_err *err)
+{
+	static const enum rfl_device by_speed[] = { RFL_DEVICE_CUDA, RFL_DEVICE_MPS };
+	const struct rfl_run_config *c = job->config;
+	enum rfl_rc rc = rfl_engine_list_new(c->plugin_dirs, &job->list, err);
+
+	if (rc)
+		return rc;
+	if (c->device != RFL_RUN_DEVICE_AUTO) {
+		job->device = (enum rfl_device)c->device;
+		return rfl_engine_load(job->list, c->engine, job->device, &job->ops, err);
+	}
+	for (size_t i = 0; i < RFL_ARRAY_LEN(by_speed); i++) {
+		struct rfl_err why = RFL_ERR_INIT;
+
+		job->device = by_speed[i];
+		if (rfl_engine_load(job->list, c->engine, job->device, &job->ops, &why) == RFL_OK)
+			return RFL_OK;
+		rfl_log(RFL_LOG_DEBUG, "not on %s: %s", rfl_device_names[job->device], why.msg);
+	}
+	job->device = RFL_DEVICE_CPU;
+	return rfl_engine_load(job->list, c->engine, job->device, &job->ops, err);
+}
+
+static void say_engine(struct job *job)
+{
+	char id[128];
+
+	snprintf(id, sizeof(id), "%s-%s-%s", job->ops->name, job->ops->version, job->ops->variant);
+	send(job, json_pack("{s:s, s:s, s:s, s:s, s:i, s:i}", "event", "engine", "name",
+			    job->ops->name, "id", id, "version", job->ops->library_version(), "abi",
+			    RFL_ENGINE_ABI, "device", (int)job->device));
+}
+
+/* Named before anything is opened: which operation the engine cannot do, and why. */
+static enum rfl_rc check_operations(const struct job *job, struct rfl_err *err)
+{
+	for (int i = 0; i < job->net->nnodes; i++) {
+		const struct rfl_node *node = &job->net->nodes[i];
+		const char *why = job->ops->unsupported(node->op, job->config->precision);
+
+		if (why)
+			return rfl_fail(err, RFL_EUNSUPPORTED, 0, "%s: %s in %s: %s",
+					job->ops->name, node->name,
+					rfl_precision_names[job->config->precision], why);
+	}
+	return RFL_OK;
+}
+
+static enum rfl_rc open_engine(struct job *job, struct rfl_err *err)
+{
+	const struct rfl_run_config *c = job->config;
+	const struct rfl_engine_config engine = {
+		.device = job->device,
+		.precision = c->precision,
+		.layout = c->layout,
+		.threads = c->threads,
+		.max_batch = c->batch,
+		.sgd = c->sgd,
+		.seed = c->seed,
+		.dropout = true,
+		.deterministic = c->deterministic,
+	};
+	enum rfl_rc rc = check_operations(job, err);
+
+	if (rc == RFL_OK)
+		rc = job->ops->open(job->net, &engine, &job->engine, err);
+	if (rc == RFL_OK)
+		rc = rfl_fill_engine(job->ops, job->engine, job->net, c->threads, err);
+	return rc;
+}
+
+/* ---- data ---- */
+
+static enum rfl_rc open_data(struct job *job, struct rfl_err *err)
+{
+	const struct rfl_run_config *c = job->config;
+	const struct rfl_loader_config loader = {
+		.batch = c->batch,
+		.image_size = (int)job->net->nodes[0].shape.dim[1],
+		.classes = job->net->classes,
+		.layout = c->layout,
+		.workers = c->workers,
+		.ahead = c->ahead,
+		.augment = c->augment,
+		.seed = c->seed,
+	};
+	struct rfl_dataset *set = NULL;
+	enum rfl_rc rc;
+
+	if (!c->data_dir)
+		return rfl_data_synthetic(job->net, c->batch, c->layout, c->threads, &job->data,
+					  err);
+	rc = rfl_dataset_open(c->data_dir, &set, err);
+	if (rc)
+		return rc;
+	return rfl_data_folder(set, &loader, &job->data, err);
+}
+
+/* ---- burst ---- */
+
+static void on_progress(int64_t done, int64_t total, void *ctx)
+{
+	struct job *job = ctx;
+
+	say_progress(job, "warmup", done, total);
+	if (done == total)
+		say_progress(job, "window", 0, job->config->iters);
+}
+
+static json_t *step_to_json(const struct rfl_burst_step *s)
+{
+	return json_pack("[o, o, o, o, o, o]", rfl_json_real(s->data_wait_s),
+			 rfl_json_real(s->forward_s), rfl_json_real(s->backward_s),
+			 rfl_json_real(s->optimizer_s), rfl_json_real(s->total_s),
+			 rfl_json_real(s->loss));
+}
+
+static void say_steps(struct job *job)
+{
+	for (int64_t first = 0; first < job->burst.nsteps; first += STEPS_PER_EVENT) {
+		json_t *rows = json_array();
+
+		for (int64_t i = first; i < first + STEPS_PER_EVENT && i < job->burst.nsteps; i++)
+			json_array_append_new(rows, step_to_json(&job->burst.steps[i]));
+		send(job, json_pack("{s:s, s:I, s:o}", "event", "steps", "first", (json_int_t)first,
+				    "rows", rows));
+	}
+}
+
+static double own_peak_bytes(void)
+{
+	struct rusage usage;
+
+	getrusage(RUSAGE_SELF, &usage);
+	return (double)usage.ru_maxrss * 1024.0;
+}
+
+static enum rfl_rc say_timed(struct job *job, struct rfl_err *err)
+{
+	struct rfl_engine_memory memory;
+	enum rfl_rc rc = job->ops->memory(job->engine, &memory, err);
+
+	if (rc)
+		return rc;
+	say_steps(job);
+	send(job, json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I}", "event", "timed",
+			    "wall_s", rfl_json_real(job->burst.wall_s), "ttfb_s",
+			    rfl_json_real(job->burst.ttfb_s), "loss_first",
+			    rfl_json_real(job->burst.loss_first), "loss_last",
+			    rfl_json_real(job->burst.loss_last), "allocated_peak_bytes",
+			    rfl_json_real(memory.allocated_peak_bytes), "reserved_peak_bytes",
+			    rfl_json_real(memory.reserved_peak_bytes), "host_peak_bytes",
+			    rfl_json_real(own_peak_bytes()), "skipped",
+			    (json_int_t)rfl_data_skipped(job->data)));
+	return RFL_OK;
+}
+
+static enum rfl_rc burst(struct job *job, struct rfl_err *err)
+{
+	const struct rfl_run_config *c = job->config;
+	const struct rfl_burst_config config = {
+		.mode = c->mode,
+		.warmup = c->warmup,
+		.iters = c->iters,
+		.asynchronous = job->device != RFL_DEVICE_CPU,
+		.progress = on_progress,
+		.ctx = job,
+	};
+	enum rfl_rc rc = rfl_burst_init(&job->burst, c->iters, err);
+
+	if (rc == RFL_OK)
+		rc = rfl_burst_run(job->ops, job->engine, job->data, &config, &job->burst, err);
+	if (rc == RFL_OK)
+		rc = say_timed(job, err);
+	return rc;
+}
+
+static enum rfl_rc set_up(struct job *job, struct rfl_err *err)
+{
+	double start = rfl_clock_s();
+	enum rfl_rc rc;
+
+	say_progress(job, "setup", 0, 1);
+	rc = rfl_run__check(job->config, &job->net, err);
+	if (rc == RFL_OK)
+		rc = load_engine(job, err);
+	if (rc)
+		return rc;
+	say_engine(job);
+	rc = open_engine(job, err);
+	if (rc == RFL_OK)
+		rc = open_data(job, err);
+	if (rc == RFL_OK)
+		send(job, json_pack("{s:s, s:f}", "event", "ready", "setup_s",
+				    rfl_clock_s() - start));
+	return rc;
+}
+
+enum rfl_rc rfl_run__measure(const struct rfl_run_config *config, rfl_run__emit_fn emit, void *ctx,
+			     struct rfl_err *err)
+{
+	struct job job = { .config = config, .emit = emit, .ctx = ctx };
+	struct rfl_err failure = RFL_ERR_INIT;
+	enum rfl_rc rc = set_up(&job, &failure);
+
+	if (rc == RFL_OK)
+		rc = burst(&job, &failure);
+	if (rc) {
+		say_failed(&job, &failure);
+		rfl_fail(err, rc, failure.native, "%s", failure.msg);
+	}
+	rfl_burst_fini(&job.burst);
+	rfl_data_free(job.data);
+	if (job.engine)
+		job.ops->close(job.engine);
+	rfl_net_free(job.net);
+	rfl_engine_list_free(job.list);
+	return rc;
+}
+
+/* ---- as a child ---- */
+
+static enum rfl_rc read_config(int fd, struct rfl_buf *text, struct rfl_err *err)
+{
+	char block[4096];
+	ssize_t n;
+
+	while ((n = read(fd, block, sizeof(block))) != 0) {
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return rfl_fail(err, RFL_EIO, errno, "configuration: %s", strerror(errno));
+		rfl_buf_append(text, block, (size_t)n);
+	}
+	return rfl_buf_check(text, "configuration", err);
+}
+
+/* A line to the parent. When it cannot be written there is nobody left to tell. */
+static void emit_line(json_t *take_event, void *ctx)
+{
+	int fd = *(const int *)ctx;
+	char *line = json_dumps(take_event, JSON_COMPACT);
+	size_t len = line ? strlen(line) : 0, sent = 0;
+
+	json_decref(take_event);
+	if (!line)
+		return;
+	line[len] = '\n'; /* in place of the NUL; written with its length */
+	while (sent < len + 1) {
+		ssize_t n = write(fd, line + sent, len + 1 - sent);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			break;
+		sent += (size_t)n;
+	}
+	free(line);
+}
+
+enum rfl_rc rfl_run_child(int config_fd, int report_fd, struct rfl_err *err)
+{
+	const char *dirs[MAX_PLUGIN_DIRS + 1];
+	struct rfl_run_config config;
+	struct rfl_buf text;
+	json_t *json = NULL;
+	enum rfl_rc rc;
+
+	rfl_buf_init(&text, CONFIG_MAX);
+	rc = read_config(config_fd, &text, err);
+	if (rc == RFL_OK)
+		rc = rfl_json_loads(rfl_buf_str(&text), text.len, "configuration", &json, err);
+	if (rc == RFL_OK)
+		rc = rfl_run__config_from_json(json, dirs, RFL_ARRAY_LEN(dirs), &config, err);
+	if (rc == RFL_OK)
+		rc = rfl_run__measure(&config, emit_line, &report_fd, err);
+	json_decref(json);
+	rfl_buf_fini(&text);
+	return rc;
+}

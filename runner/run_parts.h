@@ -1,0 +1,97 @@
+/*
+ * run_parts.h - inside runner/: what the files of a run share. The child reports events, one JSON
+ * object each: {"event":"ready"|"progress"|"steps"|"timed"|"failed", ...}.
+ */
+#ifndef RFL_RUNNER_RUN_PARTS_H
+#define RFL_RUNNER_RUN_PARTS_H
+
+#include <jansson.h>
+
+#include "base/proc.h"
+#include "complexity/net.h"
+#include "runner/run.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct rfl_machine;
+
+/* ---- configuration as JSON (run_config.c) ---- */
+
+/** New reference, or NULL out of memory. */
+json_t *rfl_run__config_to_json(const struct rfl_run_config *config);
+
+/** Texts and lists point into `json`, which must stay. `dirs` receives the plugin folders. */
+enum rfl_rc rfl_run__config_from_json(const json_t *json, const char **dirs, size_t ndirs,
+				      struct rfl_run_config *ret, struct rfl_err *err);
+
+/** Values within bounds, network known, folder with images: all that can be said before a child is
+ * started. The net is the caller's. */
+enum rfl_rc rfl_run__check(const struct rfl_run_config *config, struct rfl_net **ret,
+			   struct rfl_err *err);
+
+/** A fingerprint of all that makes runs comparable, 16 hex digits. */
+void rfl_run__config_hash(const struct rfl_run_config *config, const struct rfl_ledger_row *row,
+			  char out[17]);
+
+/* ---- the child's work (run_measure.c) ---- */
+
+/** Takes the reference. */
+typedef void (*rfl_run__emit_fn)(json_t *take_event, void *ctx);
+
+enum rfl_rc rfl_run__measure(const struct rfl_run_config *config, rfl_run__emit_fn emit, void *ctx,
+			     struct rfl_err *err);
+
+/* ---- what the parent has heard (run_report.c) ---- */
+
+struct rfl_run__heard {
+	bool ready, timed, failed;
+	char engine[64], engine_id[128], engine_version[128];
+	int64_t plugin_abi;
+	int device;             /* RFL_RUN_DEVICE_AUTO until it is known */
+	double setup_s;
+	struct rfl_burst burst; /* steps as they came; complete when timed */
+	int64_t skipped;
+	struct rfl_engine_memory memory;
+	double host_peak_bytes;
+	enum rfl_rc rc;         /* of failed */
+	char text[1024];
+};
+
+enum rfl_rc rfl_run__heard_init(struct rfl_run__heard *h, int64_t iters, struct rfl_err *err);
+void rfl_run__heard_fini(struct rfl_run__heard *h);
+
+/**
+ * Take in one event. What is not understood is logged and left out.
+ * @param phase  set to the phase of a progress event, else NULL; borrowed from the event
+ */
+void rfl_run__hear(struct rfl_run__heard *h, const json_t *event, const char **phase, int64_t *done,
+		   int64_t *total);
+
+/* ---- row and files (run_row.c, run_files.c) ---- */
+
+/** Everything but identity (label, run_id, timestamp, status). */
+enum rfl_rc rfl_run__fill_row(const struct rfl_run_config *config, const struct rfl_net *net,
+			      const struct rfl_run__heard *heard,
+			      const struct rfl_machine *machine, struct rfl_ledger_row *row,
+			      struct rfl_err *err);
+
+/** Decide and set status, error_code and error_text. @return why it is not ok */
+enum rfl_rc rfl_run__judge(const struct rfl_run__heard *heard, const struct rfl_proc_result *process,
+			   double memory_limit_bytes, struct rfl_ledger_row *row,
+			   struct rfl_err *err);
+
+enum rfl_rc rfl_run__write_steps(const char *path, const struct rfl_burst *burst,
+				 struct rfl_err *err);
+
+/** Creates <dir>/<label>_<stamp>.txt; waits for the next second when the name is taken. */
+enum rfl_rc rfl_run__write_time_log(const char *dir, const char *command_line,
+				    const struct rfl_ledger_row *row,
+				    const struct rfl_proc_result *process, char *path,
+				    size_t path_size, struct rfl_err *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
