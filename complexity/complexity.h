@@ -1,0 +1,39 @@
+/*
+ * complexity.h - read this first: what can be said of a network without running it.
+ *
+ * The room answers: which layers and parameters does a model have, how many multiply-adds and other
+ * operations does a pass over it take, and how many bytes must that pass move.
+ *
+ *	struct rfl_net *net = NULL;
+ *	struct rfl_count *count = NULL;
+ *	struct rfl_count_options options = { .batch = 32, .training = true };
+ *
+ *	rc = rfl_zoo_build("resnet50", NULL, &net, &err);
+ *	if (rc == RFL_OK)
+ *		rc = rfl_count_net(net, &options, &count, &err);
+ *	if (rc == RFL_OK)
+ *		printf("%lld FLOPs\n", (long long)rfl_count_training_flops(count));
+ *	rfl_count_free(count);
+ *	rfl_net_free(net);
+ *
+ * net.h      the network: a static graph of operations with its parameters. Immutable once built,
+ *            owned by whoever built it, freed at once. Engines execute the same object that is
+ *            counted here; there is no second description.
+ * zoo.h      the models that the program knows, by name
+ * count.h    MACs per pass, elementwise operations by kind, bytes at three levels of fusion
+ * summary.h  the same for several models and batches, as JSON, tables and layer lists
+ * op.h       the table of operations: what each one is called, owns and costs
+ *
+ * To write: net_build.h (how a zoo file writes a network down), zoo_impl.h (how a family joins the
+ * zoo). docs/complexity.md has the formulas, a layer worked out by hand, and how to add to it.
+ */
+#ifndef RFL_COMPLEXITY_COMPLEXITY_H
+#define RFL_COMPLEXITY_COMPLEXITY_H
+
+#include "complexity/count.h"
+#include "complexity/net.h"
+#include "complexity/op.h"
+#include "complexity/summary.h"
+#include "complexity/zoo.h"
+
+#endif

@@ -1,0 +1,243 @@
+/*
+ * summary_table.c - the tables that people read, and the list of layers of one model.
+ */
+#include "complexity/summary.h"
+
+#include <stdlib.h>
+
+#include "base/num.h"
+#include "complexity/op.h"
+
+enum { MAX_COLUMNS = 20, ALL_LEVELS = -1 };
+
+/* Columns are gathered first and bound to a table once. */
+struct columns {
+	size_t n;
+	struct rfl_column items[MAX_COLUMNS];
+};
+
+static void column(struct columns *c, const char *key, const char *title, enum rfl_column_kind kind,
+		   double scale)
+{
+	c->items[c->n++] = (struct rfl_column){
+		.key = key,
+		.title = title,
+		.kind = kind,
+		.digits = 5,
+		.scale = scale,
+	};
+}
+
+static bool shown(const struct rfl_summary_options *options, int level)
+{
+	return options->fusion == ALL_LEVELS || options->fusion == level;
+}
+
+static void level_columns(struct columns *c, const struct rfl_summary_options *options)
+{
+	static const char *const byte_keys[] = { "unfused_bytes", "fused_bytes",
+						 "compulsory_bytes" };
+	static const char *const byte_titles[] = { "MB unfused", "MB fused", "MB compulsory" };
+	static const char *const ai_keys[] = { "unfused_ai", "fused_ai", "compulsory_ai" };
+	static const char *const ai_titles[] = { "FLOP/B unfused", "fused", "compulsory" };
+
+	for (int level = 0; level < RFL_FUSION_COUNT; level++)
+		if (shown(options, level))
+			column(c, byte_keys[level], byte_titles[level], RFL_COLUMN_INT, 1e6);
+	for (int level = 0; level < RFL_FUSION_COUNT; level++)
+		if (shown(options, level))
+			column(c, ai_keys[level],
+			       options->fusion == ALL_LEVELS ? ai_titles[level] : "FLOP/B",
+			       RFL_COLUMN_REAL, 1);
+}
+
+static struct columns columns_of(const struct rfl_summary_options *options)
+{
+	struct columns c = { 0 };
+
+	column(&c, "model", "Model", RFL_COLUMN_TEXT, 1);
+	if (options->by != RFL_BY_MODEL)
+		column(&c, "name", "Name", RFL_COLUMN_TEXT, 1);
+	if (options->by == RFL_BY_LAYER) {
+		column(&c, "kind", "Kind", RFL_COLUMN_TEXT, 1);
+		column(&c, "output", "Output", RFL_COLUMN_TEXT, 1);
+	}
+	column(&c, "params", "Params", RFL_COLUMN_INT, 1);
+	if (options->by == RFL_BY_MODEL) {
+		column(&c, "forward_macs", "Forward GMACs", RFL_COLUMN_INT, 1e9);
+		column(&c, "forward_flops", "Forward GFLOPs", RFL_COLUMN_INT, 1e9);
+		column(&c, "training_flops", "Training GFLOPs", RFL_COLUMN_INT, 1e9);
+	}
+	column(&c, "batch", "Batch", RFL_COLUMN_INT, 1);
+	column(&c, "macs", options->train ? "GMACs per step" : "GMACs per batch", RFL_COLUMN_INT,
+	       1e9);
+	column(&c, "flops", options->train ? "GFLOPs per step" : "GFLOPs per batch", RFL_COLUMN_INT,
+	       1e9);
+	column(&c, "elementwise", "G elementwise", RFL_COLUMN_INT, 1e9);
+	level_columns(&c, options);
+	return c;
+}
+
+static void add_row(struct rfl_table *t, const struct rfl_summary *s, size_t batch_index,
+		    const struct rfl_summary_row *row, const struct rfl_summary_options *options)
+{
+	const struct rfl_summary_work *w = options->train ? &row->training : &row->forward;
+
+	rfl_table_text(t, s->model->name);
+	if (options->by != RFL_BY_MODEL)
+		rfl_table_text(t, row->name);
+	if (options->by == RFL_BY_LAYER) {
+		rfl_table_text(t, row->kind);
+		rfl_table_text(t, row->output);
+	}
+	rfl_table_int(t, row->params);
+	if (options->by == RFL_BY_MODEL) {
+		rfl_table_int(t, rfl_count_forward_flops(s->one_forward) / 2);
+		rfl_table_int(t, rfl_count_forward_flops(s->one_forward));
+		rfl_table_int(t, rfl_count_training_flops(s->one_training));
+	}
+	rfl_table_int(t, s->forward[batch_index]->options.batch);
+	rfl_table_int(t, w->macs);
+	rfl_table_int(t, 2 * w->macs);
+	rfl_table_int(t, w->elementwise);
+	for (int level = 0; level < RFL_FUSION_COUNT; level++)
+		if (shown(options, level))
+			rfl_table_int(t, w->bytes[level]);
+	for (int level = 0; level < RFL_FUSION_COUNT; level++) {
+		if (!shown(options, level))
+			continue;
+		if (w->bytes[level]) /* nothing moves: no intensity */
+			rfl_table_real(t, 2.0 * (double)w->macs / (double)w->bytes[level]);
+		else
+			rfl_table_null(t);
+	}
+}
+
+static void notes(struct rfl_table *t, const struct rfl_summary_options *options)
+{
+	rfl_table_note(t, "%s", rfl_summary_convention);
+	if (options->train)
+		rfl_table_note(t,
+			       "Batch columns: one training step (forward, loss, both gradients, "
+			       "%s update) in %s; the first layer has %s input gradient.",
+			       rfl_optimizer_names[options->optimizer], options->precision,
+			       options->input_grad ? "an" : "no");
+	else
+		rfl_table_note(t, "Batch columns: one inference in %s.", options->precision);
+	if (options->by == RFL_BY_MODEL)
+		rfl_table_note(t,
+			       "Forward and training are per sample; training is forward + dgrad + "
+			       "wgrad, and the first layer has %s dgrad.",
+			       options->input_grad ? "a" : "no");
+}
+
+enum rfl_rc rfl_summary_table(struct rfl_summary *const *summaries, size_t n,
+			      const struct rfl_summary_options *options, enum rfl_format format,
+			      struct rfl_buf *out, struct rfl_err *err)
+{
+	struct columns columns = columns_of(options);
+	struct rfl_table *t = rfl_table_new(columns.items, columns.n);
+	enum rfl_rc rc = RFL_OK;
+
+	if (!t)
+		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
+	for (size_t m = 0; m < n && rc == RFL_OK; m++) {
+		for (size_t i = 0; i < summaries[m]->nbatches && rc == RFL_OK; i++) {
+			struct rfl_summary_row *rows = NULL;
+			size_t nrows = 0;
+
+			rc = rfl_summary_rows(summaries[m], i, options->by, options->depth, &rows,
+					      &nrows, err);
+			for (size_t k = 0; k < nrows; k++)
+				if (options->train || !rows[k].step_only)
+					add_row(t, summaries[m], i, &rows[k], options);
+			free(rows);
+		}
+	}
+	notes(t, options);
+	if (rc == RFL_OK)
+		rc = rfl_table_render(t, format, out, err);
+	rfl_table_free(t);
+	return rc;
+}
+
+static void text_rows(struct rfl_table *t, const struct rfl_summary *s)
+{
+	const struct rfl_net *net = s->net;
+	char shape[96];
+
+	for (int i = 0; i < net->nnodes; i++) {
+		const struct rfl_node *node = &net->nodes[i];
+		const struct rfl_op_info *op = rfl_op_info_of(node->op);
+		int64_t params = 0, macs = s->one_forward->nodes[i].macs[RFL_PASS_FORWARD];
+
+		for (int k = 0; k < node->nparams; k++)
+			if (!rfl_param_is_buffer(net->params[node->param[k]].kind))
+				params += net->params[node->param[k]].numel;
+		rfl_table_text(t, *node->name ? node->name : op->name);
+		rfl_table_text(t, op->name);
+		rfl_table_text(t, rfl_shape_text(&node->shape, shape, sizeof(shape)));
+		rfl_table_int(t, params);
+		rfl_table_int(t, macs);
+		rfl_table_int(t, 2 * macs);
+	}
+	rfl_table_text(t, "total");
+	rfl_table_text(t, "");
+	rfl_table_text(t, "");
+	rfl_table_int(t, s->one_forward->params);
+	rfl_table_int(t, rfl_count_forward_flops(s->one_forward) / 2);
+	rfl_table_int(t, rfl_count_forward_flops(s->one_forward));
+}
+
+static void text_head(const struct rfl_summary *s, struct rfl_buf *out)
+{
+	const struct rfl_cost *forward = &s->one_forward->total;
+	int64_t training = rfl_count_training_flops(s->one_training);
+	char shape[96], params[RFL_NUM_MAX], buffers[RFL_NUM_MAX], macs[RFL_NUM_MAX],
+		flops[RFL_NUM_MAX], real[RFL_NUM_MAX], train_macs[RFL_NUM_MAX],
+		train_flops[RFL_NUM_MAX];
+
+	rfl_buf_printf(out, "%s: %s\n\n", s->model->title, s->model->summary);
+	rfl_buf_printf(out, "input              %s per sample, %lld classes\n",
+		       rfl_shape_text(&s->net->nodes[0].shape, shape, sizeof(shape)),
+		       (long long)s->net->classes);
+	rfl_buf_printf(out, "parameters         %s, and %s in buffers\n",
+		       rfl_num_grouped(s->one_forward->params, params),
+		       rfl_num_grouped(s->one_forward->buffers, buffers));
+	rfl_buf_printf(out, "forward            %s MACs, %s FLOPs per sample\n",
+		       rfl_num_grouped(forward->macs[RFL_PASS_FORWARD], macs),
+		       rfl_num_grouped(rfl_count_forward_flops(s->one_forward), flops));
+	rfl_buf_printf(out, "without padding    %s MACs\n",
+		       rfl_num_grouped(forward->macs_excl_padding, real));
+	rfl_buf_printf(out, "training           %s MACs, %s FLOPs per sample\n\n",
+		       rfl_num_grouped(training / 2, train_macs),
+		       rfl_num_grouped(training, train_flops));
+}
+
+enum rfl_rc rfl_summary_text(const struct rfl_summary *s, const struct rfl_summary_options *options,
+			     struct rfl_buf *out, struct rfl_err *err)
+{
+	static const struct rfl_column columns[] = {
+		{ .key = "name", .title = "Layer", .kind = RFL_COLUMN_TEXT },
+		{ .key = "kind", .title = "Kind", .kind = RFL_COLUMN_TEXT },
+		{ .key = "output", .title = "Output shape", .kind = RFL_COLUMN_TEXT },
+		{ .key = "params", .title = "Params", .kind = RFL_COLUMN_INT },
+		{ .key = "macs", .title = "MACs", .kind = RFL_COLUMN_INT },
+		{ .key = "flops", .title = "FLOPs", .kind = RFL_COLUMN_INT },
+	};
+	struct rfl_table *t = rfl_table_new(columns, RFL_ARRAY_LEN(columns));
+	enum rfl_rc rc;
+
+	if (!t)
+		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
+	text_head(s, out);
+	text_rows(t, s);
+	rfl_table_note(t, "%s", rfl_summary_convention);
+	rfl_table_note(t,
+		       "Shapes and counts are per sample; training is forward + dgrad + wgrad, and "
+		       "the first layer has %s dgrad.",
+		       options->input_grad ? "a" : "no");
+	rc = rfl_table_render(t, RFL_FORMAT_TABLE, out, err);
+	rfl_table_free(t);
+	return rc == RFL_OK ? rfl_buf_check(out, s->model->name, err) : rc;
+}
