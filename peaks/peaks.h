@@ -50,13 +50,16 @@ struct rfl_peak {
 };
 
 struct rfl_peak_compute {
-	const char *key;      /**< "fp32.vector", "fp32.vector.1core", "bf16.matrix" */
+	const char *key;      /**< "fp32.vector", "fp32.vector.1core", "bf16.matrix"; in the short form
+	                       *   "*" (serves every key), or a precision: "fp32", "amp" */
+	const char *cell;     /**< as the file spells it: "compute.fp32.vector", "fp32.peak_gflops" */
 	struct rfl_peak peak;
 };
 
 struct rfl_peak_level {
 	const char *level;    /**< "L1", "L2", "L3", "DRAM", ... */
 	const char *scope;    /**< "core", "socket", "node", "device" */
+	const char *cell;     /**< as the file spells it: "memory.DRAM.gbs", "peak_gbps" */
 	int64_t capacity_bytes; /**< 0 when not known */
 	struct rfl_peak peak;
 };
@@ -98,11 +101,13 @@ const struct rfl_peaks_env *rfl_peaks_find(const struct rfl_peaks *p, const char
 /**
  * The compute ceiling of a precision and unit class, for example "fp32.vector".
  * In the short form a value without a precision serves every key, one under "fp32" serves
- * "fp32.*". NULL when the environment has no such key.
+ * "fp32.*", one under "amp" serves fp16 and bf16 where these are not given; keys with a third part
+ * ("fp32.vector.1core") are served by none. NULL when the environment has no such key.
  */
 const struct rfl_peak *rfl_peaks_compute(const struct rfl_peaks_env *env, const char *key);
 
-/** The DRAM (or HBM, or short-form) bandwidth ceiling; NULL when absent. */
+/** The DRAM (or HBM, or short-form) bandwidth ceiling of the whole device, never of a single core;
+ * NULL when absent. */
 const struct rfl_peak *rfl_peaks_dram(const struct rfl_peaks_env *env);
 
 /** True for a ceiling that may stand in a ratio: measured, spec, derived or user. */
@@ -113,7 +118,9 @@ const char *rfl_peak_status_name(enum rfl_peak_status status);
 
 /**
  * How a cell is spelled in the file, for messages: "compute.fp32.vector", "memory.DRAM.gbs", or in
- * the short form "peak_gflops", "peak_gbps". @return out
+ * the short form "peak_gflops", "fp32.peak_gflops", "peak_gbps". A cell that the environment does
+ * not have is spelled as it would be. @param key  "fp32.vector", "DRAM"; with or without
+ * "compute.", "memory." @return out
  */
 char *rfl_peaks_cell(const struct rfl_peaks_env *env, const char *key, char *out, size_t out_size);
 

@@ -1,0 +1,69 @@
+/*
+ * bench.h - internal to the room and its tests: a team of pinned threads that runs one kernel over
+ * memory which each thread touched first, again and again, and says how fast each time was.
+ */
+#ifndef RFL_PEAKS_BENCH_H
+#define RFL_PEAKS_BENCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "machine/machine.h"
+#include "peaks/kernels.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct rfl_bench; /* threads' places and the arrays that they share out */
+
+struct rfl_bench_config {
+	const struct rfl_machine *machine; /**< must outlive the bench */
+	int threads;                       /**< 1 to machine->ncpus; one per core first */
+	int64_t array_bytes; /**< of each of the three arrays; 0: 4 x last-level cache */
+};
+
+/** One kernel by one number of threads. */
+struct rfl_bench_job {
+	const struct rfl_peak_kernel *kernel;
+	int threads;         /**< at most those of the bench */
+	int repeats;         /**< at least 1 */
+	double window_s;     /**< length of a repeat */
+	double settle_s;     /**< running before the first repeat, for clocks to settle */
+	int64_t slice_bytes; /**< of each array per thread; 0: all of its share */
+};
+
+struct rfl_bench_result {
+	int n;         /**< repeats */
+	double *rates; /**< byte/s or FLOP/s of each repeat; free() releases */
+};
+
+/**
+ * Find places for the threads and reserve the arrays. Nothing is touched yet.
+ * @param ret  set on success only; release with rfl_bench_close()
+ */
+enum rfl_rc rfl_bench_open(const struct rfl_bench_config *config, struct rfl_bench **ret,
+			   struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** Accepts NULL. */
+void rfl_bench_close(struct rfl_bench *b);
+
+/** Run a job. @param ret  filled on success only */
+enum rfl_rc rfl_bench_run(struct rfl_bench *b, const struct rfl_bench_job *job,
+			  struct rfl_bench_result *ret, struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** Bytes of one array: what was asked for, or what memory allowed. */
+int64_t rfl_bench_array_bytes(const struct rfl_bench *b);
+/** True when memory allowed less than 4 times the last-level caches (or what was asked for). */
+bool rfl_bench_capped(const struct rfl_bench *b);
+/** Whether most of the arrays lie in huge pages; known once they were touched. */
+enum rfl_known rfl_bench_huge_pages(const struct rfl_bench *b);
+/** "cpu 0,1": where the first n threads are pinned. @return out */
+char *rfl_bench_places(const struct rfl_bench *b, int n, char *out, size_t out_size);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

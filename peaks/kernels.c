@@ -1,0 +1,100 @@
+/*
+ * kernels.c - the table of loops, and whether each can run here.
+ */
+#include "peaks/kernels.h"
+
+#include <stdio.h>
+
+#include "machine/isa.h"
+#include "peaks/kernels_impl.h"
+
+#if RFL_KERNELS_X86
+#define X86(fn) .missing = NULL, fn
+#else
+#define X86(fn) .missing = "built for another processor; needs x86-64"
+#endif
+#if RFL_KERNELS_ARM
+#define ARM(fn) .missing = NULL, fn
+#else
+#define ARM(fn) .missing = "built for another processor; needs 64-bit Arm"
+#endif
+#if RFL_KERNELS_PLAIN
+#define PLAIN(fn) .missing = NULL, fn
+#else
+#define PLAIN(fn) .missing = "built without optimisation (configure with -DCMAKE_BUILD_TYPE=Release)"
+#endif
+
+/* `width` is the doubles of a register; eight registers make an iteration. */
+#define ARRAY_ROW(loop, LOOP_KIND, TEXT, family, ISA, bits, width, nt, is_fused, streams, flops, BUILT) \
+	{ .name = #loop "_" #family, .summary = TEXT ", " ISA, .kind = LOOP_KIND, .dtype = "fp64",      \
+	  .isa = #family, .needs = (bits), .nt_stores = (nt), .fused = (is_fused), .step = 8 * (width), \
+	  .bytes_per_iter = 8.0 * (width) * 8.0 * (streams),                                            \
+	  .flops_per_iter = 8.0 * (width) * (flops),                                                    \
+	  BUILT(.arrays = rfl_kernel__##loop##_##family) }
+
+#define ARRAY_ROWS(family, ISA, bits, width, fused, BUILT)                                          \
+	ARRAY_ROW(read, RFL_KERNEL_READ, "read", family, ISA, bits, width, false, false, 1, 0, BUILT), \
+	ARRAY_ROW(copy, RFL_KERNEL_COPY, "copy", family, ISA, bits, width, false, false, 2, 0, BUILT), \
+	ARRAY_ROW(copy_nt, RFL_KERNEL_COPY, "copy, non-temporal stores", family, ISA, bits, width,     \
+		  true, false, 2, 0, BUILT),                                                           \
+	ARRAY_ROW(triad, RFL_KERNEL_TRIAD, "triad", family, ISA, bits, width, false, fused, 3, 2,      \
+		  BUILT),                                                                              \
+	ARRAY_ROW(triad_nt, RFL_KERNEL_TRIAD, "triad, non-temporal stores", family, ISA, bits, width,  \
+		  true, fused, 3, 2, BUILT)
+
+#define CHAIN_ROW(type, TEXT, family, ISA, bits, lanes, nchains, is_fused, BUILT)                    \
+	{ .name = #type "_" #family, .summary = TEXT ", " ISA, .kind = RFL_KERNEL_CHAIN,               \
+	  .dtype = #type, .isa = #family, .needs = (bits), .fused = (is_fused), .step = (lanes),       \
+	  .accumulators = (nchains), .flops_per_iter = 2.0 * (lanes) * (nchains),                        \
+	  BUILT(.chains = rfl_kernel__##type##_##family) }
+
+#define BITS_AVX512 RFL_ISA_BIT(AVX512F)
+#define BITS_AVX2   (RFL_ISA_BIT(AVX2) | RFL_ISA_BIT(FMA))
+#define BITS_SSE2   RFL_ISA_BIT(SSE2)
+#define BITS_NEON   RFL_ISA_BIT(NEON)
+
+/* Within a family in the order of the kinds; the widest family of an architecture first. */
+static const struct rfl_peak_kernel kernels[] = {
+	ARRAY_ROWS(avx512, "AVX-512", BITS_AVX512, 8, true, X86),
+	CHAIN_ROW(fp32, "24 chains of FMA", avx512, "AVX-512", BITS_AVX512, 16, 24, true, X86),
+	CHAIN_ROW(fp64, "24 chains of FMA", avx512, "AVX-512", BITS_AVX512, 8, 24, true, X86),
+	ARRAY_ROWS(avx2, "AVX2", BITS_AVX2, 4, true, X86),
+	CHAIN_ROW(fp32, "12 chains of FMA", avx2, "AVX2", BITS_AVX2, 8, 12, true, X86),
+	CHAIN_ROW(fp64, "12 chains of FMA", avx2, "AVX2", BITS_AVX2, 4, 12, true, X86),
+	ARRAY_ROWS(sse2, "SSE2", BITS_SSE2, 2, false, X86),
+	CHAIN_ROW(fp32, "12 chains of multiply and add", sse2, "SSE2", BITS_SSE2, 4, 12, false, X86),
+	CHAIN_ROW(fp64, "12 chains of multiply and add", sse2, "SSE2", BITS_SSE2, 2, 12, false, X86),
+	ARRAY_ROWS(neon, "NEON", BITS_NEON, 2, true, ARM),
+	CHAIN_ROW(fp32, "24 chains of FMA", neon, "NEON", BITS_NEON, 4, 24, true, ARM),
+	CHAIN_ROW(fp64, "24 chains of FMA", neon, "NEON", BITS_NEON, 2, 24, true, ARM),
+	ARRAY_ROW(read, RFL_KERNEL_READ, "read", plain, "C", 0, 1, false, false, 1, 0, PLAIN),
+	ARRAY_ROW(copy, RFL_KERNEL_COPY, "copy", plain, "C", 0, 1, false, false, 2, 0, PLAIN),
+	ARRAY_ROW(triad, RFL_KERNEL_TRIAD, "triad", plain, "C", 0, 1, false, false, 3, 2, PLAIN),
+};
+
+const struct rfl_peak_kernel *rfl_peak_kernel_at(size_t i)
+{
+	return i < RFL_ARRAY_LEN(kernels) ? &kernels[i] : NULL;
+}
+
+enum rfl_rc rfl_peak_kernel_probe(const struct rfl_peak_kernel *k, struct rfl_err *err)
+{
+	char lacking[128] = "";
+	size_t len = 0;
+
+	if (k->missing)
+		return rfl_fail(err, RFL_EUNAVAILABLE, 0, "kernel '%s': %s", k->name, k->missing);
+
+	const uint64_t absent = k->needs & ~rfl_isa_detect();
+
+	if (absent == 0)
+		return RFL_OK;
+	for (size_t i = 0; rfl_isa_name(i) && len < sizeof(lacking); i++) {
+		if ((absent >> i) & 1)
+			len += (size_t)snprintf(lacking + len, sizeof(lacking) - len, "%s%s",
+						len ? ", " : "", rfl_isa_name(i));
+	}
+	return rfl_fail(err, RFL_EUNAVAILABLE, 0,
+			"kernel '%s': needs %s, which this processor or its system does not have",
+			k->name, lacking);
+}

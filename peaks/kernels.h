@@ -1,0 +1,74 @@
+/*
+ * kernels.h - the loops that measure a processor's ceilings, as rows that never disappear: a loop
+ * that cannot run here says why.
+ *
+ * Every loop is written in assembly, so that a ceiling does not depend on the compiler's options,
+ * and computes something that a test can check.
+ */
+#ifndef RFL_PEAKS_KERNELS_H
+#define RFL_PEAKS_KERNELS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum rfl_peak_kernel_kind {
+	RFL_KERNEL_READ,  /**< result = XOR of all 64-bit words of b */
+	RFL_KERNEL_COPY,  /**< a[i] = b[i] */
+	RFL_KERNEL_TRIAD, /**< a[i] = b[i] + scale * c[i] */
+	RFL_KERNEL_CHAIN, /**< independent chains of x = x * mul + add in registers */
+};
+
+/** Arrays of doubles, aligned to 64 bytes, not overlapping. */
+struct rfl_kernel_arrays {
+	double *a;
+	const double *b;
+	const double *c;
+	double scale;
+	size_t n;        /**< elements, a multiple of the kernel's `step`, at least one step */
+	size_t passes;   /**< how often to go over them, at least 1 */
+	uint64_t result; /**< of READ */
+};
+
+/** Chains in registers; loaded from `x`, stored back after the last iteration. */
+struct rfl_kernel_chains {
+	void *x; /**< accumulators * lanes numbers of the kernel's type, aligned to 64 bytes */
+	double mul, add; /**< exact in the kernel's type */
+	uint64_t iters;  /**< at least 1 */
+};
+
+struct rfl_peak_kernel {
+	const char *name; /**< "triad_nt_avx512" */
+	const char *summary;
+	enum rfl_peak_kernel_kind kind;
+	const char *dtype; /**< "fp64", "fp32" */
+	const char *isa;   /**< family: "avx512", "avx2", "sse2", "neon", "plain" */
+	uint64_t needs;    /**< RFL_ISA_BIT()s */
+	bool nt_stores;    /**< stores pass by the caches */
+	bool fused;        /**< multiplies and adds in one instruction, rounding once */
+	int step;          /**< elements of one iteration (arrays), lanes of a register (chains) */
+	int accumulators;  /**< chains; 0 for arrays */
+	double bytes_per_iter; /**< loads and stores that the program asks for; 0 for chains */
+	double flops_per_iter;
+	const char *missing; /**< not built: why; NULL when built */
+	void (*arrays)(struct rfl_kernel_arrays *k);
+	void (*chains)(struct rfl_kernel_chains *k);
+};
+
+/** The i-th row, or NULL behind the last. */
+const struct rfl_peak_kernel *rfl_peak_kernel_at(size_t i);
+
+/** RFL_OK when it can run here, now; RFL_EUNAVAILABLE with the reason. */
+enum rfl_rc rfl_peak_kernel_probe(const struct rfl_peak_kernel *k,
+				  struct rfl_err *err) RFL_WARN_UNUSED;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

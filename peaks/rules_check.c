@@ -1,0 +1,453 @@
+/*
+ * rules_check.c - the walk that holds a JSON value against the tables of rules.c. Every message
+ * names file, place, what is wrong, and what to write instead.
+ */
+#include <math.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/text.h"
+#include "peaks/rules.h"
+
+#define WHEN_UNKNOWN "{\"status\": \"unknown\", \"value\": null, \"reason\": \"...\"}"
+
+const char *const rfl_peaks_dtypes[] = {
+	"fp64", "fp32", "tf32", "fp16", "bf16", "fp8", "int8", NULL
+};
+static const char *const units[] = { "scalar", "vector", "matrix", NULL };
+static const char *const modifiers[] = { "fp16acc", "1core", "nofma", NULL };
+
+/* --- where --- */
+
+void rfl_where__init(struct rfl_where *w, const char *file)
+{
+	w->file = file;
+	w->len = 0;
+	w->pointer[0] = '\0';
+}
+
+size_t rfl_where__key(struct rfl_where *w, const char *key)
+{
+	const size_t mark = w->len;
+
+	if (w->len + 1 < sizeof(w->pointer))
+		w->pointer[w->len++] = '/';
+	for (; *key && w->len + 2 < sizeof(w->pointer); key++) {
+		if (*key == '~' || *key == '/') {
+			w->pointer[w->len++] = '~';
+			w->pointer[w->len++] = *key == '~' ? '0' : '1';
+		} else {
+			w->pointer[w->len++] = *key;
+		}
+	}
+	w->pointer[w->len] = '\0';
+	return mark;
+}
+
+size_t rfl_where__index(struct rfl_where *w, size_t i)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%zu", i);
+	return rfl_where__key(w, text);
+}
+
+void rfl_where__up(struct rfl_where *w, size_t mark)
+{
+	w->len = mark;
+	w->pointer[mark] = '\0';
+}
+
+enum rfl_rc rfl_where__fail(const struct rfl_where *w, struct rfl_err *err, const char *fmt, ...)
+{
+	char text[2048];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	return rfl_fail(err, RFL_EFORMAT, 0, "%s: %s: %s", w->file, w->len ? w->pointer : "/",
+			text);
+}
+
+/* --- values --- */
+
+/* A value as a message shows it. */
+static const char *show(const json_t *value, char *out, size_t size)
+{
+	char *text;
+
+	if (json_is_object(value))
+		return "an object";
+	if (json_is_array(value))
+		return "a list";
+	text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(6));
+	snprintf(out, size, "%.60s%s", text ? text : "?", text && strlen(text) > 60 ? "..." : "");
+	free(text);
+	return out;
+}
+
+static enum rfl_rc wrong(const json_t *value, const char *what, const struct rfl_where *w,
+			 struct rfl_err *err)
+{
+	char shown[80];
+
+	return rfl_where__fail(w, err, "must be %s, is %s", what,
+			       show(value, shown, sizeof(shown)));
+}
+
+enum rfl_rc rfl_rules__positive(const json_t *value, const char *hint, const struct rfl_where *w,
+				struct rfl_err *err)
+{
+	char shown[80];
+	const bool number = json_is_number(value);
+
+	if (number && json_number_value(value) > 0 && isfinite(json_number_value(value)))
+		return RFL_OK;
+	return rfl_where__fail(w, err, "must be a number greater than 0, is %s; %s",
+			       show(value, shown, sizeof(shown)), hint);
+}
+
+static enum rfl_rc check_choice(const json_t *value, const char *const *choices,
+				const struct rfl_where *w, struct rfl_err *err)
+{
+	char list[256] = "";
+	char shown[80];
+	size_t len = 0;
+
+	for (size_t i = 0; choices[i]; i++) {
+		if (json_is_string(value) && strcmp(json_string_value(value), choices[i]) == 0)
+			return RFL_OK;
+		if (len < sizeof(list))
+			len += (size_t)snprintf(list + len, sizeof(list) - len, "%s%s",
+						i ? ", " : "", choices[i]);
+	}
+	return rfl_where__fail(w, err, "must be one of %s, is %s", list,
+			       show(value, shown, sizeof(shown)));
+}
+
+/* Does text have the shape of `pattern`, where 0 stands for a digit? Compares its first characters.
+ */
+static bool shaped(const char *text, const char *pattern)
+{
+	for (; *pattern; pattern++, text++) {
+		if (*pattern == '0' ? *text < '0' || *text > '9' : *text != *pattern)
+			return false;
+	}
+	return true;
+}
+
+static bool is_time(const char *text)
+{
+	if (!shaped(text, "0000-00-00T00:00:00"))
+		return false;
+	text += 19;
+	if (*text == '.')
+		text += 1 + strspn(text + 1, "0123456789");
+	if (*text == 'Z')
+		return text[1] == '\0';
+	return (shaped(text, "+00:00") || shaped(text, "-00:00")) && text[6] == '\0';
+}
+
+static bool is_capability(const char *text)
+{
+	const size_t digits = strspn(text, "0123456789");
+
+	return digits > 0 && shaped(text + digits, ".0") && text[digits + 2] == '\0';
+}
+
+static enum rfl_rc check_text(const json_t *value, enum rfl_rule_kind kind,
+			      const struct rfl_where *w, struct rfl_err *err)
+{
+	const char *text = json_string_value(value);
+
+	if (!text)
+		return wrong(value, "a text in quotes", w, err);
+	if (kind == RFL_RULE_TEXT && !*text)
+		return wrong(value, "a text that is not empty", w, err);
+	if (kind == RFL_RULE_DATE && !(shaped(text, "0000-00-00") && strlen(text) == 10))
+		return wrong(value, "a date such as \"2026-11-21\"", w, err);
+	if (kind == RFL_RULE_TIME && !is_time(text))
+		return wrong(value, "a time such as \"2026-11-21T05:31:00Z\"", w, err);
+	if (kind == RFL_RULE_CAPABILITY && !is_capability(text))
+		return wrong(value, "a compute capability such as \"8.9\"", w, err);
+	return RFL_OK;
+}
+
+static enum rfl_rc check_count(const json_t *value, int min, const struct rfl_where *w,
+			       struct rfl_err *err)
+{
+	char what[64];
+
+	if (json_is_integer(value) && json_integer_value(value) >= min)
+		return RFL_OK;
+	snprintf(what, sizeof(what), "an integer of at least %d", min);
+	return wrong(value, what, w, err);
+}
+
+static enum rfl_rc check_list(const json_t *value, const struct rfl_rule *rule, struct rfl_where *w,
+			      struct rfl_err *err)
+{
+	enum rfl_rc rc = RFL_OK;
+
+	if (!json_is_array(value))
+		return wrong(value, "a list", w, err);
+	if (rule->kind == RFL_RULE_OBJECTS && json_array_size(value) == 0)
+		return wrong(value, "a list that is not empty", w, err);
+	for (size_t i = 0; i < json_array_size(value) && rc == RFL_OK; i++) {
+		const json_t *item = json_array_get(value, i);
+		const size_t mark = rfl_where__index(w, i);
+
+		if (rule->kind == RFL_RULE_OBJECTS)
+			rc = rfl_rules__check(item, rule->object, w, err);
+		else if (rule->kind == RFL_RULE_TEXTS)
+			rc = check_text(item, RFL_RULE_ANY_TEXT, w, err);
+		else if (!json_is_integer(item))
+			rc = wrong(item, "an integer", w, err);
+		rfl_where__up(w, mark);
+	}
+	return rc;
+}
+
+/* --- ceilings --- */
+
+int rfl_peaks__status(const char *name)
+{
+	for (int i = RFL_PEAK_MEASURED; i <= RFL_PEAK_FAILED; i++) {
+		if (name && strcmp(name, rfl_peak_status_name((enum rfl_peak_status)i)) == 0)
+			return i;
+	}
+	return -1;
+}
+
+static enum rfl_rc need_part(const json_t *value, const char *status, const char *part,
+			     const char *fix, const struct rfl_where *w, struct rfl_err *err)
+{
+	if (json_object_get(value, part))
+		return RFL_OK;
+	return rfl_where__fail(w, err, "status \"%s\" needs \"%s\"; %s", status, part, fix);
+}
+
+static enum rfl_rc check_ceiling(const json_t *value, struct rfl_where *w, struct rfl_err *err)
+{
+	const json_t *status;
+	enum rfl_rc rc;
+
+	if (json_is_null(value))
+		return rfl_where__fail(w, err, "a bare null says nothing; write %s", WHEN_UNKNOWN);
+	if (!json_is_object(value))
+		return wrong(value,
+			     "an object such as {\"status\": \"user\", \"value\": 420, "
+			     "\"source\": {\"title\": \"...\"}}",
+			     w, err);
+	status = json_object_get(value, "status");
+	if (!status)
+		return rfl_where__fail(
+			w, err,
+			"the key \"status\" is missing; it is one of measured, spec, "
+			"derived, user, unknown, unsupported, failed");
+
+	const char *name = json_string_value(status);
+	const int code = rfl_peaks__status(name);
+
+	if (code < 0) {
+		const size_t mark = rfl_where__key(w, "status");
+
+		rc = wrong(status,
+			   "one of measured, spec, derived, user, unknown, unsupported, failed", w,
+			   err);
+		rfl_where__up(w, mark);
+		return rc;
+	}
+	if (code >= RFL_PEAK_UNKNOWN)
+		return rfl_rules__check(value, rfl_rules_unknown, w, err);
+	rc = rfl_rules__check(value, rfl_rules_known, w, err);
+	if (rc != RFL_OK)
+		return rc;
+	if (code != RFL_PEAK_MEASURED)
+		return need_part(value, name, "source",
+				 "write \"source\": {\"title\": \"where the value is from\"}", w,
+				 err);
+	rc = need_part(value, name, "method",
+		       "write what was run, with which tool and when, or use status \"user\"", w,
+		       err);
+	if (rc == RFL_OK)
+		rc = need_part(value, name, "stats",
+			       "write n, median and max of the repeats, or use status \"user\"", w,
+			       err);
+	return rc;
+}
+
+static bool one_of(const char *const *list, const char *text, size_t len)
+{
+	for (; *list; list++) {
+		if (strlen(*list) == len && strncmp(*list, text, len) == 0)
+			return true;
+	}
+	return false;
+}
+
+bool rfl_rules__is_compute_key(const char *key)
+{
+	const size_t dtype = strcspn(key, ".");
+
+	if (!one_of(rfl_peaks_dtypes, key, dtype) || key[dtype] != '.')
+		return false;
+	key += dtype + 1;
+	const size_t unit = strcspn(key, ".");
+
+	if (!one_of(units, key, unit))
+		return false;
+	return key[unit] == '\0' || one_of(modifiers, key + unit + 1, strlen(key + unit + 1));
+}
+
+/* Spelled out once, so that a mistyped key finds its neighbour. */
+const char *const *rfl_rules__compute_keys(void)
+{
+	static const char *const keys[] = {
+		"fp64.vector",
+		"fp32.vector",
+		"fp64.vector.1core",
+		"fp32.vector.1core",
+		"fp64.matrix",
+		"fp32.matrix",
+		"tf32.matrix",
+		"fp16.vector",
+		"fp16.matrix",
+		"fp16.matrix.fp16acc",
+		"bf16.vector",
+		"bf16.matrix",
+		"fp8.matrix",
+		"int8.matrix",
+		"fp64.scalar",
+		"fp32.scalar",
+		"fp64.vector.nofma",
+		"fp32.vector.nofma",
+		NULL,
+	};
+
+	return keys;
+}
+
+static enum rfl_rc check_ceilings(const json_t *value, struct rfl_where *w, struct rfl_err *err)
+{
+	const char *key;
+	const json_t *ceiling;
+	enum rfl_rc rc = RFL_OK;
+
+	if (!json_is_object(value) || json_object_size(value) == 0)
+		return wrong(value, "an object with at least one ceiling", w, err);
+	json_object_foreach((json_t *)(uintptr_t)value, key, ceiling)
+	{
+		const size_t mark = rfl_where__key(w, key);
+
+		if (!rfl_rules__is_compute_key(key)) {
+			const char *near = rfl_text_nearest(key, rfl_rules__compute_keys());
+
+			rc = rfl_where__fail(
+				w, err,
+				"not a compute key%s%s%s; keys are <precision>.<scalar | "
+				"vector | matrix>[.<fp16acc | 1core | nofma>], for example "
+				"fp32.vector",
+				near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+		} else {
+			rc = check_ceiling(ceiling, w, err);
+		}
+		rfl_where__up(w, mark);
+		if (rc != RFL_OK)
+			return rc;
+	}
+	return RFL_OK;
+}
+
+/* --- the walk --- */
+
+static enum rfl_rc check_value(const json_t *value, const struct rfl_rule *rule,
+			       struct rfl_where *w, struct rfl_err *err)
+{
+	switch (rule->kind) {
+	case RFL_RULE_TEXT:
+	case RFL_RULE_ANY_TEXT:
+	case RFL_RULE_DATE:
+	case RFL_RULE_TIME:
+	case RFL_RULE_CAPABILITY:
+		return check_text(value, rule->kind, w, err);
+	case RFL_RULE_CHOICE:
+		return check_choice(value, rule->choices, w, err);
+	case RFL_RULE_TEXTS:
+	case RFL_RULE_INTEGERS:
+	case RFL_RULE_OBJECTS:
+		return check_list(value, rule, w, err);
+	case RFL_RULE_BOOL:
+		return json_is_boolean(value) ? RFL_OK : wrong(value, "true or false", w, err);
+	case RFL_RULE_FALSE:
+		return json_is_false(value)
+			       ? RFL_OK
+			       : wrong(value,
+				       "false (a ceiling with sparsity is not a ceiling here: "
+				       "halve it and state the formula)",
+				       w, err);
+	case RFL_RULE_NULL:
+		return json_is_null(value)
+			       ? RFL_OK
+			       : wrong(value,
+				       "null or absent when the status says that it is not known",
+				       w, err);
+	case RFL_RULE_POSITIVE_OR_NULL:
+		return json_is_null(value)
+			       ? RFL_OK
+			       : rfl_rules__positive(value, "or null when there is none", w, err);
+	case RFL_RULE_POSITIVE:
+		return rfl_rules__positive(value, "a ceiling that is not known is " WHEN_UNKNOWN, w,
+					   err);
+	case RFL_RULE_NOT_NEGATIVE:
+		return json_is_number(value) && json_number_value(value) >= 0
+			       ? RFL_OK
+			       : wrong(value, "a number of at least 0", w, err);
+	case RFL_RULE_NUMBER:
+		return json_is_number(value) ? RFL_OK : wrong(value, "a number", w, err);
+	case RFL_RULE_COUNT_OR_NULL:
+		return json_is_null(value) ? RFL_OK : check_count(value, rule->min, w, err);
+	case RFL_RULE_COUNT:
+		return check_count(value, rule->min, w, err);
+	case RFL_RULE_OBJECT:
+		return rfl_rules__check(value, rule->object, w, err);
+	case RFL_RULE_CEILING:
+		return check_ceiling(value, w, err);
+	case RFL_RULE_CEILINGS:
+		return check_ceilings(value, w, err);
+	}
+	return rfl_fail(err, RFL_EINVAL, 0, "rule %d is not known", (int)rule->kind);
+}
+
+enum rfl_rc rfl_rules__check(const json_t *value, const struct rfl_rule *rules, struct rfl_where *w,
+			     struct rfl_err *err)
+{
+	const char *allowed[24];
+	size_t n = 0;
+	enum rfl_rc rc;
+
+	if (!json_is_object(value))
+		return wrong(value, "an object", w, err);
+	for (const struct rfl_rule *r = rules; r->key; r++)
+		allowed[n++] = r->key;
+	allowed[n] = NULL;
+	rc = rfl_json_only_keys(value, allowed, w->file, w->pointer, err);
+	for (const struct rfl_rule *r = rules; r->key && rc == RFL_OK; r++) {
+		const json_t *item = json_object_get(value, r->key);
+
+		if (!item && r->required)
+			return rfl_where__fail(w, err, "the key \"%s\" is missing", r->key);
+		if (!item)
+			continue;
+		const size_t mark = rfl_where__key(w, r->key);
+
+		rc = check_value(item, r, w, err);
+		rfl_where__up(w, mark);
+	}
+	return rc;
+}
