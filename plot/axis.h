@@ -1,0 +1,48 @@
+/*
+ * axis.h - a logarithmic axis: its range, its ticks, and where a value lies.
+ */
+#ifndef RFL_PLOT_AXIS_H
+#define RFL_PLOT_AXIS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define RFL_AXIS_MAX_TICKS 128
+
+struct rfl_tick {
+	double value;
+	bool major; /**< a decade, or a labelled step */
+	bool labelled;
+};
+
+struct rfl_axis {
+	double min, max; /**< data, both positive */
+	double from, to; /**< points on the page; `from` is where min lies */
+	size_t nticks;
+	struct rfl_tick ticks[RFL_AXIS_MAX_TICKS];
+};
+
+/**
+ * Choose a range with round ends (1 or 3 times a power of ten) around [lo, hi], and ticks for a
+ * length on the page.
+ * @param room  the least distance between two labels
+ */
+void rfl_axis_fit(struct rfl_axis *a, double lo, double hi, double from, double to, double room);
+
+/** Where a value lies on the page; not clamped. */
+double rfl_axis_at(const struct rfl_axis *a, double value);
+
+/** The value at a place on the page. */
+double rfl_axis_value(const struct rfl_axis *a, double at);
+
+/** Points per decade; positive. */
+double rfl_axis_decade(const struct rfl_axis *a);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,266 @@
+/*
+ * draw_roofs.c - ceilings with their spread, the knee, and the values written along the lines.
+ */
+#include <math.h>
+
+#include "plot/figure.h"
+
+struct segment {
+	double x0, y0, x1, y1; /* on the page, from left to right */
+	bool visible;
+};
+
+/* The part of a ceiling that is drawn: a bandwidth up to the compute roof, a compute ceiling from
+ * the bandwidth roof on. */
+static struct segment segment_of(const struct rfl_figure *f, const struct rfl_fig_ceiling *c,
+				 double value)
+{
+	double x0 = f->x.min, x1 = f->x.max, y0 = value, y1 = value;
+	struct segment g;
+
+	if (c->kind == RFL_FIG_BANDWIDTH) {
+		x1 = c->primary ? f->knee : f->gflops / value;
+		y0 = value * x0;
+		y1 = value * x1;
+	} else {
+		x0 = c->primary ? f->knee : value / f->gbps;
+	}
+	g.x0 = rfl_axis_at(&f->x, x0);
+	g.x1 = rfl_axis_at(&f->x, x1);
+	g.y0 = rfl_axis_at(&f->y, y0 / f->unit);
+	g.y1 = rfl_axis_at(&f->y, y1 / f->unit);
+	g.visible = g.x0 < g.x1 && rfl_clip_line(&f->plot, &g.x0, &g.y0, &g.x1, &g.y1);
+	return g;
+}
+
+static void draw_band(struct rfl_figure *f, const struct rfl_fig_ceiling *c)
+{
+	struct segment lo, hi;
+	struct rfl_xy points[4];
+	struct rfl_prim *p;
+
+	if (!c->primary || isnan(c->lo) || isnan(c->hi))
+		return;
+	lo = segment_of(f, c, c->lo);
+	hi = segment_of(f, c, c->hi);
+	if (!lo.visible || !hi.visible)
+		return;
+	points[0] = (struct rfl_xy){ lo.x0, lo.y0 };
+	points[1] = (struct rfl_xy){ lo.x1, lo.y1 };
+	points[2] = (struct rfl_xy){ hi.x1, hi.y1 };
+	points[3] = (struct rfl_xy){ hi.x0, hi.y0 };
+	p = rfl_scene_polyline(f->scene, points, 4, RFL_COLOR_NONE, 0);
+	p->at.polyline.closed = true;
+	p->fill = f->theme->band;
+	p->id = rfl_scene_printf(f->scene, "band-%s", c->id);
+}
+
+static void draw_ceiling(struct rfl_figure *f, const struct rfl_fig_ceiling *c)
+{
+	struct segment g = segment_of(f, c, c->value);
+	double width = c->primary ? SZ(f, stroke_roof) : SZ(f, stroke_quiet);
+	struct rfl_prim *p;
+
+	if (!g.visible)
+		return;
+	p = rfl_scene_line(f->scene, g.x0, g.y0, g.x1, g.y1,
+			   c->primary ? f->theme->roof : f->theme->roof_quiet, width);
+	p->id = c->id;
+	p->tip = c->labels[0];
+	if (!c->primary)
+		p->dash = RFL_DASH_DASHED;
+	rfl_place_add(f->place, RFL_OBSTACLE_ROOF, RFL_NOBODY,
+		      rfl_hull_band(g.x0, g.y0, g.x1, g.y1, width));
+}
+
+static void draw_knee(struct rfl_figure *f)
+{
+	double px = rfl_axis_at(&f->x, f->knee), py = rfl_axis_at(&f->y, f->gflops / f->unit);
+	double bottom = f->plot.y + f->plot.h, s = f->scale;
+	struct rfl_prim *p;
+
+	if (px < f->plot.x || px > f->plot.x + f->plot.w)
+		return;
+	p = rfl_scene_line(f->scene, px, py, px, bottom, f->theme->roof_quiet, SZ(f, stroke_thin));
+	p->dash = RFL_DASH_DOTTED;
+	p->id = "knee-drop";
+	rfl_place_add(f->place, RFL_OBSTACLE_LINE, RFL_NOBODY, rfl_hull_line(px, py, px, bottom));
+	p = rfl_scene_marker(f->scene, RFL_SHAPE_DIAMOND, px, py, 4.2 * s, f->theme->roof,
+			     f->theme->paper, 0.8 * s);
+	p->id = "knee";
+	p->tip = rfl_scene_printf(f->scene, "knee: %s FLOP per byte",
+				  rfl_words_number(f->scene, f->knee));
+	rfl_place_add(f->place, RFL_OBSTACLE_ROOF, RFL_NOBODY,
+		      rfl_hull_box((struct rfl_box){ px - 5 * s, py - 5 * s, 10 * s, 10 * s }));
+}
+
+void rfl_draw__roofs(struct rfl_figure *f)
+{
+	for (size_t i = 0; i < f->nceilings; i++)
+		draw_band(f, &f->ceilings[i]);
+	for (size_t i = f->nceilings; i-- > 0;)
+		draw_ceiling(f, &f->ceilings[i]);
+	draw_knee(f);
+}
+
+/* A text beside a line: `from` points along it, above or below. */
+static struct rfl_prim text_beside(const struct rfl_figure *f, const struct segment *g,
+				   const char *text, double size, double from, bool above)
+{
+	double len = hypot(g->x1 - g->x0, g->y1 - g->y0);
+	double ux = (g->x1 - g->x0) / len, uy = (g->y1 - g->y0) / len;
+	double gap = 3.4 * f->scale;
+	/* distance of the baseline from the line, along its normal (uy, -ux), which points up */
+	double off =
+		above ? gap + RFL_TEXT_DESCENT * size : -gap - RFL_TEXT_CAP * size - 0.03 * size;
+	struct rfl_prim p = { .kind = RFL_PRIM_TEXT, .id = "", .tip = "" };
+
+	p.at.text.text = text;
+	p.at.text.size = size;
+	p.at.text.angle = atan2(-uy, ux);
+	p.at.text.x = g->x0 + ux * from + uy * off;
+	p.at.text.y = g->y0 + uy * from - ux * off;
+	return p;
+}
+
+static bool is_free(const struct rfl_figure *f, const struct rfl_prim *p, double pad)
+{
+	struct rfl_xy c[4];
+	struct rfl_hull hull;
+	double ux, uy, len;
+
+	rfl_prim_text_corners(p, c);
+	len = hypot(c[1].x - c[0].x, c[1].y - c[0].y);
+	if (len <= 0)
+		return false;
+	/* longer by `pad` at both ends: the next text keeps its distance */
+	ux = (c[1].x - c[0].x) / len * pad;
+	uy = (c[1].y - c[0].y) / len * pad;
+	c[0].x -= ux;
+	c[3].x -= ux;
+	c[0].y -= uy;
+	c[3].y -= uy;
+	c[1].x += ux;
+	c[2].x += ux;
+	c[1].y += uy;
+	c[2].y += uy;
+	hull = rfl_hull_corners(c);
+	return rfl_place_free(f->place, RFL_OBSTACLE_ALL, RFL_NOBODY, &hull);
+}
+
+/* Find a place for one wording: a slope is read from below on, a flat line has its text at the
+ * right end. */
+static bool find_place(const struct rfl_figure *f, const struct rfl_fig_ceiling *c,
+		       const struct segment *g, const char *text, struct rfl_prim *ret)
+{
+	double size = c->primary ? SZ(f, ceiling) : SZ(f, ceiling_quiet);
+	double len = hypot(g->x1 - g->x0, g->y1 - g->y0);
+	double width = rfl_text_width(text, RFL_FACE_REGULAR, size);
+	double step = 6 * f->scale, margin = 8 * f->scale;
+
+	for (int side = 0; side < 2; side++) {
+		for (double t = margin; t + width + margin <= len; t += step) {
+			double from = c->kind == RFL_FIG_COMPUTE ? len - t - width : t + 2 * step;
+
+			*ret = text_beside(f, g, text, size, from, side == 0);
+			if (is_free(f, ret, margin / 2))
+				return true;
+		}
+	}
+	return false;
+}
+
+static void label_ceiling(struct rfl_figure *f, const struct rfl_fig_ceiling *c)
+{
+	struct segment g = segment_of(f, c, c->value);
+	struct rfl_prim found, *p;
+	struct rfl_xy corners[4];
+	size_t i = 0;
+
+	if (!g.visible)
+		return;
+	while (!find_place(f, c, &g, c->labels[i], &found))
+		if (++i == RFL_ARRAY_LEN(c->labels))
+			return; /* the tip and the footnote still carry it */
+	p = rfl_scene_text(f->scene, found.at.text.text, found.at.text.x, found.at.text.y,
+			   found.at.text.size, c->primary ? f->theme->ink : f->theme->soft);
+	p->at.text.angle = found.at.text.angle;
+	rfl_prim_text_corners(p, corners);
+	p->at.text.halo = rfl_draw__ground_color(f, (corners[0].x + corners[1].x) / 2);
+	p->at.text.halo_width = SZ(f, halo);
+	p->id = rfl_scene_printf(f->scene, "label-%s", c->id);
+	rfl_place_add(f->place, RFL_OBSTACLE_TEXT, RFL_NOBODY, rfl_hull_corners(corners));
+}
+
+/* A quiet word at the first of some places that is free. */
+static void place_word(struct rfl_figure *f, const char *id, const char *text,
+		       const struct rfl_xy *at, const enum rfl_anchor *anchors, size_t n)
+{
+	struct rfl_prim p = { .kind = RFL_PRIM_TEXT, .id = "", .tip = "" }, *q;
+	struct rfl_xy corners[4];
+
+	p.at.text.text = text;
+	p.at.text.size = SZ(f, ceiling_quiet);
+	for (size_t i = 0; i < n; i++) {
+		p.at.text.x = at[i].x;
+		p.at.text.y = at[i].y;
+		p.at.text.anchor = anchors[i];
+		if (!is_free(f, &p, 2 * f->scale))
+			continue;
+		q = rfl_scene_text(f->scene, text, at[i].x, at[i].y, p.at.text.size,
+				   f->theme->soft);
+		q->at.text.anchor = anchors[i];
+		q->at.text.halo = rfl_draw__ground_color(f, at[i].x);
+		q->at.text.halo_width = SZ(f, halo);
+		q->id = id;
+		rfl_prim_text_corners(q, corners);
+		rfl_place_add(f->place, RFL_OBSTACLE_TEXT, RFL_NOBODY, rfl_hull_corners(corners));
+		return;
+	}
+}
+
+static void label_knee(struct rfl_figure *f)
+{
+	double px = rfl_axis_at(&f->x, f->knee), s = f->scale;
+	double bottom = f->plot.y + f->plot.h, top = rfl_axis_at(&f->y, f->gflops / f->unit);
+	struct rfl_xy at[12];
+	enum rfl_anchor anchors[12];
+
+	if (px < f->plot.x || px > f->plot.x + f->plot.w)
+		return;
+	for (int i = 0; i < 12; i++) {
+		double y = bottom - 8 * s - (bottom - top - 20 * s) * (i / 2) / 6;
+
+		at[i] = (struct rfl_xy){ px + (i % 2 ? -5 : 5) * s, y };
+		anchors[i] = i % 2 ? RFL_ANCHOR_END : RFL_ANCHOR_START;
+	}
+	place_word(f, "label-knee",
+		   rfl_scene_printf(f->scene, "knee %s", rfl_words_number(f->scene, f->knee)), at,
+		   anchors, 12);
+}
+
+static void label_regions(struct rfl_figure *f)
+{
+	static const enum rfl_anchor starts[] = { RFL_ANCHOR_START, RFL_ANCHOR_START };
+	static const enum rfl_anchor ends[] = { RFL_ANCHOR_END, RFL_ANCHOR_END };
+	double s = f->scale, size = SZ(f, ceiling_quiet);
+	double left = f->plot.x + 9 * s, right = f->plot.x + f->plot.w - 9 * s;
+	double top = f->plot.y + 8 * s + RFL_TEXT_CAP * size;
+	double bottom = f->plot.y + f->plot.h - 9 * s;
+	double knee = rfl_axis_at(&f->x, f->knee);
+	const struct rfl_xy memory[] = { { left, top }, { left, bottom } };
+	const struct rfl_xy compute[] = { { right, top }, { right, bottom } };
+
+	if (knee - left > rfl_text_width("memory-bound", RFL_FACE_REGULAR, size) + 6 * s)
+		place_word(f, "label-memory", "memory-bound", memory, starts, 2);
+	if (right - knee > rfl_text_width("compute-bound", RFL_FACE_REGULAR, size) + 6 * s)
+		place_word(f, "label-compute", "compute-bound", compute, ends, 2);
+}
+
+void rfl_draw__roof_labels(struct rfl_figure *f)
+{
+	for (size_t i = 0; i < f->nceilings; i++)
+		label_ceiling(f, &f->ceilings[i]);
+	label_knee(f);
+	label_regions(f);
+}

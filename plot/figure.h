@@ -1,0 +1,140 @@
+/*
+ * figure.h - what the files of one figure share: the data as it will be shown (figure_*.c), then
+ * where it goes on the page (layout.c), then the drawing (draw_*.c). Private to the room.
+ */
+#ifndef RFL_PLOT_FIGURE_H
+#define RFL_PLOT_FIGURE_H
+
+#include "plot/axis.h"
+#include "plot/place.h"
+#include "plot/plot.h"
+#include "plot/theme.h"
+#include "plot/words.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define RFL_FIG_CEILINGS   4 /**< at most this many, the two of the roof included */
+#define RFL_FIG_CATEGORIES RFL_THEME_COLORS
+#define RFL_FIG_NAMED      12 /**< at most this many points are named directly */
+
+enum rfl_fig_kind { RFL_FIG_BANDWIDTH, RFL_FIG_COMPUTE };
+
+/** One ceiling. GFLOP/s or GB/s. */
+struct rfl_fig_ceiling {
+	enum rfl_fig_kind kind;
+	const char *id;
+	double value, lo, hi;  /**< lo and hi: spread of the measurements, NaN when not known */
+	bool primary;          /**< the roof itself: strong; else quiet */
+	bool measured;         /**< solid; else dashed */
+	const char *labels[3]; /**< longest first; the last is the value alone */
+};
+
+/** Beyond which edges of the axes a mark lies. */
+enum rfl_fig_edge { RFL_EDGE_LEFT = 1, RFL_EDGE_RIGHT = 2, RFL_EDGE_BOTTOM = 4, RFL_EDGE_TOP = 8 };
+
+/** One configuration. */
+struct rfl_mark {
+	const struct rfl_point *point;
+	int number;                    /**< row among the environment's points, from 1 */
+	int rank;                      /**< 0 is named first */
+	double x, y;                   /**< FLOP/byte, GFLOP/s */
+	double x_lo, x_hi, y_lo, y_hi; /**< NaN when not known */
+	double x_best;                 /**< intensity at best; NaN when there is none beyond x */
+	double roof;                   /**< attainable at x, GFLOP/s */
+	double percent;                /**< of it */
+	bool above;                    /**< beyond the roof by more than the uncertainty */
+	enum rfl_shape shape;
+	int color; /**< category */
+	const char *name, *second;
+	/* on the page */
+	double px, py, px_best;
+	unsigned edge, edge_best;
+	bool whisker; /**< has a line up to its roof */
+	bool named;   /**< has its label; else its number is shown */
+};
+
+/** What the colours tell apart. */
+enum rfl_fig_by { RFL_BY_MODEL, RFL_BY_BATCH, RFL_BY_PRECISION };
+
+struct rfl_figure {
+	struct rfl_scene *scene;
+	const struct rfl_plot_input *in;
+	const struct rfl_theme *theme;
+	double scale; /**< of all sizes of the theme */
+
+	size_t nmarks, nskipped;
+	struct rfl_mark *marks;
+	size_t nceilings;
+	struct rfl_fig_ceiling ceilings[RFL_FIG_CEILINGS]; /**< [0] bandwidth, [1] compute */
+	double gbps, gflops, knee;
+
+	enum rfl_fig_by by;
+	size_t ncolors, nshapes;
+	const char *colors[RFL_FIG_CATEGORIES]; /**< what each colour stands for */
+	int color_index[RFL_FIG_CATEGORIES];    /**< into the theme's categories */
+	const char *shapes[RFL_SHAPE_COUNT];    /**< model of each shape */
+	const char *used,
+		*best; /**< words for filled and hollow marks; best NULL: no hollow ones */
+
+	const char *title, *subtitle;
+	size_t nnotes;
+	const char *notes[12]; /**< sentences of the footnote */
+
+	struct rfl_box plot, panel;
+	bool has_panel;
+	struct rfl_axis x, y;
+	double unit; /**< GFLOP/s per unit of the y axis */
+	const char *unit_name;
+	struct rfl_place *place;
+	struct rfl_box foot; /**< where the footnote goes; its height is what the text needs */
+	struct rfl_box
+		strip; /**< of the legend under the axis, when there is no panel; h may be 0 */
+	bool has_errors, has_whiskers, has_numbers, has_above, has_edges; /**< seen while drawing */
+	bool bars_hidden; /**< an uncertainty was smaller than its mark */
+};
+
+/* figure_marks.c: the points of the environment, encoded. */
+enum rfl_rc rfl_figure__marks(struct rfl_figure *f, struct rfl_err *err) RFL_WARN_UNUSED;
+/* figure_ceilings.c: the roof and what is worth showing beside it. */
+enum rfl_rc rfl_figure__ceilings(struct rfl_figure *f, struct rfl_err *err) RFL_WARN_UNUSED;
+/* figure_words.c: title, subtitle, sentences of the footnote. */
+void rfl_figure__words(struct rfl_figure *f);
+
+/* layout.c: boxes and axes. */
+void rfl_figure__layout(struct rfl_figure *f);
+/** The notes in lines. @return how many; lines is an array of the scene */
+size_t rfl_figure__note_lines(struct rfl_figure *f, const char ***lines);
+/** Lay text out in lines of at most `width`. @return the number of lines, at most `max` */
+size_t rfl_figure__wrap(struct rfl_figure *f, const char *text, double size, double width,
+			const char **lines, size_t max);
+
+/* draw_*.c, in the order of drawing. */
+void rfl_draw__ground(struct rfl_figure *f); /* tints, grid */
+void rfl_draw__axes(struct rfl_figure *f);   /* frame, ticks, titles */
+void rfl_draw__roofs(struct rfl_figure *f);  /* ceilings, knee; obstacles */
+void rfl_draw__roof_labels(struct rfl_figure *f);
+void rfl_draw__marks(struct rfl_figure *f); /* connectors, whiskers, bars, marks */
+void rfl_draw__mark_obstacles(struct rfl_figure *f);
+void rfl_draw__survey(struct rfl_figure *f); /* before drawing: places of marks, has_* */
+void rfl_draw__labels(struct rfl_figure *f); /* names, numbers, factors */
+void rfl_draw__panel(struct rfl_figure *f);
+/** @return the height that the legend takes at this width; draws only when `draw` is set */
+double rfl_draw__legend(struct rfl_figure *f, struct rfl_box box, bool draw);
+void rfl_draw__caption(struct rfl_figure *f); /* title, subtitle, footnote */
+
+/** Does an uncertainty reach out of its mark? */
+bool rfl_draw__has_bar(const struct rfl_figure *f, double lo, double hi,
+		       const struct rfl_axis *axis);
+
+/** The tint that lies at a place of the plot, for halos. */
+struct rfl_color rfl_draw__ground_color(const struct rfl_figure *f, double px);
+
+/** A size of the theme at the figure's scale. */
+#define SZ(f, member) ((f)->theme->member * (f)->scale)
+
+#ifdef __cplusplus
+}
+#endif
+#endif

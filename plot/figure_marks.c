@@ -1,0 +1,308 @@
+/*
+ * figure_marks.c - from points to marks: which are drawn, what shape and colour stand for, how
+ * they are named.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "plot/figure.h"
+
+static bool same(const char *a, const char *b)
+{
+	return strcmp(a ? a : "", b ? b : "") == 0;
+}
+
+static bool drawable(const struct rfl_point *p)
+{
+	return p->ai > 0 && p->attained_gflops > 0 && isfinite(p->ai) &&
+	       isfinite(p->attained_gflops);
+}
+
+/* What differs between the marks is said of each; what does not, once in the subtitle. */
+struct varies {
+	bool precision, layout, mode, data_mode, threads, engine, batch, model;
+};
+
+static struct varies what_varies(const struct rfl_figure *f)
+{
+	const struct rfl_point *a = f->marks[0].point;
+	struct varies v = { .precision = false };
+
+	for (size_t i = 1; i < f->nmarks; i++) {
+		const struct rfl_point *b = f->marks[i].point;
+
+		v.precision |= !same(a->precision, b->precision);
+		v.layout |= !same(a->layout, b->layout);
+		v.mode |= !same(a->mode, b->mode);
+		v.data_mode |= !same(a->data_mode, b->data_mode);
+		v.engine |= !same(a->engine, b->engine);
+		v.model |= !same(a->model, b->model);
+		v.threads |= a->threads != b->threads;
+		v.batch |= a->batch != b->batch;
+	}
+	return v;
+}
+
+static const char *append(struct rfl_scene *s, const char *name, bool wanted, const char *word)
+{
+	return wanted && word && *word ? rfl_scene_printf(s, "%s %s", name, word) : name;
+}
+
+static const char *mark_name(struct rfl_scene *s, const struct rfl_point *p, const struct varies *v)
+{
+	const char *name = rfl_words_model(s, p->model);
+
+	if (p->batch > 0)
+		name = rfl_scene_printf(s, "%s bs %lld", name, (long long)p->batch);
+	name = append(s, name, v->precision, p->precision);
+	name = append(s, name, v->layout, p->layout);
+	name = append(s, name, v->mode, p->mode);
+	if (v->data_mode)
+		name = append(s, name, true,
+			      same(p->data_mode, "imagefolder") ? "images" : p->data_mode);
+	if (v->threads && p->threads > 0)
+		name = rfl_scene_printf(s, "%s, %lld threads", name, (long long)p->threads);
+	return append(s, name, v->engine, p->engine);
+}
+
+static int category_of(const struct rfl_mark *m, enum rfl_fig_by by, const char *const *keys,
+		       size_t n)
+{
+	char text[24];
+	const char *key = m->point->model;
+
+	if (by == RFL_BY_PRECISION)
+		key = m->point->precision;
+	if (by == RFL_BY_BATCH) {
+		snprintf(text, sizeof(text), "%lld", (long long)m->point->batch);
+		key = text;
+	}
+	for (size_t i = 0; i < n; i++)
+		if (same(keys[i], key))
+			return (int)i;
+	return -1;
+}
+
+static int by_batch(const void *a, const void *b)
+{
+	long long x = strtoll(*(const char *const *)a, NULL, 10);
+	long long y = strtoll(*(const char *const *)b, NULL, 10);
+
+	return x < y ? -1 : x > y;
+}
+
+/* The order in which colours are given out. Batches are a sequence: sky blue, then deep blue, so
+ * that two batches are a light and a dark of one hue. */
+static int color_slot(enum rfl_fig_by by, size_t i, size_t n)
+{
+	static const int sequence[] = { 5, 0, 2, 1, 3, 4, 6 };
+
+	if (n == 1)
+		return 0;
+	return by == RFL_BY_BATCH ? sequence[i % 7] : (int)(i % RFL_FIG_CATEGORIES);
+}
+
+static void collect_colors(struct rfl_figure *f)
+{
+	const char *keys[RFL_FIG_CATEGORIES];
+	size_t n = 0;
+
+	for (size_t i = 0; i < f->nmarks; i++) {
+		const struct rfl_point *p = f->marks[i].point;
+
+		if (n == RFL_FIG_CATEGORIES || category_of(&f->marks[i], f->by, keys, n) >= 0)
+			continue;
+		if (f->by == RFL_BY_BATCH)
+			keys[n++] = rfl_scene_printf(f->scene, "%lld", (long long)p->batch);
+		else
+			keys[n++] = f->by == RFL_BY_PRECISION ? p->precision : p->model;
+	}
+	if (f->by == RFL_BY_BATCH)
+		qsort(keys, n, sizeof(keys[0]), by_batch);
+	for (size_t i = 0; i < f->nmarks; i++) {
+		int c = category_of(&f->marks[i], f->by, keys, n);
+
+		/* more values than colours: the last one stands for the rest */
+		f->marks[i].color = c < 0 ? (int)n - 1 : c;
+	}
+	for (size_t i = 0; i < n; i++) {
+		f->color_index[i] = color_slot(f->by, i, n);
+		if (f->by == RFL_BY_MODEL)
+			f->colors[i] = rfl_words_model(f->scene, keys[i]);
+		else if (f->by == RFL_BY_PRECISION)
+			f->colors[i] = keys[i] ? keys[i] : "precision not known";
+		else
+			f->colors[i] = keys[i];
+	}
+	f->ncolors = n;
+}
+
+static void collect_shapes(struct rfl_figure *f)
+{
+	const char *models[RFL_SHAPE_COUNT];
+
+	for (size_t i = 0; i < f->nmarks; i++) {
+		const char *model = f->marks[i].point->model;
+		size_t k = 0;
+
+		while (k < f->nshapes && !same(models[k], model))
+			k++;
+		if (k == RFL_SHAPE_COUNT)
+			k--; /* more models than shapes: the last one stands for the rest */
+		if (k == f->nshapes) {
+			models[f->nshapes] = model;
+			f->shapes[f->nshapes++] = rfl_words_model(f->scene, model);
+		}
+		f->marks[i].shape = (enum rfl_shape)k;
+	}
+}
+
+/* Words for the traffic of the filled marks and of the hollow ones. */
+static void choose_traffic(struct rfl_figure *f)
+{
+	const char *source = f->marks[0].point->bytes_source;
+	bool mixed = false;
+
+	for (size_t i = 1; i < f->nmarks; i++)
+		mixed |= !same(source, f->marks[i].point->bytes_source);
+	f->best = "bytes at best: every tensor that must move, once";
+	if (mixed || !source) {
+		f->used = "bytes as points.csv says for each";
+	} else if (strncmp(source, "unfused", 7) == 0) {
+		f->used = "bytes counted: every operation reads and writes DRAM";
+		f->best = "bytes at best: normalisation and activation fused";
+	} else if (strncmp(source, "fused", 5) == 0) {
+		f->used = "bytes counted: normalisation and activation fused";
+	} else if (strncmp(source, "compulsory", 10) == 0) {
+		f->used = "bytes counted: every tensor that must move, once";
+		f->best = NULL;
+	} else if (strncmp(source, "lower-bound", 11) == 0) {
+		f->used = "intensity estimated from the rate: a lower bound";
+	} else if (strncmp(source, "counters", 8) == 0) {
+		f->used = "bytes measured by hardware counters";
+	} else {
+		f->used = rfl_scene_printf(f->scene, "bytes: %s", source);
+	}
+}
+
+static double intensity_at_best(const struct rfl_figure *f, const struct rfl_point *p)
+{
+	bool unfused = p->bytes_source && strncmp(p->bytes_source, "unfused", 7) == 0;
+	double best = f->best ? (unfused ? p->ai_fused : p->ai_compulsory) : NAN;
+
+	return best > p->ai * 1.02 && isfinite(best) ? best : NAN;
+}
+
+static void fill_mark(struct rfl_figure *f, struct rfl_mark *m, const struct varies *v)
+{
+	const struct rfl_point *p = m->point;
+	double hi = isnan(p->attained_gflops_lo) ? p->attained_gflops : p->attained_gflops_lo;
+
+	m->x = p->ai;
+	m->y = p->attained_gflops;
+	m->x_lo = p->ai_lo;
+	m->x_hi = p->ai_hi;
+	m->y_lo = p->attained_gflops_lo;
+	m->y_hi = p->attained_gflops_hi;
+	m->x_best = intensity_at_best(f, p);
+	m->roof = fmin(p->ai * p->peak_gbps, p->peak_gflops);
+	m->percent = 100 * m->y / m->roof;
+	m->above = hi > m->roof * 1.005;
+	m->name = mark_name(f->scene, p, v);
+	m->second = rfl_scene_printf(f->scene, "%s GFLOP/s \xc2\xb7 %.0f %% of roof",
+				     rfl_words_number(f->scene, m->y), m->percent);
+	if (m->above)
+		m->second = rfl_scene_printf(f->scene, "%s: above it", m->second);
+}
+
+static int by_speed(const void *a, const void *b)
+{
+	const struct rfl_mark *x = *(const struct rfl_mark *const *)a;
+	const struct rfl_mark *y = *(const struct rfl_mark *const *)b;
+
+	if (x->y != y->y)
+		return x->y > y->y ? -1 : 1;
+	return x->number - y->number;
+}
+
+/* Who is named first: the fastest configuration of each model, then the others by rate. */
+static void rank_marks(struct rfl_figure *f)
+{
+	struct rfl_mark **order = rfl_scene_array(f->scene, f->nmarks, sizeof(struct rfl_mark *));
+	unsigned seen = 0;
+	int rank = 0;
+
+	if (!order)
+		return;
+	for (size_t i = 0; i < f->nmarks; i++) {
+		order[i] = &f->marks[i];
+		order[i]->rank = -1;
+	}
+	qsort(order, f->nmarks, sizeof(struct rfl_mark *), by_speed);
+	for (size_t i = 0; i < f->nmarks; i++) {
+		if (seen & 1U << order[i]->shape)
+			continue;
+		seen |= 1U << order[i]->shape;
+		order[i]->rank = rank++;
+	}
+	for (size_t i = 0; i < f->nmarks; i++)
+		if (order[i]->rank < 0)
+			order[i]->rank = rank++;
+}
+
+static enum rfl_rc check_roof(const struct rfl_mark *m, const char *env, struct rfl_err *err)
+{
+	const struct rfl_point *p = m->point;
+
+	if (p->peak_gflops > 0 && p->peak_gbps > 0)
+		return RFL_OK;
+	return rfl_fail(
+		err, RFL_EMISSING, 0,
+		"environment %s, point %d (%s): no %s; run 'roofline points' with its ceilings",
+		env, m->number, p->model ? p->model : "no model",
+		p->peak_gflops > 0 ? "peak_gbps" : "peak_gflops");
+}
+
+enum rfl_rc rfl_figure__marks(struct rfl_figure *f, struct rfl_err *err)
+{
+	const struct rfl_points *points = f->in->points;
+	const char *env = f->in->env->name;
+	struct varies v;
+	int number = 0;
+
+	f->marks = rfl_scene_array(f->scene, points->n + 1, sizeof(*f->marks));
+	if (!f->marks)
+		return rfl_scene_check(f->scene, err);
+	for (size_t i = 0; i < points->n; i++) {
+		const struct rfl_point *p = &points->points[i];
+
+		if (!same(p->env, env))
+			continue;
+		number++;
+		if (!drawable(p)) {
+			f->nskipped++;
+			continue;
+		}
+		f->marks[f->nmarks] = (struct rfl_mark){ .point = p, .number = number };
+		if (check_roof(&f->marks[f->nmarks], env, err) != RFL_OK)
+			return err ? err->rc : RFL_EMISSING;
+		f->nmarks++;
+	}
+	if (f->nmarks == 0)
+		return rfl_fail(
+			err, RFL_EMISSING, 0,
+			"environment %s: no point to draw%s; 'roofline points' makes them from "
+			"the ledger",
+			env, f->nskipped ? " (none has both an intensity and a rate)" : "");
+	v = what_varies(f);
+	f->by = v.precision ? RFL_BY_PRECISION : v.batch ? RFL_BY_BATCH : RFL_BY_MODEL;
+	choose_traffic(f);
+	for (size_t i = 0; i < f->nmarks; i++)
+		fill_mark(f, &f->marks[i], &v);
+	collect_shapes(f);
+	collect_colors(f);
+	rank_marks(f);
+	return rfl_scene_check(f->scene, err);
+}

@@ -1,0 +1,221 @@
+/*
+ * figure_words.c - title, subtitle and footnote, all from the data: what does not differ between
+ * the points is said here, once.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "plot/figure.h"
+
+/* A text that all points share, or NULL. */
+#define SHARED(field)                                                 \
+	static const char *shared_##field(const struct rfl_figure *f) \
+	{                                                             \
+		const char *a = f->marks[0].point->field;             \
+		for (size_t i = 1; i < f->nmarks; i++) {              \
+			const char *b = f->marks[i].point->field;     \
+			if (strcmp(a ? a : "", b ? b : "") != 0)      \
+				return NULL;                          \
+		}                                                     \
+		return a && *a ? a : NULL;                            \
+	}
+
+SHARED(precision)
+SHARED(mode)
+SHARED(layout)
+SHARED(data_mode)
+SHARED(engine)
+SHARED(device_name)
+SHARED(flops_source)
+SHARED(ledger_hash)
+SHARED(bytes_source)
+#undef SHARED
+
+static const char *join(struct rfl_scene *s, const char *a, const char *b)
+{
+	if (!b || !*b)
+		return a;
+	return *a ? rfl_scene_printf(s, "%s \xc2\xb7 %s", a, b) : b;
+}
+
+static const char *make_title(struct rfl_figure *f)
+{
+	const char *mode = shared_mode(f);
+	const char *device = shared_device_name(f);
+	const char *what = "Steps";
+	int64_t threads = f->marks[0].point->threads;
+
+	if (f->in->title)
+		return f->in->title;
+	if (mode && strcmp(mode, "train") == 0)
+		what = "Training steps";
+	else if (mode && strcmp(mode, "fwd") == 0)
+		what = "Forward passes";
+	else if (mode && strcmp(mode, "fwd_bwd") == 0)
+		what = "Forward and backward passes";
+	if (!device)
+		device = f->in->env->device ? f->in->env->device : f->in->env->name;
+	for (size_t i = 1; i < f->nmarks; i++)
+		if (f->marks[i].point->threads != threads)
+			threads = 0;
+	if (threads > 0)
+		return rfl_scene_printf(f->scene, "%s on %s, %lld thread%s", what, device,
+					(long long)threads, threads == 1 ? "" : "s");
+	return rfl_scene_printf(f->scene, "%s on %s", what, device);
+}
+
+static const char *repeats_words(struct rfl_figure *f)
+{
+	int64_t runs_lo = INT64_MAX, runs_hi = 0, steps_lo = INT64_MAX, steps_hi = 0;
+
+	for (size_t i = 0; i < f->nmarks; i++) {
+		const struct rfl_point *p = f->marks[i].point;
+
+		runs_lo = p->runs < runs_lo ? p->runs : runs_lo;
+		runs_hi = p->runs > runs_hi ? p->runs : runs_hi;
+		steps_lo = p->steps < steps_lo ? p->steps : steps_lo;
+		steps_hi = p->steps > steps_hi ? p->steps : steps_hi;
+	}
+	if (runs_lo < 1 || steps_lo < 1)
+		return "";
+	if (runs_lo == runs_hi && steps_lo == steps_hi)
+		return rfl_scene_printf(f->scene, "%lld repeat%s, %lld measured steps each point",
+					(long long)runs_hi, runs_hi == 1 ? "" : "s",
+					(long long)steps_hi);
+	return rfl_scene_printf(
+		f->scene, "%lld to %lld repeats, %lld to %lld measured steps each point",
+		(long long)runs_lo, (long long)runs_hi, (long long)steps_lo, (long long)steps_hi);
+}
+
+static const char *make_subtitle(struct rfl_figure *f)
+{
+	struct rfl_scene *s = f->scene;
+	const char *layout = shared_layout(f);
+	const char *data = shared_data_mode(f);
+	const char *text = join(s, "", shared_precision(f));
+
+	if (layout && strcmp(layout, "nhwc") == 0)
+		layout = "channels-last";
+	if (data && strcmp(data, "synthetic") == 0)
+		data = "synthetic data";
+	else if (data && strcmp(data, "imagefolder") == 0)
+		data = "JPEG images";
+	text = join(s, text, layout);
+	text = join(s, text, data);
+	text = join(s, text, shared_engine(f));
+	return join(s, text, repeats_words(f));
+}
+
+static void note(struct rfl_figure *f, const char *text)
+{
+	if (f->nnotes < RFL_ARRAY_LEN(f->notes) && *text)
+		f->notes[f->nnotes++] = text;
+}
+
+/* "measured 2026-11-21 (avx512 fma), 2026-11-20 (triad)": dates come from the file, never from now.
+ */
+static const char *ceiling_words(struct rfl_figure *f, const struct rfl_peak *p)
+{
+	struct rfl_scene *s = f->scene;
+	const char *text;
+
+	if (p->status != RFL_PEAK_MEASURED)
+		return p->source ? p->source : rfl_peak_status_name(p->status);
+	text = p->kernel && *p->kernel ? p->kernel : "measured";
+	if (p->working_set_bytes > 0)
+		text = rfl_scene_printf(s, "%s over %.0f MiB", text,
+					(double)p->working_set_bytes / 1048576);
+	if (p->measured_at && strlen(p->measured_at) >= 10)
+		text = rfl_scene_printf(s, "%s, %.10s", text, p->measured_at);
+	return text;
+}
+
+static void note_ceilings(struct rfl_figure *f)
+{
+	struct rfl_scene *s = f->scene;
+	const struct rfl_peak *dram = rfl_peaks_dram(f->in->env);
+	const char *key = NULL;
+	const struct rfl_peak *compute;
+
+	for (size_t i = 0; i < f->nmarks && !key; i++)
+		if (f->marks[i].point->peak_gflops == f->gflops)
+			key = f->marks[i].point->compute_key;
+	compute = key ? rfl_peaks_compute(f->in->env, key) : NULL;
+	if (!dram)
+		return;
+	note(f, rfl_scene_printf(s, "Ceilings: memory %s %s%s%s%s%s.",
+				 rfl_peak_status_name(dram->status), "(", ceiling_words(f, dram),
+				 ")", compute ? "; compute " : "",
+				 compute ? rfl_scene_printf(s, "%s (%s)",
+							    rfl_peak_status_name(compute->status),
+							    ceiling_words(f, compute))
+					 : ""));
+}
+
+static const char *file_words(struct rfl_scene *s, const char *text, const char *name,
+			      const char *hash)
+{
+	if (!name || !hash)
+		return text;
+	return join(s, text, rfl_scene_printf(s, "%s %.8s", name, hash));
+}
+
+static void note_files(struct rfl_figure *f)
+{
+	struct rfl_scene *s = f->scene;
+	const char *text = file_words(s, "", f->in->points_name, f->in->points_hash);
+
+	text = file_words(s, text, f->in->peaks_name, f->in->peaks_hash);
+	text = file_words(s, text, "ledger", shared_ledger_hash(f));
+	if (f->in->version)
+		text = join(s, text, rfl_scene_printf(s, "roofline %s", f->in->version));
+	note(f, text);
+}
+
+static void note_points(struct rfl_figure *f)
+{
+	struct rfl_scene *s = f->scene;
+	const char *source = f->marks[0].point->step_source;
+
+	for (size_t i = 1; i < f->nmarks; i++)
+		if (strcmp(source ? source : "",
+			   f->marks[i].point->step_source ? f->marks[i].point->step_source : "") !=
+		    0)
+			source = NULL;
+	if (f->nskipped)
+		note(f, rfl_scene_printf(s, "%zu more configuration%s without intensity or rate.",
+					 f->nskipped, f->nskipped == 1 ? "" : "s"));
+	for (size_t i = 0; i < f->nmarks; i++) {
+		const struct rfl_mark *m = &f->marks[i];
+
+		if (!m->above)
+			continue;
+		note(f, rfl_scene_printf(
+				s, "%s is above its roof: %s", m->name,
+				m->point->verdict
+					? m->point->verdict
+					: "faster than the ceilings allow; measure them again."));
+		break;
+	}
+	if (f->bars_hidden)
+		note(f, rfl_scene_printf(
+				s, "Uncertainties%s%s%s smaller than their mark are not drawn.",
+				source ? " (" : "", source ? source : "", source ? ")" : ""));
+}
+
+void rfl_figure__words(struct rfl_figure *f)
+{
+	struct rfl_scene *s = f->scene;
+	const char *flops = shared_flops_source(f), *bytes = shared_bytes_source(f);
+
+	f->title = make_title(f);
+	f->subtitle = make_subtitle(f);
+	f->nnotes = 0;
+	if (flops)
+		note(f, rfl_scene_printf(s, "FLOPs: %s.", flops));
+	if (bytes)
+		note(f, rfl_scene_printf(s, "Bytes: %s.", bytes));
+	note_ceilings(f);
+	note_points(f);
+	note_files(f);
+}

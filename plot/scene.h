@@ -1,0 +1,160 @@
+/*
+ * scene.h - a picture as a flat list of primitives, in the order in which they are drawn. Layout
+ * builds it, a surface replays it, a test reads it. Coordinates are points (1/72 inch) from the
+ * upper left corner; everything a scene points to lives in its arena.
+ */
+#ifndef RFL_PLOT_SCENE_H
+#define RFL_PLOT_SCENE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "plot/font.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct rfl_color {
+	uint8_t r, g, b, a;
+};
+
+#define RFL_COLOR_NONE ((struct rfl_color){ 0, 0, 0, 0 })
+
+struct rfl_xy {
+	double x, y;
+};
+
+struct rfl_box {
+	double x, y, w, h;
+};
+
+enum rfl_dash { RFL_DASH_SOLID, RFL_DASH_DASHED, RFL_DASH_DOTTED };
+enum rfl_anchor { RFL_ANCHOR_START, RFL_ANCHOR_MIDDLE, RFL_ANCHOR_END };
+
+enum rfl_shape {
+	RFL_SHAPE_CIRCLE,
+	RFL_SHAPE_SQUARE,
+	RFL_SHAPE_TRIANGLE,
+	RFL_SHAPE_DIAMOND,
+	RFL_SHAPE_TRIANGLE_DOWN,
+	RFL_SHAPE_PENTAGON,
+	RFL_SHAPE_PLUS,
+	RFL_SHAPE_COUNT,
+	/* arrow heads of marks beyond the edge of the plot */
+	RFL_SHAPE_LEFT = RFL_SHAPE_COUNT,
+	RFL_SHAPE_RIGHT,
+};
+
+enum rfl_prim_kind {
+	RFL_PRIM_LINE,
+	RFL_PRIM_POLYLINE,
+	RFL_PRIM_RECT,
+	RFL_PRIM_MARKER,
+	RFL_PRIM_TEXT,
+	RFL_PRIM_CLIP,
+};
+
+struct rfl_prim_text {
+	const char *text; /**< valid UTF-8 without control characters */
+	double x, y;      /**< of the anchor, on the baseline */
+	double size;      /**< em */
+	double angle;     /**< radians, anticlockwise as seen */
+	enum rfl_face face;
+	enum rfl_anchor anchor;
+	struct rfl_color halo; /**< drawn behind as a stroke of halo_width; alpha 0: none */
+	double halo_width;
+};
+
+/** One primitive. An alpha of 0 in stroke or fill means that it is not stroked or filled. */
+struct rfl_prim {
+	enum rfl_prim_kind kind;
+	const char *id;  /**< stable name of the element, "" when it has none */
+	const char *tip; /**< what a pointer over it shows, "" for nothing */
+	struct rfl_color stroke, fill;
+	double width; /**< of the stroke */
+	enum rfl_dash dash;
+	union {
+		struct {
+			double x0, y0, x1, y1;
+		} line;
+		struct {
+			const struct rfl_xy *points;
+			size_t n;
+			bool closed;
+		} polyline;
+		struct rfl_box rect;
+		struct {
+			enum rfl_shape shape;
+			double x, y, r;
+		} marker;
+		struct rfl_prim_text text;
+		struct {
+			struct rfl_box box;
+			bool on; /**< false: back to the whole page; box is then ignored */
+		} clip;
+	} at;
+};
+
+struct rfl_arena;
+
+struct rfl_scene {
+	double width, height;
+	struct rfl_color paper;
+	const char *title; /**< metadata of the file */
+	size_t n, cap;
+	struct rfl_prim *prims;
+	struct rfl_arena *arena; /**< owns everything above, this struct included */
+	bool failed;             /**< out of memory at some point; rfl_scene_check() says so */
+};
+
+/** An empty page. NULL when memory is short. */
+struct rfl_scene *rfl_scene_new(double width, double height) RFL_WARN_UNUSED;
+
+/** Accepts NULL. */
+void rfl_scene_free(struct rfl_scene *s);
+
+/** RFL_OK, or RFL_ENOMEM when anything was lost on the way. */
+enum rfl_rc rfl_scene_check(const struct rfl_scene *s, struct rfl_err *err) RFL_WARN_UNUSED;
+
+/* Every call below appends one primitive and returns it, so that the caller can give it an id, a
+ * dash, a halo. Never NULL: after a failure it is a scratch primitive that is not drawn. */
+struct rfl_prim *rfl_scene_line(struct rfl_scene *s, double x0, double y0, double x1, double y1,
+				struct rfl_color color, double width);
+struct rfl_prim *rfl_scene_polyline(struct rfl_scene *s, const struct rfl_xy *points, size_t n,
+				    struct rfl_color color, double width);
+struct rfl_prim *rfl_scene_rect(struct rfl_scene *s, struct rfl_box box, struct rfl_color fill);
+struct rfl_prim *rfl_scene_marker(struct rfl_scene *s, enum rfl_shape shape, double x, double y,
+				  double r, struct rfl_color fill, struct rfl_color stroke,
+				  double width);
+struct rfl_prim *rfl_scene_text(struct rfl_scene *s, const char *text, double x, double y,
+				double size, struct rfl_color color);
+void rfl_scene_clip(struct rfl_scene *s, struct rfl_box box);
+void rfl_scene_unclip(struct rfl_scene *s);
+
+/** A formatted string of the scene; "" after a failure. Invalid UTF-8 and controls become '?'. */
+const char *rfl_scene_printf(struct rfl_scene *s, const char *fmt, ...) RFL_PRINTF(2, 3);
+
+/** n zeroed elements of the scene; NULL (and the scene has failed) when memory is short. */
+void *rfl_scene_array(struct rfl_scene *s, size_t n, size_t size) RFL_WARN_UNUSED;
+
+/** The corners of what a text primitive covers, its angle included, from its lower left on. */
+void rfl_prim_text_corners(const struct rfl_prim *p, struct rfl_xy corners[4]);
+
+/** Upright box around a primitive, stroke not included. Zero for a clip. */
+struct rfl_box rfl_prim_bounds(const struct rfl_prim *p);
+
+#define RFL_SHAPE_MAX_POINTS 12
+
+/**
+ * The outline of a marker of radius r around the origin; all shapes look equally large.
+ * @return the number of corners; 0 for a circle, whose radius is r
+ */
+size_t rfl_shape_outline(enum rfl_shape shape, double r, struct rfl_xy out[RFL_SHAPE_MAX_POINTS]);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

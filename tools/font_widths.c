@@ -1,0 +1,86 @@
+/*
+ * font_widths - print plot/font_widths.c: the advance widths of a regular and a bold face, so that
+ * figures are laid out alike with and without FreeType, and without the font at hand.
+ *
+ *	font_widths LiberationSans-Regular.ttf LiberationSans-Bold.ttf > plot/font_widths.c
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include <ft2build.h>
+#include FT_FREETYPE_H
+
+/* Latin, Greek, Cyrillic, punctuation, superscripts, currency, letterlike, arrows, mathematics. */
+static const struct {
+	unsigned first, last;
+} ranges[] = {
+	{ 0x0020, 0x007e }, { 0x00a0, 0x017f }, { 0x0370, 0x03ff },
+	{ 0x0400, 0x045f }, { 0x2010, 0x2044 }, { 0x2070, 0x208e },
+	{ 0x20a0, 0x20b5 }, { 0x2190, 0x2195 }, { 0x2202, 0x2265 },
+};
+
+#define NRANGES (sizeof(ranges) / sizeof(ranges[0]))
+
+static long advance(FT_Face face, FT_UInt glyph)
+{
+	if (FT_Load_Glyph(face, glyph, FT_LOAD_NO_SCALE | FT_LOAD_NO_HINTING) != 0)
+		return -1;
+	return face->glyph->metrics.horiAdvance;
+}
+
+static int print_face(FT_Face face, const char *name)
+{
+	printf("\nconst uint16_t rfl_font__%s_missing = %ld;\n", name, advance(face, 0));
+	printf("const uint16_t rfl_font__%s[] = {\n", name);
+	for (size_t r = 0; r < NRANGES; r++) {
+		int column = 0;
+
+		printf("\t/* U+%04X */", ranges[r].first);
+		for (unsigned c = ranges[r].first; c <= ranges[r].last; c++) {
+			long w = advance(face, FT_Get_Char_Index(face, c));
+
+			if (w < 0)
+				return 1;
+			printf("%s%ld,", column++ % 15 ? " " : "\n\t", w);
+		}
+		printf("\n");
+	}
+	printf("};\n");
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	static const char *const names[] = { "regular", "bold" };
+	FT_Library library;
+
+	if (argc != 3) {
+		fprintf(stderr, "usage: font_widths REGULAR.ttf BOLD.ttf\n");
+		return 2;
+	}
+	if (FT_Init_FreeType(&library) != 0)
+		return 1;
+	printf("/* Made by tools/font_widths.c from Liberation Sans; do not edit.\n"
+	       " * Advance widths in units of 1/2048 em, one entry per code point of the ranges. "
+	       "*/\n"
+	       "#include \"plot/font_widths.h\"\n\n"
+	       "const struct rfl_font__range rfl_font__ranges[] = {\n");
+	for (size_t r = 0; r < NRANGES; r++)
+		printf("\t{ 0x%04x, 0x%04x },\n", ranges[r].first, ranges[r].last);
+	printf("\t{ 0, 0 },\n};\n");
+	for (int i = 0; i < 2; i++) {
+		FT_Face face;
+
+		if (FT_New_Face(library, argv[i + 1], 0, &face) != 0 ||
+		    face->units_per_EM != 2048) {
+			fprintf(stderr, "font_widths: %s: not a font of 2048 units per em\n",
+				argv[i + 1]);
+			return 1;
+		}
+		if (print_face(face, names[i]) != 0)
+			return 1;
+		FT_Done_Face(face);
+	}
+	FT_Done_FreeType(library);
+	return fflush(stdout) != 0;
+}
