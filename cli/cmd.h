@@ -30,37 +30,40 @@ struct rfl_opt_int_list {
 
 /** The type of the member at `offset` in the command's argument struct. */
 enum rfl_opt_kind {
-	RFL_OPT_FLAG,     /**< bool; --name sets it, --no-name clears it when .negatable */
-	RFL_OPT_INT,      /**< int64_t within [min, max] */
-	RFL_OPT_REAL,     /**< double within [rmin, rmax] */
-	RFL_OPT_TEXT,     /**< const char * */
-	RFL_OPT_CHOICE,   /**< int: index into .choices */
-	RFL_OPT_LIST,     /**< struct rfl_opt_list; checked against .choices when they are given */
+	RFL_OPT_FLAG,   /**< bool; --name sets it, --no-name clears it when .negatable; def "on" */
+	RFL_OPT_INT,    /**< int64_t within [min, max]; max below min: no upper bound */
+	RFL_OPT_REAL,   /**< double within [rmin, rmax] */
+	RFL_OPT_TEXT,   /**< const char * */
+	RFL_OPT_CHOICE, /**< int: index into .choices */
+	RFL_OPT_LIST,   /**< struct rfl_opt_list; checked against .choices when they are given */
 	RFL_OPT_INT_LIST, /**< struct rfl_opt_int_list, each within [min, max] */
 };
 
 struct rfl_opt {
-	char letter;                /**< short form, 0 for none */
-	const char *name;           /**< "batch-size" */
-	const char *meta;           /**< "N", "FILE"; NULL for a flag */
+	char letter;      /**< short form, 0 for none */
+	const char *name; /**< "batch-size" */
+	const char *meta; /**< "N", "FILE"; NULL for a flag */
 	enum rfl_opt_kind kind;
 	size_t offset;
 	const char *const *choices; /**< NULL-terminated */
-	const char *def;            /**< as the user would write it (a list: "16 32"); NULL: zero, NULL, empty */
-	int64_t min, max;           /**< both 0: no bounds */
-	double rmin, rmax;          /**< both 0: no bounds */
+	const char
+		*def; /**< as the user would write it (a list: "16 32"); NULL: zero, NULL, empty */
+	int64_t min, max;  /**< both 0: no bounds */
+	double rmin, rmax; /**< both 0: no bounds */
 	bool required;
 	bool negatable;
-	bool hidden;                /**< not in --help */
-	const char *help;           /**< one line, without a full stop; the default is added */
+	bool hidden;      /**< not in --help */
+	const char *help; /**< one line, without a full stop; the default is added */
 };
 
 struct rfl_cli;
 
 struct rfl_cmd {
-	const char *name;           /**< "complexity"; a nested command: "peaks measure" */
-	const char *summary;        /**< one line of the command list */
-	const char *operands;       /**< "FILE.json..."; NULL when it takes none */
+	const char *name;    /**< "complexity"; a nested command: "peaks measure" */
+	const char *summary; /**< one line of the command list */
+	/** "FILE.json..."; NULL when it takes none. One word per operand: "[X]" may be left out,
+	 * "X..." may be repeated; the parser checks the number. */
+	const char *operands;
 	const char *description;    /**< paragraphs under the usage line; may be NULL */
 	const char *example;        /**< one or more full command lines; may be NULL */
 	const struct rfl_opt *opts; /**< ended by a row with name NULL; may be NULL */
@@ -74,22 +77,30 @@ struct rfl_cmd {
 
 /** What a command may touch of the world; a test supplies its own. */
 struct rfl_cli {
-	FILE *out;                     /**< the result */
-	FILE *err;                     /**< everything else */
-	bool progress;                 /**< err is a terminal and -q was not given */
-	int verbosity;                 /**< -1 with -q, 0, 1 with -v */
-	const char *self;              /**< path of the running program */
-	const char *data_dir;          /**< fonts and other carried files, found relative to the program */
+	FILE *out;            /**< the result */
+	FILE *err;            /**< everything else */
+	bool progress;        /**< err is a terminal and -q was not given */
+	int verbosity;        /**< -1 with -q, 0, 1 with -v */
+	const char *self;     /**< path of the running program */
+	const char *data_dir; /**< fonts and other carried files, found relative to the program */
 	const char *const *plugin_dirs; /**< NULL-terminated */
-	int argc;                      /**< the whole command line, for records */
+	int argc;                       /**< the whole command line, for records */
 	char *const *argv;
+	struct {
+		int64_t at_ns; /**< when the progress line was last written */
+		size_t width;  /**< characters of it on the screen, 0: none */
+	} line;                /**< state of rfl_cli_progress() */
 };
 
 /** The whole program: parse, dispatch, report. @return the exit code */
 int rfl_cli_main(struct rfl_cli *cli, int argc, char **argv);
 
 /**
- * Parse the arguments of one command.
+ * Parse the arguments of one command. Option names are not abbreviated; "--" ends the options; a
+ * list option takes the words that follow it up to the next option, unless it was written
+ * --name=value.
+ * @param argv  as main() has it: argv[0] is the command's own name and is not looked at; the texts
+ * of RFL_OPT_TEXT point into it
  * @param args  cmd->args_size zeroed bytes; release with rfl_opt_free() in any case
  * @return RFL_OK; RFL_EUSAGE with "--dpi: 'abc' is not a number from 1 to 2400"
  */

@@ -49,5 +49,3 @@ if(RFL_COVERAGE)
 endif()
 
 find_package(Threads REQUIRED)
-
-configure_file(${PROJECT_SOURCE_DIR}/cmake/config.h.in ${PROJECT_BINARY_DIR}/include/rfl_config.h)

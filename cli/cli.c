@@ -1,0 +1,268 @@
+/*
+ * cli.c - the program between main() and a command: which command is meant, its options, its
+ * verdict as an exit code, and whether the result really was written.
+ */
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "cli/help.h"
+#include "cli/opt.h"
+#include "rfl_config.h"
+
+#define COMMANDS_MAX 128
+
+int rfl_exit_code(enum rfl_rc rc)
+{
+	switch (rc) {
+	case RFL_OK:
+		return 0;
+	case RFL_EUSAGE:
+		return 2;
+	case RFL_EMISSING:
+		return 3;
+	case RFL_EUNAVAILABLE:
+		return 77;
+	default:
+		return 1;
+	}
+}
+
+static void on_log(enum rfl_log_level level, const char *line, void *ctx)
+{
+	static const char *const prefixes[] = {
+		[RFL_LOG_ERROR] = "roofline: ",
+		[RFL_LOG_WARN] = "roofline: warning: ",
+		[RFL_LOG_INFO] = "",
+		[RFL_LOG_DEBUG] = "debug: ",
+	};
+	struct rfl_cli *cli = ctx;
+
+	rfl_cli_clear_line(cli);
+	fprintf(cli->err, "%s%s\n", prefixes[level], line);
+}
+
+static void apply_globals(struct rfl_cli *cli, const struct rfl_opt_globals *globals)
+{
+	static const enum rfl_log_level levels[] = { RFL_LOG_ERROR, RFL_LOG_INFO, RFL_LOG_DEBUG };
+
+	if (globals->quiet)
+		cli->verbosity = -1;
+	else if (globals->verbose)
+		cli->verbosity = 1;
+	if (cli->verbosity < 0)
+		cli->progress = false;
+	rfl_log_set(on_log, cli, levels[cli->verbosity + 1]);
+}
+
+/* `name` begins with the words of `prefix`, and more follows. */
+static bool in_group(const char *name, const char *prefix)
+{
+	size_t len = strlen(prefix);
+
+	return strncmp(name, prefix, len) == 0 && name[len] == ' ';
+}
+
+static bool is_group(const char *word)
+{
+	for (size_t i = 0; rfl_cmd_at(i); i++)
+		if (in_group(rfl_cmd_at(i)->name, word))
+			return true;
+	return false;
+}
+
+static const struct rfl_cmd *find_exact(const char *name)
+{
+	for (size_t i = 0; rfl_cmd_at(i); i++)
+		if (strcmp(rfl_cmd_at(i)->name, name) == 0)
+			return rfl_cmd_at(i);
+	return NULL;
+}
+
+/* "run, list, doctor": the commands, or those of a group without its name. */
+static void put_names(const char *group, struct rfl_buf *out)
+{
+	for (size_t i = 0; rfl_cmd_at(i); i++) {
+		const struct rfl_cmd *cmd = rfl_cmd_at(i);
+
+		if (cmd->hidden || (group && !in_group(cmd->name, group)))
+			continue;
+		rfl_buf_printf(out, "%s%s", out->len > 0 ? ", " : "",
+			       group ? cmd->name + strlen(group) + 1 : cmd->name);
+	}
+}
+
+static enum rfl_rc unknown_command(const char *name, struct rfl_err *err)
+{
+	const char *names[COMMANDS_MAX + 1] = { NULL };
+	const char *near;
+	size_t n = 0;
+
+	for (size_t i = 0; rfl_cmd_at(i) && n < COMMANDS_MAX; i++)
+		if (!rfl_cmd_at(i)->hidden)
+			names[n++] = rfl_cmd_at(i)->name;
+	near = rfl_text_nearest(name, names);
+	if (near)
+		return rfl_fail(err, RFL_EUSAGE, 0, "there is no command '%s'; did you mean '%s'?",
+				name, near);
+	return rfl_fail(err, RFL_EUSAGE, 0,
+			"there is no command '%s'; 'roofline --help' lists them", name);
+}
+
+static enum rfl_rc incomplete_group(const char *group, struct rfl_err *err)
+{
+	struct rfl_buf names;
+	enum rfl_rc rc;
+
+	rfl_buf_init(&names, 0);
+	put_names(group, &names);
+	rc = rfl_fail(err, RFL_EUSAGE, 0, "'roofline %s' needs one of: %s", group,
+		      rfl_buf_str(&names));
+	rfl_buf_fini(&names);
+	return rc;
+}
+
+static bool is_help(const char *word)
+{
+	return word && (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0);
+}
+
+/* The command that argv[0] and argv[1] name. `*used` words were taken. On RFL_OK with *ret NULL a
+ * page of a group was asked for and printed. */
+static enum rfl_rc find_command(struct rfl_cli *cli, int argc, char *const *argv,
+				const struct rfl_cmd **ret, int *used, struct rfl_err *err)
+{
+	struct rfl_buf two;
+	enum rfl_rc rc = RFL_OK;
+
+	*ret = NULL;
+	*used = 1;
+	rfl_buf_init(&two, 0);
+	if (!is_group(argv[0])) {
+		*ret = find_exact(argv[0]);
+		if (!*ret)
+			rc = unknown_command(argv[0], err);
+		goto done;
+	}
+	if (argc > 1 && is_help(argv[1])) {
+		rfl_help_group(cli->out, argv[0]);
+		goto done;
+	}
+	if (argc < 2 || argv[1][0] == '-') {
+		*ret = find_exact(argv[0]); /* a group may be a command as well */
+		if (!*ret)
+			rc = incomplete_group(argv[0], err);
+		goto done;
+	}
+	rfl_buf_printf(&two, "%s %s", argv[0], argv[1]);
+	*ret = find_exact(rfl_buf_str(&two));
+	*used = 2;
+	if (!*ret)
+		rc = unknown_command(rfl_buf_str(&two), err);
+done:
+	rfl_buf_fini(&two);
+	return rc;
+}
+
+/* argv[0] is the last word of the command's name. */
+static enum rfl_rc run_command(struct rfl_cli *cli, const struct rfl_cmd *cmd, int argc,
+			       char *const *argv, struct rfl_err *err)
+{
+	struct rfl_opt_globals globals = { .help = false };
+	void *args = calloc(1, cmd->args_size > 0 ? cmd->args_size : 1);
+	enum rfl_rc rc;
+
+	if (!args)
+		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
+	rc = rfl_opt_parse_all(cmd, argc, argv, args, &globals, err);
+	if (rc != RFL_OK)
+		goto done;
+	apply_globals(cli, &globals);
+	if (globals.help)
+		rfl_cmd_help(cli->out, cmd);
+	else if (globals.version)
+		fprintf(cli->out, "roofline %s\n", RFL_VERSION);
+	else
+		rc = cmd->run(cli, args, err);
+	rfl_cli_progress(cli, NULL);
+done:
+	rfl_opt_free(cmd, args);
+	free(args);
+	return rc;
+}
+
+/* True when whoever read the result has gone (`| head`): no reason to complain. */
+static bool reader_has_gone(FILE *f)
+{
+	struct pollfd p = { .fd = fileno(f), .events = POLLOUT };
+
+	return poll(&p, 1, 0) == 1 && (p.revents & POLLERR) != 0;
+}
+
+/* A result that did not reach its file is a failure, whatever the command thinks. */
+static int check_output(struct rfl_cli *cli, int code)
+{
+	bool earlier = ferror(cli->out) != 0;
+
+	errno = 0;
+	if (fflush(cli->out) == 0 && !earlier)
+		return code;
+	if (!reader_has_gone(cli->out))
+		fprintf(cli->err, "roofline: standard output: %s\n",
+			errno != 0 ? strerror(errno) : "writing failed");
+	return code != 0 ? code : 1;
+}
+
+static int report(struct rfl_cli *cli, const struct rfl_cmd *cmd, enum rfl_rc rc,
+		  const struct rfl_err *err)
+{
+	if (rc == RFL_OK)
+		return 0;
+	rfl_cli_clear_line(cli);
+	fflush(cli->out); /* the result that there is comes before the complaint */
+	if (err->msg[0] != '\0')
+		fprintf(cli->err, "roofline%s%s: %s\n", cmd ? " " : "", cmd ? cmd->name : "",
+			err->msg);
+	else if (rc != RFL_EFAILED)
+		fprintf(cli->err, "roofline%s%s: %s\n", cmd ? " " : "", cmd ? cmd->name : "",
+			rfl_rc_text(rc));
+	return rfl_exit_code(rc);
+}
+
+int rfl_cli_main(struct rfl_cli *cli, int argc, char **argv)
+{
+	struct rfl_opt_globals globals = { .help = false };
+	struct rfl_err err = RFL_ERR_INIT;
+	const struct rfl_cmd *cmd = NULL;
+	int next = argc, used = 0;
+	enum rfl_rc rc;
+
+	cli->argc = argc;
+	cli->argv = argv;
+	rc = rfl_opt_parse_front(argc, argv, &globals, &next, &err);
+	if (rc != RFL_OK)
+		goto done;
+	apply_globals(cli, &globals);
+	if (globals.version) {
+		fprintf(cli->out, "roofline %s\n", RFL_VERSION);
+	} else if (globals.help) {
+		rfl_help_overview(cli->out);
+	} else if (next >= argc) {
+		rfl_help_overview(cli->err);
+		rc = rfl_fail(&err, RFL_EUSAGE, 0, "name a command");
+	} else {
+		rc = find_command(cli, argc - next, argv + next, &cmd, &used, &err);
+		if (rc == RFL_OK && cmd)
+			rc = run_command(cli, cmd, argc - next - used + 1, argv + next + used - 1,
+					 &err);
+	}
+done:
+	rfl_log_set(NULL, NULL, RFL_LOG_ERROR);
+	return check_output(cli, report(cli, cmd, rc, &err));
+}

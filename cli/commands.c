@@ -1,0 +1,28 @@
+/*
+ * commands.c - the table of commands, in the order of the help page. A command is one file
+ * cli/cmd_<name>.c that defines `const struct rfl_cmd rfl_cmd_<name>`, and one line here.
+ */
+#include "cli/cmd.h"
+
+/* clang-format off */
+#define COMMANDS(X) \
+	X(complexity) \
+	X(list) \
+	X(doctor) \
+	X(help_page) \
+	X(completion) \
+	X(version) \
+	X(probe)
+/* clang-format on */
+
+#define DECLARE(name) extern const struct rfl_cmd rfl_cmd_##name;
+#define ROW(name)     &rfl_cmd_##name,
+
+COMMANDS(DECLARE)
+
+static const struct rfl_cmd *const commands[] = { COMMANDS(ROW) };
+
+const struct rfl_cmd *rfl_cmd_at(size_t i)
+{
+	return i < RFL_ARRAY_LEN(commands) ? commands[i] : NULL;
+}

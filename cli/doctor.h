@@ -1,0 +1,42 @@
+/*
+ * doctor.h - inside cli/: the checks behind `roofline doctor`.
+ */
+#ifndef RFL_CLI_DOCTOR_H
+#define RFL_CLI_DOCTOR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "cli/cmd.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum rfl_check_verdict { RFL_CHECK_OK, RFL_CHECK_WARN, RFL_CHECK_NO };
+
+struct rfl_check {
+	const char *name; /**< "memory" */
+	enum rfl_check_verdict verdict;
+	bool needed;         /**< the main job cannot do without it */
+	const char *finding; /**< what is here, or why not */
+	const char *advice;  /**< what to do; NULL when nothing */
+};
+
+struct rfl_doctor {
+	struct rfl_arena *arena; /**< owns the checks and their texts */
+	size_t n;
+	struct rfl_check *checks;
+};
+
+/** Look at everything. @param ret  set on success only; release with rfl_doctor_free() */
+enum rfl_rc rfl_doctor_new(struct rfl_cli *cli, struct rfl_doctor **ret,
+			   struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** Accepts NULL. */
+void rfl_doctor_free(struct rfl_doctor *d);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

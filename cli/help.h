@@ -1,0 +1,41 @@
+/*
+ * help.h - inside cli/: pages made from the rows of commands and options.
+ */
+#ifndef RFL_CLI_HELP_H
+#define RFL_CLI_HELP_H
+
+#include <stdio.h>
+
+#include "base/buf.h"
+#include "cli/cmd.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** The page of the program: every command with its line. */
+void rfl_help_overview(FILE *out);
+
+/** The commands whose name begins with the word `group` ("peaks"). */
+void rfl_help_group(FILE *out, const char *group);
+
+/** docs/commands.md: every command and option that is not hidden. */
+void rfl_help_markdown(struct rfl_buf *out);
+
+/** A script that completes commands, options and choices in bash. */
+void rfl_help_bash(struct rfl_buf *out);
+
+/** One command's usage line without its first word: "complexity --models NAME... [options]". */
+void rfl_help_usage(const struct rfl_cmd *cmd, struct rfl_buf *out);
+
+/** What stands behind an option's name: " NAME...", " {table,csv}", "" for a flag. */
+void rfl_help_meta(const struct rfl_opt *row, struct rfl_buf *out);
+
+/** The help line of an option with its range and default: "steps to measure (1 or more; default
+ * 100)". */
+void rfl_help_text(const struct rfl_opt *row, struct rfl_buf *out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,53 @@
+/*
+ * inventory.h - inside cli/: every row of every registry of the program with its status here, for
+ * `roofline list` and `roofline doctor`.
+ */
+#ifndef RFL_CLI_INVENTORY_H
+#define RFL_CLI_INVENTORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "cli/cmd.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct rfl_item {
+	const char *registry; /**< "engines" */
+	const char *name;
+	bool ok;
+	const char *summary;
+	const char
+		*detail; /**< of an engine that works: its library, devices and BLAS; else NULL */
+	const char *reason; /**< why it cannot work here and what to do; NULL when ok */
+};
+
+struct rfl_inventory {
+	struct rfl_arena *arena; /**< owns everything below */
+	size_t n, cap;
+	struct rfl_item *items; /**< in the order of the registries, and of preference within */
+};
+
+/** "models", "engines", ..., NULL. */
+extern const char *const rfl_registry_names[];
+
+/**
+ * Look at the rows of some registries. Engines are opened in child processes.
+ * @param names  NULL-terminated, of rfl_registry_names; NULL or empty: all
+ * @param ret    set on success only; release with rfl_inventory_free()
+ */
+enum rfl_rc rfl_inventory_new(struct rfl_cli *cli, const char *const *names, size_t nnames,
+			      struct rfl_inventory **ret, struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** Accepts NULL. */
+void rfl_inventory_free(struct rfl_inventory *inv);
+
+/** How many rows of a registry work here. */
+size_t rfl_inventory_usable(const struct rfl_inventory *inv, const char *registry);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,116 @@
+/*
+ * main.c - what the outside world gives the program: where it lies, its environment variables, its
+ * terminal.
+ *
+ * Everything is found relative to the program, so that a build folder, an installation and an
+ * unpacked archive work alike: <prefix>/bin/roofline, <prefix>/lib/roofline,
+ * <prefix>/share/roofline.
+ */
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/num.h"
+#include "base/proc.h"
+#include "cli/cmd.h"
+#include "rfl_config.h"
+
+/* "/opt/x/bin/roofline" -> "/opt/x"; the program lies two steps below its prefix. */
+static void cut_to_prefix(char *path)
+{
+	for (int i = 0; i < 2; i++) {
+		char *slash = strrchr(path, '/');
+
+		if (slash)
+			*slash = '\0';
+	}
+}
+
+/* The folders of ROOFLINE_PLUGIN_PATH, then our own. */
+static const char *const *plugin_dirs(struct rfl_arena *a, const char *prefix, struct rfl_err *err)
+{
+	const char *path = getenv("ROOFLINE_PLUGIN_PATH");
+	char *copy = rfl_arena_strdup(a, path ? path : "");
+	const char **dirs;
+	size_t n = 0, most = 2;
+
+	for (const char *c = copy; c && *c != '\0'; c++)
+		most += *c == ':';
+	dirs = rfl_arena_array(a, most + 1, sizeof(*dirs));
+	if (!copy || !dirs)
+		goto out_of_memory;
+	for (char *dir = copy; *dir != '\0';) {
+		size_t len = strcspn(dir, ":");
+		bool last = dir[len] == '\0';
+
+		dir[len] = '\0';
+		if (len > 0)
+			dirs[n++] = dir;
+		dir += len + (last ? 0 : 1);
+	}
+	dirs[n] = rfl_arena_printf(a, "%s/" RFL_PLUGINDIR, prefix);
+	if (dirs[n])
+		return dirs;
+out_of_memory:
+	rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
+	return NULL;
+}
+
+/* SOURCE_DATE_EPOCH: calendar time stands still, so that files come out equal. */
+static enum rfl_rc fix_clock(struct rfl_err *err)
+{
+	const char *text = getenv("SOURCE_DATE_EPOCH");
+	int64_t unix_s;
+	enum rfl_rc rc;
+
+	if (!text || *text == '\0')
+		return RFL_OK;
+	rc = rfl_num_parse_int(text, "SOURCE_DATE_EPOCH", &unix_s, err);
+	if (rc != RFL_OK)
+		return RFL_EUSAGE;
+	rfl_clock_fix(unix_s);
+	return RFL_OK;
+}
+
+int main(int argc, char **argv)
+{
+	struct rfl_cli cli = { .out = stdout, .err = stderr };
+	struct rfl_arena *arena = rfl_arena_new(0);
+	struct rfl_err err = RFL_ERR_INIT;
+	char *self = NULL, *prefix = NULL;
+	int code = 1;
+
+	signal(SIGPIPE, SIG_IGN); /* a reader that goes is an error of a write, not our death */
+	if (!arena) {
+		rfl_fail(&err, RFL_ENOMEM, 0, "out of memory");
+		goto done;
+	}
+	self = rfl_proc_self(&err);
+	if (!self)
+		goto done;
+	if (fix_clock(&err) != RFL_OK) {
+		code = 2;
+		goto done;
+	}
+	prefix = rfl_arena_strdup(arena, self);
+	if (prefix)
+		cut_to_prefix(prefix);
+	cli.self = self;
+	cli.data_dir = prefix ? rfl_arena_printf(arena, "%s/" RFL_DATADIR, prefix) : NULL;
+	cli.plugin_dirs = prefix ? plugin_dirs(arena, prefix, &err) : NULL;
+	if (!cli.data_dir || !cli.plugin_dirs) {
+		rfl_fail(&err, RFL_ENOMEM, 0, "out of memory");
+		goto done;
+	}
+	cli.progress = isatty(STDERR_FILENO) == 1;
+	code = rfl_cli_main(&cli, argc, argv);
+done:
+	if (err.msg[0] != '\0')
+		fprintf(stderr, "roofline: %s\n", err.msg);
+	free(self);
+	rfl_arena_free(arena);
+	return code;
+}

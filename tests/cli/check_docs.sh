@@ -1,0 +1,6 @@
+#!/bin/sh
+# docs/commands.md must be what the option rows say.   check_docs.sh ROOFLINE docs/commands.md
+set -u
+"$1" help --markdown | diff -u "$2" - && exit 0
+echo "docs/commands.md is not up to date: cmake --build <build> --target cli-update" >&2
+exit 1
