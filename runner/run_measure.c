@@ -43,7 +43,7 @@ static void send(struct job *job, json_t *take_event)
 }
 
 /* Messages quote file names, and JSON is UTF-8: what is not is shown as '?'. */
-static void say_failed(struct job *job, struct rfl_err *failure)
+static json_t *failed_event(struct rfl_err *failure)
 {
 	json_t *text = json_string(failure->msg);
 
@@ -53,8 +53,8 @@ static void say_failed(struct job *job, struct rfl_err *failure)
 	}
 	if (!text)
 		text = json_string(failure->msg);
-	send(job, json_pack("{s:s, s:i, s:o}", "event", "failed", "rc", (int)failure->rc, "text",
-			    text));
+	return json_pack("{s:s, s:i, s:o}", "event", "failed", "rc", (int)failure->rc, "text",
+			 text);
 }
 
 static void say_progress(struct job *job, const char *phase, int64_t done, int64_t total)
@@ -274,7 +274,7 @@ enum rfl_rc rfl_run__measure(const struct rfl_run_config *config, rfl_run__emit_
 	if (rc == RFL_OK)
 		rc = burst(&job, &failure);
 	if (rc) {
-		say_failed(&job, &failure);
+		send(&job, failed_event(&failure));
 		rfl_fail(err, rc, failure.native, "%s", failure.msg);
 	}
 	rfl_burst_fini(&job.burst);
@@ -329,19 +329,26 @@ static void emit_line(json_t *take_event, void *ctx)
 enum rfl_rc rfl_run_child(int config_fd, int report_fd, struct rfl_err *err)
 {
 	const char *dirs[MAX_PLUGIN_DIRS + 1];
+	struct rfl_err failure = RFL_ERR_INIT;
 	struct rfl_run_config config;
 	struct rfl_buf text;
-	json_t *json = NULL;
+	json_t *json = NULL, *event;
 	enum rfl_rc rc;
 
 	rfl_buf_init(&text, CONFIG_MAX);
-	rc = read_config(config_fd, &text, err);
+	rc = read_config(config_fd, &text, &failure);
 	if (rc == RFL_OK)
-		rc = rfl_json_loads(rfl_buf_str(&text), text.len, "configuration", &json, err);
+		rc = rfl_json_loads(rfl_buf_str(&text), text.len, "configuration", &json, &failure);
 	if (rc == RFL_OK)
-		rc = rfl_run__config_from_json(json, dirs, RFL_ARRAY_LEN(dirs), &config, err);
-	if (rc == RFL_OK)
+		rc = rfl_run__config_from_json(json, dirs, RFL_ARRAY_LEN(dirs), &config, &failure);
+	if (rc == RFL_OK) {
 		rc = rfl_run__measure(&config, emit_line, &report_fd, err);
+	} else {
+		event = failed_event(&failure);
+		if (event)
+			emit_line(event, &report_fd);
+		rfl_fail(err, rc, failure.native, "%s", failure.msg);
+	}
 	json_decref(json);
 	rfl_buf_fini(&text);
 	return rc;
