@@ -23,7 +23,7 @@ static void column(struct columns *c, const char *key, const char *title, enum r
 		.key = key,
 		.title = title,
 		.kind = kind,
-		.digits = 5,
+		.digits = 4,
 		.scale = scale,
 	};
 }
@@ -33,25 +33,32 @@ static bool shown(const struct rfl_summary_options *options, int level)
 	return options->fusion == ALL_LEVELS || options->fusion == level;
 }
 
-static void level_columns(struct columns *c, const struct rfl_summary_options *options)
+/* People see a batch's bytes and intensity beside the counts per sample; its MACs, FLOPs and
+ * elementwise operations are those times the batch, and are left to the formats for machines. */
+static bool batch_work(const struct rfl_summary_options *options, enum rfl_format format)
 {
-	static const char *const byte_keys[] = { "unfused_bytes", "fused_bytes",
-						 "compulsory_bytes" };
-	static const char *const byte_titles[] = { "MB unfused", "MB fused", "MB compulsory" };
-	static const char *const ai_keys[] = { "unfused_ai", "fused_ai", "compulsory_ai" };
-	static const char *const ai_titles[] = { "FLOP/B unfused", "fused", "compulsory" };
-
-	for (int level = 0; level < RFL_FUSION_COUNT; level++)
-		if (shown(options, level))
-			column(c, byte_keys[level], byte_titles[level], RFL_COLUMN_INT, 1e6);
-	for (int level = 0; level < RFL_FUSION_COUNT; level++)
-		if (shown(options, level))
-			column(c, ai_keys[level],
-			       options->fusion == ALL_LEVELS ? ai_titles[level] : "FLOP/B",
-			       RFL_COLUMN_REAL, 1);
+	return options->by != RFL_BY_MODEL || format == RFL_FORMAT_CSV || format == RFL_FORMAT_JSON;
 }
 
-static struct columns columns_of(const struct rfl_summary_options *options)
+static void level_columns(struct columns *c, const struct rfl_summary_options *options)
+{
+	static const struct {
+		const char *bytes, *bytes_title, *ai, *ai_title;
+	} levels[RFL_FUSION_COUNT] = {
+		{ "unfused_bytes", "MB unfused", "unfused_ai", "F/B unfused" },
+		{ "fused_bytes", "MB fused", "fused_ai", "F/B fused" },
+		{ "compulsory_bytes", "MB compulsory", "compulsory_ai", "F/B compulsory" },
+	};
+
+	for (int i = 0; i < RFL_FUSION_COUNT; i++)
+		if (shown(options, i))
+			column(c, levels[i].bytes, levels[i].bytes_title, RFL_COLUMN_INT, 1e6);
+	for (int i = 0; i < RFL_FUSION_COUNT; i++)
+		if (shown(options, i))
+			column(c, levels[i].ai, levels[i].ai_title, RFL_COLUMN_REAL, 1);
+}
+
+static struct columns columns_of(const struct rfl_summary_options *options, enum rfl_format format)
 {
 	struct columns c = { 0 };
 
@@ -64,22 +71,39 @@ static struct columns columns_of(const struct rfl_summary_options *options)
 	}
 	column(&c, "params", "Params", RFL_COLUMN_INT, 1);
 	if (options->by == RFL_BY_MODEL) {
-		column(&c, "forward_macs", "Forward GMACs", RFL_COLUMN_INT, 1e9);
-		column(&c, "forward_flops", "Forward GFLOPs", RFL_COLUMN_INT, 1e9);
-		column(&c, "training_flops", "Training GFLOPs", RFL_COLUMN_INT, 1e9);
+		column(&c, "forward_macs", "GMACs", RFL_COLUMN_INT, 1e9);
+		column(&c, "forward_flops", "GFLOPs", RFL_COLUMN_INT, 1e9);
+		column(&c, "training_flops", "Train GFLOPs", RFL_COLUMN_INT, 1e9);
 	}
 	column(&c, "batch", "Batch", RFL_COLUMN_INT, 1);
-	column(&c, "macs", options->train ? "GMACs per step" : "GMACs per batch", RFL_COLUMN_INT,
-	       1e9);
-	column(&c, "flops", options->train ? "GFLOPs per step" : "GFLOPs per batch", RFL_COLUMN_INT,
-	       1e9);
-	column(&c, "elementwise", "G elementwise", RFL_COLUMN_INT, 1e9);
+	if (batch_work(options, format)) {
+		column(&c, "macs", "GMACs", RFL_COLUMN_INT, 1e9);
+		column(&c, "flops", "GFLOPs", RFL_COLUMN_INT, 1e9);
+		column(&c, "elementwise", "G elementwise", RFL_COLUMN_INT, 1e9);
+	}
 	level_columns(&c, options);
 	return c;
 }
 
+static void add_levels(struct rfl_table *t, const struct rfl_summary_work *w,
+		       const struct rfl_summary_options *options)
+{
+	for (int level = 0; level < RFL_FUSION_COUNT; level++)
+		if (shown(options, level))
+			rfl_table_int(t, w->bytes[level]);
+	for (int level = 0; level < RFL_FUSION_COUNT; level++) {
+		if (!shown(options, level))
+			continue;
+		if (w->bytes[level]) /* nothing moves: no intensity */
+			rfl_table_real(t, 2.0 * (double)w->macs / (double)w->bytes[level]);
+		else
+			rfl_table_null(t);
+	}
+}
+
 static void add_row(struct rfl_table *t, const struct rfl_summary *s, size_t batch_index,
-		    const struct rfl_summary_row *row, const struct rfl_summary_options *options)
+		    const struct rfl_summary_row *row, const struct rfl_summary_options *options,
+		    enum rfl_format format)
 {
 	const struct rfl_summary_work *w = options->train ? &row->training : &row->forward;
 
@@ -97,45 +121,42 @@ static void add_row(struct rfl_table *t, const struct rfl_summary *s, size_t bat
 		rfl_table_int(t, rfl_count_training_flops(s->one_training));
 	}
 	rfl_table_int(t, s->forward[batch_index]->options.batch);
-	rfl_table_int(t, w->macs);
-	rfl_table_int(t, 2 * w->macs);
-	rfl_table_int(t, w->elementwise);
-	for (int level = 0; level < RFL_FUSION_COUNT; level++)
-		if (shown(options, level))
-			rfl_table_int(t, w->bytes[level]);
-	for (int level = 0; level < RFL_FUSION_COUNT; level++) {
-		if (!shown(options, level))
-			continue;
-		if (w->bytes[level]) /* nothing moves: no intensity */
-			rfl_table_real(t, 2.0 * (double)w->macs / (double)w->bytes[level]);
-		else
-			rfl_table_null(t);
+	if (batch_work(options, format)) {
+		rfl_table_int(t, w->macs);
+		rfl_table_int(t, 2 * w->macs);
+		rfl_table_int(t, w->elementwise);
 	}
+	add_levels(t, w, options);
 }
 
 static void notes(struct rfl_table *t, const struct rfl_summary_options *options)
 {
+	const char *dgrad = options->input_grad ? "a dgrad" : "no dgrad";
+
 	rfl_table_note(t, "%s", rfl_summary_convention);
-	if (options->train)
-		rfl_table_note(t,
-			       "Batch columns: one training step (forward, loss, both gradients, "
-			       "%s update) in %s; the first layer has %s input gradient.",
-			       rfl_optimizer_names[options->optimizer], options->precision,
-			       options->input_grad ? "an" : "no");
-	else
-		rfl_table_note(t, "Batch columns: one inference in %s.", options->precision);
 	if (options->by == RFL_BY_MODEL)
 		rfl_table_note(t,
-			       "Forward and training are per sample; training is forward + dgrad + "
-			       "wgrad, and the first layer has %s dgrad.",
-			       options->input_grad ? "a" : "no");
+			       "GMACs and GFLOPs are of one sample; training is forward + dgrad + "
+			       "wgrad, and the first layer has %s.",
+			       dgrad);
+	if (options->train)
+		rfl_table_note(t,
+			       "%s of one training step in %s: forward, loss, both gradients, %s "
+			       "update; the first layer has %s.",
+			       options->by == RFL_BY_MODEL ? "Bytes" : "Work and bytes",
+			       options->precision, rfl_optimizer_names[options->optimizer], dgrad);
+	else
+		rfl_table_note(t, "%s of one inference of a batch in %s.",
+			       options->by == RFL_BY_MODEL ? "Bytes" : "Work and bytes",
+			       options->precision);
+	rfl_table_note(t, "F/B: FLOPs per byte.");
 }
 
 enum rfl_rc rfl_summary_table(struct rfl_summary *const *summaries, size_t n,
 			      const struct rfl_summary_options *options, enum rfl_format format,
 			      struct rfl_buf *out, struct rfl_err *err)
 {
-	struct columns columns = columns_of(options);
+	struct columns columns = columns_of(options, format);
 	struct rfl_table *t = rfl_table_new(columns.items, columns.n);
 	enum rfl_rc rc = RFL_OK;
 
@@ -150,7 +171,7 @@ enum rfl_rc rfl_summary_table(struct rfl_summary *const *summaries, size_t n,
 					      &nrows, err);
 			for (size_t k = 0; k < nrows; k++)
 				if (options->train || !rows[k].step_only)
-					add_row(t, summaries[m], i, &rows[k], options);
+					add_row(t, summaries[m], i, &rows[k], options, format);
 			free(rows);
 		}
 	}
