@@ -1,0 +1,164 @@
+/*
+ * merge.c - the way from a ledger to points: group, find roofs, count work, then either tell all
+ * that is missing or fill the points.
+ */
+#include "roofline/merge.h"
+
+#include <stdlib.h>
+
+#include "roofline/merge_parts.h"
+
+static enum rfl_rc count_work(const struct rfl_merge_inputs *in, const struct rfl_merge_options *o,
+			      struct rfl_config *c, struct rfl_missing *missing,
+			      struct rfl_merge_report *report, struct rfl_err *err)
+{
+	const struct rfl_ledger_row *row = c->rows[0];
+	const struct rfl_work_query query = {
+		.model = row->model,
+		.precision = row->precision,
+		.mode = row->mode,
+		.optimizer = row->optimizer,
+		.batch = row->batch,
+		.micro_batch = row->micro_batch,
+		.accum = row->accum,
+		.image_size = row->img_size,
+		.classes = row->classes,
+		.factor = o->factor,
+	};
+	struct rfl_err why = RFL_ERR_INIT;
+	enum rfl_rc rc = rfl_work_count(&query, in->work, &report->notes, &c->work, &why);
+
+	if (rc == RFL_EMISSING)
+		return rfl_missing_add(
+			missing, why.msg,
+			"roofline complexity --models, --batch-sizes and --output-dir, "
+			"then --complexity-json DIR/summary.json",
+			c, err);
+	if (rc != RFL_OK)
+		return rfl_fail(err, rc, why.native, "%s:%zu: %s", in->ledger_path, row->line,
+				why.msg);
+	return RFL_OK;
+}
+
+/* The core FLOPs that the runner itself put into the ledger are of the same count. */
+static void compare_ledger(const struct rfl_merge_inputs *in, const struct rfl_merge_options *o,
+			   const struct rfl_config *c, struct rfl_merge_report *report)
+{
+	if (o->factor != RFL_TRAIN_EXACT)
+		return;
+	for (size_t i = 0; i < c->nrows; i++) {
+		const struct rfl_ledger_row *row = c->rows[i];
+
+		if (row->model_flops_per_step < 0 ||
+		    (double)row->model_flops_per_step == c->work.flops)
+			continue;
+		rfl_buf_printf(
+			&report->notes,
+			"%s:%zu: %s: the ledger has %lld FLOPs per step, the count %.0f; the "
+			"count is used\n",
+			in->ledger_path, row->line, row->model,
+			(long long)row->model_flops_per_step, c->work.flops);
+		return;
+	}
+}
+
+static enum rfl_rc resolve(const struct rfl_merge_inputs *in, const struct rfl_merge_options *o,
+			   struct rfl_configs *cs, struct rfl_missing *missing,
+			   struct rfl_merge_report *report, struct rfl_err *err)
+{
+	enum rfl_rc rc = RFL_OK;
+
+	for (size_t i = 0; i < cs->n && rc == RFL_OK; i++) {
+		struct rfl_config *c = &cs->configs[i];
+
+		rc = rfl_merge__roof(in->peaks, c, missing, err);
+		if (rc != RFL_OK) {
+			rfl_err_prefix(err, "%s:%zu", in->ledger_path, c->rows[0]->line);
+			break;
+		}
+		rc = count_work(in, o, c, missing, report, err);
+		if (rc == RFL_OK && !c->missing)
+			compare_ledger(in, o, c, report);
+		report->left_out += c->missing;
+	}
+	return rc;
+}
+
+/* Fail, or with --skip-missing say what is left out. */
+static enum rfl_rc tell_missing(const struct rfl_merge_inputs *in,
+				const struct rfl_merge_options *o,
+				const struct rfl_missing *missing, struct rfl_merge_report *report,
+				struct rfl_err *err)
+{
+	const char *path = in->peaks->path ? in->peaks->path : "peaks";
+	struct rfl_buf text;
+	enum rfl_rc rc = RFL_OK;
+
+	if (!missing->n)
+		return RFL_OK;
+	rfl_buf_init(&text, 0);
+	rfl_missing_text(missing, false, &text);
+	if (o->skip_missing) {
+		rfl_buf_printf(&report->notes,
+			       "left out %zu of the configurations, for lack of:\n%s\n",
+			       report->left_out, rfl_buf_str(&text));
+		goto done;
+	}
+	if (text.len > RFL_ERR_MSG_MAX - 512) {
+		rfl_buf_reset(&text);
+		rfl_missing_text(missing, true, &text);
+	}
+	rc = rfl_fail(err, RFL_EMISSING, 0,
+		      "%s: %zu fact%s that the points need %s not known; nothing was written "
+		      "(--skip-missing does the rest)\n%s",
+		      path, missing->n, missing->n == 1 ? "" : "s", missing->n == 1 ? "is" : "are",
+		      rfl_buf_str(&text));
+done:
+	rfl_buf_fini(&text);
+	return rc;
+}
+
+enum rfl_rc rfl_merge(const struct rfl_merge_inputs *in, const struct rfl_merge_options *options,
+		      struct rfl_points **ret, struct rfl_merge_report *report, struct rfl_err *err)
+{
+	struct rfl_configs cs = { .n = 0 };
+	struct rfl_missing missing = { .n = 0 };
+	struct rfl_points *pts = NULL;
+	size_t k = 0;
+	enum rfl_rc rc;
+
+	*report = (struct rfl_merge_report){ .rows = 0 };
+	rfl_buf_init(&report->notes, 0);
+	rc = rfl_merge__group(in, options, &cs, report, err);
+	if (rc == RFL_OK)
+		rc = resolve(in, options, &cs, &missing, report, err);
+	if (rc == RFL_OK)
+		rc = tell_missing(in, options, &missing, report, err);
+	if (rc != RFL_OK)
+		goto done;
+
+	pts = rfl_points_new(cs.n - report->left_out);
+	if (!pts) {
+		rc = rfl_fail(err, RFL_ENOMEM, 0, "points: out of memory");
+		goto done;
+	}
+	for (size_t i = 0; i < cs.n && rc == RFL_OK; i++)
+		if (!cs.configs[i].missing)
+			rc = rfl_merge__point(in, options, &cs.configs[i], &pts->points[k++], err);
+	if (rc == RFL_OK)
+		rc = rfl_buf_check(&report->notes, "notes of the points", err);
+	if (rc != RFL_OK)
+		goto done;
+	*ret = pts;
+	pts = NULL;
+done:
+	rfl_points_free(pts);
+	rfl_missing_fini(&missing);
+	rfl_configs_fini(&cs);
+	return rc;
+}
+
+void rfl_merge_report_fini(struct rfl_merge_report *report)
+{
+	rfl_buf_fini(&report->notes);
+}

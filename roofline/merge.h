@@ -1,0 +1,78 @@
+/*
+ * merge.h - ledger + counts + ceilings = points. A point stands for one configuration over its
+ * repeats.
+ */
+#ifndef RFL_ROOFLINE_MERGE_H
+#define RFL_ROOFLINE_MERGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "peaks/peaks.h"
+#include "roofline/points.h"
+#include "roofline/work.h"
+#include "runner/ledger.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Which bytes stand under the FLOPs in the arithmetic intensity. */
+enum rfl_ai {
+	RFL_AI_AUTO, /**< unfused: what an engine moves that runs operation after operation */
+	RFL_AI_UNFUSED,
+	RFL_AI_FUSED,
+	RFL_AI_COMPULSORY,
+	RFL_AI_LOWER_BOUND, /**< rfl_roof_lower_bound_ai(): no byte count at all */
+};
+
+/** "auto", "unfused", "fused", "compulsory", "lower-bound", NULL. */
+extern const char *const rfl_ai_names[];
+
+struct rfl_merge_inputs {
+	const struct rfl_ledger *ledger;
+	const char *ledger_path; /**< for messages */
+	const char *ledger_hash; /**< may be NULL */
+	const struct rfl_peaks *peaks;
+	const char *peaks_hash;           /**< may be NULL */
+	const struct rfl_work_file *work; /**< may be NULL: count the program's own models */
+};
+
+struct rfl_merge_options {
+	enum rfl_ai ai;
+	enum rfl_train_factor factor;
+	const char *const *envs; /**< only these environments; NULL with nenvs 0: all */
+	size_t nenvs;
+	bool skip_missing; /**< leave out what lacks a fact, and say so, instead of failing */
+};
+
+struct rfl_merge_report {
+	size_t rows, used;    /**< of the ledger; behind the points */
+	size_t not_ok;        /**< rows of another status than ok */
+	size_t other_env;     /**< rows of environments that were not asked for */
+	size_t no_time;       /**< rows with status ok and no step time */
+	size_t left_out;      /**< configurations without a point, because of a missing fact */
+	struct rfl_buf notes; /**< lines for the user, each ended by a newline */
+};
+
+/**
+ * Make the points, in the order in which their configurations first appear in the ledger.
+ *
+ * @param ret     set on success only; release with rfl_points_free(). May hold no point at all.
+ * @param report  filled on success and failure; release with rfl_merge_report_fini()
+ * @return RFL_OK; RFL_EMISSING naming every ceiling, environment and model that is not known, which
+ *         runs need them and the commands that supply them; RFL_EFORMAT for a row that contradicts
+ *         its repeats; RFL_ENOTFOUND for an environment that is not in the ledger
+ */
+enum rfl_rc rfl_merge(const struct rfl_merge_inputs *in, const struct rfl_merge_options *options,
+		      struct rfl_points **ret, struct rfl_merge_report *report,
+		      struct rfl_err *err) RFL_WARN_UNUSED;
+
+void rfl_merge_report_fini(struct rfl_merge_report *report);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,307 @@
+/*
+ * merge_group.c - which rows of the ledger count, and which of them are repeats of one another.
+ */
+#include "roofline/merge_parts.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/text.h"
+#include "runner/label.h"
+
+/* Texts that may be NULL. */
+static bool same(const char *a, const char *b)
+{
+	return strcmp(a ? a : "", b ? b : "") == 0;
+}
+
+/* Equal in everything that the FLOPs, the bytes and the roof are made of. */
+static const char *contradiction(const struct rfl_ledger_row *a, const struct rfl_ledger_row *b)
+{
+	if (!same(a->model, b->model))
+		return "model";
+	if (!same(a->precision, b->precision))
+		return "precision";
+	if (!same(a->mode, b->mode))
+		return "mode";
+	if (!same(a->backend, b->backend))
+		return "backend";
+	if (!same(a->optimizer, b->optimizer))
+		return "optimizer";
+	if (a->batch != b->batch)
+		return "batch";
+	if (a->micro_batch != b->micro_batch)
+		return "micro_batch";
+	if (a->accum != b->accum)
+		return "accum";
+	if (a->img_size != b->img_size)
+		return "img_size";
+	if (a->classes != b->classes)
+		return "classes";
+	return NULL;
+}
+
+/* Are two rows repeats? Rows of one config_hash are; without one all that tells runs apart counts.
+ */
+static bool repeats(const struct rfl_ledger_row *a, const struct rfl_ledger_row *b)
+{
+	if (a->config_hash && *a->config_hash)
+		return same(a->config_hash, b->config_hash);
+	return !(b->config_hash && *b->config_hash) && !contradiction(a, b) &&
+	       same(a->layout, b->layout) && same(a->data_mode, b->data_mode) &&
+	       same(a->engine, b->engine) && same(a->engine_version, b->engine_version) &&
+	       same(a->device_name, b->device_name) && a->threads == b->threads &&
+	       a->augment == b->augment && a->workers == b->workers &&
+	       a->deterministic == b->deterministic && a->world_size == b->world_size;
+}
+
+/* A row with status ok has these, or it cannot be placed. */
+static enum rfl_rc check_row(const char *path, const struct rfl_ledger_row *row,
+			     struct rfl_err *err)
+{
+	const char *empty = NULL;
+
+	if (!row->model || !*row->model)
+		empty = "model";
+	else if (!row->precision || !*row->precision)
+		empty = "precision";
+	else if (!row->mode || !*row->mode)
+		empty = "mode";
+	else if (!row->backend || !*row->backend)
+		empty = "backend";
+	if (empty)
+		return rfl_fail(err, RFL_EFORMAT, 0,
+				"%s:%zu: column '%s' is empty; a run with status ok has one", path,
+				row->line, empty);
+	if (row->batch < 1)
+		return rfl_fail(err, RFL_EFORMAT, 0,
+				"%s:%zu: column 'batch' is not a number of samples", path,
+				row->line);
+	return RFL_OK;
+}
+
+static struct rfl_config *new_config(struct rfl_configs *cs, const char *env)
+{
+	struct rfl_config *c;
+
+	if (cs->n == cs->cap) {
+		size_t cap = cs->cap ? cs->cap * 2 : 16;
+		struct rfl_config *grown = rfl_alloc_array(cap, sizeof(*grown));
+
+		if (!grown)
+			return NULL;
+		if (cs->n)
+			memcpy(grown, cs->configs, cs->n * sizeof(*grown));
+		free(cs->configs);
+		cs->configs = grown;
+		cs->cap = cap;
+	}
+	c = &cs->configs[cs->n++];
+	(void)snprintf(c->env, sizeof(c->env), "%s", env);
+	return c;
+}
+
+static enum rfl_rc add_row(struct rfl_config *c, const struct rfl_ledger_row *row,
+			   struct rfl_err *err)
+{
+	if (c->nrows == c->cap) {
+		size_t cap = c->cap ? c->cap * 2 : 4;
+		const struct rfl_ledger_row **grown = rfl_alloc_array(cap, sizeof(*grown));
+
+		if (!grown)
+			return rfl_fail(err, RFL_ENOMEM, 0, "points: out of memory");
+		if (c->nrows)
+			memcpy(grown, c->rows, c->nrows * sizeof(*grown));
+		free(c->rows);
+		c->rows = grown;
+		c->cap = cap;
+	}
+	c->rows[c->nrows++] = row;
+	return RFL_OK;
+}
+
+/* The configuration of a row, made when it is the first of it. */
+static enum rfl_rc find_config(const char *path, struct rfl_configs *cs, const char *env,
+			       const struct rfl_ledger_row *row, struct rfl_config **ret,
+			       struct rfl_err *err)
+{
+	for (size_t i = 0; i < cs->n; i++) {
+		struct rfl_config *c = &cs->configs[i];
+		const char *what;
+
+		if (strcmp(c->env, env) != 0 || !repeats(c->rows[0], row))
+			continue;
+		what = contradiction(c->rows[0], row);
+		if (what)
+			return rfl_fail(err, RFL_EFORMAT, 0,
+					"%s:%zu: has the config_hash %s of line %zu but another "
+					"'%s'; one of the two rows was changed",
+					path, row->line, row->config_hash, c->rows[0]->line, what);
+		*ret = c;
+		return RFL_OK;
+	}
+	*ret = new_config(cs, env);
+	return *ret ? RFL_OK : rfl_fail(err, RFL_ENOMEM, 0, "points: out of memory");
+}
+
+/* The column, or for a ledger without it what the label says, or the backend. */
+static enum rfl_rc row_env(const char *path, const struct rfl_ledger_row *row, char ret[49],
+			   struct rfl_err *err)
+{
+	const char *given = row->env && *row->env ? row->env : NULL;
+	enum rfl_rc rc = rfl_label_env(given, row->label, row->model, row->backend, ret, err);
+
+	if (rc != RFL_OK)
+		rfl_err_prefix(err, "%s:%zu", path, row->line);
+	return rc;
+}
+
+static bool wanted(const struct rfl_merge_options *o, const char *env)
+{
+	for (size_t i = 0; i < o->nenvs; i++)
+		if (strcmp(o->envs[i], env) == 0)
+			return true;
+	return o->nenvs == 0;
+}
+
+/* The environments of a ledger, each once, as borrowed names. NULL out of memory. */
+static const char **env_names(const struct rfl_merge_inputs *in, char (*room)[49], size_t *n)
+{
+	const struct rfl_ledger *l = in->ledger;
+	const char **names = rfl_alloc_array(l->nrows + 1, sizeof(*names));
+
+	*n = 0;
+	for (size_t i = 0; names && i < l->nrows; i++) {
+		const struct rfl_ledger_row *row = &l->rows[i];
+		size_t k = 0;
+
+		/* a run that failed early may not say enough; it has no environment then */
+		if (!row->backend || row_env(in->ledger_path, row, room[*n], NULL) != RFL_OK)
+			continue;
+		while (k < *n && strcmp(names[k], room[*n]) != 0)
+			k++;
+		if (k == *n)
+			names[(*n)++] = room[k];
+	}
+	return names;
+}
+
+/* Every environment that was asked for must be in the ledger, with whatever status. */
+static enum rfl_rc check_envs(const struct rfl_merge_inputs *in, const struct rfl_merge_options *o,
+			      struct rfl_err *err)
+{
+	char(*room)[49] = rfl_alloc_array(in->ledger->nrows + 1, sizeof(*room));
+	const char **names = NULL;
+	struct rfl_buf list;
+	size_t n = 0;
+	enum rfl_rc rc = RFL_OK;
+
+	rfl_buf_init(&list, 1 << 16);
+	names = room ? env_names(in, room, &n) : NULL;
+	if (!names) {
+		rc = rfl_fail(err, RFL_ENOMEM, 0, "points: out of memory");
+		goto done;
+	}
+	for (size_t i = 0; i < n; i++)
+		rfl_buf_printf(&list, "%s%s", i ? ", " : "", names[i]);
+	for (size_t i = 0; i < o->nenvs && rc == RFL_OK; i++) {
+		const char *near = rfl_text_nearest(o->envs[i], names);
+		size_t k = 0;
+
+		while (k < n && strcmp(names[k], o->envs[i]) != 0)
+			k++;
+		if (k < n)
+			continue;
+		rc = rfl_fail(err, RFL_ENOTFOUND, 0,
+			      "%s has no run of environment '%s'%s%s%s; it has: %s",
+			      in->ledger_path, o->envs[i], near ? "; did you mean '" : "",
+			      near ? near : "", near ? "'?" : "",
+			      list.len ? rfl_buf_str(&list) : "none");
+	}
+done:
+	free(names);
+	free(room);
+	rfl_buf_fini(&list);
+	return rc;
+}
+
+static void note_statuses(const struct rfl_ledger *l, struct rfl_merge_report *report)
+{
+	static const char *const statuses[] = { "oom",         "timeout",     "crash", "nan",
+						"unsupported", "interrupted", NULL };
+	size_t named = 0;
+
+	if (!report->not_ok)
+		return;
+	rfl_buf_printf(&report->notes,
+		       "left out %zu of %zu runs whose status is not ok:", report->not_ok,
+		       report->rows);
+	for (size_t s = 0; statuses[s]; s++) {
+		size_t n = 0;
+
+		for (size_t i = 0; i < l->nrows; i++)
+			n += same(l->rows[i].status, statuses[s]);
+		if (n)
+			rfl_buf_printf(&report->notes, " %zu %s", n, statuses[s]);
+		named += n;
+	}
+	if (named < report->not_ok)
+		rfl_buf_printf(&report->notes, " %zu other", report->not_ok - named);
+	rfl_buf_putc(&report->notes, '\n');
+}
+
+enum rfl_rc rfl_merge__group(const struct rfl_merge_inputs *in,
+			     const struct rfl_merge_options *options, struct rfl_configs *ret,
+			     struct rfl_merge_report *report, struct rfl_err *err)
+{
+	const struct rfl_ledger *l = in->ledger;
+	enum rfl_rc rc = options->nenvs ? check_envs(in, options, err) : RFL_OK;
+
+	for (size_t i = 0; i < l->nrows && rc == RFL_OK; i++) {
+		const struct rfl_ledger_row *row = &l->rows[i];
+		struct rfl_config *config = NULL;
+		char env[49];
+
+		report->rows++;
+		if (!same(row->status, "ok")) {
+			report->not_ok++;
+			continue;
+		}
+		rc = check_row(in->ledger_path, row, err);
+		if (rc == RFL_OK)
+			rc = row_env(in->ledger_path, row, env, err);
+		if (rc != RFL_OK)
+			break;
+		if (!wanted(options, env)) {
+			report->other_env++;
+			continue;
+		}
+		if (!(row->step_ms_median > 0)) {
+			report->no_time++;
+			rfl_buf_printf(&report->notes,
+				       "left out %s:%zu: status ok, but no median step time\n",
+				       in->ledger_path, row->line);
+			continue;
+		}
+		rc = find_config(in->ledger_path, ret, env, row, &config, err);
+		if (rc == RFL_OK)
+			rc = add_row(config, row, err);
+		report->used++;
+	}
+	note_statuses(l, report);
+	if (l->torn)
+		rfl_buf_printf(&report->notes, "left out the last line of %s: it is not complete\n",
+			       in->ledger_path);
+	return rc;
+}
+
+void rfl_configs_fini(struct rfl_configs *configs)
+{
+	for (size_t i = 0; i < configs->n; i++)
+		free(configs->configs[i].rows);
+	free(configs->configs);
+	*configs = (struct rfl_configs){ .n = 0 };
+}

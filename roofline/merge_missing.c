@@ -1,0 +1,200 @@
+/*
+ * merge_missing.c - facts that the points need and nobody has supplied: collected first, then told
+ * all at once, with who needs them and what supplies them.
+ */
+#include "roofline/merge_parts.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/text.h"
+
+#define WHO_SHOWN 2
+
+struct rfl_missing_fact {
+	char *fact, *fix;
+	size_t nwho;
+	const struct rfl_config *who[WHO_SHOWN];
+};
+
+static enum rfl_rc grow(struct rfl_missing *m, struct rfl_err *err)
+{
+	size_t cap = m->cap ? m->cap * 2 : 8;
+	struct rfl_missing_fact *grown = rfl_alloc_array(cap, sizeof(*grown));
+
+	if (!grown)
+		return rfl_fail(err, RFL_ENOMEM, 0, "points: out of memory");
+	if (m->n)
+		memcpy(grown, m->facts, m->n * sizeof(*grown));
+	free(m->facts);
+	m->facts = grown;
+	m->cap = cap;
+	return RFL_OK;
+}
+
+enum rfl_rc rfl_missing_add(struct rfl_missing *m, const char *fact, const char *fix,
+			    struct rfl_config *config, struct rfl_err *err)
+{
+	struct rfl_missing_fact *f = NULL;
+
+	config->missing = true;
+	for (size_t i = 0; i < m->n && !f; i++)
+		if (strcmp(m->facts[i].fact, fact) == 0)
+			f = &m->facts[i];
+	if (!f) {
+		if (m->n == m->cap && grow(m, err) != RFL_OK)
+			return RFL_ENOMEM;
+		f = &m->facts[m->n++];
+		f->fact = strdup(fact);
+		f->fix = strdup(fix);
+		if (!f->fact || !f->fix)
+			return rfl_fail(err, RFL_ENOMEM, 0, "points: out of memory");
+	}
+	if (f->nwho < WHO_SHOWN)
+		f->who[f->nwho] = config;
+	f->nwho++;
+	return RFL_OK;
+}
+
+static void who_text(const struct rfl_config *c, struct rfl_buf *out)
+{
+	const struct rfl_ledger_row *row = c->rows[0];
+
+	if (row->label && *row->label)
+		rfl_buf_puts(out, row->label);
+	else
+		rfl_buf_printf(out, "%s %s %s bs%lld", c->env, row->model, row->precision,
+			       (long long)row->batch);
+}
+
+void rfl_missing_text(const struct rfl_missing *m, bool brief, struct rfl_buf *out)
+{
+	for (size_t i = 0; i < m->n; i++) {
+		const struct rfl_missing_fact *f = &m->facts[i];
+		size_t shown = f->nwho < WHO_SHOWN ? f->nwho : WHO_SHOWN;
+
+		rfl_buf_printf(out, "%s  %s", i ? "\n" : "", f->fact);
+		if (brief)
+			continue;
+		rfl_buf_puts(out, "; needed by ");
+		for (size_t k = 0; k < shown; k++) {
+			rfl_buf_puts(out, k ? ", " : "");
+			who_text(f->who[k], out);
+		}
+		if (f->nwho > shown)
+			rfl_buf_printf(out, " and %zu more", f->nwho - shown);
+		/* the same cure is written once */
+		if (i + 1 == m->n || strcmp(f->fix, m->facts[i + 1].fix) != 0)
+			rfl_buf_printf(out, "\n    fix: %s", f->fix);
+	}
+}
+
+void rfl_missing_fini(struct rfl_missing *m)
+{
+	for (size_t i = 0; i < m->n; i++) {
+		free(m->facts[i].fact);
+		free(m->facts[i].fix);
+	}
+	free(m->facts);
+	*m = (struct rfl_missing){ .n = 0 };
+}
+
+/* --- ceilings --- */
+
+static const char *peaks_path(const struct rfl_peaks *peaks)
+{
+	return peaks->path ? peaks->path : "peaks.json";
+}
+
+static enum rfl_rc missing_env(const struct rfl_peaks *peaks, struct rfl_config *c,
+			       struct rfl_missing *missing, struct rfl_err *err)
+{
+	const char **names = rfl_alloc_array(peaks->nenvs + 1, sizeof(*names));
+	const char *near;
+	struct rfl_buf fact, fix;
+	enum rfl_rc rc;
+
+	if (!names)
+		return rfl_fail(err, RFL_ENOMEM, 0, "points: out of memory");
+	rfl_buf_init(&fact, 1 << 16);
+	rfl_buf_init(&fix, 1 << 16);
+	rfl_buf_printf(&fact, "environment '%s' is not in the file (it has: ", c->env);
+	for (size_t i = 0; i < peaks->nenvs; i++) {
+		names[i] = peaks->envs[i].name;
+		rfl_buf_printf(&fact, "%s%s", i ? ", " : "", names[i]);
+	}
+	rfl_buf_puts(&fact, peaks->nenvs ? ")" : "none)");
+	near = rfl_text_nearest(c->env, names);
+	if (near)
+		rfl_buf_printf(&fact, "; did you mean '%s'?", near);
+	rfl_buf_printf(&fix, "on that machine, roofline peaks measure --env %s --output %s", c->env,
+		       peaks_path(peaks));
+	rc = rfl_missing_add(missing, rfl_buf_str(&fact), rfl_buf_str(&fix), c, err);
+	rfl_buf_fini(&fact);
+	rfl_buf_fini(&fix);
+	free(names);
+	return rc;
+}
+
+/* A cell that is absent (peak NULL) or has no usable value. */
+static enum rfl_rc missing_cell(const struct rfl_peaks *peaks, const char *key,
+				const struct rfl_peak *peak, struct rfl_config *c,
+				struct rfl_missing *missing, struct rfl_err *err)
+{
+	char cell[96];
+	struct rfl_buf fact, fix;
+	enum rfl_rc rc;
+
+	rfl_buf_init(&fact, 1 << 16);
+	rfl_buf_init(&fix, 1 << 16);
+	rfl_peaks_cell(c->penv, key, cell, sizeof(cell));
+	rfl_buf_printf(&fact, "environment '%s': %s is ", c->env, cell);
+	if (!peak)
+		rfl_buf_puts(&fact, "not in the file");
+	else
+		rfl_buf_printf(&fact, "%s%s%s%s", rfl_peak_status_name(peak->status),
+			       peak->reason ? " (" : "", peak->reason ? peak->reason : "",
+			       peak->reason ? ")" : "");
+	if (peak && peak->status == RFL_PEAK_UNSUPPORTED)
+		rfl_buf_puts(&fix, "the device cannot do this: correct the run's environment or "
+				   "precision, or leave it out with --skip-missing");
+	else if (c->penv->short_form)
+		rfl_buf_printf(&fix,
+			       "write the value into %s, or measure it on that machine: "
+			       "roofline peaks measure --env %s --output peaks.json",
+			       peaks_path(peaks), c->env);
+	else
+		rfl_buf_printf(&fix,
+			       "on that machine, roofline peaks measure --env %s --output %s; "
+			       "or roofline peaks set, for a value that you know",
+			       c->env, peaks_path(peaks));
+	rc = rfl_missing_add(missing, rfl_buf_str(&fact), rfl_buf_str(&fix), c, err);
+	rfl_buf_fini(&fact);
+	rfl_buf_fini(&fix);
+	return rc;
+}
+
+enum rfl_rc rfl_merge__roof(const struct rfl_peaks *peaks, struct rfl_config *config,
+			    struct rfl_missing *missing, struct rfl_err *err)
+{
+	const struct rfl_ceiling *ceiling = NULL;
+	const struct rfl_ledger_row *row = config->rows[0];
+	enum rfl_rc rc;
+
+	rc = rfl_ceiling_find(row->backend, row->precision, RFL_CLASS_MATRIX, &ceiling, err);
+	if (rc != RFL_OK)
+		return rc;
+	config->penv = rfl_peaks_find(peaks, config->env);
+	if (!config->penv)
+		return missing_env(peaks, config, missing, err);
+	config->key = rfl_ceiling_key(ceiling, config->penv);
+	config->compute = rfl_peaks_compute(config->penv, config->key);
+	config->dram = rfl_peaks_dram(config->penv);
+	if (!config->compute || !rfl_peak_usable(config->compute))
+		rc = missing_cell(peaks, config->key, config->compute, config, missing, err);
+	if (rc == RFL_OK && (!config->dram || !rfl_peak_usable(config->dram)))
+		rc = missing_cell(peaks, "DRAM", config->dram, config, missing, err);
+	return rc;
+}

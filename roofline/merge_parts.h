@@ -1,0 +1,62 @@
+/*
+ * merge_parts.h - what the files merge_*.c share; private to the room.
+ */
+#ifndef RFL_ROOFLINE_MERGE_PARTS_H
+#define RFL_ROOFLINE_MERGE_PARTS_H
+
+#include "roofline/merge.h"
+#include "roofline/roofline.h"
+
+/** A configuration: its repeats, its work, its roof. */
+struct rfl_config {
+	char env[49];
+	const struct rfl_ledger_row **rows; /* the repeats; owned */
+	size_t nrows, cap;
+	const struct rfl_peaks_env *penv; /* NULL until resolved */
+	const char *key;
+	const struct rfl_peak *compute, *dram;
+	struct rfl_work work;
+	bool missing; /* a fact is missing: no point */
+};
+
+struct rfl_configs {
+	size_t n, cap;
+	struct rfl_config *configs;
+};
+
+/** Select the rows that count and group them. *ret may be filled on failure as well; release with
+ * rfl_configs_fini(). */
+enum rfl_rc rfl_merge__group(const struct rfl_merge_inputs *in,
+			     const struct rfl_merge_options *options, struct rfl_configs *ret,
+			     struct rfl_merge_report *report, struct rfl_err *err) RFL_WARN_UNUSED;
+void rfl_configs_fini(struct rfl_configs *configs);
+
+/** Facts that are not known, in the order in which they were met, each once. */
+struct rfl_missing {
+	size_t n, cap;
+	struct rfl_missing_fact *facts;
+};
+
+/**
+ * Note that a configuration lacks a fact.
+ * @param fact  what it is, for example "compute.fp32.vector (unknown: not measured)"
+ * @param fix   the commands that supply it
+ */
+enum rfl_rc rfl_missing_add(struct rfl_missing *m, const char *fact, const char *fix,
+			    struct rfl_config *config, struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** All facts as lines: fact, who needs it, fix; brief: the facts alone. Ends without a newline. */
+void rfl_missing_text(const struct rfl_missing *m, bool brief, struct rfl_buf *out);
+void rfl_missing_fini(struct rfl_missing *m);
+
+/** Find the two ceilings of a configuration, or note what is missing. */
+enum rfl_rc rfl_merge__roof(const struct rfl_peaks *peaks, struct rfl_config *config,
+			    struct rfl_missing *missing, struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** All columns of a point from a configuration that has work and roof. */
+enum rfl_rc rfl_merge__point(const struct rfl_merge_inputs *in,
+			     const struct rfl_merge_options *options,
+			     const struct rfl_config *config, struct rfl_point *p,
+			     struct rfl_err *err) RFL_WARN_UNUSED;
+
+#endif

@@ -1,0 +1,259 @@
+/*
+ * merge_point.c - the numbers of one point.
+ */
+#include "roofline/merge_parts.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/stats.h"
+#include "roofline/verdict.h"
+
+const char *const rfl_ai_names[] = {
+	"auto", "unfused", "fused", "compulsory", "lower-bound", NULL
+};
+
+/* --- time --- */
+
+typedef double (*column_fn)(const struct rfl_ledger_row *row);
+
+static double step_ms(const struct rfl_ledger_row *row)
+{
+	return row->step_ms_median;
+}
+
+static double fwd_ms(const struct rfl_ledger_row *row)
+{
+	return row->fwd_ms_mean;
+}
+
+static double bwd_ms(const struct rfl_ledger_row *row)
+{
+	return row->bwd_ms_mean;
+}
+
+static double opt_ms(const struct rfl_ledger_row *row)
+{
+	return row->opt_ms_mean;
+}
+
+static double data_wait_ms(const struct rfl_ledger_row *row)
+{
+	return row->data_wait_ms_mean;
+}
+
+/* Statistics of a column over the repeats that know it; n 0 and NaN when none does. */
+static enum rfl_rc over_repeats(const struct rfl_config *c, column_fn column, struct rfl_stats *ret,
+				struct rfl_err *err)
+{
+	double *values = rfl_alloc_array(c->nrows, sizeof(*values));
+	size_t n = 0;
+	enum rfl_rc rc = RFL_OK;
+
+	if (!values)
+		return rfl_fail(err, RFL_ENOMEM, 0, "points: out of memory");
+	for (size_t i = 0; i < c->nrows; i++) {
+		double v = column(c->rows[i]);
+
+		if (!isnan(v))
+			values[n++] = v;
+	}
+	*ret = (struct rfl_stats){ .n = 0, .median = NAN, .min = NAN, .max = NAN };
+	if (n)
+		rc = rfl_stats_describe(values, n, ret, err);
+	free(values);
+	return rc;
+}
+
+static enum rfl_rc fill_time(const struct rfl_config *c, struct rfl_point *p, struct rfl_err *err)
+{
+	const struct rfl_ledger_row *row = c->rows[0];
+	struct rfl_stats steps, part;
+	const char *source = "median of the steps; spread not recorded";
+	const struct {
+		column_fn column;
+		double *to;
+	} parts[] = {
+		{ fwd_ms, &p->fwd_ms },
+		{ bwd_ms, &p->bwd_ms },
+		{ opt_ms, &p->opt_ms },
+		{ data_wait_ms, &p->data_wait_ms },
+	};
+	enum rfl_rc rc = over_repeats(c, step_ms, &steps, err);
+
+	if (rc != RFL_OK)
+		return rc;
+	p->step_s = steps.median * 1e-3;
+	if (steps.n >= 2) {
+		p->step_s_lo = steps.min * 1e-3;
+		p->step_s_hi = steps.max * 1e-3;
+		source = "min-max of the repeats";
+	} else if (!isnan(row->step_ms_p10) && !isnan(row->step_ms_p90)) {
+		p->step_s_lo = row->step_ms_p10 * 1e-3;
+		p->step_s_hi = row->step_ms_p90 * 1e-3;
+		source = "p10-p90 of the steps";
+	}
+	for (size_t i = 0; i < RFL_ARRAY_LEN(parts) && rc == RFL_OK; i++) {
+		rc = over_repeats(c, parts[i].column, &part, err);
+		*parts[i].to = part.median;
+	}
+	p->samples_per_s = (double)p->batch / p->step_s;
+	return rc == RFL_OK ? rfl_point_set(&p->step_source, source, err) : rc;
+}
+
+/* --- what ran --- */
+
+static enum rfl_rc fill_run(const struct rfl_config *c, struct rfl_point *p, struct rfl_err *err)
+{
+	const struct rfl_ledger_row *row = c->rows[0];
+	char engine[128];
+	enum rfl_rc rc = RFL_OK;
+
+	(void)snprintf(engine, sizeof(engine), "%s%s%s", row->engine ? row->engine : "",
+		       row->engine_version && *row->engine_version ? " " : "",
+		       row->engine_version ? row->engine_version : "");
+	const struct {
+		char **to;
+		const char *from;
+	} texts[] = {
+		{ &p->env, c->env },
+		{ &p->model, row->model },
+		{ &p->precision, row->precision },
+		{ &p->mode, row->mode },
+		{ &p->layout, row->layout },
+		{ &p->backend, row->backend },
+		{ &p->data_mode, row->data_mode },
+		{ &p->engine, engine },
+		{ &p->device_name, row->device_name },
+		{ &p->config_hash, row->config_hash },
+	};
+	for (size_t i = 0; i < RFL_ARRAY_LEN(texts) && rc == RFL_OK; i++)
+		rc = rfl_point_set(texts[i].to, texts[i].from, err);
+	p->batch = row->batch;
+	p->threads = row->threads;
+	p->runs = (int64_t)c->nrows;
+	p->steps = 0;
+	for (size_t i = 0; i < c->nrows; i++) {
+		if (c->rows[i]->iters < 0) {
+			p->steps = -1; /* not known of one is not known of all */
+			break;
+		}
+		p->steps += c->rows[i]->iters;
+	}
+	return rc;
+}
+
+/* --- under the roof --- */
+
+static enum rfl_fusion fusion_of(enum rfl_ai ai)
+{
+	if (ai == RFL_AI_FUSED)
+		return RFL_FUSION_FUSED;
+	if (ai == RFL_AI_COMPULSORY)
+		return RFL_FUSION_COMPULSORY;
+	return RFL_FUSION_UNFUSED;
+}
+
+static void fill_ai(const struct rfl_config *c, const struct rfl_roof *roof, enum rfl_ai ai,
+		    struct rfl_point *p)
+{
+	const struct rfl_work *w = &c->work;
+
+	p->ai_unfused = w->flops / w->bytes[RFL_FUSION_UNFUSED];
+	p->ai_fused = w->flops / w->bytes[RFL_FUSION_FUSED];
+	p->ai_compulsory = w->flops / w->bytes[RFL_FUSION_COMPULSORY];
+	if (ai == RFL_AI_LOWER_BOUND) {
+		p->ai = rfl_roof_lower_bound_ai(roof, p->attained_gflops * 1e9);
+		p->ai_lo = rfl_roof_lower_bound_ai(roof, p->attained_gflops_lo * 1e9);
+		p->ai_hi = rfl_roof_lower_bound_ai(roof, p->attained_gflops_hi * 1e9);
+		p->bytes_per_step = w->flops / p->ai;
+		return;
+	}
+	/* a count has no spread; how far it may be off is seen from its three levels */
+	p->bytes_per_step = w->bytes[fusion_of(ai)];
+	p->ai = p->ai_lo = p->ai_hi = w->flops / p->bytes_per_step;
+}
+
+static enum rfl_rc fill_roof(const struct rfl_config *c, enum rfl_ai ai, struct rfl_point *p,
+			     struct rfl_err *err)
+{
+	const struct rfl_roof roof = { .compute_flop_per_s = c->compute->value,
+				       .bandwidth_byte_per_s = c->dram->value };
+	enum rfl_bound bound;
+	enum rfl_rc rc;
+
+	p->flops_per_step = c->work.flops;
+	p->attained_gflops = p->flops_per_step / p->step_s * 1e-9;
+	p->attained_gflops_lo = p->flops_per_step / p->step_s_hi * 1e-9;
+	p->attained_gflops_hi = p->flops_per_step / p->step_s_lo * 1e-9;
+	fill_ai(c, &roof, ai, p);
+
+	p->peak_gflops = roof.compute_flop_per_s * 1e-9;
+	p->peak_gbps = roof.bandwidth_byte_per_s * 1e-9;
+	p->knee_ai = rfl_roof_knee(&roof);
+	p->attainable_gflops = rfl_roof_attainable(&roof, p->ai) * 1e-9;
+	p->percent_of_attainable = 100 * p->attained_gflops / p->attainable_gflops;
+	p->headroom_s = p->step_s - p->flops_per_step / (p->attainable_gflops * 1e9);
+	bound = rfl_roof_bound(&roof, p->ai, p->ai_lo, p->ai_hi);
+
+	const struct {
+		char **to;
+		const char *from;
+	} texts[] = {
+		{ &p->flops_source, c->work.flops_source },
+		{ &p->bytes_source, rfl_ai_names[ai == RFL_AI_AUTO ? RFL_AI_UNFUSED : ai] },
+		{ &p->compute_key, c->key },
+		{ &p->peak_gflops_status, rfl_peak_status_name(c->compute->status) },
+		{ &p->peak_gbps_status, rfl_peak_status_name(c->dram->status) },
+		{ &p->bound, rfl_bound_names[bound] },
+	};
+	rc = RFL_OK;
+	for (size_t i = 0; i < RFL_ARRAY_LEN(texts) && rc == RFL_OK; i++)
+		rc = rfl_point_set(texts[i].to, texts[i].from, err);
+	return rc;
+}
+
+static enum rfl_rc fill_verdict(const struct rfl_config *c, const struct rfl_merge_options *o,
+				struct rfl_point *p, struct rfl_err *err)
+{
+	const struct rfl_verdict_facts facts = {
+		.point = p,
+		.env = c->penv,
+		.compute = c->compute,
+		.dram = c->dram,
+		.factor = o->factor != RFL_TRAIN_EXACT,
+		.step_compulsory_bytes = c->work.bytes[RFL_FUSION_COMPULSORY],
+	};
+	struct rfl_buf text;
+	enum rfl_rc rc;
+
+	rfl_buf_init(&text, 1 << 16);
+	rfl_verdict_write(&facts, &text);
+	rc = rfl_buf_check(&text, "verdict", err);
+	if (rc == RFL_OK)
+		rc = rfl_point_set(&p->verdict, rfl_buf_str(&text), err);
+	rfl_buf_fini(&text);
+	return rc;
+}
+
+enum rfl_rc rfl_merge__point(const struct rfl_merge_inputs *in,
+			     const struct rfl_merge_options *options,
+			     const struct rfl_config *config, struct rfl_point *p,
+			     struct rfl_err *err)
+{
+	enum rfl_rc rc = fill_run(config, p, err);
+
+	if (rc == RFL_OK)
+		rc = fill_time(config, p, err);
+	if (rc == RFL_OK)
+		rc = fill_roof(config, options->ai, p, err);
+	if (rc == RFL_OK)
+		rc = fill_verdict(config, options, p, err);
+	if (rc == RFL_OK)
+		rc = rfl_point_set(&p->peaks_hash, in->peaks_hash, err);
+	if (rc == RFL_OK)
+		rc = rfl_point_set(&p->ledger_hash, in->ledger_hash, err);
+	return rc;
+}

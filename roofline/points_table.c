@@ -1,0 +1,129 @@
+/*
+ * points_table.c - points for people and for programs.
+ */
+#include "roofline/points_table.h"
+
+#include <string.h>
+
+#define COLUMN_TEXT(n)           { .key = #n, .title = #n, .kind = RFL_COLUMN_TEXT },
+#define COLUMN_INT(n)            { .key = #n, .title = #n, .kind = RFL_COLUMN_INT },
+#define COLUMN_REAL(n)           { .key = #n, .title = #n, .kind = RFL_COLUMN_REAL },
+#define COLUMN(kind, n, meaning) COLUMN_##kind(n)
+
+static const struct rfl_column all_columns[] = { RFL_POINT_COLUMNS(COLUMN) };
+
+static void add_int(struct rfl_table *t, int64_t value)
+{
+	if (value == -1)
+		rfl_table_null(t);
+	else
+		rfl_table_int(t, value);
+}
+
+#define CELL_TEXT(n)           rfl_table_text(t, p->n);
+#define CELL_INT(n)            add_int(t, p->n);
+#define CELL_REAL(n)           rfl_table_real(t, p->n);
+#define CELL(kind, n, meaning) CELL_##kind(n)
+
+static void add_all(struct rfl_table *t, const struct rfl_point *p)
+{
+	RFL_POINT_COLUMNS(CELL)
+}
+
+static const struct rfl_column short_columns[] = {
+	{ .key = "env", .title = "Environment", .kind = RFL_COLUMN_TEXT },
+	{ .key = "model", .title = "Model", .kind = RFL_COLUMN_TEXT },
+	{ .key = "precision", .title = "Precision", .kind = RFL_COLUMN_TEXT },
+	{ .key = "batch", .title = "Batch", .kind = RFL_COLUMN_INT },
+	{ .key = "mode", .title = "Mode", .kind = RFL_COLUMN_TEXT },
+	{ .key = "layout", .title = "Layout", .kind = RFL_COLUMN_TEXT },
+	{ .key = "runs", .title = "Runs", .kind = RFL_COLUMN_INT },
+	{ .key = "step_s", .title = "Step (ms)", .kind = RFL_COLUMN_REAL, .scale = 1e-3 },
+	{ .key = "samples_per_s", .title = "Samples/s", .kind = RFL_COLUMN_REAL },
+	{ .key = "ai", .title = "FLOP/byte", .kind = RFL_COLUMN_REAL, .digits = 3 },
+	{ .key = "attained_gflops", .title = "GFLOP/s", .kind = RFL_COLUMN_REAL },
+	{ .key = "attainable_gflops", .title = "Attainable", .kind = RFL_COLUMN_REAL },
+	{ .key = "percent_of_attainable", .title = "%", .kind = RFL_COLUMN_REAL, .digits = 3 },
+	{ .key = "bound", .title = "Bound", .kind = RFL_COLUMN_TEXT },
+	{ .key = "headroom_s",
+	  .title = "Headroom (ms)",
+	  .kind = RFL_COLUMN_REAL,
+	  .digits = 3,
+	  .scale = 1e-3 },
+};
+
+static void add_short(struct rfl_table *t, const struct rfl_point *p)
+{
+	rfl_table_text(t, p->env);
+	rfl_table_text(t, p->model);
+	rfl_table_text(t, p->precision);
+	add_int(t, p->batch);
+	rfl_table_text(t, p->mode);
+	rfl_table_text(t, p->layout);
+	add_int(t, p->runs);
+	rfl_table_real(t, p->step_s);
+	rfl_table_real(t, p->samples_per_s);
+	rfl_table_real(t, p->ai);
+	rfl_table_real(t, p->attained_gflops);
+	rfl_table_real(t, p->attainable_gflops);
+	rfl_table_real(t, p->percent_of_attainable);
+	rfl_table_text(t, p->bound);
+	rfl_table_real(t, p->headroom_s);
+}
+
+/* The same source in every point, or "mixed". */
+static const char *common(const struct rfl_points *pts, size_t offset)
+{
+	const char *first = NULL;
+
+	for (size_t i = 0; i < pts->n; i++) {
+		const char *text;
+
+		memcpy(&text, (const char *)&pts->points[i] + offset, sizeof(text));
+		if (i && strcmp(text ? text : "", first ? first : "") != 0)
+			return "mixed";
+		first = text;
+	}
+	return first ? first : "not known";
+}
+
+static void add_notes(struct rfl_table *t, const struct rfl_points *pts)
+{
+	rfl_table_note(t, "FLOPs: %s; bytes: %s; attainable = min(FLOP/byte x bandwidth, compute)",
+		       common(pts, offsetof(struct rfl_point, flops_source)),
+		       common(pts, offsetof(struct rfl_point, bytes_source)));
+	for (size_t i = 0; i < pts->n; i++) {
+		const struct rfl_point *p = &pts->points[i];
+
+		if (p->verdict)
+			rfl_table_note(t, "%s %s %s bs%lld: %s", p->env ? p->env : "",
+				       p->model ? p->model : "", p->precision ? p->precision : "",
+				       (long long)p->batch, p->verdict);
+	}
+}
+
+enum rfl_rc rfl_points_table(const struct rfl_points *points, enum rfl_format format,
+			     struct rfl_buf *out, struct rfl_err *err)
+{
+	bool all = format == RFL_FORMAT_JSON;
+	struct rfl_table *t;
+	enum rfl_rc rc;
+
+	if (format == RFL_FORMAT_CSV) {
+		rfl_points_write(out, points);
+		return rfl_buf_check(out, "points", err);
+	}
+	t = all ? rfl_table_new(all_columns, RFL_ARRAY_LEN(all_columns))
+		: rfl_table_new(short_columns, RFL_ARRAY_LEN(short_columns));
+	if (!t)
+		return rfl_fail(err, RFL_ENOMEM, 0, "points: out of memory");
+	for (size_t i = 0; i < points->n; i++)
+		if (all)
+			add_all(t, &points->points[i]);
+		else
+			add_short(t, &points->points[i]);
+	add_notes(t, points);
+	rc = rfl_table_render(t, format, out, err);
+	rfl_table_free(t);
+	return rc;
+}

@@ -1,0 +1,44 @@
+/*
+ * verdict.h - what a point shows, in one sentence; above the roof, why that can be.
+ */
+#ifndef RFL_ROOFLINE_VERDICT_H
+#define RFL_ROOFLINE_VERDICT_H
+
+#include <stdbool.h>
+
+#include "base/buf.h"
+#include "peaks/peaks.h"
+#include "roofline/points.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** A spread that is not recorded, or smaller than this, counts as this: rounding and clocks. */
+#define RFL_VERDICT_LEAST_SPREAD 0.01
+
+struct rfl_verdict_facts {
+	const struct rfl_point *point; /**< all numbers filled */
+	const struct rfl_peaks_env *env;
+	const struct rfl_peak *compute, *dram;
+	bool factor;                  /**< FLOPs by factor 2 or 3, not counted */
+	double step_compulsory_bytes; /**< NaN when not known */
+};
+
+/** Half the width of a point's rate over the rate: of repeats, or of steps. */
+double rfl_verdict_point_spread(const struct rfl_point *p);
+
+/** How far a better run of the same benchmark may exceed the value: (value - median) / value of a
+ * measured ceiling; the least spread where nothing is recorded. */
+double rfl_verdict_peak_spread(const struct rfl_peak *peak);
+
+/** Is the point above its roof by more than both spreads together (root of the sum of squares)? */
+bool rfl_verdict_above(const struct rfl_verdict_facts *f);
+
+/** Append the sentence. */
+void rfl_verdict_write(const struct rfl_verdict_facts *f, struct rfl_buf *out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,127 @@
+/*
+ * work.c - the FLOPs and bytes of one step, from the network itself.
+ */
+#include "roofline/work_parts.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "complexity/summary.h"
+#include "complexity/zoo.h"
+
+const char *const rfl_train_factor_names[] = { "exact", "2", "3", NULL };
+
+enum rfl_rc rfl_work__mode(const char *mode, enum rfl_scope *ret, struct rfl_err *err)
+{
+	static const struct {
+		const char *mode;
+		enum rfl_scope scope;
+	} modes[] = {
+		{ "train", RFL_SCOPE_STEP },
+		{ "fwd_bwd", RFL_SCOPE_FORWARD_BACKWARD },
+		{ "fwd", RFL_SCOPE_FORWARD },
+	};
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(modes); i++)
+		if (strcmp(mode, modes[i].mode) == 0) {
+			*ret = modes[i].scope;
+			return RFL_OK;
+		}
+	return rfl_fail(err, RFL_EINVAL, 0, "mode '%s' is none of train, fwd_bwd, fwd", mode);
+}
+
+/* The runner's sgd has momentum. */
+enum rfl_rc rfl_work__optimizer(const char *optimizer, enum rfl_optimizer_kind *ret,
+				struct rfl_err *err)
+{
+	static const struct {
+		const char *optimizer;
+		enum rfl_optimizer_kind kind;
+	} rows[] = {
+		{ "sgd", RFL_OPT_MOMENTUM },
+		{ "adam", RFL_OPT_ADAM },
+		{ "adamw", RFL_OPT_ADAMW },
+	};
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(rows); i++)
+		if (optimizer && strcmp(optimizer, rows[i].optimizer) == 0) {
+			*ret = rows[i].kind;
+			return RFL_OK;
+		}
+	return rfl_fail(err, RFL_EINVAL, 0, "the traffic of optimizer '%s' is not defined",
+			optimizer ? optimizer : "");
+}
+
+double rfl_work__flops(enum rfl_scope scope, enum rfl_train_factor factor, double forward,
+		       double training)
+{
+	if (scope == RFL_SCOPE_FORWARD)
+		return forward;
+	if (factor == RFL_TRAIN_EXACT)
+		return training;
+	return (factor == RFL_TRAIN_2 ? 2 : 3) * forward;
+}
+
+const char *rfl_work__source(enum rfl_scope scope, enum rfl_train_factor factor)
+{
+	if (scope == RFL_SCOPE_FORWARD)
+		return "counted: forward";
+	if (factor == RFL_TRAIN_EXACT)
+		return "counted: forward + dgrad + wgrad";
+	return factor == RFL_TRAIN_2 ? "2 x forward, as in older reports"
+				     : "3 x forward, as in older reports";
+}
+
+/* Several forwards per step repeat everything but the optimizer. */
+static double step_bytes(const struct rfl_count *count, enum rfl_fusion fusion,
+			 enum rfl_scope scope, int64_t forwards)
+{
+	double once = (double)rfl_count_bytes(count, fusion, scope);
+	enum rfl_scope again = scope == RFL_SCOPE_STEP ? RFL_SCOPE_FORWARD_BACKWARD : scope;
+
+	if (forwards == 1)
+		return once;
+	return once + (double)(forwards - 1) * (double)rfl_count_bytes(count, fusion, again);
+}
+
+enum rfl_rc rfl_work__own(const struct rfl_work_query *q, struct rfl_work *ret, struct rfl_err *err)
+{
+	const struct rfl_zoo_options sizes = {
+		.image_size = q->image_size > 0 ? q->image_size : 0,
+		.classes = q->classes > 0 ? q->classes : 0,
+	};
+	struct rfl_count_options options = { .batch = q->batch };
+	struct rfl_net *net = NULL;
+	struct rfl_count *count = NULL;
+	enum rfl_scope scope = RFL_SCOPE_STEP;
+	int64_t forwards = 1;
+	enum rfl_rc rc;
+
+	if (q->accum > 1 && q->micro_batch > 0) {
+		options.batch = q->micro_batch;
+		forwards = q->accum;
+	}
+	rc = rfl_work__mode(q->mode, &scope, err);
+	if (rc == RFL_OK)
+		rc = rfl_precision_storage(q->precision, &options.dtype, &options.master_weights,
+					   err);
+	if (rc == RFL_OK && scope == RFL_SCOPE_STEP)
+		rc = rfl_work__optimizer(q->optimizer, &options.optimizer, err);
+	if (rc == RFL_OK)
+		rc = rfl_zoo_build(q->model, &sizes, &net, err);
+	options.training = scope != RFL_SCOPE_FORWARD;
+	if (rc == RFL_OK)
+		rc = rfl_count_net(net, &options, &count, err);
+	if (rc != RFL_OK)
+		goto done;
+	ret->flops = (double)forwards * rfl_work__flops(scope, q->factor,
+							(double)rfl_count_forward_flops(count),
+							(double)rfl_count_training_flops(count));
+	ret->flops_source = rfl_work__source(scope, q->factor);
+	for (int f = 0; f < RFL_FUSION_COUNT; f++)
+		ret->bytes[f] = step_bytes(count, (enum rfl_fusion)f, scope, forwards);
+done:
+	rfl_count_free(count);
+	rfl_net_free(net);
+	return rc;
+}

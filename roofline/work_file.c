@@ -1,0 +1,453 @@
+/*
+ * work_file.c - counts from the file that `roofline complexity` wrote
+ * (docs/complexity.schema.json): only what a point needs of it. It may hold models that this
+ * program does not know.
+ */
+#include "roofline/work_parts.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/json.h"
+#include "complexity/summary.h"
+#include "complexity/zoo.h"
+
+#define SCHEMA  "roofline.complexity/1"
+#define NSCOPES 3
+
+/* In the order of enum rfl_scope. */
+static const char *const scope_names[NSCOPES] = { "forward", "forward_backward", "training" };
+
+struct file_scope {
+	double flops; /* NaN: the file does not have this scope */
+	double bytes[RFL_FUSION_COUNT];
+};
+
+struct file_batch {
+	int64_t batch;
+	struct file_scope scopes[NSCOPES];
+};
+
+struct file_model {
+	const char *name;
+	int64_t image_size, classes; /* -1: not told */
+	size_t nbatches;
+	struct file_batch *batches;
+};
+
+struct rfl_work_file {
+	const char *path;
+	enum rfl_dtype dtype;
+	bool master_weights;
+	int optimizer; /* enum rfl_optimizer_kind */
+	size_t nmodels;
+	struct file_model *models;
+	struct rfl_arena *arena; /* owns everything above */
+};
+
+/* A place in the document, for messages. */
+struct place {
+	const char *file;
+	char path[256];
+};
+
+static enum rfl_rc wrong(const struct place *at, const char *what, struct rfl_err *err)
+{
+	return rfl_fail(err, RFL_EFORMAT, 0, "%s: %s: %s", at->file, *at->path ? at->path : "/",
+			what);
+}
+
+/* The place of a member; a path that would be too long ends early. */
+static struct place inside(const struct place *at, const char *key)
+{
+	struct place in = { .file = at->file };
+
+	if (snprintf(in.path, sizeof(in.path), "%s/%s", at->path, key) < 0)
+		in.path[0] = '\0';
+	return in;
+}
+
+static struct place element(const struct place *at, size_t i)
+{
+	char index[24];
+
+	(void)snprintf(index, sizeof(index), "%zu", i);
+	return inside(at, index);
+}
+
+/* A whole number above zero. */
+static enum rfl_rc positive(const struct place *at, const json_t *obj, const char *key,
+			    int64_t *ret, struct rfl_err *err)
+{
+	const json_t *v = json_object_get(obj, key);
+	struct place in = inside(at, key);
+
+	if (!v)
+		return wrong(&in, "is missing", err);
+	if (!json_is_integer(v) || json_integer_value(v) <= 0)
+		return wrong(&in, "must be a whole number above 0", err);
+	*ret = json_integer_value(v);
+	return RFL_OK;
+}
+
+static enum rfl_rc text(const struct place *at, const json_t *obj, const char *key,
+			const char **ret, struct rfl_err *err)
+{
+	const json_t *v = json_object_get(obj, key);
+	struct place in = inside(at, key);
+
+	if (!v)
+		return wrong(&in, "is missing", err);
+	if (!json_is_string(v) || !*json_string_value(v))
+		return wrong(&in, "must be a text", err);
+	*ret = json_string_value(v);
+	return RFL_OK;
+}
+
+static enum rfl_rc read_scope(const struct place *at, const json_t *obj, struct file_scope *ret,
+			      struct rfl_err *err)
+{
+	static const char *const keys[] = { "macs", "flops", "bytes", NULL };
+	const json_t *bytes = json_object_get(obj, "bytes");
+	struct place bytes_at = inside(at, "bytes");
+	int64_t value = 0;
+	enum rfl_rc rc;
+
+	if (!json_is_object(obj))
+		return wrong(at, "must be an object", err);
+	rc = rfl_json_only_keys(obj, keys, at->file, at->path, err);
+	if (rc == RFL_OK)
+		rc = positive(at, obj, "flops", &value, err);
+	if (rc != RFL_OK)
+		return rc;
+	ret->flops = (double)value;
+	if (!json_is_object(bytes))
+		return wrong(&bytes_at, "must be an object", err);
+	rc = rfl_json_only_keys(bytes, rfl_fusion_names, at->file, bytes_at.path, err);
+	for (int f = 0; f < RFL_FUSION_COUNT && rc == RFL_OK; f++) {
+		rc = positive(&bytes_at, bytes, rfl_fusion_names[f], &value, err);
+		ret->bytes[f] = (double)value;
+	}
+	return rc;
+}
+
+static enum rfl_rc read_batch(const struct place *at, const json_t *obj, struct file_batch *ret,
+			      struct rfl_err *err)
+{
+	static const char *const keys[] = { "batch", scope_names[0], scope_names[1], scope_names[2],
+					    NULL };
+	enum rfl_rc rc;
+
+	if (!json_is_object(obj))
+		return wrong(at, "must be an object", err);
+	rc = rfl_json_only_keys(obj, keys, at->file, at->path, err);
+	if (rc == RFL_OK)
+		rc = positive(at, obj, "batch", &ret->batch, err);
+	for (int s = 0; s < NSCOPES && rc == RFL_OK; s++) {
+		const json_t *scope = json_object_get(obj, scope_names[s]);
+		struct place in = inside(at, scope_names[s]);
+
+		ret->scopes[s].flops = NAN;
+		if (scope)
+			rc = read_scope(&in, scope, &ret->scopes[s], err);
+	}
+	return rc;
+}
+
+/* "input": [3, 224, 224]; other shapes have no image size. */
+static int64_t image_size_of(const json_t *model)
+{
+	const json_t *shape = json_object_get(model, "input");
+	const json_t *last = json_array_get(shape, 2);
+
+	if (json_array_size(shape) != 3 || !json_is_integer(last))
+		return -1;
+	return json_integer_value(last);
+}
+
+static enum rfl_rc read_model(struct rfl_work_file *f, const struct place *at, const json_t *obj,
+			      struct file_model *ret, struct rfl_err *err)
+{
+	static const char *const keys[] = { "model",    "title",     "family",  "input",
+					    "classes",  "params",    "buffers", "forward",
+					    "training", "optimizer", "batches", "rows",
+					    NULL };
+	const json_t *list = json_object_get(obj, "batches");
+	struct place list_at = inside(at, "batches");
+	const char *name = NULL;
+	enum rfl_rc rc;
+
+	if (!json_is_object(obj))
+		return wrong(at, "must be an object", err);
+	rc = rfl_json_only_keys(obj, keys, at->file, at->path, err);
+	if (rc == RFL_OK)
+		rc = text(at, obj, "model", &name, err);
+	ret->image_size = image_size_of(obj);
+	ret->classes = -1;
+	if (rc == RFL_OK && json_object_get(obj, "classes"))
+		rc = positive(at, obj, "classes", &ret->classes, err);
+	if (rc == RFL_OK && !json_is_array(list))
+		rc = wrong(&list_at, "must be a list", err);
+	if (rc != RFL_OK)
+		return rc;
+	ret->nbatches = json_array_size(list);
+	ret->name = rfl_arena_strdup(f->arena, name);
+	ret->batches = rfl_arena_array(f->arena, ret->nbatches + 1, sizeof(*ret->batches));
+	if (!ret->name || !ret->batches)
+		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", at->file);
+	for (size_t i = 0; i < ret->nbatches && rc == RFL_OK; i++) {
+		struct place in = element(&list_at, i);
+
+		rc = read_batch(&in, json_array_get(list, i), &ret->batches[i], err);
+	}
+	return rc;
+}
+
+/* What the bytes were counted for. */
+static enum rfl_rc read_convention(struct rfl_work_file *f, const struct place *at,
+				   const json_t *obj, struct rfl_err *err)
+{
+	const char *precision = NULL, *optimizer = NULL;
+	struct place in = inside(at, "optimizer");
+	struct rfl_err why = RFL_ERR_INIT;
+	enum rfl_rc rc;
+
+	if (!json_is_object(obj))
+		return wrong(at, "must be an object", err);
+	rc = text(at, obj, "precision", &precision, err);
+	if (rc == RFL_OK)
+		rc = text(at, obj, "optimizer", &optimizer, err);
+	if (rc != RFL_OK)
+		return rc;
+	if (rfl_precision_storage(precision, &f->dtype, &f->master_weights, &why) != RFL_OK) {
+		in = inside(at, "precision");
+		return wrong(&in, why.msg, err);
+	}
+	for (f->optimizer = 0; rfl_optimizer_names[f->optimizer]; f->optimizer++)
+		if (strcmp(rfl_optimizer_names[f->optimizer], optimizer) == 0)
+			return RFL_OK;
+	return wrong(&in, "is not the name of an optimizer", err);
+}
+
+/* An older summary has forward MACs per sample and no schema: too little for a training step. */
+static enum rfl_rc check_schema(const struct place *at, const json_t *root, struct rfl_err *err)
+{
+	static const char *const keys[] = {
+		"schema", "version", "by", "convention", "models", NULL
+	};
+	const json_t *schema = json_object_get(root, "schema");
+
+	if (!json_is_object(root) || !schema)
+		return wrong(at,
+			     "is not a summary of 'roofline complexity' (no \"schema\"); forward "
+			     "MACs per sample do not tell the FLOPs and bytes of a training step. "
+			     "Make one with roofline complexity --models ... --batch-sizes ... "
+			     "--output-dir DIR",
+			     err);
+	if (!json_is_string(schema) || strcmp(json_string_value(schema), SCHEMA) != 0) {
+		struct place in = inside(at, "schema");
+
+		return wrong(&in, "must be \"" SCHEMA "\"", err);
+	}
+	return rfl_json_only_keys(root, keys, at->file, at->path, err);
+}
+
+static enum rfl_rc read_root(struct rfl_work_file *f, const json_t *root, struct rfl_err *err)
+{
+	const struct place at = { .file = f->path };
+	const json_t *models = json_object_get(root, "models");
+	struct place models_at = inside(&at, "models"), convention_at = inside(&at, "convention");
+	enum rfl_rc rc = check_schema(&at, root, err);
+
+	if (rc == RFL_OK && !json_is_array(models))
+		rc = wrong(&models_at, "must be a list", err);
+	if (rc == RFL_OK && json_array_size(models) == 0)
+		return RFL_OK;
+	if (rc == RFL_OK)
+		rc = read_convention(f, &convention_at, json_object_get(root, "convention"), err);
+	if (rc != RFL_OK)
+		return rc;
+	f->nmodels = json_array_size(models);
+	f->models = rfl_arena_array(f->arena, f->nmodels, sizeof(*f->models));
+	if (!f->models)
+		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", f->path);
+	for (size_t i = 0; i < f->nmodels && rc == RFL_OK; i++) {
+		struct place in = element(&models_at, i);
+
+		rc = read_model(f, &in, json_array_get(models, i), &f->models[i], err);
+	}
+	return rc;
+}
+
+enum rfl_rc rfl_work_file_load(const char *path, struct rfl_work_file **ret, struct rfl_err *err)
+{
+	struct rfl_arena *arena = NULL;
+	struct rfl_work_file *f = NULL;
+	json_t *root = NULL;
+	enum rfl_rc rc = rfl_json_load(path, &root, err);
+
+	if (rc != RFL_OK)
+		return rc;
+	arena = rfl_arena_new(0);
+	f = arena ? rfl_arena_array(arena, 1, sizeof(*f)) : NULL;
+	if (!f) {
+		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
+		goto done;
+	}
+	f->arena = arena;
+	f->path = rfl_arena_strdup(arena, path);
+	rc = f->path ? read_root(f, root, err)
+		     : rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
+	if (rc != RFL_OK)
+		goto done;
+	*ret = f;
+	arena = NULL;
+done:
+	rfl_arena_free(arena);
+	json_decref(root);
+	return rc;
+}
+
+void rfl_work_file_free(struct rfl_work_file *file)
+{
+	if (file)
+		rfl_arena_free(file->arena);
+}
+
+/* --- use --- */
+
+/* Does the file count what this run moves per element and per parameter? */
+static const char *other_convention(const struct rfl_work_file *f, const struct rfl_work_query *q,
+				    enum rfl_scope scope)
+{
+	enum rfl_dtype dtype = RFL_DTYPE_F32;
+	enum rfl_optimizer_kind optimizer = RFL_OPT_SGD;
+	bool master = false;
+
+	if (rfl_precision_storage(q->precision, &dtype, &master, NULL) != RFL_OK ||
+	    rfl_dtype_bytes(dtype) != rfl_dtype_bytes(f->dtype) || master != f->master_weights)
+		return "another precision";
+	if (scope == RFL_SCOPE_STEP &&
+	    (rfl_work__optimizer(q->optimizer, &optimizer, NULL) != RFL_OK ||
+	     (int)optimizer != f->optimizer))
+		return "another optimizer";
+	return NULL;
+}
+
+/* The numbers of a step, or why the file does not have them. */
+static const char *take(const struct rfl_work_file *f, const struct rfl_work_query *q,
+			enum rfl_scope scope, struct rfl_work *ret)
+{
+	bool accum = q->accum > 1 && q->micro_batch > 0;
+	int64_t batch = accum ? q->micro_batch : q->batch;
+	enum rfl_scope again = scope == RFL_SCOPE_STEP ? RFL_SCOPE_FORWARD_BACKWARD : scope;
+	double forwards = accum ? (double)q->accum : 1;
+	const struct file_model *m = NULL;
+	const struct file_batch *b = NULL;
+
+	for (size_t i = 0; i < f->nmodels && !m; i++)
+		if (strcmp(f->models[i].name, q->model) == 0)
+			m = &f->models[i];
+	if (!m)
+		return "no such model";
+	if (other_convention(f, q, scope))
+		return other_convention(f, q, scope);
+	if (q->image_size > 0 && m->image_size > 0 && q->image_size != m->image_size)
+		return "another image size";
+	if (q->classes > 0 && m->classes > 0 && q->classes != m->classes)
+		return "another number of classes";
+	for (size_t i = 0; i < m->nbatches && !b; i++)
+		if (m->batches[i].batch == batch)
+			b = &m->batches[i];
+	if (!b)
+		return "no such batch size";
+	if (isnan(b->scopes[scope].flops) || isnan(b->scopes[RFL_SCOPE_FORWARD].flops) ||
+	    (accum && isnan(b->scopes[again].flops)))
+		return "no counts of that mode";
+	ret->flops =
+		forwards * rfl_work__flops(scope, q->factor, b->scopes[RFL_SCOPE_FORWARD].flops,
+					   b->scopes[scope].flops);
+	ret->flops_source = rfl_work__source(scope, q->factor);
+	for (int k = 0; k < RFL_FUSION_COUNT; k++)
+		ret->bytes[k] =
+			b->scopes[scope].bytes[k] + (forwards - 1) * b->scopes[again].bytes[k];
+	return NULL;
+}
+
+/* Several configurations may meet the same disagreement (another layout, another machine). */
+static void note_once(struct rfl_buf *notes, const struct rfl_work_file *f,
+		      const struct rfl_work_query *q, const char *says)
+{
+	struct rfl_buf line;
+
+	rfl_buf_init(&line, 1 << 16);
+	rfl_buf_printf(&line, "%s: %s at batch %lld, %s: %s\n", f->path, q->model,
+		       (long long)q->batch, q->mode, says);
+	if (!strstr(rfl_buf_str(notes), rfl_buf_str(&line)))
+		rfl_buf_puts(notes, rfl_buf_str(&line));
+	rfl_buf_fini(&line);
+}
+
+static void compare(const struct rfl_work_file *f, const struct rfl_work_query *q,
+		    const struct rfl_work *own, const struct rfl_work *file, struct rfl_buf *notes)
+{
+	char says[200];
+
+	if (own->flops != file->flops) {
+		(void)snprintf(
+			says, sizeof(says),
+			"the file has %.0f FLOPs per step, the network %.0f; the file is used",
+			file->flops, own->flops);
+		note_once(notes, f, q, says);
+	}
+	for (int k = 0; k < RFL_FUSION_COUNT; k++) {
+		if (own->bytes[k] == file->bytes[k])
+			continue;
+		(void)snprintf(says, sizeof(says),
+			       "the file has %.0f bytes per step %s, the network %.0f; the file is "
+			       "used",
+			       file->bytes[k], rfl_fusion_names[k], own->bytes[k]);
+		note_once(notes, f, q, says);
+	}
+}
+
+enum rfl_rc rfl_work_count(const struct rfl_work_query *q, const struct rfl_work_file *f,
+			   struct rfl_buf *notes, struct rfl_work *ret, struct rfl_err *err)
+{
+	const struct rfl_zoo_model *model = NULL;
+	bool known = rfl_zoo_find(q->model, &model, NULL) == RFL_OK;
+	struct rfl_work own = { .flops = NAN }, file = { .flops = NAN };
+	enum rfl_scope scope = RFL_SCOPE_STEP;
+	const char *lacks = "no file";
+	enum rfl_rc rc = rfl_work__mode(q->mode, &scope, err);
+
+	if (rc == RFL_OK && known)
+		rc = rfl_work__own(q, &own, err);
+	if (rc != RFL_OK)
+		return rc;
+	if (f)
+		lacks = take(f, q, scope, &file);
+	if (lacks && !known && f)
+		return rfl_fail(err, RFL_EMISSING, 0,
+				"model '%s' is not one that the program knows, and %s cannot stand "
+				"in for it at batch %lld: %s",
+				q->model, f->path, (long long)q->batch, lacks);
+	if (lacks && !known)
+		return rfl_fail(err, RFL_EMISSING, 0,
+				"model '%s' is not one that the program knows ('roofline list "
+				"models')",
+				q->model);
+	if (f && lacks) {
+		char says[120];
+
+		(void)snprintf(says, sizeof(says), "the file has %s; the network is counted",
+			       lacks);
+		note_once(notes, f, q, says);
+	} else if (f && known) {
+		compare(f, q, &own, &file, notes);
+	}
+	*ret = lacks ? own : file;
+	return RFL_OK;
+}

@@ -1,0 +1,282 @@
+/* Counts from a file of `roofline complexity`: used, compared with our own, refused when wrong. */
+#include "roofline_fixture.h"
+
+#include "base/json.h"
+#include "complexity/summary.h"
+
+/* What `roofline complexity` writes of one model at batches 4 and 8. */
+static const char *write_summary(void **state, const char *model)
+{
+	static const int64_t batches[] = { 4, 8 };
+	const struct rfl_summary_options o = {
+		.batches = batches,
+		.nbatches = 2,
+		.precision = "fp32",
+		.optimizer = RFL_OPT_MOMENTUM,
+		.fusion = -1,
+		.depth = 1,
+	};
+	const char *path = tmp_path(*state, "summary.json");
+	struct rfl_summary *s = NULL;
+	struct rfl_err err = RFL_ERR_INIT;
+	json_t *root = NULL;
+
+	assert_ok(rfl_summary_new(model, &o, &s, &err), &err);
+	assert_ok(rfl_summary_json(&s, 1, &o, "0", &root, &err), &err);
+	assert_ok(rfl_json_save(path, root, &err), &err);
+	json_decref(root);
+	rfl_summary_free(s);
+	return path;
+}
+
+static const struct rfl_work_query resnet = {
+	.model = "resnet50",
+	.precision = "fp32",
+	.mode = "train",
+	.optimizer = "sgd",
+	.batch = 4,
+	.micro_batch = 4,
+	.accum = 1,
+	.image_size = 224,
+	.classes = 1000,
+};
+
+static void count(const struct rfl_work_query *q, const struct rfl_work_file *file,
+		  struct rfl_buf *notes, struct rfl_work *ret)
+{
+	struct rfl_err err = RFL_ERR_INIT;
+
+	rfl_buf_reset(notes);
+	assert_ok(rfl_work_count(q, file, notes, ret, &err), &err);
+}
+
+static void assert_same_work(const struct rfl_work *a, const struct rfl_work *b)
+{
+	assert_close(a->flops, b->flops, 0);
+	assert_string_equal(a->flops_source, b->flops_source);
+	for (int k = 0; k < RFL_FUSION_COUNT; k++)
+		assert_close(a->bytes[k], b->bytes[k], 0);
+}
+
+/* In every mode and with every factor the file says what the network says. */
+static void file_and_network_agree(void **state)
+{
+	static const char *const modes[] = { "train", "fwd_bwd", "fwd" };
+	struct rfl_work_file *file = NULL;
+	struct rfl_work a, b;
+	struct rfl_buf notes;
+	struct rfl_err err = RFL_ERR_INIT;
+
+	rfl_buf_init(&notes, 0);
+	assert_ok(rfl_work_file_load(write_summary(state, "resnet50"), &file, &err), &err);
+	for (size_t m = 0; m < RFL_ARRAY_LEN(modes); m++)
+		for (int factor = RFL_TRAIN_EXACT; factor <= RFL_TRAIN_3; factor++)
+			for (int64_t accum = 1; accum <= 2; accum++) {
+				struct rfl_work_query q = resnet;
+
+				q.mode = modes[m];
+				q.factor = (enum rfl_train_factor)factor;
+				q.accum = accum;
+				q.batch = 4 * accum;
+				count(&q, NULL, &notes, &a);
+				count(&q, file, &notes, &b);
+				assert_string_equal(rfl_buf_str(&notes), "");
+				assert_same_work(&a, &b);
+			}
+	rfl_work_file_free(file);
+	rfl_buf_fini(&notes);
+}
+
+/* What the file lacks is counted from the network, and said. */
+static void what_the_file_lacks(void **state)
+{
+	struct rfl_work_query q[6] = { resnet, resnet, resnet, resnet, resnet, resnet };
+	static const char *const says[] = {
+		"no such batch size", "another precision",         "another optimizer",
+		"another image size", "another number of classes", "no such model",
+	};
+	struct rfl_work_file *file = NULL;
+	struct rfl_work a, b;
+	struct rfl_buf notes;
+	struct rfl_err err = RFL_ERR_INIT;
+
+	q[0].batch = q[0].micro_batch = 16;
+	q[1].precision = "amp";
+	q[2].optimizer = "adam";
+	q[3].image_size = 160;
+	q[4].classes = 10;
+	q[5].model = "resnet18";
+	rfl_buf_init(&notes, 0);
+	assert_ok(rfl_work_file_load(write_summary(state, "resnet50"), &file, &err), &err);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(q); i++) {
+		count(&q[i], NULL, &notes, &a);
+		count(&q[i], file, &notes, &b);
+		assert_same_work(&a, &b);
+		assert_non_null(strstr(rfl_buf_str(&notes), says[i]));
+	}
+	/* another optimizer does not matter where none runs */
+	q[2].mode = "fwd_bwd";
+	count(&q[2], file, &notes, &b);
+	assert_string_equal(rfl_buf_str(&notes), "");
+	rfl_work_file_free(file);
+	rfl_buf_fini(&notes);
+}
+
+#define FILE_OF(model, flops, unfused)                                                             \
+	"{\"schema\": \"roofline.complexity/1\", \"convention\": {\"precision\": \"fp32\", "       \
+	"\"optimizer\": \"momentum\"}, \"models\": [{\"model\": \"" model "\", \"batches\": "      \
+	"[{\"batch\": 4, \"forward\": {\"flops\": 100, \"bytes\": {\"unfused\": 8, \"fused\": 6, " \
+	"\"compulsory\": 4}}, \"training\": {\"flops\": " flops                                    \
+	", \"bytes\": {\"unfused\": " unfused ", \"fused\": 16, \"compulsory\": 10}}}]}]}"
+
+/* Both numbers are told, once, and the file's are used. */
+static void disagreement_is_told(void **state)
+{
+	struct rfl_work_file *file = NULL;
+	struct rfl_work w;
+	struct rfl_buf notes;
+	struct rfl_err err = RFL_ERR_INIT;
+
+	rfl_buf_init(&notes, 0);
+	assert_ok(rfl_work_file_load(write_file(*state, "s.json", FILE_OF("resnet50", "290", "20")),
+				     &file, &err),
+		  &err);
+	count(&resnet, file, &notes, &w);
+	assert_close(w.flops, 290, 0);
+	assert_close(w.bytes[RFL_FUSION_UNFUSED], 20, 0);
+	assert_non_null(
+		strstr(rfl_buf_str(&notes),
+		       "s.json: resnet50 at batch 4, train: the file has 290 FLOPs per step, "
+		       "the network 97196310528; the file is used"));
+	assert_non_null(
+		strstr(rfl_buf_str(&notes), "the file has 20 bytes per step unfused, the "));
+	{
+		size_t len = notes.len;
+
+		assert_ok(rfl_work_count(&resnet, file, &notes, &w, &err), &err);
+		assert_int_equal(notes.len, len);
+	}
+	rfl_work_file_free(file);
+	rfl_buf_fini(&notes);
+}
+
+static void a_model_of_ones_own(void **state)
+{
+	struct rfl_work_query q = resnet;
+	struct rfl_work_file *file = NULL;
+	struct rfl_work w;
+	struct rfl_buf notes;
+	struct rfl_err err = RFL_ERR_INIT;
+
+	q.model = "mynet";
+	rfl_buf_init(&notes, 0);
+	assert_ok(rfl_work_file_load(write_file(*state, "s.json", FILE_OF("mynet", "290", "20")),
+				     &file, &err),
+		  &err);
+	count(&q, file, &notes, &w);
+	assert_close(w.flops, 290, 0);
+	assert_close(w.bytes[RFL_FUSION_FUSED], 16, 0);
+	q.factor = RFL_TRAIN_3;
+	count(&q, file, &notes, &w);
+	assert_close(w.flops, 300, 0);
+	q.mode = "fwd";
+	count(&q, file, &notes, &w);
+	assert_close(w.flops, 100, 0);
+	assert_close(w.bytes[RFL_FUSION_COMPULSORY], 4, 0);
+	/* what neither the file nor the program has */
+	q.mode = "fwd_bwd";
+	assert_int_equal(rfl_work_count(&q, file, &notes, &w, &err), RFL_EMISSING);
+	assert_says(&err, "no counts of that mode");
+	rfl_err_clear(&err);
+	q.mode = "train";
+	q.batch = q.micro_batch = 5;
+	assert_int_equal(rfl_work_count(&q, file, &notes, &w, &err), RFL_EMISSING);
+	assert_says(&err, "model 'mynet' is not one that the program knows");
+	assert_says(&err, "at batch 5: no such batch size");
+	rfl_err_clear(&err);
+	assert_int_equal(rfl_work_count(&q, NULL, &notes, &w, &err), RFL_EMISSING);
+	assert_says(&err, "roofline list models");
+	rfl_work_file_free(file);
+	rfl_buf_fini(&notes);
+}
+
+static void bad_files_are_refused(void **state)
+{
+#define HEAD                                                                                 \
+	"{\"schema\": \"roofline.complexity/1\", \"convention\": {\"precision\": \"fp32\", " \
+	"\"optimizer\": \"momentum\"}, \"models\": "
+	static const struct {
+		const char *text, *word;
+	} cases[] = {
+		{ "{", "bad.json:1" },
+		{ "[]", "not a summary of 'roofline complexity'" },
+		/* an older summary: forward MACs per sample */
+		{ "{\"resnet50\": {\"params\": 25557032, \"macs\": 4089184256}}",
+		  "forward MACs per sample do not tell" },
+		{ "{\"schema\": \"roofline.complexity/2\"}", "/schema: must be" },
+		{ "{\"schema\": 1}", "/schema: must be" },
+		{ "{\"schema\": \"roofline.complexity/1\", \"model\": []}", "model" },
+		{ "{\"schema\": \"roofline.complexity/1\"}", "/models: must be a list" },
+		{ "{\"schema\": \"roofline.complexity/1\", \"models\": [1]}",
+		  "/convention: must be an object" },
+		{ "{\"schema\": \"roofline.complexity/1\", \"models\": [1], \"convention\": "
+		  "{\"precision\": \"fp7\", \"optimizer\": \"sgd\"}}",
+		  "fp7" },
+		{ "{\"schema\": \"roofline.complexity/1\", \"models\": [1], \"convention\": "
+		  "{\"precision\": \"fp32\", \"optimizer\": \"lion\"}}",
+		  "/convention/optimizer: is not the name" },
+		{ HEAD "[1]}", "/models/0: must be an object" },
+		{ HEAD "[{}]}", "/models/0/model: is missing" },
+		{ HEAD "[{\"model\": \"a\"}]}", "/models/0/batches: must be a list" },
+		{ HEAD "[{\"model\": \"a\", \"batches\": [7]}]}",
+		  "/models/0/batches/0: must be an object" },
+		{ HEAD "[{\"model\": \"a\", \"batches\": [{\"batch\": 0}]}]}",
+		  "/models/0/batches/0/batch: must be a whole number above 0" },
+		{ FILE_OF("a", "-1", "2"), "/models/0/batches/0/training/flops: must be" },
+		{ FILE_OF("a", "1", "0"), "/models/0/batches/0/training/bytes/unfused: must be" },
+		{ FILE_OF("a", "1", "2.5"), "/models/0/batches/0/training/bytes/unfused: must be" },
+		{ FILE_OF("a", "1", "2, \"fusde\": 1"), "/models/0/batches/0/training/bytes" },
+	};
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++) {
+		struct rfl_work_file *file = NULL;
+		struct rfl_err err = RFL_ERR_INIT;
+		const char *path = write_file(*state, "bad.json", cases[i].text);
+
+		assert_int_equal(rfl_work_file_load(path, &file, &err), RFL_EFORMAT);
+		assert_says(&err, "bad.json");
+		assert_says(&err, cases[i].word);
+		assert_null(file);
+	}
+}
+
+/* Through the merge: a model of one's own gets its point. */
+static void file_in_a_merge(void **state)
+{
+	struct fixture *f = fixture_new();
+	struct rfl_work_file *file = NULL;
+
+	set(&add_run(f, "lab_cpu", "aa", 4, 1000)->model, "mynet");
+	use_peaks(f, state, SMALL_PEAKS);
+	assert_ok(rfl_work_file_load(write_file(*state, "s.json",
+						FILE_OF("mynet", "2000000000", "1000000000")),
+				     &file, &f->err),
+		  &f->err);
+	f->in.work = file;
+	assert_ok(merge(f), &f->err);
+	assert_close(f->pts->points[0].ai, 2, 0);
+	assert_close(f->pts->points[0].attained_gflops, 2, 1e-15);
+	assert_close(f->pts->points[0].attainable_gflops, 184, 1e-15);
+	assert_string_equal(f->pts->points[0].bound, "memory");
+	rfl_work_file_free(file);
+	fixture_free(f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(file_and_network_agree), T(what_the_file_lacks),   T(disagreement_is_told),
+		T(a_model_of_ones_own),    T(bad_files_are_refused), T(file_in_a_merge),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
