@@ -1,0 +1,522 @@
+/*
+ * Runs with an engine that misbehaves when told (tests/engines/engine_fake.c). This program is its
+ * own child: "run-child" measures, "parent" is a whole run that a test kills.
+ */
+#undef _GNU_SOURCE
+#define _GNU_SOURCE /* PR_SET_CHILD_SUBREAPER */
+
+#include "tests/unit/rfl_test.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/csv.h"
+#include "base/file.h"
+#include "base/proc.h"
+#include "complexity/count.h"
+#include "complexity/zoo.h"
+#include "runner/run.h"
+
+static char *self;
+static const char *const plugin_dirs[] = { RFL_TEST_BUILD "/tests/engines", NULL };
+
+static struct rfl_run_config small_config(void)
+{
+	return (struct rfl_run_config){
+		.arch = "resnet18",
+		.image_size = 32,
+		.batch = 2,
+		.device = RFL_DEVICE_CPU,
+		.engine = "fake",
+		.plugin_dirs = plugin_dirs,
+		.sgd = { .lr = 0.01, .momentum = 0.9 },
+		.threads = 1,
+		.ahead = 2,
+		.augment = true,
+		.warmup = 1,
+		.iters = 6,
+	};
+}
+
+static struct rfl_run_options options_in(const char *dir, const char *const *child)
+{
+	return (struct rfl_run_options){
+		.env = "lab",
+		.log_dir = dir,
+		.command_line = "roofline run --arch resnet18",
+		.child_argv = child,
+	};
+}
+
+/* One run with the fake told `fake`; the row stays with the caller. */
+static void run_fake(const char *dir, const char *fake, struct rfl_run_result *ret)
+{
+	const char *const child[] = { self, "run-child", NULL };
+	struct rfl_run_config config = small_config();
+	struct rfl_run_options options = options_in(dir, child);
+	struct rfl_err err = RFL_ERR_INIT;
+
+	setenv("RFL_FAKE", fake, 1);
+	assert_ok(rfl_run(&config, &options, ret, &err), &err);
+	unsetenv("RFL_FAKE");
+}
+
+static struct rfl_ledger *load(const char *dir)
+{
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_ledger *l = NULL;
+	char path[4096];
+
+	snprintf(path, sizeof(path), "%s/metrics.csv", dir);
+	assert_ok(rfl_ledger_load(path, &l, &err), &err);
+	return l;
+}
+
+static void assert_file_has(const char *path, const char *const *lines, size_t n)
+{
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_buf text;
+
+	rfl_buf_init(&text, 0);
+	assert_ok(rfl_file_read(path, &text, &err), &err);
+	for (size_t i = 0; i < n; i++) {
+		if (!strstr(rfl_buf_str(&text), lines[i]))
+			fail_msg("%s has no '%s':\n%s", path, lines[i], rfl_buf_str(&text));
+	}
+	rfl_buf_fini(&text);
+}
+
+static void assert_steps(const struct rfl_run_result *result)
+{
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_csv *csv = NULL;
+	bool more = true;
+	double forward, backward, optimizer, wait, total;
+	int n = 0;
+
+	assert_ok(rfl_csv_open(result->steps_file, &csv, &err), &err);
+	for (;; n++) {
+		assert_ok(rfl_csv_next(csv, &more, &err), &err);
+		if (!more)
+			break;
+		assert_ok(rfl_csv_double(csv, rfl_csv_find(csv, "forward_ms"), &forward, &err), &err);
+		assert_ok(rfl_csv_double(csv, rfl_csv_find(csv, "backward_ms"), &backward, &err),
+			  &err);
+		assert_ok(rfl_csv_double(csv, rfl_csv_find(csv, "optimizer_ms"), &optimizer, &err),
+			  &err);
+		assert_ok(rfl_csv_double(csv, rfl_csv_find(csv, "data_wait_ms"), &wait, &err), &err);
+		assert_ok(rfl_csv_double(csv, rfl_csv_find(csv, "step_ms"), &total, &err), &err);
+		assert_true(forward >= 4 && backward >= 8 && optimizer >= 2);
+		assert_true(total + 1e-9 >= forward + backward + optimizer + wait);
+	}
+	assert_int_equal(n, 6);
+	rfl_csv_close(csv);
+}
+
+static void a_good_run_is_recorded(void **state)
+{
+	static const char *const lines[] = {
+		"MEASURED_SEC=", " IMGS_PER_SEC=", " BATCH=2 ARCH=resnet18 BACKEND=CPU\n",
+		"\tCommand being timed: \"roofline run --arch resnet18\"\n",
+		"\tMaximum resident set size (kbytes): ", "\tExit status: 0\n",
+	};
+	const char *dir = tmp_path(*state, "logs");
+	struct rfl_zoo_options sizes = { .image_size = 32 };
+	struct rfl_count_options counted = { .batch = 2, .training = true };
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_count *count = NULL;
+	struct rfl_run_result result;
+	struct rfl_net *net = NULL;
+	struct rfl_ledger_row *row = &result.row;
+
+	setenv("RFL_FAKE_MS", "4,8,2", 1);
+	run_fake(dir, "", &result);
+	unsetenv("RFL_FAKE_MS");
+	assert_int_equal(result.rc, RFL_OK);
+	assert_string_equal(row->status, "ok");
+	assert_null(row->error_text);
+	assert_string_equal(row->label, "lab_resnet18_fp32_bs2_run1");
+	assert_string_equal(row->env, "lab");
+	assert_string_equal(row->engine_id, "fake-1.0-test");
+	assert_string_equal(row->engine_version, "1.0.7");
+	assert_string_equal(row->backend, "cpu");
+	assert_string_equal(row->data_mode, "synthetic");
+	assert_int_equal(row->repeat, 1);
+	assert_int_equal(row->img_size, 32);
+	assert_int_equal(row->augment, -1);
+	assert_true(row->fwd_ms_mean >= 4 && row->fwd_ms_mean < 40);
+	assert_true(row->bwd_ms_mean >= 8 && row->opt_ms_mean >= 2);
+	assert_true(row->step_ms_min >= 14 && row->step_ms_min <= row->step_ms_p10);
+	assert_true(row->step_ms_p10 <= row->step_ms_median && row->step_ms_p90 <= row->step_ms_max);
+	assert_true(row->wall_s * 1e3 >= 6 * row->step_ms_mean - 1e-6);
+	assert_close(row->samples_per_s, 12 / row->wall_s, 1e-12);
+	assert_close(row->loss_first, 8.0, 1e-12);
+	assert_close(row->loss_last, 8.0 / 7, 1e-12);
+	assert_close(row->mem_alloc_peak_bytes, 4096, 0);
+	assert_true(isnan(row->mem_reserved_peak_bytes) && row->host_peak_bytes > 1e6);
+	assert_true(row->setup_s > 0 && row->ttfb_ms >= 14);
+
+	assert_ok(rfl_zoo_build("resnet18", &sizes, &net, &err), &err);
+	assert_ok(rfl_count_net(net, &counted, &count, &err), &err);
+	assert_int_equal(row->model_flops_per_step, rfl_count_training_flops(count));
+	assert_close(row->tflops,
+		     (double)row->model_flops_per_step / row->step_ms_median * 1e-9, 1e-12);
+	rfl_count_free(count);
+	rfl_net_free(net);
+
+	assert_file_has(result.time_log, lines, RFL_ARRAY_LEN(lines));
+	assert_steps(&result);
+	rfl_run_result_fini(&result);
+}
+
+static void every_end_has_its_status(void **state)
+{
+	static const struct {
+		const char *fake, *status;
+		int64_t code;
+		const char *word;
+	} cases[] = {
+		{ "kill:forward:3", "crash", SIGKILL, "signal 9" },
+		{ "kill:open", "crash", SIGKILL, "while it was being set up" },
+		{ "segv:backward:0", "crash", SIGSEGV, "signal 11" },
+		{ "exit:step:2", "crash", 9, "exit code 9" },
+		{ "fail:step:2", "crash", 1, "told to fail at step 2" },
+		{ "edevmem:open", "oom", 1, "no memory left" },
+		{ "edevmem:forward:4", "oom", 1, "no memory left" },
+		{ "nan:forward:6", "nan", -1, "not a finite number" },
+		{ "unsupported", "unsupported", 1, "maxpool" },
+		{ "unavailable", "unsupported", 1, "told to be unavailable" },
+		{ "kill:close", "ok", -1, NULL },
+		{ "segv:close", "ok", -1, NULL },
+	};
+	const char *dir = tmp_path(*state, "logs");
+	struct rfl_ledger *l;
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++) {
+		struct rfl_run_result result;
+
+		run_fake(dir, cases[i].fake, &result);
+		assert_string_equal(result.row.status, cases[i].status);
+		assert_int_equal(result.row.error_code, cases[i].code);
+		assert_int_equal(result.rc == RFL_OK, strcmp(cases[i].status, "ok") == 0);
+		if (!cases[i].word)
+			assert_null(result.row.error_text);
+		else if (!strstr(result.row.error_text, cases[i].word))
+			fail_msg("%s: '%s'", cases[i].fake, result.row.error_text);
+		assert_int_equal(isnan(result.row.wall_s), strcmp(cases[i].status, "ok") != 0 &&
+								   strcmp(cases[i].status, "nan") != 0);
+		rfl_run_result_fini(&result);
+	}
+	l = load(dir);
+	assert_int_equal(l->nrows, RFL_ARRAY_LEN(cases));
+	for (size_t i = 0; i < l->nrows; i++) {
+		assert_string_equal(l->rows[i].status, cases[i].status);
+		assert_int_equal(l->rows[i].repeat, i + 1);
+		for (size_t k = 0; k < i; k++)
+			assert_string_not_equal(l->rows[i].run_id, l->rows[k].run_id);
+	}
+	rfl_ledger_free(l);
+}
+
+static void a_signal_is_in_the_time_log(void **state)
+{
+	static const char *const lines[] = { "Command terminated by signal 9\n" };
+	struct rfl_run_result result;
+
+	run_fake(tmp_path(*state, "logs"), "kill:forward:0", &result);
+	assert_file_has(result.time_log, lines, 1);
+	assert_string_equal(result.steps_file, "");
+	rfl_run_result_fini(&result);
+}
+
+static bool say_stop(void *ctx)
+{
+	return rfl_clock_s() > *(const double *)ctx;
+}
+
+static void hanging_runs_end(void **state)
+{
+	const char *const child[] = { self, "run-child", NULL };
+	const char *dir = tmp_path(*state, "logs");
+	struct rfl_run_config config = small_config();
+	struct rfl_run_options options = options_in(dir, child);
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_run_result result;
+	double stop_at = rfl_clock_s() + 0.4;
+
+	setenv("RFL_FAKE", "hang:forward:2", 1);
+	options.timeout_s = 0.5;
+	assert_ok(rfl_run(&config, &options, &result, &err), &err);
+	assert_string_equal(result.row.status, "timeout");
+	assert_int_equal(result.rc, RFL_ETIMEOUT);
+	rfl_run_result_fini(&result);
+
+	options.timeout_s = 0;
+	options.cancelled = say_stop;
+	options.ctx = &stop_at;
+	stop_at = rfl_clock_s() + 0.4;
+	assert_ok(rfl_run(&config, &options, &result, &err), &err);
+	assert_string_equal(result.row.status, "interrupted");
+	assert_int_equal(result.rc, RFL_EINTR);
+	rfl_run_result_fini(&result);
+	unsetenv("RFL_FAKE");
+}
+
+static void phases_follow_the_mode(void **state)
+{
+	const char *const child[] = { self, "run-child", NULL };
+	const char *dir = tmp_path(*state, "logs");
+	struct rfl_run_config config = small_config();
+	struct rfl_run_options options = options_in(dir, child);
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_run_result result;
+	int64_t forward_flops;
+
+	config.mode = RFL_RUN_FWD;
+	assert_ok(rfl_run(&config, &options, &result, &err), &err);
+	assert_string_equal(result.row.mode, "fwd");
+	assert_true(isnan(result.row.bwd_ms_mean) && isnan(result.row.opt_ms_mean));
+	assert_true(result.row.fwd_ms_mean >= 0);
+	assert_null(result.row.optimizer);
+	forward_flops = result.row.model_flops_per_step;
+	rfl_run_result_fini(&result);
+
+	config.mode = RFL_RUN_FWD_BWD;
+	assert_ok(rfl_run(&config, &options, &result, &err), &err);
+	assert_true(isnan(result.row.opt_ms_mean) && !isnan(result.row.bwd_ms_mean));
+	assert_true(result.row.model_flops_per_step > 2 * forward_flops);
+	rfl_run_result_fini(&result);
+}
+
+static void in_process_records_the_same(void **state)
+{
+	const char *dir = tmp_path(*state, "logs");
+	struct rfl_run_config config = small_config();
+	struct rfl_run_options options = options_in(dir, NULL);
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_run_result here, child;
+
+	options.in_process = true;
+	assert_ok(rfl_run(&config, &options, &here, &err), &err);
+	run_fake(dir, "", &child);
+	assert_string_equal(here.row.status, "ok");
+	assert_string_equal(here.row.config_hash, child.row.config_hash);
+	assert_string_equal(child.row.label, "lab_resnet18_fp32_bs2_run2");
+	rfl_run_result_fini(&here);
+	rfl_run_result_fini(&child);
+}
+
+static void time_logs_are_never_overwritten(void **state)
+{
+	const char *const child[] = { self, "run-child", NULL };
+	const char *dir = tmp_path(*state, "logs");
+	struct rfl_run_config config = small_config();
+	struct rfl_run_options options = options_in(dir, child);
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_run_result result;
+	char paths[3][4096];
+
+	options.label = "cpu_resnet18_fp32_bs2_run7";
+	options.env = NULL;
+	for (int i = 0; i < 3; i++) {
+		assert_ok(rfl_run(&config, &options, &result, &err), &err);
+		assert_string_equal(result.row.env, "cpu");
+		assert_int_equal(result.row.repeat, 7);
+		snprintf(paths[i], sizeof(paths[i]), "%s", result.time_log);
+		for (int k = 0; k < i; k++)
+			assert_string_not_equal(paths[i], paths[k]);
+		rfl_run_result_fini(&result);
+	}
+}
+
+static void bad_requests_leave_no_row(void **state)
+{
+	const char *const child[] = { self, "run-child", NULL };
+	const char *dir = tmp_path(*state, "logs"), *images = tmp_path(*state, "images");
+	struct rfl_err err = RFL_ERR_INIT;
+	char path[4096];
+	struct {
+		struct rfl_run_config config;
+		struct rfl_run_options options;
+		const char *word;
+	} cases[] = {
+		{ small_config(), options_in(dir, child), "resnet18" },
+		{ small_config(), options_in(dir, child), "label" },
+		{ small_config(), options_in(dir, child), "environment" },
+		{ small_config(), options_in(dir, child), "no images" },
+		{ small_config(), options_in(dir, child), "train" },
+	};
+
+	snprintf(path, sizeof(path), "%s/train/cat", images);
+	assert_ok(rfl_file_mkdirs(path, &err), &err);
+	cases[0].config.arch = "resnet81";
+	cases[1].options.label = "../x";
+	cases[2].options.env = "My Lab";
+	cases[3].config.data_dir = images;
+	cases[4].config.data_dir = path;
+	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++) {
+		struct rfl_run_result result;
+
+		rfl_err_clear(&err);
+		assert_int_not_equal(rfl_run(&cases[i].config, &cases[i].options, &result, &err),
+				     RFL_OK);
+		assert_says(&err, cases[i].word);
+		rfl_run_result_fini(&result);
+	}
+	snprintf(path, sizeof(path), "%s/metrics.csv", dir);
+	assert_false(rfl_file_exists(path));
+}
+
+static void a_ledger_of_other_columns_is_refused_first(void **state)
+{
+	const char *const child[] = { self, "run-child", NULL };
+	struct rfl_run_config config = small_config();
+	struct rfl_run_options options;
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_run_result result;
+
+	write_file(*state, "metrics.csv", "run,images\n1,2\n");
+	options = options_in(*state, child);
+	assert_int_equal(rfl_run(&config, &options, &result, &err), RFL_EFORMAT);
+	assert_says(&err, "schema_version");
+	rfl_run_result_fini(&result);
+}
+
+/* ---- the parent is killed ---- */
+
+static pid_t start_parent(const char *dir)
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		execl(self, self, "parent", dir, (char *)NULL);
+		_exit(127);
+	}
+	assert_true(pid > 0);
+	return pid;
+}
+
+static pid_t read_pid(const char *path)
+{
+	FILE *f = fopen(path, "r");
+	long pid = 0;
+
+	if (f) {
+		if (fscanf(f, "%ld\n", &pid) != 1)
+			pid = 0;
+		fclose(f);
+	}
+	return (pid_t)pid;
+}
+
+static void killing_the_parent_loses_no_row(void **state)
+{
+	static const int after_ms[] = { 1, 5, 10, 20, 30, 45, 60, 80, 110, 150, 200, 300 };
+	const char *dir = tmp_path(*state, "logs");
+	const char *pid_file = tmp_path(*state, "pid"), *ledger = tmp_path(*state, "logs/metrics.csv");
+	size_t before = 0, orphans = 0;
+
+	prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); /* orphans come to us */
+	setenv("RFL_FAKE_PID", pid_file, 1);
+	setenv("RFL_FAKE_MS", "1,1,1", 1);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(after_ms); i++) {
+		const struct timespec pause = { .tv_nsec = after_ms[i] * 1000000L };
+		pid_t parent, child;
+		int status;
+
+		unlink(pid_file);
+		parent = start_parent(dir);
+		nanosleep(&pause, NULL);
+		kill(parent, SIGKILL);
+		assert_int_equal(waitpid(parent, &status, 0), parent);
+		child = read_pid(pid_file);
+		/* Whatever is left of the run ends by itself, and the child by SIGKILL. */
+		while ((parent = waitpid(-1, &status, 0)) > 0) {
+			if (parent != child || WIFEXITED(status))
+				continue;
+			assert_int_equal(WTERMSIG(status), SIGKILL);
+			orphans++;
+		}
+		assert_int_equal(errno, ECHILD);
+		if (rfl_file_exists(ledger)) {
+			struct rfl_ledger *l = load(dir);
+
+			assert_true(l->nrows >= before && !l->torn);
+			before = l->nrows;
+			for (size_t r = 0; r < l->nrows; r++)
+				assert_string_equal(l->rows[r].status, "ok");
+			rfl_ledger_free(l);
+		}
+	}
+	unsetenv("RFL_FAKE_PID");
+	unsetenv("RFL_FAKE_MS");
+	prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0);
+	assert_true(before > 0);  /* the later ones had time for whole runs */
+	assert_true(orphans > 0); /* and some were hit in the middle of one */
+}
+
+/* Runs, one after the other, until somebody ends us. */
+static int be_parent(const char *dir)
+{
+	const char *const child[] = { self, "run-child", NULL };
+	struct rfl_run_config config = small_config();
+	struct rfl_run_options options = options_in(dir, child);
+
+	for (;;) {
+		struct rfl_run_result result;
+		struct rfl_err err = RFL_ERR_INIT;
+
+		if (rfl_run(&config, &options, &result, &err) != RFL_OK) {
+			fprintf(stderr, "%s\n", err.msg);
+			return 1;
+		}
+		rfl_run_result_fini(&result);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(a_good_run_is_recorded, tmpdir_make, tmpdir_remove),
+		cmocka_unit_test_setup_teardown(every_end_has_its_status, tmpdir_make,
+						tmpdir_remove),
+		cmocka_unit_test_setup_teardown(a_signal_is_in_the_time_log, tmpdir_make,
+						tmpdir_remove),
+		cmocka_unit_test_setup_teardown(hanging_runs_end, tmpdir_make, tmpdir_remove),
+		cmocka_unit_test_setup_teardown(phases_follow_the_mode, tmpdir_make, tmpdir_remove),
+		cmocka_unit_test_setup_teardown(in_process_records_the_same, tmpdir_make,
+						tmpdir_remove),
+		cmocka_unit_test_setup_teardown(time_logs_are_never_overwritten, tmpdir_make,
+						tmpdir_remove),
+		cmocka_unit_test_setup_teardown(bad_requests_leave_no_row, tmpdir_make,
+						tmpdir_remove),
+		cmocka_unit_test_setup_teardown(a_ledger_of_other_columns_is_refused_first,
+						tmpdir_make, tmpdir_remove),
+		cmocka_unit_test_setup_teardown(killing_the_parent_loses_no_row, tmpdir_make,
+						tmpdir_remove),
+	};
+	int failed;
+
+	self = rfl_proc_self(NULL);
+	if (!self)
+		return 1;
+	if (argc == 2 && strcmp(argv[1], "run-child") == 0)
+		failed = rfl_run_child(STDIN_FILENO, RFL_RUN_REPORT_FD, NULL) != RFL_OK;
+	else if (argc == 3 && strcmp(argv[1], "parent") == 0)
+		failed = be_parent(argv[2]);
+	else
+		failed = cmocka_run_group_tests(tests, NULL, NULL);
+	free(self);
+	return failed;
+}
