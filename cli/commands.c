@@ -7,6 +7,7 @@
 /* clang-format off */
 #define COMMANDS(X) \
 	X(complexity) \
+	X(points) \
 	X(list) \
 	X(doctor) \
 	X(help_page) \
