@@ -7,13 +7,15 @@
 /* clang-format off */
 #define COMMANDS(X) \
 	X(complexity) \
+	X(run) \
 	X(points) \
 	X(list) \
 	X(doctor) \
 	X(help_page) \
 	X(completion) \
 	X(version) \
-	X(probe)
+	X(probe) \
+	X(run_child)
 /* clang-format on */
 
 #define DECLARE(name) extern const struct rfl_cmd rfl_cmd_##name;
