@@ -1,0 +1,31 @@
+/*
+ * check.h - doubts about ceilings that have the right format: levels out of order, a measurement far
+ * from the data sheet, an unsteady or an old one.
+ */
+#ifndef RFL_PEAKS_CHECK_H
+#define RFL_PEAKS_CHECK_H
+
+#include <stdint.h>
+
+#include "base/err.h"
+#include "peaks/peaks.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Receives one doubt. */
+typedef void (*rfl_peaks_doubt_fn)(const char *env, const char *cell, const char *text, void *ctx);
+
+/**
+ * Look for doubts, environment by environment.
+ * @param today  "2026-11-21T05:31:00Z", against which age is reckoned; NULL: age is not looked at
+ * @return how many there were
+ */
+size_t rfl_peaks_check(const struct rfl_peaks *p, const char *today, rfl_peaks_doubt_fn fn,
+		       void *ctx);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

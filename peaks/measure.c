@@ -1,0 +1,392 @@
+/*
+ * measure.c - which loops are run for which ceiling.
+ *
+ * For every ceiling the loops that can run here compete: the widest family runs in full, the others
+ * get a short look, and run in full when they come near. The ceiling is the fastest repeat of the
+ * fastest loop; median, minimum and spread stand beside it.
+ */
+#include "peaks/measure.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "peaks/bench.h"
+
+enum { REPEATS = 15, TRIAL_REPEATS = 3, RUNS_MAX = 256 };
+
+#define WINDOW_S       0.1  /* of a repeat */
+#define WINDOW_QUICK_S 0.02
+#define SETTLE_S       0.3  /* running before the first repeat */
+#define SETTLE_QUICK_S 0.05
+#define NEAR           0.95 /* of the best: a loop that comes so near in a trial runs in full */
+
+const char *const rfl_measure_keys[] = {
+	"fp32.vector", "fp64.vector", "fp32.vector.1core", "fp64.vector.1core",
+	"L1",	       "L2",	      "L3",		   "DRAM",
+	NULL,
+};
+
+struct session {
+	const struct rfl_measure_spec *spec;
+	struct rfl_measurement *m;
+	struct rfl_bench *bench;
+	int repeats;
+	int done, total; /* ceilings, for progress */
+};
+
+/* --- one run --- */
+
+static void tell(struct session *s, const struct rfl_peak_kernel *k, int threads)
+{
+	char what[160];
+
+	if (!s->spec->progress)
+		return;
+	snprintf(what, sizeof(what), "%s: %s, %d thread%s", s->m->cells[s->done].key, k->summary,
+		 threads, threads == 1 ? "" : "s");
+	s->spec->progress(what, s->done, s->total, s->spec->ctx);
+}
+
+/* Run a loop and add it to the list of runs. @param ret  its index */
+static enum rfl_rc run_one(struct session *s, const struct rfl_peak_kernel *k, int threads,
+			   int64_t slice_bytes, bool trial, size_t *ret, struct rfl_err *err)
+{
+	const bool quick = s->spec->quick;
+	const struct rfl_bench_job job = {
+		.kernel = k,
+		.threads = threads,
+		.repeats = trial ? TRIAL_REPEATS : s->repeats,
+		.window_s = quick || (trial && slice_bytes) ? WINDOW_QUICK_S : WINDOW_S,
+		.settle_s = quick || trial ? SETTLE_QUICK_S : SETTLE_S,
+		.slice_bytes = slice_bytes,
+	};
+	struct rfl_measured_run *run = &s->m->runs[s->m->nruns];
+	struct rfl_bench_result result = { .n = 0 };
+	enum rfl_rc rc;
+
+	if (s->m->nruns == RUNS_MAX)
+		return rfl_fail(err, RFL_EOVERFLOW, 0, "more than %d runs", (int)RUNS_MAX);
+	tell(s, k, threads);
+	rc = rfl_bench_run(s->bench, &job, &result, err);
+	if (rc == RFL_OK)
+		rc = rfl_stats_describe(result.rates, (size_t)result.n, &run->stats, err);
+	free(result.rates);
+	if (rc != RFL_OK)
+		return rc;
+	run->kernel = k;
+	run->key = s->m->cells[s->done].key;
+	run->threads = threads;
+	run->window_s = job.window_s;
+	run->trial = trial;
+	if (k->kind != RFL_KERNEL_CHAIN)
+		run->slice_bytes = slice_bytes ? slice_bytes :
+						 rfl_bench_array_bytes(s->bench) / s->m->threads;
+	*ret = s->m->nruns++;
+	return RFL_OK;
+}
+
+static double fastest(const struct session *s, size_t run)
+{
+	return run == SIZE_MAX ? 0 : s->m->runs[run].stats.max;
+}
+
+/* --- which loops --- */
+
+static bool usable(const struct rfl_peak_kernel *k)
+{
+	return rfl_peak_kernel_probe(k, NULL) == RFL_OK;
+}
+
+static bool serves(const struct rfl_peak_kernel *k, const struct rfl_measured_cell *cell)
+{
+	if (cell->level && strcmp(cell->level, "DRAM") == 0)
+		return k->kind != RFL_KERNEL_CHAIN;
+	if (cell->level)
+		return k->kind == RFL_KERNEL_READ;
+	return k->kind == RFL_KERNEL_CHAIN && strncmp(k->dtype, cell->key, strlen(k->dtype)) == 0;
+}
+
+/* The family that comes first in the table among those that can run here, or NULL. */
+static const char *widest(const struct rfl_measured_cell *cell)
+{
+	const struct rfl_peak_kernel *k;
+
+	for (size_t i = 0; (k = rfl_peak_kernel_at(i)); i++) {
+		if (serves(k, cell) && usable(k))
+			return k->isa;
+	}
+	return NULL;
+}
+
+/* Loops in C are for processors that have none of their own here. */
+static bool competes(const struct rfl_peak_kernel *k, const struct rfl_measured_cell *cell,
+		     const char *first)
+{
+	return serves(k, cell) && usable(k) &&
+	       (strcmp(k->isa, "plain") != 0 || strcmp(first, "plain") == 0);
+}
+
+/* All loops that compete for a ceiling; the index of the best run goes into the cell. */
+static enum rfl_rc compete(struct session *s, struct rfl_measured_cell *cell, int threads,
+			   struct rfl_err *err)
+{
+	const char *first = widest(cell);
+	const struct rfl_peak_kernel *k;
+	enum rfl_rc rc;
+	size_t run;
+
+	if (!first) {
+		snprintf(cell->reason, sizeof(cell->reason),
+			 "there is no loop for this processor ('roofline list' says why); set it with "
+			 "'roofline peaks set'");
+		return RFL_OK;
+	}
+	for (size_t i = 0; (k = rfl_peak_kernel_at(i)); i++) {
+		if (!competes(k, cell, first))
+			continue;
+		const bool trial = strcmp(k->isa, first) != 0;
+
+		rc = run_one(s, k, threads, 0, trial, &run, err);
+		if (rc != RFL_OK)
+			return rc;
+		if (trial && fastest(s, run) >= NEAR * fastest(s, cell->best)) {
+			rc = run_one(s, k, threads, 0, false, &run, err);
+			if (rc != RFL_OK)
+				return rc;
+		}
+		if (!s->m->runs[run].trial && fastest(s, run) > fastest(s, cell->best))
+			cell->best = run;
+	}
+	return RFL_OK;
+}
+
+/* --- caches --- */
+
+/* Cores behind one cache, of those that we measure with. */
+static int cores_behind(const struct rfl_machine *m, const struct rfl_cache *c, int threads)
+{
+	const int ways = m->cores > 0 ? m->hw_threads / m->cores : 1;
+	int cores = c->sharers / (ways > 0 ? ways : 1);
+
+	if (cores < 1)
+		cores = 1;
+	return cores < threads ? cores : threads;
+}
+
+/* Read bandwidth of a cache: a sweep of working sets that fit it and do not fit the level below;
+ * the best size then runs in full. */
+static enum rfl_rc sweep(struct session *s, struct rfl_measured_cell *cell,
+			 const struct rfl_cache *c, const struct rfl_cache *below,
+			 struct rfl_err *err)
+{
+	static const int eighths[] = { 2, 3, 4, 5, 6 };
+	const int threads = s->m->threads;
+	const int64_t share = c->size_bytes / cores_behind(s->m->machine, c, threads);
+	const char *first = widest(cell);
+	int64_t best_size = 0;
+	double best_rate = 0;
+	size_t run;
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(eighths); i++) {
+		const int64_t size = share * eighths[i] / 8 / 4096 * 4096;
+
+		if (size < 4096 || (below && size < 2 * below->size_bytes))
+			continue;
+		for (size_t j = 0; rfl_peak_kernel_at(j); j++) {
+			const struct rfl_peak_kernel *k = rfl_peak_kernel_at(j);
+
+			if (!serves(k, cell) || !usable(k) || strcmp(k->isa, first) != 0)
+				continue;
+			enum rfl_rc rc = run_one(s, k, threads, size, true, &run, err);
+
+			if (rc != RFL_OK)
+				return rc;
+			if (fastest(s, run) > best_rate) {
+				best_rate = fastest(s, run);
+				best_size = size;
+			}
+		}
+	}
+	if (best_size == 0) {
+		snprintf(cell->reason, sizeof(cell->reason),
+			 "the share of one core (%lld bytes) is too small beside the level below",
+			 (long long)share);
+		return RFL_OK;
+	}
+	enum rfl_rc rc = run_one(s, s->m->runs[s->m->nruns - 1].kernel, threads, best_size, false,
+				 &run, err);
+
+	if (rc == RFL_OK)
+		cell->best = run;
+	return rc;
+}
+
+static enum rfl_rc measure_level(struct session *s, struct rfl_measured_cell *cell,
+				 struct rfl_err *err)
+{
+	const struct rfl_machine *m = s->m->machine;
+	const int level = cell->level[1] - '0';
+	const struct rfl_cache *c = rfl_machine_cache(m, level);
+
+	if (!c) {
+		snprintf(cell->reason, sizeof(cell->reason), "the system shows no such cache");
+		return RFL_OK;
+	}
+	if (!widest(cell)) {
+		snprintf(cell->reason, sizeof(cell->reason),
+			 "there is no loop for this processor ('roofline list' says why)");
+		return RFL_OK;
+	}
+	const bool own = cores_behind(m, c, m->cores > 0 ? m->cores : 1) == 1;
+
+	cell->scope = own ? "core" : "node";
+	cell->capacity_bytes = own ? c->size_bytes : c->size_bytes * c->count;
+	cell->scale = own ? 1.0 / s->m->threads : 1.0;
+	return sweep(s, cell, c, rfl_machine_cache(m, level - 1), err);
+}
+
+/* --- all --- */
+
+static enum rfl_rc measure_cell(struct session *s, struct rfl_measured_cell *cell,
+				struct rfl_err *err)
+{
+	if (cell->level && strcmp(cell->level, "DRAM") != 0)
+		return measure_level(s, cell, err);
+	return compete(s, cell, strstr(cell->key, ".1core") ? 1 : s->m->threads, err);
+}
+
+static bool wanted(const struct rfl_measure_spec *spec, const char *key)
+{
+	for (size_t i = 0; spec->only && spec->only[i]; i++) {
+		if (strcmp(spec->only[i], key) == 0)
+			return true;
+	}
+	return !spec->only;
+}
+
+static void list_cells(struct session *s)
+{
+	for (size_t i = 0; rfl_measure_keys[i]; i++) {
+		const char *key = rfl_measure_keys[i];
+		const bool level = !strchr(key, '.');
+
+		if (!wanted(s->spec, key))
+			continue;
+		s->m->cells[s->m->ncells++] = (struct rfl_measured_cell){
+			.key = key,
+			.level = level ? key : NULL,
+			.scope = level ? "node" : NULL,
+			.scale = 1,
+			.best = SIZE_MAX,
+		};
+	}
+	s->total = (int)s->m->ncells;
+}
+
+static enum rfl_rc check_spec(const struct rfl_measure_spec *spec, struct rfl_err *err)
+{
+	if (spec->repeats != 0 && spec->repeats < 3)
+		return rfl_fail(err, RFL_EINVAL, 0, "at least 3 repeats are needed for a spread");
+	for (size_t i = 0; spec->only && spec->only[i]; i++) {
+		bool known = false;
+
+		for (size_t j = 0; rfl_measure_keys[j]; j++)
+			known = known || strcmp(spec->only[i], rfl_measure_keys[j]) == 0;
+		if (!known)
+			return rfl_fail(err, RFL_ENOTFOUND, 0, "'%s' cannot be measured here",
+					spec->only[i]);
+	}
+	return RFL_OK;
+}
+
+static enum rfl_rc measure_cells(struct session *s, struct rfl_err *err)
+{
+	struct rfl_measurement *m = s->m;
+	size_t measured = 0;
+
+	for (s->done = 0; s->done < s->total; s->done++) {
+		struct rfl_measured_cell *cell = &m->cells[s->done];
+		struct rfl_err e = RFL_ERR_INIT;
+		enum rfl_rc rc = measure_cell(s, cell, &e);
+
+		if (rc == RFL_ENOMEM)
+			return rfl_fail(err, rc, e.native, "%s", e.msg);
+		if (rc != RFL_OK) {
+			cell->best = SIZE_MAX;
+			cell->failed = true;
+			snprintf(cell->reason, sizeof(cell->reason), "%.250s", e.msg);
+			rfl_log(RFL_LOG_WARN, "%s: %s", cell->key, e.msg);
+		}
+		measured += cell->best != SIZE_MAX;
+	}
+	if (measured == 0)
+		return rfl_fail(err, RFL_EUNAVAILABLE, 0, "nothing could be measured: %s",
+				m->ncells > 0 ? m->cells[0].reason : "nothing was asked for");
+	return RFL_OK;
+}
+
+static enum rfl_rc open_session(struct session *s, struct rfl_err *err)
+{
+	const struct rfl_measure_spec *spec = s->spec;
+	struct rfl_measurement *m = s->m;
+
+	m->runs = rfl_alloc_array(RUNS_MAX, sizeof(*m->runs));
+	m->cells = rfl_alloc_array(RFL_ARRAY_LEN(rfl_measure_keys), sizeof(*m->cells));
+	if (!m->runs || !m->cells)
+		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for the measurement");
+	m->machine = spec->machine;
+	m->threads = spec->threads > 0 ? spec->threads : rfl_machine_threads(spec->machine);
+	s->repeats = spec->repeats > 0 ? spec->repeats : REPEATS;
+
+	const struct rfl_bench_config config = { .machine = spec->machine, .threads = m->threads };
+
+	return rfl_bench_open(&config, &s->bench, err);
+}
+
+enum rfl_rc rfl_measure(const struct rfl_measure_spec *spec, struct rfl_measurement **ret,
+			struct rfl_err *err)
+{
+	struct session s = { .spec = spec };
+	const double begin = rfl_clock_s();
+	enum rfl_rc rc = check_spec(spec, err);
+
+	if (rc != RFL_OK)
+		return rc;
+	s.m = calloc(1, sizeof(*s.m));
+	if (!s.m)
+		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for the measurement");
+	rc = open_session(&s, err);
+	if (rc != RFL_OK)
+		goto done;
+	list_cells(&s);
+	rc = measure_cells(&s, err);
+	if (rc != RFL_OK)
+		goto done;
+	s.m->array_bytes = rfl_bench_array_bytes(s.bench);
+	s.m->capped = rfl_bench_capped(s.bench);
+	s.m->huge_pages = rfl_bench_huge_pages(s.bench);
+	rfl_bench_places(s.bench, s.m->threads, s.m->places, sizeof(s.m->places));
+	rfl_clock_iso(s.m->measured_at);
+	s.m->seconds = rfl_clock_s() - begin;
+
+	*ret = s.m;
+	s.m = NULL;
+done:
+	rfl_bench_close(s.bench);
+	rfl_measurement_free(s.m);
+	return rc;
+}
+
+void rfl_measurement_free(struct rfl_measurement *m)
+{
+	if (!m)
+		return;
+	free(m->runs);
+	free(m->cells);
+	free(m);
+}
