@@ -292,9 +292,6 @@ enum rfl_rc rfl_merge__group(const struct rfl_merge_inputs *in,
 		report->used++;
 	}
 	note_statuses(l, report);
-	if (l->torn)
-		rfl_buf_printf(&report->notes, "left out the last line of %s: it is not complete\n",
-			       in->ledger_path);
 	return rc;
 }
 
