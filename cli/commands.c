@@ -7,6 +7,7 @@
 /* clang-format off */
 #define COMMANDS(X) \
 	X(complexity) \
+	X(verify) \
 	X(run) \
 	X(points) \
 	X(list) \

@@ -1,0 +1,118 @@
+/*
+ * golden.h - golden files: what PyTorch computed for a network filled by the formula of fill.h,
+ * in float32 and in double. A logits file holds one forward in eval mode; a train file holds a few
+ * steps of training, in sections. Weights are not stored.
+ *
+ * Fields that this program does not know are ignored (a generator may say more); a field that it
+ * needs and does not find is an error that names the file and the field's path.
+ */
+#ifndef RFL_RUNNER_GOLDEN_H
+#define RFL_RUNNER_GOLDEN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "runner/engine.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** What one forward gave: the first logits of every row, and sums over all of them. */
+struct rfl_golden_forward {
+	int64_t rows, first; /**< `first` logits per row */
+	double *logits;      /**< rows * first */
+	int64_t *argmax;     /**< per row */
+	double sum, l2, loss;
+	double max_abs_diff_fp32; /**< over all logits, of PyTorch's float32 from its double */
+	double min_margin;        /**< between best and second logit; NaN when not given */
+};
+
+/** The output of one layer. */
+struct rfl_golden_layer {
+	const char *name;
+	int64_t numel; /**< of the whole batch */
+	double l2, sum;
+};
+
+/* X(id, name): what a training run is summarised by. Norms are over all parameters unless the name
+ * says otherwise; delta is the difference from the start. */
+#define RFL_GOLDEN_NORMS(X)                          \
+	X(GRAD_FIRST, "grad_l2_first_step0")         \
+	X(GRAD_LAST, "grad_l2_last_step0")           \
+	X(GRAD_ALL, "grad_l2_all_step0")             \
+	X(PARAM_BEFORE, "param_l2_before")           \
+	X(PARAM_STEP1, "param_l2_after_step1")       \
+	X(DELTA_STEP1, "delta_l2_after_step1")       \
+	X(PARAM_AFTER, "param_l2_after")             \
+	X(DELTA_AFTER, "delta_l2_after")             \
+	X(PARAM_FIRST_AFTER, "param_l2_first_after") \
+	X(PARAM_LAST_AFTER, "param_l2_last_after")   \
+	X(RUNNING_MEAN, "running_mean_l2_after")     \
+	X(RUNNING_VAR, "running_var_l2_after")
+
+#define RFL_GOLDEN_NORM_ID(id, name) RFL_GOLDEN_##id,
+enum rfl_golden_norm { RFL_GOLDEN_NORMS(RFL_GOLDEN_NORM_ID) RFL_GOLDEN_NORM_COUNT };
+
+/** "grad_l2_first_step0", ...: in the order of the enum. */
+extern const char *const rfl_golden_norm_names[];
+
+/** What one training run gave. */
+struct rfl_golden_run {
+	int64_t nlosses; /**< one before each step, and one after the last */
+	double *losses;
+	int64_t rows, first; /**< of the logits of the first step */
+	double *logits;      /**< rows * first */
+	int64_t ngrads;
+	double *grads; /**< per trained parameter, the l2 of its first gradient */
+	double norms[RFL_GOLDEN_NORM_COUNT]; /**< NaN where the network has no such thing */
+};
+
+/** One section of a train file. */
+struct rfl_golden_section {
+	const char *name;      /**< "sgd", "sgd_gentle", "sgd_frozen_bn", "adamw" */
+	const char *uncovered; /**< why no engine can repeat it; NULL when one can */
+	struct rfl_sgd sgd;
+	enum rfl_engine_mode mode;
+	struct rfl_golden_run fp32, fp64;
+};
+
+struct rfl_golden {
+	const char *path; /**< as given */
+	const char *model;
+	bool is_train;
+	int64_t batch, channels, height, width;
+	struct {
+		int64_t params, tensors, classes;
+		struct rfl_golden_forward fp64; /**< eval mode */
+		bool has_batch_stats;
+		struct rfl_golden_forward batch_stats; /**< of fp64: normalised by the batch */
+		int64_t nlayers;
+		struct rfl_golden_layer *layers; /**< modules in call order, eval mode, fp32 */
+	} logits;                                /**< of a logits file */
+	struct {
+		int64_t nparams;
+		const char **param_names; /**< trained parameters in order */
+		int64_t nsections;
+		struct rfl_golden_section *sections;
+	} train;                 /**< of a train file */
+	struct rfl_arena *arena; /**< owns everything above, this struct included */
+};
+
+/**
+ * Read a golden file; which kind it is shows in its content.
+ * @param ret  set on success only; release with rfl_golden_free()
+ * @return RFL_OK; RFL_EIO; RFL_EFORMAT naming file and path; RFL_ENOMEM
+ */
+enum rfl_rc rfl_golden_load(const char *path, struct rfl_golden **ret,
+			    struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** Accepts NULL. */
+void rfl_golden_free(struct rfl_golden *golden);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,98 @@
+/*
+ * verify.h - does an engine compute what PyTorch computes? Runs a golden file through an engine and
+ * lists every comparison with what it allows.
+ *
+ * The rules are those that PyTorch's own float32 satisfies against its double, on every version:
+ * logits   5 times PyTorch's own largest deviation; sums, l2 and loss what follows from that;
+ * trace    2e-5 of the l2 of the layer's output;
+ * losses   1e-5 + 10 times the largest deviation of PyTorch's float32 up to that step;
+ * norms    1e-5 + 10 times the largest deviation of PyTorch's float32 in that field.
+ * Batch norm over two images is chaotic at the learning rate of the section sgd: for networks with
+ * batch norm only what comes before its first step is judged. running_var is never judged.
+ */
+#ifndef RFL_RUNNER_VERIFY_H
+#define RFL_RUNNER_VERIFY_H
+
+#include <stddef.h>
+
+#include "base/err.h"
+#include "runner/engine.h"
+#include "runner/golden.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum rfl_verdict { RFL_VERDICT_AGREES, RFL_VERDICT_DIFFERS, RFL_VERDICT_REPORTED };
+
+/** "agrees", "differs", "reported", NULL. */
+extern const char *const rfl_verdict_names[];
+
+/** One comparison. Texts belong to the list. */
+struct rfl_check {
+	const char *section; /**< "fill", "net", "logits", "trace", "batch_stats", "sgd", ... */
+	const char *what;    /**< field: "losses", "l2", "grad_l2_each_step0" */
+	const char *item; /**< which of them: "step 2", a layer, a parameter; "" for the only one */
+	double expected, got;
+	double allowed; /**< absolute difference; NaN when it is not judged */
+	enum rfl_verdict verdict;
+	const char *note; /**< why it is not judged; NULL when it is */
+};
+
+struct rfl_checks {
+	size_t n;
+	struct rfl_check *items;
+	struct rfl_arena *arena; /* owns the texts */
+};
+
+/** An empty list. RFL_ENOMEM */
+enum rfl_rc rfl_checks_new(struct rfl_checks **ret, struct rfl_err *err) RFL_WARN_UNUSED;
+/** Accepts NULL. */
+void rfl_checks_free(struct rfl_checks *checks);
+
+/**
+ * Add a comparison that is judged (allowed is a number) or only reported (allowed is NaN).
+ * @param section, what, item, note  copied
+ */
+enum rfl_rc rfl_checks_add(struct rfl_checks *checks, const struct rfl_check *check,
+			   struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** |got - expected|; infinite when either is not a number. */
+double rfl_check_difference(const struct rfl_check *check);
+
+/** How near to failing: difference over allowance, 1 at the limit; infinite where nothing is
+ * allowed and they differ. Reported ones give -1. */
+double rfl_check_strain(const struct rfl_check *check);
+
+struct rfl_verify_setup {
+	const struct rfl_engine_ops *ops;
+	int threads;
+	enum rfl_layout layout;
+};
+
+/** Compare the fill with its test vectors, to the bit. */
+enum rfl_rc rfl_verify_fill(struct rfl_checks *checks, struct rfl_err *err) RFL_WARN_UNUSED;
+
+/**
+ * Run a golden file and add its comparisons.
+ * @return RFL_OK, whatever the verdicts are; RFL_ENOTFOUND when the zoo has no such model;
+ *         RFL_EFORMAT when file and network do not speak of the same layers; what the engine says
+ */
+enum rfl_rc rfl_verify_golden(const struct rfl_golden *golden, const struct rfl_verify_setup *setup,
+			      struct rfl_checks *checks, struct rfl_err *err) RFL_WARN_UNUSED;
+
+/* Between verify.c, which runs, and verify_rules.c, which judges. */
+enum rfl_rc rfl_verify__forward(struct rfl_checks *checks, const char *section,
+				const struct rfl_golden_forward *expected,
+				const struct rfl_golden_forward *got, int64_t classes,
+				struct rfl_err *err);
+enum rfl_rc rfl_verify__layer(struct rfl_checks *checks, const struct rfl_golden_layer *expected,
+			      const struct rfl_golden_layer *got, struct rfl_err *err);
+enum rfl_rc rfl_verify__section(struct rfl_checks *checks, const struct rfl_golden *golden,
+				const struct rfl_golden_section *section,
+				const struct rfl_golden_run *got, struct rfl_err *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

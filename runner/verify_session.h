@@ -1,0 +1,35 @@
+/*
+ * verify_session.h - private to the verification: one engine on one network, shared by verify.c
+ * (sessions, one forward) and verify_train.c (steps of training).
+ */
+#ifndef RFL_RUNNER_VERIFY_SESSION_H
+#define RFL_RUNNER_VERIFY_SESSION_H
+
+#include "runner/verify.h"
+
+/** With the batch of the golden file. */
+struct rfl_session {
+	const struct rfl_golden *golden;
+	const struct rfl_verify_setup *setup;
+	const struct rfl_engine_ops *ops;
+	struct rfl_net *net;
+	struct rfl_engine *engine;
+	float *images;
+	int64_t *labels;
+	float *logits; /* batch * classes */
+	float *now;    /* a parameter, as large as the largest */
+	float *start;  /* the same before training */
+};
+
+/** The golden batch, in the layout of the engine. */
+struct rfl_batch rfl_verify__batch(const struct rfl_session *s);
+
+/** Sum of squares, in double. */
+double rfl_verify__squares(const float *x, int64_t n);
+
+/** Repeat a section of a train file and judge it. */
+enum rfl_rc rfl_verify__train(struct rfl_session *s, struct rfl_arena *arena,
+			      const struct rfl_golden_section *section, struct rfl_checks *checks,
+			      struct rfl_err *err);
+
+#endif
