@@ -18,7 +18,9 @@ void *rfl_alloc_array(size_t n, size_t size)
 {
 	if (n == 0 || size == 0)
 		return calloc(1, 1); /* NULL means failure, and nothing else */
-	return calloc(n, size);      /* checks the product */
+	if (n > SIZE_MAX / size)     /* calloc checks it too, but a sanitizer's one aborts */
+		return NULL;
+	return calloc(n, size);
 }
 
 struct block {

@@ -284,6 +284,7 @@ static enum rfl_rc init_parser(struct rfl_csv *csv, struct rfl_err *err)
 	csv->parser_ready = true;
 	csv_set_realloc_func(&csv->parser, realloc);
 	csv_set_free_func(&csv->parser, free);
+	csv_set_blk_size(&csv->parser, BLOCK_SIZE); /* it grows by a fixed step, 128 by itself */
 	csv_set_space_func(&csv->parser, is_carriage_return);
 	csv_set_term_func(&csv->parser, is_line_feed);
 	return RFL_OK;
