@@ -2,19 +2,19 @@
  * op_batch_norm.c - batch normalisation over samples and positions, per channel.
  *
  * n elements, C channels. Forward with running statistics (inference), as ATen's
- * batch_norm_cpu_transform_input: scale = gamma / sqrt(var + eps) and shift = beta - mean * scale
+ * native/cpu/batch_norm_kernel.cpp: scale = gamma / sqrt(var + eps) and shift = beta - mean * scale
  * per channel, then y = x * scale + shift:
  *	n add, n mul; per channel 2 add, 2 mul, 2 special (square root, division).
  *
- * Forward with batch statistics (training), as ATen's batch_norm_cpu_update_stats and the same
- * transform: mean (1 add), variance (subtract, square, add), normalise (1 mul, 1 add):
+ * Forward with batch statistics (training), as ATen's batch_norm_cpu_update_stats_template and the
+ * same transform: mean (1 add), variance (subtract, square, add), normalise (1 mul, 1 add):
  *	4 n add, 2 n mul; per channel mean and variance * 1/n and the two running averages on top of
  *	the inference terms: 4 add, 9 mul, 2 special.
  *
- * Backward, as ATen's batch_norm_backward_cpu_template (aten/src/ATen/native/Normalization.cpp):
+ * Backward, as ATen's batch_norm_backward_cpu_template (both in native/Normalization.cpp):
  *	wgrad  sum(dy) and sum((x - mean) * dy): 3 n add, n mul; per channel 1 mul
  *	dgrad  ((dy - mean(dy)) - (x - mean) * k) * scale: 3 n add, 2 n mul; per channel 5 mul.
- *	       With running statistics: dy * scale, n mul.
+ *	       With running statistics: dy * scale, n mul and per channel 1 mul.
  *
  * Traffic, unfused: inference R X, W Y; training 2 R X (statistics, then transform), W Y; backward
  * R X, R dY for the sums and again R X, R dY, W dX for the gradient. Fused: inference folds into
@@ -70,7 +70,7 @@ static void elementwise(struct rfl_cost_context *c, struct rfl_elementwise *e)
 		e[RFL_PASS_DGRAD] =
 			(struct rfl_elementwise){ .add = both(c, 3, 0), .mul = both(c, 2, 5) };
 	else if (c->needs_dgrad)
-		e[RFL_PASS_DGRAD].mul = both(c, 1, 0);
+		e[RFL_PASS_DGRAD].mul = both(c, 1, 1);
 }
 
 /* Every kernel of its own. Statistics are stored like the parameters. */

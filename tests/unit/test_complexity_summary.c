@@ -8,7 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/json.h"
+#include "base/num.h"
 #include "complexity/complexity.h"
 
 static const int64_t batches[] = { 1, 16 };
@@ -350,6 +352,36 @@ static void layer_list_has_every_layer_and_the_totals(void **state)
 	rfl_summary_free(s);
 }
 
+/* The table of docs/complexity.md is what the program counts. */
+static void documented_zoo_is_counted(void **state)
+{
+	const struct rfl_zoo_model *model;
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_buf doc, row;
+
+	(void)state;
+	rfl_buf_init(&doc, 0);
+	rfl_buf_init(&row, 0);
+	assert_ok(rfl_file_read(data_path("../../docs/complexity.md"), &doc, &err), &err);
+	for (size_t i = 0; (model = rfl_zoo_at(i)); i++) {
+		struct rfl_summary_options options = plain();
+		struct rfl_summary *s = summary_of(model->name, &options);
+		char params[RFL_NUM_MAX], macs[RFL_NUM_MAX], flops[RFL_NUM_MAX], train[RFL_NUM_MAX];
+		int64_t forward = rfl_count_forward_flops(s->one_forward);
+
+		rfl_buf_reset(&row);
+		rfl_buf_printf(&row, "| %s | %s | %s | %s | %s |\n", model->name,
+			       rfl_num_grouped(s->one_forward->params, params),
+			       rfl_num_grouped(forward / 2, macs), rfl_num_grouped(forward, flops),
+			       rfl_num_grouped(rfl_count_training_flops(s->one_training), train));
+		if (!strstr(rfl_buf_str(&doc), rfl_buf_str(&row)))
+			fail_msg("docs/complexity.md lacks the row %s", rfl_buf_str(&row));
+		rfl_summary_free(s);
+	}
+	rfl_buf_fini(&doc);
+	rfl_buf_fini(&row);
+}
+
 static void precisions_have_a_storage(void **state)
 {
 	struct rfl_summary_options options = plain();
@@ -378,6 +410,7 @@ int main(void)
 		cmocka_unit_test(table_states_its_convention),
 		cmocka_unit_test(csv_is_exact),
 		cmocka_unit_test(layer_list_has_every_layer_and_the_totals),
+		cmocka_unit_test(documented_zoo_is_counted),
 		cmocka_unit_test(precisions_have_a_storage),
 	};
 
