@@ -55,7 +55,7 @@ END {
 	if (match_from(1, 1))
 		exit 0
 	printf "line %d is '%s', the pattern (line %d) wants '%s'\n", farthest_got,
-		farthest_got > ngot ? "(the end)" : got[farthest_got], farthest_want,
-		farthest_want > npatterns ? "(the end)" : patterns[farthest_want]
+		(farthest_got > ngot ? "(the end)" : got[farthest_got]), farthest_want,
+		(farthest_want > npatterns ? "(the end)" : patterns[farthest_want])
 	exit 1
 }

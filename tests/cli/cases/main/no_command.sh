@@ -1,0 +1,2 @@
+# The overview goes to standard error: nothing was asked for.
+roofline

@@ -1,0 +1,195 @@
+/* Dispatch, exit codes and streams of the whole program, called as a function. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "rfl_config.h"
+#include "rfl_test.h"
+
+struct output {
+	char *out, *err;
+	size_t nout, nerr;
+};
+
+/* Runs one line, split at blanks. */
+static int call(const char *line, struct output *o)
+{
+	char copy[512];
+	char *argv[32];
+	static const char *const no_dirs[] = { NULL };
+	struct rfl_cli cli = { .data_dir = "/nonexistent", .plugin_dirs = no_dirs };
+	int argc = 0, code;
+
+	snprintf(copy, sizeof(copy), "%s", line);
+	for (char *word = copy; word;) {
+		char *blank = strchr(word, ' ');
+
+		if (blank)
+			*blank = '\0';
+		argv[argc++] = word;
+		word = blank ? blank + 1 : NULL;
+	}
+	argv[argc] = NULL;
+	*o = (struct output){ .out = NULL };
+	cli.out = open_memstream(&o->out, &o->nout);
+	cli.err = open_memstream(&o->err, &o->nerr);
+	assert_non_null(cli.out);
+	assert_non_null(cli.err);
+	code = rfl_cli_main(&cli, argc, argv);
+	fclose(cli.out);
+	fclose(cli.err);
+	return code;
+}
+
+static void output_fini(struct output *o)
+{
+	free(o->out);
+	free(o->err);
+}
+
+static void dispatches(void **state)
+{
+	static const struct {
+		const char *line;
+		int code;
+		const char *out, *err; /* a part of it; NULL: empty */
+	} cases[] = {
+		{ "roofline version", 0, "roofline " RFL_VERSION "\n", NULL },
+		{ "roofline --version", 0, "roofline " RFL_VERSION "\n", NULL },
+		{ "roofline version --version", 0, "roofline " RFL_VERSION "\n", NULL },
+		{ "roofline -q version", 0, "roofline " RFL_VERSION "\n", NULL },
+		{ "roofline --help", 0, "\n  version ", NULL },
+		{ "roofline help", 0, "\n  version ", NULL },
+		{ "roofline help version", 0, "Usage: roofline version ", NULL },
+		{ "roofline version -h", 0, "Usage: roofline version ", NULL },
+		{ "roofline", 2, NULL, "roofline: name a command\n" },
+		{ "roofline -q", 2, NULL, "roofline: name a command\n" },
+		{ "roofline nonsense", 2, NULL,
+		  "roofline: there is no command 'nonsense'; 'roofline --help' lists them\n" },
+		{ "roofline vesrion", 2, NULL,
+		  "roofline: there is no command 'vesrion'; did you mean 'version'?\n" },
+		{ "roofline help nonsense", 2, NULL,
+		  "roofline help: there is no command 'nonsense'; 'roofline --help' lists them\n" },
+		{ "roofline --nonsense", 2, NULL,
+		  "roofline: --nonsense is not an option; see 'roofline --help'\n" },
+		{ "roofline version --format cvs", 2, NULL,
+		  "roofline version: --format: 'cvs' is not one of table, json\n" },
+		{ "roofline version x", 2, NULL,
+		  "roofline version: 'x' is out of place: version takes options only\n" },
+		{ "roofline list modles", 2, NULL, "did you mean models?\n" },
+		{ "roofline probe", 2, NULL, "roofline probe: ENGINE is missing: " },
+		{ "roofline completion fish", 2, NULL, "'fish' is not one of bash\n" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++) {
+		struct output o;
+		int code = call(cases[i].line, &o);
+
+		print_message("%s\n", cases[i].line);
+		assert_int_equal(code, cases[i].code);
+		if (cases[i].out)
+			assert_non_null(strstr(o.out, cases[i].out));
+		else
+			assert_string_equal(o.out, "");
+		if (cases[i].err)
+			assert_non_null(strstr(o.err, cases[i].err));
+		else
+			assert_string_equal(o.err, "");
+		output_fini(&o);
+	}
+}
+
+static void codes_are_documented(void **state)
+{
+	(void)state;
+	assert_int_equal(rfl_exit_code(RFL_OK), 0);
+	assert_int_equal(rfl_exit_code(RFL_EFAILED), 1);
+	assert_int_equal(rfl_exit_code(RFL_EINVAL), 1);
+	assert_int_equal(rfl_exit_code(RFL_EFORMAT), 1);
+	assert_int_equal(rfl_exit_code(RFL_EIO), 1);
+	assert_int_equal(rfl_exit_code(RFL_ENOTFOUND), 1);
+	assert_int_equal(rfl_exit_code(RFL_EUSAGE), 2);
+	assert_int_equal(rfl_exit_code(RFL_EMISSING), 3);
+	assert_int_equal(rfl_exit_code(RFL_EUNAVAILABLE), 77);
+}
+
+/* /dev/full takes everything into the buffer and nothing onto the disk. */
+static void a_full_disk_is_a_failure(void **state)
+{
+	char *argv[] = { (char[]){ "roofline" }, (char[]){ "version" }, NULL };
+	struct rfl_cli cli = { .out = fopen("/dev/full", "w") };
+	char *text = NULL;
+	size_t len = 0;
+
+	(void)state;
+	if (!cli.out)
+		skip();
+	cli.err = open_memstream(&text, &len);
+	assert_non_null(cli.err);
+	assert_int_equal(rfl_cli_main(&cli, 2, argv), 1);
+	fclose(cli.out);
+	fclose(cli.err);
+	assert_string_equal(text, "roofline: standard output: No space left on device\n");
+	free(text);
+}
+
+static size_t count(const char *text, char c)
+{
+	size_t n = 0;
+
+	for (; *text != '\0'; text++)
+		n += *text == c;
+	return n;
+}
+
+static void progress_is_rare_and_leaves_nothing(void **state)
+{
+	struct rfl_cli cli = { .progress = true };
+	char *text = NULL;
+	size_t len = 0;
+
+	(void)state;
+	cli.err = open_memstream(&text, &len);
+	assert_non_null(cli.err);
+	for (int i = 0; i < 1000; i++)
+		rfl_cli_progress(&cli, "step %d of 1000, and so on", i);
+	fflush(cli.err);
+	assert_true(count(text, '\r') >= 1);
+	assert_true(count(text, '\r') <= 10); /* a thousand calls within far less than a second */
+	rfl_cli_progress(&cli, NULL);
+	fflush(cli.err);
+	assert_int_equal(text[len - 1], '\r'); /* the next message begins on an empty line */
+	assert_int_equal(cli.line.width, 0);
+	fclose(cli.err);
+	free(text);
+}
+
+static void progress_is_for_terminals_only(void **state)
+{
+	struct rfl_cli cli = { .progress = false };
+	char *text = NULL;
+	size_t len = 0;
+
+	(void)state;
+	cli.err = open_memstream(&text, &len);
+	assert_non_null(cli.err);
+	rfl_cli_progress(&cli, "step %d", 1);
+	rfl_cli_progress(&cli, NULL);
+	fclose(cli.err);
+	assert_int_equal(len, 0);
+	free(text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(dispatches),
+		cmocka_unit_test(codes_are_documented),
+		cmocka_unit_test(a_full_disk_is_a_failure),
+		cmocka_unit_test(progress_is_rare_and_leaves_nothing),
+		cmocka_unit_test(progress_is_for_terminals_only),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,410 @@
+/* Option rows: which words are options, values and operands, and what is said of wrong ones. */
+#include <math.h>
+#include <string.h>
+
+#include "cli/opt.h"
+#include "rfl_test.h"
+
+struct args {
+	bool pin, augment, shout;
+	int64_t iters, level;
+	double rate, dpi;
+	const char *data;
+	int format, colour;
+	struct rfl_opt_list models, kinds, files;
+	struct rfl_opt_int_list sizes;
+};
+
+static const char *const formats[] = { "table", "csv", "json", NULL };
+static const char *const kinds[] = { "conv", "linear", NULL };
+
+#define AT(member) .offset = offsetof(struct args, member)
+
+static const struct rfl_opt opts[] = {
+	{ .letter = 'p', .name = "pin-memory", .kind = RFL_OPT_FLAG, AT(pin), .help = "pin" },
+	{ .name = "augment", .kind = RFL_OPT_FLAG, AT(augment), .negatable = true, .def = "on" },
+	{ .name = "shout", .kind = RFL_OPT_FLAG, AT(shout), .negatable = true },
+	{ .letter = 'i',
+	  .name = "iters",
+	  .meta = "N",
+	  .kind = RFL_OPT_INT,
+	  AT(iters),
+	  .min = 1,
+	  .max = 1000,
+	  .def = "100" },
+	{ .name = "level", .meta = "N", .kind = RFL_OPT_INT, AT(level) },
+	{ .name = "rate",
+	  .meta = "X",
+	  .kind = RFL_OPT_REAL,
+	  AT(rate),
+	  .rmin = 0.5,
+	  .rmax = 2.5,
+	  .def = "1.5" },
+	{ .name = "dpi", .meta = "N", .kind = RFL_OPT_REAL, AT(dpi), .rmin = 1, .rmax = 2400 },
+	{ .letter = 'd', .name = "data", .meta = "DIR", .kind = RFL_OPT_TEXT, AT(data) },
+	{ .name = "format",
+	  .meta = "FMT",
+	  .kind = RFL_OPT_CHOICE,
+	  AT(format),
+	  .choices = formats,
+	  .def = "csv" },
+	{ .name = "colour", .meta = "C", .kind = RFL_OPT_CHOICE, AT(colour), .choices = formats },
+	{ .letter = 'm',
+	  .name = "models",
+	  .meta = "NAME",
+	  .kind = RFL_OPT_LIST,
+	  AT(models),
+	  .def = "a b" },
+	{ .name = "kinds", .meta = "K", .kind = RFL_OPT_LIST, AT(kinds), .choices = kinds },
+	{ .name = "batch-sizes",
+	  .meta = "N",
+	  .kind = RFL_OPT_INT_LIST,
+	  AT(sizes),
+	  .min = 1,
+	  .max = -1,
+	  .def = "16, 32" },
+	{ .name = "secret", .kind = RFL_OPT_FLAG, AT(shout), .hidden = true },
+	{ .name = NULL },
+};
+
+static const struct rfl_cmd with_files = {
+	.name = "test",
+	.opts = opts,
+	.operands = "FILE...",
+	.args_size = sizeof(struct args),
+	.operands_offset = offsetof(struct args, files),
+};
+
+static const struct rfl_cmd no_files = {
+	.name = "test",
+	.opts = opts,
+	.args_size = sizeof(struct args),
+	.operands_offset = -1,
+};
+
+/* Parses one line, split at blanks; '_' in a word stands for a blank. */
+static enum rfl_rc parse(const struct rfl_cmd *cmd, const char *line, struct args *args,
+			 struct rfl_opt_globals *globals, struct rfl_err *err)
+{
+	static char copy[1024]; /* RFL_OPT_TEXT points into it */
+	char *argv[64] = { copy };
+	int argc = 1;
+
+	memset(args, 0, sizeof(*args));
+	snprintf(copy, sizeof(copy), "test %s", line);
+	for (char *c = copy; *c != '\0'; c++)
+		if (*c == ' ') {
+			*c = '\0';
+			argv[argc++] = c + 1;
+		}
+	if (line[0] == '\0')
+		argc = 1;
+	for (int i = 0; i < argc; i++)
+		for (char *c = argv[i]; *c != '\0'; c++)
+			if (*c == '_')
+				*c = ' ';
+	return rfl_opt_parse_all(cmd, argc, argv, args, globals, err);
+}
+
+static void good(const struct rfl_cmd *cmd, const char *line, struct args *args)
+{
+	struct rfl_opt_globals globals = { .help = false };
+	struct rfl_err err = RFL_ERR_INIT;
+
+	assert_ok(parse(cmd, line, args, &globals, &err), &err);
+}
+
+static void bad(const struct rfl_cmd *cmd, const char *line, const char *message)
+{
+	struct rfl_opt_globals globals = { .help = false };
+	struct rfl_err err = RFL_ERR_INIT;
+	struct args args;
+
+	assert_int_equal(parse(cmd, line, &args, &globals, &err), RFL_EUSAGE);
+	assert_string_equal(err.msg, message);
+	rfl_opt_free(cmd, &args);
+}
+
+static void is_list(const struct rfl_opt_list *list, const char *expected)
+{
+	char joined[512] = "";
+
+	for (size_t i = 0; i < list->n; i++)
+		snprintf(joined + strlen(joined), sizeof(joined) - strlen(joined), "%s%s",
+			 i > 0 ? "|" : "", list->items[i]);
+	assert_string_equal(joined, expected);
+}
+
+static void defaults_are_as_written(void **state)
+{
+	struct args a;
+
+	(void)state;
+	good(&no_files, "", &a);
+	assert_false(a.pin);
+	assert_true(a.augment);
+	assert_false(a.shout);
+	assert_int_equal(a.iters, 100);
+	assert_int_equal(a.level, 0);
+	assert_close(a.rate, 1.5, 0);
+	assert_close(a.dpi, 0, 0);
+	assert_null(a.data);
+	assert_int_equal(a.format, 1);
+	assert_int_equal(a.colour, 0);
+	is_list(&a.models, "a|b");
+	is_list(&a.kinds, "");
+	assert_int_equal(a.sizes.n, 2);
+	assert_int_equal(a.sizes.items[0], 16);
+	assert_int_equal(a.sizes.items[1], 32);
+	rfl_opt_free(&no_files, &a);
+}
+
+static void takes_every_spelling(void **state)
+{
+	struct args a;
+
+	(void)state;
+	good(&no_files, "-p --no-augment --iters 7 --level -3 --rate=2.5 --data=x --format json",
+	     &a);
+	assert_true(a.pin);
+	assert_false(a.augment);
+	assert_int_equal(a.iters, 7);
+	assert_int_equal(a.level, -3);
+	assert_close(a.rate, 2.5, 0);
+	assert_string_equal(a.data, "x");
+	assert_int_equal(a.format, 2);
+	rfl_opt_free(&no_files, &a);
+
+	good(&no_files, "-pi9 -d -", &a); /* joined letters; "-" is a value */
+	assert_true(a.pin);
+	assert_int_equal(a.iters, 9);
+	assert_string_equal(a.data, "-");
+	rfl_opt_free(&no_files, &a);
+
+	good(&no_files, "--iters 7 --iters 8 --shout --no-shout", &a); /* the last one counts */
+	assert_int_equal(a.iters, 8);
+	assert_false(a.shout);
+	rfl_opt_free(&no_files, &a);
+}
+
+static void lists_have_three_spellings(void **state)
+{
+	static const char *const lines[] = {
+		"--models a b c --batch-sizes 1 2 3",
+		"--models a,b,c --batch-sizes 1,2,3",
+		"--models a --models b --batch-sizes 1 -m c --batch-sizes 2 --batch-sizes=3",
+		"--batch-sizes 1,2 3 --models=a,b --models c",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < RFL_ARRAY_LEN(lines); i++) {
+		struct args a;
+
+		good(&no_files, lines[i], &a);
+		is_list(&a.models, "a|b|c");
+		assert_int_equal(a.sizes.n, 3);
+		for (size_t k = 0; k < 3; k++)
+			assert_int_equal(a.sizes.items[k], k + 1);
+		rfl_opt_free(&no_files, &a);
+	}
+}
+
+static void operands_are_told_from_values(void **state)
+{
+	struct args a;
+
+	(void)state;
+	good(&with_files, "x.json --pin-memory y,z.json", &a);
+	is_list(&a.files, "x.json|y,z.json"); /* a comma belongs to the name of a file */
+	is_list(&a.models, "a|b");
+	rfl_opt_free(&with_files, &a);
+
+	good(&with_files, "x --models m n --iters 3 y", &a);
+	is_list(&a.files, "x|y");
+	is_list(&a.models, "m|n");
+	rfl_opt_free(&with_files, &a);
+
+	good(&with_files, "--models=m x", &a); /* an equals sign closes the list */
+	is_list(&a.files, "x");
+	is_list(&a.models, "m");
+	rfl_opt_free(&with_files, &a);
+
+	good(&with_files, "--models m -- --iters -x", &a);
+	is_list(&a.files, "--iters|-x");
+	is_list(&a.models, "m");
+	rfl_opt_free(&with_files, &a);
+}
+
+static void says_what_is_wrong_with_a_value(void **state)
+{
+	(void)state;
+	bad(&no_files, "--dpi abc", "--dpi: 'abc' is not a number from 1 to 2400");
+	bad(&no_files, "--dpi 0.5", "--dpi: '0.5' is not a number from 1 to 2400");
+	bad(&no_files, "--dpi nan", "--dpi: 'nan' is not a number from 1 to 2400");
+	bad(&no_files, "--dpi=", "--dpi: '' is not a number from 1 to 2400");
+	bad(&no_files, "--rate 2.51", "--rate: '2.51' is not a number from 0.5 to 2.5");
+	bad(&no_files, "--iters 0", "--iters: '0' is not a number from 1 to 1000");
+	bad(&no_files, "--iters 1001", "--iters: '1001' is not a number from 1 to 1000");
+	bad(&no_files, "--iters 1.5", "--iters: '1.5' is not a whole number from 1 to 1000");
+	bad(&no_files, "--iters 10x", "--iters: '10x' is not a number from 1 to 1000");
+	bad(&no_files, "--level 9223372036854775808",
+	    "--level: '9223372036854775808' is not a number");
+	bad(&no_files, "--level x", "--level: 'x' is not a number");
+	bad(&no_files, "--batch-sizes 16 0", "--batch-sizes: '0' is not a number of at least 1");
+	bad(&no_files, "--batch-sizes 16,,32", "--batch-sizes: '16,,32' has an empty value");
+	bad(&no_files, "--models a,", "--models: 'a,' has an empty value");
+	bad(&no_files, "--format tabel",
+	    "--format: 'tabel' is not one of table, csv, json; did you mean table?");
+	bad(&no_files, "--format x", "--format: 'x' is not one of table, csv, json");
+	bad(&no_files, "--kinds conv linaer",
+	    "--kinds: 'linaer' is not one of conv, linear; did you mean linear?");
+}
+
+static void says_what_is_wrong_with_an_option(void **state)
+{
+	(void)state;
+	bad(&no_files, "--batchsize 4",
+	    "--batchsize is not an option; did you mean --batch-sizes?");
+	bad(&no_files, "--iter 4", "--iter is not an option; did you mean --iters?");
+	bad(&no_files, "--iter=4", "--iter is not an option; did you mean --iters?");
+	bad(&no_files, "--no-aug", "--no-aug is not an option; did you mean --no-augment?");
+	bad(&no_files, "--no-pin-memory",
+	    "--no-pin-memory is not an option; did you mean --pin-memory?");
+	bad(&no_files, "--secre", "--secre is not an option; see 'roofline test --help'");
+	bad(&no_files, "--zzzzzz", "--zzzzzz is not an option; see 'roofline test --help'");
+	bad(&no_files, "-z", "-z is not an option");
+	bad(&no_files, "-pz", "-z is not an option");
+	bad(&no_files, "-format", "-f is not an option; did you mean --format?");
+	bad(&no_files, "--iters", "--iters needs a value: --iters N");
+	bad(&no_files, "-i", "--iters needs a value: --iters N");
+	bad(&no_files, "--data --pin-memory", "--data needs a value: --data DIR");
+	bad(&no_files, "--models", "--models needs a value: --models NAME");
+	bad(&no_files, "--pin-memory=yes", "--pin-memory takes no value");
+	bad(&no_files, "--no-augment=yes", "--no-augment takes no value");
+	bad(&no_files, "--quiet=1", "--quiet takes no value");
+}
+
+static void counts_operands(void **state)
+{
+	static const struct rfl_cmd two = { .name = "peaks set",
+					    .operands = "FILE KEY=VALUE...",
+					    .args_size = sizeof(struct args),
+					    .operands_offset = offsetof(struct args, files) };
+	static const struct rfl_cmd maybe = { .name = "help",
+					      .operands = "[COMMAND]",
+					      .args_size = sizeof(struct args),
+					      .operands_offset = offsetof(struct args, files) };
+	struct args a;
+
+	(void)state;
+	bad(&no_files, "x", "'x' is out of place: test takes options only");
+	bad(&no_files, "--iters 3 x", "'x' is out of place: test takes options only");
+	bad(&with_files, "", "FILE... is missing: roofline test FILE...");
+	bad(&two, "f", "an operand is missing: roofline peaks set FILE KEY=VALUE...");
+	bad(&maybe, "a b", "'b' is one too many: help takes [COMMAND]");
+	good(&two, "f a=1 b=2", &a);
+	is_list(&a.files, "f|a=1|b=2");
+	rfl_opt_free(&two, &a);
+	good(&maybe, "", &a);
+	is_list(&a.files, "");
+	rfl_opt_free(&maybe, &a);
+	assert_int_equal(rfl_opt_arity("A [B...]").least, 1);
+	assert_true(rfl_opt_arity("A [B...]").most == SIZE_MAX);
+	assert_int_equal(rfl_opt_arity("[a|b]...").least, 0);
+	assert_true(rfl_opt_arity("[a|b]...").most == SIZE_MAX);
+	assert_int_equal(rfl_opt_arity(NULL).most, 0);
+}
+
+static void requires_what_is_required(void **state)
+{
+	static const struct rfl_opt rows[] = {
+		{ .name = "peaks",
+		  .meta = "FILE",
+		  .kind = RFL_OPT_TEXT,
+		  AT(data),
+		  .required = true },
+		{ .name = NULL },
+	};
+	static const struct rfl_cmd cmd = { .name = "points",
+					    .opts = rows,
+					    .args_size = sizeof(struct args),
+					    .operands_offset = -1 };
+	struct rfl_opt_globals globals = { .help = false };
+	struct rfl_err err = RFL_ERR_INIT;
+	struct args a;
+
+	(void)state;
+	bad(&cmd, "", "--peaks FILE is required");
+	good(&cmd, "--peaks p.json", &a);
+	assert_string_equal(a.data, "p.json");
+	assert_ok(parse(&cmd, "--help", &a, &globals, &err), &err); /* help asks for nothing */
+	assert_true(globals.help);
+}
+
+static void every_command_takes_global_options(void **state)
+{
+	struct rfl_opt_globals globals = { .help = false };
+	struct rfl_err err = RFL_ERR_INIT;
+	struct args a;
+
+	(void)state;
+	assert_ok(parse(&no_files, "-q --iters 3 -v", &a, &globals, &err), &err);
+	assert_true(globals.quiet);
+	assert_true(globals.verbose);
+	assert_false(globals.help);
+	assert_int_equal(a.iters, 3);
+	rfl_opt_free(&no_files, &a);
+}
+
+static void front_options_stop_at_the_command(void **state)
+{
+	char *argv[] = { (char[]){ "roofline" }, (char[]){ "-q" }, (char[]){ "run" },
+			 (char[]){ "--help" }, NULL };
+	char *wrong[] = { (char[]){ "roofline" }, (char[]){ "--hlep" }, NULL };
+	struct rfl_opt_globals globals = { .help = false };
+	struct rfl_err err = RFL_ERR_INIT;
+	int next = 0;
+
+	(void)state;
+	assert_ok(rfl_opt_parse_front(4, argv, &globals, &next, &err), &err);
+	assert_int_equal(next, 2);
+	assert_true(globals.quiet);
+	assert_false(globals.help);
+	assert_int_equal(rfl_opt_parse_front(2, wrong, &globals, &next, &err), RFL_EUSAGE);
+	assert_string_equal(err.msg, "--hlep is not an option; did you mean --help?");
+}
+
+static void a_list_has_an_end(void **state)
+{
+	static char text[3 * 5000];
+	char *argv[] = { (char[]){ "test" }, (char[]){ "--models" }, text, NULL };
+	struct rfl_err err = RFL_ERR_INIT;
+	struct args a = { .pin = false };
+
+	(void)state;
+	for (size_t i = 0; i < 4999; i++)
+		memcpy(text + 2 * i, "x,", 2);
+	text[2 * 4999 - 1] = '\0';
+	assert_int_equal(rfl_opt_parse(&no_files, 3, argv, &a, &err), RFL_EUSAGE);
+	assert_says(&err, "more than 4096 values");
+	rfl_opt_free(&no_files, &a);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(defaults_are_as_written),
+		cmocka_unit_test(takes_every_spelling),
+		cmocka_unit_test(lists_have_three_spellings),
+		cmocka_unit_test(operands_are_told_from_values),
+		cmocka_unit_test(says_what_is_wrong_with_a_value),
+		cmocka_unit_test(says_what_is_wrong_with_an_option),
+		cmocka_unit_test(counts_operands),
+		cmocka_unit_test(requires_what_is_required),
+		cmocka_unit_test(every_command_takes_global_options),
+		cmocka_unit_test(front_options_stop_at_the_command),
+		cmocka_unit_test(a_list_has_an_end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

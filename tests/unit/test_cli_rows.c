@@ -1,0 +1,153 @@
+/* The table of commands: what every row must have, whoever wrote it. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/help.h"
+#include "cli/inventory.h"
+#include "cli/opt.h"
+#include "rfl_test.h"
+
+static bool ends_in_stop(const char *text)
+{
+	return text[0] != '\0' && text[strlen(text) - 1] == '.';
+}
+
+static void names_are_unique(void **state)
+{
+	(void)state;
+	for (size_t i = 0; rfl_cmd_at(i); i++) {
+		assert_non_null(rfl_cmd_at(i)->name);
+		for (size_t k = 0; k < i; k++)
+			assert_string_not_equal(rfl_cmd_at(i)->name, rfl_cmd_at(k)->name);
+	}
+}
+
+static void commands_are_complete(void **state)
+{
+	(void)state;
+	for (size_t i = 0; rfl_cmd_at(i); i++) {
+		const struct rfl_cmd *cmd = rfl_cmd_at(i);
+
+		print_message("roofline %s\n", cmd->name);
+		assert_non_null(cmd->run);
+		assert_non_null(cmd->summary);
+		assert_false(ends_in_stop(cmd->summary));
+		assert_true(cmd->operands ? cmd->operands_offset >= 0 : cmd->operands_offset == -1);
+		assert_true(!cmd->operands ||
+			    (size_t)cmd->operands_offset + sizeof(struct rfl_opt_list) <=
+				    cmd->args_size);
+	}
+}
+
+static void check_row(const struct rfl_cmd *cmd, const struct rfl_opt *row)
+{
+	bool choice = row->kind == RFL_OPT_CHOICE;
+
+	print_message("roofline %s --%s\n", cmd->name, row->name);
+	assert_non_null(row->help);
+	assert_false(ends_in_stop(row->help));
+	assert_true(row->offset < cmd->args_size);
+	assert_true((row->kind == RFL_OPT_FLAG) == !row->meta);
+	assert_true(!choice || row->choices);
+	assert_true(!row->negatable || row->kind == RFL_OPT_FLAG);
+	assert_true(!row->required || !row->def);
+	if (row->kind == RFL_OPT_FLAG && row->def)
+		assert_string_equal(row->def, "on");
+	for (const struct rfl_opt *g = rfl_opt_global_rows; g->name; g++) {
+		assert_string_not_equal(row->name, g->name);
+		assert_true(!row->letter || row->letter != g->letter);
+	}
+	for (const struct rfl_opt *other = cmd->opts; other < row; other++) {
+		assert_string_not_equal(row->name, other->name);
+		assert_true(!row->letter || row->letter != other->letter);
+	}
+}
+
+static void options_are_complete(void **state)
+{
+	(void)state;
+	for (size_t i = 0; rfl_cmd_at(i); i++)
+		for (const struct rfl_opt *row = rfl_cmd_at(i)->opts; row && row->name; row++)
+			check_row(rfl_cmd_at(i), row);
+}
+
+static void defaults_pass_their_own_checks(void **state)
+{
+	(void)state;
+	for (size_t i = 0; rfl_cmd_at(i); i++) {
+		const struct rfl_cmd *cmd = rfl_cmd_at(i);
+		struct rfl_err err = RFL_ERR_INIT;
+		void *args = calloc(1, cmd->args_size + 1);
+
+		assert_non_null(args);
+		for (const struct rfl_opt *row = cmd->opts; row && row->name; row++)
+			assert_ok(rfl_opt_set_default(row, args, &err), &err);
+		rfl_opt_free(cmd, args);
+		free(args);
+	}
+}
+
+/* Every option of every command that is not hidden is on the page for docs/. */
+static void the_page_has_every_option(void **state)
+{
+	struct rfl_buf page;
+
+	(void)state;
+	rfl_buf_init(&page, 0);
+	rfl_help_markdown(&page);
+	for (size_t i = 0; rfl_cmd_at(i); i++) {
+		const struct rfl_cmd *cmd = rfl_cmd_at(i);
+		char heading[128], option[128];
+		const char *section;
+
+		snprintf(heading, sizeof(heading), "\n## roofline %s\n", cmd->name);
+		section = strstr(rfl_buf_str(&page), heading);
+		assert_int_equal(section != NULL, !cmd->hidden);
+		for (const struct rfl_opt *row = cmd->opts; section && row && row->name; row++) {
+			snprintf(option, sizeof(option), "--%s", row->name);
+			if (!row->hidden)
+				assert_non_null(strstr(section, option));
+		}
+	}
+	rfl_buf_fini(&page);
+}
+
+static void the_inventory_has_every_registry(void **state)
+{
+	static const char *const no_dirs[] = { NULL };
+	struct rfl_cli cli = { .data_dir = "/nonexistent", .plugin_dirs = no_dirs };
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_inventory *inv = NULL;
+
+	(void)state;
+	assert_ok(rfl_inventory_new(&cli, NULL, 0, &inv, &err), &err);
+	for (size_t r = 0; rfl_registry_names[r]; r++) {
+		size_t rows = 0;
+
+		for (size_t i = 0; i < inv->n; i++)
+			rows += strcmp(inv->items[i].registry, rfl_registry_names[r]) == 0;
+		assert_true(rows > 0);
+	}
+	for (size_t i = 0; i < inv->n; i++) {
+		assert_non_null(inv->items[i].name);
+		assert_non_null(inv->items[i].summary);
+		assert_int_equal(inv->items[i].ok, !inv->items[i].reason);
+	}
+	assert_int_equal(rfl_inventory_usable(inv, "engines"), 0); /* there are no folders */
+	assert_true(rfl_inventory_usable(inv, "models") > 0);
+	rfl_inventory_free(inv);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(names_are_unique),
+		cmocka_unit_test(commands_are_complete),
+		cmocka_unit_test(options_are_complete),
+		cmocka_unit_test(defaults_pass_their_own_checks),
+		cmocka_unit_test(the_page_has_every_option),
+		cmocka_unit_test(the_inventory_has_every_registry),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
