@@ -1,0 +1,274 @@
+/*
+ * make_imagefolder.c - makes a folder of JPEG files in the form that training reads
+ * (DIR/train/<class>/<image>.jpg), with textured pictures of the sizes that photo collections have.
+ * The same arguments give the same files.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <jpeglib.h>
+
+#include "base/err.h"
+#include "base/file.h"
+#include "base/num.h"
+#include "runner/random.h"
+
+struct plan {
+	const char *dir;
+	int64_t classes, images, seed, quality;
+};
+
+/* Widths, heights and how often in a hundred: the common sizes of ImageNet's training set. */
+static const struct {
+	int width, height, share;
+} sizes[] = {
+	{ 500, 375, 36 }, { 375, 500, 14 }, { 500, 333, 12 }, { 333, 500, 7 }, { 500, 334, 4 },
+	{ 640, 480, 5 },  { 500, 400, 3 },  { 400, 300, 3 },  { 500, 500, 3 }, { 300, 225, 3 },
+	{ 256, 256, 2 },  { 180, 240, 2 },  { 120, 90, 1 },   { 1024, 768, 3 }, { 1600, 1200, 2 },
+};
+
+static void choose_size(struct rfl_random *random, int *width, int *height)
+{
+	int at = (int)rfl_random_below(random, 100);
+	size_t i = 0;
+
+	while (i + 1 < RFL_ARRAY_LEN(sizes) && at >= sizes[i].share)
+		at -= sizes[i++].share;
+	*width = sizes[i].width;
+	*height = sizes[i].height;
+}
+
+/* ---- texture ---- */
+
+/* A picture is layers of smooth noise, coarse to fine, tinted by its class, with a few discs whose
+ * edges are sharp. Only additions and multiplications: the same bits on every machine. */
+#define LAYERS 5
+#define DISCS  6
+
+struct disc {
+	float x, y, radius, colour[3];
+};
+
+struct picture {
+	uint32_t key[2];
+	float tint[3];
+	float pitch[LAYERS], strength[LAYERS];
+	struct disc discs[DISCS];
+};
+
+static float lattice(const struct picture *p, uint32_t layer, uint32_t x, uint32_t y)
+{
+	uint32_t h = x * 0x9E3779B1U ^ y * 0x85EBCA77U ^ (layer * 0xC2B2AE3DU + p->key[0]);
+
+	h ^= h >> 15;
+	h *= 0x2C1B3C6DU;
+	h ^= h >> 12;
+	h *= 0x297A2D39U;
+	h ^= h >> 15;
+	return (float)(h >> 8) * 0x1p-23F - 1.0F;
+}
+
+static float smooth_noise(const struct picture *p, uint32_t layer, float x, float y)
+{
+	uint32_t ix = (uint32_t)x, iy = (uint32_t)y;
+	float fx = x - (float)ix, fy = y - (float)iy, top, bottom;
+
+	fx = fx * fx * (3.0F - 2.0F * fx);
+	fy = fy * fy * (3.0F - 2.0F * fy);
+	top = lattice(p, layer, ix, iy);
+	top += (lattice(p, layer, ix + 1, iy) - top) * fx;
+	bottom = lattice(p, layer, ix, iy + 1);
+	bottom += (lattice(p, layer, ix + 1, iy + 1) - bottom) * fx;
+	return top + (bottom - top) * fy;
+}
+
+static void plan_picture(struct picture *p, int64_t class_index, int width, int height,
+			 struct rfl_random *random)
+{
+	static const float pitches[LAYERS] = { 160.0F, 60.0F, 22.0F, 8.0F, 2.5F };
+	static const float strengths[LAYERS] = { 50.0F, 36.0F, 24.0F, 16.0F, 12.0F };
+
+	p->key[0] = rfl_random_u32(random);
+	for (int c = 0; c < 3; c++)
+		p->tint[c] = (float)(64 + (class_index * 53 + c * 89) % 128);
+	for (int l = 0; l < LAYERS; l++) {
+		p->pitch[l] = 1.0F / pitches[l];
+		p->strength[l] = strengths[l] *
+				 (float)rfl_random_between(random, 0.5, 1.5);
+	}
+	for (int d = 0; d < DISCS; d++) {
+		p->discs[d].x = (float)rfl_random_between(random, 0, width);
+		p->discs[d].y = (float)rfl_random_between(random, 0, height);
+		p->discs[d].radius = (float)rfl_random_between(random, 0.03, 0.2) * (float)width;
+		for (int c = 0; c < 3; c++)
+			p->discs[d].colour[c] = (float)rfl_random_between(random, -70, 70);
+	}
+}
+
+static uint8_t to_byte(float v)
+{
+	return (uint8_t)(v < 0.0F ? 0.0F : v > 255.0F ? 255.0F : v);
+}
+
+static void draw_row(const struct picture *p, int y, int width, uint8_t *row)
+{
+	for (int x = 0; x < width; x++) {
+		float grey = 0.0F, colour[3];
+
+		for (int l = 0; l < LAYERS; l++)
+			grey += p->strength[l] * smooth_noise(p, (uint32_t)l, (float)x * p->pitch[l],
+							      (float)y * p->pitch[l]);
+		for (int c = 0; c < 3; c++)
+			colour[c] = p->tint[c] + grey;
+		for (int d = 0; d < DISCS; d++) {
+			const struct disc *disc = &p->discs[d];
+			float dx = (float)x - disc->x, dy = (float)y - disc->y;
+
+			if (dx * dx + dy * dy > disc->radius * disc->radius)
+				continue;
+			for (int c = 0; c < 3; c++)
+				colour[c] += disc->colour[c];
+		}
+		for (int c = 0; c < 3; c++)
+			row[3 * x + c] = to_byte(colour[c]);
+	}
+}
+
+/* ---- files ---- */
+
+static enum rfl_rc save(const char *path, const uint8_t *data, size_t len, struct rfl_err *err)
+{
+	enum rfl_rc rc = rfl_file_mkdirs_for(path, err);
+
+	return rc ? rc : rfl_file_write(path, data, len, err);
+}
+
+/* libjpeg's own error handler ends the program with a message, which is right for a tool. */
+static enum rfl_rc encode(const struct picture *p, int width, int height, int quality,
+			  const char *path, struct rfl_err *err)
+{
+	struct jpeg_compress_struct encoder;
+	struct jpeg_error_mgr manager;
+	unsigned char *data = NULL;
+	unsigned long len = 0;
+	uint8_t *row = malloc((size_t)width * 3);
+	JSAMPROW rows[1] = { row };
+	enum rfl_rc rc;
+
+	if (!row)
+		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
+	encoder.err = jpeg_std_error(&manager);
+	jpeg_create_compress(&encoder);
+	jpeg_mem_dest(&encoder, &data, &len);
+	encoder.image_width = (JDIMENSION)width;
+	encoder.image_height = (JDIMENSION)height;
+	encoder.input_components = 3;
+	encoder.in_color_space = JCS_RGB;
+	jpeg_set_defaults(&encoder);
+	jpeg_set_quality(&encoder, quality, TRUE);
+	encoder.dct_method = JDCT_ISLOW;
+	jpeg_start_compress(&encoder, TRUE);
+	for (int y = 0; y < height; y++) {
+		draw_row(p, y, width, row);
+		jpeg_write_scanlines(&encoder, rows, 1);
+	}
+	jpeg_finish_compress(&encoder);
+	jpeg_destroy_compress(&encoder);
+	rc = save(path, data, len, err);
+	free(data);
+	free(row);
+	return rc;
+}
+
+static enum rfl_rc make_one(const struct plan *plan, int64_t class_index, int64_t image,
+			    struct rfl_err *err)
+{
+	struct rfl_random random;
+	struct picture picture;
+	int width, height;
+	char path[4096];
+
+	rfl_random_init(&random, (uint64_t)plan->seed, (uint32_t)class_index, (uint64_t)image);
+	choose_size(&random, &width, &height);
+	plan_picture(&picture, class_index, width, height, &random);
+	snprintf(path, sizeof(path), "%s/train/class_%03lld/image_%05lld.jpg", plan->dir,
+		 (long long)class_index, (long long)image);
+	return encode(&picture, width, height, (int)plan->quality, path, err);
+}
+
+/* ---- command line ---- */
+
+static const struct option options[] = {
+	{ "classes", required_argument, NULL, 'c' }, { "images", required_argument, NULL, 'n' },
+	{ "seed", required_argument, NULL, 's' },    { "quality", required_argument, NULL, 'q' },
+	{ "help", no_argument, NULL, 'h' },	     { NULL, 0, NULL, 0 },
+};
+
+static const char help[] =
+	"Usage: make_imagefolder [--classes N] [--images N] [--seed N] [--quality 1-100] DIR\n"
+	"Makes DIR/train/class_<c>/image_<i>.jpg: textured JPEG files in the sizes of photographs.\n"
+	"  --classes N   folders (default 10)\n"
+	"  --images N    files in each (default 24)\n"
+	"  --seed N      another seed, other pictures (default 1)\n"
+	"  --quality N   of the JPEG encoder (default 90)\n";
+
+static bool read_number(const char *text, const char *name, int64_t least, int64_t most,
+			int64_t *ret)
+{
+	struct rfl_err err = RFL_ERR_INIT;
+
+	if (rfl_num_parse_int(text, name, ret, &err) == RFL_OK && *ret >= least && *ret <= most)
+		return true;
+	fprintf(stderr, "make_imagefolder: %s: '%s' is not a number from %lld to %lld\n", name, text,
+		(long long)least, (long long)most);
+	return false;
+}
+
+/* 0: go on; 1: help was shown; 2: wrong usage, said so. */
+static int read_options(int argc, char **argv, struct plan *plan)
+{
+	bool ok = true;
+	int c;
+
+	while (ok && (c = getopt_long(argc, argv, "h", options, NULL)) != -1) {
+		switch (c) {
+		case 'c': ok = read_number(optarg, "--classes", 1, 1000, &plan->classes); break;
+		case 'n': ok = read_number(optarg, "--images", 1, 100000, &plan->images); break;
+		case 's': ok = read_number(optarg, "--seed", 0, INT64_MAX, &plan->seed); break;
+		case 'q': ok = read_number(optarg, "--quality", 1, 100, &plan->quality); break;
+		case 'h': fputs(help, stdout); return 1;
+		default: ok = false;
+		}
+	}
+	if (ok && optind + 1 != argc) {
+		fputs("make_imagefolder: give one folder; --help explains\n", stderr);
+		ok = false;
+	}
+	plan->dir = ok ? argv[optind] : NULL;
+	return ok ? 0 : 2;
+}
+
+int main(int argc, char **argv)
+{
+	struct plan plan = { .classes = 10, .images = 24, .seed = 1, .quality = 90 };
+	struct rfl_err err = RFL_ERR_INIT;
+	int usage = read_options(argc, argv, &plan);
+
+	if (usage)
+		return usage == 1 ? 0 : usage;
+	for (int64_t c = 0; c < plan.classes; c++) {
+		for (int64_t i = 0; i < plan.images; i++) {
+			if (make_one(&plan, c, i, &err)) {
+				fprintf(stderr, "make_imagefolder: %s\n", err.msg);
+				return 1;
+			}
+		}
+	}
+	return 0;
+}
