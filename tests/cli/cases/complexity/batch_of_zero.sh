@@ -1,0 +1,1 @@
+roofline complexity --batch-sizes 16 0

@@ -1,0 +1,1 @@
+roofline complexity --models resnet152 --batch-sizes 1000000000

@@ -1,0 +1,1 @@
+roofline complexity --models vgg16 --image-size 16

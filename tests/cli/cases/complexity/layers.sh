@@ -1,0 +1,1 @@
+roofline complexity -m vgg11 --by layer --format csv --fusion compulsory

@@ -1,0 +1,2 @@
+touch here
+roofline complexity -m vgg11 --output-dir here/below > /dev/null

@@ -1,0 +1,1 @@
+roofline complexity --models resnet50 resnet5
