@@ -5,15 +5,13 @@
 
 #include <math.h>
 
-/* The nearest of ... 0.3 1 3 10 30 ... at or below (dir < 0), at or above (dir > 0). */
+/* The nearest value with one digit (1, 2, ... 9 times a power of ten) at or below, at or above. */
 static double round_end(double value, int dir)
 {
 	double decade = pow(10, floor(log10(value) + 1e-9));
 	double m = value / decade;
 
-	if (dir < 0)
-		return m >= 3 - 1e-9 ? 3 * decade : decade;
-	return m <= 1 + 1e-9 ? decade : m <= 3 + 1e-9 ? 3 * decade : 10 * decade;
+	return (dir < 0 ? floor(m + 1e-9) : ceil(m - 1e-9)) * decade;
 }
 
 /* Which digits carry labels: 1; 1 and 3; or 1, 2 and 5. */

@@ -27,7 +27,7 @@ struct rfl_axis {
 };
 
 /**
- * Choose a range with round ends (1 or 3 times a power of ten) around [lo, hi], and ticks for a
+ * Choose a range with ends of one digit around [lo, hi], and ticks for a
  * length on the page.
  * @param room  the least distance between two labels
  */

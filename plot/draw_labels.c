@@ -7,115 +7,177 @@
 
 #include "plot/figure.h"
 
-#define DIRECTIONS 12
-
-/* Preferred first: right and left of the mark, then the diagonals, then above and below. */
-static const double directions[DIRECTIONS][2] = {
-	{ 1, 0 },      { -1, 0 },    { .80, -.60 },  { .80, .60 },  { -.80, -.60 }, { -.80, .60 },
-	{ .45, -.89 }, { .45, .89 }, { -.45, -.89 }, { -.45, .89 }, { 0, -1 },      { 0, 1 },
+/* Where a text stands: a direction from the mark, and which part of the text lies left of (u) and
+ * above (v) the place where that direction ends. Preferred first: right and left, then the
+ * diagonals, then above and below. */
+static const struct direction {
+	double x, y, u, v;
+} directions[] = {
+	{ 1, 0, 0, .5 },       { -1, 0, 1, .5 },     { 1, 0, 0, .8 },      { 1, 0, 0, .2 },
+	{ 1, 0, 0, 1 },        { 1, 0, 0, 0 },       { .80, -.60, 0, 1 },  { .80, .60, 0, 0 },
+	{ -1, 0, 1, .8 },      { -1, 0, 1, .2 },     { -.80, -.60, 1, 1 }, { -.80, .60, 1, 0 },
+	{ 0, -1, .5, 1 },      { 0, 1, .5, 0 },      { .45, -.89, .2, 1 }, { .45, .89, .2, 0 },
+	{ -.45, -.89, .8, 1 }, { -.45, .89, .8, 0 },
 };
+
+#define FEW         14 /* up to so many points are all named, if there is room */
+#define LEADER_FROM 12 /* gap beyond which a leader is drawn */
+#define NEAR        2  /* gaps without a leader */
 
 static const double gaps[] = { 4, 10, 18, 30, 45, 64, 88, 116, 150 };
 
 struct label {
 	struct rfl_box box;
 	enum rfl_anchor align;
+	bool one_line;
 	bool has_leader;
 	double lx0, ly0, lx1, ly1;
 };
 
+/* What a label needs, as two lines or as one. */
 struct label_size {
 	double w, h;
-	double baseline[2];
+	bool one_line;
 };
 
-static struct label_size size_of(const struct rfl_figure *f, const struct rfl_mark *m)
+static double name_width(const struct rfl_figure *f, const struct rfl_mark *m)
+{
+	return rfl_text_width(m->name, RFL_FACE_BOLD, SZ(f, label));
+}
+
+static double second_width(const struct rfl_figure *f, const struct rfl_mark *m)
+{
+	return rfl_text_width(m->second, RFL_FACE_REGULAR, SZ(f, label_second));
+}
+
+static struct label_size size_of(const struct rfl_figure *f, const struct rfl_mark *m,
+				 bool one_line)
 {
 	double a = SZ(f, label), b = SZ(f, label_second);
-	struct label_size z;
+	struct label_size z = { .one_line = one_line };
 
-	z.w = fmax(rfl_text_width(m->name, RFL_FACE_BOLD, a),
-		   rfl_text_width(m->second, RFL_FACE_REGULAR, b));
-	z.baseline[0] = RFL_TEXT_ASCENT * a;
-	z.baseline[1] = z.baseline[0] + 1.36 * b;
-	z.h = z.baseline[1] + RFL_TEXT_DESCENT * b;
+	if (one_line) {
+		z.w = name_width(f, m) + 0.6 * a + second_width(f, m);
+		z.h = (RFL_TEXT_ASCENT + RFL_TEXT_DESCENT) * a;
+	} else {
+		z.w = fmax(name_width(f, m), second_width(f, m));
+		z.h = RFL_TEXT_ASCENT * a + (1.36 + RFL_TEXT_DESCENT) * b;
+	}
 	return z;
 }
 
 /* The box of a text block that stands at distance `gap` of a mark in a direction. */
 static struct label at_direction(const struct rfl_figure *f, double x, double y, double w, double h,
-				 const double *dir, double gap)
+				 const struct direction *dir, double gap)
 {
 	double reach = 1.15 * SZ(f, marker) + gap;
-	double ax = x + dir[0] * reach, ay = y + dir[1] * reach;
-	struct label l = { .box = { ax, ay - h / 2, w, h }, .align = RFL_ANCHOR_START };
+	double ax = x + dir->x * reach, ay = y + dir->y * reach;
 
-	if (dir[0] < -0.4) {
-		l.box.x = ax - w;
-		l.align = RFL_ANCHOR_END;
-	} else if (dir[0] < 0.4) {
-		l.box.x = ax - w / 2;
-		l.align = RFL_ANCHOR_MIDDLE;
-	}
-	if (dir[1] < -0.4)
-		l.box.y = ay - h;
-	else if (dir[1] > 0.4)
-		l.box.y = ay;
-	return l;
+	return (struct label){
+		.box = { ax - dir->u * w, ay - dir->v * h, w, h },
+		.align = dir->u > 0.6   ? RFL_ANCHOR_END
+			 : dir->u < 0.4 ? RFL_ANCHOR_START
+					: RFL_ANCHOR_MIDDLE,
+	};
 }
 
-/* From the rim of the mark to the nearest place of the box. */
-static void set_leader(const struct rfl_figure *f, struct label *l, double x, double y)
+/* From the rim of the mark to the nearest place of the box. It is drawn when the text is not near,
+ * but in any case nothing may come between the two. */
+static void set_leader(const struct rfl_figure *f, struct label *l, double x, double y, double gap)
 {
 	double pad = 1.5 * f->scale;
 	double tx = fmin(fmax(x, l->box.x - pad), l->box.x + l->box.w + pad);
 	double ty = fmin(fmax(y, l->box.y - pad), l->box.y + l->box.h + pad);
-	double len = hypot(tx - x, ty - y), r = 1.25 * SZ(f, marker);
+	double len = hypot(tx - x, ty - y), r = fmin(1.25 * SZ(f, marker), len);
 
-	if (len <= r)
-		return;
-	l->has_leader = true;
-	l->lx0 = x + (tx - x) / len * r;
-	l->ly0 = y + (ty - y) / len * r;
+	l->has_leader = gap > LEADER_FROM && len > r;
+	l->lx0 = len > 0 ? x + (tx - x) / len * r : x;
+	l->ly0 = len > 0 ? y + (ty - y) / len * r : y;
 	l->lx1 = tx;
 	l->ly1 = ty;
 }
 
-static bool label_fits(const struct rfl_figure *f, int owner, const struct label *l)
+static double distance(const struct rfl_box *b, double x, double y)
 {
-	struct rfl_hull box = rfl_hull_box(rfl_box_grow(l->box, 2 * f->scale));
-	struct rfl_hull leader;
+	double dx = fmax(fmax(b->x - x, x - b->x - b->w), 0);
+	double dy = fmax(fmax(b->y - y, y - b->y - b->h), 0);
 
-	if (!rfl_place_free(f->place, RFL_OBSTACLE_ALL, RFL_NOBODY, &box))
-		return false;
-	if (!l->has_leader)
-		return true;
-	leader = rfl_hull_line(l->lx0, l->ly0, l->lx1, l->ly1);
-	return rfl_place_free(f->place, RFL_OBSTACLE_MARK | RFL_OBSTACLE_TEXT, owner, &leader);
+	return hypot(dx, dy);
 }
 
-/* Try all places around the two marks of a point. The hollow one comes first: to its right there is
- * mostly room. */
-static bool find_label(const struct rfl_figure *f, int i, double w, double h, size_t ngaps,
-		       struct label *ret)
+static double mark_distance(const struct rfl_box *b, const struct rfl_mark *m)
+{
+	double d = distance(b, m->px, m->py);
+
+	return isnan(m->px_best) ? d : fmin(d, distance(b, m->px_best, m->py));
+}
+
+/* Could a reader take the text for that of another mark, which is as near? */
+static bool ambiguous(const struct rfl_figure *f, int owner, const struct rfl_box *box)
+{
+	double own = mark_distance(box, &f->marks[owner]);
+
+	for (size_t i = 0; i < f->nmarks; i++)
+		if ((int)i != owner && mark_distance(box, &f->marks[i]) < own * 1.1 + 2 * f->scale)
+			return true;
+	return false;
+}
+
+/* What a place costs; infinite when it covers something, or when a mark, a text or the roof lies
+ * between the text and its mark. A leader over other lines is allowed where there are few points.
+ */
+static double cost_of(const struct rfl_figure *f, int owner, struct label *l, double gap)
+{
+	double s = f->scale;
+	const struct rfl_box roomy = { l->box.x - 5 * s, l->box.y - 2.5 * s, l->box.w + 10 * s,
+				       l->box.h + 5 * s };
+	struct rfl_hull box = rfl_hull_box(roomy);
+	struct rfl_hull leader = rfl_hull_line(l->lx0, l->ly0, l->lx1, l->ly1);
+	double cost = gap;
+
+	if (!rfl_place_free(f->place, RFL_OBSTACLE_ALL, RFL_NOBODY, &box) ||
+	    !rfl_place_free(f->place, RFL_OBSTACLE_MARK | RFL_OBSTACLE_TEXT | RFL_OBSTACLE_ROOF,
+			    owner, &leader))
+		return INFINITY;
+	if (ambiguous(f, owner, &l->box)) {
+		l->has_leader = hypot(l->lx1 - l->lx0, l->ly1 - l->ly0) > 3 * s;
+		cost += 16;
+	}
+	if (!rfl_place_free(f->place, RFL_OBSTACLE_LINE, owner, &leader))
+		return f->nmarks > FEW ? INFINITY : cost + 60;
+	if (!rfl_place_free(f->place, RFL_OBSTACLE_QUIET, owner, &leader))
+		return cost + 30;
+	return l->has_leader ? cost + 6 : cost;
+}
+
+/* Try all places around the two marks of a point and take the cheapest. The hollow mark comes
+ * first: to its right there is mostly room. Returns the cost, infinite when there is no place. */
+static double find_label(const struct rfl_figure *f, int i, const struct label_size *z,
+			 size_t ngaps, struct label *ret)
 {
 	const struct rfl_mark *m = &f->marks[i];
 	const double xs[2] = { isnan(m->px_best) ? m->px : m->px_best, m->px };
 	size_t nx = isnan(m->px_best) ? 1 : 2;
+	double best = INFINITY;
 
-	for (size_t g = 0; g < ngaps; g++) {
-		for (size_t d = 0; d < DIRECTIONS; d++) {
+	for (size_t g = 0; g < ngaps && gaps[g] < best; g++) {
+		for (size_t d = 0; d < RFL_ARRAY_LEN(directions); d++) {
 			for (size_t k = 0; k < nx; k++) {
-				*ret = at_direction(f, xs[k], m->py, w, h, directions[d],
-						    gaps[g] * f->scale);
-				if (gaps[g] > 12)
-					set_leader(f, ret, xs[k], m->py);
-				if (label_fits(f, i, ret))
-					return true;
+				struct label l = at_direction(f, xs[k], m->py, z->w, z->h,
+							      &directions[d], gaps[g] * f->scale);
+				double cost;
+
+				l.one_line = z->one_line;
+				set_leader(f, &l, xs[k], m->py, gaps[g]);
+				cost = cost_of(f, i, &l, gaps[g] + (double)d * 0.4);
+				if (cost < best) {
+					best = cost;
+					*ret = l;
+				}
 			}
 		}
 	}
-	return false;
+	return best;
 }
 
 static double anchor_x(const struct label *l)
@@ -146,40 +208,67 @@ static struct rfl_prim *put_text(struct rfl_figure *f, const char *text, double 
 	return p;
 }
 
-static void put_label(struct rfl_figure *f, int i, const struct label *l,
-		      const struct label_size *z)
+static void put_label(struct rfl_figure *f, int i, const struct label *l)
 {
 	struct rfl_mark *m = &f->marks[i];
+	double a = SZ(f, label), b = SZ(f, label_second);
+	double y = l->box.y + RFL_TEXT_ASCENT * a, x = anchor_x(l);
+	enum rfl_anchor align = l->one_line ? RFL_ANCHOR_START : l->align;
 	struct rfl_prim *p;
 
 	put_leader(f, i, l);
-	p = put_text(f, m->name, anchor_x(l), l->box.y + z->baseline[0], SZ(f, label),
-		     f->theme->ink, l->align);
+	if (l->one_line)
+		x = l->box.x;
+	p = put_text(f, m->name, x, y, a, f->theme->ink, align);
 	p->at.text.face = RFL_FACE_BOLD;
 	p->id = rfl_scene_printf(f->scene, "name-%d", m->number);
-	p = put_text(f, m->second, anchor_x(l), l->box.y + z->baseline[1], SZ(f, label_second),
-		     m->above ? f->theme->alarm : f->theme->soft, l->align);
+	if (l->one_line)
+		x += name_width(f, m) + 0.6 * a;
+	else
+		y += 1.36 * b;
+	p = put_text(f, m->second, x, y, b, m->above ? f->theme->alarm : f->theme->soft, align);
 	p->id = rfl_scene_printf(f->scene, "second-%d", m->number);
 	rfl_place_add(f->place, RFL_OBSTACLE_TEXT, RFL_NOBODY, rfl_hull_box(l->box));
 	m->named = true;
 }
 
+/* The cheaper of two lines and one; false when neither has a place. */
+static bool name_mark(struct rfl_figure *f, int i, size_t ngaps)
+{
+	const struct label_size two = size_of(f, &f->marks[i], false);
+	const struct label_size one = size_of(f, &f->marks[i], true);
+	struct label l, flat;
+	double cost = find_label(f, i, &two, ngaps, &l);
+	double cost_flat = find_label(f, i, &one, ngaps, &flat) + 9;
+
+	if (cost == INFINITY && cost_flat == INFINITY)
+		return false;
+	put_label(f, i, cost <= cost_flat ? &l : &flat);
+	return true;
+}
+
+/* A mark at the edge does not show its value by its place: the text does. */
+static void say_values_beyond(struct rfl_figure *f)
+{
+	for (size_t i = 0; i < f->nmarks; i++) {
+		struct rfl_mark *m = &f->marks[i];
+
+		if (m->edge & (RFL_EDGE_LEFT | RFL_EDGE_RIGHT))
+			m->second = rfl_scene_printf(f->scene, "AI %s \xc2\xb7 %s",
+						     rfl_words_number(f->scene, m->x), m->second);
+	}
+}
+
+/* Names for the first marks by rank: those that fit without a leader before those that need one. */
 static void name_marks(struct rfl_figure *f)
 {
-	int most = f->nmarks > RFL_FIG_NAMED + 2 ? RFL_FIG_NAMED : (int)f->nmarks;
+	int most = f->nmarks > FEW ? RFL_FIG_NAMED : (int)f->nmarks;
+	size_t far = f->nmarks > FEW ? 5 : RFL_ARRAY_LEN(gaps);
 
-	for (int rank = 0; rank < most; rank++) {
-		for (size_t i = 0; i < f->nmarks; i++) {
-			struct label_size z;
-			struct label l;
-
-			if (f->marks[i].rank != rank)
-				continue;
-			z = size_of(f, &f->marks[i]);
-			if (find_label(f, (int)i, z.w, z.h, RFL_ARRAY_LEN(gaps), &l))
-				put_label(f, (int)i, &l, &z);
-		}
-	}
+	for (int round = 0; round < 2; round++)
+		for (int rank = 0; rank < most; rank++)
+			if (!f->marks[f->by_rank[rank]].named)
+				(void)name_mark(f, f->by_rank[rank], round == 0 ? NEAR : far);
 }
 
 /* Numbers of marks without a name: small, near, or not at all. */
@@ -190,6 +279,7 @@ static void number_marks(struct rfl_figure *f)
 	f->has_numbers = false;
 	for (size_t i = 0; i < f->nmarks; i++) {
 		const struct rfl_mark *m = &f->marks[i];
+		struct label_size z = { .h = RFL_TEXT_CAP * size + 1 };
 		struct label l;
 		const char *text;
 
@@ -197,8 +287,14 @@ static void number_marks(struct rfl_figure *f)
 			continue;
 		f->has_numbers = true;
 		text = rfl_scene_printf(f->scene, "%d", m->number);
-		if (!find_label(f, (int)i, rfl_text_width(text, RFL_FACE_REGULAR, size),
-				RFL_TEXT_CAP * size + 1, 5, &l))
+		if (m->edge & (RFL_EDGE_LEFT | RFL_EDGE_RIGHT))
+			text = rfl_scene_printf(f->scene, "%s: AI %s", text,
+						rfl_words_number(f->scene, m->x));
+		else if (m->edge)
+			text = rfl_scene_printf(f->scene, "%s: %s GFLOP/s", text,
+						rfl_words_number(f->scene, m->y));
+		z.w = rfl_text_width(text, RFL_FACE_REGULAR, size);
+		if (find_label(f, (int)i, &z, 5, &l) == INFINITY)
 			continue;
 		put_leader(f, (int)i, &l);
 		put_text(f, text, anchor_x(&l), l.box.y + RFL_TEXT_CAP * size + 0.5, size,
@@ -232,26 +328,26 @@ static bool put_word(struct rfl_figure *f, const char *text, double size, const 
 
 static void put_factor(struct rfl_figure *f, size_t i)
 {
-	static const enum rfl_anchor anchors[6] = {
-		RFL_ANCHOR_START, RFL_ANCHOR_END,   RFL_ANCHOR_START,
-		RFL_ANCHOR_END,   RFL_ANCHOR_START, RFL_ANCHOR_END,
-	};
-	static const double heights[3] = { 0.5, 0.3, 0.7 };
+	static const double heights[] = { 0.5, 0.35, 0.65, 0.2, 0.8 };
 	const struct rfl_mark *m = &f->marks[i];
 	double top = rfl_axis_at(&f->y, m->roof / f->unit), s = f->scale,
 	       size = SZ(f, label_second);
-	struct rfl_xy at[6];
+	struct rfl_xy at[2 * RFL_ARRAY_LEN(heights)];
+	enum rfl_anchor anchors[2 * RFL_ARRAY_LEN(heights)];
 
 	if (!m->whisker)
 		return;
-	for (int k = 0; k < 6; k++)
+	for (size_t k = 0; k < RFL_ARRAY_LEN(at); k++) {
 		at[k] = (struct rfl_xy){ m->px + (k % 2 ? -5 : 5) * s,
 					 top + (m->py - top) * heights[k / 2] +
 						 RFL_TEXT_CAP / 2 * size };
+		anchors[k] = k % 2 ? RFL_ANCHOR_END : RFL_ANCHOR_START;
+	}
 	put_word(f,
 		 rfl_scene_printf(f->scene, "\xc3\x97%.*f", m->roof / m->y < 9.95 ? 1 : 0,
 				  m->roof / m->y),
-		 size, at, anchors, 6, rfl_scene_printf(f->scene, "factor-%d", m->number));
+		 size, at, anchors, RFL_ARRAY_LEN(at),
+		 rfl_scene_printf(f->scene, "factor-%d", m->number));
 }
 
 /* How many times the traffic at best, once: it teaches what the connector means. */
@@ -276,12 +372,12 @@ static bool put_ratio(struct rfl_figure *f, size_t i)
 
 void rfl_draw__labels(struct rfl_figure *f)
 {
+	say_values_beyond(f);
 	name_marks(f);
 	number_marks(f);
 	for (size_t i = 0; i < f->nmarks; i++)
 		put_factor(f, i);
-	for (int rank = 0; rank < (int)f->nmarks; rank++)
-		for (size_t i = 0; i < f->nmarks; i++)
-			if (f->marks[i].rank == rank && put_ratio(f, i))
-				return;
+	for (size_t rank = 0; rank < f->nmarks; rank++)
+		if (put_ratio(f, (size_t)f->by_rank[rank]))
+			return;
 }

@@ -7,8 +7,9 @@
 
 #include "plot/figure.h"
 
-#define WHISKERS    8    /* at most */
-#define WHISKER_MIN 1.15 /* a factor below this is not worth a line */
+#define WHISKERS     8    /* at most */
+#define WHISKERS_FEW 14   /* none where there are more points than this */
+#define WHISKER_MIN  1.15 /* a factor below this is not worth a line */
 
 static double inset(double v, double lo, double hi, double by, unsigned below, unsigned beyond,
 		    unsigned *edge)
@@ -79,20 +80,18 @@ static bool crowded(const struct rfl_figure *f, size_t i, double top)
 
 static void choose_whiskers(struct rfl_figure *f)
 {
-	int left = WHISKERS;
+	int left = f->nmarks > WHISKERS_FEW ? 0 : WHISKERS;
 
-	for (int rank = 0; rank < (int)f->nmarks && left > 0; rank++) {
-		for (size_t i = 0; i < f->nmarks; i++) {
-			struct rfl_mark *m = &f->marks[i];
-			double top = roof_at(f, m);
+	for (size_t rank = 0; rank < f->nmarks && left > 0; rank++) {
+		size_t i = (size_t)f->by_rank[rank];
+		struct rfl_mark *m = &f->marks[i];
+		double top = roof_at(f, m);
 
-			if (m->rank != rank || m->edge || m->above ||
-			    m->roof / m->y < WHISKER_MIN || top < f->plot.y ||
-			    m->py - top < 26 * f->scale || crowded(f, i, top))
-				continue;
-			m->whisker = true;
-			left--;
-		}
+		if (m->edge || m->above || m->roof / m->y < WHISKER_MIN || top < f->plot.y ||
+		    m->py - top < 26 * f->scale || crowded(f, i, top))
+			continue;
+		m->whisker = true;
+		left--;
 	}
 }
 

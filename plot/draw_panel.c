@@ -143,7 +143,10 @@ static void phase_bar(struct rfl_figure *f, const struct rfl_mark *m, double y)
 					  rfl_words_number(f->scene, ms[i]), 100 * ms[i] / sum);
 		from += w;
 	}
-	cell(f, rfl_scene_printf(f->scene, "%s ms", rfl_words_number(f->scene, sum)),
+	cell(f,
+	     sum < 1000
+		     ? rfl_scene_printf(f->scene, "%s ms", rfl_words_number(f->scene, sum))
+		     : rfl_scene_printf(f->scene, "%s s", rfl_words_number(f->scene, sum / 1000)),
 	     x + f->panel.w, y, SZ(f, table), f->theme->ink, RFL_ANCHOR_END, "phase-time");
 }
 
@@ -167,17 +170,17 @@ static double draw_phases(struct rfl_figure *f, double top, double room)
 	int rows = 0, most = (int)floor((room - 48 * s) / row_h(f));
 
 	most = most > PHASE_ROWS ? PHASE_ROWS : most;
-	for (int rank = 0; rank < (int)f->nmarks && rows < most; rank++) {
-		for (size_t i = 0; i < f->nmarks; i++) {
-			if (f->marks[i].rank != rank || !phases_of(f->marks[i].point, ms))
-				continue;
-			if (rows++ == 0) {
-				heading(f, "Phases of a step", y);
-				y += 6 * s;
-			}
-			y += row_h(f);
-			phase_bar(f, &f->marks[i], y);
+	for (size_t rank = 0; rank < f->nmarks && rows < most; rank++) {
+		const struct rfl_mark *m = &f->marks[f->by_rank[rank]];
+
+		if (!phases_of(m->point, ms))
+			continue;
+		if (rows++ == 0) {
+			heading(f, "Phases of a step", y);
+			y += 6 * s;
 		}
+		y += row_h(f);
+		phase_bar(f, m, y);
 	}
 	if (rows == 0)
 		return 0;

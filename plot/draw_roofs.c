@@ -67,9 +67,9 @@ static void draw_ceiling(struct rfl_figure *f, const struct rfl_fig_ceiling *c)
 			   c->primary ? f->theme->roof : f->theme->roof_quiet, width);
 	p->id = c->id;
 	p->tip = c->labels[0];
-	if (!c->primary)
+	if (!c->solid && !c->primary)
 		p->dash = RFL_DASH_DASHED;
-	rfl_place_add(f->place, RFL_OBSTACLE_ROOF, RFL_NOBODY,
+	rfl_place_add(f->place, c->primary ? RFL_OBSTACLE_ROOF : RFL_OBSTACLE_QUIET, RFL_NOBODY,
 		      rfl_hull_band(g.x0, g.y0, g.x1, g.y1, width));
 }
 

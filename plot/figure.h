@@ -27,7 +27,7 @@ struct rfl_fig_ceiling {
 	const char *id;
 	double value, lo, hi;  /**< lo and hi: spread of the measurements, NaN when not known */
 	bool primary;          /**< the roof itself: strong; else quiet */
-	bool measured;         /**< solid; else dashed */
+	bool solid;            /**< a measured cache; other quiet ceilings are dashed */
 	const char *labels[3]; /**< longest first; the last is the value alone */
 };
 
@@ -66,6 +66,7 @@ struct rfl_figure {
 
 	size_t nmarks, nskipped;
 	struct rfl_mark *marks;
+	int *by_rank; /**< indices of marks: who is named first */
 	size_t nceilings;
 	struct rfl_fig_ceiling ceilings[RFL_FIG_CEILINGS]; /**< [0] bandwidth, [1] compute */
 	double gbps, gflops, knee;
@@ -81,6 +82,7 @@ struct rfl_figure {
 	const char *title, *subtitle;
 	size_t nnotes;
 	const char *notes[12]; /**< sentences of the footnote */
+	size_t note_groups[3]; /**< notes up to here are what was counted; ceilings; files */
 
 	struct rfl_box plot, panel;
 	bool has_panel;

@@ -105,8 +105,8 @@ static void add_peak(struct rfl_figure *f, enum rfl_fig_kind kind, const struct 
 	if (!c)
 		return;
 	c->primary = primary;
-	c->measured = p->status == RFL_PEAK_MEASURED;
-	if (c->measured && p->stats.n > 1) {
+	c->solid = primary || (kind == RFL_FIG_BANDWIDTH && p->status == RFL_PEAK_MEASURED);
+	if (p->status == RFL_PEAK_MEASURED && p->stats.n > 1) {
 		c->lo = p->stats.min / 1e9;
 		c->hi = p->stats.max / 1e9;
 	}

@@ -234,7 +234,8 @@ static void rank_marks(struct rfl_figure *f)
 	unsigned seen = 0;
 	int rank = 0;
 
-	if (!order)
+	f->by_rank = rfl_scene_array(f->scene, f->nmarks, sizeof(*f->by_rank));
+	if (!order || !f->by_rank)
 		return;
 	for (size_t i = 0; i < f->nmarks; i++) {
 		order[i] = &f->marks[i];
@@ -250,6 +251,8 @@ static void rank_marks(struct rfl_figure *f)
 	for (size_t i = 0; i < f->nmarks; i++)
 		if (order[i]->rank < 0)
 			order[i]->rank = rank++;
+	for (size_t i = 0; i < f->nmarks; i++)
+		f->by_rank[f->marks[i].rank] = (int)i;
 }
 
 static enum rfl_rc check_roof(const struct rfl_mark *m, const char *env, struct rfl_err *err)

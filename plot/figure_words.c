@@ -213,9 +213,14 @@ void rfl_figure__words(struct rfl_figure *f)
 	f->nnotes = 0;
 	if (flops)
 		note(f, rfl_scene_printf(s, "FLOPs: %s.", flops));
-	if (bytes)
+	if (bytes && strncmp(f->used, "bytes ", 6) == 0)
+		note(f, rfl_scene_printf(s, "Bytes %s.", f->used + 6));
+	else if (bytes)
 		note(f, rfl_scene_printf(s, "Bytes: %s.", bytes));
+	f->note_groups[0] = f->nnotes;
 	note_ceilings(f);
 	note_points(f);
+	f->note_groups[1] = f->nnotes;
 	note_files(f);
+	f->note_groups[2] = f->nnotes;
 }

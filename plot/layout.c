@@ -42,18 +42,36 @@ size_t rfl_figure__wrap(struct rfl_figure *f, const char *text, double size, dou
 	return n;
 }
 
+static const char *join_notes(struct rfl_figure *f, size_t from, size_t to)
+{
+	const char *text = "";
+
+	for (size_t i = from; i < to; i++)
+		text = *text ? rfl_scene_printf(f->scene, "%s  %s", text, f->notes[i])
+			     : f->notes[i];
+	return text;
+}
+
 size_t rfl_figure__note_lines(struct rfl_figure *f, const char ***lines)
 {
-	const char *all = "";
+	double size = SZ(f, footnote);
 	size_t max = (size_t)((f->foot.h - 22 * f->scale) / (13 * f->scale) + 0.5);
+	size_t n = 0, from = 0;
 
-	*lines = rfl_scene_array(f->scene, NOTE_LINES, sizeof(const char *));
+	*lines = rfl_scene_array(f->scene, NOTE_LINES + 1, sizeof(const char *));
 	if (!*lines)
 		return 0;
-	for (size_t i = 0; i < f->nnotes; i++)
-		all = *all ? rfl_scene_printf(f->scene, "%s  %s", all, f->notes[i]) : f->notes[i];
-	return rfl_figure__wrap(f, all, SZ(f, footnote), f->foot.w, *lines,
-				max > NOTE_LINES ? NOTE_LINES : max);
+	if (max > NOTE_LINES)
+		max = NOTE_LINES;
+	for (size_t i = 0; i < RFL_ARRAY_LEN(f->note_groups); i++) {
+		n += rfl_figure__wrap(f, join_notes(f, from, f->note_groups[i]), size, f->foot.w,
+				      *lines + n, max + 1 - n);
+		from = f->note_groups[i];
+	}
+	if (n <= max)
+		return n;
+	/* too many lines: one flowing text, cut at the end */
+	return rfl_figure__wrap(f, join_notes(f, 0, f->nnotes), size, f->foot.w, *lines, max);
 }
 
 static size_t wanted_lines(struct rfl_figure *f, double width)
@@ -64,26 +82,20 @@ static size_t wanted_lines(struct rfl_figure *f, double width)
 	return rfl_figure__note_lines(f, &lines);
 }
 
-static double least_of(const struct rfl_figure *f, double value, double a)
-{
-	(void)f;
-	return a > 0 && a < value ? a : value;
-}
-
 /* Ranges of the data. A point more than three decades from the knee or from the roof does not
  * stretch the axes: it becomes a mark at the edge. */
 static void fit_axes(struct rfl_figure *f)
 {
-	double x0 = f->knee / 30, x1 = f->knee * 4, y0 = f->gflops / 30, y1 = f->gflops;
+	double x0 = f->knee / 20, x1 = f->knee * 4, y0 = f->gflops / 20, y1 = f->gflops;
 	double s = f->scale;
 
 	for (size_t i = 0; i < f->nmarks; i++) {
 		const struct rfl_mark *m = &f->marks[i];
 		double best = isnan(m->x_best) ? m->x : m->x_best;
 
-		x0 = least_of(f, x0, m->x * 0.5);
-		x1 = fmax(x1, fmax(m->x * 4, best * 2));
-		y0 = least_of(f, y0, m->y * 0.5);
+		x0 = fmin(x0, m->x * 0.5);
+		x1 = fmax(x1, fmax(m->x * 4, best * 5));
+		y0 = fmin(y0, m->y * 0.5);
 		y1 = fmax(y1, m->y);
 	}
 	for (size_t i = 0; i < f->nceilings; i++)

@@ -14,10 +14,11 @@ extern "C" {
 /** What an obstacle is; a question names the kinds that matter to it. */
 enum rfl_obstacle {
 	RFL_OBSTACLE_MARK = 1,
-	RFL_OBSTACLE_ROOF = 2, /**< ceilings */
+	RFL_OBSTACLE_ROOF = 2, /**< the roof */
 	RFL_OBSTACLE_LINE = 4, /**< connectors, whiskers, error bars, leaders, drop line */
 	RFL_OBSTACLE_TEXT = 8,
-	RFL_OBSTACLE_ALL = 15,
+	RFL_OBSTACLE_QUIET = 16, /**< ceilings beside the roof */
+	RFL_OBSTACLE_ALL = 31,
 };
 
 #define RFL_NOBODY (-1)

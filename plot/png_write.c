@@ -54,9 +54,10 @@ static void write_header(png_structp png, png_infop info, const struct rfl_png_i
 		     PNG_COLOR_TYPE_RGB, PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT,
 		     PNG_FILTER_TYPE_DEFAULT);
 	png_set_pHYs(png, info, per_meter, per_meter, PNG_RESOLUTION_METER);
-	/* Flat areas repeat exactly: no filter compresses them best, and fastest. */
+	/* Measured on figures: filters and deeper searches cost twice the time for a tenth of the
+	 * size. */
 	png_set_filter(png, PNG_FILTER_TYPE_BASE, PNG_FILTER_NONE);
-	png_set_compression_level(png, 4);
+	png_set_compression_level(png, 3);
 	png_set_compression_buffer_size(png, (size_t)256 << 10);
 	png_write_info(png, info);
 }
