@@ -216,10 +216,9 @@ static enum rfl_rc check_envs(const struct rfl_merge_inputs *in, const struct rf
 		if (k < n)
 			continue;
 		rc = rfl_fail(err, RFL_ENOTFOUND, 0,
-			      "%s has no run of environment '%s'%s%s%s; it has: %s",
-			      in->ledger_path, o->envs[i], near ? "; did you mean '" : "",
-			      near ? near : "", near ? "'?" : "",
-			      list.len ? rfl_buf_str(&list) : "none");
+			      "%s has no run of environment '%s' (it has: %s)%s%s%s",
+			      in->ledger_path, o->envs[i], list.len ? rfl_buf_str(&list) : "none",
+			      near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 	}
 done:
 	free(names);

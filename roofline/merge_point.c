@@ -85,14 +85,14 @@ static enum rfl_rc fill_time(const struct rfl_config *c, struct rfl_point *p, st
 
 	if (rc != RFL_OK)
 		return rc;
-	p->step_s = steps.median * 1e-3;
+	p->step_s = steps.median / 1e3;
 	if (steps.n >= 2) {
-		p->step_s_lo = steps.min * 1e-3;
-		p->step_s_hi = steps.max * 1e-3;
+		p->step_s_lo = steps.min / 1e3;
+		p->step_s_hi = steps.max / 1e3;
 		source = "min-max of the repeats";
 	} else if (!isnan(row->step_ms_p10) && !isnan(row->step_ms_p90)) {
-		p->step_s_lo = row->step_ms_p10 * 1e-3;
-		p->step_s_hi = row->step_ms_p90 * 1e-3;
+		p->step_s_lo = row->step_ms_p10 / 1e3;
+		p->step_s_hi = row->step_ms_p90 / 1e3;
 		source = "p10-p90 of the steps";
 	}
 	for (size_t i = 0; i < RFL_ARRAY_LEN(parts) && rc == RFL_OK; i++) {
@@ -147,6 +147,9 @@ static enum rfl_rc fill_run(const struct rfl_config *c, struct rfl_point *p, str
 
 /* --- under the roof --- */
 
+/* A lower bound lies on the roof; what rounding leaves of its distance is none. */
+#define ON_THE_ROOF 1e-12
+
 static enum rfl_fusion fusion_of(enum rfl_ai ai)
 {
 	if (ai == RFL_AI_FUSED)
@@ -185,17 +188,19 @@ static enum rfl_rc fill_roof(const struct rfl_config *c, enum rfl_ai ai, struct 
 	enum rfl_rc rc;
 
 	p->flops_per_step = c->work.flops;
-	p->attained_gflops = p->flops_per_step / p->step_s * 1e-9;
-	p->attained_gflops_lo = p->flops_per_step / p->step_s_hi * 1e-9;
-	p->attained_gflops_hi = p->flops_per_step / p->step_s_lo * 1e-9;
+	p->attained_gflops = p->flops_per_step / p->step_s / 1e9;
+	p->attained_gflops_lo = p->flops_per_step / p->step_s_hi / 1e9;
+	p->attained_gflops_hi = p->flops_per_step / p->step_s_lo / 1e9;
 	fill_ai(c, &roof, ai, p);
 
-	p->peak_gflops = roof.compute_flop_per_s * 1e-9;
-	p->peak_gbps = roof.bandwidth_byte_per_s * 1e-9;
+	p->peak_gflops = roof.compute_flop_per_s / 1e9;
+	p->peak_gbps = roof.bandwidth_byte_per_s / 1e9;
 	p->knee_ai = rfl_roof_knee(&roof);
-	p->attainable_gflops = rfl_roof_attainable(&roof, p->ai) * 1e-9;
+	p->attainable_gflops = rfl_roof_attainable(&roof, p->ai) / 1e9;
 	p->percent_of_attainable = 100 * p->attained_gflops / p->attainable_gflops;
-	p->headroom_s = p->step_s - p->flops_per_step / (p->attainable_gflops * 1e9);
+	p->headroom_s = p->step_s * (1 - p->attained_gflops / p->attainable_gflops);
+	if (fabs(p->headroom_s) < p->step_s * ON_THE_ROOF)
+		p->headroom_s = 0;
 	bound = rfl_roof_bound(&roof, p->ai, p->ai_lo, p->ai_hi);
 
 	const struct {

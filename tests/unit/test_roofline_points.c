@@ -65,6 +65,23 @@ static void every_column_is_in_the_header(void **state)
 	rfl_points_free(none);
 }
 
+/* docs/roofline.md has a word for every column. */
+static void every_column_is_documented(void **state)
+{
+#define QUOTED(kind, name, meaning) "`" #name "`",
+	static const char *const names[] = { RFL_POINT_COLUMNS(QUOTED) };
+	struct rfl_buf page;
+	struct rfl_err err = RFL_ERR_INIT;
+
+	(void)state;
+	rfl_buf_init(&page, 0);
+	assert_ok(rfl_file_read(data_path("../../docs/roofline.md"), &page, &err), &err);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(names); i++)
+		if (!strstr(rfl_buf_str(&page), names[i]))
+			fail_msg("docs/roofline.md says nothing of the column %s", names[i]);
+	rfl_buf_fini(&page);
+}
+
 static void a_hand_made_file_needs_three_columns(void **state)
 {
 	const char *path =
@@ -112,6 +129,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(saved_points_read_back, tmpdir_make, tmpdir_remove),
 		cmocka_unit_test(every_column_is_in_the_header),
+		cmocka_unit_test(every_column_is_documented),
 		cmocka_unit_test_setup_teardown(a_hand_made_file_needs_three_columns, tmpdir_make,
 						tmpdir_remove),
 		cmocka_unit_test_setup_teardown(bad_files_are_refused, tmpdir_make, tmpdir_remove),
