@@ -75,12 +75,24 @@ static char *with_unit(const char *number, const char *prefix, const char *unit,
 	return out;
 }
 
+/* The exponent that a finite value has once it is rounded to some digits: 999.96 -> 1.00e+03. */
+static int rounded_exponent(double value, int digits)
+{
+	char text[RFL_NUM_MAX];
+	int64_t exponent = 0;
+
+	snprintf(text, sizeof(text), "%.*e", digits - 1, value);
+	if (rfl_num_parse_int(strchr(text, 'e') + 1, "exponent", &exponent, NULL) != RFL_OK)
+		return 0; /* printf always writes one */
+	return (int)exponent;
+}
+
 char *rfl_num_si(double value, const char *unit, int digits, char *out, size_t out_size)
 {
 	static const char *const prefixes[] = {
 		"p", "n", "u", "m", "", "k", "M", "G", "T", "P", "E"
 	};
-	char number[64], rounded[64];
+	char number[64];
 	int exponent, step, decimals;
 	locale_t before;
 
@@ -95,9 +107,7 @@ char *rfl_num_si(double value, const char *unit, int digits, char *out, size_t o
 	if (!unit)
 		unit = "";
 	before = enter_c_locale();
-	/* The exponent after rounding: 999.96 with three digits is 1.00 k. */
-	snprintf(rounded, sizeof(rounded), "%.*e", digits - 1, fabs(value));
-	exponent = value == 0 || isinf(value) ? 0 : (int)strtol(strchr(rounded, 'e') + 1, NULL, 10);
+	exponent = isinf(value) ? 0 : rounded_exponent(value, digits);
 	step = (exponent + 300) / 3 - 100; /* floor(exponent / 3) */
 	if (isinf(value) || step < -4 || step > 6) {
 		snprintf(number, sizeof(number), "%.*g", digits, value);
@@ -177,12 +187,12 @@ char *rfl_num_people(double value, int digits, char out[RFL_NUM_MAX])
 		return rfl_num_exact(value, out);
 	digits = digits < 1 ? 1 : digits > 17 ? 17 : digits;
 	before = enter_c_locale();
-	snprintf(plain, sizeof(plain), "%.*e", digits - 1, value);
-	exponent = value == 0 ? 0 : (int)strtol(strchr(plain, 'e') + 1, NULL, 10);
-	if (exponent >= -4 && exponent < 15) {
-		decimals = digits - 1 - exponent;
+	exponent = rounded_exponent(value, digits);
+	decimals = digits - 1 - exponent;
+	if (exponent >= -4 && exponent < 15)
 		snprintf(plain, sizeof(plain), "%.*f", decimals > 0 ? decimals : 0, value);
-	}
+	else
+		snprintf(plain, sizeof(plain), "%.*e", digits - 1, value);
 	uselocale(before);
 	return group_digits(plain, out);
 }
