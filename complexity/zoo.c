@@ -75,7 +75,7 @@ static enum rfl_rc find_entry(const char *name, const struct rfl_zoo_entry **ret
 enum rfl_rc rfl_zoo_find(const char *name, const struct rfl_zoo_model **ret, struct rfl_err *err)
 {
 	const struct rfl_zoo_family *family;
-	const struct rfl_zoo_entry *entry;
+	const struct rfl_zoo_entry *entry = NULL;
 	enum rfl_rc rc = find_entry(name, &entry, &family, err);
 
 	if (rc == RFL_OK)
@@ -86,8 +86,8 @@ enum rfl_rc rfl_zoo_find(const char *name, const struct rfl_zoo_model **ret, str
 enum rfl_rc rfl_zoo_build(const char *name, const struct rfl_zoo_options *options,
 			  struct rfl_net **ret, struct rfl_err *err)
 {
-	const struct rfl_zoo_family *family;
-	const struct rfl_zoo_entry *entry;
+	const struct rfl_zoo_family *family = NULL;
+	const struct rfl_zoo_entry *entry = NULL;
 	struct rfl_net_builder *b;
 	enum rfl_rc rc = find_entry(name, &entry, &family, err);
 	int64_t image, classes;
