@@ -9,6 +9,10 @@
 	X(complexity) \
 	X(verify) \
 	X(run) \
+	X(peaks_measure) \
+	X(peaks_show) \
+	X(peaks_check) \
+	X(peaks_set) \
 	X(points) \
 	X(list) \
 	X(doctor) \

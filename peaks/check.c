@@ -8,11 +8,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#define ORDER_SLACK  1.05 /* a level may seem this much faster than the one before it */
-#define ABOVE_SPEC   1.05
-#define BELOW_SPEC   0.3
-#define UNSTEADY     1.10 /* fastest repeat over median */
-#define OLD_DAYS     180
+#define ORDER_SLACK 1.05 /* a level may seem this much faster than the one before it */
+#define ABOVE_SPEC  1.05
+#define BELOW_SPEC  0.3
+#define UNSTEADY    1.10 /* fastest repeat over median */
+#define OLD_DAYS    180
 
 struct check {
 	rfl_peaks_doubt_fn fn;
@@ -34,7 +34,8 @@ static void RFL_PRINTF(3, 4) doubt(struct check *c, const char *cell, const char
 	c->fn(c->env, cell, text, c->ctx);
 }
 
-/* Days since some day long ago, of the first ten characters of a time; NaN when they are no date. */
+/* Days since some day long ago, of the first ten characters of a time; NaN when they are no date.
+ */
 static double day_number(const char *time)
 {
 	int y, m, d;
@@ -56,23 +57,28 @@ static void check_peak(struct check *c, const char *cell, const struct rfl_peak 
 	if (!rfl_peak_usable(p))
 		return;
 	if (p->spec > 0 && p->value > ABOVE_SPEC * p->spec)
-		doubt(c, cell, "%.4g %% of the data sheet: is that of the same device, without sparsity?",
+		doubt(c, cell,
+		      "%.4g %% of the data sheet: is that of the same device, without sparsity?",
 		      100 * p->value / p->spec);
 	if (p->spec > 0 && p->value < BELOW_SPEC * p->spec)
-		doubt(c, cell, "%.4g %% of the data sheet: was the machine busy, or limited in power?",
+		doubt(c, cell,
+		      "%.4g %% of the data sheet: was the machine busy, or limited in power?",
 		      100 * p->value / p->spec);
 	if (p->status != RFL_PEAK_MEASURED)
 		return;
 	if (p->stats.max > UNSTEADY * p->stats.median)
-		doubt(c, cell, "unsteady: the fastest repeat is %.2f times the median; measure again on a "
-			       "quiet machine", p->stats.max / p->stats.median);
+		doubt(c, cell,
+		      "unsteady: the fastest repeat is %.2f times the median; measure again on a "
+		      "quiet machine",
+		      p->stats.max / p->stats.median);
 	if (p->value > 1.001 * p->stats.max)
-		doubt(c, cell, "the value (%.6g) is above the fastest repeat (%.6g)", p->value / 1e9,
-		      p->stats.max / 1e9);
+		doubt(c, cell, "the value (%.6g) is above the fastest repeat (%.6g)",
+		      p->value / 1e9, p->stats.max / 1e9);
 	if (p->stats.min > p->stats.median || p->stats.median > p->stats.max)
 		doubt(c, cell, "minimum, median and maximum of the repeats are not in order");
 	if (age > OLD_DAYS)
-		doubt(c, cell, "measured %.0f days ago: measure again after updates of system or driver",
+		doubt(c, cell,
+		      "measured %.0f days ago: measure again after updates of system or driver",
 		      age);
 }
 
@@ -102,7 +108,8 @@ static void check_order(struct check *c, const struct rfl_peaks_env *env)
 		if (isnan(rate))
 			continue;
 		if (before && rate > ORDER_SLACK * whole(env, before))
-			doubt(c, l->cell, "faster than %s, which is nearer to the cores", before->cell);
+			doubt(c, l->cell, "faster than %s, which is nearer to the cores",
+			      before->cell);
 		before = l;
 	}
 }
@@ -127,7 +134,8 @@ static void check_cores(struct check *c, const struct rfl_peaks_env *env)
 			doubt(c, env->compute[i].cell, "one core is faster than all of them");
 		if (all->threads > 0 && all->value > ORDER_SLACK * one * all->threads)
 			doubt(c, env->compute[i].cell,
-			      "%d threads are more than %d times as fast as one: was the machine busy?",
+			      "%d threads are more than %d times as fast as one: was the machine "
+			      "busy?",
 			      all->threads, all->threads);
 	}
 }

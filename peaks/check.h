@@ -1,6 +1,6 @@
 /*
- * check.h - doubts about ceilings that have the right format: levels out of order, a measurement far
- * from the data sheet, an unsteady or an old one.
+ * check.h - doubts about ceilings that have the right format: levels out of order, a measurement
+ * far from the data sheet, an unsteady or an old one.
  */
 #ifndef RFL_PEAKS_CHECK_H
 #define RFL_PEAKS_CHECK_H

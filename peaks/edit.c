@@ -82,8 +82,10 @@ json_t *rfl_peaks_edit__envs(struct rfl_peaks_edit *e, bool to_long)
 			 envs);
 	if (!root)
 		return NULL;
-	rfl_log(RFL_LOG_INFO, "%s: in the long form from now on; its environments stay as they are "
-			      "written", e->path);
+	rfl_log(RFL_LOG_INFO,
+		"%s: in the long form from now on; its environments stay as they are "
+		"written",
+		e->path);
 	json_decref(e->root);
 	e->root = root;
 	return json_object_get(root, "environments");

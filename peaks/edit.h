@@ -20,8 +20,8 @@ struct rfl_peaks_edit; /* a file in memory, to be changed and saved */
  * Read a file for change; one that does not exist starts empty, in the long form.
  * @param ret  set on success only; release with rfl_peaks_edit_close()
  */
-enum rfl_rc rfl_peaks_edit_open(const char *path, struct rfl_peaks_edit **ret, struct rfl_err *err)
-	RFL_WARN_UNUSED;
+enum rfl_rc rfl_peaks_edit_open(const char *path, struct rfl_peaks_edit **ret,
+				struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** Forgets what was not saved. Accepts NULL. */
 void rfl_peaks_edit_close(struct rfl_peaks_edit *e);

@@ -65,9 +65,8 @@ static json_t *merge_ceiling(json_t *old, json_t *new)
 	if (old && has_value(old) && !has_value(new))
 		return json_incref(old);
 	result = json_deep_copy(new);
-	spec = old && has_value(new) && !json_is_number(json_object_get(new, "spec")) ?
-		       spec_of(old) :
-		       NULL;
+	spec = old && has_value(new) && !json_is_number(json_object_get(new, "spec")) ? spec_of(old)
+										      : NULL;
 	if (result && spec && json_object_set(result, "spec", spec) != 0) {
 		json_decref(result);
 		result = NULL;
@@ -117,8 +116,8 @@ bool rfl_peaks_edit__put_level(json_t *memory, json_t *take_level)
 
 bool rfl_peaks_edit__put_compute(json_t *compute, const char *key, json_t *take_ceiling)
 {
-	json_t *merged = take_ceiling ? merge_ceiling(json_object_get(compute, key), take_ceiling) :
-					NULL;
+	json_t *merged =
+		take_ceiling ? merge_ceiling(json_object_get(compute, key), take_ceiling) : NULL;
 
 	json_decref(take_ceiling);
 	return json_object_set_new(compute, key, merged) == 0;
@@ -129,7 +128,8 @@ static bool merge_compute(json_t *old, const json_t *new)
 	const char *key;
 	json_t *ceiling;
 
-	json_object_foreach ((json_t *)(uintptr_t)new, key, ceiling) {
+	json_object_foreach((json_t *)(uintptr_t) new, key, ceiling)
+	{
 		if (!rfl_peaks_edit__put_compute(old, key, json_incref(ceiling)))
 			return false;
 	}
@@ -163,7 +163,7 @@ static bool merge_notes(json_t *old_env, const json_t *new_env)
 		if (text && strncmp(text, NOTE_MEASURED, strlen(NOTE_MEASURED)) == 0)
 			json_array_remove(notes, i);
 	}
-	return json_array_extend(notes, (json_t *)(uintptr_t)new) == 0;
+	return json_array_extend(notes, (json_t *)(uintptr_t) new) == 0;
 }
 
 /* The measured environment with a note that says what it replaced. */
@@ -179,11 +179,14 @@ static json_t *replace_short(const struct rfl_peaks_edit *e, const char *env, co
 		notes = json_array();
 		ok = json_object_set_new(result, "notes", notes) == 0;
 	}
-	ok = ok && json_array_append_new(notes, json_sprintf("replaced the short form %s", text)) == 0;
+	ok = ok &&
+	     json_array_append_new(notes, json_sprintf("replaced the short form %s", text)) == 0;
 	if (ok)
 		rfl_log(RFL_LOG_WARN,
-			"%s: environment '%s' was in the short form and is replaced; its values are "
-			"kept in its notes: %s", e->path, env, text);
+			"%s: environment '%s' was in the short form and is replaced; its values "
+			"are "
+			"kept in its notes: %s",
+			e->path, env, text);
 	free(text);
 	if (!ok) {
 		json_decref(result);
@@ -210,9 +213,11 @@ enum rfl_rc rfl_peaks_edit_merge(struct rfl_peaks_edit *e, const char *env, cons
 
 			ok = !part || json_object_set(old, replaced[i], part) == 0;
 		}
-		ok = ok && merge_compute(json_object_get(old, "compute"),
-					 json_object_get(value, "compute")) &&
-		     merge_memory(json_object_get(old, "memory"), json_object_get(value, "memory")) &&
+		ok = ok &&
+		     merge_compute(json_object_get(old, "compute"),
+				   json_object_get(value, "compute")) &&
+		     merge_memory(json_object_get(old, "memory"),
+				  json_object_get(value, "memory")) &&
 		     merge_notes(old, value);
 	}
 	return ok ? RFL_OK : rfl_peaks_edit__no_memory(e, err);

@@ -10,8 +10,8 @@
 #include "peaks/edit_impl.h"
 #include "peaks/peaks_parse.h"
 
-static const char *const level_names[] = { "L1",  "shared", "L2",     "L3",   "SLC",
-					   "DRAM", "HBM",   "remote", "link", NULL };
+static const char *const level_names[] = { "L1",   "shared", "L2",     "L3",   "SLC",
+					   "DRAM", "HBM",    "remote", "link", NULL };
 
 /* "memory.DRAM.gbs" -> "DRAM" when it is a level's name, else NULL. */
 static const char *level_of(const char *key)
@@ -41,9 +41,9 @@ static json_t *user_ceiling(const struct rfl_peaks_set *set)
 
 static json_t *not_given(const char *env, const char *key)
 {
-	return json_pack("{s:s, s:n, s:o}", "status", "unknown", "value", "reason",
-			 json_sprintf("not given; 'roofline peaks set FILE %s %s VALUE' sets it", env,
-				      key));
+	return json_pack(
+		"{s:s, s:n, s:o}", "status", "unknown", "value", "reason",
+		json_sprintf("not given; 'roofline peaks set FILE %s %s VALUE' sets it", env, key));
 }
 
 /* An environment must have compute and memory; what the user has not given yet says so. */
@@ -51,10 +51,11 @@ static json_t *new_env(const struct rfl_peaks_set *set)
 {
 	const bool gpu = strcmp(set->kind, "gpu") == 0;
 
-	return json_pack("{s:s, s:{s:s}, s:{s:o}, s:[{s:s, s:s, s:o}]}", "kind", set->kind, "device",
-			 "name", set->device ? set->device : "not recorded", "compute", "fp32.vector",
-			 not_given(set->env, "fp32.vector"), "memory", "level", "DRAM", "scope",
-			 gpu ? "device" : "node", "gbs", not_given(set->env, "DRAM"));
+	return json_pack("{s:s, s:{s:s}, s:{s:o}, s:[{s:s, s:s, s:o}]}", "kind", set->kind,
+			 "device", "name", set->device ? set->device : "not recorded", "compute",
+			 "fp32.vector", not_given(set->env, "fp32.vector"), "memory", "level",
+			 "DRAM", "scope", gpu ? "device" : "node", "gbs",
+			 not_given(set->env, "DRAM"));
 }
 
 /* The scope under which the environment has a level already, or the usual one. */
@@ -130,16 +131,18 @@ static enum rfl_rc set_short(struct rfl_peaks_edit *e, json_t *env, const struct
 	json_t *object;
 
 	if (!strstr(set->key, "peak_gflops") && !strstr(set->key, "peak_gbps"))
-		return rfl_fail(err, RFL_EINVAL, 0,
-				"%s: environment '%s' is in the short form, whose keys are peak_gflops, "
-				"peak_gbps, and per precision fp32.peak_gflops or peak_gflops.fp32; "
-				"'%s' is none of them",
-				e->path, set->env, set->key);
+		return rfl_fail(
+			err, RFL_EINVAL, 0,
+			"%s: environment '%s' is in the short form, whose keys are peak_gflops, "
+			"peak_gbps, and per precision fp32.peak_gflops or peak_gflops.fp32; "
+			"'%s' is none of them",
+			e->path, set->env, set->key);
 	object = short_member(env, set->key, &key);
 	if (!json_is_object(object))
 		return rfl_fail(err, RFL_EINVAL, 0,
 				"%s: environment '%s' has one value there, not one per precision: "
-				"'%s' has no place", e->path, set->env, set->key);
+				"'%s' has no place",
+				e->path, set->env, set->key);
 	if (json_object_set_new(object, key, json_real(set->value)) != 0 ||
 	    json_object_set_new(env, "source", json_string(set->source)) != 0)
 		return rfl_peaks_edit__no_memory(e, err);
@@ -153,15 +156,17 @@ enum rfl_rc rfl_peaks_edit_set(struct rfl_peaks_edit *e, const struct rfl_peaks_
 	json_t *env = json_object_get(envs, set->env);
 
 	if (!rfl_text_is_env_name(set->env))
-		return rfl_fail(err, RFL_EINVAL, 0,
-				"'%s' is not a name for an environment; use a letter a-z, then a-z, "
-				"0-9 and _, at most 48 characters", set->env);
+		return rfl_fail(
+			err, RFL_EINVAL, 0,
+			"'%s' is not a name for an environment; use a letter a-z, then a-z, "
+			"0-9 and _, at most 48 characters",
+			set->env);
 	if (!(set->value > 0) || !isfinite(set->value))
 		return rfl_fail(err, RFL_EINVAL, 0, "%s: a ceiling is a number greater than 0",
 				set->key);
 	if (!set->source || !*set->source)
-		return rfl_fail(err, RFL_EINVAL, 0, "%s: say where the value is from, with --source",
-				set->key);
+		return rfl_fail(err, RFL_EINVAL, 0,
+				"%s: say where the value is from, with --source", set->key);
 	if (env && rfl_peaks__is_short(env))
 		return set_short(e, env, set, err);
 	if (!env) {

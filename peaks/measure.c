@@ -17,18 +17,17 @@
 #include "base/log.h"
 #include "peaks/bench.h"
 
-enum { REPEATS = 15, TRIAL_REPEATS = 3, RUNS_MAX = 256 };
+enum { REPEATS = 21, TRIAL_REPEATS = 3, RUNS_MAX = 256 };
 
-#define WINDOW_S       0.1  /* of a repeat */
+#define WINDOW_S       0.1 /* of a repeat */
 #define WINDOW_QUICK_S 0.02
-#define SETTLE_S       0.3  /* running before the first repeat */
+#define SETTLE_S       0.3 /* running before the first repeat */
 #define SETTLE_QUICK_S 0.05
 #define NEAR           0.95 /* of the best: a loop that comes so near in a trial runs in full */
 
 const char *const rfl_measure_keys[] = {
-	"fp32.vector", "fp64.vector", "fp32.vector.1core", "fp64.vector.1core",
-	"L1",	       "L2",	      "L3",		   "DRAM",
-	NULL,
+	"fp32.vector", "fp64.vector", "fp32.vector.1core", "fp64.vector.1core", "L1", "L2", "L3",
+	"DRAM",        NULL,
 };
 
 struct session {
@@ -84,8 +83,8 @@ static enum rfl_rc run_one(struct session *s, const struct rfl_peak_kernel *k, i
 	run->window_s = job.window_s;
 	run->trial = trial;
 	if (k->kind != RFL_KERNEL_CHAIN)
-		run->slice_bytes = slice_bytes ? slice_bytes :
-						 rfl_bench_array_bytes(s->bench) / s->m->threads;
+		run->slice_bytes =
+			slice_bytes ? slice_bytes : rfl_bench_array_bytes(s->bench) / s->m->threads;
 	*ret = s->m->nruns++;
 	return RFL_OK;
 }
@@ -142,7 +141,8 @@ static enum rfl_rc compete(struct session *s, struct rfl_measured_cell *cell, in
 
 	if (!first) {
 		snprintf(cell->reason, sizeof(cell->reason),
-			 "there is no loop for this processor ('roofline list' says why); set it with "
+			 "there is no loop for this processor ('roofline list' says why); set it "
+			 "with "
 			 "'roofline peaks set'");
 		return RFL_OK;
 	}

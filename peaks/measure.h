@@ -26,8 +26,8 @@ struct rfl_measure_spec {
 	const struct rfl_machine *machine;
 	const char *const *only; /**< keys; NULL-terminated, or NULL for all */
 	int threads;             /**< 0: one per usable core */
-	int repeats;             /**< at least 3; 0: 15 */
-	bool quick;              /**< repeats of 20 ms instead of 100 ms */
+	int repeats;             /**< at least 3; 0: 21 */
+	bool quick;              /**< repeats of 20 ms instead of 50 ms */
 	/** Called before each run. May be NULL. */
 	void (*progress)(const char *what, int done, int total, void *ctx);
 	void *ctx;
@@ -36,7 +36,7 @@ struct rfl_measure_spec {
 /** One loop with one number of threads. */
 struct rfl_measured_run {
 	const struct rfl_peak_kernel *kernel;
-	const char *key;        /**< the ceiling that it was run for */
+	const char *key; /**< the ceiling that it was run for */
 	int threads;
 	int64_t slice_bytes;    /**< of each array per thread; 0 for chains */
 	double window_s;        /**< length of a repeat */
@@ -47,13 +47,13 @@ struct rfl_measured_run {
 /** One ceiling. */
 struct rfl_measured_cell {
 	const char *key;
-	const char *level;       /**< NULL: a compute ceiling */
-	const char *scope;       /**< of a level */
-	int64_t capacity_bytes;  /**< of a cache; 0: DRAM */
-	double scale;            /**< 1, or 1 / threads where the scope is one core */
-	size_t best;             /**< index of the run that is the ceiling; SIZE_MAX: none */
-	bool failed;             /**< tried, and failed */
-	char reason[256];        /**< when there is none */
+	const char *level;      /**< NULL: a compute ceiling */
+	const char *scope;      /**< of a level */
+	int64_t capacity_bytes; /**< of a cache; 0: DRAM */
+	double scale;           /**< 1, or 1 / threads where the scope is one core */
+	size_t best;            /**< index of the run that is the ceiling; SIZE_MAX: none */
+	bool failed;            /**< tried, and failed */
+	char reason[256];       /**< when there is none */
 };
 
 struct rfl_measurement {
@@ -62,13 +62,13 @@ struct rfl_measurement {
 	struct rfl_measured_run *runs;
 	size_t ncells;
 	struct rfl_measured_cell *cells;
-	int64_t array_bytes;     /**< of each of the three arrays */
-	bool capped;             /**< memory did not allow 4 times the last-level caches */
+	int64_t array_bytes; /**< of each of the three arrays */
+	bool capped;         /**< memory did not allow 4 times the last-level caches */
 	enum rfl_known huge_pages;
-	char places[256];        /**< "cpu 0,1" */
+	char places[256]; /**< "cpu 0,1" */
 	int threads;
 	char measured_at[24];
-	double seconds;          /**< that it took */
+	double seconds; /**< that it took */
 };
 
 /**

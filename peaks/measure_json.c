@@ -116,7 +116,8 @@ static json_t *isa_json(uint64_t isa)
 	json_t *list = json_array();
 
 	for (size_t i = 0; list && rfl_isa_name(i); i++) {
-		if (((isa >> i) & 1) && json_array_append_new(list, json_string(rfl_isa_name(i))) != 0) {
+		if (((isa >> i) & 1) &&
+		    json_array_append_new(list, json_string(rfl_isa_name(i))) != 0) {
 			json_decref(list);
 			return NULL;
 		}
@@ -184,17 +185,18 @@ static json_t *notes_json(const struct rfl_measurement *m)
 
 	if (ok && n > 0) {
 		ok = json_array_append_new(
-			     notes, json_sprintf("measured: DRAM by loop, fastest repeat in GB/s: %s",
-						 rfl_buf_str(&text))) == 0;
-		ok = ok && json_array_append_new(
-				   notes,
-				   json_sprintf("measured: DRAM arrays of %" PRId64
-						" bytes each%s%s",
-						m->array_bytes,
-						llc > 0 ? ", at least 4 times the last-level caches" :
-							  "; the size of the caches is not known",
-						m->capped ? ": NOT reached, memory did not allow it" :
-							    "")) == 0;
+			     notes,
+			     json_sprintf("measured: DRAM by loop, fastest repeat in GB/s: %s",
+					  rfl_buf_str(&text))) == 0;
+		ok = ok &&
+		     json_array_append_new(
+			     notes,
+			     json_sprintf("measured: DRAM arrays of %" PRId64 " bytes each%s%s",
+					  m->array_bytes,
+					  llc > 0 ? ", at least 4 times the last-level caches"
+						  : "; the size of the caches is not known",
+					  m->capped ? ": NOT reached, memory did not allow it"
+						    : "")) == 0;
 	}
 	rfl_buf_fini(&text);
 	if (ok)
@@ -223,9 +225,9 @@ static bool complete(json_t *compute, json_t *memory)
 
 		dram = dram || (level && strcmp(level, "DRAM") == 0);
 	}
-	return dram || json_array_append_new(memory, json_pack("{s:s, s:s, s:o}", "level", "DRAM",
-							       "scope", "node", "gbs",
-							       not_measured())) == 0;
+	return dram ||
+	       json_array_append_new(memory, json_pack("{s:s, s:s, s:o}", "level", "DRAM", "scope",
+						       "node", "gbs", not_measured())) == 0;
 }
 
 json_t *rfl_measurement_json(const struct rfl_measurement *m)
@@ -238,11 +240,12 @@ json_t *rfl_measurement_json(const struct rfl_measurement *m)
 		const struct rfl_measured_cell *cell = &m->cells[i];
 
 		/* a cache that this machine does not have is not a gap */
-		if (cell->level && cell->best == SIZE_MAX && !cell->failed && !cell->capacity_bytes &&
-		    strcmp(cell->level, "DRAM") != 0)
+		if (cell->level && cell->best == SIZE_MAX && !cell->failed &&
+		    !cell->capacity_bytes && strcmp(cell->level, "DRAM") != 0)
 			continue;
-		ok = cell->level ? json_array_append_new(memory, level_json(m, cell)) == 0 :
-				   json_object_set_new(compute, cell->key, ceiling_json(m, cell)) == 0;
+		ok = cell->level
+			     ? json_array_append_new(memory, level_json(m, cell)) == 0
+			     : json_object_set_new(compute, cell->key, ceiling_json(m, cell)) == 0;
 	}
 	if (!ok || !complete(compute, memory)) {
 		json_decref(compute);
