@@ -1,5 +1,5 @@
 /*
- * kernels_x86.c - the loops for AVX-512, AVX2 with FMA, and SSE2: one text (kernels_x86_loops.h),
+ * kernels_x86.c - the loops for AVX-512, AVX2 with FMA, and SSE2: one text (kernels_x86_loops.inc),
  * three families.
  */
 #include "peaks/kernels_impl.h"
@@ -37,7 +37,7 @@
 #define ACCUMULATORS               CHAINS_24
 #define LEAVE                      "vzeroupper\n\t"
 #define CLOBBERS                   CLOBBERS_32
-#include "peaks/kernels_x86_loops.h"
+#include "peaks/kernels_x86_loops.inc"
 
 /* AVX2 and FMA: 16 registers, 12 chains. */
 #define NAME(loop)                 rfl_kernel__##loop##_avx2
@@ -59,7 +59,7 @@
 #define ACCUMULATORS               CHAINS_12
 #define LEAVE                      "vzeroupper\n\t"
 #define CLOBBERS                   CLOBBERS_16
-#include "peaks/kernels_x86_loops.h"
+#include "peaks/kernels_x86_loops.inc"
 
 /* SSE2: every x86-64 processor has it; no fused multiply-add, so two instructions per step. */
 #define NAME(loop)                 rfl_kernel__##loop##_sse2
@@ -83,7 +83,7 @@
 #define ACCUMULATORS               CHAINS_12
 #define LEAVE                      ""
 #define CLOBBERS                   CLOBBERS_16
-#include "peaks/kernels_x86_loops.h"
+#include "peaks/kernels_x86_loops.inc"
 
 #else
 typedef int rfl_kernels_x86_not_built; /* a translation unit must not be empty */
