@@ -7,7 +7,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 cd "${1:-$here/..}"
 
 find . -type d \( -name .git -o -name build -o -name 'build-*' -o -name .venv \) -prune -o \
-	-type f \( -name '*.[ch]' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh' \) -print |
+	-type f \( -name '*.[ch]' -o -name '*.inc' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh' \) -print |
 	sed 's|^\./||' | LC_ALL=C sort | while IFS= read -r file; do
 		awk -f "$here/layout/code.awk" "$file"
 	done | awk '
