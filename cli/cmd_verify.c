@@ -128,7 +128,7 @@ static void add_checks(struct shown *s, const char *model, const struct rfl_chec
 static enum rfl_rc verify_fill(struct shown *s, bool all, struct rfl_err *err)
 {
 	struct rfl_checks *checks = NULL;
-	enum rfl_rc rc = rfl_checks_new(&checks, err);
+	enum rfl_rc rc = rfl_checks_new(RFL_LAYOUT_NCHW, &checks, err);
 
 	if (rc == RFL_OK)
 		rc = rfl_verify_fill(checks, err);
@@ -146,7 +146,7 @@ static enum rfl_rc verify_file(struct shown *s, const char *path,
 	enum rfl_rc rc = rfl_golden_load(path, &golden, err);
 
 	if (rc == RFL_OK)
-		rc = rfl_checks_new(&checks, err);
+		rc = rfl_checks_new(setup->layout, &checks, err);
 	if (rc == RFL_OK)
 		rc = rfl_verify_golden(golden, setup, checks, err);
 	if (rc == RFL_OK)

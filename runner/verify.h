@@ -6,7 +6,8 @@
  * logits   5 times PyTorch's own largest deviation; sums, l2 and loss what follows from that;
  * trace    2e-5 of the l2 of the layer's output;
  * losses   1e-5 + 10 times the largest deviation of PyTorch's float32 up to that step;
- * norms    1e-5 + 10 times the largest deviation of PyTorch's float32 in that field.
+ * norms    1e-5 + 10 times the largest deviation of PyTorch's float32 in that field;
+ *          both 4 times that in channels-last, where PyTorch itself strays further.
  * Batch norm over two images is chaotic at the learning rate of the section sgd: for networks with
  * batch norm only what comes before its first step is judged. running_var is never judged.
  */
@@ -40,13 +41,16 @@ struct rfl_check {
 };
 
 struct rfl_checks {
+	enum rfl_layout
+		layout; /**< of the engine: the files hold NCHW, other orders get more room */
 	size_t n;
 	struct rfl_check *items;
 	struct rfl_arena *arena; /* owns the texts */
 };
 
 /** An empty list. RFL_ENOMEM */
-enum rfl_rc rfl_checks_new(struct rfl_checks **ret, struct rfl_err *err) RFL_WARN_UNUSED;
+enum rfl_rc rfl_checks_new(enum rfl_layout layout, struct rfl_checks **ret,
+			   struct rfl_err *err) RFL_WARN_UNUSED;
 /** Accepts NULL. */
 void rfl_checks_free(struct rfl_checks *checks);
 

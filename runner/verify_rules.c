@@ -19,17 +19,23 @@ const char *const rfl_verdict_names[] = { "agrees", "differs", "reported", NULL 
 #define STEP_FLOOR   1e-5
 #define TRACE_SHARE  2e-5
 
+/* The files hold NCHW. In channels-last PyTorch itself sums in another order and strays further: in
+ * VGG-16's gradients to 1.8 times what is allowed in NCHW, in 1.13 and 2.11 alike. */
+#define NHWC_FACTOR 4.0
+
 static const char chaotic[] = "batch norm over so few images is chaotic at this learning rate";
 static const char unsteady[] = "PyTorch's own versions differ in it";
 
 /* ------------------------------------------------------------------ the list */
 
-enum rfl_rc rfl_checks_new(struct rfl_checks **ret, struct rfl_err *err)
+enum rfl_rc rfl_checks_new(enum rfl_layout layout, struct rfl_checks **ret, struct rfl_err *err)
 {
 	struct rfl_checks *checks = calloc(1, sizeof(*checks));
 
-	if (checks)
+	if (checks) {
+		checks->layout = layout;
 		checks->arena = rfl_arena_new(0);
+	}
 	if (!checks || !checks->arena) {
 		rfl_checks_free(checks);
 		return rfl_fail(err, RFL_ENOMEM, 0, "verify: out of memory");
@@ -240,9 +246,10 @@ static double largest_deviation(const double *a, const double *b, int64_t n)
 	return largest;
 }
 
-static double allowance(double deviation)
+static double allowance(const struct rfl_checks *checks, double deviation)
 {
-	return STEP_FLOOR + STEP_FACTOR * deviation;
+	return (checks->layout == RFL_LAYOUT_NHWC ? NHWC_FACTOR : 1) *
+	       (STEP_FLOOR + STEP_FACTOR * deviation);
 }
 
 static enum rfl_rc loss_checks(struct rfl_checks *checks, const struct rfl_golden_section *s,
@@ -264,9 +271,11 @@ static enum rfl_rc loss_checks(struct rfl_checks *checks, const struct rfl_golde
 				.item = item,
 				.expected = s->fp64.losses[i],
 				.got = got->losses[i],
-				.allowed = judged ? allowance(largest_deviation(
-							    s->fp32.losses, s->fp64.losses, i + 1))
-						  : NAN,
+				.allowed =
+					judged ? allowance(checks,
+							   largest_deviation(s->fp32.losses,
+									     s->fp64.losses, i + 1))
+					       : NAN,
 				.note = judged ? NULL : chaotic },
 			err);
 	}
@@ -277,7 +286,8 @@ static enum rfl_rc first_logit_checks(struct rfl_checks *checks, const struct rf
 				      const struct rfl_golden_run *got, struct rfl_err *err)
 {
 	const int64_t n = s->fp64.rows * s->fp64.first;
-	const double allowed = allowance(largest_deviation(s->fp32.logits, s->fp64.logits, n));
+	const double allowed =
+		allowance(checks, largest_deviation(s->fp32.logits, s->fp64.logits, n));
 	enum rfl_rc rc = RFL_OK;
 
 	for (int64_t i = 0; i < n && rc == RFL_OK; i++) {
@@ -302,7 +312,7 @@ static enum rfl_rc grad_checks(struct rfl_checks *checks, const struct rfl_golde
 			       struct rfl_err *err)
 {
 	const double allowed =
-		allowance(largest_deviation(s->fp32.grads, s->fp64.grads, s->fp64.ngrads));
+		allowance(checks, largest_deviation(s->fp32.grads, s->fp64.grads, s->fp64.ngrads));
 	enum rfl_rc rc = RFL_OK;
 
 	for (int64_t i = 0; i < s->fp64.ngrads && rc == RFL_OK; i++)
@@ -337,7 +347,7 @@ static enum rfl_rc norm_checks(struct rfl_checks *checks, const struct rfl_golde
 			.what = rfl_golden_norm_names[i],
 			.expected = b,
 			.got = got->norms[i],
-			.allowed = allowance(fabs(a - b)),
+			.allowed = allowance(checks, fabs(a - b)),
 		};
 
 		if (isnan(b))
