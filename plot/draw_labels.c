@@ -4,6 +4,7 @@
  * known by its number. Factors and traffic ratios come last: they are welcome, not needed.
  */
 #include <math.h>
+#include <string.h>
 
 #include "plot/figure.h"
 
@@ -23,6 +24,7 @@ static const struct direction {
 #define FEW         14 /* up to so many points are all named, if there is room */
 #define LEADER_FROM 12 /* gap beyond which a leader is drawn */
 #define NEAR        2  /* gaps without a leader */
+#define TRIES       8
 
 static const double gaps[] = { 4, 10, 18, 30, 45, 64, 88, 116, 150 };
 
@@ -129,13 +131,16 @@ static bool ambiguous(const struct rfl_figure *f, int owner, const struct rfl_bo
 static double cost_of(const struct rfl_figure *f, int owner, struct label *l, double gap)
 {
 	double s = f->scale;
-	const struct rfl_box roomy = { l->box.x - 5 * s, l->box.y - 2.5 * s, l->box.w + 10 * s,
-				       l->box.h + 5 * s };
-	struct rfl_hull box = rfl_hull_box(roomy);
+	const struct rfl_box roomy = { l->box.x - 7 * s, l->box.y - 3 * s, l->box.w + 14 * s,
+				       l->box.h + 6 * s };
+	struct rfl_hull box = rfl_hull_box(rfl_box_grow(l->box, 2.5 * s));
+	struct rfl_hull column = rfl_hull_box(roomy); /* texts side by side must not read as one */
 	struct rfl_hull leader = rfl_hull_line(l->lx0, l->ly0, l->lx1, l->ly1);
 	double cost = gap;
 
-	if (!rfl_place_free(f->place, RFL_OBSTACLE_ALL, RFL_NOBODY, &box) ||
+	if (!rfl_place_free(f->place, RFL_OBSTACLE_ALL & ~(unsigned)RFL_OBSTACLE_TEXT, RFL_NOBODY,
+			    &box) ||
+	    rfl_place_hit(f->place, RFL_OBSTACLE_TEXT, RFL_NOBODY, &column) ||
 	    !rfl_place_free(f->place, RFL_OBSTACLE_MARK | RFL_OBSTACLE_TEXT | RFL_OBSTACLE_ROOF,
 			    owner, &leader))
 		return INFINITY;
@@ -232,19 +237,112 @@ static void put_label(struct rfl_figure *f, int i, const struct label *l)
 	m->named = true;
 }
 
-/* The cheaper of two lines and one; false when neither has a place. */
-static bool name_mark(struct rfl_figure *f, int i, size_t ngaps)
+/* One try to place all names. */
+struct attempt {
+	struct label *labels; /* by index of the mark */
+	double *costs;        /* infinite: no place */
+	int *order;           /* who comes first */
+	int n;
+};
+
+/* The cheaper of two lines and one. */
+static double place_name(const struct rfl_figure *f, int i, size_t ngaps, struct label *ret)
 {
 	const struct label_size two = size_of(f, &f->marks[i], false);
 	const struct label_size one = size_of(f, &f->marks[i], true);
-	struct label l, flat;
-	double cost = find_label(f, i, &two, ngaps, &l);
+	struct label flat;
+	double cost = find_label(f, i, &two, ngaps, ret);
 	double cost_flat = find_label(f, i, &one, ngaps, &flat) + 9;
 
-	if (cost == INFINITY && cost_flat == INFINITY)
+	if (cost_flat < cost)
+		*ret = flat;
+	return fmin(cost, cost_flat);
+}
+
+/* Names that fit without a leader before those that need one. Returns what it costs in all; a name
+ * without a place costs much. */
+static double try_names(struct rfl_figure *f, struct attempt *t)
+{
+	size_t far = f->nmarks > FEW ? 5 : RFL_ARRAY_LEN(gaps);
+	double sum = 0;
+
+	for (size_t i = 0; i < f->nmarks; i++)
+		t->costs[i] = INFINITY;
+	for (int round = 0; round < 2; round++) {
+		for (int k = 0; k < t->n; k++) {
+			int i = t->order[k];
+			struct label *l = &t->labels[i];
+
+			if (t->costs[i] < INFINITY)
+				continue;
+			t->costs[i] = place_name(f, i, round == 0 ? NEAR : far, l);
+			if (t->costs[i] == INFINITY)
+				continue;
+			rfl_place_add(f->place, RFL_OBSTACLE_TEXT, RFL_NOBODY,
+				      rfl_hull_box(l->box));
+			if (l->has_leader)
+				rfl_place_add(f->place, RFL_OBSTACLE_LINE, i,
+					      rfl_hull_line(l->lx0, l->ly0, l->lx1, l->ly1));
+		}
+	}
+	for (int k = 0; k < t->n; k++)
+		sum += fmin(t->costs[t->order[k]], 500);
+	return sum;
+}
+
+/* Let the name that fared worst begin the next try; false when all are well. */
+static bool promote_worst(struct attempt *t)
+{
+	int worst = 0, who;
+
+	for (int k = 1; k < t->n; k++)
+		if (t->costs[t->order[k]] > t->costs[t->order[worst]])
+			worst = k;
+	if (worst == 0 || t->costs[t->order[worst]] < 20)
 		return false;
-	put_label(f, i, cost <= cost_flat ? &l : &flat);
+	who = t->order[worst];
+	for (int k = worst; k > 0; k--)
+		t->order[k] = t->order[k - 1];
+	t->order[0] = who;
 	return true;
+}
+
+static bool new_attempt(struct rfl_figure *f, struct attempt *t)
+{
+	t->labels = rfl_scene_array(f->scene, f->nmarks, sizeof(*t->labels));
+	t->costs = rfl_scene_array(f->scene, f->nmarks, sizeof(*t->costs));
+	t->order = rfl_scene_array(f->scene, f->nmarks, sizeof(*t->order));
+	if (!t->labels || !t->costs || !t->order)
+		return false;
+	t->n = f->nmarks > FEW ? RFL_FIG_NAMED : (int)f->nmarks;
+	memcpy(t->order, f->by_rank, (size_t)t->n * sizeof(*t->order));
+	return true;
+}
+
+/* Some tries with other orders, and the best of them. */
+static void name_marks(struct rfl_figure *f)
+{
+	size_t before = rfl_place_count(f->place);
+	struct attempt t, best;
+	double least = INFINITY;
+
+	if (!new_attempt(f, &t) || !new_attempt(f, &best))
+		return;
+	for (int i = 0; i < (f->nmarks > FEW ? 2 : TRIES); i++) {
+		double cost = try_names(f, &t);
+
+		rfl_place_truncate(f->place, before);
+		if (cost < least) {
+			least = cost;
+			memcpy(best.labels, t.labels, f->nmarks * sizeof(*t.labels));
+			memcpy(best.costs, t.costs, f->nmarks * sizeof(*t.costs));
+		}
+		if (!promote_worst(&t))
+			break;
+	}
+	for (size_t i = 0; i < f->nmarks; i++)
+		if (best.costs[i] < INFINITY)
+			put_label(f, (int)i, &best.labels[i]);
 }
 
 /* A mark at the edge does not show its value by its place: the text does. */
@@ -257,18 +355,6 @@ static void say_values_beyond(struct rfl_figure *f)
 			m->second = rfl_scene_printf(f->scene, "AI %s \xc2\xb7 %s",
 						     rfl_words_number(f->scene, m->x), m->second);
 	}
-}
-
-/* Names for the first marks by rank: those that fit without a leader before those that need one. */
-static void name_marks(struct rfl_figure *f)
-{
-	int most = f->nmarks > FEW ? RFL_FIG_NAMED : (int)f->nmarks;
-	size_t far = f->nmarks > FEW ? 5 : RFL_ARRAY_LEN(gaps);
-
-	for (int round = 0; round < 2; round++)
-		for (int rank = 0; rank < most; rank++)
-			if (!f->marks[f->by_rank[rank]].named)
-				(void)name_mark(f, f->by_rank[rank], round == 0 ? NEAR : far);
 }
 
 /* Numbers of marks without a name: small, near, or not at all. */
@@ -377,7 +463,7 @@ void rfl_draw__labels(struct rfl_figure *f)
 	number_marks(f);
 	for (size_t i = 0; i < f->nmarks; i++)
 		put_factor(f, i);
-	for (size_t rank = 0; rank < f->nmarks; rank++)
+	for (size_t rank = 0; rank < f->nmarks && f->nmarks <= FEW; rank++)
 		if (put_ratio(f, (size_t)f->by_rank[rank]))
 			return;
 }

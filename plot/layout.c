@@ -121,7 +121,7 @@ static void fit_boxes(struct rfl_figure *f)
 	size_t lines = wanted_lines(f, wide);
 	double strip_h;
 
-	f->has_panel = wide - panel_w - gap >= 380 * s && h >= 560 * s;
+	f->has_panel = wide - panel_w - gap >= fmax(400 * s, 0.5 * w) && h >= 560 * s;
 	f->plot = (struct rfl_box){ left, top, wide - (f->has_panel ? panel_w + gap : 0), 0 };
 	strip_h = f->has_panel
 			  ? 0

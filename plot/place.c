@@ -45,18 +45,33 @@ void rfl_place_add(struct rfl_place *p, enum rfl_obstacle kind, int owner, struc
 	p->obstacles[p->n++] = (struct obstacle){ kind, owner, shape };
 }
 
+size_t rfl_place_count(const struct rfl_place *p)
+{
+	return p->n;
+}
+
+void rfl_place_truncate(struct rfl_place *p, size_t n)
+{
+	if (n < p->n)
+		p->n = n;
+}
+
 bool rfl_place_free(const struct rfl_place *p, unsigned kinds, int owner,
 		    const struct rfl_hull *shape)
 {
-	if (!rfl_box_holds(&p->within, &shape->box))
-		return false;
+	return rfl_box_holds(&p->within, &shape->box) && !rfl_place_hit(p, kinds, owner, shape);
+}
+
+bool rfl_place_hit(const struct rfl_place *p, unsigned kinds, int owner,
+		   const struct rfl_hull *shape)
+{
 	for (size_t i = 0; i < p->n; i++) {
 		const struct obstacle *o = &p->obstacles[i];
 
 		if (!(o->kind & kinds) || (owner != RFL_NOBODY && o->owner == owner))
 			continue;
 		if (rfl_hull_meet(&o->shape, shape))
-			return false;
+			return true;
 	}
-	return true;
+	return false;
 }

@@ -31,6 +31,14 @@ struct rfl_place *rfl_place_new(struct rfl_scene *scene, struct rfl_box within) 
 /** @param owner  whose obstacle it is, RFL_NOBODY for none */
 void rfl_place_add(struct rfl_place *p, enum rfl_obstacle kind, int owner, struct rfl_hull shape);
 
+/** How many obstacles there are, and back to so many: a try that is taken back. */
+size_t rfl_place_count(const struct rfl_place *p) RFL_WARN_UNUSED;
+void rfl_place_truncate(struct rfl_place *p, size_t n);
+
+/** Does a shape meet an obstacle of these kinds, those of `owner` aside? */
+bool rfl_place_hit(const struct rfl_place *p, unsigned kinds, int owner,
+		   const struct rfl_hull *shape) RFL_WARN_UNUSED;
+
 /** Is a shape inside, and clear of all obstacles of these kinds but those of `owner`? */
 bool rfl_place_free(const struct rfl_place *p, unsigned kinds, int owner,
 		    const struct rfl_hull *shape) RFL_WARN_UNUSED;
