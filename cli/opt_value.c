@@ -68,21 +68,23 @@ char *rfl_opt_range(const struct rfl_opt *row, char *out, size_t out_size)
 static enum rfl_rc parse_int(const struct rfl_opt *row, const char *text, int64_t *ret,
 			     struct rfl_err *err)
 {
+	enum rfl_rc rc;
 	char range[128];
 	double real;
 	int64_t value;
+	bool whole;
 
-	if (rfl_num_parse_int(text, row->name, &value, NULL) == RFL_OK &&
-	    !(has_lower(row) && value < row->min) && !(has_upper(row) && value > row->max)) {
+	rc = rfl_num_parse_int(text, row->name, &value, NULL);
+	if (rc == RFL_OK && !(has_lower(row) && value < row->min) &&
+	    !(has_upper(row) && value > row->max)) {
 		*ret = value;
 		return RFL_OK;
 	}
-	if (rfl_num_parse_int(text, row->name, &value, NULL) == RFL_EFORMAT &&
-	    rfl_num_parse_double(text, row->name, &real, NULL) == RFL_OK)
-		return rfl_fail(err, RFL_EUSAGE, 0, "--%s: '%s' is not a whole %s", row->name, text,
-				int_range(row, range, sizeof(range)));
-	return rfl_fail(err, RFL_EUSAGE, 0, "--%s: '%s' is not a %s", row->name, text,
-			int_range(row, range, sizeof(range)));
+	/* 1.5 is a number, so say what kind is wanted; 99999999999999999999 is whole but too large.
+	 */
+	whole = rc != RFL_EFORMAT || rfl_num_parse_double(text, row->name, &real, NULL) != RFL_OK;
+	return rfl_fail(err, RFL_EUSAGE, 0, "--%s: '%s' is not a %s%s", row->name, text,
+			whole ? "" : "whole ", int_range(row, range, sizeof(range)));
 }
 
 static enum rfl_rc parse_real(const struct rfl_opt *row, const char *text, double *ret,
@@ -174,7 +176,7 @@ static enum rfl_rc add_int(const struct rfl_opt *row, struct rfl_opt_int_list *l
 {
 	char word[64];
 	void *items = list->items;
-	int64_t value;
+	int64_t value = 0;
 	enum rfl_rc rc;
 
 	/* A word that is cut off here is far too long for a number and is refused as one. */

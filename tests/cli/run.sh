@@ -31,7 +31,7 @@ LC_ALL=C TZ=UTC SOURCE_DATE_EPOCH=1767225600 HOME=$scratch
 export ROOFLINE PATH RFL_TEST_DATA LC_ALL TZ SOURCE_DATE_EPOCH HOME
 unset ROOFLINE_PLUGIN_PATH OMP_NUM_THREADS
 
-failed=0 passed=0 skipped=0
+failed=0 passed=0 skipped=0 number=0
 
 fail() {
 	echo "FAILED $case: $*" >&2
@@ -73,7 +73,8 @@ check_exit() {
 for case; do
 	stem=$(cd "$(dirname "$case")" && pwd)/$(basename "$case" .sh)
 	[ -f "$stem.sh" ] || { echo "run.sh: $case does not exist" >&2; exit 2; }
-	work=$scratch/$(basename "$stem")
+	number=$((number + 1))
+	work=$scratch/$number
 	mkdir "$work" || exit 1
 	ok=yes
 	(cd "$work" && exec sh -u "$stem.sh") >"$work.stdout" 2>"$work.stderr" </dev/null

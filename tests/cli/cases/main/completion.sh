@@ -12,6 +12,6 @@ ask roofline vers
 ask roofline list --for
 ask roofline list --format j
 ask roofline -q version --format ''
-ask roofline peaks m
+ask roofline doctor --format m
 EOF
 bash ask
