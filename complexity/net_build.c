@@ -102,6 +102,7 @@ void rfl_net_enter(struct rfl_net_builder *b, const char *fmt, ...)
 	char part[128];
 	const char *outer;
 	va_list ap;
+	int n;
 
 	if (failed(b))
 		return;
@@ -111,8 +112,13 @@ void rfl_net_enter(struct rfl_net_builder *b, const char *fmt, ...)
 		return;
 	}
 	va_start(ap, fmt);
-	(void)vsnprintf(part, sizeof(part), fmt, ap);
+	n = vsnprintf(part, sizeof(part), fmt, ap);
 	va_end(ap);
+	if (n < 0 || (size_t)n >= sizeof(part)) {
+		(void)rfl_fail(&b->err, RFL_EINVAL, 0, "%s: a block's name is longer than %zu",
+			       b->model, sizeof(part) - 1);
+		return;
+	}
 	outer = b->scope[b->depth];
 	b->scope[++b->depth] = rfl_arena_printf(b->arena, "%s%s%s", outer, *outer ? "." : "", part);
 	if (!b->scope[b->depth]) {

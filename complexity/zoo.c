@@ -3,7 +3,6 @@
  */
 #include "complexity/zoo.h"
 
-#include <assert.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -58,29 +57,26 @@ static enum rfl_rc not_found(const char *name, struct rfl_err *err)
 	return rc;
 }
 
-static enum rfl_rc find_entry(const char *name, const struct rfl_zoo_entry **ret,
-			      const struct rfl_zoo_family **family, struct rfl_err *err)
+static const struct rfl_zoo_entry *find_entry(const char *name,
+					      const struct rfl_zoo_family **family)
 {
 	const struct rfl_zoo_entry *entry;
 
-	for (size_t i = 0; (entry = entry_at(i, family)); i++) {
-		if (strcmp(entry->model.name, name) == 0) {
-			*ret = entry;
-			return RFL_OK;
-		}
-	}
-	return not_found(name, err);
+	for (size_t i = 0; (entry = entry_at(i, family)); i++)
+		if (strcmp(entry->model.name, name) == 0)
+			return entry;
+	return NULL;
 }
 
 enum rfl_rc rfl_zoo_find(const char *name, const struct rfl_zoo_model **ret, struct rfl_err *err)
 {
 	const struct rfl_zoo_family *family;
-	const struct rfl_zoo_entry *entry = NULL;
-	enum rfl_rc rc = find_entry(name, &entry, &family, err);
+	const struct rfl_zoo_entry *entry = find_entry(name, &family);
 
-	if (rc == RFL_OK)
-		*ret = &entry->model;
-	return rc;
+	if (!entry)
+		return not_found(name, err);
+	*ret = &entry->model;
+	return RFL_OK;
 }
 
 enum rfl_rc rfl_zoo_build(const char *name, const struct rfl_zoo_options *options,

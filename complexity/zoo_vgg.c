@@ -64,27 +64,28 @@ static int build(struct rfl_net_builder *b, int image, const void *config, int64
 	return rfl_linear(b, x, "classifier.6", classes, true);
 }
 
-#define VGG(depth_, letter_, suffix_, with_, batch_norm_, layers_) \
-	{                                                          \
+#define VGG(name_, title_, summary_, batch_norm_, layers_) \
+	{                                                  \
 		.model = { \
-			.name = "vgg" #depth_ suffix_, \
-			.title = "VGG-" #depth_ with_, \
+			.name = (name_), \
+			.title = (title_), \
 			.family = "vgg", \
-			.summary = "configuration " letter_ " of Simonyan and Zisserman 2015" with_, \
+			.summary = (summary_), \
 			.image_size = 224, \
 			.classes = 1000, \
 		}, \
-		.config = &(const struct vgg){ .layers = layers_, .batch_norm = batch_norm_ },                                       \
+		.config = &(const struct vgg){ .layers = (layers_), .batch_norm = (batch_norm_) },                               \
 	}
-#define VGG_BOTH(depth_, letter_, layers_)            \
-	VGG(depth_, letter_, "", "", false, layers_), \
-		VGG(depth_, letter_, "_bn", " with batch norm", true, layers_)
 
 static const struct rfl_zoo_entry entries[] = {
-	VGG_BOTH(11, "A", config_a),
-	VGG_BOTH(13, "B", config_b),
-	VGG_BOTH(16, "D", config_d),
-	VGG_BOTH(19, "E", config_e),
+	VGG("vgg11", "VGG-11", "configuration A of Simonyan and Zisserman 2015", false, config_a),
+	VGG("vgg11_bn", "VGG-11 BN", "configuration A with batch norm", true, config_a),
+	VGG("vgg13", "VGG-13", "configuration B of Simonyan and Zisserman 2015", false, config_b),
+	VGG("vgg13_bn", "VGG-13 BN", "configuration B with batch norm", true, config_b),
+	VGG("vgg16", "VGG-16", "configuration D of Simonyan and Zisserman 2015", false, config_d),
+	VGG("vgg16_bn", "VGG-16 BN", "configuration D with batch norm", true, config_d),
+	VGG("vgg19", "VGG-19", "configuration E of Simonyan and Zisserman 2015", false, config_e),
+	VGG("vgg19_bn", "VGG-19 BN", "configuration E with batch norm", true, config_e),
 };
 
 const struct rfl_zoo_family rfl_zoo_vgg = {
