@@ -160,16 +160,12 @@ static enum rfl_rc missing_cell(const struct rfl_peaks *peaks, const char *key,
 	if (peak && peak->status == RFL_PEAK_UNSUPPORTED)
 		rfl_buf_puts(&fix, "the device cannot do this: correct the run's environment or "
 				   "precision, or leave it out with --skip-missing");
-	else if (c->penv->short_form)
-		rfl_buf_printf(&fix,
-			       "write the value into %s, or measure it on that machine: "
-			       "roofline peaks measure --env %s --output peaks.json",
-			       peaks_path(peaks), c->env);
 	else
-		rfl_buf_printf(&fix,
-			       "on that machine, roofline peaks measure --env %s --output %s; "
-			       "or roofline peaks set, for a value that you know",
-			       c->env, peaks_path(peaks));
+		rfl_buf_printf(
+			&fix,
+			"on that machine, roofline peaks measure --env %s --output %s; or, for a "
+			"value that you know, roofline peaks set %s %s %s VALUE --source TEXT",
+			c->env, peaks_path(peaks), peaks_path(peaks), c->env, cell);
 	rc = rfl_missing_add(missing, rfl_buf_str(&fact), rfl_buf_str(&fix), c, err);
 	rfl_buf_fini(&fact);
 	rfl_buf_fini(&fix);

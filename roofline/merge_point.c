@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "base/num.h"
 #include "base/stats.h"
 #include "roofline/verdict.h"
 
@@ -136,11 +137,11 @@ static enum rfl_rc fill_run(const struct rfl_config *c, struct rfl_point *p, str
 	p->runs = (int64_t)c->nrows;
 	p->steps = 0;
 	for (size_t i = 0; i < c->nrows; i++) {
-		if (c->rows[i]->iters < 0) {
-			p->steps = -1; /* not known of one is not known of all */
+		/* not known of one is not known of all */
+		if (c->rows[i]->iters < 0 || !rfl_num_add(p->steps, c->rows[i]->iters, &p->steps)) {
+			p->steps = -1;
 			break;
 		}
-		p->steps += c->rows[i]->iters;
 	}
 	return rc;
 }

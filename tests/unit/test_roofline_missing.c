@@ -31,6 +31,7 @@ static void null_in_the_short_form(void **state)
 	assert_says(&f->err, "needed by lab_cpu_resnet50_fp32_bs4_run1, "
 			     "lab_cpu_resnet50_fp32_bs8_run2 and 1 more");
 	assert_says(&f->err, "roofline peaks measure --env lab_cpu");
+	assert_says(&f->err, "lab_cpu peak_gflops VALUE --source TEXT");
 	fixture_free(f);
 }
 
