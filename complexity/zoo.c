@@ -31,7 +31,7 @@ static const struct rfl_zoo_entry *entry_at(size_t i, const struct rfl_zoo_famil
 
 const struct rfl_zoo_model *rfl_zoo_at(size_t i)
 {
-	const struct rfl_zoo_family *family;
+	const struct rfl_zoo_family *family = NULL;
 	const struct rfl_zoo_entry *entry = entry_at(i, &family);
 
 	return entry ? &entry->model : NULL;
@@ -70,7 +70,7 @@ static const struct rfl_zoo_entry *find_entry(const char *name,
 
 enum rfl_rc rfl_zoo_find(const char *name, const struct rfl_zoo_model **ret, struct rfl_err *err)
 {
-	const struct rfl_zoo_family *family;
+	const struct rfl_zoo_family *family = NULL;
 	const struct rfl_zoo_entry *entry = find_entry(name, &family);
 
 	if (!entry)
@@ -83,13 +83,13 @@ enum rfl_rc rfl_zoo_build(const char *name, const struct rfl_zoo_options *option
 			  struct rfl_net **ret, struct rfl_err *err)
 {
 	const struct rfl_zoo_family *family = NULL;
-	const struct rfl_zoo_entry *entry = NULL;
+	const struct rfl_zoo_entry *entry = find_entry(name, &family);
 	struct rfl_net_builder *b;
-	enum rfl_rc rc = find_entry(name, &entry, &family, err);
 	int64_t image, classes;
+	enum rfl_rc rc;
 
-	if (rc != RFL_OK)
-		return rc;
+	if (!entry)
+		return not_found(name, err);
 	image = options && options->image_size ? options->image_size : entry->model.image_size;
 	classes = options && options->classes ? options->classes : entry->model.classes;
 	if (image < 1 || classes < 1)

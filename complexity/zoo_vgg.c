@@ -74,7 +74,7 @@ static int build(struct rfl_net_builder *b, int image, const void *config, int64
 			.image_size = 224, \
 			.classes = 1000, \
 		}, \
-		.config = &(const struct vgg){ .layers = (layers_), .batch_norm = (batch_norm_) },                               \
+		.config = &(const struct vgg){ .layers = (layers_), .batch_norm = (batch_norm_) }, \
 	}
 
 static const struct rfl_zoo_entry entries[] = {
