@@ -6,15 +6,16 @@
 
 /* clang-format off */
 #define COMMANDS(X) \
-	X(complexity) \
-	X(verify) \
 	X(run) \
+	X(complexity) \
 	X(peaks_measure) \
 	X(peaks_show) \
 	X(peaks_check) \
 	X(peaks_set) \
 	X(points) \
+	X(plot) \
 	X(list) \
+	X(verify) \
 	X(doctor) \
 	X(help_page) \
 	X(completion) \

@@ -13,6 +13,13 @@
 #define NAME_COLUMN 28 /* where the explanation of an option begins */
 #define CMD_COLUMN  18 /* where the explanation of a command begins */
 
+const char *const rfl_help_environment[][2] = {
+	{ "ROOFLINE_PLUGIN_PATH",
+	  "folders of engine plugins, separated by colons, looked at first" },
+	{ "SOURCE_DATE_EPOCH", "seconds since 1970: calendar time in results stands still there" },
+	{ NULL, NULL },
+};
+
 /* Text from column `at` on, wrapped at PAGE_WIDTH, with further lines indented alike. Line breaks
  * of the text are kept. */
 static void put_wrapped(FILE *out, const char *text, size_t at, size_t indent)
@@ -205,6 +212,9 @@ void rfl_help_overview(FILE *out)
 		if (!rfl_cmd_at(i)->hidden)
 			put_command(out, rfl_cmd_at(i));
 	put_options(out, "Options of every command", rfl_opt_global_rows);
+	fputs("\nEnvironment:\n", out);
+	for (size_t i = 0; rfl_help_environment[i][0]; i++)
+		put_entry(out, rfl_help_environment[i][0], NAME_COLUMN, rfl_help_environment[i][1]);
 	fputs("\nExit codes: 0 done, 1 failed, 2 wrong usage, 3 a fact is missing, 77 not "
 	      "available "
 	      "here.\n'roofline COMMAND --help' explains a command, 'roofline doctor' says what "

@@ -13,6 +13,9 @@
 extern "C" {
 #endif
 
+/** Environment variables that main.c looks at, name and meaning; NULL, NULL behind the last. */
+extern const char *const rfl_help_environment[][2];
+
 /** The page of the program: every command with its line. */
 void rfl_help_overview(FILE *out);
 

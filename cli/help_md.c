@@ -97,6 +97,10 @@ void rfl_help_markdown(struct rfl_buf *out)
 	}
 	rfl_buf_puts(out, "\n## Options of every command\n");
 	put_rows(out, rfl_opt_global_rows);
+	rfl_buf_puts(out, "\n## Environment\n\n| variable | meaning |\n|---|---|\n");
+	for (size_t i = 0; rfl_help_environment[i][0]; i++)
+		rfl_buf_printf(out, "| `%s` | %s |\n", rfl_help_environment[i][0],
+			       rfl_help_environment[i][1]);
 	for (size_t i = 0; rfl_cmd_at(i); i++)
 		if (!rfl_cmd_at(i)->hidden)
 			put_command(out, rfl_cmd_at(i));

@@ -390,6 +390,49 @@ static void a_list_has_an_end(void **state)
 	rfl_opt_free(&no_files, &a);
 }
 
+/* Whatever the words are: they are taken and every value is in bounds, or there is a message. */
+static void survives_any_words(void **state)
+{
+	static const char *const words[] = {
+		"--models",   "--models=a,b", "-m",      "a,b,",     "--",
+		"-",          "--iters",      "12",      "-5",       "--iters=12",
+		"--no-shout", "--no-",        "-pi3",    "-",        "--batch-",
+		"16,32",      "--rate",       "1e300",   "--format", "json",
+		"--=",        "-p",           "--help",  "x",        "--data",
+		"",           "---",          "--kinds", "conv",     "-qv",
+	};
+	uint32_t random = 1;
+	size_t taken = 0;
+
+	(void)state;
+	for (int round = 0; round < 20000; round++) {
+		char *argv[8] = { (char[]){ "test" } };
+		struct rfl_opt_globals globals = { .help = false };
+		struct rfl_err err = RFL_ERR_INIT;
+		struct args a = { .pin = false };
+		const struct rfl_cmd *cmd = round % 2 ? &with_files : &no_files;
+		int argc = 1 + round % 7;
+
+		for (int i = 1; i < argc; i++) {
+			random = random * 1664525u + 1013904223u;
+			argv[i] = (char *)words[(random >> 8) % RFL_ARRAY_LEN(words)];
+		}
+		if (rfl_opt_parse_all(cmd, argc, argv, &a, &globals, &err) == RFL_OK) {
+			taken++;
+			assert_string_equal(err.msg, "");
+			assert_true(globals.help || (a.iters >= 1 && a.iters <= 1000));
+			assert_true(globals.help || (a.rate >= 0.5 && a.rate <= 2.5));
+			for (size_t i = 0; i < a.sizes.n; i++)
+				assert_true(a.sizes.items[i] >= 1);
+		} else {
+			assert_int_equal(err.rc, RFL_EUSAGE);
+			assert_string_not_equal(err.msg, "");
+		}
+		rfl_opt_free(cmd, &a);
+	}
+	assert_true(taken > 1000); /* and it was not all nonsense */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -404,6 +447,7 @@ int main(void)
 		cmocka_unit_test(every_command_takes_global_options),
 		cmocka_unit_test(front_options_stop_at_the_command),
 		cmocka_unit_test(a_list_has_an_end),
+		cmocka_unit_test(survives_any_words),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
