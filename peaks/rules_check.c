@@ -100,13 +100,20 @@ static enum rfl_rc wrong(const json_t *value, const char *what, const struct rfl
 			       show(value, shown, sizeof(shown)));
 }
 
+/* No machine is outside; what is lies in another unit, or would not fit a double in SI. */
+#define LEAST	1e-9
+#define LARGEST 1e15
+
 enum rfl_rc rfl_rules__positive(const json_t *value, const char *hint, const struct rfl_where *w,
 				struct rfl_err *err)
 {
 	char shown[80];
-	const bool number = json_is_number(value);
+	const double v = json_is_number(value) ? json_number_value(value) : 0;
 
-	if (number && json_number_value(value) > 0 && isfinite(json_number_value(value)))
+	if (v > 0 && (v < LEAST || v > LARGEST))
+		return rfl_where__fail(w, err, "must be in GFLOP/s or GB/s, is %s",
+				       show(value, shown, sizeof(shown)));
+	if (v > 0)
 		return RFL_OK;
 	return rfl_where__fail(w, err, "must be a number greater than 0, is %s; %s",
 			       show(value, shown, sizeof(shown)), hint);
