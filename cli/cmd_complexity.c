@@ -17,7 +17,7 @@ struct complexity_args {
 	struct rfl_opt_list models;
 	struct rfl_opt_int_list batches;
 	const char *output_dir;
-	int64_t image_size, classes, depth;
+	int64_t image_size, classes, depth, top;
 	bool train, input_grad;
 	int optimizer, precision, fusion, by, format;
 };
@@ -112,6 +112,14 @@ static const struct rfl_opt opts[] = {
 	  .min = 1,
 	  .max = 8,
 	  .help = "parts of the path that make a module, with --by module" },
+	{ .name = "top",
+	  .meta = "N",
+	  .kind = RFL_OPT_INT,
+	  .offset = AT(top),
+	  .def = "0",
+	  .min = 0,
+	  .max = MAX_SIZE,
+	  .help = "tables show only the N rows with the most MACs, most first; 0 shows all" },
 	{ .letter = 'f',
 	  .name = "format",
 	  .meta = "FMT",
@@ -264,6 +272,7 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 			.input_grad = a->input_grad,
 			.by = (enum rfl_by)a->by,
 			.depth = (int)a->depth,
+			.top = (size_t)a->top,
 			.train = a->train,
 			.fusion = a->fusion == FUSION_ALL ? -1 : a->fusion - 1,
 		},

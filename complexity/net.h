@@ -68,14 +68,15 @@ const char *rfl_param_kind_name(enum rfl_param_kind kind);
 bool rfl_param_is_buffer(enum rfl_param_kind kind);
 
 struct rfl_param {
-	const char *name;          /**< "layer1.0.conv1.weight" */
+	const char *name; /**< "layer1.0.conv1.weight" */
 	enum rfl_param_kind kind;
 	int ndim;
 	int64_t dim[RFL_NET_MAX_DIMS]; /**< as PyTorch stores it: conv {out, in/groups, kh, kw} */
 	int64_t numel;
-	/** Position in state_dict order among the floating tensors, buffers included: the p of the fill. */
+	/** Position in state_dict order among the floating tensors, buffers included: the p of the
+	 * fill. */
 	uint32_t position;
-	int node;                  /**< the node that owns it */
+	int node; /**< the node that owns it */
 };
 
 struct rfl_conv2d {
@@ -116,13 +117,14 @@ struct rfl_node {
 	 * them and have `functional` set: they are not modules, and traces do not list them. */
 	const char *name;
 	bool functional;
-	bool inplace;                   /**< may overwrite its first input, as the published model does */
+	bool inplace; /**< may overwrite its first input, as the published model does */
 	int ninputs;
-	int input[RFL_NET_MAX_INPUTS];  /**< indices of earlier nodes */
-	struct rfl_shape shape;         /**< of its output, per sample */
-	enum rfl_dtype dtype;           /**< of its output as the network is written: F32, or I64 for indices */
+	int input[RFL_NET_MAX_INPUTS]; /**< indices of earlier nodes */
+	struct rfl_shape shape;        /**< of its output, per sample */
+	enum rfl_dtype
+		dtype; /**< of its output as the network is written: F32, or I64 for indices */
 	int nparams;
-	int param[6];                   /**< indices into params, in the order that the op documents */
+	int param[6]; /**< indices into params, in the order that the op documents */
 	union {
 		struct rfl_conv2d conv2d;
 		struct rfl_batch_norm batch_norm;
@@ -136,13 +138,13 @@ struct rfl_node {
 struct rfl_arena;
 
 struct rfl_net {
-	const char *model;    /**< zoo name: "resnet50" */
-	const char *family;   /**< "resnet" */
+	const char *model;  /**< zoo name: "resnet50" */
+	const char *family; /**< "resnet" */
 	int nnodes;
-	struct rfl_node *nodes;   /**< execution order; node 0 is the input */
+	struct rfl_node *nodes; /**< execution order; node 0 is the input */
 	int nparams;
 	struct rfl_param *params; /**< state_dict order */
-	int output;           /**< node whose output are the logits */
+	int output;               /**< node whose output are the logits */
 	int64_t classes;
 	struct rfl_arena *arena; /**< owns everything above, this struct included */
 };

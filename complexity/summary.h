@@ -42,6 +42,8 @@ struct rfl_summary_options {
 	int depth;  /**< of modules, at least 1 */
 	bool train; /**< tables show a training step, not an inference */
 	int fusion; /**< the one level that tables show; -1: all */
+	/** Rows of a model and batch that tables show, most MACs first; 0: all, in order. */
+	size_t top;
 };
 
 /** "fp32", "tf32", "amp", "bf16", "fp16", NULL. */

@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include "base/alloc.h"
 #include "base/num.h"
 #include "complexity/op.h"
 
@@ -101,11 +102,17 @@ static void add_levels(struct rfl_table *t, const struct rfl_summary_work *w,
 	}
 }
 
+static const struct rfl_summary_work *work_of(const struct rfl_summary_row *row,
+					      const struct rfl_summary_options *options)
+{
+	return options->train ? &row->training : &row->forward;
+}
+
 static void add_row(struct rfl_table *t, const struct rfl_summary *s, size_t batch_index,
 		    const struct rfl_summary_row *row, const struct rfl_summary_options *options,
 		    enum rfl_format format)
 {
-	const struct rfl_summary_work *w = options->train ? &row->training : &row->forward;
+	const struct rfl_summary_work *w = work_of(row, options);
 
 	rfl_table_text(t, s->model->name);
 	if (options->by != RFL_BY_MODEL)
@@ -149,7 +156,66 @@ static void notes(struct rfl_table *t, const struct rfl_summary_options *options
 		rfl_table_note(t, "%s of one inference of a batch in %s.",
 			       options->by == RFL_BY_MODEL ? "Bytes" : "Work and bytes",
 			       options->precision);
+	if (options->top && options->by != RFL_BY_MODEL)
+		rfl_table_note(t, "The %zu rows with the most MACs of each model and batch.",
+			       options->top);
 	rfl_table_note(t, "F/B: FLOPs per byte.");
+}
+
+/* A row and its place before sorting: rows that cost the same stay in order. */
+struct place {
+	const struct rfl_summary_row *row;
+	int64_t macs, bytes;
+	size_t index;
+};
+
+static int by_cost(const void *a, const void *b)
+{
+	const struct place *x = a, *y = b;
+
+	if (x->macs != y->macs)
+		return x->macs > y->macs ? -1 : 1;
+	if (x->bytes != y->bytes)
+		return x->bytes > y->bytes ? -1 : 1;
+	return x->index < y->index ? -1 : 1;
+}
+
+/* The rows of one model at one batch, all in order or the costliest first. */
+static enum rfl_rc add_rows(struct rfl_table *t, const struct rfl_summary *s, size_t batch_index,
+			    const struct rfl_summary_options *options, enum rfl_format format,
+			    struct rfl_err *err)
+{
+	struct rfl_summary_row *rows = NULL;
+	struct place *places = NULL;
+	size_t n = 0, kept = 0;
+	enum rfl_rc rc =
+		rfl_summary_rows(s, batch_index, options->by, options->depth, &rows, &n, err);
+
+	if (rc != RFL_OK)
+		return rc;
+	places = rfl_alloc_array(n, sizeof(*places));
+	if (!places) {
+		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", s->model->name);
+		goto done;
+	}
+	for (size_t i = 0; i < n; i++) {
+		const struct rfl_summary_work *w = work_of(&rows[i], options);
+
+		if (rows[i].step_only && !options->train)
+			continue;
+		places[kept] = (struct place){ &rows[i], w->macs, w->bytes[0], kept };
+		kept++;
+	}
+	if (options->top) {
+		qsort(places, kept, sizeof(*places), by_cost);
+		kept = kept < options->top ? kept : options->top;
+	}
+	for (size_t i = 0; i < kept; i++)
+		add_row(t, s, batch_index, places[i].row, options, format);
+done:
+	free(places);
+	free(rows);
+	return rc;
 }
 
 enum rfl_rc rfl_summary_table(struct rfl_summary *const *summaries, size_t n,
@@ -162,19 +228,9 @@ enum rfl_rc rfl_summary_table(struct rfl_summary *const *summaries, size_t n,
 
 	if (!t)
 		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
-	for (size_t m = 0; m < n && rc == RFL_OK; m++) {
-		for (size_t i = 0; i < summaries[m]->nbatches && rc == RFL_OK; i++) {
-			struct rfl_summary_row *rows = NULL;
-			size_t nrows = 0;
-
-			rc = rfl_summary_rows(summaries[m], i, options->by, options->depth, &rows,
-					      &nrows, err);
-			for (size_t k = 0; k < nrows; k++)
-				if (options->train || !rows[k].step_only)
-					add_row(t, summaries[m], i, &rows[k], options, format);
-			free(rows);
-		}
-	}
+	for (size_t m = 0; m < n; m++)
+		for (size_t i = 0; i < summaries[m]->nbatches && rc == RFL_OK; i++)
+			rc = add_rows(t, summaries[m], i, options, format, err);
 	notes(t, options);
 	if (rc == RFL_OK)
 		rc = rfl_table_render(t, format, out, err);

@@ -33,8 +33,8 @@ struct rfl_zoo_model {
 const struct rfl_zoo_model *rfl_zoo_at(size_t i);
 
 /** By name. RFL_ENOTFOUND names the nearest models. */
-enum rfl_rc rfl_zoo_find(const char *name, const struct rfl_zoo_model **ret, struct rfl_err *err)
-	RFL_WARN_UNUSED;
+enum rfl_rc rfl_zoo_find(const char *name, const struct rfl_zoo_model **ret,
+			 struct rfl_err *err) RFL_WARN_UNUSED;
 
 /**
  * Build a model's network.

@@ -64,8 +64,9 @@ static int build(struct rfl_net_builder *b, int image, const void *config, int64
 	return rfl_linear(b, x, "classifier.6", classes, true);
 }
 
+/* clang-format off */
 #define VGG(name_, title_, summary_, batch_norm_, layers_) \
-	{                                                  \
+	{ \
 		.model = { \
 			.name = (name_), \
 			.title = (title_), \
@@ -76,6 +77,7 @@ static int build(struct rfl_net_builder *b, int image, const void *config, int64
 		}, \
 		.config = &(const struct vgg){ .layers = (layers_), .batch_norm = (batch_norm_) }, \
 	}
+/* clang-format on */
 
 static const struct rfl_zoo_entry entries[] = {
 	VGG("vgg11", "VGG-11", "configuration A of Simonyan and Zisserman 2015", false, config_a),
