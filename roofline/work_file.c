@@ -14,11 +14,14 @@
 #include "complexity/summary.h"
 #include "complexity/zoo.h"
 
-#define SCHEMA  "roofline.complexity/1"
-#define NSCOPES 3
+#define SCHEMA           "roofline.complexity/1"
+#define NSCOPES          3
+#define FORWARD          "forward"
+#define FORWARD_BACKWARD "forward_backward"
+#define TRAINING         "training"
 
 /* In the order of enum rfl_scope. */
-static const char *const scope_names[NSCOPES] = { "forward", "forward_backward", "training" };
+static const char *const scope_names[NSCOPES] = { FORWARD, FORWARD_BACKWARD, TRAINING };
 
 struct file_scope {
 	double flops; /* NaN: the file does not have this scope */
@@ -136,8 +139,7 @@ static enum rfl_rc read_scope(const struct place *at, const json_t *obj, struct 
 static enum rfl_rc read_batch(const struct place *at, const json_t *obj, struct file_batch *ret,
 			      struct rfl_err *err)
 {
-	static const char *const keys[] = { "batch", scope_names[0], scope_names[1], scope_names[2],
-					    NULL };
+	static const char *const keys[] = { "batch", FORWARD, FORWARD_BACKWARD, TRAINING, NULL };
 	enum rfl_rc rc;
 
 	if (!json_is_object(obj))
