@@ -98,9 +98,12 @@ void rfl_help_text(const struct rfl_opt *row, struct rfl_buf *out)
 			rfl_buf_printf(out, "%s%s", i > 0 ? ", " : "", row->choices[i]);
 		sep = "; ";
 	}
-	rfl_opt_range(row, range, sizeof(range));
-	if (strlen(range) > strlen("number")) { /* there are bounds */
-		rfl_buf_printf(out, "%s%s", sep, range + strlen("number "));
+	rfl_opt_range(row, range, sizeof(range)); /* "number from 1 to 9", "number of at least 1" */
+	if (strlen(range) > strlen("number")) {
+		const char *bounds = range + strlen("number ");
+
+		bounds += strcspn(bounds, " ") + 1;
+		rfl_buf_printf(out, "%s%s", sep, bounds);
 		sep = "; ";
 	}
 	if (row->required) {

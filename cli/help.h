@@ -34,7 +34,7 @@ void rfl_help_usage(const struct rfl_cmd *cmd, struct rfl_buf *out);
 /** What stands behind an option's name: " NAME...", " {table,csv}", "" for a flag. */
 void rfl_help_meta(const struct rfl_opt *row, struct rfl_buf *out);
 
-/** The help line of an option with its range and default: "steps to measure (1 or more; default
+/** The help line of an option with its range and default: "steps to measure (at least 1; default
  * 100)". */
 void rfl_help_text(const struct rfl_opt *row, struct rfl_buf *out);
 
