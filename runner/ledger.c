@@ -235,6 +235,13 @@ static void drop_last(struct rfl_ledger *l)
 		rfl_ledger_row_fini(&l->rows[--l->nrows]);
 }
 
+static void leave_out(const struct rfl_csv *csv, struct rfl_ledger *l)
+{
+	rfl_log(RFL_LOG_WARN, "%s:%zu: an incomplete row is left out", rfl_csv_path(csv),
+		rfl_csv_line(csv));
+	l->torn = true;
+}
+
 static enum rfl_rc read_rows(struct rfl_csv *csv, const int at[], struct rfl_ledger *l,
 			     struct rfl_err *err)
 {
@@ -242,15 +249,20 @@ static enum rfl_rc read_rows(struct rfl_csv *csv, const int at[], struct rfl_led
 	bool more = true;
 
 	for (;;) {
+		struct rfl_err why = RFL_ERR_INIT;
 		struct rfl_ledger_row *row;
-		enum rfl_rc rc = rfl_csv_next(csv, &more, err);
+		enum rfl_rc rc = rfl_csv_next(csv, &more, &why);
 
-		if (rc || !more)
-			return rc;
+		if (rc == RFL_EFORMAT && rfl_csv_torn(csv)) { /* the file ends inside quotes */
+			leave_out(csv, l);
+			return RFL_OK;
+		}
+		if (rc)
+			return rfl_fail(err, rc, why.native, "%s", why.msg);
+		if (!more)
+			return RFL_OK;
 		if (is_torn(csv, at)) {
-			rfl_log(RFL_LOG_WARN, "%s:%zu: an incomplete row is left out",
-				rfl_csv_path(csv), rfl_csv_line(csv));
-			l->torn = true;
+			leave_out(csv, l);
 			continue;
 		}
 		row = grow(l, &cap);

@@ -56,22 +56,22 @@ extern "C" {
 	X(INT, world_size, "processes") \
 	X(INT, warmup, "steps before the window") \
 	X(INT, iters, "steps in the window") \
-	X(REAL, step_ms_mean, "") \
+	X(REAL, step_ms_mean, "whole step") \
 	X(REAL, step_ms_std, "sample standard deviation") \
-	X(REAL, step_ms_median, "") \
+	X(REAL, step_ms_median, "whole step") \
 	X(REAL, step_ms_mad, "median absolute deviation") \
-	X(REAL, step_ms_p10, "") \
-	X(REAL, step_ms_p90, "") \
-	X(REAL, step_ms_min, "") \
-	X(REAL, step_ms_max, "") \
+	X(REAL, step_ms_p10, "10th percentile") \
+	X(REAL, step_ms_p90, "90th percentile") \
+	X(REAL, step_ms_min, "fastest step") \
+	X(REAL, step_ms_max, "slowest step") \
 	X(REAL, fwd_ms_mean, "forward and loss") \
-	X(REAL, fwd_ms_std, "") \
+	X(REAL, fwd_ms_std, "sample standard deviation") \
 	X(REAL, bwd_ms_mean, "backward") \
-	X(REAL, bwd_ms_std, "") \
+	X(REAL, bwd_ms_std, "sample standard deviation") \
 	X(REAL, opt_ms_mean, "optimizer") \
-	X(REAL, opt_ms_std, "") \
+	X(REAL, opt_ms_std, "sample standard deviation") \
 	X(REAL, data_wait_ms_mean, "waiting for the loader") \
-	X(REAL, data_wait_ms_std, "") \
+	X(REAL, data_wait_ms_std, "sample standard deviation") \
 	X(REAL, wall_s, "the measured window") \
 	X(REAL, samples_per_s, "batch x iters / wall_s") \
 	X(REAL, compute_samples_per_s, "the same without data_wait") \
@@ -83,7 +83,7 @@ extern "C" {
 	X(REAL, mem_alloc_peak_bytes, "engine's allocator") \
 	X(REAL, mem_reserved_peak_bytes, "engine's allocator") \
 	X(REAL, host_peak_bytes, "resident set of the child") \
-	X(REAL, loss_first, "first warm-up step") \
+	X(REAL, loss_first, "very first step, warm-up included") \
 	X(REAL, loss_last, "last measured step") \
 	X(INT, decode_errors, "files skipped by the loader") \
 	X(TEXT, flags, "unstable, drift, loader_bound ..., separated by spaces") \

@@ -1,0 +1,45 @@
+/*
+ * runner.h - read this first: the room that runs networks and writes down what happened.
+ *
+ * What it answers
+ *   engine.h     what an engine is: it executes a net (forward, backward, step). Engines live in
+ *                plugins; a registry says which are here and why others are not.
+ *   fill.h       weights, images and labels from one formula, so that engines can be compared.
+ *   verify.h     an engine against golden files made by PyTorch.
+ *   data.h       batches: a folder of JPEG images decoded by threads, or one synthetic batch.
+ *                transform.h, jpeg.h and random.h are its parts.
+ *   burst.h      the measured burst: warm-up steps, then a window in which only training happens.
+ *   run.h        one run from configuration to ledger row: parent, child, files.
+ *   ledger.h     logs/metrics.csv, one row per run. label.h: the names of runs.
+ *
+ * How a run goes
+ *   rfl_run() checks the request, execs the program again as a child, sends it the configuration
+ *   and listens. The child opens engine and data, runs the burst, and reports: engine, ready,
+ *   progress, steps, timed. The parent judges how the child ended (ok, oom, timeout, crash, nan,
+ *   unsupported, interrupted), writes the table of steps, the process record and, last, the row.
+ *   A child that dies after it reported its times has measured: its row says ok.
+ *
+ * Ownership
+ *   A net must outlive the engine that was opened on it, an engine must be closed before its plugin's
+ *   list is freed. A batch belongs to its source and stays as it is until the next one is asked for.
+ *   Texts in a ledger row belong to the row. Everything that a function hands out through `ret` is
+ *   released by the _free, _close or _fini that its comment names.
+ *
+ * Threads
+ *   An engine is used by one thread. A source of batches has threads of its own and is asked by one.
+ *
+ * The files and their columns are documented in docs/run.md.
+ */
+#ifndef RFL_RUNNER_RUNNER_H
+#define RFL_RUNNER_RUNNER_H
+
+#include "runner/burst.h"
+#include "runner/data.h"
+#include "runner/engine.h"
+#include "runner/fill.h"
+#include "runner/label.h"
+#include "runner/ledger.h"
+#include "runner/run.h"
+#include "runner/verify.h"
+
+#endif

@@ -1,0 +1,124 @@
+/*
+ * Names of runs: what they say, which are allowed, which comes next.
+ */
+#include "tests/unit/rfl_test.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "base/file.h"
+#include "runner/label.h"
+
+static void labels_are_read(void **state)
+{
+	static const struct {
+		const char *label, *model;
+		const char *env, *found, *precision;
+		int64_t batch, run;
+	} cases[] = {
+		{ "cpu_resnet50_fp32_bs4_run1", NULL, "cpu", "resnet50", "fp32", 4, 1 },
+		{ "mac_mps_resnet50_fp32_bs16_run12", NULL, "mac_mps", "resnet50", "fp32", 16, 12 },
+		{ "mac_mps_vgg16_fp32_bs64_r3_20251114_120856", NULL, "mac_mps", "vgg16", "fp32", 64,
+		  3 },
+		{ "lab_vgg16_bn_amp_bs8_run2", NULL, "lab", "vgg16_bn", "amp", 8, 2 },
+		{ "rtx4090_resnet50_fp32_prof", NULL, "rtx4090", "resnet50", "fp32", -1, -1 },
+		{ "lab_mynet_bf16_bs2_run5", "mynet", "lab", "mynet", "bf16", 2, 5 },
+		{ "lab_mynet_bf16_bs2_run5", NULL, "", "", "bf16", 2, 5 },
+		{ "My-Lab_resnet50_fp32", NULL, "", "resnet50", "fp32", -1, -1 },
+		{ "resnet50_fp32_bs4", NULL, "", "", "fp32", 4, -1 },
+		{ "tuesday", NULL, "", "", "", -1, -1 },
+		{ "", NULL, "", "", "", -1, -1 },
+		{ "a_resnet50_bs99999999999999999999_run", NULL, "a", "resnet50", "", -1, -1 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++) {
+		struct rfl_label l;
+
+		rfl_label_parse(cases[i].label, cases[i].model, &l);
+		assert_string_equal(l.env, cases[i].env);
+		assert_string_equal(l.model, cases[i].found);
+		assert_string_equal(l.precision, cases[i].precision);
+		assert_int_equal(l.batch, cases[i].batch);
+		assert_int_equal(l.run, cases[i].run);
+	}
+}
+
+static void names_of_files_are_checked(void **state)
+{
+	static const char *const good[] = { "a", "cpu_resnet50_fp32_bs4_run1", "A-1.2_x" };
+	static const char *const bad[] = { "", "../x", "a/b", "-x", ".x", "a b", "caf\xc3\xa9", "_" };
+	char longest[RFL_LABEL_MAX + 2];
+	struct rfl_err err = RFL_ERR_INIT;
+
+	(void)state;
+	for (size_t i = 0; i < RFL_ARRAY_LEN(good); i++)
+		assert_ok(rfl_label_check(good[i], &err), &err);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(bad); i++)
+		assert_int_equal(rfl_label_check(bad[i], NULL), RFL_EINVAL);
+	memset(longest, 'a', sizeof(longest) - 1);
+	longest[RFL_LABEL_MAX + 1] = '\0';
+	assert_int_equal(rfl_label_check(longest, NULL), RFL_EINVAL);
+	longest[RFL_LABEL_MAX] = '\0';
+	assert_ok(rfl_label_check(longest, &err), &err);
+}
+
+static void environment_has_an_order(void **state)
+{
+	char env[49];
+	struct rfl_err err = RFL_ERR_INIT;
+
+	(void)state;
+	assert_ok(rfl_label_env("lab", "cpu_vgg16_fp32", "vgg16", "cpu", env, &err), &err);
+	assert_string_equal(env, "lab");
+	assert_ok(rfl_label_env(NULL, "mac_mps_vgg16_fp32", "vgg16", "cpu", env, &err), &err);
+	assert_string_equal(env, "mac_mps");
+	assert_ok(rfl_label_env(NULL, "tuesday", "vgg16", "cpu", env, &err), &err);
+	assert_string_equal(env, "cpu");
+	assert_ok(rfl_label_env(NULL, NULL, "vgg16", "cuda", env, &err), &err);
+	assert_string_equal(env, "cuda");
+	assert_int_equal(rfl_label_env("My Lab", NULL, "vgg16", "cpu", env, &err), RFL_EINVAL);
+	assert_says(&err, "My Lab");
+}
+
+static void the_next_number_is_free(void **state)
+{
+	struct rfl_ledger_row rows[3];
+	struct rfl_ledger ledger = { .nrows = 3, .rows = rows };
+	struct rfl_err err = RFL_ERR_INIT;
+	char label[RFL_LABEL_MAX + 1], env[121];
+	const char *dir = tmp_path(*state, "time");
+
+	assert_ok(rfl_label_next("lab", "vgg16", "fp32", 4, NULL, dir, label, &err), &err);
+	assert_string_equal(label, "lab_vgg16_fp32_bs4_run1");
+	for (size_t i = 0; i < 3; i++)
+		rfl_ledger_row_init(&rows[i]);
+	assert_ok(rfl_ledger_set(&rows[0].label, "lab_vgg16_fp32_bs4_run9", &err), &err);
+	assert_ok(rfl_ledger_set(&rows[1].label, "lab_vgg16_fp32_bs40_run30", &err), &err);
+	assert_ok(rfl_label_next("lab", "vgg16", "fp32", 4, &ledger, dir, label, &err), &err);
+	assert_string_equal(label, "lab_vgg16_fp32_bs4_run10");
+	/* a time log without its row: the run was killed between the two */
+	assert_ok(rfl_file_mkdirs(dir, &err), &err);
+	write_file(*state, "time/lab_vgg16_fp32_bs4_run14_20260101_000000.txt", "");
+	write_file(*state, "time/lab_vgg16_fp32_bs4_runner_20260101_000000.txt", "");
+	assert_ok(rfl_label_next("lab", "vgg16", "fp32", 4, &ledger, dir, label, &err), &err);
+	assert_string_equal(label, "lab_vgg16_fp32_bs4_run15");
+	memset(env, 'e', sizeof(env) - 1);
+	env[sizeof(env) - 1] = '\0';
+	assert_int_equal(rfl_label_next(env, "vgg16", "fp32", 400000000000, NULL, dir, label, &err),
+			 RFL_EINVAL);
+	for (size_t i = 0; i < 3; i++)
+		rfl_ledger_row_fini(&rows[i]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(labels_are_read),
+		cmocka_unit_test(names_of_files_are_checked),
+		cmocka_unit_test(environment_has_an_order),
+		cmocka_unit_test_setup_teardown(the_next_number_is_free, tmpdir_make, tmpdir_remove),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,356 @@
+/*
+ * Folders of images: what is listed, what is skipped, and batches that do not depend on the number
+ * of threads.
+ */
+#include "tests/unit/image_fixture.h"
+
+#include <math.h>
+
+#include "base/log.h"
+#include "complexity/zoo.h"
+#include "runner/data.h"
+#include "runner/fill.h"
+#include "runner/jpeg.h"
+
+#define SIZE   16
+#define PIXELS (3 * SIZE * SIZE)
+
+static struct rfl_buf logged; /* lines of the log, newline-terminated */
+
+static void keep_line(enum rfl_log_level level, const char *line, void *ctx)
+{
+	(void)level, (void)ctx;
+	rfl_buf_printf(&logged, "%s\n", line);
+}
+
+static int set_up(void **state)
+{
+	rfl_buf_init(&logged, 0);
+	rfl_log_set(keep_line, NULL, RFL_LOG_WARN);
+	return tmpdir_make(state);
+}
+
+static int tear_down(void **state)
+{
+	rfl_log_set(NULL, NULL, RFL_LOG_ERROR);
+	rfl_buf_fini(&logged);
+	return tmpdir_remove(state);
+}
+
+static void need_jpeg(void)
+{
+	struct rfl_jpeg *j = NULL;
+
+	if (rfl_jpeg_new(&j, NULL) != RFL_OK)
+		skip();
+	rfl_jpeg_free(j);
+}
+
+/* Three classes, nine good images. */
+static void make_folder(const char *dir)
+{
+	static const char *const sources[] = { "jpeg_420.jpg", "jpeg_422.jpg", "jpeg_wide.jpg",
+					       "jpeg_gray.jpg", "jpeg_cmyk.jpg", "jpeg_444.jpg",
+					       "jpeg_progressive.jpg", "jpeg_wide.jpg",
+					       "jpeg_420.jpg" };
+	static const char *const classes[] = { "zebra", "Ant", "bee" };
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(sources); i++) {
+		char name[32];
+
+		snprintf(name, sizeof(name), "%zu.%s", 9 - i, i % 2 ? "JPEG" : "jpg");
+		put_image(dir, classes[i % 3], name, sources[i], SIZE_MAX);
+	}
+}
+
+static struct rfl_loader_config config_of(int workers)
+{
+	return (struct rfl_loader_config){
+		.batch = 4,
+		.image_size = SIZE,
+		.classes = 1000,
+		.layout = RFL_LAYOUT_NHWC,
+		.workers = workers,
+		.ahead = 2,
+		.augment = true,
+		.seed = 17,
+	};
+}
+
+static struct rfl_data *open_loader(const char *dir, const struct rfl_loader_config *config)
+{
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_dataset *set = NULL;
+	struct rfl_data *data = NULL;
+
+	assert_ok(rfl_dataset_open(dir, &set, &err), &err);
+	assert_ok(rfl_data_folder(set, config, &data, &err), &err);
+	return data;
+}
+
+static void images_are_listed_in_order(void **state)
+{
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_dataset *set = NULL;
+
+	make_folder(*state);
+	assert_ok(rfl_dataset_open(*state, &set, &err), &err);
+	assert_int_equal(set->nclasses, 3);
+	assert_string_equal(set->classes[0], "Ant"); /* bytewise: capitals first, as in Python */
+	assert_string_equal(set->classes[1], "bee");
+	assert_string_equal(set->classes[2], "zebra");
+	assert_int_equal(set->nimages, 9);
+	for (size_t i = 0; i < 9; i++)
+		assert_int_equal(set->images[i].label, i / 3);
+	assert_string_equal(set->images[0].name, "2.JPEG");
+	assert_string_equal(set->images[1].name, "5.jpg");
+	assert_string_equal(set->images[2].name, "8.JPEG");
+	rfl_dataset_free(set);
+}
+
+static void folders_without_images_are_errors(void **state)
+{
+	static const struct {
+		const char *make, *word;
+	} cases[] = {
+		{ "a/x", "no folder 'train'" },
+		{ "b/train", "no class folders" },
+		{ "c/train/cat", "no images in its 1 class folders" },
+	};
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_dataset *set = NULL;
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++) {
+		const char *dir = tmp_path(*state, (const char[]){ cases[i].make[0], '\0' });
+
+		rfl_err_clear(&err);
+		assert_ok(rfl_file_mkdirs(tmp_path(*state, cases[i].make), &err), &err);
+		assert_int_equal(rfl_dataset_open(dir, &set, &err), RFL_EINVAL);
+		assert_says(&err, cases[i].word);
+		rfl_err_clear(&err);
+		assert_int_equal(rfl_dataset_probe(dir, 10, &err), RFL_EINVAL);
+		assert_says(&err, cases[i].word);
+		assert_null(set);
+	}
+	make_folder(*state);
+	rfl_err_clear(&err);
+	assert_ok(rfl_dataset_probe(*state, 3, &err), &err);
+	assert_int_equal(rfl_dataset_probe(*state, 2, &err), RFL_EINVAL);
+	assert_says(&err, "3 classes, but the network has 2 outputs");
+}
+
+/* Take nbatches batches; images and labels one behind the other. */
+static void take(const char *dir, const struct rfl_loader_config *config, int nbatches,
+		 float *images, int64_t *labels)
+{
+	struct rfl_data *data = open_loader(dir, config);
+	struct rfl_err err = RFL_ERR_INIT;
+
+	for (int b = 0; b < nbatches; b++) {
+		struct rfl_batch batch;
+
+		assert_ok(rfl_data_next(data, &batch, &err), &err);
+		assert_int_equal(batch.n, config->batch);
+		assert_int_equal(batch.layout, config->layout);
+		memcpy(images + (size_t)b * 4 * PIXELS, batch.images, 4 * PIXELS * sizeof(float));
+		memcpy(labels + (size_t)b * 4, batch.labels, 4 * sizeof(int64_t));
+	}
+	rfl_data_free(data);
+}
+
+#define NBATCHES 12
+
+static void batches_do_not_depend_on_threads(void **state)
+{
+	static float want[NBATCHES * 4 * PIXELS], got[NBATCHES * 4 * PIXELS];
+	static const int workers[] = { 1, 2, 8 };
+	int64_t want_labels[NBATCHES * 4], got_labels[NBATCHES * 4];
+	struct rfl_loader_config config = config_of(0);
+
+	need_jpeg();
+	make_folder(*state);
+	take(*state, &config, NBATCHES, want, want_labels);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(workers); i++) {
+		config = config_of(workers[i]);
+		config.ahead = 1 + (int)i;
+		memset(got, 0, sizeof(got));
+		take(*state, &config, NBATCHES, got, got_labels);
+		assert_memory_equal(got_labels, want_labels, sizeof(want_labels));
+		assert_memory_equal(got, want, sizeof(want));
+	}
+	config.seed = 18;
+	take(*state, &config, NBATCHES, got, got_labels);
+	assert_true(memcmp(got, want, sizeof(want)) != 0);
+}
+
+/* Every image once per epoch, in another order, and never the same crop. */
+static void epochs_cover_the_folder(void **state)
+{
+	static float images[9 * 4 * PIXELS];
+	int64_t labels[9 * 4];
+	struct rfl_loader_config config = config_of(2);
+	int repeated = 0;
+
+	need_jpeg();
+	make_folder(*state);
+	take(*state, &config, 9, images, labels); /* 36 samples: four epochs */
+	for (int epoch = 0; epoch < 4; epoch++) {
+		int count[3] = { 0 };
+
+		for (int i = 0; i < 9; i++)
+			count[labels[epoch * 9 + i]]++;
+		assert_true(count[0] == 3 && count[1] == 3 && count[2] == 3);
+	}
+	for (int a = 0; a < 36; a++) {
+		for (int b = 0; b < a; b++)
+			repeated += memcmp(images + (size_t)a * PIXELS, images + (size_t)b * PIXELS,
+					   PIXELS * sizeof(float)) == 0;
+	}
+	assert_int_equal(repeated, 0);
+}
+
+static void layouts_hold_the_same_pixels(void **state)
+{
+	static float nhwc[4 * PIXELS], nchw[4 * PIXELS];
+	struct rfl_loader_config config = config_of(1);
+	int64_t labels[4];
+
+	need_jpeg();
+	make_folder(*state);
+	config.augment = false;
+	take(*state, &config, 1, nhwc, labels);
+	config.layout = RFL_LAYOUT_NCHW;
+	take(*state, &config, 1, nchw, labels);
+	for (int s = 0; s < 4; s++) {
+		for (int p = 0; p < SIZE * SIZE; p++) {
+			for (int c = 0; c < 3; c++)
+				assert_true(nhwc[s * PIXELS + 3 * p + c] ==
+					    nchw[s * PIXELS + c * SIZE * SIZE + p]);
+		}
+	}
+}
+
+static void damaged_files_are_named_and_skipped(void **state)
+{
+	static float want[NBATCHES * 4 * PIXELS], got[NBATCHES * 4 * PIXELS];
+	int64_t want_labels[NBATCHES * 4], labels[NBATCHES * 4];
+	struct rfl_loader_config config = config_of(2);
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_data *data;
+	struct rfl_batch batch;
+
+	need_jpeg();
+	make_folder(*state);
+	put_image(*state, "bee", "cut.jpg", "jpeg_444.jpg", 4000);
+	put_image(*state, "bee", "picture.jpg", "resize_37x29.ppm", SIZE_MAX);
+	put_image(*state, "Ant", "empty.jpeg", "jpeg_444.jpg", 0);
+	put_image(*state, "Ant", "notes.txt", "resize_37x29.ppm", 10);
+	data = open_loader(*state, &config);
+	for (int i = 0; i < 40; i++)
+		assert_ok(rfl_data_next(data, &batch, &err), &err);
+	assert_int_equal(rfl_data_skipped(data), 4);
+	rfl_data_free(data);
+	assert_non_null(strstr(rfl_buf_str(&logged), "bee/cut.jpg: truncated"));
+	assert_non_null(strstr(rfl_buf_str(&logged), "bee/picture.jpg: not a JPEG file"));
+	assert_non_null(strstr(rfl_buf_str(&logged), "Ant/empty.jpeg: not a JPEG file"));
+	assert_non_null(strstr(rfl_buf_str(&logged), "Ant/notes.txt: not named"));
+	assert_null(strstr(strstr(rfl_buf_str(&logged), "cut.jpg") + 1, "cut.jpg")); /* once */
+
+	take(*state, &config, NBATCHES, want, want_labels);
+	config = config_of(8);
+	take(*state, &config, NBATCHES, got, labels);
+	assert_memory_equal(got, want, sizeof(want));
+	assert_memory_equal(labels, want_labels, sizeof(labels));
+}
+
+static void nothing_readable_is_an_error(void **state)
+{
+	static const int workers[] = { 0, 3 };
+
+	need_jpeg();
+	put_image(*state, "a", "1.jpg", "resize_37x29.ppm", SIZE_MAX);
+	put_image(*state, "a", "2.jpg", "jpeg_420.jpg", 3000);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(workers); i++) {
+		struct rfl_loader_config config = config_of(workers[i]);
+		struct rfl_data *data = open_loader(*state, &config);
+		struct rfl_err err = RFL_ERR_INIT;
+		struct rfl_batch batch;
+
+		assert_int_equal(rfl_data_next(data, &batch, &err), RFL_EFORMAT);
+		assert_says(&err, "none of its 2 images can be read");
+		rfl_data_free(data);
+	}
+}
+
+/* Closed while the workers are in the middle of everything. */
+static void closing_early_is_clean(void **state)
+{
+	make_folder(*state);
+	need_jpeg();
+	for (int i = 0; i < 20; i++) {
+		struct rfl_loader_config config = config_of(4);
+
+		config.ahead = 6;
+		rfl_data_free(open_loader(*state, &config));
+	}
+}
+
+static void bad_configurations_are_refused(void **state)
+{
+	struct rfl_loader_config config = config_of(1);
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_dataset *set = NULL;
+	struct rfl_data *data = NULL;
+
+	make_folder(*state);
+	assert_ok(rfl_dataset_open(*state, &set, &err), &err);
+	config.ahead = 0;
+	assert_int_equal(rfl_data_folder(set, &config, &data, &err), RFL_EINVAL);
+	assert_null(data);
+}
+
+static void synthetic_is_the_golden_input(void **state)
+{
+	struct rfl_zoo_options sizes = { .image_size = 32 };
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_data *data = NULL;
+	struct rfl_net *net = NULL;
+	struct rfl_batch first, second;
+
+	(void)state;
+	assert_ok(rfl_zoo_build("resnet18", &sizes, &net, &err), &err);
+	assert_ok(rfl_data_synthetic(net, 3, RFL_LAYOUT_NCHW, 2, &data, &err), &err);
+	assert_ok(rfl_data_next(data, &first, &err), &err);
+	assert_ok(rfl_data_next(data, &second, &err), &err);
+	assert_int_equal(first.n, 3);
+	assert_ptr_equal(first.images, second.images);
+	for (uint64_t i = 0; i < 3 * 3 * 32 * 32; i += 101) {
+		float u;
+
+		rfl_fill_values((struct rfl_fill_rule){ RFL_FILL_SCALED, 1.0F }, RFL_FILL_IMAGE, i, 1,
+				&u);
+		assert_true(first.images[i] == u);
+	}
+	assert_int_equal(first.labels[2], 74);
+	assert_int_equal(rfl_data_skipped(data), 0);
+	rfl_data_free(data);
+	rfl_net_free(net);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(images_are_listed_in_order, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(folders_without_images_are_errors, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(batches_do_not_depend_on_threads, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(epochs_cover_the_folder, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(layouts_hold_the_same_pixels, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(damaged_files_are_named_and_skipped, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(nothing_readable_is_an_error, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(closing_early_is_clean, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(bad_configurations_are_refused, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(synthetic_is_the_golden_input, set_up, tear_down),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
