@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# The torch engine a second time: built against a newer PyTorch in a virtual environment, and every
+# engine test repeated there.
+#
+#   tests/ci/second_torch.sh [BUILD]      BUILD: default build/torch-2.11
+#
+# TORCH_VERSION picks another version (default 2.11.0).
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+build=${1:-build/torch-2.11}
+version=${TORCH_VERSION:-2.11.0}
+venv=$build/venv
+
+mkdir -p "$build"
+[ -x "$venv/bin/python" ] || python3 -m venv "$venv"
+"$venv/bin/python" -c "import torch, sys; sys.exit(torch.__version__.split('+')[0] != '$version')" \
+  2>/dev/null || "$venv/bin/pip" install --quiet --disable-pip-version-check "torch==$version"
+torch=$("$venv/bin/python" -c 'import os, torch; print(os.path.dirname(torch.__file__))')
+
+generator=()
+command -v ninja >/dev/null && generator=(-G Ninja)
+cmake -S . -B "$build" "${generator[@]}" -DCMAKE_BUILD_TYPE=RelWithDebInfo -DRFL_WERROR=ON \
+  -DRFL_TORCH=ON -DCMAKE_PREFIX_PATH="$torch"
+cmake --build "$build"
+
+# The tests would skip without the plugin, which here would be a failure.
+want=engine_torch-${version%.*}
+ls "$build/lib/roofline/plugins/$want"-*.so
+ctest --test-dir "$build" -L engine --output-on-failure --no-tests=error
