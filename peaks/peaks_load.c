@@ -149,7 +149,7 @@ enum rfl_rc rfl_peaks_load(const char *path, struct rfl_peaks **ret, struct rfl_
 {
 	json_t *root = NULL;
 	struct rfl_peaks *p = NULL;
-	enum rfl_rc rc = rfl_json_load(path, &root, err);
+	enum rfl_rc rc = rfl_peaks__read(path, &root, err);
 
 	if (rc != RFL_OK)
 		goto done;

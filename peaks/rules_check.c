@@ -82,9 +82,9 @@ static const char *show(const json_t *value, char *out, size_t size)
 	char *text;
 
 	if (json_is_object(value))
-		return "an object";
+		return json_object_size(value) ? "an object" : "an empty object";
 	if (json_is_array(value))
-		return "a list";
+		return json_array_size(value) ? "a list" : "an empty list";
 	text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(6));
 	snprintf(out, size, "%.60s%s", text ? text : "?", text && strlen(text) > 60 ? "..." : "");
 	free(text);
@@ -357,10 +357,10 @@ static enum rfl_rc check_ceilings(const json_t *value, struct rfl_where *w, stru
 
 			rc = rfl_where__fail(
 				w, err,
-				"not a compute key%s%s%s; keys are <precision>.<scalar | "
+				"not a compute key%s%s%s: keys are <precision>.<scalar | "
 				"vector | matrix>[.<fp16acc | 1core | nofma>], for example "
 				"fp32.vector",
-				near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+				near ? "; did you mean '" : "", near ? near : "", near ? "'" : "");
 		} else {
 			rc = check_ceiling(ceiling, w, err);
 		}
