@@ -1,0 +1,219 @@
+/* Files: whole, atomic, exclusive, and on disks that are full. */
+#include "tests/unit/rfl_test.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <dirent.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/file.h"
+
+static void assert_content(const char *path, const char *expected)
+{
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_buf b = { 0 };
+
+	assert_ok(rfl_file_read(path, &b, &err), &err);
+	assert_string_equal(rfl_buf_str(&b), expected);
+	rfl_buf_fini(&b);
+}
+
+static size_t entries(const char *folder)
+{
+	DIR *dir = opendir(folder);
+	size_t n = 0;
+
+	assert_non_null(dir);
+	while (readdir(dir))
+		n++;
+	closedir(dir);
+	return n - 2; /* . and .. */
+}
+
+static void reads_whole_files(void **state)
+{
+	const char *path = write_file(*state, "a.txt", "text\n");
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_buf b;
+
+	rfl_buf_init(&b, 8);
+	assert_ok(rfl_file_read(path, &b, &err), &err);
+	assert_string_equal(rfl_buf_str(&b), "text\n");
+	assert_int_equal(rfl_file_read(path, &b, &err), RFL_EOVERFLOW); /* 10 of 8 bytes */
+	assert_says(&err, "a.txt");
+	rfl_buf_reset(&b);
+	rfl_err_clear(&err);
+	assert_int_equal(rfl_file_read(*state, &b, &err), RFL_EIO);
+	assert_says(&err, "is a folder");
+	rfl_err_clear(&err);
+	assert_int_equal(rfl_file_read(tmp_path(*state, "none"), &b, &err), RFL_EIO);
+	assert_int_equal(err.native, ENOENT);
+	rfl_buf_fini(&b);
+}
+
+static void replaces_at_once(void **state)
+{
+	const char *path = write_file(*state, "a.txt", "old and longer");
+	struct rfl_err err = RFL_ERR_INIT;
+	struct stat st;
+
+	assert_int_equal(chmod(path, 0640), 0);
+	assert_ok(rfl_file_write(path, "new", 3, &err), &err);
+	assert_content(path, "new");
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0640);
+	assert_ok(rfl_file_write(tmp_path(*state, "b.txt"), "", 0, &err), &err);
+	assert_content(tmp_path(*state, "b.txt"), "");
+	assert_int_equal(entries(*state), 2); /* no temporary name is left */
+	assert_int_equal(rfl_file_write(*state, "x", 1, &err), RFL_EIO);
+	assert_says(&err, "is a folder");
+	rfl_err_clear(&err);
+	assert_int_equal(rfl_file_write(tmp_path(*state, "no/b.txt"), "x", 1, &err), RFL_EIO);
+	assert_says(&err, "no/b.txt");
+}
+
+static void a_link_stays_a_link(void **state)
+{
+	const char *path = write_file(*state, "target.txt", "old");
+	const char *name = tmp_path(*state, "link.txt");
+	struct rfl_err err = RFL_ERR_INIT;
+	struct stat st;
+
+	assert_int_equal(symlink(path, name), 0);
+	assert_ok(rfl_file_write(name, "new", 3, &err), &err);
+	assert_content(path, "new");
+	assert_int_equal(lstat(name, &st), 0);
+	assert_true(S_ISLNK(st.st_mode));
+}
+
+static void a_full_disk_is_an_error(void **state)
+{
+	struct rfl_err err = RFL_ERR_INIT;
+	struct stat st;
+
+	(void)state;
+	if (access("/dev/full", W_OK) != 0)
+		skip();
+	assert_int_equal(rfl_file_write("/dev/full", "x", 1, &err), RFL_EIO);
+	assert_int_equal(err.native, ENOSPC);
+	assert_says(&err, "/dev/full");
+	assert_int_equal(stat("/dev/full", &st), 0);
+	assert_true(S_ISCHR(st.st_mode)); /* written to, not replaced */
+}
+
+/* What does not fit leaves the old file, and nothing beside it. */
+static void what_does_not_fit_changes_nothing(void **state)
+{
+	const char *path = write_file(*state, "a.txt", "old");
+	const char *other = tmp_path(*state, "b.txt");
+	pid_t pid = fork();
+	int status;
+
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		const struct rlimit limit = { .rlim_cur = 1000, .rlim_max = 1000 };
+		static const char big[5000];
+
+		signal(SIGXFSZ, SIG_IGN);
+		if (setrlimit(RLIMIT_FSIZE, &limit) != 0)
+			_exit(2);
+		_exit(rfl_file_write(path, big, sizeof(big), NULL) == RFL_EIO &&
+				      rfl_file_create(other, big, sizeof(big), NULL) == RFL_EIO
+			      ? 0
+			      : 1);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_content(path, "old");
+	assert_int_equal(entries(*state), 1);
+}
+
+static void creates_only_what_is_new(void **state)
+{
+	const char *path = tmp_path(*state, "a.txt");
+	struct rfl_err err = RFL_ERR_INIT;
+
+	assert_ok(rfl_file_create(path, "one", 3, &err), &err);
+	assert_int_equal(rfl_file_create(path, "two", 3, &err), RFL_EIO);
+	assert_int_equal(err.native, EEXIST);
+	assert_says(&err, "a.txt");
+	assert_content(path, "one");
+}
+
+static void makes_folders(void **state)
+{
+	const char *path = tmp_path(*state, "a/b/c");
+	struct rfl_err err = RFL_ERR_INIT;
+
+	assert_ok(rfl_file_mkdirs(path, &err), &err);
+	assert_ok(rfl_file_mkdirs(path, &err), &err);
+	assert_true(rfl_dir_exists(path));
+	assert_false(rfl_file_exists(path));
+	assert_ok(rfl_file_mkdirs_for(tmp_path(*state, "x/y/z.txt"), &err), &err);
+	assert_true(rfl_dir_exists(tmp_path(*state, "x/y")));
+	assert_false(rfl_dir_exists(tmp_path(*state, "x/y/z.txt")));
+	assert_ok(rfl_file_mkdirs_for("here.txt", &err), &err);
+	assert_ok(rfl_file_mkdirs("/", &err), &err);
+	assert_ok(rfl_file_mkdirs("", &err), &err);
+	write_file(*state, "file", "");
+	assert_int_equal(rfl_file_mkdirs(tmp_path(*state, "file/sub"), &err), RFL_EIO);
+	assert_says(&err, "/file: is not a folder");
+}
+
+static void paths(void **state)
+{
+	char *path = rfl_path_join("a", "b");
+
+	(void)state;
+	assert_string_equal(path, "a/b");
+	free(path);
+	path = rfl_path_join("a/", "b");
+	assert_string_equal(path, "a/b");
+	free(path);
+	path = rfl_path_join("", "b");
+	assert_string_equal(path, "b");
+	free(path);
+	assert_string_equal(rfl_path_base("a/b.c"), "b.c");
+	assert_string_equal(rfl_path_base("b.c"), "b.c");
+	assert_string_equal(rfl_path_base("a/"), "");
+}
+
+/* Test vectors of the FNV specification (Fowler, Noll, Vo). */
+static void hashes(void **state)
+{
+	struct rfl_err err = RFL_ERR_INIT;
+	char text[17];
+
+	assert_true(rfl_hash64(0, "", 0) == UINT64_C(0xcbf29ce484222325));
+	assert_true(rfl_hash64(0, "a", 1) == UINT64_C(0xaf63dc4c8601ec8c));
+	assert_true(rfl_hash64(0, "foobar", 6) == UINT64_C(0x85944171f73967e8));
+	assert_true(rfl_hash64(rfl_hash64(0, "foo", 3), "bar", 3) == UINT64_C(0x85944171f73967e8));
+	assert_ok(rfl_file_hash(write_file(*state, "f", "foobar"), text, &err), &err);
+	assert_string_equal(text, "85944171f73967e8");
+	assert_ok(rfl_file_hash(write_file(*state, "e", ""), text, &err), &err);
+	assert_string_equal(text, "cbf29ce484222325");
+	assert_int_equal(rfl_file_hash(tmp_path(*state, "none"), text, &err), RFL_EIO);
+}
+
+#define in_tmpdir(f) cmocka_unit_test_setup_teardown(f, tmpdir_make, tmpdir_remove)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		in_tmpdir(reads_whole_files),
+		in_tmpdir(replaces_at_once),
+		in_tmpdir(a_link_stays_a_link),
+		cmocka_unit_test(a_full_disk_is_an_error),
+		in_tmpdir(what_does_not_fit_changes_nothing),
+		in_tmpdir(creates_only_what_is_new),
+		in_tmpdir(makes_folders),
+		cmocka_unit_test(paths),
+		in_tmpdir(hashes),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,213 @@
+/* JSON in and out. */
+#include "tests/unit/rfl_test.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/json.h"
+
+static json_t *load(const char *text)
+{
+	struct rfl_err err = RFL_ERR_INIT;
+	json_t *value = NULL;
+
+	assert_ok(rfl_json_loads(text, strlen(text), "text", &value, &err), &err);
+	return value;
+}
+
+static void errors_name_line_and_column(void **state)
+{
+	static const struct {
+		const char *text, *word;
+	} cases[] = {
+		{ "", "bad.json:1:0: " },
+		{ "{\n  \"a\": 1,\n  \"a\": 2\n}\n", "bad.json:3:5: duplicate object key" },
+		{ "{\n  \"a\": 1\n  \"b\": 2\n}\n", "bad.json:3:5: '}' expected" },
+		{ "{\"a\": NaN}", "bad.json:1:9: " },
+		{ "{\"a\": 1e999}", "bad.json:1:11: real number overflow" },
+		{ "[1, 2", "bad.json:1:5: ']' expected near end of file" },
+		{ "{} {}", "bad.json:1:4: end of file expected" },
+		{ "7", "bad.json:1:1: '[' or '{' expected" },
+		{ "{\"a\": \"\xff\"}", "bad.json:" },
+	};
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++) {
+		struct rfl_err err = RFL_ERR_INIT;
+		json_t *value = NULL;
+
+		assert_int_equal(
+			rfl_json_load(write_file(*state, "bad.json", cases[i].text), &value, &err),
+			RFL_EFORMAT);
+		assert_says(&err, cases[i].word);
+		assert_null(value);
+	}
+}
+
+static void a_file_that_cannot_be_read(void **state)
+{
+	struct rfl_err err = RFL_ERR_INIT;
+	json_t *value = NULL;
+
+	assert_int_equal(rfl_json_load(tmp_path(*state, "none.json"), &value, &err), RFL_EIO);
+	assert_int_equal(err.native, ENOENT);
+	assert_says(&err, "none.json");
+	assert_null(value);
+}
+
+static void unknown_keys_are_refused(void **state)
+{
+	static const char *const allowed[] = { "peak_gflops", "peak_gbps", NULL };
+	struct rfl_err err = RFL_ERR_INIT;
+	json_t *good = load("{\"peak_gbps\": 1}");
+	json_t *near = load("{\"peak_gbps\": 1, \"peak_glops\": 2}");
+	json_t *far = load("{\"colour\": 1}");
+	json_t *array = load("[]");
+
+	(void)state;
+	assert_ok(rfl_json_only_keys(good, allowed, "p.json", "/lab", &err), &err);
+	assert_int_equal(rfl_json_only_keys(near, allowed, "p.json", "/lab", &err), RFL_EFORMAT);
+	assert_string_equal(err.msg,
+			    "p.json: /lab/peak_glops: unknown key; did you mean 'peak_gflops'?");
+	rfl_err_clear(&err);
+	assert_int_equal(rfl_json_only_keys(far, allowed, "p.json", "", &err), RFL_EFORMAT);
+	assert_string_equal(err.msg,
+			    "p.json: /colour: unknown key; known are peak_gflops, peak_gbps");
+	rfl_err_clear(&err);
+	assert_int_equal(rfl_json_only_keys(array, allowed, "p.json", "", &err), RFL_EFORMAT);
+	assert_string_equal(err.msg, "p.json: /: must be an object");
+	json_decref(good);
+	json_decref(near);
+	json_decref(far);
+	json_decref(array);
+}
+
+static void writes_as_people_read(void **state)
+{
+	static const char text[] = "{\n"
+				   "  \"z\": \"q\\\"\\\\\\n\\u0001\xc3\xa9\",\n"
+				   "  \"a\": [1, 3, 224, 0.1],\n"
+				   "  \"names\": [\n"
+				   "    \"x\",\n"
+				   "    null\n"
+				   "  ],\n"
+				   "  \"nested\": [\n"
+				   "    {\n"
+				   "      \"t\": true,\n"
+				   "      \"f\": false\n"
+				   "    }\n"
+				   "  ],\n"
+				   "  \"one\": 1.0,\n"
+				   "  \"big\": 1e+30,\n"
+				   "  \"max\": 9223372036854775807,\n"
+				   "  \"none\": [],\n"
+				   "  \"empty\": {}\n"
+				   "}";
+	json_t *value = load(text);
+	struct rfl_buf out = { 0 };
+
+	(void)state;
+	rfl_json_write(&out, value);
+	assert_string_equal(rfl_buf_str(&out), text);
+	rfl_buf_fini(&out);
+	json_decref(value);
+}
+
+/* load(store(x)) == x, with reals of every size. */
+static void what_is_saved_loads_again(void **state)
+{
+	const char *path = tmp_path(*state, "x.json");
+	struct rfl_err err = RFL_ERR_INIT;
+	json_t *array = json_array(), *back = NULL;
+	uint64_t bits = 88172645463325252u;
+
+	for (int i = 0; i < 2000; i++) {
+		double real;
+
+		bits ^= bits << 13;
+		bits ^= bits >> 7;
+		bits ^= bits << 17;
+		memcpy(&real, &bits, sizeof(real));
+		if (isfinite(real))
+			json_array_append_new(array, rfl_json_real(real));
+		json_array_append_new(array, json_integer((json_int_t)bits));
+	}
+	assert_ok(rfl_json_save(path, array, &err), &err);
+	assert_ok(rfl_json_load(path, &back, &err), &err);
+	assert_true(json_equal(array, back));
+	json_decref(array);
+	json_decref(back);
+}
+
+static void what_is_not_known_is_null(void **state)
+{
+	struct rfl_buf out = { 0 };
+	json_t *array = json_array();
+
+	(void)state;
+	json_array_append_new(array, rfl_json_real(NAN));
+	json_array_append_new(array, rfl_json_real(-INFINITY));
+	rfl_json_write(&out, array);
+	assert_string_equal(rfl_buf_str(&out), "[\n  null,\n  null\n]");
+	rfl_buf_reset(&out);
+	rfl_json_write_real(&out, NAN);
+	assert_string_equal(rfl_buf_str(&out), "null");
+	rfl_buf_fini(&out);
+	json_decref(array);
+}
+
+static void bytes_that_are_no_text(void **state)
+{
+	static const struct {
+		const char *in;
+		const char *out;
+	} cases[] = {
+		{ "a\xff"
+		  "b",
+		  "\"a\xef\xbf\xbd"
+		  "b\"" },
+		{ "\xc3", "\"\xef\xbf\xbd\"" },                                 /* cut short */
+		{ "\xc0\x80", "\"\xef\xbf\xbd\xef\xbf\xbd\"" },                 /* overlong */
+		{ "\xed\xa0\x80", "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\"" }, /* surrogate */
+		{ "\xf0\x9f\x93\x88", "\"\xf0\x9f\x93\x88\"" },
+		{ "\xe2\x82\xac", "\"\xe2\x82\xac\"" },
+	};
+	struct rfl_buf out = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++) {
+		rfl_buf_reset(&out);
+		rfl_json_write_string(&out, cases[i].in, strlen(cases[i].in));
+		assert_string_equal(rfl_buf_str(&out), cases[i].out);
+	}
+	rfl_buf_fini(&out);
+}
+
+/* A builder that ran out of memory hands over NULL: nothing is saved. */
+static void half_a_document_is_not_saved(void **state)
+{
+	const char *path = tmp_path(*state, "half.json");
+	struct rfl_err err = RFL_ERR_INIT;
+
+	assert_int_equal(rfl_json_save(path, NULL, &err), RFL_ENOMEM);
+	assert_false(rfl_file_exists(path));
+}
+
+#define in_tmpdir(f) cmocka_unit_test_setup_teardown(f, tmpdir_make, tmpdir_remove)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		in_tmpdir(errors_name_line_and_column),
+		in_tmpdir(a_file_that_cannot_be_read),
+		cmocka_unit_test(unknown_keys_are_refused),
+		cmocka_unit_test(writes_as_people_read),
+		in_tmpdir(what_is_saved_loads_again),
+		cmocka_unit_test(what_is_not_known_is_null),
+		cmocka_unit_test(bytes_that_are_no_text),
+		in_tmpdir(half_a_document_is_not_saved),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,172 @@
+/* One table in its four forms. */
+#include "tests/unit/rfl_test.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/table.h"
+
+static const struct rfl_column columns[] = {
+	{ .key = "model", .title = "Model", .kind = RFL_COLUMN_TEXT },
+	{ .key = "params", .title = "Params", .kind = RFL_COLUMN_INT },
+	{ .key = "macs", .title = "GMACs", .kind = RFL_COLUMN_REAL, .scale = 1e9 },
+	{ .key = "note", .title = "Note", .kind = RFL_COLUMN_TEXT },
+};
+
+static struct rfl_table *make(void)
+{
+	struct rfl_table *t = rfl_table_new(columns, RFL_ARRAY_LEN(columns));
+
+	assert_non_null(t);
+	rfl_table_text(t, "resnet50");
+	rfl_table_int(t, 25557032);
+	rfl_table_real(t, 4089184256);
+	rfl_table_text(t, "a|b, \"c\"");
+	rfl_table_text(t, "\xc2\xb5net");
+	rfl_table_null(t);
+	rfl_table_real(t, NAN);
+	rfl_table_text(t, NULL);
+	rfl_table_text(t, "tiny");
+	rfl_table_int(t, -5);
+	rfl_table_real(t, 0.1);
+	rfl_table_text(t, "two\nlines");
+	return t;
+}
+
+static void assert_renders(const struct rfl_table *t, enum rfl_format format, const char *text)
+{
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_buf out = { 0 };
+
+	assert_ok(rfl_table_render(t, format, &out, &err), &err);
+	assert_string_equal(rfl_buf_str(&out), text);
+	rfl_buf_fini(&out);
+}
+
+static void as_aligned_text(void **state)
+{
+	struct rfl_table *t = make();
+
+	(void)state;
+	rfl_table_note(t, "MACs of the %s pass.", "forward");
+	rfl_table_note(t, "One FLOP is one operation.");
+	assert_renders(t, RFL_FORMAT_TABLE,
+		       "Model         Params      GMACs  Note\n"
+		       "--------  ----------  ---------  ---------\n"
+		       "resnet50  25,557,032      4.089  a|b, \"c\"\n"
+		       "\xc2\xb5net               -          -  -\n"
+		       "tiny              -5  1.000e-10  two lines\n"
+		       "\n"
+		       "MACs of the forward pass.\n"
+		       "One FLOP is one operation.\n");
+	rfl_table_free(t);
+}
+
+static void as_markdown(void **state)
+{
+	struct rfl_table *t = make();
+
+	(void)state;
+	rfl_table_note(t, "First.");
+	rfl_table_note(t, "Second.");
+	assert_renders(t, RFL_FORMAT_MD,
+		       "| Model | Params | GMACs | Note |\n"
+		       "|:---|---:|---:|:---|\n"
+		       "| resnet50 | 25,557,032 | 4.089 | a\\|b, \"c\" |\n"
+		       "| \xc2\xb5net | - | - | - |\n"
+		       "| tiny | -5 | 1.000e-10 | two<br>lines |\n"
+		       "\n"
+		       "First.  \n"
+		       "Second.\n");
+	rfl_table_free(t);
+}
+
+static void as_csv(void **state)
+{
+	struct rfl_table *t = make();
+
+	(void)state;
+	rfl_table_note(t, "Notes are for people.");
+	assert_renders(t, RFL_FORMAT_CSV,
+		       "model,params,macs,note\n"
+		       "resnet50,25557032,4089184256,\"a|b, \"\"c\"\"\"\n"
+		       "\xc2\xb5net,,,\n"
+		       "tiny,-5,0.1,\"two\nlines\"\n");
+	rfl_table_free(t);
+}
+
+static void as_json(void **state)
+{
+	struct rfl_table *t = make();
+
+	(void)state;
+	assert_renders(t, RFL_FORMAT_JSON,
+		       "[\n"
+		       "  {\"model\": \"resnet50\", \"params\": 25557032, \"macs\": 4089184256.0, "
+		       "\"note\": \"a|b, \\\"c\\\"\"},\n"
+		       "  {\"model\": \"\xc2\xb5net\", \"params\": null, \"macs\": null, \"note\": "
+		       "null},\n"
+		       "  {\"model\": \"tiny\", \"params\": -5, \"macs\": 0.1, \"note\": "
+		       "\"two\\nlines\"}\n"
+		       "]\n");
+	rfl_table_free(t);
+}
+
+static void without_rows(void **state)
+{
+	struct rfl_table *t = rfl_table_new(columns, RFL_ARRAY_LEN(columns));
+
+	(void)state;
+	assert_non_null(t);
+	assert_int_equal(rfl_table_rows(t), 0);
+	assert_renders(t, RFL_FORMAT_JSON, "[]\n");
+	assert_renders(t, RFL_FORMAT_CSV, "model,params,macs,note\n");
+	assert_renders(t, RFL_FORMAT_TABLE,
+		       "Model  Params  GMACs  Note\n"
+		       "-----  ------  -----  ----\n");
+	rfl_table_free(t);
+	rfl_table_free(NULL);
+}
+
+static void a_row_that_is_not_full(void **state)
+{
+	struct rfl_table *t = make();
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_buf out = { 0 };
+
+	(void)state;
+	assert_int_equal(rfl_table_rows(t), 3);
+	rfl_table_text(t, "half");
+	assert_int_equal(rfl_table_render(t, RFL_FORMAT_CSV, &out, &err), RFL_EINVAL);
+	assert_says(&err, "1 of 4 cells");
+	rfl_buf_fini(&out);
+	rfl_table_free(t);
+}
+
+static void what_the_caller_passed_may_change(void **state)
+{
+	struct rfl_table *t = rfl_table_new(columns, 1);
+	char text[] = "first";
+
+	(void)state;
+	assert_non_null(t);
+	rfl_table_text(t, text);
+	text[0] = 'X';
+	assert_renders(t, RFL_FORMAT_CSV, "model\nfirst\n");
+	rfl_table_free(t);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(as_aligned_text),
+		cmocka_unit_test(as_markdown),
+		cmocka_unit_test(as_csv),
+		cmocka_unit_test(as_json),
+		cmocka_unit_test(without_rows),
+		cmocka_unit_test(a_row_that_is_not_full),
+		cmocka_unit_test(what_the_caller_passed_may_change),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
