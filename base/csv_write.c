@@ -144,19 +144,27 @@ static enum rfl_rc read_tail(int fd, const char *path, off_t size, struct tail *
 	return RFL_OK;
 }
 
-/* True when the file is the beginning of a header line whose writing was cut short. */
-static bool is_cut_header(int fd, off_t size, const struct rfl_buf *header)
+/* Empty a file that is only the beginning of a header line whose writing was cut short. */
+static enum rfl_rc mend_cut_header(int fd, const char *path, off_t *size,
+				   const struct rfl_buf *header, struct rfl_err *err)
 {
+	enum rfl_rc rc = RFL_OK;
 	char *have;
-	bool cut;
 
-	if (size <= 0 || (size_t)size >= header->len)
-		return false;
-	have = malloc((size_t)size);
-	cut = have && pread(fd, have, (size_t)size, 0) == (ssize_t)size &&
-	      memcmp(have, header->data, (size_t)size) == 0;
+	if (*size <= 0 || (size_t)*size >= header->len)
+		return RFL_OK;
+	have = malloc((size_t)*size);
+	if (!have)
+		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
+	if (pread(fd, have, (size_t)*size, 0) == (ssize_t)*size &&
+	    memcmp(have, header->data, (size_t)*size) == 0) {
+		if (ftruncate(fd, 0) == 0)
+			*size = 0;
+		else
+			rc = fail_errno(err, path, "cannot mend the header");
+	}
 	free(have);
-	return cut;
+	return rc;
 }
 
 /* Put what has to stand before the row into `out`: a header, or the end of a torn line. */
@@ -168,15 +176,10 @@ static enum rfl_rc prepare(int fd, const char *path, off_t *size, const char *co
 
 	rfl_csv_write_row(out, header, n);
 	rc = rfl_buf_check(out, path, err);
-	if (rc != RFL_OK)
+	if (rc == RFL_OK)
+		rc = mend_cut_header(fd, path, size, out, err);
+	if (rc != RFL_OK || *size == 0)
 		return rc;
-	if (is_cut_header(fd, *size, out)) {
-		if (ftruncate(fd, 0) != 0)
-			return fail_errno(err, path, "cannot mend the header");
-		*size = 0;
-	}
-	if (*size == 0)
-		return RFL_OK;
 	rfl_buf_reset(out);
 	rc = check_header(path, header, n, err);
 	if (rc == RFL_OK)

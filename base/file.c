@@ -181,6 +181,8 @@ enum rfl_rc rfl_file_write(const char *path, const void *data, size_t len, struc
 		return finish(fd, path, data, len, err);
 	}
 	target = realpath(path, NULL); /* a link stays a link */
+	if (!target && errno == ENOMEM)
+		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
 	if (!target)
 		return fail_errno(err, path, "cannot resolve");
 	rc = replace_file(target, &st, data, len, err);

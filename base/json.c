@@ -4,15 +4,40 @@
 #include "base/json.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <string.h>
 
 #include "base/file.h"
 #include "base/text.h"
 
+/*
+ * jansson's lexer calls a failed allocation a syntax error. So that a large file on a small machine
+ * is not called wrong, its allocator is wrapped once to remember that an allocation failed.
+ */
+static pthread_once_t watch_once = PTHREAD_ONCE_INIT;
+static json_malloc_t inner_malloc;
+static _Thread_local bool out_of_memory;
+
+static void *watched_malloc(size_t size)
+{
+	void *p = inner_malloc(size);
+
+	if (!p)
+		out_of_memory = true;
+	return p;
+}
+
+static void watch_allocator(void)
+{
+	json_free_t inner_free;
+
+	json_get_alloc_funcs(&inner_malloc, &inner_free);
+	json_set_alloc_funcs(watched_malloc, inner_free);
+}
+
 static enum rfl_rc fail_load(struct rfl_err *err, const char *name, const json_error_t *je)
 {
-	/* jansson has no text for a failed allocation inside a value. */
-	if (je->text[0] == '\0' || json_error_code(je) == json_error_out_of_memory)
+	if (out_of_memory || je->text[0] == '\0' || json_error_code(je) == json_error_out_of_memory)
 		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", name);
 	if (je->line < 1)
 		return rfl_fail(err, RFL_EFORMAT, 0, "%s: %s", name, je->text);
@@ -23,8 +48,11 @@ enum rfl_rc rfl_json_loads(const char *text, size_t len, const char *name, json_
 			   struct rfl_err *err)
 {
 	json_error_t je;
-	json_t *value = json_loadb(text, len, JSON_REJECT_DUPLICATES, &je);
+	json_t *value;
 
+	pthread_once(&watch_once, watch_allocator);
+	out_of_memory = false;
+	value = json_loadb(text, len, JSON_REJECT_DUPLICATES, &je);
 	if (!value)
 		return fail_load(err, name, &je);
 	*ret = value;

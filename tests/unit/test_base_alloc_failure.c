@@ -1,0 +1,287 @@
+/*
+ * Every allocation of an operation fails once, the first, the second, ...: the operation says
+ * RFL_ENOMEM, hands nothing out, leaks nothing; and when none fails it succeeds.
+ *
+ * The linker sends the allocation functions here (--wrap in CMakeLists.txt).
+ */
+#include "tests/unit/rfl_test.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#include "base/csv.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/stats.h"
+#include "base/table.h"
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t n, size_t size);
+void *__real_realloc(void *p, size_t size);
+void __real_free(void *p);
+char *__real_strdup(const char *s);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_realloc(void *p, size_t size);
+void __wrap_free(void *p);
+char *__wrap_strdup(const char *s);
+char *__real_realpath(const char *path, char *resolved);
+char *__wrap_realpath(const char *path, char *resolved);
+
+static bool counting;
+static size_t seen, fail_at; /* fail_at 0: never */
+static long live;
+
+static bool fails(void)
+{
+	return counting && ++seen == fail_at;
+}
+
+static void *note(void *p)
+{
+	if (counting && p)
+		live++;
+	return p;
+}
+
+void *__wrap_malloc(size_t size)
+{
+	return fails() ? NULL : note(__real_malloc(size));
+}
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+	return fails() ? NULL : note(__real_calloc(n, size));
+}
+
+char *__wrap_strdup(const char *s)
+{
+	return fails() ? NULL : note(__real_strdup(s));
+}
+
+char *__wrap_realpath(const char *path, char *resolved)
+{
+	if (fails()) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	return note(__real_realpath(path, resolved));
+}
+
+void *__wrap_realloc(void *p, size_t size)
+{
+	if (fails())
+		return NULL;
+	return p ? __real_realloc(p, size) : note(__real_malloc(size));
+}
+
+void __wrap_free(void *p)
+{
+	if (counting && p)
+		live--;
+	__real_free(p);
+}
+
+/* --- operations ------------------------------------------------------------------------------ */
+
+static const char *csv_path, *json_path, *out_path, *ledger_path;
+
+static enum rfl_rc read_csv(struct rfl_err *err)
+{
+	struct rfl_csv *csv = NULL;
+	bool more = true;
+	enum rfl_rc rc = rfl_csv_open(csv_path, &csv, err);
+
+	if (rc != RFL_OK)
+		assert_null(csv);
+	while (rc == RFL_OK && more)
+		rc = rfl_csv_next(csv, &more, err);
+	rfl_csv_close(csv);
+	return rc;
+}
+
+static enum rfl_rc load_json(struct rfl_err *err)
+{
+	json_t *value = NULL;
+	enum rfl_rc rc = rfl_json_load(json_path, &value, err);
+
+	assert_int_equal(rc == RFL_OK, value != NULL);
+	json_decref(value);
+	return rc;
+}
+
+static enum rfl_rc save_json(struct rfl_err *err)
+{
+	json_t *value =
+		json_pack("{s:s, s:[f,i], s:{s:n}}", "name", "a longer text than short ones",
+			  "numbers", 0.25, 7, "nested", "none");
+	enum rfl_rc rc = rfl_json_save(out_path, value, err);
+
+	json_decref(value);
+	return rc;
+}
+
+static enum rfl_rc render(enum rfl_format format, struct rfl_err *err)
+{
+	static const struct rfl_column columns[] = {
+		{ .key = "name", .title = "Name", .kind = RFL_COLUMN_TEXT },
+		{ .key = "value", .title = "Value", .kind = RFL_COLUMN_REAL },
+	};
+	struct rfl_table *t = rfl_table_new(columns, 2);
+	struct rfl_buf out = { 0 };
+	enum rfl_rc rc;
+
+	if (!t)
+		return RFL_ENOMEM;
+	for (int i = 0; i < 200; i++) {
+		rfl_table_text(t, "a name that is copied");
+		rfl_table_real(t, i / 3.0);
+	}
+	rfl_table_note(t, "%d rows", 200);
+	rfl_table_note(t, "and a second note");
+	rc = rfl_table_render(t, format, &out, err);
+	rfl_table_free(t);
+	rfl_buf_fini(&out);
+	return rc;
+}
+
+static enum rfl_rc render_text(struct rfl_err *err)
+{
+	return render(RFL_FORMAT_TABLE, err);
+}
+
+static enum rfl_rc render_csv(struct rfl_err *err)
+{
+	return render(RFL_FORMAT_CSV, err);
+}
+
+static enum rfl_rc render_json(struct rfl_err *err)
+{
+	return render(RFL_FORMAT_JSON, err);
+}
+
+static enum rfl_rc render_markdown(struct rfl_err *err)
+{
+	return render(RFL_FORMAT_MD, err);
+}
+
+static enum rfl_rc append_row(struct rfl_err *err)
+{
+	static const char *const header[] = { "a", "b" };
+	static const char *const fields[] = { "1", "two, quoted" };
+
+	return rfl_csv_append(ledger_path, header, fields, 2, err);
+}
+
+static enum rfl_rc describe(struct rfl_err *err)
+{
+	const double x[] = { 1, 2, 4 };
+	struct rfl_stats s;
+
+	return rfl_stats_describe(x, 3, &s, err);
+}
+
+static enum rfl_rc make_folders(struct rfl_err *err)
+{
+	return rfl_file_mkdirs_for(out_path, err);
+}
+
+/* --- the loop -------------------------------------------------------------------------------- */
+
+static const struct operation {
+	const char *name;
+	enum rfl_rc (*run)(struct rfl_err *err);
+	size_t least; /* allocations, so that the loop cannot be empty */
+} operations[] = {
+	{ "read CSV", read_csv, 8 },
+	{ "load JSON", load_json, 20 },
+	{ "save JSON", save_json, 8 },
+	{ "render text", render_text, 10 },
+	{ "render CSV", render_csv, 10 },
+	{ "render JSON", render_json, 10 },
+	{ "render Markdown", render_markdown, 10 },
+	{ "append a row", append_row, 8 },
+	{ "describe", describe, 1 },
+	{ "make folders", make_folders, 1 },
+};
+
+/* Run once with the n-th allocation failing. False when there are fewer than n. */
+static bool run_once(const struct operation *op, size_t n)
+{
+	struct rfl_err err = RFL_ERR_INIT;
+	enum rfl_rc rc;
+	bool failed;
+
+	fail_at = n;
+	seen = 0;
+	live = 0;
+	counting = true;
+	rc = op->run(&err);
+	counting = false;
+	failed = seen >= n;
+	if (live != 0)
+		fail_msg("%s: allocation %zu failing: %ld blocks are left", op->name, n, live);
+	/* A failure may be done without (syncing a folder); it may not turn into another one. */
+	if (rc != RFL_OK && rc != RFL_ENOMEM)
+		fail_msg("%s: allocation %zu failing: %s: %s", op->name, n, rfl_rc_text(rc),
+			 err.msg);
+	if (!failed && rc != RFL_OK)
+		fail_msg("%s: fails without reason: %s", op->name, err.msg);
+	return failed;
+}
+
+static void each_allocation_fails_once(void **state)
+{
+	csv_path = write_file(*state, "in.csv", "a,b,c\n1,\"two, quoted\",3\n4,5,6\n\"a\nb\",,\n");
+	json_path = write_file(*state, "in.json",
+			       "{\"a\": [1, 2.5, \"text\", null, {\"b\": {}}], \"c\": true}\n");
+	out_path = tmp_path(*state, "folder/out.json");
+	ledger_path = write_file(*state, "ledger.csv", "a,b\n1,\"two, quoted\"\n");
+	for (size_t i = 0; i < RFL_ARRAY_LEN(operations); i++) {
+		size_t n = 1;
+
+		if (operations[i].run == save_json)
+			assert_int_equal(rfl_file_mkdirs_for(out_path, NULL), RFL_OK);
+		while (run_once(&operations[i], n))
+			n++;
+		if (n - 1 < operations[i].least)
+			fail_msg("%s: only %zu allocations were seen", operations[i].name, n - 1);
+	}
+}
+
+/* After all those failures the ledger holds whole rows and nothing else. */
+static void appended_rows_are_whole(void **state)
+{
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_csv *csv = NULL;
+	bool more;
+
+	each_allocation_fails_once(state);
+	assert_ok(rfl_csv_open(ledger_path, &csv, &err), &err);
+	for (;;) {
+		assert_ok(rfl_csv_next(csv, &more, &err), &err);
+		if (!more)
+			break;
+		assert_string_equal(rfl_csv_text(csv, 0), "1");
+		assert_string_equal(rfl_csv_text(csv, 1), "two, quoted");
+	}
+	assert_false(rfl_csv_torn(csv));
+	rfl_csv_close(csv);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(each_allocation_fails_once, tmpdir_make,
+						tmpdir_remove),
+		cmocka_unit_test_setup_teardown(appended_rows_are_whole, tmpdir_make,
+						tmpdir_remove),
+	};
+
+	json_set_alloc_funcs(malloc, free); /* the library's own are out of our reach */
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
