@@ -120,7 +120,7 @@ static bool ambiguous(const struct rfl_figure *f, int owner, const struct rfl_bo
 	double own = mark_distance(box, &f->marks[owner]);
 
 	for (size_t i = 0; i < f->nmarks; i++)
-		if ((int)i != owner && mark_distance(box, &f->marks[i]) < own * 1.1 + 2 * f->scale)
+		if ((int)i != owner && mark_distance(box, &f->marks[i]) < own * 1.5 + 2 * f->scale)
 			return true;
 	return false;
 }
@@ -365,7 +365,7 @@ static void number_marks(struct rfl_figure *f)
 	f->has_numbers = false;
 	for (size_t i = 0; i < f->nmarks; i++) {
 		const struct rfl_mark *m = &f->marks[i];
-		struct label_size z = { .h = RFL_TEXT_CAP * size + 1 };
+		struct label_size z = { .h = (RFL_TEXT_ASCENT + RFL_TEXT_DESCENT) * size };
 		struct label l;
 		const char *text;
 
@@ -383,7 +383,7 @@ static void number_marks(struct rfl_figure *f)
 		if (find_label(f, (int)i, &z, 5, &l) == INFINITY)
 			continue;
 		put_leader(f, (int)i, &l);
-		put_text(f, text, anchor_x(&l), l.box.y + RFL_TEXT_CAP * size + 0.5, size,
+		put_text(f, text, anchor_x(&l), l.box.y + RFL_TEXT_ASCENT * size, size,
 			 f->theme->ink, l.align)
 			->id = rfl_scene_printf(f->scene, "number-%d", m->number);
 		rfl_place_add(f->place, RFL_OBSTACLE_TEXT, RFL_NOBODY, rfl_hull_box(l.box));
@@ -394,14 +394,15 @@ static void number_marks(struct rfl_figure *f)
 static bool put_word(struct rfl_figure *f, const char *text, double size, const struct rfl_xy *at,
 		     const enum rfl_anchor *anchors, size_t n, const char *id)
 {
-	double w = rfl_text_width(text, RFL_FACE_REGULAR, size), h = RFL_TEXT_CAP * size;
+	double w = rfl_text_width(text, RFL_FACE_REGULAR, size);
 
 	for (size_t i = 0; i < n; i++) {
 		double x = anchors[i] == RFL_ANCHOR_END      ? at[i].x - w
 			   : anchors[i] == RFL_ANCHOR_MIDDLE ? at[i].x - w / 2
 							     : at[i].x;
-		struct rfl_box box = { x, at[i].y - h, w, h + 0.2 * size };
-		struct rfl_hull hull = rfl_hull_box(rfl_box_grow(box, 1.5 * f->scale));
+		struct rfl_box box = { x, at[i].y - RFL_TEXT_ASCENT * size, w,
+				       (RFL_TEXT_ASCENT + RFL_TEXT_DESCENT) * size };
+		struct rfl_hull hull = rfl_hull_box(rfl_box_grow(box, 1 * f->scale));
 
 		if (!rfl_place_free(f->place, RFL_OBSTACLE_ALL, RFL_NOBODY, &hull))
 			continue;
@@ -442,8 +443,8 @@ static bool put_ratio(struct rfl_figure *f, size_t i)
 	static const enum rfl_anchor anchors[2] = { RFL_ANCHOR_MIDDLE, RFL_ANCHOR_MIDDLE };
 	const struct rfl_mark *m = &f->marks[i];
 	double size = SZ(f, label_second) * 0.95, s = f->scale, mid = (m->px + m->px_best) / 2;
-	const struct rfl_xy at[2] = { { mid, m->py - 4 * s },
-				      { mid, m->py + 4 * s + RFL_TEXT_CAP * size } };
+	const struct rfl_xy at[2] = { { mid, m->py - 5 * s },
+				      { mid, m->py + 3 * s + RFL_TEXT_ASCENT * size } };
 	const char *text;
 
 	if (isnan(m->px_best) || m->edge || m->edge_best)

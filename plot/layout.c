@@ -107,7 +107,7 @@ static void fit_axes(struct rfl_figure *f)
 	y1 = fmin(y1, f->gflops * 10);
 	f->unit = y1 > 20000 ? 1000 : 1;
 	f->unit_name = f->unit > 1 ? "TFLOP/s" : "GFLOP/s";
-	rfl_axis_fit(&f->x, x0, x1, f->plot.x, f->plot.x + f->plot.w, 34 * s);
+	rfl_axis_fit(&f->x, x0, x1, f->plot.x, f->plot.x + f->plot.w, 40 * s);
 	rfl_axis_fit(&f->y, y0 / f->unit, y1 * 1.6 / f->unit, f->plot.y + f->plot.h, f->plot.y,
 		     24 * s);
 }

@@ -26,7 +26,8 @@ struct demo {
 	struct rfl_plot_input input;
 };
 
-static inline struct rfl_peak demo_peak(double value, const char *kernel, int threads, double spread)
+static inline struct rfl_peak demo_peak(double value, const char *kernel, int threads,
+					double spread)
 {
 	return (struct rfl_peak){
 		.status = RFL_PEAK_MEASURED,
@@ -101,8 +102,9 @@ static inline struct rfl_point *demo_point(struct demo *d, const char *model, in
 	p->runs = 3;
 	p->steps = 60;
 	p->flops_per_step = gflop_per_sample * 1e9 * (double)batch;
-	p->flops_source = (char *)"counted from the network: convolution and linear layers, forward, dgrad "
-				  "and wgrad, 2 per multiply-add, no dgrad of the first layer";
+	p->flops_source =
+		(char *)"counted from the network: convolution and linear layers, forward, dgrad "
+			"and wgrad, 2 per multiply-add, no dgrad of the first layer";
 	p->step_s = p->flops_per_step / gflops / 1e9;
 	p->step_s_lo = p->step_s * 0.99;
 	p->step_s_hi = p->step_s * 1.02;
