@@ -29,6 +29,8 @@ void *__wrap_calloc(size_t n, size_t size);
 void *__wrap_realloc(void *p, size_t size);
 void __wrap_free(void *p);
 char *__wrap_strdup(const char *s);
+char *__real_strndup(const char *s, size_t n);
+char *__wrap_strndup(const char *s, size_t n);
 char *__real_realpath(const char *path, char *resolved);
 char *__wrap_realpath(const char *path, char *resolved);
 
@@ -61,6 +63,11 @@ void *__wrap_calloc(size_t n, size_t size)
 char *__wrap_strdup(const char *s)
 {
 	return fails() ? NULL : note(__real_strdup(s));
+}
+
+char *__wrap_strndup(const char *s, size_t n)
+{
+	return fails() ? NULL : note(__real_strndup(s, n));
 }
 
 char *__wrap_realpath(const char *path, char *resolved)
