@@ -1,6 +1,7 @@
 /*
- * peaks_read.c - a peaks file as JSON. Where the text is not JSON, or names a key twice, the message
- * has the JSON path as well as line and column: that is how the rest of the room speaks of places.
+ * peaks_read.c - a peaks file as JSON. Where the text is not JSON, or names a key twice, the
+ * message has the JSON path as well as line and column: that is how the rest of the room speaks of
+ * places.
  */
 #include <jansson.h>
 #include <stdio.h>
@@ -94,7 +95,8 @@ static const char *hint(const json_error_t *je)
 {
 	if (strstr(je->text, "NaN") || strstr(je->text, "nan") || strstr(je->text, "Inf"))
 		return "; JSON has no such number: write null in the short form, "
-		       "{\"status\": \"unknown\", \"value\": null, \"reason\": \"...\"} in the long one";
+		       "{\"status\": \"unknown\", \"value\": null, \"reason\": \"...\"} in the "
+		       "long one";
 	if (strstr(je->text, "duplicate"))
 		return "; leave one of them out";
 	return "";

@@ -101,7 +101,7 @@ static enum rfl_rc wrong(const json_t *value, const char *what, const struct rfl
 }
 
 /* No machine is outside; what is lies in another unit, or would not fit a double in SI. */
-#define LEAST	1e-9
+#define LEAST   1e-9
 #define LARGEST 1e15
 
 enum rfl_rc rfl_rules__positive(const json_t *value, const char *hint, const struct rfl_where *w,

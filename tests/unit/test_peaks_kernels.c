@@ -53,8 +53,8 @@ static uint64_t plainly(const struct rfl_peak_kernel *k, struct rfl_kernel_array
 				*bytes += 16;
 				break;
 			case RFL_KERNEL_TRIAD:
-				w->a[i] = k->fused ? fma(w->scale, w->c[i], w->b[i]) :
-						     w->b[i] + w->scale * w->c[i];
+				w->a[i] = k->fused ? fma(w->scale, w->c[i], w->b[i])
+						   : w->b[i] + w->scale * w->c[i];
 				*bytes += 24;
 				*flops += 2;
 				break;
@@ -76,8 +76,9 @@ static void check_arrays(const struct rfl_peak_kernel *k, size_t steps, size_t p
 {
 	const size_t n = (size_t)k->step * steps;
 	double *a = aligned(n + GUARD), *b = aligned(n), *c = aligned(n), *expected = aligned(n);
-	struct rfl_kernel_arrays work = { .a = a, .b = b, .c = c, .scale = 1.0 / 3, .n = n,
-					  .passes = passes };
+	struct rfl_kernel_arrays work = {
+		.a = a, .b = b, .c = c, .scale = 1.0 / 3, .n = n, .passes = passes
+	};
 	struct rfl_kernel_arrays reference = work;
 	double bytes, flops;
 
@@ -146,7 +147,8 @@ static double step_plainly(const struct rfl_peak_kernel *k, double x, double mul
 
 static double get(const struct rfl_peak_kernel *k, const void *x, size_t i)
 {
-	return strcmp(k->dtype, "fp32") == 0 ? (double)((const float *)x)[i] : ((const double *)x)[i];
+	return strcmp(k->dtype, "fp32") == 0 ? (double)((const float *)x)[i]
+					     : ((const double *)x)[i];
 }
 
 static void check_chains(const struct rfl_peak_kernel *k, uint64_t iters)
@@ -198,7 +200,7 @@ static void chains_compute_and_count(void **state)
 static void every_family_has_its_loops(void **state)
 {
 	static const char *const families[] = { "avx512", "avx2", "sse2", "neon" };
-	static const char *const loops[] = { "read",  "copy", "copy_nt", "triad",
+	static const char *const loops[] = { "read",     "copy", "copy_nt", "triad",
 					     "triad_nt", "fp32", "fp64" };
 
 	(void)state;
@@ -247,7 +249,8 @@ static void rows_are_sound(void **state)
 
 static void a_processor_without_the_instructions_says_so(void **state)
 {
-	struct rfl_peak_kernel k = { .name = "fp32_future", .needs = RFL_ISA_BIT(SVE2) | RFL_ISA_BIT(AMX_TILE) };
+	struct rfl_peak_kernel k = { .name = "fp32_future",
+				     .needs = RFL_ISA_BIT(SVE2) | RFL_ISA_BIT(AMX_TILE) };
 	struct rfl_err err = RFL_ERR_INIT;
 
 	(void)state;

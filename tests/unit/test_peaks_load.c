@@ -33,7 +33,8 @@ static void assert_cell(const struct rfl_peaks *p, const char *env, const char *
 {
 	char out[64];
 
-	assert_string_equal(rfl_peaks_cell(rfl_peaks_find(p, env), key, out, sizeof(out)), expected);
+	assert_string_equal(rfl_peaks_cell(rfl_peaks_find(p, env), key, out, sizeof(out)),
+			    expected);
 }
 
 static void reads_the_long_form(void **state)
@@ -110,9 +111,11 @@ static void a_core_is_not_the_machine(void **state)
 {
 	static const char text[] =
 		"{\"schema_version\": \"1.0\", \"environments\": {\"lab\": {\"kind\": \"cpu\","
-		"\"device\": {\"name\": \"x\"}, \"compute\": {\"fp32.vector\": {\"status\": \"failed\","
+		"\"device\": {\"name\": \"x\"}, \"compute\": {\"fp32.vector\": {\"status\": "
+		"\"failed\","
 		"\"reason\": \"r\"}}, \"memory\": [{\"level\": \"DRAM\", \"scope\": \"%s\","
-		"\"gbs\": {\"status\": \"user\", \"value\": 10, \"source\": {\"title\": \"t\"}}}]}}}";
+		"\"gbs\": {\"status\": \"user\", \"value\": 10, \"source\": {\"title\": "
+		"\"t\"}}}]}}}";
 	static const char *const scopes[] = { "core", "cluster", "socket", "node", "device" };
 
 	for (size_t i = 0; i < 5; i++) {
@@ -131,7 +134,8 @@ static void a_core_is_not_the_machine(void **state)
 static void one_value_serves_every_key(void **state)
 {
 	struct rfl_peaks *p = load(data_path("peaks/short.json"));
-	static const char *const keys[] = { "fp32.vector", "fp64.vector", "bf16.matrix", "int8.matrix" };
+	static const char *const keys[] = { "fp32.vector", "fp64.vector", "bf16.matrix",
+					    "int8.matrix" };
 
 	(void)state;
 	for (size_t i = 0; i < 4; i++)
@@ -205,7 +209,8 @@ static void environments_of_both_forms_in_one_file(void **state)
 		"\"peak_gbps\": null}, \"new\": {\"kind\": \"gpu\", \"device\": {\"name\": \"x\"},"
 		"\"compute\": {\"fp32.vector\": {\"status\": \"unknown\", \"value\": null,"
 		"\"reason\": \"r\"}}, \"memory\": [{\"level\": \"HBM\", \"scope\": \"device\","
-		"\"gbs\": {\"status\": \"spec\", \"value\": 3350, \"source\": {\"title\": \"t\"}}}]}}}"));
+		"\"gbs\": {\"status\": \"spec\", \"value\": 3350, \"source\": {\"title\": "
+		"\"t\"}}}]}}}"));
 
 	assert_true(rfl_peaks_find(p, "old")->short_form);
 	assert_false(rfl_peaks_find(p, "new")->short_form);
@@ -235,7 +240,8 @@ static void refuses(const char *name)
 	assert_int_equal(rfl_peaks_load(path, &p, &err), RFL_EFORMAT);
 	assert_null(p);
 	assert_int_equal(strncmp(err.msg, path, strlen(path)), 0);
-	snprintf(got, sizeof(got), "%s", err.msg + strlen(path) + 1 + (err.msg[strlen(path) + 1] == ' '));
+	snprintf(got, sizeof(got), "%s",
+		 err.msg + strlen(path) + 1 + (err.msg[strlen(path) + 1] == ' '));
 	if (strcmp(got, expected) != 0)
 		print_error("case %s\n", name);
 	assert_string_equal(got, expected);
@@ -275,7 +281,8 @@ int main(void)
 		cmocka_unit_test(reads_the_long_form),
 		cmocka_unit_test(keeps_what_is_not_known),
 		cmocka_unit_test(never_substitutes_in_the_long_form),
-		cmocka_unit_test_setup_teardown(a_core_is_not_the_machine, tmpdir_make, tmpdir_remove),
+		cmocka_unit_test_setup_teardown(a_core_is_not_the_machine, tmpdir_make,
+						tmpdir_remove),
 		cmocka_unit_test(one_value_serves_every_key),
 		cmocka_unit_test(null_is_unknown_in_the_short_form),
 		cmocka_unit_test(precisions_in_both_spellings),
@@ -283,7 +290,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(environments_of_both_forms_in_one_file, tmpdir_make,
 						tmpdir_remove),
 		cmocka_unit_test(refuses_every_invalid_file),
-		cmocka_unit_test_setup_teardown(says_that_a_file_is_absent, tmpdir_make, tmpdir_remove),
+		cmocka_unit_test_setup_teardown(says_that_a_file_is_absent, tmpdir_make,
+						tmpdir_remove),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

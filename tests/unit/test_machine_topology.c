@@ -1,0 +1,357 @@
+/* What the machine is: lists and limits from folders made for the test, and this machine by two
+ * ways. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* sched_getcpu */
+#endif
+#include "tests/unit/rfl_test.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "base/file.h"
+#include "machine/gpu.h"
+#include "machine/machine.h"
+#include "machine/machine_parts.h"
+
+static void put(const char *root, const char *path, const char *text)
+{
+	struct rfl_err err = RFL_ERR_INIT;
+	char full[1024];
+
+	snprintf(full, sizeof(full), "%s%s", root, path);
+	assert_ok(rfl_file_mkdirs_for(full, &err), &err);
+	assert_ok(rfl_file_write(full, text, strlen(text), &err), &err);
+}
+
+static void put_cpu(const char *root, int cpu, const char *leaf, const char *text)
+{
+	char path[256];
+
+	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/%s", cpu, leaf);
+	put(root, path, text);
+}
+
+static void reads_lists(void **state)
+{
+	static const char *const bad[] = { "a", "1-", "3-1", "1,x", "-1", "1 2", "99999999999" };
+	struct rfl_cpuset set = { { 0 } };
+
+	(void)state;
+	assert_true(rfl_cpuset__parse("0-2,64,8190-8191", &set));
+	assert_int_equal(rfl_cpuset__count(&set), 6);
+	assert_true(rfl_cpuset__has(&set, 64));
+	assert_true(rfl_cpuset__has(&set, 8191));
+	assert_false(rfl_cpuset__has(&set, 3));
+	assert_false(rfl_cpuset__has(&set, -1));
+	assert_true(rfl_cpuset__parse("", &set));
+	for (size_t i = 0; i < RFL_ARRAY_LEN(bad); i++) {
+		struct rfl_cpuset other = { { 0 } };
+
+		assert_false(rfl_cpuset__parse(bad[i], &other));
+	}
+}
+
+/* Two sockets of two cores, two threads each: 0-3 are the first threads, 4-7 their siblings. */
+static void make_two_sockets(const char *root)
+{
+	static const char *const siblings[] = { "0,4", "1,5", "2,6", "3,7" };
+	static const char *const socket[] = { "0-1,4-5", "2-3,6-7" };
+
+	put(root, "/sys/devices/system/cpu/online", "0-7\n");
+	put(root, "/sys/devices/system/node/has_memory", "0-1\n");
+	put(root, "/sys/devices/system/node/node0/cpulist", "0-1,4-5\n");
+	put(root, "/sys/devices/system/node/node1/cpulist", "2-3,6-7\n");
+	for (int cpu = 0; cpu < 8; cpu++) {
+		const int core = cpu % 4;
+
+		put_cpu(root, cpu, "topology/core_cpus_list", siblings[core]);
+		put_cpu(root, cpu, "topology/physical_package_id", core < 2 ? "0\n" : "1\n");
+		put_cpu(root, cpu, "cache/index0/level", "1");
+		put_cpu(root, cpu, "cache/index0/type", "Data");
+		put_cpu(root, cpu, "cache/index0/size", "48K");
+		put_cpu(root, cpu, "cache/index0/coherency_line_size", "64");
+		put_cpu(root, cpu, "cache/index0/shared_cpu_list", siblings[core]);
+		put_cpu(root, cpu, "cache/index1/level", "1");
+		put_cpu(root, cpu, "cache/index1/type", "Instruction");
+		put_cpu(root, cpu, "cache/index1/size", "32K");
+		put_cpu(root, cpu, "cache/index1/shared_cpu_list", siblings[core]);
+		put_cpu(root, cpu, "cache/index2/level", "3");
+		put_cpu(root, cpu, "cache/index2/type", "Unified");
+		put_cpu(root, cpu, "cache/index2/size", "32M");
+		put_cpu(root, cpu, "cache/index2/shared_cpu_list", socket[core / 2]);
+	}
+}
+
+static struct rfl_machine *blank(void)
+{
+	struct rfl_machine *m = calloc(1, sizeof(*m));
+
+	assert_non_null(m);
+	m->arena = rfl_arena_new(0);
+	assert_non_null(m->arena);
+	return m;
+}
+
+static void reads_two_sockets(void **state)
+{
+	struct rfl_machine *m = blank();
+	struct rfl_cpuset usable = { { 0 } };
+	struct rfl_err err = RFL_ERR_INIT;
+
+	make_two_sockets(*state);
+	assert_true(rfl_cpuset__parse("1-3,5-6", &usable));
+	assert_ok(rfl_machine__topology_sys(m, *state, &usable, &err), &err);
+	assert_int_equal(m->packages, 2);
+	assert_int_equal(m->cores, 4);
+	assert_int_equal(m->hw_threads, 8);
+	assert_int_equal(m->smt, RFL_YES);
+	assert_int_equal(m->numa_nodes, 2);
+	assert_string_equal(m->topology_source, "/sys");
+
+	assert_int_equal(m->ncaches, 2);
+	assert_int_equal(rfl_machine_cache(m, 1)->size_bytes, 48 << 10);
+	assert_int_equal(rfl_machine_cache(m, 1)->count, 4);
+	assert_int_equal(rfl_machine_cache(m, 1)->sharers, 2);
+	assert_int_equal(rfl_machine_cache(m, 1)->line_bytes, 64);
+	assert_int_equal(rfl_machine_cache(m, 3)->count, 2);
+	assert_int_equal(rfl_machine_cache(m, 3)->sharers, 4);
+	assert_null(rfl_machine_cache(m, 2));
+	assert_int_equal(rfl_machine_llc_bytes(m), 64 << 20);
+
+	/* one thread of every core first, then siblings */
+	static const struct {
+		int os_index, core, rank, node;
+	} expected[] = {
+		{ 1, 1, 0, 0 }, { 2, 2, 0, 1 }, { 3, 3, 0, 1 }, { 5, 1, 1, 0 }, { 6, 2, 1, 1 }
+	};
+
+	assert_int_equal(m->ncpus, 5);
+	assert_int_equal(m->usable_cores, 3);
+	for (size_t i = 0; i < 5; i++) {
+		assert_int_equal(m->cpus[i].os_index, expected[i].os_index);
+		assert_int_equal(m->cpus[i].core, expected[i].core);
+		assert_int_equal(m->cpus[i].smt_rank, expected[i].rank);
+		assert_int_equal(m->cpus[i].numa_node, expected[i].node);
+	}
+	rfl_machine_free(m);
+}
+
+static void says_when_there_is_nothing_to_read(void **state)
+{
+	struct rfl_machine *m = blank();
+	struct rfl_cpuset usable = { { 1 } };
+	struct rfl_err err = RFL_ERR_INIT;
+
+	assert_int_equal(rfl_machine__topology_sys(m, *state, &usable, &err), RFL_EIO);
+	assert_says(&err, "/sys/devices/system/cpu/online");
+	rfl_err_clear(&err);
+	put(*state, "/sys/devices/system/cpu/online", "4-7");
+	assert_int_equal(rfl_machine__topology_sys(m, *state, &usable, &err), RFL_EIO);
+	assert_says(&err, "affinity");
+	rfl_machine_free(m);
+}
+
+static void limits(const char *root, double quota, int64_t available, int64_t limit)
+{
+	struct rfl_machine *m = blank();
+
+	rfl_machine__limits(m, root);
+	assert_close(m->cpu_quota, quota, 1e-12);
+	assert_int_equal(m->memory_bytes, (int64_t)8 << 30);
+	assert_int_equal(m->memory_available_bytes, available);
+	assert_int_equal(m->memory_limit_bytes, limit);
+	rfl_machine_free(m);
+}
+
+static void reads_limits_of_control_groups(void **state)
+{
+	const char *root = *state;
+
+	put(root, "/proc/meminfo",
+	    "MemTotal:        8388608 kB\nMemFree: 1 kB\n"
+	    "MemAvailable:    4194304 kB\n");
+	limits(root, NAN, (int64_t)4 << 30, 0);
+
+	/* version 2: the tightest group on the way up counts */
+	put(root, "/proc/self/cgroup", "0::/a/b\n");
+	put(root, "/sys/fs/cgroup/a/b/cpu.max", "max 100000\n");
+	put(root, "/sys/fs/cgroup/a/b/memory.max", "max\n");
+	limits(root, NAN, (int64_t)4 << 30, 0);
+	put(root, "/sys/fs/cgroup/a/cpu.max", "150000 100000\n");
+	put(root, "/sys/fs/cgroup/a/memory.max", "1073741824\n");
+	put(root, "/sys/fs/cgroup/a/memory.current", "73741824\n");
+	put(root, "/sys/fs/cgroup/a/b/cpu.max", "300000 100000\n");
+	limits(root, 1.5, 1000000000, 1 << 30);
+
+	/* version 1 */
+	put(root, "/proc/self/cgroup", "5:memory:/x\n4:cpuacct,cpu:/y\n3:pids:/\n");
+	put(root, "/sys/fs/cgroup/memory/x/memory.limit_in_bytes", "9223372036854771712\n");
+	put(root, "/sys/fs/cgroup/memory/x/memory.usage_in_bytes", "5\n");
+	put(root, "/sys/fs/cgroup/cpu/y/cpu.cfs_quota_us", "-1\n");
+	put(root, "/sys/fs/cgroup/cpu/y/cpu.cfs_period_us", "100000\n");
+	limits(root, NAN, (int64_t)4 << 30, 0);
+	put(root, "/sys/fs/cgroup/memory/x/memory.limit_in_bytes", "2000000000\n");
+	put(root, "/sys/fs/cgroup/cpu/y/cpu.cfs_quota_us", "50000\n");
+	limits(root, 0.5, 1999999995, 2000000000);
+}
+
+static void a_quota_limits_the_threads(void **state)
+{
+	struct rfl_machine m = { .usable_cores = 8, .cpu_quota = NAN };
+
+	(void)state;
+	assert_int_equal(rfl_machine_threads(&m), 8);
+	m.cpu_quota = 1.5;
+	assert_int_equal(rfl_machine_threads(&m), 2);
+	m.cpu_quota = 0.2;
+	assert_int_equal(rfl_machine_threads(&m), 1);
+	m.cpu_quota = 64;
+	assert_int_equal(rfl_machine_threads(&m), 8);
+}
+
+/* hwloc, when built in, and /sys agree on this machine. */
+static void two_ways_agree(void **state)
+{
+	struct rfl_machine *m = NULL, *sys = blank();
+	struct rfl_cpuset usable = { { 0 } };
+	struct rfl_err err = RFL_ERR_INIT;
+
+	(void)state;
+	assert_ok(rfl_machine_new(&m, &err), &err);
+	assert_ok(rfl_machine__affinity(&usable, &err), &err);
+	assert_ok(rfl_machine__topology_sys(sys, "", &usable, &err), &err);
+	assert_int_equal(m->cores, sys->cores);
+	assert_int_equal(m->hw_threads, sys->hw_threads);
+	assert_int_equal(m->ncpus, sys->ncpus);
+	assert_int_equal(m->usable_cores, sys->usable_cores);
+	assert_true(m->usable_cores >= 1);
+	for (size_t i = 0; i < m->ncpus; i++)
+		assert_int_equal(m->cpus[i].os_index, sys->cpus[i].os_index);
+	assert_int_equal(m->ncaches, sys->ncaches);
+	for (size_t i = 0; i < m->ncaches; i++) {
+		assert_int_equal(m->caches[i].size_bytes, sys->caches[i].size_bytes);
+		assert_int_equal(m->caches[i].count, sys->caches[i].count);
+	}
+	assert_true(m->memory_bytes > 0);
+	assert_true(m->memory_available_bytes > 0);
+	assert_non_null(m->kernel);
+	assert_non_null(m->architecture);
+	rfl_machine_free(m);
+	rfl_machine_free(sys);
+}
+
+/* Flags of /proc/cpuinfo that bear other names than ours are left out. */
+static void instruction_sets_match_the_kernel(void **state)
+{
+	static const char *const names[] = {
+		"sse2",        "sse4_2",   "avx",      "f16c",     "fma",         "avx2",
+		"avx512f",     "avx512dq", "avx512bw", "avx512vl", "avx512_vnni", "avx512_bf16",
+		"avx512_fp16", "avx_vnni", "amx_tile", "amx_bf16", "amx_int8"
+	};
+	const uint64_t isa = rfl_isa_detect();
+	struct rfl_buf text;
+	struct rfl_err err = RFL_ERR_INIT;
+	const char *flags;
+
+	(void)state;
+	rfl_buf_init(&text, 0);
+	assert_ok(rfl_file_read("/proc/cpuinfo", &text, &err), &err);
+	flags = strstr(rfl_buf_str(&text), "\nflags");
+	if (!flags) { /* not x86 */
+		rfl_buf_fini(&text);
+		skip();
+	}
+	char *line = strndup(flags + 1, strcspn(flags + 1, "\n") + 1);
+
+	assert_non_null(line);
+	line[strlen(line) - 1] = ' ';
+	for (size_t i = 0; rfl_isa_name(i); i++) {
+		char word[32];
+
+		for (size_t j = 0; j < RFL_ARRAY_LEN(names); j++) {
+			if (strcmp(rfl_isa_name(i), names[j]) != 0)
+				continue;
+			snprintf(word, sizeof(word), " %s ", names[j]);
+			if (((isa >> i) & 1) != (strstr(line, word) != NULL))
+				print_error("%s\n", names[j]);
+			assert_int_equal((isa >> i) & 1, strstr(line, word) != NULL);
+		}
+	}
+	free(line);
+	rfl_buf_fini(&text);
+}
+
+static void *pin_to(void *arg)
+{
+	struct rfl_cpu *cpu = arg;
+
+	if (rfl_pin_thread(cpu->os_index, NULL) == RFL_OK)
+		cpu->smt_rank = sched_getcpu();
+	return NULL;
+}
+
+static void pins_a_thread(void **state)
+{
+	struct rfl_machine *m = NULL;
+	struct rfl_err err = RFL_ERR_INIT;
+	pthread_t thread;
+
+	(void)state;
+	assert_ok(rfl_machine_new(&m, &err), &err);
+	for (size_t i = 0; i < m->ncpus; i++) {
+		struct rfl_cpu cpu = { .os_index = m->cpus[i].os_index, .smt_rank = -1 };
+
+		assert_int_equal(pthread_create(&thread, NULL, pin_to, &cpu), 0);
+		pthread_join(thread, NULL);
+		assert_int_equal(cpu.smt_rank, cpu.os_index);
+	}
+	rfl_machine_free(m);
+	assert_int_equal(rfl_pin_thread(-1, &err), RFL_EINVAL);
+	rfl_err_clear(&err);
+	assert_int_equal(rfl_pin_thread(8000, &err), RFL_EUNAVAILABLE);
+	assert_says(&err, "cpu 8000");
+}
+
+/* With a driver there are names, without one there is a reason. */
+static void gpus_or_a_reason(void **state)
+{
+	struct rfl_gpus *g = NULL;
+	struct rfl_err err = RFL_ERR_INIT;
+	const enum rfl_rc rc = rfl_gpus_new(&g, &err);
+
+	(void)state;
+	if (rc == RFL_OK) {
+		assert_true(g->n >= 1);
+		assert_true(g->gpus[0].name[0] != '\0');
+	} else {
+		assert_int_equal(rc, RFL_EUNAVAILABLE);
+		assert_null(g);
+		assert_true(strlen(err.msg) > 10);
+	}
+	rfl_gpus_free(g);
+}
+
+#define IN_TMP(test) cmocka_unit_test_setup_teardown(test, tmpdir_make, tmpdir_remove)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(reads_lists),
+		IN_TMP(reads_two_sockets),
+		IN_TMP(says_when_there_is_nothing_to_read),
+		IN_TMP(reads_limits_of_control_groups),
+		cmocka_unit_test(a_quota_limits_the_threads),
+		cmocka_unit_test(two_ways_agree),
+		cmocka_unit_test(instruction_sets_match_the_kernel),
+		cmocka_unit_test(pins_a_thread),
+		cmocka_unit_test(gpus_or_a_reason),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

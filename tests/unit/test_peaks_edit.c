@@ -1,0 +1,320 @@
+/* Changing a peaks file: what is there stays, and what was never valid is never written. */
+#include "tests/unit/rfl_test.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/file.h"
+#include "peaks/edit.h"
+#include "peaks/peaks.h"
+
+static const char measured[] =
+	"{\"kind\": \"cpu\", \"device\": {\"name\": \"A processor\", \"units\": 4}, \"compute\": {"
+	"\"fp32.vector\": {\"status\": \"measured\", \"value\": 400, \"spec\": null, \"method\": "
+	"{\"kernel\": \"k\", \"tool\": \"t\", \"measured_at\": \"2026-11-21T05:31:00Z\"}, "
+	"\"stats\": "
+	"{\"n\": 15, \"median\": 390, \"min\": 380, \"max\": 400}}, "
+	"\"fp64.vector\": {\"status\": \"unknown\", \"value\": null, \"reason\": \"left out\"}}, "
+	"\"memory\": [{\"level\": \"L2\", \"scope\": \"core\", \"capacity_bytes\": 1048576, "
+	"\"gbs\": "
+	"{\"status\": \"unknown\", \"reason\": \"left out\"}}, {\"level\": \"DRAM\", \"scope\": "
+	"\"node\", \"gbs\": {\"status\": \"user\", \"value\": 40, \"source\": {\"title\": "
+	"\"now\"}}}], "
+	"\"notes\": [\"measured: something new\"]}";
+
+static const char sheet[] =
+	"{\"schema_version\": \"1.0\", \"environments\": {\"lab\": {\"kind\": \"cpu\", \"device\": "
+	"{\"name\": \"A processor\"}, \"compute\": {"
+	"\"fp32.vector\": {\"status\": \"spec\", \"value\": 450, \"source\": {\"title\": "
+	"\"sheet\"}}, "
+	"\"fp64.vector\": {\"status\": \"user\", \"value\": 200, \"source\": {\"title\": \"me\"}}, "
+	"\"bf16.matrix\": {\"status\": \"user\", \"value\": 900, \"source\": {\"title\": "
+	"\"me\"}}}, "
+	"\"memory\": [{\"level\": \"L1\", \"scope\": \"core\", \"gbs\": {\"status\": \"user\", "
+	"\"value\": 300, \"source\": {\"title\": \"me\"}}}, {\"level\": \"DRAM\", \"scope\": "
+	"\"node\", "
+	"\"gbs\": {\"status\": \"spec\", \"value\": 50, \"source\": {\"title\": \"sheet\"}}}], "
+	"\"notes\": [\"mine\", \"measured: something old\"]}, "
+	"\"other\": {\"peak_gflops\": 1, \"peak_gbps\": 2}}}";
+
+static json_t *value_of(const char *text)
+{
+	json_t *v = json_loads(text, 0, NULL);
+
+	assert_non_null(v);
+	return v;
+}
+
+/* Merge `measured` into a file and read it again. */
+static struct rfl_peaks *merge(const char *path, const char *env)
+{
+	struct rfl_peaks_edit *e = NULL;
+	struct rfl_peaks *p = NULL;
+	struct rfl_err err = RFL_ERR_INIT;
+	json_t *v = value_of(measured);
+
+	assert_ok(rfl_peaks_edit_open(path, &e, &err), &err);
+	assert_ok(rfl_peaks_edit_merge(e, env, v, &err), &err);
+	assert_ok(rfl_peaks_edit_save(e, &err), &err);
+	rfl_peaks_edit_close(e);
+	json_decref(v);
+	assert_ok(rfl_peaks_load(path, &p, &err), &err);
+	return p;
+}
+
+static const struct rfl_peak *compute(const struct rfl_peaks *p, const char *env, const char *key)
+{
+	assert_non_null(rfl_peaks_find(p, env));
+	return rfl_peaks_compute(rfl_peaks_find(p, env), key);
+}
+
+static void makes_a_file(void **state)
+{
+	struct rfl_peaks *p = merge(tmp_path(*state, "deep/er/peaks.json"), "lab");
+
+	assert_int_equal(p->nenvs, 1);
+	assert_close(compute(p, "lab", "fp32.vector")->value, 400e9, 0);
+	assert_close(rfl_peaks_dram(&p->envs[0])->value, 40e9, 0);
+	rfl_peaks_free(p);
+}
+
+static void keeps_what_is_there(void **state)
+{
+	struct rfl_peaks *p = merge(write_file(*state, "peaks.json", sheet), "lab");
+	const struct rfl_peaks_env *lab = rfl_peaks_find(p, "lab");
+
+	assert_int_equal(p->nenvs, 2);
+	assert_close(compute(p, "other", "fp32.vector")->value, 1e9, 0);
+	/* measured replaces, and the data sheet stays beside it */
+	assert_int_equal(compute(p, "lab", "fp32.vector")->status, RFL_PEAK_MEASURED);
+	assert_close(compute(p, "lab", "fp32.vector")->value, 400e9, 0);
+	assert_close(compute(p, "lab", "fp32.vector")->spec, 450e9, 0);
+	assert_close(rfl_peaks_dram(lab)->spec, 50e9, 0);
+	/* unknown replaces nothing, other keys are untouched */
+	assert_close(compute(p, "lab", "fp64.vector")->value, 200e9, 0);
+	assert_close(compute(p, "lab", "bf16.matrix")->value, 900e9, 0);
+	assert_int_equal(lab->units, 4);
+	/* levels stay in order, from the cores outwards */
+	assert_int_equal(lab->nlevels, 3);
+	assert_string_equal(lab->levels[0].level, "L1");
+	assert_string_equal(lab->levels[1].level, "L2");
+	assert_int_equal(lab->levels[1].capacity_bytes, 1048576);
+	assert_string_equal(lab->levels[2].level, "DRAM");
+	rfl_peaks_free(p);
+}
+
+static void replaces_only_its_own_notes(void **state)
+{
+	const char *path = write_file(*state, "peaks.json", sheet);
+	struct rfl_peaks *p = merge(path, "lab");
+	struct rfl_buf text;
+	struct rfl_err err = RFL_ERR_INIT;
+
+	rfl_buf_init(&text, 0);
+	assert_ok(rfl_file_read(path, &text, &err), &err);
+	assert_non_null(strstr(rfl_buf_str(&text), "\"mine\""));
+	assert_non_null(strstr(rfl_buf_str(&text), "something new"));
+	assert_null(strstr(rfl_buf_str(&text), "something old"));
+	rfl_buf_fini(&text);
+	rfl_peaks_free(p);
+}
+
+static void merging_twice_changes_nothing(void **state)
+{
+	const char *path = write_file(*state, "peaks.json", sheet);
+	char first[17], second[17];
+	struct rfl_err err = RFL_ERR_INIT;
+
+	rfl_peaks_free(merge(path, "lab"));
+	assert_ok(rfl_file_hash(path, first, &err), &err);
+	rfl_peaks_free(merge(path, "lab"));
+	assert_ok(rfl_file_hash(path, second, &err), &err);
+	assert_string_equal(first, second);
+}
+
+static void a_short_file_keeps_its_environments(void **state)
+{
+	const char *path = write_file(*state, "peaks.json",
+				      "{\"old\": {\"peak_gflops\": 420, \"peak_gbps\": null}}");
+	struct rfl_peaks *p = merge(path, "lab");
+
+	assert_int_equal(p->nenvs, 2);
+	assert_true(rfl_peaks_find(p, "old")->short_form);
+	assert_close(compute(p, "old", "fp64.vector")->value, 420e9, 0);
+	assert_int_equal(rfl_peaks_dram(rfl_peaks_find(p, "old"))->status, RFL_PEAK_UNKNOWN);
+	assert_close(compute(p, "lab", "fp32.vector")->value, 400e9, 0);
+	rfl_peaks_free(p);
+}
+
+static void a_short_environment_is_remembered(void **state)
+{
+	const char *path = write_file(*state, "peaks.json",
+				      "{\"lab\": {\"peak_gflops\": 420, \"peak_gbps\": 92}}");
+	struct rfl_peaks *p = merge(path, "lab");
+	struct rfl_buf text;
+	struct rfl_err err = RFL_ERR_INIT;
+
+	assert_false(rfl_peaks_find(p, "lab")->short_form);
+	assert_close(compute(p, "lab", "fp32.vector")->value, 400e9, 0);
+	rfl_buf_init(&text, 0);
+	assert_ok(rfl_file_read(path, &text, &err), &err);
+	assert_non_null(strstr(rfl_buf_str(&text),
+			       "replaced the short form "
+			       "{\\\"peak_gflops\\\":420,\\\"peak_gbps\\\":92}"));
+	rfl_buf_fini(&text);
+	rfl_peaks_free(p);
+}
+
+static void refuses_another_device(void **state)
+{
+	struct rfl_peaks_edit *e = NULL;
+	struct rfl_err err = RFL_ERR_INIT;
+
+	assert_ok(rfl_peaks_edit_open(write_file(*state, "peaks.json", sheet), &e, &err), &err);
+	assert_ok(rfl_peaks_edit_fits(e, "lab", "cpu", "A processor", &err), &err);
+	assert_ok(rfl_peaks_edit_fits(e, "new", "cpu", "Anything", &err), &err);
+	assert_ok(rfl_peaks_edit_fits(e, "other", "cpu", "Anything", &err), &err);
+	assert_int_equal(rfl_peaks_edit_fits(e, "lab", "cpu", "Another", &err), RFL_EINVAL);
+	assert_says(&err, "is of 'A processor', this machine is 'Another'");
+	rfl_err_clear(&err);
+	assert_int_equal(rfl_peaks_edit_fits(e, "lab", "gpu", "A processor", &err), RFL_EINVAL);
+	assert_says(&err, "is a cpu, this is a gpu");
+	rfl_peaks_edit_close(e);
+}
+
+static enum rfl_rc set(const char *path, const char *env, const char *key, double value,
+		       const char *source, struct rfl_err *err)
+{
+	const struct rfl_peaks_set s = { .env = env,
+					 .key = key,
+					 .value = value,
+					 .source = source,
+					 .kind = "gpu",
+					 .device = "NVIDIA L4" };
+	struct rfl_peaks_edit *e = NULL;
+	enum rfl_rc rc = rfl_peaks_edit_open(path, &e, err);
+
+	if (rc == RFL_OK)
+		rc = rfl_peaks_edit_set(e, &s, err);
+	if (rc == RFL_OK)
+		rc = rfl_peaks_edit_save(e, err);
+	rfl_peaks_edit_close(e);
+	return rc;
+}
+
+static void sets_and_makes_the_environment(void **state)
+{
+	const char *path = tmp_path(*state, "peaks.json");
+	struct rfl_peaks *p = NULL;
+	struct rfl_err err = RFL_ERR_INIT;
+
+	assert_ok(set(path, "lab_gpu", "bf16.matrix", 121000, "sheet", &err), &err);
+	assert_ok(set(path, "lab_gpu", "memory.DRAM.gbs", 300, "sheet", &err), &err);
+	assert_ok(set(path, "lab_gpu", "L2", 2000, "my own measurement", &err), &err);
+	assert_ok(rfl_peaks_load(path, &p, &err), &err);
+
+	const struct rfl_peaks_env *env = rfl_peaks_find(p, "lab_gpu");
+
+	assert_string_equal(env->kind, "gpu");
+	assert_string_equal(env->device, "NVIDIA L4");
+	assert_close(rfl_peaks_compute(env, "bf16.matrix")->value, 121e12, 0);
+	assert_int_equal(rfl_peaks_compute(env, "bf16.matrix")->status, RFL_PEAK_USER);
+	assert_string_equal(rfl_peaks_compute(env, "bf16.matrix")->source, "sheet");
+	assert_close(rfl_peaks_dram(env)->value, 300e9, 0);
+	assert_int_equal(rfl_peaks_compute(env, "fp32.vector")->status, RFL_PEAK_UNKNOWN);
+	assert_int_equal(env->nlevels, 2);
+	assert_string_equal(env->levels[0].level, "L2");
+	rfl_peaks_free(p);
+}
+
+static void sets_in_the_short_form(void **state)
+{
+	const char *path =
+		write_file(*state, "peaks.json",
+			   "{\"lab\": {\"peak_gflops\": null, \"peak_gbps\": 92},"
+			   "\"gpu\": {\"fp32\": {\"peak_gflops\": 1}, \"peak_gbps\": 3}}");
+	struct rfl_peaks *p = NULL;
+	struct rfl_err err = RFL_ERR_INIT;
+
+	assert_ok(set(path, "lab", "peak_gflops", 420, "me", &err), &err);
+	assert_ok(set(path, "gpu", "amp.peak_gflops", 9, "me", &err), &err);
+	assert_ok(rfl_peaks_load(path, &p, &err), &err);
+	assert_close(compute(p, "lab", "fp32.vector")->value, 420e9, 0);
+	assert_string_equal(compute(p, "lab", "fp32.vector")->source, "me");
+	assert_close(compute(p, "gpu", "fp16.matrix")->value, 9e9, 0);
+	assert_close(compute(p, "gpu", "fp32.vector")->value, 1e9, 0);
+	rfl_peaks_free(p);
+
+	assert_int_equal(set(path, "lab", "fp32.vector", 1, "me", &err), RFL_EINVAL);
+	assert_says(&err, "short form");
+	rfl_err_clear(&err);
+	assert_int_equal(set(path, "lab", "peak_gflops.fp32", 1, "me", &err), RFL_EINVAL);
+	assert_says(&err, "has no place");
+}
+
+static void a_refusal_leaves_the_file_alone(void **state)
+{
+	const char *path = write_file(*state, "peaks.json", sheet);
+	static const struct {
+		const char *env, *key;
+		double value;
+		const char *source, *word;
+	} cases[] = {
+		{ "lab", "fp32.vectro", 1, "s", "did you mean 'fp32.vector'" },
+		{ "lab", "RAM", 1, "s", "neither a compute key" },
+		{ "lab", "fp32.vector", 0, "s", "greater than 0" },
+		{ "lab", "fp32.vector", -1, "s", "greater than 0" },
+		{ "lab", "fp32.vector", NAN, "s", "greater than 0" },
+		{ "lab", "fp32.vector", INFINITY, "s", "greater than 0" },
+		{ "lab", "fp32.vector", 1, "", "--source" },
+		{ "Lab", "fp32.vector", 1, "s", "not a name" },
+	};
+	char before[17], after[17];
+	struct rfl_err err = RFL_ERR_INIT;
+
+	assert_ok(rfl_file_hash(path, before, &err), &err);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++) {
+		rfl_err_clear(&err);
+		assert_int_equal(set(path, cases[i].env, cases[i].key, cases[i].value,
+				     cases[i].source, &err),
+				 RFL_EINVAL);
+		assert_says(&err, cases[i].word);
+	}
+	rfl_err_clear(&err);
+	assert_ok(rfl_file_hash(path, after, &err), &err);
+	assert_string_equal(before, after);
+}
+
+static void refuses_to_change_an_invalid_file(void **state)
+{
+	struct rfl_err err = RFL_ERR_INIT;
+
+	(void)state;
+	assert_int_equal(
+		set(data_path("peaks/invalid/zero/input.json"), "lab", "fp32.vector", 1, "s", &err),
+		RFL_EFORMAT);
+	assert_says(&err, "/environments/lab_cpu/compute/fp32.vector/value");
+}
+
+#define IN_TMP(test) cmocka_unit_test_setup_teardown(test, tmpdir_make, tmpdir_remove)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		IN_TMP(makes_a_file),
+		IN_TMP(keeps_what_is_there),
+		IN_TMP(replaces_only_its_own_notes),
+		IN_TMP(merging_twice_changes_nothing),
+		IN_TMP(a_short_file_keeps_its_environments),
+		IN_TMP(a_short_environment_is_remembered),
+		IN_TMP(refuses_another_device),
+		IN_TMP(sets_and_makes_the_environment),
+		IN_TMP(sets_in_the_short_form),
+		IN_TMP(a_refusal_leaves_the_file_alone),
+		cmocka_unit_test(refuses_to_change_an_invalid_file),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

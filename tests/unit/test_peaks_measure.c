@@ -1,0 +1,345 @@
+/* Measuring: small and short, from the team of threads to an environment that reads back. */
+#include "tests/unit/rfl_test.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "peaks/bench.h"
+#include "peaks/edit.h"
+#include "peaks/measure.h"
+#include "peaks/peaks.h"
+
+static struct rfl_machine *machine;
+
+static int look(void **state)
+{
+	struct rfl_err err = RFL_ERR_INIT;
+
+	(void)state;
+	if (rfl_machine_new(&machine, &err) == RFL_OK)
+		return 0;
+	print_error("%s\n", err.msg);
+	return -1;
+}
+
+static int forget(void **state)
+{
+	(void)state;
+	rfl_machine_free(machine);
+	return 0;
+}
+
+static const struct rfl_peak_kernel *usable(enum rfl_peak_kernel_kind kind)
+{
+	const struct rfl_peak_kernel *k;
+
+	for (size_t i = 0; (k = rfl_peak_kernel_at(i)); i++) {
+		if (k->kind == kind && rfl_peak_kernel_probe(k, NULL) == RFL_OK)
+			return k;
+	}
+	return NULL;
+}
+
+static struct rfl_bench *open_bench(int threads, int64_t array_bytes)
+{
+	const struct rfl_bench_config config = { .machine = machine,
+						 .threads = threads,
+						 .array_bytes = array_bytes };
+	struct rfl_bench *b = NULL;
+	struct rfl_err err = RFL_ERR_INIT;
+
+	assert_ok(rfl_bench_open(&config, &b, &err), &err);
+	return b;
+}
+
+static void run(struct rfl_bench *b, const struct rfl_peak_kernel *k, int threads)
+{
+	const struct rfl_bench_job job = {
+		.kernel = k, .threads = threads, .repeats = 4, .window_s = 0.002, .settle_s = 0.002
+	};
+	struct rfl_bench_result r = { .n = 0 };
+	struct rfl_err err = RFL_ERR_INIT;
+
+	assert_ok(rfl_bench_run(b, &job, &r, &err), &err);
+	assert_int_equal(r.n, 4);
+	for (int i = 0; i < r.n; i++) {
+		/* no machine does less than 1 MB/s or more than 1 PFLOP/s here */
+		assert_true(r.rates[i] > 1e6);
+		assert_true(r.rates[i] < 1e15);
+	}
+	free(r.rates);
+}
+
+static void runs_with_one_thread_and_with_all(void **state)
+{
+	const int all = (int)machine->ncpus;
+	struct rfl_bench *b = open_bench(all, 1 << 20);
+
+	(void)state;
+	for (int kind = RFL_KERNEL_READ; kind <= RFL_KERNEL_CHAIN; kind++) {
+		const struct rfl_peak_kernel *k = usable((enum rfl_peak_kernel_kind)kind);
+
+		if (!k)
+			continue;
+		run(b, k, 1);
+		run(b, k, all);
+	}
+	assert_true(rfl_bench_array_bytes(b) >= 1 << 20);
+	assert_int_equal(rfl_bench_array_bytes(b) % (4096 * all), 0);
+	assert_false(rfl_bench_capped(b));
+	rfl_bench_close(b);
+}
+
+/* The rate is work over time: a window twice as long does not double it. */
+static void a_rate_is_work_over_time(void **state)
+{
+	const struct rfl_peak_kernel *k = usable(RFL_KERNEL_CHAIN);
+	struct rfl_bench *b = open_bench(1, 1 << 16);
+	struct rfl_err err = RFL_ERR_INIT;
+	double best[2] = { 0, 0 };
+
+	(void)state;
+	if (!k)
+		skip();
+	for (int i = 0; i < 2; i++) {
+		const struct rfl_bench_job job = { .kernel = k,
+						   .threads = 1,
+						   .repeats = 9,
+						   .window_s = i ? 0.02 : 0.005,
+						   .settle_s = 0.01 };
+		struct rfl_bench_result r = { .n = 0 };
+
+		assert_ok(rfl_bench_run(b, &job, &r, &err), &err);
+		for (int j = 0; j < r.n; j++)
+			best[i] = r.rates[j] > best[i] ? r.rates[j] : best[i];
+		free(r.rates);
+	}
+	assert_true(best[0] < 3 * best[1] && best[1] < 3 * best[0]);
+	rfl_bench_close(b);
+}
+
+static void arrays_are_four_times_the_caches(void **state)
+{
+	struct rfl_bench *b = open_bench(1, 0);
+	const int64_t llc = rfl_machine_llc_bytes(machine);
+
+	(void)state;
+	if (llc > 0 && !rfl_bench_capped(b))
+		assert_true(rfl_bench_array_bytes(b) >= 4 * llc);
+	rfl_bench_close(b);
+}
+
+static void memory_caps_the_arrays(void **state)
+{
+	struct rfl_machine small = *machine;
+	const struct rfl_bench_config config = { .machine = &small, .threads = 1 };
+	struct rfl_bench *b = NULL;
+	struct rfl_err err = RFL_ERR_INIT;
+
+	(void)state;
+	small.memory_available_bytes = 12 << 20;
+	assert_ok(rfl_bench_open(&config, &b, &err), &err);
+	assert_true(rfl_bench_capped(b));
+	assert_int_equal(rfl_bench_array_bytes(b), 2 << 20); /* half of it, for three arrays */
+	rfl_bench_close(b);
+
+	b = NULL;
+	small.memory_available_bytes = 4096;
+	assert_int_equal(rfl_bench_open(&config, &b, &err), RFL_ENOMEM);
+	assert_says(&err, "too few");
+	assert_null(b);
+}
+
+static void refuses_more_threads_than_there_are(void **state)
+{
+	const struct rfl_bench_config config = { .machine = machine,
+						 .threads = (int)machine->ncpus + 1 };
+	struct rfl_bench *b = NULL;
+	struct rfl_err err = RFL_ERR_INIT;
+
+	(void)state;
+	assert_int_equal(rfl_bench_open(&config, &b, &err), RFL_EINVAL);
+	assert_says(&err, "hardware threads");
+	assert_null(b);
+}
+
+static void a_place_that_does_not_exist_fails_the_job(void **state)
+{
+	struct rfl_machine wrong = *machine;
+	struct rfl_cpu nowhere = { .os_index = 8000 };
+	const struct rfl_bench_config config = { .machine = &wrong,
+						 .threads = 1,
+						 .array_bytes = 1 << 16 };
+	const struct rfl_peak_kernel *k = usable(RFL_KERNEL_READ);
+	const struct rfl_bench_job job = {
+		.kernel = k, .threads = 1, .repeats = 3, .window_s = 0.001, .settle_s = 0.001
+	};
+	struct rfl_bench *b = NULL;
+	struct rfl_bench_result r = { .n = 0 };
+	struct rfl_err err = RFL_ERR_INIT;
+
+	(void)state;
+	if (!k)
+		skip();
+	wrong.cpus = &nowhere;
+	wrong.ncpus = 1;
+	assert_ok(rfl_bench_open(&config, &b, &err), &err);
+	assert_int_equal(rfl_bench_run(b, &job, &r, &err), RFL_EUNAVAILABLE);
+	assert_says(&err, "cpu 8000");
+	assert_null(r.rates);
+	rfl_bench_close(b);
+}
+
+static void places_are_spelled(void **state)
+{
+	struct rfl_cpu cpus[] = { { .os_index = 0 }, { .os_index = 1 }, { .os_index = 2 },
+				  { .os_index = 5 }, { .os_index = 8 }, { .os_index = 9 } };
+	struct rfl_machine m = *machine;
+	const struct rfl_bench_config config = { .machine = &m,
+						 .threads = 6,
+						 .array_bytes = 1 << 16 };
+	struct rfl_bench *b = NULL;
+	struct rfl_err err = RFL_ERR_INIT;
+	char text[64];
+
+	(void)state;
+	m.cpus = cpus;
+	m.ncpus = 6;
+	assert_ok(rfl_bench_open(&config, &b, &err), &err);
+	assert_string_equal(rfl_bench_places(b, 6, text, sizeof(text)), "cpu 0-2,5,8,9");
+	assert_string_equal(rfl_bench_places(b, 1, text, sizeof(text)), "cpu 0");
+	rfl_bench_close(b);
+}
+
+/* --- the whole --- */
+
+static int told;
+
+static void count_progress(const char *what, int done, int total, void *ctx)
+{
+	(void)ctx;
+	assert_true(what[0] != '\0');
+	assert_true(done < total);
+	told++;
+}
+
+static struct rfl_measurement *measure(const char *const *only)
+{
+	const struct rfl_measure_spec spec = { .machine = machine,
+					       .only = only,
+					       .repeats = 3,
+					       .quick = true,
+					       .progress = count_progress };
+	struct rfl_measurement *m = NULL;
+	struct rfl_err err = RFL_ERR_INIT;
+
+	assert_ok(rfl_measure(&spec, &m, &err), &err);
+	return m;
+}
+
+static void measures_everything_into_a_file(void **state)
+{
+	const char *path = tmp_path(*state, "peaks.json");
+	const double begin = rfl_clock_s();
+	struct rfl_measurement *m = measure(NULL);
+	struct rfl_peaks_edit *e = NULL;
+	struct rfl_peaks *p = NULL;
+	struct rfl_err err = RFL_ERR_INIT;
+	json_t *value = rfl_measurement_json(m);
+
+	assert_true(rfl_clock_s() - begin < 60);
+	assert_true(told > 0);
+	assert_non_null(value);
+	assert_ok(rfl_peaks_edit_open(path, &e, &err), &err);
+	assert_ok(rfl_peaks_edit_merge(e, "lab_cpu", value, &err), &err);
+	assert_ok(rfl_peaks_edit_save(e, &err), &err);
+	assert_ok(rfl_peaks_load(path, &p, &err), &err);
+
+	const struct rfl_peaks_env *env = rfl_peaks_find(p, "lab_cpu");
+	const struct rfl_peak *dram = rfl_peaks_dram(env);
+
+	assert_string_equal(env->device, rfl_measure_device(machine));
+	assert_int_equal(env->units, machine->cores);
+	assert_non_null(dram);
+	assert_int_equal(dram->status, RFL_PEAK_MEASURED);
+	assert_close(dram->value, dram->stats.max, 0);
+	assert_true(dram->stats.min <= dram->stats.median && dram->stats.median <= dram->stats.max);
+	assert_int_equal(dram->threads, rfl_machine_threads(machine));
+	assert_true(dram->working_set_bytes >= 4 * rfl_machine_llc_bytes(machine) || m->capped);
+	for (size_t i = 0; i < env->ncompute; i++)
+		assert_int_equal(env->compute[i].peak.status,
+				 usable(RFL_KERNEL_CHAIN) ? RFL_PEAK_MEASURED : RFL_PEAK_UNKNOWN);
+	assert_int_equal(env->ncompute, 4);
+
+	json_decref(value);
+	rfl_peaks_free(p);
+	rfl_peaks_edit_close(e);
+	rfl_measurement_free(m);
+}
+
+static void measures_only_what_is_asked(void **state)
+{
+	static const char *const only[] = { "fp64.vector.1core", NULL };
+
+	(void)state;
+	if (!usable(RFL_KERNEL_CHAIN))
+		skip();
+	struct rfl_measurement *m = measure(only);
+	json_t *value = rfl_measurement_json(m);
+	const json_t *compute = json_object_get(value, "compute");
+	const json_t *cell = json_object_get(compute, "fp64.vector.1core");
+	const json_t *dram = json_array_get(json_object_get(value, "memory"), 0);
+
+	assert_int_equal(json_object_size(compute), 1);
+	assert_int_equal(
+		json_integer_value(json_object_get(json_object_get(cell, "conditions"), "threads")),
+		1);
+	assert_string_equal(
+		json_string_value(json_object_get(json_object_get(cell, "method"), "accumulate")),
+		"fp64");
+	assert_string_equal(
+		json_string_value(json_object_get(json_object_get(dram, "gbs"), "status")),
+		"unknown");
+	json_decref(value);
+	rfl_measurement_free(m);
+}
+
+static void refuses_what_it_cannot_measure(void **state)
+{
+	static const char *const only[] = { "bf16.matrix", NULL };
+	struct rfl_measure_spec spec = { .machine = machine, .only = only };
+	struct rfl_measurement *m = NULL;
+	struct rfl_err err = RFL_ERR_INIT;
+
+	(void)state;
+	assert_int_equal(rfl_measure(&spec, &m, &err), RFL_ENOTFOUND);
+	assert_says(&err, "bf16.matrix");
+	rfl_err_clear(&err);
+	spec.only = NULL;
+	spec.repeats = 2;
+	assert_int_equal(rfl_measure(&spec, &m, &err), RFL_EINVAL);
+	assert_says(&err, "3 repeats");
+	assert_null(m);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(runs_with_one_thread_and_with_all),
+		cmocka_unit_test(a_rate_is_work_over_time),
+		cmocka_unit_test(arrays_are_four_times_the_caches),
+		cmocka_unit_test(memory_caps_the_arrays),
+		cmocka_unit_test(refuses_more_threads_than_there_are),
+		cmocka_unit_test(a_place_that_does_not_exist_fails_the_job),
+		cmocka_unit_test(places_are_spelled),
+		cmocka_unit_test_setup_teardown(measures_everything_into_a_file, tmpdir_make,
+						tmpdir_remove),
+		cmocka_unit_test(measures_only_what_is_asked),
+		cmocka_unit_test(refuses_what_it_cannot_measure),
+	};
+
+	return cmocka_run_group_tests(tests, look, forget);
+}
