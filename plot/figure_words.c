@@ -112,21 +112,24 @@ static void note(struct rfl_figure *f, const char *text)
 		f->notes[f->nnotes++] = text;
 }
 
-/* "measured 2026-11-21 (avx512 fma), 2026-11-20 (triad)": dates come from the file, never from now.
- */
-static const char *ceiling_words(struct rfl_figure *f, const struct rfl_peak *p)
+/* "measured 2026-11-21: triad nt over 512 MiB", or the source of a value that was not measured.
+ * Dates come from the file, never from now. */
+static const char *ceiling_words(struct rfl_figure *f, const char *what, const struct rfl_peak *p)
 {
 	struct rfl_scene *s = f->scene;
 	const char *text;
 
 	if (p->status != RFL_PEAK_MEASURED)
-		return p->source ? p->source : rfl_peak_status_name(p->status);
-	text = p->kernel && *p->kernel ? p->kernel : "measured";
+		return rfl_scene_printf(s, "%s from %s", what,
+					p->source ? p->source : rfl_peak_status_name(p->status));
+	text = rfl_scene_printf(s, "%s measured", what);
+	if (p->measured_at && strlen(p->measured_at) >= 10)
+		text = rfl_scene_printf(s, "%s %.10s", text, p->measured_at);
+	if (p->kernel && *p->kernel)
+		text = rfl_scene_printf(s, "%s by %s", text, p->kernel);
 	if (p->working_set_bytes > 0)
 		text = rfl_scene_printf(s, "%s over %.0f MiB", text,
 					(double)p->working_set_bytes / 1048576);
-	if (p->measured_at && strlen(p->measured_at) >= 10)
-		text = rfl_scene_printf(s, "%s, %.10s", text, p->measured_at);
 	return text;
 }
 
@@ -143,13 +146,9 @@ static void note_ceilings(struct rfl_figure *f)
 	compute = key ? rfl_peaks_compute(f->in->env, key) : NULL;
 	if (!dram)
 		return;
-	note(f, rfl_scene_printf(s, "Ceilings: memory %s %s%s%s%s%s.",
-				 rfl_peak_status_name(dram->status), "(", ceiling_words(f, dram),
-				 ")", compute ? "; compute " : "",
-				 compute ? rfl_scene_printf(s, "%s (%s)",
-							    rfl_peak_status_name(compute->status),
-							    ceiling_words(f, compute))
-					 : ""));
+	note(f, rfl_scene_printf(s, "Ceilings: %s%s%s.", ceiling_words(f, "memory", dram),
+				 compute ? "; " : "",
+				 compute ? ceiling_words(f, "compute", compute) : ""));
 }
 
 static const char *file_words(struct rfl_scene *s, const char *text, const char *name,
