@@ -51,7 +51,7 @@ static const char *sign_text(struct rfl_figure *f, enum sign sign)
 	case SIGN_EDGE:
 		return "arrow: lies beyond the edge of the plot";
 	case SIGN_NUMBER:
-		return "number: line of the table";
+		return "number: line of the table, in the order of the points file";
 	case SIGN_COUNT:
 		break;
 	}

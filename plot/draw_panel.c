@@ -136,8 +136,10 @@ static void phase_bar(struct rfl_figure *f, const struct rfl_mark *m, double y)
 
 		if (w <= 0)
 			continue;
-		p = rfl_scene_rect(f->scene, (struct rfl_box){ from, y - 9 * s, w, 11 * s },
-				   f->theme->phase[i]);
+		p = rfl_scene_rect(
+			f->scene,
+			(struct rfl_box){ from, y - 9 * s, fmax(w - 0.8 * s, 0.3 * s), 11 * s },
+			f->theme->phase[i]);
 		p->id = rfl_scene_printf(f->scene, "phase-%s-%d", names[i], m->number);
 		p->tip = rfl_scene_printf(f->scene, "%s: %s ms, %.0f %%", names[i],
 					  rfl_words_number(f->scene, ms[i]), 100 * ms[i] / sum);
