@@ -194,6 +194,7 @@ static enum rfl_rc prepare(struct run *run, struct rfl_ledger_row *row, struct r
 		rc = rfl_machine_new(&run->machine, err);
 	if (rc == RFL_OK)
 		rc = rfl_run__heard_init(&run->heard, run->config->iters, err);
+	run->heard.device = run->config->device; /* until the child says which it is */
 	if (rc == RFL_OK)
 		rc = make_run_id(row, err);
 	return rc;

@@ -395,6 +395,14 @@ static void a_ledger_of_other_columns_is_refused_first(void **state)
 
 /* ---- the parent is killed ---- */
 
+static void sleep_s(double s)
+{
+	const struct timespec pause = { .tv_sec = (time_t)s,
+					.tv_nsec = (long)((s - floor(s)) * 1e9) };
+
+	nanosleep(&pause, NULL);
+}
+
 static pid_t start_parent(const char *dir)
 {
 	pid_t pid = fork();
@@ -422,22 +430,32 @@ static pid_t read_pid(const char *path)
 
 static void killing_the_parent_loses_no_row(void **state)
 {
-	static const int after_ms[] = { 1, 5, 10, 20, 30, 45, 60, 80, 110, 150, 200, 300 };
+	/* of the time that a run takes here */
+	static const double moments[] = { 0.02, 0.1, 0.2, 0.3,  0.4,  0.5, 0.6,
+					  0.7,  0.8, 0.9, 0.96, 1.05, 1.3, 1.6 };
 	const char *dir = tmp_path(*state, "logs");
 	const char *pid_file = tmp_path(*state, "pid"), *ledger = tmp_path(*state, "logs/metrics.csv");
 	size_t before = 0, orphans = 0;
+	struct rfl_run_result result;
+	double run_s;
 
 	prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); /* orphans come to us */
 	setenv("RFL_FAKE_PID", pid_file, 1);
 	setenv("RFL_FAKE_MS", "1,1,1", 1);
-	for (size_t i = 0; i < RFL_ARRAY_LEN(after_ms); i++) {
-		const struct timespec pause = { .tv_nsec = after_ms[i] * 1000000L };
+	run_s = rfl_clock_s();
+	run_fake(tmp_path(*state, "first"), "", &result);
+	run_s = rfl_clock_s() - run_s;
+	rfl_run_result_fini(&result);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(moments); i++) {
+		bool is_last = i + 1 == RFL_ARRAY_LEN(moments);
 		pid_t parent, child;
 		int status;
 
 		unlink(pid_file);
 		parent = start_parent(dir);
-		nanosleep(&pause, NULL);
+		sleep_s(moments[i] * run_s);
+		while (is_last && !rfl_file_exists(ledger)) /* at least one row to look at */
+			sleep_s(0.01);
 		kill(parent, SIGKILL);
 		assert_int_equal(waitpid(parent, &status, 0), parent);
 		child = read_pid(pid_file);
@@ -462,7 +480,7 @@ static void killing_the_parent_loses_no_row(void **state)
 	unsetenv("RFL_FAKE_PID");
 	unsetenv("RFL_FAKE_MS");
 	prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0);
-	assert_true(before > 0);  /* the later ones had time for whole runs */
+	assert_true(before > 0);
 	assert_true(orphans > 0); /* and some were hit in the middle of one */
 }
 
