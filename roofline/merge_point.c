@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/num.h"
@@ -221,6 +222,25 @@ static enum rfl_rc fill_roof(const struct rfl_config *c, enum rfl_ai ai, struct 
 	return rc;
 }
 
+/* "unstable" among the flags of a run, which are words with blanks between them. */
+static bool any_unstable(const struct rfl_config *c)
+{
+	static const char word[] = "unstable";
+
+	for (size_t i = 0; i < c->nrows; i++) {
+		const char *flags = c->rows[i]->flags ? c->rows[i]->flags : "";
+
+		while (*flags) {
+			size_t len = strcspn(flags, " ");
+
+			if (len == sizeof(word) - 1 && strncmp(flags, word, len) == 0)
+				return true;
+			flags += len + strspn(flags + len, " ");
+		}
+	}
+	return false;
+}
+
 static enum rfl_rc fill_verdict(const struct rfl_config *c, const struct rfl_merge_options *o,
 				struct rfl_point *p, struct rfl_err *err)
 {
@@ -230,6 +250,7 @@ static enum rfl_rc fill_verdict(const struct rfl_config *c, const struct rfl_mer
 		.compute = c->compute,
 		.dram = c->dram,
 		.factor = o->factor != RFL_TRAIN_EXACT,
+		.unstable = any_unstable(c),
 		.step_compulsory_bytes = c->work.bytes[RFL_FUSION_COMPULSORY],
 	};
 	struct rfl_buf text;

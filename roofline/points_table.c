@@ -71,34 +71,44 @@ static void add_short(struct rfl_table *t, const struct rfl_point *p)
 	rfl_table_real(t, p->headroom_s);
 }
 
-/* The same source in every point, or "mixed". */
-static const char *common(const struct rfl_points *pts, size_t offset)
+/* The different values of a text column, in the order of the points: "a, b". */
+static void list_values(const struct rfl_points *pts, size_t offset, struct rfl_buf *out)
 {
-	const char *first = NULL;
-
 	for (size_t i = 0; i < pts->n; i++) {
-		const char *text;
+		const char *text, *before = "";
+		size_t k = 0;
 
 		memcpy(&text, (const char *)&pts->points[i] + offset, sizeof(text));
-		if (i && strcmp(text ? text : "", first ? first : "") != 0)
-			return "mixed";
-		first = text;
+		for (; text && k < i; k++) {
+			memcpy(&before, (const char *)&pts->points[k] + offset, sizeof(before));
+			if (before && strcmp(before, text) == 0)
+				break;
+		}
+		if (text && k == i)
+			rfl_buf_printf(out, "%s%s", out->len ? ", " : "", text);
 	}
-	return first ? first : "not known";
 }
 
 static void add_notes(struct rfl_table *t, const struct rfl_points *pts)
 {
+	struct rfl_buf flops, bytes;
+
+	rfl_buf_init(&flops, 1 << 16);
+	rfl_buf_init(&bytes, 1 << 16);
+	list_values(pts, offsetof(struct rfl_point, flops_source), &flops);
+	list_values(pts, offsetof(struct rfl_point, bytes_source), &bytes);
 	rfl_table_note(t, "FLOPs: %s; bytes: %s; attainable = min(FLOP/byte x bandwidth, compute)",
-		       common(pts, offsetof(struct rfl_point, flops_source)),
-		       common(pts, offsetof(struct rfl_point, bytes_source)));
+		       rfl_buf_str(&flops), rfl_buf_str(&bytes));
+	rfl_buf_fini(&flops);
+	rfl_buf_fini(&bytes);
 	for (size_t i = 0; i < pts->n; i++) {
 		const struct rfl_point *p = &pts->points[i];
 
 		if (p->verdict)
-			rfl_table_note(t, "%s %s %s bs%lld: %s", p->env ? p->env : "",
+			rfl_table_note(t, "%s %s %s bs%lld %s %s: %s", p->env ? p->env : "",
 				       p->model ? p->model : "", p->precision ? p->precision : "",
-				       (long long)p->batch, p->verdict);
+				       (long long)p->batch, p->mode ? p->mode : "",
+				       p->layout ? p->layout : "", p->verdict);
 	}
 }
 

@@ -289,4 +289,6 @@ void rfl_verdict_write(const struct rfl_verdict_facts *f, struct rfl_buf *out)
 	}
 	if (wait > DATA_WAIT_SHARE)
 		rfl_buf_printf(out, "; %.2g %% of the step waits for data", 100 * wait);
+	if (f->unstable)
+		rfl_buf_puts(out, "; the runner flagged the step times as unstable");
 }

@@ -22,6 +22,7 @@ struct rfl_verdict_facts {
 	const struct rfl_peaks_env *env;
 	const struct rfl_peak *compute, *dram;
 	bool factor;                  /**< FLOPs by factor 2 or 3, not counted */
+	bool unstable;                /**< the runner flagged one of the runs as unstable */
 	double step_compulsory_bytes; /**< NaN when not known */
 };
 

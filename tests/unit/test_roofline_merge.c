@@ -30,6 +30,7 @@ static void one_run(void **state)
 	struct rfl_ledger_row *row = add_run(f, "lab_cpu", "aa", 4, 500);
 	const struct rfl_point *p;
 
+	set(&row->flags, "unstable_not drift unstable");
 	row->fwd_ms_mean = 150;
 	row->bwd_ms_mean = 320;
 	row->opt_ms_mean = 25;
@@ -72,6 +73,7 @@ static void one_run(void **state)
 	assert_close(p->percent_of_attainable, 46.28395739428571, 1e-12);
 	assert_close(p->headroom_s, 0.2685802130285714, 1e-12);
 	assert_non_null(strstr(p->verdict, "compute-bound: 46.3 % of 420 GFLOP/s (fp32.vector)"));
+	assert_non_null(strstr(p->verdict, "; the runner flagged the step times as unstable"));
 	assert_string_equal(p->peaks_hash, "8899aabbccddeeff");
 	assert_int_equal(f->report.rows, 1);
 	assert_int_equal(f->report.used, 1);
@@ -89,9 +91,12 @@ static void repeats_give_median_and_range(void **state)
 		add_run(f, "lab_cpu", "aa", 4, ms[i])->data_wait_ms_mean = 100 + (double)i;
 	use_peaks(f, state, SMALL_PEAKS);
 	assert_ok(merge(f), &f->err);
+	set(&f->rows[2].flags, "drift unstable_not");
+	assert_ok(merge(f), &f->err);
 	assert_int_equal(f->pts->n, 1);
 	p = &f->pts->points[0];
 	assert_consistent(p);
+	assert_null(strstr(p->verdict, "flagged"));
 	assert_int_equal(p->runs, 4);
 	assert_int_equal(p->steps, 40);
 	assert_close(p->step_s, 0.505, 1e-14); /* of 480 500 510 520 */
