@@ -14,8 +14,10 @@
 #include <jansson.h>
 
 #include "base/csv.h"
+#include "base/dl.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/proc.h"
 #include "base/stats.h"
 #include "base/table.h"
 
@@ -192,6 +194,33 @@ static enum rfl_rc describe(struct rfl_err *err)
 	return rfl_stats_describe(x, 3, &s, err);
 }
 
+static enum rfl_rc open_library(struct rfl_err *err)
+{
+	static const char *const names[] = { "libm.so.6", NULL };
+	struct rfl_dl *dl = NULL;
+	enum rfl_rc rc = rfl_dl_open(names, NULL, 0, &dl, err);
+
+	assert_int_equal(rc == RFL_OK, dl != NULL);
+	rfl_dl_close(dl);
+	return rc;
+}
+
+/* A capture that ran out of memory says so in its buffer; the child has run all the same. */
+static enum rfl_rc run_child(struct rfl_err *err)
+{
+	static const char *const argv[] = { "echo", "something", NULL };
+	const struct rfl_proc_spec spec = { .argv = argv, .capture_stdout = true };
+	struct rfl_proc_result r;
+	enum rfl_rc rc = rfl_proc_run(&spec, &r, err);
+
+	if (rc == RFL_OK)
+		rc = rfl_buf_check(&r.out, "output", err);
+	if (rc == RFL_OK)
+		assert_string_equal(rfl_buf_str(&r.out), "something\n");
+	rfl_proc_result_fini(&r);
+	return rc;
+}
+
 static enum rfl_rc make_folders(struct rfl_err *err)
 {
 	return rfl_file_mkdirs_for(out_path, err);
@@ -214,6 +243,8 @@ static const struct operation {
 	{ "append a row", append_row, 8 },
 	{ "describe", describe, 1 },
 	{ "make folders", make_folders, 1 },
+	{ "open a library", open_library, 2 },
+	{ "run a child", run_child, 2 },
 };
 
 /* Run once with the n-th allocation failing. False when there are fewer than n. */
