@@ -14,7 +14,8 @@
 struct run_args {
 	const char *arch, *data, *engine, *label, *env, *log_dir;
 	int backend, precision, mode, optimizer;
-	int64_t batch_size, image_size, warmup_iters, iters, workers, prefetch_factor, threads, seed;
+	int64_t batch_size, image_size, warmup_iters, iters, workers, prefetch_factor, threads,
+		seed;
 	double lr, momentum, weight_decay, timeout;
 	bool synthetic, no_augment, channels_last, deterministic, in_process;
 };
@@ -266,12 +267,14 @@ const struct rfl_cmd rfl_cmd_run = {
 	.name = "run",
 	.summary = "one measured training burst",
 	.description =
-		"Trains a network for a few steps in a process of its own, times them, and appends one "
+		"Trains a network for a few steps in a process of its own, times them, and appends "
+		"one "
 		"row to metrics.csv in the log folder, whatever becomes of that process: ok, oom, "
 		"timeout, crash, nan, unsupported or interrupted. Times of single steps go to "
 		"steps/<run_id>.csv, the record of the process to time/<label>_<stamp>.txt.",
 	.example = "roofline run --arch resnet50 --batch-size 8 --synthetic\n"
-		   "roofline run --arch vgg16 --batch-size 4 --data images --channels-last --env lab_cpu",
+		   "roofline run --arch vgg16 --batch-size 4 --data images --channels-last --env "
+		   "lab_cpu",
 	.opts = opts,
 	.args_size = sizeof(struct run_args),
 	.operands_offset = -1,

@@ -136,8 +136,8 @@ enum rfl_rc rfl_burst_run(const struct rfl_engine_ops *ops, struct rfl_engine *e
 	struct rfl_burst_step *last = &burst->steps[burst->nsteps - 1];
 	enum rfl_rc rc;
 
-	rc = ops->set_mode(engine,
-			   config->mode == RFL_RUN_FWD ? RFL_ENGINE_EVAL : RFL_ENGINE_TRAIN, err);
+	rc = ops->set_mode(engine, config->mode == RFL_RUN_FWD ? RFL_ENGINE_EVAL : RFL_ENGINE_TRAIN,
+			   err);
 	if (rc == RFL_OK)
 		rc = warm_up(&l, burst, err);
 	if (rc == RFL_OK && config->progress)

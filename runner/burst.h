@@ -40,7 +40,8 @@ struct rfl_burst_config {
 	 * told apart, and only the last loss is read.
 	 */
 	bool asynchronous;
-	/** Called after each warm-up step and once more before the window, never in it. May be NULL. */
+	/** Called after each warm-up step and once more before the window, never in it. May be
+	 * NULL. */
 	void (*progress)(int64_t done, int64_t total, void *ctx);
 	void *ctx;
 };

@@ -31,8 +31,7 @@ struct synthetic {
 	int64_t *labels;
 };
 
-static enum rfl_rc synthetic_next(struct rfl_data *data, struct rfl_batch *ret,
-				  struct rfl_err *err)
+static enum rfl_rc synthetic_next(struct rfl_data *data, struct rfl_batch *ret, struct rfl_err *err)
 {
 	(void)err;
 	*ret = ((struct synthetic *)data)->batch;
@@ -70,8 +69,8 @@ enum rfl_rc rfl_data_synthetic(const struct rfl_net *net, int64_t batch, enum rf
 	if (!s)
 		return rfl_fail(err, RFL_ENOMEM, 0, "synthetic batch: out of memory");
 	s->base.ops = &synthetic_ops;
-	s->images = rfl_alloc_array((size_t)batch,
-				    (size_t)rfl_shape_numel(shape) * sizeof(*s->images));
+	s->images =
+		rfl_alloc_array((size_t)batch, (size_t)rfl_shape_numel(shape) * sizeof(*s->images));
 	s->labels = rfl_alloc_array((size_t)batch, sizeof(*s->labels));
 	if (!s->images || !s->labels) {
 		rc = rfl_fail(err, RFL_ENOMEM, 0, "synthetic batch of %lld: out of memory",

@@ -31,12 +31,12 @@ struct rfl_dataset_image {
 };
 
 struct rfl_dataset {
-	const char *dir;       /**< DIR/train */
+	const char *dir; /**< DIR/train */
 	size_t nclasses;
-	const char **classes;  /**< sorted bytewise */
+	const char **classes; /**< sorted bytewise */
 	size_t nimages;
 	struct rfl_dataset_image *images; /**< sorted by class, then by name */
-	size_t skipped;        /**< files that are not named .jpg or .jpeg; logged by name */
+	size_t skipped;          /**< files that are not named .jpg or .jpeg; logged by name */
 	struct rfl_arena *arena; /**< owns everything above */
 };
 
@@ -45,16 +45,16 @@ struct rfl_dataset {
  * @param ret  set on success only; release with rfl_dataset_free()
  * @return RFL_OK; RFL_EIO; RFL_EINVAL when there is no train folder, no class or no image
  */
-enum rfl_rc rfl_dataset_open(const char *dir, struct rfl_dataset **ret, struct rfl_err *err)
-	RFL_WARN_UNUSED;
+enum rfl_rc rfl_dataset_open(const char *dir, struct rfl_dataset **ret,
+			     struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_dataset_free(struct rfl_dataset *set);
 
 /**
  * Is there at least one image, and are there at most max_classes classes? As rfl_dataset_open() and
  * rfl_data_folder() say it, but without listing every file.
  */
-enum rfl_rc rfl_dataset_probe(const char *dir, int64_t max_classes, struct rfl_err *err)
-	RFL_WARN_UNUSED;
+enum rfl_rc rfl_dataset_probe(const char *dir, int64_t max_classes,
+			      struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** RFL_EINVAL when a folder has more classes than a network has outputs. */
 enum rfl_rc rfl_dataset_check_classes(const struct rfl_dataset *set, int64_t max_classes,
@@ -76,13 +76,13 @@ enum rfl_rc rfl_data_synthetic(const struct rfl_net *net, int64_t batch, enum rf
 
 struct rfl_loader_config {
 	int64_t batch;
-	int image_size;         /**< width and height of an input */
-	int64_t classes;        /**< outputs of the net; the folder may have fewer */
+	int image_size;  /**< width and height of an input */
+	int64_t classes; /**< outputs of the net; the folder may have fewer */
 	enum rfl_layout layout;
-	int workers;            /**< decoding threads; 0: decode when the batch is asked for */
-	int ahead;              /**< batches decoded ahead of the one in use, at least 1 */
-	bool augment;           /**< random crop and flip, else resize and centre crop */
-	uint64_t seed;          /**< of the order, the crops and the flips */
+	int workers;   /**< decoding threads; 0: decode when the batch is asked for */
+	int ahead;     /**< batches decoded ahead of the one in use, at least 1 */
+	bool augment;  /**< random crop and flip, else resize and centre crop */
+	uint64_t seed; /**< of the order, the crops and the flips */
 };
 
 /**
@@ -101,8 +101,8 @@ enum rfl_rc rfl_data_folder(struct rfl_dataset *take_set, const struct rfl_loade
  * The next batch; waits for it. It stays as it is until the next call.
  * @return RFL_OK; RFL_EFORMAT when no image of the folder can be read; RFL_ENOMEM
  */
-enum rfl_rc rfl_data_next(struct rfl_data *data, struct rfl_batch *ret, struct rfl_err *err)
-	RFL_WARN_UNUSED;
+enum rfl_rc rfl_data_next(struct rfl_data *data, struct rfl_batch *ret,
+			  struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** Files left out so far: not named as JPEG, or not decodable. */
 int64_t rfl_data_skipped(struct rfl_data *data);

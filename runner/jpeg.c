@@ -16,11 +16,11 @@
 
 struct rfl_jpeg {
 	struct jpeg_decompress_struct decoder;
-	struct jpeg_error_mgr manager; /* the decoder points to it; found again through client_data */
+	struct jpeg_error_mgr manager; /* client_data of the decoder leads back to us */
 	jmp_buf escape;
 	char message[JMSG_LENGTH_MAX];
 	char name[256];
-	uint8_t *rows;    /* ROW_BATCH decoded rows, when they are not the crop's own */
+	uint8_t *rows; /* ROW_BATCH decoded rows, when they are not the crop's own */
 	size_t rows_cap;
 };
 
@@ -35,7 +35,8 @@ static void on_error(j_common_ptr info)
 /* Warnings: data that ended early is an error, the rest (extraneous bytes) is not. */
 static void on_message(j_common_ptr info, int level)
 {
-	if (level < 0 && (info->err->msg_code == JWRN_JPEG_EOF || info->err->msg_code == JWRN_HIT_MARKER))
+	if (level < 0 &&
+	    (info->err->msg_code == JWRN_JPEG_EOF || info->err->msg_code == JWRN_HIT_MARKER))
 		on_error(info);
 }
 
@@ -86,10 +87,12 @@ static enum rfl_rc check_image(struct rfl_jpeg *j, struct rfl_err *err)
 
 	if (pixels > RFL_JPEG_MAX_PIXELS)
 		return rfl_fail(err, RFL_EFORMAT, 0,
-				"%s: %u x %u pixels are more than the %lld that are allowed", j->name,
-				d->image_width, d->image_height, (long long)RFL_JPEG_MAX_PIXELS);
+				"%s: %u x %u pixels are more than the %lld that are allowed",
+				j->name, d->image_width, d->image_height,
+				(long long)RFL_JPEG_MAX_PIXELS);
 	if (!has_end(d->src->next_input_byte, d->src->bytes_in_buffer))
-		return rfl_fail(err, RFL_EFORMAT, 0, "%s: truncated: the image has no end", j->name);
+		return rfl_fail(err, RFL_EFORMAT, 0, "%s: truncated: the image has no end",
+				j->name);
 	return RFL_OK;
 }
 

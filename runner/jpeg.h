@@ -41,8 +41,8 @@ enum rfl_rc rfl_jpeg_begin(struct rfl_jpeg *j, const void *data, size_t len, con
  * @param crop  NULL for everything
  * @param out   reserved here; holds the crop
  */
-enum rfl_rc rfl_jpeg_decode(struct rfl_jpeg *j, const struct rfl_rect *crop,
-			    struct rfl_image *out, struct rfl_err *err) RFL_WARN_UNUSED;
+enum rfl_rc rfl_jpeg_decode(struct rfl_jpeg *j, const struct rfl_rect *crop, struct rfl_image *out,
+			    struct rfl_err *err) RFL_WARN_UNUSED;
 
 #ifdef __cplusplus
 }

@@ -3,8 +3,8 @@
  */
 #include "runner/jpeg.h"
 
-#define WHY                                                                                        \
-	"built without libjpeg-turbo, so folders of images cannot be read: install "               \
+#define WHY                                                                          \
+	"built without libjpeg-turbo, so folders of images cannot be read: install " \
 	"libjpeg62-turbo-dev and configure again"
 
 enum rfl_rc rfl_jpeg_new(struct rfl_jpeg **ret, struct rfl_err *err)

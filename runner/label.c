@@ -132,10 +132,11 @@ enum rfl_rc rfl_label_env(const char *given, const char *label, const char *mode
 	const char *name = given;
 
 	if (given && !rfl_text_is_env_name(given))
-		return rfl_fail(err, RFL_EINVAL, 0,
-				"environment '%.100s': a name is a lower-case letter, then lower-case "
-				"letters, digits and '_', at most 48 characters",
-				given);
+		return rfl_fail(
+			err, RFL_EINVAL, 0,
+			"environment '%.100s': a name is a lower-case letter, then lower-case "
+			"letters, digits and '_', at most 48 characters",
+			given);
 	if (!name && label) {
 		rfl_label_parse(label, model, &parts);
 		if (parts.env[0])
@@ -161,8 +162,8 @@ static void see(const char *text, const char *stem, size_t stem_len, int64_t *mo
 		*most = n;
 }
 
-enum rfl_rc rfl_label_next(const char *env, const char *model, const char *precision,
-			   int64_t batch, const struct rfl_ledger *ledger, const char *time_dir,
+enum rfl_rc rfl_label_next(const char *env, const char *model, const char *precision, int64_t batch,
+			   const struct rfl_ledger *ledger, const char *time_dir,
 			   char ret[RFL_LABEL_MAX + 1], struct rfl_err *err)
 {
 	char stem[RFL_LABEL_MAX - 19]; /* room for the largest N */

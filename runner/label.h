@@ -55,8 +55,8 @@ enum rfl_rc rfl_label_env(const char *given, const char *label, const char *mode
  * @param ledger   NULL when there is none yet
  * @param time_dir folder of <label>_<stamp>.txt; need not exist
  */
-enum rfl_rc rfl_label_next(const char *env, const char *model, const char *precision,
-			   int64_t batch, const struct rfl_ledger *ledger, const char *time_dir,
+enum rfl_rc rfl_label_next(const char *env, const char *model, const char *precision, int64_t batch,
+			   const struct rfl_ledger *ledger, const char *time_dir,
 			   char ret[RFL_LABEL_MAX + 1], struct rfl_err *err) RFL_WARN_UNUSED;
 
 #ifdef __cplusplus

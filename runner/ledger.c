@@ -25,10 +25,10 @@ struct column {
 	size_t offset; /* in struct rfl_ledger_row */
 };
 
-#define COLUMN(k, n, m)                                                                            \
-	{ .name = #n,                                                                              \
-	  .meaning = m,                                                                            \
-	  .kind = KIND_##k,                                                                        \
+#define COLUMN(k, n, m)     \
+	{ .name = #n,       \
+	  .meaning = m,     \
+	  .kind = KIND_##k, \
 	  .offset = offsetof(struct rfl_ledger_row, n) },
 static const struct column columns[] = { RFL_LEDGER_COLUMNS(COLUMN) };
 #undef COLUMN
@@ -159,10 +159,11 @@ enum rfl_rc rfl_ledger_check(const char *path, struct rfl_err *err)
 		const char *have = i < rfl_csv_columns(csv) ? rfl_csv_column(csv, i) : "(none)";
 
 		if (strcmp(have, columns[i].name) != 0)
-			rc = rfl_fail(err, RFL_EFORMAT, 0,
-				      "%s: column %zu is '%s' where '%s' belongs: written by another "
-				      "version; give another --log-dir",
-				      path, i + 1, have, columns[i].name);
+			rc = rfl_fail(
+				err, RFL_EFORMAT, 0,
+				"%s: column %zu is '%s' where '%s' belongs: written by another "
+				"version; give another --log-dir",
+				path, i + 1, have, columns[i].name);
 	}
 	if (rc == RFL_OK && rfl_csv_columns(csv) > NCOLUMNS)
 		rc = rfl_fail(err, RFL_EFORMAT, 0,

@@ -47,19 +47,19 @@ struct loader {
 	size_t sample_floats;
 	int nslots;
 	struct slot *slots;
-	int nworkers;           /* structs; config.workers of them are threads */
+	int nworkers; /* structs; config.workers of them are threads */
 	struct worker *workers;
-	int nthreads;           /* started */
+	int nthreads; /* started */
 	pthread_mutex_t lock;
 	pthread_cond_t ready, room;
 	/* under the lock: */
 	int64_t next_ticket;
-	int64_t consumed;       /* batches given back */
-	bool in_use;            /* batch `consumed` is with the caller */
+	int64_t consumed; /* batches given back */
+	bool in_use;      /* batch `consumed` is with the caller */
 	bool stop;
-	bool *bad;              /* per image: known to be undecodable */
+	bool *bad; /* per image: known to be undecodable */
 	int64_t nbad;
-	struct rfl_err error;   /* what stops everything */
+	struct rfl_err error; /* what stops everything */
 };
 
 /* ---- one sample ---- */

@@ -32,7 +32,8 @@ double rfl_random_between(struct rfl_random *r, double low, double high);
 /** In [0, n), every value equally likely; n at least 1. */
 uint32_t rfl_random_below(struct rfl_random *r, uint32_t n);
 
-/** Where i goes in a random order of 0 ... n-1, without a table: a bijection for every (seed, epoch). */
+/** Where i goes in a random order of 0 ... n-1, without a table: a bijection for every (seed,
+ * epoch). */
 uint64_t rfl_random_permute(uint64_t seed, uint32_t epoch, uint64_t n, uint64_t i);
 
 #ifdef __cplusplus

@@ -15,9 +15,9 @@
 
 /* The taps of one direction: output i sums weights[i * taps ...] over bounds[2i], bounds[2i+1]. */
 struct taps {
-	int n;                  /* weights per output */
+	int n; /* weights per output */
 	const int32_t *weights;
-	const int *bounds;      /* first input and count, per output */
+	const int *bounds; /* first input and count, per output */
 };
 
 /* The old block when it is large enough, else a new one; NULL when memory is short. */

@@ -25,34 +25,34 @@ extern "C" {
 /** What is measured. Texts are borrowed. */
 struct rfl_run_config {
 	const char *arch;
-	int64_t image_size;     /**< 0: the model's own */
+	int64_t image_size; /**< 0: the model's own */
 	int64_t batch;
 	enum rfl_run_mode mode;
-	int device;             /**< enum rfl_device, or RFL_RUN_DEVICE_AUTO: the best one here */
+	int device; /**< enum rfl_device, or RFL_RUN_DEVICE_AUTO: the best one here */
 	enum rfl_precision precision;
 	enum rfl_layout layout;
-	const char *engine;     /**< "auto", "torch", "torch@2.11", or a plugin's id */
+	const char *engine;             /**< "auto", "torch", "torch@2.11", or a plugin's id */
 	const char *const *plugin_dirs; /**< NULL-terminated */
 	struct rfl_sgd sgd;
 	uint64_t seed;
 	bool deterministic;
-	int threads;            /**< at least 1 */
-	const char *data_dir;   /**< NULL: synthetic */
+	int threads;          /**< at least 1 */
+	const char *data_dir; /**< NULL: synthetic */
 	bool augment;
 	int workers;
-	int ahead;              /**< batches decoded ahead */
+	int ahead; /**< batches decoded ahead */
 	int64_t warmup, iters;
 };
 
 /** What is made of it. */
 struct rfl_run_options {
-	const char *label;        /**< NULL: made, with the next free number */
-	const char *env;          /**< NULL: from the label, else the backend */
+	const char *label; /**< NULL: made, with the next free number */
+	const char *env;   /**< NULL: from the label, else the backend */
 	const char *log_dir;
 	const char *command_line; /**< as the user wrote it, for the time log */
 	double timeout_s;         /**< 0: none */
-	bool in_process;          /**< no child: for debuggers and profilers. No timeout, and a crash
-				       takes the row with it */
+	bool in_process; /**< no child: for debuggers and profilers. No timeout, and a crash
+			      takes the row with it */
 	/** Program and arguments of the child, NULL-terminated: what ends in rfl_run_child(). */
 	const char *const *child_argv;
 	bool (*cancelled)(void *ctx); /**< asked ten times a second; may be NULL */
@@ -63,9 +63,9 @@ struct rfl_run_options {
 
 struct rfl_run_result {
 	struct rfl_ledger_row row;
-	enum rfl_rc rc;         /**< why status is not ok; RFL_OK when it is */
-	char time_log[4096];    /**< path of the process record */
-	char steps_file[4096];  /**< "" when no step was measured */
+	enum rfl_rc rc;        /**< why status is not ok; RFL_OK when it is */
+	char time_log[4096];   /**< path of the process record */
+	char steps_file[4096]; /**< "" when no step was measured */
 };
 
 /**

@@ -49,7 +49,8 @@ static enum rfl_rc unpack_dirs(json_t *list, const char **dirs, size_t ndirs, st
 	if (json_array_size(list) + 1 > ndirs)
 		return rfl_fail(err, RFL_EINVAL, 0, "configuration: more than %zu plugin folders",
 				ndirs - 1);
-	json_array_foreach(list, i, item) {
+	json_array_foreach(list, i, item)
+	{
 		if (!json_is_string(item))
 			return rfl_fail(err, RFL_EFORMAT, 0,
 					"configuration: plugin_dirs[%zu] is not a string", i);
@@ -72,13 +73,13 @@ enum rfl_rc rfl_run__config_from_json(const json_t *json, const char **dirs, siz
 	if (json_unpack_ex((json_t *)(uintptr_t)json, &why, JSON_STRICT,
 			   "{s:s, s:I, s:I, s:i, s:i, s:i, s:i, s:s, s:o, s:F, s:F, s:F, s:I, s:b, "
 			   "s:i, s:o, s:b, s:i, s:i, s:I, s:I}",
-			   "arch", &c.arch, "image_size", &image_size, "batch", &batch, "mode", &mode,
-			   "device", &c.device, "precision", &precision, "layout", &layout, "engine",
-			   &c.engine, "plugin_dirs", &list, "lr", &c.sgd.lr, "momentum",
+			   "arch", &c.arch, "image_size", &image_size, "batch", &batch, "mode",
+			   &mode, "device", &c.device, "precision", &precision, "layout", &layout,
+			   "engine", &c.engine, "plugin_dirs", &list, "lr", &c.sgd.lr, "momentum",
 			   &c.sgd.momentum, "weight_decay", &c.sgd.weight_decay, "seed", &seed,
 			   "deterministic", &deterministic, "threads", &c.threads, "data_dir",
-			   &data_dir, "augment", &augment, "workers", &c.workers, "ahead",
-			   &c.ahead, "warmup", &warmup, "iters", &iters) != 0)
+			   &data_dir, "augment", &augment, "workers", &c.workers, "ahead", &c.ahead,
+			   "warmup", &warmup, "iters", &iters) != 0)
 		return rfl_fail(err, RFL_EFORMAT, 0, "configuration: %s", why.text);
 	rc = unpack_dirs(list, dirs, ndirs, err);
 	if (rc)
@@ -105,9 +106,9 @@ static enum rfl_rc check_numbers(const struct rfl_run_config *c, struct rfl_err 
 		const char *name;
 		int64_t value, least;
 	} bounds[] = {
-		{ "batch size", c->batch, 1 },  { "image size", c->image_size, 0 },
+		{ "batch size", c->batch, 1 },     { "image size", c->image_size, 0 },
 		{ "warm-up steps", c->warmup, 0 }, { "steps", c->iters, 1 },
-		{ "threads", c->threads, 1 },   { "loader threads", c->workers, 0 },
+		{ "threads", c->threads, 1 },      { "loader threads", c->workers, 0 },
 		{ "batches ahead", c->ahead, 1 },
 	};
 

@@ -26,8 +26,8 @@
 enum rfl_rc rfl_run__write_steps(const char *path, const struct rfl_burst *burst,
 				 struct rfl_err *err)
 {
-	static const char *const header[] = { "step",         "data_wait_ms", "forward_ms",
-					      "backward_ms",  "optimizer_ms", "step_ms",
+	static const char *const header[] = { "step",        "data_wait_ms", "forward_ms",
+					      "backward_ms", "optimizer_ms", "step_ms",
 					      "loss" };
 	char text[RFL_ARRAY_LEN(header)][RFL_NUM_MAX];
 	const char *fields[RFL_ARRAY_LEN(header)];

@@ -211,15 +211,15 @@ static enum rfl_rc say_timed(struct job *job, struct rfl_err *err)
 	if (rc)
 		return rc;
 	say_steps(job);
-	send(job, json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I}", "event", "timed",
-			    "wall_s", rfl_json_real(job->burst.wall_s), "ttfb_s",
-			    rfl_json_real(job->burst.ttfb_s), "loss_first",
-			    rfl_json_real(job->burst.loss_first), "loss_last",
-			    rfl_json_real(job->burst.loss_last), "allocated_peak_bytes",
-			    rfl_json_real(memory.allocated_peak_bytes), "reserved_peak_bytes",
-			    rfl_json_real(memory.reserved_peak_bytes), "host_peak_bytes",
-			    rfl_json_real(own_peak_bytes()), "skipped",
-			    (json_int_t)rfl_data_skipped(job->data)));
+	send(job,
+	     json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I}", "event", "timed", "wall_s",
+		       rfl_json_real(job->burst.wall_s), "ttfb_s", rfl_json_real(job->burst.ttfb_s),
+		       "loss_first", rfl_json_real(job->burst.loss_first), "loss_last",
+		       rfl_json_real(job->burst.loss_last), "allocated_peak_bytes",
+		       rfl_json_real(memory.allocated_peak_bytes), "reserved_peak_bytes",
+		       rfl_json_real(memory.reserved_peak_bytes), "host_peak_bytes",
+		       rfl_json_real(own_peak_bytes()), "skipped",
+		       (json_int_t)rfl_data_skipped(job->data)));
 	return RFL_OK;
 }
 
@@ -259,8 +259,8 @@ static enum rfl_rc set_up(struct job *job, struct rfl_err *err)
 	if (rc == RFL_OK)
 		rc = open_data(job, err);
 	if (rc == RFL_OK)
-		send(job, json_pack("{s:s, s:f}", "event", "ready", "setup_s",
-				    rfl_clock_s() - start));
+		send(job,
+		     json_pack("{s:s, s:f}", "event", "ready", "setup_s", rfl_clock_s() - start));
 	return rc;
 }
 

@@ -49,13 +49,13 @@ struct rfl_run__heard {
 	bool ready, timed, failed;
 	char engine[64], engine_id[128], engine_version[128];
 	int64_t plugin_abi;
-	int device;             /* RFL_RUN_DEVICE_AUTO until it is known */
+	int device; /* RFL_RUN_DEVICE_AUTO until it is known */
 	double setup_s;
 	struct rfl_burst burst; /* steps as they came; complete when timed */
 	int64_t skipped;
 	struct rfl_engine_memory memory;
 	double host_peak_bytes;
-	enum rfl_rc rc;         /* of failed */
+	enum rfl_rc rc; /* of failed */
 	char text[1024];
 };
 
@@ -73,14 +73,13 @@ void rfl_run__hear(struct rfl_run__heard *h, const json_t *event, const char **p
 
 /** Everything but identity (label, run_id, timestamp, status). */
 enum rfl_rc rfl_run__fill_row(const struct rfl_run_config *config, const struct rfl_net *net,
-			      const struct rfl_run__heard *heard,
-			      const struct rfl_machine *machine, struct rfl_ledger_row *row,
-			      struct rfl_err *err);
+			      const struct rfl_run__heard *heard, const struct rfl_machine *machine,
+			      struct rfl_ledger_row *row, struct rfl_err *err);
 
 /** Decide and set status, error_code and error_text. @return why it is not ok */
-enum rfl_rc rfl_run__judge(const struct rfl_run__heard *heard, const struct rfl_proc_result *process,
-			   double memory_limit_bytes, struct rfl_ledger_row *row,
-			   struct rfl_err *err);
+enum rfl_rc rfl_run__judge(const struct rfl_run__heard *heard,
+			   const struct rfl_proc_result *process, double memory_limit_bytes,
+			   struct rfl_ledger_row *row, struct rfl_err *err);
 
 enum rfl_rc rfl_run__write_steps(const char *path, const struct rfl_burst *burst,
 				 struct rfl_err *err);

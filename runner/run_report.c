@@ -75,7 +75,8 @@ static void hear_steps(struct rfl_run__heard *h, const json_t *event)
 	const json_t *row;
 	size_t i;
 
-	json_array_foreach(json_object_get(event, "rows"), i, row) {
+	json_array_foreach(json_object_get(event, "rows"), i, row)
+	{
 		if (at < 0 || at >= h->burst.nsteps || json_array_size(row) != 6)
 			break;
 		h->burst.steps[at++] = (struct rfl_burst_step){

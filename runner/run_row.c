@@ -24,7 +24,7 @@
 #define DRIFT_LIMIT    0.03
 #define LOADER_BOUND   0.05 /* of the step */
 #define FEW_STEPS      10
-#define NEAR_THE_LIMIT 0.9  /* of the memory limit: a SIGKILL there is the kernel's */
+#define NEAR_THE_LIMIT 0.9 /* of the memory limit: a SIGKILL there is the kernel's */
 
 /* ---- statistics ---- */
 
@@ -124,8 +124,10 @@ static enum rfl_rc fill_steps(const struct rfl_burst *b, double *ms, double *scr
 		double *mean, *std;
 	} phases[] = {
 		{ offsetof(struct rfl_burst_step, forward_s), &row->fwd_ms_mean, &row->fwd_ms_std },
-		{ offsetof(struct rfl_burst_step, backward_s), &row->bwd_ms_mean, &row->bwd_ms_std },
-		{ offsetof(struct rfl_burst_step, optimizer_s), &row->opt_ms_mean, &row->opt_ms_std },
+		{ offsetof(struct rfl_burst_step, backward_s), &row->bwd_ms_mean,
+		  &row->bwd_ms_std },
+		{ offsetof(struct rfl_burst_step, optimizer_s), &row->opt_ms_mean,
+		  &row->opt_ms_std },
 		{ offsetof(struct rfl_burst_step, data_wait_s), &row->data_wait_ms_mean,
 		  &row->data_wait_ms_std },
 	};
@@ -257,9 +259,8 @@ static enum rfl_rc fill_texts(const struct rfl_run_config *c, const struct rfl_n
 }
 
 enum rfl_rc rfl_run__fill_row(const struct rfl_run_config *config, const struct rfl_net *net,
-			      const struct rfl_run__heard *heard,
-			      const struct rfl_machine *machine, struct rfl_ledger_row *row,
-			      struct rfl_err *err)
+			      const struct rfl_run__heard *heard, const struct rfl_machine *machine,
+			      struct rfl_ledger_row *row, struct rfl_err *err)
 {
 	enum rfl_rc rc;
 

@@ -20,13 +20,14 @@
  *   A child that dies after it reported its times has measured: its row says ok.
  *
  * Ownership
- *   A net must outlive the engine that was opened on it, an engine must be closed before its plugin's
- *   list is freed. A batch belongs to its source and stays as it is until the next one is asked for.
- *   Texts in a ledger row belong to the row. Everything that a function hands out through `ret` is
- *   released by the _free, _close or _fini that its comment names.
+ *   A net must outlive the engine that was opened on it, an engine must be closed before its
+ * plugin's list is freed. A batch belongs to its source and stays as it is until the next one is
+ * asked for. Texts in a ledger row belong to the row. Everything that a function hands out through
+ * `ret` is released by the _free, _close or _fini that its comment names.
  *
  * Threads
- *   An engine is used by one thread. A source of batches has threads of its own and is asked by one.
+ *   An engine is used by one thread. A source of batches has threads of its own and is asked by
+ * one.
  *
  * The files and their columns are documented in docs/run.md.
  */

@@ -29,16 +29,16 @@ struct rfl_image {
 };
 
 /** Make room for width x height; the content is lost. RFL_ENOMEM. */
-enum rfl_rc rfl_image_reserve(struct rfl_image *image, int width, int height, struct rfl_err *err)
-	RFL_WARN_UNUSED;
+enum rfl_rc rfl_image_reserve(struct rfl_image *image, int width, int height,
+			      struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_image_fini(struct rfl_image *image);
 
 /** How one image becomes one input. */
 struct rfl_view {
-	struct rfl_rect crop; /**< of the image */
+	struct rfl_rect crop;            /**< of the image */
 	int scaled_width, scaled_height; /**< to which the crop is resized */
-	int left, top;        /**< of the size x size window that is kept of the scaled crop */
-	bool flip;            /**< left and right change sides */
+	int left, top; /**< of the size x size window that is kept of the scaled crop */
+	bool flip;     /**< left and right change sides */
 };
 
 /**
@@ -48,7 +48,8 @@ struct rfl_view {
 void rfl_view_random(int width, int height, int size, struct rfl_random *random,
 		     struct rfl_view *ret);
 
-/** The short side resized to size * 256 / 224, the centre kept: torchvision's Resize, CenterCrop. */
+/** The short side resized to size * 256 / 224, the centre kept: torchvision's Resize, CenterCrop.
+ */
 void rfl_view_centre(int width, int height, int size, struct rfl_view *ret);
 
 /** Memory that resizing reuses from image to image; zeroed at first. */
@@ -69,8 +70,8 @@ void rfl_resizer_fini(struct rfl_resizer *r);
  * @param out  width and height say the size of the window; reserved by the caller
  */
 enum rfl_rc rfl_resize(struct rfl_resizer *r, const struct rfl_image *source, int width, int height,
-		       int left, int top, struct rfl_image *out, struct rfl_err *err)
-	RFL_WARN_UNUSED;
+		       int left, int top, struct rfl_image *out,
+		       struct rfl_err *err) RFL_WARN_UNUSED;
 
 /**
  * (value / 255 - mean) / std per channel with ImageNet's mean and std, flipped when asked for.

@@ -28,8 +28,8 @@ struct plan {
 static const struct {
 	int width, height, share;
 } sizes[] = {
-	{ 500, 375, 36 }, { 375, 500, 14 }, { 500, 333, 12 }, { 333, 500, 7 }, { 500, 334, 4 },
-	{ 640, 480, 5 },  { 500, 400, 3 },  { 400, 300, 3 },  { 500, 500, 3 }, { 300, 225, 3 },
+	{ 500, 375, 36 }, { 375, 500, 14 }, { 500, 333, 12 }, { 333, 500, 7 },  { 500, 334, 4 },
+	{ 640, 480, 5 },  { 500, 400, 3 },  { 400, 300, 3 },  { 500, 500, 3 },  { 300, 225, 3 },
 	{ 256, 256, 2 },  { 180, 240, 2 },  { 120, 90, 1 },   { 1024, 768, 3 }, { 1600, 1200, 2 },
 };
 
@@ -99,8 +99,7 @@ static void plan_picture(struct picture *p, int64_t class_index, int width, int 
 		p->tint[c] = (float)(64 + (class_index * 53 + c * 89) % 128);
 	for (int l = 0; l < LAYERS; l++) {
 		p->pitch[l] = 1.0F / pitches[l];
-		p->strength[l] = strengths[l] *
-				 (float)rfl_random_between(random, 0.5, 1.5);
+		p->strength[l] = strengths[l] * (float)rfl_random_between(random, 0.5, 1.5);
 	}
 	for (int d = 0; d < DISCS; d++) {
 		p->discs[d].x = (float)rfl_random_between(random, 0, width);
@@ -122,7 +121,8 @@ static void draw_row(const struct picture *p, int y, int width, uint8_t *row)
 		float grey = 0.0F, colour[3];
 
 		for (int l = 0; l < LAYERS; l++)
-			grey += p->strength[l] * smooth_noise(p, (uint32_t)l, (float)x * p->pitch[l],
+			grey += p->strength[l] * smooth_noise(p, (uint32_t)l,
+							      (float)x * p->pitch[l],
 							      (float)y * p->pitch[l]);
 		for (int c = 0; c < 3; c++)
 			colour[c] = p->tint[c] + grey;
@@ -207,12 +207,13 @@ static enum rfl_rc make_one(const struct plan *plan, int64_t class_index, int64_
 static const struct option options[] = {
 	{ "classes", required_argument, NULL, 'c' }, { "images", required_argument, NULL, 'n' },
 	{ "seed", required_argument, NULL, 's' },    { "quality", required_argument, NULL, 'q' },
-	{ "help", no_argument, NULL, 'h' },	     { NULL, 0, NULL, 0 },
+	{ "help", no_argument, NULL, 'h' },          { NULL, 0, NULL, 0 },
 };
 
 static const char help[] =
 	"Usage: make_imagefolder [--classes N] [--images N] [--seed N] [--quality 1-100] DIR\n"
-	"Makes DIR/train/class_<c>/image_<i>.jpg: textured JPEG files in the sizes of photographs.\n"
+	"Makes DIR/train/class_<c>/image_<i>.jpg: textured JPEG files in the sizes of "
+	"photographs.\n"
 	"  --classes N   folders (default 10)\n"
 	"  --images N    files in each (default 24)\n"
 	"  --seed N      another seed, other pictures (default 1)\n"
@@ -225,8 +226,8 @@ static bool read_number(const char *text, const char *name, int64_t least, int64
 
 	if (rfl_num_parse_int(text, name, ret, &err) == RFL_OK && *ret >= least && *ret <= most)
 		return true;
-	fprintf(stderr, "make_imagefolder: %s: '%s' is not a number from %lld to %lld\n", name, text,
-		(long long)least, (long long)most);
+	fprintf(stderr, "make_imagefolder: %s: '%s' is not a number from %lld to %lld\n", name,
+		text, (long long)least, (long long)most);
 	return false;
 }
 
@@ -238,12 +239,23 @@ static int read_options(int argc, char **argv, struct plan *plan)
 
 	while (ok && (c = getopt_long(argc, argv, "h", options, NULL)) != -1) {
 		switch (c) {
-		case 'c': ok = read_number(optarg, "--classes", 1, 1000, &plan->classes); break;
-		case 'n': ok = read_number(optarg, "--images", 1, 100000, &plan->images); break;
-		case 's': ok = read_number(optarg, "--seed", 0, INT64_MAX, &plan->seed); break;
-		case 'q': ok = read_number(optarg, "--quality", 1, 100, &plan->quality); break;
-		case 'h': fputs(help, stdout); return 1;
-		default: ok = false;
+		case 'c':
+			ok = read_number(optarg, "--classes", 1, 1000, &plan->classes);
+			break;
+		case 'n':
+			ok = read_number(optarg, "--images", 1, 100000, &plan->images);
+			break;
+		case 's':
+			ok = read_number(optarg, "--seed", 0, INT64_MAX, &plan->seed);
+			break;
+		case 'q':
+			ok = read_number(optarg, "--quality", 1, 100, &plan->quality);
+			break;
+		case 'h':
+			fputs(help, stdout);
+			return 1;
+		default:
+			ok = false;
 		}
 	}
 	if (ok && optind + 1 != argc) {

@@ -28,7 +28,8 @@ struct rfl_engine {
 	double loss;
 };
 
-/* True when RFL_FAKE asks for something at the n-th call of a place; the action's name in `action`. */
+/* True when RFL_FAKE asks for something at the n-th call of a place; the action's name in `action`.
+ */
 static bool is_asked(const char *place, int n, char action[16])
 {
 	const char *text = getenv("RFL_FAKE");
@@ -206,8 +207,7 @@ static enum rfl_rc fake_loss(struct rfl_engine *e, double *ret, struct rfl_err *
 	return RFL_OK;
 }
 
-static enum rfl_rc fake_logits(struct rfl_engine *e, float *out, int64_t numel,
-			       struct rfl_err *err)
+static enum rfl_rc fake_logits(struct rfl_engine *e, float *out, int64_t numel, struct rfl_err *err)
 {
 	(void)e;
 	memset(out, 0, (size_t)numel * sizeof(*out));

@@ -13,8 +13,9 @@ static void resize_is_pillows(void **state)
 	static const struct {
 		int width, height, tolerance;
 	} sizes[] = {
-		{ 16, 16, 0 }, { 53, 41, 0 }, { 37, 12, 0 }, { 12, 29, 0 }, { 5, 3, 0 },
-		{ 80, 7, 1 }, /* the newest Pillow takes the vertical pass first here; older ones never */
+		{ 16, 16, 0 }, { 53, 41, 0 }, { 37, 12, 0 }, { 12, 29, 0 },
+		{ 5, 3, 0 },   { 80, 7, 1 }, /* the newest Pillow takes the vertical pass first
+						here; older ones never */
 	};
 	struct rfl_image source = read_ppm("resize_37x29.ppm"), got = { .pixels = NULL };
 	struct rfl_resizer resizer = { .rows = NULL };
@@ -116,8 +117,8 @@ static void decodes_as_pillow_does(void **state)
 
 static void crops_are_parts_of_the_whole(void **state)
 {
-	static const char *const names[] = { "wide", "420", "422", "444", "progressive", "gray",
-					     "cmyk" };
+	static const char *const names[] = { "wide",        "420",  "422", "444",
+					     "progressive", "gray", "cmyk" };
 	struct rfl_jpeg *j = new_decoder();
 	struct rfl_image whole = { .pixels = NULL }, part = { .pixels = NULL };
 	struct rfl_random random;
@@ -143,8 +144,7 @@ static void crops_are_parts_of_the_whole(void **state)
 
 				assert_memory_equal(part.pixels +
 							    (size_t)y * (size_t)part.width * 3,
-						    whole.pixels + at * 3,
-						    (size_t)part.width * 3);
+						    whole.pixels + at * 3, (size_t)part.width * 3);
 			}
 		}
 		rfl_buf_fini(&file);
@@ -156,9 +156,9 @@ static void crops_are_parts_of_the_whole(void **state)
 
 static void bad_files_are_refused_by_name(void **state)
 {
-	static const uint8_t huge[] = { 0xFF, 0xD8, 0xFF, 0xC0, 0, 11, 8, 0xEA, 0x60, 0xEA, 0x60, 1,
-					1,    0x11, 0,    0xFF, 0xDA, 0, 8, 1, 1, 0, 0, 63, 0, 0xFF,
-					0xD9 };
+	static const uint8_t huge[] = { 0xFF, 0xD8, 0xFF, 0xC0, 0,    11, 8,    0xEA, 0x60,
+					0xEA, 0x60, 1,    1,    0x11, 0,  0xFF, 0xDA, 0,
+					8,    1,    1,    0,    0,    63, 0,    0xFF, 0xD9 };
 	struct rfl_jpeg *j = new_decoder();
 	struct rfl_err err = RFL_ERR_INIT;
 	struct rfl_buf file;
@@ -168,8 +168,9 @@ static void bad_files_are_refused_by_name(void **state)
 	read_bytes(data_path("runner/jpeg_420.jpg"), &file);
 	for (size_t len = 0; len + 1 < file.len; len += len < 1000 ? 1 : 97) {
 		rfl_err_clear(&err);
-		assert_int_equal(rfl_jpeg_begin(j, file.data, len, "cut.jpg", &width, &height, &err),
-				 RFL_EFORMAT);
+		assert_int_equal(
+			rfl_jpeg_begin(j, file.data, len, "cut.jpg", &width, &height, &err),
+			RFL_EFORMAT);
 		assert_says(&err, "cut.jpg: ");
 	}
 	assert_int_equal(width, -7);

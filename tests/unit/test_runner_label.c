@@ -19,8 +19,8 @@ static void labels_are_read(void **state)
 	} cases[] = {
 		{ "cpu_resnet50_fp32_bs4_run1", NULL, "cpu", "resnet50", "fp32", 4, 1 },
 		{ "mac_mps_resnet50_fp32_bs16_run12", NULL, "mac_mps", "resnet50", "fp32", 16, 12 },
-		{ "mac_mps_vgg16_fp32_bs64_r3_20251114_120856", NULL, "mac_mps", "vgg16", "fp32", 64,
-		  3 },
+		{ "mac_mps_vgg16_fp32_bs64_r3_20251114_120856", NULL, "mac_mps", "vgg16", "fp32",
+		  64, 3 },
 		{ "lab_vgg16_bn_amp_bs8_run2", NULL, "lab", "vgg16_bn", "amp", 8, 2 },
 		{ "rtx4090_resnet50_fp32_prof", NULL, "rtx4090", "resnet50", "fp32", -1, -1 },
 		{ "lab_mynet_bf16_bs2_run5", "mynet", "lab", "mynet", "bf16", 2, 5 },
@@ -48,7 +48,9 @@ static void labels_are_read(void **state)
 static void names_of_files_are_checked(void **state)
 {
 	static const char *const good[] = { "a", "cpu_resnet50_fp32_bs4_run1", "A-1.2_x" };
-	static const char *const bad[] = { "", "../x", "a/b", "-x", ".x", "a b", "caf\xc3\xa9", "_" };
+	static const char *const bad[] = {
+		"", "../x", "a/b", "-x", ".x", "a b", "caf\xc3\xa9", "_"
+	};
 	char longest[RFL_LABEL_MAX + 2];
 	struct rfl_err err = RFL_ERR_INIT;
 
@@ -118,7 +120,8 @@ int main(void)
 		cmocka_unit_test(labels_are_read),
 		cmocka_unit_test(names_of_files_are_checked),
 		cmocka_unit_test(environment_has_an_order),
-		cmocka_unit_test_setup_teardown(the_next_number_is_free, tmpdir_make, tmpdir_remove),
+		cmocka_unit_test_setup_teardown(the_next_number_is_free, tmpdir_make,
+						tmpdir_remove),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

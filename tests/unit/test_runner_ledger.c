@@ -46,16 +46,16 @@ static void minimal(struct rfl_ledger_row *row, const char *run_id)
 	set(&row->version, "0.1.0");
 }
 
-#define ASSERT_TEXT(member)                                                                        \
-	do {                                                                                       \
-		if (row.member || l->rows[0].member)                                               \
-			assert_string_equal(row.member, l->rows[0].member);                        \
+#define ASSERT_TEXT(member)                                                 \
+	do {                                                                \
+		if (row.member || l->rows[0].member)                        \
+			assert_string_equal(row.member, l->rows[0].member); \
 	} while (0);
 #define ASSERT_INT(member) assert_int_equal(row.member, l->rows[0].member);
-#define ASSERT_REAL(member)                                                                        \
-	if (isnan(row.member))                                                                     \
-		assert_true(isnan(l->rows[0].member));                                             \
-	else                                                                                       \
+#define ASSERT_REAL(member)                            \
+	if (isnan(row.member))                         \
+		assert_true(isnan(l->rows[0].member)); \
+	else                                           \
 		assert_true(row.member == l->rows[0].member);
 #define ASSERT_SAME(kind, name, meaning) ASSERT_##kind(name)
 

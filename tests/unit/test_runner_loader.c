@@ -49,8 +49,9 @@ static void need_jpeg(void)
 /* Three classes, nine good images. */
 static void make_folder(const char *dir)
 {
-	static const char *const sources[] = { "jpeg_420.jpg", "jpeg_422.jpg", "jpeg_wide.jpg",
-					       "jpeg_gray.jpg", "jpeg_cmyk.jpg", "jpeg_444.jpg",
+	static const char *const sources[] = { "jpeg_420.jpg",         "jpeg_422.jpg",
+					       "jpeg_wide.jpg",        "jpeg_gray.jpg",
+					       "jpeg_cmyk.jpg",        "jpeg_444.jpg",
 					       "jpeg_progressive.jpg", "jpeg_wide.jpg",
 					       "jpeg_420.jpg" };
 	static const char *const classes[] = { "zebra", "Ant", "bee" };
@@ -327,8 +328,8 @@ static void synthetic_is_the_golden_input(void **state)
 	for (uint64_t i = 0; i < 3 * 3 * 32 * 32; i += 101) {
 		float u;
 
-		rfl_fill_values((struct rfl_fill_rule){ RFL_FILL_SCALED, 1.0F }, RFL_FILL_IMAGE, i, 1,
-				&u);
+		rfl_fill_values((struct rfl_fill_rule){ RFL_FILL_SCALED, 1.0F }, RFL_FILL_IMAGE, i,
+				1, &u);
 		assert_true(first.images[i] == u);
 	}
 	assert_int_equal(first.labels[2], 74);
@@ -341,8 +342,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(images_are_listed_in_order, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(folders_without_images_are_errors, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(batches_do_not_depend_on_threads, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(folders_without_images_are_errors, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(batches_do_not_depend_on_threads, set_up,
+						tear_down),
 		cmocka_unit_test_setup_teardown(epochs_cover_the_folder, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(layouts_hold_the_same_pixels, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(damaged_files_are_named_and_skipped, set_up,

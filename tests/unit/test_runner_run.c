@@ -110,12 +110,14 @@ static void assert_steps(const struct rfl_run_result *result)
 		assert_ok(rfl_csv_next(csv, &more, &err), &err);
 		if (!more)
 			break;
-		assert_ok(rfl_csv_double(csv, rfl_csv_find(csv, "forward_ms"), &forward, &err), &err);
+		assert_ok(rfl_csv_double(csv, rfl_csv_find(csv, "forward_ms"), &forward, &err),
+			  &err);
 		assert_ok(rfl_csv_double(csv, rfl_csv_find(csv, "backward_ms"), &backward, &err),
 			  &err);
 		assert_ok(rfl_csv_double(csv, rfl_csv_find(csv, "optimizer_ms"), &optimizer, &err),
 			  &err);
-		assert_ok(rfl_csv_double(csv, rfl_csv_find(csv, "data_wait_ms"), &wait, &err), &err);
+		assert_ok(rfl_csv_double(csv, rfl_csv_find(csv, "data_wait_ms"), &wait, &err),
+			  &err);
 		assert_ok(rfl_csv_double(csv, rfl_csv_find(csv, "step_ms"), &total, &err), &err);
 		assert_true(forward >= 4 && backward >= 8 && optimizer >= 2);
 		assert_true(total + 1e-9 >= forward + backward + optimizer + wait);
@@ -127,9 +129,12 @@ static void assert_steps(const struct rfl_run_result *result)
 static void a_good_run_is_recorded(void **state)
 {
 	static const char *const lines[] = {
-		"MEASURED_SEC=", " IMGS_PER_SEC=", " BATCH=2 ARCH=resnet18 BACKEND=CPU\n",
+		"MEASURED_SEC=",
+		" IMGS_PER_SEC=",
+		" BATCH=2 ARCH=resnet18 BACKEND=CPU\n",
 		"\tCommand being timed: \"roofline run --arch resnet18\"\n",
-		"\tMaximum resident set size (kbytes): ", "\tExit status: 0\n",
+		"\tMaximum resident set size (kbytes): ",
+		"\tExit status: 0\n",
 	};
 	const char *dir = tmp_path(*state, "logs");
 	struct rfl_zoo_options sizes = { .image_size = 32 };
@@ -158,7 +163,8 @@ static void a_good_run_is_recorded(void **state)
 	assert_true(row->fwd_ms_mean >= 4 && row->fwd_ms_mean < 40);
 	assert_true(row->bwd_ms_mean >= 8 && row->opt_ms_mean >= 2);
 	assert_true(row->step_ms_min >= 14 && row->step_ms_min <= row->step_ms_p10);
-	assert_true(row->step_ms_p10 <= row->step_ms_median && row->step_ms_p90 <= row->step_ms_max);
+	assert_true(row->step_ms_p10 <= row->step_ms_median &&
+		    row->step_ms_p90 <= row->step_ms_max);
 	assert_true(row->wall_s * 1e3 >= 6 * row->step_ms_mean - 1e-6);
 	assert_close(row->samples_per_s, 12 / row->wall_s, 1e-12);
 	assert_close(row->loss_first, 8.0, 1e-12);
@@ -170,8 +176,8 @@ static void a_good_run_is_recorded(void **state)
 	assert_ok(rfl_zoo_build("resnet18", &sizes, &net, &err), &err);
 	assert_ok(rfl_count_net(net, &counted, &count, &err), &err);
 	assert_int_equal(row->model_flops_per_step, rfl_count_training_flops(count));
-	assert_close(row->tflops,
-		     (double)row->model_flops_per_step / row->step_ms_median * 1e-9, 1e-12);
+	assert_close(row->tflops, (double)row->model_flops_per_step / row->step_ms_median * 1e-9,
+		     1e-12);
 	rfl_count_free(count);
 	rfl_net_free(net);
 
@@ -214,8 +220,9 @@ static void every_end_has_its_status(void **state)
 			assert_null(result.row.error_text);
 		else if (!strstr(result.row.error_text, cases[i].word))
 			fail_msg("%s: '%s'", cases[i].fake, result.row.error_text);
-		assert_int_equal(isnan(result.row.wall_s), strcmp(cases[i].status, "ok") != 0 &&
-								   strcmp(cases[i].status, "nan") != 0);
+		assert_int_equal(isnan(result.row.wall_s),
+				 strcmp(cases[i].status, "ok") != 0 &&
+					 strcmp(cases[i].status, "nan") != 0);
 		rfl_run_result_fini(&result);
 	}
 	l = load(dir);
@@ -434,7 +441,8 @@ static void killing_the_parent_loses_no_row(void **state)
 	static const double moments[] = { 0.02, 0.1, 0.2, 0.3,  0.4,  0.5, 0.6,
 					  0.7,  0.8, 0.9, 0.96, 1.05, 1.3, 1.6 };
 	const char *dir = tmp_path(*state, "logs");
-	const char *pid_file = tmp_path(*state, "pid"), *ledger = tmp_path(*state, "logs/metrics.csv");
+	const char *pid_file = tmp_path(*state, "pid"),
+		   *ledger = tmp_path(*state, "logs/metrics.csv");
 	size_t before = 0, orphans = 0;
 	struct rfl_run_result result;
 	double run_s;
