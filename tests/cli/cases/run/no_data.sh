@@ -1,0 +1,1 @@
+roofline run --arch resnet18
