@@ -7,39 +7,13 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/buf.h"
 #include "base/clock.h"
 #include "base/num.h"
 #include "base/table.h"
-#include "base/text.h"
+#include "cli/put.h"
 #include "peaks/check.h"
 #include "peaks/edit.h"
 #include "peaks/peaks.h"
-
-static enum rfl_rc print_table(struct rfl_cli *cli, const struct rfl_table *t,
-			       enum rfl_format format, struct rfl_err *err)
-{
-	struct rfl_buf out;
-	enum rfl_rc rc;
-
-	rfl_buf_init(&out, 0);
-	rc = rfl_table_render(t, format, &out, err);
-	if (rc == RFL_OK && out.len && fwrite(out.data, 1, out.len, cli->out) != out.len)
-		rc = rfl_fail(err, RFL_EIO, 0, "standard output could not be written");
-	rfl_buf_fini(&out);
-	return rc;
-}
-
-/* The one file that a command takes. */
-static enum rfl_rc one_file(const struct rfl_opt_list *operands, const char **ret,
-			    struct rfl_err *err)
-{
-	if (operands->n != 1)
-		return rfl_fail(err, RFL_EUSAGE, 0, "one peaks file is needed, %zu are given",
-				operands->n);
-	*ret = operands->items[0];
-	return RFL_OK;
-}
 
 /* --- show --- */
 
@@ -133,11 +107,9 @@ static enum rfl_rc show_run(struct rfl_cli *cli, const void *args, struct rfl_er
 	const struct show_args *a = args;
 	struct rfl_peaks *peaks = NULL;
 	struct rfl_table *t = NULL;
-	const char *path = NULL;
-	enum rfl_rc rc = one_file(&a->operands, &path, err);
+	const char *path = a->operands.items[0];
+	enum rfl_rc rc = rfl_peaks_load(path, &peaks, err);
 
-	if (rc == RFL_OK)
-		rc = rfl_peaks_load(path, &peaks, err);
 	for (size_t i = 0; rc == RFL_OK && i < a->env.n; i++) {
 		if (!rfl_peaks_find(peaks, a->env.items[i]))
 			rc = rfl_fail(err, RFL_ENOTFOUND, 0, "%s has no environment '%s'", path,
@@ -157,7 +129,7 @@ static enum rfl_rc show_run(struct rfl_cli *cli, const void *args, struct rfl_er
 	rfl_table_note(t,
 		       "Knee: where the compute ceiling meets the DRAM bandwidth. Below it memory "
 		       "limits, above it arithmetic.");
-	rc = print_table(cli, t, (enum rfl_format)a->format, err);
+	rc = rfl_cli_put_table(cli, t, (enum rfl_format)a->format, err);
 done:
 	rfl_table_free(t);
 	rfl_peaks_free(peaks);
@@ -202,12 +174,10 @@ static enum rfl_rc check_run(struct rfl_cli *cli, const void *args, struct rfl_e
 	const struct check_args *a = args;
 	struct rfl_peaks *peaks = NULL;
 	char today[RFL_TIME_ISO_SIZE];
-	const char *path = NULL;
+	const char *path = a->operands.items[0];
 	size_t doubts;
-	enum rfl_rc rc = one_file(&a->operands, &path, err);
+	enum rfl_rc rc = rfl_peaks_load(path, &peaks, err);
 
-	if (rc == RFL_OK)
-		rc = rfl_peaks_load(path, &peaks, err);
 	if (rc != RFL_OK)
 		return rc;
 	rfl_clock_iso(today);
@@ -275,17 +245,10 @@ static enum rfl_rc set_run(struct rfl_cli *cli, const void *args, struct rfl_err
 	enum rfl_rc rc;
 
 	(void)cli;
-	if (a->operands.n != 4)
-		return rfl_fail(err, RFL_EUSAGE, 0,
-				"FILE ENV KEY VALUE are needed, %zu words are given",
-				a->operands.n);
-	if (rfl_num_parse_double(word[3], "VALUE", &value, err) != RFL_OK || !(value > 0)) {
-		if (err)
-			rfl_err_clear(err);
+	if (rfl_num_parse_double(word[3], "VALUE", &value, NULL) != RFL_OK || !(value > 0))
 		return rfl_fail(err, RFL_EUSAGE, 0,
 				"VALUE: '%s' is not a number greater than 0, in GFLOP/s or GB/s",
 				word[3]);
-	}
 
 	const struct rfl_peaks_set set = {
 		.env = word[1],
