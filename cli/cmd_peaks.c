@@ -82,8 +82,11 @@ static void show_env(struct rfl_table *t, const struct rfl_peaks_env *env)
 
 	for (size_t i = 0; i < env->ncompute; i++) {
 		const struct rfl_peak_compute *c = &env->compute[i];
+		/* one core does not have the whole machine's bandwidth */
+		const bool one_core = strstr(c->key, ".1core");
 
-		show_row(t, env, c->cell, &c->peak, "GFLOP/s", c->peak.value / bandwidth);
+		show_row(t, env, c->cell, &c->peak, "GFLOP/s",
+			 one_core ? (double)NAN : c->peak.value / bandwidth);
 	}
 	for (size_t i = 0; i < env->nlevels; i++) {
 		const struct rfl_peak_level *l = &env->levels[i];

@@ -1,0 +1,1 @@
+roofline peaks measure --env "Lab CPU"

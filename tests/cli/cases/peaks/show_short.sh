@@ -1,0 +1,1 @@
+roofline peaks show "$RFL_TEST_DATA/peaks/short.json" --format csv
