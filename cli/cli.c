@@ -4,7 +4,7 @@
  */
 #include "cli/cli.h"
 
-#include <errno.h>
+#include <ctype.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "cli/help.h"
 #include "cli/opt.h"
+#include "cli/put.h"
 #include "rfl_config.h"
 
 #define COMMANDS_MAX 128
@@ -34,6 +35,17 @@ int rfl_exit_code(enum rfl_rc rc)
 	}
 }
 
+/* One line of a message. A name in it, which may be anybody's, must not steer the terminal. */
+static void put_line(FILE *out, const char *text)
+{
+	for (; *text != '\0'; text++) {
+		bool steers = iscntrl((unsigned char)*text) && *text != '\n' && *text != '\t';
+
+		fputc(steers ? '?' : *text, out);
+	}
+	fputc('\n', out);
+}
+
 static void on_log(enum rfl_log_level level, const char *line, void *ctx)
 {
 	static const char *const prefixes[] = {
@@ -45,7 +57,8 @@ static void on_log(enum rfl_log_level level, const char *line, void *ctx)
 	struct rfl_cli *cli = ctx;
 
 	rfl_cli_clear_line(cli);
-	fprintf(cli->err, "%s%s\n", prefixes[level], line);
+	fputs(prefixes[level], cli->err);
+	put_line(cli->err, line);
 }
 
 static void apply_globals(struct rfl_cli *cli, const struct rfl_opt_globals *globals)
@@ -61,44 +74,7 @@ static void apply_globals(struct rfl_cli *cli, const struct rfl_opt_globals *glo
 	rfl_log_set(on_log, cli, levels[cli->verbosity + 1]);
 }
 
-/* `name` begins with the words of `prefix`, and more follows. */
-static bool in_group(const char *name, const char *prefix)
-{
-	size_t len = strlen(prefix);
-
-	return strncmp(name, prefix, len) == 0 && name[len] == ' ';
-}
-
-static bool is_group(const char *word)
-{
-	for (size_t i = 0; rfl_cmd_at(i); i++)
-		if (in_group(rfl_cmd_at(i)->name, word))
-			return true;
-	return false;
-}
-
-static const struct rfl_cmd *find_exact(const char *name)
-{
-	for (size_t i = 0; rfl_cmd_at(i); i++)
-		if (strcmp(rfl_cmd_at(i)->name, name) == 0)
-			return rfl_cmd_at(i);
-	return NULL;
-}
-
-/* "run, list, doctor": the commands, or those of a group without its name. */
-static void put_names(const char *group, struct rfl_buf *out)
-{
-	for (size_t i = 0; rfl_cmd_at(i); i++) {
-		const struct rfl_cmd *cmd = rfl_cmd_at(i);
-
-		if (cmd->hidden || (group && !in_group(cmd->name, group)))
-			continue;
-		rfl_buf_printf(out, "%s%s", out->len > 0 ? ", " : "",
-			       group ? cmd->name + strlen(group) + 1 : cmd->name);
-	}
-}
-
-static enum rfl_rc unknown_command(const char *name, struct rfl_err *err)
+enum rfl_rc rfl_cli_unknown_command(const char *name, struct rfl_err *err)
 {
 	const char *names[COMMANDS_MAX + 1] = { NULL };
 	const char *near;
@@ -121,7 +97,10 @@ static enum rfl_rc incomplete_group(const char *group, struct rfl_err *err)
 	enum rfl_rc rc;
 
 	rfl_buf_init(&names, 0);
-	put_names(group, &names);
+	for (size_t i = 0; rfl_cmd_at(i); i++)
+		if (rfl_cmd_in_group(rfl_cmd_at(i), group) && !rfl_cmd_at(i)->hidden)
+			rfl_buf_printf(&names, "%s%s", names.len > 0 ? ", " : "",
+				       rfl_cmd_at(i)->name + strlen(group) + 1);
 	rc = rfl_fail(err, RFL_EUSAGE, 0, "'roofline %s' needs one of: %s", group,
 		      rfl_buf_str(&names));
 	rfl_buf_fini(&names);
@@ -144,10 +123,10 @@ static enum rfl_rc find_command(struct rfl_cli *cli, int argc, char *const *argv
 	*ret = NULL;
 	*used = 1;
 	rfl_buf_init(&two, 0);
-	if (!is_group(argv[0])) {
-		*ret = find_exact(argv[0]);
+	if (!rfl_cmd_is_group(argv[0])) {
+		*ret = rfl_cmd_find(argv[0]);
 		if (!*ret)
-			rc = unknown_command(argv[0], err);
+			rc = rfl_cli_unknown_command(argv[0], err);
 		goto done;
 	}
 	if (argc > 1 && is_help(argv[1])) {
@@ -155,16 +134,19 @@ static enum rfl_rc find_command(struct rfl_cli *cli, int argc, char *const *argv
 		goto done;
 	}
 	if (argc < 2 || argv[1][0] == '-') {
-		*ret = find_exact(argv[0]); /* a group may be a command as well */
+		*ret = rfl_cmd_find(argv[0]); /* a group may be a command as well */
 		if (!*ret)
 			rc = incomplete_group(argv[0], err);
 		goto done;
 	}
 	rfl_buf_printf(&two, "%s %s", argv[0], argv[1]);
-	*ret = find_exact(rfl_buf_str(&two));
+	rc = rfl_buf_check(&two, "command line", err);
+	if (rc != RFL_OK)
+		goto done;
+	*ret = rfl_cmd_find(rfl_buf_str(&two));
 	*used = 2;
 	if (!*ret)
-		rc = unknown_command(rfl_buf_str(&two), err);
+		rc = rfl_cli_unknown_command(rfl_buf_str(&two), err);
 done:
 	rfl_buf_fini(&two);
 	return rc;
@@ -208,14 +190,12 @@ static bool reader_has_gone(FILE *f)
 /* A result that did not reach its file is a failure, whatever the command thinks. */
 static int check_output(struct rfl_cli *cli, int code)
 {
-	bool earlier = ferror(cli->out) != 0;
-
-	errno = 0;
-	if (fflush(cli->out) == 0 && !earlier)
+	rfl_cli_flush(cli);
+	if (!ferror(cli->out) && cli->write_errno == 0)
 		return code;
 	if (!reader_has_gone(cli->out))
 		fprintf(cli->err, "roofline: standard output: %s\n",
-			errno != 0 ? strerror(errno) : "writing failed");
+			cli->write_errno != 0 ? strerror(cli->write_errno) : "writing failed");
 	return code != 0 ? code : 1;
 }
 
@@ -225,13 +205,11 @@ static int report(struct rfl_cli *cli, const struct rfl_cmd *cmd, enum rfl_rc rc
 	if (rc == RFL_OK)
 		return 0;
 	rfl_cli_clear_line(cli);
-	fflush(cli->out); /* the result that there is comes before the complaint */
-	if (err->msg[0] != '\0')
-		fprintf(cli->err, "roofline%s%s: %s\n", cmd ? " " : "", cmd ? cmd->name : "",
-			err->msg);
-	else if (rc != RFL_EFAILED)
-		fprintf(cli->err, "roofline%s%s: %s\n", cmd ? " " : "", cmd ? cmd->name : "",
-			rfl_rc_text(rc));
+	rfl_cli_flush(cli); /* the result that there is comes before the complaint */
+	if (err->msg[0] != '\0' || rc != RFL_EFAILED) {
+		fprintf(cli->err, "roofline%s%s: ", cmd ? " " : "", cmd ? cmd->name : "");
+		put_line(cli->err, err->msg[0] != '\0' ? err->msg : rfl_rc_text(rc));
+	}
 	return rfl_exit_code(rc);
 }
 

@@ -20,7 +20,8 @@ extern "C" {
 /** A list option: `--models a b`, `--models a,b` or repeated. */
 struct rfl_opt_list {
 	size_t n;
-	const char **items; /**< owned by the parser, freed by rfl_opt_free() */
+	/** Owned by the parser, freed by rfl_opt_free(). NULL behind the last; NULL when n is 0. */
+	const char **items;
 };
 
 struct rfl_opt_int_list {
@@ -33,7 +34,7 @@ enum rfl_opt_kind {
 	RFL_OPT_FLAG,   /**< bool; --name sets it, --no-name clears it when .negatable; def "on" */
 	RFL_OPT_INT,    /**< int64_t within [min, max]; max below min: no upper bound */
 	RFL_OPT_REAL,   /**< double within [rmin, rmax] */
-	RFL_OPT_TEXT,   /**< const char * */
+	RFL_OPT_TEXT,   /**< const char *; "" is refused unless .may_be_empty */
 	RFL_OPT_CHOICE, /**< int: index into .choices */
 	RFL_OPT_LIST,   /**< struct rfl_opt_list; checked against .choices when they are given */
 	RFL_OPT_INT_LIST, /**< struct rfl_opt_int_list, each within [min, max] */
@@ -52,6 +53,7 @@ struct rfl_opt {
 	double rmin, rmax; /**< both 0: no bounds */
 	bool required;
 	bool negatable;
+	bool may_be_empty;
 	bool hidden;      /**< not in --help */
 	const char *help; /**< one line, without a full stop; the default is added */
 };
@@ -86,6 +88,7 @@ struct rfl_cli {
 	const char *const *plugin_dirs; /**< NULL-terminated */
 	int argc;                       /**< the whole command line, for records */
 	char *const *argv;
+	int write_errno; /**< of the first write to `out` that failed; 0: none, or not known */
 	struct {
 		int64_t at_ns; /**< when the progress line was last written */
 		size_t width;  /**< characters of it on the screen, 0: none */
@@ -113,6 +116,15 @@ void rfl_cmd_help(FILE *out, const struct rfl_cmd *cmd);
 
 /** All commands, in the order of the help page; NULL behind the last. */
 const struct rfl_cmd *rfl_cmd_at(size_t i);
+
+/** The command of exactly this name ("peaks measure"), or NULL. */
+const struct rfl_cmd *rfl_cmd_find(const char *name);
+
+/** Whether the command belongs to the group: "peaks measure" to "peaks". */
+bool rfl_cmd_in_group(const struct rfl_cmd *cmd, const char *group);
+
+/** Whether any command belongs to the group. */
+bool rfl_cmd_is_group(const char *word);
 
 /** A progress line on stderr, rewritten in place, at most ten times a second, on a terminal only.
  * fmt NULL ends it. */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli/help.h"
+#include "cli/put.h"
 
 struct completion_args {
 	struct rfl_opt_list shell;
@@ -21,9 +22,7 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 		return rfl_fail(err, RFL_EUSAGE, 0, "'%s' is not one of bash", a->shell.items[0]);
 	rfl_buf_init(&script, 0);
 	rfl_help_bash(&script);
-	rc = rfl_buf_check(&script, "completion script", err);
-	if (rc == RFL_OK)
-		fputs(rfl_buf_str(&script), cli->out);
+	rc = rfl_cli_put(cli, &script, "completion script", err);
 	rfl_buf_fini(&script);
 	return rc;
 }

@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "cli/put.h"
 #include "complexity/complexity.h"
 #include "rfl_config.h"
 
@@ -238,8 +239,8 @@ static enum rfl_rc write_dir(const struct report *r, json_t *document, const cha
 }
 
 /* The document is made once: for the file, for standard output, or for both. */
-static enum rfl_rc print(const struct report *r, const struct complexity_args *a,
-			 struct rfl_buf *out, struct rfl_err *err)
+static enum rfl_rc make(const struct report *r, const struct complexity_args *a,
+			struct rfl_buf *out, struct rfl_err *err)
 {
 	json_t *document = NULL;
 	enum rfl_rc rc = RFL_OK;
@@ -256,7 +257,7 @@ static enum rfl_rc print(const struct report *r, const struct complexity_args *a
 				       err);
 	}
 	json_decref(document);
-	return rc == RFL_OK ? rfl_buf_check(out, "complexity", err) : rc;
+	return rc;
 }
 
 static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
@@ -283,9 +284,9 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 	rfl_buf_init(&out, 0);
 	rc = add_models(&r, &a->models, err);
 	if (rc == RFL_OK)
-		rc = print(&r, a, &out, err);
-	if (rc == RFL_OK && fwrite(rfl_buf_str(&out), 1, out.len, cli->out) != out.len)
-		rc = rfl_fail(err, RFL_EIO, 0, "standard output could not be written");
+		rc = make(&r, a, &out, err);
+	if (rc == RFL_OK)
+		rc = rfl_cli_put(cli, &out, "complexity", err);
 	rfl_buf_fini(&out);
 	report_fini(&r);
 	return rc;

@@ -6,6 +6,7 @@
 
 #include "base/table.h"
 #include "cli/doctor.h"
+#include "cli/put.h"
 
 struct doctor_args {
 	int format;
@@ -43,11 +44,10 @@ static void print_lines(FILE *out, const struct rfl_doctor *d)
 	}
 }
 
-static enum rfl_rc print_table(FILE *out, const struct rfl_doctor *d, enum rfl_format format,
-			       struct rfl_err *err)
+static enum rfl_rc print_table(struct rfl_cli *cli, const struct rfl_doctor *d,
+			       enum rfl_format format, struct rfl_err *err)
 {
 	struct rfl_table *t = rfl_table_new(columns, RFL_ARRAY_LEN(columns));
-	struct rfl_buf text;
 	enum rfl_rc rc;
 
 	if (!t)
@@ -61,11 +61,7 @@ static enum rfl_rc print_table(FILE *out, const struct rfl_doctor *d, enum rfl_f
 		rfl_table_text(t, c->finding);
 		rfl_table_text(t, c->advice);
 	}
-	rfl_buf_init(&text, 0);
-	rc = rfl_table_render(t, format, &text, err);
-	if (rc == RFL_OK)
-		fputs(rfl_buf_str(&text), out);
-	rfl_buf_fini(&text);
+	rc = rfl_cli_put_table(cli, t, format, err);
 	rfl_table_free(t);
 	return rc;
 }
@@ -99,7 +95,7 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 				"merge, draw."
 			      : "The main job does not work here: see the lines that say no.");
 	} else {
-		rc = print_table(cli->out, d, (enum rfl_format)a->format, err);
+		rc = print_table(cli, d, (enum rfl_format)a->format, err);
 	}
 	rfl_doctor_free(d);
 	return rc != RFL_OK || works ? rc : RFL_EFAILED;

@@ -1,11 +1,10 @@
 /*
  * cmd_help.c - roofline help: the same pages as --help, and the page for docs/.
  */
-#include "cli/cmd.h"
-
-#include <string.h>
+#include "cli/cli.h"
 
 #include "cli/help.h"
+#include "cli/put.h"
 
 struct help_args {
 	bool markdown;
@@ -28,9 +27,7 @@ static enum rfl_rc print_markdown(struct rfl_cli *cli, struct rfl_err *err)
 
 	rfl_buf_init(&page, 0);
 	rfl_help_markdown(&page);
-	rc = rfl_buf_check(&page, "the page of all commands", err);
-	if (rc == RFL_OK)
-		fputs(rfl_buf_str(&page), cli->out);
+	rc = rfl_cli_put(cli, &page, "the page of all commands", err);
 	rfl_buf_fini(&page);
 	return rc;
 }
@@ -38,22 +35,14 @@ static enum rfl_rc print_markdown(struct rfl_cli *cli, struct rfl_err *err)
 /* A command by its full name, or a group by its first word. */
 static enum rfl_rc print_named(struct rfl_cli *cli, const char *name, struct rfl_err *err)
 {
-	size_t len = strlen(name);
-	bool group = false;
+	const struct rfl_cmd *cmd = rfl_cmd_find(name);
 
-	for (size_t i = 0; rfl_cmd_at(i); i++) {
-		const char *other = rfl_cmd_at(i)->name;
-
-		if (strcmp(other, name) == 0) {
-			rfl_cmd_help(cli->out, rfl_cmd_at(i));
-			return RFL_OK;
-		}
-		group = group || (strncmp(other, name, len) == 0 && other[len] == ' ');
-	}
-	if (!group)
-		return rfl_fail(err, RFL_EUSAGE, 0,
-				"there is no command '%s'; 'roofline --help' lists them", name);
-	rfl_help_group(cli->out, name);
+	if (cmd)
+		rfl_cmd_help(cli->out, cmd);
+	else if (rfl_cmd_is_group(name))
+		rfl_help_group(cli->out, name);
+	else
+		return rfl_cli_unknown_command(name, err);
 	return RFL_OK;
 }
 
@@ -72,7 +61,9 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 	rfl_buf_init(&name, 0);
 	for (size_t i = 0; i < a->words.n; i++)
 		rfl_buf_printf(&name, "%s%s", i > 0 ? " " : "", a->words.items[i]);
-	rc = print_named(cli, rfl_buf_str(&name), err);
+	rc = rfl_buf_check(&name, "command line", err);
+	if (rc == RFL_OK)
+		rc = print_named(cli, rfl_buf_str(&name), err);
 	rfl_buf_fini(&name);
 	return rc;
 }

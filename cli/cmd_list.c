@@ -9,6 +9,7 @@
 #include "base/table.h"
 #include "base/text.h"
 #include "cli/inventory.h"
+#include "cli/put.h"
 
 struct list_args {
 	int format;
@@ -92,11 +93,10 @@ static void print_sections(FILE *out, const struct rfl_inventory *inv)
 	}
 }
 
-static enum rfl_rc print_table(FILE *out, const struct rfl_inventory *inv, enum rfl_format format,
-			       struct rfl_err *err)
+static enum rfl_rc print_table(struct rfl_cli *cli, const struct rfl_inventory *inv,
+			       enum rfl_format format, struct rfl_err *err)
 {
 	struct rfl_table *t = rfl_table_new(columns, RFL_ARRAY_LEN(columns));
-	struct rfl_buf text;
 	enum rfl_rc rc;
 
 	if (!t)
@@ -111,11 +111,7 @@ static enum rfl_rc print_table(FILE *out, const struct rfl_inventory *inv, enum 
 		rfl_table_text(t, item->detail);
 		rfl_table_text(t, item->reason);
 	}
-	rfl_buf_init(&text, 0);
-	rc = rfl_table_render(t, format, &text, err);
-	if (rc == RFL_OK)
-		fputs(rfl_buf_str(&text), out);
-	rfl_buf_fini(&text);
+	rc = rfl_cli_put_table(cli, t, format, err);
 	rfl_table_free(t);
 	return rc;
 }
@@ -137,7 +133,7 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 	if (a->format == RFL_FORMAT_TABLE)
 		print_sections(cli->out, inv);
 	else
-		rc = print_table(cli->out, inv, (enum rfl_format)a->format, err);
+		rc = print_table(cli, inv, (enum rfl_format)a->format, err);
 	rfl_inventory_free(inv);
 	return rc;
 }

@@ -7,11 +7,11 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/buf.h"
 #include "base/log.h"
 #include "base/num.h"
 #include "base/table.h"
 #include "base/text.h"
+#include "cli/put.h"
 #include "peaks/edit.h"
 #include "peaks/measure.h"
 
@@ -137,7 +137,6 @@ static enum rfl_rc print_result(struct rfl_cli *cli, const struct rfl_measuremen
 				enum rfl_format format, struct rfl_err *err)
 {
 	struct rfl_table *t = rfl_table_new(columns, RFL_ARRAY_LEN(columns));
-	struct rfl_buf out;
 	enum rfl_rc rc;
 	char size[RFL_NUM_MAX];
 
@@ -153,11 +152,7 @@ static enum rfl_rc print_result(struct rfl_cli *cli, const struct rfl_measuremen
 		       m->capped ? ", less than 4 times the last-level caches: memory is short"
 				 : "",
 		       m->seconds);
-	rfl_buf_init(&out, 0);
-	rc = rfl_table_render(t, format, &out, err);
-	if (rc == RFL_OK && out.len && fwrite(out.data, 1, out.len, cli->out) != out.len)
-		rc = rfl_fail(err, RFL_EIO, 0, "standard output could not be written");
-	rfl_buf_fini(&out);
+	rc = rfl_cli_put_table(cli, t, format, err);
 	rfl_table_free(t);
 	return rc;
 }
@@ -196,10 +191,10 @@ static enum rfl_rc open_output(const struct measure_args *a, const struct rfl_ma
 static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
 {
 	const struct measure_args *a = args;
-	const char *only[16] = { NULL };
 	struct rfl_measure_spec spec = { .threads = (int)a->threads,
 					 .repeats = (int)a->repeats,
 					 .quick = a->quick,
+					 .only = a->only.items,
 					 .progress = tell,
 					 .ctx = cli };
 	struct rfl_machine *machine = NULL;
@@ -213,10 +208,6 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 			"--env: '%s' is not a name; use a letter a-z, then a-z, 0-9 and _, at "
 			"most 48 characters",
 			a->env);
-	for (size_t i = 0; i < a->only.n && i + 1 < RFL_ARRAY_LEN(only); i++)
-		only[i] = a->only.items[i];
-	if (a->only.n > 0)
-		spec.only = only;
 	rc = rfl_machine_new(&machine, err);
 	if (rc == RFL_OK)
 		rc = open_output(a, machine, &edit, err);

@@ -59,6 +59,7 @@ static const struct rfl_opt opts[] = {
 	  .meta = "TEXT",
 	  .kind = RFL_OPT_TEXT,
 	  .offset = AT(title),
+	  .may_be_empty = true,
 	  .help = "instead of the one that is made from the data" },
 	{ .name = "width",
 	  .meta = "POINTS",
@@ -224,16 +225,17 @@ static enum rfl_rc draw_formats(struct job *j, const struct rfl_scene *scene, co
 	const struct rfl_opt_list *formats = &j->args->format;
 
 	for (size_t i = 0; i < formats->n; i++) {
-		const struct rfl_surface_ops *ops = rfl_surface_find(formats->items[i], err);
-		struct output *o = &j->outputs[j->noutputs];
+		const struct rfl_surface_ops *ops;
+		struct output *o;
 		enum rfl_rc rc;
 
 		if (has(formats->items, i, formats->items[i]))
 			continue; /* named twice */
-		if (!ops)
-			return err->rc;
+		ops = rfl_surface_find(formats->items[i], err);
+		if (!ops) /* the choices are names of rows, so this one was not built in */
+			return RFL_EUNAVAILABLE;
+		o = &j->outputs[j->noutputs++];
 		rfl_buf_init(&o->bytes, 0);
-		j->noutputs++;
 		o->path = output_path(j->args->output_dir, env, ops->suffix);
 		if (!o->path)
 			return rfl_fail(err, RFL_ENOMEM, 0, "plot: out of memory");
@@ -282,8 +284,8 @@ static enum rfl_rc write_all(struct job *j, struct rfl_cli *cli, struct rfl_err 
 		const struct output *o = &j->outputs[i];
 
 		rc = rfl_file_write(o->path, o->bytes.data, o->bytes.len, err);
-		if (rc == RFL_OK && fprintf(cli->out, "%s\n", o->path) < 0)
-			rc = rfl_fail(err, RFL_EIO, 0, "standard output could not be written");
+		if (rc == RFL_OK)
+			fprintf(cli->out, "%s\n", o->path);
 	}
 	return rc;
 }

@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/table.h"
+#include "cli/put.h"
 #include "roofline/merge.h"
 #include "roofline/points_table.h"
 
@@ -103,8 +104,8 @@ static enum rfl_rc print_points(struct rfl_cli *cli, const struct rfl_points *pt
 
 	rfl_buf_init(&out, 0);
 	rc = rfl_points_table(pts, format, &out, err);
-	if (rc == RFL_OK && out.len && fwrite(out.data, 1, out.len, cli->out) != out.len)
-		rc = rfl_fail(err, RFL_EIO, 0, "standard output could not be written");
+	if (rc == RFL_OK)
+		rc = rfl_cli_put(cli, &out, "points", err);
 	rfl_buf_fini(&out);
 	return rc;
 }

@@ -6,8 +6,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/buf.h"
 #include "base/table.h"
+#include "cli/put.h"
 #include "machine/machine.h"
 #include "runner/golden.h"
 #include "runner/verify.h"
@@ -156,22 +156,6 @@ static enum rfl_rc verify_file(struct shown *s, const char *path,
 	return rc;
 }
 
-static enum rfl_rc print(struct rfl_cli *cli, const struct verify_args *a, const struct shown *s,
-			 struct rfl_err *err)
-{
-	struct rfl_buf out;
-	enum rfl_rc rc;
-
-	rfl_buf_init(&out, 0);
-	rc = rfl_table_render(s->table, (enum rfl_format)a->format, &out, err);
-	if (rc == RFL_OK)
-		rc = rfl_buf_check(&out, "verify", err);
-	if (rc == RFL_OK && fwrite(rfl_buf_str(&out), 1, out.len, cli->out) != out.len)
-		rc = rfl_fail(err, RFL_EIO, 0, "standard output could not be written");
-	rfl_buf_fini(&out);
-	return rc;
-}
-
 static enum rfl_rc verify_all(struct rfl_cli *cli, const struct verify_args *a,
 			      const struct rfl_verify_setup *setup, struct rfl_err *err)
 {
@@ -189,7 +173,7 @@ static enum rfl_rc verify_all(struct rfl_cli *cli, const struct verify_args *a,
 			s.table, "%zu values compared, %zu differ: %s %s (%s), %s, %d threads",
 			s.compared, s.different, setup->ops->name, setup->ops->library_version(),
 			setup->ops->variant, rfl_layout_names[setup->layout], setup->threads);
-		rc = print(cli, a, &s, err);
+		rc = rfl_cli_put_table(cli, s.table, (enum rfl_format)a->format, err);
 	}
 	if (rc == RFL_OK && s.different > 0)
 		rc = RFL_EFAILED; /* printed */

@@ -4,7 +4,7 @@
 #include "cli/cmd.h"
 
 #include "base/json.h"
-#include "base/table.h"
+#include "cli/put.h"
 #include "rfl_config.h"
 
 struct version_args {
@@ -79,9 +79,8 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
 	rfl_buf_init(&text, 0);
 	rfl_json_write(&text, root);
-	rc = rfl_buf_check(&text, "version", err);
-	if (rc == RFL_OK)
-		fprintf(cli->out, "%s\n", rfl_buf_str(&text));
+	rfl_buf_putc(&text, '\n');
+	rc = rfl_cli_put(cli, &text, "version", err);
 	rfl_buf_fini(&text);
 	json_decref(root);
 	return rc;

@@ -228,13 +228,11 @@ void rfl_help_overview(FILE *out)
 
 void rfl_help_group(FILE *out, const char *group)
 {
-	size_t len = strlen(group);
-
 	fprintf(out, "Usage: roofline %s COMMAND [options]\n\nCommands:\n", group);
 	for (size_t i = 0; rfl_cmd_at(i); i++) {
 		const struct rfl_cmd *cmd = rfl_cmd_at(i);
 
-		if (!cmd->hidden && strncmp(cmd->name, group, len) == 0 && cmd->name[len] == ' ')
+		if (!cmd->hidden && rfl_cmd_in_group(cmd, group))
 			put_command(out, cmd);
 	}
 }

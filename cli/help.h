@@ -31,7 +31,7 @@ void rfl_help_bash(struct rfl_buf *out);
 /** One command's usage line without its first word: "complexity --models NAME... [options]". */
 void rfl_help_usage(const struct rfl_cmd *cmd, struct rfl_buf *out);
 
-/** What stands behind an option's name: " NAME...", " {table,csv}", "" for a flag. */
+/** What stands behind an option's name: " N", " NAME..." for a list, "" for a flag. */
 void rfl_help_meta(const struct rfl_opt *row, struct rfl_buf *out);
 
 /** The help line of an option with its range and default: "steps to measure (at least 1; default

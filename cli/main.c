@@ -6,6 +6,8 @@
  * unpacked archive work alike: <prefix>/bin/roofline, <prefix>/lib/roofline,
  * <prefix>/share/roofline.
  */
+#include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,6 +77,21 @@ static enum rfl_rc fix_clock(struct rfl_err *err)
 	return RFL_OK;
 }
 
+/*
+ * A standard stream that came closed would be handed to the next file or pipe that is opened, and
+ * our output would land in it. /dev/null opened the wrong way round holds its place: using the
+ * stream fails as it should.
+ */
+static enum rfl_rc hold_standard_streams(struct rfl_err *err)
+{
+	static const int wrong_way[] = { O_WRONLY, O_RDONLY, O_RDONLY };
+
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", wrong_way[fd]) != fd)
+			return rfl_fail(err, RFL_EIO, errno, "/dev/null: %s", strerror(errno));
+	return RFL_OK;
+}
+
 int main(int argc, char **argv)
 {
 	struct rfl_cli cli = { .out = stdout, .err = stderr };
@@ -84,6 +101,8 @@ int main(int argc, char **argv)
 	int code = 1;
 
 	signal(SIGPIPE, SIG_IGN); /* a reader that goes is an error of a write, not our death */
+	if (hold_standard_streams(&err) != RFL_OK)
+		goto done;
 	if (!arena) {
 		rfl_fail(&err, RFL_ENOMEM, 0, "out of memory");
 		goto done;

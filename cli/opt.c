@@ -9,6 +9,7 @@
  */
 #include "cli/opt.h"
 
+#include <assert.h>
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
@@ -166,7 +167,11 @@ static enum rfl_rc unknown_long(struct parser *p, const char *word)
 /* -batch-size: one dash too few is the usual cause of an unknown letter. */
 static enum rfl_rc unknown_letter(struct parser *p, const char *word)
 {
-	const char *near = strlen(word) > 2 && word[1] == optopt ? nearest_name(p, word + 1) : NULL;
+	const char *near;
+
+	if (optopt < ' ' || optopt > '~') /* a byte out of a longer character */
+		return rfl_fail(p->err, RFL_EUSAGE, 0, "%s is not an option", word);
+	near = strlen(word) > 2 && word[1] == optopt ? nearest_name(p, word + 1) : NULL;
 
 	return rfl_fail(p->err, RFL_EUSAGE, 0, "-%c is not an option%s%s%s", optopt,
 			near ? "; did you mean --" : "", near ? near : "", near ? "?" : "");
@@ -182,10 +187,23 @@ static struct slot *slot_of(struct parser *p, int code)
 	return NULL;
 }
 
+static bool is_negated(int code)
+{
+	return code >= LONG_BASE && (code - LONG_BASE) % 2 == 1;
+}
+
 static enum rfl_rc needs_value(struct parser *p, const struct slot *slot)
 {
 	return rfl_fail(p->err, RFL_EUSAGE, 0, "--%s needs a value: --%s %s", slot->row->name,
 			slot->row->name, slot->row->meta ? slot->row->meta : "VALUE");
+}
+
+/* False for an abbreviation, which getopt_long takes and we do not. */
+static bool is_whole_name(const struct slot *slot, int code, const char *word)
+{
+	size_t len = strlen(slot->row->name) + (is_negated(code) ? strlen("no-") : 0);
+
+	return strcspn(word + 2, "=") == len;
 }
 
 /* getopt answered '?' or ':'. */
@@ -193,6 +211,8 @@ static enum rfl_rc complain(struct parser *p, int code, const char *word)
 {
 	struct slot *slot = optopt ? slot_of(p, optopt) : NULL;
 
+	if (slot && optopt >= LONG_BASE && !is_whole_name(slot, optopt, word))
+		return unknown_long(p, word);
 	if (code == ':' && slot)
 		return needs_value(p, slot);
 	if (slot && optopt >= LONG_BASE)
@@ -205,25 +225,19 @@ static enum rfl_rc complain(struct parser *p, int code, const char *word)
 
 /* One option that getopt recognised. `word` is where it stands, `separate` tells that its value is
  * the word behind it. */
-static enum rfl_rc take_option(struct parser *p, int code, int index, const char *word,
-			       bool separate)
+static enum rfl_rc take_option(struct parser *p, int code, const char *word, bool separate)
 {
 	struct slot *slot = slot_of(p, code);
-	const struct rfl_opt *row = slot->row;
+	const struct rfl_opt *row;
 
-	if (code >= LONG_BASE) {
-		size_t len = strcspn(word + 2, "=");
-
-		if (strlen(p->longs[index].name) != len)
-			return unknown_long(p, word); /* an abbreviation */
-	}
+	assert(slot); /* getopt knows what fill_tables() told it */
+	row = slot->row;
+	if (code >= LONG_BASE && !is_whole_name(slot, code, word))
+		return unknown_long(p, word);
 	slot->seen = true;
 	p->open = NULL;
-	if (row->kind == RFL_OPT_FLAG) {
-		bool negated = code >= LONG_BASE && (code - LONG_BASE) % 2 == 1;
-
-		return rfl_opt_set(row, slot->base, negated ? "off" : "on", p->err);
-	}
+	if (row->kind == RFL_OPT_FLAG)
+		return rfl_opt_set(row, slot->base, is_negated(code) ? "off" : "on", p->err);
 	if (separate && strncmp(optarg, "--", 2) == 0)
 		return needs_value(p, slot);
 	if (separate && (row->kind == RFL_OPT_LIST || row->kind == RFL_OPT_INT_LIST))
@@ -235,6 +249,9 @@ static enum rfl_rc take_word(struct parser *p, const char *word)
 {
 	if (p->open)
 		return rfl_opt_set(p->open->row, p->open->base, word, p->err);
+	if (p->operands && *word == '\0')
+		return rfl_fail(p->err, RFL_EUSAGE, 0, "'' is out of place: %s takes %s",
+				p->cmd->name, p->cmd->operands);
 	if (p->operands && p->operands->n < p->arity.most)
 		return rfl_opt_list_add(p->operands, word, strlen(word), p->err);
 	if (p->operands)
@@ -248,8 +265,8 @@ static enum rfl_rc take_word(struct parser *p, const char *word)
 static enum rfl_rc take_options(struct parser *p, int argc, char *const *argv, bool *ended)
 {
 	for (;;) {
-		int before = optind > 0 ? optind : 1, index = 0;
-		int code = getopt_long(argc, argv, p->shorts, p->longs, &index);
+		int before = optind > 0 ? optind : 1;
+		int code = getopt_long(argc, argv, p->shorts, p->longs, NULL);
 		enum rfl_rc rc;
 
 		if (code == -1) {
@@ -258,8 +275,7 @@ static enum rfl_rc take_options(struct parser *p, int argc, char *const *argv, b
 		}
 		if (code == '?' || code == ':')
 			return complain(p, code, argv[before]);
-		rc = take_option(p, code, index, argv[before],
-				 optarg && optarg == argv[optind - 1]);
+		rc = take_option(p, code, argv[before], optarg && optarg == argv[optind - 1]);
 		if (rc != RFL_OK)
 			return rc;
 	}

@@ -58,8 +58,8 @@ enum rfl_rc rfl_opt_list_add(struct rfl_opt_list *list, const char *text, size_t
 /** Release what a list owns; it is empty afterwards. */
 void rfl_opt_list_fini(struct rfl_opt_list *list);
 
-/** What a value must be, for messages and the help page: "a number from 1 to 2400", or "" when any
- * text will do. @return out */
+/** What a value must be, for messages and the help page: "number from 1 to 2400", "number of at
+ * least 1", "number"; "" when it is none. @return out */
 char *rfl_opt_range(const struct rfl_opt *row, char *out, size_t out_size);
 
 #ifdef __cplusplus

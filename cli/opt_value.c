@@ -131,14 +131,14 @@ static enum rfl_rc find_choice(const struct rfl_opt *row, const char *text, size
 	return rc;
 }
 
-/* Room for one more item of `size` bytes behind n. */
+/* Room for one more item of `size` bytes behind n, and for the NULL that ends a list. */
 static enum rfl_rc grow(void **items, size_t n, size_t size, struct rfl_err *err)
 {
 	void *bigger;
 
 	if (n >= LIST_MAX)
 		return rfl_fail(err, RFL_EUSAGE, 0, "more than %d values in one list", LIST_MAX);
-	bigger = realloc(*items, (n + 1) * size);
+	bigger = realloc(*items, (n + 2) * size);
 	if (!bigger)
 		return rfl_fail(err, RFL_ENOMEM, 0, "command line: out of memory");
 	*items = bigger;
@@ -159,6 +159,7 @@ enum rfl_rc rfl_opt_list_add(struct rfl_opt_list *list, const char *text, size_t
 	if (!copy)
 		return rfl_fail(err, RFL_ENOMEM, 0, "command line: out of memory");
 	list->items[list->n++] = copy;
+	list->items[list->n] = NULL;
 	return RFL_OK;
 }
 
@@ -242,6 +243,9 @@ enum rfl_rc rfl_opt_set(const struct rfl_opt *row, void *base, const char *text,
 	case RFL_OPT_REAL:
 		return parse_real(row, text, member, err);
 	case RFL_OPT_TEXT:
+		if (*text == '\0' && !row->may_be_empty)
+			return rfl_fail(err, RFL_EUSAGE, 0, "--%s: '' is no %s", row->name,
+					row->meta);
 		*(const char **)member = text;
 		return RFL_OK;
 	case RFL_OPT_CHOICE:
@@ -263,14 +267,16 @@ enum rfl_rc rfl_opt_set_default(const struct rfl_opt *row, void *base, struct rf
 	if (row->kind != RFL_OPT_LIST && row->kind != RFL_OPT_INT_LIST)
 		return rfl_opt_set(row, base, part, err);
 	for (;;) { /* a list is written as on the command line: with blanks or commas */
+		enum rfl_rc rc;
 		size_t len;
 
 		part += strspn(part, " ,");
 		len = strcspn(part, " ,");
 		if (len == 0)
 			return RFL_OK;
-		if (add_item(row, member, part, len, err) != RFL_OK)
-			return err ? err->rc : RFL_EUSAGE;
+		rc = add_item(row, member, part, len, err);
+		if (rc != RFL_OK)
+			return rc;
 		part += len;
 	}
 }

@@ -3,6 +3,7 @@
  */
 #include "cli/cli.h"
 
+#include <ctype.h>
 #include <stdarg.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -54,6 +55,9 @@ void rfl_cli_progress(struct rfl_cli *cli, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
+	for (char *c = text; *c != '\0'; c++)
+		if (iscntrl((unsigned char)*c))
+			*c = '?'; /* one line, and nothing that steers the terminal */
 	width = columns(cli->err) - 1;
 	if (strlen(text) > width)
 		text[width] = '\0';

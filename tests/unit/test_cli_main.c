@@ -70,6 +70,13 @@ static void dispatches(void **state)
 		  "roofline: there is no command 'vesrion'; did you mean 'version'?\n" },
 		{ "roofline help nonsense", 2, NULL,
 		  "roofline help: there is no command 'nonsense'; 'roofline --help' lists them\n" },
+		{ "roofline help vesrion", 2, NULL,
+		  "roofline help: there is no command 'vesrion'; did you mean 'version'?\n" },
+		{ "roofline help peaks shwo", 2, NULL, "did you mean 'peaks show'?\n" },
+		{ "roofline help peaks", 0, "Usage: roofline peaks COMMAND", NULL },
+		/* an escape sequence in a name does not reach the terminal */
+		{ "roofline \x1b[31mred", 2, NULL, "there is no command '?[31mred'" },
+		{ "roofline complexity --models \x1b[2Jx\r", 2, NULL, "no model '?[2Jx?'" },
 		{ "roofline --nonsense", 2, NULL,
 		  "roofline: --nonsense is not an option; see 'roofline --help'\n" },
 		{ "roofline version --format cvs", 2, NULL,
@@ -115,23 +122,41 @@ static void codes_are_documented(void **state)
 }
 
 /* /dev/full takes everything into the buffer and nothing onto the disk. */
-static void a_full_disk_is_a_failure(void **state)
+static void fails_on_a_full_disk(int argc, char **argv)
 {
-	char *argv[] = { (char[]){ "roofline" }, (char[]){ "version" }, NULL };
 	struct rfl_cli cli = { .out = fopen("/dev/full", "w") };
 	char *text = NULL;
 	size_t len = 0;
 
-	(void)state;
 	if (!cli.out)
 		skip();
 	cli.err = open_memstream(&text, &len);
 	assert_non_null(cli.err);
-	assert_int_equal(rfl_cli_main(&cli, 2, argv), 1);
+	assert_int_equal(rfl_cli_main(&cli, argc, argv), 1);
 	fclose(cli.out);
 	fclose(cli.err);
 	assert_string_equal(text, "roofline: standard output: No space left on device\n");
 	free(text);
+}
+
+/* Whether the result fits the buffer or not, the reason is said, and said once. */
+static void a_full_disk_is_a_failure(void **state)
+{
+	char *small[] = { (char[]){ "roofline" }, (char[]){ "version" }, NULL };
+	char *large[] = { (char[]){ "roofline" }, (char[]){ "help" }, (char[]){ "--markdown" },
+			  NULL };
+	char *json[] = { (char[]){ "roofline" },
+			 (char[]){ "complexity" },
+			 (char[]){ "--by" },
+			 (char[]){ "layer" },
+			 (char[]){ "--format" },
+			 (char[]){ "json" },
+			 NULL };
+
+	(void)state;
+	fails_on_a_full_disk(2, small);
+	fails_on_a_full_disk(3, large);
+	fails_on_a_full_disk(6, json);
 }
 
 static size_t count(const char *text, char c)

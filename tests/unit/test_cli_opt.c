@@ -133,6 +133,10 @@ static void is_list(const struct rfl_opt_list *list, const char *expected)
 		snprintf(joined + strlen(joined), sizeof(joined) - strlen(joined), "%s%s",
 			 i > 0 ? "|" : "", list->items[i]);
 	assert_string_equal(joined, expected);
+	if (list->n > 0)
+		assert_null(list->items[list->n]); /* the end that functions look for */
+	else
+		assert_null(list->items);
 }
 
 static void defaults_are_as_written(void **state)
@@ -235,6 +239,35 @@ static void operands_are_told_from_values(void **state)
 	rfl_opt_free(&with_files, &a);
 }
 
+/* An empty word is what "$UNSET" leaves; as the name of a file it would mean this folder. */
+static void empty_words_are_refused_where_they_name_something(void **state)
+{
+	static const struct rfl_opt title[] = {
+		{ .name = "title",
+		  .meta = "TEXT",
+		  .kind = RFL_OPT_TEXT,
+		  .may_be_empty = true,
+		  AT(data) },
+		{ .name = NULL },
+	};
+	static const struct rfl_cmd cmd = { .name = "test",
+					    .opts = title,
+					    .args_size = sizeof(struct args),
+					    .operands_offset = -1 };
+	char *words[] = { (char[]){ "test" }, (char[]){ "x.json" }, (char[]){ "" }, NULL };
+	struct rfl_err err = RFL_ERR_INIT;
+	struct args a = { .pin = false };
+
+	(void)state;
+	assert_int_equal(rfl_opt_parse(&with_files, 3, words, &a, &err), RFL_EUSAGE);
+	assert_string_equal(err.msg, "'' is out of place: test takes FILE...");
+	rfl_opt_free(&with_files, &a);
+
+	good(&cmd, "--title=", &a);
+	assert_string_equal(a.data, "");
+	rfl_opt_free(&cmd, &a);
+}
+
 static void says_what_is_wrong_with_a_value(void **state)
 {
 	(void)state;
@@ -253,6 +286,7 @@ static void says_what_is_wrong_with_a_value(void **state)
 	bad(&no_files, "--batch-sizes 16 0", "--batch-sizes: '0' is not a number of at least 1");
 	bad(&no_files, "--batch-sizes 16,,32", "--batch-sizes: '16,,32' has an empty value");
 	bad(&no_files, "--models a,", "--models: 'a,' has an empty value");
+	bad(&no_files, "--data=", "--data: '' is no DIR");
 	bad(&no_files, "--format tabel",
 	    "--format: 'tabel' is not one of table, csv, json; did you mean table?");
 	bad(&no_files, "--format x", "--format: 'x' is not one of table, csv, json");
@@ -271,6 +305,10 @@ static void says_what_is_wrong_with_an_option(void **state)
 	bad(&no_files, "--no-pin-memory",
 	    "--no-pin-memory is not an option; did you mean --pin-memory?");
 	bad(&no_files, "--secre", "--secre is not an option; see 'roofline test --help'");
+	bad(&no_files, "--mod", "--mod is not an option; did you mean --models?");
+	bad(&no_files, "--pin=yes", "--pin is not an option; did you mean --pin-memory?");
+	bad(&no_files, "--no-aug=yes", "--no-aug is not an option; did you mean --no-augment?");
+	bad(&no_files, "-\xc3\xa9", "-\xc3\xa9 is not an option"); /* half a letter is none */
 	bad(&no_files, "--zzzzzz", "--zzzzzz is not an option; see 'roofline test --help'");
 	bad(&no_files, "-z", "-z is not an option");
 	bad(&no_files, "-pz", "-z is not an option");
@@ -440,6 +478,7 @@ int main(void)
 		cmocka_unit_test(takes_every_spelling),
 		cmocka_unit_test(lists_have_three_spellings),
 		cmocka_unit_test(operands_are_told_from_values),
+		cmocka_unit_test(empty_words_are_refused_where_they_name_something),
 		cmocka_unit_test(says_what_is_wrong_with_a_value),
 		cmocka_unit_test(says_what_is_wrong_with_an_option),
 		cmocka_unit_test(counts_operands),

@@ -1,0 +1,36 @@
+/*
+ * put.h - inside cli/: how a command hands its result to standard output.
+ */
+#ifndef RFL_CLI_PUT_H
+#define RFL_CLI_PUT_H
+
+#include "base/buf.h"
+#include "base/table.h"
+#include "cli/cmd.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * Print a text that was made in a buffer.
+ *
+ * That it could not be written is no failure of the command: rfl_cli_main() finds it out, says so
+ * once, and turns it into exit code 1.
+ * @param what  names the text when the buffer has failed
+ * @return RFL_OK; RFL_ENOMEM or RFL_EOVERFLOW when the buffer has failed: nothing is printed
+ */
+enum rfl_rc rfl_cli_put(struct rfl_cli *cli, const struct rfl_buf *text, const char *what,
+			struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** Render a table and print it in the same way. */
+enum rfl_rc rfl_cli_put_table(struct rfl_cli *cli, const struct rfl_table *table,
+			      enum rfl_format format, struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** Write out what is buffered, and keep the reason when that fails. */
+void rfl_cli_flush(struct rfl_cli *cli);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
