@@ -170,11 +170,13 @@ static double find_label(const struct rfl_figure *f, int i, const struct label_s
 			for (size_t k = 0; k < nx; k++) {
 				struct label l = at_direction(f, xs[k], m->py, z->w, z->h,
 							      &directions[d], gaps[g] * f->scale);
-				double cost;
+				double least = gaps[g] + (double)d * 0.4, cost;
 
+				if (least >= best)
+					continue;
 				l.one_line = z->one_line;
 				set_leader(f, &l, xs[k], m->py, gaps[g]);
-				cost = cost_of(f, i, &l, gaps[g] + (double)d * 0.4);
+				cost = cost_of(f, i, &l, least);
 				if (cost < best) {
 					best = cost;
 					*ret = l;

@@ -63,7 +63,7 @@ int main(int argc, char **argv)
 	printf("/* Made by tools/font_widths.c from Liberation Sans; do not edit.\n"
 	       " * Advance widths in units of 1/2048 em, one entry per code point of the ranges. "
 	       "*/\n"
-	       "#include \"plot/font_widths.h\"\n\n"
+	       "#include \"plot/font_widths.h\"\n\n/* clang-format off */\n"
 	       "const struct rfl_font__range rfl_font__ranges[] = {\n");
 	for (size_t r = 0; r < NRANGES; r++)
 		printf("\t{ 0x%04x, 0x%04x },\n", ranges[r].first, ranges[r].last);
