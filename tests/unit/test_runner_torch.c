@@ -1,0 +1,503 @@
+/* The torch engine on a small network: the order of calls, its errors, layouts, dropout, memory,
+ * and SGD against the formula. Numbers of real networks are compared by `roofline verify`. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "rfl_test.h"
+#include "base/compiler.h"
+#include "complexity/net_build.h"
+#include "runner/engine.h"
+#include "runner/fill.h"
+
+enum { BATCH = 3, SIDE = 8, CLASSES = 5, IMAGE = 3 * SIDE * SIDE };
+
+static const struct rfl_engine_ops *ops;
+static struct rfl_net *net;
+static float images[BATCH * IMAGE];
+static int64_t labels[BATCH];
+
+/* Convolution, batch norm, ReLU, a residual addition, pooling, dropout, linear. */
+static struct rfl_net *small_net(double dropout)
+{
+	struct rfl_net_builder *b = rfl_net_builder_new("small", "test");
+	struct rfl_net *ret = NULL;
+	struct rfl_err err = RFL_ERR_INIT;
+	int x, identity;
+
+	assert_non_null(b);
+	x = rfl_net_input(b, 3, SIDE, SIDE);
+	x = rfl_conv2d(b, x, "conv1", 8, .kernel = 3, .pad = 1);
+	x = rfl_batch_norm(b, x, "bn1");
+	x = identity = rfl_relu(b, x, "relu", RFL_INPLACE);
+	x = rfl_conv2d(b, x, "conv2", 8, .kernel = 3, .pad = 1, .groups = 8, .bias = true);
+	x = rfl_relu6(b, x, "relu6", RFL_INPLACE);
+	x = rfl_add(b, x, identity, RFL_OUT_OF_PLACE);
+	x = rfl_max_pool(b, x, "pool", .kernel = 2);
+	x = rfl_adaptive_avg_pool(b, x, "avgpool", 2, 2);
+	x = rfl_flatten(b, x);
+	x = rfl_dropout(b, x, "dropout", dropout);
+	x = rfl_linear(b, x, "fc", CLASSES, true);
+	assert_ok(rfl_net_finish(b, x, &ret, &err), &err);
+	return ret;
+}
+
+static struct rfl_engine_config config_of(enum rfl_layout layout)
+{
+	return (struct rfl_engine_config){
+		.layout = layout,
+		.threads = 2,
+		.max_batch = BATCH,
+		.sgd = { .lr = 0.1, .momentum = 0.9, .weight_decay = 0.01 },
+		.seed = 1,
+	};
+}
+
+static struct rfl_batch batch_of(int64_t n)
+{
+	return (struct rfl_batch){ .n = n, .images = images, .labels = labels };
+}
+
+static struct rfl_engine *open_with(const struct rfl_engine_config *config)
+{
+	struct rfl_engine *e = NULL;
+	struct rfl_err err = RFL_ERR_INIT;
+
+	assert_ok(ops->open(net, config, &e, &err), &err);
+	assert_ok(rfl_fill_engine(ops, e, net, 2, &err), &err);
+	return e;
+}
+
+static struct rfl_engine *open_plain(void)
+{
+	const struct rfl_engine_config config = config_of(RFL_LAYOUT_NCHW);
+
+	return open_with(&config);
+}
+
+static int param_index(const char *name)
+{
+	for (int i = 0; i < net->nparams; i++)
+		if (strcmp(net->params[i].name, name) == 0)
+			return i;
+	fail_msg("no parameter %s", name);
+	return -1;
+}
+
+/* ---- */
+
+static void says_what_it_is(void **state)
+{
+	struct rfl_engine *e = open_plain();
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_engine_memory memory;
+
+	(void)state;
+	assert_string_equal(ops->name, "torch");
+	assert_int_equal(strncmp(ops->library_version(), ops->version, strlen(ops->version)), 0);
+	assert_non_null(strstr(ops->describe(e), ops->library_version()));
+	assert_non_null(strstr(ops->describe(e), "2 threads"));
+	assert_ok(ops->memory(e, &memory, &err), &err);
+	assert_true(isnan(memory.allocated_peak_bytes)); /* malloc keeps no account */
+	for (int op = 0; op < RFL_OP_COUNT; op++) {
+		assert_null(ops->unsupported((enum rfl_op)op, RFL_PRECISION_FP32));
+		assert_non_null(ops->unsupported((enum rfl_op)op, RFL_PRECISION_BF16));
+	}
+	ops->close(e);
+	ops->close(NULL);
+}
+
+static void refuses_what_it_cannot(void **state)
+{
+	struct rfl_engine_config config = config_of(RFL_LAYOUT_NCHW);
+	struct rfl_engine *e = NULL;
+	struct rfl_err err = RFL_ERR_INIT;
+
+	(void)state;
+	config.precision = RFL_PRECISION_BF16;
+	assert_int_equal(ops->open(net, &config, &e, &err), RFL_EUNSUPPORTED);
+	assert_says(&err, "fp32");
+	rfl_err_clear(&err);
+	config = config_of(RFL_LAYOUT_NCHW);
+	config.device = RFL_DEVICE_CUDA;
+	assert_int_equal(ops->open(net, &config, &e, &err), RFL_EUNAVAILABLE);
+	rfl_err_clear(&err);
+	config = config_of(RFL_LAYOUT_NCHW);
+	config.threads = 0;
+	assert_int_equal(ops->open(net, &config, &e, &err), RFL_EINVAL);
+	assert_null(e);
+}
+
+/* Every call at the wrong time is refused with words, and the engine stays usable. */
+static void calls_in_order_only(void **state)
+{
+	struct rfl_engine *e = open_plain();
+	const struct rfl_batch batch = batch_of(BATCH);
+	const int bias = param_index("fc.bias"), mean = param_index("bn1.running_mean");
+	struct rfl_batch large = batch_of(BATCH + 1);
+	struct rfl_err err = RFL_ERR_INIT;
+	float grad[CLASSES], wrong[CLASSES + 1], statistics[8];
+	double loss;
+
+	(void)state;
+#define REFUSED(call, word)                         \
+	do {                                        \
+		rfl_err_clear(&err);                \
+		assert_int_equal(call, RFL_EINVAL); \
+		assert_says(&err, word);            \
+	} while (0)
+	REFUSED(ops->loss(e, &loss, &err), "before the first forward");
+	REFUSED(ops->backward(e, &err), "forward");
+	REFUSED(ops->step(e, &err), "backward");
+	REFUSED(ops->forward(e, &large, &err), "1 to 3 samples");
+	rfl_err_clear(&err);
+	assert_ok(ops->forward(e, &batch, &err), &err);
+	REFUSED(ops->get_grad(e, bias, grad, CLASSES, &err), "between backward and step");
+	rfl_err_clear(&err);
+	assert_ok(ops->backward(e, &err), &err);
+	REFUSED(ops->backward(e, &err), "forward");
+	REFUSED(ops->get_grad(e, mean, statistics, 8, &err), "is a buffer");
+	REFUSED(ops->get_grad(e, bias, wrong, CLASSES + 1, &err), "5 elements");
+	REFUSED(ops->get_param(e, net->nparams, wrong, 1, &err), "no parameter");
+	rfl_err_clear(&err);
+	assert_ok(ops->get_grad(e, bias, grad, CLASSES, &err), &err);
+	assert_ok(ops->step(e, &err), &err);
+	REFUSED(ops->get_grad(e, bias, grad, CLASSES, &err), "between backward and step");
+	REFUSED(ops->step(e, &err), "backward");
+	rfl_err_clear(&err);
+	assert_ok(ops->set_mode(e, RFL_ENGINE_EVAL, &err), &err);
+	assert_ok(ops->forward(e, &batch, &err), &err);
+	REFUSED(ops->backward(e, &err), "training mode");
+	rfl_err_clear(&err);
+	assert_ok(ops->loss(e, &loss, &err), &err);
+	assert_true(isfinite(loss));
+#undef REFUSED
+	ops->close(e);
+}
+
+static void parameters_come_back(void **state)
+{
+	struct rfl_err err = RFL_ERR_INIT;
+
+	(void)state;
+	for (int layout = 0; layout < 2; layout++) {
+		const struct rfl_engine_config config = config_of((enum rfl_layout)layout);
+		struct rfl_engine *e = open_with(&config);
+
+		for (int i = 0; i < net->nparams; i++) {
+			const struct rfl_param *p = &net->params[i];
+			float *want = malloc((size_t)p->numel * sizeof(*want));
+			float *got = malloc((size_t)p->numel * sizeof(*got));
+			const float *inside = ops->param_data(e, i);
+
+			assert_non_null(want);
+			assert_non_null(got);
+			rfl_fill_values(rfl_fill_rule_of(p), p->position, 0, (size_t)p->numel,
+					want);
+			assert_ok(ops->get_param(e, i, got, p->numel, &err), &err);
+			assert_memory_equal(got, want, (size_t)p->numel * sizeof(*got));
+			if (inside)
+				assert_memory_equal(inside, want, (size_t)p->numel * sizeof(*got));
+			free(want);
+			free(got);
+		}
+		ops->close(e);
+	}
+}
+
+static void eval_logits(const struct rfl_engine_config *config, const struct rfl_batch *batch,
+			float out[BATCH * CLASSES])
+{
+	struct rfl_engine *e = open_with(config);
+	struct rfl_err err = RFL_ERR_INIT;
+
+	assert_ok(ops->set_mode(e, RFL_ENGINE_EVAL, &err), &err);
+	assert_ok(ops->forward(e, batch, &err), &err);
+	assert_ok(ops->logits(e, out, BATCH * CLASSES, &err), &err);
+	ops->close(e);
+}
+
+/* Layout of the engine and layout of the images, each in both orders: the same function. */
+static void layouts_agree(void **state)
+{
+	static float nhwc[BATCH * IMAGE];
+	float want[BATCH * CLASSES];
+	struct rfl_batch batch = batch_of(BATCH);
+	struct rfl_engine_config config = config_of(RFL_LAYOUT_NCHW);
+
+	(void)state;
+	eval_logits(&config, &batch, want);
+	for (size_t b = 0; b < BATCH; b++)
+		for (size_t c = 0; c < 3; c++)
+			for (size_t i = 0; i < SIDE * SIDE; i++)
+				nhwc[b * IMAGE + i * 3 + c] =
+					images[b * IMAGE + c * SIDE * SIDE + i];
+	for (int i = 1; i < 4; i++) {
+		float got[BATCH * CLASSES];
+
+		config.layout = i & 1 ? RFL_LAYOUT_NHWC : RFL_LAYOUT_NCHW;
+		batch.layout = i & 2 ? RFL_LAYOUT_NHWC : RFL_LAYOUT_NCHW;
+		batch.images = i & 2 ? nhwc : images;
+		eval_logits(&config, &batch, got);
+		for (int j = 0; j < BATCH * CLASSES; j++)
+			assert_true(fabs((double)got[j] - (double)want[j]) < 1e-5);
+	}
+}
+
+/* g += wd p; buf = momentum buf + g; p -= lr buf: from the engine's own gradients, in double. */
+static void sgd_follows_the_formula(void **state)
+{
+	const struct rfl_engine_config config = config_of(RFL_LAYOUT_NCHW);
+	const struct rfl_batch batch = batch_of(BATCH);
+	const int w = param_index("conv1.weight");
+	enum { N = 8 * 3 * 3 * 3 };
+	struct rfl_engine *e = open_plain();
+	struct rfl_err err = RFL_ERR_INIT;
+	double p[N], buf[N] = { 0 };
+	float now[N], grad[N];
+
+	(void)state;
+	assert_ok(ops->get_param(e, w, now, N, &err), &err);
+	for (int i = 0; i < N; i++)
+		p[i] = (double)now[i];
+	for (int step = 0; step < 4; step++) {
+		if (step == 2) { /* forgetting momentum is starting again */
+			assert_ok(ops->reset_optimizer(e, &err), &err);
+			memset(buf, 0, sizeof(buf));
+		}
+		assert_ok(ops->forward(e, &batch, &err), &err);
+		assert_ok(ops->backward(e, &err), &err);
+		assert_ok(ops->get_grad(e, w, grad, N, &err), &err);
+		assert_ok(ops->step(e, &err), &err);
+		assert_ok(ops->get_param(e, w, now, N, &err), &err);
+		for (int i = 0; i < N; i++) {
+			const double g = (double)grad[i] + config.sgd.weight_decay * p[i];
+
+			buf[i] = config.sgd.momentum * buf[i] + g;
+			p[i] -= config.sgd.lr * buf[i];
+			assert_true(fabs(p[i] - (double)now[i]) < 1e-6);
+		}
+	}
+	ops->close(e);
+}
+
+/* The gradient of one weight against a difference of losses. */
+static void gradients_match_differences(void **state)
+{
+	const struct rfl_batch batch = batch_of(BATCH);
+	const int w = param_index("fc.weight");
+	enum { N = 8 * 4 * CLASSES };
+	struct rfl_engine *e = open_plain();
+	struct rfl_err err = RFL_ERR_INIT;
+	float grad[N], values[N];
+
+	(void)state;
+	assert_ok(ops->set_mode(e, RFL_ENGINE_TRAIN_FROZEN_BN, &err), &err);
+	assert_ok(ops->forward(e, &batch, &err), &err);
+	assert_ok(ops->backward(e, &err), &err);
+	assert_ok(ops->get_grad(e, w, grad, N, &err), &err);
+	assert_ok(ops->get_param(e, w, values, N, &err), &err);
+	for (int i = 0; i < N; i += 13) {
+		const float h = 0.02f, old = values[i];
+		double above, below;
+
+		values[i] = old + h;
+		assert_ok(ops->set_param(e, w, values, N, &err), &err);
+		assert_ok(ops->forward(e, &batch, &err), &err);
+		assert_ok(ops->loss(e, &above, &err), &err);
+		values[i] = old - h;
+		assert_ok(ops->set_param(e, w, values, N, &err), &err);
+		assert_ok(ops->forward(e, &batch, &err), &err);
+		assert_ok(ops->loss(e, &below, &err), &err);
+		values[i] = old;
+		assert_true(fabs((above - below) / (2 * (double)h) - (double)grad[i]) < 2e-4);
+	}
+	ops->close(e);
+}
+
+static void modes_and_statistics(void **state)
+{
+	static const struct {
+		enum rfl_engine_mode mode;
+		bool moves;
+	} cases[] = {
+		{ RFL_ENGINE_EVAL, false },
+		{ RFL_ENGINE_TRAIN_FROZEN_BN, false },
+		{ RFL_ENGINE_TRAIN, true },
+	};
+	const struct rfl_batch batch = batch_of(BATCH);
+	const int var = param_index("bn1.running_var");
+	struct rfl_engine *e = open_plain();
+	struct rfl_err err = RFL_ERR_INIT;
+	float before[8], after[8];
+
+	(void)state;
+	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++) {
+		assert_ok(ops->get_param(e, var, before, 8, &err), &err);
+		assert_ok(ops->set_mode(e, cases[i].mode, &err), &err);
+		assert_ok(ops->forward(e, &batch, &err), &err);
+		assert_ok(ops->get_param(e, var, after, 8, &err), &err);
+		assert_int_equal(memcmp(before, after, sizeof(before)) != 0, cases[i].moves);
+	}
+	ops->close(e);
+}
+
+/* Off: the same loss each time. On: another mask each time, and the same masks from one seed. */
+static void dropout_switch_and_seed(void **state)
+{
+	const struct rfl_batch batch = batch_of(BATCH);
+	struct rfl_err err = RFL_ERR_INIT;
+	double loss[2][3];
+
+	(void)state;
+	for (int on = 0; on < 2; on++) {
+		struct rfl_engine_config config = config_of(RFL_LAYOUT_NCHW);
+
+		config.dropout = on;
+		for (int again = 0; again < 2; again++) {
+			struct rfl_engine *e = open_with(&config);
+
+			assert_ok(ops->set_mode(e, RFL_ENGINE_TRAIN_FROZEN_BN, &err), &err);
+			for (int i = 0; i < 3; i++) {
+				assert_ok(ops->forward(e, &batch, &err), &err);
+				assert_ok(ops->loss(e, &loss[again][i], &err), &err);
+			}
+			ops->close(e);
+		}
+		assert_memory_equal(loss[0], loss[1], sizeof(loss[0]));
+		assert_int_equal(loss[0][0] != loss[0][1] || loss[0][1] != loss[0][2], on);
+	}
+}
+
+struct seen {
+	int nodes;
+	int64_t last_numel;
+};
+
+static enum rfl_rc on_node(int node, const float *values, int64_t numel, void *ctx,
+			   struct rfl_err *err)
+{
+	struct seen *s = ctx;
+
+	(void)err;
+	assert_int_equal(node, s->nodes++);
+	assert_int_equal(numel, BATCH * rfl_shape_numel(&net->nodes[node].shape));
+	assert_true(isfinite(values[0]) && isfinite(values[numel - 1]));
+	s->last_numel = numel;
+	return RFL_OK;
+}
+
+static enum rfl_rc stop_at_third(int node, const float *values, int64_t numel, void *ctx,
+				 struct rfl_err *err)
+{
+	(void)values;
+	(void)numel;
+	(void)ctx;
+	return node == 2 ? rfl_fail(err, RFL_EINTR, 0, "enough") : RFL_OK;
+}
+
+static void traces_every_node(void **state)
+{
+	const struct rfl_engine_config config = config_of(RFL_LAYOUT_NHWC);
+	const struct rfl_batch batch = batch_of(BATCH);
+	struct rfl_engine *e = open_with(&config);
+	struct rfl_err err = RFL_ERR_INIT;
+	struct seen seen = { 0 };
+
+	(void)state;
+	assert_ok(ops->forward_traced(e, &batch, on_node, &seen, &err), &err);
+	assert_int_equal(seen.nodes, net->nnodes);
+	assert_int_equal(seen.last_numel, BATCH * CLASSES);
+	assert_ok(ops->backward(e, &err), &err);
+	assert_int_equal(ops->forward_traced(e, &batch, stop_at_third, NULL, &err), RFL_EINTR);
+	assert_says(&err, "enough");
+	rfl_err_clear(&err);
+	assert_int_equal(ops->backward(e, &err), RFL_EINVAL);
+	rfl_err_clear(&err);
+	assert_ok(ops->forward(e, &batch, &err), &err);
+	ops->close(e);
+}
+
+/* libtorch's CPU allocator says in words only that there is no memory. */
+static void out_of_memory_is_told_apart(void **state)
+{
+	enum { MANY = 4000 };
+	struct rfl_engine_config config = config_of(RFL_LAYOUT_NCHW);
+	struct rfl_batch batch = batch_of(BATCH);
+	float *many = calloc((size_t)MANY * IMAGE, sizeof(*many));
+	int64_t *zero = calloc(MANY, sizeof(*zero));
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rlimit old, tight;
+	struct rfl_engine *e;
+	enum rfl_rc rc;
+
+	(void)state;
+	assert_non_null(many);
+	assert_non_null(zero);
+	config.max_batch = MANY;
+	e = open_with(&config);
+	assert_ok(ops->forward(e, &batch, &err), &err); /* the threads exist from here on */
+	batch.n = MANY;
+	batch.images = many;
+	batch.labels = zero;
+	assert_int_equal(getrlimit(RLIMIT_AS, &old), 0);
+	tight = old;
+	tight.rlim_cur = 1; /* no new memory from now on */
+	assert_int_equal(setrlimit(RLIMIT_AS, &tight), 0);
+	rc = ops->forward(e, &batch, &err);
+	assert_int_equal(setrlimit(RLIMIT_AS, &old), 0);
+	assert_int_equal(rc, RFL_EDEVMEM);
+	assert_says(&err, "out of memory");
+	rfl_err_clear(&err);
+	assert_ok(ops->forward(e, &batch, &err), &err);
+	ops->close(e);
+	free(zero);
+	free(many);
+}
+
+static int set_up(void **state)
+{
+	const struct rfl_shape shape = { .ndim = 3, .dim = { 3, SIDE, SIDE } };
+
+	(void)state;
+	net = small_net(0.5);
+	rfl_fill_labels(BATCH, CLASSES, labels);
+	return rfl_fill_images(&shape, BATCH, RFL_LAYOUT_NCHW, 1, images, NULL) == RFL_OK ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	rfl_net_free(net);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(says_what_it_is),
+		cmocka_unit_test(refuses_what_it_cannot),
+		cmocka_unit_test(calls_in_order_only),
+		cmocka_unit_test(parameters_come_back),
+		cmocka_unit_test(layouts_agree),
+		cmocka_unit_test(sgd_follows_the_formula),
+		cmocka_unit_test(gradients_match_differences),
+		cmocka_unit_test(modes_and_statistics),
+		cmocka_unit_test(dropout_switch_and_seed),
+		cmocka_unit_test(traces_every_node),
+		cmocka_unit_test(out_of_memory_is_told_apart),
+	};
+	const char *const dirs[] = { RFL_TEST_BUILD "/lib/roofline/plugins", NULL };
+	struct rfl_engine_list *list = NULL;
+	struct rfl_err err = RFL_ERR_INIT;
+
+	if (rfl_engine_list_new(dirs, &list, &err) != RFL_OK ||
+	    rfl_engine_load(list, "torch", RFL_DEVICE_CPU, &ops, &err) != RFL_OK) {
+		print_message("skipped: %s\n", err.msg);
+		rfl_engine_list_free(list);
+		return err.rc == RFL_EUNAVAILABLE && strstr(err.msg, "no plugin") ? 77 : 1;
+	}
+	rfl_engine_list_free(list);
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}
