@@ -36,8 +36,13 @@ static enum rfl_rc open_first(struct rfl_dl *dl, const char *const *names, struc
 			break;
 		}
 		why = dlerror();
-		rfl_buf_printf(&tried, "%s%s: %s", i ? "; " : "", names[i],
-			       why ? why : "no reason given");
+		if (!why)
+			why = "no reason given";
+		/* glibc begins with the name where that file itself is at fault */
+		if (strncmp(why, names[i], strlen(names[i])) == 0)
+			rfl_buf_printf(&tried, "%s%s", i ? "; " : "", why);
+		else
+			rfl_buf_printf(&tried, "%s%s: %s", i ? "; " : "", names[i], why);
 	}
 	if (!dl->handle)
 		rc = rfl_fail(err, RFL_EUNAVAILABLE, 0, "cannot load %s",

@@ -307,6 +307,7 @@ static void libraries(void **state)
 	assert_int_equal(rfl_dl_open(absent, NULL, 0, &dl, &err), RFL_EUNAVAILABLE);
 	assert_says(&err, "libno-such.so.1: ");
 	assert_says(&err, "libno-such.so: ");
+	assert_null(strstr(err.msg, "libno-such.so: libno-such.so: ")); /* each is named once */
 	assert_null(dl);
 	rfl_dl_close(NULL);
 }
