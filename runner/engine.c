@@ -253,6 +253,17 @@ static bool wanted(const char *want, const struct rfl_engine_row *row)
 	return part_is(id_part(row->id, 1), want + name + 1, strlen(want + name + 1));
 }
 
+/* A library that is not found is the one failure of loading that its message does not explain. */
+static enum rfl_rc cannot_load(const struct rfl_err *why, struct rfl_err *err)
+{
+	const bool absent = strstr(why->msg, "cannot open shared object file") != NULL;
+
+	return rfl_fail(err, why->rc, why->native, "%s%s", why->msg,
+			absent ? ": install the library that the plugin was built with, or name "
+				 "its folder in LD_LIBRARY_PATH"
+			       : "");
+}
+
 static enum rfl_rc open_plugin(const struct rfl_engine_row *row, enum rfl_device device,
 			       const struct rfl_engine_ops **ret, struct rfl_err *err)
 {
@@ -263,10 +274,11 @@ static enum rfl_rc open_plugin(const struct rfl_engine_row *row, enum rfl_device
 	};
 	const struct rfl_engine_ops *ops;
 	struct rfl_dl *dl = NULL;
-	enum rfl_rc rc = rfl_dl_open(names, symbols, RFL_ARRAY_LEN(symbols), &dl, err);
+	struct rfl_err why = RFL_ERR_INIT;
+	enum rfl_rc rc = rfl_dl_open(names, symbols, RFL_ARRAY_LEN(symbols), &dl, &why);
 
 	if (rc != RFL_OK)
-		return rc;
+		return cannot_load(&why, err);
 	ops = entry(RFL_ENGINE_ABI);
 	rfl_dl_close(dl); /* it stays mapped */
 	if (!ops)
