@@ -43,6 +43,14 @@ static void print_blas(FILE *out)
 	fclose(maps);
 }
 
+/* A failure to load names the device and the plugin first; whoever reads the row knows both. */
+static const char *behind_id(const char *message, const char *id)
+{
+	const char *at = strstr(message, id);
+
+	return at && strncmp(at + strlen(id), ": ", 2) == 0 ? at + strlen(id) + 2 : message;
+}
+
 static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
 {
 	const struct probe_args *a = args;
@@ -71,7 +79,7 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 		print_field(cli->out, "library", opened->library_version());
 		print_blas(cli->out);
 	} else {
-		print_field(cli->out, "reason", cpu.msg);
+		print_field(cli->out, "reason", behind_id(cpu.msg, id));
 	}
 	print_field(cli->out, "devices", rfl_buf_str(&devices));
 	rc = rfl_buf_check(&devices, "devices", err);

@@ -4,6 +4,7 @@
  */
 #include "cli/doctor.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,13 +20,24 @@
 #include "rfl_config.h"
 #include "runner/jpeg.h"
 
-#define CHECKS_MAX 64
+#define OWN_CHECKS 32                 /* at most, beside a line for each engine and each surface */
 #define LOW_MEMORY ((int64_t)1 << 30) /* less than this and training is likely to be killed */
 
+/* A check that finds no memory is told by `failed`, once, at the end. */
 static void add(struct rfl_doctor *d, struct rfl_check check)
 {
-	if (d->n < CHECKS_MAX)
-		d->checks[d->n++] = check;
+	if (d->n == d->cap) {
+		size_t cap = d->cap > 0 ? 2 * d->cap : 32;
+		void *bigger = realloc(d->checks, cap * sizeof(check));
+
+		if (!bigger) {
+			d->failed = true;
+			return;
+		}
+		d->checks = bigger;
+		d->cap = cap;
+	}
+	d->checks[d->n++] = check;
 }
 
 /* A text that lives as long as the checks. */
@@ -122,12 +134,11 @@ static void check_memory(const struct rfl_machine *m, struct rfl_doctor *d)
 	       });
 }
 
-static void check_machine(struct rfl_cli *cli, struct rfl_doctor *d)
+static void check_machine(struct rfl_doctor *d)
 {
 	struct rfl_machine *m = NULL;
 	struct rfl_err err = RFL_ERR_INIT;
 
-	(void)cli;
 	if (rfl_machine_new(&m, &err) != RFL_OK) {
 		add(d, (struct rfl_check){ .name = "machine",
 					   .verdict = RFL_CHECK_NO,
@@ -148,17 +159,22 @@ static void check_machine(struct rfl_cli *cli, struct rfl_doctor *d)
 	rfl_machine_free(m);
 }
 
-static void check_gpu(struct rfl_cli *cli, struct rfl_doctor *d)
+/* One name of a library is tried after the other; what is said of the first is enough here. */
+static const char *first_reason(struct rfl_doctor *d, const char *reasons)
+{
+	return TEXT(d, "%.*s", (int)strcspn(reasons, ";"), reasons);
+}
+
+static void check_gpu(struct rfl_doctor *d)
 {
 	struct rfl_gpus *g = NULL;
 	struct rfl_err err = RFL_ERR_INIT;
 
-	(void)cli;
 	if (rfl_gpus_new(&g, &err) != RFL_OK) {
 		add(d,
 		    (struct rfl_check){ .name = "gpu",
 					.verdict = RFL_CHECK_NO,
-					.finding = TEXT(d, "%s", err.msg),
+					.finding = first_reason(d, err.msg),
 					.advice = "not needed: training runs on the processor" });
 		return;
 	}
@@ -264,13 +280,12 @@ static void check_fonts(struct rfl_cli *cli, struct rfl_doctor *d)
 	}
 }
 
-static void check_jpeg(struct rfl_cli *cli, struct rfl_doctor *d)
+static void check_jpeg(struct rfl_doctor *d)
 {
 	struct rfl_jpeg *jpeg = NULL;
 	struct rfl_err err = RFL_ERR_INIT;
 	bool ok = rfl_jpeg_new(&jpeg, &err) == RFL_OK;
 
-	(void)cli;
 	add(d, (struct rfl_check){
 		       .name = "jpeg",
 		       .verdict = ok ? RFL_CHECK_OK : RFL_CHECK_NO,
@@ -280,18 +295,18 @@ static void check_jpeg(struct rfl_cli *cli, struct rfl_doctor *d)
 	rfl_jpeg_free(jpeg);
 }
 
-static void check_folder(struct rfl_cli *cli, struct rfl_doctor *d)
+static void check_folder(struct rfl_doctor *d)
 {
 	char path[4096];
 	bool known = getcwd(path, sizeof(path)) != NULL;
 	bool ok = known && access(".", W_OK) == 0;
 
-	(void)cli;
 	add(d, (struct rfl_check){
 		       .name = "folder",
 		       .verdict = ok ? RFL_CHECK_OK : RFL_CHECK_WARN,
 		       .finding = known ? TEXT(d, "%s can%s be written", path, ok ? "" : "not")
-					: "the current folder is gone",
+					: TEXT(d, "the current folder is not known: %s",
+					       strerror(errno)),
 		       .advice = ok ? NULL : "go to another folder, or name files elsewhere",
 	       });
 }
@@ -304,9 +319,7 @@ enum rfl_rc rfl_doctor_new(struct rfl_cli *cli, struct rfl_doctor **ret, struct 
 
 	if (d)
 		d->arena = rfl_arena_new(0);
-	if (d && d->arena)
-		d->checks = rfl_arena_array(d->arena, CHECKS_MAX, sizeof(*d->checks));
-	if (!d || !d->checks) {
+	if (!d || !d->arena) {
 		rc = rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
 		goto done;
 	}
@@ -314,15 +327,19 @@ enum rfl_rc rfl_doctor_new(struct rfl_cli *cli, struct rfl_doctor **ret, struct 
 	if (rc != RFL_OK)
 		goto done;
 	check_program(cli, d);
-	check_machine(cli, d);
-	check_gpu(cli, d);
+	check_machine(d);
+	check_gpu(d);
 	check_registry(inv, "models", "models", "networks", d);
 	check_engines(inv, d);
 	check_registry(inv, "benchmarks", "benchmarks", "loops that measure ceilings", d);
 	check_surfaces(inv, d);
 	check_fonts(cli, d);
-	check_jpeg(cli, d);
-	check_folder(cli, d);
+	check_jpeg(d);
+	check_folder(d);
+	if (d->failed) {
+		rc = rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
+		goto done;
+	}
 	*ret = d;
 	d = NULL;
 done:
@@ -335,6 +352,7 @@ void rfl_doctor_free(struct rfl_doctor *d)
 {
 	if (!d)
 		return;
+	free(d->checks);
 	rfl_arena_free(d->arena);
 	free(d);
 }

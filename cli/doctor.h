@@ -24,9 +24,10 @@ struct rfl_check {
 };
 
 struct rfl_doctor {
-	struct rfl_arena *arena; /**< owns the checks and their texts */
-	size_t n;
+	struct rfl_arena *arena; /**< owns the texts */
+	size_t n, cap;
 	struct rfl_check *checks;
+	bool failed; /**< a check was lost for lack of memory */
 };
 
 /** Look at everything. @param ret  set on success only; release with rfl_doctor_free() */
