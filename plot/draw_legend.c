@@ -96,11 +96,11 @@ static void draw_sign(struct rfl_figure *f, enum sign sign, double x, double y)
 
 	switch (sign) {
 	case SIGN_USED:
-		rfl_scene_marker(f->scene, RFL_SHAPE_CIRCLE, x, y, r, main, f->theme->ink,
+		rfl_scene_marker(f->scene, RFL_MARKER_CIRCLE, x, y, r, main, f->theme->ink,
 				 SZ(f, stroke_mark));
 		break;
 	case SIGN_BEST:
-		rfl_scene_marker(f->scene, RFL_SHAPE_CIRCLE, x, y, r * 0.94, none, main, 1.7 * s);
+		rfl_scene_marker(f->scene, RFL_MARKER_CIRCLE, x, y, r * 0.94, none, main, 1.7 * s);
 		break;
 	case SIGN_SPREAD:
 		rfl_scene_line(f->scene, x, y - 7 * s, x, y + 7 * s, f->theme->ink, 1.2 * s);
@@ -114,11 +114,11 @@ static void draw_sign(struct rfl_figure *f, enum sign sign, double x, double y)
 			       f->theme->band);
 		break;
 	case SIGN_ABOVE:
-		rfl_scene_marker(f->scene, RFL_SHAPE_CIRCLE, x, y, r, main, f->theme->alarm,
+		rfl_scene_marker(f->scene, RFL_MARKER_CIRCLE, x, y, r, main, f->theme->alarm,
 				 2.4 * s);
 		break;
 	case SIGN_EDGE:
-		rfl_scene_marker(f->scene, RFL_SHAPE_RIGHT, x, y, r, main, f->theme->ink,
+		rfl_scene_marker(f->scene, RFL_MARKER_RIGHT, x, y, r, main, f->theme->ink,
 				 SZ(f, stroke_mark));
 		break;
 	case SIGN_NUMBER:
@@ -167,7 +167,7 @@ static void entry(struct rfl_figure *f, struct pen *pen, enum sign sign)
 }
 
 /* One of several small signs in a line: a shape or a colour and what it stands for. */
-static void chip(struct rfl_figure *f, struct pen *pen, enum rfl_shape shape, bool square,
+static void chip(struct rfl_figure *f, struct pen *pen, enum rfl_marker shape, bool square,
 		 struct rfl_color color, const char *text)
 {
 	double s = f->scale, size = SZ(f, legend), indent = 18 * s;
@@ -209,11 +209,11 @@ static void chips(struct rfl_figure *f, struct pen *pen)
 
 		if (both)
 			color = f->theme->category[f->color_index[i % f->ncolors]];
-		chip(f, pen, (enum rfl_shape)i, false, color, f->shapes[i]);
+		chip(f, pen, (enum rfl_marker)i, false, color, f->shapes[i]);
 	}
 	new_line(f, pen);
 	for (size_t i = 0; i < f->ncolors && !both; i++)
-		chip(f, pen, RFL_SHAPE_CIRCLE, true, f->theme->category[f->color_index[i]],
+		chip(f, pen, RFL_MARKER_CIRCLE, true, f->theme->category[f->color_index[i]],
 		     f->by == RFL_BY_BATCH ? rfl_scene_printf(f->scene, "batch %s", f->colors[i])
 					   : f->colors[i]);
 	new_line(f, pen);

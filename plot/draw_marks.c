@@ -217,15 +217,15 @@ static void draw_lines(struct rfl_figure *f, const struct rfl_mark *m)
 }
 
 /* A mark beyond an edge is an arrow head that points there. */
-static enum rfl_shape shape_of(const struct rfl_mark *m, unsigned edge)
+static enum rfl_marker shape_of(const struct rfl_mark *m, unsigned edge)
 {
 	if (edge & RFL_EDGE_LEFT)
-		return RFL_SHAPE_LEFT;
+		return RFL_MARKER_LEFT;
 	if (edge & RFL_EDGE_RIGHT)
-		return RFL_SHAPE_RIGHT;
+		return RFL_MARKER_RIGHT;
 	if (edge & RFL_EDGE_TOP)
-		return RFL_SHAPE_TRIANGLE;
-	return edge & RFL_EDGE_BOTTOM ? RFL_SHAPE_TRIANGLE_DOWN : m->shape;
+		return RFL_MARKER_TRIANGLE;
+	return edge & RFL_EDGE_BOTTOM ? RFL_MARKER_TRIANGLE_DOWN : m->shape;
 }
 
 static void draw_hollow(struct rfl_figure *f, const struct rfl_mark *m)

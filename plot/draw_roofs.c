@@ -85,7 +85,7 @@ static void draw_knee(struct rfl_figure *f)
 	p->dash = RFL_DASH_DOTTED;
 	p->id = "knee-drop";
 	rfl_place_add(f->place, RFL_OBSTACLE_LINE, RFL_NOBODY, rfl_hull_line(px, py, px, bottom));
-	p = rfl_scene_marker(f->scene, RFL_SHAPE_DIAMOND, px, py, 4.2 * s, f->theme->roof,
+	p = rfl_scene_marker(f->scene, RFL_MARKER_DIAMOND, px, py, 4.2 * s, f->theme->roof,
 			     f->theme->paper, 0.8 * s);
 	p->id = "knee";
 	p->tip = rfl_scene_printf(f->scene, "knee: %s FLOP per byte",

@@ -45,7 +45,7 @@ struct rfl_mark {
 	double roof;                   /**< attainable at x, GFLOP/s */
 	double percent;                /**< of it */
 	bool above;                    /**< beyond the roof by more than the uncertainty */
-	enum rfl_shape shape;
+	enum rfl_marker shape;
 	int color; /**< category */
 	const char *name, *second;
 	/* on the page */
@@ -75,7 +75,7 @@ struct rfl_figure {
 	size_t ncolors, nshapes;
 	const char *colors[RFL_FIG_CATEGORIES]; /**< what each colour stands for */
 	int color_index[RFL_FIG_CATEGORIES];    /**< into the theme's categories */
-	const char *shapes[RFL_SHAPE_COUNT];    /**< model of each shape */
+	const char *shapes[RFL_MARKER_COUNT];   /**< model of each shape */
 	const char *used,
 		*best; /**< words for filled and hollow marks; best NULL: no hollow ones */
 

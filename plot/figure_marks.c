@@ -141,7 +141,7 @@ static void collect_colors(struct rfl_figure *f)
 
 static void collect_shapes(struct rfl_figure *f)
 {
-	const char *models[RFL_SHAPE_COUNT];
+	const char *models[RFL_MARKER_COUNT];
 
 	for (size_t i = 0; i < f->nmarks; i++) {
 		const char *model = f->marks[i].point->model;
@@ -149,13 +149,13 @@ static void collect_shapes(struct rfl_figure *f)
 
 		while (k < f->nshapes && !same(models[k], model))
 			k++;
-		if (k == RFL_SHAPE_COUNT)
+		if (k == RFL_MARKER_COUNT)
 			k--; /* more models than shapes: the last one stands for the rest */
 		if (k == f->nshapes) {
 			models[f->nshapes] = model;
 			f->shapes[f->nshapes++] = rfl_words_model(f->scene, model);
 		}
-		f->marks[i].shape = (enum rfl_shape)k;
+		f->marks[i].shape = (enum rfl_marker)k;
 	}
 }
 

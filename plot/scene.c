@@ -116,7 +116,7 @@ struct rfl_prim *rfl_scene_rect(struct rfl_scene *s, struct rfl_box box, struct 
 	return p;
 }
 
-struct rfl_prim *rfl_scene_marker(struct rfl_scene *s, enum rfl_shape shape, double x, double y,
+struct rfl_prim *rfl_scene_marker(struct rfl_scene *s, enum rfl_marker shape, double x, double y,
 				  double r, struct rfl_color fill, struct rfl_color stroke,
 				  double width)
 {
@@ -229,7 +229,7 @@ static struct rfl_box around(const struct rfl_xy *points, size_t n)
 
 struct rfl_box rfl_prim_bounds(const struct rfl_prim *p)
 {
-	struct rfl_xy q[RFL_SHAPE_MAX_POINTS];
+	struct rfl_xy q[RFL_MARKER_MAX_POINTS];
 	size_t n;
 
 	switch (p->kind) {
@@ -242,7 +242,7 @@ struct rfl_box rfl_prim_bounds(const struct rfl_prim *p)
 	case RFL_PRIM_RECT:
 		return p->at.rect;
 	case RFL_PRIM_MARKER:
-		n = rfl_shape_outline(p->at.marker.shape, p->at.marker.r, q);
+		n = rfl_marker_outline(p->at.marker.shape, p->at.marker.r, q);
 		if (n == 0) {
 			q[0] = (struct rfl_xy){ -p->at.marker.r, -p->at.marker.r };
 			q[1] = (struct rfl_xy){ p->at.marker.r, p->at.marker.r };
@@ -262,46 +262,46 @@ struct rfl_box rfl_prim_bounds(const struct rfl_prim *p)
 	return (struct rfl_box){ 0, 0, 0, 0 };
 }
 
-size_t rfl_shape_outline(enum rfl_shape shape, double r, struct rfl_xy out[RFL_SHAPE_MAX_POINTS])
+size_t rfl_marker_outline(enum rfl_marker shape, double r, struct rfl_xy out[RFL_MARKER_MAX_POINTS])
 {
 	/* Corners in units of r, scaled so that the areas are near that of the circle. */
 	static const struct {
 		size_t n;
-		struct rfl_xy at[RFL_SHAPE_MAX_POINTS];
+		struct rfl_xy at[RFL_MARKER_MAX_POINTS];
 	} shapes[] = {
-		[RFL_SHAPE_SQUARE] = { 4,
-				       { { -.89, -.89 },
-					 { .89, -.89 },
-					 { .89, .89 },
-					 { -.89, .89 } } },
-		[RFL_SHAPE_TRIANGLE] = { 3, { { 0, -1.25 }, { 1.2, .83 }, { -1.2, .83 } } },
-		[RFL_SHAPE_DIAMOND] = { 4,
-					{ { 0, -1.25 }, { 1.25, 0 }, { 0, 1.25 }, { -1.25, 0 } } },
-		[RFL_SHAPE_TRIANGLE_DOWN] = { 3, { { 0, 1.25 }, { -1.2, -.83 }, { 1.2, -.83 } } },
-		[RFL_SHAPE_PENTAGON] = { 5,
-					 { { 0, -1.14 },
-					   { 1.084, -.352 },
-					   { .67, .922 },
-					   { -.67, .922 },
-					   { -1.084, -.352 } } },
-		[RFL_SHAPE_PLUS] = { 12,
-				     { { -.42, -1.15 },
-				       { .42, -1.15 },
-				       { .42, -.42 },
-				       { 1.15, -.42 },
-				       { 1.15, .42 },
-				       { .42, .42 },
-				       { .42, 1.15 },
-				       { -.42, 1.15 },
-				       { -.42, .42 },
-				       { -1.15, .42 },
-				       { -1.15, -.42 },
-				       { -.42, -.42 } } },
-		[RFL_SHAPE_LEFT] = { 3, { { -1.25, 0 }, { .83, -1.2 }, { .83, 1.2 } } },
-		[RFL_SHAPE_RIGHT] = { 3, { { 1.25, 0 }, { -.83, -1.2 }, { -.83, 1.2 } } },
+		[RFL_MARKER_SQUARE] = { 4,
+					{ { -.89, -.89 },
+					  { .89, -.89 },
+					  { .89, .89 },
+					  { -.89, .89 } } },
+		[RFL_MARKER_TRIANGLE] = { 3, { { 0, -1.25 }, { 1.2, .83 }, { -1.2, .83 } } },
+		[RFL_MARKER_DIAMOND] = { 4,
+					 { { 0, -1.25 }, { 1.25, 0 }, { 0, 1.25 }, { -1.25, 0 } } },
+		[RFL_MARKER_TRIANGLE_DOWN] = { 3, { { 0, 1.25 }, { -1.2, -.83 }, { 1.2, -.83 } } },
+		[RFL_MARKER_PENTAGON] = { 5,
+					  { { 0, -1.14 },
+					    { 1.084, -.352 },
+					    { .67, .922 },
+					    { -.67, .922 },
+					    { -1.084, -.352 } } },
+		[RFL_MARKER_PLUS] = { 12,
+				      { { -.42, -1.15 },
+					{ .42, -1.15 },
+					{ .42, -.42 },
+					{ 1.15, -.42 },
+					{ 1.15, .42 },
+					{ .42, .42 },
+					{ .42, 1.15 },
+					{ -.42, 1.15 },
+					{ -.42, .42 },
+					{ -1.15, .42 },
+					{ -1.15, -.42 },
+					{ -.42, -.42 } } },
+		[RFL_MARKER_LEFT] = { 3, { { -1.25, 0 }, { .83, -1.2 }, { .83, 1.2 } } },
+		[RFL_MARKER_RIGHT] = { 3, { { 1.25, 0 }, { -.83, -1.2 }, { -.83, 1.2 } } },
 	};
 
-	if (shape == RFL_SHAPE_CIRCLE)
+	if (shape == RFL_MARKER_CIRCLE)
 		return 0;
 	for (size_t i = 0; i < shapes[shape].n; i++) {
 		out[i].x = shapes[shape].at[i].x * r;

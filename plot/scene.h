@@ -34,18 +34,18 @@ struct rfl_box {
 enum rfl_dash { RFL_DASH_SOLID, RFL_DASH_DASHED, RFL_DASH_DOTTED };
 enum rfl_anchor { RFL_ANCHOR_START, RFL_ANCHOR_MIDDLE, RFL_ANCHOR_END };
 
-enum rfl_shape {
-	RFL_SHAPE_CIRCLE,
-	RFL_SHAPE_SQUARE,
-	RFL_SHAPE_TRIANGLE,
-	RFL_SHAPE_DIAMOND,
-	RFL_SHAPE_TRIANGLE_DOWN,
-	RFL_SHAPE_PENTAGON,
-	RFL_SHAPE_PLUS,
-	RFL_SHAPE_COUNT,
+enum rfl_marker {
+	RFL_MARKER_CIRCLE,
+	RFL_MARKER_SQUARE,
+	RFL_MARKER_TRIANGLE,
+	RFL_MARKER_DIAMOND,
+	RFL_MARKER_TRIANGLE_DOWN,
+	RFL_MARKER_PENTAGON,
+	RFL_MARKER_PLUS,
+	RFL_MARKER_COUNT,
 	/* arrow heads of marks beyond the edge of the plot */
-	RFL_SHAPE_LEFT = RFL_SHAPE_COUNT,
-	RFL_SHAPE_RIGHT,
+	RFL_MARKER_LEFT = RFL_MARKER_COUNT,
+	RFL_MARKER_RIGHT,
 };
 
 enum rfl_prim_kind {
@@ -87,7 +87,7 @@ struct rfl_prim {
 		} polyline;
 		struct rfl_box rect;
 		struct {
-			enum rfl_shape shape;
+			enum rfl_marker shape;
 			double x, y, r;
 		} marker;
 		struct rfl_prim_text text;
@@ -126,7 +126,7 @@ struct rfl_prim *rfl_scene_line(struct rfl_scene *s, double x0, double y0, doubl
 struct rfl_prim *rfl_scene_polyline(struct rfl_scene *s, const struct rfl_xy *points, size_t n,
 				    struct rfl_color color, double width);
 struct rfl_prim *rfl_scene_rect(struct rfl_scene *s, struct rfl_box box, struct rfl_color fill);
-struct rfl_prim *rfl_scene_marker(struct rfl_scene *s, enum rfl_shape shape, double x, double y,
+struct rfl_prim *rfl_scene_marker(struct rfl_scene *s, enum rfl_marker shape, double x, double y,
 				  double r, struct rfl_color fill, struct rfl_color stroke,
 				  double width);
 struct rfl_prim *rfl_scene_text(struct rfl_scene *s, const char *text, double x, double y,
@@ -146,13 +146,14 @@ void rfl_prim_text_corners(const struct rfl_prim *p, struct rfl_xy corners[4]);
 /** Upright box around a primitive, stroke not included. Zero for a clip. */
 struct rfl_box rfl_prim_bounds(const struct rfl_prim *p);
 
-#define RFL_SHAPE_MAX_POINTS 12
+#define RFL_MARKER_MAX_POINTS 12
 
 /**
  * The outline of a marker of radius r around the origin; all shapes look equally large.
  * @return the number of corners; 0 for a circle, whose radius is r
  */
-size_t rfl_shape_outline(enum rfl_shape shape, double r, struct rfl_xy out[RFL_SHAPE_MAX_POINTS]);
+size_t rfl_marker_outline(enum rfl_marker shape, double r,
+			  struct rfl_xy out[RFL_MARKER_MAX_POINTS]);
 
 #ifdef __cplusplus
 }

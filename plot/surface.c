@@ -45,9 +45,9 @@ const struct rfl_surface_ops *rfl_surface_find(const char *name, struct rfl_err 
 static void draw_outline(const struct rfl_surface_ops *ops, struct rfl_surface *s,
 			 const struct rfl_prim *p)
 {
-	struct rfl_xy corners[RFL_SHAPE_MAX_POINTS];
+	struct rfl_xy corners[RFL_MARKER_MAX_POINTS];
 	struct rfl_prim outline = *p;
-	size_t n = rfl_shape_outline(p->at.marker.shape, p->at.marker.r, corners);
+	size_t n = rfl_marker_outline(p->at.marker.shape, p->at.marker.r, corners);
 
 	for (size_t i = 0; i < n; i++) {
 		corners[i].x += p->at.marker.x;
@@ -74,7 +74,7 @@ static void draw_one(const struct rfl_surface_ops *ops, struct rfl_surface *s,
 		ops->rect(s, p);
 		break;
 	case RFL_PRIM_MARKER:
-		if (p->at.marker.shape == RFL_SHAPE_CIRCLE || (ops->caps & RFL_SURFACE_SHAPES))
+		if (p->at.marker.shape == RFL_MARKER_CIRCLE || (ops->caps & RFL_SURFACE_SHAPES))
 			ops->marker(s, p);
 		else
 			draw_outline(ops, s, p);

@@ -29,8 +29,8 @@ static struct rfl_scene *small_scene(void)
 	rfl_scene_clip(s, (struct rfl_box){ 0, 0, 60, 80 });
 	rfl_scene_rect(s, (struct rfl_box){ 40, 40, 30, 20 }, half)->tip = "a < b";
 	rfl_scene_unclip(s);
-	rfl_scene_marker(s, RFL_SHAPE_CIRCLE, 90, 20, 7, red, half, 1);
-	rfl_scene_marker(s, RFL_SHAPE_TRIANGLE, 90, 50, 7, red, RFL_COLOR_NONE, 0);
+	rfl_scene_marker(s, RFL_MARKER_CIRCLE, 90, 20, 7, red, half, 1);
+	rfl_scene_marker(s, RFL_MARKER_TRIANGLE, 90, 50, 7, red, RFL_COLOR_NONE, 0);
 	p = rfl_scene_text(s, "5 < 7 & \"so\" \xc3\x97 \x01\xff", 10, 70, 9, red);
 	p->at.text.angle = 0.5;
 	p->at.text.face = RFL_FACE_BOLD;
