@@ -35,6 +35,10 @@ enum rfl_rule_kind {
 	RFL_RULE_CEILINGS,   /* an object of ceilings under compute keys, not empty */
 };
 
+/* Limits of a rate in GFLOP/s or GB/s. No machine is outside: what is lies in another unit. */
+#define RFL_RULE_LEAST   1e-9
+#define RFL_RULE_LARGEST 1e15
+
 struct rfl_rule {
 	const char *key; /* NULL ends a table */
 	enum rfl_rule_kind kind;

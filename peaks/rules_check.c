@@ -100,18 +100,15 @@ static enum rfl_rc wrong(const json_t *value, const char *what, const struct rfl
 			       show(value, shown, sizeof(shown)));
 }
 
-/* No machine is outside; what is lies in another unit, or would not fit a double in SI. */
-#define LEAST   1e-9
-#define LARGEST 1e15
-
 enum rfl_rc rfl_rules__positive(const json_t *value, const char *hint, const struct rfl_where *w,
 				struct rfl_err *err)
 {
 	char shown[80];
 	const double v = json_is_number(value) ? json_number_value(value) : 0;
 
-	if (v > 0 && (v < LEAST || v > LARGEST))
-		return rfl_where__fail(w, err, "must be in GFLOP/s or GB/s, is %s",
+	if (v > 0 && (v < RFL_RULE_LEAST || v > RFL_RULE_LARGEST))
+		return rfl_where__fail(w, err, "must be in GFLOP/s or GB/s, from %g to %g, is %s",
+				       RFL_RULE_LEAST, RFL_RULE_LARGEST,
 				       show(value, shown, sizeof(shown)));
 	if (v > 0)
 		return RFL_OK;

@@ -97,6 +97,23 @@ static void both_shapes_of_a_ceiling_agree(void **state)
 	json_decref(schema);
 }
 
+static void limits_of_rates_agree(void **state)
+{
+	static const char *const names[] = { "number", "short_value" };
+	json_t *schema = load_schema();
+
+	(void)state;
+	for (size_t i = 0; i < RFL_ARRAY_LEN(names); i++) {
+		const json_t *def = json_object_get(json_object_get(schema, "$defs"), names[i]);
+
+		assert_close(json_number_value(json_object_get(def, "minimum")), RFL_RULE_LEAST,
+			     1e-15);
+		assert_close(json_number_value(json_object_get(def, "maximum")), RFL_RULE_LARGEST,
+			     1e-15);
+	}
+	json_decref(schema);
+}
+
 static void compute_keys(void **state)
 {
 	static const char *const good[] = { "fp32.vector",       "fp64.scalar",
@@ -231,6 +248,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(tables_and_schema_agree),
+		cmocka_unit_test(limits_of_rates_agree),
 		cmocka_unit_test(both_shapes_of_a_ceiling_agree),
 		cmocka_unit_test(compute_keys),
 		cmocka_unit_test(each_doubt_is_heard_once),
