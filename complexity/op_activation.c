@@ -2,11 +2,10 @@
  * op_activation.c - ReLU and ReLU6.
  *
  * n elements. Forward: one compare per bound, so n for ReLU (max(x, 0)) and 2 n for ReLU6
- * (min(max(x, 0), 6)); dgrad: the same compares select dY or 0 (ATen's threshold_backward and
- * hardtanh_backward).
+ * (min(max(x, 0), 6)); dgrad: the same compares select dY or 0.
  *
- * Traffic, unfused: forward R X, W Y; dgrad R dY, R Y (ReLU6: R X), W dX. Fused: both ride on their
- * neighbour; training keeps one bit per element for the backward pass.
+ * Traffic, unfused: forward R X, W Y; dgrad R dY, R Y (or X, which is as large), W dX. Fused: both
+ * ride on their neighbour; training keeps one bit per element for the backward pass.
  */
 #include "complexity/op.h"
 #include "complexity/op_ride.h"

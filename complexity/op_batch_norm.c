@@ -1,27 +1,33 @@
 /*
  * op_batch_norm.c - batch normalisation over samples and positions, per channel.
  *
- * n elements, C channels. Forward with running statistics (inference), as ATen's
- * native/cpu/batch_norm_kernel.cpp: scale = gamma / sqrt(var + eps) and shift = beta - mean * scale
- * per channel, then y = x * scale + shift:
+ * n elements, C channels. These are the operations of the formulas, with what depends on the
+ *channel alone taken together and computed once; a library may take more.
+ *
+ * Forward with running statistics (inference): scale = gamma / sqrt(var + eps) and
+ * shift = beta - mean * scale per channel, then y = x * scale + shift:
  *	n add, n mul; per channel 2 add, 2 mul, 2 special (square root, division).
  *
- * Forward with batch statistics (training), as ATen's batch_norm_cpu_update_stats_template and the
- * same transform: mean (1 add), variance (subtract, square, add), normalise (1 mul, 1 add):
- *	4 n add, 2 n mul; per channel mean and variance * 1/n and the two running averages on top of
- *	the inference terms: 4 add, 9 mul, 2 special.
+ * Forward with batch statistics (training): mean (1 add), variance (subtract, square, add) and the
+ * same transform (1 mul, 1 add):
+ *	4 n add, 2 n mul; per channel on top of the inference terms: mean, variance and unbiased
+ *	variance are sums times a constant (3 mul), and each of the two running averages is
+ *	m * new + (1 - m) * old (1 add, 2 mul). Together 4 add, 9 mul, 2 special.
  *
- * Backward, as ATen's batch_norm_backward_cpu_template (both in native/Normalization.cpp):
+ * Backward:
  *	wgrad  sum(dy) and sum((x - mean) * dy): 3 n add, n mul; per channel 1 mul
- *	dgrad  ((dy - mean(dy)) - (x - mean) * k) * scale: 3 n add, 2 n mul; per channel 5 mul.
+ *	dgrad  ((dy - mean(dy)) - (x - mean) * k) * scale: 3 n add, 2 n mul; per channel 5 mul
+ *	       (mean(dy) 1; k = sum((x - mean) * dy) / (n / C) / (var + eps) 3; scale 1).
  *	       With running statistics: dy * scale, n mul and per channel 1 mul.
+ *
+ * fvcore and DeepSpeed charge 2 per element in inference and 5 in training, forward.
  *
  * Traffic, unfused: inference R X, W Y; training 2 R X (statistics, then transform), W Y; backward
  * R X, R dY for the sums and again R X, R dY, W dX for the gradient. Fused: inference folds into
- *the convolution before it and leaves one shift per channel; training takes the sums in the
- *epilogue of the operation before it and normalises in the prologue of the one after it (Jung et
- *al., "Restructuring Batch Normalization to Accelerate CNN Training", MLSys 2019), so only the
- *backward pass reads X again, once for the sums and once for the gradient.
+ * the convolution before it and leaves one shift per channel; training takes the sums in the
+ * epilogue of the operation before it and normalises in the prologue of the one after it (Jung et
+ * al., "Restructuring Batch Normalization to Accelerate CNN Training", MLSys 2019), so only the
+ * backward pass reads X again, once for the sums and once for the gradient.
  */
 #include "complexity/op.h"
 

@@ -1,7 +1,7 @@
 /*
- * op_dropout.c - dropout: nothing in inference. In training, as ATen's native_dropout, each of n
- * elements is compared with the probability and multiplied by 0 or 1 / (1 - p); dgrad multiplies by
- * the same mask. Drawing the random numbers is not counted.
+ * op_dropout.c - dropout: nothing in inference. In training a random number per element is compared
+ * with the probability p and the element multiplied by 0 or 1 / (1 - p): n compare, n mul; dgrad
+ * multiplies by the same. Drawing the random numbers is not counted.
  *
  * Traffic, unfused: forward R X, W Y, W mask (1 byte); dgrad R dY, R mask, W dX. Fused: it rides,
  * and keeps one bit per element.

@@ -2,13 +2,15 @@
  * op_loss.c - mean cross entropy of logits against class indices. The zoo's networks end at their
  * logits; the counter charges this row to a training step on its own.
  *
- * N rows of C logits, as ATen's log_softmax and nll_loss: per row the maximum (C - 1 compares),
- * x - max (C add), exponentials (C special), their sum (C - 1 add), its logarithm (1 special) and
- * x - max - log (C add); then the mean of N picked values: N - 1 add and 1 special (division).
- * dgrad, (softmax - onehot) / N: C special and C mul per row, 1 add at the label.
+ * N rows of C logits, as log_softmax and the mean of the picked values: per row the maximum (C - 1
+ * compares), x - max (C add), exponentials (C special), their sum (C - 1 add), its logarithm
+ * (1 special) and x - max - log (C add); then N - 1 add and 1 special (division).
+ * dgrad, (softmax - onehot) / N: C special (exponentials again) and C mul per row, 1 add at the
+ * label.
  *
- * Traffic, unfused: log_softmax R X, W Y; dgrad R Y, W dX. Fused: log_softmax writes nothing, dgrad
- * reads the logits again. Labels are int64, read once by each pass.
+ * Traffic, unfused: log_softmax R X, W Y (the N values picked from Y are left out); dgrad R Y, W
+ * dX. Fused: log_softmax writes nothing, dgrad reads the logits again. Labels are int64, read once
+ * by each pass.
  */
 #include "complexity/op.h"
 
@@ -24,7 +26,7 @@ static enum rfl_rc infer(const struct rfl_node *node, const struct rfl_shape *in
 
 static void cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 {
-	int64_t rows = c->batch, n = c->in;
+	int64_t rows = c->batch, n = c->in, label = rfl_dtype_bytes(RFL_DTYPE_I64);
 	struct rfl_traffic *u = cost->traffic[RFL_FUSION_UNFUSED];
 	struct rfl_traffic *f = cost->traffic[RFL_FUSION_FUSED];
 
@@ -35,9 +37,9 @@ static void cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 	};
 	rfl_cost_read(c, &u[RFL_PASS_FORWARD], n, c->value_bytes);
 	rfl_cost_write(c, &u[RFL_PASS_FORWARD], n, c->value_bytes);
-	rfl_cost_read(c, &u[RFL_PASS_FORWARD], rows, 8);
+	rfl_cost_read(c, &u[RFL_PASS_FORWARD], rows, label);
 	rfl_cost_read(c, &f[RFL_PASS_FORWARD], n, c->value_bytes);
-	rfl_cost_read(c, &f[RFL_PASS_FORWARD], rows, 8);
+	rfl_cost_read(c, &f[RFL_PASS_FORWARD], rows, label);
 	if (!c->needs_dgrad)
 		return;
 	cost->elementwise[RFL_PASS_DGRAD] = (struct rfl_elementwise){
@@ -49,7 +51,7 @@ static void cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 		struct rfl_traffic *t = &cost->traffic[level][RFL_PASS_DGRAD];
 
 		rfl_cost_read(c, t, n, c->value_bytes);
-		rfl_cost_read(c, t, rows, 8);
+		rfl_cost_read(c, t, rows, label);
 		rfl_cost_write(c, t, n, c->value_bytes);
 	}
 }

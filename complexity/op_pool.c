@@ -1,15 +1,15 @@
 /*
  * op_pool.c - maximum pooling and adaptive average pooling.
  *
- * Maximum over k = kh * kw taps, as ATen's max_pool2d kernels: k - 1 compares per output; dgrad
+ * Maximum over k = kh * kw taps, those in the padding included: k - 1 compares per output; dgrad
  * adds each gradient to the element that won, one addition per output.
  *
- * Adaptive average, as ATen's adaptive_avg_pool2d: output o of `out` covers the inputs from
- * floor(o * in / out) to ceil((o + 1) * in / out). t taps over all windows: forward t - outputs
- * additions and one division per output; dgrad one division per output and t additions.
+ * Adaptive average: output o of `out` covers the inputs from floor(o * in / out) to
+ * ceil((o + 1) * in / out), as in PyTorch. t taps over all windows: forward t - outputs additions
+ * and one division per output; dgrad one division per output and t additions.
  *
  * Traffic: forward R X, W Y; dgrad R dY, W dX. In training the maximum also keeps where it was
- * found: an int64 index per output unfused (what ATen stores), one byte fused (a position in the
+ * found: an int64 index per output unfused (as PyTorch does), one byte fused (a position in the
  * window).
  */
 #include "complexity/op.h"
@@ -72,7 +72,7 @@ static void max_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 		rfl_cost_mul(c, c->out, a->kernel_h * a->kernel_w - 1);
 	if (c->needs_dgrad)
 		cost->elementwise[RFL_PASS_DGRAD].add = c->out;
-	pool_traffic(c, cost->traffic[RFL_FUSION_UNFUSED], 8);
+	pool_traffic(c, cost->traffic[RFL_FUSION_UNFUSED], rfl_dtype_bytes(RFL_DTYPE_I64));
 	pool_traffic(c, cost->traffic[RFL_FUSION_FUSED], 1);
 }
 

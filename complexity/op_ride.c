@@ -1,7 +1,6 @@
 /*
- * op_ride.c - the fused level of operations that need one bit per element in the backward pass.
- * cuDNN's fused normalisation keeps the sign of an activation in the same way (the reserve space
- * of cudnnBatchNormalizationForwardTrainingEx).
+ * op_ride.c - the fused level of operations that need one bit per element in the backward pass:
+ * whether an activation was cut, whether a dropout kept the element.
  */
 #include "complexity/op_ride.h"
 

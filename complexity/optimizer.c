@@ -1,6 +1,7 @@
 /*
- * optimizer.c - what one update of all parameters costs, per parameter, without weight decay (which
- * adds one multiplication and, except in AdamW, one addition).
+ * optimizer.c - what one update of all parameters costs, per parameter. Weight decay is counted in
+ * AdamW, where it is part of the method; elsewhere it would add one multiplication and one
+ *addition.
  *
  *	sgd       w -= lr g                                                   1 add 1 mul
  *	momentum  b = mu b + g; w -= lr b                                     2 add 2 mul
@@ -8,8 +9,9 @@
  *	          w -= a m / (sqrt(v) / c + eps)                   4 add 6 mul 3 special
  *	adamw     the same, and w *= 1 - lr wd                     4 add 7 mul 3 special
  *
- * The formulas are those of torch.optim.SGD, Adam and AdamW. One fused kernel is assumed: it reads
- * weight, gradient and state and writes weight and state.
+ * The formulas are those that torch.optim documents, with a and c the bias corrections, which are
+ *the same for all parameters. One fused kernel is assumed: it reads weight, gradient and state and
+ *writes weight and state.
  */
 #include "complexity/optimizer.h"
 
