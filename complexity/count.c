@@ -14,8 +14,6 @@
 
 const char *const rfl_fusion_names[] = { "unfused", "fused", "compulsory", NULL };
 
-enum { LABEL_BYTES = 8 }; /* class indices are int64 */
-
 /* What the graph says of one node's output. */
 struct link {
 	int readers;        /* how many inputs read it; the loss counts as one of the logits */
@@ -42,14 +40,6 @@ int64_t rfl_elementwise_sum(const struct rfl_elementwise *e)
 	return e->add + e->mul + e->compare + e->special;
 }
 
-static bool has_trained_params(const struct rfl_net *net, const struct rfl_node *node)
-{
-	for (int i = 0; i < node->nparams; i++)
-		if (!rfl_param_is_buffer(net->params[node->param[i]].kind))
-			return true;
-	return false;
-}
-
 static void link_nodes(const struct rfl_net *net, const struct rfl_count_options *options,
 		       struct link *links)
 {
@@ -61,7 +51,7 @@ static void link_nodes(const struct rfl_net *net, const struct rfl_count_options
 		links[i].hosts = !input && !rides;
 		links[i].requires_grad =
 			(input && options->input_grad && node->dtype != RFL_DTYPE_I64) ||
-			has_trained_params(net, node);
+			rfl_node_param_count(net, node) > 0;
 		for (int k = 0; k < node->ninputs; k++) {
 			struct link *from = &links[node->input[k]];
 
@@ -73,13 +63,12 @@ static void link_nodes(const struct rfl_net *net, const struct rfl_count_options
 	links[net->output].readers++;
 }
 
-/* Elements of a node's parameters, trained or buffers. */
-static int64_t node_elements(const struct rfl_net *net, const struct rfl_node *node, bool buffers)
+static int64_t node_buffers(const struct rfl_net *net, const struct rfl_node *node)
 {
 	int64_t sum = 0;
 
 	for (int i = 0; i < node->nparams; i++)
-		if (rfl_param_is_buffer(net->params[node->param[i]].kind) == buffers)
+		if (rfl_param_is_buffer(net->params[node->param[i]].kind))
 			sum += net->params[node->param[i]].numel;
 	return sum;
 }
@@ -92,7 +81,7 @@ static struct rfl_cost_context context_of(const struct rfl_net *net,
 		.node = node,
 		.options = options,
 		.batch = options->batch,
-		.params = node_elements(net, node, false),
+		.params = rfl_node_param_count(net, node),
 		.value_bytes = rfl_dtype_bytes(options->dtype),
 		.param_bytes =
 			rfl_dtype_bytes(options->master_weights ? RFL_DTYPE_F32 : options->dtype),
@@ -143,7 +132,7 @@ static void count_compulsory(struct rfl_cost_context *c, const struct rfl_net *n
 			     const struct link *link, struct rfl_cost *cost)
 {
 	struct rfl_traffic *t = cost->traffic[RFL_FUSION_COMPULSORY];
-	int64_t buffers = node_elements(net, c->node, true);
+	int64_t buffers = node_buffers(net, c->node);
 
 	rfl_cost_read(c, &t[RFL_PASS_FORWARD], c->params, c->param_bytes);
 	rfl_cost_write(c, &t[RFL_PASS_WGRAD], c->params, c->param_bytes);
@@ -237,20 +226,30 @@ static enum rfl_rc count_loss(const struct rfl_net *net, const struct link *link
 	c = context_of(net, &count->options, links, &node);
 	rfl_op_info_of(node.op)->cost(&c, &count->loss);
 	rfl_cost_read(&c, &count->loss.traffic[RFL_FUSION_COMPULSORY][RFL_PASS_FORWARD], c.batch,
-		      LABEL_BYTES);
+		      rfl_dtype_bytes(RFL_DTYPE_I64));
 	add_cost(&c, &count->total, &count->loss);
 	return c.overflow ? too_big(net, &node, count->options.batch, err) : RFL_OK;
 }
 
-/* The totals that the functions below make must fit too, so that they need no check. */
+static int64_t add_kinds(struct rfl_cost_context *c, int64_t sum, const struct rfl_elementwise *e)
+{
+	sum = rfl_cost_add(c, rfl_cost_add(c, sum, e->add), e->mul);
+	return rfl_cost_add(c, rfl_cost_add(c, sum, e->compare), e->special);
+}
+
+/* The sums over passes and kinds that are made of the totals, below and in summary.c, must fit too,
+ * so that they need no check there. */
 static enum rfl_rc check_sums(const struct rfl_net *net, const struct rfl_count *count,
 			      struct rfl_err *err)
 {
 	struct rfl_cost_context c = { 0 };
-	int64_t macs = 0;
+	int64_t macs = 0,
+		elementwise = add_kinds(&c, count->total.bias_adds, &count->optimizer_flops);
 
-	for (int pass = 0; pass < RFL_PASS_COUNT; pass++)
+	for (int pass = 0; pass < RFL_PASS_COUNT; pass++) {
 		macs = rfl_cost_add(&c, macs, count->total.macs[pass]);
+		elementwise = add_kinds(&c, elementwise, &count->total.elementwise[pass]);
+	}
 	(void)rfl_cost_mul(&c, macs, 2);
 	for (int level = 0; level < RFL_FUSION_COUNT; level++) {
 		int64_t bytes =

@@ -46,6 +46,16 @@ int64_t rfl_net_param_count(const struct rfl_net *net)
 	return count_elements(net, false);
 }
 
+int64_t rfl_node_param_count(const struct rfl_net *net, const struct rfl_node *node)
+{
+	int64_t sum = 0;
+
+	for (int i = 0; i < node->nparams; i++)
+		if (!rfl_param_is_buffer(net->params[node->param[i]].kind))
+			sum += net->params[node->param[i]].numel;
+	return sum;
+}
+
 int64_t rfl_net_buffer_count(const struct rfl_net *net)
 {
 	return count_elements(net, true);

@@ -152,6 +152,9 @@ struct rfl_net {
 /** Trained parameters, in elements; buffers do not count. */
 int64_t rfl_net_param_count(const struct rfl_net *net);
 
+/** Trained parameters of one node, in elements. */
+int64_t rfl_node_param_count(const struct rfl_net *net, const struct rfl_node *node);
+
 /** Elements of buffers (running statistics). */
 int64_t rfl_net_buffer_count(const struct rfl_net *net);
 

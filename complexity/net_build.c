@@ -14,7 +14,7 @@
 #include "complexity/op.h"
 
 enum {
-	MAX_NODES = 1 << 20, /* far above any network, far below what an index can hold */
+	MAX_NODES = 1 << 20, /* and parameters: far above any network, far below what int holds */
 	MAX_DEPTH = 8,
 	ARENA_MAX = 1 << 30,
 };
@@ -83,8 +83,8 @@ static bool grow(struct rfl_net_builder *b, void **items, int used, int *cap, si
 	if (used < *cap)
 		return true;
 	if (more > MAX_NODES) {
-		(void)rfl_fail(&b->err, RFL_EOVERFLOW, 0, "%s: more than %d nodes", b->model,
-			       MAX_NODES);
+		(void)rfl_fail(&b->err, RFL_EOVERFLOW, 0, "%s: more than %d nodes or parameters",
+			       b->model, MAX_NODES);
 		return false;
 	}
 	p = realloc(*items, (size_t)more * size);
@@ -198,6 +198,7 @@ static bool add_param(struct rfl_net_builder *b, struct rfl_node *node,
 
 static bool add_params(struct rfl_net_builder *b, struct rfl_node *node)
 {
+	_Static_assert(RFL_ARRAY_LEN(node->param) == RFL_OP_MAX_PARAMS, "a node holds them all");
 	const struct rfl_op_info *op = rfl_op_info_of(node->op);
 	struct rfl_op_param params[RFL_OP_MAX_PARAMS] = { 0 };
 	int n = op->params ? op->params(node, params) : 0;
@@ -271,9 +272,7 @@ int rfl_net_input(struct rfl_net_builder *b, int64_t channels, int64_t height, i
 	};
 
 	if (!failed(b) && b->nnodes != 0)
-		return (void)rfl_fail(&b->err, RFL_EINVAL, 0, "%s: the input must come first",
-				      b->model),
-		       -1;
+		(void)rfl_fail(&b->err, RFL_EINVAL, 0, "%s: the input must come first", b->model);
 	return append(b, &node, "input");
 }
 
@@ -452,7 +451,7 @@ static enum rfl_rc pack(struct rfl_net_builder *b, int output, struct rfl_net **
 		.nparams = b->nparams,
 		.params = params,
 		.output = output,
-		.classes = nodes[output].shape.dim[nodes[output].shape.ndim - 1],
+		.classes = nodes[output].shape.dim[0],
 		.arena = b->arena,
 	};
 	b->arena = NULL;
@@ -464,6 +463,7 @@ enum rfl_rc rfl_net_finish(struct rfl_net_builder *take_b, int output, struct rf
 			   struct rfl_err *err)
 {
 	enum rfl_rc rc;
+	char text[160];
 
 	if (!take_b)
 		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for a network");
@@ -471,6 +471,11 @@ enum rfl_rc rfl_net_finish(struct rfl_net_builder *take_b, int output, struct rf
 		rc = rfl_fail(err, take_b->err.rc, take_b->err.native, "%s", take_b->err.msg);
 	else if (output < 0 || output >= take_b->nnodes)
 		rc = rfl_fail(err, RFL_EINVAL, 0, "%s: the output is not a tensor", take_b->model);
+	else if (take_b->nodes[output].shape.ndim != 1)
+		rc = rfl_fail(err, RFL_EINVAL, 0,
+			      "%s: the output is %s per sample; logits have one dimension",
+			      take_b->model,
+			      rfl_shape_text(&take_b->nodes[output].shape, text, sizeof(text)));
 	else
 		rc = pack(take_b, output, ret, err);
 	rfl_net_builder_free(take_b);

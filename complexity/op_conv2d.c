@@ -8,9 +8,9 @@
  *	dgrad    the same number: every product of the forward pass meets the gradient once
  *	wgrad    the same number; a bias gradient is the sum of dY over samples and positions
  *
- * The rule that all three are equal for any stride, dilation and groups is that of PyTorch's
- * FlopCounterMode (torch/utils/flop_counter.py, conv_backward_flop), without its defect that the
- * weight gradient of a grouped convolution is counted as if it were dense.
+ * All three are equal for any stride, dilation and groups. So counts PyTorch's FlopCounterMode
+ * (torch/utils/flop_counter.py, conv_backward_flop), but for its earlier versions, which take the
+ * weight gradient of a grouped convolution for that of a dense one.
  *
  * Traffic: forward R X, R w, W Y; dgrad R dY, R w, W dX; wgrad R X, R dY, W dw. Direct
  * convolution: a library that unfolds the image first (im2col) moves kh * kw times X more.
@@ -88,14 +88,17 @@ static void cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 	int64_t pairs = rfl_cost_mul(c, a->out_channels, a->in_channels / a->groups);
 	int64_t per_position =
 		rfl_cost_mul(c, a->in_channels / a->groups, a->kernel_h * a->kernel_w);
-	int64_t taps =
-		rfl_cost_mul(c, rfl_window_real_taps(&h, c->in_shape.dim[1], c->node->shape.dim[1]),
-			     rfl_window_real_taps(&w, c->in_shape.dim[2], c->node->shape.dim[2]));
+	int64_t macs = rfl_cost_mul(c, c->out, per_position);
+	int64_t taps;
 
+	if (c->overflow)
+		return; /* the taps fit only where the MACs do */
+	taps = rfl_cost_mul(c, rfl_window_real_taps(&h, c->in_shape.dim[1], c->node->shape.dim[1]),
+			    rfl_window_real_taps(&w, c->in_shape.dim[2], c->node->shape.dim[2]));
 	cost->macs_excl_padding = rfl_cost_mul(c, c->batch, rfl_cost_mul(c, pairs, taps));
 	rfl_op_weights_cost(c,
 			    &(struct rfl_op_weights){
-				    .macs = rfl_cost_mul(c, c->out, per_position),
+				    .macs = macs,
 				    .weights = rfl_cost_mul(c, pairs, a->kernel_h * a->kernel_w),
 				    .biases = a->bias ? a->out_channels : 0,
 			    },

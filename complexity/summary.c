@@ -27,6 +27,8 @@ enum rfl_rc rfl_precision_storage(const char *precision, enum rfl_dtype *dtype,
 		{ RFL_DTYPE_F32, false },  { RFL_DTYPE_F32, false }, { RFL_DTYPE_F16, true },
 		{ RFL_DTYPE_BF16, false }, { RFL_DTYPE_F16, false },
 	};
+	_Static_assert(RFL_ARRAY_LEN(rows) + 1 == RFL_ARRAY_LEN(rfl_precision_words),
+		       "a row for each precision");
 
 	for (size_t i = 0; rfl_precision_words[i]; i++) {
 		if (strcmp(rfl_precision_words[i], precision) != 0)
@@ -131,16 +133,6 @@ static void add_passes(struct rfl_summary_work *work, const struct rfl_cost *cos
 	work->elementwise += cost->bias_adds;
 }
 
-static int64_t node_params(const struct rfl_net *net, const struct rfl_node *node)
-{
-	int64_t sum = 0;
-
-	for (int i = 0; i < node->nparams; i++)
-		if (!rfl_param_is_buffer(net->params[node->param[i]].kind))
-			sum += net->params[node->param[i]].numel;
-	return sum;
-}
-
 /* The label of the row that a node belongs to. Borrowed from the net, or copied into its arena. */
 static const char *row_name(const struct rfl_summary *s, const struct rfl_node *node,
 			    enum rfl_by by, int depth)
@@ -189,7 +181,7 @@ static bool add_node(const struct rfl_summary *s, size_t batch_index, int node_i
 			(void)rfl_shape_text(&node->shape, row->output, sizeof(row->output));
 		}
 	}
-	row->params += node_params(s->net, node);
+	row->params += rfl_node_param_count(s->net, node);
 	add_passes(&row->forward, &s->forward[batch_index]->nodes[node_index], 1);
 	add_passes(&row->training, &s->training[batch_index]->nodes[node_index], RFL_PASS_COUNT);
 	return true;

@@ -3,6 +3,7 @@
  */
 #include "complexity/summary.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/alloc.h"
@@ -20,6 +21,7 @@ struct columns {
 static void column(struct columns *c, const char *key, const char *title, enum rfl_column_kind kind,
 		   double scale)
 {
+	assert(c->n < MAX_COLUMNS);
 	c->items[c->n++] = (struct rfl_column){
 		.key = key,
 		.title = title,
@@ -246,15 +248,12 @@ static void text_rows(struct rfl_table *t, const struct rfl_summary *s)
 	for (int i = 0; i < net->nnodes; i++) {
 		const struct rfl_node *node = &net->nodes[i];
 		const struct rfl_op_info *op = rfl_op_info_of(node->op);
-		int64_t params = 0, macs = s->one_forward->nodes[i].macs[RFL_PASS_FORWARD];
+		int64_t macs = s->one_forward->nodes[i].macs[RFL_PASS_FORWARD];
 
-		for (int k = 0; k < node->nparams; k++)
-			if (!rfl_param_is_buffer(net->params[node->param[k]].kind))
-				params += net->params[node->param[k]].numel;
 		rfl_table_text(t, *node->name ? node->name : op->name);
 		rfl_table_text(t, op->name);
 		rfl_table_text(t, rfl_shape_text(&node->shape, shape, sizeof(shape)));
-		rfl_table_int(t, params);
+		rfl_table_int(t, rfl_node_param_count(net, node));
 		rfl_table_int(t, macs);
 		rfl_table_int(t, 2 * macs);
 	}

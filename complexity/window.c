@@ -6,7 +6,7 @@
 
 #include "base/num.h"
 
-enum { LIMIT = 1 << 24 }; /* of kernel, stride, pad and dilation: keeps every sum below 63 bits */
+enum { LIMIT = 1 << 24 }; /* of kernel, stride, pad and dilation: keeps their products small */
 
 static bool sane(const struct rfl_window *w)
 {
@@ -36,8 +36,9 @@ enum rfl_rc rfl_window_positions(const struct rfl_window *w, int64_t in, int64_t
 				"the image is too small",
 				(long long)reach, (long long)in, (long long)padded);
 	n = room / w->stride + 1;
-	if (w->ceil_mode && room % w->stride != 0 && n * w->stride < in + w->pad)
-		n++; /* the last window must begin before the right padding */
+	/* One more window ends outside; it must begin, at n * stride, before the right padding. */
+	if (w->ceil_mode && room % w->stride != 0 && (n - 1) * w->stride < in + w->pad - w->stride)
+		n++;
 	*ret = n;
 	return RFL_OK;
 }

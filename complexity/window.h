@@ -23,7 +23,7 @@ struct rfl_window {
 enum rfl_rc rfl_window_positions(const struct rfl_window *w, int64_t in, int64_t *ret,
 				 struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Taps of all `out` positions that read a real element, not the padding. */
+/** Taps of all `out` positions that read a real element, not the padding. kernel * out must fit. */
 int64_t rfl_window_real_taps(const struct rfl_window *w, int64_t in, int64_t out);
 
 #ifdef __cplusplus

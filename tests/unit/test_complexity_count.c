@@ -318,7 +318,7 @@ static void groups_count_in_every_pass(void **state)
 	(void)state;
 	x = rfl_net_input(b, 32, 8, 8);
 	x = rfl_conv2d(b, x, "dw", 64, .kernel = 3, .groups = 32);
-	net = finish(b, x);
+	net = finish(b, rfl_flatten(b, x));
 	count = count_of(net, (struct rfl_count_options){ .training = true, .input_grad = true });
 	assert_int_equal(count->total.macs[RFL_PASS_FORWARD], 64 * 36 * 9);
 	assert_int_equal(count->total.macs[RFL_PASS_DGRAD], 64 * 36 * 9);
@@ -370,7 +370,7 @@ static void convolutions_against_loops(void **state)
 		int x = rfl_net_input(b, 4, 11, 13);
 
 		x = rfl_net_conv2d(b, x, "conv", 6, &cases[i]);
-		net = finish(b, x);
+		net = finish(b, rfl_flatten(b, x));
 		count = count_of(net, (struct rfl_count_options){ .batch = 3 });
 		count_taps(&net->nodes[x].attr.conv2d, 11, 13, &net->nodes[x].shape, &all, &real);
 		assert_int_equal(count->total.macs[RFL_PASS_FORWARD], 3 * all);
@@ -609,6 +609,56 @@ static void levels_are_ordered(void **state)
 	}
 }
 
+/* Each kind fits, and so do the bytes; their sum, which a table shows, does not. */
+static void refuses_elementwise_sums_that_do_not_fit(void **state)
+{
+	const int64_t outputs = INT64_C(985) * 985, compares = outputs * (16 * 16 - 1);
+	struct rfl_count_options options = {
+		.batch = INT64_MAX / compares / 2,
+		.dtype = RFL_DTYPE_F16,
+		.input_grad = true,
+	};
+	struct rfl_net_builder *b = rfl_net_builder_new("toy", "toys");
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_count *count = NULL;
+	struct rfl_net *net;
+	int x = rfl_net_input(b, 1, 1000, 1000);
+
+	(void)state;
+	x = rfl_max_pool(b, x, "pool", .kernel = 16, .stride = 1);
+	net = finish(b, rfl_flatten(b, x));
+	assert_ok(rfl_count_net(net, &options, &count, &err), &err);
+	assert_int_equal(count->total.elementwise[RFL_PASS_FORWARD].compare,
+			 options.batch * compares);
+	rfl_count_free(count);
+	count = NULL;
+
+	options.batch = INT64_MAX / compares; /* with one more addition per output: too many */
+	assert_int_equal(rfl_count_net(net, &options, &count, &err), RFL_EOVERFLOW);
+	assert_says(&err, "toy: totals at batch");
+	assert_null(count);
+	rfl_net_free(net);
+}
+
+/* The taps of one axis may be counted only where the MACs of all fit. */
+static void refuses_windows_that_do_not_fit(void **state)
+{
+	struct rfl_net_builder *b = rfl_net_builder_new("toy", "toys");
+	struct rfl_count_options options = { .batch = 1 };
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_count *count = NULL;
+	struct rfl_net *net;
+	int x = rfl_net_input(b, 1, INT64_C(1) << 50, 1);
+
+	(void)state;
+	x = rfl_conv2d(b, x, "conv", 1, .kernel_h = 1 << 20, .kernel_w = 1);
+	net = finish(b, rfl_flatten(b, x));
+	assert_int_equal(rfl_count_net(net, &options, &count, &err), RFL_EOVERFLOW);
+	assert_says(&err, "toy: conv (Conv2d)");
+	assert_null(count);
+	rfl_net_free(net);
+}
+
 static void refuses_impossible_batches(void **state)
 {
 	static const struct {
@@ -653,6 +703,8 @@ int main(void)
 		cmocka_unit_test(precisions),
 		cmocka_unit_test(levels_are_ordered),
 		cmocka_unit_test(refuses_impossible_batches),
+		cmocka_unit_test(refuses_elementwise_sums_that_do_not_fit),
+		cmocka_unit_test(refuses_windows_that_do_not_fit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -356,6 +356,31 @@ static void builder_refuses_unequal_sums(void **state)
 	assert_says(&err, "cannot add 3x6x6 to 3x8x8");
 }
 
+static void builder_refuses_an_image_for_logits(void **state)
+{
+	struct rfl_net_builder *b = rfl_net_builder_new("toy", "toys");
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_net *net = NULL;
+
+	(void)state;
+	assert_int_equal(rfl_net_finish(b, rfl_net_input(b, 3, 8, 8), &net, &err), RFL_EINVAL);
+	assert_says(&err, "toy: the output is 3x8x8 per sample");
+	assert_null(net);
+}
+
+static void builder_refuses_a_second_input(void **state)
+{
+	struct rfl_net_builder *b = rfl_net_builder_new("toy", "toys");
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_net *net = NULL;
+
+	(void)state;
+	(void)rfl_net_input(b, 3, 8, 8);
+	assert_int_equal(rfl_net_input(b, 3, 8, 8), -1);
+	assert_int_equal(rfl_net_finish(b, 0, &net, &err), RFL_EINVAL);
+	assert_says(&err, "toy: the input must come first");
+}
+
 /* ceil_mode: the last window may hang over, but may not begin behind the input
  * (torch.nn.MaxPool2d). */
 static void pooling_rounds_up_on_request(void **state)
@@ -378,10 +403,25 @@ static void pooling_rounds_up_on_request(void **state)
 
 		x = rfl_max_pool(b, x, "pool", .kernel = cases[i].kernel, .stride = cases[i].stride,
 				 .pad = cases[i].pad, .ceil_mode = cases[i].ceil);
-		assert_ok(rfl_net_finish(b, x, &net, &err), &err);
+		assert_ok(rfl_net_finish(b, rfl_flatten(b, x), &net, &err), &err);
 		assert_int_equal(net->nodes[x].shape.dim[2], cases[i].out);
 		rfl_net_free(net);
 	}
+}
+
+/* The end of the last window is looked for without leaving 63 bits. */
+static void pooling_of_the_longest_row(void **state)
+{
+	struct rfl_net_builder *b = rfl_net_builder_new("toy", "toys");
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_net *net = NULL;
+	int x = rfl_net_input(b, 1, 1, INT64_MAX);
+
+	(void)state;
+	x = rfl_max_pool(b, x, "pool", .kernel = 1, .stride = 1 << 24, .ceil_mode = true);
+	assert_ok(rfl_net_finish(b, rfl_flatten(b, x), &net, &err), &err);
+	assert_int_equal(net->nodes[x].shape.dim[2], INT64_C(1) << 39);
+	rfl_net_free(net);
 }
 
 /* Registries: unique names, required slots. */
@@ -420,7 +460,10 @@ int main(void)
 		cmocka_unit_test(refusals_name_the_layer),
 		cmocka_unit_test(builder_failure_is_sticky),
 		cmocka_unit_test(builder_refuses_unequal_sums),
+		cmocka_unit_test(builder_refuses_an_image_for_logits),
+		cmocka_unit_test(builder_refuses_a_second_input),
 		cmocka_unit_test(pooling_rounds_up_on_request),
+		cmocka_unit_test(pooling_of_the_longest_row),
 		cmocka_unit_test(tables_are_complete),
 	};
 
