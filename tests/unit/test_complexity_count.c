@@ -2,24 +2,13 @@
  * test_complexity_count.c - counts to the integer: against the published rows, against loops that
  * count, and against layers worked out by hand.
  */
-#include "tests/unit/rfl_test.h"
+#include "tests/unit/published.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "base/csv.h"
 #include "complexity/count.h"
 #include "complexity/net_build.h"
-#include "complexity/zoo.h"
-
-static struct rfl_net *build(const char *model)
-{
-	struct rfl_err err = RFL_ERR_INIT;
-	struct rfl_net *net = NULL;
-
-	assert_ok(rfl_zoo_build(model, NULL, &net, &err), &err);
-	return net;
-}
 
 static struct rfl_count *count_of(const struct rfl_net *net, struct rfl_count_options options)
 {
@@ -39,52 +28,6 @@ static struct rfl_net *finish(struct rfl_net_builder *b, int x)
 
 	assert_ok(rfl_net_finish(b, x, &net, &err), &err);
 	return net;
-}
-
-static bool in_zoo(const char *name)
-{
-	const struct rfl_zoo_model *model;
-
-	return rfl_zoo_find(name, &model, NULL) == RFL_OK;
-}
-
-static struct rfl_csv *open_csv(const char *name)
-{
-	struct rfl_err err = RFL_ERR_INIT;
-	struct rfl_csv *csv = NULL;
-	char path[128];
-
-	(void)snprintf(path, sizeof(path), "complexity/%s", name);
-	assert_ok(rfl_csv_open(data_path(path), &csv, &err), &err);
-	return csv;
-}
-
-static bool next(struct rfl_csv *csv)
-{
-	struct rfl_err err = RFL_ERR_INIT;
-	bool more = false;
-
-	assert_ok(rfl_csv_next(csv, &more, &err), &err);
-	return more;
-}
-
-static const char *text(struct rfl_csv *csv, const char *column)
-{
-	int i = rfl_csv_find(csv, column);
-
-	assert_true(i >= 0);
-	return rfl_csv_text(csv, i);
-}
-
-static int64_t integer(struct rfl_csv *csv, const char *column)
-{
-	struct rfl_err err = RFL_ERR_INIT;
-	int64_t value = 0;
-	int i = rfl_csv_find(csv, column);
-
-	assert_true(i >= 0);
-	assert_ok(rfl_csv_int(csv, i, 0, &value, &err), &err);
-	return value;
 }
 
 /* The columns that are sums over the nodes of one kind. */
@@ -161,7 +104,7 @@ static void check_row(struct rfl_csv *csv)
 
 static void published_rows_to_the_integer(void **state)
 {
-	struct rfl_csv *csv = open_csv("torchvision_exact_counts.csv");
+	struct rfl_csv *csv = open_published("torchvision_exact_counts.csv");
 	int rows = 0;
 
 	(void)state;
@@ -192,7 +135,7 @@ static void published_layers_to_the_integer(void **state)
 		int node = -1, layers = 0;
 
 		(void)snprintf(file, sizeof(file), "layers/%s.csv", models[m]);
-		csv = open_csv(file);
+		csv = open_published(file);
 		while (next(csv)) {
 			if (!integer(csv, "macs"))
 				continue;
@@ -222,7 +165,7 @@ static void published_layers_to_the_integer(void **state)
 /* Rows named exact_* are 2 x multiply-adds from module shapes, right for groups. */
 static void exact_training_flops(void **state)
 {
-	struct rfl_csv *csv = open_csv("flops_train.csv");
+	struct rfl_csv *csv = open_published("flops_train.csv");
 	int rows = 0;
 
 	(void)state;

@@ -2,69 +2,14 @@
  * test_complexity_zoo.c - the zoo's networks are the published ones: every parameter by name,
  * shape, kind and position, every layer by name, shape and order.
  */
-#include "tests/unit/rfl_test.h"
+#include "tests/unit/published.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/csv.h"
 #include "complexity/net_build.h"
 #include "complexity/op.h"
-#include "complexity/zoo.h"
-
-static struct rfl_net *build(const char *model)
-{
-	struct rfl_err err = RFL_ERR_INIT;
-	struct rfl_net *net = NULL;
-
-	assert_ok(rfl_zoo_build(model, NULL, &net, &err), &err);
-	return net;
-}
-
-static bool in_zoo(const char *name)
-{
-	const struct rfl_zoo_model *model;
-
-	return rfl_zoo_find(name, &model, NULL) == RFL_OK;
-}
-
-static struct rfl_csv *open_csv(const char *name)
-{
-	struct rfl_err err = RFL_ERR_INIT;
-	struct rfl_csv *csv = NULL;
-	char path[128];
-
-	(void)snprintf(path, sizeof(path), "complexity/%s", name);
-	assert_ok(rfl_csv_open(data_path(path), &csv, &err), &err);
-	return csv;
-}
-
-static bool next(struct rfl_csv *csv)
-{
-	struct rfl_err err = RFL_ERR_INIT;
-	bool more = false;
-
-	assert_ok(rfl_csv_next(csv, &more, &err), &err);
-	return more;
-}
-
-static const char *text(struct rfl_csv *csv, const char *column)
-{
-	int i = rfl_csv_find(csv, column);
-
-	assert_true(i >= 0);
-	return rfl_csv_text(csv, i);
-}
-
-static int64_t integer(struct rfl_csv *csv, const char *column)
-{
-	struct rfl_err err = RFL_ERR_INIT;
-	int64_t value = 0;
-
-	assert_ok(rfl_csv_int(csv, rfl_csv_find(csv, column), 0, &value, &err), &err);
-	return value;
-}
 
 static void check_param(struct rfl_csv *csv, const struct rfl_param *p)
 {
@@ -83,7 +28,7 @@ static void check_param(struct rfl_csv *csv, const struct rfl_param *p)
 /* All models of a params file that the zoo knows; returns how many. */
 static int check_params_file(const char *file)
 {
-	struct rfl_csv *csv = open_csv(file);
+	struct rfl_csv *csv = open_published(file);
 	struct rfl_net *net = NULL;
 	int next_param = 0, models = 0;
 
@@ -120,7 +65,7 @@ static void parameters_are_those_of_the_state_dict(void **state)
 
 static void totals_are_the_published_ones(void **state)
 {
-	struct rfl_csv *csv = open_csv("params_totals.csv");
+	struct rfl_csv *csv = open_published("params_totals.csv");
 	int models = 0;
 
 	(void)state;
@@ -230,7 +175,7 @@ static void layers_are_those_of_the_lists(void **state)
 		int layers = 0;
 
 		(void)snprintf(file, sizeof(file), "layers/%s.csv", models[m]);
-		csv = open_csv(file);
+		csv = open_published(file);
 		for (int i = 0; i < net->nnodes; i++) {
 			/* the lists leave out what computes nothing in inference */
 			if (!layer_word(net->nodes[i].op))

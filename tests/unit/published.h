@@ -1,0 +1,71 @@
+/*
+ * published.h - networks of the zoo beside the published rows of tests/data/complexity. A column
+ * that is not there fails the test.
+ */
+#ifndef RFL_TESTS_PUBLISHED_H
+#define RFL_TESTS_PUBLISHED_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/csv.h"
+#include "complexity/zoo.h"
+#include "tests/unit/rfl_test.h"
+
+static inline struct rfl_net *build(const char *model)
+{
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_net *net = NULL;
+
+	assert_ok(rfl_zoo_build(model, NULL, &net, &err), &err);
+	return net;
+}
+
+static inline bool in_zoo(const char *name)
+{
+	const struct rfl_zoo_model *model;
+
+	return rfl_zoo_find(name, &model, NULL) == RFL_OK;
+}
+
+static inline struct rfl_csv *open_published(const char *name)
+{
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_csv *csv = NULL;
+	char path[128];
+
+	(void)snprintf(path, sizeof(path), "complexity/%s", name);
+	assert_ok(rfl_csv_open(data_path(path), &csv, &err), &err);
+	return csv;
+}
+
+static inline bool next(struct rfl_csv *csv)
+{
+	struct rfl_err err = RFL_ERR_INIT;
+	bool more = false;
+
+	assert_ok(rfl_csv_next(csv, &more, &err), &err);
+	return more;
+}
+
+static inline const char *text(struct rfl_csv *csv, const char *column)
+{
+	int i = rfl_csv_find(csv, column);
+
+	assert_true(i >= 0);
+	return rfl_csv_text(csv, i);
+}
+
+static inline int64_t integer(struct rfl_csv *csv, const char *column)
+{
+	struct rfl_err err = RFL_ERR_INIT;
+	int64_t value = 0;
+	int i = rfl_csv_find(csv, column);
+
+	assert_true(i >= 0);
+	assert_ok(rfl_csv_int(csv, i, 0, &value, &err), &err);
+	return value;
+}
+
+#endif
