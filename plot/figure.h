@@ -44,7 +44,7 @@ struct rfl_mark {
 	double x_best;                 /**< intensity at best; NaN when there is none beyond x */
 	double roof;                   /**< attainable at x, GFLOP/s */
 	double percent;                /**< of it */
-	bool above;                    /**< beyond the roof by more than the uncertainty */
+	bool above;                    /**< visibly beyond the roof */
 	enum rfl_marker shape;
 	int color; /**< category */
 	const char *name, *second;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "plot/figure.h"
+#include "roofline/verdict.h"
 
 static bool same(const char *a, const char *b)
 {
@@ -198,7 +199,6 @@ static double intensity_at_best(const struct rfl_figure *f, const struct rfl_poi
 static void fill_mark(struct rfl_figure *f, struct rfl_mark *m, const struct varies *v)
 {
 	const struct rfl_point *p = m->point;
-	double hi = isnan(p->attained_gflops_lo) ? p->attained_gflops : p->attained_gflops_lo;
 
 	m->x = p->ai;
 	m->y = p->attained_gflops;
@@ -209,7 +209,7 @@ static void fill_mark(struct rfl_figure *f, struct rfl_mark *m, const struct var
 	m->x_best = intensity_at_best(f, p);
 	m->roof = fmin(p->ai * p->peak_gbps, p->peak_gflops);
 	m->percent = 100 * m->y / m->roof;
-	m->above = hi > m->roof * 1.005;
+	m->above = m->y > m->roof * (1 + RFL_VERDICT_VISIBLE);
 	m->name = mark_name(f->scene, p, v);
 	m->second = rfl_scene_printf(f->scene, "%s GFLOP/s \xc2\xb7 %.0f %% of roof",
 				     rfl_words_number(f->scene, m->y), m->percent);

@@ -64,6 +64,14 @@ static const char *make_title(struct rfl_figure *f)
 	return rfl_scene_printf(f->scene, "%s on %s", what, device);
 }
 
+/* "3", "3 to 5" */
+static const char *range_words(struct rfl_scene *s, int64_t lo, int64_t hi)
+{
+	if (lo == hi)
+		return rfl_scene_printf(s, "%lld", (long long)lo);
+	return rfl_scene_printf(s, "%lld to %lld", (long long)lo, (long long)hi);
+}
+
 static const char *repeats_words(struct rfl_figure *f)
 {
 	int64_t runs_lo = INT64_MAX, runs_hi = 0, steps_lo = INT64_MAX, steps_hi = 0;
@@ -78,13 +86,10 @@ static const char *repeats_words(struct rfl_figure *f)
 	}
 	if (runs_lo < 1 || steps_lo < 1)
 		return "";
-	if (runs_lo == runs_hi && steps_lo == steps_hi)
-		return rfl_scene_printf(f->scene, "%lld repeat%s, %lld measured steps each point",
-					(long long)runs_hi, runs_hi == 1 ? "" : "s",
-					(long long)steps_hi);
-	return rfl_scene_printf(
-		f->scene, "%lld to %lld repeats, %lld to %lld measured steps each point",
-		(long long)runs_lo, (long long)runs_hi, (long long)steps_lo, (long long)steps_hi);
+	return rfl_scene_printf(f->scene, "%s repeat%s, %s measured step%s each point",
+				range_words(f->scene, runs_lo, runs_hi), runs_hi == 1 ? "" : "s",
+				range_words(f->scene, steps_lo, steps_hi),
+				steps_hi == 1 ? "" : "s");
 }
 
 static const char *make_subtitle(struct rfl_figure *f)
@@ -171,6 +176,32 @@ static void note_files(struct rfl_figure *f)
 	note(f, text);
 }
 
+/* The first point above its roof, with what its verdict says; how many more there are. */
+static void note_above(struct rfl_figure *f)
+{
+	static const char said[] = "above the roof: ";
+	const struct rfl_mark *first = NULL;
+	const char *why = "faster than the ceilings allow; measure them again";
+	size_t more = 0;
+
+	for (size_t i = 0; i < f->nmarks; i++) {
+		if (!f->marks[i].above)
+			continue;
+		more += first != NULL;
+		first = first ? first : &f->marks[i];
+	}
+	if (!first)
+		return;
+	if (first->point->verdict && *first->point->verdict)
+		why = first->point->verdict;
+	if (strncmp(why, said, sizeof(said) - 1) == 0)
+		why += sizeof(said) - 1;
+	note(f, rfl_scene_printf(f->scene, "%s is above its roof: %s.", first->name, why));
+	if (more)
+		note(f, rfl_scene_printf(f->scene, "%zu more point%s above the roof.", more,
+					 more == 1 ? " is" : "s are"));
+}
+
 static void note_points(struct rfl_figure *f)
 {
 	struct rfl_scene *s = f->scene;
@@ -184,18 +215,7 @@ static void note_points(struct rfl_figure *f)
 	if (f->nskipped)
 		note(f, rfl_scene_printf(s, "%zu more configuration%s without intensity or rate.",
 					 f->nskipped, f->nskipped == 1 ? "" : "s"));
-	for (size_t i = 0; i < f->nmarks; i++) {
-		const struct rfl_mark *m = &f->marks[i];
-
-		if (!m->above)
-			continue;
-		note(f, rfl_scene_printf(
-				s, "%s is above its roof: %s", m->name,
-				m->point->verdict
-					? m->point->verdict
-					: "faster than the ceilings allow; measure them again."));
-		break;
-	}
+	note_above(f);
 	if (f->bars_hidden)
 		note(f, rfl_scene_printf(
 				s, "Uncertainties%s%s%s smaller than their mark are not drawn.",

@@ -53,6 +53,11 @@ static double combined_spread(const struct rfl_verdict_facts *f)
 	return hypot(rfl_verdict_point_spread(f->point), rfl_verdict_peak_spread(limiting(f)));
 }
 
+bool rfl_verdict_exceeds(const struct rfl_point *p)
+{
+	return p->attained_gflops / p->attainable_gflops > 1 + RFL_VERDICT_VISIBLE;
+}
+
 bool rfl_verdict_above(const struct rfl_verdict_facts *f)
 {
 	return f->point->attained_gflops / f->point->attainable_gflops > 1 + combined_spread(f);
@@ -269,6 +274,18 @@ static void write_below(const struct rfl_verdict_facts *f, struct rfl_buf *out)
 		rfl_buf_puts(out, "; far below, so neither ceiling explains the time");
 }
 
+/* Beyond the ceiling, but no further than ceiling and point are known. */
+static void write_within(const struct rfl_verdict_facts *f, struct rfl_buf *out)
+{
+	bool measured = limiting(f)->status == RFL_PEAK_MEASURED;
+
+	rfl_buf_printf(out,
+		       "; above the %s ceiling, within the uncertainty of %.2g %%: measure the "
+		       "ceilings%s while nothing else runs",
+		       measured ? "measured" : "given", 100 * combined_spread(f),
+		       measured ? " again" : "");
+}
+
 void rfl_verdict_write(const struct rfl_verdict_facts *f, struct rfl_buf *out)
 {
 	const struct rfl_point *p = f->point;
@@ -287,6 +304,8 @@ void rfl_verdict_write(const struct rfl_verdict_facts *f, struct rfl_buf *out)
 			rfl_buf_printf(out, "; a step takes %s, at the roof %s", now, at_roof);
 		}
 	}
+	if (rfl_verdict_exceeds(p) && !rfl_verdict_above(f))
+		write_within(f, out);
 	if (wait > DATA_WAIT_SHARE)
 		rfl_buf_printf(out, "; %.2g %% of the step waits for data", 100 * wait);
 	if (f->unstable)

@@ -17,6 +17,9 @@ extern "C" {
 /** A spread that is not recorded, or smaller than this, counts as this: rounding and clocks. */
 #define RFL_VERDICT_LEAST_SPREAD 0.01
 
+/** A point that exceeds its roof by more than this share is seen to: a rounded percent says 101. */
+#define RFL_VERDICT_VISIBLE 0.005
+
 struct rfl_verdict_facts {
 	const struct rfl_point *point; /**< all numbers filled */
 	const struct rfl_peaks_env *env;
@@ -32,6 +35,9 @@ double rfl_verdict_point_spread(const struct rfl_point *p);
 /** How far a better run of the same benchmark may exceed the value: (value - median) / value of a
  * measured ceiling; the least spread where nothing is recorded. */
 double rfl_verdict_peak_spread(const struct rfl_peak *peak);
+
+/** Does the point exceed its roof visibly, whatever the uncertainty? Then words must say so. */
+bool rfl_verdict_exceeds(const struct rfl_point *p);
 
 /** Is the point above its roof by more than both spreads together (root of the sum of squares)? */
 bool rfl_verdict_above(const struct rfl_verdict_facts *f);

@@ -147,6 +147,32 @@ static void combined_uncertainty(void **state)
 	assert_true(rfl_verdict_above(&s.facts));
 }
 
+/* What is seen to lie above the ceiling is said, also within the uncertainty. */
+static void above_within_the_uncertainty(void **state)
+{
+	struct rfl_buf text;
+	struct scene s;
+
+	(void)state;
+	rfl_buf_init(&text, 0);
+	scene_init(&s, 50, 1250, 0.4);
+	assert_false(rfl_verdict_above(&s.facts));
+	assert_true(rfl_verdict_exceeds(&s.point));
+	verdict(&s, &text);
+	at(&text, "compute-bound: 125 % of 1 TFLOP/s (fp32.vector)");
+	at(&text, "above the measured ceiling, within the uncertainty of 40 %: measure the "
+		  "ceilings again");
+	s.compute[0].peak.status = RFL_PEAK_USER;
+	verdict(&s, &text);
+	at(&text, "above the given ceiling, within the uncertainty of 40 %: measure the ceilings "
+		  "while");
+	scene_init(&s, 50, 1004, 0.4); /* rounds to 100 % */
+	verdict(&s, &text);
+	assert_false(rfl_verdict_exceeds(&s.point));
+	NOT_SAID("above");
+	rfl_buf_fini(&text);
+}
+
 static void above_the_memory_roof(void **state)
 {
 	struct rfl_buf text;
@@ -241,6 +267,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(below_the_roof),
 		cmocka_unit_test(combined_uncertainty),
+		cmocka_unit_test(above_within_the_uncertainty),
 		cmocka_unit_test(above_the_memory_roof),
 		cmocka_unit_test(above_the_compute_roof),
 		T(above_the_roof_in_a_merge),
