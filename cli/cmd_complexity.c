@@ -155,11 +155,16 @@ static size_t zoo_size(void)
 	return n;
 }
 
+/* A model that was named twice stands there once. */
 static enum rfl_rc add_model(struct report *r, const char *name, struct rfl_err *err)
 {
 	struct rfl_err why = RFL_ERR_INIT;
-	enum rfl_rc rc = rfl_summary_new(name, &r->options, &r->items[r->n], &why);
+	enum rfl_rc rc;
 
+	for (size_t i = 0; i < r->n; i++)
+		if (strcmp(r->items[i]->model->name, name) == 0)
+			return RFL_OK;
+	rc = rfl_summary_new(name, &r->options, &r->items[r->n], &why);
 	if (rc == RFL_OK) {
 		r->n++;
 		return RFL_OK;
@@ -177,8 +182,7 @@ static enum rfl_rc add_models(struct report *r, const struct rfl_opt_list *names
 	size_t all = zoo_size();
 	enum rfl_rc rc = RFL_OK;
 
-	/* "all" may stand anywhere in the list, and more than once */
-	r->items = rfl_alloc_array(names->n + 1, all * sizeof(struct rfl_summary *));
+	r->items = rfl_alloc_array(all, sizeof(struct rfl_summary *));
 	if (!r->items)
 		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
 	for (size_t i = 0; i < names->n && rc == RFL_OK; i++) {
@@ -234,7 +238,8 @@ static enum rfl_rc write_dir(const struct report *r, json_t *document, const cha
 	for (size_t i = 0; i < r->n && rc == RFL_OK; i++)
 		rc = write_text(r, r->items[i], dir, err);
 	if (rc == RFL_OK)
-		rfl_log(RFL_LOG_INFO, "wrote %s/summary.json and %zu lists of layers", dir, r->n);
+		rfl_log(RFL_LOG_INFO, "wrote %s/summary.json and %zu list%s of layers", dir, r->n,
+			r->n == 1 ? "" : "s");
 	return rc;
 }
 

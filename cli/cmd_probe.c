@@ -40,7 +40,7 @@ static void print_blas(FILE *out)
 		print_field(out, "blas", path);
 		break;
 	}
-	fclose(maps);
+	(void)fclose(maps); /* it was only read */
 }
 
 /* A failure to load names the device and the plugin first; whoever reads the row knows both. */

@@ -23,7 +23,9 @@ struct run_args {
 #define AT(member) offsetof(struct run_args, member)
 #define NO_MAXIMUM (-1) /* below the minimum: no upper bound */
 
+/* "auto" stands in front of the devices, in the order of enum rfl_device. */
 static const char *const backends[] = { "auto", "cpu", "cuda", "mps", NULL };
+enum { BACKEND_AUTO, BACKEND_OF_DEVICE };
 static const char *const optimizers[] = { "sgd", NULL };
 
 /* clang-format off */
@@ -114,13 +116,13 @@ static void catch_signals(struct sigaction old[])
 	stop_asked = 0;
 	sigemptyset(&action.sa_mask);
 	for (size_t i = 0; i < RFL_ARRAY_LEN(stop_signals); i++)
-		sigaction(stop_signals[i], &action, &old[i]);
+		(void)sigaction(stop_signals[i], &action, &old[i]); /* these can be caught */
 }
 
 static void restore_signals(const struct sigaction old[])
 {
 	for (size_t i = 0; i < RFL_ARRAY_LEN(stop_signals); i++)
-		sigaction(stop_signals[i], &old[i], NULL);
+		(void)sigaction(stop_signals[i], &old[i], NULL);
 }
 
 /* ---- the command ---- */
@@ -149,8 +151,10 @@ static enum rfl_rc check_args(const struct run_args *a, struct rfl_err *err)
  * all of them where it only decodes. */
 static int choose_workers(const struct run_args *a, int cores)
 {
-	int n = a->backend <= 1 ? cores / 4 : cores;
-	int most = a->backend <= 1 ? 4 : 16;
+	bool cpu_trains =
+		a->backend == BACKEND_AUTO || a->backend == BACKEND_OF_DEVICE + RFL_DEVICE_CPU;
+	int n = cpu_trains ? cores / 4 : cores;
+	int most = cpu_trains ? 4 : 16;
 
 	if (a->workers >= 0)
 		return (int)a->workers;
@@ -173,7 +177,8 @@ static enum rfl_rc make_config(const struct rfl_cli *cli, const struct run_args 
 		.image_size = a->image_size,
 		.batch = a->batch_size,
 		.mode = (enum rfl_run_mode)a->mode,
-		.device = a->backend - 1, /* "auto" stands in front of the devices */
+		.device = a->backend == BACKEND_AUTO ? RFL_RUN_DEVICE_AUTO
+						     : a->backend - BACKEND_OF_DEVICE,
 		.precision = (enum rfl_precision)a->precision,
 		.layout = a->channels_last ? RFL_LAYOUT_NHWC : RFL_LAYOUT_NCHW,
 		.engine = a->engine,
