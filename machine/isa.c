@@ -11,6 +11,8 @@
 #include <sys/auxv.h>
 #endif
 
+#include "machine/cpuid.h"
+
 static const char *const names[] = {
 #define NAME(id, text) [RFL_ISA_##id] = (text),
 	RFL_ISA_LIST(NAME)
@@ -23,20 +25,6 @@ const char *rfl_isa_name(size_t isa)
 }
 
 #if defined(__x86_64__)
-
-struct regs {
-	uint32_t a, b, c, d;
-};
-
-static struct regs cpuid(uint32_t leaf, uint32_t sub)
-{
-	struct regs r;
-
-	__asm__ volatile("cpuid"
-			 : "=a"(r.a), "=b"(r.b), "=c"(r.c), "=d"(r.d)
-			 : "a"(leaf), "c"(sub));
-	return r;
-}
 
 /* Which register states the operating system saves: bits of XCR0. */
 static uint64_t xcr0(void)
@@ -76,7 +64,7 @@ static const struct {
 	{ RFL_ISA_AMX_INT8, 7, 0, EDX, 25, STATE_AMX },
 };
 
-static uint32_t pick(const struct regs *r, enum reg reg)
+static uint32_t pick(const struct rfl_cpuid *r, enum reg reg)
 {
 	const uint32_t all[] = { r->a, r->b, r->c, r->d };
 
@@ -85,9 +73,9 @@ static uint32_t pick(const struct regs *r, enum reg reg)
 
 uint64_t rfl_isa_detect(void)
 {
-	const uint32_t max_leaf = cpuid(0, 0).a;
-	const uint32_t max_sub7 = max_leaf >= 7 ? cpuid(7, 0).a : 0;
-	const bool osxsave = (cpuid(1, 0).c >> 27) & 1;
+	const uint32_t max_leaf = rfl_cpuid(0, 0).a;
+	const uint32_t max_sub7 = max_leaf >= 7 ? rfl_cpuid(7, 0).a : 0;
+	const bool osxsave = (rfl_cpuid(1, 0).c >> 27) & 1;
 	const uint64_t state = osxsave ? xcr0() : 0;
 	uint64_t found = 0;
 
@@ -96,7 +84,7 @@ uint64_t rfl_isa_detect(void)
 			continue;
 		if (features[i].leaf == 7 && features[i].sub > max_sub7)
 			continue;
-		const struct regs r = cpuid(features[i].leaf, features[i].sub);
+		const struct rfl_cpuid r = rfl_cpuid(features[i].leaf, features[i].sub);
 		const bool has = (pick(&r, features[i].reg) >> features[i].bit) & 1;
 
 		if (has && (state & features[i].state) == features[i].state)
@@ -113,7 +101,7 @@ static void copy_regs(char *out, const uint32_t *regs, size_t n)
 
 void rfl_isa_cpu_vendor(char out[13])
 {
-	const struct regs r = cpuid(0, 0);
+	const struct rfl_cpuid r = rfl_cpuid(0, 0);
 
 	copy_regs(out, (const uint32_t[]){ r.b, r.d, r.c }, 3);
 }
@@ -123,10 +111,10 @@ void rfl_isa_cpu_brand(char out[49])
 	uint32_t text[12];
 
 	out[0] = '\0';
-	if (cpuid(0x80000000u, 0).a < 0x80000004u)
+	if (rfl_cpuid(0x80000000u, 0).a < 0x80000004u)
 		return;
 	for (uint32_t i = 0; i < 3; i++) {
-		const struct regs r = cpuid(0x80000002u + i, 0);
+		const struct rfl_cpuid r = rfl_cpuid(0x80000002u + i, 0);
 
 		memcpy(&text[4 * i], (const uint32_t[]){ r.a, r.b, r.c, r.d }, 16);
 	}
@@ -136,9 +124,9 @@ void rfl_isa_cpu_brand(char out[49])
 void rfl_isa_hypervisor(char out[13])
 {
 	out[0] = '\0';
-	if (!((cpuid(1, 0).c >> 31) & 1))
+	if (!((rfl_cpuid(1, 0).c >> 31) & 1))
 		return;
-	const struct regs r = cpuid(0x40000000u, 0);
+	const struct rfl_cpuid r = rfl_cpuid(0x40000000u, 0);
 
 	copy_regs(out, (const uint32_t[]){ r.b, r.c, r.d }, 3);
 	if (!out[0])

@@ -12,8 +12,8 @@
 #include "base/log.h"
 #include "machine/machine_parts.h"
 
-static enum rfl_rc find_topology(struct rfl_machine *m, const struct rfl_cpuset *usable,
-				 struct rfl_err *err)
+static enum rfl_rc find_cores(struct rfl_machine *m, const struct rfl_cpuset *usable,
+			      struct rfl_err *err)
 {
 #ifdef RFL_HAVE_HWLOC
 	struct rfl_err hwloc_err = RFL_ERR_INIT;
@@ -23,6 +23,21 @@ static enum rfl_rc find_topology(struct rfl_machine *m, const struct rfl_cpuset 
 	rfl_log(RFL_LOG_WARN, "%s; reading /sys instead", hwloc_err.msg);
 #endif
 	return rfl_machine__topology_sys(m, "", usable, err);
+}
+
+/* Cores, and caches: a container may show the former and hide the latter. */
+static enum rfl_rc find_topology(struct rfl_machine *m, const struct rfl_cpuset *usable,
+				 struct rfl_err *err)
+{
+	enum rfl_rc rc = find_cores(m, usable, err);
+
+	if (rc != RFL_OK || m->ncaches > 0)
+		return rc;
+	rc = rfl_machine__caches_cpuid(m, err);
+	if (rc != RFL_OK || m->ncaches == 0)
+		return rc;
+	m->topology_source = rfl_arena_printf(m->arena, "%s, caches by cpuid", m->topology_source);
+	return m->topology_source ? RFL_OK : rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
 }
 
 enum rfl_rc rfl_machine_new(struct rfl_machine **ret, struct rfl_err *err)

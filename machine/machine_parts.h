@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "machine/cpuid.h"
 #include "machine/machine.h"
 
 /* A set of hardware threads, as large as any system counts them today. */
@@ -33,6 +34,10 @@ enum rfl_rc rfl_machine__topology_sys(struct rfl_machine *m, const char *root,
 enum rfl_rc rfl_machine__topology_hwloc(struct rfl_machine *m, const struct rfl_cpuset *usable,
 					struct rfl_err *err);
 #endif
+/* One sub-leaf of a leaf that describes caches; level 0: instructions. False behind the last. */
+bool rfl_machine__cpuid_cache(const struct rfl_cpuid *r, struct rfl_cache *ret);
+/* Fill caches by cpuid; none where the processor does not tell. packages and hw_threads are set. */
+enum rfl_rc rfl_machine__caches_cpuid(struct rfl_machine *m, struct rfl_err *err);
 /* Order m->cpus by SMT rank, then number; set smt_rank and usable_cores. */
 void rfl_machine__rank_cpus(struct rfl_machine *m);
 

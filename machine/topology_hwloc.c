@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <hwloc.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "machine/machine_parts.h"
@@ -105,6 +106,39 @@ static enum rfl_rc read_topology(struct rfl_machine *m, hwloc_topology_t topolog
 	return m->topology_source ? RFL_OK : rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
 }
 
+/* Where hwloc's Linux component looks; without any of them it writes a complaint to stderr. */
+static bool linux_shows_cores(void)
+{
+	static const char *const files[] = {
+		"/sys/bus/cpu/devices/cpu0/topology/package_cpus",
+		"/sys/bus/cpu/devices/cpu0/topology/core_cpus",
+		"/sys/bus/cpu/devices/cpu0/topology/core_siblings",
+		"/sys/bus/cpu/devices/cpu0/topology/thread_siblings",
+		"/sys/devices/system/cpu/cpu0/topology/package_cpus",
+		"/sys/devices/system/cpu/cpu0/topology/core_cpus",
+		"/sys/devices/system/cpu/cpu0/topology/core_siblings",
+		"/sys/devices/system/cpu/cpu0/topology/thread_siblings",
+	};
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(files); i++) {
+		if (access(files[i], R_OK) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* The whole machine: what our affinity mask hides still counts as a core. */
+static bool load(hwloc_topology_t topology)
+{
+	/* the component gives up there in any case; hwloc goes on with cpuid, without a word */
+	if (!linux_shows_cores() &&
+	    hwloc_topology_set_components(topology, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST,
+					  "linux") != 0)
+		return false;
+	return hwloc_topology_set_flags(topology, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED) == 0 &&
+	       hwloc_topology_load(topology) == 0;
+}
+
 enum rfl_rc rfl_machine__topology_hwloc(struct rfl_machine *m, const struct rfl_cpuset *usable,
 					struct rfl_err *err)
 {
@@ -117,10 +151,7 @@ enum rfl_rc rfl_machine__topology_hwloc(struct rfl_machine *m, const struct rfl_
 		rfl_arena_array(m->arena, (size_t)rfl_cpuset__count(usable) + 1, sizeof(*m->cpus));
 	if (!m->caches || !m->cpus)
 		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for the topology");
-	/* the whole machine: what our affinity mask hides still counts as a core */
-	if (hwloc_topology_init(&topology) != 0 ||
-	    hwloc_topology_set_flags(topology, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED) != 0 ||
-	    hwloc_topology_load(topology) != 0) {
+	if (hwloc_topology_init(&topology) != 0 || !load(topology)) {
 		rc = rfl_fail(err, RFL_EIO, errno, "hwloc cannot read the topology: %s",
 			      strerror(errno));
 		goto done;
