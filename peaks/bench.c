@@ -23,7 +23,9 @@ enum {
 	HUGE_PAGE = 2 << 20,
 	ARRAYS = 3,
 	LLC_FACTOR = 4,
-	LLC_NOT_KNOWN = 64 << 20, /* taken for the cache when the system does not tell */
+	/* taken for the caches when neither system nor processor tells: more than there is */
+	LLC_LEAST = 256 << 20,
+	LLC_PER_THREAD = 16 << 20,
 };
 
 /* Arrays begin at different offsets within a page, or loads of one would seem to depend on stores
@@ -35,6 +37,13 @@ static int64_t round_up(int64_t value, int64_t to)
 	return (value + to - 1) / to * to;
 }
 
+static int64_t assumed_llc(const struct rfl_machine *m)
+{
+	const int64_t bytes = (int64_t)m->hw_threads * LLC_PER_THREAD;
+
+	return bytes > LLC_LEAST ? bytes : LLC_LEAST;
+}
+
 /* Bytes of one array: as asked, but at most half of the memory that we could have. */
 static void size_arrays(struct rfl_bench *b, int64_t asked)
 {
@@ -42,7 +51,9 @@ static void size_arrays(struct rfl_bench *b, int64_t asked)
 	const int64_t llc = rfl_machine_llc_bytes(m);
 	const int64_t grain = (int64_t)GRAIN * b->threads;
 	const int64_t room = m->memory_available_bytes / 2 / ARRAYS;
-	int64_t bytes = asked > 0 ? asked : LLC_FACTOR * (llc > 0 ? llc : LLC_NOT_KNOWN);
+
+	b->llc_bytes = llc > 0 ? llc : assumed_llc(m);
+	int64_t bytes = asked > 0 ? asked : LLC_FACTOR * b->llc_bytes;
 
 	bytes = round_up(bytes, grain);
 	if (m->memory_available_bytes > 0 && bytes > room) {
@@ -133,6 +144,11 @@ void rfl_bench_close(struct rfl_bench *b)
 int64_t rfl_bench_array_bytes(const struct rfl_bench *b)
 {
 	return b->slice_bytes * b->threads;
+}
+
+int64_t rfl_bench_llc_bytes(const struct rfl_bench *b)
+{
+	return b->llc_bytes;
 }
 
 bool rfl_bench_capped(const struct rfl_bench *b)

@@ -56,6 +56,8 @@ enum rfl_rc rfl_bench_run(struct rfl_bench *b, const struct rfl_bench_job *job,
 
 /** Bytes of one array: what was asked for, or what memory allowed. */
 int64_t rfl_bench_array_bytes(const struct rfl_bench *b);
+/** The last-level caches together, or what is assumed for them when they are not known. */
+int64_t rfl_bench_llc_bytes(const struct rfl_bench *b);
 /** True when memory allowed less than 4 times the last-level caches (or what was asked for). */
 bool rfl_bench_capped(const struct rfl_bench *b);
 /** Whether most of the arrays lie in huge pages; known once they were touched. */

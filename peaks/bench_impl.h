@@ -14,6 +14,7 @@ struct rfl_bench {
 	size_t map_bytes;
 	double *arrays[3]; /* a, b, c; worker i owns the i-th slice of each */
 	int64_t slice_bytes;
+	int64_t llc_bytes;
 	bool touched; /* every slice was written once by its worker */
 	bool capped;
 };

@@ -15,6 +15,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/num.h"
 #include "peaks/bench.h"
 
 enum { REPEATS = 21, TRIAL_REPEATS = 3, RUNS_MAX = 256 };
@@ -188,9 +189,7 @@ static enum rfl_rc sweep(struct session *s, struct rfl_measured_cell *cell,
 	const int threads = s->m->threads;
 	const int64_t share = c->size_bytes / cores_behind(s->m->machine, c, threads);
 	const char *first = widest(cell);
-	int64_t best_size = 0;
-	double best_rate = 0;
-	size_t run;
+	size_t best = SIZE_MAX, run;
 
 	for (size_t i = 0; i < RFL_ARRAY_LEN(eighths); i++) {
 		const int64_t size = share * eighths[i] / 8 / 4096 * 4096;
@@ -206,20 +205,18 @@ static enum rfl_rc sweep(struct session *s, struct rfl_measured_cell *cell,
 
 			if (rc != RFL_OK)
 				return rc;
-			if (fastest(s, run) > best_rate) {
-				best_rate = fastest(s, run);
-				best_size = size;
-			}
+			if (fastest(s, run) > fastest(s, best))
+				best = run;
 		}
 	}
-	if (best_size == 0) {
+	if (best == SIZE_MAX) {
 		snprintf(cell->reason, sizeof(cell->reason),
 			 "the share of one core (%lld bytes) is too small beside the level below",
 			 (long long)share);
 		return RFL_OK;
 	}
-	enum rfl_rc rc = run_one(s, s->m->runs[s->m->nruns - 1].kernel, threads, best_size, false,
-				 &run, err);
+	enum rfl_rc rc = run_one(s, s->m->runs[best].kernel, threads, s->m->runs[best].slice_bytes,
+				 false, &run, err);
 
 	if (rc == RFL_OK)
 		cell->best = run;
@@ -252,11 +249,31 @@ static enum rfl_rc measure_level(struct session *s, struct rfl_measured_cell *ce
 
 /* --- all --- */
 
+/* Arrays that fit into the caches would show the caches. */
+static bool memory_suffices(const struct session *s, struct rfl_measured_cell *cell)
+{
+	const int64_t array = rfl_bench_array_bytes(s->bench);
+	char has[RFL_NUM_MAX], needs[RFL_NUM_MAX];
+
+	if (array >= s->m->llc_bytes)
+		return true;
+	snprintf(cell->reason, sizeof(cell->reason),
+		 "memory allows arrays of %s, less than the last-level caches (%s%s); set it with "
+		 "'roofline peaks set'",
+		 rfl_num_bytes((double)array, has, sizeof(has)),
+		 s->m->llc_assumed ? "not known, assumed " : "",
+		 rfl_num_bytes((double)s->m->llc_bytes, needs, sizeof(needs)));
+	rfl_log(RFL_LOG_WARN, "DRAM is not measured: %s", cell->reason);
+	return false;
+}
+
 static enum rfl_rc measure_cell(struct session *s, struct rfl_measured_cell *cell,
 				struct rfl_err *err)
 {
 	if (cell->level && strcmp(cell->level, "DRAM") != 0)
 		return measure_level(s, cell, err);
+	if (cell->level && !memory_suffices(s, cell))
+		return RFL_OK;
 	return compete(s, cell, strstr(cell->key, ".1core") ? 1 : s->m->threads, err);
 }
 
@@ -334,6 +351,7 @@ static enum rfl_rc open_session(struct session *s, struct rfl_err *err)
 {
 	const struct rfl_measure_spec *spec = s->spec;
 	struct rfl_measurement *m = s->m;
+	char size[RFL_NUM_MAX];
 
 	m->runs = rfl_alloc_array(RUNS_MAX, sizeof(*m->runs));
 	m->cells = rfl_alloc_array(RFL_ARRAY_LEN(rfl_measure_keys), sizeof(*m->cells));
@@ -345,7 +363,18 @@ static enum rfl_rc open_session(struct session *s, struct rfl_err *err)
 
 	const struct rfl_bench_config config = { .machine = spec->machine, .threads = m->threads };
 
-	return rfl_bench_open(&config, &s->bench, err);
+	enum rfl_rc rc = rfl_bench_open(&config, &s->bench, err);
+
+	if (rc != RFL_OK)
+		return rc;
+	m->llc_bytes = rfl_bench_llc_bytes(s->bench);
+	m->llc_assumed = rfl_machine_llc_bytes(spec->machine) == 0;
+	if (m->llc_assumed && wanted(spec, "DRAM"))
+		rfl_log(RFL_LOG_WARN,
+			"neither the system nor the processor shows the caches: %s are assumed for "
+			"the last level",
+			rfl_num_bytes((double)m->llc_bytes, size, sizeof(size)));
+	return RFL_OK;
 }
 
 enum rfl_rc rfl_measure(const struct rfl_measure_spec *spec, struct rfl_measurement **ret,

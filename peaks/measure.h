@@ -27,7 +27,7 @@ struct rfl_measure_spec {
 	const char *const *only; /**< keys; NULL-terminated, or NULL for all */
 	int threads;             /**< 0: one per usable core */
 	int repeats;             /**< at least 3; 0: 21 */
-	bool quick;              /**< repeats of 20 ms instead of 50 ms */
+	bool quick;              /**< repeats of 20 ms instead of 100 ms */
 	/** Called before each run. May be NULL. */
 	void (*progress)(const char *what, int done, int total, void *ctx);
 	void *ctx;
@@ -63,6 +63,8 @@ struct rfl_measurement {
 	size_t ncells;
 	struct rfl_measured_cell *cells;
 	int64_t array_bytes; /**< of each of the three arrays */
+	int64_t llc_bytes;   /**< last-level caches together */
+	bool llc_assumed;    /**< llc_bytes is not known but assumed, rather too large */
 	bool capped;         /**< memory did not allow 4 times the last-level caches */
 	enum rfl_known huge_pages;
 	char places[256]; /**< "cpu 0,1" */

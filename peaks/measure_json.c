@@ -167,7 +167,7 @@ static json_t *host_json(const struct rfl_machine *m)
 /* What the schema has no place for: every loop's own figure, and the size of the arrays. */
 static json_t *notes_json(const struct rfl_measurement *m)
 {
-	const double llc = (double)rfl_machine_llc_bytes(m->machine);
+	char llc[RFL_NUM_MAX];
 	struct rfl_buf text;
 	json_t *notes = json_array();
 	size_t n = 0;
@@ -191,12 +191,12 @@ static json_t *notes_json(const struct rfl_measurement *m)
 		ok = ok &&
 		     json_array_append_new(
 			     notes,
-			     json_sprintf("measured: DRAM arrays of %" PRId64 " bytes each%s%s",
-					  m->array_bytes,
-					  llc > 0 ? ", at least 4 times the last-level caches"
-						  : "; the size of the caches is not known",
-					  m->capped ? ": NOT reached, memory did not allow it"
-						    : "")) == 0;
+			     json_sprintf("measured: DRAM arrays of %" PRId64
+					  " bytes each, %s 4 times the last-level caches (%s%s)%s",
+					  m->array_bytes, m->capped ? "less than" : "at least",
+					  m->llc_assumed ? "not known, assumed " : "",
+					  rfl_num_bytes((double)m->llc_bytes, llc, sizeof(llc)),
+					  m->capped ? ": memory did not allow more" : "")) == 0;
 	}
 	rfl_buf_fini(&text);
 	if (ok)

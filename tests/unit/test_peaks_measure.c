@@ -132,6 +132,50 @@ static void arrays_are_four_times_the_caches(void **state)
 	rfl_bench_close(b);
 }
 
+/* A machine that hides its caches gets arrays that are rather too large. */
+static void hidden_caches_are_assumed(void **state)
+{
+	struct rfl_machine hides = *machine;
+	const struct rfl_bench_config config = { .machine = &hides, .threads = 1 };
+	struct rfl_bench *b = NULL;
+	struct rfl_err err = RFL_ERR_INIT;
+
+	(void)state;
+	hides.ncaches = 0;
+	hides.hw_threads = 2;
+	assert_ok(rfl_bench_open(&config, &b, &err), &err);
+	assert_int_equal(rfl_bench_llc_bytes(b), 256 << 20);
+	assert_true(rfl_bench_array_bytes(b) >= 1 << 30 || rfl_bench_capped(b));
+	rfl_bench_close(b);
+}
+
+/* Arrays within the caches would show the caches: no figure is better than a wrong one. */
+static void too_little_memory_is_no_bandwidth(void **state)
+{
+	static const char *const only[] = { "DRAM", "fp32.vector.1core", NULL };
+	struct rfl_machine small = *machine;
+	const struct rfl_measure_spec spec = {
+		.machine = &small, .only = only, .threads = 1, .repeats = 3, .quick = true
+	};
+	struct rfl_measurement *m = NULL;
+	struct rfl_err err = RFL_ERR_INIT;
+
+	(void)state;
+	if (!usable(RFL_KERNEL_CHAIN))
+		skip();
+	small.memory_available_bytes = 12 << 20;
+	small.ncaches = 0;
+	assert_ok(rfl_measure(&spec, &m, &err), &err);
+	assert_true(m->capped && m->llc_assumed);
+	assert_int_equal(m->ncells, 2);
+	assert_string_equal(m->cells[1].key, "DRAM");
+	assert_true(m->cells[0].best != SIZE_MAX);
+	assert_true(m->cells[1].best == SIZE_MAX);
+	assert_non_null(strstr(m->cells[1].reason, "memory allows arrays of 2 MiB"));
+	assert_non_null(strstr(m->cells[1].reason, "not known, assumed"));
+	rfl_measurement_free(m);
+}
+
 static void memory_caps_the_arrays(void **state)
 {
 	struct rfl_machine small = *machine;
@@ -331,6 +375,8 @@ int main(void)
 		cmocka_unit_test(runs_with_one_thread_and_with_all),
 		cmocka_unit_test(a_rate_is_work_over_time),
 		cmocka_unit_test(arrays_are_four_times_the_caches),
+		cmocka_unit_test(hidden_caches_are_assumed),
+		cmocka_unit_test(too_little_memory_is_no_bandwidth),
 		cmocka_unit_test(memory_caps_the_arrays),
 		cmocka_unit_test(refuses_more_threads_than_there_are),
 		cmocka_unit_test(a_place_that_does_not_exist_fails_the_job),
