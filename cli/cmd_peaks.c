@@ -8,8 +8,10 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/json.h"
 #include "base/num.h"
 #include "base/table.h"
+#include "base/text.h"
 #include "cli/put.h"
 #include "peaks/check.h"
 #include "peaks/edit.h"
@@ -239,6 +241,17 @@ static const struct rfl_opt set_opts[] = {
 	{ .name = NULL },
 };
 
+/* What goes into the file must be what JSON can hold. */
+static enum rfl_rc check_text(const char *option, const char *text, struct rfl_err *err)
+{
+	json_t *string = text ? json_string(text) : NULL;
+
+	if (text && !string)
+		return rfl_fail(err, RFL_EUSAGE, 0, "--%s: '%s' is not UTF-8 text", option, text);
+	json_decref(string);
+	return RFL_OK;
+}
+
 static enum rfl_rc set_run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
 {
 	const struct set_args *a = args;
@@ -248,6 +261,17 @@ static enum rfl_rc set_run(struct rfl_cli *cli, const void *args, struct rfl_err
 	enum rfl_rc rc;
 
 	(void)cli;
+	if (!rfl_text_is_env_name(word[1]))
+		return rfl_fail(
+			err, RFL_EUSAGE, 0,
+			"ENV: '%s' is not a name; use a letter a-z, then a-z, 0-9 and _, at "
+			"most 48 characters",
+			word[1]);
+	rc = check_text("source", a->source, err);
+	if (rc == RFL_OK)
+		rc = check_text("device", a->device, err);
+	if (rc != RFL_OK)
+		return rc;
 	if (rfl_num_parse_double(word[3], "VALUE", &value, NULL) != RFL_OK || !(value > 0))
 		return rfl_fail(err, RFL_EUSAGE, 0,
 				"VALUE: '%s' is not a number greater than 0, in GFLOP/s or GB/s",

@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 #include "base/log.h"
+#include "complexity/zoo.h"
 #include "machine/machine.h"
 #include "runner/run.h"
 
@@ -139,6 +140,10 @@ static void on_progress(const char *phase, int64_t done, int64_t total, void *ct
 
 static enum rfl_rc check_args(const struct run_args *a, struct rfl_err *err)
 {
+	const struct rfl_zoo_model *model;
+
+	if (rfl_zoo_find(a->arch, &model, err) != RFL_OK)
+		return RFL_EUSAGE;
 	if (!a->data && !a->synthetic)
 		return rfl_fail(err, RFL_EUSAGE, 0, "give --data DIR, or --synthetic");
 	if (a->in_process && a->timeout > 0)
@@ -260,6 +265,8 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 		restore_signals(old);
 	rfl_cli_progress(cli, NULL);
 	rfl_buf_fini(&words);
+	if (rc == RFL_EINVAL)
+		rc = RFL_EUSAGE; /* refused before it began: a name or a value is not allowed */
 	if (rc == RFL_OK)
 		rc = conclude(cli, &result, err);
 	if (result.time_log[0])

@@ -100,7 +100,8 @@ int main(int argc, char **argv)
 	char *self = NULL, *prefix = NULL;
 	int code = 1;
 
-	(void)signal(SIGPIPE, SIG_IGN); /* a reader that goes is an error of a write, not our death */
+	(void)signal(SIGPIPE,
+		     SIG_IGN); /* a reader that goes is an error of a write, not our death */
 	if (hold_standard_streams(&err) != RFL_OK)
 		goto done;
 	if (!arena) {
