@@ -23,7 +23,7 @@ enum {
 	HUGE_PAGE = 2 << 20,
 	ARRAYS = 3,
 	LLC_FACTOR = 4,
-	/* taken for the caches when neither system nor processor tells: more than there is */
+	/* taken for the caches when neither system nor processor tells: rather too much */
 	LLC_LEAST = 256 << 20,
 	LLC_PER_THREAD = 16 << 20,
 };
