@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -118,8 +119,8 @@ static void write_input(struct watch *w)
 		close_fd(&w->child.in);
 }
 
-/* After the child's end: what it wrote is in the pipes already. Grandchildren are not waited for.
- */
+/* After the child's end: what it wrote is in the pipes already. Only so much is read, because a
+ * grandchild that goes on writing would keep us for ever. */
 static void drain(struct watch *w)
 {
 	struct {
@@ -131,9 +132,14 @@ static void drain(struct watch *w)
 		{ &w->child.report, &w->report },
 	};
 
-	for (size_t i = 0; i < RFL_ARRAY_LEN(pipes); i++)
-		while (*pipes[i].fd >= 0 && read_pipe(w, pipes[i].fd, pipes[i].into))
+	for (size_t i = 0; i < RFL_ARRAY_LEN(pipes); i++) {
+		int there = 0;
+
+		if (*pipes[i].fd >= 0 && ioctl(*pipes[i].fd, FIONREAD, &there) != 0)
+			fail(w, "cannot read from the child");
+		for (; there > 0 && read_pipe(w, pipes[i].fd, pipes[i].into); there -= BLOCK_SIZE)
 			;
+	}
 }
 
 /* --- its end --------------------------------------------------------------------------------- */
