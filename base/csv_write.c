@@ -1,17 +1,15 @@
 /*
  * csv_write.c - exact rows, and rows appended to a table that others append to as well.
  */
-#define _GNU_SOURCE /* flock */
-
 #include "base/csv.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "base/file.h"
 
 #define BLOCK_SIZE 65536
 
@@ -62,26 +60,6 @@ void rfl_csv_write_row(struct rfl_buf *out, const char *const *fields, size_t n)
 static enum rfl_rc fail_errno(struct rfl_err *err, const char *path, const char *what)
 {
 	return rfl_fail(err, RFL_EIO, errno, "%s: %s: %s", path, what, strerror(errno));
-}
-
-/* flock, not fcntl: it also keeps threads apart, and another descriptor's close does not end it. */
-static enum rfl_rc open_locked(const char *path, int *ret, struct rfl_err *err)
-{
-	int fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-
-	if (fd < 0)
-		return fail_errno(err, path, "cannot open for appending");
-	while (flock(fd, LOCK_EX) != 0) {
-		if (errno == EINTR)
-			continue;
-		if (errno == EINVAL || errno == ENOTSUP || errno == EOPNOTSUPP)
-			break; /* a device: nobody else appends to it */
-		fail_errno(err, path, "cannot lock");
-		close(fd);
-		return RFL_EIO;
-	}
-	*ret = fd;
-	return RFL_OK;
 }
 
 /* Compare the header on disk with ours, and say where they part. */
@@ -222,11 +200,11 @@ enum rfl_rc rfl_csv_append(const char *path, const char *const *header, const ch
 	struct rfl_buf out;
 	struct stat st;
 	off_t size;
-	enum rfl_rc rc;
+	enum rfl_rc rc, closed;
 	int fd = -1;
 
 	rfl_buf_init(&out, 0);
-	rc = open_locked(path, &fd, err);
+	rc = rfl_file_lock(path, &fd, err);
 	if (rc != RFL_OK)
 		goto done;
 	if (fstat(fd, &st) != 0) {
@@ -242,8 +220,7 @@ enum rfl_rc rfl_csv_append(const char *path, const char *const *header, const ch
 	if (rc == RFL_OK)
 		rc = write_once(fd, path, size, &out, err);
 done:
-	if (fd >= 0 && close(fd) != 0 && rc == RFL_OK && errno != EINTR)
-		rc = fail_errno(err, path, "cannot append");
+	closed = rfl_file_unlock(fd, path, err);
 	rfl_buf_fini(&out);
-	return rc;
+	return rc ? rc : closed;
 }

@@ -1,8 +1,7 @@
 /*
  * file.c - whole files in, whole files out.
  */
-#undef _XOPEN_SOURCE
-#define _XOPEN_SOURCE 700 /* realpath */
+#define _GNU_SOURCE /* flock, realpath */
 
 #include "base/file.h"
 
@@ -13,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -205,13 +205,43 @@ enum rfl_rc rfl_file_create(const char *path, const void *data, size_t len, stru
 	return rc;
 }
 
+/* flock, not fcntl: it also keeps threads apart, and another descriptor's close does not end it. */
+enum rfl_rc rfl_file_lock(const char *path, int *ret, struct rfl_err *err)
+{
+	int fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+
+	if (fd < 0)
+		return fail_errno(err, path, "cannot open for appending");
+	while (flock(fd, LOCK_EX) != 0) {
+		if (errno == EINTR)
+			continue;
+		if (errno == EINVAL || errno == ENOTSUP || errno == EOPNOTSUPP)
+			break; /* a device: nobody else appends to it */
+		fail_errno(err, path, "cannot lock");
+		close(fd);
+		return RFL_EIO;
+	}
+	*ret = fd;
+	return RFL_OK;
+}
+
+enum rfl_rc rfl_file_unlock(int fd, const char *path, struct rfl_err *err)
+{
+	if (fd >= 0 && close(fd) != 0 && errno != EINTR)
+		return fail_errno(err, path, "cannot append");
+	return RFL_OK;
+}
+
 static enum rfl_rc make_folder(const char *path, struct rfl_err *err)
 {
-	if (mkdir(path, 0777) == 0 || rfl_dir_exists(path))
+	int code = mkdir(path, 0777) == 0 ? 0 : errno;
+
+	if (code == 0 || rfl_dir_exists(path)) /* which may change errno */
 		return RFL_OK;
-	if (errno == EEXIST)
+	if (code == EEXIST)
 		return rfl_fail(err, RFL_EIO, ENOTDIR, "%s: is not a folder", path);
-	return fail_errno(err, path, "cannot create the folder");
+	return rfl_fail(err, RFL_EIO, code, "%s: cannot create the folder: %s", path,
+			strerror(code));
 }
 
 enum rfl_rc rfl_file_mkdirs(const char *path, struct rfl_err *err)
@@ -275,6 +305,13 @@ bool rfl_file_exists(const char *path)
 	struct stat st;
 
 	return stat(path, &st) == 0 && !S_ISDIR(st.st_mode);
+}
+
+uint64_t rfl_file_size(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0;
 }
 
 bool rfl_dir_exists(const char *path)

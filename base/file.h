@@ -27,6 +27,16 @@ enum rfl_rc rfl_file_write(const char *path, const void *data, size_t len, struc
 enum rfl_rc rfl_file_create(const char *path, const void *data, size_t len, struct rfl_err *err)
 	RFL_WARN_UNUSED;
 
+/**
+ * Create a file when it is absent, open it for reading and appending, and wait until nobody else
+ * holds its lock. A file that cannot be locked (a device) is opened all the same.
+ * @param ret  set on success only; release with rfl_file_unlock()
+ */
+enum rfl_rc rfl_file_lock(const char *path, int *ret, struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** Close the file, and so give its lock back. Accepts -1. RFL_EIO: what was written may be lost. */
+enum rfl_rc rfl_file_unlock(int fd, const char *path, struct rfl_err *err) RFL_WARN_UNUSED;
+
 /** mkdir -p. */
 enum rfl_rc rfl_file_mkdirs(const char *path, struct rfl_err *err) RFL_WARN_UNUSED;
 
@@ -40,6 +50,8 @@ char *rfl_path_join(const char *dir, const char *name) RFL_WARN_UNUSED;
 const char *rfl_path_base(const char *path);
 
 bool rfl_file_exists(const char *path);
+/** Bytes of a regular file; 0 for one that is empty, absent, or something else. */
+uint64_t rfl_file_size(const char *path);
 bool rfl_dir_exists(const char *path);
 
 /** 64-bit FNV-1a of a block, for content fingerprints (not for security). Start with h = 0. */

@@ -163,6 +163,11 @@ static void makes_folders(void **state)
 	write_file(*state, "file", "");
 	assert_int_equal(rfl_file_mkdirs(tmp_path(*state, "file/sub"), &err), RFL_EIO);
 	assert_says(&err, "/file: is not a folder");
+	/* The reason is mkdir's, not that of whoever looked next. */
+	assert_int_equal(symlink("nowhere", tmp_path(*state, "link")), 0);
+	rfl_err_clear(&err);
+	assert_int_equal(rfl_file_mkdirs(tmp_path(*state, "link"), &err), RFL_EIO);
+	assert_int_equal(err.native, ENOTDIR);
 }
 
 static void paths(void **state)
