@@ -158,7 +158,7 @@ static void see(const char *text, const char *stem, size_t stem_len, int64_t *mo
 		return;
 	len = strcspn(text + stem_len, "_.");
 	n = number_after(text + stem_len, len, "");
-	if (n > *most)
+	if (n > *most && n < INT64_MAX) /* there is one after it */
 		*most = n;
 }
 

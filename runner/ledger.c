@@ -150,7 +150,7 @@ enum rfl_rc rfl_ledger_check(const char *path, struct rfl_err *err)
 	struct rfl_csv *csv = NULL;
 	enum rfl_rc rc;
 
-	if (!rfl_file_exists(path))
+	if (rfl_file_size(path) == 0) /* also of somebody who is about to write the first row */
 		return RFL_OK;
 	rc = rfl_csv_open(path, &csv, err);
 	if (rc)

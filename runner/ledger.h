@@ -119,7 +119,7 @@ const char *rfl_ledger_column_meaning(size_t i);
 enum rfl_rc rfl_ledger_append(const char *path, const struct rfl_ledger_row *row,
 			      struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Can a row be appended: the file is absent, or has our columns? RFL_EFORMAT names the first that
+/** Can a row be appended: the file is absent or empty, or has our columns? RFL_EFORMAT names the first that
  * differs. Asked before a run, so that an hour's row is not refused after it. */
 enum rfl_rc rfl_ledger_check(const char *path, struct rfl_err *err) RFL_WARN_UNUSED;
 

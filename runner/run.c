@@ -27,7 +27,7 @@ struct run {
 	struct rfl_machine *machine;
 	struct rfl_run__heard heard;
 	struct rfl_proc_result process;
-	char ledger_path[4096];
+	char ledger_path[4096], lock_path[4096];
 };
 
 /* ---- listening ---- */
@@ -123,6 +123,15 @@ static void run_here(struct run *run)
 
 /* ---- naming ---- */
 
+/* The rows that are there; NULL when there is none yet. */
+static enum rfl_rc load_ledger(const struct run *run, struct rfl_ledger **ret, struct rfl_err *err)
+{
+	*ret = NULL;
+	if (rfl_file_size(run->ledger_path) == 0)
+		return RFL_OK;
+	return rfl_ledger_load(run->ledger_path, ret, err);
+}
+
 static enum rfl_rc make_label(const struct run *run, struct rfl_ledger_row *row,
 			      struct rfl_err *err)
 {
@@ -135,8 +144,8 @@ static enum rfl_rc make_label(const struct run *run, struct rfl_ledger_row *row,
 	enum rfl_rc rc = rfl_label_env(o->env, label, row->model, backend, env, err);
 
 	snprintf(time_dir, sizeof(time_dir), "%s/time", o->log_dir);
-	if (rc == RFL_OK && !label && rfl_file_exists(run->ledger_path))
-		rc = rfl_ledger_load(run->ledger_path, &ledger, err);
+	if (rc == RFL_OK && !label)
+		rc = load_ledger(run, &ledger, err);
 	if (rc == RFL_OK && !label)
 		rc = rfl_label_next(env, row->model, row->precision, row->batch, ledger, time_dir,
 				    made, err);
@@ -176,20 +185,44 @@ static enum rfl_rc make_run_id(struct rfl_ledger_row *row, struct rfl_err *err)
 
 /* ---- before and after ---- */
 
+/* Everything that could keep the row from being written, found out before the run and not an hour
+ * later. */
+static enum rfl_rc check_logs(struct run *run, struct rfl_err *err)
+{
+	const char *dir = run->options->log_dir;
+	struct rfl_ledger *ledger = NULL;
+	enum rfl_rc rc;
+	int lock = -1;
+
+	if (strlen(dir) > sizeof(run->ledger_path) - RFL_LABEL_MAX - 64)
+		return rfl_fail(err, RFL_EINVAL, 0, "log folder '%.100s...': its name is too long",
+				dir);
+	snprintf(run->ledger_path, sizeof(run->ledger_path), "%s/metrics.csv", dir);
+	snprintf(run->lock_path, sizeof(run->lock_path), "%s/.lock", dir);
+	rc = rfl_ledger_check(run->ledger_path, err);
+	if (rc == RFL_OK)
+		rc = load_ledger(run, &ledger, err);
+	rfl_ledger_free(ledger);
+	if (rc == RFL_OK)
+		rc = rfl_file_mkdirs(dir, err);
+	if (rc == RFL_OK)
+		rc = rfl_file_lock(run->lock_path, &lock, err);
+	return rc ? rc : rfl_file_unlock(lock, run->lock_path, err);
+}
+
 static enum rfl_rc prepare(struct run *run, struct rfl_ledger_row *row, struct rfl_err *err)
 {
 	const struct rfl_run_options *o = run->options;
 	char env[49];
 	enum rfl_rc rc;
 
-	snprintf(run->ledger_path, sizeof(run->ledger_path), "%s/metrics.csv", o->log_dir);
 	rc = rfl_run__check(run->config, &run->net, err);
 	if (rc == RFL_OK && o->label)
 		rc = rfl_label_check(o->label, err);
 	if (rc == RFL_OK)
 		rc = rfl_label_env(o->env, o->label, run->config->arch, "cpu", env, err);
 	if (rc == RFL_OK)
-		rc = rfl_ledger_check(run->ledger_path, err);
+		rc = check_logs(run, err);
 	if (rc == RFL_OK)
 		rc = rfl_machine_new(&run->machine, err);
 	if (rc == RFL_OK)
@@ -228,19 +261,13 @@ static enum rfl_rc write_side_files(const struct run *run, struct rfl_run_result
 }
 
 /* The row is written last, so that what it points to is there; and it is written even when a side
- * file could not be. */
-static enum rfl_rc conclude(struct run *run, struct rfl_run_result *ret, struct rfl_err *err)
+ * file could not be. The lock is held: a label that was chosen here is nobody else's. */
+static enum rfl_rc record(struct run *run, struct rfl_run_result *ret, struct rfl_err *err)
 {
 	struct rfl_ledger_row *row = &ret->row;
-	char hash[17];
 	enum rfl_rc rc, side;
+	char hash[17];
 
-	rc = rfl_run__fill_row(run->config, run->net, &run->heard, run->machine, row, err);
-	if (rc)
-		return rc;
-	row->host_peak_bytes = isnan(run->heard.host_peak_bytes) ? run->process.max_rss_bytes
-								 : run->heard.host_peak_bytes;
-	ret->rc = rfl_run__judge(&run->heard, &run->process, memory_limit(run->machine), row, err);
 	rc = make_label(run, row, err);
 	if (rc)
 		return rc;
@@ -251,6 +278,26 @@ static enum rfl_rc conclude(struct run *run, struct rfl_run_result *ret, struct 
 	side = write_side_files(run, ret, err);
 	rc = rfl_ledger_append(run->ledger_path, row, err);
 	return side ? side : rc;
+}
+
+static enum rfl_rc conclude(struct run *run, struct rfl_run_result *ret, struct rfl_err *err)
+{
+	struct rfl_ledger_row *row = &ret->row;
+	enum rfl_rc rc, unlocked;
+	int lock = -1;
+
+	rc = rfl_run__fill_row(run->config, run->net, &run->heard, run->machine, row, err);
+	if (rc)
+		return rc;
+	row->host_peak_bytes = isnan(run->heard.host_peak_bytes) ? run->process.max_rss_bytes
+								 : run->heard.host_peak_bytes;
+	ret->rc = rfl_run__judge(&run->heard, &run->process, memory_limit(run->machine), row, err);
+	rc = rfl_file_lock(run->lock_path, &lock, err);
+	if (rc)
+		return rc;
+	rc = record(run, ret, err);
+	unlocked = rfl_file_unlock(lock, run->lock_path, err);
+	return rc ? rc : unlocked;
 }
 
 enum rfl_rc rfl_run(const struct rfl_run_config *config, const struct rfl_run_options *options,

@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -19,9 +18,6 @@
 #include "base/csv.h"
 #include "base/file.h"
 #include "base/num.h"
-
-#define TRIES       25 /* for a free name; a stamp has the resolution of a second */
-#define TRY_AGAIN_S 0.1
 
 enum rfl_rc rfl_run__write_steps(const char *path, const struct rfl_burst *burst,
 				 struct rfl_err *err)
@@ -120,11 +116,27 @@ static void put_record(struct rfl_buf *out, const char *command_line,
 	rfl_buf_printf(out, "\tExit status: %d\n", p->exited ? p->exit_code : 0);
 }
 
-static void wait_a_little(void)
+/* <label>_<stamp>.txt; a second run of the second gets <label>_<stamp>_2.txt, and so on. */
+static enum rfl_rc create_stamped(const char *dir, const char *label, const struct rfl_buf *text,
+				  char *path, size_t path_size, struct rfl_err *err)
 {
-	const struct timespec pause = { .tv_nsec = (long)(TRY_AGAIN_S * 1e9) };
+	struct rfl_err why = RFL_ERR_INIT;
+	char stamp[RFL_TIME_ISO_SIZE];
+	int len = snprintf(path, path_size, "%s", dir);
 
-	nanosleep(&pause, NULL);
+	rfl_clock_stamp(stamp);
+	for (unsigned n = 1; len >= 0 && (size_t)len < path_size; n++) {
+		rfl_err_clear(&why);
+		if (n == 1)
+			len = snprintf(path, path_size, "%s/%s_%s.txt", dir, label, stamp);
+		else
+			len = snprintf(path, path_size, "%s/%s_%s_%u.txt", dir, label, stamp, n);
+		if (rfl_file_create(path, text->data, text->len, &why) == RFL_OK)
+			return RFL_OK;
+		if (why.native != EEXIST)
+			return rfl_fail(err, why.rc, why.native, "%s", why.msg);
+	}
+	return rfl_fail(err, RFL_EIO, ENAMETOOLONG, "%s: %s", dir, strerror(ENAMETOOLONG));
 }
 
 enum rfl_rc rfl_run__write_time_log(const char *dir, const char *command_line,
@@ -132,31 +144,17 @@ enum rfl_rc rfl_run__write_time_log(const char *dir, const char *command_line,
 				    const struct rfl_proc_result *process, char *path,
 				    size_t path_size, struct rfl_err *err)
 {
-	struct rfl_err why = RFL_ERR_INIT;
 	struct rfl_buf out;
 	enum rfl_rc rc;
 
 	rfl_buf_init(&out, 0);
 	put_measured(&out, row);
 	put_record(&out, command_line, process);
-	rc = rfl_buf_check(&out, "time log", &why);
+	rc = rfl_buf_check(&out, "time log", err);
 	if (rc == RFL_OK)
-		rc = rfl_file_mkdirs(dir, &why);
-	for (int i = 0; rc == RFL_OK && i < TRIES; i++) {
-		char stamp[RFL_TIME_ISO_SIZE];
-
-		if (i > 0)
-			wait_a_little();
-		rfl_err_clear(&why);
-		rfl_clock_stamp(stamp);
-		snprintf(path, path_size, "%s/%s_%s.txt", dir, row->label, stamp);
-		if (rfl_file_create(path, out.data, out.len, &why) == RFL_OK)
-			goto done;
-		if (why.native != EEXIST)
-			break;
-	}
-	rc = rfl_fail(err, why.rc, why.native, "%s", why.msg);
-done:
+		rc = rfl_file_mkdirs(dir, err);
+	if (rc == RFL_OK)
+		rc = create_stamped(dir, row->label, &out, path, path_size, err);
 	rfl_buf_fini(&out);
 	return rc;
 }

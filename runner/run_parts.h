@@ -84,7 +84,7 @@ enum rfl_rc rfl_run__judge(const struct rfl_run__heard *heard,
 enum rfl_rc rfl_run__write_steps(const char *path, const struct rfl_burst *burst,
 				 struct rfl_err *err);
 
-/** Creates <dir>/<label>_<stamp>.txt; waits for the next second when the name is taken. */
+/** Creates <dir>/<label>_<stamp>.txt, or <label>_<stamp>_2.txt, ... when that is taken. */
 enum rfl_rc rfl_run__write_time_log(const char *dir, const char *command_line,
 				    const struct rfl_ledger_row *row,
 				    const struct rfl_proc_result *process, char *path,
