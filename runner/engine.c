@@ -260,7 +260,7 @@ static enum rfl_rc cannot_load(const struct rfl_err *why, struct rfl_err *err)
 
 	return rfl_fail(err, why->rc, why->native, "%s%s", why->msg,
 			absent ? ": install the library that the plugin was built with, or name "
-				 "its folder in LD_LIBRARY_PATH"
+				 "its folder in LD_LIBRARY_PATH (docs/engines.md)"
 			       : "");
 }
 

@@ -4,3 +4,6 @@ ROOFLINE_PLUGIN_PATH=$(dirname "$ROOFLINE")/../tests/plugins
 export ROOFLINE_PLUGIN_PATH
 roofline doctor | sed -n '/absent-1.0-test/s/.*\(libabsent.so.*\)/\1/p'
 roofline list engines | sed -n '/^  absent-1.0-test/{n;s/.*\(libabsent.so.*\)/\1/p;}'
+# and that cure helps: the library is found, and the next fault is the plugin's own
+LD_LIBRARY_PATH=$(dirname "$ROOFLINE")/../tests/elsewhere roofline list engines |
+	sed -n '/^  absent-1.0-test/{n;s/.*\(has no symbol .*\)/\1/p;}'
