@@ -100,8 +100,9 @@ int main(int argc, char **argv)
 	char *self = NULL, *prefix = NULL;
 	int code = 1;
 
-	(void)signal(SIGPIPE,
-		     SIG_IGN); /* a reader that goes is an error of a write, not our death */
+	/* A reader that goes and a limit on files are errors of a write, not our death. */
+	(void)signal(SIGPIPE, SIG_IGN);
+	(void)signal(SIGXFSZ, SIG_IGN);
 	if (hold_standard_streams(&err) != RFL_OK)
 		goto done;
 	if (!arena) {
