@@ -121,14 +121,7 @@ static const struct rfl_opt opts[] = {
 	  .min = 0,
 	  .max = MAX_SIZE,
 	  .help = "tables show only the N rows with the most MACs, most first; 0 shows all" },
-	{ .letter = 'f',
-	  .name = "format",
-	  .meta = "FMT",
-	  .kind = RFL_OPT_CHOICE,
-	  .offset = AT(format),
-	  .choices = rfl_format_names,
-	  .def = "table",
-	  .help = "how to print it" },
+	RFL_OPT_FORMAT_ROW(AT(format)),
 	{ .name = NULL },
 };
 

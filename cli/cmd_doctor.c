@@ -13,13 +13,7 @@ struct doctor_args {
 };
 
 static const struct rfl_opt opts[] = {
-	{ .name = "format",
-	  .meta = "FMT",
-	  .kind = RFL_OPT_CHOICE,
-	  .offset = offsetof(struct doctor_args, format),
-	  .choices = rfl_format_names,
-	  .def = "table",
-	  .help = "how to print it" },
+	RFL_OPT_FORMAT_ROW(offsetof(struct doctor_args, format)),
 	{ .name = NULL },
 };
 

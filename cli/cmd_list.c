@@ -17,13 +17,7 @@ struct list_args {
 };
 
 static const struct rfl_opt opts[] = {
-	{ .name = "format",
-	  .meta = "FMT",
-	  .kind = RFL_OPT_CHOICE,
-	  .offset = offsetof(struct list_args, format),
-	  .choices = rfl_format_names,
-	  .def = "table",
-	  .help = "how to print it" },
+	RFL_OPT_FORMAT_ROW(offsetof(struct list_args, format)),
 	{ .name = NULL },
 };
 

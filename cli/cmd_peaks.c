@@ -30,13 +30,7 @@ static const struct rfl_opt show_opts[] = {
 	  .kind = RFL_OPT_LIST,
 	  .offset = offsetof(struct show_args, env),
 	  .help = "only these environments" },
-	{ .name = "format",
-	  .meta = "FORMAT",
-	  .kind = RFL_OPT_CHOICE,
-	  .offset = offsetof(struct show_args, format),
-	  .choices = rfl_format_names,
-	  .def = "table",
-	  .help = "form of the table" },
+	RFL_OPT_FORMAT_ROW(offsetof(struct show_args, format)),
 	{ .name = NULL },
 };
 

@@ -67,13 +67,7 @@ static const struct rfl_opt opts[] = {
 	  .kind = RFL_OPT_FLAG,
 	  .offset = AT(force),
 	  .help = "merge even if the environment was measured on another device" },
-	{ .name = "format",
-	  .meta = "FORMAT",
-	  .kind = RFL_OPT_CHOICE,
-	  .offset = AT(format),
-	  .choices = rfl_format_names,
-	  .def = "table",
-	  .help = "form of the result" },
+	RFL_OPT_FORMAT_ROW(AT(format)),
 	{ .name = NULL },
 };
 

@@ -70,13 +70,7 @@ static const struct rfl_opt opts[] = {
 	  .kind = RFL_OPT_FLAG,
 	  .offset = AT(skip_missing),
 	  .help = "leave out what lacks a ceiling or a count, and say so" },
-	{ .name = "format",
-	  .meta = "FORMAT",
-	  .kind = RFL_OPT_CHOICE,
-	  .offset = AT(format),
-	  .choices = rfl_format_names,
-	  .def = "table",
-	  .help = "form of the points on standard output" },
+	RFL_OPT_FORMAT_ROW(AT(format)),
 	{ .name = NULL },
 };
 

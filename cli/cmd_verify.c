@@ -32,8 +32,7 @@ static const struct rfl_opt opts[] = {
 	  .choices = rfl_layout_names, .def = "nchw", .help = "order of images and weights in memory" },
 	{ .name = "all", .kind = RFL_OPT_FLAG, .offset = AT(all),
 	  .help = "every comparison, not the worst of each field" },
-	{ .letter = 'f', .name = "format", .meta = "FMT", .kind = RFL_OPT_CHOICE, .offset = AT(format),
-	  .choices = rfl_format_names, .def = "table", .help = "how to print it" },
+	RFL_OPT_FORMAT_ROW(AT(format)),
 	{ .name = NULL },
 };
 /* clang-format on */

@@ -1,5 +1,5 @@
 /*
- * put.h - inside cli/: how a command hands its result to standard output.
+ * put.h - inside cli/: how a command hands its result to standard output, and in which form.
  */
 #ifndef RFL_CLI_PUT_H
 #define RFL_CLI_PUT_H
@@ -11,6 +11,14 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/** The row of --format. @param at  offset of an int, which will hold an enum rfl_format */
+#define RFL_OPT_FORMAT_ROW(at)                                                          \
+	{                                                                               \
+		.letter = 'f', .name = "format", .meta = "FMT", .kind = RFL_OPT_CHOICE, \
+		.offset = (at), .choices = rfl_format_names, .def = "table",            \
+		.help = "how to print it"                                               \
+	}
 
 /**
  * Print a text that was made in a buffer.
