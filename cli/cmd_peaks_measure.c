@@ -173,7 +173,7 @@ static enum rfl_rc open_output(const struct measure_args *a, const struct rfl_ma
 	enum rfl_rc rc;
 
 	if (!a->output) {
-		rfl_log(RFL_LOG_WARN, "the result is printed only; --output FILE saves it");
+		rfl_log(RFL_LOG_INFO, "the result is printed only; --output FILE saves it");
 		return RFL_OK;
 	}
 	rc = rfl_peaks_edit_open(a->output, edit, err);
