@@ -4,6 +4,7 @@
 #include "cli/cmd.h"
 
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -109,7 +110,8 @@ static bool is_cancelled(void *ctx)
 
 static const int stop_signals[] = { SIGINT, SIGTERM, SIGHUP };
 
-/* From here on a signal ends the child, and us after the row was written. */
+/* From here on a signal ends the child, and us after the row was written. One that our caller had
+ * switched off (nohup, a job in the background of a script) stays off. */
 static void catch_signals(struct sigaction old[])
 {
 	struct sigaction action = { .sa_handler = on_signal };
@@ -117,7 +119,8 @@ static void catch_signals(struct sigaction old[])
 	stop_asked = 0;
 	sigemptyset(&action.sa_mask);
 	for (size_t i = 0; i < RFL_ARRAY_LEN(stop_signals); i++)
-		(void)sigaction(stop_signals[i], &action, &old[i]); /* these can be caught */
+		if (sigaction(stop_signals[i], NULL, &old[i]) == 0 && old[i].sa_handler != SIG_IGN)
+			(void)sigaction(stop_signals[i], &action, NULL);
 }
 
 static void restore_signals(const struct sigaction old[])
@@ -230,6 +233,16 @@ static enum rfl_rc conclude(struct rfl_cli *cli, const struct rfl_run_result *re
 			result->row.error_text ? result->row.error_text : rfl_rc_text(result->rc));
 }
 
+/* Compute threads wait for each other by spinning. libgomp's own default lets them spin so long
+ * that a core that is shared with a loader thread or another program does little else; this many
+ * turns are as fast on a machine of one's own. Whoever has set either variable has decided. */
+static const char *const *spin_shortly(void)
+{
+	static const char *const env[] = { "GOMP_SPINCOUNT=10000", NULL };
+
+	return getenv("GOMP_SPINCOUNT") || getenv("OMP_WAIT_POLICY") ? NULL : env;
+}
+
 static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
 {
 	const struct run_args *a = args;
@@ -254,6 +267,7 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 		.timeout_s = a->timeout,
 		.in_process = a->in_process,
 		.child_argv = child,
+		.child_env = spin_shortly(),
 		.cancelled = is_cancelled,
 		.progress = on_progress,
 		.ctx = cli,

@@ -71,6 +71,7 @@ static enum rfl_rc run_child(struct run *run, struct rfl_err *err)
 	char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
 	const struct rfl_proc_spec spec = {
 		.argv = run->options->child_argv,
+		.env = run->options->child_env,
 		.input = text,
 		.input_len = text ? strlen(text) : 0,
 		.report_fd = RFL_RUN_REPORT_FD,

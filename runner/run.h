@@ -55,6 +55,7 @@ struct rfl_run_options {
 			      takes the row with it */
 	/** Program and arguments of the child, NULL-terminated: what ends in rfl_run_child(). */
 	const char *const *child_argv;
+	const char *const *child_env; /**< "NAME=value", added to ours; NULL-terminated, or NULL */
 	bool (*cancelled)(void *ctx); /**< asked ten times a second; may be NULL */
 	/** "setup", "warmup", "window"; may be NULL. */
 	void (*progress)(const char *phase, int64_t done, int64_t total, void *ctx);

@@ -300,6 +300,12 @@ static void phases_follow_the_mode(void **state)
 	forward_flops = result.row.model_flops_per_step;
 	rfl_run_result_fini(&result);
 
+	options.child_env = (const char *const[]){ "RFL_FAKE=nan:forward:6", NULL };
+	assert_ok(rfl_run(&config, &options, &result, &err), &err);
+	assert_string_equal(result.row.status, "nan"); /* the child has heard it */
+	rfl_run_result_fini(&result);
+	options.child_env = NULL;
+
 	config.mode = RFL_RUN_FWD_BWD;
 	assert_ok(rfl_run(&config, &options, &result, &err), &err);
 	assert_true(isnan(result.row.opt_ms_mean) && !isnan(result.row.bwd_ms_mean));
