@@ -6,6 +6,7 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,16 +67,22 @@ static bool part_is(const char *part, const char *text, size_t n)
 	return part_length(part) == n && strncmp(part, text, n) == 0;
 }
 
+/* Reads a number and goes past it. One that is longer than any version's counts as huge. */
+static long long take_number(const char **text)
+{
+	long long n = 0;
+
+	for (; isdigit((unsigned char)**text); ++*text)
+		n = n < LLONG_MAX / 100 ? 10 * n + (**text - '0') : LLONG_MAX;
+	return n;
+}
+
 /* "2.11" is newer than "2.9": numbers are compared as numbers. */
 static int compare_versions(const char *a, const char *b)
 {
 	for (;;) {
-		long long x = 0, y = 0;
+		const long long x = take_number(&a), y = take_number(&b);
 
-		for (; isdigit((unsigned char)*a); a++)
-			x = 10 * x + (*a - '0');
-		for (; isdigit((unsigned char)*b); b++)
-			y = 10 * y + (*b - '0');
 		if (x != y)
 			return x < y ? -1 : 1;
 		if (*a != '.' || *b != '.')
@@ -143,7 +150,7 @@ static enum rfl_rc add_file(struct rfl_engine_list *list, const char *dir, const
 	    strcmp(file + n - strlen(PLUGIN_SUFFIX), PLUGIN_SUFFIX) != 0)
 		return RFL_OK;
 	id = rfl_arena_printf(list->arena, "%.*s", (int)(n - ends), file + strlen(PLUGIN_PREFIX));
-	if (id && (!*id_part(id, 1) || !*id_part(id, 2) || has_id(list, id)))
+	if (id && (!part_length(id) || !*id_part(id, 1) || !*id_part(id, 2) || has_id(list, id)))
 		return RFL_OK; /* not ours, or hidden by a folder before this one */
 	row.id = id;
 	row.path = rfl_arena_printf(list->arena, "%s/%s", dir, file);

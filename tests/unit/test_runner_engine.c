@@ -56,6 +56,7 @@ static void rows_in_order(void **state)
 	static const char *const files[] = {
 		"engine_torch-2.9-cpu.so",
 		"engine_torch-1.13-cpu.so",
+		"engine_torch-2.99999999999999999999-cpu.so",
 		"engine_torch-2.11-cu130.so",
 		"engine_cudnn-9.19-cu130.so",
 		"engine_torch.so",
@@ -64,8 +65,8 @@ static void rows_in_order(void **state)
 		"engine_-1-x.so",
 		"engine_torch-2.11.so",
 	};
-	static const char *const ids[] = { "torch-2.11-cpu", "torch-2.11-cu130", "torch-2.9-cpu",
-					   "torch-1.13-cpu" };
+	static const char *const ids[] = { "torch-2.99999999999999999999-cpu", "torch-2.11-cpu",
+					   "torch-2.11-cu130", "torch-2.9-cpu", "torch-1.13-cpu" };
 	const char *const dirs[] = { tmp_path(*state, "."), NULL };
 	struct rfl_engine_list *list;
 	size_t n = 0;
@@ -84,7 +85,8 @@ static void rows_in_order(void **state)
 	}
 	while (rfl_engine_list_at(list, n))
 		n++;
-	assert_true(n >= 5); /* cudnn behind the engines that are known */
+	assert_int_equal(n, RFL_ARRAY_LEN(ids) + 1);
+	assert_string_equal(rfl_engine_list_at(list, n - 1)->name, "cudnn"); /* behind the known */
 	rfl_engine_list_free(list);
 }
 
