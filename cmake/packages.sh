@@ -1,5 +1,5 @@
 # Debian packages, sourced by quickstart and runtests: the one list of what is needed.
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2034 # the lists are for whoever sources this
 
 # To build and run everything: compiler, libraries, fonts, libtorch with a fast BLAS.
 RFL_PACKAGES=(

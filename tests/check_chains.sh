@@ -48,7 +48,7 @@ while read -r kernel instruction count; do
   if ! body=$(loop_of "$kernel"); then
     echo "$kernel: the loop was not found"; failed=1; continue
   fi
-  found=$(grep -c "^$instruction[[:space:]]" <<<"$body" || true)
+  found=$(grep -c "^${instruction}[[:space:]]" <<<"$body" || true)
   # an operand in memory, or in AArch64 a load or store
   memory=$(grep -c -E '[([]|^(ld|st)' <<<"$body" || true)
   wanted=$(grep -c . <<<"$(grep "^$kernel " <<<"$expected" | awk '{ for (i = 0; i < $3; i++) print }')")
