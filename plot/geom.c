@@ -5,15 +5,26 @@
 
 #include <math.h>
 
+/* fmin() and fmax() are calls, for the sake of NaN, which no corner is. */
+static inline double least(double a, double b)
+{
+	return a < b ? a : b;
+}
+
+static inline double most(double a, double b)
+{
+	return a > b ? a : b;
+}
+
 static struct rfl_hull finish(struct rfl_hull h)
 {
 	double x0 = h.at[0].x, x1 = x0, y0 = h.at[0].y, y1 = y0;
 
 	for (int i = 1; i < h.n; i++) {
-		x0 = fmin(x0, h.at[i].x);
-		x1 = fmax(x1, h.at[i].x);
-		y0 = fmin(y0, h.at[i].y);
-		y1 = fmax(y1, h.at[i].y);
+		x0 = least(x0, h.at[i].x);
+		x1 = most(x1, h.at[i].x);
+		y0 = least(y0, h.at[i].y);
+		y1 = most(y1, h.at[i].y);
 	}
 	h.box = (struct rfl_box){ x0, y0, x1 - x0, y1 - y0 };
 	return h;
@@ -66,14 +77,14 @@ static bool apart(const struct rfl_hull *a, const struct rfl_hull *b, double ax,
 	for (int i = 0; i < a->n; i++) {
 		double v = a->at[i].x * ax + a->at[i].y * ay;
 
-		a0 = fmin(a0, v);
-		a1 = fmax(a1, v);
+		a0 = least(a0, v);
+		a1 = most(a1, v);
 	}
 	for (int i = 0; i < b->n; i++) {
 		double v = b->at[i].x * ax + b->at[i].y * ay;
 
-		b0 = fmin(b0, v);
-		b1 = fmax(b1, v);
+		b0 = least(b0, v);
+		b1 = most(b1, v);
 	}
 	return a1 <= b0 || b1 <= a0;
 }
@@ -91,11 +102,7 @@ static bool apart_by_edges(const struct rfl_hull *a, const struct rfl_hull *b)
 
 bool rfl_hull_meet(const struct rfl_hull *a, const struct rfl_hull *b)
 {
-	const struct rfl_box *p = &a->box, *q = &b->box;
-
-	if (p->x > q->x + q->w || q->x > p->x + p->w || p->y > q->y + q->h || q->y > p->y + p->h)
-		return false;
-	return !apart_by_edges(a, b) && !apart_by_edges(b, a);
+	return rfl_box_meet(&a->box, &b->box) && !apart_by_edges(a, b) && !apart_by_edges(b, a);
 }
 
 struct rfl_box rfl_box_grow(struct rfl_box b, double by)

@@ -14,9 +14,9 @@ extern "C" {
 
 /** A convex shape of 1 to 4 corners: a line has two, a tilted text four. */
 struct rfl_hull {
+	struct rfl_box box; /**< upright box around it: first, since it answers most questions */
 	int n;
 	struct rfl_xy at[4];
-	struct rfl_box box; /**< upright box around it */
 };
 
 struct rfl_hull rfl_hull_box(struct rfl_box box);
@@ -25,6 +25,13 @@ struct rfl_hull rfl_hull_corners(const struct rfl_xy corners[4]);
 
 /** A line of some width: a rectangle around it. */
 struct rfl_hull rfl_hull_band(double x0, double y0, double x1, double y1, double width);
+
+/** Do upright boxes share a point, edges included? */
+static inline bool rfl_box_meet(const struct rfl_box *a, const struct rfl_box *b)
+{
+	return a->x <= b->x + b->w && b->x <= a->x + a->w && a->y <= b->y + b->h &&
+	       b->y <= a->y + a->h;
+}
 
 /** Do they share a point? Shapes that only touch do not count. */
 bool rfl_hull_meet(const struct rfl_hull *a, const struct rfl_hull *b);

@@ -70,7 +70,7 @@ bool rfl_place_hit(const struct rfl_place *p, unsigned kinds, int owner,
 
 		if (!(o->kind & kinds) || (owner != RFL_NOBODY && o->owner == owner))
 			continue;
-		if (rfl_hull_meet(&o->shape, shape))
+		if (rfl_box_meet(&o->shape.box, &shape->box) && rfl_hull_meet(&o->shape, shape))
 			return true;
 	}
 	return false;

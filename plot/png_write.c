@@ -58,6 +58,7 @@ static void write_header(png_structp png, png_infop info, const struct rfl_png_i
 	 * size. */
 	png_set_filter(png, PNG_FILTER_TYPE_BASE, PNG_FILTER_NONE);
 	png_set_compression_level(png, 3);
+	png_set_compression_mem_level(png, 7); /* a hash table that stays in the first cache */
 	png_set_compression_buffer_size(png, (size_t)256 << 10);
 	png_write_info(png, info);
 }
@@ -68,9 +69,9 @@ static void pack_row(const unsigned char *from, int width, png_bytep to)
 		uint32_t word;
 
 		memcpy(&word, from, sizeof(word));
-		to[0] = word >> 16 & 255;
-		to[1] = word >> 8 & 255;
-		to[2] = word & 255;
+		to[0] = (png_byte)(word >> 16);
+		to[1] = (png_byte)(word >> 8);
+		to[2] = (png_byte)word;
 	}
 }
 
