@@ -174,9 +174,9 @@ static void chip(struct rfl_figure *f, struct pen *pen, enum rfl_marker shape, b
 	const char *fit =
 		rfl_words_fit(f->scene, text, RFL_FACE_REGULAR, size, pen->box.w - indent);
 	double width = indent + rfl_text_width(fit, RFL_FACE_REGULAR, size);
-	double cy = pen->y - RFL_TEXT_CAP / 2 * size;
+	double cy;
 
-	advance(f, pen, width);
+	advance(f, pen, width); /* moves the pen */
 	cy = pen->y - RFL_TEXT_CAP / 2 * size;
 	if (pen->draw && square)
 		rfl_scene_rect(f->scene,

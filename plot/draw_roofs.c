@@ -229,7 +229,8 @@ static void label_knee(struct rfl_figure *f)
 	if (px < f->plot.x || px > f->plot.x + f->plot.w)
 		return;
 	for (int i = 0; i < 12; i++) {
-		double y = bottom - 8 * s - (bottom - top - 20 * s) * (i / 2) / 6;
+		const int pair = i / 2; /* left and right of one height */
+		double y = bottom - 8 * s - (bottom - top - 20 * s) * pair / 6;
 
 		at[i] = (struct rfl_xy){ px + (i % 2 ? -5 : 5) * s, y };
 		anchors[i] = i % 2 ? RFL_ANCHOR_END : RFL_ANCHOR_START;

@@ -33,7 +33,7 @@ const char *rfl_words_model(struct rfl_scene *s, const char *model)
 	for (size_t i = 0; i < RFL_ARRAY_LEN(families); i++) {
 		size_t len = strlen(families[i].prefix);
 		size_t base = strlen(model);
-		int bn = base > 3 && strcmp(model + base - 3, "_bn") == 0;
+		int bn = base >= len + 3 && strcmp(model + base - 3, "_bn") == 0;
 
 		if (strncmp(model, families[i].prefix, len) == 0)
 			return rfl_scene_printf(s, "%s%.*s%s", families[i].title,

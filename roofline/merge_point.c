@@ -46,7 +46,8 @@ static double data_wait_ms(const struct rfl_ledger_row *row)
 	return row->data_wait_ms_mean;
 }
 
-/* Statistics of a column over the repeats that know it; n 0 and NaN when none does. */
+/* Statistics of a column over the repeats that know it; n 0 and NaN when none does, and after
+ * failure. */
 static enum rfl_rc over_repeats(const struct rfl_config *c, column_fn column, struct rfl_stats *ret,
 				struct rfl_err *err)
 {
@@ -54,6 +55,7 @@ static enum rfl_rc over_repeats(const struct rfl_config *c, column_fn column, st
 	size_t n = 0;
 	enum rfl_rc rc = RFL_OK;
 
+	*ret = (struct rfl_stats){ .n = 0, .median = NAN, .min = NAN, .max = NAN };
 	if (!values)
 		return rfl_fail(err, RFL_ENOMEM, 0, "points: out of memory");
 	for (size_t i = 0; i < c->nrows; i++) {
@@ -62,7 +64,6 @@ static enum rfl_rc over_repeats(const struct rfl_config *c, column_fn column, st
 		if (!isnan(v))
 			values[n++] = v;
 	}
-	*ret = (struct rfl_stats){ .n = 0, .median = NAN, .min = NAN, .max = NAN };
 	if (n)
 		rc = rfl_stats_describe(values, n, ret, err);
 	free(values);
