@@ -40,6 +40,14 @@ static void on_message(j_common_ptr info, int level)
 		on_error(info);
 }
 
+/* What libjpeg gave up for: the file, or the memory of this machine. */
+static enum rfl_rc gave_up(const struct rfl_jpeg *j, struct rfl_err *err)
+{
+	const bool nomem = j->manager.msg_code == JERR_OUT_OF_MEMORY;
+
+	return rfl_fail(err, nomem ? RFL_ENOMEM : RFL_EFORMAT, 0, "%s: %s", j->name, j->message);
+}
+
 enum rfl_rc rfl_jpeg_new(struct rfl_jpeg **ret, struct rfl_err *err)
 {
 	struct rfl_jpeg *j = calloc(1, sizeof(*j));
@@ -107,7 +115,7 @@ enum rfl_rc rfl_jpeg_begin(struct rfl_jpeg *j, const void *data, size_t len, con
 		return rfl_fail(err, RFL_EFORMAT, 0, "%s: not a JPEG file", name);
 	if (setjmp(j->escape)) {
 		jpeg_abort_decompress(&j->decoder);
-		return rfl_fail(err, RFL_EFORMAT, 0, "%s: %s", name, j->message);
+		return gave_up(j, err);
 	}
 	jpeg_abort_decompress(&j->decoder);
 	jpeg_mem_src(&j->decoder, data, (unsigned long)len);
@@ -228,7 +236,7 @@ enum rfl_rc rfl_jpeg_decode(struct rfl_jpeg *j, const struct rfl_rect *crop, str
 	if (rc == RFL_OK && !reserve_rows(j, (size_t)d->image_width * 4 * ROW_BATCH))
 		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", j->name);
 	if (rc == RFL_OK && !decode_guarded(j, crop, out))
-		rc = rfl_fail(err, RFL_EFORMAT, 0, "%s: %s", j->name, j->message);
+		rc = gave_up(j, err);
 	jpeg_abort_decompress(d); /* the rows below the crop are not needed */
 	return rc;
 }

@@ -29,7 +29,7 @@ void rfl_jpeg_free(struct rfl_jpeg *j);
  *
  * @param data  stays the caller's, and must stay as it is until rfl_jpeg_decode() returned
  * @param name  for messages
- * @return RFL_OK; RFL_EFORMAT "<name>: not a JPEG file", "truncated", "... pixels"
+ * @return RFL_OK; RFL_EFORMAT "<name>: not a JPEG file", "truncated", "... pixels"; RFL_ENOMEM
  */
 enum rfl_rc rfl_jpeg_begin(struct rfl_jpeg *j, const void *data, size_t len, const char *name,
 			   int *width, int *height, struct rfl_err *err) RFL_WARN_UNUSED;
