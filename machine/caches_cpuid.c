@@ -2,8 +2,6 @@
  * caches_cpuid.c - caches as the processor itself describes them, for systems that hide
  * /sys/devices/system/cpu (containers): leaf 4 of Intel, leaf 0x8000001D of AMD, of one layout.
  */
-#include <stdlib.h>
-
 #include "base/alloc.h"
 #include "machine/machine_parts.h"
 
@@ -58,11 +56,6 @@ static uint32_t cache_leaf(void)
 	return rfl_cpuid(0, 0).a >= 4 ? 4 : 0;
 }
 
-static int by_level(const void *a, const void *b)
-{
-	return ((const struct rfl_cache *)a)->level - ((const struct rfl_cache *)b)->level;
-}
-
 enum rfl_rc rfl_machine__caches_cpuid(struct rfl_machine *m, struct rfl_err *err)
 {
 	const uint32_t leaf = cache_leaf();
@@ -80,10 +73,9 @@ enum rfl_rc rfl_machine__caches_cpuid(struct rfl_machine *m, struct rfl_err *err
 			continue;
 		count(m, &caches[n++]);
 	}
-	if (n > 0)
-		qsort(caches, n, sizeof(*caches), by_level);
 	m->caches = caches;
 	m->ncaches = n;
+	rfl_machine__sort_caches(m);
 	return RFL_OK;
 }
 

@@ -112,6 +112,17 @@ static int by_rank(const void *a, const void *b)
 	return x->os_index - y->os_index;
 }
 
+static int by_level(const void *a, const void *b)
+{
+	return ((const struct rfl_cache *)a)->level - ((const struct rfl_cache *)b)->level;
+}
+
+void rfl_machine__sort_caches(struct rfl_machine *m)
+{
+	if (m->ncaches > 0)
+		qsort(m->caches, m->ncaches, sizeof(*m->caches), by_level);
+}
+
 void rfl_machine__rank_cpus(struct rfl_machine *m)
 {
 	m->usable_cores = 0;

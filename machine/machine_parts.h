@@ -38,6 +38,8 @@ enum rfl_rc rfl_machine__topology_hwloc(struct rfl_machine *m, const struct rfl_
 bool rfl_machine__cpuid_cache(const struct rfl_cpuid *r, struct rfl_cache *ret);
 /* Fill caches by cpuid; none where the processor does not tell. packages and hw_threads are set. */
 enum rfl_rc rfl_machine__caches_cpuid(struct rfl_machine *m, struct rfl_err *err);
+/* Order m->caches by level. */
+void rfl_machine__sort_caches(struct rfl_machine *m);
 /* Order m->cpus by SMT rank, then number; set smt_rank and usable_cores. */
 void rfl_machine__rank_cpus(struct rfl_machine *m);
 

@@ -60,7 +60,8 @@ static int64_t parse_size(const char *text)
 	int64_t value;
 	char unit = '\0';
 
-	if (sscanf(text, "%" SCNd64 "%c", &value, &unit) < 1 || value <= 0)
+	if (sscanf(text, "%" SCNd64 "%c", &value, &unit) < 1 || value <= 0 ||
+	    value > INT64_MAX >> 30)
 		return 0;
 	return unit == 'K'   ? value << 10
 	       : unit == 'M' ? value << 20
@@ -162,11 +163,6 @@ static void read_cpu(struct walk *w, int cpu, const struct rfl_cpuset *usable)
 		m->cpus[m->ncpus++] = (struct rfl_cpu){ .os_index = cpu, .core = core };
 }
 
-static int by_level(const void *a, const void *b)
-{
-	return ((const struct rfl_cache *)a)->level - ((const struct rfl_cache *)b)->level;
-}
-
 static enum rfl_rc walk_cpus(struct walk *w, const struct rfl_cpuset *usable, struct rfl_err *err)
 {
 	struct rfl_machine *m = w->m;
@@ -189,8 +185,7 @@ static enum rfl_rc walk_cpus(struct walk *w, const struct rfl_cpuset *usable, st
 
 	m->packages = packages > 0 ? packages : 1;
 	m->smt = m->hw_threads > m->cores ? RFL_YES : RFL_NO;
-	if (m->ncaches > 0)
-		qsort(m->caches, m->ncaches, sizeof(*m->caches), by_level);
+	rfl_machine__sort_caches(m);
 	read_nodes(w);
 	rfl_machine__rank_cpus(m);
 	m->topology_source = "/sys";
