@@ -102,17 +102,17 @@ static enum rfl_rc fail_unknown(struct rfl_err *err, const char *file, const cha
 enum rfl_rc rfl_json_only_keys(const json_t *obj, const char *const *allowed, const char *file,
 			       const char *path, struct rfl_err *err)
 {
-	const char *key;
-	json_t *value;
+	json_t *o = (json_t *)(uintptr_t)obj; /* iterators take it without const, and only read */
 
 	if (!json_is_object(obj))
 		return rfl_fail(err, RFL_EFORMAT, 0, "%s: %s: must be an object", file,
 				path[0] ? path : "/");
-	/* The iteration macro takes a pointer that it does not write through. */
-	json_object_foreach((json_t *)(uintptr_t)obj, key,
-			    value) if (!is_allowed(key, allowed)) return fail_unknown(err, file,
-										      path, key,
-										      allowed);
+	for (void *it = json_object_iter(o); it; it = json_object_iter_next(o, it)) {
+		const char *key = json_object_iter_key(it);
+
+		if (!is_allowed(key, allowed))
+			return fail_unknown(err, file, path, key, allowed);
+	}
 	return RFL_OK;
 }
 
