@@ -5,9 +5,12 @@
 #include "cli/cli.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/log.h"
@@ -77,6 +80,7 @@ static void apply_globals(struct rfl_cli *cli, const struct rfl_opt_globals *glo
 enum rfl_rc rfl_cli_unknown_command(const char *name, struct rfl_err *err)
 {
 	const char *names[COMMANDS_MAX + 1] = { NULL };
+	char group[64];
 	const char *near;
 	size_t n = 0;
 
@@ -84,11 +88,26 @@ enum rfl_rc rfl_cli_unknown_command(const char *name, struct rfl_err *err)
 		if (!rfl_cmd_at(i)->hidden)
 			names[n++] = rfl_cmd_at(i)->name;
 	near = rfl_text_nearest(name, names);
+	for (size_t i = 0; !near && i < n; i++) { /* "peaks" of "peaks measure" */
+		const size_t len = strcspn(names[i], " ");
+
+		snprintf(group, sizeof(group), "%.*s", (int)len, names[i]);
+		if (names[i][len])
+			near = rfl_text_nearest(name, (const char *const[]){ group, NULL });
+	}
 	if (near)
 		return rfl_fail(err, RFL_EUSAGE, 0, "there is no command '%s'; did you mean '%s'?",
 				name, near);
 	return rfl_fail(err, RFL_EUSAGE, 0,
 			"there is no command '%s'; 'roofline --help' lists them", name);
+}
+
+enum rfl_rc rfl_cli_need_file(const char *path, const char *made_by, struct rfl_err *err)
+{
+	if (access(path, F_OK) == 0 || errno != ENOENT)
+		return RFL_OK;
+	return rfl_fail(err, RFL_EIO, ENOENT, "%s: there is no such file; '%s' makes one", path,
+			made_by);
 }
 
 static enum rfl_rc incomplete_group(const char *group, struct rfl_err *err)

@@ -130,6 +130,10 @@ bool rfl_cmd_is_group(const char *word);
  * fmt NULL ends it. */
 void rfl_cli_progress(struct rfl_cli *cli, const char *fmt, ...) RFL_PRINTF(2, 3);
 
+/** A file that another command makes. @return RFL_EIO, naming that command, when it is not there */
+enum rfl_rc rfl_cli_need_file(const char *path, const char *made_by,
+			      struct rfl_err *err) RFL_WARN_UNUSED;
+
 /** Exit code of a return code: 0, 1, 2 (usage), 3 (missing fact), 77 (not available here). */
 int rfl_exit_code(enum rfl_rc rc);
 

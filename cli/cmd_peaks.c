@@ -107,8 +107,10 @@ static enum rfl_rc show_run(struct rfl_cli *cli, const void *args, struct rfl_er
 	struct rfl_peaks *peaks = NULL;
 	struct rfl_table *t = NULL;
 	const char *path = a->operands.items[0];
-	enum rfl_rc rc = rfl_peaks_load(path, &peaks, err);
+	enum rfl_rc rc = rfl_cli_need_file(path, "roofline peaks measure --output FILE", err);
 
+	if (rc == RFL_OK)
+		rc = rfl_peaks_load(path, &peaks, err);
 	for (size_t i = 0; rc == RFL_OK && i < a->env.n; i++) {
 		if (!rfl_peaks_find(peaks, a->env.items[i]))
 			rc = rfl_fail(err, RFL_ENOTFOUND, 0, "%s has no environment '%s'", path,
@@ -175,8 +177,10 @@ static enum rfl_rc check_run(struct rfl_cli *cli, const void *args, struct rfl_e
 	char today[RFL_TIME_ISO_SIZE];
 	const char *path = a->operands.items[0];
 	size_t doubts;
-	enum rfl_rc rc = rfl_peaks_load(path, &peaks, err);
+	enum rfl_rc rc = rfl_cli_need_file(path, "roofline peaks measure --output FILE", err);
 
+	if (rc == RFL_OK)
+		rc = rfl_peaks_load(path, &peaks, err);
 	if (rc != RFL_OK)
 		return rc;
 	rfl_clock_iso(today);

@@ -188,8 +188,13 @@ static enum rfl_rc select_envs(struct job *j, struct rfl_err *err)
 
 static enum rfl_rc load(struct job *j, const struct rfl_cli *cli, struct rfl_err *err)
 {
-	enum rfl_rc rc = rfl_points_load(j->args->points, &j->points, err);
+	enum rfl_rc rc;
 
+	rc = rfl_cli_need_file(j->args->points, "roofline points --output FILE", err);
+	if (rc == RFL_OK)
+		rc = rfl_cli_need_file(j->args->peaks, "roofline peaks measure --output FILE", err);
+	if (rc == RFL_OK)
+		rc = rfl_points_load(j->args->points, &j->points, err);
 	if (rc == RFL_OK)
 		rc = rfl_peaks_load(j->args->peaks, &j->peaks, err);
 	if (rc == RFL_OK)

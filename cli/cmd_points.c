@@ -122,7 +122,14 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 	char ledger_hash[17], peaks_hash[17];
 	enum rfl_rc rc;
 
-	rc = rfl_ledger_load(a->metrics, &ledger, err);
+	rc = rfl_cli_need_file(a->metrics, "roofline run", err);
+	if (rc == RFL_OK)
+		rc = rfl_cli_need_file(a->peaks, "roofline peaks measure --output FILE", err);
+	if (rc == RFL_OK && a->complexity_json)
+		rc = rfl_cli_need_file(a->complexity_json, "roofline complexity --output-dir DIR",
+				       err);
+	if (rc == RFL_OK)
+		rc = rfl_ledger_load(a->metrics, &ledger, err);
 	if (rc == RFL_OK)
 		rc = rfl_peaks_load(a->peaks, &peaks, err);
 	if (rc == RFL_OK && a->complexity_json)

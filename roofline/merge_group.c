@@ -265,6 +265,13 @@ enum rfl_rc rfl_merge__group(const struct rfl_merge_inputs *in,
 		char env[49];
 
 		report->rows++;
+		if (!row->status || !*row->status) {
+			rc = rfl_fail(err, RFL_EFORMAT, 0,
+				      "%s:%zu: there is no 'status' (such as ok); is this the "
+				      "metrics.csv of 'roofline run'?",
+				      in->ledger_path, row->line);
+			break;
+		}
 		if (!same(row->status, "ok")) {
 			report->not_ok++;
 			continue;

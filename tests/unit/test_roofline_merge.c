@@ -361,6 +361,10 @@ static void empty_columns_are_refused(void **state)
 	set(&row->mode, NULL);
 	assert_int_equal(merge(f), RFL_EFORMAT);
 	assert_says(&f->err, "metrics.csv:2: column 'mode' is empty");
+	set(&row->status, NULL);
+	assert_int_equal(merge(f), RFL_EFORMAT);
+	assert_says(&f->err, "metrics.csv:2: there is no 'status'");
+	set(&row->status, "ok");
 	set(&row->mode, "backwards");
 	assert_int_equal(merge(f), RFL_EINVAL);
 	assert_says(&f->err, "metrics.csv:2: mode 'backwards' is none of train, fwd_bwd, fwd");
