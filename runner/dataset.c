@@ -148,6 +148,11 @@ static enum rfl_rc list_classes(const char *dir, struct rfl_dataset *set, struct
 	set->dir = rfl_arena_printf(set->arena, "%s/train", dir);
 	if (!set->dir)
 		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", dir);
+	if (!rfl_dir_exists(dir))
+		return rfl_fail(err, RFL_EINVAL, 0,
+				"%s: there is no such folder; images are expected as "
+				"%s/<class>/<image>.jpg",
+				dir, set->dir);
 	if (!rfl_dir_exists(set->dir))
 		return rfl_fail(err, RFL_EINVAL, 0,
 				"%s: there is no folder 'train' in it; images are expected as "

@@ -121,6 +121,8 @@ static void folders_without_images_are_errors(void **state)
 	struct rfl_err err = RFL_ERR_INIT;
 	struct rfl_dataset *set = NULL;
 
+	assert_int_equal(rfl_dataset_open(tmp_path(*state, "none"), &set, &err), RFL_EINVAL);
+	assert_says(&err, "there is no such folder");
 	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++) {
 		const char *dir = tmp_path(*state, (const char[]){ cases[i].make[0], '\0' });
 
