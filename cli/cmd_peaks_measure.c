@@ -12,6 +12,7 @@
 #include "base/table.h"
 #include "base/text.h"
 #include "cli/put.h"
+#include "peaks/check.h"
 #include "peaks/edit.h"
 #include "peaks/measure.h"
 
@@ -166,6 +167,27 @@ static enum rfl_rc save(struct rfl_peaks_edit *edit, const struct measure_args *
 	return rc;
 }
 
+/* 'peaks check' doubts these too, but now the machine can still be made quiet. */
+static void tell_unsteady(const struct rfl_measurement *m)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < m->ncells; i++) {
+		const struct rfl_measured_cell *cell = &m->cells[i];
+
+		if (cell->best == SIZE_MAX)
+			continue;
+		const struct rfl_stats *stats = &m->runs[cell->best].stats;
+
+		n += stats->max > RFL_PEAKS_UNSTEADY * stats->median;
+	}
+	if (n)
+		rfl_log(RFL_LOG_INFO,
+			"%zu of %zu ceilings are unsteady (fastest repeat more than %.2f times the "
+			"median): measure again while nothing else runs",
+			n, m->ncells, RFL_PEAKS_UNSTEADY);
+}
+
 /* The file is opened before the minute is spent: what cannot be merged is known at once. */
 static enum rfl_rc open_output(const struct measure_args *a, const struct rfl_machine *m,
 			       struct rfl_peaks_edit **edit, struct rfl_err *err)
@@ -216,8 +238,12 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 			"part of the DRAM figure may be cache");
 	if (rc == RFL_OK && edit)
 		rc = save(edit, a, m, err);
+	if (rc == RFL_OK && edit)
+		rfl_log(RFL_LOG_INFO, "wrote environment %s to %s", a->env, a->output);
 	if (rc == RFL_OK)
 		rc = print_result(cli, m, (enum rfl_format)a->format, err);
+	if (rc == RFL_OK)
+		tell_unsteady(m);
 done:
 	rfl_measurement_free(m);
 	rfl_peaks_edit_close(edit);

@@ -11,7 +11,6 @@
 #define ORDER_SLACK 1.05 /* a level may seem this much faster than the one before it */
 #define ABOVE_SPEC  1.05
 #define BELOW_SPEC  0.3
-#define UNSTEADY    1.10 /* fastest repeat over median */
 #define OLD_DAYS    180
 
 struct check {
@@ -66,7 +65,7 @@ static void check_peak(struct check *c, const char *cell, const struct rfl_peak 
 		      100 * p->value / p->spec);
 	if (p->status != RFL_PEAK_MEASURED)
 		return;
-	if (p->stats.max > UNSTEADY * p->stats.median)
+	if (p->stats.max > RFL_PEAKS_UNSTEADY * p->stats.median)
 		doubt(c, cell,
 		      "unsteady: the fastest repeat is %.2f times the median; measure again on a "
 		      "quiet machine",
@@ -131,7 +130,9 @@ static void check_cores(struct check *c, const struct rfl_peaks_env *env)
 		if (!all || !rfl_peak_usable(all) || !rfl_peak_usable(&env->compute[i].peak))
 			continue;
 		if (one > ORDER_SLACK * all->value)
-			doubt(c, env->compute[i].cell, "one core is faster than all of them");
+			doubt(c, env->compute[i].cell,
+			      "one core is faster than all of them; measure again on a quiet "
+			      "machine");
 		if (all->threads > 0 && all->value > ORDER_SLACK * one * all->threads)
 			doubt(c, env->compute[i].cell,
 			      "%d threads are more than %d times as fast as one: was the machine "

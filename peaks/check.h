@@ -14,6 +14,9 @@
 extern "C" {
 #endif
 
+/** A measured ceiling is unsteady when its fastest repeat is this many times the median. */
+#define RFL_PEAKS_UNSTEADY 1.10
+
 /** Receives one doubt. */
 typedef void (*rfl_peaks_doubt_fn)(const char *env, const char *cell, const char *text, void *ctx);
 
