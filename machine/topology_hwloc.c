@@ -101,8 +101,8 @@ static enum rfl_rc read_topology(struct rfl_machine *m, hwloc_topology_t topolog
 
 	const unsigned version = hwloc_get_api_version();
 
-	m->topology_source = rfl_arena_printf(m->arena, "hwloc %u.%u.%u", version >> 16,
-					      (version >> 8) & 0xff, version & 0xff);
+	m->topology_source = rfl_arena_printf(m->arena, "hwloc (API %u.%u)", version >> 16,
+					      (version >> 8) & 0xff);
 	return m->topology_source ? RFL_OK : rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
 }
 
