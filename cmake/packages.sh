@@ -17,7 +17,7 @@ RFL_TEST_PACKAGES=(
 rfl_print_missing() {
   cat >&2 <<'TEXT'
 This system has no apt-get. Please install these yourself, then run this script again:
-  a C17 and C++17 compiler, cmake 3.22 or later, ninja, pkg-config, git
+  a C17 and C++17 compiler, cmake 3.25 or later, ninja, pkg-config, git
   jansson, libcsv, cairo (with freetype), libpng, libjpeg-turbo, hwloc 2: libraries and headers
   Liberation fonts (TrueType)
   libtorch 1.13 or later (a PyTorch of pip or conda serves: set CMAKE_PREFIX_PATH to its torch folder)
