@@ -142,11 +142,15 @@ static enum rfl_rc print_result(struct rfl_cli *cli, const struct rfl_measuremen
 		       "%s, %s; value = fastest repeat, bytes as the loop asks for them (no "
 		       "write-allocate)",
 		       rfl_measure_device(m->machine), m->places);
-	rfl_table_note(t, "DRAM arrays of %s each%s; measured in %.0f s",
-		       rfl_num_bytes((double)m->array_bytes, size, sizeof(size)),
-		       m->capped ? ", less than 4 times the last-level caches: memory is short"
-				 : "",
-		       m->seconds);
+	for (size_t i = 0; i < m->ncells; i++) {
+		if (strcmp(m->cells[i].key, "DRAM") == 0)
+			rfl_table_note(t, "DRAM arrays of %s each%s",
+				       rfl_num_bytes((double)m->array_bytes, size, sizeof(size)),
+				       m->capped ? ", less than 4 times the last-level caches: "
+						   "memory is short"
+						 : "");
+	}
+	rfl_table_note(t, "measured in %.0f s", m->seconds);
 	rc = rfl_cli_put_table(cli, t, format, err);
 	rfl_table_free(t);
 	return rc;
@@ -183,8 +187,8 @@ static void tell_unsteady(const struct rfl_measurement *m)
 	}
 	if (n)
 		rfl_log(RFL_LOG_INFO,
-			"%zu of %zu ceilings are unsteady (fastest repeat more than %.2f times the "
-			"median): measure again while nothing else runs",
+			"unsteady: %zu of %zu ceilings (fastest repeat more than %.2f times the "
+			"median); measure again while nothing else runs",
 			n, m->ncells, RFL_PEAKS_UNSTEADY);
 }
 

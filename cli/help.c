@@ -126,10 +126,12 @@ static void put_options(FILE *out, const char *title, const struct rfl_opt *rows
 
 	rfl_buf_init(&name, 0);
 	rfl_buf_init(&text, 0);
-	fprintf(out, "\n%s:\n", title);
 	for (const struct rfl_opt *row = rows; row->name; row++) {
 		if (row->hidden)
 			continue;
+		if (title)
+			fprintf(out, "\n%s:\n", title);
+		title = NULL; /* once, and not above rows that are all hidden */
 		rfl_buf_reset(&name);
 		rfl_buf_reset(&text);
 		put_name(row, &name);

@@ -1,0 +1,2 @@
+# No title above options that are all hidden.
+roofline help help
