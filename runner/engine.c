@@ -30,7 +30,7 @@ static const struct {
 		.summary = "PyTorch's operations and autograd, by libtorch",
 		.missing = "no plugin engine_torch-*.so is there (libtorch was " RFL_TORCH_WHY
 			   " when this program was configured): install libtorch-dev, or point "
-			   "CMAKE_PREFIX_PATH to a PyTorch, and build again",
+			   "CMAKE_PREFIX_PATH to a PyTorch, and build again with -DRFL_TORCH=ON",
 	},
 };
 

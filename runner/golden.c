@@ -32,8 +32,8 @@ struct place {
 static void refuse(struct reader *r, const struct place *at, const char *key, const char *what)
 {
 	if (r->rc == RFL_OK)
-		r->rc = rfl_fail(r->err, RFL_EFORMAT, 0, "%s: %s%s%s %s", r->file, at->path,
-				 key ? "/" : "", key ? key : "", what);
+		r->rc = rfl_fail(r->err, RFL_EFORMAT, 0, "%s: %s%s%s%s%s", r->file, at->path,
+				 key ? "/" : "", key ? key : "", key || *at->path ? " " : "", what);
 }
 
 static void *take(struct reader *r, int64_t n, size_t size)
