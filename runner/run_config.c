@@ -141,7 +141,8 @@ enum rfl_rc rfl_run__check(const struct rfl_run_config *config, struct rfl_net *
 }
 
 /* Steps are part of it: a run of 3 steps is not a repeat of a run of 100. The seed, the learning
- * rate and the folder are not: they do not change what is computed. */
+ * rate and the folder are not: they do not change what is computed. Without momentum, or without
+ * weight decay, less is. */
 void rfl_run__config_hash(const struct rfl_run_config *c, const struct rfl_ledger_row *row,
 			  char out[17])
 {
@@ -156,6 +157,10 @@ void rfl_run__config_hash(const struct rfl_run_config *c, const struct rfl_ledge
 	rfl_buf_printf(&b, "%d|%d|%d|%d|%d|", c->threads, c->data_dir != NULL, c->augment,
 		       c->data_dir ? c->workers : 0, c->data_dir ? c->ahead : 0);
 	rfl_buf_printf(&b, "%" PRId64 "|%" PRId64, c->warmup, c->iters);
+	if (c->mode == RFL_RUN_TRAIN && c->sgd.momentum == 0)
+		rfl_buf_puts(&b, "|no momentum");
+	if (c->mode == RFL_RUN_TRAIN && c->sgd.weight_decay == 0)
+		rfl_buf_puts(&b, "|no weight decay");
 	snprintf(out, 17, "%016" PRIx64, rfl_hash64(0, rfl_buf_str(&b), b.len));
 	rfl_buf_fini(&b);
 }

@@ -331,6 +331,29 @@ static void in_process_records_the_same(void **state)
 	rfl_run_result_fini(&child);
 }
 
+static void what_is_computed_makes_the_hash(void **state)
+{
+	const char *dir = tmp_path(*state, "logs");
+	struct rfl_run_config config = small_config();
+	struct rfl_run_options options = options_in(dir, NULL);
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_run_result base, other, plain;
+
+	options.in_process = true;
+	config.sgd.momentum = 0.9;
+	assert_ok(rfl_run(&config, &options, &base, &err), &err);
+	config.sgd.momentum = 0.5;
+	config.sgd.lr *= 2;
+	assert_ok(rfl_run(&config, &options, &other, &err), &err);
+	assert_string_equal(base.row.config_hash, other.row.config_hash);
+	config.sgd.momentum = 0; /* no buffer is read and written */
+	assert_ok(rfl_run(&config, &options, &plain, &err), &err);
+	assert_string_not_equal(base.row.config_hash, plain.row.config_hash);
+	rfl_run_result_fini(&base);
+	rfl_run_result_fini(&other);
+	rfl_run_result_fini(&plain);
+}
+
 static void time_logs_are_never_overwritten(void **state)
 {
 	const char *const child[] = { self, "run-child", NULL };
@@ -599,6 +622,8 @@ int main(int argc, char **argv)
 						tmpdir_remove),
 		cmocka_unit_test_setup_teardown(hanging_runs_end, tmpdir_make, tmpdir_remove),
 		cmocka_unit_test_setup_teardown(phases_follow_the_mode, tmpdir_make, tmpdir_remove),
+		cmocka_unit_test_setup_teardown(what_is_computed_makes_the_hash, tmpdir_make,
+						tmpdir_remove),
 		cmocka_unit_test_setup_teardown(in_process_records_the_same, tmpdir_make,
 						tmpdir_remove),
 		cmocka_unit_test_setup_teardown(time_logs_are_never_overwritten, tmpdir_make,
