@@ -12,7 +12,9 @@ endif()
 install(TARGETS roofline RUNTIME_DEPENDENCY_SET rfl_libraries
   RUNTIME DESTINATION bin COMPONENT core)
 install(DIRECTORY ${PROJECT_BINARY_DIR}/${RFL_DATADIR}/ DESTINATION ${RFL_DATADIR} COMPONENT core)
-install(FILES LICENSE README.md CHANGELOG.md DESTINATION share/doc/roofline COMPONENT core)
+install(FILES LICENSE README.md CHANGELOG.md CONTRIBUTING.md DESTINATION share/doc/roofline
+  COMPONENT core)
+install(DIRECTORY docs DESTINATION share/doc/roofline COMPONENT core)
 
 get_property(plugins GLOBAL PROPERTY RFL_PLUGINS)
 if(plugins)
