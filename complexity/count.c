@@ -75,7 +75,8 @@ static int64_t node_buffers(const struct rfl_net *net, const struct rfl_node *no
 
 static struct rfl_cost_context context_of(const struct rfl_net *net,
 					  const struct rfl_count_options *options,
-					  const struct link *links, const struct rfl_node *node)
+					  const struct link *links, const struct rfl_node *node,
+					  struct rfl_cost_input inputs[RFL_NET_MAX_INPUTS])
 {
 	struct rfl_cost_context c = {
 		.node = node,
@@ -86,19 +87,30 @@ static struct rfl_cost_context context_of(const struct rfl_net *net,
 		.param_bytes =
 			rfl_dtype_bytes(options->master_weights ? RFL_DTYPE_F32 : options->dtype),
 		.input_shared = node->ninputs > 0,
+		.needs_wgrad = node->nparams > 0,
+		.inputs = inputs,
 	};
 
 	if (node->ninputs > 0)
 		c.in_shape = net->nodes[node->input[0]].shape;
 	for (int i = 0; i < node->ninputs; i++) {
 		const struct link *from = &links[node->input[i]];
+		const struct rfl_node *source = &net->nodes[node->input[i]];
 
+		inputs[i] = (struct rfl_cost_input){
+			.shape = &source->shape,
+			.numel = rfl_shape_numel(&source->shape),
+			.batchless = source->batchless,
+			.grad = from->requires_grad,
+			.outside = source->op == RFL_OP_PARAMETER || source->op == RFL_OP_CONSTANT,
+			.shared = from->readers > 1,
+		};
 		c.needs_dgrad |= from->requires_grad;
 		c.rides |= rfl_op_info_of(node->op)->rides && from->hosts;
 		c.input_shared &= from->readers > 1;
 	}
-	c.in = rfl_cost_mul(&c, c.batch, node->ninputs ? rfl_shape_numel(&c.in_shape) : 0);
-	c.out = rfl_cost_mul(&c, c.batch, rfl_shape_numel(&node->shape));
+	c.in = node->ninputs ? rfl_cost_in(&c, 0) : 0;
+	c.out = rfl_cost_mul(&c, node->batchless ? 1 : c.batch, rfl_shape_numel(&node->shape));
 	return c;
 }
 
@@ -189,11 +201,13 @@ static enum rfl_rc too_big(const struct rfl_net *net, const struct rfl_node *nod
 static enum rfl_rc count_nodes(const struct rfl_net *net, const struct link *links,
 			       struct rfl_count *count, struct rfl_err *err)
 {
+	struct rfl_cost_input inputs[RFL_NET_MAX_INPUTS];
+
 	for (int i = 0; i < net->nnodes; i++) {
 		const struct rfl_node *node = &net->nodes[i];
 		const struct rfl_op_info *op = rfl_op_info_of(node->op);
 		struct rfl_cost *cost = &count->nodes[i];
-		struct rfl_cost_context c = context_of(net, &count->options, links, node);
+		struct rfl_cost_context c = context_of(net, &count->options, links, node, inputs);
 
 		count->needs_dgrad[i] = c.needs_dgrad;
 		if (op->cost && !c.overflow)
@@ -216,16 +230,20 @@ static enum rfl_rc count_loss(const struct rfl_net *net, const struct link *link
 		.name = "loss",
 		.functional = true,
 		.ninputs = 1,
-		.input = { net->output },
-		.shape = { .ndim = 1, .dim = { 1 } },
+		.input = (const int[]){ net->output },
+		.shape = { .ndim = 1,
+			   .dim = { net->nodes[net->output].shape.ndim == 2
+					    ? net->nodes[net->output].shape.dim[0]
+					    : 1 } },
 	};
+	struct rfl_cost_input inputs[RFL_NET_MAX_INPUTS];
 	struct rfl_cost_context c;
 
 	if (!count->options.training)
 		return RFL_OK;
-	c = context_of(net, &count->options, links, &node);
+	c = context_of(net, &count->options, links, &node, inputs);
 	rfl_op_info_of(node.op)->cost(&c, &count->loss);
-	rfl_cost_read(&c, &count->loss.traffic[RFL_FUSION_COMPULSORY][RFL_PASS_FORWARD], c.batch,
+	rfl_cost_read(&c, &count->loss.traffic[RFL_FUSION_COMPULSORY][RFL_PASS_FORWARD], c.out,
 		      rfl_dtype_bytes(RFL_DTYPE_I64));
 	add_cost(&c, &count->total, &count->loss);
 	return c.overflow ? too_big(net, &node, count->options.batch, err) : RFL_OK;

@@ -21,8 +21,17 @@
 extern "C" {
 #endif
 
-/** The three parts of a training step that an operation takes part in. */
-enum rfl_pass { RFL_PASS_FORWARD, RFL_PASS_DGRAD, RFL_PASS_WGRAD, RFL_PASS_COUNT };
+/** The parts of a training step that an operation takes part in. */
+enum rfl_pass {
+	RFL_PASS_FORWARD,
+	RFL_PASS_DGRAD, /**< gradients of inputs */
+	RFL_PASS_WGRAD, /**< gradients of parameters */
+	/** What the backward pass does over again: the forward pass of checkpointed blocks, the
+	 * scores of a fused attention. Hardware does it, the model does not ask for it: MFU leaves
+	 * it out, HFU counts it. */
+	RFL_PASS_RECOMPUTE,
+	RFL_PASS_COUNT
+};
 
 /**
  * Levels at which DRAM traffic is counted:
@@ -64,22 +73,33 @@ struct rfl_count_options {
 	 * their gradients and the optimizer's state are F32. */
 	bool master_weights;
 	enum rfl_optimizer_kind optimizer;
+	/** Of products under a causal mask count the triangle only, (T + 1) / 2T of the square. */
+	bool causal_half;
+	bool auxiliary; /**< training runs the auxiliary heads too */
+	/** Activation checkpointing: so many repeated blocks are run again as one; 0: none. */
+	int64_t checkpoint;
+	/** Paths of modules whose parameters are not trained ("features", "layer1.0"); borrowed. */
+	const char *const *frozen;
+	size_t nfrozen;
 };
 
 /** A whole network at one batch. Node costs are for the whole batch. */
 struct rfl_count {
 	struct rfl_count_options options;
-	int64_t params, buffers;
-	struct rfl_cost total; /**< sum over the nodes; with training also the loss */
-	struct rfl_cost loss;  /**< mean cross entropy of the logits; zeros without training */
+	int64_t params, buffers; /**< elements */
+	int64_t trained;         /**< elements of parameters that are not frozen */
+	struct rfl_cost total;   /**< sum over the nodes; with training also the loss */
+	struct rfl_cost loss;    /**< mean cross entropy of the logits; zeros without training */
 	struct rfl_traffic optimizer; /**< of one step over all parameters */
 	struct rfl_elementwise optimizer_flops;
 	/** compulsory traffic of a whole training step: weights and optimizer state read and
 	 * written, gradients written, image and labels read, once each */
 	struct rfl_traffic step_compulsory;
 	int nnodes;
-	struct rfl_cost *nodes; /**< parallel to net->nodes */
-	bool *needs_dgrad;      /**< parallel to net->nodes */
+	struct rfl_cost *nodes;              /**< parallel to net->nodes */
+	bool *needs_dgrad;                   /**< parallel to net->nodes */
+	const struct rfl_net *net;           /**< borrowed: it must live as long as the count */
+	struct rfl_count_workspace *private; /**< what does not depend on the batch */
 };
 
 /**
@@ -91,11 +111,21 @@ struct rfl_count {
 enum rfl_rc rfl_count_net(const struct rfl_net *net, const struct rfl_count_options *options,
 			  struct rfl_count **ret, struct rfl_err *err) RFL_WARN_UNUSED;
 
+/**
+ * Count the same network at another batch, in place: nothing is allocated, so sweeps are cheap.
+ * @return RFL_OK; RFL_EINVAL, RFL_EOVERFLOW as above, and then the numbers mean nothing
+ */
+enum rfl_rc rfl_count_at(struct rfl_count *count, int64_t batch,
+			 struct rfl_err *err) RFL_WARN_UNUSED;
+
 /** Accepts NULL. */
 void rfl_count_free(struct rfl_count *count);
 
-/** Core FLOPs of a training step: 2 x (forward + dgrad + wgrad MACs). */
+/** Core FLOPs that a training step executes: 2 x (forward + dgrad + wgrad + recomputed MACs). */
 int64_t rfl_count_training_flops(const struct rfl_count *count);
+
+/** Core FLOPs that a training step asks for: the same without what is recomputed (of MFU). */
+int64_t rfl_count_model_flops(const struct rfl_count *count);
 
 /** Core FLOPs of a forward pass: 2 x forward MACs. */
 int64_t rfl_count_forward_flops(const struct rfl_count *count);

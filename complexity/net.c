@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "base/alloc.h"
+#include "base/num.h"
 
 const char *rfl_param_kind_name(enum rfl_param_kind kind)
 {
@@ -51,7 +52,7 @@ int64_t rfl_node_param_count(const struct rfl_net *net, const struct rfl_node *n
 	int64_t sum = 0;
 
 	for (int i = 0; i < node->nparams; i++)
-		if (!rfl_param_is_buffer(net->params[node->param[i]].kind))
+		if (!node->tied && !rfl_param_is_buffer(net->params[node->param[i]].kind))
 			sum += net->params[node->param[i]].numel;
 	return sum;
 }
@@ -68,6 +69,16 @@ int64_t rfl_shape_numel(const struct rfl_shape *shape)
 	for (int i = 0; i < shape->ndim; i++)
 		numel *= shape->dim[i];
 	return numel;
+}
+
+bool rfl_shape_fits(const struct rfl_shape *shape)
+{
+	int64_t numel = 1;
+
+	for (int i = 0; i < shape->ndim; i++)
+		if (shape->dim[i] < 1 || !rfl_num_mul(numel, shape->dim[i], &numel))
+			return false;
+	return true;
 }
 
 char *rfl_shape_text(const struct rfl_shape *shape, char *out, size_t out_size)

@@ -3,9 +3,10 @@
  *
  * A net is a static graph in execution order. Nodes are operations, each with one output tensor;
  * shapes are per sample, the batch is symbolic and always the leading dimension that is not
- * written. Parameters carry the names, the order and the kinds of the published model's
- * state_dict. A net is built once by a zoo file through complexity/net_build.h and is immutable
- * from then on; everything it points to lives in its arena.
+ * written: an image is {3, 224, 224}, a text {tokens}, attention scores {heads, tokens, tokens}.
+ * Parameters carry the names, the order and the kinds of the published model's state_dict. A net is
+ * built once by a zoo file through complexity/net_build.h and is immutable from then on; everything
+ * it points to lives in its arena.
  */
 #ifndef RFL_COMPLEXITY_NET_H
 #define RFL_COMPLEXITY_NET_H
@@ -22,23 +23,76 @@ extern "C" {
 
 /** Every operation is one row of the table in complexity/op.c and one file complexity/op_*.c. */
 enum rfl_op {
+	/* what comes from outside */
 	RFL_OP_INPUT,
+	RFL_OP_PARAMETER, /**< a learned tensor, the same for every sample */
+	RFL_OP_CONSTANT,  /**< a table of numbers that is not learned, the same for every sample */
+
+	/* with weights */
 	RFL_OP_CONV2D,
+	RFL_OP_LINEAR,
+	RFL_OP_EMBEDDING,
 	RFL_OP_BATCH_NORM,
+	RFL_OP_LAYER_NORM, /**< over the last dimension */
+	RFL_OP_RMS_NORM,   /**< over the last dimension */
+
+	/* matrix products without weights */
+	RFL_OP_MATMUL,
+	RFL_OP_SDPA, /**< attention in one fused operation */
+
+	/* elementwise, one input */
 	RFL_OP_RELU,
 	RFL_OP_RELU6,
-	RFL_OP_MAX_POOL,
-	RFL_OP_ADAPTIVE_AVG_POOL,
-	RFL_OP_LINEAR,
+	RFL_OP_SIGMOID,
+	RFL_OP_SILU,
+	RFL_OP_GELU,
+	RFL_OP_HARD_SIGMOID,
+	RFL_OP_HARD_SWISH,
+	RFL_OP_EXP,
+	RFL_OP_LOG,
+	RFL_OP_RSQRT,
+	RFL_OP_SQUARE,
+	RFL_OP_AFFINE, /**< times one number, plus one number */
+	RFL_OP_ROPE,   /**< rotary position embedding */
 	RFL_OP_DROPOUT,
-	RFL_OP_FLATTEN,
+	RFL_OP_STOCHASTIC_DEPTH, /**< drops whole samples of a residual branch */
+	RFL_OP_CAUSAL_MASK, /**< minus infinity above the diagonal of the last two dimensions */
+	RFL_OP_SOFTMAX,     /**< over the last dimension */
+
+	/* elementwise, several inputs, broadcast as numpy does */
 	RFL_OP_ADD,
+	RFL_OP_SUB,
+	RFL_OP_MUL,
+	RFL_OP_DIV,
+
+	/* reductions */
+	RFL_OP_MEAN,
+	RFL_OP_SUM,
+	RFL_OP_MAX, /**< with the place of the maximum, as PyTorch's max(dim) */
+	RFL_OP_MAX_POOL,
+	RFL_OP_AVG_POOL,
+	RFL_OP_ADAPTIVE_AVG_POOL,
+
+	/* views: no data moves */
+	RFL_OP_FLATTEN,
+	RFL_OP_RESHAPE,
+	RFL_OP_PERMUTE,
+	RFL_OP_SLICE,
+
+	/* copies */
+	RFL_OP_CONTIGUOUS, /**< the same tensor, laid out afresh: what follows a permute */
+	RFL_OP_CONCAT,
+	RFL_OP_PAD,
+	RFL_OP_ROLL,
+	RFL_OP_GATHER, /**< rows of a table at constant places */
+
+	/* beside the net */
 	RFL_OP_CROSS_ENTROPY,
 	RFL_OP_COUNT,
 };
 
 #define RFL_NET_MAX_DIMS   6
-#define RFL_NET_MAX_INPUTS 8
+#define RFL_NET_MAX_INPUTS 64
 
 /** A shape per sample: an image is {3, 224, 224}. */
 struct rfl_shape {
@@ -79,6 +133,16 @@ struct rfl_param {
 	int node; /**< the node that owns it */
 };
 
+/** A learned tensor. Its name in the state_dict is the node's own. */
+struct rfl_parameter {
+	struct rfl_shape stored; /**< as the state_dict has it */
+	int64_t drop; /**< leading dimensions of size 1 that the node's shape leaves out */
+};
+
+struct rfl_constant {
+	struct rfl_shape shape;
+};
+
 struct rfl_conv2d {
 	int64_t in_channels, out_channels;
 	int64_t kernel_h, kernel_w, stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w;
@@ -94,6 +158,7 @@ struct rfl_batch_norm {
 struct rfl_pool {
 	int64_t kernel_h, kernel_w, stride_h, stride_w, pad_h, pad_w;
 	bool ceil_mode;
+	bool exclude_padding; /**< average: divide by the taps inside the image */
 };
 
 struct rfl_adaptive_pool {
@@ -103,6 +168,85 @@ struct rfl_adaptive_pool {
 struct rfl_linear {
 	int64_t in_features, out_features;
 	bool bias;
+	bool in_proj;    /**< named "in_proj_weight", "in_proj_bias": of a packed attention */
+	bool transposed; /**< stored as {in, out}: the Conv1D of GPT-2 */
+};
+
+struct rfl_embedding {
+	int64_t vocab, features;
+};
+
+/** Layer norm and RMS norm over the last dimension. */
+struct rfl_norm {
+	int64_t features;
+	double eps;
+};
+
+/** {.., m, k} times {.., k, n}, or {.., n, k} with transpose_b; leading dimensions are alike. */
+struct rfl_matmul {
+	bool transpose_b;
+	/** A product of an attention under a causal mask: half of it is wasted. */
+	bool causal;
+};
+
+/** Inputs q, k, v of {.., tokens, features}, leading dimensions alike. */
+struct rfl_sdpa {
+	bool causal;
+	double dropout;
+};
+
+struct rfl_gelu {
+	bool tanh; /**< the approximation by tanh */
+};
+
+struct rfl_affine {
+	double scale, shift;
+};
+
+/** Over the last two dimensions {.., tokens, features}; neighbours make a pair. */
+struct rfl_rope {
+	double theta;
+};
+
+/** `count` dimensions from `first` on. */
+struct rfl_reduce {
+	int64_t first, count;
+	bool keepdim;
+};
+
+/** flatten: dimensions `first` to the last become one. */
+struct rfl_flatten {
+	int64_t first;
+};
+
+struct rfl_reshape {
+	struct rfl_shape shape;
+};
+
+struct rfl_permute {
+	int64_t order[RFL_NET_MAX_DIMS]; /**< output dimension i is input dimension order[i] */
+};
+
+struct rfl_slice {
+	int64_t dim, start, length, step;
+};
+
+struct rfl_concat {
+	int64_t dim;
+};
+
+/** Zeros around the dimensions {height, width} that begin at `dim`. */
+struct rfl_pad {
+	int64_t dim, top, bottom, left, right;
+};
+
+/** The dimensions {height, width} that begin at `dim`, moved round. */
+struct rfl_roll {
+	int64_t dim, shift_h, shift_w;
+};
+
+struct rfl_gather {
+	struct rfl_shape shape; /**< of the output; its last dimension is the table's */
 };
 
 struct rfl_dropout {
@@ -118,22 +262,55 @@ struct rfl_node {
 	const char *name;
 	bool functional;
 	bool inplace; /**< may overwrite its first input, as the published model does */
+	/** The tensor has no batch dimension: a parameter, a table, or made of such alone. */
+	bool batchless;
+	/** Part of a head that only a training with auxiliary losses runs: owns parameters, and is
+	 * counted and executed only where that is asked for. */
+	bool auxiliary;
+	/** The repeated block that it belongs to, from 1: what activation checkpointing runs again
+	 * as a whole. 0: none. */
+	int block;
+	/** The earlier node whose first parameter it uses instead of one of its own (a head tied to
+	 * the embedding). 0: none; node 0 is the input and owns nothing. */
+	int tied;
 	int ninputs;
-	int input[RFL_NET_MAX_INPUTS]; /**< indices of earlier nodes */
-	struct rfl_shape shape;        /**< of its output, per sample */
+	const int *input;       /**< indices of earlier nodes */
+	struct rfl_shape shape; /**< of its output, per sample */
 	enum rfl_dtype
 		dtype; /**< of its output as the network is written: F32, or I64 for indices */
 	int nparams;
 	int param[6]; /**< indices into params, in the order that the op documents */
 	union {
+		struct rfl_parameter parameter;
+		struct rfl_constant constant;
 		struct rfl_conv2d conv2d;
+		struct rfl_linear linear;
+		struct rfl_embedding embedding;
 		struct rfl_batch_norm batch_norm;
+		struct rfl_norm norm;
+		struct rfl_matmul matmul;
+		struct rfl_sdpa sdpa;
+		struct rfl_gelu gelu;
+		struct rfl_affine affine;
+		struct rfl_rope rope;
+		struct rfl_dropout dropout; /**< of stochastic depth too */
+		struct rfl_reduce reduce;
 		struct rfl_pool pool;
 		struct rfl_adaptive_pool adaptive_pool;
-		struct rfl_linear linear;
-		struct rfl_dropout dropout;
+		struct rfl_flatten flatten;
+		struct rfl_reshape reshape;
+		struct rfl_permute permute;
+		struct rfl_slice slice;
+		struct rfl_concat concat;
+		struct rfl_pad padding;
+		struct rfl_roll roll;
+		struct rfl_gather gather;
 	} attr;
 };
+
+/** How the loss behind the logits is written: one operation, or every elementwise step of the
+ * log-softmax as an operation of its own. */
+enum rfl_loss { RFL_LOSS_FUSED, RFL_LOSS_COMPOSED };
 
 struct rfl_arena;
 
@@ -144,15 +321,17 @@ struct rfl_net {
 	struct rfl_node *nodes; /**< execution order; node 0 is the input */
 	int nparams;
 	struct rfl_param *params; /**< state_dict order */
-	int output;               /**< node whose output are the logits */
-	int64_t classes;
+	int output;      /**< node whose output are the logits, {classes} or {rows, classes} */
+	int64_t classes; /**< last dimension of the logits; the vocabulary of a language model */
+	int nblocks;     /**< repeated blocks; 0: nothing to checkpoint */
+	enum rfl_loss loss;
 	struct rfl_arena *arena; /**< owns everything above, this struct included */
 };
 
 /** Trained parameters, in elements; buffers do not count. */
 int64_t rfl_net_param_count(const struct rfl_net *net);
 
-/** Trained parameters of one node, in elements. */
+/** Trained parameters that one node owns, in elements; a tied weight belongs to its owner. */
 int64_t rfl_node_param_count(const struct rfl_net *net, const struct rfl_node *node);
 
 /** Elements of buffers (running statistics). */
@@ -160,6 +339,9 @@ int64_t rfl_net_buffer_count(const struct rfl_net *net);
 
 /** Elements of a shape per sample. The builder has checked that it fits. */
 int64_t rfl_shape_numel(const struct rfl_shape *shape);
+
+/** Whether all dimensions are 1 or more and their product fits 63 bits. */
+bool rfl_shape_fits(const struct rfl_shape *shape);
 
 /** "64x112x112". @return out */
 char *rfl_shape_text(const struct rfl_shape *shape, char *out, size_t out_size);

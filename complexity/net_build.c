@@ -11,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "base/num.h"
+#include "complexity/net_build_impl.h"
 #include "complexity/op.h"
 
 enum {
@@ -29,6 +30,9 @@ struct rfl_net_builder {
 	int64_t param_elements;
 	const char *scope[MAX_DEPTH]; /* full paths; scope[depth] is the current one */
 	int depth;
+	int nblocks;
+	bool in_block, in_auxiliary;
+	enum rfl_loss loss;
 	double eps, momentum;
 	struct rfl_err err; /* sticky: rc other than RFL_OK ends all building */
 };
@@ -67,6 +71,18 @@ void rfl_net_builder_free(struct rfl_net_builder *b)
 static bool failed(const struct rfl_net_builder *b)
 {
 	return b->err.rc != RFL_OK;
+}
+
+int rfl_net__refuse(struct rfl_net_builder *b, const char *why)
+{
+	if (!failed(b))
+		(void)rfl_fail(&b->err, RFL_EINVAL, 0, "%s: %s", b->model, why);
+	return -1;
+}
+
+int rfl_net__count(const struct rfl_net_builder *b)
+{
+	return b->nnodes;
 }
 
 static void out_of_memory(struct rfl_net_builder *b)
@@ -153,6 +169,54 @@ int64_t rfl_net_channels(const struct rfl_net_builder *b, int x)
 	return shape.ndim ? shape.dim[0] : 0;
 }
 
+int64_t rfl_net_features(const struct rfl_net_builder *b, int x)
+{
+	struct rfl_shape shape = rfl_net_shape(b, x);
+
+	return shape.ndim ? shape.dim[shape.ndim - 1] : 0;
+}
+
+void rfl_net__batch_norm(const struct rfl_net_builder *b, struct rfl_batch_norm *norm)
+{
+	norm->eps = b->eps;
+	norm->momentum = b->momentum;
+}
+
+int64_t rfl_net__tied_rows(const struct rfl_net_builder *b, int owner)
+{
+	if (failed(b) || owner < 0 || owner >= b->nnodes || b->nodes[owner].nparams < 1)
+		return 0;
+	return b->params[b->nodes[owner].param[0]].dim[0];
+}
+
+void rfl_net_block_begin(struct rfl_net_builder *b)
+{
+	if (b->in_block)
+		(void)rfl_net__refuse(b, "repeated blocks do not nest");
+	b->in_block = true;
+	b->nblocks++;
+}
+
+void rfl_net_block_end(struct rfl_net_builder *b)
+{
+	b->in_block = false;
+}
+
+void rfl_net_auxiliary_begin(struct rfl_net_builder *b)
+{
+	b->in_auxiliary = true;
+}
+
+void rfl_net_auxiliary_end(struct rfl_net_builder *b)
+{
+	b->in_auxiliary = false;
+}
+
+void rfl_net_loss(struct rfl_net_builder *b, enum rfl_loss loss)
+{
+	b->loss = loss;
+}
+
 /* Product of n dimensions, each at least 1; false when one is not or the product does not fit. */
 static bool product(const int64_t *dim, int n, int64_t *ret)
 {
@@ -174,8 +238,8 @@ static bool add_param(struct rfl_net_builder *b, struct rfl_node *node,
 		return false;
 	p = &b->params[b->nparams];
 	*p = (struct rfl_param){
-		.name = rfl_arena_printf(b->arena, "%s%s%s", node->name, *node->name ? "." : "",
-					 from->suffix),
+		.name = rfl_arena_printf(b->arena, "%s%s%s", node->name,
+					 *node->name && *from->suffix ? "." : "", from->suffix),
 		.kind = from->kind,
 		.ndim = from->ndim,
 		.position = (uint32_t)b->nparams,
@@ -203,6 +267,16 @@ static bool add_params(struct rfl_net_builder *b, struct rfl_node *node)
 	struct rfl_op_param params[RFL_OP_MAX_PARAMS] = { 0 };
 	int n = op->params ? op->params(node, params) : 0;
 
+	if (node->tied) {
+		if (node->tied >= b->nnodes || b->nodes[node->tied].nparams < 1) {
+			(void)rfl_fail(&b->err, RFL_EINVAL, 0,
+				       "%s: %s is tied to a node that has no parameter", b->model,
+				       node->name);
+			return false;
+		}
+		node->param[node->nparams++] = b->nodes[node->tied].param[0];
+		return true;
+	}
 	for (int i = 0; i < n; i++)
 		if (!add_param(b, node, &params[i]))
 			return false;
@@ -218,16 +292,18 @@ static void fail_at(struct rfl_net_builder *b, const struct rfl_node *node)
 
 static bool infer(struct rfl_net_builder *b, struct rfl_node *node)
 {
-	struct rfl_shape in[RFL_NET_MAX_INPUTS] = { 0 };
+	struct rfl_shape in[RFL_NET_MAX_INPUTS]; /* ninputs of them are set */
 	int64_t numel;
 	char text[160];
 
+	node->batchless |= node->ninputs > 0;
 	for (int i = 0; i < node->ninputs; i++) {
 		if (node->input[i] < 0 || node->input[i] >= b->nnodes) {
 			(void)rfl_fail(&b->err, RFL_EINVAL, 0, "input %d is not a tensor", i);
 			return false;
 		}
 		in[i] = b->nodes[node->input[i]].shape;
+		node->batchless &= b->nodes[node->input[i]].batchless;
 	}
 	if (rfl_op_info_of(node->op)->infer(node, in, &node->shape, &b->err) != RFL_OK)
 		return false;
@@ -239,14 +315,32 @@ static bool infer(struct rfl_net_builder *b, struct rfl_node *node)
 	return true;
 }
 
-/* Append a node whose op, attributes and inputs are set. name NULL: functional. */
-static int append(struct rfl_net_builder *b, struct rfl_node *node, const char *name)
+/* The caller's list goes out of scope. */
+static bool keep_inputs(struct rfl_net_builder *b, struct rfl_node *node)
+{
+	int *input;
+
+	if (node->ninputs == 0)
+		return true;
+	input = rfl_arena_array(b->arena, (size_t)node->ninputs, sizeof(*input));
+	if (!input) {
+		out_of_memory(b);
+		return false;
+	}
+	memcpy(input, node->input, (size_t)node->ninputs * sizeof(*input));
+	node->input = input;
+	return true;
+}
+
+int rfl_net__append(struct rfl_net_builder *b, struct rfl_node *node, const char *name)
 {
 	const char *scope = b->scope[b->depth];
 
 	if (failed(b) || !grow(b, (void **)&b->nodes, b->nnodes, &b->node_cap, sizeof(*b->nodes)))
 		return -1;
 	node->functional = node->functional || !name;
+	node->block = b->in_block ? b->nblocks : 0;
+	node->auxiliary = b->in_auxiliary;
 	node->name = !name ? scope
 			   : rfl_arena_printf(b->arena, "%s%s%s", scope, *scope ? "." : "", name);
 	if (!node->name) {
@@ -257,175 +351,49 @@ static int append(struct rfl_net_builder *b, struct rfl_node *node, const char *
 		fail_at(b, node);
 		return -1;
 	}
-	if (!add_params(b, node))
+	if (!keep_inputs(b, node) || !add_params(b, node))
 		return -1;
 	b->nodes[b->nnodes] = *node;
 	return b->nnodes++;
 }
 
-int rfl_net_input(struct rfl_net_builder *b, int64_t channels, int64_t height, int64_t width)
+/* The slots that the nodes' parameters hold are the last ones; fill them in the new order. */
+void rfl_net_state_dict_order(struct rfl_net_builder *b, const int *nodes, int n)
 {
-	struct rfl_node node = {
-		.op = RFL_OP_INPUT,
-		.functional = true,
-		.shape = { .ndim = 3, .dim = { channels, height, width } },
-	};
+	struct rfl_param *sorted;
+	int moved = 0, first;
 
-	if (!failed(b) && b->nnodes != 0)
-		(void)rfl_fail(&b->err, RFL_EINVAL, 0, "%s: the input must come first", b->model);
-	return append(b, &node, "input");
-}
+	for (int i = 0; i < n && !failed(b); i++)
+		moved += b->nodes[nodes[i]].nparams;
+	first = b->nparams - moved;
+	if (failed(b) || first < 0) {
+		(void)rfl_net__refuse(b, "the order of parameters names more than there are");
+		return;
+	}
+	sorted = rfl_alloc_array((size_t)moved + 1, sizeof(*sorted));
+	if (!sorted) {
+		out_of_memory(b);
+		return;
+	}
+	moved = 0;
+	for (int i = 0; i < n; i++) {
+		struct rfl_node *node = &b->nodes[nodes[i]];
 
-static int64_t first_set(int64_t a, int64_t b, int64_t otherwise)
-{
-	return a ? a : b ? b : otherwise;
-}
-
-int rfl_net_conv2d(struct rfl_net_builder *b, int x, const char *name, int64_t out_channels,
-		   const struct rfl_conv2d_args *args)
-{
-	struct rfl_node node = {
-		.op = RFL_OP_CONV2D,
-		.ninputs = 1,
-		.input = { x },
-		.attr.conv2d = {
-			.in_channels = rfl_net_channels(b, x),
-			.out_channels = out_channels,
-			.kernel_h = first_set(args->kernel_h, args->kernel, 1),
-			.kernel_w = first_set(args->kernel_w, args->kernel, 1),
-			.stride_h = first_set(args->stride_h, args->stride, 1),
-			.stride_w = first_set(args->stride_w, args->stride, 1),
-			.pad_h = first_set(args->pad_h, args->pad, 0),
-			.pad_w = first_set(args->pad_w, args->pad, 0),
-			.dilation_h = first_set(args->dilation, 0, 1),
-			.dilation_w = first_set(args->dilation, 0, 1),
-			.groups = first_set(args->groups, 0, 1),
-			.bias = args->bias,
-		},
-	};
-
-	return append(b, &node, name);
-}
-
-int rfl_net_max_pool(struct rfl_net_builder *b, int x, const char *name,
-		     const struct rfl_pool_args *args)
-{
-	int64_t stride = first_set(args->stride, args->kernel, 1);
-	struct rfl_node node = {
-		.op = RFL_OP_MAX_POOL,
-		.ninputs = 1,
-		.input = { x },
-		.attr.pool = {
-			.kernel_h = args->kernel,
-			.kernel_w = args->kernel,
-			.stride_h = stride,
-			.stride_w = stride,
-			.pad_h = args->pad,
-			.pad_w = args->pad,
-			.ceil_mode = args->ceil_mode,
-		},
-	};
-
-	return append(b, &node, name);
-}
-
-int rfl_batch_norm(struct rfl_net_builder *b, int x, const char *name)
-{
-	struct rfl_node node = {
-		.op = RFL_OP_BATCH_NORM,
-		.ninputs = 1,
-		.input = { x },
-		.attr.batch_norm = {
-			.channels = rfl_net_channels(b, x),
-			.eps = b->eps,
-			.momentum = b->momentum,
-		},
-	};
-
-	return append(b, &node, name);
-}
-
-/* Operations that have no attributes. */
-static int append_plain(struct rfl_net_builder *b, enum rfl_op op, int x, const char *name,
-			enum rfl_inplace inplace)
-{
-	struct rfl_node node = {
-		.op = op,
-		.ninputs = 1,
-		.input = { x },
-		.inplace = inplace == RFL_INPLACE,
-	};
-
-	return append(b, &node, name);
-}
-
-int rfl_relu(struct rfl_net_builder *b, int x, const char *name, enum rfl_inplace inplace)
-{
-	return append_plain(b, RFL_OP_RELU, x, name, inplace);
-}
-
-int rfl_relu6(struct rfl_net_builder *b, int x, const char *name, enum rfl_inplace inplace)
-{
-	return append_plain(b, RFL_OP_RELU6, x, name, inplace);
-}
-
-int rfl_flatten(struct rfl_net_builder *b, int x)
-{
-	return append_plain(b, RFL_OP_FLATTEN, x, NULL, RFL_OUT_OF_PLACE);
-}
-
-int rfl_dropout(struct rfl_net_builder *b, int x, const char *name, double probability)
-{
-	struct rfl_node node = {
-		.op = RFL_OP_DROPOUT,
-		.ninputs = 1,
-		.input = { x },
-		.attr.dropout.probability = probability,
-	};
-
-	return append(b, &node, name);
-}
-
-int rfl_linear(struct rfl_net_builder *b, int x, const char *name, int64_t out_features, bool bias)
-{
-	struct rfl_shape shape = rfl_net_shape(b, x);
-	struct rfl_node node = {
-		.op = RFL_OP_LINEAR,
-		.ninputs = 1,
-		.input = { x },
-		.attr.linear = {
-			.in_features = shape.ndim ? shape.dim[shape.ndim - 1] : 0,
-			.out_features = out_features,
-			.bias = bias,
-		},
-	};
-
-	return append(b, &node, name);
-}
-
-int rfl_adaptive_avg_pool(struct rfl_net_builder *b, int x, const char *name, int64_t out_h,
-			  int64_t out_w)
-{
-	struct rfl_node node = {
-		.op = RFL_OP_ADAPTIVE_AVG_POOL,
-		.ninputs = 1,
-		.input = { x },
-		.attr.adaptive_pool = { .out_h = out_h, .out_w = out_w },
-	};
-
-	return append(b, &node, name);
-}
-
-int rfl_add(struct rfl_net_builder *b, int x, int y, enum rfl_inplace inplace)
-{
-	struct rfl_node node = {
-		.op = RFL_OP_ADD,
-		.ninputs = 2,
-		.input = { x, y },
-		.inplace = inplace == RFL_INPLACE,
-	};
-
-	return append(b, &node, NULL);
+		for (int k = 0; k < node->nparams; k++) {
+			if (node->param[k] < first) {
+				(void)rfl_net__refuse(
+					b, "only the last parameters can be put in order");
+				break;
+			}
+			sorted[moved] = b->params[node->param[k]];
+			sorted[moved].position = (uint32_t)(first + moved);
+			node->param[k] = first + moved;
+			moved++;
+		}
+	}
+	if (!failed(b))
+		memcpy(b->params + first, sorted, (size_t)moved * sizeof(*sorted));
+	free(sorted);
 }
 
 /* Copy the arrays into the arena and hand it over. */
@@ -451,7 +419,9 @@ static enum rfl_rc pack(struct rfl_net_builder *b, int output, struct rfl_net **
 		.nparams = b->nparams,
 		.params = params,
 		.output = output,
-		.classes = nodes[output].shape.dim[0],
+		.classes = nodes[output].shape.dim[nodes[output].shape.ndim - 1],
+		.nblocks = b->nblocks,
+		.loss = b->loss,
 		.arena = b->arena,
 	};
 	b->arena = NULL;
@@ -471,9 +441,11 @@ enum rfl_rc rfl_net_finish(struct rfl_net_builder *take_b, int output, struct rf
 		rc = rfl_fail(err, take_b->err.rc, take_b->err.native, "%s", take_b->err.msg);
 	else if (output < 0 || output >= take_b->nnodes)
 		rc = rfl_fail(err, RFL_EINVAL, 0, "%s: the output is not a tensor", take_b->model);
-	else if (take_b->nodes[output].shape.ndim != 1)
+	else if (take_b->nodes[output].batchless || take_b->nodes[output].shape.ndim < 1 ||
+		 take_b->nodes[output].shape.ndim > 2)
 		rc = rfl_fail(err, RFL_EINVAL, 0,
-			      "%s: the output is %s per sample; logits have one dimension",
+			      "%s: the output is %s per sample; logits are {classes} or {rows, "
+			      "classes}",
 			      take_b->model,
 			      rfl_shape_text(&take_b->nodes[output].shape, text, sizeof(text)));
 	else

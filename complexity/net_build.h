@@ -41,7 +41,7 @@ void rfl_net_builder_free(struct rfl_net_builder *b);
  * Turn the builder into a net.
  *
  * @param take_b   released, also on failure; NULL is a builder that had no memory
- * @param output   the tensor of the logits, one dimension per sample
+ * @param output   the tensor of the logits: {classes}, or {rows, classes}, per sample
  * @param ret      set on success only; release with rfl_net_free()
  * @return RFL_OK, or the builder's first failure
  */
@@ -58,11 +58,15 @@ int64_t rfl_net_channels(const struct rfl_net_builder *b, int x);
 void rfl_net_enter(struct rfl_net_builder *b, const char *fmt, ...) RFL_PRINTF(2, 3);
 void rfl_net_leave(struct rfl_net_builder *b);
 
+/** Elements of a tensor's last dimension: the features of a token. */
+int64_t rfl_net_features(const struct rfl_net_builder *b, int x);
+
 /** eps and momentum of the batch norms that follow; before the first call 1e-5 and 0.1. */
 void rfl_net_batch_norm_defaults(struct rfl_net_builder *b, double eps, double momentum);
 
-/** The image. Must be the first call. */
+/** The image, or the indices of tokens. Must be the first call. */
 int rfl_net_input(struct rfl_net_builder *b, int64_t channels, int64_t height, int64_t width);
+int rfl_net_tokens(struct rfl_net_builder *b, int64_t tokens);
 
 /** 0 stands for 1 in stride, dilation and groups. The _h and _w members win over the square ones.
  */
@@ -79,29 +83,116 @@ int rfl_net_conv2d(struct rfl_net_builder *b, int x, const char *name, int64_t o
 #define rfl_conv2d(b, x, name, out_channels, ...) \
 	rfl_net_conv2d((b), (x), (name), (out_channels), &(struct rfl_conv2d_args){ __VA_ARGS__ })
 
-/** stride 0 stands for the kernel size. */
+/** stride 0 stands for the kernel size. The _h and _w members win over the square ones. */
 struct rfl_pool_args {
-	int64_t kernel, stride, pad;
-	bool ceil_mode;
+	int64_t kernel, kernel_h, kernel_w;
+	int64_t stride, stride_h, stride_w;
+	int64_t pad, pad_h, pad_w;
+	bool ceil_mode, exclude_padding;
 };
 int rfl_net_max_pool(struct rfl_net_builder *b, int x, const char *name,
 		     const struct rfl_pool_args *args);
 #define rfl_max_pool(b, x, name, ...) \
 	rfl_net_max_pool((b), (x), (name), &(struct rfl_pool_args){ __VA_ARGS__ })
 
+int rfl_net_avg_pool(struct rfl_net_builder *b, int x, const char *name,
+		     const struct rfl_pool_args *args);
+#define rfl_avg_pool(b, x, name, ...) \
+	rfl_net_avg_pool((b), (x), (name), &(struct rfl_pool_args){ __VA_ARGS__ })
+
 int rfl_batch_norm(struct rfl_net_builder *b, int x, const char *name);
-int rfl_relu(struct rfl_net_builder *b, int x, const char *name, enum rfl_inplace inplace);
-int rfl_relu6(struct rfl_net_builder *b, int x, const char *name, enum rfl_inplace inplace);
 int rfl_dropout(struct rfl_net_builder *b, int x, const char *name, double probability);
+int rfl_stochastic_depth(struct rfl_net_builder *b, int x, const char *name, double probability);
 int rfl_linear(struct rfl_net_builder *b, int x, const char *name, int64_t out_features, bool bias);
+int rfl_layer_norm(struct rfl_net_builder *b, int x, const char *name, double eps);
+int rfl_rms_norm(struct rfl_net_builder *b, int x, const char *name, double eps);
+int rfl_embedding(struct rfl_net_builder *b, int x, const char *name, int64_t vocab,
+		  int64_t features);
+
+/** A linear layer without bias that uses the weight of an embedding or a linear layer. */
+int rfl_linear_tied(struct rfl_net_builder *b, int x, const char *name, int owner);
+
+/** Attributes of a linear layer that few models need; see struct rfl_linear. */
+struct rfl_linear_args {
+	bool bias, in_proj, transposed;
+};
+int rfl_net_linear(struct rfl_net_builder *b, int x, const char *name, int64_t out_features,
+		   const struct rfl_linear_args *args);
 
 /** @param name  NULL where the model calls the function, not a module */
 int rfl_adaptive_avg_pool(struct rfl_net_builder *b, int x, const char *name, int64_t out_h,
 			  int64_t out_w);
 
+/**
+ * An elementwise operation of one input that has no attributes: RFL_OP_RELU, RELU6, SIGMOID, SILU,
+ * HARD_SIGMOID, HARD_SWISH, EXP, LOG, RSQRT, SQUARE, CAUSAL_MASK, SOFTMAX, and CONTIGUOUS.
+ * @param name  NULL where the model calls the function, not a module
+ */
+int rfl_unary(struct rfl_net_builder *b, enum rfl_op op, int x, const char *name,
+	      enum rfl_inplace inplace);
+int rfl_relu(struct rfl_net_builder *b, int x, const char *name, enum rfl_inplace inplace);
+int rfl_relu6(struct rfl_net_builder *b, int x, const char *name, enum rfl_inplace inplace);
+int rfl_gelu(struct rfl_net_builder *b, int x, const char *name, bool tanh);
+
 /* Functional steps: they carry the path of the block that runs them. */
-int rfl_flatten(struct rfl_net_builder *b, int x);
+
+/** RFL_OP_ADD, SUB, MUL, DIV of two tensors, broadcast as numpy does. */
+int rfl_binary(struct rfl_net_builder *b, enum rfl_op op, int x, int y, enum rfl_inplace inplace);
 int rfl_add(struct rfl_net_builder *b, int x, int y, enum rfl_inplace inplace);
+int rfl_affine(struct rfl_net_builder *b, int x, double scale, double shift);
+int rfl_rope(struct rfl_net_builder *b, int x, double theta);
+int rfl_matmul(struct rfl_net_builder *b, int x, int y, bool transpose_b, bool causal);
+int rfl_sdpa(struct rfl_net_builder *b, int q, int k, int v, bool causal, double dropout);
+
+/** RFL_OP_MEAN, SUM, MAX over `count` dimensions from `first` on. */
+int rfl_reduce(struct rfl_net_builder *b, enum rfl_op op, int x, int64_t first, int64_t count,
+	       bool keepdim);
+
+int rfl_flatten(struct rfl_net_builder *b, int x);
+int rfl_flatten_from(struct rfl_net_builder *b, int x, int64_t first);
+
+/** Lists of sizes for the calls below: RFL_DIMS(heads, tokens, 64). */
+#define RFL_DIMS(...)                                                                \
+	(&(const struct rfl_shape){                                                  \
+		.ndim = (int)(sizeof((int64_t[]){ __VA_ARGS__ }) / sizeof(int64_t)), \
+		.dim = { __VA_ARGS__ } })
+int rfl_reshape(struct rfl_net_builder *b, int x, const struct rfl_shape *shape);
+/** Output dimension i is input dimension order->dim[i]. */
+int rfl_permute(struct rfl_net_builder *b, int x, const struct rfl_shape *order);
+/** Elements start, start + step, ...: `length` of them. */
+int rfl_slice(struct rfl_net_builder *b, int x, int64_t dim, int64_t start, int64_t length,
+	      int64_t step);
+int rfl_concat(struct rfl_net_builder *b, const int *xs, int n, int64_t dim);
+int rfl_net_pad(struct rfl_net_builder *b, int x, const struct rfl_pad *pad);
+int rfl_net_roll(struct rfl_net_builder *b, int x, int64_t dim, int64_t shift_h, int64_t shift_w);
+int rfl_gather(struct rfl_net_builder *b, int table, const struct rfl_shape *shape);
+
+/**
+ * A learned tensor of this shape in the state_dict; its node leaves the first `drop` dimensions,
+ * which are of size 1, out.
+ */
+int rfl_parameter(struct rfl_net_builder *b, const char *name, const struct rfl_shape *stored,
+		  int64_t drop);
+int rfl_constant(struct rfl_net_builder *b, const char *name, const struct rfl_shape *shape);
+
+/* What is said of several nodes at once. */
+
+/** The nodes from here to the end are one repeated block, which checkpointing runs again. */
+void rfl_net_block_begin(struct rfl_net_builder *b);
+void rfl_net_block_end(struct rfl_net_builder *b);
+
+/** The nodes from here to the end are a head that only training with auxiliary losses runs. */
+void rfl_net_auxiliary_begin(struct rfl_net_builder *b);
+void rfl_net_auxiliary_end(struct rfl_net_builder *b);
+
+/** How the loss behind the logits is written; fused where this is not called. */
+void rfl_net_loss(struct rfl_net_builder *b, enum rfl_loss loss);
+
+/**
+ * The parameters of these n nodes were the last to be created; in the state_dict they stand in this
+ * order of nodes, not in the order of execution.
+ */
+void rfl_net_state_dict_order(struct rfl_net_builder *b, const int *nodes, int n);
 
 #ifdef __cplusplus
 }

@@ -9,6 +9,7 @@
 #define RFL_COMPLEXITY_OP_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -29,6 +30,16 @@ struct rfl_op_param {
 	int64_t dim[RFL_NET_MAX_DIMS];
 };
 
+/** One input of a node, as the graph knows it. */
+struct rfl_cost_input {
+	const struct rfl_shape *shape;
+	int64_t numel; /**< of one sample; of the whole tensor when it is batchless */
+	bool batchless;
+	bool grad;    /**< it needs a gradient */
+	bool outside; /**< a parameter or a constant: no activation */
+	bool shared;  /**< somebody else reads it too */
+};
+
 /**
  * What a cost function may look at. Element counts are over the whole batch. Products and sums go
  * through rfl_cost_mul() and rfl_cost_add(), which set `overflow` once for the whole node.
@@ -38,12 +49,14 @@ struct rfl_cost_context {
 	const struct rfl_count_options *options;
 	struct rfl_shape in_shape; /**< of the first input, per sample */
 	int64_t batch;
-	int64_t in;          /**< elements of the first input */
-	int64_t out;         /**< elements of the output */
+	int64_t in;                          /**< elements of the first input */
+	int64_t out;                         /**< elements of the output */
+	const struct rfl_cost_input *inputs; /**< one for each input of the node */
 	int64_t params;      /**< elements of trained parameters, buffers left out */
 	int64_t value_bytes; /**< of one activation */
 	int64_t param_bytes; /**< of one parameter as it is stored */
 	bool needs_dgrad;    /**< some input needs a gradient */
+	bool needs_wgrad;    /**< it owns or borrows a parameter that is trained */
 	bool rides;          /**< at the fused level this operation is part of the one before it */
 	bool input_shared;   /**< somebody else reads the input too, so it must stay as it is */
 	bool overflow;
@@ -52,16 +65,71 @@ struct rfl_cost_context {
 int64_t rfl_cost_mul(struct rfl_cost_context *c, int64_t a, int64_t b);
 int64_t rfl_cost_add(struct rfl_cost_context *c, int64_t a, int64_t b);
 
+/** Elements of the k-th input over the batch. */
+int64_t rfl_cost_in(struct rfl_cost_context *c, int k);
+
 /** Add bytes of `elements` values of `size` bytes to a traffic, at one level. */
 void rfl_cost_read(struct rfl_cost_context *c, struct rfl_traffic *t, int64_t elements,
 		   int64_t size);
 void rfl_cost_write(struct rfl_cost_context *c, struct rfl_traffic *t, int64_t elements,
 		    int64_t size);
 
+/** One attribute of an operation, for files that write networks down. */
+enum rfl_attr_type {
+	RFL_ATTR_INT,
+	RFL_ATTR_REAL,
+	RFL_ATTR_BOOL,
+	RFL_ATTR_SHAPE, /**< struct rfl_shape: a list of sizes */
+	RFL_ATTR_ORDER, /**< RFL_NET_MAX_DIMS int64_t, as many as the input has dimensions */
+};
+
+struct rfl_op_attr {
+	const char *name; /**< "kernel_h": as the struct's member */
+	enum rfl_attr_type type;
+	size_t offset; /**< in struct rfl_node */
+	bool required; /**< a file must say it; else `def` */
+	double def;    /**< of INT, REAL, BOOL */
+	int64_t min;   /**< INT: the least value that is accepted */
+	bool inferred; /**< the builder takes it from the input's shape: files leave it out */
+};
+
+/** For rows of attributes: RFL_OP_ATTR(INT, conv2d, stride_h, .def = 1, .min = 1) */
+#define RFL_OP_ATTR(type_, op_, member_, ...)                                      \
+	{                                                                          \
+		.name = #member_, .type = RFL_ATTR_##type_,                        \
+		.offset = offsetof(struct rfl_node, attr.op_.member_), __VA_ARGS__ \
+	}
+
+/** What autograd keeps of an operation until its backward pass has run. */
+enum rfl_saved_kind {
+	RFL_SAVED_INPUT,  /**< a tensor that was an input: `input` says which */
+	RFL_SAVED_OUTPUT, /**< its own result */
+	RFL_SAVED_CLONE, /**< a copy of the first input, made because the operation overwrites it */
+	RFL_SAVED_INDICES,    /**< int64 places of maxima: `bytes` */
+	RFL_SAVED_MASK,       /**< of a dropout or a masked fill: `bytes` */
+	RFL_SAVED_STATISTICS, /**< means, deviations, sums of rows: `bytes` */
+};
+
+struct rfl_op_saved {
+	enum rfl_saved_kind kind;
+	int input;
+	int64_t bytes; /**< of the kinds that are no tensor of the net, over the batch */
+};
+
+#define RFL_OP_MAX_SAVED 6
+
+/** How autocast treats an operation: in 16 bits, in F32, or in the type of its inputs. */
+enum rfl_autocast { RFL_AUTOCAST_KEEP, RFL_AUTOCAST_LOWER, RFL_AUTOCAST_F32 };
+
 struct rfl_op_info {
-	const char *name;   /**< "conv2d": the word of our own tables and files */
-	const char *module; /**< "Conv2d": the class that a PyTorch trace prints */
-	bool rides;         /**< a fusing library makes it part of the operation before it */
+	const char *name;     /**< "conv2d": the word of our own tables and files */
+	const char *module;   /**< "Conv2d": the class that a PyTorch trace prints */
+	const char *autograd; /**< "ConvolutionBackward0": PyTorch's node that makes the gradient */
+	bool rides;           /**< a fusing library makes it part of the operation before it */
+	bool view;            /**< its output is its first input's memory */
+	enum rfl_autocast autocast;
+	const struct rfl_op_attr *attrs;
+	size_t nattrs;
 
 	/** The output shape. A failure says what is wrong; the builder puts the layer in front. */
 	enum rfl_rc (*infer)(const struct rfl_node *node, const struct rfl_shape *in,
@@ -70,14 +138,25 @@ struct rfl_op_info {
 	int (*params)(const struct rfl_node *node, struct rfl_op_param *out);
 	/** Add to a zeroed cost. NULL: free. Compulsory traffic is the counter's own business. */
 	void (*cost)(struct rfl_cost_context *c, struct rfl_cost *cost);
+	/** What PyTorch in eager mode saves for the gradients that are needed (c->inputs[k].grad,
+	 * c->needs_wgrad); parameters are left out, the same tensor may be named twice. Returns how
+	 * many. NULL: nothing. */
+	int (*saved)(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_SAVED]);
 };
 
 /** The row of an operation. Never NULL for a value below RFL_OP_COUNT. */
 const struct rfl_op_info *rfl_op_info_of(enum rfl_op op);
 
-extern const struct rfl_op_info rfl_op_input, rfl_op_conv2d, rfl_op_batch_norm, rfl_op_relu,
-	rfl_op_relu6, rfl_op_max_pool, rfl_op_adaptive_avg_pool, rfl_op_linear, rfl_op_dropout,
-	rfl_op_flatten, rfl_op_add, rfl_op_cross_entropy;
+extern const struct rfl_op_info rfl_op_input, rfl_op_parameter, rfl_op_constant, rfl_op_conv2d,
+	rfl_op_linear, rfl_op_embedding, rfl_op_batch_norm, rfl_op_layer_norm, rfl_op_rms_norm,
+	rfl_op_matmul, rfl_op_sdpa, rfl_op_relu, rfl_op_relu6, rfl_op_sigmoid, rfl_op_silu,
+	rfl_op_gelu, rfl_op_hard_sigmoid, rfl_op_hard_swish, rfl_op_exp, rfl_op_log, rfl_op_rsqrt,
+	rfl_op_square, rfl_op_affine, rfl_op_rope, rfl_op_dropout, rfl_op_stochastic_depth,
+	rfl_op_causal_mask, rfl_op_softmax, rfl_op_add, rfl_op_sub, rfl_op_mul, rfl_op_div,
+	rfl_op_mean, rfl_op_sum, rfl_op_max, rfl_op_max_pool, rfl_op_avg_pool,
+	rfl_op_adaptive_avg_pool, rfl_op_flatten, rfl_op_reshape, rfl_op_permute, rfl_op_slice,
+	rfl_op_contiguous, rfl_op_concat, rfl_op_pad, rfl_op_roll, rfl_op_gather,
+	rfl_op_cross_entropy;
 
 /* Shape inference shared by several rows. */
 

@@ -50,3 +50,38 @@ const struct rfl_op_info rfl_op_relu6 = {
 	.infer = rfl_op_same_shape,
 	.cost = relu6_cost,
 };
+
+const struct rfl_op_info rfl_op_sigmoid = {
+	.name = "sigmoid",
+	.module = "Sigmoid",
+	.rides = true,
+	.infer = rfl_op_same_shape,
+};
+
+const struct rfl_op_info rfl_op_silu = {
+	.name = "silu",
+	.module = "SiLU",
+	.rides = true,
+	.infer = rfl_op_same_shape,
+};
+
+const struct rfl_op_info rfl_op_gelu = {
+	.name = "gelu",
+	.module = "GELU",
+	.rides = true,
+	.infer = rfl_op_same_shape,
+};
+
+const struct rfl_op_info rfl_op_hard_sigmoid = {
+	.name = "hard_sigmoid",
+	.module = "Hardsigmoid",
+	.rides = true,
+	.infer = rfl_op_same_shape,
+};
+
+const struct rfl_op_info rfl_op_hard_swish = {
+	.name = "hard_swish",
+	.module = "Hardswish",
+	.rides = true,
+	.infer = rfl_op_same_shape,
+};

@@ -44,3 +44,10 @@ const struct rfl_op_info rfl_op_dropout = {
 	.infer = infer,
 	.cost = cost,
 };
+
+const struct rfl_op_info rfl_op_stochastic_depth = {
+	.name = "stochastic_depth",
+	.module = "StochasticDepth",
+	.rides = true,
+	.infer = infer,
+};

@@ -16,6 +16,10 @@ static enum rfl_rc infer(const struct rfl_node *node, const struct rfl_shape *in
 	if (in->ndim < 1 || node->attr.linear.out_features < 1)
 		return rfl_fail(err, RFL_EINVAL, 0, "%lld outputs of an input with %d dimensions",
 				(long long)node->attr.linear.out_features, in->ndim);
+	if (in->dim[in->ndim - 1] != node->attr.linear.in_features)
+		return rfl_fail(err, RFL_EINVAL, 0, "takes %lld features, but the input has %lld",
+				(long long)node->attr.linear.in_features,
+				(long long)in->dim[in->ndim - 1]);
 	*out = *in;
 	out->dim[in->ndim - 1] = node->attr.linear.out_features;
 	return RFL_OK;
@@ -26,13 +30,14 @@ static int params(const struct rfl_node *node, struct rfl_op_param *out)
 	const struct rfl_linear *a = &node->attr.linear;
 
 	out[0] = (struct rfl_op_param){
-		.suffix = "weight",
+		.suffix = a->in_proj ? "in_proj_weight" : "weight",
 		.kind = RFL_PARAM_LINEAR_WEIGHT,
 		.ndim = 2,
-		.dim = { a->out_features, a->in_features },
+		.dim = { a->transposed ? a->in_features : a->out_features,
+			 a->transposed ? a->out_features : a->in_features },
 	};
 	out[1] = (struct rfl_op_param){
-		.suffix = "bias",
+		.suffix = a->in_proj ? "in_proj_bias" : "bias",
 		.kind = RFL_PARAM_LINEAR_BIAS,
 		.ndim = 1,
 		.dim = { a->out_features },

@@ -18,15 +18,15 @@ static enum rfl_rc infer(const struct rfl_node *node, const struct rfl_shape *in
 			 struct rfl_shape *out, struct rfl_err *err)
 {
 	(void)node;
-	if (in->ndim != 1)
-		return rfl_fail(err, RFL_EINVAL, 0, "needs logits of one dimension per sample");
-	*out = (struct rfl_shape){ .ndim = 1, .dim = { 1 } };
+	if (in->ndim < 1 || in->ndim > 2)
+		return rfl_fail(err, RFL_EINVAL, 0, "needs logits of {classes} or {rows, classes}");
+	*out = (struct rfl_shape){ .ndim = 1, .dim = { in->ndim == 2 ? in->dim[0] : 1 } };
 	return RFL_OK;
 }
 
 static void cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 {
-	int64_t rows = c->batch, n = c->in, label = rfl_dtype_bytes(RFL_DTYPE_I64);
+	int64_t rows = c->out, n = c->in, label = rfl_dtype_bytes(RFL_DTYPE_I64);
 	struct rfl_traffic *u = cost->traffic[RFL_FUSION_UNFUSED];
 	struct rfl_traffic *f = cost->traffic[RFL_FUSION_FUSED];
 

@@ -37,8 +37,8 @@ static struct rfl_window window_w(const struct rfl_pool *a)
 	};
 }
 
-static enum rfl_rc max_infer(const struct rfl_node *node, const struct rfl_shape *in,
-			     struct rfl_shape *out, struct rfl_err *err)
+static enum rfl_rc window_infer(const struct rfl_node *node, const struct rfl_shape *in,
+				struct rfl_shape *out, struct rfl_err *err)
 {
 	struct rfl_window h = window_h(&node->attr.pool), w = window_w(&node->attr.pool);
 	enum rfl_rc rc = rfl_op_need_image(in, err);
@@ -126,7 +126,7 @@ static void adaptive_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 const struct rfl_op_info rfl_op_max_pool = {
 	.name = "max_pool",
 	.module = "MaxPool2d",
-	.infer = max_infer,
+	.infer = window_infer,
 	.cost = max_cost,
 };
 
@@ -135,4 +135,10 @@ const struct rfl_op_info rfl_op_adaptive_avg_pool = {
 	.module = "AdaptiveAvgPool2d",
 	.infer = adaptive_infer,
 	.cost = adaptive_cost,
+};
+
+const struct rfl_op_info rfl_op_avg_pool = {
+	.name = "avg_pool",
+	.module = "AvgPool2d",
+	.infer = window_infer,
 };

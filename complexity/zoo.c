@@ -9,6 +9,9 @@
 #include "base/text.h"
 #include "complexity/zoo_impl.h"
 
+const char *const rfl_attention_names[] = { "auto", "composed", "naive", "sdpa", NULL };
+
+/* One line per family. */
 static const struct rfl_zoo_family *const families[] = {
 	&rfl_zoo_resnet,
 	&rfl_zoo_vgg,
@@ -57,13 +60,23 @@ static enum rfl_rc not_found(const char *name, struct rfl_err *err)
 	return rc;
 }
 
+static bool is_called(const struct rfl_zoo_model *model, const char *name)
+{
+	if (strcmp(model->name, name) == 0)
+		return true;
+	for (const char *const *alias = model->aliases; alias && *alias; alias++)
+		if (strcmp(*alias, name) == 0)
+			return true;
+	return false;
+}
+
 static const struct rfl_zoo_entry *find_entry(const char *name,
 					      const struct rfl_zoo_family **family)
 {
 	const struct rfl_zoo_entry *entry;
 
 	for (size_t i = 0; (entry = entry_at(i, family)); i++)
-		if (strcmp(entry->model.name, name) == 0)
+		if (is_called(&entry->model, name))
 			return entry;
 	return NULL;
 }
@@ -79,30 +92,68 @@ enum rfl_rc rfl_zoo_find(const char *name, const struct rfl_zoo_model **ret, str
 	return RFL_OK;
 }
 
+int rfl_zoo_image(struct rfl_net_builder *b, const struct rfl_zoo_sizes *sizes)
+{
+	return rfl_net_input(b, sizes->channels, sizes->image_size, sizes->image_size);
+}
+
+int rfl_zoo_tokens(struct rfl_net_builder *b, const struct rfl_zoo_sizes *sizes)
+{
+	return rfl_net_tokens(b, sizes->context_length);
+}
+
+/* The user's options over the model's own sizes. */
+static enum rfl_rc resolve(const struct rfl_zoo_model *m, const struct rfl_zoo_options *options,
+			   struct rfl_zoo_sizes *ret, struct rfl_err *err)
+{
+	static const struct rfl_zoo_options none;
+	const struct rfl_zoo_options *o = options ? options : &none;
+	bool text = m->context_length > 0;
+
+	if (o->image_size < 0 || o->classes < 0 || o->context_length < 0)
+		return rfl_fail(err, RFL_EINVAL, 0, "%s: a size is 1 or more", m->name);
+	if (text && o->image_size)
+		return rfl_fail(err, RFL_EINVAL, 0,
+				"%s reads text: it has a context length, no image size", m->name);
+	if (!text && o->context_length)
+		return rfl_fail(err, RFL_EINVAL, 0,
+				"%s reads images: it has an image size, no context length",
+				m->name);
+	if (m->max_context_length && o->context_length > m->max_context_length)
+		return rfl_fail(err, RFL_EINVAL, 0, "%s has positions for %lld tokens, not %lld",
+				m->name, (long long)m->max_context_length,
+				(long long)o->context_length);
+	*ret = (struct rfl_zoo_sizes){
+		.image_size = o->image_size ? o->image_size : m->image_size,
+		.channels = m->channels ? m->channels : 3,
+		.classes = o->classes ? o->classes : m->classes,
+		.context_length = o->context_length ? o->context_length : m->context_length,
+		.attention = o->attention,
+	};
+	return RFL_OK;
+}
+
 enum rfl_rc rfl_zoo_build(const char *name, const struct rfl_zoo_options *options,
 			  struct rfl_net **ret, struct rfl_err *err)
 {
 	const struct rfl_zoo_family *family = NULL;
 	const struct rfl_zoo_entry *entry = find_entry(name, &family);
+	struct rfl_zoo_sizes sizes;
 	struct rfl_net_builder *b;
-	int64_t image, classes;
 	enum rfl_rc rc;
 
 	if (!entry)
 		return not_found(name, err);
-	image = options && options->image_size ? options->image_size : entry->model.image_size;
-	classes = options && options->classes ? options->classes : entry->model.classes;
-	if (image < 1 || classes < 1)
-		return rfl_fail(err, RFL_EINVAL, 0,
-				"%s: image size %lld and %lld classes: both must be 1 or more",
-				name, (long long)image, (long long)classes);
+	rc = resolve(&entry->model, options, &sizes, err);
+	if (rc != RFL_OK)
+		return rc;
 	b = rfl_net_builder_new(entry->model.name, family->name);
 	if (!b)
 		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", name);
-	rc = rfl_net_finish(
-		b, family->build(b, rfl_net_input(b, 3, image, image), entry->config, classes), ret,
-		err);
-	if (rc != RFL_OK)
-		rfl_err_prefix(err, "image size %lld", (long long)image);
+	rc = rfl_net_finish(b, family->build(b, entry->config, &sizes), ret, err);
+	if (rc != RFL_OK && sizes.context_length)
+		rfl_err_prefix(err, "context length %lld", (long long)sizes.context_length);
+	else if (rc != RFL_OK)
+		rfl_err_prefix(err, "image size %lld", (long long)sizes.image_size);
 	return rc;
 }

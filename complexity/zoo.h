@@ -15,24 +15,48 @@
 extern "C" {
 #endif
 
+/**
+ * How attention and the steps around it are written down:
+ * auto      as the published code runs it
+ * composed  every elementwise step an operation of its own, as the CS336 course writes softmax,
+ *           SiLU, RMSNorm, rotary embedding and loss
+ * naive     two matrix products with one softmax between them; other steps one operation each
+ * sdpa      one fused operation (flash attention); other steps one operation each
+ */
+enum rfl_attention {
+	RFL_ATTENTION_AUTO,
+	RFL_ATTENTION_COMPOSED,
+	RFL_ATTENTION_NAIVE,
+	RFL_ATTENTION_SDPA
+};
+
+/** "auto", "composed", "naive", "sdpa", NULL: in the order of enum rfl_attention. */
+extern const char *const rfl_attention_names[];
+
 struct rfl_zoo_options {
-	int64_t image_size; /**< 0: the model's own (224) */
-	int64_t classes;    /**< 0: the model's own (1000) */
+	int64_t image_size;     /**< 0: the model's own; refused for a language model */
+	int64_t classes;        /**< 0: the model's own; the vocabulary of a language model */
+	int64_t context_length; /**< tokens, 0: the model's own; refused for an image model */
+	enum rfl_attention attention;
 };
 
 struct rfl_zoo_model {
-	const char *name;    /**< "resnet50" */
-	const char *title;   /**< "ResNet-50" */
-	const char *family;  /**< "resnet" */
-	const char *summary; /**< one line: what it is and where it was published */
-	int64_t image_size;  /**< default */
-	int64_t classes;     /**< default */
+	const char *name;           /**< "resnet50" */
+	const char *title;          /**< "ResNet-50" */
+	const char *family;         /**< "resnet" */
+	const char *summary;        /**< one line: what it is and where it was published */
+	int64_t image_size;         /**< default; 0: it reads text */
+	int64_t channels;           /**< of the image, 0: 3 */
+	int64_t classes;            /**< default */
+	int64_t context_length;     /**< default; 0: it reads images */
+	int64_t max_context_length; /**< where positions are learned; 0: free */
+	const char *const *aliases; /**< other names it is found by, ended by NULL; may be NULL */
 };
 
 /** The i-th model, or NULL behind the last. Order: by family, then by size. */
 const struct rfl_zoo_model *rfl_zoo_at(size_t i);
 
-/** By name. RFL_ENOTFOUND names the nearest models. */
+/** By name or alias. RFL_ENOTFOUND names the nearest models. */
 enum rfl_rc rfl_zoo_find(const char *name, const struct rfl_zoo_model **ret,
 			 struct rfl_err *err) RFL_WARN_UNUSED;
 

@@ -42,12 +42,12 @@ static int inverted_residual(struct rfl_net_builder *b, int x, int64_t out, int6
 	return x;
 }
 
-static int build(struct rfl_net_builder *b, int image, const void *config, int64_t classes)
+static int build(struct rfl_net_builder *b, const void *config, const struct rfl_zoo_sizes *sizes)
 {
 	int x, block = 1;
 
 	(void)config;
-	x = conv_bn_relu6(b, image, "features.0", 32,
+	x = conv_bn_relu6(b, rfl_zoo_image(b, sizes), "features.0", 32,
 			  &(struct rfl_conv2d_args){ .kernel = 3, .stride = 2, .pad = 1 });
 	for (size_t s = 0; s < RFL_ARRAY_LEN(stages); s++) {
 		for (int i = 0; i < stages[s].n; i++) {
@@ -61,7 +61,7 @@ static int build(struct rfl_net_builder *b, int image, const void *config, int64
 	x = rfl_adaptive_avg_pool(b, x, NULL, 1, 1);
 	x = rfl_flatten(b, x);
 	x = rfl_dropout(b, x, "classifier.0", 0.2);
-	return rfl_linear(b, x, "classifier.1", classes, true);
+	return rfl_linear(b, x, "classifier.1", sizes->classes, true);
 }
 
 static const struct rfl_zoo_entry entries[] = {

@@ -52,10 +52,10 @@ static int residual(struct rfl_net_builder *b, int x, enum block block, int64_t 
 	return rfl_relu(b, x, "relu", RFL_INPLACE);
 }
 
-static int build(struct rfl_net_builder *b, int image, const void *config, int64_t classes)
+static int build(struct rfl_net_builder *b, const void *config, const struct rfl_zoo_sizes *sizes)
 {
 	const struct resnet *r = config;
-	int x = image;
+	int x = rfl_zoo_image(b, sizes);
 
 	x = conv_bn(b, x, 1, 64, 7, 2);
 	x = rfl_relu(b, x, "relu", RFL_INPLACE);
@@ -69,7 +69,7 @@ static int build(struct rfl_net_builder *b, int image, const void *config, int64
 	}
 	x = rfl_adaptive_avg_pool(b, x, "avgpool", 1, 1);
 	x = rfl_flatten(b, x);
-	return rfl_linear(b, x, "fc", classes, true);
+	return rfl_linear(b, x, "fc", sizes->classes, true);
 }
 
 #define RESNET(depth_, block_, ...) \

@@ -49,9 +49,9 @@ static int features(struct rfl_net_builder *b, int x, const struct vgg *v)
 	return x;
 }
 
-static int build(struct rfl_net_builder *b, int image, const void *config, int64_t classes)
+static int build(struct rfl_net_builder *b, const void *config, const struct rfl_zoo_sizes *sizes)
 {
-	int x = features(b, image, config);
+	int x = features(b, rfl_zoo_image(b, sizes), config);
 
 	x = rfl_adaptive_avg_pool(b, x, "avgpool", 7, 7);
 	x = rfl_flatten(b, x);
@@ -61,7 +61,7 @@ static int build(struct rfl_net_builder *b, int image, const void *config, int64
 	x = rfl_linear(b, x, "classifier.3", 4096, true);
 	x = rfl_relu(b, x, "classifier.4", RFL_INPLACE);
 	x = rfl_dropout(b, x, "classifier.5", 0.5);
-	return rfl_linear(b, x, "classifier.6", classes, true);
+	return rfl_linear(b, x, "classifier.6", sizes->classes, true);
 }
 
 /* clang-format off */

@@ -20,7 +20,7 @@ extern "C" {
 #endif
 
 /** Raised with every change of the structs below; a plugin of another number is refused. */
-#define RFL_ENGINE_ABI 1
+#define RFL_ENGINE_ABI 2
 
 enum rfl_device { RFL_DEVICE_CPU, RFL_DEVICE_CUDA, RFL_DEVICE_MPS };
 enum rfl_precision {

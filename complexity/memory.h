@@ -1,0 +1,122 @@
+/*
+ * memory.h - how much memory a network takes: what is there all the time, what autograd keeps
+ * between the forward and the backward pass, and the most that is allocated at any moment.
+ *
+ * The peak is found by walking the net as PyTorch in eager mode runs it - forward, backward, step -
+ * and following every storage from its allocation to its release. It is the sum of the tensors that
+ * are alive, what torch.cuda.max_memory_allocated() reports; what an allocator reserves beyond it,
+ * the workspaces of convolutions and matrix products and the context of the device are not in it.
+ */
+#ifndef RFL_COMPLEXITY_MEMORY_H
+#define RFL_COMPLEXITY_MEMORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "complexity/count.h"
+#include "complexity/net.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Where it runs: a dropout keeps float noise on a CPU and one byte per element on a GPU. */
+enum rfl_memory_device { RFL_MEMORY_GPU, RFL_MEMORY_CPU };
+
+/** How the update runs over the parameters: all at once with temporaries as large as they are
+ * (PyTorch's default on a GPU), one tensor after the other, or in one kernel without any. */
+enum rfl_update { RFL_UPDATE_FOREACH, RFL_UPDATE_FOR_LOOP, RFL_UPDATE_FUSED };
+
+/** "foreach", "for-loop", "fused", NULL: in the order of enum rfl_update. */
+extern const char *const rfl_update_names[];
+
+struct rfl_memory_options {
+	/** Batch (of one forward pass), training, precision, optimizer, checkpoint, frozen, ...: as
+	 * for the counts. */
+	struct rfl_count_options count;
+	enum rfl_memory_device device;
+	enum rfl_update update;
+	/** Forward and backward passes per update; above 1 the gradients of the earlier ones are
+	 * there during the later. 0 is 1. */
+	int64_t accumulate;
+};
+
+/** What autograd keeps, by what it is. */
+enum rfl_saved_class {
+	RFL_SAVED_CLASS_ACTIVATIONS, /**< tensors of the net: inputs and outputs of operations */
+	RFL_SAVED_CLASS_CLONES,      /**< copies made because an operation overwrites its input */
+	RFL_SAVED_CLASS_INDICES,     /**< int64 places of maxima */
+	RFL_SAVED_CLASS_MASKS,       /**< of dropouts and causal masks */
+	RFL_SAVED_CLASS_STATISTICS,  /**< means, deviations and sums of rows or channels */
+	RFL_SAVED_CLASS_INPUT,       /**< the image or the tokens, and the labels */
+	RFL_SAVED_CLASS_LOSS,        /**< log-probabilities, or the steps of a composed loss */
+	RFL_SAVED_CLASS_COUNT,
+};
+
+/** "activations", ..., NULL: in the order of enum rfl_saved_class. */
+extern const char *const rfl_saved_class_names[];
+
+/** The phases of a step that a peak can lie in. */
+enum rfl_phase { RFL_PHASE_FORWARD, RFL_PHASE_BACKWARD, RFL_PHASE_STEP, RFL_PHASE_COUNT };
+
+/** "forward", "backward", "step", NULL. */
+extern const char *const rfl_phase_names[];
+
+/** All in bytes. */
+struct rfl_memory {
+	struct rfl_memory_options options;
+	/* There from the first step to the last. */
+	int64_t weights, buffers, state;
+	/* Gradients of all trained parameters: there at the update. */
+	int64_t gradients;
+	/** 16-bit copies of weights that autocast keeps during the passes. */
+	int64_t weight_copies;
+	int64_t input; /**< the batch itself and its labels */
+	/** Kept at the end of the forward pass, every storage once. */
+	int64_t saved, saved_class[RFL_SAVED_CLASS_COUNT];
+	/** The most that is allocated in each phase, everything above included. Inference has the
+	 * first only. */
+	int64_t phase_peak[RFL_PHASE_COUNT];
+	int64_t peak; /**< of all phases */
+	enum rfl_phase peak_phase;
+	int peak_node; /**< the operation at the peak of forward or backward; -1: the loss or step
+			*/
+	int nnodes;
+	/** Parallel to net->nodes: bytes of storages that are saved, counted at the operation whose
+	 * saving keeps them first. */
+	int64_t *node_saved;
+	const struct rfl_net *net; /**< borrowed */
+	struct rfl_memory_workspace *private;
+};
+
+/**
+ * Account for a network.
+ *
+ * @param ret  set on success only; release with rfl_memory_free()
+ * @return RFL_OK; RFL_EINVAL (batch below 1, checkpointing of a net without repeated blocks);
+ * RFL_EOVERFLOW names the node; RFL_ENOMEM
+ */
+enum rfl_rc rfl_memory_new(const struct rfl_net *net, const struct rfl_memory_options *options,
+			   struct rfl_memory **ret, struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** The same network at another batch, in place: nothing is allocated. */
+enum rfl_rc rfl_memory_at(struct rfl_memory *memory, int64_t batch,
+			  struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** Accepts NULL. */
+void rfl_memory_free(struct rfl_memory *memory);
+
+/**
+ * The largest batch whose peak is at most `bytes`; the memory is left at that batch.
+ *
+ * @param ret  0 when not even one sample fits; the memory is then left at batch 1
+ */
+enum rfl_rc rfl_memory_fit(struct rfl_memory *memory, int64_t bytes, int64_t *ret,
+			   struct rfl_err *err) RFL_WARN_UNUSED;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,37 @@
+/*
+ * net_build_impl.h - between the builder (net_build.c) and the calls that write one operation down
+ * (net_build_*.c).
+ */
+#ifndef RFL_COMPLEXITY_NET_BUILD_IMPL_H
+#define RFL_COMPLEXITY_NET_BUILD_IMPL_H
+
+#include "complexity/net.h"
+#include "complexity/net_build.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * Append a node whose operation, attributes and inputs are set; shape and parameters follow.
+ * @param name  within the block; NULL: a functional step
+ * @return its index, -1 when the builder has failed
+ */
+int rfl_net__append(struct rfl_net_builder *b, struct rfl_node *node, const char *name);
+
+/** Fail, unless the builder has failed already. @return -1 */
+int rfl_net__refuse(struct rfl_net_builder *b, const char *why);
+
+/** Nodes so far. */
+int rfl_net__count(const struct rfl_net_builder *b);
+
+/** First dimension of the parameter that a tied weight uses: the outputs of the layer. */
+int64_t rfl_net__tied_rows(const struct rfl_net_builder *b, int owner);
+
+/** eps and momentum that batch norms have here. */
+void rfl_net__batch_norm(const struct rfl_net_builder *b, struct rfl_batch_norm *norm);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

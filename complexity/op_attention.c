@@ -1,0 +1,82 @@
+/*
+ * op_attention.c - the products of attention: batched matrix products, fused attention, and rotary
+ * position embedding.
+ */
+#include "complexity/op.h"
+
+static bool same_leading(const struct rfl_shape *a, const struct rfl_shape *b)
+{
+	if (a->ndim != b->ndim || a->ndim < 2)
+		return false;
+	for (int i = 0; i < a->ndim - 2; i++)
+		if (a->dim[i] != b->dim[i])
+			return false;
+	return true;
+}
+
+static enum rfl_rc matmul_infer(const struct rfl_node *node, const struct rfl_shape *in,
+				struct rfl_shape *out, struct rfl_err *err)
+{
+	int rows = in[0].ndim - 2, last = in[0].ndim - 1;
+	bool transpose = node->attr.matmul.transpose_b;
+	char a[96], b[96];
+
+	if (!same_leading(&in[0], &in[1]) || in[0].dim[last] != in[1].dim[transpose ? last : rows])
+		return rfl_fail(err, RFL_EINVAL, 0, "cannot multiply %s by %s%s",
+				rfl_shape_text(&in[0], a, sizeof(a)),
+				rfl_shape_text(&in[1], b, sizeof(b)),
+				transpose ? " transposed" : "");
+	*out = in[0];
+	out->dim[last] = in[1].dim[transpose ? rows : last];
+	return RFL_OK;
+}
+
+static enum rfl_rc sdpa_infer(const struct rfl_node *node, const struct rfl_shape *in,
+			      struct rfl_shape *out, struct rfl_err *err)
+{
+	int rows = in[0].ndim - 2, last = in[0].ndim - 1;
+	char q[96], k[96], v[96];
+
+	(void)node;
+	if (!same_leading(&in[0], &in[1]) || !same_leading(&in[1], &in[2]) ||
+	    in[0].dim[last] != in[1].dim[last] || in[1].dim[rows] != in[2].dim[rows])
+		return rfl_fail(err, RFL_EINVAL, 0, "q %s, k %s and v %s do not fit together",
+				rfl_shape_text(&in[0], q, sizeof(q)),
+				rfl_shape_text(&in[1], k, sizeof(k)),
+				rfl_shape_text(&in[2], v, sizeof(v)));
+	*out = in[0];
+	out->dim[last] = in[2].dim[last];
+	return RFL_OK;
+}
+
+static enum rfl_rc rope_infer(const struct rfl_node *node, const struct rfl_shape *in,
+			      struct rfl_shape *out, struct rfl_err *err)
+{
+	char text[96];
+
+	(void)node;
+	if (in->ndim < 2 || in->dim[in->ndim - 1] % 2 != 0)
+		return rfl_fail(err, RFL_EINVAL, 0, "rotates pairs of features of tokens, got %s",
+				rfl_shape_text(in, text, sizeof(text)));
+	*out = *in;
+	return RFL_OK;
+}
+
+const struct rfl_op_info rfl_op_matmul = {
+	.name = "matmul",
+	.module = "MatMul",
+	.infer = matmul_infer,
+};
+
+const struct rfl_op_info rfl_op_sdpa = {
+	.name = "sdpa",
+	.module = "ScaledDotProductAttention",
+	.infer = sdpa_infer,
+};
+
+const struct rfl_op_info rfl_op_rope = {
+	.name = "rope",
+	.module = "RotaryEmbedding",
+	.rides = true,
+	.infer = rope_infer,
+};

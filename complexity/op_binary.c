@@ -1,0 +1,97 @@
+/*
+ * op_binary.c - sums, differences, products and quotients of tensors, broadcast as numpy does:
+ * dimensions are matched from the last one on, a size of 1 or a missing one is repeated.
+ *
+ * n elements of the output, k inputs. Forward: (k - 1) n operations of the kind; a quotient is
+ * special. Backward of a sum or difference: free, the inputs get the gradient as it is (a
+ * difference negates one); where a tensor has several readers the gradients are added, and that is
+ * counted there (count.c).
+ *
+ * Traffic, unfused: forward R of every input, W Y. Fused: it rides on the operation that made one
+ * of its inputs and reads the others.
+ */
+#include "complexity/op.h"
+
+static bool broadcast(const struct rfl_shape *in, struct rfl_shape *out)
+{
+	int ndim = in->ndim > out->ndim ? in->ndim : out->ndim;
+	struct rfl_shape wide = { .ndim = ndim };
+
+	for (int i = 1; i <= ndim; i++) {
+		int64_t a = i <= in->ndim ? in->dim[in->ndim - i] : 1;
+		int64_t b = i <= out->ndim ? out->dim[out->ndim - i] : 1;
+
+		if (a != b && a != 1 && b != 1)
+			return false;
+		wide.dim[ndim - i] = a > b ? a : b;
+	}
+	*out = wide;
+	return true;
+}
+
+static enum rfl_rc infer(const struct rfl_node *node, const struct rfl_shape *in,
+			 struct rfl_shape *out, struct rfl_err *err)
+{
+	char a[96], b[96];
+
+	if (node->ninputs < 1)
+		return rfl_fail(err, RFL_EINVAL, 0, "needs inputs");
+	*out = in[0];
+	for (int i = 1; i < node->ninputs; i++)
+		if (!broadcast(&in[i], out))
+			return rfl_fail(err, RFL_EINVAL, 0, "%s and %s do not broadcast",
+					rfl_shape_text(&in[0], a, sizeof(a)),
+					rfl_shape_text(&in[i], b, sizeof(b)));
+	if (node->inplace && rfl_shape_numel(out) != rfl_shape_numel(&in[0]))
+		return rfl_fail(err, RFL_EINVAL, 0, "%s in place cannot hold %s",
+				rfl_shape_text(&in[0], a, sizeof(a)),
+				rfl_shape_text(out, b, sizeof(b)));
+	return RFL_OK;
+}
+
+static void add_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
+{
+	struct rfl_traffic *u = &cost->traffic[RFL_FUSION_UNFUSED][RFL_PASS_FORWARD];
+	struct rfl_traffic *f = &cost->traffic[RFL_FUSION_FUSED][RFL_PASS_FORWARD];
+	int64_t inputs = c->node->ninputs;
+
+	cost->elementwise[RFL_PASS_FORWARD].add = rfl_cost_mul(c, inputs - 1, c->out);
+	rfl_cost_read(c, u, c->out, inputs * c->value_bytes);
+	rfl_cost_write(c, u, c->out, c->value_bytes);
+	if (!c->rides) {
+		*f = *u;
+		return;
+	}
+	rfl_cost_read(c, f, c->out, (inputs - 1) * c->value_bytes);
+	if (c->input_shared)
+		rfl_cost_write(c, f, c->out, c->value_bytes);
+}
+
+const struct rfl_op_info rfl_op_add = {
+	.name = "add",
+	.module = "Add",
+	.rides = true,
+	.infer = infer,
+	.cost = add_cost,
+};
+
+const struct rfl_op_info rfl_op_sub = {
+	.name = "sub",
+	.module = "Sub",
+	.rides = true,
+	.infer = infer,
+};
+
+const struct rfl_op_info rfl_op_mul = {
+	.name = "mul",
+	.module = "Mul",
+	.rides = true,
+	.infer = infer,
+};
+
+const struct rfl_op_info rfl_op_div = {
+	.name = "div",
+	.module = "Div",
+	.rides = true,
+	.infer = infer,
+};

@@ -1,0 +1,91 @@
+/*
+ * op_copy.c - operations that move data and compute nothing.
+ */
+#include "complexity/op.h"
+
+#include "base/num.h"
+
+static enum rfl_rc concat_infer(const struct rfl_node *node, const struct rfl_shape *in,
+				struct rfl_shape *out, struct rfl_err *err)
+{
+	int64_t dim = node->attr.concat.dim;
+	char a[96], b[96];
+
+	if (node->ninputs < 1 || dim < 0 || dim >= in[0].ndim)
+		return rfl_fail(err, RFL_EINVAL, 0, "cannot join along dimension %lld",
+				(long long)dim);
+	*out = in[0];
+	for (int i = 1; i < node->ninputs; i++) {
+		bool fits = in[i].ndim == in[0].ndim;
+
+		for (int d = 0; fits && d < in[0].ndim; d++)
+			fits = d == dim || in[i].dim[d] == in[0].dim[d];
+		if (!fits)
+			return rfl_fail(err, RFL_EINVAL, 0, "cannot join %s and %s",
+					rfl_shape_text(&in[0], a, sizeof(a)),
+					rfl_shape_text(&in[i], b, sizeof(b)));
+		if (!rfl_num_add(out->dim[dim], in[i].dim[dim], &out->dim[dim]))
+			return rfl_fail(err, RFL_EOVERFLOW, 0, "does not fit 63 bits");
+	}
+	return RFL_OK;
+}
+
+/* Two dimensions that begin at dim. */
+static enum rfl_rc need_plane(const struct rfl_shape *in, int64_t dim, struct rfl_err *err)
+{
+	if (dim >= 0 && dim + 1 < in->ndim)
+		return RFL_OK;
+	return rfl_fail(err, RFL_EINVAL, 0, "no height and width at dimension %lld of %d",
+			(long long)dim, in->ndim);
+}
+
+static enum rfl_rc pad_infer(const struct rfl_node *node, const struct rfl_shape *in,
+			     struct rfl_shape *out, struct rfl_err *err)
+{
+	const struct rfl_pad *a = &node->attr.padding;
+	int64_t *h, *w;
+	enum rfl_rc rc = need_plane(in, a->dim, err);
+
+	if (rc != RFL_OK)
+		return rc;
+	*out = *in;
+	h = &out->dim[a->dim];
+	w = &out->dim[a->dim + 1];
+	if (a->top < 0 || a->bottom < 0 || a->left < 0 || a->right < 0)
+		return rfl_fail(err, RFL_EINVAL, 0, "a padding is 0 or more");
+	if (!rfl_num_add(*h, a->top, h) || !rfl_num_add(*h, a->bottom, h) ||
+	    !rfl_num_add(*w, a->left, w) || !rfl_num_add(*w, a->right, w))
+		return rfl_fail(err, RFL_EOVERFLOW, 0, "does not fit 63 bits");
+	return RFL_OK;
+}
+
+static enum rfl_rc roll_infer(const struct rfl_node *node, const struct rfl_shape *in,
+			      struct rfl_shape *out, struct rfl_err *err)
+{
+	*out = *in;
+	return need_plane(in, node->attr.roll.dim, err);
+}
+
+const struct rfl_op_info rfl_op_contiguous = {
+	.name = "contiguous",
+	.module = "Contiguous",
+	.infer = rfl_op_same_shape,
+};
+
+const struct rfl_op_info rfl_op_concat = {
+	.name = "concat",
+	.module = "Concat",
+	.infer = concat_infer,
+};
+
+const struct rfl_op_info rfl_op_pad = {
+	.name = "pad",
+	.module = "Pad",
+	.infer = pad_infer,
+};
+
+const struct rfl_op_info rfl_op_roll = {
+	.name = "roll",
+	.module = "Roll",
+	.infer = roll_infer,
+};

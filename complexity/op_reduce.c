@@ -1,0 +1,42 @@
+/*
+ * op_reduce.c - mean, sum and maximum over neighbouring dimensions.
+ */
+#include "complexity/op.h"
+
+static enum rfl_rc infer(const struct rfl_node *node, const struct rfl_shape *in,
+			 struct rfl_shape *out, struct rfl_err *err)
+{
+	const struct rfl_reduce *a = &node->attr.reduce;
+	struct rfl_shape kept = { 0 };
+
+	if (a->first < 0 || a->count < 1 || a->count > in->ndim - a->first)
+		return rfl_fail(err, RFL_EINVAL, 0,
+				"cannot reduce %lld dimensions from %lld on of an input with %d",
+				(long long)a->count, (long long)a->first, in->ndim);
+	for (int i = 0; i < in->ndim; i++) {
+		bool reduced = i >= a->first && i < a->first + a->count;
+
+		if (!reduced || a->keepdim)
+			kept.dim[kept.ndim++] = reduced ? 1 : in->dim[i];
+	}
+	*out = kept;
+	return RFL_OK;
+}
+
+const struct rfl_op_info rfl_op_mean = {
+	.name = "mean",
+	.module = "Mean",
+	.infer = infer,
+};
+
+const struct rfl_op_info rfl_op_sum = {
+	.name = "sum",
+	.module = "Sum",
+	.infer = infer,
+};
+
+const struct rfl_op_info rfl_op_max = {
+	.name = "max",
+	.module = "Max",
+	.infer = infer,
+};

@@ -1,0 +1,59 @@
+/*
+ * op_table.c - rows taken from a table: an embedding by the tokens of the text, a learned table by
+ * constant places.
+ */
+#include "complexity/op.h"
+
+static enum rfl_rc embedding_infer(const struct rfl_node *node, const struct rfl_shape *in,
+				   struct rfl_shape *out, struct rfl_err *err)
+{
+	const struct rfl_embedding *a = &node->attr.embedding;
+
+	if (a->vocab < 1 || a->features < 1 || in->ndim >= RFL_NET_MAX_DIMS)
+		return rfl_fail(err, RFL_EINVAL, 0, "a table of %lld rows of %lld features",
+				(long long)a->vocab, (long long)a->features);
+	*out = *in;
+	out->dim[out->ndim++] = a->features;
+	return RFL_OK;
+}
+
+static int embedding_params(const struct rfl_node *node, struct rfl_op_param *out)
+{
+	out[0] = (struct rfl_op_param){
+		.suffix = "weight",
+		.kind = RFL_PARAM_EMBEDDING_WEIGHT,
+		.ndim = 2,
+		.dim = { node->attr.embedding.vocab, node->attr.embedding.features },
+	};
+	return 1;
+}
+
+static enum rfl_rc gather_infer(const struct rfl_node *node, const struct rfl_shape *in,
+				struct rfl_shape *out, struct rfl_err *err)
+{
+	const struct rfl_shape *shape = &node->attr.gather.shape;
+	char from[96], to[96];
+
+	for (int i = 0; i < shape->ndim; i++)
+		if (shape->dim[i] < 1)
+			return rfl_fail(err, RFL_EINVAL, 0, "dimension %d is not 1 or more", i);
+	if (in->ndim != 2 || shape->ndim < 1 || shape->dim[shape->ndim - 1] != in->dim[1])
+		return rfl_fail(err, RFL_EINVAL, 0, "cannot take %s from a table of %s",
+				rfl_shape_text(shape, to, sizeof(to)),
+				rfl_shape_text(in, from, sizeof(from)));
+	*out = *shape;
+	return RFL_OK;
+}
+
+const struct rfl_op_info rfl_op_embedding = {
+	.name = "embedding",
+	.module = "Embedding",
+	.infer = embedding_infer,
+	.params = embedding_params,
+};
+
+const struct rfl_op_info rfl_op_gather = {
+	.name = "gather",
+	.module = "Gather",
+	.infer = gather_infer,
+};

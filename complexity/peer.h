@@ -1,0 +1,52 @@
+/*
+ * peer.h - what other counters would say of a network, to the integer: each one's rule as a
+ * function of the net. docs/peers.md has the rules, their sources and their known errors.
+ */
+#ifndef RFL_COMPLEXITY_PEER_H
+#define RFL_COMPLEXITY_PEER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "complexity/net.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct rfl_peer {
+	const char *name;    /**< "fvcore": the word of --as */
+	const char *version; /**< that the rule was read from and checked against */
+	const char *prints;  /**< what the tool calls its number: "FLOPs", "MACs", "mult-adds" */
+	bool is_flops;       /**< 2 per multiply-add; else its number is of multiply-adds */
+	const char *rule;    /**< one sentence: what it counts, and how much each */
+	const char *wrong;   /**< known errors of the tool's number, one sentence; NULL: none */
+};
+
+/** The i-th peer, or NULL behind the last. */
+const struct rfl_peer *rfl_peer_at(size_t i);
+
+/** By name. RFL_ENOTFOUND names all. */
+enum rfl_rc rfl_peer_find(const char *name, const struct rfl_peer **ret,
+			  struct rfl_err *err) RFL_WARN_UNUSED;
+
+/**
+ * The peer's total for one forward pass over one sample.
+ *
+ * @param ret  on success only
+ * @return RFL_OK; RFL_EUNAVAILABLE with the reason where the tool's rule is not closed for an
+ * operation of this net; RFL_EOVERFLOW
+ */
+enum rfl_rc rfl_peer_total(const struct rfl_peer *peer, const struct rfl_net *net, int64_t *ret,
+			   struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** What it charges one operation, the same way. */
+enum rfl_rc rfl_peer_node(const struct rfl_peer *peer, const struct rfl_net *net, int node,
+			  int64_t *ret, struct rfl_err *err) RFL_WARN_UNUSED;
+
+#ifdef __cplusplus
+}
+#endif
+#endif
