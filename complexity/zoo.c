@@ -102,6 +102,16 @@ int rfl_zoo_tokens(struct rfl_net_builder *b, const struct rfl_zoo_sizes *sizes)
 	return rfl_net_tokens(b, sizes->context_length);
 }
 
+static bool is_size(const struct rfl_zoo_model *m, const char *what, int64_t size,
+		    struct rfl_err *err)
+{
+	if (size >= 0)
+		return true;
+	(void)rfl_fail(err, RFL_EINVAL, 0, "%s: %s %lld: a size is 1 or more", m->name, what,
+		       (long long)size);
+	return false;
+}
+
 /* The user's options over the model's own sizes. */
 static enum rfl_rc resolve(const struct rfl_zoo_model *m, const struct rfl_zoo_options *options,
 			   struct rfl_zoo_sizes *ret, struct rfl_err *err)
@@ -110,8 +120,10 @@ static enum rfl_rc resolve(const struct rfl_zoo_model *m, const struct rfl_zoo_o
 	const struct rfl_zoo_options *o = options ? options : &none;
 	bool text = m->context_length > 0;
 
-	if (o->image_size < 0 || o->classes < 0 || o->context_length < 0)
-		return rfl_fail(err, RFL_EINVAL, 0, "%s: a size is 1 or more", m->name);
+	if (!is_size(m, "image size", o->image_size, err) ||
+	    !is_size(m, "classes", o->classes, err) ||
+	    !is_size(m, "context length", o->context_length, err))
+		return RFL_EINVAL;
 	if (text && o->image_size)
 		return rfl_fail(err, RFL_EINVAL, 0,
 				"%s reads text: it has a context length, no image size", m->name);

@@ -298,7 +298,7 @@ static void builder_refuses_unequal_sums(void **state)
 	y = rfl_conv2d(b, x, "conv", 3, .kernel = 3);
 	x = rfl_add(b, x, y, RFL_OUT_OF_PLACE);
 	assert_int_equal(rfl_net_finish(b, x, &net, &err), RFL_EINVAL);
-	assert_says(&err, "cannot add 3x6x6 to 3x8x8");
+	assert_says(&err, "3x8x8 and 3x6x6 do not broadcast");
 }
 
 static void builder_refuses_an_image_for_logits(void **state)
