@@ -357,6 +357,28 @@ int rfl_net__append(struct rfl_net_builder *b, struct rfl_node *node, const char
 	return b->nnodes++;
 }
 
+int rfl_net_as_module(struct rfl_net_builder *b, int x, const char *name)
+{
+	const char *scope = b->scope[b->depth];
+
+	if (failed(b) || x < 0 || x >= b->nnodes)
+		return -1;
+	b->nodes[x].functional = false;
+	b->nodes[x].name = rfl_arena_printf(b->arena, "%s%s%s", scope, *scope ? "." : "", name);
+	if (b->nodes[x].name)
+		return x;
+	out_of_memory(b);
+	return -1;
+}
+
+int rfl_net_in_place(struct rfl_net_builder *b, int x)
+{
+	if (failed(b) || x < 0 || x >= b->nnodes)
+		return -1;
+	b->nodes[x].inplace = true;
+	return x;
+}
+
 /* The slots that the nodes' parameters hold are the last ones; fill them in the new order. */
 void rfl_net_state_dict_order(struct rfl_net_builder *b, const int *nodes, int n)
 {

@@ -175,6 +175,14 @@ int rfl_parameter(struct rfl_net_builder *b, const char *name, const struct rfl_
 		  int64_t drop);
 int rfl_constant(struct rfl_net_builder *b, const char *name, const struct rfl_shape *shape);
 
+/* What few models say of an operation beside its own call. */
+
+/** The step x is a module of this name in the published model, not a call of a function. */
+int rfl_net_as_module(struct rfl_net_builder *b, int x, const char *name);
+
+/** The operation x overwrites its first input, as RFL_INPLACE says where a call has it. */
+int rfl_net_in_place(struct rfl_net_builder *b, int x);
+
 /* What is said of several nodes at once. */
 
 /** The nodes from here to the end are one repeated block, which checkpointing runs again. */
