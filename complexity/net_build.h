@@ -102,8 +102,6 @@ int rfl_net_avg_pool(struct rfl_net_builder *b, int x, const char *name,
 
 int rfl_batch_norm(struct rfl_net_builder *b, int x, const char *name);
 int rfl_dropout(struct rfl_net_builder *b, int x, const char *name, double probability);
-/** Overwrites its input, as in the published MobileNetV3, EfficientNet and MNASNet. */
-int rfl_dropout_inplace(struct rfl_net_builder *b, int x, const char *name, double probability);
 int rfl_stochastic_depth(struct rfl_net_builder *b, int x, const char *name, double probability);
 int rfl_linear(struct rfl_net_builder *b, int x, const char *name, int64_t out_features, bool bias);
 int rfl_layer_norm(struct rfl_net_builder *b, int x, const char *name, double eps);
@@ -152,8 +150,6 @@ int rfl_reduce(struct rfl_net_builder *b, enum rfl_op op, int x, int64_t first, 
 
 int rfl_flatten(struct rfl_net_builder *b, int x);
 int rfl_flatten_from(struct rfl_net_builder *b, int x, int64_t first);
-/** A module of a Sequential, where the model does not call the function. */
-int rfl_flatten_module(struct rfl_net_builder *b, int x, const char *name);
 
 /** Lists of sizes for the calls below: RFL_DIMS(heads, tokens, 64). */
 #define RFL_DIMS(...)                                                                \

@@ -136,33 +136,28 @@ int rfl_relu6(struct rfl_net_builder *b, int x, const char *name, enum rfl_inpla
 	return rfl_unary(b, RFL_OP_RELU6, x, name, inplace);
 }
 
-static int dropout(struct rfl_net_builder *b, enum rfl_op op, int x, const char *name,
-		   double probability, enum rfl_inplace inplace)
+int rfl_dropout(struct rfl_net_builder *b, int x, const char *name, double probability)
 {
 	struct rfl_node node = {
-		.op = op,
+		.op = RFL_OP_DROPOUT,
 		.ninputs = 1,
 		.input = (const int[]){ x },
-		.inplace = inplace == RFL_INPLACE,
 		.attr.dropout.probability = probability,
 	};
 
 	return rfl_net__append(b, &node, name);
 }
 
-int rfl_dropout(struct rfl_net_builder *b, int x, const char *name, double probability)
-{
-	return dropout(b, RFL_OP_DROPOUT, x, name, probability, RFL_OUT_OF_PLACE);
-}
-
-int rfl_dropout_inplace(struct rfl_net_builder *b, int x, const char *name, double probability)
-{
-	return dropout(b, RFL_OP_DROPOUT, x, name, probability, RFL_INPLACE);
-}
-
 int rfl_stochastic_depth(struct rfl_net_builder *b, int x, const char *name, double probability)
 {
-	return dropout(b, RFL_OP_STOCHASTIC_DEPTH, x, name, probability, RFL_OUT_OF_PLACE);
+	struct rfl_node node = {
+		.op = RFL_OP_STOCHASTIC_DEPTH,
+		.ninputs = 1,
+		.input = (const int[]){ x },
+		.attr.dropout.probability = probability,
+	};
+
+	return rfl_net__append(b, &node, name);
 }
 
 int rfl_net_linear(struct rfl_net_builder *b, int x, const char *name, int64_t out_features,

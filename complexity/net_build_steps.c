@@ -86,7 +86,7 @@ int rfl_reduce(struct rfl_net_builder *b, enum rfl_op op, int x, int64_t first, 
 	return rfl_net__append(b, &node, NULL);
 }
 
-static int flatten(struct rfl_net_builder *b, int x, const char *name, int64_t first)
+int rfl_flatten_from(struct rfl_net_builder *b, int x, int64_t first)
 {
 	struct rfl_node node = {
 		.op = RFL_OP_FLATTEN,
@@ -95,22 +95,12 @@ static int flatten(struct rfl_net_builder *b, int x, const char *name, int64_t f
 		.attr.flatten.first = first,
 	};
 
-	return rfl_net__append(b, &node, name);
-}
-
-int rfl_flatten_from(struct rfl_net_builder *b, int x, int64_t first)
-{
-	return flatten(b, x, NULL, first);
+	return rfl_net__append(b, &node, NULL);
 }
 
 int rfl_flatten(struct rfl_net_builder *b, int x)
 {
-	return flatten(b, x, NULL, 0);
-}
-
-int rfl_flatten_module(struct rfl_net_builder *b, int x, const char *name)
-{
-	return flatten(b, x, name, 0);
+	return rfl_flatten_from(b, x, 0);
 }
 
 int rfl_reshape(struct rfl_net_builder *b, int x, const struct rfl_shape *shape)

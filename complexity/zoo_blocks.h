@@ -32,6 +32,17 @@ int rfl_zoo_conv_norm_act(struct rfl_net_builder *b, int x, const char *path, in
 	rfl_zoo_conv_norm_act((b), (x), (path), (out_channels), \
 			      &(struct rfl_zoo_conv_norm_args){ __VA_ARGS__ })
 
+/** The same among the modules of a larger Sequential, where the convolution has number `first`. */
+int rfl_zoo_conv_norm_from(struct rfl_net_builder *b, int x, int first, int64_t out_channels,
+			   const struct rfl_zoo_conv_norm_args *args);
+
+/**
+ * The BasicConv2d of GoogLeNet and Inception v3 at `path`: "conv" without bias, "bn", and an
+ * in-place ReLU that is called as a function.
+ */
+int rfl_zoo_basic_conv(struct rfl_net_builder *b, int x, const char *path, int64_t out_channels,
+		       const struct rfl_conv2d_args *args);
+
 /** How a squeeze-and-excitation block is written. */
 struct rfl_zoo_squeeze_args {
 	int64_t channels; /**< between the two convolutions */
