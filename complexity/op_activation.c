@@ -35,9 +35,14 @@ static void relu6_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 	activation_cost(c, 2, cost);
 }
 
+static const struct rfl_op_attr gelu_attrs[] = {
+	RFL_OP_ATTR(BOOL, gelu, tanh, .def = 0),
+};
+
 const struct rfl_op_info rfl_op_relu = {
 	.name = "relu",
 	.module = "ReLU",
+	.autograd = "ReluBackward0",
 	.rides = true,
 	.infer = rfl_op_same_shape,
 	.cost = relu_cost,
@@ -46,6 +51,7 @@ const struct rfl_op_info rfl_op_relu = {
 const struct rfl_op_info rfl_op_relu6 = {
 	.name = "relu6",
 	.module = "ReLU6",
+	.autograd = "HardtanhBackward0",
 	.rides = true,
 	.infer = rfl_op_same_shape,
 	.cost = relu6_cost,
@@ -54,6 +60,7 @@ const struct rfl_op_info rfl_op_relu6 = {
 const struct rfl_op_info rfl_op_sigmoid = {
 	.name = "sigmoid",
 	.module = "Sigmoid",
+	.autograd = "SigmoidBackward0",
 	.rides = true,
 	.infer = rfl_op_same_shape,
 };
@@ -61,6 +68,7 @@ const struct rfl_op_info rfl_op_sigmoid = {
 const struct rfl_op_info rfl_op_silu = {
 	.name = "silu",
 	.module = "SiLU",
+	.autograd = "SiluBackward0",
 	.rides = true,
 	.infer = rfl_op_same_shape,
 };
@@ -68,13 +76,17 @@ const struct rfl_op_info rfl_op_silu = {
 const struct rfl_op_info rfl_op_gelu = {
 	.name = "gelu",
 	.module = "GELU",
+	.autograd = "GeluBackward0",
 	.rides = true,
 	.infer = rfl_op_same_shape,
+	.attrs = gelu_attrs,
+	.nattrs = sizeof(gelu_attrs) / sizeof(gelu_attrs[0]),
 };
 
 const struct rfl_op_info rfl_op_hard_sigmoid = {
 	.name = "hard_sigmoid",
 	.module = "Hardsigmoid",
+	.autograd = "HardsigmoidBackward0",
 	.rides = true,
 	.infer = rfl_op_same_shape,
 };
@@ -82,6 +94,7 @@ const struct rfl_op_info rfl_op_hard_sigmoid = {
 const struct rfl_op_info rfl_op_hard_swish = {
 	.name = "hard_swish",
 	.module = "Hardswish",
+	.autograd = "HardswishBackward0",
 	.rides = true,
 	.infer = rfl_op_same_shape,
 };

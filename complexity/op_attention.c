@@ -62,21 +62,46 @@ static enum rfl_rc rope_infer(const struct rfl_node *node, const struct rfl_shap
 	return RFL_OK;
 }
 
+static const struct rfl_op_attr matmul_attrs[] = {
+	RFL_OP_ATTR(BOOL, matmul, transpose_b, .def = 0),
+	RFL_OP_ATTR(BOOL, matmul, causal, .def = 0),
+};
+
+static const struct rfl_op_attr sdpa_attrs[] = {
+	RFL_OP_ATTR(BOOL, sdpa, causal, .def = 0),
+	RFL_OP_ATTR(REAL, sdpa, dropout, .def = 0),
+};
+
+static const struct rfl_op_attr rope_attrs[] = {
+	RFL_OP_ATTR(REAL, rope, theta, .def = 10000),
+};
+
 const struct rfl_op_info rfl_op_matmul = {
 	.name = "matmul",
 	.module = "MatMul",
+	.autograd = "BmmBackward0",
 	.infer = matmul_infer,
+	.autocast = RFL_AUTOCAST_LOWER,
+	.attrs = matmul_attrs,
+	.nattrs = sizeof(matmul_attrs) / sizeof(matmul_attrs[0]),
 };
 
 const struct rfl_op_info rfl_op_sdpa = {
 	.name = "sdpa",
 	.module = "ScaledDotProductAttention",
+	.autograd = "ScaledDotProductFlashAttentionBackward0",
 	.infer = sdpa_infer,
+	.autocast = RFL_AUTOCAST_LOWER,
+	.attrs = sdpa_attrs,
+	.nattrs = sizeof(sdpa_attrs) / sizeof(sdpa_attrs[0]),
 };
 
 const struct rfl_op_info rfl_op_rope = {
 	.name = "rope",
 	.module = "RotaryEmbedding",
+	.autograd = "StackBackward0",
 	.rides = true,
 	.infer = rope_infer,
+	.attrs = rope_attrs,
+	.nattrs = sizeof(rope_attrs) / sizeof(rope_attrs[0]),
 };

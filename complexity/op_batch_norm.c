@@ -134,11 +134,20 @@ static void cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 		unfused(c, cost->traffic[RFL_FUSION_FUSED]);
 }
 
+static const struct rfl_op_attr attrs[] = {
+	RFL_OP_ATTR(INT, batch_norm, channels, .min = 1, .inferred = true),
+	RFL_OP_ATTR(REAL, batch_norm, eps, .def = 1e-5),
+	RFL_OP_ATTR(REAL, batch_norm, momentum, .def = 0.1),
+};
+
 const struct rfl_op_info rfl_op_batch_norm = {
 	.name = "batch_norm",
 	.module = "BatchNorm2d",
+	.autograd = "NativeBatchNormBackward0",
 	.rides = true,
 	.infer = infer,
 	.params = params,
 	.cost = cost,
+	.attrs = attrs,
+	.nattrs = sizeof(attrs) / sizeof(attrs[0]),
 };

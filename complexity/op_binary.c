@@ -70,6 +70,7 @@ static void add_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 const struct rfl_op_info rfl_op_add = {
 	.name = "add",
 	.module = "Add",
+	.autograd = "AddBackward0",
 	.rides = true,
 	.infer = infer,
 	.cost = add_cost,
@@ -78,6 +79,7 @@ const struct rfl_op_info rfl_op_add = {
 const struct rfl_op_info rfl_op_sub = {
 	.name = "sub",
 	.module = "Sub",
+	.autograd = "SubBackward0",
 	.rides = true,
 	.infer = infer,
 };
@@ -85,6 +87,7 @@ const struct rfl_op_info rfl_op_sub = {
 const struct rfl_op_info rfl_op_mul = {
 	.name = "mul",
 	.module = "Mul",
+	.autograd = "MulBackward0",
 	.rides = true,
 	.infer = infer,
 };
@@ -92,6 +95,7 @@ const struct rfl_op_info rfl_op_mul = {
 const struct rfl_op_info rfl_op_div = {
 	.name = "div",
 	.module = "Div",
+	.autograd = "DivBackward0",
 	.rides = true,
 	.infer = infer,
 };

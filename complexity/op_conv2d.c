@@ -105,10 +105,29 @@ static void cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 			    cost);
 }
 
+static const struct rfl_op_attr attrs[] = {
+	RFL_OP_ATTR(INT, conv2d, in_channels, .min = 1, .inferred = true),
+	RFL_OP_ATTR(INT, conv2d, out_channels, .required = true, .min = 1),
+	RFL_OP_ATTR(INT, conv2d, kernel_h, .required = true, .min = 1),
+	RFL_OP_ATTR(INT, conv2d, kernel_w, .required = true, .min = 1),
+	RFL_OP_ATTR(INT, conv2d, stride_h, .def = 1, .min = 1),
+	RFL_OP_ATTR(INT, conv2d, stride_w, .def = 1, .min = 1),
+	RFL_OP_ATTR(INT, conv2d, pad_h, .def = 0),
+	RFL_OP_ATTR(INT, conv2d, pad_w, .def = 0),
+	RFL_OP_ATTR(INT, conv2d, dilation_h, .def = 1, .min = 1),
+	RFL_OP_ATTR(INT, conv2d, dilation_w, .def = 1, .min = 1),
+	RFL_OP_ATTR(INT, conv2d, groups, .def = 1, .min = 1),
+	RFL_OP_ATTR(BOOL, conv2d, bias, .def = 0),
+};
+
 const struct rfl_op_info rfl_op_conv2d = {
 	.name = "conv2d",
 	.module = "Conv2d",
+	.autograd = "ConvolutionBackward0",
 	.infer = infer,
 	.params = params,
 	.cost = cost,
+	.autocast = RFL_AUTOCAST_LOWER,
+	.attrs = attrs,
+	.nattrs = sizeof(attrs) / sizeof(attrs[0]),
 };

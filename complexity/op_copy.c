@@ -66,26 +66,52 @@ static enum rfl_rc roll_infer(const struct rfl_node *node, const struct rfl_shap
 	return need_plane(in, node->attr.roll.dim, err);
 }
 
+static const struct rfl_op_attr concat_attrs[] = {
+	RFL_OP_ATTR(INT, concat, dim, .def = 0),
+};
+
+static const struct rfl_op_attr pad_attrs[] = {
+	RFL_OP_ATTR(INT, padding, dim, .def = 0),    RFL_OP_ATTR(INT, padding, top, .def = 0),
+	RFL_OP_ATTR(INT, padding, bottom, .def = 0), RFL_OP_ATTR(INT, padding, left, .def = 0),
+	RFL_OP_ATTR(INT, padding, right, .def = 0),
+};
+
+static const struct rfl_op_attr roll_attrs[] = {
+	RFL_OP_ATTR(INT, roll, dim, .def = 0),
+	RFL_OP_ATTR(INT, roll, shift_h, .def = 0, .min = INT64_MIN),
+	RFL_OP_ATTR(INT, roll, shift_w, .def = 0, .min = INT64_MIN),
+};
+
 const struct rfl_op_info rfl_op_contiguous = {
 	.name = "contiguous",
 	.module = "Contiguous",
+	.autograd = "CloneBackward0",
 	.infer = rfl_op_same_shape,
 };
 
 const struct rfl_op_info rfl_op_concat = {
 	.name = "concat",
 	.module = "Concat",
+	.autograd = "CatBackward0",
 	.infer = concat_infer,
+	.attrs = concat_attrs,
+	.nattrs = sizeof(concat_attrs) / sizeof(concat_attrs[0]),
 };
 
 const struct rfl_op_info rfl_op_pad = {
 	.name = "pad",
 	.module = "Pad",
+	.autograd = "ConstantPadNdBackward0",
 	.infer = pad_infer,
+	.attrs = pad_attrs,
+	.nattrs = sizeof(pad_attrs) / sizeof(pad_attrs[0]),
 };
 
 const struct rfl_op_info rfl_op_roll = {
 	.name = "roll",
 	.module = "Roll",
+	.autograd = "RollBackward0",
 	.infer = roll_infer,
+	.attrs = roll_attrs,
+	.nattrs = sizeof(roll_attrs) / sizeof(roll_attrs[0]),
 };

@@ -37,17 +37,27 @@ static void cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 	rfl_op_ride_with_mask(c, cost);
 }
 
+static const struct rfl_op_attr attrs[] = {
+	RFL_OP_ATTR(REAL, dropout, probability, .required = true),
+};
+
 const struct rfl_op_info rfl_op_dropout = {
 	.name = "dropout",
 	.module = "Dropout",
+	.autograd = "NativeDropoutBackward0",
 	.rides = true,
 	.infer = infer,
 	.cost = cost,
+	.attrs = attrs,
+	.nattrs = sizeof(attrs) / sizeof(attrs[0]),
 };
 
 const struct rfl_op_info rfl_op_stochastic_depth = {
 	.name = "stochastic_depth",
 	.module = "StochasticDepth",
+	.autograd = "MulBackward0",
 	.rides = true,
 	.infer = infer,
+	.attrs = attrs,
+	.nattrs = sizeof(attrs) / sizeof(attrs[0]),
 };

@@ -4,37 +4,53 @@
  */
 #include "complexity/op.h"
 
+static const struct rfl_op_attr affine_attrs[] = {
+	RFL_OP_ATTR(REAL, affine, scale, .def = 1),
+	RFL_OP_ATTR(REAL, affine, shift, .def = 0),
+};
+
 const struct rfl_op_info rfl_op_exp = {
 	.name = "exp",
 	.module = "Exp",
+	.autograd = "ExpBackward0",
 	.rides = true,
 	.infer = rfl_op_same_shape,
+	.autocast = RFL_AUTOCAST_F32,
 };
 
 const struct rfl_op_info rfl_op_log = {
 	.name = "log",
 	.module = "Log",
+	.autograd = "LogBackward0",
 	.rides = true,
 	.infer = rfl_op_same_shape,
+	.autocast = RFL_AUTOCAST_F32,
 };
 
 const struct rfl_op_info rfl_op_rsqrt = {
 	.name = "rsqrt",
 	.module = "Rsqrt",
+	.autograd = "RsqrtBackward0",
 	.rides = true,
 	.infer = rfl_op_same_shape,
+	.autocast = RFL_AUTOCAST_F32,
 };
 
 const struct rfl_op_info rfl_op_square = {
 	.name = "square",
 	.module = "Square",
+	.autograd = "PowBackward0",
 	.rides = true,
 	.infer = rfl_op_same_shape,
+	.autocast = RFL_AUTOCAST_F32,
 };
 
 const struct rfl_op_info rfl_op_affine = {
 	.name = "affine",
 	.module = "Affine",
+	.autograd = "MulBackward0",
 	.rides = true,
 	.infer = rfl_op_same_shape,
+	.attrs = affine_attrs,
+	.nattrs = sizeof(affine_attrs) / sizeof(affine_attrs[0]),
 };

@@ -60,10 +60,22 @@ static void cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 			    cost);
 }
 
+static const struct rfl_op_attr attrs[] = {
+	RFL_OP_ATTR(INT, linear, in_features, .min = 1, .inferred = true),
+	RFL_OP_ATTR(INT, linear, out_features, .required = true, .min = 1),
+	RFL_OP_ATTR(BOOL, linear, bias, .def = 0),
+	RFL_OP_ATTR(BOOL, linear, in_proj, .def = 0),
+	RFL_OP_ATTR(BOOL, linear, transposed, .def = 0),
+};
+
 const struct rfl_op_info rfl_op_linear = {
 	.name = "linear",
 	.module = "Linear",
+	.autograd = "AddmmBackward0",
 	.infer = infer,
 	.params = params,
 	.cost = cost,
+	.autocast = RFL_AUTOCAST_LOWER,
+	.attrs = attrs,
+	.nattrs = sizeof(attrs) / sizeof(attrs[0]),
 };

@@ -59,6 +59,8 @@ static void cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 const struct rfl_op_info rfl_op_cross_entropy = {
 	.name = "cross_entropy",
 	.module = "CrossEntropyLoss",
+	.autograd = "NllLossBackward0",
 	.infer = infer,
 	.cost = cost,
+	.autocast = RFL_AUTOCAST_F32,
 };

@@ -32,18 +32,30 @@ static int params(const struct rfl_node *node, struct rfl_op_param *out)
 	return n;
 }
 
+static const struct rfl_op_attr attrs[] = {
+	RFL_OP_ATTR(INT, norm, features, .min = 1, .inferred = true),
+	RFL_OP_ATTR(REAL, norm, eps, .def = 1e-5),
+};
+
 const struct rfl_op_info rfl_op_layer_norm = {
 	.name = "layer_norm",
 	.module = "LayerNorm",
+	.autograd = "NativeLayerNormBackward0",
 	.rides = true,
 	.infer = infer,
 	.params = params,
+	.autocast = RFL_AUTOCAST_F32,
+	.attrs = attrs,
+	.nattrs = sizeof(attrs) / sizeof(attrs[0]),
 };
 
 const struct rfl_op_info rfl_op_rms_norm = {
 	.name = "rms_norm",
 	.module = "RMSNorm",
+	.autograd = "FusedRmsNormBackward0",
 	.rides = true,
 	.infer = infer,
 	.params = params,
+	.attrs = attrs,
+	.nattrs = sizeof(attrs) / sizeof(attrs[0]),
 };

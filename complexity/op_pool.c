@@ -123,22 +123,57 @@ static void adaptive_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 	pool_traffic(c, cost->traffic[RFL_FUSION_FUSED], 0);
 }
 
+static const struct rfl_op_attr max_attrs[] = {
+	RFL_OP_ATTR(INT, pool, kernel_h, .required = true, .min = 1),
+	RFL_OP_ATTR(INT, pool, kernel_w, .required = true, .min = 1),
+	RFL_OP_ATTR(INT, pool, stride_h, .required = true, .min = 1),
+	RFL_OP_ATTR(INT, pool, stride_w, .required = true, .min = 1),
+	RFL_OP_ATTR(INT, pool, pad_h, .def = 0),
+	RFL_OP_ATTR(INT, pool, pad_w, .def = 0),
+	RFL_OP_ATTR(BOOL, pool, ceil_mode, .def = 0),
+};
+
+static const struct rfl_op_attr avg_attrs[] = {
+	RFL_OP_ATTR(INT, pool, kernel_h, .required = true, .min = 1),
+	RFL_OP_ATTR(INT, pool, kernel_w, .required = true, .min = 1),
+	RFL_OP_ATTR(INT, pool, stride_h, .required = true, .min = 1),
+	RFL_OP_ATTR(INT, pool, stride_w, .required = true, .min = 1),
+	RFL_OP_ATTR(INT, pool, pad_h, .def = 0),
+	RFL_OP_ATTR(INT, pool, pad_w, .def = 0),
+	RFL_OP_ATTR(BOOL, pool, ceil_mode, .def = 0),
+	RFL_OP_ATTR(BOOL, pool, exclude_padding, .def = 0),
+};
+
+static const struct rfl_op_attr adaptive_attrs[] = {
+	RFL_OP_ATTR(INT, adaptive_pool, out_h, .required = true, .min = 1),
+	RFL_OP_ATTR(INT, adaptive_pool, out_w, .required = true, .min = 1),
+};
+
 const struct rfl_op_info rfl_op_max_pool = {
 	.name = "max_pool",
 	.module = "MaxPool2d",
+	.autograd = "MaxPool2DWithIndicesBackward0",
 	.infer = window_infer,
 	.cost = max_cost,
+	.attrs = max_attrs,
+	.nattrs = sizeof(max_attrs) / sizeof(max_attrs[0]),
 };
 
 const struct rfl_op_info rfl_op_adaptive_avg_pool = {
 	.name = "adaptive_avg_pool",
 	.module = "AdaptiveAvgPool2d",
+	.autograd = "AdaptiveAvgPool2DBackward0",
 	.infer = adaptive_infer,
 	.cost = adaptive_cost,
+	.attrs = adaptive_attrs,
+	.nattrs = sizeof(adaptive_attrs) / sizeof(adaptive_attrs[0]),
 };
 
 const struct rfl_op_info rfl_op_avg_pool = {
 	.name = "avg_pool",
 	.module = "AvgPool2d",
+	.autograd = "AvgPool2DBackward0",
 	.infer = window_infer,
+	.attrs = avg_attrs,
+	.nattrs = sizeof(avg_attrs) / sizeof(avg_attrs[0]),
 };

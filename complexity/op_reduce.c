@@ -23,20 +23,36 @@ static enum rfl_rc infer(const struct rfl_node *node, const struct rfl_shape *in
 	return RFL_OK;
 }
 
+static const struct rfl_op_attr attrs[] = {
+	RFL_OP_ATTR(INT, reduce, first, .required = true),
+	RFL_OP_ATTR(INT, reduce, count, .def = 1, .min = 1),
+	RFL_OP_ATTR(BOOL, reduce, keepdim, .def = 0),
+};
+
 const struct rfl_op_info rfl_op_mean = {
 	.name = "mean",
 	.module = "Mean",
+	.autograd = "MeanBackward1",
 	.infer = infer,
+	.attrs = attrs,
+	.nattrs = sizeof(attrs) / sizeof(attrs[0]),
 };
 
 const struct rfl_op_info rfl_op_sum = {
 	.name = "sum",
 	.module = "Sum",
+	.autograd = "SumBackward1",
 	.infer = infer,
+	.autocast = RFL_AUTOCAST_F32,
+	.attrs = attrs,
+	.nattrs = sizeof(attrs) / sizeof(attrs[0]),
 };
 
 const struct rfl_op_info rfl_op_max = {
 	.name = "max",
 	.module = "Max",
+	.autograd = "MaxBackward0",
 	.infer = infer,
+	.attrs = attrs,
+	.nattrs = sizeof(attrs) / sizeof(attrs[0]),
 };

@@ -19,6 +19,7 @@ static enum rfl_rc mask_infer(const struct rfl_node *node, const struct rfl_shap
 const struct rfl_op_info rfl_op_causal_mask = {
 	.name = "causal_mask",
 	.module = "MaskedFill",
+	.autograd = "MaskedFillBackward0",
 	.rides = true,
 	.infer = mask_infer,
 };
@@ -26,6 +27,8 @@ const struct rfl_op_info rfl_op_causal_mask = {
 const struct rfl_op_info rfl_op_softmax = {
 	.name = "softmax",
 	.module = "Softmax",
+	.autograd = "SoftmaxBackward0",
 	.rides = true,
 	.infer = rfl_op_same_shape,
+	.autocast = RFL_AUTOCAST_F32,
 };

@@ -45,15 +45,30 @@ static enum rfl_rc gather_infer(const struct rfl_node *node, const struct rfl_sh
 	return RFL_OK;
 }
 
+static const struct rfl_op_attr embedding_attrs[] = {
+	RFL_OP_ATTR(INT, embedding, vocab, .required = true, .min = 1),
+	RFL_OP_ATTR(INT, embedding, features, .required = true, .min = 1),
+};
+
+static const struct rfl_op_attr gather_attrs[] = {
+	RFL_OP_ATTR(SHAPE, gather, shape, .required = true),
+};
+
 const struct rfl_op_info rfl_op_embedding = {
 	.name = "embedding",
 	.module = "Embedding",
+	.autograd = "EmbeddingBackward0",
 	.infer = embedding_infer,
 	.params = embedding_params,
+	.attrs = embedding_attrs,
+	.nattrs = sizeof(embedding_attrs) / sizeof(embedding_attrs[0]),
 };
 
 const struct rfl_op_info rfl_op_gather = {
 	.name = "gather",
 	.module = "Gather",
+	.autograd = "IndexBackward0",
 	.infer = gather_infer,
+	.attrs = gather_attrs,
+	.nattrs = sizeof(gather_attrs) / sizeof(gather_attrs[0]),
 };

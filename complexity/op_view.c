@@ -134,6 +134,34 @@ static enum rfl_rc slice_infer(const struct rfl_node *node, const struct rfl_sha
 	return RFL_OK;
 }
 
+static const struct rfl_op_attr parameter_attrs[] = {
+	RFL_OP_ATTR(SHAPE, parameter, stored, .required = true),
+	RFL_OP_ATTR(INT, parameter, drop, .def = 0),
+};
+
+static const struct rfl_op_attr constant_attrs[] = {
+	RFL_OP_ATTR(SHAPE, constant, shape, .required = true),
+};
+
+static const struct rfl_op_attr flatten_attrs[] = {
+	RFL_OP_ATTR(INT, flatten, first, .def = 0),
+};
+
+static const struct rfl_op_attr reshape_attrs[] = {
+	RFL_OP_ATTR(SHAPE, reshape, shape, .required = true),
+};
+
+static const struct rfl_op_attr permute_attrs[] = {
+	RFL_OP_ATTR(ORDER, permute, order, .required = true),
+};
+
+static const struct rfl_op_attr slice_attrs[] = {
+	RFL_OP_ATTR(INT, slice, dim, .required = true),
+	RFL_OP_ATTR(INT, slice, start, .def = 0),
+	RFL_OP_ATTR(INT, slice, length, .required = true, .min = 1),
+	RFL_OP_ATTR(INT, slice, step, .def = 1, .min = 1),
+};
+
 const struct rfl_op_info rfl_op_input = {
 	.name = "input",
 	.module = "Input",
@@ -145,12 +173,16 @@ const struct rfl_op_info rfl_op_parameter = {
 	.module = "Parameter",
 	.infer = parameter_infer,
 	.params = parameter_params,
+	.attrs = parameter_attrs,
+	.nattrs = sizeof(parameter_attrs) / sizeof(parameter_attrs[0]),
 };
 
 const struct rfl_op_info rfl_op_constant = {
 	.name = "constant",
 	.module = "Buffer",
 	.infer = constant_infer,
+	.attrs = constant_attrs,
+	.nattrs = sizeof(constant_attrs) / sizeof(constant_attrs[0]),
 };
 
 const struct rfl_op_info rfl_op_flatten = {
@@ -160,6 +192,8 @@ const struct rfl_op_info rfl_op_flatten = {
 	.rides = true,
 	.view = true,
 	.infer = flatten_infer,
+	.attrs = flatten_attrs,
+	.nattrs = sizeof(flatten_attrs) / sizeof(flatten_attrs[0]),
 };
 
 const struct rfl_op_info rfl_op_reshape = {
@@ -169,6 +203,8 @@ const struct rfl_op_info rfl_op_reshape = {
 	.rides = true,
 	.view = true,
 	.infer = reshape_infer,
+	.attrs = reshape_attrs,
+	.nattrs = sizeof(reshape_attrs) / sizeof(reshape_attrs[0]),
 };
 
 const struct rfl_op_info rfl_op_permute = {
@@ -178,6 +214,8 @@ const struct rfl_op_info rfl_op_permute = {
 	.rides = true,
 	.view = true,
 	.infer = permute_infer,
+	.attrs = permute_attrs,
+	.nattrs = sizeof(permute_attrs) / sizeof(permute_attrs[0]),
 };
 
 const struct rfl_op_info rfl_op_slice = {
@@ -187,4 +225,6 @@ const struct rfl_op_info rfl_op_slice = {
 	.rides = true,
 	.view = true,
 	.infer = slice_infer,
+	.attrs = slice_attrs,
+	.nattrs = sizeof(slice_attrs) / sizeof(slice_attrs[0]),
 };
