@@ -5,8 +5,6 @@
 
 #include <assert.h>
 
-#include "base/num.h"
-
 static const struct rfl_op_info *const ops[RFL_OP_COUNT] = {
 	[RFL_OP_INPUT] = &rfl_op_input,
 	[RFL_OP_PARAMETER] = &rfl_op_parameter,
@@ -62,43 +60,6 @@ const struct rfl_op_info *rfl_op_info_of(enum rfl_op op)
 {
 	assert(op < RFL_OP_COUNT && ops[op]);
 	return ops[op];
-}
-
-int64_t rfl_cost_mul(struct rfl_cost_context *c, int64_t a, int64_t b)
-{
-	int64_t product = 0;
-
-	if (!rfl_num_mul(a, b, &product))
-		c->overflow = true;
-	return product;
-}
-
-int64_t rfl_cost_add(struct rfl_cost_context *c, int64_t a, int64_t b)
-{
-	int64_t sum = 0;
-
-	if (!rfl_num_add(a, b, &sum))
-		c->overflow = true;
-	return sum;
-}
-
-int64_t rfl_cost_in(struct rfl_cost_context *c, int k)
-{
-	const struct rfl_cost_input *in = &c->inputs[k];
-
-	return in->batchless ? in->numel : rfl_cost_mul(c, c->batch, in->numel);
-}
-
-void rfl_cost_read(struct rfl_cost_context *c, struct rfl_traffic *t, int64_t elements,
-		   int64_t size)
-{
-	t->read_bytes = rfl_cost_add(c, t->read_bytes, rfl_cost_mul(c, elements, size));
-}
-
-void rfl_cost_write(struct rfl_cost_context *c, struct rfl_traffic *t, int64_t elements,
-		    int64_t size)
-{
-	t->write_bytes = rfl_cost_add(c, t->write_bytes, rfl_cost_mul(c, elements, size));
 }
 
 enum rfl_rc rfl_op_same_shape(const struct rfl_node *node, const struct rfl_shape *in,

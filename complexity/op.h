@@ -60,19 +60,50 @@ struct rfl_cost_context {
 	bool rides;          /**< at the fused level this operation is part of the one before it */
 	bool input_shared;   /**< somebody else reads the input too, so it must stay as it is */
 	bool overflow;
+	enum rfl_loss loss; /**< of cross entropy: how it is written */
+	bool on_cpu;        /**< what is saved differs between PyTorch's CPU and GPU kernels */
 };
 
-int64_t rfl_cost_mul(struct rfl_cost_context *c, int64_t a, int64_t b);
-int64_t rfl_cost_add(struct rfl_cost_context *c, int64_t a, int64_t b);
+/* These are inline because a sweep calls them some fifty times per node and batch. A result that
+ * does not fit is 0, so that what follows from it overflows nothing else. */
+static inline int64_t rfl_cost_mul(struct rfl_cost_context *c, int64_t a, int64_t b)
+{
+	int64_t product;
+	bool over = __builtin_mul_overflow(a, b, &product);
+
+	c->overflow |= over;
+	return over ? 0 : product;
+}
+
+static inline int64_t rfl_cost_add(struct rfl_cost_context *c, int64_t a, int64_t b)
+{
+	int64_t sum;
+	bool over = __builtin_add_overflow(a, b, &sum);
+
+	c->overflow |= over;
+	return over ? 0 : sum;
+}
 
 /** Elements of the k-th input over the batch. */
-int64_t rfl_cost_in(struct rfl_cost_context *c, int k);
+static inline int64_t rfl_cost_in(struct rfl_cost_context *c, int k)
+{
+	const struct rfl_cost_input *in = &c->inputs[k];
+
+	return in->batchless ? in->numel : rfl_cost_mul(c, c->batch, in->numel);
+}
 
 /** Add bytes of `elements` values of `size` bytes to a traffic, at one level. */
-void rfl_cost_read(struct rfl_cost_context *c, struct rfl_traffic *t, int64_t elements,
-		   int64_t size);
-void rfl_cost_write(struct rfl_cost_context *c, struct rfl_traffic *t, int64_t elements,
-		    int64_t size);
+static inline void rfl_cost_read(struct rfl_cost_context *c, struct rfl_traffic *t,
+				 int64_t elements, int64_t size)
+{
+	t->read_bytes = rfl_cost_add(c, t->read_bytes, rfl_cost_mul(c, elements, size));
+}
+
+static inline void rfl_cost_write(struct rfl_cost_context *c, struct rfl_traffic *t,
+				  int64_t elements, int64_t size)
+{
+	t->write_bytes = rfl_cost_add(c, t->write_bytes, rfl_cost_mul(c, elements, size));
+}
 
 /** One attribute of an operation, for files that write networks down. */
 enum rfl_attr_type {
@@ -108,6 +139,7 @@ enum rfl_saved_kind {
 	RFL_SAVED_INDICES,    /**< int64 places of maxima: `bytes` */
 	RFL_SAVED_MASK,       /**< of a dropout or a masked fill: `bytes` */
 	RFL_SAVED_STATISTICS, /**< means, deviations, sums of rows: `bytes` */
+	RFL_SAVED_INTERNAL,   /**< a tensor made inside, such as log-probabilities: `bytes` */
 };
 
 struct rfl_op_saved {
