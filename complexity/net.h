@@ -137,6 +137,8 @@ struct rfl_param {
 struct rfl_parameter {
 	struct rfl_shape stored; /**< as the state_dict has it */
 	int64_t drop; /**< leading dimensions of size 1 that the node's shape leaves out */
+	/** What it is to a normalisation that is written out in steps. */
+	bool norm_weight, norm_bias;
 };
 
 struct rfl_constant {
@@ -169,6 +171,7 @@ struct rfl_linear {
 	int64_t in_features, out_features;
 	bool bias;
 	bool in_proj;    /**< named "in_proj_weight", "in_proj_bias": of a packed attention */
+	bool out_proj;   /**< named "out_proj.weight", "out_proj.bias": of the same */
 	bool transposed; /**< stored as {in, out}: the Conv1D of GPT-2 */
 };
 

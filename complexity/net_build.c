@@ -80,6 +80,17 @@ int rfl_net__refuse(struct rfl_net_builder *b, const char *why)
 	return -1;
 }
 
+int rfl_net_refuse(struct rfl_net_builder *b, const char *fmt, ...)
+{
+	char why[160];
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(why, sizeof(why), fmt, ap);
+	va_end(ap);
+	return rfl_net__refuse(b, why);
+}
+
 int rfl_net__count(const struct rfl_net_builder *b)
 {
 	return b->nnodes;

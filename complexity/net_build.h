@@ -68,6 +68,10 @@ void rfl_net_batch_norm_defaults(struct rfl_net_builder *b, double eps, double m
 int rfl_net_input(struct rfl_net_builder *b, int64_t channels, int64_t height, int64_t width);
 int rfl_net_tokens(struct rfl_net_builder *b, int64_t tokens);
 
+/** Fail because of something that no operation would notice, unless it has failed already.
+ * @return -1 */
+int rfl_net_refuse(struct rfl_net_builder *b, const char *fmt, ...) RFL_PRINTF(2, 3);
+
 /** 0 stands for 1 in stride, dilation and groups. The _h and _w members win over the square ones.
  */
 struct rfl_conv2d_args {
@@ -114,7 +118,7 @@ int rfl_linear_tied(struct rfl_net_builder *b, int x, const char *name, int owne
 
 /** Attributes of a linear layer that few models need; see struct rfl_linear. */
 struct rfl_linear_args {
-	bool bias, in_proj, transposed;
+	bool bias, in_proj, out_proj, transposed;
 };
 int rfl_net_linear(struct rfl_net_builder *b, int x, const char *name, int64_t out_features,
 		   const struct rfl_linear_args *args);
@@ -173,6 +177,8 @@ int rfl_gather(struct rfl_net_builder *b, int table, const struct rfl_shape *sha
  */
 int rfl_parameter(struct rfl_net_builder *b, const char *name, const struct rfl_shape *stored,
 		  int64_t drop);
+/** The same with all that can be said of it. */
+int rfl_net_parameter(struct rfl_net_builder *b, const char *name, const struct rfl_parameter *args);
 int rfl_constant(struct rfl_net_builder *b, const char *name, const struct rfl_shape *shape);
 
 /* What few models say of an operation beside its own call. */

@@ -172,6 +172,7 @@ int rfl_net_linear(struct rfl_net_builder *b, int x, const char *name, int64_t o
 			.out_features = out_features,
 			.bias = args->bias,
 			.in_proj = args->in_proj,
+			.out_proj = args->out_proj,
 			.transposed = args->transposed,
 		},
 	};

@@ -195,11 +195,17 @@ int rfl_gather(struct rfl_net_builder *b, int table, const struct rfl_shape *sha
 int rfl_parameter(struct rfl_net_builder *b, const char *name, const struct rfl_shape *stored,
 		  int64_t drop)
 {
+	return rfl_net_parameter(b, name,
+				 &(struct rfl_parameter){ .stored = *stored, .drop = drop });
+}
+
+int rfl_net_parameter(struct rfl_net_builder *b, const char *name, const struct rfl_parameter *args)
+{
 	struct rfl_node node = {
 		.op = RFL_OP_PARAMETER,
 		.functional = true,
 		.batchless = true,
-		.attr.parameter = { .stored = *stored, .drop = drop },
+		.attr.parameter = *args,
 	};
 
 	return rfl_net__append(b, &node, name);

@@ -30,14 +30,14 @@ static int params(const struct rfl_node *node, struct rfl_op_param *out)
 	const struct rfl_linear *a = &node->attr.linear;
 
 	out[0] = (struct rfl_op_param){
-		.suffix = a->in_proj ? "in_proj_weight" : "weight",
+		.suffix = a->in_proj ? "in_proj_weight" : a->out_proj ? "out_proj.weight" : "weight",
 		.kind = RFL_PARAM_LINEAR_WEIGHT,
 		.ndim = 2,
 		.dim = { a->transposed ? a->in_features : a->out_features,
 			 a->transposed ? a->out_features : a->in_features },
 	};
 	out[1] = (struct rfl_op_param){
-		.suffix = a->in_proj ? "in_proj_bias" : "bias",
+		.suffix = a->in_proj ? "in_proj_bias" : a->out_proj ? "out_proj.bias" : "bias",
 		.kind = RFL_PARAM_LINEAR_BIAS,
 		.ndim = 1,
 		.dim = { a->out_features },

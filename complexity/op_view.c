@@ -44,11 +44,14 @@ static enum rfl_rc parameter_infer(const struct rfl_node *node, const struct rfl
 
 static int parameter_params(const struct rfl_node *node, struct rfl_op_param *out)
 {
-	const struct rfl_shape *stored = &node->attr.parameter.stored;
+	const struct rfl_parameter *a = &node->attr.parameter;
+	const struct rfl_shape *stored = &a->stored;
 
 	out[0] = (struct rfl_op_param){
 		.suffix = "",
-		.kind = RFL_PARAM_OTHER,
+		.kind = a->norm_weight ? RFL_PARAM_NORM_WEIGHT
+			: a->norm_bias ? RFL_PARAM_NORM_BIAS
+				       : RFL_PARAM_OTHER,
 		.ndim = stored->ndim,
 	};
 	for (int i = 0; i < stored->ndim; i++)
