@@ -150,6 +150,10 @@ struct rfl_op_saved {
 
 #define RFL_OP_MAX_SAVED 6
 
+/** Values of rfl_op_info.arity beside a number. */
+#define RFL_OP_NO_INPUTS  -1
+#define RFL_OP_ANY_INPUTS -2 /**< one to RFL_NET_MAX_INPUTS */
+
 /** How autocast treats an operation: in 16 bits, in F32, or in the type of its inputs. */
 enum rfl_autocast { RFL_AUTOCAST_KEEP, RFL_AUTOCAST_LOWER, RFL_AUTOCAST_F32 };
 
@@ -162,6 +166,7 @@ struct rfl_op_info {
 	enum rfl_autocast autocast;
 	const struct rfl_op_attr *attrs;
 	size_t nattrs;
+	int arity; /**< how many inputs; 0 stands for one, the two values above for none and any */
 
 	/** The output shape. A failure says what is wrong; the builder puts the layer in front. */
 	enum rfl_rc (*infer)(const struct rfl_node *node, const struct rfl_shape *in,

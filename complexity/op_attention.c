@@ -78,6 +78,7 @@ static const struct rfl_op_attr rope_attrs[] = {
 
 const struct rfl_op_info rfl_op_matmul = {
 	.name = "matmul",
+	.arity = 2,
 	.module = "MatMul",
 	.autograd = "BmmBackward0",
 	.infer = matmul_infer,
@@ -88,6 +89,7 @@ const struct rfl_op_info rfl_op_matmul = {
 
 const struct rfl_op_info rfl_op_sdpa = {
 	.name = "sdpa",
+	.arity = 3,
 	.module = "ScaledDotProductAttention",
 	.autograd = "ScaledDotProductFlashAttentionBackward0",
 	.infer = sdpa_infer,

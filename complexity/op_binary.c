@@ -69,6 +69,7 @@ static void add_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 
 const struct rfl_op_info rfl_op_add = {
 	.name = "add",
+	.arity = 2,
 	.module = "Add",
 	.autograd = "AddBackward0",
 	.rides = true,
@@ -78,6 +79,7 @@ const struct rfl_op_info rfl_op_add = {
 
 const struct rfl_op_info rfl_op_sub = {
 	.name = "sub",
+	.arity = 2,
 	.module = "Sub",
 	.autograd = "SubBackward0",
 	.rides = true,
@@ -86,6 +88,7 @@ const struct rfl_op_info rfl_op_sub = {
 
 const struct rfl_op_info rfl_op_mul = {
 	.name = "mul",
+	.arity = 2,
 	.module = "Mul",
 	.autograd = "MulBackward0",
 	.rides = true,
@@ -94,6 +97,7 @@ const struct rfl_op_info rfl_op_mul = {
 
 const struct rfl_op_info rfl_op_div = {
 	.name = "div",
+	.arity = 2,
 	.module = "Div",
 	.autograd = "DivBackward0",
 	.rides = true,

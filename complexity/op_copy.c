@@ -91,6 +91,7 @@ const struct rfl_op_info rfl_op_contiguous = {
 
 const struct rfl_op_info rfl_op_concat = {
 	.name = "concat",
+	.arity = RFL_OP_ANY_INPUTS,
 	.module = "Concat",
 	.autograd = "CatBackward0",
 	.infer = concat_infer,

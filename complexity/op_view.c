@@ -167,12 +167,14 @@ static const struct rfl_op_attr slice_attrs[] = {
 
 const struct rfl_op_info rfl_op_input = {
 	.name = "input",
+	.arity = RFL_OP_NO_INPUTS,
 	.module = "Input",
 	.infer = input_infer,
 };
 
 const struct rfl_op_info rfl_op_parameter = {
 	.name = "parameter",
+	.arity = RFL_OP_NO_INPUTS,
 	.module = "Parameter",
 	.infer = parameter_infer,
 	.params = parameter_params,
@@ -182,6 +184,7 @@ const struct rfl_op_info rfl_op_parameter = {
 
 const struct rfl_op_info rfl_op_constant = {
 	.name = "constant",
+	.arity = RFL_OP_NO_INPUTS,
 	.module = "Buffer",
 	.infer = constant_infer,
 	.attrs = constant_attrs,
