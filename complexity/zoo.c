@@ -16,6 +16,9 @@ static const struct rfl_zoo_family *const families[] = {
 	&rfl_zoo_resnet,
 	&rfl_zoo_vgg,
 	&rfl_zoo_mobilenet,
+	&rfl_zoo_efficientnet,
+	&rfl_zoo_regnet,
+	&rfl_zoo_convnext,
 };
 
 enum { MAX_MODELS = 512, SUGGESTIONS = 3 };
