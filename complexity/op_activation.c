@@ -8,6 +8,7 @@
  * ride on their neighbour; training keeps one bit per element for the backward pass.
  */
 #include "complexity/op.h"
+#include "complexity/op_saved.h"
 #include "complexity/op_ride.h"
 
 static void activation_cost(struct rfl_cost_context *c, int64_t bounds, struct rfl_cost *cost)
@@ -46,6 +47,7 @@ const struct rfl_op_info rfl_op_relu = {
 	.rides = true,
 	.infer = rfl_op_same_shape,
 	.cost = relu_cost,
+	.saved = rfl_op_saves_output,
 };
 
 const struct rfl_op_info rfl_op_relu6 = {
@@ -55,6 +57,7 @@ const struct rfl_op_info rfl_op_relu6 = {
 	.rides = true,
 	.infer = rfl_op_same_shape,
 	.cost = relu6_cost,
+	.saved = rfl_op_saves_input,
 };
 
 const struct rfl_op_info rfl_op_sigmoid = {
@@ -63,6 +66,7 @@ const struct rfl_op_info rfl_op_sigmoid = {
 	.autograd = "SigmoidBackward0",
 	.rides = true,
 	.infer = rfl_op_same_shape,
+	.saved = rfl_op_saves_output,
 };
 
 const struct rfl_op_info rfl_op_silu = {
@@ -71,6 +75,7 @@ const struct rfl_op_info rfl_op_silu = {
 	.autograd = "SiluBackward0",
 	.rides = true,
 	.infer = rfl_op_same_shape,
+	.saved = rfl_op_saves_input,
 };
 
 const struct rfl_op_info rfl_op_gelu = {
@@ -80,7 +85,8 @@ const struct rfl_op_info rfl_op_gelu = {
 	.rides = true,
 	.infer = rfl_op_same_shape,
 	.attrs = gelu_attrs,
-	.nattrs = sizeof(gelu_attrs) / sizeof(gelu_attrs[0]),
+	.nattrs = RFL_ARRAY_LEN(gelu_attrs),
+	.saved = rfl_op_saves_input,
 };
 
 const struct rfl_op_info rfl_op_hard_sigmoid = {
@@ -89,6 +95,7 @@ const struct rfl_op_info rfl_op_hard_sigmoid = {
 	.autograd = "HardsigmoidBackward0",
 	.rides = true,
 	.infer = rfl_op_same_shape,
+	.saved = rfl_op_saves_input,
 };
 
 const struct rfl_op_info rfl_op_hard_swish = {
@@ -97,4 +104,5 @@ const struct rfl_op_info rfl_op_hard_swish = {
 	.autograd = "HardswishBackward0",
 	.rides = true,
 	.infer = rfl_op_same_shape,
+	.saved = rfl_op_saves_input,
 };

@@ -3,6 +3,7 @@
  * position embedding.
  */
 #include "complexity/op.h"
+#include "complexity/op_saved.h"
 
 static bool same_leading(const struct rfl_shape *a, const struct rfl_shape *b)
 {
@@ -62,6 +63,62 @@ static enum rfl_rc rope_infer(const struct rfl_node *node, const struct rfl_shap
 	return RFL_OK;
 }
 
+/* The scores of a fused attention: a row for each query, in all heads and samples. */
+struct scores {
+	int64_t rows, keys;
+};
+
+static struct scores scores_of(struct rfl_cost_context *c)
+{
+	const struct rfl_shape *k = c->inputs[1].shape, *q = &c->in_shape;
+
+	return (struct scores){
+		.rows = c->in / q->dim[q->ndim - 1],
+		.keys = k->dim[k->ndim - 2],
+	};
+}
+
+/* Each factor where the other one needs a gradient. */
+static int matmul_saved(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_SAVED])
+{
+	int n = 0;
+
+	if (c->inputs[1].grad)
+		n = rfl_op_save_operand(c, 0, out, n);
+	if (c->inputs[0].grad)
+		n = rfl_op_save_operand(c, 1, out, n);
+	return n;
+}
+
+/* The kernels keep q, k, v, the result and one logarithm of a sum per row. PyTorch's CPU kernel
+ * knows no dropout: then it runs the products one by one, on scaled copies of q and k. */
+static int sdpa_saved(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_SAVED])
+{
+	bool steps = c->on_cpu && c->options->training && c->node->attr.sdpa.dropout > 0.0;
+	struct scores s = scores_of(c);
+	int64_t scores = rfl_cost_mul(c, rfl_cost_mul(c, s.rows, s.keys), c->value_bytes);
+	int n = 0;
+
+	if (!c->needs_dgrad)
+		return 0;
+	if (!steps) {
+		for (int k = 0; k < 3; k++)
+			n = rfl_op_save_operand(c, k, out, n);
+		out[n++] = (struct rfl_op_saved){ .kind = RFL_SAVED_OUTPUT };
+		return rfl_op_save_bytes(RFL_SAVED_STATISTICS,
+					 rfl_cost_mul(c, s.rows, rfl_dtype_bytes(RFL_DTYPE_F32)),
+					 out, n);
+	}
+	n = rfl_op_save_bytes(RFL_SAVED_INTERNAL,
+			      rfl_cost_mul(c, rfl_cost_add(c, rfl_cost_in(c, 0), rfl_cost_in(c, 1)),
+					   c->value_bytes),
+			      out, n);
+	n = rfl_op_save_operand(c, 2, out, n);
+	n = rfl_op_save_bytes(RFL_SAVED_INTERNAL, scores, out, n); /* softmax */
+	n = rfl_op_save_bytes(RFL_SAVED_INTERNAL, scores, out, n); /* what dropout left of it */
+	return rfl_op_save_bytes(RFL_SAVED_MASK, scores, out, n);
+}
+
 static const struct rfl_op_attr matmul_attrs[] = {
 	RFL_OP_ATTR(BOOL, matmul, transpose_b, .def = 0),
 	RFL_OP_ATTR(BOOL, matmul, causal, .def = 0),
@@ -84,7 +141,8 @@ const struct rfl_op_info rfl_op_matmul = {
 	.infer = matmul_infer,
 	.autocast = RFL_AUTOCAST_LOWER,
 	.attrs = matmul_attrs,
-	.nattrs = sizeof(matmul_attrs) / sizeof(matmul_attrs[0]),
+	.nattrs = RFL_ARRAY_LEN(matmul_attrs),
+	.saved = matmul_saved,
 };
 
 const struct rfl_op_info rfl_op_sdpa = {
@@ -95,7 +153,8 @@ const struct rfl_op_info rfl_op_sdpa = {
 	.infer = sdpa_infer,
 	.autocast = RFL_AUTOCAST_LOWER,
 	.attrs = sdpa_attrs,
-	.nattrs = sizeof(sdpa_attrs) / sizeof(sdpa_attrs[0]),
+	.nattrs = RFL_ARRAY_LEN(sdpa_attrs),
+	.saved = sdpa_saved,
 };
 
 const struct rfl_op_info rfl_op_rope = {
@@ -105,5 +164,5 @@ const struct rfl_op_info rfl_op_rope = {
 	.rides = true,
 	.infer = rope_infer,
 	.attrs = rope_attrs,
-	.nattrs = sizeof(rope_attrs) / sizeof(rope_attrs[0]),
+	.nattrs = RFL_ARRAY_LEN(rope_attrs),
 };

@@ -30,6 +30,7 @@
  * backward pass reads X again, once for the sums and once for the gradient.
  */
 #include "complexity/op.h"
+#include "complexity/op_saved.h"
 
 static enum rfl_rc infer(const struct rfl_node *node, const struct rfl_shape *in,
 			 struct rfl_shape *out, struct rfl_err *err)
@@ -134,6 +135,22 @@ static void cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 		unfused(c, cost->traffic[RFL_FUSION_FUSED]);
 }
 
+/* The input, and in training mean and 1 / deviation of the batch; running statistics are there
+ * anyway. */
+static int saved(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_SAVED])
+{
+	int64_t channels = c->node->attr.batch_norm.channels;
+	int n;
+
+	if (!c->needs_dgrad && !c->needs_wgrad)
+		return 0;
+	n = rfl_op_save_operand(c, 0, out, 0);
+	if (!c->options->training)
+		return n;
+	return rfl_op_save_bytes(RFL_SAVED_STATISTICS,
+				 rfl_cost_mul(c, channels, 2 * rfl_op_statistic_bytes(c)), out, n);
+}
+
 static const struct rfl_op_attr attrs[] = {
 	RFL_OP_ATTR(INT, batch_norm, channels, .min = 1, .inferred = true),
 	RFL_OP_ATTR(REAL, batch_norm, eps, .def = 1e-5),
@@ -149,5 +166,6 @@ const struct rfl_op_info rfl_op_batch_norm = {
 	.params = params,
 	.cost = cost,
 	.attrs = attrs,
-	.nattrs = sizeof(attrs) / sizeof(attrs[0]),
+	.nattrs = RFL_ARRAY_LEN(attrs),
+	.saved = saved,
 };

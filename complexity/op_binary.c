@@ -11,6 +11,7 @@
  * of its inputs and reads the others.
  */
 #include "complexity/op.h"
+#include "complexity/op_saved.h"
 
 static bool broadcast(const struct rfl_shape *in, struct rfl_shape *out)
 {
@@ -67,6 +68,30 @@ static void add_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 		rfl_cost_write(c, f, c->out, c->value_bytes);
 }
 
+/* The first operand as the operation found it. */
+static int save_first(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_SAVED], int n)
+{
+	if (c->node->inplace)
+		return rfl_op_save_bytes(RFL_SAVED_CLONE,
+					 rfl_cost_mul(c, rfl_cost_in(c, 0), c->value_bytes), out,
+					 n);
+	return rfl_op_save_operand(c, 0, out, n);
+}
+
+static int mul_saved(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_SAVED])
+{
+	int n = c->inputs[1].grad ? save_first(c, out, 0) : 0;
+
+	return c->inputs[0].grad ? rfl_op_save_operand(c, 1, out, n) : n;
+}
+
+static int div_saved(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_SAVED])
+{
+	int n = c->inputs[1].grad ? save_first(c, out, 0) : 0;
+
+	return c->needs_dgrad ? rfl_op_save_operand(c, 1, out, n) : n;
+}
+
 const struct rfl_op_info rfl_op_add = {
 	.name = "add",
 	.arity = 2,
@@ -93,6 +118,7 @@ const struct rfl_op_info rfl_op_mul = {
 	.autograd = "MulBackward0",
 	.rides = true,
 	.infer = infer,
+	.saved = mul_saved,
 };
 
 const struct rfl_op_info rfl_op_div = {
@@ -102,4 +128,5 @@ const struct rfl_op_info rfl_op_div = {
 	.autograd = "DivBackward0",
 	.rides = true,
 	.infer = infer,
+	.saved = div_saved,
 };

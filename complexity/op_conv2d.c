@@ -16,6 +16,7 @@
  * convolution: a library that unfolds the image first (im2col) moves kh * kw times X more.
  */
 #include "complexity/op.h"
+#include "complexity/op_saved.h"
 #include "complexity/op_weights.h"
 #include "complexity/window.h"
 
@@ -105,6 +106,12 @@ static void cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 			    cost);
 }
 
+/* Even where the weight is frozen. */
+static int saved(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_SAVED])
+{
+	return c->needs_dgrad || c->needs_wgrad ? rfl_op_save_operand(c, 0, out, 0) : 0;
+}
+
 static const struct rfl_op_attr attrs[] = {
 	RFL_OP_ATTR(INT, conv2d, in_channels, .min = 1, .inferred = true),
 	RFL_OP_ATTR(INT, conv2d, out_channels, .required = true, .min = 1),
@@ -129,5 +136,6 @@ const struct rfl_op_info rfl_op_conv2d = {
 	.cost = cost,
 	.autocast = RFL_AUTOCAST_LOWER,
 	.attrs = attrs,
-	.nattrs = sizeof(attrs) / sizeof(attrs[0]),
+	.nattrs = RFL_ARRAY_LEN(attrs),
+	.saved = saved,
 };

@@ -96,7 +96,7 @@ const struct rfl_op_info rfl_op_concat = {
 	.autograd = "CatBackward0",
 	.infer = concat_infer,
 	.attrs = concat_attrs,
-	.nattrs = sizeof(concat_attrs) / sizeof(concat_attrs[0]),
+	.nattrs = RFL_ARRAY_LEN(concat_attrs),
 };
 
 const struct rfl_op_info rfl_op_pad = {
@@ -105,7 +105,7 @@ const struct rfl_op_info rfl_op_pad = {
 	.autograd = "ConstantPadNdBackward0",
 	.infer = pad_infer,
 	.attrs = pad_attrs,
-	.nattrs = sizeof(pad_attrs) / sizeof(pad_attrs[0]),
+	.nattrs = RFL_ARRAY_LEN(pad_attrs),
 };
 
 const struct rfl_op_info rfl_op_roll = {
@@ -114,5 +114,5 @@ const struct rfl_op_info rfl_op_roll = {
 	.autograd = "RollBackward0",
 	.infer = roll_infer,
 	.attrs = roll_attrs,
-	.nattrs = sizeof(roll_attrs) / sizeof(roll_attrs[0]),
+	.nattrs = RFL_ARRAY_LEN(roll_attrs),
 };

@@ -7,6 +7,7 @@
  * and keeps one bit per element.
  */
 #include "complexity/op.h"
+#include "complexity/op_saved.h"
 #include "complexity/op_ride.h"
 
 static enum rfl_rc infer(const struct rfl_node *node, const struct rfl_shape *in,
@@ -19,11 +20,17 @@ static enum rfl_rc infer(const struct rfl_node *node, const struct rfl_shape *in
 	return rfl_op_same_shape(node, in, out, err);
 }
 
+/* Whether anything happens at all. */
+static bool drops(const struct rfl_cost_context *c)
+{
+	return c->options->training && c->node->attr.dropout.probability > 0.0;
+}
+
 static void cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 {
 	struct rfl_traffic *u = cost->traffic[RFL_FUSION_UNFUSED];
 
-	if (!c->options->training || c->node->attr.dropout.probability == 0.0)
+	if (!drops(c))
 		return;
 	cost->elementwise[RFL_PASS_FORWARD].compare = c->in;
 	cost->elementwise[RFL_PASS_FORWARD].mul = c->in;
@@ -35,6 +42,25 @@ static void cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 		rfl_cost_write(c, &u[RFL_PASS_DGRAD], c->in, c->value_bytes);
 	}
 	rfl_op_ride_with_mask(c, cost);
+}
+
+/* One byte per element on a GPU. On a CPU, and where the input is overwritten, the noise is a
+ * tensor of the input's type. */
+static int saved(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_SAVED])
+{
+	int64_t size = c->on_cpu || c->node->inplace ? c->value_bytes : 1;
+
+	if (!drops(c) || !c->needs_dgrad)
+		return 0;
+	return rfl_op_save_bytes(RFL_SAVED_MASK, rfl_cost_mul(c, c->in, size), out, 0);
+}
+
+/* A number per sample. */
+static int depth_saved(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_SAVED])
+{
+	if (!drops(c) || !c->needs_dgrad)
+		return 0;
+	return rfl_op_save_bytes(RFL_SAVED_MASK, rfl_cost_mul(c, c->batch, c->value_bytes), out, 0);
 }
 
 static const struct rfl_op_attr attrs[] = {
@@ -49,7 +75,8 @@ const struct rfl_op_info rfl_op_dropout = {
 	.infer = infer,
 	.cost = cost,
 	.attrs = attrs,
-	.nattrs = sizeof(attrs) / sizeof(attrs[0]),
+	.nattrs = RFL_ARRAY_LEN(attrs),
+	.saved = saved,
 };
 
 const struct rfl_op_info rfl_op_stochastic_depth = {
@@ -59,5 +86,6 @@ const struct rfl_op_info rfl_op_stochastic_depth = {
 	.rides = true,
 	.infer = infer,
 	.attrs = attrs,
-	.nattrs = sizeof(attrs) / sizeof(attrs[0]),
+	.nattrs = RFL_ARRAY_LEN(attrs),
+	.saved = depth_saved,
 };

@@ -3,6 +3,7 @@
  * operations are made of.
  */
 #include "complexity/op.h"
+#include "complexity/op_saved.h"
 
 static const struct rfl_op_attr affine_attrs[] = {
 	RFL_OP_ATTR(REAL, affine, scale, .def = 1),
@@ -16,6 +17,7 @@ const struct rfl_op_info rfl_op_exp = {
 	.rides = true,
 	.infer = rfl_op_same_shape,
 	.autocast = RFL_AUTOCAST_F32,
+	.saved = rfl_op_saves_output,
 };
 
 const struct rfl_op_info rfl_op_log = {
@@ -25,6 +27,7 @@ const struct rfl_op_info rfl_op_log = {
 	.rides = true,
 	.infer = rfl_op_same_shape,
 	.autocast = RFL_AUTOCAST_F32,
+	.saved = rfl_op_saves_input,
 };
 
 const struct rfl_op_info rfl_op_rsqrt = {
@@ -34,6 +37,7 @@ const struct rfl_op_info rfl_op_rsqrt = {
 	.rides = true,
 	.infer = rfl_op_same_shape,
 	.autocast = RFL_AUTOCAST_F32,
+	.saved = rfl_op_saves_output,
 };
 
 const struct rfl_op_info rfl_op_square = {
@@ -43,6 +47,7 @@ const struct rfl_op_info rfl_op_square = {
 	.rides = true,
 	.infer = rfl_op_same_shape,
 	.autocast = RFL_AUTOCAST_F32,
+	.saved = rfl_op_saves_input,
 };
 
 const struct rfl_op_info rfl_op_affine = {
@@ -52,5 +57,5 @@ const struct rfl_op_info rfl_op_affine = {
 	.rides = true,
 	.infer = rfl_op_same_shape,
 	.attrs = affine_attrs,
-	.nattrs = sizeof(affine_attrs) / sizeof(affine_attrs[0]),
+	.nattrs = RFL_ARRAY_LEN(affine_attrs),
 };

@@ -8,6 +8,7 @@
  * Traffic: as a convolution, R X, R w, W Y; R dY, R w, W dX; R X, R dY, W dw.
  */
 #include "complexity/op.h"
+#include "complexity/op_saved.h"
 #include "complexity/op_weights.h"
 
 static enum rfl_rc infer(const struct rfl_node *node, const struct rfl_shape *in,
@@ -30,14 +31,18 @@ static int params(const struct rfl_node *node, struct rfl_op_param *out)
 	const struct rfl_linear *a = &node->attr.linear;
 
 	out[0] = (struct rfl_op_param){
-		.suffix = a->in_proj ? "in_proj_weight" : a->out_proj ? "out_proj.weight" : "weight",
+		.suffix = a->in_proj    ? "in_proj_weight"
+			  : a->out_proj ? "out_proj.weight"
+					: "weight",
 		.kind = RFL_PARAM_LINEAR_WEIGHT,
 		.ndim = 2,
 		.dim = { a->transposed ? a->in_features : a->out_features,
 			 a->transposed ? a->out_features : a->in_features },
 	};
 	out[1] = (struct rfl_op_param){
-		.suffix = a->in_proj ? "in_proj_bias" : a->out_proj ? "out_proj.bias" : "bias",
+		.suffix = a->in_proj    ? "in_proj_bias"
+			  : a->out_proj ? "out_proj.bias"
+					: "bias",
 		.kind = RFL_PARAM_LINEAR_BIAS,
 		.ndim = 1,
 		.dim = { a->out_features },
@@ -60,11 +65,17 @@ static void cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 			    cost);
 }
 
+static int saved(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_SAVED])
+{
+	return c->needs_wgrad ? rfl_op_save_operand(c, 0, out, 0) : 0;
+}
+
 static const struct rfl_op_attr attrs[] = {
 	RFL_OP_ATTR(INT, linear, in_features, .min = 1, .inferred = true),
 	RFL_OP_ATTR(INT, linear, out_features, .required = true, .min = 1),
 	RFL_OP_ATTR(BOOL, linear, bias, .def = 0),
 	RFL_OP_ATTR(BOOL, linear, in_proj, .def = 0),
+	RFL_OP_ATTR(BOOL, linear, out_proj, .def = 0),
 	RFL_OP_ATTR(BOOL, linear, transposed, .def = 0),
 };
 
@@ -77,5 +88,6 @@ const struct rfl_op_info rfl_op_linear = {
 	.cost = cost,
 	.autocast = RFL_AUTOCAST_LOWER,
 	.attrs = attrs,
-	.nattrs = sizeof(attrs) / sizeof(attrs[0]),
+	.nattrs = RFL_ARRAY_LEN(attrs),
+	.saved = saved,
 };

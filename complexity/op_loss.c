@@ -13,6 +13,7 @@
  * by each pass.
  */
 #include "complexity/op.h"
+#include "complexity/op_saved.h"
 
 static enum rfl_rc infer(const struct rfl_node *node, const struct rfl_shape *in,
 			 struct rfl_shape *out, struct rfl_err *err)
@@ -56,6 +57,28 @@ static void cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 	}
 }
 
+/*
+ * Log-probabilities. Composed, the maximum keeps places, the exponential its result, the logarithm
+ * the sums that it was given and the picking of the label the negated log-probabilities. Autocast
+ * runs all of it in F32, which is the type of the parameters then.
+ */
+static int saved(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_SAVED])
+{
+	int64_t logits = rfl_cost_mul(c, c->in, c->param_bytes);
+	int n = 0;
+
+	if (!c->needs_dgrad)
+		return 0;
+	n = rfl_op_save_bytes(RFL_SAVED_INTERNAL, logits, out, n);
+	if (c->loss == RFL_LOSS_FUSED)
+		return n;
+	n = rfl_op_save_bytes(RFL_SAVED_INTERNAL, logits, out, n);
+	n = rfl_op_save_bytes(RFL_SAVED_INDICES,
+			      rfl_cost_mul(c, c->out, rfl_dtype_bytes(RFL_DTYPE_I64)), out, n);
+	return rfl_op_save_bytes(RFL_SAVED_STATISTICS, rfl_cost_mul(c, c->out, c->param_bytes), out,
+				 n);
+}
+
 const struct rfl_op_info rfl_op_cross_entropy = {
 	.name = "cross_entropy",
 	.module = "CrossEntropyLoss",
@@ -63,4 +86,5 @@ const struct rfl_op_info rfl_op_cross_entropy = {
 	.infer = infer,
 	.cost = cost,
 	.autocast = RFL_AUTOCAST_F32,
+	.saved = saved,
 };

@@ -13,6 +13,7 @@
  * window).
  */
 #include "complexity/op.h"
+#include "complexity/op_saved.h"
 #include "complexity/window.h"
 
 static struct rfl_window window_h(const struct rfl_pool *a)
@@ -123,6 +124,23 @@ static void adaptive_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 	pool_traffic(c, cost->traffic[RFL_FUSION_FUSED], 0);
 }
 
+static int max_saved(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_SAVED])
+{
+	if (!c->needs_dgrad)
+		return 0;
+	return rfl_op_save_bytes(RFL_SAVED_INDICES,
+				 rfl_cost_mul(c, c->out, rfl_dtype_bytes(RFL_DTYPE_I64)), out,
+				 rfl_op_save_operand(c, 0, out, 0));
+}
+
+/* PyTorch computes a single output as a mean, which needs nothing. */
+static int adaptive_saved(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_SAVED])
+{
+	const struct rfl_adaptive_pool *a = &c->node->attr.adaptive_pool;
+
+	return a->out_h == 1 && a->out_w == 1 ? 0 : rfl_op_saves_input(c, out);
+}
+
 static const struct rfl_op_attr max_attrs[] = {
 	RFL_OP_ATTR(INT, pool, kernel_h, .required = true, .min = 1),
 	RFL_OP_ATTR(INT, pool, kernel_w, .required = true, .min = 1),
@@ -156,7 +174,8 @@ const struct rfl_op_info rfl_op_max_pool = {
 	.infer = window_infer,
 	.cost = max_cost,
 	.attrs = max_attrs,
-	.nattrs = sizeof(max_attrs) / sizeof(max_attrs[0]),
+	.nattrs = RFL_ARRAY_LEN(max_attrs),
+	.saved = max_saved,
 };
 
 const struct rfl_op_info rfl_op_adaptive_avg_pool = {
@@ -166,7 +185,8 @@ const struct rfl_op_info rfl_op_adaptive_avg_pool = {
 	.infer = adaptive_infer,
 	.cost = adaptive_cost,
 	.attrs = adaptive_attrs,
-	.nattrs = sizeof(adaptive_attrs) / sizeof(adaptive_attrs[0]),
+	.nattrs = RFL_ARRAY_LEN(adaptive_attrs),
+	.saved = adaptive_saved,
 };
 
 const struct rfl_op_info rfl_op_avg_pool = {
@@ -175,5 +195,6 @@ const struct rfl_op_info rfl_op_avg_pool = {
 	.autograd = "AvgPool2DBackward0",
 	.infer = window_infer,
 	.attrs = avg_attrs,
-	.nattrs = sizeof(avg_attrs) / sizeof(avg_attrs[0]),
+	.nattrs = RFL_ARRAY_LEN(avg_attrs),
+	.saved = rfl_op_saves_input,
 };

@@ -2,6 +2,7 @@
  * op_reduce.c - mean, sum and maximum over neighbouring dimensions.
  */
 #include "complexity/op.h"
+#include "complexity/op_saved.h"
 
 static enum rfl_rc infer(const struct rfl_node *node, const struct rfl_shape *in,
 			 struct rfl_shape *out, struct rfl_err *err)
@@ -23,6 +24,14 @@ static enum rfl_rc infer(const struct rfl_node *node, const struct rfl_shape *in
 	return RFL_OK;
 }
 
+static int max_saved(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_SAVED])
+{
+	if (!c->needs_dgrad)
+		return 0;
+	return rfl_op_save_bytes(RFL_SAVED_INDICES,
+				 rfl_cost_mul(c, c->out, rfl_dtype_bytes(RFL_DTYPE_I64)), out, 0);
+}
+
 static const struct rfl_op_attr attrs[] = {
 	RFL_OP_ATTR(INT, reduce, first, .required = true),
 	RFL_OP_ATTR(INT, reduce, count, .def = 1, .min = 1),
@@ -35,7 +44,7 @@ const struct rfl_op_info rfl_op_mean = {
 	.autograd = "MeanBackward1",
 	.infer = infer,
 	.attrs = attrs,
-	.nattrs = sizeof(attrs) / sizeof(attrs[0]),
+	.nattrs = RFL_ARRAY_LEN(attrs),
 };
 
 const struct rfl_op_info rfl_op_sum = {
@@ -45,7 +54,7 @@ const struct rfl_op_info rfl_op_sum = {
 	.infer = infer,
 	.autocast = RFL_AUTOCAST_F32,
 	.attrs = attrs,
-	.nattrs = sizeof(attrs) / sizeof(attrs[0]),
+	.nattrs = RFL_ARRAY_LEN(attrs),
 };
 
 const struct rfl_op_info rfl_op_max = {
@@ -54,5 +63,6 @@ const struct rfl_op_info rfl_op_max = {
 	.autograd = "MaxBackward0",
 	.infer = infer,
 	.attrs = attrs,
-	.nattrs = sizeof(attrs) / sizeof(attrs[0]),
+	.nattrs = RFL_ARRAY_LEN(attrs),
+	.saved = max_saved,
 };

@@ -2,6 +2,7 @@
  * op_softmax.c - softmax over the last dimension, and the causal mask before it.
  */
 #include "complexity/op.h"
+#include "complexity/op_saved.h"
 
 static enum rfl_rc mask_infer(const struct rfl_node *node, const struct rfl_shape *in,
 			      struct rfl_shape *out, struct rfl_err *err)
@@ -16,12 +17,24 @@ static enum rfl_rc mask_infer(const struct rfl_node *node, const struct rfl_shap
 	return RFL_OK;
 }
 
+/* One mask for all heads and samples. */
+static int mask_saved(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_SAVED])
+{
+	const struct rfl_shape *s = &c->in_shape;
+
+	if (!c->needs_dgrad)
+		return 0;
+	return rfl_op_save_bytes(RFL_SAVED_MASK,
+				 rfl_cost_mul(c, s->dim[s->ndim - 2], s->dim[s->ndim - 1]), out, 0);
+}
+
 const struct rfl_op_info rfl_op_causal_mask = {
 	.name = "causal_mask",
 	.module = "MaskedFill",
 	.autograd = "MaskedFillBackward0",
 	.rides = true,
 	.infer = mask_infer,
+	.saved = mask_saved,
 };
 
 const struct rfl_op_info rfl_op_softmax = {
@@ -31,4 +44,5 @@ const struct rfl_op_info rfl_op_softmax = {
 	.rides = true,
 	.infer = rfl_op_same_shape,
 	.autocast = RFL_AUTOCAST_F32,
+	.saved = rfl_op_saves_output,
 };

@@ -3,6 +3,7 @@
  * constant places.
  */
 #include "complexity/op.h"
+#include "complexity/op_saved.h"
 
 static enum rfl_rc embedding_infer(const struct rfl_node *node, const struct rfl_shape *in,
 				   struct rfl_shape *out, struct rfl_err *err)
@@ -45,6 +46,12 @@ static enum rfl_rc gather_infer(const struct rfl_node *node, const struct rfl_sh
 	return RFL_OK;
 }
 
+/* The indices. */
+static int embedding_saved(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_SAVED])
+{
+	return c->needs_wgrad ? rfl_op_save_operand(c, 0, out, 0) : 0;
+}
+
 static const struct rfl_op_attr embedding_attrs[] = {
 	RFL_OP_ATTR(INT, embedding, vocab, .required = true, .min = 1),
 	RFL_OP_ATTR(INT, embedding, features, .required = true, .min = 1),
@@ -61,7 +68,8 @@ const struct rfl_op_info rfl_op_embedding = {
 	.infer = embedding_infer,
 	.params = embedding_params,
 	.attrs = embedding_attrs,
-	.nattrs = sizeof(embedding_attrs) / sizeof(embedding_attrs[0]),
+	.nattrs = RFL_ARRAY_LEN(embedding_attrs),
+	.saved = embedding_saved,
 };
 
 const struct rfl_op_info rfl_op_gather = {
@@ -70,5 +78,5 @@ const struct rfl_op_info rfl_op_gather = {
 	.autograd = "IndexBackward0",
 	.infer = gather_infer,
 	.attrs = gather_attrs,
-	.nattrs = sizeof(gather_attrs) / sizeof(gather_attrs[0]),
+	.nattrs = RFL_ARRAY_LEN(gather_attrs),
 };

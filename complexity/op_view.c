@@ -140,6 +140,8 @@ static enum rfl_rc slice_infer(const struct rfl_node *node, const struct rfl_sha
 static const struct rfl_op_attr parameter_attrs[] = {
 	RFL_OP_ATTR(SHAPE, parameter, stored, .required = true),
 	RFL_OP_ATTR(INT, parameter, drop, .def = 0),
+	RFL_OP_ATTR(BOOL, parameter, norm_weight, .def = 0),
+	RFL_OP_ATTR(BOOL, parameter, norm_bias, .def = 0),
 };
 
 static const struct rfl_op_attr constant_attrs[] = {
@@ -179,7 +181,7 @@ const struct rfl_op_info rfl_op_parameter = {
 	.infer = parameter_infer,
 	.params = parameter_params,
 	.attrs = parameter_attrs,
-	.nattrs = sizeof(parameter_attrs) / sizeof(parameter_attrs[0]),
+	.nattrs = RFL_ARRAY_LEN(parameter_attrs),
 };
 
 const struct rfl_op_info rfl_op_constant = {
@@ -188,7 +190,7 @@ const struct rfl_op_info rfl_op_constant = {
 	.module = "Buffer",
 	.infer = constant_infer,
 	.attrs = constant_attrs,
-	.nattrs = sizeof(constant_attrs) / sizeof(constant_attrs[0]),
+	.nattrs = RFL_ARRAY_LEN(constant_attrs),
 };
 
 const struct rfl_op_info rfl_op_flatten = {
@@ -199,7 +201,7 @@ const struct rfl_op_info rfl_op_flatten = {
 	.view = true,
 	.infer = flatten_infer,
 	.attrs = flatten_attrs,
-	.nattrs = sizeof(flatten_attrs) / sizeof(flatten_attrs[0]),
+	.nattrs = RFL_ARRAY_LEN(flatten_attrs),
 };
 
 const struct rfl_op_info rfl_op_reshape = {
@@ -210,7 +212,7 @@ const struct rfl_op_info rfl_op_reshape = {
 	.view = true,
 	.infer = reshape_infer,
 	.attrs = reshape_attrs,
-	.nattrs = sizeof(reshape_attrs) / sizeof(reshape_attrs[0]),
+	.nattrs = RFL_ARRAY_LEN(reshape_attrs),
 };
 
 const struct rfl_op_info rfl_op_permute = {
@@ -221,7 +223,7 @@ const struct rfl_op_info rfl_op_permute = {
 	.view = true,
 	.infer = permute_infer,
 	.attrs = permute_attrs,
-	.nattrs = sizeof(permute_attrs) / sizeof(permute_attrs[0]),
+	.nattrs = RFL_ARRAY_LEN(permute_attrs),
 };
 
 const struct rfl_op_info rfl_op_slice = {
@@ -232,5 +234,5 @@ const struct rfl_op_info rfl_op_slice = {
 	.view = true,
 	.infer = slice_infer,
 	.attrs = slice_attrs,
-	.nattrs = sizeof(slice_attrs) / sizeof(slice_attrs[0]),
+	.nattrs = RFL_ARRAY_LEN(slice_attrs),
 };
