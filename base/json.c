@@ -5,6 +5,8 @@
 
 #include <math.h>
 #include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"
@@ -114,6 +116,20 @@ enum rfl_rc rfl_json_only_keys(const json_t *obj, const char *const *allowed, co
 			return fail_unknown(err, file, path, key, allowed);
 	}
 	return RFL_OK;
+}
+
+const char *rfl_json_show(const json_t *value, char *out, size_t size)
+{
+	char *text;
+
+	if (json_is_object(value))
+		return json_object_size(value) ? "an object" : "an empty object";
+	if (json_is_array(value))
+		return json_array_size(value) ? "a list" : "an empty list";
+	text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(6));
+	snprintf(out, size, "%.60s%s", text ? text : "?", text && strlen(text) > 60 ? "..." : "");
+	free(text);
+	return out;
 }
 
 json_t *rfl_json_real(double value)

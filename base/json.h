@@ -37,6 +37,10 @@ enum rfl_rc rfl_json_loads(const char *text, size_t len, const char *name, json_
 enum rfl_rc rfl_json_only_keys(const json_t *obj, const char *const *allowed, const char *file,
 			       const char *path, struct rfl_err *err) RFL_WARN_UNUSED;
 
+/** A value as a message shows it: "an empty list", or its text, shortened to `size`. @return either
+ * `out` or a constant */
+const char *rfl_json_show(const json_t *value, char *out, size_t size);
+
 /** A real, or JSON null for NaN and infinities. New reference, or NULL out of memory. */
 json_t *rfl_json_real(double value);
 
@@ -46,6 +50,9 @@ json_t *rfl_json_real(double value);
  */
 void rfl_json_write(struct rfl_buf *out, const json_t *value);
 
+/** The same on one line, for lists of many small objects: the caller writes what stands between. */
+void rfl_json_write_line(struct rfl_buf *out, const json_t *value);
+
 /** Append one string with its quotes; bytes that are not UTF-8 become U+FFFD. */
 void rfl_json_write_string(struct rfl_buf *out, const char *text, size_t len);
 
@@ -53,8 +60,8 @@ void rfl_json_write_string(struct rfl_buf *out, const char *text, size_t len);
 void rfl_json_write_real(struct rfl_buf *out, double value);
 
 /** The same as rfl_json_write() into a file, atomically, ended by a newline. */
-enum rfl_rc rfl_json_save(const char *path, const json_t *value, struct rfl_err *err)
-	RFL_WARN_UNUSED;
+enum rfl_rc rfl_json_save(const char *path, const json_t *value,
+			  struct rfl_err *err) RFL_WARN_UNUSED;
 
 #ifdef __cplusplus
 }

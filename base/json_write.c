@@ -91,8 +91,18 @@ void rfl_json_write_real(struct rfl_buf *out, double value)
 		rfl_buf_puts(out, ".0");
 }
 
+#define ONE_LINE (-1) /* a level: everything below it stands on the same line */
+
+static int below(int level)
+{
+	return level == ONE_LINE ? ONE_LINE : level + 1;
+}
+
+/* A new line, but on one line nothing. */
 static void indent(struct rfl_buf *out, int level)
 {
+	if (level == ONE_LINE)
+		return;
 	rfl_buf_putc(out, '\n');
 	for (int i = 0; i < level; i++)
 		rfl_buf_puts(out, "  ");
@@ -113,12 +123,12 @@ static void write_object(struct rfl_buf *out, const json_t *object, int level)
 		const char *key = json_object_iter_key(it);
 
 		if (!first)
-			rfl_buf_putc(out, ',');
+			rfl_buf_puts(out, level == ONE_LINE ? ", " : ",");
 		first = false;
-		indent(out, level + 1);
+		indent(out, below(level));
 		rfl_json_write_string(out, key, strlen(key));
 		rfl_buf_puts(out, ": ");
-		write_value(out, json_object_iter_value(it), level + 1);
+		write_value(out, json_object_iter_value(it), below(level));
 	}
 	indent(out, level);
 	rfl_buf_putc(out, '}');
@@ -136,7 +146,7 @@ static bool is_short_of_numbers(const json_t *array)
 
 static void write_array(struct rfl_buf *out, const json_t *array, int level)
 {
-	bool one_line = is_short_of_numbers(array);
+	bool one_line = level == ONE_LINE || is_short_of_numbers(array);
 	size_t n = json_array_size(array);
 
 	rfl_buf_putc(out, '[');
@@ -144,8 +154,8 @@ static void write_array(struct rfl_buf *out, const json_t *array, int level)
 		if (i > 0)
 			rfl_buf_puts(out, one_line ? ", " : ",");
 		if (!one_line)
-			indent(out, level + 1);
-		write_value(out, json_array_get(array, i), level + 1);
+			indent(out, below(level));
+		write_value(out, json_array_get(array, i), below(level));
 	}
 	if (!one_line)
 		indent(out, level);
@@ -189,4 +199,9 @@ static void write_value(struct rfl_buf *out, const json_t *value, int level)
 void rfl_json_write(struct rfl_buf *out, const json_t *value)
 {
 	write_value(out, value, 0);
+}
+
+void rfl_json_write_line(struct rfl_buf *out, const json_t *value)
+{
+	write_value(out, value, ONE_LINE);
 }

@@ -48,10 +48,10 @@ static enum rfl_rc check_text_member(const json_t *root, const char *key, struct
 	enum rfl_rc rc = RFL_OK;
 
 	if (value && !json_is_string(value)) {
-		const size_t mark = rfl_where__key(w, key);
+		const size_t mark = rfl_where_key(w, key);
 
-		rc = rfl_where__fail(w, err, "must be a text in quotes");
-		rfl_where__up(w, mark);
+		rc = rfl_where_fail(w, err, "must be a text in quotes");
+		rfl_where_up(w, mark);
 	}
 	return rc;
 }
@@ -63,21 +63,21 @@ static enum rfl_rc check_top(const json_t *root, struct rfl_where *w, struct rfl
 	enum rfl_rc rc = rfl_json_only_keys(root, top_keys, w->file, w->pointer, err);
 
 	if (rc == RFL_OK && !version)
-		rc = rfl_where__fail(w, err,
-				     "the key \"schema_version\" is missing; write "
-				     "\"schema_version\": \"" RFL_PEAKS_SCHEMA_VERSION "\"");
+		rc = rfl_where_fail(w, err,
+				    "the key \"schema_version\" is missing; write "
+				    "\"schema_version\": \"" RFL_PEAKS_SCHEMA_VERSION "\"");
 	if (rc == RFL_OK && (!text || strcmp(text, RFL_PEAKS_SCHEMA_VERSION) != 0))
-		rc = rfl_where__fail(w, err,
-				     "schema_version must be \"" RFL_PEAKS_SCHEMA_VERSION
-				     "\"%s%s%s; a file of another version needs a program that "
-				     "knows it",
-				     text ? ", is \"" : "", text ? text : "", text ? "\"" : "");
+		rc = rfl_where_fail(w, err,
+				    "schema_version must be \"" RFL_PEAKS_SCHEMA_VERSION
+				    "\"%s%s%s; a file of another version needs a program that "
+				    "knows it",
+				    text ? ", is \"" : "", text ? text : "", text ? "\"" : "");
 	if (rc == RFL_OK)
 		rc = check_text_member(root, "$schema", w, err);
 	if (rc == RFL_OK)
 		rc = check_text_member(root, "generated_by", w, err);
 	if (rc == RFL_OK && !json_object_get(root, "environments"))
-		rc = rfl_where__fail(w, err, "the key \"environments\" is missing");
+		rc = rfl_where_fail(w, err, "the key \"environments\" is missing");
 	return rc;
 }
 
@@ -87,7 +87,7 @@ static enum rfl_rc parse_env(const char *name, const json_t *value, bool long_fi
 	struct rfl_peaks_env *env = &p->envs[p->nenvs];
 
 	if (!rfl_text_is_env_name(name))
-		return rfl_where__fail(
+		return rfl_where_fail(
 			w, err,
 			"not a name for an environment; use a letter a-z, then a-z, 0-9 "
 			"and _, at most 48 characters, for example lab_cpu");
@@ -100,11 +100,11 @@ static enum rfl_rc parse_env(const char *name, const json_t *value, bool long_fi
 	if (long_file)
 		return rfl_peaks__parse_long(value, p->arena, env, w, err);
 	if (json_object_get(value, "compute") || json_object_get(value, "memory"))
-		return rfl_where__fail(
+		return rfl_where_fail(
 			w, err,
 			"an environment of the long form belongs under \"environments\", "
 			"beside \"schema_version\": \"" RFL_PEAKS_SCHEMA_VERSION "\"");
-	return rfl_where__fail(
+	return rfl_where_fail(
 		w, err, "must be an object such as {\"peak_gflops\": 420, \"peak_gbps\": 92}");
 }
 
@@ -116,29 +116,29 @@ enum rfl_rc rfl_peaks__parse(json_t *root, struct rfl_peaks *p, struct rfl_err *
 	json_t *envs, *value;
 	enum rfl_rc rc = RFL_OK;
 
-	rfl_where__init(&w, p->path);
+	rfl_where_init(&w, p->path);
 	if (!json_is_object(root))
-		return rfl_where__fail(&w, err, "must be an object of environments");
+		return rfl_where_fail(&w, err, "must be an object of environments");
 	if (long_file)
 		rc = check_top(root, &w, err);
 	if (rc != RFL_OK)
 		return rc;
 	envs = rfl_peaks__environments(root);
 	if (long_file)
-		(void)rfl_where__key(&w, "environments");
+		(void)rfl_where_key(&w, "environments");
 	if (!json_is_object(envs) || json_object_size(envs) == 0)
-		return rfl_where__fail(&w, err,
-				       "must be an object with at least one environment; "
-				       "'roofline peaks measure' makes one");
+		return rfl_where_fail(&w, err,
+				      "must be an object with at least one environment; "
+				      "'roofline peaks measure' makes one");
 	p->envs = rfl_arena_array(p->arena, json_object_size(envs), sizeof(*p->envs));
 	if (!p->envs)
 		return rfl_peaks__no_memory(&w, err);
 	json_object_foreach(envs, name, value)
 	{
-		const size_t mark = rfl_where__key(&w, name);
+		const size_t mark = rfl_where_key(&w, name);
 
 		rc = parse_env(name, value, long_file, p, &w, err);
-		rfl_where__up(&w, mark);
+		rfl_where_up(&w, mark);
 		if (rc != RFL_OK)
 			return rc;
 	}

@@ -111,9 +111,9 @@ enum rfl_rc rfl_peaks__parse_long(const json_t *value, struct rfl_arena *arena,
 	enum rfl_rc rc;
 
 	if (json_is_null(value))
-		return rfl_where__fail(w, err,
-				       "a bare null says nothing; measure the environment "
-				       "('roofline peaks measure') or leave it out");
+		return rfl_where_fail(w, err,
+				      "a bare null says nothing; measure the environment "
+				      "('roofline peaks measure') or leave it out");
 	rc = rfl_rules__check(value, rfl_rules_environment, w, err);
 	if (rc != RFL_OK)
 		return rc;

@@ -85,9 +85,9 @@ static void spell_place(const struct place *p, struct rfl_where *w)
 		const struct frame *f = &p->frames[i];
 
 		if (f->list)
-			(void)rfl_where__index(w, f->index);
+			(void)rfl_where_index(w, f->index);
 		else if (f->key[0])
-			(void)rfl_where__key(w, f->key);
+			(void)rfl_where_key(w, f->key);
 	}
 }
 
@@ -123,7 +123,7 @@ static enum rfl_rc explain(const char *path, struct rfl_err *err)
 	}
 	const size_t at = je.position > 0 ? (size_t)je.position : 0;
 
-	rfl_where__init(&w, path);
+	rfl_where_init(&w, path);
 	find_place(rfl_buf_str(&text), at < text.len ? at : text.len, &place);
 	spell_place(&place, &w);
 	rc = rfl_fail(err, RFL_EFORMAT, 0, "%s:%d:%d: %s: %s%s", path, je.line, je.column,

@@ -67,9 +67,9 @@ static enum rfl_rc add_compute(struct parse *p, const char *key, const json_t *v
 
 	for (size_t i = 0; i < env->ncompute; i++) {
 		if (strcmp(env->compute[i].key, key) == 0)
-			return rfl_where__fail(p->w, p->err,
-					       "given twice, as %s too; leave one of them out",
-					       env->compute[i].cell);
+			return rfl_where_fail(p->w, p->err,
+					      "given twice, as %s too; leave one of them out",
+					      env->compute[i].cell);
 	}
 	c->key = key;
 	c->cell = rfl_arena_strdup(p->arena, cell);
@@ -91,7 +91,7 @@ static enum rfl_rc add_bandwidth(struct parse *p, const json_t *value, const cha
 		return rc;
 	if (env->nlevels > 0 && !(isnan(peak.value) && isnan(l->peak.value)) &&
 	    !(peak.value == l->peak.value))
-		return rfl_where__fail(
+		return rfl_where_fail(
 			p->w, p->err,
 			"differs from %s; the bandwidth of a device does not depend on "
 			"the precision: write one peak_gbps beside them",
@@ -119,7 +119,7 @@ static enum rfl_rc take_plain(struct parse *p, const json_t *value, bool compute
 {
 	const char *name = compute ? "peak_gflops" : "peak_gbps";
 	const json_t *item = json_object_get(value, name);
-	const size_t mark = rfl_where__key(p->w, name);
+	const size_t mark = rfl_where_key(p->w, name);
 	enum rfl_rc rc = RFL_OK;
 	char cell[64];
 
@@ -128,22 +128,22 @@ static enum rfl_rc take_plain(struct parse *p, const json_t *value, bool compute
 	} else if (item) {
 		rc = rfl_json_only_keys(item, precisions, p->w->file, p->w->pointer, p->err);
 		if (rc == RFL_OK && json_object_size(item) == 0)
-			rc = rfl_where__fail(p->w, p->err,
-					     "must be a number, null, or an object of "
-					     "precisions that is not empty");
+			rc = rfl_where_fail(p->w, p->err,
+					    "must be a number, null, or an object of "
+					    "precisions that is not empty");
 		for (size_t i = 0; precisions[i] && rc == RFL_OK; i++) {
 			const json_t *each = json_object_get(item, precisions[i]);
 
 			if (!each)
 				continue;
-			const size_t inner = rfl_where__key(p->w, precisions[i]);
+			const size_t inner = rfl_where_key(p->w, precisions[i]);
 
 			snprintf(cell, sizeof(cell), "%s.%s", name, precisions[i]);
 			rc = add_cell(p, compute, precisions[i], each, cell);
-			rfl_where__up(p->w, inner);
+			rfl_where_up(p->w, inner);
 		}
 	}
-	rfl_where__up(p->w, mark);
+	rfl_where_up(p->w, mark);
 	return rc;
 }
 
@@ -154,21 +154,21 @@ static enum rfl_rc take_precision(struct parse *p, const char *precision, const 
 	char cell[64];
 
 	if (!json_is_object(value))
-		return rfl_where__fail(p->w, p->err,
-				       "must be an object such as {\"peak_gflops\": 420}");
+		return rfl_where_fail(p->w, p->err,
+				      "must be an object such as {\"peak_gflops\": 420}");
 	rc = rfl_json_only_keys(value, precision_keys, p->w->file, p->w->pointer, p->err);
 	if (rc == RFL_OK && json_object_size(value) == 0)
-		rc = rfl_where__fail(p->w, p->err, "the key \"peak_gflops\" is missing");
+		rc = rfl_where_fail(p->w, p->err, "the key \"peak_gflops\" is missing");
 	for (size_t i = 0; precision_keys[i] && rc == RFL_OK; i++) {
 		const json_t *item = json_object_get(value, precision_keys[i]);
 
 		if (!item)
 			continue;
-		const size_t mark = rfl_where__key(p->w, precision_keys[i]);
+		const size_t mark = rfl_where_key(p->w, precision_keys[i]);
 
 		snprintf(cell, sizeof(cell), "%s.%s", precision, precision_keys[i]);
 		rc = add_cell(p, i == 0, precision, item, cell);
-		rfl_where__up(p->w, mark);
+		rfl_where_up(p->w, mark);
 	}
 	return rc;
 }
@@ -181,8 +181,8 @@ static enum rfl_rc take_source(struct parse *p, const json_t *value)
 	if (!source)
 		return RFL_OK;
 	if (!json_is_string(source) || !*json_string_value(source)) {
-		(void)rfl_where__key(p->w, "source");
-		return rfl_where__fail(p->w, p->err, "must be a text that is not empty");
+		(void)rfl_where_key(p->w, "source");
+		return rfl_where_fail(p->w, p->err, "must be a text that is not empty");
 	}
 	p->source = rfl_arena_strdup(p->arena, json_string_value(source));
 	return p->source ? RFL_OK : rfl_peaks__no_memory(p->w, p->err);
@@ -212,10 +212,10 @@ enum rfl_rc rfl_peaks__parse_short(const json_t *value, struct rfl_arena *arena,
 
 		if (!item)
 			continue;
-		const size_t mark = rfl_where__key(w, precisions[i]);
+		const size_t mark = rfl_where_key(w, precisions[i]);
 
 		rc = take_precision(&p, precisions[i], item);
-		rfl_where__up(w, mark);
+		rfl_where_up(w, mark);
 	}
 	return rc;
 }

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 
 #include "base/err.h"
+#include "base/where.h"
 #include "peaks/peaks.h"
 
 enum rfl_rule_kind {
@@ -51,22 +52,6 @@ struct rfl_rule {
 extern const struct rfl_rule rfl_rules_environment[], rfl_rules_device[], rfl_rules_host[],
 	rfl_rules_level[], rfl_rules_known[], rfl_rules_unknown[], rfl_rules_source[],
 	rfl_rules_method[], rfl_rules_stats[], rfl_rules_conditions[];
-
-/* Where a value is, for messages: the file and a JSON pointer that grows and shrinks. */
-struct rfl_where {
-	const char *file;
-	char pointer[1024];
-	size_t len;
-};
-
-void rfl_where__init(struct rfl_where *w, const char *file);
-/* Step down to a key or an index; the returned mark goes to rfl_where__up(). */
-size_t rfl_where__key(struct rfl_where *w, const char *key);
-size_t rfl_where__index(struct rfl_where *w, size_t i);
-void rfl_where__up(struct rfl_where *w, size_t mark);
-/* "file: /pointer: message" */
-enum rfl_rc rfl_where__fail(const struct rfl_where *w, struct rfl_err *err, const char *fmt, ...)
-	RFL_PRINTF(3, 4);
 
 /* Hold an object against a table: kinds, required keys, no unknown keys. */
 enum rfl_rc rfl_rules__check(const json_t *value, const struct rfl_rule *rules, struct rfl_where *w,

@@ -3,7 +3,6 @@
  * names file, place, what is wrong, and what to write instead.
  */
 #include <math.h>
-#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,83 +20,15 @@ const char *const rfl_peaks_dtypes[] = {
 static const char *const units[] = { "scalar", "vector", "matrix", NULL };
 static const char *const modifiers[] = { "fp16acc", "1core", "nofma", NULL };
 
-/* --- where --- */
-
-void rfl_where__init(struct rfl_where *w, const char *file)
-{
-	w->file = file;
-	w->len = 0;
-	w->pointer[0] = '\0';
-}
-
-size_t rfl_where__key(struct rfl_where *w, const char *key)
-{
-	const size_t mark = w->len;
-
-	if (w->len + 1 < sizeof(w->pointer))
-		w->pointer[w->len++] = '/';
-	for (; *key && w->len + 2 < sizeof(w->pointer); key++) {
-		if (*key == '~' || *key == '/') {
-			w->pointer[w->len++] = '~';
-			w->pointer[w->len++] = *key == '~' ? '0' : '1';
-		} else {
-			w->pointer[w->len++] = *key;
-		}
-	}
-	w->pointer[w->len] = '\0';
-	return mark;
-}
-
-size_t rfl_where__index(struct rfl_where *w, size_t i)
-{
-	char text[24];
-
-	snprintf(text, sizeof(text), "%zu", i);
-	return rfl_where__key(w, text);
-}
-
-void rfl_where__up(struct rfl_where *w, size_t mark)
-{
-	w->len = mark;
-	w->pointer[mark] = '\0';
-}
-
-enum rfl_rc rfl_where__fail(const struct rfl_where *w, struct rfl_err *err, const char *fmt, ...)
-{
-	char text[2048];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	return rfl_fail(err, RFL_EFORMAT, 0, "%s: %s: %s", w->file, w->len ? w->pointer : "/",
-			text);
-}
-
 /* --- values --- */
-
-/* A value as a message shows it. */
-static const char *show(const json_t *value, char *out, size_t size)
-{
-	char *text;
-
-	if (json_is_object(value))
-		return json_object_size(value) ? "an object" : "an empty object";
-	if (json_is_array(value))
-		return json_array_size(value) ? "a list" : "an empty list";
-	text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(6));
-	snprintf(out, size, "%.60s%s", text ? text : "?", text && strlen(text) > 60 ? "..." : "");
-	free(text);
-	return out;
-}
 
 static enum rfl_rc wrong(const json_t *value, const char *what, const struct rfl_where *w,
 			 struct rfl_err *err)
 {
 	char shown[80];
 
-	return rfl_where__fail(w, err, "must be %s, is %s", what,
-			       show(value, shown, sizeof(shown)));
+	return rfl_where_fail(w, err, "must be %s, is %s", what,
+			      rfl_json_show(value, shown, sizeof(shown)));
 }
 
 enum rfl_rc rfl_rules__positive(const json_t *value, const char *hint, const struct rfl_where *w,
@@ -107,13 +38,13 @@ enum rfl_rc rfl_rules__positive(const json_t *value, const char *hint, const str
 	const double v = json_is_number(value) ? json_number_value(value) : 0;
 
 	if (v > 0 && (v < RFL_RULE_LEAST || v > RFL_RULE_LARGEST))
-		return rfl_where__fail(w, err, "must be in GFLOP/s or GB/s, from %g to %g, is %s",
-				       RFL_RULE_LEAST, RFL_RULE_LARGEST,
-				       show(value, shown, sizeof(shown)));
+		return rfl_where_fail(w, err, "must be in GFLOP/s or GB/s, from %g to %g, is %s",
+				      RFL_RULE_LEAST, RFL_RULE_LARGEST,
+				      rfl_json_show(value, shown, sizeof(shown)));
 	if (v > 0)
 		return RFL_OK;
-	return rfl_where__fail(w, err, "must be a number greater than 0, is %s; %s",
-			       show(value, shown, sizeof(shown)), hint);
+	return rfl_where_fail(w, err, "must be a number greater than 0, is %s; %s",
+			      rfl_json_show(value, shown, sizeof(shown)), hint);
 }
 
 static enum rfl_rc check_choice(const json_t *value, const char *const *choices,
@@ -130,8 +61,8 @@ static enum rfl_rc check_choice(const json_t *value, const char *const *choices,
 			len += (size_t)snprintf(list + len, sizeof(list) - len, "%s%s",
 						i ? ", " : "", choices[i]);
 	}
-	return rfl_where__fail(w, err, "must be one of %s, is %s", list,
-			       show(value, shown, sizeof(shown)));
+	return rfl_where_fail(w, err, "must be one of %s, is %s", list,
+			      rfl_json_show(value, shown, sizeof(shown)));
 }
 
 /* Does text have the shape of `pattern`, where 0 stands for a digit? Compares its first characters.
@@ -204,7 +135,7 @@ static enum rfl_rc check_list(const json_t *value, const struct rfl_rule *rule, 
 		return wrong(value, "a list that is not empty", w, err);
 	for (size_t i = 0; i < json_array_size(value) && rc == RFL_OK; i++) {
 		const json_t *item = json_array_get(value, i);
-		const size_t mark = rfl_where__index(w, i);
+		const size_t mark = rfl_where_index(w, i);
 
 		if (rule->kind == RFL_RULE_OBJECTS)
 			rc = rfl_rules__check(item, rule->object, w, err);
@@ -212,7 +143,7 @@ static enum rfl_rc check_list(const json_t *value, const struct rfl_rule *rule, 
 			rc = check_text(item, RFL_RULE_ANY_TEXT, w, err);
 		else if (!json_is_integer(item))
 			rc = wrong(item, "an integer", w, err);
-		rfl_where__up(w, mark);
+		rfl_where_up(w, mark);
 	}
 	return rc;
 }
@@ -233,7 +164,7 @@ static enum rfl_rc need_part(const json_t *value, const char *status, const char
 {
 	if (json_object_get(value, part))
 		return RFL_OK;
-	return rfl_where__fail(w, err, "status \"%s\" needs \"%s\"; %s", status, part, fix);
+	return rfl_where_fail(w, err, "status \"%s\" needs \"%s\"; %s", status, part, fix);
 }
 
 static enum rfl_rc check_ceiling(const json_t *value, struct rfl_where *w, struct rfl_err *err)
@@ -242,7 +173,7 @@ static enum rfl_rc check_ceiling(const json_t *value, struct rfl_where *w, struc
 	enum rfl_rc rc;
 
 	if (json_is_null(value))
-		return rfl_where__fail(w, err, "a bare null says nothing; write %s", WHEN_UNKNOWN);
+		return rfl_where_fail(w, err, "a bare null says nothing; write %s", WHEN_UNKNOWN);
 	if (!json_is_object(value))
 		return wrong(value,
 			     "an object such as {\"status\": \"user\", \"value\": 420, "
@@ -250,21 +181,20 @@ static enum rfl_rc check_ceiling(const json_t *value, struct rfl_where *w, struc
 			     w, err);
 	status = json_object_get(value, "status");
 	if (!status)
-		return rfl_where__fail(
-			w, err,
-			"the key \"status\" is missing; it is one of measured, spec, "
-			"derived, user, unknown, unsupported, failed");
+		return rfl_where_fail(w, err,
+				      "the key \"status\" is missing; it is one of measured, spec, "
+				      "derived, user, unknown, unsupported, failed");
 
 	const char *name = json_string_value(status);
 	const int code = rfl_peaks__status(name);
 
 	if (code < 0) {
-		const size_t mark = rfl_where__key(w, "status");
+		const size_t mark = rfl_where_key(w, "status");
 
 		rc = wrong(status,
 			   "one of measured, spec, derived, user, unknown, unsupported, failed", w,
 			   err);
-		rfl_where__up(w, mark);
+		rfl_where_up(w, mark);
 		return rc;
 	}
 	if (code >= RFL_PEAK_UNKNOWN)
@@ -347,12 +277,12 @@ static enum rfl_rc check_ceilings(const json_t *value, struct rfl_where *w, stru
 		return wrong(value, "an object with at least one ceiling", w, err);
 	json_object_foreach((json_t *)(uintptr_t)value, key, ceiling)
 	{
-		const size_t mark = rfl_where__key(w, key);
+		const size_t mark = rfl_where_key(w, key);
 
 		if (!rfl_rules__is_compute_key(key)) {
 			const char *near = rfl_text_nearest(key, rfl_rules__compute_keys());
 
-			rc = rfl_where__fail(
+			rc = rfl_where_fail(
 				w, err,
 				"not a compute key%s%s%s: keys are <precision>.<scalar | "
 				"vector | matrix>[.<fp16acc | 1core | nofma>], for example "
@@ -361,7 +291,7 @@ static enum rfl_rc check_ceilings(const json_t *value, struct rfl_where *w, stru
 		} else {
 			rc = check_ceiling(ceiling, w, err);
 		}
-		rfl_where__up(w, mark);
+		rfl_where_up(w, mark);
 		if (rc != RFL_OK)
 			return rc;
 	}
@@ -445,13 +375,13 @@ enum rfl_rc rfl_rules__check(const json_t *value, const struct rfl_rule *rules, 
 		const json_t *item = json_object_get(value, r->key);
 
 		if (!item && r->required)
-			return rfl_where__fail(w, err, "the key \"%s\" is missing", r->key);
+			return rfl_where_fail(w, err, "the key \"%s\" is missing", r->key);
 		if (!item)
 			continue;
-		const size_t mark = rfl_where__key(w, r->key);
+		const size_t mark = rfl_where_key(w, r->key);
 
 		rc = check_value(item, r, w, err);
-		rfl_where__up(w, mark);
+		rfl_where_up(w, mark);
 	}
 	return rc;
 }

@@ -116,6 +116,22 @@ static void writes_as_people_read(void **state)
 }
 
 /* load(store(x)) == x, with reals of every size. */
+static void a_small_object_on_one_line(void **state)
+{
+	json_t *value = json_pack("{s:s, s:[i,i], s:{s:b, s:[s,s]}, s:{}}", "name", "conv1",
+				  "kernel", 1, 7, "more", "bias", 0, "inputs", "a", "b", "empty");
+	struct rfl_buf out;
+
+	(void)state;
+	rfl_buf_init(&out, 0);
+	rfl_json_write_line(&out, value);
+	assert_string_equal(rfl_buf_str(&out),
+			    "{\"name\": \"conv1\", \"kernel\": [1, 7], \"more\": {\"bias\": "
+			    "false, \"inputs\": [\"a\", \"b\"]}, \"empty\": {}}");
+	rfl_buf_fini(&out);
+	json_decref(value);
+}
+
 static void what_is_saved_loads_again(void **state)
 {
 	const char *path = tmp_path(*state, "x.json");
@@ -204,6 +220,7 @@ int main(void)
 		in_tmpdir(a_file_that_cannot_be_read),
 		cmocka_unit_test(unknown_keys_are_refused),
 		cmocka_unit_test(writes_as_people_read),
+		cmocka_unit_test(a_small_object_on_one_line),
 		in_tmpdir(what_is_saved_loads_again),
 		cmocka_unit_test(what_is_not_known_is_null),
 		cmocka_unit_test(bytes_that_are_no_text),
