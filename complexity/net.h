@@ -320,6 +320,7 @@ struct rfl_arena;
 struct rfl_net {
 	const char *model;  /**< zoo name: "resnet50" */
 	const char *family; /**< "resnet" */
+	const char *title;  /**< "ResNet-50"; NULL where nobody gave one */
 	int nnodes;
 	struct rfl_node *nodes; /**< execution order; node 0 is the input */
 	int nparams;

@@ -22,7 +22,8 @@ enum {
 
 struct rfl_net_builder {
 	struct rfl_arena *arena;
-	const char *model, *family;
+	const char *model, *family, *title;
+	const char *label; /* what messages begin with: the model */
 	struct rfl_node *nodes;
 	int nnodes, node_cap;
 	struct rfl_param *params;
@@ -55,6 +56,7 @@ struct rfl_net_builder *rfl_net_builder_new(const char *model, const char *famil
 		rfl_net_builder_free(b);
 		return NULL;
 	}
+	b->label = b->model;
 	return b;
 }
 
@@ -76,7 +78,7 @@ static bool failed(const struct rfl_net_builder *b)
 int rfl_net__refuse(struct rfl_net_builder *b, const char *why)
 {
 	if (!failed(b))
-		(void)rfl_fail(&b->err, RFL_EINVAL, 0, "%s: %s", b->model, why);
+		(void)rfl_fail(&b->err, RFL_EINVAL, 0, "%s: %s", b->label, why);
 	return -1;
 }
 
@@ -91,6 +93,16 @@ int rfl_net_refuse(struct rfl_net_builder *b, const char *fmt, ...)
 	return rfl_net__refuse(b, why);
 }
 
+void rfl_net__label(struct rfl_net_builder *b, const char *label)
+{
+	b->label = label;
+}
+
+const struct rfl_err *rfl_net__failure(const struct rfl_net_builder *b)
+{
+	return &b->err;
+}
+
 int rfl_net__count(const struct rfl_net_builder *b)
 {
 	return b->nnodes;
@@ -98,7 +110,16 @@ int rfl_net__count(const struct rfl_net_builder *b)
 
 static void out_of_memory(struct rfl_net_builder *b)
 {
-	(void)rfl_fail(&b->err, RFL_ENOMEM, 0, "%s: out of memory", b->model);
+	(void)rfl_fail(&b->err, RFL_ENOMEM, 0, "%s: out of memory", b->label);
+}
+
+void rfl_net_title(struct rfl_net_builder *b, const char *title)
+{
+	if (failed(b))
+		return;
+	b->title = rfl_arena_strdup(b->arena, title);
+	if (!b->title)
+		out_of_memory(b);
 }
 
 /* Make room for one more item of an array that doubles. */
@@ -111,7 +132,7 @@ static bool grow(struct rfl_net_builder *b, void **items, int used, int *cap, si
 		return true;
 	if (more > MAX_NODES) {
 		(void)rfl_fail(&b->err, RFL_EOVERFLOW, 0, "%s: more than %d nodes or parameters",
-			       b->model, MAX_NODES);
+			       b->label, MAX_NODES);
 		return false;
 	}
 	p = realloc(*items, (size_t)more * size);
@@ -134,7 +155,7 @@ void rfl_net_enter(struct rfl_net_builder *b, const char *fmt, ...)
 	if (failed(b))
 		return;
 	if (b->depth + 1 >= MAX_DEPTH) {
-		(void)rfl_fail(&b->err, RFL_EINVAL, 0, "%s: blocks nest deeper than %d", b->model,
+		(void)rfl_fail(&b->err, RFL_EINVAL, 0, "%s: blocks nest deeper than %d", b->label,
 			       MAX_DEPTH - 1);
 		return;
 	}
@@ -143,7 +164,7 @@ void rfl_net_enter(struct rfl_net_builder *b, const char *fmt, ...)
 	va_end(ap);
 	if (n < 0 || (size_t)n >= sizeof(part)) {
 		(void)rfl_fail(&b->err, RFL_EINVAL, 0, "%s: a block's name is longer than %zu",
-			       b->model, sizeof(part) - 1);
+			       b->label, sizeof(part) - 1);
 		return;
 	}
 	outer = b->scope[b->depth];
@@ -263,7 +284,7 @@ static bool add_param(struct rfl_net_builder *b, struct rfl_node *node,
 	memcpy(p->dim, from->dim, sizeof(p->dim));
 	if (!product(p->dim, p->ndim, &p->numel) ||
 	    !rfl_num_add(b->param_elements, p->numel, &b->param_elements)) {
-		(void)rfl_fail(&b->err, RFL_EOVERFLOW, 0, "%s: %s does not fit 63 bits", b->model,
+		(void)rfl_fail(&b->err, RFL_EOVERFLOW, 0, "%s: %s does not fit 63 bits", b->label,
 			       p->name);
 		return false;
 	}
@@ -281,7 +302,7 @@ static bool add_params(struct rfl_net_builder *b, struct rfl_node *node)
 	if (node->tied) {
 		if (node->tied >= b->nnodes || b->nodes[node->tied].nparams < 1) {
 			(void)rfl_fail(&b->err, RFL_EINVAL, 0,
-				       "%s: %s is tied to a node that has no parameter", b->model,
+				       "%s: %s is tied to a node that has no parameter", b->label,
 				       node->name);
 			return false;
 		}
@@ -297,7 +318,7 @@ static bool add_params(struct rfl_net_builder *b, struct rfl_node *node)
 /* "layer4.0.conv1 (Conv2d)" for messages. */
 static void fail_at(struct rfl_net_builder *b, const struct rfl_node *node)
 {
-	rfl_err_prefix(&b->err, "%s: %s (%s)", b->model, *node->name ? node->name : "top level",
+	rfl_err_prefix(&b->err, "%s: %s (%s)", b->label, *node->name ? node->name : "top level",
 		       rfl_op_info_of(node->op)->module);
 }
 
@@ -426,6 +447,9 @@ void rfl_net_state_dict_order(struct rfl_net_builder *b, const int *nodes, int n
 	}
 	if (!failed(b))
 		memcpy(b->params + first, sorted, (size_t)moved * sizeof(*sorted));
+	for (int i = 0; i < b->nnodes; i++) /* who borrows a parameter follows it */
+		if (b->nodes[i].tied)
+			b->nodes[i].param[0] = b->nodes[b->nodes[i].tied].param[0];
 	free(sorted);
 }
 
@@ -440,13 +464,14 @@ static enum rfl_rc pack(struct rfl_net_builder *b, int output, struct rfl_net **
 	struct rfl_param *params = rfl_arena_array(b->arena, nparams, sizeof(*params));
 
 	if (!net || !nodes || !params)
-		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", b->model);
+		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", b->label);
 	memcpy(nodes, b->nodes, (size_t)b->nnodes * sizeof(*nodes));
 	if (b->nparams)
 		memcpy(params, b->params, (size_t)b->nparams * sizeof(*params));
 	*net = (struct rfl_net){
 		.model = b->model,
 		.family = b->family,
+		.title = b->title,
 		.nnodes = b->nnodes,
 		.nodes = nodes,
 		.nparams = b->nparams,
@@ -473,13 +498,13 @@ enum rfl_rc rfl_net_finish(struct rfl_net_builder *take_b, int output, struct rf
 	if (failed(take_b))
 		rc = rfl_fail(err, take_b->err.rc, take_b->err.native, "%s", take_b->err.msg);
 	else if (output < 0 || output >= take_b->nnodes)
-		rc = rfl_fail(err, RFL_EINVAL, 0, "%s: the output is not a tensor", take_b->model);
+		rc = rfl_fail(err, RFL_EINVAL, 0, "%s: the output is not a tensor", take_b->label);
 	else if (take_b->nodes[output].batchless || take_b->nodes[output].shape.ndim < 1 ||
 		 take_b->nodes[output].shape.ndim > 2)
 		rc = rfl_fail(err, RFL_EINVAL, 0,
 			      "%s: the output is %s per sample; logits are {classes} or {rows, "
 			      "classes}",
-			      take_b->model,
+			      take_b->label,
 			      rfl_shape_text(&take_b->nodes[output].shape, text, sizeof(text)));
 	else
 		rc = pack(take_b, output, ret, err);

@@ -34,6 +34,9 @@ enum rfl_inplace { RFL_OUT_OF_PLACE, RFL_INPLACE };
 /** A new builder, or NULL when memory is short. @param model, family  copied */
 struct rfl_net_builder *rfl_net_builder_new(const char *model, const char *family) RFL_WARN_UNUSED;
 
+/** What people call the model. Copied. */
+void rfl_net_title(struct rfl_net_builder *b, const char *title);
+
 /** For a net that is given up. Accepts NULL. */
 void rfl_net_builder_free(struct rfl_net_builder *b);
 

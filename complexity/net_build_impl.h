@@ -22,6 +22,13 @@ int rfl_net__append(struct rfl_net_builder *b, struct rfl_node *node, const char
 /** Fail, unless the builder has failed already. @return -1 */
 int rfl_net__refuse(struct rfl_net_builder *b, const char *why);
 
+/** Messages begin with this in place of the model's name: "my.json: /nodes/3". Borrowed until the
+ * next call. */
+void rfl_net__label(struct rfl_net_builder *b, const char *label);
+
+/** The first failure; its rc is RFL_OK while there is none. */
+const struct rfl_err *rfl_net__failure(const struct rfl_net_builder *b);
+
 /** Nodes so far. */
 int rfl_net__count(const struct rfl_net_builder *b);
 
