@@ -1,24 +1,25 @@
 /*
- * count.c - walk a network once and add up what its operations cost. What one operation costs is in
- * its own file op_*.c; here is what only the graph knows: who needs a gradient, who shares a
- * tensor, what rides on what, and what must move at least.
+ * count.c - add up what the operations of a network cost. What one of them costs is in its own file
+ * op_*.c, what the graph says of it in links.c; here is what belongs to no single operation: where
+ * gradients meet, what is run again, what must move at least, the loss, and the sums.
+ *
+ * Everything that does not depend on the batch is prepared once; rfl_count_at() only multiplies and
+ * adds.
  */
 #include "complexity/count.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/alloc.h"
+#include "complexity/links.h"
 #include "complexity/op.h"
 #include "complexity/optimizer.h"
 
 const char *const rfl_fusion_names[] = { "unfused", "fused", "compulsory", NULL };
 
-/* What the graph says of one node's output. */
-struct link {
-	int readers;        /* how many inputs read it; the loss counts as one of the logits */
-	bool requires_grad; /* something trained, or the image, lies before it */
-	bool hosts;         /* an operation that computes: others may ride on it */
+struct rfl_count_workspace {
+	struct rfl_links *links;
+	int64_t unread; /* elements of trained parameters that the passes need not read */
 };
 
 int64_t rfl_dtype_bytes(enum rfl_dtype dtype)
@@ -40,117 +41,83 @@ int64_t rfl_elementwise_sum(const struct rfl_elementwise *e)
 	return e->add + e->mul + e->compare + e->special;
 }
 
-static void link_nodes(const struct rfl_net *net, const struct rfl_count_options *options,
-		       struct link *links)
-{
-	for (int i = 0; i < net->nnodes; i++) {
-		const struct rfl_node *node = &net->nodes[i];
-		bool input = node->op == RFL_OP_INPUT;
-		bool rides = rfl_op_info_of(node->op)->rides;
-
-		links[i].hosts = !input && !rides;
-		links[i].requires_grad =
-			(input && options->input_grad && node->dtype != RFL_DTYPE_I64) ||
-			rfl_node_param_count(net, node) > 0;
-		for (int k = 0; k < node->ninputs; k++) {
-			struct link *from = &links[node->input[k]];
-
-			from->readers++;
-			links[i].requires_grad |= from->requires_grad;
-			links[i].hosts |= rides && from->hosts;
-		}
-	}
-	links[net->output].readers++;
-}
-
-static int64_t node_buffers(const struct rfl_net *net, const struct rfl_node *node)
-{
-	int64_t sum = 0;
-
-	for (int i = 0; i < node->nparams; i++)
-		if (rfl_param_is_buffer(net->params[node->param[i]].kind))
-			sum += net->params[node->param[i]].numel;
-	return sum;
-}
-
-static struct rfl_cost_context context_of(const struct rfl_net *net,
-					  const struct rfl_count_options *options,
-					  const struct link *links, const struct rfl_node *node,
-					  struct rfl_cost_input inputs[RFL_NET_MAX_INPUTS])
-{
-	struct rfl_cost_context c = {
-		.node = node,
-		.options = options,
-		.batch = options->batch,
-		.params = rfl_node_param_count(net, node),
-		.value_bytes = rfl_dtype_bytes(options->dtype),
-		.param_bytes =
-			rfl_dtype_bytes(options->master_weights ? RFL_DTYPE_F32 : options->dtype),
-		.input_shared = node->ninputs > 0,
-		.needs_wgrad = node->nparams > 0,
-		.inputs = inputs,
-	};
-
-	if (node->ninputs > 0)
-		c.in_shape = net->nodes[node->input[0]].shape;
-	for (int i = 0; i < node->ninputs; i++) {
-		const struct link *from = &links[node->input[i]];
-		const struct rfl_node *source = &net->nodes[node->input[i]];
-
-		inputs[i] = (struct rfl_cost_input){
-			.shape = &source->shape,
-			.numel = rfl_shape_numel(&source->shape),
-			.batchless = source->batchless,
-			.grad = from->requires_grad,
-			.outside = source->op == RFL_OP_PARAMETER || source->op == RFL_OP_CONSTANT,
-			.shared = from->readers > 1,
-		};
-		c.needs_dgrad |= from->requires_grad;
-		c.rides |= rfl_op_info_of(node->op)->rides && from->hosts;
-		c.input_shared &= from->readers > 1;
-	}
-	c.in = node->ninputs ? rfl_cost_in(&c, 0) : 0;
-	c.out = rfl_cost_mul(&c, node->batchless ? 1 : c.batch, rfl_shape_numel(&node->shape));
-	return c;
-}
-
 /*
  * A tensor with k readers collects k gradients: k - 1 additions per element. Unfused each reads two
  * tensors and writes one; fused the addition is part of the operation that makes the gradient,
- * which reads what is there already.
+ * which reads what is there already. `n` elements of `size` bytes are added.
  */
-static void count_joins(struct rfl_cost_context *c, const struct link *link, struct rfl_cost *cost)
+static void add_gradients(struct rfl_cost_context *c, enum rfl_pass pass, int64_t n, int64_t size,
+			  struct rfl_cost *cost)
 {
-	struct rfl_traffic *u = &cost->traffic[RFL_FUSION_UNFUSED][RFL_PASS_DGRAD];
-	struct rfl_traffic *f = &cost->traffic[RFL_FUSION_FUSED][RFL_PASS_DGRAD];
-	int64_t *adds = &cost->elementwise[RFL_PASS_DGRAD].add;
-	int64_t n;
+	struct rfl_traffic *u = &cost->traffic[RFL_FUSION_UNFUSED][pass];
+	struct rfl_traffic *f = &cost->traffic[RFL_FUSION_FUSED][pass];
+	int64_t *adds = &cost->elementwise[pass].add;
 
-	if (!link->requires_grad || link->readers < 2)
-		return;
-	n = rfl_cost_mul(c, link->readers - 1, c->out);
 	*adds = rfl_cost_add(c, *adds, n);
-	rfl_cost_read(c, u, n, 2 * c->value_bytes);
-	rfl_cost_write(c, u, n, c->value_bytes);
-	rfl_cost_read(c, f, n, c->value_bytes);
+	rfl_cost_read(c, u, n, 2 * size);
+	rfl_cost_write(c, u, n, size);
+	rfl_cost_read(c, f, n, size);
+}
+
+/* Gradients of a tensor with several readers, and those of a weight with two users. */
+static void count_joins(struct rfl_cost_context *c, const struct rfl_net *net,
+			const struct rfl_link *link, struct rfl_cost *cost)
+{
+	if (link->grad && link->gradients > 1)
+		add_gradients(c, RFL_PASS_DGRAD, rfl_cost_mul(c, link->gradients - 1, c->out),
+			      c->value_bytes, cost);
+	if (link->trains && c->node->tied)
+		add_gradients(c, RFL_PASS_WGRAD, net->params[c->node->param[0]].numel,
+			      c->param_bytes, cost);
+}
+
+/* The forward pass once more, biases included. Least traffic does not grow by it: another schedule
+ * keeps what this one makes again. */
+static void count_again(struct rfl_cost_context *c, struct rfl_cost *cost)
+{
+	const struct rfl_elementwise *e = &cost->elementwise[RFL_PASS_FORWARD];
+	struct rfl_elementwise *again = &cost->elementwise[RFL_PASS_RECOMPUTE];
+	int64_t *macs = cost->macs;
+
+	macs[RFL_PASS_RECOMPUTE] =
+		rfl_cost_add(c, macs[RFL_PASS_RECOMPUTE], macs[RFL_PASS_FORWARD]);
+	again->add = rfl_cost_add(c, again->add, rfl_cost_add(c, e->add, cost->bias_adds));
+	again->mul = rfl_cost_add(c, again->mul, e->mul);
+	again->compare = rfl_cost_add(c, again->compare, e->compare);
+	again->special = rfl_cost_add(c, again->special, e->special);
+	for (int level = RFL_FUSION_UNFUSED; level <= RFL_FUSION_FUSED; level++) {
+		struct rfl_traffic *t = cost->traffic[level];
+
+		rfl_cost_read(c, &t[RFL_PASS_RECOMPUTE], t[RFL_PASS_FORWARD].read_bytes, 1);
+		rfl_cost_write(c, &t[RFL_PASS_RECOMPUTE], t[RFL_PASS_FORWARD].write_bytes, 1);
+	}
+}
+
+/* Of its own table an embedding needs the rows that the text names, at most all. */
+static int64_t params_read(struct rfl_cost_context *c, const struct rfl_link *link)
+{
+	const struct rfl_embedding *a = &c->node->attr.embedding;
+
+	if (c->node->op != RFL_OP_EMBEDDING || link->lent || c->in >= a->vocab)
+		return link->params;
+	return rfl_cost_mul(c, c->in, a->features);
 }
 
 /*
- * What must move whatever the schedule: each parameter is read once and its gradient written once,
- * the image is read, and in inference the logits are written. Running statistics are read and
- * written in training; in inference they fold into the parameters.
+ * What must move whatever the schedule: each parameter is read once and its gradient written once
+ * (that of an embedding is dense), the image is read, and in inference the logits are written.
+ * Running statistics are read and written in training; in inference they fold into the parameters.
  */
 static void count_compulsory(struct rfl_cost_context *c, const struct rfl_net *net,
-			     const struct link *link, struct rfl_cost *cost)
+			     const struct rfl_link *link, struct rfl_cost *cost)
 {
 	struct rfl_traffic *t = cost->traffic[RFL_FUSION_COMPULSORY];
-	int64_t buffers = node_buffers(net, c->node);
 
-	rfl_cost_read(c, &t[RFL_PASS_FORWARD], c->params, c->param_bytes);
-	rfl_cost_write(c, &t[RFL_PASS_WGRAD], c->params, c->param_bytes);
+	rfl_cost_read(c, &t[RFL_PASS_FORWARD], params_read(c, link), c->param_bytes);
+	rfl_cost_write(c, &t[RFL_PASS_WGRAD], link->trained, c->param_bytes);
 	if (c->options->training) {
-		rfl_cost_read(c, &t[RFL_PASS_FORWARD], buffers, c->param_bytes);
-		rfl_cost_write(c, &t[RFL_PASS_FORWARD], buffers, c->param_bytes);
+		rfl_cost_read(c, &t[RFL_PASS_FORWARD], link->buffers, c->param_bytes);
+		rfl_cost_write(c, &t[RFL_PASS_FORWARD], link->buffers, c->param_bytes);
 	} else if (c->node == &net->nodes[net->output]) {
 		rfl_cost_write(c, &t[RFL_PASS_FORWARD], c->out, c->value_bytes);
 	}
@@ -159,34 +126,27 @@ static void count_compulsory(struct rfl_cost_context *c, const struct rfl_net *n
 							       : c->value_bytes;
 
 		rfl_cost_read(c, &t[RFL_PASS_FORWARD], c->out, size);
-		if (link->requires_grad)
+		if (link->grad)
 			rfl_cost_write(c, &t[RFL_PASS_DGRAD], c->out, size);
 	}
 }
 
-static void add_elementwise(struct rfl_cost_context *c, struct rfl_elementwise *sum,
-			    const struct rfl_elementwise *e)
-{
-	sum->add = rfl_cost_add(c, sum->add, e->add);
-	sum->mul = rfl_cost_add(c, sum->mul, e->mul);
-	sum->compare = rfl_cost_add(c, sum->compare, e->compare);
-	sum->special = rfl_cost_add(c, sum->special, e->special);
-}
-
+/*
+ * Every word of a cost is 0 or more, so a sum of two that does not fit 63 bits still fits 64 and
+ * shows in the top bit. This loop has no branches; it is what a sweep spends most of its time in.
+ */
 static void add_cost(struct rfl_cost_context *c, struct rfl_cost *sum, const struct rfl_cost *cost)
 {
-	sum->macs_excl_padding = rfl_cost_add(c, sum->macs_excl_padding, cost->macs_excl_padding);
-	sum->bias_adds = rfl_cost_add(c, sum->bias_adds, cost->bias_adds);
-	for (int pass = 0; pass < RFL_PASS_COUNT; pass++) {
-		sum->macs[pass] = rfl_cost_add(c, sum->macs[pass], cost->macs[pass]);
-		add_elementwise(c, &sum->elementwise[pass], &cost->elementwise[pass]);
-		for (int level = 0; level < RFL_FUSION_COUNT; level++) {
-			rfl_cost_read(c, &sum->traffic[level][pass],
-				      cost->traffic[level][pass].read_bytes, 1);
-			rfl_cost_write(c, &sum->traffic[level][pass],
-				       cost->traffic[level][pass].write_bytes, 1);
-		}
+	enum { WORDS = sizeof(*sum) / sizeof(uint64_t) };
+	_Static_assert(sizeof(*sum) % sizeof(uint64_t) == 0, "a cost is made of int64 alone");
+	uint64_t *to = (uint64_t *)(void *)sum, seen = 0;
+	const uint64_t *from = (const uint64_t *)(const void *)cost;
+
+	for (int i = 0; i < WORDS; i++) {
+		to[i] += from[i];
+		seen |= to[i];
 	}
+	c->overflow |= seen > INT64_MAX;
 }
 
 static enum rfl_rc too_big(const struct rfl_net *net, const struct rfl_node *node, int64_t batch,
@@ -198,55 +158,64 @@ static enum rfl_rc too_big(const struct rfl_net *net, const struct rfl_node *nod
 			(long long)batch);
 }
 
-static enum rfl_rc count_nodes(const struct rfl_net *net, const struct link *links,
-			       struct rfl_count *count, struct rfl_err *err)
+static void count_node(struct rfl_cost_context *c, const struct rfl_net *net,
+		       const struct rfl_link *link, struct rfl_cost *cost)
 {
-	struct rfl_cost_input inputs[RFL_NET_MAX_INPUTS];
+	const struct rfl_op_info *op = rfl_op_info_of(c->node->op);
 
-	for (int i = 0; i < net->nnodes; i++) {
-		const struct rfl_node *node = &net->nodes[i];
-		const struct rfl_op_info *op = rfl_op_info_of(node->op);
+	if (op->cost && !c->overflow)
+		op->cost(c, cost);
+	if (link->again)
+		count_again(c, cost);
+	count_joins(c, net, link, cost);
+	count_compulsory(c, net, link, cost);
+}
+
+static enum rfl_rc count_nodes(struct rfl_count *count, struct rfl_err *err)
+{
+	const struct rfl_links *links = count->private->links;
+
+	for (int i = 0; i < count->nnodes; i++) {
+		struct rfl_cost_context *c =
+			rfl_links_at(&links->contexts[i], count->options.batch);
 		struct rfl_cost *cost = &count->nodes[i];
-		struct rfl_cost_context c = context_of(net, &count->options, links, node, inputs);
 
-		count->needs_dgrad[i] = c.needs_dgrad;
-		if (op->cost && !c.overflow)
-			op->cost(&c, cost);
-		count_joins(&c, &links[i], cost);
-		count_compulsory(&c, net, &links[i], cost);
-		add_cost(&c, &count->total, cost);
-		if (c.overflow)
-			return too_big(net, node, count->options.batch, err);
+		if (!links->nodes[i].runs)
+			continue; /* its cost is zero from the beginning */
+		*cost = (struct rfl_cost){ 0 };
+		count_node(c, count->net, &links->nodes[i], cost);
+		add_cost(c, &count->total, cost);
+		if (links->nodes[i].trained)
+			count->private->unread +=
+				links->nodes[i].params - params_read(c, &links->nodes[i]);
+		if (c->overflow)
+			return too_big(count->net, c->node, c->batch, err);
 	}
 	return RFL_OK;
 }
 
-/* The loss is no node of the net: engines know it, and inference has none. */
-static enum rfl_rc count_loss(const struct rfl_net *net, const struct link *links,
-			      struct rfl_count *count, struct rfl_err *err)
+/* The losses are no nodes of the net: engines know them, and inference has none. All of them read
+ * the same labels. */
+static enum rfl_rc count_losses(struct rfl_count *count, struct rfl_err *err)
 {
-	struct rfl_node node = {
-		.op = RFL_OP_CROSS_ENTROPY,
-		.name = "loss",
-		.functional = true,
-		.ninputs = 1,
-		.input = (const int[]){ net->output },
-		.shape = { .ndim = 1,
-			   .dim = { net->nodes[net->output].shape.ndim == 2
-					    ? net->nodes[net->output].shape.dim[0]
-					    : 1 } },
-	};
-	struct rfl_cost_input inputs[RFL_NET_MAX_INPUTS];
-	struct rfl_cost_context c;
+	const struct rfl_links *links = count->private->links;
 
-	if (!count->options.training)
-		return RFL_OK;
-	c = context_of(net, &count->options, links, &node, inputs);
-	rfl_op_info_of(node.op)->cost(&c, &count->loss);
-	rfl_cost_read(&c, &count->loss.traffic[RFL_FUSION_COMPULSORY][RFL_PASS_FORWARD], c.out,
-		      rfl_dtype_bytes(RFL_DTYPE_I64));
-	add_cost(&c, &count->total, &count->loss);
-	return c.overflow ? too_big(net, &node, count->options.batch, err) : RFL_OK;
+	for (int i = 0; i < links->nlosses && count->options.training; i++) {
+		struct rfl_cost_context *c =
+			rfl_links_at(&links->losses[i].context, count->options.batch);
+		struct rfl_cost cost = { 0 };
+
+		if (!c->overflow)
+			rfl_op_info_of(c->node->op)->cost(c, &cost);
+		if (i == 0)
+			rfl_cost_read(c, &cost.traffic[RFL_FUSION_COMPULSORY][RFL_PASS_FORWARD],
+				      c->out, rfl_dtype_bytes(RFL_DTYPE_I64));
+		add_cost(c, &count->loss, &cost);
+		add_cost(c, &count->total, &cost);
+		if (c->overflow)
+			return too_big(count->net, c->node, c->batch, err);
+	}
+	return RFL_OK;
 }
 
 static int64_t add_kinds(struct rfl_cost_context *c, int64_t sum, const struct rfl_elementwise *e)
@@ -257,8 +226,7 @@ static int64_t add_kinds(struct rfl_cost_context *c, int64_t sum, const struct r
 
 /* The sums over passes and kinds that are made of the totals, below and in summary.c, must fit too,
  * so that they need no check there. */
-static enum rfl_rc check_sums(const struct rfl_net *net, const struct rfl_count *count,
-			      struct rfl_err *err)
+static enum rfl_rc check_sums(const struct rfl_count *count, struct rfl_err *err)
 {
 	struct rfl_cost_context c = { 0 };
 	int64_t macs = 0,
@@ -282,62 +250,73 @@ static enum rfl_rc check_sums(const struct rfl_net *net, const struct rfl_count 
 	}
 	if (c.overflow)
 		return rfl_fail(err, RFL_EOVERFLOW, 0,
-				"%s: totals at batch %lld do not fit 63 bits", net->model,
+				"%s: totals at batch %lld do not fit 63 bits", count->net->model,
 				(long long)count->options.batch);
 	return RFL_OK;
 }
 
-static enum rfl_rc fill(const struct rfl_net *net, struct link *links, struct rfl_count *count,
-			struct rfl_err *err)
+enum rfl_rc rfl_count_at(struct rfl_count *count, int64_t batch, struct rfl_err *err)
 {
 	enum rfl_rc rc;
 
-	link_nodes(net, &count->options, links);
-	rc = count_nodes(net, links, count, err);
+	if (batch < 1)
+		return rfl_fail(err, RFL_EINVAL, 0, "%s: batch %lld is not 1 or more",
+				count->net->model, (long long)batch);
+	count->options.batch = batch;
+	count->total = count->loss = (struct rfl_cost){ 0 };
+	count->private->unread = 0;
+	rc = count_nodes(count, err);
 	if (rc == RFL_OK)
-		rc = count_loss(net, links, count, err);
+		rc = count_losses(count, err);
 	if (rc == RFL_OK)
-		rc = rfl_optimizer_count(count, err);
+		rc = rfl_optimizer_count(count, count->private->unread, err);
 	if (rc == RFL_OK)
-		rc = check_sums(net, count, err);
+		rc = check_sums(count, err);
 	return rc;
+}
+
+/* What does not depend on the batch. */
+static enum rfl_rc prepare(struct rfl_count *count, struct rfl_err *err)
+{
+	size_t nnodes = (size_t)count->nnodes;
+	enum rfl_rc rc;
+
+	count->nodes = rfl_alloc_array(nnodes, sizeof(*count->nodes));
+	count->needs_dgrad = rfl_alloc_array(nnodes, sizeof(*count->needs_dgrad));
+	count->private = calloc(1, sizeof(*count->private));
+	if (!count->nodes || !count->needs_dgrad || !count->private)
+		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", count->net->model);
+	rc = rfl_links_new(count->net, &count->options, &count->private->links, err);
+	if (rc != RFL_OK)
+		return rc;
+	count->trained = count->private->links->trained;
+	for (size_t i = 0; i < nnodes; i++)
+		count->needs_dgrad[i] = count->private->links->contexts[i].needs_dgrad;
+	return RFL_OK;
 }
 
 enum rfl_rc rfl_count_net(const struct rfl_net *net, const struct rfl_count_options *options,
 			  struct rfl_count **ret, struct rfl_err *err)
 {
-	struct rfl_count *count = NULL;
-	struct link *links = NULL;
+	struct rfl_count *count = calloc(1, sizeof(*count));
 	enum rfl_rc rc;
 
-	if (options->batch < 1)
-		return rfl_fail(err, RFL_EINVAL, 0, "%s: batch %lld is not 1 or more", net->model,
-				(long long)options->batch);
-	count = calloc(1, sizeof(*count));
-	links = rfl_alloc_array((size_t)net->nnodes, sizeof(*links));
-	if (count) {
-		*count = (struct rfl_count){
-			.options = *options,
-			.params = rfl_net_param_count(net),
-			.buffers = rfl_net_buffer_count(net),
-			.nnodes = net->nnodes,
-			.nodes = rfl_alloc_array((size_t)net->nnodes, sizeof(*count->nodes)),
-			.needs_dgrad =
-				rfl_alloc_array((size_t)net->nnodes, sizeof(*count->needs_dgrad)),
-		};
-	}
-	if (!links || !count || !count->nodes || !count->needs_dgrad) {
-		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", net->model);
-		goto done;
-	}
-	rc = fill(net, links, count, err);
-	if (rc != RFL_OK)
-		goto done;
-	*ret = count;
-	count = NULL;
-done:
-	rfl_count_free(count);
-	free(links);
+	if (!count)
+		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", net->model);
+	*count = (struct rfl_count){
+		.options = *options,
+		.params = rfl_net_param_count(net),
+		.buffers = rfl_net_buffer_count(net),
+		.nnodes = net->nnodes,
+		.net = net,
+	};
+	rc = prepare(count, err);
+	if (rc == RFL_OK)
+		rc = rfl_count_at(count, options->batch, err);
+	if (rc == RFL_OK)
+		*ret = count;
+	else
+		rfl_count_free(count);
 	return rc;
 }
 
@@ -345,6 +324,9 @@ void rfl_count_free(struct rfl_count *count)
 {
 	if (!count)
 		return;
+	if (count->private)
+		rfl_links_free(count->private->links);
+	free(count->private);
 	free(count->nodes);
 	free(count->needs_dgrad);
 	free(count);
@@ -355,11 +337,16 @@ int64_t rfl_count_forward_flops(const struct rfl_count *count)
 	return 2 * count->total.macs[RFL_PASS_FORWARD];
 }
 
-int64_t rfl_count_training_flops(const struct rfl_count *count)
+int64_t rfl_count_model_flops(const struct rfl_count *count)
 {
 	const int64_t *macs = count->total.macs;
 
 	return 2 * (macs[RFL_PASS_FORWARD] + macs[RFL_PASS_DGRAD] + macs[RFL_PASS_WGRAD]);
+}
+
+int64_t rfl_count_training_flops(const struct rfl_count *count)
+{
+	return rfl_count_model_flops(count) + 2 * count->total.macs[RFL_PASS_RECOMPUTE];
 }
 
 static int64_t both_ways(const struct rfl_traffic *t)
@@ -376,7 +363,8 @@ int64_t rfl_count_bytes(const struct rfl_count *count, enum rfl_fusion fusion, e
 		return bytes;
 	if (scope == RFL_SCOPE_STEP && fusion == RFL_FUSION_COMPULSORY)
 		return both_ways(&count->step_compulsory);
-	bytes += both_ways(&t[RFL_PASS_DGRAD]) + both_ways(&t[RFL_PASS_WGRAD]);
+	for (int pass = RFL_PASS_DGRAD; pass < RFL_PASS_COUNT; pass++)
+		bytes += both_ways(&t[pass]);
 	if (scope == RFL_SCOPE_STEP)
 		bytes += both_ways(&count->optimizer);
 	return bytes;

@@ -1,7 +1,7 @@
 /*
- * optimizer.c - what one update of all parameters costs, per parameter. Weight decay is counted in
- * AdamW, where it is part of the method; elsewhere it would add one multiplication and one
- *addition.
+ * optimizer.c - what one update of all trained parameters costs, per parameter. Decay of weights
+ * is counted in AdamW, where it is part of the method; elsewhere it would add one multiplication
+ * and one addition.
  *
  *	sgd       w -= lr g                                                   1 add 1 mul
  *	momentum  b = mu b + g; w -= lr b                                     2 add 2 mul
@@ -10,8 +10,8 @@
  *	adamw     the same, and w *= 1 - lr wd                     4 add 7 mul 3 special
  *
  * The formulas are those that torch.optim documents, with a and c the bias corrections, which are
- *the same for all parameters. One fused kernel is assumed: it reads weight, gradient and state and
- *writes weight and state.
+ * the same for all parameters. One fused kernel is assumed: it reads weight, gradient and state
+ * and writes weight and state.
  */
 #include "complexity/optimizer.h"
 
@@ -37,10 +37,10 @@ static int64_t word_bytes(const struct rfl_count *count)
 
 int64_t rfl_count_state_bytes(const struct rfl_count *count)
 {
-	return rows[count->options.optimizer].state * word_bytes(count) * count->params;
+	return rows[count->options.optimizer].state * word_bytes(count) * count->trained;
 }
 
-enum rfl_rc rfl_optimizer_count(struct rfl_count *count, struct rfl_err *err)
+enum rfl_rc rfl_optimizer_count(struct rfl_count *count, int64_t unread, struct rfl_err *err)
 {
 	const struct row *row = &rows[count->options.optimizer];
 	const struct rfl_traffic *passes = count->total.traffic[RFL_FUSION_COMPULSORY];
@@ -49,24 +49,26 @@ enum rfl_rc rfl_optimizer_count(struct rfl_count *count, struct rfl_err *err)
 	int64_t word = word_bytes(count);
 
 	count->optimizer_flops = (struct rfl_elementwise){
-		.add = rfl_cost_mul(&c, row->per_param.add, count->params),
-		.mul = rfl_cost_mul(&c, row->per_param.mul, count->params),
-		.compare = rfl_cost_mul(&c, row->per_param.compare, count->params),
-		.special = rfl_cost_mul(&c, row->per_param.special, count->params),
+		.add = rfl_cost_mul(&c, row->per_param.add, count->trained),
+		.mul = rfl_cost_mul(&c, row->per_param.mul, count->trained),
+		.compare = rfl_cost_mul(&c, row->per_param.compare, count->trained),
+		.special = rfl_cost_mul(&c, row->per_param.special, count->trained),
 	};
-	rfl_cost_read(&c, &count->optimizer, count->params, (2 + row->state) * word);
-	rfl_cost_write(&c, &count->optimizer, count->params, (1 + row->state) * word);
+	count->optimizer = *step = (struct rfl_traffic){ 0 };
+	rfl_cost_read(&c, &count->optimizer, count->trained, (2 + row->state) * word);
+	rfl_cost_write(&c, &count->optimizer, count->trained, (1 + row->state) * word);
 
-	/* The passes have read the weights and written the gradients; the update finds both at
-	 * hand. */
+	/* The passes have read the weights but for some rows of embeddings, and written the
+	 * gradients; the update finds them at hand. */
 	for (int pass = 0; pass < RFL_PASS_COUNT; pass++) {
 		rfl_cost_read(&c, step, passes[pass].read_bytes, 1);
 		rfl_cost_write(&c, step, passes[pass].write_bytes, 1);
 	}
-	rfl_cost_read(&c, step, count->params, row->state * word);
-	rfl_cost_write(&c, step, count->params, (1 + row->state) * word);
+	rfl_cost_read(&c, step, unread, word);
+	rfl_cost_read(&c, step, count->trained, row->state * word);
+	rfl_cost_write(&c, step, count->trained, (1 + row->state) * word);
 	return c.overflow ? rfl_fail(err, RFL_EOVERFLOW, 0,
 				     "an update of %lld parameters does not fit 63 bits",
-				     (long long)count->params)
+				     (long long)count->trained)
 			  : RFL_OK;
 }

@@ -1,0 +1,79 @@
+/*
+ * links.h - what only the graph knows of an operation, whatever the batch: whether it runs, who
+ * reads its result, what needs a gradient, what is run again. The counter and the memory walk share
+ * it; not for those who only read counts.
+ */
+#ifndef RFL_COMPLEXITY_LINKS_H
+#define RFL_COMPLEXITY_LINKS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "complexity/count.h"
+#include "complexity/net.h"
+#include "complexity/op.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct rfl_link {
+	bool runs;     /**< false: of an auxiliary head that was not asked for */
+	bool grad;     /**< a gradient of its output is made: something trained, or the image, lies
+			* before it, and a loss behind it */
+	bool trains;   /**< a parameter that it owns or borrows is trained */
+	bool logits;   /**< a loss reads it */
+	bool lent;     /**< a later node uses its first parameter too */
+	bool hosts;    /**< it computes: others may ride on it */
+	bool again;    /**< its checkpointed segment runs it a second time */
+	int segment;   /**< checkpointed segment that it lies in, from 1; 0: none */
+	int readers;   /**< inputs of operations that run; a loss is one of its logits */
+	int gradients; /**< how many of the readers send a gradient back */
+	/** Elements of parameters that it owns, of those the trained ones, and of buffers. */
+	int64_t params, trained, buffers;
+};
+
+/** The loss of one tensor of logits: of the net's, and of each auxiliary head that runs. */
+struct rfl_links_loss {
+	struct rfl_node node; /**< RFL_OP_CROSS_ENTROPY; no node of the net */
+	int logits;           /**< the node's only input */
+	struct rfl_cost_input input;
+	struct rfl_cost_context context;
+};
+
+struct rfl_links {
+	const struct rfl_net *net;         /**< borrowed */
+	struct rfl_link *nodes;            /**< parallel to net->nodes */
+	struct rfl_cost_context *contexts; /**< parallel to net->nodes; see rfl_links_at() */
+	int nlosses;
+	struct rfl_links_loss *losses; /**< the net's own is the first */
+	int nsegments;                 /**< checkpointed ones */
+	int64_t trained;               /**< elements of parameters that an update changes */
+	struct rfl_arena *arena;       /**< owns everything above, this struct included */
+};
+
+/**
+ * Look at a net under these options; their batch does not matter.
+ *
+ * @param options  borrowed: the contexts point to it
+ * @param ret      set on success only; release with rfl_links_free()
+ * @return RFL_OK; RFL_EINVAL when a frozen module has no parameters (names the nearest) or when
+ * there is nothing to checkpoint; RFL_ENOMEM
+ */
+enum rfl_rc rfl_links_new(const struct rfl_net *net, const struct rfl_count_options *options,
+			  struct rfl_links **ret, struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** Accepts NULL. */
+void rfl_links_free(struct rfl_links *links);
+
+/**
+ * Set a context to a batch. Sizes that do not fit 63 bits set its `overflow`.
+ * @return the context, borrowed
+ */
+struct rfl_cost_context *rfl_links_at(struct rfl_cost_context *context, int64_t batch);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
