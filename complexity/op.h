@@ -150,6 +150,12 @@ struct rfl_op_saved {
 
 #define RFL_OP_MAX_SAVED 6
 
+/** Bytes that PyTorch allocates while an operation runs and releases when it has run, beside its
+ * result, what is saved and the gradients it makes; over the batch. */
+struct rfl_op_scratch {
+	int64_t forward, backward;
+};
+
 /** Values of rfl_op_info.arity beside a number. */
 #define RFL_OP_NO_INPUTS  -1
 #define RFL_OP_ANY_INPUTS -2 /**< one to RFL_NET_MAX_INPUTS */
@@ -164,6 +170,9 @@ struct rfl_op_info {
 	bool rides;           /**< a fusing library makes it part of the operation before it */
 	bool view;            /**< its output is its first input's memory */
 	enum rfl_autocast autocast;
+	/** The gradient of so many of its inputs, from the first on, is the gradient of its result,
+	 * as it is or as a view of it: no memory of its own. */
+	int passes;
 	const struct rfl_op_attr *attrs;
 	size_t nattrs;
 	int arity; /**< how many inputs; 0 stands for one, the two values above for none and any */
@@ -179,6 +188,8 @@ struct rfl_op_info {
 	 * c->needs_wgrad); parameters are left out, the same tensor may be named twice. Returns how
 	 * many. NULL: nothing. */
 	int (*saved)(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_SAVED]);
+	/** Set a zeroed scratch. NULL: nothing. */
+	void (*scratch)(struct rfl_cost_context *c, struct rfl_op_scratch *out);
 };
 
 /** The row of an operation. Never NULL for a value below RFL_OP_COUNT. */

@@ -92,6 +92,36 @@ static int div_saved(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_
 	return c->needs_dgrad ? rfl_op_save_operand(c, 1, out, n) : n;
 }
 
+/* The gradient of an operand that was repeated is made at full size and then summed. */
+static int64_t repeated(struct rfl_cost_context *c, int k)
+{
+	bool sums = c->inputs[k].grad && rfl_cost_in(c, k) < c->out;
+
+	return sums ? rfl_cost_mul(c, c->out, c->value_bytes) : 0;
+}
+
+static void sub_scratch(struct rfl_cost_context *c, struct rfl_op_scratch *out)
+{
+	out->backward = repeated(c, 1);
+}
+
+static void mul_scratch(struct rfl_cost_context *c, struct rfl_op_scratch *out)
+{
+	out->backward = rfl_cost_add(c, repeated(c, 0), repeated(c, 1));
+}
+
+/* The gradient of the divisor, -dY * ((x / d) / d), is made first: three tensors and the product.
+ * The other gradient, which the walk counts anyway, comes when the three are gone. */
+static void div_scratch(struct rfl_cost_context *c, struct rfl_op_scratch *out)
+{
+	bool summed = rfl_cost_in(c, 1) < c->out;
+
+	if (c->inputs[1].grad)
+		out->backward = rfl_cost_mul(c, c->out, (summed ? 4 : 3) * c->value_bytes);
+	if (c->inputs[0].grad && c->inputs[1].grad)
+		out->backward -= rfl_cost_mul(c, rfl_cost_in(c, 0), c->value_bytes);
+}
+
 const struct rfl_op_info rfl_op_add = {
 	.name = "add",
 	.arity = 2,
@@ -100,6 +130,7 @@ const struct rfl_op_info rfl_op_add = {
 	.rides = true,
 	.infer = infer,
 	.cost = add_cost,
+	.passes = 2,
 };
 
 const struct rfl_op_info rfl_op_sub = {
@@ -109,6 +140,8 @@ const struct rfl_op_info rfl_op_sub = {
 	.autograd = "SubBackward0",
 	.rides = true,
 	.infer = infer,
+	.passes = 1,
+	.scratch = sub_scratch,
 };
 
 const struct rfl_op_info rfl_op_mul = {
@@ -119,6 +152,7 @@ const struct rfl_op_info rfl_op_mul = {
 	.rides = true,
 	.infer = infer,
 	.saved = mul_saved,
+	.scratch = mul_scratch,
 };
 
 const struct rfl_op_info rfl_op_div = {
@@ -129,4 +163,5 @@ const struct rfl_op_info rfl_op_div = {
 	.rides = true,
 	.infer = infer,
 	.saved = div_saved,
+	.scratch = div_scratch,
 };

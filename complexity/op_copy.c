@@ -87,6 +87,7 @@ const struct rfl_op_info rfl_op_contiguous = {
 	.module = "Contiguous",
 	.autograd = "CloneBackward0",
 	.infer = rfl_op_same_shape,
+	.passes = 1,
 };
 
 const struct rfl_op_info rfl_op_concat = {
@@ -97,6 +98,7 @@ const struct rfl_op_info rfl_op_concat = {
 	.infer = concat_infer,
 	.attrs = concat_attrs,
 	.nattrs = RFL_ARRAY_LEN(concat_attrs),
+	.passes = RFL_NET_MAX_INPUTS,
 };
 
 const struct rfl_op_info rfl_op_pad = {

@@ -10,6 +10,13 @@ static const struct rfl_op_attr affine_attrs[] = {
 	RFL_OP_ATTR(REAL, affine, shift, .def = 0),
 };
 
+/* dX = dY * (2 * x^1) and dY * -1/2 * y^3: the power and what is multiplied by it. */
+static void power_scratch(struct rfl_cost_context *c, struct rfl_op_scratch *out)
+{
+	if (c->needs_dgrad)
+		out->backward = rfl_cost_mul(c, c->in, 2 * c->value_bytes);
+}
+
 const struct rfl_op_info rfl_op_exp = {
 	.name = "exp",
 	.module = "Exp",
@@ -38,6 +45,7 @@ const struct rfl_op_info rfl_op_rsqrt = {
 	.infer = rfl_op_same_shape,
 	.autocast = RFL_AUTOCAST_F32,
 	.saved = rfl_op_saves_output,
+	.scratch = power_scratch,
 };
 
 const struct rfl_op_info rfl_op_square = {
@@ -48,6 +56,7 @@ const struct rfl_op_info rfl_op_square = {
 	.infer = rfl_op_same_shape,
 	.autocast = RFL_AUTOCAST_F32,
 	.saved = rfl_op_saves_input,
+	.scratch = power_scratch,
 };
 
 const struct rfl_op_info rfl_op_affine = {

@@ -79,6 +79,21 @@ static int saved(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_
 				 n);
 }
 
+/*
+ * Composed, three tensors as large as the logits are alive beside them at most: x - max, its
+ * exponential and the log-probabilities, then the latter two and their negation. Backward, fused:
+ * the gradient of the log-probabilities while that of the logits is made. Composed: what is saved
+ * is released step by step while the gradients are made, so they never add to its size.
+ */
+static void scratch(struct rfl_cost_context *c, struct rfl_op_scratch *out)
+{
+	int64_t logits = rfl_cost_mul(c, c->in, c->param_bytes);
+	bool composed = c->loss == RFL_LOSS_COMPOSED;
+
+	out->forward = composed ? logits : 0;
+	out->backward = c->needs_dgrad && !composed ? logits : 0;
+}
+
 const struct rfl_op_info rfl_op_cross_entropy = {
 	.name = "cross_entropy",
 	.module = "CrossEntropyLoss",
@@ -87,4 +102,5 @@ const struct rfl_op_info rfl_op_cross_entropy = {
 	.cost = cost,
 	.autocast = RFL_AUTOCAST_F32,
 	.saved = saved,
+	.scratch = scratch,
 };

@@ -141,6 +141,13 @@ static int adaptive_saved(struct rfl_cost_context *c, struct rfl_op_saved out[RF
 	return a->out_h == 1 && a->out_w == 1 ? 0 : rfl_op_saves_input(c, out);
 }
 
+/* Without a gradient the places are made all the same, and dropped. */
+static void max_scratch(struct rfl_cost_context *c, struct rfl_op_scratch *out)
+{
+	if (!c->needs_dgrad)
+		out->forward = rfl_cost_mul(c, c->out, rfl_dtype_bytes(RFL_DTYPE_I64));
+}
+
 static const struct rfl_op_attr max_attrs[] = {
 	RFL_OP_ATTR(INT, pool, kernel_h, .required = true, .min = 1),
 	RFL_OP_ATTR(INT, pool, kernel_w, .required = true, .min = 1),
@@ -176,6 +183,7 @@ const struct rfl_op_info rfl_op_max_pool = {
 	.attrs = max_attrs,
 	.nattrs = RFL_ARRAY_LEN(max_attrs),
 	.saved = max_saved,
+	.scratch = max_scratch,
 };
 
 const struct rfl_op_info rfl_op_adaptive_avg_pool = {

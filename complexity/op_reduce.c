@@ -32,6 +32,13 @@ static int max_saved(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_
 				 rfl_cost_mul(c, c->out, rfl_dtype_bytes(RFL_DTYPE_I64)), out, 0);
 }
 
+/* Without a gradient the places are made all the same, and dropped. */
+static void max_scratch(struct rfl_cost_context *c, struct rfl_op_scratch *out)
+{
+	if (!c->needs_dgrad)
+		out->forward = rfl_cost_mul(c, c->out, rfl_dtype_bytes(RFL_DTYPE_I64));
+}
+
 static const struct rfl_op_attr attrs[] = {
 	RFL_OP_ATTR(INT, reduce, first, .required = true),
 	RFL_OP_ATTR(INT, reduce, count, .def = 1, .min = 1),
@@ -55,6 +62,7 @@ const struct rfl_op_info rfl_op_sum = {
 	.autocast = RFL_AUTOCAST_F32,
 	.attrs = attrs,
 	.nattrs = RFL_ARRAY_LEN(attrs),
+	.passes = 1,
 };
 
 const struct rfl_op_info rfl_op_max = {
@@ -65,4 +73,5 @@ const struct rfl_op_info rfl_op_max = {
 	.attrs = attrs,
 	.nattrs = RFL_ARRAY_LEN(attrs),
 	.saved = max_saved,
+	.scratch = max_scratch,
 };

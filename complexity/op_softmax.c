@@ -37,6 +37,13 @@ const struct rfl_op_info rfl_op_causal_mask = {
 	.saved = mask_saved,
 };
 
+/* On a GPU dY * y is made first. */
+static void softmax_scratch(struct rfl_cost_context *c, struct rfl_op_scratch *out)
+{
+	if (c->needs_dgrad && !c->on_cpu)
+		out->backward = rfl_cost_mul(c, c->out, c->value_bytes);
+}
+
 const struct rfl_op_info rfl_op_softmax = {
 	.name = "softmax",
 	.module = "Softmax",
@@ -45,4 +52,5 @@ const struct rfl_op_info rfl_op_softmax = {
 	.infer = rfl_op_same_shape,
 	.autocast = RFL_AUTOCAST_F32,
 	.saved = rfl_op_saves_output,
+	.scratch = softmax_scratch,
 };

@@ -202,6 +202,7 @@ const struct rfl_op_info rfl_op_flatten = {
 	.infer = flatten_infer,
 	.attrs = flatten_attrs,
 	.nattrs = RFL_ARRAY_LEN(flatten_attrs),
+	.passes = 1,
 };
 
 const struct rfl_op_info rfl_op_reshape = {
@@ -213,6 +214,7 @@ const struct rfl_op_info rfl_op_reshape = {
 	.infer = reshape_infer,
 	.attrs = reshape_attrs,
 	.nattrs = RFL_ARRAY_LEN(reshape_attrs),
+	.passes = 1,
 };
 
 const struct rfl_op_info rfl_op_permute = {
@@ -224,6 +226,7 @@ const struct rfl_op_info rfl_op_permute = {
 	.infer = permute_infer,
 	.attrs = permute_attrs,
 	.nattrs = RFL_ARRAY_LEN(permute_attrs),
+	.passes = 1,
 };
 
 const struct rfl_op_info rfl_op_slice = {
