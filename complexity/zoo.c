@@ -13,12 +13,20 @@ const char *const rfl_attention_names[] = { "auto", "composed", "naive", "sdpa",
 
 /* One line per family. */
 static const struct rfl_zoo_family *const families[] = {
+	&rfl_zoo_alexnet,
 	&rfl_zoo_resnet,
 	&rfl_zoo_vgg,
 	&rfl_zoo_mobilenet,
 	&rfl_zoo_efficientnet,
 	&rfl_zoo_regnet,
 	&rfl_zoo_convnext,
+	&rfl_zoo_squeezenet,
+	&rfl_zoo_densenet,
+	&rfl_zoo_googlenet,
+	&rfl_zoo_inception,
+	&rfl_zoo_shufflenet,
+	&rfl_zoo_mnasnet,
+	&rfl_zoo_cifar_cnn,
 };
 
 enum { MAX_MODELS = 512, SUGGESTIONS = 3 };
