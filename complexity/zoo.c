@@ -27,6 +27,10 @@ static const struct rfl_zoo_family *const families[] = {
 	&rfl_zoo_shufflenet,
 	&rfl_zoo_mnasnet,
 	&rfl_zoo_cifar_cnn,
+	&rfl_zoo_vit,
+	&rfl_zoo_cs336,
+	&rfl_zoo_gpt2,
+	&rfl_zoo_llama,
 };
 
 enum { MAX_MODELS = 512, SUGGESTIONS = 3 };
