@@ -273,6 +273,9 @@ struct rfl_node {
 	/** The repeated block that it belongs to, from 1: what activation checkpointing runs again
 	 * as a whole. 0: none. */
 	int block;
+	/** The function of the model's code that it is a step of, from 1: steps are variables there,
+	 * and are held until it returns. 0: none. */
+	int function;
 	/** The earlier node whose first parameter it uses instead of one of its own (a head tied to
 	 * the embedding). 0: none; node 0 is the input and owns nothing. */
 	int tied;

@@ -32,7 +32,8 @@ struct rfl_net_builder {
 	const char *scope[MAX_DEPTH]; /* full paths; scope[depth] is the current one */
 	int depth;
 	int nblocks;
-	bool in_block, in_auxiliary;
+	int nfunctions;
+	bool in_block, in_auxiliary, in_function;
 	enum rfl_loss loss;
 	double eps, momentum;
 	struct rfl_err err; /* sticky: rc other than RFL_OK ends all building */
@@ -234,6 +235,19 @@ void rfl_net_block_end(struct rfl_net_builder *b)
 	b->in_block = false;
 }
 
+void rfl_net_function_begin(struct rfl_net_builder *b)
+{
+	if (b->in_function)
+		(void)rfl_net__refuse(b, "functions do not nest");
+	b->in_function = true;
+	b->nfunctions++;
+}
+
+void rfl_net_function_end(struct rfl_net_builder *b)
+{
+	b->in_function = false;
+}
+
 void rfl_net_auxiliary_begin(struct rfl_net_builder *b)
 {
 	b->in_auxiliary = true;
@@ -372,6 +386,7 @@ int rfl_net__append(struct rfl_net_builder *b, struct rfl_node *node, const char
 		return -1;
 	node->functional = node->functional || !name;
 	node->block = b->in_block ? b->nblocks : 0;
+	node->function = b->in_function ? b->nfunctions : 0;
 	node->auxiliary = b->in_auxiliary;
 	node->name = !name ? scope
 			   : rfl_arena_printf(b->arena, "%s%s%s", scope, *scope ? "." : "", name);

@@ -198,6 +198,11 @@ int rfl_net_in_place(struct rfl_net_builder *b, int x);
 void rfl_net_block_begin(struct rfl_net_builder *b);
 void rfl_net_block_end(struct rfl_net_builder *b);
 
+/** The nodes from here to the end are the steps of one function that the model's code calls (a
+ * softmax written out); within it they are variables, and live until it returns. */
+void rfl_net_function_begin(struct rfl_net_builder *b);
+void rfl_net_function_end(struct rfl_net_builder *b);
+
 /** The nodes from here to the end are a head that only training with auxiliary losses runs. */
 void rfl_net_auxiliary_begin(struct rfl_net_builder *b);
 void rfl_net_auxiliary_end(struct rfl_net_builder *b);

@@ -35,7 +35,7 @@ static int max_saved(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_
 /* Without a gradient the places are made all the same, and dropped. */
 static void max_scratch(struct rfl_cost_context *c, struct rfl_op_scratch *out)
 {
-	if (!c->needs_dgrad)
+	if (!c->needs_dgrad || !c->options->training)
 		out->forward = rfl_cost_mul(c, c->out, rfl_dtype_bytes(RFL_DTYPE_I64));
 }
 
