@@ -30,6 +30,8 @@ enum rfl_rc rfl_window_positions(const struct rfl_window *w, int64_t in, int64_t
 				(long long)in);
 	reach = (w->kernel - 1) * w->dilation + 1;
 	room = padded - reach;
+	if (w->ceil_mode && room < 0 && room > -w->stride)
+		room = 0; /* the only window ends outside */
 	if (room < 0)
 		return rfl_fail(err, RFL_EINVAL, 0,
 				"a window of %lld does not fit into %lld (%lld with its padding); "
