@@ -11,29 +11,32 @@
 
 const char *const rfl_attention_names[] = { "auto", "composed", "naive", "sdpa", NULL };
 
-/* One line per family. */
+/* One line per family: image models by age, then language models. */
+/* clang-format off */
 static const struct rfl_zoo_family *const families[] = {
+	&rfl_zoo_cifar_cnn,
 	&rfl_zoo_alexnet,
-	&rfl_zoo_resnet,
 	&rfl_zoo_vgg,
+	&rfl_zoo_googlenet,
+	&rfl_zoo_inception,
+	&rfl_zoo_resnet,
+	&rfl_zoo_squeezenet,
+	&rfl_zoo_densenet,
 	&rfl_zoo_mobilenet,
+	&rfl_zoo_mnasnet,
+	&rfl_zoo_shufflenet,
 	&rfl_zoo_efficientnet,
 	&rfl_zoo_regnet,
 	&rfl_zoo_convnext,
-	&rfl_zoo_squeezenet,
-	&rfl_zoo_densenet,
-	&rfl_zoo_googlenet,
-	&rfl_zoo_inception,
-	&rfl_zoo_shufflenet,
-	&rfl_zoo_mnasnet,
-	&rfl_zoo_cifar_cnn,
 	&rfl_zoo_vit,
+	&rfl_zoo_family,
 	&rfl_zoo_cs336,
 	&rfl_zoo_gpt2,
 	&rfl_zoo_llama,
 };
+/* clang-format on */
 
-enum { MAX_MODELS = 512, SUGGESTIONS = 3 };
+enum { MAX_NAMES = 512, SUGGESTIONS = 3 };
 
 static const struct rfl_zoo_entry *entry_at(size_t i, const struct rfl_zoo_family **family)
 {
@@ -55,15 +58,28 @@ const struct rfl_zoo_model *rfl_zoo_at(size_t i)
 	return entry ? &entry->model : NULL;
 }
 
+/* Collect every name and alias; returns how many. */
+static size_t all_names(const char *names[MAX_NAMES])
+{
+	const struct rfl_zoo_model *model;
+	size_t n = 0;
+
+	for (size_t i = 0; n < MAX_NAMES && (model = rfl_zoo_at(i)); i++) {
+		names[n++] = model->name;
+		for (const char *const *alias = model->aliases; n < MAX_NAMES && alias && *alias;
+		     alias++)
+			names[n++] = *alias;
+	}
+	return n;
+}
+
 static enum rfl_rc not_found(const char *name, struct rfl_err *err)
 {
-	const char *names[MAX_MODELS + 1] = { 0 };
-	const struct rfl_zoo_model *model;
+	const char *names[MAX_NAMES + 1];
 	struct rfl_buf near;
 	enum rfl_rc rc;
 
-	for (size_t i = 0; i < MAX_MODELS && (model = rfl_zoo_at(i)); i++)
-		names[i] = model->name;
+	names[all_names(names)] = NULL;
 	rfl_buf_init(&near, 0);
 	if (rfl_text_suggest(name, names, SUGGESTIONS, &near) > 0)
 		rc = rfl_fail(err, RFL_ENOTFOUND, 0, "no model '%s'; did you mean %s?", name,

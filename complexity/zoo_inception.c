@@ -1,7 +1,8 @@
 /*
  * zoo_inception.c - Inception v3 (Szegedy et al., "Rethinking the Inception Architecture for
  * Computer Vision", CVPR 2016), as torchvision writes it: images of 299x299, and an auxiliary head
- * that only training runs; its parameters count among the published 27,161,264.
+ * that only training runs; its parameters count among the published 27,161,264. The head needs
+ * 17x17 features; inception_v3_no_aux is the network without it, which takes smaller images.
  *
  * The modules A to E are those of the paper's figures 5 to 7 and of the two that reduce the grid.
  */
@@ -145,15 +146,19 @@ static void auxiliary_head(struct rfl_net_builder *b, int x, int64_t classes)
 	rfl_net_leave(b);
 }
 
+struct inception {
+	bool head; /* the auxiliary one */
+};
+
 static int build(struct rfl_net_builder *b, const void *config, const struct rfl_zoo_sizes *sizes)
 {
+	const struct inception *v = config;
 	int x;
 
-	(void)config;
 	rfl_net_batch_norm_defaults(b, 0.001, 0.1);
 	x = stem(b, rfl_zoo_image(b, sizes));
 	for (size_t i = 0; i < RFL_ARRAY_LEN(modules); i++) {
-		if (i == HEAD)
+		if (i == HEAD && v->head)
 			auxiliary_head(b, x, sizes->classes);
 		rfl_net_enter(b, "%s", modules[i].name);
 		rfl_net_block_begin(b);
@@ -167,18 +172,27 @@ static int build(struct rfl_net_builder *b, const void *config, const struct rfl
 	return rfl_linear(b, x, "fc", sizes->classes, true);
 }
 
+/* clang-format off */
+#define INCEPTION(name_, title_, summary_, head_) \
+	{ \
+		.model = { \
+			.name = (name_), \
+			.title = (title_), \
+			.family = "inception", \
+			.summary = (summary_), \
+			.image_size = 299, \
+			.classes = 1000, \
+		}, \
+		.config = &(const struct inception){ .head = (head_) }, \
+	}
+/* clang-format on */
+
 static const struct rfl_zoo_entry entries[] = {
-	{
-		.model = {
-			.name = "inception_v3",
-			.title = "Inception v3",
-			.family = "inception",
-			.summary = "factorised inception modules, with its auxiliary head (Szegedy "
-				   "et al. 2016)",
-			.image_size = 299,
-			.classes = 1000,
-		},
-	},
+	INCEPTION("inception_v3", "Inception v3",
+		  "factorised inception modules, with its auxiliary head (Szegedy et al. 2016)",
+		  true),
+	INCEPTION("inception_v3_no_aux", "Inception v3 without auxiliary head",
+		  "the same without the head: takes images below 299, too", false),
 };
 
 const struct rfl_zoo_family rfl_zoo_inception = {

@@ -22,6 +22,20 @@ static inline struct rfl_net *build(const char *model)
 	return net;
 }
 
+/* Attention, norms and softmax are single operations, as published layer lists have them. */
+static inline struct rfl_net *build_naive(const char *model, int64_t image_size)
+{
+	struct rfl_zoo_options options = {
+		.image_size = image_size,
+		.attention = RFL_ATTENTION_NAIVE,
+	};
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_net *net = NULL;
+
+	assert_ok(rfl_zoo_build(model, &options, &net, &err), &err);
+	return net;
+}
+
 static inline bool in_zoo(const char *name)
 {
 	const struct rfl_zoo_model *model;
