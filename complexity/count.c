@@ -9,6 +9,7 @@
 #include "complexity/count.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "complexity/links.h"
@@ -180,9 +181,9 @@ static enum rfl_rc count_nodes(struct rfl_count *count, struct rfl_err *err)
 			rfl_links_at(&links->contexts[i], count->options.batch);
 		struct rfl_cost *cost = &count->nodes[i];
 
-		if (!links->nodes[i].runs)
-			continue; /* its cost is zero from the beginning */
-		*cost = (struct rfl_cost){ 0 };
+		if (links->nodes[i].free)
+			continue;
+		c = rfl_links_at(&links->contexts[i], count->options.batch);
 		count_node(c, count->net, &links->nodes[i], cost);
 		add_cost(c, &count->total, cost);
 		if (links->nodes[i].trained)

@@ -189,7 +189,7 @@ struct rfl_cost_context *rfl_links_at(struct rfl_cost_context *c, int64_t batch)
 	c->batch = batch;
 	c->overflow = false;
 	c->in = c->node->ninputs ? rfl_cost_in(c, 0) : 0;
-	c->out = rfl_cost_mul(c, c->node->batchless ? 1 : batch, rfl_shape_numel(&c->node->shape));
+	c->out = c->node->batchless ? c->out_sample : rfl_cost_mul(c, batch, c->out_sample);
 	return c;
 }
 
@@ -202,6 +202,7 @@ static struct rfl_cost_context context_of(const struct rfl_net *net,
 	struct rfl_cost_context c = {
 		.node = node,
 		.options = options,
+		.out_sample = rfl_shape_numel(&node->shape),
 		.inputs = inputs,
 		.value_bytes = rfl_dtype_bytes(options->dtype),
 		.param_bytes =
@@ -231,6 +232,13 @@ static struct rfl_cost_context context_of(const struct rfl_net *net,
 	return c;
 }
 
+/* Nothing of it is counted at any batch: views, above all. */
+static bool is_free(const struct rfl_node *node, const struct rfl_link *link)
+{
+	return !rfl_op_info_of(node->op)->cost && node->op != RFL_OP_INPUT && !link->logits &&
+	       link->params == 0 && link->buffers == 0 && (!link->grad || link->gradients < 2);
+}
+
 static bool make_contexts(struct rfl_links *links, const struct rfl_count_options *options)
 {
 	const struct rfl_net *net = links->net;
@@ -243,13 +251,14 @@ static bool make_contexts(struct rfl_links *links, const struct rfl_count_option
 	if (!inputs)
 		return false;
 	for (int i = 0; i < net->nnodes; i++) {
-		const struct rfl_link *link = &links->nodes[i];
+		struct rfl_link *link = &links->nodes[i];
 		const struct rfl_node *node = &net->nodes[i];
 		struct rfl_cost_context *c = &links->contexts[i];
 
 		*c = context_of(net, options, links->nodes, node, link->grad, inputs);
 		c->params = link->params;
 		c->needs_wgrad = link->trains;
+		link->free = !link->runs || is_free(node, link);
 		inputs += node->ninputs;
 	}
 	return true;

@@ -20,6 +20,7 @@ extern "C" {
 
 struct rfl_link {
 	bool runs;     /**< false: of an auxiliary head that was not asked for */
+	bool free;     /**< it costs nothing at any batch */
 	bool grad;     /**< a gradient of its output is made: something trained, or the image, lies
 			* before it, and a loss behind it */
 	bool trains;   /**< a parameter that it owns or borrows is trained */

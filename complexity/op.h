@@ -49,8 +49,10 @@ struct rfl_cost_context {
 	const struct rfl_count_options *options;
 	struct rfl_shape in_shape; /**< of the first input, per sample */
 	int64_t batch;
-	int64_t in;                          /**< elements of the first input */
-	int64_t out;                         /**< elements of the output */
+	int64_t out_sample; /**< elements of the output of one sample; of all when it is batchless
+			     */
+	int64_t in;         /**< elements of the first input */
+	int64_t out;        /**< elements of the output */
 	const struct rfl_cost_input *inputs; /**< one for each input of the node */
 	int64_t params;      /**< elements of trained parameters, buffers left out */
 	int64_t value_bytes; /**< of one activation */
