@@ -5,11 +5,20 @@
  */
 #include "complexity/zoo_attention.h"
 
+#include <assert.h>
 #include <math.h>
 
 enum rfl_zoo_form rfl_zoo_form_of(enum rfl_attention attention)
 {
 	return attention == RFL_ATTENTION_COMPOSED ? RFL_ZOO_STEPS : RFL_ZOO_WHOLE;
+}
+
+void rfl_zoo_own(struct rfl_zoo_owners *owners, int node)
+{
+	if (!owners)
+		return;
+	assert(owners->n < (int)RFL_ARRAY_LEN(owners->node));
+	owners->node[owners->n++] = node;
 }
 
 /* rsqrt(mean(x^2) + eps) of each row. */
@@ -24,7 +33,7 @@ static int inverse_rms(struct rfl_net_builder *b, int x, double eps)
 }
 
 int rfl_zoo_rms_norm(struct rfl_net_builder *b, int x, const char *name, double eps,
-		     enum rfl_zoo_form form, int *owner)
+		     enum rfl_zoo_form form, struct rfl_zoo_owners *owners)
 {
 	struct rfl_parameter weight = {
 		.stored = { .ndim = 1, .dim = { rfl_net_features(b, x) } },
@@ -41,29 +50,33 @@ int rfl_zoo_rms_norm(struct rfl_net_builder *b, int x, const char *name, double 
 		x = rfl_binary(b, RFL_OP_MUL, x, w, RFL_OUT_OF_PLACE);
 		rfl_net_leave(b);
 	}
-	if (owner)
-		*owner = w;
+	rfl_zoo_own(owners, w);
 	return x;
 }
 
 int rfl_zoo_layer_norm(struct rfl_net_builder *b, int x, const char *name, double eps,
-		       enum rfl_zoo_form form)
+		       enum rfl_zoo_form form, struct rfl_zoo_owners *owners)
 {
 	const struct rfl_shape row = { .ndim = 1, .dim = { rfl_net_features(b, x) } };
 	int64_t last = rfl_net_shape(b, x).ndim - 1;
 	int w;
 
-	if (form == RFL_ZOO_WHOLE)
-		return rfl_layer_norm(b, x, name, eps);
+	if (form == RFL_ZOO_WHOLE) {
+		x = rfl_layer_norm(b, x, name, eps);
+		rfl_zoo_own(owners, x);
+		return x;
+	}
 	rfl_net_enter(b, "%s", name);
 	x = rfl_binary(b, RFL_OP_SUB, x, rfl_reduce(b, RFL_OP_MEAN, x, last, 1, true),
 		       RFL_OUT_OF_PLACE);
 	x = rfl_binary(b, RFL_OP_MUL, x, inverse_rms(b, x, eps), RFL_OUT_OF_PLACE);
 	w = rfl_net_parameter(b, "weight",
 			      &(struct rfl_parameter){ .stored = row, .norm_weight = true });
+	rfl_zoo_own(owners, w);
 	x = rfl_binary(b, RFL_OP_MUL, x, w, RFL_OUT_OF_PLACE);
 	w = rfl_net_parameter(b, "bias",
 			      &(struct rfl_parameter){ .stored = row, .norm_bias = true });
+	rfl_zoo_own(owners, w);
 	x = rfl_add(b, x, w, RFL_OUT_OF_PLACE);
 	rfl_net_leave(b);
 	return x;
@@ -76,11 +89,14 @@ int rfl_zoo_softmax(struct rfl_net_builder *b, int x, enum rfl_zoo_form form)
 
 	if (form == RFL_ZOO_WHOLE)
 		return rfl_unary(b, RFL_OP_SOFTMAX, x, NULL, RFL_OUT_OF_PLACE);
+	rfl_net_function_begin(b);
 	x = rfl_binary(b, RFL_OP_SUB, x, rfl_reduce(b, RFL_OP_MAX, x, last, 1, true),
 		       RFL_OUT_OF_PLACE);
 	x = rfl_unary(b, RFL_OP_EXP, x, NULL, RFL_OUT_OF_PLACE);
 	sum = rfl_reduce(b, RFL_OP_SUM, x, last, 1, true);
-	return rfl_binary(b, RFL_OP_DIV, x, sum, RFL_OUT_OF_PLACE);
+	x = rfl_binary(b, RFL_OP_DIV, x, sum, RFL_OUT_OF_PLACE);
+	rfl_net_function_end(b);
+	return x;
 }
 
 int rfl_zoo_split_heads(struct rfl_net_builder *b, int x, int64_t heads)

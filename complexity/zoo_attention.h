@@ -21,16 +21,25 @@ enum rfl_zoo_form { RFL_ZOO_WHOLE, RFL_ZOO_STEPS };
 /** Composed attention comes with normalisations in steps; the other settings leave them whole. */
 enum rfl_zoo_form rfl_zoo_form_of(enum rfl_attention attention);
 
-/** (x - mean) rsqrt(variance + eps) weight + bias, over the last dimension. */
+/** Nodes that own parameters, for those who put a state_dict in order. */
+struct rfl_zoo_owners {
+	int n, node[16];
+};
+void rfl_zoo_own(struct rfl_zoo_owners *owners, int node);
+
+/**
+ * (x - mean) rsqrt(variance + eps) weight + bias, over the last dimension.
+ * @param owners  gets the nodes that own weight and bias; may be NULL
+ */
 int rfl_zoo_layer_norm(struct rfl_net_builder *b, int x, const char *name, double eps,
-		       enum rfl_zoo_form form);
+		       enum rfl_zoo_form form, struct rfl_zoo_owners *owners);
 
 /**
  * x rsqrt(mean(x^2) + eps) weight, over the last dimension.
- * @param owner  set to the node that owns the weight; may be NULL
+ * @param owners  gets the node that owns the weight; may be NULL
  */
 int rfl_zoo_rms_norm(struct rfl_net_builder *b, int x, const char *name, double eps,
-		     enum rfl_zoo_form form, int *owner);
+		     enum rfl_zoo_form form, struct rfl_zoo_owners *owners);
 
 /** In steps: the maximum of each row, x - max, exp, the sum of each row, exp / sum. */
 int rfl_zoo_softmax(struct rfl_net_builder *b, int x, enum rfl_zoo_form form);

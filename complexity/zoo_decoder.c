@@ -18,7 +18,7 @@ struct layer {
 	int cos, sin; /* tables of {tokens, features / 2}; of rotation in steps only */
 	int projection[PROJECTIONS];
 	int w1, w2, w3;
-	int attention_norm, feed_forward_norm;
+	struct rfl_zoo_owners norms; /* of attention, of feed-forward */
 };
 
 static void angles(struct rfl_net_builder *b, int64_t tokens, struct layer *l)
@@ -106,25 +106,21 @@ static int feed_forward(struct rfl_net_builder *b, int x, struct layer *l)
 /* The state_dict lists modules in the order of their construction. */
 static void put_in_order(struct rfl_net_builder *b, const struct layer *l)
 {
-	const int *p = l->projection;
-	const int in_place[] = {
-		l->attention_norm,    p[QUERY], p[KEY], p[VALUE], p[OUTPUT],
-		l->feed_forward_norm, l->w1,    l->w2,  l->w3,
-	};
-	const int last[] = {
-		p[QUERY],
-		p[KEY],
-		p[VALUE],
-		p[OUTPUT],
-		l->w1,
-		l->w2,
-		l->w3,
-		l->attention_norm,
-		l->feed_forward_norm,
-	};
+	bool last = l->net->names->norms_last;
+	struct rfl_zoo_owners order = { 0 };
 
-	rfl_net_state_dict_order(b, l->net->names->norms_last ? last : in_place,
-				 (int)RFL_ARRAY_LEN(last));
+	if (!last)
+		rfl_zoo_own(&order, l->norms.node[0]);
+	for (int i = QUERY; i <= OUTPUT; i++)
+		rfl_zoo_own(&order, l->projection[i]);
+	if (!last)
+		rfl_zoo_own(&order, l->norms.node[1]);
+	rfl_zoo_own(&order, l->w1);
+	rfl_zoo_own(&order, l->w2);
+	rfl_zoo_own(&order, l->w3);
+	for (int i = 0; last && i < l->norms.n; i++)
+		rfl_zoo_own(&order, l->norms.node[i]);
+	rfl_net_state_dict_order(b, order.node, order.n);
 }
 
 static int layer(struct rfl_net_builder *b, int x, struct layer *l)
@@ -132,10 +128,10 @@ static int layer(struct rfl_net_builder *b, int x, struct layer *l)
 	const struct rfl_zoo_decoder_names *names = l->net->names;
 	int y;
 
-	y = rfl_zoo_rms_norm(b, x, names->attention_norm, eps, l->style->norm, &l->attention_norm);
+	l->norms.n = 0;
+	y = rfl_zoo_rms_norm(b, x, names->attention_norm, eps, l->style->norm, &l->norms);
 	x = rfl_add(b, x, attention(b, y, l), RFL_OUT_OF_PLACE);
-	y = rfl_zoo_rms_norm(b, x, names->feed_forward_norm, eps, l->style->norm,
-			     &l->feed_forward_norm);
+	y = rfl_zoo_rms_norm(b, x, names->feed_forward_norm, eps, l->style->norm, &l->norms);
 	x = rfl_add(b, x, feed_forward(b, y, l), RFL_OUT_OF_PLACE);
 	put_in_order(b, l);
 	return x;

@@ -87,14 +87,14 @@ static int build(struct rfl_net_builder *b, const void *config, const struct rfl
 	for (int64_t i = 0; i < g->layers; i++) {
 		rfl_net_enter(b, "h.%d", (int)i);
 		rfl_net_block_begin(b);
-		y = rfl_zoo_layer_norm(b, x, "ln_1", eps, norm);
+		y = rfl_zoo_layer_norm(b, x, "ln_1", eps, norm, NULL);
 		x = rfl_add(b, attention(b, y, g->heads, setting), x, RFL_OUT_OF_PLACE);
-		y = rfl_zoo_layer_norm(b, x, "ln_2", eps, norm);
+		y = rfl_zoo_layer_norm(b, x, "ln_2", eps, norm, NULL);
 		x = rfl_add(b, x, feed_forward(b, y), RFL_OUT_OF_PLACE);
 		rfl_net_block_end(b);
 		rfl_net_leave(b);
 	}
-	x = rfl_zoo_layer_norm(b, x, "ln_f", eps, norm);
+	x = rfl_zoo_layer_norm(b, x, "ln_f", eps, norm, NULL);
 	rfl_net_leave(b);
 	return rfl_linear_tied(b, x, "lm_head", tokens);
 }

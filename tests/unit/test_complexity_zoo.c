@@ -68,7 +68,8 @@ static void parameters_are_those_of_the_state_dict(void **state)
 		{ "params_mnasnet.csv", 1 },    { "params_mobilenet.csv", 3 },
 		{ "params_own.csv", 2 },        { "params_regnet.csv", 1 },
 		{ "params_resnet.csv", 7 },     { "params_shufflenet.csv", 1 },
-		{ "params_squeezenet.csv", 2 }, { "params_vgg.csv", 8 },
+		{ "params_squeezenet.csv", 2 }, { "params_swin.csv", 2 },
+		{ "params_vgg.csv", 8 },        { "params_vit.csv", 1 },
 		{ "params_vit.csv", 1 },
 	};
 
