@@ -19,15 +19,37 @@
 
 const char *const rfl_optimizer_names[] = { "sgd", "momentum", "adam", "adamw", NULL };
 
+/* torch.optim keeps sqrt(v) of all parameters while they are updated together; in turn, sqrt(v) and
+ * what it is divided to. SGD and momentum work in place. */
+#define ADAM_SCRATCH                     \
+	{                                \
+		.lists = 1, .tensors = 2 \
+	}
+
 static const struct row {
 	struct rfl_elementwise per_param;
 	int64_t state; /* words per parameter, read and written */
+	struct rfl_optimizer_scratch scratch;
 } rows[] = {
 	[RFL_OPT_SGD] = { .per_param = { .add = 1, .mul = 1 }, .state = 0 },
 	[RFL_OPT_MOMENTUM] = { .per_param = { .add = 2, .mul = 2 }, .state = 1 },
-	[RFL_OPT_ADAM] = { .per_param = { .add = 4, .mul = 6, .special = 3 }, .state = 2 },
-	[RFL_OPT_ADAMW] = { .per_param = { .add = 4, .mul = 7, .special = 3 }, .state = 2 },
+	[RFL_OPT_ADAM] = { .per_param = { .add = 4, .mul = 6, .special = 3 },
+			   .state = 2,
+			   .scratch = ADAM_SCRATCH },
+	[RFL_OPT_ADAMW] = { .per_param = { .add = 4, .mul = 7, .special = 3 },
+			    .state = 2,
+			    .scratch = ADAM_SCRATCH },
 };
+
+int64_t rfl_optimizer_state_words(enum rfl_optimizer_kind kind)
+{
+	return rows[kind].state;
+}
+
+const struct rfl_optimizer_scratch *rfl_optimizer_scratch_of(enum rfl_optimizer_kind kind)
+{
+	return &rows[kind].scratch;
+}
 
 static int64_t word_bytes(const struct rfl_count *count)
 {

@@ -18,6 +18,16 @@ extern "C" {
 enum rfl_rc rfl_optimizer_count(struct rfl_count *count, int64_t unread,
 				struct rfl_err *err) RFL_WARN_UNUSED;
 
+/** Words of state per trained parameter: momentum, or both moments of Adam. */
+int64_t rfl_optimizer_state_words(enum rfl_optimizer_kind kind);
+
+/** What an update allocates beside weights, gradients and state, at the most. */
+struct rfl_optimizer_scratch {
+	int lists;   /**< tensors as large as all parameters, when they are updated together */
+	int tensors; /**< tensors as large as one parameter, when they are updated in turn */
+};
+const struct rfl_optimizer_scratch *rfl_optimizer_scratch_of(enum rfl_optimizer_kind kind);
+
 #ifdef __cplusplus
 }
 #endif
