@@ -42,7 +42,23 @@ enum rfl_rc rfl_peer_find(const char *name, const struct rfl_peer **ret,
 enum rfl_rc rfl_peer_total(const struct rfl_peer *peer, const struct rfl_net *net, int64_t *ret,
 			   struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** What it charges one operation, the same way. */
+/** What a peer says of one forward pass over one sample. */
+struct rfl_peer_count {
+	int64_t total;  /**< in its own unit: FLOPs where is_flops is set */
+	int64_t macs;   /**< the multiply-adds among it */
+	int64_t params; /**< parameters that it reports */
+};
+
+/**
+ * The same with all that it says.
+ *
+ * @param nodes  what it charges each operation, parallel to net->nodes; NULL: not asked for
+ */
+enum rfl_rc rfl_peer_count(const struct rfl_peer *peer, const struct rfl_net *net,
+			   struct rfl_peer_count *ret, int64_t *nodes,
+			   struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** What it charges one operation, the same way; for many of them rfl_peer_count() is faster. */
 enum rfl_rc rfl_peer_node(const struct rfl_peer *peer, const struct rfl_net *net, int node,
 			  int64_t *ret, struct rfl_err *err) RFL_WARN_UNUSED;
 

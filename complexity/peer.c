@@ -1,0 +1,259 @@
+/*
+ * peer.c - other counters: finding one by its name, and applying its rules to a network.
+ */
+#include "complexity/peer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "base/num.h"
+#include "complexity/count.h"
+#include "complexity/peer_impl.h"
+
+const struct rfl_peer *rfl_peer_at(size_t i)
+{
+	const struct rfl_peer_row *row = rfl_peer__row(i);
+
+	return row ? &row->peer : NULL;
+}
+
+enum rfl_rc rfl_peer_find(const char *name, const struct rfl_peer **ret, struct rfl_err *err)
+{
+	const struct rfl_peer *peer;
+	struct rfl_buf all;
+	enum rfl_rc rc;
+
+	for (size_t i = 0; (peer = rfl_peer_at(i)); i++) {
+		if (strcmp(peer->name, name) == 0) {
+			*ret = peer;
+			return RFL_OK;
+		}
+	}
+	rfl_buf_init(&all, 0);
+	for (size_t i = 0; (peer = rfl_peer_at(i)); i++)
+		rfl_buf_printf(&all, "%s%s", i ? ", " : "", peer->name);
+	rc = rfl_fail(err, RFL_ENOTFOUND, 0, "no counter '%s'; known are %s", name,
+		      rfl_buf_str(&all));
+	rfl_buf_fini(&all);
+	return rc;
+}
+
+/* A network under a tool. */
+struct view {
+	const struct rfl_peer_row *row;
+	const struct rfl_net *net;
+	struct rfl_count *count;
+	bool *attention; /* the nodes that an nn.MultiheadAttention runs */
+};
+
+/* A packed projection carries the path of its attention; so do the steps behind it. */
+static void find_attention(struct view *v)
+{
+	const struct rfl_net *net = v->net;
+
+	for (int i = 0; i < net->nnodes; i++) {
+		const struct rfl_node *node = &net->nodes[i];
+
+		if (node->op != RFL_OP_LINEAR || !node->attr.linear.in_proj)
+			continue;
+		for (int k = i; k < net->nnodes && strcmp(net->nodes[k].name, node->name) == 0; k++)
+			v->attention[k] = true;
+	}
+}
+
+static void view_fini(struct view *v)
+{
+	rfl_count_free(v->count);
+	free(v->attention);
+}
+
+static enum rfl_rc view_init(struct view *v, const struct rfl_peer *peer, const struct rfl_net *net,
+			     struct rfl_err *err)
+{
+	*v = (struct view){ .row = (const struct rfl_peer_row *)(const void *)peer, .net = net };
+	struct rfl_count_options options = {
+		.batch = 1,
+		.training = v->row->training,
+		.auxiliary = v->row->training,
+	};
+
+	v->attention = rfl_alloc_array((size_t)net->nnodes, sizeof(*v->attention));
+	if (!v->attention)
+		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", net->model);
+	find_attention(v);
+	return rfl_count_net(net, &options, &v->count, err);
+}
+
+/* LayerNorm2d: a module of its own around the permutations and the norm. */
+static bool is_derived(const struct rfl_net *net, const struct rfl_node *node)
+{
+	const struct rfl_node *before = node->ninputs ? &net->nodes[node->input[0]] : node;
+
+	return node->op == RFL_OP_LAYER_NORM && before->op == RFL_OP_PERMUTE &&
+	       strcmp(before->name, node->name) == 0;
+}
+
+static bool is_module(const struct view *v, int i)
+{
+	const struct rfl_node *node = &v->net->nodes[i];
+
+	return !node->functional && !v->attention[i] &&
+	       (v->row->subclasses || !is_derived(v->net, node));
+}
+
+/* Parameters that it uses, its own or another's. */
+static int64_t weights(const struct rfl_net *net, const struct rfl_node *node)
+{
+	int64_t sum = 0;
+
+	for (int k = 0; k < node->nparams; k++)
+		if (!rfl_param_is_buffer(net->params[node->param[k]].kind))
+			sum += net->params[node->param[k]].numel;
+	return sum;
+}
+
+static struct rfl_peer_site site_of(const struct view *v, int i)
+{
+	const struct rfl_node *node = &v->net->nodes[i];
+	const struct rfl_cost *cost = &v->count->nodes[i];
+
+	return (struct rfl_peer_site){
+		.net = v->net,
+		.node = node,
+		.macs = cost->macs[RFL_PASS_FORWARD],
+		.bias = cost->bias_adds,
+		.in = node->ninputs ? rfl_shape_numel(&v->net->nodes[node->input[0]].shape) : 0,
+		.out = rfl_shape_numel(&node->shape),
+		.weights = weights(v->net, node),
+	};
+}
+
+static bool add(int64_t weight, int64_t amount, int64_t *sum)
+{
+	int64_t product;
+
+	return rfl_num_mul(weight, amount, &product) && rfl_num_add(*sum, product, sum);
+}
+
+static bool apply(const struct rfl_peer_weights *w, const struct rfl_peer_site *s, int64_t *sum)
+{
+	return add(w->macs, s->macs, sum) && add(w->bias, s->bias, sum) && add(w->in, s->in, sum) &&
+	       add(w->out, s->out, sum) && add(w->weights, s->weights, sum);
+}
+
+/* What the tool cannot do, or what nobody has checked. */
+static enum rfl_rc check_closed(const struct view *v, const struct rfl_peer_site *s,
+				struct rfl_err *err)
+{
+	const struct rfl_node *node = s->node;
+
+	if (node->op == RFL_OP_LINEAR && node->attr.linear.transposed && !v->row->sees_conv1d)
+		return rfl_fail(err, RFL_EUNAVAILABLE, 0,
+				"%s: %s: what %s counts for the Conv1D of GPT-2 is not known",
+				v->net->model, node->name, v->row->peer.name);
+	if (node->op == RFL_OP_BATCH_NORM && v->row->training &&
+	    s->in == node->attr.batch_norm.channels)
+		return rfl_fail(err, RFL_EUNAVAILABLE, 0,
+				"%s: %s: %s runs one image in training mode, and PyTorch refuses a "
+				"batch norm over one value for each channel",
+				v->net->model, node->name, v->row->peer.name);
+	return RFL_OK;
+}
+
+/* What it charges one node, and the part of that which are multiply-adds, times their weight. */
+static enum rfl_rc charge(const struct view *v, int i, int64_t *ret, int64_t *products,
+			  struct rfl_err *err)
+{
+	const struct rfl_node *node = &v->net->nodes[i];
+	const struct rfl_peer_rule *rule = &v->row->rules[node->op];
+	bool module = is_module(v, i), attention = v->attention[i];
+	const struct rfl_peer_weights *more = module ? &rule->module : &rule->attention;
+	struct rfl_peer_site s;
+	int64_t odd = 0;
+	enum rfl_rc rc;
+	bool fits;
+
+	*ret = *products = 0;
+	if (node->auxiliary && !v->row->training)
+		return RFL_OK;
+	s = site_of(v, i);
+	rc = check_closed(v, &s, err);
+	if (rc != RFL_OK)
+		return rc;
+	fits = apply(&rule->call, &s, ret) && add(rule->call.macs, s.macs, products);
+	if (fits && (module || attention))
+		fits = apply(more, &s, ret) && add(more->macs, s.macs, products);
+	if (fits && rule->odd)
+		fits = rule->odd(&s, module, attention, &odd) && rfl_num_add(*ret, odd, ret);
+	return fits ? RFL_OK
+		    : rfl_fail(err, RFL_EOVERFLOW, 0, "%s: %s: does not fit 63 bits", v->net->model,
+			       node->name);
+}
+
+/* Parameters that a tool with hooks sees at a node: those of the modules that it hooks. */
+static int64_t hooked_params(const struct view *v, int i)
+{
+	const struct rfl_node *node = &v->net->nodes[i];
+	const struct rfl_peer_weights *w = &v->row->rules[node->op].module;
+
+	if (node->auxiliary || !is_module(v, i) || !(w->macs || w->in))
+		return 0;
+	return weights(v->net, node);
+}
+
+enum rfl_rc rfl_peer_count(const struct rfl_peer *peer, const struct rfl_net *net,
+			   struct rfl_peer_count *ret, int64_t *nodes, struct rfl_err *err)
+{
+	struct rfl_peer_count sum = { 0 };
+	int64_t node, products;
+	struct view v;
+	enum rfl_rc rc = view_init(&v, peer, net, err);
+
+	for (int i = 0; rc == RFL_OK && i < net->nnodes; i++) {
+		rc = charge(&v, i, &node, &products, err);
+		if (rc == RFL_OK && !(rfl_num_add(sum.total, node, &sum.total) &&
+				      rfl_num_add(sum.macs, products, &sum.macs)))
+			rc = rfl_fail(err, RFL_EOVERFLOW, 0, "%s: does not fit 63 bits",
+				      net->model);
+		if (rc == RFL_OK && nodes)
+			nodes[i] = node;
+		if (rc == RFL_OK && v.row->hooked_params)
+			sum.params += hooked_params(&v, i);
+	}
+	if (rc == RFL_OK) {
+		sum.macs /= peer->is_flops ? 2 : 1;
+		if (!v.row->hooked_params)
+			sum.params = rfl_net_param_count(net);
+		*ret = sum;
+	}
+	view_fini(&v);
+	return rc;
+}
+
+enum rfl_rc rfl_peer_total(const struct rfl_peer *peer, const struct rfl_net *net, int64_t *ret,
+			   struct rfl_err *err)
+{
+	struct rfl_peer_count count;
+	enum rfl_rc rc = rfl_peer_count(peer, net, &count, NULL, err);
+
+	if (rc == RFL_OK)
+		*ret = count.total;
+	return rc;
+}
+
+enum rfl_rc rfl_peer_node(const struct rfl_peer *peer, const struct rfl_net *net, int node,
+			  int64_t *ret, struct rfl_err *err)
+{
+	int64_t charged, products;
+	struct view v;
+	enum rfl_rc rc = view_init(&v, peer, net, err);
+
+	if (rc == RFL_OK)
+		rc = charge(&v, node, &charged, &products, err);
+	if (rc == RFL_OK)
+		*ret = charged;
+	view_fini(&v);
+	return rc;
+}
