@@ -174,7 +174,7 @@ static void count_node(struct rfl_cost_context *c, const struct rfl_net *net,
 
 static enum rfl_rc count_nodes(struct rfl_count *count, struct rfl_err *err)
 {
-	const struct rfl_links *links = count->private->links;
+	const struct rfl_links *links = count->workspace->links;
 
 	for (int i = 0; i < count->nnodes; i++) {
 		struct rfl_cost_context *c =
@@ -187,7 +187,7 @@ static enum rfl_rc count_nodes(struct rfl_count *count, struct rfl_err *err)
 		count_node(c, count->net, &links->nodes[i], cost);
 		add_cost(c, &count->total, cost);
 		if (links->nodes[i].trained)
-			count->private->unread +=
+			count->workspace->unread +=
 				links->nodes[i].params - params_read(c, &links->nodes[i]);
 		if (c->overflow)
 			return too_big(count->net, c->node, c->batch, err);
@@ -199,7 +199,7 @@ static enum rfl_rc count_nodes(struct rfl_count *count, struct rfl_err *err)
  * the same labels. */
 static enum rfl_rc count_losses(struct rfl_count *count, struct rfl_err *err)
 {
-	const struct rfl_links *links = count->private->links;
+	const struct rfl_links *links = count->workspace->links;
 
 	for (int i = 0; i < links->nlosses && count->options.training; i++) {
 		struct rfl_cost_context *c =
@@ -265,12 +265,12 @@ enum rfl_rc rfl_count_at(struct rfl_count *count, int64_t batch, struct rfl_err 
 				count->net->model, (long long)batch);
 	count->options.batch = batch;
 	count->total = count->loss = (struct rfl_cost){ 0 };
-	count->private->unread = 0;
+	count->workspace->unread = 0;
 	rc = count_nodes(count, err);
 	if (rc == RFL_OK)
 		rc = count_losses(count, err);
 	if (rc == RFL_OK)
-		rc = rfl_optimizer_count(count, count->private->unread, err);
+		rc = rfl_optimizer_count(count, count->workspace->unread, err);
 	if (rc == RFL_OK)
 		rc = check_sums(count, err);
 	return rc;
@@ -284,15 +284,15 @@ static enum rfl_rc prepare(struct rfl_count *count, struct rfl_err *err)
 
 	count->nodes = rfl_alloc_array(nnodes, sizeof(*count->nodes));
 	count->needs_dgrad = rfl_alloc_array(nnodes, sizeof(*count->needs_dgrad));
-	count->private = calloc(1, sizeof(*count->private));
-	if (!count->nodes || !count->needs_dgrad || !count->private)
+	count->workspace = calloc(1, sizeof(*count->workspace));
+	if (!count->nodes || !count->needs_dgrad || !count->workspace)
 		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", count->net->model);
-	rc = rfl_links_new(count->net, &count->options, &count->private->links, err);
+	rc = rfl_links_new(count->net, &count->options, &count->workspace->links, err);
 	if (rc != RFL_OK)
 		return rc;
-	count->trained = count->private->links->trained;
+	count->trained = count->workspace->links->trained;
 	for (size_t i = 0; i < nnodes; i++)
-		count->needs_dgrad[i] = count->private->links->contexts[i].needs_dgrad;
+		count->needs_dgrad[i] = count->workspace->links->contexts[i].needs_dgrad;
 	return RFL_OK;
 }
 
@@ -325,9 +325,9 @@ void rfl_count_free(struct rfl_count *count)
 {
 	if (!count)
 		return;
-	if (count->private)
-		rfl_links_free(count->private->links);
-	free(count->private);
+	if (count->workspace)
+		rfl_links_free(count->workspace->links);
+	free(count->workspace);
 	free(count->nodes);
 	free(count->needs_dgrad);
 	free(count);

@@ -99,7 +99,7 @@ struct rfl_count {
 	struct rfl_cost *nodes;              /**< parallel to net->nodes */
 	bool *needs_dgrad;                   /**< parallel to net->nodes */
 	const struct rfl_net *net;           /**< borrowed: it must live as long as the count */
-	struct rfl_count_workspace *private; /**< what does not depend on the batch */
+	struct rfl_count_workspace *workspace; /**< what does not depend on the batch */
 };
 
 /**

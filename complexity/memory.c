@@ -46,7 +46,7 @@ static bool buffer_bytes(const struct rfl_net *net, int64_t element, int64_t *re
 static bool fill_persistent(struct rfl_memory *m)
 {
 	const struct rfl_count_options *o = &m->options.count;
-	struct rfl_memory_workspace *w = m->private;
+	struct rfl_memory_workspace *w = m->workspace;
 	int64_t element = stored_bytes(o), bytes = 0;
 	struct rfl_memory_size *p = &w->persistent;
 	bool overflow = false;
@@ -101,7 +101,7 @@ static enum rfl_rc too_big(const struct rfl_memory *m, int node, int64_t batch, 
 
 static enum rfl_rc evaluate_peaks(struct rfl_memory *m, int64_t batch, struct rfl_err *err)
 {
-	const struct rfl_memory_workspace *w = m->private;
+	const struct rfl_memory_workspace *w = m->workspace;
 
 	m->peak = -1;
 	for (int phase = 0; phase < RFL_PHASE_COUNT; phase++) {
@@ -126,7 +126,7 @@ static enum rfl_rc evaluate_peaks(struct rfl_memory *m, int64_t batch, struct rf
 
 enum rfl_rc rfl_memory_at(struct rfl_memory *m, int64_t batch, struct rfl_err *err)
 {
-	const struct rfl_memory_workspace *w = m->private;
+	const struct rfl_memory_workspace *w = m->workspace;
 	enum rfl_rc rc;
 	bool fits = true;
 
@@ -151,7 +151,7 @@ enum rfl_rc rfl_memory_at(struct rfl_memory *m, int64_t batch, struct rfl_err *e
 
 enum rfl_rc rfl_memory_fit(struct rfl_memory *m, int64_t bytes, int64_t *ret, struct rfl_err *err)
 {
-	const struct rfl_memory_workspace *w = m->private;
+	const struct rfl_memory_workspace *w = m->workspace;
 	int64_t most = INT64_MAX;
 	enum rfl_rc rc;
 
@@ -203,7 +203,7 @@ static enum rfl_rc make_arrays(struct rfl_memory_workspace *w, struct rfl_err *e
 
 static enum rfl_rc prepare(struct rfl_memory *m, struct rfl_err *err)
 {
-	struct rfl_memory_workspace *w = m->private;
+	struct rfl_memory_workspace *w = m->workspace;
 	enum rfl_rc rc = rfl_links_new(m->net, &m->options.count, &w->links, err);
 
 	if (rc == RFL_OK)
@@ -233,17 +233,17 @@ enum rfl_rc rfl_memory_new(const struct rfl_net *net, const struct rfl_memory_op
 			.net = net,
 			.node_saved =
 				rfl_arena_array(arena, (size_t)net->nnodes, sizeof(*m->node_saved)),
-			.private = rfl_arena_array(arena, 1, sizeof(*m->private)),
+			.workspace = rfl_arena_array(arena, 1, sizeof(*m->workspace)),
 		};
 	}
-	if (!m || !m->node_saved || !m->private) {
+	if (!m || !m->node_saved || !m->workspace) {
 		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", net->model);
 		goto done;
 	}
-	m->private->arena = arena;
+	m->workspace->arena = arena;
 	rc = prepare(m, err);
 	if (rc != RFL_OK) {
-		rfl_links_free(m->private->links);
+		rfl_links_free(m->workspace->links);
 		goto done;
 	}
 	*ret = m;
@@ -257,6 +257,6 @@ void rfl_memory_free(struct rfl_memory *m)
 {
 	if (!m)
 		return;
-	rfl_links_free(m->private->links);
-	rfl_arena_free(m->private->arena);
+	rfl_links_free(m->workspace->links);
+	rfl_arena_free(m->workspace->arena);
 }

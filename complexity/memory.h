@@ -88,7 +88,7 @@ struct rfl_memory {
 	 * saving keeps them first. */
 	int64_t *node_saved;
 	const struct rfl_net *net; /**< borrowed */
-	struct rfl_memory_workspace *private;
+	struct rfl_memory_workspace *workspace;
 };
 
 /**
