@@ -215,11 +215,22 @@ void rfl_net__batch_norm(const struct rfl_net_builder *b, struct rfl_batch_norm 
 	norm->momentum = b->momentum;
 }
 
+struct rfl_shape rfl_net__first_param(const struct rfl_net_builder *b, int owner)
+{
+	struct rfl_shape shape = { 0 };
+	const struct rfl_param *p;
+
+	if (failed(b) || owner < 0 || owner >= b->nnodes || b->nodes[owner].nparams < 1)
+		return shape;
+	p = &b->params[b->nodes[owner].param[0]];
+	shape.ndim = p->ndim;
+	memcpy(shape.dim, p->dim, sizeof(shape.dim));
+	return shape;
+}
+
 int64_t rfl_net__tied_rows(const struct rfl_net_builder *b, int owner)
 {
-	if (failed(b) || owner < 0 || owner >= b->nnodes || b->nodes[owner].nparams < 1)
-		return 0;
-	return b->params[b->nodes[owner].param[0]].dim[0];
+	return rfl_net__first_param(b, owner).dim[0];
 }
 
 void rfl_net_block_begin(struct rfl_net_builder *b)
@@ -296,9 +307,14 @@ static bool add_param(struct rfl_net_builder *b, struct rfl_node *node,
 		return false;
 	}
 	memcpy(p->dim, from->dim, sizeof(p->dim));
-	if (!product(p->dim, p->ndim, &p->numel) ||
-	    !rfl_num_add(b->param_elements, p->numel, &b->param_elements)) {
+	if (!product(p->dim, p->ndim, &p->numel)) {
 		(void)rfl_fail(&b->err, RFL_EOVERFLOW, 0, "%s: %s does not fit 63 bits", b->label,
+			       p->name);
+		return false;
+	}
+	if (!rfl_num_add(b->param_elements, p->numel, &b->param_elements)) {
+		(void)rfl_fail(&b->err, RFL_EOVERFLOW, 0,
+			       "%s: with %s the parameters together do not fit 63 bits", b->label,
 			       p->name);
 		return false;
 	}
@@ -380,7 +396,7 @@ static bool keep_inputs(struct rfl_net_builder *b, struct rfl_node *node)
 
 int rfl_net__append(struct rfl_net_builder *b, struct rfl_node *node, const char *name)
 {
-	const char *scope = b->scope[b->depth];
+	const char *scope = b->nnodes ? b->scope[b->depth] : ""; /* the input is in no block */
 
 	if (failed(b) || !grow(b, (void **)&b->nodes, b->nnodes, &b->node_cap, sizeof(*b->nodes)))
 		return -1;

@@ -32,7 +32,10 @@ const struct rfl_err *rfl_net__failure(const struct rfl_net_builder *b);
 /** Nodes so far. */
 int rfl_net__count(const struct rfl_net_builder *b);
 
-/** First dimension of the parameter that a tied weight uses: the outputs of the layer. */
+/** The parameter that a weight tied to this node uses; no dimensions where there is none. */
+struct rfl_shape rfl_net__first_param(const struct rfl_net_builder *b, int owner);
+
+/** Its first dimension: the outputs of the layer. */
 int64_t rfl_net__tied_rows(const struct rfl_net_builder *b, int owner);
 
 /** eps and momentum that batch norms have here. */

@@ -9,6 +9,7 @@
 
 #include <jansson.h>
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "complexity/net.h"
 
@@ -36,6 +37,14 @@ enum rfl_rc rfl_net_parse(const char *text, size_t length, const char *name, str
  * @param ret  a new reference on success only
  */
 enum rfl_rc rfl_net_json(const struct rfl_net *net, json_t **ret,
+			 struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** The same as text, one node a line. */
+enum rfl_rc rfl_net_write(const struct rfl_net *net, struct rfl_buf *out,
+			  struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** The same as a file, atomically. */
+enum rfl_rc rfl_net_save(const char *path, const struct rfl_net *net,
 			 struct rfl_err *err) RFL_WARN_UNUSED;
 
 #ifdef __cplusplus

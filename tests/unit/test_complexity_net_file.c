@@ -1,0 +1,237 @@
+/* Networks as files: every model of the zoo there and back, files by hand, and every refusal with
+ * its words. */
+#include "tests/unit/rfl_test.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/file.h"
+#include "complexity/count.h"
+#include "complexity/net_file.h"
+#include "complexity/op.h"
+#include "complexity/zoo.h"
+
+/* --- there and back ------------------------------------------------------------------------------
+ */
+
+static void assert_same_attrs(const struct rfl_node *a, const struct rfl_node *b)
+{
+	const struct rfl_op_info *op = rfl_op_info_of(a->op);
+
+	for (size_t i = 0; i < op->nattrs; i++) {
+		const char *x = (const char *)a + op->attrs[i].offset;
+		const char *y = (const char *)b + op->attrs[i].offset;
+		static const size_t sizes[] = {
+			[RFL_ATTR_INT] = sizeof(int64_t),
+			[RFL_ATTR_REAL] = sizeof(double),
+			[RFL_ATTR_BOOL] = sizeof(bool),
+			[RFL_ATTR_SHAPE] = sizeof(struct rfl_shape),
+			[RFL_ATTR_ORDER] = RFL_NET_MAX_DIMS * sizeof(int64_t),
+		};
+
+		if (memcmp(x, y, sizes[op->attrs[i].type]) != 0)
+			fail_msg("%s (%s): %s differs", a->name, op->name, op->attrs[i].name);
+	}
+}
+
+static void assert_same_shape(const struct rfl_shape *a, const struct rfl_shape *b)
+{
+	assert_int_equal(a->ndim, b->ndim);
+	assert_memory_equal(a->dim, b->dim, (size_t)a->ndim * sizeof(a->dim[0]));
+}
+
+static void assert_same_node(const struct rfl_node *a, const struct rfl_node *b)
+{
+	assert_int_equal(a->op, b->op);
+	assert_string_equal(a->name, b->name);
+	assert_int_equal(a->functional, b->functional);
+	assert_int_equal(a->inplace, b->inplace);
+	assert_int_equal(a->batchless, b->batchless);
+	assert_int_equal(a->auxiliary, b->auxiliary);
+	assert_int_equal(a->block, b->block);
+	assert_int_equal(a->tied, b->tied);
+	assert_int_equal(a->dtype, b->dtype);
+	assert_same_shape(&a->shape, &b->shape);
+	assert_int_equal(a->ninputs, b->ninputs);
+	for (int i = 0; i < a->ninputs; i++)
+		assert_int_equal(a->input[i], b->input[i]);
+	assert_int_equal(a->nparams, b->nparams);
+	for (int i = 0; i < a->nparams; i++)
+		assert_int_equal(a->param[i], b->param[i]);
+	assert_same_attrs(a, b);
+}
+
+static void assert_same_param(const struct rfl_param *a, const struct rfl_param *b)
+{
+	assert_string_equal(a->name, b->name);
+	assert_int_equal(a->kind, b->kind);
+	assert_int_equal(a->ndim, b->ndim);
+	assert_memory_equal(a->dim, b->dim, sizeof(a->dim));
+	assert_int_equal(a->numel, b->numel);
+	assert_int_equal(a->position, b->position);
+	assert_int_equal(a->node, b->node);
+}
+
+static void assert_same_counts(const struct rfl_net *a, const struct rfl_net *b)
+{
+	const struct rfl_count_options options = {
+		.batch = 2,
+		.training = true,
+		.optimizer = RFL_OPT_ADAMW,
+	};
+	struct rfl_count *x = NULL, *y = NULL;
+	struct rfl_err err = RFL_ERR_INIT;
+
+	assert_ok(rfl_count_net(a, &options, &x, &err), &err);
+	assert_ok(rfl_count_net(b, &options, &y, &err), &err);
+	assert_memory_equal(&x->total, &y->total, sizeof(x->total));
+	assert_memory_equal(&x->loss, &y->loss, sizeof(x->loss));
+	assert_int_equal(x->params, y->params);
+	assert_int_equal(x->buffers, y->buffers);
+	rfl_count_free(x);
+	rfl_count_free(y);
+}
+
+static void assert_same_net(const struct rfl_net *a, const struct rfl_net *b)
+{
+	assert_string_equal(a->model, b->model);
+	assert_string_equal(a->family, b->family);
+	assert_string_equal(a->title ? a->title : "", b->title ? b->title : "");
+	assert_int_equal(a->nnodes, b->nnodes);
+	for (int i = 0; i < a->nnodes; i++)
+		assert_same_node(&a->nodes[i], &b->nodes[i]);
+	assert_int_equal(a->nparams, b->nparams);
+	for (int i = 0; i < a->nparams; i++)
+		assert_same_param(&a->params[i], &b->params[i]);
+	assert_int_equal(a->output, b->output);
+	assert_int_equal(a->classes, b->classes);
+	assert_int_equal(a->nblocks, b->nblocks);
+	assert_int_equal(a->loss, b->loss);
+	assert_same_counts(a, b);
+}
+
+/* Write, read, compare; what is written again is the same text. */
+static void assert_round_trip(const struct rfl_net *net)
+{
+	struct rfl_net *again = NULL;
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_buf text, text_again;
+
+	rfl_buf_init(&text, 0);
+	rfl_buf_init(&text_again, 0);
+	assert_ok(rfl_net_write(net, &text, &err), &err);
+	assert_ok(rfl_net_parse(text.data, text.len, net->model, &again, &err), &err);
+	assert_same_net(net, again);
+	assert_ok(rfl_net_write(again, &text_again, &err), &err);
+	assert_string_equal(rfl_buf_str(&text), rfl_buf_str(&text_again));
+	rfl_buf_fini(&text);
+	rfl_buf_fini(&text_again);
+	rfl_net_free(again);
+}
+
+static void every_model_comes_back(void **state)
+{
+	const struct rfl_zoo_model *model;
+	size_t n = 0;
+
+	(void)state;
+	for (; (model = rfl_zoo_at(n)); n++)
+		for (int attention = 0; rfl_attention_names[attention]; attention++) {
+			const struct rfl_zoo_options options = {
+				.attention = (enum rfl_attention)attention
+			};
+			struct rfl_net *net = NULL;
+			struct rfl_err err = RFL_ERR_INIT;
+			enum rfl_rc rc = rfl_zoo_build(model->name, &options, &net, &err);
+
+			if (rc == RFL_EINVAL && attention != RFL_ATTENTION_AUTO)
+				continue; /* not every model can be written in every way */
+			assert_ok(rc, &err);
+			assert_round_trip(net);
+			rfl_net_free(net);
+		}
+	assert_true(n > 0);
+}
+
+/* --- refusals ------------------------------------------------------------------------------------
+ */
+
+/* tests/data/complexity/net_invalid/<case>/: the message is that of the file `error`, word for
+ * word. With RFL_TEST_UPDATE=1 it is written there. */
+static void refuses(const char *name)
+{
+	char rel[256], path[1024], expected[4096];
+	const char *got;
+	struct rfl_net *net = NULL;
+	struct rfl_err err = RFL_ERR_INIT, read_err = RFL_ERR_INIT;
+	struct rfl_buf text;
+
+	(void)snprintf(rel, sizeof(rel), "complexity/net_invalid/%s/input.json", name);
+	(void)snprintf(path, sizeof(path), "%s", data_path(rel));
+	if (rfl_net_load(path, &net, &err) != RFL_EFORMAT)
+		fail_msg("%s: %s: %s", name, rfl_rc_text(err.rc), err.msg);
+	assert_null(net);
+	assert_int_equal(strncmp(err.msg, path, strlen(path)), 0);
+	got = err.msg + strlen(path);
+	assert_int_equal(*got, ':');
+	got += strspn(got, ": ");
+
+	(void)snprintf(rel, sizeof(rel), "complexity/net_invalid/%s/error", name);
+	rfl_buf_init(&text, 0);
+	if (getenv("RFL_TEST_UPDATE")) {
+		rfl_buf_printf(&text, "%s\n", got);
+		assert_ok(rfl_file_write(data_path(rel), text.data, text.len, &read_err),
+			  &read_err);
+	} else {
+		assert_ok(rfl_file_read(data_path(rel), &text, &read_err), &read_err);
+		(void)snprintf(expected, sizeof(expected), "%.*s",
+			       (int)strcspn(rfl_buf_str(&text), "\n"), rfl_buf_str(&text));
+		if (strcmp(got, expected) != 0)
+			print_error("case %s\n", name);
+		assert_string_equal(got, expected);
+	}
+	rfl_buf_fini(&text);
+}
+
+static void refuses_every_invalid_file(void **state)
+{
+	DIR *dir = opendir(data_path("complexity/net_invalid"));
+	struct dirent *entry;
+	int n = 0;
+
+	(void)state;
+	assert_non_null(dir);
+	while ((entry = readdir(dir))) {
+		if (entry->d_name[0] == '.')
+			continue;
+		refuses(entry->d_name);
+		n++;
+	}
+	closedir(dir);
+	assert_true(n >= 120);
+}
+
+static void says_that_a_file_is_absent(void **state)
+{
+	struct rfl_net *net = NULL;
+	struct rfl_err err = RFL_ERR_INIT;
+
+	assert_int_equal(rfl_net_load(tmp_path(*state, "absent.json"), &net, &err), RFL_EIO);
+	assert_says(&err, "absent.json");
+	assert_null(net);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_model_comes_back),
+		cmocka_unit_test(refuses_every_invalid_file),
+		cmocka_unit_test_setup_teardown(says_that_a_file_is_absent, tmpdir_make,
+						tmpdir_remove),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
