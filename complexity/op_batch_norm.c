@@ -15,7 +15,8 @@
  *	m * new + (1 - m) * old (1 add, 2 mul). Together 4 add, 9 mul, 2 special.
  *
  * Backward:
- *	wgrad  sum(dy) and sum((x - mean) * dy): 3 n add, n mul; per channel 1 mul
+ *	wgrad  sum(dy) and sum((x - mean) * dy): 3 n add, n mul; per channel 1 mul. With frozen
+ *	       parameters dgrad by batch statistics needs the same sums, and they count there.
  *	dgrad  ((dy - mean(dy)) - (x - mean) * k) * scale: 3 n add, 2 n mul; per channel 5 mul
  *	       (mean(dy) 1; k = sum((x - mean) * dy) / (n / C) / (var + eps) 3; scale 1).
  *	       With running statistics: dy * scale, n mul and per channel 1 mul.
@@ -63,6 +64,17 @@ static int64_t both(struct rfl_cost_context *c, int64_t per_element, int64_t per
 			    rfl_cost_mul(c, per_channel, c->node->attr.batch_norm.channels));
 }
 
+/* The sums are the parameters' gradients, and with batch statistics the input's needs them too. */
+static bool needs_sums(const struct rfl_cost_context *c)
+{
+	return c->needs_wgrad || (c->needs_dgrad && c->options->training);
+}
+
+static enum rfl_pass sums_pass(const struct rfl_cost_context *c)
+{
+	return c->needs_wgrad ? RFL_PASS_WGRAD : RFL_PASS_DGRAD;
+}
+
 static void elementwise(struct rfl_cost_context *c, struct rfl_elementwise *e)
 {
 	bool training = c->options->training;
@@ -72,12 +84,28 @@ static void elementwise(struct rfl_cost_context *c, struct rfl_elementwise *e)
 		.mul = training ? both(c, 2, 9) : both(c, 1, 2),
 		.special = both(c, 0, 2),
 	};
-	e[RFL_PASS_WGRAD] = (struct rfl_elementwise){ .add = both(c, 3, 0), .mul = both(c, 1, 1) };
 	if (c->needs_dgrad && training)
 		e[RFL_PASS_DGRAD] =
 			(struct rfl_elementwise){ .add = both(c, 3, 0), .mul = both(c, 2, 5) };
 	else if (c->needs_dgrad)
 		e[RFL_PASS_DGRAD].mul = both(c, 1, 1);
+	if (needs_sums(c)) {
+		struct rfl_elementwise *sums = &e[sums_pass(c)];
+
+		sums->add = rfl_cost_add(c, sums->add, both(c, 3, 0));
+		sums->mul = rfl_cost_add(c, sums->mul, both(c, 1, 1));
+	}
+}
+
+/* Reads so many tensors of n elements: X, and dY where it does not ride. */
+static void sums(struct rfl_cost_context *c, int64_t tensors, struct rfl_traffic *t)
+{
+	int64_t channels = c->node->attr.batch_norm.channels;
+
+	t = &t[sums_pass(c)];
+	rfl_cost_read(c, t, c->in, tensors * c->value_bytes);
+	rfl_cost_read(c, t, channels, 2 * c->param_bytes);
+	rfl_cost_write(c, t, channels, 2 * c->param_bytes);
 }
 
 /* Every kernel of its own. Statistics are stored like the parameters. */
@@ -92,9 +120,8 @@ static void unfused(struct rfl_cost_context *c, struct rfl_traffic *t)
 	if (training) /* running statistics, and the batch's own for the backward pass */
 		rfl_cost_write(c, &t[RFL_PASS_FORWARD], channels, 4 * c->param_bytes);
 
-	rfl_cost_read(c, &t[RFL_PASS_WGRAD], c->in, 2 * c->value_bytes);
-	rfl_cost_read(c, &t[RFL_PASS_WGRAD], channels, 2 * c->param_bytes);
-	rfl_cost_write(c, &t[RFL_PASS_WGRAD], channels, 2 * c->param_bytes);
+	if (needs_sums(c))
+		sums(c, 2, t);
 	if (!c->needs_dgrad)
 		return;
 	rfl_cost_read(c, &t[RFL_PASS_DGRAD], c->in, (training ? 2 : 1) * c->value_bytes);
@@ -115,9 +142,8 @@ static void fused(struct rfl_cost_context *c, struct rfl_traffic *t)
 	}
 	if (c->input_shared)
 		rfl_cost_write(c, &t[RFL_PASS_FORWARD], c->out, c->value_bytes);
-	rfl_cost_read(c, &t[RFL_PASS_WGRAD], c->in, c->value_bytes);
-	rfl_cost_read(c, &t[RFL_PASS_WGRAD], channels, 2 * c->param_bytes);
-	rfl_cost_write(c, &t[RFL_PASS_WGRAD], channels, 2 * c->param_bytes);
+	if (needs_sums(c))
+		sums(c, 1, t);
 	if (!c->needs_dgrad)
 		return;
 	if (training)

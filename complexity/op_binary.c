@@ -2,15 +2,25 @@
  * op_binary.c - sums, differences, products and quotients of tensors, broadcast as numpy does:
  * dimensions are matched from the last one on, a size of 1 or a missing one is repeated.
  *
- * n elements of the output, k inputs. Forward: (k - 1) n operations of the kind; a quotient is
- * special. Backward of a sum or difference: free, the inputs get the gradient as it is (a
- * difference negates one); where a tensor has several readers the gradients are added, and that is
- * counted there (count.c).
+ * n elements of the output. Forward: n operations of the kind; a quotient is special. Backward:
  *
- * Traffic, unfused: forward R of every input, W Y. Fused: it rides on the operation that made one
- * of its inputs and reads the others.
+ *	a + b, a - b  none: the operands get dY, or -dY; a change of sign is not counted
+ *	a b           n mul for each factor that needs a gradient: dY b, dY a
+ *	a / b         n special for a: dY / b; 2 n special and n mul for b: -dY ((a / b) / b)
+ *
+ * An operand of m < n elements was repeated: its gradient is summed, n - m add. That of a learned
+ * tensor (layer scale, position embedding) is wgrad, the rest dgrad. Where a tensor has several
+ * readers the gradients are added, and that is counted there (count.c).
+ *
+ * Traffic, unfused, every kernel of PyTorch's eager mode: forward R a, R b, W Y. Backward of a
+ * factor R dY, R the other, W n; of a dividend R dY, R b, W n; of a divisor R a, R 2 b, R 4 n,
+ * W 4 n; of what is subtracted R dY, W n; the sum of a repeated operand R n, W m.
+ * Fused: it rides on the operation that made the larger operand and reads the other one; backward
+ * it reads what the gradients need, one of them takes dY's place in memory, the others are written.
  */
 #include "complexity/op.h"
+#include "complexity/op_operand.h"
+#include "complexity/op_ride.h"
 #include "complexity/op_saved.h"
 
 static bool broadcast(const struct rfl_shape *in, struct rfl_shape *out)
@@ -50,22 +60,142 @@ static enum rfl_rc infer(const struct rfl_node *node, const struct rfl_shape *in
 	return RFL_OK;
 }
 
-static void add_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
+/* What every kind shares: the operands are read, the fused level keeps the largest one at hand. */
+static void forward_traffic(struct rfl_cost_context *c, struct rfl_cost *cost)
 {
 	struct rfl_traffic *u = &cost->traffic[RFL_FUSION_UNFUSED][RFL_PASS_FORWARD];
 	struct rfl_traffic *f = &cost->traffic[RFL_FUSION_FUSED][RFL_PASS_FORWARD];
-	int64_t inputs = c->node->ninputs;
+	int host = rfl_op_operand_largest(c);
 
-	cost->elementwise[RFL_PASS_FORWARD].add = rfl_cost_mul(c, inputs - 1, c->out);
-	rfl_cost_read(c, u, c->out, inputs * c->value_bytes);
-	rfl_cost_write(c, u, c->out, c->value_bytes);
-	if (!c->rides) {
-		*f = *u;
-		return;
+	for (int k = 0; k < c->node->ninputs; k++) {
+		rfl_op_operand_read(c, k, u);
+		if (k != host)
+			rfl_op_operand_read(c, k, f);
 	}
-	rfl_cost_read(c, f, c->out, (inputs - 1) * c->value_bytes);
+	rfl_cost_write(c, u, c->out, c->value_bytes);
 	if (c->input_shared)
 		rfl_cost_write(c, f, c->out, c->value_bytes);
+}
+
+/* Of gradients as large as the result one takes dY's place in memory, and so do others that are
+ * `alike`; the rest is written. What cannot ride has no fused level of its own. */
+static void fused_backward(struct rfl_cost_context *c, bool alike, struct rfl_cost *cost)
+{
+	struct rfl_traffic *f = cost->traffic[RFL_FUSION_FUSED];
+	bool taken = false;
+
+	if (!c->rides) {
+		rfl_op_ride_not(cost);
+		return;
+	}
+	for (int k = 0; k < c->node->ninputs; k++) {
+		bool full = rfl_cost_in(c, k) >= c->out;
+
+		if (!c->inputs[k].grad)
+			continue;
+		if (!full || (taken && !alike))
+			rfl_op_operand_write(c, k, &f[rfl_op_operand_pass(c, k)]);
+		taken |= full;
+	}
+}
+
+/* A sum hands its gradient on as it is, and sums it where it had repeated an operand. */
+static void sum_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
+{
+	cost->elementwise[RFL_PASS_FORWARD].add = rfl_cost_mul(c, c->node->ninputs - 1, c->out);
+	forward_traffic(c, cost);
+	for (int k = 0; k < c->node->ninputs; k++)
+		if (c->inputs[k].grad)
+			rfl_op_operand_reduce(c, k, cost);
+}
+
+static void add_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
+{
+	sum_cost(c, cost);
+	fused_backward(c, true, cost);
+}
+
+/* What is subtracted gets the negative: a kernel of its own, unless it is fused. */
+static void sub_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
+{
+	struct rfl_traffic *u = &cost->traffic[RFL_FUSION_UNFUSED][rfl_op_operand_pass(c, 1)];
+
+	sum_cost(c, cost);
+	if (c->inputs[1].grad) {
+		rfl_cost_read(c, u, c->out, c->value_bytes);
+		rfl_cost_write(c, u, c->out, c->value_bytes);
+	}
+	fused_backward(c, true, cost);
+}
+
+/* The gradient of factor k is dY times the other one. */
+static void factor_gradient(struct rfl_cost_context *c, int k, struct rfl_cost *cost)
+{
+	enum rfl_pass pass = rfl_op_operand_pass(c, k);
+	struct rfl_elementwise *e = &cost->elementwise[pass];
+	struct rfl_traffic *u = &cost->traffic[RFL_FUSION_UNFUSED][pass];
+
+	e->mul = rfl_cost_add(c, e->mul, c->out);
+	rfl_cost_read(c, u, c->out, c->value_bytes);
+	rfl_op_operand_read(c, 1 - k, u);
+	rfl_cost_write(c, u, c->out, c->value_bytes);
+	rfl_op_operand_read(c, 1 - k, &cost->traffic[RFL_FUSION_FUSED][pass]);
+	rfl_op_operand_reduce(c, k, cost);
+}
+
+static void mul_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
+{
+	cost->elementwise[RFL_PASS_FORWARD].mul = c->out;
+	forward_traffic(c, cost);
+	for (int k = 0; k < 2; k++)
+		if (c->inputs[k].grad)
+			factor_gradient(c, k, cost);
+	fused_backward(c, false, cost);
+}
+
+/* dY / b: one quotient. */
+static void dividend_gradient(struct rfl_cost_context *c, struct rfl_cost *cost)
+{
+	enum rfl_pass pass = rfl_op_operand_pass(c, 0);
+	struct rfl_elementwise *e = &cost->elementwise[pass];
+	struct rfl_traffic *u = &cost->traffic[RFL_FUSION_UNFUSED][pass];
+
+	e->special = rfl_cost_add(c, e->special, c->out);
+	rfl_cost_read(c, u, c->out, c->value_bytes);
+	rfl_op_operand_read(c, 1, u);
+	rfl_cost_write(c, u, c->out, c->value_bytes);
+	rfl_op_operand_read(c, 1, &cost->traffic[RFL_FUSION_FUSED][pass]);
+	rfl_op_operand_reduce(c, 0, cost);
+}
+
+/* -dY ((a / b) / b): two quotients, a change of sign and a product, each a kernel in eager mode. */
+static void divisor_gradient(struct rfl_cost_context *c, struct rfl_cost *cost)
+{
+	enum rfl_pass pass = rfl_op_operand_pass(c, 1);
+	struct rfl_elementwise *e = &cost->elementwise[pass];
+	struct rfl_traffic *u = &cost->traffic[RFL_FUSION_UNFUSED][pass];
+
+	e->special = rfl_cost_add(c, e->special, rfl_cost_mul(c, 2, c->out));
+	e->mul = rfl_cost_add(c, e->mul, c->out);
+	rfl_op_operand_read(c, 0, u);
+	rfl_op_operand_read(c, 1, u);
+	rfl_op_operand_read(c, 1, u);
+	rfl_cost_read(c, u, c->out, 4 * c->value_bytes); /* a / b; dY; the last two of them */
+	rfl_cost_write(c, u, c->out, 4 * c->value_bytes);
+	for (int k = 0; k < 2; k++)
+		rfl_op_operand_read(c, k, &cost->traffic[RFL_FUSION_FUSED][pass]);
+	rfl_op_operand_reduce(c, 1, cost);
+}
+
+static void div_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
+{
+	cost->elementwise[RFL_PASS_FORWARD].special = c->out;
+	forward_traffic(c, cost);
+	if (c->inputs[0].grad)
+		dividend_gradient(c, cost);
+	if (c->inputs[1].grad)
+		divisor_gradient(c, cost);
+	fused_backward(c, false, cost);
 }
 
 /* The first operand as the operation found it. */
@@ -140,6 +270,7 @@ const struct rfl_op_info rfl_op_sub = {
 	.autograd = "SubBackward0",
 	.rides = true,
 	.infer = infer,
+	.cost = sub_cost,
 	.passes = 1,
 	.scratch = sub_scratch,
 };
@@ -151,6 +282,7 @@ const struct rfl_op_info rfl_op_mul = {
 	.autograd = "MulBackward0",
 	.rides = true,
 	.infer = infer,
+	.cost = mul_cost,
 	.saved = mul_saved,
 	.scratch = mul_scratch,
 };
@@ -162,6 +294,7 @@ const struct rfl_op_info rfl_op_div = {
 	.autograd = "DivBackward0",
 	.rides = true,
 	.infer = infer,
+	.cost = div_cost,
 	.saved = div_saved,
 	.scratch = div_scratch,
 };

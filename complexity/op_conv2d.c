@@ -87,8 +87,8 @@ static void cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 	const struct rfl_conv2d *a = &c->node->attr.conv2d;
 	struct rfl_window h = window_h(a), w = window_w(a);
 	int64_t pairs = rfl_cost_mul(c, a->out_channels, a->in_channels / a->groups);
-	int64_t per_position =
-		rfl_cost_mul(c, a->in_channels / a->groups, a->kernel_h * a->kernel_w);
+	int64_t kernel = rfl_cost_mul(c, a->kernel_h, a->kernel_w);
+	int64_t per_position = rfl_cost_mul(c, a->in_channels / a->groups, kernel);
 	int64_t macs = rfl_cost_mul(c, c->out, per_position);
 	int64_t taps;
 
@@ -100,7 +100,7 @@ static void cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 	rfl_op_weights_cost(c,
 			    &(struct rfl_op_weights){
 				    .macs = macs,
-				    .weights = rfl_cost_mul(c, pairs, a->kernel_h * a->kernel_w),
+				    .weights = rfl_cost_mul(c, pairs, kernel),
 				    .biases = a->bias ? a->out_channels : 0,
 			    },
 			    cost);

@@ -1,7 +1,16 @@
 /*
- * op_copy.c - operations that move data and compute nothing.
+ * op_copy.c - operations that move data and compute nothing: laying a tensor out afresh, joining,
+ * padding, moving round.
+ *
+ * Traffic, unfused and fused: forward R every input, W Y. Backward: what was joined gets its part
+ * of dY and what was laid out afresh all of it, as views that move nothing; a padded tensor gets a
+ * copy of the middle, R and W X; what was moved round is moved back, R dY, W dX. A learned tensor
+ * that was joined to every sample (a class token) gets the sum over the samples: wgrad, one
+ * addition per sample but the first.
  */
 #include "complexity/op.h"
+#include "complexity/op_operand.h"
+#include "complexity/op_ride.h"
 
 #include "base/num.h"
 
@@ -66,6 +75,52 @@ static enum rfl_rc roll_infer(const struct rfl_node *node, const struct rfl_shap
 	return need_plane(in, node->attr.roll.dim, err);
 }
 
+static void copy(struct rfl_cost_context *c, struct rfl_cost *cost)
+{
+	struct rfl_traffic *u = &cost->traffic[RFL_FUSION_UNFUSED][RFL_PASS_FORWARD];
+
+	for (int k = 0; k < c->node->ninputs; k++)
+		rfl_op_operand_read(c, k, u);
+	rfl_cost_write(c, u, c->out, c->value_bytes);
+}
+
+static void contiguous_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
+{
+	copy(c, cost);
+	rfl_op_ride_not(cost);
+}
+
+static void concat_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
+{
+	copy(c, cost);
+	for (int k = 0; k < c->node->ninputs; k++) {
+		const struct rfl_cost_input *in = &c->inputs[k];
+		enum rfl_pass pass = rfl_op_operand_pass(c, k);
+		struct rfl_traffic *u = &cost->traffic[RFL_FUSION_UNFUSED][pass];
+		int64_t *adds = &cost->elementwise[pass].add;
+
+		if (!in->grad || !in->batchless || c->node->batchless)
+			continue;
+		*adds = rfl_cost_add(c, *adds, rfl_cost_mul(c, c->batch - 1, in->numel));
+		rfl_cost_read(c, u, rfl_cost_mul(c, c->batch, in->numel), c->value_bytes);
+		rfl_op_operand_write(c, k, u);
+	}
+	rfl_op_ride_not(cost);
+}
+
+/* Padding and moving round: dX is as large as X, whatever surrounds it. */
+static void place_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
+{
+	struct rfl_traffic *u = &cost->traffic[RFL_FUSION_UNFUSED][RFL_PASS_DGRAD];
+
+	copy(c, cost);
+	if (c->needs_dgrad) {
+		rfl_cost_read(c, u, c->in, c->value_bytes);
+		rfl_cost_write(c, u, c->in, c->value_bytes);
+	}
+	rfl_op_ride_not(cost);
+}
+
 static const struct rfl_op_attr concat_attrs[] = {
 	RFL_OP_ATTR(INT, concat, dim, .def = 0),
 };
@@ -87,6 +142,7 @@ const struct rfl_op_info rfl_op_contiguous = {
 	.module = "Contiguous",
 	.autograd = "CloneBackward0",
 	.infer = rfl_op_same_shape,
+	.cost = contiguous_cost,
 	.passes = 1,
 };
 
@@ -96,6 +152,7 @@ const struct rfl_op_info rfl_op_concat = {
 	.module = "Concat",
 	.autograd = "CatBackward0",
 	.infer = concat_infer,
+	.cost = concat_cost,
 	.attrs = concat_attrs,
 	.nattrs = RFL_ARRAY_LEN(concat_attrs),
 	.passes = RFL_NET_MAX_INPUTS,
@@ -106,6 +163,7 @@ const struct rfl_op_info rfl_op_pad = {
 	.module = "Pad",
 	.autograd = "ConstantPadNdBackward0",
 	.infer = pad_infer,
+	.cost = place_cost,
 	.attrs = pad_attrs,
 	.nattrs = RFL_ARRAY_LEN(pad_attrs),
 };
@@ -115,6 +173,7 @@ const struct rfl_op_info rfl_op_roll = {
 	.module = "Roll",
 	.autograd = "RollBackward0",
 	.infer = roll_infer,
+	.cost = place_cost,
 	.attrs = roll_attrs,
 	.nattrs = RFL_ARRAY_LEN(roll_attrs),
 };

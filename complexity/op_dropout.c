@@ -1,14 +1,17 @@
 /*
- * op_dropout.c - dropout: nothing in inference. In training a random number per element is compared
- * with the probability p and the element multiplied by 0 or 1 / (1 - p): n compare, n mul; dgrad
- * multiplies by the same. Drawing the random numbers is not counted.
+ * op_dropout.c - dropout of elements and of samples: nothing in inference. In training a random
+ * number per element is compared with the probability p and the element multiplied by 0 or
+ * 1 / (1 - p): n compare, n mul; dgrad multiplies by the same. Stochastic depth draws one number
+ * per sample: B compare, n mul. Drawing the random numbers is not counted.
  *
  * Traffic, unfused: forward R X, W Y, W mask (1 byte); dgrad R dY, R mask, W dX. Fused: it rides,
- * and keeps one bit per element.
+ * and keeps one bit per element. Stochastic depth's mask is a number per sample: written and read
+ * forward, read by dgrad, and at both levels alike.
  */
 #include "complexity/op.h"
-#include "complexity/op_saved.h"
 #include "complexity/op_ride.h"
+#include "complexity/op_saved.h"
+#include "complexity/op_unary.h"
 
 static enum rfl_rc infer(const struct rfl_node *node, const struct rfl_shape *in,
 			 struct rfl_shape *out, struct rfl_err *err)
@@ -55,6 +58,30 @@ static int saved(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_
 	return rfl_op_save_bytes(RFL_SAVED_MASK, rfl_cost_mul(c, c->in, size), out, 0);
 }
 
+static void depth_noise(struct rfl_cost_context *c, struct rfl_traffic *t)
+{
+	rfl_cost_write(c, &t[RFL_PASS_FORWARD], c->batch, c->value_bytes);
+	rfl_cost_read(c, &t[RFL_PASS_FORWARD], c->batch, c->value_bytes);
+	if (c->needs_dgrad)
+		rfl_cost_read(c, &t[RFL_PASS_DGRAD], c->batch, c->value_bytes);
+}
+
+static void depth_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
+{
+	static const struct rfl_op_unary op = {
+		.forward = { .mul = 1 },
+		.dgrad = { .mul = 1 },
+		.needs = RFL_OP_NEEDS_NOTHING,
+	};
+
+	if (!drops(c))
+		return;
+	rfl_op_unary_cost(c, &op, cost);
+	cost->elementwise[RFL_PASS_FORWARD].compare = c->batch;
+	depth_noise(c, cost->traffic[RFL_FUSION_UNFUSED]);
+	depth_noise(c, cost->traffic[RFL_FUSION_FUSED]);
+}
+
 /* A number per sample. */
 static int depth_saved(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_SAVED])
 {
@@ -85,6 +112,7 @@ const struct rfl_op_info rfl_op_stochastic_depth = {
 	.autograd = "MulBackward0",
 	.rides = true,
 	.infer = infer,
+	.cost = depth_cost,
 	.attrs = attrs,
 	.nattrs = RFL_ARRAY_LEN(attrs),
 	.saved = depth_saved,

@@ -5,6 +5,8 @@
  * products of the same three dimensions, so of the same count (PyTorch's FlopCounterMode reports
  * them as two mm). A bias is one addition per output, its gradient the sum of dY over the rows.
  *
+ * A weight that is borrowed from another operation: op_weights.c.
+ *
  * Traffic: as a convolution, R X, R w, W Y; R dY, R w, W dX; R X, R dY, W dw.
  */
 #include "complexity/op.h"

@@ -8,9 +8,17 @@
  * dgrad, (softmax - onehot) / N: C special (exponentials again) and C mul per row, 1 add at the
  * label.
  *
+ * Composed, every step is an operation of its own, forward as above. dgrad goes back step by step
+ * with what autograd kept: what is subtracted gets its gradient's row sums (twice, C - 1 add), the
+ * logarithm divides (1 special), the exponential multiplies (C mul), and two tensors of the logits'
+ * size have two readers (2 C add); the mean divides once.
+ *
  * Traffic, unfused: log_softmax R X, W Y (the N values picked from Y are left out); dgrad R Y, W
- * dX. Fused: log_softmax writes nothing, dgrad reads the logits again. Labels are int64, read once
- * by each pass.
+ * dX. Composed, in tensors of the logits' size, as PyTorch's kernels move them: forward R 6
+ * (maximum, two differences, exponential, sum, change of sign), W 4; dgrad R 10, W 8: zeros to pick
+ * from, two changes of sign and a third, two row sums, the product, two additions. Fused, either
+ * way: log_softmax writes nothing, dgrad reads the logits again. Labels are int64, read once by
+ * each pass.
  */
 #include "complexity/op.h"
 #include "complexity/op_saved.h"
@@ -25,36 +33,74 @@ static enum rfl_rc infer(const struct rfl_node *node, const struct rfl_shape *in
 	return RFL_OK;
 }
 
-static void cost(struct rfl_cost_context *c, struct rfl_cost *cost)
+static void elementwise(struct rfl_cost_context *c, struct rfl_elementwise *e)
 {
-	int64_t rows = c->out, n = c->in, label = rfl_dtype_bytes(RFL_DTYPE_I64);
-	struct rfl_traffic *u = cost->traffic[RFL_FUSION_UNFUSED];
-	struct rfl_traffic *f = cost->traffic[RFL_FUSION_FUSED];
+	int64_t rows = c->out, n = c->in;
 
-	cost->elementwise[RFL_PASS_FORWARD] = (struct rfl_elementwise){
+	e[RFL_PASS_FORWARD] = (struct rfl_elementwise){
 		.add = rfl_cost_mul(c, 3, n) - 1, /* 3 n - rows, then rows - 1 */
 		.compare = n - rows,
 		.special = rfl_cost_add(c, n, rows + 1),
 	};
-	rfl_cost_read(c, &u[RFL_PASS_FORWARD], n, c->value_bytes);
-	rfl_cost_write(c, &u[RFL_PASS_FORWARD], n, c->value_bytes);
-	rfl_cost_read(c, &u[RFL_PASS_FORWARD], rows, label);
-	rfl_cost_read(c, &f[RFL_PASS_FORWARD], n, c->value_bytes);
-	rfl_cost_read(c, &f[RFL_PASS_FORWARD], rows, label);
 	if (!c->needs_dgrad)
 		return;
-	cost->elementwise[RFL_PASS_DGRAD] = (struct rfl_elementwise){
-		.add = rows,
-		.mul = n,
-		.special = n,
-	};
-	for (int level = RFL_FUSION_UNFUSED; level <= RFL_FUSION_FUSED; level++) {
-		struct rfl_traffic *t = &cost->traffic[level][RFL_PASS_DGRAD];
+	if (c->loss == RFL_LOSS_COMPOSED)
+		e[RFL_PASS_DGRAD] = (struct rfl_elementwise){
+			.add = rfl_cost_mul(c, 4, n) - 2 * rows,
+			.mul = n,
+			.special = rows + 1,
+		};
+	else
+		e[RFL_PASS_DGRAD] = (struct rfl_elementwise){
+			.add = rows,
+			.mul = n,
+			.special = n,
+		};
+}
 
-		rfl_cost_read(c, t, n, c->value_bytes);
-		rfl_cost_read(c, t, rows, label);
-		rfl_cost_write(c, t, n, c->value_bytes);
+/* The backward pass moves the same at both levels of the fused loss. */
+static void fused(struct rfl_cost_context *c, struct rfl_traffic *t)
+{
+	int64_t label = rfl_dtype_bytes(RFL_DTYPE_I64);
+
+	rfl_cost_read(c, &t[RFL_PASS_FORWARD], c->in, c->value_bytes);
+	rfl_cost_read(c, &t[RFL_PASS_FORWARD], c->out, label);
+	if (!c->needs_dgrad)
+		return;
+	rfl_cost_read(c, &t[RFL_PASS_DGRAD], c->in, c->value_bytes);
+	rfl_cost_read(c, &t[RFL_PASS_DGRAD], c->out, label);
+	rfl_cost_write(c, &t[RFL_PASS_DGRAD], c->in, c->value_bytes);
+}
+
+/* Tensors of the logits' size, then those of a number per row; places are int64. */
+static void composed(struct rfl_cost_context *c, struct rfl_traffic *t)
+{
+	int64_t v = c->value_bytes, place = rfl_dtype_bytes(RFL_DTYPE_I64);
+
+	rfl_cost_read(c, &t[RFL_PASS_FORWARD], c->in, 6 * v);
+	rfl_cost_write(c, &t[RFL_PASS_FORWARD], c->in, 4 * v);
+	rfl_cost_read(c, &t[RFL_PASS_FORWARD], c->out, 5 * v + place);  /* labels */
+	rfl_cost_write(c, &t[RFL_PASS_FORWARD], c->out, 4 * v + place); /* maxima */
+	if (!c->needs_dgrad)
+		return;
+	rfl_cost_read(c, &t[RFL_PASS_DGRAD], c->in, 10 * v);
+	rfl_cost_write(c, &t[RFL_PASS_DGRAD], c->in, 8 * v);
+	rfl_cost_read(c, &t[RFL_PASS_DGRAD], c->out, 5 * v + 2 * place);
+	rfl_cost_write(c, &t[RFL_PASS_DGRAD], c->out, 6 * v);
+}
+
+static void cost(struct rfl_cost_context *c, struct rfl_cost *cost)
+{
+	struct rfl_traffic *u = cost->traffic[RFL_FUSION_UNFUSED];
+
+	elementwise(c, cost->elementwise);
+	fused(c, cost->traffic[RFL_FUSION_FUSED]);
+	if (c->loss == RFL_LOSS_COMPOSED) {
+		composed(c, u);
+		return;
 	}
+	fused(c, u);
+	rfl_cost_write(c, &u[RFL_PASS_FORWARD], c->in, c->value_bytes); /* log-probabilities */
 }
 
 /*

@@ -1,8 +1,36 @@
 /*
  * op_norm.c - layer norm and RMS norm over the last dimension.
+ *
+ * n elements in r rows of d; x^ the normalised input, w the weight, b the bias. Sums of k terms are
+ * k - 1 add; what depends on the row alone is computed once. A root and a division make 1 / root.
+ *
+ * Layer norm. Forward: mean (n - r add, r mul), x - mean (n add), variance (n mul, n - r add, r
+ *mul), 1 / sqrt(var + eps) (r add, 2 r special), times it (n mul), times w plus b (n mul, n add):
+ *	4 n - r add, 3 n + 2 r mul, 2 r special
+ * dgrad: x^ again (n add, n mul), g = dY w (n mul), the row's sums of g and g x^ (2 n - 2 r add,
+ * n mul), (g - sum g / d - x^ sum(g x^) / d) / root (2 n add, 2 n mul, 2 r mul):
+ *	5 n - 2 r add, 5 n + 2 r mul
+ * wgrad: x^ again (n add, n mul), dw = sum(dY x^) (n mul, n - d add), db = sum(dY) (n - d add):
+ *	3 n - 2 d add, 2 n mul
+ *
+ * RMS norm. Forward: mean of squares (n mul, n - r add, r mul), 1 / sqrt(. + eps) (r add, 2 r
+ * special), times it and w (2 n mul):
+ *	n add, 3 n + r mul, 2 r special
+ * dgrad: g = dY w (n mul), sum(g x) (n mul, n - r add), (g - x sum(g x) / (d root^2)) / root
+ * (3 r mul; 2 n mul, n add):
+ *	2 n - r add, 4 n + 3 r mul
+ * wgrad: dw = sum(dY x / root):
+ *	n - d add, 2 n mul
+ *
+ * Traffic, unfused, one kernel for each pass as in PyTorch on a GPU: forward R X, parameters, W Y
+ *and in training the row's statistics in F32; dgrad R X, dY, w, statistics, W dX; wgrad R X, dY,
+ * statistics, W gradients. Fused: it rides; backward, one sweep over X serves both gradients, since
+ * all sums lie within a row.
  */
 #include "complexity/op.h"
+#include "complexity/op_ride.h"
 #include "complexity/op_saved.h"
+#include "complexity/op_unary.h"
 
 static enum rfl_rc infer(const struct rfl_node *node, const struct rfl_shape *in,
 			 struct rfl_shape *out, struct rfl_err *err)
@@ -33,10 +61,122 @@ static int params(const struct rfl_node *node, struct rfl_op_param *out)
 	return n;
 }
 
+/* Counts of one pass: times elements, times rows, times features. */
+struct counts {
+	struct rfl_elementwise element, row, feature;
+};
+
+struct norm {
+	int64_t params, statistics; /* per feature, per row */
+	struct counts forward, dgrad, wgrad;
+};
+
+static const struct norm layer = {
+	.params = 2,
+	.statistics = 2,
+	.forward = { .element = { .add = 4, .mul = 3 },
+		     .row = { .add = -1, .mul = 2, .special = 2 } },
+	.dgrad = { .element = { .add = 5, .mul = 5 }, .row = { .add = -2, .mul = 2 } },
+	.wgrad = { .element = { .add = 3, .mul = 2 }, .feature = { .add = -2 } },
+};
+
+static const struct norm rms = {
+	.params = 1,
+	.statistics = 1,
+	.forward = { .element = { .add = 1, .mul = 3 }, .row = { .mul = 1, .special = 2 } },
+	.dgrad = { .element = { .add = 2, .mul = 4 }, .row = { .add = -1, .mul = 3 } },
+	.wgrad = { .element = { .add = 1, .mul = 2 }, .feature = { .add = -1 } },
+};
+
+static int64_t rows_of(const struct rfl_cost_context *c)
+{
+	return c->in / c->node->attr.norm.features;
+}
+
+static void count(struct rfl_cost_context *c, const struct counts *counts,
+		  struct rfl_elementwise *e)
+{
+	rfl_op_add_elementwise(c, e, &counts->element, c->in);
+	rfl_op_add_elementwise(c, e, &counts->row, rows_of(c));
+	rfl_op_add_elementwise(c, e, &counts->feature, c->node->attr.norm.features);
+}
+
+/* What one pass reads but dY and writes but its own gradients. */
+static void read_back(struct rfl_cost_context *c, const struct norm *norm, struct rfl_traffic *t)
+{
+	rfl_cost_read(c, t, c->in, c->value_bytes);
+	rfl_cost_read(c, t, rows_of(c), norm->statistics * rfl_op_statistic_bytes(c));
+}
+
+static void small_traffic(struct rfl_cost_context *c, const struct norm *norm,
+			  struct rfl_traffic *t)
+{
+	int64_t features = c->node->attr.norm.features;
+
+	rfl_cost_read(c, &t[RFL_PASS_FORWARD], features, norm->params * c->param_bytes);
+	if (c->options->training)
+		rfl_cost_write(c, &t[RFL_PASS_FORWARD], rows_of(c),
+			       norm->statistics * rfl_op_statistic_bytes(c));
+	if (c->needs_dgrad) {
+		read_back(c, norm, &t[RFL_PASS_DGRAD]);
+		rfl_cost_read(c, &t[RFL_PASS_DGRAD], features, c->param_bytes);
+	}
+	if (c->needs_wgrad)
+		rfl_cost_write(c, &t[RFL_PASS_WGRAD], features, norm->params * c->param_bytes);
+}
+
+static void unfused(struct rfl_cost_context *c, const struct norm *norm, struct rfl_traffic *t)
+{
+	small_traffic(c, norm, t);
+	rfl_cost_read(c, &t[RFL_PASS_FORWARD], c->in, c->value_bytes);
+	rfl_cost_write(c, &t[RFL_PASS_FORWARD], c->out, c->value_bytes);
+	if (c->needs_dgrad) {
+		rfl_cost_read(c, &t[RFL_PASS_DGRAD], c->out, c->value_bytes);
+		rfl_cost_write(c, &t[RFL_PASS_DGRAD], c->in, c->value_bytes);
+	}
+	if (c->needs_wgrad) {
+		read_back(c, norm, &t[RFL_PASS_WGRAD]);
+		rfl_cost_read(c, &t[RFL_PASS_WGRAD], c->out, c->value_bytes);
+	}
+}
+
+static void fused(struct rfl_cost_context *c, const struct norm *norm, struct rfl_traffic *t)
+{
+	small_traffic(c, norm, t);
+	if (c->input_shared)
+		rfl_cost_write(c, &t[RFL_PASS_FORWARD], c->out, c->value_bytes);
+	if (c->needs_wgrad && !c->needs_dgrad)
+		read_back(c, norm, &t[RFL_PASS_WGRAD]);
+}
+
+static void norm_cost(struct rfl_cost_context *c, const struct norm *norm, struct rfl_cost *cost)
+{
+	count(c, &norm->forward, &cost->elementwise[RFL_PASS_FORWARD]);
+	if (c->needs_dgrad)
+		count(c, &norm->dgrad, &cost->elementwise[RFL_PASS_DGRAD]);
+	if (c->needs_wgrad)
+		count(c, &norm->wgrad, &cost->elementwise[RFL_PASS_WGRAD]);
+	unfused(c, norm, cost->traffic[RFL_FUSION_UNFUSED]);
+	if (c->rides)
+		fused(c, norm, cost->traffic[RFL_FUSION_FUSED]);
+	else
+		rfl_op_ride_not(cost);
+}
+
+static void layer_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
+{
+	norm_cost(c, &layer, cost);
+}
+
+static void rms_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
+{
+	norm_cost(c, &rms, cost);
+}
+
 /* The input, mean and 1 / deviation of each row. */
 static int layer_saved(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_SAVED])
 {
-	int64_t rows = c->in / c->node->attr.norm.features;
+	int64_t rows = rows_of(c);
 
 	if (!c->needs_dgrad && !c->needs_wgrad)
 		return 0;
@@ -49,7 +189,7 @@ static int layer_saved(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_O
  * kept too when there is a weight to train, and without dgrad nothing else. */
 static int rms_saved(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_SAVED])
 {
-	int64_t rows = c->in / c->node->attr.norm.features;
+	int64_t rows = rows_of(c);
 	int n = 0;
 
 	if (c->needs_dgrad || (c->needs_wgrad && !c->on_cpu)) {
@@ -78,6 +218,7 @@ const struct rfl_op_info rfl_op_layer_norm = {
 	.autocast = RFL_AUTOCAST_F32,
 	.attrs = attrs,
 	.nattrs = RFL_ARRAY_LEN(attrs),
+	.cost = layer_cost,
 	.saved = layer_saved,
 };
 
@@ -90,5 +231,6 @@ const struct rfl_op_info rfl_op_rms_norm = {
 	.params = params,
 	.attrs = attrs,
 	.nattrs = RFL_ARRAY_LEN(attrs),
+	.cost = rms_cost,
 	.saved = rms_saved,
 };

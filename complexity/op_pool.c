@@ -1,12 +1,16 @@
 /*
- * op_pool.c - maximum pooling and adaptive average pooling.
+ * op_pool.c - maximum, average and adaptive average pooling.
  *
  * Maximum over k = kh * kw taps, those in the padding included: k - 1 compares per output; dgrad
  * adds each gradient to the element that won, one addition per output.
  *
+ * Average over t taps of all windows: forward t - outputs additions and one division per output;
+ * dgrad one division per output and t additions. Windows have k taps; where the padding is left out
+ * of the average, only those inside the image.
+ *
  * Adaptive average: output o of `out` covers the inputs from floor(o * in / out) to
- * ceil((o + 1) * in / out), as in PyTorch. t taps over all windows: forward t - outputs additions
- * and one division per output; dgrad one division per output and t additions.
+ * ceil((o + 1) * in / out), as in PyTorch: in + out - gcd(in, out) taps along an axis; then as the
+ * average.
  *
  * Traffic: forward R X, W Y; dgrad R dY, W dX. In training the maximum also keeps where it was
  * found: an int64 index per output unfused (as PyTorch does), one byte fused (a position in the
@@ -70,7 +74,7 @@ static void max_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 	const struct rfl_pool *a = &c->node->attr.pool;
 
 	cost->elementwise[RFL_PASS_FORWARD].compare =
-		rfl_cost_mul(c, c->out, a->kernel_h * a->kernel_w - 1);
+		rfl_cost_mul(c, c->out, rfl_cost_mul(c, a->kernel_h, a->kernel_w) - 1);
 	if (c->needs_dgrad)
 		cost->elementwise[RFL_PASS_DGRAD].add = c->out;
 	pool_traffic(c, cost->traffic[RFL_FUSION_UNFUSED], rfl_dtype_bytes(RFL_DTYPE_I64));
@@ -92,17 +96,49 @@ static enum rfl_rc adaptive_infer(const struct rfl_node *node, const struct rfl_
 	return RFL_OK;
 }
 
-/* Taps of all windows along one axis. */
+/* Taps of all windows along one axis. The starts floor(o in / out) add up to
+ * ((in - 1) (out - 1) + gcd - 1) / 2, and the ends mirror them. */
 static int64_t adaptive_taps(struct rfl_cost_context *c, int64_t in, int64_t out)
 {
-	int64_t sum = 0;
+	int64_t a = in, gcd = out;
 
-	for (int64_t o = 0; o < out; o++) {
-		int64_t end = rfl_cost_add(c, rfl_cost_mul(c, o + 1, in), out - 1) / out;
+	while (a) {
+		int64_t rest = gcd % a;
 
-		sum += end - rfl_cost_mul(c, o, in) / out;
+		gcd = a;
+		a = rest;
 	}
-	return sum;
+	return rfl_cost_add(c, in, out) - gcd;
+}
+
+/* Averages of `taps` inputs in all windows together. */
+static void average_cost(struct rfl_cost_context *c, int64_t taps, struct rfl_cost *cost)
+{
+	cost->elementwise[RFL_PASS_FORWARD].add = taps - c->out;
+	cost->elementwise[RFL_PASS_FORWARD].special = c->out;
+	if (c->needs_dgrad) {
+		cost->elementwise[RFL_PASS_DGRAD].add = taps;
+		cost->elementwise[RFL_PASS_DGRAD].special = c->out;
+	}
+	pool_traffic(c, cost->traffic[RFL_FUSION_UNFUSED], 0);
+	pool_traffic(c, cost->traffic[RFL_FUSION_FUSED], 0);
+}
+
+static void avg_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
+{
+	const struct rfl_pool *a = &c->node->attr.pool;
+	const struct rfl_shape *out = &c->node->shape;
+	struct rfl_window h = window_h(a), w = window_w(a);
+	int64_t taps = rfl_cost_mul(c, c->out, rfl_cost_mul(c, a->kernel_h, a->kernel_w));
+
+	if (c->overflow)
+		return; /* the taps inside the image fit only where all of them do */
+	if (a->exclude_padding)
+		taps = rfl_cost_mul(
+			c, c->out / out->dim[1] / out->dim[2],
+			rfl_window_real_taps(&h, c->in_shape.dim[1], out->dim[1]) *
+				rfl_window_real_taps(&w, c->in_shape.dim[2], out->dim[2]));
+	average_cost(c, taps, cost);
 }
 
 static void adaptive_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
@@ -114,14 +150,7 @@ static void adaptive_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 			     rfl_cost_mul(c, adaptive_taps(c, c->in_shape.dim[1], out->dim[1]),
 					  adaptive_taps(c, c->in_shape.dim[2], out->dim[2])));
 
-	cost->elementwise[RFL_PASS_FORWARD].add = taps - c->out;
-	cost->elementwise[RFL_PASS_FORWARD].special = c->out;
-	if (c->needs_dgrad) {
-		cost->elementwise[RFL_PASS_DGRAD].add = taps;
-		cost->elementwise[RFL_PASS_DGRAD].special = c->out;
-	}
-	pool_traffic(c, cost->traffic[RFL_FUSION_UNFUSED], 0);
-	pool_traffic(c, cost->traffic[RFL_FUSION_FUSED], 0);
+	average_cost(c, taps, cost);
 }
 
 static int max_saved(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_SAVED])
@@ -202,6 +231,7 @@ const struct rfl_op_info rfl_op_avg_pool = {
 	.module = "AvgPool2d",
 	.autograd = "AvgPool2DBackward0",
 	.infer = window_infer,
+	.cost = avg_cost,
 	.attrs = avg_attrs,
 	.nattrs = RFL_ARRAY_LEN(avg_attrs),
 	.saved = rfl_op_saves_input,

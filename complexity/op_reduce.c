@@ -1,7 +1,16 @@
 /*
  * op_reduce.c - mean, sum and maximum over neighbouring dimensions.
+ *
+ * n elements become m. Forward: sum n - m add; mean as many and m special (division); maximum n - m
+ * compare. dgrad: the sum hands dY to every term, free; the mean divides it first, m special; the
+ * maximum hands it to the element that won.
+ *
+ * Traffic, unfused and fused: forward R n, W m, and W an int64 place per maximum. dgrad of a sum
+ * moves nothing (PyTorch expands dY in place), of a mean R m, W n, of a maximum R m and the places,
+ * W n zeros and m gradients.
  */
 #include "complexity/op.h"
+#include "complexity/op_ride.h"
 #include "complexity/op_saved.h"
 
 static enum rfl_rc infer(const struct rfl_node *node, const struct rfl_shape *in,
@@ -22,6 +31,52 @@ static enum rfl_rc infer(const struct rfl_node *node, const struct rfl_shape *in
 	}
 	*out = kept;
 	return RFL_OK;
+}
+
+static void forward_traffic(struct rfl_cost_context *c, struct rfl_cost *cost)
+{
+	struct rfl_traffic *u = &cost->traffic[RFL_FUSION_UNFUSED][RFL_PASS_FORWARD];
+
+	rfl_cost_read(c, u, c->in, c->value_bytes);
+	rfl_cost_write(c, u, c->out, c->value_bytes);
+}
+
+static void sum_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
+{
+	cost->elementwise[RFL_PASS_FORWARD].add = c->in - c->out;
+	forward_traffic(c, cost);
+	rfl_op_ride_not(cost);
+}
+
+static void mean_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
+{
+	struct rfl_traffic *u = &cost->traffic[RFL_FUSION_UNFUSED][RFL_PASS_DGRAD];
+
+	cost->elementwise[RFL_PASS_FORWARD].add = c->in - c->out;
+	cost->elementwise[RFL_PASS_FORWARD].special = c->out;
+	forward_traffic(c, cost);
+	if (c->needs_dgrad) {
+		cost->elementwise[RFL_PASS_DGRAD].special = c->out;
+		rfl_cost_read(c, u, c->out, c->value_bytes);
+		rfl_cost_write(c, u, c->in, c->value_bytes);
+	}
+	rfl_op_ride_not(cost);
+}
+
+static void max_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
+{
+	struct rfl_traffic *u = cost->traffic[RFL_FUSION_UNFUSED];
+	int64_t place = rfl_dtype_bytes(RFL_DTYPE_I64);
+
+	cost->elementwise[RFL_PASS_FORWARD].compare = c->in - c->out;
+	forward_traffic(c, cost);
+	rfl_cost_write(c, &u[RFL_PASS_FORWARD], c->out, place);
+	if (c->needs_dgrad) {
+		rfl_cost_read(c, &u[RFL_PASS_DGRAD], c->out, c->value_bytes + place);
+		rfl_cost_write(c, &u[RFL_PASS_DGRAD], c->in, c->value_bytes);
+		rfl_cost_write(c, &u[RFL_PASS_DGRAD], c->out, c->value_bytes);
+	}
+	rfl_op_ride_not(cost);
 }
 
 static int max_saved(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_SAVED])
@@ -50,6 +105,7 @@ const struct rfl_op_info rfl_op_mean = {
 	.module = "Mean",
 	.autograd = "MeanBackward1",
 	.infer = infer,
+	.cost = mean_cost,
 	.attrs = attrs,
 	.nattrs = RFL_ARRAY_LEN(attrs),
 };
@@ -59,6 +115,7 @@ const struct rfl_op_info rfl_op_sum = {
 	.module = "Sum",
 	.autograd = "SumBackward1",
 	.infer = infer,
+	.cost = sum_cost,
 	.autocast = RFL_AUTOCAST_F32,
 	.attrs = attrs,
 	.nattrs = RFL_ARRAY_LEN(attrs),
@@ -70,6 +127,7 @@ const struct rfl_op_info rfl_op_max = {
 	.module = "Max",
 	.autograd = "MaxBackward0",
 	.infer = infer,
+	.cost = max_cost,
 	.attrs = attrs,
 	.nattrs = RFL_ARRAY_LEN(attrs),
 	.saved = max_saved,

@@ -1,8 +1,16 @@
 /*
  * op_table.c - rows taken from a table: an embedding by the tokens of the text, a learned table by
  * constant places.
+ *
+ * n elements in n / d rows. Forward computes nothing. The gradient of the table is dY added up row
+ * by row: n add; it is wgrad.
+ *
+ * Traffic, unfused and fused: forward R places (int64), R n, W n; gradient R places, R dY, W the
+ * whole table, which is dense (PyTorch's default) and mostly zeros.
  */
 #include "complexity/op.h"
+#include "complexity/op_operand.h"
+#include "complexity/op_ride.h"
 #include "complexity/op_saved.h"
 
 static enum rfl_rc embedding_infer(const struct rfl_node *node, const struct rfl_shape *in,
@@ -46,6 +54,48 @@ static enum rfl_rc gather_infer(const struct rfl_node *node, const struct rfl_sh
 	return RFL_OK;
 }
 
+/* `row` elements at a time; an element of the table has `size` bytes. */
+static void take_rows(struct rfl_cost_context *c, int64_t row, int64_t size, struct rfl_cost *cost)
+{
+	struct rfl_traffic *u = &cost->traffic[RFL_FUSION_UNFUSED][RFL_PASS_FORWARD];
+
+	rfl_cost_read(c, u, c->out / row, rfl_dtype_bytes(RFL_DTYPE_I64));
+	rfl_cost_read(c, u, c->out, size);
+	rfl_cost_write(c, u, c->out, c->value_bytes);
+}
+
+static void add_rows(struct rfl_cost_context *c, int64_t row, int64_t table, int64_t size,
+		     enum rfl_pass pass, struct rfl_cost *cost)
+{
+	struct rfl_traffic *u = &cost->traffic[RFL_FUSION_UNFUSED][pass];
+
+	cost->elementwise[pass].add = c->out;
+	rfl_cost_read(c, u, c->out / row, rfl_dtype_bytes(RFL_DTYPE_I64));
+	rfl_cost_read(c, u, c->out, c->value_bytes);
+	rfl_cost_write(c, u, table, size);
+}
+
+static void embedding_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
+{
+	const struct rfl_embedding *a = &c->node->attr.embedding;
+
+	take_rows(c, a->features, c->param_bytes, cost);
+	if (c->needs_wgrad)
+		add_rows(c, a->features, rfl_cost_mul(c, a->vocab, a->features), c->param_bytes,
+			 RFL_PASS_WGRAD, cost);
+	rfl_op_ride_not(cost);
+}
+
+static void gather_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
+{
+	int64_t size = rfl_op_operand_bytes(c, 0), row = c->in_shape.dim[1];
+
+	take_rows(c, row, size, cost);
+	if (c->inputs[0].grad)
+		add_rows(c, row, c->in, size, rfl_op_operand_pass(c, 0), cost);
+	rfl_op_ride_not(cost);
+}
+
 /* The indices. */
 static int embedding_saved(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_SAVED])
 {
@@ -67,6 +117,7 @@ const struct rfl_op_info rfl_op_embedding = {
 	.autograd = "EmbeddingBackward0",
 	.infer = embedding_infer,
 	.params = embedding_params,
+	.cost = embedding_cost,
 	.attrs = embedding_attrs,
 	.nattrs = RFL_ARRAY_LEN(embedding_attrs),
 	.saved = embedding_saved,
@@ -77,6 +128,7 @@ const struct rfl_op_info rfl_op_gather = {
 	.module = "Gather",
 	.autograd = "IndexBackward0",
 	.infer = gather_infer,
+	.cost = gather_cost,
 	.attrs = gather_attrs,
 	.nattrs = RFL_ARRAY_LEN(gather_attrs),
 };

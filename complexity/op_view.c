@@ -1,8 +1,12 @@
 /*
  * op_view.c - operations that compute nothing and move nothing: what comes from outside (the input,
  * a learned tensor, a table of constants) and views of a tensor that is there already.
+ *
+ * Only the gradient of a slice moves data: it is as large as the whole tensor and zero elsewhere.
+ * Unfused R dY, W dX; fused nothing, the next operation takes its part.
  */
 #include "complexity/op.h"
+#include "complexity/op_operand.h"
 
 static enum rfl_rc check_dims(const struct rfl_shape *shape, struct rfl_err *err)
 {
@@ -137,6 +141,16 @@ static enum rfl_rc slice_infer(const struct rfl_node *node, const struct rfl_sha
 	return RFL_OK;
 }
 
+static void slice_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
+{
+	struct rfl_traffic *u = &cost->traffic[RFL_FUSION_UNFUSED][rfl_op_operand_pass(c, 0)];
+
+	if (!c->needs_dgrad)
+		return;
+	rfl_cost_read(c, u, c->out, c->value_bytes);
+	rfl_op_operand_write(c, 0, u);
+}
+
 static const struct rfl_op_attr parameter_attrs[] = {
 	RFL_OP_ATTR(SHAPE, parameter, stored, .required = true),
 	RFL_OP_ATTR(INT, parameter, drop, .def = 0),
@@ -236,6 +250,7 @@ const struct rfl_op_info rfl_op_slice = {
 	.rides = true,
 	.view = true,
 	.infer = slice_infer,
+	.cost = slice_cost,
 	.attrs = slice_attrs,
 	.nattrs = RFL_ARRAY_LEN(slice_attrs),
 };
