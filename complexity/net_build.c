@@ -434,6 +434,14 @@ int rfl_net_as_module(struct rfl_net_builder *b, int x, const char *name)
 	return -1;
 }
 
+int rfl_net_as_function(struct rfl_net_builder *b, int x)
+{
+	if (failed(b) || x < 0 || x >= b->nnodes)
+		return -1;
+	b->nodes[x].functional = true;
+	return x;
+}
+
 int rfl_net_in_place(struct rfl_net_builder *b, int x)
 {
 	if (failed(b) || x < 0 || x >= b->nnodes)

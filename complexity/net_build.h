@@ -181,13 +181,17 @@ int rfl_gather(struct rfl_net_builder *b, int table, const struct rfl_shape *sha
 int rfl_parameter(struct rfl_net_builder *b, const char *name, const struct rfl_shape *stored,
 		  int64_t drop);
 /** The same with all that can be said of it. */
-int rfl_net_parameter(struct rfl_net_builder *b, const char *name, const struct rfl_parameter *args);
+int rfl_net_parameter(struct rfl_net_builder *b, const char *name,
+		      const struct rfl_parameter *args);
 int rfl_constant(struct rfl_net_builder *b, const char *name, const struct rfl_shape *shape);
 
 /* What few models say of an operation beside its own call. */
 
 /** The step x is a module of this name in the published model, not a call of a function. */
 int rfl_net_as_module(struct rfl_net_builder *b, int x, const char *name);
+
+/** The layer x has parameters and a path, but its function is called, not the module. */
+int rfl_net_as_function(struct rfl_net_builder *b, int x);
 
 /** The operation x overwrites its first input, as RFL_INPLACE says where a call has it. */
 int rfl_net_in_place(struct rfl_net_builder *b, int x);

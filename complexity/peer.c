@@ -45,28 +45,54 @@ struct view {
 	const struct rfl_peer_row *row;
 	const struct rfl_net *net;
 	struct rfl_count *count;
-	bool *attention; /* the nodes that an nn.MultiheadAttention runs */
+	enum rfl_peer_caller *caller; /* of each node */
 };
 
-/* A packed projection carries the path of its attention; so do the steps behind it. */
-static void find_attention(struct view *v)
+/* LayerNorm2d: a module of its own around the permutations and the norm. */
+static bool is_derived(const struct rfl_net *net, const struct rfl_node *node)
+{
+	const struct rfl_node *before = node->ninputs ? &net->nodes[node->input[0]] : node;
+
+	return node->op == RFL_OP_LAYER_NORM && before->op == RFL_OP_PERMUTE &&
+	       strcmp(before->name, node->name) == 0;
+}
+
+static bool is_linear_function(const struct rfl_node *node)
+{
+	return node->op == RFL_OP_LINEAR && node->functional;
+}
+
+/*
+ * A packed projection carries the path of its nn.MultiheadAttention; so do the steps behind it. An
+ * attention in functions lies between two linear layers that are called as functions.
+ */
+static void find_callers(struct view *v)
 {
 	const struct rfl_net *net = v->net;
+	const char *attention = NULL; /* path of the one that we are in */
+	bool functions = false;
 
 	for (int i = 0; i < net->nnodes; i++) {
 		const struct rfl_node *node = &net->nodes[i];
 
-		if (node->op != RFL_OP_LINEAR || !node->attr.linear.in_proj)
-			continue;
-		for (int k = i; k < net->nnodes && strcmp(net->nodes[k].name, node->name) == 0; k++)
-			v->attention[k] = true;
+		if (node->op == RFL_OP_LINEAR && node->attr.linear.in_proj)
+			attention = node->name;
+		else if (attention && strcmp(node->name, attention) != 0)
+			attention = NULL;
+		if (attention)
+			v->caller[i] = RFL_PEER_ATTENTION;
+		else if (functions || is_linear_function(node))
+			v->caller[i] = RFL_PEER_FUNCTIONS;
+		else if (!node->functional && (v->row->subclasses || !is_derived(net, node)))
+			v->caller[i] = RFL_PEER_MODULE;
+		functions ^= is_linear_function(node);
 	}
 }
 
 static void view_fini(struct view *v)
 {
 	rfl_count_free(v->count);
-	free(v->attention);
+	free(v->caller);
 }
 
 static enum rfl_rc view_init(struct view *v, const struct rfl_peer *peer, const struct rfl_net *net,
@@ -79,28 +105,11 @@ static enum rfl_rc view_init(struct view *v, const struct rfl_peer *peer, const 
 		.auxiliary = v->row->training,
 	};
 
-	v->attention = rfl_alloc_array((size_t)net->nnodes, sizeof(*v->attention));
-	if (!v->attention)
+	v->caller = rfl_alloc_array((size_t)net->nnodes, sizeof(*v->caller));
+	if (!v->caller)
 		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", net->model);
-	find_attention(v);
+	find_callers(v);
 	return rfl_count_net(net, &options, &v->count, err);
-}
-
-/* LayerNorm2d: a module of its own around the permutations and the norm. */
-static bool is_derived(const struct rfl_net *net, const struct rfl_node *node)
-{
-	const struct rfl_node *before = node->ninputs ? &net->nodes[node->input[0]] : node;
-
-	return node->op == RFL_OP_LAYER_NORM && before->op == RFL_OP_PERMUTE &&
-	       strcmp(before->name, node->name) == 0;
-}
-
-static bool is_module(const struct view *v, int i)
-{
-	const struct rfl_node *node = &v->net->nodes[i];
-
-	return !node->functional && !v->attention[i] &&
-	       (v->row->subclasses || !is_derived(v->net, node));
 }
 
 /* Parameters that it uses, its own or another's. */
@@ -162,14 +171,30 @@ static enum rfl_rc check_closed(const struct view *v, const struct rfl_peer_site
 	return RFL_OK;
 }
 
+/* What it charges beside the call; NULL: nothing. */
+static const struct rfl_peer_weights *more_of(const struct rfl_peer_rule *rule,
+					      enum rfl_peer_caller caller)
+{
+	switch (caller) {
+	case RFL_PEER_MODULE:
+		return &rule->module;
+	case RFL_PEER_ATTENTION:
+		return &rule->attention;
+	case RFL_PEER_FUNCTIONS:
+		return &rule->functions;
+	case RFL_PEER_STEP:
+		break;
+	}
+	return NULL;
+}
+
 /* What it charges one node, and the part of that which are multiply-adds, times their weight. */
 static enum rfl_rc charge(const struct view *v, int i, int64_t *ret, int64_t *products,
 			  struct rfl_err *err)
 {
 	const struct rfl_node *node = &v->net->nodes[i];
 	const struct rfl_peer_rule *rule = &v->row->rules[node->op];
-	bool module = is_module(v, i), attention = v->attention[i];
-	const struct rfl_peer_weights *more = module ? &rule->module : &rule->attention;
+	const struct rfl_peer_weights *more = more_of(rule, v->caller[i]);
 	struct rfl_peer_site s;
 	int64_t odd = 0;
 	enum rfl_rc rc;
@@ -183,10 +208,10 @@ static enum rfl_rc charge(const struct view *v, int i, int64_t *ret, int64_t *pr
 	if (rc != RFL_OK)
 		return rc;
 	fits = apply(&rule->call, &s, ret) && add(rule->call.macs, s.macs, products);
-	if (fits && (module || attention))
+	if (fits && more)
 		fits = apply(more, &s, ret) && add(more->macs, s.macs, products);
 	if (fits && rule->odd)
-		fits = rule->odd(&s, module, attention, &odd) && rfl_num_add(*ret, odd, ret);
+		fits = rule->odd(&s, v->caller[i], &odd) && rfl_num_add(*ret, odd, ret);
 	return fits ? RFL_OK
 		    : rfl_fail(err, RFL_EOVERFLOW, 0, "%s: %s: does not fit 63 bits", v->net->model,
 			       node->name);
@@ -198,7 +223,7 @@ static int64_t hooked_params(const struct view *v, int i)
 	const struct rfl_node *node = &v->net->nodes[i];
 	const struct rfl_peer_weights *w = &v->row->rules[node->op].module;
 
-	if (node->auxiliary || !is_module(v, i) || !(w->macs || w->in))
+	if (node->auxiliary || v->caller[i] != RFL_PEER_MODULE || !(w->macs || w->in))
 		return 0;
 	return weights(v->net, node);
 }

@@ -16,6 +16,14 @@
 extern "C" {
 #endif
 
+/** Who runs an operation. */
+enum rfl_peer_caller {
+	RFL_PEER_STEP,      /**< code between modules */
+	RFL_PEER_MODULE,    /**< a module of its own */
+	RFL_PEER_ATTENTION, /**< an nn.MultiheadAttention */
+	RFL_PEER_FUNCTIONS, /**< an attention in calls of functions, its projections too */
+};
+
 /** What a tool charges an operation, by what. */
 struct rfl_peer_weights {
 	int macs;    /**< per multiply-add, taps in the padding included */
@@ -40,8 +48,11 @@ struct rfl_peer_rule {
 	struct rfl_peer_weights call;      /**< always */
 	struct rfl_peer_weights module;    /**< and where a module runs it */
 	struct rfl_peer_weights attention; /**< or, instead, where nn.MultiheadAttention does */
+	/** Or in an attention that is written with torch.matmul and F.softmax, not with operators.
+	 */
+	struct rfl_peer_weights functions;
 	/** What no weight can say, on top. False: it does not fit 63 bits. NULL: nothing. */
-	bool (*odd)(const struct rfl_peer_site *site, bool module, bool attention, int64_t *ret);
+	bool (*odd)(const struct rfl_peer_site *site, enum rfl_peer_caller caller, int64_t *ret);
 };
 
 struct rfl_peer_row {

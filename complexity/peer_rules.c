@@ -36,12 +36,11 @@ static bool scores(const struct rfl_peer_site *site, int64_t *ret)
 	return rfl_num_mul(site->in / q->dim[q->ndim - 1], k->dim[k->ndim - 2], ret);
 }
 
-static bool ptflops_attention(const struct rfl_peer_site *site, bool module, bool attention,
+static bool ptflops_attention(const struct rfl_peer_site *site, enum rfl_peer_caller caller,
 			      int64_t *ret)
 {
-	(void)module;
 	*ret = 0;
-	return !attention || scores(site, ret);
+	return caller != RFL_PEER_ATTENTION || scores(site, ret);
 }
 
 static const struct rfl_peer_rule ptflops[RFL_OP_COUNT] = {
@@ -59,9 +58,9 @@ static const struct rfl_peer_rule ptflops[RFL_OP_COUNT] = {
 	[RFL_OP_ADAPTIVE_AVG_POOL] = { .call.in = 1, .module.in = 1 },
 	/* nn.MultiheadAttention: both products, the scaled queries, the softmax */
 	[RFL_OP_SDPA] = { .attention = { .macs = 1, .in = 1 }, .odd = ptflops_attention },
-	[RFL_OP_MATMUL] = { .attention.macs = 1 },
+	[RFL_OP_MATMUL] = { .attention.macs = 1, .functions.macs = 1 },
 	[RFL_OP_AFFINE] = { .attention.in = 1 },
-	[RFL_OP_SOFTMAX] = { .attention.in = 1 },
+	[RFL_OP_SOFTMAX] = { .attention.in = 1, .functions.in = 1 },
 };
 
 static const struct rfl_peer_rule ptflops_aten[RFL_OP_COUNT] = {
@@ -71,13 +70,14 @@ static const struct rfl_peer_rule ptflops_aten[RFL_OP_COUNT] = {
 };
 
 /* k + 1 per element of the output, where k is the quotient of the sizes, whole or not. */
-static bool thop_adaptive(const struct rfl_peer_site *site, bool module, bool attention,
+static bool thop_adaptive(const struct rfl_peer_site *site, enum rfl_peer_caller caller,
 			  int64_t *ret)
 {
 	double quotient = (double)site->in / (double)site->out;
 
-	(void)attention;
-	*ret = module ? (int64_t)((quotient + 1) * (double)site->out) : 0;
+	*ret = 0;
+	if (caller == RFL_PEER_MODULE)
+		*ret = (int64_t)((quotient + 1) * (double)site->out);
 	return site->in <= INT64_C(1) << 52;
 }
 
@@ -91,13 +91,12 @@ static const struct rfl_peer_rule thop[RFL_OP_COUNT] = {
 };
 
 /* A normalisation that is written out in steps is a module with a weight nevertheless. */
-static bool torchinfo_parameter(const struct rfl_peer_site *site, bool module, bool attention,
+static bool torchinfo_parameter(const struct rfl_peer_site *site, enum rfl_peer_caller caller,
 				int64_t *ret)
 {
 	const struct rfl_parameter *a = &site->node->attr.parameter;
 
-	(void)module;
-	(void)attention;
+	(void)caller;
 	*ret = a->norm_weight || a->norm_bias ? site->weights : 0;
 	return true;
 }
@@ -118,9 +117,13 @@ static const struct rfl_peer_rule torchinfo[RFL_OP_COUNT] = {
 	[RFL_OP_LAYER_NORM] = { .call.in = 5 }, [RFL_OP_RELU] = { .call.in = 1 },     \
 	[RFL_OP_SILU] = { .call.in = 1 }, [RFL_OP_GELU] = { .call.in = 1 },           \
 	[RFL_OP_MAX_POOL] = { .call.in = 1 }, [RFL_OP_AVG_POOL] = { .call.in = 1 },   \
-	[RFL_OP_ADAPTIVE_AVG_POOL] = { .call.in = 1 }, [RFL_OP_SOFTMAX] = { .attention.in = 1 }
+	[RFL_OP_ADAPTIVE_AVG_POOL] = { .call.in = 1 },                                \
+	[RFL_OP_SOFTMAX] = { .attention.in = 1, .functions.in = 1 }
 
-static const struct rfl_peer_rule calflops[RFL_OP_COUNT] = { CALFLOPS };
+static const struct rfl_peer_rule calflops[RFL_OP_COUNT] = {
+	CALFLOPS,
+	[RFL_OP_MATMUL] = { .functions.macs = 2 },
+};
 
 static const struct rfl_peer_rule deepspeed[RFL_OP_COUNT] = {
 	CALFLOPS,

@@ -115,6 +115,7 @@ static int window_attention(struct rfl_net_builder *b, int x, int bias, bool shi
 	int part[3];
 
 	x = own(&k->attention, rfl_linear(b, x, "qkv", 3 * features, true));
+	x = rfl_net_as_function(b, x);
 	x = rfl_reshape(b, x, RFL_DIMS(windows, tokens, 3, k->heads, features / k->heads));
 	x = rfl_permute(b, x, RFL_DIMS(2, 0, 3, 1, 4));
 	for (int i = 0; i < 3; i++)
@@ -128,7 +129,8 @@ static int window_attention(struct rfl_net_builder *b, int x, int bias, bool shi
 			    RFL_OUT_OF_PLACE);
 	x = rfl_zoo_attention_values(b, x, part[2], &args);
 	x = rfl_reshape(b, copy(b, rfl_permute(b, x, RFL_DIMS(0, 2, 1, 3))), &s);
-	return own(&k->attention, rfl_linear(b, x, "proj", features, true));
+	x = own(&k->attention, rfl_linear(b, x, "proj", features, true));
+	return rfl_net_as_function(b, x);
 }
 
 static int roll(struct rfl_net_builder *b, int x, int64_t shift_h, int64_t shift_w)
