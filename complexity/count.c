@@ -45,31 +45,23 @@ int64_t rfl_elementwise_sum(const struct rfl_elementwise *e)
 /*
  * A tensor with k readers collects k gradients: k - 1 additions per element. Unfused each reads two
  * tensors and writes one; fused the addition is part of the operation that makes the gradient,
- * which reads what is there already. `n` elements of `size` bytes are added.
+ * which reads what is there already.
  */
-static void add_gradients(struct rfl_cost_context *c, enum rfl_pass pass, int64_t n, int64_t size,
-			  struct rfl_cost *cost)
+static void count_joins(struct rfl_cost_context *c, const struct rfl_link *link,
+			struct rfl_cost *cost)
 {
-	struct rfl_traffic *u = &cost->traffic[RFL_FUSION_UNFUSED][pass];
-	struct rfl_traffic *f = &cost->traffic[RFL_FUSION_FUSED][pass];
-	int64_t *adds = &cost->elementwise[pass].add;
+	struct rfl_traffic *u = &cost->traffic[RFL_FUSION_UNFUSED][RFL_PASS_DGRAD];
+	struct rfl_traffic *f = &cost->traffic[RFL_FUSION_FUSED][RFL_PASS_DGRAD];
+	int64_t *adds = &cost->elementwise[RFL_PASS_DGRAD].add;
+	int64_t n;
 
+	if (!link->grad || link->gradients < 2)
+		return;
+	n = rfl_cost_mul(c, link->gradients - 1, c->out);
 	*adds = rfl_cost_add(c, *adds, n);
-	rfl_cost_read(c, u, n, 2 * size);
-	rfl_cost_write(c, u, n, size);
-	rfl_cost_read(c, f, n, size);
-}
-
-/* Gradients of a tensor with several readers, and those of a weight with two users. */
-static void count_joins(struct rfl_cost_context *c, const struct rfl_net *net,
-			const struct rfl_link *link, struct rfl_cost *cost)
-{
-	if (link->grad && link->gradients > 1)
-		add_gradients(c, RFL_PASS_DGRAD, rfl_cost_mul(c, link->gradients - 1, c->out),
-			      c->value_bytes, cost);
-	if (link->trains && c->node->tied)
-		add_gradients(c, RFL_PASS_WGRAD, net->params[c->node->param[0]].numel,
-			      c->param_bytes, cost);
+	rfl_cost_read(c, u, n, 2 * c->value_bytes);
+	rfl_cost_write(c, u, n, c->value_bytes);
+	rfl_cost_read(c, f, n, c->value_bytes);
 }
 
 /* The forward pass once more, biases included. Least traffic does not grow by it: another schedule
@@ -168,7 +160,7 @@ static void count_node(struct rfl_cost_context *c, const struct rfl_net *net,
 		op->cost(c, cost);
 	if (link->again)
 		count_again(c, cost);
-	count_joins(c, net, link, cost);
+	count_joins(c, link, cost);
 	count_compulsory(c, net, link, cost);
 }
 
@@ -176,10 +168,10 @@ static enum rfl_rc count_nodes(struct rfl_count *count, struct rfl_err *err)
 {
 	const struct rfl_links *links = count->workspace->links;
 
+	memset(count->nodes, 0, (size_t)count->nnodes * sizeof(*count->nodes));
 	for (int i = 0; i < count->nnodes; i++) {
-		struct rfl_cost_context *c =
-			rfl_links_at(&links->contexts[i], count->options.batch);
 		struct rfl_cost *cost = &count->nodes[i];
+		struct rfl_cost_context *c;
 
 		if (links->nodes[i].free)
 			continue;
