@@ -62,6 +62,20 @@ static bool is_linear_function(const struct rfl_node *node)
 	return node->op == RFL_OP_LINEAR && node->functional;
 }
 
+/* Swin's version 2 multiplies normalised queries and keys by the operator, all else by functions.
+ */
+static bool is_cosine_product(const struct rfl_net *net, const struct rfl_node *node)
+{
+	const struct rfl_node *left;
+
+	if (node->op != RFL_OP_MATMUL)
+		return false;
+	left = &net->nodes[node->input[0]];
+	if (left->op == RFL_OP_CONTIGUOUS)
+		left = &net->nodes[left->input[0]];
+	return left->op == RFL_OP_MUL;
+}
+
 /*
  * A packed projection carries the path of its nn.MultiheadAttention; so do the steps behind it. An
  * attention in functions lies between two linear layers that are called as functions.
@@ -81,7 +95,7 @@ static void find_callers(struct view *v)
 			attention = NULL;
 		if (attention)
 			v->caller[i] = RFL_PEER_ATTENTION;
-		else if (functions || is_linear_function(node))
+		else if ((functions && !is_cosine_product(net, node)) || is_linear_function(node))
 			v->caller[i] = RFL_PEER_FUNCTIONS;
 		else if (!node->functional && (v->row->subclasses || !is_derived(net, node)))
 			v->caller[i] = RFL_PEER_MODULE;
