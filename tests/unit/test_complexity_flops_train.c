@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "complexity/count.h"
+#include "complexity/net_build.h"
 
 /* The same network in both modes, at the batch of the file. */
 struct subject {
@@ -171,10 +172,179 @@ static void every_row_to_the_integer(void **state)
 	assert_int_equal(rows, 507);
 }
 
+/* --- the numbers of PyTorch's own test of its counter (test/test_flop_counter.py) --- */
+
+/* FLOPs of a net of operations that ends in x. */
+static void check_toy(struct rfl_net_builder *b, int x, int64_t batch, int64_t forward,
+		      int64_t model, int64_t executed)
+{
+	const struct rfl_count_options options = {
+		.batch = batch,
+		.training = true,
+		.input_grad = true,
+	};
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_count *count = NULL;
+	struct rfl_net *net = NULL;
+
+	assert_ok(rfl_net_finish(b, rfl_flatten(b, x), &net, &err), &err);
+	assert_ok(rfl_count_net(net, &options, &count, &err), &err);
+	assert_int_equal(rfl_count_forward_flops(count), forward);
+	assert_int_equal(rfl_count_model_flops(count), model);
+	assert_int_equal(rfl_count_training_flops(count), executed);
+	rfl_count_free(count);
+	rfl_net_free(net);
+}
+
+static void products_and_convolutions_as_in_pytorchs_test(void **state)
+{
+	struct rfl_net_builder *b = rfl_net_builder_new("mm", "toys");
+	int x, y;
+
+	(void)state;
+	x = rfl_net_input(b, 1, 4, 5);
+	check_toy(b, rfl_linear(b, x, "mm", 6, false), 1, 240, 3 * 240, 3 * 240);
+
+	b = rfl_net_builder_new("bmm", "toys");
+	x = rfl_net_input(b, 3, 4, 5);
+	y = rfl_reshape(b, rfl_linear(b, x, "other", 6, false), RFL_DIMS(3, 4, 6));
+	/* 720 of the product beside 720 of the layer that makes the other factor */
+	x = rfl_matmul(b, rfl_permute(b, x, RFL_DIMS(0, 2, 1)), y, false, false);
+	check_toy(b, x, 1, 2 * 720, 6 * 720, 6 * 720);
+
+	b = rfl_net_builder_new("conv2d", "toys");
+	x = rfl_net_input(b, 3, 6, 6);
+	x = rfl_conv2d(b, x, "conv", 6, .kernel = 4, .pad = 1);
+	check_toy(b, x, 2, 28800, 3 * 28800, 3 * 28800);
+
+	b = rfl_net_builder_new("conv1d", "toys");
+	x = rfl_net_input(b, 3, 1, 6);
+	x = rfl_conv2d(b, x, "conv", 6, .kernel_w = 4, .pad_w = 1);
+	check_toy(b, x, 2, 1440, 3 * 1440, 3 * 1440);
+}
+
+/* 4 texts, 8 heads of 64 features: in two products, whose backward pass is twice the forward one,
+ * and fused, where a fifth product makes the scores again: 3 times forward asked for, 3.5 done. */
+static void attention_as_in_pytorchs_test(void **state)
+{
+	static const struct {
+		int64_t queries, keys, forward;
+	} cases[] = { { 128, 128, 134217728 }, { 128, 256, 268435456 } };
+
+	(void)state;
+	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++) {
+		int64_t forward = cases[i].forward;
+		struct rfl_net_builder *b = rfl_net_builder_new("math", "toys");
+		int k = rfl_net_input(b, 8, cases[i].keys, 64);
+		int q = rfl_slice(b, k, 1, 0, cases[i].queries, 1);
+		int x = rfl_matmul(b, q, k, true, false);
+
+		x = rfl_unary(b, RFL_OP_SOFTMAX, x, NULL, RFL_OUT_OF_PLACE);
+		x = rfl_matmul(b, x, k, false, false);
+		check_toy(b, x, 4, forward, 3 * forward, 3 * forward);
+
+		b = rfl_net_builder_new("flash", "toys");
+		k = rfl_net_input(b, 8, cases[i].keys, 64);
+		q = rfl_slice(b, k, 1, 0, cases[i].queries, 1);
+		x = rfl_sdpa(b, q, k, k, false, 0.0);
+		check_toy(b, x, 4, forward, 3 * forward, 7 * forward / 2);
+	}
+}
+
+static void residual_stage_as_in_pytorchs_test(void **state)
+{
+	struct rfl_net *net = build("resnet18");
+	struct rfl_count *count = count_of(net, 1, true);
+	int64_t forward = 0, backward = 0;
+
+	(void)state;
+	for (int i = 0; i < net->nnodes; i++) {
+		const int64_t *macs = count->nodes[i].macs;
+
+		if (strncmp(net->nodes[i].name, "layer1.", 7) != 0)
+			continue;
+		forward += 2 * macs[RFL_PASS_FORWARD];
+		backward += 2 * (macs[RFL_PASS_DGRAD] + macs[RFL_PASS_WGRAD]);
+	}
+	assert_int_equal(forward, 924844032);
+	assert_int_equal(backward, 1849688064);
+	rfl_count_free(count);
+	rfl_net_free(net);
+}
+
+/* Grouped or not, a layer that is not the first one costs twice as much backward as forward, so a
+ * net 2 - first / forward; a counter that forgets the groups has 10 to 20 for these. */
+static void backward_of_depthwise_networks_is_twice_forward(void **state)
+{
+	static const char *const models[] = { "mobilenet_v2", "mobilenet_v3_large", "mnasnet1_0",
+					      "efficientnet_b0", "convnext_tiny" };
+
+	(void)state;
+	for (size_t m = 0; m < RFL_ARRAY_LEN(models); m++) {
+		struct rfl_net *net = build(models[m]);
+		struct rfl_count *count = count_of(net, 3, true);
+		struct flops forward = exact(count, false), backward = exact(count, true);
+		int64_t first = 0;
+
+		for (int i = net->nnodes - 1; i >= 0; i--)
+			if (count->nodes[i].macs[RFL_PASS_FORWARD])
+				first = 2 * count->nodes[i].macs[RFL_PASS_FORWARD];
+		assert_int_equal(flops_sum(&backward), 2 * flops_sum(&forward) - first);
+		rfl_count_free(count);
+		rfl_net_free(net);
+	}
+}
+
+/* Query t sees t + 1 keys: (T + 1) / 2T of the square, in every pass. */
+static void a_causal_triangle_by_hand(void **state)
+{
+	(void)state;
+	for (int fused = 0; fused < 2; fused++) {
+		struct rfl_count_options options = {
+			.batch = 3,
+			.training = true,
+			.input_grad = true,
+			.causal_half = true,
+		};
+		struct rfl_net_builder *b = rfl_net_builder_new("causal", "toys");
+		int64_t half = 3 * 2 * 4 * (5 * 6 / 2);
+		struct rfl_err err = RFL_ERR_INIT;
+		struct rfl_count *count = NULL;
+		struct rfl_net *net = NULL;
+		int q = rfl_net_input(b, 2, 5, 4), x;
+
+		if (fused) {
+			x = rfl_sdpa(b, q, q, q, true, 0.0);
+		} else {
+			x = rfl_matmul(b, q, q, true, true);
+			x = rfl_unary(b, RFL_OP_CAUSAL_MASK, x, NULL, RFL_OUT_OF_PLACE);
+			x = rfl_unary(b, RFL_OP_SOFTMAX, x, NULL, RFL_OUT_OF_PLACE);
+			x = rfl_matmul(b, x, q, false, true);
+		}
+		assert_ok(rfl_net_finish(b, rfl_flatten(b, x), &net, &err), &err);
+		assert_ok(rfl_count_net(net, &options, &count, &err), &err);
+		assert_int_equal(count->total.macs[RFL_PASS_FORWARD], 2 * half);
+		assert_int_equal(count->total.macs[RFL_PASS_DGRAD], 4 * half);
+		assert_int_equal(count->total.macs[RFL_PASS_RECOMPUTE], fused * half);
+		rfl_count_free(count);
+		options.causal_half = false;
+		count = NULL;
+		assert_ok(rfl_count_net(net, &options, &count, &err), &err);
+		assert_int_equal(count->total.macs[RFL_PASS_FORWARD], 2 * 3 * 2 * 4 * 5 * 5);
+		rfl_count_free(count);
+		rfl_net_free(net);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_row_to_the_integer),
+		cmocka_unit_test(products_and_convolutions_as_in_pytorchs_test),
+		cmocka_unit_test(attention_as_in_pytorchs_test),
+		cmocka_unit_test(residual_stage_as_in_pytorchs_test),
+		cmocka_unit_test(backward_of_depthwise_networks_is_twice_forward),
+		cmocka_unit_test(a_causal_triangle_by_hand),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
