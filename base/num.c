@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 static pthread_once_t c_locale_once = PTHREAD_ONCE_INIT;
 static locale_t c_locale;
@@ -239,6 +240,50 @@ enum rfl_rc rfl_num_parse_int(const char *text, const char *what, int64_t *ret, 
 	if (*end != '\0')
 		return rfl_fail(err, RFL_EFORMAT, 0, "%s: '%s' is not an integer", what, text);
 	if (errno == ERANGE)
+		return rfl_fail(err, RFL_EOVERFLOW, 0, "%s: '%s' does not fit 63 bits", what, text);
+	*ret = (int64_t)value;
+	return RFL_OK;
+}
+
+/* What a size's unit stands for; 0: no unit that is known. */
+static double bytes_of_unit(const char *unit)
+{
+	static const struct {
+		const char *name;
+		double bytes;
+	} units[] = {
+		{ "", 1 },         { "B", 1 },        { "kB", 1e3 },     { "MB", 1e6 },
+		{ "GB", 1e9 },     { "TB", 1e12 },    { "KiB", 0x1p10 }, { "MiB", 0x1p20 },
+		{ "GiB", 0x1p30 }, { "TiB", 0x1p40 }, { "k", 0x1p10 },   { "M", 0x1p20 },
+		{ "G", 0x1p30 },   { "T", 0x1p40 },
+	};
+
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+		if (strcasecmp(unit, units[i].name) == 0)
+			return units[i].bytes;
+	return 0;
+}
+
+enum rfl_rc rfl_num_parse_bytes(const char *text, const char *what, int64_t *ret,
+				struct rfl_err *err)
+{
+	locale_t before;
+	double value = 0, unit = 0;
+	char *end;
+
+	if (starts_as_number(text) && !strpbrk(text, "xX")) {
+		before = enter_c_locale();
+		value = strtod(text, &end);
+		uselocale(before);
+		unit = bytes_of_unit(end + strspn(end, " "));
+	}
+	if (unit == 0)
+		return rfl_fail(err, RFL_EFORMAT, 0,
+				"%s: '%s' is not a size in bytes, as 24GiB or 80e9", what, text);
+	value *= unit;
+	if (value < 1)
+		return rfl_fail(err, RFL_EFORMAT, 0, "%s: '%s' is not 1 byte or more", what, text);
+	if (value >= 0x1p63)
 		return rfl_fail(err, RFL_EOVERFLOW, 0, "%s: '%s' does not fit 63 bits", what, text);
 	*ret = (int64_t)value;
 	return RFL_OK;

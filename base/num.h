@@ -58,6 +58,14 @@ enum rfl_rc rfl_num_parse_double(const char *text, const char *what, double *ret
 enum rfl_rc rfl_num_parse_int(const char *text, const char *what, int64_t *ret,
 			      struct rfl_err *err) RFL_WARN_UNUSED;
 
+/**
+ * Parse the whole of `text` as a size in bytes: a number from 1 on, with a unit if it has one:
+ * "80e9", "24GiB", "22.5 GiB", "512MB", "4k". kB, MB, GB, TB are powers of 1000, KiB, MiB, GiB, TiB
+ * of 1024, in any case; a lone letter is its binary unit. Same errors.
+ */
+enum rfl_rc rfl_num_parse_bytes(const char *text, const char *what, int64_t *ret,
+				struct rfl_err *err) RFL_WARN_UNUSED;
+
 /** Checked int64 arithmetic: true when the result is exact, false on overflow (*ret unchanged). */
 bool rfl_num_mul(int64_t a, int64_t b, int64_t *ret) RFL_WARN_UNUSED;
 bool rfl_num_add(int64_t a, int64_t b, int64_t *ret) RFL_WARN_UNUSED;

@@ -37,12 +37,15 @@ static const char *for_people(const struct rfl_column *c, const struct rfl_table
 	case RFL_TABLE__TEXT:
 		return cell->text;
 	case RFL_TABLE__INT:
-		if (scaled)
+		/* nothing at all is no rounded number */
+		if (scaled && cell->integer)
 			rfl_num_people((double)cell->integer / scale, digits, number);
 		else
 			rfl_num_grouped(cell->integer, number);
 		break;
 	case RFL_TABLE__REAL:
+		if (cell->real == 0)
+			return "0";
 		rfl_num_people(cell->real / scale, digits, number);
 		break;
 	}

@@ -1,6 +1,10 @@
 /*
- * summary.h - what `roofline complexity` reports: several models at several batches, each counted
+ * summary.h - what `roofline complexity` reports: several networks at several batches, each counted
  * in inference and in training, as a JSON document, as tables and as a list of layers.
+ *
+ * A summary is one network (a model at one context length, or a user's own) at one batch at a time:
+ * rfl_summary_at() moves it to the next batch without allocating. The functions that write tables
+ * and documents move it through all batches of the options themselves.
  *
  * The JSON document is published as docs/complexity.schema.json.
  */
@@ -17,7 +21,9 @@
 #include "base/err.h"
 #include "base/table.h"
 #include "complexity/count.h"
+#include "complexity/memory.h"
 #include "complexity/net.h"
+#include "complexity/peer.h"
 #include "complexity/zoo.h"
 
 #ifdef __cplusplus
@@ -31,19 +37,67 @@ enum rfl_by { RFL_BY_MODEL, RFL_BY_MODULE, RFL_BY_LAYER, RFL_BY_KIND };
 /** "model", "module", "layer", "kind", NULL: in the order of enum rfl_by. */
 extern const char *const rfl_by_names[];
 
+/** What the least time of some work is spent waiting for. */
+enum rfl_limit {
+	RFL_LIMIT_COMPUTE, /**< multiply-adds of convolutions and matrix products */
+	RFL_LIMIT_VECTOR,  /**< elementwise operations */
+	RFL_LIMIT_MEMORY,  /**< DRAM traffic */
+	RFL_LIMIT_COUNT
+};
+
+/** "compute", "vector", "memory", NULL. */
+extern const char *const rfl_limit_names[];
+
+/** The least time of some work, split by what bounds its parts: the time is the sum. */
+struct rfl_attained {
+	double limit_s[RFL_LIMIT_COUNT];
+};
+
+/** The sum over all limits. */
+double rfl_attained_time(const struct rfl_attained *a);
+
+/** The limit that most of the time goes to; RFL_LIMIT_COUNT when there is no time at all. */
+enum rfl_limit rfl_attained_bound(const struct rfl_attained *a);
+
+/** A machine, as the caller knows it: complexity/ has no ceilings of its own. */
+struct rfl_summary_roof {
+	/**
+	 * The least time of every node, then of the loss, then of the update; the last two are left
+	 * out of an inference.
+	 * @param times  count->nnodes + 2, zeroed
+	 */
+	void (*attain)(const struct rfl_summary_roof *roof, const struct rfl_count *count,
+		       struct rfl_attained *times);
+	const char *about;      /**< one line for people: the environment and its ceilings */
+	const char *env;        /**< its name */
+	enum rfl_fusion fusion; /**< the bytes that stand against its bandwidth */
+};
+
 struct rfl_summary_options {
 	struct rfl_zoo_options sizes;
 	const int64_t *batches; /**< borrowed */
 	size_t nbatches;
 	const char *precision; /**< one of rfl_precision_words */
 	enum rfl_optimizer_kind optimizer;
-	bool input_grad;
+	bool input_grad, causal_half, auxiliary;
+	int64_t checkpoint;        /**< blocks per segment; 0: none */
+	int64_t accumulate;        /**< passes per update; 0 is 1 */
+	const char *const *frozen; /**< borrowed paths of modules that are not trained */
+	size_t nfrozen;
+	bool memory; /**< account for memory as well */
+	enum rfl_memory_device device;
+	enum rfl_update update;
 	enum rfl_by by;
 	int depth;  /**< of modules, at least 1 */
 	bool train; /**< tables show a training step, not an inference */
 	int fusion; /**< the one level that tables show; -1: all */
 	/** Rows of a model and batch that tables show, most MACs first; 0: all, in order. */
 	size_t top;
+	const char *const *columns; /**< keys of what tables show; NULL: what suits the rest */
+	size_t ncolumns;
+	const struct rfl_summary_roof *roof; /**< NULL: no times; borrowed */
+	const struct rfl_peer *const *peers; /**< counters to compare with; borrowed */
+	size_t npeers;
 };
 
 /** "fp32", "tf32", "amp", "bf16", "fp16", NULL. */
@@ -54,29 +108,57 @@ extern const char *const rfl_precision_words[];
 enum rfl_rc rfl_precision_storage(const char *precision, enum rfl_dtype *dtype,
 				  bool *master_weights, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** One model at every batch. */
+/** The options of a count that a summary's options stand for, at batch 1 and in inference.
+ * RFL_EINVAL for an unknown precision. */
+enum rfl_rc rfl_summary_count_options(const struct rfl_summary_options *options,
+				      struct rfl_count_options *ret,
+				      struct rfl_err *err) RFL_WARN_UNUSED;
+
+struct rfl_summary_rows;
+struct rfl_fit;
+
+/** One network. */
 struct rfl_summary {
-	const struct rfl_zoo_model *model;
+	const struct rfl_zoo_model *model; /**< NULL: a user's own network */
+	const char *name, *title, *about;  /**< of the model, or of the user's network */
 	struct rfl_net *net;
-	struct rfl_count *one_forward, *one_training; /**< batch 1: per sample */
-	size_t nbatches;
-	struct rfl_count **forward, **training; /**< inference and training, by batch */
+	int64_t context_length; /**< tokens; 0: it reads images */
+	enum rfl_attention attention;
+	/** At batch 1, so per sample; their `nodes` are NULL. */
+	struct rfl_count one_forward, one_training;
+	int64_t batch; /**< what the rest is at */
+	struct rfl_count *forward, *training;
+	/** Of an inference and of a training step; NULL unless options.memory was set. */
+	struct rfl_memory *forward_memory, *training_memory;
+	struct rfl_summary_rows *rows; /**< of options.by */
+	struct rfl_fit *fit;           /**< NULL unless rfl_summary_fit() was called */
 };
 
 /**
- * Build a model and count it.
- * @param ret  set on success only; release with rfl_summary_free()
+ * Build a model and count it at batch 1.
+ * @param options  borrowed pointers in it must outlive the summary
+ * @param ret      set on success only; release with rfl_summary_free()
  * @return RFL_OK, or the failure of rfl_zoo_build() or rfl_count_net()
  */
 enum rfl_rc rfl_summary_new(const char *model, const struct rfl_summary_options *options,
 			    struct rfl_summary **ret, struct rfl_err *err) RFL_WARN_UNUSED;
 
+/** The same for a user's own network. @param take_net  taken, also on failure */
+enum rfl_rc rfl_summary_of_net(struct rfl_net *take_net, const struct rfl_summary_options *options,
+			       struct rfl_summary **ret, struct rfl_err *err) RFL_WARN_UNUSED;
+
 /** Accepts NULL. */
 void rfl_summary_free(struct rfl_summary *s);
+
+/** Move a summary to a batch. Nothing is allocated. @return RFL_OK; RFL_EOVERFLOW names the node */
+enum rfl_rc rfl_summary_at(struct rfl_summary *s, int64_t batch,
+			   struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** The work of a row: of one inference, or of one training step. */
 struct rfl_summary_work {
 	int64_t macs, elementwise, bytes[RFL_FUSION_COUNT];
+	int64_t pass_macs[RFL_PASS_COUNT];
+	struct rfl_attained attained; /**< zeros without a roof */
 };
 
 struct rfl_summary_row {
@@ -84,35 +166,124 @@ struct rfl_summary_row {
 	const char *kind; /**< of operation; "" where several are gathered */
 	char output[64];  /**< shape per sample; "" where several are gathered */
 	int64_t params;
-	bool step_only; /**< the loss and the optimizer: no part of an inference */
+	int64_t saved_bytes; /**< kept for the backward pass; 0 without options.memory */
+	bool step_only;      /**< the loss and the optimizer: no part of an inference */
 	struct rfl_summary_work forward, training;
 };
 
+/** The rows of a summary: which nodes go where is found once, the sums are made at every batch. */
+struct rfl_summary_rows {
+	size_t n;
+	struct rfl_summary_row *rows;
+	/** Of all rows; step_only rows are in its training. */
+	struct rfl_summary_row total;
+	size_t *row_of; /**< of each node, then of the loss and of the update */
+	struct rfl_attained *times;
+	struct rfl_arena *arena; /**< owns everything above, this struct included */
+};
+
 /**
- * The rows of one model at its i-th batch. Rows of a training step add up to the step: the loss and
+ * Gather the nodes of a network into rows. Rows of a training step add up to the step: the loss and
  * the optimizer are the last two.
- * @param rows  set on success only; free(), before the summary
+ * @param ret  set on success only; release with rfl_summary_rows_free(), before the summary
  */
-enum rfl_rc rfl_summary_rows(const struct rfl_summary *s, size_t batch_index, enum rfl_by by,
-			     int depth, struct rfl_summary_row **rows, size_t *nrows,
+enum rfl_rc rfl_summary_rows_new(const struct rfl_summary *s, enum rfl_by by, int depth,
+				 struct rfl_summary_rows **ret,
+				 struct rfl_err *err) RFL_WARN_UNUSED;
+void rfl_summary_rows_free(struct rfl_summary_rows *rows); /* accepts NULL */
+
+/** Sum the work of every row at the summary's batch. @param roof  NULL: no times */
+void rfl_summary_rows_update(struct rfl_summary_rows *rows, const struct rfl_summary *s,
+			     const struct rfl_summary_roof *roof);
+
+/** What of a network fits into a memory; see rfl_summary_fit(). */
+struct rfl_fit {
+	bool training;         /**< of a training step, else of an inference */
+	int64_t bytes;         /**< that it may take */
+	int64_t batch;         /**< the largest that fits at the summary's context; 0: none */
+	struct rfl_memory at;  /**< at that batch, or at batch 1 when none fits; no nodes */
+	int64_t next_peak;     /**< at one sample more; -1: not counted, beyond 63 bits */
+	char peak_at[96];      /**< the operation at the peak */
+	bool has_context;      /**< a language model whose context is free: the next three hold */
+	int64_t context_batch; /**< the batch that the context was looked for at */
+	int64_t context;       /**< the largest context that fits; 0: none */
+	int64_t context_peak;  /**< at that context */
+	int64_t context_limit; /**< where the search ended */
+};
+
+/** The most tokens that a search for the largest context tries. */
+#define RFL_FIT_MAX_CONTEXT (INT64_C(1) << 20)
+
+/**
+ * Find the largest batch whose peak is at most `bytes`, and for a language model the largest
+ * context at `context_batch`. The result is s->fit.
+ * @param s  made with options->memory
+ */
+enum rfl_rc rfl_summary_fit(struct rfl_summary *s, const struct rfl_summary_options *options,
+			    int64_t bytes, int64_t context_batch,
+			    struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** Parameters, buffers and 16-bit copies at the batch of a fit. */
+int64_t rfl_fit_weights(const struct rfl_fit *fit);
+
+/** Where a memory comes from, for the table of what fits. */
+struct rfl_fit_device {
+	const char *name;      /**< "NVIDIA L4", or the bytes as they were given */
+	int64_t memory_bytes;  /**< all of it */
+	int64_t reserve_bytes; /**< of that, not to be used */
+};
+
+/** What fits, one row per summary; all must have a fit. */
+enum rfl_rc rfl_summary_fit_table(struct rfl_summary *const *summaries, size_t n,
+				  const struct rfl_summary_options *options,
+				  const struct rfl_fit_device *device, enum rfl_format format,
+				  struct rfl_buf *out, struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** Our own count of one forward pass of one sample, in the unit that a counter means. */
+int64_t rfl_summary_core(const struct rfl_summary *s, const struct rfl_peer *peer);
+
+/** A counter's total. @param why  filled where its rule is not closed for this network; RFL_OK */
+enum rfl_rc rfl_summary_peer(const struct rfl_summary *s, const struct rfl_peer *peer,
+			     int64_t *total, struct rfl_err *why,
 			     struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** What the counters of options->peers say beside our own count, one row per network and counter.
+ */
+enum rfl_rc rfl_summary_peers_table(struct rfl_summary *const *summaries, size_t n,
+				    const struct rfl_summary_options *options,
+				    enum rfl_format format, struct rfl_buf *out,
+				    struct rfl_err *err) RFL_WARN_UNUSED;
 
 /**
  * The document.
+ * @param device   of the fits; NULL: none
  * @param version  of the program
  * @param ret      a new reference on success only
  */
 enum rfl_rc rfl_summary_json(struct rfl_summary *const *summaries, size_t n,
-			     const struct rfl_summary_options *options, const char *version,
-			     json_t **ret, struct rfl_err *err) RFL_WARN_UNUSED;
+			     const struct rfl_summary_options *options,
+			     const struct rfl_fit_device *device, const char *version, json_t **ret,
+			     struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** The table that `options` asks for, with the convention under it. */
+/**
+ * The table that `options` asks for, with the convention under it.
+ * @return RFL_OK; RFL_ENOTFOUND for a column that does not exist, naming the nearest; RFL_EINVAL
+ * for one that these rows do not have
+ */
 enum rfl_rc rfl_summary_table(struct rfl_summary *const *summaries, size_t n,
 			      const struct rfl_summary_options *options, enum rfl_format format,
 			      struct rfl_buf *out, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** The list of layers of one model: name, kind, output, parameters, MACs; then the totals. */
-enum rfl_rc rfl_summary_text(const struct rfl_summary *s, const struct rfl_summary_options *options,
+/** What `--columns` may name: key, title, where it goes, what it needs, what it is. */
+enum rfl_rc rfl_summary_columns_table(enum rfl_format format, struct rfl_buf *out,
+				      struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** Whether a table of these options, or a document, needs options.memory. */
+bool rfl_summary_wants_memory(const struct rfl_summary_options *options);
+
+/** The list of layers of one network as torchsummary writes it: layer, output, parameters, then
+ * the sizes. Its batch is the first of the options. */
+enum rfl_rc rfl_summary_text(struct rfl_summary *s, const struct rfl_summary_options *options,
 			     struct rfl_buf *out, struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** The convention of the counts in one sentence, for the foot of a table. */

@@ -108,33 +108,66 @@ static const char *peaks_path(const struct rfl_peaks *peaks)
 	return peaks->path ? peaks->path : "peaks.json";
 }
 
-static enum rfl_rc missing_env(const struct rfl_peaks *peaks, struct rfl_config *c,
-			       struct rfl_missing *missing, struct rfl_err *err)
+enum rfl_rc rfl_missing_env_text(const struct rfl_peaks *peaks, const char *env,
+				 struct rfl_buf *fact, struct rfl_buf *fix, struct rfl_err *err)
 {
 	const char **names = rfl_alloc_array(peaks->nenvs + 1, sizeof(*names));
 	const char *near;
+
+	if (!names)
+		return rfl_fail(err, RFL_ENOMEM, 0, "ceilings: out of memory");
+	rfl_buf_printf(fact, "environment '%s' is not in the file (it has: ", env);
+	for (size_t i = 0; i < peaks->nenvs; i++) {
+		names[i] = peaks->envs[i].name;
+		rfl_buf_printf(fact, "%s%s", i ? ", " : "", names[i]);
+	}
+	rfl_buf_puts(fact, peaks->nenvs ? ")" : "none)");
+	near = rfl_text_nearest(env, names);
+	if (near)
+		rfl_buf_printf(fact, "; did you mean '%s'?", near);
+	rfl_buf_printf(fix, "on that machine, roofline peaks measure --env %s --output %s", env,
+		       peaks_path(peaks));
+	free(names);
+	return RFL_OK;
+}
+
+void rfl_missing_cell_text(const struct rfl_peaks *peaks, const struct rfl_peaks_env *env,
+			   const char *key, const struct rfl_peak *peak, struct rfl_buf *fact,
+			   struct rfl_buf *fix)
+{
+	char cell[96];
+
+	rfl_peaks_cell(env, key, cell, sizeof(cell));
+	rfl_buf_printf(fact, "environment '%s': %s is ", env->name, cell);
+	if (!peak)
+		rfl_buf_puts(fact, "not in the file");
+	else
+		rfl_buf_printf(fact, "%s%s%s%s", rfl_peak_status_name(peak->status),
+			       peak->reason ? " (" : "", peak->reason ? peak->reason : "",
+			       peak->reason ? ")" : "");
+	if (peak && peak->status == RFL_PEAK_UNSUPPORTED)
+		rfl_buf_puts(fix, "the device cannot do this: ");
+	else
+		rfl_buf_printf(
+			fix,
+			"on that machine, roofline peaks measure --env %s --output %s; or, for a "
+			"value that you know, roofline peaks set %s %s %s VALUE --source TEXT",
+			env->name, peaks_path(peaks), peaks_path(peaks), env->name, cell);
+}
+
+static enum rfl_rc missing_env(const struct rfl_peaks *peaks, struct rfl_config *c,
+			       struct rfl_missing *missing, struct rfl_err *err)
+{
 	struct rfl_buf fact, fix;
 	enum rfl_rc rc;
 
-	if (!names)
-		return rfl_fail(err, RFL_ENOMEM, 0, "points: out of memory");
 	rfl_buf_init(&fact, 1 << 16);
 	rfl_buf_init(&fix, 1 << 16);
-	rfl_buf_printf(&fact, "environment '%s' is not in the file (it has: ", c->env);
-	for (size_t i = 0; i < peaks->nenvs; i++) {
-		names[i] = peaks->envs[i].name;
-		rfl_buf_printf(&fact, "%s%s", i ? ", " : "", names[i]);
-	}
-	rfl_buf_puts(&fact, peaks->nenvs ? ")" : "none)");
-	near = rfl_text_nearest(c->env, names);
-	if (near)
-		rfl_buf_printf(&fact, "; did you mean '%s'?", near);
-	rfl_buf_printf(&fix, "on that machine, roofline peaks measure --env %s --output %s", c->env,
-		       peaks_path(peaks));
-	rc = rfl_missing_add(missing, rfl_buf_str(&fact), rfl_buf_str(&fix), c, err);
+	rc = rfl_missing_env_text(peaks, c->env, &fact, &fix, err);
+	if (rc == RFL_OK)
+		rc = rfl_missing_add(missing, rfl_buf_str(&fact), rfl_buf_str(&fix), c, err);
 	rfl_buf_fini(&fact);
 	rfl_buf_fini(&fix);
-	free(names);
 	return rc;
 }
 
@@ -143,29 +176,15 @@ static enum rfl_rc missing_cell(const struct rfl_peaks *peaks, const char *key,
 				const struct rfl_peak *peak, struct rfl_config *c,
 				struct rfl_missing *missing, struct rfl_err *err)
 {
-	char cell[96];
 	struct rfl_buf fact, fix;
 	enum rfl_rc rc;
 
 	rfl_buf_init(&fact, 1 << 16);
 	rfl_buf_init(&fix, 1 << 16);
-	rfl_peaks_cell(c->penv, key, cell, sizeof(cell));
-	rfl_buf_printf(&fact, "environment '%s': %s is ", c->env, cell);
-	if (!peak)
-		rfl_buf_puts(&fact, "not in the file");
-	else
-		rfl_buf_printf(&fact, "%s%s%s%s", rfl_peak_status_name(peak->status),
-			       peak->reason ? " (" : "", peak->reason ? peak->reason : "",
-			       peak->reason ? ")" : "");
+	rfl_missing_cell_text(peaks, c->penv, key, peak, &fact, &fix);
 	if (peak && peak->status == RFL_PEAK_UNSUPPORTED)
-		rfl_buf_puts(&fix, "the device cannot do this: correct the run's environment or "
-				   "precision, or leave it out with --skip-missing");
-	else
-		rfl_buf_printf(
-			&fix,
-			"on that machine, roofline peaks measure --env %s --output %s; or, for a "
-			"value that you know, roofline peaks set %s %s %s VALUE --source TEXT",
-			c->env, peaks_path(peaks), peaks_path(peaks), c->env, cell);
+		rfl_buf_puts(&fix, "correct the run's environment or precision, or leave it out "
+				   "with --skip-missing");
 	rc = rfl_missing_add(missing, rfl_buf_str(&fact), rfl_buf_str(&fix), c, err);
 	rfl_buf_fini(&fact);
 	rfl_buf_fini(&fix);

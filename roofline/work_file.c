@@ -139,7 +139,9 @@ static enum rfl_rc read_scope(const struct place *at, const json_t *obj, struct 
 static enum rfl_rc read_batch(const struct place *at, const json_t *obj, struct file_batch *ret,
 			      struct rfl_err *err)
 {
-	static const char *const keys[] = { "batch", FORWARD, FORWARD_BACKWARD, TRAINING, NULL };
+	static const char *const keys[] = { "batch",  FORWARD,  FORWARD_BACKWARD,
+					    TRAINING, "memory", "attained",
+					    NULL };
 	enum rfl_rc rc;
 
 	if (!json_is_object(obj))
@@ -172,9 +174,10 @@ static int64_t image_size_of(const json_t *model)
 static enum rfl_rc read_model(struct rfl_work_file *f, const struct place *at, const json_t *obj,
 			      struct file_model *ret, struct rfl_err *err)
 {
-	static const char *const keys[] = { "model",    "title",     "family",  "input",
-					    "classes",  "params",    "buffers", "forward",
-					    "training", "optimizer", "batches", "rows",
+	static const char *const keys[] = { "model",   "title",          "family",   "input",
+					    "classes", "context_length", "params",   "trained",
+					    "buffers", "forward",        "training", "optimizer",
+					    "batches", "rows",           "peers",    "fit",
 					    NULL };
 	const json_t *list = json_object_get(obj, "batches");
 	struct place list_at = inside(at, "batches");
@@ -236,9 +239,8 @@ static enum rfl_rc read_convention(struct rfl_work_file *f, const struct place *
 /* An older summary has forward MACs per sample and no schema: too little for a training step. */
 static enum rfl_rc check_schema(const struct place *at, const json_t *root, struct rfl_err *err)
 {
-	static const char *const keys[] = {
-		"schema", "version", "by", "convention", "models", NULL
-	};
+	static const char *const keys[] = { "schema", "version", "by", "convention",
+					    "models", "roof",    NULL };
 	const json_t *schema = json_object_get(root, "schema");
 
 	if (!json_is_object(root) || !schema)

@@ -22,7 +22,7 @@ static const char *write_summary(void **state, const char *model)
 	json_t *root = NULL;
 
 	assert_ok(rfl_summary_new(model, &o, &s, &err), &err);
-	assert_ok(rfl_summary_json(&s, 1, &o, "0", &root, &err), &err);
+	assert_ok(rfl_summary_json(&s, 1, &o, NULL, "0", &root, &err), &err);
 	assert_ok(rfl_json_save(path, root, &err), &err);
 	json_decref(root);
 	rfl_summary_free(s);

@@ -1,0 +1,205 @@
+/*
+ * complexity_nets.c - which networks roofline complexity counts: models of the zoo at every context
+ * length, and networks from files; and writing them down.
+ */
+#include "cli/complexity.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "complexity/net_file.h"
+
+static const char *const default_models[] = { "resnet50", "vgg16", "mobilenet_v2" };
+
+static enum rfl_rc grow(struct rfl_complexity_report *r, struct rfl_err *err)
+{
+	size_t cap = r->cap ? 2 * r->cap : 16;
+	void *bigger;
+
+	if (r->n < r->cap)
+		return RFL_OK;
+	bigger = realloc(r->items, cap * sizeof(struct rfl_summary *));
+	if (!bigger)
+		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
+	r->items = bigger;
+	r->cap = cap;
+	return RFL_OK;
+}
+
+/* What was named twice stands there once. */
+static bool is_there(const struct rfl_complexity_report *r, const char *name, int64_t context)
+{
+	for (size_t i = 0; i < r->n; i++)
+		if (strcmp(r->items[i]->name, name) == 0 && r->items[i]->context_length == context)
+			return true;
+	return false;
+}
+
+/* The option that a refused size came from. */
+static const char *guilty(const struct rfl_zoo_model *model, const struct rfl_zoo_options *sizes,
+			  const struct rfl_summary_options *options)
+{
+	if (sizes->context_length)
+		return "--context-length";
+	if (options->checkpoint)
+		return "--checkpoint";
+	if (sizes->image_size)
+		return "--image-size";
+	return model->context_length ? "--models" : "--image-size";
+}
+
+/* One model at one context length; 0 is its own. */
+static enum rfl_rc add_at(struct rfl_complexity_report *r, const struct rfl_zoo_model *model,
+			  const struct rfl_summary_options *options, struct rfl_err *err)
+{
+	struct rfl_err why = RFL_ERR_INIT;
+	int64_t context = options->sizes.context_length ? options->sizes.context_length
+							: model->context_length;
+	enum rfl_rc rc = grow(r, err);
+
+	if (rc != RFL_OK || is_there(r, model->name, context))
+		return rc;
+	rc = rfl_summary_new(model->name, options, &r->items[r->n], &why);
+	if (rc == RFL_OK) {
+		r->n++;
+		return RFL_OK;
+	}
+	if (rc == RFL_EINVAL)
+		return rfl_fail(err, RFL_EUSAGE, 0, "%s: %s",
+				guilty(model, &options->sizes, options), why.msg);
+	return rfl_fail(err, rc, why.native, "%s", why.msg);
+}
+
+/* Of 'all' models those that read images have no context length, and the others no image size. */
+static enum rfl_rc add_model(struct rfl_complexity_report *r, const struct rfl_zoo_model *model,
+			     bool named, struct rfl_err *err)
+{
+	const struct rfl_opt_int_list *contexts = &r->args->contexts;
+	struct rfl_summary_options options = r->options;
+	enum rfl_rc rc = RFL_OK;
+
+	if (!named && model->context_length)
+		options.sizes.image_size = 0;
+	if (contexts->n == 0 || (!named && !model->context_length))
+		return add_at(r, model, &options, err);
+	for (size_t i = 0; i < contexts->n && rc == RFL_OK; i++) {
+		options.sizes.context_length = contexts->items[i];
+		rc = add_at(r, model, &options, err);
+	}
+	return rc;
+}
+
+static enum rfl_rc add_name(struct rfl_complexity_report *r, const char *name, struct rfl_err *err)
+{
+	const struct rfl_zoo_model *model = NULL;
+	struct rfl_err why = RFL_ERR_INIT;
+	enum rfl_rc rc = RFL_OK;
+
+	if (strcmp(name, "all") == 0) {
+		for (size_t i = 0; rc == RFL_OK && (model = rfl_zoo_at(i)); i++)
+			rc = add_model(r, model, false, err);
+		return rc;
+	}
+	rc = rfl_zoo_find(name, &model, &why);
+	if (rc == RFL_ENOTFOUND)
+		return rfl_fail(err, RFL_EUSAGE, 0, "--models: %s", why.msg);
+	if (rc != RFL_OK)
+		return rfl_fail(err, rc, why.native, "%s", why.msg);
+	return add_model(r, model, true, err);
+}
+
+static enum rfl_rc add_file(struct rfl_complexity_report *r, const char *path, struct rfl_err *err)
+{
+	struct rfl_net *net = NULL;
+	enum rfl_rc rc = grow(r, err);
+
+	if (rc == RFL_OK)
+		rc = rfl_net_load(path, &net, err);
+	if (rc == RFL_OK)
+		rc = rfl_summary_of_net(net, &r->options, &r->items[r->n], err);
+	if (rc == RFL_OK)
+		r->n++;
+	return rc;
+}
+
+/* A path that freezes nothing anywhere is a slip of the pen. */
+static enum rfl_rc check_frozen(const struct rfl_complexity_report *r, struct rfl_err *err)
+{
+	for (size_t f = 0; f < r->options.nfrozen; f++) {
+		const char *path = r->options.frozen[f];
+		size_t len = strlen(path);
+		bool found = false;
+
+		for (size_t i = 0; i < r->n && !found; i++) {
+			const struct rfl_net *net = r->items[i]->net;
+
+			for (int p = 0; p < net->nparams && !found; p++) {
+				const char *name = net->params[p].name;
+
+				found = strncmp(name, path, len) == 0 &&
+					(name[len] == '.' || !name[len]);
+			}
+		}
+		if (!found)
+			return rfl_fail(err, RFL_EUSAGE, 0,
+					"--freeze: no parameter lies under '%s'; '--by layer' and "
+					"'--summary' show the paths",
+					path);
+	}
+	return RFL_OK;
+}
+
+enum rfl_rc rfl_complexity_add_nets(struct rfl_complexity_report *r, struct rfl_err *err)
+{
+	const struct rfl_complexity_args *a = r->args;
+	enum rfl_rc rc = RFL_OK;
+
+	for (size_t i = 0; i < a->models.n && rc == RFL_OK; i++)
+		rc = add_name(r, a->models.items[i], err);
+	for (size_t i = 0; i < a->nets.n && rc == RFL_OK; i++)
+		rc = add_file(r, a->nets.items[i], err);
+	if (!a->models.n && !a->nets.n)
+		for (size_t i = 0; i < RFL_ARRAY_LEN(default_models) && rc == RFL_OK; i++)
+			rc = add_name(r, default_models[i], err);
+	return rc == RFL_OK ? check_frozen(r, err) : rc;
+}
+
+static enum rfl_rc write_net(const struct rfl_summary *s, const char *dir, struct rfl_err *err)
+{
+	json_t *document = NULL;
+	struct rfl_buf name;
+	char *path = NULL;
+	enum rfl_rc rc;
+
+	rfl_buf_init(&name, 0);
+	rfl_buf_printf(&name, "%s.json", s->name);
+	rc = rfl_buf_check(&name, dir, err);
+	if (rc == RFL_OK)
+		rc = rfl_net_json(s->net, &document, err);
+	if (rc != RFL_OK)
+		goto done;
+	path = rfl_path_join(dir, rfl_buf_str(&name));
+	rc = path ? rfl_json_save(path, document, err)
+		  : rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", dir);
+done:
+	free(path);
+	json_decref(document);
+	rfl_buf_fini(&name);
+	return rc;
+}
+
+enum rfl_rc rfl_complexity_write_nets(const struct rfl_complexity_report *r, struct rfl_err *err)
+{
+	const char *dir = r->args->write_net;
+	enum rfl_rc rc = rfl_file_mkdirs(dir, err);
+
+	for (size_t i = 0; i < r->n && rc == RFL_OK; i++)
+		rc = write_net(r->items[i], dir, err);
+	if (rc == RFL_OK)
+		rfl_log(RFL_LOG_INFO, "wrote %zu network%s to %s", r->n, r->n == 1 ? "" : "s", dir);
+	return rc;
+}

@@ -1,0 +1,201 @@
+/*
+ * attain.c - counts under ceilings: the least time of every operation, of a pass and of a step.
+ */
+#include "roofline/attain.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/num.h"
+#include "roofline/merge_parts.h"
+
+struct rfl_attained rfl_attain(const struct rfl_attain_roof *roof, int64_t core_flops,
+			       int64_t elementwise, int64_t bytes)
+{
+	const double times[RFL_LIMIT_COUNT] = {
+		[RFL_LIMIT_COMPUTE] = (double)core_flops / roof->compute_flop_per_s,
+		[RFL_LIMIT_VECTOR] = isnan(roof->vector_flop_per_s)
+					     ? 0
+					     : (double)elementwise / roof->vector_flop_per_s,
+		[RFL_LIMIT_MEMORY] = (double)bytes / roof->bandwidth_byte_per_s,
+	};
+	struct rfl_attained ret = { .limit_s = { 0 } };
+	int longest = 0;
+
+	for (int i = 1; i < RFL_LIMIT_COUNT; i++)
+		if (times[i] > times[longest])
+			longest = i;
+	ret.limit_s[longest] = times[longest];
+	return ret;
+}
+
+static void add(struct rfl_attained *sum, struct rfl_attained a)
+{
+	for (int i = 0; i < RFL_LIMIT_COUNT; i++)
+		sum->limit_s[i] += a.limit_s[i];
+}
+
+static int64_t both_ways(const struct rfl_traffic *t)
+{
+	return t->read_bytes + t->write_bytes;
+}
+
+/* Additions of a bias are of the forward pass. */
+static struct rfl_attained attain_cost(const struct rfl_attain_roof *roof,
+				       const struct rfl_cost *cost, int passes)
+{
+	struct rfl_attained sum = { .limit_s = { 0 } };
+
+	for (int pass = 0; pass < passes; pass++) {
+		int64_t elementwise = rfl_elementwise_sum(&cost->elementwise[pass]);
+
+		if (pass == RFL_PASS_FORWARD)
+			elementwise += cost->bias_adds;
+		add(&sum, rfl_attain(roof, 2 * cost->macs[pass], elementwise,
+				     both_ways(&cost->traffic[roof->base.fusion][pass])));
+	}
+	return sum;
+}
+
+void rfl_attain_count(const struct rfl_summary_roof *base, const struct rfl_count *count,
+		      struct rfl_attained *times)
+{
+	const struct rfl_attain_roof *roof = (const struct rfl_attain_roof *)base;
+	int passes = count->options.training ? RFL_PASS_COUNT : RFL_PASS_FORWARD + 1;
+	int64_t update;
+
+	for (int i = 0; i < count->nnodes; i++)
+		times[i] = attain_cost(roof, &count->nodes[i], passes);
+	if (!count->options.training)
+		return;
+	times[count->nnodes] = attain_cost(roof, &count->loss, passes);
+	update = rfl_count_bytes(count, base->fusion, RFL_SCOPE_STEP) -
+		 rfl_count_bytes(count, base->fusion, RFL_SCOPE_FORWARD_BACKWARD);
+	times[count->nnodes + 1] =
+		rfl_attain(roof, 0, rfl_elementwise_sum(&count->optimizer_flops), update);
+}
+
+/* --- which ceilings --- */
+
+/* The word of the table of ceilings for a device. The short form does not say what it is, and
+ * serves every key alike. */
+static const char *backend_of(const struct rfl_peaks_env *env)
+{
+	if (env->kind && strcmp(env->kind, "cpu") == 0)
+		return "cpu";
+	if (env->device && strstr(env->device, "Apple"))
+		return "mps";
+	return "cuda";
+}
+
+static enum rfl_rc missing(const struct rfl_peaks *peaks, const char *facts, struct rfl_err *err)
+{
+	return rfl_fail(err, RFL_EMISSING, 0, "%s: the least times need what is not known\n%s",
+			peaks->path ? peaks->path : "peaks.json", facts);
+}
+
+static enum rfl_rc no_env(const struct rfl_peaks *peaks, const char *env, struct rfl_err *err)
+{
+	struct rfl_buf text, fix;
+	enum rfl_rc rc;
+
+	rfl_buf_init(&text, 0);
+	rfl_buf_init(&fix, 0);
+	rfl_buf_puts(&text, "  ");
+	rc = rfl_missing_env_text(peaks, env, &text, &fix, err);
+	if (rc == RFL_OK) {
+		rfl_buf_printf(&text, "\n    fix: %s", rfl_buf_str(&fix));
+		rc = missing(peaks, rfl_buf_str(&text), err);
+	}
+	rfl_buf_fini(&text);
+	rfl_buf_fini(&fix);
+	return rc;
+}
+
+/* Append what is wrong with a cell, if anything is. */
+static void check_cell(const struct rfl_peaks *peaks, const struct rfl_peaks_env *env,
+		       const char *key, const struct rfl_peak *peak, struct rfl_buf *text)
+{
+	struct rfl_buf fact, fix;
+
+	if (peak && rfl_peak_usable(peak))
+		return;
+	rfl_buf_init(&fact, 0);
+	rfl_buf_init(&fix, 0);
+	rfl_missing_cell_text(peaks, env, key, peak, &fact, &fix);
+	if (peak && peak->status == RFL_PEAK_UNSUPPORTED)
+		rfl_buf_puts(&fix, "choose another --precision");
+	rfl_buf_printf(text, "%s  %s\n    fix: %s", text->len ? "\n" : "", rfl_buf_str(&fact),
+		       rfl_buf_str(&fix));
+	rfl_buf_fini(&fact);
+	rfl_buf_fini(&fix);
+}
+
+static void describe(struct rfl_attain_roof *r)
+{
+	char compute[RFL_NUM_MAX], vector[RFL_NUM_MAX], bandwidth[RFL_NUM_MAX];
+
+	rfl_num_si(r->compute_flop_per_s, "FLOP/s", 4, compute, sizeof(compute));
+	rfl_num_si(r->bandwidth_byte_per_s, "B/s", 4, bandwidth, sizeof(bandwidth));
+	rfl_num_si(r->vector_flop_per_s, "FLOP/s", 4, vector, sizeof(vector));
+	if (isnan(r->vector_flop_per_s))
+		(void)snprintf(r->about, sizeof(r->about),
+			       "Ceilings of %s: %s (%s) for multiply-adds, %s of DRAM; that of "
+			       "elementwise operations (%s) is not known, and they take no time.",
+			       r->base.env, compute, r->compute_key, bandwidth, r->vector_key);
+	else
+		(void)snprintf(r->about, sizeof(r->about),
+			       "Ceilings of %s: %s (%s) for multiply-adds, %s (%s) for elementwise "
+			       "operations, %s of DRAM.",
+			       r->base.env, compute, r->compute_key, vector, r->vector_key,
+			       bandwidth);
+}
+
+enum rfl_rc rfl_attain_find(const struct rfl_peaks *peaks, const char *env, const char *precision,
+			    enum rfl_fusion fusion, struct rfl_attain_roof *ret,
+			    struct rfl_err *err)
+{
+	const struct rfl_peaks_env *e = rfl_peaks_find(peaks, env);
+	const struct rfl_ceiling *matrix = NULL, *vector = NULL;
+	const struct rfl_peak *compute, *elementwise, *dram;
+	const char *compute_key;
+	struct rfl_buf text;
+	enum rfl_rc rc;
+
+	if (!e)
+		return no_env(peaks, env, err);
+	rc = rfl_ceiling_find(backend_of(e), precision, RFL_CLASS_MATRIX, &matrix, err);
+	if (rc == RFL_OK)
+		rc = rfl_ceiling_find(backend_of(e), precision, RFL_CLASS_ELEMENTWISE, &vector,
+				      err);
+	if (rc != RFL_OK)
+		return rc;
+	compute_key = rfl_ceiling_key(matrix, e);
+	compute = rfl_peaks_compute(e, compute_key);
+	elementwise = rfl_peaks_compute(e, vector->key);
+	dram = rfl_peaks_dram(e);
+	rfl_buf_init(&text, 0);
+	check_cell(peaks, e, compute_key, compute, &text);
+	check_cell(peaks, e, "DRAM", dram, &text);
+	rc = rfl_buf_check(&text, env, err);
+	if (rc == RFL_OK && text.len)
+		rc = missing(peaks, rfl_buf_str(&text), err);
+	rfl_buf_fini(&text);
+	if (rc != RFL_OK)
+		return rc;
+	*ret = (struct rfl_attain_roof){
+		.base = { .attain = rfl_attain_count,
+			  .about = ret->about,
+			  .env = e->name,
+			  .fusion = fusion },
+		.compute_flop_per_s = compute->value,
+		.vector_flop_per_s =
+			elementwise && rfl_peak_usable(elementwise) ? elementwise->value : NAN,
+		.bandwidth_byte_per_s = dram->value,
+		.compute_key = compute_key,
+		.vector_key = vector->key,
+	};
+	describe(ret);
+	return RFL_OK;
+}
