@@ -206,6 +206,22 @@ static bool is_elsewhere(struct rfl_csv *csv)
 	return false;
 }
 
+/* "2x3x299x299": the batch comes first, the size of the image last; "1x32" is of text. */
+static struct rfl_net *build_input(struct rfl_csv *csv, int64_t *batch)
+{
+	const char *input = text(csv, "input"), *last = strrchr(input, 'x');
+	struct rfl_zoo_options options = { 0 };
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_net *net = NULL;
+
+	assert_non_null(last);
+	*batch = strtol(input, NULL, 10);
+	if (strchr(input, 'x') != last)
+		options.image_size = strtol(last + 1, NULL, 10);
+	assert_ok(rfl_zoo_build(text(csv, "model"), &options, &net, &err), &err);
+	return net;
+}
+
 static void flop_counter_mode_agrees(void **state)
 {
 	struct rfl_csv *csv = open_published("flops_train.csv");
@@ -221,9 +237,7 @@ static void flop_counter_mode_agrees(void **state)
 		if (strcmp(text(csv, "phase"), "forward") != 0 ||
 		    strcmp(text(csv, "op"), "total") != 0)
 			continue;
-		net = build(text(csv, "model"));
-		/* "2x3x299x299": the batch comes first */
-		batch = strtol(text(csv, "input"), NULL, 10);
+		net = build_input(csv, &batch);
 		agrees = batch * count(peer, net, NULL).total == integer(csv, "flops");
 		if (agrees == is_elsewhere(csv))
 			fail_msg("%s, %s: %s", net->model, text(csv, "mode"),
