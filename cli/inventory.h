@@ -19,8 +19,9 @@ struct rfl_item {
 	const char *name;
 	bool ok;
 	const char *summary;
-	const char
-		*detail; /**< of an engine that works: its library, devices and BLAS; else NULL */
+	/** Of an engine that works: its library, devices and BLAS; of a model: what a sample is, and
+	 * its other names; else NULL. */
+	const char *detail;
 	const char *reason; /**< why it cannot work here and what to do; NULL when ok */
 };
 

@@ -3,22 +3,50 @@
  */
 #include "cli/inventory_impl.h"
 
+#include "base/alloc.h"
+#include "base/buf.h"
 #include "complexity/zoo.h"
+
+/* "3x224x224, 1000 classes", "128 tokens, vocabulary 10000; also S": what a sample is, and other
+ * names. */
+static void write_detail(const struct rfl_zoo_model *m, struct rfl_buf *out)
+{
+	long long channels = m->channels ? m->channels : 3, size = m->image_size;
+
+	if (m->context_length)
+		rfl_buf_printf(out, "%lld tokens, vocabulary %lld", (long long)m->context_length,
+			       (long long)m->classes);
+	else
+		rfl_buf_printf(out, "%lldx%lldx%lld, %lld classes", channels, size, size,
+			       (long long)m->classes);
+	for (const char *const *alias = m->aliases; alias && *alias; alias++)
+		rfl_buf_printf(out, "%s %s", alias == m->aliases ? "; also" : ",", *alias);
+}
 
 enum rfl_rc rfl_collect_models(struct rfl_cli *cli, struct rfl_inventory *inv, struct rfl_err *err)
 {
 	const struct rfl_zoo_model *m;
+	enum rfl_rc rc = RFL_OK;
+	struct rfl_buf detail;
 
 	(void)cli;
-	for (size_t i = 0; (m = rfl_zoo_at(i)); i++) {
-		enum rfl_rc rc = rfl_inventory_add(inv,
-						   &(struct rfl_item){ .registry = "models",
-								       .name = m->name,
-								       .summary = m->summary },
-						   err);
+	rfl_buf_init(&detail, 0);
+	for (size_t i = 0; rc == RFL_OK && (m = rfl_zoo_at(i)); i++) {
+		struct rfl_item item = {
+			.registry = "models",
+			.name = m->name,
+			.summary = m->summary,
+		};
 
+		rfl_buf_reset(&detail);
+		write_detail(m, &detail);
+		rc = rfl_buf_check(&detail, "list of models", err);
 		if (rc != RFL_OK)
-			return rc;
+			break;
+		item.detail = rfl_arena_strdup(inv->arena, rfl_buf_str(&detail));
+		rc = item.detail ? rfl_inventory_add(inv, &item, err)
+				 : rfl_fail(err, RFL_ENOMEM, 0, "list of models: out of memory");
 	}
-	return RFL_OK;
+	rfl_buf_fini(&detail);
+	return rc;
 }

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "complexity/op.h"
 #include "runner/fill.h"
 
 #define STEPS_PER_EVENT 256
@@ -107,8 +108,9 @@ static enum rfl_rc check_operations(const struct job *job, struct rfl_err *err)
 		const char *why = job->ops->unsupported(node->op, job->config->precision);
 
 		if (why)
-			return rfl_fail(err, RFL_EUNSUPPORTED, 0, "%s: %s in %s: %s",
+			return rfl_fail(err, RFL_EUNSUPPORTED, 0, "%s: %s (%s) in %s: %s",
 					job->ops->name, node->name,
+					rfl_op_info_of(node->op)->module,
 					rfl_precision_names[job->config->precision], why);
 	}
 	return RFL_OK;
