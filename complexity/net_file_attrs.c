@@ -11,8 +11,9 @@
 #include "base/alloc.h"
 #include "base/json.h"
 
-const char *const rfl_net_file__node_keys[] = { "op",      "name",      "id",    "within", "inputs",
-						"inplace", "auxiliary", "block", "tied",   NULL };
+const char *const rfl_net_file__node_keys[] = { "op",       "name",       "id",        "within",
+						"inputs",   "inplace",    "auxiliary", "block",
+						"function", "functional", "tied",      NULL };
 
 static bool ends_with(const char *text, const char *end)
 {

@@ -86,30 +86,35 @@ enum rfl_rc rfl_net_file__input(struct rfl_net_reader *r)
 	return rfl_net__failure(r->b)->rc == RFL_OK ? RFL_OK : builder_failed(r);
 }
 
-/* Repeated blocks are numbered from 1, in order, and each is one run of nodes. */
-static enum rfl_rc enter_block(struct rfl_net_reader *r, int draft, int64_t *current, int64_t *last)
-{
-	int64_t block = r->drafts[draft].block;
+/* Nodes that are one repeated block, or the steps of one function. */
+struct run {
+	const char *key;
+	int64_t current, last;
+	void (*begin)(struct rfl_net_builder *b);
+	void (*end)(struct rfl_net_builder *b);
+};
 
-	if (block == *current)
+/* Runs are numbered from 1, in order, and the nodes of one follow each other. */
+static enum rfl_rc enter(struct rfl_net_reader *r, int draft, struct run *run, int64_t number)
+{
+	if (number == run->current)
 		return RFL_OK;
-	if (*current)
-		rfl_net_block_end(r->b);
-	*current = block;
-	if (!block)
+	if (run->current)
+		run->end(r->b);
+	run->current = number;
+	if (!number)
 		return RFL_OK;
-	if (block <= *last)
+	if (number <= run->last)
+		return rfl_net_file__fail(r, draft, run->key, -1,
+					  "%s %lld has ended; the nodes of a %s follow each other",
+					  run->key, (long long)number, run->key);
+	if (number != run->last + 1)
 		return rfl_net_file__fail(
-			r, draft, "block", -1,
-			"block %lld has ended; the nodes of a block follow each other",
-			(long long)block);
-	if (block != *last + 1)
-		return rfl_net_file__fail(
-			r, draft, "block", -1,
-			"should be %lld, is %lld; blocks are numbered from 1 in order of execution",
-			(long long)*last + 1, (long long)block);
-	*last = block;
-	rfl_net_block_begin(r->b);
+			r, draft, run->key, -1,
+			"should be %lld, is %lld; %ss are numbered from 1 in order of execution",
+			(long long)run->last + 1, (long long)number, run->key);
+	run->last = number;
+	run->begin(r->b);
 	return RFL_OK;
 }
 
@@ -167,7 +172,7 @@ static enum rfl_rc append(struct rfl_net_reader *r, int draft)
 	int inputs[RFL_NET_MAX_INPUTS];
 	struct rfl_node node = {
 		.op = d->op,
-		.functional = outside || !d->name,
+		.functional = outside || d->functional || !d->name,
 		.batchless = outside,
 		.inplace = d->inplace,
 		.tied = d->tied ? r->drafts[d->tied].node : 0,
@@ -202,13 +207,26 @@ static enum rfl_rc append(struct rfl_net_reader *r, int draft)
 
 enum rfl_rc rfl_net_file__build(struct rfl_net_reader *r)
 {
-	int64_t current = 0, last = 0;
+	struct run block = {
+		.key = "block",
+		.begin = rfl_net_block_begin,
+		.end = rfl_net_block_end,
+	};
+	struct run function = {
+		.key = "function",
+		.begin = rfl_net_function_begin,
+		.end = rfl_net_function_end,
+	};
 	enum rfl_rc rc = RFL_OK;
 
 	for (int i = 1; i < r->ndrafts && rc == RFL_OK; i++) {
-		rc = enter_block(r, r->order[i], &current, &last);
+		int draft = r->order[i];
+
+		rc = enter(r, draft, &block, r->drafts[draft].block);
 		if (rc == RFL_OK)
-			rc = append(r, r->order[i]);
+			rc = enter(r, draft, &function, r->drafts[draft].function);
+		if (rc == RFL_OK)
+			rc = append(r, draft);
 	}
 	return rc;
 }

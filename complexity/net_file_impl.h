@@ -36,8 +36,8 @@ struct rfl_net_draft {
 	int ninputs;
 	const int *inputs; /**< drafts */
 	int tied;          /**< a draft; 0: none */
-	int64_t block;
-	bool inplace, auxiliary;
+	int64_t block, function;
+	bool inplace, auxiliary, functional;
 	bool read; /**< some node reads it */
 	int node;  /**< in the network, once it is built */
 };
@@ -99,6 +99,9 @@ void rfl_net_file__at(struct rfl_net_reader *r, const char *pointer);
 
 /** Whether a file's node may be this operation: not the input, not the loss. */
 bool rfl_net_file__is_node(enum rfl_op op);
+
+/** Whether an operation has weights, as a module has: all that has parameters but a bare tensor. */
+bool rfl_net_file__has_weights(enum rfl_op op);
 
 /** Whether an operation can overwrite its first input. */
 bool rfl_net_file__can_be_inplace(enum rfl_op op);

@@ -75,6 +75,11 @@ bool rfl_net_file__can_be_inplace(enum rfl_op op)
 	return op >= RFL_OP_RELU && op <= RFL_OP_DIV;
 }
 
+bool rfl_net_file__has_weights(enum rfl_op op)
+{
+	return rfl_op_info_of(op)->params && op != RFL_OP_PARAMETER;
+}
+
 int rfl_net_file__find(const struct rfl_net_reader *r, const char *id)
 {
 	const json_t *draft = json_object_get(r->ids, id);
@@ -217,22 +222,28 @@ static enum rfl_rc check_names(struct rfl_net_reader *r, int draft)
 					  "%s cannot overwrite its input; elementwise operations "
 					  "can",
 					  rfl_op_info_of(d->op)->name);
+	if (d->functional && !rfl_net_file__has_weights(d->op))
+		return rfl_net_file__fail(r, draft, "functional", -1,
+					  "%s has no weights; without a \"name\" it is a step "
+					  "that is no module",
+					  rfl_op_info_of(d->op)->name);
 	if (!d->name && rfl_op_info_of(d->op)->params)
 		return rfl_net_file__fail(r, draft, NULL, -1,
 					  "it has parameters, which need a \"name\"");
 	return RFL_OK;
 }
 
-static enum rfl_rc read_block(struct rfl_net_reader *r, int draft)
+/* The number of a block or function; 0 where there is none. */
+static enum rfl_rc read_number(struct rfl_net_reader *r, int draft, const char *key, int64_t *ret)
 {
-	const json_t *value = json_object_get(r->drafts[draft].obj, "block");
+	const json_t *value = json_object_get(r->drafts[draft].obj, key);
 	char shown[80];
 
 	if (value && (!json_is_integer(value) || json_integer_value(value) < 1))
-		return rfl_net_file__fail(r, draft, "block", -1,
+		return rfl_net_file__fail(r, draft, key, -1,
 					  "must be a whole number of 1 or more, is %s",
 					  rfl_json_show(value, shown, sizeof(shown)));
-	r->drafts[draft].block = json_integer_value(value);
+	*ret = json_integer_value(value);
 	return RFL_OK;
 }
 
@@ -260,7 +271,11 @@ static enum rfl_rc read_draft(struct rfl_net_reader *r, int draft)
 	if (rc == RFL_OK)
 		rc = read_flag(r, draft, "auxiliary", &d->auxiliary);
 	if (rc == RFL_OK)
-		rc = read_block(r, draft);
+		rc = read_flag(r, draft, "functional", &d->functional);
+	if (rc == RFL_OK)
+		rc = read_number(r, draft, "block", &d->block);
+	if (rc == RFL_OK)
+		rc = read_number(r, draft, "function", &d->function);
 	if (rc == RFL_OK)
 		rc = check_names(r, draft);
 	return rc == RFL_OK ? take_id(r, draft) : rc;
@@ -363,7 +378,7 @@ static enum rfl_rc read_tied(struct rfl_net_reader *r, int draft)
 	rc = resolve(r, draft, "tied", -1, value, &d->tied);
 	if (rc != RFL_OK)
 		return rc;
-	if (!rfl_op_info_of(d->op)->params || d->op == RFL_OP_PARAMETER)
+	if (!rfl_net_file__has_weights(d->op))
 		return rfl_net_file__fail(r, draft, "tied", -1, "%s has no weight to share",
 					  rfl_op_info_of(d->op)->name);
 	if (d->tied == 0 || !rfl_op_info_of(r->drafts[d->tied].op)->params ||

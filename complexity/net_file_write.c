@@ -33,7 +33,8 @@ static bool put(struct writer *w, json_t *obj, const char *key, json_t *take_val
 /* A step that is no module; its name is that of the block around it. */
 static bool is_step(const struct rfl_node *node)
 {
-	return node->functional && rfl_op_info_of(node->op)->arity != RFL_OP_NO_INPUTS;
+	return node->functional && rfl_op_info_of(node->op)->arity != RFL_OP_NO_INPUTS &&
+	       !rfl_net_file__has_weights(node->op);
 }
 
 static bool reads_the_node_before(const struct rfl_net *net, int i)
@@ -167,12 +168,16 @@ static json_t *node_json(struct writer *w, int i)
 		w->failed = true;
 	if (node->inplace)
 		(void)put(w, obj, "inplace", json_true());
+	if (node->functional && rfl_net_file__has_weights(node->op))
+		(void)put(w, obj, "functional", json_true());
 	if (node->tied)
 		(void)put(w, obj, "tied", json_string(w->ids[node->tied]));
 	if (node->auxiliary)
 		(void)put(w, obj, "auxiliary", json_true());
 	if (node->block)
 		(void)put(w, obj, "block", json_integer(node->block));
+	if (node->function)
+		(void)put(w, obj, "function", json_integer(node->function));
 	return obj;
 }
 

@@ -122,7 +122,7 @@ struct rfl_op_attr {
 	size_t offset; /**< in struct rfl_node */
 	bool required; /**< a file must say it; else `def` */
 	double def;    /**< of INT, REAL, BOOL */
-	int64_t min;   /**< INT: the least value that is accepted */
+	int64_t min;   /**< INT, REAL: the least value that is accepted; INT64_MIN: any */
 	bool inferred; /**< the builder takes it from the input's shape: files leave it out */
 };
 

@@ -86,8 +86,8 @@ static void power_scratch(struct rfl_cost_context *c, struct rfl_op_scratch *out
 }
 
 static const struct rfl_op_attr affine_attrs[] = {
-	RFL_OP_ATTR(REAL, affine, scale, .def = 1),
-	RFL_OP_ATTR(REAL, affine, shift, .def = 0),
+	RFL_OP_ATTR(REAL, affine, scale, .def = 1, .min = INT64_MIN),
+	RFL_OP_ATTR(REAL, affine, shift, .def = 0, .min = INT64_MIN),
 };
 
 const struct rfl_op_info rfl_op_exp = {

@@ -52,6 +52,7 @@ static void assert_same_node(const struct rfl_node *a, const struct rfl_node *b)
 	assert_int_equal(a->batchless, b->batchless);
 	assert_int_equal(a->auxiliary, b->auxiliary);
 	assert_int_equal(a->block, b->block);
+	assert_int_equal(a->function, b->function);
 	assert_int_equal(a->tied, b->tied);
 	assert_int_equal(a->dtype, b->dtype);
 	assert_same_shape(&a->shape, &b->shape);
@@ -156,6 +157,165 @@ static void every_model_comes_back(void **state)
 	assert_true(n > 0);
 }
 
+/* --- by hand -------------------------------------------------------------------------------------
+ */
+
+#define HEAD "{\"schema\": \"roofline.net/1\", \"model\": \"mine\", \"input\": "
+
+static struct rfl_net *parse(const char *text)
+{
+	struct rfl_net *net = NULL;
+	struct rfl_err err = RFL_ERR_INIT;
+
+	assert_ok(rfl_net_parse(text, strlen(text), "mine.json", &net, &err), &err);
+	return net;
+}
+
+static void assert_order(const struct rfl_net *net, const char *const *names)
+{
+	for (int i = 0; i < net->nnodes; i++)
+		assert_string_equal(net->nodes[i].name, names[i]);
+}
+
+/* One number, a list of two, two keys. */
+static void sizes_in_three_forms(void **state)
+{
+	struct rfl_net *net = parse(
+		HEAD "{\"image\": [3, 20, 30]}, \"nodes\": ["
+		     "{\"name\": \"a\", \"op\": \"conv2d\", \"out_channels\": 4, \"kernel\": 3},"
+		     "{\"name\": \"b\", \"op\": \"conv2d\", \"out_channels\": 4, "
+		     "\"kernel\": [1, 7], \"pad\": [0, 3], \"bias\": true},"
+		     "{\"name\": \"c\", \"op\": \"conv2d\", \"out_channels\": 4, \"kernel_h\": 5, "
+		     "\"kernel_w\": 1, \"stride_w\": 2},"
+		     "{\"op\": \"flatten\"}]}");
+	const struct rfl_conv2d *a = &net->nodes[1].attr.conv2d;
+	const struct rfl_conv2d *b = &net->nodes[2].attr.conv2d;
+	const struct rfl_conv2d *c = &net->nodes[3].attr.conv2d;
+	char text[64];
+
+	(void)state;
+	assert_int_equal(a->in_channels, 3);
+	assert_int_equal(a->kernel_h * 100 + a->kernel_w, 303);
+	assert_int_equal(b->kernel_h * 100 + b->kernel_w, 107);
+	assert_int_equal(b->pad_h * 100 + b->pad_w, 3);
+	assert_int_equal(c->kernel_h * 100 + c->kernel_w, 501);
+	assert_int_equal(c->stride_h * 100 + c->stride_w, 102);
+	assert_int_equal(c->dilation_h * 100 + c->dilation_w, 101);
+	assert_false(a->bias);
+	assert_true(b->bias);
+	assert_string_equal(rfl_shape_text(&net->nodes[3].shape, text, sizeof(text)), "4x14x14");
+	assert_int_equal(net->output, 4);
+	assert_string_equal(net->family, "user");
+	assert_null(net->title);
+	assert_round_trip(net);
+	rfl_net_free(net);
+}
+
+/* A node before its inputs pulls them forward; the rest stays as it is written. */
+static void order_is_free(void **state)
+{
+	static const char *const executed[] = { "input", "a", "c", "sum", "d", "b", "out" };
+	struct rfl_net *net = parse(
+		HEAD
+		"{\"image\": [1, 1, 6]}, \"nodes\": ["
+		"{\"name\": \"a\", \"op\": \"linear\", \"out_features\": 5},"
+		"{\"id\": \"s\", \"within\": \"sum\", \"op\": \"add\", \"inputs\": [\"a\", \"c\"]},"
+		"{\"name\": \"d\", \"op\": \"relu\"},"
+		"{\"name\": \"b\", \"op\": \"flatten\"},"
+		"{\"name\": \"c\", \"op\": \"linear\", \"out_features\": 5, "
+		"\"inputs\": [\"a\"]},"
+		"{\"name\": \"out\", \"op\": \"linear\", \"out_features\": 2, "
+		"\"inputs\": [\"b\"]}], \"output\": \"out\"}");
+
+	(void)state;
+	assert_order(net, executed);
+	assert_true(net->nodes[3].functional);
+	assert_false(net->nodes[4].functional);
+	assert_string_equal(net->params[1].name, "c.weight");
+	assert_int_equal(net->params[1].position, 1);
+	assert_round_trip(net);
+	rfl_net_free(net);
+}
+
+/* Parameters in another order than they are used in; who borrows one follows it. */
+static void the_state_dict_has_its_order(void **state)
+{
+	static const char *const names[] = { "w2.weight", "w2.bias", "w1.weight", "embed.weight" };
+	struct rfl_net *net = parse(
+		HEAD "{\"tokens\": 4}, \"nodes\": ["
+		     "{\"name\": \"embed\", \"op\": \"embedding\", \"vocab\": 9, "
+		     "\"features\": 6},"
+		     "{\"name\": \"w1\", \"op\": \"linear\", \"out_features\": 7, \"block\": 1},"
+		     "{\"name\": \"w2\", \"op\": \"linear\", \"out_features\": 6, "
+		     "\"bias\": true, \"block\": 1},"
+		     "{\"name\": \"head\", \"op\": \"linear\", \"out_features\": 9, "
+		     "\"tied\": \"embed\"}],"
+		     "\"loss\": \"composed\","
+		     "\"state_dict\": [\"w2\", \"w1\", \"embed\"]}");
+
+	(void)state;
+	assert_int_equal(net->nparams, 4);
+	for (int i = 0; i < 4; i++) {
+		assert_string_equal(net->params[i].name, names[i]);
+		assert_int_equal(net->params[i].position, i);
+	}
+	assert_int_equal(net->nodes[4].tied, 1);
+	assert_int_equal(net->nodes[4].param[0], 3);
+	assert_int_equal(net->nblocks, 1);
+	assert_int_equal(net->classes, 9);
+	assert_int_equal(net->loss, RFL_LOSS_COMPOSED);
+	assert_int_equal(rfl_net_param_count(net), 9 * 6 + 7 * 6 + 6 * 7 + 6);
+	assert_round_trip(net);
+	rfl_net_free(net);
+}
+
+/* One module three times, and steps that would have the same name. */
+static void nodes_of_one_name(void **state)
+{
+	struct rfl_net *net =
+		parse(HEAD "{\"image\": [2, 4, 4]}, \"nodes\": ["
+			   "{\"name\": \"relu\", \"op\": \"relu\"},"
+			   "{\"name\": \"relu\", \"id\": \"relu:3\", \"op\": \"relu\"},"
+			   "{\"name\": \"relu\", \"id\": \"x\", \"op\": \"relu\"},"
+			   "{\"id\": \"s\", \"op\": \"add\", \"inputs\": [\"relu\", \"x\"]},"
+			   "{\"id\": \"t\", \"op\": \"add\", \"inputs\": [\"s\", \"relu:3\"]},"
+			   "{\"op\": \"mul\", \"inputs\": [\"t\", \"s\"]},"
+			   "{\"op\": \"flatten\"}]}");
+
+	(void)state;
+	assert_int_equal(net->nnodes, 8);
+	assert_string_equal(net->nodes[3].name, "relu");
+	assert_string_equal(net->nodes[4].name, "");
+	assert_int_equal(net->nodes[5].input[1], 2);
+	assert_round_trip(net);
+	rfl_net_free(net);
+}
+
+/* Every node waits for the next: no depth of a walk is too much. */
+static void a_long_chain_backwards(void **state)
+{
+	enum { LINKS = 20000 };
+	struct rfl_net *net = NULL;
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_buf text;
+
+	(void)state;
+	rfl_buf_init(&text, 0);
+	rfl_buf_puts(&text, HEAD "{\"image\": [2, 4, 4]}, \"output\": \"r0\", \"nodes\": [");
+	for (int i = 0; i < LINKS; i++)
+		rfl_buf_printf(&text,
+			       "{\"name\": \"r%d\", \"op\": \"relu\", \"inputs\": [\"r%d\"]}, ", i,
+			       i + 1);
+	rfl_buf_printf(&text, "{\"name\": \"r%d\", \"op\": \"flatten\", \"inputs\": [\"input\"]}]}",
+		       LINKS);
+	assert_ok(rfl_net_parse(text.data, text.len, "long.json", &net, &err), &err);
+	assert_int_equal(net->nnodes, LINKS + 2);
+	assert_string_equal(net->nodes[1].name, "r20000");
+	assert_string_equal(net->nodes[LINKS + 1].name, "r0");
+	rfl_net_free(net);
+	rfl_buf_fini(&text);
+}
+
 /* --- refusals ------------------------------------------------------------------------------------
  */
 
@@ -228,6 +388,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_model_comes_back),
+		cmocka_unit_test(sizes_in_three_forms),
+		cmocka_unit_test(order_is_free),
+		cmocka_unit_test(the_state_dict_has_its_order),
+		cmocka_unit_test(nodes_of_one_name),
+		cmocka_unit_test(a_long_chain_backwards),
 		cmocka_unit_test(refuses_every_invalid_file),
 		cmocka_unit_test_setup_teardown(says_that_a_file_is_absent, tmpdir_make,
 						tmpdir_remove),
