@@ -131,18 +131,23 @@ char *rfl_arena_strdup(struct rfl_arena *a, const char *s)
 
 char *rfl_arena_printf(struct rfl_arena *a, const char *fmt, ...)
 {
+	char small[256]; /* most texts fit: one pass is enough */
 	va_list ap;
 	char *p;
 	int len;
 
 	va_start(ap, fmt);
-	len = vsnprintf(NULL, 0, fmt, ap);
+	len = vsnprintf(small, sizeof(small), fmt, ap);
 	va_end(ap);
 	if (len < 0)
 		return NULL;
 	p = rfl_arena_array(a, (size_t)len + 1, 1);
 	if (!p)
 		return NULL;
+	if ((size_t)len < sizeof(small)) {
+		memcpy(p, small, (size_t)len + 1);
+		return p;
+	}
 	va_start(ap, fmt);
 	vsnprintf(p, (size_t)len + 1, fmt, ap);
 	va_end(ap);
