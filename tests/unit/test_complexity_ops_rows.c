@@ -1,0 +1,260 @@
+/*
+ * test_complexity_ops_rows.c - the table of operations: every row has what its kind needs, every
+ * cost is what a cost can be, and autograd keeps what PyTorch keeps.
+ */
+#include "tests/unit/ops_expect.h"
+#include "tests/unit/ops_rig.h"
+#include "tests/unit/published.h"
+
+/* --- what autograd keeps --- */
+
+struct kept {
+	bool in[3], out;
+	int64_t other;
+};
+
+static struct kept kept_of(struct rfl_cost_context *c)
+{
+	struct rfl_op_saved saved[RFL_OP_MAX_SAVED];
+	const struct rfl_op_info *op = rfl_op_info_of(c->node->op);
+	int n = op->saved ? op->saved(rfl_links_at(c, BATCH), saved) : 0;
+	struct kept kept = { .out = false };
+
+	assert_in_range(n, 0, RFL_OP_MAX_SAVED);
+	for (int i = 0; i < n; i++) {
+		if (saved[i].kind == RFL_SAVED_INPUT)
+			kept.in[saved[i].input] = true;
+		else if (saved[i].kind == RFL_SAVED_OUTPUT)
+			kept.out = true;
+		else
+			kept.other += saved[i].bytes;
+	}
+	assert_false(c->overflow);
+	return kept;
+}
+
+static struct rfl_links *links_of(const struct rfl_net *net,
+				  const struct rfl_count_options *options)
+{
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_links *links = NULL;
+
+	assert_ok(rfl_links_new(net, options, &links, &err), &err);
+	return links;
+}
+
+/* One row of op_saved.csv. */
+static void check_kept(const char *name, const char *tensors, int64_t other)
+{
+	static const char *const names[] = { "op" };
+	bool loss = strncmp(name, "cross_entropy", 13) == 0;
+	struct rfl_count_options options = {
+		.batch = BATCH,
+		.training = true,
+		.frozen = names,
+		.nfrozen = says(name, "frozen"),
+	};
+	int node = 0;
+	struct rfl_net *net =
+		loss ? classifier(says(name, "composed") ? RFL_LOSS_COMPOSED : RFL_LOSS_FUSED)
+		     : rig_case(name, &node);
+	struct rfl_links *links = links_of(net, &options);
+	struct rfl_cost_context *c = loss ? &links->losses[0].context : &links->contexts[node];
+	struct kept kept;
+
+	c->on_cpu = true;
+	kept = kept_of(c);
+	if (kept.in[0] != says(tensors, "in0") || kept.in[1] != says(tensors, "in1") ||
+	    kept.in[2] != says(tensors, "in2") || kept.out != says(tensors, "out") ||
+	    kept.other != other)
+		fail_msg("%s: keeps%s%s%s%s and %lld bytes, not '%s' and %lld", name,
+			 kept.in[0] ? " in0" : "", kept.in[1] ? " in1" : "",
+			 kept.in[2] ? " in2" : "", kept.out ? " out" : "", (long long)kept.other,
+			 tensors, (long long)other);
+	rfl_links_free(links);
+	rfl_net_free(net);
+}
+
+static void keeps_what_pytorch_keeps(void **state)
+{
+	struct rfl_csv *csv = open_published("op_saved.csv");
+	int rows = 0;
+
+	(void)state;
+	while (next(csv)) {
+		check_kept(text(csv, "case"), text(csv, "tensors"), integer(csv, "other_bytes"));
+		rows++;
+	}
+	rfl_csv_close(csv);
+	assert_int_equal(rows, 67);
+}
+
+/* Where PyTorch's kernels for a GPU keep something else. */
+static void keeps_less_on_a_gpu(void **state)
+{
+	static const struct {
+		const char *name;
+		struct kept kept;
+	} rows[] = {
+		{ "dropout", { .other = 384 } }, /* one byte per element */
+		{ "rms_norm", { .in = { true }, .other = 192 } },
+		{ "sdpa dropout", { .in = { true, true, true }, .out = true, .other = 192 } },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < RFL_ARRAY_LEN(rows); i++) {
+		struct rfl_count_options options = { .batch = BATCH, .training = true };
+		int node;
+		struct rfl_net *net = rig_case(rows[i].name, &node);
+		struct rfl_links *links = links_of(net, &options);
+		struct kept kept = kept_of(&links->contexts[node]);
+
+		assert_memory_equal(kept.in, rows[i].kept.in, sizeof(kept.in));
+		assert_int_equal(kept.out, rows[i].kept.out);
+		assert_int_equal(kept.other, rows[i].kept.other);
+		rfl_links_free(links);
+		rfl_net_free(net);
+	}
+}
+
+/* --- what holds for every row of the table --- */
+
+static size_t size_of(enum rfl_attr_type type)
+{
+	switch (type) {
+	case RFL_ATTR_INT:
+		return sizeof(int64_t);
+	case RFL_ATTR_REAL:
+		return sizeof(double);
+	case RFL_ATTR_BOOL:
+		return sizeof(bool);
+	case RFL_ATTR_SHAPE:
+		return sizeof(struct rfl_shape);
+	case RFL_ATTR_ORDER:
+		return RFL_NET_MAX_DIMS * sizeof(int64_t);
+	}
+	return 0;
+}
+
+static void check_attrs(const struct rfl_op_info *op)
+{
+	const size_t end = offsetof(struct rfl_node, attr) + sizeof(((struct rfl_node *)0)->attr);
+
+	assert_true((op->attrs == NULL) == (op->nattrs == 0));
+	for (size_t i = 0; i < op->nattrs; i++) {
+		const struct rfl_op_attr *a = &op->attrs[i];
+
+		assert_true(a->offset >= offsetof(struct rfl_node, attr));
+		assert_true(a->offset + size_of(a->type) <= end);
+		assert_false(a->required && a->inferred);
+		if (a->type == RFL_ATTR_INT && !a->required && !a->inferred)
+			assert_true(a->def >= (double)a->min);
+		for (size_t k = 0; k < i; k++) {
+			size_t other = op->attrs[k].offset;
+
+			assert_string_not_equal(a->name, op->attrs[k].name);
+			assert_true(a->offset >= other + size_of(op->attrs[k].type) ||
+				    other >= a->offset + size_of(a->type));
+		}
+	}
+}
+
+static void every_row_is_complete(void **state)
+{
+	(void)state;
+	for (int i = 0; i < RFL_OP_COUNT; i++) {
+		const struct rfl_op_info *op = rfl_op_info_of((enum rfl_op)i);
+
+		assert_non_null(op->name);
+		assert_non_null(op->module);
+		assert_non_null(op->infer);
+		/* What has inputs takes part in the backward pass. */
+		assert_true((op->autograd == NULL) == (op->arity == RFL_OP_NO_INPUTS));
+		if (op->view)
+			assert_true(op->rides && op->saved == NULL);
+		else if (op->arity != RFL_OP_NO_INPUTS)
+			assert_non_null(op->cost);
+		check_attrs(op);
+		for (int k = 0; k < i; k++)
+			assert_string_not_equal(op->name, rfl_op_info_of((enum rfl_op)k)->name);
+	}
+}
+
+static int64_t bytes_of(const struct rfl_cost *cost, enum rfl_fusion level, enum rfl_pass pass)
+{
+	return cost->traffic[level][pass].read_bytes + cost->traffic[level][pass].write_bytes;
+}
+
+static void check_properties(const char *name, const struct rfl_net *net, int node,
+			     const struct rfl_count *count, bool trained)
+{
+	const struct rfl_op_info *op = rfl_op_info_of(net->nodes[node].op);
+	const struct rfl_cost *cost = &count->nodes[node];
+
+	if (!op->view && !says(name, "none"))
+		assert_true(bytes_of(cost, RFL_FUSION_UNFUSED, RFL_PASS_FORWARD) > 0);
+	for (int pass = 0; pass < RFL_PASS_COUNT; pass++) {
+		const struct rfl_elementwise *e = &cost->elementwise[pass];
+
+		assert_true(e->add >= 0 && e->mul >= 0 && e->compare >= 0 && e->special >= 0);
+		assert_true(bytes_of(cost, RFL_FUSION_FUSED, (enum rfl_pass)pass) <=
+			    bytes_of(cost, RFL_FUSION_UNFUSED, (enum rfl_pass)pass));
+		if (pass == RFL_PASS_FORWARD || trained)
+			continue;
+		assert_int_equal(cost->macs[pass], 0);
+		assert_int_equal(rfl_elementwise_sum(e), 0);
+		assert_int_equal(bytes_of(cost, RFL_FUSION_UNFUSED, (enum rfl_pass)pass), 0);
+		assert_int_equal(bytes_of(cost, RFL_FUSION_FUSED, (enum rfl_pass)pass), 0);
+	}
+}
+
+/* Trained, with everything frozen, in inference, in 16 bits: and every operation is among them. */
+static void properties_of_every_operation(void **state)
+{
+	static const char *const all[] = { "x", "y", "z", "op" };
+	struct rfl_csv *csv = open_published("op_saved.csv");
+	bool seen[RFL_OP_COUNT] = { [RFL_OP_INPUT] = true, [RFL_OP_CROSS_ENTROPY] = true };
+
+	(void)state;
+	while (next(csv)) {
+		const char *name = text(csv, "case");
+		struct rfl_count_options trained = { .training = true };
+		struct rfl_count_options frozen = { .training = true, .frozen = all };
+		struct rfl_count *count;
+		struct rfl_net *net;
+		int node;
+
+		if (strncmp(name, "cross_entropy", 13) == 0)
+			continue;
+		net = rig_case(name, &node);
+		for (int i = 0; i < net->nnodes; i++)
+			seen[net->nodes[i].op] = true;
+		count = count_of(net, trained);
+		check_properties(name, net, node, count, true);
+		rfl_count_free(count);
+		frozen.frozen = net->nodes[node].op == RFL_OP_EMBEDDING ? all + 3 : all;
+		frozen.nfrozen = net->nodes[node].op == RFL_OP_EMBEDDING ? 1 : 3;
+		for (int i = 0; i < net->nparams && frozen.nfrozen == 3; i++)
+			if (strncmp(net->params[i].name, "op", 2) == 0)
+				frozen.nfrozen = 4;
+		count = count_of(net, frozen);
+		check_properties(name, net, node, count, false);
+		rfl_count_free(count);
+		rfl_net_free(net);
+	}
+	rfl_csv_close(csv);
+	for (int i = 0; i < RFL_OP_COUNT; i++)
+		assert_true(seen[i]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(keeps_what_pytorch_keeps),
+		cmocka_unit_test(keeps_less_on_a_gpu),
+		cmocka_unit_test(every_row_is_complete),
+		cmocka_unit_test(properties_of_every_operation),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
