@@ -174,14 +174,14 @@ static enum rfl_rc check_closed(const struct view *v, const struct rfl_peer_site
 
 	if (node->op == RFL_OP_LINEAR && node->attr.linear.transposed && !v->row->sees_conv1d)
 		return rfl_fail(err, RFL_EUNAVAILABLE, 0,
-				"%s: %s: what %s counts for the Conv1D of GPT-2 is not known",
-				v->net->model, node->name, v->row->peer.name);
+				"%s: what %s counts for the Conv1D of GPT-2 is not known",
+				node->name, v->row->peer.name);
 	if (node->op == RFL_OP_BATCH_NORM && v->row->training &&
 	    s->in == node->attr.batch_norm.channels)
 		return rfl_fail(err, RFL_EUNAVAILABLE, 0,
-				"%s: %s: %s runs one image in training mode, and PyTorch refuses a "
+				"%s: %s runs one image in training mode, and PyTorch refuses a "
 				"batch norm over one value for each channel",
-				v->net->model, node->name, v->row->peer.name);
+				node->name, v->row->peer.name);
 	return RFL_OK;
 }
 
