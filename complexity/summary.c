@@ -1,6 +1,7 @@
 /*
  * summary.c - build a network, count it in inference and in training, and move it from batch to
- * batch.
+ * batch. What is made for the counting is given back between one table and the next, so that many
+ * networks take little memory.
  */
 #include "complexity/summary.h"
 
@@ -83,26 +84,23 @@ enum rfl_limit rfl_attained_bound(const struct rfl_attained *a)
 	return most;
 }
 
-static enum rfl_rc account(struct rfl_summary *s, const struct rfl_summary_options *options,
-			   const struct rfl_count_options *count, struct rfl_err *err)
+static enum rfl_rc account(struct rfl_summary *s, const struct rfl_count_options *count,
+			   bool training, struct rfl_memory **ret, struct rfl_err *err)
 {
 	struct rfl_memory_options memory = {
 		.count = *count,
-		.device = options->device,
-		.update = options->update,
-		.accumulate = options->accumulate,
+		.device = s->options.device,
+		.update = s->options.update,
+		.accumulate = s->options.accumulate,
 	};
-	enum rfl_rc rc;
 
-	memory.count.training = true;
-	rc = rfl_memory_new(s->net, &memory, &s->training_memory, err);
-	if (rc != RFL_OK)
-		return rc;
+	memory.count.training = training;
 	/* what only a training step has would be refused, or has no meaning, without one */
-	memory.count.training = false;
-	memory.count.checkpoint = 0;
-	memory.accumulate = 1;
-	return rfl_memory_new(s->net, &memory, &s->forward_memory, err);
+	if (!training) {
+		memory.count.checkpoint = 0;
+		memory.accumulate = 1;
+	}
+	return rfl_memory_new(s->net, &memory, ret, err);
 }
 
 /* The totals of a count, without what belongs to the count itself. */
@@ -116,41 +114,96 @@ static struct rfl_count totals_of(const struct rfl_count *count)
 	return copy;
 }
 
-static enum rfl_rc fill(struct rfl_summary *s, const struct rfl_summary_options *options,
-			struct rfl_err *err)
+static bool wants_training(const struct rfl_summary *s)
 {
-	struct rfl_count_options count;
-	enum rfl_rc rc = rfl_summary_count_options(options, &count, err);
+	return s->options.train || s->options.both;
+}
 
-	if (rc == RFL_OK)
+static bool wants_inference(const struct rfl_summary *s)
+{
+	return !s->options.train || s->options.both;
+}
+
+/* The first time, both are counted once: the facts of one sample are of both. */
+static enum rfl_rc wake_counts(struct rfl_summary *s, struct rfl_count_options count,
+			       struct rfl_err *err)
+{
+	enum rfl_rc rc = RFL_OK;
+
+	if (!s->forward)
 		rc = rfl_count_net(s->net, &count, &s->forward, err);
-	if (rc != RFL_OK)
-		return rc;
 	count.training = true;
-	rc = rfl_count_net(s->net, &count, &s->training, err);
-	if (rc == RFL_OK && options->memory)
-		rc = account(s, options, &count, err);
-	if (rc == RFL_OK)
-		rc = rfl_summary_rows_new(s, options->by, options->depth, &s->rows, err);
-	if (rc != RFL_OK)
+	if (rc == RFL_OK && !s->training && (!s->counted || wants_training(s)))
+		rc = rfl_count_net(s->net, &count, &s->training, err);
+	if (rc != RFL_OK || s->counted)
 		return rc;
-	s->batch = 1;
 	s->one_forward = totals_of(s->forward);
 	s->one_training = totals_of(s->training);
+	s->counted = true;
+	if (!wants_training(s)) {
+		rfl_count_free(s->training);
+		s->training = NULL;
+	}
 	return RFL_OK;
 }
 
-/* Count what s->net is; s is taken. */
-static enum rfl_rc finish(struct rfl_summary *take_s, const struct rfl_summary_options *options,
-			  struct rfl_summary **ret, struct rfl_err *err)
+/* Make what is not there, all of it at batch 1. */
+static enum rfl_rc wake(struct rfl_summary *s, struct rfl_err *err)
 {
-	enum rfl_rc rc = fill(take_s, options, err);
+	struct rfl_count_options count;
+	enum rfl_rc rc = rfl_summary_count_options(&s->options, &count, err);
 
 	if (rc == RFL_OK)
-		*ret = take_s;
-	else
-		rfl_summary_free(take_s);
+		rc = wake_counts(s, count, err);
+	if (rc == RFL_OK && s->options.memory && wants_training(s) && !s->training_memory)
+		rc = account(s, &count, true, &s->training_memory, err);
+	if (rc == RFL_OK && s->options.memory && wants_inference(s) && !s->forward_memory)
+		rc = account(s, &count, false, &s->forward_memory, err);
+	if (rc == RFL_OK && !s->rows)
+		rc = rfl_summary_rows_new(s, s->options.by, s->options.depth, &s->rows, err);
 	return rc;
+}
+
+enum rfl_rc rfl_summary_at(struct rfl_summary *s, int64_t batch, struct rfl_err *err)
+{
+	enum rfl_rc rc;
+
+	if (s->batch == batch)
+		return RFL_OK;
+	s->batch = 0; /* until all of it is there */
+	rc = wake(s, err);
+	if (rc == RFL_OK)
+		rc = rfl_count_at(s->forward, batch, err);
+	if (rc == RFL_OK && s->training)
+		rc = rfl_count_at(s->training, batch, err);
+	if (rc == RFL_OK && s->forward_memory)
+		rc = rfl_memory_at(s->forward_memory, batch, err);
+	if (rc == RFL_OK && s->training_memory)
+		rc = rfl_memory_at(s->training_memory, batch, err);
+	if (rc == RFL_OK)
+		s->batch = batch;
+	return rc;
+}
+
+enum rfl_rc rfl_summary_want_both(struct rfl_summary *s, struct rfl_err *err)
+{
+	if (!s->options.both)
+		s->batch = 0;
+	s->options.both = true;
+	return s->batch ? RFL_OK : rfl_summary_at(s, 1, err);
+}
+
+void rfl_summary_rest(struct rfl_summary *s)
+{
+	rfl_summary_rows_free(s->rows);
+	rfl_count_free(s->forward);
+	rfl_count_free(s->training);
+	rfl_memory_free(s->forward_memory);
+	rfl_memory_free(s->training_memory);
+	s->rows = NULL;
+	s->forward = s->training = NULL;
+	s->forward_memory = s->training_memory = NULL;
+	s->batch = 0;
 }
 
 enum rfl_rc rfl_summary_new(const char *model, const struct rfl_summary_options *options,
@@ -165,11 +218,11 @@ enum rfl_rc rfl_summary_new(const char *model, const struct rfl_summary_options 
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", model);
+	s->options = *options;
 	s->model = found;
 	s->name = found->name;
 	s->title = found->title;
 	s->about = found->summary;
-	s->attention = options->sizes.attention;
 	if (found->context_length)
 		s->context_length = options->sizes.context_length ? options->sizes.context_length
 								  : found->context_length;
@@ -178,7 +231,8 @@ enum rfl_rc rfl_summary_new(const char *model, const struct rfl_summary_options 
 		rfl_summary_free(s);
 		return rc;
 	}
-	return finish(s, options, ret, err);
+	*ret = s;
+	return RFL_OK;
 }
 
 enum rfl_rc rfl_summary_of_net(struct rfl_net *take_net, const struct rfl_summary_options *options,
@@ -190,43 +244,23 @@ enum rfl_rc rfl_summary_of_net(struct rfl_net *take_net, const struct rfl_summar
 		rfl_net_free(take_net);
 		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
 	}
+	s->options = *options;
 	s->net = take_net;
-	s->name = s->title = take_net->model;
+	s->name = take_net->model;
+	s->title = take_net->title ? take_net->title : take_net->model;
 	s->about = "from a file";
 	if (take_net->nodes[0].dtype == RFL_DTYPE_I64)
 		s->context_length = take_net->nodes[0].shape.dim[0];
-	return finish(s, options, ret, err);
+	*ret = s;
+	return RFL_OK;
 }
 
 void rfl_summary_free(struct rfl_summary *s)
 {
 	if (!s)
 		return;
-	rfl_summary_rows_free(s->rows);
-	rfl_count_free(s->forward);
-	rfl_count_free(s->training);
-	rfl_memory_free(s->forward_memory);
-	rfl_memory_free(s->training_memory);
+	rfl_summary_rest(s);
 	rfl_net_free(s->net);
 	free(s->fit);
 	free(s);
-}
-
-enum rfl_rc rfl_summary_at(struct rfl_summary *s, int64_t batch, struct rfl_err *err)
-{
-	enum rfl_rc rc;
-
-	if (s->batch == batch)
-		return RFL_OK;
-	s->batch = 0; /* until all of it is there */
-	rc = rfl_count_at(s->forward, batch, err);
-	if (rc == RFL_OK)
-		rc = rfl_count_at(s->training, batch, err);
-	if (rc == RFL_OK && s->forward_memory)
-		rc = rfl_memory_at(s->forward_memory, batch, err);
-	if (rc == RFL_OK && s->training_memory)
-		rc = rfl_memory_at(s->training_memory, batch, err);
-	if (rc == RFL_OK)
-		s->batch = batch;
-	return rc;
 }

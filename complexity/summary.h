@@ -85,6 +85,8 @@ struct rfl_summary_options {
 	const char *const *frozen; /**< borrowed paths of modules that are not trained */
 	size_t nfrozen;
 	bool memory; /**< account for memory as well */
+	/** Count inference and training at every batch, whichever tables show; documents do. */
+	bool both;
 	enum rfl_memory_device device;
 	enum rfl_update update;
 	enum rfl_by by;
@@ -117,28 +119,31 @@ enum rfl_rc rfl_summary_count_options(const struct rfl_summary_options *options,
 struct rfl_summary_rows;
 struct rfl_fit;
 
-/** One network. */
+/** One network. What is below `batch` is there while batch is not 0. */
 struct rfl_summary {
-	const struct rfl_zoo_model *model; /**< NULL: a user's own network */
-	const char *name, *title, *about;  /**< of the model, or of the user's network */
+	struct rfl_summary_options options; /**< a copy; what it borrows stays borrowed */
+	const struct rfl_zoo_model *model;  /**< NULL: a user's own network */
+	const char *name, *title, *about;   /**< of the model, or of the user's network */
 	struct rfl_net *net;
 	int64_t context_length; /**< tokens; 0: it reads images */
-	enum rfl_attention attention;
+	bool counted;           /**< the next two are filled */
 	/** At batch 1, so per sample; their `nodes` are NULL. */
 	struct rfl_count one_forward, one_training;
-	int64_t batch; /**< what the rest is at */
-	struct rfl_count *forward, *training;
-	/** Of an inference and of a training step; NULL unless options.memory was set. */
+	struct rfl_fit *fit; /**< NULL unless rfl_summary_fit() was called */
+	int64_t batch;       /**< what the rest is at */
+	struct rfl_count *forward;
+	struct rfl_count *training; /**< NULL unless options.train or both */
+	/** Of an inference and of a training step; NULL unless options.memory is set and tables, or
+	 * documents, show them. */
 	struct rfl_memory *forward_memory, *training_memory;
 	struct rfl_summary_rows *rows; /**< of options.by */
-	struct rfl_fit *fit;           /**< NULL unless rfl_summary_fit() was called */
 };
 
 /**
- * Build a model and count it at batch 1.
+ * Build a model. It is counted when it is first moved to a batch.
  * @param options  borrowed pointers in it must outlive the summary
  * @param ret      set on success only; release with rfl_summary_free()
- * @return RFL_OK, or the failure of rfl_zoo_build() or rfl_count_net()
+ * @return RFL_OK, or the failure of rfl_zoo_build()
  */
 enum rfl_rc rfl_summary_new(const char *model, const struct rfl_summary_options *options,
 			    struct rfl_summary **ret, struct rfl_err *err) RFL_WARN_UNUSED;
@@ -150,9 +155,18 @@ enum rfl_rc rfl_summary_of_net(struct rfl_net *take_net, const struct rfl_summar
 /** Accepts NULL. */
 void rfl_summary_free(struct rfl_summary *s);
 
-/** Move a summary to a batch. Nothing is allocated. @return RFL_OK; RFL_EOVERFLOW names the node */
+/**
+ * Move a summary to a batch. Nothing is allocated but the first time.
+ * @return RFL_OK; RFL_EINVAL for options that do not suit the network; RFL_EOVERFLOW names the node
+ */
 enum rfl_rc rfl_summary_at(struct rfl_summary *s, int64_t batch,
 			   struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** From now on count inference and training; the summary is at some batch afterwards. */
+enum rfl_rc rfl_summary_want_both(struct rfl_summary *s, struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** Give back what the counting needs; the next rfl_summary_at() makes it again. */
+void rfl_summary_rest(struct rfl_summary *s);
 
 /** The work of a row: of one inference, or of one training step. */
 struct rfl_summary_work {
@@ -239,13 +253,13 @@ enum rfl_rc rfl_summary_fit_table(struct rfl_summary *const *summaries, size_t n
 				  const struct rfl_fit_device *device, enum rfl_format format,
 				  struct rfl_buf *out, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Our own count of one forward pass of one sample, in the unit that a counter means. */
+/** Our own count of one forward pass of one sample, in the unit that a counter means; of a summary
+ * that was counted. */
 int64_t rfl_summary_core(const struct rfl_summary *s, const struct rfl_peer *peer);
 
 /** A counter's total. @param why  filled where its rule is not closed for this network; RFL_OK */
-enum rfl_rc rfl_summary_peer(const struct rfl_summary *s, const struct rfl_peer *peer,
-			     int64_t *total, struct rfl_err *why,
-			     struct rfl_err *err) RFL_WARN_UNUSED;
+enum rfl_rc rfl_summary_peer(struct rfl_summary *s, const struct rfl_peer *peer, int64_t *total,
+			     struct rfl_err *why, struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** What the counters of options->peers say beside our own count, one row per network and counter.
  */

@@ -100,19 +100,23 @@ static enum rfl_rc fit_context(const struct rfl_summary *s,
 enum rfl_rc rfl_summary_fit(struct rfl_summary *s, const struct rfl_summary_options *options,
 			    int64_t bytes, int64_t context_batch, struct rfl_err *err)
 {
-	struct rfl_memory *memory = options->train ? s->training_memory : s->forward_memory;
-	struct rfl_fit *fit = calloc(1, sizeof(*fit));
-	enum rfl_rc rc;
+	struct rfl_memory *memory;
+	struct rfl_fit *fit;
+	enum rfl_rc rc = rfl_summary_at(s, 1, err);
 
+	if (rc != RFL_OK)
+		return rc;
+	memory = options->train ? s->training_memory : s->forward_memory;
+	fit = calloc(1, sizeof(*fit));
 	if (!fit)
 		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", s->name);
 	fit->training = options->train;
 	fit->bytes = bytes;
 	fit->context_batch = context_batch;
-	s->batch = 0; /* the memory is moved away from the counts */
 	rc = fit_batch(s, memory, fit, err);
 	if (rc == RFL_OK && s->model && s->model->context_length)
 		rc = fit_context(s, options, memory, fit, err);
+	rfl_summary_rest(s);
 	if (rc != RFL_OK) {
 		free(fit);
 		return rc;

@@ -77,9 +77,8 @@ void rfl_summary_columns_add(struct rfl_summary_columns *c, struct rfl_summary *
 			     size_t n, const struct rfl_summary_options *options, const char *keys);
 
 /** Append what the counters of options->peers say of a network to a list. */
-enum rfl_rc rfl_summary_peers_json(const struct rfl_summary *s,
-				   const struct rfl_summary_options *options, json_t *list,
-				   struct rfl_err *err) RFL_WARN_UNUSED;
+enum rfl_rc rfl_summary_peers_json(struct rfl_summary *s, const struct rfl_summary_options *options,
+				   json_t *list, struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** Whether any of the networks reads text. */
 bool rfl_summary_any_context(struct rfl_summary *const *summaries, size_t n);

@@ -313,7 +313,8 @@ static enum rfl_rc sweep(struct rfl_summary *s, const struct rfl_summary_options
 
 		if (rc != RFL_OK)
 			return rc;
-		rfl_summary_rows_update(s->rows, s, options->roof);
+		if (rows || options->roof)
+			rfl_summary_rows_update(s->rows, s, options->roof);
 		failed = json_array_append_new(batches, batch_of(s, options));
 		for (size_t k = 0; rows && k < s->rows->n; k++)
 			failed |=
@@ -328,13 +329,21 @@ static enum rfl_rc model_of(struct rfl_summary *s, const struct rfl_summary_opti
 			    const struct rfl_fit_device *device, json_t *models,
 			    struct rfl_err *err)
 {
-	json_t *model = facts_of(s), *batches = json_array(), *rows = NULL, *peers = NULL;
-	int failed = json_array_append_new(models, model);
-	enum rfl_rc rc;
+	enum rfl_rc rc = rfl_summary_want_both(s, err);
+	json_t *model = rc == RFL_OK ? facts_of(s) : NULL, *batches = json_array(), *rows = NULL,
+	       *peers = NULL;
+	int failed;
 
-	if (failed)
-		model = NULL; /* given up with the list */
-	failed |= !model || set_new(model, "batches", batches) != 0;
+	if (rc != RFL_OK) {
+		json_decref(batches);
+		return rc;
+	}
+	failed = json_array_append_new(models, model); /* takes the model, also on failure */
+	if (failed) {
+		json_decref(batches);
+		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", s->name);
+	}
+	failed = set_new(model, "batches", batches);
 	if (!failed && options->by != RFL_BY_MODEL)
 		failed |= set_new(model, "rows", rows = json_array());
 	if (!failed && options->npeers)
@@ -359,6 +368,7 @@ enum rfl_rc rfl_summary_json(struct rfl_summary *const *summaries, size_t n,
 	for (size_t i = 0; i < n; i++) {
 		enum rfl_rc rc = model_of(summaries[i], options, device, models, err);
 
+		rfl_summary_rest(summaries[i]);
 		if (rc == RFL_OK)
 			continue;
 		json_decref(models);

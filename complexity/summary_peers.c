@@ -38,27 +38,31 @@ int64_t rfl_summary_core(const struct rfl_summary *s, const struct rfl_peer *pee
 	return peer->is_flops ? flops : flops / 2;
 }
 
-enum rfl_rc rfl_summary_peer(const struct rfl_summary *s, const struct rfl_peer *peer,
-			     int64_t *total, struct rfl_err *why, struct rfl_err *err)
+enum rfl_rc rfl_summary_peer(struct rfl_summary *s, const struct rfl_peer *peer, int64_t *total,
+			     struct rfl_err *why, struct rfl_err *err)
 {
 	enum rfl_rc rc;
 
 	rfl_err_clear(why);
+	rc = s->counted ? RFL_OK : rfl_summary_at(s, 1, err);
+	if (rc != RFL_OK)
+		return rc;
 	rc = rfl_peer_total(peer, s->net, total, why);
 	if (rc == RFL_OK || rc == RFL_EUNAVAILABLE)
 		return RFL_OK;
 	return rfl_fail(err, rc, why->native, "%s", why->msg);
 }
 
-static enum rfl_rc add_row(struct rfl_table *t, const struct rfl_summary *s,
-			   const struct rfl_peer *peer, bool context, struct rfl_err *err)
+static enum rfl_rc add_row(struct rfl_table *t, struct rfl_summary *s, const struct rfl_peer *peer,
+			   bool context, struct rfl_err *err)
 {
-	int64_t total = 0, core = rfl_summary_core(s, peer);
+	int64_t total = 0, core;
 	struct rfl_err why = RFL_ERR_INIT;
 	enum rfl_rc rc = rfl_summary_peer(s, peer, &total, &why, err);
 
 	if (rc != RFL_OK)
 		return rc;
+	core = rfl_summary_core(s, peer);
 	rfl_table_text(t, s->name);
 	if (context && s->context_length)
 		rfl_table_int(t, s->context_length);
@@ -112,14 +116,13 @@ enum rfl_rc rfl_summary_peers_table(struct rfl_summary *const *summaries, size_t
 	return rc;
 }
 
-enum rfl_rc rfl_summary_peers_json(const struct rfl_summary *s,
-				   const struct rfl_summary_options *options, json_t *list,
-				   struct rfl_err *err)
+enum rfl_rc rfl_summary_peers_json(struct rfl_summary *s, const struct rfl_summary_options *options,
+				   json_t *list, struct rfl_err *err)
 {
 	for (size_t i = 0; i < options->npeers; i++) {
 		const struct rfl_peer *peer = options->peers[i];
 		struct rfl_err why = RFL_ERR_INIT;
-		int64_t total = 0, core = rfl_summary_core(s, peer);
+		int64_t total = 0;
 		enum rfl_rc rc = rfl_summary_peer(s, peer, &total, &why, err);
 		json_t *known;
 
@@ -127,12 +130,12 @@ enum rfl_rc rfl_summary_peers_json(const struct rfl_summary *s,
 			return rc;
 		known = why.rc == RFL_OK ? json_integer((json_int_t)total) : json_null();
 		if (json_array_append_new(
-			    list,
-			    json_pack("{s:s, s:s, s:s, s:b, s:o, s:I, s:s?, s:s, s:s?}", "tool",
-				      peer->name, "version", peer->version, "prints", peer->prints,
-				      "is_flops", peer->is_flops, "total", known, "core",
-				      (json_int_t)core, "reason", why.rc == RFL_OK ? NULL : why.msg,
-				      "rule", peer->rule, "wrong", peer->wrong)) != 0)
+			    list, json_pack("{s:s, s:s, s:s, s:b, s:o, s:I, s:s?, s:s, s:s?}",
+					    "tool", peer->name, "version", peer->version, "prints",
+					    peer->prints, "is_flops", peer->is_flops, "total",
+					    known, "core", (json_int_t)rfl_summary_core(s, peer),
+					    "reason", why.rc == RFL_OK ? NULL : why.msg, "rule",
+					    peer->rule, "wrong", peer->wrong)) != 0)
 			return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", s->name);
 	}
 	return RFL_OK;

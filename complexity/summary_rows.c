@@ -69,9 +69,8 @@ static void place_step(struct rfl_summary_rows *r, const struct rfl_summary *s, 
 {
 	const char *const names[STEP_ROWS] = { rfl_op_info_of(RFL_OP_CROSS_ENTROPY)->name,
 					       "optimizer" };
-	const char *const kinds[STEP_ROWS] = {
-		names[0], rfl_optimizer_names[s->training->options.optimizer]
-	};
+	const char *const kinds[STEP_ROWS] = { names[0],
+					       rfl_optimizer_names[s->options.optimizer] };
 	size_t *row_of = r->row_of + s->net->nnodes;
 
 	for (int i = 0; i < STEP_ROWS; i++) {
@@ -188,28 +187,35 @@ static void clear(struct rfl_summary_row *row)
 	row->saved_bytes = 0;
 }
 
-void rfl_summary_rows_update(struct rfl_summary_rows *rows, const struct rfl_summary *s,
-			     const struct rfl_summary_roof *roof)
+static void sum_training(struct rfl_summary_rows *rows, const struct rfl_summary *s)
 {
 	int nnodes = s->net->nnodes;
 
-	clear(&rows->total);
-	for (size_t i = 0; i < rows->n; i++)
-		clear(&rows->rows[i]);
 	for (int i = 0; i < nnodes; i++) {
 		struct rfl_summary_row *row = &rows->rows[rows->row_of[i]];
 
-		add_passes(&row->forward, &s->forward->nodes[i], 1);
 		add_passes(&row->training, &s->training->nodes[i], RFL_PASS_COUNT);
 		if (s->training_memory)
 			row->saved_bytes += s->training_memory->node_saved[i];
 	}
 	add_passes(&rows->rows[rows->row_of[nnodes]].training, &s->training->loss, RFL_PASS_COUNT);
 	add_update(&rows->rows[rows->row_of[nnodes + 1]].training, s->training);
-	if (roof) {
+}
+
+void rfl_summary_rows_update(struct rfl_summary_rows *rows, const struct rfl_summary *s,
+			     const struct rfl_summary_roof *roof)
+{
+	clear(&rows->total);
+	for (size_t i = 0; i < rows->n; i++)
+		clear(&rows->rows[i]);
+	for (int i = 0; i < s->net->nnodes; i++)
+		add_passes(&rows->rows[rows->row_of[i]].forward, &s->forward->nodes[i], 1);
+	if (s->training)
+		sum_training(rows, s);
+	if (roof)
 		add_times(rows, s, false, roof);
+	if (roof && s->training)
 		add_times(rows, s, true, roof);
-	}
 	for (size_t i = 0; i < rows->n; i++) {
 		add_work(&rows->total.forward, &rows->rows[i].forward);
 		add_work(&rows->total.training, &rows->rows[i].training);

@@ -92,34 +92,31 @@ static void add_rows(struct rfl_table *t, const struct rfl_summary_columns *c,
 	}
 }
 
-/* Every summary at every batch. `memory`: one row for each, whatever --by says. */
-static enum rfl_rc add_all(struct rfl_table *t, const struct rfl_summary_columns *c,
-			   struct rfl_summary *const *summaries, size_t n,
-			   const struct rfl_summary_options *options, enum rfl_format format,
-			   bool memory, struct rfl_err *err)
+/* One summary at every batch. `memory`: one row for each, whatever --by says. */
+static enum rfl_rc add_summary(struct rfl_table *t, const struct rfl_summary_columns *c,
+			       struct rfl_summary *s, const struct rfl_summary_options *options,
+			       enum rfl_format format, bool memory, struct rfl_err *err)
 {
+	struct place *places = rfl_alloc_array((size_t)s->net->nnodes + 2, sizeof(*places));
 	enum rfl_rc rc = RFL_OK;
 
-	for (size_t m = 0; m < n && rc == RFL_OK; m++) {
-		struct rfl_summary *s = summaries[m];
-		struct place *places = rfl_alloc_array(s->rows->n, sizeof(*places));
-
-		if (!places)
-			return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", s->name);
-		for (size_t i = 0; i < options->nbatches && rc == RFL_OK; i++) {
+	if (!places)
+		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", s->name);
+	for (size_t i = 0; i < options->nbatches && rc == RFL_OK; i++) {
+		rc = rfl_summary_at(s, options->batches[i], err);
+		if (rc != RFL_OK)
+			break;
+		rfl_summary_rows_update(s->rows, s, options->roof);
+		if (memory) {
 			struct rfl_summary_view v = view_of(s, options, &s->rows->total);
 
-			rc = rfl_summary_at(s, options->batches[i], err);
-			if (rc != RFL_OK)
-				break;
-			rfl_summary_rows_update(s->rows, s, options->roof);
-			if (memory)
-				add_row(t, c, &v);
-			else
-				add_rows(t, c, s, options, format, places);
+			add_row(t, c, &v);
+		} else {
+			add_rows(t, c, s, options, format, places);
 		}
-		free(places);
 	}
+	free(places);
+	rfl_summary_rest(s);
 	return rc;
 }
 
@@ -276,11 +273,12 @@ static enum rfl_rc put_table(struct rfl_summary *const *summaries, size_t n,
 			     struct rfl_err *err)
 {
 	struct rfl_table *t = rfl_table_new(c->columns, c->n);
-	enum rfl_rc rc;
+	enum rfl_rc rc = RFL_OK;
 
 	if (!t)
 		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
-	rc = add_all(t, c, summaries, n, options, format, memory, err);
+	for (size_t i = 0; i < n && rc == RFL_OK; i++)
+		rc = add_summary(t, c, summaries[i], options, format, memory, err);
 	if (memory)
 		note_memory(t, options);
 	else

@@ -115,8 +115,10 @@ enum rfl_rc rfl_summary_text(struct rfl_summary *s, const struct rfl_summary_opt
 		{ .key = "flops", .title = "FLOPs", .kind = RFL_COLUMN_INT },
 	};
 	struct rfl_table *t = NULL;
-	enum rfl_rc rc = rfl_summary_at(s, options->batches[0], err);
+	enum rfl_rc rc = rfl_summary_want_both(s, err);
 
+	if (rc == RFL_OK)
+		rc = rfl_summary_at(s, options->batches[0], err);
 	if (rc != RFL_OK)
 		return rc;
 	t = rfl_table_new(columns, RFL_ARRAY_LEN(columns));
@@ -138,5 +140,6 @@ enum rfl_rc rfl_summary_text(struct rfl_summary *s, const struct rfl_summary_opt
 		"\n%s\nOutput shapes are of one sample, the rest is of the batch; training is "
 		"forward + dgrad + wgrad, and the first layer has %s dgrad.\n",
 		rfl_summary_convention, options->input_grad ? "a" : "no");
+	rfl_summary_rest(s);
 	return rfl_buf_check(out, s->name, err);
 }
