@@ -1,7 +1,7 @@
 /*
  * zoo_convnext.c - ConvNeXt (Liu et al., "A ConvNet for the 2020s", CVPR 2022) as torchvision
- * writes it. Permutations are views: behind the first normalisation every tensor lies in memory
- * with its channels last, so that none of them needs a copy.
+ * writes it. Permutations are views: behind the first normalisation, which copies its input for
+ * itself and lets the copy go, every tensor lies in memory with its channels last.
  */
 #include "complexity/zoo_impl.h"
 
