@@ -20,6 +20,7 @@ static const struct rfl_op_info *const ops[RFL_OP_COUNT] = {
 	[RFL_OP_RELU] = &rfl_op_relu,
 	[RFL_OP_RELU6] = &rfl_op_relu6,
 	[RFL_OP_SIGMOID] = &rfl_op_sigmoid,
+	[RFL_OP_TANH] = &rfl_op_tanh,
 	[RFL_OP_SILU] = &rfl_op_silu,
 	[RFL_OP_GELU] = &rfl_op_gelu,
 	[RFL_OP_HARD_SIGMOID] = &rfl_op_hard_sigmoid,

@@ -199,13 +199,13 @@ const struct rfl_op_info *rfl_op_info_of(enum rfl_op op);
 
 extern const struct rfl_op_info rfl_op_input, rfl_op_parameter, rfl_op_constant, rfl_op_conv2d,
 	rfl_op_linear, rfl_op_embedding, rfl_op_batch_norm, rfl_op_layer_norm, rfl_op_rms_norm,
-	rfl_op_matmul, rfl_op_sdpa, rfl_op_relu, rfl_op_relu6, rfl_op_sigmoid, rfl_op_silu,
-	rfl_op_gelu, rfl_op_hard_sigmoid, rfl_op_hard_swish, rfl_op_exp, rfl_op_log, rfl_op_rsqrt,
-	rfl_op_square, rfl_op_affine, rfl_op_rope, rfl_op_dropout, rfl_op_stochastic_depth,
-	rfl_op_causal_mask, rfl_op_softmax, rfl_op_add, rfl_op_sub, rfl_op_mul, rfl_op_div,
-	rfl_op_mean, rfl_op_sum, rfl_op_max, rfl_op_max_pool, rfl_op_avg_pool,
-	rfl_op_adaptive_avg_pool, rfl_op_flatten, rfl_op_reshape, rfl_op_permute, rfl_op_slice,
-	rfl_op_contiguous, rfl_op_concat, rfl_op_pad, rfl_op_roll, rfl_op_gather,
+	rfl_op_matmul, rfl_op_sdpa, rfl_op_relu, rfl_op_relu6, rfl_op_sigmoid, rfl_op_tanh,
+	rfl_op_silu, rfl_op_gelu, rfl_op_hard_sigmoid, rfl_op_hard_swish, rfl_op_exp, rfl_op_log,
+	rfl_op_rsqrt, rfl_op_square, rfl_op_affine, rfl_op_rope, rfl_op_dropout,
+	rfl_op_stochastic_depth, rfl_op_causal_mask, rfl_op_softmax, rfl_op_add, rfl_op_sub,
+	rfl_op_mul, rfl_op_div, rfl_op_mean, rfl_op_sum, rfl_op_max, rfl_op_max_pool,
+	rfl_op_avg_pool, rfl_op_adaptive_avg_pool, rfl_op_flatten, rfl_op_reshape, rfl_op_permute,
+	rfl_op_slice, rfl_op_contiguous, rfl_op_concat, rfl_op_pad, rfl_op_roll, rfl_op_gather,
 	rfl_op_cross_entropy;
 
 /* Shape inference shared by several rows. */

@@ -1,5 +1,5 @@
 /*
- * op_activation.c - activations: ReLU, ReLU6, sigmoid, SiLU, GELU and the two hard ones.
+ * op_activation.c - activations: ReLU, ReLU6, sigmoid, tanh, SiLU, GELU and the two hard ones.
  *
  * Operations of the formulas per element, a change of sign not counted; s is the sigmoid.
  *
@@ -7,6 +7,7 @@
  *	relu          max(x, 0)                                dY where x > 0
  *	relu6         min(max(x, 0), 6)                        dY where 0 < x < 6
  *	sigmoid       1 / (1 + exp(-x))                        dY y (1 - y)
+ *	tanh          tanh(x)                                  dY (1 - y^2)
  *	silu          x / (1 + exp(-x))                        dY s (1 + x (1 - s)), s again
  *	gelu          x / 2 (1 + erf(x / sqrt 2))              dY (cdf + x pdf), both again
  *	gelu, tanh    x / 2 (1 + tanh(k (x + c x^3)))          dY (h (1 + t) + x / 2 (1 - t^2) k
@@ -18,7 +19,7 @@
  * division, erf and tanh are special; a division by a constant is a multiplication.
  *
  * Traffic: op_unary.c. ReLU and ReLU6 need one bit per element in the backward pass of a fused
- * operation, the others their input (sigmoid its result).
+ * operation, the others their input (sigmoid and tanh their result).
  */
 #include "complexity/op.h"
 #include "complexity/op_saved.h"
@@ -50,6 +51,16 @@ static void sigmoid_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 {
 	static const struct rfl_op_unary op = {
 		.forward = { .add = 1, .special = 2 },
+		.dgrad = { .add = 1, .mul = 2 },
+	};
+
+	rfl_op_unary_cost(c, &op, cost);
+}
+
+static void tanh_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
+{
+	static const struct rfl_op_unary op = {
+		.forward = { .special = 1 },
 		.dgrad = { .add = 1, .mul = 2 },
 	};
 
@@ -131,6 +142,16 @@ const struct rfl_op_info rfl_op_sigmoid = {
 	.rides = true,
 	.infer = rfl_op_same_shape,
 	.cost = sigmoid_cost,
+	.saved = rfl_op_saves_output,
+};
+
+const struct rfl_op_info rfl_op_tanh = {
+	.name = "tanh",
+	.module = "Tanh",
+	.autograd = "TanhBackward0",
+	.rides = true,
+	.infer = rfl_op_same_shape,
+	.cost = tanh_cost,
 	.saved = rfl_op_saves_output,
 };
 

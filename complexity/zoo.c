@@ -30,6 +30,7 @@ static const struct rfl_zoo_family *const families[] = {
 	&rfl_zoo_convnext,
 	&rfl_zoo_vit,
 	&rfl_zoo_swin,
+	&rfl_zoo_maxvit,
 	&rfl_zoo_cs336,
 	&rfl_zoo_gpt2,
 	&rfl_zoo_llama,

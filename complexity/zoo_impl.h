@@ -42,9 +42,9 @@ struct rfl_zoo_family {
 
 extern const struct rfl_zoo_family rfl_zoo_alexnet, rfl_zoo_cifar_cnn, rfl_zoo_convnext,
 	rfl_zoo_cs336, rfl_zoo_densenet, rfl_zoo_efficientnet, rfl_zoo_googlenet, rfl_zoo_gpt2,
-	rfl_zoo_inception, rfl_zoo_llama, rfl_zoo_mnasnet, rfl_zoo_mobilenet, rfl_zoo_regnet,
-	rfl_zoo_resnet, rfl_zoo_shufflenet, rfl_zoo_squeezenet, rfl_zoo_swin, rfl_zoo_vgg,
-	rfl_zoo_vit;
+	rfl_zoo_inception, rfl_zoo_llama, rfl_zoo_maxvit, rfl_zoo_mnasnet, rfl_zoo_mobilenet,
+	rfl_zoo_regnet, rfl_zoo_resnet, rfl_zoo_shufflenet, rfl_zoo_squeezenet, rfl_zoo_swin,
+	rfl_zoo_vgg, rfl_zoo_vit;
 
 #ifdef __cplusplus
 }

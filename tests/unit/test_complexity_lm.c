@@ -517,7 +517,7 @@ static void saved_bytes_are_those_of_pytorch(void **state)
 		rfl_net_free(net);
 	}
 	rfl_csv_close(csv);
-	assert_int_equal(rows, 8);
+	assert_int_equal(rows, 9);
 }
 
 static void sizes_that_do_not_fit_are_refused(void **state)

@@ -15,6 +15,7 @@ static void activations(void **state)
 		int64_t dgrad_tensors;
 	} rows[] = {
 		{ "sigmoid", { .add = 1, .special = 2 }, { .add = 1, .mul = 2 }, 2 },
+		{ "tanh", { .special = 1 }, { .add = 1, .mul = 2 }, 2 },
 		{ "silu", { .add = 1, .special = 2 }, { .add = 3, .mul = 3, .special = 2 }, 2 },
 		{ "gelu",
 		  { .add = 1, .mul = 3, .special = 1 },

@@ -86,7 +86,7 @@ static void keeps_what_pytorch_keeps(void **state)
 		rows++;
 	}
 	rfl_csv_close(csv);
-	assert_int_equal(rows, 67);
+	assert_int_equal(rows, 69);
 }
 
 /* Where PyTorch's kernels for a GPU keep something else. */

@@ -65,12 +65,12 @@ static void parameters_are_those_of_the_state_dict(void **state)
 		{ "params_alexnet.csv", 1 },    { "params_convnext.csv", 1 },
 		{ "params_densenet.csv", 1 },   { "params_efficientnet.csv", 1 },
 		{ "params_googlenet.csv", 2 },  { "params_inception.csv", 1 },
-		{ "params_mnasnet.csv", 1 },    { "params_mobilenet.csv", 3 },
-		{ "params_own.csv", 2 },        { "params_regnet.csv", 1 },
-		{ "params_resnet.csv", 7 },     { "params_shufflenet.csv", 1 },
-		{ "params_squeezenet.csv", 2 }, { "params_swin.csv", 2 },
-		{ "params_vgg.csv", 8 },        { "params_vit.csv", 1 },
-		{ "params_vit.csv", 1 },
+		{ "params_maxvit.csv", 1 },     { "params_mnasnet.csv", 1 },
+		{ "params_mobilenet.csv", 3 },  { "params_own.csv", 2 },
+		{ "params_regnet.csv", 1 },     { "params_resnet.csv", 7 },
+		{ "params_shufflenet.csv", 1 }, { "params_squeezenet.csv", 2 },
+		{ "params_swin.csv", 2 },       { "params_vgg.csv", 8 },
+		{ "params_vit.csv", 1 },        { "params_vit.csv", 1 },
 	};
 
 	(void)state;
