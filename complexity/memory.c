@@ -22,25 +22,34 @@ static int64_t stored_bytes(const struct rfl_count_options *options)
 	return rfl_dtype_bytes(options->master_weights ? RFL_DTYPE_F32 : options->dtype);
 }
 
-/* Running statistics with a counter of batches each, and tables of constants. */
+/* Tables of constants, the places of rows that are taken from one, the batch norm's counter. */
+static bool table_bytes(const struct rfl_node *node, int64_t element, int64_t *ret)
+{
+	const struct rfl_shape *shape = &node->shape;
+	int64_t index = rfl_dtype_bytes(RFL_DTYPE_I64);
+
+	*ret = 0;
+	if (node->op == RFL_OP_BATCH_NORM)
+		*ret = index;
+	if (node->op == RFL_OP_CONSTANT)
+		return rfl_num_mul(rfl_shape_numel(shape),
+				   node->dtype == RFL_DTYPE_I64 ? index : element, ret);
+	if (node->op == RFL_OP_GATHER)
+		return rfl_num_mul(rfl_shape_numel(shape) / shape->dim[shape->ndim - 1], index,
+				   ret);
+	return true;
+}
+
 static bool buffer_bytes(const struct rfl_net *net, int64_t element, int64_t *ret)
 {
-	int64_t elements = rfl_net_buffer_count(net), counters = 0, tables = 0;
+	int64_t bytes;
 
-	for (int i = 0; i < net->nnodes; i++) {
-		const struct rfl_node *node = &net->nodes[i];
-		int64_t size =
-			node->dtype == RFL_DTYPE_I64 ? rfl_dtype_bytes(RFL_DTYPE_I64) : element;
-		int64_t bytes;
-
-		counters += node->op == RFL_OP_BATCH_NORM;
-		if (node->op == RFL_OP_CONSTANT &&
-		    (!rfl_num_mul(rfl_shape_numel(&node->shape), size, &bytes) ||
-		     !rfl_num_add(tables, bytes, &tables)))
+	if (!rfl_num_mul(rfl_net_buffer_count(net), element, ret))
+		return false;
+	for (int i = 0; i < net->nnodes; i++)
+		if (!table_bytes(&net->nodes[i], element, &bytes) || !rfl_num_add(*ret, bytes, ret))
 			return false;
-	}
-	return rfl_num_mul(elements, element, ret) && rfl_num_add(*ret, tables, ret) &&
-	       rfl_num_add(*ret, counters * rfl_dtype_bytes(RFL_DTYPE_I64), ret);
+	return true;
 }
 
 static bool fill_persistent(struct rfl_memory *m)
@@ -65,11 +74,9 @@ static bool fill_persistent(struct rfl_memory *m)
 			return false;
 		m->gradients = w->gradients = w->links->trained * element;
 		m->state = rfl_optimizer_state_words(o->optimizer) * m->gradients;
-		for (int i = 0; i < w->links->nlosses; i++)
-			if (!i) /* one set of labels, whatever the losses */
-				w->labels.per_sample =
-					rfl_shape_numel(&w->links->losses[i].node.shape) *
-					rfl_dtype_bytes(RFL_DTYPE_I64);
+		/* One set of labels, however many losses. */
+		w->labels.per_sample = rfl_shape_numel(&w->links->losses[0].node.shape) *
+				       rfl_dtype_bytes(RFL_DTYPE_I64);
 	}
 	p->fixed = bytes;
 	rfl_memory__add(p, (struct rfl_memory_size){ .fixed = m->state }, &overflow);

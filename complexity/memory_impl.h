@@ -52,6 +52,7 @@ struct rfl_memory_tensor {
 	bool given;                  /**< the batch: there all the time */
 	struct rfl_memory_life read; /**< by the first forward pass, if nobody saves it */
 	struct rfl_memory_life kept; /**< by the backward pass that saves it; NOBODY: not saved */
+	int saved_as;                /**< whose output it was when it was saved first */
 	/* The same when a checkpointed segment runs again. */
 	struct rfl_memory_life read_again, kept_again;
 };

@@ -157,6 +157,7 @@ static void describe_tensor(struct rfl_memory_workspace *w, const struct rfl_cou
 		.given = node->op == RFL_OP_INPUT,
 		.read = { .end = i },
 		.kept = { .end = RFL_MEMORY_NOBODY },
+		.saved_as = RFL_MEMORY_NOBODY,
 		.read_again = { .end = i },
 		.kept_again = { .end = RFL_MEMORY_NOBODY },
 	};
@@ -184,6 +185,16 @@ static void keep(struct rfl_memory_life *life, int saver)
 		life->end = saver;
 }
 
+/* The storage of tensor x is there from the first forward pass to the backward pass of `saver`. */
+static void keep_tensor(struct rfl_memory_workspace *w, int x, int saver)
+{
+	struct rfl_memory_tensor *storage = &w->tensors[w->tensors[x].root];
+
+	keep(&storage->kept, saver);
+	if (storage->saved_as == RFL_MEMORY_NOBODY)
+		storage->saved_as = x;
+}
+
 static int first_of_segment(const struct rfl_memory_workspace *w, int i)
 {
 	int segment = segment_of(w, i);
@@ -204,7 +215,7 @@ static void save_tensor(struct rfl_memory_workspace *w, int i, int x)
 	if (segment && segment_of(w, root) == segment)
 		keep(&w->tensors[root].kept_again, i);
 	else if (!segment)
-		keep(&w->tensors[root].kept, i);
+		keep_tensor(w, x, i);
 }
 
 /* The inputs of a segment, saved or not, are kept to run it again. */
@@ -216,7 +227,7 @@ static void keep_segment_inputs(struct rfl_memory_workspace *w, int i)
 		int root = w->tensors[node->input[k]].root;
 
 		if (root != RFL_MEMORY_NOBODY && segment_of(w, root) != segment_of(w, i))
-			keep(&w->tensors[root].kept, first_of_segment(w, i));
+			keep_tensor(w, node->input[k], first_of_segment(w, i));
 	}
 }
 
