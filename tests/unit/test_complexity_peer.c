@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/num.h"
 #include "complexity/count.h"
 #include "complexity/op.h"
 #include "complexity/peer.h"
@@ -206,6 +207,17 @@ static bool is_elsewhere(struct rfl_csv *csv)
 	return false;
 }
 
+static int64_t number(const char *digits, size_t length)
+{
+	struct rfl_err err = RFL_ERR_INIT;
+	char word[32];
+	int64_t ret = 0;
+
+	(void)snprintf(word, sizeof(word), "%.*s", (int)length, digits);
+	assert_ok(rfl_num_parse_int(word, "input", &ret, &err), &err);
+	return ret;
+}
+
 /* "2x3x299x299": the batch comes first, the size of the image last; "1x32" is of text. */
 static struct rfl_net *build_input(struct rfl_csv *csv, int64_t *batch)
 {
@@ -215,9 +227,9 @@ static struct rfl_net *build_input(struct rfl_csv *csv, int64_t *batch)
 	struct rfl_net *net = NULL;
 
 	assert_non_null(last);
-	*batch = strtol(input, NULL, 10);
+	*batch = number(input, strcspn(input, "x"));
 	if (strchr(input, 'x') != last)
-		options.image_size = strtol(last + 1, NULL, 10);
+		options.image_size = number(last + 1, strlen(last + 1));
 	assert_ok(rfl_zoo_build(text(csv, "model"), &options, &net, &err), &err);
 	return net;
 }
