@@ -6,6 +6,11 @@
 #include "tests/unit/ops_rig.h"
 #include "tests/unit/published.h"
 
+#include <stdio.h>
+
+#include "base/buf.h"
+#include "base/file.h"
+
 /* --- what autograd keeps --- */
 
 struct kept {
@@ -180,6 +185,35 @@ static void every_row_is_complete(void **state)
 	}
 }
 
+/* docs/operations.md names every operation: what it computes, what it moves, what is kept. */
+static void every_row_is_documented(void **state)
+{
+	static const char *const parts[] = { "## Multiply-adds", "## Traffic",
+					     "## What autograd keeps", "## Adding an operation" };
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_buf page;
+
+	(void)state;
+	rfl_buf_init(&page, 0);
+	assert_ok(rfl_file_read(RFL_TEST_DATA "/../../docs/operations.md", &page, &err), &err);
+	for (size_t part = 0; part + 1 < RFL_ARRAY_LEN(parts); part++) {
+		const char *from = strstr(rfl_buf_str(&page), parts[part]);
+		const char *to = strstr(rfl_buf_str(&page), parts[part + 1]);
+
+		assert_true(from && to && from < to);
+		for (int i = 0; i < RFL_OP_COUNT; i++) {
+			const char *name = rfl_op_info_of((enum rfl_op)i)->name, *at;
+			char quoted[64];
+
+			(void)snprintf(quoted, sizeof(quoted), "`%s`", name);
+			at = strstr(from, quoted);
+			if (!at || at > to)
+				fail_msg("%s: %s is not there", parts[part], name);
+		}
+	}
+	rfl_buf_fini(&page);
+}
+
 static int64_t bytes_of(const struct rfl_cost *cost, enum rfl_fusion level, enum rfl_pass pass)
 {
 	return cost->traffic[level][pass].read_bytes + cost->traffic[level][pass].write_bytes;
@@ -253,6 +287,7 @@ int main(void)
 		cmocka_unit_test(keeps_what_pytorch_keeps),
 		cmocka_unit_test(keeps_less_on_a_gpu),
 		cmocka_unit_test(every_row_is_complete),
+		cmocka_unit_test(every_row_is_documented),
 		cmocka_unit_test(properties_of_every_operation),
 	};
 
