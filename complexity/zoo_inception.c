@@ -131,9 +131,19 @@ static int stem(struct rfl_net_builder *b, int x)
 	return rfl_max_pool(b, x, "maxpool2", .kernel = 3, .stride = 2);
 }
 
-/* Nothing reads its logits. */
+/* Nothing reads its logits. A pooling of 5 by 3 leaves 5x5 of 17x17 features for the 5x5 kernel. */
 static void auxiliary_head(struct rfl_net_builder *b, int x, int64_t classes)
 {
+	struct rfl_shape s = rfl_net_shape(b, x);
+
+	if (s.ndim == 3 && s.dim[1] < 17) {
+		(void)rfl_net_refuse(b,
+				     "AuxLogits.conv1.conv (Conv2d): %lldx%lld features are too "
+				     "few; the image is too small for the auxiliary head, and "
+				     "inception_v3_no_aux has none",
+				     (long long)s.dim[1], (long long)s.dim[2]);
+		return;
+	}
 	rfl_net_enter(b, "AuxLogits");
 	rfl_net_auxiliary_begin(b);
 	x = rfl_avg_pool(b, x, NULL, .kernel = 5, .stride = 3);

@@ -156,7 +156,9 @@ static void refusals_name_the_layer(void **state)
 	refuses("vgg16", 16, RFL_EINVAL, "image size 16");
 	refuses("vgg16", 16, RFL_EINVAL, "too small");
 	refuses("cifar_cnn", 7, RFL_EINVAL, "8 (MaxPool2d)");
-	refuses("inception_v3", 298, RFL_EINVAL, "AuxLogits.conv1.conv (Conv2d)");
+	refuses("inception_v3", 298, RFL_EINVAL, "AuxLogits.conv1.conv (Conv2d): 16x16 features");
+	refuses("inception_v3", 298, RFL_EINVAL, "inception_v3_no_aux has none");
+	refuses("inception_v3", 30, RFL_EINVAL, "Mixed_6a.branch3x3.conv (Conv2d)");
 	refuses("resnet50", INT64_C(1) << 40, RFL_EOVERFLOW, "63 bits");
 	refuses("resnet50", INT64_MAX, RFL_EOVERFLOW, "63 bits");
 }

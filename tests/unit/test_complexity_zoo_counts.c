@@ -183,6 +183,42 @@ static void counts_are_the_exact_ones(void **state)
 	assert_int_equal(rows, 79);
 }
 
+/* Heads by hand: a 1x1 convolution (and a 5x5 one) and linear layers, on pooled features. */
+static void auxiliary_heads_count_where_they_are_asked_for(void **state)
+{
+	static const struct {
+		const char *model;
+		int64_t macs;
+	} cases[] = {
+		{ "googlenet", 0 },
+		{ "googlenet_aux",
+		  (512 + 528) * 128 * 4 * 4 + 2 * (2048 * 1024 + 1024 * INT64_C(1000)) },
+		{ "inception_v3", 768 * 128 * 5 * 5 + 128 * 5 * 5 * 768 + 768 * INT64_C(1000) },
+		{ "inception_v3_no_aux", 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++) {
+		struct rfl_count_options options = {
+			.batch = 1,
+			.training = true,
+			.auxiliary = true,
+		};
+		struct rfl_net *net = build(cases[i].model);
+		struct rfl_count *plain = count_of(net, true), *heads = NULL;
+		struct rfl_err err = RFL_ERR_INIT;
+
+		assert_ok(rfl_count_net(net, &options, &heads, &err), &err);
+		for (int pass = RFL_PASS_FORWARD; pass <= RFL_PASS_WGRAD; pass++)
+			assert_int_equal(heads->total.macs[pass] - plain->total.macs[pass],
+					 cases[i].macs);
+		assert_int_equal(heads->params, plain->params);
+		rfl_count_free(heads);
+		rfl_count_free(plain);
+		rfl_net_free(net);
+	}
+}
+
 /* Whether torchvision's figure, in 10^9 with three decimals, is this count rounded. */
 static bool rounds_to(int64_t macs, const char *figure)
 {
@@ -220,6 +256,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(counts_are_the_exact_ones),
+		cmocka_unit_test(auxiliary_heads_count_where_they_are_asked_for),
 		cmocka_unit_test(figures_of_torchvision_are_these_counts_rounded),
 	};
 
