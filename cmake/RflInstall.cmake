@@ -14,7 +14,7 @@ install(TARGETS roofline RUNTIME_DEPENDENCY_SET rfl_libraries
 install(DIRECTORY ${PROJECT_BINARY_DIR}/${RFL_DATADIR}/ DESTINATION ${RFL_DATADIR} COMPONENT core)
 install(FILES LICENSE README.md CHANGELOG.md CONTRIBUTING.md DESTINATION share/doc/roofline
   COMPONENT core)
-install(DIRECTORY docs DESTINATION share/doc/roofline COMPONENT core)
+install(DIRECTORY docs examples DESTINATION share/doc/roofline COMPONENT core)
 
 get_property(plugins GLOBAL PROPERTY RFL_PLUGINS)
 if(plugins)

@@ -302,8 +302,8 @@ static enum rfl_rc read_net(struct rfl_net_reader *r, struct rfl_net **ret)
 	return rc == RFL_OK ? finish(r, output, ret) : rc;
 }
 
-static enum rfl_rc read_root(const json_t *root, const char *name, struct rfl_net **ret,
-			     struct rfl_err *err)
+enum rfl_rc rfl_net_from_json(const json_t *root, const char *name, struct rfl_net **ret,
+			      struct rfl_err *err)
 {
 	struct rfl_err first = RFL_ERR_INIT;
 	struct rfl_net_reader *r = calloc(1, sizeof(*r));
@@ -334,7 +334,7 @@ enum rfl_rc rfl_net_parse(const char *text, size_t length, const char *name, str
 	enum rfl_rc rc = rfl_json_loads(text, length, name, &root, err);
 
 	if (rc == RFL_OK)
-		rc = read_root(root, name, ret, err);
+		rc = rfl_net_from_json(root, name, ret, err);
 	json_decref(root);
 	return rc;
 }
@@ -345,7 +345,7 @@ enum rfl_rc rfl_net_load(const char *path, struct rfl_net **ret, struct rfl_err 
 	enum rfl_rc rc = rfl_json_load(path, &root, err);
 
 	if (rc == RFL_OK)
-		rc = read_root(root, path, ret, err);
+		rc = rfl_net_from_json(root, path, ret, err);
 	json_decref(root);
 	return rc;
 }

@@ -32,6 +32,10 @@ enum rfl_rc rfl_net_load(const char *path, struct rfl_net **ret,
 enum rfl_rc rfl_net_parse(const char *text, size_t length, const char *name, struct rfl_net **ret,
 			  struct rfl_err *err) RFL_WARN_UNUSED;
 
+/** The same from a document. */
+enum rfl_rc rfl_net_from_json(const json_t *root, const char *name, struct rfl_net **ret,
+			      struct rfl_err *err) RFL_WARN_UNUSED;
+
 /**
  * The document of a network: reading it back gives the same network.
  * @param ret  a new reference on success only

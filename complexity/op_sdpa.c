@@ -33,9 +33,11 @@ static enum rfl_rc infer(const struct rfl_node *node, const struct rfl_shape *in
 			 struct rfl_shape *out, struct rfl_err *err)
 {
 	int rows = in[0].ndim - 2, last = in[0].ndim - 1;
+	double p = node->attr.sdpa.dropout;
 	char q[96], k[96], v[96];
 
-	(void)node;
+	if (!(p >= 0.0 && p < 1.0))
+		return rfl_fail(err, RFL_EINVAL, 0, "dropout %g is not in [0, 1)", p);
 	if (!rfl_shape_same_leading(&in[0], &in[1]) || !rfl_shape_same_leading(&in[1], &in[2]) ||
 	    in[0].dim[last] != in[1].dim[last] || in[1].dim[rows] != in[2].dim[rows])
 		return rfl_fail(err, RFL_EINVAL, 0, "q %s, k %s and v %s do not fit together",

@@ -1,12 +1,7 @@
-/*
- * Every allocation of an operation fails once, the first, the second, ...: the operation says
- * RFL_ENOMEM, hands nothing out, leaks nothing; and when none fails it succeeds.
- *
- * The linker sends the allocation functions here (--wrap in CMakeLists.txt).
- */
+/* Every allocation of what base/ does fails once. */
+#include "tests/unit/alloc_failure.h"
 #include "tests/unit/rfl_test.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,80 +15,6 @@
 #include "base/proc.h"
 #include "base/stats.h"
 #include "base/table.h"
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t n, size_t size);
-void *__real_realloc(void *p, size_t size);
-void __real_free(void *p);
-char *__real_strdup(const char *s);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t n, size_t size);
-void *__wrap_realloc(void *p, size_t size);
-void __wrap_free(void *p);
-char *__wrap_strdup(const char *s);
-char *__real_strndup(const char *s, size_t n);
-char *__wrap_strndup(const char *s, size_t n);
-char *__real_realpath(const char *path, char *resolved);
-char *__wrap_realpath(const char *path, char *resolved);
-
-static bool counting;
-static size_t seen, fail_at; /* fail_at 0: never */
-static long live;
-
-static bool fails(void)
-{
-	return counting && ++seen == fail_at;
-}
-
-static void *note(void *p)
-{
-	if (counting && p)
-		live++;
-	return p;
-}
-
-void *__wrap_malloc(size_t size)
-{
-	return fails() ? NULL : note(__real_malloc(size));
-}
-
-void *__wrap_calloc(size_t n, size_t size)
-{
-	return fails() ? NULL : note(__real_calloc(n, size));
-}
-
-char *__wrap_strdup(const char *s)
-{
-	return fails() ? NULL : note(__real_strdup(s));
-}
-
-char *__wrap_strndup(const char *s, size_t n)
-{
-	return fails() ? NULL : note(__real_strndup(s, n));
-}
-
-char *__wrap_realpath(const char *path, char *resolved)
-{
-	if (fails()) {
-		errno = ENOMEM;
-		return NULL;
-	}
-	return note(__real_realpath(path, resolved));
-}
-
-void *__wrap_realloc(void *p, size_t size)
-{
-	if (fails())
-		return NULL;
-	return p ? __real_realloc(p, size) : note(__real_malloc(size));
-}
-
-void __wrap_free(void *p)
-{
-	if (counting && p)
-		live--;
-	__real_free(p);
-}
 
 /* --- operations ------------------------------------------------------------------------------ */
 
@@ -228,11 +149,7 @@ static enum rfl_rc make_folders(struct rfl_err *err)
 
 /* --- the loop -------------------------------------------------------------------------------- */
 
-static const struct operation {
-	const char *name;
-	enum rfl_rc (*run)(struct rfl_err *err);
-	size_t least; /* allocations, so that the loop cannot be empty */
-} operations[] = {
+static const struct alloc_operation operations[] = {
 	{ "read CSV", read_csv, 8 },
 	{ "load JSON", load_json, 20 },
 	{ "save JSON", save_json, 8 },
@@ -247,31 +164,6 @@ static const struct operation {
 	{ "run a child", run_child, 2 },
 };
 
-/* Run once with the n-th allocation failing. False when there are fewer than n. */
-static bool run_once(const struct operation *op, size_t n)
-{
-	struct rfl_err err = RFL_ERR_INIT;
-	enum rfl_rc rc;
-	bool failed;
-
-	fail_at = n;
-	seen = 0;
-	live = 0;
-	counting = true;
-	rc = op->run(&err);
-	counting = false;
-	failed = seen >= n;
-	if (live != 0)
-		fail_msg("%s: allocation %zu failing: %ld blocks are left", op->name, n, live);
-	/* A failure may be done without (syncing a folder); it may not turn into another one. */
-	if (rc != RFL_OK && rc != RFL_ENOMEM)
-		fail_msg("%s: allocation %zu failing: %s: %s", op->name, n, rfl_rc_text(rc),
-			 err.msg);
-	if (!failed && rc != RFL_OK)
-		fail_msg("%s: fails without reason: %s", op->name, err.msg);
-	return failed;
-}
-
 static void each_allocation_fails_once(void **state)
 {
 	csv_path = write_file(*state, "in.csv", "a,b,c\n1,\"two, quoted\",3\n4,5,6\n\"a\nb\",,\n");
@@ -280,14 +172,9 @@ static void each_allocation_fails_once(void **state)
 	out_path = tmp_path(*state, "folder/out.json");
 	ledger_path = write_file(*state, "ledger.csv", "a,b\n1,\"two, quoted\"\n");
 	for (size_t i = 0; i < RFL_ARRAY_LEN(operations); i++) {
-		size_t n = 1;
-
 		if (operations[i].run == save_json)
 			assert_int_equal(rfl_file_mkdirs_for(out_path, NULL), RFL_OK);
-		while (run_once(&operations[i], n))
-			n++;
-		if (n - 1 < operations[i].least)
-			fail_msg("%s: only %zu allocations were seen", operations[i].name, n - 1);
+		assert_each_allocation_fails(&operations[i]);
 	}
 }
 
@@ -320,6 +207,6 @@ int main(void)
 						tmpdir_remove),
 	};
 
-	json_set_alloc_funcs(malloc, free); /* the library's own are out of our reach */
+	watch_allocations();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
