@@ -52,6 +52,17 @@ enum rfl_rc rfl_work__optimizer(const char *optimizer, enum rfl_optimizer_kind *
 			optimizer ? optimizer : "");
 }
 
+enum rfl_rc rfl_work__attention(const char *attention, enum rfl_attention *ret, struct rfl_err *err)
+{
+	for (int i = 0; rfl_attention_names[i]; i++)
+		if (!attention || strcmp(attention, rfl_attention_names[i]) == 0) {
+			*ret = (enum rfl_attention)i;
+			return RFL_OK;
+		}
+	return rfl_fail(err, RFL_EINVAL, 0, "attention '%s' is none of auto, composed, naive, sdpa",
+			attention);
+}
+
 double rfl_work__flops(enum rfl_scope scope, enum rfl_train_factor factor, double forward,
 		       double training)
 {
@@ -62,12 +73,13 @@ double rfl_work__flops(enum rfl_scope scope, enum rfl_train_factor factor, doubl
 	return (factor == RFL_TRAIN_2 ? 2 : 3) * forward;
 }
 
-const char *rfl_work__source(enum rfl_scope scope, enum rfl_train_factor factor)
+const char *rfl_work__source(enum rfl_scope scope, enum rfl_train_factor factor, bool recomputes)
 {
 	if (scope == RFL_SCOPE_FORWARD)
 		return "counted: forward";
 	if (factor == RFL_TRAIN_EXACT)
-		return "counted: forward + dgrad + wgrad";
+		return recomputes ? "counted: forward + dgrad + wgrad + recomputed"
+				  : "counted: forward + dgrad + wgrad";
 	return factor == RFL_TRAIN_2 ? "2 x forward, as in older reports"
 				     : "3 x forward, as in older reports";
 }
@@ -86,9 +98,10 @@ static double step_bytes(const struct rfl_count *count, enum rfl_fusion fusion,
 
 enum rfl_rc rfl_work__own(const struct rfl_work_query *q, struct rfl_work *ret, struct rfl_err *err)
 {
-	const struct rfl_zoo_options sizes = {
+	struct rfl_zoo_options sizes = {
 		.image_size = q->image_size > 0 ? q->image_size : 0,
 		.classes = q->classes > 0 ? q->classes : 0,
+		.context_length = q->context_length > 0 ? q->context_length : 0,
 	};
 	struct rfl_count_options options = { .batch = q->batch };
 	struct rfl_net *net = NULL;
@@ -108,6 +121,8 @@ enum rfl_rc rfl_work__own(const struct rfl_work_query *q, struct rfl_work *ret, 
 	if (rc == RFL_OK && scope == RFL_SCOPE_STEP)
 		rc = rfl_work__optimizer(q->optimizer, &options.optimizer, err);
 	if (rc == RFL_OK)
+		rc = rfl_work__attention(q->attention, &sizes.attention, err);
+	if (rc == RFL_OK)
 		rc = rfl_zoo_build(q->model, &sizes, &net, err);
 	options.training = scope != RFL_SCOPE_FORWARD;
 	if (rc == RFL_OK)
@@ -117,7 +132,8 @@ enum rfl_rc rfl_work__own(const struct rfl_work_query *q, struct rfl_work *ret, 
 	ret->flops = (double)forwards * rfl_work__flops(scope, q->factor,
 							(double)rfl_count_forward_flops(count),
 							(double)rfl_count_training_flops(count));
-	ret->flops_source = rfl_work__source(scope, q->factor);
+	ret->flops_source =
+		rfl_work__source(scope, q->factor, count->total.macs[RFL_PASS_RECOMPUTE] > 0);
 	for (int f = 0; f < RFL_FUSION_COUNT; f++)
 		ret->bytes[f] = step_bytes(count, (enum rfl_fusion)f, scope, forwards);
 done:

@@ -30,6 +30,8 @@ struct rfl_work_query {
 	int64_t batch;               /**< samples per optimizer step */
 	int64_t micro_batch, accum;  /**< samples per forward, forwards per step; -1: one forward */
 	int64_t image_size, classes; /**< -1: the model's own */
+	int64_t context_length;      /**< tokens; 0 or -1: the model's own */
+	const char *attention;       /**< one of rfl_attention_names; NULL: as the model has it */
 	enum rfl_train_factor factor;
 };
 
@@ -58,7 +60,7 @@ void rfl_work_file_free(struct rfl_work_file *file); /* accepts NULL */
  *               the model, and compared with our own where the program knows the model.
  * @param notes  one line per disagreement is appended, ended by a newline
  * @return RFL_OK; RFL_EMISSING when neither file nor program knows the model; RFL_EINVAL for a
- * mode, precision or optimizer that cannot be counted; RFL_EOVERFLOW; RFL_ENOMEM
+ * mode, precision, optimizer or attention that cannot be counted; RFL_EOVERFLOW; RFL_ENOMEM
  */
 enum rfl_rc rfl_work_count(const struct rfl_work_query *query, const struct rfl_work_file *file,
 			   struct rfl_buf *notes, struct rfl_work *ret,

@@ -1,7 +1,7 @@
 /*
- * work_file.c - counts from the file that `roofline complexity` wrote
- * (docs/complexity.schema.json): only what a point needs of it. It may hold models that this
- * program does not know.
+ * work_file.c - read the file that `roofline complexity` wrote (docs/complexity.schema.json): only
+ * what a point needs of it. It may hold models that this program does not know. What becomes of it
+ * is in work_use.c.
  */
 #include "roofline/work_parts.h"
 
@@ -15,40 +15,12 @@
 #include "complexity/zoo.h"
 
 #define SCHEMA           "roofline.complexity/1"
-#define NSCOPES          3
 #define FORWARD          "forward"
 #define FORWARD_BACKWARD "forward_backward"
 #define TRAINING         "training"
 
 /* In the order of enum rfl_scope. */
-static const char *const scope_names[NSCOPES] = { FORWARD, FORWARD_BACKWARD, TRAINING };
-
-struct file_scope {
-	double flops; /* NaN: the file does not have this scope */
-	double bytes[RFL_FUSION_COUNT];
-};
-
-struct file_batch {
-	int64_t batch;
-	struct file_scope scopes[NSCOPES];
-};
-
-struct file_model {
-	const char *name;
-	int64_t image_size, classes; /* -1: not told */
-	size_t nbatches;
-	struct file_batch *batches;
-};
-
-struct rfl_work_file {
-	const char *path;
-	enum rfl_dtype dtype;
-	bool master_weights;
-	int optimizer; /* enum rfl_optimizer_kind */
-	size_t nmodels;
-	struct file_model *models;
-	struct rfl_arena *arena; /* owns everything above */
-};
+static const char *const scope_names[RFL_WORK_SCOPES] = { FORWARD, FORWARD_BACKWARD, TRAINING };
 
 /* A place in the document, for messages. */
 struct place {
@@ -109,8 +81,8 @@ static enum rfl_rc text(const struct place *at, const json_t *obj, const char *k
 	return RFL_OK;
 }
 
-static enum rfl_rc read_scope(const struct place *at, const json_t *obj, struct file_scope *ret,
-			      struct rfl_err *err)
+static enum rfl_rc read_scope(const struct place *at, const json_t *obj,
+			      struct rfl_work__scope *ret, struct rfl_err *err)
 {
 	static const char *const keys[] = { "macs", "flops", "bytes", NULL };
 	const json_t *bytes = json_object_get(obj, "bytes");
@@ -136,8 +108,8 @@ static enum rfl_rc read_scope(const struct place *at, const json_t *obj, struct 
 	return rc;
 }
 
-static enum rfl_rc read_batch(const struct place *at, const json_t *obj, struct file_batch *ret,
-			      struct rfl_err *err)
+static enum rfl_rc read_batch(const struct place *at, const json_t *obj,
+			      struct rfl_work__batch *ret, struct rfl_err *err)
 {
 	static const char *const keys[] = { "batch",  FORWARD,  FORWARD_BACKWARD,
 					    TRAINING, "memory", "attained",
@@ -149,7 +121,7 @@ static enum rfl_rc read_batch(const struct place *at, const json_t *obj, struct 
 	rc = rfl_json_only_keys(obj, keys, at->file, at->path, err);
 	if (rc == RFL_OK)
 		rc = positive(at, obj, "batch", &ret->batch, err);
-	for (int s = 0; s < NSCOPES && rc == RFL_OK; s++) {
+	for (int s = 0; s < RFL_WORK_SCOPES && rc == RFL_OK; s++) {
 		const json_t *scope = json_object_get(obj, scope_names[s]);
 		struct place in = inside(at, scope_names[s]);
 
@@ -172,7 +144,7 @@ static int64_t image_size_of(const json_t *model)
 }
 
 static enum rfl_rc read_model(struct rfl_work_file *f, const struct place *at, const json_t *obj,
-			      struct file_model *ret, struct rfl_err *err)
+			      struct rfl_work__model *ret, struct rfl_err *err)
 {
 	static const char *const keys[] = { "model",   "title",          "family",   "input",
 					    "classes", "context_length", "params",   "trained",
@@ -190,13 +162,17 @@ static enum rfl_rc read_model(struct rfl_work_file *f, const struct place *at, c
 	if (rc == RFL_OK)
 		rc = text(at, obj, "model", &name, err);
 	ret->image_size = image_size_of(obj);
-	ret->classes = -1;
+	ret->classes = ret->context_length = -1;
 	if (rc == RFL_OK && json_object_get(obj, "classes"))
 		rc = positive(at, obj, "classes", &ret->classes, err);
+	if (rc == RFL_OK && json_is_integer(json_object_get(obj, "context_length")))
+		rc = positive(at, obj, "context_length", &ret->context_length, err);
 	if (rc == RFL_OK && !json_is_array(list))
 		rc = wrong(&list_at, "must be a list", err);
 	if (rc != RFL_OK)
 		return rc;
+	ret->recomputes = json_integer_value(json_object_get(json_object_get(obj, "training"),
+							     "recompute_macs")) > 0;
 	ret->nbatches = json_array_size(list);
 	ret->name = rfl_arena_strdup(f->arena, name);
 	ret->batches = rfl_arena_array(f->arena, ret->nbatches + 1, sizeof(*ret->batches));
@@ -210,7 +186,31 @@ static enum rfl_rc read_model(struct rfl_work_file *f, const struct place *at, c
 	return rc;
 }
 
-/* What the bytes were counted for. */
+/* A word of the convention that files may leave out. */
+static const char *word(const json_t *obj, const char *key, const char *otherwise)
+{
+	const char *value = json_string_value(json_object_get(obj, key));
+
+	return value ? value : otherwise;
+}
+
+/* What was asked for that no run does, or NULL. */
+static const char *unlike_a_run(const json_t *obj)
+{
+	if (json_is_true(json_object_get(obj, "first_layer_dgrad")))
+		return "gradients of the input";
+	if (json_is_true(json_object_get(obj, "auxiliary")))
+		return "auxiliary heads";
+	if (json_integer_value(json_object_get(obj, "checkpoint")) > 0)
+		return "checkpointed blocks";
+	if (json_array_size(json_object_get(obj, "frozen")) > 0)
+		return "frozen modules";
+	if (strcmp(word(obj, "causal", "full"), "full") != 0)
+		return "half of causal attention";
+	return NULL;
+}
+
+/* What the counts are of. */
 static enum rfl_rc read_convention(struct rfl_work_file *f, const struct place *at,
 				   const json_t *obj, struct rfl_err *err)
 {
@@ -226,6 +226,10 @@ static enum rfl_rc read_convention(struct rfl_work_file *f, const struct place *
 		rc = text(at, obj, "optimizer", &optimizer, err);
 	if (rc != RFL_OK)
 		return rc;
+	f->unlike = unlike_a_run(obj);
+	f->attention = rfl_arena_strdup(f->arena, word(obj, "attention", rfl_attention_names[0]));
+	if (!f->attention)
+		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", at->file);
 	if (rfl_precision_storage(precision, &f->dtype, &f->master_weights, &why) != RFL_OK) {
 		in = inside(at, "precision");
 		return wrong(&in, why.msg, err);
@@ -318,140 +322,4 @@ void rfl_work_file_free(struct rfl_work_file *file)
 {
 	if (file)
 		rfl_arena_free(file->arena);
-}
-
-/* --- use --- */
-
-/* Does the file count what this run moves per element and per parameter? */
-static const char *other_convention(const struct rfl_work_file *f, const struct rfl_work_query *q,
-				    enum rfl_scope scope)
-{
-	enum rfl_dtype dtype = RFL_DTYPE_F32;
-	enum rfl_optimizer_kind optimizer = RFL_OPT_SGD;
-	bool master = false;
-
-	if (rfl_precision_storage(q->precision, &dtype, &master, NULL) != RFL_OK ||
-	    rfl_dtype_bytes(dtype) != rfl_dtype_bytes(f->dtype) || master != f->master_weights)
-		return "another precision";
-	if (scope == RFL_SCOPE_STEP &&
-	    (rfl_work__optimizer(q->optimizer, &optimizer, NULL) != RFL_OK ||
-	     (int)optimizer != f->optimizer))
-		return "another optimizer";
-	return NULL;
-}
-
-/* The numbers of a step, or why the file does not have them. */
-static const char *take(const struct rfl_work_file *f, const struct rfl_work_query *q,
-			enum rfl_scope scope, struct rfl_work *ret)
-{
-	bool accum = q->accum > 1 && q->micro_batch > 0;
-	int64_t batch = accum ? q->micro_batch : q->batch;
-	enum rfl_scope again = scope == RFL_SCOPE_STEP ? RFL_SCOPE_FORWARD_BACKWARD : scope;
-	double forwards = accum ? (double)q->accum : 1;
-	const struct file_model *m = NULL;
-	const struct file_batch *b = NULL;
-
-	for (size_t i = 0; i < f->nmodels && !m; i++)
-		if (strcmp(f->models[i].name, q->model) == 0)
-			m = &f->models[i];
-	if (!m)
-		return "no such model";
-	if (other_convention(f, q, scope))
-		return other_convention(f, q, scope);
-	if (q->image_size > 0 && m->image_size > 0 && q->image_size != m->image_size)
-		return "another image size";
-	if (q->classes > 0 && m->classes > 0 && q->classes != m->classes)
-		return "another number of classes";
-	for (size_t i = 0; i < m->nbatches && !b; i++)
-		if (m->batches[i].batch == batch)
-			b = &m->batches[i];
-	if (!b)
-		return "no such batch size";
-	if (isnan(b->scopes[scope].flops) || isnan(b->scopes[RFL_SCOPE_FORWARD].flops) ||
-	    (accum && isnan(b->scopes[again].flops)))
-		return "no counts of that mode";
-	ret->flops =
-		forwards * rfl_work__flops(scope, q->factor, b->scopes[RFL_SCOPE_FORWARD].flops,
-					   b->scopes[scope].flops);
-	ret->flops_source = rfl_work__source(scope, q->factor);
-	for (int k = 0; k < RFL_FUSION_COUNT; k++)
-		ret->bytes[k] =
-			b->scopes[scope].bytes[k] + (forwards - 1) * b->scopes[again].bytes[k];
-	return NULL;
-}
-
-/* Several configurations may meet the same disagreement (another layout, another machine). */
-static void note_once(struct rfl_buf *notes, const struct rfl_work_file *f,
-		      const struct rfl_work_query *q, const char *says)
-{
-	struct rfl_buf line;
-
-	rfl_buf_init(&line, 1 << 16);
-	rfl_buf_printf(&line, "%s: %s at batch %lld, %s: %s\n", f->path, q->model,
-		       (long long)q->batch, q->mode, says);
-	if (!strstr(rfl_buf_str(notes), rfl_buf_str(&line)))
-		rfl_buf_puts(notes, rfl_buf_str(&line));
-	rfl_buf_fini(&line);
-}
-
-static void compare(const struct rfl_work_file *f, const struct rfl_work_query *q,
-		    const struct rfl_work *own, const struct rfl_work *file, struct rfl_buf *notes)
-{
-	char says[200];
-
-	if (own->flops != file->flops) {
-		(void)snprintf(
-			says, sizeof(says),
-			"the file has %.0f FLOPs per step, the network %.0f; the file is used",
-			file->flops, own->flops);
-		note_once(notes, f, q, says);
-	}
-	for (int k = 0; k < RFL_FUSION_COUNT; k++) {
-		if (own->bytes[k] == file->bytes[k])
-			continue;
-		(void)snprintf(says, sizeof(says),
-			       "the file has %.0f bytes per step %s, the network %.0f; the file is "
-			       "used",
-			       file->bytes[k], rfl_fusion_names[k], own->bytes[k]);
-		note_once(notes, f, q, says);
-	}
-}
-
-enum rfl_rc rfl_work_count(const struct rfl_work_query *q, const struct rfl_work_file *f,
-			   struct rfl_buf *notes, struct rfl_work *ret, struct rfl_err *err)
-{
-	const struct rfl_zoo_model *model = NULL;
-	bool known = rfl_zoo_find(q->model, &model, NULL) == RFL_OK;
-	struct rfl_work own = { .flops = NAN }, file = { .flops = NAN };
-	enum rfl_scope scope = RFL_SCOPE_STEP;
-	const char *lacks = "no file";
-	enum rfl_rc rc = rfl_work__mode(q->mode, &scope, err);
-
-	if (rc == RFL_OK && known)
-		rc = rfl_work__own(q, &own, err);
-	if (rc != RFL_OK)
-		return rc;
-	if (f)
-		lacks = take(f, q, scope, &file);
-	if (lacks && !known && f)
-		return rfl_fail(err, RFL_EMISSING, 0,
-				"model '%s' is not one that the program knows, and %s cannot stand "
-				"in for it at batch %lld: %s",
-				q->model, f->path, (long long)q->batch, lacks);
-	if (lacks && !known)
-		return rfl_fail(err, RFL_EMISSING, 0,
-				"model '%s' is not one that the program knows ('roofline list "
-				"models')",
-				q->model);
-	if (f && lacks) {
-		char says[120];
-
-		(void)snprintf(says, sizeof(says), "the file has %s; the network is counted",
-			       lacks);
-		note_once(notes, f, q, says);
-	} else if (f && known) {
-		compare(f, q, &own, &file, notes);
-	}
-	*ret = lacks ? own : file;
-	return RFL_OK;
 }

@@ -4,18 +4,21 @@
 #include "base/json.h"
 #include "complexity/summary.h"
 
-/* What `roofline complexity` writes of one model at batches 4 and 8. */
-static const char *write_summary(void **state, const char *model)
+static const int64_t batches[] = { 4, 8 };
+
+/* What `roofline complexity` is asked for when nothing else is said. */
+static const struct rfl_summary_options plain = {
+	.batches = batches,
+	.nbatches = 2,
+	.precision = "fp32",
+	.optimizer = RFL_OPT_MOMENTUM,
+	.fusion = -1,
+	.depth = 1,
+};
+
+/* What it writes of one model at batches 4 and 8. */
+static const char *write_summary_of(void **state, const char *model, struct rfl_summary_options o)
 {
-	static const int64_t batches[] = { 4, 8 };
-	const struct rfl_summary_options o = {
-		.batches = batches,
-		.nbatches = 2,
-		.precision = "fp32",
-		.optimizer = RFL_OPT_MOMENTUM,
-		.fusion = -1,
-		.depth = 1,
-	};
 	const char *path = tmp_path(*state, "summary.json");
 	struct rfl_summary *s = NULL;
 	struct rfl_err err = RFL_ERR_INIT;
@@ -29,6 +32,11 @@ static const char *write_summary(void **state, const char *model)
 	return path;
 }
 
+static const char *write_summary(void **state, const char *model)
+{
+	return write_summary_of(state, model, plain);
+}
+
 static const struct rfl_work_query resnet = {
 	.model = "resnet50",
 	.precision = "fp32",
@@ -39,6 +47,32 @@ static const struct rfl_work_query resnet = {
 	.accum = 1,
 	.image_size = 224,
 	.classes = 1000,
+	.context_length = -1,
+};
+
+/* A network with fused attention, one that reads text. */
+static const struct rfl_work_query vit = {
+	.model = "vit_b_16",
+	.precision = "fp32",
+	.mode = "train",
+	.optimizer = "sgd",
+	.batch = 4,
+	.micro_batch = -1,
+	.accum = -1,
+	.image_size = -1,
+	.classes = -1,
+	.context_length = -1,
+}, lm = {
+	.model = "tiny_lm",
+	.precision = "fp32",
+	.mode = "train",
+	.optimizer = "sgd",
+	.batch = 4,
+	.micro_batch = -1,
+	.accum = -1,
+	.image_size = -1,
+	.classes = -1,
+	.context_length = -1,
 };
 
 static void count(const struct rfl_work_query *q, const struct rfl_work_file *file,
@@ -119,6 +153,121 @@ static void what_the_file_lacks(void **state)
 	count(&q[2], file, &notes, &b);
 	assert_string_equal(rfl_buf_str(&notes), "");
 	rfl_work_file_free(file);
+	rfl_buf_fini(&notes);
+}
+
+/* Text and attention: the file's sizes and forms are looked at as those of images are. */
+static void transformers_in_a_file(void **state)
+{
+	struct rfl_work_query text = lm, longer = lm, fused = lm;
+	struct rfl_work_file *file = NULL;
+	struct rfl_work a, b;
+	struct rfl_buf notes;
+	struct rfl_err err = RFL_ERR_INIT;
+
+	rfl_buf_init(&notes, 0);
+	assert_ok(rfl_work_file_load(write_summary(state, "vit_b_16"), &file, &err), &err);
+	count(&vit, NULL, &notes, &a);
+	count(&vit, file, &notes, &b);
+	assert_string_equal(rfl_buf_str(&notes), "");
+	assert_same_work(&a, &b);
+	assert_string_equal(b.flops_source, "counted: forward + dgrad + wgrad + recomputed");
+	rfl_work_file_free(file);
+
+	assert_ok(rfl_work_file_load(write_summary(state, "tiny_lm"), &file, &err), &err);
+	text.context_length = 32;
+	longer.context_length = 64;
+	fused.attention = "sdpa";
+	count(&lm, NULL, &notes, &a);
+	count(&lm, file, &notes, &b);
+	assert_same_work(&a, &b);
+	count(&text, file, &notes, &b);
+	assert_same_work(&a, &b);
+	assert_string_equal(rfl_buf_str(&notes), "");
+	assert_string_equal(b.flops_source, "counted: forward + dgrad + wgrad");
+	count(&longer, file, &notes, &b);
+	assert_non_null(strstr(rfl_buf_str(&notes), "another context length"));
+	assert_true(b.flops > 2 * a.flops);
+	count(&fused, file, &notes, &b);
+	assert_non_null(strstr(rfl_buf_str(&notes), "another form of attention"));
+	assert_true(b.bytes[RFL_FUSION_UNFUSED] < a.bytes[RFL_FUSION_UNFUSED]);
+	rfl_work_file_free(file);
+	rfl_buf_fini(&notes);
+}
+
+/* Counts of what no run does stand in for no run. */
+static void files_of_another_convention(void **state)
+{
+	static const char *const frozen[] = { "layers.0" };
+	const struct {
+		struct rfl_summary_options options;
+		const char *says;
+	} cases[] = {
+		{ { .checkpoint = 1 }, "the file has checkpointed blocks; the network is counted" },
+		{ { .frozen = frozen, .nfrozen = 1 }, "frozen modules" },
+		{ { .causal_half = true }, "half of causal attention" },
+		{ { .auxiliary = true }, "auxiliary heads" },
+		{ { .input_grad = true }, "gradients of the input" },
+		{ { .sizes.context_length = 16 }, "another context length" },
+	};
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++) {
+		struct rfl_summary_options o = cases[i].options;
+		struct rfl_work_file *file = NULL;
+		struct rfl_err err = RFL_ERR_INIT;
+		struct rfl_work a, b;
+		struct rfl_buf notes;
+
+		o.batches = plain.batches;
+		o.nbatches = plain.nbatches;
+		o.precision = plain.precision;
+		o.optimizer = plain.optimizer;
+		o.fusion = plain.fusion;
+		o.depth = plain.depth;
+		rfl_buf_init(&notes, 0);
+		assert_ok(rfl_work_file_load(write_summary_of(state, "tiny_lm", o), &file, &err),
+			  &err);
+		count(&lm, NULL, &notes, &a);
+		count(&lm, file, &notes, &b);
+		assert_same_work(&a, &b);
+		assert_non_null(strstr(rfl_buf_str(&notes), cases[i].says));
+		rfl_work_file_free(file);
+		rfl_buf_fini(&notes);
+	}
+}
+
+/* The ledger may hold a run of any model. */
+static void every_model_of_the_zoo_has_work(void **state)
+{
+	const struct rfl_zoo_model *model;
+	struct rfl_buf notes;
+	struct rfl_work w;
+
+	(void)state;
+	rfl_buf_init(&notes, 0);
+	for (size_t i = 0; (model = rfl_zoo_at(i)); i++) {
+		struct rfl_work_query q = lm;
+
+		q.model = model->name;
+		count(&q, NULL, &notes, &w);
+		assert_true(w.flops > 0 && w.bytes[RFL_FUSION_COMPULSORY] > 0);
+		assert_true(w.bytes[RFL_FUSION_FUSED] > w.bytes[RFL_FUSION_COMPULSORY]);
+	}
+	rfl_buf_fini(&notes);
+}
+
+static void refuses_unknown_attention(void **state)
+{
+	struct rfl_work_query q = lm;
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_work w;
+	struct rfl_buf notes;
+
+	(void)state;
+	q.attention = "flash";
+	rfl_buf_init(&notes, 0);
+	assert_int_equal(rfl_work_count(&q, NULL, &notes, &w, &err), RFL_EINVAL);
+	assert_says(&err, "attention 'flash' is none of auto, composed, naive, sdpa");
 	rfl_buf_fini(&notes);
 }
 
@@ -275,8 +424,16 @@ static void file_in_a_merge(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(file_and_network_agree), T(what_the_file_lacks),   T(disagreement_is_told),
-		T(a_model_of_ones_own),    T(bad_files_are_refused), T(file_in_a_merge),
+		T(file_and_network_agree),
+		T(what_the_file_lacks),
+		T(disagreement_is_told),
+		T(a_model_of_ones_own),
+		T(bad_files_are_refused),
+		T(file_in_a_merge),
+		T(transformers_in_a_file),
+		T(files_of_another_convention),
+		T(every_model_of_the_zoo_has_work),
+		T(refuses_unknown_attention),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
