@@ -40,21 +40,35 @@ static bool is_there(const struct rfl_complexity_report *r, const char *name, in
 }
 
 /* The option that a refused size came from. */
-static const char *guilty(const struct rfl_zoo_model *model, const struct rfl_zoo_options *sizes,
-			  const struct rfl_summary_options *options)
+static const char *guilty(const struct rfl_zoo_model *model, const struct rfl_zoo_options *sizes)
 {
 	if (sizes->context_length)
 		return "--context-length";
-	if (options->checkpoint)
-		return "--checkpoint";
 	if (sizes->image_size)
 		return "--image-size";
 	return model->context_length ? "--models" : "--image-size";
 }
 
+/* Take the newest network in. A model that was named, or a file, must have the blocks that are to
+ * be run again; of 'all' models those without have nothing to checkpoint. */
+static enum rfl_rc accept(struct rfl_complexity_report *r, bool named, struct rfl_err *err)
+{
+	struct rfl_summary *s = r->items[r->n++];
+
+	if (!s->options.checkpoint || s->net->nblocks)
+		return RFL_OK;
+	if (named)
+		return rfl_fail(err, RFL_EUSAGE, 0,
+				"--checkpoint: %s has no repeated blocks that could be run again",
+				s->name);
+	s->options.checkpoint = 0;
+	return RFL_OK;
+}
+
 /* One model at one context length; 0 is its own. */
 static enum rfl_rc add_at(struct rfl_complexity_report *r, const struct rfl_zoo_model *model,
-			  const struct rfl_summary_options *options, struct rfl_err *err)
+			  const struct rfl_summary_options *options, bool named,
+			  struct rfl_err *err)
 {
 	struct rfl_err why = RFL_ERR_INIT;
 	int64_t context = options->sizes.context_length ? options->sizes.context_length
@@ -64,13 +78,11 @@ static enum rfl_rc add_at(struct rfl_complexity_report *r, const struct rfl_zoo_
 	if (rc != RFL_OK || is_there(r, model->name, context))
 		return rc;
 	rc = rfl_summary_new(model->name, options, &r->items[r->n], &why);
-	if (rc == RFL_OK) {
-		r->n++;
-		return RFL_OK;
-	}
+	if (rc == RFL_OK)
+		return accept(r, named, err);
 	if (rc == RFL_EINVAL)
-		return rfl_fail(err, RFL_EUSAGE, 0, "%s: %s",
-				guilty(model, &options->sizes, options), why.msg);
+		return rfl_fail(err, RFL_EUSAGE, 0, "%s: %s", guilty(model, &options->sizes),
+				why.msg);
 	return rfl_fail(err, rc, why.native, "%s", why.msg);
 }
 
@@ -85,10 +97,10 @@ static enum rfl_rc add_model(struct rfl_complexity_report *r, const struct rfl_z
 	if (!named && model->context_length)
 		options.sizes.image_size = 0;
 	if (contexts->n == 0 || (!named && !model->context_length))
-		return add_at(r, model, &options, err);
+		return add_at(r, model, &options, named, err);
 	for (size_t i = 0; i < contexts->n && rc == RFL_OK; i++) {
 		options.sizes.context_length = contexts->items[i];
-		rc = add_at(r, model, &options, err);
+		rc = add_at(r, model, &options, named, err);
 	}
 	return rc;
 }
@@ -121,9 +133,7 @@ static enum rfl_rc add_file(struct rfl_complexity_report *r, const char *path, s
 		rc = rfl_net_load(path, &net, err);
 	if (rc == RFL_OK)
 		rc = rfl_summary_of_net(net, &r->options, &r->items[r->n], err);
-	if (rc == RFL_OK)
-		r->n++;
-	return rc;
+	return rc == RFL_OK ? accept(r, true, err) : rc;
 }
 
 /* A path that freezes nothing anywhere is a slip of the pen. */

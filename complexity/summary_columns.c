@@ -214,7 +214,7 @@ static void notes(const struct rfl_summary_view *v, int arg, struct rfl_table *t
 	for (size_t i = 0; i < RFL_ARRAY_LEN(reported); i++)
 		if (strcmp(reported[i].model, v->s->name) == 0)
 			(void)snprintf(text + len, sizeof(text) - (size_t)len,
-				       "; printed as %.3f, %.3f times these MACs",
+				       "; a report gave %.3f, %.3f times these MACs",
 				       reported[i].printed, reported[i].printed * 1e9 / macs);
 	rfl_table_text(t, text);
 }
@@ -325,7 +325,12 @@ static const struct rfl_summary_column report_columns[] = {
 	{ INT("params", "Params (M)", 1e6), .cell = params },
 	{ INT("forward_macs", "Forward MACs/sample (G)", 1e9), .cell = forward_of_sample,
 	  .arg = 1 },
-	{ INT("batch_forward_flops", "Forward FLOPs/batch (G)", 1e9), .cell = forward_of_batch,
+	{ .column = { .key = "batch_forward_flops",
+		      .title = "Forward FLOPs/batch (G)",
+		      .kind = RFL_COLUMN_INT,
+		      .digits = 7,
+		      .scale = 1e9 },
+	  .cell = forward_of_batch,
 	  .arg = 2 },
 	{ TEXT("notes", "Notes"), .cell = notes },
 };

@@ -17,6 +17,8 @@ static void name_peak(const struct rfl_summary *s, const struct rfl_memory *memo
 
 	if (node && *node)
 		(void)snprintf(fit->peak_at, sizeof(fit->peak_at), "%s of %s", phase, node);
+	else if (memory->peak_phase != RFL_PHASE_STEP)
+		(void)snprintf(fit->peak_at, sizeof(fit->peak_at), "%s of the loss", phase);
 	else
 		(void)snprintf(fit->peak_at, sizeof(fit->peak_at), "%s", phase);
 }
@@ -145,7 +147,7 @@ static const struct rfl_column fit_columns[] = {
 	MIB("rest_bytes", "Activations, gradients (MiB)"),
 	MIB("free_bytes", "Free (MiB)"),
 	MIB("next_peak_bytes", "One sample more (MiB)"),
-	{ .key = "context_batch", .title = "Batch", .kind = RFL_COLUMN_INT },
+	{ .key = "context_batch", .title = "At batch", .kind = RFL_COLUMN_INT },
 	{ .key = "largest_context", .title = "Largest context", .kind = RFL_COLUMN_INT },
 	MIB("context_peak_bytes", "Peak there (MiB)"),
 };
@@ -258,40 +260,68 @@ static const struct {
 	{ "--accumulate 1", no_accumulation },
 };
 
-/* One sample is too much: what each option that is not in use yet would make of it. */
+/* Append "--option (peak 3 GiB)" where it lowers the peak of one sample. */
+static enum rfl_rc add_help(const struct rfl_summary *s, const char *what,
+			    const struct rfl_memory_options *options, struct rfl_buf *text,
+			    struct rfl_err *err)
+{
+	struct rfl_memory *memory = NULL;
+	char peak[RFL_NUM_MAX];
+	enum rfl_rc rc = rfl_memory_new(s->net, options, &memory, err);
+
+	if (rc == RFL_OK && memory->peak < s->fit->at.peak)
+		rfl_buf_printf(text, "%s%s (peak %s)",
+			       text->len ? ", " : " What would help: ", what,
+			       rfl_num_bytes((double)memory->peak, peak, sizeof(peak)));
+	rfl_memory_free(memory);
+	return rc;
+}
+
+/* What each option that is not in use yet would make of the peak, and all of them together. */
+static enum rfl_rc add_helps(const struct rfl_summary *s, struct rfl_buf *text, struct rfl_err *err)
+{
+	struct rfl_memory_options now = s->fit->at.options, all;
+	size_t n = 0;
+	enum rfl_rc rc = RFL_OK;
+
+	now.count.batch = 1;
+	all = now;
+	for (size_t i = 0; i < RFL_ARRAY_LEN(helps) && rc == RFL_OK; i++) {
+		struct rfl_memory_options o = now;
+
+		if (!helps[i].apply(s->net, &o))
+			continue;
+		(void)helps[i].apply(s->net, &all);
+		rc = add_help(s, helps[i].option, &o, text, err);
+		n++;
+	}
+	if (rc == RFL_OK && n > 1)
+		rc = add_help(s, "all of these", &all, text, err);
+	if (text->len)
+		rfl_buf_putc(text, '.');
+	return rc;
+}
+
+/* One sample is too much: say by how much, and what there is to do. */
 static enum rfl_rc note_too_big(struct rfl_table *t, const struct rfl_summary *s,
 				struct rfl_err *err)
 {
 	const struct rfl_fit *fit = s->fit;
-	struct rfl_memory_options now = fit->at.options;
-	struct rfl_buf text;
 	char peak[RFL_NUM_MAX], bytes[RFL_NUM_MAX];
-	size_t n = 0;
-	enum rfl_rc rc = RFL_OK;
+	struct rfl_buf text;
+	enum rfl_rc rc;
 
 	rfl_buf_init(&text, 0);
-	now.count.batch = 1;
-	for (size_t i = 0; i < RFL_ARRAY_LEN(helps) && rc == RFL_OK; i++) {
-		struct rfl_memory_options o = now;
-		struct rfl_memory *memory = NULL;
-
-		if (!helps[i].apply(s->net, &o))
-			continue;
-		rc = rfl_memory_new(s->net, &o, &memory, err);
-		if (rc == RFL_OK && memory->peak < fit->at.peak)
-			rfl_buf_printf(&text, "%s%s (peak %s)", n++ ? ", " : "", helps[i].option,
-				       rfl_num_bytes((double)memory->peak, peak, sizeof(peak)));
-		rfl_memory_free(memory);
-	}
+	rc = add_helps(s, &text, err);
 	if (rc == RFL_OK)
-		rfl_table_note(
-			t,
-			"%s: not even one sample fits: it peaks at %s, in %s, and %s may be "
-			"used.%s%s%s%s",
-			s->name, rfl_num_bytes((double)fit->at.peak, peak, sizeof(peak)),
-			fit->peak_at, rfl_num_bytes((double)fit->bytes, bytes, sizeof(bytes)),
-			n ? " What would help: " : "", n ? rfl_buf_str(&text) : "", n ? "." : "",
-			s->context_length ? " A shorter context takes less, too." : "");
+		rfl_table_note(t,
+			       "%s: not even one sample fits: it peaks at %s (%s), and %s may be "
+			       "used.%s%s",
+			       s->name, rfl_num_bytes((double)fit->at.peak, peak, sizeof(peak)),
+			       fit->peak_at,
+			       rfl_num_bytes((double)fit->bytes, bytes, sizeof(bytes)),
+			       rfl_buf_str(&text),
+			       s->context_length ? " A shorter context takes less, too." : "");
 	rfl_buf_fini(&text);
 	return rc;
 }
@@ -327,9 +357,10 @@ static void note_fit(struct rfl_table *t, const struct rfl_summary_options *opti
 			       "up to the positions that the model has or %lld.",
 			       (long long)RFL_FIT_MAX_CONTEXT);
 	if (options->checkpoint)
-		rfl_table_note(t,
-			       "Checkpointing: every %lld blocks run again in the backward pass.",
-			       (long long)options->checkpoint);
+		rfl_table_note(
+			t,
+			"Checkpointing: segments of %lld block%s run again in the backward pass.",
+			(long long)options->checkpoint, options->checkpoint == 1 ? "" : "s");
 	if (options->train && options->accumulate > 1)
 		rfl_table_note(t, "The batch is of one pass; %lld passes make one update.",
 			       (long long)options->accumulate);

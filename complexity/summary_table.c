@@ -183,10 +183,10 @@ static void note_work(struct rfl_table *t, const struct rfl_summary_columns *c,
 	if (options->causal_half)
 		rfl_table_note(t, "Products under a causal mask: the triangle only.");
 	if (options->checkpoint)
-		rfl_table_note(t,
-			       "Checkpointing: every %lld blocks run again in the backward "
-			       "pass.",
-			       (long long)options->checkpoint);
+		rfl_table_note(
+			t,
+			"Checkpointing: segments of %lld block%s run again in the backward pass.",
+			(long long)options->checkpoint, options->checkpoint == 1 ? "" : "s");
 	if (options->nfrozen)
 		rfl_table_note(t, "Frozen parameters have no gradient and no update.");
 	if (options->top && options->by != RFL_BY_MODEL)

@@ -1,0 +1,1 @@
+roofline complexity -m resnet18 mobilenet_v2 --as torchvision fvcore deepspeed

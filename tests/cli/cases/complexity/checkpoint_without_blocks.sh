@@ -1,0 +1,1 @@
+roofline complexity -m vgg11 --checkpoint 1 --train

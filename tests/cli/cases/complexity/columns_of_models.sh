@@ -1,0 +1,1 @@
+roofline complexity --by layer --columns peak_bytes --train

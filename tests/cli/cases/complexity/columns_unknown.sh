@@ -1,0 +1,1 @@
+roofline complexity --columns flopz

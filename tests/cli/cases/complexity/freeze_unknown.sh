@@ -1,0 +1,1 @@
+roofline complexity -m vgg11 --freeze feature --train

@@ -1,0 +1,1 @@
+roofline complexity -m tiny_lm --image-size 64

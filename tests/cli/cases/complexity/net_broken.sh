@@ -1,0 +1,2 @@
+echo '{' > broken.json
+roofline complexity --net broken.json

@@ -1,0 +1,1 @@
+roofline complexity --columns report --batch-sizes 128 --format md

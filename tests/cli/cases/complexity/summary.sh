@@ -1,0 +1,1 @@
+roofline complexity -m alexnet --classes 10 --summary

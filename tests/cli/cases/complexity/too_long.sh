@@ -1,0 +1,1 @@
+roofline complexity -m gpt2 --context-length 4096

@@ -1,0 +1,1 @@
+roofline complexity --fit 8GiB --as fvcore
