@@ -98,8 +98,8 @@ static enum rfl_rc build_gpt2(struct rfl_err *err)
 static void each_allocation_fails_once(void **state)
 {
 	static const struct alloc_operation operations[] = {
-		{ "read a network", read_net, 50 },     { "refuse a cycle", refuse, 10 },
-		{ "write a network", write_net, 50 },   { "count a network", count, 3 },
+		{ "read a network", read_net, 20 },     { "refuse a cycle", refuse, 8 },
+		{ "write a network", write_net, 20 },   { "count a network", count, 3 },
 		{ "build ResNet-18", build_resnet, 5 }, { "build GPT-2", build_gpt2, 5 },
 	};
 	struct rfl_err err = RFL_ERR_INIT;
