@@ -201,8 +201,10 @@ static int input_gradient(struct walk *walk, int i, int k, int g)
 	const struct rfl_memory_tensor *to = &walk->w->tensors[node->input[k]];
 	const struct rfl_memory_tensor *from = &walk->w->tensors[i];
 	bool joins = node->op == RFL_OP_ADD || node->op == RFL_OP_SUB;
+	/* One tensor for all samples: the sum over them. */
+	bool sums = to->size.per_sample == 0 && from->size.per_sample != 0;
 
-	if (g == RFL_MEMORY_NOBODY || k >= rfl_op_info_of(node->op)->passes ||
+	if (g == RFL_MEMORY_NOBODY || sums || k >= rfl_op_info_of(node->op)->passes ||
 	    to->element != from->element || (joins && !same_size(to->size, from->size)))
 		return new_gradient(walk, to->size);
 	walk->gradients[g].refs++;
