@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -117,6 +118,13 @@ void assert_each_allocation_fails(const struct alloc_operation *op)
 		n++;
 	if (n - 1 < op->least)
 		fail_msg("%s: only %zu allocations were seen", op->name, n - 1);
+}
+
+void assert_no_allocation(const struct alloc_operation *op)
+{
+	(void)run_once(op, SIZE_MAX); /* fails the test where the operation fails */
+	if (seen != 0)
+		fail_msg("%s: %zu allocations were seen", op->name, seen);
 }
 
 void watch_allocations(void)

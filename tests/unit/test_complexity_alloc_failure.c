@@ -1,4 +1,5 @@
-/* Every allocation of building, reading, writing and counting a network fails once. */
+/* Every allocation of building, reading, writing and counting a network fails once; a sweep has
+ * none. */
 #include "tests/unit/alloc_failure.h"
 #include "tests/unit/rfl_test.h"
 
@@ -8,6 +9,7 @@
 #include "base/buf.h"
 #include "base/json.h"
 #include "complexity/count.h"
+#include "complexity/memory.h"
 #include "complexity/net_file.h"
 #include "complexity/zoo.h"
 
@@ -115,10 +117,63 @@ static void each_allocation_fails_once(void **state)
 	json_decref(refused);
 }
 
+static struct rfl_count *counted;
+static struct rfl_memory *accounted;
+
+static enum rfl_rc sweep_counts(struct rfl_err *err)
+{
+	enum rfl_rc rc = RFL_OK;
+
+	for (int64_t batch = 1; rc == RFL_OK && batch <= 1024; batch *= 2)
+		rc = rfl_count_at(counted, batch, err);
+	return rc;
+}
+
+static enum rfl_rc sweep_memory(struct rfl_err *err)
+{
+	enum rfl_rc rc = RFL_OK;
+
+	for (int64_t batch = 1; rc == RFL_OK && batch <= 1024; batch *= 2)
+		rc = rfl_memory_at(accounted, batch, err);
+	return rc;
+}
+
+/* Of a net with everything that a count can have: blocks, attention, a tied head. */
+static void a_sweep_allocates_nothing(void **state)
+{
+	static const char *const frozen[] = { "transformer.h.0" };
+	static const struct alloc_operation operations[] = {
+		{ "count at other batches", sweep_counts, 0 },
+		{ "account at other batches", sweep_memory, 0 },
+	};
+	const struct rfl_memory_options options = {
+		.count = {
+			.batch = 1,
+			.training = true,
+			.optimizer = RFL_OPT_ADAMW,
+			.checkpoint = 2,
+			.frozen = frozen,
+			.nfrozen = 1,
+		},
+	};
+	struct rfl_err err = RFL_ERR_INIT;
+
+	(void)state;
+	assert_ok(rfl_zoo_build("gpt2", NULL, &net, &err), &err);
+	assert_ok(rfl_count_net(net, &options.count, &counted, &err), &err);
+	assert_ok(rfl_memory_new(net, &options, &accounted, &err), &err);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(operations); i++)
+		assert_no_allocation(&operations[i]);
+	rfl_memory_free(accounted);
+	rfl_count_free(counted);
+	rfl_net_free(net);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_allocation_fails_once),
+		cmocka_unit_test(a_sweep_allocates_nothing),
 	};
 
 	watch_allocations();
