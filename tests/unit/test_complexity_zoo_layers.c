@@ -8,6 +8,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/buf.h"
+#include "base/file.h"
+#include "complexity/op.h"
+
 /* The words of the layer lists. */
 static const char *layer_word(enum rfl_op op)
 {
@@ -136,6 +140,94 @@ static void layers_are_those_of_the_lists(void **state)
 		check_list(models[m]);
 }
 
+static uint64_t hash_line(uint64_t hash, const struct rfl_buf *line)
+{
+	return rfl_hash64(hash, line->data, line->len);
+}
+
+/* "features.0.weight 64x3x11x11" of every tensor of the state_dict. */
+static uint64_t hash_of_params(const struct rfl_net *net)
+{
+	struct rfl_buf line;
+	uint64_t hash = 0;
+	char shape[96];
+
+	rfl_buf_init(&line, 0);
+	for (int i = 0; i < net->nparams; i++) {
+		struct rfl_shape s = { .ndim = net->params[i].ndim };
+
+		memcpy(s.dim, net->params[i].dim, sizeof(s.dim));
+		rfl_buf_reset(&line);
+		rfl_buf_printf(&line, "%s %s\n", net->params[i].name,
+			       rfl_shape_text(&s, shape, sizeof(shape)));
+		hash = hash_line(hash, &line);
+	}
+	rfl_buf_fini(&line);
+	return hash;
+}
+
+/* "ReLU features.1 64x55x55 1" of every module, in the order in which they run. */
+static uint64_t hash_of_modules(const struct rfl_net *net, int64_t *modules)
+{
+	struct rfl_buf line;
+	uint64_t hash = 0;
+	char shape[96];
+
+	rfl_buf_init(&line, 0);
+	for (int i = 0; i < net->nnodes; i++) {
+		const struct rfl_node *node = &net->nodes[i];
+
+		if (node->functional)
+			continue;
+		rfl_buf_reset(&line);
+		rfl_buf_printf(&line, "%s %s %s %d\n", rfl_op_info_of(node->op)->module, node->name,
+			       rfl_shape_text(&node->shape, shape, sizeof(shape)), node->inplace);
+		hash = hash_line(hash, &line);
+		++*modules;
+	}
+	rfl_buf_fini(&line);
+	return hash;
+}
+
+static void check_hash(struct rfl_csv *csv, const char *column, uint64_t hash)
+{
+	char hex[17];
+
+	(void)snprintf(hex, sizeof(hex), "%016" PRIx64, hash);
+	if (strcmp(hex, text(csv, column)) != 0)
+		fail_msg("%s of %s is %s, of torchvision %s", column, text(csv, "model"), hex,
+			 text(csv, column));
+}
+
+/* Every model that torchvision has, and every module of the convolutional ones: classes, names,
+ * output shapes, order, and what overwrites its input. */
+static void modules_are_those_of_torchvision(void **state)
+{
+	struct rfl_csv *csv = open_published("module_traces.csv");
+	int models = 0, traces = 0;
+
+	(void)state;
+	while (next(csv)) {
+		struct rfl_net *net = build(text(csv, "model"));
+		int64_t modules = 0;
+		uint64_t trace = hash_of_modules(net, &modules);
+
+		assert_int_equal(net->nodes[0].shape.dim[1], integer(csv, "image_size"));
+		assert_int_equal(net->nparams, integer(csv, "tensors"));
+		check_hash(csv, "state_dict_fnv1a", hash_of_params(net));
+		if (*text(csv, "trace_fnv1a")) {
+			assert_int_equal(modules, integer(csv, "modules"));
+			check_hash(csv, "trace_fnv1a", trace);
+			traces++;
+		}
+		rfl_net_free(net);
+		models++;
+	}
+	rfl_csv_close(csv);
+	assert_int_equal(models, 82);
+	assert_int_equal(traces, 66);
+}
+
 /* A module that runs twice is two nodes of one name; functional steps are no modules. */
 static void names_follow_the_modules(void **state)
 {
@@ -175,6 +267,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(layers_are_those_of_the_lists),
+		cmocka_unit_test(modules_are_those_of_torchvision),
 		cmocka_unit_test(names_follow_the_modules),
 	};
 
