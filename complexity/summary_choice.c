@@ -70,9 +70,10 @@ void rfl_summary_columns_add(struct rfl_summary_columns *c, struct rfl_summary *
 static const char *people_parts(const struct rfl_summary_options *options)
 {
 	if (options->fusion < 0)
-		return "params flops flops_pct elementwise unfused_bytes unfused_pct fused_bytes "
+		return "params macs flops flops_pct elementwise unfused_bytes unfused_pct "
+		       "fused_bytes "
 		       "unfused_ai fused_ai saved_bytes time_s time_pct bound";
-	return "params flops flops_pct elementwise " LEVEL_BYTES
+	return "params macs flops flops_pct elementwise " LEVEL_BYTES
 	       "unfused_pct fused_pct compulsory_pct " LEVEL_AI "saved_bytes time_s time_pct bound";
 }
 

@@ -176,10 +176,10 @@ static void note_work(struct rfl_table *t, const struct rfl_summary_columns *c,
 			       options->input_grad ? "a" : "no",
 			       options->accumulate > 1 ? " It is of one pass and one update." : "");
 	if (per_sample)
-		rfl_table_note(t,
-			       "GMACs, GFLOPs%s are per sample; the columns behind Batch are of "
-			       "the whole batch.",
-			       has(c, "training_flops") ? " and Train GFLOPs" : "");
+		rfl_table_note(t, "GMACs, GFLOPs%s are per sample%s.",
+			       has(c, "training_flops") ? " and Train GFLOPs" : "",
+			       has(c, "batch") ? "; the columns behind Batch are of the whole batch"
+					       : "");
 	if (options->causal_half)
 		rfl_table_note(t, "Products under a causal mask: the triangle only.");
 	if (options->checkpoint)
@@ -208,17 +208,21 @@ static void note_levels(struct rfl_table *t, const struct rfl_summary_columns *c
 			       : "");
 }
 
-static void note_memory(struct rfl_table *t, const struct rfl_summary_options *options)
+static void note_memory(struct rfl_table *t, const struct rfl_summary_columns *c,
+			const struct rfl_summary_options *options)
 {
-	rfl_table_note(t,
-		       "Peak: the most that tensors take at any moment, on a %s, MiB = 2^20 bytes; "
-		       "workspaces and the context of the device come on top.",
-		       options->device == RFL_MEMORY_CPU ? "CPU" : "GPU");
+	if (has(c, "saved_bytes"))
+		rfl_table_note(t, "Saved: what the forward pass keeps for the backward pass. MiB = "
+				  "2^20 bytes.");
+	if (!has(c, "peak_bytes"))
+		return;
+	rfl_table_note(
+		t,
+		"Peak: the most that tensors take at any moment, on a %s; workspaces and the "
+		"context of the device come on top.",
+		options->device == RFL_MEMORY_CPU ? "CPU" : "GPU");
 	if (options->train)
-		rfl_table_note(t,
-			       "Saved: what the forward pass keeps for the backward pass. Update: "
-			       "%s%s.",
-			       rfl_update_names[options->update],
+		rfl_table_note(t, "Update: %s%s.", rfl_update_names[options->update],
 			       options->accumulate > 1
 				       ? ", gradients accumulated over several passes"
 				       : "");
@@ -246,21 +250,19 @@ static void note_report(struct rfl_table *t)
 static void notes(struct rfl_table *t, const struct rfl_summary_columns *c,
 		  const struct rfl_summary_options *options)
 {
-	bool memory = false, roof = false;
+	bool roof = false;
 
 	if (c->report) {
 		note_report(t);
 		return;
 	}
-	for (size_t i = 0; i < c->n; i++) {
-		memory |= c->items[i]->memory;
+	for (size_t i = 0; i < c->n; i++)
 		roof |= c->items[i]->roof;
-	}
 	note_work(t, c, options);
 	note_levels(t, c, options);
 	/* where the memory has a table of its own, it has the note too */
-	if (memory && options->ncolumns)
-		note_memory(t, options);
+	if (options->ncolumns)
+		note_memory(t, c, options);
 	if (roof)
 		note_roof(t, options->roof);
 }
@@ -280,7 +282,7 @@ static enum rfl_rc put_table(struct rfl_summary *const *summaries, size_t n,
 	for (size_t i = 0; i < n && rc == RFL_OK; i++)
 		rc = add_summary(t, c, summaries[i], options, format, memory, err);
 	if (memory)
-		note_memory(t, options);
+		note_memory(t, c, options);
 	else
 		notes(t, c, options);
 	if (rc == RFL_OK)
