@@ -16,6 +16,7 @@ static void activations(void **state)
 	} rows[] = {
 		{ "sigmoid", { .add = 1, .special = 2 }, { .add = 1, .mul = 2 }, 2 },
 		{ "tanh", { .special = 1 }, { .add = 1, .mul = 2 }, 2 },
+		{ "tanh", { .special = 1 }, { .add = 1, .mul = 2 }, 2 },
 		{ "silu", { .add = 1, .special = 2 }, { .add = 3, .mul = 3, .special = 2 }, 2 },
 		{ "gelu",
 		  { .add = 1, .mul = 3, .special = 1 },
@@ -62,6 +63,37 @@ static void activations(void **state)
 	       .e = { .compare = 768 },
 	       .unfused = READ_WRITE(3072, 1536),
 	       .fused = READ_WRITE(48, 0) });
+}
+
+/* What is overwritten and needed again is copied, unless it is fused. */
+static void in_place(void **state)
+{
+	(void)state;
+	CASE("silu inplace",
+	     { .pass = RFL_PASS_FORWARD,
+	       .e = { .add = 384, .special = 768 },
+	       .unfused = READ_WRITE(2 * 1536, 2 * 1536) },
+	     { .pass = RFL_PASS_DGRAD,
+	       .e = { .add = 1152, .mul = 1152, .special = 768 },
+	       .unfused = READ_WRITE(3072, 1536),
+	       .fused = READ_WRITE(1536, 0) });
+	CASE("sigmoid inplace",
+	     { .pass = RFL_PASS_FORWARD,
+	       .e = { .add = 384, .special = 768 },
+	       .unfused = READ_WRITE(1536, 1536) },
+	     { .pass = RFL_PASS_DGRAD,
+	       .e = { .add = 384, .mul = 768 },
+	       .unfused = READ_WRITE(3072, 1536),
+	       .fused = READ_WRITE(1536, 0) });
+	CASE("mul inplace",
+	     { .pass = RFL_PASS_FORWARD,
+	       .e = { .mul = 384 },
+	       .unfused = READ_WRITE(3072 + 1536, 2 * 1536),
+	       .fused = READ_WRITE(1536, 0) },
+	     { .pass = RFL_PASS_DGRAD,
+	       .e = { .mul = 768 },
+	       .unfused = READ_WRITE(6144, 3072),
+	       .fused = READ_WRITE(3072, 1536) });
 }
 
 static void steps(void **state)
@@ -391,10 +423,15 @@ static void copies(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(activations),          cmocka_unit_test(steps),
-		cmocka_unit_test(norms_and_softmax),    cmocka_unit_test(frozen_layers),
-		cmocka_unit_test(broadcasting),         cmocka_unit_test(softmax_by_steps),
-		cmocka_unit_test(reductions_and_pools), cmocka_unit_test(copies),
+		cmocka_unit_test(activations),
+		cmocka_unit_test(in_place),
+		cmocka_unit_test(steps),
+		cmocka_unit_test(norms_and_softmax),
+		cmocka_unit_test(frozen_layers),
+		cmocka_unit_test(broadcasting),
+		cmocka_unit_test(softmax_by_steps),
+		cmocka_unit_test(reductions_and_pools),
+		cmocka_unit_test(copies),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
