@@ -45,24 +45,24 @@ static bool is_listed(const char *const *names, size_t n, const char *name, size
 static const char *const *modules_of(const struct rfl_net *net, struct rfl_arena *arena)
 {
 	const char **names;
-	size_t n = 0, max = 1;
+	size_t n = 0, max = (size_t)net->nnodes + 1;
 
 	for (int i = 0; i < net->nnodes; i++)
-		for (const char *p = net->nodes[i].name; p; p = strchr(p + 1, '.'))
+		for (const char *dot = net->nodes[i].name; (dot = strchr(dot, '.')); dot++)
 			max++;
 	names = rfl_arena_array(arena, max, sizeof(*names));
 	for (int i = 0; names && i < net->nnodes; i++) {
-		const char *path = net->nodes[i].name, *dot = path;
+		const char *path = net->nodes[i].name;
+		size_t length = 0, end = net->nodes[i].nparams > 0 ? strlen(path) : 0;
 
-		while (net->nodes[i].nparams > 0 && dot) {
-			dot = strchr(dot + 1, '.');
-			size_t length = dot ? (size_t)(dot - path) : strlen(path);
-
-			if (is_listed(names, n, path, length))
-				continue;
-			names[n] = rfl_arena_printf(arena, "%.*s", (int)length, path);
-			if (!names[n++])
-				return NULL;
+		while (length < end) {
+			length += strcspn(path + length, ".");
+			if (!is_listed(names, n, path, length)) {
+				names[n] = rfl_arena_printf(arena, "%.*s", (int)length, path);
+				if (!names[n++])
+					return NULL;
+			}
+			length++; /* behind the dot */
 		}
 	}
 	return names;
