@@ -57,6 +57,11 @@ static bool is_derived(const struct rfl_net *net, const struct rfl_node *node)
 	       strcmp(before->name, node->name) == 0;
 }
 
+static bool is_conv1d(const struct rfl_node *node)
+{
+	return node->op == RFL_OP_LINEAR && node->attr.linear.transposed;
+}
+
 static bool is_linear_function(const struct rfl_node *node)
 {
 	return node->op == RFL_OP_LINEAR && node->functional;
@@ -97,7 +102,8 @@ static void find_callers(struct view *v)
 			v->caller[i] = RFL_PEER_ATTENTION;
 		else if ((functions && !is_cosine_product(net, node)) || is_linear_function(node))
 			v->caller[i] = RFL_PEER_FUNCTIONS;
-		else if (!node->functional && (v->row->subclasses || !is_derived(net, node)))
+		else if (!node->functional && !is_conv1d(node) &&
+			 (v->row->subclasses || !is_derived(net, node)))
 			v->caller[i] = RFL_PEER_MODULE;
 		functions ^= is_linear_function(node);
 	}
@@ -166,16 +172,12 @@ static bool apply(const struct rfl_peer_weights *w, const struct rfl_peer_site *
 	       add(w->out, s->out, sum) && add(w->weights, s->weights, sum);
 }
 
-/* What the tool cannot do, or what nobody has checked. */
+/* What the tool cannot do. */
 static enum rfl_rc check_closed(const struct view *v, const struct rfl_peer_site *s,
 				struct rfl_err *err)
 {
 	const struct rfl_node *node = s->node;
 
-	if (node->op == RFL_OP_LINEAR && node->attr.linear.transposed && !v->row->sees_conv1d)
-		return rfl_fail(err, RFL_EUNAVAILABLE, 0,
-				"%s: what %s counts for the Conv1D of GPT-2 is not known",
-				node->name, v->row->peer.name);
 	if (node->op == RFL_OP_BATCH_NORM && v->row->training &&
 	    s->in == node->attr.batch_norm.channels)
 		return rfl_fail(err, RFL_EUNAVAILABLE, 0,
@@ -183,6 +185,32 @@ static enum rfl_rc check_closed(const struct view *v, const struct rfl_peer_site
 				"batch norm over one value for each channel",
 				node->name, v->row->peer.name);
 	return RFL_OK;
+}
+
+/* A Conv1D where it is no linear layer to the tool; the products are part of it. */
+static bool charge_conv1d(const struct view *v, const struct rfl_peer_site *s, int64_t *ret,
+			  int64_t *products)
+{
+	int64_t features = s->node->attr.linear.out_features;
+
+	switch (v->row->conv1d) {
+	case RFL_PEER_CONV1D_LINEAR:
+	case RFL_PEER_CONV1D_UNSEEN:
+		break;
+	case RFL_PEER_CONV1D_ADDMM:
+		return add(v->row->peer.is_flops ? 2 : 1, s->macs, products) &&
+		       rfl_num_add(*products, s->bias ? features : 0, ret);
+	case RFL_PEER_CONV1D_CONV:
+		*products = 0;
+		return rfl_num_mul(s->weights, features, ret);
+	}
+	return true;
+}
+
+/* GPT-2 writes the formula of its GELU out with operators: no tool sees it. */
+static bool is_written_out(const struct rfl_node *node)
+{
+	return node->op == RFL_OP_GELU && node->attr.gelu.tanh;
 }
 
 /* What it charges beside the call; NULL: nothing. */
@@ -215,13 +243,16 @@ static enum rfl_rc charge(const struct view *v, int i, int64_t *ret, int64_t *pr
 	bool fits;
 
 	*ret = *products = 0;
-	if (node->auxiliary && !v->row->training)
+	if ((node->auxiliary && !v->row->training) || is_written_out(node))
 		return RFL_OK;
 	s = site_of(v, i);
 	rc = check_closed(v, &s, err);
 	if (rc != RFL_OK)
 		return rc;
-	fits = apply(&rule->call, &s, ret) && add(rule->call.macs, s.macs, products);
+	if (is_conv1d(node) && v->row->conv1d != RFL_PEER_CONV1D_LINEAR)
+		fits = charge_conv1d(v, &s, ret, products);
+	else
+		fits = apply(&rule->call, &s, ret) && add(rule->call.macs, s.macs, products);
 	if (fits && more)
 		fits = apply(more, &s, ret) && add(more->macs, s.macs, products);
 	if (fits && rule->odd)

@@ -55,12 +55,19 @@ struct rfl_peer_rule {
 	bool (*odd)(const struct rfl_peer_site *site, enum rfl_peer_caller caller, int64_t *ret);
 };
 
+/** What a Conv1D is to a tool: the linear layer of GPT-2, a class of its own around addmm. */
+enum rfl_peer_conv1d {
+	RFL_PEER_CONV1D_LINEAR, /**< a linear layer, as what it computes */
+	RFL_PEER_CONV1D_ADDMM,  /**< its products, and the bias once, however many rows there are */
+	RFL_PEER_CONV1D_CONV,   /**< a convolution, by its name: each parameter at each output */
+	RFL_PEER_CONV1D_UNSEEN,
+};
+
 struct rfl_peer_row {
 	struct rfl_peer peer; /* first: a struct rfl_peer is turned into its row */
 	bool training;        /**< it runs the net in training mode, auxiliary heads included */
 	bool subclasses;      /**< its hooks know classes that are derived from PyTorch's own */
-	/** The layers of GPT-2's Conv1D are linear layers to it, as what they compute. */
-	bool sees_conv1d;
+	enum rfl_peer_conv1d conv1d;
 	bool hooked_params; /**< of parameters it sees those of the modules that it hooks */
 	const struct rfl_peer_rule *rules; /**< RFL_OP_COUNT of them */
 };

@@ -141,7 +141,6 @@ static const struct rfl_peer_row rows[] = {
 				"products of attention, nothing else: the core count",
 			.wrong = "what it calls FLOPs are multiply-adds",
 		},
-		.sees_conv1d = true,
 		.rules = torchvision,
 	},
 	{
@@ -154,7 +153,6 @@ static const struct rfl_peer_row rows[] = {
 			.wrong = "what it calls FLOPs are multiply-adds; fused attention is missing, "
 				 "its projections are not",
 		},
-		.sees_conv1d = true,
 		.rules = fvcore,
 	},
 	{
@@ -168,7 +166,6 @@ static const struct rfl_peer_row rows[] = {
 				 "its projections are not",
 		},
 		.training = true,
-		.sees_conv1d = true,
 		.rules = fvcore_train,
 	},
 	{
@@ -183,7 +180,6 @@ static const struct rfl_peer_row rows[] = {
 				 "gradient of a grouped convolution is too large by the number of "
 				 "groups",
 		},
-		.sees_conv1d = true,
 		.rules = flopcounter,
 	},
 	{
@@ -199,6 +195,7 @@ static const struct rfl_peer_row rows[] = {
 				 "by the function that they call; classes derived from nn.LayerNorm, "
 				 "products by the operator @ and other fused attention are missing",
 		},
+		.conv1d = RFL_PEER_CONV1D_ADDMM,
 		.rules = ptflops,
 	},
 	{
@@ -210,7 +207,6 @@ static const struct rfl_peer_row rows[] = {
 				"bias",
 			.wrong = "fused attention is missing on a CPU",
 		},
-		.sees_conv1d = true,
 		.rules = ptflops_aten,
 	},
 	{
@@ -225,6 +221,7 @@ static const struct rfl_peer_row rows[] = {
 				 "parameters, as is all that is not a module of PyTorch's own class",
 		},
 		.hooked_params = true,
+		.conv1d = RFL_PEER_CONV1D_UNSEEN,
 		.rules = thop,
 	},
 	{
@@ -235,10 +232,11 @@ static const struct rfl_peer_row rows[] = {
 			.rule = "each weight and each bias of a convolution once per place of the "
 				"output, each parameter of any other module once",
 			.wrong = "a linear layer over many tokens is counted for one of them; an "
-				 "embedding is counted as a product with its whole table; "
-				 "nn.MultiheadAttention is missing",
+				 "embedding is counted as a product with its whole table; a Conv1D is "
+				 "taken for a convolution; nn.MultiheadAttention is missing",
 		},
 		.subclasses = true,
+		.conv1d = RFL_PEER_CONV1D_CONV,
 		.rules = torchinfo,
 	},
 	{
@@ -254,6 +252,7 @@ static const struct rfl_peer_row rows[] = {
 				 "are missing; a second profile in one process counts matrix products "
 				 "again",
 		},
+		.conv1d = RFL_PEER_CONV1D_ADDMM,
 		.rules = deepspeed,
 	},
 	{
@@ -267,6 +266,7 @@ static const struct rfl_peer_row rows[] = {
 				 "ReLU6, the hard activations, sigmoid, and all arithmetic by operators "
 				 "are missing",
 		},
+		.conv1d = RFL_PEER_CONV1D_ADDMM,
 		.rules = calflops,
 	},
 };
