@@ -34,6 +34,7 @@ struct rfl_net_builder {
 	int nblocks;
 	int nfunctions;
 	bool in_block, in_auxiliary, in_function;
+	bool ties; /* some node borrows a parameter */
 	enum rfl_loss loss;
 	double eps, momentum;
 	struct rfl_err err; /* sticky: rc other than RFL_OK ends all building */
@@ -337,6 +338,7 @@ static bool add_params(struct rfl_net_builder *b, struct rfl_node *node)
 			return false;
 		}
 		node->param[node->nparams++] = b->nodes[node->tied].param[0];
+		b->ties = true;
 		return true;
 	}
 	for (int i = 0; i < n; i++)
@@ -486,7 +488,7 @@ void rfl_net_state_dict_order(struct rfl_net_builder *b, const int *nodes, int n
 	}
 	if (!failed(b))
 		memcpy(b->params + first, sorted, (size_t)moved * sizeof(*sorted));
-	for (int i = 0; i < b->nnodes; i++) /* who borrows a parameter follows it */
+	for (int i = 0; b->ties && i < b->nnodes; i++) /* who borrows a parameter follows it */
 		if (b->nodes[i].tied)
 			b->nodes[i].param[0] = b->nodes[b->nodes[i].tied].param[0];
 	free(sorted);
