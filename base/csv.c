@@ -264,13 +264,20 @@ static enum rfl_rc read_header(struct rfl_csv *csv, struct rfl_err *err)
 	return rc;
 }
 
-static enum rfl_rc open_file(struct rfl_csv *csv, struct rfl_err *err)
+/* From memory where there is a text. */
+static enum rfl_rc open_file(struct rfl_csv *csv, const char *text, size_t len, struct rfl_err *err)
 {
 	struct stat st;
 
-	csv->f = fopen(csv->path, "rbe");
+	if (text) /* opened for reading, so what it points to stays as it is */
+		csv->f = fmemopen((void *)(uintptr_t)text, len, "rb");
+	else
+		csv->f = fopen(csv->path, "rbe");
 	if (!csv->f)
-		return rfl_fail(err, RFL_EIO, errno, "%s: %s", csv->path, strerror(errno));
+		return rfl_fail(err, errno == ENOMEM ? RFL_ENOMEM : RFL_EIO, errno, "%s: %s",
+				csv->path, strerror(errno));
+	if (text)
+		return RFL_OK;
 	if (fstat(fileno(csv->f), &st) == 0 && S_ISDIR(st.st_mode))
 		return rfl_fail(err, RFL_EIO, EISDIR, "%s: is a folder, not a file", csv->path);
 	setvbuf(csv->f, NULL, _IONBF, 0); /* we read whole blocks ourselves */
@@ -290,7 +297,8 @@ static enum rfl_rc init_parser(struct rfl_csv *csv, struct rfl_err *err)
 	return RFL_OK;
 }
 
-enum rfl_rc rfl_csv_open(const char *path, struct rfl_csv **ret, struct rfl_err *err)
+static enum rfl_rc open_table(const char *path, const char *text, size_t len, struct rfl_csv **ret,
+			      struct rfl_err *err)
 {
 	struct rfl_csv *csv;
 	enum rfl_rc rc;
@@ -307,7 +315,7 @@ enum rfl_rc rfl_csv_open(const char *path, struct rfl_csv **ret, struct rfl_err 
 		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
 		goto done;
 	}
-	rc = open_file(csv, err);
+	rc = open_file(csv, text, len, err);
 	if (rc == RFL_OK)
 		rc = init_parser(csv, err);
 	if (rc == RFL_OK)
@@ -320,6 +328,17 @@ enum rfl_rc rfl_csv_open(const char *path, struct rfl_csv **ret, struct rfl_err 
 done:
 	rfl_csv_close(csv);
 	return rc;
+}
+
+enum rfl_rc rfl_csv_open(const char *path, struct rfl_csv **ret, struct rfl_err *err)
+{
+	return open_table(path, NULL, 0, ret, err);
+}
+
+enum rfl_rc rfl_csv_open_text(const char *text, size_t len, const char *name, struct rfl_csv **ret,
+			      struct rfl_err *err)
+{
+	return open_table(name, text, len, ret, err);
 }
 
 void rfl_csv_close(struct rfl_csv *csv)

@@ -27,8 +27,16 @@ struct rfl_csv; /* one open file; memory stays flat at any file size */
  * @return RFL_OK; RFL_EIO when the file cannot be read; RFL_EFORMAT when it is empty, its header
  *         names a column twice, or it is not CSV
  */
-enum rfl_rc rfl_csv_open(const char *path, struct rfl_csv **ret, struct rfl_err *err)
-	RFL_WARN_UNUSED;
+enum rfl_rc rfl_csv_open(const char *path, struct rfl_csv **ret,
+			 struct rfl_err *err) RFL_WARN_UNUSED;
+
+/**
+ * The same from memory.
+ * @param text  not empty; must stay until the table is closed
+ * @param name  stands for the file in messages
+ */
+enum rfl_rc rfl_csv_open_text(const char *text, size_t len, const char *name, struct rfl_csv **ret,
+			      struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** Accepts NULL. */
 void rfl_csv_close(struct rfl_csv *csv);
@@ -36,7 +44,8 @@ void rfl_csv_close(struct rfl_csv *csv);
 /** The index of a column, or -1. */
 int rfl_csv_find(const struct rfl_csv *csv, const char *column);
 
-/** The index of a column that the reader cannot do without; RFL_EFORMAT names the file and column. */
+/** The index of a column that the reader cannot do without; RFL_EFORMAT names the file and column.
+ */
 enum rfl_rc rfl_csv_need(const struct rfl_csv *csv, const char *column, int *ret,
 			 struct rfl_err *err) RFL_WARN_UNUSED;
 
@@ -53,7 +62,8 @@ enum rfl_rc rfl_csv_next(struct rfl_csv *csv, bool *more, struct rfl_err *err) R
 /** How many fields the current row has: fewer than columns when the row is short. */
 size_t rfl_csv_fields(const struct rfl_csv *csv);
 
-/** A field of the current row; "" when the column is -1 or the row is short. Borrowed until next. */
+/** A field of the current row; "" when the column is -1 or the row is short. Borrowed until next.
+ */
 const char *rfl_csv_text(const struct rfl_csv *csv, int column);
 
 /** As a number: empty is NaN; RFL_EFORMAT names file, line and column. */
@@ -70,8 +80,8 @@ const char *rfl_csv_path(const struct rfl_csv *csv);
 
 /**
  * True when the current row is the last one and was not ended by a newline: a torn write, or a file
- * edited by hand. It is true as soon as that row was handed out, and also when rfl_csv_next() failed
- * because the file ends inside a quoted field.
+ * edited by hand. It is true as soon as that row was handed out, and also when rfl_csv_next()
+ * failed because the file ends inside a quoted field.
  */
 bool rfl_csv_torn(const struct rfl_csv *csv);
 

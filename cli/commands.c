@@ -14,6 +14,7 @@
 	X(peaks_show) \
 	X(peaks_check) \
 	X(peaks_set) \
+	X(peaks_devices) \
 	X(points) \
 	X(plot) \
 	X(list) \

@@ -1,0 +1,1 @@
+roofline peaks devices t4 --format csv

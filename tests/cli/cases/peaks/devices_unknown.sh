@@ -1,0 +1,1 @@
+roofline peaks devices 'NVIDIA L5'

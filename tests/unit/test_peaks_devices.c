@@ -1,0 +1,181 @@
+/* The data sheets: every row holds together, and every device is found by what people call it. */
+#include "tests/unit/rfl_test.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "peaks/devices.h"
+
+static struct rfl_devices *load(void)
+{
+	struct rfl_devices *d = NULL;
+	struct rfl_err err = RFL_ERR_INIT;
+
+	assert_ok(rfl_devices_load(&d, &err), &err);
+	return d;
+}
+
+static bool not_known(double value)
+{
+	return isnan(value);
+}
+
+static bool within(double value, double least, double most)
+{
+	return isnan(value) || (value >= least && value <= most);
+}
+
+/* Limits that a figure in another unit would break. */
+static void every_sheet_is_sane(void **state)
+{
+	struct rfl_devices *d = load();
+
+	(void)state;
+	assert_true(d->n >= 60);
+	for (size_t i = 0; i < d->n; i++) {
+		const struct rfl_device_sheet *s = &d->sheets[i];
+		const bool gpu = strcmp(s->kind, "gpu") == 0;
+
+		if (!gpu)
+			assert_string_equal(s->kind, "cpu");
+		assert_true(strlen(s->source) > 0);
+		assert_true(strlen(s->evidence) > 0);
+		assert_true(strlen(s->vendor) > 0);
+		assert_in_range(s->units, 4, 1000);
+		assert_true(within(s->clock_hz, 0.5e9, 7e9));
+		for (int r = 0; r < RFL_DEVICE_RATE_COUNT; r++)
+			assert_true(within(s->flop_per_s[r], 0.1e12, 1e16));
+		assert_true(within(s->bandwidth_bytes_per_s, 30e9, 20e12));
+		assert_false(not_known(s->bandwidth_bytes_per_s));
+		assert_true(within(s->memory_bytes, 4 * 0x1p30, 1024 * 0x1p30));
+		assert_true(within(s->l2_bytes, 0x1p17, 0x1p30));
+		assert_true(within(s->llc_bytes, 0x1p20, 0x1p30));
+		assert_true(within(s->power_w, 10, 2000));
+		/* tensor units are no slower than the others, small types no slower than large */
+		assert_false(s->flop_per_s[RFL_DEVICE_FP64] > s->flop_per_s[RFL_DEVICE_FP32]);
+		assert_false(s->flop_per_s[RFL_DEVICE_TF32] > s->flop_per_s[RFL_DEVICE_FP16]);
+		assert_false(s->flop_per_s[RFL_DEVICE_FP16] > s->flop_per_s[RFL_DEVICE_FP8]);
+		if (gpu)
+			assert_false(not_known(s->memory_bytes));
+	}
+	rfl_devices_free(d);
+}
+
+static const struct rfl_device_sheet *found(const struct rfl_devices *d, const char *name)
+{
+	const struct rfl_device_sheet *s = NULL;
+	struct rfl_err err = RFL_ERR_INIT;
+
+	assert_ok(rfl_devices_find(d, name, &s, &err), &err);
+	return s;
+}
+
+/* Labels and aliases are unique: each finds its own sheet. */
+static void every_name_finds_its_sheet(void **state)
+{
+	struct rfl_devices *d = load();
+	size_t aliases = 0;
+
+	(void)state;
+	for (size_t i = 0; i < d->n; i++) {
+		const struct rfl_device_sheet *s = &d->sheets[i];
+
+		assert_ptr_equal(found(d, s->label), s);
+		for (const char *const *a = s->aliases; *a; a++, aliases++)
+			assert_ptr_equal(found(d, *a), s);
+	}
+	assert_true(aliases >= 3);
+	rfl_devices_free(d);
+}
+
+static void finds_what_people_write(void **state)
+{
+	static const struct {
+		const char *written, *label;
+	} cases[] = {
+		{ "nvidia l4", "NVIDIA L4" },
+		{ "l4", "NVIDIA L4" },
+		{ "L40", "NVIDIA L40" },
+		{ "a10", "NVIDIA A10" },
+		{ "a10g", "NVIDIA A10G" },
+		{ "h200", "NVIDIA H200" },
+		{ "rtx 4090", "NVIDIA GeForce RTX 4090" },
+		{ "RTX4090", "NVIDIA GeForce RTX 4090" },
+		{ "geforce-rtx-4090", "NVIDIA GeForce RTX 4090" },
+		{ "T4", "Tesla T4" },
+		{ "v100-sxm2-32gb", "Tesla V100-SXM2-32GB" },
+		{ "m1", "Apple M1" },
+		{ "m3 max (40 units)", "Apple M3 Max (40 units)" },
+		{ "graviton4", "Neoverse-V2" },
+		{ "epyc 9654", "AMD EPYC 9654 96-Core Processor" },
+	};
+	struct rfl_devices *d = load();
+
+	(void)state;
+	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++)
+		assert_string_equal(found(d, cases[i].written)->label, cases[i].label);
+	rfl_devices_free(d);
+}
+
+static void values_are_in_si_units(void **state)
+{
+	struct rfl_devices *d = load();
+	const struct rfl_device_sheet *l4 = found(d, "l4"), *epyc = found(d, "epyc 9654");
+
+	(void)state;
+	assert_int_equal(l4->units, 58);
+	assert_string_equal(l4->compute_capability, "8.9");
+	assert_close(l4->clock_hz, 2040e6, 0);
+	assert_close(l4->flop_per_s[RFL_DEVICE_FP32], 30.3e12, 1e-15);
+	assert_close(l4->flop_per_s[RFL_DEVICE_BF16], 121e12, 1e-15);
+	assert_true(not_known(l4->flop_per_s[RFL_DEVICE_FP64]));
+	assert_close(l4->bandwidth_bytes_per_s, 300e9, 0);
+	assert_close(l4->memory_bytes, 24 * 0x1p30, 0);
+	assert_close(l4->l2_bytes, 50331648, 0); /* as deviceQuery prints it */
+	assert_true(not_known(epyc->memory_bytes));
+	assert_close(found(d, "v100-sxm2-32gb")->memory_bytes, 32 * 0x1p30, 0);
+	rfl_devices_free(d);
+}
+
+static void refuses(const char *name, const char *word)
+{
+	struct rfl_devices *d = load();
+	const struct rfl_device_sheet *s = NULL;
+	struct rfl_err err = RFL_ERR_INIT;
+
+	assert_int_equal(rfl_devices_find(d, name, &s, &err), RFL_ENOTFOUND);
+	assert_null(s);
+	assert_says(&err, word);
+	rfl_devices_free(d);
+}
+
+static void says_what_is_not_found(void **state)
+{
+	char name[600];
+
+	(void)state;
+	memset(name, 'x', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	refuses("NVIDIA L5", "did you mean NVIDIA L4");
+	refuses("abacus", "peaks devices");
+	refuses("", "no data sheet of ''");
+	refuses("/", "no data sheet of '/'");
+	refuses(name, "no data sheet");
+	refuses("h100", "could be NVIDIA H100 80GB HBM3, NVIDIA H100 PCIe, NVIDIA H100 NVL");
+	refuses("Apple M3 Max", "could be Apple M3 Max (30 units), Apple M3 Max (40 units)");
+	refuses("nvidia", ", ...");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_sheet_is_sane),
+		cmocka_unit_test(every_name_finds_its_sheet),
+		cmocka_unit_test(finds_what_people_write),
+		cmocka_unit_test(values_are_in_si_units),
+		cmocka_unit_test(says_what_is_not_found),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
