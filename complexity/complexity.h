@@ -2,7 +2,8 @@
  * complexity.h - read this first: what can be said of a network without running it.
  *
  * The room answers: which layers and parameters does a model have, how many multiply-adds and other
- * operations does a pass over it take, and how many bytes must that pass move.
+ * operations does a pass over it take, how many bytes must that pass move, and how much memory
+ * does a step take.
  *
  *	struct rfl_net *net = NULL;
  *	struct rfl_count *count = NULL;
@@ -21,7 +22,10 @@
  *            counted here; there is no second description.
  * zoo.h      the models that the program knows, by name
  * count.h    MACs per pass, elementwise operations by kind, bytes at three levels of fusion
- * summary.h  the same for several models and batches, as JSON, tables and layer lists
+ * memory.h   what a step takes of a memory, and the largest batch that fits
+ * peer.h     what other counters would say
+ * net_file.h networks as JSON files
+ * summary.h  all of it for several networks and batches, as JSON, tables and layer lists
  * op.h       the table of operations: what each one is called, owns and costs
  *
  * To write: net_build.h (how a zoo file writes a network down), zoo_impl.h (how a family joins the
@@ -31,8 +35,11 @@
 #define RFL_COMPLEXITY_COMPLEXITY_H
 
 #include "complexity/count.h"
+#include "complexity/memory.h"
 #include "complexity/net.h"
+#include "complexity/net_file.h"
 #include "complexity/op.h"
+#include "complexity/peer.h"
 #include "complexity/summary.h"
 #include "complexity/zoo.h"
 

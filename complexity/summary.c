@@ -164,6 +164,21 @@ static enum rfl_rc wake(struct rfl_summary *s, struct rfl_err *err)
 	return rc;
 }
 
+/* What was counted last is often what is asked for: the first batch. */
+static enum rfl_rc count_at(struct rfl_count *count, int64_t batch, struct rfl_err *err)
+{
+	if (!count || count->options.batch == batch)
+		return RFL_OK;
+	return rfl_count_at(count, batch, err);
+}
+
+static enum rfl_rc memory_at(struct rfl_memory *memory, int64_t batch, struct rfl_err *err)
+{
+	if (!memory || memory->options.count.batch == batch)
+		return RFL_OK;
+	return rfl_memory_at(memory, batch, err);
+}
+
 enum rfl_rc rfl_summary_at(struct rfl_summary *s, int64_t batch, struct rfl_err *err)
 {
 	enum rfl_rc rc;
@@ -173,15 +188,17 @@ enum rfl_rc rfl_summary_at(struct rfl_summary *s, int64_t batch, struct rfl_err 
 	s->batch = 0; /* until all of it is there */
 	rc = wake(s, err);
 	if (rc == RFL_OK)
-		rc = rfl_count_at(s->forward, batch, err);
-	if (rc == RFL_OK && s->training)
-		rc = rfl_count_at(s->training, batch, err);
-	if (rc == RFL_OK && s->forward_memory)
-		rc = rfl_memory_at(s->forward_memory, batch, err);
-	if (rc == RFL_OK && s->training_memory)
-		rc = rfl_memory_at(s->training_memory, batch, err);
+		rc = count_at(s->forward, batch, err);
+	if (rc == RFL_OK)
+		rc = count_at(s->training, batch, err);
+	if (rc == RFL_OK)
+		rc = memory_at(s->forward_memory, batch, err);
+	if (rc == RFL_OK)
+		rc = memory_at(s->training_memory, batch, err);
 	if (rc == RFL_OK)
 		s->batch = batch;
+	else
+		rfl_summary_rest(s); /* what has failed means nothing */
 	return rc;
 }
 

@@ -5,7 +5,8 @@
  *   attainable(AI) = min(AI x bandwidth, compute)        knee = compute / bandwidth
  *
  * points.h is the file of points, work.h the FLOPs and bytes of a step, merge.h joins ledger, work
- * and ceilings into points, verdict.h says in words what a point shows. Nothing here allocates.
+ * and ceilings into points, verdict.h says in words what a point shows, attain.h has the least time
+ * of every operation under the ceilings. Nothing here allocates.
  */
 #ifndef RFL_ROOFLINE_ROOFLINE_H
 #define RFL_ROOFLINE_ROOFLINE_H

@@ -234,6 +234,41 @@ static void integers(void **state)
 	assert_true(value == 42);
 }
 
+static void sizes_in_bytes(void **state)
+{
+	static const struct {
+		const char *text;
+		int64_t bytes;
+	} good[] = {
+		{ "1", 1 },
+		{ "80e9", INT64_C(80000000000) },
+		{ "24GiB", INT64_C(25769803776) },
+		{ "24 GB", INT64_C(24000000000) },
+		{ "22.5gib", INT64_C(24159191040) },
+		{ "512MB", 512000000 },
+		{ "4k", 4096 },
+		{ "1.5 kB", 1500 },
+		{ "2T", INT64_C(2199023255552) },
+		{ "7B", 7 },
+	};
+	static const char *const bad[] = { "",     "GiB", "24XB", "0",    "-1GiB",  "0.5",
+					   "0x10", "inf", "nan",  "1G B", "24GiB ", " 1" };
+	struct rfl_err err = RFL_ERR_INIT;
+	int64_t value = -7;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+		assert_ok(rfl_num_parse_bytes(good[i].text, "x", &value, &err), &err);
+		assert_int_equal(value, good[i].bytes);
+	}
+	value = -7;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		assert_int_equal(rfl_num_parse_bytes(bad[i], "x", &value, NULL), RFL_EFORMAT);
+	assert_int_equal(rfl_num_parse_bytes("9e18GiB", "x", &value, &err), RFL_EOVERFLOW);
+	assert_int_equal(value, -7);
+	assert_says(&err, "x: '9e18GiB'");
+}
+
 static void checked_arithmetic(void **state)
 {
 	int64_t r = 7;
@@ -263,6 +298,7 @@ int main(void)
 		cmocka_unit_test(doubles_that_are_none),
 		cmocka_unit_test(doubles_that_are),
 		cmocka_unit_test(integers),
+		cmocka_unit_test(sizes_in_bytes),
 		cmocka_unit_test(checked_arithmetic),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
