@@ -60,7 +60,7 @@ enum rfl_rc rfl_net_file__input(struct rfl_net_reader *r)
 	const json_t *image = json_object_get(input, "image");
 	const json_t *tokens = json_object_get(input, "tokens");
 	size_t mark = rfl_where_key(&r->where, "input");
-	int64_t dim[3];
+	int64_t dim[3] = { 0 };
 	enum rfl_rc rc = RFL_OK;
 
 	if (!json_is_object(input))
