@@ -9,7 +9,6 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
-#include "base/json.h"
 #include "base/log.h"
 #include "complexity/net_file.h"
 
@@ -180,7 +179,6 @@ enum rfl_rc rfl_complexity_add_nets(struct rfl_complexity_report *r, struct rfl_
 
 static enum rfl_rc write_net(const struct rfl_summary *s, const char *dir, struct rfl_err *err)
 {
-	json_t *document = NULL;
 	struct rfl_buf name;
 	char *path = NULL;
 	enum rfl_rc rc;
@@ -188,16 +186,13 @@ static enum rfl_rc write_net(const struct rfl_summary *s, const char *dir, struc
 	rfl_buf_init(&name, 0);
 	rfl_buf_printf(&name, "%s.json", s->name);
 	rc = rfl_buf_check(&name, dir, err);
-	if (rc == RFL_OK)
-		rc = rfl_net_json(s->net, &document, err);
 	if (rc != RFL_OK)
 		goto done;
 	path = rfl_path_join(dir, rfl_buf_str(&name));
-	rc = path ? rfl_json_save(path, document, err)
+	rc = path ? rfl_net_save(path, s->net, err)
 		  : rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", dir);
 done:
 	free(path);
-	json_decref(document);
 	rfl_buf_fini(&name);
 	return rc;
 }

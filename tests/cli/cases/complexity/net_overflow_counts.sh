@@ -1,0 +1,1 @@
+roofline complexity --net "$RFL_TEST_DATA/complexity/net_invalid/overflow_counts/input.json"
