@@ -199,6 +199,8 @@ static inline struct rfl_net *rig_case(const char *name, int *node)
 	}
 	r = rig_new();
 	*node = rig_make(&r, op, name + length);
+	if (says(name, "inplace"))
+		*node = rfl_net_in_place(r.b, *node);
 	return rig_finish(&r, *node, op == RFL_OP_GATHER);
 }
 

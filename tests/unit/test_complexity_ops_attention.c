@@ -92,6 +92,45 @@ static void attention_in_one_operation(void **state)
 	rfl_net_free(net);
 }
 
+/* Query i sees the keys up to i, however many of either there are. */
+static void a_mask_that_is_no_square(void **state)
+{
+	static const struct {
+		int64_t queries, keys, pairs;
+	} rows[] = { { 8, 8, 36 }, { 8, 4, 10 + 4 * 4 }, { 4, 8, 10 }, { 1, 8, 1 }, { 8, 1, 8 } };
+
+	(void)state;
+	for (size_t i = 0; i < RFL_ARRAY_LEN(rows); i++) {
+		struct attention a = attention_new();
+		int q = rfl_slice(a.rig.b, a.q, 1, 0, rows[i].queries, 1);
+		int k = rfl_slice(a.rig.b, a.k, 1, 0, rows[i].keys, 1);
+		int v = rfl_slice(a.rig.b, a.v, 1, 0, rows[i].keys, 1);
+		int node = rfl_sdpa(a.rig.b, q, k, v, true, 0.0);
+		struct rfl_net *net = rig_finish(&a.rig, node, false);
+		struct rfl_count *count =
+			count_of(net, (struct rfl_count_options){ .causal_half = true });
+
+		assert_int_equal(count->nodes[node].macs[RFL_PASS_FORWARD], 6 * rows[i].pairs * 8);
+		rfl_count_free(count);
+		rfl_net_free(net);
+	}
+}
+
+/* Keys that were transposed before the product: the square is the result all the same. */
+static void keys_that_are_transposed(void **state)
+{
+	struct attention a = attention_new();
+	int kt = rfl_permute(a.rig.b, a.k, RFL_DIMS(0, 2, 1));
+	int node = rfl_matmul(a.rig.b, a.q, kt, false, true);
+	struct rfl_net *net = rig_finish(&a.rig, node, false);
+	struct rfl_count *count = count_of(net, (struct rfl_count_options){ .causal_half = true });
+
+	(void)state;
+	assert_int_equal(count->nodes[node].macs[RFL_PASS_FORWARD], 6 * 36 * 4);
+	rfl_count_free(count);
+	rfl_net_free(net);
+}
+
 /* PyTorch's own numbers: B 4, H 8, d 64, 128 queries and keys, or 256 keys: forward, and with the
  * backward pass 3 times as much as products, 3.5 times as a fused operation. */
 static void attention_as_flop_counter_mode_counts(void **state)
@@ -195,6 +234,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(attention_as_two_products),
 		cmocka_unit_test(attention_in_one_operation),
+		cmocka_unit_test(a_mask_that_is_no_square),
+		cmocka_unit_test(keys_that_are_transposed),
 		cmocka_unit_test(attention_as_flop_counter_mode_counts),
 		cmocka_unit_test(a_borrowed_weight),
 		cmocka_unit_test(losses),

@@ -94,21 +94,31 @@ static void keeps_what_pytorch_keeps(void **state)
 	assert_int_equal(rows, 69);
 }
 
-/* Where PyTorch's kernels for a GPU keep something else. */
-static void keeps_less_on_a_gpu(void **state)
+/* Where PyTorch's kernels for a GPU keep something else; statistics of 16-bit tensors are F32. */
+static void keeps_something_else_on_a_gpu(void **state)
 {
 	static const struct {
 		const char *name;
+		enum rfl_dtype dtype;
 		struct kept kept;
 	} rows[] = {
-		{ "dropout", { .other = 384 } }, /* one byte per element */
-		{ "rms_norm", { .in = { true }, .other = 192 } },
-		{ "sdpa dropout", { .in = { true, true, true }, .out = true, .other = 192 } },
+		{ "dropout", RFL_DTYPE_F32, { .other = 384 } }, /* one byte per element */
+		{ "dropout inplace", RFL_DTYPE_F32, { .other = 1536 } },
+		{ "rms_norm", RFL_DTYPE_F32, { .in = { true }, .other = 192 } },
+		{ "layer_norm", RFL_DTYPE_BF16, { .in = { true }, .other = 384 } },
+		{ "relu6 inplace", RFL_DTYPE_BF16, { .other = 768 } },
+		{ "sdpa dropout",
+		  RFL_DTYPE_F32,
+		  { .in = { true, true, true }, .out = true, .other = 192 } },
 	};
 
 	(void)state;
 	for (size_t i = 0; i < RFL_ARRAY_LEN(rows); i++) {
-		struct rfl_count_options options = { .batch = BATCH, .training = true };
+		struct rfl_count_options options = {
+			.batch = BATCH,
+			.training = true,
+			.dtype = rows[i].dtype,
+		};
 		int node;
 		struct rfl_net *net = rig_case(rows[i].name, &node);
 		struct rfl_links *links = links_of(net, &options);
@@ -281,14 +291,58 @@ static void properties_of_every_operation(void **state)
 		assert_true(seen[i]);
 }
 
+static void check_levels(const struct rfl_net *net, struct rfl_count_options options)
+{
+	struct rfl_count *count = count_of(net, options);
+
+	for (int i = 0; i < net->nnodes; i++) {
+		int64_t unfused = 0, fused = 0;
+
+		for (int pass = 0; pass < RFL_PASS_COUNT; pass++) {
+			const struct rfl_cost *cost = &count->nodes[i];
+
+			unfused += bytes_of(cost, RFL_FUSION_UNFUSED, (enum rfl_pass)pass);
+			fused += bytes_of(cost, RFL_FUSION_FUSED, (enum rfl_pass)pass);
+		}
+		if (fused > unfused)
+			fail_msg("%s: %s (%s) moves more when it is fused", net->model,
+				 net->nodes[i].name, rfl_op_info_of(net->nodes[i].op)->name);
+	}
+	rfl_count_free(count);
+}
+
+/* In every network of the zoo, with attention in each of its forms, over all passes: a fused
+ * product that reads F32 weights has no 16-bit copy to read in its backward pass. */
+static void fusing_never_moves_more(void **state)
+{
+	const struct rfl_zoo_model *model;
+
+	(void)state;
+	for (size_t i = 0; (model = rfl_zoo_at(i)); i++)
+		for (int a = RFL_ATTENTION_AUTO; a <= RFL_ATTENTION_SDPA; a++) {
+			struct rfl_zoo_options how = { .attention = (enum rfl_attention)a };
+			struct rfl_err err = RFL_ERR_INIT;
+			struct rfl_net *net;
+
+			if (rfl_zoo_build(model->name, &how, &net, &err) != RFL_OK)
+				continue; /* it has no attention */
+			check_levels(net, (struct rfl_count_options){ .training = true });
+			check_levels(net, (struct rfl_count_options){ .training = true,
+								      .dtype = RFL_DTYPE_BF16,
+								      .master_weights = true });
+			rfl_net_free(net);
+		}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(keeps_what_pytorch_keeps),
-		cmocka_unit_test(keeps_less_on_a_gpu),
+		cmocka_unit_test(keeps_something_else_on_a_gpu),
 		cmocka_unit_test(every_row_is_complete),
 		cmocka_unit_test(every_row_is_documented),
 		cmocka_unit_test(properties_of_every_operation),
+		cmocka_unit_test(fusing_never_moves_more),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
