@@ -49,6 +49,7 @@ static void report_fini(struct rfl_complexity_report *r)
 	free(r->items);
 	free(r->peers);
 	rfl_peaks_free(r->peaks);
+	rfl_devices_free(r->devices);
 }
 
 /* One list of layers per network; a model at several contexts has the context in its file's name.

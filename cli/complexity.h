@@ -6,6 +6,7 @@
 
 #include "cli/cmd.h"
 #include "complexity/summary.h"
+#include "peaks/devices.h"
 #include "peaks/peaks.h"
 #include "roofline/attain.h"
 
@@ -35,6 +36,7 @@ struct rfl_complexity_report {
 	const struct rfl_peer **peers;
 	struct rfl_peaks *peaks;
 	struct rfl_attain_roof roof;
+	struct rfl_devices *devices;
 	struct rfl_fit_device device;
 };
 

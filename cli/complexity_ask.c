@@ -9,9 +9,15 @@
 
 #include "base/num.h"
 
-/* Of a device that was named: its context with the kernels of the libraries, their workspaces, and
- * what the allocator cannot use. A size is taken as it is given. */
-#define RESERVE_OF_DEVICE (INT64_C(1) << 30)
+/*
+ * Of a device that was named: a sixteenth of its memory, which error correction takes on cards with
+ * GDDR and an allocator cannot use elsewhere, and 512 MiB for its context, with the kernels of the
+ * libraries and their workspaces. A size is taken as it is given.
+ */
+static int64_t reserve_of_device(int64_t memory_bytes)
+{
+	return memory_bytes / 16 + (INT64_C(512) << 20);
+}
 
 static enum rfl_rc bytes_of(const char *text, const char *option, int64_t *ret, struct rfl_err *err)
 {
@@ -21,10 +27,33 @@ static enum rfl_rc bytes_of(const char *text, const char *option, int64_t *ret, 
 	return rc == RFL_OK ? rc : rfl_fail(err, RFL_EUSAGE, 0, "%s", why.msg);
 }
 
+static enum rfl_rc by_name(struct rfl_complexity_report *r, const char *name, struct rfl_err *err)
+{
+	const struct rfl_device_sheet *sheet = NULL;
+	struct rfl_err why = RFL_ERR_INIT;
+	enum rfl_rc rc = rfl_devices_load(&r->devices, err);
+
+	if (rc != RFL_OK)
+		return rc;
+	rc = rfl_devices_find(r->devices, name, &sheet, &why);
+	if (rc == RFL_ENOTFOUND)
+		return rfl_fail(err, RFL_EUSAGE, 0, "--fit: %s (a size is 24GiB or 80e9)", why.msg);
+	if (rc != RFL_OK)
+		return rfl_fail(err, rc, why.native, "%s", why.msg);
+	if (!(sheet->memory_bytes > 0))
+		return rfl_fail(err, RFL_EMISSING, 0,
+				"--fit: the data sheet of %s does not say its memory; give a size, "
+				"as 24GiB",
+				sheet->label);
+	r->device.name = sheet->label;
+	r->device.memory_bytes = (int64_t)sheet->memory_bytes;
+	r->device.reserve_bytes = reserve_of_device(r->device.memory_bytes);
+	return RFL_OK;
+}
+
 enum rfl_rc rfl_complexity_find_device(struct rfl_complexity_report *r, struct rfl_err *err)
 {
 	const struct rfl_complexity_args *a = r->args;
-	int64_t reserve = 0;
 	enum rfl_rc rc;
 
 	if (a->reserve && !a->fit)
@@ -32,18 +61,18 @@ enum rfl_rc rfl_complexity_find_device(struct rfl_complexity_report *r, struct r
 	if (!a->fit)
 		return RFL_OK;
 	r->device.name = a->fit;
-	rc = bytes_of(a->fit, "--fit", &r->device.memory_bytes, err);
-	if (rc == RFL_OK && a->reserve)
-		rc = bytes_of(a->reserve, "--reserve", &reserve, err);
-	if (rc != RFL_OK)
-		return rc;
-	if (reserve >= r->device.memory_bytes)
-		return rfl_fail(err, RFL_EUSAGE, 0,
-				"--reserve: %s leaves nothing of the %lld bytes of %s",
-				a->reserve ? a->reserve : "1GiB", (long long)r->device.memory_bytes,
-				r->device.name);
-	r->device.reserve_bytes = reserve;
-	return RFL_OK;
+	if (isalpha((unsigned char)a->fit[0]))
+		rc = by_name(r, a->fit, err);
+	else
+		rc = bytes_of(a->fit, "--fit", &r->device.memory_bytes, err);
+	if (rc == RFL_OK && a->reserve && strcmp(a->reserve, "0") == 0)
+		r->device.reserve_bytes = 0;
+	else if (rc == RFL_OK && a->reserve)
+		rc = bytes_of(a->reserve, "--reserve", &r->device.reserve_bytes, err);
+	if (rc == RFL_OK && r->device.reserve_bytes >= r->device.memory_bytes)
+		rc = rfl_fail(err, RFL_EUSAGE, 0, "--reserve: %s leaves nothing of %s",
+			      a->reserve ? a->reserve : "the default", r->device.name);
+	return rc;
 }
 
 enum rfl_rc rfl_complexity_find_roof(struct rfl_complexity_report *r, struct rfl_err *err)

@@ -102,8 +102,8 @@ const struct rfl_opt rfl_complexity_opts[] = {
 	     "the largest batch, and context, that fits a device (\"NVIDIA L4\") or a size "
 	     "(24GiB, 80e9)"),
 	TEXT("reserve", "BYTES", reserve,
-	     "with --fit, what is kept back of the memory; without it 1 GiB of a device, nothing "
-	     "of a size"),
+	     "with --fit, what is kept back of the memory; without it 1/16 and 512 MiB of a "
+	     "device, nothing of a size"),
 	TEXT("peaks", "FILE", peaks, "ceilings, for least times and bounds; with --env"),
 	TEXT("env", "NAME", env, "environment of --peaks"),
 

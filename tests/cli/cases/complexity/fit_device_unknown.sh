@@ -1,0 +1,1 @@
+roofline complexity -m resnet18 --train --fit "NVIDIA L444"
