@@ -230,6 +230,79 @@ static void peaks_as_on_a_cpu(void **state)
 	rfl_csv_close(csv);
 }
 
+/* As the page says it: "training, checkpoint 2". */
+static void say_step(struct rfl_csv *csv, struct rfl_buf *out)
+{
+	rfl_buf_puts(out, integer(csv, "training") ? "training" : "inference");
+	if (integer(csv, "checkpoint"))
+		rfl_buf_printf(out, ", checkpoint %s", text(csv, "checkpoint"));
+	if (integer(csv, "accumulate") > 1)
+		rfl_buf_printf(out, ", accumulate %s", text(csv, "accumulate"));
+	if (strcmp(text(csv, "optimizer"), "sgd") != 0)
+		rfl_buf_printf(out, ", %s %s", text(csv, "optimizer"), text(csv, "update"));
+}
+
+static int index_of(const char *word, const char *const *words)
+{
+	for (int i = 0; words[i]; i++)
+		if (strcmp(word, words[i]) == 0)
+			return i;
+	fail_msg("unknown word %s", word);
+	return -1;
+}
+
+/* cs336_small, written out in steps. */
+static void peaks_of_a_language_model(void **state)
+{
+	struct rfl_csv *csv = open_published("step_memory_lm.csv");
+	struct rfl_buf doc, row;
+	int rows = 0;
+
+	(void)state;
+	read_doc(&doc);
+	rfl_buf_init(&row, 0);
+	for (; next(csv); rows++) {
+		const struct rfl_zoo_options shape = { .context_length = integer(csv, "ctx"),
+						       .attention = RFL_ATTENTION_COMPOSED };
+		struct rfl_memory_options options = {
+			.count = {
+				.batch = integer(csv, "batch"),
+				.training = integer(csv, "training"),
+				.checkpoint = integer(csv, "checkpoint"),
+				.optimizer = (enum rfl_optimizer_kind)index_of(
+					text(csv, "optimizer"), rfl_optimizer_names),
+			},
+			.device = RFL_MEMORY_CPU,
+			.update = (enum rfl_update)index_of(text(csv, "update"), rfl_update_names),
+			.accumulate = integer(csv, "accumulate"),
+		};
+		struct rfl_err err = RFL_ERR_INIT;
+		struct rfl_net *net = NULL;
+		struct rfl_memory *m;
+		int64_t measured = integer(csv, "peak_bytes"), computed;
+		char a[RFL_NUM_MAX], b[RFL_NUM_MAX];
+		double error;
+
+		assert_ok(rfl_zoo_build("cs336_small", &shape, &net, &err), &err);
+		m = memory_of(net, options);
+		computed = m->phase_peak[index_of(text(csv, "phase"), rfl_phase_names)];
+		error = percent((double)computed, (double)measured);
+		rfl_buf_reset(&row);
+		rfl_buf_printf(&row, "| %s | ", text(csv, "ctx"));
+		say_step(csv, &row);
+		rfl_buf_printf(&row, " | %s | %s | %s | %+.4f %% |\n", text(csv, "phase"),
+			       rfl_num_grouped(computed, a), rfl_num_grouped(measured, b), error);
+		documented(&doc, rfl_buf_str(&row));
+		assert_true(fabs(error) < 0.6);
+		rfl_memory_free(m);
+		rfl_net_free(net);
+	}
+	assert_int_equal(rows, 16);
+	rfl_buf_fini(&row);
+	rfl_buf_fini(&doc);
+	rfl_csv_close(csv);
+}
+
 /* --- what others measured on a GPU --- */
 
 /* The row asks for a peak that the program knows. Without an optimizer nothing is kept for it and
@@ -342,9 +415,8 @@ static void block_as_published(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(keeps_what_pytorch_keeps),
-		cmocka_unit_test(peaks_as_on_a_cpu),
-		cmocka_unit_test(peaks_as_published),
+		cmocka_unit_test(keeps_what_pytorch_keeps),  cmocka_unit_test(peaks_as_on_a_cpu),
+		cmocka_unit_test(peaks_of_a_language_model), cmocka_unit_test(peaks_as_published),
 		cmocka_unit_test(block_as_published),
 	};
 
