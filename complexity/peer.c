@@ -273,24 +273,37 @@ static int64_t hooked_params(const struct view *v, int i)
 	return weights(v->net, node);
 }
 
+/* One node's share of everything that is said of the network. */
+static enum rfl_rc add_node(const struct view *v, int i, struct rfl_peer_count *sum, int64_t *node,
+			    struct rfl_err *err)
+{
+	int64_t products, outputs, params;
+	enum rfl_rc rc = charge(v, i, node, &products, err);
+
+	if (rc != RFL_OK)
+		return rc;
+	outputs = products > 0 ? rfl_shape_numel(&v->net->nodes[i].shape) : 0;
+	params = v->row->hooked_params ? hooked_params(v, i) : 0;
+	if (rfl_num_add(sum->total, *node, &sum->total) &&
+	    rfl_num_add(sum->macs, products, &sum->macs) &&
+	    rfl_num_add(sum->outputs, outputs, &sum->outputs) &&
+	    rfl_num_add(sum->params, params, &sum->params))
+		return RFL_OK;
+	return rfl_fail(err, RFL_EOVERFLOW, 0, "%s: does not fit 63 bits", v->net->model);
+}
+
 enum rfl_rc rfl_peer_count(const struct rfl_peer *peer, const struct rfl_net *net,
 			   struct rfl_peer_count *ret, int64_t *nodes, struct rfl_err *err)
 {
 	struct rfl_peer_count sum = { 0 };
-	int64_t node, products;
+	int64_t node;
 	struct view v;
 	enum rfl_rc rc = view_init(&v, peer, net, err);
 
 	for (int i = 0; rc == RFL_OK && i < net->nnodes; i++) {
-		rc = charge(&v, i, &node, &products, err);
-		if (rc == RFL_OK && !(rfl_num_add(sum.total, node, &sum.total) &&
-				      rfl_num_add(sum.macs, products, &sum.macs)))
-			rc = rfl_fail(err, RFL_EOVERFLOW, 0, "%s: does not fit 63 bits",
-				      net->model);
+		rc = add_node(&v, i, &sum, &node, err);
 		if (rc == RFL_OK && nodes)
 			nodes[i] = node;
-		if (rc == RFL_OK && v.row->hooked_params)
-			sum.params += hooked_params(&v, i);
 	}
 	if (rc == RFL_OK) {
 		sum.macs /= peer->is_flops ? 2 : 1;

@@ -47,6 +47,8 @@ struct rfl_peer_count {
 	int64_t total;  /**< in its own unit: FLOPs where is_flops is set */
 	int64_t macs;   /**< the multiply-adds among it */
 	int64_t params; /**< parameters that it reports */
+	/** Elements that the operations with these multiply-adds write: fvcore's activations. */
+	int64_t outputs;
 };
 
 /**
