@@ -217,6 +217,8 @@ static enum rfl_rc prepare(struct rfl_memory *m, struct rfl_err *err)
 		rc = make_arrays(w, err);
 	if (rc == RFL_OK)
 		rc = rfl_memory__tensors(w, &m->options, err);
+	if (rc == RFL_OK)
+		rc = rfl_memory__lives(w, err);
 	if (rc == RFL_OK && !fill_persistent(m))
 		rc = rfl_fail(err, RFL_EOVERFLOW, 0,
 			      "%s: its parameters and their state do not fit 63 bits",

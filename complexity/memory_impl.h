@@ -1,7 +1,7 @@
 /*
  * memory_impl.h - between the files that account for memory: memory_tensors.c finds out how large
- * everything is and how long it lives, memory_walk.c plays a step through, memory.c puts a batch
- * in.
+ * everything is, memory_lives.c how long it lives, memory_walk.c plays a step through, memory.c
+ * puts a batch in.
  *
  * All sizes grow with the batch along a straight line, so the walk is done once, with sizes of the
  * form fixed + per_sample * batch. What it leaves is the moments of a step at which the most can be
@@ -94,10 +94,16 @@ const struct rfl_node *rfl_memory__node(const struct rfl_memory_workspace *w, in
 struct rfl_cost_context *rfl_memory__context(const struct rfl_memory_workspace *w, int i);
 bool rfl_memory__runs(const struct rfl_memory_workspace *w, int i);
 
-/** Fill tensors, extras and lists; links and arrays are there. */
+/** The checkpointed segment that it lies in, from 1; 0: none. */
+int rfl_memory__segment(const struct rfl_memory_workspace *w, int i);
+
+/** Fill tensors and extras; links and arrays are there. */
 enum rfl_rc rfl_memory__tensors(struct rfl_memory_workspace *w,
 				const struct rfl_memory_options *options,
 				struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** Then the forward lives and the lists. */
+enum rfl_rc rfl_memory__lives(struct rfl_memory_workspace *w, struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** Play a step through and fill the moments. */
 enum rfl_rc rfl_memory__walk(struct rfl_memory_workspace *w,

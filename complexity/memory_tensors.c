@@ -1,11 +1,5 @@
 /*
- * memory_tensors.c - how large everything is that a step allocates, and how long it lives.
- *
- * Lives in the forward pass. A storage is released after its last reader, and not before the
- * functions of the model's code that hold it return: whoever calls a module holds what it passes in
- * until the module is done (x = self.layer1(x) rebinds x when the call is over). A module is a
- * stretch of operations whose paths begin alike. The steps of one function of the code (a softmax
- * written out) are named variables there, and live as long as it runs.
+ * memory_tensors.c - how large everything is that a step allocates, and what is saved by whom.
  *
  * Autocast (master_weights). An operation of the lower list runs in 16 bits: its inputs and weights
  * are cast, and what it saves is the cast copy. An operation of the F32 list runs in F32 the same
@@ -18,8 +12,6 @@
 
 #include "base/alloc.h"
 #include "base/num.h"
-
-enum { MAX_DEPTH = 16 }; /* modules in modules that are looked at */
 
 void rfl_memory__add(struct rfl_memory_size *sum, struct rfl_memory_size size, bool *overflow)
 {
@@ -52,7 +44,7 @@ bool rfl_memory__runs(const struct rfl_memory_workspace *w, int i)
 	return i >= w->links->net->nnodes || w->links->nodes[i].runs;
 }
 
-static int segment_of(const struct rfl_memory_workspace *w, int i)
+int rfl_memory__segment(const struct rfl_memory_workspace *w, int i)
 {
 	return i < w->links->net->nnodes ? w->links->nodes[i].segment : 0;
 }
@@ -173,12 +165,6 @@ static void describe_tensor(struct rfl_memory_workspace *w, const struct rfl_cou
 
 /* --- what is saved --- */
 
-static void extend(struct rfl_memory_life *life, int end)
-{
-	if (end > life->end)
-		life->end = end;
-}
-
 static void keep(struct rfl_memory_life *life, int saver)
 {
 	if (life->end == RFL_MEMORY_NOBODY || saver < life->end)
@@ -197,9 +183,9 @@ static void keep_tensor(struct rfl_memory_workspace *w, int x, int saver)
 
 static int first_of_segment(const struct rfl_memory_workspace *w, int i)
 {
-	int segment = segment_of(w, i);
+	int segment = rfl_memory__segment(w, i);
 
-	while (i > 0 && segment_of(w, i - 1) == segment)
+	while (i > 0 && rfl_memory__segment(w, i - 1) == segment)
 		i--;
 	return i;
 }
@@ -208,11 +194,11 @@ static int first_of_segment(const struct rfl_memory_workspace *w, int i)
  * from outside. */
 static void save_tensor(struct rfl_memory_workspace *w, int i, int x)
 {
-	int root = w->tensors[x].root, segment = segment_of(w, i);
+	int root = w->tensors[x].root, segment = rfl_memory__segment(w, i);
 
 	if (root == RFL_MEMORY_NOBODY)
 		return;
-	if (segment && segment_of(w, root) == segment)
+	if (segment && rfl_memory__segment(w, root) == segment)
 		keep(&w->tensors[root].kept_again, i);
 	else if (!segment)
 		keep_tensor(w, x, i);
@@ -223,10 +209,12 @@ static void keep_segment_inputs(struct rfl_memory_workspace *w, int i)
 {
 	const struct rfl_node *node = rfl_memory__node(w, i);
 
-	for (int k = 0; segment_of(w, i) && w->links->nodes[i].again && k < node->ninputs; k++) {
+	for (int k = 0; rfl_memory__segment(w, i) && w->links->nodes[i].again && k < node->ninputs;
+	     k++) {
 		int root = w->tensors[node->input[k]].root;
 
-		if (root != RFL_MEMORY_NOBODY && segment_of(w, root) != segment_of(w, i))
+		if (root != RFL_MEMORY_NOBODY &&
+		    rfl_memory__segment(w, root) != rfl_memory__segment(w, i))
 			keep_tensor(w, node->input[k], first_of_segment(w, i));
 	}
 }
@@ -351,127 +339,6 @@ static void describe_params(struct rfl_memory_workspace *w, const struct rfl_cou
 		rfl_memory__add(&e->backward, e->copies, overflow);
 }
 
-/* --- lives --- */
-
-/* How many leading modules two paths have in common: of "a.b" and "a.b.c" two. */
-static int common_depth(const char *a, const char *b)
-{
-	int depth = 0;
-
-	for (; *a && *a == *b; a++, b++)
-		depth += *a == '.';
-	return depth + ((*a == '\0' || *a == '.') && (*b == '\0' || *b == '.'));
-}
-
-static int depth_of(const char *path)
-{
-	return *path ? common_depth(path, path) : 0;
-}
-
-/*
- * ends[d] of operation i: the last operation of the stretch around i whose paths agree in their
- * first d + 1 modules. A tensor from before the stretch that i reads lives to its end; so it is
- * passed to a module of depth d + 1.
- */
-static void hold_arguments(struct rfl_memory_workspace *w, int (*ends)[MAX_DEPTH])
-{
-	const struct rfl_net *net = w->links->net;
-
-	for (int i = net->nnodes - 1; i >= 0; i--) {
-		const char *name = net->nodes[i].name;
-		int shared = i + 1 < net->nnodes ? common_depth(name, net->nodes[i + 1].name) : 0;
-
-		for (int d = 0; d < MAX_DEPTH; d++)
-			ends[i][d] = d < shared ? ends[i + 1][d] : i;
-	}
-	for (int i = 0; i < net->nnodes; i++) {
-		const struct rfl_node *node = &net->nodes[i];
-		int depth = depth_of(node->name);
-
-		for (int k = 0; w->links->nodes[i].runs && k < node->ninputs; k++) {
-			int x = node->input[k], root = w->tensors[x].root;
-
-			for (int d = 0; root >= 0 && d < depth && d < MAX_DEPTH; d++)
-				if (ends[x][d] < i) {
-					extend(&w->tensors[root].read, ends[i][d]);
-					extend(&w->tensors[root].read_again, ends[i][d]);
-					break;
-				}
-		}
-	}
-}
-
-/* Steps of one function of the model's code, and what is passed to it, live until it returns. */
-static void hold_variables(struct rfl_memory_workspace *w)
-{
-	const struct rfl_net *net = w->links->net;
-	int end = 0;
-
-	for (int i = net->nnodes - 1; i >= 0; i--) {
-		const struct rfl_node *node = &net->nodes[i];
-		int root = w->tensors[i].root;
-
-		if (node->function == 0)
-			continue;
-		if (i + 1 == net->nnodes || net->nodes[i + 1].function != node->function)
-			end = i;
-		for (int k = -1; k < node->ninputs; k++) {
-			root = w->tensors[k < 0 ? i : node->input[k]].root;
-			if (root == RFL_MEMORY_NOBODY)
-				continue;
-			extend(&w->tensors[root].read, end);
-			extend(&w->tensors[root].read_again, end);
-		}
-	}
-}
-
-static void find_readers(struct rfl_memory_workspace *w)
-{
-	for (int i = 0; i < w->nops; i++) {
-		const struct rfl_node *node = rfl_memory__node(w, i);
-
-		for (int k = 0; rfl_memory__runs(w, i) && k < node->ninputs; k++) {
-			int root = w->tensors[node->input[k]].root;
-
-			if (root == RFL_MEMORY_NOBODY)
-				continue;
-			extend(&w->tensors[root].read, i);
-			if (segment_of(w, i) == segment_of(w, root))
-				extend(&w->tensors[root].read_again, i);
-		}
-		/* The program that trains holds the logits while it steps. */
-		if (i < w->links->net->nnodes && w->links->nodes[i].logits &&
-		    w->tensors[i].root != RFL_MEMORY_NOBODY)
-			extend(&w->tensors[w->tensors[i].root].read, w->nops);
-	}
-}
-
-static void chain(struct rfl_memory_life *life, int root, int *heads, int nops)
-{
-	life->next = RFL_MEMORY_NOBODY;
-	if (life->end == RFL_MEMORY_NOBODY || life->end >= nops)
-		return;
-	life->next = heads[life->end];
-	heads[life->end] = root;
-}
-
-static void chain_lives(struct rfl_memory_workspace *w)
-{
-	for (int i = 0; i < w->nops; i++)
-		w->read_ends[i] = w->kept_ends[i] = w->read_again_ends[i] = w->kept_again_ends[i] =
-			RFL_MEMORY_NOBODY;
-	for (int i = 0; i < w->nops; i++) {
-		struct rfl_memory_tensor *t = &w->tensors[i];
-
-		if (t->root != i || !rfl_memory__runs(w, i))
-			continue;
-		chain(&t->read, i, w->read_ends, w->nops);
-		chain(&t->kept, i, w->kept_ends, w->nops);
-		chain(&t->read_again, i, w->read_again_ends, w->nops);
-		chain(&t->kept_again, i, w->kept_again_ends, w->nops);
-	}
-}
-
 /* --- sums --- */
 
 static void count_saved(struct rfl_memory_workspace *w, bool *overflow)
@@ -489,7 +356,7 @@ static void count_saved(struct rfl_memory_workspace *w, bool *overflow)
 			if (t->kept.end < w->links->net->nnodes)
 				rfl_memory__add(&w->node_saved[t->kept.end], t->size, overflow);
 		}
-		if (segment_of(w, i))
+		if (rfl_memory__segment(w, i))
 			continue;
 		for (int k = 0; k < RFL_SAVED_CLASS_COUNT; k++)
 			rfl_memory__add(&w->saved_class[k], w->extras[i].saved_class[k], overflow);
@@ -500,12 +367,8 @@ static void count_saved(struct rfl_memory_workspace *w, bool *overflow)
 enum rfl_rc rfl_memory__tensors(struct rfl_memory_workspace *w,
 				const struct rfl_memory_options *options, struct rfl_err *err)
 {
-	int(*ends)[MAX_DEPTH] =
-		rfl_arena_array(w->arena, (size_t)w->links->net->nnodes, sizeof(*ends));
 	bool overflow = false;
 
-	if (!ends)
-		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", w->links->net->model);
 	for (int i = 0; i < w->nops; i++) {
 		if (rfl_memory__runs(w, i))
 			rfl_memory__context(w, i)->on_cpu = options->device == RFL_MEMORY_CPU;
@@ -521,10 +384,6 @@ enum rfl_rc rfl_memory__tensors(struct rfl_memory_workspace *w,
 		if (overflow)
 			return too_big(w, i, err);
 	}
-	find_readers(w);
-	hold_arguments(w, ends);
-	hold_variables(w);
-	chain_lives(w);
 	count_saved(w, &overflow);
 	return overflow ? too_big(w, w->links->net->output, err) : RFL_OK;
 }

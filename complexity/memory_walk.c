@@ -77,13 +77,6 @@ static const struct rfl_link *link_of(const struct walk *walk, int i)
 	return i < walk->w->links->net->nnodes ? &walk->w->links->nodes[i] : NULL;
 }
 
-static int segment_of(const struct walk *walk, int i)
-{
-	const struct rfl_link *link = link_of(walk, i);
-
-	return link ? link->segment : 0;
-}
-
 /* --- forward --- */
 
 static void release(struct walk *walk, int root)
@@ -121,7 +114,7 @@ static void run(struct walk *walk, int i, bool again)
 		hold(walk, t->size);
 	}
 	hold(walk, e->copies);
-	if (again || !segment_of(walk, i))
+	if (again || !rfl_memory__segment(walk->w, i))
 		hold(walk, e->saved);
 	else
 		rfl_memory__add(&temporary, e->saved, &walk->overflow);
@@ -141,7 +134,8 @@ static void forward(struct walk *walk)
 	}
 	/* Autocast ends here; copies that a backward pass reads stay. */
 	for (int i = 0; i < n; i++)
-		if (rfl_memory__runs(w, i) && (!w->extras[i].copies_kept || segment_of(walk, i)))
+		if (rfl_memory__runs(w, i) &&
+		    (!w->extras[i].copies_kept || rfl_memory__segment(walk->w, i)))
 			drop(walk, w->extras[i].copies);
 }
 
@@ -152,9 +146,9 @@ static void forward(struct walk *walk)
 static void run_segment_again(struct walk *walk, int i)
 {
 	struct rfl_memory_workspace *w = walk->w;
-	int first = i, segment = segment_of(walk, i);
+	int first = i, segment = rfl_memory__segment(walk->w, i);
 
-	while (first > 0 && segment_of(walk, first - 1) == segment)
+	while (first > 0 && rfl_memory__segment(walk->w, first - 1) == segment)
 		first--;
 	walk->segment = segment;
 	for (int k = first; k <= i; k++) {
@@ -261,7 +255,7 @@ static void differentiate(struct walk *walk, int i)
 	if (c->node->ninputs > 0 || (c->node->op == RFL_OP_PARAMETER && walk->accumulates))
 		release_gradient(walk, g);
 	drop(walk, e->saved);
-	if (e->copies_kept || segment_of(walk, i))
+	if (e->copies_kept || rfl_memory__segment(walk->w, i))
 		drop(walk, e->copies);
 	for (int k = 0; k < c->node->ninputs; k++)
 		if (made[k] != RFL_MEMORY_NOBODY)
@@ -290,7 +284,8 @@ static void backward(struct walk *walk)
 
 		if (!rfl_memory__runs(w, i))
 			continue;
-		if (grad && segment_of(walk, i) && segment_of(walk, i) != walk->segment)
+		if (grad && rfl_memory__segment(walk->w, i) &&
+		    rfl_memory__segment(walk->w, i) != walk->segment)
 			run_segment_again(walk, i);
 		if (grad)
 			differentiate(walk, i);
