@@ -42,7 +42,7 @@ static enum rfl_rc concat_infer(const struct rfl_node *node, const struct rfl_sh
 /* Two dimensions that begin at dim. */
 static enum rfl_rc need_plane(const struct rfl_shape *in, int64_t dim, struct rfl_err *err)
 {
-	if (dim >= 0 && dim + 1 < in->ndim)
+	if (dim >= 0 && dim < in->ndim - 1)
 		return RFL_OK;
 	return rfl_fail(err, RFL_EINVAL, 0, "no height and width at dimension %lld of %d",
 			(long long)dim, in->ndim);
