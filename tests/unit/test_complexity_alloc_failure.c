@@ -77,6 +77,17 @@ static enum rfl_rc count(struct rfl_err *err)
 	return rc;
 }
 
+static enum rfl_rc account(struct rfl_err *err)
+{
+	const struct rfl_memory_options options = { .count = { .batch = 2, .training = true } };
+	struct rfl_memory *ret = NULL;
+	enum rfl_rc rc = rfl_memory_new(net, &options, &ret, err);
+
+	assert_int_equal(rc == RFL_OK, ret != NULL);
+	rfl_memory_free(ret);
+	return rc;
+}
+
 static enum rfl_rc build(const char *model, struct rfl_err *err)
 {
 	struct rfl_net *ret = NULL;
@@ -100,9 +111,10 @@ static enum rfl_rc build_gpt2(struct rfl_err *err)
 static void each_allocation_fails_once(void **state)
 {
 	static const struct alloc_operation operations[] = {
-		{ "read a network", read_net, 20 },     { "refuse a cycle", refuse, 8 },
-		{ "write a network", write_net, 20 },   { "count a network", count, 3 },
-		{ "build ResNet-18", build_resnet, 5 }, { "build GPT-2", build_gpt2, 5 },
+		{ "read a network", read_net, 20 },      { "refuse a cycle", refuse, 8 },
+		{ "write a network", write_net, 20 },    { "count a network", count, 3 },
+		{ "build ResNet-18", build_resnet, 5 },  { "build GPT-2", build_gpt2, 5 },
+		{ "account for a network", account, 2 },
 	};
 	struct rfl_err err = RFL_ERR_INIT;
 
@@ -138,6 +150,16 @@ static enum rfl_rc sweep_memory(struct rfl_err *err)
 	return rc;
 }
 
+static enum rfl_rc fit_memory(struct rfl_err *err)
+{
+	enum rfl_rc rc = RFL_OK;
+	int64_t batch;
+
+	for (int64_t bytes = 1; rc == RFL_OK && bytes < INT64_MAX / 4; bytes *= 4)
+		rc = rfl_memory_fit(accounted, bytes, &batch, err);
+	return rc;
+}
+
 /* Of a net with everything that a count can have: blocks, attention, a tied head. */
 static void a_sweep_allocates_nothing(void **state)
 {
@@ -145,6 +167,7 @@ static void a_sweep_allocates_nothing(void **state)
 	static const struct alloc_operation operations[] = {
 		{ "count at other batches", sweep_counts, 0 },
 		{ "account at other batches", sweep_memory, 0 },
+		{ "the largest batch that fits", fit_memory, 0 },
 	};
 	const struct rfl_memory_options options = {
 		.count = {

@@ -1,9 +1,6 @@
 /*
  * test_complexity_memory_walk.c - what must hold of the memory of any network: the books balance,
- * another batch is a straight line further, the largest batch that fits is the largest, and nothing
- * is allocated on the way.
- *
- * The linker sends the allocation functions here (--wrap in CMakeLists.txt).
+ * another batch is a straight line further, and the largest batch that fits is the largest.
  */
 #include "tests/unit/published.h"
 
@@ -12,33 +9,6 @@
 #include "complexity/memory.h"
 #include "complexity/memory_impl.h"
 #include "complexity/net_build.h"
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t n, size_t size);
-void *__real_realloc(void *p, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t n, size_t size);
-void *__wrap_realloc(void *p, size_t size);
-
-static size_t allocations;
-
-void *__wrap_malloc(size_t size)
-{
-	allocations++;
-	return __real_malloc(size);
-}
-
-void *__wrap_calloc(size_t n, size_t size)
-{
-	allocations++;
-	return __real_calloc(n, size);
-}
-
-void *__wrap_realloc(void *p, size_t size)
-{
-	allocations++;
-	return __real_realloc(p, size);
-}
 
 static struct rfl_memory *memory_of(const struct rfl_net *net, struct rfl_memory_options options)
 {
@@ -388,26 +358,6 @@ static void too_large_a_layer_is_named(void **state)
 	rfl_net_free(net);
 }
 
-/* A sweep over batches, and the question what fits, allocate nothing. */
-static void sweeps_allocate_nothing(void **state)
-{
-	struct rfl_net *net = build("resnet152");
-	struct rfl_memory *m = memory_of(net, ways[1]);
-	int64_t sum = 0;
-
-	(void)state;
-	assert_true(allocations > 0); /* of the network: they are seen */
-	allocations = 0;
-	for (int64_t batch = 1; batch <= 64; batch++) {
-		at(m, batch);
-		sum += fit(m, m->peak);
-	}
-	assert_int_equal(allocations, 0);
-	assert_int_equal(sum, 64 * 65 / 2);
-	rfl_memory_free(m);
-	rfl_net_free(net);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -419,7 +369,6 @@ int main(void)
 		cmocka_unit_test(frozen_layers_take_less),
 		cmocka_unit_test(refuses),
 		cmocka_unit_test(too_large_a_layer_is_named),
-		cmocka_unit_test(sweeps_allocate_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
