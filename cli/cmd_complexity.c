@@ -198,6 +198,7 @@ static enum rfl_rc answer(struct rfl_complexity_report *r, struct rfl_buf *out, 
 
 	if (rc == RFL_OK && a->columns.n == 1 && strcmp(a->columns.items[0], "help") == 0)
 		return rfl_summary_columns_table((enum rfl_format)a->format, out, err);
+	r->options.both = rfl_summary_wants_both(&r->options);
 	r->options.memory = a->fit || a->summary || a->output_dir || a->format == RFL_FORMAT_JSON ||
 			    rfl_summary_wants_memory(&r->options);
 	if (rc == RFL_OK)

@@ -124,13 +124,19 @@ static bool wants_inference(const struct rfl_summary *s)
 	return !s->options.train || s->options.both;
 }
 
+static void drop(struct rfl_count **count)
+{
+	rfl_count_free(*count);
+	*count = NULL;
+}
+
 /* The first time, both are counted once: the facts of one sample are of both. */
 static enum rfl_rc wake_counts(struct rfl_summary *s, struct rfl_count_options count,
 			       struct rfl_err *err)
 {
 	enum rfl_rc rc = RFL_OK;
 
-	if (!s->forward)
+	if (!s->forward && (!s->counted || wants_inference(s)))
 		rc = rfl_count_net(s->net, &count, &s->forward, err);
 	count.training = true;
 	if (rc == RFL_OK && !s->training && (!s->counted || wants_training(s)))
@@ -140,10 +146,10 @@ static enum rfl_rc wake_counts(struct rfl_summary *s, struct rfl_count_options c
 	s->one_forward = totals_of(s->forward);
 	s->one_training = totals_of(s->training);
 	s->counted = true;
-	if (!wants_training(s)) {
-		rfl_count_free(s->training);
-		s->training = NULL;
-	}
+	if (!wants_training(s))
+		drop(&s->training);
+	if (!wants_inference(s))
+		drop(&s->forward);
 	return RFL_OK;
 }
 

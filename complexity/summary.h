@@ -131,8 +131,8 @@ struct rfl_summary {
 	struct rfl_count one_forward, one_training;
 	struct rfl_fit *fit; /**< NULL unless rfl_summary_fit() was called */
 	int64_t batch;       /**< what the rest is at */
-	struct rfl_count *forward;
-	struct rfl_count *training; /**< NULL unless options.train or both */
+	/** Forward is NULL where options.train is set, training where it is not, but for both. */
+	struct rfl_count *forward, *training;
 	/** Of an inference and of a training step; NULL unless options.memory is set and tables, or
 	 * documents, show them. */
 	struct rfl_memory *forward_memory, *training_memory;
@@ -294,6 +294,9 @@ enum rfl_rc rfl_summary_columns_table(enum rfl_format format, struct rfl_buf *ou
 
 /** Whether a table of these options, or a document, needs options.memory. */
 bool rfl_summary_wants_memory(const struct rfl_summary_options *options);
+
+/** Whether a table of these options needs options.both. */
+bool rfl_summary_wants_both(const struct rfl_summary_options *options);
 
 /** The list of layers of one network as torchsummary writes it: layer, output, parameters, then
  * the sizes. Its batch is the first of the options. */

@@ -247,3 +247,15 @@ bool rfl_summary_wants_memory(const struct rfl_summary_options *options)
 	}
 	return false;
 }
+
+bool rfl_summary_wants_both(const struct rfl_summary_options *options)
+{
+	/* columns of the forward pass of a batch, whatever the table is of */
+	static const char *const keys[] = { "batch_forward_flops", "report" };
+
+	for (size_t i = 0; i < options->ncolumns; i++)
+		for (size_t k = 0; k < RFL_ARRAY_LEN(keys); k++)
+			if (strcmp(options->columns[i], keys[k]) == 0)
+				return true;
+	return false;
+}

@@ -208,11 +208,11 @@ void rfl_summary_rows_update(struct rfl_summary_rows *rows, const struct rfl_sum
 	clear(&rows->total);
 	for (size_t i = 0; i < rows->n; i++)
 		clear(&rows->rows[i]);
-	for (int i = 0; i < s->net->nnodes; i++)
+	for (int i = 0; s->forward && i < s->net->nnodes; i++)
 		add_passes(&rows->rows[rows->row_of[i]].forward, &s->forward->nodes[i], 1);
 	if (s->training)
 		sum_training(rows, s);
-	if (roof)
+	if (roof && s->forward)
 		add_times(rows, s, false, roof);
 	if (roof && s->training)
 		add_times(rows, s, true, roof);

@@ -92,10 +92,16 @@ static void add_rows(struct rfl_table *t, const struct rfl_summary_columns *c,
 	}
 }
 
-/* One summary at every batch. `memory`: one row for each, whatever --by says. */
-static enum rfl_rc add_summary(struct rfl_table *t, const struct rfl_summary_columns *c,
-			       struct rfl_summary *s, const struct rfl_summary_options *options,
-			       enum rfl_format format, bool memory, struct rfl_err *err)
+/* A table and its columns. */
+struct sheet {
+	struct rfl_table *table; /* NULL: not shown */
+	struct rfl_summary_columns columns;
+};
+
+/* One summary at every batch: its rows, and one row of memory for each batch. */
+static enum rfl_rc add_summary(struct sheet *work, struct sheet *memory, struct rfl_summary *s,
+			       const struct rfl_summary_options *options, enum rfl_format format,
+			       struct rfl_err *err)
 {
 	struct place *places = rfl_alloc_array((size_t)s->net->nnodes + 2, sizeof(*places));
 	enum rfl_rc rc = RFL_OK;
@@ -107,12 +113,11 @@ static enum rfl_rc add_summary(struct rfl_table *t, const struct rfl_summary_col
 		if (rc != RFL_OK)
 			break;
 		rfl_summary_rows_update(s->rows, s, options->roof);
-		if (memory) {
+		add_rows(work->table, &work->columns, s, options, format, places);
+		if (memory->table) {
 			struct rfl_summary_view v = view_of(s, options, &s->rows->total);
 
-			add_row(t, c, &v);
-		} else {
-			add_rows(t, c, s, options, format, places);
+			add_row(memory->table, &memory->columns, &v);
 		}
 	}
 	free(places);
@@ -269,49 +274,54 @@ static void notes(struct rfl_table *t, const struct rfl_summary_columns *c,
 
 /* --- tables --- */
 
-static enum rfl_rc put_table(struct rfl_summary *const *summaries, size_t n,
-			     const struct rfl_summary_options *options, enum rfl_format format,
-			     const struct rfl_summary_columns *c, bool memory, struct rfl_buf *out,
-			     struct rfl_err *err)
+static enum rfl_rc make(struct sheet *sheet, struct rfl_err *err)
 {
-	struct rfl_table *t = rfl_table_new(c->columns, c->n);
-	enum rfl_rc rc = RFL_OK;
+	sheet->table = rfl_table_new(sheet->columns.columns, sheet->columns.n);
+	return sheet->table ? RFL_OK : rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
+}
 
-	if (!t)
-		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
-	for (size_t i = 0; i < n && rc == RFL_OK; i++)
-		rc = add_summary(t, c, summaries[i], options, format, memory, err);
-	if (memory)
-		note_memory(t, c, options);
-	else
-		notes(t, c, options);
-	if (rc == RFL_OK)
-		rc = rfl_table_render(t, format, out, err);
-	rfl_table_free(t);
-	return rc;
+static enum rfl_rc render(struct sheet *work, struct sheet *memory,
+			  struct rfl_summary *const *summaries, size_t n,
+			  const struct rfl_summary_options *options, enum rfl_format format,
+			  struct rfl_buf *out, struct rfl_err *err)
+{
+	const struct rfl_summary_options of_models = { .train = true,
+						       .precision = options->precision,
+						       .optimizer = options->optimizer };
+	enum rfl_rc rc;
+
+	if (rfl_summary_for_people(format) && !options->ncolumns)
+		put_heading(summaries, n, options, "work and traffic", out);
+	notes(work->table, &work->columns, options);
+	rc = rfl_table_render(work->table, format, out, err);
+	if (rc != RFL_OK || !memory->table)
+		return rc;
+	rfl_buf_putc(out, '\n');
+	put_heading(summaries, n, &of_models, "memory", out);
+	note_memory(memory->table, &memory->columns, options);
+	return rfl_table_render(memory->table, format, out, err);
 }
 
 enum rfl_rc rfl_summary_table(struct rfl_summary *const *summaries, size_t n,
 			      const struct rfl_summary_options *options, enum rfl_format format,
 			      struct rfl_buf *out, struct rfl_err *err)
 {
-	bool people = rfl_summary_for_people(format), chosen = options->ncolumns > 0;
-	struct rfl_summary_columns c;
-	enum rfl_rc rc = rfl_summary_columns_of(summaries, n, options, format, &c, err);
+	struct sheet work = { .table = NULL }, memory = { .table = NULL };
+	enum rfl_rc rc = rfl_summary_columns_of(summaries, n, options, format, &work.columns, err);
 
-	if (rc != RFL_OK)
-		return rc;
-	if (people && !chosen)
-		put_heading(summaries, n, options, "work and traffic", out);
-	rc = put_table(summaries, n, options, format, &c, false, out, err);
-	if (rc != RFL_OK || !people || chosen || !options->train || !options->memory)
-		return rc;
-	rfl_summary_columns_of_memory(summaries, n, options, &c);
-	rfl_buf_putc(out, '\n');
-	put_heading(summaries, n,
-		    &(struct rfl_summary_options){ .train = true,
-						   .precision = options->precision,
-						   .optimizer = options->optimizer },
-		    "memory", out);
-	return put_table(summaries, n, options, format, &c, true, out, err);
+	if (rc == RFL_OK)
+		rc = make(&work, err);
+	/* machines find the memory in the one table that they read */
+	if (rc == RFL_OK && rfl_summary_for_people(format) && !options->ncolumns &&
+	    options->train && options->memory) {
+		rfl_summary_columns_of_memory(summaries, n, options, &memory.columns);
+		rc = make(&memory, err);
+	}
+	for (size_t i = 0; i < n && rc == RFL_OK; i++)
+		rc = add_summary(&work, &memory, summaries[i], options, format, err);
+	if (rc == RFL_OK)
+		rc = render(&work, &memory, summaries, n, options, format, out, err);
+	rfl_table_free(work.table);
+	rfl_table_free(memory.table);
+	return rc;
 }
