@@ -204,13 +204,14 @@ static void note_levels(struct rfl_table *t, const struct rfl_summary_columns *c
 {
 	if (!has_levels(c))
 		return;
-	rfl_table_note(t,
-		       "Bytes to and from memory, MB = 10^6 - unfused: every operation reads its "
-		       "inputs and writes its output; fused: elementwise steps ride on the "
-		       "operation before them%s.",
-		       options->fusion >= 0 || options->by == RFL_BY_MODEL
-			       ? "; compulsory: parameters, input and result once"
-			       : "");
+	rfl_table_note(
+		t,
+		"Bytes to and from memory, MB = 10^6 - unfused: every operation reads its "
+		"inputs and writes its output; fused: elementwise steps ride on the "
+		"operation before them%s. FLOP/B: FLOPs per byte, elementwise operations left out.",
+		options->fusion >= 0 || options->by == RFL_BY_MODEL
+			? "; compulsory: parameters, input and result once"
+			: "");
 }
 
 static void note_memory(struct rfl_table *t, const struct rfl_summary_columns *c,
