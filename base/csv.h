@@ -91,7 +91,8 @@ void rfl_csv_write_row(struct rfl_buf *out, const char *const *fields, size_t n)
 /**
  * Append one row to a table on disk: creates the file with its header when absent, holds an
  * exclusive lock, refuses a file whose header differs, writes the row in one write() and syncs it.
- * A torn last line left by a power cut is ended first, so that it cannot swallow the new row.
+ * A torn last line, left by a power cut or a writer that was killed, is ended first, so that it
+ * cannot swallow the new row.
  *
  * @return RFL_OK; RFL_EFORMAT when the header differs (message says which column); RFL_EIO
  */

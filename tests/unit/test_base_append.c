@@ -15,8 +15,7 @@
 #include "base/csv.h"
 #include "base/file.h"
 
-#define WRITERS 6
-#define ROWS    40
+enum { WRITERS = 6, ROWS = 40, TEXT_LENGTH = 2000 };
 
 static const char *const header[] = { "writer", "row", "text" };
 
@@ -113,52 +112,103 @@ static void ends_a_torn_line_first(void **state)
 	}
 }
 
+/* Whether the current row is one that a writer wrote, from its beginning to its end. */
+static bool is_whole(const struct rfl_csv *csv)
+{
+	return rfl_csv_fields(csv) == 3 && strlen(rfl_csv_text(csv, 2)) == TEXT_LENGTH;
+}
+
+/* The writer and the number of the current row. */
+static void row_of(const struct rfl_csv *csv, int64_t *writer, int64_t *row)
+{
+	struct rfl_err err = RFL_ERR_INIT;
+
+	*writer = *row = -1;
+	assert_ok(rfl_csv_int(csv, 0, -1, writer, &err), &err);
+	assert_ok(rfl_csv_int(csv, 1, -1, row, &err), &err);
+	assert_in_range(*writer, 0, WRITERS - 1);
+}
+
 /* Every row once, each whole, the rows of one writer in their order. Returns how many there are. */
-static size_t read_back(const char *path, int counts[WRITERS], bool allow_torn)
+static int read_whole(const char *path)
 {
 	struct rfl_err err = RFL_ERR_INIT;
 	struct rfl_csv *csv = NULL;
-	size_t n = 0;
+	int64_t counts[WRITERS] = { 0 }, writer, row;
+	int n = 0;
 	bool more;
 
 	assert_ok(rfl_csv_open(path, &csv, &err), &err);
 	for (;; n++) {
-		int64_t writer = -1, row = -1;
-
 		assert_ok(rfl_csv_next(csv, &more, &err), &err);
-		if (!more || (allow_torn && rfl_csv_torn(csv)))
+		if (!more)
 			break;
 		assert_false(rfl_csv_torn(csv));
-		assert_int_equal(rfl_csv_fields(csv), 3);
-		assert_ok(rfl_csv_int(csv, 0, -1, &writer, &err), &err);
-		assert_ok(rfl_csv_int(csv, 1, -1, &row, &err), &err);
-		assert_in_range(writer, 0, WRITERS - 1);
+		assert_true(is_whole(csv));
+		row_of(csv, &writer, &row);
 		assert_int_equal(row, counts[writer]++);
-		assert_int_equal(strlen(rfl_csv_text(csv, 2)), 2000);
 	}
 	rfl_csv_close(csv);
 	return n;
 }
 
-static void long_text(char out[2001], int writer)
+/* What is in a file after writers were killed. */
+struct remains {
+	int64_t last; /* number of the last whole row */
+	int rows;     /* whole ones */
+	int pieces;   /* of others: a kill may stop write() between two pages of a row */
+	bool torn;    /* the last piece was not ended by a row behind it */
+};
+
+/* Numbers rise by one; a row of which a piece is left may have had one that is not used again. */
+static struct remains read_remains(const char *path)
 {
-	memset(out, 'a' + writer, 2000);
+	struct remains r = { .last = -1 };
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_csv *csv = NULL;
+	int64_t writer, row;
+
+	assert_ok(rfl_csv_open(path, &csv, &err), &err);
+	while (!r.torn) {
+		bool more = true;
+		enum rfl_rc rc = rfl_csv_next(csv, &more, &err);
+
+		if (!more)
+			break;
+		r.torn = rfl_csv_torn(csv);
+		if (!r.torn)
+			assert_ok(rc, &err);
+		if (r.torn || !is_whole(csv)) {
+			r.pieces++;
+			continue;
+		}
+		row_of(csv, &writer, &row);
+		assert_in_range(row, r.last + 1, r.last + 2);
+		r.last = row;
+		r.rows++;
+	}
+	rfl_csv_close(csv);
+	return r;
+}
+
+static void long_text(char out[TEXT_LENGTH + 1], int writer)
+{
+	memset(out, 'a' + writer, TEXT_LENGTH);
 	out[1000] = '"';
 	out[1001] = '\n';
-	out[2000] = '\0';
+	out[TEXT_LENGTH] = '\0';
 }
 
 static void concurrent_writers_lose_nothing(void **state)
 {
 	const char *path = tmp_path(*state, "shared.csv");
-	int counts[WRITERS] = { 0 };
 	pid_t pids[WRITERS];
 
 	for (int w = 0; w < WRITERS; w++) {
 		pids[w] = fork();
 		assert_true(pids[w] >= 0);
 		if (pids[w] == 0) {
-			char text[2001];
+			char text[TEXT_LENGTH + 1];
 
 			long_text(text, w);
 			for (int r = 0; r < ROWS; r++)
@@ -173,13 +223,13 @@ static void concurrent_writers_lose_nothing(void **state)
 		assert_int_equal(waitpid(pids[w], &status, 0), pids[w]);
 		assert_int_equal(status, 0);
 	}
-	assert_int_equal(read_back(path, counts, false), WRITERS * ROWS);
+	assert_int_equal(read_whole(path), WRITERS * ROWS);
 }
 
 /* Append from row `first` on until killed. */
 static pid_t start_endless_writer(const char *path, int first)
 {
-	char text[2001];
+	char text[TEXT_LENGTH + 1];
 	pid_t pid = fork();
 
 	assert_true(pid >= 0);
@@ -191,35 +241,40 @@ static pid_t start_endless_writer(const char *path, int first)
 	_exit(1);
 }
 
-/* A writer that dies at any moment leaves rows that read, and a file that takes the next one. */
+/* A writer that dies at any moment leaves whole rows and at most a piece of one, and a file that
+ * takes the next row. */
 static void a_killed_writer_leaves_whole_rows(void **state)
 {
 	const char *path = tmp_path(*state, "killed.csv");
 	struct rfl_err err = RFL_ERR_INIT;
-	char text[2001];
+	char text[TEXT_LENGTH + 1];
 	const int rounds = 12;
-	int rows = 1;
+	struct remains before;
 
 	long_text(text, 0);
 	assert_ok(append(path, 0, 0, text, &err), &err);
+	before = read_remains(path);
 	for (int round = 0; round < rounds; round++) {
 		const struct timespec pause = { .tv_nsec = 2000000 + round * 1700000 };
-		uint64_t before = rfl_file_size(path);
-		pid_t pid = start_endless_writer(path, rows);
-		int counts[WRITERS] = { 0 };
-		size_t n;
+		pid_t pid = start_endless_writer(path, (int)before.last + 1);
+		struct remains left, after;
 
 		nanosleep(&pause, NULL);
-		while (round + 1 == rounds && rfl_file_size(path) == before)
+		while (round + 1 == rounds && read_remains(path).rows == before.rows)
 			nanosleep(&pause, NULL); /* a busy machine: wait for one row at least */
 		kill(pid, SIGKILL);
 		assert_int_equal(waitpid(pid, NULL, 0), pid);
-		n = read_back(path, counts, true);
-		assert_true(n >= (size_t)rows);
-		rows = (int)n;
-		assert_ok(append(path, 0, rows++, text, &err), &err);
+		left = read_remains(path);
+		assert_true(left.rows >= before.rows);
+		assert_int_equal(left.pieces, before.pieces + left.torn);
+		assert_ok(append(path, 0, (int)left.last + 1 + left.torn, text, &err), &err);
+		after = read_remains(path);
+		assert_false(after.torn);
+		assert_int_equal(after.last, left.last + 1 + left.torn);
+		assert_int_equal(after.rows + after.pieces, left.rows + left.pieces + 1);
+		before = after;
 	}
-	assert_true(rows > 13); /* some rows were the writers' */
+	assert_true(before.rows > rounds + 1); /* some rows were the writers' */
 }
 
 static void a_full_disk_is_an_error(void **state)
@@ -245,7 +300,7 @@ static void a_row_that_does_not_fit_is_taken_back(void **state)
 	if (pid == 0) {
 		const struct rlimit limit = { .rlim_cur = 1000, .rlim_max = 1000 };
 		struct rfl_err err = RFL_ERR_INIT;
-		char text[2001];
+		char text[TEXT_LENGTH + 1];
 
 		long_text(text, 0);
 		signal(SIGXFSZ, SIG_IGN);
