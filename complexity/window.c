@@ -45,20 +45,50 @@ enum rfl_rc rfl_window_positions(const struct rfl_window *w, int64_t in, int64_t
 	return RFL_OK;
 }
 
-int64_t rfl_window_real_taps(const struct rfl_window *w, int64_t in, int64_t out)
+/* The sum of floor((a i + b) / m) over i in [0, n), in as many steps as Euclid's algorithm takes:
+ * whole multiples of m come out of a and b, then the points under the line are counted along the
+ * other axis (Graham, Knuth, Patashnik, "Concrete Mathematics", 3.5). No term exceeds the sum. */
+static int64_t floor_sum(int64_t n, int64_t m, int64_t a, int64_t b)
 {
 	int64_t sum = 0;
 
-	for (int64_t k = 0; k < w->kernel; k++) {
-		/* tap k of position o reads o * stride + offset, which must lie in [0, in) */
-		int64_t offset = k * w->dilation - w->pad;
-		int64_t first = offset >= 0 ? 0 : (-offset + w->stride - 1) / w->stride;
-		int64_t last = in - 1 - offset < 0 ? -1 : (in - 1 - offset) / w->stride;
+	while (n > 0) {
+		int64_t top, old = m;
 
-		if (last > out - 1)
-			last = out - 1;
-		if (last >= first)
-			sum += last - first + 1;
+		sum += n * (n - 1) / 2 * (a / m) + n * (b / m);
+		a %= m;
+		b %= m;
+		top = a * n + b;
+		n = top / m;
+		b = top % m;
+		m = a;
+		a = old;
 	}
 	return sum;
+}
+
+/* Taps k of positions o with o * stride + k * dilation < end. The first taps are below it at all
+ * positions, the last ones at none. */
+static int64_t taps_below(const struct rfl_window *w, int64_t out, int64_t end)
+{
+	int64_t reach = (out - 1) * w->stride, some = 0, all = 0;
+
+	if (end > 0)
+		some = (end - 1) / w->dilation + 1;
+	if (end > reach)
+		all = (end - reach - 1) / w->dilation + 1;
+	if (some > w->kernel)
+		some = w->kernel;
+	if (all > some)
+		all = some;
+	if (all == some)
+		return all * out;
+	/* Tap some - 1 - i lies at (i * dilation + rest) / stride + 1 positions. */
+	return all * out + (some - all) +
+	       floor_sum(some - all, w->stride, w->dilation, end - 1 - (some - 1) * w->dilation);
+}
+
+int64_t rfl_window_real_taps(const struct rfl_window *w, int64_t in, int64_t out)
+{
+	return taps_below(w, out, w->pad + in) - taps_below(w, out, w->pad);
 }
