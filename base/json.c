@@ -11,6 +11,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "base/where.h"
 
 /*
  * jansson's lexer calls a failed allocation a syntax error. So that a large file on a small machine
@@ -37,8 +38,9 @@ static void watch_allocator(void)
 	json_set_alloc_funcs(watched_malloc, inner_free);
 }
 
-static enum rfl_rc fail_load(struct rfl_err *err, const char *name, const json_error_t *je)
+static enum rfl_rc fail_load(struct rfl_err *err, const char *name, json_error_t *je)
 {
+	rfl_text_one_line(je->text); /* it has the text near the mistake */
 	if (out_of_memory || je->text[0] == '\0' || json_error_code(je) == json_error_out_of_memory)
 		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", name);
 	if (je->line < 1)
@@ -82,21 +84,20 @@ static bool is_allowed(const char *key, const char *const *allowed)
 	return false;
 }
 
-static enum rfl_rc fail_unknown(struct rfl_err *err, const char *file, const char *path,
-				const char *key, const char *const *allowed)
+static enum rfl_rc fail_unknown(struct rfl_err *err, struct rfl_where *at, const char *key,
+				const char *const *allowed)
 {
 	const char *nearest = rfl_text_nearest(key, allowed);
 	struct rfl_buf known;
 	enum rfl_rc rc;
 
+	(void)rfl_where_key(at, key);
 	if (nearest)
-		return rfl_fail(err, RFL_EFORMAT, 0, "%s: %s/%s: unknown key; did you mean '%s'?",
-				file, path, key, nearest);
+		return rfl_where_fail(at, err, "unknown key; did you mean '%s'?", nearest);
 	rfl_buf_init(&known, 2048);
 	for (size_t i = 0; allowed[i]; i++)
 		rfl_buf_printf(&known, "%s%s", i ? ", " : "", allowed[i]);
-	rc = rfl_fail(err, RFL_EFORMAT, 0, "%s: %s/%s: unknown key; known are %s", file, path, key,
-		      rfl_buf_str(&known));
+	rc = rfl_where_fail(at, err, "unknown key; known are %s", rfl_buf_str(&known));
 	rfl_buf_fini(&known);
 	return rc;
 }
@@ -105,15 +106,16 @@ enum rfl_rc rfl_json_only_keys(const json_t *obj, const char *const *allowed, co
 			       const char *path, struct rfl_err *err)
 {
 	json_t *o = (json_t *)(uintptr_t)obj; /* iterators take it without const, and only read */
+	struct rfl_where at;
 
+	rfl_where_begin(&at, file, path);
 	if (!json_is_object(obj))
-		return rfl_fail(err, RFL_EFORMAT, 0, "%s: %s: must be an object", file,
-				path[0] ? path : "/");
+		return rfl_where_fail(&at, err, "must be an object");
 	for (void *it = json_object_iter(o); it; it = json_object_iter_next(o, it)) {
 		const char *key = json_object_iter_key(it);
 
 		if (!is_allowed(key, allowed))
-			return fail_unknown(err, file, path, key, allowed);
+			return fail_unknown(err, &at, key, allowed);
 	}
 	return RFL_OK;
 }

@@ -1,5 +1,5 @@
 /*
- * text.c - which known name did the user mean.
+ * text.c - which known name did the user mean, and what of it may be printed.
  */
 #include "base/text.h"
 
@@ -113,6 +113,21 @@ size_t rfl_text_suggest(const char *name, const char *const *candidates, size_t 
 		n++;
 	}
 	return n;
+}
+
+size_t rfl_text_control(const char *at)
+{
+	const unsigned char *c = (const unsigned char *)at;
+
+	if (c[0] == 0xc2 && c[1] >= 0x80 && c[1] <= 0x9f)
+		return 2;
+	return (c[0] > 0 && c[0] < 0x20) || c[0] == 0x7f;
+}
+
+void rfl_text_one_line(char *text)
+{
+	for (; *text; text++)
+		memset(text, '?', rfl_text_control(text));
 }
 
 bool rfl_text_is_env_name(const char *name)

@@ -1,5 +1,5 @@
 /*
- * text.h - small helpers for names: edit distance, nearest match.
+ * text.h - small helpers for names: edit distance, nearest match, what may be printed.
  */
 #ifndef RFL_BASE_TEXT_H
 #define RFL_BASE_TEXT_H
@@ -14,8 +14,9 @@ extern "C" {
 #endif
 
 /**
- * Damerau-Levenshtein distance in its restricted form (an adjacent swap counts one, and no letter is
- * edited twice), without case. Where more than 255 characters differ, the longer length is given.
+ * Damerau-Levenshtein distance in its restricted form (an adjacent swap counts one, and no letter
+ * is edited twice), without case. Where more than 255 characters differ, the longer length is
+ * given.
  */
 size_t rfl_text_distance(const char *a, const char *b);
 
@@ -25,9 +26,19 @@ size_t rfl_text_distance(const char *a, const char *b);
  */
 const char *rfl_text_nearest(const char *name, const char *const *candidates);
 
-/** Append the candidates within suggesting distance, nearest first, at most `most`, as "a, b, c". */
+/** Append the candidates within suggesting distance, nearest first, at most `most`, as "a, b, c".
+ */
 size_t rfl_text_suggest(const char *name, const char *const *candidates, size_t most,
 			struct rfl_buf *out);
+
+/**
+ * Whether a control character begins here: ASCII's, DEL, or one of U+0080 to U+009F in UTF-8.
+ * @return its bytes, 1 or 2; 0: none
+ */
+size_t rfl_text_control(const char *at);
+
+/** Replace control characters, so that text of a file stays one line of a message. */
+void rfl_text_one_line(char *text);
 
 /** An environment's name: [a-z][a-z0-9_]*, 1 to 48 characters. */
 bool rfl_text_is_env_name(const char *name);

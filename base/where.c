@@ -5,12 +5,21 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
+
+#include "base/text.h"
 
 void rfl_where_init(struct rfl_where *w, const char *file)
 {
+	rfl_where_begin(w, file, "");
+}
+
+void rfl_where_begin(struct rfl_where *w, const char *file, const char *pointer)
+{
+	int n = snprintf(w->pointer, sizeof(w->pointer), "%s", pointer);
+
 	w->file = file;
-	w->len = 0;
-	w->pointer[0] = '\0';
+	w->len = n < (int)sizeof(w->pointer) ? (size_t)n : sizeof(w->pointer) - 1;
 }
 
 size_t rfl_where_key(struct rfl_where *w, const char *key)
@@ -28,6 +37,9 @@ size_t rfl_where_key(struct rfl_where *w, const char *key)
 		}
 	}
 	w->pointer[w->len] = '\0';
+	if (*key && w->len >= mark + 3) /* too long: what was cut says so */
+		memcpy(w->pointer + w->len - 3, "...", 3);
+	rfl_text_one_line(w->pointer + mark);
 	return mark;
 }
 
@@ -47,12 +59,13 @@ void rfl_where_up(struct rfl_where *w, size_t mark)
 
 enum rfl_rc rfl_where_fail(const struct rfl_where *w, struct rfl_err *err, const char *fmt, ...)
 {
-	char text[2048];
+	char text[RFL_ERR_MSG_MAX];
 	va_list ap;
 
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
+	rfl_text_one_line(text);
 	return rfl_fail(err, RFL_EFORMAT, 0, "%s: %s: %s", w->file, w->len ? w->pointer : "/",
 			text);
 }

@@ -22,12 +22,18 @@ struct rfl_where {
 /** The top of a document. */
 void rfl_where_init(struct rfl_where *w, const char *file);
 
+/** A place in it that is known already. */
+void rfl_where_begin(struct rfl_where *w, const char *file, const char *pointer);
+
 /** Step down to a key or an index; the returned mark goes to rfl_where_up(). */
 size_t rfl_where_key(struct rfl_where *w, const char *key);
 size_t rfl_where_index(struct rfl_where *w, size_t i);
 void rfl_where_up(struct rfl_where *w, size_t mark);
 
-/** RFL_EFORMAT with "file: /pointer: message"; the top is "/". */
+/**
+ * RFL_EFORMAT with "file: /pointer: message"; the top is "/". Control characters, which keys and
+ * texts of a file may have, are replaced: it is one line.
+ */
 enum rfl_rc rfl_where_fail(const struct rfl_where *w, struct rfl_err *err, const char *fmt, ...)
 	RFL_PRINTF(3, 4);
 

@@ -36,7 +36,7 @@ enum rfl_rc rfl_net_file__fail(struct rfl_net_reader *r, int draft, const char *
 	size_t mark = rfl_where_key(&r->where, "nodes");
 	/* before its operation is known, a node without a name has nothing to be called */
 	const char *label = d->id ? d->id : d->op != RFL_OP_INPUT ? rfl_net_file__label(d) : NULL;
-	char text[2048];
+	char text[RFL_ERR_MSG_MAX];
 	va_list ap;
 	enum rfl_rc rc;
 

@@ -84,6 +84,46 @@ static void unknown_keys_are_refused(void **state)
 	json_decref(array);
 }
 
+/* Whatever a file has for keys: a place that is right (RFC 6901), one line, and the reason. */
+static void keys_are_shown_on_one_line(void **state)
+{
+	static const char *const allowed[] = { "k", NULL };
+	static const struct {
+		const char *text, *message;
+	} cases[] = {
+		{ "{\"a/b~c\": 1}", "p.json: /lab/a~1b~0c: unknown key; known are k" },
+		{ "{\"a\\nb\\u001b[1m\": 1}", "p.json: /lab/a?b?[1m: unknown key; known are k" },
+		{ "{\"\\u009b1m\\u007f\xc3\xa9\": 1}",
+		  "p.json: /lab/??1m?\xc3\xa9: unknown key; known are k" },
+	};
+	struct rfl_err err = RFL_ERR_INIT;
+	char key[5000];
+	json_t *obj;
+
+	(void)state;
+	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++) {
+		obj = load(cases[i].text);
+		assert_int_equal(rfl_json_only_keys(obj, allowed, "p.json", "/lab", &err),
+				 RFL_EFORMAT);
+		assert_string_equal(err.msg, cases[i].message);
+		rfl_err_clear(&err);
+		json_decref(obj);
+	}
+	memset(key, 'x', sizeof(key) - 1);
+	key[sizeof(key) - 1] = '\0';
+	obj = json_pack("{s:i}", key, 1);
+	assert_int_equal(rfl_json_only_keys(obj, allowed, "p.json", "/lab", &err), RFL_EFORMAT);
+	assert_says(&err, "p.json: /lab/xxx");
+	assert_says(&err, "xxx...: unknown key; known are k");
+	json_decref(obj);
+
+	rfl_err_clear(&err);
+	obj = NULL;
+	assert_int_equal(rfl_json_loads("[\x1b]", 3, "p.json", &obj, &err), RFL_EFORMAT);
+	assert_null(obj);
+	assert_string_equal(err.msg, "p.json:1:2: invalid token near '?'");
+}
+
 static void writes_as_people_read(void **state)
 {
 	static const char text[] = "{\n"
@@ -219,6 +259,7 @@ int main(void)
 		in_tmpdir(errors_name_line_and_column),
 		in_tmpdir(a_file_that_cannot_be_read),
 		cmocka_unit_test(unknown_keys_are_refused),
+		cmocka_unit_test(keys_are_shown_on_one_line),
 		cmocka_unit_test(writes_as_people_read),
 		cmocka_unit_test(a_small_object_on_one_line),
 		in_tmpdir(what_is_saved_loads_again),
