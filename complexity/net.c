@@ -4,6 +4,7 @@
 #include "complexity/net.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/alloc.h"
 #include "base/num.h"
@@ -100,6 +101,9 @@ char *rfl_shape_text(const struct rfl_shape *shape, char *out, size_t out_size)
 
 void rfl_net_free(struct rfl_net *net)
 {
-	if (net)
-		rfl_arena_free(net->arena);
+	if (!net)
+		return;
+	free(net->nodes);
+	free(net->params);
+	rfl_arena_free(net->arena); /* the net itself goes with it */
 }

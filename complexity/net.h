@@ -5,8 +5,8 @@
  * shapes are per sample, the batch is symbolic and always the leading dimension that is not
  * written: an image is {3, 224, 224}, a text {tokens}, attention scores {heads, tokens, tokens}.
  * Parameters carry the names, the order and the kinds of the published model's state_dict. A net is
- * built once by a zoo file through complexity/net_build.h and is immutable from then on; everything
- * it points to lives in its arena.
+ * built once through complexity/net_build.h, by a family of the zoo or from a file, and is
+ * immutable from then on; everything that it points to is its own and goes with rfl_net_free().
  */
 #ifndef RFL_COMPLEXITY_NET_H
 #define RFL_COMPLEXITY_NET_H
@@ -274,8 +274,8 @@ struct rfl_node {
 	/** The repeated block that it belongs to, from 1: what activation checkpointing runs again
 	 * as a whole. 0: none. */
 	int block;
-	/** The function of the model's code that it is a step of, from 1: steps are variables there,
-	 * and are held until it returns. 0: none. */
+	/** The function of the model's code that it is a step of, from 1: steps are variables
+	 * there, and are held until it returns. 0: none. */
 	int function;
 	/** The earlier node whose first parameter it uses instead of one of its own (a head tied to
 	 * the embedding). 0: none; node 0 is the input and owns nothing. */
@@ -333,7 +333,8 @@ struct rfl_net {
 	int64_t classes; /**< last dimension of the logits; the vocabulary of a language model */
 	int nblocks;     /**< repeated blocks; 0: nothing to checkpoint */
 	enum rfl_loss loss;
-	struct rfl_arena *arena; /**< owns everything above, this struct included */
+	struct rfl_arena *arena; /**< names, lists of inputs, this struct; nodes and params are
+				    blocks of their own */
 };
 
 /** Trained parameters, in elements; buffers do not count. */

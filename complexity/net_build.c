@@ -1,6 +1,6 @@
 /*
- * net_build.c - the builder: nodes and parameters in growing arrays, names in the arena that the
- * finished net will own, one sticky failure.
+ * net_build.c - the builder: nodes in a growing array, names in the arena that the finished net
+ * will own, one sticky failure. Parameters are created in net_build_params.c.
  */
 #include "complexity/net_build.h"
 
@@ -10,34 +10,13 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/num.h"
 #include "complexity/net_build_impl.h"
 #include "complexity/op.h"
 
 enum {
-	MAX_NODES = 1 << 20, /* and parameters: far above any network, far below what int holds */
-	MAX_DEPTH = 8,
-	ARENA_MAX = 1 << 30,
-};
-
-struct rfl_net_builder {
-	struct rfl_arena *arena;
-	const char *model, *family, *title;
-	const char *label; /* what messages begin with: the model */
-	struct rfl_node *nodes;
-	int nnodes, node_cap;
-	struct rfl_param *params;
-	int nparams, param_cap;
-	int64_t param_elements;
-	const char *scope[MAX_DEPTH]; /* full paths; scope[depth] is the current one */
-	int depth;
-	int nblocks;
-	int nfunctions;
-	bool in_block, in_auxiliary, in_function;
-	bool ties; /* some node borrows a parameter */
-	enum rfl_loss loss;
-	double eps, momentum;
-	struct rfl_err err; /* sticky: rc other than RFL_OK ends all building */
+	MAX_ITEMS = 1 << 20, /* nodes, or parameters: far above any network, far below INT_MAX */
+	FIRST_ITEMS = 64,    /* room that an array begins with */
+	ARENA_MAX = 1 << 30, /* names and lists of inputs */
 };
 
 struct rfl_net_builder *rfl_net_builder_new(const char *model, const char *family)
@@ -72,21 +51,27 @@ void rfl_net_builder_free(struct rfl_net_builder *b)
 	free(b);
 }
 
-static bool failed(const struct rfl_net_builder *b)
+bool rfl_net__failed(const struct rfl_net_builder *b)
 {
 	return b->err.rc != RFL_OK;
 }
 
+bool rfl_net__is_tensor(const struct rfl_net_builder *b, int x)
+{
+	return !rfl_net__failed(b) && x >= 0 && x < b->nnodes;
+}
+
 int rfl_net__refuse(struct rfl_net_builder *b, const char *why)
 {
-	if (!failed(b))
-		(void)rfl_fail(&b->err, RFL_EINVAL, 0, "%s: %s", b->label, why);
+	if (!rfl_net__failed(b))
+		(void)rfl_fail(&b->err, RFL_EINVAL, 0, "%s: %s%s%s", b->label, b->scope[b->depth],
+			       *b->scope[b->depth] ? ": " : "", why);
 	return -1;
 }
 
 int rfl_net_refuse(struct rfl_net_builder *b, const char *fmt, ...)
 {
-	char why[160];
+	char why[160] = "";
 	va_list ap;
 
 	va_start(ap, fmt);
@@ -105,60 +90,69 @@ const struct rfl_err *rfl_net__failure(const struct rfl_net_builder *b)
 	return &b->err;
 }
 
-int rfl_net__count(const struct rfl_net_builder *b)
-{
-	return b->nnodes;
-}
-
-static void out_of_memory(struct rfl_net_builder *b)
+void rfl_net__out_of_memory(struct rfl_net_builder *b)
 {
 	(void)rfl_fail(&b->err, RFL_ENOMEM, 0, "%s: out of memory", b->label);
 }
 
 void rfl_net_title(struct rfl_net_builder *b, const char *title)
 {
-	if (failed(b))
+	if (rfl_net__failed(b))
 		return;
 	b->title = rfl_arena_strdup(b->arena, title);
 	if (!b->title)
-		out_of_memory(b);
+		rfl_net__out_of_memory(b);
 }
 
-/* Make room for one more item of an array that doubles. */
-static bool grow(struct rfl_net_builder *b, void **items, int used, int *cap, size_t size)
+void *rfl_net__grown(struct rfl_net_builder *b, void *items, int used, int *cap, size_t size)
 {
-	int more = *cap ? *cap * 2 : 64;
+	int more = *cap ? *cap * 2 : FIRST_ITEMS;
 	void *p;
 
 	if (used < *cap)
-		return true;
-	if (more > MAX_NODES) {
+		return items;
+	if (more > MAX_ITEMS) {
 		(void)rfl_fail(&b->err, RFL_EOVERFLOW, 0, "%s: more than %d nodes or parameters",
-			       b->label, MAX_NODES);
-		return false;
+			       b->label, MAX_ITEMS);
+		return NULL;
 	}
-	p = realloc(*items, (size_t)more * size);
-	if (!p) {
-		out_of_memory(b);
-		return false;
+	p = realloc(items, (size_t)more * size);
+	if (p)
+		*cap = more;
+	else
+		rfl_net__out_of_memory(b);
+	return p;
+}
+
+const char *rfl_net__path(struct rfl_net_builder *b, const char *scope, const char *name)
+{
+	size_t outer = strlen(scope), inner = strlen(name);
+	size_t dot = outer > 0 && inner > 0;
+	char *path = rfl_arena_array(b->arena, outer + dot + inner + 1, 1);
+
+	if (!path) {
+		rfl_net__out_of_memory(b);
+		return NULL;
 	}
-	*items = p;
-	*cap = more;
-	return true;
+	memcpy(path, scope, outer);
+	if (dot)
+		path[outer] = '.';
+	memcpy(path + outer + dot, name, inner + 1);
+	return path;
 }
 
 void rfl_net_enter(struct rfl_net_builder *b, const char *fmt, ...)
 {
 	char part[128];
-	const char *outer;
+	const char *path;
 	va_list ap;
 	int n;
 
-	if (failed(b))
+	if (rfl_net__failed(b))
 		return;
-	if (b->depth + 1 >= MAX_DEPTH) {
+	if (b->depth + 1 >= RFL_NET_MAX_DEPTH) {
 		(void)rfl_fail(&b->err, RFL_EINVAL, 0, "%s: blocks nest deeper than %d", b->label,
-			       MAX_DEPTH - 1);
+			       RFL_NET_MAX_DEPTH - 1);
 		return;
 	}
 	va_start(ap, fmt);
@@ -169,12 +163,9 @@ void rfl_net_enter(struct rfl_net_builder *b, const char *fmt, ...)
 			       b->label, sizeof(part) - 1);
 		return;
 	}
-	outer = b->scope[b->depth];
-	b->scope[++b->depth] = rfl_arena_printf(b->arena, "%s%s%s", outer, *outer ? "." : "", part);
-	if (!b->scope[b->depth]) {
-		b->scope[b->depth] = "";
-		out_of_memory(b);
-	}
+	path = rfl_net__path(b, b->scope[b->depth], part);
+	if (path)
+		b->scope[++b->depth] = path;
 }
 
 void rfl_net_leave(struct rfl_net_builder *b)
@@ -193,7 +184,7 @@ struct rfl_shape rfl_net_shape(const struct rfl_net_builder *b, int x)
 {
 	static const struct rfl_shape none;
 
-	return failed(b) || x < 0 || x >= b->nnodes ? none : b->nodes[x].shape;
+	return rfl_net__is_tensor(b, x) ? b->nodes[x].shape : none;
 }
 
 int64_t rfl_net_channels(const struct rfl_net_builder *b, int x)
@@ -208,30 +199,6 @@ int64_t rfl_net_features(const struct rfl_net_builder *b, int x)
 	struct rfl_shape shape = rfl_net_shape(b, x);
 
 	return shape.ndim ? shape.dim[shape.ndim - 1] : 0;
-}
-
-void rfl_net__batch_norm(const struct rfl_net_builder *b, struct rfl_batch_norm *norm)
-{
-	norm->eps = b->eps;
-	norm->momentum = b->momentum;
-}
-
-struct rfl_shape rfl_net__first_param(const struct rfl_net_builder *b, int owner)
-{
-	struct rfl_shape shape = { 0 };
-	const struct rfl_param *p;
-
-	if (failed(b) || owner < 0 || owner >= b->nnodes || b->nodes[owner].nparams < 1)
-		return shape;
-	p = &b->params[b->nodes[owner].param[0]];
-	shape.ndim = p->ndim;
-	memcpy(shape.dim, p->dim, sizeof(shape.dim));
-	return shape;
-}
-
-int64_t rfl_net__tied_rows(const struct rfl_net_builder *b, int owner)
-{
-	return rfl_net__first_param(b, owner).dim[0];
 }
 
 void rfl_net_block_begin(struct rfl_net_builder *b)
@@ -275,78 +242,6 @@ void rfl_net_loss(struct rfl_net_builder *b, enum rfl_loss loss)
 	b->loss = loss;
 }
 
-/* Product of n dimensions, each at least 1; false when one is not or the product does not fit. */
-static bool product(const int64_t *dim, int n, int64_t *ret)
-{
-	int64_t p = 1;
-
-	for (int i = 0; i < n; i++)
-		if (dim[i] < 1 || !rfl_num_mul(p, dim[i], &p))
-			return false;
-	*ret = p;
-	return true;
-}
-
-static bool add_param(struct rfl_net_builder *b, struct rfl_node *node,
-		      const struct rfl_op_param *from)
-{
-	struct rfl_param *p;
-
-	if (!grow(b, (void **)&b->params, b->nparams, &b->param_cap, sizeof(*b->params)))
-		return false;
-	p = &b->params[b->nparams];
-	*p = (struct rfl_param){
-		.name = rfl_arena_printf(b->arena, "%s%s%s", node->name,
-					 *node->name && *from->suffix ? "." : "", from->suffix),
-		.kind = from->kind,
-		.ndim = from->ndim,
-		.position = (uint32_t)b->nparams,
-		.node = b->nnodes,
-	};
-	if (!p->name) {
-		out_of_memory(b);
-		return false;
-	}
-	memcpy(p->dim, from->dim, sizeof(p->dim));
-	if (!product(p->dim, p->ndim, &p->numel)) {
-		(void)rfl_fail(&b->err, RFL_EOVERFLOW, 0, "%s: %s does not fit 63 bits", b->label,
-			       p->name);
-		return false;
-	}
-	if (!rfl_num_add(b->param_elements, p->numel, &b->param_elements)) {
-		(void)rfl_fail(&b->err, RFL_EOVERFLOW, 0,
-			       "%s: with %s the parameters together do not fit 63 bits", b->label,
-			       p->name);
-		return false;
-	}
-	node->param[node->nparams++] = b->nparams++;
-	return true;
-}
-
-static bool add_params(struct rfl_net_builder *b, struct rfl_node *node)
-{
-	_Static_assert(RFL_ARRAY_LEN(node->param) == RFL_OP_MAX_PARAMS, "a node holds them all");
-	const struct rfl_op_info *op = rfl_op_info_of(node->op);
-	struct rfl_op_param params[RFL_OP_MAX_PARAMS] = { 0 };
-	int n = op->params ? op->params(node, params) : 0;
-
-	if (node->tied) {
-		if (node->tied >= b->nnodes || b->nodes[node->tied].nparams < 1) {
-			(void)rfl_fail(&b->err, RFL_EINVAL, 0,
-				       "%s: %s is tied to a node that has no parameter", b->label,
-				       node->name);
-			return false;
-		}
-		node->param[node->nparams++] = b->nodes[node->tied].param[0];
-		b->ties = true;
-		return true;
-	}
-	for (int i = 0; i < n; i++)
-		if (!add_param(b, node, &params[i]))
-			return false;
-	return true;
-}
-
 /* "layer4.0.conv1 (Conv2d)" for messages. */
 static void fail_at(struct rfl_net_builder *b, const struct rfl_node *node)
 {
@@ -357,12 +252,11 @@ static void fail_at(struct rfl_net_builder *b, const struct rfl_node *node)
 static bool infer(struct rfl_net_builder *b, struct rfl_node *node)
 {
 	struct rfl_shape in[RFL_NET_MAX_INPUTS]; /* ninputs of them are set */
-	int64_t numel;
 	char text[160];
 
 	node->batchless |= node->ninputs > 0;
 	for (int i = 0; i < node->ninputs; i++) {
-		if (node->input[i] < 0 || node->input[i] >= b->nnodes) {
+		if (!rfl_net__is_tensor(b, node->input[i])) {
 			(void)rfl_fail(&b->err, RFL_EINVAL, 0, "input %d is not a tensor", i);
 			return false;
 		}
@@ -371,7 +265,7 @@ static bool infer(struct rfl_net_builder *b, struct rfl_node *node)
 	}
 	if (rfl_op_info_of(node->op)->infer(node, in, &node->shape, &b->err) != RFL_OK)
 		return false;
-	if (!product(node->shape.dim, node->shape.ndim, &numel)) {
+	if (!rfl_shape_fits(&node->shape)) {
 		(void)rfl_fail(&b->err, RFL_EOVERFLOW, 0, "output %s does not fit 63 bits",
 			       rfl_shape_text(&node->shape, text, sizeof(text)));
 		return false;
@@ -388,7 +282,7 @@ static bool keep_inputs(struct rfl_net_builder *b, struct rfl_node *node)
 		return true;
 	input = rfl_arena_array(b->arena, (size_t)node->ninputs, sizeof(*input));
 	if (!input) {
-		out_of_memory(b);
+		rfl_net__out_of_memory(b);
 		return false;
 	}
 	memcpy(input, node->input, (size_t)node->ninputs * sizeof(*input));
@@ -399,24 +293,26 @@ static bool keep_inputs(struct rfl_net_builder *b, struct rfl_node *node)
 int rfl_net__append(struct rfl_net_builder *b, struct rfl_node *node, const char *name)
 {
 	const char *scope = b->nnodes ? b->scope[b->depth] : ""; /* the input is in no block */
+	struct rfl_node *nodes;
 
-	if (failed(b) || !grow(b, (void **)&b->nodes, b->nnodes, &b->node_cap, sizeof(*b->nodes)))
+	if (rfl_net__failed(b))
 		return -1;
+	nodes = rfl_net__grown(b, b->nodes, b->nnodes, &b->node_cap, sizeof(*b->nodes));
+	if (!nodes)
+		return -1;
+	b->nodes = nodes;
 	node->functional = node->functional || !name;
 	node->block = b->in_block ? b->nblocks : 0;
 	node->function = b->in_function ? b->nfunctions : 0;
 	node->auxiliary = b->in_auxiliary;
-	node->name = !name ? scope
-			   : rfl_arena_printf(b->arena, "%s%s%s", scope, *scope ? "." : "", name);
-	if (!node->name) {
-		out_of_memory(b);
+	node->name = name ? rfl_net__path(b, scope, name) : scope;
+	if (!node->name)
 		return -1;
-	}
 	if (!infer(b, node)) {
 		fail_at(b, node);
 		return -1;
 	}
-	if (!keep_inputs(b, node) || !add_params(b, node))
+	if (!keep_inputs(b, node) || !rfl_net__add_params(b, node))
 		return -1;
 	b->nodes[b->nnodes] = *node;
 	return b->nnodes++;
@@ -424,21 +320,21 @@ int rfl_net__append(struct rfl_net_builder *b, struct rfl_node *node, const char
 
 int rfl_net_as_module(struct rfl_net_builder *b, int x, const char *name)
 {
-	const char *scope = b->scope[b->depth];
+	const char *path;
 
-	if (failed(b) || x < 0 || x >= b->nnodes)
+	if (!rfl_net__is_tensor(b, x))
+		return -1;
+	path = rfl_net__path(b, b->scope[b->depth], name);
+	if (!path)
 		return -1;
 	b->nodes[x].functional = false;
-	b->nodes[x].name = rfl_arena_printf(b->arena, "%s%s%s", scope, *scope ? "." : "", name);
-	if (b->nodes[x].name)
-		return x;
-	out_of_memory(b);
-	return -1;
+	b->nodes[x].name = path;
+	return x;
 }
 
 int rfl_net_as_function(struct rfl_net_builder *b, int x)
 {
-	if (failed(b) || x < 0 || x >= b->nnodes)
+	if (!rfl_net__is_tensor(b, x))
 		return -1;
 	b->nodes[x].functional = true;
 	return x;
@@ -446,84 +342,55 @@ int rfl_net_as_function(struct rfl_net_builder *b, int x)
 
 int rfl_net_in_place(struct rfl_net_builder *b, int x)
 {
-	if (failed(b) || x < 0 || x >= b->nnodes)
+	if (!rfl_net__is_tensor(b, x))
 		return -1;
 	b->nodes[x].inplace = true;
 	return x;
 }
 
-/* The slots that the nodes' parameters hold are the last ones; fill them in the new order. */
-void rfl_net_state_dict_order(struct rfl_net_builder *b, const int *nodes, int n)
+/* Let go of the room that an array has left; one without items keeps room for one, so that no net
+ * has a NULL in its place. */
+static void *trimmed(struct rfl_net_builder *b, void *items, int n, int *cap, size_t size)
 {
-	struct rfl_param *sorted;
-	int moved = 0, first;
+	void *p = realloc(items, (n ? (size_t)n : 1) * size);
 
-	for (int i = 0; i < n && !failed(b); i++)
-		moved += b->nodes[nodes[i]].nparams;
-	first = b->nparams - moved;
-	if (failed(b) || first < 0) {
-		(void)rfl_net__refuse(b, "the order of parameters names more than there are");
-		return;
-	}
-	sorted = rfl_alloc_array((size_t)moved + 1, sizeof(*sorted));
-	if (!sorted) {
-		out_of_memory(b);
-		return;
-	}
-	moved = 0;
-	for (int i = 0; i < n; i++) {
-		struct rfl_node *node = &b->nodes[nodes[i]];
-
-		for (int k = 0; k < node->nparams; k++) {
-			if (node->param[k] < first) {
-				(void)rfl_net__refuse(
-					b, "only the last parameters can be put in order");
-				break;
-			}
-			sorted[moved] = b->params[node->param[k]];
-			sorted[moved].position = (uint32_t)(first + moved);
-			node->param[k] = first + moved;
-			moved++;
-		}
-	}
-	if (!failed(b))
-		memcpy(b->params + first, sorted, (size_t)moved * sizeof(*sorted));
-	for (int i = 0; b->ties && i < b->nnodes; i++) /* who borrows a parameter follows it */
-		if (b->nodes[i].tied)
-			b->nodes[i].param[0] = b->nodes[b->nodes[i].tied].param[0];
-	free(sorted);
+	if (p)
+		*cap = n;
+	else
+		rfl_net__out_of_memory(b);
+	return p;
 }
 
-/* Copy the arrays into the arena and hand it over. */
-static enum rfl_rc pack(struct rfl_net_builder *b, int output, struct rfl_net **ret,
-			struct rfl_err *err)
+/* Hand the arrays and the arena over. */
+static enum rfl_rc hand_over(struct rfl_net_builder *b, int output, struct rfl_net **ret,
+			     struct rfl_err *err)
 {
 	struct rfl_net *net = rfl_arena_array(b->arena, 1, sizeof(*net));
-	/* a net without parameters still gets an array */
-	size_t nparams = b->nparams ? (size_t)b->nparams : 1;
-	struct rfl_node *nodes = rfl_arena_array(b->arena, (size_t)b->nnodes, sizeof(*nodes));
-	struct rfl_param *params = rfl_arena_array(b->arena, nparams, sizeof(*params));
+	struct rfl_node *nodes = trimmed(b, b->nodes, b->nnodes, &b->node_cap, sizeof(*b->nodes));
+	struct rfl_param *params =
+		trimmed(b, b->params, b->nparams, &b->param_cap, sizeof(*b->params));
 
+	b->nodes = nodes ? nodes : b->nodes;
+	b->params = params ? params : b->params;
 	if (!net || !nodes || !params)
 		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", b->label);
-	memcpy(nodes, b->nodes, (size_t)b->nnodes * sizeof(*nodes));
-	if (b->nparams)
-		memcpy(params, b->params, (size_t)b->nparams * sizeof(*params));
 	*net = (struct rfl_net){
 		.model = b->model,
 		.family = b->family,
 		.title = b->title,
 		.nnodes = b->nnodes,
-		.nodes = nodes,
+		.nodes = b->nodes,
 		.nparams = b->nparams,
-		.params = params,
+		.params = b->params,
 		.output = output,
-		.classes = nodes[output].shape.dim[nodes[output].shape.ndim - 1],
+		.classes = b->nodes[output].shape.dim[b->nodes[output].shape.ndim - 1],
 		.nblocks = b->nblocks,
 		.loss = b->loss,
 		.arena = b->arena,
 	};
 	b->arena = NULL;
+	b->nodes = NULL;
+	b->params = NULL;
 	*ret = net;
 	return RFL_OK;
 }
@@ -536,9 +403,9 @@ enum rfl_rc rfl_net_finish(struct rfl_net_builder *take_b, int output, struct rf
 
 	if (!take_b)
 		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for a network");
-	if (failed(take_b))
+	if (rfl_net__failed(take_b))
 		rc = rfl_fail(err, take_b->err.rc, take_b->err.native, "%s", take_b->err.msg);
-	else if (output < 0 || output >= take_b->nnodes)
+	else if (!rfl_net__is_tensor(take_b, output))
 		rc = rfl_fail(err, RFL_EINVAL, 0, "%s: the output is not a tensor", take_b->label);
 	else if (take_b->nodes[output].batchless || take_b->nodes[output].shape.ndim < 1 ||
 		 take_b->nodes[output].shape.ndim > 2)
@@ -548,7 +415,7 @@ enum rfl_rc rfl_net_finish(struct rfl_net_builder *take_b, int output, struct rf
 			      take_b->label,
 			      rfl_shape_text(&take_b->nodes[output].shape, text, sizeof(text)));
 	else
-		rc = pack(take_b, output, ret, err);
+		rc = hand_over(take_b, output, ret, err);
 	rfl_net_builder_free(take_b);
 	return rc;
 }

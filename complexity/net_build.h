@@ -131,8 +131,8 @@ int rfl_adaptive_avg_pool(struct rfl_net_builder *b, int x, const char *name, in
 			  int64_t out_w);
 
 /**
- * An elementwise operation of one input that has no attributes: RFL_OP_RELU, RELU6, SIGMOID, TANH, SILU,
- * HARD_SIGMOID, HARD_SWISH, EXP, LOG, RSQRT, SQUARE, CAUSAL_MASK, SOFTMAX, and CONTIGUOUS.
+ * An elementwise operation of one input that has no attributes: RFL_OP_RELU, RELU6, SIGMOID, TANH,
+ * SILU, HARD_SIGMOID, HARD_SWISH, EXP, LOG, RSQRT, SQUARE, CAUSAL_MASK, SOFTMAX, and CONTIGUOUS.
  * @param name  NULL where the model calls the function, not a module
  */
 int rfl_unary(struct rfl_net_builder *b, enum rfl_op op, int x, const char *name,

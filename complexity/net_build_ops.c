@@ -14,7 +14,7 @@ int rfl_net_input(struct rfl_net_builder *b, int64_t channels, int64_t height, i
 		.shape = { .ndim = 3, .dim = { channels, height, width } },
 	};
 
-	if (rfl_net__count(b) != 0)
+	if (b->nnodes != 0)
 		return rfl_net__refuse(b, "the input must come first");
 	return rfl_net__append(b, &node, "input");
 }
@@ -28,7 +28,7 @@ int rfl_net_tokens(struct rfl_net_builder *b, int64_t tokens)
 		.shape = { .ndim = 1, .dim = { tokens } },
 	};
 
-	if (rfl_net__count(b) != 0)
+	if (b->nnodes != 0)
 		return rfl_net__refuse(b, "the input must come first");
 	return rfl_net__append(b, &node, "input");
 }
@@ -106,10 +106,13 @@ int rfl_batch_norm(struct rfl_net_builder *b, int x, const char *name)
 		.op = RFL_OP_BATCH_NORM,
 		.ninputs = 1,
 		.input = (const int[]){ x },
-		.attr.batch_norm.channels = rfl_net_channels(b, x),
+		.attr.batch_norm = {
+			.channels = rfl_net_channels(b, x),
+			.eps = b->eps,
+			.momentum = b->momentum,
+		},
 	};
 
-	rfl_net__batch_norm(b, &node.attr.batch_norm);
 	return rfl_net__append(b, &node, name);
 }
 
@@ -194,7 +197,7 @@ int rfl_linear_tied(struct rfl_net_builder *b, int x, const char *name, int owne
 		.tied = owner,
 		.attr.linear = {
 			.in_features = rfl_net_features(b, x),
-			.out_features = rfl_net__tied_rows(b, owner),
+			.out_features = rfl_net__first_param(b, owner).dim[0],
 		},
 	};
 

@@ -124,7 +124,8 @@ int rfl_permute(struct rfl_net_builder *b, int x, const struct rfl_shape *order)
 	};
 
 	if (order->ndim != rfl_net_shape(b, x).ndim)
-		return rfl_net__refuse(b, "a permutation must name every dimension");
+		return rfl_net_refuse(b, "a permutation of %d dimensions of a tensor of %d",
+				      order->ndim, rfl_net_shape(b, x).ndim);
 	memcpy(node.attr.permute.order, order->dim, sizeof(node.attr.permute.order));
 	return rfl_net__append(b, &node, NULL);
 }
@@ -152,7 +153,8 @@ int rfl_concat(struct rfl_net_builder *b, const int *xs, int n, int64_t dim)
 	};
 
 	if (n < 1 || n > RFL_NET_MAX_INPUTS)
-		return rfl_net__refuse(b, "a concatenation of too many tensors");
+		return rfl_net_refuse(b, "a concatenation is of 1 to %d tensors, not %d",
+				      RFL_NET_MAX_INPUTS, n);
 	return rfl_net__append(b, &node, NULL);
 }
 
