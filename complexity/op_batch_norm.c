@@ -2,21 +2,22 @@
  * op_batch_norm.c - batch normalisation over samples and positions, per channel.
  *
  * n elements, C channels. These are the operations of the formulas, with what depends on the
- *channel alone taken together and computed once; a library may take more.
+ * channel alone taken together and computed once; a library may take more. A sum of k terms is
+ * k - 1 add, so the sums over each channel are n - C.
  *
- * Forward with running statistics (inference): scale = gamma / sqrt(var + eps) and
+ * Forward with running statistics (inference): scale = gamma * (1 / sqrt(var + eps)) and
  * shift = beta - mean * scale per channel, then y = x * scale + shift:
  *	n add, n mul; per channel 2 add, 2 mul, 2 special (square root, division).
  *
- * Forward with batch statistics (training): mean (1 add), variance (subtract, square, add) and the
- * same transform (1 mul, 1 add):
- *	4 n add, 2 n mul; per channel on top of the inference terms: mean, variance and unbiased
- *	variance are sums times a constant (3 mul), and each of the two running averages is
- *	m * new + (1 - m) * old (1 add, 2 mul). Together 4 add, 9 mul, 2 special.
+ * Forward with batch statistics (training): mean (n - C add), variance (n add to subtract it, n mul
+ * to square, n - C add) and the same transform (n mul, n add); per channel on top of the inference
+ * terms: mean, variance and unbiased variance are sums times a constant (3 mul), and each of the
+ * two running averages is m * new + (1 - m) * old (1 add, 2 mul):
+ *	4 n + 2 C add, 2 n + 9 C mul, 2 C special.
  *
  * Backward:
- *	wgrad  sum(dy) and sum((x - mean) * dy): 3 n add, n mul; per channel 1 mul. With frozen
- *	       parameters dgrad by batch statistics needs the same sums, and they count there.
+ *	wgrad  sum(dy) and sum((x - mean) * dy): 3 n - 2 C add, n mul; per channel 1 mul. With
+ *	       frozen parameters dgrad by batch statistics needs the same sums: they count there.
  *	dgrad  ((dy - mean(dy)) - (x - mean) * k) * scale: 3 n add, 2 n mul; per channel 5 mul
  *	       (mean(dy) 1; k = sum((x - mean) * dy) / (n / C) / (var + eps) 3; scale 1).
  *	       With running statistics: dy * scale, n mul and per channel 1 mul.
@@ -80,7 +81,7 @@ static void elementwise(struct rfl_cost_context *c, struct rfl_elementwise *e)
 	bool training = c->options->training;
 
 	e[RFL_PASS_FORWARD] = (struct rfl_elementwise){
-		.add = training ? both(c, 4, 4) : both(c, 1, 2),
+		.add = training ? both(c, 4, 2) : both(c, 1, 2),
 		.mul = training ? both(c, 2, 9) : both(c, 1, 2),
 		.special = both(c, 0, 2),
 	};
@@ -92,7 +93,7 @@ static void elementwise(struct rfl_cost_context *c, struct rfl_elementwise *e)
 	if (needs_sums(c)) {
 		struct rfl_elementwise *sums = &e[sums_pass(c)];
 
-		sums->add = rfl_cost_add(c, sums->add, both(c, 3, 0));
+		sums->add = rfl_cost_add(c, sums->add, both(c, 3, -2));
 		sums->mul = rfl_cost_add(c, sums->mul, both(c, 1, 1));
 	}
 }

@@ -15,9 +15,9 @@
  * Traffic, unfused, every kernel of PyTorch's eager mode: forward R a, R b, W Y. Backward of a
  * factor R dY, R the other, W n; of a dividend R dY, R b, W n; of a divisor R a, R 2 b, R 4 n,
  * W 4 n; of what is subtracted R dY, W n; the sum of a repeated operand R n, W m. A factor or
- *dividend that is overwritten and needed is copied first: R a, W a. Fused: it rides on the
- *operation that made the larger operand and reads the other one; backward it reads what the
- *gradients need, one of them takes dY's place in memory, the others are written.
+ * dividend that is overwritten and needed is copied first: R a, W a. Fused: it rides on the
+ * operation that made the larger operand and reads the other one; backward it reads what the
+ * gradients need, one of them takes dY's place in memory, the others are written.
  */
 #include "complexity/op.h"
 #include "complexity/op_operand.h"
@@ -100,7 +100,6 @@ static void fused_backward(struct rfl_cost_context *c, bool alike, struct rfl_co
 	}
 }
 
-/* A sum hands its gradient on as it is, and sums it where it had repeated an operand. */
 /* The first operand, which the gradient of the second one needs, is overwritten. */
 static void clone_traffic(struct rfl_cost_context *c, struct rfl_cost *cost)
 {
@@ -108,6 +107,7 @@ static void clone_traffic(struct rfl_cost_context *c, struct rfl_cost *cost)
 		rfl_op_clone_traffic(c, cost);
 }
 
+/* A sum hands its gradient on as it is, and sums it where it had repeated an operand. */
 static void sum_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 {
 	cost->elementwise[RFL_PASS_FORWARD].add = rfl_cost_mul(c, c->node->ninputs - 1, c->out);

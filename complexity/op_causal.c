@@ -16,8 +16,8 @@ bool rfl_shape_same_leading(const struct rfl_shape *a, const struct rfl_shape *b
 int64_t rfl_causal_pairs(struct rfl_cost_context *c, int64_t queries, int64_t keys)
 {
 	int64_t side = queries < keys ? queries : keys;
-	int64_t even = side % 2 ? side + 1 : side, odd = side % 2 ? side : side + 1;
-	int64_t triangle = rfl_cost_mul(c, even / 2, odd);
+	int64_t triangle = side % 2 ? rfl_cost_mul(c, side / 2 + 1, side)
+				    : rfl_cost_mul(c, side / 2, side + 1);
 
 	return rfl_cost_add(c, triangle, rfl_cost_mul(c, queries - side, keys));
 }

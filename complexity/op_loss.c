@@ -13,12 +13,13 @@
  * logarithm divides (1 special), the exponential multiplies (C mul), and two tensors of the logits'
  * size have two readers (2 C add); the mean divides once.
  *
- * Traffic, unfused: log_softmax R X, W Y (the N values picked from Y are left out); dgrad R Y, W
- * dX. Composed, in tensors of the logits' size, as PyTorch's kernels move them: forward R 6
- * (maximum, two differences, exponential, sum, change of sign), W 4; dgrad R 10, W 8: zeros to pick
- * from, two changes of sign and a third, two row sums, the product, two additions. Fused, either
- * way: log_softmax writes nothing, dgrad reads the logits again. Labels are int64, read once by
- * each pass.
+ * Traffic, unfused: log_softmax R X, W Y (the N values picked from Y are left out); dgrad is two
+ * kernels, zeros but for the labels, W dY, then that of log_softmax, R Y, R dY, W dX. Composed, in
+ * tensors of the logits' size, as PyTorch's kernels move them: forward R 6 (maximum, two
+ * differences, exponential, sum, change of sign), W 4; dgrad R 10, W 8: zeros to pick from, two
+ * changes of sign and a third, two row sums, the product, two additions. Fused, either way:
+ * log_softmax writes nothing, dgrad reads the logits again. Labels are int64, read once by each
+ * pass.
  */
 #include "complexity/op.h"
 #include "complexity/op_saved.h"
@@ -40,15 +41,15 @@ static void elementwise(struct rfl_cost_context *c, struct rfl_elementwise *e)
 	e[RFL_PASS_FORWARD] = (struct rfl_elementwise){
 		.add = rfl_cost_mul(c, 3, n) - 1, /* 3 n - rows, then rows - 1 */
 		.compare = n - rows,
-		.special = rfl_cost_add(c, n, rows + 1),
+		.special = rfl_cost_add(c, rfl_cost_add(c, n, rows), 1),
 	};
 	if (!c->needs_dgrad)
 		return;
 	if (c->loss == RFL_LOSS_COMPOSED)
 		e[RFL_PASS_DGRAD] = (struct rfl_elementwise){
-			.add = rfl_cost_mul(c, 4, n) - 2 * rows,
+			.add = rfl_cost_mul(c, 4, n) - rfl_cost_mul(c, 2, rows),
 			.mul = n,
-			.special = rows + 1,
+			.special = rfl_cost_add(c, rows, 1),
 		};
 	else
 		e[RFL_PASS_DGRAD] = (struct rfl_elementwise){
@@ -58,7 +59,6 @@ static void elementwise(struct rfl_cost_context *c, struct rfl_elementwise *e)
 		};
 }
 
-/* The backward pass moves the same at both levels of the fused loss. */
 static void fused(struct rfl_cost_context *c, struct rfl_traffic *t)
 {
 	int64_t label = rfl_dtype_bytes(RFL_DTYPE_I64);
@@ -101,6 +101,10 @@ static void cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 	}
 	fused(c, u);
 	rfl_cost_write(c, &u[RFL_PASS_FORWARD], c->in, c->value_bytes); /* log-probabilities */
+	if (!c->needs_dgrad)
+		return;
+	rfl_cost_write(c, &u[RFL_PASS_DGRAD], c->in, c->value_bytes); /* and their gradient */
+	rfl_cost_read(c, &u[RFL_PASS_DGRAD], c->in, c->value_bytes);
 }
 
 /*

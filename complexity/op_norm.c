@@ -4,8 +4,9 @@
  * n elements in r rows of d; x^ the normalised input, w the weight, b the bias. Sums of k terms are
  * k - 1 add; what depends on the row alone is computed once. A root and a division make 1 / root.
  *
- * Layer norm. Forward: mean (n - r add, r mul), x - mean (n add), variance (n mul, n - r add, r
- *mul), 1 / sqrt(var + eps) (r add, 2 r special), times it (n mul), times w plus b (n mul, n add):
+ * Layer norm. Forward: mean (n - r add, r mul), x - mean (n add), variance (n mul, n - r add,
+ * r mul), 1 / sqrt(var + eps) (r add, 2 r special), times it (n mul), times w plus b (n mul, n
+ * add):
  *	4 n - r add, 3 n + 2 r mul, 2 r special
  * dgrad: x^ again (n add, n mul), g = dY w (n mul), the row's sums of g and g x^ (2 n - 2 r add,
  * n mul), (g - sum g / d - x^ sum(g x^) / d) / root (2 n add, 2 n mul, 2 r mul):
@@ -23,7 +24,7 @@
  *	n - d add, 2 n mul
  *
  * Traffic, unfused, one kernel for each pass as in PyTorch on a GPU: forward R X, parameters, W Y
- *and in training the row's statistics in F32; dgrad R X, dY, w, statistics, W dX; wgrad R X, dY,
+ * and in training the row's statistics in F32; dgrad R X, dY, w, statistics, W dX; wgrad R X, dY,
  * statistics, W gradients. Fused: it rides; backward, one sweep over X serves both gradients, since
  * all sums lie within a row.
  */

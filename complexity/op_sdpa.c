@@ -16,8 +16,9 @@
  * Elementwise, the softmax of op_softmax.c:
  *	forward    scale S mul; softmax S - r compare, 2 S - r add, 2 S special; a causal mask and a
  *	           dropout S compare each, a dropout S mul
- *	dgrad      row sums of dO O: r dv mul, r (dv - 1) add; dS = P (dP - sum), scaled: S add, 2 S
- *mul; a dropout S mul recompute  P = exp(scale s - logsumexp): S mul, S add, S special
+ *	dgrad      row sums of dO O: r dv mul, r (dv - 1) add; dS = P (dP - sum), scaled: S add,
+ *	           2 S mul; a dropout S mul
+ *	recompute  P = exp(scale s - logsumexp): S mul, S add, S special
  *
  * Traffic, unfused and fused alike: forward R q, k, v, W o, and in training a logsumexp per row in
  * F32; backward R q, k, v, o, dO, R two F32 numbers per row (the logsumexp and the row sums), W dq,

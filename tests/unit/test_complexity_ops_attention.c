@@ -223,7 +223,7 @@ static void losses(void **state)
 		.fused = READ_WRITE(80 + 16, 0) },
 	      { .pass = RFL_PASS_DGRAD,
 		.e = { .add = 2, .mul = 20, .special = 20 },
-		.unfused = READ_WRITE(80 + 16, 80),
+		.unfused = READ_WRITE(2 * 80 + 16, 2 * 80),
 		.fused = READ_WRITE(80 + 16, 80) });
 	rfl_count_free(count);
 	rfl_net_free(net);
