@@ -167,6 +167,12 @@ static enum rfl_rc resolve(const struct rfl_zoo_model *m, const struct rfl_zoo_o
 		return rfl_fail(err, RFL_EINVAL, 0, "%s has positions for %lld tokens, not %lld",
 				m->name, (long long)m->max_context_length,
 				(long long)o->context_length);
+	if (m->score_bias && o->attention == RFL_ATTENTION_SDPA)
+		return rfl_fail(err, RFL_EINVAL, 0,
+				"%s has no attention 'sdpa': to its scores it adds a learned bias, "
+				"which the one fused operation does not take; 'naive' and "
+				"'composed' write the steps out",
+				m->name);
 	*ret = (struct rfl_zoo_sizes){
 		.image_size = o->image_size ? o->image_size : m->image_size,
 		.channels = m->channels ? m->channels : 3,
@@ -196,9 +202,11 @@ enum rfl_rc rfl_zoo_build(const char *name, const struct rfl_zoo_options *option
 		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", name);
 	rfl_net_title(b, entry->model.title);
 	rc = rfl_net_finish(b, family->build(b, entry->config, &sizes), ret, err);
-	if (rc != RFL_OK && sizes.context_length)
+	if (rc == RFL_OK || rc == RFL_ENOMEM) /* memory is short at any size */
+		return rc;
+	if (sizes.context_length)
 		rfl_err_prefix(err, "context length %lld", (long long)sizes.context_length);
-	else if (rc != RFL_OK)
+	else
 		rfl_err_prefix(err, "image size %lld", (long long)sizes.image_size);
 	return rc;
 }

@@ -11,7 +11,13 @@
 
 #include <math.h>
 
-enum { STAGES = 4, HEAD = 32, WINDOW = 7 };
+enum {
+	STAGES = 4,
+	HEAD = 32, /* features of an attention head */
+	WINDOW = 7,
+	/* the stem and each stage halve the map; behind the last it is whole windows */
+	IMAGE_STEP = WINDOW << (STAGES + 1),
+};
 
 struct maxvit {
 	int64_t stem;
@@ -135,6 +141,11 @@ static int partition_attention(struct rfl_net_builder *b, int x, enum partition 
 	bool copies = g > 1 && p > 1;
 
 	rfl_net_enter(b, partition == WINDOWS ? "window_attention" : "grid_attention");
+	if (s.ndim == 3 && s.dim[1] % WINDOW != 0)
+		return rfl_net_refuse(b,
+				      "a map of %lldx%lld is not cut into windows of %d; images of "
+				      "a multiple of %d pixels are",
+				      (long long)s.dim[1], (long long)s.dim[2], WINDOW, IMAGE_STEP);
 	x = rfl_reshape(b, x, RFL_DIMS(s.dim[0], g, p, g, p));
 	x = rfl_permute(b, x, RFL_DIMS(1, 3, 2, 4, 0));
 	x = copies ? copy(b, x) : x;
@@ -156,10 +167,6 @@ static int maxvit_layer(struct rfl_net_builder *b, int x, const struct layer *l)
 {
 	rfl_net_enter(b, "layers");
 	x = bottleneck(b, x, l);
-	if (rfl_net_shape(b, x).ndim == 3 && rfl_net_shape(b, x).dim[1] % WINDOW != 0)
-		return rfl_net_refuse(b, "a map of %lld x %lld is not cut into windows of %d",
-				      (long long)rfl_net_shape(b, x).dim[1],
-				      (long long)rfl_net_shape(b, x).dim[2], WINDOW);
 	x = partition_attention(b, x, WINDOWS, l);
 	x = partition_attention(b, x, GRID, l);
 	rfl_net_leave(b);
@@ -214,9 +221,6 @@ static int build(struct rfl_net_builder *b, const void *config, const struct rfl
 	enum rfl_zoo_form form = rfl_zoo_form_of(sizes->attention);
 	int x = rfl_zoo_image(b, sizes);
 
-	if (sizes->attention == RFL_ATTENTION_SDPA)
-		return rfl_net_refuse(b, "adds a learned bias to its scores, which the fused "
-					 "attention does not take: composed or naive");
 	if (sizes->attention == RFL_ATTENTION_COMPOSED)
 		rfl_net_loss(b, RFL_LOSS_COMPOSED);
 	rfl_net_batch_norm_defaults(b, 1e-3, 0.01);
@@ -235,6 +239,7 @@ static const struct rfl_zoo_entry entries[] = {
 			.summary = "convolutions, windows and grids (Tu et al. 2022)",
 			.image_size = 224,
 			.classes = 1000,
+			.score_bias = true,
 		},
 		.config = &(const struct maxvit){
 			.stem = 64,

@@ -117,7 +117,7 @@ static int residual_v3(struct rfl_net_builder *b, int x, const struct row *r)
 			      .groups = r->expanded, .activation = r->activation);
 	if (r->squeeze) {
 		const struct rfl_zoo_squeeze_args squeeze = {
-			.channels = rfl_zoo_divisible(r->expanded / 4, 8),
+			.channels = rfl_zoo_divisible((double)(r->expanded / 4), 8),
 			.activation = RFL_OP_RELU,
 			.scale = RFL_OP_HARD_SIGMOID,
 		};

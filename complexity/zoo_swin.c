@@ -293,9 +293,6 @@ static int build(struct rfl_net_builder *b, const void *config, const struct rfl
 	enum rfl_zoo_form form = rfl_zoo_form_of(sizes->attention);
 	int x = rfl_zoo_image(b, sizes);
 
-	if (sizes->attention == RFL_ATTENTION_SDPA)
-		return rfl_net_refuse(b, "adds a learned bias to its scores, which the fused "
-					 "attention does not take: composed or naive");
 	if (sizes->attention == RFL_ATTENTION_COMPOSED)
 		rfl_net_loss(b, RFL_LOSS_COMPOSED);
 	x = rfl_conv2d(b, x, "features.0.0", net->features, .kernel = 4, .stride = 4, .bias = true);
@@ -316,25 +313,28 @@ static int build(struct rfl_net_builder *b, const void *config, const struct rfl
 	return rfl_linear(b, x, "head", sizes->classes, true);
 }
 
-#define SWIN(name_, title_, summary_, v2_, window_, features_, third_, drop_)                       \
-	{                                                                                           \
-		.model = {                                                                        \
-			.name = name_,                                                            \
-			.title = title_,                                                          \
-			.family = "swin",                                                         \
-			.summary = summary_,                                                      \
-			.image_size = 32 * window_,                                               \
-			.classes = 1000,                                                          \
-		},                                                                                \
-		.config = &(const struct swin){                                                   \
-			.v2 = v2_,                                                                \
-			.window = window_,                                                        \
-			.features = features_,                                                    \
-			.depth = { 2, 2, third_, 2 },                                             \
-			.heads = { features_ / 32, features_ / 16, features_ / 8, features_ / 4 },\
-			.stochastic_depth = drop_,                                                \
+/* clang-format off */
+#define SWIN(name_, title_, summary_, v2_, window_, features_, third_, drop_) \
+	{ \
+		.model = { \
+			.name = (name_), \
+			.title = (title_), \
+			.family = "swin", \
+			.summary = (summary_), \
+			.image_size = 32 * (window_), \
+			.classes = 1000, \
+			.score_bias = true, \
+		}, \
+		.config = &(const struct swin){ \
+			.v2 = (v2_), \
+			.window = (window_), \
+			.features = (features_), \
+			.depth = { 2, 2, (third_), 2 }, \
+			.heads = { (features_) / 32, (features_) / 16, (features_) / 8, (features_) / 4 }, \
+			.stochastic_depth = (drop_), \
 		}, \
 	}
+/* clang-format on */
 #define SWIN_V1(name, title, ...) \
 	SWIN(name, title, "shifted-window transformer (Liu et al. 2021)", false, 7, __VA_ARGS__)
 #define SWIN_V2(name, title, ...)                                                             \

@@ -70,8 +70,12 @@ static int embed(struct rfl_net_builder *b, const struct vit *v, const struct rf
 	struct rfl_shape s;
 
 	if (sizes->image_size % v->patch != 0)
-		return rfl_net_refuse(b, "an image of %lld pixels is not cut into patches of %lld",
-				      (long long)sizes->image_size, (long long)v->patch);
+		return rfl_net_refuse(b,
+				      "conv_proj (Conv2d): an image of %lldx%lld is not cut into "
+				      "patches of %lldx%lld; its side must be a multiple of %lld",
+				      (long long)sizes->image_size, (long long)sizes->image_size,
+				      (long long)v->patch, (long long)v->patch,
+				      (long long)v->patch);
 	token = rfl_parameter(b, "class_token", RFL_DIMS(1, 1, v->features), 1);
 	x = rfl_conv2d(b, x, "conv_proj", v->features, .kernel = v->patch, .stride = v->patch,
 		       .bias = true);

@@ -43,12 +43,13 @@ static void parameters_do_not_depend_on_the_setting(void **state)
 	}
 }
 
-/* How many of the settings a model takes: a fused attention adds no bias to its scores. */
+/* How many of the settings a model takes: all, or all but the last, the fused attention. */
 static size_t settings_of(const struct rfl_net *net)
 {
-	bool bias = strcmp(net->family, "swin") == 0 || strcmp(net->family, "maxvit") == 0;
+	const struct rfl_zoo_model *model = NULL;
 
-	return RFL_ARRAY_LEN(settings) - (bias ? 1 : 0);
+	assert_ok(rfl_zoo_find(net->model, &model, NULL), NULL);
+	return RFL_ARRAY_LEN(settings) - (model->score_bias ? 1 : 0);
 }
 
 static void same_parameters(const char *model)

@@ -281,9 +281,9 @@ static void sizes_that_do_not_fit_are_refused(void **state)
 	refuses("vit_b_16", &(struct rfl_zoo_options){ .context_length = 128 }, RFL_EINVAL,
 		"reads images");
 	refuses("swin_t", &(struct rfl_zoo_options){ .attention = RFL_ATTENTION_SDPA }, RFL_EINVAL,
-		"adds a learned bias to its scores");
-	refuses("vit_b_16", &(struct rfl_zoo_options){ .image_size = 225 }, RFL_EINVAL,
-		"not cut into patches of 16");
+		"swin_t has no attention 'sdpa': to its scores it adds a learned bias");
+	refuses("maxvit_t", &(struct rfl_zoo_options){ .attention = RFL_ATTENTION_SDPA },
+		RFL_EINVAL, "maxvit_t has no attention 'sdpa'");
 	refuses("cs336_small", &(struct rfl_zoo_options){ .context_length = INT64_C(1) << 40 },
 		RFL_EOVERFLOW, "63 bits");
 	refuses("vit_b_16", &(struct rfl_zoo_options){ .image_size = INT64_C(1) << 40 },

@@ -70,7 +70,7 @@ static void parameters_are_those_of_the_state_dict(void **state)
 		{ "params_regnet.csv", 1 },     { "params_resnet.csv", 7 },
 		{ "params_shufflenet.csv", 1 }, { "params_squeezenet.csv", 2 },
 		{ "params_swin.csv", 2 },       { "params_vgg.csv", 8 },
-		{ "params_vit.csv", 1 },        { "params_vit.csv", 1 },
+		{ "params_vit.csv", 1 },
 	};
 
 	(void)state;
@@ -159,6 +159,14 @@ static void refusals_name_the_layer(void **state)
 	refuses("inception_v3", 298, RFL_EINVAL, "AuxLogits.conv1.conv (Conv2d): 16x16 features");
 	refuses("inception_v3", 298, RFL_EINVAL, "inception_v3_no_aux has none");
 	refuses("inception_v3", 30, RFL_EINVAL, "Mixed_6a.branch3x3.conv (Conv2d)");
+	refuses("vit_b_16", 225, RFL_EINVAL,
+		"vit_b_16: conv_proj (Conv2d): an image of 225x225 is not cut into patches of "
+		"16x16; its side must be a multiple of 16");
+	refuses("maxvit_t", 112, RFL_EINVAL,
+		"maxvit_t: blocks.3.layers.0.layers.window_attention: a map of 4x4 is not cut into "
+		"windows of 7; images of a multiple of 224 pixels are");
+	refuses("maxvit_t", 1, RFL_EINVAL, "blocks.0.layers.0.layers.window_attention: a map");
+	refuses("swin_t", 3, RFL_EINVAL, "swin_t: features.0.0 (Conv2d)");
 	refuses("resnet50", INT64_C(1) << 40, RFL_EOVERFLOW, "63 bits");
 	refuses("resnet50", INT64_MAX, RFL_EOVERFLOW, "63 bits");
 }
@@ -296,10 +304,11 @@ static void every_model_is_well_formed(void **state)
 	}
 }
 
-/* At half its size a model is built, or says which of its layers has nothing left. */
-static void every_model_takes_half_its_size(void **state)
+/* At half its size a model is built, or says that it cannot be. */
+static void most_models_take_half_their_size(void **state)
 {
 	const struct rfl_zoo_model *model;
+	int models = 0, built = 0;
 
 	(void)state;
 	for (size_t i = 0; (model = rfl_zoo_at(i)); i++) {
@@ -312,13 +321,16 @@ static void every_model_takes_half_its_size(void **state)
 
 		if (rfl_zoo_build(model->name, &options, &net, &err) == RFL_OK) {
 			check_net(net);
+			built++;
 		} else {
 			assert_null(net);
 			assert_says(&err, model->name);
-			print_message("%s\n", err.msg);
 		}
 		rfl_net_free(net);
+		models++;
 	}
+	/* all but inception_v3, vit_b_32, vit_l_32 and maxvit_t */
+	assert_int_equal(models - built, 4);
 }
 
 /* The smallest images that torchvision's models take, as it states them (min_size), and the layer
@@ -388,7 +400,7 @@ int main(void)
 		cmocka_unit_test(names_are_unique),
 		cmocka_unit_test(tables_are_complete),
 		cmocka_unit_test(every_model_is_well_formed),
-		cmocka_unit_test(every_model_takes_half_its_size),
+		cmocka_unit_test(most_models_take_half_their_size),
 		cmocka_unit_test(smallest_images_are_the_published_ones),
 		cmocka_unit_test(summaries_count_right),
 	};
