@@ -38,9 +38,11 @@ static bool is_there(const struct rfl_complexity_report *r, const char *name, in
 	return false;
 }
 
-/* The option that a refused size came from. */
+/* The option that was refused. */
 static const char *guilty(const struct rfl_zoo_model *model, const struct rfl_zoo_options *sizes)
 {
+	if (model->score_bias && sizes->attention == RFL_ATTENTION_SDPA)
+		return "--attention";
 	if (sizes->context_length)
 		return "--context-length";
 	if (sizes->image_size)
@@ -64,7 +66,8 @@ static enum rfl_rc accept(struct rfl_complexity_report *r, bool named, struct rf
 	return RFL_OK;
 }
 
-/* One model at one context length; 0 is its own. */
+/* One model at one context length; 0 is its own. A model that was named must take what is asked; of
+ * 'all' models those that cannot are left out, and the log says which and why. */
 static enum rfl_rc add_at(struct rfl_complexity_report *r, const struct rfl_zoo_model *model,
 			  const struct rfl_summary_options *options, bool named,
 			  struct rfl_err *err)
@@ -79,6 +82,10 @@ static enum rfl_rc add_at(struct rfl_complexity_report *r, const struct rfl_zoo_
 	rc = rfl_summary_new(model->name, options, &r->items[r->n], &why);
 	if (rc == RFL_OK)
 		return accept(r, named, err);
+	if (rc == RFL_EINVAL && !named) {
+		rfl_log(RFL_LOG_WARN, "left out: %s", why.msg);
+		return RFL_OK;
+	}
 	if (rc == RFL_EINVAL)
 		return rfl_fail(err, RFL_EUSAGE, 0, "%s: %s", guilty(model, &options->sizes),
 				why.msg);
@@ -174,6 +181,8 @@ enum rfl_rc rfl_complexity_add_nets(struct rfl_complexity_report *r, struct rfl_
 	if (!a->models.n && !a->nets.n)
 		for (size_t i = 0; i < RFL_ARRAY_LEN(default_models) && rc == RFL_OK; i++)
 			rc = add_name(r, default_models[i], err);
+	if (rc == RFL_OK && r->n == 0)
+		rc = rfl_fail(err, RFL_EUSAGE, 0, "--models: none of them takes these options");
 	return rc == RFL_OK ? check_frozen(r, err) : rc;
 }
 
