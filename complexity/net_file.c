@@ -205,6 +205,10 @@ static enum rfl_rc read_output(struct rfl_net_reader *r, int *ret)
 	if (r->drafts[draft].auxiliary)
 		return rfl_where_fail(&r->where, r->err, "'%s' is auxiliary",
 				      rfl_net_file__label(&r->drafts[draft]));
+	if (draft == 0 || r->b->nodes[r->drafts[draft].node].batchless)
+		return rfl_where_fail(&r->where, r->err,
+				      "'%s' is not made from the network's input",
+				      rfl_net_file__label(&r->drafts[draft]));
 	rfl_where_up(&r->where, mark);
 	for (int i = 1; i < r->ndrafts; i++)
 		if (i != draft && !r->drafts[i].read && !r->drafts[i].auxiliary)

@@ -78,7 +78,7 @@ bool rfl_net_file__is_name(const char *text);
 /** The draft of this name, or -1. */
 int rfl_net_file__find(const struct rfl_net_reader *r, const char *id);
 
-/** Fail because a name is not there; the nearest one is suggested. */
+/** Fail because a name is not there; the nearest one is suggested. Draft 0: where the walk is. */
 enum rfl_rc rfl_net_file__no_node(struct rfl_net_reader *r, int draft, const char *key, int index,
 				  const char *id);
 

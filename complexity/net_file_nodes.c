@@ -59,7 +59,7 @@ bool rfl_net_file__is_name(const char *text)
 	size_t n = 0;
 
 	for (; text[n]; n++)
-		if (n >= MAX_NAME || (unsigned char)text[n] < 0x20 || text[n] == 0x7f)
+		if (n >= MAX_NAME || rfl_text_control(text + n))
 			return false;
 	return n > 0;
 }
@@ -91,7 +91,10 @@ enum rfl_rc rfl_net_file__no_node(struct rfl_net_reader *r, int draft, const cha
 				  const char *id)
 {
 	const char **names = rfl_alloc_array(MAX_CANDIDATES + 1, sizeof(*names));
+	const bool is_name = rfl_net_file__is_name(id); /* else it may be of any length */
+	const int shown = is_name ? MAX_NAME : 60;
 	const char *nearest = NULL;
+	char text[2 * MAX_NAME + 64];
 	size_t n = 0;
 
 	if (!names)
@@ -99,15 +102,13 @@ enum rfl_rc rfl_net_file__no_node(struct rfl_net_reader *r, int draft, const cha
 	for (int i = 0; i < r->ndrafts && n < MAX_CANDIDATES; i++)
 		if (r->drafts[i].id)
 			names[n++] = r->drafts[i].id;
-	nearest = rfl_text_nearest(id, names);
+	nearest = is_name ? rfl_text_nearest(id, names) : NULL;
 	free(names);
-	if (draft == 0)
-		return rfl_where_fail(&r->where, r->err, "no node '%s'%s%s%s", id,
-				      nearest ? "; did you mean '" : "", nearest ? nearest : "",
-				      nearest ? "'?" : "");
-	return rfl_net_file__fail(r, draft, key, index, "no node '%s'%s%s%s", id,
-				  nearest ? "; did you mean '" : "", nearest ? nearest : "",
-				  nearest ? "'?" : "");
+	(void)snprintf(text, sizeof(text), "no node '%.*s%s'%s%s%s", shown, id,
+		       strlen(id) > (size_t)shown ? "..." : "", nearest ? "; did you mean '" : "",
+		       nearest ? nearest : "", nearest ? "'?" : "");
+	return draft ? rfl_net_file__fail(r, draft, key, index, "%s", text)
+		     : rfl_where_fail(&r->where, r->err, "%s", text);
 }
 
 /* --- what a node says of itself --- */
@@ -166,7 +167,7 @@ static enum rfl_rc read_op(struct rfl_net_reader *r, int draft)
 
 	if (!value)
 		return rfl_net_file__fail(r, draft, NULL, -1, "the key \"op\" is missing");
-	if (!name)
+	if (!name || !rfl_net_file__is_name(name))
 		return rfl_net_file__fail(r, draft, "op", -1, "must be an operation, is %s",
 					  rfl_json_show(value, shown, sizeof(shown)));
 	for (int op = 0; op < RFL_OP_COUNT; op++)
@@ -389,12 +390,19 @@ static enum rfl_rc read_tied(struct rfl_net_reader *r, int draft)
 	return RFL_OK;
 }
 
-/* The main network runs without the auxiliary heads. */
+/* The main network runs without the auxiliary heads and has none of their weights. */
 static enum rfl_rc check_auxiliary(struct rfl_net_reader *r, int draft)
 {
 	const struct rfl_net_draft *d = &r->drafts[draft];
 
-	for (int i = 0; i < d->ninputs && !d->auxiliary; i++)
+	if (d->auxiliary)
+		return RFL_OK;
+	if (r->drafts[d->tied].auxiliary)
+		return rfl_net_file__fail(
+			r, draft, "tied", -1,
+			"'%s' is auxiliary: only other auxiliary nodes may use its weight",
+			rfl_net_file__label(&r->drafts[d->tied]));
+	for (int i = 0; i < d->ninputs; i++)
 		if (r->drafts[d->inputs[i]].auxiliary)
 			return rfl_net_file__fail(
 				r, draft, NULL, -1,

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/text.h"
 
 static char path[64];
 
@@ -49,12 +50,21 @@ const char *fuzz_file(const uint8_t *data, size_t size)
 	return path;
 }
 
+static bool is_one_line(const char *msg)
+{
+	for (; *msg; msg++)
+		if (rfl_text_control(msg))
+			return false;
+	return true;
+}
+
 void fuzz_check(enum rfl_rc rc, const void *ret, const struct rfl_err *err, const char *file)
 {
 	FUZZ_ASSERT((rc == RFL_OK) == (ret != NULL));
 	FUZZ_ASSERT(rc == err->rc);
 	FUZZ_ASSERT((rc == RFL_OK) == (err->msg[0] == '\0'));
 	FUZZ_ASSERT(rc == RFL_OK || strstr(err->msg, file));
+	FUZZ_ASSERT(is_one_line(err->msg));
 }
 
 void fuzz_fail(const char *condition, const char *file, int line)
