@@ -102,12 +102,38 @@ static void says_what_it_is(void **state)
 	assert_non_null(strstr(ops->describe(e), "2 threads"));
 	assert_ok(ops->memory(e, &memory, &err), &err);
 	assert_true(isnan(memory.allocated_peak_bytes)); /* malloc keeps no account */
-	for (int op = 0; op < RFL_OP_COUNT; op++) {
-		assert_null(ops->unsupported((enum rfl_op)op, RFL_PRECISION_FP32));
-		assert_non_null(ops->unsupported((enum rfl_op)op, RFL_PRECISION_BF16));
-	}
 	ops->close(e);
 	ops->close(NULL);
+}
+
+/* What it runs is a list here, so that a row that is lost is noticed. */
+static void says_what_it_runs(void **state)
+{
+	static const enum rfl_op runs[] = {
+		RFL_OP_INPUT,    RFL_OP_CONV2D,
+		RFL_OP_LINEAR,   RFL_OP_BATCH_NORM,
+		RFL_OP_RELU,     RFL_OP_RELU6,
+		RFL_OP_DROPOUT,  RFL_OP_ADD,
+		RFL_OP_MAX_POOL, RFL_OP_ADAPTIVE_AVG_POOL,
+		RFL_OP_FLATTEN,  RFL_OP_CROSS_ENTROPY,
+	};
+	int found = 0;
+
+	(void)state;
+	for (int op = 0; op < RFL_OP_COUNT; op++) {
+		const char *why = ops->unsupported((enum rfl_op)op, RFL_PRECISION_FP32);
+		bool listed = false;
+
+		for (size_t i = 0; i < RFL_ARRAY_LEN(runs); i++)
+			listed |= runs[i] == (enum rfl_op)op;
+		if (listed)
+			assert_null(why);
+		else
+			assert_string_equal(why, "the torch engine has no row for it");
+		found += listed;
+		assert_non_null(ops->unsupported((enum rfl_op)op, RFL_PRECISION_BF16));
+	}
+	assert_int_equal(found, RFL_ARRAY_LEN(runs));
 }
 
 static void refuses_what_it_cannot(void **state)
@@ -494,6 +520,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(says_what_it_is),
+		cmocka_unit_test(says_what_it_runs),
 		cmocka_unit_test(refuses_what_it_cannot),
 		cmocka_unit_test(calls_in_order_only),
 		cmocka_unit_test(parameters_come_back),
