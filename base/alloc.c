@@ -92,7 +92,7 @@ static bool arena_grow(struct rfl_arena *a, size_t size)
 
 void *rfl_arena_array(struct rfl_arena *a, size_t n, size_t size)
 {
-	const size_t align = sizeof(max_align_t);
+	const size_t align = _Alignof(max_align_t);
 	size_t bytes, padded;
 	void *p;
 

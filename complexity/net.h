@@ -260,10 +260,7 @@ struct rfl_dropout {
 /** One operation. `attr` is read by the member that carries the operation's name. */
 struct rfl_node {
 	enum rfl_op op;
-	/** Path of the module that runs it. A module that runs twice gives two nodes of one name
-	 * (layer1.0.relu of a ResNet block). Functional steps carry the path of the block that runs
-	 * them and have `functional` set: they are not modules, and traces do not list them. */
-	const char *name;
+	/** A step that the model's code calls as a function: no module, traces do not list it. */
 	bool functional;
 	bool inplace; /**< may overwrite its first input, as the published model does */
 	/** The tensor has no batch dimension: a parameter, a table, or made of such alone. */
@@ -271,6 +268,9 @@ struct rfl_node {
 	/** Part of a head that only a training with auxiliary losses runs: owns parameters, and is
 	 * counted and executed only where that is asked for. */
 	bool auxiliary;
+	/** Path of the module that runs it, of a functional step that of the block around it. A
+	 * module that runs twice gives two nodes of one name (layer1.0.relu of a ResNet block). */
+	const char *name;
 	/** The repeated block that it belongs to, from 1: what activation checkpointing runs again
 	 * as a whole. 0: none. */
 	int block;
@@ -283,8 +283,7 @@ struct rfl_node {
 	int ninputs;
 	const int *input;       /**< indices of earlier nodes */
 	struct rfl_shape shape; /**< of its output, per sample */
-	enum rfl_dtype
-		dtype; /**< of its output as the network is written: F32, or I64 for indices */
+	enum rfl_dtype dtype;   /**< of its output as the net is written: F32, or I64 for indices */
 	int nparams;
 	int param[6]; /**< indices into params, in the order that the op documents */
 	union {
