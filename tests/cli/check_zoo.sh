@@ -6,6 +6,11 @@ update=
 [ "$1" = --update ] && update=yes && shift
 roofline=$1
 page=$2
+for mark in begin end; do
+	grep -q "^<!-- zoo: $mark" "$page" && continue
+	echo "$page: no line '<!-- zoo: $mark ... -->' for the table" >&2
+	exit 1
+done
 made=$(mktemp -d) || exit 1
 trap 'rm -rf "$made"' EXIT
 

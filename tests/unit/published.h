@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/csv.h"
 #include "complexity/zoo.h"
@@ -80,6 +81,33 @@ static inline int64_t integer(struct rfl_csv *csv, const char *column)
 	assert_true(i >= 0);
 	assert_ok(rfl_csv_int(csv, i, 0, &value, &err), &err);
 	return value;
+}
+
+/* A parameter beside its row of a params file. */
+static inline void check_param(struct rfl_csv *csv, const struct rfl_param *p)
+{
+	struct rfl_shape shape = { .ndim = p->ndim };
+	char buf[96];
+
+	memcpy(shape.dim, p->dim, sizeof(shape.dim));
+	assert_string_equal(p->name, text(csv, "name"));
+	assert_string_equal(rfl_shape_text(&shape, buf, sizeof(buf)), text(csv, "shape"));
+	assert_string_equal(rfl_param_kind_name(p->kind), text(csv, "kind"));
+	assert_int_equal(p->numel, integer(csv, "numel"));
+	assert_int_equal(p->position, integer(csv, "p"));
+	assert_int_equal(!rfl_param_is_buffer(p->kind), integer(csv, "trainable"));
+}
+
+/* What is refused, and the words that tell why. */
+static inline void refuses_with(const char *model, const struct rfl_zoo_options *options,
+				enum rfl_rc rc, const char *words)
+{
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_net *net = NULL;
+
+	assert_int_equal(rfl_zoo_build(model, options, &net, &err), rc);
+	assert_null(net);
+	assert_says(&err, words);
 }
 
 #endif

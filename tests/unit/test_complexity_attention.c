@@ -9,18 +9,6 @@
 #include "complexity/memory.h"
 #include "complexity/op.h"
 
-static void check_tiny_param(struct rfl_csv *csv, const struct rfl_param *p)
-{
-	struct rfl_shape shape = { .ndim = p->ndim };
-	char buf[96];
-
-	memcpy(shape.dim, p->dim, sizeof(shape.dim));
-	assert_string_equal(p->name, text(csv, "name"));
-	assert_string_equal(rfl_shape_text(&shape, buf, sizeof(buf)), text(csv, "shape"));
-	assert_string_equal(rfl_param_kind_name(p->kind), text(csv, "kind"));
-	assert_int_equal(p->position, integer(csv, "p"));
-}
-
 /* Names, order and kinds are those of the state_dict however the steps are written. */
 static void parameters_do_not_depend_on_the_setting(void **state)
 {
@@ -34,7 +22,7 @@ static void parameters_do_not_depend_on_the_setting(void **state)
 		while (next(csv))
 			if (strcmp(text(csv, "model"), "tiny_lm") == 0) {
 				assert_true(p < net->nparams);
-				check_tiny_param(csv, &net->params[p++]);
+				check_param(csv, &net->params[p++]);
 			}
 		assert_int_equal(p, 21);
 		assert_int_equal(p, net->nparams);

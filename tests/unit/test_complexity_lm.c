@@ -260,36 +260,26 @@ static void contexts_grow_as_they_should(void **state)
 	}
 }
 
-static void refuses(const char *model, const struct rfl_zoo_options *options, enum rfl_rc rc,
-		    const char *word)
-{
-	struct rfl_err err = RFL_ERR_INIT;
-	struct rfl_net *net = NULL;
-
-	assert_int_equal(rfl_zoo_build(model, options, &net, &err), rc);
-	assert_null(net);
-	assert_says(&err, word);
-}
-
 static void sizes_that_do_not_fit_are_refused(void **state)
 {
 	(void)state;
-	refuses("gpt2", &(struct rfl_zoo_options){ .context_length = 1025 }, RFL_EINVAL,
-		"positions for 1024 tokens, not 1025");
-	refuses("cs336_small", &(struct rfl_zoo_options){ .image_size = 224 }, RFL_EINVAL,
-		"reads text");
-	refuses("vit_b_16", &(struct rfl_zoo_options){ .context_length = 128 }, RFL_EINVAL,
-		"reads images");
-	refuses("swin_t", &(struct rfl_zoo_options){ .attention = RFL_ATTENTION_SDPA }, RFL_EINVAL,
-		"swin_t has no attention 'sdpa': to its scores it adds a learned bias");
-	refuses("maxvit_t", &(struct rfl_zoo_options){ .attention = RFL_ATTENTION_SDPA },
-		RFL_EINVAL, "maxvit_t has no attention 'sdpa'");
-	refuses("cs336_small", &(struct rfl_zoo_options){ .context_length = INT64_C(1) << 40 },
-		RFL_EOVERFLOW, "63 bits");
-	refuses("vit_b_16", &(struct rfl_zoo_options){ .image_size = INT64_C(1) << 40 },
-		RFL_EOVERFLOW, "63 bits");
-	refuses("gpt2", &(struct rfl_zoo_options){ .classes = INT64_MAX }, RFL_EOVERFLOW,
-		"63 bits");
+	refuses_with("gpt2", &(struct rfl_zoo_options){ .context_length = 1025 }, RFL_EINVAL,
+		     "positions for 1024 tokens, not 1025");
+	refuses_with("cs336_small", &(struct rfl_zoo_options){ .image_size = 224 }, RFL_EINVAL,
+		     "reads text");
+	refuses_with("vit_b_16", &(struct rfl_zoo_options){ .context_length = 128 }, RFL_EINVAL,
+		     "reads images");
+	refuses_with("swin_t", &(struct rfl_zoo_options){ .attention = RFL_ATTENTION_SDPA },
+		     RFL_EINVAL,
+		     "swin_t has no attention 'sdpa': to its scores it adds a learned bias");
+	refuses_with("maxvit_t", &(struct rfl_zoo_options){ .attention = RFL_ATTENTION_SDPA },
+		     RFL_EINVAL, "maxvit_t has no attention 'sdpa'");
+	refuses_with("cs336_small", &(struct rfl_zoo_options){ .context_length = INT64_C(1) << 40 },
+		     RFL_EOVERFLOW, "63 bits");
+	refuses_with("vit_b_16", &(struct rfl_zoo_options){ .image_size = INT64_C(1) << 40 },
+		     RFL_EOVERFLOW, "63 bits");
+	refuses_with("gpt2", &(struct rfl_zoo_options){ .classes = INT64_MAX }, RFL_EOVERFLOW,
+		     "63 bits");
 }
 
 /* The 2.7B of 2025 is the xl of 2026; nothing but the name and the default context differs. */

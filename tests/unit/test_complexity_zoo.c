@@ -12,20 +12,6 @@
 #include "complexity/net_build.h"
 #include "complexity/op.h"
 
-static void check_param(struct rfl_csv *csv, const struct rfl_param *p)
-{
-	struct rfl_shape shape = { .ndim = p->ndim };
-	char buf[96];
-
-	memcpy(shape.dim, p->dim, sizeof(shape.dim));
-	assert_string_equal(p->name, text(csv, "name"));
-	assert_string_equal(rfl_shape_text(&shape, buf, sizeof(buf)), text(csv, "shape"));
-	assert_string_equal(rfl_param_kind_name(p->kind), text(csv, "kind"));
-	assert_int_equal(p->numel, integer(csv, "numel"));
-	assert_int_equal(p->position, integer(csv, "p"));
-	assert_int_equal(!rfl_param_is_buffer(p->kind), integer(csv, "trainable"));
-}
-
 /* All models of a params file that the zoo knows; returns how many. */
 static int check_params_file(const char *file)
 {
@@ -137,16 +123,9 @@ static void sizes_can_be_chosen(void **state)
 	rfl_net_free(net);
 }
 
-/* What is refused, and the words that tell why. */
-static void refuses(const char *model, int64_t image_size, enum rfl_rc rc, const char *word)
+static void refuses(const char *model, int64_t image_size, enum rfl_rc rc, const char *words)
 {
-	struct rfl_zoo_options options = { .image_size = image_size };
-	struct rfl_err err = RFL_ERR_INIT;
-	struct rfl_net *net = NULL;
-
-	assert_int_equal(rfl_zoo_build(model, &options, &net, &err), rc);
-	assert_null(net);
-	assert_says(&err, word);
+	refuses_with(model, &(struct rfl_zoo_options){ .image_size = image_size }, rc, words);
 }
 
 static void refusals_name_the_layer(void **state)
@@ -184,19 +163,12 @@ static void unknown_names_bring_their_neighbours(void **state)
 
 static void sizes_below_one_are_refused(void **state)
 {
-	const struct rfl_zoo_options image = { .image_size = -1 }, classes = { .classes = -10 },
-				     context = { .context_length = -3 };
-	struct rfl_err err = RFL_ERR_INIT, err2 = RFL_ERR_INIT, err3 = RFL_ERR_INIT;
-	struct rfl_net *net = NULL;
-
 	(void)state;
-	assert_int_equal(rfl_zoo_build("resnet50", &image, &net, &err), RFL_EINVAL);
-	assert_says(&err, "resnet50: image size -1");
-	assert_int_equal(rfl_zoo_build("alexnet", &classes, &net, &err2), RFL_EINVAL);
-	assert_says(&err2, "alexnet: classes -10");
-	assert_int_equal(rfl_zoo_build("tiny_lm", &context, &net, &err3), RFL_EINVAL);
-	assert_says(&err3, "tiny_lm: context length -3");
-	assert_null(net);
+	refuses("resnet50", -1, RFL_EINVAL, "resnet50: image size -1");
+	refuses_with("alexnet", &(struct rfl_zoo_options){ .classes = -10 }, RFL_EINVAL,
+		     "alexnet: classes -10");
+	refuses_with("tiny_lm", &(struct rfl_zoo_options){ .context_length = -3 }, RFL_EINVAL,
+		     "tiny_lm: context length -3");
 }
 
 /* All names and aliases of the zoo, one after the other; NULL behind the last. */
