@@ -51,7 +51,7 @@ struct rfl_peer_rule {
 	/** Or in an attention that is written with torch.matmul and F.softmax, not with operators.
 	 */
 	struct rfl_peer_weights functions;
-	/** What no weight can say, on top. False: it does not fit 63 bits. NULL: nothing. */
+	/** What no weight can say, on top. False: too large to be exact. NULL: nothing. */
 	bool (*odd)(const struct rfl_peer_site *site, enum rfl_peer_caller caller, int64_t *ret);
 };
 

@@ -73,12 +73,15 @@ static const struct rfl_peer_rule ptflops_aten[RFL_OP_COUNT] = {
 static bool thop_adaptive(const struct rfl_peer_site *site, enum rfl_peer_caller caller,
 			  int64_t *ret)
 {
-	double quotient = (double)site->in / (double)site->out;
+	const int64_t exact = INT64_C(1) << 52; /* beyond it a double may be off by one */
 
 	*ret = 0;
-	if (caller == RFL_PEER_MODULE)
-		*ret = (int64_t)((quotient + 1) * (double)site->out);
-	return site->in <= INT64_C(1) << 52;
+	if (caller != RFL_PEER_MODULE)
+		return true;
+	if (site->in > exact || site->out > exact)
+		return false;
+	*ret = (int64_t)(((double)site->in / (double)site->out + 1) * (double)site->out);
+	return true;
 }
 
 static const struct rfl_peer_rule thop[RFL_OP_COUNT] = {

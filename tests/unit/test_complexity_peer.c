@@ -9,6 +9,7 @@
 
 #include "base/num.h"
 #include "complexity/count.h"
+#include "complexity/net_build.h"
 #include "complexity/op.h"
 #include "complexity/peer.h"
 
@@ -335,6 +336,32 @@ static void known_errors_are_kept(void **state)
 	rfl_net_free(net);
 }
 
+/* thop divides sizes as doubles: where a double is off by one there is no total to the integer. */
+static void what_is_not_exact_is_refused(void **state)
+{
+	static const struct {
+		int64_t out;
+		enum rfl_rc rc;
+	} cases[] = { { 1 << 20, RFL_OK }, { 1 << 27, RFL_EOVERFLOW } };
+
+	(void)state;
+	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++) {
+		const int64_t out = cases[i].out;
+		struct rfl_net_builder *b = rfl_net_builder_new("large", "test");
+		struct rfl_err err = RFL_ERR_INIT;
+		struct rfl_net *net = NULL;
+		int64_t total = -1;
+		int x = rfl_net_input(b, 1, 3, 3);
+
+		x = rfl_adaptive_avg_pool(b, x, "pool", out, out);
+		x = rfl_flatten(b, x);
+		assert_ok(rfl_net_finish(b, x, &net, &err), &err);
+		assert_int_equal(rfl_peer_total(find("thop"), net, &total, &err), cases[i].rc);
+		assert_int_equal(total, cases[i].rc == RFL_OK ? 9 + out * out : -1);
+		rfl_net_free(net);
+	}
+}
+
 static void the_table_is_complete(void **state)
 {
 	struct rfl_err err = RFL_ERR_INIT;
@@ -366,6 +393,7 @@ int main(void)
 		cmocka_unit_test(a_hook_does_not_see_how_attention_is_written),
 		cmocka_unit_test(nodes_add_up),
 		cmocka_unit_test(known_errors_are_kept),
+		cmocka_unit_test(what_is_not_exact_is_refused),
 		cmocka_unit_test(the_table_is_complete),
 	};
 
