@@ -15,7 +15,7 @@ extern "C" {
 
 /**
  * Damerau-Levenshtein distance in its restricted form (an adjacent swap counts one, and no letter
- * is edited twice), without case. Where more than 255 characters differ, the longer length is
+ * is edited twice), without case. Where more than 63 characters differ, the longer length is
  * given.
  */
 size_t rfl_text_distance(const char *a, const char *b);

@@ -213,6 +213,11 @@ static void long_names_have_a_bound(void **state)
 	memset(b, 'b', 599);
 	a[599] = b[599] = '\0';
 	assert_int_equal(rfl_text_distance(a, b), 599);
+	a[63] = b[63] = '\0';
+	b[0] = b[62] = 'a';
+	assert_int_equal(rfl_text_distance(a, b), 61); /* this much is compared letter by letter */
+	a[63] = 'a';
+	b[63] = 'b';
 	memset(b, 'a', 599);
 	b[300] = 'x';
 	assert_int_equal(rfl_text_distance(a, b), 1);
