@@ -1,10 +1,8 @@
 /* Networks as files: every model of the zoo there and back, files by hand, and every refusal with
  * its words. */
-#include "tests/unit/rfl_test.h"
+#include "tests/unit/invalid_files.h"
 
-#include <dirent.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -319,59 +317,20 @@ static void a_long_chain_backwards(void **state)
 /* --- refusals ------------------------------------------------------------------------------------
  */
 
-/* tests/data/complexity/net_invalid/<case>/: the message is that of the file `error`, word for
- * word. With RFL_TEST_UPDATE=1 it is written there. */
-static void refuses(const char *name)
+static enum rfl_rc try_load(const char *path, bool *made, struct rfl_err *err)
 {
-	char rel[256], path[1024], expected[4096];
-	const char *got;
 	struct rfl_net *net = NULL;
-	struct rfl_err err = RFL_ERR_INIT, read_err = RFL_ERR_INIT;
-	struct rfl_buf text;
+	enum rfl_rc rc = rfl_net_load(path, &net, err);
 
-	(void)snprintf(rel, sizeof(rel), "complexity/net_invalid/%s/input.json", name);
-	(void)snprintf(path, sizeof(path), "%s", data_path(rel));
-	if (rfl_net_load(path, &net, &err) != RFL_EFORMAT)
-		fail_msg("%s: %s: %s", name, rfl_rc_text(err.rc), err.msg);
-	assert_null(net);
-	assert_int_equal(strncmp(err.msg, path, strlen(path)), 0);
-	got = err.msg + strlen(path);
-	assert_int_equal(*got, ':');
-	got += strspn(got, ": ");
-
-	(void)snprintf(rel, sizeof(rel), "complexity/net_invalid/%s/error", name);
-	rfl_buf_init(&text, 0);
-	if (getenv("RFL_TEST_UPDATE")) {
-		rfl_buf_printf(&text, "%s\n", got);
-		assert_ok(rfl_file_write(data_path(rel), text.data, text.len, &read_err),
-			  &read_err);
-	} else {
-		assert_ok(rfl_file_read(data_path(rel), &text, &read_err), &read_err);
-		(void)snprintf(expected, sizeof(expected), "%.*s",
-			       (int)strcspn(rfl_buf_str(&text), "\n"), rfl_buf_str(&text));
-		if (strcmp(got, expected) != 0)
-			print_error("case %s\n", name);
-		assert_string_equal(got, expected);
-	}
-	rfl_buf_fini(&text);
+	*made = net != NULL;
+	rfl_net_free(net);
+	return rc;
 }
 
 static void refuses_every_invalid_file(void **state)
 {
-	DIR *dir = opendir(data_path("complexity/net_invalid"));
-	struct dirent *entry;
-	int n = 0;
-
 	(void)state;
-	assert_non_null(dir);
-	while ((entry = readdir(dir))) {
-		if (entry->d_name[0] == '.')
-			continue;
-		refuses(entry->d_name);
-		n++;
-	}
-	closedir(dir);
-	assert_true(n >= 120);
+	check_invalid_files("complexity/net_invalid", 120, try_load);
 }
 
 static void says_that_a_file_is_absent(void **state)

@@ -1,7 +1,6 @@
 /* Reading peaks files: both forms, what they answer, and every refusal with its words. */
-#include "tests/unit/rfl_test.h"
+#include "tests/unit/invalid_files.h"
 
-#include <dirent.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -219,50 +218,20 @@ static void environments_of_both_forms_in_one_file(void **state)
 	rfl_peaks_free(p);
 }
 
-/* tests/data/peaks/invalid/<case>/: the message is that of the file `error`, word for word. */
-static void refuses(const char *name)
+static enum rfl_rc try_load(const char *path, bool *made, struct rfl_err *err)
 {
-	char rel[256], expected[4096], got[8192];
 	struct rfl_peaks *p = NULL;
-	struct rfl_err err = RFL_ERR_INIT;
-	struct rfl_buf text;
+	enum rfl_rc rc = rfl_peaks_load(path, &p, err);
 
-	snprintf(rel, sizeof(rel), "peaks/invalid/%s/error", name);
-	rfl_buf_init(&text, 0);
-	assert_ok(rfl_file_read(data_path(rel), &text, &err), &err);
-	snprintf(expected, sizeof(expected), "%.*s", (int)strcspn(rfl_buf_str(&text), "\n"),
-		 rfl_buf_str(&text));
-	rfl_buf_fini(&text);
-
-	snprintf(rel, sizeof(rel), "peaks/invalid/%s/input.json", name);
-	const char *path = data_path(rel);
-
-	assert_int_equal(rfl_peaks_load(path, &p, &err), RFL_EFORMAT);
-	assert_null(p);
-	assert_int_equal(strncmp(err.msg, path, strlen(path)), 0);
-	snprintf(got, sizeof(got), "%s",
-		 err.msg + strlen(path) + 1 + (err.msg[strlen(path) + 1] == ' '));
-	if (strcmp(got, expected) != 0)
-		print_error("case %s\n", name);
-	assert_string_equal(got, expected);
+	*made = p != NULL;
+	rfl_peaks_free(p);
+	return rc;
 }
 
 static void refuses_every_invalid_file(void **state)
 {
-	DIR *dir = opendir(data_path("peaks/invalid"));
-	struct dirent *entry;
-	int n = 0;
-
 	(void)state;
-	assert_non_null(dir);
-	while ((entry = readdir(dir))) {
-		if (entry->d_name[0] == '.')
-			continue;
-		refuses(entry->d_name);
-		n++;
-	}
-	closedir(dir);
-	assert_true(n >= 60);
+	check_invalid_files("peaks/invalid", 60, try_load);
 }
 
 static void says_that_a_file_is_absent(void **state)
