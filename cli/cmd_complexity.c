@@ -183,11 +183,11 @@ static enum rfl_rc check_args(const struct rfl_complexity_args *a, struct rfl_er
 		return rfl_fail(err, RFL_EUSAGE, 0,
 				"--summary prints lists of layers: it takes no --fit, --as or "
 				"--columns");
+	if (a->summary && a->format != RFL_FORMAT_TABLE)
+		return rfl_fail(err, RFL_EUSAGE, 0,
+				"--summary prints lists of layers as text: it takes no --format");
 	if (a->fit && a->peers.n)
 		return rfl_fail(err, RFL_EUSAGE, 0, "--fit and --as are two questions: ask one");
-	if ((a->fit || a->peers.n) && a->columns.n)
-		return rfl_fail(err, RFL_EUSAGE, 0,
-				"--columns is of the table of counts, not of --fit and --as");
 	return RFL_OK;
 }
 
@@ -209,6 +209,8 @@ static enum rfl_rc answer(struct rfl_complexity_report *r, struct rfl_buf *out, 
 		rc = rfl_complexity_find_roof(r, err);
 	if (rc == RFL_OK)
 		rc = rfl_complexity_add_nets(r, err);
+	if (rc == RFL_OK)
+		rc = rfl_complexity_check(r, err);
 	if (rc == RFL_OK)
 		rc = fit_all(r, err);
 	return rc == RFL_OK ? make(r, out, err) : rc;

@@ -44,6 +44,14 @@ struct rfl_complexity_report {
 enum rfl_rc rfl_complexity_add_nets(struct rfl_complexity_report *r,
 				    struct rfl_err *err) RFL_WARN_UNUSED;
 
+/** Refuse a path of --freeze that freezes nothing in any of the networks. */
+enum rfl_rc rfl_complexity_check_frozen(const struct rfl_complexity_report *r,
+					struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** Refuse options that change nothing in what is asked for. The networks are there. */
+enum rfl_rc rfl_complexity_check(const struct rfl_complexity_report *r,
+				 struct rfl_err *err) RFL_WARN_UNUSED;
+
 /** --write-net: one file per network. */
 enum rfl_rc rfl_complexity_write_nets(const struct rfl_complexity_report *r,
 				      struct rfl_err *err) RFL_WARN_UNUSED;

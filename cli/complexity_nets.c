@@ -142,33 +142,6 @@ static enum rfl_rc add_file(struct rfl_complexity_report *r, const char *path, s
 	return rc == RFL_OK ? accept(r, true, err) : rc;
 }
 
-/* A path that freezes nothing anywhere is a slip of the pen. */
-static enum rfl_rc check_frozen(const struct rfl_complexity_report *r, struct rfl_err *err)
-{
-	for (size_t f = 0; f < r->options.nfrozen; f++) {
-		const char *path = r->options.frozen[f];
-		size_t len = strlen(path);
-		bool found = false;
-
-		for (size_t i = 0; i < r->n && !found; i++) {
-			const struct rfl_net *net = r->items[i]->net;
-
-			for (int p = 0; p < net->nparams && !found; p++) {
-				const char *name = net->params[p].name;
-
-				found = strncmp(name, path, len) == 0 &&
-					(name[len] == '.' || !name[len]);
-			}
-		}
-		if (!found)
-			return rfl_fail(err, RFL_EUSAGE, 0,
-					"--freeze: no parameter lies under '%s'; '--by layer' and "
-					"'--summary' show the paths",
-					path);
-	}
-	return RFL_OK;
-}
-
 enum rfl_rc rfl_complexity_add_nets(struct rfl_complexity_report *r, struct rfl_err *err)
 {
 	const struct rfl_complexity_args *a = r->args;
@@ -183,7 +156,7 @@ enum rfl_rc rfl_complexity_add_nets(struct rfl_complexity_report *r, struct rfl_
 			rc = add_name(r, default_models[i], err);
 	if (rc == RFL_OK && r->n == 0)
 		rc = rfl_fail(err, RFL_EUSAGE, 0, "--models: none of them takes these options");
-	return rc == RFL_OK ? check_frozen(r, err) : rc;
+	return rc == RFL_OK ? rfl_complexity_check_frozen(r, err) : rc;
 }
 
 static enum rfl_rc write_net(const struct rfl_summary *s, const char *dir, struct rfl_err *err)

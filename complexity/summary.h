@@ -292,6 +292,9 @@ enum rfl_rc rfl_summary_table(struct rfl_summary *const *summaries, size_t n,
 enum rfl_rc rfl_summary_columns_table(enum rfl_format format, struct rfl_buf *out,
 				      struct rfl_err *err) RFL_WARN_UNUSED;
 
+/** Whether any of the networks reads text. */
+bool rfl_summary_any_context(struct rfl_summary *const *summaries, size_t n);
+
 /** Whether a table of these options, or a document, needs options.memory. */
 bool rfl_summary_wants_memory(const struct rfl_summary_options *options);
 

@@ -80,9 +80,6 @@ void rfl_summary_columns_add(struct rfl_summary_columns *c, struct rfl_summary *
 enum rfl_rc rfl_summary_peers_json(struct rfl_summary *s, const struct rfl_summary_options *options,
 				   json_t *list, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Whether any of the networks reads text. */
-bool rfl_summary_any_context(struct rfl_summary *const *summaries, size_t n);
-
 /** Whether a format is for people, who see titles and scaled numbers. */
 static inline bool rfl_summary_for_people(enum rfl_format format)
 {

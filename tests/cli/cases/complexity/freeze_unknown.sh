@@ -1,1 +1,1 @@
-roofline complexity -m vgg11 --freeze feature --train
+roofline complexity -m vgg11 --freeze nothing_like_it --train

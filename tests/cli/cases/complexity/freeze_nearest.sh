@@ -1,0 +1,1 @@
+roofline complexity -m resnet18 --freeze conv1 layr1.0 --train
