@@ -12,6 +12,11 @@
  *
  * Parameters are created with their operation, so the order of the calls is the order of the
  * state_dict.
+ *
+ * Shapes are per sample: {channels, height, width} of an image, {tokens, features} of a text.
+ * In all calls x is a tensor, or any int where the builder has failed. A name is relative to the
+ * block; names, lists and arguments are copied. The result is the new tensor, or -1 where the
+ * builder has failed. A builder is not NULL but where it says so.
  */
 #ifndef RFL_COMPLEXITY_NET_BUILD_H
 #define RFL_COMPLEXITY_NET_BUILD_H
@@ -31,7 +36,7 @@ struct rfl_net_builder;
 /** Whether an operation may overwrite its first input, as the published model does. */
 enum rfl_inplace { RFL_OUT_OF_PLACE, RFL_INPLACE };
 
-/** A new builder, or NULL when memory is short. @param model, family  copied */
+/** A new builder, or NULL when memory is short. Both words are copied. */
 struct rfl_net_builder *rfl_net_builder_new(const char *model, const char *family) RFL_WARN_UNUSED;
 
 /** What people call the model. Copied. */
@@ -57,8 +62,10 @@ struct rfl_shape rfl_net_shape(const struct rfl_net_builder *b, int x);
 /** Elements of the first dimension: the channels of an image. */
 int64_t rfl_net_channels(const struct rfl_net_builder *b, int x);
 
-/** Names until the matching leave are relative to this block: "layer1.0" makes "layer1.0.conv1". */
+/** Names until the matching leave are relative to this block: "layer1.0" makes "layer1.0.conv1".
+ * Blocks nest 7 deep, a name has 127 characters at most. */
 void rfl_net_enter(struct rfl_net_builder *b, const char *fmt, ...) RFL_PRINTF(2, 3);
+/** Leave the innermost block; nothing where there is none. */
 void rfl_net_leave(struct rfl_net_builder *b);
 
 /** Elements of a tensor's last dimension: the features of a token. */
@@ -67,16 +74,17 @@ int64_t rfl_net_features(const struct rfl_net_builder *b, int x);
 /** eps and momentum of the batch norms that follow; before the first call 1e-5 and 0.1. */
 void rfl_net_batch_norm_defaults(struct rfl_net_builder *b, double eps, double momentum);
 
-/** The image, or the indices of tokens. Must be the first call. */
+/** The image, {channels, height, width}, or the indices of tokens, {tokens}. Must be the first
+ * call. */
 int rfl_net_input(struct rfl_net_builder *b, int64_t channels, int64_t height, int64_t width);
 int rfl_net_tokens(struct rfl_net_builder *b, int64_t tokens);
 
-/** Fail because of something that no operation would notice, unless it has failed already.
- * @return -1 */
+/** Fail with RFL_EINVAL because of something that no operation would notice, unless the builder has
+ * failed already; model and block are put in front of the words. @return -1 */
 int rfl_net_refuse(struct rfl_net_builder *b, const char *fmt, ...) RFL_PRINTF(2, 3);
 
-/** 0 stands for 1 in stride, dilation and groups. The _h and _w members win over the square ones.
- */
+/** A convolution over {channels, height, width}, sizes in pixels. 0 stands for 1 in kernel, stride,
+ * dilation and groups. The _h and _w members win over the square ones. */
 struct rfl_conv2d_args {
 	int64_t kernel, kernel_h, kernel_w;
 	int64_t stride, stride_h, stride_w;
@@ -90,7 +98,8 @@ int rfl_net_conv2d(struct rfl_net_builder *b, int x, const char *name, int64_t o
 #define rfl_conv2d(b, x, name, out_channels, ...) \
 	rfl_net_conv2d((b), (x), (name), (out_channels), &(struct rfl_conv2d_args){ __VA_ARGS__ })
 
-/** stride 0 stands for the kernel size. The _h and _w members win over the square ones. */
+/** A window over {channels, height, width}. stride 0 stands for the kernel size. The _h and _w
+ * members win over the square ones. */
 struct rfl_pool_args {
 	int64_t kernel, kernel_h, kernel_w;
 	int64_t stride, stride_h, stride_w;
@@ -107,16 +116,22 @@ int rfl_net_avg_pool(struct rfl_net_builder *b, int x, const char *name,
 #define rfl_avg_pool(b, x, name, ...) \
 	rfl_net_avg_pool((b), (x), (name), &(struct rfl_pool_args){ __VA_ARGS__ })
 
+/** Over all but the first dimension of an image, per channel. */
 int rfl_batch_norm(struct rfl_net_builder *b, int x, const char *name);
+/** @param probability  of an element, or of a sample's branch, to be dropped: 0 to 1 */
 int rfl_dropout(struct rfl_net_builder *b, int x, const char *name, double probability);
 int rfl_stochastic_depth(struct rfl_net_builder *b, int x, const char *name, double probability);
+/** {.., features} to {.., out_features}. */
 int rfl_linear(struct rfl_net_builder *b, int x, const char *name, int64_t out_features, bool bias);
+/** Norms over the last dimension. @param eps  what is added to the variance, to the mean square */
 int rfl_layer_norm(struct rfl_net_builder *b, int x, const char *name, double eps);
 int rfl_rms_norm(struct rfl_net_builder *b, int x, const char *name, double eps);
+/** Indices {tokens} to the rows {tokens, features} of a table of `vocab` rows. */
 int rfl_embedding(struct rfl_net_builder *b, int x, const char *name, int64_t vocab,
 		  int64_t features);
 
-/** A linear layer without bias that uses the weight of an embedding or a linear layer. */
+/** A linear layer without bias that uses the weight of an embedding or a linear layer, the node
+ * `owner`: as many outputs as that weight has rows. */
 int rfl_linear_tied(struct rfl_net_builder *b, int x, const char *name, int owner);
 
 /** Attributes of a linear layer that few models need; see struct rfl_linear. */
@@ -126,7 +141,8 @@ struct rfl_linear_args {
 int rfl_net_linear(struct rfl_net_builder *b, int x, const char *name, int64_t out_features,
 		   const struct rfl_linear_args *args);
 
-/** @param name  NULL where the model calls the function, not a module */
+/** To {channels, out_h, out_w}. @param name  NULL where the model calls the function, not a module
+ */
 int rfl_adaptive_avg_pool(struct rfl_net_builder *b, int x, const char *name, int64_t out_h,
 			  int64_t out_w);
 
@@ -146,15 +162,22 @@ int rfl_gelu(struct rfl_net_builder *b, int x, const char *name, bool tanh);
 /** RFL_OP_ADD, SUB, MUL, DIV of two tensors, broadcast as numpy does. */
 int rfl_binary(struct rfl_net_builder *b, enum rfl_op op, int x, int y, enum rfl_inplace inplace);
 int rfl_add(struct rfl_net_builder *b, int x, int y, enum rfl_inplace inplace);
+/** x scale + shift. */
 int rfl_affine(struct rfl_net_builder *b, int x, double scale, double shift);
+/** Rotary position embedding (Su et al. 2021) of {.., tokens, features}: the pair i of token t is
+ * turned by t theta^(-2 i / features). */
 int rfl_rope(struct rfl_net_builder *b, int x, double theta);
+/** {.., m, k} times {.., k, n}, or times {.., n, k} with transpose_b. `causal`: half of the result,
+ * or of x, lies under a causal mask and is not used. */
 int rfl_matmul(struct rfl_net_builder *b, int x, int y, bool transpose_b, bool causal);
+/** softmax(q k^T / sqrt(features)) v of {.., tokens, features}, one operation. */
 int rfl_sdpa(struct rfl_net_builder *b, int q, int k, int v, bool causal, double dropout);
 
 /** RFL_OP_MEAN, SUM, MAX over `count` dimensions from `first` on. */
 int rfl_reduce(struct rfl_net_builder *b, enum rfl_op op, int x, int64_t first, int64_t count,
 	       bool keepdim);
 
+/** All dimensions, or those from `first` on, become one. */
 int rfl_flatten(struct rfl_net_builder *b, int x);
 int rfl_flatten_from(struct rfl_net_builder *b, int x, int64_t first);
 
@@ -163,15 +186,20 @@ int rfl_flatten_from(struct rfl_net_builder *b, int x, int64_t first);
 	(&(const struct rfl_shape){                                                  \
 		.ndim = (int)(sizeof((int64_t[]){ __VA_ARGS__ }) / sizeof(int64_t)), \
 		.dim = { __VA_ARGS__ } })
+/** The same elements in another shape, of as many elements. */
 int rfl_reshape(struct rfl_net_builder *b, int x, const struct rfl_shape *shape);
 /** Output dimension i is input dimension order->dim[i]. */
 int rfl_permute(struct rfl_net_builder *b, int x, const struct rfl_shape *order);
 /** Elements start, start + step, ...: `length` of them. */
 int rfl_slice(struct rfl_net_builder *b, int x, int64_t dim, int64_t start, int64_t length,
 	      int64_t step);
+/** 1 to RFL_NET_MAX_INPUTS tensors, one behind the other along `dim`. */
 int rfl_concat(struct rfl_net_builder *b, const int *xs, int n, int64_t dim);
 int rfl_net_pad(struct rfl_net_builder *b, int x, const struct rfl_pad *pad);
+/** The dimensions {height, width} that begin at `dim`, moved round by so many elements. */
 int rfl_net_roll(struct rfl_net_builder *b, int x, int64_t dim, int64_t shift_h, int64_t shift_w);
+/** Rows of a table {rows, features} at constant places: `shape`, whose last dimension is the
+ * table's. */
 int rfl_gather(struct rfl_net_builder *b, int table, const struct rfl_shape *shape);
 
 /**
@@ -183,6 +211,7 @@ int rfl_parameter(struct rfl_net_builder *b, const char *name, const struct rfl_
 /** The same with all that can be said of it. */
 int rfl_net_parameter(struct rfl_net_builder *b, const char *name,
 		      const struct rfl_parameter *args);
+/** A table of numbers that is not learned and not in the state_dict. */
 int rfl_constant(struct rfl_net_builder *b, const char *name, const struct rfl_shape *shape);
 
 /* What few models say of an operation beside its own call. */
@@ -216,7 +245,8 @@ void rfl_net_loss(struct rfl_net_builder *b, enum rfl_loss loss);
 
 /**
  * The parameters of these n nodes were the last to be created; in the state_dict they stand in this
- * order of nodes, not in the order of execution.
+ * order of nodes, not in the order of execution. The list may hold nodes without parameters, but
+ * each node once, and none that borrows.
  */
 void rfl_net_state_dict_order(struct rfl_net_builder *b, const int *nodes, int n);
 

@@ -108,12 +108,25 @@ static enum rfl_rc build_gpt2(struct rfl_err *err)
 	return build("gpt2", err);
 }
 
+/* Heads that branch off in the middle are put last in the order of parameters. */
+static enum rfl_rc build_googlenet(struct rfl_err *err)
+{
+	return build("googlenet_aux", err);
+}
+
+/* Each block puts its parameters in order. */
+static enum rfl_rc build_swin(struct rfl_err *err)
+{
+	return build("swin_v2_t", err);
+}
+
 static void each_allocation_fails_once(void **state)
 {
 	static const struct alloc_operation operations[] = {
-		{ "read a network", read_net, 20 },      { "refuse a cycle", refuse, 8 },
-		{ "write a network", write_net, 20 },    { "count a network", count, 3 },
-		{ "build ResNet-18", build_resnet, 5 },  { "build GPT-2", build_gpt2, 5 },
+		{ "read a network", read_net, 20 },        { "refuse a cycle", refuse, 8 },
+		{ "write a network", write_net, 20 },      { "count a network", count, 3 },
+		{ "build ResNet-18", build_resnet, 5 },    { "build GPT-2", build_gpt2, 5 },
+		{ "build GoogLeNet", build_googlenet, 5 }, { "build Swin", build_swin, 15 },
 		{ "account for a network", account, 2 },
 	};
 	struct rfl_err err = RFL_ERR_INIT;
