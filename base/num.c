@@ -198,6 +198,30 @@ char *rfl_num_people(double value, int digits, char out[RFL_NUM_MAX])
 	return group_digits(plain, out);
 }
 
+char *rfl_num_fixed(double value, int decimals, char out[RFL_NUM_MAX])
+{
+	char plain[RFL_NUM_MAX];
+	double least;
+	locale_t before;
+
+	if (isnan(value)) {
+		snprintf(out, RFL_NUM_MAX, "n/a");
+		return out;
+	}
+	if (isinf(value) || fabs(value) >= 1e15)
+		return rfl_num_people(value, 17, out);
+	decimals = decimals < 0 ? 0 : decimals > 9 ? 9 : decimals;
+	least = pow(10, -decimals);
+	before = enter_c_locale();
+	if (value != 0 && fabs(value) < least / 2)
+		snprintf(plain, sizeof(plain), value > 0 ? "<%.*f" : ">%.*f", decimals,
+			 value > 0 ? least : -least);
+	else
+		snprintf(plain, sizeof(plain), "%.*f", decimals, value);
+	uselocale(before);
+	return group_digits(plain, out);
+}
+
 /* Sign, then a digit or a point: rules out blanks, inf and nan, which strtod would take. */
 static bool starts_as_number(const char *s)
 {

@@ -48,6 +48,14 @@ char *rfl_num_grouped(int64_t value, char out[RFL_NUM_MAX]);
 char *rfl_num_people(double value, int digits, char out[RFL_NUM_MAX]);
 
 /**
+ * A real as people read it in a column whose numbers are compared or added: `decimals` (0 to 9)
+ * digits behind the point, grouped by three ("22,447.3"). What would be rounded to nothing and is
+ * not nothing is "<0.1" or ">-0.1". NaN: "n/a".
+ * @return out
+ */
+char *rfl_num_fixed(double value, int decimals, char out[RFL_NUM_MAX]);
+
+/**
  * Parse the whole of `text` as a double (C locale; hex floats, inf and nan refused).
  * @return RFL_OK; RFL_EFORMAT with a message that quotes the text and names `what`
  */

@@ -32,13 +32,15 @@ struct rfl_column {
 	const char *key;   /**< machine name: "forward_macs" */
 	const char *title; /**< for people: "Forward MACs" */
 	enum rfl_column_kind kind;
-	int digits;        /**< significant digits of a real, 0 for 4 */
-	double scale;      /**< people see value / scale (1e9 under a title in G); 0 for 1 */
+	int digits;   /**< significant digits of a real, 0 for 4 */
+	int decimals; /**< digits behind the point in place of significant ones; 0: not */
+	double scale; /**< people see value / scale (1e9 under a title in G); 0 for 1 */
 };
 
 struct rfl_table;
 
-/** @param columns  copied; strings are borrowed and must outlive the table. NULL when out of memory */
+/** @param columns  copied; strings are borrowed and must outlive the table. NULL when out of memory
+ */
 struct rfl_table *rfl_table_new(const struct rfl_column *columns, size_t n) RFL_WARN_UNUSED;
 void rfl_table_free(struct rfl_table *t);
 
@@ -51,12 +53,13 @@ void rfl_table_null(struct rfl_table *t);
 
 size_t rfl_table_rows(const struct rfl_table *t);
 
-/** Lines printed under the text and Markdown forms (the convention of a count, a source). Copied. */
+/** Lines printed under the text and Markdown forms (the convention of a count, a source). Copied.
+ */
 void rfl_table_note(struct rfl_table *t, const char *fmt, ...) RFL_PRINTF(2, 3);
 
 /** JSON gives an array of objects. @return RFL_OK or RFL_ENOMEM */
-enum rfl_rc rfl_table_render(const struct rfl_table *t, enum rfl_format format,
-			     struct rfl_buf *out, struct rfl_err *err) RFL_WARN_UNUSED;
+enum rfl_rc rfl_table_render(const struct rfl_table *t, enum rfl_format format, struct rfl_buf *out,
+			     struct rfl_err *err) RFL_WARN_UNUSED;
 
 #ifdef __cplusplus
 }

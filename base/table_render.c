@@ -23,13 +23,24 @@ static bool is_number_column(const struct rfl_column *c)
 	return c->kind != RFL_COLUMN_TEXT;
 }
 
+/* What is left of a number under the column's title. Nothing at all is no rounded number. */
+static const char *number_for_people(const struct rfl_column *c, double value,
+				     char out[RFL_NUM_MAX])
+{
+	if (value == 0)
+		return "0";
+	if (c->scale != 0)
+		value /= c->scale;
+	if (c->decimals > 0)
+		return rfl_num_fixed(value, c->decimals, out);
+	return rfl_num_people(value, c->digits > 0 ? c->digits : 4, out);
+}
+
 /* The text of a cell as people read it; `number` is room for it when it is no text already. */
 static const char *for_people(const struct rfl_column *c, const struct rfl_table__cell *cell,
 			      char number[RFL_NUM_MAX])
 {
-	bool scaled = c->scale != 0 && c->scale != 1;
-	double scale = scaled ? c->scale : 1;
-	int digits = c->digits > 0 ? c->digits : 4;
+	bool scaled = (c->scale != 0 && c->scale != 1) || c->decimals > 0;
 
 	switch (cell->kind) {
 	case RFL_TABLE__NULL:
@@ -37,19 +48,12 @@ static const char *for_people(const struct rfl_column *c, const struct rfl_table
 	case RFL_TABLE__TEXT:
 		return cell->text;
 	case RFL_TABLE__INT:
-		/* nothing at all is no rounded number */
-		if (scaled && cell->integer)
-			rfl_num_people((double)cell->integer / scale, digits, number);
-		else
-			rfl_num_grouped(cell->integer, number);
-		break;
+		return scaled ? number_for_people(c, (double)cell->integer, number)
+			      : rfl_num_grouped(cell->integer, number);
 	case RFL_TABLE__REAL:
-		if (cell->real == 0)
-			return "0";
-		rfl_num_people(cell->real / scale, digits, number);
 		break;
 	}
-	return number;
+	return number_for_people(c, cell->real, number);
 }
 
 /* --- aligned text ---------------------------------------------------------------------------- */

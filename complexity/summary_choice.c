@@ -66,15 +66,34 @@ void rfl_summary_columns_add(struct rfl_summary_columns *c, struct rfl_summary *
 #define TIMES       "time_s bound "
 #define OF_MEMORY   "weights_bytes gradients_bytes state_bytes saved_bytes peak_bytes peak_phase "
 
-/* People see parts at two levels: the compulsory bytes of a part say little. */
-static const char *people_parts(const struct rfl_summary_options *options)
+/*
+ * People see parts at two levels, because the compulsory bytes of a part say little, and at the one
+ * that is timed where there are times. A table of layers has names and shapes instead of what is
+ * told by kind: both are to fit a terminal of 160 columns.
+ */
+static void add_parts(struct rfl_summary_columns *c, struct rfl_summary *const *summaries, size_t n,
+		      const struct rfl_summary_options *options)
 {
-	if (options->fusion < 0)
-		return "params macs flops flops_pct elementwise unfused_bytes unfused_pct "
-		       "fused_bytes "
-		       "unfused_ai fused_ai saved_bytes time_s time_pct bound";
-	return "params macs flops flops_pct elementwise " LEVEL_BYTES
-	       "unfused_pct fused_pct compulsory_pct " LEVEL_AI "saved_bytes time_s time_pct bound";
+	static const char *const timed_levels[RFL_FUSION_COUNT] = {
+		[RFL_FUSION_UNFUSED] = "unfused_bytes unfused_ai ",
+		[RFL_FUSION_FUSED] = "fused_bytes fused_ai ",
+		[RFL_FUSION_COMPULSORY] = "compulsory_bytes compulsory_ai ",
+	};
+	bool layers = options->by == RFL_BY_LAYER;
+	const char *levels = "unfused_bytes unfused_pct fused_bytes unfused_ai fused_ai ";
+
+	if (options->roof)
+		levels = timed_levels[options->roof->fusion];
+	else if (options->fusion >= 0)
+		levels = LEVEL_BYTES "unfused_pct fused_pct compulsory_pct " LEVEL_AI;
+	else if (layers)
+		levels = "unfused_bytes fused_bytes unfused_ai fused_ai ";
+	rfl_summary_columns_add(c, summaries, n, options,
+				layers ? "name kind output params macs flops "
+				       : "name params macs flops flops_pct elementwise ");
+	rfl_summary_columns_add(c, summaries, n, options, levels);
+	rfl_summary_columns_add(c, summaries, n, options,
+				options->roof ? "time_s time_pct bound" : "saved_bytes");
 }
 
 static bool one_name(struct rfl_summary *const *summaries, size_t n)
@@ -105,8 +124,6 @@ static void add_default(struct rfl_summary_columns *c, struct rfl_summary *const
 		keys[k++] = one_name(summaries, n) ? "context " : "model context ";
 		if (options->nbatches > 1)
 			keys[k++] = "batch";
-		keys[k++] = layers ? "name kind output " : "name ";
-		keys[k++] = people_parts(options);
 	} else {
 		keys[k++] = layers ? "model context name kind output params batch "
 				   : "model context name params batch ";
@@ -114,6 +131,8 @@ static void add_default(struct rfl_summary_columns *c, struct rfl_summary *const
 	}
 	for (size_t i = 0; i < k; i++)
 		rfl_summary_columns_add(c, summaries, n, options, keys[i]);
+	if (people && options->by != RFL_BY_MODEL)
+		add_parts(c, summaries, n, options);
 }
 
 void rfl_summary_columns_of_memory(struct rfl_summary *const *summaries, size_t n,

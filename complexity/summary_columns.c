@@ -227,7 +227,7 @@ static void notes(const struct rfl_summary_view *v, int arg, struct rfl_table *t
 #define REAL(key_, title_, by_) \
 	.column = { .key = key_, .title = title_, .kind = RFL_COLUMN_REAL, .scale = (by_) }
 #define PERCENT(key_, title_) \
-	.column = { .key = key_, .title = title_, .kind = RFL_COLUMN_REAL, .digits = 3 }
+	.column = { .key = key_, .title = title_, .kind = RFL_COLUMN_REAL, .decimals = 1 }
 #define MODEL .scope = RFL_SUMMARY_OF_MODELS
 #define PARTS .scope = RFL_SUMMARY_OF_PARTS
 #define ROOF  .roof = true
@@ -271,8 +271,8 @@ static const struct rfl_summary_column all_columns[] = {
 	  .arg = RFL_PASS_WGRAD, .help = "of flops: gradients of parameters" },
 	{ INT("recompute_flops", "Again GFLOPs", 1e9), .train = true, .cell = pass_flops,
 	  .arg = RFL_PASS_RECOMPUTE, .help = "of flops: what the backward pass does again" },
-	{ INT("elementwise", "Elementwise (M)", 1e6), .cell = elementwise,
-	  .help = "additions, products, comparisons, special functions" },
+	{ INT("elementwise", "Elem. (M)", 1e6), .cell = elementwise,
+	  .help = "elementwise additions, products, comparisons, special functions" },
 	{ INT("unfused_bytes", "Unfused (MB)", 1e6), .levelled = true, .cell = bytes,
 	  .arg = RFL_FUSION_UNFUSED, .help = "bytes moved, every operation for itself" },
 	{ INT("fused_bytes", "Fused (MB)", 1e6), .levelled = true, .cell = bytes,

@@ -12,7 +12,7 @@
 #define MIB(key_, title_)                                                               \
 	{                                                                               \
 		.key = key_, .title = title_, .kind = RFL_COLUMN_INT, .scale = RFL_MIB, \
-		.digits = 5                                                             \
+		.decimals = 1                                                           \
 	}
 
 static const struct rfl_column fit_columns[] = {
@@ -275,8 +275,7 @@ static void put_answer(const struct rfl_summary *s, const struct rfl_summary_opt
 	if (fit->has_context && fit->context)
 		rfl_buf_printf(out, "At batch %lld the largest context is %s tokens%s.\n",
 			       (long long)fit->context_batch, rfl_num_grouped(fit->context, number),
-			       fit->context == fit->context_limit ? ", the most that there are"
-								  : "");
+			       fit->context == fit->context_limit ? ", all that it can have" : "");
 	rfl_buf_putc(out, '\n');
 }
 

@@ -170,6 +170,11 @@ static void note_work(struct rfl_table *t, const struct rfl_summary_columns *c,
 	bool per_sample = has(c, "forward_macs") || has(c, "forward_flops");
 
 	rfl_table_note(t, "%s", rfl_summary_convention);
+	if (has(c, "elementwise"))
+		rfl_table_note(t,
+			       "Elem.: elementwise operations, as of normalisations, "
+			       "activations, pooling%s, and additions of a bias.",
+			       options->train ? ", loss and update" : "");
 	if (strcmp(options->precision, "amp") == 0)
 		rfl_table_note(t, "amp: activations and a copy of the weights take 2 bytes, "
 				  "parameters, gradients and the state of the optimizer 4.");
@@ -214,6 +219,13 @@ static void note_levels(struct rfl_table *t, const struct rfl_summary_columns *c
 			: "");
 }
 
+/* In the order of enum rfl_update. */
+static const char *const update_texts[] = {
+	"foreach, all parameters at once",
+	"for-loop, one parameter after the other",
+	"fused, in one kernel",
+};
+
 static void note_memory(struct rfl_table *t, const struct rfl_summary_columns *c,
 			const struct rfl_summary_options *options)
 {
@@ -228,7 +240,7 @@ static void note_memory(struct rfl_table *t, const struct rfl_summary_columns *c
 		"context of the device come on top.",
 		options->device == RFL_MEMORY_CPU ? "CPU" : "GPU");
 	if (options->train)
-		rfl_table_note(t, "Update: %s%s.", rfl_update_names[options->update],
+		rfl_table_note(t, "Update (--update): %s%s.", update_texts[options->update],
 			       options->accumulate > 1
 				       ? ", gradients accumulated over several passes"
 				       : "");
@@ -239,9 +251,10 @@ static void note_roof(struct rfl_table *t, const struct rfl_summary_roof *roof)
 	rfl_table_note(t, "%s", roof->about);
 	rfl_table_note(
 		t,
-		"Least time: every operation and pass takes the longest of its multiply-adds, "
-		"its elementwise operations and its %s bytes at these rates; the sum is a "
-		"lower bound where operations follow one another.",
+		"Least time: every operation and pass takes the longest of its multiply-adds "
+		"(compute), its elementwise operations (vector) and its %s bytes (memory) at "
+		"these rates; the sum is a lower bound where operations follow one another. "
+		"Bound: what most of that time goes to.",
 		rfl_fusion_names[roof->fusion]);
 }
 

@@ -184,6 +184,34 @@ static void reals_for_people(void **state)
 				    cases[i].text);
 }
 
+static void with_fixed_decimals(void **state)
+{
+	static const struct {
+		double value;
+		int decimals;
+		const char *text;
+	} cases[] = {
+		{ 22447.25, 1, "22,447.2" }, /* a tie goes to the even digit */
+		{ 97.695, 1, "97.7" },
+		{ 4, 2, "4.00" },
+		{ 0, 1, "0.0" },
+		{ 0.05, 1, "0.1" },
+		{ 0.049, 1, "<0.1" },
+		{ -0.049, 1, ">-0.1" },
+		{ 0.4, 0, "<1" },
+		{ -1234.56, 1, "-1,234.6" },
+		{ NAN, 1, "n/a" },
+		{ -INFINITY, 1, "-inf" },
+		{ 2e15, 1, "2.0000000000000000e+15" },
+	};
+	char out[RFL_NUM_MAX];
+
+	(void)state;
+	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++)
+		assert_string_equal(rfl_num_fixed(cases[i].value, cases[i].decimals, out),
+				    cases[i].text);
+}
+
 static void doubles_that_are_none(void **state)
 {
 	static const char *const bad[] = { "",     " ",   "1 ",  " 1",   "abc",   "1.5x",
@@ -295,6 +323,7 @@ int main(void)
 		cmocka_unit_test(byte_counts),
 		cmocka_unit_test(groups_of_three),
 		cmocka_unit_test(reals_for_people),
+		cmocka_unit_test(with_fixed_decimals),
 		cmocka_unit_test(doubles_that_are_none),
 		cmocka_unit_test(doubles_that_are),
 		cmocka_unit_test(integers),

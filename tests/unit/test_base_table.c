@@ -113,6 +113,40 @@ static void as_json(void **state)
 	rfl_table_free(t);
 }
 
+/* Shares and sizes of one sum stand point under point; machines see all of them. */
+static void with_fixed_decimals(void **state)
+{
+	static const struct rfl_column sums[] = {
+		{ .key = "bytes",
+		  .title = "MiB",
+		  .kind = RFL_COLUMN_INT,
+		  .decimals = 1,
+		  .scale = 1048576 },
+		{ .key = "share", .title = "%", .kind = RFL_COLUMN_REAL, .decimals = 1 },
+	};
+	struct rfl_table *t = rfl_table_new(sums, RFL_ARRAY_LEN(sums));
+
+	(void)state;
+	assert_non_null(t);
+	rfl_table_int(t, 2147483648);
+	rfl_table_real(t, 99.949);
+	rfl_table_int(t, 1024);
+	rfl_table_real(t, 0.0005);
+	rfl_table_int(t, 0);
+	rfl_table_real(t, 0);
+	rfl_table_null(t);
+	rfl_table_real(t, NAN);
+	assert_renders(t, RFL_FORMAT_TABLE,
+		       "    MiB     %\n"
+		       "-------  ----\n"
+		       "2,048.0  99.9\n"
+		       "   <0.1  <0.1\n"
+		       "      0     0\n"
+		       "      -     -\n");
+	assert_renders(t, RFL_FORMAT_CSV, "bytes,share\n2147483648,99.949\n1024,0.0005\n0,0\n,\n");
+	rfl_table_free(t);
+}
+
 static void without_rows(void **state)
 {
 	struct rfl_table *t = rfl_table_new(columns, RFL_ARRAY_LEN(columns));
@@ -164,6 +198,7 @@ int main(void)
 		cmocka_unit_test(as_markdown),
 		cmocka_unit_test(as_csv),
 		cmocka_unit_test(as_json),
+		cmocka_unit_test(with_fixed_decimals),
 		cmocka_unit_test(without_rows),
 		cmocka_unit_test(a_row_that_is_not_full),
 		cmocka_unit_test(what_the_caller_passed_may_change),
