@@ -9,6 +9,8 @@
 
 #include "base/num.h"
 
+enum { LEAST_MEMORY = 1 << 20 };
+
 /*
  * Of a device that was named: a sixteenth of its memory, which error correction takes on cards with
  * GDDR and an allocator cannot use elsewhere, and 512 MiB for its context, with the kernels of the
@@ -25,6 +27,18 @@ static enum rfl_rc bytes_of(const char *text, const char *option, int64_t *ret, 
 	enum rfl_rc rc = rfl_num_parse_bytes(text, option, ret, &why);
 
 	return rc == RFL_OK ? rc : rfl_fail(err, RFL_EUSAGE, 0, "%s", why.msg);
+}
+
+/* "24" is a size that lost its unit: no network fits into 24 bytes. */
+static enum rfl_rc by_size(struct rfl_complexity_report *r, const char *text, struct rfl_err *err)
+{
+	enum rfl_rc rc = bytes_of(text, "--fit", &r->device.memory_bytes, err);
+
+	if (rc != RFL_OK || r->device.memory_bytes >= LEAST_MEMORY)
+		return rc;
+	return rfl_fail(err, RFL_EUSAGE, 0,
+			"--fit: '%s' is %lld bytes, less than 1 MiB; a size has a unit, as 24GiB",
+			text, (long long)r->device.memory_bytes);
 }
 
 static enum rfl_rc by_name(struct rfl_complexity_report *r, const char *name, struct rfl_err *err)
@@ -64,7 +78,7 @@ enum rfl_rc rfl_complexity_find_device(struct rfl_complexity_report *r, struct r
 	if (isalpha((unsigned char)a->fit[0]))
 		rc = by_name(r, a->fit, err);
 	else
-		rc = bytes_of(a->fit, "--fit", &r->device.memory_bytes, err);
+		rc = by_size(r, a->fit, err);
 	if (rc == RFL_OK && a->reserve && strcmp(a->reserve, "0") == 0)
 		r->device.reserve_bytes = 0;
 	else if (rc == RFL_OK && a->reserve)

@@ -1,0 +1,1 @@
+roofline complexity -m resnet18 --fit 24
