@@ -75,8 +75,8 @@ static bool fill_persistent(struct rfl_memory *m)
 		m->gradients = w->gradients = w->links->trained * element;
 		m->state = rfl_optimizer_state_words(o->optimizer) * m->gradients;
 		/* One set of labels, however many losses. */
-		w->labels.per_sample = rfl_shape_numel(&w->links->losses[0].node.shape) *
-				       rfl_dtype_bytes(RFL_DTYPE_I64);
+		overflow |= !rfl_num_mul(rfl_shape_numel(&w->links->losses[0].node.shape),
+					 rfl_dtype_bytes(RFL_DTYPE_I64), &w->labels.per_sample);
 	}
 	p->fixed = bytes;
 	rfl_memory__add(p, (struct rfl_memory_size){ .fixed = m->state }, &overflow);

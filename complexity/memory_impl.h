@@ -29,7 +29,6 @@ struct rfl_memory_size {
 
 /** A sum that does not fit sets `overflow`. */
 void rfl_memory__add(struct rfl_memory_size *sum, struct rfl_memory_size size, bool *overflow);
-void rfl_memory__subtract(struct rfl_memory_size *sum, struct rfl_memory_size size);
 
 #define RFL_MEMORY_NOBODY -1 /* of indices of operations and storages */
 

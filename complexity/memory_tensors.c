@@ -19,12 +19,6 @@ void rfl_memory__add(struct rfl_memory_size *sum, struct rfl_memory_size size, b
 		     !rfl_num_add(sum->per_sample, size.per_sample, &sum->per_sample);
 }
 
-void rfl_memory__subtract(struct rfl_memory_size *sum, struct rfl_memory_size size)
-{
-	sum->fixed -= size.fixed;
-	sum->per_sample -= size.per_sample;
-}
-
 const struct rfl_node *rfl_memory__node(const struct rfl_memory_workspace *w, int i)
 {
 	int n = w->links->net->nnodes;
@@ -303,9 +297,11 @@ static void describe_scratch(struct rfl_memory_workspace *w, int i, bool *overfl
 
 	if (op->scratch) {
 		op->scratch(rfl_links_at(c, 1), &one);
-		op->scratch(rfl_links_at(c, 2), &two);
+		op->scratch(rfl_links_at(c, 2), &two); /* what fits of two fits of one */
 		*overflow |= c->overflow;
 	}
+	if (*overflow)
+		return;
 	rfl_memory__add(&e->forward, line(one.forward, two.forward), overflow);
 	rfl_memory__add(&e->backward, line(one.backward, two.backward), overflow);
 	/* The gradient of a copy is made in its type first. */

@@ -39,9 +39,13 @@ static void hold(struct walk *walk, struct rfl_memory_size size)
 	rfl_memory__add(&walk->now, size, &walk->overflow);
 }
 
+/* What did not fit was never added, so nothing adds up any more. */
 static void drop(struct walk *walk, struct rfl_memory_size size)
 {
-	rfl_memory__subtract(&walk->now, size);
+	if (walk->overflow)
+		return;
+	walk->now.fixed -= size.fixed;
+	walk->now.per_sample -= size.per_sample;
 }
 
 static bool covers(struct rfl_memory_size a, struct rfl_memory_size b)

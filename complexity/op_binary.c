@@ -54,7 +54,8 @@ static enum rfl_rc infer(const struct rfl_node *node, const struct rfl_shape *in
 			return rfl_fail(err, RFL_EINVAL, 0, "%s and %s do not broadcast",
 					rfl_shape_text(&in[0], a, sizeof(a)),
 					rfl_shape_text(&in[i], b, sizeof(b)));
-	if (node->inplace && rfl_shape_numel(out) != rfl_shape_numel(&in[0]))
+	/* What does not fit is refused by the builder. */
+	if (node->inplace && rfl_shape_fits(out) && rfl_shape_numel(out) != rfl_shape_numel(&in[0]))
 		return rfl_fail(err, RFL_EINVAL, 0, "%s in place cannot hold %s",
 				rfl_shape_text(&in[0], a, sizeof(a)),
 				rfl_shape_text(out, b, sizeof(b)));

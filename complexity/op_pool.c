@@ -42,12 +42,26 @@ static struct rfl_window window_w(const struct rfl_pool *a)
 	};
 }
 
+/* As PyTorch has it: more, and a window would see nothing but padding. */
+static enum rfl_rc check_padding(const struct rfl_window *w, struct rfl_err *err)
+{
+	if (w->pad <= w->kernel / 2)
+		return RFL_OK;
+	return rfl_fail(err, RFL_EINVAL, 0,
+			"padding %lld of a kernel of %lld: half of it is the most for a pool",
+			(long long)w->pad, (long long)w->kernel);
+}
+
 static enum rfl_rc window_infer(const struct rfl_node *node, const struct rfl_shape *in,
 				struct rfl_shape *out, struct rfl_err *err)
 {
 	struct rfl_window h = window_h(&node->attr.pool), w = window_w(&node->attr.pool);
 	enum rfl_rc rc = rfl_op_need_image(in, err);
 
+	if (rc == RFL_OK)
+		rc = check_padding(&h, err);
+	if (rc == RFL_OK)
+		rc = check_padding(&w, err);
 	if (rc != RFL_OK)
 		return rc;
 	*out = *in;

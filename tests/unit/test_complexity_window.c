@@ -161,6 +161,30 @@ static void refuses_windows_that_do_not_fit(void **state)
 	rfl_net_free(net);
 }
 
+/* Windows in the padding alone would have fewer terms than sums. */
+static void refuses_pools_that_see_only_padding(void **state)
+{
+	static const struct rfl_pool_args cases[] = {
+		{ .kernel = 2, .pad = 2, .exclude_padding = true },
+		{ .kernel_h = 4, .kernel_w = 3, .pad_h = 2, .pad_w = 2 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++)
+		for (int average = 0; average < 2; average++) {
+			struct rfl_net_builder *b = rfl_net_builder_new("toy", "toys");
+			struct rfl_err err = RFL_ERR_INIT;
+			struct rfl_net *net = NULL;
+			int x = rfl_net_input(b, 1, 8, 8);
+
+			x = average ? rfl_net_avg_pool(b, x, "pool", &cases[i])
+				    : rfl_net_max_pool(b, x, "pool", &cases[i]);
+			assert_int_equal(rfl_net_finish(b, x, &net, &err), RFL_EINVAL);
+			assert_says(&err, "half of it is the most");
+			assert_null(net);
+		}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -168,6 +192,7 @@ int main(void)
 		cmocka_unit_test(the_largest_windows),
 		cmocka_unit_test(convolutions_against_loops),
 		cmocka_unit_test(refuses_windows_that_do_not_fit),
+		cmocka_unit_test(refuses_pools_that_see_only_padding),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
