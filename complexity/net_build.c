@@ -137,7 +137,7 @@ const char *rfl_net__path(struct rfl_net_builder *b, const char *scope, const ch
 	memcpy(path, scope, outer);
 	if (dot)
 		path[outer] = '.';
-	memcpy(path + outer + dot, name, inner + 1);
+	memcpy(path + outer + dot, name, inner); /* the arena zeroed its end */
 	return path;
 }
 
@@ -252,7 +252,6 @@ static void fail_at(struct rfl_net_builder *b, const struct rfl_node *node)
 static bool infer(struct rfl_net_builder *b, struct rfl_node *node)
 {
 	struct rfl_shape in[RFL_NET_MAX_INPUTS]; /* ninputs of them are set */
-	char text[160];
 
 	node->batchless |= node->ninputs > 0;
 	for (int i = 0; i < node->ninputs; i++) {
@@ -266,6 +265,8 @@ static bool infer(struct rfl_net_builder *b, struct rfl_node *node)
 	if (rfl_op_info_of(node->op)->infer(node, in, &node->shape, &b->err) != RFL_OK)
 		return false;
 	if (!rfl_shape_fits(&node->shape)) {
+		char text[160];
+
 		(void)rfl_fail(&b->err, RFL_EOVERFLOW, 0, "output %s does not fit 63 bits",
 			       rfl_shape_text(&node->shape, text, sizeof(text)));
 		return false;

@@ -31,14 +31,14 @@ static int dense_layer(struct rfl_net_builder *b, const int *before, int n, int6
 
 static int dense_block(struct rfl_net_builder *b, int x, int layers, int64_t growth)
 {
-	int features[RFL_NET_MAX_INPUTS] = { x };
+	int outputs[RFL_NET_MAX_INPUTS] = { x }; /* of the block before, and of each layer */
 
 	for (int i = 0; i < layers; i++) {
 		rfl_net_enter(b, "denselayer%d", i + 1);
-		features[i + 1] = dense_layer(b, features, i + 1, growth);
+		outputs[i + 1] = dense_layer(b, outputs, i + 1, growth);
 		rfl_net_leave(b);
 	}
-	return rfl_concat(b, features, layers + 1, 0);
+	return rfl_concat(b, outputs, layers + 1, 0);
 }
 
 static int transition(struct rfl_net_builder *b, int x)

@@ -9,8 +9,6 @@
 #include "complexity/zoo_blocks.h"
 #include "complexity/zoo_impl.h"
 
-enum { MAX_STAGES = 7 };
-
 /* One row of a paper's table; layers 0 ends it. `fused`: one convolution for the first two. */
 struct stage {
 	bool fused;

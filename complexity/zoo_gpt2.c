@@ -99,25 +99,27 @@ static int build(struct rfl_net_builder *b, const void *config, const struct rfl
 	return rfl_linear_tied(b, x, "lm_head", tokens);
 }
 
-#define GPT2(name_, alias_, title_, layers_, features_, heads_)                                     \
-	{                                                                                           \
-		.model = {                                                                        \
-			.name = name_,                                                            \
-			.title = title_,                                                          \
-			.family = "gpt2",                                                         \
-			.summary = #layers_ " layers of " #features_                              \
-				   " features (Radford et al. 2019)",                             \
-			.classes = 50257,                                                         \
-			.context_length = MAX_POSITIONS,                                          \
-			.max_context_length = MAX_POSITIONS,                                      \
-			.aliases = (const char *const[]){ alias_, NULL },                         \
-		},                                                                                \
-		.config = &(const struct gpt2){                                                   \
-			.layers = layers_,                                                        \
-			.features = features_,                                                    \
-			.heads = heads_,                                                          \
+/* clang-format off */
+#define GPT2(name_, alias_, title_, layers_, features_, heads_) \
+	{ \
+		.model = { \
+			.name = (name_), \
+			.title = (title_), \
+			.family = "gpt2", \
+			.summary = #layers_ " layers of " #features_ \
+				   " features (Radford et al. 2019)", \
+			.classes = 50257, \
+			.context_length = MAX_POSITIONS, \
+			.max_context_length = MAX_POSITIONS, \
+			.aliases = (const char *const[]){ alias_, NULL }, \
+		}, \
+		.config = &(const struct gpt2){ \
+			.layers = (layers_), \
+			.features = (features_), \
+			.heads = (heads_), \
 		}, \
 	}
+/* clang-format on */
 
 static const struct rfl_zoo_entry entries[] = {
 	GPT2("gpt2", "gpt2_small", "GPT-2", 12, 768, 12),

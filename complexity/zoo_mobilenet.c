@@ -116,8 +116,9 @@ static int residual_v3(struct rfl_net_builder *b, int x, const struct row *r)
 	x = rfl_zoo_conv_norm(b, x, name, r->expanded, .kernel = r->kernel, .stride = r->stride,
 			      .groups = r->expanded, .activation = r->activation);
 	if (r->squeeze) {
+		const int quarter = r->expanded / 4;
 		const struct rfl_zoo_squeeze_args squeeze = {
-			.channels = rfl_zoo_divisible((double)(r->expanded / 4), 8),
+			.channels = rfl_zoo_divisible(quarter, 8),
 			.activation = RFL_OP_RELU,
 			.scale = RFL_OP_HARD_SIGMOID,
 		};

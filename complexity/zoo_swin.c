@@ -321,7 +321,7 @@ static int build(struct rfl_net_builder *b, const void *config, const struct rfl
 			.title = (title_), \
 			.family = "swin", \
 			.summary = (summary_), \
-			.image_size = 32 * (window_), \
+			.image_size = INT64_C(32) * (window_), \
 			.classes = 1000, \
 			.score_bias = true, \
 		}, \

@@ -113,19 +113,26 @@ static int build(struct rfl_net_builder *b, const void *config, const struct rfl
 	return rfl_linear(b, x, "heads.head", sizes->classes, true);
 }
 
-#define VIT(name_, title_, patch_, layers_, features_, hidden_, heads_)                             \
-	{                                                                                           \
-		.model = {                                                                        \
-			.name = name_,                                                            \
-			.title = title_,                                                          \
-			.family = "vit",                                                          \
-			.summary = "vision transformer (Dosovitskiy et al. 2021)",                \
-			.image_size = 224,                                                        \
-			.classes = 1000,                                                          \
-		},                                                                                \
-		.config = &(const struct vit){ .patch = patch_, .layers = layers_, .features = features_, \
- .hidden = hidden_, .heads = heads_ }, \
+/* clang-format off */
+#define VIT(name_, title_, patch_, layers_, features_, hidden_, heads_) \
+	{ \
+		.model = { \
+			.name = (name_), \
+			.title = (title_), \
+			.family = "vit", \
+			.summary = "vision transformer (Dosovitskiy et al. 2021)", \
+			.image_size = 224, \
+			.classes = 1000, \
+		}, \
+		.config = &(const struct vit){ \
+			.patch = (patch_), \
+			.layers = (layers_), \
+			.features = (features_), \
+			.hidden = (hidden_), \
+			.heads = (heads_), \
+		}, \
 	}
+/* clang-format on */
 
 static const struct rfl_zoo_entry entries[] = {
 	VIT("vit_b_16", "ViT-B/16", 16, 12, 768, 3072, 12),
