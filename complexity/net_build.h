@@ -148,7 +148,7 @@ int rfl_adaptive_avg_pool(struct rfl_net_builder *b, int x, const char *name, in
 
 /**
  * An elementwise operation of one input that has no attributes: RFL_OP_RELU, RELU6, SIGMOID, TANH,
- * SILU, HARD_SIGMOID, HARD_SWISH, EXP, LOG, RSQRT, SQUARE, CAUSAL_MASK, SOFTMAX, and CONTIGUOUS.
+ * SILU, HARD_SIGMOID, HARD_SWISH, EXP, LOG, RSQRT, SQUARE, CAUSAL_MASK, SOFTMAX.
  * @param name  NULL where the model calls the function, not a module
  */
 int rfl_unary(struct rfl_net_builder *b, enum rfl_op op, int x, const char *name,
@@ -193,6 +193,8 @@ int rfl_permute(struct rfl_net_builder *b, int x, const struct rfl_shape *order)
 /** Elements start, start + step, ...: `length` of them. */
 int rfl_slice(struct rfl_net_builder *b, int x, int64_t dim, int64_t start, int64_t length,
 	      int64_t step);
+/** The same tensor, laid out afresh: a copy. */
+int rfl_contiguous(struct rfl_net_builder *b, int x);
 /** 1 to RFL_NET_MAX_INPUTS tensors, one behind the other along `dim`. */
 int rfl_concat(struct rfl_net_builder *b, const int *xs, int n, int64_t dim);
 int rfl_net_pad(struct rfl_net_builder *b, int x, const struct rfl_pad *pad);

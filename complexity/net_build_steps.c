@@ -143,6 +143,11 @@ int rfl_slice(struct rfl_net_builder *b, int x, int64_t dim, int64_t start, int6
 	return rfl_net__append(b, &node, NULL);
 }
 
+int rfl_contiguous(struct rfl_net_builder *b, int x)
+{
+	return rfl_unary(b, RFL_OP_CONTIGUOUS, x, NULL, RFL_OUT_OF_PLACE);
+}
+
 int rfl_concat(struct rfl_net_builder *b, const int *xs, int n, int64_t dim)
 {
 	struct rfl_node node = {

@@ -109,7 +109,7 @@ int rfl_zoo_split_heads(struct rfl_net_builder *b, int x, int64_t heads)
 
 static int contiguous(struct rfl_net_builder *b, int x, bool copy)
 {
-	return copy ? rfl_unary(b, RFL_OP_CONTIGUOUS, x, NULL, RFL_OUT_OF_PLACE) : x;
+	return copy ? rfl_contiguous(b, x) : x;
 }
 
 int rfl_zoo_merge_heads(struct rfl_net_builder *b, int x, bool copy)

@@ -77,11 +77,6 @@ static int bottleneck(struct rfl_net_builder *b, int x, const struct layer *l)
 	return x;
 }
 
-static int copy(struct rfl_net_builder *b, int x)
-{
-	return rfl_unary(b, RFL_OP_CONTIGUOUS, x, NULL, RFL_OUT_OF_PLACE);
-}
-
 /* Attention of {windows, tokens, features} within each window. */
 static int attention(struct rfl_net_builder *b, int x, enum rfl_zoo_form softmax)
 {
@@ -99,13 +94,13 @@ static int attention(struct rfl_net_builder *b, int x, enum rfl_zoo_form softmax
 		part[i] = rfl_permute(b, part[i], RFL_DIMS(0, 2, 1, 3));
 	}
 	part[1] = rfl_affine(b, part[1], 1.0 / sqrt((double)features), 0.0);
-	part[1] = copy(b, rfl_permute(b, part[1], RFL_DIMS(0, 1, 3, 2)));
-	x = rfl_matmul(b, copy(b, part[0]), part[1], false, false);
+	part[1] = rfl_contiguous(b, rfl_permute(b, part[1], RFL_DIMS(0, 1, 3, 2)));
+	x = rfl_matmul(b, rfl_contiguous(b, part[0]), part[1], false, false);
 	bias = rfl_gather(b, table, RFL_DIMS(s.dim[1], s.dim[1], heads));
-	bias = copy(b, rfl_permute(b, bias, RFL_DIMS(2, 0, 1)));
+	bias = rfl_contiguous(b, rfl_permute(b, bias, RFL_DIMS(2, 0, 1)));
 	x = rfl_add(b, x, bias, RFL_OUT_OF_PLACE);
 	x = rfl_zoo_attention_values(b, x, part[2], &args);
-	x = rfl_reshape(b, copy(b, rfl_permute(b, x, RFL_DIMS(0, 2, 1, 3))), &s);
+	x = rfl_reshape(b, rfl_contiguous(b, rfl_permute(b, x, RFL_DIMS(0, 2, 1, 3))), &s);
 	x = rfl_linear(b, x, "merge", features, true);
 	rfl_net_leave(b);
 	return x;
@@ -148,7 +143,7 @@ static int partition_attention(struct rfl_net_builder *b, int x, enum partition 
 				      (long long)s.dim[1], (long long)s.dim[2], WINDOW, IMAGE_STEP);
 	x = rfl_reshape(b, x, RFL_DIMS(s.dim[0], g, p, g, p));
 	x = rfl_permute(b, x, RFL_DIMS(1, 3, 2, 4, 0));
-	x = copies ? copy(b, x) : x;
+	x = copies ? rfl_contiguous(b, x) : x;
 	x = rfl_reshape(b, x, RFL_DIMS(g * g, p * p, s.dim[0]));
 	if (partition == GRID)
 		x = rfl_permute(b, x, RFL_DIMS(1, 0, 2));
@@ -157,7 +152,7 @@ static int partition_attention(struct rfl_net_builder *b, int x, enum partition 
 		x = rfl_permute(b, x, RFL_DIMS(1, 0, 2));
 	x = rfl_reshape(b, x, RFL_DIMS(g, g, p, p, s.dim[0]));
 	x = rfl_permute(b, x, RFL_DIMS(4, 0, 2, 1, 3));
-	x = copies ? copy(b, x) : x;
+	x = copies ? rfl_contiguous(b, x) : x;
 	x = rfl_reshape(b, x, &s);
 	rfl_net_leave(b);
 	return x;

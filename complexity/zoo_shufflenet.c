@@ -20,7 +20,7 @@ static int channel_shuffle(struct rfl_net_builder *b, int x)
 
 	x = rfl_reshape(b, x, RFL_DIMS(2, s.dim[0] / 2, s.dim[1], s.dim[2]));
 	x = rfl_permute(b, x, RFL_DIMS(1, 0, 2, 3));
-	x = rfl_unary(b, RFL_OP_CONTIGUOUS, x, NULL, RFL_OUT_OF_PLACE);
+	x = rfl_contiguous(b, x);
 	return rfl_reshape(b, x, RFL_DIMS(s.dim[0], s.dim[1], s.dim[2]));
 }
 

@@ -33,11 +33,6 @@ struct block {
 
 static const double eps = 1e-5;
 
-static int copy(struct rfl_net_builder *b, int x)
-{
-	return rfl_unary(b, RFL_OP_CONTIGUOUS, x, NULL, RFL_OUT_OF_PLACE);
-}
-
 static int own(struct rfl_zoo_owners *owners, int node)
 {
 	rfl_zoo_own(owners, node);
@@ -65,7 +60,7 @@ static int position_bias(struct rfl_net_builder *b, struct block *k)
 	int64_t tokens = k->net->window * k->net->window;
 	int x = rfl_gather(b, bias_table(b, k), RFL_DIMS(tokens, tokens, k->heads));
 
-	x = copy(b, rfl_permute(b, x, RFL_DIMS(2, 0, 1)));
+	x = rfl_contiguous(b, rfl_permute(b, x, RFL_DIMS(2, 0, 1)));
 	if (!k->net->v2)
 		return x;
 	x = rfl_unary(b, RFL_OP_SIGMOID, x, NULL, RFL_OUT_OF_PLACE);
@@ -90,8 +85,8 @@ static int scores(struct rfl_net_builder *b, int q, int k, struct block *block,
 
 	if (!block->net->v2)
 		return rfl_zoo_attention_scores(b, q, k, args);
-	q = copy(b, normalise(b, q));
-	k = copy(b, rfl_permute(b, normalise(b, k), RFL_DIMS(0, 1, 3, 2)));
+	q = rfl_contiguous(b, normalise(b, q));
+	k = rfl_contiguous(b, rfl_permute(b, normalise(b, k), RFL_DIMS(0, 1, 3, 2)));
 	x = rfl_matmul(b, q, k, false, false);
 	scale = own(&block->attention,
 		    rfl_parameter(b, "logit_scale", RFL_DIMS(block->heads, 1, 1), 0));
@@ -128,7 +123,7 @@ static int window_attention(struct rfl_net_builder *b, int x, int bias, bool shi
 			    rfl_constant(b, "attn_mask", RFL_DIMS(windows, 1, tokens, tokens)),
 			    RFL_OUT_OF_PLACE);
 	x = rfl_zoo_attention_values(b, x, part[2], &args);
-	x = rfl_reshape(b, copy(b, rfl_permute(b, x, RFL_DIMS(0, 2, 1, 3))), &s);
+	x = rfl_reshape(b, rfl_contiguous(b, rfl_permute(b, x, RFL_DIMS(0, 2, 1, 3))), &s);
 	x = own(&k->attention, rfl_linear(b, x, "proj", features, true));
 	return rfl_net_as_function(b, x);
 }
@@ -159,17 +154,17 @@ static int attention(struct rfl_net_builder *b, int x, struct block *k)
 	x = roll(b, x, -shift_h, -shift_w);
 	x = rfl_reshape(b, x, RFL_DIMS(rows, w, columns, w, features));
 	x = rfl_permute(b, x, RFL_DIMS(0, 2, 1, 3, 4));
-	x = columns > 1 ? copy(b, x) : x;
+	x = columns > 1 ? rfl_contiguous(b, x) : x;
 	x = rfl_reshape(b, x, RFL_DIMS(rows * columns, w * w, features));
 	x = window_attention(b, x, bias, shift_h || shift_w, k);
 	x = rfl_reshape(b, x, RFL_DIMS(rows, columns, w, w, features));
 	x = rfl_permute(b, x, RFL_DIMS(0, 2, 1, 3, 4));
-	x = columns > 1 ? copy(b, x) : x;
+	x = columns > 1 ? rfl_contiguous(b, x) : x;
 	x = rfl_reshape(b, x, RFL_DIMS(height, width, features));
 	x = roll(b, x, shift_h, shift_w);
 	if (bottom || right) {
 		x = rfl_slice(b, x, 0, 0, s.dim[0], 1);
-		x = copy(b, rfl_slice(b, x, 1, 0, s.dim[1], 1));
+		x = rfl_contiguous(b, rfl_slice(b, x, 1, 0, s.dim[1], 1));
 	}
 	rfl_net_leave(b);
 	return x;

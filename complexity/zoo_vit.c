@@ -26,13 +26,13 @@ static int self_attention(struct rfl_net_builder *b, int x, int64_t heads,
 	struct rfl_shape s = rfl_net_shape(b, x);
 	int part[3];
 
-	x = rfl_unary(b, RFL_OP_CONTIGUOUS, x, NULL, RFL_OUT_OF_PLACE);
+	x = rfl_contiguous(b, x);
 	x = rfl_net_linear(b, x, "self_attention", 3 * s.dim[1],
 			   &(struct rfl_linear_args){ .bias = true, .in_proj = true });
 	rfl_net_enter(b, "self_attention");
 	x = rfl_reshape(b, x, RFL_DIMS(s.dim[0], 3, s.dim[1]));
 	x = rfl_permute(b, x, RFL_DIMS(1, 0, 2));
-	x = rfl_unary(b, RFL_OP_CONTIGUOUS, x, NULL, RFL_OUT_OF_PLACE);
+	x = rfl_contiguous(b, x);
 	for (int i = 0; i < 3; i++) {
 		part[i] = rfl_reshape(b, rfl_slice(b, x, 0, i, 1, 1), &s);
 		part[i] = rfl_zoo_split_heads(b, part[i], heads);
