@@ -7,28 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "complexity/count.h"
-#include "complexity/net_build.h"
-
-static struct rfl_count *count_of(const struct rfl_net *net, struct rfl_count_options options)
-{
-	struct rfl_err err = RFL_ERR_INIT;
-	struct rfl_count *count = NULL;
-
-	if (!options.batch)
-		options.batch = 1;
-	assert_ok(rfl_count_net(net, &options, &count, &err), &err);
-	return count;
-}
-
-static struct rfl_net *finish(struct rfl_net_builder *b, int x)
-{
-	struct rfl_err err = RFL_ERR_INIT;
-	struct rfl_net *net = NULL;
-
-	assert_ok(rfl_net_finish(b, x, &net, &err), &err);
-	return net;
-}
+#include "tests/unit/count_rig.h"
 
 static void every_layer_has_its_passes(void **state)
 {
@@ -351,34 +330,48 @@ static void precisions(void **state)
 	rfl_net_free(net);
 }
 
-/* More fusion never moves more; MACs and activations grow with the batch. */
+/* More fusion never moves more, down to the step; MACs grow with the batch. */
+static void check_levels(const struct rfl_net *net, struct rfl_count_options options)
+{
+	struct rfl_count *count = count_of(net, options);
+
+	for (int scope = RFL_SCOPE_FORWARD; scope <= RFL_SCOPE_STEP; scope++) {
+		int64_t bytes[RFL_FUSION_COUNT];
+
+		for (int level = 0; level < RFL_FUSION_COUNT; level++)
+			bytes[level] = rfl_count_bytes(count, (enum rfl_fusion)level,
+						       (enum rfl_scope)scope);
+		assert_true(bytes[RFL_FUSION_COMPULSORY] > 0);
+		assert_true(bytes[RFL_FUSION_COMPULSORY] < bytes[RFL_FUSION_FUSED]);
+		assert_true(bytes[RFL_FUSION_FUSED] < bytes[RFL_FUSION_UNFUSED]);
+	}
+	assert_int_equal(count->total.macs[RFL_PASS_FORWARD] % options.batch, 0);
+	rfl_count_free(count);
+}
+
 static void levels_are_ordered(void **state)
 {
+	static const struct {
+		enum rfl_dtype dtype;
+		bool master_weights;
+	} precisions[] = { { RFL_DTYPE_F32, false },
+			   { RFL_DTYPE_F16, false },
+			   { RFL_DTYPE_BF16, true } };
 	const struct rfl_zoo_model *model;
 
 	(void)state;
 	for (size_t i = 0; (model = rfl_zoo_at(i)); i++) {
 		struct rfl_net *net = build(model->name);
 
-		for (int64_t batch = 1; batch <= 64; batch *= 8) {
-			struct rfl_count *count = count_of(
-				net, (struct rfl_count_options){ .batch = batch,
-								 .training = true,
-								 .optimizer = RFL_OPT_MOMENTUM });
-
-			for (int scope = RFL_SCOPE_FORWARD; scope <= RFL_SCOPE_STEP; scope++) {
-				int64_t unfused = rfl_count_bytes(count, RFL_FUSION_UNFUSED,
-								  (enum rfl_scope)scope);
-				int64_t fused = rfl_count_bytes(count, RFL_FUSION_FUSED,
-								(enum rfl_scope)scope);
-				int64_t least = rfl_count_bytes(count, RFL_FUSION_COMPULSORY,
-								(enum rfl_scope)scope);
-
-				assert_true(least > 0 && least < fused && fused < unfused);
-			}
-			assert_int_equal(count->total.macs[0] % batch, 0);
-			rfl_count_free(count);
-		}
+		for (int k = 0; k < 3 * 2 * 4 * 2; k++)
+			check_levels(net,
+				     (struct rfl_count_options){
+					     .batch = k / 24 ? 64 : 1,
+					     .dtype = precisions[k % 3].dtype,
+					     .master_weights = precisions[k % 3].master_weights,
+					     .training = k / 3 % 2,
+					     .optimizer = (enum rfl_optimizer_kind)(k / 6 % 4),
+				     });
 		rfl_net_free(net);
 	}
 }

@@ -1,6 +1,7 @@
 /*
- * test_complexity_passes.c - which passes an operation takes part in: frozen modules, checkpointed
- * blocks, auxiliary heads, tied weights, learned tensors; against PyTorch and by hand.
+ * test_complexity_passes.c - which passes an operation takes part in: frozen modules, auxiliary
+ * heads, tied weights, learned tensors; against PyTorch and by hand. Checkpointed blocks:
+ * test_complexity_checkpoint.c.
  */
 #include "tests/unit/published.h"
 
@@ -8,40 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "complexity/count.h"
-#include "complexity/net_build.h"
-
-static struct rfl_count *count_of(const struct rfl_net *net, struct rfl_count_options options)
-{
-	struct rfl_err err = RFL_ERR_INIT;
-	struct rfl_count *count = NULL;
-
-	if (!options.batch)
-		options.batch = 1;
-	assert_ok(rfl_count_net(net, &options, &count, &err), &err);
-	return count;
-}
-
-static struct rfl_net *finish(struct rfl_net_builder *b, int x)
-{
-	struct rfl_err err = RFL_ERR_INIT;
-	struct rfl_net *net = NULL;
-
-	assert_ok(rfl_net_finish(b, x, &net, &err), &err);
-	return net;
-}
-
-/* FLOPs of passes as the counter of PyTorch has them on a CPU: without fused attention. */
-static int64_t flops_seen(const struct rfl_count *count, unsigned passes)
-{
-	int64_t macs = 0;
-
-	for (int i = 0; i < count->nnodes; i++)
-		for (int pass = 0; pass < RFL_PASS_COUNT; pass++)
-			if ((passes & (1u << pass)) && count->net->nodes[i].op != RFL_OP_SDPA)
-				macs += count->nodes[i].macs[pass];
-	return 2 * macs;
-}
+#include "tests/unit/count_rig.h"
 
 /* --- frozen --- */
 
@@ -203,118 +171,6 @@ static void refuses_options_that_fit_no_module(void **state)
 		assert_null(count);
 		rfl_net_free(net);
 	}
-}
-
-/* --- checkpointing --- */
-
-static void checkpointed_blocks_as_pytorch(void **state)
-{
-	struct rfl_csv *csv = open_published("flops_checkpoint.csv");
-	int rows = 0;
-
-	(void)state;
-	for (; next(csv); rows++) {
-		struct rfl_net *net = build(text(csv, "model"));
-		struct rfl_count *count =
-			count_of(net, (struct rfl_count_options){
-					      .training = true,
-					      .checkpoint = integer(csv, "blocks"),
-				      });
-		struct rfl_count *plain =
-			count_of(net, (struct rfl_count_options){ .training = true });
-
-		assert_int_equal(flops_seen(count, 1u << RFL_PASS_RECOMPUTE),
-				 integer(csv, "flops"));
-		assert_int_equal(rfl_count_model_flops(count), rfl_count_model_flops(plain));
-		assert_int_equal(rfl_count_training_flops(count),
-				 rfl_count_model_flops(count) +
-					 2 * count->total.macs[RFL_PASS_RECOMPUTE]);
-		assert_int_equal(rfl_count_bytes(count, RFL_FUSION_COMPULSORY, RFL_SCOPE_STEP),
-				 rfl_count_bytes(plain, RFL_FUSION_COMPULSORY, RFL_SCOPE_STEP));
-		rfl_count_free(plain);
-		rfl_count_free(count);
-		rfl_net_free(net);
-	}
-	rfl_csv_close(csv);
-	assert_int_equal(rows, 20);
-}
-
-/*
- * Two blocks relu(a x + a') + b: of the last tensors that are kept, b's input is kept before b
- * computes, so b and the sum are not run again; with both blocks in one segment only the second b
- * is left out.
- */
-static void a_checkpointed_block_by_hand(void **state)
-{
-	struct rfl_net_builder *b = rfl_net_builder_new("toy", "toys");
-	int first[2], relu[2], second[2], sum[2];
-	int x = rfl_flatten(b, rfl_net_input(b, 3, 1, 1));
-	struct rfl_count *one, *two;
-	struct rfl_net *net;
-
-	(void)state;
-	x = rfl_linear(b, x, "stem", 3, false);
-	for (int i = 0; i < 2; i++) {
-		int y;
-
-		rfl_net_block_begin(b);
-		rfl_net_enter(b, "block%d", i);
-		first[i] = y = rfl_linear(b, x, "a", 5, true);
-		relu[i] = y = rfl_relu(b, y, "relu", RFL_OUT_OF_PLACE);
-		second[i] = y = rfl_linear(b, y, "b", 3, false);
-		sum[i] = x = rfl_add(b, x, y, RFL_OUT_OF_PLACE);
-		rfl_net_leave(b);
-		rfl_net_block_end(b);
-	}
-	net = finish(b, x);
-	one = count_of(net,
-		       (struct rfl_count_options){ .batch = 2, .training = true, .checkpoint = 1 });
-	two = count_of(net,
-		       (struct rfl_count_options){ .batch = 2, .training = true, .checkpoint = 2 });
-	for (int i = 0; i < 2; i++) {
-		const struct rfl_cost *a = &one->nodes[first[i]];
-		const struct rfl_traffic *t = a->traffic[RFL_FUSION_UNFUSED];
-
-		assert_int_equal(a->macs[RFL_PASS_RECOMPUTE], 2 * 3 * 5);
-		assert_int_equal(a->elementwise[RFL_PASS_RECOMPUTE].add, 2 * 5); /* its bias */
-		assert_int_equal(t[RFL_PASS_RECOMPUTE].read_bytes, 4 * (2 * 3 + 15 + 5));
-		assert_int_equal(t[RFL_PASS_RECOMPUTE].write_bytes, 4 * 2 * 5);
-		assert_int_equal(one->nodes[relu[i]].elementwise[RFL_PASS_RECOMPUTE].compare,
-				 2 * 5);
-		assert_int_equal(one->nodes[second[i]].macs[RFL_PASS_RECOMPUTE], 0);
-		assert_int_equal(one->nodes[sum[i]].elementwise[RFL_PASS_RECOMPUTE].add, 0);
-	}
-	assert_int_equal(one->total.macs[RFL_PASS_RECOMPUTE], 2 * 30);
-	assert_int_equal(two->nodes[second[0]].macs[RFL_PASS_RECOMPUTE], 30);
-	assert_int_equal(two->nodes[sum[0]].elementwise[RFL_PASS_RECOMPUTE].add, 2 * 3);
-	assert_int_equal(two->nodes[second[1]].macs[RFL_PASS_RECOMPUTE], 0);
-	assert_int_equal(two->total.macs[RFL_PASS_RECOMPUTE], 3 * 30);
-	rfl_count_free(one);
-	rfl_count_free(two);
-	rfl_net_free(net);
-}
-
-/* Below everything trained nothing is kept, so nothing is run again. */
-static void a_frozen_segment_is_not_run_again(void **state)
-{
-	static const char *const frozen[] = { "conv1", "bn1", "layer1" };
-	struct rfl_net *net = build("resnet18");
-	struct rfl_count *count = count_of(net, (struct rfl_count_options){
-							.training = true,
-							.checkpoint = 1,
-							.frozen = frozen,
-							.nfrozen = RFL_ARRAY_LEN(frozen),
-						});
-
-	(void)state;
-	for (int i = 0; i < net->nnodes; i++) {
-		const int64_t *macs = count->nodes[i].macs;
-		bool again = net->nodes[i].block > 2;
-
-		assert_int_equal(macs[RFL_PASS_RECOMPUTE], again ? macs[RFL_PASS_FORWARD] : 0);
-	}
-	rfl_count_free(count);
-	rfl_net_free(net);
 }
 
 /* --- heads, shared weights, learned tensors --- */
@@ -508,9 +364,6 @@ int main(void)
 		cmocka_unit_test(frozen_by_hand),
 		cmocka_unit_test(all_frozen_has_no_backward_pass),
 		cmocka_unit_test(refuses_options_that_fit_no_module),
-		cmocka_unit_test(checkpointed_blocks_as_pytorch),
-		cmocka_unit_test(a_checkpointed_block_by_hand),
-		cmocka_unit_test(a_frozen_segment_is_not_run_again),
 		cmocka_unit_test(auxiliary_heads_by_hand),
 		cmocka_unit_test(tied_weights_by_hand),
 		cmocka_unit_test(an_embedding_reads_the_rows_it_uses),

@@ -2,22 +2,9 @@
  * test_complexity_window.c - sliding windows: taps and positions against loops that count them, and
  * windows that no loop would end with.
  */
-#include "tests/unit/published.h"
+#include "tests/unit/count_rig.h"
 
-#include <stdlib.h>
-
-#include "complexity/count.h"
-#include "complexity/net_build.h"
 #include "complexity/window.h"
-
-static struct rfl_net *finish(struct rfl_net_builder *b, int x)
-{
-	struct rfl_err err = RFL_ERR_INIT;
-	struct rfl_net *net = NULL;
-
-	assert_ok(rfl_net_finish(b, rfl_flatten(b, x), &net, &err), &err);
-	return net;
-}
 
 static int64_t taps_one_by_one(const struct rfl_window *w, int64_t in, int64_t out)
 {
@@ -77,7 +64,7 @@ static void the_largest_windows(void **state)
 	assert_int_equal(out, rows + kernel - 1);
 	assert_int_equal(rfl_window_real_taps(&w, rows, out), kernel * rows);
 	x = rfl_conv2d(b, x, "conv", 1, .kernel_h = kernel, .kernel_w = 1, .pad_h = kernel - 1);
-	net = finish(b, x);
+	net = finish(b, rfl_flatten(b, x));
 	assert_ok(rfl_count_net(net, &options, &count, &err), &err);
 	for (int64_t batch = 1; batch <= 100; batch++) {
 		assert_ok(rfl_count_at(count, batch, &err), &err);
@@ -132,7 +119,7 @@ static void convolutions_against_loops(void **state)
 		int x = rfl_net_input(b, 4, 11, 13);
 
 		x = rfl_net_conv2d(b, x, "conv", 6, &cases[i]);
-		net = finish(b, x);
+		net = finish(b, rfl_flatten(b, x));
 		assert_ok(rfl_count_net(net, &options, &count, &err), &err);
 		count_taps(&net->nodes[x].attr.conv2d, 11, 13, &net->nodes[x].shape, &all, &real);
 		assert_int_equal(count->total.macs[RFL_PASS_FORWARD], 3 * all);
@@ -154,7 +141,7 @@ static void refuses_windows_that_do_not_fit(void **state)
 
 	(void)state;
 	x = rfl_conv2d(b, x, "conv", 1, .kernel_h = 1 << 20, .kernel_w = 1);
-	net = finish(b, x);
+	net = finish(b, rfl_flatten(b, x));
 	assert_int_equal(rfl_count_net(net, &options, &count, &err), RFL_EOVERFLOW);
 	assert_says(&err, "toy: conv (Conv2d)");
 	assert_null(count);
