@@ -58,17 +58,32 @@ static size_t utf8_length(const unsigned char *s, size_t left)
 	return n;
 }
 
+/* How many characters from `s` on stand for themselves. */
+static size_t plain_length(const unsigned char *s, size_t left)
+{
+	size_t len = 0;
+
+	while (len < left && s[len] >= 0x20 && s[len] < 0x80 && s[len] != '"' && s[len] != '\\')
+		len++;
+	return len;
+}
+
 void rfl_json_write_string(struct rfl_buf *out, const char *text, size_t len)
 {
 	const unsigned char *s = (const unsigned char *)text;
 
 	rfl_buf_putc(out, '"');
 	for (size_t i = 0; i < len;) {
-		size_t n = utf8_length(s + i, len - i);
+		size_t plain = plain_length(s + i, len - i), n;
 
+		rfl_buf_append(out, s + i, plain);
+		i += plain;
+		if (i == len)
+			break;
+		n = utf8_length(s + i, len - i);
 		if (n == 0)
 			rfl_buf_puts(out, "\xef\xbf\xbd"); /* U+FFFD for a byte that is not UTF-8 */
-		else if (n == 1 && (s[i] < 0x20 || s[i] == '"' || s[i] == '\\'))
+		else if (n == 1)
 			write_escape(out, s[i]);
 		else
 			rfl_buf_append(out, s + i, n);
