@@ -42,6 +42,9 @@ int rfl_zoo_conv_norm_from(struct rfl_net_builder *b, int x, int first, int64_t 
  */
 int rfl_zoo_basic_conv(struct rfl_net_builder *b, int x, const char *path, int64_t out_channels,
 		       const struct rfl_conv2d_args *args);
+#define rfl_zoo_basic(b, x, path, out_channels, ...)         \
+	rfl_zoo_basic_conv((b), (x), (path), (out_channels), \
+			   &(struct rfl_conv2d_args){ __VA_ARGS__ })
 
 /** How a squeeze-and-excitation block is written. */
 struct rfl_zoo_squeeze_args {

@@ -8,9 +8,6 @@
 #include "complexity/zoo_blocks.h"
 #include "complexity/zoo_impl.h"
 
-#define BASIC(b, x, name, out, ...) \
-	rfl_zoo_basic_conv((b), (x), (name), (out), &(struct rfl_conv2d_args){ __VA_ARGS__ })
-
 struct googlenet {
 	bool heads; /* auxiliary ones */
 };
@@ -39,10 +36,10 @@ enum { HEAD1 = 4, HEAD2 = 7, MAX_NODES = 256 };
 
 static int stem(struct rfl_net_builder *b, int x)
 {
-	x = BASIC(b, x, "conv1", 64, .kernel = 7, .stride = 2, .pad = 3);
+	x = rfl_zoo_basic(b, x, "conv1", 64, .kernel = 7, .stride = 2, .pad = 3);
 	x = rfl_max_pool(b, x, "maxpool1", .kernel = 3, .stride = 2, .ceil_mode = true);
-	x = BASIC(b, x, "conv2", 64, .kernel = 1);
-	x = BASIC(b, x, "conv3", 192, .kernel = 3, .pad = 1);
+	x = rfl_zoo_basic(b, x, "conv2", 64, .kernel = 1);
+	x = rfl_zoo_basic(b, x, "conv3", 192, .kernel = 3, .pad = 1);
 	return rfl_max_pool(b, x, "maxpool2", .kernel = 3, .stride = 2, .ceil_mode = true);
 }
 
@@ -52,14 +49,14 @@ static int inception(struct rfl_net_builder *b, int x, const struct inception *m
 
 	rfl_net_enter(b, "%s", m->name);
 	rfl_net_block_begin(b);
-	branch[0] = BASIC(b, x, "branch1", m->one, .kernel = 1);
-	branch[1] = BASIC(b, x, "branch2.0", m->reduce3, .kernel = 1);
-	branch[1] = BASIC(b, branch[1], "branch2.1", m->three, .kernel = 3, .pad = 1);
-	branch[2] = BASIC(b, x, "branch3.0", m->reduce5, .kernel = 1);
-	branch[2] = BASIC(b, branch[2], "branch3.1", m->five, .kernel = 3, .pad = 1);
+	branch[0] = rfl_zoo_basic(b, x, "branch1", m->one, .kernel = 1);
+	branch[1] = rfl_zoo_basic(b, x, "branch2.0", m->reduce3, .kernel = 1);
+	branch[1] = rfl_zoo_basic(b, branch[1], "branch2.1", m->three, .kernel = 3, .pad = 1);
+	branch[2] = rfl_zoo_basic(b, x, "branch3.0", m->reduce5, .kernel = 1);
+	branch[2] = rfl_zoo_basic(b, branch[2], "branch3.1", m->five, .kernel = 3, .pad = 1);
 	branch[3] = rfl_max_pool(b, x, "branch4.0", .kernel = 3, .stride = 1, .pad = 1,
 				 .ceil_mode = true);
-	branch[3] = BASIC(b, branch[3], "branch4.1", m->pool, .kernel = 1);
+	branch[3] = rfl_zoo_basic(b, branch[3], "branch4.1", m->pool, .kernel = 1);
 	x = rfl_concat(b, branch, 4, 0);
 	rfl_net_block_end(b);
 	rfl_net_leave(b);
@@ -72,7 +69,7 @@ static int auxiliary(struct rfl_net_builder *b, int x, const char *name, int64_t
 	rfl_net_enter(b, "%s", name);
 	rfl_net_auxiliary_begin(b);
 	x = rfl_adaptive_avg_pool(b, x, NULL, 4, 4);
-	x = BASIC(b, x, "conv", 128, .kernel = 1);
+	x = rfl_zoo_basic(b, x, "conv", 128, .kernel = 1);
 	x = rfl_flatten(b, x);
 	x = rfl_linear(b, x, "fc1", 1024, true);
 	x = rfl_relu(b, x, NULL, RFL_INPLACE);

@@ -9,36 +9,34 @@
 #include "complexity/zoo_blocks.h"
 #include "complexity/zoo_impl.h"
 
-#define BASIC(b, x, name, out, ...) \
-	rfl_zoo_basic_conv((b), (x), (name), (out), &(struct rfl_conv2d_args){ __VA_ARGS__ })
-
 /* Factors of a 7x7 or a 3x3: a row and a column, padded to keep the size. */
 static int row(struct rfl_net_builder *b, int x, const char *name, int64_t out, int64_t width)
 {
-	return BASIC(b, x, name, out, .kernel_h = 1, .kernel_w = width, .pad_w = width / 2);
+	return rfl_zoo_basic(b, x, name, out, .kernel_h = 1, .kernel_w = width, .pad_w = width / 2);
 }
 
 static int column(struct rfl_net_builder *b, int x, const char *name, int64_t out, int64_t height)
 {
-	return BASIC(b, x, name, out, .kernel_h = height, .kernel_w = 1, .pad_h = height / 2);
+	return rfl_zoo_basic(b, x, name, out, .kernel_h = height, .kernel_w = 1,
+			     .pad_h = height / 2);
 }
 
 static int pooled(struct rfl_net_builder *b, int x, int64_t out)
 {
 	x = rfl_avg_pool(b, x, NULL, .kernel = 3, .stride = 1, .pad = 1);
-	return BASIC(b, x, "branch_pool", out, .kernel = 1);
+	return rfl_zoo_basic(b, x, "branch_pool", out, .kernel = 1);
 }
 
 static int module_a(struct rfl_net_builder *b, int x, int64_t pool)
 {
 	int branch[4];
 
-	branch[0] = BASIC(b, x, "branch1x1", 64, .kernel = 1);
-	branch[1] = BASIC(b, x, "branch5x5_1", 48, .kernel = 1);
-	branch[1] = BASIC(b, branch[1], "branch5x5_2", 64, .kernel = 5, .pad = 2);
-	branch[2] = BASIC(b, x, "branch3x3dbl_1", 64, .kernel = 1);
-	branch[2] = BASIC(b, branch[2], "branch3x3dbl_2", 96, .kernel = 3, .pad = 1);
-	branch[2] = BASIC(b, branch[2], "branch3x3dbl_3", 96, .kernel = 3, .pad = 1);
+	branch[0] = rfl_zoo_basic(b, x, "branch1x1", 64, .kernel = 1);
+	branch[1] = rfl_zoo_basic(b, x, "branch5x5_1", 48, .kernel = 1);
+	branch[1] = rfl_zoo_basic(b, branch[1], "branch5x5_2", 64, .kernel = 5, .pad = 2);
+	branch[2] = rfl_zoo_basic(b, x, "branch3x3dbl_1", 64, .kernel = 1);
+	branch[2] = rfl_zoo_basic(b, branch[2], "branch3x3dbl_2", 96, .kernel = 3, .pad = 1);
+	branch[2] = rfl_zoo_basic(b, branch[2], "branch3x3dbl_3", 96, .kernel = 3, .pad = 1);
 	branch[3] = pooled(b, x, pool);
 	return rfl_concat(b, branch, 4, 0);
 }
@@ -48,10 +46,10 @@ static int module_b(struct rfl_net_builder *b, int x, int64_t unused)
 	int branch[3];
 
 	(void)unused;
-	branch[0] = BASIC(b, x, "branch3x3", 384, .kernel = 3, .stride = 2);
-	branch[1] = BASIC(b, x, "branch3x3dbl_1", 64, .kernel = 1);
-	branch[1] = BASIC(b, branch[1], "branch3x3dbl_2", 96, .kernel = 3, .pad = 1);
-	branch[1] = BASIC(b, branch[1], "branch3x3dbl_3", 96, .kernel = 3, .stride = 2);
+	branch[0] = rfl_zoo_basic(b, x, "branch3x3", 384, .kernel = 3, .stride = 2);
+	branch[1] = rfl_zoo_basic(b, x, "branch3x3dbl_1", 64, .kernel = 1);
+	branch[1] = rfl_zoo_basic(b, branch[1], "branch3x3dbl_2", 96, .kernel = 3, .pad = 1);
+	branch[1] = rfl_zoo_basic(b, branch[1], "branch3x3dbl_3", 96, .kernel = 3, .stride = 2);
 	branch[2] = rfl_max_pool(b, x, NULL, .kernel = 3, .stride = 2);
 	return rfl_concat(b, branch, 3, 0);
 }
@@ -60,11 +58,11 @@ static int module_c(struct rfl_net_builder *b, int x, int64_t width)
 {
 	int branch[4];
 
-	branch[0] = BASIC(b, x, "branch1x1", 192, .kernel = 1);
-	branch[1] = BASIC(b, x, "branch7x7_1", width, .kernel = 1);
+	branch[0] = rfl_zoo_basic(b, x, "branch1x1", 192, .kernel = 1);
+	branch[1] = rfl_zoo_basic(b, x, "branch7x7_1", width, .kernel = 1);
 	branch[1] = row(b, branch[1], "branch7x7_2", width, 7);
 	branch[1] = column(b, branch[1], "branch7x7_3", 192, 7);
-	branch[2] = BASIC(b, x, "branch7x7dbl_1", width, .kernel = 1);
+	branch[2] = rfl_zoo_basic(b, x, "branch7x7dbl_1", width, .kernel = 1);
 	branch[2] = column(b, branch[2], "branch7x7dbl_2", width, 7);
 	branch[2] = row(b, branch[2], "branch7x7dbl_3", width, 7);
 	branch[2] = column(b, branch[2], "branch7x7dbl_4", width, 7);
@@ -78,12 +76,12 @@ static int module_d(struct rfl_net_builder *b, int x, int64_t unused)
 	int branch[3];
 
 	(void)unused;
-	branch[0] = BASIC(b, x, "branch3x3_1", 192, .kernel = 1);
-	branch[0] = BASIC(b, branch[0], "branch3x3_2", 320, .kernel = 3, .stride = 2);
-	branch[1] = BASIC(b, x, "branch7x7x3_1", 192, .kernel = 1);
+	branch[0] = rfl_zoo_basic(b, x, "branch3x3_1", 192, .kernel = 1);
+	branch[0] = rfl_zoo_basic(b, branch[0], "branch3x3_2", 320, .kernel = 3, .stride = 2);
+	branch[1] = rfl_zoo_basic(b, x, "branch7x7x3_1", 192, .kernel = 1);
 	branch[1] = row(b, branch[1], "branch7x7x3_2", 192, 7);
 	branch[1] = column(b, branch[1], "branch7x7x3_3", 192, 7);
-	branch[1] = BASIC(b, branch[1], "branch7x7x3_4", 192, .kernel = 3, .stride = 2);
+	branch[1] = rfl_zoo_basic(b, branch[1], "branch7x7x3_4", 192, .kernel = 3, .stride = 2);
 	branch[2] = rfl_max_pool(b, x, NULL, .kernel = 3, .stride = 2);
 	return rfl_concat(b, branch, 3, 0);
 }
@@ -93,13 +91,13 @@ static int module_e(struct rfl_net_builder *b, int x, int64_t unused)
 	int branch[4], both[2];
 
 	(void)unused;
-	branch[0] = BASIC(b, x, "branch1x1", 320, .kernel = 1);
-	branch[1] = BASIC(b, x, "branch3x3_1", 384, .kernel = 1);
+	branch[0] = rfl_zoo_basic(b, x, "branch1x1", 320, .kernel = 1);
+	branch[1] = rfl_zoo_basic(b, x, "branch3x3_1", 384, .kernel = 1);
 	both[0] = row(b, branch[1], "branch3x3_2a", 384, 3);
 	both[1] = column(b, branch[1], "branch3x3_2b", 384, 3);
 	branch[1] = rfl_concat(b, both, 2, 0);
-	branch[2] = BASIC(b, x, "branch3x3dbl_1", 448, .kernel = 1);
-	branch[2] = BASIC(b, branch[2], "branch3x3dbl_2", 384, .kernel = 3, .pad = 1);
+	branch[2] = rfl_zoo_basic(b, x, "branch3x3dbl_1", 448, .kernel = 1);
+	branch[2] = rfl_zoo_basic(b, branch[2], "branch3x3dbl_2", 384, .kernel = 3, .pad = 1);
 	both[0] = row(b, branch[2], "branch3x3dbl_3a", 384, 3);
 	both[1] = column(b, branch[2], "branch3x3dbl_3b", 384, 3);
 	branch[2] = rfl_concat(b, both, 2, 0);
@@ -122,12 +120,12 @@ enum { HEAD = 8 /* the module in front of which the auxiliary head branches off 
 
 static int stem(struct rfl_net_builder *b, int x)
 {
-	x = BASIC(b, x, "Conv2d_1a_3x3", 32, .kernel = 3, .stride = 2);
-	x = BASIC(b, x, "Conv2d_2a_3x3", 32, .kernel = 3);
-	x = BASIC(b, x, "Conv2d_2b_3x3", 64, .kernel = 3, .pad = 1);
+	x = rfl_zoo_basic(b, x, "Conv2d_1a_3x3", 32, .kernel = 3, .stride = 2);
+	x = rfl_zoo_basic(b, x, "Conv2d_2a_3x3", 32, .kernel = 3);
+	x = rfl_zoo_basic(b, x, "Conv2d_2b_3x3", 64, .kernel = 3, .pad = 1);
 	x = rfl_max_pool(b, x, "maxpool1", .kernel = 3, .stride = 2);
-	x = BASIC(b, x, "Conv2d_3b_1x1", 80, .kernel = 1);
-	x = BASIC(b, x, "Conv2d_4a_3x3", 192, .kernel = 3);
+	x = rfl_zoo_basic(b, x, "Conv2d_3b_1x1", 80, .kernel = 1);
+	x = rfl_zoo_basic(b, x, "Conv2d_4a_3x3", 192, .kernel = 3);
 	return rfl_max_pool(b, x, "maxpool2", .kernel = 3, .stride = 2);
 }
 
@@ -147,8 +145,8 @@ static void auxiliary_head(struct rfl_net_builder *b, int x, int64_t classes)
 	rfl_net_enter(b, "AuxLogits");
 	rfl_net_auxiliary_begin(b);
 	x = rfl_avg_pool(b, x, NULL, .kernel = 5, .stride = 3);
-	x = BASIC(b, x, "conv0", 128, .kernel = 1);
-	x = BASIC(b, x, "conv1", 768, .kernel = 5);
+	x = rfl_zoo_basic(b, x, "conv0", 128, .kernel = 1);
+	x = rfl_zoo_basic(b, x, "conv1", 768, .kernel = 5);
 	x = rfl_adaptive_avg_pool(b, x, NULL, 1, 1);
 	x = rfl_flatten(b, x);
 	(void)rfl_linear(b, x, "fc", classes, true);

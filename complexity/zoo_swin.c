@@ -39,7 +39,8 @@ static int own(struct rfl_zoo_owners *owners, int node)
 	return node;
 }
 
-/* A learned table, or in version 2 a network over the coordinates: {offsets, heads}. */
+/* A learned table, or in version 2 a network over the coordinates, of 512 hidden features as
+ * published: {offsets, heads}. */
 static int bias_table(struct rfl_net_builder *b, struct block *k)
 {
 	int64_t side = 2 * k->net->window - 1;
@@ -54,7 +55,7 @@ static int bias_table(struct rfl_net_builder *b, struct block *k)
 	return own(&k->attention, rfl_linear(b, x, "cpb_mlp.2", k->heads, false));
 }
 
-/* {heads, tokens of a window, tokens of a window} */
+/* {heads, tokens of a window, tokens of a window}; in version 2 between 0 and 16, as published */
 static int position_bias(struct rfl_net_builder *b, struct block *k)
 {
 	int64_t tokens = k->net->window * k->net->window;
