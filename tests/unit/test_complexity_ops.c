@@ -64,6 +64,35 @@ static void activations(void **state)
 	       .fused = READ_WRITE(48, 0) });
 }
 
+/* Places of 8 bytes per output, 96 of them; fused one byte. Of six results six bits are a byte. */
+static void places_and_bits(void **state)
+{
+	struct rig r = rig_new();
+	int mean = rfl_adaptive_avg_pool(r.b, r.x, "pool", 1, 1);
+	int relu = rfl_relu(r.b, mean, "relu", RFL_OUT_OF_PLACE);
+
+	(void)state;
+	CASE("max_pool",
+	     { .pass = RFL_PASS_FORWARD,
+	       .e = { .compare = 96 * 3 },
+	       .unfused = READ_WRITE(1536, 96 * (4 + 8)),
+	       .fused = READ_WRITE(1536, 96 * (4 + 1)) },
+	     { .pass = RFL_PASS_DGRAD,
+	       .e = { .add = 96 },
+	       .unfused = READ_WRITE(96 * (4 + 8), 1536),
+	       .fused = READ_WRITE(96 * (4 + 1), 1536) });
+	check_net("relu of six", rig_finish(&r, relu, false), relu, (struct rfl_count_options){ 0 },
+		  (const struct expected[]){ { .pass = RFL_PASS_FORWARD,
+					       .e = { .compare = 6 },
+					       .unfused = READ_WRITE(24, 24),
+					       .fused = READ_WRITE(0, 1) },
+					     { .pass = RFL_PASS_DGRAD,
+					       .e = { .compare = 6 },
+					       .unfused = READ_WRITE(48, 24),
+					       .fused = READ_WRITE(1, 0) } },
+		  2);
+}
+
 /* What is overwritten and needed again is copied, unless it is fused. */
 static void in_place(void **state)
 {
@@ -211,6 +240,21 @@ static void broadcasting(void **state)
 
 	(void)state;
 	check_net("mul of one number per image", rig_finish(&r, node, false), node,
+		  (struct rfl_count_options){ 0 },
+		  (const struct expected[]){ { .pass = RFL_PASS_FORWARD,
+					       .e = { .mul = 384 },
+					       .unfused = READ_WRITE(1536 + 24, 1536),
+					       .fused = READ_WRITE(24, 0) },
+					     { .pass = RFL_PASS_DGRAD,
+					       .e = { .add = 378, .mul = 768 },
+					       .unfused = READ_WRITE(4 * 1536 + 24, 2 * 1536 + 24),
+					       .fused = READ_WRITE(24 + 1536, 24) } },
+		  2);
+	/* the other way round: what is written is still the small gradient */
+	r = rig_new();
+	scale = rfl_reduce(r.b, RFL_OP_MEAN, r.y, 1, 2, true);
+	node = rfl_binary(r.b, RFL_OP_MUL, scale, r.x, RFL_OUT_OF_PLACE);
+	check_net("one number per image times", rig_finish(&r, node, false), node,
 		  (struct rfl_count_options){ 0 },
 		  (const struct expected[]){ { .pass = RFL_PASS_FORWARD,
 					       .e = { .mul = 384 },
@@ -423,6 +467,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(activations),
+		cmocka_unit_test(places_and_bits),
 		cmocka_unit_test(in_place),
 		cmocka_unit_test(steps),
 		cmocka_unit_test(norms_and_softmax),

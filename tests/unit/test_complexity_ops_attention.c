@@ -97,7 +97,7 @@ static void a_mask_that_is_no_square(void **state)
 {
 	static const struct {
 		int64_t queries, keys, pairs;
-	} rows[] = { { 8, 8, 36 }, { 8, 4, 10 + 4 * 4 }, { 4, 8, 10 }, { 1, 8, 1 }, { 8, 1, 8 } };
+	} rows[] = { { 8, 8, 36 }, { 8, 5, 15 + 3 * 5 }, { 5, 8, 15 }, { 1, 8, 1 }, { 8, 1, 8 } };
 
 	(void)state;
 	for (size_t i = 0; i < RFL_ARRAY_LEN(rows); i++) {
@@ -105,12 +105,18 @@ static void a_mask_that_is_no_square(void **state)
 		int q = rfl_slice(a.rig.b, a.q, 1, 0, rows[i].queries, 1);
 		int k = rfl_slice(a.rig.b, a.k, 1, 0, rows[i].keys, 1);
 		int v = rfl_slice(a.rig.b, a.v, 1, 0, rows[i].keys, 1);
-		int node = rfl_sdpa(a.rig.b, q, k, v, true, 0.0);
-		struct rfl_net *net = rig_finish(&a.rig, node, false);
+		int fused = rfl_sdpa(a.rig.b, q, k, v, true, 0.0);
+		int scores = rfl_matmul(a.rig.b, q, k, true, true);
+		int mixed = rfl_matmul(a.rig.b, scores, v, false, true);
+		int both = rfl_add(a.rig.b, fused, mixed, RFL_OUT_OF_PLACE);
+		struct rfl_net *net = rig_finish(&a.rig, both, false);
 		struct rfl_count *count =
 			count_of(net, (struct rfl_count_options){ .causal_half = true });
+		int64_t macs = 6 * rows[i].pairs * 4;
 
-		assert_int_equal(count->nodes[node].macs[RFL_PASS_FORWARD], 6 * rows[i].pairs * 8);
+		assert_int_equal(count->nodes[fused].macs[RFL_PASS_FORWARD], 2 * macs);
+		assert_int_equal(count->nodes[scores].macs[RFL_PASS_FORWARD], macs);
+		assert_int_equal(count->nodes[mixed].macs[RFL_PASS_FORWARD], macs);
 		rfl_count_free(count);
 		rfl_net_free(net);
 	}
@@ -196,6 +202,29 @@ static void a_borrowed_weight(void **state)
 		  3);
 }
 
+/* A dropout masks and scales the scores, 384 of them in 48 rows, and their gradient. */
+static void attention_with_dropout(void **state)
+{
+	const struct rfl_traffic forward = READ_WRITE(3 * 1536, 1536 + 192);
+	const struct rfl_traffic backward = READ_WRITE(5 * 1536 + 2 * 192, 3 * 1536);
+
+	(void)state;
+	CASE("sdpa dropout",
+	     { .pass = RFL_PASS_FORWARD,
+	       .macs = 384 * 16,
+	       .e = { .add = 720, .mul = 2 * 384, .compare = 2 * 384 - 48, .special = 768 },
+	       .unfused = forward,
+	       .fused = forward },
+	     { .pass = RFL_PASS_DGRAD,
+	       .macs = 2 * 384 * 16,
+	       .e = { .add = 384 - 48 + 384, .mul = 384 + 3 * 384 },
+	       .unfused = backward,
+	       .fused = backward },
+	     { .pass = RFL_PASS_RECOMPUTE,
+	       .macs = 384 * 8,
+	       .e = { .add = 384, .mul = 384, .special = 384 } });
+}
+
 /* 2 rows of 10 logits: 80 bytes, 16 of labels. */
 static void losses(void **state)
 {
@@ -238,6 +267,7 @@ int main(void)
 		cmocka_unit_test(keys_that_are_transposed),
 		cmocka_unit_test(attention_as_flop_counter_mode_counts),
 		cmocka_unit_test(a_borrowed_weight),
+		cmocka_unit_test(attention_with_dropout),
 		cmocka_unit_test(losses),
 	};
 
