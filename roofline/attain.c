@@ -132,9 +132,22 @@ static void check_cell(const struct rfl_peaks *peaks, const struct rfl_peaks_env
 	rfl_buf_fini(&fix);
 }
 
-static void describe(struct rfl_attain_roof *r)
+/* What the user calls a ceiling: the short form has one for all. */
+static const char *name_of(const struct rfl_peaks_env *env, const char *key, char *cell,
+			   size_t size)
+{
+	if (!env->short_form)
+		return key;
+	rfl_peaks_cell(env, key, cell, size);
+	return cell;
+}
+
+static void describe(struct rfl_attain_roof *r, const struct rfl_peaks_env *env)
 {
 	char compute[RFL_NUM_MAX], vector[RFL_NUM_MAX], bandwidth[RFL_NUM_MAX];
+	char compute_cell[48], vector_cell[48];
+	const char *compute_name = name_of(env, r->compute_key, compute_cell, sizeof(compute_cell));
+	const char *vector_name = name_of(env, r->vector_key, vector_cell, sizeof(vector_cell));
 
 	rfl_num_si(r->compute_flop_per_s, "FLOP/s", 4, compute, sizeof(compute));
 	rfl_num_si(r->bandwidth_byte_per_s, "B/s", 4, bandwidth, sizeof(bandwidth));
@@ -143,13 +156,12 @@ static void describe(struct rfl_attain_roof *r)
 		(void)snprintf(r->about, sizeof(r->about),
 			       "Ceilings of %s: %s (%s) for multiply-adds, %s of DRAM; that of "
 			       "elementwise operations (%s) is not known, and they take no time.",
-			       r->base.env, compute, r->compute_key, bandwidth, r->vector_key);
+			       env->name, compute, compute_name, bandwidth, vector_name);
 	else
 		(void)snprintf(r->about, sizeof(r->about),
 			       "Ceilings of %s: %s (%s) for multiply-adds, %s (%s) for elementwise "
 			       "operations, %s of DRAM.",
-			       r->base.env, compute, r->compute_key, vector, r->vector_key,
-			       bandwidth);
+			       env->name, compute, compute_name, vector, vector_name, bandwidth);
 }
 
 enum rfl_rc rfl_attain_find(const struct rfl_peaks *peaks, const char *env, const char *precision,
@@ -196,6 +208,6 @@ enum rfl_rc rfl_attain_find(const struct rfl_peaks *peaks, const char *env, cons
 		.compute_key = compute_key,
 		.vector_key = vector->key,
 	};
-	describe(ret);
+	describe(ret, e);
 	return RFL_OK;
 }

@@ -27,7 +27,7 @@ struct rfl_attain_roof {
 	double vector_flop_per_s;     /**< > 0; NaN: not known, and elementwise work takes none */
 	double bandwidth_byte_per_s;  /**< > 0 */
 	const char *compute_key, *vector_key; /**< of the peaks file */
-	char about[320];
+	char about[400];
 };
 
 /** Work of one kind that runs as one, and its least time. */

@@ -10,6 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/text.h"
+#include "peaks/measure.h"
 
 #define WHO_SHOWN 2
 
@@ -131,6 +132,17 @@ enum rfl_rc rfl_missing_env_text(const struct rfl_peaks *peaks, const char *env,
 	return RFL_OK;
 }
 
+/* Whether 'roofline peaks measure' finds a ceiling: those of processors. */
+static bool is_measured(const struct rfl_peaks_env *env, const char *key)
+{
+	if (env->kind && strcmp(env->kind, "cpu") != 0)
+		return false;
+	for (size_t i = 0; rfl_measure_keys[i]; i++)
+		if (strcmp(rfl_measure_keys[i], key) == 0)
+			return true;
+	return false;
+}
+
 void rfl_missing_cell_text(const struct rfl_peaks *peaks, const struct rfl_peaks_env *env,
 			   const char *key, const struct rfl_peak *peak, struct rfl_buf *fact,
 			   struct rfl_buf *fix)
@@ -145,14 +157,19 @@ void rfl_missing_cell_text(const struct rfl_peaks *peaks, const struct rfl_peaks
 		rfl_buf_printf(fact, "%s%s%s%s", rfl_peak_status_name(peak->status),
 			       peak->reason ? " (" : "", peak->reason ? peak->reason : "",
 			       peak->reason ? ")" : "");
-	if (peak && peak->status == RFL_PEAK_UNSUPPORTED)
+	if (peak && peak->status == RFL_PEAK_UNSUPPORTED) {
 		rfl_buf_puts(fix, "the device cannot do this: ");
+		return;
+	}
+	if (is_measured(env, key))
+		rfl_buf_printf(fix,
+			       "on that machine, roofline peaks measure --env %s --output %s; or, ",
+			       env->name, peaks_path(peaks));
 	else
-		rfl_buf_printf(
-			fix,
-			"on that machine, roofline peaks measure --env %s --output %s; or, for a "
-			"value that you know, roofline peaks set %s %s %s VALUE --source TEXT",
-			env->name, peaks_path(peaks), peaks_path(peaks), env->name, cell);
+		rfl_buf_puts(fix, "this cannot be measured yet; ");
+	rfl_buf_printf(fix,
+		       "for a value that you know, roofline peaks set %s %s %s VALUE --source TEXT",
+		       peaks_path(peaks), env->name, cell);
 }
 
 static enum rfl_rc missing_env(const struct rfl_peaks *peaks, struct rfl_config *c,
