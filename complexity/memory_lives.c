@@ -2,8 +2,8 @@
  * memory_lives.c - how long storages live in the forward pass, and lists of those that end with an
  * operation.
  *
- * A storage is released after its last reader, and not before the functions of the model's code that
- * hold it return: who calls a module holds what it passes in until the module is done (after
+ * A storage is released after its last reader, and not before the functions of the model's code
+ * that hold it return: who calls a module holds what it passes in until the module is done (after
  * x = self.layer1(x) x is bound anew when the call is over). A module is a stretch of operations
  * whose paths begin alike. The steps of one function of the code (a softmax written out) are named
  * variables there, and live as long as it runs.

@@ -176,8 +176,10 @@ static void note_work(struct rfl_table *t, const struct rfl_summary_columns *c,
 			       "activations, pooling%s, and additions of a bias.",
 			       options->train ? ", loss and update" : "");
 	if (strcmp(options->precision, "amp") == 0)
-		rfl_table_note(t, "amp: activations and a copy of the weights take 2 bytes, "
-				  "parameters, gradients and the state of the optimizer 4.");
+		rfl_table_note(t,
+			       "amp: activations and a copy of the weights move as 2 bytes each, "
+			       "also where autocast computes in 4; parameters, gradients and the "
+			       "state of the optimizer take 4.");
 	if (options->train)
 		rfl_table_note(t,
 			       "A step is forward, gradients by input (dgrad) and by weight "
