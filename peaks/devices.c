@@ -118,20 +118,27 @@ static enum rfl_rc read_aliases(struct rfl_arena *arena, const struct rfl_csv *c
 				struct rfl_device_sheet *sheet, struct rfl_err *err)
 {
 	const char **list = rfl_arena_array(arena, MAX_ALIASES + 1, sizeof(*list));
-	const char *rest = rfl_csv_text(csv, rfl_csv_find(csv, "aliases"));
+	const char *rest;
 	size_t n = 0;
+	int column = -1;
+	enum rfl_rc rc = rfl_csv_need(csv, "aliases", &column, err);
 
+	if (rc != RFL_OK)
+		return rc;
 	if (!list)
 		return no_memory(err);
-	while (*rest && n < MAX_ALIASES) {
+	for (rest = rfl_csv_text(csv, column); *rest && n < MAX_ALIASES; n++) {
 		size_t len = strcspn(rest, ";");
 
 		list[n] = rfl_arena_printf(arena, "%.*s", (int)len, rest);
-		if (!list[n++])
+		if (!list[n])
 			return no_memory(err);
 		rest += len;
 		rest += strspn(rest, "; ");
 	}
+	if (*rest)
+		return rfl_fail(err, RFL_EFORMAT, 0, NAME ":%zu: more than %d aliases",
+				rfl_csv_line(csv), MAX_ALIASES);
 	sheet->aliases = list;
 	return RFL_OK;
 }
