@@ -6,9 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
 #include "base/json.h"
-#include "base/log.h"
 #include "cli/put.h"
 #include "complexity/complexity.h"
 #include "rfl_config.h"
@@ -50,60 +48,6 @@ static void report_fini(struct rfl_complexity_report *r)
 	free(r->peers);
 	rfl_peaks_free(r->peaks);
 	rfl_devices_free(r->devices);
-}
-
-/* One list of layers per network; a model at several contexts has the context in its file's name.
- */
-static enum rfl_rc write_text(const struct rfl_complexity_report *r, struct rfl_summary *s,
-			      struct rfl_err *err)
-{
-	const char *dir = r->args->output_dir;
-	char *path = NULL;
-	struct rfl_buf name, text;
-	enum rfl_rc rc;
-
-	rfl_buf_init(&name, 0);
-	rfl_buf_init(&text, 0);
-	if (s->context_length && r->args->contexts.n > 1)
-		rfl_buf_printf(&name, "%s-%lld.txt", s->name, (long long)s->context_length);
-	else
-		rfl_buf_printf(&name, "%s.txt", s->name);
-	rc = rfl_buf_check(&name, dir, err);
-	if (rc == RFL_OK)
-		rc = rfl_summary_text(s, &r->options, &text, err);
-	if (rc != RFL_OK)
-		goto done;
-	path = rfl_path_join(dir, rfl_buf_str(&name));
-	if (!path)
-		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", dir);
-	else
-		rc = rfl_file_write(path, text.data, text.len, err);
-done:
-	free(path);
-	rfl_buf_fini(&name);
-	rfl_buf_fini(&text);
-	return rc;
-}
-
-static enum rfl_rc write_dir(const struct rfl_complexity_report *r, json_t *document,
-			     struct rfl_err *err)
-{
-	const char *dir = r->args->output_dir;
-	char *path = NULL;
-	enum rfl_rc rc = rfl_file_mkdirs(dir, err);
-
-	if (rc != RFL_OK)
-		return rc;
-	path = rfl_path_join(dir, "summary.json");
-	rc = path ? rfl_json_save(path, document, err)
-		  : rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", dir);
-	free(path);
-	for (size_t i = 0; i < r->n && rc == RFL_OK; i++)
-		rc = write_text(r, r->items[i], err);
-	if (rc == RFL_OK)
-		rfl_log(RFL_LOG_INFO, "wrote %s/summary.json and %zu list%s of layers", dir, r->n,
-			r->n == 1 ? "" : "s");
-	return rc;
 }
 
 static enum rfl_rc put_summaries(const struct rfl_complexity_report *r, struct rfl_buf *out,
@@ -154,7 +98,7 @@ static enum rfl_rc make(const struct rfl_complexity_report *r, struct rfl_buf *o
 		rc = rfl_summary_json(r->items, r->n, &r->options, a->fit ? &r->device : NULL,
 				      RFL_VERSION, &document, err);
 	if (rc == RFL_OK && a->output_dir)
-		rc = write_dir(r, document, err);
+		rc = rfl_complexity_write_dir(r, document, err);
 	if (rc == RFL_OK && a->write_net)
 		rc = rfl_complexity_write_nets(r, err);
 	if (rc == RFL_OK && json) {

@@ -52,6 +52,10 @@ enum rfl_rc rfl_complexity_check_frozen(const struct rfl_complexity_report *r,
 enum rfl_rc rfl_complexity_check(const struct rfl_complexity_report *r,
 				 struct rfl_err *err) RFL_WARN_UNUSED;
 
+/** --output-dir: the document, and one list of layers per network. */
+enum rfl_rc rfl_complexity_write_dir(const struct rfl_complexity_report *r, json_t *document,
+				     struct rfl_err *err) RFL_WARN_UNUSED;
+
 /** --write-net: one file per network. */
 enum rfl_rc rfl_complexity_write_nets(const struct rfl_complexity_report *r,
 				      struct rfl_err *err) RFL_WARN_UNUSED;

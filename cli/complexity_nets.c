@@ -1,6 +1,6 @@
 /*
  * complexity_nets.c - which networks roofline complexity counts: models of the zoo at every context
- * length, and networks from files; and writing them down.
+ * length, and networks from files.
  */
 #include "cli/complexity.h"
 
@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/file.h"
 #include "base/log.h"
 #include "complexity/net_file.h"
 
@@ -157,36 +156,4 @@ enum rfl_rc rfl_complexity_add_nets(struct rfl_complexity_report *r, struct rfl_
 	if (rc == RFL_OK && r->n == 0)
 		rc = rfl_fail(err, RFL_EUSAGE, 0, "--models: none of them takes these options");
 	return rc == RFL_OK ? rfl_complexity_check_frozen(r, err) : rc;
-}
-
-static enum rfl_rc write_net(const struct rfl_summary *s, const char *dir, struct rfl_err *err)
-{
-	struct rfl_buf name;
-	char *path = NULL;
-	enum rfl_rc rc;
-
-	rfl_buf_init(&name, 0);
-	rfl_buf_printf(&name, "%s.json", s->name);
-	rc = rfl_buf_check(&name, dir, err);
-	if (rc != RFL_OK)
-		goto done;
-	path = rfl_path_join(dir, rfl_buf_str(&name));
-	rc = path ? rfl_net_save(path, s->net, err)
-		  : rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", dir);
-done:
-	free(path);
-	rfl_buf_fini(&name);
-	return rc;
-}
-
-enum rfl_rc rfl_complexity_write_nets(const struct rfl_complexity_report *r, struct rfl_err *err)
-{
-	const char *dir = r->args->write_net;
-	enum rfl_rc rc = rfl_file_mkdirs(dir, err);
-
-	for (size_t i = 0; i < r->n && rc == RFL_OK; i++)
-		rc = write_net(r->items[i], dir, err);
-	if (rc == RFL_OK)
-		rfl_log(RFL_LOG_INFO, "wrote %zu network%s to %s", r->n, r->n == 1 ? "" : "s", dir);
-	return rc;
 }
