@@ -16,10 +16,10 @@ void rfl_where_init(struct rfl_where *w, const char *file)
 
 void rfl_where_begin(struct rfl_where *w, const char *file, const char *pointer)
 {
-	int n = snprintf(w->pointer, sizeof(w->pointer), "%s", pointer);
-
 	w->file = file;
-	w->len = n < (int)sizeof(w->pointer) ? (size_t)n : sizeof(w->pointer) - 1;
+	w->len = strnlen(pointer, sizeof(w->pointer) - 1);
+	memcpy(w->pointer, pointer, w->len);
+	w->pointer[w->len] = '\0';
 }
 
 size_t rfl_where_key(struct rfl_where *w, const char *key)
