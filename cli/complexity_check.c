@@ -24,7 +24,8 @@ enum place {
 	LISTS = 1 << 10, /* of layers */
 	DOCUMENT = 1 << 11,
 	DOCUMENT_TIMES = 1 << 12,
-	MODULES = 1 << 13, /* rows of them, in a table or the document */
+	MODULES = 1 << 13,     /* rows of them, in a table or the document */
+	TABLE_TIMES = 1 << 14, /* with a column of times, if ceilings are given */
 };
 
 #define STEP_FACTS (TABLE_STEP | TABLE_MODELS | FIT_STEP | LISTS | DOCUMENT)
@@ -51,7 +52,7 @@ static const struct rule rules[] = {
 	{ "device", TABLE_MEMORY | FIT | LISTS | DOCUMENT,
 	  "it is of memory, which --train, --fit and --summary show" },
 	{ "causal", TABLE | LISTS | DOCUMENT, "it is of the counts" },
-	{ "peaks", TABLE | DOCUMENT, "least times are in tables of counts and in documents" },
+	{ "peaks", TABLE_TIMES | DOCUMENT, "least times are in tables of counts and in documents" },
 	{ "fusion", TABLE | DOCUMENT_TIMES,
 	  "it is of tables of counts, and of the times of --peaks" },
 	{ "by", TABLE | DOCUMENT, "rows are of tables of counts and of documents" },
@@ -68,6 +69,7 @@ static unsigned places_of_table(const struct rfl_complexity_report *r)
 
 	places |= a->by == RFL_BY_MODEL ? TABLE_MODELS : TABLE_PARTS;
 	places |= a->train ? TABLE_STEP : 0;
+	places |= rfl_summary_wants_roof(&r->options) ? TABLE_TIMES : 0;
 	places |= memory ? TABLE_MEMORY : 0;
 	places |= memory && a->train ? STEP_MEMORY : 0;
 	return places;

@@ -68,7 +68,7 @@ const struct rfl_opt rfl_complexity_opts[] = {
 	INT("image-size", image_size, 0, MAX_SIZE, "0",
 	    "height and width of the images; 0 is the model's own"),
 	INT("classes", classes, 0, MAX_SIZE, "0",
-	    "outputs of the classifier; 0 is the model's own"),
+	    "outputs of the classifier, tokens of a vocabulary; 0 is the model's own"),
 	CHOICE("attention", "HOW", attention, rfl_attention_names, "auto",
 	       "how attention is written: composed, naive (two products and a softmax), sdpa (one "
 	       "fused operation), or auto, as the published code has it"),

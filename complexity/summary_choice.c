@@ -67,33 +67,28 @@ void rfl_summary_columns_add(struct rfl_summary_columns *c, struct rfl_summary *
 #define OF_MEMORY   "weights_bytes gradients_bytes state_bytes saved_bytes peak_bytes peak_phase "
 
 /*
- * People see parts at two levels, because the compulsory bytes of a part say little, and at the one
- * that is timed where there are times. A table of layers has names and shapes instead of what is
- * told by kind: both are to fit a terminal of 160 columns.
+ * The bytes that people see: those that are timed where there are times, else the level that was
+ * asked for, else what a table of 160 columns has room for. The compulsory bytes of a part say
+ * little.
  */
-static void add_parts(struct rfl_summary_columns *c, struct rfl_summary *const *summaries, size_t n,
-		      const struct rfl_summary_options *options)
+static const char *people_levels(const struct rfl_summary_options *options, bool one)
 {
-	static const char *const timed_levels[RFL_FUSION_COUNT] = {
+	static const char *const timed[RFL_FUSION_COUNT] = {
 		[RFL_FUSION_UNFUSED] = "unfused_bytes unfused_ai ",
 		[RFL_FUSION_FUSED] = "fused_bytes fused_ai ",
 		[RFL_FUSION_COMPULSORY] = "compulsory_bytes compulsory_ai ",
 	};
-	bool layers = options->by == RFL_BY_LAYER;
-	const char *levels = "unfused_bytes unfused_pct fused_bytes unfused_ai fused_ai ";
 
 	if (options->roof)
-		levels = timed_levels[options->roof->fusion];
-	else if (options->fusion >= 0)
-		levels = LEVEL_BYTES "unfused_pct fused_pct compulsory_pct " LEVEL_AI;
-	else if (layers)
-		levels = "unfused_bytes fused_bytes unfused_ai fused_ai ";
-	rfl_summary_columns_add(c, summaries, n, options,
-				layers ? "name kind output params macs flops "
-				       : "name params macs flops flops_pct elementwise ");
-	rfl_summary_columns_add(c, summaries, n, options, levels);
-	rfl_summary_columns_add(c, summaries, n, options,
-				options->roof ? "time_s time_pct bound" : "saved_bytes");
+		return timed[options->roof->fusion];
+	if (options->by == RFL_BY_MODEL)
+		return options->fusion < 0 ? LEVEL_BYTES "unfused_ai fused_ai "
+					   : LEVEL_BYTES LEVEL_AI;
+	if (options->fusion >= 0)
+		return LEVEL_BYTES "unfused_pct fused_pct compulsory_pct " LEVEL_AI;
+	return options->by == RFL_BY_LAYER || !one
+		       ? "unfused_bytes fused_bytes unfused_ai fused_ai "
+		       : "unfused_bytes unfused_pct fused_bytes unfused_ai fused_ai ";
 }
 
 static bool one_name(struct rfl_summary *const *summaries, size_t n)
@@ -104,35 +99,58 @@ static bool one_name(struct rfl_summary *const *summaries, size_t n)
 	return n > 0;
 }
 
-static void add_default(struct rfl_summary_columns *c, struct rfl_summary *const *summaries,
-			size_t n, const struct rfl_summary_options *options, enum rfl_format format)
+static size_t keys_of_models(const struct rfl_summary_options *options, bool people,
+			     const char **keys)
 {
-	bool people = rfl_summary_for_people(format), layers = options->by == RFL_BY_LAYER;
-	const char *keys[5] = { NULL };
 	size_t k = 0;
 
-	if (options->by == RFL_BY_MODEL) {
-		keys[k++] = "model context params forward_macs forward_flops training_flops batch ";
-		/* people see the work of a batch in its bytes: the rest is the batch times these */
-		if (!people)
-			keys[k++] = "macs flops ";
-		if (!people && options->train)
-			keys[k++] = "fwd_flops dgrad_flops wgrad_flops recompute_flops ";
-		keys[k++] = people ? LEVEL_BYTES LEVEL_AI : "elementwise " LEVEL_BYTES LEVEL_AI;
-		keys[k++] = people ? TIMES "samples_per_s" : OF_MEMORY TIMES "samples_per_s";
-	} else if (people) {
-		keys[k++] = one_name(summaries, n) ? "context " : "model context ";
-		if (options->nbatches > 1)
-			keys[k++] = "batch";
+	keys[k++] = "model context params forward_macs forward_flops training_flops batch ";
+	if (people) { /* the work of a batch is the batch times what is per sample */
+		keys[k++] = people_levels(options, true);
 	} else {
+		keys[k++] = "macs flops ";
+		if (options->train)
+			keys[k++] = "fwd_flops dgrad_flops wgrad_flops recompute_flops ";
+		keys[k++] = "elementwise " LEVEL_BYTES LEVEL_AI OF_MEMORY;
+	}
+	keys[k++] = TIMES "samples_per_s";
+	return k;
+}
+
+/* A table of layers has names and shapes in place of some of what is told by kind. */
+static size_t keys_of_parts(const struct rfl_summary_options *options, bool people, bool one,
+			    const char **keys)
+{
+	bool layers = options->by == RFL_BY_LAYER;
+	size_t k = 0;
+
+	if (!people) {
 		keys[k++] = layers ? "model context name kind output params batch "
 				   : "model context name params batch ";
 		keys[k++] = "macs flops elementwise " LEVEL_BYTES LEVEL_AI "saved_bytes " TIMES;
+		return k;
 	}
+	keys[k++] = one ? "context " : "model context ";
+	if (options->nbatches > 1)
+		keys[k++] = "batch";
+	keys[k++] = layers ? "name kind output params macs flops "
+			   : "name params macs flops flops_pct elementwise ";
+	keys[k++] = people_levels(options, one);
+	keys[k++] = options->roof ? "time_s time_pct bound" : "saved_bytes";
+	return k;
+}
+
+static void add_default(struct rfl_summary_columns *c, struct rfl_summary *const *summaries,
+			size_t n, const struct rfl_summary_options *options, enum rfl_format format)
+{
+	bool people = rfl_summary_for_people(format);
+	const char *keys[8];
+	size_t k = options->by == RFL_BY_MODEL
+			   ? keys_of_models(options, people, keys)
+			   : keys_of_parts(options, people, one_name(summaries, n), keys);
+
 	for (size_t i = 0; i < k; i++)
 		rfl_summary_columns_add(c, summaries, n, options, keys[i]);
-	if (people && options->by != RFL_BY_MODEL)
-		add_parts(c, summaries, n, options);
 }
 
 void rfl_summary_columns_of_memory(struct rfl_summary *const *summaries, size_t n,
@@ -173,6 +191,9 @@ static enum rfl_rc check(const struct rfl_summary_column *c,
 	if (c->scope == RFL_SUMMARY_OF_PARTS && options->by == RFL_BY_MODEL)
 		return rfl_fail(err, RFL_EINVAL, 0,
 				"'%s' is of a part: it goes with --by module, layer or kind", key);
+	if (c->scope == RFL_SUMMARY_OF_LAYERS && options->by != RFL_BY_LAYER)
+		return rfl_fail(err, RFL_EINVAL, 0,
+				"'%s' is of one operation: it goes with --by layer", key);
 	if (c->roof && !options->roof)
 		return rfl_fail(err, RFL_EINVAL, 0, "'%s' needs ceilings: --peaks FILE --env NAME",
 				key);
@@ -253,18 +274,38 @@ enum rfl_rc rfl_summary_columns_of(struct rfl_summary *const *summaries, size_t 
 	return rc;
 }
 
-bool rfl_summary_wants_memory(const struct rfl_summary_options *options)
+/* Whether a chosen column, by key, is one of those. */
+static bool any_chosen(const struct rfl_summary_options *options,
+		       bool (*is_one)(const struct rfl_summary_column *c))
 {
-	if (!options->ncolumns)
-		return options->train;
 	for (size_t i = 0; i < options->ncolumns; i++) {
 		const struct rfl_summary_column *c =
 			rfl_summary_column_find(options->columns[i], strlen(options->columns[i]));
 
-		if (c && c->memory)
+		if (c && is_one(c))
 			return true;
 	}
 	return false;
+}
+
+static bool is_of_memory(const struct rfl_summary_column *c)
+{
+	return c->memory;
+}
+
+static bool is_under_roof(const struct rfl_summary_column *c)
+{
+	return c->roof;
+}
+
+bool rfl_summary_wants_memory(const struct rfl_summary_options *options)
+{
+	return options->ncolumns ? any_chosen(options, is_of_memory) : options->train;
+}
+
+bool rfl_summary_wants_roof(const struct rfl_summary_options *options)
+{
+	return !options->ncolumns || any_chosen(options, is_under_roof);
 }
 
 bool rfl_summary_wants_both(const struct rfl_summary_options *options)

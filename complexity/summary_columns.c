@@ -228,9 +228,10 @@ static void notes(const struct rfl_summary_view *v, int arg, struct rfl_table *t
 	.column = { .key = key_, .title = title_, .kind = RFL_COLUMN_REAL, .scale = (by_) }
 #define PERCENT(key_, title_) \
 	.column = { .key = key_, .title = title_, .kind = RFL_COLUMN_REAL, .decimals = 1 }
-#define MODEL .scope = RFL_SUMMARY_OF_MODELS
-#define PARTS .scope = RFL_SUMMARY_OF_PARTS
-#define ROOF  .roof = true
+#define MODEL  .scope = RFL_SUMMARY_OF_MODELS
+#define PARTS  .scope = RFL_SUMMARY_OF_PARTS
+#define LAYERS .scope = RFL_SUMMARY_OF_LAYERS
+#define ROOF   .roof = true
 #define MEMORY(key_, title_, member_, ...)                                                    \
 	{                                                                                     \
 		INT(key_, title_, RFL_MIB),                                                   \
@@ -243,8 +244,8 @@ static const struct rfl_summary_column all_columns[] = {
 	{ INT("context", "Context", 1), .cell = context, .help = "tokens of a sample" },
 	{ INT("batch", "Batch", 1), .cell = batch, .help = "samples of a pass" },
 	{ TEXT("name", "Name"), PARTS, .cell = name, .help = "module, layer or kind of a row" },
-	{ TEXT("kind", "Kind"), PARTS, .cell = kind, .help = "operation of a layer" },
-	{ TEXT("output", "Output"), PARTS, .cell = output, .help = "shape of one sample" },
+	{ TEXT("kind", "Kind"), LAYERS, .cell = kind, .help = "operation of a layer" },
+	{ TEXT("output", "Output"), LAYERS, .cell = output, .help = "shape of one sample" },
 	{ INT("params", "Params", 1), .cell = params, .help = "parameters" },
 	{ PERCENT("params_pct", "Params (%)"), .cell = params_pct, .help = "share of them" },
 	{ INT("trained", "Trained", 1), MODEL, .cell = trained, .help = "without frozen ones" },
@@ -364,7 +365,7 @@ enum rfl_rc rfl_summary_columns_table(enum rfl_format format, struct rfl_buf *ou
 		{ .key = "needs", .title = "Needs", .kind = RFL_COLUMN_TEXT },
 		{ .key = "help", .title = "What it is", .kind = RFL_COLUMN_TEXT },
 	};
-	static const char *const scopes[] = { "anything", "models", "parts" };
+	static const char *const scopes[] = { "anything", "models", "parts", "layers" };
 	struct rfl_table *t = rfl_table_new(columns, RFL_ARRAY_LEN(columns));
 	enum rfl_rc rc;
 

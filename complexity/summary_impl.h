@@ -27,6 +27,7 @@ enum rfl_summary_scope {
 	RFL_SUMMARY_ANYWHERE,
 	RFL_SUMMARY_OF_MODELS, /**< a fact of a whole model */
 	RFL_SUMMARY_OF_PARTS,  /**< of modules, layers and kinds */
+	RFL_SUMMARY_OF_LAYERS, /**< of one operation */
 };
 
 struct rfl_summary_column {

@@ -8,7 +8,7 @@ for options in "--as fvcore --train" "--as fvcore --precision amp" "--as fvcore 
 	roofline complexity -m resnet18 $options
 	echo "$options: $?"
 done
-for question in "--as fvcore" "--fit 8GiB" "--summary"; do
+for question in "--as fvcore" "--fit 8GiB" "--summary" "--columns params"; do
 	echo '{"lab": {"peak_gflops": 1500, "peak_gbps": 60}}' > peaks.json
 	roofline complexity -m resnet18 $question --peaks peaks.json --env lab
 	echo "$question --peaks: $?"

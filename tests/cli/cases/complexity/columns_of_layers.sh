@@ -1,0 +1,1 @@
+roofline complexity -m resnet18 --by kind --columns name output
