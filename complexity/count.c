@@ -9,7 +9,6 @@
 #include "complexity/count.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/alloc.h"
 #include "complexity/links.h"
@@ -126,14 +125,15 @@ static void count_compulsory(struct rfl_cost_context *c, const struct rfl_net *n
 
 /*
  * Every word of a cost is 0 or more, so a sum of two that does not fit 63 bits still fits 64 and
- * shows in the top bit. This loop has no branches; it is what a sweep spends most of its time in.
+ * shows in the top bit. A sweep spends most of its time in this loop: it has no branches, and the
+ * two never overlap, so that a compiler adds several words at once.
  */
 static void add_cost(struct rfl_cost_context *c, struct rfl_cost *sum, const struct rfl_cost *cost)
 {
 	enum { WORDS = sizeof(*sum) / sizeof(uint64_t) };
 	_Static_assert(sizeof(*sum) % sizeof(uint64_t) == 0, "a cost is made of int64 alone");
-	uint64_t *to = (uint64_t *)(void *)sum, seen = 0;
-	const uint64_t *from = (const uint64_t *)(const void *)cost;
+	uint64_t *restrict to = (uint64_t *)(void *)sum, seen = 0;
+	const uint64_t *restrict from = (const uint64_t *)(const void *)cost;
 
 	for (int i = 0; i < WORDS; i++) {
 		to[i] += from[i];
@@ -168,7 +168,6 @@ static enum rfl_rc count_nodes(struct rfl_count *count, struct rfl_err *err)
 {
 	const struct rfl_links *links = count->workspace->links;
 
-	memset(count->nodes, 0, (size_t)count->nnodes * sizeof(*count->nodes));
 	for (int i = 0; i < count->nnodes; i++) {
 		struct rfl_cost *cost = &count->nodes[i];
 		struct rfl_cost_context *c;
@@ -176,6 +175,7 @@ static enum rfl_rc count_nodes(struct rfl_count *count, struct rfl_err *err)
 		if (links->nodes[i].free)
 			continue;
 		c = rfl_links_at(&links->contexts[i], count->options.batch);
+		*cost = (struct rfl_cost){ 0 }; /* what is free has been so from the start */
 		count_node(c, count->net, &links->nodes[i], cost);
 		add_cost(c, &count->total, cost);
 		if (links->nodes[i].trained)
