@@ -254,7 +254,7 @@ static enum rfl_rc read_pair(struct rfl_net_reader *r, int draft, const struct r
 	const json_t *obj = r->drafts[draft].obj;
 	char stem[64];
 	struct source s = { .r = r, .draft = draft, .key = stem, .index = -1 };
-	int64_t both[2];
+	int64_t both[2] = { 0 };
 	int n;
 	enum rfl_rc rc;
 
