@@ -22,8 +22,8 @@ static const struct rfl_column fit_columns[] = {
 	MIB("peak_bytes", "Peak (MiB)"),
 	{ .key = "peak_at", .title = "Peak in", .kind = RFL_COLUMN_TEXT },
 	MIB("weights_bytes", "Weights (MiB)"),
-	MIB("state_bytes", "Optimizer (MiB)"),
-	MIB("rest_bytes", "Activations, gradients (MiB)"),
+	MIB("state_bytes", "State (MiB)"),
+	MIB("rest_bytes", "Rest (MiB)"),
 	MIB("free_bytes", "Free (MiB)"),
 	MIB("next_peak_bytes", "One sample more (MiB)"),
 	{ .key = "context_batch", .title = "At batch", .kind = RFL_COLUMN_INT },
@@ -31,16 +31,29 @@ static const struct rfl_column fit_columns[] = {
 	MIB("context_peak_bytes", "Peak there (MiB)"),
 };
 
-enum { CONTEXT_COLUMN = 1, LAST_COLUMNS = 3 };
+/* Places in the table above. */
+enum { CONTEXT_COLUMN = 1, FREE_COLUMN = 8, NEXT_COLUMN = 9, LARGEST_CONTEXT_COLUMN = 10 };
 
-/* The columns about the context are left out where no network has one. */
-static struct rfl_table *new_table(bool context)
+/* What the rows of a table have. */
+struct shown {
+	bool context; /* some network reads text */
+	bool spare;   /* what is left, and what is missing for one sample more */
+};
+
+static bool is_shown(const struct shown *shown, size_t column)
+{
+	if (column == CONTEXT_COLUMN || column >= LARGEST_CONTEXT_COLUMN)
+		return shown->context;
+	return shown->spare || (column != FREE_COLUMN && column != NEXT_COLUMN);
+}
+
+static struct rfl_table *new_table(const struct shown *shown)
 {
 	struct rfl_column columns[RFL_ARRAY_LEN(fit_columns)];
-	size_t all = RFL_ARRAY_LEN(fit_columns), n = 0;
+	size_t n = 0;
 
-	for (size_t i = 0; i < all; i++)
-		if (context || (i != CONTEXT_COLUMN && i < all - LAST_COLUMNS))
+	for (size_t i = 0; i < RFL_ARRAY_LEN(fit_columns); i++)
+		if (is_shown(shown, i))
 			columns[n++] = fit_columns[i];
 	return rfl_table_new(columns, n);
 }
@@ -53,13 +66,13 @@ static void known_int(struct rfl_table *t, bool known, int64_t value)
 		rfl_table_null(t);
 }
 
-static void add_row(struct rfl_table *t, const struct rfl_summary *s, bool context)
+static void add_row(struct rfl_table *t, const struct rfl_summary *s, const struct shown *shown)
 {
 	const struct rfl_fit *fit = s->fit;
 	int64_t weights = rfl_fit_weights(fit);
 
 	rfl_table_text(t, s->name);
-	if (context)
+	if (shown->context)
 		known_int(t, s->context_length > 0, s->context_length);
 	rfl_table_int(t, fit->batch);
 	rfl_table_int(t, fit->at.peak);
@@ -67,9 +80,11 @@ static void add_row(struct rfl_table *t, const struct rfl_summary *s, bool conte
 	rfl_table_int(t, weights);
 	rfl_table_int(t, fit->at.state);
 	rfl_table_int(t, fit->at.peak - weights - fit->at.state);
-	known_int(t, fit->batch > 0, fit->bytes - fit->at.peak);
-	known_int(t, fit->batch > 0 && fit->next_peak >= 0, fit->next_peak);
-	if (!context)
+	if (shown->spare) {
+		known_int(t, fit->batch > 0, fit->bytes - fit->at.peak);
+		known_int(t, fit->batch > 0 && fit->next_peak >= 0, fit->next_peak);
+	}
+	if (!shown->context)
 		return;
 	known_int(t, fit->has_context, fit->context_batch);
 	known_int(t, fit->has_context, fit->context);
@@ -234,8 +249,9 @@ static void note_fit(struct rfl_table *t, const struct rfl_summary_options *opti
 {
 	rfl_table_note(t,
 		       "Peak: the most that tensors take at any moment of the %s. Weights: with "
-		       "buffers and 16-bit copies. Activations, gradients: the rest of the peak, "
-		       "temporaries and the batch included. MiB = 2^20 bytes.",
+		       "buffers and 16-bit copies. State: of the optimizer. Rest: activations, "
+		       "gradients, temporaries and the "
+		       "batch. MiB = 2^20 bytes.",
 		       options->train ? "step" : "pass");
 	if (context)
 		rfl_table_note(t,
@@ -257,6 +273,15 @@ static void put_mode(const struct rfl_summary_options *options, const char *end,
 		rfl_buf_printf(out, "inference in %s%s", options->precision, end);
 }
 
+/* Why a larger context was not looked for. */
+static const char *context_end(const struct rfl_summary *s)
+{
+	if (s->fit->context < s->fit->context_limit)
+		return "";
+	return s->model->max_context_length ? ", all that it has positions for"
+					    : ", where the search ends";
+}
+
 static void put_answer(const struct rfl_summary *s, const struct rfl_summary_options *options,
 		       const struct rfl_fit_device *device, struct rfl_buf *out)
 {
@@ -275,7 +300,7 @@ static void put_answer(const struct rfl_summary *s, const struct rfl_summary_opt
 	if (fit->has_context && fit->context)
 		rfl_buf_printf(out, "At batch %lld the largest context is %s tokens%s.\n",
 			       (long long)fit->context_batch, rfl_num_grouped(fit->context, number),
-			       fit->context == fit->context_limit ? ", all that it can have" : "");
+			       context_end(s));
 	rfl_buf_putc(out, '\n');
 }
 
@@ -359,23 +384,26 @@ enum rfl_rc rfl_summary_fit_table(struct rfl_summary *const *summaries, size_t n
 				  const struct rfl_fit_device *device, enum rfl_format format,
 				  struct rfl_buf *out, struct rfl_err *err)
 {
-	bool context = rfl_summary_any_context(summaries, n);
+	bool people = rfl_summary_for_people(format);
+	struct shown shown = { .context = rfl_summary_any_context(summaries, n) };
 	struct rfl_table *t;
 	enum rfl_rc rc = RFL_OK;
 
-	if (n == 1 && rfl_summary_for_people(format))
+	/* beside a context there is no room for it on a terminal of 160 columns */
+	shown.spare = !people || !shown.context;
+	if (n == 1 && people)
 		return put_one(summaries[0], options, device, format, out, err);
-	t = new_table(context);
+	t = new_table(&shown);
 	if (!t)
 		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
-	if (rfl_summary_for_people(format)) {
+	if (people) {
 		rfl_buf_printf(out, "The largest batch that fits %s, ", device->name);
 		put_mode(options, "\n\n", out);
 	}
 	for (size_t i = 0; i < n; i++)
-		add_row(t, summaries[i], context);
+		add_row(t, summaries[i], &shown);
 	note_device(t, device);
-	note_fit(t, options, context);
+	note_fit(t, options, shown.context);
 	for (size_t i = 0; i < n && rc == RFL_OK; i++)
 		if (!summaries[i]->fit->batch)
 			rc = note_too_big(t, summaries[i], err);

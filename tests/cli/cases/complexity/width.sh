@@ -9,4 +9,6 @@ done
 roofline complexity -m all --train | sed -n '3,/^$/p' | awk 'length > 160 { print "all: " length; exit }'
 roofline complexity -m resnet50 vgg16 -b 16 32 --train --by kind | sed -n '3,/^$/p' |
 	awk 'length > 160 { print "two: " length; exit }'
+roofline complexity -m gpt2 resnet50 --train --fit "NVIDIA L4" | sed -n '3,/^$/p' |
+	awk 'length > 160 { print "fit: " length; exit }'
 echo done
