@@ -1,6 +1,6 @@
 /*
  * summary_fit_table.c - how it is told what fits into a memory: one network as a sum, several as
- * rows; and what would help where nothing fits.
+ * rows.
  */
 #include "complexity/summary_impl.h"
 
@@ -91,105 +91,7 @@ static void add_row(struct rfl_table *t, const struct rfl_summary *s, const stru
 	known_int(t, fit->has_context && fit->context > 0, fit->context_peak);
 }
 
-/* --- what would help where nothing fits --- */
-
-static bool checkpoint_all(const struct rfl_net *net, struct rfl_memory_options *o)
-{
-	if (!net->nblocks || o->count.checkpoint || !o->count.training)
-		return false;
-	o->count.checkpoint = 1;
-	return true;
-}
-
-static bool store_bf16(const struct rfl_net *net, struct rfl_memory_options *o)
-{
-	(void)net;
-	if (o->count.dtype == RFL_DTYPE_BF16 || o->count.dtype == RFL_DTYPE_F16) {
-		if (!o->count.master_weights)
-			return false;
-	}
-	o->count.dtype = RFL_DTYPE_BF16;
-	o->count.master_weights = false;
-	return true;
-}
-
-static bool plain_sgd(const struct rfl_net *net, struct rfl_memory_options *o)
-{
-	(void)net;
-	if (!o->count.training || o->count.optimizer == RFL_OPT_SGD)
-		return false;
-	o->count.optimizer = RFL_OPT_SGD;
-	return true;
-}
-
-static bool fused_update(const struct rfl_net *net, struct rfl_memory_options *o)
-{
-	(void)net;
-	if (!o->count.training || o->update == RFL_UPDATE_FUSED)
-		return false;
-	o->update = RFL_UPDATE_FUSED;
-	return true;
-}
-
-static bool no_accumulation(const struct rfl_net *net, struct rfl_memory_options *o)
-{
-	(void)net;
-	if (!o->count.training || o->accumulate <= 1)
-		return false;
-	o->accumulate = 1;
-	return true;
-}
-
-static const struct {
-	const char *option;
-	bool (*apply)(const struct rfl_net *net, struct rfl_memory_options *o);
-} helps[] = {
-	{ "--checkpoint 1", checkpoint_all },  { "--precision bf16", store_bf16 },
-	{ "--optimizer sgd", plain_sgd },      { "--update fused", fused_update },
-	{ "--accumulate 1", no_accumulation },
-};
-
-/* Append "--option (peak 3 GiB)" where it lowers the peak of one sample. */
-static enum rfl_rc add_help(const struct rfl_summary *s, const char *what,
-			    const struct rfl_memory_options *options, struct rfl_buf *text,
-			    struct rfl_err *err)
-{
-	struct rfl_memory *memory = NULL;
-	char peak[RFL_NUM_MAX];
-	enum rfl_rc rc = rfl_memory_new(s->net, options, &memory, err);
-
-	if (rc == RFL_OK && memory->peak < s->fit->at.peak)
-		rfl_buf_printf(text, "%s%s (peak %s)",
-			       text->len ? ", " : " What would help: ", what,
-			       rfl_num_bytes((double)memory->peak, peak, sizeof(peak)));
-	rfl_memory_free(memory);
-	return rc;
-}
-
-/* What each option that is not in use yet would make of the peak, and all of them together. */
-static enum rfl_rc add_helps(const struct rfl_summary *s, struct rfl_buf *text, struct rfl_err *err)
-{
-	struct rfl_memory_options now = s->fit->at.options, all;
-	size_t n = 0;
-	enum rfl_rc rc = RFL_OK;
-
-	now.count.batch = 1;
-	all = now;
-	for (size_t i = 0; i < RFL_ARRAY_LEN(helps) && rc == RFL_OK; i++) {
-		struct rfl_memory_options o = now;
-
-		if (!helps[i].apply(s->net, &o))
-			continue;
-		(void)helps[i].apply(s->net, &all);
-		rc = add_help(s, helps[i].option, &o, text, err);
-		n++;
-	}
-	if (rc == RFL_OK && n > 1)
-		rc = add_help(s, "all of these", &all, text, err);
-	if (text->len)
-		rfl_buf_putc(text, '.');
-	return rc;
-}
+/* --- what a reader must know --- */
 
 /* One sample is too much: say by how much, and what there is to do. */
 static enum rfl_rc note_too_big(struct rfl_table *t, const struct rfl_summary *s,
@@ -201,7 +103,7 @@ static enum rfl_rc note_too_big(struct rfl_table *t, const struct rfl_summary *s
 	enum rfl_rc rc;
 
 	rfl_buf_init(&text, 0);
-	rc = add_helps(s, &text, err);
+	rc = rfl_summary_fit_help(s, &text, err);
 	if (rc == RFL_OK)
 		rfl_table_note(t,
 			       "%s: not even one sample fits: it peaks at %s (%s), and %s may be "

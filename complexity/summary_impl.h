@@ -81,6 +81,11 @@ void rfl_summary_columns_add(struct rfl_summary_columns *c, struct rfl_summary *
 enum rfl_rc rfl_summary_peers_json(struct rfl_summary *s, const struct rfl_summary_options *options,
 				   json_t *list, struct rfl_err *err) RFL_WARN_UNUSED;
 
+/** Append what each option that is not in use yet would make of the peak of one sample, and all of
+ * them together: " What would help: --checkpoint 1 (peak 3 GiB), ...", or nothing. */
+enum rfl_rc rfl_summary_fit_help(const struct rfl_summary *s, struct rfl_buf *text,
+				 struct rfl_err *err) RFL_WARN_UNUSED;
+
 /** Whether a format is for people, who see titles and scaled numbers. */
 static inline bool rfl_summary_for_people(enum rfl_format format)
 {
