@@ -87,19 +87,29 @@ static void place_step(struct rfl_summary_rows *r, const struct rfl_summary *s, 
 	}
 }
 
+/* No more rows than these: a large network has thousands of operations, and one row by model. */
+static size_t most_rows(const struct rfl_summary *s, enum rfl_by by)
+{
+	if (by == RFL_BY_MODEL)
+		return 1;
+	if (by == RFL_BY_KIND)
+		return RFL_OP_COUNT + STEP_ROWS;
+	return (size_t)s->net->nnodes + STEP_ROWS;
+}
+
 enum rfl_rc rfl_summary_rows_new(const struct rfl_summary *s, enum rfl_by by, int depth,
 				 struct rfl_summary_rows **ret, struct rfl_err *err)
 {
-	size_t most = (size_t)s->net->nnodes + STEP_ROWS;
+	size_t parts = (size_t)s->net->nnodes + STEP_ROWS;
 	struct rfl_arena *arena = rfl_arena_new(0);
 	struct rfl_summary_rows *r = arena ? rfl_arena_array(arena, 1, sizeof(*r)) : NULL;
 	bool ok = r != NULL;
 
 	if (ok) {
 		*r = (struct rfl_summary_rows){
-			.rows = rfl_arena_array(arena, most, sizeof(*r->rows)),
-			.row_of = rfl_arena_array(arena, most, sizeof(*r->row_of)),
-			.times = rfl_arena_array(arena, most, sizeof(*r->times)),
+			.rows = rfl_arena_array(arena, most_rows(s, by), sizeof(*r->rows)),
+			.row_of = rfl_arena_array(arena, parts, sizeof(*r->row_of)),
+			.times = rfl_arena_array(arena, parts, sizeof(*r->times)),
 			.total = { .name = "total", .kind = "" },
 			.arena = arena,
 		};
