@@ -66,7 +66,7 @@ struct rfl_peak_level {
 
 struct rfl_peaks_env {
 	const char *name;
-	bool short_form;      /**< the seeds' {"peak_gflops": .., "peak_gbps": ..} */
+	bool short_form;      /**< {"peak_gflops": .., "peak_gbps": ..} */
 	const char *kind;     /**< "cpu" or "gpu"; NULL in the short form */
 	const char *device;   /**< as the driver or cpuid names it; NULL when not known */
 	int units;            /**< SMs or cores; 0 when not known */
