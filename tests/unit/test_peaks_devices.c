@@ -135,6 +135,7 @@ static void values_are_in_si_units(void **state)
 	assert_close(l4->l2_bytes, 50331648, 0); /* as deviceQuery prints it */
 	assert_true(not_known(epyc->memory_bytes));
 	assert_close(found(d, "v100-sxm2-32gb")->memory_bytes, 32 * 0x1p30, 0);
+	assert_string_equal(found(d, "H100 SXM")->name, "NVIDIA H100 80GB HBM3");
 	rfl_devices_free(d);
 }
 
