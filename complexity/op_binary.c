@@ -14,10 +14,9 @@
  *
  * Traffic, unfused, every kernel of PyTorch's eager mode: forward R a, R b, W Y. Backward of a
  * factor R dY, R the other, W n; of a dividend R dY, R b, W n; of a divisor R a, R 2 b, R 4 n,
- * W 4 n; of what is subtracted R dY, W n; the sum of a repeated operand R n, W m. A factor or
- * dividend that is overwritten and needed is copied first: R a, W a. Fused: it rides on the
- * operation that made the larger operand and reads the other one; backward it reads what the
- * gradients need, one of them takes dY's place in memory, the others are written.
+ * W 4 n; of what is subtracted R dY, W n; the sum of a repeated operand R n, W m. Fused: it
+ * rides on the operation that made the larger operand and reads the other one; backward it reads
+ * what the gradients need, one of them takes dY's place in memory, the others are written.
  */
 #include "complexity/op.h"
 #include "complexity/op_operand.h"
@@ -101,13 +100,6 @@ static void fused_backward(struct rfl_cost_context *c, bool alike, struct rfl_co
 	}
 }
 
-/* The first operand, which the gradient of the second one needs, is overwritten. */
-static void clone_traffic(struct rfl_cost_context *c, struct rfl_cost *cost)
-{
-	if (c->node->inplace && c->options->training && c->inputs[1].grad)
-		rfl_op_clone_traffic(c, cost);
-}
-
 /* A sum hands its gradient on as it is, and sums it where it had repeated an operand. */
 static void sum_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 {
@@ -156,7 +148,6 @@ static void mul_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 {
 	cost->elementwise[RFL_PASS_FORWARD].mul = c->out;
 	forward_traffic(c, cost);
-	clone_traffic(c, cost);
 	for (int k = 0; k < 2; k++)
 		if (c->inputs[k].grad)
 			factor_gradient(c, k, cost);
@@ -201,7 +192,6 @@ static void div_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 {
 	cost->elementwise[RFL_PASS_FORWARD].special = c->out;
 	forward_traffic(c, cost);
-	clone_traffic(c, cost);
 	if (c->inputs[0].grad)
 		dividend_gradient(c, cost);
 	if (c->inputs[1].grad)

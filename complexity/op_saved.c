@@ -30,14 +30,6 @@ int rfl_op_saves_input(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_O
 	return rfl_op_save_operand(c, 0, out, 0);
 }
 
-void rfl_op_clone_traffic(struct rfl_cost_context *c, struct rfl_cost *cost)
-{
-	struct rfl_traffic *u = &cost->traffic[RFL_FUSION_UNFUSED][RFL_PASS_FORWARD];
-
-	rfl_cost_read(c, u, c->in, c->value_bytes);
-	rfl_cost_write(c, u, c->in, c->value_bytes);
-}
-
 int rfl_op_saves_output(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_SAVED])
 {
 	if (!c->needs_dgrad)

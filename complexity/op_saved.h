@@ -19,10 +19,6 @@ int rfl_op_saves_input(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_O
 /** The same of operations whose gradient needs their result, which is as good overwritten. */
 int rfl_op_saves_output(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_SAVED]);
 
-/** Add the copy of the first input that an eager framework makes before it is overwritten: R X, W X
- * of the unfused forward pass. */
-void rfl_op_clone_traffic(struct rfl_cost_context *c, struct rfl_cost *cost);
-
 /** Append input k as the n-th, unless it is a parameter or a constant. @return n, or n + 1 */
 int rfl_op_save_operand(const struct rfl_cost_context *c, int k,
 			struct rfl_op_saved out[RFL_OP_MAX_SAVED], int n);

@@ -3,14 +3,14 @@
  * counts of its formula.
  *
  * Traffic, unfused: forward R X, W Y; dgrad R dY, R X or Y if its gradient needs one of them (both
- * are as large), W dX. One that overwrites an input that its gradient needs makes a copy of it
- * first, R X, W X. Fused: it rides, and the backward pass reads that tensor again or one bit per
- * element.
+ * are as large), W dX. Where the published model overwrites an input that the gradient needs,
+ * PyTorch copies it first; a new tensor for the result saves that pass, which is what the engines
+ * do and what is counted. Fused: it rides, and the backward pass reads that tensor again or one bit
+ * per element.
  */
 #include "complexity/op_unary.h"
 
 #include "complexity/op_ride.h"
-#include "complexity/op_saved.h"
 
 void rfl_op_add_elementwise(struct rfl_cost_context *c, struct rfl_elementwise *sum,
 			    const struct rfl_elementwise *per_element, int64_t elements)
@@ -23,12 +23,6 @@ void rfl_op_add_elementwise(struct rfl_cost_context *c, struct rfl_elementwise *
 		rfl_cost_add(c, sum->special, rfl_cost_mul(c, per_element->special, elements));
 }
 
-static bool clones(const struct rfl_cost_context *c)
-{
-	return c->node->inplace && c->options->training && c->needs_dgrad &&
-	       rfl_op_info_of(c->node->op)->saved == rfl_op_saves_input;
-}
-
 void rfl_op_unary_cost(struct rfl_cost_context *c, const struct rfl_op_unary *op,
 		       struct rfl_cost *cost)
 {
@@ -38,8 +32,6 @@ void rfl_op_unary_cost(struct rfl_cost_context *c, const struct rfl_op_unary *op
 	rfl_op_add_elementwise(c, &cost->elementwise[RFL_PASS_FORWARD], &op->forward, c->in);
 	rfl_cost_read(c, &u[RFL_PASS_FORWARD], c->in, c->value_bytes);
 	rfl_cost_write(c, &u[RFL_PASS_FORWARD], c->out, c->value_bytes);
-	if (clones(c))
-		rfl_op_clone_traffic(c, cost);
 	if (c->needs_dgrad) {
 		rfl_op_add_elementwise(c, &cost->elementwise[RFL_PASS_DGRAD], &op->dgrad, c->in);
 		rfl_cost_read(c, &u[RFL_PASS_DGRAD], c->out, reads * c->value_bytes);

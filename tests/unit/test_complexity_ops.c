@@ -93,14 +93,14 @@ static void places_and_bits(void **state)
 		  2);
 }
 
-/* What is overwritten and needed again is copied, unless it is fused. */
+/* In place or not: the copy that PyTorch makes of what it overwrites is no traffic of the net. */
 static void in_place(void **state)
 {
 	(void)state;
 	CASE("silu inplace",
 	     { .pass = RFL_PASS_FORWARD,
 	       .e = { .add = 384, .special = 768 },
-	       .unfused = READ_WRITE(2 * 1536, 2 * 1536) },
+	       .unfused = READ_WRITE(1536, 1536) },
 	     { .pass = RFL_PASS_DGRAD,
 	       .e = { .add = 1152, .mul = 1152, .special = 768 },
 	       .unfused = READ_WRITE(3072, 1536),
@@ -116,7 +116,7 @@ static void in_place(void **state)
 	CASE("mul inplace",
 	     { .pass = RFL_PASS_FORWARD,
 	       .e = { .mul = 384 },
-	       .unfused = READ_WRITE(3072 + 1536, 2 * 1536),
+	       .unfused = READ_WRITE(3072, 1536),
 	       .fused = READ_WRITE(1536, 0) },
 	     { .pass = RFL_PASS_DGRAD,
 	       .e = { .mul = 768 },
