@@ -191,17 +191,8 @@ static void max_scratch(struct rfl_cost_context *c, struct rfl_op_scratch *out)
 		out->forward = rfl_cost_mul(c, c->out, rfl_dtype_bytes(RFL_DTYPE_I64));
 }
 
-static const struct rfl_op_attr max_attrs[] = {
-	RFL_OP_ATTR(INT, pool, kernel_h, .required = true, .min = 1),
-	RFL_OP_ATTR(INT, pool, kernel_w, .required = true, .min = 1),
-	RFL_OP_ATTR(INT, pool, stride_h, .required = true, .min = 1),
-	RFL_OP_ATTR(INT, pool, stride_w, .required = true, .min = 1),
-	RFL_OP_ATTR(INT, pool, pad_h, .def = 0),
-	RFL_OP_ATTR(INT, pool, pad_w, .def = 0),
-	RFL_OP_ATTR(BOOL, pool, ceil_mode, .def = 0),
-};
-
-static const struct rfl_op_attr avg_attrs[] = {
+/* The last one is the average's alone. */
+static const struct rfl_op_attr window_attrs[] = {
 	RFL_OP_ATTR(INT, pool, kernel_h, .required = true, .min = 1),
 	RFL_OP_ATTR(INT, pool, kernel_w, .required = true, .min = 1),
 	RFL_OP_ATTR(INT, pool, stride_h, .required = true, .min = 1),
@@ -223,8 +214,8 @@ const struct rfl_op_info rfl_op_max_pool = {
 	.autograd = "MaxPool2DWithIndicesBackward0",
 	.infer = window_infer,
 	.cost = max_cost,
-	.attrs = max_attrs,
-	.nattrs = RFL_ARRAY_LEN(max_attrs),
+	.attrs = window_attrs,
+	.nattrs = RFL_ARRAY_LEN(window_attrs) - 1,
 	.saved = max_saved,
 	.scratch = max_scratch,
 };
@@ -246,7 +237,7 @@ const struct rfl_op_info rfl_op_avg_pool = {
 	.autograd = "AvgPool2DBackward0",
 	.infer = window_infer,
 	.cost = avg_cost,
-	.attrs = avg_attrs,
-	.nattrs = RFL_ARRAY_LEN(avg_attrs),
+	.attrs = window_attrs,
+	.nattrs = RFL_ARRAY_LEN(window_attrs),
 	.saved = rfl_op_saves_input,
 };
