@@ -59,7 +59,7 @@ static enum rfl_rc check_config(const struct rfl_net *net, const struct rfl_engi
 				"torch: threads and batch must be at least 1, not %d and %lld",
 				config->threads, (long long)config->max_batch);
 	for (int i = 0; i < net->nnodes; i++) {
-		const char *why = rfl_torch__unsupported(net->nodes[i].op, config->precision);
+		const char *why = rfl_torch__unsupported_node(&net->nodes[i], config->precision);
 
 		if (why)
 			return rfl_fail(err, RFL_EUNSUPPORTED, 0, "torch: layer '%s': %s",

@@ -37,6 +37,9 @@ enum rfl_rc rfl_torch__check(enum rfl_torch_status status, const char *what, str
 /** NULL when a node of this kind is executed, else why not. */
 const char *rfl_torch__unsupported(enum rfl_op op, enum rfl_precision precision);
 
+/** The same of one node: also where it asks for what the row of its operation does not do. */
+const char *rfl_torch__unsupported_node(const struct rfl_node *node, enum rfl_precision precision);
+
 /** Fill last_use: where each node's output is read for the last time. */
 void rfl_torch__plan(struct rfl_engine *e);
 

@@ -132,6 +132,19 @@ const char *rfl_torch__unsupported(enum rfl_op op, enum rfl_precision precision)
 	return "the torch engine has no row for it";
 }
 
+const char *rfl_torch__unsupported_node(const struct rfl_node *node, enum rfl_precision precision)
+{
+	if (node->auxiliary)
+		return "the torch engine runs no auxiliary heads";
+	if (node->tied)
+		return "the torch engine shares no parameters between layers";
+	if (node->op == RFL_OP_LINEAR && node->attr.linear.transposed)
+		return "the torch engine has no linear layer with a transposed weight";
+	if (node->op == RFL_OP_FLATTEN && node->attr.flatten.first != 0)
+		return "the torch engine flattens whole samples only";
+	return rfl_torch__unsupported(node->op, precision);
+}
+
 void rfl_torch__plan(struct rfl_engine *e)
 {
 	for (int i = 0; i < e->net->nnodes; i++) {

@@ -157,6 +157,45 @@ static void refuses_what_it_cannot(void **state)
 	assert_null(e);
 }
 
+/* Networks of operations that it runs, written in ways that it does not. */
+static void refuses_what_a_node_asks_for(void **state)
+{
+	enum { TRANSPOSED, TIED, AUXILIARY, FLATTEN_ROWS, CASES };
+	static const char *const words[CASES] = {
+		[TRANSPOSED] = "transposed",
+		[TIED] = "shares no parameters",
+		[AUXILIARY] = "auxiliary",
+		[FLATTEN_ROWS] = "whole samples",
+	};
+
+	(void)state;
+	for (int what = 0; what < CASES; what++) {
+		struct rfl_net_builder *b = rfl_net_builder_new("toy", "toy");
+		struct rfl_engine_config config = config_of(RFL_LAYOUT_NCHW);
+		struct rfl_err err = RFL_ERR_INIT;
+		struct rfl_engine *e = NULL;
+		struct rfl_net *toy = NULL;
+		int x = rfl_net_input(b, 3, 4, 4), first;
+
+		x = rfl_flatten_from(b, x, what == FLATTEN_ROWS ? 1 : 0);
+		x = first = rfl_linear(b, x, "first", 16, false);
+		x = rfl_net_linear(b, x, "square", 16,
+				   &(struct rfl_linear_args){ .transposed = what == TRANSPOSED });
+		if (what == TIED)
+			x = rfl_linear_tied(b, rfl_linear(b, x, "wide", 48, false), "tied", first);
+		if (what == AUXILIARY) {
+			rfl_net_auxiliary_begin(b);
+			(void)rfl_linear(b, x, "head", 16, false);
+			rfl_net_auxiliary_end(b);
+		}
+		assert_ok(rfl_net_finish(b, x, &toy, &err), &err);
+		assert_int_equal(ops->open(toy, &config, &e, &err), RFL_EUNSUPPORTED);
+		assert_says(&err, words[what]);
+		assert_null(e);
+		rfl_net_free(toy);
+	}
+}
+
 /* Every call at the wrong time is refused with words, and the engine stays usable. */
 static void calls_in_order_only(void **state)
 {
@@ -522,6 +561,7 @@ int main(void)
 		cmocka_unit_test(says_what_it_is),
 		cmocka_unit_test(says_what_it_runs),
 		cmocka_unit_test(refuses_what_it_cannot),
+		cmocka_unit_test(refuses_what_a_node_asks_for),
 		cmocka_unit_test(calls_in_order_only),
 		cmocka_unit_test(parameters_come_back),
 		cmocka_unit_test(layouts_agree),
