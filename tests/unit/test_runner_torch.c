@@ -10,6 +10,7 @@
 #include "rfl_test.h"
 #include "base/compiler.h"
 #include "complexity/net_build.h"
+#include "complexity/zoo.h"
 #include "runner/engine.h"
 #include "runner/fill.h"
 
@@ -134,6 +135,27 @@ static void says_what_it_runs(void **state)
 		assert_non_null(ops->unsupported((enum rfl_op)op, RFL_PRECISION_BF16));
 	}
 	assert_int_equal(found, RFL_ARRAY_LEN(runs));
+}
+
+/* README.md and docs/engines.md say how many networks of the zoo it runs. */
+static void runs_so_many_of_the_zoo(void **state)
+{
+	const struct rfl_zoo_model *model;
+	int runs = 0;
+
+	(void)state;
+	for (size_t i = 0; (model = rfl_zoo_at(i)); i++) {
+		struct rfl_err err = RFL_ERR_INIT;
+		struct rfl_net *zoo = NULL;
+		bool all = true;
+
+		assert_ok(rfl_zoo_build(model->name, NULL, &zoo, &err), &err);
+		for (int k = 0; k < zoo->nnodes; k++)
+			all &= !ops->unsupported(zoo->nodes[k].op, RFL_PRECISION_FP32);
+		runs += all;
+		rfl_net_free(zoo);
+	}
+	assert_int_equal(runs, 29);
 }
 
 static void refuses_what_it_cannot(void **state)
@@ -560,6 +582,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(says_what_it_is),
 		cmocka_unit_test(says_what_it_runs),
+		cmocka_unit_test(runs_so_many_of_the_zoo),
 		cmocka_unit_test(refuses_what_it_cannot),
 		cmocka_unit_test(refuses_what_a_node_asks_for),
 		cmocka_unit_test(calls_in_order_only),
