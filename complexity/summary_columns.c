@@ -207,8 +207,9 @@ static void notes(const struct rfl_summary_view *v, int arg, struct rfl_table *t
 	double macs = (double)rfl_count_forward_flops(&v->s->one_forward) / 2;
 	int64_t moved = v->row->forward.bytes[RFL_FUSION_FUSED];
 	char text[160];
-	int len = snprintf(text, sizeof(text), "%.1f FLOPs per byte fused",
-			   moved > 0 ? 2.0 * (double)v->row->forward.macs / (double)moved : 0.0);
+	int len = moved > 0 ? snprintf(text, sizeof(text), "%.1f FLOPs per byte fused",
+				       2.0 * (double)v->row->forward.macs / (double)moved)
+			    : snprintf(text, sizeof(text), "moves no bytes");
 
 	(void)arg;
 	for (size_t i = 0; i < RFL_ARRAY_LEN(reported); i++)
