@@ -55,9 +55,10 @@ static int by_cost(const void *a, const void *b)
 static bool is_empty(const struct rfl_summary_view *v)
 {
 	int level = v->options->fusion < 0 ? RFL_FUSION_UNFUSED : v->options->fusion;
+	bool gathered = v->options->by == RFL_BY_KIND || v->options->by == RFL_BY_MODULE;
 
-	return v->options->by != RFL_BY_LAYER && !v->work->macs && !v->work->elementwise &&
-	       !v->work->bytes[level] && !v->row->params && !v->row->saved_bytes;
+	return gathered && !v->work->macs && !v->work->elementwise && !v->work->bytes[level] &&
+	       !v->row->params && !v->row->saved_bytes;
 }
 
 /* The rows at the summary's batch, all in order or the costliest first. `places` has room. */
