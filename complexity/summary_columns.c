@@ -202,6 +202,14 @@ static const struct {
 	double printed;
 } reported[] = { { "resnet50", 8.178 }, { "vgg16", 30.968 }, { "mobilenet_v2", 0.602 } };
 
+/* Only the model at its own sizes is what the report was about. */
+static bool is_reported(const struct rfl_summary *s, const char *model)
+{
+	return s->model && strcmp(s->model->name, model) == 0 &&
+	       s->net->nodes[0].shape.dim[1] == s->model->image_size &&
+	       s->net->classes == s->model->classes;
+}
+
 static void notes(const struct rfl_summary_view *v, int arg, struct rfl_table *t)
 {
 	double macs = (double)rfl_count_forward_flops(&v->s->one_forward) / 2;
@@ -213,7 +221,7 @@ static void notes(const struct rfl_summary_view *v, int arg, struct rfl_table *t
 
 	(void)arg;
 	for (size_t i = 0; i < RFL_ARRAY_LEN(reported); i++)
-		if (strcmp(reported[i].model, v->s->name) == 0)
+		if (is_reported(v->s, reported[i].model))
 			(void)snprintf(text + len, sizeof(text) - (size_t)len,
 				       "; a report gave %.3f, %.3f times these MACs",
 				       reported[i].printed, reported[i].printed * 1e9 / macs);
