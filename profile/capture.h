@@ -1,0 +1,172 @@
+/*
+ * capture.h - what a source counted or an importer read: ranges with metrics and quantities.
+ *
+ * A capture is built launch by launch (rfl_capture_builder) and keeps one range per kind, name,
+ * block and grid, so that its size does not grow with the number of launches.
+ */
+#ifndef RFL_PROFILE_CAPTURE_H
+#define RFL_PROFILE_CAPTURE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/alloc.h"
+#include "base/err.h"
+#include "profile/formula.h"
+#include "profile/profile.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum rfl_range_kind {
+	RFL_RANGE_KERNEL,  /**< a GPU kernel over its launches */
+	RFL_RANGE_STEP,    /**< a training step */
+	RFL_RANGE_PHASE,   /**< fwd, bwd, opt */
+	RFL_RANGE_LAYER,   /**< fwd/conv1, bwd/conv1, ... */
+	RFL_RANGE_PROCESS, /**< a whole process or region: perf, time, likwid */
+	RFL_RANGE_IDLE,    /**< an empty range: what others moved meanwhile; in no total */
+};
+/** "kernel", "step", "phase", "layer", "process", "idle", NULL. */
+extern const char *const rfl_range_kind_names[];
+
+/** How values of several launches become one: by the suffix of the metric's name. */
+enum rfl_rollup { RFL_ROLLUP_SUM, RFL_ROLLUP_MAX, RFL_ROLLUP_MIN, RFL_ROLLUP_MEAN };
+
+enum rfl_validity {
+	RFL_VALID,             /**< read, every time */
+	RFL_VALID_PARTIAL,     /**< some launches lack it: a lower bound */
+	RFL_VALID_SCALED,      /**< multiplexed: scaled to the whole time */
+	RFL_VALID_ESTIMATE,    /**< derived from rounded or indirect figures; the note says how */
+	RFL_VALID_MARKED,      /**< the self-test of this capture was off by more than 2 % */
+	RFL_VALID_UNAVAILABLE, /**< not there: value NaN, with a reason */
+};
+/** "ok", "partial", "scaled", "estimate", "marked", "unavailable", NULL. */
+extern const char *const rfl_validity_names[];
+
+/** A metric as it was read, in SI base units, over the launches of its range. */
+struct rfl_metric {
+	const char *name; /**< "dram__bytes_read.sum" */
+	const char *unit; /**< "byte", "s", "Hz", "%", "" */
+	enum rfl_rollup rollup;
+	enum rfl_validity validity;
+	double value;       /**< NaN: unavailable */
+	int64_t launches;   /**< that had it */
+	int pass;           /**< of a live source, from 0; -1: not known */
+	const char *reason; /**< why unavailable, or a caveat; NULL: none */
+};
+
+/** A quantity of a range or of a capture. */
+struct rfl_amount {
+	double value; /**< NaN: not known */
+	enum rfl_validity validity;
+	int64_t launches;   /**< that had it */
+	const char *rule;   /**< how it was derived; NULL when it was not */
+	const char *reason; /**< why not known, or a caveat; NULL: none */
+};
+
+struct rfl_range {
+	enum rfl_range_kind kind;
+	const char *name;         /**< of the kernel, "step", "fwd", "bwd/layer1.0.conv1", ... */
+	const char *block, *grid; /**< "(32, 32, 1)"; NULL: not known */
+	int64_t launches;
+	size_t nmetrics;
+	const struct rfl_metric *metrics; /**< those that a formula names, or all when asked for */
+	struct rfl_amount amount[RFL_QUANTITY_COUNT];
+};
+
+/** One file of another profiler, or the counted steps of one run. */
+struct rfl_capture {
+	const char *label;      /**< of the run; the file's stem when nothing better is known */
+	const char *path;       /**< NULL: live */
+	const char *source;     /**< "cupti", "perf", "ncu", "nvprof", "nsys", "time", ... */
+	const char *run_id;     /**< NULL: not known */
+	const char *time_utc;   /**< ISO 8601; NULL: not known */
+	const char *device;     /**< NULL: not known */
+	const char *chip;       /**< "GH100"; NULL: not known */
+	const char *family;     /**< of the formulas */
+	int64_t steps;          /**< training steps that the totals cover; -1: not known */
+	int64_t passes;         /**< times that the workload was run for them; -1: not known */
+	int64_t unused_metrics; /**< of the file, that no formula names */
+	size_t nranges;
+	const struct rfl_range *ranges;
+	struct rfl_amount total[RFL_QUANTITY_COUNT]; /**< over the ranges of `total_kind` */
+	enum rfl_range_kind total_kind;
+	size_t nnotes;
+	const char *const *notes; /**< what a reader must know, one line each */
+	int64_t rows_left_out;    /**< with keep_going: rows that could not be read */
+};
+
+/** Several, in the order in which they were read. Owns everything in them. */
+struct rfl_captures {
+	size_t n, cap;
+	const struct rfl_capture **captures;
+	struct rfl_arena **arenas; /**< one per capture */
+};
+void rfl_captures_init(struct rfl_captures *c);
+void rfl_captures_fini(struct rfl_captures *c);
+
+/** FLOP per byte of an amounts array: flops.total / dram_bytes; NaN when one is not known. */
+double rfl_amounts_ai(const struct rfl_amount amount[RFL_QUANTITY_COUNT]);
+
+/* ---- building ---- */
+
+struct rfl_capture_builder;
+
+struct rfl_capture_spec {
+	const char *source; /**< required; all texts are copied */
+	const char *label, *path;
+	const char *formulas; /**< chip or family; NULL: "any". Can be set later, before the first
+			       launch: rfl_capture_chip() */
+	bool all_metrics;     /**< keep metrics that no formula names as well */
+};
+
+enum rfl_rc rfl_capture_builder_new(const struct rfl_capture_spec *spec,
+				    struct rfl_capture_builder **ret,
+				    struct rfl_err *err) RFL_WARN_UNUSED;
+void rfl_capture_builder_free(struct rfl_capture_builder *b); /* accepts NULL */
+
+/** Formulas of a chip that was found out from the file. A chip that is not known leaves them. */
+enum rfl_rc rfl_capture_chip(struct rfl_capture_builder *b, const char *chip, const char *device,
+			     struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** The number of a metric, for rfl_capture_metric(): ask once per name. -1: not kept (counted as
+ * unused), -2: out of memory. `unit` is the SI base unit. */
+int rfl_capture_metric_id(struct rfl_capture_builder *b, const char *name, size_t len,
+			  const char *unit);
+
+/** Begin one launch of a kernel, or one range. */
+enum rfl_rc rfl_capture_begin(struct rfl_capture_builder *b, enum rfl_range_kind kind,
+			      const char *name, const char *block, const char *grid,
+			      struct rfl_err *err) RFL_WARN_UNUSED;
+/** For a summary of n launches whose values are totals over them. Default 1. */
+void rfl_capture_launches(struct rfl_capture_builder *b, int64_t n);
+
+enum rfl_given { RFL_GIVEN_NEW, RFL_GIVEN_AGAIN, RFL_GIVEN_DIFFERS };
+/**
+ * A value of the current launch. NaN with a reason: it is not there.
+ * @param reason  a literal or kept by the caller until the builder is freed; may be NULL
+ * @return whether this launch has it already, with the same or with another value (the first stays)
+ */
+enum rfl_given rfl_capture_metric(struct rfl_capture_builder *b, int metric, double value,
+				  enum rfl_validity validity, int pass, const char *reason);
+/** Derive the quantities of the launch and add it to its range. */
+enum rfl_rc rfl_capture_end(struct rfl_capture_builder *b, struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** A line for the reader; the same line is kept once. */
+void rfl_capture_note(struct rfl_capture_builder *b, const char *fmt, ...) RFL_PRINTF(2, 3);
+void rfl_capture_steps(struct rfl_capture_builder *b, int64_t steps, int64_t passes);
+void rfl_capture_left_out(struct rfl_capture_builder *b, int64_t rows);
+
+/**
+ * Totals, reasons, notes; append to `to`. The builder is empty then. Rules that look at whole
+ * ranges are applied here (the HFMA2.MMA trap).
+ */
+enum rfl_rc rfl_capture_finish(struct rfl_capture_builder *b, struct rfl_captures *to,
+			       struct rfl_err *err) RFL_WARN_UNUSED;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

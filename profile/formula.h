@@ -1,0 +1,92 @@
+/*
+ * formula.h - from metrics to quantities. A formula file (profile/formulas/<family>.formulas,
+ * compiled in) has, per quantity, the ways to get it in order of preference; a way is a sum of
+ * weight x metric. Metrics are in SI base units when they come here (seconds, bytes, hertz).
+ *
+ *   chips GA100 GA102
+ *   dram_read_bytes = dram__bytes_read.sum | fbpa__dram_read_bytes.sum | 32 dram__sectors_read.sum
+ *   flops.fp32 = smsp__..fadd..sum + smsp__..fmul..sum + 2 smsp__..ffma..sum
+ *
+ * The syntax is described in docs/formulas.md.
+ */
+#ifndef RFL_PROFILE_FORMULA_H
+#define RFL_PROFILE_FORMULA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "profile/profile.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct rfl_formulas; /* the ways of one family, ready to be evaluated */
+
+/**
+ * The formulas of a chip ("GH100", as CUPTI names it), of a family ("hopper", "cpu-intel"), or of a
+ * file of another profiler whose chip is not known: "any", every way of every GPU and every legacy
+ * name.
+ * @param ret  set on success only; release with rfl_formulas_free()
+ * @return RFL_OK; RFL_ENOTFOUND naming the chips that are known
+ */
+enum rfl_rc rfl_formulas_new(const char *chip, struct rfl_formulas **ret,
+			     struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** The same from a text; `name` stands for the file in messages. For tests and fuzzing. */
+enum rfl_rc rfl_formulas_parse(const char *text, size_t len, const char *name,
+			       struct rfl_formulas **ret, struct rfl_err *err) RFL_WARN_UNUSED;
+void rfl_formulas_free(struct rfl_formulas *f); /* accepts NULL */
+
+/** The family's name. */
+const char *rfl_formulas_family(const struct rfl_formulas *f);
+
+/* Metrics that any way names have a slot, 0 to slots - 1. */
+size_t rfl_formulas_slots(const struct rfl_formulas *f);
+const char *rfl_formulas_slot_name(const struct rfl_formulas *f, size_t slot);
+/** -1: no way names this metric. Constant time. */
+int rfl_formulas_slot(const struct rfl_formulas *f, const char *metric, size_t len);
+
+struct rfl_term {
+	double weight;
+	size_t slot;
+	int per_slot; /**< a second metric that is multiplied in (a rate x time), or -1 */
+};
+
+/** Ways of a quantity, in order of preference; 0: this family cannot measure it. */
+size_t rfl_formula_ways(const struct rfl_formulas *f, enum rfl_quantity q);
+const struct rfl_term *rfl_formula_way(const struct rfl_formulas *f, enum rfl_quantity q,
+				       size_t way, size_t *nterms);
+/** Why the family cannot measure a quantity ("integrated memory: ..."); NULL when it can. */
+const char *rfl_formula_impossible(const struct rfl_formulas *f, enum rfl_quantity q);
+/** A way whose result is an estimate, or another thing than the name says: the words to show. */
+const char *rfl_formula_caveat(const struct rfl_formulas *f, enum rfl_quantity q, size_t way);
+
+/**
+ * All quantities of one launch or range. The first way whose metrics are all there is taken;
+ * DRAM is the sum of read and write where nothing better is known, FLOPS the sum of its known
+ * parts.
+ * @param slots  one value per slot, NaN where the metric is not there
+ * @param ret    NaN where no way can be taken
+ * @param way    the way taken, -1 for none, RFL_FORMULA_SUM for a sum of quantities; may be NULL
+ */
+#define RFL_FORMULA_SUM (-2)
+void rfl_formulas_eval(const struct rfl_formulas *f, const double *slots,
+		       double ret[RFL_QUANTITY_COUNT], int way[RFL_QUANTITY_COUNT]);
+
+/** A way in words: "smsp__... + 2 x smsp__...". */
+void rfl_formula_text(const struct rfl_formulas *f, enum rfl_quantity q, int way,
+		      struct rfl_buf *out);
+/** Why there is no value: what every way needs and lacks. */
+void rfl_formula_reason(const struct rfl_formulas *f, enum rfl_quantity q, const double *slots,
+			struct rfl_buf *out);
+
+/** The families and the chips that they serve: NULL behind the last. */
+const char *rfl_formulas_family_at(size_t i);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,79 @@
+/*
+ * profile.h - the room of counters: what was measured of FLOPs, bytes and time, by counters of a
+ * GPU or a processor, in this process or by another profiler. Read this first.
+ *
+ *   live   a source (source.h) counts a workload that it is given as a callback, in one pass or
+ *          several: CUPTI's range profiler for NVIDIA GPUs, perf events for processors
+ *   files  an importer (importer.h) reads what other profilers wrote: ncu, nvprof, nsys, perf,
+ *          time, likwid, and our own counters.csv
+ *
+ * Both give captures (capture.h): ranges (a kernel over its launches, a phase, a step, a process)
+ * with metrics as they were read, in SI base units. Formulas (formula.h; data files, one per family
+ * of chips) turn metrics into the quantities of the list below. A metric or a quantity that is not
+ * there is NaN with a reason; only a counter that was read as 0 is 0.
+ */
+#ifndef RFL_PROFILE_PROFILE_H
+#define RFL_PROFILE_PROFILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/err.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* X(ID, name, unit, meaning). An FMA is 2 FLOPs. All of them add up over launches and ranges. */
+/* clang-format off */
+#define RFL_QUANTITIES(X) \
+	X(TIME, "time_s", "s", "duration; of several launches their sum") \
+	X(CYCLES, "cycles", "cycle", "clock cycles elapsed; clock = cycles / time_s") \
+	X(FLOPS_FP16, "flops.fp16", "FLOP", "fp16 and bf16 outside the matrix units") \
+	X(FLOPS_FP32, "flops.fp32", "FLOP", "fp32 outside the matrix units") \
+	X(FLOPS_FP64, "flops.fp64", "FLOP", "fp64 outside the matrix units") \
+	X(FLOPS_MIXED, "flops.mixed", "FLOP", "of a processor that does not tell precisions apart") \
+	X(FLOPS_TENSOR_FP16, "flops.tensor_fp16", "FLOP", "matrix units, fp16 operands") \
+	X(FLOPS_TENSOR_BF16, "flops.tensor_bf16", "FLOP", "matrix units, bf16 operands") \
+	X(FLOPS_TENSOR_TF32, "flops.tensor_tf32", "FLOP", "matrix units, tf32 operands") \
+	X(FLOPS_TENSOR_FP64, "flops.tensor_fp64", "FLOP", "matrix units, fp64 operands") \
+	X(FLOPS_TENSOR_FP8, "flops.tensor_fp8", "FLOP", "matrix units, fp8 operands") \
+	X(FLOPS_TENSOR_FP4, "flops.tensor_fp4", "FLOP", "matrix units, fp4 and fp6 operands") \
+	X(FLOPS, "flops.total", "FLOP", "the sum of those above that are known") \
+	X(DRAM_READ, "dram_read_bytes", "byte", "read from device memory") \
+	X(DRAM_WRITE, "dram_write_bytes", "byte", "written to device memory") \
+	X(DRAM, "dram_bytes", "byte", "to and from device memory") \
+	X(L2_FILL, "l2_fill_bytes", "byte", "filled into the last cache: not DRAM, where that is not counted") \
+	X(L2, "l2_bytes", "byte", "through the tags of L2 (the definition of most papers)") \
+	X(L2_RETURN, "l2_return_bytes", "byte", "from L2 towards the SMs (ncu's hierarchical roofline)") \
+	X(L1, "l1_bytes", "byte", "through the tags of L1") \
+	X(L1_RETURN, "l1_return_bytes", "byte", "from L1 towards the registers (ncu's hierarchical roofline)") \
+	X(PCIE_READ, "pcie_read_bytes", "byte", "read over PCI Express by the device") \
+	X(PCIE_WRITE, "pcie_write_bytes", "byte", "written over PCI Express by the device") \
+	X(NVLINK_RX, "nvlink_rx_bytes", "byte", "received over NVLink") \
+	X(NVLINK_TX, "nvlink_tx_bytes", "byte", "sent over NVLink") \
+	X(INSTRUCTIONS, "instructions", "inst", "retired; IPC = instructions / cycles") \
+	X(CACHE_MISSES, "cache_misses", "", "of the last cache") \
+	X(TASK_CLOCK, "task_clock_s", "s", "processor time; effective clock = cycles / task_clock_s")
+/* clang-format on */
+
+#define RFL_QUANTITY_ID(id, name, unit, meaning) RFL_QUANTITY_##id,
+enum rfl_quantity { RFL_QUANTITIES(RFL_QUANTITY_ID) RFL_QUANTITY_COUNT };
+
+struct rfl_quantity_info {
+	const char *name, *unit, *meaning;
+};
+
+/** The row of a quantity. Never NULL for a valid id. */
+const struct rfl_quantity_info *rfl_quantity_info(enum rfl_quantity q);
+
+/** The quantity of this name, or RFL_QUANTITY_COUNT. */
+enum rfl_quantity rfl_quantity_find(const char *name);
+
+/** Whether it is one of the terms of flops.total. */
+bool rfl_quantity_is_flops(enum rfl_quantity q);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

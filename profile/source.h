@@ -1,0 +1,88 @@
+/*
+ * source.h - live counters. A source counts a workload that it is given as a callback and may run
+ * several times, once per pass; between passes the workload puts itself back where it was.
+ */
+#ifndef RFL_PROFILE_SOURCE_H
+#define RFL_PROFILE_SOURCE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "profile/capture.h"
+#include "profile/cupti_lib.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Where the workload tells what it is doing. Ranges follow each other and do not nest. */
+struct rfl_ranges {
+	/** From here on it is `name` ("fwd", "bwd/conv1"), of this kind. Ends the range before. */
+	enum rfl_rc (*begin)(struct rfl_ranges *r, enum rfl_range_kind kind, const char *name,
+			     struct rfl_err *err);
+	enum rfl_rc (*end)(struct rfl_ranges *r, struct rfl_err *err);
+};
+
+/** What is counted. All calls come from the thread that called the source. */
+struct rfl_workload {
+	/** One step: calls ranges->begin() and end() around its parts. Everything that it starts
+	 * on a device is finished (sync) before it calls begin() or end(). */
+	enum rfl_rc (*run)(void *ctx, struct rfl_ranges *ranges, struct rfl_err *err);
+	/** Remember, and go back to, the state before a step. NULL: run() changes nothing. */
+	enum rfl_rc (*save)(void *ctx, struct rfl_err *err);
+	enum rfl_rc (*restore)(void *ctx, struct rfl_err *err);
+	void *ctx;
+	/** Ranges that one run() has at most; 0: 16. */
+	size_t max_ranges;
+};
+
+/* What is wanted of a GPU; a processor counts what it can at once. */
+enum {
+	RFL_SET_CORE = 1 << 0,  /**< time, DRAM, L2, L1 and matrix FLOPs of `precision`: one pass */
+	RFL_SET_FLOPS = 1 << 1, /**< FLOPs outside the matrix units: one pass */
+	RFL_SET_AUDIT = 1 << 2, /**< matrix FLOPs of all other data types: several passes */
+	RFL_SET_LINKS = 1 << 3, /**< PCI Express and NVLink: one pass */
+	RFL_SET_KERNELS = 1 << 4,   /**< times of single kernels; needs no counter permission */
+	RFL_SET_SELF_TEST = 1 << 5, /**< a copy and a matrix product of known size, before */
+};
+
+struct rfl_source_request {
+	unsigned sets;
+	const char *precision;          /**< "fp32", "tf32", "amp", "bf16", "fp16" */
+	const char *label;              /**< of the capture */
+	int device;                     /**< index of the GPU; 0 */
+	struct rfl_cupti_places places; /**< where to look for CUPTI */
+};
+
+struct rfl_source_ops {
+	const char *name;    /**< "cupti", "perf" */
+	const char *summary; /**< what it counts, and where */
+	const char *device;  /**< "cuda", "cpu": the backend that it serves */
+	const char *missing; /**< not in this build, and how to get it; NULL */
+	/** Can it count here, now? RFL_EUNAVAILABLE with the reason and the cure. */
+	enum rfl_rc (*probe)(const struct rfl_source_request *request, struct rfl_err *err);
+	/**
+	 * Run the workload as often as needed and append one capture. What could not be counted is
+	 * unavailable in it, with the reason; kernel times are taken all the same where they can.
+	 * @return RFL_OK when there is a capture; RFL_EUNAVAILABLE when nothing at all could be
+	 *         counted; else what the workload returned
+	 */
+	enum rfl_rc (*measure)(const struct rfl_source_request *request,
+			       const struct rfl_workload *workload, struct rfl_captures *to,
+			       struct rfl_err *err);
+};
+
+/** The i-th source, or NULL behind the last. */
+const struct rfl_source_ops *rfl_source_at(size_t i);
+
+/** The source that serves a backend ("cuda", "cpu"), whether it works here or not. RFL_ENOTFOUND.
+ */
+enum rfl_rc rfl_source_for(const char *backend, const struct rfl_source_ops **ret,
+			   struct rfl_err *err) RFL_WARN_UNUSED;
+
+#ifdef __cplusplus
+}
+#endif
+#endif
