@@ -27,8 +27,9 @@ enum rfl_range_kind {
 	RFL_RANGE_LAYER,   /**< fwd/conv1, bwd/conv1, ... */
 	RFL_RANGE_PROCESS, /**< a whole process or region: perf, time, likwid */
 	RFL_RANGE_IDLE,    /**< an empty range: what others moved meanwhile; in no total */
+	RFL_RANGE_SELF_TEST, /**< a copy or a matrix product of known size; in no total */
 };
-/** "kernel", "step", "phase", "layer", "process", "idle", NULL. */
+/** "kernel", "step", "phase", "layer", "process", "idle", "self-test", NULL. */
 extern const char *const rfl_range_kind_names[];
 
 /** How values of several launches become one: by the suffix of the metric's name. */
