@@ -62,10 +62,40 @@ static int64_t number_after(const char *word, size_t len, const char *prefix)
 	return rfl_num_parse_int(digits, "number", &value, NULL) == RFL_OK ? value : -1;
 }
 
+static bool is_word(const char *word, size_t len, const char *what)
+{
+	return strlen(what) == len && memcmp(word, what, len) == 0;
+}
+
+/* "fwd" and, after it, "bwd" are two words. */
+static bool read_mode(const char *word, size_t len, struct rfl_label *ret)
+{
+	static const struct {
+		const char *word, *before, *mode;
+	} modes[] = {
+		{ "train", "", "train" },
+		{ "fwd", "", "fwd" },
+		{ "bwd", "fwd", "fwd_bwd" },
+	};
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(modes); i++)
+		if (is_word(word, len, modes[i].word) && strcmp(ret->mode, modes[i].before) == 0) {
+			snprintf(ret->mode, sizeof(ret->mode), "%s", modes[i].mode);
+			return true;
+		}
+	return false;
+}
+
 static void read_word(const char *word, size_t len, struct rfl_label *ret)
 {
 	int64_t value;
 
+	if (is_word(word, len, "prof")) {
+		ret->profiled = true;
+		return;
+	}
+	if (read_mode(word, len, ret))
+		return;
 	if ((value = number_after(word, len, "bs")) >= 0) {
 		ret->batch = value;
 		return;
@@ -76,9 +106,9 @@ static void read_word(const char *word, size_t len, struct rfl_label *ret)
 		return;
 	}
 	for (size_t i = 0; rfl_precision_names[i]; i++) {
-		if (strlen(rfl_precision_names[i]) == len &&
-		    memcmp(rfl_precision_names[i], word, len) == 0)
-			memcpy(ret->precision, word, len); /* the struct was zeroed */
+		if (is_word(word, len, rfl_precision_names[i]))
+			snprintf(ret->precision, sizeof(ret->precision), "%s",
+				 rfl_precision_names[i]);
 	}
 }
 
@@ -95,10 +125,11 @@ void rfl_label_parse(const char *label, const char *model, struct rfl_label *ret
 		at = find_word(label, model);
 	if (at) {
 		snprintf(ret->model, sizeof(ret->model), "%s", model);
-		if (at - 1 < sizeof(ret->env))
-			memcpy(ret->env, label, at - 1);
-		if (!rfl_text_is_env_name(ret->env))
+		snprintf(ret->env, sizeof(ret->env), "%.*s", (int)(at - 1), label);
+		if (at - 1 >= sizeof(ret->env) || !rfl_text_is_env_name(ret->env)) {
+			memcpy(ret->not_env, ret->env, sizeof(ret->env));
 			ret->env[0] = '\0';
+		}
 		rest = label + at + strlen(model);
 	}
 	while (*rest) {
@@ -108,6 +139,37 @@ void rfl_label_parse(const char *label, const char *model, struct rfl_label *ret
 		rest += len;
 		rest += *rest == '_';
 	}
+}
+
+/* The place of the '_' before the last word of a label of `len` characters, where that word is of
+ * `digits` digits, 0 for any number; else len. */
+static size_t before_digits(const char *label, size_t len, size_t digits)
+{
+	size_t at = len;
+
+	while (at > 0 && isdigit((unsigned char)label[at - 1]))
+		at--;
+	if (at == len || at < 2 || label[at - 1] != '_' || (digits && len - at != digits))
+		return len;
+	return at - 1;
+}
+
+static size_t before_stamp(const char *label, size_t len)
+{
+	size_t clock = before_digits(label, len, 6);
+	size_t date = clock == len ? len : before_digits(label, clock, 8);
+
+	return date == clock ? len : date;
+}
+
+size_t rfl_label_unstamped(const char *label)
+{
+	size_t len = strlen(label), stem = before_stamp(label, len);
+	size_t counter = before_digits(label, len, 0);
+
+	if (stem == len && counter < len && before_stamp(label, counter) < counter)
+		stem = before_stamp(label, counter);
+	return stem;
 }
 
 enum rfl_rc rfl_label_check(const char *label, struct rfl_err *err)

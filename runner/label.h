@@ -1,11 +1,13 @@
 /*
  * label.h - the names of runs: {env}_{model}_{precision}_bs{batch}_run{N}, and what an older form
- * ({env}_{model}_{precision}_bs{batch}_r{N}_{YYYYmmdd}_{HHMMSS}) or a user's own label says.
+ * ({env}_{model}_{precision}_bs{batch}_r{N}_{YYYYmmdd}_{HHMMSS}) or a user's own label says. Runs
+ * under a profiler end in _prof.
  */
 #ifndef RFL_RUNNER_LABEL_H
 #define RFL_RUNNER_LABEL_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -20,10 +22,13 @@ extern "C" {
 /** What a label says. A part that it does not say is "" or -1. */
 struct rfl_label {
 	char env[49];
+	char not_env[49]; /**< what stands in its place and is no name: "4090", "My-Lab" */
 	char model[64];
 	char precision[16];
+	char mode[8]; /**< "train", "fwd", "fwd_bwd" */
 	int64_t batch;
-	int64_t run; /**< N of _run{N} or _r{N} */
+	int64_t run;   /**< N of _run{N} or _r{N} */
+	bool profiled; /**< _prof: the times are those of a run under a profiler */
 };
 
 /**
@@ -31,6 +36,10 @@ struct rfl_label {
  * @param model  the model that the run is known to be of; NULL: the longest zoo name in the label
  */
 void rfl_label_parse(const char *label, const char *model, struct rfl_label *ret);
+
+/** The length of a label without the _{YYYYmmdd}_{HHMMSS}, or _{YYYYmmdd}_{HHMMSS}_{N}, that the
+ * name of a log has at its end. */
+size_t rfl_label_unstamped(const char *label);
 
 /**
  * Is this text fit to be a label, that is the stem of a file name: letters, digits, "_", "-" and

@@ -45,6 +45,85 @@ static void labels_are_read(void **state)
 	}
 }
 
+/* What the labels of other profilers' files say: suffixes and stamps are no part of the join. */
+static void labels_of_profiled_runs_are_read(void **state)
+{
+	static const struct {
+		const char *label, *env, *not_env, *model, *precision, *mode;
+		int64_t batch, run;
+		bool profiled;
+	} cases[] = {
+		{ "rtx4090_resnet50_fp32_prof", "rtx4090", "", "resnet50", "fp32", "", -1, -1,
+		  true },
+		{ "gcp_resnet50_fp32_prof", "gcp", "", "resnet50", "fp32", "", -1, -1, true },
+		{ "gcp_resnet50_fp32_bs128_run2_prof", "gcp", "", "resnet50", "fp32", "", 128, 2,
+		  true },
+		{ "gcp_resnet50_fp32_prof_bs128_r2", "gcp", "", "resnet50", "fp32", "", 128, 2,
+		  true },
+		{ "gcp_resnet50_amp_bs64_r1_20251114_120856_prof", "gcp", "", "resnet50", "amp", "",
+		  64, 1, true },
+		{ "gcp_resnet50_fp32_bs32_profile", "gcp", "", "resnet50", "fp32", "", 32, -1,
+		  false },
+		{ "prof_resnet50_fp32_bs32", "prof", "", "resnet50", "fp32", "", 32, -1, false },
+		{ "cpu_resnet50_perf", "cpu", "", "resnet50", "", "", -1, -1, false },
+		{ "mps_resnet50_bs64", "mps", "", "resnet50", "", "", 64, -1, false },
+		{ "4090_resnet50_fp32_bs128", "", "4090", "resnet50", "fp32", "", 128, -1, false },
+		{ "4090_resnet50_amp_bs256", "", "4090", "resnet50", "amp", "", 256, -1, false },
+		{ "My-Lab_resnet50_fp32", "", "My-Lab", "resnet50", "fp32", "", -1, -1, false },
+		{ "lab_resnet50_fp32_bs8_fwd", "lab", "", "resnet50", "fp32", "fwd", 8, -1, false },
+		{ "lab_resnet50_fp32_bs8_fwd_bwd_run1", "lab", "", "resnet50", "fp32", "fwd_bwd", 8,
+		  1, false },
+		{ "lab_resnet50_fp32_bs8_train_prof", "lab", "", "resnet50", "fp32", "train", 8, -1,
+		  true },
+		{ "lab_resnet50_fp32_bs8_bwd", "lab", "", "resnet50", "fp32", "", 8, -1, false },
+		{ "win4090_vgg16_fp32_prof", "win4090", "", "vgg16", "fp32", "", -1, -1, true },
+		{ "eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee_vgg16_fp32", "",
+		  "eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee", "vgg16", "fp32", "", -1, -1,
+		  false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++) {
+		struct rfl_label l;
+
+		rfl_label_parse(cases[i].label, NULL, &l);
+		assert_string_equal(l.env, cases[i].env);
+		assert_string_equal(l.not_env, cases[i].not_env);
+		assert_string_equal(l.model, cases[i].model);
+		assert_string_equal(l.precision, cases[i].precision);
+		assert_string_equal(l.mode, cases[i].mode);
+		assert_int_equal(l.batch, cases[i].batch);
+		assert_int_equal(l.run, cases[i].run);
+		assert_int_equal(l.profiled, cases[i].profiled);
+	}
+}
+
+static void stamps_are_no_part_of_a_label(void **state)
+{
+	static const struct {
+		const char *name, *label;
+	} cases[] = {
+		{ "lab_vgg16_fp32_bs4_run1_20251114_120856", "lab_vgg16_fp32_bs4_run1" },
+		{ "lab_vgg16_fp32_bs4_run1_20251114_120856_2", "lab_vgg16_fp32_bs4_run1" },
+		{ "lab_vgg16_fp32_bs4_run1", "lab_vgg16_fp32_bs4_run1" },
+		{ "lab_vgg16_fp32_bs4_20251114", "lab_vgg16_fp32_bs4_20251114" },
+		{ "lab_vgg16_1_120856", "lab_vgg16_1_120856" },
+		{ "lab_20251114_12085", "lab_20251114_12085" },
+		{ "lab_20251114_120856_20251114_120857", "lab_20251114_120856" },
+		{ "_20251114_120856", "_20251114_120856" },
+		{ "20251114_120856", "20251114_120856" },
+		{ "a_20251114_120856", "a" },
+		{ "a_7", "a_7" },
+		{ "", "" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++) {
+		assert_int_equal(rfl_label_unstamped(cases[i].name), strlen(cases[i].label));
+		assert_memory_equal(cases[i].name, cases[i].label, strlen(cases[i].label));
+	}
+}
+
 static void names_of_files_are_checked(void **state)
 {
 	static const char *const good[] = { "a", "cpu_resnet50_fp32_bs4_run1", "A-1.2_x" };
@@ -118,6 +197,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(labels_are_read),
+		cmocka_unit_test(labels_of_profiled_runs_are_read),
+		cmocka_unit_test(stamps_are_no_part_of_a_label),
 		cmocka_unit_test(names_of_files_are_checked),
 		cmocka_unit_test(environment_has_an_order),
 		cmocka_unit_test_setup_teardown(the_next_number_is_free, tmpdir_make,
