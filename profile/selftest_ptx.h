@@ -1,0 +1,50 @@
+/*
+ * selftest_ptx.h - kernels whose FLOPs are known to the last one, as PTX that the driver compiles
+ * for the GPU at hand: no CUDA runtime, no cuBLAS, no compiler at build time.
+ *
+ * All of them compute C = A x B with A of rows x k, B of columns x k (its transpose, so that both
+ * are read along k) and C of fp32, rows x columns, row by row. No element is computed twice and
+ * none is padded: exactly 2 x rows x columns x k FLOPs, and no other floating-point instruction.
+ */
+#ifndef RFL_PROFILE_SELFTEST_PTX_H
+#define RFL_PROFILE_SELFTEST_PTX_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/buf.h"
+#include "profile/profile.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum rfl_selftest_type { RFL_SELFTEST_F32, RFL_SELFTEST_F16, RFL_SELFTEST_BF16, RFL_SELFTEST_TF32 };
+
+struct rfl_selftest_kernel {
+	const char *name;            /**< of the entry: "rfl_selftest_f32" */
+	const char *precisions;      /**< of runs whose work it stands for: "amp fp16"; NULL: all */
+	enum rfl_selftest_type type; /**< of A and B */
+	int element_bytes;
+	int min_capability;          /**< 75, 80 */
+	int tile_rows, tile_columns; /**< of C, computed by one block */
+	int threads;                 /**< of a block */
+	enum rfl_quantity quantity;  /**< that counts its FLOPs */
+};
+
+/** The i-th kernel; NULL behind the last. The first runs on every GPU that can be counted. */
+const struct rfl_selftest_kernel *rfl_selftest_kernel_at(size_t i);
+/** Whether a run of this precision does work of this kind. */
+bool rfl_selftest_kernel_serves(const struct rfl_selftest_kernel *k, const char *precision);
+
+/**
+ * The kernel as PTX of the oldest version and target that knows its instructions.
+ * Parameters: u64 a, u64 b, u64 c, u32 columns, u32 bytes of k elements (a multiple of 32);
+ * grid: columns / tile_columns, rows / tile_rows.
+ */
+void rfl_selftest_ptx(const struct rfl_selftest_kernel *k, struct rfl_buf *out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
