@@ -21,7 +21,8 @@ static void set_slot(void *slot, void *address)
 	memcpy(slot, &address, sizeof(address));
 }
 
-static enum rfl_rc open_first(struct rfl_dl *dl, const char *const *names, struct rfl_err *err)
+static enum rfl_rc open_first(struct rfl_dl *dl, const char *const *names, int flags,
+			      struct rfl_err *err)
 {
 	struct rfl_buf tried;
 	enum rfl_rc rc = RFL_OK;
@@ -30,14 +31,15 @@ static enum rfl_rc open_first(struct rfl_dl *dl, const char *const *names, struc
 	for (size_t i = 0; names[i] && !dl->handle; i++) {
 		const char *why;
 
-		dl->handle = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+		dl->handle = dlopen(names[i], RTLD_NOW | RTLD_LOCAL | flags);
 		if (dl->handle) {
 			dl->name = strdup(names[i]);
 			break;
 		}
 		why = dlerror();
 		if (!why)
-			why = "no reason given";
+			why = flags & RTLD_NOLOAD ? "not mapped in this process"
+						  : "no reason given";
 		/* glibc begins with the name where that file itself is at fault */
 		if (strncmp(why, names[i], strlen(names[i])) == 0)
 			rfl_buf_printf(&tried, "%s%s", i ? "; " : "", why);
@@ -68,8 +70,9 @@ static enum rfl_rc resolve(struct rfl_dl *dl, const struct rfl_dl_symbol *symbol
 	return RFL_OK;
 }
 
-enum rfl_rc rfl_dl_open(const char *const *names, const struct rfl_dl_symbol *symbols,
-			size_t nsymbols, struct rfl_dl **ret, struct rfl_err *err)
+static enum rfl_rc open_with(const char *const *names, int flags,
+			     const struct rfl_dl_symbol *symbols, size_t nsymbols,
+			     struct rfl_dl **ret, struct rfl_err *err)
 {
 	struct rfl_dl *dl;
 	enum rfl_rc rc;
@@ -79,7 +82,7 @@ enum rfl_rc rfl_dl_open(const char *const *names, const struct rfl_dl_symbol *sy
 	dl = calloc(1, sizeof(*dl));
 	if (!dl)
 		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", names[0]);
-	rc = open_first(dl, names, err);
+	rc = open_first(dl, names, flags, err);
 	if (rc == RFL_OK)
 		rc = resolve(dl, symbols, nsymbols, err);
 	if (rc != RFL_OK)
@@ -91,6 +94,18 @@ done:
 		set_slot(symbols[i].slot, NULL);
 	rfl_dl_close(dl);
 	return rc;
+}
+
+enum rfl_rc rfl_dl_open(const char *const *names, const struct rfl_dl_symbol *symbols,
+			size_t nsymbols, struct rfl_dl **ret, struct rfl_err *err)
+{
+	return open_with(names, 0, symbols, nsymbols, ret, err);
+}
+
+enum rfl_rc rfl_dl_open_mapped(const char *const *names, const struct rfl_dl_symbol *symbols,
+			       size_t nsymbols, struct rfl_dl **ret, struct rfl_err *err)
+{
+	return open_with(names, RTLD_NOLOAD, symbols, nsymbols, ret, err);
 }
 
 void *rfl_dl_sym(struct rfl_dl *dl, const char *name)

@@ -33,6 +33,14 @@ struct rfl_dl_symbol {
 enum rfl_rc rfl_dl_open(const char *const *names, const struct rfl_dl_symbol *symbols,
 			size_t nsymbols, struct rfl_dl **ret, struct rfl_err *err) RFL_WARN_UNUSED;
 
+/**
+ * The same for a library that is mapped in this process already; nothing is loaded.
+ * @return RFL_EUNAVAILABLE when none of the names is mapped
+ */
+enum rfl_rc rfl_dl_open_mapped(const char *const *names, const struct rfl_dl_symbol *symbols,
+			       size_t nsymbols, struct rfl_dl **ret,
+			       struct rfl_err *err) RFL_WARN_UNUSED;
+
 /** The address of one symbol in an open library, or NULL. */
 void *rfl_dl_sym(struct rfl_dl *dl, const char *name);
 
