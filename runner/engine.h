@@ -20,13 +20,13 @@ extern "C" {
 #endif
 
 /** Raised with every change of the structs below; a plugin of another number is refused. */
-#define RFL_ENGINE_ABI 2
+#define RFL_ENGINE_ABI 3
 
 enum rfl_device { RFL_DEVICE_CPU, RFL_DEVICE_CUDA, RFL_DEVICE_MPS };
 enum rfl_precision {
 	RFL_PRECISION_FP32,
 	RFL_PRECISION_TF32,
-	RFL_PRECISION_AMP,  /**< the device's usual 16-bit autocast */
+	RFL_PRECISION_AMP, /**< the device's usual 16-bit autocast */
 	RFL_PRECISION_BF16,
 	RFL_PRECISION_FP16,
 };
@@ -49,11 +49,11 @@ struct rfl_engine_config {
 	enum rfl_device device;
 	enum rfl_precision precision;
 	enum rfl_layout layout;
-	int threads;          /**< intra-operation threads, at least 1; always set explicitly */
+	int threads; /**< intra-operation threads, at least 1; always set explicitly */
 	int64_t max_batch;
 	struct rfl_sgd sgd;
-	uint64_t seed;        /**< of dropout */
-	bool dropout;         /**< false: dropout layers pass their input (verification) */
+	uint64_t seed; /**< of dropout */
+	bool dropout;  /**< false: dropout layers pass their input (verification) */
 	bool deterministic;
 };
 
@@ -75,12 +75,15 @@ struct rfl_engine_memory {
 typedef enum rfl_rc (*rfl_engine_trace_fn)(int node, const float *values, int64_t numel, void *ctx,
 					   struct rfl_err *err);
 
+/** Told what runs next: "fwd/conv1", "bwd/conv1". Borrowed until the marks are switched off. */
+typedef enum rfl_rc (*rfl_engine_mark_fn)(const char *name, void *ctx, struct rfl_err *err);
+
 struct rfl_engine; /* private to the plugin; begins with `const struct rfl_engine_ops *ops` */
 
 struct rfl_engine_ops {
-	const char *name;     /**< "torch" */
-	const char *version;  /**< of the library it was built against: "1.13", "2.11" */
-	const char *variant;  /**< "cpu", "cu130" */
+	const char *name;    /**< "torch" */
+	const char *version; /**< of the library it was built against: "1.13", "2.11" */
+	const char *variant; /**< "cpu", "cu130" */
 	const char *summary;
 
 	/** Can this device be used here, now? RFL_EUNAVAILABLE with the reason and the cure. */
@@ -122,25 +125,44 @@ struct rfl_engine_ops {
 	/** Mean loss of the last forward; waits for it. */
 	enum rfl_rc (*loss)(struct rfl_engine *e, double *ret, struct rfl_err *err);
 	/** Logits of the last forward, n * classes, row-major. */
-	enum rfl_rc (*logits)(struct rfl_engine *e, float *out, int64_t numel,
-			      struct rfl_err *err);
+	enum rfl_rc (*logits)(struct rfl_engine *e, float *out, int64_t numel, struct rfl_err *err);
 
 	/* Parameters and buffers by index into net->params, contiguous, in PyTorch's order. */
 	enum rfl_rc (*set_param)(struct rfl_engine *e, int param, const float *values,
 				 int64_t numel, struct rfl_err *err);
 	enum rfl_rc (*get_param)(struct rfl_engine *e, int param, float *out, int64_t numel,
 				 struct rfl_err *err);
-	/** Gradient of a trained parameter, before weight decay: between backward and step, which may
-	 * use its memory up. RFL_EINVAL for a buffer, or at another time. */
+	/** Gradient of a trained parameter, before weight decay: between backward and step, which
+	 * may use its memory up. RFL_EINVAL for a buffer, or at another time. */
 	enum rfl_rc (*get_grad)(struct rfl_engine *e, int param, float *out, int64_t numel,
 				struct rfl_err *err);
-	/** Borrowed memory of a parameter to be filled in place (contiguous, PyTorch's order), or NULL
-	 * where the engine keeps it elsewhere or in another layout; then use set_param. */
+	/** Borrowed memory of a parameter to be filled in place (contiguous, PyTorch's order), or
+	 * NULL where the engine keeps it elsewhere or in another layout; then use set_param. */
 	float *(*param_data)(struct rfl_engine *e, int param);
 
 	enum rfl_rc (*sync)(struct rfl_engine *e, struct rfl_err *err);
 	enum rfl_rc (*memory)(struct rfl_engine *e, struct rfl_engine_memory *ret,
 			      struct rfl_err *err);
+	/**
+	 * Remember everything that a step changes: parameters, statistics of batch norm, momentum,
+	 * the state of dropout's random numbers. One snapshot is kept; a new one replaces it. Taken
+	 * between steps: gradients, loss and logits are no part of it. NULL: the engine cannot.
+	 */
+	enum rfl_rc (*snapshot)(struct rfl_engine *e, struct rfl_err *err);
+	/** Be as at the snapshot, as often as asked: the next step gives the same bits each time.
+	 * Gradients, loss and logits are forgotten. RFL_EINVAL without a snapshot. */
+	enum rfl_rc (*restore)(struct rfl_engine *e, struct rfl_err *err);
+	/**
+	 * From now on call fn as each node begins, the loss included: "fwd/<node>" in forward, in
+	 * the order of the net; "bwd/<node>" in backward, in reverse, for nodes that have work to
+	 * do there. A step without a module has its operation behind the block's name
+	 * ("fwd/layer1.0.add"). What runs up to the next call, or to the end of forward or backward, belongs to
+	 * the node. Called on the thread that called forward or backward; a failure of fn is that
+	 * of forward or backward. fn NULL: no longer, and then marks cost nothing. A member that is
+	 * NULL: the engine cannot.
+	 */
+	enum rfl_rc (*mark)(struct rfl_engine *e, rfl_engine_mark_fn fn, void *ctx,
+			    struct rfl_err *err);
 	/** Threads and libraries in use, several lines, for the record. Borrowed until close. */
 	const char *(*describe)(struct rfl_engine *e);
 };
@@ -155,11 +177,12 @@ typedef const struct rfl_engine_ops *(*rfl_engine_plugin_fn)(uint32_t abi);
 
 /** One row of `roofline list engines`. Rows never disappear: `missing` says how to get it. */
 struct rfl_engine_row {
-	const char *name;    /**< "torch" */
-	const char *id;      /**< "torch-1.13-cpu": the plugin's file name without engine_ and .so */
+	const char *name; /**< "torch" */
+	const char *id;   /**< "torch-1.13-cpu": the plugin's file name without engine_ and .so */
 	const char *summary;
-	const char *path;    /**< of the plugin; NULL when there is none */
-	const char *missing; /**< why it cannot be used and what to do; NULL when there is a plugin */
+	const char *path; /**< of the plugin; NULL when there is none */
+	const char
+		*missing; /**< why it cannot be used and what to do; NULL when there is a plugin */
 };
 
 struct rfl_engine_list; /* the plugins found in the folders given */

@@ -1,6 +1,7 @@
 /*
  * engine_torch.c - the torch engine: executes a net with libtorch through the C shim. Life,
- * parameters, training step; what each operation calls is in engine_torch_run.c.
+ * parameters, training step; what each operation calls is in engine_torch_run.c, snapshots and
+ * marks are in engine_torch_state.c.
  *
  * It computes on the CPU in fp32. Parameters lie in one block of memory that the tensors are views
  * of; images and labels are used where the caller has them. A step does what the same loop in
@@ -227,6 +228,7 @@ static void close_engine(struct rfl_engine *e)
 {
 	if (!e)
 		return;
+	rfl_torch__state_fini(e);
 	rfl_torch_tensor_free(e->loss);
 	rfl_torch_tensor_free(e->logits);
 	rfl_torch_sgd_free(e->sgd);
@@ -335,8 +337,7 @@ static enum rfl_rc set_sgd(struct rfl_engine *e, const struct rfl_sgd *sgd, stru
 
 /* ------------------------------------------------------------------ a step */
 
-/* Nothing of the last step may be alive while the next one allocates. */
-static void forget_step(struct rfl_engine *e)
+void rfl_torch__forget_step(struct rfl_engine *e)
 {
 	rfl_torch_tensor_free(e->loss);
 	rfl_torch_tensor_free(e->logits);
@@ -395,19 +396,28 @@ static enum rfl_rc make_loss(struct rfl_engine *e, const struct rfl_batch *batch
 	return rfl_torch__check(status, "loss", err);
 }
 
+static enum rfl_rc mark_if_asked(struct rfl_engine *e, int node, struct rfl_err *err)
+{
+	return e->marks.fn ? rfl_torch__mark_forward(e, node, err) : RFL_OK;
+}
+
 static enum rfl_rc forward_traced(struct rfl_engine *e, const struct rfl_batch *batch,
 				  rfl_engine_trace_fn fn, void *ctx, struct rfl_err *err)
 {
 	struct rfl_torch_tensor *image = NULL;
 	enum rfl_rc rc = check_batch(e, batch, err);
 
+	if (rc == RFL_OK)
+		rc = mark_if_asked(e, 0, err);
 	if (rc != RFL_OK)
 		return rc;
-	forget_step(e);
+	rfl_torch__forget_step(e); /* nothing of the last may be alive while this one allocates */
 	rfl_torch_set_grad_mode(e->mode != RFL_ENGINE_EVAL);
 	rc = wrap_images(e, batch, &image, err);
 	if (rc == RFL_OK)
 		rc = rfl_torch__run(e, image, fn, ctx, err);
+	if (rc == RFL_OK)
+		rc = mark_if_asked(e, e->net->nnodes, err);
 	if (rc == RFL_OK)
 		rc = make_loss(e, batch, err);
 	rfl_torch_set_grad_mode(0);
@@ -441,7 +451,12 @@ static enum rfl_rc backward(struct rfl_engine *e, struct rfl_err *err)
 		return rfl_fail(err, RFL_EINVAL, 0,
 				"torch: backward needs a forward in a training mode before it");
 	e->can_backward = false;
-	rc = rfl_torch__check(rfl_torch_backward(e->loss), "backward", err);
+	rc = e->marks.fn ? rfl_torch__mark_backward(e, e->net->nnodes, err) : RFL_OK;
+	if (rc == RFL_OK)
+		rc = rfl_torch__check(rfl_torch_backward(e->loss), "backward", err);
+	if (rc == RFL_OK && e->marks.failure.rc != RFL_OK)
+		rc = rfl_fail(err, e->marks.failure.rc, e->marks.failure.native, "%s",
+			      e->marks.failure.msg);
 	e->has_grads = rc == RFL_OK;
 	if (rc == RFL_OK)
 		rc = detach(&e->loss, err);
@@ -549,6 +564,9 @@ static const struct rfl_engine_ops torch_ops = {
 	.param_data = param_data,
 	.sync = sync_engine,
 	.memory = memory,
+	.snapshot = rfl_torch__snapshot,
+	.restore = rfl_torch__restore,
+	.mark = rfl_torch__mark,
 	.describe = describe,
 };
 

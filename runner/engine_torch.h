@@ -1,12 +1,33 @@
 /*
  * engine_torch.h - private to the torch engine: its state, shared by engine_torch.c (life,
- * parameters, training) and engine_torch_run.c (what each operation calls).
+ * parameters, training), engine_torch_run.c (what each operation calls) and engine_torch_state.c
+ * (snapshots and marks).
  */
 #ifndef RFL_RUNNER_ENGINE_TORCH_H
 #define RFL_RUNNER_ENGINE_TORCH_H
 
 #include "runner/engine.h"
 #include "runner/torch_shim.h"
+
+/* What a hook of autograd is told with. */
+struct rfl_torch__node_mark {
+	struct rfl_engine *e;
+	char *forward, *backward; /* "fwd/conv1", "bwd/conv1" */
+};
+
+struct rfl_torch__marks {
+	rfl_engine_mark_fn fn; /* NULL: off */
+	void *ctx;
+	struct rfl_torch__node_mark *nodes; /* one per node; behind them the loss; NULL: off */
+	struct rfl_err failure;             /* of fn in backward: hooks cannot return it */
+};
+
+struct rfl_torch__snapshot {
+	bool taken;
+	float *slab;
+	struct rfl_torch_sgd_state *sgd;
+	struct rfl_torch_tensor *random;
+};
 
 struct rfl_engine {
 	const struct rfl_engine_ops *ops;
@@ -28,6 +49,8 @@ struct rfl_engine {
 	bool has_grads;    /* backward ran and step did not use the gradients up */
 	bool layout_checked;
 
+	struct rfl_torch__snapshot saved;
+	struct rfl_torch__marks marks;
 	char *description;
 };
 
@@ -39,6 +62,25 @@ const char *rfl_torch__unsupported(enum rfl_op op, enum rfl_precision precision)
 
 /** The same of one node: also where it asks for what the row of its operation does not do. */
 const char *rfl_torch__unsupported_node(const struct rfl_node *node, enum rfl_precision precision);
+
+/** Nothing of the last step stays alive. */
+void rfl_torch__forget_step(struct rfl_engine *e);
+
+/* ---- snapshots and marks: slots of struct rfl_engine_ops (engine_torch_state.c) ---- */
+
+enum rfl_rc rfl_torch__snapshot(struct rfl_engine *e, struct rfl_err *err);
+enum rfl_rc rfl_torch__restore(struct rfl_engine *e, struct rfl_err *err);
+enum rfl_rc rfl_torch__mark(struct rfl_engine *e, rfl_engine_mark_fn fn, void *ctx,
+			    struct rfl_err *err);
+void rfl_torch__state_fini(struct rfl_engine *e);
+
+/** Say that a node begins; the node behind the last is the loss. */
+enum rfl_rc rfl_torch__mark_forward(struct rfl_engine *e, int node, struct rfl_err *err);
+enum rfl_rc rfl_torch__mark_backward(struct rfl_engine *e, int node, struct rfl_err *err);
+
+/** Let backward say so when it comes to the operation that made `value`. */
+enum rfl_rc rfl_torch__mark_later(struct rfl_engine *e, int node,
+				  const struct rfl_torch_tensor *value, struct rfl_err *err);
 
 /** Fill last_use: where each node's output is read for the last time. */
 void rfl_torch__plan(struct rfl_engine *e);

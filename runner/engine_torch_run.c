@@ -191,6 +191,28 @@ static enum rfl_rc hand_out(struct rfl_engine *e, int node, rfl_engine_trace_fn 
 	return rc;
 }
 
+static enum rfl_rc execute(struct rfl_engine *e, int i, struct rfl_err *err)
+{
+	const struct rfl_node *node = &e->net->nodes[i];
+
+	return rfl_torch__check(rows[node->op](e, node, &e->value[i]), node->name, err);
+}
+
+/* A node that hands its input on has no history of its own, and nothing to do in backward. */
+static enum rfl_rc execute_marked(struct rfl_engine *e, int i, struct rfl_err *err)
+{
+	const void *before = rfl_torch_tensor_history(input(e, &e->net->nodes[i], 0));
+	enum rfl_rc rc = rfl_torch__mark_forward(e, i, err);
+	const void *after;
+
+	if (rc == RFL_OK)
+		rc = execute(e, i, err);
+	if (rc != RFL_OK)
+		return rc;
+	after = rfl_torch_tensor_history(e->value[i]);
+	return after && after != before ? rfl_torch__mark_later(e, i, e->value[i], err) : RFL_OK;
+}
+
 static enum rfl_rc run_node(struct rfl_engine *e, int i, rfl_engine_trace_fn fn, void *ctx,
 			    struct rfl_err *err)
 {
@@ -198,7 +220,7 @@ static enum rfl_rc run_node(struct rfl_engine *e, int i, rfl_engine_trace_fn fn,
 	enum rfl_rc rc = RFL_OK;
 
 	if (node->op != RFL_OP_INPUT)
-		rc = rfl_torch__check(rows[node->op](e, node, &e->value[i]), node->name, err);
+		rc = e->marks.fn ? execute_marked(e, i, err) : execute(e, i, err);
 	if (rc == RFL_OK)
 		rc = check_layout(e, node, e->value[i], err);
 	if (rc == RFL_OK && fn)

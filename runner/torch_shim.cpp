@@ -11,6 +11,7 @@
 #include <cstring>
 #include <exception>
 #include <memory>
+#include <mutex>
 #include <new>
 #include <string>
 #include <utility>
@@ -21,6 +22,8 @@
 #include <ATen/Version.h>
 #include <c10/core/GradMode.h>
 #include <torch/csrc/api/include/torch/version.h>
+#include <torch/csrc/autograd/function.h>
+#include <torch/csrc/autograd/function_hook.h>
 
 #define TORCH_AT_LEAST(major, minor)      \
 	(TORCH_VERSION_MAJOR > (major) || \
@@ -205,6 +208,26 @@ enum rfl_torch_status rfl_torch_set_deterministic(int on) noexcept
 void rfl_torch_set_grad_mode(int on) noexcept
 {
 	c10::GradMode::set_enabled(on != 0);
+}
+
+enum rfl_torch_status rfl_torch_random_save(struct rfl_torch_tensor **ret) noexcept
+{
+	return giving(ret, [] {
+		at::Generator generator = at::globalContext().defaultGenerator(at::kCPU);
+		const std::lock_guard<std::mutex> lock(generator.mutex());
+
+		return generator.get_state();
+	});
+}
+
+enum rfl_torch_status rfl_torch_random_restore(const struct rfl_torch_tensor *state) noexcept
+{
+	return guarded([&] {
+		at::Generator generator = at::globalContext().defaultGenerator(at::kCPU);
+		const std::lock_guard<std::mutex> lock(generator.mutex());
+
+		generator.set_state(state->t);
+	});
 }
 
 // ------------------------------------------------------------------ tensors
@@ -413,6 +436,56 @@ enum rfl_torch_status rfl_torch_backward(const struct rfl_torch_tensor *loss) no
 	return guarded([&] { loss->t.backward(); });
 }
 
+namespace
+{
+
+// Tells somebody, and leaves the gradients as they are.
+struct told final : public torch::autograd::FunctionPreHook {
+	void (*fn)(void *ctx);
+	void *ctx;
+
+	told(void (*f)(void *), void *c) : fn(f), ctx(c)
+	{
+	}
+	torch::autograd::variable_list
+	operator()(const torch::autograd::variable_list &grads) override
+	{
+		fn(ctx);
+		return grads;
+	}
+};
+
+} // namespace
+
+const void *rfl_torch_tensor_history(const struct rfl_torch_tensor *t) noexcept
+{
+	const void *history = nullptr;
+
+	(void)guarded([&] { history = t->t.grad_fn().get(); });
+	return history;
+}
+
+enum rfl_torch_status rfl_torch_on_backward(const struct rfl_torch_tensor *t, void (*fn)(void *ctx),
+					    void *ctx) noexcept
+{
+	return guarded([&] {
+		const auto &made_by = t->t.grad_fn();
+
+		TORCH_CHECK(made_by, "the tensor has no history");
+		made_by->add_pre_hook(std::make_unique<told>(fn, ctx));
+	});
+}
+
+void rfl_torch_set_backward_here(int on) noexcept
+{
+	// Before 2.0 the engine has no such switch; there only the CPU's work is done here.
+#if TORCH_AT_LEAST(2, 0)
+	c10::AutogradState::get_tls_state().set_multithreading_enabled(on == 0);
+#else
+	(void)on;
+#endif
+}
+
 // ------------------------------------------------------------------ optimizer
 
 namespace
@@ -534,6 +607,44 @@ void rfl_torch_sgd_reset(struct rfl_torch_sgd *sgd) noexcept
 {
 	rfl_torch_sgd_zero_grad(sgd);
 	sgd->momentum.clear();
+}
+
+struct rfl_torch_sgd_state {
+	std::vector<at::Tensor> momentum;
+};
+
+enum rfl_torch_status rfl_torch_sgd_save(const struct rfl_torch_sgd *sgd,
+					 struct rfl_torch_sgd_state **ret) noexcept
+{
+	return guarded([&] {
+		auto state = std::make_unique<rfl_torch_sgd_state>();
+
+		for (const at::Tensor &m : sgd->momentum)
+			state->momentum.push_back(m.clone());
+		*ret = state.release();
+	});
+}
+
+// Into the memory that is there, so that a restored step runs on the same addresses.
+enum rfl_torch_status rfl_torch_sgd_restore(struct rfl_torch_sgd *sgd,
+					    const struct rfl_torch_sgd_state *state) noexcept
+{
+	return guarded([&] {
+		if (state->momentum.empty()) {
+			sgd->momentum.clear();
+			return;
+		}
+		if (sgd->momentum.empty())
+			for (const at::Tensor &m : state->momentum)
+				sgd->momentum.push_back(at::empty_like(m));
+		for (size_t i = 0; i < state->momentum.size(); i++)
+			sgd->momentum[i].copy_(state->momentum[i]);
+	});
+}
+
+void rfl_torch_sgd_state_free(struct rfl_torch_sgd_state *state) noexcept
+{
+	delete state;
 }
 
 #if HAVE_FUSED_SGD

@@ -60,6 +60,10 @@ RFL_TORCH_CALL rfl_torch_set_deterministic(int on) RFL_TORCH_NOEXCEPT;
 /** Record operations for backward, on this thread, from now on. */
 void rfl_torch_set_grad_mode(int on) RFL_TORCH_NOEXCEPT;
 
+/** State of the random numbers that dropout takes, as a tensor of bytes, and back to it. */
+RFL_TORCH_CALL rfl_torch_random_save(struct rfl_torch_tensor **ret) RFL_TORCH_NOEXCEPT;
+RFL_TORCH_CALL rfl_torch_random_restore(const struct rfl_torch_tensor *state) RFL_TORCH_NOEXCEPT;
+
 /* ------------------------------------------------------------------ tensors */
 
 /**
@@ -164,6 +168,17 @@ RFL_TORCH_CALL rfl_torch_cross_entropy(const struct rfl_torch_tensor *logits,
 /** Gradients of every leaf that the loss depends on; the recorded history is freed. */
 RFL_TORCH_CALL rfl_torch_backward(const struct rfl_torch_tensor *loss) RFL_TORCH_NOEXCEPT;
 
+/** What tells two histories apart: the last operation that backward would undo. NULL: there is
+ * none. Compare only. */
+const void *rfl_torch_tensor_history(const struct rfl_torch_tensor *t) RFL_TORCH_NOEXCEPT;
+
+/** Call fn when backward comes to the operation that made t, right before it is undone. */
+RFL_TORCH_CALL rfl_torch_on_backward(const struct rfl_torch_tensor *t, void (*fn)(void *ctx),
+				     void *ctx) RFL_TORCH_NOEXCEPT;
+
+/** Backward on the thread that calls it, whatever the device: hooks are then called there too. */
+void rfl_torch_set_backward_here(int on) RFL_TORCH_NOEXCEPT;
+
 /* ------------------------------------------------------------------ optimizer */
 
 struct rfl_torch_sgd; /* SGD with momentum and weight decay over a list of leaves */
@@ -184,6 +199,14 @@ RFL_TORCH_CALL rfl_torch_sgd_step(struct rfl_torch_sgd *sgd, double lr, double m
 
 /** Forget gradients and momentum. */
 void rfl_torch_sgd_reset(struct rfl_torch_sgd *sgd) RFL_TORCH_NOEXCEPT;
+
+struct rfl_torch_sgd_state; /* a copy of the momentum */
+RFL_TORCH_CALL rfl_torch_sgd_save(const struct rfl_torch_sgd *sgd,
+				  struct rfl_torch_sgd_state **ret) RFL_TORCH_NOEXCEPT;
+RFL_TORCH_CALL rfl_torch_sgd_restore(struct rfl_torch_sgd *sgd,
+				     const struct rfl_torch_sgd_state *state) RFL_TORCH_NOEXCEPT;
+/** Accepts NULL. */
+void rfl_torch_sgd_state_free(struct rfl_torch_sgd_state *state) RFL_TORCH_NOEXCEPT;
 
 /** Which operations step() uses in this build: "foreach" or "fused". */
 const char *rfl_torch_sgd_kind(void) RFL_TORCH_NOEXCEPT;

@@ -3,8 +3,13 @@
  * phase takes and where to go wrong:
  *
  *   RFL_FAKE=<action>:<place>[:<n>]   at the n-th call (from 0) of that place:
- *       kill segv exit hang edevmem fail nan     at open forward backward step close
+ *       kill segv exit hang edevmem fail nan     at open forward backward step snapshot restore
+ *                                                 close
  *     or RFL_FAKE=unsupported, RFL_FAKE=unavailable
+ *   RFL_FAKE_DEVICE=cuda                         serves this device beside the cpu
+ *   RFL_FAKE_LACKS=snapshot,mark                 has no such slots
+ *   RFL_FAKE_LOG=<file>                          receives at close how often what was called, and
+ *                                                how many updates the parameters have seen
  *   RFL_FAKE_MS=<forward>,<backward>,<step>      milliseconds, 0 when absent
  *   RFL_FAKE_PID=<file>                          receives the process id at open
  */
@@ -25,7 +30,11 @@ struct rfl_engine {
 	float **params;
 	double ms[3];
 	int calls[3]; /* of forward, backward, step */
-	double loss;
+	int snapshots, restores;
+	int64_t updates, saved_updates; /* the state that a step changes */
+	double loss, saved_loss;
+	rfl_engine_mark_fn mark;
+	void *mark_ctx;
 };
 
 /* True when RFL_FAKE asks for something at the n-th call of a place; the action's name in `action`.
@@ -73,9 +82,11 @@ static enum rfl_rc fake_probe(enum rfl_device device, struct rfl_err *err)
 
 	if (text && strcmp(text, "unavailable") == 0)
 		return rfl_fail(err, RFL_EUNAVAILABLE, 0, "fake: told to be unavailable");
-	if (device != RFL_DEVICE_CPU)
-		return rfl_fail(err, RFL_EUNAVAILABLE, 0, "fake: runs on the cpu only");
-	return RFL_OK;
+	text = getenv("RFL_FAKE_DEVICE");
+	if (device == RFL_DEVICE_CPU ||
+	    (device == RFL_DEVICE_CUDA && text && strcmp(text, "cuda") == 0))
+		return RFL_OK;
+	return rfl_fail(err, RFL_EUNAVAILABLE, 0, "fake: runs on the cpu only");
 }
 
 static const char *fake_library_version(void)
@@ -92,10 +103,24 @@ static const char *fake_unsupported(enum rfl_op op, enum rfl_precision precision
 	return precision == RFL_PRECISION_FP32 ? NULL : "only fp32 is faked";
 }
 
+static void write_log(const struct rfl_engine *e)
+{
+	const char *path = getenv("RFL_FAKE_LOG");
+	FILE *f = path ? fopen(path, "w") : NULL;
+
+	if (f) {
+		fprintf(f, "forward=%d backward=%d step=%d snapshot=%d restore=%d updates=%lld\n",
+			e->calls[0], e->calls[1], e->calls[2], e->snapshots, e->restores,
+			(long long)e->updates);
+		fclose(f);
+	}
+}
+
 static void fake_close(struct rfl_engine *e)
 {
 	if (!e)
 		return;
+	write_log(e);
 	(void)misbehave("close", 0, e, NULL);
 	for (int i = 0; e->params && i < e->net->nparams; i++)
 		free(e->params[i]);
@@ -117,7 +142,7 @@ static void note_pid(void)
 static enum rfl_rc fake_open(const struct rfl_net *net, const struct rfl_engine_config *config,
 			     struct rfl_engine **ret, struct rfl_err *err)
 {
-	extern const struct rfl_engine_ops rfl_fake_ops;
+	extern struct rfl_engine_ops rfl_fake_ops;
 	const char *ms = getenv("RFL_FAKE_MS");
 	struct rfl_engine *e = NULL;
 	enum rfl_rc rc;
@@ -169,12 +194,28 @@ static enum rfl_rc phase(struct rfl_engine *e, int which, const char *name, stru
 	return misbehave(name, e->calls[which]++, e, err);
 }
 
+/* The node behind the last is the loss. */
+static enum rfl_rc mark(struct rfl_engine *e, const char *phase_name, int node, struct rfl_err *err)
+{
+	char name[256];
+
+	if (!e->mark)
+		return RFL_OK;
+	(void)snprintf(name, sizeof(name), "%s/%s", phase_name,
+		       node < e->net->nnodes ? e->net->nodes[node].name : "loss");
+	return e->mark(name, e->mark_ctx, err);
+}
+
 static enum rfl_rc fake_forward(struct rfl_engine *e, const struct rfl_batch *batch,
 				struct rfl_err *err)
 {
 	(void)batch;
+	enum rfl_rc rc = RFL_OK;
+
+	for (int i = 0; i <= e->net->nnodes && rc == RFL_OK; i++)
+		rc = mark(e, "fwd", i, err);
 	e->loss = 8.0 / (1.0 + e->calls[0]);
-	return phase(e, 0, "forward", err);
+	return rc ? rc : phase(e, 0, "forward", err);
 }
 
 static enum rfl_rc fake_forward_traced(struct rfl_engine *e, const struct rfl_batch *batch,
@@ -186,12 +227,40 @@ static enum rfl_rc fake_forward_traced(struct rfl_engine *e, const struct rfl_ba
 
 static enum rfl_rc fake_backward(struct rfl_engine *e, struct rfl_err *err)
 {
-	return phase(e, 1, "backward", err);
+	enum rfl_rc rc = RFL_OK;
+
+	for (int i = e->net->nnodes; i > 0 && rc == RFL_OK; i--)
+		rc = mark(e, "bwd", i, err);
+	return rc ? rc : phase(e, 1, "backward", err);
 }
 
 static enum rfl_rc fake_step(struct rfl_engine *e, struct rfl_err *err)
 {
+	e->updates++;
 	return phase(e, 2, "step", err);
+}
+
+static enum rfl_rc fake_snapshot(struct rfl_engine *e, struct rfl_err *err)
+{
+	e->saved_updates = e->updates;
+	e->saved_loss = e->loss;
+	return misbehave("snapshot", e->snapshots++, e, err);
+}
+
+static enum rfl_rc fake_restore(struct rfl_engine *e, struct rfl_err *err)
+{
+	e->updates = e->saved_updates;
+	e->loss = e->saved_loss;
+	return misbehave("restore", e->restores++, e, err);
+}
+
+static enum rfl_rc fake_mark(struct rfl_engine *e, rfl_engine_mark_fn fn, void *ctx,
+			     struct rfl_err *err)
+{
+	(void)err;
+	e->mark = fn;
+	e->mark_ctx = ctx;
+	return RFL_OK;
 }
 
 static enum rfl_rc fake_nothing(struct rfl_engine *e, struct rfl_err *err)
@@ -250,8 +319,8 @@ static const char *fake_describe(struct rfl_engine *e)
 	return "fake\n";
 }
 
-extern const struct rfl_engine_ops rfl_fake_ops;
-const struct rfl_engine_ops rfl_fake_ops = {
+extern struct rfl_engine_ops rfl_fake_ops;
+struct rfl_engine_ops rfl_fake_ops = {
 	.name = "fake",
 	.version = "1.0",
 	.variant = "test",
@@ -276,11 +345,20 @@ const struct rfl_engine_ops rfl_fake_ops = {
 	.param_data = fake_param_data,
 	.sync = fake_nothing,
 	.memory = fake_memory,
+	.snapshot = fake_snapshot,
+	.restore = fake_restore,
+	.mark = fake_mark,
 	.describe = fake_describe,
 };
 
 RFL_EXPORT const struct rfl_engine_ops *rfl_engine_plugin(uint32_t abi);
 RFL_EXPORT const struct rfl_engine_ops *rfl_engine_plugin(uint32_t abi)
 {
+	const char *lacks = getenv("RFL_FAKE_LACKS");
+
+	if (lacks && strstr(lacks, "snapshot"))
+		rfl_fake_ops.snapshot = NULL;
+	if (lacks && strstr(lacks, "mark"))
+		rfl_fake_ops.mark = NULL;
 	return abi == RFL_ENGINE_ABI ? &rfl_fake_ops : NULL;
 }
