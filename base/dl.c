@@ -1,9 +1,13 @@
 /*
  * dl.c - libraries that are opened when a command needs them.
  */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* dlinfo, dl_iterate_phdr */
+#endif
 #include "base/dl.h"
 
 #include <dlfcn.h>
+#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -111,6 +115,41 @@ enum rfl_rc rfl_dl_open_mapped(const char *const *names, const struct rfl_dl_sym
 void *rfl_dl_sym(struct rfl_dl *dl, const char *name)
 {
 	return dlsym(dl->handle, name);
+}
+
+const char *rfl_dl_path(const struct rfl_dl *dl)
+{
+	struct link_map *map = NULL;
+
+	if (dlinfo(dl->handle, RTLD_DI_LINKMAP, &map) != 0 || !map->l_name[0])
+		return dl->name;
+	return map->l_name;
+}
+
+struct mapped {
+	const char *prefix;
+	const char *path;
+};
+
+static int look_for_mapped(struct dl_phdr_info *info, size_t size, void *ctx)
+{
+	struct mapped *m = ctx;
+	const char *slash = strrchr(info->dlpi_name, '/');
+	const char *base = slash ? slash + 1 : info->dlpi_name;
+
+	(void)size;
+	if (strncmp(base, m->prefix, strlen(m->prefix)) != 0 || !strstr(base, ".so"))
+		return 0;
+	m->path = info->dlpi_name;
+	return 1;
+}
+
+const char *rfl_dl_mapped(const char *prefix)
+{
+	struct mapped m = { .prefix = prefix };
+
+	(void)dl_iterate_phdr(look_for_mapped, &m);
+	return m.path;
 }
 
 void rfl_dl_close(struct rfl_dl *dl)
