@@ -1,0 +1,94 @@
+/*
+ * import_impl.c - a builder from an import, and metrics by name.
+ */
+#include "profile/import_impl.h"
+
+#include <string.h>
+
+#include "profile/span.h"
+
+enum rfl_rc rfl_import_builder(const struct rfl_import *import, const char *source,
+			       const char *formulas, bool all, struct rfl_capture_builder **ret,
+			       struct rfl_err *err)
+{
+	const struct rfl_capture_spec spec = {
+		.source = source,
+		.label = import->label,
+		.path = rfl_input_name(import->in),
+		.formulas = formulas,
+		.all_metrics = all || import->options->all_metrics,
+	};
+
+	return rfl_capture_builder_new(&spec, ret, err);
+}
+
+enum rfl_rc rfl_import_give(struct rfl_capture_builder *b, const struct rfl_reading *r,
+			    enum rfl_given *given, struct rfl_err *err)
+{
+	int id = rfl_capture_metric_id(b, r->name, strlen(r->name), r->unit);
+	enum rfl_given how = RFL_GIVEN_NEW;
+
+	if (id == -2)
+		return rfl_fail(err, RFL_ENOMEM, 0, "metric '%s': out of memory", r->name);
+	if (id >= 0)
+		how = rfl_capture_metric(b, id, r->value, r->validity, -1, r->reason);
+	if (given)
+		*given = how;
+	return RFL_OK;
+}
+
+enum rfl_rc rfl_import_range(struct rfl_capture_builder *b, enum rfl_range_kind kind,
+			     const char *name, const struct rfl_reading *readings, size_t n,
+			     struct rfl_err *err)
+{
+	enum rfl_rc rc = rfl_capture_begin(b, kind, name, NULL, NULL, err);
+
+	for (size_t i = 0; i < n && rc == RFL_OK; i++)
+		rc = rfl_import_give(b, &readings[i], NULL, err);
+	return rc == RFL_OK ? rfl_capture_end(b, err) : rc;
+}
+
+enum rfl_rc rfl_import_finish(const struct rfl_import *import, struct rfl_capture_builder *b,
+			      struct rfl_captures *to, struct rfl_err *err)
+{
+	if (import->left_out > 0)
+		rfl_capture_left_out(b, import->left_out);
+	return rfl_capture_finish(b, to, err);
+}
+
+int rfl_import_column(const struct rfl_span *fields, size_t n, const char *title,
+		      struct rfl_span *unit)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct rfl_span f = rfl_span_trim(fields[i]);
+
+		if (!rfl_span_starts(f, title))
+			continue;
+		f = rfl_span_trim(rfl_span_from(f, strlen(title)));
+		if (f.len > 0 && (f.len < 2 || f.at[0] != '(' || f.at[f.len - 1] != ')'))
+			continue;
+		if (f.len > 0)
+			f = (struct rfl_span){ .at = f.at + 1, .len = f.len - 2 };
+		if (unit)
+			*unit = f;
+		return (int)i;
+	}
+	return -1;
+}
+
+double rfl_import_time_unit(struct rfl_span unit)
+{
+	static const struct {
+		const char *text;
+		double seconds;
+	} units[] = {
+		{ "ns", 1e-9 },  { "nsec", 1e-9 }, { "us", 1e-6 },  { "usec", 1e-6 },
+		{ "ms", 1e-3 },  { "msec", 1e-3 }, { "s", 1.0 },    { "sec", 1.0 },
+		{ "min", 60.0 }, { "m", 60.0 },    { "h", 3600.0 },
+	};
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(units); i++)
+		if (rfl_span_is(unit, units[i].text))
+			return units[i].seconds;
+	return 0.0;
+}

@@ -1,0 +1,63 @@
+/*
+ * import_impl.h - what the importers of summaries share: a builder made from the import, and
+ * metrics given by name.
+ */
+#ifndef RFL_PROFILE_IMPORT_IMPL_H
+#define RFL_PROFILE_IMPORT_IMPL_H
+
+#include "profile/capture.h"
+#include "profile/importer.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * A builder with the label and path of the import.
+ * @param source    "perf"
+ * @param formulas  family; NULL: "any"
+ * @param all       keep metrics that no formula names whatever the options say
+ */
+enum rfl_rc rfl_import_builder(const struct rfl_import *import, const char *source,
+			       const char *formulas, bool all, struct rfl_capture_builder **ret,
+			       struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** What an importer read of one metric. */
+struct rfl_reading {
+	const char *name, *unit;
+	double value; /**< NaN: unavailable */
+	enum rfl_validity validity;
+	const char *reason; /**< kept by the caller until the builder is freed; NULL: none */
+};
+
+/** Give the current launch a metric. A metric that is not kept is no failure. */
+enum rfl_rc rfl_import_give(struct rfl_capture_builder *b, const struct rfl_reading *r,
+			    enum rfl_given *given, struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** A whole range with its metrics. */
+enum rfl_rc rfl_import_range(struct rfl_capture_builder *b, enum rfl_range_kind kind,
+			     const char *name, const struct rfl_reading *readings, size_t n,
+			     struct rfl_err *err) RFL_WARN_UNUSED;
+
+/**
+ * The index of a column by its title, or -1. "Total Time" is also found as "Total Time (ns)" and
+ * "Time" as "Time(%)".
+ * @param unit  what stands in the parentheses, empty when there are none; may be NULL
+ */
+int rfl_import_column(const struct rfl_span *fields, size_t n, const char *title,
+		      struct rfl_span *unit);
+
+/** Seconds of a unit of time as profilers write it ("ns", "us", "msec", "s", ...); 0: not one. */
+double rfl_import_time_unit(struct rfl_span unit);
+
+/** Finish into `to` and carry over how many rows were left out. */
+enum rfl_rc rfl_import_finish(const struct rfl_import *import, struct rfl_capture_builder *b,
+			      struct rfl_captures *to, struct rfl_err *err) RFL_WARN_UNUSED;
+
+extern const struct rfl_importer rfl_importer_nvprof, rfl_importer_nsys, rfl_importer_perf,
+	rfl_importer_time, rfl_importer_likwid, rfl_importer_counters;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

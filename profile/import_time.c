@@ -1,0 +1,474 @@
+/*
+ * import_time.c - what `time` says of a process: GNU time -v and its default line, time -l of BSD
+ * and macOS, the time of bash and POSIX. One process range per block; the output of the program
+ * around it is not looked at.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "profile/import_impl.h"
+#include "profile/span.h"
+
+/* Names as perf has them where it has one. */
+enum figure {
+	ELAPSED,
+	USER,
+	SYSTEM,
+	MAX_RSS,
+	MAJOR_FAULTS,
+	MINOR_FAULTS,
+	SWITCHES_IN,
+	SWITCHES_OUT,
+	SWAPS,
+	INSTRUCTIONS,
+	CYCLES,
+	FOOTPRINT,
+	WINDOW,
+	FIGURES
+};
+
+static const struct rfl_reading figures[FIGURES] = {
+	[ELAPSED] = { .name = "duration_time", .unit = "s" },
+	[USER] = { .name = "user_time", .unit = "s" },
+	[SYSTEM] = { .name = "system_time", .unit = "s" },
+	[MAX_RSS] = { .name = "max_rss", .unit = "byte" },
+	[MAJOR_FAULTS] = { .name = "major-faults", .unit = "" },
+	[MINOR_FAULTS] = { .name = "minor-faults", .unit = "" },
+	[SWITCHES_IN] = { .name = "involuntary_switches", .unit = "" },
+	[SWITCHES_OUT] = { .name = "voluntary_switches", .unit = "" },
+	[SWAPS] = { .name = "swaps", .unit = "" },
+	[INSTRUCTIONS] = { .name = "instructions", .unit = "inst" },
+	[CYCLES] = { .name = "cycles", .unit = "cycle" },
+	[FOOTPRINT] = { .name = "peak_memory_footprint", .unit = "byte" },
+	[WINDOW] = { .name = "measured_window", .unit = "s" },
+};
+
+struct block {
+	struct rfl_import *import;
+	struct rfl_capture_builder *b;
+	bool open, rss_in_bytes;
+	double value[FIGURES];
+	char command[256];
+};
+
+struct label {
+	const char *text;
+	enum figure figure;
+	double factor; /* 0: a duration */
+};
+
+/* GNU time -v: "<label>: <value>". */
+static const struct label gnu[] = {
+	{ "User time (seconds): ", USER, 0 },
+	{ "System time (seconds): ", SYSTEM, 0 },
+	{ "Elapsed (wall clock) time (h:mm:ss or m:ss): ", ELAPSED, 0 },
+	{ "Maximum resident set size (kbytes): ", MAX_RSS, 1024 },
+	{ "Major (requiring I/O) page faults: ", MAJOR_FAULTS, 1 },
+	{ "Minor (reclaiming a frame) page faults: ", MINOR_FAULTS, 1 },
+	{ "Voluntary context switches: ", SWITCHES_OUT, 1 },
+	{ "Involuntary context switches: ", SWITCHES_IN, 1 },
+	{ "Swaps: ", SWAPS, 1 },
+};
+
+/* time -l: "<value>  <label>". */
+static const struct label bsd[] = {
+	{ "maximum resident set size", MAX_RSS, 1 },
+	{ "page reclaims", MINOR_FAULTS, 1 },
+	{ "page faults", MAJOR_FAULTS, 1 },
+	{ "swaps", SWAPS, 1 },
+	{ "voluntary context switches", SWITCHES_OUT, 1 },
+	{ "involuntary context switches", SWITCHES_IN, 1 },
+	{ "instructions retired", INSTRUCTIONS, 1 },
+	{ "cycles elapsed", CYCLES, 1 },
+	{ "peak memory footprint", FOOTPRINT, 1 },
+};
+
+/* bash and `time -p`: "<label> <value>". */
+static const struct label shell[] = {
+	{ "real", ELAPSED, 0 },
+	{ "user", USER, 0 },
+	{ "sys", SYSTEM, 0 },
+};
+
+/* The default line of GNU time: "0.01user 0.00system 0:00.02elapsed 95%CPU (...1920maxresident)k",
+ * "0inputs+0outputs (0major+132minor)pagefaults 0swaps". */
+static const struct label brief[] = {
+	{ "user", USER, 0 },          { "system", SYSTEM, 0 },
+	{ "elapsed", ELAPSED, 0 },    { "maxresident)k", MAX_RSS, 1024 },
+	{ "major", MAJOR_FAULTS, 1 }, { "minor)pagefaults", MINOR_FAULTS, 1 },
+	{ "swaps", SWAPS, 1 },
+};
+
+/* --- durations ------------------------------------------------------------------------------- */
+
+/* A number with a point or, of another locale, a comma. */
+static bool read_decimal(struct rfl_span s, double *ret)
+{
+	enum rfl_decimal sign = memchr(s.at, ',', s.len) ? RFL_DECIMAL_COMMA : RFL_DECIMAL_POINT;
+
+	return s.len > 0 && s.at[0] >= '0' && s.at[0] <= '9' && rfl_span_grouped(s, sign, ret);
+}
+
+static double seconds_of(char unit)
+{
+	static const char units[] = "dhms";
+	static const double seconds[] = { 86400.0, 3600.0, 60.0, 1.0 };
+	const char *at = strchr(units, unit);
+
+	return at ? seconds[at - units] : 0.0;
+}
+
+/* "36.01", "0:51.40", "1:02:03", "1m18.01s", "1h3.00s", "0m0,004s". */
+static bool read_duration(struct rfl_span s, double *ret)
+{
+	double total = 0.0;
+
+	while (s.len > 0) {
+		size_t n = 0;
+		double part;
+
+		while (n < s.len && s.at[n] != ':' && seconds_of(s.at[n]) == 0.0)
+			n++;
+		if (!read_decimal((struct rfl_span){ .at = s.at, .len = n }, &part))
+			return false;
+		if (n == s.len)
+			total += part;
+		else if (s.at[n] == ':')
+			total = 60.0 * (total + part);
+		else
+			total += part * seconds_of(s.at[n]);
+		if (n + 1 == s.len && s.at[n] == ':')
+			return false;
+		s = rfl_span_from(s, n + 1);
+	}
+	*ret = total;
+	return true;
+}
+
+static bool read_value(const struct label *l, struct rfl_span s, double *ret)
+{
+	double v;
+
+	s = rfl_span_trim(s);
+	if (l->factor == 0.0 ? !read_duration(s, &v) : !read_decimal(s, &v))
+		return false;
+	*ret = l->factor == 0.0 ? v : v * l->factor;
+	return true;
+}
+
+/* --- blocks ---------------------------------------------------------------------------------- */
+
+static void clear(struct block *k)
+{
+	for (size_t i = 0; i < FIGURES; i++)
+		k->value[i] = NAN;
+	k->open = false;
+	k->rss_in_bytes = false;
+	(void)snprintf(k->command, sizeof(k->command), "process");
+}
+
+/* BSD counts KiB where macOS counts bytes. macOS is known by lines that only it has, or by a size
+ * in whole pages. */
+static void settle_rss(struct block *k)
+{
+	if (!k->rss_in_bytes || isnan(k->value[MAX_RSS]))
+		return;
+	if (isnan(k->value[FOOTPRINT]) && isnan(k->value[INSTRUCTIONS]) &&
+	    fmod(k->value[MAX_RSS], 4096.0) != 0.0) {
+		k->value[MAX_RSS] *= 1024.0;
+		rfl_capture_note(k->b, "maximum resident set size is taken as KiB, as BSD writes "
+				       "it: it is no whole number of pages as on macOS");
+	}
+}
+
+static enum rfl_rc flush(struct block *k, struct rfl_err *err)
+{
+	struct rfl_reading readings[FIGURES];
+	size_t n = 0;
+	enum rfl_rc rc;
+
+	if (!k->open)
+		return RFL_OK;
+	settle_rss(k);
+	for (size_t i = 0; i < FIGURES; i++) {
+		if (isnan(k->value[i]))
+			continue;
+		readings[n] = figures[i];
+		readings[n++].value = k->value[i];
+	}
+	if (isnan(k->value[ELAPSED]))
+		rfl_capture_note(k->b, "%s: the block has no elapsed time: it was cut off",
+				 k->command);
+	rc = rfl_import_range(k->b, RFL_RANGE_PROCESS, k->command, readings, n, err);
+	clear(k);
+	return rc;
+}
+
+static enum rfl_rc begin(struct block *k, struct rfl_err *err)
+{
+	double window = k->open ? NAN : k->value[WINDOW];
+	enum rfl_rc rc = flush(k, err);
+
+	k->open = true;
+	k->value[WINDOW] = window;
+	return rc;
+}
+
+static enum rfl_rc take(struct block *k, const struct label *l, struct rfl_span value,
+			struct rfl_err *err)
+{
+	double v;
+
+	value = rfl_span_trim(value);
+	if (!read_value(l, value, &v))
+		return rfl_import_bad_row(k->import, figures[l->figure].name, err,
+					  "'%.*s' is no %s", RFL_SPAN_ARG(value),
+					  l->factor == 0.0 ? "duration" : "count");
+	k->value[l->figure] = v;
+	return RFL_OK;
+}
+
+/* --- forms ----------------------------------------------------------------------------------- */
+
+static enum rfl_rc gnu_line(struct block *k, struct rfl_span line, bool *mine, struct rfl_err *err)
+{
+	static const char command[] = "Command being timed: ";
+	static const char status[] = "Exit status: ";
+
+	*mine = true;
+	if (rfl_span_starts(line, command)) {
+		struct rfl_span name = rfl_span_from(line, strlen(command));
+		enum rfl_rc rc = begin(k, err);
+
+		if (name.len > 1 && name.at[0] == '"' && name.at[name.len - 1] == '"')
+			name = (struct rfl_span){ .at = name.at + 1, .len = name.len - 2 };
+		rfl_span_copy(name, k->command, sizeof(k->command));
+		return rc;
+	}
+	if (rfl_span_starts(line, "Command exited with") ||
+	    rfl_span_starts(line, "Command terminated by") ||
+	    rfl_span_starts(line, "Command stopped by")) {
+		rfl_capture_note(k->b, "%.*s", RFL_SPAN_ARG(line));
+		return RFL_OK;
+	}
+	for (size_t i = 0; i < RFL_ARRAY_LEN(gnu) && k->open; i++) {
+		if (rfl_span_starts(line, gnu[i].text))
+			return take(k, &gnu[i], rfl_span_from(line, strlen(gnu[i].text)), err);
+	}
+	*mine = rfl_span_starts(line, status);
+	return RFL_OK;
+}
+
+/* "24.36 real 22.79 user 0.83 sys": the words behind the numbers. */
+static bool bsd_times(struct rfl_span line, double ret[3])
+{
+	static const char *const words[] = { "real", "user", "sys" };
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(words); i++) {
+		struct rfl_span number, word;
+
+		if (!rfl_span_next_word(&line, &number) || !rfl_span_next_word(&line, &word) ||
+		    !rfl_span_is(word, words[i]) || !read_duration(number, &ret[i]))
+			return false;
+	}
+	return rfl_span_trim(line).len == 0;
+}
+
+static enum rfl_rc bsd_line(struct block *k, struct rfl_span line, bool *mine, struct rfl_err *err)
+{
+	struct rfl_span number;
+	double times[3];
+
+	*mine = true;
+	if (bsd_times(line, times)) {
+		enum rfl_rc rc = begin(k, err);
+
+		k->rss_in_bytes = true;
+		k->value[ELAPSED] = times[0];
+		k->value[USER] = times[1];
+		k->value[SYSTEM] = times[2];
+		return rc;
+	}
+	*mine = false;
+	if (!k->rss_in_bytes || !rfl_span_next_word(&line, &number))
+		return RFL_OK;
+	line = rfl_span_trim(line);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(bsd); i++) {
+		if (!rfl_span_is(line, bsd[i].text))
+			continue;
+		*mine = true;
+		return take(k, &bsd[i], number, err);
+	}
+	return RFL_OK;
+}
+
+/* Two words, of which the first is real, user or sys. "real" begins a block. */
+static enum rfl_rc shell_line(struct block *k, struct rfl_span line, bool *mine,
+			      struct rfl_err *err)
+{
+	struct rfl_span word, number, more;
+
+	*mine = false;
+	if (!rfl_span_next_word(&line, &word) || !rfl_span_next_word(&line, &number) ||
+	    rfl_span_next_word(&line, &more))
+		return RFL_OK;
+	for (size_t i = 0; i < RFL_ARRAY_LEN(shell); i++) {
+		double ignored;
+		enum rfl_rc rc = RFL_OK;
+
+		if (!rfl_span_is(word, shell[i].text) || (i > 0 && !k->open) ||
+		    (i == 0 && !read_duration(number, &ignored)))
+			continue;
+		*mine = true;
+		if (i == 0)
+			rc = begin(k, err);
+		return rc == RFL_OK ? take(k, &shell[i], number, err) : rc;
+	}
+	return RFL_OK;
+}
+
+/* Every word of the two default lines ends in the name of its figure. */
+static enum rfl_rc brief_line(struct block *k, struct rfl_span line, bool *mine,
+			      struct rfl_err *err)
+{
+	bool first = rfl_span_has(line, "elapsed ") && rfl_span_has(line, "system ");
+	bool second = k->open && rfl_span_has(line, "minor)pagefaults ");
+	enum rfl_rc rc = first ? begin(k, err) : RFL_OK;
+	struct rfl_span word;
+
+	*mine = first || second;
+	while (*mine && rc == RFL_OK && rfl_span_next_word(&line, &word)) {
+		const char *plus = memchr(word.at, '+', word.len);
+
+		if (plus && word.at[0] == '(') {
+			/* "(0major+132minor)pagefaults" and "(0avgtext+0avgdata". */
+			struct rfl_span major = { .at = word.at + 1,
+						  .len = (size_t)(plus - word.at) - 1 };
+
+			if (rfl_span_ends(major, "major")) {
+				major.len -= strlen("major");
+				rc = take(k, &brief[4], major, err);
+			}
+			word = rfl_span_from(word, (size_t)(plus - word.at) + 1);
+		}
+		for (size_t i = 0; i < RFL_ARRAY_LEN(brief) && rc == RFL_OK; i++) {
+			if (!rfl_span_ends(word, brief[i].text))
+				continue;
+			word.len -= strlen(brief[i].text);
+			rc = take(k, &brief[i], word, err);
+			break;
+		}
+	}
+	return rc;
+}
+
+/* The line that our own runs put in front: the measured window, which is not the process. */
+static bool window_line(struct block *k, struct rfl_span line)
+{
+	static const char key[] = "MEASURED_SEC=";
+	struct rfl_span word;
+	double v;
+
+	if (!rfl_span_starts(line, key) || !rfl_span_next_word(&line, &word) ||
+	    !rfl_span_number(rfl_span_from(word, strlen(key)), &v))
+		return false;
+	k->value[WINDOW] = v;
+	rfl_capture_note(k->b, "time_s is the whole process; its measured window is %.6g s", v);
+	return true;
+}
+
+typedef enum rfl_rc form_fn(struct block *k, struct rfl_span line, bool *mine, struct rfl_err *err);
+
+static form_fn *const forms[] = { gnu_line, bsd_line, brief_line, shell_line };
+
+static enum rfl_rc read_lines(struct block *k, struct rfl_err *err)
+{
+	struct rfl_span line;
+	bool more;
+	enum rfl_rc rc;
+
+	while ((rc = rfl_input_line(k->import->in, &line, &more, err)) == RFL_OK && more) {
+		bool mine = false, torn = rfl_input_torn(k->import->in);
+
+		line = rfl_span_trim(line);
+		if (line.len == 0 || window_line(k, line))
+			continue;
+		for (size_t i = 0; i < RFL_ARRAY_LEN(forms) && !mine && rc == RFL_OK; i++)
+			rc = forms[i](k, line, &mine, err);
+		if (rc != RFL_OK)
+			return rc;
+		if (mine && torn)
+			rfl_import_warn(k->import,
+					"%s:%zu: the last line has no newline: its value may have "
+					"been cut off",
+					rfl_input_name(k->import->in),
+					rfl_input_line_number(k->import->in));
+	}
+	return rc;
+}
+
+static enum rfl_rc read_time(struct rfl_import *import, struct rfl_captures *to,
+			     struct rfl_err *err)
+{
+	struct block k = { .import = import };
+	bool any;
+	enum rfl_rc rc = rfl_import_builder(import, "time", "cpu", true, &k.b, err);
+
+	clear(&k);
+	if (rc == RFL_OK)
+		rc = read_lines(&k, err);
+	any = k.open;
+	if (rc == RFL_OK)
+		rc = flush(&k, err);
+	if (rc == RFL_OK && !any)
+		rc = rfl_fail(err, RFL_EFORMAT, 0,
+			      "%s: no times in it: expected the output of 'time -v' (GNU), "
+			      "'time -l' (BSD, macOS) or of a shell's time",
+			      rfl_input_name(import->in));
+	if (rc == RFL_OK)
+		rc = rfl_import_finish(import, k.b, to, err);
+	rfl_capture_builder_free(k.b);
+	return rc;
+}
+
+static int detect_line(struct rfl_span line, int *shell_seen)
+{
+	struct rfl_span word, number;
+	double times[3];
+
+	if (rfl_span_starts(line, "Command being timed: ") ||
+	    rfl_span_starts(line, "Maximum resident set size (kbytes): "))
+		return 95;
+	if (bsd_times(line, times) ||
+	    (rfl_span_has(line, "maxresident)k") && rfl_span_has(line, "elapsed ")))
+		return 90;
+	if (!rfl_span_next_word(&line, &word) || !rfl_span_next_word(&line, &number) ||
+	    *shell_seen == (int)RFL_ARRAY_LEN(shell))
+		return 0;
+	if (rfl_span_is(word, shell[*shell_seen].text) && read_duration(number, times))
+		return ++*shell_seen == (int)RFL_ARRAY_LEN(shell) ? 85 : 0;
+	*shell_seen = 0;
+	return 0;
+}
+
+static int detect(struct rfl_span head)
+{
+	struct rfl_span line;
+	int best = 0, shell_seen = 0;
+
+	while (rfl_span_next_line(&head, &line)) {
+		int sure = detect_line(rfl_span_trim(line), &shell_seen);
+
+		best = sure > best ? sure : best;
+	}
+	return best;
+}
+
+const struct rfl_importer rfl_importer_time = {
+	.name = "time",
+	.summary = "time of a process: time -v (GNU), time -l (BSD, macOS), bash and POSIX time",
+	.detect = detect,
+	.read = read_time,
+};
