@@ -23,7 +23,8 @@ struct rfl_cupti_host; /* a host object for one chip */
 
 /**
  * @param chip          "GH100"
- * @param availability  of the device (cuptiProfilerGetCounterAvailability), or NULL
+ * @param availability  of the device (cuptiProfilerGetCounterAvailability), kept by the caller
+ * until the object is closed; or NULL: all that such a chip has
  * @param ret           release with rfl_cupti_host_close()
  */
 enum rfl_rc rfl_cupti_host_open(struct rfl_cupti *c, const char *chip, const uint8_t *availability,
@@ -31,7 +32,7 @@ enum rfl_rc rfl_cupti_host_open(struct rfl_cupti *c, const char *chip, const uin
 void rfl_cupti_host_close(struct rfl_cupti_host *h); /* accepts NULL */
 
 struct rfl_cupti_metric_info {
-	const char *description; /**< borrowed until the library is closed */
+	const char *description; /**< borrowed until the host object is closed, as the others */
 	const char *unit;        /**< "byte", "ns", "math_op", "inst", ... */
 	const char *hw_unit;     /**< "dram", "sm", ... */
 };
@@ -40,6 +41,14 @@ struct rfl_cupti_metric_info {
 enum rfl_rc rfl_cupti_metric(struct rfl_cupti_host *h, const char *metric,
 			     struct rfl_cupti_metric_info *ret,
 			     struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** The same for a name without rollup suffix, as rfl_cupti_metrics() gives them. */
+enum rfl_rc rfl_cupti_describe(struct rfl_cupti_host *h, const char *base,
+			       struct rfl_cupti_metric_info *ret,
+			       struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** Append the base metrics whose names are near to this one, at most `most`, as "a, b". */
+void rfl_cupti_near(struct rfl_cupti_host *h, const char *metric, size_t most, struct rfl_buf *out);
 
 /** All base metrics of the chip, without rollup suffix. */
 enum rfl_rc rfl_cupti_metrics(struct rfl_cupti_host *h, void (*each)(const char *metric, void *ctx),
@@ -54,6 +63,10 @@ enum rfl_rc rfl_cupti_metrics(struct rfl_cupti_host *h, void (*each)(const char 
 enum rfl_rc rfl_cupti_config(struct rfl_cupti_host *h, const char *const *metrics, size_t n,
 			     uint8_t **image, size_t *image_size, size_t *passes,
 			     struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** Passes alone. */
+enum rfl_rc rfl_cupti_passes(struct rfl_cupti_host *h, const char *const *metrics, size_t n,
+			     size_t *ret, struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** Values of a range of decoded counter data, in the metrics' own units. */
 enum rfl_rc rfl_cupti_values(struct rfl_cupti_host *h, const uint8_t *data, size_t data_size,

@@ -1,0 +1,431 @@
+/*
+ * cupti_host.c - questions about a chip that need no chip: its metrics, what can be counted
+ * together, in how many passes, and what counted data are worth.
+ */
+#include "profile/cupti_host.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "profile/cupti_api.h"
+
+struct rfl_cupti_host {
+	struct rfl_cupti *lib;
+	const struct rfl_cupti_functions *calls;
+	char *chip;
+	const uint8_t *availability;          /* the caller's */
+	struct rfl_cupti_host_object *host;   /* for questions */
+	struct rfl_cupti_host_object *counts; /* has the metrics of the last configuration */
+};
+
+enum rfl_rc rfl_cupti_chips(struct rfl_cupti *c, const char *const **ret, size_t *n,
+			    struct rfl_err *err)
+{
+	struct rfl_cupti_host_chips p = { RFL_CUPTI_SIZED(host_chips) };
+	enum rfl_rc rc = rfl_cupti_check(c, rfl_cupti_calls(c)->host_chips(&p),
+					 "cuptiProfilerHostGetSupportedChips", err);
+
+	if (rc != RFL_OK)
+		return rc;
+	*ret = p.names;
+	*n = p.n;
+	return RFL_OK;
+}
+
+/* ------------------------------------------------------------------ host objects */
+
+static enum rfl_rc start(struct rfl_cupti_host *h, struct rfl_cupti_host_object **ret,
+			 struct rfl_err *err)
+{
+	struct rfl_cupti_host_initialize p = {
+		RFL_CUPTI_SIZED(host_initialize),
+		.type = RFL_CUPTI_TYPE_RANGE_PROFILER,
+		.chip = h->chip,
+		.availability = h->availability,
+	};
+	const int result = h->calls->host_initialize(&p);
+	enum rfl_rc rc;
+
+	if (result == RFL_CUPTI_NOT_SUPPORTED)
+		return rfl_fail(err, RFL_EUNSUPPORTED, result,
+				"%s is named by %s, which has no range profiler for it", h->chip,
+				rfl_cupti_path(h->lib));
+	rc = rfl_cupti_check(h->lib, result, "cuptiProfilerHostInitialize", err);
+	if (rc == RFL_OK)
+		*ret = p.host;
+	return rc;
+}
+
+static void stop(struct rfl_cupti_host *h, struct rfl_cupti_host_object *host)
+{
+	struct rfl_cupti_host_deinitialize p = { RFL_CUPTI_SIZED(host_deinitialize), .host = host };
+
+	if (host)
+		(void)h->calls->host_deinitialize(&p);
+}
+
+static enum rfl_rc known_chip(struct rfl_cupti *c, const char *chip, struct rfl_err *err)
+{
+	const char *const *chips = NULL;
+	struct rfl_buf all;
+	size_t n = 0;
+	enum rfl_rc rc = rfl_cupti_chips(c, &chips, &n, err);
+
+	for (size_t i = 0; rc == RFL_OK && i < n; i++)
+		if (strcmp(chips[i], chip) == 0)
+			return RFL_OK;
+	if (rc != RFL_OK)
+		return rc;
+	rfl_buf_init(&all, RFL_ERR_MSG_MAX / 2);
+	for (size_t i = 0; i < n; i++)
+		rfl_buf_printf(&all, "%s%s", i ? " " : "", chips[i]);
+	rc = rfl_fail(err, RFL_ENOTFOUND, RFL_CUPTI_INVALID_CHIP_NAME,
+		      "no chip '%s' in %s; it has %s", chip, rfl_cupti_path(c), rfl_buf_str(&all));
+	rfl_buf_fini(&all);
+	return rc;
+}
+
+enum rfl_rc rfl_cupti_host_open(struct rfl_cupti *c, const char *chip, const uint8_t *availability,
+				struct rfl_cupti_host **ret, struct rfl_err *err)
+{
+	struct rfl_cupti_host *h = calloc(1, sizeof(*h));
+	enum rfl_rc rc;
+
+	if (!h)
+		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", chip);
+	h->lib = c;
+	h->calls = rfl_cupti_calls(c);
+	h->availability = availability;
+	h->chip = strdup(chip);
+	if (!h->chip) {
+		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", chip);
+		goto done;
+	}
+	rc = known_chip(c, chip, err);
+	if (rc == RFL_OK)
+		rc = start(h, &h->host, err);
+	if (rc != RFL_OK)
+		goto done;
+	*ret = h;
+	return RFL_OK;
+done:
+	rfl_cupti_host_close(h);
+	return rc;
+}
+
+void rfl_cupti_host_close(struct rfl_cupti_host *h)
+{
+	if (!h)
+		return;
+	stop(h, h->counts);
+	stop(h, h->host);
+	free(h->chip);
+	free(h);
+}
+
+/* ------------------------------------------------------------------ metrics */
+
+enum rfl_rc rfl_cupti_metrics(struct rfl_cupti_host *h, void (*each)(const char *metric, void *ctx),
+			      void *ctx, struct rfl_err *err)
+{
+	for (int type = 0; type < RFL_CUPTI_METRIC_TYPE_COUNT; type++) {
+		struct rfl_cupti_host_base_metrics p = {
+			RFL_CUPTI_SIZED(host_base_metrics),
+			.host = h->host,
+			.type = type,
+		};
+		enum rfl_rc rc = rfl_cupti_check(h->lib, h->calls->host_base_metrics(&p),
+						 "cuptiProfilerHostGetBaseMetrics", err);
+
+		if (rc != RFL_OK)
+			return rc;
+		for (size_t i = 0; i < p.n; i++)
+			each(p.names[i], ctx);
+	}
+	return RFL_OK;
+}
+
+static int properties(struct rfl_cupti_host *h, const char *metric,
+		      struct rfl_cupti_host_metric_properties *ret)
+{
+	*ret = (struct rfl_cupti_host_metric_properties){
+		RFL_CUPTI_SIZED(host_metric_properties),
+		.host = h->host,
+		.metric = metric,
+	};
+	return h->calls->host_metric_properties(ret);
+}
+
+/* The length of the name without its rollup: ".sum", ".avg.per_second". */
+static size_t base_length(const char *metric)
+{
+	const char *tail = strstr(metric, "__");
+
+	return (size_t)(tail ? tail - metric : 0) + strcspn(tail ? tail : metric, ".");
+}
+
+struct names {
+	const char **names;
+	size_t n, cap;
+	bool no_memory;
+};
+
+static void collect(const char *metric, void *ctx)
+{
+	struct names *all = ctx;
+
+	if (all->n + 1 >= all->cap) { /* one stays free for the NULL behind the last */
+		const size_t cap = all->cap ? 2 * all->cap : 4096;
+		const char **names = realloc(all->names, cap * sizeof(*names));
+
+		if (!names) {
+			all->no_memory = true;
+			return;
+		}
+		all->names = names;
+		all->cap = cap;
+	}
+	all->names[all->n++] = metric;
+	all->names[all->n] = NULL;
+}
+
+void rfl_cupti_near(struct rfl_cupti_host *h, const char *metric, size_t most, struct rfl_buf *out)
+{
+	struct names all = { .names = NULL };
+	char *base = strndup(metric, base_length(metric));
+
+	if (base && rfl_cupti_metrics(h, collect, &all, NULL) == RFL_OK && all.n)
+		(void)rfl_text_suggest(base, all.names, most, out);
+	free(all.names);
+	free(base);
+}
+
+static enum rfl_rc no_such_metric(struct rfl_cupti_host *h, const char *metric, struct rfl_err *err)
+{
+	struct rfl_buf near;
+	enum rfl_rc rc;
+
+	if (!err) /* names are looked for only when somebody reads them */
+		return RFL_ENOTFOUND;
+	rfl_buf_init(&near, RFL_ERR_MSG_MAX / 2);
+	rfl_cupti_near(h, metric, 4, &near);
+	rc = rfl_fail(err, RFL_ENOTFOUND, RFL_CUPTI_INVALID_METRIC_NAME,
+		      "%s has no metric '%s'%s%s", h->chip, metric, near.len ? "; near: " : "",
+		      rfl_buf_str(&near));
+	rfl_buf_fini(&near);
+	return rc;
+}
+
+/* CUPTI describes a name without its rollup as well, but does not count it: a rollup can be put
+ * behind such a name and behind no other. */
+static enum rfl_rc with_rollup(struct rfl_cupti_host *h, const char *metric, int32_t type,
+			       struct rfl_err *err)
+{
+	static const char *const first[] = { ".sum", ".ratio",
+					     ".avg.pct_of_peak_sustained_elapsed" };
+	struct rfl_cupti_host_metric_properties p;
+	struct rfl_buf longer;
+	enum rfl_rc rc;
+
+	rfl_buf_init(&longer, RFL_ERR_MSG_MAX);
+	rfl_buf_printf(&longer, "%s%s", metric, first[type]);
+	rc = rfl_buf_check(&longer, metric, err);
+	if (rc == RFL_OK && properties(h, rfl_buf_str(&longer), &p) == RFL_CUPTI_SUCCESS)
+		rc = rfl_fail(err, RFL_ENOTFOUND, RFL_CUPTI_INVALID_METRIC_NAME,
+			      "%s: '%s' needs a rollup, for example %s", h->chip, metric,
+			      rfl_buf_str(&longer));
+	rfl_buf_fini(&longer);
+	return rc;
+}
+
+enum rfl_rc rfl_cupti_metric(struct rfl_cupti_host *h, const char *metric,
+			     struct rfl_cupti_metric_info *ret, struct rfl_err *err)
+{
+	struct rfl_cupti_host_metric_properties p;
+	const int result = properties(h, metric, &p);
+	enum rfl_rc rc;
+
+	if (result == RFL_CUPTI_INVALID_METRIC_NAME)
+		return no_such_metric(h, metric, err);
+	rc = rfl_cupti_check(h->lib, result, "cuptiProfilerHostGetMetricProperties", err);
+	if (rc == RFL_OK && p.type >= 0 && p.type < RFL_CUPTI_METRIC_TYPE_COUNT)
+		rc = with_rollup(h, metric, p.type, err);
+	if (rc == RFL_OK && ret)
+		*ret = (struct rfl_cupti_metric_info){ .description = p.description,
+						       .unit = p.unit,
+						       .hw_unit = p.hw_unit };
+	return rc;
+}
+
+enum rfl_rc rfl_cupti_describe(struct rfl_cupti_host *h, const char *base,
+			       struct rfl_cupti_metric_info *ret, struct rfl_err *err)
+{
+	struct rfl_cupti_host_metric_properties p;
+	const int result = properties(h, base, &p);
+
+	if (result == RFL_CUPTI_INVALID_METRIC_NAME)
+		return no_such_metric(h, base, err);
+	if (result == RFL_CUPTI_SUCCESS)
+		*ret = (struct rfl_cupti_metric_info){ .description = p.description,
+						       .unit = p.unit,
+						       .hw_unit = p.hw_unit };
+	return rfl_cupti_check(h->lib, result, "cuptiProfilerHostGetMetricProperties", err);
+}
+
+/* ------------------------------------------------------------------ sets of metrics */
+
+static int add(struct rfl_cupti_host *h, struct rfl_cupti_host_object *host,
+	       const char *const *metrics, size_t n)
+{
+	struct rfl_cupti_host_add_metrics p = {
+		RFL_CUPTI_SIZED(host_add_metrics),
+		.host = host,
+		.names = (const char **)metrics, /* read only */
+		.n = n,
+	};
+
+	return h->calls->host_add_metrics(&p);
+}
+
+/* Whether the first n can be counted together. An object that has refused one refuses all after it,
+ * so each try has its own. */
+static bool together(struct rfl_cupti_host *h, const char *const *metrics, size_t n)
+{
+	struct rfl_cupti_host_object *host = NULL;
+	int result;
+
+	if (start(h, &host, NULL) != RFL_OK)
+		return false;
+	result = add(h, host, metrics, n);
+	stop(h, host);
+	return result == RFL_CUPTI_SUCCESS;
+}
+
+/* Each of them exists, and CUPTI still does not take them: the first that does not go with those in
+ * front of it is named. */
+static enum rfl_rc not_together(struct rfl_cupti_host *h, const char *const *metrics, size_t n,
+				int result, struct rfl_err *err)
+{
+	size_t k = 1;
+
+	while (k < n && together(h, metrics, k))
+		k++;
+	if (k == 1)
+		return rfl_fail(err, RFL_EUNSUPPORTED, result, "%s cannot count '%s'", h->chip,
+				metrics[0]);
+	return rfl_fail(err, RFL_EUNSUPPORTED, result,
+			"%s cannot count '%s' together with '%s'%s: ask for it alone", h->chip,
+			metrics[k - 1], metrics[0], k > 2 ? " and the others in front of it" : "");
+}
+
+static enum rfl_rc choose(struct rfl_cupti_host *h, const char *const *metrics, size_t n,
+			  struct rfl_err *err)
+{
+	enum rfl_rc rc = RFL_OK;
+	int result;
+
+	stop(h, h->counts); /* a host object only ever counts more */
+	h->counts = NULL;
+	if (n == 0)
+		return rfl_fail(err, RFL_EINVAL, 0, "%s: no metrics to count", h->chip);
+	for (size_t i = 0; rc == RFL_OK && i < n; i++)
+		rc = rfl_cupti_metric(h, metrics[i], NULL, err);
+	if (rc == RFL_OK)
+		rc = start(h, &h->counts, err);
+	if (rc != RFL_OK)
+		return rc;
+	result = add(h, h->counts, metrics, n);
+	if (result == RFL_CUPTI_NOT_SUPPORTED || result == RFL_CUPTI_UNKNOWN)
+		return not_together(h, metrics, n, result, err);
+	return rfl_cupti_check(h->lib, result, "cuptiProfilerHostConfigAddMetrics", err);
+}
+
+static enum rfl_rc build(struct rfl_cupti_host *h, uint8_t **image, size_t *size,
+			 struct rfl_err *err)
+{
+	struct rfl_cupti_host_config_size s = {
+		RFL_CUPTI_SIZED(host_config_size),
+		.host = h->counts,
+	};
+	struct rfl_cupti_host_config_image p = {
+		RFL_CUPTI_SIZED(host_config_image),
+		.host = h->counts,
+	};
+	enum rfl_rc rc = rfl_cupti_check(h->lib, h->calls->host_config_size(&s),
+					 "cuptiProfilerHostGetConfigImageSize", err);
+
+	if (rc != RFL_OK)
+		return rc;
+	p.size = s.size;
+	p.image = calloc(1, s.size ? s.size : 1);
+	if (!p.image)
+		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory for %zu bytes", h->chip,
+				s.size);
+	rc = rfl_cupti_check(h->lib, h->calls->host_config_image(&p),
+			     "cuptiProfilerHostGetConfigImage", err);
+	if (rc != RFL_OK) {
+		free(p.image);
+		return rc;
+	}
+	*image = p.image;
+	*size = p.size;
+	return RFL_OK;
+}
+
+enum rfl_rc rfl_cupti_config(struct rfl_cupti_host *h, const char *const *metrics, size_t n,
+			     uint8_t **image, size_t *image_size, size_t *passes,
+			     struct rfl_err *err)
+{
+	struct rfl_cupti_host_passes p = { RFL_CUPTI_SIZED(host_passes) };
+	uint8_t *bytes = NULL;
+	size_t size = 0;
+	enum rfl_rc rc = choose(h, metrics, n, err);
+
+	if (rc == RFL_OK)
+		rc = build(h, &bytes, &size, err);
+	if (rc != RFL_OK)
+		return rc;
+	p.size = size;
+	p.image = bytes;
+	rc = rfl_cupti_check(h->lib, h->calls->host_passes(&p), "cuptiProfilerHostGetNumOfPasses",
+			     err);
+	if (rc != RFL_OK) {
+		free(bytes);
+		return rc;
+	}
+	*image = bytes;
+	*image_size = size;
+	*passes = p.passes;
+	return RFL_OK;
+}
+
+enum rfl_rc rfl_cupti_passes(struct rfl_cupti_host *h, const char *const *metrics, size_t n,
+			     size_t *ret, struct rfl_err *err)
+{
+	uint8_t *image = NULL;
+	size_t size = 0;
+	enum rfl_rc rc = rfl_cupti_config(h, metrics, n, &image, &size, ret, err);
+
+	free(image);
+	return rc;
+}
+
+enum rfl_rc rfl_cupti_values(struct rfl_cupti_host *h, const uint8_t *data, size_t data_size,
+			     size_t range, const char *const *metrics, size_t n, double *ret,
+			     struct rfl_err *err)
+{
+	struct rfl_cupti_host_values p = {
+		RFL_CUPTI_SIZED(host_values),
+		.host = h->counts,
+		.data = data,
+		.data_size = data_size,
+		.range = range,
+		.names = (const char **)metrics, /* read only */
+		.n = n,
+		.values = ret,
+	};
+
+	return rfl_cupti_check(h->lib, h->calls->host_values(&p),
+			       "cuptiProfilerHostEvaluateToGpuValues", err);
+}
