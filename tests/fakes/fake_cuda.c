@@ -1,0 +1,423 @@
+/*
+ * fake_cuda.c - libcuda.so.1 for tests: one GPU whose memory is the host's and which knows the
+ * kernels of our self-test by name. Steered by FAKE_CUDA or fake_cuda_control(); see README.md.
+ */
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "profile/cuda_api.h"
+#include "profile/selftest_ptx.h"
+#include "tests/fakes/fake_script.h"
+
+#define DECLARE(needed, member, symbol, arguments) RFL_EXPORT int symbol arguments;
+RFL_CUDA_FUNCTIONS(DECLARE)
+#undef DECLARE
+
+RFL_EXPORT void fake_cuda_control(const char *script);
+RFL_EXPORT const char *fake_cuda_log(void);
+RFL_EXPORT const char *fake_cuda_complaints(void);
+RFL_EXPORT const struct fake_work *fake_cuda_work(void);
+RFL_EXPORT int fake_cuda_leaks(char *out, size_t size);
+
+struct rfl_cuda_context {
+	int references, depth;
+};
+struct rfl_cuda_module {
+	const struct rfl_selftest_kernel *kernel;
+};
+
+static struct fake_script script = { .variable = "FAKE_CUDA" };
+static struct rfl_cuda_context context;
+static struct fake_work work;
+static int blocks, modules; /* allocated */
+static bool started;
+
+#define ENTER()                                                  \
+	do {                                                     \
+		int code = fake_script_enter(&script, __func__); \
+		if (code)                                        \
+			return code;                             \
+	} while (0)
+#define ENTER_CONTEXT()                                  \
+	do {                                             \
+		ENTER();                                 \
+		if (context.depth == 0)                  \
+			return RFL_CUDA_INVALID_CONTEXT; \
+	} while (0)
+
+void fake_cuda_control(const char *text)
+{
+	fake_script_set(&script, text);
+	memset(&context, 0, sizeof(context));
+	memset(&work, 0, sizeof(work));
+	blocks = modules = 0;
+	started = false;
+}
+
+const char *fake_cuda_log(void)
+{
+	return script.log;
+}
+
+const char *fake_cuda_complaints(void)
+{
+	return script.complaints;
+}
+
+const struct fake_work *fake_cuda_work(void)
+{
+	return &work;
+}
+
+int fake_cuda_leaks(char *out, size_t size)
+{
+	snprintf(out, size, "%d references and depth %d of the context, %d blocks, %d modules",
+		 context.references, context.depth, blocks, modules);
+	return context.references || context.depth || blocks || modules;
+}
+
+__attribute__((destructor)) static void at_exit(void)
+{
+	char text[256];
+
+	if (fake_cuda_leaks(text, sizeof(text)))
+		fprintf(stderr, "FAKE_CUDA: LEAK: %s\n", text);
+}
+
+/* ---- driver and device ---- */
+
+int cuInit(unsigned flags)
+{
+	ENTER();
+	started = true;
+	return flags ? RFL_CUDA_INVALID_VALUE : RFL_CUDA_SUCCESS;
+}
+
+int cuDriverGetVersion(int *version)
+{
+	ENTER();
+	*version = (int)fake_script_number(&script, "version", 13000);
+	return RFL_CUDA_SUCCESS;
+}
+
+int cuGetErrorName(int result, const char **name)
+{
+#define NAME(member, theirs, value) { value, #theirs },
+	static const struct {
+		int code;
+		const char *name;
+	} names[] = { RFL_CUDA_RESULTS(NAME) };
+#undef NAME
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(names); i++)
+		if (names[i].code == result) {
+			*name = names[i].name;
+			return RFL_CUDA_SUCCESS;
+		}
+	return RFL_CUDA_INVALID_VALUE;
+}
+
+int cuGetErrorString(int result, const char **text)
+{
+	return cuGetErrorName(result, text);
+}
+
+int cuDeviceGetCount(int *count)
+{
+	ENTER();
+	*count = (int)fake_script_number(&script, "count", 1);
+	return started ? RFL_CUDA_SUCCESS : RFL_CUDA_NOT_INITIALIZED;
+}
+
+int cuDeviceGet(int *device, int index)
+{
+	ENTER();
+	*device = index;
+	return RFL_CUDA_SUCCESS;
+}
+
+int cuDeviceGetName(char *name, int size, int device)
+{
+	char text[FAKE_VALUE_MAX] = "Fake GPU";
+
+	ENTER();
+	(void)device;
+	(void)fake_script_text(&script, "name", text);
+	snprintf(name, (size_t)size, "%s", text);
+	return RFL_CUDA_SUCCESS;
+}
+
+int cuDeviceGetAttribute(int *value, int attribute, int device)
+{
+	int capability = (int)fake_script_number(&script, "cc", 90);
+
+	ENTER();
+	(void)device;
+	switch (attribute) {
+	case RFL_CUDA_ATTRIBUTE_CC_MAJOR:
+		*value = capability / 10;
+		return RFL_CUDA_SUCCESS;
+	case RFL_CUDA_ATTRIBUTE_CC_MINOR:
+		*value = capability % 10;
+		return RFL_CUDA_SUCCESS;
+	case RFL_CUDA_ATTRIBUTE_L2_CACHE_BYTES:
+		*value = (int)fake_script_number(&script, "l2", 1 << 20);
+		return RFL_CUDA_SUCCESS;
+	case RFL_CUDA_ATTRIBUTE_MULTIPROCESSORS:
+		*value = 4;
+		return RFL_CUDA_SUCCESS;
+	default:
+		*value = 0;
+		return RFL_CUDA_SUCCESS;
+	}
+}
+
+int cuDeviceGetUuid_v2(struct rfl_cuda_uuid *uuid, int device)
+{
+	ENTER();
+	memset(uuid, 0xfa, sizeof(*uuid));
+	return device ? RFL_CUDA_INVALID_DEVICE : RFL_CUDA_SUCCESS;
+}
+
+/* ---- context ---- */
+
+int cuDevicePrimaryCtxRetain(struct rfl_cuda_context **ret, int device)
+{
+	ENTER();
+	(void)device;
+	context.references++;
+	*ret = &context;
+	return RFL_CUDA_SUCCESS;
+}
+
+int cuDevicePrimaryCtxRelease_v2(int device)
+{
+	ENTER();
+	(void)device;
+	if (context.references-- == 0)
+		fake_script_complain(&script, "the primary context was released once too often");
+	return RFL_CUDA_SUCCESS;
+}
+
+int cuCtxPushCurrent_v2(struct rfl_cuda_context *c)
+{
+	ENTER();
+	if (c != &context)
+		return RFL_CUDA_INVALID_CONTEXT;
+	context.depth++;
+	return RFL_CUDA_SUCCESS;
+}
+
+int cuCtxPopCurrent_v2(struct rfl_cuda_context **ret)
+{
+	ENTER_CONTEXT();
+	context.depth--;
+	*ret = &context;
+	return RFL_CUDA_SUCCESS;
+}
+
+int cuCtxGetCurrent(struct rfl_cuda_context **ret)
+{
+	ENTER();
+	*ret = context.depth ? &context : NULL;
+	return RFL_CUDA_SUCCESS;
+}
+
+int cuCtxSynchronize(void)
+{
+	ENTER_CONTEXT();
+	return RFL_CUDA_SUCCESS;
+}
+
+/* ---- memory ---- */
+
+static void *host(rfl_cuda_address address)
+{
+	return (void *)(uintptr_t)address;
+}
+
+int cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes)
+{
+	ENTER_CONTEXT();
+	*free_bytes = (size_t)fake_script_number(&script, "free", 8e9);
+	*total_bytes = (size_t)16e9;
+	return RFL_CUDA_SUCCESS;
+}
+
+int cuMemAlloc_v2(rfl_cuda_address *address, size_t size)
+{
+	void *block;
+
+	ENTER_CONTEXT();
+	block = calloc(1, size);
+	if (!block)
+		return RFL_CUDA_OUT_OF_MEMORY;
+	blocks++;
+	*address = (rfl_cuda_address)(uintptr_t)block;
+	return RFL_CUDA_SUCCESS;
+}
+
+int cuMemFree_v2(rfl_cuda_address address)
+{
+	ENTER_CONTEXT();
+	free(host(address));
+	blocks--;
+	return RFL_CUDA_SUCCESS;
+}
+
+int cuMemcpyHtoD_v2(rfl_cuda_address to, const void *from, size_t size)
+{
+	ENTER_CONTEXT();
+	memcpy(host(to), from, size);
+	return RFL_CUDA_SUCCESS;
+}
+
+int cuMemcpyDtoH_v2(void *to, rfl_cuda_address from, size_t size)
+{
+	ENTER_CONTEXT();
+	memcpy(to, host(from), size);
+	return RFL_CUDA_SUCCESS;
+}
+
+int cuMemcpyDtoDAsync_v2(rfl_cuda_address to, rfl_cuda_address from, size_t size,
+			 struct rfl_cuda_stream *stream)
+{
+	ENTER_CONTEXT();
+	(void)stream;
+	memcpy(host(to), host(from), size);
+	work.copied_bytes += (double)size;
+	return RFL_CUDA_SUCCESS;
+}
+
+int cuMemsetD32_v2(rfl_cuda_address address, unsigned value, size_t n)
+{
+	uint32_t *words = host(address);
+
+	ENTER_CONTEXT();
+	for (size_t i = 0; i < n; i++)
+		words[i] = value;
+	return RFL_CUDA_SUCCESS;
+}
+
+/* ---- kernels ---- */
+
+int cuModuleLoadData(struct rfl_cuda_module **ret, const void *image)
+{
+	const struct rfl_selftest_kernel *k;
+	char entry[128];
+
+	ENTER_CONTEXT();
+	for (size_t i = 0; (k = rfl_selftest_kernel_at(i)); i++) {
+		snprintf(entry, sizeof(entry), ".entry %s(", k->name);
+		if (!strstr(image, entry))
+			continue;
+		*ret = malloc(sizeof(**ret));
+		if (!*ret)
+			return RFL_CUDA_OUT_OF_MEMORY;
+		(*ret)->kernel = k;
+		modules++;
+		return RFL_CUDA_SUCCESS;
+	}
+	return RFL_CUDA_INVALID_PTX;
+}
+
+int cuModuleUnload(struct rfl_cuda_module *module)
+{
+	ENTER_CONTEXT();
+	free(module);
+	modules--;
+	return RFL_CUDA_SUCCESS;
+}
+
+int cuModuleGetFunction(struct rfl_cuda_function **ret, struct rfl_cuda_module *module,
+			const char *name)
+{
+	ENTER_CONTEXT();
+	if (strcmp(name, module->kernel->name) != 0)
+		return RFL_CUDA_NOT_FOUND;
+	/* the table of kernels is constant, and a function is never written to */
+	memcpy(ret, &module->kernel, sizeof(*ret));
+	return RFL_CUDA_SUCCESS;
+}
+
+static float element(const struct rfl_selftest_kernel *k, const void *row, size_t i)
+{
+	uint32_t bits = 0;
+	float value;
+
+	if (k->element_bytes == 4) {
+		memcpy(&value, (const char *)row + 4 * i, 4);
+		return value;
+	}
+	memcpy(&bits, (const char *)row + 2 * i, 2);
+	if (k->type == RFL_SELFTEST_BF16) {
+		bits <<= 16;
+		memcpy(&value, &bits, 4);
+		return value;
+	}
+	if ((bits & 0x7c00) == 0)
+		return 0; /* no subnormals in the self-test */
+	value = (float)ldexp(1 + (bits & 0x3ff) / 1024.0, (int)(bits >> 10 & 31) - 15);
+	return bits >> 15 ? -value : value;
+}
+
+static void multiply(const struct rfl_selftest_kernel *k, void **arguments, unsigned grid_x,
+		     unsigned grid_y)
+{
+	size_t columns = *(uint32_t *)arguments[3], bytes = *(uint32_t *)arguments[4];
+	size_t rows = (size_t)grid_y * (size_t)k->tile_rows;
+	size_t depth = bytes / (size_t)k->element_bytes;
+	const char *a = host(*(rfl_cuda_address *)arguments[0]);
+	const char *b = host(*(rfl_cuda_address *)arguments[1]);
+	float *c = host(*(rfl_cuda_address *)arguments[2]);
+	double flops = 2.0 * (double)rows * (double)columns * (double)depth;
+
+	if (columns != (size_t)grid_x * (size_t)k->tile_columns)
+		fake_script_complain(&script, "%s: the grid does not cover C", k->name);
+	if (k->type == RFL_SELFTEST_F32)
+		work.fma_f32 += flops / 2;
+	else
+		work.tensor_flops[k->type - RFL_SELFTEST_F16] += flops;
+	for (size_t row = 0; row < rows && fake_script_number(&script, "wrong", 0) == 0; row++)
+		for (size_t column = 0; column < columns; column++) {
+			float sum = 0;
+
+			for (size_t i = 0; i < depth; i++)
+				sum += element(k, a + row * bytes, i) *
+				       element(k, b + column * bytes, i);
+			c[row * columns + column] = sum;
+		}
+}
+
+int cuLaunchKernel(struct rfl_cuda_function *function, unsigned grid_x, unsigned grid_y,
+		   unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z,
+		   unsigned shared_bytes, struct rfl_cuda_stream *stream, void **arguments,
+		   void **extra)
+{
+	const struct rfl_selftest_kernel *k;
+
+	ENTER_CONTEXT();
+	memcpy(&k, &function, sizeof(k));
+	(void)stream;
+	if (extra || shared_bytes || grid_z != 1 || block_x != (unsigned)k->threads ||
+	    block_y != 1 || block_z != 1)
+		return RFL_CUDA_INVALID_VALUE;
+	multiply(k, arguments, grid_x, grid_y);
+	return RFL_CUDA_SUCCESS;
+}
+
+int cuProfilerStart(void)
+{
+	ENTER();
+	return RFL_CUDA_SUCCESS;
+}
+
+int cuProfilerStop(void)
+{
+	ENTER();
+	return RFL_CUDA_SUCCESS;
+}

@@ -1,0 +1,63 @@
+/*
+ * fake_cupti_impl.h - between the files of the fake libcupti: the script, and the layout of the
+ * images that a caller carries from one call to the next without looking inside.
+ */
+#ifndef RFL_TESTS_FAKE_CUPTI_IMPL_H
+#define RFL_TESTS_FAKE_CUPTI_IMPL_H
+
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "profile/cupti_api.h"
+#include "tests/fakes/fake_script.h"
+
+#define DECLARE(needed, member, symbol, arguments) RFL_EXPORT int symbol arguments;
+RFL_CUPTI_FUNCTIONS(DECLARE)
+#undef DECLARE
+
+extern struct fake_script fake_cupti_script;
+
+/* Log, fail when told; then look at the struct. */
+#define ENTER()                                                              \
+	do {                                                                 \
+		int told_ = fake_script_enter(&fake_cupti_script, __func__); \
+		if (told_)                                                   \
+			return told_;                                        \
+	} while (0)
+#define ENTER_STRUCT(name)                                                                \
+	do {                                                                              \
+		ENTER();                                                                  \
+		if (p->struct_size == (size_t)rfl_cupti_size_##name && !p->priv)          \
+			break;                                                            \
+		fake_script_complain(&fake_cupti_script, "%s: struct size %zu", __func__, \
+				     p->struct_size);                                     \
+		return RFL_CUPTI_INVALID_PARAMETER;                                       \
+	} while (0)
+
+/* A configuration of our own; a forwarded one has no such head. */
+#define FAKE_CONFIG_MAGIC 0x47464346u
+struct fake_config {
+	uint32_t magic, passes;
+	uint64_t metrics; /* a fingerprint */
+	char rest[112];
+};
+
+/* Counter data: a head, then a range after the other. */
+#define FAKE_DATA_MAGIC 0x41544144u
+struct fake_range {
+	char name[256];
+	size_t passes; /* that had it */
+	struct fake_work work;
+	double wall_s;
+};
+struct fake_data {
+	uint32_t magic;
+	size_t max_ranges, n, dropped;
+	size_t passes; /* that there are */
+	struct fake_range ranges[];
+};
+
+/* Passes of a configuration image, ours or a real one; 0: it is no image. */
+size_t fake_config_passes(const uint8_t *image, size_t size);
+
+#endif

@@ -1,0 +1,99 @@
+/*
+ * fake_script.c - the script of a fake library.
+ */
+#include "tests/fakes/fake_script.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void fake_script_set(struct fake_script *s, const char *text)
+{
+	const char *from = text ? text : getenv(s->variable);
+
+	snprintf(s->text, sizeof(s->text), "%s", from ? from : "");
+	s->log[0] = s->complaints[0] = '\0';
+	s->read = true;
+}
+
+bool fake_script_next(struct fake_script *s, const char *key, size_t *at, char out[FAKE_VALUE_MAX])
+{
+	size_t len = strlen(key);
+
+	if (!s->read)
+		fake_script_set(s, NULL);
+	while (s->text[*at]) {
+		const char *item = s->text + *at;
+		size_t n = strcspn(item, ";");
+
+		*at += n + (item[n] == ';');
+		if (n <= len || strncmp(item, key, len) != 0 || item[len] != '=')
+			continue;
+		snprintf(out, FAKE_VALUE_MAX, "%.*s", (int)(n - len - 1), item + len + 1);
+		return true;
+	}
+	return false;
+}
+
+bool fake_script_text(struct fake_script *s, const char *key, char out[FAKE_VALUE_MAX])
+{
+	size_t at = 0;
+
+	return fake_script_next(s, key, &at, out);
+}
+
+double fake_script_number(struct fake_script *s, const char *key, double otherwise)
+{
+	char text[FAKE_VALUE_MAX];
+
+	return fake_script_text(s, key, text) ? strtod(text, NULL) : otherwise;
+}
+
+static void append(char *to, const char *line)
+{
+	size_t len = strlen(to);
+
+	snprintf(to + len, FAKE_TEXT_MAX - len, "%s\n", line);
+}
+
+static int calls_of(const struct fake_script *s, const char *call)
+{
+	size_t len = strlen(call);
+	int n = 0;
+
+	for (const char *at = s->log; (at = strstr(at, call)); at += len)
+		n += (at == s->log || at[-1] == '\n') && at[len] == '\n';
+	return n;
+}
+
+int fake_script_enter(struct fake_script *s, const char *call)
+{
+	char item[FAKE_VALUE_MAX];
+	size_t at = 0, len = strlen(call);
+
+	if (!s->read)
+		fake_script_set(s, NULL);
+	append(s->log, call);
+	while (fake_script_next(s, "fail", &at, item)) {
+		const char *nth = strchr(item, '@');
+
+		if (strncmp(item, call, len) != 0 || item[len] != ':')
+			continue;
+		if (!nth || strtol(nth + 1, NULL, 10) == calls_of(s, call))
+			return (int)strtol(item + len + 1, NULL, 10);
+	}
+	return 0;
+}
+
+void fake_script_complain(struct fake_script *s, const char *fmt, ...)
+{
+	char line[FAKE_VALUE_MAX];
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(line, sizeof(line), fmt, args);
+	va_end(args);
+	append(s->complaints, line);
+	fprintf(stderr, "%s: %s\n", s->variable, line);
+}
