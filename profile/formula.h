@@ -1,7 +1,8 @@
 /*
  * formula.h - from metrics to quantities. A formula file (profile/formulas/<family>.formulas,
  * compiled in) has, per quantity, the ways to get it in order of preference; a way is a sum of
- * weight x metric. Metrics are in SI base units when they come here (seconds, bytes, hertz).
+ * weight x metric, where a metric may be a rate that is multiplied by the time or the cycles.
+ * Metrics are in SI base units when they come here (seconds, bytes, hertz).
  *
  *   chips GA100 GA102
  *   dram_read_bytes = dram__bytes_read.sum | fbpa__dram_read_bytes.sum | 32 dram__sectors_read.sum
@@ -46,13 +47,20 @@ const char *rfl_formulas_family(const struct rfl_formulas *f);
 /* Metrics that any way names have a slot, 0 to slots - 1. */
 size_t rfl_formulas_slots(const struct rfl_formulas *f);
 const char *rfl_formulas_slot_name(const struct rfl_formulas *f, size_t slot);
+/** The name stands in a report (ncu's "Duration", nvprof's flop_count_sp): no chip has a metric of
+ * that name. */
+bool rfl_formulas_slot_is_report(const struct rfl_formulas *f, size_t slot);
+/** The unit that a metric must have to be this one ("byte/s"); NULL: any. */
+const char *rfl_formulas_slot_unit(const struct rfl_formulas *f, size_t slot);
 /** -1: no way names this metric. Constant time. */
 int rfl_formulas_slot(const struct rfl_formulas *f, const char *metric, size_t len);
 
 struct rfl_term {
 	double weight;
 	size_t slot;
-	int per_slot; /**< a second metric that is multiplied in (a rate x time), or -1 */
+	int per_slot;     /**< a second metric that is multiplied in (a rate x time), or -1 */
+	int over_slot;    /**< a metric that it is divided by (cycles / rate), or -1 */
+	int per_quantity; /**< a quantity that is multiplied in, found before this one, or -1 */
 };
 
 /** Ways of a quantity, in order of preference; 0: this family cannot measure it. */
@@ -63,6 +71,27 @@ const struct rfl_term *rfl_formula_way(const struct rfl_formulas *f, enum rfl_qu
 const char *rfl_formula_impossible(const struct rfl_formulas *f, enum rfl_quantity q);
 /** A way whose result is an estimate, or another thing than the name says: the words to show. */
 const char *rfl_formula_caveat(const struct rfl_formulas *f, enum rfl_quantity q, size_t way);
+
+/** What a result of this way is, when its metrics are: a whole value, a lower bound, an estimate.
+ */
+enum rfl_way_kind { RFL_WAY_FULL, RFL_WAY_PARTIAL, RFL_WAY_ESTIMATE };
+enum rfl_way_kind rfl_formula_way_kind(const struct rfl_formulas *f, enum rfl_quantity q,
+				       size_t way);
+
+/** How such metrics are counted ("ncu --metrics"), in front of their names; NULL: not known. */
+const char *rfl_formulas_command(const struct rfl_formulas *f);
+
+/**
+ * A trap: where two counts are equal, times a weight, the quantity does not measure what it is
+ * named after, and is left out. `equal` is compared with weight x `other`.
+ */
+struct rfl_trap {
+	enum rfl_quantity quantity;
+	size_t equal, other; /**< slots */
+	double weight;
+	const char *reason;
+};
+const struct rfl_trap *rfl_formulas_traps(const struct rfl_formulas *f, size_t *n);
 
 /**
  * All quantities of one launch or range. The first way whose metrics are all there is taken;
@@ -83,8 +112,10 @@ void rfl_formula_text(const struct rfl_formulas *f, enum rfl_quantity q, int way
 void rfl_formula_reason(const struct rfl_formulas *f, enum rfl_quantity q, const double *slots,
 			struct rfl_buf *out);
 
-/** The families and the chips that they serve: NULL behind the last. */
+/** The families: NULL behind the last. */
 const char *rfl_formulas_family_at(size_t i);
+/** The chips that a family serves; NULL behind the last one of the family. */
+const char *rfl_formulas_chip_at(const struct rfl_formulas *f, size_t i);
 
 #ifdef __cplusplus
 }
