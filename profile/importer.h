@@ -66,6 +66,14 @@ enum rfl_rc rfl_import_dir(const char *dir, const struct rfl_import_options *opt
 
 /* ---- for importers ---- */
 
+/* The next record or line (input.h); with keep_going a line that cannot be cut is left out, counted
+ * and told. */
+enum rfl_rc rfl_import_record(struct rfl_import *import, char delimiter,
+			      const struct rfl_span **fields, size_t *nfields, bool *more,
+			      struct rfl_err *err) RFL_WARN_UNUSED;
+enum rfl_rc rfl_import_line(struct rfl_import *import, struct rfl_span *ret, bool *more,
+			    struct rfl_err *err) RFL_WARN_UNUSED;
+
 /**
  * A row that cannot be read: with keep_going it is counted, told and RFL_OK is returned; else
  * RFL_EFORMAT with "file:line: ...".

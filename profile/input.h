@@ -35,10 +35,20 @@ void rfl_input_close(struct rfl_input *in); /* accepts NULL */
 const char *rfl_input_name(const struct rfl_input *in);
 
 /** The first bytes (up to 64 KiB, fewer at the end of the file) for detection; nothing is consumed.
- * A byte order mark is left out; UTF-16, which PowerShell's `>` writes, is refused with the cure.
+ * A byte order mark is left out; UTF-16 with its mark, which PowerShell's `>` writes, is decoded.
  */
 enum rfl_rc rfl_input_peek(struct rfl_input *in, struct rfl_span *ret,
 			   struct rfl_err *err) RFL_WARN_UNUSED;
+
+/*
+ * Below: RFL_EFORMAT with "file:line:column: ..." for a line that is too long, a zero byte, or
+ * quotes that do not match; the next call goes on with the line behind the one that was refused.
+ */
+
+/** Up to RFL_INPUT_AHEAD bytes of what comes next, which is not consumed. Empty at the end. */
+#define RFL_INPUT_AHEAD ((size_t)64)
+enum rfl_rc rfl_input_ahead(struct rfl_input *in, struct rfl_span *ret,
+			    struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** The next line without its newline (LF or CRLF). Valid until the next call. @param more  false at
  * the end */
@@ -46,14 +56,18 @@ enum rfl_rc rfl_input_line(struct rfl_input *in, struct rfl_span *ret, bool *mor
 			   struct rfl_err *err) RFL_WARN_UNUSED;
 
 /**
- * The next CSV record as fields, quotes removed and doubled quotes undone (in place). A record may
- * span lines inside quotes.
+ * The next CSV record as fields, quotes removed and doubled quotes undone. A record may span lines
+ * inside quotes; an empty line is one empty field.
  * @param fields  borrowed until the next call
  * @param raw     the whole record as it stands in the file; may be NULL
  */
 enum rfl_rc rfl_input_record(struct rfl_input *in, char delimiter, const struct rfl_span **fields,
 			     size_t *nfields, struct rfl_span *raw, bool *more,
 			     struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** How many leading fields are, byte by byte, those of the record before: what was made of them
+ * then can be used again. It may be fewer than there are. */
+size_t rfl_input_same_fields(const struct rfl_input *in);
 
 /** The line, from 1, on which what was handed out last began. */
 size_t rfl_input_line_number(const struct rfl_input *in);

@@ -1,0 +1,332 @@
+/*
+ * importer.c - which importers there are, which of them a file is for, and what they share: rows
+ * that cannot be read, doubts, folders. What a file means is in import_<kind>.c.
+ */
+#include "profile/importer.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "profile/import_impl.h"
+
+/* In the order in which they are listed; where two are equally sure of a file the first reads it.
+ */
+static const struct rfl_importer *const importers[] = {
+	&rfl_importer_nsys,
+	&rfl_importer_time,
+};
+
+const struct rfl_importer *rfl_importer_at(size_t i)
+{
+	return i < RFL_ARRAY_LEN(importers) ? importers[i] : NULL;
+}
+
+/* --- doubts and rows left out ---------------------------------------------------------------- */
+
+static void tell(const struct rfl_import *import, char *line)
+{
+	rfl_text_one_line(line);
+	if (import->options->warn)
+		import->options->warn(line, import->options->ctx);
+}
+
+void rfl_import_warn(struct rfl_import *import, const char *fmt, ...)
+{
+	char line[RFL_ERR_MSG_MAX];
+	size_t at = (size_t)snprintf(line, sizeof(line), "%s:%zu: ", rfl_input_name(import->in),
+				     rfl_input_line_number(import->in));
+	va_list ap;
+
+	if (at >= sizeof(line))
+		at = 0;
+	va_start(ap, fmt);
+	vsnprintf(line + at, sizeof(line) - at, fmt, ap);
+	va_end(ap);
+	tell(import, line);
+}
+
+enum rfl_rc rfl_import_bad_row(struct rfl_import *import, const char *column, struct rfl_err *err,
+			       const char *fmt, ...)
+{
+	struct rfl_err why = RFL_ERR_INIT;
+	char what[RFL_ERR_MSG_MAX];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(what, sizeof(what), fmt, ap);
+	va_end(ap);
+	if (column)
+		(void)rfl_fail(&why, RFL_EFORMAT, 0, "%s:%zu: column '%s': %s",
+			       rfl_input_name(import->in), rfl_input_line_number(import->in),
+			       column, what);
+	else
+		(void)rfl_fail(&why, RFL_EFORMAT, 0, "%s:%zu: %s", rfl_input_name(import->in),
+			       rfl_input_line_number(import->in), what);
+	rfl_text_one_line(why.msg);
+	if (!import->options->keep_going)
+		return rfl_fail(err, RFL_EFORMAT, 0, "%s", why.msg);
+	import->left_out++;
+	tell(import, why.msg);
+	return RFL_OK;
+}
+
+/* A line that the input refused: left out with keep_going. */
+static enum rfl_rc after_refusal(struct rfl_import *import, struct rfl_err *why,
+				 struct rfl_err *err)
+{
+	rfl_text_one_line(why->msg);
+	if (why->rc != RFL_EFORMAT || !import->options->keep_going)
+		return rfl_fail(err, why->rc, why->native, "%s", why->msg);
+	import->left_out++;
+	tell(import, why->msg);
+	rfl_err_clear(why);
+	return RFL_OK;
+}
+
+enum rfl_rc rfl_import_record(struct rfl_import *import, char delimiter,
+			      const struct rfl_span **fields, size_t *nfields, bool *more,
+			      struct rfl_err *err)
+{
+	struct rfl_err why; /* not cleared for every record: it is large */
+	enum rfl_rc rc = RFL_OK;
+
+	do {
+		why.rc = RFL_OK;
+		if (rfl_input_record(import->in, delimiter, fields, nfields, NULL, more, &why) ==
+		    RFL_OK)
+			return RFL_OK;
+		rc = after_refusal(import, &why, err);
+	} while (rc == RFL_OK);
+	return rc;
+}
+
+enum rfl_rc rfl_import_line(struct rfl_import *import, struct rfl_span *ret, bool *more,
+			    struct rfl_err *err)
+{
+	struct rfl_err why;
+	enum rfl_rc rc = RFL_OK;
+
+	do {
+		why.rc = RFL_OK;
+		if (rfl_input_line(import->in, ret, more, &why) == RFL_OK)
+			return RFL_OK;
+		rc = after_refusal(import, &why, err);
+	} while (rc == RFL_OK);
+	return rc;
+}
+
+/* --- which importer -------------------------------------------------------------------------- */
+
+static const struct rfl_importer *find_by_name(const char *name, struct rfl_err *err)
+{
+	const char *names[RFL_ARRAY_LEN(importers) + 1] = { NULL };
+	struct rfl_buf list;
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(importers); i++) {
+		if (strcmp(importers[i]->name, name) == 0)
+			return importers[i];
+		names[i] = importers[i]->name;
+	}
+	rfl_buf_init(&list, 0);
+	for (size_t i = 0; names[i]; i++)
+		rfl_buf_printf(&list, "%s%s", i > 0 ? ", " : "", names[i]);
+	(void)rfl_fail(err, RFL_ENOTFOUND, 0, "no importer '%s'; there are: %s", name,
+		       rfl_buf_str(&list));
+	rfl_buf_fini(&list);
+	return NULL;
+}
+
+static const struct rfl_importer *find_by_content(struct rfl_span head)
+{
+	const struct rfl_importer *best = NULL;
+	int sure = 0;
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(importers); i++) {
+		int how_sure = importers[i]->detect(head);
+
+		if (how_sure > sure) {
+			sure = how_sure;
+			best = importers[i];
+		}
+	}
+	return best;
+}
+
+static enum rfl_rc fail_unknown(const char *name, struct rfl_span head, struct rfl_err *err)
+{
+	const char *end = head.len > 0 ? memchr(head.at, '\n', head.len) : NULL;
+	size_t len = end ? (size_t)(end - head.at) : head.len;
+	enum rfl_rc rc;
+	struct rfl_buf msg;
+
+	if (head.len == 0)
+		return rfl_fail(err, RFL_EFORMAT, 0,
+				"%s: is empty: did the profiler fail, or print to the terminal?",
+				name);
+	rfl_buf_init(&msg, 0);
+	rfl_buf_append(&msg, head.at, len < 80 ? len : 80);
+	rfl_buf_putc(&msg, '\0');
+	if (msg.data)
+		rfl_text_one_line(msg.data);
+	rc = rfl_fail(err, RFL_EFORMAT, 0,
+		      "%s: no profiler's file that is known ('roofline list importers' tells "
+		      "them); it begins with '%s'",
+		      name, rfl_buf_str(&msg));
+	rfl_buf_fini(&msg);
+	return rc;
+}
+
+/* --- reading --------------------------------------------------------------------------------- */
+
+/* The file's name without folder and last extension. malloc'ed; NULL out of memory. */
+static char *stem_of(const char *name)
+{
+	const char *base = rfl_path_base(name);
+	const char *dot = strrchr(base, '.');
+
+	return strndup(base, dot && dot > base ? (size_t)(dot - base) : strlen(base));
+}
+
+/* @param known  set to whether an importer took it; NULL: an unknown file is an error */
+static enum rfl_rc read_input(struct rfl_input *in, const struct rfl_import_options *options,
+			      struct rfl_captures *to, bool *known, struct rfl_err *err)
+{
+	struct rfl_import import = { .in = in, .options = options };
+	const struct rfl_importer *importer;
+	struct rfl_span head;
+	enum rfl_rc rc = rfl_input_peek(in, &head, err);
+	char *stem;
+
+	if (rc != RFL_OK)
+		return rc;
+	if (options->from)
+		importer = find_by_name(options->from, err);
+	else
+		importer = find_by_content(head);
+	if (options->from && !importer)
+		return RFL_ENOTFOUND;
+	if (known)
+		*known = importer != NULL;
+	if (!importer)
+		return known ? RFL_OK : fail_unknown(rfl_input_name(in), head, err);
+	stem = stem_of(rfl_input_name(in));
+	if (!stem)
+		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", rfl_input_name(in));
+	import.label = options->label ? options->label : stem;
+	rc = importer->read(&import, to, err);
+	free(stem);
+	return rc;
+}
+
+static const struct rfl_import_options defaults;
+
+enum rfl_rc rfl_import_file(const char *path, const struct rfl_import_options *options,
+			    struct rfl_captures *to, struct rfl_err *err)
+{
+	struct rfl_input *in = NULL;
+	enum rfl_rc rc = rfl_input_open(path, &in, err);
+
+	if (rc == RFL_OK)
+		rc = read_input(in, options ? options : &defaults, to, NULL, err);
+	rfl_input_close(in);
+	return rc;
+}
+
+enum rfl_rc rfl_import_text(const char *text, size_t len, const char *name,
+			    const struct rfl_import_options *options, struct rfl_captures *to,
+			    struct rfl_err *err)
+{
+	struct rfl_input *in = NULL;
+	enum rfl_rc rc = rfl_input_open_text(text, len, name, &in, err);
+
+	if (rc == RFL_OK)
+		rc = read_input(in, options ? options : &defaults, to, NULL, err);
+	rfl_input_close(in);
+	return rc;
+}
+
+/* --- folders --------------------------------------------------------------------------------- */
+
+static void tell_of_file(const struct rfl_import_options *options, const char *path,
+			 const char *what)
+{
+	char line[RFL_ERR_MSG_MAX];
+
+	if (!options->warn)
+		return;
+	snprintf(line, sizeof(line), "%s: %s", path, what);
+	rfl_text_one_line(line);
+	options->warn(line, options->ctx);
+}
+
+/* One entry of a folder. With keep_going a file that cannot be read is told and passed. */
+static enum rfl_rc import_entry(const char *path, const struct rfl_import_options *options,
+				struct rfl_captures *to, struct rfl_err *err)
+{
+	struct rfl_err why = RFL_ERR_INIT;
+	struct rfl_input *in = NULL;
+	bool known = true;
+	enum rfl_rc rc;
+
+	if (rfl_dir_exists(path)) {
+		tell_of_file(options, path, "is a folder, which is not entered");
+		return RFL_OK;
+	}
+	rc = rfl_input_open(path, &in, &why);
+	if (rc == RFL_OK)
+		rc = read_input(in, options, to, &known, &why);
+	rfl_input_close(in);
+	if (rc == RFL_OK && !known)
+		tell_of_file(options, path, "no profiler's file that is known: left out");
+	if (rc == RFL_OK)
+		return RFL_OK;
+	if (rc != RFL_EFORMAT || !options->keep_going)
+		return rfl_fail(err, rc, why.native, "%s", why.msg);
+	tell_of_file(options, why.msg, "the file is left out");
+	return RFL_OK;
+}
+
+static int is_visible(const struct dirent *entry)
+{
+	return entry->d_name[0] != '.';
+}
+
+/* By bytes, whatever the locale. */
+static int by_name(const struct dirent **a, const struct dirent **b)
+{
+	return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+enum rfl_rc rfl_import_dir(const char *dir, const struct rfl_import_options *options,
+			   struct rfl_captures *to, struct rfl_err *err)
+{
+	struct dirent **entries = NULL;
+	int n = scandir(dir, &entries, is_visible, by_name);
+	size_t before = to->n;
+	enum rfl_rc rc = RFL_OK;
+
+	if (n < 0)
+		return rfl_fail(err, RFL_EIO, errno, "%s: %s", dir, strerror(errno));
+	for (int i = 0; i < n; i++) {
+		char *path = rc == RFL_OK ? rfl_path_join(dir, entries[i]->d_name) : NULL;
+
+		if (rc == RFL_OK && !path)
+			rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", dir);
+		if (rc == RFL_OK)
+			rc = import_entry(path, options ? options : &defaults, to, err);
+		free(path);
+		free(entries[i]);
+	}
+	free(entries);
+	if (rc == RFL_OK && to->n == before)
+		rc = rfl_fail(err, RFL_EFORMAT, 0, "%s: holds no profiler's file that is known",
+			      dir);
+	return rc;
+}

@@ -1,0 +1,484 @@
+/*
+ * test_profile_input.c - the window over a file: lines and records from memory, files and pipes, of
+ * any length, with byte order marks, UTF-16, zero bytes and quotes that do not match.
+ */
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "profile/input.h"
+#include "tests/unit/rfl_test.h"
+
+/* All records of a text, as "field|field\n"; a refused line is "!<message>\n". */
+static void read_records(struct rfl_input *in, char delimiter, struct rfl_buf *out)
+{
+	const struct rfl_span *fields;
+	struct rfl_span raw;
+	size_t n;
+	bool more = true;
+
+	rfl_buf_reset(out);
+	while (more) {
+		struct rfl_err err = RFL_ERR_INIT;
+
+		if (rfl_input_record(in, delimiter, &fields, &n, &raw, &more, &err) != RFL_OK) {
+			assert_int_equal(err.rc, RFL_EFORMAT);
+			rfl_buf_printf(out, "!%s\n", err.msg);
+			more = true;
+			continue;
+		}
+		for (size_t i = 0; more && i < n; i++) {
+			rfl_buf_printf(out, "%s", i > 0 ? "|" : "");
+			rfl_buf_append(out, fields[i].at, fields[i].len);
+		}
+		if (more)
+			rfl_buf_putc(out, '\n');
+	}
+}
+
+static void expect_records(const char *text, const char *wanted)
+{
+	struct rfl_input *in = NULL;
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_buf out;
+
+	rfl_buf_init(&out, 0);
+	assert_ok(rfl_input_open_text(text, strlen(text), "t.csv", &in, &err), &err);
+	read_records(in, ',', &out);
+	assert_string_equal(rfl_buf_str(&out), wanted);
+	rfl_input_close(in);
+	rfl_buf_fini(&out);
+}
+
+static void cuts_records(void **state)
+{
+	(void)state;
+	expect_records("", "");
+	expect_records("a", "a\n");
+	expect_records("a,b\n", "a|b\n");
+	expect_records("a,b\r\nc,\r\n", "a|b\nc|\n");
+	expect_records("\n\na\n", "\n\na\n");
+	expect_records("\xef\xbb\xbf\"a\",b\n", "a|b\n");
+	expect_records("\"a,b\",\"\",c", "a,b||c\n");
+	expect_records("\"a\"\"b\",\"\"\"\"\r\n\"x\"\n", "a\"b|\"\nx\n");
+	expect_records("\"two\nlines\",b\nc\n", "two\nlines|b\nc\n");
+	expect_records("5\" disk,b\n", "5\" disk|b\n");
+	expect_records("==PROF== Profiling \"k\" - 0: 0%\n\"0\",\"1\"\n",
+		       "==PROF== Profiling \"k\" - 0: 0%\n0|1\n");
+	expect_records("a,b\r", "a|b\n");
+	expect_records("\"a\",\"b\"\r", "a|b\n");
+}
+
+static void goes_on_behind_a_refused_line(void **state)
+{
+	(void)state;
+	expect_records("\"0\",\"cut\n\"1\",\"whole\"\n",
+		       "!t.csv:2:2: text behind a closing quote: a line was cut off before this "
+		       "place, or a quote in a field is not doubled\n1|whole\n");
+	expect_records("a,b\n\"0\",\"cut", "a|b\n!t.csv:2:5: the file ends inside a quoted field "
+					   "that begins here\n");
+	expect_records("\"a\"b,c\nd\n",
+		       "!t.csv:1:4: text behind a closing quote: a line was cut off before this "
+		       "place, or a quote in a field is not doubled\nd\n");
+}
+
+static void refuses_zero_bytes_with_their_place(void **state)
+{
+	static const char text[] = "a,b\nc,\0d\ne,f\n\0";
+	struct rfl_input *in = NULL;
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_buf out;
+
+	(void)state;
+	rfl_buf_init(&out, 0);
+	assert_ok(rfl_input_open_text(text, sizeof(text) - 1, "z.csv", &in, &err), &err);
+	read_records(in, ',', &out);
+	assert_string_equal(rfl_buf_str(&out),
+			    "a|b\n!z.csv:2:3: a zero byte: this is not text\ne|f\n"
+			    "!z.csv:4:1: a zero byte: this is not text\n");
+	rfl_input_close(in);
+	rfl_buf_fini(&out);
+}
+
+static void decodes_utf16(void **state)
+{
+	static const char little[] = "\xff\xfe"
+				     "a\0,\0\xe9\0\xac\x20\r\0\n\0\x3d\xd8\x00\xde\x00\xd8x";
+	static const char big[] = "\xfe\xff\0a\0,\0b\0\n";
+	struct rfl_input *in = NULL;
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_buf out;
+
+	(void)state;
+	rfl_buf_init(&out, 0);
+	assert_ok(rfl_input_open_text(little, sizeof(little) - 1, "u", &in, &err), &err);
+	read_records(in, ',', &out);
+	assert_string_equal(rfl_buf_str(&out),
+			    "a|\xc3\xa9\xe2\x82\xac\n\xf0\x9f\x98\x80\xef\xbf\xbd\n");
+	rfl_input_close(in);
+	assert_ok(rfl_input_open_text(big, sizeof(big) - 1, "u", &in, &err), &err);
+	read_records(in, ',', &out);
+	assert_string_equal(rfl_buf_str(&out), "a|b\n");
+	rfl_input_close(in);
+	rfl_buf_fini(&out);
+}
+
+/* UTF-16 beyond the window: every line comes out. */
+static void decodes_long_utf16(void **state)
+{
+	const char *path = tmp_path(*state, "wide.csv");
+	FILE *f = fopen(path, "wb");
+	struct rfl_input *in = NULL;
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_span line;
+	bool more;
+	char wanted[32];
+
+	assert_non_null(f);
+	(void)fwrite("\xff\xfe", 1, 2, f);
+	for (int i = 0; i < 60000; i++) {
+		int n = snprintf(wanted, sizeof(wanted), "line %d\n", i);
+
+		for (int k = 0; k < n; k++) {
+			(void)fputc(wanted[k], f);
+			(void)fputc(0, f);
+		}
+	}
+	assert_int_equal(fclose(f), 0);
+	assert_ok(rfl_input_open(path, &in, &err), &err);
+	for (int i = 0; i < 60000; i++) {
+		(void)snprintf(wanted, sizeof(wanted), "line %d", i);
+		assert_ok(rfl_input_line(in, &line, &more, &err), &err);
+		assert_true(more);
+		assert_int_equal(line.len, strlen(wanted));
+		assert_memory_equal(line.at, wanted, line.len);
+	}
+	assert_ok(rfl_input_line(in, &line, &more, &err), &err);
+	assert_false(more);
+	rfl_input_close(in);
+}
+
+/* --- against a reader that does it byte by byte ---------------------------------------------- */
+
+struct naive {
+	const char *text;
+	size_t len, at;
+};
+
+/* One record of well-formed text. */
+static bool naive_record(struct naive *n, struct rfl_buf *out)
+{
+	bool quoted = false, begins = true;
+
+	if (n->at == n->len)
+		return false;
+	for (; n->at < n->len; n->at++) {
+		char c = n->text[n->at];
+
+		if (quoted && c == '"' && n->at + 1 < n->len && n->text[n->at + 1] == '"')
+			rfl_buf_putc(out, n->text[n->at++]);
+		else if (c == '"' && (quoted || begins))
+			quoted = !quoted;
+		else if (!quoted && c == '\n')
+			break;
+		else
+			rfl_buf_putc(out, !quoted && c == ',' ? '|' : c);
+		begins = !quoted && c == ',';
+	}
+	n->at += n->at < n->len;
+	rfl_buf_putc(out, '\n');
+	return true;
+}
+
+static unsigned long long seed = 1;
+static unsigned draw(unsigned n)
+{
+	seed = seed * 6364136223846793005ULL + 1442695040888963407ULL;
+	return (unsigned)(seed >> 33) % n;
+}
+
+/* A field of well-formed CSV; long ones at times, so that records span windows. */
+static void draw_field(struct rfl_buf *b, bool plain_only)
+{
+	static const char letters[] = "abcdefgh(), \n\"0123";
+	unsigned len = draw(50) == 0 ? draw(3000) : draw(12);
+	bool quoted = plain_only ? draw(2) == 0 : draw(3) > 0;
+	unsigned n = !quoted ? 8 : plain_only ? 12 : (unsigned)sizeof(letters) - 1;
+
+	if (quoted)
+		rfl_buf_putc(b, '"');
+	for (unsigned i = 0; i < len; i++) {
+		char c = letters[draw(n)];
+
+		rfl_buf_putc(b, c);
+		if (c == '"')
+			rfl_buf_putc(b, c);
+	}
+	if (quoted)
+		rfl_buf_putc(b, '"');
+}
+
+/* Records in runs that have the front in common. */
+static void draw_table(struct rfl_buf *b, bool plain_only)
+{
+	struct rfl_buf front;
+
+	rfl_buf_init(&front, 0);
+	while (b->len < 700000) {
+		rfl_buf_reset(&front);
+		for (unsigned i = draw(6); i > 0; i--) {
+			draw_field(&front, plain_only);
+			rfl_buf_putc(&front, ',');
+		}
+		for (unsigned rows = draw(9); rows > 0; rows--) {
+			rfl_buf_append(b, rfl_buf_str(&front), front.len);
+			for (unsigned i = draw(4); i > 0; i--) {
+				draw_field(b, plain_only);
+				rfl_buf_putc(b, ',');
+			}
+			draw_field(b, plain_only);
+			rfl_buf_putc(b, '\n');
+		}
+	}
+	rfl_buf_fini(&front);
+}
+
+static void agrees_with_a_plain_reader(void **state)
+{
+	(void)state;
+	for (int round = 0; round < 6; round++) {
+		struct rfl_buf text, got, wanted;
+		struct rfl_input *in = NULL;
+		struct rfl_err err = RFL_ERR_INIT;
+		struct naive naive;
+
+		rfl_buf_init(&text, 0);
+		rfl_buf_init(&got, 0);
+		rfl_buf_init(&wanted, 0);
+		draw_table(&text, round % 2 == 0);
+		if (round == 5)
+			text.len--; /* no newline at the end */
+		naive = (struct naive){ .text = text.data, .len = text.len };
+		while (naive_record(&naive, &wanted))
+			continue;
+		assert_ok(rfl_input_open_text(text.data, text.len, "n", &in, &err), &err);
+		read_records(in, ',', &got);
+		assert_int_equal(got.len, wanted.len);
+		assert_memory_equal(got.data, wanted.data, got.len);
+		rfl_input_close(in);
+		rfl_buf_fini(&text);
+		rfl_buf_fini(&got);
+		rfl_buf_fini(&wanted);
+	}
+}
+
+/* What is said to be the same is the same, and is found. */
+static void tells_the_fields_in_common(void **state)
+{
+	static const char text[] = "a,bb,c\na,bb,d\na,bx,d\nb,bx,d\n\"a\nb\",c\n\"a\nb\",c\n";
+	static const size_t wanted[] = { 0, 2, 1, 0, 0, 0 };
+	struct rfl_input *in = NULL;
+	struct rfl_err err = RFL_ERR_INIT;
+	const struct rfl_span *fields;
+	bool more;
+	size_t n;
+
+	(void)state;
+	assert_ok(rfl_input_open_text(text, sizeof(text) - 1, "s", &in, &err), &err);
+	for (size_t i = 0; i < 6; i++) {
+		assert_ok(rfl_input_record(in, ',', &fields, &n, NULL, &more, &err), &err);
+		assert_int_equal(rfl_input_same_fields(in), wanted[i]);
+		assert_int_equal(rfl_input_line_number(in), i < 5 ? i + 1 : 7);
+	}
+	rfl_input_close(in);
+}
+
+/* --- lines ----------------------------------------------------------------------------------- */
+
+static void hands_out_lines(void **state)
+{
+	static const char text[] = "\xef\xbb\xbfone\r\n\ntwo, \"three\"\nlast";
+	static const char *const wanted[] = { "one", "", "two, \"three\"", "last" };
+	struct rfl_input *in = NULL;
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_span line, ahead;
+	bool more;
+
+	(void)state;
+	assert_ok(rfl_input_open_text(text, sizeof(text) - 1, "l", &in, &err), &err);
+	assert_ok(rfl_input_peek(in, &ahead, &err), &err);
+	assert_int_equal(ahead.len, sizeof(text) - 4);
+	for (size_t i = 0; i < 4; i++) {
+		assert_ok(rfl_input_ahead(in, &ahead, &err), &err);
+		assert_ok(rfl_input_line(in, &line, &more, &err), &err);
+		assert_true(more);
+		assert_int_equal(line.len, strlen(wanted[i]));
+		assert_memory_equal(line.at, wanted[i], line.len);
+		assert_true(ahead.len >= line.len && line.at == ahead.at);
+		assert_int_equal(rfl_input_line_number(in), i + 1);
+		assert_int_equal(rfl_input_torn(in), i == 3);
+	}
+	assert_ok(rfl_input_ahead(in, &ahead, &err), &err);
+	assert_int_equal(ahead.len, 0);
+	assert_ok(rfl_input_line(in, &line, &more, &err), &err);
+	assert_false(more);
+	rfl_input_close(in);
+}
+
+/* Lines and records of one file, in turn, across windows. */
+static void mixes_lines_and_records(void **state)
+{
+	struct rfl_buf text;
+	struct rfl_input *in = NULL;
+	struct rfl_err err = RFL_ERR_INIT;
+	const struct rfl_span *fields;
+	struct rfl_span line;
+	char wanted[64];
+	size_t n;
+	bool more;
+
+	(void)state;
+	rfl_buf_init(&text, 0);
+	for (int i = 0; i < 40000; i++)
+		rfl_buf_printf(&text, "\"k\",\"%d\"\nnoise %d\n", i, i);
+	assert_ok(rfl_input_open_text(text.data, text.len, "m", &in, &err), &err);
+	for (int i = 0; i < 40000; i++) {
+		assert_ok(rfl_input_record(in, ',', &fields, &n, NULL, &more, &err), &err);
+		(void)snprintf(wanted, sizeof(wanted), "%d", i);
+		assert_int_equal(n, 2);
+		assert_int_equal(fields[1].len, strlen(wanted));
+		assert_memory_equal(fields[1].at, wanted, fields[1].len);
+		assert_ok(rfl_input_line(in, &line, &more, &err), &err);
+		(void)snprintf(wanted, sizeof(wanted), "noise %d", i);
+		assert_int_equal(line.len, strlen(wanted));
+		assert_memory_equal(line.at, wanted, line.len);
+		assert_int_equal(rfl_input_line_number(in), 2 * i + 2);
+	}
+	rfl_input_close(in);
+	rfl_buf_fini(&text);
+}
+
+/* --- long lines ------------------------------------------------------------------------------ */
+
+static void reads_a_line_of_megabytes(void **state)
+{
+	struct rfl_buf text;
+	struct rfl_input *in = NULL;
+	struct rfl_err err = RFL_ERR_INIT;
+	const struct rfl_span *fields;
+	size_t n;
+	bool more;
+
+	(void)state;
+	rfl_buf_init(&text, 0);
+	rfl_buf_puts(&text, "a,b\n\"");
+	for (int i = 0; i < 7000; i++)
+		rfl_buf_printf(&text, "%01023d,", i);
+	rfl_buf_puts(&text, "\",end\nc,d\n");
+	assert_ok(rfl_input_open_text(text.data, text.len, "big", &in, &err), &err);
+	for (int i = 0; i < 3; i++) {
+		assert_ok(rfl_input_record(in, ',', &fields, &n, NULL, &more, &err), &err);
+		assert_int_equal(n, 2);
+		assert_int_equal(fields[0].len, i == 1 ? 7000 * 1024 : 1);
+	}
+	rfl_input_close(in);
+	rfl_buf_fini(&text);
+}
+
+/* The writing end of a pipe: a line of 1 GB between two short ones. */
+static void *write_a_gigabyte(void *arg)
+{
+	int fd = *(int *)arg;
+	static char block[1 << 20];
+
+	memset(block, 'x', sizeof(block));
+	assert_int_equal(write(fd, "a,b\n", 4), 4);
+	for (int i = 0; i < 1024; i++)
+		for (size_t at = 0; at < sizeof(block);) {
+			ssize_t n = write(fd, block + at, sizeof(block) - at);
+
+			assert_true(n > 0);
+			at += (size_t)n;
+		}
+	assert_int_equal(write(fd, "\nc,d\n", 5), 5);
+	assert_int_equal(close(fd), 0);
+	return NULL;
+}
+
+static long peak_kib(void)
+{
+	char line[256];
+	long kib = -1;
+	FILE *f = fopen("/proc/self/status", "r");
+
+	while (f && fgets(line, sizeof(line), f))
+		if (strncmp(line, "VmHWM:", 6) == 0)
+			kib = strtol(line + 6, NULL, 10);
+	if (f)
+		(void)fclose(f);
+	return kib;
+}
+
+static void refuses_a_line_of_a_gigabyte(void **state)
+{
+	char path[64];
+	struct rfl_input *in = NULL;
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_buf out;
+	pthread_t writer;
+	long before = peak_kib();
+	int ends[2];
+
+	(void)state;
+	rfl_buf_init(&out, 0);
+	assert_int_equal(pipe(ends), 0);
+	assert_int_equal(pthread_create(&writer, NULL, write_a_gigabyte, &ends[1]), 0);
+	(void)snprintf(path, sizeof(path), "/dev/fd/%d", ends[0]);
+	assert_ok(rfl_input_open(path, &in, &err), &err);
+	read_records(in, ',', &out);
+	assert_non_null(strstr(rfl_buf_str(&out), ":2:1: a line of more than 8 MiB\nc|d\n"));
+	assert_int_equal(pthread_join(writer, NULL), 0);
+	rfl_input_close(in);
+	(void)close(ends[0]);
+	rfl_buf_fini(&out);
+	if (before > 0)
+		assert_true(peak_kib() - before < 32 << 10);
+}
+
+static void refuses_what_is_no_file(void **state)
+{
+	struct rfl_input *in = NULL;
+	struct rfl_err err = RFL_ERR_INIT;
+
+	assert_int_equal(rfl_input_open(tmp_path(*state, "absent"), &in, &err), RFL_EIO);
+	assert_says(&err, "absent: No such file");
+	rfl_err_clear(&err);
+	assert_int_equal(rfl_input_open(*state, &in, &err), RFL_EIO);
+	assert_says(&err, "is a folder");
+	assert_null(in);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(cuts_records),
+		cmocka_unit_test(goes_on_behind_a_refused_line),
+		cmocka_unit_test(refuses_zero_bytes_with_their_place),
+		cmocka_unit_test(decodes_utf16),
+		cmocka_unit_test_setup_teardown(decodes_long_utf16, tmpdir_make, tmpdir_remove),
+		cmocka_unit_test(agrees_with_a_plain_reader),
+		cmocka_unit_test(tells_the_fields_in_common),
+		cmocka_unit_test(hands_out_lines),
+		cmocka_unit_test(mixes_lines_and_records),
+		cmocka_unit_test(reads_a_line_of_megabytes),
+		cmocka_unit_test(refuses_a_line_of_a_gigabyte),
+		cmocka_unit_test_setup_teardown(refuses_what_is_no_file, tmpdir_make,
+						tmpdir_remove),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
