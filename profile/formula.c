@@ -161,6 +161,13 @@ const struct rfl_term *rfl_formula_way(const struct rfl_formulas *f, enum rfl_qu
 	return f->terms + w->first;
 }
 
+int rfl_formula_subtracted(const struct rfl_formulas *f, enum rfl_quantity q)
+{
+	const struct rfl_formula_less *less = &f->quantities[q].less;
+
+	return less->reason ? (int)less->slot : -1;
+}
+
 const char *rfl_formula_impossible(const struct rfl_formulas *f, enum rfl_quantity q)
 {
 	return f->quantities[q].impossible;

@@ -1,0 +1,105 @@
+/*
+ * chips.c - the table of chips, and finding one by a device's name.
+ */
+#include "profile/chips.h"
+
+#include <ctype.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/compiler.h"
+
+/* The chips of CUPTI 13.0. The first of its capability stands for all of it. */
+static const struct rfl_chip chips[] = {
+	{ "GV100", 70, "V100, TITAN V, Quadro GV100" },
+	{ "GV11B", 72, "Xavier" },
+	{ "TU102", 75, "RTX 2080 Ti, TITAN RTX, Quadro RTX 6000, Quadro RTX 8000" },
+	{ "TU104", 75, "T4, RTX 2080, RTX 2070 SUPER, Quadro RTX 5000" },
+	{ "TU106", 75, "RTX 2070, RTX 2060" },
+	{ "TU116", 75, "GTX 1660, GTX 1650 SUPER" },
+	{ "TU117", 75, "GTX 1650, T400, T600, T1000" },
+	{ "GA100", 80, "A100, A30, A800" },
+	{ "GA102", 86, "A10, A40, RTX A6000, RTX A5000, RTX 3090, RTX 3080" },
+	{ "GA103", 86, "RTX 3080 Ti Laptop" },
+	{ "GA104", 86, "RTX 3070, RTX 3060 Ti, RTX A4000" },
+	{ "GA106", 86, "RTX 3060, RTX A2000" },
+	{ "GA107", 86, "A2, A16, RTX 3050" },
+	{ "GA10B", 87, "Orin" },
+	{ "GH100", 90, "H100, H200, H800, H20, GH200" },
+	{ "AD102", 89, "L40S, L40, RTX 4090, RTX 6000 Ada" },
+	{ "AD103", 89, "RTX 4080, RTX 4070 Ti SUPER" },
+	{ "AD104", 89, "L4, RTX 4070" },
+	{ "AD106", 89, "RTX 4060 Ti" },
+	{ "AD107", 89, "RTX 4060" },
+	{ "GB100", 100, "B100, B200, GB200" },
+	{ "GB102", 100, NULL },
+	{ "GB110", 103, "B300, GB300" },
+	{ "GB10B", 110, "Thor" },
+	{ "GB202", 120, "RTX 5090, RTX PRO 6000 Blackwell" },
+	{ "GB203", 120, "RTX 5080, RTX 5070 Ti" },
+	{ "GB205", 120, "RTX 5070" },
+	{ "GB206", 120, "RTX 5060" },
+	{ "GB207", 120, "RTX 5050" },
+	{ "GB20B", 121, "GB10" },
+};
+
+const struct rfl_chip *rfl_chip_at(size_t i)
+{
+	return i < RFL_ARRAY_LEN(chips) ? &chips[i] : NULL;
+}
+
+const struct rfl_chip *rfl_chip_find(const char *name)
+{
+	for (size_t i = 0; i < RFL_ARRAY_LEN(chips); i++)
+		if (strcasecmp(chips[i].name, name) == 0)
+			return &chips[i];
+	return NULL;
+}
+
+/* Whether `device` has the words of a product, and no letter or digit right before or behind. */
+static int has_words(const char *device, const char *product, size_t len)
+{
+	for (const char *at = device; *at != '\0'; at++) {
+		if (at > device && isalnum((unsigned char)at[-1]))
+			continue;
+		if (strncasecmp(at, product, len) == 0 && !isalnum((unsigned char)at[len]))
+			return 1;
+	}
+	return 0;
+}
+
+/* The longest product of a chip that the device's name has; 0: none. */
+static size_t match(const struct rfl_chip *chip, const char *device)
+{
+	size_t longest = 0;
+
+	for (const char *p = chip->products; p && *p != '\0';) {
+		const size_t len = strcspn(p, ",");
+
+		if (len > longest && has_words(device, p, len))
+			longest = len;
+		p += len;
+		p += strspn(p, ", ");
+	}
+	return longest;
+}
+
+const struct rfl_chip *rfl_chip_of_device(const char *device, int capability)
+{
+	const struct rfl_chip *found = NULL, *first = NULL;
+	size_t longest = 0;
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(chips); i++) {
+		const size_t len = device ? match(&chips[i], device) : 0;
+
+		if (capability && chips[i].capability != capability)
+			continue;
+		if (!first && capability)
+			first = &chips[i];
+		if (len > longest) {
+			longest = len;
+			found = &chips[i];
+		}
+	}
+	return found ? found : first;
+}

@@ -1,0 +1,36 @@
+/*
+ * chips.h - NVIDIA's chips by the names that CUPTI gives them: compute capability, and the products
+ * that they are sold in. What can be counted on them is in the formulas of their families.
+ */
+#ifndef RFL_PROFILE_CHIPS_H
+#define RFL_PROFILE_CHIPS_H
+
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct rfl_chip {
+	const char *name;     /**< "GH100" */
+	int capability;       /**< 90 */
+	const char *products; /**< "H100, H200, GH200": by commas; NULL: not known */
+};
+
+/** The i-th chip, oldest first; NULL behind the last. */
+const struct rfl_chip *rfl_chip_at(size_t i);
+
+/** By name, without case; NULL: not known. */
+const struct rfl_chip *rfl_chip_find(const char *name);
+
+/**
+ * The chip of a device by the name that the driver or a profiler gives ("NVIDIA H100 80GB HBM3"),
+ * or, where that says nothing, by its compute capability (0: not known). Chips of one capability
+ * that have no formulas of their own are told apart no further.
+ */
+const struct rfl_chip *rfl_chip_of_device(const char *device, int capability);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,117 @@
+/*
+ * cupti_sets.c - sets of metrics, by the quantities that they give.
+ */
+#include "profile/cupti_sets.h"
+
+#include <string.h>
+
+#include "base/compiler.h"
+
+/* What belongs to a set on every GPU; matrix FLOPs depend on the precision and come besides. */
+static const struct {
+	unsigned set;
+	enum rfl_quantity quantity;
+} rows[] = {
+	{ RFL_SET_CORE | RFL_SET_LINKS, RFL_QUANTITY_TIME },
+	{ RFL_SET_CORE, RFL_QUANTITY_CYCLES },
+	{ RFL_SET_CORE, RFL_QUANTITY_DRAM_READ },
+	{ RFL_SET_CORE, RFL_QUANTITY_DRAM_WRITE },
+	{ RFL_SET_CORE, RFL_QUANTITY_L2_FILL }, /* where a chip cannot count its memory */
+	{ RFL_SET_CORE, RFL_QUANTITY_L2 },
+	{ RFL_SET_CORE, RFL_QUANTITY_L1 },
+	{ RFL_SET_FLOPS, RFL_QUANTITY_FLOPS_FP16 },
+	{ RFL_SET_FLOPS, RFL_QUANTITY_FLOPS_FP32 },
+	{ RFL_SET_FLOPS, RFL_QUANTITY_FLOPS_FP64 },
+	{ RFL_SET_LINKS, RFL_QUANTITY_PCIE_READ },
+	{ RFL_SET_LINKS, RFL_QUANTITY_PCIE_WRITE },
+	{ RFL_SET_LINKS, RFL_QUANTITY_NVLINK_RX },
+	{ RFL_SET_LINKS, RFL_QUANTITY_NVLINK_TX },
+};
+
+static const enum rfl_quantity matrix[] = {
+	RFL_QUANTITY_FLOPS_TENSOR_FP16, RFL_QUANTITY_FLOPS_TENSOR_BF16,
+	RFL_QUANTITY_FLOPS_TENSOR_TF32, RFL_QUANTITY_FLOPS_TENSOR_FP64,
+	RFL_QUANTITY_FLOPS_TENSOR_FP8,  RFL_QUANTITY_FLOPS_TENSOR_FP4,
+};
+
+enum rfl_quantity rfl_precision_matrix(const char *precision)
+{
+	static const struct {
+		const char *precision;
+		enum rfl_quantity quantity;
+	} table[] = {
+		{ "fp32", RFL_QUANTITY_FLOPS_TENSOR_TF32 },
+		{ "tf32", RFL_QUANTITY_FLOPS_TENSOR_TF32 },
+		{ "amp", RFL_QUANTITY_FLOPS_TENSOR_FP16 },
+		{ "fp16", RFL_QUANTITY_FLOPS_TENSOR_FP16 },
+		{ "bf16", RFL_QUANTITY_FLOPS_TENSOR_BF16 },
+		{ "fp64", RFL_QUANTITY_FLOPS_TENSOR_FP64 },
+		{ "fp8", RFL_QUANTITY_FLOPS_TENSOR_FP8 },
+	};
+
+	for (size_t i = 0; precision && i < RFL_ARRAY_LEN(table); i++)
+		if (strcmp(table[i].precision, precision) == 0)
+			return table[i].quantity;
+	return RFL_QUANTITY_COUNT;
+}
+
+static void add(struct rfl_metric_set *s, const struct rfl_formulas *f, int slot)
+{
+	const char *name;
+
+	if (slot < 0)
+		return;
+	name = rfl_formulas_slot_name(f, (size_t)slot);
+	for (size_t i = 0; i < s->n; i++)
+		if (strcmp(s->names[i], name) == 0)
+			return;
+	if (s->n < RFL_METRIC_SET_MAX)
+		s->names[s->n++] = name;
+}
+
+static bool can_ask(const struct rfl_formulas *f, int slot)
+{
+	return slot < 0 || !rfl_formulas_slot_is_report(f, (size_t)slot);
+}
+
+/* Whether a way takes metrics of the chip only, and counts rather than rates. */
+static bool is_counted(const struct rfl_formulas *f, const struct rfl_term *terms, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!can_ask(f, (int)terms[i].slot) || !can_ask(f, terms[i].per_slot) ||
+		    !can_ask(f, terms[i].over_slot) || terms[i].per_quantity >= 0)
+			return false;
+	return n > 0;
+}
+
+bool rfl_metric_set_add(struct rfl_metric_set *s, const struct rfl_formulas *f, enum rfl_quantity q)
+{
+	for (size_t way = 0; way < rfl_formula_ways(f, q); way++) {
+		size_t n = 0;
+		const struct rfl_term *terms = rfl_formula_way(f, q, way, &n);
+
+		if (!is_counted(f, terms, n))
+			continue;
+		for (size_t i = 0; i < n; i++) {
+			add(s, f, (int)terms[i].slot);
+			add(s, f, terms[i].per_slot);
+			add(s, f, terms[i].over_slot);
+		}
+		add(s, f, rfl_formula_subtracted(f, q));
+		return true;
+	}
+	return false;
+}
+
+void rfl_metric_set_add_sets(struct rfl_metric_set *s, const struct rfl_formulas *f, unsigned sets,
+			     const char *precision)
+{
+	const enum rfl_quantity own = rfl_precision_matrix(precision);
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(rows); i++)
+		if (rows[i].set & sets)
+			(void)rfl_metric_set_add(s, f, rows[i].quantity);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(matrix); i++)
+		if (sets & (matrix[i] == own ? RFL_SET_CORE : RFL_SET_AUDIT))
+			(void)rfl_metric_set_add(s, f, matrix[i]);
+}

@@ -1,0 +1,49 @@
+/*
+ * cupti_sets.h - which metrics of a chip are asked for together. They come from the formulas of its
+ * family, so that what is counted is what is evaluated.
+ */
+#ifndef RFL_PROFILE_CUPTI_SETS_H
+#define RFL_PROFILE_CUPTI_SETS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "profile/formula.h"
+#include "profile/source.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define RFL_METRIC_SET_MAX 96
+
+/** Names of metrics, each once; borrowed from the formulas. Zero it before use. */
+struct rfl_metric_set {
+	const char *names[RFL_METRIC_SET_MAX];
+	size_t n;
+};
+
+/**
+ * Add the metrics of a quantity: of its first way that takes metrics of the chip alone, and of what
+ * is subtracted from it.
+ * @return false: the family has no such way, and nothing was added
+ */
+bool rfl_metric_set_add(struct rfl_metric_set *s, const struct rfl_formulas *f,
+			enum rfl_quantity q);
+
+/**
+ * Add what the sets RFL_SET_CORE, _FLOPS, _AUDIT and _LINKS count; other bits add nothing.
+ * @param precision  of the run: its matrix FLOPs are in the core, all others in the audit; NULL:
+ *                   the core has none
+ */
+void rfl_metric_set_add_sets(struct rfl_metric_set *s, const struct rfl_formulas *f, unsigned sets,
+			     const char *precision);
+
+/** The matrix FLOPs of a run in this precision: tf32 for "fp32", where they show whether it is that
+ * truly. RFL_QUANTITY_COUNT for a name that is not known. */
+enum rfl_quantity rfl_precision_matrix(const char *precision);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
