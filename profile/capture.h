@@ -21,12 +21,12 @@ extern "C" {
 #endif
 
 enum rfl_range_kind {
-	RFL_RANGE_KERNEL,  /**< a GPU kernel over its launches */
-	RFL_RANGE_STEP,    /**< a training step */
-	RFL_RANGE_PHASE,   /**< fwd, bwd, opt */
-	RFL_RANGE_LAYER,   /**< fwd/conv1, bwd/conv1, ... */
-	RFL_RANGE_PROCESS, /**< a whole process or region: perf, time, likwid */
-	RFL_RANGE_IDLE,    /**< an empty range: what others moved meanwhile; in no total */
+	RFL_RANGE_KERNEL,    /**< a GPU kernel over its launches */
+	RFL_RANGE_STEP,      /**< a training step */
+	RFL_RANGE_PHASE,     /**< fwd, bwd, opt */
+	RFL_RANGE_LAYER,     /**< fwd/conv1, bwd/conv1, ... */
+	RFL_RANGE_PROCESS,   /**< a whole process or region: perf, time, likwid */
+	RFL_RANGE_IDLE,      /**< an empty range: what others moved meanwhile; in no total */
 	RFL_RANGE_SELF_TEST, /**< a copy or a matrix product of known size; in no total */
 };
 /** "kernel", "step", "phase", "layer", "process", "idle", "self-test", NULL. */
@@ -34,6 +34,8 @@ extern const char *const rfl_range_kind_names[];
 
 /** How values of several launches become one: by the suffix of the metric's name. */
 enum rfl_rollup { RFL_ROLLUP_SUM, RFL_ROLLUP_MAX, RFL_ROLLUP_MIN, RFL_ROLLUP_MEAN };
+/** "sum", "max", "min", "mean", NULL. */
+extern const char *const rfl_rollup_names[];
 
 enum rfl_validity {
 	RFL_VALID,             /**< read, every time */
@@ -108,7 +110,8 @@ struct rfl_captures {
 void rfl_captures_init(struct rfl_captures *c);
 void rfl_captures_fini(struct rfl_captures *c);
 
-/** FLOP per byte of an amounts array: flops.total / dram_bytes; NaN when one is not known. */
+/** FLOP per byte of an amounts array: flops.total / dram_bytes; NaN when one is not known, when no
+ * byte was moved, or when they are of different launches. */
 double rfl_amounts_ai(const struct rfl_amount amount[RFL_QUANTITY_COUNT]);
 
 /* ---- building ---- */
@@ -128,7 +131,9 @@ enum rfl_rc rfl_capture_builder_new(const struct rfl_capture_spec *spec,
 				    struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_capture_builder_free(struct rfl_capture_builder *b); /* accepts NULL */
 
-/** Formulas of a chip that was found out from the file. A chip that is not known leaves them. */
+/** Formulas of a chip that was found out from the file. A chip that is not known leaves them. To be
+ * called before rfl_capture_metric_id() and the first launch, else RFL_EINVAL; chip or device may
+ * be NULL. */
 enum rfl_rc rfl_capture_chip(struct rfl_capture_builder *b, const char *chip, const char *device,
 			     struct rfl_err *err) RFL_WARN_UNUSED;
 

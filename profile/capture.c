@@ -1,0 +1,56 @@
+/*
+ * capture.c - captures as they are handed out: a list that owns them, and what follows from
+ * amounts.
+ */
+#include "profile/capture.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "profile/capture_impl.h"
+
+const char *const rfl_range_kind_names[] = { "kernel",  "step", "phase",     "layer",
+					     "process", "idle", "self-test", NULL };
+const char *const rfl_validity_names[] = { "ok",     "partial",     "scaled", "estimate",
+					   "marked", "unavailable", NULL };
+const char *const rfl_rollup_names[] = { "sum", "max", "min", "mean", NULL };
+
+void rfl_captures_init(struct rfl_captures *c)
+{
+	*c = (struct rfl_captures){ 0 };
+}
+
+void rfl_captures_fini(struct rfl_captures *c)
+{
+	for (size_t i = 0; i < c->n; i++)
+		rfl_arena_free(c->arenas[i]);
+	free(c->captures);
+	free(c->arenas);
+	*c = (struct rfl_captures){ 0 };
+}
+
+enum rfl_rc rfl_captures__add(struct rfl_captures *to, const struct rfl_capture *capture,
+			      struct rfl_arena *arena, struct rfl_err *err)
+{
+	size_t cap = to->cap, same = to->cap;
+
+	if (!rfl_capture__room(&to->captures, to->n, &cap, sizeof(*to->captures)) ||
+	    !rfl_capture__room(&to->arenas, to->n, &same, sizeof(struct rfl_arena *)))
+		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for captures");
+	to->cap = cap;
+	to->captures[to->n] = capture;
+	to->arenas[to->n] = arena;
+	to->n++;
+	return RFL_OK;
+}
+
+double rfl_amounts_ai(const struct rfl_amount amount[RFL_QUANTITY_COUNT])
+{
+	const struct rfl_amount *flops = &amount[RFL_QUANTITY_FLOPS];
+	const struct rfl_amount *bytes = &amount[RFL_QUANTITY_DRAM];
+
+	if (isnan(flops->value) || isnan(bytes->value) || bytes->value <= 0 ||
+	    flops->launches != bytes->launches)
+		return NAN;
+	return flops->value / bytes->value;
+}

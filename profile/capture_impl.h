@@ -1,0 +1,119 @@
+/*
+ * capture_impl.h - the inside of a builder of captures, for the files capture_*.c.
+ */
+#ifndef RFL_PROFILE_CAPTURE_IMPL_H
+#define RFL_PROFILE_CAPTURE_IMPL_H
+
+#include <stdint.h>
+
+#include "profile/capture.h"
+#include "profile/formula_impl.h"
+
+/* What is known of a metric beside its values. Ids are slots first, then the others. */
+struct rfl_metric_def {
+	const char *name, *unit;
+	enum rfl_rollup rollup;
+};
+
+/* A metric in the current launch. */
+struct rfl_given_metric {
+	const char *reason;
+	int pass;
+	bool is_given;
+	uint8_t validity;
+};
+
+/* A metric over the launches of a range. */
+struct rfl_metric_sum {
+	double value;
+	double weight;    /* launches behind a mean */
+	int64_t launches; /* that had it */
+	const char *reason;
+	uint32_t id;
+	int pass;
+	uint8_t validity;
+};
+
+/* A quantity over the launches of a range. */
+struct rfl_quantity_sum {
+	double value;
+	int64_t launches; /* that had it; 0: the value is none */
+	const char *reason;
+	int way;
+	uint8_t validity;
+	bool several_ways;
+};
+
+struct rfl_range_sum {
+	enum rfl_range_kind kind;
+	const char *name, *block, *grid; /* interned */
+	uint64_t hash;
+	int64_t launches;
+	struct rfl_metric_sum *metrics;
+	uint32_t nmetrics, metrics_cap;
+	uint32_t *where; /* index in metrics + 1, by id */
+	uint32_t nwhere;
+	struct rfl_quantity_sum quantity[RFL_QUANTITY_COUNT];
+};
+
+/* A table of places by hash: 0 is free. */
+struct rfl_places {
+	uint32_t *at;
+	size_t size; /* a power of two, or 0 */
+	size_t used;
+};
+
+struct rfl_capture_builder {
+	struct rfl_arena *arena; /* becomes the capture's */
+	struct rfl_formulas *formulas;
+	struct rfl_capture capture; /* what is known so far; texts in the arena */
+	bool all_metrics;
+	bool no_memory; /* sticky, of functions that return nothing */
+
+	const char **texts; /* interned */
+	size_t ntexts, texts_cap;
+	struct rfl_places text_places;
+
+	struct rfl_metric_def *metrics;
+	size_t nmetrics, metrics_cap;
+	struct rfl_places metric_places; /* of those that are no slot */
+	bool asked;                      /* ids were handed out */
+
+	/* the current launch, by id */
+	double *value;
+	struct rfl_given_metric *given;
+	uint32_t *touched;
+	size_t ntouched;
+	size_t given_cap;
+	uint64_t present[RFL_SLOT_WORDS];
+	enum rfl_validity worst;
+	int64_t n;
+	struct rfl_range_sum *range; /* NULL: none begun */
+
+	/* the ways of the last launch that was like this one */
+	uint64_t last_present[RFL_SLOT_WORDS];
+	int last_way[RFL_QUANTITY_COUNT];
+	bool has_last;
+
+	struct rfl_range_sum **ranges;
+	size_t nranges, ranges_cap;
+	struct rfl_places range_places;
+
+	const char **notes;
+	size_t nnotes, notes_cap;
+};
+
+/** One copy of a text for the life of the capture; NULL out of memory. */
+const char *rfl_capture__intern(struct rfl_capture_builder *b, const char *text, size_t len);
+
+/** Room for one more element in a malloc'ed array. */
+bool rfl_capture__room(void *array, size_t n, size_t *cap, size_t size);
+
+/** Append a finished capture and its arena, which is taken on success only. */
+enum rfl_rc rfl_captures__add(struct rfl_captures *to, const struct rfl_capture *capture,
+			      struct rfl_arena *arena, struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** A note of which the builder's text is kept once. */
+void rfl_capture__note(struct rfl_capture_builder *b, const char *text);
+
+#endif
