@@ -5,7 +5,9 @@
 #include "roofline/merge.h"
 
 #include <stdlib.h>
+#include <string.h>
 
+#include "roofline/counters_parts.h"
 #include "roofline/merge_parts.h"
 
 static enum rfl_rc count_work(const struct rfl_merge_inputs *in, const struct rfl_merge_options *o,
@@ -62,6 +64,46 @@ static void compare_ledger(const struct rfl_merge_inputs *in, const struct rfl_m
 	}
 }
 
+/* What the user says of steps must be of some capture. */
+static void check_labels(const struct rfl_merge_inputs *in, struct rfl_merge_report *report)
+{
+	const struct rfl_counter_inputs *c = &in->counters;
+
+	for (size_t i = 0; i < c->nsteps; i++) {
+		bool found = !c->steps[i].label;
+
+		for (size_t k = 0; c->captures && k < c->captures->n && !found; k++)
+			found = c->captures->captures[k]->label &&
+				strcmp(c->captures->captures[k]->label, c->steps[i].label) == 0;
+		if (!found)
+			rfl_buf_printf(&report->notes,
+				       "--counter-steps %s=%lld: no counters bear that label\n",
+				       c->steps[i].label, (long long)c->steps[i].steps);
+	}
+}
+
+/* Counters of every configuration, and what its point stands on. */
+static enum rfl_rc add_counters(const struct rfl_merge_inputs *in,
+				const struct rfl_merge_options *o, struct rfl_configs *cs,
+				struct rfl_missing *missing, struct rfl_merge_report *report,
+				struct rfl_err *err)
+{
+	enum rfl_rc rc = rfl_counters__join(in, o, cs, report, err);
+
+	check_labels(in, report);
+	for (size_t i = 0; i < cs->n && rc == RFL_OK; i++) {
+		struct rfl_config *c = &cs->configs[i];
+
+		/* of a model that nobody knows there is nothing to compare with */
+		if (c->missing && !(c->work.flops > 0))
+			continue;
+		rc = rfl_counters__measure(in, c, report, err);
+		if (rc == RFL_OK)
+			rc = rfl_counters__choose(o, c, missing, err);
+	}
+	return rc;
+}
+
 static enum rfl_rc resolve(const struct rfl_merge_inputs *in, const struct rfl_merge_options *o,
 			   struct rfl_configs *cs, struct rfl_missing *missing,
 			   struct rfl_merge_report *report, struct rfl_err *err)
@@ -79,8 +121,11 @@ static enum rfl_rc resolve(const struct rfl_merge_inputs *in, const struct rfl_m
 		rc = count_work(in, o, c, missing, report, err);
 		if (rc == RFL_OK && !c->missing)
 			compare_ledger(in, o, c, report);
-		report->left_out += c->missing;
 	}
+	if (rc == RFL_OK)
+		rc = add_counters(in, o, cs, missing, report, err);
+	for (size_t i = 0; i < cs->n; i++)
+		report->left_out += cs->configs[i].missing;
 	return rc;
 }
 

@@ -1,6 +1,6 @@
 /*
- * merge.h - ledger + counts + ceilings = points. A point stands for one configuration over its
- * repeats.
+ * merge.h - ledger + counts + counters + ceilings = points. A point stands for one configuration
+ * over its repeats.
  */
 #ifndef RFL_ROOFLINE_MERGE_H
 #define RFL_ROOFLINE_MERGE_H
@@ -11,6 +11,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "peaks/peaks.h"
+#include "roofline/counters.h"
 #include "roofline/points.h"
 #include "roofline/work.h"
 #include "runner/ledger.h"
@@ -21,14 +22,16 @@ extern "C" {
 
 /** Which bytes stand under the FLOPs in the arithmetic intensity. */
 enum rfl_ai {
-	RFL_AI_AUTO, /**< unfused: what an engine moves that runs operation after operation */
+	RFL_AI_AUTO, /**< counters where they are sound; else unfused: what an engine moves that
+		      runs operation after operation */
 	RFL_AI_UNFUSED,
 	RFL_AI_FUSED,
 	RFL_AI_COMPULSORY,
+	RFL_AI_COUNTERS,    /**< measured bytes; a configuration without them is an error */
 	RFL_AI_LOWER_BOUND, /**< rfl_roof_lower_bound_ai(): no byte count at all */
 };
 
-/** "auto", "unfused", "fused", "compulsory", "lower-bound", NULL. */
+/** "auto", "unfused", "fused", "compulsory", "counters", "lower-bound", NULL. */
 extern const char *const rfl_ai_names[];
 
 struct rfl_merge_inputs {
@@ -38,10 +41,12 @@ struct rfl_merge_inputs {
 	const struct rfl_peaks *peaks;
 	const char *peaks_hash;           /**< may be NULL */
 	const struct rfl_work_file *work; /**< may be NULL: count the program's own models */
+	struct rfl_counter_inputs counters;
 };
 
 struct rfl_merge_options {
 	enum rfl_ai ai;
+	enum rfl_flops_of flops;
 	enum rfl_train_factor factor;
 	const char *const *envs; /**< only these environments; NULL with nenvs 0: all */
 	size_t nenvs;
@@ -49,12 +54,15 @@ struct rfl_merge_options {
 };
 
 struct rfl_merge_report {
-	size_t rows, used;    /**< of the ledger; behind the points */
-	size_t not_ok;        /**< rows of another status than ok */
-	size_t other_env;     /**< rows of environments that were not asked for */
-	size_t no_time;       /**< rows with status ok and no step time */
-	size_t left_out;      /**< configurations without a point, because of a missing fact */
-	struct rfl_buf notes; /**< lines for the user, each ended by a newline */
+	size_t rows, used;     /**< of the ledger; behind the points */
+	size_t not_ok;         /**< rows of another status than ok */
+	size_t other_env;      /**< rows of environments that were not asked for */
+	size_t no_time;        /**< rows with status ok and no step time */
+	size_t profiled;       /**< rows of runs under a profiler: their times are in no point */
+	size_t unjoined;       /**< captures that belong to no configuration */
+	size_t other_captures; /**< captures of environments that were not asked for */
+	size_t left_out;       /**< configurations without a point, because of a missing fact */
+	struct rfl_buf notes;  /**< lines for the user, each ended by a newline */
 };
 
 /**

@@ -147,19 +147,19 @@ static enum rfl_rc find_config(const char *path, struct rfl_configs *cs, const c
 	return *ret ? RFL_OK : rfl_fail(err, RFL_ENOMEM, 0, "points: out of memory");
 }
 
-/* The column, or for a ledger without it what the label says, or the backend. */
-static enum rfl_rc row_env(const char *path, const struct rfl_ledger_row *row, char ret[49],
-			   struct rfl_err *err)
+enum rfl_rc rfl_merge__row_env(const char *path, const struct rfl_ledger_row *row, char ret[49],
+			       struct rfl_err *err)
 {
 	const char *given = row->env && *row->env ? row->env : NULL;
-	enum rfl_rc rc = rfl_label_env(given, row->label, row->model, row->backend, ret, err);
+	enum rfl_rc rc = rfl_label_env(given, row->label, row->model,
+				       row->backend ? row->backend : "", ret, err);
 
 	if (rc != RFL_OK)
 		rfl_err_prefix(err, "%s:%zu", path, row->line);
 	return rc;
 }
 
-static bool wanted(const struct rfl_merge_options *o, const char *env)
+bool rfl_merge__wanted(const struct rfl_merge_options *o, const char *env)
 {
 	for (size_t i = 0; i < o->nenvs; i++)
 		if (strcmp(o->envs[i], env) == 0)
@@ -179,7 +179,8 @@ static const char **env_names(const struct rfl_merge_inputs *in, char (*room)[49
 		size_t k = 0;
 
 		/* a run that failed early may not say enough; it has no environment then */
-		if (!row->backend || row_env(in->ledger_path, row, room[*n], NULL) != RFL_OK)
+		if (!row->backend ||
+		    rfl_merge__row_env(in->ledger_path, row, room[*n], NULL) != RFL_OK)
 			continue;
 		while (k < *n && strcmp(names[k], room[*n]) != 0)
 			k++;
@@ -252,11 +253,36 @@ static void note_statuses(const struct rfl_ledger *l, struct rfl_merge_report *r
 	rfl_buf_putc(&report->notes, '\n');
 }
 
+/* A run under a profiler tells batch and steps of its counters; its times are slowed. */
+static bool is_profiled(const struct rfl_ledger_row *row)
+{
+	struct rfl_label parts;
+
+	if (!row->label)
+		return false;
+	rfl_label_parse(row->label, row->model, &parts);
+	return parts.profiled;
+}
+
+static void note_profiled(const char *path, const struct rfl_ledger_row *first,
+			  struct rfl_merge_report *report)
+{
+	if (report->profiled)
+		rfl_buf_printf(
+			&report->notes,
+			"%zu of %zu runs %s profiled (label ..._prof, first %s:%zu): slowed, "
+			"so that no point is made of their times; they tell batch and steps "
+			"of their counters\n",
+			report->profiled, report->rows, report->profiled == 1 ? "was" : "were",
+			path, first->line);
+}
+
 enum rfl_rc rfl_merge__group(const struct rfl_merge_inputs *in,
 			     const struct rfl_merge_options *options, struct rfl_configs *ret,
 			     struct rfl_merge_report *report, struct rfl_err *err)
 {
 	const struct rfl_ledger *l = in->ledger;
+	const struct rfl_ledger_row *profiled = NULL;
 	enum rfl_rc rc = options->nenvs ? check_envs(in, options, err) : RFL_OK;
 
 	for (size_t i = 0; i < l->nrows && rc == RFL_OK; i++) {
@@ -278,11 +304,16 @@ enum rfl_rc rfl_merge__group(const struct rfl_merge_inputs *in,
 		}
 		rc = check_row(in->ledger_path, row, err);
 		if (rc == RFL_OK)
-			rc = row_env(in->ledger_path, row, env, err);
+			rc = rfl_merge__row_env(in->ledger_path, row, env, err);
 		if (rc != RFL_OK)
 			break;
-		if (!wanted(options, env)) {
+		if (!rfl_merge__wanted(options, env)) {
 			report->other_env++;
+			continue;
+		}
+		if (is_profiled(row)) {
+			profiled = profiled ? profiled : row;
+			report->profiled++;
 			continue;
 		}
 		if (!(row->step_ms_median > 0)) {
@@ -298,13 +329,17 @@ enum rfl_rc rfl_merge__group(const struct rfl_merge_inputs *in,
 		report->used++;
 	}
 	note_statuses(l, report);
+	note_profiled(in->ledger_path, profiled, report);
 	return rc;
 }
 
 void rfl_configs_fini(struct rfl_configs *configs)
 {
-	for (size_t i = 0; i < configs->n; i++)
+	for (size_t i = 0; i < configs->n; i++) {
 		free(configs->configs[i].rows);
+		free(configs->configs[i].counted);
+		rfl_measured_fini(&configs->configs[i].measured);
+	}
 	free(configs->configs);
 	*configs = (struct rfl_configs){ .n = 0 };
 }

@@ -4,10 +4,13 @@
 #ifndef RFL_ROOFLINE_MERGE_PARTS_H
 #define RFL_ROOFLINE_MERGE_PARTS_H
 
+#include "roofline/counters.h"
 #include "roofline/merge.h"
 #include "roofline/roofline.h"
 
-/** A configuration: its repeats, its work, its roof. */
+struct rfl_counted;
+
+/** A configuration: its repeats, its work, its roof, its counters. */
 struct rfl_config {
 	char env[49];
 	const struct rfl_ledger_row **rows; /* the repeats; owned */
@@ -16,7 +19,12 @@ struct rfl_config {
 	const char *key;
 	const struct rfl_peak *compute, *dram;
 	struct rfl_work work;
-	bool missing; /* a fact is missing: no point */
+	struct rfl_counted *counted; /* captures that are of it; owned */
+	size_t ncounted, counted_cap;
+	struct rfl_measured measured;
+	bool flops_counted, bytes_counted;   /* the point stands on counters */
+	char flops_why[400], bytes_why[400]; /* why not, where there are counters; "" else */
+	bool missing;                        /* a fact is missing: no point */
 };
 
 struct rfl_configs {
@@ -30,6 +38,14 @@ enum rfl_rc rfl_merge__group(const struct rfl_merge_inputs *in,
 			     const struct rfl_merge_options *options, struct rfl_configs *ret,
 			     struct rfl_merge_report *report, struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_configs_fini(struct rfl_configs *configs);
+
+/** The environment of a row: the column, or for a ledger without it what the label says, or the
+ * backend. */
+enum rfl_rc rfl_merge__row_env(const char *path, const struct rfl_ledger_row *row, char ret[49],
+			       struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** Was this environment asked for? */
+bool rfl_merge__wanted(const struct rfl_merge_options *options, const char *env);
 
 /** Facts that are not known, in the order in which they were met, each once. */
 struct rfl_missing {

@@ -13,9 +13,8 @@
 #include "base/stats.h"
 #include "roofline/verdict.h"
 
-const char *const rfl_ai_names[] = {
-	"auto", "unfused", "fused", "compulsory", "lower-bound", NULL
-};
+const char *const rfl_ai_names[] = { "auto",     "unfused",     "fused", "compulsory",
+				     "counters", "lower-bound", NULL };
 
 /* --- time --- */
 
@@ -174,23 +173,65 @@ static void fill_ai(const struct rfl_config *c, const struct rfl_roof *roof, enu
 		p->ai = rfl_roof_lower_bound_ai(roof, p->attained_gflops * 1e9);
 		p->ai_lo = rfl_roof_lower_bound_ai(roof, p->attained_gflops_lo * 1e9);
 		p->ai_hi = rfl_roof_lower_bound_ai(roof, p->attained_gflops_hi * 1e9);
-		p->bytes_per_step = w->flops / p->ai;
+		p->bytes_per_step = p->flops_per_step / p->ai;
+		return;
+	}
+	if (c->bytes_counted) {
+		p->bytes_per_step = c->measured.bytes.value;
+		p->ai = p->flops_per_step / p->bytes_per_step;
+		p->ai_lo = p->flops_per_step / c->measured.bytes.hi;
+		p->ai_hi = p->flops_per_step / c->measured.bytes.lo;
 		return;
 	}
 	/* a count has no spread; how far it may be off is seen from its three levels */
 	p->bytes_per_step = w->bytes[fusion_of(ai)];
-	p->ai = p->ai_lo = p->ai_hi = w->flops / p->bytes_per_step;
+	p->ai = p->ai_lo = p->ai_hi = p->flops_per_step / p->bytes_per_step;
+}
+
+/* Where FLOPs and bytes come from; where there are counters that are not used, why not. */
+static enum rfl_rc fill_sources(const struct rfl_config *c, enum rfl_ai ai, struct rfl_point *p,
+				struct rfl_err *err)
+{
+	const char *bytes = rfl_ai_names[c->bytes_counted    ? RFL_AI_COUNTERS
+					 : ai == RFL_AI_AUTO ? RFL_AI_UNFUSED
+							     : ai];
+	const struct {
+		char **to;
+		const char *source, *why;
+	} sources[] = {
+		{ &p->flops_source, c->flops_counted ? "counters" : c->work.flops_source,
+		  c->flops_why },
+		{ &p->bytes_source, bytes, c->bytes_why },
+	};
+	struct rfl_buf text;
+	enum rfl_rc rc = RFL_OK;
+
+	rfl_buf_init(&text, 1 << 16);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(sources) && rc == RFL_OK; i++) {
+		rfl_buf_reset(&text);
+		rfl_buf_puts(&text, sources[i].source);
+		if (sources[i].why[0])
+			rfl_buf_printf(&text, " (counters not used: %s)", sources[i].why);
+		rc = rfl_buf_check(&text, "points", err);
+		if (rc == RFL_OK)
+			rc = rfl_point_set(sources[i].to, rfl_buf_str(&text), err);
+	}
+	rfl_buf_fini(&text);
+	return rc;
 }
 
 static enum rfl_rc fill_roof(const struct rfl_config *c, enum rfl_ai ai, struct rfl_point *p,
 			     struct rfl_err *err)
 {
-	const struct rfl_roof roof = { .compute_flop_per_s = c->compute->value,
-				       .bandwidth_byte_per_s = c->dram->value };
+	struct rfl_roof roof = { .compute_flop_per_s = c->compute->value,
+				 .bandwidth_byte_per_s = c->dram->value };
+	struct rfl_mixed_roof mixed = { .key = "" };
 	enum rfl_bound bound;
 	enum rfl_rc rc;
 
-	p->flops_per_step = c->work.flops;
+	p->flops_per_step = c->flops_counted ? c->measured.flops.value : c->work.flops;
+	if (c->flops_counted && rfl_counters_roof(&c->measured, c->penv, c->key, &mixed))
+		roof.compute_flop_per_s = mixed.flop_per_s;
 	p->attained_gflops = p->flops_per_step / p->step_s / 1e9;
 	p->attained_gflops_lo = p->flops_per_step / p->step_s_hi / 1e9;
 	p->attained_gflops_hi = p->flops_per_step / p->step_s_lo / 1e9;
@@ -210,14 +251,13 @@ static enum rfl_rc fill_roof(const struct rfl_config *c, enum rfl_ai ai, struct 
 		char **to;
 		const char *from;
 	} texts[] = {
-		{ &p->flops_source, c->work.flops_source },
-		{ &p->bytes_source, rfl_ai_names[ai == RFL_AI_AUTO ? RFL_AI_UNFUSED : ai] },
-		{ &p->compute_key, c->key },
-		{ &p->peak_gflops_status, rfl_peak_status_name(c->compute->status) },
+		{ &p->compute_key, mixed.key[0] ? mixed.key : c->key },
+		{ &p->peak_gflops_status,
+		  rfl_peak_status_name(mixed.key[0] ? RFL_PEAK_DERIVED : c->compute->status) },
 		{ &p->peak_gbps_status, rfl_peak_status_name(c->dram->status) },
 		{ &p->bound, rfl_bound_names[bound] },
 	};
-	rc = RFL_OK;
+	rc = fill_sources(c, ai, p, err);
 	for (size_t i = 0; i < RFL_ARRAY_LEN(texts) && rc == RFL_OK; i++)
 		rc = rfl_point_set(texts[i].to, texts[i].from, err);
 	return rc;
@@ -259,6 +299,7 @@ static enum rfl_rc fill_verdict(const struct rfl_config *c, const struct rfl_mer
 
 	rfl_buf_init(&text, 1 << 16);
 	rfl_verdict_write(&facts, &text);
+	rfl_counters_verdict(&c->measured, c->penv, p, &text);
 	rc = rfl_buf_check(&text, "verdict", err);
 	if (rc == RFL_OK)
 		rc = rfl_point_set(&p->verdict, rfl_buf_str(&text), err);
@@ -277,6 +318,8 @@ enum rfl_rc rfl_merge__point(const struct rfl_merge_inputs *in,
 		rc = fill_time(config, p, err);
 	if (rc == RFL_OK)
 		rc = fill_roof(config, options->ai, p, err);
+	if (rc == RFL_OK)
+		rc = rfl_counters_columns(&config->measured, &config->work, p, err);
 	if (rc == RFL_OK)
 		rc = fill_verdict(config, options, p, err);
 	if (rc == RFL_OK)

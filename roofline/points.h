@@ -53,6 +53,20 @@ extern "C" {
 	X(REAL, ai_unfused, "counted analytically, every operation reads and writes DRAM") \
 	X(REAL, ai_fused, "counted analytically, normalisation and activation fused") \
 	X(REAL, ai_compulsory, "counted analytically, every tensor that must move, once") \
+	X(REAL, flops_counters, "FLOPs of a step that counters saw, of every precision") \
+	X(REAL, bytes_counters, "DRAM bytes of a step that counters saw") \
+	X(REAL, ai_counters, "FLOP per byte, flops_counters / bytes_counters") \
+	X(REAL, flops_measured_over_counted, "flops_counters / the FLOPs counted from the network") \
+	X(REAL, bytes_over_compulsory, "bytes_counters / the bytes that must move") \
+	X(REAL, bytes_over_unfused, "bytes_counters / the bytes of operation after operation") \
+	X(TEXT, counters_source, "cupti, perf, ncu, nvprof, likwid: who counted") \
+	X(INT, counters_steps, "steps that the counters were divided by; over repeats their sum") \
+	X(INT, counters_repeats, "captures behind the median") \
+	X(TEXT, counters_validity, "ok, partial, scaled, estimate, marked, doubtful, unavailable") \
+	X(REAL, coverage, "share of the kernels' time whose FLOPs were counted") \
+	X(REAL, zero_flop_share, "share of the kernels' time in kernels without a FLOP") \
+	X(TEXT, zero_flop_kernels, "their names and shares, longest first") \
+	X(TEXT, counters_note, "what to know of the counters, and why they were not used") \
 	X(REAL, attained_gflops, "flops_per_step / step_s") \
 	X(REAL, attained_gflops_lo, "") \
 	X(REAL, attained_gflops_hi, "") \
@@ -71,9 +85,9 @@ extern "C" {
 	X(TEXT, ledger_hash, "fingerprint of the ledger")
 /* clang-format on */
 
-#define RFL_POINT_C_TEXT(name) char *name
-#define RFL_POINT_C_INT(name)  int64_t name
-#define RFL_POINT_C_REAL(name) double name
+#define RFL_POINT_C_TEXT(name)                char *name
+#define RFL_POINT_C_INT(name)                 int64_t name
+#define RFL_POINT_C_REAL(name)                double name
 #define RFL_POINT_MEMBER(kind, name, meaning) RFL_POINT_C_##kind(name);
 
 struct rfl_point {
@@ -86,8 +100,8 @@ struct rfl_points {
 };
 
 /** Read roofline_points.csv. @param ret  set on success only; release with rfl_points_free() */
-enum rfl_rc rfl_points_load(const char *path, struct rfl_points **ret, struct rfl_err *err)
-	RFL_WARN_UNUSED;
+enum rfl_rc rfl_points_load(const char *path, struct rfl_points **ret,
+			    struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** Write it, atomically. */
 enum rfl_rc rfl_points_save(const char *path, const struct rfl_points *points,

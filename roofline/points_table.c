@@ -3,6 +3,7 @@
  */
 #include "roofline/points_table.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 #define COLUMN_TEXT(n)           { .key = #n, .title = #n, .kind = RFL_COLUMN_TEXT },
@@ -52,6 +53,48 @@ static const struct rfl_column short_columns[] = {
 	  .scale = 1e-3 },
 };
 
+/* Behind those, where there are counters: what was measured beside what is counted. */
+static const struct rfl_column twin_columns[] = {
+	{ .key = "ai_unfused", .title = "unfused", .kind = RFL_COLUMN_REAL, .digits = 3 },
+	{ .key = "ai_counters", .title = "measured", .kind = RFL_COLUMN_REAL, .digits = 3 },
+	{ .key = "flops_measured_over_counted",
+	  .title = "FLOPs m/c",
+	  .kind = RFL_COLUMN_REAL,
+	  .digits = 3 },
+	{ .key = "bytes_over_compulsory",
+	  .title = "Bytes m/comp.",
+	  .kind = RFL_COLUMN_REAL,
+	  .digits = 3 },
+};
+
+#define NSHORT RFL_ARRAY_LEN(short_columns)
+#define NTWIN  RFL_ARRAY_LEN(twin_columns)
+
+static bool has_counters(const struct rfl_points *pts)
+{
+	for (size_t i = 0; i < pts->n; i++)
+		if (pts->points[i].counters_source)
+			return true;
+	return false;
+}
+
+static struct rfl_table *short_table(bool twin)
+{
+	struct rfl_column columns[NSHORT + NTWIN];
+
+	memcpy(columns, short_columns, sizeof(short_columns));
+	memcpy(columns + NSHORT, twin_columns, sizeof(twin_columns));
+	return rfl_table_new(columns, twin ? NSHORT + NTWIN : NSHORT);
+}
+
+static void add_twin(struct rfl_table *t, const struct rfl_point *p)
+{
+	rfl_table_real(t, p->ai_unfused);
+	rfl_table_real(t, p->ai_counters);
+	rfl_table_real(t, p->flops_measured_over_counted);
+	rfl_table_real(t, p->bytes_over_compulsory);
+}
+
 static void add_short(struct rfl_table *t, const struct rfl_point *p)
 {
 	rfl_table_text(t, p->env);
@@ -99,6 +142,10 @@ static void add_notes(struct rfl_table *t, const struct rfl_points *pts)
 	list_values(pts, offsetof(struct rfl_point, bytes_source), &bytes);
 	rfl_table_note(t, "FLOPs: %s; bytes: %s; attainable = min(FLOP/byte x bandwidth, compute)",
 		       rfl_buf_str(&flops), rfl_buf_str(&bytes));
+	if (has_counters(pts))
+		rfl_table_note(t, "unfused: FLOP/byte as counted from the network; measured: FLOPs "
+				  "and bytes by counters; m/c: measured over counted; m/comp.: "
+				  "measured over the bytes that must move");
 	rfl_buf_fini(&flops);
 	rfl_buf_fini(&bytes);
 	for (size_t i = 0; i < pts->n; i++) {
@@ -115,7 +162,7 @@ static void add_notes(struct rfl_table *t, const struct rfl_points *pts)
 enum rfl_rc rfl_points_table(const struct rfl_points *points, enum rfl_format format,
 			     struct rfl_buf *out, struct rfl_err *err)
 {
-	bool all = format == RFL_FORMAT_JSON;
+	bool all = format == RFL_FORMAT_JSON, twin = has_counters(points);
 	struct rfl_table *t;
 	enum rfl_rc rc;
 
@@ -123,15 +170,17 @@ enum rfl_rc rfl_points_table(const struct rfl_points *points, enum rfl_format fo
 		rfl_points_write(out, points);
 		return rfl_buf_check(out, "points", err);
 	}
-	t = all ? rfl_table_new(all_columns, RFL_ARRAY_LEN(all_columns))
-		: rfl_table_new(short_columns, RFL_ARRAY_LEN(short_columns));
+	t = all ? rfl_table_new(all_columns, RFL_ARRAY_LEN(all_columns)) : short_table(twin);
 	if (!t)
 		return rfl_fail(err, RFL_ENOMEM, 0, "points: out of memory");
-	for (size_t i = 0; i < points->n; i++)
+	for (size_t i = 0; i < points->n; i++) {
 		if (all)
 			add_all(t, &points->points[i]);
 		else
 			add_short(t, &points->points[i]);
+		if (twin && !all)
+			add_twin(t, &points->points[i]);
+	}
 	add_notes(t, points);
 	rc = rfl_table_render(t, format, out, err);
 	rfl_table_free(t);

@@ -80,7 +80,10 @@ static bool compute_side(const struct rfl_verdict_facts *f)
 
 static bool counted_bytes(const struct rfl_verdict_facts *f)
 {
-	return is(f->point->bytes_source, "unfused") || is(f->point->bytes_source, "fused");
+	/* why counters were not used may follow the word */
+	const char *source = f->point->bytes_source ? f->point->bytes_source : "";
+
+	return strncmp(source, "unfused", 7) == 0 || is(source, "fused");
 }
 
 /* Would the point be under the roof if every tensor moved once? */

@@ -1,0 +1,392 @@
+/*
+ * counters_join.c - which configuration of the ledger a capture is of.
+ */
+#include "roofline/counters_parts.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "runner/label.h"
+
+static bool same(const char *a, const char *b)
+{
+	return strcmp(a ? a : "", b ? b : "") == 0;
+}
+
+static bool is_text(const char *text)
+{
+	return text && *text;
+}
+
+const char *rfl_counters__name(const struct rfl_capture *c)
+{
+	return is_text(c->path) ? c->path : is_text(c->label) ? c->label : "?";
+}
+
+bool rfl_counters__bears(const struct rfl_ledger_row *row, const struct rfl_capture *c)
+{
+	size_t len;
+
+	if (is_text(c->run_id))
+		return same(c->run_id, row->run_id);
+	if (!is_text(c->label) || !is_text(row->label))
+		return false;
+	len = rfl_label_unstamped(c->label);
+	return strcmp(row->label, c->label) == 0 ||
+	       (strlen(row->label) == len && memcmp(row->label, c->label, len) == 0);
+}
+
+/* --- what a capture is of --- */
+
+/* "" and -1: it does not say. */
+struct identity {
+	char env[49], precision[16], mode[8];
+	char model[64];
+	int64_t batch;
+	struct rfl_label label;
+	const struct rfl_ledger_row *home;
+};
+
+/* The label, read with the longest name of a model that the ledger has and the label contains. */
+static void read_label(const struct rfl_ledger *l, const struct rfl_capture *c,
+		       struct rfl_label *ret)
+{
+	const char *label = c->label ? c->label : "";
+
+	rfl_label_parse(label, NULL, ret);
+	for (size_t i = 0; i < l->nrows; i++) {
+		struct rfl_label parts;
+
+		if (!is_text(l->rows[i].model) || same(l->rows[i].model, ret->model))
+			continue;
+		rfl_label_parse(label, l->rows[i].model, &parts);
+		if (strlen(parts.model) > strlen(ret->model))
+			*ret = parts;
+	}
+}
+
+/* Rows of one label that are not of one configuration tell nothing. */
+static bool agree(const struct rfl_ledger_row *a, const struct rfl_ledger_row *b)
+{
+	return same(a->model, b->model) && same(a->precision, b->precision) &&
+	       same(a->mode, b->mode) && same(a->env, b->env) && a->batch == b->batch;
+}
+
+/* The row that bears the capture's label: one that ended well where there is one. */
+static enum rfl_rc find_home(const struct rfl_merge_inputs *in, const struct rfl_capture *c,
+			     const struct rfl_ledger_row **ret, struct rfl_buf *why)
+{
+	const struct rfl_ledger_row *home = NULL;
+
+	for (size_t i = 0; i < in->ledger->nrows; i++) {
+		const struct rfl_ledger_row *row = &in->ledger->rows[i];
+
+		if (!rfl_counters__bears(row, c))
+			continue;
+		if (home && !agree(home, row)) {
+			rfl_buf_printf(why,
+				       "%s:%zu and :%zu bear its label and are different runs; "
+				       "give every run a label of its own",
+				       in->ledger_path, home->line, row->line);
+			return RFL_ENOTFOUND;
+		}
+		if (!home || (!same(home->status, "ok") && same(row->status, "ok")))
+			home = row;
+	}
+	*ret = home;
+	return RFL_OK;
+}
+
+static void take_text(char *to, size_t size, const char *first, const char *second)
+{
+	(void)snprintf(to, size, "%s", is_text(first) ? first : second);
+}
+
+static enum rfl_rc identify(const struct rfl_merge_inputs *in, const struct rfl_capture *c,
+			    struct identity *id, struct rfl_buf *why)
+{
+	const struct rfl_ledger_row *h;
+	enum rfl_rc rc = find_home(in, c, &id->home, why);
+
+	if (rc != RFL_OK)
+		return rc;
+	h = id->home;
+	read_label(in->ledger, c, &id->label);
+	take_text(id->model, sizeof(id->model), h ? h->model : NULL, id->label.model);
+	take_text(id->precision, sizeof(id->precision), h ? h->precision : NULL,
+		  id->label.precision);
+	take_text(id->mode, sizeof(id->mode), h ? h->mode : NULL, id->label.mode);
+	id->batch = h && h->batch > 0 ? h->batch : id->label.batch;
+	if (h && rfl_merge__row_env(in->ledger_path, h, id->env, NULL) != RFL_OK)
+		id->env[0] = '\0';
+	if (!id->env[0])
+		take_text(id->env, sizeof(id->env), NULL, id->label.env);
+	if (id->env[0] && id->model[0])
+		return RFL_OK;
+	if (id->label.not_env[0])
+		rfl_buf_printf(why,
+			       "'%s' is no name of an environment (a lower-case letter, then "
+			       "lower-case letters, digits and '_'): rename the file, or give the "
+			       "run that was profiled this label (--label) and --env",
+			       id->label.not_env);
+	else
+		rfl_buf_printf(why,
+			       "its label '%s' does not name %s: name the file "
+			       "{env}_{model}_{precision}_bs{batch}_prof, or give the run that was "
+			       "profiled this label (--label)",
+			       c->label ? c->label : "",
+			       id->model[0] ? "an environment" : "a model of the ledger");
+	return RFL_ENOTFOUND;
+}
+
+/* --- which configurations that can be --- */
+
+/* Beside the five that join: what the work of a step depends on. */
+static const char *other_work(const struct rfl_ledger_row *a, const struct rfl_ledger_row *b)
+{
+	if (is_text(a->layout) && is_text(b->layout) && !same(a->layout, b->layout))
+		return "layout";
+	if (is_text(a->optimizer) && is_text(b->optimizer) && !same(a->optimizer, b->optimizer))
+		return "optimizer";
+	if (a->micro_batch > 0 && b->micro_batch > 0 && a->micro_batch != b->micro_batch)
+		return "micro_batch";
+	if (a->accum > 0 && b->accum > 0 && a->accum != b->accum)
+		return "accum";
+	if (a->img_size > 0 && b->img_size > 0 && a->img_size != b->img_size)
+		return "img_size";
+	if (a->classes > 0 && b->classes > 0 && a->classes != b->classes)
+		return "classes";
+	return NULL;
+}
+
+static bool is_it(const struct identity *id, const struct rfl_config *c)
+{
+	const struct rfl_ledger_row *row = c->rows[0];
+
+	return strcmp(id->env, c->env) == 0 && same(id->model, row->model) &&
+	       (!id->precision[0] || same(id->precision, row->precision)) &&
+	       (!id->mode[0] || same(id->mode, row->mode)) &&
+	       (id->batch < 0 || id->batch == row->batch);
+}
+
+/* The first thing in which two candidates differ, with its words for both. */
+static const char *differ(const struct rfl_ledger_row *a, const struct rfl_ledger_row *b)
+{
+	if (!same(a->precision, b->precision))
+		return "precision";
+	if (a->batch != b->batch)
+		return "batch";
+	if (!same(a->mode, b->mode))
+		return "mode";
+	return other_work(a, b);
+}
+
+static void value_of(const struct rfl_ledger_row *row, const char *what, struct rfl_buf *out)
+{
+	const struct {
+		const char *what, *text;
+		int64_t number;
+	} values[] = {
+		{ "precision", row->precision, 0 }, { "batch", NULL, row->batch },
+		{ "mode", row->mode, 0 },           { "layout", row->layout, 0 },
+		{ "optimizer", row->optimizer, 0 }, { "micro_batch", NULL, row->micro_batch },
+		{ "accum", NULL, row->accum },      { "img_size", NULL, row->img_size },
+		{ "classes", NULL, row->classes },
+	};
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(values); i++) {
+		if (strcmp(values[i].what, what) != 0)
+			continue;
+		if (values[i].text)
+			rfl_buf_puts(out, values[i].text);
+		else
+			rfl_buf_printf(out, "%lld", (long long)values[i].number);
+	}
+}
+
+static void words(const struct identity *id, struct rfl_buf *out)
+{
+	rfl_buf_printf(out, "%s %s", id->env, id->model);
+	if (id->precision[0])
+		rfl_buf_printf(out, " %s", id->precision);
+	if (id->batch > 0)
+		rfl_buf_printf(out, " bs%lld", (long long)id->batch);
+	if (id->mode[0])
+		rfl_buf_printf(out, " %s", id->mode);
+}
+
+static void say_ambiguous(const struct rfl_merge_inputs *in, const struct identity *id,
+			  const struct rfl_config *a, const struct rfl_config *b, const char *what,
+			  struct rfl_buf *why)
+{
+	rfl_buf_printf(why, "its label does not tell the %s, and %s has ", what, in->ledger_path);
+	words(id, why);
+	rfl_buf_puts(why, " with ");
+	value_of(a->rows[0], what, why);
+	rfl_buf_puts(why, " and ");
+	value_of(b->rows[0], what, why);
+	rfl_buf_puts(why, ": ");
+	if (strcmp(what, "batch") == 0 || strcmp(what, "precision") == 0 ||
+	    strcmp(what, "mode") == 0)
+		rfl_buf_puts(why, "put it into the name "
+				  "({env}_{model}_{precision}_bs{batch}_{mode}_prof), or ");
+	rfl_buf_puts(why, "give the run that was profiled this label (--label), so that the ledger "
+			  "has a row of it");
+}
+
+static void say_none(const struct rfl_merge_inputs *in, const struct identity *id,
+		     const char *mismatch, struct rfl_buf *why)
+{
+	if (mismatch) {
+		rfl_buf_printf(why,
+			       "%s:%zu, the run that was profiled, has another '%s' than the timed "
+			       "runs of ",
+			       in->ledger_path, id->home->line, mismatch);
+		words(id, why);
+		return;
+	}
+	rfl_buf_printf(why, "%s has no timed run of ", in->ledger_path);
+	words(id, why);
+	rfl_buf_puts(why, " (runs whose label says _prof are not timed): run it without the "
+			  "profiler too");
+}
+
+/* Mark the configurations that a capture is of in `hit`. RFL_ENOTFOUND with `why`. */
+static enum rfl_rc candidates(const struct rfl_merge_inputs *in, const struct rfl_configs *cs,
+			      const struct identity *id, bool *hit, struct rfl_buf *why)
+{
+	const struct rfl_config *first = NULL;
+	const char *mismatch = NULL;
+
+	for (size_t i = 0; i < cs->n; i++) {
+		const struct rfl_config *c = &cs->configs[i];
+		const char *what;
+
+		hit[i] = is_it(id, c);
+		if (!hit[i])
+			continue;
+		what = id->home ? other_work(id->home, c->rows[0]) : NULL;
+		if (what) {
+			mismatch = what;
+			hit[i] = false;
+			continue;
+		}
+		what = first ? differ(first->rows[0], c->rows[0]) : NULL;
+		if (what) {
+			say_ambiguous(in, id, first, c, what, why);
+			return RFL_ENOTFOUND;
+		}
+		first = first ? first : c;
+	}
+	if (!first) {
+		say_none(in, id, mismatch, why);
+		return RFL_ENOTFOUND;
+	}
+	return RFL_OK;
+}
+
+/* --- handing over --- */
+
+static enum rfl_rc add(struct rfl_config *c, const struct rfl_capture *const *captures,
+		       const struct rfl_ledger_row *home, struct rfl_err *err)
+{
+	struct rfl_counted *last = c->ncounted ? &c->counted[c->ncounted - 1] : NULL;
+
+	/* the processes of one file follow each other */
+	if (last && last->captures + last->n == captures && is_text(captures[0]->path) &&
+	    same(last->captures[0]->path, captures[0]->path) &&
+	    same(last->captures[0]->label, captures[0]->label) &&
+	    same(last->captures[0]->run_id, captures[0]->run_id)) {
+		last->n++;
+		return RFL_OK;
+	}
+	if (c->ncounted == c->counted_cap) {
+		size_t cap = c->counted_cap ? c->counted_cap * 2 : 4;
+		struct rfl_counted *grown = rfl_alloc_array(cap, sizeof(*grown));
+
+		if (!grown)
+			return rfl_fail(err, RFL_ENOMEM, 0, "points: out of memory");
+		if (c->ncounted)
+			memcpy(grown, c->counted, c->ncounted * sizeof(*grown));
+		free(c->counted);
+		c->counted = grown;
+		c->counted_cap = cap;
+	}
+	c->counted[c->ncounted++] = (struct rfl_counted){
+		.captures = captures,
+		.n = 1,
+		.home = home,
+		.steps = -1,
+	};
+	return RFL_OK;
+}
+
+/* Counters of a label that a timed run bears: was it that run that the profiler slowed down? */
+static void warn_slowed(const struct rfl_merge_inputs *in, const struct rfl_capture *c,
+			const struct identity *id, struct rfl_merge_report *report)
+{
+	static const char *const slow[] = { "ncu", "nvprof", NULL };
+	struct rfl_label parts;
+
+	if (!id->home || is_text(c->run_id) || !same(id->home->status, "ok"))
+		return;
+	rfl_label_parse(id->home->label ? id->home->label : "", id->home->model, &parts);
+	for (size_t i = 0; slow[i] && !parts.profiled; i++)
+		if (same(c->source, slow[i]))
+			rfl_buf_printf(&report->notes,
+				       "counters: %s bears the label of %s:%zu, whose times are in "
+				       "the points; if that run was made under %s they are slowed: "
+				       "label such runs _prof\n",
+				       rfl_counters__name(c), in->ledger_path, id->home->line,
+				       slow[i]);
+}
+
+static enum rfl_rc join_one(const struct rfl_merge_inputs *in, const struct rfl_merge_options *o,
+			    const struct rfl_capture *const *capture, struct rfl_configs *cs,
+			    bool *hit, struct rfl_merge_report *report, struct rfl_err *err)
+{
+	struct identity id = { .batch = -1 };
+	struct rfl_buf why;
+	enum rfl_rc rc;
+
+	rfl_buf_init(&why, 1 << 16);
+	rc = identify(in, *capture, &id, &why);
+	if (rc == RFL_OK && !rfl_merge__wanted(o, id.env)) {
+		report->other_captures++;
+		goto done;
+	}
+	if (rc == RFL_OK)
+		rc = candidates(in, cs, &id, hit, &why);
+	if (rc == RFL_ENOTFOUND) {
+		report->unjoined++;
+		rfl_buf_printf(&report->notes, "counters: %s joins no run: %s\n",
+			       rfl_counters__name(*capture), rfl_buf_str(&why));
+		rc = RFL_OK;
+		goto done;
+	}
+	warn_slowed(in, *capture, &id, report);
+	for (size_t i = 0; i < cs->n && rc == RFL_OK; i++)
+		if (hit[i])
+			rc = add(&cs->configs[i], capture, id.home, err);
+done:
+	rfl_buf_fini(&why);
+	return rc;
+}
+
+enum rfl_rc rfl_counters__join(const struct rfl_merge_inputs *in, const struct rfl_merge_options *o,
+			       struct rfl_configs *cs, struct rfl_merge_report *report,
+			       struct rfl_err *err)
+{
+	const struct rfl_captures *all = in->counters.captures;
+	bool *hit = rfl_alloc_array(cs->n + 1, sizeof(*hit));
+	enum rfl_rc rc = RFL_OK;
+
+	if (!hit)
+		return rfl_fail(err, RFL_ENOMEM, 0, "points: out of memory");
+	for (size_t i = 0; all && i < all->n && rc == RFL_OK; i++)
+		rc = join_one(in, o, &all->captures[i], cs, hit, report, err);
+	free(hit);
+	return rc;
+}

@@ -1,0 +1,303 @@
+/*
+ * counters_measure.c - the captures of a configuration as one measurement per step: repeats give a
+ * median, captures that count different things complete each other, and two that count the same
+ * without being repeats are an error.
+ */
+#include "roofline/counters_parts.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/stats.h"
+#include "runner/label.h"
+
+static bool same(const char *a, const char *b)
+{
+	return strcmp(a ? a : "", b ? b : "") == 0;
+}
+
+void rfl_measured_init(struct rfl_measured *m)
+{
+	static const struct rfl_measure unknown = {
+		.value = NAN,
+		.lo = NAN,
+		.hi = NAN,
+		.validity = RFL_VALID_UNAVAILABLE,
+		.coverage = NAN,
+	};
+
+	*m = (struct rfl_measured){ .steps = -1, .zero_share = NAN, .expected_share = NAN };
+	m->flops = m->bytes = unknown;
+	m->foreign = RFL_QUANTITY_COUNT;
+	for (int q = 0; q < RFL_QUANTITY_COUNT; q++)
+		m->part[q] = NAN;
+	rfl_buf_init(&m->zero_kernels, 1 << 16);
+	rfl_buf_init(&m->doubt, 1 << 16);
+	rfl_buf_init(&m->note, 1 << 16);
+}
+
+void rfl_measured_fini(struct rfl_measured *m)
+{
+	rfl_buf_fini(&m->zero_kernels);
+	rfl_buf_fini(&m->doubt);
+	rfl_buf_fini(&m->note);
+}
+
+/* --- one quantity over the captures that know it --- */
+
+static int64_t run_number(const struct rfl_counted *c)
+{
+	struct rfl_label parts;
+	const char *label = c->captures[0]->label;
+
+	rfl_label_parse(label ? label : "", c->home ? c->home->model : NULL, &parts);
+	return parts.run;
+}
+
+/* Are two captures repeats: of one tool, and of runs that are told apart? */
+static bool repeats(const struct rfl_counted *a, const struct rfl_counted *b)
+{
+	const struct rfl_capture *x = a->captures[0], *y = b->captures[0];
+
+	if (!same(x->source, y->source))
+		return false;
+	if (x->run_id && *x->run_id && y->run_id && *y->run_id)
+		return strcmp(x->run_id, y->run_id) != 0;
+	return run_number(a) >= 0 && run_number(b) >= 0 && run_number(a) != run_number(b);
+}
+
+static enum rfl_rc conflict(const struct rfl_config *config, const struct rfl_counted *a,
+			    const struct rfl_counted *b, enum rfl_quantity q, struct rfl_err *err)
+{
+	const struct rfl_ledger_row *row = config->rows[0];
+
+	return rfl_fail(err, RFL_EFORMAT, 0,
+			"counters: %s and %s both have the %s of %s %s %s bs%lld %s, and are not "
+			"repeats (..._run1, ..._run2 by one profiler): take one of them away",
+			rfl_counters__name(a->captures[0]), rfl_counters__name(b->captures[0]),
+			q == RFL_QUANTITY_FLOPS ? "FLOPs" : "DRAM bytes", config->env, row->model,
+			row->precision, (long long)row->batch, row->mode);
+}
+
+/* Median and range per step over the captures that know a quantity; `first` is one of them. */
+static enum rfl_rc measure(const struct rfl_config *config, enum rfl_quantity q,
+			   struct rfl_measure *ret, const struct rfl_counted **first, size_t *n,
+			   struct rfl_err *err)
+{
+	double *values = rfl_alloc_array(config->ncounted + 1, sizeof(*values));
+	struct rfl_stats stats;
+	enum rfl_rc rc = RFL_OK;
+
+	*first = NULL;
+	*n = 0;
+	if (!values)
+		return rfl_fail(err, RFL_ENOMEM, 0, "points: out of memory");
+	for (size_t i = 0; i < config->ncounted && rc == RFL_OK; i++) {
+		const struct rfl_counted *c = &config->counted[i];
+		struct rfl_amount a = rfl_counters__total(c, q);
+		double coverage;
+
+		if (!rfl_counters__knows(config, c, q) || c->steps < 1)
+			continue;
+		for (size_t k = 0; k < i && rc == RFL_OK; k++)
+			if (rfl_counters__knows(config, &config->counted[k], q) &&
+			    !repeats(&config->counted[k], c))
+				rc = conflict(config, &config->counted[k], c, q, err);
+		coverage = rfl_counters__coverage(c, q);
+		values[(*n)++] = a.value / (double)c->steps;
+		if (!*first || a.validity > ret->validity)
+			ret->validity = a.validity;
+		if (!*first || coverage < ret->coverage)
+			ret->coverage = coverage;
+		*first = *first ? *first : c;
+	}
+	if (rc == RFL_OK && *n)
+		rc = rfl_stats_describe(values, *n, &stats, err);
+	if (rc == RFL_OK && *n) {
+		ret->value = stats.median;
+		ret->lo = stats.min;
+		ret->hi = stats.max;
+	}
+	free(values);
+	return rc;
+}
+
+/* Why nobody knows a quantity: the words of the first capture, or that its steps are not known. */
+static void say_unknown(const struct rfl_config *config, enum rfl_quantity q,
+			struct rfl_measure *ret)
+{
+	const char *what = q == RFL_QUANTITY_FLOPS ? "FLOPs" : "DRAM bytes";
+
+	for (size_t i = 0; i < config->ncounted && !ret->why[0]; i++) {
+		const struct rfl_counted *c = &config->counted[i];
+		const struct rfl_capture *capture = c->captures[0];
+
+		if (rfl_counters__knows(config, c, q))
+			(void)snprintf(ret->why, sizeof(ret->why),
+				       "how many steps %s covers is not known: %s (--counter-steps "
+				       "%s=N)",
+				       rfl_counters__name(capture), c->unknown,
+				       capture->label ? capture->label : "LABEL");
+	}
+	for (size_t i = 0; i < config->ncounted && !ret->why[0]; i++) {
+		const struct rfl_counted *c = &config->counted[i];
+		struct rfl_amount a = rfl_counters__total(c, q);
+
+		if (!isnan(a.value))
+			(void)snprintf(ret->why, sizeof(ret->why),
+				       "%s has no %s of the run's precision (%s)",
+				       rfl_counters__name(c->captures[0]), what,
+				       config->rows[0]->precision);
+		else if (a.reason)
+			(void)snprintf(ret->why, sizeof(ret->why), "%s unavailable: %s", what,
+				       a.reason);
+	}
+	if (!ret->why[0])
+		(void)snprintf(ret->why, sizeof(ret->why), "%s unavailable", what);
+}
+
+/* --- all of it --- */
+
+static void name_sources(const struct rfl_config *config, struct rfl_measured *m)
+{
+	size_t len = 0;
+
+	for (size_t i = 0; i < config->ncounted && len + 16 < sizeof(m->source); i++) {
+		const char *source = config->counted[i].captures[0]->source;
+		size_t k = 0;
+
+		while (k < i && !same(config->counted[k].captures[0]->source, source))
+			k++;
+		if (k == i)
+			len += (size_t)snprintf(m->source + len, sizeof(m->source) - len, "%s%.12s",
+						len ? " + " : "", source ? source : "");
+	}
+}
+
+/* "logs/ncu/x.csv: 30 steps as in metrics.csv:3" for each capture. */
+static void note_captures(const struct rfl_merge_inputs *in, const struct rfl_config *config,
+			  struct rfl_buf *out)
+{
+	for (size_t i = 0; i < config->ncounted; i++) {
+		const struct rfl_counted *c = &config->counted[i];
+
+		rfl_buf_printf(out, "%s%s", i ? "; " : "", rfl_counters__name(c->captures[0]));
+		if (c->n > 1)
+			rfl_buf_printf(out, " (%zu processes)", c->n);
+		if (c->steps < 1)
+			continue;
+		rfl_buf_printf(out, ": %lld steps", (long long)c->steps);
+		if (c->from == RFL_STEPS_LEDGER)
+			rfl_buf_printf(out, " as in %s:%zu", in->ledger_path, c->home->line);
+		else if (c->from == RFL_STEPS_PROCESS)
+			rfl_buf_printf(out, ", warm-up included, as in %s:%zu; set-up is in it",
+				       in->ledger_path, c->home->line);
+		else if (c->from != RFL_STEPS_OWN)
+			rfl_buf_puts(out, " as --counter-steps says");
+	}
+}
+
+/* What an empty range saw, against what was counted: other users of the memory. */
+static void note_idle(const struct rfl_counted *counted, struct rfl_measured *m)
+{
+	const struct rfl_capture *c = counted->captures[0];
+	double time = rfl_counters__total(counted, RFL_QUANTITY_TIME).value;
+	double bytes = rfl_counters__total(counted, RFL_QUANTITY_DRAM).value;
+
+	for (size_t i = 0; i < c->nranges; i++) {
+		const struct rfl_amount *a = c->ranges[i].amount;
+		double share;
+
+		if (c->ranges[i].kind != RFL_RANGE_IDLE)
+			continue;
+		share = a[RFL_QUANTITY_DRAM].value / a[RFL_QUANTITY_TIME].value * time / bytes;
+		if (share > 0)
+			rfl_buf_printf(&m->note,
+				       "; idle, %.3g GB/s were moved: about %.2g %% of the bytes",
+				       a[RFL_QUANTITY_DRAM].value / a[RFL_QUANTITY_TIME].value /
+					       1e9,
+				       100 * share);
+	}
+}
+
+/* IPC of a processor, which needs no number of steps. */
+static void note_ipc(const struct rfl_config *config, struct rfl_measured *m)
+{
+	for (size_t i = 0; i < config->ncounted; i++) {
+		const struct rfl_counted *c = &config->counted[i];
+		double ipc = rfl_counters__total(c, RFL_QUANTITY_INSTRUCTIONS).value /
+			     rfl_counters__total(c, RFL_QUANTITY_CYCLES).value;
+
+		if (ipc > 0 && isfinite(ipc))
+			rfl_buf_printf(&m->note, "; IPC %.3g", ipc);
+	}
+}
+
+static enum rfl_rc measure_flops(struct rfl_config *config, const struct rfl_counted *flops,
+				 struct rfl_err *err)
+{
+	struct rfl_measured *m = &config->measured;
+
+	/* of repeats the first: shares do not change from one to the next */
+	for (int q = 0; q < RFL_QUANTITY_COUNT; q++)
+		if (rfl_quantity_is_flops((enum rfl_quantity)q))
+			m->part[q] = rfl_counters__total(flops, (enum rfl_quantity)q).value /
+				     (double)flops->steps;
+	rfl_counters__precision(config);
+	return rfl_counters__zero_flop(flops, &m->zero_share, &m->zero_kernels, err);
+}
+
+/* The capture to be checked against the count: it has the FLOPs, else the bytes. */
+static void check(struct rfl_config *config, const struct rfl_counted *c,
+		  struct rfl_merge_report *report)
+{
+	struct rfl_measured *m = &config->measured;
+
+	m->steps = c->steps;
+	m->sure = c->from == RFL_STEPS_OWN || c->from == RFL_STEPS_LABEL;
+	m->process = rfl_counters__whole_process(c);
+	rfl_counters__doubt(c, &config->work, m);
+	if (m->doubtful)
+		rfl_buf_printf(&report->notes, "counters: %s does not fit: %s\n",
+			       rfl_counters__name(c->captures[0]), rfl_buf_str(&m->doubt));
+}
+
+enum rfl_rc rfl_counters__measure(const struct rfl_merge_inputs *in, struct rfl_config *config,
+				  struct rfl_merge_report *report, struct rfl_err *err)
+{
+	struct rfl_measured *m = &config->measured;
+	const struct rfl_counted *flops = NULL, *bytes = NULL;
+	size_t nflops = 0, nbytes = 0;
+	enum rfl_rc rc = RFL_OK;
+
+	rfl_measured_init(m);
+	if (!config->ncounted)
+		return RFL_OK;
+	m->any = true;
+	for (size_t i = 0; i < config->ncounted && rc == RFL_OK; i++)
+		rc = rfl_counters__steps(in, &config->counted[i], err);
+	name_sources(config, m);
+	note_captures(in, config, &m->note);
+	if (rc == RFL_OK)
+		rc = measure(config, RFL_QUANTITY_FLOPS, &m->flops, &flops, &nflops, err);
+	if (rc == RFL_OK)
+		rc = measure(config, RFL_QUANTITY_DRAM, &m->bytes, &bytes, &nbytes, err);
+	if (rc != RFL_OK)
+		return rc;
+	m->repeats = (int64_t)(nflops > nbytes ? nflops : nbytes);
+	if (flops)
+		rc = measure_flops(config, flops, err);
+	else
+		say_unknown(config, RFL_QUANTITY_FLOPS, &m->flops);
+	if (bytes)
+		note_idle(bytes, m);
+	else
+		say_unknown(config, RFL_QUANTITY_DRAM, &m->bytes);
+	if (rc == RFL_OK && (flops || bytes))
+		check(config, flops ? flops : bytes, report);
+	note_ipc(config, m);
+	return rc == RFL_OK ? rfl_buf_check(&m->note, "counters", err) : rc;
+}

@@ -1,0 +1,89 @@
+/*
+ * counters_parts.h - what the files counters_*.c share; private to the room.
+ */
+#ifndef RFL_ROOFLINE_COUNTERS_PARTS_H
+#define RFL_ROOFLINE_COUNTERS_PARTS_H
+
+#include "roofline/counters.h"
+#include "roofline/merge_parts.h"
+
+/** Who says how many steps a capture covers. */
+enum rfl_steps_from {
+	RFL_STEPS_UNKNOWN,
+	RFL_STEPS_OWN,     /**< the capture itself: counted live */
+	RFL_STEPS_LABEL,   /**< the user, for this label */
+	RFL_STEPS_LEDGER,  /**< the window of the row that bears its label */
+	RFL_STEPS_PROCESS, /**< the same with its warm-up: a whole process was counted */
+	RFL_STEPS_GIVEN,   /**< the user, for all captures of which nobody else tells */
+};
+
+/** A capture that belongs to a configuration; of a file with several processes all of them. */
+struct rfl_counted {
+	const struct rfl_capture *const *captures; /**< neighbours in the list of captures */
+	size_t n;
+	const struct rfl_ledger_row *home; /**< the row that bears its label; NULL */
+	int64_t steps;                     /**< -1: not known */
+	enum rfl_steps_from from;
+	char unknown[200]; /**< why the steps are not known */
+};
+
+/** The file of a capture, else its label: for messages. */
+const char *rfl_counters__name(const struct rfl_capture *c);
+
+/** Does a row bear the label, or the run_id, of a capture? Stamps of log files do not count. */
+bool rfl_counters__bears(const struct rfl_ledger_row *row, const struct rfl_capture *c);
+
+/** Hand every capture to its configurations, or note why it has none. */
+enum rfl_rc rfl_counters__join(const struct rfl_merge_inputs *in,
+			       const struct rfl_merge_options *options, struct rfl_configs *cs,
+			       struct rfl_merge_report *report,
+			       struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** How many steps it covers, and who says so. */
+enum rfl_rc rfl_counters__steps(const struct rfl_merge_inputs *in, struct rfl_counted *counted,
+				struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** A quantity over the processes of a capture: their sum, with the worst validity. */
+struct rfl_amount rfl_counters__total(const struct rfl_counted *counted, enum rfl_quantity q);
+
+/** Does it count single kernels over a whole process, not a range of steps? */
+bool rfl_counters__whole_process(const struct rfl_counted *counted);
+
+/** The share of the time (of the launches, where times are not known) in which a quantity was
+ * counted. NaN: there is no range. */
+double rfl_counters__coverage(const struct rfl_counted *counted, enum rfl_quantity q);
+
+/** Did a capture count a quantity; of FLOPs, those of the run's precision among them? */
+bool rfl_counters__knows(const struct rfl_config *config, const struct rfl_counted *counted,
+			 enum rfl_quantity q);
+
+/** From config->measured.part: expected_share and foreign. */
+void rfl_counters__precision(struct rfl_config *config);
+
+/** Share of the kernels' time in kernels without a FLOP, and their names; NaN: not known. */
+enum rfl_rc rfl_counters__zero_flop(const struct rfl_counted *counted, double *share,
+				    struct rfl_buf *names, struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** How many kernels were launched a number of times that is no multiple of `steps`. */
+struct rfl_launch_check {
+	size_t kernels, off;
+};
+struct rfl_launch_check rfl_counters__launches(const struct rfl_counted *counted, int64_t steps);
+
+/** Say in m->doubt, likeliest cause first, why measured and counted work do not fit, and set
+ * m->doubtful; leave both as they are when they fit. */
+void rfl_counters__doubt(const struct rfl_counted *counted, const struct rfl_work *work,
+			 struct rfl_measured *m);
+
+/** All captures of a configuration as one measurement. RFL_EFORMAT naming two that count the same.
+ */
+enum rfl_rc rfl_counters__measure(const struct rfl_merge_inputs *in, struct rfl_config *config,
+				  struct rfl_merge_report *report,
+				  struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** Choose what the point stands on (config->flops_counted, ->bytes_counted, and why not), or note
+ * what is missing where the user demands counters. */
+enum rfl_rc rfl_counters__choose(const struct rfl_merge_options *options, struct rfl_config *config,
+				 struct rfl_missing *missing, struct rfl_err *err) RFL_WARN_UNUSED;
+
+#endif

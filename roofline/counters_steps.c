@@ -1,0 +1,282 @@
+/*
+ * counters_steps.c - how many training steps a capture covers, and whether that can be: totals are
+ * per step only after this.
+ */
+#include "roofline/counters_parts.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/num.h"
+
+enum rfl_rc rfl_counter_steps_parse(char *room, struct rfl_counter_steps *ret, struct rfl_err *err)
+{
+	char *number = strrchr(room, '=');
+	int64_t steps = 0;
+
+	*ret = (struct rfl_counter_steps){ .label = NULL };
+	if (number) {
+		*number++ = '\0';
+		ret->label = room;
+	} else {
+		number = room;
+	}
+	if (rfl_num_parse_int(number, "steps", &steps, NULL) != RFL_OK || steps < 1 ||
+	    (ret->label && !*ret->label))
+		return rfl_fail(err, RFL_EUSAGE, 0,
+				"--counter-steps: '%.100s' is not a number of steps from 1, with "
+				"LABEL= in front or without",
+				number);
+	ret->steps = steps;
+	return RFL_OK;
+}
+
+bool rfl_counters__whole_process(const struct rfl_counted *counted)
+{
+	const struct rfl_capture *c = counted->captures[0];
+
+	return c->total_kind == RFL_RANGE_PROCESS && c->steps <= 0;
+}
+
+/* What the user says of this label, and of all; 0: nothing. */
+static int64_t given(const struct rfl_merge_inputs *in, const char *label)
+{
+	for (size_t i = 0; i < in->counters.nsteps; i++) {
+		const struct rfl_counter_steps *s = &in->counters.steps[i];
+
+		if (label ? s->label && strcmp(s->label, label) == 0 : !s->label)
+			return s->steps;
+	}
+	return 0;
+}
+
+/* Steps of the window of a row: with its warm-up when the whole process was counted. */
+static int64_t row_steps(const struct rfl_ledger_row *row, bool process)
+{
+	if (!row->status || strcmp(row->status, "ok") != 0 || row->iters < 1 ||
+	    (process && row->warmup < 0))
+		return -1;
+	return row->iters + (process ? row->warmup : 0);
+}
+
+/* The steps of the rows that bear its label, when they agree. */
+static void from_ledger(const struct rfl_merge_inputs *in, struct rfl_counted *counted)
+{
+	bool process = rfl_counters__whole_process(counted);
+	const struct rfl_ledger_row *first = NULL;
+	int64_t steps = -1;
+
+	for (size_t i = 0; i < in->ledger->nrows; i++) {
+		const struct rfl_ledger_row *row = &in->ledger->rows[i];
+		int64_t n;
+
+		if (!rfl_counters__bears(row, counted->captures[0]))
+			continue;
+		n = row_steps(row, process);
+		if (n < 1)
+			continue;
+		if (first && n != steps) {
+			(void)snprintf(counted->unknown, sizeof(counted->unknown),
+				       "rows %zu and %zu of the ledger bear its label, with %lld "
+				       "and %lld steps",
+				       first->line, row->line, (long long)steps, (long long)n);
+			return;
+		}
+		first = row;
+		steps = n;
+	}
+	if (!first) {
+		(void)snprintf(counted->unknown, sizeof(counted->unknown), "%s",
+			       counted->home ? "the row that bears its label does not tell how "
+					       "many steps it ran"
+					     : "no row of the ledger bears its label");
+		return;
+	}
+	counted->home = first;
+	counted->steps = steps;
+	counted->from = process ? RFL_STEPS_PROCESS : RFL_STEPS_LEDGER;
+}
+
+enum rfl_rc rfl_counters__steps(const struct rfl_merge_inputs *in, struct rfl_counted *counted,
+				struct rfl_err *err)
+{
+	const struct rfl_capture *c = counted->captures[0];
+
+	for (size_t i = 1; i < counted->n; i++)
+		if (counted->captures[i]->steps != c->steps)
+			return rfl_fail(err, RFL_EFORMAT, 0,
+					"%s: its processes counted %lld and %lld steps",
+					rfl_counters__name(c), (long long)c->steps,
+					(long long)counted->captures[i]->steps);
+	counted->steps = c->steps;
+	counted->from = RFL_STEPS_OWN;
+	if (counted->steps > 0)
+		return RFL_OK;
+	counted->steps = given(in, c->label ? c->label : "");
+	counted->from = RFL_STEPS_LABEL;
+	if (counted->steps > 0)
+		return RFL_OK;
+	counted->steps = -1;
+	counted->from = RFL_STEPS_UNKNOWN;
+	from_ledger(in, counted);
+	if (counted->steps > 0)
+		return RFL_OK;
+	counted->steps = given(in, NULL);
+	counted->from = counted->steps > 0 ? RFL_STEPS_GIVEN : RFL_STEPS_UNKNOWN;
+	if (counted->steps < 1)
+		counted->steps = -1;
+	return RFL_OK;
+}
+
+struct rfl_launch_check rfl_counters__launches(const struct rfl_counted *counted, int64_t steps)
+{
+	struct rfl_launch_check ret = { .kernels = 0 };
+
+	for (size_t k = 0; k < counted->n; k++) {
+		const struct rfl_capture *c = counted->captures[k];
+
+		for (size_t i = 0; i < c->nranges; i++) {
+			if (c->ranges[i].kind != RFL_RANGE_KERNEL || c->ranges[i].launches < 1)
+				continue;
+			ret.kernels++;
+			ret.off += c->ranges[i].launches % steps != 0;
+		}
+	}
+	return ret;
+}
+
+/* --- what does not fit --- */
+
+/* Ranked lines: "(1) ...; (2) ...". */
+struct causes {
+	struct rfl_buf *out;
+	int n;
+};
+
+static void RFL_PRINTF(2, 3) cause(struct causes *c, const char *fmt, ...);
+
+static void cause(struct causes *c, const char *fmt, ...)
+{
+	char text[400];
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	rfl_buf_printf(c->out, "%s(%d) %s", c->n ? "; " : " ", c->n + 1, text);
+	c->n++;
+}
+
+/* Steps of the window and of the warm-up together; 0: the row does not tell. */
+static int64_t with_warmup(const struct rfl_counted *counted)
+{
+	const struct rfl_ledger_row *home = counted->home;
+
+	if (counted->from != RFL_STEPS_LEDGER || !home || home->warmup < 1)
+		return 0;
+	return counted->steps + home->warmup;
+}
+
+/* Was the warm-up profiled too? Then every kernel ran in those steps as well. */
+static bool fits_warmup(const struct rfl_counted *counted, double ratio)
+{
+	int64_t all = with_warmup(counted);
+	struct rfl_launch_check with, without;
+
+	if (!all)
+		return false;
+	with = rfl_counters__launches(counted, all);
+	without = rfl_counters__launches(counted, counted->steps);
+	if (!with.kernels || with.off)
+		return false;
+	/* an even number of launches per step fits 20 steps as well as 10: then the FLOPs decide */
+	return without.off > 0 || fabs(ratio * (double)counted->steps / (double)all - 1) < 0.1;
+}
+
+static void cause_steps(struct causes *c, const char *label, double fitting)
+{
+	char fit[48] = "";
+
+	if (!isnan(fitting))
+		(void)snprintf(fit, sizeof(fit), " (%.0f would fit)", fitting);
+	cause(c, "the run that was profiled had another number of steps%s: --counter-steps %s=N",
+	      fit, label);
+}
+
+static void causes_of_more(struct causes *c, const struct rfl_measured *m)
+{
+	cause(c, "matrix units work on whole tiles, padding included, and small or windowed "
+		 "matrices waste most");
+	if (!isnan(m->part[RFL_QUANTITY_FLOPS_FP32]))
+		cause(c, "elementwise work and the optimizer are in the counters, not in the core "
+			 "count");
+}
+
+static void causes_of_less(struct causes *c)
+{
+	cause(c, "not every kernel was profiled (a launch count or a filter of the profiler)");
+	cause(c, "FLOPs of another precision were not counted (matrix units in TF32 or 16 bits)");
+	cause(c, "convolutions ran by an algorithm with fewer multiplications (Winograd, FFT)");
+}
+
+static void write_doubt(const struct rfl_counted *counted, double ratio,
+			const struct rfl_launch_check *off, struct rfl_measured *m)
+{
+	const char *label = counted->captures[0]->label;
+	struct causes c = { .out = &m->doubt };
+	int64_t all = with_warmup(counted);
+	double fitting = ratio * (double)counted->steps;
+
+	if (!isnan(ratio))
+		rfl_buf_printf(&m->doubt, "%.3g x the FLOPs counted from the network", ratio);
+	if (off->off)
+		rfl_buf_printf(&m->doubt,
+			       "%s%zu of %zu kernels were launched a number of times that is no "
+			       "multiple of %lld",
+			       m->doubt.len ? "; " : "", off->off, off->kernels,
+			       (long long)counted->steps);
+	rfl_buf_printf(&m->doubt, " (%lld steps); likely causes:", (long long)counted->steps);
+	if (fits_warmup(counted, ratio))
+		cause(&c,
+		      "the warm-up was profiled too, %lld steps in all: --counter-steps %s=%lld, "
+		      "or profile the window alone (ncu --profile-from-start off)",
+		      (long long)all, label ? label : "LABEL", (long long)all);
+	if (ratio < RFL_COUNTERS_LEAST_RATIO || ratio > RFL_COUNTERS_MOST_RATIO ||
+	    (isnan(ratio) && !c.n))
+		cause_steps(&c, label ? label : "LABEL", fitting);
+	if (ratio > 1)
+		causes_of_more(&c, m);
+	else if (ratio < 1)
+		causes_of_less(&c);
+}
+
+void rfl_counters__doubt(const struct rfl_counted *counted, const struct rfl_work *work,
+			 struct rfl_measured *m)
+{
+	double ratio = m->flops.value / work->flops;
+	double bytes = m->bytes.value / work->bytes[RFL_FUSION_UNFUSED];
+	struct rfl_launch_check off = { .kernels = 0 };
+
+	if (counted->from != RFL_STEPS_OWN)
+		off = rfl_counters__launches(counted, counted->steps);
+	m->doubtful = ratio < RFL_COUNTERS_LEAST_RATIO || ratio > RFL_COUNTERS_MOST_RATIO ||
+		      2 * off.off > off.kernels || fits_warmup(counted, ratio);
+	if (m->doubtful)
+		write_doubt(counted, ratio, &off, m);
+	else if (off.off)
+		rfl_buf_printf(&m->note,
+			       "; %zu of %zu kernels ran a number of times that is no multiple of "
+			       "%lld steps (set-up, tuning)",
+			       off.off, off.kernels, (long long)counted->steps);
+	if (!m->doubtful && bytes > RFL_COUNTERS_MOST_BYTES) {
+		m->doubtful = true;
+		rfl_buf_printf(&m->doubt,
+			       "%.3g x the bytes of operation after operation (%lld steps); likely "
+			       "causes: (1) the run that was profiled had more steps: "
+			       "--counter-steps %s=N; (2) other programs used the memory",
+			       bytes, (long long)counted->steps,
+			       counted->captures[0]->label ? counted->captures[0]->label : "LABEL");
+	}
+}
