@@ -84,23 +84,36 @@ static bool is_counted(const struct rfl_formulas *f, const struct rfl_term *term
 	return n > 0;
 }
 
+static bool add_way(struct rfl_metric_set *s, const struct rfl_formulas *f, enum rfl_quantity q,
+		    size_t way)
+{
+	size_t n = 0;
+	const struct rfl_term *terms = rfl_formula_way(f, q, way, &n);
+
+	if (!is_counted(f, terms, n))
+		return false;
+	for (size_t i = 0; i < n; i++) {
+		add(s, f, (int)terms[i].slot);
+		add(s, f, terms[i].per_slot);
+		add(s, f, terms[i].over_slot);
+	}
+	return true;
+}
+
 bool rfl_metric_set_add(struct rfl_metric_set *s, const struct rfl_formulas *f, enum rfl_quantity q)
 {
-	for (size_t way = 0; way < rfl_formula_ways(f, q); way++) {
-		size_t n = 0;
-		const struct rfl_term *terms = rfl_formula_way(f, q, way, &n);
-
-		if (!is_counted(f, terms, n))
-			continue;
-		for (size_t i = 0; i < n; i++) {
-			add(s, f, (int)terms[i].slot);
-			add(s, f, terms[i].per_slot);
-			add(s, f, terms[i].over_slot);
-		}
-		add(s, f, rfl_formula_subtracted(f, q));
-		return true;
-	}
+	for (size_t way = 0; way < rfl_formula_ways(f, q); way++)
+		if (add_way(s, f, q, way))
+			return true;
 	return false;
+}
+
+/* Quantities of a set, and what has to be taken off them. */
+static void add_quantity(struct rfl_metric_set *s, const struct rfl_formulas *f,
+			 enum rfl_quantity q)
+{
+	if (rfl_metric_set_add(s, f, q))
+		add(s, f, rfl_formula_subtracted(f, q));
 }
 
 void rfl_metric_set_add_sets(struct rfl_metric_set *s, const struct rfl_formulas *f, unsigned sets,
@@ -110,8 +123,47 @@ void rfl_metric_set_add_sets(struct rfl_metric_set *s, const struct rfl_formulas
 
 	for (size_t i = 0; i < RFL_ARRAY_LEN(rows); i++)
 		if (rows[i].set & sets)
-			(void)rfl_metric_set_add(s, f, rows[i].quantity);
+			add_quantity(s, f, rows[i].quantity);
 	for (size_t i = 0; i < RFL_ARRAY_LEN(matrix); i++)
 		if (sets & (matrix[i] == own ? RFL_SET_CORE : RFL_SET_AUDIT))
-			(void)rfl_metric_set_add(s, f, matrix[i]);
+			add_quantity(s, f, matrix[i]);
+}
+
+enum rfl_rc rfl_metric_set_choose(struct rfl_cupti_host *h, const struct rfl_formulas *f,
+				  unsigned sets, const char *precision, struct rfl_metric_set *ret,
+				  size_t *passes, struct rfl_err *err)
+{
+	const enum rfl_quantity own = rfl_precision_matrix(precision);
+	struct rfl_metric_set base = { .n = 0 }, best;
+	size_t fewest = 0;
+	bool found = false;
+	enum rfl_rc rc;
+
+	rfl_metric_set_add_sets(&base, f, sets, NULL);
+	if (!(sets & RFL_SET_AUDIT) && (sets & RFL_SET_CORE) && own < RFL_QUANTITY_COUNT) {
+		for (size_t way = 0; way < rfl_formula_ways(f, own); way++) {
+			struct rfl_metric_set with = base;
+			size_t n = 0;
+
+			if (!add_way(&with, f, own, way))
+				continue;
+			rc = rfl_cupti_passes(h, with.names, with.n, &n, err);
+			if (rc != RFL_OK)
+				return rc;
+			if (!found || n < fewest) {
+				best = with;
+				fewest = n;
+				found = true;
+			}
+		}
+	}
+	if (!found) {
+		best = base;
+		rc = best.n ? rfl_cupti_passes(h, best.names, best.n, &fewest, err) : RFL_OK;
+		if (rc != RFL_OK)
+			return rc;
+	}
+	*ret = best;
+	*passes = fewest;
+	return RFL_OK;
 }

@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/err.h"
+#include "profile/cupti_host.h"
 #include "profile/formula.h"
 #include "profile/source.h"
 
@@ -24,20 +26,30 @@ struct rfl_metric_set {
 };
 
 /**
- * Add the metrics of a quantity: of its first way that takes metrics of the chip alone, and of what
- * is subtracted from it.
+ * Add the metrics of a quantity: of its first way that takes metrics of the chip alone.
  * @return false: the family has no such way, and nothing was added
  */
 bool rfl_metric_set_add(struct rfl_metric_set *s, const struct rfl_formulas *f,
 			enum rfl_quantity q);
 
 /**
- * Add what the sets RFL_SET_CORE, _FLOPS, _AUDIT and _LINKS count; other bits add nothing.
+ * Add what the sets RFL_SET_CORE, _FLOPS, _AUDIT and _LINKS count, and what has to be taken off it;
+ * other bits add nothing.
  * @param precision  of the run: its matrix FLOPs are in the core, all others in the audit; NULL:
  *                   the core has none
  */
 void rfl_metric_set_add_sets(struct rfl_metric_set *s, const struct rfl_formulas *f, unsigned sets,
 			     const char *precision);
+
+/**
+ * The same, but of the ways to count the matrix FLOPs of the precision that which takes the fewest
+ * passes: products in fp16 that accumulate in fp32 fit into the pass of the core, those that
+ * accumulate in fp16 besides do not. The audit has them all.
+ * @param passes  0 when there is nothing to count
+ */
+enum rfl_rc rfl_metric_set_choose(struct rfl_cupti_host *h, const struct rfl_formulas *f,
+				  unsigned sets, const char *precision, struct rfl_metric_set *ret,
+				  size_t *passes, struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** The matrix FLOPs of a run in this precision: tf32 for "fp32", where they show whether it is that
  * truly. RFL_QUANTITY_COUNT for a name that is not known. */
