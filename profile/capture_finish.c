@@ -156,7 +156,6 @@ static void put_flops_caveat(struct finish *f, const struct rfl_amount *amount)
 
 	for (int q = 0; q < RFL_QUANTITY_FLOPS; q++) {
 		if (!rfl_quantity_is_flops((enum rfl_quantity)q) || !isnan(amount[q].value) ||
-		    rfl_formula_impossible(f->b->formulas, (enum rfl_quantity)q) ||
 		    rfl_formula_ways(f->b->formulas, (enum rfl_quantity)q) == 0)
 			continue;
 		rfl_buf_printf(&f->text, "%s%s", sep,
@@ -240,15 +239,17 @@ static void raise(struct rfl_amount *amount, enum rfl_validity validity, const c
 	amount->validity = validity;
 }
 
-/* "in k of n launches" */
+/* @param why  it is not known of the others; NULL: nothing to say of that */
 static enum rfl_rc set_partial(struct finish *f, int64_t counted, int64_t all, const char *what,
-			       struct rfl_amount *amount)
+			       const char *why, struct rfl_amount *amount)
 {
 	char of[RFL_NUM_MAX], number[RFL_NUM_MAX];
 
 	rfl_buf_reset(&f->text);
 	rfl_buf_printf(&f->text, "a lower bound: known of %s of %s %s",
 		       rfl_num_grouped(counted, number), rfl_num_grouped(all, of), what);
+	if (why)
+		rfl_buf_printf(&f->text, "; of others: %s", why);
 	raise(amount, RFL_VALID_PARTIAL, kept(f));
 	return amount->reason ? RFL_OK : no_memory(f);
 }
@@ -277,7 +278,7 @@ static enum rfl_rc set_amount(struct finish *f, enum rfl_quantity q, const struc
 	}
 	rc = set_rule(f, q, sum, amounts);
 	if (rc == RFL_OK && sum->launches < r->launches)
-		rc = set_partial(f, sum->launches, r->launches, "launches", amount);
+		rc = set_partial(f, sum->launches, r->launches, "launches", NULL, amount);
 	if (rc == RFL_OK && amount->reason) {
 		amount->reason = rfl_capture__intern(f->b, amount->reason, strlen(amount->reason));
 		rc = amount->reason ? RFL_OK : no_memory(f);
@@ -458,7 +459,7 @@ static enum rfl_rc set_total(struct finish *f, enum rfl_quantity q)
 	if (total->launches == all)
 		return RFL_OK;
 	return set_partial(f, total->launches, all,
-			   c->total_kind == RFL_RANGE_KERNEL ? "launches" : "ranges", total);
+			   c->total_kind == RFL_RANGE_KERNEL ? "launches" : "ranges", why, total);
 }
 
 static enum rfl_rc set_totals(struct finish *f)

@@ -103,11 +103,30 @@ struct rfl_capture_builder {
 	size_t nnotes, notes_cap;
 };
 
+/* ---- capture_text.c ---- */
+
+/** Where to look first. The next place is (at + 1) & (size - 1). */
+size_t rfl_places_first(const struct rfl_places *p, uint64_t hash);
+void rfl_places_put(struct rfl_places *p, uint64_t hash, uint32_t value);
+/** Twice as many places, all free: the caller puts everything into them again. */
+bool rfl_places_grow(struct rfl_places *p);
+bool rfl_places_are_full(const struct rfl_places *p);
+
 /** One copy of a text for the life of the capture; NULL out of memory. */
 const char *rfl_capture__intern(struct rfl_capture_builder *b, const char *text, size_t len);
 
-/** Room for one more element in a malloc'ed array. */
+/** The same of a text that may be NULL; false out of memory. */
+bool rfl_capture__keep(struct rfl_capture_builder *b, const char **to, const char *text);
+
+/** Room for one more element in a malloc'ed array, whose address is `array`. */
 bool rfl_capture__room(void *array, size_t n, size_t *cap, size_t size);
+
+/* ---- capture_launch.c ---- */
+
+/** No launch is begun. */
+void rfl_capture__forget_launch(struct rfl_capture_builder *b);
+
+/* ---- capture.c, capture_build.c ---- */
 
 /** Append a finished capture and its arena, which is taken on success only. */
 enum rfl_rc rfl_captures__add(struct rfl_captures *to, const struct rfl_capture *capture,
