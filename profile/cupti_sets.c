@@ -129,40 +129,53 @@ void rfl_metric_set_add_sets(struct rfl_metric_set *s, const struct rfl_formulas
 			add_quantity(s, f, matrix[i]);
 }
 
+/* Passes of those metrics that CUPTI has for the chip; an older one may lack some. */
+static enum rfl_rc count_passes(struct rfl_cupti_host *h, const struct rfl_metric_set *s,
+				size_t *absent, size_t *passes, struct rfl_err *err)
+{
+	struct rfl_metric_set there = { .n = 0 };
+
+	for (size_t i = 0; i < s->n; i++)
+		if (rfl_cupti_metric(h, s->names[i], NULL, NULL) == RFL_OK)
+			there.names[there.n++] = s->names[i];
+	*absent = s->n - there.n;
+	*passes = 0;
+	return there.n ? rfl_cupti_passes(h, there.names, there.n, passes, err) : RFL_OK;
+}
+
 enum rfl_rc rfl_metric_set_choose(struct rfl_cupti_host *h, const struct rfl_formulas *f,
 				  unsigned sets, const char *precision, struct rfl_metric_set *ret,
 				  size_t *passes, struct rfl_err *err)
 {
 	const enum rfl_quantity own = rfl_precision_matrix(precision);
+	const bool has_own =
+		own < RFL_QUANTITY_COUNT && (sets & RFL_SET_CORE) && !(sets & RFL_SET_AUDIT);
 	struct rfl_metric_set base = { .n = 0 }, best;
-	size_t fewest = 0;
-	bool found = false;
+	size_t fewest, fewest_absent;
 	enum rfl_rc rc;
 
+	/* First as the formulas prefer it, then whatever lacks less or is sooner done. */
 	rfl_metric_set_add_sets(&base, f, sets, NULL);
-	if (!(sets & RFL_SET_AUDIT) && (sets & RFL_SET_CORE) && own < RFL_QUANTITY_COUNT) {
-		for (size_t way = 0; way < rfl_formula_ways(f, own); way++) {
-			struct rfl_metric_set with = base;
-			size_t n = 0;
+	best = base;
+	if (has_own)
+		(void)rfl_metric_set_add(&best, f, own);
+	rc = count_passes(h, &best, &fewest_absent, &fewest, err);
+	for (size_t way = 0; has_own && rc == RFL_OK && way < rfl_formula_ways(f, own); way++) {
+		struct rfl_metric_set with = base;
+		size_t n = 0, absent = 0;
 
-			if (!add_way(&with, f, own, way))
-				continue;
-			rc = rfl_cupti_passes(h, with.names, with.n, &n, err);
-			if (rc != RFL_OK)
-				return rc;
-			if (!found || n < fewest) {
-				best = with;
-				fewest = n;
-				found = true;
-			}
-		}
+		if (!add_way(&with, f, own, way))
+			continue;
+		rc = count_passes(h, &with, &absent, &n, err);
+		if (rc != RFL_OK || absent > fewest_absent ||
+		    (absent == fewest_absent && n >= fewest))
+			continue;
+		best = with;
+		fewest = n;
+		fewest_absent = absent;
 	}
-	if (!found) {
-		best = base;
-		rc = best.n ? rfl_cupti_passes(h, best.names, best.n, &fewest, err) : RFL_OK;
-		if (rc != RFL_OK)
-			return rc;
-	}
+	if (rc != RFL_OK)
+		return rc;
 	*ret = best;
 	*passes = fewest;
 	return RFL_OK;

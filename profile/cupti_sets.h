@@ -45,7 +45,8 @@ void rfl_metric_set_add_sets(struct rfl_metric_set *s, const struct rfl_formulas
  * The same, but of the ways to count the matrix FLOPs of the precision that which takes the fewest
  * passes: products in fp16 that accumulate in fp32 fit into the pass of the core, those that
  * accumulate in fp16 besides do not. The audit has them all.
- * @param passes  0 when there is nothing to count
+ * @param ret     also with metrics that an older CUPTI lacks for the chip
+ * @param passes  of the others; 0 when there is nothing to count
  */
 enum rfl_rc rfl_metric_set_choose(struct rfl_cupti_host *h, const struct rfl_formulas *f,
 				  unsigned sets, const char *precision, struct rfl_metric_set *ret,
