@@ -3,6 +3,7 @@
  */
 #include "profile/import_impl.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "profile/span.h"
@@ -74,6 +75,28 @@ int rfl_import_column(const struct rfl_span *fields, size_t n, const char *title
 		return (int)i;
 	}
 	return -1;
+}
+
+struct rfl_span rfl_import_field(const struct rfl_span *fields, size_t n, int column)
+{
+	if (column < 0 || (size_t)column >= n)
+		return (struct rfl_span){ .at = "", .len = 0 };
+	return rfl_span_trim(fields[column]);
+}
+
+const char *rfl_import_shape(const struct rfl_span *fields, size_t n, const int columns[3],
+			     char out[64])
+{
+	struct rfl_span side[3];
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(side); i++) {
+		side[i] = rfl_import_field(fields, n, columns[i]);
+		if (side[i].len == 0)
+			return NULL;
+	}
+	(void)snprintf(out, 64, "(%.*s, %.*s, %.*s)", RFL_SPAN_ARG(side[0]), RFL_SPAN_ARG(side[1]),
+		       RFL_SPAN_ARG(side[2]));
+	return out;
 }
 
 double rfl_import_time_unit(struct rfl_span unit)

@@ -47,6 +47,13 @@ enum rfl_rc rfl_import_range(struct rfl_capture_builder *b, enum rfl_range_kind 
 int rfl_import_column(const struct rfl_span *fields, size_t n, const char *title,
 		      struct rfl_span *unit);
 
+/** A field without blanks at its ends; empty when the column is -1 or the row is short. */
+struct rfl_span rfl_import_field(const struct rfl_span *fields, size_t n, int column);
+
+/** "(12, 1, 1)" of three columns, or NULL when one is empty. @return out */
+const char *rfl_import_shape(const struct rfl_span *fields, size_t n, const int columns[3],
+			     char out[64]);
+
 /** Seconds of a unit of time as profilers write it ("ns", "us", "msec", "s", ...); 0: not one. */
 double rfl_import_time_unit(struct rfl_span unit);
 

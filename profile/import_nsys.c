@@ -153,11 +153,8 @@ static enum rfl_rc begin_table(struct nsys *k, const struct rfl_span *f, size_t 
 	if (table != KERNELS && table != EXECUTIONS && table != TRACE)
 		return RFL_OK;
 	if (k->kernels_done) {
-		rfl_import_warn(k->import,
-				"%s:%zu: a second table of kernels is left out, because it may "
-				"show the same launches: keep one report per file",
-				rfl_input_name(k->import->in),
-				rfl_input_line_number(k->import->in));
+		rfl_import_warn(k->import, "a second table of kernels is left out, because it may "
+					   "show the same launches: keep one report per file");
 		k->table = OTHER;
 		return RFL_OK;
 	}
@@ -178,32 +175,10 @@ static enum rfl_rc begin_table(struct nsys *k, const struct rfl_span *f, size_t 
 
 /* --- rows ------------------------------------------------------------------------------------ */
 
-static struct rfl_span field(const struct rfl_span *f, size_t n, int column)
-{
-	if (column < 0 || (size_t)column >= n)
-		return (struct rfl_span){ .at = "", .len = 0 };
-	return rfl_span_trim(f[column]);
-}
-
 /* Plain digits, or digits in groups: nsys writes a point before decimals. */
 static bool number(struct rfl_span s, double *ret)
 {
 	return rfl_span_number(s, ret) || rfl_span_grouped(s, RFL_DECIMAL_POINT, ret);
-}
-
-/* "(12, 1, 1)" of three columns, or NULL. */
-static const char *shape(const struct rfl_span *f, size_t n, const int columns[3], char out[64])
-{
-	struct rfl_span side[3];
-
-	for (size_t i = 0; i < 3; i++) {
-		side[i] = field(f, n, columns[i]);
-		if (side[i].len == 0)
-			return NULL;
-	}
-	(void)snprintf(out, 64, "(%.*s, %.*s, %.*s)", RFL_SPAN_ARG(side[0]), RFL_SPAN_ARG(side[1]),
-		       RFL_SPAN_ARG(side[2]));
-	return out;
 }
 
 static enum rfl_rc add_kernel(struct nsys *k, const char *name, const char *block, const char *grid,
@@ -243,8 +218,8 @@ static void add_copy(struct nsys *k, double bytes, double seconds, int64_t count
 static enum rfl_rc kernel_row(struct nsys *k, const struct rfl_span *f, size_t n, double value,
 			      double count, struct rfl_err *err)
 {
-	struct rfl_span category = field(f, n, k->column[CATEGORY]);
-	struct rfl_span bytes = field(f, n, k->column[BYTES]);
+	struct rfl_span category = rfl_import_field(f, n, k->column[CATEGORY]);
+	struct rfl_span bytes = rfl_import_field(f, n, k->column[BYTES]);
 	double seconds = value * k->time_unit * (k->table == EXECUTIONS ? count : 1.0);
 	bool copy = k->table == TRACE ? bytes.len > 0
 				      : category.len > 0 && !rfl_span_has(category, "KERNEL");
@@ -261,23 +236,25 @@ static enum rfl_rc kernel_row(struct nsys *k, const struct rfl_span *f, size_t n
 		add_copy(k, size * k->size_unit, seconds, (int64_t)count);
 		return RFL_OK;
 	}
-	rfl_span_copy(field(f, n, k->column[NAME]), name, sizeof(name));
+	rfl_span_copy(rfl_import_field(f, n, k->column[NAME]), name, sizeof(name));
 	if (k->table == TRACE) {
-		b = shape(f, n, k->block, block);
-		g = shape(f, n, k->grid, grid);
+		b = rfl_import_shape(f, n, k->block, block);
+		g = rfl_import_shape(f, n, k->grid, grid);
 	} else {
 		if (k->column[BLOCK] >= 0)
-			b = rfl_span_copy(field(f, n, k->column[BLOCK]), block, sizeof(block));
+			b = rfl_span_copy(rfl_import_field(f, n, k->column[BLOCK]), block,
+					  sizeof(block));
 		if (k->column[GRID] >= 0)
-			g = rfl_span_copy(field(f, n, k->column[GRID]), grid, sizeof(grid));
+			g = rfl_span_copy(rfl_import_field(f, n, k->column[GRID]), grid,
+					  sizeof(grid));
 	}
 	return add_kernel(k, name, b, g, seconds, (int64_t)count, err);
 }
 
 static enum rfl_rc row(struct nsys *k, const struct rfl_span *f, size_t n, struct rfl_err *err)
 {
-	struct rfl_span total = field(f, n, k->column[TOTAL]);
-	struct rfl_span many = field(f, n, k->column[COUNT]);
+	struct rfl_span total = rfl_import_field(f, n, k->column[TOTAL]);
+	struct rfl_span many = rfl_import_field(f, n, k->column[COUNT]);
 	double value, count = 1.0;
 
 	if (n != k->width)
@@ -300,48 +277,72 @@ static enum rfl_rc row(struct nsys *k, const struct rfl_span *f, size_t n, struc
 	return RFL_OK;
 }
 
-/* Lines around the tables: "Processing [...]", "Generating ...", "SKIPPED: ... does not contain".
- */
-static bool around(struct nsys *k, struct rfl_span line)
+/* How the first line of a table begins, in all its reports. */
+static bool may_be_header(struct rfl_span ahead)
 {
-	static const char *const begins[] = {
-		"Processing [", "Generating ", "Exporting data", "Exported successfully",
-		"Running [",    "Using ",      "NOTICE:",        "WARNING:",
-		"** ",          "Processing "
-	};
+	static const char *const begins[] = { "Time", "Total", "Start (",
+					      "PID,", "Count", "Duration" };
 
-	line = rfl_span_trim(line);
-	if (rfl_span_starts(line, "SKIPPED:") || rfl_span_starts(line, "ERROR") ||
-	    rfl_span_starts(line, "FATAL")) {
-		if (k->skipped[0] == '\0')
-			rfl_span_copy(line, k->skipped, sizeof(k->skipped));
-		return true;
-	}
 	for (size_t i = 0; i < RFL_ARRAY_LEN(begins); i++)
-		if (rfl_span_starts(line, begins[i]))
+		if (rfl_span_starts(ahead, begins[i]))
 			return true;
-	return line.len == 0;
+	return false;
+}
+
+/* Lines around the tables: "Processing [...]", "Generating ...", and what nsys could not do. */
+static bool is_around(const struct nsys *k, struct rfl_span ahead)
+{
+	static const char *const begins[] = { "Processing", "Generating ", "Export",  "Running [",
+					      "Using ",     "NOTICE",      "WARNING", "** ",
+					      " ** ",       "SKIPPED",     "ERROR",   "FATAL" };
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(begins); i++)
+		if (rfl_span_starts(ahead, begins[i]))
+			return true;
+	return k->table == NO_TABLE && !may_be_header(ahead);
+}
+
+static enum rfl_rc pass_line(struct nsys *k, bool *more, struct rfl_err *err)
+{
+	struct rfl_span line;
+	enum rfl_rc rc = rfl_import_line(k->import, &line, more, err);
+
+	if (rc != RFL_OK || !*more)
+		return rc;
+	if (k->skipped[0] == '\0' &&
+	    (rfl_span_starts(line, "SKIPPED") || rfl_span_starts(line, "ERROR") ||
+	     rfl_span_starts(line, "FATAL")))
+		rfl_span_copy(rfl_span_trim(line), k->skipped, sizeof(k->skipped));
+	return RFL_OK;
+}
+
+static enum rfl_rc one_record(struct nsys *k, bool *more, struct rfl_err *err)
+{
+	const struct rfl_span *f;
+	size_t n;
+	bool header = false;
+	enum rfl_rc rc = rfl_import_record(k->import, ',', &f, &n, more, err);
+
+	if (rc != RFL_OK || !*more || (n == 1 && rfl_span_trim(f[0]).len == 0))
+		return rc;
+	rc = begin_table(k, f, n, &header, err);
+	if (rc == RFL_OK && !header && k->table != NO_TABLE && k->table != OTHER)
+		rc = row(k, f, n, err);
+	return rc;
 }
 
 static enum rfl_rc read_records(struct nsys *k, struct rfl_err *err)
 {
-	const struct rfl_span *f;
-	struct rfl_span raw;
-	size_t n;
-	bool more;
-	enum rfl_rc rc;
+	bool more = true;
+	enum rfl_rc rc = RFL_OK;
 
-	while ((rc = rfl_input_record(k->import->in, ',', &f, &n, &raw, &more, err)) == RFL_OK &&
-	       more) {
-		bool header = false;
+	while (rc == RFL_OK && more) {
+		struct rfl_span ahead;
 
-		if (around(k, raw))
-			continue;
-		rc = begin_table(k, f, n, &header, err);
-		if (rc == RFL_OK && !header && k->table != NO_TABLE && k->table != OTHER)
-			rc = row(k, f, n, err);
-		if (rc != RFL_OK)
-			return rc;
+		rc = rfl_input_ahead(k->import->in, &ahead, err);
+		if (rc == RFL_OK)
+			rc = is_around(k, ahead) ? pass_line(k, &more, err)
+						 : one_record(k, &more, err);
 	}
 	return rc;
 }

@@ -389,7 +389,7 @@ static enum rfl_rc read_lines(struct block *k, struct rfl_err *err)
 	bool more;
 	enum rfl_rc rc;
 
-	while ((rc = rfl_input_line(k->import->in, &line, &more, err)) == RFL_OK && more) {
+	while ((rc = rfl_import_line(k->import, &line, &more, err)) == RFL_OK && more) {
 		bool mine = false, torn = rfl_input_torn(k->import->in);
 
 		line = rfl_span_trim(line);
@@ -400,11 +400,9 @@ static enum rfl_rc read_lines(struct block *k, struct rfl_err *err)
 		if (rc != RFL_OK)
 			return rc;
 		if (mine && torn)
-			rfl_import_warn(k->import,
-					"%s:%zu: the last line has no newline: its value may have "
-					"been cut off",
-					rfl_input_name(k->import->in),
-					rfl_input_line_number(k->import->in));
+			rfl_import_warn(
+				k->import,
+				"the last line has no newline: its value may have been cut off");
 	}
 	return rc;
 }

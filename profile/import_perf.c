@@ -1,0 +1,341 @@
+/*
+ * import_perf.c - perf stat. Its three forms (import_perf_text.c, _csv.c, _json.c) give rows; here
+ * rows of one event are added up over intervals, processors and PMUs.
+ *
+ * perf has scaled its values to the whole time already: nothing is scaled again. A value that was
+ * scaled from less than half of the time is refused.
+ */
+#include "profile/import_perf.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define EVENTS_MAX  4096
+#define LEAST_SHARE 50.0 /* percent of the time */
+
+/* --- rows of one event ----------------------------------------------------------------------- */
+
+static enum rfl_rc no_memory(const struct rfl_perf_block *k, struct rfl_err *err)
+{
+	return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", rfl_input_name(k->import->in));
+}
+
+static struct rfl_perf_event_sum *event_of(struct rfl_perf_block *k,
+					   const struct rfl_perf_name *name)
+{
+	for (size_t i = 0; i < k->nevents; i++)
+		if (strcmp(k->events[i].name, name->name) == 0)
+			return &k->events[i];
+	if (k->nevents == k->cap) {
+		size_t cap = k->cap > 0 ? 2 * k->cap : 32;
+		struct rfl_perf_event_sum *more = realloc(k->events, cap * sizeof(*more));
+
+		if (!more)
+			return NULL;
+		k->events = more;
+		k->cap = cap;
+	}
+	k->events[k->nevents] = (struct rfl_perf_event_sum){
+		.name = rfl_arena_strdup(k->arena, name->name),
+		.unit = name->unit,
+	};
+	return k->events[k->nevents].name ? &k->events[k->nevents++] : NULL;
+}
+
+static struct rfl_perf_part *part_of(struct rfl_perf_block *k, struct rfl_perf_event_sum *e,
+				     const char *pmu)
+{
+	for (size_t i = 0; i < e->nparts; i++)
+		if (strcmp(e->parts[i].pmu, pmu) == 0)
+			return &e->parts[i];
+	if (e->nparts == e->cap) {
+		size_t cap = e->cap > 0 ? 2 * e->cap : 2;
+		struct rfl_perf_part *more = realloc(e->parts, cap * sizeof(*more));
+
+		if (!more)
+			return NULL;
+		e->parts = more;
+		e->cap = cap;
+	}
+	e->parts[e->nparts] = (struct rfl_perf_part){
+		.pmu = rfl_arena_strdup(k->arena, pmu),
+		.running = 100.0,
+	};
+	return e->parts[e->nparts].pmu ? &e->parts[e->nparts++] : NULL;
+}
+
+enum rfl_rc rfl_perf__row(struct rfl_perf_block *k, const struct rfl_perf_row *row,
+			  struct rfl_err *err)
+{
+	struct rfl_perf_name name;
+	struct rfl_perf_event_sum *e;
+	struct rfl_perf_part *part;
+
+	if (!rfl_perf__name(row->event, row->unit, &name))
+		return rfl_import_bad_row(k->import, "unit", err,
+					  "'%.*s' of %.*s is no unit that is known here",
+					  RFL_SPAN_ARG(row->unit), RFL_SPAN_ARG(row->event));
+	if (k->nevents >= EVENTS_MAX)
+		return rfl_fail(err, RFL_EFORMAT, 0, "%s:%zu: more than %d events",
+				rfl_input_name(k->import->in), rfl_input_line_number(k->import->in),
+				EVENTS_MAX);
+	e = event_of(k, &name);
+	part = e ? part_of(k, e, name.pmu) : NULL;
+	if (!part)
+		return no_memory(k, err);
+	if (name.user_only)
+		rfl_capture_note(k->b, "events with ':u' were counted in user mode only");
+	part->counted += row->state == RFL_PERF_COUNTED;
+	part->not_counted += row->state == RFL_PERF_NOT_COUNTED;
+	part->not_supported += row->state == RFL_PERF_NOT_SUPPORTED;
+	if (row->state != RFL_PERF_COUNTED)
+		return RFL_OK;
+	part->value += row->value * name.scale;
+	if (row->running < part->running)
+		part->running = row->running;
+	if (!isnan(row->cpus_utilized))
+		k->cpus_utilized =
+			part->counted + part->not_counted == 1 ? row->cpus_utilized : NAN;
+	return RFL_OK;
+}
+
+/* --- an event over its PMUs ------------------------------------------------------------------ */
+
+/* Threads of a hybrid processor move between two kinds of cores: the shares of both add up. */
+static bool is_hybrid(const struct rfl_perf_event_sum *e)
+{
+	for (size_t i = 0; i < e->nparts; i++)
+		if (strncmp(e->parts[i].pmu, "cpu_", 4) == 0 ||
+		    strncmp(e->parts[i].pmu, "armv", 4) == 0)
+			return e->nparts > 1;
+	return false;
+}
+
+struct merged {
+	double value, running;
+	int64_t counted, not_counted, not_supported;
+};
+
+static struct merged merge(struct rfl_perf_block *k, const struct rfl_perf_event_sum *e)
+{
+	struct merged m = { .running = is_hybrid(e) ? 0.0 : 100.0 };
+
+	for (size_t i = 0; i < e->nparts; i++) {
+		const struct rfl_perf_part *p = &e->parts[i];
+
+		m.counted += p->counted;
+		m.not_counted += p->not_counted;
+		m.not_supported += p->not_supported;
+		if (p->counted == 0)
+			continue;
+		m.value += p->value;
+		if (is_hybrid(e))
+			m.running += p->running;
+		else if (p->running < m.running)
+			m.running = p->running;
+		if (is_hybrid(e) && p->running < LEAST_SHARE)
+			rfl_import_warn(k->import,
+					"%s ran on %s for %.4g %% of the time: perf scaled its "
+					"count up from that, and it is added to the others",
+					e->name, p->pmu, p->running);
+	}
+	/* A kind of core that the process never ran on has nothing to count. */
+	if (is_hybrid(e) && m.counted > 0)
+		m.not_counted = m.not_supported = 0;
+	if (m.running > 100.0)
+		m.running = 100.0;
+	return m;
+}
+
+static void unavailable(struct rfl_reading *r, const char *reason)
+{
+	r->value = NAN;
+	r->validity = RFL_VALID_UNAVAILABLE;
+	r->reason = reason;
+}
+
+static enum rfl_rc read_event(struct rfl_perf_block *k, const struct rfl_perf_event_sum *e,
+			      struct rfl_reading *r, struct rfl_err *err)
+{
+	struct merged m = merge(k, e);
+	const char *text = "";
+
+	*r = (struct rfl_reading){ .name = e->name, .unit = e->unit, .value = m.value };
+	if (m.counted == 0 && m.not_counted == 0) {
+		unavailable(r, "perf: <not supported> by this processor or virtual machine");
+	} else if (m.counted == 0) {
+		unavailable(r, "perf: <not counted>: it never ran; count fewer events at once");
+	} else if (m.running < LEAST_SHARE) {
+		text = rfl_arena_printf(k->arena,
+					"counted during %.4g %% of the time: too little to scale "
+					"from; count fewer events at once",
+					m.running);
+		unavailable(r, text);
+	} else if (m.not_counted + m.not_supported > 0) {
+		text = rfl_arena_printf(k->arena, "not counted in %lld of %lld readings",
+					(long long)(m.not_counted + m.not_supported),
+					(long long)(m.counted + m.not_counted + m.not_supported));
+		r->validity = RFL_VALID_PARTIAL;
+		r->reason = text;
+	} else if (m.running < 100.0) {
+		text = rfl_arena_printf(
+			k->arena, "counted during %.4g %% of the time, scaled by perf", m.running);
+		r->validity = RFL_VALID_SCALED;
+		r->reason = text;
+	}
+	return text ? RFL_OK : no_memory(k, err);
+}
+
+/* --- blocks ---------------------------------------------------------------------------------- */
+
+static void empty(struct rfl_perf_block *k)
+{
+	for (size_t i = 0; i < k->nevents; i++)
+		free(k->events[i].parts);
+	k->nevents = 0;
+	k->elapsed = k->user = k->system = k->cpus_utilized = NAN;
+	k->open = k->intervals = false;
+}
+
+static enum rfl_rc give_events(struct rfl_perf_block *k, struct rfl_err *err)
+{
+	enum rfl_rc rc = RFL_OK;
+
+	for (size_t i = 0; i < k->nevents && rc == RFL_OK; i++) {
+		struct rfl_reading r;
+
+		rc = read_event(k, &k->events[i], &r, err);
+		if (rc == RFL_OK)
+			rc = rfl_import_give(k->b, &r, NULL, err);
+	}
+	return rc;
+}
+
+static const struct rfl_perf_event_sum *find_event(const struct rfl_perf_block *k, const char *name)
+{
+	for (size_t i = 0; i < k->nevents; i++)
+		if (strcmp(k->events[i].name, name) == 0)
+			return &k->events[i];
+	return NULL;
+}
+
+/* -x and -j tell no elapsed time, but task-clock over it. */
+static struct rfl_reading elapsed_of(const struct rfl_perf_block *k)
+{
+	const struct rfl_perf_event_sum *clock = find_event(k, "task-clock");
+	struct rfl_reading r = { .name = "duration_time", .unit = "s", .value = k->elapsed };
+
+	if (!isnan(r.value) || isnan(k->cpus_utilized) || k->cpus_utilized <= 0.0 || !clock ||
+	    clock->nparts != 1)
+		return r;
+	r.value = clock->parts[0].value / k->cpus_utilized;
+	r.validity = RFL_VALID_ESTIMATE;
+	r.reason = "task-clock over 'CPUs utilized', which perf rounds: add duration_time to the "
+		   "events";
+	return r;
+}
+
+static enum rfl_rc flush(struct rfl_perf_block *k, struct rfl_err *err)
+{
+	struct rfl_reading times[] = {
+		elapsed_of(k),
+		{ .name = "user_time", .unit = "s", .value = k->user },
+		{ .name = "system_time", .unit = "s", .value = k->system },
+	};
+	enum rfl_rc rc;
+
+	if (!k->open || (k->nevents == 0 && isnan(k->elapsed))) {
+		empty(k);
+		return RFL_OK;
+	}
+	rc = rfl_capture_begin(k->b, RFL_RANGE_PROCESS, k->command, NULL, NULL, err);
+	if (rc == RFL_OK)
+		rc = give_events(k, err);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(times) && rc == RFL_OK; i++)
+		if (!isnan(times[i].value) && !find_event(k, times[i].name))
+			rc = rfl_import_give(k->b, &times[i], NULL, err);
+	if (rc == RFL_OK && k->intervals)
+		rfl_capture_note(k->b, "the values of all intervals were added up");
+	if (rc == RFL_OK)
+		rc = rfl_capture_end(k->b, err);
+	empty(k);
+	return rc;
+}
+
+enum rfl_rc rfl_perf__begin(struct rfl_perf_block *k, struct rfl_span command, struct rfl_err *err)
+{
+	enum rfl_rc rc = flush(k, err);
+
+	k->open = true;
+	rfl_span_copy(command, k->command, sizeof(k->command));
+	return rc;
+}
+
+/* --- the file -------------------------------------------------------------------------------- */
+
+typedef enum rfl_rc form_fn(struct rfl_perf_block *k, struct rfl_err *err);
+
+/* The text is the form that is looked for where nothing is found. */
+static form_fn *form_of(struct rfl_span head)
+{
+	if (rfl_perf__detect_text(head) > 0)
+		return rfl_perf__read_text;
+	if (rfl_perf__detect_json(head) > 0)
+		return rfl_perf__read_json;
+	return rfl_perf__detect_csv(head) > 0 ? rfl_perf__read_csv : rfl_perf__read_text;
+}
+
+static enum rfl_rc read_form(struct rfl_perf_block *k, bool *any, struct rfl_err *err)
+{
+	struct rfl_span head;
+	enum rfl_rc rc = rfl_input_peek(k->import->in, &head, err);
+
+	if (rc == RFL_OK)
+		rc = form_of(head)(k, err);
+	*any = k->open && (k->nevents > 0 || !isnan(k->elapsed));
+	return rc == RFL_OK ? flush(k, err) : rc;
+}
+
+static enum rfl_rc read_perf(struct rfl_import *import, struct rfl_captures *to,
+			     struct rfl_err *err)
+{
+	struct rfl_perf_block k = { .import = import, .arena = rfl_arena_new(0) };
+	bool any = false;
+	enum rfl_rc rc;
+
+	empty(&k);
+	if (!k.arena)
+		return no_memory(&k, err);
+	rc = rfl_import_builder(import, "perf", "cpu", false, &k.b, err);
+	if (rc == RFL_OK)
+		rc = read_form(&k, &any, err);
+	if (rc == RFL_OK && !any)
+		rc = rfl_fail(err, RFL_EFORMAT, 0,
+			      "%s: no events: expected what perf stat, perf stat -x or perf stat "
+			      "-j print",
+			      rfl_input_name(import->in));
+	if (rc == RFL_OK)
+		rc = rfl_import_finish(import, k.b, to, err);
+	empty(&k);
+	free(k.events);
+	rfl_capture_builder_free(k.b);
+	rfl_arena_free(k.arena);
+	return rc;
+}
+
+static int detect(struct rfl_span head)
+{
+	int text = rfl_perf__detect_text(head), json = rfl_perf__detect_json(head);
+	int best = text > json ? text : json;
+
+	return best > 0 ? best : rfl_perf__detect_csv(head);
+}
+
+const struct rfl_importer rfl_importer_perf = {
+	.name = "perf",
+	.summary = "perf stat: what it prints, -x with any separator, -j",
+	.detect = detect,
+	.read = read_perf,
+};
