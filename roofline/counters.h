@@ -76,6 +76,7 @@ struct rfl_measured {
 	bool doubtful;                   /**< measured and counted do not fit; `doubt` says why */
 	bool sure;     /**< the steps are the capture's own, or were given for it by its label */
 	bool process;  /**< counted over a whole process: setup and others are in it */
+	bool no_steps; /**< what was counted cannot be brought to one step */
 	int64_t steps; /**< that the totals were divided by; -1: not known */
 	int64_t repeats;
 	char source[48];

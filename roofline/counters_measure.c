@@ -126,8 +126,7 @@ static enum rfl_rc measure(const struct rfl_config *config, enum rfl_quantity q,
 }
 
 /* Why nobody knows a quantity: the words of the first capture, or that its steps are not known. */
-static void say_unknown(const struct rfl_config *config, enum rfl_quantity q,
-			struct rfl_measure *ret)
+static void say_unknown(struct rfl_config *config, enum rfl_quantity q, struct rfl_measure *ret)
 {
 	const char *what = q == RFL_QUANTITY_FLOPS ? "FLOPs" : "DRAM bytes";
 
@@ -135,12 +134,14 @@ static void say_unknown(const struct rfl_config *config, enum rfl_quantity q,
 		const struct rfl_counted *c = &config->counted[i];
 		const struct rfl_capture *capture = c->captures[0];
 
-		if (rfl_counters__knows(config, c, q))
-			(void)snprintf(ret->why, sizeof(ret->why),
-				       "how many steps %s covers is not known: %s (--counter-steps "
-				       "%s=N)",
-				       rfl_counters__name(capture), c->unknown,
-				       capture->label ? capture->label : "LABEL");
+		if (!rfl_counters__knows(config, c, q))
+			continue;
+		config->measured.no_steps = true;
+		(void)snprintf(ret->why, sizeof(ret->why),
+			       "how many steps %s covers is not known: %s (--counter-steps "
+			       "%s=N)",
+			       rfl_counters__name(capture), c->unknown,
+			       capture->label ? capture->label : "LABEL");
 	}
 	for (size_t i = 0; i < config->ncounted && !ret->why[0]; i++) {
 		const struct rfl_counted *c = &config->counted[i];

@@ -55,19 +55,22 @@ static enum rfl_rc demand(struct rfl_config *c, const char *what, const char *wh
 	const char *fix = "take them again with the metrics that 'roofline counters list --chip "
 			  "CHIP --ncu' prints, or take the count (--ai auto, --flops auto)";
 	struct rfl_buf fact;
+	size_t before;
 	enum rfl_rc rc;
 
 	if (!c->measured.any)
 		fix = "roofline run --counters step; or profile a run whose label ends in _prof, "
 		      "and give its file with --ncu-dir, --perf-dir or --counters";
-	else if (c->measured.steps < 1 || c->measured.doubtful)
+	else if (c->measured.no_steps || c->measured.doubtful)
 		fix = "--counter-steps LABEL=N with the steps that the profiled run did, or take "
 		      "the count (--ai auto, --flops auto)";
 	rfl_buf_init(&fact, 1 << 16);
 	rfl_buf_printf(&fact, "%s by counters of %s %s %s bs%lld %s %s: %s", what, c->env,
 		       row->model, row->precision, (long long)row->batch, row->mode,
 		       row->layout ? row->layout : "", why);
+	before = missing->n;
 	rc = rfl_missing_add(missing, rfl_buf_str(&fact), fix, c, err);
+	missing->of_counters += missing->n - before;
 	rfl_buf_fini(&fact);
 	return rc;
 }

@@ -149,6 +149,8 @@ static enum rfl_rc tell_missing(const struct rfl_merge_inputs *in,
 			       report->left_out, rfl_buf_str(&text));
 		goto done;
 	}
+	if (missing->of_counters == missing->n)
+		path = in->ledger_path;
 	if (text.len > RFL_ERR_MSG_MAX - 512) {
 		rfl_buf_reset(&text);
 		rfl_missing_text(missing, true, &text);

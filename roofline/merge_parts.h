@@ -50,6 +50,7 @@ bool rfl_merge__wanted(const struct rfl_merge_options *options, const char *env)
 /** Facts that are not known, in the order in which they were met, each once. */
 struct rfl_missing {
 	size_t n, cap;
+	size_t of_counters; /* of the n: nothing that a peaks file could supply */
 	struct rfl_missing_fact *facts;
 };
 
