@@ -99,6 +99,14 @@ void rfl_csv_write_row(struct rfl_buf *out, const char *const *fields, size_t n)
 enum rfl_rc rfl_csv_append(const char *path, const char *const *header, const char *const *fields,
 			   size_t n, struct rfl_err *err) RFL_WARN_UNUSED;
 
+/**
+ * The same for several rows at once, which are all there afterwards or none.
+ * @param n     columns of the header
+ * @param rows  as rfl_csv_write_row() made them
+ */
+enum rfl_rc rfl_csv_append_rows(const char *path, const char *const *header, size_t n,
+				const struct rfl_buf *rows, struct rfl_err *err) RFL_WARN_UNUSED;
+
 #ifdef __cplusplus
 }
 #endif

@@ -194,8 +194,8 @@ static enum rfl_rc write_once(int fd, const char *path, off_t size, const struct
 	return rc;
 }
 
-enum rfl_rc rfl_csv_append(const char *path, const char *const *header, const char *const *fields,
-			   size_t n, struct rfl_err *err)
+enum rfl_rc rfl_csv_append_rows(const char *path, const char *const *header, size_t n,
+				const struct rfl_buf *rows, struct rfl_err *err)
 {
 	struct rfl_buf out;
 	struct stat st;
@@ -215,7 +215,7 @@ enum rfl_rc rfl_csv_append(const char *path, const char *const *header, const ch
 	rc = prepare(fd, path, &size, header, n, &out, err);
 	if (rc != RFL_OK)
 		goto done;
-	rfl_csv_write_row(&out, fields, n);
+	rfl_buf_append(&out, rows->data, rows->len);
 	rc = rfl_buf_check(&out, path, err);
 	if (rc == RFL_OK)
 		rc = write_once(fd, path, size, &out, err);
@@ -223,4 +223,19 @@ done:
 	closed = rfl_file_unlock(fd, path, err);
 	rfl_buf_fini(&out);
 	return rc ? rc : closed;
+}
+
+enum rfl_rc rfl_csv_append(const char *path, const char *const *header, const char *const *fields,
+			   size_t n, struct rfl_err *err)
+{
+	struct rfl_buf row;
+	enum rfl_rc rc;
+
+	rfl_buf_init(&row, 0);
+	rfl_csv_write_row(&row, fields, n);
+	rc = rfl_buf_check(&row, path, err);
+	if (rc == RFL_OK)
+		rc = rfl_csv_append_rows(path, header, n, &row, err);
+	rfl_buf_fini(&row);
+	return rc;
 }

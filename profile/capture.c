@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "profile/capture_impl.h"
+#include "profile/counters_csv.h"
 
 const char *const rfl_range_kind_names[] = { "kernel",  "step", "phase",     "layer",
 					     "process", "idle", "self-test", NULL };
@@ -53,4 +54,39 @@ double rfl_amounts_ai(const struct rfl_amount amount[RFL_QUANTITY_COUNT])
 	    flops->launches != bytes->launches)
 		return NAN;
 	return flops->value / bytes->value;
+}
+
+/* ---- identity ---- */
+
+static enum rfl_rc set_text(struct rfl_arena *arena, const char *text, const char **to,
+			    struct rfl_err *err)
+{
+	const char *copy;
+
+	if (!text)
+		return RFL_OK;
+	copy = rfl_arena_strdup(arena, text);
+	if (!copy)
+		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", text);
+	*to = copy;
+	return RFL_OK;
+}
+
+enum rfl_rc rfl_capture_identify(struct rfl_captures *c, size_t i, const char *label,
+				 const char *run_id, const char *time_utc, struct rfl_err *err)
+{
+	struct rfl_capture *mine = rfl_arena_array(c->arenas[i], 1, sizeof(*mine));
+	enum rfl_rc rc;
+
+	if (!mine)
+		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for a capture");
+	*mine = *c->captures[i];
+	rc = set_text(c->arenas[i], label, &mine->label, err);
+	if (rc == RFL_OK)
+		rc = set_text(c->arenas[i], run_id, &mine->run_id, err);
+	if (rc == RFL_OK)
+		rc = set_text(c->arenas[i], time_utc, &mine->time_utc, err);
+	if (rc == RFL_OK)
+		c->captures[i] = mine;
+	return rc;
 }

@@ -118,8 +118,7 @@ static enum rfl_rc fill(struct rfl_capture_builder *b, const struct rfl_capture_
 	struct rfl_formulas *f = NULL;
 	enum rfl_rc rc;
 
-	b->arena = rfl_arena_new(0);
-	if (!b->arena || !rfl_capture__keep(b, &b->capture.source, spec->source) ||
+	if (!rfl_capture__keep(b, &b->capture.source, spec->source) ||
 	    !rfl_capture__keep(b, &b->capture.label, spec->label ? spec->label : "") ||
 	    !rfl_capture__keep(b, &b->capture.path, spec->path))
 		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for a capture");
@@ -127,16 +126,29 @@ static enum rfl_rc fill(struct rfl_capture_builder *b, const struct rfl_capture_
 	return rc ? rc : take_formulas(b, f, err);
 }
 
+struct rfl_capture_builder *rfl_capture__empty_builder(void)
+{
+	struct rfl_capture_builder *b = calloc(1, sizeof(*b));
+
+	if (!b)
+		return NULL;
+	b->capture = nothing_known;
+	b->arena = rfl_arena_new(0);
+	if (b->arena)
+		return b;
+	free(b);
+	return NULL;
+}
+
 enum rfl_rc rfl_capture_builder_new(const struct rfl_capture_spec *spec,
 				    struct rfl_capture_builder **ret, struct rfl_err *err)
 {
-	struct rfl_capture_builder *b = calloc(1, sizeof(*b));
+	struct rfl_capture_builder *b = rfl_capture__empty_builder();
 	enum rfl_rc rc;
 
 	assert(spec->source);
 	if (!b)
 		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for a capture");
-	b->capture = nothing_known;
 	b->all_metrics = spec->all_metrics;
 	rc = fill(b, spec, err);
 	if (rc == RFL_OK)

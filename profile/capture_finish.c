@@ -486,13 +486,12 @@ static enum rfl_rc set_totals(struct finish *f)
 
 /* ---- all of it ---- */
 
-static enum rfl_rc set_notes(struct finish *f)
+static enum rfl_rc set_notes(struct rfl_capture_builder *b, struct rfl_err *err)
 {
-	struct rfl_capture_builder *b = f->b;
 	const char **notes = rfl_arena_array(b->arena, b->nnotes, sizeof(*notes));
 
 	if (!notes || b->no_memory)
-		return no_memory(f);
+		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for a capture");
 	if (b->nnotes > 0)
 		memcpy(notes, b->notes, b->nnotes * sizeof(*notes));
 	b->capture.notes = notes;
@@ -500,17 +499,20 @@ static enum rfl_rc set_notes(struct finish *f)
 	return RFL_OK;
 }
 
-static enum rfl_rc hand_over(struct finish *f, struct rfl_captures *to)
+enum rfl_rc rfl_capture__hand_over(struct rfl_capture_builder *b, struct rfl_captures *to,
+				   struct rfl_err *err)
 {
-	struct rfl_capture *c = rfl_arena_array(f->b->arena, 1, sizeof(*c));
-	enum rfl_rc rc;
+	struct rfl_capture *c = rfl_arena_array(b->arena, 1, sizeof(*c));
+	enum rfl_rc rc = set_notes(b, err);
 
+	if (rc != RFL_OK)
+		return rc;
 	if (!c)
-		return no_memory(f);
-	*c = f->b->capture;
-	rc = rfl_captures__add(to, c, f->b->arena, f->err);
+		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for a capture");
+	*c = b->capture;
+	rc = rfl_captures__add(to, c, b->arena, err);
 	if (rc == RFL_OK)
-		f->b->arena = NULL;
+		b->arena = NULL;
 	return rc;
 }
 
@@ -530,9 +532,7 @@ enum rfl_rc rfl_capture_finish(struct rfl_capture_builder *b, struct rfl_capture
 	if (rc == RFL_OK)
 		rc = set_totals(&f);
 	if (rc == RFL_OK)
-		rc = set_notes(&f);
-	if (rc == RFL_OK)
-		rc = hand_over(&f, to);
+		rc = rfl_capture__hand_over(b, to, err);
 	free(f.slots);
 	rfl_buf_fini(&f.text);
 	return rc;

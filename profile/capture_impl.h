@@ -132,6 +132,13 @@ void rfl_capture__forget_launch(struct rfl_capture_builder *b);
 enum rfl_rc rfl_captures__add(struct rfl_captures *to, const struct rfl_capture *capture,
 			      struct rfl_arena *arena, struct rfl_err *err) RFL_WARN_UNUSED;
 
+/** A builder without formulas, for a reader that fills the capture itself; NULL out of memory. */
+struct rfl_capture_builder *rfl_capture__empty_builder(void);
+
+/** The notes, and everything into `to`. On failure the builder is as it was. */
+enum rfl_rc rfl_capture__hand_over(struct rfl_capture_builder *b, struct rfl_captures *to,
+				   struct rfl_err *err) RFL_WARN_UNUSED;
+
 /** A note of which the builder's text is kept once. */
 void rfl_capture__note(struct rfl_capture_builder *b, const char *text);
 

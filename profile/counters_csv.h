@@ -15,7 +15,9 @@ extern "C" {
 
 #define RFL_COUNTERS_SCHEMA 1
 
-/* X(KIND, name, meaning). Empty = not known. */
+/* X(KIND, name, meaning). Empty = not known. The first row of a capture is of kind "capture";
+ * totals follow, then ranges, then notes. A quantity of a range that has no row is unavailable for
+ * the reason that its total gives. */
 /* clang-format off */
 #define RFL_COUNTER_COLUMNS(X) \
 	X(INT, schema_version, "version of this list of columns") \
@@ -23,18 +25,19 @@ extern "C" {
 	X(TEXT, run_id, "of the run, as in the ledger") \
 	X(TEXT, timestamp_utc, "ISO 8601") \
 	X(TEXT, source, "cupti, perf, ncu, nvprof, nsys, time, likwid") \
+	X(TEXT, file, "that was read; empty: counted live") \
 	X(TEXT, device, "") \
 	X(TEXT, chip, "GH100, ...") \
 	X(TEXT, family, "formulas that were used") \
 	X(INT, steps, "training steps that the values cover") \
 	X(INT, passes, "times that the workload was run for them") \
-	X(TEXT, range_kind, "kernel, step, phase, layer, process, idle; total; note") \
-	X(TEXT, range, "name of the kernel, the phase, the layer") \
+	X(TEXT, range_kind, "kernel, step, phase, layer, process, idle, self-test; total: of all of these") \
+	X(TEXT, range, "name of the kernel, the phase, the layer; of a total: the kind of ranges in it") \
 	X(TEXT, block, "threads of a block") \
 	X(TEXT, grid, "blocks") \
 	X(INT, launches, "that the range stands for") \
-	X(TEXT, kind, "metric: as it was read; quantity: derived by a formula") \
-	X(TEXT, metric, "name of the metric or quantity") \
+	X(TEXT, kind, "metric: as it was read; quantity: derived by a formula; capture: begins one; note") \
+	X(TEXT, metric, "name of the metric or quantity; rows_left_out of a capture; unused_metrics of a note") \
 	X(REAL, value, "in SI base units; empty: unavailable") \
 	X(TEXT, unit, "byte, s, FLOP, ...") \
 	X(TEXT, rollup, "sum, max, min, mean: over the launches") \
@@ -44,6 +47,9 @@ extern "C" {
 	X(TEXT, rule, "how a quantity was derived") \
 	X(TEXT, reason, "why it is unavailable, or what to know of it")
 /* clang-format on */
+
+/** The name of the i-th column, and what it means; NULL behind the last. */
+const char *rfl_counters_column(size_t i, const char **meaning);
 
 /** Append the rows of captures as CSV text; `header` for the first line as well. */
 void rfl_counters_write(struct rfl_buf *out, const struct rfl_captures *captures, bool header);
@@ -58,7 +64,8 @@ enum rfl_rc rfl_counters_append(const char *path, const struct rfl_captures *cap
 enum rfl_rc rfl_counters_load(const char *path, const char *text, size_t len,
 			      struct rfl_captures *to, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Give a capture the identity of a run: label, run_id, time. Texts are copied. */
+/** Give a capture the identity of a run: label, run_id, time. Texts are copied; what is NULL stays
+ * as it is. */
 enum rfl_rc rfl_capture_identify(struct rfl_captures *c, size_t i, const char *label,
 				 const char *run_id, const char *time_utc,
 				 struct rfl_err *err) RFL_WARN_UNUSED;
