@@ -99,19 +99,19 @@ const char *rfl_import_shape(const struct rfl_span *fields, size_t n, const int 
 	return out;
 }
 
-double rfl_import_time_unit(struct rfl_span unit)
+double rfl_import_per_second(struct rfl_span unit)
 {
 	static const struct {
 		const char *text;
-		double seconds;
+		double per_second;
 	} units[] = {
-		{ "ns", 1e-9 },  { "nsec", 1e-9 }, { "us", 1e-6 },  { "usec", 1e-6 },
-		{ "ms", 1e-3 },  { "msec", 1e-3 }, { "s", 1.0 },    { "sec", 1.0 },
-		{ "min", 60.0 }, { "m", 60.0 },    { "h", 3600.0 },
+		{ "ns", 1e9 },       { "nsec", 1e9 },   { "us", 1e6 },       { "usec", 1e6 },
+		{ "ms", 1e3 },       { "msec", 1e3 },   { "s", 1.0 },        { "sec", 1.0 },
+		{ "min", 1 / 60.0 }, { "m", 1 / 60.0 }, { "h", 1 / 3600.0 },
 	};
 
 	for (size_t i = 0; i < RFL_ARRAY_LEN(units); i++)
 		if (rfl_span_is(unit, units[i].text))
-			return units[i].seconds;
+			return units[i].per_second;
 	return 0.0;
 }

@@ -54,8 +54,9 @@ struct rfl_span rfl_import_field(const struct rfl_span *fields, size_t n, int co
 const char *rfl_import_shape(const struct rfl_span *fields, size_t n, const int columns[3],
 			     char out[64]);
 
-/** Seconds of a unit of time as profilers write it ("ns", "us", "msec", "s", ...); 0: not one. */
-double rfl_import_time_unit(struct rfl_span unit);
+/** How many of a unit of time, as profilers write it ("ns", "us", "msec", "s", ...), are a second;
+ * 0: not one. What is divided by 1e9 is exact where what is multiplied by 1e-9 is not. */
+double rfl_import_per_second(struct rfl_span unit);
 
 /** Finish into `to` and carry over how many rows were left out. */
 enum rfl_rc rfl_import_finish(const struct rfl_import *import, struct rfl_capture_builder *b,

@@ -46,7 +46,7 @@ struct nsys {
 	int column[COLUMNS];
 	int grid[3], block[3]; /* of a trace */
 	size_t width;
-	double time_unit, size_unit;
+	double per_second, size_unit;
 	bool kernels_done; /* a table of kernels was read */
 	double copied_bytes, copied_s;
 	int64_t copies, copies_timed;
@@ -146,7 +146,7 @@ static enum rfl_rc begin_table(struct nsys *k, const struct rfl_span *f, size_t 
 	if (!*mine)
 		return RFL_OK;
 	k->table = table;
-	k->time_unit = unit.len > 0 ? rfl_import_time_unit(unit) : 1e-9;
+	k->per_second = unit.len > 0 ? rfl_import_per_second(unit) : 1e9;
 	if (table == COPIES_BYTES)
 		k->size_unit = size_of(unit);
 	find_columns(k, f, n);
@@ -159,7 +159,7 @@ static enum rfl_rc begin_table(struct nsys *k, const struct rfl_span *f, size_t 
 		return RFL_OK;
 	}
 	k->kernels_done = true;
-	if (k->time_unit == 0.0)
+	if (k->per_second == 0.0)
 		return rfl_fail(err, RFL_EFORMAT, 0,
 				"%s:%zu: unknown unit of time '%.*s' in the header (known: ns, us, "
 				"ms, s)",
@@ -220,7 +220,7 @@ static enum rfl_rc kernel_row(struct nsys *k, const struct rfl_span *f, size_t n
 {
 	struct rfl_span category = rfl_import_field(f, n, k->column[CATEGORY]);
 	struct rfl_span bytes = rfl_import_field(f, n, k->column[BYTES]);
-	double seconds = value * k->time_unit * (k->table == EXECUTIONS ? count : 1.0);
+	double seconds = value / k->per_second * (k->table == EXECUTIONS ? count : 1.0);
 	bool copy = k->table == TRACE ? bytes.len > 0
 				      : category.len > 0 && !rfl_span_has(category, "KERNEL");
 	char block[64], grid[64], name[4096];
@@ -271,7 +271,7 @@ static enum rfl_rc row(struct nsys *k, const struct rfl_span *f, size_t n, struc
 	if (k->table == COPIES_BYTES)
 		add_copy(k, value * k->size_unit, NAN, (int64_t)count);
 	else if (k->table == COPIES_TIME)
-		add_copy(k, NAN, value * k->time_unit, (int64_t)count);
+		add_copy(k, NAN, value / k->per_second, (int64_t)count);
 	else
 		return kernel_row(k, f, n, value, count, err);
 	return RFL_OK;

@@ -13,7 +13,7 @@
 
 #include "base/alloc.h"
 #include "profile/import_impl.h"
-#include "profile/span.h"
+#include "profile/import_nvprof.h"
 
 enum table {
 	NO_TABLE,
@@ -54,7 +54,7 @@ struct nvprof {
 	int column[COLUMNS], name, grid[3], block[3];
 	size_t width;
 	bool want_units; /* the row behind the header may hold units */
-	double time_unit, size_unit;
+	double per_second, size_unit;
 	int *metric; /* of LAUNCHES: the builder's number per column, -1: none */
 	size_t metric_cap;
 	char kernel[4096], device[256]; /* of the open range of METRICS */
@@ -65,65 +65,6 @@ struct nvprof {
 };
 
 static const struct rfl_span nowhere = { .at = "", .len = 0 };
-
-/* --- values ---------------------------------------------------------------------------------- */
-
-enum kind { COUNT, RATIO, RATE, LEVEL, NOT_THERE, NO_VALUE };
-
-/* Prefixes of nvprof are of 1024. */
-static double prefix_of(char c)
-{
-	static const char prefixes[] = "KMGT";
-	const char *at = c != '\0' ? strchr(prefixes, c) : NULL;
-
-	return at ? pow(1024.0, (double)(at - prefixes) + 1.0) : 0.0;
-}
-
-/* Bytes of "B", "KB", "MB", "GB"; 0: not a size. */
-static double size_of(struct rfl_span unit)
-{
-	if (rfl_span_is(unit, "B"))
-		return 1.0;
-	return unit.len == 2 && unit.at[1] == 'B' ? prefix_of(unit.at[0]) : 0.0;
-}
-
-/* "123", "0.45", "12.3GB/s", "45.6%", "Idle (0)", "<OVERFLOW>". */
-static enum kind read_value(struct rfl_span s, double *ret, const char **unit)
-{
-	size_t len = rfl_span_number_len(s);
-	struct rfl_span rest = rfl_span_trim(rfl_span_from(s, len));
-	double scale;
-
-	*unit = "";
-	if (rfl_span_ends(s, ")") && len == 0) {
-		size_t at = rfl_span_find(s, "(");
-
-		s = rfl_span_from(s, at + 1);
-		s.len -= s.len > 0;
-		return rfl_span_number(s, ret) ? LEVEL : NO_VALUE;
-	}
-	if (s.len == 0 || rfl_span_starts(s, "<") || rfl_span_is(s, "nan") ||
-	    rfl_span_is(s, "inf") || rfl_span_is(s, "n/a") || rfl_span_is(s, "N/A"))
-		return NOT_THERE;
-	if (rfl_span_number(s, ret))
-		return memchr(s.at, '.', s.len) ? RATIO : COUNT;
-	s.len = len;
-	if (!rfl_span_number(s, ret))
-		return NO_VALUE;
-	if (rfl_span_is(rest, "%")) {
-		*unit = "%";
-		return RATIO;
-	}
-	if (!rfl_span_ends(rest, "/s"))
-		return NO_VALUE;
-	rest.len -= 2;
-	scale = size_of(rest);
-	if (scale == 0.0)
-		return NO_VALUE;
-	*ret *= scale;
-	*unit = "byte/s";
-	return RATE;
-}
 
 /* --- headers --------------------------------------------------------------------------------- */
 
@@ -201,7 +142,7 @@ static enum rfl_rc begin_table(struct nvprof *k, const struct rfl_span *f, size_
 	k->name = exact(f, n, "Name");
 	k->width = n;
 	k->want_units = table == TRACE || table == SUMMARY || table == LAUNCHES;
-	k->time_unit = k->size_unit = 0.0;
+	k->per_second = k->size_unit = 0.0;
 	for (size_t i = 0; i < RFL_ARRAY_LEN(sides); i++) {
 		char title[16];
 
@@ -232,9 +173,9 @@ static enum rfl_rc take_units(struct nvprof *k, const struct rfl_span *f, size_t
 		*mine = rfl_import_field(f, n, k->column[DEVICE]).len == 0;
 		return RFL_OK;
 	}
-	k->time_unit = rfl_import_time_unit(time);
-	k->size_unit = size_of(size);
-	*mine = k->time_unit > 0.0;
+	k->per_second = rfl_import_per_second(time);
+	k->size_unit = rfl_nvprof__size(size);
+	*mine = k->per_second > 0.0;
 	if (*mine)
 		return RFL_OK;
 	return rfl_fail(err, RFL_EFORMAT, 0,
@@ -309,22 +250,22 @@ static enum rfl_rc give_metric(struct nvprof *k, const struct rfl_span *f, size_
 	struct rfl_span most = rfl_import_field(f, n, k->column[MOST]);
 	struct rfl_reading r = { .validity = RFL_VALID };
 	enum rfl_given given;
-	enum kind kind = read_value(average, &r.value, &r.unit);
+	enum rfl_nvprof_kind kind = rfl_nvprof__value(average, &r.value, &r.unit);
 	bool same = least.len == most.len && memcmp(least.at, most.at, least.len) == 0;
 	char name[256];
 	enum rfl_rc rc;
 
-	if (kind == NO_VALUE)
+	if (kind == RFL_NVPROF_NO_VALUE)
 		return rfl_import_bad_row(k->import, titles[AVERAGE], err, "'%.*s' is no value",
 					  RFL_SPAN_ARG(average));
 	r.name = rfl_span_copy(rfl_import_field(f, n, k->column[METRIC]), name, sizeof(name));
-	if (kind == COUNT)
+	if (kind == RFL_NVPROF_COUNT)
 		r.value *= launches;
-	if (kind == COUNT && launches > 1 && !same) {
+	if (kind == RFL_NVPROF_COUNT && launches > 1 && !same) {
 		r.validity = RFL_VALID_ESTIMATE;
 		r.reason = rounded;
 	}
-	if (kind == NOT_THERE) {
+	if (kind == RFL_NVPROF_NOT_THERE) {
 		r.value = NAN;
 		r.validity = RFL_VALID_UNAVAILABLE;
 		r.reason = "nvprof has no value for it";
@@ -370,19 +311,20 @@ static enum rfl_rc launch_row(struct nvprof *k, const struct rfl_span *f, size_t
 	for (size_t i = 0; i < n && rc == RFL_OK; i++) {
 		const char *unit;
 		double value = NAN;
-		enum kind kind;
+		enum rfl_nvprof_kind kind;
 
 		if (k->metric[i] < 0)
 			continue;
-		kind = read_value(rfl_span_trim(f[i]), &value, &unit);
-		if (kind == NO_VALUE)
+		kind = rfl_nvprof__value(rfl_span_trim(f[i]), &value, &unit);
+		if (kind == RFL_NVPROF_NO_VALUE)
 			rc = rfl_import_bad_row(k->import, NULL, err, "'%.*s' is no value",
 						RFL_SPAN_ARG(f[i]));
 		else
 			(void)rfl_capture_metric(
-				k->b, k->metric[i], kind == NOT_THERE ? NAN : value,
-				kind == NOT_THERE ? RFL_VALID_UNAVAILABLE : RFL_VALID, -1,
-				kind == NOT_THERE ? "nvprof has no value for it" : NULL);
+				k->b, k->metric[i], kind == RFL_NVPROF_NOT_THERE ? NAN : value,
+				kind == RFL_NVPROF_NOT_THERE ? RFL_VALID_UNAVAILABLE : RFL_VALID,
+				-1,
+				kind == RFL_NVPROF_NOT_THERE ? "nvprof has no value for it" : NULL);
 	}
 	return rc == RFL_OK ? close_range(k, err) : rc;
 }
@@ -414,7 +356,7 @@ static enum rfl_rc time_row(struct nvprof *k, const struct rfl_span *f, size_t n
 	if (!rfl_span_number(text, &time.value) || time.value < 0)
 		return rfl_import_bad_row(k->import, titles[trace ? DURATION : TIME], err,
 					  "'%.*s' is no time", RFL_SPAN_ARG(text));
-	time.value *= k->time_unit;
+	time.value /= k->per_second;
 	if (!trace && (!rfl_span_number(many, &calls) || calls < 1 || calls > 9e15))
 		return rfl_import_bad_row(k->import, titles[CALLS], err,
 					  "'%.*s' is no number of launches", RFL_SPAN_ARG(many));

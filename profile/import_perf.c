@@ -92,7 +92,7 @@ enum rfl_rc rfl_perf__row(struct rfl_perf_block *k, const struct rfl_perf_row *r
 	part->not_supported += row->state == RFL_PERF_NOT_SUPPORTED;
 	if (row->state != RFL_PERF_COUNTED)
 		return RFL_OK;
-	part->value += row->value * name.scale;
+	part->value += name.scale < 0 ? row->value / -name.scale : row->value * name.scale;
 	if (row->running < part->running)
 		part->running = row->running;
 	if (!isnan(row->cpus_utilized))

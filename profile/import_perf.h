@@ -62,7 +62,7 @@ struct rfl_perf_name {
 	char name[160];
 	char pmu[64];     /* "cpu_core", "uncore_imc_3"; "": none is named */
 	const char *unit; /* SI base unit */
-	double scale;     /* of the value, to that unit */
+	double scale;     /* of the value, to that unit; below 0: the value is divided by it */
 	bool user_only;   /* ":u" */
 };
 /** False: the unit is not known. */

@@ -75,7 +75,7 @@ static size_t value_at(const struct fields *f, bool *interval)
 	size_t i = 0;
 	struct rfl_perf_name name;
 
-	*interval = is_interval(at(f, 0)) && !is_event(at(f, 2));
+	*interval = is_interval(at(f, 0));
 	i += *interval;
 	if (is_place(at(f, i))) {
 		i++;

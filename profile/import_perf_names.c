@@ -39,10 +39,10 @@ static const char *const nanoseconds[] = { "task-clock", "cpu-clock", "duration_
 
 static const struct {
 	const char *text, *unit;
-	double scale;
+	double scale; /* below 0: divided by, so that 28794.62 msec is 28.79462 s */
 } units[] = {
-	{ "msec", "s", 1e-3 },     { "ns", "s", 1e-9 },
-	{ "nsec", "s", 1e-9 },     { "us", "s", 1e-6 },
+	{ "msec", "s", -1e3 },     { "ns", "s", -1e9 },
+	{ "nsec", "s", -1e9 },     { "us", "s", -1e6 },
 	{ "sec", "s", 1.0 },       { "MiB", "byte", 1048576.0 },
 	{ "KiB", "byte", 1024.0 }, { "GiB", "byte", 1073741824.0 },
 	{ "Bytes", "byte", 1.0 },  { "bytes", "byte", 1.0 },
@@ -118,7 +118,7 @@ static void no_unit(struct rfl_perf_name *ret)
 		if (strcmp(ret->name, nanoseconds[i]) != 0)
 			continue;
 		ret->unit = "s";
-		ret->scale = 1e-9;
+		ret->scale = -1e9;
 	}
 }
 
