@@ -12,19 +12,13 @@ static const struct {
 	unsigned set;
 	enum rfl_quantity quantity;
 } rows[] = {
-	{ RFL_SET_CORE | RFL_SET_LINKS, RFL_QUANTITY_TIME },
-	{ RFL_SET_CORE, RFL_QUANTITY_CYCLES },
-	{ RFL_SET_CORE, RFL_QUANTITY_DRAM_READ },
-	{ RFL_SET_CORE, RFL_QUANTITY_DRAM_WRITE },
+	{ RFL_SET_CORE, RFL_QUANTITY_TIME },        { RFL_SET_CORE, RFL_QUANTITY_CYCLES },
+	{ RFL_SET_CORE, RFL_QUANTITY_DRAM_READ },   { RFL_SET_CORE, RFL_QUANTITY_DRAM_WRITE },
 	{ RFL_SET_CORE, RFL_QUANTITY_L2_FILL }, /* where a chip cannot count its memory */
-	{ RFL_SET_CORE, RFL_QUANTITY_L2 },
-	{ RFL_SET_CORE, RFL_QUANTITY_L1 },
-	{ RFL_SET_FLOPS, RFL_QUANTITY_FLOPS_FP16 },
-	{ RFL_SET_FLOPS, RFL_QUANTITY_FLOPS_FP32 },
-	{ RFL_SET_FLOPS, RFL_QUANTITY_FLOPS_FP64 },
-	{ RFL_SET_LINKS, RFL_QUANTITY_PCIE_READ },
-	{ RFL_SET_LINKS, RFL_QUANTITY_PCIE_WRITE },
-	{ RFL_SET_LINKS, RFL_QUANTITY_NVLINK_RX },
+	{ RFL_SET_CORE, RFL_QUANTITY_L2 },          { RFL_SET_CORE, RFL_QUANTITY_L1 },
+	{ RFL_SET_FLOPS, RFL_QUANTITY_FLOPS_FP16 }, { RFL_SET_FLOPS, RFL_QUANTITY_FLOPS_FP32 },
+	{ RFL_SET_FLOPS, RFL_QUANTITY_FLOPS_FP64 }, { RFL_SET_LINKS, RFL_QUANTITY_PCIE_READ },
+	{ RFL_SET_LINKS, RFL_QUANTITY_PCIE_WRITE }, { RFL_SET_LINKS, RFL_QUANTITY_NVLINK_RX },
 	{ RFL_SET_LINKS, RFL_QUANTITY_NVLINK_TX },
 };
 
@@ -120,10 +114,18 @@ void rfl_metric_set_add_sets(struct rfl_metric_set *s, const struct rfl_formulas
 			     const char *precision)
 {
 	const enum rfl_quantity own = rfl_precision_matrix(precision);
+	size_t links = 0;
 
-	for (size_t i = 0; i < RFL_ARRAY_LEN(rows); i++)
+	for (size_t i = 0; i < RFL_ARRAY_LEN(rows); i++) {
+		const size_t before = s->n;
+
 		if (rows[i].set & sets)
 			add_quantity(s, f, rows[i].quantity);
+		if (rows[i].set == RFL_SET_LINKS)
+			links += s->n - before;
+	}
+	if (links) /* bytes over a link are of use with the time in which they went */
+		add_quantity(s, f, RFL_QUANTITY_TIME);
 	for (size_t i = 0; i < RFL_ARRAY_LEN(matrix); i++)
 		if (sets & (matrix[i] == own ? RFL_SET_CORE : RFL_SET_AUDIT))
 			add_quantity(s, f, matrix[i]);
@@ -154,10 +156,11 @@ enum rfl_rc rfl_metric_set_choose(struct rfl_cupti_host *h, const struct rfl_for
 	size_t fewest, fewest_absent;
 	enum rfl_rc rc;
 
-	/* First as the formulas prefer it, then whatever lacks less or is sooner done. */
+	/* First as the formulas prefer it, then whatever lacks less or is sooner done. A run in
+	 * fp32 should have none of tf32: to look is worth no pass. */
 	rfl_metric_set_add_sets(&base, f, sets, NULL);
 	best = base;
-	if (has_own)
+	if (has_own && strcmp(precision, "fp32") != 0)
 		(void)rfl_metric_set_add(&best, f, own);
 	rc = count_passes(h, &best, &fewest_absent, &fewest, err);
 	for (size_t way = 0; has_own && rc == RFL_OK && way < rfl_formula_ways(f, own); way++) {
@@ -168,7 +171,7 @@ enum rfl_rc rfl_metric_set_choose(struct rfl_cupti_host *h, const struct rfl_for
 			continue;
 		rc = count_passes(h, &with, &absent, &n, err);
 		if (rc != RFL_OK || absent > fewest_absent ||
-		    (absent == fewest_absent && n >= fewest))
+		    (absent == fewest_absent && (n > fewest || (n == fewest && with.n <= best.n))))
 			continue;
 		best = with;
 		fewest = n;

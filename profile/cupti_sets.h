@@ -53,7 +53,8 @@ enum rfl_rc rfl_metric_set_choose(struct rfl_cupti_host *h, const struct rfl_for
 				  size_t *passes, struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** The matrix FLOPs of a run in this precision: tf32 for "fp32", where they show whether it is that
- * truly. RFL_QUANTITY_COUNT for a name that is not known. */
+ * truly, and are counted when that takes no pass more. RFL_QUANTITY_COUNT for a name that is not
+ * known. */
 enum rfl_quantity rfl_precision_matrix(const char *precision);
 
 #ifdef __cplusplus
