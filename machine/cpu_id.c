@@ -4,7 +4,6 @@
 #include "machine/cpu_id.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #if defined(__linux__) && defined(__aarch64__)
@@ -93,7 +92,8 @@ static int vector_bits(void)
 
 void rfl_cpu_id_get(const char *root, struct rfl_cpu_id *ret)
 {
-	char text[4096], part[16] = "";
+	char text[4096];
+	unsigned part;
 
 	*ret = (struct rfl_cpu_id){ .pmu_version = -1, .vector_bits = vector_bits() };
 	if (!rfl_machine__slurp(root, "/proc/cpuinfo", text, sizeof(text)))
@@ -103,8 +103,8 @@ void rfl_cpu_id_get(const char *root, struct rfl_cpu_id *ret)
 	if (!at || sscanf(at, "CPU implementer : %15s", ret->vendor) != 1)
 		ret->vendor[0] = '\0';
 	at = strstr(text, "CPU part");
-	if (at && sscanf(at, "CPU part : %15s", part) == 1)
-		ret->model = (int)strtol(part, NULL, 16);
+	if (at && sscanf(at, "CPU part : %x", &part) == 1)
+		ret->model = (int)part;
 }
 
 #endif
