@@ -1,23 +1,28 @@
 /*
- * cmd_points.c - roofline points: ledger + counts + ceilings = points under a roof.
+ * cmd_points.c - roofline points: ledger + counts + counters + ceilings = points under a roof.
  */
 #include "cli/cmd.h"
 
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/table.h"
 #include "cli/put.h"
+#include "profile/counters_csv.h"
+#include "profile/importer.h"
 #include "roofline/merge.h"
 #include "roofline/points_table.h"
 
 struct points_args {
 	const char *metrics, *complexity_json, *peaks, *output;
-	struct rfl_opt_list env;
-	int ai, factor, format;
-	bool skip_missing;
+	const char *ncu_dir, *perf_dir;
+	struct rfl_opt_list env, counters, counter_steps;
+	int ai, flops, factor, format;
+	bool skip_missing, keep_going;
 };
 
 #define AT(member) offsetof(struct points_args, member)
@@ -41,6 +46,32 @@ static const struct rfl_opt opts[] = {
 	  .offset = AT(complexity_json),
 	  .help = "summary.json of 'roofline complexity'; without it the program counts the models "
 		  "that it knows" },
+	{ .name = "ncu-dir",
+	  .meta = "DIR",
+	  .kind = RFL_OPT_TEXT,
+	  .offset = AT(ncu_dir),
+	  .help = "files of GPU profilers (ncu, nvprof, nsys), named after the label of their "
+		  "run" },
+	{ .name = "perf-dir",
+	  .meta = "DIR",
+	  .kind = RFL_OPT_TEXT,
+	  .offset = AT(perf_dir),
+	  .help = "files of perf, time and likwid, named after the label of their run" },
+	{ .name = "counters",
+	  .meta = "FILE",
+	  .kind = RFL_OPT_LIST,
+	  .offset = AT(counters),
+	  .help = "counters.csv of 'roofline run --counters' or 'roofline counters import'" },
+	{ .name = "counter-steps",
+	  .meta = "[LABEL=]N",
+	  .kind = RFL_OPT_LIST,
+	  .offset = AT(counter_steps),
+	  .help = "training steps that the counters of a label cover, or, without LABEL, all those "
+		  "of which neither file nor ledger tells" },
+	{ .name = "keep-going",
+	  .kind = RFL_OPT_FLAG,
+	  .offset = AT(keep_going),
+	  .help = "leave out rows of those files that cannot be read, and say how many" },
 	{ .name = "output",
 	  .meta = "FILE",
 	  .kind = RFL_OPT_TEXT,
@@ -52,7 +83,16 @@ static const struct rfl_opt opts[] = {
 	  .offset = AT(ai),
 	  .choices = rfl_ai_names,
 	  .def = "auto",
-	  .help = "the bytes in the arithmetic intensity; auto is unfused" },
+	  .help = "the bytes in the arithmetic intensity; auto is counters where they are sound, "
+		  "else "
+		  "unfused" },
+	{ .name = "flops",
+	  .meta = "WHOSE",
+	  .kind = RFL_OPT_CHOICE,
+	  .offset = AT(flops),
+	  .choices = rfl_flops_names,
+	  .def = "auto",
+	  .help = "the FLOPs in rate and intensity; auto is those of the model" },
 	{ .name = "train-factor",
 	  .meta = "FACTOR",
 	  .kind = RFL_OPT_CHOICE,
@@ -104,50 +144,140 @@ static enum rfl_rc print_points(struct rfl_cli *cli, const struct rfl_points *pt
 	return rc;
 }
 
-static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
-{
-	const struct points_args *a = args;
-	const struct rfl_merge_options options = {
-		.ai = (enum rfl_ai)a->ai,
-		.factor = (enum rfl_train_factor)a->factor,
-		.envs = a->env.items,
-		.nenvs = a->env.n,
-		.skip_missing = a->skip_missing,
-	};
-	struct rfl_ledger *ledger = NULL;
-	struct rfl_peaks *peaks = NULL;
-	struct rfl_work_file *work = NULL;
-	struct rfl_points *pts = NULL;
-	struct rfl_merge_report report = { .rows = 0 };
-	char ledger_hash[17], peaks_hash[17];
-	enum rfl_rc rc;
+/* --- counters --- */
 
-	rc = rfl_cli_need_file(a->metrics, "roofline run", err);
+static void tell_import(const char *line, void *ctx)
+{
+	(void)ctx;
+	rfl_log(RFL_LOG_WARN, "%s", line);
+}
+
+static enum rfl_rc load_captures(const struct points_args *a, struct rfl_captures *to,
+				 struct rfl_err *err)
+{
+	const struct rfl_import_options options = { .keep_going = a->keep_going,
+						    .warn = tell_import };
+	enum rfl_rc rc = RFL_OK;
+
+	if (a->ncu_dir)
+		rc = rfl_import_dir(a->ncu_dir, &options, to, err);
+	if (rc == RFL_OK && a->perf_dir)
+		rc = rfl_import_dir(a->perf_dir, &options, to, err);
+	for (size_t i = 0; i < a->counters.n && rc == RFL_OK; i++) {
+		rc = rfl_cli_need_file(a->counters.items[i],
+				       "roofline counters import --output FILE", err);
+		if (rc == RFL_OK)
+			rc = rfl_counters_load(a->counters.items[i], NULL, 0, to, err);
+	}
+	return rc;
+}
+
+/* The copies of the texts and what they say, both with a->counter_steps.n entries. */
+struct steps {
+	struct rfl_counter_steps *list;
+	char **texts;
+	size_t n;
+};
+
+static enum rfl_rc read_steps(const struct points_args *a, struct steps *ret, struct rfl_err *err)
+{
+	enum rfl_rc rc = RFL_OK;
+
+	ret->list = rfl_alloc_array(a->counter_steps.n + 1, sizeof(*ret->list));
+	ret->texts = rfl_alloc_array(a->counter_steps.n + 1, sizeof(*ret->texts));
+	if (!ret->list || !ret->texts)
+		return rfl_fail(err, RFL_ENOMEM, 0, "points: out of memory");
+	for (size_t i = 0; i < a->counter_steps.n && rc == RFL_OK; i++) {
+		ret->texts[i] = strdup(a->counter_steps.items[i]);
+		if (!ret->texts[i])
+			return rfl_fail(err, RFL_ENOMEM, 0, "points: out of memory");
+		ret->n = i + 1;
+		rc = rfl_counter_steps_parse(ret->texts[i], &ret->list[i], err);
+	}
+	return rc;
+}
+
+static void steps_fini(struct steps *s)
+{
+	for (size_t i = 0; i < s->n; i++)
+		free(s->texts[i]);
+	free(s->texts);
+	free(s->list);
+}
+
+/* --- files --- */
+
+struct files {
+	struct rfl_ledger *ledger;
+	struct rfl_peaks *peaks;
+	struct rfl_work_file *work;
+	struct rfl_captures captures;
+	struct steps steps;
+	char ledger_hash[17], peaks_hash[17];
+};
+
+static enum rfl_rc load(const struct points_args *a, struct files *f, struct rfl_err *err)
+{
+	enum rfl_rc rc = read_steps(a, &f->steps, err);
+
+	if (rc == RFL_OK)
+		rc = rfl_cli_need_file(a->metrics, "roofline run", err);
 	if (rc == RFL_OK)
 		rc = rfl_cli_need_file(a->peaks, "roofline peaks measure --output FILE", err);
 	if (rc == RFL_OK && a->complexity_json)
 		rc = rfl_cli_need_file(a->complexity_json, "roofline complexity --output-dir DIR",
 				       err);
 	if (rc == RFL_OK)
-		rc = rfl_ledger_load(a->metrics, &ledger, err);
+		rc = rfl_ledger_load(a->metrics, &f->ledger, err);
 	if (rc == RFL_OK)
-		rc = rfl_peaks_load(a->peaks, &peaks, err);
+		rc = rfl_peaks_load(a->peaks, &f->peaks, err);
 	if (rc == RFL_OK && a->complexity_json)
-		rc = rfl_work_file_load(a->complexity_json, &work, err);
+		rc = rfl_work_file_load(a->complexity_json, &f->work, err);
 	if (rc == RFL_OK)
-		rc = rfl_file_hash(a->metrics, ledger_hash, err);
+		rc = rfl_file_hash(a->metrics, f->ledger_hash, err);
 	if (rc == RFL_OK)
-		rc = rfl_file_hash(a->peaks, peaks_hash, err);
+		rc = rfl_file_hash(a->peaks, f->peaks_hash, err);
+	return rc == RFL_OK ? load_captures(a, &f->captures, err) : rc;
+}
+
+static void files_fini(struct files *f)
+{
+	steps_fini(&f->steps);
+	rfl_captures_fini(&f->captures);
+	rfl_work_file_free(f->work);
+	rfl_peaks_free(f->peaks);
+	rfl_ledger_free(f->ledger);
+}
+
+static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
+{
+	const struct points_args *a = args;
+	const struct rfl_merge_options options = {
+		.ai = (enum rfl_ai)a->ai,
+		.flops = (enum rfl_flops_of)a->flops,
+		.factor = (enum rfl_train_factor)a->factor,
+		.envs = a->env.items,
+		.nenvs = a->env.n,
+		.skip_missing = a->skip_missing,
+	};
+	struct rfl_points *pts = NULL;
+	struct rfl_merge_report report = { .rows = 0 };
+	struct files f = { .ledger = NULL };
+	enum rfl_rc rc;
+
+	rfl_captures_init(&f.captures);
+	rc = load(a, &f, err);
 	if (rc != RFL_OK)
 		goto done;
 
 	const struct rfl_merge_inputs in = {
-		.ledger = ledger,
+		.ledger = f.ledger,
 		.ledger_path = a->metrics,
-		.ledger_hash = ledger_hash,
-		.peaks = peaks,
-		.peaks_hash = peaks_hash,
-		.work = work,
+		.ledger_hash = f.ledger_hash,
+		.peaks = f.peaks,
+		.peaks_hash = f.peaks_hash,
+		.work = f.work,
+		.counters = { .captures = &f.captures, .steps = f.steps.list, .nsteps = f.steps.n },
 	};
 	rc = rfl_merge(&in, &options, &pts, &report, err);
 	tell_notes(&report);
@@ -162,9 +292,7 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 done:
 	rfl_merge_report_fini(&report);
 	rfl_points_free(pts);
-	rfl_work_file_free(work);
-	rfl_peaks_free(peaks);
-	rfl_ledger_free(ledger);
+	files_fini(&f);
 	return rc;
 }
 
@@ -175,7 +303,9 @@ const struct rfl_cmd rfl_cmd_points = {
 		"Every configuration of the ledger becomes one point: its FLOPs over the median "
 		"step "
 		"time, its FLOPs over its bytes, and where that stands under the ceilings of its "
-		"environment. FLOPs and bytes are counted from the network that ran.\n\n"
+		"environment. FLOPs and bytes are counted from the network that ran; files of "
+		"counters put what was measured beside them, per step, and auto takes measured "
+		"bytes where they are sound.\n\n"
 		"A ceiling that is not known stops the command with exit code 3; every missing "
 		"cell "
 		"is named, and nothing is written.",

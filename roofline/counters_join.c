@@ -366,6 +366,8 @@ static enum rfl_rc join_one(const struct rfl_merge_inputs *in, const struct rfl_
 		rc = RFL_OK;
 		goto done;
 	}
+	if (same((*capture)->source, "time")) /* the record of a process: nothing is counted */
+		goto done;
 	warn_slowed(in, *capture, &id, report);
 	for (size_t i = 0; i < cs->n && rc == RFL_OK; i++)
 		if (hit[i])
