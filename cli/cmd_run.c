@@ -3,6 +3,7 @@
  */
 #include "cli/cmd.h"
 
+#include <math.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,11 +12,13 @@
 #include "base/log.h"
 #include "complexity/zoo.h"
 #include "machine/machine.h"
+#include "runner/counted.h"
 #include "runner/run.h"
 
 struct run_args {
 	const char *arch, *data, *engine, *label, *env, *log_dir;
-	int backend, precision, mode, optimizer;
+	int backend, precision, mode, optimizer, counters, nvtx;
+	struct rfl_opt_list counter_sets;
 	int64_t batch_size, image_size, warmup_iters, iters, workers, prefetch_factor, threads,
 		seed;
 	double lr, momentum, weight_decay, timeout;
@@ -85,6 +88,15 @@ static const struct rfl_opt opts[] = {
 		  "backend" },
 	{ .name = "log-dir", .meta = "DIR", .kind = RFL_OPT_TEXT, .offset = AT(log_dir),
 	  .def = "logs", .help = "where metrics.csv, steps/ and time/ go" },
+	{ .name = "counters", .meta = "RANGES", .kind = RFL_OPT_CHOICE, .offset = AT(counters),
+	  .choices = rfl_detail_names, .def = "off",
+	  .help = "after the window count one more step: as a whole, by phase, or by layer" },
+	{ .name = "counter-sets", .meta = "SET", .kind = RFL_OPT_LIST, .offset = AT(counter_sets),
+	  .choices = rfl_counter_set_names,
+	  .help = "what is counted of a GPU; core flops kernels self-test when absent" },
+	{ .name = "nvtx", .meta = "RANGES", .kind = RFL_OPT_CHOICE, .offset = AT(nvtx),
+	  .choices = rfl_detail_names, .def = "off",
+	  .help = "name the ranges of the window for ncu and nsys" },
 	{ .name = "timeout", .meta = "SECONDS", .kind = RFL_OPT_REAL, .offset = AT(timeout),
 	  .def = "0", .rmin = 0, .rmax = 1e9, .help = "give up after this long; 0 is never" },
 	{ .name = "in-process", .kind = RFL_OPT_FLAG, .offset = AT(in_process),
@@ -138,6 +150,8 @@ static void on_progress(const char *phase, int64_t done, int64_t total, void *ct
 		rfl_cli_progress(ctx, "warm-up %lld/%lld", (long long)done, (long long)total);
 	else if (strcmp(phase, "window") == 0)
 		rfl_cli_progress(ctx, "measuring %lld steps", (long long)total);
+	else if (strcmp(phase, "counting") == 0)
+		rfl_cli_progress(ctx, "counting a step");
 	else
 		rfl_cli_progress(ctx, "opening the engine");
 }
@@ -153,7 +167,27 @@ static enum rfl_rc check_args(const struct run_args *a, struct rfl_err *err)
 	if (a->in_process && a->timeout > 0)
 		return rfl_fail(err, RFL_EUSAGE, 0,
 				"--timeout: with --in-process there is nobody to keep it");
+	if (a->counter_sets.n && a->counters == RFL_DETAIL_OFF)
+		return rfl_fail(err, RFL_EUSAGE, 0,
+				"--counter-sets: nothing is counted; add --counters step, phase or "
+				"layer");
+	if (a->counter_sets.n && a->backend != BACKEND_AUTO &&
+	    a->backend != BACKEND_OF_DEVICE + RFL_DEVICE_CUDA)
+		return rfl_fail(err, RFL_EUSAGE, 0,
+				"--counter-sets: they are of a GPU (--backend cuda); a processor "
+				"counts all that it can at once");
 	return RFL_OK;
+}
+
+static unsigned sets_of(const struct rfl_opt_list *names)
+{
+	unsigned sets = 0;
+
+	for (size_t i = 0; i < names->n; i++)
+		for (unsigned bit = 0; rfl_counter_set_names[bit]; bit++)
+			if (strcmp(names->items[i], rfl_counter_set_names[bit]) == 0)
+				sets |= 1U << bit;
+	return sets;
 }
 
 /* Decoding threads beside the compute threads: a few cores' worth where the CPU trains as well,
@@ -202,7 +236,12 @@ static enum rfl_rc make_config(const struct rfl_cli *cli, const struct run_args 
 		.ahead = (int)a->prefetch_factor,
 		.warmup = a->warmup_iters,
 		.iters = a->iters,
+		.counters = (enum rfl_detail)a->counters,
+		.counter_sets = sets_of(&a->counter_sets),
+		.nvtx = (enum rfl_detail)a->nvtx,
+		.nvtx_injection = getenv("NVTX_INJECTION64_PATH"),
 	};
+	ret->places = (struct rfl_cupti_places){ .path = getenv("RFL_CUPTI_PATH") };
 	return RFL_OK;
 }
 
@@ -210,6 +249,26 @@ static void join_words(const struct rfl_cli *cli, struct rfl_buf *out)
 {
 	for (int i = 0; i < cli->argc; i++)
 		rfl_buf_printf(out, "%s%s", i ? " " : "", cli->argv[i]);
+}
+
+/* A run without its counters is a run all the same. */
+static void say_counters(const struct rfl_ledger_row *row)
+{
+	const char *status = row->counters_status;
+
+	if (status && strcmp(status, "ok") != 0 && !isnan(row->wall_s))
+		rfl_log(RFL_LOG_WARN,
+			"counters: %s (the run itself is recorded; its work and traffic are "
+			"counted analytically)",
+			status);
+}
+
+static void say_deaf(const struct run_args *a, const struct rfl_run_config *config)
+{
+	if (a->nvtx != RFL_DETAIL_OFF && !config->nvtx_injection)
+		rfl_log(RFL_LOG_WARN,
+			"--nvtx: no tool listens; run this under nsys or ncu, which say so in "
+			"NVTX_INJECTION64_PATH");
 }
 
 /* The line on stdout in any case; a run that is not ok is also our failure. */
@@ -258,6 +317,7 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 		rc = make_config(cli, a, &config, err);
 	if (rc)
 		return rc;
+	say_deaf(a, &config);
 	rfl_buf_init(&words, 0);
 	join_words(cli, &words);
 	const struct rfl_run_options options = {
@@ -283,9 +343,12 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 	if (rc == RFL_EINVAL)
 		rc = RFL_EUSAGE; /* refused before it began: a name or a value is not allowed */
 	if (rc == RFL_OK)
+		say_counters(&result.row);
+	if (rc == RFL_OK)
 		rc = conclude(cli, &result, err);
 	if (result.time_log[0])
-		rfl_log(RFL_LOG_INFO, "%s/metrics.csv, %s", a->log_dir, result.time_log);
+		rfl_log(RFL_LOG_INFO, "%s/metrics.csv, %s%s%s", a->log_dir, result.time_log,
+			result.counters_file[0] ? ", " : "", result.counters_file);
 	rfl_run_result_fini(&result);
 	return rc;
 }
@@ -298,10 +361,15 @@ const struct rfl_cmd rfl_cmd_run = {
 		"one "
 		"row to metrics.csv in the log folder, whatever becomes of that process: ok, oom, "
 		"timeout, crash, nan, unsupported or interrupted. Times of single steps go to "
-		"steps/<run_id>.csv, the record of the process to time/<label>_<stamp>.txt.",
+		"steps/<run_id>.csv, the record of the process to time/<label>_<stamp>.txt. With "
+		"--counters one more step is run under hardware counters after the timed ones: "
+		"its "
+		"counts go to counters.csv. Where they cannot be read the run goes on without "
+		"them.",
 	.example = "roofline run --arch resnet50 --batch-size 8 --synthetic\n"
 		   "roofline run --arch vgg16 --batch-size 4 --data images --channels-last --env "
-		   "lab_cpu",
+		   "lab_cpu\n"
+		   "roofline run --arch resnet50 --synthetic --backend cuda --counters phase",
 	.opts = opts,
 	.args_size = sizeof(struct run_args),
 	.operands_offset = -1,

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 
 const char *const rfl_run_mode_names[] = { "train", "fwd", "fwd_bwd", NULL };
+const char *const rfl_detail_names[] = { "off", "step", "phase", "layer", NULL };
 
 enum rfl_rc rfl_burst_init(struct rfl_burst *b, int64_t iters, struct rfl_err *err)
 {
@@ -40,7 +41,68 @@ struct loop {
 	struct rfl_engine *engine;
 	struct rfl_data *data;
 	const struct rfl_burst_config *config;
+	enum rfl_detail named; /* ranges that a tool is told of; off in the warm-up */
+	bool in_layer;         /* one of them is open */
 };
+
+/* ---- names for tools ---- */
+
+static void push(const struct loop *l, enum rfl_detail detail, const char *name)
+{
+	if (l->named >= detail)
+		rfl_nvtx_push(l->config->nvtx, name);
+}
+
+static void pop(const struct loop *l, enum rfl_detail detail)
+{
+	if (l->named >= detail)
+		rfl_nvtx_pop(l->config->nvtx);
+}
+
+static void end_layer(struct loop *l)
+{
+	if (l->in_layer)
+		rfl_nvtx_pop(l->config->nvtx);
+	l->in_layer = false;
+}
+
+static enum rfl_rc on_layer(const char *name, void *ctx, struct rfl_err *err)
+{
+	struct loop *l = ctx;
+
+	(void)err;
+	end_layer(l);
+	rfl_nvtx_push(l->config->nvtx, name);
+	l->in_layer = true;
+	return RFL_OK;
+}
+
+static void end_phase(struct loop *l)
+{
+	end_layer(l);
+	pop(l, RFL_DETAIL_PHASE);
+}
+
+/* Only where somebody listens: then the window holds the calls too. */
+static enum rfl_rc name_ranges(struct loop *l, struct rfl_err *err)
+{
+	const struct rfl_burst_config *c = l->config;
+
+	if (!c->nvtx || c->nvtx_detail == RFL_DETAIL_OFF || !rfl_nvtx_is_heard(c->nvtx))
+		return RFL_OK;
+	l->named = c->nvtx_detail;
+	return l->named == RFL_DETAIL_LAYER ? l->ops->mark(l->engine, on_layer, l, err) : RFL_OK;
+}
+
+static enum rfl_rc unname_ranges(struct loop *l, struct rfl_err *err)
+{
+	const bool marked = l->named == RFL_DETAIL_LAYER;
+
+	l->named = RFL_DETAIL_OFF;
+	return marked ? l->ops->mark(l->engine, NULL, NULL, err) : RFL_OK;
+}
+
+/* ---- the loop ---- */
 
 static double seconds(int64_t from_ns, int64_t to_ns)
 {
@@ -49,29 +111,36 @@ static double seconds(int64_t from_ns, int64_t to_ns)
 
 /* Which phases a step has. The phases of a device that works on its own are not timed: their
  * clock would tell how long it takes to ask, not to do. */
-static enum rfl_rc step_phases(const struct loop *l, const struct rfl_batch *batch,
-			       int64_t ready_ns, struct rfl_burst_step *ret, struct rfl_err *err)
+static enum rfl_rc step_phases(struct loop *l, const struct rfl_batch *batch, int64_t ready_ns,
+			       struct rfl_burst_step *ret, struct rfl_err *err)
 {
 	const struct rfl_burst_config *c = l->config;
 	int64_t t0 = ready_ns, t1;
-	enum rfl_rc rc = l->ops->forward(l->engine, batch, err);
+	enum rfl_rc rc;
 
+	push(l, RFL_DETAIL_PHASE, "fwd");
+	rc = l->ops->forward(l->engine, batch, err);
+	end_phase(l);
 	t1 = rfl_clock_ns();
 	ret->forward_s = seconds(t0, t1);
 	if (rc || c->mode == RFL_RUN_FWD)
 		return rc;
+	push(l, RFL_DETAIL_PHASE, "bwd");
 	rc = l->ops->backward(l->engine, err);
+	end_phase(l);
 	t0 = t1;
 	t1 = rfl_clock_ns();
 	ret->backward_s = seconds(t0, t1);
 	if (rc || c->mode == RFL_RUN_FWD_BWD)
 		return rc;
+	push(l, RFL_DETAIL_PHASE, "opt");
 	rc = l->ops->step(l->engine, err);
+	end_phase(l);
 	ret->optimizer_s = seconds(t1, rfl_clock_ns());
 	return rc;
 }
 
-static enum rfl_rc run_step(const struct loop *l, struct rfl_burst_step *ret, struct rfl_err *err)
+static enum rfl_rc work(struct loop *l, struct rfl_burst_step *ret, struct rfl_err *err)
 {
 	int64_t start = rfl_clock_ns(), ready;
 	struct rfl_batch batch;
@@ -90,7 +159,17 @@ static enum rfl_rc run_step(const struct loop *l, struct rfl_burst_step *ret, st
 	return rc;
 }
 
-static enum rfl_rc warm_up(const struct loop *l, struct rfl_burst *b, struct rfl_err *err)
+static enum rfl_rc run_step(struct loop *l, struct rfl_burst_step *ret, struct rfl_err *err)
+{
+	enum rfl_rc rc;
+
+	push(l, RFL_DETAIL_STEP, "step");
+	rc = work(l, ret, err);
+	pop(l, RFL_DETAIL_STEP);
+	return rc;
+}
+
+static enum rfl_rc warm_up(struct loop *l, struct rfl_burst *b, struct rfl_err *err)
 {
 	const struct rfl_burst_config *c = l->config;
 
@@ -110,7 +189,7 @@ static enum rfl_rc warm_up(const struct loop *l, struct rfl_burst *b, struct rfl
 	return l->ops->sync(l->engine, err);
 }
 
-static enum rfl_rc window(const struct loop *l, struct rfl_burst *b, struct rfl_err *err)
+static enum rfl_rc window(struct loop *l, struct rfl_burst *b, struct rfl_err *err)
 {
 	bool read_losses = !l->config->asynchronous;
 	int64_t start = rfl_clock_ns();
@@ -128,11 +207,25 @@ static enum rfl_rc window(const struct loop *l, struct rfl_burst *b, struct rfl_
 	return rc;
 }
 
+/* With everything that profilers want to know; without one it costs a few calls in all. */
+static enum rfl_rc watched_window(struct loop *l, struct rfl_burst *b, struct rfl_err *err)
+{
+	enum rfl_rc rc = name_ranges(l, err), unnamed;
+
+	if (rc)
+		return rc;
+	rfl_profiler_start();
+	rc = window(l, b, err);
+	rfl_profiler_stop();
+	unnamed = unname_ranges(l, err);
+	return rc ? rc : unnamed;
+}
+
 enum rfl_rc rfl_burst_run(const struct rfl_engine_ops *ops, struct rfl_engine *engine,
 			  struct rfl_data *data, const struct rfl_burst_config *config,
 			  struct rfl_burst *burst, struct rfl_err *err)
 {
-	const struct loop l = { .ops = ops, .engine = engine, .data = data, .config = config };
+	struct loop l = { .ops = ops, .engine = engine, .data = data, .config = config };
 	struct rfl_burst_step *last = &burst->steps[burst->nsteps - 1];
 	enum rfl_rc rc;
 
@@ -143,7 +236,7 @@ enum rfl_rc rfl_burst_run(const struct rfl_engine_ops *ops, struct rfl_engine *e
 	if (rc == RFL_OK && config->progress)
 		config->progress(config->warmup, config->warmup, config->ctx);
 	if (rc == RFL_OK)
-		rc = window(&l, burst, err);
+		rc = watched_window(&l, burst, err);
 	if (rc == RFL_OK)
 		rc = ops->loss(engine, &last->loss, err);
 	if (rc)

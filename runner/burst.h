@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "profile/nvtx.h"
 #include "runner/data.h"
 #include "runner/engine.h"
 
@@ -25,6 +26,12 @@ enum rfl_run_mode {
 /** "train", "fwd", "fwd_bwd", NULL. */
 extern const char *const rfl_run_mode_names[];
 
+/** How finely the ranges of a step are told apart. */
+enum rfl_detail { RFL_DETAIL_OFF, RFL_DETAIL_STEP, RFL_DETAIL_PHASE, RFL_DETAIL_LAYER };
+
+/** "off", "step", "phase", "layer", NULL. */
+extern const char *const rfl_detail_names[];
+
 /** One step. A phase that the mode does not have, or that was not timed by itself, is NaN. */
 struct rfl_burst_step {
 	double data_wait_s, forward_s, backward_s, optimizer_s;
@@ -40,6 +47,12 @@ struct rfl_burst_config {
 	 * told apart, and only the last loss is read.
 	 */
 	bool asynchronous;
+	/**
+	 * Ranges for a tool that listens, around the steps of the window: "step"; in it "fwd",
+	 * "bwd", "opt"; in those one per layer, which needs ops->mark. NULL: none.
+	 */
+	struct rfl_nvtx *nvtx;
+	enum rfl_detail nvtx_detail;
 	/** Called after each warm-up step and once more before the window, never in it. May be
 	 * NULL. */
 	void (*progress)(int64_t done, int64_t total, void *ctx);
@@ -60,7 +73,7 @@ enum rfl_rc rfl_burst_init(struct rfl_burst *b, int64_t iters, struct rfl_err *e
 void rfl_burst_fini(struct rfl_burst *b);
 
 /**
- * Run it.
+ * Run it. The window is also the one that profilers are told of (rfl_profiler_start, _stop).
  * @param burst  initialised for config->iters steps; filled here
  * @return RFL_OK, or what the engine or the data returned
  */

@@ -112,8 +112,8 @@ enum rfl_rc rfl_torch__mark(struct rfl_engine *e, rfl_engine_mark_fn fn, void *c
 {
 	bool named = true;
 
-	/* Hooks in the history of the last forward tell with the names that go now. */
-	rfl_torch__forget_step(e);
+	if (e->can_backward) /* its hooks tell with the names that go now */
+		rfl_torch__forget_step(e);
 	drop_marks(e);
 	rfl_torch_set_backward_here(fn != NULL);
 	if (!fn)

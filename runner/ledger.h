@@ -15,7 +15,20 @@
 extern "C" {
 #endif
 
-#define RFL_LEDGER_SCHEMA 1
+#define RFL_LEDGER_SCHEMA 2
+
+/* What version 2 added: empty in a run without counted steps. */
+#define RFL_LEDGER_COUNTER_COLUMNS(X) \
+	X(TEXT, counters_source, "cupti or perf") \
+	X(INT, counter_passes, "times that the counted step was run") \
+	X(REAL, counted_flops_per_step, "FLOPs of a step by counters") \
+	X(REAL, counted_dram_bytes_per_step, "bytes to and from memory by counters") \
+	X(REAL, idle_dram_bytes, "bytes that others moved during an empty range") \
+	X(REAL, ipc, "instructions per cycle of the counted step") \
+	X(REAL, cache_misses_per_step, "of the last cache") \
+	X(REAL, effective_clock_hz, "cycles per second at work in the counted step") \
+	X(REAL, selftest_flops_ratio, "counted over known FLOPs of a matrix product; the worst") \
+	X(REAL, selftest_dram_ratio, "counted over known bytes of a copy; the worst")
 
 /* X(kind, name, meaning): kind is TEXT (NULL or "" = not known), INT (-1 = not known) or REAL
  * (NaN = not known). Times in ms per step unless the name says otherwise. */
@@ -88,6 +101,7 @@ extern "C" {
 	X(INT, decode_errors, "files skipped by the loader") \
 	X(TEXT, flags, "unstable, drift, loader_bound ..., separated by spaces") \
 	X(TEXT, counters_status, "of the counted steps; empty when not asked for") \
+	RFL_LEDGER_COUNTER_COLUMNS(X) \
 	X(TEXT, host, "node name") \
 	X(TEXT, version, "of this program")
 
@@ -115,13 +129,17 @@ size_t rfl_ledger_column_count(void);
 const char *rfl_ledger_column_name(size_t i);
 const char *rfl_ledger_column_meaning(size_t i);
 
-/** Append a row: locked, one write, synced. Creates folder and file when absent. */
+/** Append a row: locked, one write, synced. Creates folder and file when absent. To a file of
+ * version 1 a row without counters is added in that file's columns, and as of its version. */
 enum rfl_rc rfl_ledger_append(const char *path, const struct rfl_ledger_row *row,
 			      struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Can a row be appended: the file is absent or empty, or has our columns? RFL_EFORMAT names the first that
- * differs. Asked before a run, so that an hour's row is not refused after it. */
-enum rfl_rc rfl_ledger_check(const char *path, struct rfl_err *err) RFL_WARN_UNUSED;
+/**
+ * Can a row be appended: the file is absent or empty, or has our columns? RFL_EFORMAT names the
+ * first that differs. Asked before a run, so that an hour's row is not refused after it.
+ * @param counts  the row will have counters: a file of version 1 cannot take it
+ */
+enum rfl_rc rfl_ledger_check(const char *path, bool counts, struct rfl_err *err) RFL_WARN_UNUSED;
 
 struct rfl_ledger {
 	size_t nrows;

@@ -17,6 +17,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "machine/machine.h"
+#include "profile/counters_csv.h"
 #include "runner/run_parts.h"
 
 /* What the parent holds during a run. */
@@ -27,7 +28,8 @@ struct run {
 	struct rfl_machine *machine;
 	struct rfl_run__heard heard;
 	struct rfl_proc_result process;
-	char ledger_path[4096], lock_path[4096];
+	struct rfl_captures captures;
+	char ledger_path[4096], lock_path[4096], counters_path[4096];
 };
 
 /* ---- listening ---- */
@@ -103,7 +105,8 @@ static void run_here(struct run *run)
 	double start = rfl_clock_s();
 	struct rfl_proc_result *p = &run->process;
 	struct rusage usage;
-	enum rfl_rc rc = rfl_run__measure(run->config, on_event, run, NULL);
+	enum rfl_rc rc =
+		rfl_run__measure(run->config, run->options->source_for, on_event, run, NULL);
 
 	getrusage(RUSAGE_SELF, &usage);
 	*p = (struct rfl_proc_result){
@@ -190,6 +193,7 @@ static enum rfl_rc make_run_id(struct rfl_ledger_row *row, struct rfl_err *err)
  * later. */
 static enum rfl_rc check_logs(struct run *run, struct rfl_err *err)
 {
+	const bool counts = run->config->counters != RFL_DETAIL_OFF;
 	const char *dir = run->options->log_dir;
 	struct rfl_ledger *ledger = NULL;
 	enum rfl_rc rc;
@@ -200,7 +204,10 @@ static enum rfl_rc check_logs(struct run *run, struct rfl_err *err)
 				dir);
 	snprintf(run->ledger_path, sizeof(run->ledger_path), "%s/metrics.csv", dir);
 	snprintf(run->lock_path, sizeof(run->lock_path), "%s/.lock", dir);
-	rc = rfl_ledger_check(run->ledger_path, err);
+	snprintf(run->counters_path, sizeof(run->counters_path), "%s/counters.csv", dir);
+	rc = rfl_ledger_check(run->ledger_path, counts, err);
+	if (rc == RFL_OK && counts)
+		rc = rfl_run__check_counters(run->counters_path, err);
 	if (rc == RFL_OK)
 		rc = load_ledger(run, &ledger, err);
 	rfl_ledger_free(ledger);
@@ -241,7 +248,7 @@ static double memory_limit(const struct rfl_machine *m)
 	return (double)m->memory_bytes;
 }
 
-static enum rfl_rc write_side_files(const struct run *run, struct rfl_run_result *ret,
+static enum rfl_rc write_side_files(struct run *run, struct rfl_run_result *ret,
 				    struct rfl_err *err)
 {
 	const char *dir = run->options->log_dir;
@@ -258,6 +265,12 @@ static enum rfl_rc write_side_files(const struct run *run, struct rfl_run_result
 		rc = rfl_run__write_time_log(time_dir, run->options->command_line, &ret->row,
 					     &run->process, ret->time_log, sizeof(ret->time_log),
 					     err);
+	if (rc == RFL_OK && run->captures.n > 0) {
+		rc = rfl_run__write_counters(run->counters_path, &ret->row, &run->captures, err);
+		if (rc == RFL_OK)
+			snprintf(ret->counters_file, sizeof(ret->counters_file), "%s",
+				 run->counters_path);
+	}
 	return rc;
 }
 
@@ -293,6 +306,10 @@ static enum rfl_rc conclude(struct run *run, struct rfl_run_result *ret, struct 
 	row->host_peak_bytes = isnan(run->heard.host_peak_bytes) ? run->process.max_rss_bytes
 								 : run->heard.host_peak_bytes;
 	ret->rc = rfl_run__judge(&run->heard, &run->process, memory_limit(run->machine), row, err);
+	rc = rfl_run__fill_counters(run->config, &run->heard, &run->process, &run->captures, row,
+				    err);
+	if (rc)
+		return rc;
 	rc = rfl_file_lock(run->lock_path, &lock, err);
 	if (rc)
 		return rc;
@@ -309,6 +326,7 @@ enum rfl_rc rfl_run(const struct rfl_run_config *config, const struct rfl_run_op
 
 	*ret = (struct rfl_run_result){ .rc = RFL_OK };
 	rfl_ledger_row_init(&ret->row);
+	rfl_captures_init(&run.captures);
 	rc = prepare(&run, &ret->row, err);
 	if (rc == RFL_OK) {
 		if (options->in_process)
@@ -320,6 +338,7 @@ enum rfl_rc rfl_run(const struct rfl_run_config *config, const struct rfl_run_op
 		rc = conclude(&run, ret, err);
 	rfl_proc_result_fini(&run.process);
 	rfl_run__heard_fini(&run.heard);
+	rfl_captures_fini(&run.captures);
 	rfl_machine_free(run.machine);
 	rfl_net_free(run.net);
 	return rc;

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "profile/source.h"
 #include "runner/burst.h"
 #include "runner/engine.h"
 #include "runner/label.h"
@@ -42,7 +43,16 @@ struct rfl_run_config {
 	int workers;
 	int ahead; /**< batches decoded ahead */
 	int64_t warmup, iters;
+	enum rfl_detail counters;       /**< ranges of the counted steps; off: none are run */
+	unsigned counter_sets;          /**< RFL_SET_*; 0: what rfl_counted_sets() says */
+	struct rfl_cupti_places places; /**< where to look for CUPTI */
+	enum rfl_detail nvtx;           /**< ranges of the window that a tool is told of */
+	const char *nvtx_injection;     /**< the tool's library; NULL: nobody listens */
 };
+
+/** The source of counters that serves a backend: rfl_source_for(). */
+typedef enum rfl_rc (*rfl_run_source_fn)(const char *backend, const struct rfl_source_ops **ret,
+					 struct rfl_err *err);
 
 /** What is made of it. */
 struct rfl_run_options {
@@ -53,25 +63,27 @@ struct rfl_run_options {
 	double timeout_s;         /**< 0: none */
 	bool in_process; /**< no child: for debuggers and profilers. No timeout, and a crash
 			      takes the row with it */
+	rfl_run_source_fn source_for; /**< in_process only; NULL: rfl_source_for */
 	/** Program and arguments of the child, NULL-terminated: what ends in rfl_run_child(). */
 	const char *const *child_argv;
 	const char *const *child_env; /**< "NAME=value", added to ours; NULL-terminated, or NULL */
 	bool (*cancelled)(void *ctx); /**< asked ten times a second; may be NULL */
-	/** "setup", "warmup", "window"; may be NULL. */
+	/** "setup", "warmup", "window", "counting"; may be NULL. */
 	void (*progress)(const char *phase, int64_t done, int64_t total, void *ctx);
 	void *ctx;
 };
 
 struct rfl_run_result {
 	struct rfl_ledger_row row;
-	enum rfl_rc rc;        /**< why status is not ok; RFL_OK when it is */
-	char time_log[4096];   /**< path of the process record */
-	char steps_file[4096]; /**< "" when no step was measured */
+	enum rfl_rc rc;           /**< why status is not ok; RFL_OK when it is */
+	char time_log[4096];      /**< path of the process record */
+	char steps_file[4096];    /**< "" when no step was measured */
+	char counters_file[4096]; /**< "" when nothing was counted */
 };
 
 /**
- * Do one run and write its files: logs/steps/<run_id>.csv, logs/time/<label>_<stamp>.txt and, last,
- * the row in logs/metrics.csv.
+ * Do one run and write its files: logs/steps/<run_id>.csv, logs/time/<label>_<stamp>.txt, with
+ * counters rows of logs/counters.csv and, last, the row in logs/metrics.csv.
  *
  * @param ret  filled whenever a row was written; release with rfl_run_result_fini() in any case
  * @return RFL_OK when the row was written, whatever its status says; RFL_EINVAL, RFL_ENOTFOUND and
@@ -90,6 +102,10 @@ void rfl_run_result_fini(struct rfl_run_result *r);
  * lines. A failure is reported as well as returned.
  */
 enum rfl_rc rfl_run_child(int config_fd, int report_fd, struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** The same with another choice of sources; for tests. */
+enum rfl_rc rfl_run_child_with(int config_fd, int report_fd, rfl_run_source_fn source_for,
+			       struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** The summary of a row as one line: label, status, throughput, step time, phases, loss. */
 struct rfl_buf;

@@ -30,7 +30,7 @@ json_t *rfl_run__config_to_json(const struct rfl_run_config *c)
 {
 	return json_pack(
 		"{s:s, s:I, s:I, s:i, s:i, s:i, s:i, s:s, s:o, s:f, s:f, s:f, s:I, s:b, s:i, s:s?, "
-		"s:b, s:i, s:i, s:I, s:I}",
+		"s:b, s:i, s:i, s:I, s:I, s:i, s:i, s:s?, s:s?, s:s?, s:i, s:s?}",
 		"arch", c->arch, "image_size", (json_int_t)c->image_size, "batch",
 		(json_int_t)c->batch, "mode", (int)c->mode, "device", c->device, "precision",
 		(int)c->precision, "layout", (int)c->layout, "engine", c->engine, "plugin_dirs",
@@ -38,7 +38,10 @@ json_t *rfl_run__config_to_json(const struct rfl_run_config *c)
 		"weight_decay", c->sgd.weight_decay, "seed", (json_int_t)c->seed, "deterministic",
 		c->deterministic, "threads", c->threads, "data_dir", c->data_dir, "augment",
 		c->augment, "workers", c->workers, "ahead", c->ahead, "warmup",
-		(json_int_t)c->warmup, "iters", (json_int_t)c->iters);
+		(json_int_t)c->warmup, "iters", (json_int_t)c->iters, "counters", (int)c->counters,
+		"counter_sets", (int)c->counter_sets, "cupti_path", c->places.path, "cuda_home",
+		c->places.cuda_home, "cupti_beside", c->places.beside, "nvtx", (int)c->nvtx,
+		"nvtx_injection", c->nvtx_injection);
 }
 
 static enum rfl_rc unpack_dirs(json_t *list, const char **dirs, size_t ndirs, struct rfl_err *err)
@@ -64,22 +67,26 @@ enum rfl_rc rfl_run__config_from_json(const json_t *json, const char **dirs, siz
 				      struct rfl_run_config *ret, struct rfl_err *err)
 {
 	json_int_t image_size, batch, seed, warmup, iters;
-	int mode, precision, layout, deterministic, augment;
-	json_t *list = NULL, *data_dir = NULL;
+	int mode, precision, layout, deterministic, augment, counters, sets, nvtx;
+	json_t *list = NULL, *data_dir = NULL, *path = NULL, *home = NULL, *beside = NULL;
+	json_t *injection = NULL;
 	json_error_t why;
 	struct rfl_run_config c = { .arch = NULL };
 	enum rfl_rc rc;
 
 	if (json_unpack_ex((json_t *)(uintptr_t)json, &why, JSON_STRICT,
 			   "{s:s, s:I, s:I, s:i, s:i, s:i, s:i, s:s, s:o, s:F, s:F, s:F, s:I, s:b, "
-			   "s:i, s:o, s:b, s:i, s:i, s:I, s:I}",
+			   "s:i, s:o, s:b, s:i, s:i, s:I, s:I, s:i, s:i, s:o, s:o, s:o, s:i, s:o}",
 			   "arch", &c.arch, "image_size", &image_size, "batch", &batch, "mode",
 			   &mode, "device", &c.device, "precision", &precision, "layout", &layout,
 			   "engine", &c.engine, "plugin_dirs", &list, "lr", &c.sgd.lr, "momentum",
 			   &c.sgd.momentum, "weight_decay", &c.sgd.weight_decay, "seed", &seed,
 			   "deterministic", &deterministic, "threads", &c.threads, "data_dir",
 			   &data_dir, "augment", &augment, "workers", &c.workers, "ahead", &c.ahead,
-			   "warmup", &warmup, "iters", &iters) != 0)
+			   "warmup", &warmup, "iters", &iters, "counters", &counters,
+			   "counter_sets", &sets, "cupti_path", &path, "cuda_home", &home,
+			   "cupti_beside", &beside, "nvtx", &nvtx, "nvtx_injection",
+			   &injection) != 0)
 		return rfl_fail(err, RFL_EFORMAT, 0, "configuration: %s", why.text);
 	rc = unpack_dirs(list, dirs, ndirs, err);
 	if (rc)
@@ -96,6 +103,13 @@ enum rfl_rc rfl_run__config_from_json(const json_t *json, const char **dirs, siz
 	c.iters = iters;
 	c.plugin_dirs = dirs;
 	c.data_dir = json_string_value(data_dir); /* null: synthetic */
+	c.counters = (enum rfl_detail)counters;
+	c.counter_sets = (unsigned)sets;
+	c.places.path = json_string_value(path);
+	c.places.cuda_home = json_string_value(home);
+	c.places.beside = json_string_value(beside);
+	c.nvtx = (enum rfl_detail)nvtx;
+	c.nvtx_injection = json_string_value(injection);
 	*ret = c;
 	return RFL_OK;
 }

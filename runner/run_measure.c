@@ -16,9 +16,12 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "complexity/op.h"
+#include "profile/counters_csv.h"
+#include "runner/counted.h"
 #include "runner/fill.h"
 
 #define STEPS_PER_EVENT 256
+#define CSV_PER_EVENT   ((size_t)32 << 10)
 #define MAX_PLUGIN_DIRS 64
 #define CONFIG_MAX      ((size_t)1 << 20)
 
@@ -33,8 +36,10 @@ struct job {
 	enum rfl_device device;
 	struct rfl_engine *engine;
 	struct rfl_data *data;
+	struct rfl_nvtx *nvtx;
 	struct rfl_burst burst;
 	double setup_s;
+	rfl_run_source_fn source_for;
 };
 
 static void send(struct job *job, json_t *take_event)
@@ -44,18 +49,22 @@ static void send(struct job *job, json_t *take_event)
 }
 
 /* Messages quote file names, and JSON is UTF-8: what is not is shown as '?'. */
-static json_t *failed_event(struct rfl_err *failure)
+static json_t *text_of(char *text)
 {
-	json_t *text = json_string(failure->msg);
+	json_t *json = json_string(text);
 
-	for (char *p = failure->msg; !text && *p; p++) {
+	for (char *p = text; !json && *p; p++) {
 		if ((unsigned char)*p >= 0x80)
 			*p = '?';
 	}
-	if (!text)
-		text = json_string(failure->msg);
-	return json_pack("{s:s, s:i, s:o}", "event", "failed", "rc", (int)failure->rc, "text",
-			 text);
+	return json ? json : json_string(text);
+}
+
+/* "failed" or "counted": how it ended. */
+static json_t *end_event(const char *event, struct rfl_err *end)
+{
+	return json_pack("{s:s, s:i, s:o}", "event", event, "rc", (int)end->rc, "text",
+			 text_of(end->msg));
 }
 
 static void say_progress(struct job *job, const char *phase, int64_t done, int64_t total)
@@ -233,6 +242,8 @@ static enum rfl_rc burst(struct job *job, struct rfl_err *err)
 		.warmup = c->warmup,
 		.iters = c->iters,
 		.asynchronous = job->device != RFL_DEVICE_CPU,
+		.nvtx = job->nvtx,
+		.nvtx_detail = c->nvtx,
 		.progress = on_progress,
 		.ctx = job,
 	};
@@ -243,6 +254,108 @@ static enum rfl_rc burst(struct job *job, struct rfl_err *err)
 	if (rc == RFL_OK)
 		rc = say_timed(job, err);
 	return rc;
+}
+
+/* ---- counted steps ---- */
+
+/* A row is one line, but a field may hold a newline: cut anywhere but inside a character. */
+static size_t piece_of(const char *text, size_t len)
+{
+	size_t n = len < CSV_PER_EVENT ? len : CSV_PER_EVENT;
+
+	while (n < len && n > 0 && ((unsigned char)text[n] & 0xc0) == 0x80)
+		n--;
+	return n;
+}
+
+static enum rfl_rc say_counters(struct job *job, const struct rfl_captures *captures,
+				struct rfl_err *err)
+{
+	struct rfl_buf csv;
+	enum rfl_rc rc;
+
+	rfl_buf_init(&csv, 0);
+	rfl_counters_write(&csv, captures, true);
+	rc = rfl_buf_check(&csv, "counters", err);
+	for (size_t at = 0, n; rc == RFL_OK && at < csv.len; at += n) {
+		json_t *text;
+
+		n = piece_of(csv.data + at, csv.len - at);
+		text = n ? json_stringn(csv.data + at, n) : NULL;
+		if (!text)
+			rc = rfl_fail(err, RFL_EFORMAT, 0, "counters: a name is not UTF-8");
+		else
+			send(job, json_pack("{s:s, s:o}", "event", "counters", "csv", text));
+	}
+	rfl_buf_fini(&csv);
+	return rc;
+}
+
+static enum rfl_rc count_step(struct job *job, struct rfl_err *err)
+{
+	const struct rfl_run_config *c = job->config;
+	const struct rfl_counted_config config = {
+		.detail = c->counters,
+		.mode = c->mode,
+		.request = {
+			.sets = rfl_counted_sets(job->device, c->counter_sets),
+			.precision = rfl_precision_names[c->precision],
+			.label = c->arch,
+			.places = c->places,
+		},
+	};
+	const struct rfl_counted_parts parts = {
+		.ops = job->ops,
+		.engine = job->engine,
+		.net = job->net,
+		.data = job->data,
+	};
+	const struct rfl_source_ops *source;
+	struct rfl_captures captures;
+	enum rfl_rc rc;
+
+	if (c->counter_sets && job->device != RFL_DEVICE_CUDA)
+		rfl_log(RFL_LOG_WARN,
+			"--counter-sets: they are of a GPU; this run is on the %s, where "
+			"all that can be is counted at once",
+			rfl_device_names[job->device]);
+	rfl_captures_init(&captures);
+	rc = job->source_for(rfl_device_names[job->device], &source, err);
+	if (rc == RFL_OK)
+		rc = rfl_counted_run(source, &config, &parts, &captures, err);
+	if (rc == RFL_OK)
+		rc = say_counters(job, &captures, err);
+	rfl_captures_fini(&captures);
+	return rc;
+}
+
+/* The run is measured by now: whatever happens here is news of the counters, not of the run. */
+static void count(struct job *job)
+{
+	struct rfl_err end = RFL_ERR_INIT;
+
+	if (job->config->counters == RFL_DETAIL_OFF)
+		return;
+	say_progress(job, "counting", 0, 1);
+	end.rc = count_step(job, &end);
+	send(job, end_event("counted", &end));
+}
+
+/* ---- all of it ---- */
+
+static enum rfl_rc open_nvtx(struct job *job, struct rfl_err *err)
+{
+	const struct rfl_run_config *c = job->config;
+
+	if (c->nvtx == RFL_DETAIL_OFF)
+		return RFL_OK;
+	if (c->nvtx == RFL_DETAIL_LAYER && !job->ops->mark)
+		return rfl_fail(
+			err, RFL_EUNSUPPORTED, 0,
+			"engine '%s' cannot tell layers apart (it has no marks): use --nvtx "
+			"phase",
+			job->ops->name);
+	return rfl_nvtx_open(c->nvtx_injection, &job->nvtx, err);
 }
 
 static enum rfl_rc set_up(struct job *job, struct rfl_err *err)
@@ -259,6 +372,8 @@ static enum rfl_rc set_up(struct job *job, struct rfl_err *err)
 	say_engine(job);
 	rc = open_engine(job, err);
 	if (rc == RFL_OK)
+		rc = open_nvtx(job, err);
+	if (rc == RFL_OK)
 		rc = open_data(job, err);
 	if (rc == RFL_OK)
 		send(job,
@@ -266,21 +381,29 @@ static enum rfl_rc set_up(struct job *job, struct rfl_err *err)
 	return rc;
 }
 
-enum rfl_rc rfl_run__measure(const struct rfl_run_config *config, rfl_run__emit_fn emit, void *ctx,
-			     struct rfl_err *err)
+enum rfl_rc rfl_run__measure(const struct rfl_run_config *config, rfl_run_source_fn source_for,
+			     rfl_run__emit_fn emit, void *ctx, struct rfl_err *err)
 {
-	struct job job = { .config = config, .emit = emit, .ctx = ctx };
+	struct job job = {
+		.config = config,
+		.emit = emit,
+		.ctx = ctx,
+		.source_for = source_for ? source_for : rfl_source_for,
+	};
 	struct rfl_err failure = RFL_ERR_INIT;
 	enum rfl_rc rc = set_up(&job, &failure);
 
 	if (rc == RFL_OK)
 		rc = burst(&job, &failure);
+	if (rc == RFL_OK)
+		count(&job);
 	if (rc) {
-		send(&job, failed_event(&failure));
+		send(&job, end_event("failed", &failure));
 		rfl_fail(err, rc, failure.native, "%s", failure.msg);
 	}
 	rfl_burst_fini(&job.burst);
 	rfl_data_free(job.data);
+	rfl_nvtx_close(job.nvtx);
 	if (job.engine)
 		job.ops->close(job.engine);
 	rfl_net_free(job.net);
@@ -330,6 +453,12 @@ static void emit_line(json_t *take_event, void *ctx)
 
 enum rfl_rc rfl_run_child(int config_fd, int report_fd, struct rfl_err *err)
 {
+	return rfl_run_child_with(config_fd, report_fd, rfl_source_for, err);
+}
+
+enum rfl_rc rfl_run_child_with(int config_fd, int report_fd, rfl_run_source_fn source_for,
+			       struct rfl_err *err)
+{
 	const char *dirs[MAX_PLUGIN_DIRS + 1];
 	struct rfl_err failure = RFL_ERR_INIT;
 	struct rfl_run_config config;
@@ -344,9 +473,9 @@ enum rfl_rc rfl_run_child(int config_fd, int report_fd, struct rfl_err *err)
 	if (rc == RFL_OK)
 		rc = rfl_run__config_from_json(json, dirs, RFL_ARRAY_LEN(dirs), &config, &failure);
 	if (rc == RFL_OK) {
-		rc = rfl_run__measure(&config, emit_line, &report_fd, err);
+		rc = rfl_run__measure(&config, source_for, emit_line, &report_fd, err);
 	} else {
-		event = failed_event(&failure);
+		event = end_event("failed", &failure);
 		if (event)
 			emit_line(event, &report_fd);
 		rfl_fail(err, rc, failure.native, "%s", failure.msg);

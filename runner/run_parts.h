@@ -1,12 +1,15 @@
 /*
  * run_parts.h - inside runner/: what the files of a run share. The child reports events, one JSON
- * object each: {"event":"ready"|"progress"|"steps"|"timed"|"failed", ...}.
+ * object each: {"event":"engine"|"ready"|"progress"|"steps"|"timed"|"counters"|"counted"|"failed",
+ * ...}. From "timed" on the run is measured; "counters" brings a piece of a table of counters,
+ * "counted" the end of it.
  */
 #ifndef RFL_RUNNER_RUN_PARTS_H
 #define RFL_RUNNER_RUN_PARTS_H
 
 #include <jansson.h>
 
+#include "base/buf.h"
 #include "base/proc.h"
 #include "complexity/net.h"
 #include "runner/run.h"
@@ -40,8 +43,8 @@ void rfl_run__config_hash(const struct rfl_run_config *config, const struct rfl_
 /** Takes the reference. */
 typedef void (*rfl_run__emit_fn)(json_t *take_event, void *ctx);
 
-enum rfl_rc rfl_run__measure(const struct rfl_run_config *config, rfl_run__emit_fn emit, void *ctx,
-			     struct rfl_err *err);
+enum rfl_rc rfl_run__measure(const struct rfl_run_config *config, rfl_run_source_fn source_for,
+			     rfl_run__emit_fn emit, void *ctx, struct rfl_err *err);
 
 /* ---- what the parent has heard (run_report.c) ---- */
 
@@ -57,6 +60,10 @@ struct rfl_run__heard {
 	double host_peak_bytes;
 	enum rfl_rc rc; /* of failed */
 	char text[1024];
+	struct rfl_buf counters; /* a table, in pieces as they came; complete when counted */
+	bool counted;            /* the child is through with its counted steps */
+	enum rfl_rc counted_rc;
+	char counted_text[1024];
 };
 
 enum rfl_rc rfl_run__heard_init(struct rfl_run__heard *h, int64_t iters, struct rfl_err *err);
@@ -80,6 +87,25 @@ enum rfl_rc rfl_run__fill_row(const struct rfl_run_config *config, const struct 
 enum rfl_rc rfl_run__judge(const struct rfl_run__heard *heard,
 			   const struct rfl_proc_result *process, double memory_limit_bytes,
 			   struct rfl_ledger_row *row, struct rfl_err *err);
+
+/* ---- counters (run_counters.c) ---- */
+
+/**
+ * What became of the counted steps: counters_status and the columns behind it. Nothing when none
+ * were asked for.
+ * @param to  receives the captures that the child sent
+ */
+enum rfl_rc rfl_run__fill_counters(const struct rfl_run_config *config,
+				   const struct rfl_run__heard *heard,
+				   const struct rfl_proc_result *process, struct rfl_captures *to,
+				   struct rfl_ledger_row *row, struct rfl_err *err);
+
+/** Can rows be appended to a table of counters: it is absent, or has our columns? */
+enum rfl_rc rfl_run__check_counters(const char *path, struct rfl_err *err);
+
+/** Give the captures the row's identity and append them to a table. */
+enum rfl_rc rfl_run__write_counters(const char *path, const struct rfl_ledger_row *row,
+				    struct rfl_captures *captures, struct rfl_err *err);
 
 enum rfl_rc rfl_run__write_steps(const char *path, const struct rfl_burst *burst,
 				 struct rfl_err *err);

@@ -9,6 +9,8 @@
 
 #include "base/log.h"
 
+#define COUNTERS_MAX ((size_t)256 << 20)
+
 enum rfl_rc rfl_run__heard_init(struct rfl_run__heard *h, int64_t iters, struct rfl_err *err)
 {
 	*h = (struct rfl_run__heard){
@@ -19,11 +21,13 @@ enum rfl_rc rfl_run__heard_init(struct rfl_run__heard *h, int64_t iters, struct 
 		.memory = { (double)NAN, (double)NAN },
 		.host_peak_bytes = (double)NAN,
 	};
+	rfl_buf_init(&h->counters, COUNTERS_MAX);
 	return rfl_burst_init(&h->burst, iters, err);
 }
 
 void rfl_run__heard_fini(struct rfl_run__heard *h)
 {
+	rfl_buf_fini(&h->counters);
 	rfl_burst_fini(&h->burst);
 }
 
@@ -114,13 +118,32 @@ static void hear_timed(struct rfl_run__heard *h, const json_t *event)
 	h->skipped = int_of(event, "skipped");
 }
 
-static void hear_failed(struct rfl_run__heard *h, const json_t *event)
+static enum rfl_rc failure_of(const json_t *event)
 {
 	int64_t rc = int_of(event, "rc");
 
+	return rc >= RFL_EUSAGE && rc < RFL_OK ? (enum rfl_rc)rc : RFL_EFAILED;
+}
+
+static void hear_failed(struct rfl_run__heard *h, const json_t *event)
+{
 	h->failed = true;
-	h->rc = rc >= RFL_EUSAGE && rc < RFL_OK ? (enum rfl_rc)rc : RFL_EFAILED;
+	h->rc = failure_of(event);
 	text_of(event, "text", h->text, sizeof(h->text));
+}
+
+static void hear_counters(struct rfl_run__heard *h, const json_t *event)
+{
+	const char *csv = json_string_value(json_object_get(event, "csv"));
+
+	rfl_buf_puts(&h->counters, csv ? csv : "");
+}
+
+static void hear_counted(struct rfl_run__heard *h, const json_t *event)
+{
+	h->counted = true;
+	h->counted_rc = int_of(event, "rc") == RFL_OK ? RFL_OK : failure_of(event);
+	text_of(event, "text", h->counted_text, sizeof(h->counted_text));
 }
 
 void rfl_run__hear(struct rfl_run__heard *h, const json_t *event, const char **phase, int64_t *done,
@@ -130,8 +153,10 @@ void rfl_run__hear(struct rfl_run__heard *h, const json_t *event, const char **p
 		const char *name;
 		void (*hear)(struct rfl_run__heard *h, const json_t *event);
 	} kinds[] = {
-		{ "engine", hear_engine }, { "ready", hear_ready },   { "steps", hear_steps },
-		{ "timed", hear_timed },   { "failed", hear_failed },
+		{ "engine", hear_engine },   { "ready", hear_ready },
+		{ "steps", hear_steps },     { "timed", hear_timed },
+		{ "failed", hear_failed },   { "counters", hear_counters },
+		{ "counted", hear_counted },
 	};
 	const char *name = json_string_value(json_object_get(event, "event"));
 

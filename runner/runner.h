@@ -9,15 +9,17 @@
  *   data.h       batches: a folder of JPEG images decoded by threads, or one synthetic batch.
  *                transform.h, jpeg.h and random.h are its parts.
  *   burst.h      the measured burst: warm-up steps, then a window in which only training happens.
+ *   counted.h    counted steps after it, for hardware counters.
  *   run.h        one run from configuration to ledger row: parent, child, files.
  *   ledger.h     logs/metrics.csv, one row per run. label.h: the names of runs.
  *
  * How a run goes
  *   rfl_run() checks the request, execs the program again as a child, sends it the configuration
  *   and listens. The child opens engine and data, runs the burst, and reports: engine, ready,
- *   progress, steps, timed. The parent judges how the child ended (ok, oom, timeout, crash, nan,
+ *   progress, steps, timed; where asked it counts one more step: counters, counted. The parent judges how the child ended (ok, oom, timeout, crash, nan,
  *   unsupported, interrupted), writes the table of steps, the process record and, last, the row.
- *   A child that dies after it reported its times has measured: its row says ok.
+ *   A child that dies after it reported its times has measured: its row says ok, and
+ *   counters_status what became of the counting.
  *
  * Ownership
  *   A net must outlive the engine that was opened on it, an engine must be closed before its
@@ -35,6 +37,7 @@
 #define RFL_RUNNER_RUNNER_H
 
 #include "runner/burst.h"
+#include "runner/counted.h"
 #include "runner/data.h"
 #include "runner/engine.h"
 #include "runner/fill.h"

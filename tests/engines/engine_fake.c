@@ -356,9 +356,7 @@ RFL_EXPORT const struct rfl_engine_ops *rfl_engine_plugin(uint32_t abi)
 {
 	const char *lacks = getenv("RFL_FAKE_LACKS");
 
-	if (lacks && strstr(lacks, "snapshot"))
-		rfl_fake_ops.snapshot = NULL;
-	if (lacks && strstr(lacks, "mark"))
-		rfl_fake_ops.mark = NULL;
+	rfl_fake_ops.snapshot = lacks && strstr(lacks, "snapshot") ? NULL : fake_snapshot;
+	rfl_fake_ops.mark = lacks && strstr(lacks, "mark") ? NULL : fake_mark;
 	return abi == RFL_ENGINE_ABI ? &rfl_fake_ops : NULL;
 }

@@ -578,8 +578,10 @@ static void marks_name_every_node_in_order(void **state)
 		assert_ok(ops->mark(e, on_mark, &m, &err), &err);
 		one_step(e, &marked);
 		assert_string_equal(m.text, expected[dropout]);
-		assert_ok(ops->restore(e, &err), &err);
 		assert_ok(ops->mark(e, NULL, NULL, &err), &err);
+		assert_ok(ops->loss(e, &plain, &err), &err); /* of a finished step it stays */
+		assert_true(plain == marked);
+		assert_ok(ops->restore(e, &err), &err);
 		m.text[0] = '\0';
 		one_step(e, &plain);
 		assert_string_equal(m.text, "");
@@ -600,6 +602,11 @@ static void marks_of_evaluation_are_of_forward_only(void **state)
 	assert_ok(ops->mark(e, on_mark, &m, &err), &err);
 	assert_ok(ops->forward(e, &batch, &err), &err);
 	assert_string_equal(m.text, MARKED_FORWARD);
+
+	assert_ok(ops->set_mode(e, RFL_ENGINE_TRAIN, &err), &err);
+	assert_ok(ops->forward(e, &batch, &err), &err);
+	assert_ok(ops->mark(e, NULL, NULL, &err), &err); /* its hooks go with its history */
+	assert_int_equal(ops->backward(e, &err), RFL_EINVAL);
 	ops->close(e);
 }
 

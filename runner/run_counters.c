@@ -1,0 +1,179 @@
+/*
+ * run_counters.c - what the parent makes of counted steps: their part of the row, and their rows in
+ * logs/counters.csv.
+ */
+#include "runner/run_parts.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/csv.h"
+#include "base/file.h"
+#include "profile/counters_csv.h"
+#include "runner/counted.h"
+
+enum rfl_rc rfl_run__check_counters(const char *path, struct rfl_err *err)
+{
+#define NAME(kind, name, meaning) #name,
+	static const char *const names[] = { RFL_COUNTER_COLUMNS(NAME) };
+#undef NAME
+	struct rfl_csv *csv = NULL;
+	enum rfl_rc rc;
+
+	if (rfl_file_size(path) == 0)
+		return RFL_OK;
+	rc = rfl_csv_open(path, &csv, err);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(names) && rc == RFL_OK; i++) {
+		const char *have = i < rfl_csv_columns(csv) ? rfl_csv_column(csv, i) : "(none)";
+
+		if (strcmp(have, names[i]) != 0)
+			rc = rfl_fail(err, RFL_EFORMAT, 0,
+				      "%s: column %zu is '%s' where '%s' belongs: no table of "
+				      "counters of this version; give another --log-dir",
+				      path, i + 1, have, names[i]);
+	}
+	if (rc == RFL_OK && rfl_csv_columns(csv) > RFL_ARRAY_LEN(names))
+		rc = rfl_fail(err, RFL_EFORMAT, 0,
+			      "%s: column '%s' is not known: written by another version; give "
+			      "another --log-dir",
+			      path, rfl_csv_column(csv, RFL_ARRAY_LEN(names)));
+	rfl_csv_close(csv);
+	return rc;
+}
+
+/* ---- the columns ---- */
+
+static double value(const struct rfl_capture *c, enum rfl_quantity q)
+{
+	return c->total[q].value;
+}
+
+static double per_step(const struct rfl_capture *c, enum rfl_quantity q)
+{
+	return c->steps > 0 ? value(c, q) / (double)c->steps : (double)NAN;
+}
+
+static double ratio(double a, double b)
+{
+	return b > 0 ? a / b : (double)NAN;
+}
+
+/* Of a processor the cycles are those of its threads, of a GPU those that went by. */
+static double clock_of(const struct rfl_capture *c)
+{
+	double busy = value(c, RFL_QUANTITY_TASK_CLOCK);
+
+	return ratio(value(c, RFL_QUANTITY_CYCLES),
+		     isnan(busy) ? value(c, RFL_QUANTITY_TIME) : busy);
+}
+
+static double idle_bytes(const struct rfl_capture *c)
+{
+	for (size_t i = 0; i < c->nranges; i++)
+		if (c->ranges[i].kind == RFL_RANGE_IDLE)
+			return c->ranges[i].amount[RFL_QUANTITY_DRAM].value;
+	return (double)NAN;
+}
+
+static enum rfl_rc fill_columns(const struct rfl_capture *c, struct rfl_ledger_row *row,
+				struct rfl_err *err)
+{
+	row->counter_passes = c->passes;
+	row->counted_flops_per_step = per_step(c, RFL_QUANTITY_FLOPS);
+	row->counted_dram_bytes_per_step = per_step(c, RFL_QUANTITY_DRAM);
+	row->idle_dram_bytes = idle_bytes(c);
+	row->ipc = ratio(value(c, RFL_QUANTITY_INSTRUCTIONS), value(c, RFL_QUANTITY_CYCLES));
+	row->cache_misses_per_step = per_step(c, RFL_QUANTITY_CACHE_MISSES);
+	row->effective_clock_hz = clock_of(c);
+	row->selftest_flops_ratio = rfl_counted_self_test(c, RFL_QUANTITY_FLOPS);
+	row->selftest_dram_ratio = rfl_counted_self_test(c, RFL_QUANTITY_DRAM);
+	return rfl_ledger_set(&row->counters_source, c->source, err);
+}
+
+/* ---- the verdict ---- */
+
+static void judge_end(const struct rfl_run__heard *h, const struct rfl_proc_result *p,
+		      struct rfl_buf *out)
+{
+	if (!h->timed)
+		rfl_buf_puts(out, "unavailable: the run ended before its counted steps");
+	else if (p->cancelled)
+		rfl_buf_puts(out, "interrupted: stopped by a signal to the command");
+	else if (p->timed_out)
+		rfl_buf_printf(out, "timeout: not done after %.3g s", p->wall_s);
+	else if (!p->exited)
+		rfl_buf_printf(out, "crash: signal %d (%s)", p->signal, strsignal(p->signal));
+	else
+		rfl_buf_printf(out, "crash: exit code %d", p->exit_code);
+}
+
+static void judge_failure(enum rfl_rc rc, const char *text, struct rfl_buf *out)
+{
+	const bool absent = rc == RFL_EUNAVAILABLE || rc == RFL_EUNSUPPORTED || rc == RFL_ENOTFOUND;
+
+	rfl_buf_printf(out, "%s: %s", absent ? "unavailable" : "failed", text);
+}
+
+/* What the child sent, taken in; its verdict in `out`. */
+static enum rfl_rc take_captures(const struct rfl_run_config *config,
+				 const struct rfl_run__heard *heard, struct rfl_captures *to,
+				 struct rfl_ledger_row *row, struct rfl_buf *out,
+				 struct rfl_err *err)
+{
+	struct rfl_err bad = RFL_ERR_INIT;
+	enum rfl_rc rc = rfl_buf_check(&heard->counters, "counters", &bad);
+
+	if (rc == RFL_OK)
+		rc = rfl_counters_load("counters of the run's child", rfl_buf_str(&heard->counters),
+				       heard->counters.len, to, &bad);
+	if (rc == RFL_OK && to->n == 0)
+		rc = rfl_fail(&bad, RFL_EFORMAT, 0, "the source of counters gave none");
+	if (rc) {
+		judge_failure(rc, bad.msg, out);
+		return RFL_OK;
+	}
+	rfl_counted_status(to->captures[0],
+			   rfl_counted_sets((enum rfl_device)heard->device, config->counter_sets),
+			   out);
+	return fill_columns(to->captures[0], row, err);
+}
+
+enum rfl_rc rfl_run__fill_counters(const struct rfl_run_config *config,
+				   const struct rfl_run__heard *heard,
+				   const struct rfl_proc_result *process, struct rfl_captures *to,
+				   struct rfl_ledger_row *row, struct rfl_err *err)
+{
+	enum rfl_rc rc = RFL_OK;
+	struct rfl_buf status;
+
+	if (config->counters == RFL_DETAIL_OFF)
+		return RFL_OK;
+	rfl_buf_init(&status, 0);
+	if (!heard->counted)
+		judge_end(heard, process, &status);
+	else if (heard->counted_rc != RFL_OK)
+		judge_failure(heard->counted_rc, heard->counted_text, &status);
+	else
+		rc = take_captures(config, heard, to, row, &status, err);
+	if (rc == RFL_OK)
+		rc = rfl_buf_check(&status, "counters", err);
+	if (rc == RFL_OK)
+		rc = rfl_ledger_set(&row->counters_status, rfl_buf_str(&status), err);
+	rfl_buf_fini(&status);
+	return rc;
+}
+
+enum rfl_rc rfl_run__write_counters(const char *path, const struct rfl_ledger_row *row,
+				    struct rfl_captures *captures, struct rfl_err *err)
+{
+	enum rfl_rc rc = RFL_OK;
+
+	for (size_t i = 0; i < captures->n && rc == RFL_OK; i++)
+		rc = rfl_capture_identify(captures, i, row->label, row->run_id, row->timestamp_utc,
+					  err);
+	if (rc == RFL_OK)
+		rc = rfl_file_mkdirs_for(path, err);
+	return rc ? rc : rfl_counters_append(path, captures, err);
+}
