@@ -27,11 +27,7 @@ CUresult cuProfilerStop(void);
 #include "profile/cupti_api.h"
 
 /* The layout of records has a new number with each field that is put behind the others. */
-#if CUPTI_API_VERSION >= 130000
 #define KERNEL_RECORD CUpti_ActivityKernel10
-#else
-#define KERNEL_RECORD CUpti_ActivityKernel9
-#endif
 
 struct pair {
 	const char *what;
@@ -337,7 +333,7 @@ int main(void)
 
 int main(void)
 {
-	puts("skipped: no headers of CUPTI 12.6 or later were found when this was configured");
+	puts("skipped: no headers of CUPTI 13.0 or later were found when this was configured");
 	return 77;
 }
 
