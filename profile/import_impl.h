@@ -62,7 +62,7 @@ double rfl_import_per_second(struct rfl_span unit);
 enum rfl_rc rfl_import_finish(const struct rfl_import *import, struct rfl_capture_builder *b,
 			      struct rfl_captures *to, struct rfl_err *err) RFL_WARN_UNUSED;
 
-extern const struct rfl_importer rfl_importer_nvprof, rfl_importer_nsys, rfl_importer_perf,
+extern const struct rfl_importer rfl_importer_ncu, rfl_importer_nvprof, rfl_importer_nsys, rfl_importer_perf,
 	rfl_importer_time, rfl_importer_likwid, rfl_importer_counters;
 
 #ifdef __cplusplus

@@ -338,28 +338,28 @@ void rfl_input__pass(struct rfl_input *in, size_t end, size_t lines)
 
 /* --- what is handed out ---------------------------------------------------------------------- */
 
-enum rfl_rc rfl_input_peek(struct rfl_input *in, struct rfl_span *ret, struct rfl_err *err)
-{
-	enum rfl_rc rc = in->started ? RFL_OK : start(in, err);
-
-	if (rc != RFL_OK)
-		return rc;
-	ret->at = in->window + in->at;
-	ret->len = in->end - in->at < PEEK ? in->end - in->at : PEEK;
-	return RFL_OK;
-}
-
-enum rfl_rc rfl_input_ahead(struct rfl_input *in, struct rfl_span *ret, struct rfl_err *err)
+/* The next bytes, up to n, without taking them. */
+static enum rfl_rc look(struct rfl_input *in, size_t n, struct rfl_span *ret, struct rfl_err *err)
 {
 	enum rfl_rc rc = rfl_input__ready(in, err);
 
-	while (rc == RFL_OK && in->end - in->at < RFL_INPUT_AHEAD && !in->eof)
+	while (rc == RFL_OK && in->end - in->at < n && !in->eof)
 		rc = rfl_input__more(in, err);
 	if (rc != RFL_OK)
 		return rc;
 	ret->at = in->window + in->at;
-	ret->len = in->end - in->at < RFL_INPUT_AHEAD ? in->end - in->at : RFL_INPUT_AHEAD;
+	ret->len = in->end - in->at < n ? in->end - in->at : n;
 	return RFL_OK;
+}
+
+enum rfl_rc rfl_input_peek(struct rfl_input *in, struct rfl_span *ret, struct rfl_err *err)
+{
+	return look(in, PEEK, ret, err);
+}
+
+enum rfl_rc rfl_input_ahead(struct rfl_input *in, struct rfl_span *ret, struct rfl_err *err)
+{
+	return look(in, RFL_INPUT_AHEAD, ret, err);
 }
 
 enum rfl_rc rfl_input_line(struct rfl_input *in, struct rfl_span *ret, bool *more,

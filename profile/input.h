@@ -34,7 +34,7 @@ void rfl_input_close(struct rfl_input *in); /* accepts NULL */
 
 const char *rfl_input_name(const struct rfl_input *in);
 
-/** The first bytes (up to 64 KiB, fewer at the end of the file) for detection; nothing is consumed.
+/** The next bytes (up to 64 KiB, fewer at the end of the file) for detection; nothing is consumed.
  * A byte order mark is left out; UTF-16 with its mark, which PowerShell's `>` writes, is decoded.
  */
 enum rfl_rc rfl_input_peek(struct rfl_input *in, struct rfl_span *ret,
