@@ -27,12 +27,10 @@ enum rfl_range_kind {
 	RFL_RANGE_LAYER,     /**< fwd/conv1, bwd/conv1, ... */
 	RFL_RANGE_PROCESS,   /**< a whole process or region: perf, time, likwid */
 	RFL_RANGE_IDLE,      /**< an empty range: what others moved meanwhile; in no total */
-	RFL_RANGE_SELF_TEST, /**< a copy or a matrix product of known size; in no total */
+	/** A copy or a matrix product of known size; in no total. Its metrics are
+	 * "selftest.<quantity>.known", ".measured" and ".ratio". */
+	RFL_RANGE_SELF_TEST,
 };
-/* Metrics of a self-test that say what it is by arithmetic, beside what was counted of it: kept
- * though no formula names them. A ratio of the two is what a run stores. */
-#define RFL_METRIC_KNOWN_FLOPS "known.flops"
-#define RFL_METRIC_KNOWN_DRAM  "known.dram_bytes"
 /** "kernel", "step", "phase", "layer", "process", "idle", "self-test", NULL. */
 extern const char *const rfl_range_kind_names[];
 

@@ -261,14 +261,6 @@ static int other_metric(struct rfl_capture_builder *b, const char *name, size_t 
 	return id;
 }
 
-/* What a self-test is by arithmetic (RFL_METRIC_KNOWN_*). */
-static bool is_known_size(const char *name, size_t len)
-{
-	static const char prefix[] = "known.";
-
-	return len >= sizeof(prefix) - 1 && memcmp(name, prefix, sizeof(prefix) - 1) == 0;
-}
-
 int rfl_capture_metric_id(struct rfl_capture_builder *b, const char *name, size_t len,
 			  const char *unit)
 {
@@ -285,7 +277,7 @@ int rfl_capture_metric_id(struct rfl_capture_builder *b, const char *name, size_
 		b->metrics[slot].unit = unit;
 		return slot;
 	}
-	if (b->all_metrics || is_known_size(name, len))
+	if (b->all_metrics)
 		return other_metric(b, name, len, unit);
 	b->capture.unused_metrics++;
 	return -1;
