@@ -1,0 +1,203 @@
+/*
+ * capture_explain.c - what is not known of a capture, gathered by reason; and the rule behind each
+ * figure with the values that went in.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/num.h"
+#include "profile/capture_table_impl.h"
+
+/* ---- what is not known ---- */
+
+#define NOT_COUNTED "not counted: "
+
+/* "not counted: ncu --metrics a,b" without the list; 0 for a reason of another form. */
+static size_t command_length(const char *reason)
+{
+	const char *list = strrchr(reason, ' ');
+	size_t word = strlen(NOT_COUNTED);
+
+	if (strncmp(reason, NOT_COUNTED, word) != 0 || !list || (size_t)(list - reason) <= word ||
+	    list[-1] == ',')
+		return 0;
+	return (size_t)(list - reason);
+}
+
+/* The first of the quantities that are not known for this reason, or by this command. */
+static bool is_first(const struct rfl_capture *c, int q)
+{
+	const char *reason = c->total[q].reason;
+	size_t len = command_length(reason);
+
+	for (int before = 0; before < q; before++) {
+		const char *other = c->total[before].reason;
+
+		if (!isnan(c->total[before].value) || !other)
+			continue;
+		if (strcmp(other, reason) == 0 ||
+		    (len > 0 && command_length(other) == len && memcmp(other, reason, len) == 0))
+			return false;
+	}
+	return true;
+}
+
+static bool is_like(const char *reason, const char *other, size_t len)
+{
+	if (!other)
+		return false;
+	return len > 0 ? command_length(other) == len && memcmp(other, reason, len) == 0
+		       : strcmp(other, reason) == 0;
+}
+
+/* Quantities that lack for one reason, and the reason; of a command all its metrics. */
+static void put_reason(const struct rfl_capture *c, int first, const char *bullet,
+		       struct rfl_buf *out)
+{
+	const char *reason = c->total[first].reason, *sep = "";
+	size_t len = command_length(reason);
+
+	rfl_buf_printf(out, "%sNot known: ", bullet);
+	for (int q = first; q < RFL_QUANTITY_COUNT; q++) {
+		if (!isnan(c->total[q].value) || !is_like(reason, c->total[q].reason, len))
+			continue;
+		rfl_buf_printf(out, "%s%s", sep, rfl_quantity_info((enum rfl_quantity)q)->name);
+		sep = ", ";
+	}
+	if (len == 0) {
+		rfl_buf_printf(out, ": %s\n", reason);
+		return;
+	}
+	rfl_buf_printf(out, "; to count them: %.*s", (int)(len - strlen(NOT_COUNTED)),
+		       reason + strlen(NOT_COUNTED));
+	sep = " ";
+	for (int q = first; q < RFL_QUANTITY_COUNT; q++) {
+		if (!isnan(c->total[q].value) || !is_like(reason, c->total[q].reason, len))
+			continue;
+		rfl_buf_printf(out, "%s%s", sep, c->total[q].reason + len + 1);
+		sep = ",";
+	}
+	rfl_buf_putc(out, '\n');
+}
+
+/* Of what cannot be counted at all, only the work and the traffic are missed by anybody. */
+static bool is_missed(int q)
+{
+	return q != RFL_QUANTITY_FLOPS_MIXED && q != RFL_QUANTITY_L2_FILL &&
+	       q != RFL_QUANTITY_CACHE_MISSES && q != RFL_QUANTITY_TASK_CLOCK;
+}
+
+void rfl_capture__unknown(const struct rfl_capture *c, const char *bullet, struct rfl_buf *out)
+{
+	for (int q = 0; q < RFL_QUANTITY_COUNT; q++)
+		if (isnan(c->total[q].value) && c->total[q].reason && is_missed(q) &&
+		    is_first(c, q))
+			put_reason(c, q, bullet, out);
+}
+
+/* ---- rules ---- */
+
+static const struct rfl_metric *find_metric(const struct rfl_range *r, const char *name, size_t len)
+{
+	for (size_t i = 0; i < r->nmetrics; i++)
+		if (strncmp(r->metrics[i].name, name, len) == 0 && r->metrics[i].name[len] == '\0')
+			return &r->metrics[i];
+	return NULL;
+}
+
+static void put_input(const char *name, double value, const char *unit, struct rfl_buf *out)
+{
+	char number[RFL_NUM_MAX];
+
+	rfl_buf_printf(out, "      %s = %s%s%s\n", name, rfl_num_exact(value, number),
+		       unit[0] ? " " : "", unit);
+}
+
+/* The metrics and quantities of a range that the rule names, with their values. */
+static void put_inputs(const struct rfl_range *r, const char *rule, struct rfl_buf *out)
+{
+	for (const struct rfl_metric *m = r->metrics; m < r->metrics + r->nmetrics; m++) {
+		const char *at = strstr(rule, m->name);
+		size_t len = strlen(m->name);
+
+		while (at &&
+		       !((at == rule || at[-1] == ' ') && (at[len] == '\0' || at[len] == ' ')))
+			at = strstr(at + 1, m->name);
+		if (at && find_metric(r, m->name, len) == m)
+			put_input(m->name, m->value, m->unit, out);
+	}
+	for (int q = 0; q < RFL_QUANTITY_COUNT; q++) {
+		const struct rfl_quantity_info *info = rfl_quantity_info((enum rfl_quantity)q);
+		const char *at = strstr(rule, info->name);
+		size_t len = strlen(info->name);
+
+		if (at && (at == rule || at[-1] == ' ') && (at[len] == '\0' || at[len] == ' '))
+			put_input(info->name, r->amount[q].value, info->unit, out);
+	}
+}
+
+static void explain_range(const struct rfl_range *r, struct rfl_buf *out)
+{
+	char number[RFL_NUM_MAX];
+
+	rfl_buf_printf(out, "  %s %s", rfl_range_kind_names[r->kind], r->name);
+	if (r->block)
+		rfl_buf_printf(out, " block %s", r->block);
+	if (r->grid)
+		rfl_buf_printf(out, " grid %s", r->grid);
+	rfl_buf_printf(out, ", launches: %s\n", rfl_num_grouped(r->launches, number));
+	for (int q = 0; q < RFL_QUANTITY_COUNT; q++) {
+		const struct rfl_quantity_info *info = rfl_quantity_info((enum rfl_quantity)q);
+		const struct rfl_amount *a = &r->amount[q];
+
+		if (isnan(a->value)) {
+			rfl_buf_printf(out, "    %s: %s\n", info->name,
+				       a->reason ? a->reason : "not counted");
+			continue;
+		}
+		rfl_buf_printf(out, "    %s = %s %s", info->name, rfl_num_exact(a->value, number),
+			       info->unit);
+		if (a->rule)
+			rfl_buf_printf(out, " = %s", a->rule);
+		if (a->validity != RFL_VALID || a->reason)
+			rfl_buf_printf(out, " (%s%s%s)", rfl_validity_names[a->validity],
+				       a->reason ? ": " : "", a->reason ? a->reason : "");
+		rfl_buf_putc(out, '\n');
+		if (a->rule)
+			put_inputs(r, a->rule, out);
+	}
+}
+
+static int longest_first(const void *a, const void *b)
+{
+	const struct rfl_range *x = *(const struct rfl_range *const *)a;
+	const struct rfl_range *y = *(const struct rfl_range *const *)b;
+	double s = x->amount[RFL_QUANTITY_TIME].value, t = y->amount[RFL_QUANTITY_TIME].value;
+
+	s = isnan(s) ? -1 : s;
+	t = isnan(t) ? -1 : t;
+	if (s != t)
+		return s > t ? -1 : 1;
+	return x < y ? -1 : x > y; /* both of one array */
+}
+
+enum rfl_rc rfl_capture__explain(const struct rfl_capture *c, const struct rfl_capture_view *view,
+				 struct rfl_buf *out, struct rfl_err *err)
+{
+	const struct rfl_range **ranges = rfl_alloc_array(c->nranges, sizeof(*ranges));
+	size_t n = view->most > 0 && view->most < c->nranges ? view->most : c->nranges;
+
+	if (!ranges)
+		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for the rules");
+	for (size_t i = 0; i < c->nranges; i++)
+		ranges[i] = &c->ranges[i];
+	if (c->nranges > 0)
+		qsort(ranges, c->nranges, sizeof(const struct rfl_range *), longest_first);
+	rfl_buf_puts(out, "\nRules, each figure with what went into it:\n");
+	for (size_t i = 0; i < n; i++)
+		explain_range(ranges[i], out);
+	free(ranges);
+	return RFL_OK;
+}

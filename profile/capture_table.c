@@ -1,0 +1,511 @@
+/*
+ * capture_table.c - captures as people read them: ranges by time, totals, and under them what did
+ * no FLOPs, what is not known, and what the source had to say.
+ */
+#include "profile/capture_table.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/num.h"
+#include "profile/capture_table_impl.h"
+#include "profile/counters_csv.h"
+
+#define NAME_MAX_SHOWN 56
+#define ZERO_MOST      10 /* kernels without FLOPs that are listed */
+
+const char *const rfl_capture_by_names[] = { "kernel", "range", "metric", NULL };
+
+/* A row of the table: one range, or one kernel over its blocks and grids. */
+struct line {
+	const struct rfl_range *range;
+	int64_t launches;
+	double time_s, flops, bytes;
+	int64_t time_launches, flops_launches, bytes_launches;
+	size_t index; /* equal times stay in order */
+};
+
+static void add_to(double *sum, int64_t *launches, const struct rfl_amount *a)
+{
+	if (isnan(a->value))
+		return;
+	*sum = isnan(*sum) ? a->value : *sum + a->value;
+	*launches += a->launches;
+}
+
+static struct line empty_line(const struct rfl_range *r, size_t index)
+{
+	return (struct line){
+		.range = r, .time_s = NAN, .flops = NAN, .bytes = NAN, .index = index
+	};
+}
+
+static void add_amounts(struct line *line, const struct rfl_amount *amount, int64_t launches)
+{
+	line->launches += launches;
+	add_to(&line->time_s, &line->time_launches, &amount[RFL_QUANTITY_TIME]);
+	add_to(&line->flops, &line->flops_launches, &amount[RFL_QUANTITY_FLOPS]);
+	add_to(&line->bytes, &line->bytes_launches, &amount[RFL_QUANTITY_DRAM]);
+}
+
+static double ratio(double a, int64_t a_launches, double b, int64_t b_launches)
+{
+	return a_launches == b_launches && b > 0 ? a / b : (double)NAN;
+}
+
+/* ---- which lines ---- */
+
+static int by_name(const void *a, const void *b)
+{
+	const struct line *x = a, *y = b;
+	int order = strcmp(x->range->name, y->range->name);
+
+	if (order != 0)
+		return order;
+	return x->index < y->index ? -1 : x->index > y->index;
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct line *x = a, *y = b;
+	double s = isnan(x->time_s) ? -1 : x->time_s, t = isnan(y->time_s) ? -1 : y->time_s;
+
+	if (s != t)
+		return s > t ? -1 : 1;
+	return x->index < y->index ? -1 : x->index > y->index;
+}
+
+/* Kernels of one name become one line. */
+static size_t gather(struct line *lines, size_t n)
+{
+	size_t kept = 0;
+
+	if (n > 0)
+		qsort(lines, n, sizeof(*lines), by_name);
+	for (size_t i = 0; i < n; i++) {
+		struct line *last = kept > 0 ? &lines[kept - 1] : NULL;
+
+		if (!last || strcmp(last->range->name, lines[i].range->name) != 0) {
+			lines[kept++] = lines[i];
+			continue;
+		}
+		add_amounts(last, lines[i].range->amount, lines[i].launches);
+	}
+	return kept;
+}
+
+/* The lines of kernels or of all other ranges; @param lines  room for all ranges */
+static size_t lines_of(const struct rfl_capture *c, bool kernels, bool gathered, struct line *lines)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < c->nranges; i++) {
+		if ((c->ranges[i].kind == RFL_RANGE_KERNEL) != kernels)
+			continue;
+		lines[n] = empty_line(&c->ranges[i], i);
+		add_amounts(&lines[n], c->ranges[i].amount, c->ranges[i].launches);
+		n++;
+	}
+	if (gathered)
+		n = gather(lines, n);
+	if (kernels && n > 0)
+		qsort(lines, n, sizeof(*lines), by_time);
+	return n;
+}
+
+/* ---- the table of ranges ---- */
+
+static const struct rfl_column range_columns[] = {
+	{ .key = "kind", .title = "Kind", .kind = RFL_COLUMN_TEXT },
+	{ .key = "name", .title = "Name", .kind = RFL_COLUMN_TEXT },
+	{ .key = "block", .title = "Block", .kind = RFL_COLUMN_TEXT },
+	{ .key = "grid", .title = "Grid", .kind = RFL_COLUMN_TEXT },
+	{ .key = "launches", .title = "Launches", .kind = RFL_COLUMN_INT },
+	{ .key = "time_s", .title = "Time ms", .kind = RFL_COLUMN_REAL, .scale = 1e-3 },
+	{ .key = "share",
+	  .title = "Share %",
+	  .kind = RFL_COLUMN_REAL,
+	  .decimals = 1,
+	  .scale = 1e-2 },
+	{ .key = "flops", .title = "GFLOP", .kind = RFL_COLUMN_REAL, .scale = 1e9 },
+	{ .key = "dram_bytes", .title = "DRAM GB", .kind = RFL_COLUMN_REAL, .scale = 1e9 },
+	{ .key = "ai", .title = "FLOP/B", .kind = RFL_COLUMN_REAL },
+	{ .key = "flop_per_s", .title = "GFLOP/s", .kind = RFL_COLUMN_REAL, .scale = 1e9 },
+	{ .key = "byte_per_s", .title = "GB/s", .kind = RFL_COLUMN_REAL, .scale = 1e9 },
+};
+#define GEOMETRY_FIRST 2 /* Block and Grid */
+#define GEOMETRY_N     2
+
+/* A name that fits a column, its end cut off. */
+static const char *short_name(const char *name, char out[NAME_MAX_SHOWN + 4])
+{
+	size_t len = strlen(name), cut = NAME_MAX_SHOWN;
+
+	if (len <= NAME_MAX_SHOWN)
+		return name;
+	while (cut > 0 && ((unsigned char)name[cut] & 0xc0) == 0x80)
+		cut--; /* not inside a character of UTF-8 */
+	memcpy(out, name, cut);
+	memcpy(out + cut, "...", 4);
+	return out;
+}
+
+static void put_numbers(struct rfl_table *t, const struct line *line, double all_time)
+{
+	rfl_table_int(t, line->launches);
+	rfl_table_real(t, line->time_s);
+	rfl_table_real(t, all_time > 0 ? line->time_s / all_time : (double)NAN);
+	rfl_table_real(t, line->flops);
+	rfl_table_real(t, line->bytes);
+	rfl_table_real(t,
+		       ratio(line->flops, line->flops_launches, line->bytes, line->bytes_launches));
+	rfl_table_real(t,
+		       ratio(line->flops, line->flops_launches, line->time_s, line->time_launches));
+	rfl_table_real(t,
+		       ratio(line->bytes, line->bytes_launches, line->time_s, line->time_launches));
+}
+
+static void put_line(struct rfl_table *t, const struct line *line, bool geometry, double all_time)
+{
+	const struct rfl_range *r = line->range;
+	char name[NAME_MAX_SHOWN + 4];
+
+	rfl_table_text(t, rfl_range_kind_names[r->kind]);
+	rfl_table_text(t, short_name(r->name, name));
+	if (geometry) {
+		rfl_table_text(t, r->block);
+		rfl_table_text(t, r->grid);
+	}
+	put_numbers(t, line, all_time);
+}
+
+static void put_total(struct rfl_table *t, const struct rfl_capture *c, bool geometry)
+{
+	struct line line = empty_line(NULL, 0);
+
+	add_amounts(&line, c->total, rfl_capture_launches_of_total(c));
+	rfl_table_text(t, "total");
+	rfl_table_null(t);
+	for (int i = 0; geometry && i < GEOMETRY_N; i++)
+		rfl_table_null(t);
+	put_numbers(t, &line, line.time_s);
+}
+
+static struct rfl_table *new_range_table(bool geometry)
+{
+	struct rfl_column columns[RFL_ARRAY_LEN(range_columns)];
+	size_t n = 0;
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(range_columns); i++)
+		if (geometry || i < GEOMETRY_FIRST || i >= GEOMETRY_FIRST + GEOMETRY_N)
+			columns[n++] = range_columns[i];
+	return rfl_table_new(columns, n);
+}
+
+/* ---- the table of totals ---- */
+
+static const struct rfl_column total_columns[] = {
+	{ .key = "quantity", .title = "Quantity", .kind = RFL_COLUMN_TEXT },
+	{ .key = "value", .title = "Total", .kind = RFL_COLUMN_TEXT },
+	{ .key = "exact", .title = "Exact", .kind = RFL_COLUMN_TEXT },
+	{ .key = "validity", .title = "Validity", .kind = RFL_COLUMN_TEXT },
+	{ .key = "remark", .title = "Remark", .kind = RFL_COLUMN_TEXT },
+};
+
+static const char *exact_text(double value, char out[RFL_NUM_MAX])
+{
+	if (value == floor(value) && fabs(value) < 9e15)
+		return rfl_num_grouped((int64_t)value, out);
+	return rfl_num_people(value, 10, out);
+}
+
+static void put_total_row(struct rfl_table *t, const char *name, const char *unit, double value,
+			  const char *validity, const char *remark)
+{
+	char si[64], exact[RFL_NUM_MAX];
+
+	rfl_table_text(t, name);
+	rfl_table_text(t, rfl_num_si(value, unit, 5, si, sizeof(si)));
+	rfl_table_text(t, exact_text(value, exact));
+	rfl_table_text(t, validity);
+	rfl_table_text(t, remark);
+}
+
+/* What follows from two amounts of the same launches. */
+static void put_ratio(struct rfl_table *t, const char *name, const char *unit,
+		      const struct rfl_amount *a, const struct rfl_amount *b)
+{
+	double value = ratio(a->value, a->launches, b->value, b->launches);
+	enum rfl_validity worst = a->validity > b->validity ? a->validity : b->validity;
+
+	if (!isnan(value))
+		put_total_row(t, name, unit, value, rfl_validity_names[worst], NULL);
+}
+
+static void put_totals(struct rfl_table *t, const struct rfl_capture *c)
+{
+	static const struct {
+		const char *name, *unit;
+		enum rfl_quantity a, b;
+	} ratios[] = {
+		{ "flops.total / dram_bytes", "FLOP/B", RFL_QUANTITY_FLOPS, RFL_QUANTITY_DRAM },
+		{ "flops.total / l2_bytes", "FLOP/B", RFL_QUANTITY_FLOPS, RFL_QUANTITY_L2 },
+		{ "flops.total / l1_bytes", "FLOP/B", RFL_QUANTITY_FLOPS, RFL_QUANTITY_L1 },
+		{ "flops.total / time_s", "FLOP/s", RFL_QUANTITY_FLOPS, RFL_QUANTITY_TIME },
+		{ "dram_bytes / time_s", "B/s", RFL_QUANTITY_DRAM, RFL_QUANTITY_TIME },
+		{ "cycles / time_s", "Hz", RFL_QUANTITY_CYCLES, RFL_QUANTITY_TIME },
+		{ "cycles / task_clock_s", "Hz", RFL_QUANTITY_CYCLES, RFL_QUANTITY_TASK_CLOCK },
+		{ "instructions / cycles", "", RFL_QUANTITY_INSTRUCTIONS, RFL_QUANTITY_CYCLES },
+	};
+
+	for (int q = 0; q < RFL_QUANTITY_COUNT; q++) {
+		const struct rfl_quantity_info *info = rfl_quantity_info((enum rfl_quantity)q);
+		const struct rfl_amount *a = &c->total[q];
+		const char *unit = strcmp(info->unit, "byte") == 0 ? "B" : info->unit;
+
+		if (!isnan(a->value))
+			put_total_row(t, info->name, unit, a->value,
+				      rfl_validity_names[a->validity], a->reason);
+	}
+	for (size_t i = 0; i < RFL_ARRAY_LEN(ratios); i++)
+		put_ratio(t, ratios[i].name, ratios[i].unit, &c->total[ratios[i].a],
+			  &c->total[ratios[i].b]);
+}
+
+/* ---- under the tables ---- */
+
+static double share_of(double part, double all)
+{
+	return all > 0 ? 100 * part / all : (double)NAN;
+}
+
+/* Kernels whose FLOPs were counted, as 0: copies, casts, integers, comparisons. */
+static void put_zero_kernels(const struct line *lines, size_t n, double all_time,
+			     struct rfl_buf *out)
+{
+	char number[RFL_NUM_MAX], name[NAME_MAX_SHOWN + 4];
+	double time_s = 0;
+	size_t zero = 0, shown = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (lines[i].flops != 0 || lines[i].flops_launches != lines[i].launches)
+			continue;
+		time_s += isnan(lines[i].time_s) ? 0 : lines[i].time_s;
+		zero++;
+	}
+	if (zero == 0)
+		return;
+	rfl_buf_printf(out, "Kernels with 0 FLOPs: %zu, %s %% of the time\n", zero,
+		       rfl_num_fixed(share_of(time_s, all_time), 1, number));
+	for (size_t i = 0; i < n && shown < ZERO_MOST; i++) {
+		if (lines[i].flops != 0 || lines[i].flops_launches != lines[i].launches)
+			continue;
+		rfl_buf_printf(out, "  %s ms  ", rfl_num_people(lines[i].time_s * 1e3, 4, number));
+		rfl_buf_printf(out, "%s %%  %s\n",
+			       rfl_num_fixed(share_of(lines[i].time_s, all_time), 1, number),
+			       short_name(lines[i].range->name, name));
+		shown++;
+	}
+	if (shown < zero)
+		rfl_buf_printf(out, "  and %zu more\n", zero - shown);
+}
+
+static void put_coverage(const struct rfl_capture *c, struct rfl_buf *out)
+{
+	char flops[RFL_NUM_MAX], bytes[RFL_NUM_MAX];
+	double share = rfl_capture_coverage(c, RFL_QUANTITY_FLOPS);
+
+	if (isnan(share))
+		return;
+	rfl_buf_printf(out,
+		       "Coverage: FLOPs were counted in %s %% of the time, DRAM bytes in %s %%\n",
+		       rfl_num_fixed(100 * share, 1, flops),
+		       rfl_num_fixed(100 * rfl_capture_coverage(c, RFL_QUANTITY_DRAM), 1, bytes));
+}
+
+static void put_remarks(const struct rfl_capture *c, const struct line *lines, size_t nkernels,
+			struct rfl_buf *out)
+{
+	char number[RFL_NUM_MAX];
+
+	put_zero_kernels(lines, nkernels, c->total[RFL_QUANTITY_TIME].value, out);
+	put_coverage(c, out);
+	rfl_capture__unknown(c, "", out);
+	for (size_t i = 0; i < c->nnotes; i++)
+		rfl_buf_printf(out, "Note: %s\n", c->notes[i]);
+	if (c->unused_metrics > 0)
+		rfl_buf_printf(out, "Metrics that no formula names: %s\n",
+			       rfl_num_grouped(c->unused_metrics, number));
+	if (c->rows_left_out > 0)
+		rfl_buf_printf(out, "Rows left out, because they could not be read: %s\n",
+			       rfl_num_grouped(c->rows_left_out, number));
+}
+
+/* ---- one capture ---- */
+
+static void put_head(const struct rfl_capture *c, enum rfl_format format, struct rfl_buf *out)
+{
+	const char *mark = format == RFL_FORMAT_MD ? "### " : "";
+
+	rfl_buf_printf(out, "%s%s: %s%s%s", mark, c->label[0] ? c->label : "(no label)", c->source,
+		       c->path ? ", " : "", c->path ? c->path : "");
+	if (c->device)
+		rfl_buf_printf(out, ", %s", c->device);
+	if (c->chip)
+		rfl_buf_printf(out, ", chip %s", c->chip);
+	if (c->family)
+		rfl_buf_printf(out, ", formulas '%s'", c->family);
+	if (c->steps >= 0)
+		rfl_buf_printf(out, ", %lld steps", (long long)c->steps);
+	if (c->passes >= 0)
+		rfl_buf_printf(out, ", %lld passes", (long long)c->passes);
+	rfl_buf_puts(out, "\n\n");
+}
+
+/* Render, and release. A table that could not be made is out of memory. */
+static enum rfl_rc finish_table(struct rfl_table *t, enum rfl_format format, struct rfl_buf *out,
+				struct rfl_err *err)
+{
+	enum rfl_rc rc;
+
+	if (!t)
+		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for a table");
+	rc = rfl_table_render(t, format, out, err);
+	rfl_table_free(t);
+	rfl_buf_putc(out, '\n');
+	return rc;
+}
+
+static enum rfl_rc put_ranges(const struct rfl_capture *c, const struct rfl_capture_view *view,
+			      const struct line *lines, size_t n, bool geometry,
+			      struct rfl_buf *out, struct rfl_err *err)
+{
+	struct rfl_table *t = new_range_table(geometry);
+	size_t shown = view->most > 0 && view->most < n ? view->most : n;
+	double all_time = c->total[RFL_QUANTITY_TIME].value;
+
+	if (n == 0) {
+		rfl_table_free(t);
+		return RFL_OK;
+	}
+	for (size_t i = 0; t && i < shown; i++)
+		put_line(t, &lines[i], geometry, all_time);
+	if (t && lines[0].range->kind == c->total_kind)
+		put_total(t, c, geometry);
+	if (t && shown < n)
+		rfl_table_note(t, "The %zu that take the longest, of %zu.", shown, n);
+	return finish_table(t, view->format, out, err);
+}
+
+static enum rfl_rc put_metrics(const struct rfl_capture *c, const struct rfl_capture_view *view,
+			       struct rfl_buf *out, struct rfl_err *err)
+{
+	static const struct rfl_column columns[] = {
+		{ .key = "kind", .title = "Kind", .kind = RFL_COLUMN_TEXT },
+		{ .key = "name", .title = "Name", .kind = RFL_COLUMN_TEXT },
+		{ .key = "metric", .title = "Metric", .kind = RFL_COLUMN_TEXT },
+		{ .key = "value", .title = "Value", .kind = RFL_COLUMN_TEXT },
+		{ .key = "unit", .title = "Unit", .kind = RFL_COLUMN_TEXT },
+		{ .key = "rollup", .title = "Over launches", .kind = RFL_COLUMN_TEXT },
+		{ .key = "validity", .title = "Validity", .kind = RFL_COLUMN_TEXT },
+		{ .key = "reason", .title = "Remark", .kind = RFL_COLUMN_TEXT },
+	};
+	struct rfl_table *t = rfl_table_new(columns, RFL_ARRAY_LEN(columns));
+	char name[NAME_MAX_SHOWN + 4], number[RFL_NUM_MAX];
+	size_t n = view->most > 0 && view->most < c->nranges ? view->most : c->nranges;
+
+	for (size_t i = 0; t && i < n; i++) {
+		const struct rfl_range *r = &c->ranges[i];
+
+		for (size_t k = 0; k < r->nmetrics; k++) {
+			const struct rfl_metric *m = &r->metrics[k];
+
+			rfl_table_text(t, rfl_range_kind_names[r->kind]);
+			rfl_table_text(t, short_name(r->name, name));
+			rfl_table_text(t, m->name);
+			rfl_table_text(t, isnan(m->value) ? NULL : exact_text(m->value, number));
+			rfl_table_text(t, m->unit);
+			rfl_table_text(t, rfl_rollup_names[m->rollup]);
+			rfl_table_text(t, rfl_validity_names[m->validity]);
+			rfl_table_text(t, m->reason);
+		}
+	}
+	if (t && n < c->nranges)
+		rfl_table_note(t, "The first %zu ranges of %zu.", n, c->nranges);
+	return finish_table(t, view->format, out, err);
+}
+
+static enum rfl_rc put_total_table(const struct rfl_capture *c, enum rfl_format format,
+				   struct rfl_buf *out, struct rfl_err *err)
+{
+	struct rfl_table *t = rfl_table_new(total_columns, RFL_ARRAY_LEN(total_columns));
+
+	if (t)
+		put_totals(t, c);
+	if (t && rfl_table_rows(t) == 0) {
+		rfl_table_free(t);
+		rfl_buf_puts(out, "Nothing is known of the totals.\n\n");
+		return RFL_OK;
+	}
+	return finish_table(t, format, out, err);
+}
+
+static enum rfl_rc put_capture(const struct rfl_capture *c, const struct rfl_capture_view *view,
+			       struct rfl_buf *out, struct rfl_err *err)
+{
+	struct line *lines = rfl_alloc_array(c->nranges, sizeof(*lines));
+	bool geometry = view->by == RFL_CAPTURE_BY_RANGE;
+	size_t n;
+	enum rfl_rc rc = RFL_OK;
+
+	if (!lines)
+		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for a table");
+	put_head(c, view->format, out);
+	if (view->by == RFL_CAPTURE_BY_METRIC) {
+		rc = put_metrics(c, view, out, err);
+	} else {
+		n = lines_of(c, false, false, lines);
+		rc = put_ranges(c, view, lines, n, geometry, out, err);
+		n = lines_of(c, true, !geometry, lines);
+		if (rc == RFL_OK)
+			rc = put_ranges(c, view, lines, n, geometry, out, err);
+	}
+	if (rc == RFL_OK)
+		rc = put_total_table(c, view->format, out, err);
+	n = lines_of(c, true, true, lines);
+	if (rc == RFL_OK)
+		put_remarks(c, lines, n, out);
+	if (rc == RFL_OK && view->explain)
+		rc = rfl_capture__explain(c, view, out, err);
+	free(lines);
+	return rc;
+}
+
+static enum rfl_rc put_captures(const struct rfl_captures *captures,
+				const struct rfl_capture_view *view, struct rfl_buf *out,
+				struct rfl_err *err)
+{
+	enum rfl_rc rc = RFL_OK;
+
+	for (size_t i = 0; i < captures->n && rc == RFL_OK; i++) {
+		if (i > 0)
+			rfl_buf_putc(out, '\n');
+		rc = put_capture(captures->captures[i], view, out, err);
+	}
+	return rc;
+}
+
+enum rfl_rc rfl_captures_render(const struct rfl_captures *captures,
+				const struct rfl_capture_view *view, struct rfl_buf *out,
+				struct rfl_err *err)
+{
+	if (view->format == RFL_FORMAT_CSV)
+		rfl_counters_write(out, captures, true);
+	else if (view->format == RFL_FORMAT_JSON)
+		rfl_captures__json(captures, out);
+	else
+		return put_captures(captures, view, out, err);
+	return rfl_buf_check(out, "captures", err);
+}
