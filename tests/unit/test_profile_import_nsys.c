@@ -1,0 +1,180 @@
+/* nsys stats: old and new headers, traces, several reports in one output. */
+#include "tests/unit/import_rig.h"
+
+static void reads_the_sample(void **state)
+{
+	struct import_rig rig;
+	const struct rfl_capture *c;
+
+	(void)state;
+	rig_init(&rig);
+	c = rig_file(&rig, "nsys", "s04_nsys_cuda_gpu_kern_sum.csv");
+	assert_int_equal(c->nranges, 2);
+	assert_int_equal(c->ranges[0].kind, RFL_RANGE_KERNEL);
+	assert_string_equal(c->ranges[0].name,
+			    "void cutlass::Kernel2<cutlass_80_wmma_tensorop_bf16_s161616gemm_bf16_"
+			    "32x32_64x1_tn_align8>(T1::Params)");
+	assert_total(c, TIME, 35488e-9);
+	assert_unknown(c, FLOPS);
+	assert_unknown(c, DRAM);
+	rig_fini(&rig);
+}
+
+struct layout {
+	const char *text;
+	double time_s;
+	int launches;
+};
+
+static void reads_headers_of_all_versions(void **state)
+{
+	static const struct layout layouts[] = {
+		/* 2020 */
+		{ "Time(%),Total Time (ns),Instances,Average,Minimum,Maximum,Name\n"
+		  "100.0,3000,3,1000.0,900,1100,k(int)\n",
+		  3e-6, 3 },
+		/* 2021, other unit, groups */
+		{ "Time(%),Total Time (us),Instances,Avg (us),Min (us),Max (us),StdDev (us),Name\n"
+		  "100.0,\"3,000.5\",3,1.0,1.0,1.0,0.0,\"k(int, float)\"\n",
+		  3000.5e-6, 3 },
+		/* by block and grid */
+		{ "Time (%),Total Time (ns),Instances,Avg (ns),Med (ns),Min (ns),Max (ns),StdDev "
+		  "(ns),GridXYZ,BlockXYZ,Name\n"
+		  "60.0,600,2,300.0,300.0,300,300,0.0,   1    1    1, 128    1    1,NVTX/k\n",
+		  600e-9, 2 },
+		/* launches and executions: the average of the kernel */
+		{ "PID,TID,DevId,Count,QCount,TAvg (ns),KAvg (ns),API Name,Kernel Name\n"
+		  "1,1,0,4,4,9.0,2.5,cudaLaunchKernel,k\n",
+		  10e-9, 4 },
+		/* with copies by category */
+		{ "Time (%),Total Time (ns),Instances,Avg (ns),Med (ns),Min (ns),Max (ns),StdDev "
+		  "(ns),Category,Operation\n"
+		  "50.0,500,1,500.0,500.0,500,500,0.0,CUDA_KERNEL,k\n"
+		  "50.0,500,1,500.0,500.0,500,500,0.0,MEMORY_OPER,[CUDA memcpy HtoD]\n",
+		  500e-9, 1 },
+		/* a trace */
+		{ "Start (ns),Duration (ns),CorrId,GrdX,GrdY,GrdZ,BlkX,BlkY,BlkZ,Reg/Trd,StcSMem "
+		  "(MB),DymSMem (MB),Bytes (MB),Throughput (MB/s),SrcMemKd,DstMemKd,Device,Ctx,"
+		  "GreenCtx,Strm,Name\n"
+		  "1,700,11,,,,,,,,,,4.0,5.0,Pageable,Device,GPU (0),1,,7,[CUDA memcpy "
+		  "Host-to-Device]\n"
+		  "2,800,12,1,2,3,32,1,1,16,0.0,0.0,,,,,GPU (0),1,,7,k\n"
+		  "3,900,13,1,2,3,32,1,1,16,0.0,0.0,,,,,GPU (0),1,,7,k\n",
+		  1700e-9, 2 },
+	};
+	struct import_rig rig;
+
+	(void)state;
+	rig_init(&rig);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(layouts); i++) {
+		const struct rfl_capture *c = rig_read(&rig, "nsys", layouts[i].text);
+
+		assert_int_equal(c->nranges, 1);
+		assert_total(c, TIME, layouts[i].time_s);
+		assert_int_equal(c->ranges[0].launches, layouts[i].launches);
+		if (i == 2)
+			assert_string_equal(c->ranges[0].name, "NVTX/k");
+		if (i == 2)
+			assert_string_equal(c->ranges[0].grid, "1    1    1");
+		if (i == 3)
+			assert_int_equal(c->total[RFL_QUANTITY_TIME].validity, RFL_VALID_ESTIMATE);
+		if (i == 5)
+			assert_string_equal(c->ranges[0].grid, "(1, 2, 3)");
+		if (i == 5)
+			assert_string_equal(c->notes[0], "copies and fills of memory are in no "
+							 "total: 4e+06 bytes in 1 operations");
+	}
+	rig_fini(&rig);
+}
+
+/* What `nsys stats` prints without --report: progress, several tables, one of them of kernels. */
+static void takes_the_kernels_of_several_reports(void **state)
+{
+	static const char text[] =
+		"Generating SQLite file a.sqlite from a.nsys-rep\n"
+		"Processing [a.sqlite] with [/opt/reports/cuda_api_sum.py]...\n"
+		"Time (%),Total Time (ns),Num Calls,Avg (ns),Med (ns),Min (ns),Max (ns),StdDev "
+		"(ns),Name\n"
+		"99.0,123456,7,1.0,1.0,1,1,0.0,cudaLaunchKernel\n"
+		"\n"
+		"Processing [a.sqlite] with [/opt/reports/cuda_gpu_kern_sum.py]...\n"
+		"Time (%),Total Time (ns),Instances,Avg (ns),Med (ns),Min (ns),Max (ns),StdDev "
+		"(ns),Name\n"
+		"100.0,250,2,125.0,125.0,100,150,0.0,k\n"
+		"\n"
+		"Processing [a.sqlite] with [/opt/reports/cuda_gpu_mem_size_sum.py]...\n"
+		"Total (MB),Count,Avg (MB),Med (MB),Min (MB),Max (MB),StdDev (MB),Operation\n"
+		"1.500,3,0.5,0.5,0.5,0.5,0.0,[CUDA memcpy Host-to-Device]\n"
+		"\n"
+		"Processing [a.sqlite] with [/opt/reports/cuda_gpu_kern_gb_sum.py]...\n"
+		"Time (%),Total Time (ns),Instances,Avg (ns),Med (ns),Min (ns),Max (ns),StdDev "
+		"(ns),GridXYZ,BlockXYZ,Name\n"
+		"100.0,250,2,125.0,125.0,100,150,0.0,1,1,k\n";
+	struct import_rig rig;
+	const struct rfl_capture *c;
+
+	(void)state;
+	rig_init(&rig);
+	c = rig_read(&rig, "nsys", text);
+	assert_int_equal(c->nranges, 1);
+	assert_total(c, TIME, 250e-9);
+	assert_int_equal(c->nnotes, 1);
+	assert_string_equal(c->notes[0],
+			    "copies and fills of memory are in no total: 1.5e+06 bytes in 3 "
+			    "operations");
+	assert_string_equal(rig.warned,
+			    "file:15: a second table of kernels is left out, because it may show "
+			    "the same launches: keep one report per file\n");
+	rig_fini(&rig);
+}
+
+static void refuses_what_is_broken(void **state)
+{
+	static const char head[] =
+		"Time (%),Total Time (ns),Instances,Avg (ns),Med (ns),Min (ns),Max (ns),"
+		"StdDev (ns),Name\n";
+	static const struct {
+		const char *rows, *message;
+	} cases[] = {
+		{ "1.0,abc,1,1,1,1,1,0,k\n", ":2: column 'time': 'abc' is no time" },
+		{ "1.0,5,0,1,1,1,1,0,k\n", ":2: column 'instances': '0' is no number of launches" },
+		{ "1.0,5,1,1,1,1,1,0,k\n1.0,5,1,1,1",
+		  ":3: 5 fields where the header has 9: the file is cut off" },
+		{ "1.0,5,1,1,1,1,1,0,k,more\n", ":2: 10 fields where the header has 9" },
+	};
+	struct import_rig rig;
+	char text[1024];
+
+	(void)state;
+	rig_init(&rig);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++) {
+		(void)snprintf(text, sizeof(text), "%s%s", head, cases[i].rows);
+		rig_refuses(&rig, text, cases[i].message);
+	}
+	rig.options.keep_going = true;
+	(void)snprintf(text, sizeof(text), "%s%s", head, cases[2].rows);
+	assert_int_equal(rig_read(&rig, "nsys", text)->rows_left_out, 1);
+	rig.options.from = "nsys";
+	rig_refuses(&rig, "Time (%),Total Time (parsecs),Instances,Name\n1,1,1,k\n",
+		    ":1: unknown unit of time 'parsecs' in the header (known: ns, us, ms, s)");
+	rig_refuses(&rig,
+		    "Processing [a]...\nSKIPPED: a.sqlite does not contain CUDA kernel data.\n",
+		    ": no kernels: nsys says \"SKIPPED: a.sqlite does not contain CUDA kernel "
+		    "data.\"");
+	rig_refuses(&rig, " Time (%)  Total Time (ns)  Instances   Name\n --------  ----\n",
+		    ": nsys wrote its table for people here: write it with 'nsys stats --report "
+		    "cuda_gpu_kern_sum --format csv'");
+	rig_fini(&rig);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(reads_the_sample),
+		cmocka_unit_test(reads_headers_of_all_versions),
+		cmocka_unit_test(takes_the_kernels_of_several_reports),
+		cmocka_unit_test(refuses_what_is_broken),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

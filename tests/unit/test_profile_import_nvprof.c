@@ -1,0 +1,237 @@
+/* nvprof: metrics, the trace, the summary; what it writes for people is refused with the cure. */
+#include "tests/unit/import_rig.h"
+
+static void reads_the_sample(void **state)
+{
+	struct import_rig rig;
+	const struct rfl_capture *c;
+
+	(void)state;
+	rig_init(&rig);
+	c = rig_file(&rig, "nvprof", "s05_nvprof_metrics.csv");
+	assert_string_equal(c->device, "GeForce GTX 1080 Ti");
+	assert_int_equal(c->nranges, 1);
+	assert_string_equal(c->ranges[0].name, "binomialOptionsKernel(void)");
+	/* add 0 + mul 2,170,537,984 + 2 x fma 2,170,536,960; the special functions are not in it */
+	assert_total(c, FLOPS_FP32, 6511611904);
+	assert_total(c, FLOPS, 6511611904);
+	assert_total(c, DRAM_READ, 0);
+	assert_total(c, DRAM_WRITE, 25 * 32);
+	assert_unknown(c, TIME);
+	assert_non_null(c->total[RFL_QUANTITY_TIME].reason);
+	rig_fini(&rig);
+}
+
+#define METRICS                                                                                 \
+	"\"Device\",\"Kernel\",\"Invocations\",\"Metric Name\",\"Metric Description\",\"Min\"," \
+	"\"Max\",\"Avg\"\n"
+
+/* A counted 0 stays 0, and no intensity is made of it. */
+static void keeps_a_counted_zero(void **state)
+{
+	struct import_rig rig;
+	const struct rfl_capture *c;
+
+	(void)state;
+	rig_init(&rig);
+	c = rig_read(&rig, "nvprof",
+		     METRICS "\"P (0)\",\"k\",2,\"flop_count_sp\",\"\",10,10,10\n"
+			     "\"P (0)\",\"k\",2,\"dram_read_transactions\",\"\",0,0,0\n"
+			     "\"P (0)\",\"k\",2,\"dram_write_transactions\",\"\",0,0,0\n");
+	assert_total(c, FLOPS_FP32, 20);
+	assert_total(c, DRAM, 0);
+	assert_int_equal(c->total[RFL_QUANTITY_DRAM].validity, RFL_VALID);
+	assert_true(isnan(rfl_amounts_ai(c->total)));
+	rig_fini(&rig);
+}
+
+/* An average of counts is rounded where the launches differ. */
+static void multiplies_averages(void **state)
+{
+	struct import_rig rig;
+	const struct rfl_capture *c;
+
+	(void)state;
+	rig_init(&rig);
+	c = rig_read(&rig, "nvprof",
+		     METRICS "\"P (0)\",\"a\",3,\"flop_count_sp\",\"\",10,12,11\n"
+			     "\"P (0)\",\"b\",1,\"flop_count_sp\",\"\",5,5,5\n");
+	assert_int_equal(c->nranges, 2);
+	assert_total(c, FLOPS_FP32, 38);
+	assert_int_equal(metric_of(c, 0, "flop_count_sp")->validity, RFL_VALID_ESTIMATE);
+	assert_int_equal(c->ranges[0].launches, 3);
+	assert_metric(c, 1, "flop_count_sp", 5);
+	rig_fini(&rig);
+}
+
+static void reads_units_inside_values(void **state)
+{
+	struct import_rig rig;
+	const struct rfl_capture *c;
+
+	(void)state;
+	rig_init(&rig);
+	rig.options.all_metrics = true;
+	c = rig_read(&rig, "nvprof",
+		     METRICS
+		     "\"P (0)\",\"k\",2,\"branch_efficiency\",\"\",45.6%,45.6%,45.6%\n"
+		     "\"P (0)\",\"k\",2,\"gld_throughput\",\"\",1.5GB/s,1.5GB/s,1.5GB/s\n"
+		     "\"P (0)\",\"k\",2,\"dram_utilization\",\"\",\"Idle (0)\",\"Low (2)\",\"Low "
+		     "(2)\"\n"
+		     "\"P (0)\",\"k\",2,\"ipc\",\"\",0.5,0.5,0.5\n"
+		     "\"P (0)\",\"k\",2,\"flop_count_dp\",\"\",<OVERFLOW>,<OVERFLOW>,<OVERFLOW>\n");
+	assert_metric(c, 0, "branch_efficiency", 45.6);
+	assert_string_equal(metric_of(c, 0, "branch_efficiency")->unit, "%");
+	assert_metric(c, 0, "gld_throughput", 1.5 * 1024 * 1024 * 1024);
+	assert_metric(c, 0, "dram_utilization", 2);
+	assert_metric(c, 0, "ipc", 0.5);
+	assert_int_equal(metric_of(c, 0, "flop_count_dp")->validity, RFL_VALID_UNAVAILABLE);
+	assert_unknown(c, FLOPS_FP64);
+	rig_fini(&rig);
+}
+
+/* With --print-gpu-trace --metrics: a row per launch, a column per metric. */
+static void reads_metrics_of_launches(void **state)
+{
+	struct import_rig rig;
+	const struct rfl_capture *c;
+
+	(void)state;
+	rig_init(&rig);
+	c = rig_read(&rig, "nvprof",
+		     "\"Device\",\"Context\",\"Stream\",\"Kernel\",\"Correlation_ID\",\"flop_count_"
+		     "sp\",\"dram_read_transactions\",\"dram_write_transactions\"\n"
+		     "\"P (0)\",\"1\",\"7\",\"k(int) [307]\",307,100,2,3\n"
+		     "\"P (0)\",\"1\",\"7\",\"k(int) [309]\",309,50,2,3\n");
+	assert_int_equal(c->nranges, 1);
+	assert_string_equal(c->ranges[0].name, "k(int)");
+	assert_int_equal(c->ranges[0].launches, 2);
+	assert_total(c, FLOPS_FP32, 150);
+	assert_total(c, DRAM, 10 * 32);
+	rig_fini(&rig);
+}
+
+static void reads_the_trace(void **state)
+{
+	struct import_rig rig;
+	const struct rfl_capture *c;
+
+	(void)state;
+	rig_init(&rig);
+	c = rig_read(&rig, "nvprof",
+		     "==12== NVPROF is profiling process 12, command: ./a\n"
+		     "sum \"1\"\n"
+		     "==12== Profiling result:\n"
+		     "\"Start\",\"Duration\",\"Grid X\",\"Grid Y\",\"Grid Z\",\"Block X\",\"Block "
+		     "Y\",\"Block Z\",\"Registers Per Thread\",\"Static SMem\",\"Dynamic "
+		     "SMem\",\"Size\",\"Throughput\",\"SrcMemType\",\"DstMemType\",\"Device\","
+		     "\"Context\",\"Stream\",\"Name\"\n"
+		     "ms,us,,,,,,,,KB,B,KB,GB/s,,,,,,\n"
+		     "1.0,57.0,,,,,,,,,,400.0,6.7,\"Pageable\",\"Device\",\"P "
+		     "(0)\",\"1\",\"7\",\"[CUDA memcpy HtoD]\"\n"
+		     "2.0,3.5,2,1,1,64,1,1,16,0.0,0,,,,,\"P (0)\",\"1\",\"7\",\"k(int, char*) "
+		     "[301]\"\n"
+		     "3.0,4.5,2,1,1,64,1,1,16,0.0,0,,,,,\"P (0)\",\"1\",\"7\",\"k(int, char*) "
+		     "[302]\"\n");
+	assert_int_equal(c->nranges, 1);
+	assert_string_equal(c->ranges[0].name, "k(int, char*)");
+	assert_string_equal(c->ranges[0].block, "(64, 1, 1)");
+	assert_string_equal(c->ranges[0].grid, "(2, 1, 1)");
+	assert_int_equal(c->ranges[0].launches, 2);
+	assert_total(c, TIME, 8e-6);
+	/* 400 KB are 409,600 bytes */
+	assert_string_equal(c->notes[0], "copies and fills of memory are in no total: 409600 bytes "
+					 "in 5.7e-05 s, 1 operations");
+	rig_fini(&rig);
+}
+
+static void reads_the_summary(void **state)
+{
+	static const char *const texts[] = {
+		"\"Type\",\"Time(%)\",\"Time\",\"Calls\",\"Avg\",\"Min\",\"Max\",\"Name\"\n"
+		",%,ms,,us,us,us,\n"
+		"\"GPU activities\",75.0,1.5,3,500.0,500.0,500.0,\"k\"\n"
+		"\"GPU activities\",25.0,0.5,1,500.0,500.0,500.0,\"[CUDA memcpy DtoH]\"\n"
+		"\"API calls\",99.0,300.0,1,1.0,1.0,1.0,\"cudaMalloc\"\n",
+		"==9== Profiling result:\n"
+		"\"Time(%)\",\"Time\",\"Calls\",\"Avg\",\"Min\",\"Max\",\"Name\"\n"
+		"%,ms,,us,us,us,\n"
+		"75.0,1.5,3,500.0,500.0,500.0,\"k\"\n"
+		"\n"
+		"==9== API calls:\n"
+		"No API activities were profiled.\n",
+	};
+	struct import_rig rig;
+
+	(void)state;
+	rig_init(&rig);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(texts); i++) {
+		const struct rfl_capture *c = rig_read(&rig, "nvprof", texts[i]);
+
+		assert_int_equal(c->nranges, 1);
+		assert_int_equal(c->ranges[0].launches, 3);
+		assert_total(c, TIME, 1.5e-3);
+	}
+	rig_fini(&rig);
+}
+
+static void refuses_what_is_broken(void **state)
+{
+	static const struct {
+		const char *text, *message;
+	} cases[] = {
+		{ METRICS "\"P (0)\",\"k\",2,\"flop_count_sp\",\"\",1,1,1x\n",
+		  ":2: column 'Avg': '1x' is no value" },
+		{ METRICS "\"P (0)\",\"k\",many,\"flop_count_sp\",\"\",1,1,1\n",
+		  ":2: column 'Invocations': 'many' is no number of launches" },
+		{ METRICS "\"P (0)\",\"k\",1,\"flop_count_sp\",\"\",1,1,1\n"
+			  "\"P (0)\",\"k\",1,\"flop_count_sp\",\"\",2,2,2\n",
+		  ":3: column 'Metric Name': 'flop_count_sp' is there a second time for this "
+		  "kernel, with another value" },
+		{ METRICS "\"P (0)\",\"k\",1,\"flop_count_sp\",\"\"",
+		  ":2: 5 fields where the header has 8: the file is cut off" },
+		{ METRICS "\"P (0)\",\"k\",1,\"gld_throughput\",\"\",1XB/s,1XB/s,1XB/s\n",
+		  ":2: column 'Avg': '1XB/s' is no value" },
+		{ "==9== NVPROF is profiling process 9, command: ./a\n"
+		  "==9== Profiling result:\n"
+		  "            Type  Time(%)      Time     Calls       Avg       Min       Max  "
+		  "Name\n GPU activities:  100.00%  1.5ms 3 0.5ms 0.5ms 0.5ms k\n",
+		  ": nvprof wrote its table for people here: run it with --csv (and --log-file "
+		  "FILE)" },
+		{ "==9== NVPROF is profiling process 9, command: ./a\n"
+		  "==9== Warning: The user does not have permission to profile on the target "
+		  "device.\n",
+		  ": no table: nvprof says \"==9== Warning: The user does not have permission to "
+		  "profile on the target device.\"" },
+		{ "\"Device\",\"Kernel\",\"Invocations\",\"Event Name\",\"Min\",\"Max\",\"Avg\","
+		  "\"Total\"\n\"P (0)\",\"k\",1,\"warps_launched\",1,1,1,1\n",
+		  ": events, but no metrics: run nvprof with --metrics "
+		  "flop_count_sp,dram_read_transactions,dram_write_transactions --csv" },
+	};
+	struct import_rig rig;
+
+	(void)state;
+	rig_init(&rig);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++)
+		rig_refuses(&rig, cases[i].text, cases[i].message);
+	rig.options.keep_going = true;
+	for (size_t i = 0; i < 5; i++)
+		assert_int_equal(rig_read(&rig, "nvprof", cases[i].text)->rows_left_out, 1);
+	rig_fini(&rig);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(reads_the_sample),
+		cmocka_unit_test(keeps_a_counted_zero),
+		cmocka_unit_test(multiplies_averages),
+		cmocka_unit_test(reads_units_inside_values),
+		cmocka_unit_test(reads_metrics_of_launches),
+		cmocka_unit_test(reads_the_trace),
+		cmocka_unit_test(reads_the_summary),
+		cmocka_unit_test(refuses_what_is_broken),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

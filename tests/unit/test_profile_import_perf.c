@@ -1,0 +1,278 @@
+/* perf stat in its three forms. Values are scaled by perf already; locales; hybrid processors. */
+#include "tests/unit/import_rig.h"
+
+static void reads_the_samples(void **state)
+{
+	struct import_rig rig;
+	const struct rfl_capture *c;
+
+	(void)state;
+	rig_init(&rig);
+	c = rig_file(&rig, "perf", "perfstat_s1_x_csv_multiplexed.csv");
+	assert_total(c, TASK_CLOCK, 28.79462);
+	assert_total(c, INSTRUCTIONS, 319218186844); /* as it stands: not scaled again */
+	assert_total(c, CYCLES, 121617078441);
+	assert_int_equal(c->total[RFL_QUANTITY_CYCLES].validity, RFL_VALID_SCALED);
+	assert_total(c, TIME, 28.79462 / 0.996);
+	assert_int_equal(c->total[RFL_QUANTITY_TIME].validity, RFL_VALID_ESTIMATE);
+	assert_unknown(c, FLOPS);
+
+	c = rig_file(&rig, "perf", "perfstat_s2_armv8_notcounted.txt");
+	assert_string_equal(c->ranges[0].name, "build/tests");
+	assert_total(c, TIME, 2.382450831);
+	assert_total(c, TASK_CLOCK, 2.082958624);
+	assert_total(c, INSTRUCTIONS, 10522826144);
+	assert_total(c, CYCLES, 7910463871);
+	assert_int_equal(c->total[RFL_QUANTITY_CYCLES].validity, RFL_VALID);
+	rig_fini(&rig);
+}
+
+/* What perf 6.1 wrote on a virtual machine without counters. */
+static void reads_perf_6_1(void **state)
+{
+	static const struct {
+		const char *file;
+		double task_clock_s, time_s;
+	} cases[] = {
+		{ "perf61_text.txt", 0.77e-3, 0.055554011 },
+		{ "perf61_x.csv", 0.89e-3, 0.89e-3 / 0.016 },
+		{ "perf61_j.json", 0.823322e-3, 0.823322e-3 / 0.015969 },
+		{ "perf61_x_repeated.csv", 0.68e-3, 0.68e-3 / 0.030 },
+		{ "perf61_x_intervals.csv", 0.78e-3 + 0.04e-3, 0.048429045 },
+		{ "perf61_text_intervals.txt", 0.82e-3 + 0.05e-3, 0.059537799 },
+	};
+	struct import_rig rig;
+
+	(void)state;
+	rig_init(&rig);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++) {
+		const struct rfl_capture *c = rig_file(&rig, "perf", cases[i].file);
+		const struct rfl_metric *m = metric_of(c, 0, "cycles");
+
+		assert_total(c, TASK_CLOCK, cases[i].task_clock_s);
+		assert_close(c->total[RFL_QUANTITY_TIME].value, cases[i].time_s, 1e-12);
+		assert_int_equal(m->validity, RFL_VALID_UNAVAILABLE);
+		assert_string_equal(m->reason, "perf: <not supported> by this processor or virtual "
+					       "machine");
+		assert_unknown(c, CYCLES);
+		assert_unknown(c, INSTRUCTIONS);
+	}
+	rig_fini(&rig);
+}
+
+#define STATS "\n Performance counter stats for './a':\n\n"
+
+/* The same counts in five locales. */
+static void reads_locales(void **state)
+{
+	static const char *const texts[] = {
+		STATS "          1101.01 msec task-clock   #    0.996 CPUs utilized\n"
+		      "        1234567      cycles\n"
+		      "            512      instructions\n"
+		      "       1.500000000 seconds time elapsed\n",
+		STATS "         1,101.01 msec task-clock   #    0.996 CPUs utilized\n"
+		      "      1,234,567      cycles\n"
+		      "            512      instructions\n"
+		      "       1.500000000 seconds time elapsed\n",
+		STATS "         1.101,01 msec task-clock   #    0,996 CPUs utilized\n"
+		      "      1.234.567      cycles              (88,71%)\n"
+		      "            512      instructions\n"
+		      "       1,500000000 seconds time elapsed\n",
+		STATS "  1\xe2\x80\xaf"
+		      "101,01 msec task-clock   #    0,996 CPUs utilized\n"
+		      "  1\xe2\x80\xaf"
+		      "234\xe2\x80\xaf"
+		      "567      cycles\n"
+		      "            512      instructions\n"
+		      "       1,500000000 seconds time elapsed\n",
+		STATS "  1'101.01 msec task-clock   #    0.996 CPUs utilized\n"
+		      "  1'234'567      cycles\n"
+		      "            512      instructions\n"
+		      "       1.500000000 seconds time elapsed\n",
+	};
+	struct import_rig rig;
+
+	(void)state;
+	rig_init(&rig);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(texts); i++) {
+		const struct rfl_capture *c = rig_read(&rig, "perf", texts[i]);
+
+		assert_total(c, TASK_CLOCK, 1.10101);
+		assert_total(c, CYCLES, 1234567);
+		assert_total(c, INSTRUCTIONS, 512);
+		assert_total(c, TIME, 1.5);
+		assert_int_equal(c->total[RFL_QUANTITY_CYCLES].validity,
+				 i == 2 ? RFL_VALID_SCALED : RFL_VALID);
+	}
+	/* A count is whole: its only sign parts groups, whatever else the file shows. */
+	assert_total(rig_read(&rig, "perf", STATS "   1.234      cycles\n"), CYCLES, 1234);
+	assert_total(rig_read(&rig, "perf", STATS "   1,234      cycles\n"), CYCLES, 1234);
+	rig_fini(&rig);
+}
+
+/* FLOPs by the width of instructions, bytes by CAS: 1 + 2x4 + 3x8 + 4x16 and 2 MiB. */
+static void counts_flops_and_bytes(void **state)
+{
+	static const char text[] = STATS "  1      fp_arith_inst_retired.scalar_single:u\n"
+					 "  2      fp_arith_inst_retired.128b_packed_single:u\n"
+					 "  3      fp_arith_inst_retired.256b_packed_single:u\n"
+					 "  4      fp_arith_inst_retired.512b_packed_single:u\n"
+					 "  1.00 MiB  uncore_imc_0/cas_count_read/\n"
+					 "  0.50 MiB  uncore_imc_1/cas_count_read/\n"
+					 "  0.50 MiB  uncore_imc_1/cas_count_write/\n"
+					 "       1.500000000 seconds time elapsed\n";
+	struct import_rig rig;
+	const struct rfl_capture *c;
+
+	(void)state;
+	rig_init(&rig);
+	c = rig_read(&rig, "perf", text);
+	assert_total(c, FLOPS_FP32, 97);
+	assert_total(c, DRAM_READ, 1.5 * 1048576);
+	assert_total(c, DRAM, 2.0 * 1048576);
+	assert_close(rfl_amounts_ai(c->total), 97 / 2097152.0, 1e-15);
+	assert_string_equal(c->notes[0], "events with ':u' were counted in user mode only");
+	/* AMD's one count of all precisions. */
+	c = rig_read(&rig, "perf", "1000,,fp_ret_sse_avx_ops.all,9,100.00,,\n");
+	assert_total(c, FLOPS, 1000);
+	rig_fini(&rig);
+}
+
+static void adds_up_hybrid_cores(void **state)
+{
+	struct import_rig rig;
+	const struct rfl_capture *c;
+
+	(void)state;
+	rig_init(&rig);
+	c = rig_read(&rig, "perf",
+		     "1000,,cpu_core/cycles/,99,99.15,,\n"
+		     "10,,cpu_atom/cycles/,1,0.85,,\n"
+		     "<not counted>,,cpu_atom/instructions/,0,0.00,,\n"
+		     "500,,cpu_core/instructions/,99,100.00,,\n");
+	assert_total(c, CYCLES, 1010);
+	assert_int_equal(c->total[RFL_QUANTITY_CYCLES].validity, RFL_VALID);
+	assert_total(c, INSTRUCTIONS, 500);
+	assert_string_equal(rig.warned,
+			    "file:4: cycles ran on cpu_atom for 0.85 % of the time: perf scaled "
+			    "its count up from that, and it is added to the others\n");
+	rig_fini(&rig);
+}
+
+static void refuses_small_shares(void **state)
+{
+	struct import_rig rig;
+	const struct rfl_capture *c;
+	const struct rfl_metric *m;
+
+	(void)state;
+	rig_init(&rig);
+	c = rig_read(&rig, "perf",
+		     "1000,,cycles,99,32.50,,\n500,,instructions,9,50.00,,\n"
+		     "<not counted>,,cache-misses,0,0.00,,\n");
+	m = metric_of(c, 0, "cycles");
+	assert_true(isnan(m->value));
+	assert_string_equal(m->reason,
+			    "counted during 32.5 % of the time: too little to scale from; count "
+			    "fewer events at once");
+	assert_unknown(c, CYCLES);
+	assert_total(c, INSTRUCTIONS, 500);
+	assert_int_equal(c->total[RFL_QUANTITY_INSTRUCTIONS].validity, RFL_VALID_SCALED);
+	assert_string_equal(metric_of(c, 0, "cache-misses")->reason,
+			    "perf: <not counted>: it never ran; count fewer events at once");
+	rig_fini(&rig);
+}
+
+/* Separators, places, scatters, decimal commas where they do no harm. */
+static void reads_forms_of_x(void **state)
+{
+	static const char *const texts[] = {
+		"1281.90,msec,task-clock,1,100.00,0.9,CPUs utilized\n7,,cycles,1,100.00,,\n",
+		"1281,90;msec;task-clock;1;100,00;0,9;CPUs utilized\n7;;cycles;1;100,00;;\n",
+		"1281.90\tmsec\ttask-clock\t1\t100.00\n7\t\tcycles\t1\t100.00\n",
+		"640.95|msec|task-clock|1|100.00\n640.95|msec|task-clock|1|100.00\n"
+		"7||cycles|1|100.00\n",
+		"CPU0,1000.90,msec,task-clock,1,100.00,,\nCPU1,281.00,msec,task-clock,1,100.00,,\n"
+		"CPU0,7,,cycles,1,100.00,,\n",
+		"S0,2,1281.90,msec,task-clock,1,100.00,,\nS0,2,7,,cycles,1,100.00,,\n",
+		"1281.90,msec,task-clock,3.00%,1,100.00,,\n7,,cycles,1,100.00,4.00%,,\n",
+		"1281900000,ns,task-clock,1,100.00,,\n7,,cpu-cycles:u,1,100.00,,\n",
+		"     1.000000000,281.90,msec,task-clock,1,100.00,,\n"
+		"     1.000000000,3,,cycles,1,100.00,,\n"
+		"     2.000000000,1000.00,msec,task-clock,1,100.00,,\n"
+		"     2.000000000,4,,cycles,1,100.00,,\n",
+	};
+	struct import_rig rig;
+
+	(void)state;
+	rig_init(&rig);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(texts); i++) {
+		const struct rfl_capture *c = rig_read(&rig, "perf", texts[i]);
+
+		assert_close(c->total[RFL_QUANTITY_TASK_CLOCK].value, 1.2819, 1e-15);
+		assert_total(c, CYCLES, 7);
+		assert_close(c->total[RFL_QUANTITY_TIME].value,
+			     i < 2    ? 1.2819 / 0.9
+			     : i == 8 ? 2.0
+				      : (double)NAN,
+			     1e-15);
+	}
+	rig_fini(&rig);
+}
+
+static void refuses_what_is_broken(void **state)
+{
+	static const char cure[] = ":1: perf wrote decimal commas between commas: run it with "
+				   "LC_ALL=C, or with -x ';', or with -j";
+	static const struct {
+		const char *text, *message;
+	} cases[] = {
+		{ "1281,90,msec,task-clock,1281900000,100,00,0,996,CPUs utilized\n", cure },
+		{ "5,,cycles,1,100.00,,\n319218186844,,instructions:u,24680525338,85,00,2,62,"
+		  "insn\n",
+		  ":2: perf wrote decimal commas between commas: run it with LC_ALL=C, or with -x "
+		  "';', or with -j" },
+		{ "5,,cycles,1,100.00,,\n7,,instr",
+		  ":2: '7,,instr': the file is cut off in this row" },
+		{ "5,,cycles,1,100.00,,\nabc,,cycles,1,100.00,,\n",
+		  ":2: 'abc,,cycles,1,100.00,,' is no row of perf stat -x: expected a value, a "
+		  "unit, an event, a run time and a percentage between ','" },
+		{ "{\"counter-value\" : \"1.0\", \"event\" : \"cycles\", \"pcnt-running\" : "
+		  "85,00}\n",
+		  ":1: perf wrote decimal commas, which makes it no JSON: run it with LC_ALL=C" },
+		{ "{\"counter-value\" : \"1.0\", \"event\" : \"cyc",
+		  ":1: '{\"counter-value\" : \"1.0\", \"event\" : \"cyc' is no JSON object of "
+		  "perf: the file is cut off" },
+		{ "{\"counter-value\" : \"x\", \"unit\" : \"\", \"event\" : \"cycles\"}\n",
+		  ":1: column 'counter-value': 'x' is no number" },
+		{ STATS "   12,34.5 msec task-clock\n",
+		  ":4: '12,34.5' is no number where a point is in front of the decimals" },
+		{ STATS "   12 furlongs cycles\n",
+		  ":4: column 'unit': 'furlongs' of cycles is no unit that is known here" },
+	};
+	struct import_rig rig;
+
+	(void)state;
+	rig_init(&rig);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++)
+		rig_refuses(&rig, cases[i].text, cases[i].message);
+	rig.options.keep_going = true;
+	assert_int_equal(rig_read(&rig, "perf", cases[2].text)->rows_left_out, 1);
+	assert_int_equal(rig_read(&rig, "perf", cases[3].text)->rows_left_out, 1);
+	rig.options.from = "perf";
+	rig_refuses(&rig, "hello\n",
+		    ": no events: expected what perf stat, perf stat -x or perf stat -j print");
+	rig_fini(&rig);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(reads_the_samples),    cmocka_unit_test(reads_perf_6_1),
+		cmocka_unit_test(reads_locales),        cmocka_unit_test(counts_flops_and_bytes),
+		cmocka_unit_test(adds_up_hybrid_cores), cmocka_unit_test(refuses_small_shares),
+		cmocka_unit_test(reads_forms_of_x),     cmocka_unit_test(refuses_what_is_broken),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

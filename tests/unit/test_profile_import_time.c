@@ -1,0 +1,186 @@
+/* What `time` of GNU, BSD, macOS and shells prints, as it is and as it may be broken. */
+#include "tests/unit/import_rig.h"
+
+static void reads_gnu_samples(void **state)
+{
+	struct import_rig rig;
+	const struct rfl_capture *c;
+
+	(void)state;
+	rig_init(&rig);
+	c = rig_file(&rig, "time", "timev_s1_spaces.txt");
+	assert_string_equal(c->label, "timev_s1_spaces");
+	assert_int_equal(c->nranges, 1);
+	assert_int_equal(c->ranges[0].kind, RFL_RANGE_PROCESS);
+	assert_string_equal(c->ranges[0].name, "sha256sum stable-diffusion-v1.5-unet.tar");
+	assert_total(c, TIME, 51.40);
+	assert_total(c, TASK_CLOCK, 36.01 + 2.06);
+	assert_metric(c, 0, "max_rss", 1966080); /* 1920 KiB */
+	assert_metric(c, 0, "voluntary_switches", 21563);
+	assert_unknown(c, FLOPS);
+	assert_unknown(c, DRAM);
+	assert_non_null(c->total[RFL_QUANTITY_FLOPS].reason);
+	assert_non_null(c->total[RFL_QUANTITY_DRAM].reason);
+
+	c = rig_file(&rig, "time", "timev_s2_cabal.txt");
+	assert_total(c, TIME, 13 * 60 + 19.30);
+	assert_metric(c, 0, "major-faults", 588);
+	assert_metric(c, 0, "minor-faults", 115742);
+	assert_metric(c, 0, "max_rss", 186496 * 1024.0);
+	rig_fini(&rig);
+}
+
+static void reads_macos_samples(void **state)
+{
+	struct import_rig rig;
+	const struct rfl_capture *c;
+
+	(void)state;
+	rig_init(&rig);
+	c = rig_file(&rig, "time", "timel_s1_macos.txt");
+	assert_total(c, TIME, 24.36);
+	assert_total(c, INSTRUCTIONS, 242953331230);
+	assert_total(c, CYCLES, 74930184152);
+	assert_metric(c, 0, "max_rss", 1589248);
+	assert_metric(c, 0, "peak_memory_footprint", 1410048);
+
+	c = rig_file(&rig, "time", "timel_s2_macos_signals.txt"); /* behind the program's output */
+	assert_total(c, TIME, 0.89);
+	assert_metric(c, 0, "max_rss", 299446272);
+	rig_fini(&rig);
+}
+
+static void reads_durations(void **state)
+{
+	static const struct {
+		const char *text;
+		double seconds;
+	} cases[] = {
+		{ "real\t0m1.234s\nuser\t0m0.500s\nsys\t0m0.100s\n", 1.234 },
+		{ "\nreal 2.50\nuser 1.00\nsys 0.25\n", 2.5 },
+		{ "real\t1m18,010s\nuser\t0m0,500s\nsys\t0m0,100s\n", 78.01 },
+		{ "\t1m18.01s real\t\t22.79s user\t\t0.83s sys\n", 78.01 },
+		{ "\t1h3.00s real\t\t22.79s user\t\t0.83s sys\n", 3603 },
+		{ "\t2d1h1m3.00s real\t\t22.79s user\t\t0.83s sys\n", 2 * 86400 + 3663 },
+		{ "0.01user 0.02system 1:02:03elapsed 95%CPU (0avgtext+0avgdata "
+		  "1920maxresident)k\n0inputs+0outputs (0major+132minor)pagefaults 0swaps\n",
+		  3723 },
+	};
+	struct import_rig rig;
+
+	(void)state;
+	rig_init(&rig);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++)
+		assert_total(rig_read(&rig, "time", cases[i].text), TIME, cases[i].seconds);
+	assert_metric(rig.captures.captures[0], 0, "max_rss", 1920 * 1024.0);
+	assert_metric(rig.captures.captures[0], 0, "minor-faults", 132);
+	rig_fini(&rig);
+}
+
+/* The log of a run of this program: its window is not the time of the process. */
+static void keeps_the_window_apart(void **state)
+{
+	struct import_rig rig;
+	const struct rfl_capture *c;
+
+	(void)state;
+	rig_init(&rig);
+	c = rig_read(&rig, "time",
+		     "MEASURED_SEC=2.500000 IMGS_PER_SEC=25.60 BATCH=64 ARCH=resnet50 "
+		     "BACKEND=cpu\n"
+		     "\tCommand being timed: \"roofline run\"\n"
+		     "\tUser time (seconds): 9.00\n"
+		     "\tElapsed (wall clock) time (h:mm:ss or m:ss): 0:10.00\n"
+		     "\tMaximum resident set size (kbytes): 1024\n"
+		     "\tExit status: 0\n");
+	assert_total(c, TIME, 10);
+	assert_metric(c, 0, "measured_window", 2.5);
+	assert_int_equal(c->nnotes, 1);
+	assert_string_equal(c->notes[0],
+			    "time_s is the whole process; its measured window is 2.5 s");
+	rig_fini(&rig);
+}
+
+/* Several blocks of one file are ranges of one capture. */
+static void reads_several_blocks(void **state)
+{
+	struct import_rig rig;
+	const struct rfl_capture *c;
+
+	(void)state;
+	rig_init(&rig);
+	c = rig_read(&rig, "time",
+		     "Command exited with non-zero status 1\n"
+		     "\tCommand being timed: \"a\"\n"
+		     "\tElapsed (wall clock) time (h:mm:ss or m:ss): 0:01.50\n"
+		     "\tExit status: 1\n"
+		     "\tCommand being timed: \"b\"\n"
+		     "\tElapsed (wall clock) time (h:mm:ss or m:ss): 0:02.00\n");
+	assert_int_equal(c->nranges, 2);
+	assert_total(c, TIME, 3.5);
+	assert_string_equal(c->notes[0], "Command exited with non-zero status 1");
+	rig_fini(&rig);
+}
+
+/* BSD writes KiB where macOS writes bytes. */
+static void tells_bsd_from_macos(void **state)
+{
+	struct import_rig rig;
+	const struct rfl_capture *c;
+
+	(void)state;
+	rig_init(&rig);
+	c = rig_read(&rig, "time",
+		     "        0.89 real         0.82 user         0.20 sys\n"
+		     "      1924  maximum resident set size\n");
+	assert_metric(c, 0, "max_rss", 1924 * 1024.0);
+	assert_int_equal(c->nnotes, 1);
+	c = rig_read(&rig, "time",
+		     "        0.89 real         0.82 user         0.20 sys\n"
+		     "      1589248  maximum resident set size\n");
+	assert_metric(c, 0, "max_rss", 1589248);
+	assert_int_equal(c->nnotes, 0);
+	rig_fini(&rig);
+}
+
+static void refuses_what_is_broken(void **state)
+{
+	static const char bad[] = "\tCommand being timed: \"a\"\n"
+				  "\tElapsed (wall clock) time (h:mm:ss or m:ss): 0:0x.50\n"
+				  "\tMaximum resident set size (kbytes): 1024\n";
+	struct import_rig rig;
+	const struct rfl_capture *c;
+
+	(void)state;
+	rig_init(&rig);
+	rig_refuses(&rig, bad, ":2: column 'duration_time': '0:0x.50' is no duration");
+	rig.options.keep_going = true;
+	c = rig_read(&rig, "time", bad);
+	assert_int_equal(c->rows_left_out, 1);
+	assert_string_equal(rig.warned,
+			    "file:2: column 'duration_time': '0:0x.50' is no duration\n");
+	assert_unknown(c, TIME);
+	assert_metric(c, 0, "max_rss", 1048576);
+	rig.options.keep_going = false;
+	rig.options.from = "time";
+	rig_refuses(&rig, "hello\n",
+		    ": no times in it: expected the output of 'time -v' (GNU), 'time -l' (BSD, "
+		    "macOS) or of a shell's time");
+	/* A file that ends in a number may have lost digits. */
+	(void)rig_read(&rig, "time", "real 2.50\nuser 1.00\nsys 0.2");
+	assert_string_equal(rig.warned, "file:3: the last line has no newline: its value may have "
+					"been cut off\n");
+	rig_fini(&rig);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(reads_gnu_samples),      cmocka_unit_test(reads_macos_samples),
+		cmocka_unit_test(reads_durations),        cmocka_unit_test(keeps_the_window_apart),
+		cmocka_unit_test(reads_several_blocks),   cmocka_unit_test(tells_bsd_from_macos),
+		cmocka_unit_test(refuses_what_is_broken),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
