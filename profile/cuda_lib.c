@@ -24,6 +24,10 @@ struct rfl_cuda {
 
 static const char *const libraries[] = { "libcuda.so.1", NULL };
 
+static const char get_driver[] =
+	"install NVIDIA's driver; a container has it when it was started with '--gpus all' and "
+	"NVIDIA's container toolkit";
+
 static const struct {
 	int code;
 	const char *meaning, *cure;
@@ -54,6 +58,16 @@ static const struct {
 	  "load its kernel modules ('nvidia-modprobe -u'), look at 'dmesg'" },
 };
 
+const char *rfl_cuda_cure(enum rfl_cuda_gate gate, int result)
+{
+	if (gate == RFL_CUDA_GATE_LIBRARY)
+		return get_driver;
+	for (size_t i = 0; i < RFL_ARRAY_LEN(messages); i++)
+		if (messages[i].code == result)
+			return messages[i].cure;
+	return NULL;
+}
+
 enum rfl_rc rfl_cuda_check(const struct rfl_cuda *c, int result, const char *call,
 			   struct rfl_err *err)
 {
@@ -83,12 +97,12 @@ static enum rfl_rc open_library(struct rfl_cuda *c, struct rfl_err *err)
 #undef SYMBOL
 #undef REQUIRED
 #undef OPTIONAL
+	struct rfl_err why = RFL_ERR_INIT;
 	enum rfl_rc rc;
 
-	rc = rfl_dl_open(libraries, symbols, RFL_ARRAY_LEN(symbols), &c->dl, err);
-	if (rc == RFL_EUNAVAILABLE && err)
-		rfl_err_prefix(err, "no NVIDIA driver here (install it; in a container, start it "
-				    "with '--gpus all' and NVIDIA's container toolkit)");
+	rc = rfl_dl_open(libraries, symbols, RFL_ARRAY_LEN(symbols), &c->dl, &why);
+	if (rc != RFL_OK)
+		rc = rfl_fail(err, why.rc, 0, "no NVIDIA driver here: %s: %s", why.msg, get_driver);
 	return rc;
 }
 
@@ -106,7 +120,8 @@ static int attribute(const struct rfl_cuda *c, enum rfl_cuda_attribute which)
 {
 	int value = 0;
 
-	return c->calls.device_attribute(&value, which, c->device) == RFL_CUDA_SUCCESS ? value : 0;
+	return c->calls.device_attribute(&value, (int)which, c->device) == RFL_CUDA_SUCCESS ? value
+											    : 0;
 }
 
 static enum rfl_rc take_device(struct rfl_cuda *c, struct rfl_err *err)

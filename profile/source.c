@@ -5,10 +5,11 @@
 
 #include <string.h>
 
+#include "profile/source_cupti.h"
 #include "profile/source_perf.h"
 
 /* In the order of preference for a backend that several serve. */
-static const struct rfl_source_ops *const sources[] = { &rfl_source_perf };
+static const struct rfl_source_ops *const sources[] = { &rfl_source_cupti, &rfl_source_perf };
 
 const struct rfl_source_ops *rfl_source_at(size_t i)
 {

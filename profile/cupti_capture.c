@@ -1,0 +1,219 @@
+/*
+ * cupti_capture.c - what the sessions gave, as a capture: a value or a reason for every metric of
+ * every range, and the notes that a reader needs.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/num.h"
+#include "profile/cupti_count.h"
+
+static const char no_value[] =
+	"the counter gave no value: its unit is shared (MIG) or switched off";
+static const char absent[] = "this CUPTI does not have the metric for the chip";
+
+/* Why every value of the capture is marked; NULL: it is not. */
+static const char *mark_of(const struct rfl_cupti_count *c, char *out, size_t size)
+{
+	const struct rfl_selftest_row *worst = rfl_selftest_worst(&c->selftest);
+
+	if (!worst)
+		return NULL;
+	snprintf(out, size, "the self-test is off: %s of %s came out as %.4f of what is known",
+		 rfl_quantity_info(worst->quantity)->name, worst->work, rfl_selftest_ratio(worst));
+	return out;
+}
+
+/* ------------------------------------------------------------------ metrics */
+
+static enum rfl_rc give(struct rfl_capture_builder *b, const char *metric, const char *unit,
+			double value, int pass, const char *mark, const char *why,
+			struct rfl_err *err)
+{
+	int id = rfl_capture_metric_id(b, metric, strlen(metric), unit);
+
+	if (id == -2)
+		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
+	if (id < 0)
+		return RFL_OK;
+	if (isnan(value))
+		(void)rfl_capture_metric(b, id, NAN, RFL_VALID_UNAVAILABLE, pass,
+					 why ? why : no_value);
+	else /* what two sessions counted stays as the first has it */
+		(void)rfl_capture_metric(b, id, value, mark ? RFL_VALID_MARKED : RFL_VALID, pass,
+					 mark);
+	return RFL_OK;
+}
+
+/* Metrics of a session for a range: `values` NULL: it was not counted, `why` says why. */
+static enum rfl_rc give_session(struct rfl_capture_builder *b, const struct rfl_cupti_planned *s,
+				size_t first_pass, const double *values, const char *mark,
+				const char *why, struct rfl_err *err)
+{
+	/* with several passes nobody knows which one had a metric */
+	int pass = !values || s->passes != 1 ? -1 : (int)first_pass;
+	enum rfl_rc rc = RFL_OK;
+
+	for (size_t i = 0; i < s->n && rc == RFL_OK; i++)
+		rc = give(b, s->metrics[i], s->units[i].unit, values ? values[i] : NAN, pass, mark,
+			  why, err);
+	for (size_t i = 0; i < s->nabsent && rc == RFL_OK; i++)
+		rc = give(b, s->absent[i], "", NAN, -1, NULL, absent, err);
+	return rc;
+}
+
+static enum rfl_rc add_range(const struct rfl_cupti_count *c, struct rfl_capture_builder *b,
+			     size_t i, const char *mark, struct rfl_err *err)
+{
+	const struct rfl_counted_range *range = &rfl_cupti_count_ranges(c)->ranges[i];
+	enum rfl_rc rc = rfl_capture_begin(b, range->kind, range->name, NULL, NULL, err);
+
+	for (size_t k = 0; c->plan && k < c->plan->n && rc == RFL_OK; k++) {
+		const struct rfl_cupti_outcome *out = &c->outcomes[k];
+		bool counted = out->why.rc == RFL_OK && i < out->counted.n;
+
+		rc = give_session(b, &c->plan->sessions[k], out->first_pass,
+				  counted ? out->counted.ranges[i].values : NULL, mark,
+				  counted ? NULL : out->why.msg, err);
+	}
+	if (rc == RFL_OK && !c->plan) /* one of them carries the reason */
+		rc = give(b, "gpu__time_duration.sum", "s", NAN, -1, NULL, c->refused.msg, err);
+	return rc == RFL_OK ? rfl_capture_end(b, err) : rc;
+}
+
+/* ------------------------------------------------------------------ idle */
+
+/* Bytes of device memory in a range; NaN: not known. */
+static double dram_of(const struct rfl_cupti_count *c, const struct rfl_cupti_planned *s,
+		      const struct rfl_counted_range *range)
+{
+	double amounts[RFL_QUANTITY_COUNT];
+
+	if (rfl_cupti_plan_amounts(c->plan, s, range->values, amounts, NULL) != RFL_OK)
+		return NAN;
+	return amounts[RFL_QUANTITY_DRAM];
+}
+
+static void note_idle(const struct rfl_cupti_count *c, struct rfl_capture_builder *b,
+		      const struct rfl_cupti_planned *s, const struct rfl_counted *counted)
+{
+	double idle = dram_of(c, s, &c->idle.ranges[0]);
+	double all = 0, wall_s = 0, share;
+	char bytes[32], time[32];
+
+	for (size_t i = 0; i < counted->n; i++) {
+		all += dram_of(c, s, &counted->ranges[i]);
+		wall_s += counted->ranges[i].wall_s;
+	}
+	if (isnan(idle) || !(all > 0) || !(c->idle.ranges[0].wall_s > 0))
+		return;
+	share = idle / c->idle.ranges[0].wall_s * wall_s / all;
+	rfl_capture_note(b,
+			 "in %s with nothing of ours running %s went through device memory: at "
+			 "that rate %.2g %% of what was counted is not of this run",
+			 rfl_num_si(c->idle.ranges[0].wall_s, "s", 3, time, sizeof(time)),
+			 rfl_num_si(idle, "byte", 3, bytes, sizeof(bytes)), 100 * share);
+}
+
+static enum rfl_rc add_idle(const struct rfl_cupti_count *c, struct rfl_capture_builder *b,
+			    const char *mark, struct rfl_err *err)
+{
+	enum rfl_rc rc = RFL_OK;
+
+	if (c->idle.n == 0)
+		return RFL_OK;
+	for (size_t k = 0; k < c->plan->n && rc == RFL_OK; k++) {
+		if (c->plan->sessions[k].set != RFL_SET_CORE)
+			continue;
+		note_idle(c, b, &c->plan->sessions[k], &c->outcomes[k].counted);
+		rc = rfl_capture_begin(b, RFL_RANGE_IDLE, "idle", NULL, NULL, err);
+		if (rc == RFL_OK)
+			rc = give_session(b, &c->plan->sessions[k], c->outcomes[k].first_pass,
+					  c->idle.ranges[0].values, mark, NULL, err);
+		if (rc == RFL_OK)
+			rc = rfl_capture_end(b, err);
+	}
+	return rc;
+}
+
+/* ------------------------------------------------------------------ notes */
+
+static void note_sessions(const struct rfl_cupti_count *c, struct rfl_capture_builder *b)
+{
+	if (!c->plan)
+		rfl_capture_note(b, "no counters: %s", c->refused.msg);
+	for (size_t i = 0; c->plan && i < c->plan->n; i++) {
+		const struct rfl_cupti_planned *s = &c->plan->sessions[i];
+
+		if (c->outcomes[i].why.rc != RFL_OK)
+			rfl_capture_note(b, "%s: not counted: %s", s->name, c->outcomes[i].why.msg);
+		else if (s->n == 0)
+			rfl_capture_note(b, "%s: the chip has no such counters", s->name);
+		else
+			rfl_capture_note(b, "%s: %zu metrics in %zu pass%s", s->name, s->n,
+					 s->passes, s->passes == 1 ? "" : "es");
+	}
+	if (c->runs > 1 && !c->saved && c->workload->save)
+		rfl_capture_note(b, "passes were taken on %zu steps that follow each other: %s",
+				 c->runs, c->not_saved.msg);
+	if (rfl_cupti_count_any(c))
+		rfl_capture_note(b, "times in counted steps include what counting costs, at the "
+				    "clocks that the GPU chose: the run's own timing is taken "
+				    "without counters");
+}
+
+static enum rfl_rc add_selftest(const struct rfl_cupti_count *c, struct rfl_capture_builder *b,
+				const char *mark, struct rfl_err *err)
+{
+	if (!(c->request->sets & RFL_SET_SELF_TEST))
+		return RFL_OK;
+	if (mark)
+		rfl_capture_note(b, "%s: all values of this capture are marked", mark);
+	if (c->selftest.n > 0 && c->no_selftest.rc == RFL_OK)
+		return rfl_selftest_add(&c->selftest, b, err);
+	rfl_capture_note(b, "self-test: not done: %s",
+			 c->no_selftest.rc != RFL_OK ? c->no_selftest.msg : c->refused.msg);
+	return RFL_OK;
+}
+
+static enum rfl_rc fill(const struct rfl_cupti_count *c, struct rfl_capture_builder *b,
+			const char *mark, struct rfl_err *err)
+{
+	const struct rfl_counted *ranges = rfl_cupti_count_ranges(c);
+	enum rfl_rc rc = RFL_OK;
+
+	if (c->target.chip[0])
+		rc = rfl_capture_chip(b, c->target.chip, rfl_cuda_name(c->cuda), err);
+	rfl_capture_steps(b, 1, (int64_t)c->runs);
+	note_sessions(c, b);
+	for (size_t i = 0; i < ranges->n && rc == RFL_OK; i++)
+		rc = add_range(c, b, i, mark, err);
+	if (rc == RFL_OK)
+		rc = add_idle(c, b, mark, err);
+	if (rc == RFL_OK)
+		rc = add_selftest(c, b, mark, err);
+	if (rc == RFL_OK && c->kernels.arena && c->no_kernels.rc == RFL_OK)
+		rc = rfl_kernel_launches_add(&c->kernels, b, err);
+	else if (rc == RFL_OK && c->no_kernels.rc != RFL_OK)
+		rfl_capture_note(b, "no times of kernels: %s", c->no_kernels.msg);
+	return rc;
+}
+
+enum rfl_rc rfl_cupti_capture(const struct rfl_cupti_count *c, struct rfl_captures *to,
+			      struct rfl_err *err)
+{
+	const struct rfl_capture_spec spec = { .source = "cupti",
+					       .label = c->request->label,
+					       .all_metrics = true };
+	struct rfl_capture_builder *b = NULL;
+	char mark[256];
+	enum rfl_rc rc = rfl_capture_builder_new(&spec, &b, err);
+
+	if (rc == RFL_OK)
+		rc = fill(c, b, mark_of(c, mark, sizeof(mark)), err);
+	if (rc == RFL_OK)
+		rc = rfl_capture_finish(b, to, err);
+	rfl_capture_builder_free(b);
+	return rc;
+}

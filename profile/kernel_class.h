@@ -1,0 +1,42 @@
+/*
+ * kernel_class.h - what a GPU kernel is by its name: a matrix product, an elementwise operation, a
+ * copy. For shares of time where nothing could be counted.
+ */
+#ifndef RFL_PROFILE_KERNEL_CLASS_H
+#define RFL_PROFILE_KERNEL_CLASS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum rfl_kernel_class {
+	RFL_KERNEL_MATRIX, /**< matrix product, convolution, attention */
+	RFL_KERNEL_NORMALISATION,
+	RFL_KERNEL_OPTIMIZER,
+	RFL_KERNEL_REDUCTION,
+	RFL_KERNEL_POOLING,
+	RFL_KERNEL_ELEMENTWISE,
+	RFL_KERNEL_COPY, /**< moves data: no FLOPs */
+	RFL_KERNEL_COLLECTIVE,
+	RFL_KERNEL_OTHER,
+	RFL_KERNEL_CLASSES,
+};
+
+/** "matrix products", "elementwise", ... Never NULL. */
+const char *rfl_kernel_class_name(enum rfl_kernel_class c);
+/** Whether kernels of the class do no arithmetic on floating-point numbers. */
+bool rfl_kernel_class_only_moves(enum rfl_kernel_class c);
+
+/**
+ * @param name  demangled or not, with or without template arguments. The kernel's own name is
+ * looked at first, what it was instantiated with afterwards.
+ */
+enum rfl_kernel_class rfl_kernel_classify(const char *name);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

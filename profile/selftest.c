@@ -1,0 +1,215 @@
+/*
+ * selftest.c - the work of known size, counted by the same sessions that count a run, and turned
+ * into quantities by the same formulas.
+ */
+#include "profile/selftest.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "profile/cupti_plan.h"
+#include "profile/cupti_session.h"
+#include "profile/selftest_impl.h"
+
+/* ------------------------------------------------------------------ what is expected */
+
+static void expect(struct rfl_selftest *t, const char *work, enum rfl_quantity q, double known,
+		   const char *reason)
+{
+	struct rfl_selftest_row *r = &t->rows[t->n++];
+
+	*r = (struct rfl_selftest_row){
+		.work = work, .quantity = q, .known = known, .measured = NAN
+	};
+	snprintf(r->reason, sizeof(r->reason), "%s", reason);
+}
+
+static void expect_all(struct rfl_selftest *t, const struct rfl_selftest_work *w)
+{
+	*t = (struct rfl_selftest){ .n = 0 };
+	expect(t, "copy", RFL_QUANTITY_DRAM_READ, w->copy_bytes ? (double)w->copy_bytes : NAN,
+	       w->copy_reason);
+	expect(t, "copy", RFL_QUANTITY_DRAM_WRITE, w->copy_bytes ? (double)w->copy_bytes : NAN,
+	       w->copy_reason);
+	for (size_t i = 0; i < w->nproducts; i++)
+		expect(t, w->products[i].kernel->name, w->products[i].kernel->quantity,
+		       w->products[i].flops, "");
+}
+
+/* ------------------------------------------------------------------ counting */
+
+/* Values of a session into the rows that belong to its ranges. */
+static enum rfl_rc take(struct rfl_selftest *t, const struct rfl_cupti_plan *plan,
+			const struct rfl_cupti_planned *s, const struct rfl_counted *c,
+			struct rfl_err *err)
+{
+	double amounts[RFL_QUANTITY_COUNT];
+	enum rfl_rc rc = RFL_OK;
+
+	for (size_t i = 0; i < c->n && rc == RFL_OK; i++) {
+		rc = rfl_cupti_plan_amounts(plan, s, c->ranges[i].values, amounts, err);
+		for (size_t k = 0; k < t->n && rc == RFL_OK; k++)
+			if (strcmp(t->rows[k].work, c->ranges[i].name) == 0 &&
+			    isnan(t->rows[k].measured))
+				t->rows[k].measured = amounts[t->rows[k].quantity];
+	}
+	return rc;
+}
+
+static enum rfl_rc count(struct rfl_selftest *t, const struct rfl_cupti_target *target,
+			 const struct rfl_cupti_plan *plan, const struct rfl_cupti_planned *s,
+			 struct rfl_selftest_work *work, struct rfl_err *err)
+{
+	struct rfl_replay replay = { .run = rfl_selftest__work_run,
+				     .ctx = work,
+				     .max_ranges = 1 + work->nproducts };
+	struct rfl_cupti_session *session = NULL;
+	struct rfl_counted counted = { .arena = NULL };
+	enum rfl_rc rc;
+
+	rc = rfl_cupti_session_open(target, s, replay.max_ranges, &session, err);
+	if (rc == RFL_OK)
+		rc = rfl_cupti_session_count(session, &replay, &counted, err);
+	if (rc == RFL_OK)
+		rc = take(t, plan, s, &counted, err);
+	rfl_counted_fini(&counted);
+	rfl_cupti_session_close(session);
+	return rc;
+}
+
+/* Rows that no session gave a value get the reason. */
+static void explain(struct rfl_selftest *t, const struct rfl_cupti_plan *plan,
+		    const struct rfl_err *why)
+{
+	for (size_t i = 0; i < t->n; i++) {
+		struct rfl_selftest_row *r = &t->rows[i];
+		const char *impossible = rfl_formula_impossible(plan->formulas, r->quantity);
+
+		if (!isnan(r->measured) || r->reason[0])
+			continue;
+		snprintf(r->reason, sizeof(r->reason), "%.*s", (int)sizeof(r->reason) - 1,
+			 impossible          ? impossible
+			 : why->rc != RFL_OK ? why->msg
+					     : "the counter gave no value");
+	}
+}
+
+enum rfl_rc rfl_selftest_run(struct rfl_cuda *cuda, const struct rfl_cupti_target *target,
+			     const char *precision, struct rfl_selftest *ret, struct rfl_err *err)
+{
+	struct rfl_selftest_work work = { .cuda = NULL };
+	struct rfl_cupti_plan *plan = NULL;
+	struct rfl_err why = RFL_ERR_INIT; /* of the first session that failed */
+	size_t counted = 0;
+	enum rfl_rc rc;
+
+	*ret = (struct rfl_selftest){ .n = 0 };
+	rc = rfl_cupti_plan_new(target->lib, target->chip, target->availability,
+				RFL_SET_CORE | RFL_SET_FLOPS, precision, &plan, err);
+	if (rc == RFL_OK)
+		rc = rfl_selftest__work_init(&work, cuda, precision, err);
+	if (rc != RFL_OK)
+		goto done;
+	expect_all(ret, &work);
+	for (size_t i = 0; i < plan->n; i++) {
+		struct rfl_err one = plan->sessions[i].why;
+
+		if (one.rc == RFL_OK && plan->sessions[i].n > 0 &&
+		    count(ret, target, plan, &plan->sessions[i], &work, &one) == RFL_OK)
+			counted++;
+		else if (one.rc != RFL_OK)
+			(void)rfl_fail(&why, one.rc, one.native, "%s", one.msg);
+	}
+	explain(ret, plan, &why);
+	if (counted == 0)
+		rc = rfl_fail(err, why.rc == RFL_OK ? RFL_EUNAVAILABLE : why.rc, why.native, "%s",
+			      why.rc == RFL_OK ? "the chip has no counters for it" : why.msg);
+done:
+	rfl_selftest__work_fini(&work);
+	rfl_cupti_plan_free(plan);
+	return rc;
+}
+
+/* ------------------------------------------------------------------ results */
+
+double rfl_selftest_ratio(const struct rfl_selftest_row *row)
+{
+	return row->known > 0 ? row->measured / row->known : NAN;
+}
+
+const struct rfl_selftest_row *rfl_selftest_worst(const struct rfl_selftest *t)
+{
+	const struct rfl_selftest_row *worst = NULL;
+	double most = RFL_SELFTEST_TOLERANCE;
+
+	for (size_t i = 0; i < t->n; i++) {
+		double off = fabs(rfl_selftest_ratio(&t->rows[i]) - 1);
+
+		if (off > most) { /* never true for NaN */
+			most = off;
+			worst = &t->rows[i];
+		}
+	}
+	return worst;
+}
+
+void rfl_selftest_text(const struct rfl_selftest *t, struct rfl_buf *out)
+{
+	for (size_t i = 0; i < t->n; i++) {
+		const struct rfl_selftest_row *r = &t->rows[i];
+
+		rfl_buf_printf(out, "%s%s of %s ", i ? "; " : "",
+			       rfl_quantity_info(r->quantity)->name, r->work);
+		if (isnan(r->measured))
+			rfl_buf_printf(out, "not counted (%s)", r->reason);
+		else
+			rfl_buf_printf(out, "%.4f of what is known", rfl_selftest_ratio(r));
+	}
+}
+
+static enum rfl_rc add_row(const struct rfl_selftest_row *r, struct rfl_capture_builder *b,
+			   struct rfl_err *err)
+{
+	static const char *const parts[] = { "known", "measured", "ratio" };
+	const struct rfl_quantity_info *info = rfl_quantity_info(r->quantity);
+	const double values[] = { r->known, r->measured, rfl_selftest_ratio(r) };
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(parts); i++) {
+		char name[96];
+		int id;
+
+		snprintf(name, sizeof(name), "selftest.%s.%s", info->name, parts[i]);
+		id = rfl_capture_metric_id(b, name, strlen(name), i < 2 ? info->unit : "");
+		if (id == -2)
+			return rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
+		if (id >= 0)
+			(void)rfl_capture_metric(b, id, values[i],
+						 isnan(values[i]) ? RFL_VALID_UNAVAILABLE
+								  : RFL_VALID,
+						 -1, isnan(values[i]) ? r->reason : NULL);
+	}
+	return RFL_OK;
+}
+
+enum rfl_rc rfl_selftest_add(const struct rfl_selftest *t, struct rfl_capture_builder *b,
+			     struct rfl_err *err)
+{
+	struct rfl_buf text;
+	enum rfl_rc rc = RFL_OK;
+
+	for (size_t i = 0; i < t->n && rc == RFL_OK;) {
+		const char *work = t->rows[i].work;
+
+		rc = rfl_capture_begin(b, RFL_RANGE_SELF_TEST, work, NULL, NULL, err);
+		for (; rc == RFL_OK && i < t->n && strcmp(t->rows[i].work, work) == 0; i++)
+			rc = add_row(&t->rows[i], b, err);
+		if (rc == RFL_OK)
+			rc = rfl_capture_end(b, err);
+	}
+	rfl_buf_init(&text, RFL_ERR_MSG_MAX);
+	rfl_selftest_text(t, &text);
+	rfl_capture_note(b, "self-test: %s", rfl_buf_str(&text));
+	rfl_buf_fini(&text);
+	return rc;
+}

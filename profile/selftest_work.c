@@ -1,0 +1,268 @@
+/*
+ * selftest_work.c - a copy that no cache can hold, and products of matrices of small integers,
+ * whose result is exact in every data type.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile/selftest_impl.h"
+
+/* Large enough to count, small enough to be checked on the host each time. */
+enum { ROWS = 128, COLUMNS = 128, DEPTH = 256 };
+
+#define COPY_LEAST     ((size_t)64 << 20)
+#define COPY_PER_L2    16 /* of the size of L2: what is left of one copy in it does not matter */
+#define COPY_PER_L2_OK 4  /* with less than this it does */
+
+static enum rfl_rc check(const struct rfl_selftest_work *w, int result, const char *call,
+			 struct rfl_err *err)
+{
+	return rfl_cuda_check(w->cuda, result, call, err);
+}
+
+/* ------------------------------------------------------------------ products */
+
+static int value_a(size_t row, size_t k)
+{
+	return (int)((row + k) % 3) - 1;
+}
+
+static int value_b(size_t column, size_t k)
+{
+	return (int)((2 * column + k / 2) % 5) - 2;
+}
+
+/* -2 to 2 in the bits of a data type. */
+static void put(void *to, enum rfl_selftest_type type, int value)
+{
+	static const uint16_t halves[] = { 0xc000, 0xbc00, 0x0000, 0x3c00, 0x4000 };
+	static const uint16_t bfloats[] = { 0xc000, 0xbf80, 0x0000, 0x3f80, 0x4000 };
+	float single = (float)value;
+
+	if (type == RFL_SELFTEST_F16)
+		memcpy(to, &halves[value + 2], sizeof(halves[0]));
+	else if (type == RFL_SELFTEST_BF16)
+		memcpy(to, &bfloats[value + 2], sizeof(bfloats[0]));
+	else
+		memcpy(to, &single, sizeof(single));
+}
+
+static enum rfl_rc upload(struct rfl_selftest_work *w, const struct rfl_selftest_kernel *k,
+			  size_t lines, int (*value)(size_t, size_t), rfl_cuda_address *ret,
+			  struct rfl_err *err)
+{
+	size_t element = (size_t)k->element_bytes, size = lines * DEPTH * element;
+	char *host = malloc(size);
+	enum rfl_rc rc;
+
+	if (!host)
+		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for the self-test");
+	for (size_t line = 0; line < lines; line++)
+		for (size_t i = 0; i < DEPTH; i++)
+			put(host + (line * DEPTH + i) * element, k->type, value(line, i));
+	rc = check(w, w->calls->memory_alloc(ret, size), "cuMemAlloc", err);
+	if (rc == RFL_OK)
+		rc = check(w, w->calls->copy_to_device(*ret, host, size), "cuMemcpyHtoD", err);
+	free(host);
+	return rc;
+}
+
+static enum rfl_rc launch(struct rfl_selftest_work *w, struct rfl_selftest_product *p,
+			  struct rfl_err *err)
+{
+	const struct rfl_selftest_kernel *k = p->kernel;
+	uint32_t columns = COLUMNS, bytes = DEPTH * (uint32_t)k->element_bytes;
+	void *arguments[] = { &p->a, &p->b, &p->c, &columns, &bytes };
+	enum rfl_rc rc;
+
+	rc = check(w,
+		   w->calls->launch(p->function, COLUMNS / (unsigned)k->tile_columns,
+				    ROWS / (unsigned)k->tile_rows, 1, (unsigned)k->threads, 1, 1, 0,
+				    NULL, arguments, NULL),
+		   "cuLaunchKernel", err);
+	if (rc == RFL_OK)
+		rc = check(w, w->calls->context_synchronize(), "cuCtxSynchronize", err);
+	return rc;
+}
+
+static enum rfl_rc compare(const struct rfl_selftest_kernel *k, const float *c, struct rfl_err *err)
+{
+	for (size_t row = 0; row < ROWS; row++)
+		for (size_t column = 0; column < COLUMNS; column++) {
+			int sum = 0;
+
+			for (size_t i = 0; i < DEPTH; i++)
+				sum += value_a(row, i) * value_b(column, i);
+			if (c[row * COLUMNS + column] != (float)sum)
+				return rfl_fail(err, RFL_EFAILED, 0,
+						"the kernel %s computed %g where %d is right (row "
+						"%zu, column %zu): this GPU or its driver does "
+						"not work",
+						k->name, (double)c[row * COLUMNS + column], sum,
+						row, column);
+		}
+	return RFL_OK;
+}
+
+static enum rfl_rc verify(struct rfl_selftest_work *w, struct rfl_selftest_product *p,
+			  struct rfl_err *err)
+{
+	const size_t size = sizeof(float) * ROWS * COLUMNS;
+	float *c = malloc(size);
+	enum rfl_rc rc;
+
+	if (!c)
+		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for the self-test");
+	rc = check(w, w->calls->copy_from_device(c, p->c, size), "cuMemcpyDtoH", err);
+	if (rc == RFL_OK)
+		rc = compare(p->kernel, c, err);
+	free(c);
+	return rc;
+}
+
+static enum rfl_rc load(struct rfl_selftest_work *w, struct rfl_selftest_product *p,
+			struct rfl_err *err)
+{
+	struct rfl_buf ptx;
+	enum rfl_rc rc;
+
+	rfl_buf_init(&ptx, 1 << 20);
+	rfl_selftest_ptx(p->kernel, &ptx);
+	rc = rfl_buf_check(&ptx, p->kernel->name, err);
+	if (rc == RFL_OK)
+		rc = check(w, w->calls->module_load(&p->module, rfl_buf_str(&ptx)),
+			   "cuModuleLoadData", err);
+	if (rc == RFL_OK)
+		rc = check(w, w->calls->module_function(&p->function, p->module, p->kernel->name),
+			   "cuModuleGetFunction", err);
+	rfl_buf_fini(&ptx);
+	return rc;
+}
+
+static enum rfl_rc make_product(struct rfl_selftest_work *w, const struct rfl_selftest_kernel *k,
+				struct rfl_err *err)
+{
+	struct rfl_selftest_product *p = &w->products[w->nproducts++];
+	enum rfl_rc rc;
+
+	*p = (struct rfl_selftest_product){ .kernel = k, .flops = 2.0 * ROWS * COLUMNS * DEPTH };
+	rc = load(w, p, err);
+	if (rc == RFL_OK)
+		rc = upload(w, k, ROWS, value_a, &p->a, err);
+	if (rc == RFL_OK)
+		rc = upload(w, k, COLUMNS, value_b, &p->b, err);
+	if (rc == RFL_OK)
+		rc = check(w, w->calls->memory_alloc(&p->c, sizeof(float) * ROWS * COLUMNS),
+			   "cuMemAlloc", err);
+	if (rc == RFL_OK)
+		rc = launch(w, p, err);
+	return rc == RFL_OK ? verify(w, p, err) : rc;
+}
+
+/* ------------------------------------------------------------------ the copy */
+
+static enum rfl_rc copy(struct rfl_selftest_work *w, struct rfl_err *err)
+{
+	enum rfl_rc rc;
+
+	rc = check(w, w->calls->copy_async(w->to, w->from, w->copy_bytes, NULL),
+		   "cuMemcpyDtoDAsync", err);
+	if (rc == RFL_OK)
+		rc = check(w, w->calls->context_synchronize(), "cuCtxSynchronize", err);
+	return rc;
+}
+
+/* Beyond L2 many times, but no more than an eighth of what is free; 0 when that is too little. */
+static size_t copy_size(struct rfl_selftest_work *w)
+{
+	size_t l2 = (size_t)rfl_cuda_l2_bytes(w->cuda), size = COPY_PER_L2 * l2;
+	size_t free_bytes = 0, total = 0;
+
+	if (size < COPY_LEAST)
+		size = COPY_LEAST;
+	if (w->calls->memory_info &&
+	    w->calls->memory_info(&free_bytes, &total) == RFL_CUDA_SUCCESS && size > free_bytes / 8)
+		size = free_bytes / 8 / 4096 * 4096;
+	return size < COPY_PER_L2_OK * l2 || size == 0 ? 0 : size;
+}
+
+/* One copy goes in front of the counted ones: what it leaves in L2 is written back during the next,
+ * and as much is left behind by that, so that reads and writes come out even. */
+static enum rfl_rc make_copy(struct rfl_selftest_work *w, struct rfl_err *err)
+{
+	enum rfl_rc rc;
+
+	w->copy_bytes = copy_size(w);
+	if (w->copy_bytes == 0) {
+		snprintf(w->copy_reason, sizeof(w->copy_reason),
+			 "too little free device memory for a copy much larger than L2");
+		return RFL_OK;
+	}
+	rc = check(w, w->calls->memory_alloc(&w->from, w->copy_bytes), "cuMemAlloc", err);
+	if (rc == RFL_OK)
+		rc = check(w, w->calls->memory_alloc(&w->to, w->copy_bytes), "cuMemAlloc", err);
+	if (rc == RFL_OK)
+		rc = check(w, w->calls->set_words(w->from, 0x3f803f80, w->copy_bytes / 4),
+			   "cuMemsetD32", err);
+	return rc == RFL_OK ? copy(w, err) : rc;
+}
+
+/* ------------------------------------------------------------------ all of it */
+
+enum rfl_rc rfl_selftest__work_init(struct rfl_selftest_work *w, struct rfl_cuda *cuda,
+				    const char *precision, struct rfl_err *err)
+{
+	const struct rfl_selftest_kernel *k;
+	enum rfl_rc rc = RFL_OK;
+
+	*w = (struct rfl_selftest_work){ .cuda = cuda, .calls = rfl_cuda_calls(cuda) };
+	for (size_t i = 0; rc == RFL_OK && (k = rfl_selftest_kernel_at(i)); i++)
+		if (rfl_selftest_kernel_serves(k, precision) &&
+		    rfl_cuda_capability(cuda) >= k->min_capability &&
+		    w->nproducts < RFL_SELFTEST_KERNELS)
+			rc = make_product(w, k, err);
+	return rc == RFL_OK ? make_copy(w, err) : rc;
+}
+
+void rfl_selftest__work_fini(struct rfl_selftest_work *w)
+{
+	const rfl_cuda_address copies[] = { w->from, w->to };
+
+	for (size_t i = 0; i < w->nproducts; i++) {
+		const struct rfl_selftest_product *p = &w->products[i];
+		const rfl_cuda_address blocks[] = { p->a, p->b, p->c };
+
+		for (size_t k = 0; k < RFL_ARRAY_LEN(blocks); k++)
+			if (blocks[k])
+				(void)w->calls->memory_free(blocks[k]);
+		if (p->module)
+			(void)w->calls->module_unload(p->module);
+	}
+	for (size_t k = 0; k < RFL_ARRAY_LEN(copies); k++)
+		if (copies[k])
+			(void)w->calls->memory_free(copies[k]);
+	*w = (struct rfl_selftest_work){ .cuda = NULL };
+}
+
+enum rfl_rc rfl_selftest__work_run(void *ctx, struct rfl_ranges *ranges, struct rfl_err *err)
+{
+	struct rfl_selftest_work *w = ctx;
+	enum rfl_rc rc = RFL_OK;
+
+	if (w->copy_bytes) {
+		rc = ranges->begin(ranges, RFL_RANGE_SELF_TEST, "copy", err);
+		if (rc == RFL_OK)
+			rc = copy(w, err);
+		if (rc == RFL_OK)
+			rc = ranges->end(ranges, err);
+	}
+	for (size_t i = 0; i < w->nproducts && rc == RFL_OK; i++) {
+		rc = ranges->begin(ranges, RFL_RANGE_SELF_TEST, w->products[i].kernel->name, err);
+		if (rc == RFL_OK)
+			rc = launch(w, &w->products[i], err);
+		if (rc == RFL_OK)
+			rc = ranges->end(ranges, err);
+	}
+	return rc;
+}
