@@ -188,16 +188,21 @@ static enum rfl_rc add_core_events(struct rfl_perf_plan *plan, const char *preci
 
 /* ---- passes ---- */
 
-/* General counters that we may take of each hardware thread. */
+/* General counters of a hardware thread; six where it does not tell, as Neoverse has. */
+static int core_counters(const struct rfl_perf_env *env)
+{
+	return env->id.counters > 0 ? env->id.counters : 6;
+}
+
+/* Those that we may take: the NMI watchdog may hold one. */
 static int core_budget(const struct rfl_perf_env *env)
 {
-	const int counters = env->id.counters > 0 ? env->id.counters : 6;
 	char text[16];
 	const bool watchdog = rfl_perf_slurp(env->sys->root, "/proc/sys/kernel/nmi_watchdog", text,
 					     sizeof(text)) &&
 			      strcmp(text, "1") == 0;
 
-	return counters - (watchdog ? 1 : 0);
+	return core_counters(env) - (watchdog ? 1 : 0);
 }
 
 /* Counters that the usable members of an item's group take together. */
@@ -228,8 +233,24 @@ static void put_group(struct rfl_perf_plan *plan, size_t first, int pass)
 		plan->passes = pass + 1;
 }
 
-/* Groups go into the first pass that has room for them; one that is larger than all counters gets
- * a pass of its own, and is multiplexed there. */
+/* A group that is larger than what the processor has would be on no counter ever: its members are
+ * counted apart. */
+static void split_large_groups(struct rfl_perf_plan *plan)
+{
+	const int counters = core_counters(plan->env);
+
+	for (size_t i = 0; i < plan->n; i++) {
+		const int group = plan->items[i].group;
+
+		if (group == 0 || group_slots(plan, i) <= counters)
+			continue;
+		for (size_t k = i; k < plan->n; k++)
+			if (plan->items[k].group == group)
+				plan->items[k].group = 0;
+	}
+}
+
+/* Groups go into the first pass that has room for them. */
 static void lay_cores(struct rfl_perf_plan *plan)
 {
 	const int budget = core_budget(plan->env);
@@ -304,6 +325,7 @@ enum rfl_rc rfl_perf_plan_new(const struct rfl_perf_env *env, const char *precis
 		rfl_perf_plan_free(plan);
 		return rc;
 	}
+	split_large_groups(plan);
 	lay_cores(plan);
 	lay_uncore(plan);
 	*ret = plan;
