@@ -94,6 +94,35 @@ static bool add_way(struct rfl_metric_set *s, const struct rfl_formulas *f, enum
 	return true;
 }
 
+unsigned rfl_metric_set_of(enum rfl_quantity q, const char *precision)
+{
+	for (size_t i = 0; i < RFL_ARRAY_LEN(rows); i++)
+		if (rows[i].quantity == q)
+			return rows[i].set;
+	for (size_t i = 0; i < RFL_ARRAY_LEN(matrix); i++)
+		if (matrix[i] == q)
+			return q == rfl_precision_matrix(precision) ? RFL_SET_CORE : RFL_SET_AUDIT;
+	return 0;
+}
+
+int rfl_metric_set_way(const struct rfl_formulas *f, enum rfl_quantity q,
+		       const struct rfl_metric_set *within)
+{
+	for (size_t way = 0; way < rfl_formula_ways(f, q); way++) {
+		struct rfl_metric_set s = { .n = 0 }, all;
+
+		if (!add_way(&s, f, q, way))
+			continue;
+		if (!within)
+			return (int)way;
+		all = *within;
+		(void)add_way(&all, f, q, way);
+		if (all.n == within->n)
+			return (int)way;
+	}
+	return -1;
+}
+
 bool rfl_metric_set_add(struct rfl_metric_set *s, const struct rfl_formulas *f, enum rfl_quantity q)
 {
 	for (size_t way = 0; way < rfl_formula_ways(f, q); way++)
@@ -107,7 +136,7 @@ static void add_quantity(struct rfl_metric_set *s, const struct rfl_formulas *f,
 			 enum rfl_quantity q)
 {
 	if (rfl_metric_set_add(s, f, q))
-		add(s, f, rfl_formula_subtracted(f, q));
+		add(s, f, rfl_formula_subtracted(f, q, NULL));
 }
 
 void rfl_metric_set_add_sets(struct rfl_metric_set *s, const struct rfl_formulas *f, unsigned sets,

@@ -32,6 +32,15 @@ struct rfl_metric_set {
 bool rfl_metric_set_add(struct rfl_metric_set *s, const struct rfl_formulas *f,
 			enum rfl_quantity q);
 
+/** The set that a quantity belongs to in a run of this precision, RFL_SET_*; 0: none, it is found
+ * in files only. */
+unsigned rfl_metric_set_of(enum rfl_quantity q, const char *precision);
+
+/** The first way of a quantity that takes metrics of the chip alone, and only those of `within`
+ * when that is not NULL; -1: none. */
+int rfl_metric_set_way(const struct rfl_formulas *f, enum rfl_quantity q,
+		       const struct rfl_metric_set *within);
+
 /**
  * Add what the sets RFL_SET_CORE, _FLOPS, _AUDIT and _LINKS count, and what has to be taken off it;
  * other bits add nothing.

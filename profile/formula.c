@@ -161,11 +161,15 @@ const struct rfl_term *rfl_formula_way(const struct rfl_formulas *f, enum rfl_qu
 	return f->terms + w->first;
 }
 
-int rfl_formula_subtracted(const struct rfl_formulas *f, enum rfl_quantity q)
+int rfl_formula_subtracted(const struct rfl_formulas *f, enum rfl_quantity q, double *weight)
 {
 	const struct rfl_formula_less *less = &f->quantities[q].less;
 
-	return less->reason ? (int)less->slot : -1;
+	if (!less->reason)
+		return -1;
+	if (weight)
+		*weight = less->weight;
+	return (int)less->slot;
 }
 
 const char *rfl_formula_impossible(const struct rfl_formulas *f, enum rfl_quantity q)

@@ -69,8 +69,9 @@ const struct rfl_term *rfl_formula_way(const struct rfl_formulas *f, enum rfl_qu
 				       size_t way, size_t *nterms);
 /** Why the family cannot measure a quantity ("integrated memory: ..."); NULL when it can. */
 const char *rfl_formula_impossible(const struct rfl_formulas *f, enum rfl_quantity q);
-/** The slot of a metric that is taken off a quantity where it is there, or -1. */
-int rfl_formula_subtracted(const struct rfl_formulas *f, enum rfl_quantity q);
+/** The slot of a metric that is taken off a quantity where it is there, or -1. @param weight  by
+ * which it is multiplied; may be NULL */
+int rfl_formula_subtracted(const struct rfl_formulas *f, enum rfl_quantity q, double *weight);
 /** A way whose result is an estimate, or another thing than the name says: the words to show. */
 const char *rfl_formula_caveat(const struct rfl_formulas *f, enum rfl_quantity q, size_t way);
 
