@@ -134,8 +134,8 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 
 const struct rfl_cmd rfl_cmd_list = {
 	.name = "list",
-	.summary = "list models, engines, benchmarks and surfaces, and what works here",
-	.operands = "[models|engines|benchmarks|surfaces]...",
+	.summary = "list models, engines, importers and so on, and what works here",
+	.operands = "[models|engines|benchmarks|importers|surfaces]...",
 	.description =
 		"Rows never disappear: one that cannot work on this machine says why and what to "
 		"do "

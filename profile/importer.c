@@ -19,8 +19,8 @@
 /* In the order in which they are listed; where two are equally sure of a file the first reads it.
  */
 static const struct rfl_importer *const importers[] = {
-	&rfl_importer_nvprof, &rfl_importer_ncu,  &rfl_importer_nsys,
-	&rfl_importer_perf,   &rfl_importer_time, &rfl_importer_likwid,
+	&rfl_importer_ncu,  &rfl_importer_nvprof, &rfl_importer_nsys,     &rfl_importer_perf,
+	&rfl_importer_time, &rfl_importer_likwid, &rfl_importer_counters,
 };
 
 const struct rfl_importer *rfl_importer_at(size_t i)
