@@ -15,6 +15,7 @@
 	X(peaks_check) \
 	X(peaks_set) \
 	X(peaks_devices) \
+	X(counters_show) \
 	X(counters_import) \
 	X(points) \
 	X(plot) \

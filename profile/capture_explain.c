@@ -26,22 +26,11 @@ static size_t command_length(const char *reason)
 	return (size_t)(list - reason);
 }
 
-/* The first of the quantities that are not known for this reason, or by this command. */
-static bool is_first(const struct rfl_capture *c, int q)
+/* Of what cannot be counted at all, only the work and the traffic are missed by anybody. */
+static bool is_missed(int q)
 {
-	const char *reason = c->total[q].reason;
-	size_t len = command_length(reason);
-
-	for (int before = 0; before < q; before++) {
-		const char *other = c->total[before].reason;
-
-		if (!isnan(c->total[before].value) || !other)
-			continue;
-		if (strcmp(other, reason) == 0 ||
-		    (len > 0 && command_length(other) == len && memcmp(other, reason, len) == 0))
-			return false;
-	}
-	return true;
+	return q != RFL_QUANTITY_FLOPS_MIXED && q != RFL_QUANTITY_L2_FILL &&
+	       q != RFL_QUANTITY_CACHE_MISSES && q != RFL_QUANTITY_TASK_CLOCK;
 }
 
 static bool is_like(const char *reason, const char *other, size_t len)
@@ -52,27 +41,42 @@ static bool is_like(const char *reason, const char *other, size_t len)
 		       : strcmp(other, reason) == 0;
 }
 
-/* Quantities that lack for one reason, and the reason; of a command all its metrics. */
-static void put_reason(const struct rfl_capture *c, int first, const char *bullet,
-		       struct rfl_buf *out)
+/* The first of the quantities that are not known for this reason, or by this command. */
+static bool is_first(const struct rfl_capture *c, int q)
 {
-	const char *reason = c->total[first].reason, *sep = "";
+	const char *reason = c->total[q].reason;
 	size_t len = command_length(reason);
 
-	rfl_buf_printf(out, "%sNot known: ", bullet);
-	for (int q = first; q < RFL_QUANTITY_COUNT; q++) {
-		if (!isnan(c->total[q].value) || !is_like(reason, c->total[q].reason, len))
-			continue;
-		rfl_buf_printf(out, "%s%s", sep, rfl_quantity_info((enum rfl_quantity)q)->name);
-		sep = ", ";
+	for (int before = 0; before < q; before++) {
+		if (isnan(c->total[before].value) && is_missed(before) &&
+		    is_like(reason, c->total[before].reason, len))
+			return false;
 	}
-	if (len == 0) {
-		rfl_buf_printf(out, ": %s\n", reason);
+	return true;
+}
+
+static bool is_command(const char *reason, size_t len, const char *command)
+{
+	size_t word = strlen(NOT_COUNTED);
+
+	return len == word + strlen(command) && memcmp(reason + word, command, len - word) == 0;
+}
+
+/* How the metrics that a command lacks are had: for ncu the program makes its argument. */
+static void put_cure(const struct rfl_capture *c, int first, size_t len, struct rfl_buf *out)
+{
+	const char *reason = c->total[first].reason, *sep = " ";
+	bool is_any = !c->chip || !c->family || strcmp(c->family, "any") == 0;
+
+	if (is_command(reason, len, "ncu --metrics")) {
+		rfl_buf_printf(out,
+			       ": not counted; 'roofline counters list --chip %s --ncu' prints the "
+			       "metrics\n",
+			       is_any ? "CHIP" : c->chip);
 		return;
 	}
-	rfl_buf_printf(out, "; to count them: %.*s", (int)(len - strlen(NOT_COUNTED)),
+	rfl_buf_printf(out, ": not counted; to count: %.*s", (int)(len - strlen(NOT_COUNTED)),
 		       reason + strlen(NOT_COUNTED));
-	sep = " ";
 	for (int q = first; q < RFL_QUANTITY_COUNT; q++) {
 		if (!isnan(c->total[q].value) || !is_like(reason, c->total[q].reason, len))
 			continue;
@@ -82,19 +86,31 @@ static void put_reason(const struct rfl_capture *c, int first, const char *bulle
 	rfl_buf_putc(out, '\n');
 }
 
-/* Of what cannot be counted at all, only the work and the traffic are missed by anybody. */
-static bool is_missed(int q)
+/* Quantities that are not known for one reason, and the reason. */
+static void put_reason(const struct rfl_capture *c, int first, struct rfl_buf *out)
 {
-	return q != RFL_QUANTITY_FLOPS_MIXED && q != RFL_QUANTITY_L2_FILL &&
-	       q != RFL_QUANTITY_CACHE_MISSES && q != RFL_QUANTITY_TASK_CLOCK;
+	const char *reason = c->total[first].reason, *sep = "Not known: ";
+	size_t len = command_length(reason);
+
+	for (int q = first; q < RFL_QUANTITY_COUNT; q++) {
+		if (!isnan(c->total[q].value) || !is_missed(q) ||
+		    !is_like(reason, c->total[q].reason, len))
+			continue;
+		rfl_buf_printf(out, "%s%s", sep, rfl_quantity_info((enum rfl_quantity)q)->name);
+		sep = ", ";
+	}
+	if (len > 0)
+		put_cure(c, first, len, out);
+	else
+		rfl_buf_printf(out, ": %s\n", reason);
 }
 
-void rfl_capture__unknown(const struct rfl_capture *c, const char *bullet, struct rfl_buf *out)
+void rfl_capture__unknown(const struct rfl_capture *c, struct rfl_buf *out)
 {
 	for (int q = 0; q < RFL_QUANTITY_COUNT; q++)
 		if (isnan(c->total[q].value) && c->total[q].reason && is_missed(q) &&
 		    is_first(c, q))
-			put_reason(c, q, bullet, out);
+			put_reason(c, q, out);
 }
 
 /* ---- rules ---- */

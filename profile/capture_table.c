@@ -5,6 +5,7 @@
 #include "profile/capture_table.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -211,7 +212,6 @@ static const struct rfl_column total_columns[] = {
 	{ .key = "value", .title = "Total", .kind = RFL_COLUMN_TEXT },
 	{ .key = "exact", .title = "Exact", .kind = RFL_COLUMN_TEXT },
 	{ .key = "validity", .title = "Validity", .kind = RFL_COLUMN_TEXT },
-	{ .key = "remark", .title = "Remark", .kind = RFL_COLUMN_TEXT },
 };
 
 static const char *exact_text(double value, char out[RFL_NUM_MAX])
@@ -222,15 +222,18 @@ static const char *exact_text(double value, char out[RFL_NUM_MAX])
 }
 
 static void put_total_row(struct rfl_table *t, const char *name, const char *unit, double value,
-			  const char *validity, const char *remark)
+			  const char *validity)
 {
 	char si[64], exact[RFL_NUM_MAX];
 
 	rfl_table_text(t, name);
-	rfl_table_text(t, rfl_num_si(value, unit, 5, si, sizeof(si)));
+	if (strcmp(unit, "FLOP/B") == 0) /* no prefixes where values are compared with a knee */
+		(void)snprintf(si, sizeof(si), "%s %s", rfl_num_people(value, 5, exact), unit);
+	else
+		(void)rfl_num_si(value, unit, 5, si, sizeof(si));
+	rfl_table_text(t, si);
 	rfl_table_text(t, exact_text(value, exact));
 	rfl_table_text(t, validity);
-	rfl_table_text(t, remark);
 }
 
 /* What follows from two amounts of the same launches. */
@@ -241,7 +244,7 @@ static void put_ratio(struct rfl_table *t, const char *name, const char *unit,
 	enum rfl_validity worst = a->validity > b->validity ? a->validity : b->validity;
 
 	if (!isnan(value))
-		put_total_row(t, name, unit, value, rfl_validity_names[worst], NULL);
+		put_total_row(t, name, unit, value, rfl_validity_names[worst]);
 }
 
 static void put_totals(struct rfl_table *t, const struct rfl_capture *c)
@@ -267,7 +270,7 @@ static void put_totals(struct rfl_table *t, const struct rfl_capture *c)
 
 		if (!isnan(a->value))
 			put_total_row(t, info->name, unit, a->value,
-				      rfl_validity_names[a->validity], a->reason);
+				      rfl_validity_names[a->validity]);
 	}
 	for (size_t i = 0; i < RFL_ARRAY_LEN(ratios); i++)
 		put_ratio(t, ratios[i].name, ratios[i].unit, &c->total[ratios[i].a],
@@ -325,6 +328,18 @@ static void put_coverage(const struct rfl_capture *c, struct rfl_buf *out)
 		       rfl_num_fixed(100 * rfl_capture_coverage(c, RFL_QUANTITY_DRAM), 1, bytes));
 }
 
+/* What is to be known of the totals. */
+static void put_caveats(const struct rfl_capture *c, struct rfl_buf *out)
+{
+	for (int q = 0; q < RFL_QUANTITY_COUNT; q++) {
+		const struct rfl_amount *a = &c->total[q];
+
+		if (!isnan(a->value) && a->reason)
+			rfl_buf_printf(out, "%s: %s\n",
+				       rfl_quantity_info((enum rfl_quantity)q)->name, a->reason);
+	}
+}
+
 static void put_remarks(const struct rfl_capture *c, const struct line *lines, size_t nkernels,
 			struct rfl_buf *out)
 {
@@ -332,7 +347,8 @@ static void put_remarks(const struct rfl_capture *c, const struct line *lines, s
 
 	put_zero_kernels(lines, nkernels, c->total[RFL_QUANTITY_TIME].value, out);
 	put_coverage(c, out);
-	rfl_capture__unknown(c, "", out);
+	put_caveats(c, out);
+	rfl_capture__unknown(c, out);
 	for (size_t i = 0; i < c->nnotes; i++)
 		rfl_buf_printf(out, "Note: %s\n", c->notes[i]);
 	if (c->unused_metrics > 0)

@@ -34,6 +34,6 @@ void rfl_captures__json(const struct rfl_captures *captures, struct rfl_buf *out
 enum rfl_rc rfl_capture__explain(const struct rfl_capture *c, const struct rfl_capture_view *view,
 				 struct rfl_buf *out, struct rfl_err *err);
 /** What is not known of the totals, and why: one line per reason. */
-void rfl_capture__unknown(const struct rfl_capture *c, const char *bullet, struct rfl_buf *out);
+void rfl_capture__unknown(const struct rfl_capture *c, struct rfl_buf *out);
 
 #endif
