@@ -10,6 +10,7 @@
 
 #include "base/buf.h"
 #include "base/log.h"
+#include "cli/places.h"
 #include "complexity/zoo.h"
 #include "machine/machine.h"
 #include "runner/counted.h"
@@ -238,10 +239,10 @@ static enum rfl_rc make_config(const struct rfl_cli *cli, const struct run_args 
 		.iters = a->iters,
 		.counters = (enum rfl_detail)a->counters,
 		.counter_sets = sets_of(&a->counter_sets),
+		.places = rfl_cli_places(),
 		.nvtx = (enum rfl_detail)a->nvtx,
 		.nvtx_injection = getenv("NVTX_INJECTION64_PATH"),
 	};
-	ret->places = (struct rfl_cupti_places){ .path = getenv("RFL_CUPTI_PATH") };
 	return RFL_OK;
 }
 

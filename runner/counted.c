@@ -4,6 +4,7 @@
 #include "runner/counted.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 const char *const rfl_counter_set_names[] = { "core",    "flops",     "audit", "links",
@@ -197,88 +198,152 @@ static bool anything_counted(const struct rfl_capture *c)
 	return false;
 }
 
-static const char *why(const struct rfl_amount *a)
+/* A reason that says no more than that it was not counted. */
+static bool is_general(const char *reason)
 {
-	return a->reason ? a->reason : "not counted";
+	return !reason || strncmp(reason, "not counted: ", 13) == 0 ||
+	       strcmp(reason, "none of its parts is known") == 0;
 }
 
-/* The first reason that any wanted quantity has. */
-static void say_unavailable(const struct rfl_capture *c, unsigned sets, struct rfl_buf *out)
+static bool is_part_of(enum rfl_quantity part, enum rfl_quantity whole)
 {
-	for (size_t i = 0; i < RFL_ARRAY_LEN(wanted); i++) {
-		const struct rfl_amount *a = &c->total[wanted[i].quantity];
+	if (whole == RFL_QUANTITY_DRAM)
+		return part == RFL_QUANTITY_DRAM_READ || part == RFL_QUANTITY_DRAM_WRITE;
+	return whole == RFL_QUANTITY_FLOPS && rfl_quantity_is_flops(part);
+}
 
-		if (is_wanted(i, sets) && isnan(a->value)) {
-			rfl_buf_printf(out, "unavailable: %s", why(a));
-			return;
-		}
+/* Why a quantity lacks: its own reason, or of the parts that it would be the sum of. */
+static const char *why(const struct rfl_capture *c, enum rfl_quantity q)
+{
+	const char *reason = c->total[q].reason;
+
+	for (int part = 0; part < RFL_QUANTITY_COUNT && is_general(reason); part++) {
+		const struct rfl_amount *a = &c->total[part];
+
+		if (is_part_of((enum rfl_quantity)part, q) && isnan(a->value) &&
+		    !is_general(a->reason))
+			reason = a->reason;
 	}
-	rfl_buf_puts(out, "ok"); /* only kernel times were asked for, and they are there */
+	return reason ? reason : "not counted";
 }
 
-static void say_lacking(const struct rfl_capture *c, unsigned sets, struct rfl_buf *out)
+/* Behind a prefix of a note, or NULL. */
+static const char *noted(const char *note, const char *prefix)
+{
+	const size_t n = strlen(prefix);
+
+	return strncmp(note, prefix, n) == 0 ? note + n : NULL;
+}
+
+/* What the source says of the sets as such: "no counters: <why>", "flops: not counted: <why>".
+ * @return how many it said */
+static size_t say_sets(const struct rfl_capture *c, struct rfl_buf *out)
 {
 	const char *said = NULL;
+	size_t n = 0;
+
+	for (size_t i = 0; i < c->nnotes; i++) {
+		const char *reason = noted(c->notes[i], "no counters: "), *set = NULL;
+
+		for (size_t k = 0; !reason && rfl_counter_set_names[k]; k++) {
+			char prefix[64];
+
+			set = rfl_counter_set_names[k];
+			(void)snprintf(prefix, sizeof(prefix), "%s: not counted: ", set);
+			reason = noted(c->notes[i], prefix);
+		}
+		if (!reason)
+			continue;
+		rfl_buf_puts(out, n++ ? "; " : "");
+		if (set)
+			rfl_buf_printf(out, "%s: ", set);
+		rfl_buf_puts(out, said && strcmp(said, reason) == 0 ? "the same" : reason);
+		said = reason;
+	}
+	return n;
+}
+
+/* What was wanted and is not whole. @return how many there are */
+static size_t say_quantities(const struct rfl_capture *c, unsigned sets, bool whole,
+			     enum rfl_validity validity, struct rfl_buf *out)
+{
+	const char *said = NULL;
+	size_t n = 0;
 
 	for (size_t i = 0; i < RFL_ARRAY_LEN(wanted); i++) {
-		const struct rfl_amount *a = &c->total[wanted[i].quantity];
-		const char *name = rfl_quantity_info(wanted[i].quantity)->name;
-		bool again = said && strcmp(said, why(a)) == 0;
+		const enum rfl_quantity q = wanted[i].quantity;
 
-		if (!is_wanted(i, sets) ||
-		    (a->validity != RFL_VALID_UNAVAILABLE && a->validity != RFL_VALID_PARTIAL))
+		if (!is_wanted(i, sets) || c->total[q].validity != validity)
 			continue;
-		if (again)
-			rfl_buf_printf(out, "; %s: the same", name);
-		else
-			rfl_buf_printf(out, "%s%s: %s", said ? "; " : "partial: ", name, why(a));
-		said = why(a);
+		rfl_buf_puts(out, n++ ? "; " : "");
+		if (!whole)
+			rfl_buf_printf(out, "%s: ", rfl_quantity_info(q)->name);
+		rfl_buf_puts(out, said && strcmp(said, why(c, q)) == 0 ? "the same" : why(c, q));
+		said = why(c, q);
+		if (whole)
+			break; /* of nothing at all one reason is enough */
 	}
-	for (size_t i = 0; !said && i < RFL_ARRAY_LEN(wanted); i++) {
-		const struct rfl_amount *a = &c->total[wanted[i].quantity];
-
-		if (!is_wanted(i, sets) || a->validity != RFL_VALID_MARKED)
-			continue;
-		rfl_buf_printf(out, "marked: %s: %s", rfl_quantity_info(wanted[i].quantity)->name,
-			       why(a));
-		said = why(a);
-	}
-	if (!said)
-		rfl_buf_puts(out, "ok");
-}
-
-/* ---- self-tests ---- */
-
-static double metric_of(const struct rfl_range *r, const char *name)
-{
-	for (size_t i = 0; i < r->nmetrics; i++)
-		if (strcmp(r->metrics[i].name, name) == 0)
-			return r->metrics[i].value;
-	return (double)NAN;
-}
-
-double rfl_counted_self_test(const struct rfl_capture *capture, enum rfl_quantity quantity)
-{
-	const char *known =
-		quantity == RFL_QUANTITY_DRAM ? RFL_METRIC_KNOWN_DRAM : RFL_METRIC_KNOWN_FLOPS;
-	double worst = (double)NAN;
-
-	for (size_t i = 0; i < capture->nranges; i++) {
-		const struct rfl_range *r = &capture->ranges[i];
-		double ratio = r->amount[quantity].value / metric_of(r, known);
-
-		if (r->kind != RFL_RANGE_SELF_TEST || isnan(ratio))
-			continue;
-		if (isnan(worst) || fabs(ratio - 1) > fabs(worst - 1))
-			worst = ratio;
-	}
-	return worst;
+	return n;
 }
 
 void rfl_counted_status(const struct rfl_capture *capture, unsigned sets, struct rfl_buf *out)
 {
-	if (anything_counted(capture))
-		say_lacking(capture, sets, out);
+	static const struct {
+		enum rfl_validity validity;
+		const char *word;
+	} grades[] = {
+		{ RFL_VALID_UNAVAILABLE, "partial: " },
+		{ RFL_VALID_PARTIAL, "partial: " },
+		{ RFL_VALID_MARKED, "marked: " },
+	};
+	const bool any = anything_counted(capture);
+	struct rfl_buf text;
+	const char *word = any ? "partial: " : "unavailable: ";
+	size_t n;
+
+	rfl_buf_init(&text, 0);
+	n = say_sets(capture, &text);
+	if (n == 0 && !any)
+		n = say_quantities(capture, sets, true, RFL_VALID_UNAVAILABLE, &text);
+	for (size_t i = 0; n == 0 && i < RFL_ARRAY_LEN(grades); i++) {
+		word = grades[i].word;
+		n = say_quantities(capture, sets, false, grades[i].validity, &text);
+	}
+	if (n > 0)
+		rfl_buf_printf(out, "%s%s", word, rfl_buf_str(&text));
 	else
-		say_unavailable(capture, sets, out);
+		rfl_buf_puts(out, "ok"); /* perhaps times of kernels only were asked for */
+	rfl_buf_fini(&text);
+}
+
+/* ---- self-tests ---- */
+
+/* "selftest.dram_read_bytes.ratio" is of the family "dram". */
+static bool is_ratio_of(const char *metric, const char *family)
+{
+	static const char prefix[] = "selftest.", suffix[] = ".ratio";
+	const size_t n = strlen(metric), front = sizeof(prefix) - 1, back = sizeof(suffix) - 1;
+
+	return n > front + back && strncmp(metric, prefix, front) == 0 &&
+	       strncmp(metric + front, family, strlen(family)) == 0 &&
+	       strcmp(metric + n - back, suffix) == 0;
+}
+
+double rfl_counted_self_test(const struct rfl_capture *capture, const char *family)
+{
+	double worst = (double)NAN;
+
+	for (size_t i = 0; i < capture->nranges; i++) {
+		const struct rfl_range *r = &capture->ranges[i];
+
+		for (size_t m = 0; r->kind == RFL_RANGE_SELF_TEST && m < r->nmetrics; m++) {
+			const double ratio = r->metrics[m].value;
+
+			if (isnan(ratio) || !is_ratio_of(r->metrics[m].name, family))
+				continue;
+			if (isnan(worst) || fabs(ratio - 1) > fabs(worst - 1))
+				worst = ratio;
+		}
+	}
+	return worst;
 }

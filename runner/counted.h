@@ -49,9 +49,11 @@ enum rfl_rc rfl_counted_run(const struct rfl_source_ops *source,
  */
 void rfl_counted_status(const struct rfl_capture *capture, unsigned sets, struct rfl_buf *out);
 
-/** Counted over known FLOPs or bytes of the self-tests: that which is furthest from 1; NaN when
- * there was none. */
-double rfl_counted_self_test(const struct rfl_capture *capture, enum rfl_quantity quantity);
+/**
+ * Counted over known of the self-tests: the ratio that is furthest from 1; NaN when there is none.
+ * @param family  how the quantity's name begins: "flops", "dram"
+ */
+double rfl_counted_self_test(const struct rfl_capture *capture, const char *family);
 
 /** The names of the sets, in the order of their bits: "core", "flops", "audit", "links", "kernels",
  * "self-test", NULL. */

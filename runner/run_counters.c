@@ -87,8 +87,8 @@ static enum rfl_rc fill_columns(const struct rfl_capture *c, struct rfl_ledger_r
 	row->ipc = ratio(value(c, RFL_QUANTITY_INSTRUCTIONS), value(c, RFL_QUANTITY_CYCLES));
 	row->cache_misses_per_step = per_step(c, RFL_QUANTITY_CACHE_MISSES);
 	row->effective_clock_hz = clock_of(c);
-	row->selftest_flops_ratio = rfl_counted_self_test(c, RFL_QUANTITY_FLOPS);
-	row->selftest_dram_ratio = rfl_counted_self_test(c, RFL_QUANTITY_DRAM);
+	row->selftest_flops_ratio = rfl_counted_self_test(c, "flops");
+	row->selftest_dram_ratio = rfl_counted_self_test(c, "dram");
 	return rfl_ledger_set(&row->counters_source, c->source, err);
 }
 

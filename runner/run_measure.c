@@ -261,11 +261,25 @@ static enum rfl_rc burst(struct job *job, struct rfl_err *err)
 /* A row is one line, but a field may hold a newline: cut anywhere but inside a character. */
 static size_t piece_of(const char *text, size_t len)
 {
-	size_t n = len < CSV_PER_EVENT ? len : CSV_PER_EVENT;
+	size_t n = CSV_PER_EVENT;
 
-	while (n < len && n > 0 && ((unsigned char)text[n] & 0xc0) == 0x80)
+	if (len <= n)
+		return len;
+	while (n > CSV_PER_EVENT - 4 && ((unsigned char)text[n] & 0xc0) == 0x80)
 		n--;
 	return n;
+}
+
+/* Names of kernels are UTF-8; what is not is shown as '?'. */
+static json_t *piece_to_json(char *text, size_t n)
+{
+	json_t *json = json_stringn(text, n);
+
+	for (size_t i = 0; !json && i < n; i++) {
+		if ((unsigned char)text[i] >= 0x80 || text[i] == '\0')
+			text[i] = '?';
+	}
+	return json ? json : json_stringn(text, n);
 }
 
 static enum rfl_rc say_counters(struct job *job, const struct rfl_captures *captures,
@@ -278,14 +292,9 @@ static enum rfl_rc say_counters(struct job *job, const struct rfl_captures *capt
 	rfl_counters_write(&csv, captures, true);
 	rc = rfl_buf_check(&csv, "counters", err);
 	for (size_t at = 0, n; rc == RFL_OK && at < csv.len; at += n) {
-		json_t *text;
-
 		n = piece_of(csv.data + at, csv.len - at);
-		text = n ? json_stringn(csv.data + at, n) : NULL;
-		if (!text)
-			rc = rfl_fail(err, RFL_EFORMAT, 0, "counters: a name is not UTF-8");
-		else
-			send(job, json_pack("{s:s, s:o}", "event", "counters", "csv", text));
+		send(job, json_pack("{s:s, s:o}", "event", "counters", "csv",
+				    piece_to_json(csv.data + at, n)));
 	}
 	rfl_buf_fini(&csv);
 	return rc;
