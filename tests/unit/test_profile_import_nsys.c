@@ -1,9 +1,9 @@
 /* nsys stats: old and new headers, traces, several reports in one output. */
-#include "tests/unit/import_rig.h"
+#include "tests/unit/summary_rig.h"
 
 static void reads_the_sample(void **state)
 {
-	struct import_rig rig;
+	struct summary_rig rig;
 	const struct rfl_capture *c;
 
 	(void)state;
@@ -62,7 +62,7 @@ static void reads_headers_of_all_versions(void **state)
 		  "3,900,13,1,2,3,32,1,1,16,0.0,0.0,,,,,GPU (0),1,,7,k\n",
 		  1700e-9, 2 },
 	};
-	struct import_rig rig;
+	struct summary_rig rig;
 
 	(void)state;
 	rig_init(&rig);
@@ -110,7 +110,7 @@ static void takes_the_kernels_of_several_reports(void **state)
 		"Time (%),Total Time (ns),Instances,Avg (ns),Med (ns),Min (ns),Max (ns),StdDev "
 		"(ns),GridXYZ,BlockXYZ,Name\n"
 		"100.0,250,2,125.0,125.0,100,150,0.0,1,1,k\n";
-	struct import_rig rig;
+	struct summary_rig rig;
 	const struct rfl_capture *c;
 
 	(void)state;
@@ -142,7 +142,7 @@ static void refuses_what_is_broken(void **state)
 		  ":3: 5 fields where the header has 9: the file is cut off" },
 		{ "1.0,5,1,1,1,1,1,0,k,more\n", ":2: 10 fields where the header has 9" },
 	};
-	struct import_rig rig;
+	struct summary_rig rig;
 	char text[1024];
 
 	(void)state;

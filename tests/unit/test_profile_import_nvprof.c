@@ -1,9 +1,9 @@
 /* nvprof: metrics, the trace, the summary; what it writes for people is refused with the cure. */
-#include "tests/unit/import_rig.h"
+#include "tests/unit/summary_rig.h"
 
 static void reads_the_sample(void **state)
 {
-	struct import_rig rig;
+	struct summary_rig rig;
 	const struct rfl_capture *c;
 
 	(void)state;
@@ -29,7 +29,7 @@ static void reads_the_sample(void **state)
 /* A counted 0 stays 0, and no intensity is made of it. */
 static void keeps_a_counted_zero(void **state)
 {
-	struct import_rig rig;
+	struct summary_rig rig;
 	const struct rfl_capture *c;
 
 	(void)state;
@@ -48,7 +48,7 @@ static void keeps_a_counted_zero(void **state)
 /* An average of counts is rounded where the launches differ. */
 static void multiplies_averages(void **state)
 {
-	struct import_rig rig;
+	struct summary_rig rig;
 	const struct rfl_capture *c;
 
 	(void)state;
@@ -66,7 +66,7 @@ static void multiplies_averages(void **state)
 
 static void reads_units_inside_values(void **state)
 {
-	struct import_rig rig;
+	struct summary_rig rig;
 	const struct rfl_capture *c;
 
 	(void)state;
@@ -93,7 +93,7 @@ static void reads_units_inside_values(void **state)
 /* With --print-gpu-trace --metrics: a row per launch, a column per metric. */
 static void reads_metrics_of_launches(void **state)
 {
-	struct import_rig rig;
+	struct summary_rig rig;
 	const struct rfl_capture *c;
 
 	(void)state;
@@ -113,7 +113,7 @@ static void reads_metrics_of_launches(void **state)
 
 static void reads_the_trace(void **state)
 {
-	struct import_rig rig;
+	struct summary_rig rig;
 	const struct rfl_capture *c;
 
 	(void)state;
@@ -161,7 +161,7 @@ static void reads_the_summary(void **state)
 		"==9== API calls:\n"
 		"No API activities were profiled.\n",
 	};
-	struct import_rig rig;
+	struct summary_rig rig;
 
 	(void)state;
 	rig_init(&rig);
@@ -208,7 +208,7 @@ static void refuses_what_is_broken(void **state)
 		  ": events, but no metrics: run nvprof with --metrics "
 		  "flop_count_sp,dram_read_transactions,dram_write_transactions --csv" },
 	};
-	struct import_rig rig;
+	struct summary_rig rig;
 
 	(void)state;
 	rig_init(&rig);

@@ -1,9 +1,9 @@
 /* perf stat in its three forms. Values are scaled by perf already; locales; hybrid processors. */
-#include "tests/unit/import_rig.h"
+#include "tests/unit/summary_rig.h"
 
 static void reads_the_samples(void **state)
 {
-	struct import_rig rig;
+	struct summary_rig rig;
 	const struct rfl_capture *c;
 
 	(void)state;
@@ -41,7 +41,7 @@ static void reads_perf_6_1(void **state)
 		{ "perf61_x_intervals.csv", 0.78e-3 + 0.04e-3, 0.048429045 },
 		{ "perf61_text_intervals.txt", 0.82e-3 + 0.05e-3, 0.059537799 },
 	};
-	struct import_rig rig;
+	struct summary_rig rig;
 
 	(void)state;
 	rig_init(&rig);
@@ -90,7 +90,7 @@ static void reads_locales(void **state)
 		      "            512      instructions\n"
 		      "       1.500000000 seconds time elapsed\n",
 	};
-	struct import_rig rig;
+	struct summary_rig rig;
 
 	(void)state;
 	rig_init(&rig);
@@ -121,7 +121,7 @@ static void counts_flops_and_bytes(void **state)
 					 "  0.50 MiB  uncore_imc_1/cas_count_read/\n"
 					 "  0.50 MiB  uncore_imc_1/cas_count_write/\n"
 					 "       1.500000000 seconds time elapsed\n";
-	struct import_rig rig;
+	struct summary_rig rig;
 	const struct rfl_capture *c;
 
 	(void)state;
@@ -140,7 +140,7 @@ static void counts_flops_and_bytes(void **state)
 
 static void adds_up_hybrid_cores(void **state)
 {
-	struct import_rig rig;
+	struct summary_rig rig;
 	const struct rfl_capture *c;
 
 	(void)state;
@@ -161,7 +161,7 @@ static void adds_up_hybrid_cores(void **state)
 
 static void refuses_small_shares(void **state)
 {
-	struct import_rig rig;
+	struct summary_rig rig;
 	const struct rfl_capture *c;
 	const struct rfl_metric *m;
 
@@ -202,7 +202,7 @@ static void reads_forms_of_x(void **state)
 		"     2.000000000,1000.00,msec,task-clock,1,100.00,,\n"
 		"     2.000000000,4,,cycles,1,100.00,,\n",
 	};
-	struct import_rig rig;
+	struct summary_rig rig;
 
 	(void)state;
 	rig_init(&rig);
@@ -250,7 +250,7 @@ static void refuses_what_is_broken(void **state)
 		{ STATS "   12 furlongs cycles\n",
 		  ":4: column 'unit': 'furlongs' of cycles is no unit that is known here" },
 	};
-	struct import_rig rig;
+	struct summary_rig rig;
 
 	(void)state;
 	rig_init(&rig);

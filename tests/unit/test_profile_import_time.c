@@ -1,9 +1,9 @@
 /* What `time` of GNU, BSD, macOS and shells prints, as it is and as it may be broken. */
-#include "tests/unit/import_rig.h"
+#include "tests/unit/summary_rig.h"
 
 static void reads_gnu_samples(void **state)
 {
-	struct import_rig rig;
+	struct summary_rig rig;
 	const struct rfl_capture *c;
 
 	(void)state;
@@ -32,7 +32,7 @@ static void reads_gnu_samples(void **state)
 
 static void reads_macos_samples(void **state)
 {
-	struct import_rig rig;
+	struct summary_rig rig;
 	const struct rfl_capture *c;
 
 	(void)state;
@@ -66,7 +66,7 @@ static void reads_durations(void **state)
 		  "1920maxresident)k\n0inputs+0outputs (0major+132minor)pagefaults 0swaps\n",
 		  3723 },
 	};
-	struct import_rig rig;
+	struct summary_rig rig;
 
 	(void)state;
 	rig_init(&rig);
@@ -80,7 +80,7 @@ static void reads_durations(void **state)
 /* The log of a run of this program: its window is not the time of the process. */
 static void keeps_the_window_apart(void **state)
 {
-	struct import_rig rig;
+	struct summary_rig rig;
 	const struct rfl_capture *c;
 
 	(void)state;
@@ -104,7 +104,7 @@ static void keeps_the_window_apart(void **state)
 /* Several blocks of one file are ranges of one capture. */
 static void reads_several_blocks(void **state)
 {
-	struct import_rig rig;
+	struct summary_rig rig;
 	const struct rfl_capture *c;
 
 	(void)state;
@@ -125,7 +125,7 @@ static void reads_several_blocks(void **state)
 /* BSD writes KiB where macOS writes bytes. */
 static void tells_bsd_from_macos(void **state)
 {
-	struct import_rig rig;
+	struct summary_rig rig;
 	const struct rfl_capture *c;
 
 	(void)state;
@@ -148,7 +148,7 @@ static void refuses_what_is_broken(void **state)
 	static const char bad[] = "\tCommand being timed: \"a\"\n"
 				  "\tElapsed (wall clock) time (h:mm:ss or m:ss): 0:0x.50\n"
 				  "\tMaximum resident set size (kbytes): 1024\n";
-	struct import_rig rig;
+	struct summary_rig rig;
 	const struct rfl_capture *c;
 
 	(void)state;

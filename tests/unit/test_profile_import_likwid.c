@@ -1,0 +1,138 @@
+/* likwid-perfctr -O: raw events by formula, likwid's own metrics where there is no formula. */
+#include "tests/unit/summary_rig.h"
+
+/* 16 + 2 x 25e6 x 8 FLOPs; 150e6 CAS of 64 bytes; the longest of two threads. */
+static void reads_a_region(void **state)
+{
+	struct summary_rig rig;
+	const struct rfl_capture *c;
+
+	(void)state;
+	rig_init(&rig);
+	c = rig_file(&rig, "likwid", "likwid_mem_dp.csv");
+	assert_string_equal(c->device, "Intel(R) Xeon(R) Gold 6148 CPU @ 2.40GHz");
+	assert_int_equal(c->nranges, 1);
+	assert_int_equal(c->ranges[0].kind, RFL_RANGE_PROCESS);
+	assert_string_equal(c->ranges[0].name, "triad");
+	assert_total(c, TIME, 0.25);
+	assert_total(c, FLOPS_FP64, 400000016);
+	assert_total(c, DRAM_READ, 100e6 * 64);
+	assert_total(c, DRAM, 150e6 * 64);
+	assert_int_equal(c->total[RFL_QUANTITY_DRAM].validity, RFL_VALID);
+	assert_total(c, INSTRUCTIONS, 290e6);
+	assert_total(c, CYCLES, 1180e6);
+	assert_int_equal(c->nnotes, 1);
+	rig_fini(&rig);
+}
+
+/* AMD's event is of all precisions: SP [MFLOP/s] is not taken for fp32 beside it. */
+static void prefers_raw_events(void **state)
+{
+	struct summary_rig rig;
+	const struct rfl_capture *c;
+
+	(void)state;
+	rig_init(&rig);
+	c = rig_file(&rig, "likwid", "likwid_flops_sp_amd.csv");
+	assert_string_equal(c->ranges[0].name, "FLOPS_SP");
+	assert_total(c, FLOPS, 64e9);
+	assert_unknown(c, FLOPS_FP32);
+	assert_unknown(c, DRAM);
+	assert_total(c, TIME, 2);
+	rig_fini(&rig);
+}
+
+#define INFO "STRUCT,Info,3\nCPU name:,X\nCPU type:,Y\nCPU clock:,1 GHz\n"
+
+static void takes_metrics_where_events_have_no_formula(void **state)
+{
+	struct summary_rig rig;
+	const struct rfl_capture *c;
+
+	(void)state;
+	rig_init(&rig);
+	c = rig_read(&rig, "likwid",
+		     INFO "TABLE,Group 1 Raw,MEM_DP,1\nEvent,Counter,Core 0,Core 1\n"
+			  "FP_OPS_NEW,PMC0,5,5\n"
+			  "TABLE,Group 1 Metric,MEM_DP,3\nMetric,Core 0,Core 1\n"
+			  "Runtime (RDTSC) [s],2.0000,2.0000\nDP [MFLOP/s],10.0000,20.0000\n"
+			  "Memory data volume [GBytes],1.5000,0\n");
+	assert_total(c, FLOPS_FP64, 60e6);
+	assert_total(c, DRAM, 1.5e9);
+	assert_int_equal(c->total[RFL_QUANTITY_FLOPS_FP64].validity, RFL_VALID_ESTIMATE);
+	assert_int_equal(c->total[RFL_QUANTITY_DRAM].validity, RFL_VALID_ESTIMATE);
+	rig_fini(&rig);
+}
+
+/* A custom set has no table of metrics; its time is a row of the raw table. */
+static void reads_custom_sets_and_groups(void **state)
+{
+	struct summary_rig rig;
+	const struct rfl_capture *c;
+
+	(void)state;
+	rig_init(&rig);
+	c = rig_read(&rig, "likwid",
+		     INFO "TABLE,Group 1 Raw,Custom,3\nEvent,Counter,HWThread 0\n"
+			  "Runtime (RDTSC) [s],TSC,1.500000e+00\nINSTR_RETIRED_ANY,FIXC0,7\n"
+			  "CAS_COUNT_RD,MBOX0C0,nan\n" INFO
+			  "TABLE,Group 2 Raw,MEM,2\nEvent,Counter,HWThread 0\n"
+			  "Runtime (RDTSC) [s],TSC,0.5\nCAS_COUNT_RD,MBOX0C0,2\n"
+			  "CAS_COUNT_WR,MBOX0C1,2\n");
+	assert_int_equal(c->nranges, 2);
+	assert_string_equal(c->ranges[0].name, "Custom");
+	assert_string_equal(c->ranges[1].name, "MEM");
+	assert_close(c->ranges[0].amount[RFL_QUANTITY_TIME].value, 1.5, 1e-15);
+	assert_true(isnan(c->ranges[0].amount[RFL_QUANTITY_DRAM].value));
+	assert_close(c->ranges[1].amount[RFL_QUANTITY_DRAM].value, 256, 1e-15);
+	assert_total(c, TIME, 2);
+	assert_int_equal(metric_of(c, 0, "uncore_imc/cas_count_read/")->validity,
+			 RFL_VALID_UNAVAILABLE);
+	rig_fini(&rig);
+}
+
+static void refuses_what_is_broken(void **state)
+{
+	static const char raw[] = INFO "TABLE,Group 1 Raw,MEM,1\nEvent,Counter,HWThread 0,HWThread "
+				       "1\n";
+	static const struct {
+		const char *rows, *message;
+	} cases[] = {
+		{ "CAS_COUNT_RD,MBOX0C0,12x,0\n", ":7: '12x' of CAS_COUNT_RD is no number" },
+		{ "CAS_COUNT_RD,MBOX0C0,12\n",
+		  ":7: 'CAS_COUNT_RD' has 1 values where the header has 2 hardware threads" },
+		{ "CAS_COUNT_RD,MBOX0",
+		  ":7: 'CAS_COUNT_RD' has 0 values where the header has 2 hardware threads: the "
+		  "file is cut off" },
+	};
+	struct summary_rig rig;
+	char text[512];
+
+	(void)state;
+	rig_init(&rig);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++) {
+		(void)snprintf(text, sizeof(text), "%s%s", raw, cases[i].rows);
+		rig_refuses(&rig, text, cases[i].message);
+	}
+	rig.options.keep_going = true;
+	assert_int_equal(rig_read(&rig, "likwid", text)->rows_left_out, 1);
+	rig_refuses(
+		&rig,
+		"Group 1: MEM\n| Event | Counter | HWThread 0 |\n| CAS_COUNT_RD | MBOX0C0 | 1 |\n",
+		": no tables of likwid: run likwid-perfctr with -O, or with -o and a name that "
+		"ends in .csv");
+	rig_fini(&rig);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(reads_a_region),
+		cmocka_unit_test(prefers_raw_events),
+		cmocka_unit_test(takes_metrics_where_events_have_no_formula),
+		cmocka_unit_test(reads_custom_sets_and_groups),
+		cmocka_unit_test(refuses_what_is_broken),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
