@@ -289,19 +289,9 @@ static enum rfl_rc candidates(const struct rfl_merge_inputs *in, const struct rf
 
 /* --- handing over --- */
 
-static enum rfl_rc add(struct rfl_config *c, const struct rfl_capture *const *captures,
+static enum rfl_rc add(struct rfl_config *c, const struct rfl_capture *capture,
 		       const struct rfl_ledger_row *home, struct rfl_err *err)
 {
-	struct rfl_counted *last = c->ncounted ? &c->counted[c->ncounted - 1] : NULL;
-
-	/* the processes of one file follow each other */
-	if (last && last->captures + last->n == captures && is_text(captures[0]->path) &&
-	    same(last->captures[0]->path, captures[0]->path) &&
-	    same(last->captures[0]->label, captures[0]->label) &&
-	    same(last->captures[0]->run_id, captures[0]->run_id)) {
-		last->n++;
-		return RFL_OK;
-	}
 	if (c->ncounted == c->counted_cap) {
 		size_t cap = c->counted_cap ? c->counted_cap * 2 : 4;
 		struct rfl_counted *grown = rfl_alloc_array(cap, sizeof(*grown));
@@ -315,8 +305,7 @@ static enum rfl_rc add(struct rfl_config *c, const struct rfl_capture *const *ca
 		c->counted_cap = cap;
 	}
 	c->counted[c->ncounted++] = (struct rfl_counted){
-		.captures = captures,
-		.n = 1,
+		.capture = capture,
 		.home = home,
 		.steps = -1,
 	};
@@ -344,15 +333,15 @@ static void warn_slowed(const struct rfl_merge_inputs *in, const struct rfl_capt
 }
 
 static enum rfl_rc join_one(const struct rfl_merge_inputs *in, const struct rfl_merge_options *o,
-			    const struct rfl_capture *const *capture, struct rfl_configs *cs,
-			    bool *hit, struct rfl_merge_report *report, struct rfl_err *err)
+			    const struct rfl_capture *capture, struct rfl_configs *cs, bool *hit,
+			    struct rfl_merge_report *report, struct rfl_err *err)
 {
 	struct identity id = { .batch = -1 };
 	struct rfl_buf why;
 	enum rfl_rc rc;
 
 	rfl_buf_init(&why, 1 << 16);
-	rc = identify(in, *capture, &id, &why);
+	rc = identify(in, capture, &id, &why);
 	if (rc == RFL_OK && !rfl_merge__wanted(o, id.env)) {
 		report->other_captures++;
 		goto done;
@@ -362,13 +351,13 @@ static enum rfl_rc join_one(const struct rfl_merge_inputs *in, const struct rfl_
 	if (rc == RFL_ENOTFOUND) {
 		report->unjoined++;
 		rfl_buf_printf(&report->notes, "counters: %s joins no run: %s\n",
-			       rfl_counters__name(*capture), rfl_buf_str(&why));
+			       rfl_counters__name(capture), rfl_buf_str(&why));
 		rc = RFL_OK;
 		goto done;
 	}
-	if (same((*capture)->source, "time")) /* the record of a process: nothing is counted */
+	if (same(capture->source, "time")) /* the record of a process: nothing is counted */
 		goto done;
-	warn_slowed(in, *capture, &id, report);
+	warn_slowed(in, capture, &id, report);
 	for (size_t i = 0; i < cs->n && rc == RFL_OK; i++)
 		if (hit[i])
 			rc = add(&cs->configs[i], capture, id.home, err);
@@ -388,7 +377,7 @@ enum rfl_rc rfl_counters__join(const struct rfl_merge_inputs *in, const struct r
 	if (!hit)
 		return rfl_fail(err, RFL_ENOMEM, 0, "points: out of memory");
 	for (size_t i = 0; all && i < all->n && rc == RFL_OK; i++)
-		rc = join_one(in, o, &all->captures[i], cs, hit, report, err);
+		rc = join_one(in, o, all->captures[i], cs, hit, report, err);
 	free(hit);
 	return rc;
 }

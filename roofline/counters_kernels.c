@@ -12,37 +12,18 @@
 
 struct rfl_amount rfl_counters__total(const struct rfl_counted *counted, enum rfl_quantity q)
 {
-	struct rfl_amount ret = counted->captures[0]->total[q];
-
-	for (size_t i = 1; i < counted->n; i++) {
-		const struct rfl_amount *a = &counted->captures[i]->total[q];
-		bool both = !isnan(ret.value) && !isnan(a->value);
-
-		if (isnan(ret.value) && isnan(a->value))
-			continue;
-		ret.value = both ? ret.value + a->value : isnan(ret.value) ? a->value : ret.value;
-		if (!both)
-			ret.validity = RFL_VALID_PARTIAL;
-		else if (a->validity > ret.validity)
-			ret.validity = a->validity;
-		ret.reason = ret.reason ? ret.reason : a->reason;
-	}
-	return ret;
+	return counted->capture->total[q];
 }
 
 /* --- coverage --- */
 
 /* Does every range of the total's kind have a time? */
-static bool all_timed(const struct rfl_counted *counted)
+static bool all_timed(const struct rfl_capture *c)
 {
-	for (size_t k = 0; k < counted->n; k++) {
-		const struct rfl_capture *c = counted->captures[k];
-
-		for (size_t i = 0; i < c->nranges; i++)
-			if (c->ranges[i].kind == c->total_kind &&
-			    isnan(c->ranges[i].amount[RFL_QUANTITY_TIME].value))
-				return false;
-	}
+	for (size_t i = 0; i < c->nranges; i++)
+		if (c->ranges[i].kind == c->total_kind &&
+		    isnan(c->ranges[i].amount[RFL_QUANTITY_TIME].value))
+			return false;
 	return true;
 }
 
@@ -66,20 +47,17 @@ static double counted_share(const struct rfl_range *r, enum rfl_quantity q)
 
 double rfl_counters__coverage(const struct rfl_counted *counted, enum rfl_quantity q)
 {
-	bool timed = all_timed(counted);
+	const struct rfl_capture *c = counted->capture;
+	bool timed = all_timed(c);
 	double all = 0, had = 0;
 
-	for (size_t k = 0; k < counted->n; k++) {
-		const struct rfl_capture *c = counted->captures[k];
+	for (size_t i = 0; i < c->nranges; i++) {
+		const struct rfl_range *r = &c->ranges[i];
 
-		for (size_t i = 0; i < c->nranges; i++) {
-			const struct rfl_range *r = &c->ranges[i];
-
-			if (r->kind != c->total_kind)
-				continue;
-			all += weight(r, timed);
-			had += weight(r, timed) * counted_share(r, q);
-		}
+		if (r->kind != c->total_kind)
+			continue;
+		all += weight(r, timed);
+		had += weight(r, timed) * counted_share(r, q);
 	}
 	return all > 0 ? had / all : NAN;
 }
@@ -144,45 +122,33 @@ static bool has_no_flop(const struct rfl_range *r)
 	return a->value == 0 && counted_share(r, RFL_QUANTITY_FLOPS) == 1;
 }
 
-static size_t count_ranges(const struct rfl_counted *counted)
-{
-	size_t n = 0;
-
-	for (size_t k = 0; k < counted->n; k++)
-		n += counted->captures[k]->nranges;
-	return n;
-}
-
 enum rfl_rc rfl_counters__zero_flop(const struct rfl_counted *counted, double *share,
 				    struct rfl_buf *names, struct rfl_err *err)
 {
+	const struct rfl_capture *c = counted->capture;
 	struct idle_kernel *list;
 	double all = 0, idle = 0;
 	size_t n = 0;
 
 	*share = NAN;
-	if (counted->captures[0]->total_kind != RFL_RANGE_KERNEL || !all_timed(counted))
+	if (c->total_kind != RFL_RANGE_KERNEL || !all_timed(c))
 		return RFL_OK;
-	list = rfl_alloc_array(count_ranges(counted) + 1, sizeof(*list));
+	list = rfl_alloc_array(c->nranges + 1, sizeof(*list));
 	if (!list)
 		return rfl_fail(err, RFL_ENOMEM, 0, "points: out of memory");
-	for (size_t k = 0; k < counted->n; k++) {
-		const struct rfl_capture *c = counted->captures[k];
+	for (size_t i = 0; i < c->nranges; i++) {
+		const struct rfl_range *r = &c->ranges[i];
 
-		for (size_t i = 0; i < c->nranges; i++) {
-			const struct rfl_range *r = &c->ranges[i];
-
-			if (r->kind != RFL_RANGE_KERNEL)
-				continue;
-			all += r->amount[RFL_QUANTITY_TIME].value;
-			if (!has_no_flop(r))
-				continue;
-			idle += r->amount[RFL_QUANTITY_TIME].value;
-			list[n++] = (struct idle_kernel){
-				.name = r->name ? r->name : "?",
-				.time_s = r->amount[RFL_QUANTITY_TIME].value,
-			};
-		}
+		if (r->kind != RFL_RANGE_KERNEL)
+			continue;
+		all += r->amount[RFL_QUANTITY_TIME].value;
+		if (!has_no_flop(r))
+			continue;
+		idle += r->amount[RFL_QUANTITY_TIME].value;
+		list[n++] = (struct idle_kernel){
+			.name = r->name ? r->name : "?",
+			.time_s = r->amount[RFL_QUANTITY_TIME].value,
+		};
 	}
 	if (all > 0) {
 		*share = idle / all;

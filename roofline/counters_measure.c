@@ -51,7 +51,7 @@ void rfl_measured_fini(struct rfl_measured *m)
 static int64_t run_number(const struct rfl_counted *c)
 {
 	struct rfl_label parts;
-	const char *label = c->captures[0]->label;
+	const char *label = c->capture->label;
 
 	rfl_label_parse(label ? label : "", c->home ? c->home->model : NULL, &parts);
 	return parts.run;
@@ -60,7 +60,7 @@ static int64_t run_number(const struct rfl_counted *c)
 /* Are two captures repeats: of one tool, and of runs that are told apart? */
 static bool repeats(const struct rfl_counted *a, const struct rfl_counted *b)
 {
-	const struct rfl_capture *x = a->captures[0], *y = b->captures[0];
+	const struct rfl_capture *x = a->capture, *y = b->capture;
 
 	if (!same(x->source, y->source))
 		return false;
@@ -74,10 +74,15 @@ static enum rfl_rc conflict(const struct rfl_config *config, const struct rfl_co
 {
 	const struct rfl_ledger_row *row = config->rows[0];
 
+	if (same(rfl_counters__name(a->capture), rfl_counters__name(b->capture)))
+		return rfl_fail(err, RFL_EFORMAT, 0,
+				"counters: %s is there twice: as a file and in a counters.csv, or "
+				"twice in that; take one of them away",
+				rfl_counters__name(a->capture));
 	return rfl_fail(err, RFL_EFORMAT, 0,
 			"counters: %s and %s both have the %s of %s %s %s bs%lld %s, and are not "
 			"repeats (..._run1, ..._run2 by one profiler): take one of them away",
-			rfl_counters__name(a->captures[0]), rfl_counters__name(b->captures[0]),
+			rfl_counters__name(a->capture), rfl_counters__name(b->capture),
 			q == RFL_QUANTITY_FLOPS ? "FLOPs" : "DRAM bytes", config->env, row->model,
 			row->precision, (long long)row->batch, row->mode);
 }
@@ -125,39 +130,47 @@ static enum rfl_rc measure(const struct rfl_config *config, enum rfl_quantity q,
 	return rc;
 }
 
-/* Why nobody knows a quantity: the words of the first capture, or that its steps are not known. */
+static void say_no_steps(const struct rfl_counted *c, struct rfl_measure *ret)
+{
+	const struct rfl_capture *capture = c->capture;
+
+	(void)snprintf(ret->why, sizeof(ret->why),
+		       "how many steps %s covers is not known: %s (--counter-steps %s=N)",
+		       rfl_counters__name(capture), c->unknown,
+		       capture->label ? capture->label : "LABEL");
+}
+
+/* In the words of the capture: of the part that the run's precision is made of, where that tells
+ * more than the sum does. */
+static void say_unavailable(const struct rfl_config *config, const struct rfl_counted *c,
+			    enum rfl_quantity q, struct rfl_measure *ret)
+{
+	enum rfl_quantity part = q == RFL_QUANTITY_FLOPS ? rfl_counters__main_part(config) : q;
+	struct rfl_amount all = rfl_counters__total(c, q), a = rfl_counters__total(c, part);
+	const char *reason = a.reason ? a.reason : all.reason;
+
+	if (isnan(all.value))
+		(void)snprintf(ret->why, sizeof(ret->why), "%s unavailable%s%s",
+			       q == RFL_QUANTITY_FLOPS ? "FLOPs" : "DRAM bytes", reason ? ": " : "",
+			       reason ? reason : "");
+	else
+		(void)snprintf(ret->why, sizeof(ret->why),
+			       "%s has no %s, the FLOPs of the run's precision (%s)%s%s",
+			       rfl_counters__name(c->capture), rfl_quantity_info(part)->name,
+			       config->rows[0]->precision, reason ? ": " : "",
+			       reason ? reason : "");
+}
+
+/* Why nobody knows a quantity: its steps are not known, or no capture has it. */
 static void say_unknown(struct rfl_config *config, enum rfl_quantity q, struct rfl_measure *ret)
 {
-	const char *what = q == RFL_QUANTITY_FLOPS ? "FLOPs" : "DRAM bytes";
-
-	for (size_t i = 0; i < config->ncounted && !ret->why[0]; i++) {
-		const struct rfl_counted *c = &config->counted[i];
-		const struct rfl_capture *capture = c->captures[0];
-
-		if (!rfl_counters__knows(config, c, q))
-			continue;
-		config->measured.no_steps = true;
-		(void)snprintf(ret->why, sizeof(ret->why),
-			       "how many steps %s covers is not known: %s (--counter-steps "
-			       "%s=N)",
-			       rfl_counters__name(capture), c->unknown,
-			       capture->label ? capture->label : "LABEL");
-	}
-	for (size_t i = 0; i < config->ncounted && !ret->why[0]; i++) {
-		const struct rfl_counted *c = &config->counted[i];
-		struct rfl_amount a = rfl_counters__total(c, q);
-
-		if (!isnan(a.value))
-			(void)snprintf(ret->why, sizeof(ret->why),
-				       "%s has no %s of the run's precision (%s)",
-				       rfl_counters__name(c->captures[0]), what,
-				       config->rows[0]->precision);
-		else if (a.reason)
-			(void)snprintf(ret->why, sizeof(ret->why), "%s unavailable: %s", what,
-				       a.reason);
-	}
-	if (!ret->why[0])
-		(void)snprintf(ret->why, sizeof(ret->why), "%s unavailable", what);
+	for (size_t i = 0; i < config->ncounted && !ret->why[0]; i++)
+		if (rfl_counters__knows(config, &config->counted[i], q)) {
+			config->measured.no_steps = true;
+			say_no_steps(&config->counted[i], ret);
+		}
+	for (size_t i = 0; i < config->ncounted && !ret->why[0]; i++)
+		say_unavailable(config, &config->counted[i], q, ret);
 }
 
 /* --- all of it --- */
@@ -167,10 +180,10 @@ static void name_sources(const struct rfl_config *config, struct rfl_measured *m
 	size_t len = 0;
 
 	for (size_t i = 0; i < config->ncounted && len + 16 < sizeof(m->source); i++) {
-		const char *source = config->counted[i].captures[0]->source;
+		const char *source = config->counted[i].capture->source;
 		size_t k = 0;
 
-		while (k < i && !same(config->counted[k].captures[0]->source, source))
+		while (k < i && !same(config->counted[k].capture->source, source))
 			k++;
 		if (k == i)
 			len += (size_t)snprintf(m->source + len, sizeof(m->source) - len, "%s%.12s",
@@ -185,9 +198,7 @@ static void note_captures(const struct rfl_merge_inputs *in, const struct rfl_co
 	for (size_t i = 0; i < config->ncounted; i++) {
 		const struct rfl_counted *c = &config->counted[i];
 
-		rfl_buf_printf(out, "%s%s", i ? "; " : "", rfl_counters__name(c->captures[0]));
-		if (c->n > 1)
-			rfl_buf_printf(out, " (%zu processes)", c->n);
+		rfl_buf_printf(out, "%s%s", i ? "; " : "", rfl_counters__name(c->capture));
 		if (c->steps < 1)
 			continue;
 		rfl_buf_printf(out, ": %lld steps", (long long)c->steps);
@@ -204,7 +215,7 @@ static void note_captures(const struct rfl_merge_inputs *in, const struct rfl_co
 /* What an empty range saw, against what was counted: other users of the memory. */
 static void note_idle(const struct rfl_counted *counted, struct rfl_measured *m)
 {
-	const struct rfl_capture *c = counted->captures[0];
+	const struct rfl_capture *c = counted->capture;
 	double time = rfl_counters__total(counted, RFL_QUANTITY_TIME).value;
 	double bytes = rfl_counters__total(counted, RFL_QUANTITY_DRAM).value;
 
@@ -221,6 +232,20 @@ static void note_idle(const struct rfl_counted *counted, struct rfl_measured *m)
 				       a[RFL_QUANTITY_DRAM].value / a[RFL_QUANTITY_TIME].value /
 					       1e9,
 				       100 * share);
+	}
+}
+
+/* What its importer or source says of a capture. */
+static void note_words(const struct rfl_config *config, struct rfl_measured *m)
+{
+	for (size_t i = 0; i < config->ncounted; i++) {
+		const struct rfl_capture *c = config->counted[i].capture;
+
+		for (size_t n = 0; n < c->nnotes; n++)
+			rfl_buf_printf(&m->note, "; %s", c->notes[n]);
+		if (c->rows_left_out > 0)
+			rfl_buf_printf(&m->note, "; %lld rows of it were left out",
+				       (long long)c->rows_left_out);
 	}
 }
 
@@ -263,7 +288,7 @@ static void check(struct rfl_config *config, const struct rfl_counted *c,
 	rfl_counters__doubt(c, &config->work, m);
 	if (m->doubtful)
 		rfl_buf_printf(&report->notes, "counters: %s does not fit: %s\n",
-			       rfl_counters__name(c->captures[0]), rfl_buf_str(&m->doubt));
+			       rfl_counters__name(c->capture), rfl_buf_str(&m->doubt));
 }
 
 enum rfl_rc rfl_counters__measure(const struct rfl_merge_inputs *in, struct rfl_config *config,
@@ -272,18 +297,17 @@ enum rfl_rc rfl_counters__measure(const struct rfl_merge_inputs *in, struct rfl_
 	struct rfl_measured *m = &config->measured;
 	const struct rfl_counted *flops = NULL, *bytes = NULL;
 	size_t nflops = 0, nbytes = 0;
-	enum rfl_rc rc = RFL_OK;
+	enum rfl_rc rc;
 
 	rfl_measured_init(m);
 	if (!config->ncounted)
 		return RFL_OK;
 	m->any = true;
-	for (size_t i = 0; i < config->ncounted && rc == RFL_OK; i++)
-		rc = rfl_counters__steps(in, &config->counted[i], err);
+	for (size_t i = 0; i < config->ncounted; i++)
+		rfl_counters__steps(in, &config->counted[i]);
 	name_sources(config, m);
 	note_captures(in, config, &m->note);
-	if (rc == RFL_OK)
-		rc = measure(config, RFL_QUANTITY_FLOPS, &m->flops, &flops, &nflops, err);
+	rc = measure(config, RFL_QUANTITY_FLOPS, &m->flops, &flops, &nflops, err);
 	if (rc == RFL_OK)
 		rc = measure(config, RFL_QUANTITY_DRAM, &m->bytes, &bytes, &nbytes, err);
 	if (rc != RFL_OK)
@@ -299,6 +323,10 @@ enum rfl_rc rfl_counters__measure(const struct rfl_merge_inputs *in, struct rfl_
 		say_unknown(config, RFL_QUANTITY_DRAM, &m->bytes);
 	if (rc == RFL_OK && (flops || bytes))
 		check(config, flops ? flops : bytes, report);
+	if (m->no_steps)
+		rfl_buf_printf(&report->notes, "counters: %s\n",
+			       m->bytes.why[0] ? m->bytes.why : m->flops.why);
 	note_ipc(config, m);
+	note_words(config, m);
 	return rc == RFL_OK ? rfl_buf_check(&m->note, "counters", err) : rc;
 }

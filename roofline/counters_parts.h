@@ -17,10 +17,9 @@ enum rfl_steps_from {
 	RFL_STEPS_GIVEN,   /**< the user, for all captures of which nobody else tells */
 };
 
-/** A capture that belongs to a configuration; of a file with several processes all of them. */
+/** A capture that belongs to a configuration. */
 struct rfl_counted {
-	const struct rfl_capture *const *captures; /**< neighbours in the list of captures */
-	size_t n;
+	const struct rfl_capture *capture;
 	const struct rfl_ledger_row *home; /**< the row that bears its label; NULL */
 	int64_t steps;                     /**< -1: not known */
 	enum rfl_steps_from from;
@@ -40,10 +39,9 @@ enum rfl_rc rfl_counters__join(const struct rfl_merge_inputs *in,
 			       struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** How many steps it covers, and who says so. */
-enum rfl_rc rfl_counters__steps(const struct rfl_merge_inputs *in, struct rfl_counted *counted,
-				struct rfl_err *err) RFL_WARN_UNUSED;
+void rfl_counters__steps(const struct rfl_merge_inputs *in, struct rfl_counted *counted);
 
-/** A quantity over the processes of a capture: their sum, with the worst validity. */
+/** A quantity over a capture, as it is: not per step. */
 struct rfl_amount rfl_counters__total(const struct rfl_counted *counted, enum rfl_quantity q);
 
 /** Does it count single kernels over a whole process, not a range of steps? */
@@ -56,6 +54,9 @@ double rfl_counters__coverage(const struct rfl_counted *counted, enum rfl_quanti
 /** Did a capture count a quantity; of FLOPs, those of the run's precision among them? */
 bool rfl_counters__knows(const struct rfl_config *config, const struct rfl_counted *counted,
 			 enum rfl_quantity q);
+
+/** The FLOPs that a run of this precision is mostly made of; of any precision: flops.total. */
+enum rfl_quantity rfl_counters__main_part(const struct rfl_config *config);
 
 /** From config->measured.part: expected_share and foreign. */
 void rfl_counters__precision(struct rfl_config *config);

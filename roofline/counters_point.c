@@ -52,8 +52,10 @@ static enum rfl_rc demand(struct rfl_config *c, const char *what, const char *wh
 			  struct rfl_missing *missing, struct rfl_err *err)
 {
 	const struct rfl_ledger_row *row = c->rows[0];
-	const char *fix = "take them again with the metrics that 'roofline counters list --chip "
-			  "CHIP --ncu' prints, or take the count (--ai auto, --flops auto)";
+	const char *fix =
+		"take them again with the metrics that it names ('roofline counters list "
+		"--chip CHIP --ncu' prints those of a GPU), or take the count (--ai auto, "
+		"--flops auto)";
 	struct rfl_buf fact;
 	size_t before;
 	enum rfl_rc rc;
@@ -168,7 +170,7 @@ enum rfl_rc rfl_counters_columns(const struct rfl_measured *m, const struct rfl_
 	p->bytes_over_unfused = m->bytes.value / work->bytes[RFL_FUSION_UNFUSED];
 	p->counters_steps = m->steps;
 	p->counters_repeats = m->repeats;
-	p->coverage = m->flops.coverage;
+	p->coverage = isnan(m->flops.value) ? m->bytes.coverage : m->flops.coverage;
 	p->zero_flop_share = m->zero_share;
 	rfl_buf_init(&note, 1 << 16);
 	write_note(m, &note);

@@ -104,6 +104,13 @@ void rfl_counters__precision(struct rfl_config *config)
 		m->foreign = RFL_QUANTITY_COUNT;
 }
 
+enum rfl_quantity rfl_counters__main_part(const struct rfl_config *config)
+{
+	const struct own *own = find_own(config);
+
+	return own ? own->parts[0] : RFL_QUANTITY_FLOPS;
+}
+
 bool rfl_counters_own_precision(const struct rfl_measured *m)
 {
 	return m->foreign == RFL_QUANTITY_COUNT;

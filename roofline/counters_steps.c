@@ -35,7 +35,7 @@ enum rfl_rc rfl_counter_steps_parse(char *room, struct rfl_counter_steps *ret, s
 
 bool rfl_counters__whole_process(const struct rfl_counted *counted)
 {
-	const struct rfl_capture *c = counted->captures[0];
+	const struct rfl_capture *c = counted->capture;
 
 	return c->total_kind == RFL_RANGE_PROCESS && c->steps <= 0;
 }
@@ -72,7 +72,7 @@ static void from_ledger(const struct rfl_merge_inputs *in, struct rfl_counted *c
 		const struct rfl_ledger_row *row = &in->ledger->rows[i];
 		int64_t n;
 
-		if (!rfl_counters__bears(row, counted->captures[0]))
+		if (!rfl_counters__bears(row, counted->capture))
 			continue;
 		n = row_steps(row, process);
 		if (n < 1)
@@ -99,50 +99,39 @@ static void from_ledger(const struct rfl_merge_inputs *in, struct rfl_counted *c
 	counted->from = process ? RFL_STEPS_PROCESS : RFL_STEPS_LEDGER;
 }
 
-enum rfl_rc rfl_counters__steps(const struct rfl_merge_inputs *in, struct rfl_counted *counted,
-				struct rfl_err *err)
+void rfl_counters__steps(const struct rfl_merge_inputs *in, struct rfl_counted *counted)
 {
-	const struct rfl_capture *c = counted->captures[0];
+	const struct rfl_capture *c = counted->capture;
 
-	for (size_t i = 1; i < counted->n; i++)
-		if (counted->captures[i]->steps != c->steps)
-			return rfl_fail(err, RFL_EFORMAT, 0,
-					"%s: its processes counted %lld and %lld steps",
-					rfl_counters__name(c), (long long)c->steps,
-					(long long)counted->captures[i]->steps);
 	counted->steps = c->steps;
 	counted->from = RFL_STEPS_OWN;
 	if (counted->steps > 0)
-		return RFL_OK;
+		return;
 	counted->steps = given(in, c->label ? c->label : "");
 	counted->from = RFL_STEPS_LABEL;
 	if (counted->steps > 0)
-		return RFL_OK;
+		return;
 	counted->steps = -1;
 	counted->from = RFL_STEPS_UNKNOWN;
 	from_ledger(in, counted);
 	if (counted->steps > 0)
-		return RFL_OK;
+		return;
 	counted->steps = given(in, NULL);
 	counted->from = counted->steps > 0 ? RFL_STEPS_GIVEN : RFL_STEPS_UNKNOWN;
 	if (counted->steps < 1)
 		counted->steps = -1;
-	return RFL_OK;
 }
 
 struct rfl_launch_check rfl_counters__launches(const struct rfl_counted *counted, int64_t steps)
 {
+	const struct rfl_capture *c = counted->capture;
 	struct rfl_launch_check ret = { .kernels = 0 };
 
-	for (size_t k = 0; k < counted->n; k++) {
-		const struct rfl_capture *c = counted->captures[k];
-
-		for (size_t i = 0; i < c->nranges; i++) {
-			if (c->ranges[i].kind != RFL_RANGE_KERNEL || c->ranges[i].launches < 1)
-				continue;
-			ret.kernels++;
-			ret.off += c->ranges[i].launches % steps != 0;
-		}
+	for (size_t i = 0; i < c->nranges; i++) {
+		if (c->ranges[i].kind != RFL_RANGE_KERNEL || c->ranges[i].launches < 1)
+			continue;
+		ret.kernels++;
+		ret.off += c->ranges[i].launches % steps != 0;
 	}
 	return ret;
 }
@@ -207,8 +196,12 @@ static void cause_steps(struct causes *c, const char *label, double fitting)
 
 static void causes_of_more(struct causes *c, const struct rfl_measured *m)
 {
-	cause(c, "matrix units work on whole tiles, padding included, and small or windowed "
-		 "matrices waste most");
+	for (int q = RFL_QUANTITY_FLOPS_TENSOR_FP16; q < RFL_QUANTITY_FLOPS; q++)
+		if (m->part[q] > 0) {
+			cause(c, "matrix units work on whole tiles, padding included, and small or "
+				 "windowed matrices waste most");
+			break;
+		}
 	if (!isnan(m->part[RFL_QUANTITY_FLOPS_FP32]))
 		cause(c, "elementwise work and the optimizer are in the counters, not in the core "
 			 "count");
@@ -224,7 +217,7 @@ static void causes_of_less(struct causes *c)
 static void write_doubt(const struct rfl_counted *counted, double ratio,
 			const struct rfl_launch_check *off, struct rfl_measured *m)
 {
-	const char *label = counted->captures[0]->label;
+	const char *label = counted->capture->label;
 	struct causes c = { .out = &m->doubt };
 	int64_t all = with_warmup(counted);
 	double fitting = ratio * (double)counted->steps;
@@ -237,7 +230,8 @@ static void write_doubt(const struct rfl_counted *counted, double ratio,
 			       "multiple of %lld",
 			       m->doubt.len ? "; " : "", off->off, off->kernels,
 			       (long long)counted->steps);
-	rfl_buf_printf(&m->doubt, " (%lld steps); likely causes:", (long long)counted->steps);
+	rfl_buf_printf(&m->doubt, " (%lld step%s); likely causes:", (long long)counted->steps,
+		       counted->steps == 1 ? "" : "s");
 	if (fits_warmup(counted, ratio))
 		cause(&c,
 		      "the warm-up was profiled too, %lld steps in all: --counter-steps %s=%lld, "
@@ -272,11 +266,12 @@ void rfl_counters__doubt(const struct rfl_counted *counted, const struct rfl_wor
 			       off.off, off.kernels, (long long)counted->steps);
 	if (!m->doubtful && bytes > RFL_COUNTERS_MOST_BYTES) {
 		m->doubtful = true;
-		rfl_buf_printf(&m->doubt,
-			       "%.3g x the bytes of operation after operation (%lld steps); likely "
-			       "causes: (1) the run that was profiled had more steps: "
-			       "--counter-steps %s=N; (2) other programs used the memory",
-			       bytes, (long long)counted->steps,
-			       counted->captures[0]->label ? counted->captures[0]->label : "LABEL");
+		rfl_buf_printf(
+			&m->doubt,
+			"%.3g x the bytes of operation after operation (%lld step%s); likely "
+			"causes: (1) the run that was profiled had more steps: "
+			"--counter-steps %s=N; (2) other programs used the memory",
+			bytes, (long long)counted->steps, counted->steps == 1 ? "" : "s",
+			counted->capture->label ? counted->capture->label : "LABEL");
 	}
 }

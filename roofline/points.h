@@ -63,7 +63,7 @@ extern "C" {
 	X(INT, counters_steps, "steps that the counters were divided by; over repeats their sum") \
 	X(INT, counters_repeats, "captures behind the median") \
 	X(TEXT, counters_validity, "ok, partial, scaled, estimate, marked, doubtful, unavailable") \
-	X(REAL, coverage, "share of the kernels' time whose FLOPs were counted") \
+	X(REAL, coverage, "share of the kernels' time whose FLOPs, else bytes, were counted") \
 	X(REAL, zero_flop_share, "share of the kernels' time in kernels without a FLOP") \
 	X(TEXT, zero_flop_kernels, "their names and shares, longest first") \
 	X(TEXT, counters_note, "what to know of the counters, and why they were not used") \

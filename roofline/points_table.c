@@ -31,44 +31,51 @@ static void add_all(struct rfl_table *t, const struct rfl_point *p)
 	RFL_POINT_COLUMNS(CELL)
 }
 
-static const struct rfl_column short_columns[] = {
-	{ .key = "env", .title = "Environment", .kind = RFL_COLUMN_TEXT },
-	{ .key = "model", .title = "Model", .kind = RFL_COLUMN_TEXT },
-	{ .key = "precision", .title = "Precision", .kind = RFL_COLUMN_TEXT },
-	{ .key = "batch", .title = "Batch", .kind = RFL_COLUMN_INT },
-	{ .key = "mode", .title = "Mode", .kind = RFL_COLUMN_TEXT },
-	{ .key = "layout", .title = "Layout", .kind = RFL_COLUMN_TEXT },
-	{ .key = "runs", .title = "Runs", .kind = RFL_COLUMN_INT },
-	{ .key = "step_s", .title = "Step (ms)", .kind = RFL_COLUMN_REAL, .scale = 1e-3 },
-	{ .key = "samples_per_s", .title = "Samples/s", .kind = RFL_COLUMN_REAL },
-	{ .key = "ai", .title = "FLOP/byte", .kind = RFL_COLUMN_REAL, .digits = 3 },
-	{ .key = "attained_gflops", .title = "GFLOP/s", .kind = RFL_COLUMN_REAL },
-	{ .key = "attainable_gflops", .title = "Attainable", .kind = RFL_COLUMN_REAL },
-	{ .key = "percent_of_attainable", .title = "%", .kind = RFL_COLUMN_REAL, .digits = 3 },
-	{ .key = "bound", .title = "Bound", .kind = RFL_COLUMN_TEXT },
-	{ .key = "headroom_s",
-	  .title = "Headroom (ms)",
-	  .kind = RFL_COLUMN_REAL,
-	  .digits = 3,
-	  .scale = 1e-3 },
-};
+/* What people see of a point. Where there are counters, what was measured stands in the place of
+ * what follows from the rest. */
+enum seen { ALWAYS, PLAIN, TWIN };
 
-/* Behind those, where there are counters: what was measured beside what is counted. */
-static const struct rfl_column twin_columns[] = {
-	{ .key = "ai_unfused", .title = "unfused", .kind = RFL_COLUMN_REAL, .digits = 3 },
-	{ .key = "ai_counters", .title = "measured", .kind = RFL_COLUMN_REAL, .digits = 3 },
-	{ .key = "flops_measured_over_counted",
-	  .title = "FLOPs m/c",
-	  .kind = RFL_COLUMN_REAL,
-	  .digits = 3 },
-	{ .key = "bytes_over_compulsory",
-	  .title = "Bytes m/comp.",
-	  .kind = RFL_COLUMN_REAL,
-	  .digits = 3 },
-};
+/* X(seen, kind, name, title, digits, scale) */
+/* clang-format off */
+#define SHORT_COLUMNS(X) \
+	X(ALWAYS, TEXT, env, "Environment", 0, 0) \
+	X(ALWAYS, TEXT, model, "Model", 0, 0) \
+	X(ALWAYS, TEXT, precision, "Precision", 0, 0) \
+	X(ALWAYS, INT, batch, "Batch", 0, 0) \
+	X(ALWAYS, TEXT, mode, "Mode", 0, 0) \
+	X(ALWAYS, TEXT, layout, "Layout", 0, 0) \
+	X(PLAIN, INT, runs, "Runs", 0, 0) \
+	X(ALWAYS, REAL, step_s, "Step (ms)", 0, 1e-3) \
+	X(PLAIN, REAL, samples_per_s, "Samples/s", 0, 0) \
+	X(ALWAYS, REAL, ai, "FLOP/byte", 3, 0) \
+	X(TWIN, REAL, ai_unfused, "unfused", 3, 0) \
+	X(TWIN, REAL, ai_counters, "measured", 3, 0) \
+	X(TWIN, REAL, flops_measured_over_counted, "FLOPs x", 3, 0) \
+	X(TWIN, REAL, bytes_over_compulsory, "Bytes x", 3, 0) \
+	X(ALWAYS, REAL, attained_gflops, "GFLOP/s", 0, 0) \
+	X(ALWAYS, REAL, attainable_gflops, "Attainable", 0, 0) \
+	X(ALWAYS, REAL, percent_of_attainable, "%", 3, 0) \
+	X(ALWAYS, TEXT, bound, "Bound", 0, 0) \
+	X(PLAIN, REAL, headroom_s, "Headroom (ms)", 3, 1e-3)
+/* clang-format on */
 
-#define NSHORT RFL_ARRAY_LEN(short_columns)
-#define NTWIN  RFL_ARRAY_LEN(twin_columns)
+#define SHORT_ROW(when, type, name, words, dig, unit) \
+	{ .seen = when,                               \
+	  .column = { .key = #name,                   \
+		      .title = words,                 \
+		      .kind = RFL_COLUMN_##type,      \
+		      .digits = dig,                  \
+		      .scale = unit } },
+
+static const struct {
+	enum seen seen;
+	struct rfl_column column;
+} short_columns[] = { SHORT_COLUMNS(SHORT_ROW) };
+
+static bool is_seen(enum seen seen, bool twin)
+{
+	return seen == ALWAYS || (seen == TWIN) == twin;
+}
 
 static bool has_counters(const struct rfl_points *pts)
 {
@@ -80,56 +87,85 @@ static bool has_counters(const struct rfl_points *pts)
 
 static struct rfl_table *short_table(bool twin)
 {
-	struct rfl_column columns[NSHORT + NTWIN];
+	struct rfl_column columns[RFL_ARRAY_LEN(short_columns)];
+	size_t n = 0;
 
-	memcpy(columns, short_columns, sizeof(short_columns));
-	memcpy(columns + NSHORT, twin_columns, sizeof(twin_columns));
-	return rfl_table_new(columns, twin ? NSHORT + NTWIN : NSHORT);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(short_columns); i++)
+		if (is_seen(short_columns[i].seen, twin))
+			columns[n++] = short_columns[i].column;
+	return rfl_table_new(columns, n);
 }
 
-static void add_twin(struct rfl_table *t, const struct rfl_point *p)
+#define SHORT_CELL(when, kind, name, title, digits, scale) \
+	if (is_seen(when, twin))                           \
+	CELL_##kind(name)
+
+static void add_short(struct rfl_table *t, const struct rfl_point *p, bool twin)
 {
-	rfl_table_real(t, p->ai_unfused);
-	rfl_table_real(t, p->ai_counters);
-	rfl_table_real(t, p->flops_measured_over_counted);
-	rfl_table_real(t, p->bytes_over_compulsory);
+	SHORT_COLUMNS(SHORT_CELL)
 }
 
-static void add_short(struct rfl_table *t, const struct rfl_point *p)
+/* A source without the words in brackets that say why counters were not used. */
+static size_t source_len(const char *source)
 {
-	rfl_table_text(t, p->env);
-	rfl_table_text(t, p->model);
-	rfl_table_text(t, p->precision);
-	add_int(t, p->batch);
-	rfl_table_text(t, p->mode);
-	rfl_table_text(t, p->layout);
-	add_int(t, p->runs);
-	rfl_table_real(t, p->step_s);
-	rfl_table_real(t, p->samples_per_s);
-	rfl_table_real(t, p->ai);
-	rfl_table_real(t, p->attained_gflops);
-	rfl_table_real(t, p->attainable_gflops);
-	rfl_table_real(t, p->percent_of_attainable);
-	rfl_table_text(t, p->bound);
-	rfl_table_real(t, p->headroom_s);
+	const char *bracket = strstr(source, " (");
+
+	return bracket ? (size_t)(bracket - source) : strlen(source);
 }
 
-/* The different values of a text column, in the order of the points: "a, b". */
-static void list_values(const struct rfl_points *pts, size_t offset, struct rfl_buf *out)
+static const char *source_at(const struct rfl_points *pts, size_t i, size_t offset)
+{
+	const char *text;
+
+	memcpy(&text, (const char *)&pts->points[i] + offset, sizeof(text));
+	return text;
+}
+
+static bool same_source(const char *a, const char *b)
+{
+	size_t len = source_len(a);
+
+	return source_len(b) == len && memcmp(a, b, len) == 0;
+}
+
+/* The different sources in a text column, in the order of the points: "a, b". */
+static void list_sources(const struct rfl_points *pts, size_t offset, struct rfl_buf *out)
 {
 	for (size_t i = 0; i < pts->n; i++) {
-		const char *text, *before = "";
+		const char *text = source_at(pts, i, offset);
 		size_t k = 0;
 
-		memcpy(&text, (const char *)&pts->points[i] + offset, sizeof(text));
-		for (; text && k < i; k++) {
-			memcpy(&before, (const char *)&pts->points[k] + offset, sizeof(before));
-			if (before && strcmp(before, text) == 0)
-				break;
-		}
-		if (text && k == i)
-			rfl_buf_printf(out, "%s%s", out->len ? ", " : "", text);
+		if (!text)
+			continue;
+		while (k < i &&
+		       !(source_at(pts, k, offset) && same_source(source_at(pts, k, offset), text)))
+			k++;
+		if (k == i)
+			rfl_buf_printf(out, "%s%.*s", out->len ? ", " : "", (int)source_len(text),
+				       text);
 	}
+}
+
+static void add_note(struct rfl_table *t, const struct rfl_point *p, const char *says)
+{
+	rfl_table_note(t, "%s %s %s bs%lld %s %s: %s", p->env ? p->env : "",
+		       p->model ? p->model : "", p->precision ? p->precision : "",
+		       (long long)p->batch, p->mode ? p->mode : "", p->layout ? p->layout : "",
+		       says);
+}
+
+/* Why counters that there are were not used: "bytes are unfused (counters not used: ...)". */
+static void add_why(struct rfl_table *t, const struct rfl_point *p, const char *what,
+		    const char *source)
+{
+	struct rfl_buf text;
+
+	if (!p->counters_source || !source || !source[source_len(source)])
+		return;
+	rfl_buf_init(&text, 1 << 16);
+	rfl_buf_printf(&text, "%s are %s", what, source);
+	add_note(t, p, rfl_buf_str(&text));
+	rfl_buf_fini(&text);
 }
 
 static void add_notes(struct rfl_table *t, const struct rfl_points *pts)
@@ -138,31 +174,30 @@ static void add_notes(struct rfl_table *t, const struct rfl_points *pts)
 
 	rfl_buf_init(&flops, 1 << 16);
 	rfl_buf_init(&bytes, 1 << 16);
-	list_values(pts, offsetof(struct rfl_point, flops_source), &flops);
-	list_values(pts, offsetof(struct rfl_point, bytes_source), &bytes);
+	list_sources(pts, offsetof(struct rfl_point, flops_source), &flops);
+	list_sources(pts, offsetof(struct rfl_point, bytes_source), &bytes);
 	rfl_table_note(t, "FLOPs: %s; bytes: %s; attainable = min(FLOP/byte x bandwidth, compute)",
 		       rfl_buf_str(&flops), rfl_buf_str(&bytes));
 	if (has_counters(pts))
 		rfl_table_note(t, "unfused: FLOP/byte as counted from the network; measured: FLOPs "
-				  "and bytes by counters; m/c: measured over counted; m/comp.: "
-				  "measured over the bytes that must move");
+				  "and bytes by counters; FLOPs x: measured over counted; Bytes x: "
+				  "measured over those that must move");
 	rfl_buf_fini(&flops);
 	rfl_buf_fini(&bytes);
 	for (size_t i = 0; i < pts->n; i++) {
 		const struct rfl_point *p = &pts->points[i];
 
 		if (p->verdict)
-			rfl_table_note(t, "%s %s %s bs%lld %s %s: %s", p->env ? p->env : "",
-				       p->model ? p->model : "", p->precision ? p->precision : "",
-				       (long long)p->batch, p->mode ? p->mode : "",
-				       p->layout ? p->layout : "", p->verdict);
+			add_note(t, p, p->verdict);
+		add_why(t, p, "FLOPs", p->flops_source);
+		add_why(t, p, "bytes", p->bytes_source);
 	}
 }
 
 enum rfl_rc rfl_points_table(const struct rfl_points *points, enum rfl_format format,
 			     struct rfl_buf *out, struct rfl_err *err)
 {
-	bool all = format == RFL_FORMAT_JSON, twin = has_counters(points);
+	bool all = format == RFL_FORMAT_JSON;
 	struct rfl_table *t;
 	enum rfl_rc rc;
 
@@ -170,17 +205,15 @@ enum rfl_rc rfl_points_table(const struct rfl_points *points, enum rfl_format fo
 		rfl_points_write(out, points);
 		return rfl_buf_check(out, "points", err);
 	}
-	t = all ? rfl_table_new(all_columns, RFL_ARRAY_LEN(all_columns)) : short_table(twin);
+	t = all ? rfl_table_new(all_columns, RFL_ARRAY_LEN(all_columns))
+		: short_table(has_counters(points));
 	if (!t)
 		return rfl_fail(err, RFL_ENOMEM, 0, "points: out of memory");
-	for (size_t i = 0; i < points->n; i++) {
+	for (size_t i = 0; i < points->n; i++)
 		if (all)
 			add_all(t, &points->points[i]);
 		else
-			add_short(t, &points->points[i]);
-		if (twin && !all)
-			add_twin(t, &points->points[i]);
-	}
+			add_short(t, &points->points[i], has_counters(points));
 	add_notes(t, points);
 	rc = rfl_table_render(t, format, out, err);
 	rfl_table_free(t);

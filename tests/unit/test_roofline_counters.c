@@ -155,6 +155,7 @@ static void who_tells_the_steps(void **state)
 			assert_true(isnan(p->bytes_counters));
 			assert_non_null(strstr(p->bytes_source, "unfused (counters not used: how "
 								"many steps"));
+			assert_notes(f, "counters: how many steps");
 		}
 		finish(f, c);
 	}
@@ -238,7 +239,7 @@ static void ratios_out_of_range(void **state)
 		{ 1.6, false, NULL },
 		{ 1.99, false, NULL },
 		{ 3.0, true, "another number of steps (90 would fit)" },
-		{ 3.0, true, "matrix units work on whole tiles" },
+		{ 3.0, true, "(2) elementwise work and the optimizer are in the counters" },
 	};
 
 	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++) {
@@ -590,8 +591,8 @@ static void captures_complete_each_other(void **state)
 	finish(f, c);
 }
 
-/* A file with two processes: a run over two devices. */
-static void processes_of_a_file_add_up(void **state)
+/* A file that was imported into counters.csv and is given as well. */
+static void the_same_file_twice(void **state)
 {
 	struct captures *c;
 	struct fixture *f = profiled(state, &c);
@@ -600,14 +601,10 @@ static void processes_of_a_file_add_up(void **state)
 		struct rfl_capture *capture = add_capture(c, PROF);
 
 		capture->path = "ncu/" PROF ".csv";
-		give_bytes(capture, 30 * BYTES / 2);
+		give_bytes(capture, 30 * BYTES);
 	}
-	assert_ok(merge(f), &f->err);
-	assert_close(f->pts->points[0].bytes_counters, BYTES, 1e-14);
-	assert_non_null(strstr(f->pts->points[0].counters_note, " (2 processes): 30 steps"));
-	c->capture[1].total[RFL_QUANTITY_DRAM].value = NAN;
-	assert_ok(merge(f), &f->err);
-	assert_string_equal(f->pts->points[0].counters_validity, "partial");
+	assert_int_equal(merge(f), RFL_EFORMAT);
+	assert_says(&f->err, "counters: ncu/" PROF ".csv is there twice");
 	finish(f, c);
 }
 
@@ -652,7 +649,7 @@ static void flops_of_another_precision_alone(void **state)
 	assert_ok(merge(f), &f->err);
 	assert_true(isnan(f->pts->points[0].flops_counters));
 	assert_non_null(strstr(f->pts->points[0].flops_source,
-			       "has no FLOPs of the run's precision (amp)"));
+			       "has no flops.tensor_fp16, the FLOPs of the run's precision (amp)"));
 	finish(f, c);
 }
 
@@ -750,7 +747,7 @@ int main(void)
 		T(repeats_give_a_median),
 		T(live_repeats_are_told_by_run_id),
 		T(captures_complete_each_other),
-		T(processes_of_a_file_add_up),
+		T(the_same_file_twice),
 		T(fp32_that_ran_on_matrix_units),
 		T(flops_of_another_precision_alone),
 		T(mixed_precision_has_a_mean_roof),
