@@ -24,7 +24,7 @@
 #define LOW_MEMORY ((int64_t)1 << 30) /* less than this and training is likely to be killed */
 
 /* A check that finds no memory is told by `failed`, once, at the end. */
-static void add(struct rfl_doctor *d, struct rfl_check check)
+void rfl_doctor_add(struct rfl_doctor *d, struct rfl_check check)
 {
 	if (d->n == d->cap) {
 		size_t cap = d->cap > 0 ? 2 * d->cap : 32;
@@ -41,26 +41,27 @@ static void add(struct rfl_doctor *d, struct rfl_check check)
 }
 
 /* A text that lives as long as the checks. */
-#define TEXT(d, ...) or_empty(rfl_arena_printf((d)->arena, __VA_ARGS__))
+#define TEXT(d, ...) rfl_doctor_text(rfl_arena_printf((d)->arena, __VA_ARGS__))
 
-static const char *or_empty(const char *text)
+const char *rfl_doctor_text(const char *text)
 {
 	return text ? text : "";
 }
 
 static void check_program(struct rfl_cli *cli, struct rfl_doctor *d)
 {
-	add(d,
-	    (struct rfl_check){
-		    .name = "program",
-		    .finding = TEXT(d, "roofline %s (%s, %s), %s", RFL_VERSION, RFL_COMPILER,
-				    RFL_BUILD_TYPE, cli->self ? cli->self : "path not known"),
-		    .verdict = strcmp(RFL_BUILD_TYPE, "Debug") == 0 ? RFL_CHECK_WARN : RFL_CHECK_OK,
-		    .advice = strcmp(RFL_BUILD_TYPE, "Debug") == 0
-				      ? "a debug build is slow: measure with "
-					"-DCMAKE_BUILD_TYPE=Release"
-				      : NULL,
-	    });
+	rfl_doctor_add(d, (struct rfl_check){
+				  .name = "program",
+				  .finding = TEXT(d, "roofline %s (%s, %s), %s", RFL_VERSION,
+						  RFL_COMPILER, RFL_BUILD_TYPE,
+						  cli->self ? cli->self : "path not known"),
+				  .verdict = strcmp(RFL_BUILD_TYPE, "Debug") == 0 ? RFL_CHECK_WARN
+										  : RFL_CHECK_OK,
+				  .advice = strcmp(RFL_BUILD_TYPE, "Debug") == 0
+						    ? "a debug build is slow: measure with "
+						      "-DCMAKE_BUILD_TYPE=Release"
+						    : NULL,
+			  });
 }
 
 static void check_processor(const struct rfl_machine *m, struct rfl_doctor *d)
@@ -72,34 +73,39 @@ static void check_processor(const struct rfl_machine *m, struct rfl_doctor *d)
 	for (size_t i = 0; i < m->ncaches; i++)
 		caches = TEXT(d, "%s, L%d %s", caches, m->caches[i].level,
 			      rfl_num_bytes((double)m->caches[i].size_bytes, size, sizeof(size)));
-	add(d, (struct rfl_check){
-		       .name = "processor",
-		       .finding = TEXT(d, "%s: %d of %d cores usable, %zu threads%s",
-				       m->cpu_name ? m->cpu_name : "(no name)", m->usable_cores,
-				       m->cores, m->ncpus, caches),
-	       });
+	rfl_doctor_add(d, (struct rfl_check){
+				  .name = "processor",
+				  .finding = TEXT(d, "%s: %d of %d cores usable, %zu threads%s",
+						  m->cpu_name ? m->cpu_name : "(no name)",
+						  m->usable_cores, m->cores, m->ncpus, caches),
+			  });
 	if (quota)
-		add(d, (struct rfl_check){
-			       .name = "quota",
-			       .verdict = RFL_CHECK_WARN,
-			       .finding = TEXT(
-				       d, "the control group allows %.3g processors' worth of time",
-				       m->cpu_quota),
-			       .advice = "raise the limit of the container, or read its results as "
-					 "those "
-					 "of a smaller machine",
-		       });
+		rfl_doctor_add(
+			d,
+			(struct rfl_check){
+				.name = "quota",
+				.verdict = RFL_CHECK_WARN,
+				.finding = TEXT(
+					d,
+					"the control group allows %.3g processors' worth of time",
+					m->cpu_quota),
+				.advice =
+					"raise the limit of the container, or read its results as "
+					"those "
+					"of a smaller machine",
+			});
 	if (m->governor && strcmp(m->governor, "performance") != 0)
-		add(d,
-		    (struct rfl_check){
-			    .name = "governor",
-			    .verdict = RFL_CHECK_WARN,
-			    .finding = TEXT(d,
-					    "the frequency governor is '%s': clocks, and with them "
-					    "results, may stray",
-					    m->governor),
-			    .advice = "cpupower frequency-set -g performance",
-		    });
+		rfl_doctor_add(
+			d, (struct rfl_check){
+				   .name = "governor",
+				   .verdict = RFL_CHECK_WARN,
+				   .finding = TEXT(
+					   d,
+					   "the frequency governor is '%s': clocks, and with them "
+					   "results, may stray",
+					   m->governor),
+				   .advice = "cpupower frequency-set -g performance",
+			   });
 }
 
 static void check_isa(const struct rfl_machine *m, struct rfl_doctor *d)
@@ -109,9 +115,10 @@ static void check_isa(const struct rfl_machine *m, struct rfl_doctor *d)
 	for (size_t i = 0; rfl_isa_name(i); i++)
 		if (m->isa >> i & 1)
 			list = TEXT(d, "%s%s%s", list, list[0] != '\0' ? " " : "", rfl_isa_name(i));
-	add(d, (struct rfl_check){ .name = "vectors",
-				   .finding = list[0] != '\0' ? list
-							      : "no vector instructions known" });
+	rfl_doctor_add(
+		d, (struct rfl_check){
+			   .name = "vectors",
+			   .finding = list[0] != '\0' ? list : "no vector instructions known" });
 }
 
 static void check_memory(const struct rfl_machine *m, struct rfl_doctor *d)
@@ -121,17 +128,19 @@ static void check_memory(const struct rfl_machine *m, struct rfl_doctor *d)
 
 	rfl_num_bytes((double)m->memory_bytes, all, sizeof(all));
 	rfl_num_bytes((double)m->memory_available_bytes, free_now, sizeof(free_now));
-	add(d, (struct rfl_check){
-		       .name = "memory",
-		       .verdict = low ? RFL_CHECK_WARN : RFL_CHECK_OK,
-		       .finding = m->memory_bytes > 0
-					  ? TEXT(d, "%s, %s of it available", all, free_now)
-					  : "the system does not tell how much there is",
-		       .advice = low ? "training may be killed for lack of memory: free some, or "
-				       "use small "
-				       "batches"
-				     : NULL,
-	       });
+	rfl_doctor_add(
+		d,
+		(struct rfl_check){
+			.name = "memory",
+			.verdict = low ? RFL_CHECK_WARN : RFL_CHECK_OK,
+			.finding = m->memory_bytes > 0
+					   ? TEXT(d, "%s, %s of it available", all, free_now)
+					   : "the system does not tell how much there is",
+			.advice = low ? "training may be killed for lack of memory: free some, or "
+					"use small "
+					"batches"
+				      : NULL,
+		});
 }
 
 static void check_machine(struct rfl_doctor *d)
@@ -140,19 +149,20 @@ static void check_machine(struct rfl_doctor *d)
 	struct rfl_err err = RFL_ERR_INIT;
 
 	if (rfl_machine_new(&m, &err) != RFL_OK) {
-		add(d, (struct rfl_check){ .name = "machine",
-					   .verdict = RFL_CHECK_NO,
-					   .finding = TEXT(d, "%s", err.msg),
-					   .advice = "mount /sys and /proc" });
+		rfl_doctor_add(d, (struct rfl_check){ .name = "machine",
+						      .verdict = RFL_CHECK_NO,
+						      .finding = TEXT(d, "%s", err.msg),
+						      .advice = "mount /sys and /proc" });
 		return;
 	}
-	add(d, (struct rfl_check){
-		       .name = "system",
-		       .finding = TEXT(d, "%s, %s, %s%s%s; topology by %s",
-				       m->os ? m->os : "(no name)", m->kernel, m->architecture,
-				       m->hypervisor ? ", under " : "",
-				       m->hypervisor ? m->hypervisor : "", m->topology_source),
-	       });
+	rfl_doctor_add(
+		d, (struct rfl_check){
+			   .name = "system",
+			   .finding = TEXT(d, "%s, %s, %s%s%s; topology by %s",
+					   m->os ? m->os : "(no name)", m->kernel, m->architecture,
+					   m->hypervisor ? ", under " : "",
+					   m->hypervisor ? m->hypervisor : "", m->topology_source),
+		   });
 	check_processor(m, d);
 	check_isa(m, d);
 	check_memory(m, d);
@@ -171,17 +181,18 @@ static void check_gpu(struct rfl_doctor *d)
 	struct rfl_err err = RFL_ERR_INIT;
 
 	if (rfl_gpus_new(&g, &err) != RFL_OK) {
-		add(d,
-		    (struct rfl_check){ .name = "gpu",
-					.verdict = RFL_CHECK_NO,
-					.finding = first_reason(d, err.msg),
-					.advice = "not needed: training runs on the processor" });
+		rfl_doctor_add(d, (struct rfl_check){
+					  .name = "gpu",
+					  .verdict = RFL_CHECK_NO,
+					  .finding = first_reason(d, err.msg),
+					  .advice = "not needed: training runs on the processor" });
 		return;
 	}
 	for (size_t i = 0; i < g->n; i++)
-		add(d, (struct rfl_check){
-			       .name = "gpu",
-			       .finding = TEXT(d, "%s, driver %s", g->gpus[i].name, g->driver) });
+		rfl_doctor_add(d,
+			       (struct rfl_check){ .name = "gpu",
+						   .finding = TEXT(d, "%s, driver %s",
+								   g->gpus[i].name, g->driver) });
 	rfl_gpus_free(g);
 }
 
@@ -201,20 +212,22 @@ static void check_engines(const struct rfl_inventory *inv, struct rfl_doctor *d)
 
 		if (strcmp(item->registry, "engines") != 0)
 			continue;
-		add(d, (struct rfl_check){
-			       .name = "engine",
-			       .needed = !any, /* one is enough */
-			       .verdict = !item->ok ? RFL_CHECK_NO
-					  : slow    ? RFL_CHECK_WARN
-						    : RFL_CHECK_OK,
-			       .finding = TEXT(d, "%s: %s", item->name,
-					       item->ok ? or_empty(item->detail) : item->reason),
-			       .advice = slow ? "the reference BLAS is slow: install "
-						"libopenblas0-pthread"
-					 : any || item->ok
-						 ? NULL
-						 : "without an engine nothing can be trained",
-		       });
+		rfl_doctor_add(
+			d, (struct rfl_check){
+				   .name = "engine",
+				   .needed = !any, /* one is enough */
+				   .verdict = !item->ok ? RFL_CHECK_NO
+					      : slow    ? RFL_CHECK_WARN
+							: RFL_CHECK_OK,
+				   .finding = TEXT(d, "%s: %s", item->name,
+						   item->ok ? rfl_doctor_text(item->detail)
+							    : item->reason),
+				   .advice = slow ? "the reference BLAS is slow: install "
+						    "libopenblas0-pthread"
+					     : any || item->ok
+						     ? NULL
+						     : "without an engine nothing can be trained",
+			   });
 	}
 }
 
@@ -226,15 +239,17 @@ static void check_registry(const struct rfl_inventory *inv, const char *registry
 
 	for (size_t i = 0; i < inv->n; i++)
 		all += strcmp(inv->items[i].registry, registry) == 0;
-	add(d, (struct rfl_check){
-		       .name = name,
-		       .needed = true,
-		       .verdict = ok > 0 ? RFL_CHECK_OK : RFL_CHECK_NO,
-		       .finding = TEXT(d, "%zu of %zu %s work here", ok, all, what),
-		       .advice = ok == all ? NULL
-					   : TEXT(d, "the reasons of the others: roofline list %s",
-						  registry),
-	       });
+	rfl_doctor_add(
+		d,
+		(struct rfl_check){
+			.name = name,
+			.needed = true,
+			.verdict = ok > 0 ? RFL_CHECK_OK : RFL_CHECK_NO,
+			.finding = TEXT(d, "%zu of %zu %s work here", ok, all, what),
+			.advice = ok == all ? NULL
+					    : TEXT(d, "the reasons of the others: roofline list %s",
+						   registry),
+		});
 }
 
 static void check_surfaces(const struct rfl_inventory *inv, struct rfl_doctor *d)
@@ -245,17 +260,19 @@ static void check_surfaces(const struct rfl_inventory *inv, struct rfl_doctor *d
 		if (inv->items[i].ok && strcmp(inv->items[i].registry, "surfaces") == 0)
 			good = TEXT(d, "%s%s%s", good, good[0] != '\0' ? ", " : "",
 				    inv->items[i].name);
-	add(d, (struct rfl_check){ .name = "figures",
-				   .verdict = good[0] != '\0' ? RFL_CHECK_OK : RFL_CHECK_NO,
-				   .finding = good[0] != '\0' ? good : "no surface works" });
+	rfl_doctor_add(
+		d, (struct rfl_check){ .name = "figures",
+				       .verdict = good[0] != '\0' ? RFL_CHECK_OK : RFL_CHECK_NO,
+				       .finding = good[0] != '\0' ? good : "no surface works" });
 	for (size_t i = 0; i < inv->n; i++) {
 		const struct rfl_item *item = &inv->items[i];
 
 		if (!item->ok && strcmp(item->registry, "surfaces") == 0)
-			add(d, (struct rfl_check){ .name = item->name,
-						   .needed = strcmp(item->name, "png") == 0,
-						   .verdict = RFL_CHECK_NO,
-						   .finding = TEXT(d, "%s", item->reason) });
+			rfl_doctor_add(
+				d, (struct rfl_check){ .name = item->name,
+						       .needed = strcmp(item->name, "png") == 0,
+						       .verdict = RFL_CHECK_NO,
+						       .finding = TEXT(d, "%s", item->reason) });
 	}
 }
 
@@ -267,14 +284,15 @@ static void check_fonts(struct rfl_cli *cli, struct rfl_doctor *d)
 
 		if (there && i + 1 < RFL_FACE_COUNT)
 			continue; /* one line for all of them */
-		add(d,
-		    (struct rfl_check){
-			    .name = "fonts",
-			    .verdict = there ? RFL_CHECK_OK : RFL_CHECK_NO,
-			    .finding = there ? TEXT(d, "%s/fonts", cli->data_dir)
-					     : TEXT(d, "%s is missing", path),
-			    .advice = there ? NULL : "install fonts-liberation, then build again",
-		    });
+		rfl_doctor_add(
+			d, (struct rfl_check){
+				   .name = "fonts",
+				   .verdict = there ? RFL_CHECK_OK : RFL_CHECK_NO,
+				   .finding = there ? TEXT(d, "%s/fonts", cli->data_dir)
+						    : TEXT(d, "%s is missing", path),
+				   .advice = there ? NULL
+						   : "install fonts-liberation, then build again",
+			   });
 		if (!there)
 			return;
 	}
@@ -286,12 +304,14 @@ static void check_jpeg(struct rfl_doctor *d)
 	struct rfl_err err = RFL_ERR_INIT;
 	bool ok = rfl_jpeg_new(&jpeg, &err) == RFL_OK;
 
-	add(d, (struct rfl_check){
-		       .name = "jpeg",
-		       .verdict = ok ? RFL_CHECK_OK : RFL_CHECK_NO,
-		       .finding = ok ? "training on folders of images" : TEXT(d, "%s", err.msg),
-		       .advice = ok ? NULL : "training on generated images works: run --synthetic",
-	       });
+	rfl_doctor_add(
+		d,
+		(struct rfl_check){
+			.name = "jpeg",
+			.verdict = ok ? RFL_CHECK_OK : RFL_CHECK_NO,
+			.finding = ok ? "training on folders of images" : TEXT(d, "%s", err.msg),
+			.advice = ok ? NULL : "training on generated images works: run --synthetic",
+		});
 	rfl_jpeg_free(jpeg);
 }
 
@@ -301,14 +321,15 @@ static void check_folder(struct rfl_doctor *d)
 	bool known = getcwd(path, sizeof(path)) != NULL;
 	bool ok = known && access(".", W_OK) == 0;
 
-	add(d, (struct rfl_check){
-		       .name = "folder",
-		       .verdict = ok ? RFL_CHECK_OK : RFL_CHECK_WARN,
-		       .finding = known ? TEXT(d, "%s can%s be written", path, ok ? "" : "not")
-					: TEXT(d, "the current folder is not known: %s",
-					       strerror(errno)),
-		       .advice = ok ? NULL : "go to another folder, or name files elsewhere",
-	       });
+	rfl_doctor_add(
+		d, (struct rfl_check){
+			   .name = "folder",
+			   .verdict = ok ? RFL_CHECK_OK : RFL_CHECK_WARN,
+			   .finding = known ? TEXT(d, "%s can%s be written", path, ok ? "" : "not")
+					    : TEXT(d, "the current folder is not known: %s",
+						   strerror(errno)),
+			   .advice = ok ? NULL : "go to another folder, or name files elsewhere",
+		   });
 }
 
 enum rfl_rc rfl_doctor_new(struct rfl_cli *cli, struct rfl_doctor **ret, struct rfl_err *err)
@@ -329,6 +350,7 @@ enum rfl_rc rfl_doctor_new(struct rfl_cli *cli, struct rfl_doctor **ret, struct 
 	check_program(cli, d);
 	check_machine(d);
 	check_gpu(d);
+	rfl_doctor_check_counters(inv, d);
 	check_registry(inv, "models", "models", "networks", d);
 	check_engines(inv, d);
 	check_registry(inv, "benchmarks", "benchmarks", "loops that measure ceilings", d);

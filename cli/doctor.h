@@ -37,6 +37,18 @@ enum rfl_rc rfl_doctor_new(struct rfl_cli *cli, struct rfl_doctor **ret,
 /** Accepts NULL. */
 void rfl_doctor_free(struct rfl_doctor *d);
 
+/* ---- for checks ---- */
+
+struct rfl_inventory;
+
+/** Append a check; one that finds no memory is told by d->failed, once, at the end. */
+void rfl_doctor_add(struct rfl_doctor *d, struct rfl_check check);
+/** The text, or "" for NULL. */
+const char *rfl_doctor_text(const char *text);
+
+/** Counters of the processor and of GPUs. */
+void rfl_doctor_check_counters(const struct rfl_inventory *inv, struct rfl_doctor *d);
+
 #ifdef __cplusplus
 }
 #endif

@@ -16,6 +16,7 @@ extern "C" {
 	X(models) \
 	X(engines) \
 	X(benchmarks) \
+	X(sources) \
 	X(importers) \
 	X(surfaces)
 /* clang-format on */

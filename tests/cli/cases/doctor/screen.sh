@@ -1,7 +1,7 @@
 # The exit code depends on what is here: 0 or 1, never anything else.
 roofline doctor >screen
 code=$?
-for check in program system processor vectors memory gpu models engine benchmarks figures fonts \
+for check in program system processor vectors memory gpu counters models engine benchmarks figures fonts \
 	jpeg folder; do
 	grep -Eq "^(ok|warn|no) +$check +[^ ]" screen || echo "no line: $check"
 done
