@@ -17,6 +17,7 @@
 	X(peaks_devices) \
 	X(counters_show) \
 	X(counters_import) \
+	X(counters_list) \
 	X(points) \
 	X(plot) \
 	X(list) \

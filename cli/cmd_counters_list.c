@@ -1,0 +1,422 @@
+/*
+ * cmd_counters_list.c - roofline counters list: the chips; what is counted on one, by which
+ * metrics, in how many passes; the same as an argument of ncu; and all metrics of a chip.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "base/table.h"
+#include "cli/cmd.h"
+#include "cli/counters_chip.h"
+#include "cli/put.h"
+#include "profile/chips.h"
+#include "profile/cupti_sets.h"
+#include "runner/engine.h"
+
+struct list_args {
+	const char *chip;
+	const char *precision;
+	bool ncu, all;
+	int format;
+};
+
+static const struct rfl_opt opts[] = {
+	{ .name = "chip",
+	  .meta = "CHIP",
+	  .kind = RFL_OPT_TEXT,
+	  .offset = offsetof(struct list_args, chip),
+	  .help = "a chip (GH100) or a product (H100); without it the chips are listed" },
+	{ .letter = 'p',
+	  .name = "precision",
+	  .meta = "NAME",
+	  .kind = RFL_OPT_TEXT,
+	  .offset = offsetof(struct list_args, precision),
+	  .help = "of a run (fp32, tf32, amp, bf16, fp16): its matrix FLOPs are in the core, and "
+		  "with --ncu no others are asked for" },
+	{ .name = "ncu",
+	  .kind = RFL_OPT_FLAG,
+	  .offset = offsetof(struct list_args, ncu),
+	  .help = "print the --metrics argument for ncu, in one line" },
+	{ .name = "all",
+	  .kind = RFL_OPT_FLAG,
+	  .offset = offsetof(struct list_args, all),
+	  .help = "every metric that CUPTI has for the chip, with its description" },
+	RFL_OPT_FORMAT_ROW(offsetof(struct list_args, format)),
+	{ .name = NULL },
+};
+
+#define TEXT(key_, title_)                                            \
+	{                                                             \
+		.key = key_, .title = title_, .kind = RFL_COLUMN_TEXT \
+	}
+
+/* ------------------------------------------------------------------ chips */
+
+static const struct rfl_column chip_columns[] = {
+	TEXT("chip", "Chip"),
+	{ .key = "compute_capability", .title = "CC", .kind = RFL_COLUMN_REAL, .decimals = 1 },
+	TEXT("family", "Formulas"),
+	TEXT("products", "Products"),
+};
+
+static enum rfl_rc add_chip(struct rfl_table *t, const struct rfl_chip *chip, struct rfl_err *err)
+{
+	struct rfl_formulas *f = NULL;
+	enum rfl_rc rc = rfl_formulas_new(chip->name, &f, err);
+
+	if (rc != RFL_OK)
+		return rc;
+	rfl_table_text(t, chip->name);
+	rfl_table_real(t, chip->capability / 10.0);
+	rfl_table_text(t, rfl_formulas_family(f));
+	rfl_table_text(t, chip->products);
+	rfl_formulas_free(f);
+	return RFL_OK;
+}
+
+static enum rfl_rc fill_chips(struct rfl_table *t, struct rfl_err *err)
+{
+	const struct rfl_chip *chip;
+	enum rfl_rc rc = RFL_OK;
+
+	for (size_t i = 0; rc == RFL_OK && (chip = rfl_chip_at(i)); i++)
+		rc = add_chip(t, chip, err);
+	rfl_table_note(t, "'roofline counters list --chip CHIP' says what is counted on one, and "
+			  "in how many passes.");
+	rfl_table_note(t, "CUPTI's range profiler, which 'run --counters' uses, needs compute "
+			  "capability 7.5; ncu counts on 7.0 as well.");
+	return rc;
+}
+
+/* ------------------------------------------------------------------ one chip */
+
+static const struct rfl_column quantity_columns[] = {
+	TEXT("quantity", "Quantity"),
+	{ .key = "weight", .title = "x", .kind = RFL_COLUMN_REAL, .digits = 3 },
+	TEXT("metric", "Metric"),
+	TEXT("set", "Set"),
+	{ .key = "passes", .title = "Passes", .kind = RFL_COLUMN_INT },
+	TEXT("note", "Note"),
+};
+
+static const struct {
+	unsigned set;
+	const char *name;
+} sets[] = {
+	{ RFL_SET_CORE, "core" },
+	{ RFL_SET_FLOPS, "flops" },
+	{ RFL_SET_AUDIT, "audit" },
+	{ RFL_SET_LINKS, "links" },
+};
+enum { SETS = RFL_ARRAY_LEN(sets) };
+
+struct listing {
+	struct rfl_table *t;
+	const struct rfl_asked_chip *chip;
+	const char *precision;
+	struct rfl_metric_set chosen[SETS];
+	size_t passes[SETS]; /* 0: not known */
+};
+
+static enum rfl_rc choose_sets(struct listing *l, struct rfl_err *err)
+{
+	for (size_t i = 0; i < SETS; i++) {
+		enum rfl_rc rc = RFL_OK;
+
+		if (l->chip->host)
+			rc = rfl_metric_set_choose(l->chip->host, l->chip->f, sets[i].set,
+						   l->precision, &l->chosen[i], &l->passes[i], err);
+		else
+			rfl_metric_set_add_sets(&l->chosen[i], l->chip->f, sets[i].set,
+						l->precision);
+		if (rc != RFL_OK)
+			return rc;
+	}
+	return RFL_OK;
+}
+
+/* The row of `sets` that counts a quantity in this run, or -1. */
+static int set_of(const struct listing *l, enum rfl_quantity q)
+{
+	const unsigned set = rfl_metric_set_of(q, l->precision);
+
+	for (int i = 0; i < SETS; i++)
+		if (sets[i].set == set)
+			return i;
+	return -1;
+}
+
+/* What there is to say of a metric: that this CUPTI does not have it, else the caveat. */
+static const char *note_of(const struct listing *l, const char *metric, const char *caveat)
+{
+	if (l->chip->host && rfl_cupti_metric(l->chip->host, metric, NULL, NULL) != RFL_OK)
+		return "this CUPTI does not have it for the chip";
+	return caveat;
+}
+
+static void metric_row(struct listing *l, enum rfl_quantity q, int set, double weight, size_t slot,
+		       const char *note)
+{
+	const char *metric = rfl_formulas_slot_name(l->chip->f, slot);
+
+	rfl_table_text(l->t, rfl_quantity_info(q)->name);
+	rfl_table_real(l->t, weight);
+	rfl_table_text(l->t, metric);
+	rfl_table_text(l->t, set < 0 ? NULL : sets[set].name);
+	if (set >= 0 && l->passes[set])
+		rfl_table_int(l->t, (int64_t)l->passes[set]);
+	else
+		rfl_table_null(l->t);
+	rfl_table_text(l->t, note_of(l, metric, note));
+}
+
+static void reason_row(struct listing *l, enum rfl_quantity q, const char *reason)
+{
+	rfl_table_text(l->t, rfl_quantity_info(q)->name);
+	for (int i = 0; i < 4; i++)
+		rfl_table_null(l->t);
+	rfl_table_text(l->t, reason);
+}
+
+static void quantity_rows(struct listing *l, enum rfl_quantity q)
+{
+	const struct rfl_formulas *f = l->chip->f;
+	const char *impossible = rfl_formula_impossible(f, q);
+	const struct rfl_term *terms;
+	const int set = set_of(l, q);
+	double weight = 0;
+	size_t n = 0;
+	int way = set < 0 ? -1 : rfl_metric_set_way(f, q, &l->chosen[set]);
+	int less = rfl_formula_subtracted(f, q, &weight);
+
+	if (way < 0)
+		way = rfl_metric_set_way(f, q, NULL);
+	if (way < 0) {
+		if (impossible)
+			reason_row(l, q, impossible);
+		else if (rfl_formula_ways(f, q) > 0)
+			reason_row(l, q, "found in reports of profilers only");
+		return;
+	}
+	terms = rfl_formula_way(f, q, (size_t)way, &n);
+	for (size_t i = 0; i < n; i++)
+		metric_row(l, q, set, terms[i].weight, terms[i].slot,
+			   i == 0 ? rfl_formula_caveat(f, q, (size_t)way) : NULL);
+	if (less >= 0)
+		metric_row(l, q, set, -weight, (size_t)less, "moves of registers, taken off");
+}
+
+/* The core by precision, since that is what a run is asked with. */
+static enum rfl_rc core_note(struct listing *l, struct rfl_err *err)
+{
+	struct rfl_buf text;
+	enum rfl_rc rc = RFL_OK;
+
+	rfl_buf_init(&text, 1024);
+	for (size_t i = 0; rc == RFL_OK && rfl_precision_names[i]; i++) {
+		struct rfl_metric_set set;
+		size_t passes = 0;
+
+		rc = rfl_metric_set_choose(l->chip->host, l->chip->f, RFL_SET_CORE,
+					   rfl_precision_names[i], &set, &passes, err);
+		rfl_buf_printf(&text, "%s%s %zu", i ? ", " : "", rfl_precision_names[i], passes);
+	}
+	if (rc == RFL_OK)
+		rfl_table_note(l->t, "Passes of the core with the matrix FLOPs of a precision: %s.",
+			       rfl_buf_str(&text));
+	rfl_buf_fini(&text);
+	return rc;
+}
+
+static enum rfl_rc fill_quantities(struct listing *l, struct rfl_err *err)
+{
+	enum rfl_rc rc = choose_sets(l, err);
+
+	if (rc != RFL_OK)
+		return rc;
+	for (int q = 0; q < RFL_QUANTITY_COUNT; q++)
+		quantity_rows(l, (enum rfl_quantity)q);
+	rfl_table_note(l->t,
+		       "%s, formulas of %s. A quantity is the sum of weight x metric. The step is "
+		       "run once for each pass of a set; without a set it is found in files only.",
+		       l->chip->name, rfl_formulas_family(l->chip->f));
+	if (!l->chip->host) {
+		rfl_table_note(l->t, "Neither names nor passes were checked: %s", l->chip->why.msg);
+		return RFL_OK;
+	}
+	rc = core_note(l, err);
+	rfl_table_note(l->t, "Names and passes were asked of %s.", rfl_cupti_path(l->chip->lib));
+	return rc;
+}
+
+/* ------------------------------------------------------------------ all metrics */
+
+static const struct rfl_column metric_columns[] = {
+	TEXT("metric", "Metric"),
+	TEXT("unit", "Unit"),
+	TEXT("hw_unit", "Counted in"),
+	TEXT("description", "Description"),
+};
+
+struct all {
+	struct rfl_table *t;
+	struct rfl_cupti_host *host;
+	struct rfl_err *err;
+	enum rfl_rc rc;
+};
+
+static void add_metric(const char *metric, void *ctx)
+{
+	struct all *a = ctx;
+	struct rfl_cupti_metric_info info = { .unit = NULL };
+
+	if (a->rc == RFL_OK)
+		a->rc = rfl_cupti_describe(a->host, metric, &info, a->err);
+	if (a->rc != RFL_OK)
+		return;
+	rfl_table_text(a->t, metric);
+	rfl_table_text(a->t, info.unit);
+	rfl_table_text(a->t, info.hw_unit);
+	rfl_table_text(a->t, info.description);
+}
+
+static enum rfl_rc fill_all(struct rfl_table *t, const struct rfl_asked_chip *chip,
+			    struct rfl_err *err)
+{
+	struct all a = { .t = t, .host = chip->host, .err = err };
+	enum rfl_rc rc;
+
+	if (!chip->host)
+		return rfl_fail(err, chip->why.rc, chip->why.native, "%s", chip->why.msg);
+	rc = rfl_cupti_metrics(chip->host, add_metric, &a, err);
+	rfl_table_note(t,
+		       "%zu metrics of %s in %s. To count one, put a rollup behind it: .sum, .avg, "
+		       ".min or .max of a counter; .ratio or .pct of a ratio; "
+		       ".avg.pct_of_peak_sustained_elapsed of a throughput.",
+		       rfl_table_rows(t), chip->name, rfl_cupti_path(chip->lib));
+	return rc == RFL_OK ? a.rc : rc;
+}
+
+/* ------------------------------------------------------------------ for ncu */
+
+/* What a roofline of training needs, as far as it exists. ncu runs each kernel once per pass. */
+static enum rfl_rc print_ncu(struct rfl_cli *cli, const struct rfl_asked_chip *chip,
+			     const char *precision, struct rfl_err *err)
+{
+	const unsigned wanted = RFL_SET_CORE | RFL_SET_FLOPS | (precision ? 0 : RFL_SET_AUDIT);
+	struct rfl_metric_set set = { .n = 0 }, there = { .n = 0 };
+	struct rfl_buf line;
+	size_t passes = 0;
+	enum rfl_rc rc = RFL_OK;
+
+	rfl_metric_set_add_sets(&set, chip->f, wanted, precision);
+	for (size_t i = 0; i < set.n; i++)
+		if (!chip->host || rfl_cupti_metric(chip->host, set.names[i], NULL, NULL) == RFL_OK)
+			there.names[there.n++] = set.names[i];
+	if (there.n == 0)
+		return rfl_fail(err, RFL_EUNSUPPORTED, 0, "%s: no metric is known for this chip",
+				chip->name);
+	if (chip->host)
+		rc = rfl_cupti_passes(chip->host, there.names, there.n, &passes, err);
+	if (rc != RFL_OK)
+		return rc;
+	rfl_buf_init(&line, 0);
+	rfl_buf_puts(&line, "--metrics ");
+	for (size_t i = 0; i < there.n; i++)
+		rfl_buf_printf(&line, "%s%s", i ? "," : "", there.names[i]);
+	rfl_buf_putc(&line, '\n');
+	rc = rfl_cli_put(cli, &line, "the argument", err);
+	rfl_buf_fini(&line);
+	if (cli->verbosity < 0)
+		return rc;
+	if (chip->host)
+		fprintf(cli->err, "%zu metrics of %s in %zu passes, by %s\n", there.n, chip->name,
+			passes, rfl_cupti_path(chip->lib));
+	else
+		fprintf(cli->err, "%zu metrics of %s; neither names nor passes were checked: %s\n",
+			there.n, chip->name, chip->why.msg);
+	return rc;
+}
+
+/* ------------------------------------------------------------------ the command */
+
+static enum rfl_rc check_args(const struct list_args *a, struct rfl_err *err)
+{
+	if (!a->chip && (a->ncu || a->all || a->precision))
+		return rfl_fail(err, RFL_EUSAGE, 0, "--%s: needs --chip",
+				a->ncu   ? "ncu"
+				: a->all ? "all"
+					 : "precision");
+	if (a->ncu && a->all)
+		return rfl_fail(err, RFL_EUSAGE, 0, "--ncu, --all: one at a time");
+	if (a->ncu && a->format != RFL_FORMAT_TABLE)
+		return rfl_fail(err, RFL_EUSAGE, 0, "--ncu: is one line and has no --format");
+	if (a->precision && rfl_precision_matrix(a->precision) == RFL_QUANTITY_COUNT)
+		return rfl_fail(err, RFL_EUSAGE, 0,
+				"--precision: '%s' is none of fp32, tf32, amp, bf16, fp16",
+				a->precision);
+	return RFL_OK;
+}
+
+static enum rfl_rc print_table(struct rfl_cli *cli, const struct list_args *a,
+			       const struct rfl_asked_chip *chip, struct rfl_err *err)
+{
+	struct listing l = { .chip = chip, .precision = a->precision };
+	enum rfl_rc rc;
+
+	if (!chip)
+		l.t = rfl_table_new(chip_columns, RFL_ARRAY_LEN(chip_columns));
+	else if (a->all)
+		l.t = rfl_table_new(metric_columns, RFL_ARRAY_LEN(metric_columns));
+	else
+		l.t = rfl_table_new(quantity_columns, RFL_ARRAY_LEN(quantity_columns));
+	if (!l.t)
+		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for the table");
+	if (!chip)
+		rc = fill_chips(l.t, err);
+	else
+		rc = a->all ? fill_all(l.t, chip, err) : fill_quantities(&l, err);
+	if (rc == RFL_OK)
+		rc = rfl_cli_put_table(cli, l.t, (enum rfl_format)a->format, err);
+	rfl_table_free(l.t);
+	return rc;
+}
+
+static enum rfl_rc list_run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
+{
+	const struct list_args *a = args;
+	struct rfl_asked_chip chip = { .f = NULL };
+	enum rfl_rc rc = check_args(a, err);
+
+	if (rc != RFL_OK || !a->chip)
+		return rc == RFL_OK ? print_table(cli, a, NULL, err) : rc;
+	rc = rfl_asked_chip_init(&chip, a->chip, err);
+	if (rc == RFL_OK && !chip.f && !a->all)
+		rc = rfl_fail(
+			err, RFL_ENOTFOUND, 0,
+			"%s: there are no formulas for this chip yet; --all lists its metrics",
+			chip.name);
+	if (rc == RFL_OK)
+		rc = a->ncu ? print_ncu(cli, &chip, a->precision, err)
+			    : print_table(cli, a, &chip, err);
+	rfl_asked_chip_fini(&chip);
+	return rc;
+}
+
+const struct rfl_cmd rfl_cmd_counters_list = {
+	.name = "counters list",
+	.summary = "print what can be counted on a chip, by which metrics, in how many passes",
+	.description = "Needs no GPU. Names and passes are asked of libcupti, which comes with a "
+		       "CUDA toolkit "
+		       "and with a PyTorch built with CUDA; without it the formulas are printed "
+		       "unchecked. "
+		       "RFL_CUPTI_PATH names a libcupti or its folder.",
+	.example = "roofline counters list --chip GH100\n"
+		   "ncu $(roofline counters list --chip H100 --ncu) --csv --page raw --log-file "
+		   "out.csv "
+		   "python train.py",
+	.opts = opts,
+	.args_size = sizeof(struct list_args),
+	.operands_offset = -1,
+	.run = list_run,
+};
