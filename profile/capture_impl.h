@@ -6,6 +6,7 @@
 
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "profile/capture.h"
 #include "profile/formula_impl.h"
 
@@ -42,6 +43,7 @@ struct rfl_quantity_sum {
 	int way;
 	uint8_t validity;
 	bool several_ways;
+	bool is_left_out; /* by a trap: nothing is missing */
 };
 
 struct rfl_range_sum {
@@ -125,6 +127,36 @@ bool rfl_capture__room(void *array, size_t n, size_t *cap, size_t size);
 
 /** No launch is begun. */
 void rfl_capture__forget_launch(struct rfl_capture_builder *b);
+
+/* ---- capture_finish.c, capture_total.c ---- */
+
+/* What is made while a capture is finished. */
+struct rfl_finish {
+	struct rfl_capture_builder *b;
+	struct rfl_buf text; /* scratch */
+	double *slots;       /* of the range at hand */
+	uint64_t present[RFL_SLOT_WORDS];
+	bool has_reasons; /* reasons are those of `present` */
+	const char *reasons[RFL_QUANTITY_COUNT];
+	struct rfl_err *err;
+};
+
+enum rfl_rc rfl_finish__no_memory(struct rfl_finish *f);
+/** What was written into the scratch buffer, for the life of the capture; NULL out of memory. */
+const char *rfl_finish__kept(struct rfl_finish *f);
+/** An amount is no better than this; the reason of the worst stays. */
+void rfl_finish__raise(struct rfl_amount *amount, enum rfl_validity validity, const char *reason);
+/** @param why  it is not known of the others; NULL: nothing to say of that */
+enum rfl_rc rfl_finish__partial(struct rfl_finish *f, int64_t counted, int64_t all,
+				const char *what, const char *why,
+				struct rfl_amount *amount) RFL_WARN_UNUSED;
+/** The parts of flops.total that are known, into the scratch buffer. */
+void rfl_finish__flops_rule(struct rfl_finish *f, const struct rfl_amount *amount);
+/** Those that are not, as what is to be known of flops.total. */
+enum rfl_rc rfl_finish__flops_caveat(struct rfl_finish *f,
+				     struct rfl_amount *amounts) RFL_WARN_UNUSED;
+/** The totals over the capture's ranges. */
+enum rfl_rc rfl_finish__totals(struct rfl_finish *f) RFL_WARN_UNUSED;
 
 /* ---- capture.c, capture_build.c ---- */
 

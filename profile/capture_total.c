@@ -1,0 +1,208 @@
+/*
+ * capture_total.c - amounts over many: the total of a capture, what makes it a lower bound, and
+ * what flops.total is the sum of.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "base/num.h"
+#include "profile/capture_impl.h"
+
+enum rfl_rc rfl_finish__no_memory(struct rfl_finish *f)
+{
+	return rfl_fail(f->err, RFL_ENOMEM, 0, "out of memory for a capture");
+}
+
+/* What was written into the scratch buffer, for the life of the capture. */
+const char *rfl_finish__kept(struct rfl_finish *f)
+{
+	if (f->text.failed)
+		return NULL;
+	return rfl_capture__intern(f->b, rfl_buf_str(&f->text), f->text.len);
+}
+
+void rfl_finish__raise(struct rfl_amount *amount, enum rfl_validity validity, const char *reason)
+{
+	if (validity < amount->validity)
+		return;
+	if (validity > amount->validity || !amount->reason)
+		amount->reason = reason;
+	amount->validity = validity;
+}
+
+/* @param why  it is not known of the others; NULL: nothing to say of that */
+enum rfl_rc rfl_finish__partial(struct rfl_finish *f, int64_t counted, int64_t all,
+				const char *what, const char *why, struct rfl_amount *amount)
+{
+	char of[RFL_NUM_MAX], number[RFL_NUM_MAX];
+
+	rfl_buf_reset(&f->text);
+	rfl_buf_printf(&f->text, "a lower bound: known of %s of %s %s",
+		       rfl_num_grouped(counted, number), rfl_num_grouped(all, of), what);
+	if (why)
+		rfl_buf_printf(&f->text, "; of others: %s", why);
+	rfl_finish__raise(amount, RFL_VALID_PARTIAL, rfl_finish__kept(f));
+	return amount->reason ? RFL_OK : rfl_finish__no_memory(f);
+}
+
+/* ---- flops.total ---- */
+
+/* The parts of flops.total that are known, as a rule; and those that are not, as a caveat. */
+void rfl_finish__flops_rule(struct rfl_finish *f, const struct rfl_amount *amount)
+{
+	const char *sep = "";
+
+	for (int q = 0; q < RFL_QUANTITY_FLOPS; q++) {
+		if (!rfl_quantity_is_flops((enum rfl_quantity)q) || isnan(amount[q].value))
+			continue;
+		rfl_buf_printf(&f->text, "%s%s", sep,
+			       rfl_quantity_info((enum rfl_quantity)q)->name);
+		sep = " + ";
+	}
+}
+
+static void put_flops_caveat(struct rfl_finish *f, const struct rfl_amount *amount)
+{
+	const char *sep = "without ";
+
+	for (int q = 0; q < RFL_QUANTITY_FLOPS; q++) {
+		if (!rfl_quantity_is_flops((enum rfl_quantity)q) || !isnan(amount[q].value) ||
+		    rfl_formula_ways(f->b->formulas, (enum rfl_quantity)q) == 0)
+			continue;
+		rfl_buf_printf(&f->text, "%s%s", sep,
+			       rfl_quantity_info((enum rfl_quantity)q)->name);
+		sep = ", ";
+	}
+	if (f->text.len > 0)
+		rfl_buf_puts(&f->text, ", which were not counted");
+}
+
+enum rfl_rc rfl_finish__flops_caveat(struct rfl_finish *f, struct rfl_amount *amounts)
+{
+	struct rfl_amount *total = &amounts[RFL_QUANTITY_FLOPS];
+
+	if (isnan(total->value) || total->reason)
+		return RFL_OK;
+	rfl_buf_reset(&f->text);
+	put_flops_caveat(f, amounts);
+	if (f->text.len == 0)
+		return RFL_OK;
+	total->reason = rfl_finish__kept(f);
+	return total->reason ? RFL_OK : rfl_finish__no_memory(f);
+}
+
+/* ---- totals ---- */
+
+static bool has_amounts(const struct rfl_capture *c, enum rfl_range_kind kind)
+{
+	for (size_t i = 0; i < c->nranges; i++)
+		for (int q = 0; c->ranges[i].kind == kind && q < RFL_QUANTITY_COUNT; q++)
+			if (!isnan(c->ranges[i].amount[q].value))
+				return true;
+	return false;
+}
+
+/* The widest ranges of which anything is known: kernels are parts of phases, phases of steps. */
+static enum rfl_range_kind total_kind(const struct rfl_capture *c)
+{
+	static const enum rfl_range_kind kinds[] = { RFL_RANGE_STEP, RFL_RANGE_PHASE,
+						     RFL_RANGE_LAYER, RFL_RANGE_PROCESS };
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(kinds); i++)
+		if (has_amounts(c, kinds[i]))
+			return kinds[i];
+	return RFL_RANGE_KERNEL;
+}
+
+static bool is_same_rule(const char *a, const char *b)
+{
+	return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+/* The sum of one quantity over the ranges of a kind. */
+static enum rfl_rc set_total(struct rfl_finish *f, enum rfl_quantity q)
+{
+	struct rfl_capture *c = &f->b->capture;
+	struct rfl_amount *total = &c->total[q];
+	const char *why = NULL;
+	int64_t all = 0;
+	bool several = false;
+
+	for (size_t i = 0; i < c->nranges; i++) {
+		const struct rfl_amount *a = &c->ranges[i].amount[q];
+
+		if (c->ranges[i].kind != c->total_kind)
+			continue;
+		all += c->ranges[i].launches;
+		if (isnan(a->value)) {
+			why = why ? why : a->reason;
+			continue;
+		}
+		several = several || (total->rule && !is_same_rule(total->rule, a->rule));
+		total->rule = a->rule;
+		total->value += a->value;
+		total->launches += a->launches;
+		/* a partial count of a range shows in the launches */
+		if (a->validity != RFL_VALID_PARTIAL || a->launches == c->ranges[i].launches)
+			rfl_finish__raise(total, a->validity, a->reason);
+	}
+	if (several && q != RFL_QUANTITY_FLOPS)
+		total->rule = "several rules: see the ranges";
+	if (total->launches == 0) {
+		total->value = NAN;
+		total->validity = RFL_VALID_UNAVAILABLE;
+		total->reason = why ? why : "there are no kernels and no ranges";
+		return RFL_OK;
+	}
+	if (total->launches == all)
+		return RFL_OK;
+	return rfl_finish__partial(f, total->launches, all,
+				   c->total_kind == RFL_RANGE_KERNEL ? "launches" : "ranges", why,
+				   total);
+}
+
+/* Some ranges know a part of flops.total that others lack: the sum is too small. */
+static bool lacks_parts(const struct rfl_finish *f)
+{
+	const struct rfl_capture *c = &f->b->capture;
+	size_t at = 0;
+
+	for (size_t i = 0; i < f->b->nranges; i++) {
+		const struct rfl_range_sum *sum = f->b->ranges[i];
+
+		if (sum->launches == 0)
+			continue;
+		for (int q = 0; c->ranges[at].kind == c->total_kind && q < RFL_QUANTITY_FLOPS; q++)
+			if (rfl_quantity_is_flops((enum rfl_quantity)q) &&
+			    !isnan(c->total[q].value) && !sum->quantity[q].is_left_out &&
+			    sum->quantity[q].launches < sum->launches)
+				return true;
+		at++;
+	}
+	return false;
+}
+
+enum rfl_rc rfl_finish__totals(struct rfl_finish *f)
+{
+	struct rfl_capture *c = &f->b->capture;
+	struct rfl_amount *flops = &c->total[RFL_QUANTITY_FLOPS];
+	enum rfl_rc rc = RFL_OK;
+
+	c->total_kind = total_kind(c);
+	for (int q = 0; q < RFL_QUANTITY_COUNT && rc == RFL_OK; q++)
+		rc = set_total(f, (enum rfl_quantity)q);
+	if (rc != RFL_OK || isnan(flops->value))
+		return rc;
+	rfl_buf_reset(&f->text);
+	rfl_finish__flops_rule(f, c->total);
+	if (f->text.len > 0)
+		flops->rule = rfl_finish__kept(f);
+	if (f->text.len > 0 && !flops->rule)
+		return rfl_finish__no_memory(f);
+	if (flops->validity == RFL_VALID)
+		flops->reason = NULL;
+	if (lacks_parts(f))
+		rfl_finish__raise(flops, RFL_VALID_PARTIAL,
+				  "a lower bound: one of its parts is not known of all launches");
+	return rfl_finish__flops_caveat(f, c->total);
+}
