@@ -11,6 +11,7 @@
 
 static const char no_value[] =
 	"the counter gave no value: its unit is shared (MIG) or switched off";
+static const char left_out[] = "left out, as it takes a pass of its own: the audit counts it";
 static const char absent[] = "this CUPTI does not have the metric for the chip";
 
 /* Why every value of the capture is marked; NULL: it is not. */
@@ -60,6 +61,8 @@ static enum rfl_rc give_session(struct rfl_capture_builder *b, const struct rfl_
 			  why, err);
 	for (size_t i = 0; i < s->nabsent && rc == RFL_OK; i++)
 		rc = give(b, s->absent[i], "", NAN, -1, NULL, absent, err);
+	if (rc == RFL_OK && s->left_out)
+		rc = give(b, s->left_out, "", NAN, -1, NULL, left_out, err);
 	return rc;
 }
 

@@ -98,11 +98,76 @@ static enum rfl_rc plan_row(struct rfl_cupti_plan *p, size_t row, struct rfl_cup
 	return rc == RFL_ENOMEM ? rfl_fail(err, rc, 0, "%s", s->why.msg) : RFL_OK;
 }
 
+/* ------------------------------------------------------------------ saving a pass */
+
+static bool configure(struct rfl_cupti_planned *s)
+{
+	free(s->config);
+	s->config = NULL;
+	return rfl_cupti_config(s->host, s->metrics, s->n, &s->config, &s->config_size, &s->passes,
+				&s->why) == RFL_OK;
+}
+
+/* Whether a session can take a metric in so many passes. */
+static bool takes(struct rfl_cupti_planned *s, const char *metric, struct rfl_cupti_unit unit,
+		  size_t passes)
+{
+	if (!s || s->n == RFL_METRIC_SET_MAX)
+		return false;
+	s->metrics[s->n] = metric;
+	s->units[s->n++] = unit;
+	if (configure(s) && s->passes <= passes)
+		return true;
+	s->n--;
+	rfl_err_clear(&s->why);
+	(void)configure(s);
+	return false;
+}
+
+static void remove_metric(struct rfl_cupti_planned *s, size_t i)
+{
+	s->n--;
+	memmove(&s->metrics[i], &s->metrics[i + 1], (s->n - i) * sizeof(*s->metrics));
+	memmove(&s->units[i], &s->units[i + 1], (s->n - i) * sizeof(*s->units));
+}
+
+/* Counters of executed instructions are a pass of their own. What else the FLOPs want (moves of
+ * registers that look like half-precision arithmetic, to be subtracted) goes to the core when it is
+ * free there, to the audit when there is one, and is else left out: it is small, and a pass dear.
+ */
+static void relieve(struct rfl_cupti_planned *flops, struct rfl_cupti_planned *core,
+		    struct rfl_cupti_planned *audit)
+{
+	for (size_t i = flops->n; i-- > 0;) {
+		const char *metric = flops->metrics[i];
+		struct rfl_cupti_unit unit = flops->units[i];
+
+		if (strstr(metric, "__sass_"))
+			continue;
+		if (!takes(core, metric, unit, core ? core->passes : 0) &&
+		    !takes(audit, metric, unit, SIZE_MAX))
+			flops->left_out = metric;
+		remove_metric(flops, i);
+		if (!configure(flops))
+			return;
+	}
+}
+
+static struct rfl_cupti_planned *planned(struct rfl_cupti_plan *p, unsigned set)
+{
+	for (size_t i = 0; i < p->n; i++)
+		if (p->sessions[i].set == set && p->sessions[i].why.rc == RFL_OK &&
+		    p->sessions[i].n > 0)
+			return &p->sessions[i];
+	return NULL;
+}
+
 enum rfl_rc rfl_cupti_plan_new(struct rfl_cupti *lib, const char *chip, const uint8_t *availability,
 			       unsigned wanted, const char *precision, struct rfl_cupti_plan **ret,
 			       struct rfl_err *err)
 {
 	struct rfl_cupti_plan *p = calloc(1, sizeof(*p));
+	struct rfl_cupti_planned *core, *flops;
 	enum rfl_rc rc;
 
 	if (!p)
@@ -119,6 +184,10 @@ enum rfl_rc rfl_cupti_plan_new(struct rfl_cupti *lib, const char *chip, const ui
 			rc = plan_row(p, i, lib, chip, availability, precision, err);
 	if (rc != RFL_OK)
 		goto done;
+	core = planned(p, RFL_SET_CORE);
+	flops = planned(p, RFL_SET_FLOPS);
+	if (flops && flops->passes > 1)
+		relieve(flops, core, planned(p, RFL_SET_AUDIT));
 	*ret = p;
 	p = NULL;
 done:

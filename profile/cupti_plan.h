@@ -32,6 +32,7 @@ struct rfl_cupti_planned {
 	struct rfl_cupti_unit *units;
 	size_t nabsent; /**< metrics of the formulas that this CUPTI does not have for the chip */
 	const char **absent;
+	const char *left_out; /**< a metric that is there but would cost a pass; NULL: none */
 	struct rfl_cupti_host *host; /**< its last configuration is that of this session */
 	uint8_t *config;
 	size_t config_size;

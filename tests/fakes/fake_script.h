@@ -17,6 +17,7 @@ struct fake_script {
 	const char *variable; /* of the environment */
 	bool read;
 	char text[4096];
+	size_t log_len, complaints_len;
 	char log[FAKE_TEXT_MAX];        /* a line per call */
 	char complaints[FAKE_TEXT_MAX]; /* a line per broken rule */
 };

@@ -1,0 +1,355 @@
+/*
+ * test_profile_cupti_source.c - counting a workload on the fake GPU: values through formulas to
+ * quantities, passes, what is saved and put back, and what is said when a part fails.
+ */
+#include <math.h>
+#include <stdlib.h>
+
+#include "profile/source_cupti.h"
+#include "tests/unit/fake_gpu.h"
+
+static const char *const step_names[] = { "step", NULL };
+static const char *const phase_names[] = { "fwd", "bwd", "opt", NULL };
+
+#define SASS(op) "smsp__sass_thread_inst_executed_op_" op "_pred_on.sum"
+
+/* What the counters read, unless a test says otherwise. */
+static const char values[] =
+	"val=dram__bytes_read.sum:3e9;val=dram__bytes_write.sum:1e9;"
+	"val=lts__t_bytes.sum:8e9;val=gpu__time_duration.sum:2.5e6;"
+	"val=sm__ops_path_tensor_src_bf16_dst_fp32.sum:6e12;"
+	"val=" SASS("fadd") ":1e9;val=" SASS("fmul") ":2e9;"
+						     "val=" SASS("ffma") ":5e9;value=0";
+
+struct counted {
+	struct rfl_captures captures;
+	struct rfl_err err;
+	enum rfl_rc rc;
+	const struct rfl_capture *c; /* the only one, or NULL */
+};
+
+static struct counted count(const char *script, unsigned sets, struct fake_step *step,
+			    size_t max_ranges)
+{
+	struct rfl_workload w = fake_workload(step);
+	struct rfl_source_request r = { .sets = sets, .precision = "bf16", .label = "test" };
+	struct counted k = { .err = RFL_ERR_INIT };
+	char text[2048];
+
+	snprintf(text, sizeof(text), "%s;%s", script, values);
+	fake_scripts("", text);
+	rfl_captures_init(&k.captures);
+	w.max_ranges = max_ranges;
+	k.rc = rfl_source_cupti.measure(&r, &w, &k.captures, &k.err);
+	k.c = k.captures.n == 1 ? k.captures.captures[0] : NULL;
+	return k;
+}
+
+static void forget(struct counted *k)
+{
+	rfl_captures_fini(&k->captures);
+}
+
+static double amount(const struct rfl_range *r, enum rfl_quantity q)
+{
+	return r->amount[q].value;
+}
+
+/* One pass: the step is run once, and nothing is saved. */
+static void counts_a_step_in_one_pass(void **state)
+{
+	struct fake_step step = { .kind = RFL_RANGE_STEP, .names = step_names };
+	struct counted k = count("", RFL_SET_CORE, &step, 1);
+	const struct rfl_range *r;
+
+	(void)state;
+	assert_ok(k.rc, &k.err);
+	assert_non_null(k.c);
+	assert_string_equal(step.happened, "r");
+	assert_string_equal(k.c->chip, "GH100");
+	assert_string_equal(k.c->source, "cupti");
+	assert_int_equal(k.c->steps, 1);
+	assert_int_equal(k.c->passes, 1);
+	r = fake_range(k.c, RFL_RANGE_STEP, "step");
+	assert_non_null(r);
+	assert_close(amount(r, RFL_QUANTITY_DRAM), 4e9, 0);
+	assert_close(amount(r, RFL_QUANTITY_L2), 8e9, 0);
+	assert_close(amount(r, RFL_QUANTITY_TIME), 2.5e-3, 1e-15);
+	assert_close(amount(r, RFL_QUANTITY_FLOPS_TENSOR_BF16), 6e12, 0);
+	assert_true(isnan(amount(r, RFL_QUANTITY_FLOPS_FP32)));
+	assert_close(k.c->total[RFL_QUANTITY_DRAM].value, 4e9, 0);
+	fake_is_clean();
+	forget(&k);
+}
+
+/* Two sessions of a pass each: the state is kept once and put back once. */
+static void counts_flops_in_a_second_pass(void **state)
+{
+	struct fake_step step = { .kind = RFL_RANGE_PHASE, .names = phase_names };
+	struct counted k = count("", RFL_SET_CORE | RFL_SET_FLOPS, &step, 3);
+	const struct rfl_range *r;
+
+	(void)state;
+	assert_ok(k.rc, &k.err);
+	assert_string_equal(step.happened, "srbr");
+	for (size_t i = 0; phase_names[i]; i++) {
+		r = fake_range(k.c, RFL_RANGE_PHASE, phase_names[i]);
+		assert_non_null(r);
+		assert_close(amount(r, RFL_QUANTITY_FLOPS_FP32), 1e9 + 2e9 + 2 * 5e9, 0);
+		assert_close(amount(r, RFL_QUANTITY_FLOPS), 6e12 + 13e9, 0);
+		assert_int_equal(fake_metric(r, "dram__bytes_read.sum")->pass, 0);
+		assert_int_equal(fake_metric(r, SASS("ffma"))->pass, 1);
+	}
+	assert_close(k.c->total[RFL_QUANTITY_FLOPS_FP32].value, 3 * 13e9, 0);
+	assert_int_equal(k.c->passes, 2);
+	fake_is_clean();
+	forget(&k);
+}
+
+/* Several passes of one session: put back before each but the first. */
+static void puts_the_state_back_before_each_further_pass(void **state)
+{
+	static const struct {
+		const char *script, *happened;
+	} cases[] = {
+		{ "passes=1", "r" },
+		{ "passes=2", "srbr" },
+		{ "passes=3", "srbrbr" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++) {
+		struct fake_step step = { .kind = RFL_RANGE_STEP, .names = step_names };
+		struct counted k = count(cases[i].script, RFL_SET_CORE, &step, 1);
+
+		assert_ok(k.rc, &k.err);
+		assert_string_equal(step.happened, cases[i].happened);
+		assert_close(amount(fake_range(k.c, RFL_RANGE_STEP, "step"), RFL_QUANTITY_DRAM),
+			     4e9, 0);
+		fake_is_clean();
+		forget(&k);
+	}
+}
+
+/* An engine that cannot go back: the passes are steps that follow each other, and that is said. */
+static void says_when_passes_are_different_steps(void **state)
+{
+	struct fake_step step = { .kind = RFL_RANGE_STEP,
+				  .names = step_names,
+				  .save_rc = RFL_EUNSUPPORTED };
+	struct counted k = count("passes=2", RFL_SET_CORE, &step, 1);
+
+	(void)state;
+	assert_ok(k.rc, &k.err);
+	assert_string_equal(step.happened, "srr");
+	assert_non_null(fake_noted(k.c, "on 2 steps that follow each other: this engine keeps"));
+	fake_is_clean();
+	forget(&k);
+}
+
+/* More ranges than CUPTI takes at once: the workload is run again for the rest. */
+static void counts_many_ranges_in_batches(void **state)
+{
+	enum { N = 2500 };
+	static char texts[N][16];
+	static const char *names[N + 1];
+	struct fake_step step = { .kind = RFL_RANGE_LAYER, .names = names };
+	struct counted k;
+
+	(void)state;
+	for (size_t i = 0; i < N; i++) {
+		snprintf(texts[i], sizeof(texts[i]), "fwd/layer%zu", i);
+		names[i] = texts[i];
+	}
+	k = count("", RFL_SET_CORE, &step, N);
+	assert_ok(k.rc, &k.err);
+	assert_string_equal(step.happened, "srbrbr");
+	for (size_t i = 0; i < N; i += 499) {
+		const struct rfl_range *r = fake_range(k.c, RFL_RANGE_LAYER, names[i]);
+
+		assert_non_null(r);
+		assert_close(amount(r, RFL_QUANTITY_DRAM), 4e9, 0);
+	}
+	assert_close(k.c->total[RFL_QUANTITY_DRAM].value, N * 4e9, 1e-15);
+	fake_is_clean();
+	forget(&k);
+}
+
+/* The same name twice in a step is two launches of one range. */
+static void adds_up_ranges_of_one_name(void **state)
+{
+	static const char *const names[] = { "conv1", "bn1", "conv1", NULL };
+	struct fake_step step = { .kind = RFL_RANGE_LAYER, .names = names };
+	struct counted k = count("", RFL_SET_CORE, &step, 3);
+	const struct rfl_range *r;
+
+	(void)state;
+	assert_ok(k.rc, &k.err);
+	r = fake_range(k.c, RFL_RANGE_LAYER, "conv1");
+	assert_int_equal(r->launches, 2);
+	assert_close(amount(r, RFL_QUANTITY_DRAM), 8e9, 0);
+	fake_is_clean();
+	forget(&k);
+}
+
+/* What others move meanwhile is a range of its own, in no total. */
+static void reports_idle_bytes(void **state)
+{
+	struct fake_step step = { .kind = RFL_RANGE_STEP, .names = step_names };
+	struct counted k = count("idle=2e6", RFL_SET_CORE, &step, 1);
+	const struct rfl_range *r;
+
+	(void)state;
+	assert_ok(k.rc, &k.err);
+	r = fake_range(k.c, RFL_RANGE_IDLE, "idle");
+	assert_non_null(r);
+	assert_close(amount(r, RFL_QUANTITY_DRAM), 4e6, 0);
+	assert_close(k.c->total[RFL_QUANTITY_DRAM].value, 4e9, 0);
+	assert_non_null(fake_noted(k.c, "4 Mbyte went through device memory"));
+	fake_is_clean();
+	forget(&k);
+}
+
+static void a_counter_without_a_value_is_unavailable(void **state)
+{
+	struct fake_step step = { .kind = RFL_RANGE_STEP, .names = step_names };
+	struct counted k = count("nan=dram__bytes_read.sum", RFL_SET_CORE, &step, 1);
+	const struct rfl_range *r;
+	const struct rfl_metric *m;
+
+	(void)state;
+	assert_ok(k.rc, &k.err);
+	r = fake_range(k.c, RFL_RANGE_STEP, "step");
+	m = fake_metric(r, "dram__bytes_read.sum");
+	assert_non_null(m);
+	assert_true(isnan(m->value));
+	assert_int_equal(m->validity, RFL_VALID_UNAVAILABLE);
+	assert_non_null(strstr(m->reason, "MIG"));
+	assert_true(isnan(amount(r, RFL_QUANTITY_DRAM)));
+	assert_non_null(r->amount[RFL_QUANTITY_DRAM].reason);
+	assert_close(amount(r, RFL_QUANTITY_L2), 8e9, 0);
+	fake_is_clean();
+	forget(&k);
+}
+
+/* A zero that was read is 0. */
+static void a_counter_that_read_0_is_0(void **state)
+{
+	struct fake_step step = { .kind = RFL_RANGE_STEP, .names = step_names };
+	struct counted k = count("val=dram__bytes_read.sum:0", RFL_SET_CORE, &step, 1);
+
+	(void)state;
+	assert_ok(k.rc, &k.err);
+	assert_close(amount(fake_range(k.c, RFL_RANGE_STEP, "step"), RFL_QUANTITY_DRAM_READ), 0, 0);
+	fake_is_clean();
+	forget(&k);
+}
+
+static void dropped_ranges_are_a_failed_measurement(void **state)
+{
+	struct fake_step step = { .kind = RFL_RANGE_PHASE, .names = phase_names };
+	struct counted k = count("drop=1", RFL_SET_CORE, &step, 3);
+
+	(void)state;
+	assert_ok(k.rc, &k.err); /* the times of kernels are there */
+	assert_true(isnan(amount(fake_range(k.c, RFL_RANGE_PHASE, "fwd"), RFL_QUANTITY_DRAM)));
+	assert_non_null(fake_noted(k.c, "dropped 1 of 3 ranges"));
+	fake_is_clean();
+	forget(&k);
+}
+
+static void runs_that_differ_do_not_belong_together(void **state)
+{
+	struct fake_step step = { .kind = RFL_RANGE_PHASE, .names = phase_names, .differs_at = 2 };
+	struct counted k = count("passes=2", RFL_SET_CORE, &step, 3);
+
+	(void)state;
+	assert_ok(k.rc, &k.err);
+	assert_non_null(fake_noted(k.c, "range 0 is 'fwd' in one and 'another' in the next"));
+	fake_is_clean();
+	forget(&k);
+}
+
+/* The workload's own failure is what measure() returns. */
+static void a_failing_workload_is_its_own_failure(void **state)
+{
+	(void)state;
+	for (int run = 1; run <= 2; run++) {
+		struct fake_step step = { .kind = RFL_RANGE_PHASE,
+					  .names = phase_names,
+					  .fails_at = run };
+		struct counted k =
+			count("", RFL_SET_CORE | RFL_SET_FLOPS | RFL_SET_KERNELS, &step, 3);
+
+		assert_int_equal(k.rc, RFL_EDEVMEM);
+		assert_says(&k.err, "out of device memory");
+		assert_int_equal(k.captures.n, 0);
+		fake_is_clean();
+		forget(&k);
+	}
+}
+
+/* PCI Express is a session of its own, and can fail alone. */
+static void one_session_can_fail_alone(void **state)
+{
+	struct fake_step step = { .kind = RFL_RANGE_STEP, .names = step_names };
+	struct counted k =
+		count("fail=cuptiRangeProfilerStart:26@2", RFL_SET_CORE | RFL_SET_LINKS, &step, 1);
+	const struct rfl_range *r;
+
+	(void)state;
+	assert_ok(k.rc, &k.err);
+	r = fake_range(k.c, RFL_RANGE_STEP, "step");
+	assert_close(amount(r, RFL_QUANTITY_DRAM), 4e9, 0);
+	fake_is_clean();
+	forget(&k);
+	/* the second start is that of the idle range; the third one is that of the links */
+	step = (struct fake_step){ .kind = RFL_RANGE_STEP, .names = step_names };
+	k = count("fail=cuptiRangeProfilerStart:26@3", RFL_SET_CORE | RFL_SET_LINKS, &step, 1);
+	assert_ok(k.rc, &k.err);
+	r = fake_range(k.c, RFL_RANGE_STEP, "step");
+	assert_close(amount(r, RFL_QUANTITY_DRAM), 4e9, 0);
+	assert_true(isnan(amount(r, RFL_QUANTITY_PCIE_READ)));
+	assert_non_null(strstr(fake_metric(r, "pcie__read_bytes.sum")->reason, "dcgm-exporter"));
+	fake_is_clean();
+	forget(&k);
+}
+
+/* A metric that this CUPTI does not have is left out, and said to be. */
+static void a_metric_that_is_absent_is_said_to_be(void **state)
+{
+	struct fake_step step = { .kind = RFL_RANGE_STEP, .names = step_names };
+	struct counted k = count("absent=l1tex__t_bytes", RFL_SET_CORE, &step, 1);
+	const struct rfl_range *r;
+
+	(void)state;
+	assert_ok(k.rc, &k.err);
+	r = fake_range(k.c, RFL_RANGE_STEP, "step");
+	assert_true(isnan(amount(r, RFL_QUANTITY_L1)));
+	assert_non_null(strstr(fake_metric(r, "l1tex__t_bytes.sum")->reason, "does not have"));
+	assert_close(amount(r, RFL_QUANTITY_DRAM), 4e9, 0);
+	fake_is_clean();
+	forget(&k);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(counts_a_step_in_one_pass),
+		cmocka_unit_test(counts_flops_in_a_second_pass),
+		cmocka_unit_test(puts_the_state_back_before_each_further_pass),
+		cmocka_unit_test(says_when_passes_are_different_steps),
+		cmocka_unit_test(counts_many_ranges_in_batches),
+		cmocka_unit_test(adds_up_ranges_of_one_name),
+		cmocka_unit_test(reports_idle_bytes),
+		cmocka_unit_test(a_counter_without_a_value_is_unavailable),
+		cmocka_unit_test(a_counter_that_read_0_is_0),
+		cmocka_unit_test(dropped_ranges_are_a_failed_measurement),
+		cmocka_unit_test(runs_that_differ_do_not_belong_together),
+		cmocka_unit_test(a_failing_workload_is_its_own_failure),
+		cmocka_unit_test(one_session_can_fail_alone),
+		cmocka_unit_test(a_metric_that_is_absent_is_said_to_be),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
