@@ -1,0 +1,3 @@
+/* What nvprof writes, as a file of any content. */
+#define IMPORTER "nvprof"
+#include "import_target.h"

@@ -1,0 +1,3 @@
+/* What perf writes, as a file of any content. */
+#define IMPORTER "perf"
+#include "import_target.h"

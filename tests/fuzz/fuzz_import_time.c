@@ -1,0 +1,3 @@
+/* What time writes, as a file of any content. */
+#define IMPORTER "time"
+#include "import_target.h"
