@@ -314,6 +314,7 @@ static void fini(struct rfl_ncu *n)
 	rfl_buf_fini(&n->first_error);
 	rfl_buf_fini(&n->first_warning);
 	rfl_buf_fini(&n->legacy_name);
+	rfl_buf_fini(&n->units_told);
 	rfl_capture_builder_free(n->builder); /* before the arena: it has reasons of it */
 	rfl_arena_free(n->arena);
 }
@@ -331,6 +332,7 @@ static enum rfl_rc init(struct rfl_ncu *n, struct rfl_import *import, struct rfl
 	rfl_buf_init(&n->first_error, 0);
 	rfl_buf_init(&n->first_warning, 0);
 	rfl_buf_init(&n->legacy_name, 0);
+	rfl_buf_init(&n->units_told, 0);
 	return n->arena ? RFL_OK : rfl_ncu__no_memory(n, err);
 }
 

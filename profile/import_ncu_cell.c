@@ -35,6 +35,35 @@ static const char *keep_text(struct rfl_ncu *n, struct rfl_span s)
 	return text;
 }
 
+/* Whether a formula names a metric, which then cannot be taken in a unit that is not known. */
+static enum rfl_rc is_needed(const struct rfl_ncu *n, const struct rfl_ncu_metric *m, bool *ret,
+			     struct rfl_err *err)
+{
+	struct rfl_formulas *f = NULL;
+	enum rfl_rc rc = rfl_formulas_new(n->chip ? n->chip->name : "any", &f, err);
+
+	if (rc == RFL_OK)
+		*ret = rfl_formulas_slot(f, m->name, m->name_len) >= 0;
+	rfl_formulas_free(f);
+	return rc;
+}
+
+/* A unit that is not known: told once, where the values are of use to a reader only. */
+static enum rfl_rc look_at_unit(struct rfl_ncu *n, struct rfl_ncu_metric *m, struct rfl_err *err)
+{
+	enum rfl_rc rc;
+
+	if (m->unit.kind != RFL_NCU_UNIT_UNKNOWN || m->id < 0)
+		return RFL_OK;
+	rc = is_needed(n, m, &m->refused, err);
+	if (rc != RFL_OK || m->refused || strstr(rfl_buf_str(&n->units_told), m->unit_text))
+		return rc;
+	rfl_buf_printf(&n->units_told, "%s\n", m->unit_text);
+	rfl_import_warn(n->import, "'%s' is no unit that is known: values are kept as they are",
+			m->unit_text);
+	return RFL_OK;
+}
+
 enum rfl_rc rfl_ncu__metric_init(struct rfl_ncu *n, struct rfl_ncu_metric *m,
 				 struct rfl_span section, struct rfl_span name,
 				 struct rfl_span unit, struct rfl_err *err)
@@ -55,7 +84,7 @@ enum rfl_rc rfl_ncu__metric_init(struct rfl_ncu *n, struct rfl_ncu_metric *m,
 		m->unit.kind == RFL_NCU_UNIT_COUNT && m->unit.exponent == 0 && is_whole_name(name);
 	m->legacy = is_legacy(name);
 	m->id = rfl_capture_metric_id(n->builder, m->name, m->name_len, m->unit.base);
-	return m->id == -2 ? rfl_ncu__no_memory(n, err) : RFL_OK;
+	return m->id == -2 ? rfl_ncu__no_memory(n, err) : look_at_unit(n, m, err);
 }
 
 /* --- precision ------------------------------------------------------------------------------- */
@@ -219,7 +248,7 @@ enum rfl_rc rfl_ncu__cell(struct rfl_ncu *n, struct rfl_ncu_metric *m, struct rf
 		return give_missing(n, m);
 	if (number.what != RFL_NCU_VALUE)
 		return refuse_number(n, m, cell, number.what == RFL_NCU_CONTRADICTS, column, err);
-	if (m->unit.kind == RFL_NCU_UNIT_UNKNOWN && !n->import->options->all_metrics)
+	if (m->refused)
 		return refuse_unit(n, m, err);
 	if (m->whole && times == 1 && number.value != floor(number.value))
 		warn_not_whole(n, m, cell);

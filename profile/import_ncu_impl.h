@@ -53,6 +53,7 @@ struct rfl_ncu_metric {
 	int id;              /* of the builder; below 0: not kept */
 	bool whole;          /* a count in its base unit: no decimals */
 	bool legacy;         /* a name of nvprof */
+	bool refused;        /* a formula names it, and its unit is not known */
 	size_t next;         /* the metric that followed last time */
 	int64_t launch;      /* that had it last */
 	int decimals;        /* for which `rounded` was made */
@@ -116,7 +117,7 @@ struct rfl_ncu {
 	const char *other_page; /* "source", "session"; NULL: none seen */
 	size_t other_page_line;
 	int64_t rounded, legacy; /* cells */
-	struct rfl_buf legacy_name;
+	struct rfl_buf legacy_name, units_told;
 	double worst; /* relative precision of the rounded ones */
 	bool not_whole_warned, no_units;
 };

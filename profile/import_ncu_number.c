@@ -180,6 +180,8 @@ static char decide(struct rfl_ncu_convention *c, const struct shape *s, struct r
 	}
 	if (shown == '?')
 		return c->decimal;
+	if (!is_sound(s, shown))
+		return shown; /* no number: it decides nothing */
 	if ((c->decimal != 0 && shown != c->decimal) || (c->assumed && shown == ','))
 		return '!';
 	if (c->decimal == 0) {

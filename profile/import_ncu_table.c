@@ -239,7 +239,8 @@ enum rfl_rc rfl_ncu__columns(struct rfl_ncu *n, struct rfl_err *err)
 /* --- how numbers are written ----------------------------------------------------------------- */
 
 /* One row of a head that is looked at only. */
-static void look_at_row(struct rfl_ncu *n, const struct rfl_span *fields, size_t nfields)
+static void look_at_row(struct rfl_ncu *n, const struct rfl_span *fields, size_t nfields,
+			size_t line)
 {
 	const struct rfl_ncu_table *t = &n->table;
 	struct rfl_span name = rfl_ncu__field(t, fields, nfields, RFL_NCU_COLUMN_METRIC);
@@ -255,8 +256,7 @@ static void look_at_row(struct rfl_ncu *n, const struct rfl_span *fields, size_t
 		struct rfl_span cell = rfl_ncu__field(t, fields, nfields, numbers[i]);
 
 		(void)rfl_ncu_number_read(&n->convention, cell,
-					  whole && numbers[i] != RFL_NCU_COLUMN_AVERAGE, 0,
-					  t->line);
+					  whole && numbers[i] != RFL_NCU_COLUMN_AVERAGE, 0, line);
 		n->convention.assumed = false; /* this is no reading yet */
 	}
 }
@@ -280,7 +280,8 @@ void rfl_ncu__look_ahead(struct rfl_ncu *n)
 		if (rc != RFL_OK && rc != RFL_EFORMAT)
 			break;
 		if (rc == RFL_OK && more && !rfl_input_torn(head) && nfields >= n->table.least)
-			look_at_row(n, fields, nfields);
+			look_at_row(n, fields, nfields,
+				    n->table.line + rfl_input_line_number(head));
 		more = more || rc == RFL_EFORMAT;
 	}
 	rfl_input_close(head);

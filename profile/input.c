@@ -18,6 +18,8 @@
 #define WINDOW ((size_t)256 << 10)
 #define PEEK   ((size_t)64 << 10)
 
+static const char zero_byte[] = "a zero byte: this is not text";
+
 /* --- opening --------------------------------------------------------------------------------- */
 
 static enum rfl_rc new_input(const char *name, struct rfl_input **ret, struct rfl_err *err)
@@ -311,6 +313,10 @@ enum rfl_rc rfl_input__refuse(struct rfl_input *in, size_t place, struct rfl_err
 	va_start(ap, fmt);
 	vsnprintf(what, sizeof(what), fmt, ap);
 	va_end(ap);
+	if (in->nul < place) { /* which explains the rest */
+		place = in->nul;
+		snprintf(what, sizeof(what), "%s", zero_byte);
+	}
 	while ((nl = memchr(in->window + from, '\n', place - from)) != NULL) {
 		from = (size_t)(nl - in->window) + 1;
 		line++;
@@ -326,7 +332,7 @@ enum rfl_rc rfl_input__check_nul(struct rfl_input *in, size_t end, struct rfl_er
 {
 	if (in->nul >= end)
 		return RFL_OK;
-	return rfl_input__refuse(in, in->nul, err, "a zero byte: this is not text");
+	return rfl_input__refuse(in, in->nul, err, "%s", zero_byte);
 }
 
 void rfl_input__pass(struct rfl_input *in, size_t end, size_t lines)

@@ -268,8 +268,8 @@ static void cut_plain(const struct rfl_input *in, char delimiter, size_t *at,
 }
 
 /* What must follow a field: a delimiter, the end of the line, or the end of the file. */
-static enum cut_result end_field(struct rfl_input *in, char delimiter, size_t *at, bool *last,
-				 struct rfl_err *err)
+static enum cut_result end_field(struct rfl_input *in, char delimiter, size_t begin, size_t *at,
+				 bool *last, struct rfl_err *err)
 {
 	const char *record = in->window + in->at;
 	size_t left = in->end - in->at;
@@ -288,9 +288,15 @@ static enum cut_result end_field(struct rfl_input *in, char delimiter, size_t *a
 		++*at;
 		return CUT_DONE;
 	}
-	(void)rfl_input__refuse(in, in->at + *at, err,
-				"text behind a closing quote: a line was cut off before this "
-				"place, or a quote in a field is not doubled");
+	if (memchr(record + begin, '\n', *at - begin))
+		(void)rfl_input__refuse(
+			in, in->at + begin, err,
+			"a quoted field begins here and does not end on its line: was "
+			"the line cut off?");
+	else
+		(void)rfl_input__refuse(in, in->at + *at, err,
+					"text behind a closing quote: is a quote in a field not "
+					"doubled?");
 	return CUT_REFUSED;
 }
 
@@ -319,7 +325,7 @@ static enum cut_result cut_exact(struct rfl_input *in, char delimiter, size_t *r
 		else
 			cut_plain(in, delimiter, &at, &cut);
 		if (result == CUT_DONE)
-			result = end_field(in, delimiter, &at, &last, err);
+			result = end_field(in, delimiter, begin, &at, &last, err);
 		if (result == CUT_DONE)
 			in->cuts[in->nfields++] = cut;
 	}

@@ -1,124 +1,76 @@
 /*
- * import_rig.h - what tests of importers share: read a text or a file, look at its one capture.
+ * import_rig.h - imports of files and texts with what was warned of kept as lines.
  */
 #ifndef RFL_TESTS_IMPORT_RIG_H
 #define RFL_TESTS_IMPORT_RIG_H
 
-#include <math.h>
-#include <stdio.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "profile/importer.h"
 #include "tests/unit/rfl_test.h"
 
 struct import_rig {
-	struct rfl_import_options options;
 	struct rfl_captures captures;
 	struct rfl_err err;
-	char warned[4096]; /* all lines, each with its newline */
+	struct rfl_buf warnings; /* a line each */
+	size_t nwarnings;
 };
 
-static inline void rig_warn(const char *line, void *ctx)
+static inline void import_rig_warn(const char *line, void *ctx)
 {
 	struct import_rig *rig = ctx;
-	size_t at = strlen(rig->warned);
 
-	(void)snprintf(rig->warned + at, sizeof(rig->warned) - at, "%s\n", line);
+	rfl_buf_printf(&rig->warnings, "%s\n", line);
+	rig->nwarnings++;
 }
 
-static inline void rig_init(struct import_rig *rig)
+static inline void import_rig_init(struct import_rig *rig)
 {
-	*rig = (struct import_rig){ .options = { .warn = rig_warn, .ctx = rig } };
-	rfl_captures_init(&rig->captures);
-}
-
-static inline void rig_fini(struct import_rig *rig)
-{
-	rfl_captures_fini(&rig->captures);
-}
-
-/** Forget what was read, keep the options. */
-static inline void rig_again(struct import_rig *rig)
-{
-	rfl_captures_fini(&rig->captures);
 	rfl_captures_init(&rig->captures);
 	rfl_err_clear(&rig->err);
-	rig->warned[0] = '\0';
+	rfl_buf_init(&rig->warnings, 0);
+	rig->nwarnings = 0;
 }
 
-static inline enum rfl_rc rig_text(struct import_rig *rig, const char *text)
+static inline void import_rig_fini(struct import_rig *rig)
 {
-	rig_again(rig);
-	return rfl_import_text(text, strlen(text), "file", &rig->options, &rig->captures,
-			       &rig->err);
+	rfl_captures_fini(&rig->captures);
+	rfl_buf_fini(&rig->warnings);
 }
 
-/** The one capture of a text that must be read, by this importer. */
-static inline const struct rfl_capture *rig_read(struct import_rig *rig, const char *source,
-						 const char *text)
+/** Empty it and read a text. @param options  NULL: none; warnings come to the rig */
+static inline enum rfl_rc import_rig_text(struct import_rig *rig, const char *text, size_t len,
+					  const struct rfl_import_options *options)
 {
-	assert_ok(rig_text(rig, text), &rig->err);
-	assert_int_equal(rig->captures.n, 1);
-	assert_string_equal(rig->captures.captures[0]->source, source);
-	return rig->captures.captures[0];
+	struct rfl_import_options o = options ? *options : (struct rfl_import_options){ 0 };
+
+	import_rig_fini(rig);
+	import_rig_init(rig);
+	o.warn = import_rig_warn;
+	o.ctx = rig;
+	return rfl_import_text(text, len, "f.csv", &o, &rig->captures, &rig->err);
 }
 
-/** The same of a file under tests/data/profile. */
-static inline const struct rfl_capture *rig_file(struct import_rig *rig, const char *source,
-						 const char *name)
+static inline enum rfl_rc import_rig_file(struct import_rig *rig, const char *path,
+					  const struct rfl_import_options *options)
 {
-	char path[256];
+	struct rfl_import_options o = options ? *options : (struct rfl_import_options){ 0 };
 
-	rig_again(rig);
-	(void)snprintf(path, sizeof(path), "profile/%s", name);
-	assert_ok(rfl_import_file(data_path(path), &rig->options, &rig->captures, &rig->err),
-		  &rig->err);
-	assert_int_equal(rig->captures.n, 1);
-	assert_string_equal(rig->captures.captures[0]->source, source);
-	return rig->captures.captures[0];
+	import_rig_fini(rig);
+	import_rig_init(rig);
+	o.warn = import_rig_warn;
+	o.ctx = rig;
+	return rfl_import_file(path, &o, &rig->captures, &rig->err);
 }
 
-/** A text that must be refused, with this message behind "file". */
-static inline void rig_refuses(struct import_rig *rig, const char *text, const char *message)
+/** Whether a note of a capture has these words. */
+static inline bool import_rig_notes(const struct rfl_capture *c, const char *words)
 {
-	char expected[1024];
-
-	(void)snprintf(expected, sizeof(expected), "file%s", message);
-	assert_int_equal(rig_text(rig, text), RFL_EFORMAT);
-	assert_string_equal(rig->err.msg, expected);
-	assert_int_equal(rig->captures.n, 0);
+	for (size_t i = 0; i < c->nnotes; i++)
+		if (strstr(c->notes[i], words))
+			return true;
+	return false;
 }
-
-static inline const struct rfl_metric *find_metric(const struct rfl_range *r, const char *name)
-{
-	for (size_t i = 0; i < r->nmetrics; i++)
-		if (strcmp(r->metrics[i].name, name) == 0)
-			return &r->metrics[i];
-	return NULL;
-}
-
-static inline const struct rfl_metric *metric_of(const struct rfl_capture *c, size_t range,
-						 const char *name)
-{
-	const struct rfl_metric *m;
-
-	assert_true(range < c->nranges);
-	m = find_metric(&c->ranges[range], name);
-	if (!m)
-		fail_msg("no metric '%s'", name);
-	return m;
-}
-
-#define assert_metric(capture, range, name, expected)                                     \
-	do {                                                                              \
-		const struct rfl_metric *metric_ = metric_of((capture), (range), (name)); \
-		assert_close(metric_->value, (expected), 1e-15);                          \
-		assert_int_equal(metric_->validity, RFL_VALID);                           \
-	} while (0)
-
-#define assert_total(capture, quantity, expected) \
-	assert_close((capture)->total[RFL_QUANTITY_##quantity].value, (expected), 1e-15)
-#define assert_unknown(capture, quantity) \
-	assert_true(isnan((capture)->total[RFL_QUANTITY_##quantity].value))
 
 #endif
