@@ -5,11 +5,12 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "base/text.h"
 #include "cli/put.h"
 #include "profile/capture_table.h"
 #include "profile/counters_csv.h"
@@ -155,12 +156,25 @@ static bool clash(const struct rfl_capture *a, const struct rfl_capture *b)
 	return !complement(a, b);
 }
 
-static enum rfl_rc check_labels(const struct rfl_captures *c, struct rfl_err *err)
+/* @param ends  how many captures there were after each operand */
+static bool same_operand(const size_t *ends, size_t i, size_t j)
+{
+	size_t k = 0;
+
+	while (ends[k] <= i)
+		k++;
+	return j < ends[k];
+}
+
+static enum rfl_rc check_labels(const struct rfl_captures *c, const size_t *ends,
+				struct rfl_err *err)
 {
 	for (size_t i = 0; i < c->n; i++) {
 		for (size_t j = i + 1; j < c->n; j++) {
 			const struct rfl_capture *a = c->captures[i], *b = c->captures[j];
 
+			if (same_text(a->path, b->path) && a->path && !same_operand(ends, i, j))
+				return rfl_fail(err, RFL_EUSAGE, 0, "%s is given twice", a->path);
 			if (same_text(a->path, b->path) || !clash(a, b))
 				continue;
 			return rfl_fail(err, RFL_EFORMAT, 0,
@@ -218,6 +232,17 @@ static enum rfl_rc check_from(const char *from, struct rfl_err *err)
 	return RFL_EUSAGE;
 }
 
+/* What came through a pipe has no name that a run could be found by. */
+static enum rfl_rc check_args(const struct import_args *a, struct rfl_err *err)
+{
+	for (size_t i = 0; i < a->files.n; i++)
+		if (strcmp(a->files.items[i], "-") == 0 && a->output && !a->label)
+			return rfl_fail(err, RFL_EUSAGE, 0,
+					"--output needs --label for standard input, which has no "
+					"name");
+	return check_from(a->from, err);
+}
+
 static enum rfl_rc read_one(const char *path, const struct rfl_import_options *options,
 			    struct rfl_captures *to, struct rfl_err *err)
 {
@@ -229,7 +254,7 @@ static enum rfl_rc read_one(const char *path, const struct rfl_import_options *o
 /* With --keep-going a file that cannot be read is told, and the others are read. */
 static enum rfl_rc read_all(const struct rfl_opt_list *files,
 			    const struct rfl_import_options *options, struct warnings *w,
-			    struct rfl_captures *to, struct rfl_err *err)
+			    struct rfl_captures *to, size_t *ends, struct rfl_err *err)
 {
 	struct rfl_err first = RFL_ERR_INIT;
 
@@ -237,10 +262,12 @@ static enum rfl_rc read_all(const struct rfl_opt_list *files,
 		struct rfl_err why = RFL_ERR_INIT;
 		enum rfl_rc rc = read_one(files->items[i], options, to, &why);
 
+		ends[i] = to->n;
 		if (rc == RFL_OK)
 			continue;
 		if (rc == RFL_ENOMEM || !options->keep_going || files->n == 1)
-			return rfl_fail(err, rc, why.native, "%s", why.msg);
+			return rfl_fail(err, rc, why.native, "%s%s", why.msg,
+					files->n > 1 ? " (--keep-going reads the others)" : "");
 		warn(why.msg, w);
 		w->files_left_out++;
 		if (first.rc == RFL_OK)
@@ -295,20 +322,25 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 						    .warn = warn,
 						    .ctx = &w };
 	struct rfl_captures captures;
-	enum rfl_rc rc = check_from(a->from, err);
+	size_t *ends;
+	enum rfl_rc rc = check_args(a, err);
 
 	if (rc != RFL_OK)
 		return rc;
+	ends = rfl_alloc_array(a->files.n, sizeof(*ends));
+	if (!ends)
+		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
 	rfl_captures_init(&captures);
-	rc = read_all(&a->files, &options, &w, &captures, err);
+	rc = read_all(&a->files, &options, &w, &captures, ends, err);
 	tell_rest(&w, &captures);
 	if (rc == RFL_OK)
-		rc = check_labels(&captures, err);
+		rc = check_labels(&captures, ends, err);
 	if (rc == RFL_OK && a->output)
 		rc = save(a->output, &captures, err);
 	if (rc == RFL_OK)
 		rc = print(cli, a, &captures, err);
 	rfl_captures_fini(&captures);
+	free(ends);
 	return rc;
 }
 

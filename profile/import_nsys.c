@@ -411,28 +411,44 @@ static enum rfl_rc read_nsys(struct rfl_import *import, struct rfl_captures *to,
 	return rc;
 }
 
-static int detect(struct rfl_span head)
+/* A header, or a line by which nsys tells which report it writes. */
+static int detect_line(struct rfl_span line)
 {
 	static const struct {
-		const char *text;
+		const char *begin, *has;
 		int sure;
 	} signs[] = {
-		{ "Total Time (", 70 },     { "Instances", 20 },        { "KAvg (ns)", 90 },
-		{ "CorrId,GrdX,GrdY", 95 }, { "Total (MB),Count", 80 }, { "_sum.py]", 60 },
-		{ "gpukernsum", 90 },       { "cuda_gpu_kern", 90 },
+		{ "Time", "Total Time (", 75 },
+		{ "Start (", "CorrId,GrdX", 95 },
+		{ "PID,", "KAvg (", 95 },
+		{ "Count,", "KAvg (", 95 },
+		{ "Total", "Count,Avg (", 80 },
+		{ "Processing [", ".py]", 70 },
+		{ "Processing [", "gpukernsum", 90 },
+		{ "Processing [", "cuda_gpu_kern", 90 },
+		{ " Time (%)", "Total Time (ns)", 75 },
+		{ " Time(%)", "Total Time (ns)", 75 },
 	};
+	int best = 0;
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(signs); i++)
+		if (signs[i].sure > best && rfl_span_starts(line, signs[i].begin) &&
+		    rfl_span_has(line, signs[i].has))
+			best = signs[i].sure;
+	return best > 0 && rfl_span_has(line, "Instances") ? best + 15 : best;
+}
+
+static int detect(struct rfl_span head)
+{
 	struct rfl_span line;
 	int best = 0;
 
 	while (rfl_span_next_line(&head, &line)) {
-		int sure = 0;
+		int sure = detect_line(line);
 
-		for (size_t i = 0; i < RFL_ARRAY_LEN(signs); i++)
-			if (rfl_span_has(line, signs[i].text))
-				sure += signs[i].sure;
 		best = sure > best ? sure : best;
 	}
-	return best < 95 ? best : 95;
+	return best;
 }
 
 const struct rfl_importer rfl_importer_nsys = {

@@ -568,7 +568,7 @@ static int detect(struct rfl_span head)
 		{ "\"Start\",\"Duration\",\"Grid X\"", 90 },
 		{ "\"Time(%)\",\"Time\",\"Calls\"", 90 },
 		{ "\"Device\",\"Context\",\"Stream\",\"Kernel\"", 85 },
-		{ "nvprof", 20 },
+		{ " GPU activities:  ", 60 },
 	};
 	int best = 0;
 

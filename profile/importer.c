@@ -194,12 +194,23 @@ static char *stem_of(const char *name)
 	return strndup(base, dot && dot > base ? (size_t)(dot - base) : strlen(base));
 }
 
+/* The user named a kind that it is not. */
+static void tell_content(const struct rfl_importer *importer, const struct rfl_importer *looks,
+			 struct rfl_err *err)
+{
+	size_t at = err ? strlen(err->msg) : 0;
+
+	if (at > 0 && looks && looks != importer)
+		(void)snprintf(err->msg + at, sizeof(err->msg) - at,
+			       "; by its content it is a file of '%s'", looks->name);
+}
+
 /* @param known  set to whether an importer took it; NULL: an unknown file is an error */
 static enum rfl_rc read_input(struct rfl_input *in, const struct rfl_import_options *options,
 			      struct rfl_captures *to, bool *known, struct rfl_err *err)
 {
 	struct rfl_import import = { .in = in, .options = options };
-	const struct rfl_importer *importer;
+	const struct rfl_importer *importer, *looks = NULL;
 	struct rfl_span head;
 	enum rfl_rc rc = rfl_input_peek(in, &head, err);
 	char *stem;
@@ -220,7 +231,11 @@ static enum rfl_rc read_input(struct rfl_input *in, const struct rfl_import_opti
 	if (!stem)
 		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", rfl_input_name(in));
 	import.label = options->label ? options->label : stem;
+	if (options->from)
+		looks = find_by_content(head);
 	rc = importer->read(&import, to, err);
+	if (rc == RFL_EFORMAT)
+		tell_content(importer, looks, err);
 	free(stem);
 	return rc;
 }
