@@ -78,6 +78,7 @@ struct rfl_figure {
 	const char *shapes[RFL_MARKER_COUNT];   /**< model of each shape */
 	const char *used,
 		*best; /**< words for filled and hollow marks; best NULL: no hollow ones */
+	bool best_is_fused; /**< hollow marks stand at ai_fused, else at ai_compulsory */
 
 	const char *title, *subtitle;
 	size_t nnotes;

@@ -160,40 +160,86 @@ static void collect_shapes(struct rfl_figure *f)
 	}
 }
 
-/* Words for the traffic of the filled marks and of the hollow ones. */
+/* What is said of the traffic of filled marks, and of the hollow ones that go with them. */
+static const struct traffic {
+	const char *source, *used, *best;
+	bool best_is_fused;
+} traffics[] = {
+	{ .source = "unfused",
+	  .used = "bytes counted: every operation reads and writes DRAM",
+	  .best = "bytes at best: normalisation and activation fused",
+	  .best_is_fused = true },
+	{ .source = "fused",
+	  .used = "bytes counted: normalisation and activation fused",
+	  .best = "bytes at best: every tensor that must move, once" },
+	{ .source = "compulsory", .used = "bytes counted: every tensor that must move, once" },
+	{ .source = "lower-bound",
+	  .used = "intensity estimated from the rate: a lower bound",
+	  .best = "bytes at best: every tensor that must move, once" },
+	{ .source = "counters",
+	  .used = "bytes measured by hardware counters",
+	  .best = "bytes at best: every tensor that must move, once" },
+};
+
+static bool is_source(const char *source, const char *word)
+{
+	size_t len = rfl_point_source_len(source);
+
+	return strlen(word) == len && memcmp(source, word, len) == 0;
+}
+
+/* Are all marks of one of two sources? */
+static bool all_of(const struct rfl_figure *f, const char *one, const char *other)
+{
+	for (size_t i = 0; i < f->nmarks; i++) {
+		const char *source = f->marks[i].point->bytes_source;
+
+		if (!source || !(is_source(source, one) || is_source(source, other)))
+			return false;
+	}
+	return true;
+}
+
+static bool all_alike(const struct rfl_figure *f)
+{
+	for (size_t i = 1; i < f->nmarks; i++)
+		if (!same(f->marks[0].point->bytes_source, f->marks[i].point->bytes_source))
+			return false;
+	return true;
+}
+
+/* Words for the traffic of the filled marks and of the hollow ones. Marks of several sources have
+ * hollow ones of one kind all the same: normalisation and activation fused. */
 static void choose_traffic(struct rfl_figure *f)
 {
 	const char *source = f->marks[0].point->bytes_source;
-	bool mixed = false;
 
-	for (size_t i = 1; i < f->nmarks; i++)
-		mixed |= !same(source, f->marks[i].point->bytes_source);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(traffics); i++)
+		if (all_of(f, traffics[i].source, traffics[i].source)) {
+			f->used = traffics[i].used;
+			f->best = traffics[i].best;
+			f->best_is_fused = traffics[i].best_is_fused;
+			return;
+		}
+	f->used = "bytes as points.csv says for each";
 	f->best = "bytes at best: every tensor that must move, once";
-	if (mixed || !source) {
-		f->used = "bytes as points.csv says for each";
-	} else if (strncmp(source, "unfused", 7) == 0) {
-		f->used = "bytes counted: every operation reads and writes DRAM";
-		f->best = "bytes at best: normalisation and activation fused";
-	} else if (strncmp(source, "fused", 5) == 0) {
-		f->used = "bytes counted: normalisation and activation fused";
-	} else if (strncmp(source, "compulsory", 10) == 0) {
-		f->used = "bytes counted: every tensor that must move, once";
-		f->best = NULL;
-	} else if (strncmp(source, "lower-bound", 11) == 0) {
-		f->used = "intensity estimated from the rate: a lower bound";
-	} else if (strncmp(source, "counters", 8) == 0) {
-		f->used = "bytes measured by hardware counters";
-	} else {
-		f->used = rfl_scene_printf(f->scene, "bytes: %s", source);
+	f->best_is_fused = false;
+	if (all_alike(f)) {
+		if (source)
+			f->used = rfl_scene_printf(f->scene, "bytes: %s", source);
+		return;
 	}
+	f->best = "bytes at best: normalisation and activation fused";
+	f->best_is_fused = true;
+	if (all_of(f, "counters", "unfused"))
+		f->used = "bytes measured where there are counters, else every operation's";
 }
 
 static double intensity_at_best(const struct rfl_figure *f, const struct rfl_point *p)
 {
-	bool unfused = p->bytes_source && strncmp(p->bytes_source, "unfused", 7) == 0;
-	double best = f->best ? (unfused ? p->ai_fused : p->ai_compulsory) : NAN;
+	double best = f->best_is_fused ? p->ai_fused : p->ai_compulsory;
 
-	return best > p->ai * 1.02 && isfinite(best) ? best : NAN;
+	return f->best && best > p->ai * 1.02 && isfinite(best) ? best : NAN;
 }
 
 static void fill_mark(struct rfl_figure *f, struct rfl_mark *m, const struct varies *v)

@@ -26,10 +26,32 @@ SHARED(layout)
 SHARED(data_mode)
 SHARED(engine)
 SHARED(device_name)
-SHARED(flops_source)
 SHARED(ledger_hash)
-SHARED(bytes_source)
 #undef SHARED
+
+static bool same_source(const char *a, const char *b)
+{
+	size_t len = rfl_point_source_len(a ? a : "");
+
+	return rfl_point_source_len(b ? b : "") == len && (len == 0 || memcmp(a, b, len) == 0);
+}
+
+/* The source that all points share, without why it is not another; or NULL. */
+#define SHARED_SOURCE(field)                                                                      \
+	static const char *shared_##field(const struct rfl_figure *f)                             \
+	{                                                                                         \
+		const char *a = f->marks[0].point->field;                                         \
+		for (size_t i = 1; i < f->nmarks; i++)                                            \
+			if (!same_source(a, f->marks[i].point->field))                            \
+				return NULL;                                                      \
+		return a && *a ? rfl_scene_printf(f->scene, "%.*s", (int)rfl_point_source_len(a), \
+						  a)                                              \
+			       : NULL;                                                            \
+	}
+
+SHARED_SOURCE(flops_source)
+SHARED_SOURCE(bytes_source)
+#undef SHARED_SOURCE
 
 static const char *join(struct rfl_scene *s, const char *a, const char *b)
 {

@@ -211,7 +211,7 @@ static enum rfl_rc fill_sources(const struct rfl_config *c, enum rfl_ai ai, stru
 		rfl_buf_reset(&text);
 		rfl_buf_puts(&text, sources[i].source);
 		if (sources[i].why[0])
-			rfl_buf_printf(&text, " (counters not used: %s)", sources[i].why);
+			rfl_buf_printf(&text, RFL_POINT_NOT_COUNTERS "%s)", sources[i].why);
 		rc = rfl_buf_check(&text, "points", err);
 		if (rc == RFL_OK)
 			rc = rfl_point_set(sources[i].to, rfl_buf_str(&text), err);

@@ -116,6 +116,13 @@ void rfl_point_fini(struct rfl_point *point);
 /** Replace a text of a point by a copy; NULL and "" make it "not known". RFL_ENOMEM. */
 enum rfl_rc rfl_point_set(char **field, const char *text, struct rfl_err *err) RFL_WARN_UNUSED;
 
+/** What follows a source where there are counters that it is not of; then the reason and ")". */
+#define RFL_POINT_NOT_COUNTERS " (counters not used: "
+
+/** The length of a flops_source or bytes_source without the words behind it that say why counters
+ * were not used. */
+size_t rfl_point_source_len(const char *source);
+
 /** n points that know nothing; NULL out of memory. Release with rfl_points_free(). */
 struct rfl_points *rfl_points_new(size_t n) RFL_WARN_UNUSED;
 

@@ -80,6 +80,13 @@ enum rfl_rc rfl_point_set(char **field, const char *text, struct rfl_err *err)
 	return RFL_OK;
 }
 
+size_t rfl_point_source_len(const char *source)
+{
+	const char *why = strstr(source, RFL_POINT_NOT_COUNTERS);
+
+	return why ? (size_t)(why - source) : strlen(source);
+}
+
 struct rfl_points *rfl_points_new(size_t n)
 {
 	struct rfl_points *pts = calloc(1, sizeof(*pts));

@@ -105,14 +105,6 @@ static void add_short(struct rfl_table *t, const struct rfl_point *p, bool twin)
 	SHORT_COLUMNS(SHORT_CELL)
 }
 
-/* A source without the words in brackets that say why counters were not used. */
-static size_t source_len(const char *source)
-{
-	const char *bracket = strstr(source, " (");
-
-	return bracket ? (size_t)(bracket - source) : strlen(source);
-}
-
 static const char *source_at(const struct rfl_points *pts, size_t i, size_t offset)
 {
 	const char *text;
@@ -123,9 +115,9 @@ static const char *source_at(const struct rfl_points *pts, size_t i, size_t offs
 
 static bool same_source(const char *a, const char *b)
 {
-	size_t len = source_len(a);
+	size_t len = rfl_point_source_len(a);
 
-	return source_len(b) == len && memcmp(a, b, len) == 0;
+	return rfl_point_source_len(b) == len && memcmp(a, b, len) == 0;
 }
 
 /* The different sources in a text column, in the order of the points: "a, b". */
@@ -141,8 +133,8 @@ static void list_sources(const struct rfl_points *pts, size_t offset, struct rfl
 		       !(source_at(pts, k, offset) && same_source(source_at(pts, k, offset), text)))
 			k++;
 		if (k == i)
-			rfl_buf_printf(out, "%s%.*s", out->len ? ", " : "", (int)source_len(text),
-				       text);
+			rfl_buf_printf(out, "%s%.*s", out->len ? ", " : "",
+				       (int)rfl_point_source_len(text), text);
 	}
 }
 
@@ -160,7 +152,7 @@ static void add_why(struct rfl_table *t, const struct rfl_point *p, const char *
 {
 	struct rfl_buf text;
 
-	if (!p->counters_source || !source || !source[source_len(source)])
+	if (!p->counters_source || !source || !source[rfl_point_source_len(source)])
 		return;
 	rfl_buf_init(&text, 1 << 16);
 	rfl_buf_printf(&text, "%s are %s", what, source);

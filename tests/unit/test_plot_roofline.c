@@ -371,6 +371,53 @@ static void repeats_are_counted(void **state)
 	free(d);
 }
 
+/* Does any text of the scene hold these words? */
+static bool written(const struct rfl_scene *s, const char *words)
+{
+	for (size_t i = 0; i < s->n; i++)
+		if (s->prims[i].kind == RFL_PRIM_TEXT && strstr(s->prims[i].at.text.text, words))
+			return true;
+	return false;
+}
+
+/* What filled and hollow marks stand for; why counters were not used is not of the picture. */
+static void traffic_is_named(void **state)
+{
+	static const struct {
+		const char *a, *b, *used, *best;
+	} cases[] = {
+		{ "unfused", "unfused", "every operation reads and writes", "activation fused" },
+		{ "unfused", "unfused (counters not used: a reason)",
+		  "every operation reads and writes", "activation fused" },
+		{ "counters", "counters", "measured by hardware counters", "must move, once" },
+		{ "counters", "unfused (counters not used: a reason)",
+		  "measured where there are counters", "activation fused" },
+		{ "counters", "fused", "as points.csv says", "activation fused" },
+		{ "compulsory", "compulsory", "every tensor that must move", NULL },
+		{ "by hand", "by hand", "bytes: by hand", "must move, once" },
+	};
+	struct rfl_err err = RFL_ERR_INIT;
+
+	(void)state;
+	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++) {
+		struct demo *d = demo_new();
+		struct rfl_scene *s = NULL;
+
+		demo_point(d, "resnet50", 8, 24.3, 112, 21.6, 52.4)->bytes_source =
+			(char *)(uintptr_t)cases[i].a;
+		demo_point(d, "resnet18", 8, 24.3, 100, 21.6, 52.4)->bytes_source =
+			(char *)(uintptr_t)cases[i].b;
+		assert_ok(rfl_plot_roofline(&d->input, &s, &err), &err);
+		assert_true(written(s, cases[i].used));
+		assert_false(written(s, "a reason"));
+		assert_int_equal(written(s, "bytes at best"), cases[i].best != NULL);
+		if (cases[i].best)
+			assert_true(written(s, cases[i].best));
+		rfl_scene_free(s);
+		free(d);
+	}
+}
+
 static void words_come_from_the_data(void **state)
 {
 	struct demo *d = everything();
@@ -406,6 +453,7 @@ int main(void)
 		cmocka_unit_test(same_input_same_bytes),
 		cmocka_unit_test(what_cannot_be_drawn_is_refused),
 		cmocka_unit_test(words_come_from_the_data),
+		cmocka_unit_test(traffic_is_named),
 		cmocka_unit_test(above_the_roof_is_said),
 		cmocka_unit_test(repeats_are_counted),
 	};
