@@ -30,7 +30,7 @@ static const struct rfl_column columns[] = {
 static void print_lines(FILE *out, const struct rfl_doctor *d)
 {
 	for (size_t i = 0; i < d->n; i++) {
-		const struct rfl_check *c = &d->checks[i];
+		const struct rfl_doctor_check *c = &d->checks[i];
 
 		fprintf(out, "%-4s  %-10s  %s\n", verdict_names[c->verdict], c->name, c->finding);
 		if (c->advice)
@@ -47,7 +47,7 @@ static enum rfl_rc print_table(struct rfl_cli *cli, const struct rfl_doctor *d,
 	if (!t)
 		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
 	for (size_t i = 0; i < d->n; i++) {
-		const struct rfl_check *c = &d->checks[i];
+		const struct rfl_doctor_check *c = &d->checks[i];
 
 		rfl_table_text(t, c->name);
 		rfl_table_text(t, verdict_names[c->verdict]);
@@ -64,7 +64,7 @@ static enum rfl_rc print_table(struct rfl_cli *cli, const struct rfl_doctor *d,
 static bool main_job_works(const struct rfl_doctor *d)
 {
 	for (size_t i = 0; i < d->n; i++)
-		if (d->checks[i].needed && d->checks[i].verdict == RFL_CHECK_NO)
+		if (d->checks[i].needed && d->checks[i].verdict == RFL_DOCTOR_NO)
 			return false;
 	return true;
 }

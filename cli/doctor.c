@@ -24,7 +24,7 @@
 #define LOW_MEMORY ((int64_t)1 << 30) /* less than this and training is likely to be killed */
 
 /* A check that finds no memory is told by `failed`, once, at the end. */
-void rfl_doctor_add(struct rfl_doctor *d, struct rfl_check check)
+void rfl_doctor_add(struct rfl_doctor *d, struct rfl_doctor_check check)
 {
 	if (d->n == d->cap) {
 		size_t cap = d->cap > 0 ? 2 * d->cap : 32;
@@ -50,13 +50,13 @@ const char *rfl_doctor_text(const char *text)
 
 static void check_program(struct rfl_cli *cli, struct rfl_doctor *d)
 {
-	rfl_doctor_add(d, (struct rfl_check){
+	rfl_doctor_add(d, (struct rfl_doctor_check){
 				  .name = "program",
 				  .finding = TEXT(d, "roofline %s (%s, %s), %s", RFL_VERSION,
 						  RFL_COMPILER, RFL_BUILD_TYPE,
 						  cli->self ? cli->self : "path not known"),
-				  .verdict = strcmp(RFL_BUILD_TYPE, "Debug") == 0 ? RFL_CHECK_WARN
-										  : RFL_CHECK_OK,
+				  .verdict = strcmp(RFL_BUILD_TYPE, "Debug") == 0 ? RFL_DOCTOR_WARN
+										  : RFL_DOCTOR_OK,
 				  .advice = strcmp(RFL_BUILD_TYPE, "Debug") == 0
 						    ? "a debug build is slow: measure with "
 						      "-DCMAKE_BUILD_TYPE=Release"
@@ -73,7 +73,7 @@ static void check_processor(const struct rfl_machine *m, struct rfl_doctor *d)
 	for (size_t i = 0; i < m->ncaches; i++)
 		caches = TEXT(d, "%s, L%d %s", caches, m->caches[i].level,
 			      rfl_num_bytes((double)m->caches[i].size_bytes, size, sizeof(size)));
-	rfl_doctor_add(d, (struct rfl_check){
+	rfl_doctor_add(d, (struct rfl_doctor_check){
 				  .name = "processor",
 				  .finding = TEXT(d, "%s: %d of %d cores usable, %zu threads%s",
 						  m->cpu_name ? m->cpu_name : "(no name)",
@@ -82,9 +82,9 @@ static void check_processor(const struct rfl_machine *m, struct rfl_doctor *d)
 	if (quota)
 		rfl_doctor_add(
 			d,
-			(struct rfl_check){
+			(struct rfl_doctor_check){
 				.name = "quota",
-				.verdict = RFL_CHECK_WARN,
+				.verdict = RFL_DOCTOR_WARN,
 				.finding = TEXT(
 					d,
 					"the control group allows %.3g processors' worth of time",
@@ -96,9 +96,9 @@ static void check_processor(const struct rfl_machine *m, struct rfl_doctor *d)
 			});
 	if (m->governor && strcmp(m->governor, "performance") != 0)
 		rfl_doctor_add(
-			d, (struct rfl_check){
+			d, (struct rfl_doctor_check){
 				   .name = "governor",
-				   .verdict = RFL_CHECK_WARN,
+				   .verdict = RFL_DOCTOR_WARN,
 				   .finding = TEXT(
 					   d,
 					   "the frequency governor is '%s': clocks, and with them "
@@ -116,7 +116,7 @@ static void check_isa(const struct rfl_machine *m, struct rfl_doctor *d)
 		if (m->isa >> i & 1)
 			list = TEXT(d, "%s%s%s", list, list[0] != '\0' ? " " : "", rfl_isa_name(i));
 	rfl_doctor_add(
-		d, (struct rfl_check){
+		d, (struct rfl_doctor_check){
 			   .name = "vectors",
 			   .finding = list[0] != '\0' ? list : "no vector instructions known" });
 }
@@ -130,9 +130,9 @@ static void check_memory(const struct rfl_machine *m, struct rfl_doctor *d)
 	rfl_num_bytes((double)m->memory_available_bytes, free_now, sizeof(free_now));
 	rfl_doctor_add(
 		d,
-		(struct rfl_check){
+		(struct rfl_doctor_check){
 			.name = "memory",
-			.verdict = low ? RFL_CHECK_WARN : RFL_CHECK_OK,
+			.verdict = low ? RFL_DOCTOR_WARN : RFL_DOCTOR_OK,
 			.finding = m->memory_bytes > 0
 					   ? TEXT(d, "%s, %s of it available", all, free_now)
 					   : "the system does not tell how much there is",
@@ -149,14 +149,14 @@ static void check_machine(struct rfl_doctor *d)
 	struct rfl_err err = RFL_ERR_INIT;
 
 	if (rfl_machine_new(&m, &err) != RFL_OK) {
-		rfl_doctor_add(d, (struct rfl_check){ .name = "machine",
-						      .verdict = RFL_CHECK_NO,
-						      .finding = TEXT(d, "%s", err.msg),
-						      .advice = "mount /sys and /proc" });
+		rfl_doctor_add(d, (struct rfl_doctor_check){ .name = "machine",
+							     .verdict = RFL_DOCTOR_NO,
+							     .finding = TEXT(d, "%s", err.msg),
+							     .advice = "mount /sys and /proc" });
 		return;
 	}
 	rfl_doctor_add(
-		d, (struct rfl_check){
+		d, (struct rfl_doctor_check){
 			   .name = "system",
 			   .finding = TEXT(d, "%s, %s, %s%s%s; topology by %s",
 					   m->os ? m->os : "(no name)", m->kernel, m->architecture,
@@ -181,18 +181,18 @@ static void check_gpu(struct rfl_doctor *d)
 	struct rfl_err err = RFL_ERR_INIT;
 
 	if (rfl_gpus_new(&g, &err) != RFL_OK) {
-		rfl_doctor_add(d, (struct rfl_check){
+		rfl_doctor_add(d, (struct rfl_doctor_check){
 					  .name = "gpu",
-					  .verdict = RFL_CHECK_NO,
+					  .verdict = RFL_DOCTOR_NO,
 					  .finding = first_reason(d, err.msg),
 					  .advice = "not needed: training runs on the processor" });
 		return;
 	}
 	for (size_t i = 0; i < g->n; i++)
-		rfl_doctor_add(d,
-			       (struct rfl_check){ .name = "gpu",
-						   .finding = TEXT(d, "%s, driver %s",
-								   g->gpus[i].name, g->driver) });
+		rfl_doctor_add(d, (struct rfl_doctor_check){ .name = "gpu",
+							     .finding = TEXT(d, "%s, driver %s",
+									     g->gpus[i].name,
+									     g->driver) });
 	rfl_gpus_free(g);
 }
 
@@ -213,12 +213,12 @@ static void check_engines(const struct rfl_inventory *inv, struct rfl_doctor *d)
 		if (strcmp(item->registry, "engines") != 0)
 			continue;
 		rfl_doctor_add(
-			d, (struct rfl_check){
+			d, (struct rfl_doctor_check){
 				   .name = "engine",
 				   .needed = !any, /* one is enough */
-				   .verdict = !item->ok ? RFL_CHECK_NO
-					      : slow    ? RFL_CHECK_WARN
-							: RFL_CHECK_OK,
+				   .verdict = !item->ok ? RFL_DOCTOR_NO
+					      : slow    ? RFL_DOCTOR_WARN
+							: RFL_DOCTOR_OK,
 				   .finding = TEXT(d, "%s: %s", item->name,
 						   item->ok ? rfl_doctor_text(item->detail)
 							    : item->reason),
@@ -241,10 +241,10 @@ static void check_registry(const struct rfl_inventory *inv, const char *registry
 		all += strcmp(inv->items[i].registry, registry) == 0;
 	rfl_doctor_add(
 		d,
-		(struct rfl_check){
+		(struct rfl_doctor_check){
 			.name = name,
 			.needed = true,
-			.verdict = ok > 0 ? RFL_CHECK_OK : RFL_CHECK_NO,
+			.verdict = ok > 0 ? RFL_DOCTOR_OK : RFL_DOCTOR_NO,
 			.finding = TEXT(d, "%zu of %zu %s work here", ok, all, what),
 			.advice = ok == all ? NULL
 					    : TEXT(d, "the reasons of the others: roofline list %s",
@@ -260,19 +260,19 @@ static void check_surfaces(const struct rfl_inventory *inv, struct rfl_doctor *d
 		if (inv->items[i].ok && strcmp(inv->items[i].registry, "surfaces") == 0)
 			good = TEXT(d, "%s%s%s", good, good[0] != '\0' ? ", " : "",
 				    inv->items[i].name);
-	rfl_doctor_add(
-		d, (struct rfl_check){ .name = "figures",
-				       .verdict = good[0] != '\0' ? RFL_CHECK_OK : RFL_CHECK_NO,
-				       .finding = good[0] != '\0' ? good : "no surface works" });
+	rfl_doctor_add(d, (struct rfl_doctor_check){
+				  .name = "figures",
+				  .verdict = good[0] != '\0' ? RFL_DOCTOR_OK : RFL_DOCTOR_NO,
+				  .finding = good[0] != '\0' ? good : "no surface works" });
 	for (size_t i = 0; i < inv->n; i++) {
 		const struct rfl_item *item = &inv->items[i];
 
 		if (!item->ok && strcmp(item->registry, "surfaces") == 0)
-			rfl_doctor_add(
-				d, (struct rfl_check){ .name = item->name,
-						       .needed = strcmp(item->name, "png") == 0,
-						       .verdict = RFL_CHECK_NO,
-						       .finding = TEXT(d, "%s", item->reason) });
+			rfl_doctor_add(d, (struct rfl_doctor_check){
+						  .name = item->name,
+						  .needed = strcmp(item->name, "png") == 0,
+						  .verdict = RFL_DOCTOR_NO,
+						  .finding = TEXT(d, "%s", item->reason) });
 	}
 }
 
@@ -285,9 +285,9 @@ static void check_fonts(struct rfl_cli *cli, struct rfl_doctor *d)
 		if (there && i + 1 < RFL_FACE_COUNT)
 			continue; /* one line for all of them */
 		rfl_doctor_add(
-			d, (struct rfl_check){
+			d, (struct rfl_doctor_check){
 				   .name = "fonts",
-				   .verdict = there ? RFL_CHECK_OK : RFL_CHECK_NO,
+				   .verdict = there ? RFL_DOCTOR_OK : RFL_DOCTOR_NO,
 				   .finding = there ? TEXT(d, "%s/fonts", cli->data_dir)
 						    : TEXT(d, "%s is missing", path),
 				   .advice = there ? NULL
@@ -306,9 +306,9 @@ static void check_jpeg(struct rfl_doctor *d)
 
 	rfl_doctor_add(
 		d,
-		(struct rfl_check){
+		(struct rfl_doctor_check){
 			.name = "jpeg",
-			.verdict = ok ? RFL_CHECK_OK : RFL_CHECK_NO,
+			.verdict = ok ? RFL_DOCTOR_OK : RFL_DOCTOR_NO,
 			.finding = ok ? "training on folders of images" : TEXT(d, "%s", err.msg),
 			.advice = ok ? NULL : "training on generated images works: run --synthetic",
 		});
@@ -322,9 +322,9 @@ static void check_folder(struct rfl_doctor *d)
 	bool ok = known && access(".", W_OK) == 0;
 
 	rfl_doctor_add(
-		d, (struct rfl_check){
+		d, (struct rfl_doctor_check){
 			   .name = "folder",
-			   .verdict = ok ? RFL_CHECK_OK : RFL_CHECK_WARN,
+			   .verdict = ok ? RFL_DOCTOR_OK : RFL_DOCTOR_WARN,
 			   .finding = known ? TEXT(d, "%s can%s be written", path, ok ? "" : "not")
 					    : TEXT(d, "the current folder is not known: %s",
 						   strerror(errno)),

@@ -13,11 +13,11 @@
 extern "C" {
 #endif
 
-enum rfl_check_verdict { RFL_CHECK_OK, RFL_CHECK_WARN, RFL_CHECK_NO };
+enum rfl_doctor_verdict { RFL_DOCTOR_OK, RFL_DOCTOR_WARN, RFL_DOCTOR_NO };
 
-struct rfl_check {
+struct rfl_doctor_check {
 	const char *name; /**< "memory" */
-	enum rfl_check_verdict verdict;
+	enum rfl_doctor_verdict verdict;
 	bool needed;         /**< the main job cannot do without it */
 	const char *finding; /**< what is here, or why not */
 	const char *advice;  /**< what to do; NULL when nothing */
@@ -26,7 +26,7 @@ struct rfl_check {
 struct rfl_doctor {
 	struct rfl_arena *arena; /**< owns the texts */
 	size_t n, cap;
-	struct rfl_check *checks;
+	struct rfl_doctor_check *checks;
 	bool failed; /**< a check was lost for lack of memory */
 };
 
@@ -42,7 +42,7 @@ void rfl_doctor_free(struct rfl_doctor *d);
 struct rfl_inventory;
 
 /** Append a check; one that finds no memory is told by d->failed, once, at the end. */
-void rfl_doctor_add(struct rfl_doctor *d, struct rfl_check check);
+void rfl_doctor_add(struct rfl_doctor *d, struct rfl_doctor_check check);
 /** The text, or "" for NULL. */
 const char *rfl_doctor_text(const char *text);
 

@@ -34,11 +34,11 @@ static void check_processor_counters(struct rfl_doctor *d)
 	const bool any = rfl_perf_look(&s, &err) == RFL_OK;
 	const bool all = any && s.flops > 0 && s.dram > 0;
 
-	rfl_doctor_add(d, (struct rfl_check){
+	rfl_doctor_add(d, (struct rfl_doctor_check){
 				  .name = "counters",
-				  .verdict = !any || s.hardware == 0 ? RFL_CHECK_NO
-					     : all                   ? RFL_CHECK_OK
-								     : RFL_CHECK_WARN,
+				  .verdict = !any || s.hardware == 0 ? RFL_DOCTOR_NO
+					     : all                   ? RFL_DOCTOR_OK
+								     : RFL_DOCTOR_WARN,
 				  .finding = any ? counted(d, &s) : TEXT(d, "CPU: %s", err.msg),
 				  .advice = all ? NULL
 						: "not needed: FLOPs and bytes are counted "
@@ -46,23 +46,23 @@ static void check_processor_counters(struct rfl_doctor *d)
 			  });
 	if (!any || s.paranoid == PARANOID_NONE)
 		return;
-	rfl_doctor_add(d,
-		       (struct rfl_check){
-			       .name = "paranoid",
-			       .verdict = s.paranoid > PARANOID_OWN ? RFL_CHECK_WARN : RFL_CHECK_OK,
-			       .finding = TEXT(d,
-					       "kernel.perf_event_paranoid is %d: who is not "
-					       "root may count %s",
-					       s.paranoid,
-					       s.paranoid > PARANOID_OWN ? "nothing"
-					       : s.paranoid == PARANOID_OWN
-						       ? "his own processes in user mode"
-					       : s.paranoid == 1 ? "his own processes"
-								 : "whole processors"),
-			       .advice = s.paranoid > PARANOID_OWN
-						 ? "sudo sysctl kernel.perf_event_paranoid=2"
-						 : NULL,
-		       });
+	rfl_doctor_add(
+		d, (struct rfl_doctor_check){
+			   .name = "paranoid",
+			   .verdict = s.paranoid > PARANOID_OWN ? RFL_DOCTOR_WARN : RFL_DOCTOR_OK,
+			   .finding = TEXT(d,
+					   "kernel.perf_event_paranoid is %d: who is not "
+					   "root may count %s",
+					   s.paranoid,
+					   s.paranoid > PARANOID_OWN ? "nothing"
+					   : s.paranoid == PARANOID_OWN
+						   ? "his own processes in user mode"
+					   : s.paranoid == 1 ? "his own processes"
+							     : "whole processors"),
+			   .advice = s.paranoid > PARANOID_OWN
+					     ? "sudo sysctl kernel.perf_event_paranoid=2"
+					     : NULL,
+		   });
 }
 
 static void check_gpu_counters(const struct rfl_inventory *inv, struct rfl_doctor *d)
@@ -72,9 +72,9 @@ static void check_gpu_counters(const struct rfl_inventory *inv, struct rfl_docto
 
 		if (strcmp(item->registry, "sources") != 0 || strcmp(item->name, "cupti") != 0)
 			continue;
-		rfl_doctor_add(d, (struct rfl_check){
+		rfl_doctor_add(d, (struct rfl_doctor_check){
 					  .name = "counters",
-					  .verdict = item->ok ? RFL_CHECK_OK : RFL_CHECK_NO,
+					  .verdict = item->ok ? RFL_DOCTOR_OK : RFL_DOCTOR_NO,
 					  .finding = TEXT(d, "GPU: %s",
 							  item->ok ? "CUPTI can count here"
 								   : item->reason),
