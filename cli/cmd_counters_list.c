@@ -114,6 +114,7 @@ struct listing {
 	struct rfl_table *t;
 	const struct rfl_asked_chip *chip;
 	const char *precision;
+	bool people;
 	struct rfl_metric_set chosen[SETS];
 	size_t passes[SETS]; /* 0: not known */
 };
@@ -170,8 +171,47 @@ static void metric_row(struct listing *l, enum rfl_quantity q, int set, double w
 	rfl_table_text(l->t, note_of(l, metric, note));
 }
 
+/* Why a quantity is not counted on the chip at all; NULL: it is. */
+static const char *why_not(const struct listing *l, enum rfl_quantity q)
+{
+	const char *impossible = rfl_formula_impossible(l->chip->f, q);
+
+	if (rfl_metric_set_way(l->chip->f, q, NULL) >= 0)
+		return NULL;
+	if (impossible)
+		return impossible;
+	return rfl_formula_ways(l->chip->f, q) ? "found in reports of profilers only" : NULL;
+}
+
+/* For people: the quantities that share a reason in one line, at the first of them. */
+static void reason_note(struct listing *l, enum rfl_quantity q, const char *reason)
+{
+	struct rfl_buf names;
+
+	for (int other = 0; other < (int)q; other++) {
+		const char *same = why_not(l, (enum rfl_quantity)other);
+
+		if (same && strcmp(same, reason) == 0)
+			return;
+	}
+	rfl_buf_init(&names, 1024);
+	for (int other = (int)q; other < RFL_QUANTITY_COUNT; other++) {
+		const char *same = why_not(l, (enum rfl_quantity)other);
+
+		if (same && strcmp(same, reason) == 0)
+			rfl_buf_printf(&names, "%s%s", names.len ? ", " : "",
+				       rfl_quantity_info((enum rfl_quantity)other)->name);
+	}
+	rfl_table_note(l->t, "%s: %s.", rfl_buf_str(&names), reason);
+	rfl_buf_fini(&names);
+}
+
 static void reason_row(struct listing *l, enum rfl_quantity q, const char *reason)
 {
+	if (l->people) {
+		reason_note(l, q, reason);
+		return;
+	}
 	rfl_table_text(l->t, rfl_quantity_info(q)->name);
 	for (int i = 0; i < 4; i++)
 		rfl_table_null(l->t);
@@ -181,7 +221,7 @@ static void reason_row(struct listing *l, enum rfl_quantity q, const char *reaso
 static void quantity_rows(struct listing *l, enum rfl_quantity q)
 {
 	const struct rfl_formulas *f = l->chip->f;
-	const char *impossible = rfl_formula_impossible(f, q);
+	const char *reason = why_not(l, q);
 	const struct rfl_term *terms;
 	const int set = set_of(l, q);
 	double weight = 0;
@@ -189,15 +229,12 @@ static void quantity_rows(struct listing *l, enum rfl_quantity q)
 	int way = set < 0 ? -1 : rfl_metric_set_way(f, q, &l->chosen[set]);
 	int less = rfl_formula_subtracted(f, q, &weight);
 
+	if (reason)
+		reason_row(l, q, reason);
 	if (way < 0)
 		way = rfl_metric_set_way(f, q, NULL);
-	if (way < 0) {
-		if (impossible)
-			reason_row(l, q, impossible);
-		else if (rfl_formula_ways(f, q) > 0)
-			reason_row(l, q, "found in reports of profilers only");
+	if (way < 0)
 		return;
-	}
 	terms = rfl_formula_way(f, q, (size_t)way, &n);
 	for (size_t i = 0; i < n; i++)
 		metric_row(l, q, set, terms[i].weight, terms[i].slot,
@@ -361,7 +398,11 @@ static enum rfl_rc check_args(const struct list_args *a, struct rfl_err *err)
 static enum rfl_rc print_table(struct rfl_cli *cli, const struct list_args *a,
 			       const struct rfl_asked_chip *chip, struct rfl_err *err)
 {
-	struct listing l = { .chip = chip, .precision = a->precision };
+	struct listing l = {
+		.chip = chip,
+		.precision = a->precision,
+		.people = a->format == RFL_FORMAT_TABLE || a->format == RFL_FORMAT_MD,
+	};
 	enum rfl_rc rc;
 
 	if (!chip)

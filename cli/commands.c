@@ -18,6 +18,7 @@
 	X(counters_show) \
 	X(counters_import) \
 	X(counters_list) \
+	X(counters_check) \
 	X(points) \
 	X(plot) \
 	X(list) \

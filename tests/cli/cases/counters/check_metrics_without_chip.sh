@@ -1,0 +1,1 @@
+roofline counters check --metrics dram__bytes_read.sum

@@ -1,0 +1,2 @@
+mkdir empty
+RFL_CUPTI_PATH=empty roofline counters list --chip GH100 --all

@@ -1,0 +1,1 @@
+roofline counters list --ncu

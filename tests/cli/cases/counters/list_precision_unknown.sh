@@ -1,0 +1,1 @@
+roofline counters list --chip GH100 --precision int8
