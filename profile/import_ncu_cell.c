@@ -248,6 +248,10 @@ enum rfl_rc rfl_ncu__cell(struct rfl_ncu *n, struct rfl_ncu_metric *m, struct rf
 		return give_missing(n, m);
 	if (number.what != RFL_NCU_VALUE)
 		return refuse_number(n, m, cell, number.what == RFL_NCU_CONTRADICTS, column, err);
+	if (number.value < 0)
+		return rfl_import_bad_row(n->import, column, err,
+					  "'%.*s' is below 0, which no counter is (metric '%s')",
+					  RFL_SPAN_ARG(cell), m->name);
 	if (m->refused)
 		return refuse_unit(n, m, err);
 	if (m->whole && times == 1 && number.value != floor(number.value))

@@ -275,7 +275,6 @@ struct rfl_ncu_number rfl_ncu_number_read(struct rfl_ncu_convention *c, struct r
 	number.value = s.ndigits <= 19 ? scale(s.digits, exponent)
 				       : scale_text(cell, decimal, exponent + number.decimals);
 	number.decimals -= s.exponent;
-	number.negative = s.negative;
 	if (s.negative)
 		number.value = -number.value;
 	if (isfinite(number.value))

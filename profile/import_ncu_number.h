@@ -50,7 +50,6 @@ struct rfl_ncu_number {
 	enum { RFL_NCU_VALUE, RFL_NCU_MISSING, RFL_NCU_BAD, RFL_NCU_CONTRADICTS } what;
 	double value; /**< in the base unit */
 	int decimals; /**< digits behind the decimal sign, as written */
-	bool negative;
 };
 
 /**

@@ -55,6 +55,12 @@ static const struct bad cases[] = {
 		  "f.csv:3: column 'Metric Value': '12 apples' is not a number (metric '" READ "')",
 	  .left_out = 1,
 	  .rest = REST },
+	{ .text = HEADER FIRST ROW("1", READ, "byte", "-12") LAST,
+	  .message =
+		  "f.csv:3: column 'Metric Value': '-12' is below 0, which no counter is (metric "
+		  "'" READ "')",
+	  .left_out = 1,
+	  .rest = REST },
 	{ .text = HEADER FIRST ROW("0", READ, "byte", "1,234,568") LAST,
 	  .message = "f.csv:3: column 'Metric Value': '" READ
 		     "' is there twice for one launch, now as '1,234,568 byte': the values differ",

@@ -1,0 +1,3 @@
+/* What ncu --csv writes, as a file of any content. */
+#define IMPORTER "ncu"
+#include "import_target.h"
