@@ -113,10 +113,23 @@ static void put_names(const struct rfl_formulas *f, const struct names *names, c
 	}
 }
 
-/* The metrics of the nearest way are all there, and gave no count. */
+/* The metrics of the nearest way are all there, and gave no count: a quantity that they are
+ * multiplied by is not known, or the result is no count. */
 static void put_no_count(const struct rfl_formulas *f, enum rfl_quantity q, int way,
-			 struct rfl_buf *out)
+			 const double *slots, struct rfl_buf *out)
 {
+	double value[RFL_QUANTITY_COUNT];
+	size_t n;
+	const struct rfl_term *t = rfl_formula_way(f, q, (size_t)way, &n);
+
+	rfl_formulas_eval(f, slots, value, NULL);
+	for (size_t i = 0; i < n; i++) {
+		if (t[i].per_quantity < 0 || !isnan(value[t[i].per_quantity]))
+			continue;
+		rfl_buf_printf(out, "needs %s, which is not known",
+			       rfl_quantity_info((enum rfl_quantity)t[i].per_quantity)->name);
+		return;
+	}
 	rfl_buf_puts(out, "the counts do not fit together: ");
 	rfl_formula_text(f, q, way, out);
 	if (f->quantities[q].less.reason)
@@ -152,7 +165,7 @@ void rfl_formula_reason(const struct rfl_formulas *f, enum rfl_quantity q, const
 		}
 	}
 	if (best.absent == 0) {
-		put_no_count(f, q, best_way, out);
+		put_no_count(f, q, best_way, slots, out);
 		return;
 	}
 	rfl_buf_puts(out, "not counted: ");
