@@ -11,11 +11,13 @@
 
 #define PAGE_WIDTH  92 /* columns of text */
 #define NAME_COLUMN 28 /* where the explanation of an option begins */
-#define CMD_COLUMN  18 /* where the explanation of a command begins */
+#define CMD_COLUMN  19 /* where the explanation of a command begins */
 
 const char *const rfl_help_environment[][2] = {
 	{ "ROOFLINE_PLUGIN_PATH",
 	  "folders of engine plugins, separated by colons, looked at first" },
+	{ "RFL_CUPTI_PATH", "libcupti or its folder, in place of those that are found; then come "
+			    "CUDA_HOME and CUDA_PATH" },
 	{ "SOURCE_DATE_EPOCH", "seconds since 1970: calendar time in results stands still there" },
 	{ NULL, NULL },
 };
