@@ -68,10 +68,12 @@ static enum rfl_rc plan_session(struct rfl_cupti_plan *p, struct rfl_cupti_plann
 				const char *precision, struct rfl_err *err)
 {
 	struct rfl_metric_set set = { .n = 0 };
-	enum rfl_rc rc;
+	size_t passes = 0;
+	enum rfl_rc rc =
+		rfl_metric_set_choose(s->host, p->formulas, s->set, precision, &set, &passes, err);
 
-	rfl_metric_set_add_sets(&set, p->formulas, s->set, precision);
-	rc = choose(p, s, &set, err);
+	if (rc == RFL_OK)
+		rc = choose(p, s, &set, err);
 	if (rc != RFL_OK || s->n == 0)
 		return rc;
 	return rfl_cupti_config(s->host, s->metrics, s->n, &s->config, &s->config_size, &s->passes,
