@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
+
 #define EVENTS_MAX  4096
 #define LEAST_SHARE 50.0 /* percent of the time */
 
@@ -45,10 +47,13 @@ static struct rfl_perf_event_sum *event_of(struct rfl_perf_block *k,
 }
 
 static struct rfl_perf_part *part_of(struct rfl_perf_block *k, struct rfl_perf_event_sum *e,
-				     const char *pmu)
+				     const struct rfl_perf_name *name)
 {
+	struct rfl_perf_part *part;
+
 	for (size_t i = 0; i < e->nparts; i++)
-		if (strcmp(e->parts[i].pmu, pmu) == 0)
+		if (strcmp(e->parts[i].pmu, name->pmu) == 0 &&
+		    strcmp(e->parts[i].modifiers, name->modifiers) == 0)
 			return &e->parts[i];
 	if (e->nparts == e->cap) {
 		size_t cap = e->cap > 0 ? 2 * e->cap : 2;
@@ -59,11 +64,59 @@ static struct rfl_perf_part *part_of(struct rfl_perf_block *k, struct rfl_perf_e
 		e->parts = more;
 		e->cap = cap;
 	}
-	e->parts[e->nparts] = (struct rfl_perf_part){
-		.pmu = rfl_arena_strdup(k->arena, pmu),
+	part = &e->parts[e->nparts];
+	*part = (struct rfl_perf_part){
+		.pmu = rfl_arena_strdup(k->arena, name->pmu),
+		.modifiers = rfl_arena_strdup(k->arena, name->modifiers),
 		.running = 100.0,
 	};
-	return e->parts[e->nparts].pmu ? &e->parts[e->nparts++] : NULL;
+	if (!part->pmu || !part->modifiers)
+		return NULL;
+	e->nparts++;
+	return part;
+}
+
+enum seen { FIRST, AGAIN, NO_MEMORY };
+
+/* Groups of events name one several times: perf prints it as often, and it is one count. */
+static enum seen see_place(struct rfl_perf_part *part, const struct rfl_perf_row *row)
+{
+	uint64_t interval = rfl_hash64(1, row->time.at, row->time.len);
+	uint64_t place = rfl_hash64(1, row->place.at, row->place.len);
+
+	if (interval != part->interval)
+		part->nplaces = 0;
+	part->interval = interval;
+	for (size_t i = 0; i < part->nplaces; i++)
+		if (part->places[i] == place)
+			return AGAIN;
+	if (part->nplaces == part->cap) {
+		size_t cap = part->cap > 0 ? 2 * part->cap : 4;
+		uint64_t *more = realloc(part->places, cap * sizeof(*more));
+
+		if (!more)
+			return NO_MEMORY;
+		part->places = more;
+		part->cap = cap;
+	}
+	part->places[part->nplaces++] = place;
+	return FIRST;
+}
+
+static void add_row(struct rfl_perf_block *k, struct rfl_perf_part *part,
+		    const struct rfl_perf_row *row, double scale)
+{
+	part->counted += row->state == RFL_PERF_COUNTED;
+	part->not_counted += row->state == RFL_PERF_NOT_COUNTED;
+	part->not_supported += row->state == RFL_PERF_NOT_SUPPORTED;
+	if (row->state != RFL_PERF_COUNTED)
+		return;
+	part->value += scale < 0 ? row->value / -scale : row->value * scale;
+	if (row->running < part->running)
+		part->running = row->running;
+	if (!isnan(row->cpus_utilized))
+		k->cpus_utilized =
+			part->counted + part->not_counted == 1 ? row->cpus_utilized : NAN;
 }
 
 enum rfl_rc rfl_perf__row(struct rfl_perf_block *k, const struct rfl_perf_row *row,
@@ -72,32 +125,32 @@ enum rfl_rc rfl_perf__row(struct rfl_perf_block *k, const struct rfl_perf_row *r
 	struct rfl_perf_name name;
 	struct rfl_perf_event_sum *e;
 	struct rfl_perf_part *part;
+	enum seen seen;
 
 	if (!rfl_perf__name(row->event, row->unit, &name))
 		return rfl_import_bad_row(k->import, "unit", err,
 					  "'%.*s' of %.*s is no unit that is known here",
 					  RFL_SPAN_ARG(row->unit), RFL_SPAN_ARG(row->event));
+	if (row->state == RFL_PERF_COUNTED && row->value < 0)
+		return rfl_import_bad_row(k->import, NULL, err, "%.*s is below 0",
+					  RFL_SPAN_ARG(row->event));
 	if (k->nevents >= EVENTS_MAX)
 		return rfl_fail(err, RFL_EFORMAT, 0, "%s:%zu: more than %d events",
 				rfl_input_name(k->import->in), rfl_input_line_number(k->import->in),
 				EVENTS_MAX);
 	e = event_of(k, &name);
-	part = e ? part_of(k, e, name.pmu) : NULL;
-	if (!part)
+	part = e ? part_of(k, e, &name) : NULL;
+	seen = part ? see_place(part, row) : NO_MEMORY;
+	if (seen == NO_MEMORY)
 		return no_memory(k, err);
-	if (name.user_only)
-		rfl_capture_note(k->b, "events with ':u' were counted in user mode only");
-	part->counted += row->state == RFL_PERF_COUNTED;
-	part->not_counted += row->state == RFL_PERF_NOT_COUNTED;
-	part->not_supported += row->state == RFL_PERF_NOT_SUPPORTED;
-	if (row->state != RFL_PERF_COUNTED)
+	if (seen == AGAIN) {
+		rfl_capture_note(k->b, "events that perf printed several times are counted once: "
+				       "the first of each");
 		return RFL_OK;
-	part->value += name.scale < 0 ? row->value / -name.scale : row->value * name.scale;
-	if (row->running < part->running)
-		part->running = row->running;
-	if (!isnan(row->cpus_utilized))
-		k->cpus_utilized =
-			part->counted + part->not_counted == 1 ? row->cpus_utilized : NAN;
+	}
+	if (strcmp(name.modifiers, "u") == 0)
+		rfl_capture_note(k->b, "events with ':u' were counted in user mode only");
+	add_row(k, part, row, name.scale);
 	return RFL_OK;
 }
 
@@ -113,34 +166,54 @@ static bool is_hybrid(const struct rfl_perf_event_sum *e)
 	return false;
 }
 
+/* Of "cycles" and "cycles:u" the first has all of it; "cycles:u" and "cycles:k" are halves. */
+static bool is_wanted(const struct rfl_perf_event_sum *e, const struct rfl_perf_part *p)
+{
+	bool plain = false, halves = true;
+
+	for (size_t i = 0; i < e->nparts; i++) {
+		const char *m = e->parts[i].modifiers;
+
+		plain = plain || m[0] == '\0';
+		halves = halves && (strcmp(m, "u") == 0 || strcmp(m, "k") == 0);
+	}
+	if (plain)
+		return p->modifiers[0] == '\0';
+	return halves || strcmp(p->modifiers, e->parts[0].modifiers) == 0;
+}
+
 struct merged {
 	double value, running;
 	int64_t counted, not_counted, not_supported;
 };
 
+static void add_part(struct rfl_perf_block *k, const struct rfl_perf_event_sum *e,
+		     const struct rfl_perf_part *p, struct merged *m)
+{
+	m->counted += p->counted;
+	m->not_counted += p->not_counted;
+	m->not_supported += p->not_supported;
+	if (p->counted == 0)
+		return;
+	m->value += p->value;
+	if (is_hybrid(e))
+		m->running += p->running;
+	else if (p->running < m->running)
+		m->running = p->running;
+	if (is_hybrid(e) && p->running < LEAST_SHARE)
+		rfl_import_warn(k->import,
+				"%s ran on %s for %.4g %% of the time: perf scaled its count up "
+				"from that, and it is added to the others",
+				e->name, p->pmu, p->running);
+}
+
 static struct merged merge(struct rfl_perf_block *k, const struct rfl_perf_event_sum *e)
 {
 	struct merged m = { .running = is_hybrid(e) ? 0.0 : 100.0 };
 
-	for (size_t i = 0; i < e->nparts; i++) {
-		const struct rfl_perf_part *p = &e->parts[i];
-
-		m.counted += p->counted;
-		m.not_counted += p->not_counted;
-		m.not_supported += p->not_supported;
-		if (p->counted == 0)
-			continue;
-		m.value += p->value;
-		if (is_hybrid(e))
-			m.running += p->running;
-		else if (p->running < m.running)
-			m.running = p->running;
-		if (is_hybrid(e) && p->running < LEAST_SHARE)
-			rfl_import_warn(k->import,
-					"%s ran on %s for %.4g %% of the time: perf scaled its "
-					"count up from that, and it is added to the others",
-					e->name, p->pmu, p->running);
-	}
+	for (size_t i = 0; i < e->nparts; i++)
+		if (is_wanted(e, &e->parts[i]))
+			add_part(k, e, &e->parts[i], &m);
 	/* A kind of core that the process never ran on has nothing to count. */
 	if (is_hybrid(e) && m.counted > 0)
 		m.not_counted = m.not_supported = 0;
@@ -192,8 +265,11 @@ static enum rfl_rc read_event(struct rfl_perf_block *k, const struct rfl_perf_ev
 
 static void empty(struct rfl_perf_block *k)
 {
-	for (size_t i = 0; i < k->nevents; i++)
+	for (size_t i = 0; i < k->nevents; i++) {
+		for (size_t p = 0; p < k->events[i].nparts; p++)
+			free(k->events[i].parts[p].places);
 		free(k->events[i].parts);
+	}
 	k->nevents = 0;
 	k->elapsed = k->user = k->system = k->cpus_utilized = NAN;
 	k->open = k->intervals = false;

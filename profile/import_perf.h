@@ -5,6 +5,8 @@
 #ifndef RFL_PROFILE_IMPORT_PERF_H
 #define RFL_PROFILE_IMPORT_PERF_H
 
+#include <stdint.h>
+
 #include "base/alloc.h"
 #include "profile/import_impl.h"
 #include "profile/span.h"
@@ -14,15 +16,21 @@ enum rfl_perf_state { RFL_PERF_COUNTED, RFL_PERF_NOT_COUNTED, RFL_PERF_NOT_SUPPO
 /* One line of perf: an event on one PMU, one socket or processor, in one interval. */
 struct rfl_perf_row {
 	struct rfl_span event, unit;
+	struct rfl_span place; /* processor, socket or thread; empty: all together */
+	struct rfl_span time;  /* of the interval; empty: there is one */
 	enum rfl_perf_state state;
 	double value;
 	double running;       /* percent of the time; NaN: not given, which is all of it */
 	double cpus_utilized; /* printed beside task-clock; NaN: not */
 };
 
-/* One PMU of an event: hybrid processors have two, memory controllers many. */
+/* One PMU of an event: hybrid processors have two, memory controllers many. Counts of user and
+ * kernel mode are parts as well. */
 struct rfl_perf_part {
-	const char *pmu;
+	const char *pmu, *modifiers;
+	uint64_t interval; /* fingerprint of the newest */
+	uint64_t *places;  /* of which it has rows */
+	size_t nplaces, cap;
 	double value, running;
 	int64_t counted, not_counted, not_supported;
 };
@@ -60,10 +68,10 @@ enum rfl_rc rfl_perf__row(struct rfl_perf_block *k, const struct rfl_perf_row *r
 /* What an event as perf prints it is called in the formulas, and in which unit. */
 struct rfl_perf_name {
 	char name[160];
-	char pmu[64];     /* "cpu_core", "uncore_imc_3"; "": none is named */
-	const char *unit; /* SI base unit */
-	double scale;     /* of the value, to that unit; below 0: the value is divided by it */
-	bool user_only;   /* ":u" */
+	char pmu[64];       /* "cpu_core", "uncore_imc_3"; "": none is named */
+	const char *unit;   /* SI base unit */
+	double scale;       /* of the value, to that unit; below 0: the value is divided by it */
+	char modifiers[16]; /* "u", "k"; "": none */
 };
 /** False: the unit is not known. */
 bool rfl_perf__name(struct rfl_span event, struct rfl_span unit, struct rfl_perf_name *ret);

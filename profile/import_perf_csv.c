@@ -162,6 +162,10 @@ static enum rfl_rc one_row(struct rfl_perf_block *k, struct rfl_span line, char 
 		return is_metric_only(&f) ? RFL_OK : bad(k, separator, &f, line, err);
 	row.unit = at(&f, i + 1);
 	row.event = at(&f, i + 2);
+	if (interval)
+		row.time = at(&f, 0);
+	if (is_place(at(&f, interval)))
+		row.place = at(&f, interval);
 	if (!take_share(&f, i + 3, &row.running, &metric)) {
 		if (separator == ',' && f.n > i + 5)
 			return rfl_fail(err, RFL_EFORMAT, 0, "%s:%zu: %s",

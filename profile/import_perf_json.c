@@ -2,6 +2,7 @@
  * import_perf_json.c - perf stat -j: an object per line, whose values are texts.
  */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/json.h"
@@ -29,13 +30,17 @@ static double real_of(const json_t *row, const char *key)
 
 static enum rfl_rc one_object(struct rfl_perf_block *k, const json_t *o, struct rfl_err *err)
 {
+	static const char *const places[] = { "cpu", "core", "die", "socket", "node", "thread" };
 	struct rfl_span value = text_of(o, "counter-value");
+	char time[64];
 	struct rfl_perf_row row = { .event = text_of(o, "event"),
 				    .unit = text_of(o, "unit"),
 				    .value = NAN,
 				    .running = real_of(o, "pcnt-running"),
 				    .cpus_utilized = NAN };
 
+	for (size_t i = 0; i < RFL_ARRAY_LEN(places) && row.place.len == 0; i++)
+		row.place = text_of(o, places[i]);
 	if (row.event.len == 0 && !json_object_get(o, "counter-value"))
 		return RFL_OK; /* a metric without an event */
 	if (row.event.len == 0)
@@ -52,6 +57,8 @@ static enum rfl_rc one_object(struct rfl_perf_block *k, const json_t *o, struct 
 	if (rfl_span_is(text_of(o, "metric-unit"), "CPUs utilized"))
 		row.cpus_utilized = real_of(o, "metric-value");
 	if (json_object_get(o, "interval")) {
+		(void)snprintf(time, sizeof(time), "%.9f", real_of(o, "interval"));
+		row.time = (struct rfl_span){ .at = time, .len = strlen(time) };
 		k->elapsed = real_of(o, "interval");
 		k->intervals = true;
 	}

@@ -70,7 +70,7 @@ static struct rfl_span without_number(struct rfl_span pmu)
 }
 
 /* Take ":u", ":ukP" off. */
-static struct rfl_span without_modifiers(struct rfl_span event, bool *user_only)
+static struct rfl_span without_modifiers(struct rfl_span event, char modifiers[16])
 {
 	size_t n = event.len;
 
@@ -78,8 +78,7 @@ static struct rfl_span without_modifiers(struct rfl_span event, bool *user_only)
 		n--;
 	if (n < 2 || n == event.len || (event.at[n - 1] != ':' && event.at[n - 1] != '/'))
 		return event;
-	*user_only = memchr(event.at + n, 'u', event.len - n) &&
-		     !memchr(event.at + n, 'k', event.len - n);
+	rfl_span_copy(rfl_span_from(event, n), modifiers, 16);
 	event.len = event.at[n - 1] == ':' ? n - 1 : n;
 	return event;
 }
@@ -125,7 +124,7 @@ static void no_unit(struct rfl_perf_name *ret)
 bool rfl_perf__name(struct rfl_span event, struct rfl_span unit, struct rfl_perf_name *ret)
 {
 	*ret = (struct rfl_perf_name){ .unit = "", .scale = 1.0 };
-	split(without_modifiers(event, &ret->user_only), ret);
+	split(without_modifiers(event, ret->modifiers), ret);
 	for (size_t i = 0; i < RFL_ARRAY_LEN(aliases); i++) {
 		if (strcmp(ret->name, aliases[i].alias) != 0)
 			continue;

@@ -104,7 +104,7 @@ static enum rfl_decimal decimal_of_count(struct rfl_span value)
 
 /* The words in front of '#': [time] [socket [processors]] value [unit] event. */
 struct words {
-	struct rfl_span time, value, unit, event;
+	struct rfl_span time, place, value, unit, event;
 	enum rfl_perf_state state;
 };
 
@@ -135,6 +135,7 @@ static bool split_words(struct rfl_span line, bool intervals, struct words *w)
 			return false;
 	}
 	if (!begins_number(word) && !rfl_span_is(word, "<not")) {
+		w->place = word;
 		if (!rfl_span_next_word(&line, &word))
 			return false;
 		/* "S0  2  43.13 msec task-clock": the number of processors. */
@@ -203,6 +204,8 @@ static enum rfl_rc event_line(struct text *t, struct rfl_span line, struct rfl_e
 	row.state = w.state;
 	row.event = w.event;
 	row.unit = w.unit;
+	row.place = w.place;
+	row.time = w.time;
 	if (t->decimal == RFL_DECIMAL_UNKNOWN)
 		t->decimal = w.unit.len > 0 ? rfl_span_decimal(w.value) : decimal_of_count(w.value);
 	if (t->intervals && rfl_span_number(w.time, &t->k->elapsed))

@@ -226,6 +226,10 @@ static enum rfl_rc take(struct block *k, const struct label *l, struct rfl_span 
 		return rfl_import_bad_row(k->import, figures[l->figure].name, err,
 					  "'%.*s' is no %s", RFL_SPAN_ARG(value),
 					  l->factor == 0.0 ? "duration" : "count");
+	if (!isnan(k->value[l->figure]) && k->value[l->figure] != v)
+		return rfl_import_bad_row(k->import, figures[l->figure].name, err,
+					  "'%.*s' is the second value of this block",
+					  RFL_SPAN_ARG(value));
 	k->value[l->figure] = v;
 	return RFL_OK;
 }

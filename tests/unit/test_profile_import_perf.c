@@ -159,6 +159,27 @@ static void adds_up_hybrid_cores(void **state)
 	rig_fini(&rig);
 }
 
+/* One event in several groups is one count; user and kernel mode are halves of one. */
+static void counts_an_event_once(void **state)
+{
+	struct summary_rig rig;
+	const struct rfl_capture *c;
+
+	(void)state;
+	rig_init(&rig);
+	c = rig_read(&rig, "perf",
+		     "1000,,cycles,1,100.00,,\n500,,instructions,1,100.00,,\n"
+		     "1001,,cycles,1,100.00,,\n");
+	assert_total(c, CYCLES, 1000);
+	assert_string_equal(c->notes[0], "events that perf printed several times are counted once: "
+					 "the first of each");
+	c = rig_read(&rig, "perf", "300,,cycles:u,1,100.00,,\n700,,cycles:k,1,100.00,,\n");
+	assert_total(c, CYCLES, 1000);
+	c = rig_read(&rig, "perf", "300,,cycles:u,1,100.00,,\n1000,,cycles,1,100.00,,\n");
+	assert_total(c, CYCLES, 1000);
+	rig_fini(&rig);
+}
+
 static void refuses_small_shares(void **state)
 {
 	struct summary_rig rig;
@@ -190,7 +211,7 @@ static void reads_forms_of_x(void **state)
 		"1281.90,msec,task-clock,1,100.00,0.9,CPUs utilized\n7,,cycles,1,100.00,,\n",
 		"1281,90;msec;task-clock;1;100,00;0,9;CPUs utilized\n7;;cycles;1;100,00;;\n",
 		"1281.90\tmsec\ttask-clock\t1\t100.00\n7\t\tcycles\t1\t100.00\n",
-		"640.95|msec|task-clock|1|100.00\n640.95|msec|task-clock|1|100.00\n"
+		"1281.90|msec|task-clock|1|100.00\n"
 		"7||cycles|1|100.00\n",
 		"CPU0,1000.90,msec,task-clock,1,100.00,,\nCPU1,281.00,msec,task-clock,1,100.00,,\n"
 		"CPU0,7,,cycles,1,100.00,,\n",
@@ -247,6 +268,7 @@ static void refuses_what_is_broken(void **state)
 		  ":1: column 'counter-value': 'x' is no number" },
 		{ STATS "   12,34.5 msec task-clock\n",
 		  ":4: '12,34.5' is no number where a point is in front of the decimals" },
+		{ "-5,,cycles,1,100.00,,\n", ":1: cycles is below 0" },
 		{ STATS "   12 furlongs cycles\n",
 		  ":4: column 'unit': 'furlongs' of cycles is no unit that is known here" },
 	};
@@ -268,10 +290,11 @@ static void refuses_what_is_broken(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(reads_the_samples),    cmocka_unit_test(reads_perf_6_1),
-		cmocka_unit_test(reads_locales),        cmocka_unit_test(counts_flops_and_bytes),
-		cmocka_unit_test(adds_up_hybrid_cores), cmocka_unit_test(refuses_small_shares),
-		cmocka_unit_test(reads_forms_of_x),     cmocka_unit_test(refuses_what_is_broken),
+		cmocka_unit_test(reads_the_samples),      cmocka_unit_test(reads_perf_6_1),
+		cmocka_unit_test(reads_locales),          cmocka_unit_test(counts_flops_and_bytes),
+		cmocka_unit_test(adds_up_hybrid_cores),   cmocka_unit_test(counts_an_event_once),
+		cmocka_unit_test(refuses_small_shares),   cmocka_unit_test(reads_forms_of_x),
+		cmocka_unit_test(refuses_what_is_broken),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

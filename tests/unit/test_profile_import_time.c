@@ -166,6 +166,8 @@ static void refuses_what_is_broken(void **state)
 	rig_refuses(&rig, "hello\n",
 		    ": no times in it: expected the output of 'time -v' (GNU), 'time -l' (BSD, "
 		    "macOS) or of a shell's time");
+	rig_refuses(&rig, "real 2.50\nuser 1.00\nsys 0.25\nuser 2.00\n",
+		    ":4: column 'user_time': '2.00' is the second value of this block");
 	/* A file that ends in a number may have lost digits. */
 	(void)rig_read(&rig, "time", "real 2.50\nuser 1.00\nsys 0.2");
 	assert_string_equal(rig.warned, "file:3: the last line has no newline: its value may have "
