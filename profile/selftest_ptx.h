@@ -40,7 +40,8 @@ bool rfl_selftest_kernel_serves(const struct rfl_selftest_kernel *k, const char 
 /**
  * The kernel as PTX of the oldest version and target that knows its instructions.
  * Parameters: u64 a, u64 b, u64 c, u32 columns, u32 bytes of k elements (a multiple of 32);
- * grid: columns / tile_columns, rows / tile_rows.
+ * grid: columns / tile_columns, rows / tile_rows, and as often as wanted in z: each computes all of
+ * C.
  */
 void rfl_selftest_ptx(const struct rfl_selftest_kernel *k, struct rfl_buf *out);
 

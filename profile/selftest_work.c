@@ -8,8 +8,9 @@
 
 #include "profile/selftest_impl.h"
 
-/* Large enough to count, small enough to be checked on the host each time. */
-enum { ROWS = 128, COLUMNS = 128, DEPTH = 256 };
+/* Small enough to be checked on the host each time; computed by so many blocks alike that every
+ * multiprocessor has its share. */
+enum { ROWS = 64, COLUMNS = 64, DEPTH = 256, TIMES = 64 };
 
 #define COPY_LEAST     ((size_t)64 << 20)
 #define COPY_PER_L2    16 /* of the size of L2: what is left of one copy in it does not matter */
@@ -78,8 +79,8 @@ static enum rfl_rc launch(struct rfl_selftest_work *w, struct rfl_selftest_produ
 
 	rc = check(w,
 		   w->calls->launch(p->function, COLUMNS / (unsigned)k->tile_columns,
-				    ROWS / (unsigned)k->tile_rows, 1, (unsigned)k->threads, 1, 1, 0,
-				    NULL, arguments, NULL),
+				    ROWS / (unsigned)k->tile_rows, TIMES, (unsigned)k->threads, 1,
+				    1, 0, NULL, arguments, NULL),
 		   "cuLaunchKernel", err);
 	if (rc == RFL_OK)
 		rc = check(w, w->calls->context_synchronize(), "cuCtxSynchronize", err);
@@ -146,7 +147,8 @@ static enum rfl_rc make_product(struct rfl_selftest_work *w, const struct rfl_se
 	struct rfl_selftest_product *p = &w->products[w->nproducts++];
 	enum rfl_rc rc;
 
-	*p = (struct rfl_selftest_product){ .kernel = k, .flops = 2.0 * ROWS * COLUMNS * DEPTH };
+	*p = (struct rfl_selftest_product){ .kernel = k,
+					    .flops = 2.0 * ROWS * COLUMNS * DEPTH * TIMES };
 	rc = load(w, p, err);
 	if (rc == RFL_OK)
 		rc = upload(w, k, ROWS, value_a, &p->a, err);

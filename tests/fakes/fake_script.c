@@ -100,5 +100,6 @@ void fake_script_complain(struct fake_script *s, const char *fmt, ...)
 	vsnprintf(line, sizeof(line), fmt, args);
 	va_end(args);
 	append(s->complaints, &s->complaints_len, line);
-	fprintf(stderr, "%s: %s\n", s->variable, line);
+	if (fake_script_number(s, "quiet", 0) == 0)
+		fprintf(stderr, "%s: %s\n", s->variable, line);
 }

@@ -10,7 +10,7 @@
 
 #include "base/compiler.h"
 
-#define FAKE_TEXT_MAX  65536
+#define FAKE_TEXT_MAX  ((size_t)1 << 20)
 #define FAKE_VALUE_MAX 512
 
 struct fake_script {
