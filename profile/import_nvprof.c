@@ -124,12 +124,21 @@ static enum rfl_rc ask_metrics(struct nvprof *k, const struct rfl_span *f, size_
 	return RFL_OK;
 }
 
+static enum rfl_rc close_range(struct nvprof *k, struct rfl_err *err)
+{
+	if (!k->open)
+		return RFL_OK;
+	k->open = false;
+	return rfl_capture_end(k->b, err);
+}
+
 static enum rfl_rc begin_table(struct nvprof *k, const struct rfl_span *f, size_t n, bool *mine,
 			       struct rfl_err *err)
 {
 	static const char *const sides[] = { "X", "Y", "Z" };
 	int c[COLUMNS];
 	enum table table;
+	enum rfl_rc rc;
 
 	for (size_t i = 0; i < COLUMNS; i++)
 		c[i] = exact(f, n, titles[i]);
@@ -137,6 +146,9 @@ static enum rfl_rc begin_table(struct nvprof *k, const struct rfl_span *f, size_
 	*mine = table != NO_TABLE;
 	if (!*mine)
 		return RFL_OK;
+	rc = close_range(k, err);
+	if (rc != RFL_OK)
+		return rc;
 	k->table = table;
 	memcpy(k->column, c, sizeof(c));
 	k->name = exact(f, n, "Name");
@@ -186,14 +198,6 @@ static enum rfl_rc take_units(struct nvprof *k, const struct rfl_span *f, size_t
 }
 
 /* --- rows ------------------------------------------------------------------------------------ */
-
-static enum rfl_rc close_range(struct nvprof *k, struct rfl_err *err)
-{
-	if (!k->open)
-		return RFL_OK;
-	k->open = false;
-	return rfl_capture_end(k->b, err);
-}
 
 /* "GeForce GTX 1080 Ti (0)": without the index. */
 static enum rfl_rc tell_device(struct nvprof *k, struct rfl_span device, struct rfl_err *err)

@@ -1,0 +1,3 @@
+# A folder without any.
+mkdir runs
+roofline counters import runs

@@ -1,0 +1,3 @@
+# An empty file.
+: >a.csv
+roofline counters import a.csv

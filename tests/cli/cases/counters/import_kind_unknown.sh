@@ -1,0 +1,2 @@
+# A kind that there is not.
+roofline counters import a.txt --from vtune

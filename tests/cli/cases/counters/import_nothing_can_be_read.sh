@@ -1,0 +1,2 @@
+# None of several.
+roofline counters import a.txt b.txt --keep-going
