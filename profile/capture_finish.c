@@ -158,6 +158,10 @@ static enum rfl_rc set_unavailable(struct rfl_finish *f, enum rfl_quantity q,
 	size_t id = 0;
 	const char *said = said_by_metric(f, r, q, &id);
 
+	/* a sum is not known for what its first part says */
+	for (int part = 0; !said && q == RFL_QUANTITY_FLOPS && part < RFL_QUANTITY_FLOPS; part++)
+		if (rfl_quantity_is_flops((enum rfl_quantity)part))
+			said = said_by_metric(f, r, (enum rfl_quantity)part, &id);
 	amount->value = NAN;
 	amount->validity = RFL_VALID_UNAVAILABLE;
 	amount->reason = r->quantity[q].reason; /* a trap */
