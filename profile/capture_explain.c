@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/num.h"
+#include "base/text.h"
 #include "profile/capture_table_impl.h"
 
 /* ---- what is not known ---- */
@@ -157,8 +158,13 @@ static void put_inputs(const struct rfl_range *r, const char *rule, struct rfl_b
 static void explain_range(const struct rfl_range *r, struct rfl_buf *out)
 {
 	char number[RFL_NUM_MAX];
+	size_t name_at;
 
-	rfl_buf_printf(out, "  %s %s", rfl_range_kind_names[r->kind], r->name);
+	rfl_buf_printf(out, "  %s ", rfl_range_kind_names[r->kind]);
+	name_at = out->len;
+	rfl_buf_puts(out, r->name);
+	if (!out->failed && out->len > name_at)
+		rfl_text_one_line(out->data + name_at);
 	if (r->block)
 		rfl_buf_printf(out, " block %s", r->block);
 	if (r->grid)

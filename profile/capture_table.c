@@ -11,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "base/num.h"
+#include "base/text.h"
 #include "profile/capture_table_impl.h"
 #include "profile/counters_csv.h"
 
@@ -139,17 +140,16 @@ static const struct rfl_column range_columns[] = {
 #define GEOMETRY_FIRST 2 /* Block and Grid */
 #define GEOMETRY_N     2
 
-/* A name that fits a column, its end cut off. */
+/* A name that fits a column: on one line, its end cut off. */
 static const char *short_name(const char *name, char out[NAME_MAX_SHOWN + 4])
 {
 	size_t len = strlen(name), cut = NAME_MAX_SHOWN;
 
-	if (len <= NAME_MAX_SHOWN)
-		return name;
-	while (cut > 0 && ((unsigned char)name[cut] & 0xc0) == 0x80)
+	while (len > NAME_MAX_SHOWN && cut > 0 && ((unsigned char)name[cut] & 0xc0) == 0x80)
 		cut--; /* not inside a character of UTF-8 */
-	memcpy(out, name, cut);
-	memcpy(out + cut, "...", 4);
+	(void)snprintf(out, NAME_MAX_SHOWN + 4, "%.*s%s", (int)cut, name,
+		       len > NAME_MAX_SHOWN ? "..." : "");
+	rfl_text_one_line(out);
 	return out;
 }
 

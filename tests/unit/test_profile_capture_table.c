@@ -1,0 +1,294 @@
+/* Captures as JSON, tables and rules. */
+#include "tests/unit/json_schema.h"
+#include "tests/unit/rfl_test.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "profile/capture_table.h"
+
+#define SASS(op) "smsp__sass_thread_inst_executed_op_" op "_pred_on.sum"
+
+static void add(struct rfl_capture_builder *b, enum rfl_range_kind kind, const char *name,
+		double time_s, double ffma, double bytes)
+{
+	const struct {
+		const char *name;
+		double value;
+	} values[] = {
+		{ "gpu__time_duration.sum", time_s },
+		{ SASS("fadd"), 0 },
+		{ SASS("fmul"), 0 },
+		{ SASS("ffma"), ffma },
+		{ "dram__bytes.sum", bytes },
+	};
+	struct rfl_err err = RFL_ERR_INIT;
+
+	assert_ok(rfl_capture_begin(b, kind, name, "(32, 1, 1)", "(1, 1, 1)", &err), &err);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(values); i++)
+		if (!isnan(values[i].value))
+			(void)rfl_capture_metric(b,
+						 rfl_capture_metric_id(b, values[i].name,
+								       strlen(values[i].name), ""),
+						 values[i].value, RFL_VALID, -1, NULL);
+	assert_ok(rfl_capture_end(b, &err), &err);
+}
+
+static struct rfl_capture_builder *builder(const char *label)
+{
+	const struct rfl_capture_spec spec = { .source = "ncu", .label = label, .path = "f.csv" };
+	struct rfl_capture_builder *b = NULL;
+	struct rfl_err err = RFL_ERR_INIT;
+
+	assert_ok(rfl_capture_builder_new(&spec, &b, &err), &err);
+	assert_ok(rfl_capture_chip(b, "GA100", NULL, &err), &err);
+	return b;
+}
+
+/* Two captures: a matrix product, a copy and a kernel of which only the time is known; phases. */
+static void make(struct rfl_captures *to)
+{
+	struct rfl_capture_builder *b = builder("kernels");
+	struct rfl_err err = RFL_ERR_INIT;
+
+	rfl_captures_init(to);
+	add(b, RFL_RANGE_KERNEL, "gemm \xff \"x\"", 0.5, 5e9, 1e9);
+	add(b, RFL_RANGE_KERNEL, "copy", 0.3, 0, 4e9);
+	add(b, RFL_RANGE_KERNEL, "unknown", 0.2, NAN, 1e9);
+	rfl_capture_note(b, "a note");
+	assert_ok(rfl_capture_finish(b, to, &err), &err);
+	rfl_capture_builder_free(b);
+	b = builder("phases");
+	add(b, RFL_RANGE_PHASE, "fwd", 1, 1e9, 1e9);
+	add(b, RFL_RANGE_IDLE, "idle", 1, 0, 5e6);
+	assert_ok(rfl_capture_finish(b, to, &err), &err);
+	rfl_capture_builder_free(b);
+}
+
+static void render(const struct rfl_captures *captures, const struct rfl_capture_view *view,
+		   struct rfl_buf *out)
+{
+	struct rfl_err err = RFL_ERR_INIT;
+
+	rfl_buf_init(out, 0);
+	assert_ok(rfl_captures_render(captures, view, out, &err), &err);
+}
+
+/* The value at a path of keys and indices, "total.flops.fp32" or "kernels.0.ai". */
+static const json_t *at(const json_t *root, const char *path)
+{
+	char key[64];
+	size_t len;
+
+	for (; *path; path += len + (path[len] == '.')) {
+		len = strcspn(path, ".");
+		memcpy(key, path, len);
+		key[len] = '\0';
+		root = json_is_array(root) ? json_array_get(root, (size_t)(key[0] - '0'))
+					   : json_object_get(root, key);
+		if (!root)
+			fail_msg("no '%s'", path);
+	}
+	return root;
+}
+
+static void json_is_what_its_schema_says(void **state)
+{
+	static const struct {
+		const char *path;
+		double value;
+	} numbers[] = {
+		{ "kernels.0.flops.fp32", 1e10 },
+		{ "kernels.0.flops.total", 1e10 },
+		{ "kernels.0.ai", 10 },
+		{ "kernels.1.flops.fp32", 0 },
+		{ "kernels.1.ai", 0 },
+		{ "kernels.2.time_s", 0.2 },
+		{ "kernels.0.metrics.3.value", 5e9 },
+		{ "ranges.0.dram_bytes", 1e9 },
+		{ "ranges.0.capture", 1 },
+		{ "captures.0.total.dram_bytes", 6e9 },
+		{ "captures.0.coverage.flops", 0.8 },
+		{ "total.time_s", 2 },
+		{ "total.dram_bytes", 7e9 },
+		{ "total.flops.fp32", 1.2e10 },
+	};
+	static const char *const nulls[] = { "kernels.2.flops.fp32", "kernels.2.ai", "total.ai",
+					     "total.l2_bytes" };
+	struct rfl_captures captures;
+	const struct rfl_capture_view view = { .format = RFL_FORMAT_JSON };
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_buf text;
+	json_t *schema = NULL, *document = NULL;
+
+	(void)state;
+	make(&captures);
+	render(&captures, &view, &text);
+	assert_ok(rfl_json_load(data_path("../../docs/counters.schema.json"), &schema, &err), &err);
+	assert_ok(rfl_json_loads(text.data, text.len, "json", &document, &err), &err);
+	conforms(schema, schema, document);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(numbers); i++)
+		assert_close(json_number_value(at(document, numbers[i].path)), numbers[i].value,
+			     1e-15);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(nulls); i++)
+		assert_true(json_is_null(at(document, nulls[i])));
+	assert_string_equal(json_string_value(at(document, "kernels.2.reasons.ai")),
+			    "flops.total is not known");
+	assert_string_equal(
+		json_string_value(json_object_get(at(document, "kernels.2.reasons"), "flops.fp32")),
+		"not counted: ncu --metrics " SASS("ffma"));
+	assert_string_equal(
+		json_string_value(json_object_get(
+			json_object_get(at(document, "captures.0.total.caveats"), "flops.fp32"),
+			"validity")),
+		"partial");
+	assert_string_equal(json_string_value(at(document, "captures.0.notes.0")), "a note");
+	json_decref(document);
+	json_decref(schema);
+	rfl_buf_fini(&text);
+	rfl_captures_fini(&captures);
+}
+
+/* Every null has its reason, and nothing else has one. */
+static void every_null_has_its_reason(void **state)
+{
+	struct rfl_captures captures;
+	const struct rfl_capture_view view = { .format = RFL_FORMAT_JSON };
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_buf text;
+	json_t *document = NULL;
+	const json_t *kernel;
+	size_t i;
+
+	(void)state;
+	make(&captures);
+	render(&captures, &view, &text);
+	assert_ok(rfl_json_loads(text.data, text.len, "json", &document, &err), &err);
+	json_array_foreach(at(document, "kernels"), i, kernel)
+	{
+		size_t n = json_is_null(at(kernel, "ai"));
+
+		for (int q = 0; q < RFL_QUANTITY_COUNT; q++) {
+			const char *name = rfl_quantity_info((enum rfl_quantity)q)->name;
+			bool null = json_is_null(at(kernel, name));
+
+			assert_int_equal(null,
+					 json_object_get(at(kernel, "reasons"), name) != NULL);
+			n += null;
+		}
+		assert_int_equal(json_object_size(at(kernel, "reasons")), n);
+	}
+	json_decref(document);
+	rfl_buf_fini(&text);
+	rfl_captures_fini(&captures);
+}
+
+static void assert_has(const struct rfl_buf *text, const char *part)
+{
+	if (!strstr(rfl_buf_str(text), part))
+		fail_msg("'%s' is not in:\n%s", part, rfl_buf_str(text));
+}
+
+static void people_see_kernels_by_time_and_what_is_missing(void **state)
+{
+	static const char *const parts[] = {
+		"kernels: ncu, f.csv, chip GA100, formulas 'ampere-100'\n",
+		"kernel  copy               1    300.0     30.0      0",
+		"Kernels with 0 FLOPs: 1, 30.0 % of the time\n  300.0 ms  30.0 %  copy\n",
+		"Coverage: FLOPs were counted in 80.0 % of the time, DRAM bytes in 100.0 %\n",
+		"flops.fp32: a lower bound: known of 2 of 3 launches; of others: not counted",
+		"'roofline counters list --chip GA100 --ncu' prints the metrics\n",
+		"Not known: flops.tensor_fp8, flops.tensor_fp4: Ampere's matrix units take no fp8 "
+		"and no fp4\n",
+		"Note: a note\n",
+		"phase  fwd",
+		"idle   idle",
+	};
+	const struct rfl_capture_view view = { .format = RFL_FORMAT_TABLE };
+	struct rfl_captures captures;
+	struct rfl_buf text;
+
+	(void)state;
+	make(&captures);
+	render(&captures, &view, &text);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(parts); i++)
+		assert_has(&text, parts[i]);
+	/* of the kernel of which FLOPs are not known nothing says 0 */
+	assert_null(strstr(rfl_buf_str(&text), "%  unknown"));
+	rfl_buf_fini(&text);
+	rfl_captures_fini(&captures);
+}
+
+static void the_longest_are_shown(void **state)
+{
+	const struct rfl_capture_view view = { .format = RFL_FORMAT_MD,
+					       .by = RFL_CAPTURE_BY_RANGE,
+					       .most = 1 };
+	struct rfl_captures captures;
+	struct rfl_buf text;
+
+	(void)state;
+	make(&captures);
+	render(&captures, &view, &text);
+	assert_has(&text, "### kernels: ncu");
+	assert_has(&text, "| kernel | gemm");
+	assert_null(strstr(rfl_buf_str(&text), "| kernel | copy"));
+	assert_has(&text, "The 1 that take the longest, of 3.");
+	rfl_buf_fini(&text);
+	rfl_captures_fini(&captures);
+}
+
+static void rules_are_told_with_their_values(void **state)
+{
+	static const char *const parts[] = {
+		"  kernel copy block (32, 1, 1) grid (1, 1, 1), launches: 1\n",
+		"    flops.fp32 = 0 FLOP = " SASS("fadd") " + " SASS("fmul") " + 2 x " SASS(
+			"ffma") "\n      " SASS("fadd") " = 0\n",
+		"    dram_bytes = 4000000000 byte = dram__bytes.sum\n      dram__bytes.sum = "
+		"4000000000\n",
+		"    flops.fp32: not counted: ncu --metrics " SASS("ffma") "\n",
+		"    l2_bytes: not counted: ncu --metrics lts__t_bytes.sum\n",
+	};
+	const struct rfl_capture_view view = { .format = RFL_FORMAT_TABLE, .explain = true };
+	struct rfl_captures captures;
+	struct rfl_buf text;
+
+	(void)state;
+	make(&captures);
+	render(&captures, &view, &text);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(parts); i++)
+		assert_has(&text, parts[i]);
+	rfl_buf_fini(&text);
+	rfl_captures_fini(&captures);
+}
+
+static void every_metric_can_be_seen(void **state)
+{
+	const struct rfl_capture_view view = { .format = RFL_FORMAT_TABLE,
+					       .by = RFL_CAPTURE_BY_METRIC };
+	struct rfl_captures captures;
+	struct rfl_buf text;
+
+	(void)state;
+	make(&captures);
+	render(&captures, &view, &text);
+	assert_has(&text, "dram__bytes.sum");
+	assert_has(&text, "4,000,000,000");
+	rfl_buf_fini(&text);
+	rfl_captures_fini(&captures);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(json_is_what_its_schema_says),
+		cmocka_unit_test(every_null_has_its_reason),
+		cmocka_unit_test(people_see_kernels_by_time_and_what_is_missing),
+		cmocka_unit_test(the_longest_are_shown),
+		cmocka_unit_test(rules_are_told_with_their_values),
+		cmocka_unit_test(every_metric_can_be_seen),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
