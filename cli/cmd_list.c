@@ -134,14 +134,15 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 
 const struct rfl_cmd rfl_cmd_list = {
 	.name = "list",
-	.summary = "list models, engines, importers and so on, and what works here",
+	.summary = "list models, engines, counter sources, importers, and what works here",
 	.operands = "[models|engines|benchmarks|sources|importers|surfaces]...",
 	.description =
 		"Rows never disappear: one that cannot work on this machine says why and what to "
 		"do "
 		"about it. An engine is opened in a child process to ask it; that can take a "
 		"second. Surfaces are the output formats of figures, benchmarks the loops that "
-		"measure ceilings, sources the counters that are read while a program runs.",
+		"measure ceilings, sources the counters that are read while a program runs, "
+		"importers the kinds of other profilers' files.",
 	.example = "roofline list\nroofline list engines --format json",
 	.opts = opts,
 	.args_size = sizeof(struct list_args),

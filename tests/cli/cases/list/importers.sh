@@ -1,0 +1,2 @@
+# The kinds of files that 'counters import' reads.
+roofline list importers
