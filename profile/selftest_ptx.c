@@ -77,7 +77,7 @@ static const struct kernel kernels[] = {
 	  .target = "sm_80",
 	  .step = MMA("m16n8k16", "bf16") },
 	{ .pub = { .name = "rfl_selftest_tf32",
-		   .precisions = "tf32",
+		   .precisions = "fp32 tf32",
 		   .type = RFL_SELFTEST_TF32,
 		   .element_bytes = 4,
 		   .min_capability = 80,

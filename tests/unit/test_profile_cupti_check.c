@@ -1,0 +1,111 @@
+/*
+ * test_profile_cupti_check.c - the report of what is in the way of counters, for each thing that
+ * can be.
+ */
+#include "profile/check.h"
+#include "tests/unit/fake_gpu.h"
+
+struct expected {
+	const char *cuda, *cupti;
+	const char *what; /* the row that fails; NULL: none */
+	const char *reason, *cure;
+	size_t skipped; /* rows behind it */
+};
+
+static const struct expected cases[] = {
+	{ "", "", NULL, NULL, NULL, 0 },
+	{ "fail=cuInit:34", "", "driver", "the stub of a CUDA toolkit", "lib64/stubs", 7 },
+	{ "fail=cuInit:100", "", "driver", "shows no GPU", "--gpus all", 7 },
+	{ "count=0", "", "device", "shows no GPU", "--gpus all", 6 },
+	{ "fail=cuDevicePrimaryCtxRetain:2", "", "device", "free memory", "nvidia-smi", 6 },
+	{ "", "fail=cuptiProfilerInitialize:39", "profiler", "another profiler", "without it", 5 },
+	{ "", "fail=cuptiDeviceGetChipName:999", "chip", "cuptiDeviceGetChipName", NULL, 4 },
+	{ "", "unsupported=vgpu:2", "support", "switched off: it is a virtual GPU", NULL, 3 },
+	{ "", "unsupported=wsl:1", "support", "unsupported: this version of WSL", NULL, 3 },
+	{ "", "fail=cuptiProfilerGetCounterAvailability:35", "permission", "administrators",
+	  "NVreg_RestrictProfilingToAdminUsers=0", 2 },
+	{ "", "fail=cuptiProfilerGetCounterAvailability:26", "permission", "somebody else holds",
+	  "dcgm-exporter", 2 },
+	{ "", "chip=XX999", "counters", "XX999", NULL, 0 },
+	{ "free=64e6;wrong=1", "", "self-test", "computed", NULL, 0 },
+	{ "free=64e6", "scale=1.03", "self-test dram_read_bytes", "more than 2 %", "check again",
+	  0 },
+};
+
+static const struct rfl_check_row *find(const struct rfl_check *c, enum rfl_check_state state,
+					size_t *count)
+{
+	const struct rfl_check_row *rows, *found = NULL;
+	size_t n = 0;
+
+	rows = rfl_check_rows(c, &n);
+	*count = 0;
+	for (size_t i = 0; i < n; i++)
+		if (rows[i].state == state && (*count)++ == 0)
+			found = &rows[i];
+	return found;
+}
+
+static void names_what_is_in_the_way(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++) {
+		const struct expected *e = &cases[i];
+		struct rfl_check_request request = { .self_test = true,
+						     .params_path = "/nonexistent" };
+		struct rfl_check *check = NULL;
+		struct rfl_err err = RFL_ERR_INIT;
+		const struct rfl_check_row *failed;
+		size_t nfailed, nskipped;
+
+		fake_scripts(e->cuda, e->cupti);
+		assert_ok(rfl_check_new(&request, &check, &err), &err);
+		failed = find(check, RFL_CHECK_FAILED, &nfailed);
+		(void)find(check, RFL_CHECK_SKIPPED, &nskipped);
+		assert_int_equal(rfl_check_ok(check), e->what == NULL);
+		if (e->what) {
+			assert_non_null(failed);
+			assert_string_equal(failed->what, e->what);
+			if (!strstr(failed->reason, e->reason))
+				fail_msg("case %zu: %s", i, failed->reason);
+			if (e->cure && (!failed->cure || !strstr(failed->cure, e->cure)))
+				fail_msg("case %zu: cure: %s", i, failed->cure);
+			if (e->cure && strstr(failed->reason, e->cure))
+				fail_msg("case %zu: the cure is also in: %s", i, failed->reason);
+		}
+		if (e->skipped && nskipped != e->skipped)
+			fail_msg("case %zu: %zu rows skipped", i, nskipped);
+		rfl_check_free(check);
+		fake_is_clean();
+	}
+}
+
+/* The driver's own parameters tell why permission is refused. */
+static void reads_the_parameters_of_the_driver(void **state)
+{
+	struct rfl_check_request request = { .params_path = NULL };
+	struct rfl_check *check = NULL;
+	struct rfl_err err = RFL_ERR_INIT;
+	const struct rfl_check_row *failed;
+	size_t n;
+
+	fake_scripts("", "fail=cuptiProfilerGetCounterAvailability:35");
+	request.params_path = write_file(*state, "params",
+					 "ResmanDebugLevel: 4294967295\nRmProfilingAdminOnly: 1\n");
+	assert_ok(rfl_check_new(&request, &check, &err), &err);
+	failed = find(check, RFL_CHECK_FAILED, &n);
+	assert_non_null(strstr(failed->reason, "RmProfilingAdminOnly: 1"));
+	rfl_check_free(check);
+	fake_is_clean();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(names_what_is_in_the_way),
+		cmocka_unit_test_setup_teardown(reads_the_parameters_of_the_driver, tmpdir_make,
+						tmpdir_remove),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,184 @@
+/*
+ * test_profile_cupti_kernels.c - times of kernels: what they are by their names, and their records
+ * as ranges of a capture.
+ */
+#include <math.h>
+
+#include "profile/kernel_class.h"
+#include "profile/source_cupti.h"
+#include "tests/unit/fake_gpu.h"
+
+/* Names as cuBLAS, cuDNN, CUTLASS, PyTorch, FlashAttention, NCCL and Triton give them. */
+static const struct {
+	const char *name;
+	enum rfl_kernel_class is;
+} kernels[] = {
+	{ "ampere_sgemm_128x64_nn", RFL_KERNEL_MATRIX },
+	{ "volta_scudnn_128x64_relu_interior_nn_v1", RFL_KERNEL_MATRIX },
+	{ "turing_fp16_s1688gemm_fp16_128x128_ldg8_f2f_tn", RFL_KERNEL_MATRIX },
+	{ "sm80_xmma_fprop_implicit_gemm_tf32f32_tf32f32_f32_nhwckrsc_nchw_tilesize128x128x16_"
+	  "stage4_warpsize2x2x1_g1_tensor16x8x8_kernel_cudnn",
+	  RFL_KERNEL_MATRIX },
+	{ "sm80_xmma_wgrad_implicit_gemm_indexed_tf32f32_tf32f32_f32_nhwckrsc_nhwc_tilesize128x128x"
+	  "16",
+	  RFL_KERNEL_MATRIX },
+	{ "sm90_xmma_dgrad_implicit_gemm_bf16bf16_bf16f32_f32_nhwckrsc_nhwc", RFL_KERNEL_MATRIX },
+	{ "nvjet_hsh_128x256_64x4_2x1_v_bz_coopA_TNN", RFL_KERNEL_MATRIX },
+	{ "void cutlass::Kernel2<cutlass_80_wmma_tensorop_bf16_s161616gemm_bf16_32x32_64x1_tn_"
+	  "align8>(T1::Params)",
+	  RFL_KERNEL_MATRIX },
+	{ "void Kernel2<cutlass_80_wmma_tensorop_bf16_s161616gemm_bf16_32x32_128x2_tn_align8>("
+	  "Params)",
+	  RFL_KERNEL_MATRIX },
+	{ "void gemm_v0<float>(T1 *, T1 *, T1 *, int, int, int)", RFL_KERNEL_MATRIX },
+	{ "void gemv2T_kernel_val<int, int, float, float, float, float, 128, 16, 4, 4, false, "
+	  "false, cublasGemvParamsEx<int, cublasGemvTensorStridedBatched<float const>>>(...)",
+	  RFL_KERNEL_MATRIX },
+	{ "void cublasLt::splitKreduce_kernel<32, 16, int, float, float, float, float>(...)",
+	  RFL_KERNEL_MATRIX },
+	{ "void cudnn::winograd_nonfused::winogradForwardData4x4<float, float>(...)",
+	  RFL_KERNEL_MATRIX },
+	{ "void wgrad_alg0_engine<float, 128, 5, 5, 3, 3, 3, false, 512>(int, int, int)",
+	  RFL_KERNEL_MATRIX },
+	{ "void implicit_convolve_sgemm<float, float, 128, 5, 5, 3, 3, 3, 1, false, false, "
+	  "true>(...)",
+	  RFL_KERNEL_MATRIX },
+	{ "void flash_fwd_splitkv_kernel<Flash_fwd_kernel_traits<128, 64, 128, 4, 0, 0, "
+	  "bfloat16_t>>(Flash_fwd_params)",
+	  RFL_KERNEL_MATRIX },
+	{ "fmha_cutlassF_f32_aligned_64x64_rf_sm80(PyTorchMemEffAttention::AttentionKernel)",
+	  RFL_KERNEL_MATRIX },
+	{ "void cudnn::ops::nchwToNhwcKernel<float, float, float, false, true, "
+	  "(cudnnKernelDataType_t)2>(...)",
+	  RFL_KERNEL_COPY },
+	{ "void cudnn::ops::convertTensor_kernel<float, float, __half>(...)", RFL_KERNEL_COPY },
+	{ "void at::native::(anonymous namespace)::CatArrayBatchedCopy<float, unsigned int, 4, 64, "
+	  "64>(...)",
+	  RFL_KERNEL_COPY },
+	{ "void at::native::vectorized_elementwise_kernel<(int)4, "
+	  "at::native::bfloat16_copy_kernel_cuda(at::TensorIteratorBase &)::[lambda(float) "
+	  "(instance 1)], std::array<char *, 2>>(int, T2, T3)",
+	  RFL_KERNEL_COPY },
+	{ "void at::native::elementwise_kernel<128, 2, "
+	  "at::native::gpu_kernel_impl_nocast<at::native::direct_copy_kernel_cuda(...)>>(int, T3)",
+	  RFL_KERNEL_COPY },
+	{ "void at::native::vectorized_elementwise_kernel<4, "
+	  "at::native::CUDAFunctor_add<float>, at::detail::Array<char*, 3>>(int, T2, T3)",
+	  RFL_KERNEL_ELEMENTWISE },
+	{ "void at::native::unrolled_elementwise_kernel<at::native::CUDAFunctorOnSelf_add<float>>",
+	  RFL_KERNEL_ELEMENTWISE },
+	{ "triton_poi_fused_add_relu_3", RFL_KERNEL_ELEMENTWISE },
+	{ "triton_red_fused_native_layer_norm_7", RFL_KERNEL_NORMALISATION },
+	{ "triton_red_fused_sum_2", RFL_KERNEL_REDUCTION },
+	{ "void cudnn::bn_fw_tr_1C11_kernel_NCHW<float, float, int, 512, true, 1, true>(...)",
+	  RFL_KERNEL_NORMALISATION },
+	{ "void at::native::batch_norm_collect_statistics_kernel<at::native::InvStd, float>(...)",
+	  RFL_KERNEL_NORMALISATION },
+	{ "void at::native::(anonymous namespace)::vectorized_layer_norm_kernel<float, float>(...)",
+	  RFL_KERNEL_NORMALISATION },
+	{ "void at::native::(anonymous namespace)::multi_tensor_apply_kernel<"
+	  "at::native::(anonymous namespace)::FusedOptimizerTensorListMetadata<4>, "
+	  "at::native::(anonymous namespace)::FusedAdamMathFunctor<float, 4>>(T1, T2, T3...)",
+	  RFL_KERNEL_OPTIMIZER },
+	{ "void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float, "
+	  "at::native::MeanOps<float, float, float, float>, unsigned int, float, 4>>(T3)",
+	  RFL_KERNEL_REDUCTION },
+	{ "void at::native::(anonymous namespace)::cunn_SoftMaxForward<4, float, float, "
+	  "float>(...)",
+	  RFL_KERNEL_REDUCTION },
+	{ "void at::native::(anonymous namespace)::max_pool_forward_nchw<float, float>(...)",
+	  RFL_KERNEL_POOLING },
+	{ "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevComm*, unsigned long, ncclWork*)",
+	  RFL_KERNEL_COLLECTIVE },
+	{ "void randomInit<float>(T1 *, int, int, unsigned int)", RFL_KERNEL_OTHER },
+};
+
+static void kernels_are_told_by_their_names(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < RFL_ARRAY_LEN(kernels); i++)
+		if (rfl_kernel_classify(kernels[i].name) != kernels[i].is)
+			fail_msg("%s is taken for one of %s", kernels[i].name,
+				 rfl_kernel_class_name(rfl_kernel_classify(kernels[i].name)));
+	assert_true(rfl_kernel_class_only_moves(RFL_KERNEL_COPY));
+	assert_false(rfl_kernel_class_only_moves(RFL_KERNEL_MATRIX));
+}
+
+static enum rfl_rc measure(const char *script, struct rfl_captures *to, struct rfl_err *err)
+{
+	static const char *const names[] = { "fwd", "bwd", NULL };
+	struct fake_step step = { .kind = RFL_RANGE_PHASE, .names = names };
+	struct rfl_workload w = fake_workload(&step);
+	struct rfl_source_request r = { .sets = RFL_SET_KERNELS, .label = "test" };
+
+	fake_scripts("", script);
+	rfl_captures_init(to);
+	return rfl_source_cupti.measure(&r, &w, to, err);
+}
+
+static void launches_become_ranges(void **state)
+{
+	struct rfl_captures to;
+	struct rfl_err err = RFL_ERR_INIT;
+	const struct rfl_capture *c;
+	const struct rfl_range *r;
+
+	(void)state;
+	assert_ok(measure("kernel=ampere_sgemm_128x64_nn|3000000|64,8,1|128,1,1|4;"
+			  "kernel=void copy_kernel(float*)|1000000|10,1,1|256,1,1|2;"
+			  "kernel=ampere_sgemm_128x64_nn|1000000|32,8,1|128,1,1|6",
+			  &to, &err),
+		  &err);
+	c = to.captures[0];
+	r = fake_range(c, RFL_RANGE_KERNEL, "ampere_sgemm_128x64_nn");
+	assert_non_null(r);
+	assert_string_equal(r->grid, "(64, 8, 1)");
+	assert_string_equal(r->block, "(128, 1, 1)");
+	assert_int_equal(r->launches, 4);
+	assert_close(r->amount[RFL_QUANTITY_TIME].value, 12e-3, 1e-12);
+	assert_true(isnan(r->amount[RFL_QUANTITY_FLOPS].value));
+	assert_non_null(
+		fake_noted(c, "12 launches of 2 kernels take 20 ms: matrix products 90.0 %"));
+	assert_non_null(fake_noted(c, "longest kernels: ampere_sgemm_128x64_nn 18 ms in 10"));
+	assert_non_null(
+		fake_noted(c, "kernels without FLOPs, by time: void copy_kernel(float*) 2"));
+	fake_is_clean();
+	rfl_captures_fini(&to);
+}
+
+/* The C++ library reads mangled names; a build without one shows them as they are. */
+static void names_can_be_read(void **state)
+{
+	struct rfl_captures to;
+	struct rfl_err err = RFL_ERR_INIT;
+
+	(void)state;
+	if (!dlopen("libstdc++.so.6", RTLD_NOW))
+		skip();
+	assert_ok(measure("kernel=_Z6kernelPfi|1000|1,1,1|32,1,1|1", &to, &err), &err);
+	assert_non_null(fake_range(to.captures[0], RFL_RANGE_KERNEL, "kernel(float*, int)"));
+	rfl_captures_fini(&to);
+}
+
+static void lost_records_are_told(void **state)
+{
+	struct rfl_captures to;
+	struct rfl_err err = RFL_ERR_INIT;
+
+	(void)state;
+	assert_ok(measure("lost=17", &to, &err), &err);
+	assert_non_null(fake_noted(to.captures[0], "lost the records of 17 kernels"));
+	rfl_captures_fini(&to);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(kernels_are_told_by_their_names),
+		cmocka_unit_test(launches_become_ranges),
+		cmocka_unit_test(names_can_be_read),
+		cmocka_unit_test(lost_records_are_told),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

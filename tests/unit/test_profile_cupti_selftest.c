@@ -1,0 +1,163 @@
+/*
+ * test_profile_cupti_selftest.c - the work of known size: its PTX is taken by NVIDIA's assembler,
+ * its products are right, and a capture whose counters are off is marked.
+ */
+#include <math.h>
+#include <stdlib.h>
+
+#include "profile/source_cupti.h"
+#include "tests/unit/fake_gpu.h"
+
+static const char *const names[] = { "step", NULL };
+
+static enum rfl_rc measure(const char *cuda, const char *cupti, const char *precision,
+			   struct rfl_captures *to, struct rfl_err *err)
+{
+	struct fake_step step = { .kind = RFL_RANGE_STEP, .names = names };
+	struct rfl_workload w = fake_workload(&step);
+	struct rfl_source_request r = { .sets = RFL_SET_CORE | RFL_SET_FLOPS | RFL_SET_SELF_TEST,
+					.precision = precision,
+					.label = "test" };
+	enum rfl_rc rc;
+
+	fake_scripts(cuda, cupti);
+	rfl_captures_init(to);
+	w.max_ranges = 1;
+	rc = rfl_source_cupti.measure(&r, &w, to, err);
+	if (rc == RFL_OK)
+		assert_string_equal(step.happened, "srbr"); /* the self-test is not the workload */
+	return rc;
+}
+
+static double ratio(const struct rfl_capture *c, const char *work, const char *metric)
+{
+	const struct rfl_range *r = fake_range(c, RFL_RANGE_SELF_TEST, work);
+	const struct rfl_metric *m = r ? fake_metric(r, metric) : NULL;
+
+	if (!m)
+		fail_msg("%s: no %s", work, metric);
+	return m->value;
+}
+
+/* Each precision has a product of its own data type, and all of them one of fp32. */
+static void ratios_are_in_the_capture(void **state)
+{
+	static const struct {
+		const char *precision, *work, *metric;
+	} cases[] = {
+		{ "fp32", "rfl_selftest_tf32", "selftest.flops.tensor_tf32.ratio" },
+		{ "tf32", "rfl_selftest_tf32", "selftest.flops.tensor_tf32.ratio" },
+		{ "bf16", "rfl_selftest_bf16", "selftest.flops.tensor_bf16.ratio" },
+		{ "fp16", "rfl_selftest_f16", "selftest.flops.tensor_fp16.ratio" },
+		{ "amp", "rfl_selftest_f16", "selftest.flops.tensor_fp16.ratio" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++) {
+		struct rfl_captures to;
+		struct rfl_err err = RFL_ERR_INIT;
+		const struct rfl_capture *c;
+
+		assert_ok(measure("free=64e6", "", cases[i].precision, &to, &err), &err);
+		c = to.captures[0];
+		assert_close(ratio(c, cases[i].work, cases[i].metric), 1, 0);
+		assert_close(ratio(c, "rfl_selftest_f32", "selftest.flops.fp32.ratio"), 1, 0);
+		assert_close(ratio(c, "copy", "selftest.dram_read_bytes.ratio"), 1, 0);
+		assert_close(ratio(c, "copy", "selftest.dram_write_bytes.ratio"), 1, 0);
+		assert_close(ratio(c, "copy", "selftest.dram_write_bytes.known"), 8e6, 1e-3);
+		assert_non_null(fake_noted(c, "self-test: dram_read_bytes of copy 1.0000"));
+		assert_close(c->total[RFL_QUANTITY_DRAM].value, 2e6, 0); /* of the step alone */
+		assert_int_equal(c->total[RFL_QUANTITY_DRAM].validity, RFL_VALID);
+		fake_is_clean();
+		rfl_captures_fini(&to);
+	}
+}
+
+/* Turing has fp16 in its matrix units and nothing else. */
+static void turing_has_one_product_of_its_matrix_units(void **state)
+{
+	struct rfl_captures to;
+	struct rfl_err err = RFL_ERR_INIT;
+
+	(void)state;
+	assert_ok(measure("cc=75;free=64e6", "chip=TU102", "bf16", &to, &err), &err);
+	assert_null(fake_range(to.captures[0], RFL_RANGE_SELF_TEST, "rfl_selftest_bf16"));
+	assert_close(ratio(to.captures[0], "rfl_selftest_f32", "selftest.flops.fp32.ratio"), 1, 0);
+	fake_is_clean();
+	rfl_captures_fini(&to);
+}
+
+static void more_than_2_percent_off_is_marked(void **state)
+{
+	static const struct {
+		const char *script;
+		enum rfl_validity validity;
+	} cases[] = {
+		{ "scale=0.981", RFL_VALID },
+		{ "scale=1.019", RFL_VALID },
+		{ "scale=1.03", RFL_VALID_MARKED },
+		{ "scale=0.97", RFL_VALID_MARKED },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++) {
+		struct rfl_captures to;
+		struct rfl_err err = RFL_ERR_INIT;
+		const struct rfl_range *r;
+
+		assert_ok(measure("free=64e6", cases[i].script, "bf16", &to, &err), &err);
+		r = fake_range(to.captures[0], RFL_RANGE_STEP, "step");
+		for (size_t k = 0; k < r->nmetrics; k++)
+			assert_int_equal(r->metrics[k].validity, cases[i].validity);
+		assert_int_equal(r->amount[RFL_QUANTITY_DRAM].validity, cases[i].validity);
+		assert_int_equal(to.captures[0]->total[RFL_QUANTITY_FLOPS].validity,
+				 cases[i].validity);
+		if (cases[i].validity == RFL_VALID_MARKED)
+			assert_non_null(fake_noted(to.captures[0], "the self-test is off"));
+		else
+			assert_null(fake_noted(to.captures[0], "the self-test is off"));
+		rfl_captures_fini(&to);
+	}
+}
+
+/* A GPU that computes something wrong is told; the counters are not to blame. */
+static void a_wrong_product_is_told(void **state)
+{
+	struct rfl_captures to;
+	struct rfl_err err = RFL_ERR_INIT;
+
+	(void)state;
+	assert_ok(measure("free=64e6;wrong=1", "", "bf16", &to, &err), &err);
+	assert_non_null(
+		fake_noted(to.captures[0], "self-test: not done: the kernel rfl_selftest_"));
+	assert_null(fake_range(to.captures[0], RFL_RANGE_SELF_TEST, "copy"));
+	fake_is_clean();
+	rfl_captures_fini(&to);
+}
+
+static void without_memory_there_is_no_copy(void **state)
+{
+	struct rfl_captures to;
+	struct rfl_err err = RFL_ERR_INIT;
+
+	(void)state;
+	assert_ok(measure("free=1e6", "", "bf16", &to, &err), &err);
+	assert_true(isnan(ratio(to.captures[0], "copy", "selftest.dram_read_bytes.ratio")));
+	assert_non_null(fake_noted(to.captures[0], "too little free device memory"));
+	assert_int_equal(to.captures[0]->total[RFL_QUANTITY_DRAM].validity, RFL_VALID);
+	fake_is_clean();
+	rfl_captures_fini(&to);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(ratios_are_in_the_capture),
+		cmocka_unit_test(turing_has_one_product_of_its_matrix_units),
+		cmocka_unit_test(more_than_2_percent_off_is_marked),
+		cmocka_unit_test(a_wrong_product_is_told),
+		cmocka_unit_test(without_memory_there_is_no_copy),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
