@@ -49,6 +49,11 @@ enum rfl_rc rfl_import_range(struct rfl_capture_builder *b, enum rfl_range_kind 
 	return rc == RFL_OK ? rfl_capture_end(b, err) : rc;
 }
 
+bool rfl_import_is_rounded(double value, double half_digit)
+{
+	return half_digit > 0.01 * value;
+}
+
 enum rfl_rc rfl_import_finish(const struct rfl_import *import, struct rfl_capture_builder *b,
 			      struct rfl_captures *to, struct rfl_err *err)
 {

@@ -58,12 +58,15 @@ const char *rfl_import_shape(const struct rfl_span *fields, size_t n, const int 
  * 0: not one. What is divided by 1e9 is exact where what is multiplied by 1e-9 is not. */
 double rfl_import_per_second(struct rfl_span unit);
 
+/** Whether a value, printed with so much uncertainty, may be off by more than 1 %. */
+bool rfl_import_is_rounded(double value, double half_digit);
+
 /** Finish into `to` and carry over how many rows were left out. */
 enum rfl_rc rfl_import_finish(const struct rfl_import *import, struct rfl_capture_builder *b,
 			      struct rfl_captures *to, struct rfl_err *err) RFL_WARN_UNUSED;
 
-extern const struct rfl_importer rfl_importer_ncu, rfl_importer_nvprof, rfl_importer_nsys, rfl_importer_perf,
-	rfl_importer_time, rfl_importer_likwid, rfl_importer_counters;
+extern const struct rfl_importer rfl_importer_ncu, rfl_importer_nvprof, rfl_importer_nsys,
+	rfl_importer_perf, rfl_importer_time, rfl_importer_likwid, rfl_importer_counters;
 
 #ifdef __cplusplus
 }

@@ -136,7 +136,8 @@ static enum rfl_rc give_derived(struct likwid *k, struct rfl_err *err)
 					 .reason = estimate };
 
 		r.value = k->by_metric[i] * derived[i].scale * (derived[i].rate ? k->time : 1.0);
-		if (isnan(r.value) || (derived[i].of_flops ? k->raw_flops : k->raw_bytes))
+		if (k->import->options->strict || isnan(r.value) ||
+		    (derived[i].of_flops ? k->raw_flops : k->raw_bytes))
 			continue;
 		rc = rfl_import_give(k->b, &r, NULL, err);
 	}

@@ -193,8 +193,13 @@ static enum rfl_rc add_kernel(struct nsys *k, const char *name, const char *bloc
 		.validity = average && launches > 1 ? RFL_VALID_ESTIMATE : RFL_VALID,
 		.reason = average && launches > 1 ? rounded : NULL,
 	};
-	enum rfl_rc rc = rfl_capture_begin(k->b, RFL_RANGE_KERNEL, name, block, grid, err);
+	enum rfl_rc rc;
 
+	if (time.reason && k->import->options->strict)
+		return rfl_import_bad_row(k->import, "KAvg", err,
+					  "is an average that nsys has rounded; leave out "
+					  "--strict, or use the report cuda_gpu_kern_sum");
+	rc = rfl_capture_begin(k->b, RFL_RANGE_KERNEL, name, block, grid, err);
 	if (rc != RFL_OK)
 		return rc;
 	rfl_capture_launches(k->b, launches);

@@ -265,6 +265,12 @@ static enum rfl_rc give_metric(struct nvprof *k, const struct rfl_span *f, size_
 	r.name = rfl_span_copy(rfl_import_field(f, n, k->column[METRIC]), name, sizeof(name));
 	if (kind == RFL_NVPROF_COUNT)
 		r.value *= launches;
+	if (kind == RFL_NVPROF_COUNT && launches > 1 && !same && k->import->options->strict)
+		return rfl_import_bad_row(k->import, titles[AVERAGE], err,
+					  "'%s' is an average of %.0f invocations that nvprof has "
+					  "rounded; leave out --strict, or count with "
+					  "--print-gpu-trace",
+					  name, launches);
 	if (kind == RFL_NVPROF_COUNT && launches > 1 && !same) {
 		r.validity = RFL_VALID_ESTIMATE;
 		r.reason = rounded;

@@ -112,6 +112,7 @@ static void add_row(struct rfl_perf_block *k, struct rfl_perf_part *part,
 	if (row->state != RFL_PERF_COUNTED)
 		return;
 	part->value += scale < 0 ? row->value / -scale : row->value * scale;
+	part->half_digit += scale < 0 ? row->half_digit / -scale : row->half_digit * scale;
 	if (row->running < part->running)
 		part->running = row->running;
 	if (!isnan(row->cpus_utilized))
@@ -133,6 +134,12 @@ enum rfl_rc rfl_perf__row(struct rfl_perf_block *k, const struct rfl_perf_row *r
 					  RFL_SPAN_ARG(row->unit), RFL_SPAN_ARG(row->event));
 	if (row->state == RFL_PERF_COUNTED && row->value < 0)
 		return rfl_import_bad_row(k->import, NULL, err, "%.*s is below 0",
+					  RFL_SPAN_ARG(row->event));
+	if (row->state == RFL_PERF_COUNTED && k->import->options->strict &&
+	    rfl_import_is_rounded(row->value, row->half_digit))
+		return rfl_import_bad_row(k->import, NULL, err,
+					  "%.*s was rounded by its unit; run perf stat with -j, or "
+					  "leave out --strict",
 					  RFL_SPAN_ARG(row->event));
 	if (k->nevents >= EVENTS_MAX)
 		return rfl_fail(err, RFL_EFORMAT, 0, "%s:%zu: more than %d events",
@@ -183,7 +190,7 @@ static bool is_wanted(const struct rfl_perf_event_sum *e, const struct rfl_perf_
 }
 
 struct merged {
-	double value, running;
+	double value, running, half_digit;
 	int64_t counted, not_counted, not_supported;
 };
 
@@ -196,6 +203,7 @@ static void add_part(struct rfl_perf_block *k, const struct rfl_perf_event_sum *
 	if (p->counted == 0)
 		return;
 	m->value += p->value;
+	m->half_digit += p->half_digit;
 	if (is_hybrid(e))
 		m->running += p->running;
 	else if (p->running < m->running)
@@ -233,6 +241,7 @@ static enum rfl_rc read_event(struct rfl_perf_block *k, const struct rfl_perf_ev
 			      struct rfl_reading *r, struct rfl_err *err)
 {
 	struct merged m = merge(k, e);
+	static const char rounded[] = "rounded by its unit: perf stat -j prints more digits";
 	const char *text = "";
 
 	*r = (struct rfl_reading){ .name = e->name, .unit = e->unit, .value = m.value };
@@ -257,6 +266,9 @@ static enum rfl_rc read_event(struct rfl_perf_block *k, const struct rfl_perf_ev
 			k->arena, "counted during %.4g %% of the time, scaled by perf", m.running);
 		r->validity = RFL_VALID_SCALED;
 		r->reason = text;
+	} else if (rfl_import_is_rounded(m.value, m.half_digit)) {
+		r->validity = RFL_VALID_ESTIMATE;
+		r->reason = rounded;
 	}
 	return text ? RFL_OK : no_memory(k, err);
 }
@@ -305,6 +317,8 @@ static struct rfl_reading elapsed_of(const struct rfl_perf_block *k)
 
 	if (!isnan(r.value) || isnan(k->cpus_utilized) || k->cpus_utilized <= 0.0 || !clock ||
 	    clock->nparts != 1)
+		return r;
+	if (k->import->options->strict)
 		return r;
 	r.value = clock->parts[0].value / k->cpus_utilized;
 	r.validity = RFL_VALID_ESTIMATE;

@@ -20,6 +20,7 @@ struct rfl_perf_row {
 	struct rfl_span time;  /* of the interval; empty: there is one */
 	enum rfl_perf_state state;
 	double value;
+	double half_digit;    /* of the value as it was printed; 0: it is exact */
 	double running;       /* percent of the time; NaN: not given, which is all of it */
 	double cpus_utilized; /* printed beside task-clock; NaN: not */
 };
@@ -31,7 +32,7 @@ struct rfl_perf_part {
 	uint64_t interval; /* fingerprint of the newest */
 	uint64_t *places;  /* of which it has rows */
 	size_t nplaces, cap;
-	double value, running;
+	double value, running, half_digit;
 	int64_t counted, not_counted, not_supported;
 };
 

@@ -178,6 +178,9 @@ static enum rfl_rc one_row(struct rfl_perf_block *k, struct rfl_span line, char 
 							      : RFL_PERF_COUNTED;
 	if (row.state == RFL_PERF_COUNTED && !number(at(&f, i), &row.value))
 		return bad(k, separator, &f, line, err);
+	row.half_digit = rfl_span_half_digit(at(&f, i), memchr(at(&f, i).at, ',', at(&f, i).len)
+								? RFL_DECIMAL_COMMA
+								: RFL_DECIMAL_POINT);
 	if (rfl_span_is(at(&f, metric + 1), "CPUs utilized") &&
 	    !number(at(&f, metric), &row.cpus_utilized))
 		row.cpus_utilized = NAN;

@@ -216,6 +216,7 @@ static enum rfl_rc event_line(struct text *t, struct rfl_span line, struct rfl_e
 					  "decimals",
 					  RFL_SPAN_ARG(w.value),
 					  t->decimal == RFL_DECIMAL_COMMA ? "comma" : "point");
+	row.half_digit = rfl_span_half_digit(w.value, t->decimal);
 	row.cpus_utilized = cpus_of(comment, t->decimal);
 	return rfl_perf__row(t->k, &row, err);
 }

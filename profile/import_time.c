@@ -49,7 +49,7 @@ struct block {
 	struct rfl_import *import;
 	struct rfl_capture_builder *b;
 	bool open, rss_in_bytes;
-	double value[FIGURES];
+	double value[FIGURES], half_digit[FIGURES];
 	char command[256];
 };
 
@@ -147,6 +147,13 @@ static bool read_duration(struct rfl_span s, double *ret)
 	return true;
 }
 
+/* Half of the last digit of its seconds. */
+static double half_digit(struct rfl_span s)
+{
+	return rfl_span_half_digit(s, memchr(s.at, ',', s.len) ? RFL_DECIMAL_COMMA
+							       : RFL_DECIMAL_POINT);
+}
+
 static bool read_value(const struct label *l, struct rfl_span s, double *ret)
 {
 	double v;
@@ -162,8 +169,10 @@ static bool read_value(const struct label *l, struct rfl_span s, double *ret)
 
 static void clear(struct block *k)
 {
-	for (size_t i = 0; i < FIGURES; i++)
+	for (size_t i = 0; i < FIGURES; i++) {
 		k->value[i] = NAN;
+		k->half_digit[i] = 0.0;
+	}
 	k->open = false;
 	k->rss_in_bytes = false;
 	(void)snprintf(k->command, sizeof(k->command), "process");
@@ -196,7 +205,12 @@ static enum rfl_rc flush(struct block *k, struct rfl_err *err)
 		if (isnan(k->value[i]))
 			continue;
 		readings[n] = figures[i];
-		readings[n++].value = k->value[i];
+		readings[n].value = k->value[i];
+		if (rfl_import_is_rounded(k->value[i], k->half_digit[i])) {
+			readings[n].validity = RFL_VALID_ESTIMATE;
+			readings[n].reason = "rounded by the decimals that were printed";
+		}
+		n++;
 	}
 	if (isnan(k->value[ELAPSED]))
 		rfl_capture_note(k->b, "%s: the block has no elapsed time: it was cut off",
@@ -216,6 +230,18 @@ static enum rfl_rc begin(struct block *k, struct rfl_err *err)
 	return rc;
 }
 
+static enum rfl_rc keep(struct block *k, enum figure figure, double value, double half,
+			struct rfl_err *err)
+{
+	if (k->import->options->strict && rfl_import_is_rounded(value, half))
+		return rfl_import_bad_row(k->import, figures[figure].name, err,
+					  "%g was rounded by its decimals; leave out --strict",
+					  value);
+	k->value[figure] = value;
+	k->half_digit[figure] = half;
+	return RFL_OK;
+}
+
 static enum rfl_rc take(struct block *k, const struct label *l, struct rfl_span value,
 			struct rfl_err *err)
 {
@@ -230,8 +256,7 @@ static enum rfl_rc take(struct block *k, const struct label *l, struct rfl_span 
 		return rfl_import_bad_row(k->import, figures[l->figure].name, err,
 					  "'%.*s' is the second value of this block",
 					  RFL_SPAN_ARG(value));
-	k->value[l->figure] = v;
-	return RFL_OK;
+	return keep(k, l->figure, v, half_digit(value), err);
 }
 
 /* --- forms ----------------------------------------------------------------------------------- */
@@ -266,7 +291,7 @@ static enum rfl_rc gnu_line(struct block *k, struct rfl_span line, bool *mine, s
 }
 
 /* "24.36 real 22.79 user 0.83 sys": the words behind the numbers. */
-static bool bsd_times(struct rfl_span line, double ret[3])
+static bool bsd_times(struct rfl_span line, double ret[3], double half[3])
 {
 	static const char *const words[] = { "real", "user", "sys" };
 
@@ -276,6 +301,7 @@ static bool bsd_times(struct rfl_span line, double ret[3])
 		if (!rfl_span_next_word(&line, &number) || !rfl_span_next_word(&line, &word) ||
 		    !rfl_span_is(word, words[i]) || !read_duration(number, &ret[i]))
 			return false;
+		half[i] = half_digit(number);
 	}
 	return rfl_span_trim(line).len == 0;
 }
@@ -283,16 +309,16 @@ static bool bsd_times(struct rfl_span line, double ret[3])
 static enum rfl_rc bsd_line(struct block *k, struct rfl_span line, bool *mine, struct rfl_err *err)
 {
 	struct rfl_span number;
-	double times[3];
+	static const enum figure order[] = { ELAPSED, USER, SYSTEM };
+	double times[3], half[3];
 
 	*mine = true;
-	if (bsd_times(line, times)) {
+	if (bsd_times(line, times, half)) {
 		enum rfl_rc rc = begin(k, err);
 
 		k->rss_in_bytes = true;
-		k->value[ELAPSED] = times[0];
-		k->value[USER] = times[1];
-		k->value[SYSTEM] = times[2];
+		for (size_t i = 0; i < RFL_ARRAY_LEN(order) && rc == RFL_OK; i++)
+			rc = keep(k, order[i], times[i], half[i], err);
 		return rc;
 	}
 	*mine = false;
@@ -438,12 +464,12 @@ static enum rfl_rc read_time(struct rfl_import *import, struct rfl_captures *to,
 static int detect_line(struct rfl_span line, int *shell_seen)
 {
 	struct rfl_span word, number;
-	double times[3];
+	double times[3], half[3];
 
 	if (rfl_span_starts(line, "Command being timed: ") ||
 	    rfl_span_starts(line, "Maximum resident set size (kbytes): "))
 		return 95;
-	if (bsd_times(line, times) ||
+	if (bsd_times(line, times, half) ||
 	    (rfl_span_has(line, "maxresident)k") && rfl_span_has(line, "elapsed ")))
 		return 90;
 	if (!rfl_span_next_word(&line, &word) || !rfl_span_next_word(&line, &number) ||

@@ -234,3 +234,17 @@ bool rfl_span_grouped(struct rfl_span s, enum rfl_decimal decimal, double *ret)
 		return false;
 	return rfl_num_parse_double(text, "", ret, NULL) == RFL_OK;
 }
+
+double rfl_span_half_digit(struct rfl_span s, enum rfl_decimal decimal)
+{
+	const char *sign = memchr(s.at, decimal == RFL_DECIMAL_COMMA ? ',' : '.', s.len);
+	double half = 0.5;
+	size_t n;
+
+	if (s.len == 0 || !sign)
+		return 0.0;
+	n = digits(rfl_span_from(s, (size_t)(sign - s.at) + 1));
+	for (size_t i = 0; i < n; i++)
+		half /= 10.0;
+	return n > 0 ? half : 0.0;
+}

@@ -84,6 +84,11 @@ static void reads_headers_of_all_versions(void **state)
 			assert_string_equal(c->notes[0], "copies and fills of memory are in no "
 							 "total: 4e+06 bytes in 1 operations");
 	}
+	rig.options.strict = true;
+	rig_refuses(
+		&rig, layouts[3].text,
+		":2: column 'KAvg': is an average that nsys has rounded; leave out --strict, or "
+		"use the report cuda_gpu_kern_sum");
 	rig_fini(&rig);
 }
 

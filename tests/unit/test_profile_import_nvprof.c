@@ -61,6 +61,10 @@ static void multiplies_averages(void **state)
 	assert_int_equal(metric_of(c, 0, "flop_count_sp")->validity, RFL_VALID_ESTIMATE);
 	assert_int_equal(c->ranges[0].launches, 3);
 	assert_metric(c, 1, "flop_count_sp", 5);
+	rig.options.strict = true;
+	rig_refuses(&rig, METRICS "\"P (0)\",\"a\",3,\"flop_count_sp\",\"\",10,12,11\n",
+		    ":2: column 'Avg': 'flop_count_sp' is an average of 3 invocations that nvprof "
+		    "has rounded; leave out --strict, or count with --print-gpu-trace");
 	rig_fini(&rig);
 }
 
@@ -175,6 +179,24 @@ static void reads_the_summary(void **state)
 	rig_fini(&rig);
 }
 
+/* Tables of two kinds in one file: each ends the one before. */
+static void reads_tables_behind_each_other(void **state)
+{
+	struct summary_rig rig;
+	const struct rfl_capture *c;
+
+	(void)state;
+	rig_init(&rig);
+	c = rig_read(&rig, "nvprof",
+		     METRICS "\"P (0)\",\"k\",1,\"flop_count_sp\",\"\",5,5,5\n"
+			     "\"Time(%)\",\"Time\",\"Calls\",\"Avg\",\"Min\",\"Max\",\"Name\"\n"
+			     "%,ms,,us,us,us,\n75.0,1.5,3,500.0,500.0,500.0,\"j\"\n");
+	assert_int_equal(c->nranges, 2);
+	assert_total(c, FLOPS_FP32, 5);
+	assert_total(c, TIME, 1.5e-3);
+	rig_fini(&rig);
+}
+
 static void refuses_what_is_broken(void **state)
 {
 	static const struct {
@@ -230,6 +252,7 @@ int main(void)
 		cmocka_unit_test(reads_metrics_of_launches),
 		cmocka_unit_test(reads_the_trace),
 		cmocka_unit_test(reads_the_summary),
+		cmocka_unit_test(reads_tables_behind_each_other),
 		cmocka_unit_test(refuses_what_is_broken),
 	};
 

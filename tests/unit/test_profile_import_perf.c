@@ -180,6 +180,26 @@ static void counts_an_event_once(void **state)
 	rig_fini(&rig);
 }
 
+/* 0.04 msec may be 0.035 or 0.045. */
+static void tells_what_was_rounded(void **state)
+{
+	static const char text[] = "0.04,msec,task-clock,1,100.00,,\n7,,cycles,1,100.00,,\n";
+	struct summary_rig rig;
+	const struct rfl_capture *c;
+
+	(void)state;
+	rig_init(&rig);
+	c = rig_read(&rig, "perf", text);
+	assert_total(c, TASK_CLOCK, 0.04e-3);
+	assert_int_equal(metric_of(c, 0, "task-clock")->validity, RFL_VALID_ESTIMATE);
+	assert_metric(c, 0, "cycles", 7);
+	rig.options.strict = true;
+	rig_refuses(&rig, text,
+		    ":1: task-clock was rounded by its unit; run perf stat with -j, or leave out "
+		    "--strict");
+	rig_fini(&rig);
+}
+
 static void refuses_small_shares(void **state)
 {
 	struct summary_rig rig;
@@ -293,8 +313,8 @@ int main(void)
 		cmocka_unit_test(reads_the_samples),      cmocka_unit_test(reads_perf_6_1),
 		cmocka_unit_test(reads_locales),          cmocka_unit_test(counts_flops_and_bytes),
 		cmocka_unit_test(adds_up_hybrid_cores),   cmocka_unit_test(counts_an_event_once),
-		cmocka_unit_test(refuses_small_shares),   cmocka_unit_test(reads_forms_of_x),
-		cmocka_unit_test(refuses_what_is_broken),
+		cmocka_unit_test(tells_what_was_rounded), cmocka_unit_test(refuses_small_shares),
+		cmocka_unit_test(reads_forms_of_x),       cmocka_unit_test(refuses_what_is_broken),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -162,6 +162,13 @@ static void refuses_what_is_broken(void **state)
 	assert_unknown(c, TIME);
 	assert_metric(c, 0, "max_rss", 1048576);
 	rig.options.keep_going = false;
+	rig.options.strict = true;
+	rig_refuses(&rig, "real 0.02\nuser 0.00\nsys 0.00\n",
+		    ":1: column 'duration_time': 0.02 was rounded by its decimals; leave out "
+		    "--strict");
+	rig.options.strict = false;
+	c = rig_read(&rig, "time", "real 0.02\nuser 0.00\nsys 0.00\n");
+	assert_int_equal(metric_of(c, 0, "duration_time")->validity, RFL_VALID_ESTIMATE);
 	rig.options.from = "time";
 	rig_refuses(&rig, "hello\n",
 		    ": no times in it: expected the output of 'time -v' (GNU), 'time -l' (BSD, "
