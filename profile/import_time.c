@@ -115,7 +115,7 @@ static double seconds_of(char unit)
 {
 	static const char units[] = "dhms";
 	static const double seconds[] = { 86400.0, 3600.0, 60.0, 1.0 };
-	const char *at = strchr(units, unit);
+	const char *at = unit != '\0' ? strchr(units, unit) : NULL;
 
 	return at ? seconds[at - units] : 0.0;
 }
