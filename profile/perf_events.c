@@ -116,6 +116,11 @@ const struct rfl_perf_cpu *rfl_perf_cpu_find(const struct rfl_cpu_id *id)
 	return &unknown_cpu;
 }
 
+const struct rfl_perf_cpu *rfl_perf_cpu_at(size_t i)
+{
+	return i < RFL_ARRAY_LEN(processors) ? &processors[i].cpu : NULL;
+}
+
 /* ---- events of a core, and of the kernel ---- */
 
 #define SOFTWARE(label, unit_, scale_, id, kernel)                                               \
@@ -244,9 +249,16 @@ static bool is_zen2(const struct rfl_perf_cpu *cpu)
 	return cpu->kind == RFL_PERF_ZEN2;
 }
 
+/* Whose memory controllers early kernels show without names of events. */
+static bool is_sapphire_rapids(const struct rfl_perf_cpu *cpu)
+{
+	return strcmp(cpu->name, "Sapphire Rapids") == 0 ||
+	       strcmp(cpu->name, "Emerald Rapids") == 0;
+}
+
 #define LINE 64.0 /* bytes of one CAS */
 
-enum { IMC, IMC_SCHEDULERS, IMC_CLIENT, IMC_FREE, UMC, DF, SCF };
+enum { IMC, IMC_UNNAMED, IMC_SCHEDULERS, IMC_CLIENT, IMC_FREE, UMC, DF, SCF };
 
 #define IMC_ROW(set_, pmu_, event_)                                                             \
 	{                                                                                       \
@@ -269,6 +281,20 @@ enum { IMC, IMC_SCHEDULERS, IMC_CLIENT, IMC_FREE, UMC, DF, SCF };
 static const struct rfl_perf_uncore uncore[] = {
 	IMC_ROW(IMC, "uncore_imc", "cas_count_read"),
 	IMC_ROW(IMC, "uncore_imc", "cas_count_write"),
+	{ .pmu = "uncore_imc",
+	  .event = "cas_count_read",
+	  .terms = "event=0x05,umask=0xcf",
+	  .metric = "uncore_imc/cas_count_read/",
+	  .bytes = LINE,
+	  .set = IMC_UNNAMED,
+	  .fits = is_sapphire_rapids },
+	{ .pmu = "uncore_imc",
+	  .event = "cas_count_write",
+	  .terms = "event=0x05,umask=0xf0",
+	  .metric = "uncore_imc/cas_count_write/",
+	  .bytes = LINE,
+	  .set = IMC_UNNAMED,
+	  .fits = is_sapphire_rapids },
 	IMC_ROW(IMC_SCHEDULERS, "uncore_imc", "cas_count_read_sch0"),
 	IMC_ROW(IMC_SCHEDULERS, "uncore_imc", "cas_count_read_sch1"),
 	IMC_ROW(IMC_SCHEDULERS, "uncore_imc", "cas_count_write_sch0"),

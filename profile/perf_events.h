@@ -34,6 +34,9 @@ struct rfl_perf_cpu {
 /** The row of a processor; one of RFL_PERF_OTHER with the reason when it is not in the table. */
 const struct rfl_perf_cpu *rfl_perf_cpu_find(const struct rfl_cpu_id *id);
 
+/** The i-th row of that table, by vendor and model; NULL behind the last. */
+const struct rfl_perf_cpu *rfl_perf_cpu_at(size_t i);
+
 /* An event of a core or of the kernel, counted per thread. */
 struct rfl_perf_event {
 	const char *name; /* as perf writes it */

@@ -84,8 +84,9 @@ static enum rfl_rc not_allowed(const struct refusal *r, struct rfl_err *err)
 static enum rfl_rc too_many_files(const struct refusal *r, struct rfl_err *err)
 {
 	return rfl_fail(err, RFL_EUNAVAILABLE, r->error,
-			"too many open files: every event takes one in each of %zu threads; "
-			"raise the limit (ulimit -n 65536), or count with fewer threads",
+			"too many open files, and the hard limit allows no more: every event "
+			"takes one in each of %zu threads; raise it (ulimit -Hn 65536 as root), or "
+			"count with fewer threads",
 			r->threads);
 }
 

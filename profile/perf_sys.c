@@ -8,7 +8,9 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <stdbool.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -16,10 +18,27 @@
 #include "base/clock.h"
 #include "base/num.h"
 
+/* Up to the hard limit: events in a hundred threads need more files than the usual soft one of
+ * 1024. False when there is no room above. */
+static bool raise_file_limit(void)
+{
+	struct rlimit l;
+
+	if (getrlimit(RLIMIT_NOFILE, &l) != 0 || l.rlim_cur >= l.rlim_max)
+		return false;
+	l.rlim_cur = l.rlim_max;
+	return setrlimit(RLIMIT_NOFILE, &l) == 0;
+}
+
 static int sys_open(void *ctx, const struct perf_event_attr *attr, int tid, int cpu, int group)
 {
+	int fd;
+
 	(void)ctx;
-	return (int)syscall(SYS_perf_event_open, attr, tid, cpu, group, PERF_FLAG_FD_CLOEXEC);
+	do
+		fd = (int)syscall(SYS_perf_event_open, attr, tid, cpu, group, PERF_FLAG_FD_CLOEXEC);
+	while (fd < 0 && errno == EMFILE && raise_file_limit());
+	return fd;
 }
 
 static int sys_control(void *ctx, int fd, unsigned long request)

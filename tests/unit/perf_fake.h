@@ -209,6 +209,9 @@ static const struct fake_machine fake_icelake = { "guest", "GenuineIntel", 6,   
 						  8,       FAKE_AVX512,    true };
 static const struct fake_machine fake_spr = { "intel-server", "GenuineIntel", 6, 0x8f, 8,
 					      FAKE_SPR,       false };
+static const struct fake_machine fake_spr_unnamed = {
+	"intel-server-unnamed", "GenuineIntel", 6, 0x8f, 8, FAKE_SPR, false
+};
 static const struct fake_machine fake_granite = {
 	"intel-server-schedulers", "GenuineIntel", 6, 0xad, 8, FAKE_SPR, false
 };

@@ -247,6 +247,7 @@ static void counts_dram_of_sockets(void **state)
 		enum rfl_validity validity;
 	} cases[] = {
 		{ &fake_spr, 4 * 6000 * 64., 4 * 6000 * 64., 8 * 6000 * 64., RFL_VALID },
+		{ &fake_spr_unnamed, 6000 * 64., 6000 * 64., 2 * 6000 * 64., RFL_VALID },
 		{ &fake_granite, 2 * 6000 * 64., 2 * 6000 * 64., 4 * 6000 * 64., RFL_VALID },
 		{ &fake_skylake, 6000 * 64., 6000 * 64., 2 * 6000 * 64., RFL_VALID },
 		{ &fake_alder, 2 * 6000 * 64., 2 * 6000 * 64., 4 * 6000 * 64., RFL_VALID },
@@ -462,7 +463,7 @@ static void survives_late_errors(void **state)
 	r->k.threads[2] = 102;
 	r->k.limit = 10;
 	fwd = range_of(rig_capture(r), "fwd");
-	assert_non_null(strstr(metric_of(fwd, "cycles")->reason, "ulimit -n"));
+	assert_non_null(strstr(metric_of(fwd, "cycles")->reason, "ulimit -Hn"));
 	assert_non_null(strstr(metric_of(fwd, "cycles")->reason, "threads"));
 	rig_free(r);
 

@@ -167,6 +167,33 @@ static void counts_all_threads(void **state)
 	rfl_captures_fini(&captures);
 }
 
+/* A soft limit of open files is raised where it is in the way. */
+static void makes_room_for_files(void **state)
+{
+	const struct rfl_perf_sys *sys = &rfl_perf_sys_linux;
+	struct perf_event_attr attr = { .size = sizeof(attr),
+					.type = PERF_TYPE_SOFTWARE,
+					.config = PERF_COUNT_SW_TASK_CLOCK,
+					.exclude_kernel = 1 };
+	struct rlimit was, low;
+	int fds[3];
+
+	(void)state;
+	fds[0] = sys->open(NULL, &attr, 0, -1, -1);
+	assert_true(fds[0] >= 0);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
+	low = was;
+	low.rlim_cur = (rlim_t)fds[0] + 1;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &low), 0);
+	fds[1] = sys->open(NULL, &attr, 0, -1, -1);
+	assert_true(fds[1] > fds[0]);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &low), 0);
+	assert_true(low.rlim_cur == was.rlim_max);
+	sys->close(NULL, fds[0]);
+	sys->close(NULL, fds[1]);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
+}
+
 /* Each hardware counter has a value, or says why not; none is 0 for not known. */
 static void gives_a_value_or_a_reason(void **state)
 {
@@ -208,6 +235,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(counts_all_threads),
+		cmocka_unit_test(makes_room_for_files),
 		cmocka_unit_test(gives_a_value_or_a_reason),
 	};
 	struct rfl_perf_status status;

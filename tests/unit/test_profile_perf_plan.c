@@ -305,6 +305,7 @@ static void picks_memory_controllers(void **state)
 		uint64_t config;
 	} cases[] = {
 		{ &fake_spr, "uncore_imc/cas_count_write/", 4, 64, 0xf005 },
+		{ &fake_spr_unnamed, "uncore_imc/cas_count_write/", 1, 64, 0xf005 },
 		{ &fake_granite, "uncore_imc/cas_count_read_sch1/", 1, 64, 0xcf06 },
 		{ &fake_skylake, "uncore_imc/data_writes/", 1, 64, 0x02 },
 		{ &fake_alder, "uncore_imc_free_running/data_read/", 2, 64, 0x20ff },
@@ -396,7 +397,7 @@ static void says_why(void **state)
 		  "sysctl kernel.perf_event_paranoid=0" },
 		{ &fake_spr, EPERM, "-1", "cycles", "seccomp" },
 		{ &fake_spr, EINVAL, NULL, "cycles", "neither this code nor these flags" },
-		{ &fake_spr, EMFILE, NULL, "cycles", "ulimit -n" },
+		{ &fake_spr, EMFILE, NULL, "cycles", "ulimit -Hn" },
 		{ &fake_spr, ENOSYS, NULL, "task-clock", "CONFIG_PERF_EVENTS" },
 		{ &fake_spr, EBUSY, NULL, "cycles", "kernel.nmi_watchdog=0" },
 		{ &fake_spr, EIO, NULL, "cycles", "perf_event_open: Input/output error" },
