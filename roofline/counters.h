@@ -73,7 +73,7 @@ struct rfl_measured {
 	struct rfl_measure flops, bytes;
 	double part[RFL_QUANTITY_COUNT]; /**< the terms of the FLOPs, per step; NaN: not known */
 	bool any;                        /**< a capture belongs to the configuration */
-	bool doubtful;                   /**< measured and counted do not fit; `doubt` says why */
+	bool doubtful; /**< measured and counted do not fit: `doubt` and its `causes` */
 	bool sure;     /**< the steps are the capture's own, or were given for it by its label */
 	bool process;  /**< counted over a whole process: setup and others are in it */
 	bool no_steps; /**< what was counted cannot be brought to one step */
@@ -83,7 +83,7 @@ struct rfl_measured {
 	double zero_share;         /**< of the kernels' time; NaN: not known */
 	double expected_share;     /**< of the FLOPs, in the run's own precision; NaN */
 	enum rfl_quantity foreign; /**< the largest part in another precision */
-	struct rfl_buf zero_kernels, doubt, note;
+	struct rfl_buf zero_kernels, doubt, causes, note;
 };
 void rfl_measured_init(struct rfl_measured *m);
 void rfl_measured_fini(struct rfl_measured *m);

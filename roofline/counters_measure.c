@@ -36,6 +36,7 @@ void rfl_measured_init(struct rfl_measured *m)
 		m->part[q] = NAN;
 	rfl_buf_init(&m->zero_kernels, 1 << 16);
 	rfl_buf_init(&m->doubt, 1 << 16);
+	rfl_buf_init(&m->causes, 1 << 16);
 	rfl_buf_init(&m->note, 1 << 16);
 }
 
@@ -43,6 +44,7 @@ void rfl_measured_fini(struct rfl_measured *m)
 {
 	rfl_buf_fini(&m->zero_kernels);
 	rfl_buf_fini(&m->doubt);
+	rfl_buf_fini(&m->causes);
 	rfl_buf_fini(&m->note);
 }
 
@@ -201,7 +203,7 @@ static void note_captures(const struct rfl_merge_inputs *in, const struct rfl_co
 		rfl_buf_printf(out, "%s%s", i ? "; " : "", rfl_counters__name(c->capture));
 		if (c->steps < 1)
 			continue;
-		rfl_buf_printf(out, ": %lld steps", (long long)c->steps);
+		rfl_buf_printf(out, ": %lld step%s", (long long)c->steps, c->steps == 1 ? "" : "s");
 		if (c->from == RFL_STEPS_LEDGER)
 			rfl_buf_printf(out, " as in %s:%zu", in->ledger_path, c->home->line);
 		else if (c->from == RFL_STEPS_PROCESS)
@@ -242,7 +244,8 @@ static void note_words(const struct rfl_config *config, struct rfl_measured *m)
 		const struct rfl_capture *c = config->counted[i].capture;
 
 		for (size_t n = 0; n < c->nnotes; n++)
-			rfl_buf_printf(&m->note, "; %s", c->notes[n]);
+			if (!strstr(rfl_buf_str(&m->note), c->notes[n])) /* repeats say the same */
+				rfl_buf_printf(&m->note, "; %s", c->notes[n]);
 		if (c->rows_left_out > 0)
 			rfl_buf_printf(&m->note, "; %lld rows of it were left out",
 				       (long long)c->rows_left_out);
@@ -287,8 +290,9 @@ static void check(struct rfl_config *config, const struct rfl_counted *c,
 	m->process = rfl_counters__whole_process(c);
 	rfl_counters__doubt(c, &config->work, m);
 	if (m->doubtful)
-		rfl_buf_printf(&report->notes, "counters: %s does not fit: %s\n",
-			       rfl_counters__name(c->capture), rfl_buf_str(&m->doubt));
+		rfl_buf_printf(&report->notes, "counters: %s does not fit: %s; likely causes:%s\n",
+			       rfl_counters__name(c->capture), rfl_buf_str(&m->doubt),
+			       rfl_buf_str(&m->causes));
 }
 
 enum rfl_rc rfl_counters__measure(const struct rfl_merge_inputs *in, struct rfl_config *config,

@@ -71,8 +71,8 @@ struct rfl_launch_check {
 };
 struct rfl_launch_check rfl_counters__launches(const struct rfl_counted *counted, int64_t steps);
 
-/** Say in m->doubt, likeliest cause first, why measured and counted work do not fit, and set
- * m->doubtful; leave both as they are when they fit. */
+/** Set m->doubtful where measured and counted work do not fit, say in m->doubt what, and in
+ * m->causes why that may be, likeliest first. */
 void rfl_counters__doubt(const struct rfl_counted *counted, const struct rfl_work *work,
 			 struct rfl_measured *m);
 

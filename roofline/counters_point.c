@@ -28,7 +28,8 @@ static bool obstacle(const struct rfl_measured *m, const struct rfl_measure *x, 
 		return true;
 	}
 	if (m->doubtful && !(demanded && m->sure)) {
-		(void)snprintf(why, size, "they do not fit: %s", rfl_buf_str(&m->doubt));
+		(void)snprintf(why, size, "they do not fit: %s; counters_note has the causes",
+			       rfl_buf_str(&m->doubt));
 		return true;
 	}
 	if (demanded)
@@ -147,7 +148,8 @@ static void write_note(const struct rfl_measured *m, struct rfl_buf *out)
 {
 	rfl_buf_puts(out, rfl_buf_str(&m->note));
 	if (m->doubtful)
-		rfl_buf_printf(out, "; does not fit: %s", rfl_buf_str(&m->doubt));
+		rfl_buf_printf(out, "; does not fit: %s; likely causes:%s", rfl_buf_str(&m->doubt),
+			       rfl_buf_str(&m->causes));
 	if (m->flops.why[0])
 		rfl_buf_printf(out, "; %s", m->flops.why);
 	if (m->bytes.why[0])
@@ -256,7 +258,7 @@ void rfl_counters_verdict(const struct rfl_measured *m, const struct rfl_peaks_e
 	if (!rfl_counters_own_precision(m))
 		write_foreign(m, env, p, out);
 	if (m->doubtful)
-		rfl_buf_puts(out, "; the counters do not fit the count (counters_note)");
+		rfl_buf_puts(out, "; the counters do not fit the count");
 	if (m->zero_share >= 0.05)
 		rfl_buf_printf(out, "; %.2g %% of the kernels' time has no FLOP",
 			       100 * m->zero_share);

@@ -184,12 +184,40 @@ static bool fits_warmup(const struct rfl_counted *counted, double ratio)
 	return without.off > 0 || fabs(ratio * (double)counted->steps / (double)all - 1) < 0.1;
 }
 
-static void cause_steps(struct causes *c, const char *label, double fitting)
+/* The largest number of which all launches are multiples; 0: no kernels. */
+static int64_t common_launches(const struct rfl_capture *c)
 {
-	char fit[48] = "";
+	int64_t common = 0;
 
-	if (!isnan(fitting))
-		(void)snprintf(fit, sizeof(fit), " (%.0f would fit)", fitting);
+	for (size_t i = 0; i < c->nranges; i++) {
+		int64_t a = c->ranges[i].launches;
+
+		if (c->ranges[i].kind != RFL_RANGE_KERNEL || a < 1)
+			continue;
+		while (common) {
+			int64_t rest = a % common;
+
+			a = common;
+			common = rest;
+		}
+		common = a;
+	}
+	return common;
+}
+
+/* With the number that would fit, by the FLOPs or else by the launches. */
+static void cause_steps(struct causes *c, const struct rfl_counted *counted, double ratio)
+{
+	const char *label = counted->capture->label ? counted->capture->label : "LABEL";
+	int64_t common = common_launches(counted->capture);
+	char fit[64] = "";
+
+	if (!isnan(ratio))
+		(void)snprintf(fit, sizeof(fit), " (%.0f would fit)",
+			       ratio * (double)counted->steps);
+	else if (common > 1)
+		(void)snprintf(fit, sizeof(fit), " (every kernel ran a multiple of %lld times)",
+			       (long long)common);
 	cause(c, "the run that was profiled had another number of steps%s: --counter-steps %s=N",
 	      fit, label);
 }
@@ -207,21 +235,40 @@ static void causes_of_more(struct causes *c, const struct rfl_measured *m)
 			 "count");
 }
 
-static void causes_of_less(struct causes *c)
+static void causes_of_less(struct causes *c, bool live)
 {
-	cause(c, "not every kernel was profiled (a launch count or a filter of the profiler)");
+	if (!live)
+		cause(c, "not every kernel was profiled (a launch count or a filter of the "
+			 "profiler)");
 	cause(c, "FLOPs of another precision were not counted (matrix units in TF32 or 16 bits)");
 	cause(c, "convolutions ran by an algorithm with fewer multiplications (Winograd, FFT)");
+}
+
+static void write_causes(const struct rfl_counted *counted, double ratio, bool odd_launches,
+			 struct rfl_measured *m)
+{
+	const char *label = counted->capture->label ? counted->capture->label : "LABEL";
+	bool live = counted->from == RFL_STEPS_OWN;
+	struct causes c = { .out = &m->causes };
+	int64_t all = with_warmup(counted);
+	bool in_range = ratio >= RFL_COUNTERS_LEAST_RATIO && ratio <= RFL_COUNTERS_MOST_RATIO;
+
+	if (fits_warmup(counted, ratio))
+		cause(&c,
+		      "the warm-up was profiled too, %lld steps in all: --counter-steps %s=%lld, "
+		      "or profile the window alone (ncu --profile-from-start off)",
+		      (long long)all, label, (long long)all);
+	else if (!live && (odd_launches || !in_range))
+		cause_steps(&c, counted, ratio);
+	if (ratio > 1)
+		causes_of_more(&c, m);
+	else if (ratio < 1)
+		causes_of_less(&c, live);
 }
 
 static void write_doubt(const struct rfl_counted *counted, double ratio,
 			const struct rfl_launch_check *off, struct rfl_measured *m)
 {
-	const char *label = counted->capture->label;
-	struct causes c = { .out = &m->doubt };
-	int64_t all = with_warmup(counted);
-	double fitting = ratio * (double)counted->steps;
-
 	if (!isnan(ratio))
 		rfl_buf_printf(&m->doubt, "%.3g x the FLOPs counted from the network", ratio);
 	if (off->off)
@@ -230,20 +277,23 @@ static void write_doubt(const struct rfl_counted *counted, double ratio,
 			       "multiple of %lld",
 			       m->doubt.len ? "; " : "", off->off, off->kernels,
 			       (long long)counted->steps);
-	rfl_buf_printf(&m->doubt, " (%lld step%s); likely causes:", (long long)counted->steps,
+	rfl_buf_printf(&m->doubt, " (%lld step%s)", (long long)counted->steps,
 		       counted->steps == 1 ? "" : "s");
-	if (fits_warmup(counted, ratio))
-		cause(&c,
-		      "the warm-up was profiled too, %lld steps in all: --counter-steps %s=%lld, "
-		      "or profile the window alone (ncu --profile-from-start off)",
-		      (long long)all, label ? label : "LABEL", (long long)all);
-	if (ratio < RFL_COUNTERS_LEAST_RATIO || ratio > RFL_COUNTERS_MOST_RATIO ||
-	    (isnan(ratio) && !c.n))
-		cause_steps(&c, label ? label : "LABEL", fitting);
-	if (ratio > 1)
-		causes_of_more(&c, m);
-	else if (ratio < 1)
-		causes_of_less(&c);
+	write_causes(counted, ratio, off->off > 0, m);
+}
+
+/* More bytes than any order of work moves. */
+static void doubt_bytes(const struct rfl_counted *counted, double over_unfused,
+			struct rfl_measured *m)
+{
+	struct causes c = { .out = &m->causes };
+
+	m->doubtful = true;
+	rfl_buf_printf(&m->doubt, "%.3g x the bytes of operation after operation (%lld step%s)",
+		       over_unfused, (long long)counted->steps, counted->steps == 1 ? "" : "s");
+	if (counted->from != RFL_STEPS_OWN)
+		cause_steps(&c, counted, NAN);
+	cause(&c, "others moved bytes at the same time");
 }
 
 void rfl_counters__doubt(const struct rfl_counted *counted, const struct rfl_work *work,
@@ -264,14 +314,6 @@ void rfl_counters__doubt(const struct rfl_counted *counted, const struct rfl_wor
 			       "; %zu of %zu kernels ran a number of times that is no multiple of "
 			       "%lld steps (set-up, tuning)",
 			       off.off, off.kernels, (long long)counted->steps);
-	if (!m->doubtful && bytes > RFL_COUNTERS_MOST_BYTES) {
-		m->doubtful = true;
-		rfl_buf_printf(
-			&m->doubt,
-			"%.3g x the bytes of operation after operation (%lld step%s); likely "
-			"causes: (1) the run that was profiled had more steps: "
-			"--counter-steps %s=N; (2) other programs used the memory",
-			bytes, (long long)counted->steps, counted->steps == 1 ? "" : "s",
-			counted->capture->label ? counted->capture->label : "LABEL");
-	}
+	if (!m->doubtful && bytes > RFL_COUNTERS_MOST_BYTES)
+		doubt_bytes(counted, bytes, m);
 }

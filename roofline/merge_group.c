@@ -267,7 +267,7 @@ static bool is_profiled(const struct rfl_ledger_row *row)
 static void note_profiled(const char *path, const struct rfl_ledger_row *first,
 			  struct rfl_merge_report *report)
 {
-	if (report->profiled)
+	if (first)
 		rfl_buf_printf(
 			&report->notes,
 			"%zu of %zu runs %s profiled (label ..._prof, first %s:%zu): slowed, "

@@ -60,12 +60,12 @@ enum seen { ALWAYS, PLAIN, TWIN };
 /* clang-format on */
 
 #define SHORT_ROW(when, type, name, words, dig, unit) \
-	{ .seen = when,                               \
+	{ .seen = (when),                             \
 	  .column = { .key = #name,                   \
-		      .title = words,                 \
+		      .title = (words),               \
 		      .kind = RFL_COLUMN_##type,      \
-		      .digits = dig,                  \
-		      .scale = unit } },
+		      .digits = (dig),                \
+		      .scale = (unit) } },
 
 static const struct {
 	enum seen seen;

@@ -232,7 +232,9 @@ static void ratios_out_of_range(void **state)
 		bool doubtful;
 		const char *cause;
 	} cases[] = {
-		{ 0.3, true, "another number of steps (9 would fit): --counter-steps " PROF "=N" },
+		{ 0.3, true,
+		  "(1) the run that was profiled had another number of steps (9 would fit): "
+		  "--counter-steps " PROF "=N" },
 		{ 0.49, true, "Winograd" },
 		{ 0.51, false, NULL },
 		{ 1.0, false, NULL },
@@ -301,6 +303,26 @@ static void a_profiled_warm_up(void **state)
 	finish(f, c);
 }
 
+/* 20 steps, where the ledger has 30: told by the FLOPs, or by the launches alone. */
+static void another_number_of_steps(void **state)
+{
+	struct captures *c;
+	struct fixture *f = profiled(state, &c);
+	struct rfl_capture *capture = add_capture(c, PROF);
+
+	add_kernel(c, "conv", 20 * 4, 0);
+	add_kernel(c, "relu", 20, 0);
+	give_bytes(capture, 20 * BYTES);
+	assert_ok(merge(f), &f->err);
+	assert_notes(f, "(1) the run that was profiled had another number of steps (every kernel "
+			"ran a multiple of 20 times): --counter-steps");
+	give_flops(capture, RFL_QUANTITY_FLOPS_FP32, 20 * 1.01 * FLOPS);
+	assert_ok(merge(f), &f->err);
+	assert_notes(f, "0.673 x the FLOPs counted from the network; 2 of 2 kernels");
+	assert_notes(f, "(1) the run that was profiled had another number of steps (20 would fit)");
+	finish(f, c);
+}
+
 /* As long a warm-up as a window: the launches fit both, the FLOPs tell. */
 static void a_warm_up_as_long_as_the_window(void **state)
 {
@@ -318,6 +340,27 @@ static void a_warm_up_as_long_as_the_window(void **state)
 	know(capture->total, RFL_QUANTITY_FLOPS, 30 * FLOPS);
 	assert_ok(merge(f), &f->err);
 	assert_null(strstr(rfl_buf_str(&f->report.notes), "does not fit"));
+	finish(f, c);
+}
+
+/* Steps that were counted live are not in doubt; what was counted may be. */
+static void live_counts_that_do_not_fit(void **state)
+{
+	struct captures *c;
+	struct fixture *f = profiled(state, &c);
+	struct rfl_capture *capture = add_capture(c, PROF);
+
+	capture->steps = 1;
+	give_bytes(capture, BYTES);
+	give_flops(capture, RFL_QUANTITY_FLOPS_FP32, 0.3 * FLOPS);
+	assert_ok(merge(f), &f->err);
+	assert_notes(f, "0.3 x the FLOPs counted from the network (1 step); likely causes: (1) "
+			"FLOPs of another precision were not counted");
+	assert_null(strstr(rfl_buf_str(&f->report.notes), "--counter-steps"));
+	assert_string_equal(f->pts->points[0].bytes_source,
+			    "unfused (counters not used: they do not fit: 0.3 x the FLOPs counted "
+			    "from the network (1 step); counters_note has the causes)");
+	assert_non_null(strstr(f->pts->points[0].counters_note, "; likely causes: (1) FLOPs of"));
 	finish(f, c);
 }
 
@@ -736,7 +779,9 @@ int main(void)
 		T(steps_are_parsed),
 		T(ratios_out_of_range),
 		T(a_profiled_warm_up),
+		T(another_number_of_steps),
 		T(a_warm_up_as_long_as_the_window),
+		T(live_counts_that_do_not_fit),
 		T(a_few_odd_kernels_are_said),
 		T(too_many_bytes),
 		T(counters_are_demanded),
