@@ -2,6 +2,7 @@
  * import_ncu_cell.c - the values of ncu's tables: number and unit to SI, what was rounded, what is
  * not there, what is there twice.
  */
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -95,17 +96,17 @@ static double half_digit(const struct rfl_ncu_metric *m, int decimals)
 	return 0.5 * pow(10, m->unit.exponent - decimals);
 }
 
-/* Whether a figure lost digits: more than the finest step of its unit can tell. */
+/* Whether a figure lost digits: its last one is above the finest step that its unit has. */
 static bool is_rounded(const struct rfl_ncu_metric *m, const struct rfl_ncu_number *number)
 {
-	static const double steps[] = { [RFL_NCU_UNIT_COUNT] = 1,
-					[RFL_NCU_UNIT_TIME] = 1e-9,
-					[RFL_NCU_UNIT_RATE] = 1,
-					[RFL_NCU_UNIT_RATIO] = 0,
-					[RFL_NCU_UNIT_UNKNOWN] = 0 };
-	double half = half_digit(m, number->decimals);
+	static const int steps[] = { [RFL_NCU_UNIT_COUNT] = 0,
+				     [RFL_NCU_UNIT_TIME] = -9,
+				     [RFL_NCU_UNIT_RATE] = 0,
+				     [RFL_NCU_UNIT_RATIO] = INT_MIN,
+				     [RFL_NCU_UNIT_UNKNOWN] = INT_MIN };
 
-	return half > 0.5000001 * steps[m->unit.kind] && half > EXACT_ENOUGH * fabs(number->value);
+	return m->unit.exponent - number->decimals > steps[m->unit.kind] &&
+	       half_digit(m, number->decimals) > EXACT_ENOUGH * fabs(number->value);
 }
 
 /* The words for it, kept: most cells of a metric have as many decimals. */

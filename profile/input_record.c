@@ -90,14 +90,16 @@ static size_t common_length(const char *a, const char *b, size_t n)
 {
 	size_t i = 0;
 
-	for (; i + 8 <= n; i += 8) {
-		uint64_t x, y;
+#if defined(__SSE2__)
+	for (; i + 16 <= n; i += 16) {
+		__m128i x = _mm_loadu_si128((const __m128i *)(const void *)(a + i));
+		__m128i y = _mm_loadu_si128((const __m128i *)(const void *)(b + i));
+		unsigned same = (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(x, y));
 
-		memcpy(&x, a + i, 8);
-		memcpy(&y, b + i, 8);
-		if (x != y)
-			break;
+		if (same != 0xffff)
+			return i + (size_t)__builtin_ctz(~same);
 	}
+#endif
 	while (i < n && a[i] == b[i])
 		i++;
 	return i;

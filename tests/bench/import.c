@@ -1,17 +1,14 @@
 /*
- * import.c - one side of import.sh: reads a CSV file and prints seconds and peak memory.
+ * import.c - for import.sh: a reader to compare with, and the time of a command.
  *
- *   bench_import ours FILE      the importer, from file to totals
- *   bench_import libcsv FILE    libcsv, counting fields and nothing else
+ *   bench_import libcsv FILE       cut into fields by libcsv, and nothing else
+ *   bench_import run COMMAND...    its wall time, processor time and peak memory
  */
 #include <csv.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 
-#include "base/clock.h"
-#include "profile/importer.h"
+#include "base/proc.h"
 
 static void count_field(void *data, size_t len, void *ctx)
 {
@@ -35,42 +32,34 @@ static int read_by_libcsv(const char *path)
 	(void)csv_fini(&parser, count_field, NULL, &fields);
 	csv_free(&parser);
 	(void)fclose(f);
-	printf("%zu fields ", fields);
+	printf("%zu fields\n", fields);
 	return 0;
 }
 
-static int read_by_importer(const char *path)
+static int run(const char *const *argv)
 {
-	const struct rfl_import_options options = { .from = "ncu" };
-	struct rfl_captures captures;
+	const struct rfl_proc_spec spec = { .argv = argv, .capture_stdout = true };
+	struct rfl_proc_result result;
 	struct rfl_err err = RFL_ERR_INIT;
-	enum rfl_rc rc;
+	int failed;
 
-	rfl_captures_init(&captures);
-	rc = rfl_import_file(path, &options, &captures, &err);
-	if (rc != RFL_OK)
+	if (rfl_proc_run(&spec, &result, &err) != RFL_OK) {
 		fprintf(stderr, "%s\n", err.msg);
-	else
-		printf("%.17g FLOP ", captures.captures[0]->total[RFL_QUANTITY_FLOPS].value);
-	rfl_captures_fini(&captures);
-	return rc != RFL_OK;
+		return 1;
+	}
+	failed = !result.exited || result.exit_code != 0;
+	printf("%.3f %.3f %.1f\n", result.wall_s, result.user_s + result.system_s,
+	       result.max_rss_bytes / (1 << 20));
+	rfl_proc_result_fini(&result);
+	return failed;
 }
 
 int main(int argc, char **argv)
 {
-	double begin = rfl_clock_s();
-	struct rusage usage;
-	int failed = 2;
-
-	if (argc == 3 && strcmp(argv[1], "ours") == 0)
-		failed = read_by_importer(argv[2]);
-	else if (argc == 3 && strcmp(argv[1], "libcsv") == 0)
-		failed = read_by_libcsv(argv[2]);
-	else
-		fprintf(stderr, "usage: bench_import ours|libcsv FILE\n");
-	if (failed)
-		return failed;
-	(void)getrusage(RUSAGE_SELF, &usage);
-	printf("%.4f s %ld KiB\n", rfl_clock_s() - begin, usage.ru_maxrss);
-	return 0;
+	if (argc == 3 && strcmp(argv[1], "libcsv") == 0)
+		return read_by_libcsv(argv[2]);
+	if (argc >= 3 && strcmp(argv[1], "run") == 0)
+		return run((const char *const *)argv + 2);
+	fprintf(stderr, "usage: bench_import libcsv FILE | run COMMAND...\n");
+	return 2;
 }
