@@ -4,6 +4,7 @@
 #include "profile/import_impl.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "profile/span.h"
@@ -23,10 +24,58 @@ enum rfl_rc rfl_import_builder(const struct rfl_import *import, const char *sour
 	return rfl_capture_builder_new(&spec, ret, err);
 }
 
-enum rfl_rc rfl_import_give(struct rfl_capture_builder *b, const struct rfl_reading *r,
-			    enum rfl_given *given, struct rfl_err *err)
+void rfl_metric_ids_fini(struct rfl_metric_ids *ids)
 {
-	int id = rfl_capture_metric_id(b, r->name, strlen(r->name), r->unit);
+	for (size_t i = 0; i < ids->n; i++)
+		free(ids->rows[i].name);
+	free(ids->rows);
+	*ids = (struct rfl_metric_ids){ .rows = NULL };
+}
+
+static struct rfl_metric_id *find_id(struct rfl_metric_ids *ids, const char *name)
+{
+	for (size_t i = 0; i < ids->n; i++) {
+		size_t at = ids->next + i < ids->n ? ids->next + i : ids->next + i - ids->n;
+
+		if (strcmp(ids->rows[at].name, name) == 0) {
+			ids->next = at + 1 < ids->n ? at + 1 : 0;
+			return &ids->rows[at];
+		}
+	}
+	return NULL;
+}
+
+/* The builder's number of a metric; -1: not kept, -2: out of memory. */
+static int id_of(struct rfl_capture_builder *b, struct rfl_metric_ids *ids,
+		 const struct rfl_reading *r)
+{
+	const struct rfl_metric_id *known = find_id(ids, r->name);
+	struct rfl_metric_id *row;
+
+	if (known)
+		return known->id;
+	if (ids->n == ids->cap) {
+		size_t cap = ids->cap > 0 ? 2 * ids->cap : 32;
+		struct rfl_metric_id *more = realloc(ids->rows, cap * sizeof(*more));
+
+		if (!more)
+			return -2;
+		ids->rows = more;
+		ids->cap = cap;
+	}
+	row = &ids->rows[ids->n];
+	row->name = strdup(r->name);
+	if (!row->name)
+		return -2;
+	row->id = rfl_capture_metric_id(b, r->name, strlen(r->name), r->unit);
+	ids->n++;
+	return row->id;
+}
+
+enum rfl_rc rfl_import_give(struct rfl_capture_builder *b, struct rfl_metric_ids *ids,
+			    const struct rfl_reading *r, enum rfl_given *given, struct rfl_err *err)
+{
+	int id = id_of(b, ids, r);
 	enum rfl_given how = RFL_GIVEN_NEW;
 
 	if (id == -2)
@@ -38,14 +87,14 @@ enum rfl_rc rfl_import_give(struct rfl_capture_builder *b, const struct rfl_read
 	return RFL_OK;
 }
 
-enum rfl_rc rfl_import_range(struct rfl_capture_builder *b, enum rfl_range_kind kind,
-			     const char *name, const struct rfl_reading *readings, size_t n,
-			     struct rfl_err *err)
+enum rfl_rc rfl_import_range(struct rfl_capture_builder *b, struct rfl_metric_ids *ids,
+			     enum rfl_range_kind kind, const char *name,
+			     const struct rfl_reading *readings, size_t n, struct rfl_err *err)
 {
 	enum rfl_rc rc = rfl_capture_begin(b, kind, name, NULL, NULL, err);
 
 	for (size_t i = 0; i < n && rc == RFL_OK; i++)
-		rc = rfl_import_give(b, &readings[i], NULL, err);
+		rc = rfl_import_give(b, ids, &readings[i], NULL, err);
 	return rc == RFL_OK ? rfl_capture_end(b, err) : rc;
 }
 

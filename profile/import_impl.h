@@ -30,13 +30,26 @@ struct rfl_reading {
 	const char *reason; /**< kept by the caller until the builder is freed; NULL: none */
 };
 
+/* Metrics that were asked for: the builder counts those that it does not keep once per question. */
+struct rfl_metric_ids {
+	struct rfl_metric_id {
+		char *name;
+		int id;
+	} * rows;
+	size_t n, cap;
+	size_t next; /* files repeat their metrics in one order */
+};
+void rfl_metric_ids_fini(struct rfl_metric_ids *ids);
+
 /** Give the current launch a metric. A metric that is not kept is no failure. */
-enum rfl_rc rfl_import_give(struct rfl_capture_builder *b, const struct rfl_reading *r,
-			    enum rfl_given *given, struct rfl_err *err) RFL_WARN_UNUSED;
+enum rfl_rc rfl_import_give(struct rfl_capture_builder *b, struct rfl_metric_ids *ids,
+			    const struct rfl_reading *r, enum rfl_given *given,
+			    struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** A whole range with its metrics. */
-enum rfl_rc rfl_import_range(struct rfl_capture_builder *b, enum rfl_range_kind kind,
-			     const char *name, const struct rfl_reading *readings, size_t n,
+enum rfl_rc rfl_import_range(struct rfl_capture_builder *b, struct rfl_metric_ids *ids,
+			     enum rfl_range_kind kind, const char *name,
+			     const struct rfl_reading *readings, size_t n,
 			     struct rfl_err *err) RFL_WARN_UNUSED;
 
 /**

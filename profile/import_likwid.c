@@ -59,6 +59,7 @@ struct sum {
 struct likwid {
 	struct rfl_import *import;
 	struct rfl_capture_builder *b;
+	struct rfl_metric_ids ids;
 	enum table table;
 	struct sum *sums;
 	size_t nsums, cap;
@@ -120,7 +121,7 @@ static enum rfl_rc give_sums(struct likwid *k, struct rfl_err *err)
 			r.validity = RFL_VALID_PARTIAL;
 			r.reason = "likwid has no value of some hardware threads";
 		}
-		rc = rfl_import_give(k->b, &r, NULL, err);
+		rc = rfl_import_give(k->b, &k->ids, &r, NULL, err);
 	}
 	return rc;
 }
@@ -139,7 +140,7 @@ static enum rfl_rc give_derived(struct likwid *k, struct rfl_err *err)
 		if (k->import->options->strict || isnan(r.value) ||
 		    (derived[i].of_flops ? k->raw_flops : k->raw_bytes))
 			continue;
-		rc = rfl_import_give(k->b, &r, NULL, err);
+		rc = rfl_import_give(k->b, &k->ids, &r, NULL, err);
 	}
 	return rc;
 }
@@ -153,7 +154,7 @@ static enum rfl_rc flush(struct likwid *k, struct rfl_err *err)
 		return RFL_OK;
 	rc = rfl_capture_begin(k->b, RFL_RANGE_PROCESS, k->name, NULL, NULL, err);
 	if (rc == RFL_OK && !isnan(k->time))
-		rc = rfl_import_give(k->b, &time, NULL, err);
+		rc = rfl_import_give(k->b, &k->ids, &time, NULL, err);
 	if (rc == RFL_OK)
 		rc = give_sums(k, err);
 	if (rc == RFL_OK)
@@ -452,6 +453,7 @@ static enum rfl_rc read_likwid(struct rfl_import *import, struct rfl_captures *t
 	if (rc == RFL_OK)
 		rc = rfl_import_finish(import, k.b, to, err);
 	free(k.sums);
+	rfl_metric_ids_fini(&k.ids);
 	rfl_capture_builder_free(k.b);
 	return rc;
 }

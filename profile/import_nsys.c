@@ -42,6 +42,7 @@ static const char *const calls_titles[] = { "Num Calls", "Style", "Range", "Even
 struct nsys {
 	struct rfl_import *import;
 	struct rfl_capture_builder *b;
+	struct rfl_metric_ids ids;
 	enum table table;
 	int column[COLUMNS];
 	int grid[3], block[3]; /* of a trace */
@@ -203,7 +204,7 @@ static enum rfl_rc add_kernel(struct nsys *k, const char *name, const char *bloc
 	if (rc != RFL_OK)
 		return rc;
 	rfl_capture_launches(k->b, launches);
-	rc = rfl_import_give(k->b, &time, NULL, err);
+	rc = rfl_import_give(k->b, &k->ids, &time, NULL, err);
 	return rc == RFL_OK ? rfl_capture_end(k->b, err) : rc;
 }
 
@@ -412,6 +413,7 @@ static enum rfl_rc read_nsys(struct rfl_import *import, struct rfl_captures *to,
 		tell_copies(&k);
 		rc = rfl_import_finish(import, k.b, to, err);
 	}
+	rfl_metric_ids_fini(&k.ids);
 	rfl_capture_builder_free(k.b);
 	return rc;
 }

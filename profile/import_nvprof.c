@@ -50,6 +50,7 @@ static const char *const titles[COLUMNS] = {
 struct nvprof {
 	struct rfl_import *import;
 	struct rfl_capture_builder *b;
+	struct rfl_metric_ids ids;
 	enum table table;
 	int column[COLUMNS], name, grid[3], block[3];
 	size_t width;
@@ -280,7 +281,7 @@ static enum rfl_rc give_metric(struct nvprof *k, const struct rfl_span *f, size_
 		r.validity = RFL_VALID_UNAVAILABLE;
 		r.reason = "nvprof has no value for it";
 	}
-	rc = rfl_import_give(k->b, &r, &given, err);
+	rc = rfl_import_give(k->b, &k->ids, &r, &given, err);
 	if (rc == RFL_OK && given == RFL_GIVEN_DIFFERS)
 		return rfl_import_bad_row(k->import, titles[METRIC], err,
 					  "'%s' is there a second time for this kernel, with "
@@ -390,7 +391,7 @@ static enum rfl_rc time_row(struct nvprof *k, const struct rfl_span *f, size_t n
 	if (rc != RFL_OK)
 		return rc;
 	rfl_capture_launches(k->b, (int64_t)calls);
-	rc = rfl_import_give(k->b, &time, NULL, err);
+	rc = rfl_import_give(k->b, &k->ids, &time, NULL, err);
 	return rc == RFL_OK ? rfl_capture_end(k->b, err) : rc;
 }
 
@@ -561,6 +562,7 @@ static enum rfl_rc read_nvprof(struct rfl_import *import, struct rfl_captures *t
 		tell(k);
 		rc = rfl_import_finish(import, k->b, to, err);
 	}
+	rfl_metric_ids_fini(&k->ids);
 	rfl_capture_builder_free(k->b);
 	free(k->metric);
 	free(k);

@@ -296,7 +296,7 @@ static enum rfl_rc give_events(struct rfl_perf_block *k, struct rfl_err *err)
 
 		rc = read_event(k, &k->events[i], &r, err);
 		if (rc == RFL_OK)
-			rc = rfl_import_give(k->b, &r, NULL, err);
+			rc = rfl_import_give(k->b, &k->ids, &r, NULL, err);
 	}
 	return rc;
 }
@@ -345,7 +345,7 @@ static enum rfl_rc flush(struct rfl_perf_block *k, struct rfl_err *err)
 		rc = give_events(k, err);
 	for (size_t i = 0; i < RFL_ARRAY_LEN(times) && rc == RFL_OK; i++)
 		if (!isnan(times[i].value) && !find_event(k, times[i].name))
-			rc = rfl_import_give(k->b, &times[i], NULL, err);
+			rc = rfl_import_give(k->b, &k->ids, &times[i], NULL, err);
 	if (rc == RFL_OK && k->intervals)
 		rfl_capture_note(k->b, "the values of all intervals were added up");
 	if (rc == RFL_OK)
@@ -410,6 +410,7 @@ static enum rfl_rc read_perf(struct rfl_import *import, struct rfl_captures *to,
 		rc = rfl_import_finish(import, k.b, to, err);
 	empty(&k);
 	free(k.events);
+	rfl_metric_ids_fini(&k.ids);
 	rfl_capture_builder_free(k.b);
 	rfl_arena_free(k.arena);
 	return rc;

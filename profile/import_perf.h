@@ -46,6 +46,7 @@ struct rfl_perf_event_sum {
 struct rfl_perf_block {
 	struct rfl_import *import;
 	struct rfl_capture_builder *b;
+	struct rfl_metric_ids ids;
 	struct rfl_arena *arena; /* names and reasons, as long as the builder */
 	struct rfl_perf_event_sum *events;
 	size_t nevents, cap;

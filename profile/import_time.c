@@ -48,6 +48,7 @@ static const struct rfl_reading figures[FIGURES] = {
 struct block {
 	struct rfl_import *import;
 	struct rfl_capture_builder *b;
+	struct rfl_metric_ids ids;
 	bool open, rss_in_bytes;
 	double value[FIGURES], half_digit[FIGURES];
 	char command[256];
@@ -215,7 +216,7 @@ static enum rfl_rc flush(struct block *k, struct rfl_err *err)
 	if (isnan(k->value[ELAPSED]))
 		rfl_capture_note(k->b, "%s: the block has no elapsed time: it was cut off",
 				 k->command);
-	rc = rfl_import_range(k->b, RFL_RANGE_PROCESS, k->command, readings, n, err);
+	rc = rfl_import_range(k->b, &k->ids, RFL_RANGE_PROCESS, k->command, readings, n, err);
 	clear(k);
 	return rc;
 }
@@ -457,6 +458,7 @@ static enum rfl_rc read_time(struct rfl_import *import, struct rfl_captures *to,
 			      rfl_input_name(import->in));
 	if (rc == RFL_OK)
 		rc = rfl_import_finish(import, k.b, to, err);
+	rfl_metric_ids_fini(&k.ids);
 	rfl_capture_builder_free(k.b);
 	return rc;
 }

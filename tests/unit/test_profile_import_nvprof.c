@@ -68,6 +68,22 @@ static void multiplies_averages(void **state)
 	rig_fini(&rig);
 }
 
+/* However many kernels have it, it is one metric. */
+static void counts_unused_metrics_once(void **state)
+{
+	struct summary_rig rig;
+	const struct rfl_capture *c;
+
+	(void)state;
+	rig_init(&rig);
+	c = rig_read(&rig, "nvprof",
+		     METRICS "\"P (0)\",\"a\",1,\"no_such_metric\",\"\",1,1,1\n"
+			     "\"P (0)\",\"b\",1,\"flop_count_sp\",\"\",1,1,1\n"
+			     "\"P (0)\",\"b\",1,\"no_such_metric\",\"\",1,1,1\n");
+	assert_int_equal(c->unused_metrics, 1);
+	rig_fini(&rig);
+}
+
 static void reads_units_inside_values(void **state)
 {
 	struct summary_rig rig;
@@ -248,6 +264,7 @@ int main(void)
 		cmocka_unit_test(reads_the_sample),
 		cmocka_unit_test(keeps_a_counted_zero),
 		cmocka_unit_test(multiplies_averages),
+		cmocka_unit_test(counts_unused_metrics_once),
 		cmocka_unit_test(reads_units_inside_values),
 		cmocka_unit_test(reads_metrics_of_launches),
 		cmocka_unit_test(reads_the_trace),
