@@ -279,19 +279,37 @@ static enum rfl_rc measure_flops(struct rfl_config *config, const struct rfl_cou
 	return rfl_counters__zero_flop(flops, &m->zero_share, &m->zero_kernels, err);
 }
 
-/* The capture to be checked against the count: it has the FLOPs, else the bytes. */
-static void check(struct rfl_config *config, const struct rfl_counted *c,
-		  struct rfl_merge_report *report)
+/* Is a capture's number of steps beyond doubt? */
+static bool is_sure(const struct rfl_counted *c)
+{
+	return !c || c->from == RFL_STEPS_OWN || c->from == RFL_STEPS_LABEL;
+}
+
+static bool is_process(const struct rfl_counted *c)
+{
+	return c && rfl_counters__whole_process(c);
+}
+
+/* The captures of FLOPs and bytes, which may be one, against the count. */
+static void check(struct rfl_config *config, const struct rfl_counted *flops,
+		  const struct rfl_counted *bytes, struct rfl_merge_report *report)
 {
 	struct rfl_measured *m = &config->measured;
+	const struct rfl_counted *first = flops ? flops : bytes;
+	const struct rfl_counted *doubted = first;
 
-	m->steps = c->steps;
-	m->sure = c->from == RFL_STEPS_OWN || c->from == RFL_STEPS_LABEL;
-	m->process = rfl_counters__whole_process(c);
-	rfl_counters__doubt(c, &config->work, m);
+	m->steps = first->steps;
+	m->sure = is_sure(flops) && is_sure(bytes);
+	m->process = is_process(flops) || is_process(bytes);
+	rfl_counters__doubt(first, &config->work, m->flops.value,
+			    first == bytes ? m->bytes.value : NAN, m);
+	if (bytes && bytes != first && !m->doubtful) {
+		doubted = bytes;
+		rfl_counters__doubt(bytes, &config->work, NAN, m->bytes.value, m);
+	}
 	if (m->doubtful)
 		rfl_buf_printf(&report->notes, "counters: %s does not fit: %s; likely causes:%s\n",
-			       rfl_counters__name(c->capture), rfl_buf_str(&m->doubt),
+			       rfl_counters__name(doubted->capture), rfl_buf_str(&m->doubt),
 			       rfl_buf_str(&m->causes));
 }
 
@@ -326,7 +344,7 @@ enum rfl_rc rfl_counters__measure(const struct rfl_merge_inputs *in, struct rfl_
 	else
 		say_unknown(config, RFL_QUANTITY_DRAM, &m->bytes);
 	if (rc == RFL_OK && (flops || bytes))
-		check(config, flops ? flops : bytes, report);
+		check(config, flops, bytes, report);
 	if (m->no_steps)
 		rfl_buf_printf(&report->notes, "counters: %s\n",
 			       m->bytes.why[0] ? m->bytes.why : m->flops.why);

@@ -71,10 +71,13 @@ struct rfl_launch_check {
 };
 struct rfl_launch_check rfl_counters__launches(const struct rfl_counted *counted, int64_t steps);
 
-/** Set m->doubtful where measured and counted work do not fit, say in m->doubt what, and in
- * m->causes why that may be, likeliest first. */
+/**
+ * Set m->doubtful where measured and counted work do not fit, say in m->doubt what, and in
+ * m->causes why that may be, likeliest first.
+ * @param flops, bytes  of a step, as this capture counted them; NaN: it did not
+ */
 void rfl_counters__doubt(const struct rfl_counted *counted, const struct rfl_work *work,
-			 struct rfl_measured *m);
+			 double flops, double bytes, struct rfl_measured *m);
 
 /** All captures of a configuration as one measurement. RFL_EFORMAT naming two that count the same.
  */

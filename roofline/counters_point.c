@@ -260,6 +260,6 @@ void rfl_counters_verdict(const struct rfl_measured *m, const struct rfl_peaks_e
 	if (m->doubtful)
 		rfl_buf_puts(out, "; the counters do not fit the count");
 	if (m->zero_share >= 0.05)
-		rfl_buf_printf(out, "; %.2g %% of the kernels' time has no FLOP",
-			       100 * m->zero_share);
+		rfl_buf_printf(out, "; %.2g %% of the kernels' time has no FLOP (%s)",
+			       100 * m->zero_share, rfl_buf_str(&m->zero_kernels));
 }

@@ -297,10 +297,10 @@ static void doubt_bytes(const struct rfl_counted *counted, double over_unfused,
 }
 
 void rfl_counters__doubt(const struct rfl_counted *counted, const struct rfl_work *work,
-			 struct rfl_measured *m)
+			 double flops, double bytes, struct rfl_measured *m)
 {
-	double ratio = m->flops.value / work->flops;
-	double bytes = m->bytes.value / work->bytes[RFL_FUSION_UNFUSED];
+	double ratio = flops / work->flops;
+	double over_unfused = bytes / work->bytes[RFL_FUSION_UNFUSED];
 	struct rfl_launch_check off = { .kernels = 0 };
 
 	if (counted->from != RFL_STEPS_OWN)
@@ -314,6 +314,6 @@ void rfl_counters__doubt(const struct rfl_counted *counted, const struct rfl_wor
 			       "; %zu of %zu kernels ran a number of times that is no multiple of "
 			       "%lld steps (set-up, tuning)",
 			       off.off, off.kernels, (long long)counted->steps);
-	if (!m->doubtful && bytes > RFL_COUNTERS_MOST_BYTES)
-		doubt_bytes(counted, bytes, m);
+	if (!m->doubtful && over_unfused > RFL_COUNTERS_MOST_BYTES)
+		doubt_bytes(counted, over_unfused, m);
 }

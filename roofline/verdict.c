@@ -121,6 +121,16 @@ static int weigh_cache_resident(const struct rfl_verdict_facts *f)
 	return f->step_compulsory_bytes <= last_cache_bytes(f->env) ? 3 : 1;
 }
 
+/* ncu starts every kernel with cold caches: what the kernel before left there is read again. */
+static int weigh_cold_caches(const struct rfl_verdict_facts *f)
+{
+	const char *source = f->point->counters_source ? f->point->counters_source : "";
+
+	if (!memory_side(f) || !is(f->point->bytes_source, "counters"))
+		return 0;
+	return strstr(source, "ncu") ? 2 : 0;
+}
+
 static int weigh_fewer_threads(const struct rfl_verdict_facts *f)
 {
 	const struct rfl_peak *peak = limiting(f);
@@ -187,6 +197,9 @@ static const struct {
 	{ weigh_bytes_overcounted, "the bytes are overcounted at this level of fusion: caches and "
 				   "fused kernels keep tensors "
 				   "between operations" },
+	{ weigh_cold_caches,
+	  "the profiler flushes the caches before every kernel, so that more bytes "
+	  "were counted than the run moves (ncu --cache-control none)" },
 	{ weigh_wrong_precision,
 	  "the library ran fp32 on tensor cores (TF32), which have a higher ceiling" },
 	{ weigh_matrix_unit, "the device has a matrix unit whose ceiling is not in the file" },

@@ -496,6 +496,25 @@ static void validity_decides(void **state)
 	}
 }
 
+/* Cold caches are a cause of a point above its roof that only a profiler's bytes have. */
+static void above_the_roof_with_measured_bytes(void **state)
+{
+	struct captures *c;
+	struct fixture *f = profiled(state, &c);
+
+	f->rows[0].step_ms_median = f->rows[0].step_ms_p10 = f->rows[0].step_ms_p90 = 4;
+	give_bytes(add_capture(c, PROF), 30 * 1.5 * BYTES);
+	assert_ok(merge(f), &f->err);
+	/* 6 GB in 4 ms are 1500 GB/s of 1000 */
+	assert_close(f->pts->points[0].percent_of_attainable, 150, 1e-12);
+	assert_non_null(strstr(f->pts->points[0].verdict, "above the roof: 150 % of"));
+	assert_non_null(strstr(f->pts->points[0].verdict, "(ncu --cache-control none)"));
+	c->capture[0].source = "nvprof";
+	assert_ok(merge(f), &f->err);
+	assert_null(strstr(f->pts->points[0].verdict, "cache-control"));
+	finish(f, c);
+}
+
 static void no_bytes_at_all(void **state)
 {
 	struct captures *c;
@@ -537,7 +556,9 @@ static void kernels_without_a_flop(void **state)
 	assert_close(p->coverage, 9.5 / 10, 1e-14);
 	assert_close(p->zero_flop_share, 4.5 / 10, 1e-14);
 	assert_string_equal(p->zero_flop_kernels, "transpose 20 %; copy 15 %; fill 5 %; 1 more");
-	assert_non_null(strstr(p->verdict, "; 45 % of the kernels' time has no FLOP"));
+	assert_non_null(strstr(
+		p->verdict, "; 45 % of the kernels' time has no FLOP (transpose 20 %; copy 15 %; "
+			    "fill 5 %; 1 more)"));
 
 	/* without one of the times, launches tell the coverage and nothing the share */
 	unknown(c->range[0][2].amount);
@@ -631,6 +652,14 @@ static void captures_complete_each_other(void **state)
 	assert_close(p->bytes_counters, BYTES, 1e-14);
 	assert_close(p->flops_counters, 1.1 * FLOPS, 1e-14);
 	assert_close(p->ai_counters, 1.1 * FLOPS / BYTES, 1e-14);
+	assert_string_equal(p->bytes_source, "counters");
+
+	/* each side is checked: the bytes by the launches of their own capture */
+	c->range[0][0] = (struct rfl_range){ .kind = RFL_RANGE_KERNEL, .launches = 7 };
+	c->capture[0].nranges = 1;
+	assert_ok(merge(f), &f->err);
+	assert_notes(f, "counters: " PROF " does not fit: 1 of 1 kernels were launched");
+	assert_string_equal(f->pts->points[0].counters_validity, "doubtful");
 	finish(f, c);
 }
 
@@ -787,6 +816,7 @@ int main(void)
 		T(counters_are_demanded),
 		T(flops_are_demanded),
 		T(validity_decides),
+		T(above_the_roof_with_measured_bytes),
 		T(no_bytes_at_all),
 		T(kernels_without_a_flop),
 		T(repeats_give_a_median),
