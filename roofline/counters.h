@@ -65,7 +65,7 @@ struct rfl_measure {
 	double value, lo, hi; /**< per step; NaN: not known */
 	enum rfl_validity validity;
 	double coverage; /**< share of the time in which it was counted; NaN: not known */
-	char why[320];   /**< why it is not known, or in doubt; "" else */
+	char why[560];   /**< why it is not known, or in doubt; "" else */
 };
 
 /** What counters measured of a configuration. */

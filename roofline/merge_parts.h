@@ -23,7 +23,7 @@ struct rfl_config {
 	size_t ncounted, counted_cap;
 	struct rfl_measured measured;
 	bool flops_counted, bytes_counted;   /* the point stands on counters */
-	char flops_why[400], bytes_why[400]; /* why not, where there are counters; "" else */
+	char flops_why[600], bytes_why[600]; /* why not, where there are counters; "" else */
 	bool missing;                        /* a fact is missing: no point */
 };
 

@@ -632,6 +632,29 @@ static void live_repeats_are_told_by_run_id(void **state)
 	finish(f, c);
 }
 
+/* The row of a run tells why it could not be counted; what to count elsewhere is no help there. */
+static void refused_live_counts(void **state)
+{
+	struct captures *c;
+	struct fixture *f = profiled(state, &c);
+	struct rfl_capture *capture = add_capture(c, "mine");
+
+	set(&f->rows[0].run_id, "R1");
+	set(&f->rows[0].counters_status, "unavailable: core: for administrators only");
+	capture->run_id = "R1";
+	capture->source = "cupti";
+	capture->steps = 1;
+	capture->total[RFL_QUANTITY_DRAM].reason = "not counted: ncu --metrics dram__bytes.sum";
+	assert_ok(merge(f), &f->err);
+	assert_string_equal(f->pts->points[0].bytes_source,
+			    "unfused (counters not used: DRAM bytes unavailable: core: for "
+			    "administrators only)");
+	set(&f->rows[0].counters_status, "partial: something");
+	assert_ok(merge(f), &f->err);
+	assert_non_null(strstr(f->pts->points[0].bytes_source, "ncu --metrics dram__bytes.sum"));
+	finish(f, c);
+}
+
 static void captures_complete_each_other(void **state)
 {
 	struct captures *c;
@@ -821,6 +844,7 @@ int main(void)
 		T(kernels_without_a_flop),
 		T(repeats_give_a_median),
 		T(live_repeats_are_told_by_run_id),
+		T(refused_live_counts),
 		T(captures_complete_each_other),
 		T(the_same_file_twice),
 		T(fp32_that_ran_on_matrix_units),
