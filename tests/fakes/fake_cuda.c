@@ -265,10 +265,11 @@ int cuMemAlloc_v2(rfl_cuda_address *address, size_t size)
 
 int cuMemFree_v2(rfl_cuda_address address)
 {
-	ENTER_CONTEXT();
-	free(host(address));
+	int code = fake_script_enter(&script, __func__);
+
+	free(host(address)); /* whatever it answers: nothing could be done about it */
 	blocks--;
-	return RFL_CUDA_SUCCESS;
+	return context.depth ? code : RFL_CUDA_INVALID_CONTEXT;
 }
 
 int cuMemcpyHtoD_v2(rfl_cuda_address to, const void *from, size_t size)
@@ -329,10 +330,11 @@ int cuModuleLoadData(struct rfl_cuda_module **ret, const void *image)
 
 int cuModuleUnload(struct rfl_cuda_module *module)
 {
-	ENTER_CONTEXT();
+	int code = fake_script_enter(&script, __func__);
+
 	free(module);
 	modules--;
-	return RFL_CUDA_SUCCESS;
+	return context.depth ? code : RFL_CUDA_INVALID_CONTEXT;
 }
 
 int cuModuleGetFunction(struct rfl_cuda_function **ret, struct rfl_cuda_module *module,
