@@ -14,6 +14,7 @@
 
 #include "base/alloc.h"
 #include "base/num.h"
+#include "base/text.h"
 
 #define BLOCK_SIZE  65536
 #define ROW_MAX     ((size_t)16 << 20) /* a longer row is a quote that was never closed */
@@ -220,6 +221,14 @@ static const char *trim(char *s)
 	return s;
 }
 
+/* A message that quotes a cell stays one line. */
+static enum rfl_rc on_one_line(enum rfl_rc rc, struct rfl_err *err)
+{
+	if (rc != RFL_OK && err)
+		rfl_text_one_line(err->msg);
+	return rc;
+}
+
 static enum rfl_rc add_column(struct rfl_csv *csv, const char *name, struct rfl_err *err)
 {
 	if (strchr(name, '\r'))
@@ -228,8 +237,10 @@ static enum rfl_rc add_column(struct rfl_csv *csv, const char *name, struct rfl_
 				csv->path);
 	/* Columns without a name cannot be asked for; spreadsheets leave them behind. */
 	if (name[0] != '\0' && rfl_csv_find(csv, name) >= 0)
-		return rfl_fail(err, RFL_EFORMAT, 0, "%s:1: the header names column '%s' twice",
-				csv->path, name);
+		return on_one_line(rfl_fail(err, RFL_EFORMAT, 0,
+					    "%s:1: the header names column '%s' twice", csv->path,
+					    name),
+				   err);
 	csv->columns[csv->ncolumns] = rfl_arena_strdup(csv->arena, name);
 	if (!csv->columns[csv->ncolumns])
 		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", csv->path);
@@ -443,7 +454,9 @@ enum rfl_rc rfl_csv_double(const struct rfl_csv *csv, int column, double *ret, s
 
 	if (!copy_number(text, number, sizeof(number))) {
 		name_cell(csv, column, cell, sizeof(cell));
-		return rfl_fail(err, RFL_EFORMAT, 0, "%s: '%.40s...' is not a number", cell, text);
+		return on_one_line(
+			rfl_fail(err, RFL_EFORMAT, 0, "%s: '%.40s...' is not a number", cell, text),
+			err);
 	}
 	if (number[0] == '\0') {
 		*ret = NAN;
@@ -452,7 +465,7 @@ enum rfl_rc rfl_csv_double(const struct rfl_csv *csv, int column, double *ret, s
 	if (rfl_num_parse_double(number, "", ret, NULL) == RFL_OK)
 		return RFL_OK;
 	name_cell(csv, column, cell, sizeof(cell));
-	return rfl_num_parse_double(number, cell, ret, err);
+	return on_one_line(rfl_num_parse_double(number, cell, ret, err), err);
 }
 
 enum rfl_rc rfl_csv_int(const struct rfl_csv *csv, int column, int64_t missing, int64_t *ret,
@@ -463,8 +476,9 @@ enum rfl_rc rfl_csv_int(const struct rfl_csv *csv, int column, int64_t missing, 
 
 	if (!copy_number(text, number, sizeof(number))) {
 		name_cell(csv, column, cell, sizeof(cell));
-		return rfl_fail(err, RFL_EFORMAT, 0, "%s: '%.40s...' is not an integer", cell,
-				text);
+		return on_one_line(rfl_fail(err, RFL_EFORMAT, 0, "%s: '%.40s...' is not an integer",
+					    cell, text),
+				   err);
 	}
 	if (number[0] == '\0') {
 		*ret = missing;
@@ -473,7 +487,7 @@ enum rfl_rc rfl_csv_int(const struct rfl_csv *csv, int column, int64_t missing, 
 	if (rfl_num_parse_int(number, "", ret, NULL) == RFL_OK)
 		return RFL_OK;
 	name_cell(csv, column, cell, sizeof(cell));
-	return rfl_num_parse_int(number, cell, ret, err);
+	return on_one_line(rfl_num_parse_int(number, cell, ret, err), err);
 }
 
 size_t rfl_csv_line(const struct rfl_csv *csv)

@@ -2,11 +2,13 @@
  * counters_read.c - counters.csv back into captures.
  */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/csv.h"
 #include "base/file.h"
+#include "base/text.h"
 #include "profile/capture_impl.h"
 #include "profile/counters_impl.h"
 
@@ -52,9 +54,13 @@ static enum rfl_rc bad(const struct reader *rd, int column, const char *what)
 
 static enum rfl_rc unknown(const struct reader *rd, int column)
 {
-	return rfl_fail(rd->err, RFL_EFORMAT, 0, "%s:%zu: column '%s': '%.64s' is not known",
+	char text[64];
+
+	(void)snprintf(text, sizeof(text), "%s", text_at(rd, column));
+	rfl_text_one_line(text);
+	return rfl_fail(rd->err, RFL_EFORMAT, 0, "%s:%zu: column '%s': '%s' is not known",
 			rfl_csv_path(rd->csv), rfl_csv_line(rd->csv),
-			rfl_counters_column((size_t)column, NULL), text_at(rd, column));
+			rfl_counters_column((size_t)column, NULL), text);
 }
 
 /* A text of the row, for the life of the capture; NULL where it is empty. */

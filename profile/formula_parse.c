@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/num.h"
+#include "base/text.h"
 #include "profile/formula_impl.h"
 
 #define USE_DEPTH_MAX 4
@@ -111,6 +112,9 @@ static enum rfl_rc read_quoted(struct parser *p, char quote)
 	p->at++;
 	if (p->t.len == 0)
 		return fail_at(p, &p->t, "nothing stands between these quotes");
+	for (size_t i = 0; i < p->t.len; i++)
+		if ((unsigned char)p->t.at[i] < ' ')
+			return fail_at(p, &p->t, "a control character stands between these quotes");
 	return RFL_OK;
 }
 
@@ -153,6 +157,7 @@ static const char *shown(const struct parser *p, char out[64])
 	else
 		(void)snprintf(out, 64, "'%.*s%s'", (int)(p->t.len < 48 ? p->t.len : 48), p->t.at,
 			       p->t.len > 48 ? "..." : "");
+	rfl_text_one_line(out);
 	return out;
 }
 
@@ -523,6 +528,7 @@ static enum rfl_rc use_part(struct parser *p)
 	char name[64], there[64];
 	const struct rfl_formula_file *file;
 	struct parser part;
+	enum rfl_rc rc;
 
 	if (p->t.kind != TOKEN_WORD)
 		return fail_at(p, &p->t, "the name of a part belongs here, not %s",
@@ -530,7 +536,7 @@ static enum rfl_rc use_part(struct parser *p)
 	(void)snprintf(name, sizeof(name), "%.*s", (int)(p->t.len < 63 ? p->t.len : 63), p->t.at);
 	file = rfl_formulas__file(name);
 	if (!file)
-		return fail_at(p, &p->t, "there is no part '%s'", name);
+		return fail_at(p, &p->t, "there is no part %s", shown(p, there));
 	if (p->depth == USE_DEPTH_MAX)
 		return fail_at(p, &p->t, "parts use each other more than %d deep", USE_DEPTH_MAX);
 	part = (struct parser){
@@ -541,7 +547,10 @@ static enum rfl_rc use_part(struct parser *p)
 		.depth = p->depth + 1,
 		.err = p->err,
 	};
-	return parse(&part);
+	rc = parse(&part);
+	if (rc != RFL_OK)
+		rfl_err_prefix(p->err, "%s:%zu:%zu", p->name, p->t.line, p->t.column);
+	return rc;
 }
 
 static enum rfl_rc use_statement(struct parser *p)

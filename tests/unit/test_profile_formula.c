@@ -99,13 +99,16 @@ static void refuses_with_place_and_reason(void **state)
 		{ "family a\ntime_s = 'x", "t:2:10: the ' that begins here does not end in this "
 					   "line" },
 		{ "family a\ntime_s = ''", "t:2:10: nothing stands between these quotes" },
+		{ "family a\ntime_s = 'x\x01'", "t:2:10: a control character stands between these "
+						"quotes" },
 		{ "family a\ntime_s = a partial",
 		  "t:2:19: a remark in \"quotes\" belongs here, not "
 		  "the end of the statement" },
 		{ "family a\nuse nothing", "t:2:5: there is no part 'nothing'" },
 		{ "family a\nuse", "t:2:4: the name of a part belongs here, not the end of the "
 				   "statement" },
-		{ "family a\nuse hopper", "hopper:2:8: a part that others use is no family" },
+		{ "family a\nuse hopper",
+		  "t:2:5: hopper:2:8: a part that others use is no family" },
 		{ "family a\nsubtract x y \"z\"", "t:2:10: 'x' is no quantity" },
 		{ "family a\nsubtract", "t:2:9: a quantity belongs here, not the end of the "
 					"statement" },
