@@ -1,0 +1,114 @@
+/*
+ * test_profile_cupti_forward.c - the same sessions with names, units, configurations and numbers of
+ * passes of a real CUPTI: the fake hands the host API on to it, and plays the GPU of each chip.
+ */
+#include <math.h>
+
+#include "profile/source_cupti.h"
+#include "tests/unit/fake_gpu.h"
+
+static const char *const names[] = { "fwd", "bwd", "opt", NULL };
+
+static const struct {
+	const char *chip;
+	int capability;
+	const char *precision;
+	int core, flops;           /* passes */
+	const char *read, *matrix; /* metrics that a chip of its family has */
+} chips[] = {
+	{ "TU102", 75, "fp16", 1, 1, "dram__bytes_read.sum",
+	  "sm__ops_path_tensor_src_fp16_dst_fp16.sum" },
+	{ "GA100", 80, "bf16", 1, 1, "dram__bytes_read.sum",
+	  "sm__ops_path_tensor_src_bf16_dst_fp32.sum" },
+	{ "AD102", 89, "tf32", 1, 1, "dram__bytes_read.sum",
+	  "sm__ops_path_tensor_src_tf32_dst_fp32.sum" },
+	{ "GH100", 90, "amp", 1, 1, "dram__bytes_read.sum", "sm__ops_path_tensor_src_fp16.sum" },
+	{ "GB202", 120, "bf16", 1, 1, "dram__bytes_op_read.sum",
+	  "sm__ops_path_tensor_src_bf16_dst_fp32.sum" },
+};
+
+static void each_family_is_counted_in_two_passes(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < RFL_ARRAY_LEN(chips); i++) {
+		struct fake_step step = { .kind = RFL_RANGE_PHASE, .names = names };
+		struct rfl_workload w = fake_workload(&step);
+		struct rfl_source_request r = { .sets = RFL_SET_CORE | RFL_SET_FLOPS |
+							RFL_SET_SELF_TEST,
+						.precision = chips[i].precision,
+						.label = "test" };
+		struct rfl_captures to;
+		struct rfl_err err = RFL_ERR_INIT;
+		const struct rfl_capture *c;
+		const struct rfl_range *range;
+		char cuda[64], cupti[1024];
+
+		snprintf(cuda, sizeof(cuda), "free=64e6;cc=%d", chips[i].capability);
+		snprintf(cupti, sizeof(cupti),
+			 "real=%s;chip=%s;val=%s:5e9;val=gpu__time_duration.sum:4e6;value=1e6",
+			 RFL_TEST_CUPTI_LIBRARY, chips[i].chip, chips[i].read);
+		fake_scripts(cuda, cupti);
+		rfl_captures_init(&to);
+		assert_ok(rfl_source_cupti.measure(&r, &w, &to, &err), &err);
+		c = to.captures[0];
+		if (c->passes != chips[i].core + chips[i].flops)
+			fail_msg("%s: %d passes", chips[i].chip, (int)c->passes);
+		assert_string_equal(step.happened, "srbr");
+		range = fake_range(c, RFL_RANGE_PHASE, "bwd");
+		assert_close(range->amount[RFL_QUANTITY_DRAM_READ].value, 5e9, 0);
+		assert_close(range->amount[RFL_QUANTITY_DRAM].value, 5e9 + 1e6, 0);
+		assert_close(range->amount[RFL_QUANTITY_TIME].value, 4e-3, 1e-15);
+		assert_close(range->amount[RFL_QUANTITY_FLOPS_FP32].value, 4e6, 0);
+		assert_close(fake_metric(range, chips[i].matrix)->value, 1e6, 0);
+		assert_null(fake_noted(c, "the self-test is off"));
+		fake_is_clean();
+		rfl_captures_fini(&to);
+	}
+}
+
+/* PCI Express goes with nothing else, and the audit takes several passes: all of them are made. */
+static void all_sets_are_counted(void **state)
+{
+	struct fake_step step = { .kind = RFL_RANGE_PHASE, .names = names };
+	struct rfl_workload w = fake_workload(&step);
+	struct rfl_source_request r = { .sets = RFL_SET_CORE | RFL_SET_FLOPS | RFL_SET_AUDIT |
+						RFL_SET_LINKS,
+					.precision = "bf16",
+					.label = "test" };
+	struct rfl_captures to;
+	struct rfl_err err = RFL_ERR_INIT;
+	const struct rfl_range *range;
+	char cupti[1024];
+
+	(void)state;
+	snprintf(cupti, sizeof(cupti), "real=%s;chip=GH100", RFL_TEST_CUPTI_LIBRARY);
+	fake_scripts("", cupti);
+	rfl_captures_init(&to);
+	assert_ok(rfl_source_cupti.measure(&r, &w, &to, &err), &err);
+	range = fake_range(to.captures[0], RFL_RANGE_PHASE, "fwd");
+	assert_close(range->amount[RFL_QUANTITY_PCIE_READ].value, 1e6, 0);
+	assert_close(range->amount[RFL_QUANTITY_NVLINK_RX].value, 1e6, 0);
+	assert_close(range->amount[RFL_QUANTITY_FLOPS_TENSOR_FP8].value, 1e6, 0);
+	assert_true(isnan(range->amount[RFL_QUANTITY_FLOPS_TENSOR_FP4].value));
+	assert_true(to.captures[0]->passes >= 5);
+	fake_is_clean();
+	rfl_captures_fini(&to);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_family_is_counted_in_two_passes),
+		cmocka_unit_test(all_sets_are_counted),
+	};
+
+	if (RFL_TEST_CUPTI_LIBRARY[0] == '\0') {
+		printf("there is no CUPTI here: the CUDA toolkit brings it\n");
+		return 77;
+	}
+	if (RFL_TEST_SANITIZED) {
+		printf("CUPTI cannot be used under an address sanitizer\n");
+		return 77;
+	}
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
