@@ -447,11 +447,14 @@ static enum rfl_rc list_run(struct rfl_cli *cli, const void *args, struct rfl_er
 const struct rfl_cmd rfl_cmd_counters_list = {
 	.name = "counters list",
 	.summary = "print what can be counted on a chip, by which metrics, in how many passes",
-	.description = "Needs no GPU. Names and passes are asked of libcupti, which comes with a "
-		       "CUDA toolkit "
-		       "and with a PyTorch built with CUDA; without it the formulas are printed "
-		       "unchecked. "
-		       "RFL_CUPTI_PATH names a libcupti or its folder.",
+	.description =
+		"Needs no GPU. Names and passes are asked of libcupti, which comes with a CUDA "
+		"toolkit and with a PyTorch built with CUDA; without it the formulas are printed "
+		"unchecked. RFL_CUPTI_PATH names a libcupti or its folder. The argument for ncu "
+		"has "
+		"time, traffic and FLOPs of all data types, or of --precision alone; PCI Express "
+		"and "
+		"NVLink, which are counted apart, are not in it.",
 	.example = "roofline counters list --chip GH100\n"
 		   "ncu $(roofline counters list --chip H100 --ncu) --csv --page raw --log-file "
 		   "out.csv "

@@ -26,13 +26,13 @@ struct rfl_cuda_functions;  /* cuda_api.h */
 
 struct rfl_cupti; /* an open libcupti */
 
-/** Where to look, in front of the usual places; every member may be NULL. When `path` is given it is
- * the only one. cli/ reads the environment (RFL_CUPTI_PATH, CUDA_HOME, CUDA_PATH) into it. */
+/** Where to look, in front of the usual places; every member may be NULL. When `path` is given it
+ * is the only one. cli/ reads the environment (RFL_CUPTI_PATH, CUDA_HOME, CUDA_PATH) into it. */
 struct rfl_cupti_places {
 	const char *path;      /**< the library itself, or its folder */
 	const char *cuda_home; /**< a toolkit: lib64 and extras/CUPTI/lib64 in it */
 	const char *beside;    /**< a folder beside which a PyTorch wheel keeps nvidia/.../lib */
-	int driver_major;      /**< of CUDA, that the driver has: that library first; 0: not known */
+	int driver_major; /**< of CUDA, that the driver has: that library first; 0: not known */
 };
 
 /**
