@@ -22,7 +22,8 @@ static const struct {
 	  "sm__ops_path_tensor_src_bf16_dst_fp32.sum" },
 	{ "AD102", 89, "tf32", 1, 1, "dram__bytes_read.sum",
 	  "sm__ops_path_tensor_src_tf32_dst_fp32.sum" },
-	{ "GH100", 90, "amp", 1, 1, "dram__bytes_read.sum", "sm__ops_path_tensor_src_fp16.sum" },
+	{ "GH100", 90, "amp", 1, 1, "dram__bytes_read.sum",
+	  "sm__ops_path_tensor_op_hmma_src_fp16_dst_fp32.sum" },
 	{ "GB202", 120, "bf16", 1, 1, "dram__bytes_op_read.sum",
 	  "sm__ops_path_tensor_src_bf16_dst_fp32.sum" },
 };
@@ -59,6 +60,8 @@ static void each_family_is_counted_in_two_passes(void **state)
 		assert_close(range->amount[RFL_QUANTITY_DRAM].value, 5e9 + 1e6, 0);
 		assert_close(range->amount[RFL_QUANTITY_TIME].value, 4e-3, 1e-15);
 		assert_close(range->amount[RFL_QUANTITY_FLOPS_FP32].value, 4e6, 0);
+		if (!fake_metric(range, chips[i].matrix))
+			fail_msg("%s: no %s", chips[i].chip, chips[i].matrix);
 		assert_close(fake_metric(range, chips[i].matrix)->value, 1e6, 0);
 		assert_null(fake_noted(c, "the self-test is off"));
 		fake_is_clean();
