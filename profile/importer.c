@@ -236,6 +236,8 @@ static enum rfl_rc read_input(struct rfl_input *in, const struct rfl_import_opti
 	rc = importer->read(&import, to, err);
 	if (rc == RFL_EFORMAT)
 		tell_content(importer, looks, err);
+	if (rc != RFL_OK && err)
+		rfl_text_one_line(err->msg); /* it may quote the file */
 	free(stem);
 	return rc;
 }
