@@ -218,7 +218,7 @@ static const char *exact_text(double value, char out[RFL_NUM_MAX])
 {
 	if (value == floor(value) && fabs(value) < 9e15)
 		return rfl_num_grouped((int64_t)value, out);
-	return rfl_num_people(value, 10, out);
+	return rfl_num_exact(value, out);
 }
 
 static void put_total_row(struct rfl_table *t, const char *name, const char *unit, double value,

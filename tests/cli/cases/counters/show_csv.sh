@@ -1,0 +1,3 @@
+# The rows of counters.csv come out as they went in.
+(cd "$RFL_TEST_DATA/profile/ncu" && roofline counters import s01_a100_sgemm_metrics_long.csv --format csv) >c.csv
+roofline counters show c.csv --format csv | cmp - c.csv
