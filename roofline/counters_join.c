@@ -348,6 +348,10 @@ static enum rfl_rc join_one(const struct rfl_merge_inputs *in, const struct rfl_
 	}
 	if (rc == RFL_OK)
 		rc = candidates(in, cs, &id, hit, &why);
+	if (rc == RFL_ENOTFOUND && rfl_buf_check(&why, "counters", err) != RFL_OK) {
+		rc = RFL_ENOMEM;
+		goto done;
+	}
 	if (rc == RFL_ENOTFOUND) {
 		report->unjoined++;
 		rfl_buf_printf(&report->notes, "counters: %s joins no run: %s\n",

@@ -178,12 +178,16 @@ static void say_unavailable(const struct rfl_config *config, const struct rfl_co
 }
 
 /* Why nobody knows a quantity: its steps are not known, or no capture has it. */
-static void say_unknown(struct rfl_config *config, enum rfl_quantity q, struct rfl_measure *ret)
+static void say_unknown(struct rfl_config *config, enum rfl_quantity q, struct rfl_measure *ret,
+			struct rfl_merge_report *report)
 {
 	for (size_t i = 0; i < config->ncounted && !ret->why[0]; i++)
 		if (rfl_counters__knows(config, &config->counted[i], q)) {
-			config->measured.no_steps = true;
 			say_no_steps(&config->counted[i], ret);
+			/* of FLOPs and bytes of one capture it is said once */
+			if (!config->measured.no_steps)
+				rfl_buf_printf(&report->notes, "counters: %s\n", ret->why);
+			config->measured.no_steps = true;
 		}
 	for (size_t i = 0; i < config->ncounted && !ret->why[0]; i++)
 		say_unavailable(config, &config->counted[i], q, ret);
@@ -352,17 +356,18 @@ enum rfl_rc rfl_counters__measure(const struct rfl_merge_inputs *in, struct rfl_
 	if (flops)
 		rc = measure_flops(config, flops, err);
 	else
-		say_unknown(config, RFL_QUANTITY_FLOPS, &m->flops);
+		say_unknown(config, RFL_QUANTITY_FLOPS, &m->flops, report);
 	if (bytes)
 		note_idle(bytes, m);
 	else
-		say_unknown(config, RFL_QUANTITY_DRAM, &m->bytes);
+		say_unknown(config, RFL_QUANTITY_DRAM, &m->bytes, report);
 	if (rc == RFL_OK && (flops || bytes))
 		check(config, flops, bytes, report);
-	if (m->no_steps)
-		rfl_buf_printf(&report->notes, "counters: %s\n",
-			       m->bytes.why[0] ? m->bytes.why : m->flops.why);
 	note_ipc(config, m);
 	note_words(config, m);
-	return rc == RFL_OK ? rfl_buf_check(&m->note, "counters", err) : rc;
+	const struct rfl_buf *const texts[] = { &m->note, &m->doubt, &m->causes, &m->zero_kernels };
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(texts) && rc == RFL_OK; i++)
+		rc = rfl_buf_check(texts[i], "counters", err);
+	return rc;
 }
