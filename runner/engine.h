@@ -156,10 +156,10 @@ struct rfl_engine_ops {
 	 * From now on call fn as each node begins, the loss included: "fwd/<node>" in forward, in
 	 * the order of the net; "bwd/<node>" in backward, in reverse, for nodes that have work to
 	 * do there. A step without a module has its operation behind the block's name
-	 * ("fwd/layer1.0.add"). What runs up to the next call, or to the end of forward or backward, belongs to
-	 * the node. Called on the thread that called forward or backward; a failure of fn is that
-	 * of forward or backward. fn NULL: no longer, and then marks cost nothing. A member that is
-	 * NULL: the engine cannot.
+	 * ("fwd/layer1.0.add"). What runs up to the next call, or to the end of forward or
+	 * backward, belongs to the node. Called on the thread that called forward or backward; a
+	 * failure of fn is that of forward or backward. fn NULL: no longer, and then marks cost
+	 * nothing. A member that is NULL: the engine cannot.
 	 */
 	enum rfl_rc (*mark)(struct rfl_engine *e, rfl_engine_mark_fn fn, void *ctx,
 			    struct rfl_err *err);

@@ -17,6 +17,7 @@ extern "C" {
 
 #define RFL_LEDGER_SCHEMA 2
 
+/* clang-format off */
 /* What version 2 added: empty in a run without counted steps. */
 #define RFL_LEDGER_COUNTER_COLUMNS(X) \
 	X(TEXT, counters_source, "cupti or perf") \
@@ -104,10 +105,11 @@ extern "C" {
 	RFL_LEDGER_COUNTER_COLUMNS(X) \
 	X(TEXT, host, "node name") \
 	X(TEXT, version, "of this program")
+/* clang-format on */
 
-#define RFL_LEDGER_C_TEXT(name) char *name
-#define RFL_LEDGER_C_INT(name)  int64_t name
-#define RFL_LEDGER_C_REAL(name) double name
+#define RFL_LEDGER_C_TEXT(name)                char *name
+#define RFL_LEDGER_C_INT(name)                 int64_t name
+#define RFL_LEDGER_C_REAL(name)                double name
 #define RFL_LEDGER_MEMBER(kind, name, meaning) RFL_LEDGER_C_##kind(name);
 
 struct rfl_ledger_row {
@@ -151,8 +153,8 @@ struct rfl_ledger {
  * Read a ledger by header names; unknown columns are ignored, absent ones are "not known".
  * @param ret  set on success only; release with rfl_ledger_free()
  */
-enum rfl_rc rfl_ledger_load(const char *path, struct rfl_ledger **ret, struct rfl_err *err)
-	RFL_WARN_UNUSED;
+enum rfl_rc rfl_ledger_load(const char *path, struct rfl_ledger **ret,
+			    struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_ledger_free(struct rfl_ledger *ledger);
 
 #ifdef __cplusplus
