@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "tests/unit/import_rig.h"
+#include "tests/unit/long_line.h"
 
 #define HEADER                                                                           \
 	"\"ID\",\"Process ID\",\"Kernel Name\",\"CC\",\"Section Name\",\"Metric Name\"," \
@@ -194,6 +195,32 @@ static void says_what_is_wrong(void **state)
 	}
 }
 
+/* A row of a gigabyte, from a pipe: refused by its number, and the rest is read. */
+static void passes_over_a_gigabyte(void **state)
+{
+	const struct rfl_import_options keep_going = { .keep_going = true };
+	struct long_line line = { .before = HEADER FIRST "\"1\",\"7\",\"", .after = "\"\n" LAST };
+	struct import_rig rig;
+	long before = peak_kib();
+	char message[128];
+
+	(void)state;
+	import_rig_init(&rig);
+	long_line_begin(&line);
+	(void)snprintf(message, sizeof(message), "%s:3:1: a line of more than 8 MiB", line.path);
+	assert_int_equal(import_rig_file(&rig, line.path, NULL), RFL_EFORMAT);
+	assert_string_equal(rig.err.msg, message);
+	long_line_end(&line);
+	long_line_begin(&line);
+	assert_ok(import_rig_file(&rig, line.path, &keep_going), &rig.err);
+	assert_int_equal(rig.captures.captures[0]->rows_left_out, 1);
+	assert_close(rig.captures.captures[0]->total[RFL_QUANTITY_DRAM_READ].value, REST, 0);
+	long_line_end(&line);
+	import_rig_fini(&rig);
+	if (before > 0)
+		assert_true(peak_kib() - before < 32 << 10);
+}
+
 /* Values that can be read in two ways are read as in the C locale, and that is told. */
 static void warns_of_what_is_ambiguous(void **state)
 {
@@ -307,6 +334,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(says_what_is_wrong),
+		cmocka_unit_test(passes_over_a_gigabyte),
 		cmocka_unit_test(warns_of_what_is_ambiguous),
 		cmocka_unit_test(looks_ahead_for_the_decimal_sign),
 		cmocka_unit_test(doubts_fractions_of_counts),

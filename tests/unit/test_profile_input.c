@@ -2,16 +2,13 @@
  * test_profile_input.c - the window over a file: lines and records from memory, files and pipes, of
  * any length, with byte order marks, UTF-16, zero bytes and quotes that do not match.
  */
-#include <fcntl.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/buf.h"
 #include "profile/input.h"
+#include "tests/unit/long_line.h"
 #include "tests/unit/rfl_test.h"
 
 /* All records of a text, as "field|field\n"; a refused line is "!<message>\n". */
@@ -389,61 +386,22 @@ static void reads_a_line_of_megabytes(void **state)
 	rfl_buf_fini(&text);
 }
 
-/* The writing end of a pipe: a line of 1 GB between two short ones. */
-static void *write_a_gigabyte(void *arg)
-{
-	int fd = *(int *)arg;
-	static char block[1 << 20];
-
-	memset(block, 'x', sizeof(block));
-	assert_int_equal(write(fd, "a,b\n", 4), 4);
-	for (int i = 0; i < 1024; i++)
-		for (size_t at = 0; at < sizeof(block);) {
-			ssize_t n = write(fd, block + at, sizeof(block) - at);
-
-			assert_true(n > 0);
-			at += (size_t)n;
-		}
-	assert_int_equal(write(fd, "\nc,d\n", 5), 5);
-	assert_int_equal(close(fd), 0);
-	return NULL;
-}
-
-static long peak_kib(void)
-{
-	char line[256];
-	long kib = -1;
-	FILE *f = fopen("/proc/self/status", "r");
-
-	while (f && fgets(line, sizeof(line), f))
-		if (strncmp(line, "VmHWM:", 6) == 0)
-			kib = strtol(line + 6, NULL, 10);
-	if (f)
-		(void)fclose(f);
-	return kib;
-}
-
 static void refuses_a_line_of_a_gigabyte(void **state)
 {
-	char path[64];
+	struct long_line line = { .before = "a,b\n", .after = "\nc,d\n" };
 	struct rfl_input *in = NULL;
 	struct rfl_err err = RFL_ERR_INIT;
 	struct rfl_buf out;
-	pthread_t writer;
 	long before = peak_kib();
-	int ends[2];
 
 	(void)state;
 	rfl_buf_init(&out, 0);
-	assert_int_equal(pipe(ends), 0);
-	assert_int_equal(pthread_create(&writer, NULL, write_a_gigabyte, &ends[1]), 0);
-	(void)snprintf(path, sizeof(path), "/dev/fd/%d", ends[0]);
-	assert_ok(rfl_input_open(path, &in, &err), &err);
+	long_line_begin(&line);
+	assert_ok(rfl_input_open(line.path, &in, &err), &err);
 	read_records(in, ',', &out);
 	assert_non_null(strstr(rfl_buf_str(&out), ":2:1: a line of more than 8 MiB\nc|d\n"));
-	assert_int_equal(pthread_join(writer, NULL), 0);
 	rfl_input_close(in);
-	(void)close(ends[0]);
+	long_line_end(&line);
 	rfl_buf_fini(&out);
 	if (before > 0)
 		assert_true(peak_kib() - before < 32 << 10);
