@@ -4,9 +4,10 @@
  *
  *   attainable(AI) = min(AI x bandwidth, compute)        knee = compute / bandwidth
  *
- * points.h is the file of points, work.h the FLOPs and bytes of a step, merge.h joins ledger, work
- * and ceilings into points, verdict.h says in words what a point shows, attain.h has the least time
- * of every operation under the ceilings. Nothing here allocates.
+ * points.h is the file of points, work.h the FLOPs and bytes of a step as they are counted,
+ * counters.h as they were measured, merge.h joins ledger, both and ceilings into points, verdict.h
+ * says in words what a point shows, attain.h has the least time of every operation under the
+ * ceilings. Nothing in this header allocates.
  */
 #ifndef RFL_ROOFLINE_ROOFLINE_H
 #define RFL_ROOFLINE_ROOFLINE_H
