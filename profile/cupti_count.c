@@ -206,6 +206,7 @@ static enum rfl_rc time_kernels(struct rfl_cupti_count *c, struct rfl_err *err)
 {
 	struct rfl_replay work = replay_of(c);
 
+	rfl_cupti_target_stop(&c->target);
 	if (rfl_cupti_kernels(c->lib, &work, &c->walked, &c->kernels, &c->no_kernels) != RFL_OK &&
 	    work.rc != RFL_OK)
 		return rfl_fail(err, work.rc, c->no_kernels.native, "%s", c->no_kernels.msg);

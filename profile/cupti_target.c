@@ -126,12 +126,18 @@ enum rfl_rc rfl_cupti_target_init(struct rfl_cupti_target *t, struct rfl_cupti *
 	return RFL_OK;
 }
 
-void rfl_cupti_target_fini(struct rfl_cupti_target *t)
+void rfl_cupti_target_stop(struct rfl_cupti_target *t)
 {
 	struct rfl_cupti_profiler_deinitialize p = { RFL_CUPTI_SIZED(profiler_deinitialize) };
 
 	if (t->started)
 		(void)t->calls->profiler_deinitialize(&p);
+	t->started = false;
+}
+
+void rfl_cupti_target_fini(struct rfl_cupti_target *t)
+{
+	rfl_cupti_target_stop(t);
 	free(t->availability);
 	*t = (struct rfl_cupti_target){ .lib = NULL };
 }

@@ -315,6 +315,29 @@ static void one_session_can_fail_alone(void **state)
 	forget(&k);
 }
 
+/* Kernels are timed last, when the profiler is off, and are not added to the step. */
+static void kernels_are_apart_from_the_step(void **state)
+{
+	struct fake_step step = { .kind = RFL_RANGE_STEP, .names = step_names };
+	struct counted k = count("", RFL_SET_CORE | RFL_SET_KERNELS, &step, 1);
+	const char *off, *on;
+
+	(void)state;
+	assert_ok(k.rc, &k.err);
+	assert_string_equal(step.happened, "srbr");
+	assert_int_equal(k.c->total_kind, RFL_RANGE_STEP);
+	assert_close(k.c->total[RFL_QUANTITY_TIME].value, 2.5e-3, 1e-15);
+	assert_close(k.c->total[RFL_QUANTITY_DRAM].value, 4e9, 0);
+	assert_int_equal(k.c->total[RFL_QUANTITY_DRAM].validity, RFL_VALID);
+	assert_non_null(fake_noted(k.c, "matrix products 62.5 % of it"));
+	off = strstr(fake.cupti_log(), "cuptiProfilerDeInitialize");
+	on = strstr(fake.cupti_log(), "cuptiActivityEnable");
+	assert_non_null(off);
+	assert_true(off < on);
+	fake_is_clean();
+	forget(&k);
+}
+
 /* A metric that this CUPTI does not have is left out, and said to be. */
 static void a_metric_that_is_absent_is_said_to_be(void **state)
 {
@@ -348,6 +371,7 @@ int main(void)
 		cmocka_unit_test(runs_that_differ_do_not_belong_together),
 		cmocka_unit_test(a_failing_workload_is_its_own_failure),
 		cmocka_unit_test(one_session_can_fail_alone),
+		cmocka_unit_test(kernels_are_apart_from_the_step),
 		cmocka_unit_test(a_metric_that_is_absent_is_said_to_be),
 	};
 
