@@ -1,0 +1,150 @@
+/* docs/counters.md and docs/formulas.md: what the program's own tables say. RFL_TEST_UPDATE=1
+ * writes them. */
+#include "tests/unit/docs_page.h"
+#include "tests/unit/rfl_test.h"
+
+#include <string.h>
+
+#include "profile/capture_table.h"
+#include "profile/counters_csv.h"
+#include "profile/formula.h"
+#include "profile/importer.h"
+
+#define DOCS RFL_TEST_DATA "/../../docs/"
+
+/* A cell of a table, in which a bar would end it. */
+static void put_cell(struct rfl_buf *out, const char *text)
+{
+	for (; *text; text++) {
+		if (*text == '|')
+			rfl_buf_putc(out, '\\');
+		rfl_buf_putc(out, *text);
+	}
+}
+
+static void the_quantities_are_those_of_the_list(void **state)
+{
+	struct rfl_buf part;
+
+	(void)state;
+	rfl_buf_init(&part, 0);
+	rfl_buf_puts(&part, "\n| quantity | unit | is |\n|---|---|---|\n");
+	for (int q = 0; q < RFL_QUANTITY_COUNT; q++) {
+		const struct rfl_quantity_info *info = rfl_quantity_info((enum rfl_quantity)q);
+
+		rfl_buf_printf(&part, "| `%s` | %s | %s |\n", info->name, info->unit,
+			       info->meaning);
+	}
+	check_page_part(DOCS "counters.md", "<!-- quantities: tests/unit/test_profile_docs.c -->\n",
+			"<!-- quantities end -->", &part);
+	rfl_buf_fini(&part);
+}
+
+static void the_columns_are_those_of_the_list(void **state)
+{
+	struct rfl_buf part;
+	const char *name, *meaning;
+
+	(void)state;
+	rfl_buf_init(&part, 0);
+	rfl_buf_puts(&part, "\n| column | is |\n|---|---|\n");
+	for (size_t i = 0; (name = rfl_counters_column(i, &meaning)); i++)
+		rfl_buf_printf(&part, "| `%s` | %s |\n", name, meaning);
+	check_page_part(DOCS "counters.md", "<!-- columns: tests/unit/test_profile_docs.c -->\n",
+			"<!-- columns end -->", &part);
+	rfl_buf_fini(&part);
+}
+
+static void the_sample_is_what_is_printed(void **state)
+{
+	static const char name[] = "s01_a100_sgemm_metrics_long.csv";
+	const struct rfl_capture_view view = { .format = RFL_FORMAT_TABLE, .most = 20 };
+	const struct rfl_import_options options = { 0 };
+	struct rfl_captures captures;
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_buf file, table, part;
+
+	(void)state;
+	rfl_buf_init(&file, 0);
+	rfl_buf_init(&table, 0);
+	rfl_buf_init(&part, 0);
+	rfl_captures_init(&captures);
+	assert_ok(rfl_file_read(data_path("profile/ncu/s01_a100_sgemm_metrics_long.csv"), &file,
+				&err),
+		  &err);
+	assert_ok(rfl_import_text(file.data, file.len, name, &options, &captures, &err), &err);
+	assert_ok(rfl_captures_render(&captures, &view, &table, &err), &err);
+	rfl_buf_printf(&part, "\n```\n%s```\n\n", rfl_buf_str(&table));
+	check_page_part(DOCS "counters.md", "<!-- sample: tests/unit/test_profile_docs.c -->\n",
+			"<!-- sample end -->", &part);
+	rfl_captures_fini(&captures);
+	rfl_buf_fini(&part);
+	rfl_buf_fini(&table);
+	rfl_buf_fini(&file);
+}
+
+static void put_family(const struct rfl_formulas *f, struct rfl_buf *out)
+{
+	const char *chip;
+
+	rfl_buf_printf(out, "\n### %s\n\n", rfl_formulas_family(f));
+	for (size_t i = 0; (chip = rfl_formulas_chip_at(f, i)); i++)
+		rfl_buf_printf(out, "%s%s", i == 0 ? "Chips: " : ", ", chip);
+	rfl_buf_puts(out, "\n\n| quantity | first way, or why there is none | others |\n"
+			  "|---|---|---:|\n");
+	for (int q = 0; q < RFL_QUANTITY_COUNT; q++) {
+		enum rfl_quantity id = (enum rfl_quantity)q;
+		size_t ways = rfl_formula_ways(f, id);
+		struct rfl_buf text;
+
+		if (ways == 0 && !rfl_formula_impossible(f, id))
+			continue;
+		rfl_buf_init(&text, 0);
+		if (ways > 0)
+			rfl_formula_text(f, id, 0, &text);
+		rfl_buf_printf(out, "| `%s` | ", rfl_quantity_info(id)->name);
+		put_cell(out, ways > 0 ? rfl_buf_str(&text) : rfl_formula_impossible(f, id));
+		if (ways > 1)
+			rfl_buf_printf(out, " | %zu |\n", ways - 1);
+		else
+			rfl_buf_puts(out, " | |\n");
+		rfl_buf_fini(&text);
+	}
+}
+
+/* Of GPUs with a chip; other families read what one program prints. */
+static void the_families_are_those_that_were_compiled_in(void **state)
+{
+	struct rfl_buf part;
+	const char *family;
+
+	(void)state;
+	rfl_buf_init(&part, 0);
+	for (size_t i = 0; (family = rfl_formulas_family_at(i)); i++) {
+		struct rfl_formulas *f = NULL;
+		struct rfl_err err = RFL_ERR_INIT;
+		const char *command;
+
+		assert_ok(rfl_formulas_new(family, &f, &err), &err);
+		command = rfl_formulas_command(f);
+		if (command && strcmp(command, "ncu --metrics") == 0 && rfl_formulas_chip_at(f, 0))
+			put_family(f, &part);
+		rfl_formulas_free(f);
+	}
+	rfl_buf_putc(&part, '\n');
+	check_page_part(DOCS "formulas.md", "<!-- families: tests/unit/test_profile_docs.c -->\n",
+			"<!-- families end -->", &part);
+	rfl_buf_fini(&part);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_quantities_are_those_of_the_list),
+		cmocka_unit_test(the_columns_are_those_of_the_list),
+		cmocka_unit_test(the_sample_is_what_is_printed),
+		cmocka_unit_test(the_families_are_those_that_were_compiled_in),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
