@@ -13,6 +13,8 @@
 #include "profile/cupti_sets.h"
 #include "runner/engine.h"
 
+#define RANGE_PROFILER_SINCE 75 /* compute capability */
+
 struct list_args {
 	const char *chip;
 	const char *precision;
@@ -277,6 +279,9 @@ static enum rfl_rc fill_quantities(struct listing *l, struct rfl_err *err)
 		       "%s, formulas of %s. A quantity is the sum of weight x metric. The step is "
 		       "run once for each pass of a set; without a set it is found in files only.",
 		       l->chip->name, rfl_formulas_family(l->chip->f));
+	if (rfl_chip_find(l->chip->name)->capability < RANGE_PROFILER_SINCE)
+		rfl_table_note(l->t, "'run --counters' does not count on this chip, ncu does: "
+				     "CUPTI's range profiler needs compute capability 7.5.");
 	if (!l->chip->host) {
 		rfl_table_note(l->t, "Neither names nor passes were checked: %s", l->chip->why.msg);
 		return RFL_OK;

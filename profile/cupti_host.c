@@ -217,28 +217,50 @@ static enum rfl_rc no_such_metric(struct rfl_cupti_host *h, const char *metric, 
 	return rc;
 }
 
-/* CUPTI describes a name without its rollup as well, but does not count it: a rollup can be put
- * behind such a name and behind no other. */
-static enum rfl_rc with_rollup(struct rfl_cupti_host *h, const char *metric, int32_t type,
-			       struct rfl_err *err)
-{
-	static const char *const first[] = { ".sum", ".ratio",
-					     ".avg.pct_of_peak_sustained_elapsed" };
-	struct rfl_cupti_host_metric_properties p;
-	struct rfl_buf longer;
-	enum rfl_rc rc;
+/* A rollup of each type of metric. */
+static const char *const rollups[RFL_CUPTI_METRIC_TYPE_COUNT] = {
+	".sum", ".ratio", ".avg.pct_of_peak_sustained_elapsed"
+};
 
-	rfl_buf_init(&longer, RFL_ERR_MSG_MAX);
-	rfl_buf_printf(&longer, "%s%s", metric, first[type]);
-	rc = rfl_buf_check(&longer, metric, err);
-	if (rc == RFL_OK && properties(h, rfl_buf_str(&longer), &p) == RFL_CUPTI_SUCCESS)
-		rc = rfl_fail(err, RFL_ENOTFOUND, RFL_CUPTI_INVALID_METRIC_NAME,
-			      "%s: '%s' needs a rollup, for example %s", h->chip, metric,
-			      rfl_buf_str(&longer));
-	rfl_buf_fini(&longer);
+/* Describe a metric with a rollup of this type behind its name. */
+static bool with_rollup(struct rfl_cupti_host *h, const char *metric, int type,
+			struct rfl_buf *name, struct rfl_cupti_host_metric_properties *ret)
+{
+	rfl_buf_reset(name);
+	rfl_buf_printf(name, "%s%s", metric, rollups[type]);
+	return !name->failed && properties(h, rfl_buf_str(name), ret) == RFL_CUPTI_SUCCESS;
+}
+
+/* A rollup can be put behind a name that has none, and behind no other. */
+static enum rfl_rc needs_rollup(struct rfl_cupti_host *h, const char *metric, int first, int last,
+				struct rfl_err *err)
+{
+	struct rfl_cupti_host_metric_properties p;
+	struct rfl_buf name;
+	enum rfl_rc rc = RFL_OK;
+
+	rfl_buf_init(&name, RFL_ERR_MSG_MAX);
+	for (int type = first; rc == RFL_OK && type <= last; type++)
+		if (with_rollup(h, metric, type, &name, &p))
+			rc = rfl_fail(err, RFL_ENOTFOUND, RFL_CUPTI_INVALID_METRIC_NAME,
+				      "%s: '%s' needs a rollup, for example %s", h->chip, metric,
+				      rfl_buf_str(&name));
+	rfl_buf_fini(&name);
 	return rc;
 }
 
+static void tell(const struct rfl_cupti_host_metric_properties *p,
+		 struct rfl_cupti_metric_info *ret)
+{
+	if (ret)
+		*ret = (struct rfl_cupti_metric_info){
+			.description = p->description,
+			.unit = p->unit,
+			.hw_unit = p->hw_unit,
+		};
+}
+
+/* CUPTI 13 describes a name without its rollup as well, 12 does not; neither counts it. */
 enum rfl_rc rfl_cupti_metric(struct rfl_cupti_host *h, const char *metric,
 			     struct rfl_cupti_metric_info *ret, struct rfl_err *err)
 {
@@ -246,15 +268,16 @@ enum rfl_rc rfl_cupti_metric(struct rfl_cupti_host *h, const char *metric,
 	const int result = properties(h, metric, &p);
 	enum rfl_rc rc;
 
-	if (result == RFL_CUPTI_INVALID_METRIC_NAME)
-		return no_such_metric(h, metric, err);
+	if (result == RFL_CUPTI_INVALID_METRIC_NAME) {
+		rc = err ? needs_rollup(h, metric, 0, RFL_CUPTI_METRIC_TYPE_COUNT - 1, err)
+			 : RFL_ENOTFOUND;
+		return rc == RFL_OK ? no_such_metric(h, metric, err) : rc;
+	}
 	rc = rfl_cupti_check(h->lib, result, "cuptiProfilerHostGetMetricProperties", err);
 	if (rc == RFL_OK && p.type >= 0 && p.type < RFL_CUPTI_METRIC_TYPE_COUNT)
-		rc = with_rollup(h, metric, p.type, err);
-	if (rc == RFL_OK && ret)
-		*ret = (struct rfl_cupti_metric_info){ .description = p.description,
-						       .unit = p.unit,
-						       .hw_unit = p.hw_unit };
+		rc = needs_rollup(h, metric, p.type, p.type, err);
+	if (rc == RFL_OK)
+		tell(&p, ret);
 	return rc;
 }
 
@@ -262,14 +285,19 @@ enum rfl_rc rfl_cupti_describe(struct rfl_cupti_host *h, const char *base,
 			       struct rfl_cupti_metric_info *ret, struct rfl_err *err)
 {
 	struct rfl_cupti_host_metric_properties p;
-	const int result = properties(h, base, &p);
+	struct rfl_buf name;
+	int result = properties(h, base, &p);
 
+	rfl_buf_init(&name, RFL_ERR_MSG_MAX);
+	for (int type = 0;
+	     result == RFL_CUPTI_INVALID_METRIC_NAME && type < RFL_CUPTI_METRIC_TYPE_COUNT; type++)
+		if (with_rollup(h, base, type, &name, &p))
+			result = RFL_CUPTI_SUCCESS;
+	rfl_buf_fini(&name);
 	if (result == RFL_CUPTI_INVALID_METRIC_NAME)
 		return no_such_metric(h, base, err);
 	if (result == RFL_CUPTI_SUCCESS)
-		*ret = (struct rfl_cupti_metric_info){ .description = p.description,
-						       .unit = p.unit,
-						       .hw_unit = p.hw_unit };
+		tell(&p, ret);
 	return rfl_cupti_check(h->lib, result, "cuptiProfilerHostGetMetricProperties", err);
 }
 

@@ -15,6 +15,10 @@
 #include "profile/formula.h"
 #include "tests/unit/cupti_rig.h"
 
+/* The version that tables and names were made with; another one has other chips and may schedule
+ * otherwise. */
+#define MADE_WITH 130001
+
 static struct rfl_cupti *lib;
 
 static void the_table_of_chips_is_that_of_cupti(void **state)
@@ -29,7 +33,8 @@ static void the_table_of_chips_is_that_of_cupti(void **state)
 	for (size_t i = 0; i < n; i++) {
 		if (!rfl_chip_find(names[i]))
 			print_error("chip %s of CUPTI is not in profile/chips.c\n", names[i]);
-		assert_non_null(rfl_chip_find(names[i]));
+		if (rfl_cupti_version(lib) <= MADE_WITH)
+			assert_non_null(rfl_chip_find(names[i]));
 	}
 }
 
@@ -70,6 +75,8 @@ static void every_metric_of_a_formula_exists(void **state)
 		if (rc == RFL_OK) {
 			absent += absent_metrics(h, f, chip->name, &asked);
 			chips++;
+		} else if (rc == RFL_ENOTFOUND) { /* newer than this CUPTI */
+			assert_true(rfl_cupti_version(lib) < MADE_WITH);
 		} else { /* listed, but not described: its formulas may name no metric */
 			assert_int_equal(rc, RFL_EUNSUPPORTED);
 			for (size_t slot = 0; slot < rfl_formulas_slots(f); slot++)
@@ -80,7 +87,7 @@ static void every_metric_of_a_formula_exists(void **state)
 	}
 	print_message("%zu metrics asked for on %zu chips\n", asked, chips);
 	assert_int_equal(absent, 0);
-	assert_true(chips >= 29);
+	assert_true(chips >= (rfl_cupti_version(lib) < MADE_WITH ? 20 : 29));
 	assert_true(asked > chips * 20);
 }
 
@@ -192,8 +199,9 @@ static void check_table(const char *file, int (*check)(const struct rfl_csv *csv
 	size_t rows = 0;
 	int wrong = 0;
 
-	if (rfl_cupti_version(lib) != 130001) { /* another one may schedule otherwise */
-		print_message("CUPTI %u: the table is that of 130001\n", rfl_cupti_version(lib));
+	if (rfl_cupti_version(lib) != MADE_WITH) {
+		print_message("CUPTI %u: the table is that of %d\n", rfl_cupti_version(lib),
+			      MADE_WITH);
 		skip();
 	}
 	assert_ok(rfl_csv_open(data_path(file), &csv, &err), &err);
