@@ -15,72 +15,24 @@
 #include "profile/import_impl.h"
 #include "profile/import_nvprof.h"
 
-enum table {
-	NO_TABLE,
-	METRICS,  /* a row per kernel and metric */
-	LAUNCHES, /* a row per launch, a column per metric */
-	TRACE,    /* a row per launch or copy: start, duration, shape */
-	SUMMARY,  /* a row per kernel or copy: time and calls */
-	OTHER,    /* events, calls of the API */
-};
-
-enum column {
-	DEVICE,
-	KERNEL,
-	INVOCATIONS,
-	METRIC,
-	LEAST,
-	MOST,
-	AVERAGE,
-	TYPE,
-	TIME,
-	CALLS,
-	DURATION,
-	SIZE,
-	COLUMNS
-};
-
-static const char *const titles[COLUMNS] = {
-	[DEVICE] = "Device",      [KERNEL] = "Kernel",     [INVOCATIONS] = "Invocations",
-	[METRIC] = "Metric Name", [LEAST] = "Min",         [MOST] = "Max",
-	[AVERAGE] = "Avg",        [TYPE] = "Type",         [TIME] = "Time",
-	[CALLS] = "Calls",        [DURATION] = "Duration", [SIZE] = "Size",
-};
-
-struct nvprof {
-	struct rfl_import *import;
-	struct rfl_capture_builder *b;
-	struct rfl_metric_ids ids;
-	enum table table;
-	int column[COLUMNS], name, grid[3], block[3];
-	size_t width;
-	bool want_units; /* the row behind the header may hold units */
-	double per_second, size_unit;
-	int *metric; /* of LAUNCHES: the builder's number per column, -1: none */
-	size_t metric_cap;
-	char kernel[4096], device[256]; /* of the open range of METRICS */
-	bool open, device_told, any, events;
-	double copied_bytes, copied_s;
-	int64_t copies;
-	char complaint[200]; /* the first line by which nvprof says that something failed */
-};
-
 static const struct rfl_span nowhere = { .at = "", .len = 0 };
 
 /* --- headers --------------------------------------------------------------------------------- */
 
-static enum table table_of(const int c[COLUMNS], const struct rfl_span *f, size_t n)
+static enum rfl_nvprof_table table_of(const int c[NVPROF_COLUMNS], const struct rfl_span *f,
+				      size_t n)
 {
-	if (c[DEVICE] >= 0 && c[KERNEL] >= 0) {
-		if (c[INVOCATIONS] < 0)
-			return LAUNCHES;
-		return c[METRIC] >= 0 && c[AVERAGE] >= 0 ? METRICS : OTHER;
+	if (c[NVPROF_DEVICE] >= 0 && c[NVPROF_KERNEL] >= 0) {
+		if (c[NVPROF_INVOCATIONS] < 0)
+			return NVPROF_LAUNCHES;
+		return c[NVPROF_METRIC] >= 0 && c[NVPROF_AVERAGE] >= 0 ? NVPROF_METRICS
+								       : NVPROF_OTHER;
 	}
-	if (rfl_import_column(f, n, "Start", NULL) >= 0 && c[DURATION] >= 0)
-		return TRACE;
-	if (c[TIME] >= 0 && c[CALLS] >= 0)
-		return SUMMARY;
-	return NO_TABLE;
+	if (rfl_import_column(f, n, "Start", NULL) >= 0 && c[NVPROF_DURATION] >= 0)
+		return NVPROF_TRACE;
+	if (c[NVPROF_TIME] >= 0 && c[NVPROF_CALLS] >= 0)
+		return NVPROF_SUMMARY;
+	return NVPROF_NO_TABLE;
 }
 
 /* "Time(%)" is a column of its own, so that titles are compared as they are. */
@@ -92,7 +44,7 @@ static int exact(const struct rfl_span *f, size_t n, const char *title)
 	return -1;
 }
 
-static enum rfl_rc ask_metrics(struct nvprof *k, const struct rfl_span *f, size_t n,
+static enum rfl_rc ask_metrics(struct rfl_nvprof *k, const struct rfl_span *f, size_t n,
 			       struct rfl_err *err)
 {
 	static const char *const own[] = { "Device", "Context", "Stream",
@@ -125,36 +77,29 @@ static enum rfl_rc ask_metrics(struct nvprof *k, const struct rfl_span *f, size_
 	return RFL_OK;
 }
 
-static enum rfl_rc close_range(struct nvprof *k, struct rfl_err *err)
-{
-	if (!k->open)
-		return RFL_OK;
-	k->open = false;
-	return rfl_capture_end(k->b, err);
-}
-
-static enum rfl_rc begin_table(struct nvprof *k, const struct rfl_span *f, size_t n, bool *mine,
+static enum rfl_rc begin_table(struct rfl_nvprof *k, const struct rfl_span *f, size_t n, bool *mine,
 			       struct rfl_err *err)
 {
 	static const char *const sides[] = { "X", "Y", "Z" };
-	int c[COLUMNS];
-	enum table table;
+	int c[NVPROF_COLUMNS];
+	enum rfl_nvprof_table table;
 	enum rfl_rc rc;
 
-	for (size_t i = 0; i < COLUMNS; i++)
-		c[i] = exact(f, n, titles[i]);
+	for (size_t i = 0; i < NVPROF_COLUMNS; i++)
+		c[i] = exact(f, n, rfl_nvprof__titles[i]);
 	table = table_of(c, f, n);
-	*mine = table != NO_TABLE;
+	*mine = table != NVPROF_NO_TABLE;
 	if (!*mine)
 		return RFL_OK;
-	rc = close_range(k, err);
+	rc = rfl_nvprof__close(k, err);
 	if (rc != RFL_OK)
 		return rc;
 	k->table = table;
 	memcpy(k->column, c, sizeof(c));
 	k->name = exact(f, n, "Name");
 	k->width = n;
-	k->want_units = table == TRACE || table == SUMMARY || table == LAUNCHES;
+	k->want_units =
+		table == NVPROF_TRACE || table == NVPROF_SUMMARY || table == NVPROF_LAUNCHES;
 	k->per_second = k->size_unit = 0.0;
 	for (size_t i = 0; i < RFL_ARRAY_LEN(sides); i++) {
 		char title[16];
@@ -164,26 +109,27 @@ static enum rfl_rc begin_table(struct nvprof *k, const struct rfl_span *f, size_
 		(void)snprintf(title, sizeof(title), "Block %s", sides[i]);
 		k->block[i] = exact(f, n, title);
 	}
-	k->any = k->any || table != OTHER;
-	k->events = k->events || table == OTHER;
-	if ((table == TRACE || table == SUMMARY) && k->name < 0)
+	k->any = k->any || table != NVPROF_OTHER;
+	k->events = k->events || table == NVPROF_OTHER;
+	if ((table == NVPROF_TRACE || table == NVPROF_SUMMARY) && k->name < 0)
 		return rfl_fail(
 			err, RFL_EFORMAT, 0, "%s:%zu: column 'Name' is missing in the header",
 			rfl_input_name(k->import->in), rfl_input_line_number(k->import->in));
-	return table == LAUNCHES ? ask_metrics(k, f, n, err) : RFL_OK;
+	return table == NVPROF_LAUNCHES ? ask_metrics(k, f, n, err) : RFL_OK;
 }
 
 /* The row of units: "ms,us,,,,,,,,KB,B,MB,GB/s,,,,,,". */
-static enum rfl_rc take_units(struct nvprof *k, const struct rfl_span *f, size_t n, bool *mine,
+static enum rfl_rc take_units(struct rfl_nvprof *k, const struct rfl_span *f, size_t n, bool *mine,
 			      struct rfl_err *err)
 {
-	struct rfl_span time =
-		rfl_import_field(f, n, k->table == TRACE ? k->column[DURATION] : k->column[TIME]);
-	struct rfl_span size = rfl_import_field(f, n, k->column[SIZE]);
+	struct rfl_span time = rfl_import_field(
+		f, n,
+		k->table == NVPROF_TRACE ? k->column[NVPROF_DURATION] : k->column[NVPROF_TIME]);
+	struct rfl_span size = rfl_import_field(f, n, k->column[NVPROF_SIZE]);
 
 	k->want_units = false;
-	if (k->table == LAUNCHES) {
-		*mine = rfl_import_field(f, n, k->column[DEVICE]).len == 0;
+	if (k->table == NVPROF_LAUNCHES) {
+		*mine = rfl_import_field(f, n, k->column[NVPROF_DEVICE]).len == 0;
 		return RFL_OK;
 	}
 	k->per_second = rfl_import_per_second(time);
@@ -198,236 +144,11 @@ static enum rfl_rc take_units(struct nvprof *k, const struct rfl_span *f, size_t
 			RFL_SPAN_ARG(time));
 }
 
-/* --- rows ------------------------------------------------------------------------------------ */
-
-/* "GeForce GTX 1080 Ti (0)": without the index. */
-static enum rfl_rc tell_device(struct nvprof *k, struct rfl_span device, struct rfl_err *err)
-{
-	char name[256];
-	size_t n = device.len;
-
-	if (k->device_told)
-		return RFL_OK;
-	k->device_told = true; /* now or never: the builder takes it in front of all metrics */
-	if (device.len == 0)
-		return RFL_OK;
-	while (n > 0 && device.at[n - 1] != '(')
-		n--;
-	if (n > 1 && device.at[device.len - 1] == ')')
-		device.len = n - 1;
-	rfl_span_copy(rfl_span_trim(device), name, sizeof(name));
-	return rfl_capture_chip(k->b, NULL, name, err);
-}
-
-static enum rfl_rc open_range(struct nvprof *k, struct rfl_span kernel, struct rfl_span device,
-			      int64_t launches, struct rfl_err *err)
-{
-	enum rfl_rc rc = close_range(k, err);
-
-	if (rc == RFL_OK)
-		rc = tell_device(k, device, err);
-	rfl_span_copy(kernel, k->kernel, sizeof(k->kernel));
-	rfl_span_copy(device, k->device, sizeof(k->device));
-	if (rc == RFL_OK)
-		rc = rfl_capture_begin(k->b, RFL_RANGE_KERNEL, k->kernel, NULL, NULL, err);
-	if (rc != RFL_OK)
-		return rc;
-	k->open = true;
-	rfl_capture_launches(k->b, launches);
-	return RFL_OK;
-}
-
-static bool same_range(const struct nvprof *k, struct rfl_span kernel, struct rfl_span device)
-{
-	char text[sizeof(k->kernel)];
-
-	return k->open && strcmp(rfl_span_copy(kernel, text, sizeof(text)), k->kernel) == 0 &&
-	       strcmp(rfl_span_copy(device, text, sizeof(k->device)), k->device) == 0;
-}
-
-/* One metric over the invocations of a kernel. */
-static enum rfl_rc give_metric(struct nvprof *k, const struct rfl_span *f, size_t n,
-			       double launches, struct rfl_err *err)
-{
-	static const char rounded[] = "average x invocations; nvprof rounds the average of counts";
-	struct rfl_span average = rfl_import_field(f, n, k->column[AVERAGE]);
-	struct rfl_span least = rfl_import_field(f, n, k->column[LEAST]);
-	struct rfl_span most = rfl_import_field(f, n, k->column[MOST]);
-	struct rfl_reading r = { .validity = RFL_VALID };
-	enum rfl_given given;
-	enum rfl_nvprof_kind kind = rfl_nvprof__value(average, &r.value, &r.unit);
-	bool same = least.len == most.len && memcmp(least.at, most.at, least.len) == 0;
-	char name[256];
-	enum rfl_rc rc;
-
-	if (kind == RFL_NVPROF_NO_VALUE)
-		return rfl_import_bad_row(k->import, titles[AVERAGE], err, "'%.*s' is no value",
-					  RFL_SPAN_ARG(average));
-	r.name = rfl_span_copy(rfl_import_field(f, n, k->column[METRIC]), name, sizeof(name));
-	if (kind == RFL_NVPROF_COUNT)
-		r.value *= launches;
-	if (kind == RFL_NVPROF_COUNT && launches > 1 && !same && k->import->options->strict)
-		return rfl_import_bad_row(k->import, titles[AVERAGE], err,
-					  "'%s' is an average of %.0f invocations that nvprof has "
-					  "rounded; leave out --strict, or count with "
-					  "--print-gpu-trace",
-					  name, launches);
-	if (kind == RFL_NVPROF_COUNT && launches > 1 && !same) {
-		r.validity = RFL_VALID_ESTIMATE;
-		r.reason = rounded;
-	}
-	if (kind == RFL_NVPROF_NOT_THERE) {
-		r.value = NAN;
-		r.validity = RFL_VALID_UNAVAILABLE;
-		r.reason = "nvprof has no value for it";
-	}
-	rc = rfl_import_give(k->b, &k->ids, &r, &given, err);
-	if (rc == RFL_OK && given == RFL_GIVEN_DIFFERS)
-		return rfl_import_bad_row(k->import, titles[METRIC], err,
-					  "'%s' is there a second time for this kernel, with "
-					  "another value",
-					  name);
-	return rc;
-}
-
-static enum rfl_rc metrics_row(struct nvprof *k, const struct rfl_span *f, size_t n,
-			       struct rfl_err *err)
-{
-	struct rfl_span kernel = rfl_import_field(f, n, k->column[KERNEL]);
-	struct rfl_span device = rfl_import_field(f, n, k->column[DEVICE]);
-	struct rfl_span many = rfl_import_field(f, n, k->column[INVOCATIONS]);
-	double launches;
-	enum rfl_rc rc = RFL_OK;
-
-	if (!rfl_span_number(many, &launches) || launches < 1 || launches > 9e15 ||
-	    launches != floor(launches))
-		return rfl_import_bad_row(k->import, titles[INVOCATIONS], err,
-					  "'%.*s' is no number of launches", RFL_SPAN_ARG(many));
-	if (!same_range(k, kernel, device))
-		rc = open_range(k, kernel, device, (int64_t)launches, err);
-	return rc == RFL_OK ? give_metric(k, f, n, launches, err) : rc;
-}
-
-static enum rfl_rc launch_row(struct nvprof *k, const struct rfl_span *f, size_t n,
-			      struct rfl_err *err)
-{
-	struct rfl_span kernel = rfl_import_field(f, n, k->column[KERNEL]);
-	size_t at = rfl_span_find(kernel, " [");
-	enum rfl_rc rc;
-
-	/* "name [307]": the correlation of the launch. */
-	if (rfl_span_ends(kernel, "]") && at < kernel.len)
-		kernel.len = at;
-	rc = open_range(k, kernel, rfl_import_field(f, n, k->column[DEVICE]), 1, err);
-	for (size_t i = 0; i < n && rc == RFL_OK; i++) {
-		const char *unit;
-		double value = NAN;
-		enum rfl_nvprof_kind kind;
-
-		if (k->metric[i] < 0)
-			continue;
-		kind = rfl_nvprof__value(rfl_span_trim(f[i]), &value, &unit);
-		if (kind == RFL_NVPROF_NO_VALUE)
-			rc = rfl_import_bad_row(k->import, NULL, err, "'%.*s' is no value",
-						RFL_SPAN_ARG(f[i]));
-		else
-			(void)rfl_capture_metric(
-				k->b, k->metric[i], kind == RFL_NVPROF_NOT_THERE ? NAN : value,
-				kind == RFL_NVPROF_NOT_THERE ? RFL_VALID_UNAVAILABLE : RFL_VALID,
-				-1,
-				kind == RFL_NVPROF_NOT_THERE ? "nvprof has no value for it" : NULL);
-	}
-	return rc == RFL_OK ? close_range(k, err) : rc;
-}
-
-static bool is_copy(struct rfl_span name)
-{
-	return rfl_span_starts(name, "[CUDA mem") || rfl_span_starts(name, "[Unified Memory") ||
-	       rfl_span_starts(name, "[CUDA peer");
-}
-
-/* A row of the trace or the summary: a kernel, a copy, or a call that is passed over. */
-static enum rfl_rc time_row(struct nvprof *k, const struct rfl_span *f, size_t n,
-			    struct rfl_err *err)
-{
-	bool trace = k->table == TRACE;
-	struct rfl_span name = rfl_import_field(f, n, k->name);
-	struct rfl_span text =
-		rfl_import_field(f, n, trace ? k->column[DURATION] : k->column[TIME]);
-	struct rfl_span many = rfl_import_field(f, n, k->column[CALLS]),
-			size = rfl_import_field(f, n, k->column[SIZE]);
-	struct rfl_reading time = { .name = "time_s", .unit = "s" };
-	double calls = 1.0, bytes = 0.0;
-	char block[64], grid[64];
-	size_t at = rfl_span_find(name, " [");
-	enum rfl_rc rc;
-
-	if (!trace && rfl_span_is(rfl_import_field(f, n, k->column[TYPE]), "API calls"))
-		return RFL_OK;
-	if (!rfl_span_number(text, &time.value) || time.value < 0)
-		return rfl_import_bad_row(k->import, titles[trace ? DURATION : TIME], err,
-					  "'%.*s' is no time", RFL_SPAN_ARG(text));
-	time.value /= k->per_second;
-	if (!trace && (!rfl_span_number(many, &calls) || calls < 1 || calls > 9e15))
-		return rfl_import_bad_row(k->import, titles[CALLS], err,
-					  "'%.*s' is no number of launches", RFL_SPAN_ARG(many));
-	if (is_copy(name)) {
-		if (trace && (!rfl_span_number(size, &bytes) || k->size_unit == 0.0))
-			return rfl_import_bad_row(k->import, titles[SIZE], err, "'%.*s' is no size",
-						  RFL_SPAN_ARG(size));
-		k->copied_bytes += trace ? bytes * k->size_unit : NAN;
-		k->copied_s += time.value;
-		k->copies += (int64_t)calls;
-		return RFL_OK;
-	}
-	if (trace && rfl_span_ends(name, "]") && at < name.len)
-		name.len = at;
-	rfl_span_copy(name, k->kernel, sizeof(k->kernel));
-	rc = tell_device(k, rfl_import_field(f, n, k->column[DEVICE]), err);
-	if (rc == RFL_OK)
-		rc = rfl_capture_begin(k->b, RFL_RANGE_KERNEL, k->kernel,
-				       rfl_import_shape(f, n, k->block, block),
-				       rfl_import_shape(f, n, k->grid, grid), err);
-	if (rc != RFL_OK)
-		return rc;
-	rfl_capture_launches(k->b, (int64_t)calls);
-	rc = rfl_import_give(k->b, &k->ids, &time, NULL, err);
-	return rc == RFL_OK ? rfl_capture_end(k->b, err) : rc;
-}
-
-static enum rfl_rc row(struct nvprof *k, const struct rfl_span *f, size_t n, struct rfl_err *err)
-{
-	if (k->want_units) {
-		bool units = false;
-		enum rfl_rc rc = take_units(k, f, n, &units, err);
-
-		if (rc != RFL_OK || units)
-			return rc;
-	}
-	if (n != k->width)
-		return rfl_import_bad_row(
-			k->import, NULL, err, "%zu fields where the header has %zu%s", n, k->width,
-			rfl_input_torn(k->import->in) ? ": the file is cut off" : "");
-	switch (k->table) {
-	case METRICS:
-		return metrics_row(k, f, n, err);
-	case LAUNCHES:
-		return launch_row(k, f, n, err);
-	case TRACE:
-	case SUMMARY:
-		return time_row(k, f, n, err);
-	case NO_TABLE:
-	case OTHER:
-		break;
-	}
-	return RFL_OK;
-}
-
 /* --- the file -------------------------------------------------------------------------------- */
 
 /* "==7853== Profiling result:", warnings, and what the application prints. The line that ends in a
  * colon is the title of a table, and ends the one before. */
-static enum rfl_rc pass_line(struct nvprof *k, bool *more, struct rfl_err *err)
+static enum rfl_rc pass_line(struct rfl_nvprof *k, bool *more, struct rfl_err *err)
 {
 	struct rfl_span line;
 	enum rfl_rc rc = rfl_import_line(k->import, &line, more, err);
@@ -440,27 +161,32 @@ static enum rfl_rc pass_line(struct nvprof *k, bool *more, struct rfl_err *err)
 	     rfl_span_has(line, "No kernels were profiled")))
 		rfl_span_copy(line, k->complaint, sizeof(k->complaint));
 	if (rfl_span_ends(line, ":"))
-		k->table = NO_TABLE;
+		k->table = NVPROF_NO_TABLE;
 	return RFL_OK;
 }
 
-static enum rfl_rc one_record(struct nvprof *k, bool *more, struct rfl_err *err)
+static enum rfl_rc one_record(struct rfl_nvprof *k, bool *more, struct rfl_err *err)
 {
 	const struct rfl_span *f;
 	size_t n;
-	bool header = false;
+	bool header = false, units = false;
 	enum rfl_rc rc = rfl_import_record(k->import, ',', &f, &n, more, err);
 
 	if (rc != RFL_OK || !*more)
 		return rc;
 	rc = begin_table(k, f, n, &header, err);
-	if (rc == RFL_OK && !header && k->table != NO_TABLE && k->table != OTHER)
-		rc = row(k, f, n, err);
-	return rc;
+	if (rc != RFL_OK || header || k->table == NVPROF_NO_TABLE || k->table == NVPROF_OTHER)
+		return rc;
+	if (k->want_units) {
+		rc = take_units(k, f, n, &units, err);
+		if (rc != RFL_OK || units)
+			return rc;
+	}
+	return rfl_nvprof__row(k, f, n, err);
 }
 
 /* Rows begin with a quote, or as their unit or number does; a line without a comma is no row. */
-static bool is_row(const struct nvprof *k, struct rfl_span ahead)
+static bool is_row(const struct rfl_nvprof *k, struct rfl_span ahead)
 {
 	struct rfl_span line;
 
@@ -469,10 +195,10 @@ static bool is_row(const struct nvprof *k, struct rfl_span ahead)
 	if (line.len == 0 || rfl_span_starts(line, "=="))
 		return false;
 	return line.at[0] == '"' ||
-	       (k->table != NO_TABLE && (memchr(line.at, ',', line.len) || k->want_units));
+	       (k->table != NVPROF_NO_TABLE && (memchr(line.at, ',', line.len) || k->want_units));
 }
 
-static enum rfl_rc read_records(struct nvprof *k, struct rfl_err *err)
+static enum rfl_rc read_records(struct rfl_nvprof *k, struct rfl_err *err)
 {
 	bool more = true;
 	enum rfl_rc rc = RFL_OK;
@@ -485,7 +211,7 @@ static enum rfl_rc read_records(struct nvprof *k, struct rfl_err *err)
 			rc = is_row(k, ahead) ? one_record(k, &more, err)
 					      : pass_line(k, &more, err);
 	}
-	return rc == RFL_OK ? close_range(k, err) : rc;
+	return rc == RFL_OK ? rfl_nvprof__close(k, err) : rc;
 }
 
 static bool is_text_form(struct rfl_span line)
@@ -497,7 +223,7 @@ static bool is_text_form(struct rfl_span line)
 		rfl_span_has(line, "SrcMemType") && !rfl_span_has(line, ","));
 }
 
-static enum rfl_rc nothing(const struct nvprof *k, bool text_form, struct rfl_err *err)
+static enum rfl_rc nothing(const struct rfl_nvprof *k, bool text_form, struct rfl_err *err)
 {
 	const char *path = rfl_input_name(k->import->in);
 
@@ -521,7 +247,7 @@ static enum rfl_rc nothing(const struct nvprof *k, bool text_form, struct rfl_er
 			path);
 }
 
-static void tell(struct nvprof *k)
+static void tell(struct rfl_nvprof *k)
 {
 	if (k->copies > 0 && !isnan(k->copied_bytes))
 		rfl_capture_note(k->b,
@@ -540,7 +266,7 @@ static void tell(struct nvprof *k)
 static enum rfl_rc read_nvprof(struct rfl_import *import, struct rfl_captures *to,
 			       struct rfl_err *err)
 {
-	struct nvprof *k = calloc(1, sizeof(*k));
+	struct rfl_nvprof *k = calloc(1, sizeof(*k));
 	struct rfl_span head = nowhere, line;
 	bool text_form = false;
 	enum rfl_rc rc;
