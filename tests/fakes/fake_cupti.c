@@ -148,7 +148,7 @@ int cuptiProfilerDeviceSupported(struct rfl_cupti_device_supported *p)
 		if (!fake_script_text(&fake_cupti_script, "unsupported", text) ||
 		    strncmp(text, names[i], len) != 0 || text[len] != ':')
 			continue;
-		*levels[i] = (int32_t)strtol(text + len + 1, NULL, 10);
+		*levels[i] = (int32_t)strtod(text + len + 1, NULL);
 		p->supported = RFL_CUPTI_SUPPORT_UNSUPPORTED;
 	}
 	return RFL_CUPTI_SUCCESS;

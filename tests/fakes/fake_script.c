@@ -85,8 +85,8 @@ int fake_script_enter(struct fake_script *s, const char *call)
 
 		if (strncmp(item, call, len) != 0 || item[len] != ':')
 			continue;
-		if (!nth || strtol(nth + 1, NULL, 10) == calls_of(s, call))
-			return (int)strtol(item + len + 1, NULL, 10);
+		if (!nth || (int)strtod(nth + 1, NULL) == calls_of(s, call))
+			return (int)strtod(item + len + 1, NULL);
 	}
 	return 0;
 }
