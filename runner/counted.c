@@ -4,7 +4,6 @@
 #include "runner/counted.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 const char *const rfl_counter_set_names[] = { "core",    "flops",     "audit", "links",
@@ -227,40 +226,50 @@ static const char *why(const struct rfl_capture *c, enum rfl_quantity q)
 	return reason ? reason : "not counted";
 }
 
-/* Behind a prefix of a note, or NULL. */
-static const char *noted(const char *note, const char *prefix)
-{
-	const size_t n = strlen(prefix);
+/* How a source says in its notes that a whole set lacks, and why. */
+static const struct {
+	const char *set; /* NULL: all that are counters */
+	const char *prefix;
+	bool beside; /* goes without saying where nothing at all was counted */
+} told[] = {
+	{ NULL, "no counters: ", false },
+	{ "core", "core: not counted: ", false },
+	{ "flops", "flops: not counted: ", false },
+	{ "audit", "audit: not counted: ", false },
+	{ "links", "links: not counted: ", false },
+	{ "kernels", "no times of kernels: ", true },
+	{ "self-test", "self-test: not done: ", true },
+};
 
-	return strncmp(note, prefix, n) == 0 ? note + n : NULL;
+/* One note. @return what it says behind the prefix, or NULL */
+static const char *say_note(const char *note, bool any, const char *said, struct rfl_buf *out)
+{
+	for (size_t i = 0; i < RFL_ARRAY_LEN(told); i++) {
+		const size_t n = strlen(told[i].prefix);
+		const char *reason = note + n;
+
+		if (strncmp(note, told[i].prefix, n) != 0 || (told[i].beside && !any))
+			continue;
+		rfl_buf_puts(out, said ? "; " : "");
+		if (told[i].set)
+			rfl_buf_printf(out, "%s: ", told[i].set);
+		rfl_buf_puts(out, said && strcmp(said, reason) == 0 ? "the same" : reason);
+		return reason;
+	}
+	return NULL;
 }
 
-/* What the source says of the sets as such: "no counters: <why>", "flops: not counted: <why>".
- * @return how many it said */
-static size_t say_sets(const struct rfl_capture *c, struct rfl_buf *out)
+/* What the source says of whole sets. @return whether it said anything */
+static bool say_sets(const struct rfl_capture *c, bool any, struct rfl_buf *out)
 {
 	const char *said = NULL;
-	size_t n = 0;
 
 	for (size_t i = 0; i < c->nnotes; i++) {
-		const char *reason = noted(c->notes[i], "no counters: "), *set = NULL;
+		const char *reason = say_note(c->notes[i], any, said, out);
 
-		for (size_t k = 0; !reason && rfl_counter_set_names[k]; k++) {
-			char prefix[64];
-
-			set = rfl_counter_set_names[k];
-			(void)snprintf(prefix, sizeof(prefix), "%s: not counted: ", set);
-			reason = noted(c->notes[i], prefix);
-		}
-		if (!reason)
-			continue;
-		rfl_buf_puts(out, n++ ? "; " : "");
-		if (set)
-			rfl_buf_printf(out, "%s: ", set);
-		rfl_buf_puts(out, said && strcmp(said, reason) == 0 ? "the same" : reason);
-		said = reason;
+		said = reason ? reason : said;
 	}
-	return n;
+	return said != NULL;
 }
 
 /* What was wanted and is not whole. @return how many there are */
@@ -302,7 +311,7 @@ void rfl_counted_status(const struct rfl_capture *capture, unsigned sets, struct
 	size_t n;
 
 	rfl_buf_init(&text, 0);
-	n = say_sets(capture, &text);
+	n = say_sets(capture, any, &text);
 	if (n == 0 && !any)
 		n = say_quantities(capture, sets, true, RFL_VALID_UNAVAILABLE, &text);
 	for (size_t i = 0; n == 0 && i < RFL_ARRAY_LEN(grades); i++) {

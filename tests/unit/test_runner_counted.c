@@ -476,6 +476,13 @@ static void the_status_quotes_the_source(void **state)
 		  { "core: 7 metrics in 1 pass", "flops: not counted: 2 ranges dropped" },
 		  "partial: flops: 2 ranges dropped" },
 		{ 5, { "core: 7 metrics in 1 pass" }, "ok" },
+		{ 5, { "self-test: not done: no memory" }, "partial: self-test: no memory" },
+		{ 5,
+		  { "no times of kernels: rc 39", "links: not counted: rc 39" },
+		  "partial: kernels: rc 39; links: the same" },
+		{ (double)NAN,
+		  { "no counters: rc 35", "self-test: not done: rc 35" },
+		  "unavailable: rc 35" },
 	};
 
 	(void)state;

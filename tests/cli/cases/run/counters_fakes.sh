@@ -50,6 +50,7 @@ count busy '' fail=cuptiRangeProfilerEnable:26 --counters phase
 count subscribers '' fail=cuptiProfilerInitialize:39 --counters phase
 count no_nvperf '' fail=cuptiProfilerInitialize:15 --counters phase
 count off '' scale=0.9 --counters phase
+count no_kernels '' fail=cuptiActivityRegisterCallbacks:39 --counters phase
 count no_gpu count=0 '' --counters phase
 RFL_FAKE=segv:backward:14 count crash '' '' --counters phase
 RFL_FAKE=fail:restore:1 count no_way_back '' '' --counters phase
