@@ -149,11 +149,16 @@ static bool same_text(const char *a, const char *b)
 /* The processes of one file bear its label together. What was counted live has a run of its own. */
 static bool clash(const struct rfl_capture *a, const struct rfl_capture *b)
 {
-	if (!a->path || !b->path || !same_text(a->label, b->label))
+	if (!same_text(a->label, b->label) || !same_text(a->run_id, b->run_id))
 		return false;
-	if (!same_text(a->run_id, b->run_id))
-		return false;
+	if (!a->path || !b->path)
+		return !a->path && !b->path;
 	return !complement(a, b);
+}
+
+static const char *origin(const struct rfl_capture *c)
+{
+	return c->path ? c->path : "a live count";
 }
 
 /* @param ends  how many captures there were after each operand */
@@ -203,8 +208,8 @@ static enum rfl_rc check_output(const char *path, const struct rfl_captures *c, 
 			rc = rfl_fail(err, RFL_EFORMAT, 0,
 				      "%s: has the label '%s' from %s already: nothing was added; "
 				      "give %s another --label, or another --output",
-				      path, c->captures[j]->label, there.captures[i]->path,
-				      c->captures[j]->path);
+				      path, c->captures[j]->label, origin(there.captures[i]),
+				      origin(c->captures[j]));
 		}
 	}
 	rfl_captures_fini(&there);

@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "profile/capture_table.h"
 #include "profile/counters_csv.h"
+#include "profile/importer.h"
 #include "profile/formula.h"
 
 static enum rfl_rc read_formulas(struct rfl_err *err)
@@ -146,6 +147,50 @@ static void each_allocation_fails_once(void **state)
 	rfl_captures_fini(&sample);
 }
 
+/* --- importers of summaries ------------------------------------------------------------------ */
+
+static const char *import_text;
+
+static enum rfl_rc import_one(struct rfl_err *err)
+{
+	struct rfl_captures to;
+	enum rfl_rc rc;
+
+	rfl_captures_init(&to);
+	rc = rfl_import_text(import_text, strlen(import_text), "file", NULL, &to, err);
+	assert_int_equal(rc == RFL_OK, to.n == 1);
+	rfl_captures_fini(&to);
+	return rc;
+}
+
+static void each_allocation_of_an_import_fails_once(void **state)
+{
+	static const char *const texts[] = {
+		"\"Device\",\"Kernel\",\"Invocations\",\"Metric Name\",\"Metric "
+		"Description\",\"Min\","
+		"\"Max\",\"Avg\"\n\"P (0)\",\"a\",3,\"flop_count_sp\",\"\",10,12,11\n"
+		"\"P (0)\",\"b\",1,\"dram_read_transactions\",\"\",1,1,1\n",
+		"\"Device\",\"Context\",\"Stream\",\"Kernel\",\"flop_count_sp\"\n"
+		"\"P (0)\",\"1\",\"7\",\"k [307]\",100\n",
+		"Time (%),Total Time (ns),Instances,Avg (ns),Name\n60.0,600,2,300.0,k\n",
+		"1000,,cpu_core/cycles/,99,69.15,,\n10,,cpu_atom/cycles/,1,0.85,,\n"
+		"CPU0,7,,instructions,1,40.00,,\nCPU1,7,,instructions,1,40.00,,\n",
+		"{\"counter-value\" : \"7.0\", \"unit\" : \"\", \"event\" : \"cycles\", "
+		"\"pcnt-running\" : 85.00}\n",
+		" Performance counter stats for './a':\n\n   1.101,01 msec task-clock\n",
+		"real 2.50\nuser 1.00\nsys 0.25\n",
+		"TABLE,Group 1 Raw,MEM,1\nEvent,Counter,HWThread 0\nCAS_COUNT_RD,MBOX0C0,2\n",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < RFL_ARRAY_LEN(texts); i++) {
+		const struct alloc_operation op = { "an import", import_one, 10 };
+
+		import_text = texts[i];
+		assert_each_allocation_fails(&op);
+	}
+}
+
 /* A launch like one before takes no memory. */
 static struct rfl_capture_builder *running;
 
@@ -171,6 +216,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_allocation_fails_once),
+		cmocka_unit_test(each_allocation_of_an_import_fails_once),
 		cmocka_unit_test(a_launch_like_one_before_takes_no_memory),
 	};
 
