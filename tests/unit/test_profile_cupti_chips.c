@@ -15,8 +15,8 @@
 #include "profile/formula.h"
 #include "tests/unit/cupti_rig.h"
 
-/* The version that tables and names were made with; another one has other chips and may schedule
- * otherwise. */
+/* The version that tables and names were made with (12.8 agrees); a later one has other chips and
+ * may schedule otherwise. */
 #define MADE_WITH 130001
 
 static struct rfl_cupti *lib;
@@ -199,7 +199,7 @@ static void check_table(const char *file, int (*check)(const struct rfl_csv *csv
 	size_t rows = 0;
 	int wrong = 0;
 
-	if (rfl_cupti_version(lib) != MADE_WITH) {
+	if (rfl_cupti_version(lib) > MADE_WITH) {
 		print_message("CUPTI %u: the table is that of %d\n", rfl_cupti_version(lib),
 			      MADE_WITH);
 		skip();
