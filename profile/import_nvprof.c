@@ -185,7 +185,8 @@ static enum rfl_rc one_record(struct rfl_nvprof *k, bool *more, struct rfl_err *
 	return rfl_nvprof__row(k, f, n, err);
 }
 
-/* Rows begin with a quote, or as their unit or number does; a line without a comma is no row. */
+/* Rows begin with a quote, rows of times with a number, the row of units with anything. What the
+ * application prints is none of these. */
 static bool is_row(const struct rfl_nvprof *k, struct rfl_span ahead)
 {
 	struct rfl_span line;
@@ -194,8 +195,10 @@ static bool is_row(const struct rfl_nvprof *k, struct rfl_span ahead)
 		return true;
 	if (line.len == 0 || rfl_span_starts(line, "=="))
 		return false;
-	return line.at[0] == '"' ||
-	       (k->table != NVPROF_NO_TABLE && (memchr(line.at, ',', line.len) || k->want_units));
+	if (line.at[0] == '"' || (k->want_units && k->table != NVPROF_NO_TABLE))
+		return true;
+	return (k->table == NVPROF_TRACE || k->table == NVPROF_SUMMARY) &&
+	       rfl_span_number_len(line) > 0 && memchr(line.at, ',', line.len);
 }
 
 static enum rfl_rc read_records(struct rfl_nvprof *k, struct rfl_err *err)

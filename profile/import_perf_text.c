@@ -10,7 +10,8 @@
 struct text {
 	struct rfl_perf_block *k;
 	enum rfl_decimal decimal; /* of the file */
-	bool begun, intervals, doubted;
+	bool begun, intervals;
+	bool ended; /* the elapsed time was there: no events follow */
 };
 
 static const char header[] = "Performance counter stats for ";
@@ -254,7 +255,7 @@ static enum rfl_rc begin(struct text *t, struct rfl_span line, struct rfl_err *e
 	enum rfl_rc rc;
 
 	t->begun = true;
-	t->intervals = false;
+	t->intervals = t->ended = false;
 	if (name.len > 0 && name.at[0] == '\'') {
 		name = rfl_span_from(name, 1);
 		for (size_t i = name.len; i-- > 0;) {
@@ -286,9 +287,14 @@ static enum rfl_rc one_line(struct text *t, struct rfl_span line, struct rfl_err
 	}
 	if (!t->begun || rfl_span_starts(rfl_span_trim(line), "#"))
 		return RFL_OK;
-	if (time_line(t, line))
+	if (time_line(t, line)) {
+		t->ended = true;
 		return RFL_OK;
-	return event_line(t, line, err);
+	}
+	/* What perf advises ("echo 0 > ..."), and what was printed behind it. */
+	if (rfl_span_starts(rfl_span_trim(line), "Some events weren't counted"))
+		t->ended = true;
+	return t->ended ? RFL_OK : event_line(t, line, err);
 }
 
 enum rfl_rc rfl_perf__read_text(struct rfl_perf_block *k, struct rfl_err *err)

@@ -55,6 +55,7 @@ static void multiplies_averages(void **state)
 	rig_init(&rig);
 	c = rig_read(&rig, "nvprof",
 		     METRICS "\"P (0)\",\"a\",3,\"flop_count_sp\",\"\",10,12,11\n"
+			     "epoch 1, loss 0.5, of the application\n"
 			     "\"P (0)\",\"b\",1,\"flop_count_sp\",\"\",5,5,5\n");
 	assert_int_equal(c->nranges, 2);
 	assert_total(c, FLOPS_FP32, 38);

@@ -200,6 +200,31 @@ static void tells_what_was_rounded(void **state)
 	rig_fini(&rig);
 }
 
+/* perf's advice, and the output of others, behind the elapsed time. */
+static void passes_what_follows(void **state)
+{
+	struct summary_rig rig;
+	const struct rfl_capture *c;
+
+	(void)state;
+	rig_init(&rig);
+	c = rig_read(&rig, "perf",
+		     "step 1 of 2 done\n" STATS "   7      cycles\n"
+		     "             TopdownL1 (cpu_core)  #     12.5 %  tma_retiring\n"
+		     "       1.500000000 seconds time elapsed\n"
+		     "       1.000000000 seconds user\n"
+		     "       0.500000000 seconds sys\n\n\n"
+		     "Some events weren't counted. Try disabling the NMI watchdog:\n"
+		     "\techo 0 > /proc/sys/kernel/nmi_watchdog\n"
+		     "took 5 s in all\n"
+		     "\n Performance counter stats for './b':\n\n"
+		     "   8      cycles\n");
+	assert_int_equal(c->nranges, 2);
+	assert_total(c, CYCLES, 15);
+	assert_metric(c, 0, "system_time", 0.5);
+	rig_fini(&rig);
+}
+
 static void refuses_small_shares(void **state)
 {
 	struct summary_rig rig;
@@ -313,8 +338,9 @@ int main(void)
 		cmocka_unit_test(reads_the_samples),      cmocka_unit_test(reads_perf_6_1),
 		cmocka_unit_test(reads_locales),          cmocka_unit_test(counts_flops_and_bytes),
 		cmocka_unit_test(adds_up_hybrid_cores),   cmocka_unit_test(counts_an_event_once),
-		cmocka_unit_test(tells_what_was_rounded), cmocka_unit_test(refuses_small_shares),
-		cmocka_unit_test(reads_forms_of_x),       cmocka_unit_test(refuses_what_is_broken),
+		cmocka_unit_test(passes_what_follows),    cmocka_unit_test(tells_what_was_rounded),
+		cmocka_unit_test(refuses_small_shares),   cmocka_unit_test(reads_forms_of_x),
+		cmocka_unit_test(refuses_what_is_broken),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
