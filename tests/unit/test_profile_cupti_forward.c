@@ -4,6 +4,7 @@
  */
 #include <math.h>
 
+#include "profile/cupti_plan.h"
 #include "profile/source_cupti.h"
 #include "tests/unit/fake_gpu.h"
 
@@ -98,9 +99,49 @@ static void all_sets_are_counted(void **state)
 	rfl_captures_fini(&to);
 }
 
+/* Core and FLOPs of a step in two passes on every chip; on two with integrated memory, which count
+ * what L2 reads on its misses instead of device memory, in three. */
+static void every_chip_needs_two_passes(void **state)
+{
+	static const char three[] = "GA10B GB20B";
+	static const char none[] = "GV11B"; /* is named, and has no range profiler */
+	const struct rfl_cupti_places nowhere = { .path = NULL };
+	const char *const *all = NULL;
+	struct rfl_cupti *lib = NULL;
+	struct rfl_err err = RFL_ERR_INIT;
+	char cupti[1024];
+	size_t n = 0;
+
+	(void)state;
+	snprintf(cupti, sizeof(cupti), "real=%s", RFL_TEST_CUPTI_LIBRARY);
+	fake_scripts("", cupti);
+	assert_ok(rfl_cupti_open(&nowhere, &lib, &err), &err);
+	assert_ok(rfl_cupti_chips(lib, &all, &n, &err), &err);
+	assert_true(n >= 30);
+	for (size_t i = 0; i < n; i++) {
+		struct rfl_cupti_plan *plan = NULL;
+		size_t want = strstr(three, all[i]) ? 2 : 1;
+
+		if (rfl_cupti_plan_new(lib, all[i], NULL, RFL_SET_CORE | RFL_SET_FLOPS, "bf16",
+				       &plan, &err) != RFL_OK)
+			fail_msg("%s: %s", all[i], err.msg);
+		if (strcmp(all[i], none) == 0) {
+			assert_int_equal(plan->sessions[0].why.rc, RFL_EUNSUPPORTED);
+		} else if (plan->sessions[0].passes != want || plan->sessions[1].passes != 1) {
+			fail_msg("%s: core in %zu, FLOPs in %zu passes", all[i],
+				 plan->sessions[0].passes, plan->sessions[1].passes);
+		}
+		for (size_t k = 0; k < plan->n; k++)
+			assert_int_equal(plan->sessions[k].nabsent, 0);
+		rfl_cupti_plan_free(plan);
+	}
+	rfl_cupti_close(lib);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_chip_needs_two_passes),
 		cmocka_unit_test(each_family_is_counted_in_two_passes),
 		cmocka_unit_test(all_sets_are_counted),
 	};
