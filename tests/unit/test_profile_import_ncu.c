@@ -385,6 +385,7 @@ static void ignores_a_value_that_is_there_again(void **state)
 					     "\",\"nsecond\",\"5\"\n");
 	assert_close(total(c, RFL_QUANTITY_TIME), 5e-9, 0);
 	assert_int_equal(rig.nwarnings, 0);
+	import_rig_fini(&rig);
 	c = read_rows(&rig, HEADER ROW("0", "7", TIME, "ns",
 				       "5") "\"0\",\"7\",\"k\",\"8.0\",\"other\",\"" TIME
 					    "\",\"ns\",\"6\"\n");
