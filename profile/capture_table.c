@@ -26,7 +26,8 @@ struct line {
 	int64_t launches;
 	double time_s, flops, bytes;
 	int64_t time_launches, flops_launches, bytes_launches;
-	size_t index; /* equal times stay in order */
+	int64_t fp32_launches; /* of which the arithmetic outside the matrix units is known */
+	size_t index;          /* equal times stay in order */
 };
 
 static void add_to(double *sum, int64_t *launches, const struct rfl_amount *a)
@@ -50,11 +51,7 @@ static void add_amounts(struct line *line, const struct rfl_amount *amount, int6
 	add_to(&line->time_s, &line->time_launches, &amount[RFL_QUANTITY_TIME]);
 	add_to(&line->flops, &line->flops_launches, &amount[RFL_QUANTITY_FLOPS]);
 	add_to(&line->bytes, &line->bytes_launches, &amount[RFL_QUANTITY_DRAM]);
-}
-
-static double ratio(double a, int64_t a_launches, double b, int64_t b_launches)
-{
-	return a_launches == b_launches && b > 0 ? a / b : (double)NAN;
+	line->fp32_launches += amount[RFL_QUANTITY_FLOPS_FP32].launches;
 }
 
 /* ---- which lines ---- */
@@ -160,12 +157,12 @@ static void put_numbers(struct rfl_table *t, const struct line *line, double all
 	rfl_table_real(t, all_time > 0 ? line->time_s / all_time : (double)NAN);
 	rfl_table_real(t, line->flops);
 	rfl_table_real(t, line->bytes);
-	rfl_table_real(t,
-		       ratio(line->flops, line->flops_launches, line->bytes, line->bytes_launches));
-	rfl_table_real(t,
-		       ratio(line->flops, line->flops_launches, line->time_s, line->time_launches));
-	rfl_table_real(t,
-		       ratio(line->bytes, line->bytes_launches, line->time_s, line->time_launches));
+	rfl_table_real(t, rfl_amounts_ratio(line->flops, line->flops_launches, line->bytes,
+					    line->bytes_launches));
+	rfl_table_real(t, rfl_amounts_ratio(line->flops, line->flops_launches, line->time_s,
+					    line->time_launches));
+	rfl_table_real(t, rfl_amounts_ratio(line->bytes, line->bytes_launches, line->time_s,
+					    line->time_launches));
 }
 
 static void put_line(struct rfl_table *t, const struct line *line, bool geometry, double all_time)
@@ -205,78 +202,6 @@ static struct rfl_table *new_range_table(bool geometry)
 	return rfl_table_new(columns, n);
 }
 
-/* ---- the table of totals ---- */
-
-static const struct rfl_column total_columns[] = {
-	{ .key = "quantity", .title = "Quantity", .kind = RFL_COLUMN_TEXT },
-	{ .key = "value", .title = "Total", .kind = RFL_COLUMN_TEXT },
-	{ .key = "exact", .title = "Exact", .kind = RFL_COLUMN_TEXT },
-	{ .key = "validity", .title = "Validity", .kind = RFL_COLUMN_TEXT },
-};
-
-static const char *exact_text(double value, char out[RFL_NUM_MAX])
-{
-	if (value == floor(value) && fabs(value) < 9e15)
-		return rfl_num_grouped((int64_t)value, out);
-	return rfl_num_exact(value, out);
-}
-
-static void put_total_row(struct rfl_table *t, const char *name, const char *unit, double value,
-			  const char *validity)
-{
-	char si[64], exact[RFL_NUM_MAX];
-
-	rfl_table_text(t, name);
-	if (strcmp(unit, "FLOP/B") == 0) /* no prefixes where values are compared with a knee */
-		(void)snprintf(si, sizeof(si), "%s %s", rfl_num_people(value, 5, exact), unit);
-	else
-		(void)rfl_num_si(value, unit, 5, si, sizeof(si));
-	rfl_table_text(t, si);
-	rfl_table_text(t, exact_text(value, exact));
-	rfl_table_text(t, validity);
-}
-
-/* What follows from two amounts of the same launches. */
-static void put_ratio(struct rfl_table *t, const char *name, const char *unit,
-		      const struct rfl_amount *a, const struct rfl_amount *b)
-{
-	double value = ratio(a->value, a->launches, b->value, b->launches);
-	enum rfl_validity worst = a->validity > b->validity ? a->validity : b->validity;
-
-	if (!isnan(value))
-		put_total_row(t, name, unit, value, rfl_validity_names[worst]);
-}
-
-static void put_totals(struct rfl_table *t, const struct rfl_capture *c)
-{
-	static const struct {
-		const char *name, *unit;
-		enum rfl_quantity a, b;
-	} ratios[] = {
-		{ "flops.total / dram_bytes", "FLOP/B", RFL_QUANTITY_FLOPS, RFL_QUANTITY_DRAM },
-		{ "flops.total / l2_bytes", "FLOP/B", RFL_QUANTITY_FLOPS, RFL_QUANTITY_L2 },
-		{ "flops.total / l1_bytes", "FLOP/B", RFL_QUANTITY_FLOPS, RFL_QUANTITY_L1 },
-		{ "flops.total / time_s", "FLOP/s", RFL_QUANTITY_FLOPS, RFL_QUANTITY_TIME },
-		{ "dram_bytes / time_s", "B/s", RFL_QUANTITY_DRAM, RFL_QUANTITY_TIME },
-		{ "cycles / time_s", "Hz", RFL_QUANTITY_CYCLES, RFL_QUANTITY_TIME },
-		{ "cycles / task_clock_s", "Hz", RFL_QUANTITY_CYCLES, RFL_QUANTITY_TASK_CLOCK },
-		{ "instructions / cycles", "", RFL_QUANTITY_INSTRUCTIONS, RFL_QUANTITY_CYCLES },
-	};
-
-	for (int q = 0; q < RFL_QUANTITY_COUNT; q++) {
-		const struct rfl_quantity_info *info = rfl_quantity_info((enum rfl_quantity)q);
-		const struct rfl_amount *a = &c->total[q];
-		const char *unit = strcmp(info->unit, "byte") == 0 ? "B" : info->unit;
-
-		if (!isnan(a->value))
-			put_total_row(t, info->name, unit, a->value,
-				      rfl_validity_names[a->validity]);
-	}
-	for (size_t i = 0; i < RFL_ARRAY_LEN(ratios); i++)
-		put_ratio(t, ratios[i].name, ratios[i].unit, &c->total[ratios[i].a],
-			  &c->total[ratios[i].b]);
-}
-
 /* ---- under the tables ---- */
 
 static double share_of(double part, double all)
@@ -284,26 +209,36 @@ static double share_of(double part, double all)
 	return all > 0 ? 100 * part / all : (double)NAN;
 }
 
+/* Counted, as 0, and not with the matrix units alone. */
+static bool did_none(const struct line *line)
+{
+	return line->flops == 0 && line->flops_launches == line->launches &&
+	       line->fp32_launches == line->launches;
+}
+
 /* Kernels whose FLOPs were counted, as 0: copies, casts, integers, comparisons. */
-static void put_zero_kernels(const struct line *lines, size_t n, double all_time,
+static void put_zero_kernels(const struct rfl_capture *c, const struct line *lines, size_t n,
 			     struct rfl_buf *out)
 {
+	const char *parts = c->total[RFL_QUANTITY_FLOPS].rule;
+	double all_time = c->total[RFL_QUANTITY_TIME].value;
 	char number[RFL_NUM_MAX], name[NAME_MAX_SHOWN + 4];
 	double time_s = 0;
 	size_t zero = 0, shown = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		if (lines[i].flops != 0 || lines[i].flops_launches != lines[i].launches)
+		if (!did_none(&lines[i]))
 			continue;
 		time_s += isnan(lines[i].time_s) ? 0 : lines[i].time_s;
 		zero++;
 	}
 	if (zero == 0)
 		return;
-	rfl_buf_printf(out, "Kernels with 0 FLOPs: %zu, %s %% of the time\n", zero,
+	rfl_buf_printf(out, "Kernels with 0 FLOPs (%s): %zu, %s %% of the time\n",
+		       parts ? parts : "flops.total", zero,
 		       rfl_num_fixed(share_of(time_s, all_time), 1, number));
 	for (size_t i = 0; i < n && shown < ZERO_MOST; i++) {
-		if (lines[i].flops != 0 || lines[i].flops_launches != lines[i].launches)
+		if (!did_none(&lines[i]))
 			continue;
 		rfl_buf_printf(out, "  %s ms  ", rfl_num_people(lines[i].time_s * 1e3, 4, number));
 		rfl_buf_printf(out, "%s %%  %s\n",
@@ -345,7 +280,7 @@ static void put_remarks(const struct rfl_capture *c, const struct line *lines, s
 {
 	char number[RFL_NUM_MAX];
 
-	put_zero_kernels(lines, nkernels, c->total[RFL_QUANTITY_TIME].value, out);
+	put_zero_kernels(c, lines, nkernels, out);
 	put_coverage(c, out);
 	put_caveats(c, out);
 	rfl_capture__unknown(c, out);
@@ -380,20 +315,6 @@ static void put_head(const struct rfl_capture *c, enum rfl_format format, struct
 	rfl_buf_puts(out, "\n\n");
 }
 
-/* Render, and release. A table that could not be made is out of memory. */
-static enum rfl_rc finish_table(struct rfl_table *t, enum rfl_format format, struct rfl_buf *out,
-				struct rfl_err *err)
-{
-	enum rfl_rc rc;
-
-	if (!t)
-		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for a table");
-	rc = rfl_table_render(t, format, out, err);
-	rfl_table_free(t);
-	rfl_buf_putc(out, '\n');
-	return rc;
-}
-
 static enum rfl_rc put_ranges(const struct rfl_capture *c, const struct rfl_capture_view *view,
 			      const struct line *lines, size_t n, bool geometry,
 			      struct rfl_buf *out, struct rfl_err *err)
@@ -412,7 +333,7 @@ static enum rfl_rc put_ranges(const struct rfl_capture *c, const struct rfl_capt
 		put_total(t, c, geometry);
 	if (t && shown < n)
 		rfl_table_note(t, "The %zu that take the longest, of %zu.", shown, n);
-	return finish_table(t, view->format, out, err);
+	return rfl_capture__finish_table(t, view->format, out, err);
 }
 
 static enum rfl_rc put_metrics(const struct rfl_capture *c, const struct rfl_capture_view *view,
@@ -441,7 +362,8 @@ static enum rfl_rc put_metrics(const struct rfl_capture *c, const struct rfl_cap
 			rfl_table_text(t, rfl_range_kind_names[r->kind]);
 			rfl_table_text(t, short_name(r->name, name));
 			rfl_table_text(t, m->name);
-			rfl_table_text(t, isnan(m->value) ? NULL : exact_text(m->value, number));
+			rfl_table_text(t, isnan(m->value) ? NULL
+							  : rfl_capture__exact(m->value, number));
 			rfl_table_text(t, m->unit);
 			rfl_table_text(t, rfl_rollup_names[m->rollup]);
 			rfl_table_text(t, rfl_validity_names[m->validity]);
@@ -450,22 +372,7 @@ static enum rfl_rc put_metrics(const struct rfl_capture *c, const struct rfl_cap
 	}
 	if (t && n < c->nranges)
 		rfl_table_note(t, "The first %zu ranges of %zu.", n, c->nranges);
-	return finish_table(t, view->format, out, err);
-}
-
-static enum rfl_rc put_total_table(const struct rfl_capture *c, enum rfl_format format,
-				   struct rfl_buf *out, struct rfl_err *err)
-{
-	struct rfl_table *t = rfl_table_new(total_columns, RFL_ARRAY_LEN(total_columns));
-
-	if (t)
-		put_totals(t, c);
-	if (t && rfl_table_rows(t) == 0) {
-		rfl_table_free(t);
-		rfl_buf_puts(out, "Nothing is known of the totals.\n\n");
-		return RFL_OK;
-	}
-	return finish_table(t, format, out, err);
+	return rfl_capture__finish_table(t, view->format, out, err);
 }
 
 static enum rfl_rc put_capture(const struct rfl_capture *c, const struct rfl_capture_view *view,
@@ -489,7 +396,7 @@ static enum rfl_rc put_capture(const struct rfl_capture *c, const struct rfl_cap
 			rc = put_ranges(c, view, lines, n, geometry, out, err);
 	}
 	if (rc == RFL_OK)
-		rc = put_total_table(c, view->format, out, err);
+		rc = rfl_capture__total_table(c, view->format, out, err);
 	n = lines_of(c, true, true, lines);
 	if (rc == RFL_OK)
 		put_remarks(c, lines, n, out);

@@ -4,6 +4,7 @@
 #ifndef RFL_PROFILE_CAPTURE_TABLE_IMPL_H
 #define RFL_PROFILE_CAPTURE_TABLE_IMPL_H
 
+#include "base/num.h"
 #include "profile/capture_table.h"
 
 /* ---- capture_amounts.c ---- */
@@ -26,6 +27,18 @@ const char *rfl_amounts_no_ai(const struct rfl_amount *amount);
 
 /** The launches that a capture's totals cover. */
 int64_t rfl_capture_launches_of_total(const struct rfl_capture *c);
+
+/* ---- capture_total_table.c ---- */
+
+/** a / b where both are of the same launches and b is above 0, else NaN. */
+double rfl_amounts_ratio(double a, int64_t a_launches, double b, int64_t b_launches);
+/** A value with all its digits, a whole one in groups of three. @return out */
+const char *rfl_capture__exact(double value, char out[RFL_NUM_MAX]);
+/** Render a table, and release it. NULL is one that could not be made. */
+enum rfl_rc rfl_capture__finish_table(struct rfl_table *t, enum rfl_format format,
+				      struct rfl_buf *out, struct rfl_err *err) RFL_WARN_UNUSED;
+enum rfl_rc rfl_capture__total_table(const struct rfl_capture *c, enum rfl_format format,
+				     struct rfl_buf *out, struct rfl_err *err) RFL_WARN_UNUSED;
 
 /* ---- the renderings ---- */
 

@@ -195,7 +195,8 @@ static void people_see_kernels_by_time_and_what_is_missing(void **state)
 	static const char *const parts[] = {
 		"kernels: ncu, f.csv, chip GA100, formulas 'ampere-100'\n",
 		"kernel  copy               1    300.0     30.0      0",
-		"Kernels with 0 FLOPs: 1, 30.0 % of the time\n  300.0 ms  30.0 %  copy\n",
+		"Kernels with 0 FLOPs (flops.fp32): 1, 30.0 % of the time\n  300.0 ms  30.0 %  "
+		"copy\n",
 		"Coverage: FLOPs were counted in 80.0 % of the time, DRAM bytes in 100.0 %\n",
 		"flops.fp32: a lower bound: known of 2 of 3 launches; of others: not counted",
 		"'roofline counters list --chip GA100 --ncu' prints the metrics\n",
@@ -216,6 +217,32 @@ static void people_see_kernels_by_time_and_what_is_missing(void **state)
 		assert_has(&text, parts[i]);
 	/* of the kernel of which FLOPs are not known nothing says 0 */
 	assert_null(strstr(rfl_buf_str(&text), "%  unknown"));
+	rfl_buf_fini(&text);
+	rfl_captures_fini(&captures);
+}
+
+/* 0 in the matrix units alone says nothing of a kernel whose other FLOPs were not counted. */
+static void no_kernel_is_said_to_do_nothing_by_half_a_count(void **state)
+{
+	static const char tensor[] = "sm__ops_path_tensor_src_tf32_dst_fp32.sum";
+	const struct rfl_capture_view view = { .format = RFL_FORMAT_TABLE };
+	struct rfl_capture_builder *b = builder("tensor only");
+	struct rfl_captures captures;
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_buf text;
+
+	(void)state;
+	assert_ok(rfl_capture_begin(b, RFL_RANGE_KERNEL, "k", NULL, NULL, &err), &err);
+	(void)rfl_capture_metric(b, rfl_capture_metric_id(b, tensor, strlen(tensor), ""), 0,
+				 RFL_VALID, -1, NULL);
+	assert_ok(rfl_capture_end(b, &err), &err);
+	rfl_captures_init(&captures);
+	assert_ok(rfl_capture_finish(b, &captures, &err), &err);
+	rfl_capture_builder_free(b);
+	render(&captures, &view, &text);
+	assert_has(&text, "flops.tensor_tf32  0 FLOP");
+	assert_has(&text, "flops.total: without flops.fp16, flops.fp32,");
+	assert_null(strstr(rfl_buf_str(&text), "Kernels with 0 FLOPs"));
 	rfl_buf_fini(&text);
 	rfl_captures_fini(&captures);
 }
@@ -285,6 +312,7 @@ int main(void)
 		cmocka_unit_test(json_is_what_its_schema_says),
 		cmocka_unit_test(every_null_has_its_reason),
 		cmocka_unit_test(people_see_kernels_by_time_and_what_is_missing),
+		cmocka_unit_test(no_kernel_is_said_to_do_nothing_by_half_a_count),
 		cmocka_unit_test(the_longest_are_shown),
 		cmocka_unit_test(rules_are_told_with_their_values),
 		cmocka_unit_test(every_metric_can_be_seen),
