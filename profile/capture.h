@@ -21,12 +21,12 @@ extern "C" {
 #endif
 
 enum rfl_range_kind {
-	RFL_RANGE_KERNEL,    /**< a GPU kernel over its launches */
-	RFL_RANGE_STEP,      /**< a training step */
-	RFL_RANGE_PHASE,     /**< fwd, bwd, opt */
-	RFL_RANGE_LAYER,     /**< fwd/conv1, bwd/conv1, ... */
-	RFL_RANGE_PROCESS,   /**< a whole process or region: perf, time, likwid */
-	RFL_RANGE_IDLE,      /**< an empty range: what others moved meanwhile; in no total */
+	RFL_RANGE_KERNEL,  /**< a GPU kernel over its launches */
+	RFL_RANGE_STEP,    /**< a training step */
+	RFL_RANGE_PHASE,   /**< fwd, bwd, opt */
+	RFL_RANGE_LAYER,   /**< fwd/conv1, bwd/conv1, ... */
+	RFL_RANGE_PROCESS, /**< a whole process or region: perf, time, likwid */
+	RFL_RANGE_IDLE,    /**< an empty range: what others moved meanwhile; in no total */
 	/** A copy or a matrix product of known size; in no total. Its metrics are
 	 * "selftest.<quantity>.known", ".measured" and ".ratio". */
 	RFL_RANGE_SELF_TEST,
