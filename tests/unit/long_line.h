@@ -8,7 +8,6 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -78,8 +77,7 @@ static inline long peak_kib(void)
 	FILE *f = fopen("/proc/self/status", "r");
 
 	while (f && fgets(text, sizeof(text), f))
-		if (strncmp(text, "VmHWM:", 6) == 0)
-			kib = strtol(text + 6, NULL, 10);
+		(void)sscanf(text, "VmHWM: %ld", &kib);
 	if (f)
 		(void)fclose(f);
 	return kib;
