@@ -385,7 +385,7 @@ void rfl_capture__note(struct rfl_capture_builder *b, const char *text)
 void rfl_capture_note(struct rfl_capture_builder *b, const char *fmt, ...)
 {
 	va_list ap;
-	char text[1024];
+	char text[RFL_ERR_MSG_MAX + 256]; /* a note may hold a whole message */
 
 	va_start(ap, fmt);
 	(void)vsnprintf(text, sizeof(text), fmt, ap);
