@@ -152,6 +152,13 @@ static const char *said_by_metric(const struct rfl_finish *f, const struct rfl_r
 	return NULL;
 }
 
+static bool is_part_of(enum rfl_quantity part, enum rfl_quantity sum)
+{
+	if (sum == RFL_QUANTITY_DRAM)
+		return part == RFL_QUANTITY_DRAM_READ || part == RFL_QUANTITY_DRAM_WRITE;
+	return sum == RFL_QUANTITY_FLOPS && rfl_quantity_is_flops(part);
+}
+
 static enum rfl_rc set_unavailable(struct rfl_finish *f, enum rfl_quantity q,
 				   const struct rfl_range_sum *r, struct rfl_amount *amount)
 {
@@ -159,8 +166,8 @@ static enum rfl_rc set_unavailable(struct rfl_finish *f, enum rfl_quantity q,
 	const char *said = said_by_metric(f, r, q, &id);
 
 	/* a sum is not known for what its first part says */
-	for (int part = 0; !said && q == RFL_QUANTITY_FLOPS && part < RFL_QUANTITY_FLOPS; part++)
-		if (rfl_quantity_is_flops((enum rfl_quantity)part))
+	for (int part = 0; !said && part < RFL_QUANTITY_COUNT; part++)
+		if (is_part_of((enum rfl_quantity)part, q))
 			said = said_by_metric(f, r, (enum rfl_quantity)part, &id);
 	amount->value = NAN;
 	amount->validity = RFL_VALID_UNAVAILABLE;

@@ -119,12 +119,25 @@ static bool is_same_rule(const char *a, const char *b)
 	return a == b || (a && b && strcmp(a, b) == 0);
 }
 
+/* Of steps that were to be counted and could not be, beside kernels of which only times are taken:
+ * why they could not. */
+static const char *refused(const struct rfl_capture *c, enum rfl_quantity q)
+{
+	for (size_t i = 0; c->total_kind == RFL_RANGE_KERNEL && i < c->nranges; i++) {
+		const enum rfl_range_kind kind = c->ranges[i].kind;
+
+		if (kind == RFL_RANGE_STEP || kind == RFL_RANGE_PHASE || kind == RFL_RANGE_LAYER)
+			return c->ranges[i].amount[q].reason;
+	}
+	return NULL;
+}
+
 /* The sum of one quantity over the ranges of a kind. */
 static enum rfl_rc set_total(struct rfl_finish *f, enum rfl_quantity q)
 {
 	struct rfl_capture *c = &f->b->capture;
 	struct rfl_amount *total = &c->total[q];
-	const char *why = NULL;
+	const char *why = refused(c, q);
 	int64_t all = 0;
 	bool several = false;
 

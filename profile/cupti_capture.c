@@ -8,6 +8,7 @@
 
 #include "base/num.h"
 #include "profile/cupti_count.h"
+#include "profile/cupti_sets.h"
 
 static const char no_value[] =
 	"the counter gave no value: its unit is shared (MIG) or switched off";
@@ -66,6 +67,27 @@ static enum rfl_rc give_session(struct rfl_capture_builder *b, const struct rfl_
 	return rc;
 }
 
+/* Sets that could not even be planned: whatever they would have counted carries the reason. */
+static enum rfl_rc give_refused(const struct rfl_cupti_count *c, struct rfl_capture_builder *b,
+				unsigned sets, const char *why, struct rfl_err *err)
+{
+	struct rfl_metric_set wanted = { .n = 0 };
+	struct rfl_formulas *f = NULL;
+	enum rfl_rc rc = RFL_ENOTFOUND;
+
+	if (c->target.chip[0])
+		rc = rfl_formulas_new(c->target.chip, &f, NULL);
+	if (rc == RFL_ENOTFOUND) /* as the builder has it then */
+		rc = rfl_formulas_new("any", &f, err);
+	if (rc == RFL_OK)
+		rfl_metric_set_add_sets(&wanted, f, sets,
+					c->request->precision ? c->request->precision : "fp32");
+	for (size_t i = 0; i < wanted.n && rc == RFL_OK; i++)
+		rc = give(b, wanted.names[i], "", NAN, -1, NULL, why, err);
+	rfl_formulas_free(f);
+	return rc;
+}
+
 static enum rfl_rc add_range(const struct rfl_cupti_count *c, struct rfl_capture_builder *b,
 			     size_t i, const char *mark, struct rfl_err *err)
 {
@@ -73,15 +95,19 @@ static enum rfl_rc add_range(const struct rfl_cupti_count *c, struct rfl_capture
 	enum rfl_rc rc = rfl_capture_begin(b, range->kind, range->name, NULL, NULL, err);
 
 	for (size_t k = 0; c->plan && k < c->plan->n && rc == RFL_OK; k++) {
+		const struct rfl_cupti_planned *s = &c->plan->sessions[k];
 		const struct rfl_cupti_outcome *out = &c->outcomes[k];
 		bool counted = out->why.rc == RFL_OK && i < out->counted.n;
 
-		rc = give_session(b, &c->plan->sessions[k], out->first_pass,
-				  counted ? out->counted.ranges[i].values : NULL, mark,
-				  counted ? NULL : out->why.msg, err);
+		if (s->n == 0 && out->why.rc != RFL_OK)
+			rc = give_refused(c, b, s->set, out->why.msg, err);
+		else
+			rc = give_session(b, s, out->first_pass,
+					  counted ? out->counted.ranges[i].values : NULL, mark,
+					  counted ? NULL : out->why.msg, err);
 	}
-	if (rc == RFL_OK && !c->plan) /* one of them carries the reason */
-		rc = give(b, "gpu__time_duration.sum", "s", NAN, -1, NULL, c->refused.msg, err);
+	if (rc == RFL_OK && !c->plan)
+		rc = give_refused(c, b, c->request->sets, c->refused.msg, err);
 	return rc == RFL_OK ? rfl_capture_end(b, err) : rc;
 }
 

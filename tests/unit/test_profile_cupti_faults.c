@@ -163,6 +163,11 @@ static void permission_refused_leaves_the_times_of_kernels(void **state)
 		assert_non_null(r);
 		assert_true(isnan(r->amount[RFL_QUANTITY_DRAM].value));
 		assert_true(isnan(r->amount[RFL_QUANTITY_FLOPS].value));
+		assert_non_null(strstr(r->amount[RFL_QUANTITY_DRAM_READ].reason, calls[i]));
+		assert_non_null(strstr(c->total[RFL_QUANTITY_DRAM_WRITE].reason, calls[i]));
+		assert_non_null(strstr(c->total[RFL_QUANTITY_FLOPS_TENSOR_TF32].reason, calls[i]));
+		assert_non_null(strstr(c->total[RFL_QUANTITY_FLOPS].reason, calls[i]));
+		assert_non_null(strstr(c->total[RFL_QUANTITY_DRAM].reason, calls[i]));
 		assert_non_null(fake_noted(c, "matrix products 62.5 % of it"));
 		fake_is_clean();
 		rfl_captures_fini(&to);
