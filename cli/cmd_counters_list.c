@@ -8,8 +8,10 @@
 #include "base/table.h"
 #include "cli/cmd.h"
 #include "cli/counters_chip.h"
+#include "cli/counters_ncu.h"
 #include "cli/put.h"
 #include "profile/chips.h"
+#include "profile/cupti_plan.h"
 #include "profile/cupti_sets.h"
 #include "runner/engine.h"
 
@@ -117,25 +119,55 @@ struct listing {
 	const struct rfl_asked_chip *chip;
 	const char *precision;
 	bool people;
+	struct rfl_cupti_plan *plan; /* owns the names below; NULL without CUPTI */
 	struct rfl_metric_set chosen[SETS];
 	size_t passes[SETS]; /* 0: not known */
 };
 
+/* The sessions of a run that asks for everything, as far as CUPTI is there to plan them. */
+static enum rfl_rc plan_sets(struct listing *l, struct rfl_err *err)
+{
+	unsigned wanted = 0;
+	enum rfl_rc rc;
+
+	for (size_t i = 0; i < SETS; i++)
+		wanted |= sets[i].set;
+	rc = rfl_cupti_plan_new(l->chip->lib, l->chip->name, NULL, wanted, l->precision, &l->plan,
+				err);
+	for (size_t k = 0; rc == RFL_OK && k < l->plan->n; k++) {
+		const struct rfl_cupti_planned *s = &l->plan->sessions[k];
+
+		for (size_t i = 0; i < SETS; i++) {
+			if (sets[i].set != s->set)
+				continue;
+			l->passes[i] = s->passes;
+			for (size_t m = 0; m < s->n; m++)
+				l->chosen[i].names[l->chosen[i].n++] = s->metrics[m];
+		}
+	}
+	return rc;
+}
+
 static enum rfl_rc choose_sets(struct listing *l, struct rfl_err *err)
 {
-	for (size_t i = 0; i < SETS; i++) {
-		enum rfl_rc rc = RFL_OK;
-
-		if (l->chip->host)
-			rc = rfl_metric_set_choose(l->chip->host, l->chip->f, sets[i].set,
-						   l->precision, &l->chosen[i], &l->passes[i], err);
-		else
-			rfl_metric_set_add_sets(&l->chosen[i], l->chip->f, sets[i].set,
-						l->precision);
-		if (rc != RFL_OK)
-			return rc;
-	}
+	if (l->chip->host)
+		return plan_sets(l, err);
+	for (size_t i = 0; i < SETS; i++)
+		rfl_metric_set_add_sets(&l->chosen[i], l->chip->f, sets[i].set, l->precision);
 	return RFL_OK;
+}
+
+/* The set that counts a metric of a quantity: its own, or that in which it costs no pass. */
+static int set_with(const struct listing *l, int own, const char *metric)
+{
+	for (int i = 0; own >= 0 && i < SETS; i++) {
+		const struct rfl_metric_set *s = &l->chosen[(i + own) % SETS];
+
+		for (size_t m = 0; m < s->n; m++)
+			if (strcmp(s->names[m], metric) == 0)
+				return (i + own) % SETS;
+	}
+	return own;
 }
 
 /* The row of `sets` that counts a quantity in this run, or -1. */
@@ -162,6 +194,7 @@ static void metric_row(struct listing *l, enum rfl_quantity q, int set, double w
 {
 	const char *metric = rfl_formulas_slot_name(l->chip->f, slot);
 
+	set = set_with(l, set, metric);
 	rfl_table_text(l->t, rfl_quantity_info(q)->name);
 	rfl_table_real(l->t, weight);
 	rfl_table_text(l->t, metric);
@@ -339,47 +372,6 @@ static enum rfl_rc fill_all(struct rfl_table *t, const struct rfl_asked_chip *ch
 	return rc == RFL_OK ? a.rc : rc;
 }
 
-/* ------------------------------------------------------------------ for ncu */
-
-/* What a roofline of training needs, as far as it exists. ncu runs each kernel once per pass. */
-static enum rfl_rc print_ncu(struct rfl_cli *cli, const struct rfl_asked_chip *chip,
-			     const char *precision, struct rfl_err *err)
-{
-	const unsigned wanted = RFL_SET_CORE | RFL_SET_FLOPS | (precision ? 0 : RFL_SET_AUDIT);
-	struct rfl_metric_set set = { .n = 0 }, there = { .n = 0 };
-	struct rfl_buf line;
-	size_t passes = 0;
-	enum rfl_rc rc = RFL_OK;
-
-	rfl_metric_set_add_sets(&set, chip->f, wanted, precision);
-	for (size_t i = 0; i < set.n; i++)
-		if (!chip->host || rfl_cupti_metric(chip->host, set.names[i], NULL, NULL) == RFL_OK)
-			there.names[there.n++] = set.names[i];
-	if (there.n == 0)
-		return rfl_fail(err, RFL_EUNSUPPORTED, 0, "%s: no metric is known for this chip",
-				chip->name);
-	if (chip->host)
-		rc = rfl_cupti_passes(chip->host, there.names, there.n, &passes, err);
-	if (rc != RFL_OK)
-		return rc;
-	rfl_buf_init(&line, 0);
-	rfl_buf_puts(&line, "--metrics ");
-	for (size_t i = 0; i < there.n; i++)
-		rfl_buf_printf(&line, "%s%s", i ? "," : "", there.names[i]);
-	rfl_buf_putc(&line, '\n');
-	rc = rfl_cli_put(cli, &line, "the argument", err);
-	rfl_buf_fini(&line);
-	if (cli->verbosity < 0)
-		return rc;
-	if (chip->host)
-		fprintf(cli->err, "%zu metrics of %s in %zu passes, by %s\n", there.n, chip->name,
-			passes, rfl_cupti_path(chip->lib));
-	else
-		fprintf(cli->err, "%zu metrics of %s; neither names nor passes were checked: %s\n",
-			there.n, chip->name, chip->why.msg);
-	return rc;
-}
-
 /* ------------------------------------------------------------------ the command */
 
 static enum rfl_rc check_args(const struct list_args *a, struct rfl_err *err)
@@ -425,6 +417,7 @@ static enum rfl_rc print_table(struct rfl_cli *cli, const struct list_args *a,
 	if (rc == RFL_OK)
 		rc = rfl_cli_put_table(cli, l.t, (enum rfl_format)a->format, err);
 	rfl_table_free(l.t);
+	rfl_cupti_plan_free(l.plan);
 	return rc;
 }
 
@@ -443,7 +436,7 @@ static enum rfl_rc list_run(struct rfl_cli *cli, const void *args, struct rfl_er
 			"%s: there are no formulas for this chip yet; --all lists its metrics",
 			chip.name);
 	if (rc == RFL_OK)
-		rc = a->ncu ? print_ncu(cli, &chip, a->precision, err)
+		rc = a->ncu ? rfl_counters_print_ncu(cli, &chip, a->precision, err)
 			    : print_table(cli, a, &chip, err);
 	rfl_asked_chip_fini(&chip);
 	return rc;
