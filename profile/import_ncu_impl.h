@@ -99,6 +99,7 @@ struct rfl_ncu {
 
 	struct rfl_buf identity; /* text of the fields that make the open launch */
 	bool open, bad;          /* a launch is open; its rows are left out */
+	bool follows;            /* the row before was of the open launch */
 	int64_t process, id;
 	int64_t launches, bad_rows;
 	double invocations; /* summary: of the open one */

@@ -212,8 +212,10 @@ enum rfl_rc rfl_ncu__row(struct rfl_ncu *n, const struct rfl_span *fields, size_
 								 [RFL_NCU_SUMMARY] = summary_row };
 	struct rfl_ncu_table *t = &n->table;
 	enum rfl_rc rc;
-	bool known = n->open && rfl_input_same_fields(n->import->in) >= t->identity_end;
+	bool known =
+		n->open && n->follows && rfl_input_same_fields(n->import->in) >= t->identity_end;
 
+	n->follows = false;
 	if (nfields > t->ncolumns || nfields < t->least ||
 	    (rfl_input_torn(n->import->in) && nfields < t->ncolumns && !t->least))
 		return refuse_size(n, nfields, err);
@@ -228,6 +230,7 @@ enum rfl_rc rfl_ncu__row(struct rfl_ncu *n, const struct rfl_span *fields, size_
 		if (rc != RFL_OK)
 			return rc;
 	}
+	n->follows = true;
 	if (n->bad) { /* the first of its rows was told and counted */
 		n->import->left_out += n->bad_rows++ > 0;
 		return RFL_OK;

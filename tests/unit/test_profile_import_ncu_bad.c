@@ -77,6 +77,11 @@ static const struct bad cases[] = {
 	  .message = "f.csv:3: 9 fields, but the header on line 1 has 8 columns",
 	  .left_out = 1,
 	  .rest = REST },
+	{ .text = HEADER FIRST "\"1\",\"7\",\"k\",\"8.0\",\"s\",\"" READ
+			       "\",\"byte\",\"1\",\"x\"\n" ROW("1", READ, "byte", "5") LAST,
+	  .message = "f.csv:3: 9 fields, but the header on line 1 has 8 columns",
+	  .left_out = 1,
+	  .rest = REST + 5 },
 	{ .text = HEADER FIRST ROW("1x", READ, "byte", "1") ROW("1x", WRITE, "byte", "1") LAST,
 	  .message = "f.csv:3: column 'ID': '1x' is not the number of a launch",
 	  .left_out = 2,
