@@ -27,6 +27,7 @@ struct fake_rule {
 	double rate;          /* counts per second in each thread, or in each socket */
 	double share;         /* of the time on a counter; 0 stands for all of it */
 	bool never;           /* on a counter */
+	int never_from;       /* tids from this on never are; 0: none */
 	int error;            /* of open */
 	int error_from;       /* tids below this open without error */
 	bool user_only_works; /* the error is only for events that count the kernel */
@@ -51,7 +52,8 @@ struct fake_kernel {
 	size_t nthreads;
 	struct fake_fd fds[FAKE_FDS];
 	int nfds, open_now, open_max, opened;
-	int limit; /* of open files; 0: none */
+	int limit;    /* of open files; 0: none */
+	int late_tid; /* a thread that appears once the others were listed; 0: none */
 	bool control_fails;
 };
 
@@ -130,8 +132,9 @@ static inline int fake_read(void *ctx, int fd, struct rfl_perf_reading *ret)
 	struct fake_kernel *k = ctx;
 	const struct fake_fd *f = &k->fds[fd];
 	const double enabled = fake_enabled(k, f);
-	const double running =
-		f->rule.never ? 0 : enabled * (f->rule.share > 0 ? f->rule.share : 1);
+	const bool is_never =
+		f->rule.never || (f->rule.never_from > 0 && f->tid >= f->rule.never_from);
+	const double running = is_never ? 0 : enabled * (f->rule.share > 0 ? f->rule.share : 1);
 
 	assert_true(f->open);
 	k->now_s += k->read_cost_s;
@@ -156,11 +159,15 @@ static inline void fake_close(void *ctx, int fd)
 
 static inline size_t fake_threads(void *ctx, int *tids, size_t max)
 {
-	const struct fake_kernel *k = ctx;
+	struct fake_kernel *k = ctx;
+	const size_t n = k->nthreads;
 
-	for (size_t i = 0; i < k->nthreads && i < max; i++)
+	for (size_t i = 0; i < n && i < max; i++)
 		tids[i] = k->threads[i];
-	return k->nthreads;
+	if (k->late_tid)
+		k->threads[k->nthreads++] = k->late_tid;
+	k->late_tid = 0;
+	return n;
 }
 
 static inline double fake_now(void *ctx)

@@ -179,6 +179,83 @@ static void weighs_flops_of_all_threads(void **state)
 	rig_free(r);
 }
 
+/* Every event in every thread, by inheritance in those to come; members of a group behind their
+ * leader in the same thread; memory controllers on one processor of each socket, for everyone. */
+static void opens_what_belongs_together(void **state)
+{
+	struct rig *r = rig_new(*state, &fake_spr, NULL, 0);
+	int led = 0, wide[2] = { 0 };
+
+	r->k.threads[r->k.nthreads++] = 101;
+	(void)rig_capture(r);
+	for (int i = 0; i < r->k.nfds; i++) {
+		const struct fake_fd *f = &r->k.fds[i];
+
+		assert_int_equal(f->attr.inherit, f->cpu < 0);
+		assert_int_equal(f->attr.read_format,
+				 PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING);
+		assert_int_equal(f->attr.disabled, f->leader < 0);
+		assert_int_equal(f->attr.exclude_kernel, 0);
+		if (f->cpu >= 0) {
+			assert_true(f->cpu == 0 || f->cpu == 56);
+			wide[f->cpu > 0]++;
+		}
+		if (f->leader < 0)
+			continue;
+		led++;
+		assert_int_equal(r->k.fds[f->leader].tid, f->tid);
+		assert_true(r->k.fds[f->leader].leader < 0);
+	}
+	/* of cycles 1, of each group of four 3; two threads; once resting and once at work */
+	assert_int_equal(led, (1 + 3 * 3) * 2 * 2);
+	assert_int_equal(wide[0], wide[1]);
+	assert_true(wide[0] > 0);
+	rig_free(r);
+}
+
+/* A thread that appears while events are opened is opened as well. */
+static void finds_late_threads(void **state)
+{
+	struct rig *r = rig_new(*state, &fake_zen4, NULL, 0);
+	const struct rfl_capture *c;
+
+	r->k.late_tid = 101;
+	c = rig_capture(r);
+	assert_close(metric_of(range_of(c, "fwd"), "cycles")->value, 4000, 0);
+	assert_false(has_note(c, "began while it ran"));
+	rig_free(r);
+}
+
+static enum rfl_rc run_twice(void *ctx, struct rfl_ranges *r, struct rfl_err *err)
+{
+	struct load *l = ctx;
+
+	for (int i = 0; i < 2; i++) {
+		assert_ok(r->begin(r, RFL_RANGE_PHASE, "fwd", err), err);
+		l->k->now_s += l->fwd_s;
+		assert_ok(r->begin(r, RFL_RANGE_LAYER, "fwd", err), err);
+		l->k->now_s += l->bwd_s;
+	}
+	return r->end(r, err);
+}
+
+/* A range that comes twice is one of two launches; kinds are told apart. */
+static void adds_up_repeated_ranges(void **state)
+{
+	struct rig *r = rig_new(*state, &fake_zen4, NULL, 0);
+	const struct rfl_capture *c;
+
+	r->workload.run = run_twice;
+	c = rig_capture(r);
+	assert_int_equal(c->nranges, 2);
+	assert_int_equal(c->ranges[0].kind, RFL_RANGE_PHASE);
+	assert_int_equal(c->ranges[0].launches, 2);
+	assert_close(metric_of(&c->ranges[0], "cycles")->value, 4000, 0);
+	assert_close(metric_of(&c->ranges[1], "cycles")->value, 8000, 0);
+	assert_close(c->ranges[1].amount[RFL_QUANTITY_TIME].value, 8, 1e-12);
+	rig_free(r);
+}
+
 /* The step is repeated for every pass, from the state in front of the first. */
 static void repeats_the_step(void **state)
 {
@@ -338,13 +415,25 @@ static void scales_or_refuses(void **state)
 /* A thread whose events were on no counter at all is made up for by the others. */
 static void makes_up_for_starved_threads(void **state)
 {
+	static const struct fake_rule rules[] = { { .type = PERF_TYPE_HARDWARE,
+						    .config = PERF_COUNT_HW_CPU_CYCLES,
+						    .rate = 1e6,
+						    .never_from = 102 } };
+	struct rig *r = rig_new(*state, &fake_zen4, rules, RFL_ARRAY_LEN(rules));
+	const struct rfl_metric *m;
 	const struct rfl_perf_tally t = {
 		.value = 300, .enabled_s = 3, .running_s = 3, .lost_s = 1
 	};
 	const struct rfl_perf_tally none = { .lost_s = 1 };
 	double share;
 
-	(void)state;
+	r->k.threads[r->k.nthreads++] = 101;
+	r->k.threads[r->k.nthreads++] = 102;
+	m = metric_of(range_of(rig_capture(r), "fwd"), "cycles");
+	assert_close(m->value, 3 * 2e6, 1e-6);
+	assert_int_equal(m->validity, RFL_VALID_SCALED);
+	assert_non_null(strstr(m->reason, "66.7 %"));
+	rig_free(r);
 	assert_close(rfl_perf_tally_value(&t, &share), 400, 1e-12);
 	assert_close(share, 0.75, 1e-12);
 	assert_true(isnan(rfl_perf_tally_value(&none, &share)));
@@ -554,12 +643,15 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		IN_FOLDER(weighs_flops_of_all_threads),
+		IN_FOLDER(opens_what_belongs_together),
+		IN_FOLDER(finds_late_threads),
+		IN_FOLDER(adds_up_repeated_ranges),
 		IN_FOLDER(repeats_the_step),
 		IN_FOLDER(derives_flops_of_others),
 		IN_FOLDER(counts_dram_of_sockets),
 		IN_FOLDER(estimates_dram_without_them),
 		IN_FOLDER(scales_or_refuses),
-		cmocka_unit_test(makes_up_for_starved_threads),
+		IN_FOLDER(makes_up_for_starved_threads),
 		IN_FOLDER(counts_user_mode_where_that_is_all),
 		IN_FOLDER(has_nothing_where_nothing_opens),
 		IN_FOLDER(counts_software_alone),
