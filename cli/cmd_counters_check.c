@@ -9,7 +9,7 @@
 #include "cli/counters_chip.h"
 #include "cli/places.h"
 #include "cli/put.h"
-#include "profile/check.h"
+#include "profile/gpu_check.h"
 #include "profile/cupti_sets.h"
 #include "profile/perf.h"
 #include "runner/engine.h"
@@ -188,15 +188,15 @@ static const struct rfl_column here_columns[] = {
 enum { HERE_COLUMNS_FOR_PEOPLE = 3 };
 
 /* People read reason and cure below the table: they are long. */
-static void here_row(struct rfl_table *t, const struct rfl_check_row *row, bool people)
+static void here_row(struct rfl_table *t, const struct rfl_gpu_check_row *row, bool people)
 {
 	rfl_table_text(t, row->what);
-	rfl_table_text(t, rfl_check_state_names[row->state]);
+	rfl_table_text(t, rfl_gpu_check_state_names[row->state]);
 	rfl_table_text(t, row->detail);
 	if (!people) {
 		rfl_table_text(t, row->reason);
 		rfl_table_text(t, row->cure);
-	} else if (row->state == RFL_CHECK_FAILED) {
+	} else if (row->state == RFL_GPU_CHECK_FAILED) {
 		rfl_table_note(t, "%s: %s%s%s", row->what, row->reason ? row->reason : "failed",
 			       row->cure ? ": " : "", row->cure ? row->cure : "");
 	}
@@ -205,7 +205,7 @@ static void here_row(struct rfl_table *t, const struct rfl_check_row *row, bool 
 /* Counters of the processor, which need neither a GPU nor CUPTI. */
 static void processor_row(struct rfl_table *t, bool people)
 {
-	struct rfl_check_row row = { .what = "processor", .state = RFL_CHECK_FAILED };
+	struct rfl_gpu_check_row row = { .what = "processor", .state = RFL_GPU_CHECK_FAILED };
 	struct rfl_err why = RFL_ERR_INIT;
 	struct rfl_perf_status s;
 	char found[160];
@@ -219,27 +219,27 @@ static void processor_row(struct rfl_table *t, bool people)
 			 s.processor, s.hardware, s.flops, s.dram, s.software);
 		row.detail = found;
 		if (s.hardware)
-			row.state = RFL_CHECK_OK;
+			row.state = RFL_GPU_CHECK_OK;
 		else
 			row.reason = s.no_hardware;
 	}
 	here_row(t, &row, people);
-	if (row.state == RFL_CHECK_OK && people && s.no_flops[0] != '\0')
+	if (row.state == RFL_GPU_CHECK_OK && people && s.no_flops[0] != '\0')
 		rfl_table_note(t, "processor, FLOPs: %s", s.no_flops);
-	if (row.state == RFL_CHECK_OK && people && s.no_dram[0] != '\0')
+	if (row.state == RFL_GPU_CHECK_OK && people && s.no_dram[0] != '\0')
 		rfl_table_note(t, "processor, memory: %s", s.no_dram);
 }
 
 /* The first condition that does not hold is why. */
-static enum rfl_rc verdict_of(const struct rfl_check *check, struct rfl_err *err)
+static enum rfl_rc verdict_of(const struct rfl_gpu_check *check, struct rfl_err *err)
 {
 	size_t n = 0;
-	const struct rfl_check_row *rows = rfl_check_rows(check, &n);
+	const struct rfl_gpu_check_row *rows = rfl_gpu_check_rows(check, &n);
 
-	if (rfl_check_ok(check))
+	if (rfl_gpu_check_ok(check))
 		return RFL_OK;
 	for (size_t i = 0; i < n; i++)
-		if (rows[i].state == RFL_CHECK_FAILED)
+		if (rows[i].state == RFL_GPU_CHECK_FAILED)
 			return rfl_fail(err, RFL_EUNAVAILABLE, 0,
 					"counters of a GPU cannot be read here (%s); a run counts "
 					"FLOPs and bytes from its network all the same",
@@ -250,17 +250,17 @@ static enum rfl_rc verdict_of(const struct rfl_check *check, struct rfl_err *err
 static enum rfl_rc run_here(struct rfl_cli *cli, const struct check_args *a, struct rfl_err *err)
 {
 	const bool people = for_people(a->format);
-	const struct rfl_check_request request = {
+	const struct rfl_gpu_check_request request = {
 		.places = rfl_cli_places(),
 		.device = (int)a->device,
 		.precision = rfl_precision_names[a->precision],
 		.self_test = a->self_test,
 	};
-	const struct rfl_check_row *rows;
-	struct rfl_check *check = NULL;
+	const struct rfl_gpu_check_row *rows;
+	struct rfl_gpu_check *check = NULL;
 	struct rfl_table *t = NULL;
 	size_t n = 0;
-	enum rfl_rc rc = rfl_check_new(&request, &check, err);
+	enum rfl_rc rc = rfl_gpu_check_new(&request, &check, err);
 
 	if (rc != RFL_OK)
 		goto done;
@@ -270,7 +270,7 @@ static enum rfl_rc run_here(struct rfl_cli *cli, const struct check_args *a, str
 		rc = rfl_fail(err, RFL_ENOMEM, 0, "out of memory for the table");
 		goto done;
 	}
-	rows = rfl_check_rows(check, &n);
+	rows = rfl_gpu_check_rows(check, &n);
 	for (size_t i = 0; i < n; i++)
 		here_row(t, &rows[i], people);
 	processor_row(t, people);
@@ -279,7 +279,7 @@ static enum rfl_rc run_here(struct rfl_cli *cli, const struct check_args *a, str
 		rc = verdict_of(check, err);
 done:
 	rfl_table_free(t);
-	rfl_check_free(check);
+	rfl_gpu_check_free(check);
 	return rc;
 }
 

@@ -2,7 +2,7 @@
  * test_profile_cupti_check.c - the report of what is in the way of counters, for each thing that
  * can be.
  */
-#include "profile/check.h"
+#include "profile/gpu_check.h"
 #include "tests/unit/fake_gpu.h"
 
 struct expected {
@@ -32,13 +32,13 @@ static const struct expected cases[] = {
 	  0 },
 };
 
-static const struct rfl_check_row *find(const struct rfl_check *c, enum rfl_check_state state,
-					size_t *count)
+static const struct rfl_gpu_check_row *find(const struct rfl_gpu_check *c,
+					    enum rfl_gpu_check_state state, size_t *count)
 {
-	const struct rfl_check_row *rows, *found = NULL;
+	const struct rfl_gpu_check_row *rows, *found = NULL;
 	size_t n = 0;
 
-	rows = rfl_check_rows(c, &n);
+	rows = rfl_gpu_check_rows(c, &n);
 	*count = 0;
 	for (size_t i = 0; i < n; i++)
 		if (rows[i].state == state && (*count)++ == 0)
@@ -51,18 +51,18 @@ static void names_what_is_in_the_way(void **state)
 	(void)state;
 	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++) {
 		const struct expected *e = &cases[i];
-		struct rfl_check_request request = { .self_test = true,
-						     .params_path = "/nonexistent" };
-		struct rfl_check *check = NULL;
+		struct rfl_gpu_check_request request = { .self_test = true,
+							 .params_path = "/nonexistent" };
+		struct rfl_gpu_check *check = NULL;
 		struct rfl_err err = RFL_ERR_INIT;
-		const struct rfl_check_row *failed;
+		const struct rfl_gpu_check_row *failed;
 		size_t nfailed, nskipped;
 
 		fake_scripts(e->cuda, e->cupti);
-		assert_ok(rfl_check_new(&request, &check, &err), &err);
-		failed = find(check, RFL_CHECK_FAILED, &nfailed);
-		(void)find(check, RFL_CHECK_SKIPPED, &nskipped);
-		assert_int_equal(rfl_check_ok(check), e->what == NULL);
+		assert_ok(rfl_gpu_check_new(&request, &check, &err), &err);
+		failed = find(check, RFL_GPU_CHECK_FAILED, &nfailed);
+		(void)find(check, RFL_GPU_CHECK_SKIPPED, &nskipped);
+		assert_int_equal(rfl_gpu_check_ok(check), e->what == NULL);
 		if (e->what) {
 			assert_non_null(failed);
 			assert_string_equal(failed->what, e->what);
@@ -75,7 +75,7 @@ static void names_what_is_in_the_way(void **state)
 		}
 		if (e->skipped && nskipped != e->skipped)
 			fail_msg("case %zu: %zu rows skipped", i, nskipped);
-		rfl_check_free(check);
+		rfl_gpu_check_free(check);
 		fake_is_clean();
 	}
 }
@@ -83,19 +83,19 @@ static void names_what_is_in_the_way(void **state)
 /* The driver's own parameters tell why permission is refused. */
 static void reads_the_parameters_of_the_driver(void **state)
 {
-	struct rfl_check_request request = { .params_path = NULL };
-	struct rfl_check *check = NULL;
+	struct rfl_gpu_check_request request = { .params_path = NULL };
+	struct rfl_gpu_check *check = NULL;
 	struct rfl_err err = RFL_ERR_INIT;
-	const struct rfl_check_row *failed;
+	const struct rfl_gpu_check_row *failed;
 	size_t n;
 
 	fake_scripts("", "fail=cuptiProfilerGetCounterAvailability:35");
 	request.params_path = write_file(*state, "params",
 					 "ResmanDebugLevel: 4294967295\nRmProfilingAdminOnly: 1\n");
-	assert_ok(rfl_check_new(&request, &check, &err), &err);
-	failed = find(check, RFL_CHECK_FAILED, &n);
+	assert_ok(rfl_gpu_check_new(&request, &check, &err), &err);
+	failed = find(check, RFL_GPU_CHECK_FAILED, &n);
 	assert_non_null(strstr(failed->reason, "RmProfilingAdminOnly: 1"));
-	rfl_check_free(check);
+	rfl_gpu_check_free(check);
 	fake_is_clean();
 }
 

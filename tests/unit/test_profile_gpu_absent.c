@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "profile/check.h"
+#include "profile/gpu_check.h"
 #include "profile/source.h"
 #include "tests/unit/rfl_test.h"
 
@@ -59,33 +59,33 @@ static void the_source_says_why(void **state)
 
 static void the_check_tells_the_first_thing_that_is_missing(void **state)
 {
-	const struct rfl_check_request request = { .self_test = true,
-						   .places = { .path = "/nonexistent" } };
-	struct rfl_check *check = NULL;
+	const struct rfl_gpu_check_request request = { .self_test = true,
+						       .places = { .path = "/nonexistent" } };
+	struct rfl_gpu_check *check = NULL;
 	struct rfl_err err = RFL_ERR_INIT;
-	const struct rfl_check_row *rows;
+	const struct rfl_gpu_check_row *rows;
 	size_t n = 0, skipped = 0;
 
 	(void)state;
-	assert_ok(rfl_check_new(&request, &check, &err), &err);
-	rows = rfl_check_rows(check, &n);
-	assert_false(rfl_check_ok(check));
+	assert_ok(rfl_gpu_check_new(&request, &check, &err), &err);
+	rows = rfl_gpu_check_rows(check, &n);
+	assert_false(rfl_gpu_check_ok(check));
 	assert_string_equal(rows[0].what, "driver");
-	assert_int_equal(rows[0].state, RFL_CHECK_FAILED);
+	assert_int_equal(rows[0].state, RFL_GPU_CHECK_FAILED);
 	assert_non_null(strstr(rows[0].reason, "libcuda.so.1"));
 	assert_non_null(strstr(rows[0].cure, "install NVIDIA's driver"));
 	assert_null(strstr(rows[0].reason, "install NVIDIA's driver"));
 	assert_string_equal(rows[2].what, "CUPTI");
-	assert_int_equal(rows[2].state, RFL_CHECK_FAILED);
+	assert_int_equal(rows[2].state, RFL_GPU_CHECK_FAILED);
 	assert_non_null(strstr(rows[2].reason, "/nonexistent"));
 	assert_non_null(strstr(rows[2].cure, "install CUPTI"));
 	for (size_t i = 0; i < n; i++) {
-		skipped += rows[i].state == RFL_CHECK_SKIPPED;
-		assert_true(rows[i].state != RFL_CHECK_OK);
-		assert_true(rows[i].state != RFL_CHECK_SKIPPED || rows[i].reason != NULL);
+		skipped += rows[i].state == RFL_GPU_CHECK_SKIPPED;
+		assert_true(rows[i].state != RFL_GPU_CHECK_OK);
+		assert_true(rows[i].state != RFL_GPU_CHECK_SKIPPED || rows[i].reason != NULL);
 	}
 	assert_int_equal(skipped, n - 2);
-	rfl_check_free(check);
+	rfl_gpu_check_free(check);
 }
 
 int main(void)

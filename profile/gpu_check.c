@@ -1,7 +1,7 @@
 /*
- * check.c - the conditions of counting on a GPU, asked one after the other.
+ * gpu_check.c - the conditions of counting on a GPU, asked one after the other.
  */
-#include "profile/check.h"
+#include "profile/gpu_check.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -15,21 +15,21 @@
 #include "profile/selftest.h"
 #include "profile/source.h"
 
-const char *const rfl_check_state_names[] = { "ok", "failed", "skipped", NULL };
+const char *const rfl_gpu_check_state_names[] = { "ok", "failed", "skipped", NULL };
 
 #define MAX_ROWS 24
 
-struct rfl_check {
+struct rfl_gpu_check {
 	struct rfl_arena *arena;
-	struct rfl_check_row rows[MAX_ROWS];
+	struct rfl_gpu_check_row rows[MAX_ROWS];
 	size_t n;
 	bool no_memory;
 };
 
 /* What is open while it is looked at. */
 struct look {
-	struct rfl_check *check;
-	const struct rfl_check_request *request;
+	struct rfl_gpu_check *check;
+	const struct rfl_gpu_check_request *request;
 	const char *precision;
 	struct rfl_cuda *cuda;
 	struct rfl_cupti *lib;
@@ -39,7 +39,7 @@ struct look {
 
 /* ------------------------------------------------------------------ rows */
 
-static const char *keep(struct rfl_check *c, const char *text)
+static const char *keep(struct rfl_gpu_check *c, const char *text)
 {
 	const char *kept = rfl_arena_strdup(c->arena, text);
 
@@ -48,30 +48,32 @@ static const char *keep(struct rfl_check *c, const char *text)
 	return kept;
 }
 
-static struct rfl_check_row *row(struct rfl_check *c, const char *what, enum rfl_check_state state)
+static struct rfl_gpu_check_row *row(struct rfl_gpu_check *c, const char *what,
+				     enum rfl_gpu_check_state state)
 {
-	struct rfl_check_row *r = &c->rows[c->n < MAX_ROWS ? c->n++ : MAX_ROWS - 1];
+	struct rfl_gpu_check_row *r = &c->rows[c->n < MAX_ROWS ? c->n++ : MAX_ROWS - 1];
 
-	*r = (struct rfl_check_row){ .what = what, .state = state };
+	*r = (struct rfl_gpu_check_row){ .what = what, .state = state };
 	return r;
 }
 
-static void ok(struct rfl_check *c, const char *what, const char *detail)
+static void ok(struct rfl_gpu_check *c, const char *what, const char *detail)
 {
-	row(c, what, RFL_CHECK_OK)->detail = detail ? detail : "";
+	row(c, what, RFL_GPU_CHECK_OK)->detail = detail ? detail : "";
 	if (!detail)
 		c->no_memory = true;
 }
 
-static void skip(struct rfl_check *c, const char *what, const char *reason)
+static void skip(struct rfl_gpu_check *c, const char *what, const char *reason)
 {
-	row(c, what, RFL_CHECK_SKIPPED)->reason = reason;
+	row(c, what, RFL_GPU_CHECK_SKIPPED)->reason = reason;
 }
 
 /* The cure is the end of a message: it gets a field of its own. */
-static void fail(struct rfl_check *c, const char *what, const struct rfl_err *err, const char *cure)
+static void fail(struct rfl_gpu_check *c, const char *what, const struct rfl_err *err,
+		 const char *cure)
 {
-	struct rfl_check_row *r = row(c, what, RFL_CHECK_FAILED);
+	struct rfl_gpu_check_row *r = row(c, what, RFL_GPU_CHECK_FAILED);
 	size_t len = strlen(err->msg), tail = cure ? strlen(cure) : 0;
 	char *reason = rfl_arena_strdup(c->arena, err->msg);
 
@@ -102,7 +104,7 @@ static const char *cupti_cure(const struct rfl_err *err)
 
 static void look_driver(struct look *l)
 {
-	struct rfl_check *c = l->check;
+	struct rfl_gpu_check *c = l->check;
 	struct rfl_err err = RFL_ERR_INIT;
 	enum rfl_cuda_gate gate = RFL_CUDA_GATE_LIBRARY;
 	int version;
@@ -129,7 +131,7 @@ static void look_driver(struct look *l)
 
 static void look_library(struct look *l)
 {
-	struct rfl_check *c = l->check;
+	struct rfl_gpu_check *c = l->check;
 	struct rfl_cupti_places places = l->request->places;
 	struct rfl_err err = RFL_ERR_INIT;
 	const char *const *chips = NULL;
@@ -174,7 +176,7 @@ static const char *permission_detail(enum rfl_counter_access access)
 
 static void look_target(struct look *l)
 {
-	struct rfl_check *c = l->check;
+	struct rfl_gpu_check *c = l->check;
 	enum rfl_counter_access access = rfl_cuda_counter_access(l->request->params_path);
 	struct rfl_err err = RFL_ERR_INIT;
 
@@ -202,7 +204,7 @@ static void look_target(struct look *l)
 
 static void look_sessions(struct look *l)
 {
-	struct rfl_check *c = l->check;
+	struct rfl_gpu_check *c = l->check;
 	struct rfl_cupti_plan *plan = NULL;
 	struct rfl_err err = RFL_ERR_INIT;
 
@@ -236,12 +238,12 @@ static void look_sessions(struct look *l)
 
 /* ------------------------------------------------------------------ self-test */
 
-static void selftest_row(struct rfl_check *c, const struct rfl_selftest_row *r)
+static void selftest_row(struct rfl_gpu_check *c, const struct rfl_selftest_row *r)
 {
 	const char *quantity = rfl_quantity_info(r->quantity)->name;
 	const char *what = rfl_arena_printf(c->arena, "self-test %s", quantity);
 	double ratio = rfl_selftest_ratio(r);
-	struct rfl_check_row *out;
+	struct rfl_gpu_check_row *out;
 
 	if (!what) {
 		c->no_memory = true;
@@ -252,11 +254,12 @@ static void selftest_row(struct rfl_check *c, const struct rfl_selftest_row *r)
 		return;
 	}
 	out = row(c, what,
-		  fabs(ratio - 1) <= RFL_SELFTEST_TOLERANCE ? RFL_CHECK_OK : RFL_CHECK_FAILED);
+		  fabs(ratio - 1) <= RFL_SELFTEST_TOLERANCE ? RFL_GPU_CHECK_OK
+							    : RFL_GPU_CHECK_FAILED);
 	out->detail = rfl_arena_printf(c->arena, "%.4f of what %s is known to do", ratio, r->work);
 	if (!out->detail)
 		c->no_memory = true;
-	if (out->state == RFL_CHECK_FAILED) {
+	if (out->state == RFL_GPU_CHECK_FAILED) {
 		out->reason = "the counter is off by more than 2 %";
 		out->cure = "end other programs on the GPU and check again";
 	}
@@ -264,7 +267,7 @@ static void selftest_row(struct rfl_check *c, const struct rfl_selftest_row *r)
 
 static void look_selftest(struct look *l)
 {
-	struct rfl_check *c = l->check;
+	struct rfl_gpu_check *c = l->check;
 	struct rfl_selftest t;
 	struct rfl_err err = RFL_ERR_INIT;
 
@@ -284,10 +287,10 @@ static void look_selftest(struct look *l)
 
 /* ------------------------------------------------------------------ the report */
 
-enum rfl_rc rfl_check_new(const struct rfl_check_request *request, struct rfl_check **ret,
-			  struct rfl_err *err)
+enum rfl_rc rfl_gpu_check_new(const struct rfl_gpu_check_request *request,
+			      struct rfl_gpu_check **ret, struct rfl_err *err)
 {
-	struct rfl_check *c = calloc(1, sizeof(*c));
+	struct rfl_gpu_check *c = calloc(1, sizeof(*c));
 	struct look l = { .check = c,
 			  .request = request,
 			  .precision = request->precision ? request->precision : "fp32" };
@@ -316,11 +319,11 @@ done:
 		rfl_cupti_target_fini(&l.target);
 	rfl_cupti_close(l.lib);
 	rfl_cuda_close(l.cuda);
-	rfl_check_free(c);
+	rfl_gpu_check_free(c);
 	return rc;
 }
 
-void rfl_check_free(struct rfl_check *c)
+void rfl_gpu_check_free(struct rfl_gpu_check *c)
 {
 	if (!c)
 		return;
@@ -328,16 +331,16 @@ void rfl_check_free(struct rfl_check *c)
 	free(c);
 }
 
-const struct rfl_check_row *rfl_check_rows(const struct rfl_check *c, size_t *n)
+const struct rfl_gpu_check_row *rfl_gpu_check_rows(const struct rfl_gpu_check *c, size_t *n)
 {
 	*n = c->n;
 	return c->rows;
 }
 
-bool rfl_check_ok(const struct rfl_check *c)
+bool rfl_gpu_check_ok(const struct rfl_gpu_check *c)
 {
 	for (size_t i = 0; i < c->n; i++)
-		if (c->rows[i].state == RFL_CHECK_FAILED)
+		if (c->rows[i].state == RFL_GPU_CHECK_FAILED)
 			return false;
 	return c->n > 0;
 }

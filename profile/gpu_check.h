@@ -1,10 +1,10 @@
 /*
- * check.h - whether counters of a GPU can be read here: every condition in its order, with what was
- * found, why it does not hold, and the cure. It is what `roofline counters check` prints, and what
- * a run looks at before it counts.
+ * gpu_check.h - whether counters of a GPU can be read here: every condition in its order, with what
+ * was found, why it does not hold, and the cure. It is what `roofline counters check` prints, and
+ * what a run looks at before it counts.
  */
-#ifndef RFL_PROFILE_CHECK_H
-#define RFL_PROFILE_CHECK_H
+#ifndef RFL_PROFILE_GPU_CHECK_H
+#define RFL_PROFILE_GPU_CHECK_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,23 +17,23 @@
 extern "C" {
 #endif
 
-enum rfl_check_state {
-	RFL_CHECK_OK,
-	RFL_CHECK_FAILED,
-	RFL_CHECK_SKIPPED, /**< not asked: a condition before it does not hold */
+enum rfl_gpu_check_state {
+	RFL_GPU_CHECK_OK,
+	RFL_GPU_CHECK_FAILED,
+	RFL_GPU_CHECK_SKIPPED, /**< not asked: a condition before it does not hold */
 };
 /** "ok", "failed", "skipped", NULL. */
-extern const char *const rfl_check_state_names[];
+extern const char *const rfl_gpu_check_state_names[];
 
-struct rfl_check_row {
+struct rfl_gpu_check_row {
 	const char *what; /**< "driver", "device", "permission", ... */
-	enum rfl_check_state state;
+	enum rfl_gpu_check_state state;
 	const char *detail; /**< what was found: "CUDA 13.0"; NULL: nothing */
 	const char *reason; /**< why it does not hold; NULL when it does */
 	const char *cure;   /**< what to do; NULL: nothing can be done, or nothing has to */
 };
 
-struct rfl_check_request {
+struct rfl_gpu_check_request {
 	struct rfl_cupti_places places;
 	int device;              /**< index of the GPU */
 	const char *precision;   /**< of the core session; NULL: "fp32" */
@@ -41,21 +41,21 @@ struct rfl_check_request {
 	const char *params_path; /**< NULL: /proc/driver/nvidia/params. For tests */
 };
 
-struct rfl_check;
+struct rfl_gpu_check;
 
 /**
  * Look at everything.
- * @param ret  set on success only; release with rfl_check_free()
+ * @param ret  set on success only; release with rfl_gpu_check_free()
  * @return RFL_OK whenever there is a report, whatever it says; RFL_ENOMEM
  */
-enum rfl_rc rfl_check_new(const struct rfl_check_request *request, struct rfl_check **ret,
-			  struct rfl_err *err) RFL_WARN_UNUSED;
-void rfl_check_free(struct rfl_check *c); /* accepts NULL */
+enum rfl_rc rfl_gpu_check_new(const struct rfl_gpu_check_request *request,
+			      struct rfl_gpu_check **ret, struct rfl_err *err) RFL_WARN_UNUSED;
+void rfl_gpu_check_free(struct rfl_gpu_check *c); /* accepts NULL */
 
 /** Rows in order; they and their texts belong to the report. */
-const struct rfl_check_row *rfl_check_rows(const struct rfl_check *c, size_t *n);
+const struct rfl_gpu_check_row *rfl_gpu_check_rows(const struct rfl_gpu_check *c, size_t *n);
 /** Whether every row that was asked holds. */
-bool rfl_check_ok(const struct rfl_check *c);
+bool rfl_gpu_check_ok(const struct rfl_gpu_check *c);
 
 #ifdef __cplusplus
 }
