@@ -71,7 +71,8 @@ static const struct rfl_opt opts[] = {
 	{ .name = "keep-going",
 	  .kind = RFL_OPT_FLAG,
 	  .offset = AT(keep_going),
-	  .help = "leave out rows and files of counters that cannot be read, and say which" },
+	  .help = "leave out rows and files of counters that cannot be read, and the second of two "
+		  "that count the same, and say which" },
 	{ .name = "output",
 	  .meta = "FILE",
 	  .kind = RFL_OPT_TEXT,
@@ -179,6 +180,19 @@ struct steps {
 	size_t n;
 };
 
+/* Of one label one number. */
+static enum rfl_rc agree(const struct rfl_counter_steps *a, const struct rfl_counter_steps *b,
+			 struct rfl_err *err)
+{
+	const char *label = a->label ? a->label : "", *other = b->label ? b->label : "";
+
+	if (strcmp(label, other) != 0 || a->steps == b->steps)
+		return RFL_OK;
+	return rfl_fail(err, RFL_EUSAGE, 0,
+			"--counter-steps: %s%s%lld and %lld were given; one can be right", label,
+			*label ? ": " : "", (long long)a->steps, (long long)b->steps);
+}
+
 static enum rfl_rc read_steps(const struct points_args *a, struct steps *ret, struct rfl_err *err)
 {
 	enum rfl_rc rc = RFL_OK;
@@ -193,6 +207,8 @@ static enum rfl_rc read_steps(const struct points_args *a, struct steps *ret, st
 			return rfl_fail(err, RFL_ENOMEM, 0, "points: out of memory");
 		ret->n = i + 1;
 		rc = rfl_counter_steps_parse(ret->texts[i], &ret->list[i], err);
+		for (size_t k = 0; k < i && rc == RFL_OK; k++)
+			rc = agree(&ret->list[k], &ret->list[i], err);
 	}
 	return rc;
 }
@@ -277,7 +293,10 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 		.peaks = f.peaks,
 		.peaks_hash = f.peaks_hash,
 		.work = f.work,
-		.counters = { .captures = &f.captures, .steps = f.steps.list, .nsteps = f.steps.n },
+		.counters = { .captures = &f.captures,
+			      .steps = f.steps.list,
+			      .nsteps = f.steps.n,
+			      .keep_going = a->keep_going },
 	};
 	rc = rfl_merge(&in, &options, &pts, &report, err);
 	tell_notes(&report);

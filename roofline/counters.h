@@ -58,6 +58,8 @@ struct rfl_counter_inputs {
 	const struct rfl_counter_steps
 		*steps; /**< borrowed; a label that no capture bears is said */
 	size_t nsteps;
+	bool keep_going; /**< of two captures that count the same the second is left out, and said
+			  */
 };
 
 /** FLOPs or bytes of a step, over the captures that counted them. */
@@ -71,8 +73,10 @@ struct rfl_measure {
 /** What counters measured of a configuration. */
 struct rfl_measured {
 	struct rfl_measure flops, bytes;
+	double ai; /**< FLOP per byte; NaN: not known, or they are not of the same launches */
 	double part[RFL_QUANTITY_COUNT]; /**< the terms of the FLOPs, per step; NaN: not known */
 	bool any;                        /**< a capture belongs to the configuration */
+	bool refused;                    /**< it was to be counted live and could not be */
 	bool doubtful; /**< measured and counted do not fit: `doubt` and its `causes` */
 	bool sure;     /**< the steps are the capture's own, or were given for it by its label */
 	bool process;  /**< counted over a whole process: setup and others are in it */
@@ -80,10 +84,12 @@ struct rfl_measured {
 	int64_t steps; /**< that the totals were divided by; -1: not known */
 	int64_t repeats;
 	char source[48];
-	double zero_share;         /**< of the kernels' time; NaN: not known */
-	double expected_share;     /**< of the FLOPs, in the run's own precision; NaN */
-	enum rfl_quantity foreign; /**< the largest part in another precision */
-	struct rfl_buf zero_kernels, doubt, causes, note;
+	double zero_share;           /**< of the kernels' time; NaN: not known */
+	double expected_share;       /**< of the FLOPs, in the run's own precision; NaN */
+	enum rfl_quantity foreign;   /**< the largest part in another precision */
+	struct rfl_buf zero_kernels; /**< all of them, with their shares, longest first */
+	struct rfl_buf zero_longest; /**< the first few */
+	struct rfl_buf doubt, causes, note;
 };
 void rfl_measured_init(struct rfl_measured *m);
 void rfl_measured_fini(struct rfl_measured *m);

@@ -3,6 +3,7 @@
  */
 #include "roofline/counters_parts.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -143,9 +144,18 @@ static enum rfl_rc identify(const struct rfl_merge_inputs *in, const struct rfl_
 
 /* --- which configurations that can be --- */
 
-/* Beside the five that join: what the work of a step depends on. */
+/* Beside the five that join: what the work of a step depends on, and who does it. Another library
+ * or another device moves other bytes. */
 static const char *other_work(const struct rfl_ledger_row *a, const struct rfl_ledger_row *b)
 {
+	const struct {
+		const char *what, *a, *b;
+	} by[] = {
+		{ "engine", a->engine, b->engine },
+		{ "engine_version", a->engine_version, b->engine_version },
+		{ "device_name", a->device_name, b->device_name },
+	};
+
 	if (is_text(a->layout) && is_text(b->layout) && !same(a->layout, b->layout))
 		return "layout";
 	if (is_text(a->optimizer) && is_text(b->optimizer) && !same(a->optimizer, b->optimizer))
@@ -158,6 +168,9 @@ static const char *other_work(const struct rfl_ledger_row *a, const struct rfl_l
 		return "img_size";
 	if (a->classes > 0 && b->classes > 0 && a->classes != b->classes)
 		return "classes";
+	for (size_t i = 0; i < RFL_ARRAY_LEN(by); i++)
+		if (is_text(by[i].a) && is_text(by[i].b) && !same(by[i].a, by[i].b))
+			return by[i].what;
 	return NULL;
 }
 
@@ -189,11 +202,18 @@ static void value_of(const struct rfl_ledger_row *row, const char *what, struct 
 		const char *what, *text;
 		int64_t number;
 	} values[] = {
-		{ "precision", row->precision, 0 }, { "batch", NULL, row->batch },
-		{ "mode", row->mode, 0 },           { "layout", row->layout, 0 },
-		{ "optimizer", row->optimizer, 0 }, { "micro_batch", NULL, row->micro_batch },
-		{ "accum", NULL, row->accum },      { "img_size", NULL, row->img_size },
+		{ "precision", row->precision, 0 },
+		{ "batch", NULL, row->batch },
+		{ "mode", row->mode, 0 },
+		{ "layout", row->layout, 0 },
+		{ "optimizer", row->optimizer, 0 },
+		{ "micro_batch", NULL, row->micro_batch },
+		{ "accum", NULL, row->accum },
+		{ "img_size", NULL, row->img_size },
 		{ "classes", NULL, row->classes },
+		{ "engine", row->engine, 0 },
+		{ "engine_version", row->engine_version, 0 },
+		{ "device_name", row->device_name, 0 },
 	};
 
 	for (size_t i = 0; i < RFL_ARRAY_LEN(values); i++) {
@@ -340,6 +360,8 @@ static enum rfl_rc join_one(const struct rfl_merge_inputs *in, const struct rfl_
 	struct rfl_buf why;
 	enum rfl_rc rc;
 
+	if (same(capture->source, "time")) /* the record of a process: nothing is counted */
+		return RFL_OK;
 	rfl_buf_init(&why, 1 << 16);
 	rc = identify(in, capture, &id, &why);
 	if (rc == RFL_OK && !rfl_merge__wanted(o, id.env)) {
@@ -359,8 +381,6 @@ static enum rfl_rc join_one(const struct rfl_merge_inputs *in, const struct rfl_
 		rc = RFL_OK;
 		goto done;
 	}
-	if (same(capture->source, "time")) /* the record of a process: nothing is counted */
-		goto done;
 	warn_slowed(in, capture, &id, report);
 	for (size_t i = 0; i < cs->n && rc == RFL_OK; i++)
 		if (hit[i])
@@ -368,6 +388,47 @@ static enum rfl_rc join_one(const struct rfl_merge_inputs *in, const struct rfl_
 done:
 	rfl_buf_fini(&why);
 	return rc;
+}
+
+static bool has_row(const struct rfl_config *c, const struct rfl_ledger_row *row)
+{
+	for (size_t i = 0; i < c->nrows; i++)
+		if (c->rows[i] == row)
+			return true;
+	return false;
+}
+
+/* Was a timed run of another configuration counted, one of equal work? */
+static bool is_borrowed(const struct rfl_config *c, const struct rfl_counted *counted)
+{
+	struct rfl_label parts;
+
+	if (!counted->home || has_row(c, counted->home))
+		return false;
+	rfl_label_parse(counted->home->label ? counted->home->label : "", counted->home->model,
+			&parts);
+	return !parts.profiled;
+}
+
+/* A configuration whose own runs were counted needs no counters of another one. */
+static void give_back(struct rfl_config *c)
+{
+	bool own = false;
+	size_t n = 0;
+
+	for (size_t i = 0; i < c->ncounted; i++) {
+		const struct rfl_amount *total = c->counted[i].capture->total;
+
+		own = own || (c->counted[i].home && has_row(c, c->counted[i].home) &&
+			      !(isnan(total[RFL_QUANTITY_FLOPS].value) &&
+				isnan(total[RFL_QUANTITY_DRAM].value)));
+	}
+	if (!own)
+		return;
+	for (size_t i = 0; i < c->ncounted; i++)
+		if (!is_borrowed(c, &c->counted[i]))
+			c->counted[n++] = c->counted[i];
+	c->ncounted = n;
 }
 
 enum rfl_rc rfl_counters__join(const struct rfl_merge_inputs *in, const struct rfl_merge_options *o,
@@ -382,6 +443,8 @@ enum rfl_rc rfl_counters__join(const struct rfl_merge_inputs *in, const struct r
 		return rfl_fail(err, RFL_ENOMEM, 0, "points: out of memory");
 	for (size_t i = 0; all && i < all->n && rc == RFL_OK; i++)
 		rc = join_one(in, o, all->captures[i], cs, hit, report, err);
+	for (size_t i = 0; i < cs->n; i++)
+		give_back(&cs->configs[i]);
 	free(hit);
 	return rc;
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "profile/kernel_class.h"
 
 struct rfl_amount rfl_counters__total(const struct rfl_counted *counted, enum rfl_quantity q)
 {
@@ -45,9 +46,13 @@ static double counted_share(const struct rfl_range *r, enum rfl_quantity q)
 	return (double)a->launches / (double)r->launches;
 }
 
-double rfl_counters__coverage(const struct rfl_counted *counted, enum rfl_quantity q)
+double rfl_counters__coverage(const struct rfl_config *config, const struct rfl_counted *counted,
+			      enum rfl_quantity q)
 {
 	const struct rfl_capture *c = counted->capture;
+	/* a sum of FLOPs is known where any part of it is */
+	enum rfl_quantity part =
+		q == RFL_QUANTITY_FLOPS ? rfl_counters__own_part(config, counted) : q;
 	bool timed = all_timed(c);
 	double all = 0, had = 0;
 
@@ -57,15 +62,19 @@ double rfl_counters__coverage(const struct rfl_counted *counted, enum rfl_quanti
 		if (r->kind != c->total_kind)
 			continue;
 		all += weight(r, timed);
-		had += weight(r, timed) * counted_share(r, q);
+		had += weight(r, timed) * fmin(counted_share(r, q), counted_share(r, part));
 	}
 	return all > 0 ? had / all : NAN;
 }
 
 /* --- kernels without a FLOP --- */
 
-#define NAMES_SHOWN  3
-#define LONGEST_NAME 60
+/* How many names are written, and how much of each: in a verdict, and in the column. */
+struct names_shown {
+	size_t n;
+	int length;
+};
+static const struct names_shown in_verdict = { 3, 60 }, in_column = { 100, 160 };
 
 struct idle_kernel {
 	const char *name;
@@ -103,35 +112,54 @@ static size_t fold(struct idle_kernel *list, size_t n)
 	return last + 1;
 }
 
-static void write_names(const struct idle_kernel *list, size_t n, double all, struct rfl_buf *out)
+static void write_names(const struct idle_kernel *list, size_t n, double all,
+			const struct names_shown *most, struct rfl_buf *out)
 {
-	size_t shown = n < NAMES_SHOWN ? n : NAMES_SHOWN;
+	size_t shown = n < most->n ? n : most->n;
 
 	for (size_t i = 0; i < shown; i++)
-		rfl_buf_printf(out, "%s%.*s%s %.2g %%", i ? "; " : "", LONGEST_NAME, list[i].name,
-			       strlen(list[i].name) > LONGEST_NAME ? "..." : "",
+		rfl_buf_printf(out, "%s%.*s%s %.2g %%", i ? "; " : "", most->length, list[i].name,
+			       strlen(list[i].name) > (size_t)most->length ? "..." : "",
 			       100 * list[i].time_s / all);
 	if (n > shown)
 		rfl_buf_printf(out, "; %zu more", n - shown);
 }
 
-static bool has_no_flop(const struct rfl_range *r)
+/* What a matrix product may have been computed in, beside the types outside the matrix units. */
+static bool knows_matrix_units(const struct rfl_range *r)
 {
-	const struct rfl_amount *a = &r->amount[RFL_QUANTITY_FLOPS];
-
-	return a->value == 0 && counted_share(r, RFL_QUANTITY_FLOPS) == 1;
+	return !isnan(r->amount[RFL_QUANTITY_FLOPS_TENSOR_FP16].value) &&
+	       !isnan(r->amount[RFL_QUANTITY_FLOPS_TENSOR_BF16].value) &&
+	       !isnan(r->amount[RFL_QUANTITY_FLOPS_TENSOR_TF32].value);
 }
 
-enum rfl_rc rfl_counters__zero_flop(const struct rfl_counted *counted, double *share,
-				    struct rfl_buf *names, struct rfl_err *err)
+/* Counted, as 0, in everything that it is likely to be made of: the sum alone is 0 as well where
+ * the one type that a kernel works in was not counted. */
+static bool has_no_flop(const struct rfl_range *r, enum rfl_quantity own)
 {
+	const enum rfl_quantity needed[] = { RFL_QUANTITY_FLOPS, RFL_QUANTITY_FLOPS_FP32, own };
+
+	if (r->amount[RFL_QUANTITY_FLOPS].value != 0)
+		return false;
+	for (size_t i = 0; i < RFL_ARRAY_LEN(needed); i++)
+		if (counted_share(r, needed[i]) < 1)
+			return false;
+	return knows_matrix_units(r) ||
+	       rfl_kernel_classify(r->name ? r->name : "") != RFL_KERNEL_MATRIX;
+}
+
+enum rfl_rc rfl_counters__zero_flop(const struct rfl_config *config,
+				    const struct rfl_counted *counted, struct rfl_measured *m,
+				    struct rfl_err *err)
+{
+	const enum rfl_quantity own = rfl_counters__own_part(config, counted);
 	const struct rfl_capture *c = counted->capture;
 	struct idle_kernel *list;
 	double all = 0, idle = 0;
 	size_t n = 0;
 
-	*share = NAN;
-	if (c->total_kind != RFL_RANGE_KERNEL || !all_timed(c))
+	if (c->total_kind != RFL_RANGE_KERNEL || !all_timed(c) ||
+	    isnan(c->total[RFL_QUANTITY_FLOPS_FP32].value))
 		return RFL_OK;
 	list = rfl_alloc_array(c->nranges + 1, sizeof(*list));
 	if (!list)
@@ -142,7 +170,7 @@ enum rfl_rc rfl_counters__zero_flop(const struct rfl_counted *counted, double *s
 		if (r->kind != RFL_RANGE_KERNEL)
 			continue;
 		all += r->amount[RFL_QUANTITY_TIME].value;
-		if (!has_no_flop(r))
+		if (!has_no_flop(r, own))
 			continue;
 		idle += r->amount[RFL_QUANTITY_TIME].value;
 		list[n++] = (struct idle_kernel){
@@ -151,9 +179,10 @@ enum rfl_rc rfl_counters__zero_flop(const struct rfl_counted *counted, double *s
 		};
 	}
 	if (all > 0) {
-		*share = idle / all;
+		m->zero_share = idle / all;
 		n = fold(list, n);
-		write_names(list, n, all, names);
+		write_names(list, n, all, &in_column, &m->zero_kernels);
+		write_names(list, n, all, &in_verdict, &m->zero_longest);
 	}
 	free(list);
 	return RFL_OK;

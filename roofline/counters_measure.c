@@ -29,12 +29,18 @@ void rfl_measured_init(struct rfl_measured *m)
 		.coverage = NAN,
 	};
 
-	*m = (struct rfl_measured){ .steps = -1, .zero_share = NAN, .expected_share = NAN };
+	*m = (struct rfl_measured){
+		.ai = NAN,
+		.steps = -1,
+		.zero_share = NAN,
+		.expected_share = NAN,
+	};
 	m->flops = m->bytes = unknown;
 	m->foreign = RFL_QUANTITY_COUNT;
 	for (int q = 0; q < RFL_QUANTITY_COUNT; q++)
 		m->part[q] = NAN;
 	rfl_buf_init(&m->zero_kernels, 1 << 16);
+	rfl_buf_init(&m->zero_longest, 1 << 16);
 	rfl_buf_init(&m->doubt, 1 << 16);
 	rfl_buf_init(&m->causes, 1 << 16);
 	rfl_buf_init(&m->note, 1 << 16);
@@ -43,6 +49,7 @@ void rfl_measured_init(struct rfl_measured *m)
 void rfl_measured_fini(struct rfl_measured *m)
 {
 	rfl_buf_fini(&m->zero_kernels);
+	rfl_buf_fini(&m->zero_longest);
 	rfl_buf_fini(&m->doubt);
 	rfl_buf_fini(&m->causes);
 	rfl_buf_fini(&m->note);
@@ -89,6 +96,42 @@ static enum rfl_rc conflict(const struct rfl_config *config, const struct rfl_co
 			row->precision, (long long)row->batch, row->mode);
 }
 
+/* The capture before the i-th that counts the same and is no repeat of it; NULL: none. */
+static const struct rfl_counted *clash(const struct rfl_config *config, size_t i,
+				       enum rfl_quantity q)
+{
+	for (size_t k = 0; k < i; k++)
+		if (rfl_counters__knows(config, &config->counted[k], q) &&
+		    !repeats(&config->counted[k], &config->counted[i]))
+			return &config->counted[k];
+	return NULL;
+}
+
+/* Two that count the same are an error, or the second is left out. */
+static enum rfl_rc leave_out_clashes(const struct rfl_merge_inputs *in, struct rfl_config *config,
+				     enum rfl_quantity q, struct rfl_merge_report *report,
+				     struct rfl_err *err)
+{
+	for (size_t i = 1; i < config->ncounted; i++) {
+		struct rfl_counted *c = &config->counted[i];
+		const struct rfl_counted *other;
+		struct rfl_err why = RFL_ERR_INIT;
+		enum rfl_rc rc;
+
+		if (!rfl_counters__knows(config, c, q))
+			continue;
+		other = clash(config, i, q);
+		if (!other)
+			continue;
+		rc = conflict(config, other, c, q, in->counters.keep_going ? &why : err);
+		if (!in->counters.keep_going)
+			return rc;
+		c->left_out = true;
+		rfl_buf_printf(&report->notes, "%s; the second is left out\n", why.msg);
+	}
+	return RFL_OK;
+}
+
 /* Median and range per step over the captures that know a quantity; `first` is one of them. */
 static enum rfl_rc measure(const struct rfl_config *config, enum rfl_quantity q,
 			   struct rfl_measure *ret, const struct rfl_counted **first, size_t *n,
@@ -102,18 +145,14 @@ static enum rfl_rc measure(const struct rfl_config *config, enum rfl_quantity q,
 	*n = 0;
 	if (!values)
 		return rfl_fail(err, RFL_ENOMEM, 0, "points: out of memory");
-	for (size_t i = 0; i < config->ncounted && rc == RFL_OK; i++) {
+	for (size_t i = 0; i < config->ncounted; i++) {
 		const struct rfl_counted *c = &config->counted[i];
 		struct rfl_amount a = rfl_counters__total(c, q);
 		double coverage;
 
 		if (!rfl_counters__knows(config, c, q) || c->steps < 1)
 			continue;
-		for (size_t k = 0; k < i && rc == RFL_OK; k++)
-			if (rfl_counters__knows(config, &config->counted[k], q) &&
-			    !repeats(&config->counted[k], c))
-				rc = conflict(config, &config->counted[k], c, q, err);
-		coverage = rfl_counters__coverage(c, q);
+		coverage = rfl_counters__coverage(config, c, q);
 		values[(*n)++] = a.value / (double)c->steps;
 		if (!*first || a.validity > ret->validity)
 			ret->validity = a.validity;
@@ -121,7 +160,7 @@ static enum rfl_rc measure(const struct rfl_config *config, enum rfl_quantity q,
 			ret->coverage = coverage;
 		*first = *first ? *first : c;
 	}
-	if (rc == RFL_OK && *n)
+	if (*n)
 		rc = rfl_stats_describe(values, *n, &stats, err);
 	if (rc == RFL_OK && *n) {
 		ret->value = stats.median;
@@ -155,17 +194,23 @@ static const char *refusal(const struct rfl_counted *c)
 
 /* In the words of the capture: of the part that the run's precision is made of, where that tells
  * more than the sum does. */
-static void say_unavailable(const struct rfl_config *config, const struct rfl_counted *c,
+static void say_unavailable(struct rfl_config *config, const struct rfl_counted *c,
 			    enum rfl_quantity q, struct rfl_measure *ret)
 {
 	enum rfl_quantity part = q == RFL_QUANTITY_FLOPS ? rfl_counters__main_part(config) : q;
 	struct rfl_amount all = rfl_counters__total(c, q), a = rfl_counters__total(c, part);
 	const char *reason = refusal(c);
 
+	config->measured.refused = config->measured.refused || reason;
 	if (!reason)
 		reason = a.reason ? a.reason : all.reason;
 
-	if (isnan(all.value))
+	if (all.value == 0)
+		(void)snprintf(ret->why, sizeof(ret->why),
+			       "%s are 0 as far as they were counted: %s",
+			       q == RFL_QUANTITY_FLOPS ? "FLOPs" : "DRAM bytes",
+			       all.reason ? all.reason : "a lower bound");
+	else if (isnan(all.value))
 		(void)snprintf(ret->why, sizeof(ret->why), "%s unavailable%s%s",
 			       q == RFL_QUANTITY_FLOPS ? "FLOPs" : "DRAM bytes", reason ? ": " : "",
 			       reason ? reason : "");
@@ -219,6 +264,8 @@ static void note_captures(const struct rfl_merge_inputs *in, const struct rfl_co
 		const struct rfl_counted *c = &config->counted[i];
 
 		rfl_buf_printf(out, "%s%s", i ? "; " : "", rfl_counters__name(c->capture));
+		if (c->left_out)
+			rfl_buf_puts(out, ": left out");
 		if (c->steps < 1)
 			continue;
 		rfl_buf_printf(out, ": %lld step%s", (long long)c->steps, c->steps == 1 ? "" : "s");
@@ -229,29 +276,6 @@ static void note_captures(const struct rfl_merge_inputs *in, const struct rfl_co
 				       in->ledger_path, c->home->line);
 		else if (c->from != RFL_STEPS_OWN)
 			rfl_buf_puts(out, " as --counter-steps says");
-	}
-}
-
-/* What an empty range saw, against what was counted: other users of the memory. */
-static void note_idle(const struct rfl_counted *counted, struct rfl_measured *m)
-{
-	const struct rfl_capture *c = counted->capture;
-	double time = rfl_counters__total(counted, RFL_QUANTITY_TIME).value;
-	double bytes = rfl_counters__total(counted, RFL_QUANTITY_DRAM).value;
-
-	for (size_t i = 0; i < c->nranges; i++) {
-		const struct rfl_amount *a = c->ranges[i].amount;
-		double share;
-
-		if (c->ranges[i].kind != RFL_RANGE_IDLE)
-			continue;
-		share = a[RFL_QUANTITY_DRAM].value / a[RFL_QUANTITY_TIME].value * time / bytes;
-		if (share > 0)
-			rfl_buf_printf(&m->note,
-				       "; idle, %.3g GB/s were moved: about %.2g %% of the bytes",
-				       a[RFL_QUANTITY_DRAM].value / a[RFL_QUANTITY_TIME].value /
-					       1e9,
-				       100 * share);
 	}
 }
 
@@ -294,7 +318,7 @@ static enum rfl_rc measure_flops(struct rfl_config *config, const struct rfl_cou
 			m->part[q] = rfl_counters__total(flops, (enum rfl_quantity)q).value /
 				     (double)flops->steps;
 	rfl_counters__precision(config);
-	return rfl_counters__zero_flop(flops, &m->zero_share, &m->zero_kernels, err);
+	return rfl_counters__zero_flop(config, flops, m, err);
 }
 
 /* Is a capture's number of steps beyond doubt? */
@@ -306,6 +330,23 @@ static bool is_sure(const struct rfl_counted *c)
 static bool is_process(const struct rfl_counted *c)
 {
 	return c && rfl_counters__whole_process(c);
+}
+
+/* FLOP per byte of the same kernels: where one of the two is not known of all of them, the quotient
+ * is no intensity. */
+static void set_intensity(const struct rfl_counted *flops, const struct rfl_counted *bytes,
+			  struct rfl_measured *m)
+{
+	bool whole = flops->capture == bytes->capture
+			     ? !isnan(rfl_amounts_ai(flops->capture->total))
+			     : m->flops.validity != RFL_VALID_PARTIAL &&
+				       m->bytes.validity != RFL_VALID_PARTIAL;
+
+	if (whole)
+		m->ai = m->flops.value / m->bytes.value;
+	else if (m->bytes.value > 0)
+		rfl_buf_puts(&m->note, "; FLOPs and bytes are of different launches, so that they "
+				       "make no intensity");
 }
 
 /* The captures of FLOPs and bytes, which may be one, against the count. */
@@ -345,9 +386,13 @@ enum rfl_rc rfl_counters__measure(const struct rfl_merge_inputs *in, struct rfl_
 	m->any = true;
 	for (size_t i = 0; i < config->ncounted; i++)
 		rfl_counters__steps(in, &config->counted[i]);
+	rc = leave_out_clashes(in, config, RFL_QUANTITY_FLOPS, report, err);
+	if (rc == RFL_OK)
+		rc = leave_out_clashes(in, config, RFL_QUANTITY_DRAM, report, err);
 	name_sources(config, m);
 	note_captures(in, config, &m->note);
-	rc = measure(config, RFL_QUANTITY_FLOPS, &m->flops, &flops, &nflops, err);
+	if (rc == RFL_OK)
+		rc = measure(config, RFL_QUANTITY_FLOPS, &m->flops, &flops, &nflops, err);
 	if (rc == RFL_OK)
 		rc = measure(config, RFL_QUANTITY_DRAM, &m->bytes, &bytes, &nbytes, err);
 	if (rc != RFL_OK)
@@ -357,15 +402,16 @@ enum rfl_rc rfl_counters__measure(const struct rfl_merge_inputs *in, struct rfl_
 		rc = measure_flops(config, flops, err);
 	else
 		say_unknown(config, RFL_QUANTITY_FLOPS, &m->flops, report);
-	if (bytes)
-		note_idle(bytes, m);
-	else
+	if (!bytes)
 		say_unknown(config, RFL_QUANTITY_DRAM, &m->bytes, report);
 	if (rc == RFL_OK && (flops || bytes))
 		check(config, flops, bytes, report);
+	if (flops && bytes)
+		set_intensity(flops, bytes, m);
 	note_ipc(config, m);
 	note_words(config, m);
-	const struct rfl_buf *const texts[] = { &m->note, &m->doubt, &m->causes, &m->zero_kernels };
+	const struct rfl_buf *const texts[] = { &m->note, &m->doubt, &m->causes, &m->zero_kernels,
+						&m->zero_longest };
 
 	for (size_t i = 0; i < RFL_ARRAY_LEN(texts) && rc == RFL_OK; i++)
 		rc = rfl_buf_check(texts[i], "counters", err);

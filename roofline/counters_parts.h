@@ -23,6 +23,7 @@ struct rfl_counted {
 	const struct rfl_ledger_row *home; /**< the row that bears its label; NULL */
 	int64_t steps;                     /**< -1: not known */
 	enum rfl_steps_from from;
+	bool left_out;     /**< it counts what another one counts, and the user said to go on */
 	char unknown[200]; /**< why the steps are not known */
 };
 
@@ -49,7 +50,8 @@ bool rfl_counters__whole_process(const struct rfl_counted *counted);
 
 /** The share of the time (of the launches, where times are not known) in which a quantity was
  * counted. NaN: there is no range. */
-double rfl_counters__coverage(const struct rfl_counted *counted, enum rfl_quantity q);
+double rfl_counters__coverage(const struct rfl_config *config, const struct rfl_counted *counted,
+			      enum rfl_quantity q);
 
 /** Did a capture count a quantity; of FLOPs, those of the run's precision among them? */
 bool rfl_counters__knows(const struct rfl_config *config, const struct rfl_counted *counted,
@@ -58,12 +60,18 @@ bool rfl_counters__knows(const struct rfl_config *config, const struct rfl_count
 /** The FLOPs that a run of this precision is mostly made of; of any precision: flops.total. */
 enum rfl_quantity rfl_counters__main_part(const struct rfl_config *config);
 
+/** The first part of that precision that a capture knows; flops.total when it knows none. */
+enum rfl_quantity rfl_counters__own_part(const struct rfl_config *config,
+					 const struct rfl_counted *counted);
+
 /** From config->measured.part: expected_share and foreign. */
 void rfl_counters__precision(struct rfl_config *config);
 
-/** Share of the kernels' time in kernels without a FLOP, and their names; NaN: not known. */
-enum rfl_rc rfl_counters__zero_flop(const struct rfl_counted *counted, double *share,
-				    struct rfl_buf *names, struct rfl_err *err) RFL_WARN_UNUSED;
+/** Share of the kernels' time in kernels without a FLOP, and their names, into m->zero_*; left as
+ * they are where that is not known. */
+enum rfl_rc rfl_counters__zero_flop(const struct rfl_config *config,
+				    const struct rfl_counted *counted, struct rfl_measured *m,
+				    struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** How many kernels were launched a number of times that is no multiple of `steps`. */
 struct rfl_launch_check {
@@ -79,8 +87,8 @@ struct rfl_launch_check rfl_counters__launches(const struct rfl_counted *counted
 void rfl_counters__doubt(const struct rfl_counted *counted, const struct rfl_work *work,
 			 double flops, double bytes, struct rfl_measured *m);
 
-/** All captures of a configuration as one measurement. RFL_EFORMAT naming two that count the same.
- */
+/** All captures of a configuration as one measurement. RFL_EFORMAT naming two that count the same;
+ * to go on after that is to leave the second out. */
 enum rfl_rc rfl_counters__measure(const struct rfl_merge_inputs *in, struct rfl_config *config,
 				  struct rfl_merge_report *report,
 				  struct rfl_err *err) RFL_WARN_UNUSED;

@@ -61,7 +61,10 @@ static enum rfl_rc demand(struct rfl_config *c, const char *what, const char *wh
 	size_t before;
 	enum rfl_rc rc;
 
-	if (!c->measured.any)
+	if (c->measured.refused)
+		fix = "as it says ('roofline counters check' tells when it works), or take the "
+		      "count (--ai auto, --flops auto)";
+	else if (!c->measured.any)
 		fix = "roofline run --counters step; or profile a run whose label ends in _prof, "
 		      "and give its file with --ncu-dir, --perf-dir or --counters";
 	else if (c->measured.no_steps || c->measured.doubtful)
@@ -78,12 +81,26 @@ static enum rfl_rc demand(struct rfl_config *c, const char *what, const char *wh
 	return rc;
 }
 
+/* Of a run that was to be counted, and of which no counters are in the files: why. */
+static void say_none(const struct rfl_config *c, char *why, size_t size)
+{
+	const char *status = NULL;
+
+	for (size_t i = 0; i < c->nrows && !status; i++)
+		if (c->rows[i]->counters_status && *c->rows[i]->counters_status)
+			status = c->rows[i]->counters_status;
+	(void)snprintf(why, size, "no counters belong to it%s%s",
+		       status ? "; its ledger says of those of the run: " : "",
+		       status ? status : "");
+}
+
 static enum rfl_rc choose_bytes(const struct rfl_merge_options *o, struct rfl_config *c,
 				struct rfl_missing *missing, struct rfl_err *err)
 {
 	bool demanded = o->ai == RFL_AI_COUNTERS;
-	char why[sizeof(c->bytes_why)] = "no counters belong to it";
+	char why[sizeof(c->bytes_why)];
 
+	say_none(c, why, sizeof(why));
 	if (!demanded && (o->ai != RFL_AI_AUTO || !c->measured.any))
 		return RFL_OK;
 	if (c->measured.any &&
@@ -101,8 +118,9 @@ static enum rfl_rc choose_flops(const struct rfl_merge_options *o, struct rfl_co
 				struct rfl_missing *missing, struct rfl_err *err)
 {
 	const struct rfl_measured *m = &c->measured;
-	char why[sizeof(c->flops_why)] = "no counters belong to it";
+	char why[sizeof(c->flops_why)];
 
+	say_none(c, why, sizeof(why));
 	if (o->flops != RFL_FLOPS_COUNTERS) {
 		if (m->any && isnan(m->flops.value))
 			(void)snprintf(c->flops_why, sizeof(c->flops_why), "%s", m->flops.why);
@@ -166,7 +184,7 @@ enum rfl_rc rfl_counters_columns(const struct rfl_measured *m, const struct rfl_
 		return RFL_OK;
 	p->flops_counters = m->flops.value;
 	p->bytes_counters = m->bytes.value;
-	p->ai_counters = m->flops.value / m->bytes.value;
+	p->ai_counters = m->ai;
 	p->flops_measured_over_counted = m->flops.value / work->flops;
 	p->bytes_over_compulsory = m->bytes.value / work->bytes[RFL_FUSION_COMPULSORY];
 	p->bytes_over_unfused = m->bytes.value / work->bytes[RFL_FUSION_UNFUSED];
@@ -247,6 +265,19 @@ static void write_foreign(const struct rfl_measured *m, const struct rfl_peaks_e
 			       p->compute_key ? p->compute_key : "this one");
 }
 
+/* What is of another precision, when all of it stands under one ceiling. */
+static void write_one_roof(const struct rfl_measured *m, const struct rfl_point *p,
+			   struct rfl_buf *out)
+{
+	if (!p->flops_source || strcmp(p->flops_source, "counters") != 0 || !p->compute_key ||
+	    strstr(p->compute_key, " + ") || !(m->expected_share < 1 - LEAST_PART))
+		return;
+	rfl_buf_printf(out,
+		       "; %.2g %% of the FLOPs are of another precision, without a ceiling in the "
+		       "peaks file: all stand under %s",
+		       100 * (1 - m->expected_share), p->compute_key);
+}
+
 void rfl_counters_verdict(const struct rfl_measured *m, const struct rfl_peaks_env *env,
 			  const struct rfl_point *p, struct rfl_buf *out)
 {
@@ -257,9 +288,10 @@ void rfl_counters_verdict(const struct rfl_measured *m, const struct rfl_peaks_e
 			       m->source, p->bytes_over_compulsory, p->bytes_over_unfused);
 	if (!rfl_counters_own_precision(m))
 		write_foreign(m, env, p, out);
+	write_one_roof(m, p, out);
 	if (m->doubtful)
 		rfl_buf_puts(out, "; the counters do not fit the count");
 	if (m->zero_share >= 0.05)
 		rfl_buf_printf(out, "; %.2g %% of the kernels' time has no FLOP (%s)",
-			       100 * m->zero_share, rfl_buf_str(&m->zero_kernels));
+			       100 * m->zero_share, rfl_buf_str(&m->zero_longest));
 }

@@ -111,9 +111,27 @@ enum rfl_quantity rfl_counters__main_part(const struct rfl_config *config)
 	return own ? own->parts[0] : RFL_QUANTITY_FLOPS;
 }
 
+enum rfl_quantity rfl_counters__own_part(const struct rfl_config *config,
+					 const struct rfl_counted *counted)
+{
+	const struct own *own = find_own(config);
+
+	for (size_t i = 0; own && i < own->n; i++)
+		if (!isnan(rfl_counters__total(counted, own->parts[i]).value))
+			return own->parts[i];
+	return RFL_QUANTITY_FLOPS;
+}
+
 bool rfl_counters_own_precision(const struct rfl_measured *m)
 {
 	return m->foreign == RFL_QUANTITY_COUNT;
+}
+
+/* 0 of what was counted, and there is more that was not: that says nothing. */
+static bool is_empty_bound(enum rfl_quantity q, const struct rfl_amount *a)
+{
+	return a->value == 0 &&
+	       (a->validity == RFL_VALID_PARTIAL || (q == RFL_QUANTITY_FLOPS && a->reason));
 }
 
 /* The FLOPs count when the precision of the run is among what was counted. */
@@ -121,12 +139,12 @@ bool rfl_counters__knows(const struct rfl_config *config, const struct rfl_count
 			 enum rfl_quantity q)
 {
 	const struct own *own = find_own(config);
-	bool mine = !own || q != RFL_QUANTITY_FLOPS;
+	struct rfl_amount a = rfl_counters__total(counted, q);
+	bool mine = !own || q != RFL_QUANTITY_FLOPS ||
+		    rfl_counters__own_part(config, counted) != RFL_QUANTITY_FLOPS;
 
-	if (isnan(rfl_counters__total(counted, q).value))
+	if (counted->left_out || isnan(a.value) || is_empty_bound(q, &a))
 		return false;
-	for (size_t i = 0; own && i < own->n; i++)
-		mine = mine || !isnan(rfl_counters__total(counted, own->parts[i]).value);
 	/* an fp32 run may turn out to be one of TF32 */
 	if (!mine && own->parts[0] == RFL_QUANTITY_FLOPS_FP32)
 		mine = rfl_counters__total(counted, RFL_QUANTITY_FLOPS_TENSOR_TF32).value > 0;

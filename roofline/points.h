@@ -60,7 +60,7 @@ extern "C" {
 	X(REAL, bytes_over_compulsory, "bytes_counters / the bytes that must move") \
 	X(REAL, bytes_over_unfused, "bytes_counters / the bytes of operation after operation") \
 	X(TEXT, counters_source, "cupti, perf, ncu, nvprof, likwid: who counted") \
-	X(INT, counters_steps, "steps that the counters were divided by; over repeats their sum") \
+	X(INT, counters_steps, "steps that the totals of a capture were divided by") \
 	X(INT, counters_repeats, "captures behind the median") \
 	X(TEXT, counters_validity, "ok, partial, scaled, estimate, marked, doubtful, unavailable") \
 	X(REAL, coverage, "share of the kernels' time whose FLOPs, else bytes, were counted") \

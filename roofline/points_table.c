@@ -146,16 +146,30 @@ static void add_note(struct rfl_table *t, const struct rfl_point *p, const char 
 		       says);
 }
 
-/* Why counters that there are were not used: "bytes are unfused (counters not used: ...)". */
-static void add_why(struct rfl_table *t, const struct rfl_point *p, const char *what,
-		    const char *source)
+/* What follows "unavailable: " in a reason: the same may keep FLOPs and bytes out. */
+static const char *cause_of(const char *source)
 {
+	static const char word[] = " unavailable: ";
+	const char *why = source ? strstr(source, word) : NULL;
+
+	return why ? why + sizeof(word) - 1 : "";
+}
+
+/* Why counters that there are were not used: "bytes are unfused (counters not used: ...)".
+ * @param said  what was written before of the same point; NULL: nothing */
+static void add_why(struct rfl_table *t, const struct rfl_point *p, const char *what,
+		    const char *source, const char *said)
+{
+	const char *cause = cause_of(source);
+	bool again = *cause && strcmp(cause, cause_of(said)) == 0;
 	struct rfl_buf text;
 
 	if (!p->counters_source || !source || !source[rfl_point_source_len(source)])
 		return;
 	rfl_buf_init(&text, 1 << 16);
-	rfl_buf_printf(&text, "%s are %s", what, source);
+	rfl_buf_printf(&text, "%s are %.*s%s", what,
+		       again ? (int)(cause - source) : (int)strlen(source), source,
+		       again ? "the same)" : "");
 	add_note(t, p, rfl_buf_str(&text));
 	rfl_buf_fini(&text);
 }
@@ -181,8 +195,8 @@ static void add_notes(struct rfl_table *t, const struct rfl_points *pts)
 
 		if (p->verdict)
 			add_note(t, p, p->verdict);
-		add_why(t, p, "FLOPs", p->flops_source);
-		add_why(t, p, "bytes", p->bytes_source);
+		add_why(t, p, "FLOPs", p->flops_source, NULL);
+		add_why(t, p, "bytes", p->bytes_source, p->flops_source);
 	}
 }
 

@@ -530,6 +530,47 @@ static void no_bytes_at_all(void **state)
 
 /* --- kernels --- */
 
+static void give_kernel_flops(struct rfl_range *r, double flops)
+{
+	know(r->amount, RFL_QUANTITY_FLOPS_FP32, flops);
+	know(r->amount, RFL_QUANTITY_FLOPS, flops);
+}
+
+/* 0 in what was counted is no 0 where the type that a kernel works in was not. */
+static void kernels_of_which_too_little_is_known(void **state)
+{
+	struct captures *c;
+	struct fixture *f = profiled(state, &c);
+	struct rfl_capture *capture = add_capture(c, PROF);
+	struct rfl_range *gemm;
+	const struct rfl_point *p;
+
+	give_kernel_flops(add_kernel(c, "conv", 30, 5), 30 * FLOPS);
+	gemm = add_kernel(c, "ampere_sgemm_128x64_nn", 30, 3);
+	give_kernel_flops(gemm, 0); /* TF32? */
+	/* matrix units alone */
+	know(add_kernel(c, "batch_norm", 30, 2)->amount, RFL_QUANTITY_FLOPS, 0);
+	give_flops(capture, RFL_QUANTITY_FLOPS_FP32, 30 * FLOPS);
+	assert_ok(merge(f), &f->err);
+	p = &f->pts->points[0];
+	assert_close(p->zero_flop_share, 0, 0);
+	assert_null(p->zero_flop_kernels);
+	assert_close(p->coverage, 0.8, 1e-14); /* the sum alone is not the run's precision */
+
+	know(gemm->amount, RFL_QUANTITY_FLOPS_TENSOR_FP16, 0);
+	know(gemm->amount, RFL_QUANTITY_FLOPS_TENSOR_BF16, 0);
+	know(gemm->amount, RFL_QUANTITY_FLOPS_TENSOR_TF32, 0);
+	assert_ok(merge(f), &f->err);
+	assert_string_equal(f->pts->points[0].zero_flop_kernels, "ampere_sgemm_128x64_nn 30 %");
+
+	/* FP32 was not counted at all: no kernel is known to have no FLOP */
+	unknown(capture->total);
+	give_flops(capture, RFL_QUANTITY_FLOPS_TENSOR_TF32, 30 * FLOPS);
+	assert_ok(merge(f), &f->err);
+	assert_true(isnan(f->pts->points[0].zero_flop_share));
+	finish(f, c);
+}
+
 static void kernels_without_a_flop(void **state)
 {
 	static const struct {
@@ -548,26 +589,87 @@ static void kernels_without_a_flop(void **state)
 		struct rfl_range *r = add_kernel(c, kernels[i].name, 30, kernels[i].time_s);
 
 		if (!isnan(kernels[i].flops))
-			know(r->amount, RFL_QUANTITY_FLOPS, kernels[i].flops * 30 * FLOPS);
+			give_kernel_flops(r, kernels[i].flops * 30 * FLOPS);
 	}
 	give_flops(capture, RFL_QUANTITY_FLOPS_FP32, 30 * FLOPS);
 	assert_ok(merge(f), &f->err);
 	p = &f->pts->points[0];
 	assert_close(p->coverage, 9.5 / 10, 1e-14);
 	assert_close(p->zero_flop_share, 4.5 / 10, 1e-14);
-	assert_string_equal(p->zero_flop_kernels, "transpose 20 %; copy 15 %; fill 5 %; 1 more");
+	assert_string_equal(p->zero_flop_kernels, "transpose 20 %; copy 15 %; fill 5 %; index 5 %");
 	assert_non_null(strstr(
 		p->verdict, "; 45 % of the kernels' time has no FLOP (transpose 20 %; copy 15 %; "
 			    "fill 5 %; 1 more)"));
 
 	/* without one of the times, launches tell the coverage and nothing the share */
 	unknown(c->range[0][2].amount);
-	know(c->range[0][2].amount, RFL_QUANTITY_FLOPS, 0);
+	give_kernel_flops(&c->range[0][2], 0);
 	assert_ok(merge(f), &f->err);
 	p = &f->pts->points[0];
 	assert_close(p->coverage, 6.0 / 7, 1e-14);
 	assert_true(isnan(p->zero_flop_share));
 	assert_null(p->zero_flop_kernels);
+	finish(f, c);
+}
+
+/* 0 FLOPs of those that were counted, and others were not: a lower bound of 0 is no number. */
+static void nothing_of_what_was_counted(void **state)
+{
+	struct captures *c;
+	struct fixture *f = profiled(state, &c);
+	struct rfl_capture *capture = add_capture(c, PROF);
+
+	give_flops(capture, RFL_QUANTITY_FLOPS_FP32, 0);
+	capture->total[RFL_QUANTITY_FLOPS].reason = "without flops.tensor_tf32";
+	give_bytes(capture, 30 * BYTES);
+	assert_ok(merge(f), &f->err);
+	assert_true(isnan(f->pts->points[0].flops_counters));
+	assert_true(isnan(f->pts->points[0].flops_measured_over_counted));
+	assert_non_null(strstr(f->pts->points[0].flops_source,
+			       "FLOPs are 0 as far as they were counted: without "
+			       "flops.tensor_tf32)"));
+	assert_string_equal(f->pts->points[0].bytes_source, "counters");
+	/* with nothing left out it is a 0 that was read */
+	capture->total[RFL_QUANTITY_FLOPS].reason = NULL;
+	assert_ok(merge(f), &f->err);
+	assert_close(f->pts->points[0].flops_counters, 0, 0);
+	assert_string_equal(f->pts->points[0].counters_validity, "doubtful");
+	/* half a sum of bytes */
+	capture->total[RFL_QUANTITY_DRAM].value = 0;
+	capture->total[RFL_QUANTITY_DRAM].validity = RFL_VALID_PARTIAL;
+	assert_ok(merge(f), &f->err);
+	assert_true(isnan(f->pts->points[0].bytes_counters));
+	finish(f, c);
+}
+
+static void flops_and_bytes_of_different_launches(void **state)
+{
+	struct captures *c;
+	struct fixture *f = profiled(state, &c);
+	struct rfl_capture *capture = add_capture(c, PROF), *other;
+
+	give_bytes(capture, 30 * BYTES);
+	give_flops(capture, RFL_QUANTITY_FLOPS_FP32, 30 * 0.8 * FLOPS);
+	capture->total[RFL_QUANTITY_DRAM].launches = 300;
+	capture->total[RFL_QUANTITY_FLOPS].launches = 240;
+	assert_ok(merge(f), &f->err);
+	assert_close(f->pts->points[0].flops_measured_over_counted, 0.8, 1e-14);
+	assert_true(isnan(f->pts->points[0].ai_counters));
+	assert_non_null(strstr(f->pts->points[0].counters_note, "are of different launches"));
+	capture->total[RFL_QUANTITY_FLOPS].launches = 300;
+	assert_ok(merge(f), &f->err);
+	assert_close(f->pts->points[0].ai_counters, 0.8 * FLOPS / BYTES, 1e-14);
+	/* of two files: each has to be whole */
+	unknown(capture->total);
+	give_bytes(capture, 30 * BYTES);
+	other = add_capture(c, "lab_gpu_resnet50_fp32_bs4_prof");
+	other->steps = 1;
+	give_flops(other, RFL_QUANTITY_FLOPS_FP32, 0.8 * FLOPS);
+	assert_ok(merge(f), &f->err);
+	assert_close(f->pts->points[0].ai_counters, 0.8 * FLOPS / BYTES, 1e-14);
+	other->total[RFL_QUANTITY_FLOPS].validity = RFL_VALID_PARTIAL;
+	assert_ok(merge(f), &f->err);
+	assert_true(isnan(f->pts->points[0].ai_counters));
 	finish(f, c);
 }
 
@@ -608,6 +710,16 @@ static void repeats_give_a_median(void **state)
 	c->capture[1].label = labels[1];
 	c->capture[1].source = "nvprof";
 	assert_int_equal(merge(f), RFL_EFORMAT);
+
+	/* who goes on has the first, and the repeats of it */
+	f->in.counters.keep_going = true;
+	assert_ok(merge(f), &f->err);
+	assert_notes(f, "run2_prof both have the DRAM bytes of");
+	assert_notes(f, "take one of them away; the second is left out\n");
+	p = &f->pts->points[0];
+	assert_int_equal(p->counters_repeats, 2);
+	assert_close(p->bytes_counters, 4.05e9, 1e-14);
+	assert_non_null(strstr(p->counters_note, "run2_prof: left out: 10 steps"));
 	finish(f, c);
 }
 
@@ -649,6 +761,16 @@ static void refused_live_counts(void **state)
 	assert_string_equal(f->pts->points[0].bytes_source,
 			    "unfused (counters not used: DRAM bytes unavailable: core: for "
 			    "administrators only)");
+	f->options.ai = RFL_AI_COUNTERS;
+	assert_int_equal(merge(f), RFL_EMISSING);
+	assert_says(&f->err, "fix: as it says ('roofline counters check' tells when it works)");
+	/* its capture is not among the files */
+	c->all.n = 0;
+	assert_int_equal(merge(f), RFL_EMISSING);
+	assert_says(&f->err, "no counters belong to it; its ledger says of those of the run: "
+			     "unavailable: core: for administrators only");
+	c->all.n = 1;
+	f->options.ai = RFL_AI_AUTO;
 	set(&f->rows[0].counters_status, "partial: something");
 	assert_ok(merge(f), &f->err);
 	assert_non_null(strstr(f->pts->points[0].bytes_source, "ncu --metrics dram__bytes.sum"));
@@ -771,6 +893,14 @@ static void mixed_precision_has_a_mean_roof(void **state)
 	assert_string_equal(p->compute_key, "0.10 fp32.vector + 0.90 fp16.matrix");
 	assert_string_equal(p->peak_gflops_status, "derived");
 	assert_close(p->knee_ai, p->peak_gflops / 1000, 1e-12);
+	assert_null(strstr(p->verdict, "of another precision"));
+	/* a part without a ceiling in the file: all under that of the run, and it is said */
+	give_flops(capture, RFL_QUANTITY_FLOPS_FP64, 0.25 * FLOPS);
+	assert_ok(merge(f), &f->err);
+	assert_string_equal(f->pts->points[0].compute_key, "fp16.matrix");
+	assert_non_null(strstr(f->pts->points[0].verdict,
+			       "; 28 % of the FLOPs are of another precision, without a ceiling in "
+			       "the peaks file: all stand under fp16.matrix"));
 	/* the model's FLOPs stand under the matrix units alone */
 	f->options.flops = RFL_FLOPS_MODEL;
 	assert_ok(merge(f), &f->err);
@@ -785,7 +915,6 @@ static void whole_processes(void **state)
 	struct fixture *f = fixture_new();
 	struct captures *c = captures_new(f);
 	struct rfl_capture *capture;
-	struct rfl_range *idle;
 	const struct rfl_point *p;
 
 	set(&add_run(f, "lab_cpu", "a", 4, 500)->label, "lab_cpu_resnet50_fp32_bs4_run1");
@@ -799,9 +928,6 @@ static void whole_processes(void **state)
 	know(capture->total, RFL_QUANTITY_TIME, 6);
 	know(capture->total, RFL_QUANTITY_INSTRUCTIONS, 3e9);
 	know(capture->total, RFL_QUANTITY_CYCLES, 2e9);
-	idle = add_kernel(c, "idle", 1, 2);
-	idle->kind = RFL_RANGE_IDLE;
-	know(idle->amount, RFL_QUANTITY_DRAM, 1e9);
 	assert_ok(merge(f), &f->err);
 	p = &f->pts->points[0];
 	assert_int_equal(p->counters_steps, 12); /* 2 + 10 */
@@ -809,8 +935,6 @@ static void whole_processes(void **state)
 	assert_close(p->flops_measured_over_counted, 1.05, 1e-14);
 	assert_non_null(strstr(p->counters_note, "12 steps, warm-up included, as in"));
 	assert_non_null(strstr(p->counters_note, "set-up is in it"));
-	/* 0.5 GB/s for 6 s of 48 GB */
-	assert_non_null(strstr(p->counters_note, "idle, 0.5 GB/s were moved: about 6.2 % of"));
 	assert_non_null(strstr(p->counters_note, "IPC 1.5"));
 	assert_non_null(strstr(p->bytes_source, "unfused (counters not used: counted over a whole "
 						"process"));
@@ -842,6 +966,9 @@ int main(void)
 		T(above_the_roof_with_measured_bytes),
 		T(no_bytes_at_all),
 		T(kernels_without_a_flop),
+		T(kernels_of_which_too_little_is_known),
+		T(nothing_of_what_was_counted),
+		T(flops_and_bytes_of_different_launches),
 		T(repeats_give_a_median),
 		T(live_repeats_are_told_by_run_id),
 		T(refused_live_counts),

@@ -219,6 +219,77 @@ static void one_capture_serves_equal_work(void **state)
 	free(c);
 }
 
+/* Another library, or another device under the same name, moves other bytes. */
+static void another_engine_is_other_work(void **state)
+{
+	struct fixture *f = fixture_new();
+	struct captures *c = captures_new(f);
+
+	set(&add_gpu_run(f, NULL, "a", "fp32", 8, 100)->engine, "torch");
+	set(&add_gpu_run(f, NULL, "b", "fp32", 8, 100)->engine, "cudnn");
+	use_peaks(f, state, GPU_PEAKS);
+	add_capture(c, "lab_gpu_resnet50_fp32_bs8_prof");
+	assert_ok(merge(f), &f->err);
+	assert_notes(f, "does not tell the engine, and logs/metrics.csv has lab_gpu resnet50 fp32 "
+			"bs8 with torch and cudnn");
+
+	/* both were counted: each has its own */
+	set(&f->rows[0].run_id, "R1");
+	set(&f->rows[1].run_id, "R2");
+	add_capture(c, "x")->run_id = "R2";
+	c->capture[0].run_id = "R1";
+	give_bytes(&c->capture[0], 1e9);
+	give_bytes(&c->capture[1], 2e9);
+	c->capture[0].steps = c->capture[1].steps = 1;
+	assert_ok(merge(f), &f->err);
+	assert_close(f->pts->points[0].bytes_counters, 1e9, 0);
+	assert_close(f->pts->points[1].bytes_counters, 2e9, 0);
+	fixture_free(f);
+	free(c);
+}
+
+/* Equal work serves only where there is nothing of its own. */
+static void own_counters_come_first(void **state)
+{
+	struct fixture *f = fixture_new();
+	struct captures *c = captures_new(f);
+
+	set(&add_gpu_run(f, NULL, "a", "fp32", 8, 100)->run_id, "R1");
+	set(&add_gpu_run(f, NULL, "b", "fp32", 8, 50)->run_id, "R2");
+	use_peaks(f, state, GPU_PEAKS);
+	add_capture(c, "x")->run_id = "R1";
+	give_bytes(&c->capture[0], 1e9);
+	c->capture[0].steps = 1;
+	assert_ok(merge(f), &f->err);
+	assert_close(f->pts->points[0].bytes_counters, 1e9, 0);
+	assert_close(f->pts->points[1].bytes_counters, 1e9, 0);
+	/* one that could not be counted is no reason to take nothing */
+	add_capture(c, "y")->run_id = "R2";
+	c->capture[1].steps = 1;
+	assert_ok(merge(f), &f->err);
+	assert_close(f->pts->points[1].bytes_counters, 1e9, 0);
+	give_bytes(&c->capture[1], 3e9);
+	assert_ok(merge(f), &f->err);
+	assert_close(f->pts->points[0].bytes_counters, 1e9, 0);
+	assert_close(f->pts->points[1].bytes_counters, 3e9, 0);
+	fixture_free(f);
+	free(c);
+}
+
+/* The record of a process counts nothing, whatever it is called. */
+static void time_logs_need_no_run(void **state)
+{
+	struct fixture *f = ledger(state);
+	struct captures *c = captures_new(f);
+
+	add_capture(c, "4090_resnet50_fp32_bs128")->source = "time";
+	assert_ok(merge(f), &f->err);
+	assert_int_equal(f->report.unjoined, 0);
+	assert_null(strstr(rfl_buf_str(&f->report.notes), "4090"));
+	fixture_free(f);
+	free(c);
+}
+
 static void labels_of_two_runs_tell_nothing(void **state)
 {
 	struct fixture *f = fixture_new();
@@ -279,6 +350,9 @@ int main(void)
 		T(only_a_profiled_run),
 		T(layouts_are_told_by_the_row),
 		T(one_capture_serves_equal_work),
+		T(another_engine_is_other_work),
+		T(own_counters_come_first),
+		T(time_logs_need_no_run),
 		T(labels_of_two_runs_tell_nothing),
 		T(environments_that_were_not_asked_for),
 		T(slowed_runs_are_suspected),
