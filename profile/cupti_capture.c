@@ -13,6 +13,8 @@
 static const char no_value[] =
 	"the counter gave no value: its unit is shared (MIG) or switched off";
 static const char left_out[] = "left out, as it takes a pass of its own: the audit counts it";
+static const char no_data[] =
+	"CUPTI kept nothing of this range: no kernel ran in it, or the counters missed it";
 static const char absent[] = "this CUPTI does not have the metric for the chip";
 
 /* Why every value of the capture is marked; NULL: it is not. */
@@ -98,13 +100,17 @@ static enum rfl_rc add_range(const struct rfl_cupti_count *c, struct rfl_capture
 		const struct rfl_cupti_planned *s = &c->plan->sessions[k];
 		const struct rfl_cupti_outcome *out = &c->outcomes[k];
 		bool counted = out->why.rc == RFL_OK && i < out->counted.n;
+		bool has_data = counted && out->counted.ranges[i].has_data;
 
 		if (s->n == 0 && out->why.rc != RFL_OK)
 			rc = give_refused(c, b, s->set, out->why.msg, err);
 		else
 			rc = give_session(b, s, out->first_pass,
-					  counted ? out->counted.ranges[i].values : NULL, mark,
-					  counted ? NULL : out->why.msg, err);
+					  has_data ? out->counted.ranges[i].values : NULL, mark,
+					  has_data  ? NULL
+					  : counted ? no_data
+						    : out->why.msg,
+					  err);
 	}
 	if (rc == RFL_OK && !c->plan)
 		rc = give_refused(c, b, c->request->sets, c->refused.msg, err);

@@ -19,7 +19,7 @@ struct rfl_cupti_session {
 	size_t capacity;                         /* ranges */
 	uint8_t *data;                           /* must live until it is disabled */
 	size_t data_size;
-	bool used; /* the counter data has been decoded */
+	bool used; /* a batch of ranges has been counted */
 };
 
 /* The ranges of one run, as the workload tells them. */
@@ -191,16 +191,6 @@ static enum rfl_rc enable(struct rfl_cupti_session *s, struct rfl_err *err)
 	return rc;
 }
 
-static enum rfl_rc clear_data(struct rfl_cupti_session *s, struct rfl_err *err)
-{
-	struct rfl_cupti_data_initialize p = { RFL_CUPTI_SIZED(data_initialize),
-					       .profiler = s->profiler, .size = s->data_size,
-					       .data = s->data };
-
-	return check(s, s->calls->data_initialize(&p),
-		     "cuptiRangeProfilerCounterDataImageInitialize", err);
-}
-
 static enum rfl_rc make_data(struct rfl_cupti_session *s, struct rfl_err *err)
 {
 	struct rfl_cupti_data_size p = {
@@ -208,6 +198,8 @@ static enum rfl_rc make_data(struct rfl_cupti_session *s, struct rfl_err *err)
 		.names = s->planned->metrics, .n = s->planned->n,
 		.max_ranges = s->capacity,    .max_nodes = (uint32_t)s->capacity + 1
 	};
+	struct rfl_cupti_data_initialize empty = { RFL_CUPTI_SIZED(data_initialize),
+						   .profiler = s->profiler };
 	enum rfl_rc rc;
 
 	rc = check(s, s->calls->data_size(&p), "cuptiRangeProfilerGetCounterDataSize", err);
@@ -218,7 +210,10 @@ static enum rfl_rc make_data(struct rfl_cupti_session *s, struct rfl_err *err)
 	if (!s->data)
 		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for %zu bytes of counter data",
 				p.size);
-	return clear_data(s, err);
+	empty.size = s->data_size;
+	empty.data = s->data;
+	return check(s, s->calls->data_initialize(&empty),
+		     "cuptiRangeProfilerCounterDataImageInitialize", err);
 }
 
 static enum rfl_rc set_config(struct rfl_cupti_session *s, struct rfl_err *err)
@@ -242,6 +237,30 @@ static enum rfl_rc set_config(struct rfl_cupti_session *s, struct rfl_err *err)
 	return check(s, s->calls->set_config(&p), "cuptiRangeProfilerSetConfig", err);
 }
 
+static void turn_off(struct rfl_cupti_session *s)
+{
+	if (s->profiler) {
+		struct rfl_cupti_disable p = { RFL_CUPTI_SIZED(disable), .profiler = s->profiler };
+
+		(void)s->calls->disable(&p);
+	}
+	s->profiler = NULL;
+	free(s->data);
+	s->data = NULL;
+}
+
+/* What fails is closed with the session. */
+static enum rfl_rc turn_on(struct rfl_cupti_session *s, struct rfl_err *err)
+{
+	enum rfl_rc rc = enable(s, err);
+
+	if (rc == RFL_OK)
+		rc = make_data(s, err);
+	if (rc == RFL_OK)
+		rc = set_config(s, err);
+	return rc;
+}
+
 enum rfl_rc rfl_cupti_session_open(const struct rfl_cupti_target *target,
 				   const struct rfl_cupti_planned *planned, size_t max_ranges,
 				   struct rfl_cupti_session **ret, struct rfl_err *err)
@@ -257,11 +276,7 @@ enum rfl_rc rfl_cupti_session_open(const struct rfl_cupti_target *target,
 	s->capacity = max_ranges < RFL_CUPTI_RANGES_AT_ONCE ? max_ranges : RFL_CUPTI_RANGES_AT_ONCE;
 	if (s->capacity == 0)
 		s->capacity = 1;
-	rc = enable(s, err);
-	if (rc == RFL_OK)
-		rc = make_data(s, err);
-	if (rc == RFL_OK)
-		rc = set_config(s, err);
+	rc = turn_on(s, err);
 	if (rc != RFL_OK) {
 		rfl_cupti_session_close(s);
 		return rc;
@@ -274,12 +289,7 @@ void rfl_cupti_session_close(struct rfl_cupti_session *s)
 {
 	if (!s)
 		return;
-	if (s->profiler) {
-		struct rfl_cupti_disable p = { RFL_CUPTI_SIZED(disable), .profiler = s->profiler };
-
-		(void)s->calls->disable(&p);
-	}
-	free(s->data);
+	turn_off(s);
 	free(s);
 }
 
@@ -321,7 +331,7 @@ static enum rfl_rc read_range(struct rfl_cupti_session *s, size_t i, struct rfl_
 {
 	struct rfl_cupti_range_info p = { RFL_CUPTI_SIZED(range_info), .data = s->data,
 					  .size = s->data_size, .range = i, .delimiter = "/" };
-	const struct rfl_counted_range *r = NULL;
+	struct rfl_counted_range *r = NULL;
 	unsigned long number;
 	enum rfl_rc rc;
 	char *end = NULL;
@@ -329,21 +339,30 @@ static enum rfl_rc read_range(struct rfl_cupti_session *s, size_t i, struct rfl_
 	rc = check(s, s->calls->range_info(&p), "cuptiRangeProfilerCounterDataGetRangeInfo", err);
 	if (rc != RFL_OK)
 		return rc;
+	if (!p.name)
+		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for the name of a range");
 	number = strtoul(p.name, &end, 10);
-	if (*end == ':' && number < counted->n)
+	if (*end == ':' && number < counted->n && !counted->ranges[number].has_data)
 		r = &counted->ranges[number];
 	if (r)
 		rc = rfl_cupti_values(s->planned->host, s->data, s->data_size, i,
 				      s->planned->metrics, s->planned->n, r->values, err);
 	else
-		rc = rfl_fail(err, RFL_EFAILED, 0, "CUPTI gave back a range '%s' that nobody began",
+		rc = rfl_fail(err, RFL_EFAILED, 0,
+			      "CUPTI gave back a range '%s' that nobody began, or gave it twice",
 			      p.name);
 	free((char *)(uintptr_t)p.name); /* made for us */
-	for (size_t k = 0; rc == RFL_OK && k < s->planned->n; k++)
+	if (rc != RFL_OK)
+		return rc;
+	r->has_data = true;
+	for (size_t k = 0; k < s->planned->n; k++)
 		r->values[k] *= s->planned->units[k].factor;
-	return rc;
+	return RFL_OK;
 }
 
+/* A range in which nothing ran may have no data. None at all, or one that was dropped, is a
+ * failure.
+ */
 static enum rfl_rc read_data(struct rfl_cupti_session *s, struct rfl_counted *counted,
 			     size_t expected, struct rfl_err *err)
 {
@@ -358,7 +377,7 @@ static enum rfl_rc read_data(struct rfl_cupti_session *s, struct rfl_counted *co
 			   err);
 	if (rc != RFL_OK)
 		return rc;
-	if (decode.dropped > 0 || info.ranges != expected)
+	if (decode.dropped > 0 || info.ranges > expected || (expected > 0 && info.ranges == 0))
 		return rfl_fail(err, RFL_EFAILED, 0,
 				"CUPTI dropped %zu of %zu ranges and has data of %zu: count fewer "
 				"(--counters phase or step)",
@@ -376,8 +395,10 @@ static enum rfl_rc batch(struct rfl_cupti_session *s, struct rfl_replay *work,
 	size_t passes = 0, expected;
 	bool last = false;
 
-	if (s->used)
-		rc = clear_data(s, err);
+	if (s->used) { /* to start once more behind the decoding is not documented */
+		turn_off(s);
+		rc = turn_on(s, err);
+	}
 	s->used = true;
 	for (; rc == RFL_OK && !last; passes++) {
 		rc = pass(s, work, counted, from, &last, err);

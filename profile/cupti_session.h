@@ -6,6 +6,7 @@
 #ifndef RFL_PROFILE_CUPTI_SESSION_H
 #define RFL_PROFILE_CUPTI_SESSION_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/err.h"
@@ -34,6 +35,7 @@ struct rfl_counted_range {
 	enum rfl_range_kind kind;
 	const char *name;
 	double wall_s;  /**< of the last run: with what counting costs */
+	bool has_data;  /**< false: CUPTI kept nothing of it */
 	double *values; /**< per metric of the session, in SI base units; NaN: no value */
 };
 
@@ -65,7 +67,8 @@ void rfl_cupti_session_close(struct rfl_cupti_session *s); /* accepts NULL */
  * Count a workload; can be called again, for another one.
  * @param ret  its arena and ranges are made here; release with rfl_counted_fini(), also after a
  *             failure
- * @return RFL_OK; RFL_EFAILED when ranges were dropped, or differ from run to run
+ * @return RFL_OK, also when a range without work has no data; RFL_EFAILED when ranges were dropped,
+ *         or differ from run to run
  */
 enum rfl_rc rfl_cupti_session_count(struct rfl_cupti_session *s, struct rfl_replay *work,
 				    struct rfl_counted *ret, struct rfl_err *err) RFL_WARN_UNUSED;

@@ -258,6 +258,34 @@ static void dropped_ranges_are_a_failed_measurement(void **state)
 	forget(&k);
 }
 
+/* A range in which nothing runs may leave no data: it is unavailable, and the others stay. */
+static void a_range_without_data_is_unavailable(void **state)
+{
+	struct fake_step step = { .kind = RFL_RANGE_PHASE, .names = phase_names };
+	struct counted k = count("empty=bwd", RFL_SET_CORE, &step, 3);
+	const struct rfl_metric *m;
+
+	(void)state;
+	assert_ok(k.rc, &k.err);
+	assert_close(amount(fake_range(k.c, RFL_RANGE_PHASE, "fwd"), RFL_QUANTITY_DRAM), 4e9, 0);
+	assert_close(amount(fake_range(k.c, RFL_RANGE_PHASE, "opt"), RFL_QUANTITY_DRAM), 4e9, 0);
+	m = fake_metric(fake_range(k.c, RFL_RANGE_PHASE, "bwd"), "dram__bytes_read.sum");
+	assert_true(isnan(m->value));
+	assert_non_null(strstr(m->reason, "kept nothing of this range"));
+	assert_true(isnan(amount(fake_range(k.c, RFL_RANGE_PHASE, "bwd"), RFL_QUANTITY_DRAM)));
+	assert_int_not_equal(k.c->total[RFL_QUANTITY_DRAM].validity, RFL_VALID);
+	fake_is_clean();
+	forget(&k);
+	step = (struct fake_step){ .kind = RFL_RANGE_PHASE, .names = phase_names };
+	k = count("empty=:", RFL_SET_CORE, &step, 3); /* not one has data: that is a failure */
+	assert_ok(k.rc, &k.err);
+	assert_true(isnan(amount(fake_range(k.c, RFL_RANGE_PHASE, "fwd"), RFL_QUANTITY_DRAM)));
+	m = fake_metric(fake_range(k.c, RFL_RANGE_PHASE, "fwd"), "dram__bytes_read.sum");
+	assert_non_null(strstr(m->reason, "has data of 0"));
+	fake_is_clean();
+	forget(&k);
+}
+
 static void runs_that_differ_do_not_belong_together(void **state)
 {
 	struct fake_step step = { .kind = RFL_RANGE_PHASE, .names = phase_names, .differs_at = 2 };
@@ -368,6 +396,7 @@ int main(void)
 		cmocka_unit_test(a_counter_without_a_value_is_unavailable),
 		cmocka_unit_test(a_counter_that_read_0_is_0),
 		cmocka_unit_test(dropped_ranges_are_a_failed_measurement),
+		cmocka_unit_test(a_range_without_data_is_unavailable),
 		cmocka_unit_test(runs_that_differ_do_not_belong_together),
 		cmocka_unit_test(a_failing_workload_is_its_own_failure),
 		cmocka_unit_test(one_session_can_fail_alone),
