@@ -19,9 +19,10 @@ static enum rfl_rc no_such_chip(const char *text, struct rfl_err *err)
 	rfl_buf_init(&all, RFL_ERR_MSG_MAX / 2);
 	for (size_t i = 0; (chip = rfl_chip_at(i)); i++)
 		rfl_buf_printf(&all, "%s%s", i ? " " : "", chip->name);
-	rc = rfl_fail(err, RFL_ENOTFOUND, 0,
-		      "no chip or product '%s'; the chips are %s (see 'roofline counters list')",
-		      text, rfl_buf_str(&all));
+	rc = rfl_fail(
+		err, RFL_ENOTFOUND, 0,
+		"no chip or product '%s': 'roofline counters list' prints both; the chips are %s",
+		text, rfl_buf_str(&all));
 	rfl_buf_fini(&all);
 	return rc;
 }
@@ -42,6 +43,8 @@ enum rfl_rc rfl_asked_chip_init(struct rfl_asked_chip *ret, const char *text, st
 	*ret = (struct rfl_asked_chip){ .f = NULL };
 	if (!chip)
 		chip = rfl_chip_of_device(text, 0);
+	if (!chip)
+		chip = rfl_chip_of_product(text);
 	snprintf(ret->name, sizeof(ret->name), "%s", chip ? chip->name : text);
 	open_host(ret);
 	if (!chip && !ret->host)

@@ -56,6 +56,45 @@ const struct rfl_chip *rfl_chip_find(const char *name)
 	return NULL;
 }
 
+/* Whether `text` is the product in `len` letters, but for case and for what is no letter or digit.
+ */
+static int same_product(const char *text, const char *product, size_t len)
+{
+	const char *end = product + len;
+
+	for (;;) {
+		while (*text != '\0' && !isalnum((unsigned char)*text))
+			text++;
+		while (product < end && !isalnum((unsigned char)*product))
+			product++;
+		if (*text == '\0' || product == end)
+			return *text == '\0' && product == end;
+		if (tolower((unsigned char)*text++) != tolower((unsigned char)*product++))
+			return 0;
+	}
+}
+
+static int sells(const struct rfl_chip *chip, const char *text)
+{
+	for (const char *p = chip->products; p && *p != '\0';) {
+		if (same_product(text, p, strcspn(p, ",")))
+			return 1;
+		p += strcspn(p, " ,"); /* without its first word */
+		p += strspn(p, " ,");
+	}
+	return 0;
+}
+
+const struct rfl_chip *rfl_chip_of_product(const char *text)
+{
+	if (!text[strcspn(text, "0123456789")])
+		return NULL; /* "Ti" is the end of many */
+	for (size_t i = 0; i < RFL_ARRAY_LEN(chips); i++)
+		if (sells(&chips[i], text))
+			return &chips[i];
+	return NULL;
+}
+
 /* Whether `device` has the words of a product, and no letter or digit right before or behind. */
 static int has_words(const char *device, const char *product, size_t len)
 {

@@ -80,6 +80,26 @@ static void devices_are_found(void **state)
 	}
 }
 
+static void products_are_found_as_people_write_them(void **state)
+{
+	static const struct {
+		const char *text, *chip;
+	} cases[] = {
+		{ "rtx4090", "AD102" }, { "4090", "AD102" },     { "RTX-2080-ti", "TU102" },
+		{ "2080", "TU104" },    { "gtx_1660", "TU116" }, { "rtx6000ada", "AD102" },
+		{ "h100", "GH100" },    { "RTX 4090", "AD102" },
+	};
+	static const char *const none[] = { "", "Ti", "409", "40900", "rtx 4090 x", "Blackwell" };
+
+	(void)state;
+	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++) {
+		assert_non_null(rfl_chip_of_product(cases[i].text));
+		assert_string_equal(rfl_chip_of_product(cases[i].text)->name, cases[i].chip);
+	}
+	for (size_t i = 0; i < RFL_ARRAY_LEN(none); i++)
+		assert_null(rfl_chip_of_product(none[i]));
+}
+
 static void chips_are_found_without_case(void **state)
 {
 	(void)state;
@@ -93,6 +113,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_chip_has_formulas),
 		cmocka_unit_test(devices_are_found),
+		cmocka_unit_test(products_are_found_as_people_write_them),
 		cmocka_unit_test(chips_are_found_without_case),
 	};
 
