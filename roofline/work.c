@@ -48,7 +48,7 @@ enum rfl_rc rfl_work__optimizer(const char *optimizer, enum rfl_optimizer_kind *
 			*ret = rows[i].kind;
 			return RFL_OK;
 		}
-	return rfl_fail(err, RFL_EINVAL, 0, "the traffic of optimizer '%s' is not defined",
+	return rfl_fail(err, RFL_EINVAL, 0, "optimizer '%s' is none of sgd, adam, adamw",
 			optimizer ? optimizer : "");
 }
 
