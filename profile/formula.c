@@ -213,6 +213,25 @@ static int choose_way(const struct rfl_formulas *f, const struct rfl_formula_qua
 	return -1;
 }
 
+/* Is it found by a way whose result is whole? */
+static bool is_whole(const struct rfl_formulas *f, enum rfl_quantity q, int way)
+{
+	return way >= 0 && f->quantities[q].ways[way].kind == RFL_WAY_FULL;
+}
+
+/* dram_bytes as the sum of what was read and written: where nothing else is there, and rather than
+ * a bound or an estimate where both are whole. */
+static bool is_sum_of_directions(const struct rfl_formulas *f, const int *way)
+{
+	const int read = way[RFL_QUANTITY_DRAM_READ], write = way[RFL_QUANTITY_DRAM_WRITE];
+
+	if (way[RFL_QUANTITY_DRAM] == -1)
+		return read != -1 && write != -1;
+	return !is_whole(f, RFL_QUANTITY_DRAM, way[RFL_QUANTITY_DRAM]) &&
+	       is_whole(f, RFL_QUANTITY_DRAM_READ, read) &&
+	       is_whole(f, RFL_QUANTITY_DRAM_WRITE, write);
+}
+
 void rfl_formulas__choose(const struct rfl_formulas *f, const uint64_t *present,
 			  int way[RFL_QUANTITY_COUNT])
 {
@@ -224,8 +243,7 @@ void rfl_formulas__choose(const struct rfl_formulas *f, const uint64_t *present,
 			flops = true;
 		if (q == RFL_QUANTITY_FLOPS && way[q] == -1 && flops)
 			way[q] = RFL_FORMULA_SUM;
-		if (q == RFL_QUANTITY_DRAM && way[q] == -1 && way[RFL_QUANTITY_DRAM_READ] != -1 &&
-		    way[RFL_QUANTITY_DRAM_WRITE] != -1)
+		if (q == RFL_QUANTITY_DRAM && is_sum_of_directions(f, way))
 			way[q] = RFL_FORMULA_SUM;
 	}
 }

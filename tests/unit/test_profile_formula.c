@@ -352,7 +352,36 @@ static void counts_packed_single_precision(void **state)
 	assert_int_equal(way[RFL_QUANTITY_FLOPS_FP32], 0);
 	eval(f, given, 3, value, way);
 	assert_close(value[RFL_QUANTITY_FLOPS_FP32], 9, 0);
-	assert_int_equal(way[RFL_QUANTITY_FLOPS_FP32], 1);
+	assert_int_equal(rfl_formula_way_kind(f, RFL_QUANTITY_FLOPS_FP32,
+					      (size_t)way[RFL_QUANTITY_FLOPS_FP32]),
+			 RFL_WAY_PARTIAL);
+	rfl_formulas_free(f);
+	f = of_chip("GB202"); /* which has no such instructions */
+	eval(f, given, 3, value, way);
+	assert_close(value[RFL_QUANTITY_FLOPS_FP32], 9, 0);
+	assert_int_equal(way[RFL_QUANTITY_FLOPS_FP32], 0);
+	rfl_formulas_free(f);
+}
+
+/* Both directions that were counted go before a total that is made of rounded figures. */
+static void takes_directions_before_an_estimate(void **state)
+{
+	static const struct given given[] = {
+		{ "Memory Throughput", 90 },
+		{ "gpu__time_duration.sum", 1 },
+		{ "dram__bytes_read.sum", 64 },
+		{ "dram__bytes_write.sum", 32 },
+	};
+	struct rfl_formulas *f = of_chip("GA102");
+	double value[RFL_QUANTITY_COUNT];
+	int way[RFL_QUANTITY_COUNT];
+
+	(void)state;
+	eval(f, given, RFL_ARRAY_LEN(given), value, way);
+	assert_close(value[RFL_QUANTITY_DRAM], 96, 0);
+	assert_int_equal(way[RFL_QUANTITY_DRAM], RFL_FORMULA_SUM);
+	eval(f, given, 3, value, way);
+	assert_close(value[RFL_QUANTITY_DRAM], 90, 0);
 	rfl_formulas_free(f);
 }
 
@@ -566,6 +595,7 @@ int main(void)
 		cmocka_unit_test(the_first_way_can_be_counted),
 		cmocka_unit_test(counts_flops_by_precision),
 		cmocka_unit_test(counts_packed_single_precision),
+		cmocka_unit_test(takes_directions_before_an_estimate),
 		cmocka_unit_test(takes_dram_bytes_by_what_is_there),
 		cmocka_unit_test(takes_time_from_cycles_and_their_rate),
 		cmocka_unit_test(takes_flops_from_rates),
