@@ -106,13 +106,19 @@ static enum seen see_place(struct rfl_perf_part *part, const struct rfl_perf_row
 static void add_row(struct rfl_perf_block *k, struct rfl_perf_part *part,
 		    const struct rfl_perf_row *row, double scale)
 {
+	double value, share = isnan(row->running) ? 100.0 : row->running;
+
 	part->counted += row->state == RFL_PERF_COUNTED;
 	part->not_counted += row->state == RFL_PERF_NOT_COUNTED;
 	part->not_supported += row->state == RFL_PERF_NOT_SUPPORTED;
 	if (row->state != RFL_PERF_COUNTED)
 		return;
-	part->value += scale < 0 ? row->value / -scale : row->value * scale;
+	value = scale < 0 ? row->value / -scale : row->value * scale;
+	part->value += value;
 	part->half_digit += scale < 0 ? row->half_digit / -scale : row->half_digit * scale;
+	part->raw += value * share / 100.0;
+	part->shares += share;
+	part->placed = part->placed || row->place.len > 0;
 	if (row->running < part->running)
 		part->running = row->running;
 	if (!isnan(row->cpus_utilized))
@@ -163,13 +169,17 @@ enum rfl_rc rfl_perf__row(struct rfl_perf_block *k, const struct rfl_perf_row *r
 
 /* --- an event over its PMUs ------------------------------------------------------------------ */
 
-/* Threads of a hybrid processor move between two kinds of cores: the shares of both add up. */
+/* A kind of core of a hybrid processor. */
+static bool is_kind(const struct rfl_perf_part *p)
+{
+	return strncmp(p->pmu, "cpu_", 4) == 0 || strncmp(p->pmu, "armv", 4) == 0;
+}
+
 static bool is_hybrid(const struct rfl_perf_event_sum *e)
 {
-	for (size_t i = 0; i < e->nparts; i++)
-		if (strncmp(e->parts[i].pmu, "cpu_", 4) == 0 ||
-		    strncmp(e->parts[i].pmu, "armv", 4) == 0)
-			return e->nparts > 1;
+	for (size_t i = 1; i < e->nparts; i++)
+		if (is_kind(&e->parts[i]) && strcmp(e->parts[i].pmu, e->parts[0].pmu) != 0)
+			return true;
 	return false;
 }
 
@@ -191,42 +201,74 @@ static bool is_wanted(const struct rfl_perf_event_sum *e, const struct rfl_perf_
 
 struct merged {
 	double value, running, half_digit;
+	double raw, shares; /* of the kinds of cores */
+	int64_t rows;
+	bool weighted, unclear, placed, mixed;
+	const char *modifiers;
 	int64_t counted, not_counted, not_supported;
 };
 
-static void add_part(struct rfl_perf_block *k, const struct rfl_perf_event_sum *e,
-		     const struct rfl_perf_part *p, struct merged *m)
+static void add_part(const struct rfl_perf_part *p, struct merged *m)
 {
+	int64_t rows = p->counted + p->not_counted + p->not_supported;
+
 	m->counted += p->counted;
 	m->not_counted += p->not_counted;
 	m->not_supported += p->not_supported;
+	m->rows = rows > m->rows ? rows : m->rows;
+	m->mixed = m->mixed || (m->modifiers && strcmp(m->modifiers, p->modifiers) != 0);
+	m->modifiers = p->modifiers;
 	if (p->counted == 0)
 		return;
 	m->value += p->value;
 	m->half_digit += p->half_digit;
-	if (is_hybrid(e))
-		m->running += p->running;
-	else if (p->running < m->running)
+	m->raw += p->raw;
+	m->shares += p->shares;
+	m->placed = m->placed || p->placed;
+	if (p->running < m->running)
 		m->running = p->running;
-	if (is_hybrid(e) && p->running < LEAST_SHARE)
-		rfl_import_warn(k->import,
-				"%s ran on %s for %.4g %% of the time: perf scaled its count up "
-				"from that, and it is added to the others",
-				e->name, p->pmu, p->running);
 }
 
-static struct merged merge(struct rfl_perf_block *k, const struct rfl_perf_event_sum *e)
+/* Processors, not a process: each kind of core is there all the time. */
+static bool is_of_processors(const struct rfl_perf_block *k)
 {
-	struct merged m = { .running = is_hybrid(e) ? 0.0 : 100.0 };
+	return strcmp(k->command, "system wide") == 0 || strncmp(k->command, "CPU(s) ", 7) == 0;
+}
+
+/* A thread moves between the kinds of cores, and perf scales the count of a kind as if the thread
+ * had been on it all the time. Where the shares are parts of one time, what was counted before that
+ * is added up, and scaled by what all kinds together leave of the time. Shares of several threads
+ * are of times of their own: counts are added as they are. Shares below the whole can be of either.
+ */
+static void weigh(const struct rfl_perf_block *k, const char *unit, struct merged *m)
+{
+	double all = m->rows > 0 ? m->shares / (double)m->rows : 0.0;
+	bool one_thread = k->cpus_utilized <= 1.1; /* NaN: not known */
+
+	if (all <= 0.0 || all > 101.0 || m->running >= 100.0 || m->placed || m->mixed ||
+	    is_of_processors(k))
+		return;
+	m->unclear = all < 99.0 && !one_thread;
+	m->weighted = true;
+	m->running = all < 99.5 ? all : 100.0;
+	m->value = m->raw * 100.0 / all;
+	if (unit[0] == '\0')
+		m->value = floor(m->value + 0.5);
+	m->half_digit += m->value * 0.005 / all; /* perf prints shares with two decimals */
+}
+
+static struct merged merge(const struct rfl_perf_block *k, const struct rfl_perf_event_sum *e)
+{
+	struct merged m = { .running = 100.0 };
 
 	for (size_t i = 0; i < e->nparts; i++)
 		if (is_wanted(e, &e->parts[i]))
-			add_part(k, e, &e->parts[i], &m);
+			add_part(&e->parts[i], &m);
+	if (!is_hybrid(e) || m.counted == 0)
+		return m;
 	/* A kind of core that the process never ran on has nothing to count. */
-	if (is_hybrid(e) && m.counted > 0)
-		m.not_counted = m.not_supported = 0;
-	if (m.running > 100.0)
-		m.running = 100.0;
+	m.not_counted = m.not_supported = 0;
+	weigh(k, e->unit, &m);
 	return m;
 }
 
@@ -249,6 +291,10 @@ static enum rfl_rc read_event(struct rfl_perf_block *k, const struct rfl_perf_ev
 		unavailable(r, "perf: <not supported> by this processor or virtual machine");
 	} else if (m.counted == 0) {
 		unavailable(r, "perf: <not counted>: it never ran; count fewer events at once");
+	} else if (m.unclear) {
+		unavailable(r,
+			    "perf's shares of the kinds of cores are no whole, and it is not known "
+			    "to be one thread: count fewer events at once, and task-clock");
 	} else if (m.running < LEAST_SHARE) {
 		text = rfl_arena_printf(k->arena,
 					"counted during %.4g %% of the time: too little to scale "
@@ -263,9 +309,13 @@ static enum rfl_rc read_event(struct rfl_perf_block *k, const struct rfl_perf_ev
 		r->reason = text;
 	} else if (m.running < 100.0) {
 		text = rfl_arena_printf(
-			k->arena, "counted during %.4g %% of the time, scaled by perf", m.running);
+			k->arena, "counted during %.4g %% of the time, scaled by perf%s", m.running,
+			m.weighted ? "; kinds of cores by their shares of it" : "");
 		r->validity = RFL_VALID_SCALED;
 		r->reason = text;
+	} else if (m.weighted && m.counted > 1) {
+		r->validity = RFL_VALID_SCALED;
+		r->reason = "the kinds of cores by their shares of the time";
 	} else if (rfl_import_is_rounded(m.value, m.half_digit)) {
 		r->validity = RFL_VALID_ESTIMATE;
 		r->reason = rounded;

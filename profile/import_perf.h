@@ -33,6 +33,9 @@ struct rfl_perf_part {
 	uint64_t *places;  /* of which it has rows */
 	size_t nplaces, cap;
 	double value, running, half_digit;
+	double raw;    /* what was counted before perf scaled it */
+	double shares; /* percent of the time, of all rows */
+	bool placed;   /* of single processors or sockets */
 	int64_t counted, not_counted, not_supported;
 };
 

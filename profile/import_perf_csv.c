@@ -89,15 +89,15 @@ static size_t value_at(const struct fields *f, bool *interval)
 	return FIELDS_MAX;
 }
 
-/* A metric without an event: ",,,,,0.02,stalled cycles per insn". */
+/* A metric without an event: ",,,,,0.02,stalled cycles per insn", ",648266,100.00,,,24.0,%
+ * tma_frontend_bound". An event has a value. */
 static bool is_metric_only(const struct fields *f)
 {
 	size_t i = is_interval(at(f, 0)) ? 1 : 0;
 
 	if (is_place(at(f, i)))
 		i++;
-	return f->n > i + 3 && at(f, f->n - 1).len > 0 && at(f, i).len == 0 &&
-	       at(f, i + 1).len == 0 && at(f, i + 2).len == 0;
+	return f->n > i + 3 && at(f, i).len == 0 && at(f, f->n - 1).len > 0;
 }
 
 /* --- rows ------------------------------------------------------------------------------------ */

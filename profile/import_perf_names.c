@@ -96,7 +96,8 @@ static void split(struct rfl_span event, struct rfl_perf_name *ret)
 	}
 	body = rfl_span_from(event, slash + 1);
 	body.len--;
-	rfl_span_copy(pmu, ret->pmu, sizeof(ret->pmu));
+	if (!rfl_span_is(pmu, "cpu")) /* which events without a PMU are on as well */
+		rfl_span_copy(pmu, ret->pmu, sizeof(ret->pmu));
 	if (is_core_pmu(pmu) && !memchr(body.at, '=', body.len)) {
 		rfl_span_copy(body, ret->name, sizeof(ret->name));
 		return;
@@ -109,7 +110,8 @@ static void split(struct rfl_span event, struct rfl_perf_name *ret)
 static void no_unit(struct rfl_perf_name *ret)
 {
 	/* A CAS moves 64 bytes; perf prints MiB where the kernel tells it that. */
-	if (strncmp(ret->name, "uncore_imc", 10) == 0) {
+	if (strncmp(ret->name, "uncore_imc", 10) == 0 &&
+	    (strstr(ret->name, "/cas_count_") || strstr(ret->name, "/data_"))) {
 		ret->unit = "byte";
 		ret->scale = 64.0;
 	}

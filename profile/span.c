@@ -189,11 +189,20 @@ enum rfl_decimal rfl_span_decimal(struct rfl_span s)
 	return as_decimal;
 }
 
-/* Copy without group signs, with a point. False when a group is not of three digits. */
+/* Groups are of three digits, or of two in front of the last three: "18,40,26,24,823" of India. All
+ * between the first and the last are alike. */
+static bool is_group(size_t digits, size_t *alike)
+{
+	if (*alike == 0 && (digits == 2 || digits == 3))
+		*alike = digits;
+	return digits == *alike;
+}
+
+/* Copy without group signs, with a point. False when groups are none. */
 static bool normalise(struct rfl_span s, char decimal, char out[NUMBER_MAX])
 {
 	char group = decimal == '.' ? ',' : '.';
-	size_t n = 0, run = 0;
+	size_t n = 0, run = 0, first = 0, alike = 0;
 	bool grouped = false, fraction = false;
 
 	while (s.len > 0) {
@@ -202,8 +211,9 @@ static bool normalise(struct rfl_span s, char decimal, char out[NUMBER_MAX])
 		if (n + 1 >= NUMBER_MAX)
 			return false;
 		if (sign > 0) {
-			if (fraction || run == 0 || run > 3 || (grouped && run != 3))
+			if (fraction || run == 0 || run > 3 || (grouped && !is_group(run, &alike)))
 				return false;
+			first = grouped ? first : run;
 			grouped = true;
 			run = 0;
 			s = rfl_span_from(s, sign);
@@ -221,6 +231,8 @@ static bool normalise(struct rfl_span s, char decimal, char out[NUMBER_MAX])
 		s = rfl_span_from(s, 1);
 	}
 	out[n] = '\0';
+	if (alike == 2 && first > 2)
+		return false;
 	return n > 0 && (!grouped || fraction || run == 3);
 }
 

@@ -104,6 +104,11 @@ static void reads_locales(void **state)
 		assert_int_equal(c->total[RFL_QUANTITY_CYCLES].validity,
 				 i == 2 ? RFL_VALID_SCALED : RFL_VALID);
 	}
+	/* Groups of India. */
+	assert_total(rig_read(&rig, "perf",
+			      STATS "   18,40,26,24,823      cycles\n"
+				    "       1.5 seconds time elapsed\n"),
+		     CYCLES, 18402624823);
 	/* A count is whole: its only sign parts groups, whatever else the file shows. */
 	assert_total(rig_read(&rig, "perf", STATS "   1.234      cycles\n"), CYCLES, 1234);
 	assert_total(rig_read(&rig, "perf", STATS "   1,234      cycles\n"), CYCLES, 1234);
@@ -138,24 +143,72 @@ static void counts_flops_and_bytes(void **state)
 	rig_fini(&rig);
 }
 
+/* perf scales the count of a kind of core as if the process had been on it all the time. Where the
+ * shares are parts of one time, that is taken back: 0.1437 x 87896447 + 0.8563 x 98171964 in the
+ * first case. Shares of several threads are of times of their own. */
 static void adds_up_hybrid_cores(void **state)
 {
+	static const struct {
+		const char *text;
+		double instructions;
+		enum rfl_validity validity;
+	} cases[] = {
+		{ STATS "  87,896,447  cpu_atom/instructions/  (14.37%)\n"
+			"  98,171,964  cpu_core/instructions/  (85.63%)\n",
+		  96695372, RFL_VALID_SCALED },
+		/* multiplexed as well, one thread: (32.5 M x 0.5 + 100 M x 40) / 40.5 x 100 */
+		{ STATS "  32,500,000  cpu_atom/instructions/  (0.50%)\n"
+			"  100,000,000  cpu_core/instructions/  (59.50%)\n"
+			"  100.00 msec task-clock  #  0.998 CPUs utilized\n",
+		  99437500, RFL_VALID_SCALED },
+		{ STATS "  500  cpu_atom/instructions/  (58.73%)\n"
+			"  700  cpu_core/instructions/  (57.96%)\n",
+		  1200, RFL_VALID_SCALED },
+		{ STATS "  500  cpu_atom/instructions/\n  700  cpu_core/instructions/\n", 1200,
+		  RFL_VALID },
+		{ STATS "  <not counted>  cpu_atom/instructions/  (0.00%)\n"
+			"  700  cpu_core/instructions/\n",
+		  700, RFL_VALID },
+		/* processors are there all the time */
+		{ "\n Performance counter stats for 'system wide':\n\n"
+		  "  500  cpu_atom/instructions/  (60.00%)\n"
+		  "  700  cpu_core/instructions/  (40.00%)\n",
+		  NAN, RFL_VALID_UNAVAILABLE },
+		{ "\n Performance counter stats for 'system wide':\n\n"
+		  "  500  cpu_atom/instructions/  (50.00%)\n"
+		  "  700  cpu_core/instructions/  (50.00%)\n",
+		  1200, RFL_VALID_SCALED },
+		/* one thread, or two and multiplexed? */
+		{ STATS "  500  cpu_atom/instructions/  (40.00%)\n"
+			"  700  cpu_core/instructions/  (40.00%)\n"
+			"  100.00 msec task-clock  #  1.99 CPUs utilized\n",
+		  NAN, RFL_VALID_UNAVAILABLE },
+		{ "CPU0,700,,cpu_core/instructions/,1,90.00,,\n"
+		  "CPU16,500,,cpu_atom/instructions/,1,10.00,,\n",
+		  NAN, RFL_VALID_UNAVAILABLE },
+		/* two intervals: 0.2 x 50 + 0.8 x 100, and 100 */
+		{ "     1.000000000,50,,cpu_atom/instructions/,1,20.00,,\n"
+		  "     1.000000000,100,,cpu_core/instructions/,1,80.00,,\n"
+		  "     2.000000000,<not counted>,,cpu_atom/instructions/,0,0.00,,\n"
+		  "     2.000000000,100,,cpu_core/instructions/,1,100.00,,\n",
+		  190, RFL_VALID_SCALED },
+		/* user and kernel mode of one kind are halves of a count */
+		{ STATS "  500  cpu_core/instructions/u  (45.00%)\n"
+			"  700  cpu_core/instructions/k  (55.00%)\n",
+		  NAN, RFL_VALID_UNAVAILABLE },
+	};
 	struct summary_rig rig;
-	const struct rfl_capture *c;
 
 	(void)state;
 	rig_init(&rig);
-	c = rig_read(&rig, "perf",
-		     "1000,,cpu_core/cycles/,99,99.15,,\n"
-		     "10,,cpu_atom/cycles/,1,0.85,,\n"
-		     "<not counted>,,cpu_atom/instructions/,0,0.00,,\n"
-		     "500,,cpu_core/instructions/,99,100.00,,\n");
-	assert_total(c, CYCLES, 1010);
-	assert_int_equal(c->total[RFL_QUANTITY_CYCLES].validity, RFL_VALID);
-	assert_total(c, INSTRUCTIONS, 500);
-	assert_string_equal(rig.warned,
-			    "file:4: cycles ran on cpu_atom for 0.85 % of the time: perf scaled "
-			    "its count up from that, and it is added to the others\n");
+	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++) {
+		const struct rfl_capture *c = rig_read(&rig, "perf", cases[i].text);
+
+		assert_close(c->total[RFL_QUANTITY_INSTRUCTIONS].value, cases[i].instructions,
+			     1e-15);
+		assert_int_equal(metric_of(c, 0, "instructions")->validity, cases[i].validity);
+	}
+	assert_string_equal(rig.warned, "");
 	rig_fini(&rig);
 }
 
@@ -169,7 +222,7 @@ static void counts_an_event_once(void **state)
 	rig_init(&rig);
 	c = rig_read(&rig, "perf",
 		     "1000,,cycles,1,100.00,,\n500,,instructions,1,100.00,,\n"
-		     "1001,,cycles,1,100.00,,\n");
+		     "1001,,cycles,1,100.00,,\n1002,,cpu/cycles/,1,100.00,,\n");
 	assert_total(c, CYCLES, 1000);
 	assert_string_equal(c->notes[0], "events that perf printed several times are counted once: "
 					 "the first of each");
@@ -263,6 +316,9 @@ static void reads_forms_of_x(void **state)
 		"S0,2,1281.90,msec,task-clock,1,100.00,,\nS0,2,7,,cycles,1,100.00,,\n",
 		"1281.90,msec,task-clock,3.00%,1,100.00,,\n7,,cycles,1,100.00,4.00%,,\n",
 		"1281900000,ns,task-clock,1,100.00,,\n7,,cpu-cycles:u,1,100.00,,\n",
+		"1281.90,msec,task-clock,1,100.00,,\n,648266,100.00,,,,TopdownL1 (cpu_atom)\n"
+		",648266,100.00,,,24.0,%  tma_frontend_bound\n,,,,,87.9,%  tma_retiring\n"
+		"7,,cycles,1,100.00,,\n",
 		"     1.000000000,281.90,msec,task-clock,1,100.00,,\n"
 		"     1.000000000,3,,cycles,1,100.00,,\n"
 		"     2.000000000,1000.00,msec,task-clock,1,100.00,,\n"
@@ -279,7 +335,7 @@ static void reads_forms_of_x(void **state)
 		assert_total(c, CYCLES, 7);
 		assert_close(c->total[RFL_QUANTITY_TIME].value,
 			     i < 2    ? 1.2819 / 0.9
-			     : i == 8 ? 2.0
+			     : i == 9 ? 2.0
 				      : (double)NAN,
 			     1e-15);
 	}
