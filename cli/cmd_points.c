@@ -71,8 +71,8 @@ static const struct rfl_opt opts[] = {
 	{ .name = "keep-going",
 	  .kind = RFL_OPT_FLAG,
 	  .offset = AT(keep_going),
-	  .help = "leave out rows and files of counters that cannot be read, and the second of two "
-		  "that count the same, and say which" },
+	  .help = "leave out rows and files of counters that cannot be read, and one of two that "
+		  "count the same, and say which" },
 	{ .name = "output",
 	  .meta = "FILE",
 	  .kind = RFL_OPT_TEXT,

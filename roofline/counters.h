@@ -58,8 +58,7 @@ struct rfl_counter_inputs {
 	const struct rfl_counter_steps
 		*steps; /**< borrowed; a label that no capture bears is said */
 	size_t nsteps;
-	bool keep_going; /**< of two captures that count the same the second is left out, and said
-			  */
+	bool keep_going; /**< of two captures that count the same one is left out, and said */
 };
 
 /** FLOPs or bytes of a step, over the captures that counted them. */

@@ -97,8 +97,7 @@ static enum rfl_rc conflict(const struct rfl_config *config, const struct rfl_co
 }
 
 /* The capture before the i-th that counts the same and is no repeat of it; NULL: none. */
-static const struct rfl_counted *clash(const struct rfl_config *config, size_t i,
-				       enum rfl_quantity q)
+static struct rfl_counted *clash(const struct rfl_config *config, size_t i, enum rfl_quantity q)
 {
 	for (size_t k = 0; k < i; k++)
 		if (rfl_counters__knows(config, &config->counted[k], q) &&
@@ -107,14 +106,15 @@ static const struct rfl_counted *clash(const struct rfl_config *config, size_t i
 	return NULL;
 }
 
-/* Two that count the same are an error, or the second is left out. */
+/* Two that count the same are an error, or one is left out: the second, if the steps of the first
+ * are known. */
 static enum rfl_rc leave_out_clashes(const struct rfl_merge_inputs *in, struct rfl_config *config,
 				     enum rfl_quantity q, struct rfl_merge_report *report,
 				     struct rfl_err *err)
 {
 	for (size_t i = 1; i < config->ncounted; i++) {
 		struct rfl_counted *c = &config->counted[i];
-		const struct rfl_counted *other;
+		struct rfl_counted *other, *last;
 		struct rfl_err why = RFL_ERR_INIT;
 		enum rfl_rc rc;
 
@@ -126,8 +126,10 @@ static enum rfl_rc leave_out_clashes(const struct rfl_merge_inputs *in, struct r
 		rc = conflict(config, other, c, q, in->counters.keep_going ? &why : err);
 		if (!in->counters.keep_going)
 			return rc;
-		c->left_out = true;
-		rfl_buf_printf(&report->notes, "%s; the second is left out\n", why.msg);
+		last = other->steps < 1 && c->steps > 0 ? other : c;
+		last->left_out = true;
+		rfl_buf_printf(&report->notes, "%s; %s is left out\n", why.msg,
+			       rfl_counters__name(last->capture));
 	}
 	return RFL_OK;
 }

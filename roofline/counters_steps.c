@@ -253,6 +253,8 @@ static void write_causes(const struct rfl_counted *counted, double ratio, bool o
 	int64_t all = with_warmup(counted);
 	bool in_range = ratio >= RFL_COUNTERS_LEAST_RATIO && ratio <= RFL_COUNTERS_MOST_RATIO;
 
+	if (counted->capture->rows_left_out > 0)
+		cause(&c, "rows of the file could not be read and were left out");
 	if (fits_warmup(counted, ratio))
 		cause(&c,
 		      "the warm-up was profiled too, %lld steps in all: --counter-steps %s=%lld, "

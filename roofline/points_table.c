@@ -146,13 +146,17 @@ static void add_note(struct rfl_table *t, const struct rfl_point *p, const char 
 		       says);
 }
 
-/* What follows "unavailable: " in a reason: the same may keep FLOPs and bytes out. */
+/* Why counters were not used, without the name of what is unavailable: the same may keep FLOPs and
+ * bytes out. */
 static const char *cause_of(const char *source)
 {
 	static const char word[] = " unavailable: ";
-	const char *why = source ? strstr(source, word) : NULL;
+	const char *why = source ? source + rfl_point_source_len(source) : "";
+	const char *cause = strstr(why, word);
 
-	return why ? why + sizeof(word) - 1 : "";
+	if (cause)
+		return cause + sizeof(word) - 1;
+	return *why ? why + sizeof(RFL_POINT_NOT_COUNTERS) - 1 : "";
 }
 
 /* Why counters that there are were not used: "bytes are unfused (counters not used: ...)".

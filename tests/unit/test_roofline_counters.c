@@ -316,6 +316,10 @@ static void another_number_of_steps(void **state)
 	assert_ok(merge(f), &f->err);
 	assert_notes(f, "(1) the run that was profiled had another number of steps (every kernel "
 			"ran a multiple of 20 times): --counter-steps");
+	capture->rows_left_out = 3;
+	assert_ok(merge(f), &f->err);
+	assert_notes(f, "(1) rows of the file could not be read and were left out; (2) the run");
+	capture->rows_left_out = 0;
 	give_flops(capture, RFL_QUANTITY_FLOPS_FP32, 20 * 1.01 * FLOPS);
 	assert_ok(merge(f), &f->err);
 	assert_notes(f, "0.673 x the FLOPs counted from the network; 2 of 2 kernels");
@@ -715,11 +719,17 @@ static void repeats_give_a_median(void **state)
 	f->in.counters.keep_going = true;
 	assert_ok(merge(f), &f->err);
 	assert_notes(f, "run2_prof both have the DRAM bytes of");
-	assert_notes(f, "take one of them away; the second is left out\n");
+	assert_notes(f, "take one of them away; lab_gpu_resnet50_fp32_bs4_run2_prof is left out\n");
 	p = &f->pts->points[0];
 	assert_int_equal(p->counters_repeats, 2);
 	assert_close(p->bytes_counters, 4.05e9, 1e-14);
 	assert_non_null(strstr(p->counters_note, "run2_prof: left out: 10 steps"));
+	/* better one whose steps are known */
+	c->capture[0].steps = -1;
+	c->capture[2].label = labels[0];
+	assert_ok(merge(f), &f->err);
+	assert_notes(f, "run1_prof is left out\n");
+	assert_close(f->pts->points[0].bytes_counters, 3.8e9, 1e-14);
 	finish(f, c);
 }
 
