@@ -5,6 +5,7 @@
 #include "profile/cupti_activity.h"
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,19 +59,37 @@ static void completed(struct rfl_cuda_context *context, uint32_t stream, uint8_t
 	pthread_mutex_unlock(&full.lock);
 }
 
-static void forget_buffers(void)
+/* The buffers so far, which are the caller's then; whether one is missing for want of memory. */
+static struct buffer *take_buffers(bool *no_memory)
 {
-	pthread_mutex_lock(&full.lock);
-	while (full.first) {
-		struct buffer *b = full.first;
+	struct buffer *first;
 
-		full.first = b->next;
-		free(b->data);
-		free(b);
-	}
+	pthread_mutex_lock(&full.lock);
+	first = full.first;
+	*no_memory = full.no_memory;
+	full.first = NULL;
 	full.last = &full.first;
 	full.no_memory = false;
 	pthread_mutex_unlock(&full.lock);
+	return first;
+}
+
+static void free_buffers(struct buffer *b)
+{
+	while (b) {
+		struct buffer *next = b->next;
+
+		free(b->data);
+		free(b);
+		b = next;
+	}
+}
+
+static void forget_buffers(void)
+{
+	bool no_memory;
+
+	free_buffers(take_buffers(&no_memory));
 }
 
 /* ------------------------------------------------------------------ names */
@@ -152,9 +171,12 @@ static enum rfl_rc read_buffer(struct rfl_cupti *lib, const struct buffer *b, st
 	       (code = calls->activity_next(b->data, b->valid, &record)) == RFL_CUPTI_SUCCESS) {
 		const struct rfl_cupti_kernel_record *k = (const void *)record;
 
-		if ((record->kind == RFL_CUPTI_ACTIVITY_CONCURRENT_KERNEL ||
-		     record->kind == RFL_CUPTI_ACTIVITY_KERNEL) &&
-		    k->name && k->end_ns > k->start_ns)
+		if (record->kind != RFL_CUPTI_ACTIVITY_CONCURRENT_KERNEL &&
+		    record->kind != RFL_CUPTI_ACTIVITY_KERNEL)
+			continue;
+		if (!k->name || k->start_ns == 0 || k->end_ns < k->start_ns)
+			r->to->untimed++; /* 0: could not be collected, or has not ended */
+		else
 			rc = add_record(r, k, err);
 	}
 	if (rc == RFL_OK && code != RFL_CUPTI_MAX_LIMIT_REACHED)
@@ -162,28 +184,42 @@ static enum rfl_rc read_buffer(struct rfl_cupti *lib, const struct buffer *b, st
 	return rc;
 }
 
-/* Call with no kernel running any more. */
-static enum rfl_rc read_all(struct rfl_cupti *lib, struct rfl_kernel_launches *ret,
-			    struct rfl_err *err)
+static enum rfl_rc read_buffers(struct rfl_cupti *lib, const struct buffer *first,
+				struct rfl_kernel_launches *ret, struct rfl_err *err)
 {
-	const struct rfl_cupti_functions *calls = rfl_cupti_calls(lib);
 	struct reader r = { .to = ret, .demangle = find_demangler() };
-	enum rfl_rc rc;
+	enum rfl_rc rc = RFL_OK;
 
 	ret->arena = rfl_arena_new(0);
 	if (!ret->arena)
 		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
+	for (const struct buffer *b = first; b && rc == RFL_OK; b = b->next)
+		rc = read_buffer(lib, b, &r, err);
+	return rc;
+}
+
+/* Call with no kernel running any more: CUPTI waits for none. */
+static enum rfl_rc read_all(struct rfl_cupti *lib, struct rfl_kernel_launches *ret,
+			    struct rfl_err *err)
+{
+	const struct rfl_cupti_functions *calls = rfl_cupti_calls(lib);
+	struct buffer *first;
+	bool no_memory;
+	enum rfl_rc rc;
+
 	rc = rfl_cupti_check(lib, calls->activity_flush(RFL_CUPTI_FLUSH_FORCED),
 			     "cuptiActivityFlushAll", err);
 	if (rc == RFL_OK)
 		rc = rfl_cupti_check(lib, calls->activity_dropped(NULL, 0, &ret->lost),
 				     "cuptiActivityGetNumDroppedRecords", err);
-	pthread_mutex_lock(&full.lock);
-	if (rc == RFL_OK && full.no_memory)
+	if (rc != RFL_OK)
+		return rc;
+	first = take_buffers(&no_memory);
+	if (no_memory)
 		rc = rfl_fail(err, RFL_ENOMEM, 0, "out of memory for the records of kernels");
-	for (const struct buffer *b = full.first; b && rc == RFL_OK; b = b->next)
-		rc = read_buffer(lib, b, &r, err);
-	pthread_mutex_unlock(&full.lock);
+	else
+		rc = read_buffers(lib, first, ret, err);
+	free_buffers(first);
 	return rc;
 }
 
@@ -209,6 +245,8 @@ enum rfl_rc rfl_cupti_kernels(struct rfl_cupti *lib, struct rfl_replay *work,
 	rc = rfl_counted_walk(work, ranges, err);
 	if (rc == RFL_OK)
 		rc = read_all(lib, ret, err);
+	else /* so that the next one does not get these */
+		(void)calls->activity_flush(RFL_CUPTI_FLUSH_FORCED);
 	(void)calls->activity_disable(RFL_CUPTI_ACTIVITY_CONCURRENT_KERNEL);
 	forget_buffers();
 	return rc;

@@ -26,7 +26,8 @@ struct rfl_kernel_launches {
 	struct rfl_arena *arena;
 	struct rfl_kernel_launch *launches; /**< in the order of CUPTI's buffers */
 	size_t n;
-	size_t lost; /**< records that CUPTI had no room for */
+	size_t lost;    /**< records that CUPTI had no room for */
+	size_t untimed; /**< records without begin and end; they are not among the launches */
 };
 void rfl_kernel_launches_fini(struct rfl_kernel_launches *l); /* accepts a zeroed struct */
 

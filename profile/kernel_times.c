@@ -165,10 +165,17 @@ enum rfl_rc rfl_kernel_launches_add(const struct rfl_kernel_launches *l,
 				 "CUPTI lost the records of %zu kernels: the times of kernels are "
 				 "a lower bound",
 				 l->lost);
+	if (l->untimed)
+		rfl_capture_note(b,
+				 "CUPTI has no times of %zu launches of kernels: the times of "
+				 "kernels are a lower bound",
+				 l->untimed);
 	if (rc != RFL_OK)
 		return rc;
 	if (l->n == 0) {
-		rfl_capture_note(b, "CUPTI gave no record of a kernel: nothing ran on this GPU");
+		if (l->lost + l->untimed == 0)
+			rfl_capture_note(b, "CUPTI gave no record of a kernel: nothing ran on a "
+					    "GPU");
 		return RFL_OK;
 	}
 	return add_notes(l, b, err);

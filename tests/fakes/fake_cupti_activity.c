@@ -56,8 +56,8 @@ static void put(struct buffer *b, const char *item)
 			memcpy(record, k, sizeof(*k));
 		record->kind = RFL_CUPTI_ACTIVITY_CONCURRENT_KERNEL;
 		record->name = name;
-		record->start_ns = clock_ns += 1000;
-		record->end_ns = clock_ns += ns;
+		record->start_ns = ns ? clock_ns += 1000 : 0; /* 0: not collected */
+		record->end_ns = ns ? clock_ns += ns : 0;
 		b->used += RECORD_SIZE;
 	}
 }

@@ -171,6 +171,31 @@ static void lost_records_are_told(void **state)
 	rfl_captures_fini(&to);
 }
 
+/* A record with times of 0 says that they could not be collected: it is no launch of 0 s. */
+static void launches_without_times_are_told(void **state)
+{
+	struct rfl_captures to;
+	struct rfl_err err = RFL_ERR_INIT;
+	const struct rfl_range *r;
+
+	(void)state;
+	assert_ok(measure("kernel=ampere_sgemm_128x64_nn|3000000|64,8,1|128,1,1|4;"
+			  "kernel=ampere_sgemm_128x64_nn|0|64,8,1|128,1,1|3",
+			  &to, &err),
+		  &err);
+	r = fake_range(to.captures[0], RFL_RANGE_KERNEL, "ampere_sgemm_128x64_nn");
+	assert_int_equal(r->launches, 4);
+	assert_close(r->amount[RFL_QUANTITY_TIME].value, 12e-3, 1e-12);
+	assert_non_null(fake_noted(to.captures[0], "no times of 3 launches"));
+	rfl_captures_fini(&to);
+	assert_ok(measure("kernel=ampere_sgemm_128x64_nn|0|64,8,1|128,1,1|3", &to, &err), &err);
+	assert_null(fake_range(to.captures[0], RFL_RANGE_KERNEL, "ampere_sgemm_128x64_nn"));
+	assert_non_null(fake_noted(to.captures[0], "no times of 3 launches"));
+	assert_null(fake_noted(to.captures[0], "nothing ran"));
+	fake_is_clean();
+	rfl_captures_fini(&to);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -178,6 +203,7 @@ int main(void)
 		cmocka_unit_test(launches_become_ranges),
 		cmocka_unit_test(names_can_be_read),
 		cmocka_unit_test(lost_records_are_told),
+		cmocka_unit_test(launches_without_times_are_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
