@@ -49,7 +49,7 @@ struct block {
 	struct rfl_import *import;
 	struct rfl_capture_builder *b;
 	struct rfl_metric_ids ids;
-	bool open, rss_in_bytes;
+	bool open, rss_in_bytes; /* or, of BSD, in KiB */
 	double value[FIGURES], half_digit[FIGURES];
 	char command[256];
 };
@@ -121,7 +121,7 @@ static double seconds_of(char unit)
 	return at ? seconds[at - units] : 0.0;
 }
 
-/* "36.01", "0:51.40", "1:02:03", "1m18.01s", "1h3.00s", "0m0,004s". */
+/* "36.01", "0:51.40", "1:02:03", "1m18.01s", "1h3.00s", "0m0,004s"; "1h 2m 03s" of busybox. */
 static bool read_duration(struct rfl_span s, double *ret)
 {
 	double total = 0.0;
@@ -142,7 +142,7 @@ static bool read_duration(struct rfl_span s, double *ret)
 			total += part * seconds_of(s.at[n]);
 		if (n + 1 == s.len && s.at[n] == ':')
 			return false;
-		s = rfl_span_from(s, n + 1);
+		s = rfl_span_trim(rfl_span_from(s, n + 1));
 	}
 	*ret = total;
 	return true;
@@ -317,45 +317,51 @@ static enum rfl_rc bsd_line(struct block *k, struct rfl_span line, bool *mine, s
 	if (bsd_times(line, times, half)) {
 		enum rfl_rc rc = begin(k, err);
 
-		k->rss_in_bytes = true;
 		for (size_t i = 0; i < RFL_ARRAY_LEN(order) && rc == RFL_OK; i++)
 			rc = keep(k, order[i], times[i], half[i], err);
 		return rc;
 	}
 	*mine = false;
-	if (!k->rss_in_bytes || !rfl_span_next_word(&line, &number))
+	if (!k->open || !rfl_span_next_word(&line, &number))
 		return RFL_OK;
 	line = rfl_span_trim(line);
 	for (size_t i = 0; i < RFL_ARRAY_LEN(bsd); i++) {
 		if (!rfl_span_is(line, bsd[i].text))
 			continue;
 		*mine = true;
+		k->rss_in_bytes = true;
 		return take(k, &bsd[i], number, err);
 	}
 	return RFL_OK;
 }
 
-/* Two words, of which the first is real, user or sys. "real" begins a block. */
+/* What should be a number, and what others print behind "user". */
+static bool is_one_number(struct rfl_span s)
+{
+	return s.at[0] >= '0' && s.at[0] <= '9' && !memchr(s.at, ' ', s.len);
+}
+
+/* "real 2.50", "user 0m 1.00s": real begins a block. */
 static enum rfl_rc shell_line(struct block *k, struct rfl_span line, bool *mine,
 			      struct rfl_err *err)
 {
-	struct rfl_span word, number, more;
+	struct rfl_span word;
 
 	*mine = false;
-	if (!rfl_span_next_word(&line, &word) || !rfl_span_next_word(&line, &number) ||
-	    rfl_span_next_word(&line, &more))
+	if (!rfl_span_next_word(&line, &word))
 		return RFL_OK;
+	line = rfl_span_trim(line);
 	for (size_t i = 0; i < RFL_ARRAY_LEN(shell); i++) {
 		double ignored;
 		enum rfl_rc rc = RFL_OK;
 
-		if (!rfl_span_is(word, shell[i].text) || (i > 0 && !k->open) ||
-		    (i == 0 && !read_duration(number, &ignored)))
+		if (!rfl_span_is(word, shell[i].text) || (i > 0 && !k->open) || line.len == 0 ||
+		    (!read_duration(line, &ignored) && (i == 0 || !is_one_number(line))))
 			continue;
 		*mine = true;
 		if (i == 0)
 			rc = begin(k, err);
-		return rc == RFL_OK ? take(k, &shell[i], number, err) : rc;
+		return rc == RFL_OK ? take(k, &shell[i], line, err) : rc;
 	}
 	return RFL_OK;
 }
@@ -465,7 +471,7 @@ static enum rfl_rc read_time(struct rfl_import *import, struct rfl_captures *to,
 
 static int detect_line(struct rfl_span line, int *shell_seen)
 {
-	struct rfl_span word, number;
+	struct rfl_span word;
 	double times[3], half[3];
 
 	if (rfl_span_starts(line, "Command being timed: ") ||
@@ -474,10 +480,10 @@ static int detect_line(struct rfl_span line, int *shell_seen)
 	if (bsd_times(line, times, half) ||
 	    (rfl_span_has(line, "maxresident)k") && rfl_span_has(line, "elapsed ")))
 		return 90;
-	if (!rfl_span_next_word(&line, &word) || !rfl_span_next_word(&line, &number) ||
+	if (!rfl_span_next_word(&line, &word) || rfl_span_trim(line).len == 0 ||
 	    *shell_seen == (int)RFL_ARRAY_LEN(shell))
 		return 0;
-	if (rfl_span_is(word, shell[*shell_seen].text) && read_duration(number, times))
+	if (rfl_span_is(word, shell[*shell_seen].text) && read_duration(rfl_span_trim(line), times))
 		return ++*shell_seen == (int)RFL_ARRAY_LEN(shell) ? 85 : 0;
 	*shell_seen = 0;
 	return 0;
@@ -498,7 +504,8 @@ static int detect(struct rfl_span head)
 
 const struct rfl_importer rfl_importer_time = {
 	.name = "time",
-	.summary = "time of a process: time -v (GNU), time -l (BSD, macOS), bash and POSIX time",
+	.summary = "time of a process: time -v (GNU, busybox), time -l (BSD, macOS), bash and "
+		   "POSIX time",
 	.detect = detect,
 	.read = read_time,
 };

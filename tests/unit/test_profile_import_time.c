@@ -62,6 +62,12 @@ static void reads_durations(void **state)
 		{ "\t1m18.01s real\t\t22.79s user\t\t0.83s sys\n", 78.01 },
 		{ "\t1h3.00s real\t\t22.79s user\t\t0.83s sys\n", 3603 },
 		{ "\t2d1h1m3.00s real\t\t22.79s user\t\t0.83s sys\n", 2 * 86400 + 3663 },
+		{ "real\t0m 15.06s\nuser\t0m 0.46s\nsys\t0m 5.89s\n", 15.06 }, /* busybox */
+		{ "real\t1h 2m 03s\nuser\t0m 0.46s\nsys\t0m 5.89s\n", 3723 },
+		{ "\tCommand being timed: \"a\"\n"
+		  "\tElapsed (wall clock) time (h:mm:ss or m:ss): 0m 15.06s\n",
+		  15.06 },
+		{ "real 2.50\nuser 1.00\nsys 0.25\nuser logged out\nsys ok\n", 2.5 },
 		{ "0.01user 0.02system 1:02:03elapsed 95%CPU (0avgtext+0avgdata "
 		  "1920maxresident)k\n0inputs+0outputs (0major+132minor)pagefaults 0swaps\n",
 		  3723 },
@@ -140,6 +146,15 @@ static void tells_bsd_from_macos(void **state)
 		     "      1589248  maximum resident set size\n");
 	assert_metric(c, 0, "max_rss", 1589248);
 	assert_int_equal(c->nnotes, 0);
+	/* time -l -p */
+	c = rig_read(&rig, "time",
+		     "real 3.67\nuser 1.00\nsys 0.25\n"
+		     "          2925461504  maximum resident set size\n"
+		     "       2435814934281  instructions retired\n"
+		     "       1387001725171  cycles elapsed\n");
+	assert_metric(c, 0, "max_rss", 2925461504);
+	assert_total(c, INSTRUCTIONS, 2435814934281);
+	assert_total(c, CYCLES, 1387001725171);
 	rig_fini(&rig);
 }
 
