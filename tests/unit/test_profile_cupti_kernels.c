@@ -90,6 +90,65 @@ static const struct {
 	  RFL_KERNEL_POOLING },
 	{ "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevComm*, unsigned long, ncclWork*)",
 	  RFL_KERNEL_COLLECTIVE },
+	{ "cudnn_generated_fort_native_sdpa_sm90_flash_fprop_wgmma_f16_knob_7_64x128x128_4x1x1",
+	  RFL_KERNEL_MATRIX },
+	{ "cudnn_generated_fort_native_sdpa_sm90_flash_bprop_wgmma_f16_knob_26_64x64x128_1x1x1",
+	  RFL_KERNEL_MATRIX },
+	{ "cudnn_generated_fort_native_sm80_convFwd_pointwise_pointwise_pointwise_knob_3",
+	  RFL_KERNEL_MATRIX },
+	{ "void convolve_common_engine_float_NHWC<__nv_bfloat16, __nv_bfloat16, 128, 6, 7, 3, 3, "
+	  "5, 1, false, true>(int, int, int)",
+	  RFL_KERNEL_MATRIX },
+	{ "void cudnn::cnn::dgrad2d_grouped_direct_kernel<float, int, float, float, false, true, "
+	  "1, "
+	  "0>(cudnn::cnn::DgradGroupedDirectParams, float const *, float const *, float *)",
+	  RFL_KERNEL_MATRIX },
+	{ "turing_fp16_s1688cudnn_fp16_256x64_sliced1x2_ldg8_relu_f2f_exp_small_nhwc_tn_v1",
+	  RFL_KERNEL_MATRIX },
+	{ "volta_fp16_s884cudnn_fp16_256x64_ldg8_relu_f2f_exp_small_nhwc2nchw_tn_v1",
+	  RFL_KERNEL_MATRIX },
+	{ "ampere_bf16_s16816gemm_bf16_256x128_ldg8_f2f_stages_32x3_nn", RFL_KERNEL_MATRIX },
+	{ "void fft2d_r2c_32x32<float, false, 1u, false>(float2*, float const*, int, int, int)",
+	  RFL_KERNEL_MATRIX },
+	{ "void pytorch_flash::flash_fwd_kernel<Flash_fwd_kernel_traits<64, 128, 128, 4>>(Params)",
+	  RFL_KERNEL_MATRIX },
+	{ "void at::native::(anonymous namespace)::conv_depthwise2d_forward_kernel<3, float, "
+	  "int>(...)",
+	  RFL_KERNEL_MATRIX },
+	{ "void internal::gemvx::kernel<int, int, __half, __half, __half, float, false, true, "
+	  "true, "
+	  "false, 7, false, cublasGemvParamsEx<int>>(...)",
+	  RFL_KERNEL_MATRIX },
+	{ "triton_tem_fused_addmm_3", RFL_KERNEL_MATRIX },
+	{ "triton_poi_fused_convolution_relu_12", RFL_KERNEL_ELEMENTWISE },
+	{ "triton_red_fused_convolution_backward_threshold_backward_31", RFL_KERNEL_REDUCTION },
+	{ "void cudnn::ops::scalePackedTensor_kernel<float, float>(long, float*, float)",
+	  RFL_KERNEL_ELEMENTWISE },
+	{ "void op_generic_tensor_kernel<2, float, float, float, 256, "
+	  "(cudnnGenericOp_t)0>(cudnnTensorStruct, float*)",
+	  RFL_KERNEL_ELEMENTWISE },
+	{ "void cudnn::ops::nhwcToFoldedNhwcKernel<__half, __half, float, true, "
+	  "(cudnnKernelDataType_t)0>(...)",
+	  RFL_KERNEL_COPY },
+	{ "void cudnn::ops::nhwcAddPaddingKernel<__half, __half, float, true, "
+	  "(cudnnKernelDataType_t)0>(...)",
+	  RFL_KERNEL_COPY },
+	{ "void at::native::im2col_kernel<float>(long, float const *, long, long, long, long)",
+	  RFL_KERNEL_COPY },
+	{ "void at::native::col2im_kernel<float, float>(long, float const *, long, long, long)",
+	  RFL_KERNEL_ELEMENTWISE },
+	{ "void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>, "
+	  "std::array<char*, 1ul>>(int, at::native::FillFunctor<float>, std::array<char*, 1ul>)",
+	  RFL_KERNEL_COPY },
+	{ "void cudnn::detail::bn_bw_1C11_kernel_new<float, float, float2, 512, true, 1>(...)",
+	  RFL_KERNEL_NORMALISATION },
+	{ "void cudnn::batchnorm_bwtr_nhwc_semiPersist<__half, float, float, 512, 2, 2>(...)",
+	  RFL_KERNEL_NORMALISATION },
+	{ "void at::native::(anonymous namespace)::max_pool_backward_nchw<float, float>(...)",
+	  RFL_KERNEL_POOLING },
+	{ "void at::native::(anonymous namespace)::nll_loss_forward_reduce_cuda_kernel_2d<float, "
+	  "float, long>(...)",
+	  RFL_KERNEL_REDUCTION },
 	{ "void randomInit<float>(T1 *, int, int, unsigned int)", RFL_KERNEL_OTHER },
 };
 
