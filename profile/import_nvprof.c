@@ -19,19 +19,20 @@ static const struct rfl_span nowhere = { .at = "", .len = 0 };
 
 /* --- headers --------------------------------------------------------------------------------- */
 
-static enum rfl_nvprof_table table_of(const int c[NVPROF_COLUMNS], const struct rfl_span *f,
-				      size_t n)
+static enum rfl_nvprof_table table_of(const struct rfl_nvprof *k, const int c[NVPROF_COLUMNS],
+				      const struct rfl_span *f, size_t n)
 {
 	if (c[NVPROF_DEVICE] >= 0 && c[NVPROF_KERNEL] >= 0) {
 		if (c[NVPROF_INVOCATIONS] < 0)
 			return NVPROF_LAUNCHES;
 		return c[NVPROF_METRIC] >= 0 && c[NVPROF_AVERAGE] >= 0 ? NVPROF_METRICS
-								       : NVPROF_OTHER;
+								       : NVPROF_EVENTS;
 	}
 	if (rfl_import_column(f, n, "Start", NULL) >= 0 && c[NVPROF_DURATION] >= 0)
-		return NVPROF_TRACE;
+		return rfl_import_column(f, n, "Grid X", NULL) >= 0 ? NVPROF_TRACE
+								    : NVPROF_CALLS_OF_API;
 	if (c[NVPROF_TIME] >= 0 && c[NVPROF_CALLS] >= 0)
-		return NVPROF_SUMMARY;
+		return k->aside ? NVPROF_CALLS_OF_API : NVPROF_SUMMARY;
 	return NVPROF_NO_TABLE;
 }
 
@@ -87,7 +88,7 @@ static enum rfl_rc begin_table(struct rfl_nvprof *k, const struct rfl_span *f, s
 
 	for (size_t i = 0; i < NVPROF_COLUMNS; i++)
 		c[i] = exact(f, n, rfl_nvprof__titles[i]);
-	table = table_of(c, f, n);
+	table = table_of(k, c, f, n);
 	*mine = table != NVPROF_NO_TABLE;
 	if (!*mine)
 		return RFL_OK;
@@ -109,8 +110,9 @@ static enum rfl_rc begin_table(struct rfl_nvprof *k, const struct rfl_span *f, s
 		(void)snprintf(title, sizeof(title), "Block %s", sides[i]);
 		k->block[i] = exact(f, n, title);
 	}
-	k->any = k->any || table != NVPROF_OTHER;
-	k->events = k->events || table == NVPROF_OTHER;
+	k->any = k->any || (table != NVPROF_EVENTS && table != NVPROF_CALLS_OF_API);
+	k->events = k->events || table == NVPROF_EVENTS;
+	k->calls = k->calls || table == NVPROF_CALLS_OF_API;
 	if ((table == NVPROF_TRACE || table == NVPROF_SUMMARY) && k->name < 0)
 		return rfl_fail(
 			err, RFL_EFORMAT, 0, "%s:%zu: column 'Name' is missing in the header",
@@ -146,6 +148,17 @@ static enum rfl_rc take_units(struct rfl_nvprof *k, const struct rfl_span *f, si
 
 /* --- the file -------------------------------------------------------------------------------- */
 
+/* Tables behind these titles are no kernels, or the same kernels a second time, by NVTX range. */
+static bool is_aside(struct rfl_span title)
+{
+	static const char *const titles[] = { "API calls:", "NVTX result:", "OpenACC", "OpenMP" };
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(titles); i++)
+		if (rfl_span_has(title, titles[i]))
+			return true;
+	return false;
+}
+
 /* "==7853== Profiling result:", warnings, and what the application prints. The line that ends in a
  * colon is the title of a table, and ends the one before. */
 static enum rfl_rc pass_line(struct rfl_nvprof *k, bool *more, struct rfl_err *err)
@@ -160,8 +173,10 @@ static enum rfl_rc pass_line(struct rfl_nvprof *k, bool *more, struct rfl_err *e
 	    (rfl_span_has(line, "Error:") || rfl_span_has(line, "Warning:") ||
 	     rfl_span_has(line, "No kernels were profiled")))
 		rfl_span_copy(line, k->complaint, sizeof(k->complaint));
-	if (rfl_span_ends(line, ":"))
-		k->table = NVPROF_NO_TABLE;
+	if (!rfl_span_ends(line, ":"))
+		return RFL_OK;
+	k->table = NVPROF_NO_TABLE;
+	k->aside = is_aside(line);
 	return RFL_OK;
 }
 
@@ -175,7 +190,8 @@ static enum rfl_rc one_record(struct rfl_nvprof *k, bool *more, struct rfl_err *
 	if (rc != RFL_OK || !*more)
 		return rc;
 	rc = begin_table(k, f, n, &header, err);
-	if (rc != RFL_OK || header || k->table == NVPROF_NO_TABLE || k->table == NVPROF_OTHER)
+	if (rc != RFL_OK || header || k->table == NVPROF_NO_TABLE || k->table == NVPROF_EVENTS ||
+	    k->table == NVPROF_CALLS_OF_API)
 		return rc;
 	if (k->want_units) {
 		rc = take_units(k, f, n, &units, err);
@@ -240,6 +256,11 @@ static enum rfl_rc nothing(const struct rfl_nvprof *k, bool text_form, struct rf
 				"%s: events, but no metrics: run nvprof with --metrics "
 				"flop_count_sp,dram_read_transactions,dram_write_transactions "
 				"--csv",
+				path);
+	if (k->calls)
+		return rfl_fail(err, RFL_EFORMAT, 0,
+				"%s: calls of the API, but no kernels: run nvprof with "
+				"--print-gpu-trace --csv",
 				path);
 	if (k->complaint[0] != '\0')
 		return rfl_fail(err, RFL_EFORMAT, 0, "%s: no table: nvprof says \"%s\"", path,

@@ -13,7 +13,8 @@ enum rfl_nvprof_table {
 	NVPROF_LAUNCHES, /* a row per launch, a column per metric */
 	NVPROF_TRACE,    /* a row per launch or copy: start, duration, shape */
 	NVPROF_SUMMARY,  /* a row per kernel or copy: time and calls */
-	NVPROF_OTHER,    /* events, calls of the API */
+	NVPROF_EVENTS,
+	NVPROF_CALLS_OF_API, /* and kernels by NVTX range, which are in the summary */
 };
 
 enum rfl_nvprof_column {
@@ -44,7 +45,8 @@ struct rfl_nvprof {
 	int *metric; /* of NVPROF_LAUNCHES: the builder's number per column, -1: none */
 	size_t metric_cap;
 	char kernel[4096], device[256]; /* of the open range of NVPROF_METRICS */
-	bool open, device_told, any, events;
+	bool open, device_told, any, events, calls;
+	bool aside; /* the title told that no kernels follow, or such that are counted already */
 	double copied_bytes, copied_s;
 	int64_t copies;
 	char complaint[200]; /* the first line by which nvprof says that something failed */

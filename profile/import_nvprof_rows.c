@@ -187,15 +187,16 @@ static enum rfl_rc time_row(struct rfl_nvprof *k, const struct rfl_span *f, size
 	struct rfl_span text =
 		rfl_import_field(f, n, trace ? k->column[NVPROF_DURATION] : k->column[NVPROF_TIME]);
 	struct rfl_span many = rfl_import_field(f, n, k->column[NVPROF_CALLS]),
-			size = rfl_import_field(f, n, k->column[NVPROF_SIZE]);
+			size = rfl_import_field(f, n, k->column[NVPROF_SIZE]),
+			type = rfl_import_field(f, n, k->column[NVPROF_TYPE]);
 	struct rfl_reading time = { .name = "time_s", .unit = "s" };
 	double calls = 1.0, bytes = 0.0;
 	char block[64], grid[64];
 	size_t at = rfl_span_find(name, " [");
 	enum rfl_rc rc;
 
-	if (!trace && rfl_span_is(rfl_import_field(f, n, k->column[NVPROF_TYPE]), "API calls"))
-		return RFL_OK;
+	if (!trace && type.len > 0 && !rfl_span_is(type, "GPU activities"))
+		return RFL_OK; /* calls of the API, OpenACC, ranges */
 	if (!rfl_span_number(text, &time.value) || time.value < 0)
 		return rfl_import_bad_row(k->import,
 					  rfl_nvprof__titles[trace ? NVPROF_DURATION : NVPROF_TIME],
@@ -244,7 +245,8 @@ enum rfl_rc rfl_nvprof__row(struct rfl_nvprof *k, const struct rfl_span *f, size
 	case NVPROF_SUMMARY:
 		return time_row(k, f, n, err);
 	case NVPROF_NO_TABLE:
-	case NVPROF_OTHER:
+	case NVPROF_EVENTS:
+	case NVPROF_CALLS_OF_API:
 		break;
 	}
 	return RFL_OK;

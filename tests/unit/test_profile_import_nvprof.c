@@ -181,6 +181,26 @@ static void reads_the_summary(void **state)
 		"\n"
 		"==9== API calls:\n"
 		"No API activities were profiled.\n",
+		"==9== Profiling result:\n"
+		"\"Time(%)\",\"Time\",\"Calls\",\"Avg\",\"Min\",\"Max\",\"Name\"\n"
+		"%,ms,,us,us,us,\n"
+		"75.0,1.5,3,500.0,500.0,500.0,\"k\"\n"
+		"==9== API calls:\n"
+		"\"Time(%)\",\"Time\",\"Calls\",\"Avg\",\"Min\",\"Max\",\"Name\"\n"
+		"%,ms,,us,us,us,\n"
+		"99.0,300.0,1,1.0,1.0,1.0,\"cudaMalloc\"\n",
+		"\"Type\",\"Time(%)\",\"Time\",\"Calls\",\"Avg\",\"Min\",\"Max\",\"Name\"\n"
+		",%,ms,,us,us,us,\n"
+		"\"GPU activities\",75.0,1.5,3,500.0,500.0,500.0,\"k\"\n"
+		"\"OpenACC (excl)\",75.0,1.5,3,500.0,500.0,500.0,\"acc_wait\"\n"
+		"==9== NVTX result:\n"
+		"==9==   Thread \"<unnamed>\" (id = 66653056)\n"
+		"==9==     Domain \"<unnamed>\"\n"
+		"==9==       Range \"forward\"\n"
+		"\"Type\",\"Time(%)\",\"Time\",\"Calls\",\"Avg\",\"Min\",\"Max\",\"Name\"\n"
+		",%,ms,,us,us,us,\n"
+		"\"Range\",75.0,1.5,3,500.0,500.0,500.0,\"forward\"\n"
+		"\"GPU activities\",75.0,1.5,3,500.0,500.0,500.0,\"k\"\n",
 	};
 	struct summary_rig rig;
 
@@ -242,6 +262,11 @@ static void refuses_what_is_broken(void **state)
 		  "device.\n",
 		  ": no table: nvprof says \"==9== Warning: The user does not have permission to "
 		  "profile on the target device.\"" },
+		{ "==9== NVPROF is profiling process 9, command: ./a\n"
+		  "==9== Profiling result:\n"
+		  "\"Start\",\"Duration\",\"Name\",\"Correlation_ID\"\n"
+		  "us,us,,\n0.0,2.866,\"cuDeviceGetPCIBusId\",1\n",
+		  ": calls of the API, but no kernels: run nvprof with --print-gpu-trace --csv" },
 		{ "\"Device\",\"Kernel\",\"Invocations\",\"Event Name\",\"Min\",\"Max\",\"Avg\","
 		  "\"Total\"\n\"P (0)\",\"k\",1,\"warps_launched\",1,1,1,1\n",
 		  ": events, but no metrics: run nvprof with --metrics "
