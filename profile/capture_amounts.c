@@ -82,6 +82,18 @@ const char *rfl_amounts_no_ai(const struct rfl_amount *amount)
 	return "flops.total and dram_bytes are of different launches";
 }
 
+double rfl_range_share(const struct rfl_range *r, enum rfl_quantity q)
+{
+	const struct rfl_amount *a = &r->amount[q];
+
+	if (isnan(a->value))
+		return 0;
+	if (a->validity != RFL_VALID_PARTIAL || r->launches < 1 || a->launches < 0 ||
+	    a->launches >= r->launches)
+		return 1;
+	return (double)a->launches / (double)r->launches;
+}
+
 double rfl_capture_coverage(const struct rfl_capture *c, enum rfl_quantity q)
 {
 	double all = 0, known = 0;
@@ -93,8 +105,7 @@ double rfl_capture_coverage(const struct rfl_capture *c, enum rfl_quantity q)
 		if (r->kind != c->total_kind || isnan(time_s))
 			continue;
 		all += time_s;
-		if (!isnan(r->amount[q].value))
-			known += time_s;
+		known += time_s * rfl_range_share(r, q);
 	}
 	return all > 0 ? known / all : (double)NAN;
 }

@@ -38,6 +38,9 @@ enum rfl_rc rfl_captures_render(const struct rfl_captures *captures,
 				const struct rfl_capture_view *view, struct rfl_buf *out,
 				struct rfl_err *err) RFL_WARN_UNUSED;
 
+/** The share of a range's launches that had a quantity, 0 to 1. */
+double rfl_range_share(const struct rfl_range *r, enum rfl_quantity q);
+
 /** Share of the time of the ranges of `total_kind` that those explain whose quantity `q` is known,
  * 0 to 1; NaN when no time is known. */
 double rfl_capture_coverage(const struct rfl_capture *c, enum rfl_quantity q);

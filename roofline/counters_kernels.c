@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "profile/capture_table.h"
 #include "profile/kernel_class.h"
 
 struct rfl_amount rfl_counters__total(const struct rfl_counted *counted, enum rfl_quantity q)
@@ -28,22 +29,20 @@ static bool all_timed(const struct rfl_capture *c)
 	return true;
 }
 
-static double weight(const struct rfl_range *r, bool timed)
+/* Where times are not known: the share of the launches. */
+static double share_of_launches(const struct rfl_capture *c, enum rfl_quantity q)
 {
-	return timed ? r->amount[RFL_QUANTITY_TIME].value : (double)r->launches;
-}
+	double all = 0, had = 0;
 
-/* The share of a range's launches that had a quantity. */
-static double counted_share(const struct rfl_range *r, enum rfl_quantity q)
-{
-	const struct rfl_amount *a = &r->amount[q];
+	for (size_t i = 0; i < c->nranges; i++) {
+		const struct rfl_range *r = &c->ranges[i];
 
-	if (isnan(a->value))
-		return 0;
-	if (a->validity != RFL_VALID_PARTIAL || r->launches < 1 || a->launches < 0 ||
-	    a->launches >= r->launches)
-		return 1;
-	return (double)a->launches / (double)r->launches;
+		if (r->kind != c->total_kind)
+			continue;
+		all += (double)r->launches;
+		had += (double)r->launches * rfl_range_share(r, q);
+	}
+	return all > 0 ? had / all : NAN;
 }
 
 double rfl_counters__coverage(const struct rfl_config *config, const struct rfl_counted *counted,
@@ -53,18 +52,8 @@ double rfl_counters__coverage(const struct rfl_config *config, const struct rfl_
 	/* a sum of FLOPs is known where any part of it is */
 	enum rfl_quantity part =
 		q == RFL_QUANTITY_FLOPS ? rfl_counters__own_part(config, counted) : q;
-	bool timed = all_timed(c);
-	double all = 0, had = 0;
 
-	for (size_t i = 0; i < c->nranges; i++) {
-		const struct rfl_range *r = &c->ranges[i];
-
-		if (r->kind != c->total_kind)
-			continue;
-		all += weight(r, timed);
-		had += weight(r, timed) * fmin(counted_share(r, q), counted_share(r, part));
-	}
-	return all > 0 ? had / all : NAN;
+	return all_timed(c) ? rfl_capture_coverage(c, part) : share_of_launches(c, part);
 }
 
 /* --- kernels without a FLOP --- */
@@ -142,7 +131,7 @@ static bool has_no_flop(const struct rfl_range *r, enum rfl_quantity own)
 	if (r->amount[RFL_QUANTITY_FLOPS].value != 0)
 		return false;
 	for (size_t i = 0; i < RFL_ARRAY_LEN(needed); i++)
-		if (counted_share(r, needed[i]) < 1)
+		if (rfl_range_share(r, needed[i]) < 1)
 			return false;
 	return knows_matrix_units(r) ||
 	       rfl_kernel_classify(r->name ? r->name : "") != RFL_KERNEL_MATRIX;
