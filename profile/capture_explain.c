@@ -70,10 +70,16 @@ static void put_cure(const struct rfl_capture *c, int first, size_t len, struct 
 	bool is_any = !c->chip || !c->family || strcmp(c->family, "any") == 0;
 
 	if (is_command(reason, len, "ncu --metrics")) {
-		rfl_buf_printf(out,
-			       ": not counted; 'roofline counters list --chip %s --ncu' prints the "
-			       "metrics\n",
-			       is_any ? "CHIP" : c->chip);
+		rfl_buf_printf(
+			out,
+			": not counted; 'roofline counters list --chip %s' has the metrics, with "
+			"--ncu as ncu's argument\n",
+			is_any ? "CHIP" : c->chip);
+		return;
+	}
+	if (c->family && strcmp(c->family, "cpu") == 0) {
+		rfl_buf_puts(out, ": not counted; the events of each processor for 'perf stat -e' "
+				  "are in docs/counters-cpu.md\n");
 		return;
 	}
 	rfl_buf_printf(out, ": not counted; to count: %.*s", (int)(len - strlen(NOT_COUNTED)),

@@ -76,6 +76,22 @@ static int by_time(const void *a, const void *b)
 	return x->index < y->index ? -1 : x->index > y->index;
 }
 
+static int by_index(const void *a, const void *b)
+{
+	const struct line *x = a, *y = b;
+
+	return x->index < y->index ? -1 : x->index > y->index;
+}
+
+/* Those that take the longest stand in front, in the order of the step. */
+static void pick_longest(struct line *lines, size_t n, size_t most)
+{
+	if (most == 0 || most >= n)
+		return;
+	qsort(lines, n, sizeof(*lines), by_time);
+	qsort(lines, most, sizeof(*lines), by_index);
+}
+
 /* Kernels of one name become one line. */
 static size_t gather(struct line *lines, size_t n)
 {
@@ -309,9 +325,10 @@ static void put_head(const struct rfl_capture *c, enum rfl_format format, struct
 	if (c->family)
 		rfl_buf_printf(out, ", formulas '%s'", c->family);
 	if (c->steps >= 0)
-		rfl_buf_printf(out, ", %lld steps", (long long)c->steps);
+		rfl_buf_printf(out, ", %lld step%s", (long long)c->steps, c->steps == 1 ? "" : "s");
 	if (c->passes >= 0)
-		rfl_buf_printf(out, ", %lld passes", (long long)c->passes);
+		rfl_buf_printf(out, ", %lld pass%s", (long long)c->passes,
+			       c->passes == 1 ? "" : "es");
 	rfl_buf_puts(out, "\n\n");
 }
 
@@ -390,6 +407,7 @@ static enum rfl_rc put_capture(const struct rfl_capture *c, const struct rfl_cap
 		rc = put_metrics(c, view, out, err);
 	} else {
 		n = lines_of(c, false, false, lines);
+		pick_longest(lines, n, view->most);
 		rc = put_ranges(c, view, lines, n, geometry, out, err);
 		n = lines_of(c, true, !geometry, lines);
 		if (rc == RFL_OK)

@@ -199,7 +199,7 @@ static void people_see_kernels_by_time_and_what_is_missing(void **state)
 		"copy\n",
 		"Coverage: FLOPs were counted in 80.0 % of the time, DRAM bytes in 100.0 %\n",
 		"flops.fp32: a lower bound: known of 2 of 3 launches; of others: not counted",
-		"'roofline counters list --chip GA100 --ncu' prints the metrics\n",
+		"'roofline counters list --chip GA100' has the metrics, with --ncu as ncu's argument\n",
 		"Not known: flops.tensor_fp8, flops.tensor_fp4: Ampere's matrix units take no fp8 "
 		"and no fp4\n",
 		"Note: a note\n",
