@@ -134,6 +134,11 @@ void rfl_text_one_line(char *text)
 		memset(text, '?', rfl_text_control(text));
 }
 
+bool rfl_text_same(const char *a, const char *b)
+{
+	return strcmp(a ? a : "", b ? b : "") == 0;
+}
+
 bool rfl_text_is_env_name(const char *name)
 {
 	size_t len = 0;

@@ -40,6 +40,9 @@ size_t rfl_text_control(const char *at);
 /** Replace control characters, so that text of a file stays one line of a message. */
 void rfl_text_one_line(char *text);
 
+/** Equal texts; NULL is as "". */
+bool rfl_text_same(const char *a, const char *b);
+
 /** An environment's name: [a-z][a-z0-9_]*, 1 to 48 characters. */
 bool rfl_text_is_env_name(const char *name);
 

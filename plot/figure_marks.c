@@ -7,13 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "plot/figure.h"
 #include "roofline/verdict.h"
-
-static bool same(const char *a, const char *b)
-{
-	return strcmp(a ? a : "", b ? b : "") == 0;
-}
 
 static bool drawable(const struct rfl_point *p)
 {
@@ -34,12 +30,12 @@ static struct varies what_varies(const struct rfl_figure *f)
 	for (size_t i = 1; i < f->nmarks; i++) {
 		const struct rfl_point *b = f->marks[i].point;
 
-		v.precision |= !same(a->precision, b->precision);
-		v.layout |= !same(a->layout, b->layout);
-		v.mode |= !same(a->mode, b->mode);
-		v.data_mode |= !same(a->data_mode, b->data_mode);
-		v.engine |= !same(a->engine, b->engine);
-		v.model |= !same(a->model, b->model);
+		v.precision |= !rfl_text_same(a->precision, b->precision);
+		v.layout |= !rfl_text_same(a->layout, b->layout);
+		v.mode |= !rfl_text_same(a->mode, b->mode);
+		v.data_mode |= !rfl_text_same(a->data_mode, b->data_mode);
+		v.engine |= !rfl_text_same(a->engine, b->engine);
+		v.model |= !rfl_text_same(a->model, b->model);
 		v.threads |= a->threads != b->threads;
 		v.batch |= a->batch != b->batch;
 	}
@@ -62,7 +58,7 @@ static const char *mark_name(struct rfl_scene *s, const struct rfl_point *p, con
 	name = append(s, name, v->mode, p->mode);
 	if (v->data_mode)
 		name = append(s, name, true,
-			      same(p->data_mode, "imagefolder") ? "images" : p->data_mode);
+			      rfl_text_same(p->data_mode, "imagefolder") ? "images" : p->data_mode);
 	if (v->threads && p->threads > 0)
 		name = rfl_scene_printf(s, "%s, %lld threads", name, (long long)p->threads);
 	return append(s, name, v->engine, p->engine);
@@ -81,7 +77,7 @@ static int category_of(const struct rfl_mark *m, enum rfl_fig_by by, const char 
 		key = text;
 	}
 	for (size_t i = 0; i < n; i++)
-		if (same(keys[i], key))
+		if (rfl_text_same(keys[i], key))
 			return (int)i;
 	return -1;
 }
@@ -148,7 +144,7 @@ static void collect_shapes(struct rfl_figure *f)
 		const char *model = f->marks[i].point->model;
 		size_t k = 0;
 
-		while (k < f->nshapes && !same(models[k], model))
+		while (k < f->nshapes && !rfl_text_same(models[k], model))
 			k++;
 		if (k == RFL_MARKER_COUNT)
 			k--; /* more models than shapes: the last one stands for the rest */
@@ -203,7 +199,8 @@ static bool all_of(const struct rfl_figure *f, const char *one, const char *othe
 static bool all_alike(const struct rfl_figure *f)
 {
 	for (size_t i = 1; i < f->nmarks; i++)
-		if (!same(f->marks[0].point->bytes_source, f->marks[i].point->bytes_source))
+		if (!rfl_text_same(f->marks[0].point->bytes_source,
+				   f->marks[i].point->bytes_source))
 			return false;
 	return true;
 }
@@ -327,7 +324,7 @@ enum rfl_rc rfl_figure__marks(struct rfl_figure *f, struct rfl_err *err)
 	for (size_t i = 0; i < points->n; i++) {
 		const struct rfl_point *p = &points->points[i];
 
-		if (!same(p->env, env))
+		if (!rfl_text_same(p->env, env))
 			continue;
 		number++;
 		if (!drawable(p)) {

@@ -9,12 +9,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/text.h"
 #include "runner/label.h"
-
-static bool same(const char *a, const char *b)
-{
-	return strcmp(a ? a : "", b ? b : "") == 0;
-}
 
 static bool is_text(const char *text)
 {
@@ -31,7 +27,7 @@ bool rfl_counters__bears(const struct rfl_ledger_row *row, const struct rfl_capt
 	size_t len;
 
 	if (is_text(c->run_id))
-		return same(c->run_id, row->run_id);
+		return rfl_text_same(c->run_id, row->run_id);
 	if (!is_text(c->label) || !is_text(row->label))
 		return false;
 	len = rfl_label_unstamped(c->label);
@@ -60,7 +56,7 @@ static void read_label(const struct rfl_ledger *l, const struct rfl_capture *c,
 	for (size_t i = 0; i < l->nrows; i++) {
 		struct rfl_label parts;
 
-		if (!is_text(l->rows[i].model) || same(l->rows[i].model, ret->model))
+		if (!is_text(l->rows[i].model) || rfl_text_same(l->rows[i].model, ret->model))
 			continue;
 		rfl_label_parse(label, l->rows[i].model, &parts);
 		if (strlen(parts.model) > strlen(ret->model))
@@ -71,8 +67,9 @@ static void read_label(const struct rfl_ledger *l, const struct rfl_capture *c,
 /* Rows of one label that are not of one configuration tell nothing. */
 static bool agree(const struct rfl_ledger_row *a, const struct rfl_ledger_row *b)
 {
-	return same(a->model, b->model) && same(a->precision, b->precision) &&
-	       same(a->mode, b->mode) && same(a->env, b->env) && a->batch == b->batch;
+	return rfl_text_same(a->model, b->model) && rfl_text_same(a->precision, b->precision) &&
+	       rfl_text_same(a->mode, b->mode) && rfl_text_same(a->env, b->env) &&
+	       a->batch == b->batch;
 }
 
 /* The row that bears the capture's label: one that ended well where there is one. */
@@ -93,7 +90,8 @@ static enum rfl_rc find_home(const struct rfl_merge_inputs *in, const struct rfl
 				       in->ledger_path, home->line, row->line);
 			return RFL_ENOTFOUND;
 		}
-		if (!home || (!same(home->status, "ok") && same(row->status, "ok")))
+		if (!home ||
+		    (!rfl_text_same(home->status, "ok") && rfl_text_same(row->status, "ok")))
 			home = row;
 	}
 	*ret = home;
@@ -156,9 +154,10 @@ static const char *other_work(const struct rfl_ledger_row *a, const struct rfl_l
 		{ "device_name", a->device_name, b->device_name },
 	};
 
-	if (is_text(a->layout) && is_text(b->layout) && !same(a->layout, b->layout))
+	if (is_text(a->layout) && is_text(b->layout) && !rfl_text_same(a->layout, b->layout))
 		return "layout";
-	if (is_text(a->optimizer) && is_text(b->optimizer) && !same(a->optimizer, b->optimizer))
+	if (is_text(a->optimizer) && is_text(b->optimizer) &&
+	    !rfl_text_same(a->optimizer, b->optimizer))
 		return "optimizer";
 	if (a->micro_batch > 0 && b->micro_batch > 0 && a->micro_batch != b->micro_batch)
 		return "micro_batch";
@@ -169,7 +168,7 @@ static const char *other_work(const struct rfl_ledger_row *a, const struct rfl_l
 	if (a->classes > 0 && b->classes > 0 && a->classes != b->classes)
 		return "classes";
 	for (size_t i = 0; i < RFL_ARRAY_LEN(by); i++)
-		if (is_text(by[i].a) && is_text(by[i].b) && !same(by[i].a, by[i].b))
+		if (is_text(by[i].a) && is_text(by[i].b) && !rfl_text_same(by[i].a, by[i].b))
 			return by[i].what;
 	return NULL;
 }
@@ -178,20 +177,20 @@ static bool is_it(const struct identity *id, const struct rfl_config *c)
 {
 	const struct rfl_ledger_row *row = c->rows[0];
 
-	return strcmp(id->env, c->env) == 0 && same(id->model, row->model) &&
-	       (!id->precision[0] || same(id->precision, row->precision)) &&
-	       (!id->mode[0] || same(id->mode, row->mode)) &&
+	return strcmp(id->env, c->env) == 0 && rfl_text_same(id->model, row->model) &&
+	       (!id->precision[0] || rfl_text_same(id->precision, row->precision)) &&
+	       (!id->mode[0] || rfl_text_same(id->mode, row->mode)) &&
 	       (id->batch < 0 || id->batch == row->batch);
 }
 
 /* The first thing in which two candidates differ, with its words for both. */
 static const char *differ(const struct rfl_ledger_row *a, const struct rfl_ledger_row *b)
 {
-	if (!same(a->precision, b->precision))
+	if (!rfl_text_same(a->precision, b->precision))
 		return "precision";
 	if (a->batch != b->batch)
 		return "batch";
-	if (!same(a->mode, b->mode))
+	if (!rfl_text_same(a->mode, b->mode))
 		return "mode";
 	return other_work(a, b);
 }
@@ -339,11 +338,11 @@ static void warn_slowed(const struct rfl_merge_inputs *in, const struct rfl_capt
 	static const char *const slow[] = { "ncu", "nvprof", NULL };
 	struct rfl_label parts;
 
-	if (!id->home || is_text(c->run_id) || !same(id->home->status, "ok"))
+	if (!id->home || is_text(c->run_id) || !rfl_text_same(id->home->status, "ok"))
 		return;
 	rfl_label_parse(id->home->label ? id->home->label : "", id->home->model, &parts);
 	for (size_t i = 0; slow[i] && !parts.profiled; i++)
-		if (same(c->source, slow[i]))
+		if (rfl_text_same(c->source, slow[i]))
 			rfl_buf_printf(&report->notes,
 				       "counters: %s bears the label of %s:%zu, whose times are in "
 				       "the points; if that run was made under %s they are slowed: "
@@ -360,7 +359,8 @@ static enum rfl_rc join_one(const struct rfl_merge_inputs *in, const struct rfl_
 	struct rfl_buf why;
 	enum rfl_rc rc;
 
-	if (same(capture->source, "time")) /* the record of a process: nothing is counted */
+	if (rfl_text_same(capture->source,
+			  "time")) /* the record of a process: nothing is counted */
 		return RFL_OK;
 	rfl_buf_init(&why, 1 << 16);
 	rc = identify(in, capture, &id, &why);

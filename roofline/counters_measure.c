@@ -12,12 +12,8 @@
 
 #include "base/alloc.h"
 #include "base/stats.h"
+#include "base/text.h"
 #include "runner/label.h"
-
-static bool same(const char *a, const char *b)
-{
-	return strcmp(a ? a : "", b ? b : "") == 0;
-}
 
 void rfl_measured_init(struct rfl_measured *m)
 {
@@ -71,7 +67,7 @@ static bool repeats(const struct rfl_counted *a, const struct rfl_counted *b)
 {
 	const struct rfl_capture *x = a->capture, *y = b->capture;
 
-	if (!same(x->source, y->source))
+	if (!rfl_text_same(x->source, y->source))
 		return false;
 	if (x->run_id && *x->run_id && y->run_id && *y->run_id)
 		return strcmp(x->run_id, y->run_id) != 0;
@@ -83,7 +79,7 @@ static enum rfl_rc conflict(const struct rfl_config *config, const struct rfl_co
 {
 	const struct rfl_ledger_row *row = config->rows[0];
 
-	if (same(rfl_counters__name(a->capture), rfl_counters__name(b->capture)))
+	if (rfl_text_same(rfl_counters__name(a->capture), rfl_counters__name(b->capture)))
 		return rfl_fail(err, RFL_EFORMAT, 0,
 				"counters: %s is there twice: as a file and in a counters.csv, or "
 				"twice in that; take one of them away",
@@ -250,7 +246,7 @@ static void name_sources(const struct rfl_config *config, struct rfl_measured *m
 		const char *source = config->counted[i].capture->source;
 		size_t k = 0;
 
-		while (k < i && !same(config->counted[k].capture->source, source))
+		while (k < i && !rfl_text_same(config->counted[k].capture->source, source))
 			k++;
 		if (k == i)
 			len += (size_t)snprintf(m->source + len, sizeof(m->source) - len, "%s%.12s",

@@ -5,12 +5,8 @@
 #include "roofline/counters_parts.h"
 
 #include <math.h>
-#include <string.h>
 
-static bool same(const char *a, const char *b)
-{
-	return strcmp(a ? a : "", b ? b : "") == 0;
-}
+#include "base/text.h"
 
 static const struct own {
 	const char *backend, *precision;
@@ -46,8 +42,8 @@ static const struct own *find_own(const struct rfl_config *c)
 	const struct rfl_ledger_row *row = c->rows[0];
 
 	for (size_t i = 0; i < RFL_ARRAY_LEN(own_parts); i++)
-		if (same(own_parts[i].backend, row->backend) &&
-		    same(own_parts[i].precision, row->precision))
+		if (rfl_text_same(own_parts[i].backend, row->backend) &&
+		    rfl_text_same(own_parts[i].precision, row->precision))
 			return &own_parts[i];
 	return NULL;
 }

@@ -12,24 +12,18 @@
 #include "base/text.h"
 #include "runner/label.h"
 
-/* Texts that may be NULL. */
-static bool same(const char *a, const char *b)
-{
-	return strcmp(a ? a : "", b ? b : "") == 0;
-}
-
 /* Equal in everything that the FLOPs, the bytes and the roof are made of. */
 static const char *contradiction(const struct rfl_ledger_row *a, const struct rfl_ledger_row *b)
 {
-	if (!same(a->model, b->model))
+	if (!rfl_text_same(a->model, b->model))
 		return "model";
-	if (!same(a->precision, b->precision))
+	if (!rfl_text_same(a->precision, b->precision))
 		return "precision";
-	if (!same(a->mode, b->mode))
+	if (!rfl_text_same(a->mode, b->mode))
 		return "mode";
-	if (!same(a->backend, b->backend))
+	if (!rfl_text_same(a->backend, b->backend))
 		return "backend";
-	if (!same(a->optimizer, b->optimizer))
+	if (!rfl_text_same(a->optimizer, b->optimizer))
 		return "optimizer";
 	if (a->batch != b->batch)
 		return "batch";
@@ -49,11 +43,12 @@ static const char *contradiction(const struct rfl_ledger_row *a, const struct rf
 static bool repeats(const struct rfl_ledger_row *a, const struct rfl_ledger_row *b)
 {
 	if (a->config_hash && *a->config_hash)
-		return same(a->config_hash, b->config_hash);
+		return rfl_text_same(a->config_hash, b->config_hash);
 	return !(b->config_hash && *b->config_hash) && !contradiction(a, b) &&
-	       same(a->layout, b->layout) && same(a->data_mode, b->data_mode) &&
-	       same(a->engine, b->engine) && same(a->engine_version, b->engine_version) &&
-	       same(a->device_name, b->device_name) && a->threads == b->threads &&
+	       rfl_text_same(a->layout, b->layout) && rfl_text_same(a->data_mode, b->data_mode) &&
+	       rfl_text_same(a->engine, b->engine) &&
+	       rfl_text_same(a->engine_version, b->engine_version) &&
+	       rfl_text_same(a->device_name, b->device_name) && a->threads == b->threads &&
 	       a->augment == b->augment && a->workers == b->workers &&
 	       a->deterministic == b->deterministic && a->world_size == b->world_size;
 }
@@ -243,7 +238,7 @@ static void note_statuses(const struct rfl_ledger *l, struct rfl_merge_report *r
 		size_t n = 0;
 
 		for (size_t i = 0; i < l->nrows; i++)
-			n += same(l->rows[i].status, statuses[s]);
+			n += rfl_text_same(l->rows[i].status, statuses[s]);
 		if (n)
 			rfl_buf_printf(&report->notes, " %zu %s", n, statuses[s]);
 		named += n;
@@ -298,7 +293,7 @@ enum rfl_rc rfl_merge__group(const struct rfl_merge_inputs *in,
 				      in->ledger_path, row->line);
 			break;
 		}
-		if (!same(row->status, "ok")) {
+		if (!rfl_text_same(row->status, "ok")) {
 			report->not_ok++;
 			continue;
 		}
