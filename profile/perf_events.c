@@ -14,10 +14,11 @@
 
 /* ---- processors ---- */
 
-#define NEW_INTEL "this Intel processor is not in the table of events whose FLOPs are known here"
-#define NO_FP_ARITH \
-	"Intel processors before Broadwell, and E-cores before Skymont, have no event of FLOPs"
-#define ZEN1 "FLOPs of Zen and Zen+ are counted by other codes, which are not in the table"
+#define NOT_KNOWN   "is not in the table of events: its FLOPs are not counted"
+#define NEW_INTEL   "this Intel processor " NOT_KNOWN
+#define NEW_AMD     "this AMD processor " NOT_KNOWN
+#define NO_FP_ARITH "Intel processors before Broadwell have no event of retired FLOPs"
+#define ZEN1        "FLOPs of Zen and Zen+ are counted by other codes, which are not in the table"
 
 static const struct {
 	const char *vendor;
@@ -58,21 +59,31 @@ static const struct {
 	INTEL(0xb7, 0xb7, "Raptor Lake"),
 	INTEL(0xba, 0xba, "Raptor Lake"),
 	INTEL(0xbf, 0xbf, "Raptor Lake"),
+	INTEL(0xaa, 0xaa, "Meteor Lake"),
+	INTEL(0xac, 0xac, "Meteor Lake"),
+	INTEL(0xb5, 0xb5, "Arrow Lake"),
+	INTEL(0xc5, 0xc6, "Arrow Lake"),
+	INTEL(0xbd, 0xbd, "Lunar Lake"),
 	INTEL_FP16(0x8f, 0x8f, "Sapphire Rapids"),
 	INTEL_FP16(0xcf, 0xcf, "Emerald Rapids"),
 	INTEL_FP16(0xad, 0xae, "Granite Rapids"),
-	{ "GenuineIntel",
-	  6,
-	  0x2a,
-	  0x2d,
-	  { "Sandy Bridge", "cpu-intel", RFL_PERF_OTHER, NO_FP_ARITH } },
-	{ "GenuineIntel",
-	  6,
-	  0x3a,
-	  0x3f,
-	  { "Ivy Bridge or Haswell", "cpu-intel", RFL_PERF_OTHER, NO_FP_ARITH } },
-	{ "GenuineIntel", 6, 0x45, 0x46, { "Haswell", "cpu-intel", RFL_PERF_OTHER, NO_FP_ARITH } },
-	{ "GenuineIntel", 6, 0, 0xfff, { "Intel", "cpu-intel", RFL_PERF_OTHER, NEW_INTEL } },
+#define WITHOUT_FLOPS(vendor, family, first, last, label, formulas, why) \
+	{                                                                \
+		(vendor), (family), (first), (last),                     \
+		{                                                        \
+			(label), (formulas), RFL_PERF_OTHER, (why)       \
+		}                                                        \
+	}
+#define OLD_INTEL(first, last, label) \
+	WITHOUT_FLOPS("GenuineIntel", 6, (first), (last), (label), "cpu-intel", NO_FP_ARITH)
+	OLD_INTEL(0x2a, 0x2a, "Sandy Bridge"),
+	OLD_INTEL(0x2d, 0x2d, "Sandy Bridge server"),
+	OLD_INTEL(0x3a, 0x3a, "Ivy Bridge"),
+	OLD_INTEL(0x3e, 0x3e, "Ivy Bridge server"),
+	OLD_INTEL(0x3c, 0x3c, "Haswell"),
+	OLD_INTEL(0x45, 0x46, "Haswell"),
+	OLD_INTEL(0x3f, 0x3f, "Haswell server"),
+	WITHOUT_FLOPS("GenuineIntel", 6, 0, 0xfff, "Intel", "cpu-intel", NEW_INTEL),
 #define AMD(family, first, last, label, kind)              \
 	{                                                  \
 		"AuthenticAMD", (family), (first), (last), \
@@ -80,13 +91,28 @@ static const struct {
 			(label), "cpu-amd", (kind), NULL   \
 		}                                          \
 	}
-	{ "AuthenticAMD", 0x17, 0x00, 0x2f, { "Zen", "cpu-amd", RFL_PERF_OTHER, ZEN1 } },
+#define OTHER_AMD(family, first, last, label, why) \
+	WITHOUT_FLOPS("AuthenticAMD", (family), (first), (last), (label), "cpu-amd", (why))
+	OTHER_AMD(0x17, 0x00, 0x2f, "Zen", ZEN1),
+	OTHER_AMD(0x17, 0x50, 0x5f, "Zen", ZEN1),
 	AMD(0x17, 0x30, 0xff, "Zen 2", RFL_PERF_ZEN2),
+	AMD(0x19, 0x00, 0x0f, "Zen 3", RFL_PERF_ZEN2),
+	AMD(0x19, 0x20, 0x5f, "Zen 3", RFL_PERF_ZEN2),
 	AMD(0x19, 0x10, 0x1f, "Zen 4 server", RFL_PERF_ZEN4),
-	AMD(0x19, 0x60, 0x7f, "Zen 4", RFL_PERF_ZEN4),
+	AMD(0x19, 0x60, 0x8f, "Zen 4", RFL_PERF_ZEN4),
+	AMD(0x19, 0x90, 0x9f, "Zen 4 of MI300A", RFL_PERF_ZEN4),
 	AMD(0x19, 0xa0, 0xaf, "Zen 4c server", RFL_PERF_ZEN4),
-	AMD(0x19, 0x00, 0x5f, "Zen 3", RFL_PERF_ZEN2),
-	{ "AuthenticAMD", 0x1a, 0x00, 0x7f, { "Zen 5", "cpu-amd-zen5", RFL_PERF_ZEN5, NULL } },
+#define ZEN5(first, last)                                            \
+	{                                                            \
+		"AuthenticAMD", 0x1a, (first), (last),               \
+		{                                                    \
+			"Zen 5", "cpu-amd-zen5", RFL_PERF_ZEN5, NULL \
+		}                                                    \
+	}
+	ZEN5(0x00, 0x2f),
+	ZEN5(0x40, 0x4f),
+	ZEN5(0x60, 0x7f),
+	OTHER_AMD(0x1a, 0x00, 0xff, "AMD", NEW_AMD),
 #define NEOVERSE(part, label, family)                              \
 	{                                                          \
 		"0x41", 0, (part), (part),                         \
@@ -95,6 +121,7 @@ static const struct {
 		}                                                  \
 	}
 	NEOVERSE(0xd40, "Neoverse V1", "cpu-neoverse-v1"),
+	NEOVERSE(0xd49, "Neoverse N2", "cpu-neoverse-v2"),
 	NEOVERSE(0xd4f, "Neoverse V2", "cpu-neoverse-v2"),
 };
 
@@ -102,7 +129,7 @@ static const struct rfl_perf_cpu unknown_cpu = {
 	.name = "processor that is not in the table of events",
 	.formulas = "cpu",
 	.kind = RFL_PERF_OTHER,
-	.no_flops = "this processor is not in the table of events: its FLOPs are not counted",
+	.no_flops = "this processor " NOT_KNOWN,
 };
 
 const struct rfl_perf_cpu *rfl_perf_cpu_find(const struct rfl_cpu_id *id)
