@@ -56,6 +56,7 @@ static void add_reading(struct rfl_perf_tally *t, const struct rfl_perf_reading 
 	const double enabled = (double)(to->enabled_ns - from->enabled_ns) * 1e-9;
 	const double running = (double)(to->running_ns - from->running_ns) * 1e-9;
 
+	t->read += value;
 	if (running > 0) {
 		t->value += running < enabled ? value * (enabled / running) : value;
 		t->enabled_s += enabled;
@@ -185,6 +186,24 @@ static void close_all(struct rfl_perf_session *s)
 	s->ntids = 0;
 }
 
+/* Close what is open of an item that is out, but for leaders: others count by them. The files are
+ * needed where there are too few of them, by the workload as well. */
+static void drop_item(struct rfl_perf_session *s, size_t item)
+{
+	const bool leads_others = s->plan->items[item].group > 0;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < s->nhandles; i++) {
+		const struct handle h = s->handles[i];
+
+		if (h.item == item && !(h.leads && leads_others))
+			s->sys->close(s->sys->ctx, h.fd);
+		else
+			s->handles[kept++] = h;
+	}
+	s->nhandles = kept;
+}
+
 static enum rfl_rc keep_handle(struct rfl_perf_session *s, int fd, size_t item, bool leads,
 			       struct rfl_err *err)
 {
@@ -203,36 +222,62 @@ static enum rfl_rc keep_handle(struct rfl_perf_session *s, int fd, size_t item, 
 	return RFL_OK;
 }
 
-/* Open one event; one that cannot be opened is out, in every thread. */
-static enum rfl_rc open_one(struct rfl_perf_session *s, size_t item,
-			    const struct rfl_perf_target *t, int tid, int *leader,
-			    struct rfl_err *err)
-{
-	struct rfl_perf_item *what = &s->plan->items[item];
-	struct perf_event_attr attr;
-	struct rfl_err why = RFL_ERR_INIT;
-	const bool leads = *leader < 0;
-	int fd;
-
-	rfl_perf_attr(what, t, leads, &attr);
-	fd = s->sys->open(s->sys->ctx, &attr, tid, t->cpu, *leader);
-	if (fd >= 0) {
-		if (leads)
-			*leader = fd;
-		return keep_handle(s, fd, item, leads, err);
-	}
-	if (errno == ESRCH)
-		return RFL_OK; /* the thread is gone */
-	(void)rfl_perf_refused(s->plan->env, what, errno, s->ntids + 1, &why);
-	what->reason = rfl_arena_strdup(s->plan->arena, why.msg);
-	return what->reason ? RFL_OK : no_memory(err);
-}
-
 static bool is_counted(const struct rfl_perf_session *s, size_t item, bool uncore)
 {
 	const struct rfl_perf_item *it = &s->plan->items[item];
 
 	return !it->reason && it->pass == s->pass && it->is_uncore == uncore;
+}
+
+static enum rfl_rc refuse(struct rfl_perf_session *s, size_t item, int error, struct rfl_err *err)
+{
+	struct rfl_perf_item *what = &s->plan->items[item];
+	struct rfl_err why = RFL_ERR_INIT;
+
+	(void)rfl_perf_refused(s->plan->env, what, error, s->ntids + 1, &why);
+	what->reason = rfl_arena_strdup(s->plan->arena, why.msg);
+	drop_item(s, item);
+	return what->reason ? RFL_OK : no_memory(err);
+}
+
+/* Which event goes when there are too few files for all: the last in the table, FLOPs after all
+ * others. */
+static size_t least_important(const struct rfl_perf_session *s, size_t item)
+{
+	for (int flops = 0; flops <= 1 && !s->plan->items[item].is_uncore; flops++)
+		for (size_t i = s->plan->n; i-- > 0;)
+			if (is_counted(s, i, false) && s->plan->items[i].is_flops == flops)
+				return i;
+	return item;
+}
+
+/* Open one event; one that cannot be opened is out, in every thread. */
+static enum rfl_rc open_one(struct rfl_perf_session *s, size_t item,
+			    const struct rfl_perf_target *t, int tid, int *leader,
+			    struct rfl_err *err)
+{
+	const bool leads = *leader < 0;
+	struct perf_event_attr attr;
+	enum rfl_rc rc = RFL_OK;
+
+	rfl_perf_attr(&s->plan->items[item], t, leads, &attr);
+	while (rc == RFL_OK && !s->plan->items[item].reason) {
+		const int fd = s->sys->open(s->sys->ctx, &attr, tid, t->cpu, *leader);
+		const int error = errno;
+
+		if (fd >= 0) {
+			if (leads)
+				*leader = fd;
+			return keep_handle(s, fd, item, leads, err);
+		}
+		if (error == ESRCH)
+			return RFL_OK; /* the thread is gone */
+		if (error == EMFILE || error == ENFILE)
+			rc = refuse(s, least_important(s, item), error, err);
+		else
+			rc = refuse(s, item, error, err);
+	}
+	return rc;
 }
 
 /* The events of one thread; the members of a group behind their leader. */

@@ -12,6 +12,7 @@
 /* What one event counted in one range, over threads or sockets. */
 struct rfl_perf_tally {
 	double value;                /* each reading scaled to its own time */
+	double read;                 /* as it was read, not scaled */
 	double enabled_s, running_s; /* of all that ran at all */
 	double lost_s;               /* enabled, but never on a counter */
 	int pass;

@@ -33,6 +33,37 @@ static const char *share_text(const struct report *r, double share, const char *
 	return text ? text : meaning;
 }
 
+/* "user mode only", and what else there is to say of a value. */
+static const char *caveat(const struct report *r, const struct rfl_perf_item *item,
+			  const char *what)
+{
+	const char *text;
+
+	if (!item->user_only)
+		return what;
+	if (!what)
+		return "user mode only: perf_event_paranoid allows no more";
+	text = rfl_arena_printf(r->plan->arena, "%s; user mode only", what);
+	return text ? text : what;
+}
+
+/* Of a processor with E-cores: the time on those counts as time without a counter, so that a value
+ * is what was read, a lower bound, and never scaled. */
+static enum rfl_validity judge_part(const struct report *r, const struct rfl_perf_item *item,
+				    const struct rfl_perf_tally *tally, double *value,
+				    const char **reason)
+{
+	if (!(tally->running_s > 0)) {
+		*value = NAN;
+		*reason = "counted on P-cores only, and no thread ran there (or none had a "
+			  "counter)";
+		return RFL_VALID_UNAVAILABLE;
+	}
+	*value = tally->read * item->scale;
+	*reason = caveat(r, item, "P-cores only: what ran on E-cores is not in it");
+	return RFL_VALID_PARTIAL;
+}
+
 /* A value with all that is to be said of it. */
 static enum rfl_validity judge(const struct report *r, const struct rfl_perf_item *item,
 			       const struct rfl_perf_tally *tally, double *value,
@@ -44,6 +75,8 @@ static enum rfl_validity judge(const struct report *r, const struct rfl_perf_ite
 	*reason = item->reason;
 	if (item->reason)
 		return RFL_VALID_UNAVAILABLE;
+	if (item->partial)
+		return judge_part(r, item, tally, value, reason);
 	*value = rfl_perf_tally_value(tally, &share) * item->scale;
 	if (isnan(*value) || share < SHARE_MIN) {
 		*value = NAN;
@@ -52,15 +85,11 @@ static enum rfl_validity judge(const struct report *r, const struct rfl_perf_ite
 				     "watchdog holds some; less than 50 % is refused");
 		return RFL_VALID_UNAVAILABLE;
 	}
-	if (item->user_only)
-		*reason = "user mode only: perf_event_paranoid allows no more";
-	if (item->partial) {
-		*reason = "P-cores only: what ran on E-cores is not in it";
-		return RFL_VALID_PARTIAL;
-	}
-	if (share >= SHARE_WHOLE)
+	if (share >= SHARE_WHOLE) {
+		*reason = caveat(r, item, NULL);
 		return RFL_VALID;
-	*reason = share_text(r, share, "scaled to the whole time");
+	}
+	*reason = caveat(r, item, share_text(r, share, "scaled to the whole time"));
 	return RFL_VALID_SCALED;
 }
 
@@ -129,7 +158,7 @@ static double idle_rate(const struct report *r, const struct rfl_perf_session *i
 		const int slot = rfl_formulas_slot(f, item->metric, strlen(item->metric));
 		const char *reason;
 
-		if (slot >= 0 && item->is_uncore)
+		if (slot >= 0 && (size_t)slot < RFL_ARRAY_LEN(slots) && item->is_uncore)
 			(void)judge(r, item, &span->tallies[i], &slots[slot], &reason);
 	}
 	rfl_formulas_eval(f, slots, amount, NULL);
@@ -139,12 +168,17 @@ static double idle_rate(const struct report *r, const struct rfl_perf_session *i
 
 static void note_dram(const struct report *r, const struct rfl_perf_session *idle)
 {
+	const double rate_b_per_s = idle_rate(r, idle);
 	char rate[64];
 
-	rfl_capture_note(r->b,
-			 "DRAM bytes are those of whole sockets, every process counted; while this "
-			 "one rested for %.3g s, %s moved",
-			 IDLE_S, rfl_num_si(idle_rate(r, idle), "B/s", 3, rate, sizeof(rate)));
+	if (isnan(rate_b_per_s))
+		rfl_capture_note(r->b, "DRAM bytes are those of whole sockets, every process "
+				       "counted; how much others move was not to be had");
+	else
+		rfl_capture_note(r->b,
+				 "DRAM bytes are those of whole sockets, every process counted; "
+				 "while this one rested for %.3g s, %s moved",
+				 IDLE_S, rfl_num_si(rate_b_per_s, "B/s", 3, rate, sizeof(rate)));
 }
 
 static void note_facts(const struct report *r, const struct rfl_perf_session *s)

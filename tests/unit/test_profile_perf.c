@@ -412,6 +412,43 @@ static void scales_or_refuses(void **state)
 	}
 }
 
+/* On a processor with E-cores an event of the P-cores rests while its thread is elsewhere: what was
+ * read is a lower bound, which must not be scaled as if the counter had been shared. */
+static void counts_p_cores_without_scaling(void **state)
+{
+	static const struct {
+		double share;
+		bool never;
+		double value;
+		const char *word;
+	} cases[] = {
+		{ 1, false, 2e6, "P-cores only" },
+		{ 0.8, false, 1.6e6, "P-cores only" },
+		{ 0.25, false, 0.5e6, "P-cores only" },
+		{ 1, true, NAN, "no thread ran there" },
+	};
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++) {
+		const struct fake_rule rules[] = { { .type = 4, /* of cpu_core */
+						     .config = 0x20c7,
+						     .rate = 1e6,
+						     .share = cases[i].share,
+						     .never = cases[i].never } };
+		struct rig *r = rig_new(*state, &fake_alder, rules, RFL_ARRAY_LEN(rules));
+		const struct rfl_metric *m = metric_of(range_of(rig_capture(r), "fwd"),
+						       "fp_arith_inst_retired.256b_packed_single");
+
+		if (cases[i].never)
+			assert_true(isnan(m->value));
+		else
+			assert_close(m->value, cases[i].value, 1e-6);
+		assert_int_equal(m->validity,
+				 cases[i].never ? RFL_VALID_UNAVAILABLE : RFL_VALID_PARTIAL);
+		assert_non_null(strstr(m->reason, cases[i].word));
+		rig_free(r);
+	}
+}
+
 /* A thread whose events were on no counter at all is made up for by the others. */
 static void makes_up_for_starved_threads(void **state)
 {
@@ -550,10 +587,14 @@ static void survives_late_errors(void **state)
 	r->k.nthreads = 3;
 	r->k.threads[1] = 101;
 	r->k.threads[2] = 102;
-	r->k.limit = 10;
+	r->k.limit = 10; /* three events fit in three threads: FLOPs, and the first of the rest */
 	fwd = range_of(rig_capture(r), "fwd");
 	assert_non_null(strstr(metric_of(fwd, "cycles")->reason, "ulimit -Hn"));
 	assert_non_null(strstr(metric_of(fwd, "cycles")->reason, "threads"));
+	assert_close(metric_of(fwd, "task-clock")->value, 3 * 2000 * 1e-9, 0);
+	assert_close(metric_of(fwd, "page-faults")->value, 3 * 2000, 0);
+	assert_true(isnan(metric_of(fwd, "context-switches")->value));
+	assert_close(metric_of(fwd, "fp_ret_sse_avx_ops.all")->value, 3 * 2000, 0);
 	rig_free(r);
 
 	r = rig_new(*state, &fake_zen4, NULL, 0);
@@ -651,6 +692,7 @@ int main(void)
 		IN_FOLDER(counts_dram_of_sockets),
 		IN_FOLDER(estimates_dram_without_them),
 		IN_FOLDER(scales_or_refuses),
+		IN_FOLDER(counts_p_cores_without_scaling),
 		IN_FOLDER(makes_up_for_starved_threads),
 		IN_FOLDER(counts_user_mode_where_that_is_all),
 		IN_FOLDER(has_nothing_where_nothing_opens),
