@@ -100,9 +100,6 @@ enum rfl_cuda_attribute { RFL_CUDA_ATTRIBUTES(RFL_CUDA_ATTRIBUTE_ID) };
 	  (rfl_cuda_address to, const void *from, size_t size)) \
 	X(REQUIRED, copy_from_device, cuMemcpyDtoH_v2, \
 	  (void *to, rfl_cuda_address from, size_t size)) \
-	X(REQUIRED, copy_async, cuMemcpyDtoDAsync_v2, \
-	  (rfl_cuda_address to, rfl_cuda_address from, size_t size, \
-	   struct rfl_cuda_stream *stream)) \
 	X(REQUIRED, set_words, cuMemsetD32_v2, \
 	  (rfl_cuda_address address, unsigned value, size_t n)) \
 	X(REQUIRED, module_load, cuModuleLoadData, \

@@ -27,11 +27,12 @@ static void expect(struct rfl_selftest *t, const char *work, enum rfl_quantity q
 
 static void expect_all(struct rfl_selftest *t, const struct rfl_selftest_work *w)
 {
+	const double copied =
+		w->copy_bytes ? (double)w->copies * (double)w->copy_bytes : (double)NAN;
+
 	*t = (struct rfl_selftest){ .n = 0 };
-	expect(t, "copy", RFL_QUANTITY_DRAM_READ, w->copy_bytes ? (double)w->copy_bytes : NAN,
-	       w->copy_reason);
-	expect(t, "copy", RFL_QUANTITY_DRAM_WRITE, w->copy_bytes ? (double)w->copy_bytes : NAN,
-	       w->copy_reason);
+	expect(t, "copy", RFL_QUANTITY_DRAM_READ, copied, w->copy_reason);
+	expect(t, "copy", RFL_QUANTITY_DRAM_WRITE, copied, w->copy_reason);
 	for (size_t i = 0; i < w->nproducts; i++)
 		expect(t, w->products[i].kernel->name, w->products[i].kernel->quantity,
 		       w->products[i].flops, "");

@@ -21,10 +21,10 @@ extern "C" {
 #define RFL_SELFTEST_TOLERANCE 0.02
 
 struct rfl_selftest_row {
-	const char *work;           /**< "copy", "rfl_selftest_f32" */
-	enum rfl_quantity quantity; /**< what was counted of it */
-	double known, measured;     /**< measured NaN: not counted */
-	char reason[160];           /**< why not; "" when it was */
+	const char *work;             /**< "copy", "rfl_selftest_f32" */
+	enum rfl_quantity quantity;   /**< what was counted of it */
+	double known, measured;       /**< measured NaN: not counted */
+	char reason[RFL_ERR_MSG_MAX]; /**< why not; "" when it was */
 };
 
 struct rfl_selftest {
@@ -49,7 +49,7 @@ const struct rfl_selftest_row *rfl_selftest_worst(const struct rfl_selftest *t);
 /** All of it as ranges of a capture, and a note. */
 enum rfl_rc rfl_selftest_add(const struct rfl_selftest *t, struct rfl_capture_builder *b,
 			     struct rfl_err *err) RFL_WARN_UNUSED;
-/** "copy read 1.003, wrote 1.001; ..." */
+/** "dram_read_bytes of copy 1.0030 of what is known; ..." */
 void rfl_selftest_text(const struct rfl_selftest *t, struct rfl_buf *out);
 
 #ifdef __cplusplus

@@ -23,9 +23,12 @@ struct rfl_selftest_product {
 struct rfl_selftest_work {
 	struct rfl_cuda *cuda;
 	const struct rfl_cuda_functions *calls;
+	struct rfl_cuda_module *copy_module;
+	struct rfl_cuda_function *copy_function;
 	rfl_cuda_address from, to;
-	size_t copy_bytes;     /* 0: no copy */
-	char copy_reason[160]; /* why there is none */
+	size_t copy_bytes;     /* of one copy; 0: none is made */
+	size_t copies;         /* of a range */
+	char copy_reason[160]; /* why none is made */
 	struct rfl_selftest_product products[RFL_SELFTEST_KERNELS];
 	size_t nproducts;
 };

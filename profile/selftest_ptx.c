@@ -196,3 +196,26 @@ void rfl_selftest_ptx(const struct rfl_selftest_kernel *k, struct rfl_buf *out)
 	rfl_buf_puts(out, fma ? fma_store : mma_store);
 	rfl_buf_puts(out, "\tret;\n}\n");
 }
+
+void rfl_selftest_copy_ptx(struct rfl_buf *out)
+{
+	rfl_buf_printf(out,
+		       ".version 6.5\n.target sm_75\n.address_size 64\n\n"
+		       ".visible .entry " RFL_SELFTEST_COPY "(.param .u64 to, .param .u64 from)\n"
+		       "{\n"
+		       "\t.reg .b32 %%r<6>;\n"
+		       "\t.reg .b64 %%rd<4>;\n\n"
+		       "\tld.param.u64 %%rd1, [to];\n"
+		       "\tld.param.u64 %%rd2, [from];\n"
+		       "\tmov.u32 %%r0, %%tid.x;\n"
+		       "\tmov.u32 %%r1, %%ctaid.x;\n"
+		       "\tmul.wide.u32 %%rd3, %%r1, %d;\n"
+		       "\tmad.wide.u32 %%rd3, %%r0, 16, %%rd3;\n"
+		       "\tadd.u64 %%rd1, %%rd1, %%rd3;\n"
+		       "\tadd.u64 %%rd2, %%rd2, %%rd3;\n"
+		       "\tld.global.v4.u32 {%%r2, %%r3, %%r4, %%r5}, [%%rd2];\n"
+		       "\tst.global.v4.u32 [%%rd1], {%%r2, %%r3, %%r4, %%r5};\n"
+		       "\tret;\n"
+		       "}\n",
+		       RFL_SELFTEST_COPY_BYTES);
+}

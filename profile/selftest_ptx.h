@@ -45,6 +45,13 @@ bool rfl_selftest_kernel_serves(const struct rfl_selftest_kernel *k, const char 
  */
 void rfl_selftest_ptx(const struct rfl_selftest_kernel *k, struct rfl_buf *out);
 
+/** A kernel that copies: each block so many bytes by so many threads, 16 bytes each. */
+#define RFL_SELFTEST_COPY "rfl_selftest_copy"
+enum { RFL_SELFTEST_COPY_THREADS = 256, RFL_SELFTEST_COPY_BYTES = 4096 };
+
+/** It as PTX. Parameters: u64 to, u64 from; grid: a block per 4096 bytes. */
+void rfl_selftest_copy_ptx(struct rfl_buf *out);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,5 +1,5 @@
 /*
- * selftest_work.c - a copy that no cache can hold, and products of matrices of small integers,
+ * selftest_work.c - copies that no cache can hold, and products of matrices of small integers,
  * whose result is exact in every data type.
  */
 #include <stdio.h>
@@ -12,9 +12,14 @@
  * multiprocessor has its share. */
 enum { ROWS = 64, COLUMNS = 64, DEPTH = 256, TIMES = 64 };
 
+/* A copy is so much larger than L2 that nothing of it is found there when it is made again. A part
+ * of it of the size of L2 is written back after the range, and another one of before may be written
+ * back in it, unless CUPTI empties L2 in between: with so many copies in a range both are less than
+ * 1 % of what is known. */
 #define COPY_LEAST     ((size_t)64 << 20)
-#define COPY_PER_L2    16 /* of the size of L2: what is left of one copy in it does not matter */
-#define COPY_PER_L2_OK 4  /* with less than this it does */
+#define COPY_PER_L2    16
+#define COPY_PER_L2_OK 4
+#define RANGE_PER_L2   128
 
 static enum rfl_rc check(const struct rfl_selftest_work *w, int result, const char *call,
 			 struct rfl_err *err)
@@ -122,20 +127,26 @@ static enum rfl_rc verify(struct rfl_selftest_work *w, struct rfl_selftest_produ
 	return rc;
 }
 
-static enum rfl_rc load(struct rfl_selftest_work *w, struct rfl_selftest_product *p,
+/* @param k  NULL: the kernel that copies */
+static enum rfl_rc load(struct rfl_selftest_work *w, const struct rfl_selftest_kernel *k,
+			struct rfl_cuda_module **module, struct rfl_cuda_function **function,
 			struct rfl_err *err)
 {
+	const char *name = k ? k->name : RFL_SELFTEST_COPY;
 	struct rfl_buf ptx;
 	enum rfl_rc rc;
 
 	rfl_buf_init(&ptx, 1 << 20);
-	rfl_selftest_ptx(p->kernel, &ptx);
-	rc = rfl_buf_check(&ptx, p->kernel->name, err);
+	if (k)
+		rfl_selftest_ptx(k, &ptx);
+	else
+		rfl_selftest_copy_ptx(&ptx);
+	rc = rfl_buf_check(&ptx, name, err);
 	if (rc == RFL_OK)
-		rc = check(w, w->calls->module_load(&p->module, rfl_buf_str(&ptx)),
-			   "cuModuleLoadData", err);
+		rc = check(w, w->calls->module_load(module, rfl_buf_str(&ptx)), "cuModuleLoadData",
+			   err);
 	if (rc == RFL_OK)
-		rc = check(w, w->calls->module_function(&p->function, p->module, p->kernel->name),
+		rc = check(w, w->calls->module_function(function, *module, name),
 			   "cuModuleGetFunction", err);
 	rfl_buf_fini(&ptx);
 	return rc;
@@ -149,7 +160,7 @@ static enum rfl_rc make_product(struct rfl_selftest_work *w, const struct rfl_se
 
 	*p = (struct rfl_selftest_product){ .kernel = k,
 					    .flops = 2.0 * ROWS * COLUMNS * DEPTH * TIMES };
-	rc = load(w, p, err);
+	rc = load(w, k, &p->module, &p->function, err);
 	if (rc == RFL_OK)
 		rc = upload(w, k, ROWS, value_a, &p->a, err);
 	if (rc == RFL_OK)
@@ -166,48 +177,84 @@ static enum rfl_rc make_product(struct rfl_selftest_work *w, const struct rfl_se
 
 static enum rfl_rc copy(struct rfl_selftest_work *w, struct rfl_err *err)
 {
-	enum rfl_rc rc;
+	void *arguments[] = { &w->to, &w->from };
+	enum rfl_rc rc = RFL_OK;
 
-	rc = check(w, w->calls->copy_async(w->to, w->from, w->copy_bytes, NULL),
-		   "cuMemcpyDtoDAsync", err);
+	for (size_t i = 0; i < w->copies && rc == RFL_OK; i++)
+		rc = check(w,
+			   w->calls->launch(w->copy_function,
+					    (unsigned)(w->copy_bytes / RFL_SELFTEST_COPY_BYTES), 1,
+					    1, RFL_SELFTEST_COPY_THREADS, 1, 1, 0, NULL, arguments,
+					    NULL),
+			   "cuLaunchKernel", err);
 	if (rc == RFL_OK)
 		rc = check(w, w->calls->context_synchronize(), "cuCtxSynchronize", err);
 	return rc;
 }
 
-/* Beyond L2 many times, but no more than an eighth of what is free; 0 when that is too little. */
-static size_t copy_size(struct rfl_selftest_work *w)
+static enum rfl_rc verify_copy(struct rfl_selftest_work *w, uint32_t word, struct rfl_err *err)
 {
-	size_t l2 = (size_t)rfl_cuda_l2_bytes(w->cuda), size = COPY_PER_L2 * l2;
-	size_t free_bytes = 0, total = 0;
+	uint32_t last[RFL_SELFTEST_COPY_BYTES / sizeof(word)];
+	enum rfl_rc rc;
+
+	rc = check(w,
+		   w->calls->copy_from_device(last, w->to + w->copy_bytes - sizeof(last),
+					      sizeof(last)),
+		   "cuMemcpyDtoH", err);
+	for (size_t i = 0; rc == RFL_OK && i < RFL_ARRAY_LEN(last); i++)
+		if (last[i] != word)
+			rc = rfl_fail(err, RFL_EFAILED, 0,
+				      "the kernel %s copied something else than what was there: "
+				      "this GPU or its driver does not work",
+				      RFL_SELFTEST_COPY);
+	return rc;
+}
+
+/* Beyond L2 many times, but no more than an eighth of what is free. */
+static void choose_size(struct rfl_selftest_work *w)
+{
+	const size_t l2 = (size_t)rfl_cuda_l2_bytes(w->cuda);
+	size_t size = COPY_PER_L2 * l2, free_bytes = 0, total = 0;
+	const char *why = NULL;
 
 	if (size < COPY_LEAST)
 		size = COPY_LEAST;
 	if (w->calls->memory_info &&
 	    w->calls->memory_info(&free_bytes, &total) == RFL_CUDA_SUCCESS && size > free_bytes / 8)
-		size = free_bytes / 8 / 4096 * 4096;
-	return size < COPY_PER_L2_OK * l2 || size == 0 ? 0 : size;
+		size = free_bytes / 8;
+	size -= size % RFL_SELFTEST_COPY_BYTES;
+	if (l2 == 0)
+		why = "the driver does not tell the size of L2, beyond which a copy has to be";
+	else if (size == 0 || size < COPY_PER_L2_OK * l2)
+		why = "too little free device memory for a copy much larger than L2";
+	if (why) {
+		snprintf(w->copy_reason, sizeof(w->copy_reason), "%s", why);
+		return;
+	}
+	w->copy_bytes = size;
+	w->copies = (RANGE_PER_L2 * l2 + size - 1) / size;
 }
 
-/* One copy goes in front of the counted ones: what it leaves in L2 is written back during the next,
- * and as much is left behind by that, so that reads and writes come out even. */
+/* Once in front of the counted ones, so that L2 is full of copies when they begin. */
 static enum rfl_rc make_copy(struct rfl_selftest_work *w, struct rfl_err *err)
 {
+	const uint32_t word = 0x3f803f80;
 	enum rfl_rc rc;
 
-	w->copy_bytes = copy_size(w);
-	if (w->copy_bytes == 0) {
-		snprintf(w->copy_reason, sizeof(w->copy_reason),
-			 "too little free device memory for a copy much larger than L2");
+	choose_size(w);
+	if (w->copy_bytes == 0)
 		return RFL_OK;
-	}
-	rc = check(w, w->calls->memory_alloc(&w->from, w->copy_bytes), "cuMemAlloc", err);
+	rc = load(w, NULL, &w->copy_module, &w->copy_function, err);
+	if (rc == RFL_OK)
+		rc = check(w, w->calls->memory_alloc(&w->from, w->copy_bytes), "cuMemAlloc", err);
 	if (rc == RFL_OK)
 		rc = check(w, w->calls->memory_alloc(&w->to, w->copy_bytes), "cuMemAlloc", err);
 	if (rc == RFL_OK)
-		rc = check(w, w->calls->set_words(w->from, 0x3f803f80, w->copy_bytes / 4),
+		rc = check(w, w->calls->set_words(w->from, word, w->copy_bytes / sizeof(word)),
 			   "cuMemsetD32", err);
-	return rc == RFL_OK ? copy(w, err) : rc;
+	if (rc == RFL_OK)
+		rc = copy(w, err);
+	return rc == RFL_OK ? verify_copy(w, word, err) : rc;
 }
 
 /* ------------------------------------------------------------------ all of it */
@@ -244,6 +291,8 @@ void rfl_selftest__work_fini(struct rfl_selftest_work *w)
 	for (size_t k = 0; k < RFL_ARRAY_LEN(copies); k++)
 		if (copies[k])
 			(void)w->calls->memory_free(copies[k]);
+	if (w->copy_module)
+		(void)w->calls->module_unload(w->copy_module);
 	*w = (struct rfl_selftest_work){ .cuda = NULL };
 }
 

@@ -24,7 +24,7 @@ static enum rfl_rc measure(const char *cuda, const char *cupti, unsigned sets,
 	struct rfl_source_request r = { .sets = sets, .precision = "tf32", .label = "test" };
 	char text[256];
 
-	snprintf(text, sizeof(text), "%s;free=64e6", cuda); /* a small copy is a fast one */
+	snprintf(text, sizeof(text), "%s;free=8e6;l2=65536", cuda); /* a small copy is a fast one */
 	fake_scripts(text, cupti);
 	rfl_captures_init(to);
 	w.max_ranges = 3;

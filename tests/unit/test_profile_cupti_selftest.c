@@ -64,7 +64,9 @@ static void ratios_are_in_the_capture(void **state)
 		assert_close(ratio(c, "rfl_selftest_f32", "selftest.flops.fp32.ratio"), 1, 0);
 		assert_close(ratio(c, "copy", "selftest.dram_read_bytes.ratio"), 1, 0);
 		assert_close(ratio(c, "copy", "selftest.dram_write_bytes.ratio"), 1, 0);
-		assert_close(ratio(c, "copy", "selftest.dram_write_bytes.known"), 8e6, 1e-3);
+		/* 17 copies of an eighth of what is free: 128 times the size of L2 */
+		assert_close(ratio(c, "copy", "selftest.dram_write_bytes.known"), 17 * 7999488.0,
+			     0);
 		assert_non_null(fake_noted(c, "self-test: dram_read_bytes of copy 1.0000"));
 		assert_close(c->total[RFL_QUANTITY_DRAM].value, 2e6, 0); /* of the step alone */
 		assert_int_equal(c->total[RFL_QUANTITY_DRAM].validity, RFL_VALID);
@@ -128,8 +130,9 @@ static void a_wrong_product_is_told(void **state)
 
 	(void)state;
 	assert_ok(measure("free=64e6;wrong=1", "", "bf16", &to, &err), &err);
-	assert_non_null(
-		fake_noted(to.captures[0], "self-test: not done: the kernel rfl_selftest_"));
+	assert_int_equal(to.captures[0]->nrefusals, 1);
+	assert_string_equal(to.captures[0]->refusals[0].set, "self-test");
+	assert_memory_equal(to.captures[0]->refusals[0].reason, "the kernel rfl_selftest_", 24);
 	assert_null(fake_range(to.captures[0], RFL_RANGE_SELF_TEST, "copy"));
 	fake_is_clean();
 	rfl_captures_fini(&to);
@@ -145,6 +148,10 @@ static void without_memory_there_is_no_copy(void **state)
 	assert_true(isnan(ratio(to.captures[0], "copy", "selftest.dram_read_bytes.ratio")));
 	assert_non_null(fake_noted(to.captures[0], "too little free device memory"));
 	assert_int_equal(to.captures[0]->total[RFL_QUANTITY_DRAM].validity, RFL_VALID);
+	fake_is_clean();
+	rfl_captures_fini(&to);
+	assert_ok(measure("l2=0", "", "bf16", &to, &err), &err);
+	assert_non_null(fake_noted(to.captures[0], "does not tell the size of L2"));
 	fake_is_clean();
 	rfl_captures_fini(&to);
 }

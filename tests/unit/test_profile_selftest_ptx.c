@@ -41,26 +41,32 @@ static bool has_ptxas(void)
 	return here;
 }
 
-static void the_assembler_takes_the_kernels(void **state)
+static void is_taken(void **state, const char *name, struct rfl_buf *ptx, int least)
 {
 	static const int capabilities[] = { 75, 80, 86, 89, 90, 100, 120 };
-	const struct rfl_selftest_kernel *k;
+	const char *path = write_file(*state, name, rfl_buf_str(ptx));
 	char why[2048];
 
-	for (size_t i = 0; (k = rfl_selftest_kernel_at(i)); i++) {
-		struct rfl_buf ptx;
-		const char *path;
+	rfl_buf_fini(ptx);
+	for (size_t c = 0; c < RFL_ARRAY_LEN(capabilities); c++)
+		if (capabilities[c] >= least &&
+		    !assemble(path, tmp_path(*state, "cubin"), capabilities[c], why, sizeof(why)))
+			fail_msg("%s for sm_%d: %s", name, capabilities[c], why);
+}
 
+static void the_assembler_takes_the_kernels(void **state)
+{
+	const struct rfl_selftest_kernel *k;
+	struct rfl_buf ptx;
+
+	for (size_t i = 0; (k = rfl_selftest_kernel_at(i)); i++) {
 		rfl_buf_init(&ptx, 0);
 		rfl_selftest_ptx(k, &ptx);
-		path = write_file(*state, k->name, rfl_buf_str(&ptx));
-		rfl_buf_fini(&ptx);
-		for (size_t c = 0; c < RFL_ARRAY_LEN(capabilities); c++)
-			if (capabilities[c] >= k->min_capability &&
-			    !assemble(path, tmp_path(*state, "cubin"), capabilities[c], why,
-				      sizeof(why)))
-				fail_msg("%s for sm_%d: %s", k->name, capabilities[c], why);
+		is_taken(state, k->name, &ptx, k->min_capability);
 	}
+	rfl_buf_init(&ptx, 0);
+	rfl_selftest_copy_ptx(&ptx);
+	is_taken(state, RFL_SELFTEST_COPY, &ptx, 75);
 }
 
 static void each_precision_has_its_kernels(void **state)
