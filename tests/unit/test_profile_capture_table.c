@@ -266,6 +266,31 @@ static void the_longest_are_shown(void **state)
 	rfl_captures_fini(&captures);
 }
 
+static void the_longest_layers_stand_in_the_order_of_the_step(void **state)
+{
+	const struct rfl_capture_view view = { .format = RFL_FORMAT_MD, .most = 2 };
+	struct rfl_capture_builder *b = builder("layers");
+	struct rfl_captures captures = { .n = 0 };
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_buf text;
+	const char *at;
+
+	(void)state;
+	add(b, RFL_RANGE_LAYER, "fwd/a", 1, 0, 1e9);
+	add(b, RFL_RANGE_LAYER, "fwd/b", 2, 0, 1e9);
+	add(b, RFL_RANGE_LAYER, "fwd/c", 3, 0, 1e9);
+	assert_ok(rfl_capture_finish(b, &captures, &err), &err);
+	rfl_capture_builder_free(b);
+	render(&captures, &view, &text);
+	assert_null(strstr(rfl_buf_str(&text), "fwd/a"));
+	at = strstr(rfl_buf_str(&text), "| fwd/b");
+	assert_non_null(at);
+	assert_non_null(strstr(at, "| fwd/c"));
+	assert_has(&text, "The 2 that take the longest, of 3.");
+	rfl_buf_fini(&text);
+	rfl_captures_fini(&captures);
+}
+
 static void rules_are_told_with_their_values(void **state)
 {
 	static const char *const parts[] = {
@@ -314,6 +339,7 @@ int main(void)
 		cmocka_unit_test(people_see_kernels_by_time_and_what_is_missing),
 		cmocka_unit_test(no_kernel_is_said_to_do_nothing_by_half_a_count),
 		cmocka_unit_test(the_longest_are_shown),
+		cmocka_unit_test(the_longest_layers_stand_in_the_order_of_the_step),
 		cmocka_unit_test(rules_are_told_with_their_values),
 		cmocka_unit_test(every_metric_can_be_seen),
 	};
