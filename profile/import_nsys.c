@@ -37,7 +37,9 @@ static const char *const category_titles[] = { "Category", NULL };
 static const char *const grid_titles[] = { "GridXYZ", NULL };
 static const char *const block_titles[] = { "BlockXYZ", NULL };
 static const char *const bytes_titles[] = { "Bytes", NULL };
-static const char *const calls_titles[] = { "Num Calls", "Style", "Range", "Event ID", NULL };
+static const char *const calls_titles[] = {
+	"Num Calls", "Calls", "Style", "Range", "Event ID", NULL
+};
 
 struct nsys {
 	struct rfl_import *import;
@@ -66,7 +68,8 @@ static int find(const struct rfl_span *fields, size_t n, const char *const *titl
 
 /* --- headers --------------------------------------------------------------------------------- */
 
-/* "(MB)" is 10^6 bytes in nsys, "(MiB)" 2^20. */
+/* "(MB)" is 10^6 bytes in nsys, "(MiB)" 2^20; before nsys named units they were KiB. NaN: not one.
+ */
 static double size_of(struct rfl_span unit)
 {
 	static const struct {
@@ -76,12 +79,13 @@ static double size_of(struct rfl_span unit)
 		{ "B", 1.0 },      { "bytes", 1.0 },     { "KB", 1e3 },
 		{ "kB", 1e3 },     { "MB", 1e6 },        { "GB", 1e9 },
 		{ "KiB", 1024.0 }, { "MiB", 1048576.0 }, { "GiB", 1073741824.0 },
+		{ "", 1024.0 },
 	};
 
 	for (size_t i = 0; i < RFL_ARRAY_LEN(units); i++)
 		if (rfl_span_is(unit, units[i].text))
 			return units[i].bytes;
-	return 0.0;
+	return NAN;
 }
 
 static enum table table_of(const struct rfl_span *f, size_t n, struct rfl_span *unit)
@@ -235,7 +239,7 @@ static enum rfl_rc kernel_row(struct nsys *k, const struct rfl_span *f, size_t n
 	if (copy) {
 		double size = NAN;
 
-		if (bytes.len > 0 && (!number(bytes, &size) || k->size_unit == 0.0))
+		if (bytes.len > 0 && (!number(bytes, &size) || isnan(k->size_unit)))
 			return rfl_import_bad_row(k->import, "Bytes", err,
 						  "'%.*s' is no size in a known unit",
 						  RFL_SPAN_ARG(bytes));
@@ -426,6 +430,7 @@ static int detect_line(struct rfl_span line)
 		int sure;
 	} signs[] = {
 		{ "Time", "Total Time (", 75 },
+		{ "Time(%),Total Time,", "Name", 75 },
 		{ "Start (", "CorrId,GrdX", 95 },
 		{ "PID,", "KAvg (", 95 },
 		{ "Count,", "KAvg (", 95 },

@@ -174,8 +174,29 @@ static enum rfl_rc launch_row(struct rfl_nvprof *k, const struct rfl_span *f, si
 
 static bool is_copy(struct rfl_span name)
 {
-	return rfl_span_starts(name, "[CUDA mem") || rfl_span_starts(name, "[Unified Memory") ||
-	       rfl_span_starts(name, "[CUDA peer");
+	return rfl_span_starts(name, "[CUDA mem") || rfl_span_starts(name, "[CUDA peer");
+}
+
+/* "[Unified Memory Memcpy DtoD]" has a field more than the header, for the second device, page
+ * faults have no duration, and none has a size where copies have theirs. */
+static bool is_unified_memory(const struct rfl_span *f, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (rfl_span_starts(f[i], "[Unified Memory"))
+			return true;
+	return false;
+}
+
+static void take_unified_memory(struct rfl_nvprof *k, const struct rfl_span *f, size_t n)
+{
+	double duration;
+
+	if (!rfl_span_number(rfl_import_field(f, n, k->column[NVPROF_DURATION]), &duration) ||
+	    duration < 0)
+		return;
+	k->copied_bytes = NAN;
+	k->copied_s += duration / k->per_second;
+	k->copies++;
 }
 
 /* A row of the trace or the summary: a kernel, a copy, or a call that is passed over. */
@@ -232,6 +253,10 @@ static enum rfl_rc time_row(struct rfl_nvprof *k, const struct rfl_span *f, size
 enum rfl_rc rfl_nvprof__row(struct rfl_nvprof *k, const struct rfl_span *f, size_t n,
 			    struct rfl_err *err)
 {
+	if (k->table == NVPROF_TRACE && is_unified_memory(f, n)) {
+		take_unified_memory(k, f, n);
+		return RFL_OK;
+	}
 	if (n != k->width)
 		return rfl_import_bad_row(
 			k->import, NULL, err, "%zu fields where the header has %zu%s", n, k->width,

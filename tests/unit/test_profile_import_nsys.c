@@ -130,6 +130,20 @@ static void takes_the_kernels_of_several_reports(void **state)
 	assert_string_equal(rig.warned,
 			    "file:15: a second table of kernels is left out, because it may show "
 			    "the same launches: keep one report per file\n");
+	/* Before 2021: calls under another title, sizes in KiB. */
+	c = rig_read(&rig, "nsys",
+		     "Time(%),Total Time,Calls,Average,Minimum,Maximum,Name\n"
+		     "50.3,1709124966,195,8764743.4,2450,1707272594,cudaMalloc\n"
+		     "\n"
+		     "Time(%),Total Time,Instances,Average,Minimum,Maximum,Name\n"
+		     "100.0,250,2,125.0,100,150,k\n"
+		     "\n"
+		     "Total,Operations,Average,Minimum,Maximum,Operation\n"
+		     "400.0,3,133.3,0.5,390.0,[CUDA memcpy HtoD]\n");
+	assert_int_equal(c->nranges, 1);
+	assert_total(c, TIME, 250e-9);
+	assert_string_equal(c->notes[0], "copies and fills of memory are in no total: 409600 bytes "
+					 "in 3 operations");
 	rig_fini(&rig);
 }
 

@@ -163,6 +163,17 @@ static void reads_the_trace(void **state)
 	/* 400 KB are 409,600 bytes */
 	assert_string_equal(c->notes[0], "copies and fills of memory are in no total: 409600 bytes "
 					 "in 5.7e-05 s, 1 operations");
+	/* Of unified memory: a field more, or no duration. */
+	c = rig_read(&rig, "nvprof",
+		     "\"Start\",\"Duration\",\"Grid X\",\"Size\",\"Device\",\"Unified Memory\","
+		     "\"Name\"\n"
+		     "ms,us,,KB,,,\n"
+		     "1.0,2.0,,,\"P (0)\",\"P (1)\",4096,\"[Unified Memory Memcpy DtoD]\"\n"
+		     "1.0,-,,,,\"PC 0x7f\",\"[Unified Memory CPU page faults]\"\n"
+		     "2.0,3.5,2,,\"P (0)\",,\"k\"\n");
+	assert_total(c, TIME, 3.5e-6);
+	assert_string_equal(c->notes[0],
+			    "copies and fills of memory are in no total: 2e-06 s, 1 operations");
 	rig_fini(&rig);
 }
 
