@@ -99,6 +99,38 @@ static void from_ledger(const struct rfl_merge_inputs *in, struct rfl_counted *c
 	counted->from = process ? RFL_STEPS_PROCESS : RFL_STEPS_LEDGER;
 }
 
+/* The largest number of which all launches are multiples; 0: no kernels. */
+static int64_t common_launches(const struct rfl_capture *c)
+{
+	int64_t common = 0;
+
+	for (size_t i = 0; i < c->nranges; i++) {
+		int64_t a = c->ranges[i].launches;
+
+		if (c->ranges[i].kind != RFL_RANGE_KERNEL || a < 1)
+			continue;
+		while (common) {
+			int64_t rest = a % common;
+
+			a = common;
+			common = rest;
+		}
+		common = a;
+	}
+	return common;
+}
+
+/* The user is asked for the number: the launches may tell it. */
+static void hint(struct rfl_counted *counted)
+{
+	int64_t common = common_launches(counted->capture);
+	size_t len = strlen(counted->unknown);
+
+	if (common > 1)
+		(void)snprintf(counted->unknown + len, sizeof(counted->unknown) - len,
+			       "; every kernel ran a multiple of %lld times", (long long)common);
+}
+
 void rfl_counters__steps(const struct rfl_merge_inputs *in, struct rfl_counted *counted)
 {
 	const struct rfl_capture *c = counted->capture;
@@ -118,8 +150,10 @@ void rfl_counters__steps(const struct rfl_merge_inputs *in, struct rfl_counted *
 		return;
 	counted->steps = given(in, NULL);
 	counted->from = counted->steps > 0 ? RFL_STEPS_GIVEN : RFL_STEPS_UNKNOWN;
-	if (counted->steps < 1)
+	if (counted->steps < 1) {
 		counted->steps = -1;
+		hint(counted);
+	}
 }
 
 struct rfl_launch_check rfl_counters__launches(const struct rfl_counted *counted, int64_t steps)
@@ -182,27 +216,6 @@ static bool fits_warmup(const struct rfl_counted *counted, double ratio)
 		return false;
 	/* an even number of launches per step fits 20 steps as well as 10: then the FLOPs decide */
 	return without.off > 0 || fabs(ratio * (double)counted->steps / (double)all - 1) < 0.1;
-}
-
-/* The largest number of which all launches are multiples; 0: no kernels. */
-static int64_t common_launches(const struct rfl_capture *c)
-{
-	int64_t common = 0;
-
-	for (size_t i = 0; i < c->nranges; i++) {
-		int64_t a = c->ranges[i].launches;
-
-		if (c->ranges[i].kind != RFL_RANGE_KERNEL || a < 1)
-			continue;
-		while (common) {
-			int64_t rest = a % common;
-
-			a = common;
-			common = rest;
-		}
-		common = a;
-	}
-	return common;
 }
 
 /* With the number that would fit, by the FLOPs or else by the launches. */

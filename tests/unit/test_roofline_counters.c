@@ -733,6 +733,36 @@ static void repeats_give_a_median(void **state)
 	finish(f, c);
 }
 
+/* A median is as good as the worst behind it. */
+static void the_worst_repeat_counts(void **state)
+{
+	static const char *const labels[] = { "lab_gpu_resnet50_fp32_bs4_run1_prof",
+					      "lab_gpu_resnet50_fp32_bs4_run2_prof",
+					      "lab_gpu_resnet50_fp32_bs4_run3_prof" };
+	static const int64_t had[] = { 100, 97, 99 };
+
+	struct captures *c;
+	struct fixture *f = profiled(state, &c);
+
+	for (size_t i = 0; i < 3; i++) {
+		struct rfl_capture *capture = add_capture(c, labels[i]);
+		struct rfl_amount *dram = add_kernel(c, "conv", 100, 2)->amount;
+
+		capture->steps = 10;
+		give_bytes(capture, 10 * BYTES);
+		know(dram, RFL_QUANTITY_DRAM, 10 * BYTES);
+		dram[RFL_QUANTITY_DRAM].launches = had[i];
+		if (had[i] == 100)
+			continue;
+		dram[RFL_QUANTITY_DRAM].validity = RFL_VALID_PARTIAL;
+		capture->total[RFL_QUANTITY_DRAM].validity = RFL_VALID_PARTIAL;
+	}
+	assert_ok(merge(f), &f->err);
+	assert_string_equal(f->pts->points[0].counters_validity, "partial");
+	assert_close(f->pts->points[0].coverage, 0.97, 1e-14);
+	finish(f, c);
+}
+
 static void live_repeats_are_told_by_run_id(void **state)
 {
 	struct captures *c;
@@ -980,6 +1010,7 @@ int main(void)
 		T(nothing_of_what_was_counted),
 		T(flops_and_bytes_of_different_launches),
 		T(repeats_give_a_median),
+		T(the_worst_repeat_counts),
 		T(live_repeats_are_told_by_run_id),
 		T(refused_live_counts),
 		T(captures_complete_each_other),

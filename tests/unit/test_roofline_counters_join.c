@@ -290,6 +290,22 @@ static void time_logs_need_no_run(void **state)
 	free(c);
 }
 
+/* A model that the program does not know, whose name ends in one that it does. */
+static void models_of_the_ledger_are_known(void **state)
+{
+	struct fixture *f = fixture_new();
+	struct captures *c = captures_new(f);
+
+	set(&add_gpu_run(f, NULL, "a", "fp32", 8, 100)->model, "my_resnet50");
+	use_peaks(f, state, GPU_PEAKS);
+	f->options.skip_missing = true;
+	add_capture(c, "lab_gpu_my_resnet50_fp32_bs8_prof");
+	assert_ok(merge(f), &f->err);
+	assert_int_equal(f->report.unjoined, 0);
+	fixture_free(f);
+	free(c);
+}
+
 static void labels_of_two_runs_tell_nothing(void **state)
 {
 	struct fixture *f = fixture_new();
@@ -353,6 +369,7 @@ int main(void)
 		T(another_engine_is_other_work),
 		T(own_counters_come_first),
 		T(time_logs_need_no_run),
+		T(models_of_the_ledger_are_known),
 		T(labels_of_two_runs_tell_nothing),
 		T(environments_that_were_not_asked_for),
 		T(slowed_runs_are_suspected),
