@@ -257,11 +257,12 @@ static void say_counters(const struct rfl_ledger_row *row)
 {
 	const char *status = row->counters_status;
 
+	const bool nothing =
+		isnan(row->counted_flops_per_step) && isnan(row->counted_dram_bytes_per_step);
+
 	if (status && strcmp(status, "ok") != 0 && !isnan(row->wall_s))
-		rfl_log(RFL_LOG_WARN,
-			"counters: %s (the run itself is recorded; its work and traffic are "
-			"counted analytically)",
-			status);
+		rfl_log(RFL_LOG_WARN, "counters: %s (the run itself is recorded%s)", status,
+			nothing ? "; its work and traffic are counted analytically" : "");
 }
 
 static void say_deaf(const struct run_args *a, const struct rfl_run_config *config)

@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "profile/capture_impl.h"
 #include "profile/counters_csv.h"
@@ -43,6 +44,19 @@ enum rfl_rc rfl_captures__add(struct rfl_captures *to, const struct rfl_capture 
 	to->arenas[to->n] = arena;
 	to->n++;
 	return RFL_OK;
+}
+
+bool rfl_capture_refused_alike(const struct rfl_capture *c, size_t i, struct rfl_buf *sets)
+{
+	const char *reason = c->refusals[i].reason;
+
+	for (size_t k = 0; k < i; k++)
+		if (strcmp(c->refusals[k].reason, reason) == 0)
+			return false;
+	for (size_t k = i; k < c->nrefusals; k++)
+		if (strcmp(c->refusals[k].reason, reason) == 0)
+			rfl_buf_printf(sets, "%s%s", k > i ? ", " : "", c->refusals[k].set);
+	return true;
 }
 
 double rfl_amounts_ai(const struct rfl_amount amount[RFL_QUANTITY_COUNT])

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "base/alloc.h"
+#include "base/buf.h"
 #include "base/err.h"
 #include "profile/formula.h"
 #include "profile/profile.h"
@@ -71,6 +72,12 @@ struct rfl_amount {
 	const char *reason; /**< why not known, or a caveat; NULL: none */
 };
 
+/** A set of counters that was asked for and could not be counted at all. */
+struct rfl_refusal {
+	const char *set; /**< of rfl_counter_set_names (profile/source.h) */
+	const char *reason;
+};
+
 struct rfl_range {
 	enum rfl_range_kind kind;
 	const char *name;         /**< of the kernel, "step", "fwd", "bwd/layer1.0.conv1", ... */
@@ -98,6 +105,8 @@ struct rfl_capture {
 	const struct rfl_range *ranges;
 	struct rfl_amount total[RFL_QUANTITY_COUNT]; /**< over the ranges of `total_kind` */
 	enum rfl_range_kind total_kind;
+	size_t nrefusals;
+	const struct rfl_refusal *refusals; /**< of a live source: why whole sets lack */
 	size_t nnotes;
 	const char *const *notes; /**< what a reader must know, one line each */
 	int64_t rows_left_out;    /**< with keep_going: rows that could not be read */
@@ -111,6 +120,13 @@ struct rfl_captures {
 };
 void rfl_captures_init(struct rfl_captures *c);
 void rfl_captures_fini(struct rfl_captures *c);
+
+/**
+ * Refusals grouped by their reason: the sets that were refused for the reason of the i-th,
+ * "core, flops", are appended to `sets`.
+ * @return false: a refusal before it has the same reason, and nothing was appended
+ */
+bool rfl_capture_refused_alike(const struct rfl_capture *c, size_t i, struct rfl_buf *sets);
 
 /** FLOP per byte of an amounts array: flops.total / dram_bytes; NaN when one is not known, when no
  * byte was moved, or when they are of different launches. */
@@ -164,6 +180,8 @@ enum rfl_rc rfl_capture_end(struct rfl_capture_builder *b, struct rfl_err *err) 
 
 /** A line for the reader; the same line is kept once. */
 void rfl_capture_note(struct rfl_capture_builder *b, const char *fmt, ...) RFL_PRINTF(2, 3);
+/** A set that was asked for could not be counted at all; texts are copied. */
+void rfl_capture_refuse(struct rfl_capture_builder *b, const char *set, const char *reason);
 void rfl_capture_steps(struct rfl_capture_builder *b, int64_t steps, int64_t passes);
 void rfl_capture_left_out(struct rfl_capture_builder *b, int64_t rows);
 

@@ -182,6 +182,7 @@ void rfl_capture_builder_free(struct rfl_capture_builder *b)
 	free(b->given);
 	free(b->touched);
 	free(b->notes);
+	free(b->refusals);
 	rfl_formulas_free(b->formulas);
 	rfl_arena_free(b->arena);
 	free(b);
@@ -391,6 +392,20 @@ void rfl_capture_note(struct rfl_capture_builder *b, const char *fmt, ...)
 	(void)vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	rfl_capture__note(b, text);
+}
+
+void rfl_capture_refuse(struct rfl_capture_builder *b, const char *set, const char *reason)
+{
+	struct rfl_refusal refusal = {
+		.set = rfl_capture__intern(b, set, strlen(set)),
+		.reason = rfl_capture__intern(b, reason, strlen(reason)),
+	};
+
+	if (!refusal.set || !refusal.reason ||
+	    !rfl_capture__room(&b->refusals, b->nrefusals, &b->refusals_cap, sizeof(*b->refusals)))
+		b->no_memory = true;
+	else
+		b->refusals[b->nrefusals++] = refusal;
 }
 
 void rfl_capture_steps(struct rfl_capture_builder *b, int64_t steps, int64_t passes)

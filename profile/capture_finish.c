@@ -119,35 +119,46 @@ static enum rfl_rc set_rule(struct rfl_finish *f, enum rfl_quantity q,
 			    const struct rfl_quantity_sum *sum, struct rfl_amount *amount)
 {
 	rfl_buf_reset(&f->text);
-	if (q == RFL_QUANTITY_FLOPS && sum->way == RFL_FORMULA_SUM)
-		rfl_finish__flops_rule(f, amount);
-	else
-		put_rule(f, q, sum->way);
+	put_rule(f, q, sum->way);
 	if (sum->several_ways)
 		rfl_buf_puts(&f->text, " (other launches otherwise)");
 	amount[q].rule = rfl_finish__kept(f);
 	return amount[q].rule ? RFL_OK : rfl_finish__no_memory(f);
 }
 
-/* What one of the metrics said of itself, where a quantity could not be had. */
+/* Why a metric is not there; NULL: it is, or it was not asked for. */
+static const char *said_of(const struct rfl_range_sum *r, size_t slot)
+{
+	const uint32_t at = slot < r->nwhere ? r->where[slot] : 0;
+
+	return at == 0 || r->metrics[at - 1].launches > 0 ? NULL : r->metrics[at - 1].reason;
+}
+
+/* What a metric said of itself, where a quantity could not be had. `id` is set to the metric, or to
+ * SIZE_MAX where all that the quantity takes said the same. */
 static const char *said_by_metric(const struct rfl_finish *f, const struct rfl_range_sum *r,
 				  enum rfl_quantity q, size_t *id)
 {
 	const struct rfl_formulas *formulas = f->b->formulas;
 
 	for (size_t w = 0; w < rfl_formula_ways(formulas, q); w++) {
-		size_t n;
+		const char *first = NULL;
+		size_t n, alike = 0;
 		const struct rfl_term *t = rfl_formula_way(formulas, q, w, &n);
 
-		for (size_t i = 0; i < n; i++, t++) {
-			uint32_t at = t->slot < r->nwhere ? r->where[t->slot] : 0;
+		for (size_t i = 0; i < n; i++) {
+			const char *said = said_of(r, t[i].slot);
 
-			if (at == 0 || r->metrics[at - 1].launches > 0 ||
-			    !r->metrics[at - 1].reason)
-				continue;
-			*id = t->slot;
-			return r->metrics[at - 1].reason;
+			if (said && !first) {
+				first = said;
+				*id = t[i].slot;
+			}
+			alike += said && strcmp(said, first) == 0;
 		}
+		if (first && alike == n)
+			*id = SIZE_MAX;
+		if (first)
+			return first;
 	}
 	return NULL;
 }
@@ -175,7 +186,9 @@ static enum rfl_rc set_unavailable(struct rfl_finish *f, enum rfl_quantity q,
 	if (amount->reason)
 		return RFL_OK;
 	rfl_buf_reset(&f->text);
-	if (said)
+	if (said && id == SIZE_MAX)
+		rfl_buf_puts(&f->text, said);
+	else if (said)
 		rfl_buf_printf(&f->text, "%s: %s", f->b->metrics[id].name, said);
 	else if (f->has_reasons && f->reasons[q])
 		amount->reason = f->reasons[q];
@@ -190,6 +203,57 @@ static enum rfl_rc set_unavailable(struct rfl_finish *f, enum rfl_quantity q,
 	return RFL_OK;
 }
 
+/* No better than a quantity that it was made of. */
+static enum rfl_rc inherit(struct rfl_finish *f, enum rfl_quantity from, enum rfl_quantity q,
+			   struct rfl_amount *amounts)
+{
+	const struct rfl_amount *a = &amounts[from];
+
+	if (isnan(a->value))
+		return RFL_OK;
+	if (q == RFL_QUANTITY_FLOPS && a->launches < amounts[q].launches)
+		rfl_finish__raise(&amounts[q], RFL_VALID_PARTIAL,
+				  "a lower bound: one of its parts is not known of all launches");
+	if (a->validity <= amounts[q].validity || a->launches < amounts[q].launches)
+		return RFL_OK;
+	rfl_buf_reset(&f->text);
+	rfl_buf_printf(&f->text, "%s%s%s", rfl_quantity_info(from)->name, a->reason ? ": " : "",
+		       a->reason ? a->reason : "");
+	rfl_finish__raise(&amounts[q], a->validity, rfl_finish__kept(f));
+	return amounts[q].reason ? RFL_OK : rfl_finish__no_memory(f);
+}
+
+/* What the way that was taken makes of a quantity, and the quantities in it. */
+static enum rfl_rc judge_way(struct rfl_finish *f, enum rfl_quantity q, int way,
+			     struct rfl_amount *amounts)
+{
+	static const enum rfl_validity of_way[] = {
+		[RFL_WAY_FULL] = RFL_VALID,
+		[RFL_WAY_PARTIAL] = RFL_VALID_PARTIAL,
+		[RFL_WAY_ESTIMATE] = RFL_VALID_ESTIMATE,
+	};
+	const struct rfl_formulas *formulas = f->b->formulas;
+	enum rfl_rc rc = RFL_OK;
+	const struct rfl_term *t;
+	size_t n;
+
+	if (way == RFL_FORMULA_SUM) {
+		for (int part = 0; part < (int)q && rc == RFL_OK; part++)
+			if (is_part_of((enum rfl_quantity)part, q))
+				rc = inherit(f, (enum rfl_quantity)part, q, amounts);
+		return rc;
+	}
+	if (way < 0)
+		return RFL_OK;
+	rfl_finish__raise(&amounts[q], of_way[rfl_formula_way_kind(formulas, q, (size_t)way)],
+			  rfl_formula_caveat(formulas, q, (size_t)way));
+	t = rfl_formula_way(formulas, q, (size_t)way, &n);
+	for (size_t i = 0; i < n && rc == RFL_OK; i++)
+		if (t[i].per_quantity >= 0)
+			rc = inherit(f, (enum rfl_quantity)t[i].per_quantity, q, amounts);
+	return rc;
+}
+
 static enum rfl_rc set_amount(struct rfl_finish *f, enum rfl_quantity q,
 			      const struct rfl_range_sum *r, struct rfl_amount *amounts)
 {
@@ -202,18 +266,9 @@ static enum rfl_rc set_amount(struct rfl_finish *f, enum rfl_quantity q,
 		return set_unavailable(f, q, r, amount);
 	amount->value = sum->value;
 	rfl_finish__raise(amount, (enum rfl_validity)sum->validity, sum->reason);
-	if (sum->way >= 0) {
-		static const enum rfl_validity of_way[] = {
-			[RFL_WAY_FULL] = RFL_VALID,
-			[RFL_WAY_PARTIAL] = RFL_VALID_PARTIAL,
-			[RFL_WAY_ESTIMATE] = RFL_VALID_ESTIMATE,
-		};
-
-		rfl_finish__raise(amount,
-				  of_way[rfl_formula_way_kind(f->b->formulas, q, (size_t)sum->way)],
-				  rfl_formula_caveat(f->b->formulas, q, (size_t)sum->way));
-	}
-	rc = set_rule(f, q, sum, amounts);
+	rc = judge_way(f, q, sum->way, amounts);
+	if (rc == RFL_OK)
+		rc = set_rule(f, q, sum, amounts);
 	if (rc == RFL_OK && sum->launches < r->launches)
 		rc = rfl_finish__partial(f, sum->launches, r->launches, "launches", NULL, amount);
 	if (rc == RFL_OK && amount->reason) {
@@ -279,19 +334,6 @@ static enum rfl_rc set_metric(struct rfl_finish *f, const struct rfl_range_sum *
 	return ret->reason ? RFL_OK : rfl_finish__no_memory(f);
 }
 
-/* A part of flops.total that some launches lack makes it a lower bound. */
-static void check_parts(struct rfl_amount *amounts)
-{
-	struct rfl_amount *total = &amounts[RFL_QUANTITY_FLOPS];
-
-	for (int q = 0; q < RFL_QUANTITY_FLOPS; q++)
-		if (rfl_quantity_is_flops((enum rfl_quantity)q) && !isnan(amounts[q].value) &&
-		    amounts[q].launches < total->launches)
-			rfl_finish__raise(total, RFL_VALID_PARTIAL,
-					  "a lower bound: one of its parts is not known of all "
-					  "launches");
-}
-
 static enum rfl_rc set_range(struct rfl_finish *f, const struct rfl_range_sum *r,
 			     struct rfl_range *ret)
 {
@@ -312,8 +354,7 @@ static enum rfl_rc set_range(struct rfl_finish *f, const struct rfl_range_sum *r
 	look_at(f, r);
 	for (int q = 0; q < RFL_QUANTITY_COUNT && rc == RFL_OK; q++)
 		rc = set_amount(f, (enum rfl_quantity)q, r, ret->amount);
-	check_parts(ret->amount);
-	return rc ? rc : rfl_finish__flops_caveat(f, ret->amount);
+	return rc;
 }
 
 static enum rfl_rc set_ranges(struct rfl_finish *f)
@@ -328,21 +369,42 @@ static enum rfl_rc set_ranges(struct rfl_finish *f)
 			rc = set_range(f, b->ranges[i], &ranges[n++]);
 	b->capture.ranges = ranges;
 	b->capture.nranges = n;
+	f->ranges = ranges;
+	return rc;
+}
+
+/* After the totals, to which a lower bound of 0 adds its launches. */
+static enum rfl_rc settle_ranges(struct rfl_finish *f)
+{
+	struct rfl_capture_builder *b = f->b;
+	enum rfl_rc rc = RFL_OK;
+
+	for (size_t i = 0, at = 0; i < b->nranges && rc == RFL_OK; i++)
+		if (b->ranges[i]->launches > 0)
+			rc = rfl_finish__settle(f,
+						b->ranges[i]->quantity[RFL_QUANTITY_FLOPS].way ==
+							RFL_FORMULA_SUM,
+						false, f->ranges[at++].amount);
 	return rc;
 }
 
 /* ---- all of it ---- */
 
-static enum rfl_rc set_notes(struct rfl_capture_builder *b, struct rfl_err *err)
+static enum rfl_rc set_words(struct rfl_capture_builder *b, struct rfl_err *err)
 {
 	const char **notes = rfl_arena_array(b->arena, b->nnotes, sizeof(*notes));
+	struct rfl_refusal *refusals = rfl_arena_array(b->arena, b->nrefusals, sizeof(*refusals));
 
-	if (!notes || b->no_memory)
+	if (!notes || !refusals || b->no_memory)
 		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for a capture");
 	if (b->nnotes > 0)
 		memcpy(notes, b->notes, b->nnotes * sizeof(*notes));
+	if (b->nrefusals > 0)
+		memcpy(refusals, b->refusals, b->nrefusals * sizeof(*refusals));
 	b->capture.notes = notes;
 	b->capture.nnotes = b->nnotes;
+	b->capture.refusals = refusals;
+	b->capture.nrefusals = b->nrefusals;
 	return RFL_OK;
 }
 
@@ -350,7 +412,7 @@ enum rfl_rc rfl_capture__hand_over(struct rfl_capture_builder *b, struct rfl_cap
 				   struct rfl_err *err)
 {
 	struct rfl_capture *c = rfl_arena_array(b->arena, 1, sizeof(*c));
-	enum rfl_rc rc = set_notes(b, err);
+	enum rfl_rc rc = set_words(b, err);
 
 	if (rc != RFL_OK)
 		return rc;
@@ -378,6 +440,8 @@ enum rfl_rc rfl_capture_finish(struct rfl_capture_builder *b, struct rfl_capture
 		rc = set_ranges(&f);
 	if (rc == RFL_OK)
 		rc = rfl_finish__totals(&f);
+	if (rc == RFL_OK)
+		rc = settle_ranges(&f);
 	if (rc == RFL_OK)
 		rc = rfl_capture__hand_over(b, to, err);
 	free(f.slots);

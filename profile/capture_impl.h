@@ -103,6 +103,8 @@ struct rfl_capture_builder {
 
 	const char **notes;
 	size_t nnotes, notes_cap;
+	struct rfl_refusal *refusals;
+	size_t nrefusals, refusals_cap;
 };
 
 /* ---- capture_text.c ---- */
@@ -135,6 +137,7 @@ struct rfl_finish {
 	struct rfl_capture_builder *b;
 	struct rfl_buf text; /* scratch */
 	double *slots;       /* of the range at hand */
+	struct rfl_range *ranges;
 	uint64_t present[RFL_SLOT_WORDS];
 	bool has_reasons; /* reasons are those of `present` */
 	const char *reasons[RFL_QUANTITY_COUNT];
@@ -150,11 +153,11 @@ void rfl_finish__raise(struct rfl_amount *amount, enum rfl_validity validity, co
 enum rfl_rc rfl_finish__partial(struct rfl_finish *f, int64_t counted, int64_t all,
 				const char *what, const char *why,
 				struct rfl_amount *amount) RFL_WARN_UNUSED;
-/** The parts of flops.total that are known, into the scratch buffer. */
-void rfl_finish__flops_rule(struct rfl_finish *f, const struct rfl_amount *amount);
-/** Those that are not, as what is to be known of flops.total. */
-enum rfl_rc rfl_finish__flops_caveat(struct rfl_finish *f,
-				     struct rfl_amount *amounts) RFL_WARN_UNUSED;
+/** Of amounts that are all there: a lower bound of 0 says nothing and is not known; flops.total has
+ * its parts for a rule, and those that were not counted for a remark.
+ * @param is_sum  flops.total is the sum of its parts */
+enum rfl_rc rfl_finish__settle(struct rfl_finish *f, bool is_sum, bool is_total,
+			       struct rfl_amount *amounts) RFL_WARN_UNUSED;
 /** The totals over the capture's ranges. */
 enum rfl_rc rfl_finish__totals(struct rfl_finish *f) RFL_WARN_UNUSED;
 

@@ -221,6 +221,14 @@ static void put_capture(struct json *j, const struct rfl_capture *c)
 	put_amounts(j, c->total);
 	put_rules(j, c->total);
 	end(j, '}');
+	begin(j, "refused", '[');
+	for (size_t i = 0; i < c->nrefusals; i++) {
+		begin(j, NULL, '{');
+		put_text(j, "set", c->refusals[i].set);
+		put_text(j, "reason", c->refusals[i].reason);
+		end(j, '}');
+	}
+	end(j, ']');
 	begin(j, "notes", '[');
 	for (size_t i = 0; i < c->nnotes; i++)
 		put_text(j, NULL, c->notes[i]);

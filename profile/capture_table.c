@@ -291,6 +291,20 @@ static void put_caveats(const struct rfl_capture *c, struct rfl_buf *out)
 	}
 }
 
+static void put_refusals(const struct rfl_capture *c, struct rfl_buf *out)
+{
+	struct rfl_buf sets;
+
+	rfl_buf_init(&sets, 0);
+	for (size_t i = 0; i < c->nrefusals; i++) {
+		rfl_buf_reset(&sets);
+		if (rfl_capture_refused_alike(c, i, &sets))
+			rfl_buf_printf(out, "Not counted: %s: %s\n", rfl_buf_str(&sets),
+				       c->refusals[i].reason);
+	}
+	rfl_buf_fini(&sets);
+}
+
 static void put_remarks(const struct rfl_capture *c, const struct line *lines, size_t nkernels,
 			struct rfl_buf *out)
 {
@@ -300,6 +314,7 @@ static void put_remarks(const struct rfl_capture *c, const struct line *lines, s
 	put_coverage(c, out);
 	put_caveats(c, out);
 	rfl_capture__unknown(c, out);
+	put_refusals(c, out);
 	for (size_t i = 0; i < c->nnotes; i++)
 		rfl_buf_printf(out, "Note: %s\n", c->notes[i]);
 	if (c->unused_metrics > 0)

@@ -19,7 +19,9 @@ struct column {
 static const struct column columns[] = { RFL_COUNTER_COLUMNS(COLUMN) };
 #undef COLUMN
 
-const char *const rfl_counters__rows[] = { "capture", "quantity", "metric", "note", NULL };
+const char *const rfl_counters__rows[] = {
+	"capture", "quantity", "metric", "refusal", "note", NULL
+};
 
 const char *rfl_counters_column(size_t i, const char **meaning)
 {
@@ -101,6 +103,15 @@ static void write_note(struct row *row, const char *text, struct rfl_buf *out)
 {
 	begin(row, ROW_NOTE);
 	put_text(row, COLUMN_reason, text);
+	end(row, out);
+}
+
+static void write_refusal(struct row *row, const struct rfl_refusal *refusal, struct rfl_buf *out)
+{
+	begin(row, ROW_REFUSAL);
+	put_text(row, COLUMN_metric, refusal->set);
+	put_text(row, COLUMN_validity, rfl_validity_names[RFL_VALID_UNAVAILABLE]);
+	put_text(row, COLUMN_reason, refusal->reason);
 	end(row, out);
 }
 
@@ -200,6 +211,8 @@ static void write_capture(const struct rfl_capture *c, struct rfl_buf *out)
 		write_amount(&row, c, NULL, (enum rfl_quantity)q, out);
 	for (size_t i = 0; i < c->nranges; i++)
 		write_range(&row, c, &c->ranges[i], out);
+	for (size_t i = 0; i < c->nrefusals; i++)
+		write_refusal(&row, &c->refusals[i], out);
 	write_notes(&row, c, out);
 }
 

@@ -16,8 +16,8 @@ extern "C" {
 #define RFL_COUNTERS_SCHEMA 1
 
 /* X(KIND, name, meaning). Empty = not known. The first row of a capture is of kind "capture";
- * totals follow, then ranges, then notes. A quantity of a range that has no row is unavailable for
- * the reason that its total gives. */
+ * totals follow, then ranges, refusals and notes. A quantity of a range that has no row is
+ * unavailable for the reason that its total gives. */
 /* clang-format off */
 #define RFL_COUNTER_COLUMNS(X) \
 	X(INT, schema_version, "version of this list of columns") \
@@ -36,8 +36,8 @@ extern "C" {
 	X(TEXT, block, "threads of a block") \
 	X(TEXT, grid, "blocks") \
 	X(INT, launches, "that the range stands for") \
-	X(TEXT, kind, "metric: as it was read; quantity: derived by a formula; capture: begins one; note") \
-	X(TEXT, metric, "name of the metric or quantity; rows_left_out of a capture; unused_metrics of a note") \
+	X(TEXT, kind, "metric: as it was read; quantity: derived by a formula; capture: begins one; refusal: a set that could not be counted; note") \
+	X(TEXT, metric, "name of the metric or quantity; rows_left_out of a capture; the set of a refusal; unused_metrics of a note") \
 	X(REAL, value, "in SI base units; empty: unavailable") \
 	X(TEXT, unit, "byte, s, FLOP, ...") \
 	X(TEXT, rollup, "sum, max, min, mean: over the launches") \

@@ -10,7 +10,7 @@
 enum { RFL_COUNTER_COLUMNS(RFL_COUNTERS_ENUM) COUNTER_COLUMNS };
 
 /** The words of column `kind`. */
-enum rfl_counters_row { ROW_CAPTURE, ROW_QUANTITY, ROW_METRIC, ROW_NOTE };
+enum rfl_counters_row { ROW_CAPTURE, ROW_QUANTITY, ROW_METRIC, ROW_REFUSAL, ROW_NOTE };
 extern const char *const rfl_counters__rows[];
 
 #endif

@@ -266,6 +266,16 @@ static enum rfl_rc note_row(struct reader *rd)
 	return rd->b->no_memory ? no_memory(rd) : RFL_OK;
 }
 
+static enum rfl_rc refusal_row(struct reader *rd)
+{
+	if (text_at(rd, COLUMN_metric)[0] == '\0')
+		return bad(rd, COLUMN_metric, "a refusal names no set");
+	if (text_at(rd, COLUMN_reason)[0] == '\0')
+		return bad(rd, COLUMN_reason, "a refusal has no reason");
+	rfl_capture_refuse(rd->b, text_at(rd, COLUMN_metric), text_at(rd, COLUMN_reason));
+	return rd->b->no_memory ? no_memory(rd) : RFL_OK;
+}
+
 static bool is_field(const struct reader *rd, int column, const char *text)
 {
 	return strcmp(text_at(rd, column), text ? text : "") == 0;
@@ -420,9 +430,8 @@ static enum rfl_rc metric_row(struct reader *rd)
 static enum rfl_rc read_row(struct reader *rd)
 {
 	static enum rfl_rc (*const read[])(struct reader *) = {
-		[ROW_CAPTURE] = capture_row,
-		[ROW_QUANTITY] = quantity_row,
-		[ROW_METRIC] = metric_row,
+		[ROW_CAPTURE] = capture_row, [ROW_QUANTITY] = quantity_row,
+		[ROW_METRIC] = metric_row,   [ROW_REFUSAL] = refusal_row,
 		[ROW_NOTE] = note_row,
 	};
 	int64_t version = 0;

@@ -174,17 +174,28 @@ static enum rfl_rc add_idle(const struct rfl_cupti_count *c, struct rfl_capture_
 
 /* ------------------------------------------------------------------ notes */
 
+/* Not one session was planned. */
+static void refuse_counters(const struct rfl_cupti_count *c, struct rfl_capture_builder *b)
+{
+	static const unsigned counters[] = { RFL_SET_CORE, RFL_SET_FLOPS, RFL_SET_AUDIT,
+					     RFL_SET_LINKS };
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(counters); i++)
+		if (c->request->sets & counters[i])
+			rfl_capture_refuse(b, rfl_counter_set_name(counters[i]), c->refused.msg);
+}
+
 static void note_sessions(const struct rfl_cupti_count *c, struct rfl_capture_builder *b)
 {
 	if (!c->plan)
-		rfl_capture_note(b, "no counters: %s", c->refused.msg);
+		refuse_counters(c, b);
 	for (size_t i = 0; c->plan && i < c->plan->n; i++) {
 		const struct rfl_cupti_planned *s = &c->plan->sessions[i];
 
 		if (c->outcomes[i].why.rc != RFL_OK)
-			rfl_capture_note(b, "%s: not counted: %s", s->name, c->outcomes[i].why.msg);
+			rfl_capture_refuse(b, s->name, c->outcomes[i].why.msg);
 		else if (s->n == 0)
-			rfl_capture_note(b, "%s: the chip has no such counters", s->name);
+			rfl_capture_refuse(b, s->name, "the chip has no such counters");
 		else
 			rfl_capture_note(b, "%s: %zu metrics in %zu pass%s", s->name, s->n,
 					 s->passes, s->passes == 1 ? "" : "es");
@@ -207,8 +218,8 @@ static enum rfl_rc add_selftest(const struct rfl_cupti_count *c, struct rfl_capt
 		rfl_capture_note(b, "%s: all values of this capture are marked", mark);
 	if (c->selftest.n > 0 && c->no_selftest.rc == RFL_OK)
 		return rfl_selftest_add(&c->selftest, b, err);
-	rfl_capture_note(b, "self-test: not done: %s",
-			 c->no_selftest.rc != RFL_OK ? c->no_selftest.msg : c->refused.msg);
+	rfl_capture_refuse(b, rfl_counter_set_name(RFL_SET_SELF_TEST),
+			   c->no_selftest.rc != RFL_OK ? c->no_selftest.msg : c->refused.msg);
 	return RFL_OK;
 }
 
@@ -231,7 +242,7 @@ static enum rfl_rc fill(const struct rfl_cupti_count *c, struct rfl_capture_buil
 	if (rc == RFL_OK && c->kernels.arena && c->no_kernels.rc == RFL_OK)
 		rc = rfl_kernel_launches_add(&c->kernels, b, err);
 	else if (rc == RFL_OK && c->no_kernels.rc != RFL_OK)
-		rfl_capture_note(b, "no times of kernels: %s", c->no_kernels.msg);
+		rfl_capture_refuse(b, rfl_counter_set_name(RFL_SET_KERNELS), c->no_kernels.msg);
 	return rc;
 }
 

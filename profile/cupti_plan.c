@@ -11,15 +11,7 @@
 #include "profile/cupti_sets.h"
 #include "profile/source.h"
 
-static const struct {
-	const char *name;
-	unsigned set;
-} sets[] = {
-	{ "core", RFL_SET_CORE },
-	{ "flops", RFL_SET_FLOPS },
-	{ "audit", RFL_SET_AUDIT },
-	{ "links", RFL_SET_LINKS },
-};
+static const unsigned sets[] = { RFL_SET_CORE, RFL_SET_FLOPS, RFL_SET_AUDIT, RFL_SET_LINKS };
 
 static struct rfl_cupti_unit unit_of(const char *theirs)
 {
@@ -87,8 +79,8 @@ static enum rfl_rc plan_row(struct rfl_cupti_plan *p, size_t row, struct rfl_cup
 	struct rfl_cupti_planned *s = &p->sessions[p->n++];
 	enum rfl_rc rc;
 
-	s->name = sets[row].name;
-	s->set = sets[row].set;
+	s->name = rfl_counter_set_name(sets[row]);
+	s->set = sets[row];
 	s->metrics = rfl_arena_array(p->arena, RFL_METRIC_SET_MAX, sizeof(*s->metrics));
 	s->absent = rfl_arena_array(p->arena, RFL_METRIC_SET_MAX, sizeof(*s->absent));
 	s->units = rfl_arena_array(p->arena, RFL_METRIC_SET_MAX, sizeof(*s->units));
@@ -182,7 +174,7 @@ enum rfl_rc rfl_cupti_plan_new(struct rfl_cupti *lib, const char *chip, const ui
 	}
 	rc = rfl_formulas_new(chip, &p->formulas, err);
 	for (size_t i = 0; i < RFL_ARRAY_LEN(sets) && rc == RFL_OK; i++)
-		if (wanted & sets[i].set)
+		if (wanted & sets[i])
 			rc = plan_row(p, i, lib, chip, availability, precision, err);
 	if (rc != RFL_OK)
 		goto done;

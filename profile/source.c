@@ -8,6 +8,18 @@
 #include "profile/source_cupti.h"
 #include "profile/source_perf.h"
 
+const char *const rfl_counter_set_names[] = { "core",    "flops",     "audit", "links",
+					      "kernels", "self-test", NULL };
+
+const char *rfl_counter_set_name(unsigned set)
+{
+	size_t i = 0;
+
+	while (rfl_counter_set_names[i + 1] && set != 1U << i)
+		i++;
+	return rfl_counter_set_names[i];
+}
+
 /* In the order of preference for a backend that several serve. */
 static const struct rfl_source_ops *const sources[] = { &rfl_source_cupti, &rfl_source_perf };
 

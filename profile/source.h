@@ -48,6 +48,11 @@ enum {
 	RFL_SET_SELF_TEST = 1 << 5, /**< a copy and a matrix product of known size, before */
 };
 
+/** "core", "flops", "audit", "links", "kernels", "self-test", NULL: in the order of the bits. */
+extern const char *const rfl_counter_set_names[];
+/** The name of one set. */
+const char *rfl_counter_set_name(unsigned set);
+
 struct rfl_source_request {
 	unsigned sets;
 	const char *precision;          /**< "fp32", "tf32", "amp", "bf16", "fp16" */

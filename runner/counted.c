@@ -6,8 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-const char *const rfl_counter_set_names[] = { "core",    "flops",     "audit", "links",
-					      "kernels", "self-test", NULL };
+#include "profile/cupti_sets.h"
 
 unsigned rfl_counted_sets(enum rfl_device device, unsigned asked)
 {
@@ -161,6 +160,7 @@ enum rfl_rc rfl_counted_run(const struct rfl_source_ops *source,
 		rc = parts->ops->mark(parts->engine, on_mark, &step, err);
 	if (rc)
 		return rc;
+	rfl_data_rest(parts->data); /* decoding is no part of the step */
 	rc = source->measure(&config->request, &workload, to, err);
 	off = marks ? parts->ops->mark(parts->engine, NULL, NULL, err) : RFL_OK;
 	return rc ? rc : off;
@@ -197,131 +197,143 @@ static bool anything_counted(const struct rfl_capture *c)
 	return false;
 }
 
-/* A reason that says no more than that it was not counted. */
-static bool is_general(const char *reason)
+/* What a GPU's step in this precision is made of: beside the matrix units there is always fp32, in
+ * norms, losses and updates. RFL_QUANTITY_COUNT when all of it is known. */
+static enum rfl_quantity missing_part(const struct rfl_capture *c, const char *precision)
 {
-	return !reason || strncmp(reason, "not counted: ", 13) == 0 ||
-	       strcmp(reason, "none of its parts is known") == 0;
+	const enum rfl_quantity matrix = strcmp(precision, "fp32") == 0
+						 ? RFL_QUANTITY_COUNT
+						 : rfl_precision_matrix(precision);
+
+	if (isnan(c->total[RFL_QUANTITY_FLOPS_FP32].value))
+		return RFL_QUANTITY_FLOPS_FP32;
+	if (matrix != RFL_QUANTITY_COUNT && isnan(c->total[matrix].value))
+		return matrix;
+	return RFL_QUANTITY_COUNT;
 }
 
-static bool is_part_of(enum rfl_quantity part, enum rfl_quantity whole)
+/* The total of a quantity as far as it is one of the whole step, else why it is not. */
+static struct rfl_amount whole(const struct rfl_capture *c, const struct rfl_counted_asked *asked,
+			       enum rfl_quantity q)
 {
-	if (whole == RFL_QUANTITY_DRAM)
-		return part == RFL_QUANTITY_DRAM_READ || part == RFL_QUANTITY_DRAM_WRITE;
-	return whole == RFL_QUANTITY_FLOPS && rfl_quantity_is_flops(part);
-}
+	struct rfl_amount a = c->total[q];
+	enum rfl_quantity part = RFL_QUANTITY_COUNT;
 
-/* Why a quantity lacks: its own reason, or of the parts that it would be the sum of. */
-static const char *why(const struct rfl_capture *c, enum rfl_quantity q)
-{
-	const char *reason = c->total[q].reason;
-
-	for (int part = 0; part < RFL_QUANTITY_COUNT && is_general(reason); part++) {
-		const struct rfl_amount *a = &c->total[part];
-
-		if (is_part_of((enum rfl_quantity)part, q) && isnan(a->value) &&
-		    !is_general(a->reason))
-			reason = a->reason;
+	if (q == RFL_QUANTITY_FLOPS && asked->sets && !isnan(a.value))
+		part = missing_part(c, asked->precision);
+	if (part != RFL_QUANTITY_COUNT) {
+		a.validity = RFL_VALID_PARTIAL;
+		a.reason = asked->sets & rfl_metric_set_of(part, asked->precision)
+				   ? c->total[part].reason
+				   : "only a part of them was asked for: add core and flops to "
+				     "--counter-sets";
 	}
-	return reason ? reason : "not counted";
+	if (a.validity == RFL_VALID_PARTIAL)
+		a.value = (double)NAN;
+	return a;
 }
 
-/* How a source says in its notes that a whole set lacks, and why. */
-static const struct {
-	const char *set; /* NULL: all that are counters */
-	const char *prefix;
-	bool beside; /* goes without saying where nothing at all was counted */
-} told[] = {
-	{ NULL, "no counters: ", false },
-	{ "core", "core: not counted: ", false },
-	{ "flops", "flops: not counted: ", false },
-	{ "audit", "audit: not counted: ", false },
-	{ "links", "links: not counted: ", false },
-	{ "kernels", "no times of kernels: ", true },
-	{ "self-test", "self-test: not done: ", true },
-};
-
-/* One note. @return what it says behind the prefix, or NULL */
-static const char *say_note(const char *note, bool any, const char *said, struct rfl_buf *out)
+double rfl_counted_per_step(const struct rfl_capture *capture,
+			    const struct rfl_counted_asked *asked, enum rfl_quantity q)
 {
-	for (size_t i = 0; i < RFL_ARRAY_LEN(told); i++) {
-		const size_t n = strlen(told[i].prefix);
-		const char *reason = note + n;
+	return capture->steps > 0 ? whole(capture, asked, q).value / (double)capture->steps
+				  : (double)NAN;
+}
 
-		if (strncmp(note, told[i].prefix, n) != 0 || (told[i].beside && !any))
+/* ---- what became of it, in words ---- */
+
+/* @return the bits of the sets that were refused */
+static unsigned refused_sets(const struct rfl_capture *c)
+{
+	unsigned sets = 0;
+
+	for (size_t i = 0; i < c->nrefusals; i++)
+		for (unsigned bit = 0; rfl_counter_set_names[bit]; bit++)
+			if (strcmp(c->refusals[i].set, rfl_counter_set_names[bit]) == 0)
+				sets |= 1U << bit;
+	return sets;
+}
+
+/* One reason for several sets is said once; where nothing was counted for one reason, the sets need
+ * no name. */
+static size_t say_refusals(const struct rfl_capture *c, bool any, struct rfl_buf *out)
+{
+	struct rfl_buf sets;
+	size_t n = 0, reasons = 0;
+
+	rfl_buf_init(&sets, 0);
+	for (size_t i = 0; i < c->nrefusals; i++)
+		reasons += rfl_capture_refused_alike(c, i, &sets);
+	for (size_t i = 0; i < c->nrefusals; i++) {
+		rfl_buf_reset(&sets);
+		if (!rfl_capture_refused_alike(c, i, &sets))
 			continue;
-		rfl_buf_puts(out, said ? "; " : "");
-		if (told[i].set)
-			rfl_buf_printf(out, "%s: ", told[i].set);
-		rfl_buf_puts(out, said && strcmp(said, reason) == 0 ? "the same" : reason);
-		return reason;
+		rfl_buf_puts(out, n++ ? "; " : "");
+		if (any || reasons > 1)
+			rfl_buf_printf(out, "%s: ", rfl_buf_str(&sets));
+		rfl_buf_puts(out, c->refusals[i].reason);
 	}
-	return NULL;
+	rfl_buf_fini(&sets);
+	return n;
 }
 
-/* What the source says of whole sets. @return whether it said anything */
-static bool say_sets(const struct rfl_capture *c, bool any, struct rfl_buf *out)
-{
-	const char *said = NULL;
-
-	for (size_t i = 0; i < c->nnotes; i++) {
-		const char *reason = say_note(c->notes[i], any, said, out);
-
-		said = reason ? reason : said;
-	}
-	return said != NULL;
-}
-
-/* What was wanted and is not whole. @return how many there are */
-static size_t say_quantities(const struct rfl_capture *c, unsigned sets, bool whole,
+/* What was asked for, is not whole for this validity, and no refused set explains. */
+static size_t say_quantities(const struct rfl_capture *c, const struct rfl_counted_asked *asked,
 			     enum rfl_validity validity, struct rfl_buf *out)
 {
+	const unsigned refused = refused_sets(c);
 	const char *said = NULL;
 	size_t n = 0;
 
 	for (size_t i = 0; i < RFL_ARRAY_LEN(wanted); i++) {
 		const enum rfl_quantity q = wanted[i].quantity;
+		const struct rfl_amount a = whole(c, asked, q);
+		const char *reason = a.reason ? a.reason : "no reason is given";
 
-		if (!is_wanted(i, sets) || c->total[q].validity != validity)
+		if (!is_wanted(i, asked->sets) || (wanted[i].sets & refused) ||
+		    a.validity != validity)
 			continue;
-		rfl_buf_puts(out, n++ ? "; " : "");
-		if (!whole)
-			rfl_buf_printf(out, "%s: ", rfl_quantity_info(q)->name);
-		rfl_buf_puts(out, said && strcmp(said, why(c, q)) == 0 ? "the same" : why(c, q));
-		said = why(c, q);
-		if (whole)
-			break; /* of nothing at all one reason is enough */
+		rfl_buf_printf(out, "%s%s: ", out->len ? "; " : "", rfl_quantity_info(q)->name);
+		rfl_buf_puts(out, said && strcmp(said, reason) == 0 ? "the same" : reason);
+		said = reason;
+		n++;
 	}
 	return n;
 }
 
-void rfl_counted_status(const struct rfl_capture *capture, unsigned sets, struct rfl_buf *out)
+/* Of nothing at all one reason is enough. */
+static const char *why_nothing(const struct rfl_capture *c, unsigned sets)
 {
-	static const struct {
-		enum rfl_validity validity;
-		const char *word;
-	} grades[] = {
-		{ RFL_VALID_UNAVAILABLE, "partial: " },
-		{ RFL_VALID_PARTIAL, "partial: " },
-		{ RFL_VALID_MARKED, "marked: " },
-	};
+	for (size_t i = 0; i < RFL_ARRAY_LEN(wanted); i++)
+		if (is_wanted(i, sets))
+			return c->total[wanted[i].quantity].reason;
+	return NULL; /* times of kernels were all that was asked for */
+}
+
+void rfl_counted_status(const struct rfl_capture *capture, const struct rfl_counted_asked *asked,
+			struct rfl_buf *out)
+{
 	const bool any = anything_counted(capture);
+	const char *word = any ? "partial" : "unavailable", *why;
 	struct rfl_buf text;
-	const char *word = any ? "partial: " : "unavailable: ";
 	size_t n;
 
 	rfl_buf_init(&text, 0);
-	n = say_sets(capture, any, &text);
-	if (n == 0 && !any)
-		n = say_quantities(capture, sets, true, RFL_VALID_UNAVAILABLE, &text);
-	for (size_t i = 0; n == 0 && i < RFL_ARRAY_LEN(grades); i++) {
-		word = grades[i].word;
-		n = say_quantities(capture, sets, false, grades[i].validity, &text);
-	}
-	if (n > 0)
-		rfl_buf_printf(out, "%s%s", word, rfl_buf_str(&text));
+	n = say_refusals(capture, any, &text);
+	why = any || n ? NULL : why_nothing(capture, asked->sets);
+	if (why)
+		rfl_buf_puts(&text, why);
+	if (any)
+		n += say_quantities(capture, asked, RFL_VALID_UNAVAILABLE, &text) +
+		     say_quantities(capture, asked, RFL_VALID_PARTIAL, &text);
+	if (any && n == 0 && say_quantities(capture, asked, RFL_VALID_MARKED, &text))
+		word = "marked";
+	if (text.len > 0)
+		rfl_buf_printf(out, "%s: %s", word, rfl_buf_str(&text));
 	else
-		rfl_buf_puts(out, "ok"); /* perhaps times of kernels only were asked for */
+		rfl_buf_puts(out, "ok");
+	if (text.failed)
+		out->failed = true;
 	rfl_buf_fini(&text);
 }
 

@@ -42,22 +42,32 @@ enum rfl_rc rfl_counted_run(const struct rfl_source_ops *source,
 			    const struct rfl_counted_parts *parts, struct rfl_captures *to,
 			    struct rfl_err *err) RFL_WARN_UNUSED;
 
+/** What a run wanted counted. */
+struct rfl_counted_asked {
+	unsigned sets;         /**< RFL_SET_*; 0: of a processor, which counts what it can */
+	const char *precision; /**< "fp32", ... */
+};
+
+/**
+ * A quantity of one step; NaN when it is not known or only a lower bound is. FLOPs of a GPU are
+ * known when those outside the matrix units are, and those of the matrix units in the run's
+ * precision.
+ */
+double rfl_counted_per_step(const struct rfl_capture *capture,
+			    const struct rfl_counted_asked *asked, enum rfl_quantity q);
+
 /**
  * What became of it, for the ledger: "ok", "partial: <what lacks>: <why>", "marked: ...", or
  * "unavailable: <why>" when neither work nor traffic nor anything else was counted.
- * @param sets  that were asked for; 0: of a processor, which counts what it can
  */
-void rfl_counted_status(const struct rfl_capture *capture, unsigned sets, struct rfl_buf *out);
+void rfl_counted_status(const struct rfl_capture *capture, const struct rfl_counted_asked *asked,
+			struct rfl_buf *out);
 
 /**
  * Counted over known of the self-tests: the ratio that is furthest from 1; NaN when there is none.
  * @param family  how the quantity's name begins: "flops", "dram"
  */
 double rfl_counted_self_test(const struct rfl_capture *capture, const char *family);
-
-/** The names of the sets, in the order of their bits: "core", "flops", "audit", "links", "kernels",
- * "self-test", NULL. */
-extern const char *const rfl_counter_set_names[];
 
 /** What is counted of a device: of a GPU what was asked for, else core, flops, kernels and
  * self-test. 0 of others, which have no sets. */

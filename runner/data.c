@@ -13,6 +13,12 @@ enum rfl_rc rfl_data_next(struct rfl_data *data, struct rfl_batch *ret, struct r
 	return data->ops->next(data, ret, err);
 }
 
+void rfl_data_rest(struct rfl_data *data)
+{
+	if (data->ops->rest)
+		data->ops->rest(data);
+}
+
 int64_t rfl_data_skipped(struct rfl_data *data)
 {
 	return data->ops->skipped(data);

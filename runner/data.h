@@ -104,6 +104,10 @@ enum rfl_rc rfl_data_folder(struct rfl_dataset *take_set, const struct rfl_loade
 enum rfl_rc rfl_data_next(struct rfl_data *data, struct rfl_batch *ret,
 			  struct rfl_err *err) RFL_WARN_UNUSED;
 
+/** Wait until nothing is decoded ahead any more: until the next rfl_data_next() its threads sleep.
+ */
+void rfl_data_rest(struct rfl_data *data);
+
 /** Files left out so far: not named as JPEG, or not decodable. */
 int64_t rfl_data_skipped(struct rfl_data *data);
 
@@ -113,6 +117,7 @@ void rfl_data_free(struct rfl_data *data);
 /** A kind of source; for those who write one. */
 struct rfl_data_ops {
 	enum rfl_rc (*next)(struct rfl_data *data, struct rfl_batch *ret, struct rfl_err *err);
+	void (*rest)(struct rfl_data *data); /* NULL: it has no threads */
 	int64_t (*skipped)(struct rfl_data *data);
 	void (*free)(struct rfl_data *data);
 };

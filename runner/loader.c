@@ -264,6 +264,27 @@ static enum rfl_rc loader_next(struct rfl_data *data, struct rfl_batch *ret, str
 	return RFL_OK;
 }
 
+/* All tickets of the ring are drawn, and what was drawn is done. */
+static bool is_resting(const struct loader *l)
+{
+	if (l->error.rc != RFL_OK || l->nthreads == 0)
+		return true;
+	for (int i = 0; i < l->nslots; i++)
+		if (l->slots[i].filled < l->config.batch)
+			return false;
+	return true;
+}
+
+static void loader_rest(struct rfl_data *data)
+{
+	struct loader *l = (struct loader *)data;
+
+	pthread_mutex_lock(&l->lock);
+	while (!is_resting(l))
+		pthread_cond_wait(&l->ready, &l->lock);
+	pthread_mutex_unlock(&l->lock);
+}
+
 static int64_t loader_skipped(struct rfl_data *data)
 {
 	struct loader *l = (struct loader *)data;
@@ -308,6 +329,7 @@ static void loader_free(struct rfl_data *data)
 
 static const struct rfl_data_ops loader_ops = {
 	.next = loader_next,
+	.rest = loader_rest,
 	.skipped = loader_skipped,
 	.free = loader_free,
 };

@@ -248,30 +248,54 @@ static double memory_limit(const struct rfl_machine *m)
 	return (double)m->memory_bytes;
 }
 
+static enum rfl_rc write_steps(struct run *run, struct rfl_run_result *ret, struct rfl_err *err)
+{
+	if (!run->heard.timed)
+		return RFL_OK;
+	snprintf(ret->steps_file, sizeof(ret->steps_file), "%s/steps/%s.csv", run->options->log_dir,
+		 ret->row.run_id);
+	return rfl_run__write_steps(ret->steps_file, &run->heard.burst, err);
+}
+
+static enum rfl_rc write_time_log(struct run *run, struct rfl_run_result *ret, struct rfl_err *err)
+{
+	char dir[4096];
+
+	snprintf(dir, sizeof(dir), "%s/time", run->options->log_dir);
+	return rfl_run__write_time_log(dir, run->options->command_line, &ret->row, &run->process,
+				       ret->time_log, sizeof(ret->time_log), err);
+}
+
+static enum rfl_rc write_counters(struct run *run, struct rfl_run_result *ret, struct rfl_err *err)
+{
+	enum rfl_rc rc;
+
+	if (run->captures.n == 0)
+		return RFL_OK;
+	rc = rfl_run__write_counters(run->counters_path, &ret->row, &run->captures, err);
+	if (rc == RFL_OK)
+		snprintf(ret->counters_file, sizeof(ret->counters_file), "%s", run->counters_path);
+	return rc;
+}
+
+/* One that cannot be written does not keep the others back; the first of them is told. */
 static enum rfl_rc write_side_files(struct run *run, struct rfl_run_result *ret,
 				    struct rfl_err *err)
 {
-	const char *dir = run->options->log_dir;
-	char time_dir[4096];
-	enum rfl_rc rc = RFL_OK;
+	static enum rfl_rc (*const files[])(struct run *, struct rfl_run_result *,
+					    struct rfl_err *) = {
+		write_steps,
+		write_time_log,
+		write_counters,
+	};
+	enum rfl_rc first = RFL_OK;
 
-	if (run->heard.timed) {
-		snprintf(ret->steps_file, sizeof(ret->steps_file), "%s/steps/%s.csv", dir,
-			 ret->row.run_id);
-		rc = rfl_run__write_steps(ret->steps_file, &run->heard.burst, err);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(files); i++) {
+		enum rfl_rc rc = files[i](run, ret, err);
+
+		first = first ? first : rc;
 	}
-	snprintf(time_dir, sizeof(time_dir), "%s/time", dir);
-	if (rc == RFL_OK)
-		rc = rfl_run__write_time_log(time_dir, run->options->command_line, &ret->row,
-					     &run->process, ret->time_log, sizeof(ret->time_log),
-					     err);
-	if (rc == RFL_OK && run->captures.n > 0) {
-		rc = rfl_run__write_counters(run->counters_path, &ret->row, &run->captures, err);
-		if (rc == RFL_OK)
-			snprintf(ret->counters_file, sizeof(ret->counters_file), "%s",
-				 run->counters_path);
-	}
-	return rc;
+	return first;
 }
 
 /* The row is written last, so that what it points to is there; and it is written even when a side

@@ -45,47 +45,43 @@ enum rfl_rc rfl_run__check_counters(const char *path, struct rfl_err *err)
 
 /* ---- the columns ---- */
 
-static double value(const struct rfl_capture *c, enum rfl_quantity q)
+/* Of two quantities over the same launches, and of the same part of them. */
+static double ratio(const struct rfl_amount *a, const struct rfl_amount *b)
 {
-	return c->total[q].value;
-}
+	const bool same = a->launches == b->launches &&
+			  (a->validity == RFL_VALID_PARTIAL) == (b->validity == RFL_VALID_PARTIAL);
 
-static double per_step(const struct rfl_capture *c, enum rfl_quantity q)
-{
-	return c->steps > 0 ? value(c, q) / (double)c->steps : (double)NAN;
-}
-
-static double ratio(double a, double b)
-{
-	return b > 0 ? a / b : (double)NAN;
+	return same && b->value > 0 ? a->value / b->value : (double)NAN;
 }
 
 /* Of a processor the cycles are those of its threads, of a GPU those that went by. */
 static double clock_of(const struct rfl_capture *c)
 {
-	double busy = value(c, RFL_QUANTITY_TASK_CLOCK);
+	const struct rfl_amount *busy = &c->total[RFL_QUANTITY_TASK_CLOCK];
 
-	return ratio(value(c, RFL_QUANTITY_CYCLES),
-		     isnan(busy) ? value(c, RFL_QUANTITY_TIME) : busy);
+	return ratio(&c->total[RFL_QUANTITY_CYCLES],
+		     isnan(busy->value) ? &c->total[RFL_QUANTITY_TIME] : busy);
 }
 
-static double idle_bytes(const struct rfl_capture *c)
+/* Bytes per second, as sources rest for different times. */
+static double idle_rate(const struct rfl_capture *c)
 {
 	for (size_t i = 0; i < c->nranges; i++)
 		if (c->ranges[i].kind == RFL_RANGE_IDLE)
-			return c->ranges[i].amount[RFL_QUANTITY_DRAM].value;
+			return ratio(&c->ranges[i].amount[RFL_QUANTITY_DRAM],
+				     &c->ranges[i].amount[RFL_QUANTITY_TIME]);
 	return (double)NAN;
 }
 
-static enum rfl_rc fill_columns(const struct rfl_capture *c, struct rfl_ledger_row *row,
-				struct rfl_err *err)
+static enum rfl_rc fill_columns(const struct rfl_capture *c, const struct rfl_counted_asked *asked,
+				struct rfl_ledger_row *row, struct rfl_err *err)
 {
 	row->counter_passes = c->passes;
-	row->counted_flops_per_step = per_step(c, RFL_QUANTITY_FLOPS);
-	row->counted_dram_bytes_per_step = per_step(c, RFL_QUANTITY_DRAM);
-	row->idle_dram_bytes = idle_bytes(c);
-	row->ipc = ratio(value(c, RFL_QUANTITY_INSTRUCTIONS), value(c, RFL_QUANTITY_CYCLES));
-	row->cache_misses_per_step = per_step(c, RFL_QUANTITY_CACHE_MISSES);
+	row->counted_flops_per_step = rfl_counted_per_step(c, asked, RFL_QUANTITY_FLOPS);
+	row->counted_dram_bytes_per_step = rfl_counted_per_step(c, asked, RFL_QUANTITY_DRAM);
+	row->idle_dram_bytes_per_s = idle_rate(c);
+	row->ipc = ratio(&c->total[RFL_QUANTITY_INSTRUCTIONS], &c->total[RFL_QUANTITY_CYCLES]);
+	row->cache_misses_per_step = rfl_counted_per_step(c, asked, RFL_QUANTITY_CACHE_MISSES);
 	row->effective_clock_hz = clock_of(c);
 	row->selftest_flops_ratio = rfl_counted_self_test(c, "flops");
 	row->selftest_dram_ratio = rfl_counted_self_test(c, "dram");
@@ -106,7 +102,7 @@ static void judge_end(const struct rfl_run__heard *h, const struct rfl_proc_resu
 	else if (!p->exited)
 		rfl_buf_printf(out, "crash: signal %d (%s)", p->signal, strsignal(p->signal));
 	else
-		rfl_buf_printf(out, "crash: exit code %d", p->exit_code);
+		rfl_buf_printf(out, "crash: exit code %d, before it was done", p->exit_code);
 }
 
 static void judge_failure(enum rfl_rc rc, const char *text, struct rfl_buf *out)
@@ -123,8 +119,16 @@ static enum rfl_rc take_captures(const struct rfl_run_config *config,
 				 struct rfl_err *err)
 {
 	struct rfl_err bad = RFL_ERR_INIT;
+	const struct rfl_counted_asked asked = {
+		.sets = rfl_counted_sets((enum rfl_device)heard->device, config->counter_sets),
+		.precision = rfl_precision_names[config->precision],
+	};
 	enum rfl_rc rc = rfl_buf_check(&heard->counters, "counters", &bad);
 
+	if (rc == RFL_OK && heard->counters.len != heard->counters_len)
+		rc = rfl_fail(&bad, RFL_EFORMAT, 0,
+			      "%zu of %zu bytes of counts came from the run's child",
+			      heard->counters.len, heard->counters_len);
 	if (rc == RFL_OK)
 		rc = rfl_counters_load("counters of the run's child", rfl_buf_str(&heard->counters),
 				       heard->counters.len, to, &bad);
@@ -134,10 +138,8 @@ static enum rfl_rc take_captures(const struct rfl_run_config *config,
 		judge_failure(rc, bad.msg, out);
 		return RFL_OK;
 	}
-	rfl_counted_status(to->captures[0],
-			   rfl_counted_sets((enum rfl_device)heard->device, config->counter_sets),
-			   out);
-	return fill_columns(to->captures[0], row, err);
+	rfl_counted_status(to->captures[0], &asked, out);
+	return fill_columns(to->captures[0], &asked, row, err);
 }
 
 enum rfl_rc rfl_run__fill_counters(const struct rfl_run_config *config,

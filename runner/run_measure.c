@@ -40,6 +40,7 @@ struct job {
 	struct rfl_burst burst;
 	double setup_s;
 	rfl_run_source_fn source_for;
+	size_t counters_len; /* sent so far */
 };
 
 static void send(struct job *job, json_t *take_event)
@@ -60,10 +61,9 @@ static json_t *text_of(char *text)
 	return json ? json : json_string(text);
 }
 
-/* "failed" or "counted": how it ended. */
-static json_t *end_event(const char *event, struct rfl_err *end)
+static json_t *failed_event(struct rfl_err *end)
 {
-	return json_pack("{s:s, s:i, s:o}", "event", event, "rc", (int)end->rc, "text",
+	return json_pack("{s:s, s:i, s:o}", "event", "failed", "rc", (int)end->rc, "text",
 			 text_of(end->msg));
 }
 
@@ -296,6 +296,7 @@ static enum rfl_rc say_counters(struct job *job, const struct rfl_captures *capt
 		send(job, json_pack("{s:s, s:o}", "event", "counters", "csv",
 				    piece_to_json(csv.data + at, n)));
 	}
+	job->counters_len = csv.len;
 	rfl_buf_fini(&csv);
 	return rc;
 }
@@ -347,7 +348,8 @@ static void count(struct job *job)
 		return;
 	say_progress(job, "counting", 0, 1);
 	end.rc = count_step(job, &end);
-	send(job, end_event("counted", &end));
+	send(job, json_pack("{s:s, s:i, s:o, s:I}", "event", "counted", "rc", (int)end.rc, "text",
+			    text_of(end.msg), "bytes", (json_int_t)job->counters_len));
 }
 
 /* ---- all of it ---- */
@@ -407,7 +409,7 @@ enum rfl_rc rfl_run__measure(const struct rfl_run_config *config, rfl_run_source
 	if (rc == RFL_OK)
 		count(&job);
 	if (rc) {
-		send(&job, end_event("failed", &failure));
+		send(&job, failed_event(&failure));
 		rfl_fail(err, rc, failure.native, "%s", failure.msg);
 	}
 	rfl_burst_fini(&job.burst);
@@ -484,7 +486,7 @@ enum rfl_rc rfl_run_child_with(int config_fd, int report_fd, rfl_run_source_fn s
 	if (rc == RFL_OK) {
 		rc = rfl_run__measure(&config, source_for, emit_line, &report_fd, err);
 	} else {
-		event = end_event("failed", &failure);
+		event = failed_event(&failure);
 		if (event)
 			emit_line(event, &report_fd);
 		rfl_fail(err, rc, failure.native, "%s", failure.msg);

@@ -60,7 +60,8 @@ struct rfl_run__heard {
 	double host_peak_bytes;
 	enum rfl_rc rc; /* of failed */
 	char text[1024];
-	struct rfl_buf counters; /* a table, in pieces as they came; complete when counted */
+	struct rfl_buf counters; /* a table, in pieces as they came */
+	size_t counters_len;     /* of all that was sent; known when counted */
 	bool counted;            /* the child is through with its counted steps */
 	enum rfl_rc counted_rc;
 	char counted_text[1024];

@@ -141,7 +141,10 @@ static void hear_counters(struct rfl_run__heard *h, const json_t *event)
 
 static void hear_counted(struct rfl_run__heard *h, const json_t *event)
 {
+	const int64_t bytes = int_of(event, "bytes");
+
 	h->counted = true;
+	h->counters_len = bytes < 0 ? SIZE_MAX : (size_t)bytes;
 	h->counted_rc = int_of(event, "rc") == RFL_OK ? RFL_OK : failure_of(event);
 	text_of(event, "text", h->counted_text, sizeof(h->counted_text));
 }

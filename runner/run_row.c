@@ -385,30 +385,36 @@ static void say_ms(struct rfl_buf *out, const char *name, double ms)
 		rfl_buf_printf(out, ", %s %.1f", name, ms);
 }
 
-/* What was counted, beside what the network is counted to be; or why not. */
-static void say_counted(const struct rfl_ledger_row *row, struct rfl_buf *out)
+/* What was counted, beside what the network is counted to be. */
+static void say_counts(const struct rfl_ledger_row *row, struct rfl_buf *out)
 {
-	const bool counted =
-		!isnan(row->counted_flops_per_step) || !isnan(row->counted_dram_bytes_per_step);
+	const char *sep = ": ";
 	char bytes[RFL_NUM_MAX];
 
-	if (!row->counters_status)
-		return;
-	rfl_buf_puts(out, "; counters");
-	if (!isnan(row->counted_flops_per_step))
-		rfl_buf_printf(out, ": %.4g GFLOP (%.3g of the analytic count)",
+	if (!isnan(row->counted_flops_per_step)) {
+		rfl_buf_printf(out, "%s%.4g GFLOP (%.3g of the analytic count)", sep,
 			       row->counted_flops_per_step * 1e-9,
 			       row->counted_flops_per_step / (double)row->model_flops_per_step);
-	if (!isnan(row->counted_dram_bytes_per_step))
-		rfl_buf_printf(
-			out, "%s %s of memory traffic",
-			isnan(row->counted_flops_per_step) ? ":" : ",",
-			rfl_num_bytes(row->counted_dram_bytes_per_step, bytes, sizeof(bytes)));
+		sep = ", ";
+	}
+	if (!isnan(row->counted_dram_bytes_per_step)) {
+		rfl_num_bytes(row->counted_dram_bytes_per_step, bytes, sizeof(bytes));
+		rfl_buf_printf(out, "%s%s of memory traffic", sep, bytes);
+		sep = ", ";
+	}
 	if (!isnan(row->ipc))
-		rfl_buf_printf(out, "%s IPC %.2f", counted ? "," : ":", row->ipc);
-	if (strcmp(row->counters_status, "ok") != 0)
-		rfl_buf_printf(out, " %.*s", (int)strcspn(row->counters_status, ":"),
-			       row->counters_status);
+		rfl_buf_printf(out, "%sIPC %.2f", sep, row->ipc);
+}
+
+/* "; counters partial: 26.2 GFLOP ..." */
+static void say_counted(const struct rfl_ledger_row *row, struct rfl_buf *out)
+{
+	const char *status = row->counters_status;
+
+	if (!status)
+		return;
+	rfl_buf_printf(out, "; counters %.*s", (int)strcspn(status, ":"), status);
+	say_counts(row, out);
 }
 
 void rfl_run_summary(const struct rfl_ledger_row *row, struct rfl_buf *out)

@@ -165,9 +165,12 @@ static inline const struct rfl_metric *fake_metric(const struct rfl_range *r, co
 	return NULL;
 }
 
-/* The first note that has the word, or NULL. */
+/* The first refusal or note that has the word, or NULL. */
 static inline const char *fake_noted(const struct rfl_capture *c, const char *word)
 {
+	for (size_t i = 0; i < c->nrefusals; i++)
+		if (strstr(c->refusals[i].reason, word))
+			return c->refusals[i].reason;
 	for (size_t i = 0; i < c->nnotes; i++)
 		if (strstr(c->notes[i], word))
 			return c->notes[i];

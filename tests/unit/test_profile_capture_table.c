@@ -57,6 +57,9 @@ static void make(struct rfl_captures *to)
 	add(b, RFL_RANGE_KERNEL, "copy", 0.3, 0, 4e9);
 	add(b, RFL_RANGE_KERNEL, "unknown", 0.2, NAN, 1e9);
 	rfl_capture_note(b, "a note");
+	rfl_capture_refuse(b, "core", "busy");
+	rfl_capture_refuse(b, "links", "none here");
+	rfl_capture_refuse(b, "flops", "busy");
 	assert_ok(rfl_capture_finish(b, to, &err), &err);
 	rfl_capture_builder_free(b);
 	b = builder("phases");
@@ -144,6 +147,8 @@ static void json_is_what_its_schema_says(void **state)
 			"validity")),
 		"partial");
 	assert_string_equal(json_string_value(at(document, "captures.0.notes.0")), "a note");
+	assert_string_equal(json_string_value(at(document, "captures.0.refused.2.set")), "flops");
+	assert_string_equal(json_string_value(at(document, "captures.0.refused.2.reason")), "busy");
 	json_decref(document);
 	json_decref(schema);
 	rfl_buf_fini(&text);
@@ -202,7 +207,7 @@ static void people_see_kernels_by_time_and_what_is_missing(void **state)
 		"'roofline counters list --chip GA100' has the metrics, with --ncu as ncu's argument\n",
 		"Not known: flops.tensor_fp8, flops.tensor_fp4: Ampere's matrix units take no fp8 "
 		"and no fp4\n",
-		"Note: a note\n",
+		"Not counted: core, flops: busy\nNot counted: links: none here\nNote: a note\n",
 		"phase  fwd",
 		"idle   idle",
 	};
@@ -241,7 +246,7 @@ static void no_kernel_is_said_to_do_nothing_by_half_a_count(void **state)
 	rfl_capture_builder_free(b);
 	render(&captures, &view, &text);
 	assert_has(&text, "flops.tensor_tf32  0 FLOP");
-	assert_has(&text, "flops.total: without flops.fp16, flops.fp32,");
+	assert_has(&text, "Not known: flops.total: 0 in flops.tensor_tf32, without flops.fp16, ");
 	assert_null(strstr(rfl_buf_str(&text), "Kernels with 0 FLOPs"));
 	rfl_buf_fini(&text);
 	rfl_captures_fini(&captures);

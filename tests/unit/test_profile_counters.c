@@ -55,6 +55,8 @@ static void make(struct rfl_captures *to)
 	add_kernel(b, "copy", NULL, 1);
 	rfl_capture_note(b, "a note, of two\nlines");
 	rfl_capture_note(b, "another");
+	rfl_capture_refuse(b, "core", "dropped, \"twice\"");
+	rfl_capture_refuse(b, "kernels", "dropped, \"twice\"");
 	rfl_capture_steps(b, 30, 2);
 	rfl_capture_left_out(b, 7);
 	assert_ok(rfl_capture_finish(b, to, &err), &err);
@@ -135,10 +137,15 @@ static void assert_captures(const struct rfl_capture *a, const struct rfl_captur
 	assert_int_equal(a->total_kind, b->total_kind);
 	assert_int_equal(a->nranges, b->nranges);
 	assert_int_equal(a->nnotes, b->nnotes);
+	assert_int_equal(a->nrefusals, b->nrefusals);
 	for (size_t i = 0; i < a->nranges; i++)
 		assert_ranges(&a->ranges[i], &b->ranges[i]);
 	for (size_t i = 0; i < a->nnotes; i++)
 		assert_text(a->notes[i], b->notes[i]);
+	for (size_t i = 0; i < a->nrefusals; i++) {
+		assert_text(a->refusals[i].set, b->refusals[i].set);
+		assert_text(a->refusals[i].reason, b->refusals[i].reason);
+	}
 	assert_amounts(a->total, b->total);
 }
 
@@ -252,6 +259,10 @@ static void refuses_with_line_and_column(void **state)
 		  "c.csv:3: column 'validity': 'fine' is not known" },
 		{ HEADER FIRST ID "kernel,k,,,1,metric,,1,,sum,1,,ok,,\n",
 		  "c.csv:3: column 'metric': a metric has no name" },
+		{ HEADER FIRST ID ",,,,,refusal,,,,,,,unavailable,,why\n",
+		  "c.csv:3: column 'metric': a refusal names no set" },
+		{ HEADER FIRST ID ",,,,,refusal,core,,,,,,unavailable,,\n",
+		  "c.csv:3: column 'reason': a refusal has no reason" },
 		{ HEADER FIRST ID "kernel,k,,,1,metric,x,,,sum,1,,ok,,\n",
 		  "c.csv:3: column 'value': is empty, and 'validity' does not say unavailable" },
 		{ HEADER FIRST ID "kernel,k,,,1,metric,x,3,,sum,1,,unavailable,,\n",

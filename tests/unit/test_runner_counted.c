@@ -414,6 +414,18 @@ static void a_missing_source_is_named(void **state)
 
 /* ---- words ---- */
 
+#define ASKED_FOR "only a part of them was asked for: add core and flops to --counter-sets"
+
+static const char *status_of(const struct rfl_capture *c, unsigned sets, const char *precision,
+			     struct rfl_buf *text)
+{
+	const struct rfl_counted_asked wants = { sets, precision };
+
+	rfl_buf_reset(text);
+	rfl_counted_status(c, &wants, text);
+	return rfl_buf_str(text);
+}
+
 static void the_status_says_what_lacks(void **state)
 {
 	const struct rfl_amount absent = { (double)NAN, RFL_VALID_UNAVAILABLE, 0, NULL, "rc 35" };
@@ -421,15 +433,13 @@ static void the_status_says_what_lacks(void **state)
 	const struct rfl_amount some = { 5, RFL_VALID_PARTIAL, 1, NULL, "2 of 3 ranges" };
 	const struct rfl_amount off = { 5, RFL_VALID_MARKED, 1, NULL, "the self-test was off" };
 	const struct rfl_amount good = { 5, RFL_VALID, 1, NULL, NULL };
-	const struct rfl_amount general = { (double)NAN, RFL_VALID_UNAVAILABLE, 0, NULL,
-					    "none of its parts is known" };
 	const struct {
 		struct rfl_amount flops, dram, cycles;
 		unsigned sets;
 		const char *expected;
 	} cases[] = {
 		{ good, good, good, 0, "ok" },
-		{ good, good, absent, RFL_SET_CORE, "ok" },
+		{ good, good, absent, RFL_SET_CORE | RFL_SET_FLOPS, "ok" },
 		{ absent, absent, absent, 0, "unavailable: rc 35" },
 		{ absent, absent, absent, RFL_SET_CORE | RFL_SET_KERNELS, "unavailable: rc 35" },
 		{ absent, absent, absent, RFL_SET_KERNELS, "ok" },
@@ -438,72 +448,151 @@ static void the_status_says_what_lacks(void **state)
 		{ absent, other, good, 0, "partial: flops.total: rc 35; dram_bytes: no IMC" },
 		{ good, other, good, RFL_SET_FLOPS, "ok" }, /* not asked for */
 		{ some, good, good, 0, "partial: flops.total: 2 of 3 ranges" },
+		{ some, other, good, 0, "partial: dram_bytes: no IMC; flops.total: 2 of 3 ranges" },
 		{ off, good, good, 0, "marked: flops.total: the self-test was off" },
 		{ off, absent, good, 0, "partial: dram_bytes: rc 35" },
-		{ general, good, good, 0, "partial: flops.total: rc 35" }, /* of its parts */
 	};
+	struct rfl_buf text;
 
 	(void)state;
+	rfl_buf_init(&text, 0);
 	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++) {
 		struct rfl_capture c = { .source = "fake" };
-		struct rfl_buf text;
 
 		for (int q = 0; q < RFL_QUANTITY_COUNT; q++)
 			c.total[q] = absent;
-		c.total[RFL_QUANTITY_FLOPS] = cases[i].flops;
+		c.total[RFL_QUANTITY_FLOPS_FP32] = c.total[RFL_QUANTITY_FLOPS] = cases[i].flops;
 		c.total[RFL_QUANTITY_DRAM] = cases[i].dram;
 		c.total[RFL_QUANTITY_CYCLES] = cases[i].cycles;
-		rfl_buf_init(&text, 0);
-		rfl_counted_status(&c, cases[i].sets, &text);
-		assert_string_equal(rfl_buf_str(&text), cases[i].expected);
-		rfl_buf_fini(&text);
+		assert_string_equal(status_of(&c, cases[i].sets, "fp32", &text), cases[i].expected);
 	}
+	rfl_buf_fini(&text);
 }
 
-/* Notes of a source say why a whole set lacks: nearer to the cause than what follows from it. */
+/* The FLOPs of a GPU's step are those outside and inside the matrix units: with one of the two they
+ * are a lower bound, which is no count. */
+static void half_of_the_flops_are_no_flops(void **state)
+{
+	static const struct {
+		const char *precision;
+		unsigned sets;
+		double fp32, tf32;
+		const char *expected;
+		double per_step;
+	} cases[] = {
+		{ "fp32", RFL_SET_CORE | RFL_SET_FLOPS, 40, (double)NAN, "ok", 20 },
+		{ "fp32", RFL_SET_FLOPS, 40, (double)NAN, "ok", 20 },
+		{ "fp32", RFL_SET_CORE, (double)NAN, 0, "partial: flops.total: " ASKED_FOR,
+		  (double)NAN },
+		{ "fp32", RFL_SET_CORE | RFL_SET_FLOPS, (double)NAN, 7,
+		  "partial: flops.total: no value", (double)NAN },
+		{ "tf32", RFL_SET_CORE | RFL_SET_FLOPS, 40, 60, "ok", 50 },
+		{ "tf32", RFL_SET_FLOPS, 40, (double)NAN, "partial: flops.total: " ASKED_FOR,
+		  (double)NAN },
+		{ "tf32", RFL_SET_CORE, (double)NAN, 60, "partial: flops.total: " ASKED_FOR,
+		  (double)NAN },
+		{ "amp", RFL_SET_CORE | RFL_SET_FLOPS, 40, 60, "partial: flops.total: no value",
+		  (double)NAN },
+		{ "fp32", 0, (double)NAN, 60, "ok", 30 }, /* a processor has its own parts */
+	};
+	const struct rfl_amount absent = { (double)NAN, RFL_VALID_UNAVAILABLE, 0, NULL,
+					   "no value" };
+	const struct rfl_amount good = { 5, RFL_VALID, 1, NULL, NULL };
+	struct rfl_buf text;
+
+	(void)state;
+	rfl_buf_init(&text, 0);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++) {
+		const struct rfl_counted_asked wants = { cases[i].sets, cases[i].precision };
+		struct rfl_capture c = { .source = "fake", .steps = 2 };
+		double flops;
+
+		for (int q = 0; q < RFL_QUANTITY_COUNT; q++)
+			c.total[q] = absent;
+		c.total[RFL_QUANTITY_DRAM] = good;
+		if (!isnan(cases[i].fp32))
+			c.total[RFL_QUANTITY_FLOPS_FP32] =
+				(struct rfl_amount){ .value = cases[i].fp32, .launches = 1 };
+		if (!isnan(cases[i].tf32))
+			c.total[RFL_QUANTITY_FLOPS_TENSOR_TF32] =
+				(struct rfl_amount){ .value = cases[i].tf32, .launches = 1 };
+		c.total[RFL_QUANTITY_FLOPS] = (struct rfl_amount){
+			.value = (isnan(cases[i].fp32) ? 0 : cases[i].fp32) +
+				 (isnan(cases[i].tf32) ? 0 : cases[i].tf32),
+			.launches = 1,
+		};
+		assert_string_equal(status_of(&c, wants.sets, wants.precision, &text),
+				    cases[i].expected);
+		flops = rfl_counted_per_step(&c, &wants, RFL_QUANTITY_FLOPS);
+		if (isnan(cases[i].per_step))
+			assert_true(isnan(flops));
+		else
+			assert_close(flops, cases[i].per_step, 0);
+	}
+	rfl_buf_fini(&text);
+}
+
+/* A refused set is nearer to the cause than what follows from it; one reason is said once. */
 static void the_status_quotes_the_source(void **state)
 {
 	static const struct {
 		double dram;
-		const char *notes[3], *expected;
+		struct rfl_refusal refusals[3];
+		size_t n;
+		const char *expected;
 	} cases[] = {
-		{ (double)NAN, { "no counters: rc 35" }, "unavailable: rc 35" },
+		{ (double)NAN, { { "core", "rc 35" } }, 1, "unavailable: rc 35" },
 		{ (double)NAN,
-		  { "core: not counted: rc 35", "kernels: 3 launches",
-		    "flops: not counted: rc 35" },
-		  "unavailable: core: rc 35; flops: the same" },
-		{ 5,
-		  { "core: 7 metrics in 1 pass", "flops: not counted: 2 ranges dropped" },
-		  "partial: flops: 2 ranges dropped" },
-		{ 5, { "core: 7 metrics in 1 pass" }, "ok" },
-		{ 5, { "self-test: not done: no memory" }, "partial: self-test: no memory" },
-		{ 5,
-		  { "no times of kernels: rc 39", "links: not counted: rc 39" },
-		  "partial: kernels: rc 39; links: the same" },
-		{ (double)NAN,
-		  { "no counters: rc 35", "self-test: not done: rc 35" },
+		  { { "core", "rc 35" }, { "flops", "rc 35" }, { "self-test", "rc 35" } },
+		  3,
 		  "unavailable: rc 35" },
+		{ (double)NAN,
+		  { { "core", "rc 35" }, { "flops", "rc 35" }, { "kernels", "rc 39" } },
+		  3,
+		  "unavailable: core, flops: rc 35; kernels: rc 39" },
+		{ 5, { { "flops", "2 ranges dropped" } }, 1, "partial: flops: 2 ranges dropped" },
+		{ 5, { { NULL, NULL } }, 0, "ok" },
+		{ 5, { { "self-test", "no memory" } }, 1, "partial: self-test: no memory" },
+		{ 5,
+		  { { "links", "rc 39" }, { "kernels", "rc 39" } },
+		  2,
+		  "partial: links, kernels: rc 39" },
 	};
+	struct rfl_buf text;
 
 	(void)state;
+	rfl_buf_init(&text, 0);
 	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++) {
-		struct rfl_capture c = { .source = "fake", .notes = cases[i].notes };
 		const bool absent = isnan(cases[i].dram);
-		struct rfl_buf text;
+		const struct rfl_capture like = { .source = "fake",
+						  .refusals = cases[i].refusals,
+						  .nrefusals = cases[i].n };
+		struct rfl_capture c = like;
 
-		while (c.nnotes < 3 && cases[i].notes[c.nnotes])
-			c.nnotes++;
 		for (int q = 0; q < RFL_QUANTITY_COUNT; q++)
 			c.total[q] = (struct rfl_amount){
 				.value = cases[i].dram,
 				.validity = absent ? RFL_VALID_UNAVAILABLE : RFL_VALID,
 				.reason = absent ? "not counted: ncu --metrics x" : NULL,
 			};
-		rfl_buf_init(&text, 0);
-		rfl_counted_status(&c, RFL_SET_CORE | RFL_SET_FLOPS, &text);
-		assert_string_equal(rfl_buf_str(&text), cases[i].expected);
-		rfl_buf_fini(&text);
+		assert_string_equal(
+			status_of(&c, RFL_SET_CORE | RFL_SET_FLOPS | RFL_SET_LINKS, "fp32", &text),
+			cases[i].expected);
 	}
+	/* a refused set does not hide what else lacks */
+	{
+		const struct rfl_refusal kernels = { "kernels", "rc 39" };
+		struct rfl_capture c = { .refusals = &kernels, .nrefusals = 1 };
+
+		for (int q = 0; q < RFL_QUANTITY_COUNT; q++)
+			c.total[q] = (struct rfl_amount){ .value = 5 };
+		c.total[RFL_QUANTITY_DRAM] = (struct rfl_amount){ .value = (double)NAN,
+								  .validity = RFL_VALID_UNAVAILABLE,
+								  .reason = "MIG" };
+		assert_string_equal(status_of(&c, RFL_SET_CORE | RFL_SET_FLOPS, "fp32", &text),
+				    "partial: kernels: rc 39; dram_bytes: MIG");
+	}
+	rfl_buf_fini(&text);
 }
 
 static void add(struct rfl_capture_builder *b, enum rfl_range_kind kind, const char *range,
@@ -642,7 +731,7 @@ static void a_counted_run_is_recorded(void **state)
 		assert_int_equal(l->rows[0].counter_passes, PASSES);
 		assert_close(l->rows[0].counted_flops_per_step, 300, 0);
 		assert_close(l->rows[0].counted_dram_bytes_per_step, 4500, 0);
-		assert_true(isnan(l->rows[0].ipc) && isnan(l->rows[0].idle_dram_bytes));
+		assert_true(isnan(l->rows[0].ipc) && isnan(l->rows[0].idle_dram_bytes_per_s));
 		assert_true(isnan(l->rows[0].selftest_flops_ratio));
 
 		(void)snprintf(expected, sizeof(expected), "%s/counters.csv", dir);
@@ -670,8 +759,8 @@ static void every_end_of_counting_has_its_status(void **state)
 		{ "segv:forward:7", NULL, "ok", "crash: signal 11 (Segmentation fault)" },
 		{ "kill:backward:9", NULL, "ok", "crash: signal 9 (Killed)" },
 		{ NULL, "segv", "ok", "crash: signal 11 (Segmentation fault)" },
-		{ "exit:step:8", NULL, "ok", "crash: exit code 9" },
-		{ NULL, "exit", "ok", "crash: exit code 7" },
+		{ "exit:step:8", NULL, "ok", "crash: exit code 9, before it was done" },
+		{ NULL, "exit", "ok", "crash: exit code 7, before it was done" },
 		{ "fail:backward:7", NULL, "ok", "failed: fake: told to fail at backward 7" },
 		{ "edevmem:snapshot", NULL, "ok", "failed: fake: no memory left for 7 GiB" },
 		{ "fail:restore:1", NULL, "ok", "failed: fake: told to fail at restore 1" },
@@ -794,6 +883,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(what_an_engine_lacks_is_named, rig_up, rig_down),
 		cmocka_unit_test_setup_teardown(a_missing_source_is_named, rig_up, rig_down),
 		cmocka_unit_test(the_status_says_what_lacks),
+		cmocka_unit_test(half_of_the_flops_are_no_flops),
 		cmocka_unit_test(the_status_quotes_the_source),
 		cmocka_unit_test(self_tests_become_ratios),
 		cmocka_unit_test_setup_teardown(a_counted_run_is_recorded, tmpdir_make,

@@ -26,7 +26,8 @@ count() {
 			printf "%s, source %s, passes %s, flops %s, bytes %s, idle %s, self-test %s %s\n",
 				$at["status"], $at["counters_source"], $at["counter_passes"],
 				$at["counted_flops_per_step"], $at["counted_dram_bytes_per_step"],
-				$at["idle_dram_bytes"], $at["selftest_flops_ratio"],
+				($at["idle_dram_bytes_per_s"] + 0 > 0 ? "some" : $at["idle_dram_bytes_per_s"]),
+				$at["selftest_flops_ratio"],
 				$at["selftest_dram_ratio"] }'
 	printf 'rows of phases and layers: '
 	[ ! -f L/counters.csv ] || grep "gpu_$name," L/counters.csv |
