@@ -15,8 +15,10 @@
 
 #include "profile/input_impl.h"
 
-#define WINDOW ((size_t)256 << 10)
-#define PEEK   ((size_t)64 << 10)
+#ifndef RFL_INPUT_WINDOW /* tests read through small ones, of 24 bytes or more */
+#define RFL_INPUT_WINDOW ((size_t)256 << 10)
+#endif
+#define PEEK ((size_t)64 << 10)
 
 static const char zero_byte[] = "a zero byte: this is not text";
 
@@ -31,9 +33,9 @@ static enum rfl_rc new_input(const char *name, struct rfl_input **ret, struct rf
 	in->fd = -1;
 	in->nul = SIZE_MAX;
 	in->next_line = 1;
-	in->cap = WINDOW;
+	in->cap = RFL_INPUT_WINDOW;
 	in->name = strdup(name);
-	in->window = calloc(1, WINDOW + RFL_INPUT_PAD);
+	in->window = calloc(1, RFL_INPUT_WINDOW + RFL_INPUT_PAD);
 	if (!in->name || !in->window) {
 		rfl_input_close(in);
 		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", name);
@@ -157,7 +159,7 @@ static enum rfl_rc take_utf16(struct rfl_input *in, char *out, size_t room, size
 		memmove(in->raw, in->raw + in->raw_at, in->raw_end - in->raw_at);
 		in->raw_end -= in->raw_at;
 		in->raw_at = 0;
-		rc = take(in, in->raw + in->raw_end, WINDOW - in->raw_end, &n, err);
+		rc = take(in, in->raw + in->raw_end, RFL_INPUT_WINDOW - in->raw_end, &n, err);
 		in->raw_end += n;
 		*got = rfl_input__decode(in, out, room, n == 0);
 	}
@@ -208,7 +210,7 @@ static enum rfl_rc grow(struct rfl_input *in, struct rfl_err *err)
 			       : rfl_input__refuse(in, in->at, err, "a line of more than %zu MiB",
 						   RFL_INPUT_LINE_MAX >> 20);
 	if (cap > RFL_INPUT_LINE_MAX)
-		cap = RFL_INPUT_LINE_MAX + WINDOW;
+		cap = RFL_INPUT_LINE_MAX + RFL_INPUT_WINDOW;
 	window = realloc(in->window, cap + RFL_INPUT_PAD);
 	if (!window)
 		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", in->name);

@@ -1,10 +1,13 @@
-/* Records of a window against a reader that goes byte by byte: the same fields, the same lines
- * refused, on the same line numbers; and lines that put together are the input again. */
+/* Records of a window, small and large, against a reader that goes byte by byte: the same fields,
+ * the same lines refused, on the same line numbers. */
 #include <string.h>
 
 #include "base/buf.h"
 #include "fuzz.h"
-#include "profile/input.h"
+
+static size_t window_size;
+#define RFL_INPUT_WINDOW window_size
+#include "profile/input.c"
 
 struct plain {
 	const char *text;
@@ -98,15 +101,21 @@ static void check_records(struct rfl_input *in, struct plain *p)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct plain p = { .text = (const char *)data, .len = size, .line = 1 };
-	struct rfl_input *in = NULL;
+	const size_t windows[] = { 24, 24 + size % 73, 128, (size_t)256 << 10 };
 
 	if (size >= 2 && (memcmp(data, "\xff\xfe", 2) == 0 || memcmp(data, "\xfe\xff", 2) == 0))
 		return 0; /* decoded: import_ncu has some of it */
-	if (size >= 3 && memcmp(data, "\xef\xbb\xbf", 3) == 0)
-		p.at = 3;
-	FUZZ_ASSERT(rfl_input_open_text((const char *)data, size, "input", &in, NULL) == RFL_OK);
-	check_records(in, &p);
-	rfl_input_close(in);
+	for (size_t i = 0; i < sizeof(windows) / sizeof(windows[0]); i++) {
+		bool mark = size >= 3 && memcmp(data, "\xef\xbb\xbf", 3) == 0;
+		struct plain p = {
+			.text = (const char *)data, .len = size, .at = mark ? 3 : 0, .line = 1
+		};
+		struct rfl_input *in = NULL;
+
+		window_size = windows[i];
+		FUZZ_ASSERT(rfl_input_open_text(p.text, size, "input", &in, NULL) == RFL_OK);
+		check_records(in, &p);
+		rfl_input_close(in);
+	}
 	return 0;
 }
