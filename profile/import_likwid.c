@@ -12,45 +12,37 @@
 
 #include "base/alloc.h"
 #include "profile/import_impl.h"
-#include "profile/span.h"
+#include "profile/import_likwid.h"
 
 #define EVENTS_MAX 1024
 
 enum table { NO_TABLE, RAW, METRICS, STATISTICS };
 
-/* Events that the formulas call by perf's names. */
-static const struct {
-	const char *event, *name, *unit;
-	double scale;
-} events[] = {
-	{ "INSTR_RETIRED_ANY", "instructions", "inst", 1.0 },
-	{ "RETIRED_INSTRUCTIONS", "instructions", "inst", 1.0 },
-	{ "INST_RETIRED", "instructions", "inst", 1.0 },
-	{ "CPU_CLK_UNHALTED_CORE", "cycles", "cycle", 1.0 },
-	{ "CPU_CLOCKS_UNHALTED", "cycles", "cycle", 1.0 },
-	{ "CPU_CYCLES", "cycles", "cycle", 1.0 },
-	{ "CAS_COUNT_RD", "uncore_imc/cas_count_read/", "byte", 64.0 },
-	{ "CAS_COUNT_WR", "uncore_imc/cas_count_write/", "byte", 64.0 },
-	{ "RETIRED_SSE_AVX_FLOPS_ALL", "fp_ret_sse_avx_ops.all", "", 1.0 },
-};
-
-/* Metrics of likwid: the sum over threads; a rate is multiplied by the run time. */
+/* Metrics of likwid: the sum over threads; a rate is multiplied by the run time of its thread. In
+ * the names of likwid 5 and, without brackets, 4. */
 static const struct {
 	const char *metric, *name, *unit;
 	double scale;
 	bool rate, of_flops;
 } derived[] = {
+	{ "HP [MFLOP/s]", "likwid_hp_flops", "FLOP", 1e6, true, true },
 	{ "SP [MFLOP/s]", "likwid_sp_flops", "FLOP", 1e6, true, true },
+	{ "SP MFLOP/s", "likwid_sp_flops", "FLOP", 1e6, true, true },
 	{ "DP [MFLOP/s]", "likwid_dp_flops", "FLOP", 1e6, true, true },
+	{ "DP MFLOP/s", "likwid_dp_flops", "FLOP", 1e6, true, true },
 	{ "Memory data volume [GBytes]", "likwid_memory_bytes", "byte", 1e9, false, false },
 	{ "Memory read data volume [GBytes]", "likwid_memory_read_bytes", "byte", 1e9, false,
 	  false },
+	{ "Memory load data volume [GBytes]", "likwid_memory_read_bytes", "byte", 1e9, false,
+	  false },
 	{ "Memory write data volume [GBytes]", "likwid_memory_write_bytes", "byte", 1e9, false,
+	  false },
+	{ "Memory evict data volume [GBytes]", "likwid_memory_write_bytes", "byte", 1e9, false,
 	  false },
 };
 
 struct sum {
-	char name[96], unit[8];
+	char name[RFL_LIKWID_NAME_MAX], unit[8];
 	double value;
 	int64_t readings;
 	bool missing; /* "-" or nan in a column */
@@ -67,6 +59,8 @@ struct likwid {
 	double by_metric[RFL_ARRAY_LEN(derived)];
 	bool raw_flops, raw_bytes;
 	size_t threads; /* columns of the current table */
+	double *times;  /* of the threads in the current table of metrics */
+	size_t times_cap;
 	char name[256]; /* of the range; "": none is open */
 	bool any, regions;
 };
@@ -136,7 +130,7 @@ static enum rfl_rc give_derived(struct likwid *k, struct rfl_err *err)
 					 .validity = RFL_VALID_ESTIMATE,
 					 .reason = estimate };
 
-		r.value = k->by_metric[i] * derived[i].scale * (derived[i].rate ? k->time : 1.0);
+		r.value = k->by_metric[i] * derived[i].scale;
 		if (k->import->options->strict || isnan(r.value) ||
 		    (derived[i].of_flops ? k->raw_flops : k->raw_bytes))
 			continue;
@@ -163,33 +157,6 @@ static enum rfl_rc flush(struct likwid *k, struct rfl_err *err)
 		rc = rfl_capture_end(k->b, err);
 	clear(k);
 	return rc;
-}
-
-/* "FP_ARITH_INST_RETIRED_256B_PACKED_DOUBLE" is perf's
- * "fp_arith_inst_retired.256b_packed_double". */
-static double name_of(struct rfl_span event, char name[96], const char **unit)
-{
-	static const char *const groups[] = { "FP_ARITH_INST_RETIRED2_", "FP_ARITH_INST_RETIRED_" };
-
-	*unit = "";
-	for (size_t i = 0; i < RFL_ARRAY_LEN(events); i++) {
-		if (!rfl_span_is(event, events[i].event))
-			continue;
-		(void)snprintf(name, 96, "%s", events[i].name);
-		*unit = events[i].unit;
-		return events[i].scale;
-	}
-	rfl_span_copy(event, name, 96);
-	for (size_t i = 0; i < RFL_ARRAY_LEN(groups); i++) {
-		if (!rfl_span_starts(event, groups[i]))
-			continue;
-		for (char *c = name; *c; c++)
-			if (*c >= 'A' && *c <= 'Z')
-				*c = (char)(*c - 'A' + 'a');
-		name[strlen(groups[i]) - 1] = '.';
-		break;
-	}
-	return 1.0;
 }
 
 static struct sum *sum_of(struct likwid *k, const char *name, const char *unit)
@@ -220,8 +187,14 @@ static bool is_missing(struct rfl_span s)
 	       rfl_span_is(s, "-nan") || rfl_span_is(s, "inf") || rfl_span_is(s, "int");
 }
 
+static bool is_time(struct rfl_span name)
+{
+	return rfl_span_is(name, "Runtime (RDTSC) [s]") || rfl_span_is(name, "RDTSC Runtime [s]");
+}
+
 struct columns {
 	double sum, most;
+	double work; /* each multiplied by the time of its thread */
 	int64_t readings;
 	bool missing;
 };
@@ -254,15 +227,13 @@ static enum rfl_rc read_columns(struct likwid *k, struct rfl_span name, struct r
 						  RFL_SPAN_ARG(field), RFL_SPAN_ARG(name));
 		ret->readings++;
 		ret->sum += v;
+		ret->work += v * k->times[i];
+		if (is_time(name))
+			k->times[i] = v;
 		ret->most = isnan(ret->most) || v > ret->most ? v : ret->most;
 	}
 	*ok = true;
 	return RFL_OK;
-}
-
-static bool is_time(struct rfl_span name)
-{
-	return rfl_span_is(name, "Runtime (RDTSC) [s]") || rfl_span_is(name, "RDTSC Runtime [s]");
 }
 
 static void take_time(struct likwid *k, const struct columns *c)
@@ -277,7 +248,7 @@ static enum rfl_rc raw_row(struct likwid *k, struct rfl_span name, struct rfl_sp
 {
 	struct rfl_span counter;
 	struct columns c;
-	char text[96];
+	char text[RFL_LIKWID_NAME_MAX];
 	const char *unit;
 	struct sum *s;
 	double scale;
@@ -296,7 +267,7 @@ static enum rfl_rc raw_row(struct likwid *k, struct rfl_span name, struct rfl_sp
 		take_time(k, &c);
 	if (is_time(name) || region)
 		return RFL_OK;
-	scale = name_of(name, text, &unit);
+	scale = rfl_likwid__event(name, text, &unit);
 	if (k->nsums >= EVENTS_MAX)
 		return rfl_fail(err, RFL_EFORMAT, 0, "%s:%zu: more than %d events in a group",
 				rfl_input_name(k->import->in), rfl_input_line_number(k->import->in),
@@ -326,7 +297,7 @@ static enum rfl_rc metric_row(struct likwid *k, struct rfl_span name, struct rfl
 		take_time(k, &c);
 	for (size_t i = 0; i < RFL_ARRAY_LEN(derived); i++)
 		if (rfl_span_is(name, derived[i].metric))
-			k->by_metric[i] = c.sum;
+			k->by_metric[i] = derived[i].rate ? c.work : c.sum;
 	return RFL_OK;
 }
 
@@ -373,18 +344,32 @@ static enum rfl_rc begin_table(struct likwid *k, struct rfl_span rest, struct rf
 
 /* "Event,Counter,HWThread 0,HWThread 1,", "Metric,HWThread 0", "Region Info,HWThread 0"; "Core 0"
  * before likwid 5. */
-static bool header(struct likwid *k, struct rfl_span name, struct rfl_span rest)
+static bool is_header(struct rfl_span name)
+{
+	return rfl_span_is(name, "Event") || rfl_span_is(name, "Metric") ||
+	       rfl_span_is(name, "Region Info");
+}
+
+static enum rfl_rc header(struct likwid *k, struct rfl_span rest, struct rfl_err *err)
 {
 	struct rfl_span field;
 	size_t n = 0;
 
-	if (!rfl_span_is(name, "Event") && !rfl_span_is(name, "Metric") &&
-	    !rfl_span_is(name, "Region Info"))
-		return false;
 	while (next_field(&rest, &field))
 		n += rfl_span_starts(field, "HWThread ") || rfl_span_starts(field, "Core ");
+	if (n > k->times_cap) {
+		double *more = realloc(k->times, n * sizeof(*more));
+
+		if (!more)
+			return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory",
+					rfl_input_name(k->import->in));
+		k->times = more;
+		k->times_cap = n;
+	}
+	for (size_t i = 0; i < n; i++)
+		k->times[i] = NAN;
 	k->threads = n;
-	return true;
+	return RFL_OK;
 }
 
 static enum rfl_rc device(struct likwid *k, struct rfl_span rest, struct rfl_err *err)
@@ -411,8 +396,10 @@ static enum rfl_rc one_line(struct likwid *k, struct rfl_span line, struct rfl_e
 	}
 	if (rfl_span_is(name, "CPU name:"))
 		return device(k, rest, err);
-	if (k->table == NO_TABLE || k->table == STATISTICS || header(k, name, rest))
+	if (k->table == NO_TABLE || k->table == STATISTICS)
 		return RFL_OK;
+	if (is_header(name))
+		return header(k, rest, err);
 	if (!rest.at && !rfl_input_torn(k->import->in))
 		return RFL_OK; /* no comma: the program's own output */
 	return k->table == RAW ? raw_row(k, name, rest, err) : metric_row(k, name, rest, err);
@@ -453,6 +440,7 @@ static enum rfl_rc read_likwid(struct rfl_import *import, struct rfl_captures *t
 	if (rc == RFL_OK)
 		rc = rfl_import_finish(import, k.b, to, err);
 	free(k.sums);
+	free(k.times);
 	rfl_metric_ids_fini(&k.ids);
 	rfl_capture_builder_free(k.b);
 	return rc;

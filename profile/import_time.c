@@ -9,7 +9,7 @@
 
 #include "base/compiler.h"
 #include "profile/import_impl.h"
-#include "profile/span.h"
+#include "profile/import_time.h"
 
 /* Names as perf has them where it has one. */
 enum figure {
@@ -102,65 +102,14 @@ static const struct label brief[] = {
 	{ "swaps", SWAPS, 1 },
 };
 
-/* --- durations ------------------------------------------------------------------------------- */
-
-/* A number with a point or, of another locale, a comma. */
-static bool read_decimal(struct rfl_span s, double *ret)
-{
-	enum rfl_decimal sign = memchr(s.at, ',', s.len) ? RFL_DECIMAL_COMMA : RFL_DECIMAL_POINT;
-
-	return s.len > 0 && s.at[0] >= '0' && s.at[0] <= '9' && rfl_span_grouped(s, sign, ret);
-}
-
-static double seconds_of(char unit)
-{
-	static const char units[] = "dhms";
-	static const double seconds[] = { 86400.0, 3600.0, 60.0, 1.0 };
-	const char *at = unit != '\0' ? strchr(units, unit) : NULL;
-
-	return at ? seconds[at - units] : 0.0;
-}
-
-/* "36.01", "0:51.40", "1:02:03", "1m18.01s", "1h3.00s", "0m0,004s"; "1h 2m 03s" of busybox. */
-static bool read_duration(struct rfl_span s, double *ret)
-{
-	double total = 0.0;
-
-	while (s.len > 0) {
-		size_t n = 0;
-		double part;
-
-		while (n < s.len && s.at[n] != ':' && seconds_of(s.at[n]) == 0.0)
-			n++;
-		if (!read_decimal((struct rfl_span){ .at = s.at, .len = n }, &part))
-			return false;
-		if (n == s.len)
-			total += part;
-		else if (s.at[n] == ':')
-			total = 60.0 * (total + part);
-		else
-			total += part * seconds_of(s.at[n]);
-		if (n + 1 == s.len && s.at[n] == ':')
-			return false;
-		s = rfl_span_trim(rfl_span_from(s, n + 1));
-	}
-	*ret = total;
-	return true;
-}
-
-/* Half of the last digit of its seconds. */
-static double half_digit(struct rfl_span s)
-{
-	return rfl_span_half_digit(s, memchr(s.at, ',', s.len) ? RFL_DECIMAL_COMMA
-							       : RFL_DECIMAL_POINT);
-}
+/* --- values ------------------------------------------------------------------------------- */
 
 static bool read_value(const struct label *l, struct rfl_span s, double *ret)
 {
 	double v;
 
 	s = rfl_span_trim(s);
-	if (l->factor == 0.0 ? !read_duration(s, &v) : !read_decimal(s, &v))
+	if (l->factor == 0.0 ? !rfl_time__duration(s, &v) : !rfl_time__decimal(s, &v))
 		return false;
 	*ret = l->factor == 0.0 ? v : v * l->factor;
 	return true;
@@ -257,7 +206,7 @@ static enum rfl_rc take(struct block *k, const struct label *l, struct rfl_span 
 		return rfl_import_bad_row(k->import, figures[l->figure].name, err,
 					  "'%.*s' is the second value of this block",
 					  RFL_SPAN_ARG(value));
-	return keep(k, l->figure, v, half_digit(value), err);
+	return keep(k, l->figure, v, rfl_time__half_digit(value), err);
 }
 
 /* --- forms ----------------------------------------------------------------------------------- */
@@ -300,9 +249,9 @@ static bool bsd_times(struct rfl_span line, double ret[3], double half[3])
 		struct rfl_span number, word;
 
 		if (!rfl_span_next_word(&line, &number) || !rfl_span_next_word(&line, &word) ||
-		    !rfl_span_is(word, words[i]) || !read_duration(number, &ret[i]))
+		    !rfl_span_is(word, words[i]) || !rfl_time__duration(number, &ret[i]))
 			return false;
-		half[i] = half_digit(number);
+		half[i] = rfl_time__half_digit(number);
 	}
 	return rfl_span_trim(line).len == 0;
 }
@@ -356,7 +305,7 @@ static enum rfl_rc shell_line(struct block *k, struct rfl_span line, bool *mine,
 		enum rfl_rc rc = RFL_OK;
 
 		if (!rfl_span_is(word, shell[i].text) || (i > 0 && !k->open) || line.len == 0 ||
-		    (!read_duration(line, &ignored) && (i == 0 || !is_one_number(line))))
+		    (!rfl_time__duration(line, &ignored) && (i == 0 || !is_one_number(line))))
 			continue;
 		*mine = true;
 		if (i == 0)
@@ -483,7 +432,8 @@ static int detect_line(struct rfl_span line, int *shell_seen)
 	if (!rfl_span_next_word(&line, &word) || rfl_span_trim(line).len == 0 ||
 	    *shell_seen == (int)RFL_ARRAY_LEN(shell))
 		return 0;
-	if (rfl_span_is(word, shell[*shell_seen].text) && read_duration(rfl_span_trim(line), times))
+	if (rfl_span_is(word, shell[*shell_seen].text) &&
+	    rfl_time__duration(rfl_span_trim(line), times))
 		return ++*shell_seen == (int)RFL_ARRAY_LEN(shell) ? 85 : 0;
 	*shell_seen = 0;
 	return 0;

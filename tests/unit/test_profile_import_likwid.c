@@ -61,6 +61,28 @@ static void takes_metrics_where_events_have_no_formula(void **state)
 	assert_total(c, DRAM, 1.5e9);
 	assert_int_equal(c->total[RFL_QUANTITY_FLOPS_FP64].validity, RFL_VALID_ESTIMATE);
 	assert_int_equal(c->total[RFL_QUANTITY_DRAM].validity, RFL_VALID_ESTIMATE);
+	/* likwid 4; threads of unlike times: 10e6 x 2 s + 20e6 x 0.5 s */
+	c = rig_read(&rig, "likwid",
+		     INFO "TABLE,Region r,Group 1 Raw,MEM_DP,1\nRegion Info,Core 0,Core 1\n"
+			  "RDTSC Runtime [s],2.000000,0.500000\ncall count,1,1\n"
+			  "Event,Counter,Core 0,Core 1\nFP_OPS_NEW,PMC0,5,5\n"
+			  "TABLE,Region r,Group 1 Metric,MEM_DP,3\nMetric,Core 0,Core 1\n"
+			  "Runtime (RDTSC) [s],2.0000,0.5000\nDP MFLOP/s,10.0000,20.0000\n"
+			  "Memory load data volume [GBytes],1.5000,0\n");
+	assert_total(c, TIME, 2);
+	assert_total(c, FLOPS_FP64, 30e6);
+	assert_total(c, DRAM_READ, 1.5e9);
+	/* Half precision of AVX512-FP16; memory of client processors. */
+	c = rig_read(&rig, "likwid",
+		     INFO "TABLE,Group 1 Raw,MEM_HP,6\nEvent,Counter,HWThread 0\n"
+			  "FP_ARITH_INST_RETIRED2_128B_PACKED_HALF,PMC0,1\n"
+			  "FP_ARITH_INST_RETIRED2_SCALAR_HALF,PMC1,1\n"
+			  "FP_ARITH_INST_RETIRED2_256B_PACKED_HALF,PMC2,1\n"
+			  "FP_ARITH_INST_RETIRED2_512B_PACKED_HALF,PMC3,2\n"
+			  "DRAM_READS,MBOX0C1,3\nDRAM_WRITES,MBOX0C2,1\n");
+	assert_total(c, FLOPS_FP16, 1 + 8 + 16 + 2 * 32);
+	assert_total(c, DRAM_READ, 192);
+	assert_total(c, DRAM, 256);
 	rig_fini(&rig);
 }
 
