@@ -11,6 +11,14 @@
 #include "base/text.h"
 #include "profile/capture_table_impl.h"
 
+static const struct rfl_metric *find_metric(const struct rfl_range *r, const char *name, size_t len)
+{
+	for (size_t i = 0; i < r->nmetrics; i++)
+		if (strncmp(r->metrics[i].name, name, len) == 0 && r->metrics[i].name[len] == '\0')
+			return &r->metrics[i];
+	return NULL;
+}
+
 /* ---- what is not known ---- */
 
 #define NOT_COUNTED "not counted: "
@@ -34,12 +42,25 @@ static bool is_missed(int q)
 	       q != RFL_QUANTITY_CACHE_MISSES && q != RFL_QUANTITY_TASK_CLOCK;
 }
 
-static bool is_like(const char *reason, const char *other, size_t len)
+/* A reason without the metric in front of it that has this reason. */
+static const char *cause_of(const struct rfl_capture *c, const char *reason)
+{
+	size_t len = strcspn(reason, " ");
+
+	if (len < 2 || reason[len] == '\0' || reason[len - 1] != ':')
+		return reason;
+	for (size_t i = 0; i < c->nranges; i++)
+		if (find_metric(&c->ranges[i], reason, len - 1))
+			return reason + len + 1;
+	return reason;
+}
+
+static bool is_like(const struct rfl_capture *c, const char *reason, const char *other, size_t len)
 {
 	if (!other)
 		return false;
 	return len > 0 ? command_length(other) == len && memcmp(other, reason, len) == 0
-		       : strcmp(other, reason) == 0;
+		       : strcmp(cause_of(c, other), cause_of(c, reason)) == 0;
 }
 
 /* The first of the quantities that are not known for this reason, or by this command. */
@@ -50,7 +71,7 @@ static bool is_first(const struct rfl_capture *c, int q)
 
 	for (int before = 0; before < q; before++) {
 		if (isnan(c->total[before].value) && is_missed(before) &&
-		    is_like(reason, c->total[before].reason, len))
+		    is_like(c, reason, c->total[before].reason, len))
 			return false;
 	}
 	return true;
@@ -85,7 +106,7 @@ static void put_cure(const struct rfl_capture *c, int first, size_t len, struct 
 	rfl_buf_printf(out, ": not counted; to count: %.*s", (int)(len - strlen(NOT_COUNTED)),
 		       reason + strlen(NOT_COUNTED));
 	for (int q = first; q < RFL_QUANTITY_COUNT; q++) {
-		if (!isnan(c->total[q].value) || !is_like(reason, c->total[q].reason, len))
+		if (!isnan(c->total[q].value) || !is_like(c, reason, c->total[q].reason, len))
 			continue;
 		rfl_buf_printf(out, "%s%s", sep, c->total[q].reason + len + 1);
 		sep = ",";
@@ -101,7 +122,7 @@ static void put_reason(const struct rfl_capture *c, int first, struct rfl_buf *o
 
 	for (int q = first; q < RFL_QUANTITY_COUNT; q++) {
 		if (!isnan(c->total[q].value) || !is_missed(q) ||
-		    !is_like(reason, c->total[q].reason, len))
+		    !is_like(c, reason, c->total[q].reason, len))
 			continue;
 		rfl_buf_printf(out, "%s%s", sep, rfl_quantity_info((enum rfl_quantity)q)->name);
 		sep = ", ";
@@ -109,7 +130,7 @@ static void put_reason(const struct rfl_capture *c, int first, struct rfl_buf *o
 	if (len > 0)
 		put_cure(c, first, len, out);
 	else
-		rfl_buf_printf(out, ": %s\n", reason);
+		rfl_buf_printf(out, ": %s\n", cause_of(c, reason));
 }
 
 void rfl_capture__unknown(const struct rfl_capture *c, struct rfl_buf *out)
@@ -121,14 +142,6 @@ void rfl_capture__unknown(const struct rfl_capture *c, struct rfl_buf *out)
 }
 
 /* ---- rules ---- */
-
-static const struct rfl_metric *find_metric(const struct rfl_range *r, const char *name, size_t len)
-{
-	for (size_t i = 0; i < r->nmetrics; i++)
-		if (strncmp(r->metrics[i].name, name, len) == 0 && r->metrics[i].name[len] == '\0')
-			return &r->metrics[i];
-	return NULL;
-}
 
 static void put_input(const char *name, double value, const char *unit, struct rfl_buf *out)
 {
