@@ -58,6 +58,7 @@ static enum rfl_rc leave_out(struct rfl_finish *f, struct rfl_range_sum *r,
 	*sum = (struct rfl_quantity_sum){ .reason = rfl_finish__kept(f),
 					  .way = -1,
 					  .is_left_out = true };
+	f->left_out[trap->quantity] = true;
 	if (!sum->reason)
 		return rfl_finish__no_memory(f);
 	if (!knows_flops(r) && total->way == RFL_FORMULA_SUM)

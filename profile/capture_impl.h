@@ -138,6 +138,7 @@ struct rfl_finish {
 	struct rfl_buf text; /* scratch */
 	double *slots;       /* of the range at hand */
 	struct rfl_range *ranges;
+	bool left_out[RFL_QUANTITY_COUNT]; /* of a range, by a trap: nothing is missing */
 	uint64_t present[RFL_SLOT_WORDS];
 	bool has_reasons; /* reasons are those of `present` */
 	const char *reasons[RFL_QUANTITY_COUNT];

@@ -159,7 +159,7 @@ static void add_doubt(struct doubt *doubt, uint8_t validity, const char *reason)
 
 static void doubt_slot(const struct rfl_capture_builder *b, int slot, struct doubt *doubt)
 {
-	if (slot >= 0)
+	if (slot >= 0 && !isnan(b->value[slot]))
 		add_doubt(doubt, b->given[slot].validity, b->given[slot].reason);
 }
 
@@ -181,6 +181,7 @@ static struct doubt doubt_of(const struct rfl_capture_builder *b, enum rfl_quant
 	if (way < 0)
 		return doubt;
 	t = rfl_formula_way(b->formulas, q, (size_t)way, &n);
+	doubt_slot(b, rfl_formula_subtracted(b->formulas, q, NULL), &doubt);
 	for (size_t i = 0; i < n; i++, t++) {
 		doubt_slot(b, (int)t->slot, &doubt);
 		doubt_slot(b, t->per_slot, &doubt);

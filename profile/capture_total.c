@@ -37,58 +37,115 @@ enum rfl_rc rfl_finish__partial(struct rfl_finish *f, int64_t counted, int64_t a
 	char of[RFL_NUM_MAX], number[RFL_NUM_MAX];
 
 	rfl_buf_reset(&f->text);
+	if (amount->validity == RFL_VALID_PARTIAL && amount->reason)
+		rfl_buf_printf(&f->text, "%s; ", amount->reason);
 	rfl_buf_printf(&f->text, "a lower bound: known of %s of %s %s",
 		       rfl_num_grouped(counted, number), rfl_num_grouped(all, of), what);
 	if (why)
 		rfl_buf_printf(&f->text, "; of others: %s", why);
+	if (amount->validity == RFL_VALID_PARTIAL)
+		amount->reason = NULL; /* it is in the new one */
 	rfl_finish__raise(amount, RFL_VALID_PARTIAL, rfl_finish__kept(f));
 	return amount->reason ? RFL_OK : rfl_finish__no_memory(f);
 }
 
 /* ---- flops.total ---- */
 
-/* The parts of flops.total that are known, as a rule; and those that are not, as a caveat. */
-void rfl_finish__flops_rule(struct rfl_finish *f, const struct rfl_amount *amount)
+/* The parts of flops.total that are known, as a rule. */
+static enum rfl_rc set_flops_rule(struct rfl_finish *f, struct rfl_amount *amounts)
 {
 	const char *sep = "";
 
+	rfl_buf_reset(&f->text);
 	for (int q = 0; q < RFL_QUANTITY_FLOPS; q++) {
-		if (!rfl_quantity_is_flops((enum rfl_quantity)q) || isnan(amount[q].value))
+		if (!rfl_quantity_is_flops((enum rfl_quantity)q) || isnan(amounts[q].value))
 			continue;
 		rfl_buf_printf(&f->text, "%s%s", sep,
 			       rfl_quantity_info((enum rfl_quantity)q)->name);
 		sep = " + ";
 	}
+	amounts[RFL_QUANTITY_FLOPS].rule = rfl_finish__kept(f);
+	return amounts[RFL_QUANTITY_FLOPS].rule ? RFL_OK : rfl_finish__no_memory(f);
 }
 
-static void put_flops_caveat(struct rfl_finish *f, const struct rfl_amount *amount)
+/* Those that are not, and could have been, into the scratch buffer. */
+static void put_uncounted(struct rfl_finish *f, const struct rfl_amount *amounts)
 {
 	const char *sep = "without ";
 
 	for (int q = 0; q < RFL_QUANTITY_FLOPS; q++) {
-		if (!rfl_quantity_is_flops((enum rfl_quantity)q) || !isnan(amount[q].value) ||
-		    rfl_formula_ways(f->b->formulas, (enum rfl_quantity)q) == 0)
+		if (!rfl_quantity_is_flops((enum rfl_quantity)q) || !isnan(amounts[q].value) ||
+		    rfl_formula_ways(f->b->formulas, (enum rfl_quantity)q) == 0 || f->left_out[q])
 			continue;
 		rfl_buf_printf(&f->text, "%s%s", sep,
 			       rfl_quantity_info((enum rfl_quantity)q)->name);
 		sep = ", ";
 	}
-	if (f->text.len > 0)
+	if (*sep == ',')
 		rfl_buf_puts(&f->text, ", which were not counted");
 }
 
-enum rfl_rc rfl_finish__flops_caveat(struct rfl_finish *f, struct rfl_amount *amounts)
-{
-	struct rfl_amount *total = &amounts[RFL_QUANTITY_FLOPS];
+/* ---- what says nothing ---- */
 
-	if (isnan(total->value) || total->reason)
-		return RFL_OK;
+/* 0 of what was counted, where more was not: the words of the scratch buffer say what. */
+static enum rfl_rc drop(struct rfl_finish *f, struct rfl_amount *amount)
+{
+	*amount = (struct rfl_amount){
+		.value = NAN,
+		.validity = RFL_VALID_UNAVAILABLE,
+		.reason = rfl_finish__kept(f),
+	};
+	return amount->reason ? RFL_OK : rfl_finish__no_memory(f);
+}
+
+static enum rfl_rc drop_empty_bounds(struct rfl_finish *f, struct rfl_amount *amounts)
+{
+	enum rfl_rc rc = RFL_OK;
+
+	for (int q = 0; q < RFL_QUANTITY_COUNT && rc == RFL_OK; q++) {
+		if (amounts[q].value != 0 || amounts[q].validity != RFL_VALID_PARTIAL)
+			continue;
+		rfl_buf_reset(&f->text);
+		rfl_buf_printf(&f->text, "0 in what was counted, which says nothing of the rest");
+		if (amounts[q].reason)
+			rfl_buf_printf(&f->text, ": %s", amounts[q].reason);
+		rc = drop(f, &amounts[q]);
+	}
+	return rc;
+}
+
+enum rfl_rc rfl_finish__settle(struct rfl_finish *f, bool is_sum, bool is_total,
+			       struct rfl_amount *amounts)
+{
+	struct rfl_amount *flops = &amounts[RFL_QUANTITY_FLOPS];
+	size_t at;
+	enum rfl_rc rc = drop_empty_bounds(f, amounts);
+
+	if (rc != RFL_OK || !is_sum || isnan(flops->value))
+		return rc;
+	rc = set_flops_rule(f, amounts);
+	if (rc != RFL_OK || flops->validity == RFL_VALID_MARKED) /* worse than what is missing */
+		return rc;
 	rfl_buf_reset(&f->text);
-	put_flops_caveat(f, amounts);
-	if (f->text.len == 0)
+	if (flops->reason)
+		rfl_buf_printf(&f->text, "%s; ", flops->reason);
+	at = f->text.len;
+	put_uncounted(f, amounts);
+	if (f->text.len == at)
 		return RFL_OK;
-	total->reason = rfl_finish__kept(f);
-	return total->reason ? RFL_OK : rfl_finish__no_memory(f);
+	/* 0 outside the matrix units tells copies from the rest, and 0 of less tells nothing */
+	if (flops->value == 0 && (is_total || isnan(amounts[RFL_QUANTITY_FLOPS_FP32].value))) {
+		char *said = rfl_arena_printf(f->b->arena, "0 in %s, %s", flops->rule,
+					      rfl_buf_str(&f->text) + at);
+
+		if (!said)
+			return rfl_finish__no_memory(f);
+		rfl_buf_reset(&f->text);
+		rfl_buf_puts(&f->text, said);
+		return drop(f, flops);
+	}
+	flops->reason = rfl_finish__kept(f);
+	return flops->reason ? RFL_OK : rfl_finish__no_memory(f);
 }
 
 /* ---- totals ---- */
@@ -159,7 +216,7 @@ static enum rfl_rc set_total(struct rfl_finish *f, enum rfl_quantity q)
 		if (a->validity != RFL_VALID_PARTIAL || a->launches == c->ranges[i].launches)
 			rfl_finish__raise(total, a->validity, a->reason);
 	}
-	if (several && q != RFL_QUANTITY_FLOPS)
+	if (several)
 		total->rule = "several rules: see the ranges";
 	if (total->launches == 0) {
 		total->value = NAN;
@@ -195,6 +252,16 @@ static bool lacks_parts(const struct rfl_finish *f)
 	return false;
 }
 
+/* Is flops.total that of its parts in all ranges, and not counted by itself in one? */
+static bool is_sum_of_parts(const struct rfl_finish *f)
+{
+	for (size_t i = 0; i < f->b->nranges; i++)
+		if (f->b->ranges[i]->quantity[RFL_QUANTITY_FLOPS].way >= 0 &&
+		    f->b->ranges[i]->quantity[RFL_QUANTITY_FLOPS].launches > 0)
+			return false;
+	return true;
+}
+
 enum rfl_rc rfl_finish__totals(struct rfl_finish *f)
 {
 	struct rfl_capture *c = &f->b->capture;
@@ -204,18 +271,8 @@ enum rfl_rc rfl_finish__totals(struct rfl_finish *f)
 	c->total_kind = total_kind(c);
 	for (int q = 0; q < RFL_QUANTITY_COUNT && rc == RFL_OK; q++)
 		rc = set_total(f, (enum rfl_quantity)q);
-	if (rc != RFL_OK || isnan(flops->value))
-		return rc;
-	rfl_buf_reset(&f->text);
-	rfl_finish__flops_rule(f, c->total);
-	if (f->text.len > 0)
-		flops->rule = rfl_finish__kept(f);
-	if (f->text.len > 0 && !flops->rule)
-		return rfl_finish__no_memory(f);
-	if (flops->validity == RFL_VALID)
-		flops->reason = NULL;
-	if (lacks_parts(f))
+	if (rc == RFL_OK && !isnan(flops->value) && lacks_parts(f))
 		rfl_finish__raise(flops, RFL_VALID_PARTIAL,
 				  "a lower bound: one of its parts is not known of all launches");
-	return rfl_finish__flops_caveat(f, c->total);
+	return rc ? rc : rfl_finish__settle(f, is_sum_of_parts(f), true, c->total);
 }

@@ -277,7 +277,7 @@ static void what_some_launches_lack_is_a_lower_bound(void **state)
 	assert_amount(&c->total[RFL_QUANTITY_DRAM], 400, RFL_VALID, 4, NULL);
 	/* the FLOPs of two launches over the bytes of four are no intensity */
 	assert_true(isnan(rfl_amounts_ai(c->total)));
-	assert_close(rfl_capture_coverage(c, RFL_QUANTITY_FLOPS), 0.75, 0);
+	assert_close(rfl_capture_coverage(c, RFL_QUANTITY_FLOPS), 0.5, 1e-15);
 	m = &c->ranges[0].metrics[5];
 	assert_string_equal(m->name, SASS("ffma"));
 	assert_int_equal(m->validity, RFL_VALID_PARTIAL);
@@ -305,6 +305,91 @@ static void nothing_counted_is_unavailable_and_never_zero(void **state)
 		assert_int_equal(isnan(c->total[q].value),
 				 c->total[q].validity == RFL_VALID_UNAVAILABLE &&
 					 c->total[q].reason != NULL);
+	rfl_captures_fini(&captures);
+}
+
+/* Multiply-adds alone bound FP32 and the sum from below, and 0 of them says nothing; their launches
+ * count, so that the sum over all is one of the same launches as the bytes. */
+static void a_lower_bound_of_0_says_nothing(void **state)
+{
+	static const struct value some[] = { { SASS("ffma"), 100 },
+					     { "dram__bytes.sum", 50 },
+					     { NULL, 0 } };
+	static const struct value none[] = { { SASS("ffma"), 0 },
+					     { "dram__bytes.sum", 30 },
+					     { NULL, 0 } };
+	static const char *const fma =
+		"fused multiply-adds only: additions and multiplications were not counted";
+	struct rfl_capture_builder *b = builder("GA102", false);
+	struct rfl_captures captures;
+	const struct rfl_capture *c;
+
+	(void)state;
+	launch(b, "some", some);
+	launch(b, "none", none);
+	c = finish(b, &captures);
+	assert_amount(&c->total[RFL_QUANTITY_FLOPS_FP32], 200, RFL_VALID_PARTIAL, 2, fma);
+	assert_int_equal(c->total[RFL_QUANTITY_FLOPS].validity, RFL_VALID_PARTIAL);
+	assert_non_null(strstr(c->total[RFL_QUANTITY_FLOPS].reason, fma));
+	assert_close(rfl_amounts_ai(c->total), 200 / 80.0, 0);
+	assert_true(isnan(c->ranges[1].amount[RFL_QUANTITY_FLOPS_FP32].value));
+	assert_non_null(strstr(c->ranges[1].amount[RFL_QUANTITY_FLOPS_FP32].reason, fma));
+	assert_true(isnan(c->ranges[1].amount[RFL_QUANTITY_FLOPS].value));
+	rfl_captures_fini(&captures);
+
+	b = builder("GA102", false);
+	launch(b, "none", none);
+	c = finish(b, &captures);
+	assert_true(isnan(c->total[RFL_QUANTITY_FLOPS].value));
+	assert_true(isnan(rfl_amounts_ai(c->total)));
+	rfl_captures_fini(&captures);
+}
+
+/* What is made of an estimate is one. */
+static void an_estimate_is_inherited(void **state)
+{
+	static const struct value values[] = {
+		{ "Elapsed Cycles", 1000 },
+		{ "SM Frequency", 1e9 },
+		{ "dram__bytes_read.sum.per_second", 2e6 },
+		{ "dram__bytes_write.sum.per_second", 1e6 },
+		{ SASS("fadd"), 1 },
+		{ SASS("fmul"), 2 },
+		{ SASS("ffma") ".per_cycle_elapsed", 2 },
+		{ SASS("fadd") ".per_cycle_elapsed", 0 },
+		{ SASS("fmul") ".per_cycle_elapsed", 0 },
+		{ NULL, 0 },
+	};
+	struct rfl_capture_builder *b = builder("GA102", false);
+	struct rfl_captures captures;
+	const struct rfl_capture *c;
+
+	(void)state;
+	launch(b, "k", values);
+	c = finish(b, &captures);
+	assert_close(c->total[RFL_QUANTITY_TIME].value, 1e-6, 1e-15);
+	assert_int_equal(c->total[RFL_QUANTITY_TIME].validity, RFL_VALID_ESTIMATE);
+	assert_close(c->total[RFL_QUANTITY_DRAM].value, 3, 1e-15);
+	assert_int_equal(c->total[RFL_QUANTITY_DRAM_READ].validity, RFL_VALID_ESTIMATE);
+	assert_int_equal(c->total[RFL_QUANTITY_DRAM].validity, RFL_VALID_ESTIMATE);
+	assert_close(c->total[RFL_QUANTITY_FLOPS].value, 4000, 0);
+	assert_int_equal(c->total[RFL_QUANTITY_FLOPS].validity, RFL_VALID_ESTIMATE);
+	rfl_captures_fini(&captures);
+}
+
+/* One count of all FLOPs is no sum of parts: none of them is missing in it. */
+static void a_total_that_was_counted_lacks_nothing(void **state)
+{
+	static const struct value values[] = { { "fp_ret_sse_avx_ops.all", 1000 }, { NULL, 0 } };
+	struct rfl_capture_builder *b = builder("cpu", false);
+	struct rfl_captures captures;
+	const struct rfl_capture *c;
+
+	(void)state;
+	launch(b, "process", values);
+	c = finish(b, &captures);
+	assert_amount(&c->total[RFL_QUANTITY_FLOPS], 1000, RFL_VALID, 1, "all precisions together");
+	assert_string_equal(c->total[RFL_QUANTITY_FLOPS].rule, "fp_ret_sse_avx_ops.all");
 	rfl_captures_fini(&captures);
 }
 
@@ -342,7 +427,9 @@ static void a_sum_of_flops_tells_what_it_lacks(void **state)
 	c = finish(b, &captures);
 	assert_string_equal(c->total[RFL_QUANTITY_FLOPS].rule, "flops.fp32 + flops.tensor_tf32");
 	assert_amount(&c->total[RFL_QUANTITY_FLOPS], 1020, RFL_VALID_PARTIAL, 2,
-		      "a lower bound: one of its parts is not known of all launches");
+		      "a lower bound: one of its parts is not known of all launches; without "
+		      "flops.fp16, flops.fp64, flops.tensor_fp16, flops.tensor_bf16, "
+		      "flops.tensor_fp64, which were not counted");
 	rfl_captures_fini(&captures);
 
 	b = builder("GA100", false);
@@ -551,6 +638,9 @@ int main(void)
 		cmocka_unit_test(what_some_launches_lack_is_a_lower_bound),
 		cmocka_unit_test(nothing_counted_is_unavailable_and_never_zero),
 		cmocka_unit_test(a_sum_of_flops_tells_what_it_lacks),
+		cmocka_unit_test(a_lower_bound_of_0_says_nothing),
+		cmocka_unit_test(an_estimate_is_inherited),
+		cmocka_unit_test(a_total_that_was_counted_lacks_nothing),
 		cmocka_unit_test(doubts_are_handed_on),
 		cmocka_unit_test(totals_are_of_the_widest_ranges),
 		cmocka_unit_test(notes_are_kept_once),
