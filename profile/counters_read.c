@@ -455,10 +455,10 @@ static enum rfl_rc find_columns(struct reader *rd)
 {
 	enum rfl_rc rc = RFL_OK;
 
-	if (rfl_csv_find(rd->csv, rfl_counters_column(COLUMN_schema_version, NULL)) < 0)
+	if (rfl_csv_find(rd->csv, rfl_counters_column(COLUMN_range_kind, NULL)) < 0)
 		return rfl_fail(
 			rd->err, RFL_EFORMAT, 0,
-			"%s: is no counters.csv: the header has no column 'schema_version'; "
+			"%s: is no counters.csv: the header has no column 'range_kind'; "
 			"'roofline counters import' reads the files of other profilers",
 			rfl_csv_path(rd->csv));
 	for (size_t i = 0; i < COUNTER_COLUMNS && rc == RFL_OK; i++)
