@@ -242,9 +242,10 @@ static void refuses_with_line_and_column(void **state)
 		const char *text, *message;
 	} cases[] = {
 		{ "a,b\n1,2\n",
-		  "c.csv: is no counters.csv: the header has no column 'schema_version'; 'roofline "
+		  "c.csv: is no counters.csv: the header has no column 'range_kind'; 'roofline "
 		  "counters import' reads the files of other profilers" },
-		{ "schema_version,label\n1,2\n", "c.csv:1: the header has no column 'run_id'" },
+		{ "range_kind,schema_version,label\n1,1,2\n",
+		  "c.csv:1: the header has no column 'run_id'" },
 		{ HEADER "2,a,,,ncu,,,,any,,,total,kernel,,,,capture,rows_left_out,0,,,,,,,\n",
 		  "c.csv:2: column 'schema_version': this program reads version 1" },
 		{ HEADER ID "kernel,k,,,1,metric,x,1,,sum,1,,ok,,\n",
