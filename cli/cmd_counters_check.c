@@ -3,6 +3,7 @@
  * that need not be here, whether it has some metrics and in how many passes it counts them.
  */
 #include <stdio.h>
+#include <string.h>
 
 #include "base/table.h"
 #include "cli/cmd.h"
@@ -187,18 +188,51 @@ static const struct rfl_column here_columns[] = {
 };
 enum { HERE_COLUMNS_FOR_PEOPLE = 3 };
 
-/* People read reason and cure below the table: they are long. */
+/* People read why something failed, and the cure, below the table: they are long. */
 static void here_row(struct rfl_table *t, const struct rfl_gpu_check_row *row, bool people)
 {
+	const bool skipped = row->state == RFL_GPU_CHECK_SKIPPED;
+
 	rfl_table_text(t, row->what);
 	rfl_table_text(t, rfl_gpu_check_state_names[row->state]);
-	rfl_table_text(t, row->detail);
+	rfl_table_text(t, people && skipped ? row->reason : row->detail);
 	if (!people) {
 		rfl_table_text(t, row->reason);
 		rfl_table_text(t, row->cure);
-	} else if (row->state == RFL_GPU_CHECK_FAILED) {
-		rfl_table_note(t, "%s: %s%s%s", row->what, row->reason ? row->reason : "failed",
-			       row->cure ? ": " : "", row->cure ? row->cure : "");
+	}
+}
+
+static bool same_text(const char *a, const char *b)
+{
+	return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+static bool fails_alike(const struct rfl_gpu_check_row *a, const struct rfl_gpu_check_row *b)
+{
+	return a->state == RFL_GPU_CHECK_FAILED && b->state == RFL_GPU_CHECK_FAILED &&
+	       same_text(a->reason, b->reason) && same_text(a->cure, b->cure);
+}
+
+/* One line for all that failed for the same reason. */
+static void note_failures(struct rfl_table *t, const struct rfl_gpu_check_row *rows, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		const struct rfl_gpu_check_row *row = &rows[i];
+		struct rfl_buf what;
+		size_t first = 0;
+
+		while (first < i && !fails_alike(&rows[first], row))
+			first++;
+		if (row->state != RFL_GPU_CHECK_FAILED || first < i)
+			continue;
+		rfl_buf_init(&what, 0);
+		for (size_t k = i; k < n; k++)
+			if (fails_alike(row, &rows[k]))
+				rfl_buf_printf(&what, "%s%s", k > i ? ", " : "", rows[k].what);
+		rfl_table_note(t, "%s: %s%s%s", rfl_buf_str(&what),
+			       row->reason ? row->reason : "failed", row->cure ? ": " : "",
+			       row->cure ? row->cure : "");
+		rfl_buf_fini(&what);
 	}
 }
 
@@ -224,27 +258,43 @@ static void processor_row(struct rfl_table *t, bool people)
 			row.reason = s.no_hardware;
 	}
 	here_row(t, &row, people);
+	if (people)
+		note_failures(t, &row, 1);
 	if (row.state == RFL_GPU_CHECK_OK && people && s.no_flops[0] != '\0')
 		rfl_table_note(t, "processor, FLOPs: %s", s.no_flops);
 	if (row.state == RFL_GPU_CHECK_OK && people && s.no_dram[0] != '\0')
 		rfl_table_note(t, "processor, memory: %s", s.no_dram);
 }
 
-/* The first condition that does not hold is why. */
-static enum rfl_rc verdict_of(const struct rfl_gpu_check *check, struct rfl_err *err)
+static const struct rfl_gpu_check_row *first_failure(const struct rfl_gpu_check *check,
+						     enum rfl_rc rc)
 {
 	size_t n = 0;
 	const struct rfl_gpu_check_row *rows = rfl_gpu_check_rows(check, &n);
 
-	if (rfl_gpu_check_ok(check))
-		return RFL_OK;
 	for (size_t i = 0; i < n; i++)
-		if (rows[i].state == RFL_GPU_CHECK_FAILED)
-			return rfl_fail(err, RFL_EUNAVAILABLE, 0,
-					"counters of a GPU cannot be read here (%s); a run counts "
-					"FLOPs and bytes from its network all the same",
-					rows[i].what);
-	return RFL_EUNAVAILABLE;
+		if (rows[i].state == RFL_GPU_CHECK_FAILED && rows[i].rc == rc)
+			return &rows[i];
+	return NULL;
+}
+
+/* The first condition that does not hold is why. */
+static enum rfl_rc verdict_of(const struct rfl_gpu_check *check, struct rfl_err *err)
+{
+	const struct rfl_gpu_check_row *row = first_failure(check, RFL_EUNAVAILABLE);
+
+	if (row)
+		return rfl_fail(err, RFL_EUNAVAILABLE, 0,
+				"counters of a GPU cannot be read here (%s, see there for the "
+				"cure); a run counts FLOPs and bytes from its network all the same",
+				row->what);
+	row = first_failure(check, RFL_EFAILED);
+	if (row)
+		return rfl_fail(err, RFL_EFAILED, 0,
+				"counters of this GPU can be read, but not all is well with them "
+				"(%s, see there)",
+				row->what);
+	return RFL_OK;
 }
 
 static enum rfl_rc run_here(struct rfl_cli *cli, const struct check_args *a, struct rfl_err *err)
@@ -273,6 +323,8 @@ static enum rfl_rc run_here(struct rfl_cli *cli, const struct check_args *a, str
 	rows = rfl_gpu_check_rows(check, &n);
 	for (size_t i = 0; i < n; i++)
 		here_row(t, &rows[i], people);
+	if (people)
+		note_failures(t, rows, n);
 	processor_row(t, people);
 	rc = rfl_cli_put_table(cli, t, (enum rfl_format)a->format, err);
 	if (rc == RFL_OK)
@@ -297,11 +349,11 @@ const struct rfl_cmd rfl_cmd_counters_check = {
 	.summary = "say whether counters can be read here, or whether a chip has some metrics",
 	.description =
 		"Without --chip: driver, GPU, CUPTI, permission and self-test in their order, with "
-		"the cure for what is missing, and the counters of the processor; 77 when those of "
-		"a "
-		"GPU cannot be read. With --chip, for which neither GPU nor driver is needed: each "
-		"metric, and the passes of all of them together; 1 when one does not exist or does "
-		"not go with the others.",
+		"the cure for what is missing, and the counters of the processor; 77 when no "
+		"counter of a GPU can be read, 1 when some cannot or the self-test is off. With "
+		"--chip, for which neither GPU nor driver is needed: each metric, and the passes "
+		"of all of them together; 1 when one does not exist or does not go with the "
+		"others.",
 	.example = "roofline counters check\n"
 		   "roofline counters check --chip GH100 --metrics "
 		   "dram__bytes_read.sum,lts__t_bytes.sum",

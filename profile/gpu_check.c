@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "profile/cuda_lib.h"
+#include "profile/cupti_api.h"
 #include "profile/cupti_host.h"
 #include "profile/cupti_plan.h"
 #include "profile/cupti_target.h"
@@ -70,13 +71,15 @@ static void skip(struct rfl_gpu_check *c, const char *what, const char *reason)
 }
 
 /* The cure is the end of a message: it gets a field of its own. */
-static void fail(struct rfl_gpu_check *c, const char *what, const struct rfl_err *err,
-		 const char *cure)
+static void make_failed(struct rfl_gpu_check *c, struct rfl_gpu_check_row *r,
+			const struct rfl_err *err, const char *cure)
 {
-	struct rfl_gpu_check_row *r = row(c, what, RFL_GPU_CHECK_FAILED);
 	size_t len = strlen(err->msg), tail = cure ? strlen(cure) : 0;
 	char *reason = rfl_arena_strdup(c->arena, err->msg);
 
+	*r = (struct rfl_gpu_check_row){ .what = r->what,
+					 .state = RFL_GPU_CHECK_FAILED,
+					 .rc = RFL_EUNAVAILABLE };
 	if (!reason) {
 		c->no_memory = true;
 		return;
@@ -85,6 +88,15 @@ static void fail(struct rfl_gpu_check *c, const char *what, const struct rfl_err
 		reason[len - tail - 2] = '\0'; /* with the ": " in front */
 	r->reason = reason;
 	r->cure = cure ? keep(c, cure) : NULL;
+}
+
+static struct rfl_gpu_check_row *fail(struct rfl_gpu_check *c, const char *what,
+				      const struct rfl_err *err, const char *cure)
+{
+	struct rfl_gpu_check_row *r = row(c, what, RFL_GPU_CHECK_FAILED);
+
+	make_failed(c, r, err, cure);
+	return r;
 }
 
 static const char *cupti_cure(const struct rfl_err *err)
@@ -207,6 +219,8 @@ static void look_sessions(struct look *l)
 	struct rfl_gpu_check *c = l->check;
 	struct rfl_cupti_plan *plan = NULL;
 	struct rfl_err err = RFL_ERR_INIT;
+	size_t first = c->n;
+	bool some = false;
 
 	if (!l->has_target || l->target.gate != RFL_CUPTI_GATE_OPEN) {
 		skip(c, "counters", "not asked: see above");
@@ -232,11 +246,23 @@ static void look_sessions(struct look *l)
 			ok(c, what,
 			   rfl_arena_printf(c->arena, "%zu metrics in %zu pass%s", s->n, s->passes,
 					    s->passes == 1 ? "" : "es"));
+		some |= s->why.rc == RFL_OK && s->n > 0;
 	}
+	for (size_t i = first; i < c->n && some; i++)
+		c->rows[i].rc = RFL_EFAILED; /* read of failures only */
 	rfl_cupti_plan_free(plan);
 }
 
 /* ------------------------------------------------------------------ self-test */
+
+/* Bytes belong to the whole GPU, FLOPs to this process. */
+static const char *cure_of(enum rfl_quantity q)
+{
+	if (q == RFL_QUANTITY_DRAM_READ || q == RFL_QUANTITY_DRAM_WRITE)
+		return "end other programs on the GPU and check again; memory that keeps its check "
+		       "bits beside the data (GDDR with ECC on) moves more than the program does";
+	return "use another CUPTI (RFL_CUPTI_PATH names its folder) and check again";
+}
 
 static void selftest_row(struct rfl_gpu_check *c, const struct rfl_selftest_row *r)
 {
@@ -261,8 +287,27 @@ static void selftest_row(struct rfl_gpu_check *c, const struct rfl_selftest_row 
 		c->no_memory = true;
 	if (out->state == RFL_GPU_CHECK_FAILED) {
 		out->reason = "the counter is off by more than 2 %";
-		out->cure = "end other programs on the GPU and check again";
+		out->cure = cure_of(r->quantity);
+		out->rc = RFL_EFAILED;
 	}
+}
+
+/* On some systems permission is refused only when counting begins: it is the row of the permission
+ * that fails then. */
+static void selftest_failed(struct rfl_gpu_check *c, const struct rfl_err *err)
+{
+	const char *permission = gates[RFL_CUPTI_GATE_PERMISSION].what;
+
+	if (err->native == RFL_CUPTI_INSUFFICIENT_PRIVILEGES ||
+	    err->native == RFL_CUPTI_VIRTUALIZED_PRIVILEGES) {
+		for (size_t i = 0; i < c->n; i++)
+			if (strcmp(c->rows[i].what, permission) == 0)
+				make_failed(c, &c->rows[i], err, cupti_cure(err));
+		skip(c, "self-test", "not done: see above");
+		return;
+	}
+	fail(c, "self-test", err, cupti_cure(err))->rc =
+		err->rc == RFL_EFAILED ? RFL_EFAILED : RFL_EUNAVAILABLE;
 }
 
 static void look_selftest(struct look *l)
@@ -278,7 +323,7 @@ static void look_selftest(struct look *l)
 		return;
 	}
 	if (rfl_selftest_run(l->cuda, &l->target, l->precision, &t, &err) != RFL_OK) {
-		fail(c, "self-test", &err, cupti_cure(&err));
+		selftest_failed(c, &err);
 		return;
 	}
 	for (size_t i = 0; i < t.n; i++)

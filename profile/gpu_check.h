@@ -31,6 +31,8 @@ struct rfl_gpu_check_row {
 	const char *detail; /**< what was found: "CUDA 13.0"; NULL: nothing */
 	const char *reason; /**< why it does not hold; NULL when it does */
 	const char *cure;   /**< what to do; NULL: nothing can be done, or nothing has to */
+	enum rfl_rc rc;     /**< of a failure: RFL_EUNAVAILABLE when no counter can be read because
+			     *   of it; RFL_EFAILED when some can, or read something wrong */
 };
 
 struct rfl_gpu_check_request {

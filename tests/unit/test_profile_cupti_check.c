@@ -10,26 +10,41 @@ struct expected {
 	const char *what; /* the row that fails; NULL: none */
 	const char *reason, *cure;
 	size_t skipped; /* rows behind it */
+	enum rfl_rc rc; /* of the row */
 };
 
 static const struct expected cases[] = {
-	{ "", "", NULL, NULL, NULL, 0 },
-	{ "fail=cuInit:34", "", "driver", "the stub of a CUDA toolkit", "lib64/stubs", 7 },
-	{ "fail=cuInit:100", "", "driver", "shows no GPU", "--gpus all", 7 },
-	{ "count=0", "", "device", "shows no GPU", "--gpus all", 6 },
-	{ "fail=cuDevicePrimaryCtxRetain:2", "", "device", "free memory", "nvidia-smi", 6 },
-	{ "", "fail=cuptiProfilerInitialize:39", "profiler", "another profiler", "without it", 5 },
-	{ "", "fail=cuptiDeviceGetChipName:999", "chip", "cuptiDeviceGetChipName", NULL, 4 },
-	{ "", "unsupported=vgpu:2", "support", "switched off: it is a virtual GPU", NULL, 3 },
-	{ "", "unsupported=wsl:1", "support", "unsupported: this version of WSL", NULL, 3 },
+	{ "", "", NULL, NULL, NULL, 0, RFL_OK },
+	{ "fail=cuInit:34", "", "driver", "the stub of a CUDA toolkit", "lib64/stubs", 7,
+	  RFL_EUNAVAILABLE },
+	{ "fail=cuInit:100", "", "driver", "shows no GPU", "--gpus all", 7, RFL_EUNAVAILABLE },
+	{ "count=0", "", "device", "shows no GPU", "--gpus all", 6, RFL_EUNAVAILABLE },
+	{ "fail=cuDevicePrimaryCtxRetain:2", "", "device", "free memory", "nvidia-smi", 6,
+	  RFL_EUNAVAILABLE },
+	{ "", "fail=cuptiProfilerInitialize:39", "profiler", "another profiler", "without it", 5,
+	  RFL_EUNAVAILABLE },
+	{ "", "fail=cuptiDeviceGetChipName:999", "chip", "cuptiDeviceGetChipName", NULL, 4,
+	  RFL_EUNAVAILABLE },
+	{ "", "unsupported=vgpu:2", "support", "switched off: it is a virtual GPU", NULL, 3,
+	  RFL_EUNAVAILABLE },
+	{ "", "unsupported=wsl:1", "support", "unsupported: this version of WSL", NULL, 3,
+	  RFL_EUNAVAILABLE },
 	{ "", "fail=cuptiProfilerGetCounterAvailability:35", "permission", "administrators",
-	  "NVreg_RestrictProfilingToAdminUsers=0", 2 },
+	  "NVreg_RestrictProfilingToAdminUsers=0", 2, RFL_EUNAVAILABLE },
 	{ "", "fail=cuptiProfilerGetCounterAvailability:26", "permission", "somebody else holds",
-	  "dcgm-exporter", 2 },
-	{ "", "chip=XX999", "counters", "XX999", NULL, 0 },
-	{ "free=64e6;wrong=1", "", "self-test", "computed", NULL, 0 },
-	{ "free=64e6", "scale=1.03", "self-test dram_read_bytes", "more than 2 %", "check again",
-	  0 },
+	  "dcgm-exporter", 2, RFL_EUNAVAILABLE },
+	{ "", "chip=XX999", "counters", "XX999", NULL, 0, RFL_EUNAVAILABLE },
+	{ "", "chip=GV100", "counters core", "no chip 'GV100'", NULL, 0, RFL_EUNAVAILABLE },
+	{ "free=8e6;l2=65536;wrong=1", "", "self-test", "computed", NULL, 0, RFL_EFAILED },
+	{ "free=8e6;l2=65536", "scale=1.03", "self-test dram_read_bytes", "more than 2 %",
+	  "check again", 0, RFL_EFAILED },
+	{ "free=8e6;l2=65536", "fail=cuptiRangeProfilerStart:35", "permission", "administrators",
+	  "NVreg_RestrictProfilingToAdminUsers=0", 1, RFL_EUNAVAILABLE },
+	{ "free=8e6;l2=65536", "fail=cuptiRangeProfilerEnable:26", "self-test",
+	  "somebody else holds", "dcgm-exporter", 0, RFL_EUNAVAILABLE },
+	{ "free=8e6;l2=65536", "drop=1", "self-test", "dropped 1 of 3", NULL, 0, RFL_EFAILED },
+	{ "free=8e6;l2=65536", "quiet=1;fail=cuptiProfilerHostConfigAddMetrics:27@3",
+	  "counters core", "cannot count", NULL, 0, RFL_EFAILED },
 };
 
 static const struct rfl_gpu_check_row *find(const struct rfl_gpu_check *c,
@@ -70,6 +85,8 @@ static void names_what_is_in_the_way(void **state)
 				fail_msg("case %zu: %s", i, failed->reason);
 			if (e->cure && (!failed->cure || !strstr(failed->cure, e->cure)))
 				fail_msg("case %zu: cure: %s", i, failed->cure);
+			if (failed->rc != e->rc)
+				fail_msg("case %zu: rc %d", i, failed->rc);
 			if (e->cure && strstr(failed->reason, e->cure))
 				fail_msg("case %zu: the cure is also in: %s", i, failed->reason);
 		}
