@@ -273,6 +273,22 @@ static void refuses_with_line_and_column(void **state)
 		{ HEADER FIRST ID "kernel,k,,,1,quantity,time_s,3,s,,1,,ok,,\n" ID
 				  "kernel,k,,,1,quantity,time_s,3,s,,1,,ok,,\n",
 		  "c.csv:4: column 'metric': this range has it already" },
+		{ HEADER FIRST ID "kernel,k,,,1,metric,x,3,byte,sum,1,,ok,,\n" ID
+				  "kernel,k,,,1,metric,x,4,%,sum,1,,ok,,\n" ID
+				  "kernel,j,,,1,metric,x,3,byte,sum,1,,ok,,\n" ID
+				  "kernel,k,,,1,metric,x,3,byte,sum,1,,ok,,\n",
+		  "c.csv:6: column 'metric': this range has it already" },
+		{ HEADER FIRST ID "kernel,k,,,2,metric,x,3,,sum,1,,ok,,\n" ID
+				  "kernel,k,,,3,metric,y,3,,sum,1,,ok,,\n",
+		  "c.csv:4: column 'launches': a row before has another number for this range" },
+		{ HEADER FIRST ID "kernel,k,,,2,metric,x,3,,sum,3,,ok,,\n",
+		  "c.csv:3: column 'counted_launches': is more than the launches of this range" },
+		{ HEADER FIRST ID "kernel,k,,,9223372036854775807,metric,x,3,,sum,3,,ok,,\n",
+		  "c.csv:3: column 'launches': a count is not above 1,000,000,000,000" },
+		{ HEADER FIRST ID "kernel,k,,,1,metric,x,3,,sum,1,4294967296,ok,,\n",
+		  "c.csv:3: column 'pass': there are not so many passes" },
+		{ HEADER FIRST ID "kernel,k,,,1,quantity,time_s,-3,s,,1,,ok,,\n",
+		  "c.csv:3: column 'value': a quantity is not below 0" },
 		{ HEADER FIRST ID "kernel,k,,,-1,metric,x,3,,sum,1,,ok,,\n",
 		  "c.csv:3: column 'launches': a count is not below 0" },
 		{ HEADER FIRST ID "kernel,k,,,1,metric,x,3,,sum,1,-2,ok,,\n",
