@@ -201,14 +201,9 @@ static void say_unavailable(struct rfl_config *config, const struct rfl_counted 
 
 	config->measured.refused = config->measured.refused || reason;
 	if (!reason)
-		reason = a.reason ? a.reason : all.reason;
+		reason = isnan(a.value) && a.reason ? a.reason : all.reason;
 
-	if (all.value == 0)
-		(void)snprintf(ret->why, sizeof(ret->why),
-			       "%s are 0 as far as they were counted: %s",
-			       q == RFL_QUANTITY_FLOPS ? "FLOPs" : "DRAM bytes",
-			       all.reason ? all.reason : "a lower bound");
-	else if (isnan(all.value))
+	if (isnan(all.value))
 		(void)snprintf(ret->why, sizeof(ret->why), "%s unavailable%s%s",
 			       q == RFL_QUANTITY_FLOPS ? "FLOPs" : "DRAM bytes", reason ? ": " : "",
 			       reason ? reason : "");
@@ -238,19 +233,28 @@ static void say_unknown(struct rfl_config *config, enum rfl_quantity q, struct r
 
 /* --- all of it --- */
 
+static bool tells(const struct rfl_config *config, const struct rfl_counted *c)
+{
+	return rfl_counters__knows(config, c, RFL_QUANTITY_FLOPS) ||
+	       rfl_counters__knows(config, c, RFL_QUANTITY_DRAM);
+}
+
+/* Who counted, each once; where nobody knows anything, who tried. */
 static void name_sources(const struct rfl_config *config, struct rfl_measured *m)
 {
-	size_t len = 0;
+	bool any = false;
 
-	for (size_t i = 0; i < config->ncounted && len + 16 < sizeof(m->source); i++) {
+	for (size_t i = 0; i < config->ncounted; i++)
+		any = any || tells(config, &config->counted[i]);
+	for (size_t i = 0; i < config->ncounted; i++) {
 		const char *source = config->counted[i].capture->source;
-		size_t k = 0;
+		size_t len = strlen(m->source);
 
-		while (k < i && !rfl_text_same(config->counted[k].capture->source, source))
-			k++;
-		if (k == i)
-			len += (size_t)snprintf(m->source + len, sizeof(m->source) - len, "%s%.12s",
-						len ? " + " : "", source ? source : "");
+		if (!source || len + 16 >= sizeof(m->source) || strstr(m->source, source) ||
+		    (any && !tells(config, &config->counted[i])))
+			continue;
+		(void)snprintf(m->source + len, sizeof(m->source) - len, "%s%.12s",
+			       len ? " + " : "", source);
 	}
 }
 

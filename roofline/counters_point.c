@@ -71,9 +71,9 @@ static enum rfl_rc demand(struct rfl_config *c, const char *what, const char *wh
 		fix = "--counter-steps LABEL=N with the steps that the profiled run did, or take "
 		      "the count (--ai auto, --flops auto)";
 	rfl_buf_init(&fact, 1 << 16);
-	rfl_buf_printf(&fact, "%s by counters of %s %s %s bs%lld %s %s: %s", what, c->env,
+	rfl_buf_printf(&fact, "%s by counters of %s %s %s bs%lld %s%s%s: %s", what, c->env,
 		       row->model, row->precision, (long long)row->batch, row->mode,
-		       row->layout ? row->layout : "", why);
+		       row->layout && *row->layout ? " " : "", row->layout ? row->layout : "", why);
 	before = missing->n;
 	rc = rfl_missing_add(missing, rfl_buf_str(&fact), fix, c, err);
 	missing->of_counters += missing->n - before;

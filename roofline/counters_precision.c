@@ -123,13 +123,6 @@ bool rfl_counters_own_precision(const struct rfl_measured *m)
 	return m->foreign == RFL_QUANTITY_COUNT;
 }
 
-/* 0 of what was counted, and there is more that was not: that says nothing. */
-static bool is_empty_bound(enum rfl_quantity q, const struct rfl_amount *a)
-{
-	return a->value == 0 &&
-	       (a->validity == RFL_VALID_PARTIAL || (q == RFL_QUANTITY_FLOPS && a->reason));
-}
-
 /* The FLOPs count when the precision of the run is among what was counted. */
 bool rfl_counters__knows(const struct rfl_config *config, const struct rfl_counted *counted,
 			 enum rfl_quantity q)
@@ -139,7 +132,7 @@ bool rfl_counters__knows(const struct rfl_config *config, const struct rfl_count
 	bool mine = !own || q != RFL_QUANTITY_FLOPS ||
 		    rfl_counters__own_part(config, counted) != RFL_QUANTITY_FLOPS;
 
-	if (counted->left_out || isnan(a.value) || is_empty_bound(q, &a))
+	if (counted->left_out || isnan(a.value))
 		return false;
 	/* an fp32 run may turn out to be one of TF32 */
 	if (!mine && own->parts[0] == RFL_QUANTITY_FLOPS_FP32)

@@ -37,7 +37,8 @@ bool rfl_counters__whole_process(const struct rfl_counted *counted)
 {
 	const struct rfl_capture *c = counted->capture;
 
-	return c->total_kind == RFL_RANGE_PROCESS && c->steps <= 0;
+	/* Whoever tells the steps of a file: set-up is in it. */
+	return c->total_kind == RFL_RANGE_PROCESS && (c->path || c->steps <= 0);
 }
 
 /* What the user says of this label, and of all; 0: nothing. */
@@ -55,10 +56,12 @@ static int64_t given(const struct rfl_merge_inputs *in, const char *label)
 /* Steps of the window of a row: with its warm-up when the whole process was counted. */
 static int64_t row_steps(const struct rfl_ledger_row *row, bool process)
 {
+	int64_t steps = row->iters;
+
 	if (!row->status || strcmp(row->status, "ok") != 0 || row->iters < 1 ||
-	    (process && row->warmup < 0))
+	    (process && (row->warmup < 0 || !rfl_num_add(row->iters, row->warmup, &steps))))
 		return -1;
-	return row->iters + (process ? row->warmup : 0);
+	return steps;
 }
 
 /* The steps of the rows that bear its label, when they agree. */
@@ -197,9 +200,12 @@ static int64_t with_warmup(const struct rfl_counted *counted)
 {
 	const struct rfl_ledger_row *home = counted->home;
 
-	if (counted->from != RFL_STEPS_LEDGER || !home || home->warmup < 1)
+	int64_t all;
+
+	if (counted->from != RFL_STEPS_LEDGER || !home || home->warmup < 1 ||
+	    !rfl_num_add(counted->steps, home->warmup, &all))
 		return 0;
-	return counted->steps + home->warmup;
+	return all;
 }
 
 /* Was the warm-up profiled too? Then every kernel ran in those steps as well. */

@@ -72,7 +72,8 @@ struct rfl_merge_report {
  * @param report  filled on success and failure; release with rfl_merge_report_fini()
  * @return RFL_OK; RFL_EMISSING naming every ceiling, environment and model that is not known, which
  *         runs need them and the commands that supply them; RFL_EFORMAT for a row that contradicts
- *         its repeats; RFL_ENOTFOUND for an environment that is not in the ledger
+ *         its repeats, and for two captures that count the same; RFL_ENOTFOUND for an environment
+ * that is not in the ledger
  */
 enum rfl_rc rfl_merge(const struct rfl_merge_inputs *in, const struct rfl_merge_options *options,
 		      struct rfl_points **ret, struct rfl_merge_report *report,

@@ -140,10 +140,10 @@ static void list_sources(const struct rfl_points *pts, size_t offset, struct rfl
 
 static void add_note(struct rfl_table *t, const struct rfl_point *p, const char *says)
 {
-	rfl_table_note(t, "%s %s %s bs%lld %s %s: %s", p->env ? p->env : "",
+	rfl_table_note(t, "%s %s %s bs%lld %s%s%s: %s", p->env ? p->env : "",
 		       p->model ? p->model : "", p->precision ? p->precision : "",
-		       (long long)p->batch, p->mode ? p->mode : "", p->layout ? p->layout : "",
-		       says);
+		       (long long)p->batch, p->mode ? p->mode : "", p->layout ? " " : "",
+		       p->layout ? p->layout : "", says);
 }
 
 /* Why counters were not used, without the name of what is unavailable: the same may keep FLOPs and

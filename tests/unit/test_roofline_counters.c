@@ -177,6 +177,25 @@ static void two_rows_of_one_label(void **state)
 	finish(f, c);
 }
 
+/* Numbers of a ledger that was written by hand. */
+static void steps_beyond_all_bounds(void **state)
+{
+	struct captures *c;
+	struct fixture *f = profiled(state, &c);
+	struct rfl_capture *capture = add_capture(c, PROF);
+
+	f->rows[1].iters = INT64_MAX - 1;
+	add_kernel(c, "conv", 30, 0);
+	give_bytes(capture, 30 * BYTES);
+	assert_ok(merge(f), &f->err);
+	assert_string_equal(f->pts->points[0].counters_validity, "doubtful");
+	capture->nranges = 0;
+	capture->total_kind = RFL_RANGE_PROCESS;
+	assert_ok(merge(f), &f->err);
+	assert_int_equal(f->pts->points[0].counters_steps, -1);
+	finish(f, c);
+}
+
 static void steps_of_no_label(void **state)
 {
 	const struct rfl_counter_steps said = { "typo", 3 };
@@ -616,36 +635,6 @@ static void kernels_without_a_flop(void **state)
 	finish(f, c);
 }
 
-/* 0 FLOPs of those that were counted, and others were not: a lower bound of 0 is no number. */
-static void nothing_of_what_was_counted(void **state)
-{
-	struct captures *c;
-	struct fixture *f = profiled(state, &c);
-	struct rfl_capture *capture = add_capture(c, PROF);
-
-	give_flops(capture, RFL_QUANTITY_FLOPS_FP32, 0);
-	capture->total[RFL_QUANTITY_FLOPS].reason = "without flops.tensor_tf32";
-	give_bytes(capture, 30 * BYTES);
-	assert_ok(merge(f), &f->err);
-	assert_true(isnan(f->pts->points[0].flops_counters));
-	assert_true(isnan(f->pts->points[0].flops_measured_over_counted));
-	assert_non_null(strstr(f->pts->points[0].flops_source,
-			       "FLOPs are 0 as far as they were counted: without "
-			       "flops.tensor_tf32)"));
-	assert_string_equal(f->pts->points[0].bytes_source, "counters");
-	/* with nothing left out it is a 0 that was read */
-	capture->total[RFL_QUANTITY_FLOPS].reason = NULL;
-	assert_ok(merge(f), &f->err);
-	assert_close(f->pts->points[0].flops_counters, 0, 0);
-	assert_string_equal(f->pts->points[0].counters_validity, "doubtful");
-	/* half a sum of bytes */
-	capture->total[RFL_QUANTITY_DRAM].value = 0;
-	capture->total[RFL_QUANTITY_DRAM].validity = RFL_VALID_PARTIAL;
-	assert_ok(merge(f), &f->err);
-	assert_true(isnan(f->pts->points[0].bytes_counters));
-	finish(f, c);
-}
-
 static void flops_and_bytes_of_different_launches(void **state)
 {
 	struct captures *c;
@@ -831,9 +820,10 @@ static void captures_complete_each_other(void **state)
 	b->steps = 2;
 	give_flops(b, RFL_QUANTITY_FLOPS_FP32, 2 * 1.1 * FLOPS);
 	add_capture(c, "lab_gpu_resnet50_fp32_bs4_20260101_000000")->source = "time";
+	add_capture(c, "lab_gpu_resnet50_fp32_bs4_run4")->source = "nsys";
 	assert_ok(merge(f), &f->err);
 	p = &f->pts->points[0];
-	assert_string_equal(p->counters_source, "ncu + nvprof"); /* a time log counts nothing */
+	assert_string_equal(p->counters_source, "ncu + nvprof"); /* the others count nothing */
 	assert_close(p->bytes_counters, BYTES, 1e-14);
 	assert_close(p->flops_counters, 1.1 * FLOPS, 1e-14);
 	assert_close(p->ai_counters, 1.1 * FLOPS / BYTES, 1e-14);
@@ -991,6 +981,7 @@ int main(void)
 		T(twins),
 		T(who_tells_the_steps),
 		T(two_rows_of_one_label),
+		T(steps_beyond_all_bounds),
 		T(steps_of_no_label),
 		T(steps_are_parsed),
 		T(ratios_out_of_range),
@@ -1007,7 +998,6 @@ int main(void)
 		T(no_bytes_at_all),
 		T(kernels_without_a_flop),
 		T(kernels_of_which_too_little_is_known),
-		T(nothing_of_what_was_counted),
 		T(flops_and_bytes_of_different_launches),
 		T(repeats_give_a_median),
 		T(the_worst_repeat_counts),
