@@ -454,7 +454,8 @@ const struct rfl_cmd rfl_cmd_counters_list = {
 		"and "
 		"NVLink, which are counted apart, are not in it.",
 	.example = "roofline counters list --chip GH100\n"
-		   "ncu $(roofline counters list --chip H100 --ncu) --csv --page raw --log-file "
+		   "ncu $(roofline counters list --chip H100 --ncu) --csv --page raw "
+		   "--print-units base --log-file "
 		   "out.csv "
 		   "python train.py",
 	.opts = opts,
