@@ -179,17 +179,6 @@ static void say_no_steps(const struct rfl_counted *c, struct rfl_measure *ret)
 		       capture->label ? capture->label : "LABEL");
 }
 
-/* A run that was to be counted live and could not says why in its row. */
-static const char *refusal(const struct rfl_counted *c)
-{
-	static const char word[] = "unavailable: ";
-	const char *status = c->home ? c->home->counters_status : NULL;
-
-	if (c->capture->path || !status || strncmp(status, word, sizeof(word) - 1) != 0)
-		return NULL;
-	return status + sizeof(word) - 1;
-}
-
 /* In the words of the capture: of the part that the run's precision is made of, where that tells
  * more than the sum does. */
 static void say_unavailable(struct rfl_config *config, const struct rfl_counted *c,
@@ -197,12 +186,9 @@ static void say_unavailable(struct rfl_config *config, const struct rfl_counted 
 {
 	enum rfl_quantity part = q == RFL_QUANTITY_FLOPS ? rfl_counters__main_part(config) : q;
 	struct rfl_amount all = rfl_counters__total(c, q), a = rfl_counters__total(c, part);
-	const char *reason = refusal(c);
+	const char *reason = isnan(a.value) && a.reason ? a.reason : all.reason;
 
-	config->measured.refused = config->measured.refused || reason;
-	if (!reason)
-		reason = isnan(a.value) && a.reason ? a.reason : all.reason;
-
+	config->measured.refused = config->measured.refused || c->capture->nrefusals > 0;
 	if (isnan(all.value))
 		(void)snprintf(ret->why, sizeof(ret->why), "%s unavailable%s%s",
 			       q == RFL_QUANTITY_FLOPS ? "FLOPs" : "DRAM bytes", reason ? ": " : "",

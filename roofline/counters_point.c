@@ -49,8 +49,8 @@ static bool obstacle(const struct rfl_measured *m, const struct rfl_measure *x, 
 	return m->process;
 }
 
-static enum rfl_rc demand(struct rfl_config *c, const char *what, const char *why,
-			  struct rfl_missing *missing, struct rfl_err *err)
+static enum rfl_rc demand(struct rfl_config *c, const char *what, const struct rfl_measure *x,
+			  const char *why, struct rfl_missing *missing, struct rfl_err *err)
 {
 	const struct rfl_ledger_row *row = c->rows[0];
 	const char *fix =
@@ -61,7 +61,7 @@ static enum rfl_rc demand(struct rfl_config *c, const char *what, const char *wh
 	size_t before;
 	enum rfl_rc rc;
 
-	if (c->measured.refused)
+	if (c->measured.refused && isnan(x->value))
 		fix = "as it says ('roofline counters check' tells when it works), or take the "
 		      "count (--ai auto, --flops auto)";
 	else if (!c->measured.any)
@@ -90,8 +90,7 @@ static void say_none(const struct rfl_config *c, char *why, size_t size)
 		if (c->rows[i]->counters_status && *c->rows[i]->counters_status)
 			status = c->rows[i]->counters_status;
 	(void)snprintf(why, size, "no counters belong to it%s%s",
-		       status ? "; its ledger says of those of the run: " : "",
-		       status ? status : "");
+		       status ? "; its row of the ledger says: " : "", status ? status : "");
 }
 
 static enum rfl_rc choose_bytes(const struct rfl_merge_options *o, struct rfl_config *c,
@@ -109,7 +108,7 @@ static enum rfl_rc choose_bytes(const struct rfl_merge_options *o, struct rfl_co
 		return RFL_OK;
 	}
 	if (demanded)
-		return demand(c, "DRAM bytes", why, missing, err);
+		return demand(c, "DRAM bytes", &c->measured.bytes, why, missing, err);
 	memcpy(c->bytes_why, why, sizeof(why));
 	return RFL_OK;
 }
@@ -134,7 +133,7 @@ static enum rfl_rc choose_flops(const struct rfl_merge_options *o, struct rfl_co
 			       100 * (1 - m->expected_share), c->rows[0]->precision,
 			       rfl_quantity_info(m->foreign)->name);
 	}
-	return c->flops_counted ? RFL_OK : demand(c, "FLOPs", why, missing, err);
+	return c->flops_counted ? RFL_OK : demand(c, "FLOPs", &m->flops, why, missing, err);
 }
 
 enum rfl_rc rfl_counters__choose(const struct rfl_merge_options *o, struct rfl_config *c,
