@@ -202,7 +202,9 @@ static void note_sessions(const struct rfl_cupti_count *c, struct rfl_capture_bu
 	}
 	if (c->runs > 1 && !c->saved && c->workload->save)
 		rfl_capture_note(b, "passes were taken on %zu steps that follow each other: %s",
-				 c->runs, c->not_saved.msg);
+				 c->runs,
+				 c->not_saved.rc != RFL_OK ? c->not_saved.msg
+							   : "more runs were needed than planned");
 	if (rfl_cupti_count_any(c))
 		rfl_capture_note(b, "times in counted steps include what counting costs, at the "
 				    "clocks that the GPU chose: the run's own timing is taken "

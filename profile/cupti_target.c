@@ -51,9 +51,39 @@ static enum rfl_rc ask_chip(struct rfl_cupti_target *t, int device, struct rfl_e
 	return rc;
 }
 
+static int32_t level_of(const struct rfl_cupti_device_supported *p, size_t field)
+{
+	int32_t level;
+
+	memcpy(&level, (const char *)p + fields[field].offset, sizeof(level));
+	return level;
+}
+
+/* The field that is in the way: what is not known is one only where nothing else is. */
+static enum rfl_rc not_supported(const struct rfl_cupti_device_supported *p, struct rfl_err *err)
+{
+	static const struct {
+		int32_t level;
+		const char *name;
+	} levels[] = {
+		{ RFL_CUPTI_SUPPORT_UNSUPPORTED, "unsupported" },
+		{ RFL_CUPTI_SUPPORT_DISABLED, "switched off" },
+		{ RFL_CUPTI_SUPPORT_UNKNOWN, "not supported, perhaps for this" },
+	};
+
+	for (size_t k = 0; k < RFL_ARRAY_LEN(levels); k++)
+		for (size_t i = 0; i < RFL_ARRAY_LEN(fields); i++)
+			if (level_of(p, i) == levels[k].level)
+				return rfl_fail(err, RFL_EUNAVAILABLE, levels[k].level,
+						"counters of this GPU are %s: %s: %s",
+						levels[k].name, fields[i].meaning, fields[i].cure);
+	return rfl_fail(err, RFL_EUNAVAILABLE, p->supported,
+			"CUPTI does not support counters of this GPU, and does not say why: use "
+			"ncu to see whether it can");
+}
+
 static enum rfl_rc ask_support(struct rfl_cupti_target *t, int device, struct rfl_err *err)
 {
-	static const char *const levels[] = { "not known", "unsupported", "switched off" };
 	struct rfl_cupti_device_supported p = { RFL_CUPTI_SIZED(device_supported), .device = device,
 						.api = RFL_CUPTI_API_RANGE_PROFILING };
 	enum rfl_rc rc;
@@ -62,18 +92,7 @@ static enum rfl_rc ask_support(struct rfl_cupti_target *t, int device, struct rf
 			     err);
 	if (rc != RFL_OK || p.supported == RFL_CUPTI_SUPPORT_SUPPORTED)
 		return rc;
-	for (size_t i = 0; i < RFL_ARRAY_LEN(fields); i++) {
-		int32_t level;
-
-		memcpy(&level, (const char *)&p + fields[i].offset, sizeof(level));
-		if (level >= RFL_CUPTI_SUPPORT_UNKNOWN && level < RFL_CUPTI_SUPPORT_SUPPORTED)
-			return rfl_fail(err, RFL_EUNAVAILABLE, level,
-					"counters of this GPU are %s: %s: %s", levels[level],
-					fields[i].meaning, fields[i].cure);
-	}
-	return rfl_fail(err, RFL_EUNAVAILABLE, p.supported,
-			"CUPTI does not support counters of this GPU, and does not say why: use "
-			"ncu to see whether it can");
+	return not_supported(&p, err);
 }
 
 static enum rfl_rc ask_permission(struct rfl_cupti_target *t, struct rfl_err *err)

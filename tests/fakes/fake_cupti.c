@@ -142,14 +142,15 @@ int cuptiProfilerDeviceSupported(struct rfl_cupti_device_supported *p)
 		return RFL_CUPTI_NOT_INITIALIZED;
 	p->supported = RFL_CUPTI_SUPPORT_SUPPORTED;
 	for (size_t i = 0; i < RFL_ARRAY_LEN(names); i++) {
-		size_t len = strlen(names[i]);
+		size_t len = strlen(names[i]), at = 0;
 
 		*levels[i] = RFL_CUPTI_SUPPORT_SUPPORTED;
-		if (!fake_script_text(&fake_cupti_script, "unsupported", text) ||
-		    strncmp(text, names[i], len) != 0 || text[len] != ':')
-			continue;
-		*levels[i] = (int32_t)strtod(text + len + 1, NULL);
-		p->supported = RFL_CUPTI_SUPPORT_UNSUPPORTED;
+		while (fake_script_next(&fake_cupti_script, "unsupported", &at, text)) {
+			if (strncmp(text, names[i], len) != 0 || text[len] != ':')
+				continue;
+			*levels[i] = (int32_t)strtod(text + len + 1, NULL);
+			p->supported = RFL_CUPTI_SUPPORT_UNSUPPORTED;
+		}
 	}
 	return RFL_CUPTI_SUCCESS;
 }
