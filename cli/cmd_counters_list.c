@@ -103,15 +103,7 @@ static const struct rfl_column quantity_columns[] = {
 	TEXT("note", "Note"),
 };
 
-static const struct {
-	unsigned set;
-	const char *name;
-} sets[] = {
-	{ RFL_SET_CORE, "core" },
-	{ RFL_SET_FLOPS, "flops" },
-	{ RFL_SET_AUDIT, "audit" },
-	{ RFL_SET_LINKS, "links" },
-};
+static const unsigned sets[] = { RFL_SET_CORE, RFL_SET_FLOPS, RFL_SET_AUDIT, RFL_SET_LINKS };
 enum { SETS = RFL_ARRAY_LEN(sets) };
 
 struct listing {
@@ -131,14 +123,14 @@ static enum rfl_rc plan_sets(struct listing *l, struct rfl_err *err)
 	enum rfl_rc rc;
 
 	for (size_t i = 0; i < SETS; i++)
-		wanted |= sets[i].set;
+		wanted |= sets[i];
 	rc = rfl_cupti_plan_new(l->chip->lib, l->chip->name, NULL, wanted, l->precision, &l->plan,
 				err);
 	for (size_t k = 0; rc == RFL_OK && k < l->plan->n; k++) {
 		const struct rfl_cupti_planned *s = &l->plan->sessions[k];
 
 		for (size_t i = 0; i < SETS; i++) {
-			if (sets[i].set != s->set)
+			if (sets[i] != s->set)
 				continue;
 			l->passes[i] = s->passes;
 			for (size_t m = 0; m < s->n; m++)
@@ -153,7 +145,7 @@ static enum rfl_rc choose_sets(struct listing *l, struct rfl_err *err)
 	if (l->chip->host)
 		return plan_sets(l, err);
 	for (size_t i = 0; i < SETS; i++)
-		rfl_metric_set_add_sets(&l->chosen[i], l->chip->f, sets[i].set, l->precision);
+		rfl_metric_set_add_sets(&l->chosen[i], l->chip->f, sets[i], l->precision);
 	return RFL_OK;
 }
 
@@ -176,7 +168,7 @@ static int set_of(const struct listing *l, enum rfl_quantity q)
 	const unsigned set = rfl_metric_set_of(q, l->precision);
 
 	for (int i = 0; i < SETS; i++)
-		if (sets[i].set == set)
+		if (sets[i] == set)
 			return i;
 	return -1;
 }
@@ -198,7 +190,7 @@ static void metric_row(struct listing *l, enum rfl_quantity q, int set, double w
 	rfl_table_text(l->t, rfl_quantity_info(q)->name);
 	rfl_table_real(l->t, weight);
 	rfl_table_text(l->t, metric);
-	rfl_table_text(l->t, set < 0 ? NULL : sets[set].name);
+	rfl_table_text(l->t, set < 0 ? NULL : rfl_counter_set_name(sets[set]));
 	if (set >= 0 && l->passes[set])
 		rfl_table_int(l->t, (int64_t)l->passes[set]);
 	else
@@ -374,6 +366,16 @@ static enum rfl_rc fill_all(struct rfl_table *t, const struct rfl_asked_chip *ch
 
 /* ------------------------------------------------------------------ the command */
 
+/* One of a run: without the option no matrix FLOPs are in the core, so it is no choice with a
+ * default. */
+static bool is_precision(const char *name)
+{
+	for (size_t i = 0; rfl_precision_names[i]; i++)
+		if (strcmp(rfl_precision_names[i], name) == 0)
+			return true;
+	return false;
+}
+
 static enum rfl_rc check_args(const struct list_args *a, struct rfl_err *err)
 {
 	if (!a->chip && (a->ncu || a->all || a->precision))
@@ -385,7 +387,7 @@ static enum rfl_rc check_args(const struct list_args *a, struct rfl_err *err)
 		return rfl_fail(err, RFL_EUSAGE, 0, "--ncu, --all: one at a time");
 	if (a->ncu && a->format != RFL_FORMAT_TABLE)
 		return rfl_fail(err, RFL_EUSAGE, 0, "--ncu: is one line and has no --format");
-	if (a->precision && rfl_precision_matrix(a->precision) == RFL_QUANTITY_COUNT)
+	if (a->precision && !is_precision(a->precision))
 		return rfl_fail(err, RFL_EUSAGE, 0,
 				"--precision: '%s' is none of fp32, tf32, amp, bf16, fp16",
 				a->precision);
