@@ -127,39 +127,39 @@ static enum rfl_rc set_rule(struct rfl_finish *f, enum rfl_quantity q,
 	return amount[q].rule ? RFL_OK : rfl_finish__no_memory(f);
 }
 
-/* Why a metric is not there; NULL: it is, or it was not asked for. */
-static const char *said_of(const struct rfl_range_sum *r, size_t slot)
+/* A reason that several metrics give is one of the machine or of a set: the name of the first would
+ * say nothing, and hide that the reasons are one. So would a name that is the quantity's. */
+static bool names_its_metric(const struct rfl_finish *f, const struct rfl_range_sum *r,
+			     enum rfl_quantity q, size_t id, const char *said)
 {
-	const uint32_t at = slot < r->nwhere ? r->where[slot] : 0;
+	size_t alike = 0;
 
-	return at == 0 || r->metrics[at - 1].launches > 0 ? NULL : r->metrics[at - 1].reason;
+	for (uint32_t i = 0; i < r->nmetrics; i++)
+		alike += r->metrics[i].launches == 0 && r->metrics[i].reason &&
+			 strcmp(r->metrics[i].reason, said) == 0;
+	return alike < 2 && strcmp(f->b->metrics[id].name, rfl_quantity_info(q)->name) != 0;
 }
 
-/* What a metric said of itself, where a quantity could not be had. `id` is set to the metric, or to
- * SIZE_MAX where all that the quantity takes said the same. */
+/* What one of the metrics said of itself, where a quantity could not be had. `id` is SIZE_MAX where
+ * its name adds nothing. */
 static const char *said_by_metric(const struct rfl_finish *f, const struct rfl_range_sum *r,
 				  enum rfl_quantity q, size_t *id)
 {
 	const struct rfl_formulas *formulas = f->b->formulas;
 
 	for (size_t w = 0; w < rfl_formula_ways(formulas, q); w++) {
-		const char *first = NULL;
-		size_t n, alike = 0;
+		size_t n;
 		const struct rfl_term *t = rfl_formula_way(formulas, q, w, &n);
 
-		for (size_t i = 0; i < n; i++) {
-			const char *said = said_of(r, t[i].slot);
+		for (size_t i = 0; i < n; i++, t++) {
+			uint32_t at = t->slot < r->nwhere ? r->where[t->slot] : 0;
+			const char *said = at > 0 ? r->metrics[at - 1].reason : NULL;
 
-			if (said && !first) {
-				first = said;
-				*id = t[i].slot;
-			}
-			alike += said && strcmp(said, first) == 0;
+			if (!said || r->metrics[at - 1].launches > 0)
+				continue;
+			*id = names_its_metric(f, r, q, t->slot, said) ? t->slot : SIZE_MAX;
+			return said;
 		}
-		if (first && alike == n)
-			*id = SIZE_MAX;
-		if (first)
-			return first;
 	}
 	return NULL;
 }

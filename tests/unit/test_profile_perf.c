@@ -527,6 +527,9 @@ static void counts_software_alone(void **state)
 		{ .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CPU_MIGRATIONS, .rate = 0 },
 		{ .any = true, .error = ENOENT, .error_from = -1 },
 	};
+	static const enum rfl_quantity alike[] = { RFL_QUANTITY_CYCLES, RFL_QUANTITY_INSTRUCTIONS,
+						   RFL_QUANTITY_FLOPS_FP32, RFL_QUANTITY_FLOPS_FP64,
+						   RFL_QUANTITY_FLOPS };
 	struct rig *r = rig_new(*state, &fake_icelake, rules, RFL_ARRAY_LEN(rules));
 	const struct rfl_capture *c = rig_capture(r);
 
@@ -536,7 +539,13 @@ static void counts_software_alone(void **state)
 	assert_true(isnan(c->total[RFL_QUANTITY_FLOPS_FP32].value));
 	assert_non_null(strstr(c->total[RFL_QUANTITY_FLOPS_FP32].reason,
 			       "this virtual machine shows no hardware counters"));
+	/* one reason, told in the same words of all: no name of an event in front of it */
+	for (size_t i = 0; i < RFL_ARRAY_LEN(alike); i++)
+		assert_string_equal(c->total[alike[i]].reason,
+				    metric_of(range_of(c, "fwd"), "cycles")->reason);
 	assert_true(isnan(c->total[RFL_QUANTITY_DRAM].value));
+	assert_string_equal(c->total[RFL_QUANTITY_DRAM].reason,
+			    c->total[RFL_QUANTITY_DRAM_WRITE].reason);
 	assert_true(has_note(c, "only events of the kernel were counted"));
 	rig_free(r);
 }
