@@ -19,6 +19,11 @@ static const char *counted(struct rfl_doctor *d, const struct rfl_perf_status *s
 	if (s->hardware == 0)
 		return TEXT(d, "CPU: only what the kernel counts (task clock, page faults): %s",
 			    s->no_hardware);
+	if (s->flops == 0 && s->dram == 0)
+		return TEXT(d,
+			    "CPU: %zu hardware events of %s, without FLOPs: %s; and without DRAM "
+			    "bytes: %s",
+			    s->hardware, s->processor, s->no_flops, s->no_dram);
 	if (s->flops == 0 || s->dram == 0)
 		return TEXT(d, "CPU: %zu hardware events of %s, without %s: %s", s->hardware,
 			    s->processor, s->flops == 0 ? "FLOPs" : "DRAM bytes",
