@@ -178,7 +178,7 @@ static enum rfl_rc begin_table(struct rfl_ncu *n, struct rfl_span line, struct r
 		rc = rfl_ncu__header(n, line, err);
 	if (rc != RFL_OK)
 		return rc;
-	rfl_ncu__forget_launches(n);
+	rfl_ncu__forget_unnumbered(n);
 	rfl_ncu__look_ahead(n);
 	return RFL_OK;
 }
@@ -286,8 +286,11 @@ static void note_all(struct rfl_ncu *n)
 		"cold caches, times those of the base clock");
 	if (n->table.layout == RFL_NCU_SUMMARY)
 		rfl_capture_note(n->builder, "a summary: averages x invocations");
-	if (n->all_processes > 1 && n->all_processes > n->tables)
+	if (n->nprocesses > 1 && n->nprocesses > n->tables)
 		rfl_capture_note(n->builder, "kernels of several processes are added up");
+	if (n->mixed_device)
+		rfl_capture_note(n->builder, "kernels of several devices are added up, and their "
+					     "times, although they may have run side by side");
 	if (n->tables > 1)
 		rfl_capture_note(n->builder, "%zu tables in one file are added up", n->tables);
 	note_doubts(n);
@@ -302,9 +305,7 @@ static void note_all(struct rfl_ncu *n)
 static void fini(struct rfl_ncu *n)
 {
 	rfl_ncu__table_fini(&n->table);
-	rfl_ncu__forget_launches(n);
-	free(n->processes);
-	free(n->kernels);
+	rfl_ncu__processes_fini(n);
 	free(n->metrics);
 	free(n->slots);
 	rfl_buf_fini(&n->identity);

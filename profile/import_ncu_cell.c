@@ -13,12 +13,31 @@
 
 #define EXACT_ENOUGH 1e-7 /* of the value: no rounding worth a word */
 
-/* "dram__bytes_read.sum": a count that is whole, not an average or a ratio. */
-static bool is_whole_name(struct rfl_span name)
+/* "dram__bytes_read.sum" in bytes: a count, not an average or a ratio. */
+bool rfl_ncu__is_whole(struct rfl_span name, const struct rfl_ncu_unit *unit)
 {
+	if (!(unit->kind == RFL_NCU_UNIT_COUNT && unit->exponent == 0) &&
+	    !(unit->kind == RFL_NCU_UNIT_TIME && unit->exponent == -9))
+		return false;
 	return rfl_span_has(name, "__") &&
 	       (rfl_span_ends(name, ".sum") || rfl_span_ends(name, ".max") ||
 		rfl_span_ends(name, ".min"));
+}
+
+/* "Duration (gpu__time_duration.sum)" of --print-metric-name label-name: what is in brackets. */
+static struct rfl_span without_label(struct rfl_span name)
+{
+	size_t at = name.len;
+
+	if (!rfl_span_ends(name, ")"))
+		return name;
+	while (at > 0 && name.at[at - 1] != '(')
+		at--;
+	if (at < 2 || name.at[at - 2] != ' ')
+		return name;
+	struct rfl_span inner = { .at = name.at + at, .len = name.len - at - 1 };
+
+	return rfl_span_has(inner, "__") && !rfl_span_has(inner, " ") ? inner : name;
 }
 
 /* nvprof's names have no "__", which every metric of ncu has. */
@@ -40,11 +59,13 @@ static const char *keep_text(struct rfl_ncu *n, struct rfl_span s)
 static enum rfl_rc is_needed(const struct rfl_ncu *n, const struct rfl_ncu_metric *m, bool *ret,
 			     struct rfl_err *err)
 {
+	struct rfl_span name =
+		without_label((struct rfl_span){ .at = m->name, .len = m->name_len });
 	struct rfl_formulas *f = NULL;
 	enum rfl_rc rc = rfl_formulas_new(n->chip ? n->chip->name : "any", &f, err);
 
 	if (rc == RFL_OK)
-		*ret = rfl_formulas_slot(f, m->name, m->name_len) >= 0;
+		*ret = rfl_formulas_slot(f, name.at, name.len) >= 0;
 	rfl_formulas_free(f);
 	return rc;
 }
@@ -81,10 +102,10 @@ enum rfl_rc rfl_ncu__metric_init(struct rfl_ncu *n, struct rfl_ncu_metric *m,
 				      .decimals = -1 };
 	if (!m->section || !m->name || !m->unit_text)
 		return rfl_ncu__no_memory(n, err);
-	m->whole =
-		m->unit.kind == RFL_NCU_UNIT_COUNT && m->unit.exponent == 0 && is_whole_name(name);
+	name = without_label(name);
+	m->whole = rfl_ncu__is_whole(name, &m->unit);
 	m->legacy = is_legacy(name);
-	m->id = rfl_capture_metric_id(n->builder, m->name, m->name_len, m->unit.base);
+	m->id = rfl_capture_metric_id(n->builder, name.at, name.len, m->unit.base);
 	return m->id == -2 ? rfl_ncu__no_memory(n, err) : look_at_unit(n, m, err);
 }
 
@@ -199,7 +220,7 @@ static double over_launches(const struct rfl_ncu_metric *m, double value, double
 	if (m->unit.kind != RFL_NCU_UNIT_COUNT && m->unit.kind != RFL_NCU_UNIT_TIME)
 		return value;
 	/* The average of counts was cut to two decimals; their sum is whole. */
-	if (m->whole && half * times < 0.5)
+	if (m->whole && m->unit.kind == RFL_NCU_UNIT_COUNT && half * times < 0.5)
 		return round(total);
 	return total;
 }
@@ -208,7 +229,7 @@ static double over_launches(const struct rfl_ncu_metric *m, double value, double
 static enum rfl_rc given_twice(struct rfl_ncu *n, struct rfl_ncu_metric *m, struct rfl_span cell,
 			       const char *column, struct rfl_err *err)
 {
-	if (m->launch == n->launches)
+	if (m->launch == n->launches || n->table.layout == RFL_NCU_WIDE)
 		return rfl_import_bad_row(n->import, column, err,
 					  "'%s' is there twice for one launch, now as '%.*s %s': "
 					  "the values differ",
@@ -255,7 +276,8 @@ enum rfl_rc rfl_ncu__cell(struct rfl_ncu *n, struct rfl_ncu_metric *m, struct rf
 					  RFL_SPAN_ARG(cell), m->name);
 	if (m->refused)
 		return refuse_unit(n, m, err);
-	if (m->whole && times == 1 && number.value != floor(number.value))
+	if (m->whole && m->unit.kind == RFL_NCU_UNIT_COUNT && times == 1 &&
+	    number.value != floor(number.value))
 		warn_not_whole(n, m, cell);
 	if (is_rounded(m, &number)) {
 		if (n->import->options->strict)

@@ -1,7 +1,8 @@
 /*
  * import_ncu_impl.h - the inside of the reader of ncu's CSV: import_ncu.c (the file: what is a
  * table and what is not), import_ncu_table.c (headers), import_ncu_rows.c (rows),
- * import_ncu_launch.c (which launch a row is of), import_ncu_cell.c (values).
+ * import_ncu_launch.c (which launch a row is of), import_ncu_process.c (which were read already),
+ * import_ncu_cell.c (values).
  */
 #ifndef RFL_PROFILE_IMPORT_NCU_IMPL_H
 #define RFL_PROFILE_IMPORT_NCU_IMPL_H
@@ -51,7 +52,7 @@ struct rfl_ncu_metric {
 	size_t section_len, name_len, unit_len;
 	struct rfl_ncu_unit unit;
 	int id;              /* of the builder; below 0: not kept */
-	bool whole;          /* a count in its base unit: no decimals */
+	bool whole;          /* in this unit it has no decimals: a count, or nanoseconds */
 	bool legacy;         /* a name of nvprof */
 	bool refused;        /* a formula names it, and its unit is not known */
 	size_t next;         /* the metric that followed last time */
@@ -70,6 +71,7 @@ struct rfl_ncu_table {
 	size_t ncolumns, least;         /* fields that a row must have */
 	size_t identity_end;            /* columns in front of it tell launches apart */
 	bool units_due;                 /* wide: the next row may be that of the units */
+	int64_t left_out;               /* rows, when it began */
 	bool ready;                     /* wide: the metrics have their numbers */
 	struct rfl_ncu_metric *metrics; /* wide: one per column */
 	size_t *used, nused;            /* wide: columns that are kept */
@@ -78,12 +80,15 @@ struct rfl_ncu_table {
 
 /* Launches of a process that are over: their numbers, as runs without gaps. */
 struct rfl_ncu_process {
-	int64_t id;
+	int64_t id; /* RFL_NCU_UNNUMBERED: of tables that do not tell */
+	bool summarized;
 	struct rfl_ncu_run {
 		int64_t first, last;
 	} * runs;
 	size_t nruns, cap;
 };
+
+#define RFL_NCU_UNNUMBERED (-1)
 
 struct rfl_ncu {
 	struct rfl_import *import;
@@ -104,13 +109,13 @@ struct rfl_ncu {
 	int64_t launches, bad_rows;
 	double invocations; /* summary: of the open one */
 	struct rfl_ncu_process *processes;
-	size_t nprocesses, processes_cap, tables, all_processes;
+	size_t nprocesses, processes_cap, tables;
 	uint64_t *kernels; /* summary: hashes of those that are over, 0 free */
 	size_t nkernels, kernels_cap;
 	struct rfl_buf kernel, block, grid; /* with their NUL */
-	char cc[16];
+	char cc[16], device[16];
 	const struct rfl_chip *chip; /* NULL: not known */
-	bool chip_chosen, mixed_cc;
+	bool chip_chosen, mixed_cc, mixed_device;
 
 	/* Lines that are no table. */
 	struct rfl_buf first_error, first_warning;
@@ -149,10 +154,24 @@ enum rfl_rc rfl_ncu__launch(struct rfl_ncu *n, const struct rfl_span *fields, si
 			    struct rfl_err *err) RFL_WARN_UNUSED;
 /** The open launch is over. */
 enum rfl_rc rfl_ncu__close(struct rfl_ncu *n, struct rfl_err *err) RFL_WARN_UNUSED;
-/** A table is over: numbers of launches may come again. */
-void rfl_ncu__forget_launches(struct rfl_ncu *n);
+
+/* ---- import_ncu_process.c ---- */
+
+/** The process of that number; a new one is made. NULL: out of memory. Until the next call. */
+struct rfl_ncu_process *rfl_ncu__process(struct rfl_ncu *n, int64_t id);
+bool rfl_ncu__was_read(const struct rfl_ncu_process *p, int64_t launch);
+/** @return false: out of memory */
+bool rfl_ncu__mark_read(struct rfl_ncu_process *p, int64_t launch);
+/** A kernel of a summary. @return 1: it was there already; 0: it is now; -1: out of memory */
+int rfl_ncu__add_kernel(struct rfl_ncu *n, struct rfl_span identity);
+/** A table begins: numbers of launches may come again where no process is told. */
+void rfl_ncu__forget_unnumbered(struct rfl_ncu *n);
+void rfl_ncu__processes_fini(struct rfl_ncu *n);
 
 /* ---- import_ncu_cell.c ---- */
+
+/** Whether a metric has no fractions in a unit: counts, and times in the ticks of their clock. */
+bool rfl_ncu__is_whole(struct rfl_span name, const struct rfl_ncu_unit *unit);
 
 /** A metric of which a builder's number and a unit are known from now on. */
 enum rfl_rc rfl_ncu__metric_init(struct rfl_ncu *n, struct rfl_ncu_metric *m,

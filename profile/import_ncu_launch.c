@@ -1,144 +1,14 @@
 /*
- * import_ncu_launch.c - which launch a row of ncu's tables is of, and that none comes twice: the
- * number is unique within a process and a table. Numbers that are over are kept as runs, so that
- * memory does not grow with their count.
+ * import_ncu_launch.c - which launch a row of ncu's tables is of: by the numbers of process and
+ * launch; in a summary by the kernel, its block and grid. None comes twice, in another table
+ * either: two pages of one report would count everything twice.
  */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
 #include "profile/import_ncu_impl.h"
 #include "profile/span.h"
-
-#define RUNS_MAX 65536 /* of a process: beyond it nothing is looked for */
-
-/* --- numbers that are over ------------------------------------------------------------------- */
-
-static struct rfl_ncu_process *find_process(struct rfl_ncu *n, int64_t id)
-{
-	size_t cap = n->processes_cap ? 2 * n->processes_cap : 4;
-	struct rfl_ncu_process *grown;
-
-	for (size_t i = n->nprocesses; i-- > 0;)
-		if (n->processes[i].id == id)
-			return &n->processes[i];
-	if (n->nprocesses == n->processes_cap) {
-		grown = realloc(n->processes, cap * sizeof(*grown));
-		if (!grown)
-			return NULL;
-		n->processes = grown;
-		n->processes_cap = cap;
-	}
-	n->processes[n->nprocesses] = (struct rfl_ncu_process){ .id = id };
-	n->all_processes++;
-	return &n->processes[n->nprocesses++];
-}
-
-/* The first run that ends at `id` or behind it. */
-static size_t find_run(const struct rfl_ncu_process *p, int64_t id)
-{
-	size_t low = 0, high = p->nruns;
-
-	if (high > 0 && p->runs[high - 1].last < id)
-		return high;
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (p->runs[mid].last < id)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
-}
-
-static bool was_closed(const struct rfl_ncu_process *p, int64_t id)
-{
-	size_t i = find_run(p, id);
-
-	return i < p->nruns && p->runs[i].first <= id;
-}
-
-static bool add_run(struct rfl_ncu_process *p, size_t at, int64_t id)
-{
-	size_t cap = p->cap ? 2 * p->cap : 4;
-	struct rfl_ncu_run *runs;
-
-	if (p->nruns >= RUNS_MAX)
-		return true;
-	if (p->nruns == p->cap) {
-		runs = realloc(p->runs, cap * sizeof(*runs));
-		if (!runs)
-			return false;
-		p->runs = runs;
-		p->cap = cap;
-	}
-	memmove(p->runs + at + 1, p->runs + at, (p->nruns - at) * sizeof(*p->runs));
-	p->runs[at] = (struct rfl_ncu_run){ .first = id, .last = id };
-	p->nruns++;
-	return true;
-}
-
-static bool mark_closed(struct rfl_ncu_process *p, int64_t id)
-{
-	size_t i = find_run(p, id);
-
-	if (i > 0 && p->runs[i - 1].last == id - 1) {
-		p->runs[i - 1].last = id;
-		if (i < p->nruns && p->runs[i].first == id + 1) {
-			p->runs[i - 1].last = p->runs[i].last;
-			p->nruns--;
-			memmove(p->runs + i, p->runs + i + 1, (p->nruns - i) * sizeof(*p->runs));
-		}
-		return true;
-	}
-	if (i < p->nruns && p->runs[i].first == id + 1) {
-		p->runs[i].first = id;
-		return true;
-	}
-	return add_run(p, i, id);
-}
-
-/* --- kernels of a summary that are over ------------------------------------------------------ */
-
-static bool grow_kernels(struct rfl_ncu *n)
-{
-	size_t cap = n->kernels_cap ? 2 * n->kernels_cap : 64;
-	uint64_t *kernels = rfl_alloc_array(cap, sizeof(*kernels));
-
-	if (!kernels)
-		return false;
-	for (size_t i = 0; i < n->kernels_cap; i++) {
-		size_t at = n->kernels[i] & (cap - 1);
-
-		while (n->kernels[i] != 0 && kernels[at] != 0)
-			at = (at + 1) & (cap - 1);
-		if (n->kernels[i] != 0)
-			kernels[at] = n->kernels[i];
-	}
-	free(n->kernels);
-	n->kernels = kernels;
-	n->kernels_cap = cap;
-	return true;
-}
-
-/* @return 1: it was there already; 0: it is now; -1: out of memory */
-static int add_kernel(struct rfl_ncu *n, struct rfl_span identity)
-{
-	uint64_t hash = rfl_hash64(n->tables, identity.at, identity.len) | 1;
-	size_t at;
-
-	if (2 * (n->nkernels + 1) > n->kernels_cap && !grow_kernels(n))
-		return -1;
-	for (at = hash & (n->kernels_cap - 1); n->kernels[at] != 0;
-	     at = (at + 1) & (n->kernels_cap - 1))
-		if (n->kernels[at] == hash)
-			return 1;
-	n->kernels[at] = hash;
-	n->nkernels++;
-	return 0;
-}
 
 /* --- opening and closing --------------------------------------------------------------------- */
 
@@ -227,8 +97,8 @@ enum rfl_rc rfl_ncu__close(struct rfl_ncu *n, struct rfl_err *err)
 		n->launches++;
 	}
 	if (rc == RFL_OK && n->open && n->table.layout != RFL_NCU_SUMMARY) {
-		p = find_process(n, n->process);
-		if (!p || !mark_closed(p, n->id))
+		p = rfl_ncu__process(n, n->process);
+		if (!p || !rfl_ncu__mark_read(p, n->id))
 			rc = rfl_ncu__no_memory(n, err);
 	}
 	n->open = n->bad = false;
@@ -244,6 +114,11 @@ static enum rfl_rc refuse_launch(struct rfl_ncu *n, const char *column, struct r
 	return rfl_import_bad_row(n->import, column, err, "'%.*s' %s", RFL_SPAN_ARG(field), why);
 }
 
+static const char summed_up[] =
+	"is a process whose kernels another table of this file sums up: take one page of a report";
+static const char launch_by_launch[] =
+	"is a process whose launches another table of this file has: take one page of a report";
+
 static enum rfl_rc check_numbered(struct rfl_ncu *n, const struct rfl_span *fields, size_t nfields,
 				  struct rfl_err *err)
 {
@@ -252,21 +127,22 @@ static enum rfl_rc check_numbered(struct rfl_ncu *n, const struct rfl_span *fiel
 	struct rfl_span id = rfl_ncu__field(&n->table, fields, nfields, RFL_NCU_COLUMN_ID);
 	struct rfl_ncu_process *p;
 
-	n->process = 0;
+	n->process = RFL_NCU_UNNUMBERED;
 	if (!read_integer(id, &n->id))
 		return refuse_launch(n, "ID", id, "is not the number of a launch", err);
 	if (process.len > 0 && !read_integer(process, &n->process))
 		return refuse_launch(n, "Process ID", process, "is not the number of a process",
 				     err);
-	p = find_process(n, n->process);
+	p = rfl_ncu__process(n, n->process);
 	if (!p)
 		return rfl_ncu__no_memory(n, err);
-	if (was_closed(p, n->id))
-		return refuse_launch(
-			n, "ID", id,
-			"is a launch whose rows were read before: rows of one launch must "
-			"stand together",
-			err);
+	if (p->summarized)
+		return refuse_launch(n, "Process ID", process, summed_up, err);
+	if (rfl_ncu__was_read(p, n->id))
+		return refuse_launch(n, "ID", id,
+				     "is a launch whose rows were read before: rows of one launch "
+				     "stand together, and of a report one page is taken",
+				     err);
 	return RFL_OK;
 }
 
@@ -277,20 +153,35 @@ static enum rfl_rc check_summarized(struct rfl_ncu *n, const struct rfl_span *fi
 		rfl_ncu__field(&n->table, fields, nfields, RFL_NCU_COLUMN_INVOCATIONS);
 	struct rfl_span identity = { .at = n->identity.data, .len = n->identity.len };
 	struct rfl_span kernel = rfl_ncu__field(&n->table, fields, nfields, RFL_NCU_COLUMN_KERNEL);
+	struct rfl_span process =
+		rfl_ncu__field(&n->table, fields, nfields, RFL_NCU_COLUMN_PROCESS);
 	struct rfl_ncu_convention plain = n->convention;
 	struct rfl_ncu_number number = rfl_ncu_number_read(&plain, times, true, 0, 0);
+	struct rfl_ncu_process *p;
 	int there;
+
+	n->process = RFL_NCU_UNNUMBERED;
+	if (process.len > 0 && !read_integer(process, &n->process))
+		return refuse_launch(n, "Process ID", process, "is not the number of a process",
+				     err);
+	p = rfl_ncu__process(n, n->process);
+	if (!p)
+		return rfl_ncu__no_memory(n, err);
+	if (p->nruns > 0)
+		return refuse_launch(n, "Process ID", process, launch_by_launch, err);
+	p->summarized = true;
 
 	if (number.what != RFL_NCU_VALUE || !(number.value >= 1 && number.value < 1e15) ||
 	    number.value != (double)(int64_t)number.value)
 		return refuse_launch(n, "Invocations", times, "is not a number of launches", err);
 	n->invocations = number.value;
-	there = add_kernel(n, identity);
+	there = rfl_ncu__add_kernel(n, identity);
 	if (there < 0)
 		return rfl_ncu__no_memory(n, err);
 	if (there > 0)
 		return refuse_launch(n, "Kernel Name", kernel,
-				     "was summed up before: rows of one kernel must stand together",
+				     "was summed up before: rows of one kernel stand together, "
+				     "and of a report one page is taken",
 				     err);
 	return RFL_OK;
 }
@@ -318,15 +209,20 @@ static enum rfl_rc look_at_chip(struct rfl_ncu *n, const struct rfl_span *fields
 				struct rfl_err *err)
 {
 	struct rfl_span cc = rfl_ncu__field(&n->table, fields, nfields, RFL_NCU_COLUMN_CC);
-	char text[sizeof(n->cc)];
+	struct rfl_span device = rfl_ncu__field(&n->table, fields, nfields, RFL_NCU_COLUMN_DEVICE);
+	char text[sizeof(n->cc)], number[sizeof(n->device)];
 
 	(void)rfl_span_copy(rfl_span_trim(cc), text, sizeof(text));
+	(void)rfl_span_copy(rfl_span_trim(device), number, sizeof(number));
 	if (n->launches > 0 && text[0] != '\0' && strcmp(n->cc, text) != 0)
 		n->mixed_cc = true;
+	if (n->launches > 0 && number[0] != '\0' && strcmp(n->device, number) != 0)
+		n->mixed_device = true;
 	if (n->launches > 0 || n->chip_chosen)
 		return RFL_OK;
 	n->chip_chosen = true;
 	memcpy(n->cc, text, sizeof(text));
+	memcpy(n->device, number, sizeof(number));
 	return choose_chip(n, fields, nfields, err);
 }
 
@@ -373,11 +269,4 @@ enum rfl_rc rfl_ncu__launch(struct rfl_ncu *n, const struct rfl_span *fields, si
 	if (rc == RFL_OK && !n->bad)
 		rc = open_launch(n, fields, nfields, err);
 	return rc;
-}
-
-void rfl_ncu__forget_launches(struct rfl_ncu *n)
-{
-	for (size_t i = 0; i < n->nprocesses; i++)
-		free(n->processes[i].runs);
-	n->nprocesses = 0;
 }

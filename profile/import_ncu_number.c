@@ -249,6 +249,18 @@ bool rfl_ncu_is_missing(struct rfl_span cell)
 	return false;
 }
 
+/* "12 (3; 4; 5)" of --print-metric-instances: the figure of all instances is in front. */
+static struct rfl_span without_instances(struct rfl_span cell)
+{
+	size_t at;
+
+	if (cell.len == 0 || cell.at[cell.len - 1] != ')')
+		return cell;
+	at = rfl_span_find(cell, " (");
+	cell.len = at > 0 ? at : cell.len;
+	return rfl_span_trim(cell);
+}
+
 struct rfl_ncu_number rfl_ncu_number_read(struct rfl_ncu_convention *c, struct rfl_span cell,
 					  bool whole, int exponent, size_t line)
 {
@@ -256,7 +268,7 @@ struct rfl_ncu_number rfl_ncu_number_read(struct rfl_ncu_convention *c, struct r
 	struct shape s;
 	char decimal;
 
-	cell = rfl_span_trim(cell);
+	cell = without_instances(rfl_span_trim(cell));
 	if (!take_apart(cell, &s)) {
 		if (rfl_ncu_is_missing(cell))
 			number.what = RFL_NCU_MISSING;

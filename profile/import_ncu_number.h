@@ -53,9 +53,9 @@ struct rfl_ncu_number {
 };
 
 /**
- * Read a cell: digits with groups and a decimal sign, an exponent; or n/a, nan, inf, an empty
- * cell, ...: missing.
- * @param whole     the metric is a count in its base unit: 117.344 can only be 117344
+ * Read a cell: digits with groups and a decimal sign, an exponent, values of instances in brackets
+ * behind, which are passed over; or n/a, nan, inf, an empty cell, ...: missing.
+ * @param whole     the metric has no fractions in this unit: 117.344 can only be 117344
  * @param exponent  of the unit
  * @param line      for messages
  */

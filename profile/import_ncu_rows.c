@@ -178,6 +178,7 @@ static enum rfl_rc wide_row(struct rfl_ncu *n, const struct rfl_span *fields, si
 			    struct rfl_err *err)
 {
 	struct rfl_ncu_table *t = &n->table;
+	int64_t left_out = n->import->left_out;
 	enum rfl_rc rc = RFL_OK;
 
 	if (!t->ready)
@@ -187,6 +188,9 @@ static enum rfl_rc wide_row(struct rfl_ncu *n, const struct rfl_span *fields, si
 
 		rc = rfl_ncu__cell(n, m, fields[t->used[i]], 1, m->name, err);
 	}
+	/* However many of its cells cannot be read, it is one row. */
+	if (n->import->left_out > left_out)
+		n->import->left_out = left_out + 1;
 	/* A launch is a row here: the same one again is refused by its number. */
 	return rc == RFL_OK ? rfl_ncu__close(n, err) : rc;
 }
@@ -203,6 +207,28 @@ static enum rfl_rc refuse_size(struct rfl_ncu *n, size_t nfields, struct rfl_err
 				  nfields, n->table.ncolumns);
 }
 
+/* The row behind the header of a wide page: of units, or there are none. @param units  which */
+static enum rfl_rc look_for_units(struct rfl_ncu *n, const struct rfl_span *fields, size_t nfields,
+				  bool *units, struct rfl_err *err)
+{
+	struct rfl_ncu_table *t = &n->table;
+
+	*units = is_units_row(n, fields, nfields);
+	if (*units && nfields < t->ncolumns)
+		return refuse_size(n, nfields, err);
+	t->units_due = false;
+	if (*units)
+		return keep_units(n, fields, nfields, err);
+	if (n->import->left_out > t->left_out)
+		return rfl_fail(err, RFL_EFORMAT, 0,
+				"%s:%zu: the rows between the header on line %zu and this one were "
+				"left out, and the units with them: the values cannot be converted",
+				rfl_input_name(n->import->in), rfl_input_line_number(n->import->in),
+				t->line);
+	n->no_units = true;
+	return RFL_OK;
+}
+
 enum rfl_rc rfl_ncu__row(struct rfl_ncu *n, const struct rfl_span *fields, size_t nfields,
 			 struct rfl_err *err)
 {
@@ -212,18 +238,17 @@ enum rfl_rc rfl_ncu__row(struct rfl_ncu *n, const struct rfl_span *fields, size_
 								 [RFL_NCU_SUMMARY] = summary_row };
 	struct rfl_ncu_table *t = &n->table;
 	enum rfl_rc rc;
-	bool known =
-		n->open && n->follows && rfl_input_same_fields(n->import->in) >= t->identity_end;
+	bool units, known = n->open && n->follows &&
+			    rfl_input_same_fields(n->import->in) >= t->identity_end;
 
 	n->follows = false;
 	if (nfields > t->ncolumns || nfields < t->least ||
 	    (rfl_input_torn(n->import->in) && nfields < t->ncolumns && !t->least))
 		return refuse_size(n, nfields, err);
 	if (t->units_due) {
-		t->units_due = false;
-		if (is_units_row(n, fields, nfields))
-			return keep_units(n, fields, nfields, err);
-		n->no_units = true;
+		rc = look_for_units(n, fields, nfields, &units, err);
+		if (rc != RFL_OK || units)
+			return rc;
 	}
 	if (!known) {
 		rc = rfl_ncu__launch(n, fields, nfields, err);

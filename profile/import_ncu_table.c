@@ -152,6 +152,7 @@ static enum rfl_rc read_header(struct rfl_ncu *n, const struct rfl_span *fields,
 	const char *name = rfl_input_name(n->import->in), *what = NULL;
 
 	t->ncolumns = nfields;
+	t->left_out = n->import->left_out;
 	t->line = rfl_input_line_number(n->import->in);
 	if (!find_columns(t, fields, &what))
 		return rfl_fail(err, RFL_EFORMAT, 0, "%s:%zu: the header names column '%s' twice",
@@ -162,8 +163,8 @@ static enum rfl_rc read_header(struct rfl_ncu *n, const struct rfl_span *fields,
 				"%s:%zu: the header of this table of ncu has no column '%s'", name,
 				t->line, what);
 	/* A raw page has no groups of digits. */
-	if (t->layout == RFL_NCU_WIDE && n->convention.decimal == 0)
-		n->convention.no_group = true;
+	if (n->convention.decimal == 0)
+		n->convention.no_group = t->layout == RFL_NCU_WIDE;
 	return t->layout == RFL_NCU_WIDE ? keep_titles(n, fields, err) : RFL_OK;
 }
 
@@ -245,9 +246,8 @@ static void look_at_row(struct rfl_ncu *n, const struct rfl_span *fields, size_t
 	const struct rfl_ncu_table *t = &n->table;
 	struct rfl_span name = rfl_ncu__field(t, fields, nfields, RFL_NCU_COLUMN_METRIC);
 	struct rfl_span unit = rfl_ncu__field(t, fields, nfields, RFL_NCU_COLUMN_UNIT);
-	bool whole = rfl_span_has(name, "__") && rfl_span_ends(name, ".sum") &&
-		     rfl_ncu_unit_parse(unit).kind == RFL_NCU_UNIT_COUNT &&
-		     rfl_ncu_unit_parse(unit).exponent == 0;
+	const struct rfl_ncu_unit parsed = rfl_ncu_unit_parse(unit);
+	bool whole = rfl_ncu__is_whole(name, &parsed);
 	static const enum rfl_ncu_column numbers[] = { RFL_NCU_COLUMN_VALUE, RFL_NCU_COLUMN_MINIMUM,
 						       RFL_NCU_COLUMN_MAXIMUM,
 						       RFL_NCU_COLUMN_AVERAGE };

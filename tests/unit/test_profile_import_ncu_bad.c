@@ -18,6 +18,10 @@
 #define FIRST ROW("0", READ, "byte", "1,234,567")
 #define LAST  ROW("9", READ, "byte", "1,000")
 #define REST  1235567.0 /* what FIRST and LAST add up to */
+#define SUMMARY(process, kernel, launches, value)                                         \
+	"\"Process ID\",\"Kernel Name\",\"Invocations\",\"Metric Name\",\"Metric Unit\"," \
+	"\"Average\"\n\"" process "\",\"" kernel "\",\"" launches "\",\"" READ            \
+	"\",\"byte\",\"" value "\"\n"
 
 struct bad {
 	const char *text;
@@ -89,7 +93,7 @@ static const struct bad cases[] = {
 	{ .text = HEADER FIRST LAST ROW("0", WRITE, "byte", "1") ROW("0", READ, "byte", "1"),
 	  .message =
 		  "f.csv:4: column 'ID': '0' is a launch whose rows were read before: rows of one "
-		  "launch must stand together",
+		  "launch stand together, and of a report one page is taken",
 	  .left_out = 2,
 	  .rest = REST },
 	{ .text = HEADER FIRST "\"1\",\"7\",\"k\",\"8\0\",\"s\"\n" LAST,
@@ -160,10 +164,74 @@ static const struct bad cases[] = {
 		  "\",\"byte\",\"617,783.50\"\n\"7\",\"j\",\"1\",\"x\",\"\",\"1\"\n\"7\",\"k\","
 		  "\"2\",\"" WRITE "\",\"byte\",\"1\"\n",
 	  .message = "f.csv:4: column 'Kernel Name': 'k' was summed up before: rows of one kernel "
-		     "must stand together",
+		     "stand together, and of a report one page is taken",
+	  .left_out = 1,
+	  .rest = REST },
+	/* Pages of one report behind each other. */
+	{ .text = HEADER FIRST LAST HEADER ROW("0", READ, "byte", "1,234,567")
+		  ROW("0", WRITE, "byte", "1"),
+	  .message = "f.csv:5: column 'ID': '0' is a launch whose rows were read before: rows of "
+		     "one launch stand together, and of a report one page is taken",
+	  .left_out = 2,
+	  .rest = REST },
+	{ .text = HEADER FIRST LAST SUMMARY("7", "k", "2", "617,783.50"),
+	  .message = "f.csv:5: column 'Process ID': '7' is a process whose launches another table "
+		     "of this file has: take one page of a report",
+	  .left_out = 1,
+	  .rest = REST },
+	{ .text = SUMMARY("7", "k", "2", "617,783.50") HEADER FIRST LAST,
+	  .message = "f.csv:4: column 'Process ID': '7' is a process whose kernels another table "
+		     "of this file sums up: take one page of a report",
+	  .left_out = 2,
+	  .rest = REST },
+	{ .text = SUMMARY("7", "k", "2", "617,783.50") SUMMARY("7", "k", "2", "617,783.50"),
+	  .message = "f.csv:4: column 'Kernel Name': 'k' was summed up before: rows of one kernel "
+		     "stand together, and of a report one page is taken",
+	  .left_out = 1,
+	  .rest = REST },
+	/* Wide: a metric twice, cells that cannot be read in one row, units that were left out. */
+	{ .text = "\"ID\",\"Kernel Name\",\"" READ "\",\"" READ "\"\n\"\",\"\",\"byte\",\"byte\"\n"
+		  "\"0\",\"k\",\"1235567\",\"1235568\"\n",
+	  .message = "f.csv:3: column '" READ "': '" READ
+		     "' is there twice for one launch, now as '1235568 byte': the values differ",
+	  .left_out = 1,
+	  .rest = REST },
+	{ .text = "\"ID\",\"Kernel Name\",\"" READ "\",\"" WRITE
+		  "\"\n\"\",\"\",\"byte\",\"byte\"\n\"0\",\"k\",\"1235567\",\"4\"\n"
+		  "\"1\",\"k\",\"some\",\"many\"\n",
+	  .message = "f.csv:4: column '" READ "': 'some' is not a number (metric '" READ "')",
 	  .left_out = 1,
 	  .rest = REST },
 };
+
+/* Where the units are gone, no value is taken. */
+static void takes_no_values_without_their_units(void **state)
+{
+	static const char *const rows[] = {
+		"\"\",\"\",\"Mbyte\"\n", /* cut off */
+		"\"\",\"\",\"Mbyte\",\"\"x\n",
+		"\"\",\"\",\"Mbyte\",\"ns\",\"\"\n",
+	};
+	const struct rfl_import_options keep_going = { .keep_going = true };
+	struct import_rig rig;
+	char text[256];
+
+	(void)state;
+	import_rig_init(&rig);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(rows); i++) {
+		(void)snprintf(text, sizeof(text), "\"ID\",\"Kernel Name\",\"%s\",\"%s\"\n%s%s",
+			       READ, "gpu__time_duration.sum", rows[i],
+			       "\"0\",\"k\",\"1.5\",\"7\"\n");
+		assert_int_equal(import_rig_text(&rig, text, strlen(text), &keep_going),
+				 RFL_EFORMAT);
+		assert_string_equal(rig.err.msg,
+				    "f.csv:3: the rows between the header on line 1 and this one "
+				    "were left out, and the units with them: the values cannot be "
+				    "converted");
+		assert_int_equal(rig.nwarnings, 1);
+	}
+	import_rig_fini(&rig);
+}
 
 static void check_case(const struct bad *bad)
 {
@@ -339,6 +407,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(says_what_is_wrong),
+		cmocka_unit_test(takes_no_values_without_their_units),
 		cmocka_unit_test(passes_over_a_gigabyte),
 		cmocka_unit_test(warns_of_what_is_ambiguous),
 		cmocka_unit_test(looks_ahead_for_the_decimal_sign),

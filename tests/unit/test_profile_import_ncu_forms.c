@@ -1,0 +1,185 @@
+/*
+ * test_profile_import_ncu_forms.c - what options of ncu change in its tables: labels beside names,
+ * values of instances, base units of time, several devices and pages; and a capture of Windows.
+ */
+#include <math.h>
+#include <stdio.h>
+
+#include "tests/unit/import_rig.h"
+
+#define HEADER                                                                                     \
+	"\"ID\",\"Process ID\",\"Kernel Name\",\"Device\",\"CC\",\"Metric Name\",\"Metric Unit\"," \
+	"\"Metric Value\"\n"
+#define ROW(id, device, metric, unit, value)                                                      \
+	"\"" id "\",\"7\",\"k\",\"" device "\",\"8.0\",\"" metric "\",\"" unit "\",\"" value "\"" \
+											     "\n"
+#define READ "dram__bytes_read.sum"
+#define TIME "gpu__time_duration.sum"
+
+static const struct rfl_capture *read_rows(struct import_rig *rig, const char *rows)
+{
+	import_rig_init(rig);
+	assert_ok(import_rig_text(rig, rows, strlen(rows), NULL), &rig->err);
+	return rig->captures.captures[0];
+}
+
+/* stdout of PowerShell: a mark, the application's lines, ncu's, and Blackwell's names. Its DRAM
+ * bytes and duration are in the file, as "53,261,312", "3,377,920" and "10,195,552" ns. */
+static void reads_a_capture_of_windows(void **state)
+{
+	const struct rfl_capture *c;
+	struct import_rig rig;
+
+	(void)state;
+	import_rig_init(&rig);
+	assert_ok(import_rig_file(&rig, data_path("profile/ncu/s07_rtx5070_windows_bom.csv"), NULL),
+		  &rig.err);
+	c = rig.captures.captures[0];
+	assert_string_equal(c->family, "blackwell-200");
+	assert_close(c->total[RFL_QUANTITY_DRAM_READ].value, 53261312, 0);
+	assert_close(c->total[RFL_QUANTITY_DRAM_WRITE].value, 3377920, 0);
+	assert_close(c->total[RFL_QUANTITY_DRAM].value, 56639232, 0);
+	assert_close(c->total[RFL_QUANTITY_TIME].value, 0.010195552, 0);
+	assert_true(isnan(c->total[RFL_QUANTITY_FLOPS].value));
+	assert_true(import_rig_notes(c, "6 lines of other output"));
+	assert_int_equal(rig.nwarnings, 0);
+	import_rig_fini(&rig);
+}
+
+/* --print-metric-name label-name */
+static void takes_the_name_behind_a_label(void **state)
+{
+	static const char text[] = HEADER ROW("0", "0", "Duration (" TIME ")", "ns", "1,000")
+		ROW("0", "0", "DRAM (read) (" READ ")", "byte", "1,000")
+			ROW("0", "0", "L1 (not a name)", "byte", "1,000");
+	const struct rfl_capture *c;
+	struct import_rig rig;
+
+	(void)state;
+	c = read_rows(&rig, text);
+	assert_close(c->total[RFL_QUANTITY_TIME].value, 1e-6, 0);
+	assert_close(c->total[RFL_QUANTITY_DRAM_READ].value, 1000, 0);
+	assert_int_equal(c->unused_metrics, 1);
+	import_rig_fini(&rig);
+}
+
+/* --print-metric-instances values, details */
+static void passes_over_values_of_instances(void **state)
+{
+	static const char text[] = HEADER ROW("0", "0", READ, "byte", "1,200 (300; 400; 500)")
+		ROW("1", "0", READ, "byte", "7 (0: 3; 1: 4)")
+			ROW("2", "0", READ, "byte", "n/a (1)");
+	static const char bad[] = HEADER ROW("0", "0", READ, "byte", "(300; 400; 500)");
+	const struct rfl_capture *c;
+	struct import_rig rig;
+
+	(void)state;
+	c = read_rows(&rig, text);
+	assert_close(c->total[RFL_QUANTITY_DRAM_READ].value, 1207, 0);
+	assert_int_equal(c->total[RFL_QUANTITY_DRAM_READ].launches, 2);
+	assert_int_equal(import_rig_text(&rig, bad, sizeof(bad) - 1, NULL), RFL_EFORMAT);
+	assert_says(&rig.err, "'(300; 400; 500)' is not a number");
+	import_rig_fini(&rig);
+}
+
+/* A duration is a whole number of nanoseconds: its comma can only separate groups. */
+static void reads_nanoseconds_as_whole(void **state)
+{
+	const struct rfl_capture *c;
+	struct import_rig rig;
+
+	(void)state;
+	c = read_rows(&rig,
+		      HEADER ROW("0", "0", TIME, "ns", "10,816") ROW("1", "0", TIME, "ns", "9"));
+	assert_close(c->total[RFL_QUANTITY_TIME].value, 10825e-9, 1e-15);
+	assert_int_equal(rig.nwarnings, 0);
+	import_rig_fini(&rig);
+	c = read_rows(&rig, HEADER ROW("0", "0", TIME, "nsecond", "10.816"));
+	assert_close(c->total[RFL_QUANTITY_TIME].value, 10816e-9, 1e-15);
+	assert_int_equal(rig.nwarnings, 0);
+	import_rig_fini(&rig);
+}
+
+/* The average of a time is not made whole, that of a count is. */
+static void averages_nanoseconds(void **state)
+{
+	const struct rfl_capture *c;
+	struct import_rig rig;
+
+	(void)state;
+	c = read_rows(&rig,
+		      "\"Process ID\",\"Kernel Name\",\"Invocations\",\"Metric Name\",\"Metric "
+		      "Unit\",\"Average\"\n"
+		      "\"7\",\"k\",\"3\",\"" TIME "\",\"ns\",\"1,024.67\"\n"
+		      "\"7\",\"k\",\"3\",\"" READ "\",\"byte\",\"0.67\"\n");
+	assert_close(c->total[RFL_QUANTITY_TIME].value, 3074.01e-9, 1e-14);
+	assert_close(c->total[RFL_QUANTITY_DRAM_READ].value, 2, 0);
+	import_rig_fini(&rig);
+}
+
+static void tells_of_several_devices(void **state)
+{
+	const struct rfl_capture *c;
+	struct import_rig rig;
+
+	(void)state;
+	c = read_rows(&rig, HEADER ROW("0", "0", TIME, "ns", "10") ROW("1", "1", TIME, "ns", "9"));
+	assert_close(c->total[RFL_QUANTITY_TIME].value, 19e-9, 1e-15);
+	assert_true(import_rig_notes(c, "kernels of several devices are added up"));
+	import_rig_fini(&rig);
+	c = read_rows(&rig, HEADER ROW("0", "1", TIME, "ns", "10") ROW("1", "1", TIME, "ns", "9"));
+	assert_false(import_rig_notes(c, "several devices"));
+	import_rig_fini(&rig);
+}
+
+/* A raw page has no groups; a page of another report behind it has. */
+static void forgets_that_a_page_has_no_groups(void **state)
+{
+	const struct rfl_capture *c;
+	struct import_rig rig;
+
+	(void)state;
+	c = read_rows(&rig, "\"ID\",\"Process ID\",\"Kernel Name\",\"" READ "\"\n"
+			    "\"\",\"\",\"\",\"byte\"\n\"0\",\"6\",\"k\",\"5\"\n" HEADER ROW(
+				    "0", "0", TIME, "us", "1,234"));
+	assert_close(c->total[RFL_QUANTITY_TIME].value, 1234e-6, 1e-15);
+	assert_non_null(strstr(rig.warnings.data, "'1,234' on line 5 can be read in two ways"));
+	import_rig_fini(&rig);
+}
+
+/* Output of the application between rows of one launch, and the same numbers where no process is
+ * told. */
+static void joins_rows_around_output(void **state)
+{
+	const struct rfl_capture *c;
+	struct import_rig rig;
+
+	(void)state;
+	c = read_rows(&rig, HEADER ROW("0", "0", TIME, "ns", "10") "step 1\n\n==PROF== x\n" ROW(
+				    "0", "0", READ, "byte", "9"));
+	assert_int_equal(c->ranges[0].launches, 1);
+	assert_close(c->total[RFL_QUANTITY_DRAM_READ].value, 9, 0);
+	import_rig_fini(&rig);
+	c = read_rows(&rig,
+		      "\"ID\",\"Kernel Name\",\"" READ "\"\n\"\",\"\",\"byte\"\n\"0\",\"k\",\"5\"\n"
+		      "\"ID\",\"Kernel Name\",\"" READ
+		      "\"\n\"\",\"\",\"byte\"\n\"0\",\"k\",\"6\"\n");
+	assert_int_equal(c->ranges[0].launches, 2);
+	assert_close(c->total[RFL_QUANTITY_DRAM_READ].value, 11, 0);
+	import_rig_fini(&rig);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(reads_a_capture_of_windows),
+		cmocka_unit_test(takes_the_name_behind_a_label),
+		cmocka_unit_test(passes_over_values_of_instances),
+		cmocka_unit_test(reads_nanoseconds_as_whole),
+		cmocka_unit_test(averages_nanoseconds),
+		cmocka_unit_test(tells_of_several_devices),
+		cmocka_unit_test(forgets_that_a_page_has_no_groups),
+		cmocka_unit_test(joins_rows_around_output),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
