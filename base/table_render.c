@@ -10,6 +10,7 @@
 #include "base/csv.h"
 #include "base/json.h"
 #include "base/num.h"
+#include "base/text.h"
 
 #define UNKNOWN "-" /* what people see where nothing is known */
 
@@ -74,11 +75,27 @@ static void repeat(struct rfl_buf *out, char c, size_t n)
 		rfl_buf_putc(out, c);
 }
 
+/* One character; one that would control the terminal is a '?'. @return its bytes, the rest of UTF-8
+ * of others apart */
+static size_t put_visible(struct rfl_buf *out, const char *s)
+{
+	size_t control = rfl_text_control(s);
+
+	rfl_buf_putc(out, control ? '?' : *s);
+	return control ? control : 1;
+}
+
 /* One line stays one line. */
 static void put_line_text(struct rfl_buf *out, const char *s)
 {
-	for (; *s != '\0'; s++)
-		rfl_buf_putc(out, *s == '\n' || *s == '\r' || *s == '\t' ? ' ' : *s);
+	while (*s != '\0') {
+		if (*s == '\n' || *s == '\r' || *s == '\t') {
+			rfl_buf_putc(out, ' ');
+			s++;
+		} else {
+			s += put_visible(out, s);
+		}
+	}
 }
 
 static void put_aligned(const struct rfl_table *t, size_t column, const char *s, size_t width,
@@ -147,13 +164,16 @@ static void render_text(const struct rfl_table *t, size_t *widths, struct rfl_bu
 
 static void put_markdown(struct rfl_buf *out, const char *s)
 {
-	for (; *s != '\0'; s++) {
+	while (*s != '\0') {
+		size_t len = 1;
+
 		if (*s == '\n')
 			rfl_buf_puts(out, "<br>");
 		else if (*s == '|' || *s == '\\')
 			rfl_buf_printf(out, "\\%c", *s);
 		else if (*s != '\r')
-			rfl_buf_putc(out, *s);
+			len = put_visible(out, s);
+		s += len;
 	}
 }
 

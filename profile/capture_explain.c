@@ -8,7 +8,6 @@
 
 #include "base/alloc.h"
 #include "base/num.h"
-#include "base/text.h"
 #include "profile/capture_table_impl.h"
 
 static const struct rfl_metric *find_metric(const struct rfl_range *r, const char *name, size_t len)
@@ -84,6 +83,25 @@ static bool is_command(const char *reason, size_t len, const char *command)
 	return len == word + strlen(command) && memcmp(reason + word, command, len - word) == 0;
 }
 
+#define LIST_WIDTH 96
+
+/* One more name of a list, which goes on in lines that are set in. */
+static void put_listed(struct rfl_buf *out, const char *name, size_t *line, bool first)
+{
+	size_t len = strlen(name);
+
+	if (!first)
+		rfl_buf_putc(out, ',');
+	if (!first && out->len - *line + len + 2 > LIST_WIDTH) {
+		rfl_buf_putc(out, '\n');
+		*line = out->len;
+		rfl_buf_puts(out, "  ");
+	} else if (!first) {
+		rfl_buf_putc(out, ' ');
+	}
+	rfl_buf_puts(out, name);
+}
+
 /* How the metrics that a command lacks are had: for ncu the program makes its argument. */
 static void put_cure(const struct rfl_capture *c, int first, size_t len, struct rfl_buf *out)
 {
@@ -117,20 +135,22 @@ static void put_cure(const struct rfl_capture *c, int first, size_t len, struct 
 /* Quantities that are not known for one reason, and the reason. */
 static void put_reason(const struct rfl_capture *c, int first, struct rfl_buf *out)
 {
-	const char *reason = c->total[first].reason, *sep = "Not known: ";
-	size_t len = command_length(reason);
+	const char *reason = c->total[first].reason;
+	size_t len = command_length(reason), line = out->len, at;
 
-	for (int q = first; q < RFL_QUANTITY_COUNT; q++) {
-		if (!isnan(c->total[q].value) || !is_missed(q) ||
-		    !is_like(c, reason, c->total[q].reason, len))
-			continue;
-		rfl_buf_printf(out, "%s%s", sep, rfl_quantity_info((enum rfl_quantity)q)->name);
-		sep = ", ";
-	}
-	if (len > 0)
+	rfl_buf_puts(out, "Not known: ");
+	for (int q = first; q < RFL_QUANTITY_COUNT; q++)
+		if (isnan(c->total[q].value) && is_missed(q) &&
+		    is_like(c, reason, c->total[q].reason, len))
+			put_listed(out, rfl_quantity_info((enum rfl_quantity)q)->name, &line,
+				   q == first);
+	if (len > 0) {
 		put_cure(c, first, len, out);
-	else
-		rfl_buf_printf(out, ": %s\n", cause_of(c, reason));
+		return;
+	}
+	at = out->len;
+	rfl_buf_printf(out, ": %s", cause_of(c, reason));
+	rfl_capture__end_line(out, at);
 }
 
 void rfl_capture__unknown(const struct rfl_capture *c, struct rfl_buf *out)
@@ -146,9 +166,11 @@ void rfl_capture__unknown(const struct rfl_capture *c, struct rfl_buf *out)
 static void put_input(const char *name, double value, const char *unit, struct rfl_buf *out)
 {
 	char number[RFL_NUM_MAX];
+	size_t at = out->len;
 
-	rfl_buf_printf(out, "      %s = %s%s%s\n", name, rfl_num_exact(value, number),
+	rfl_buf_printf(out, "      %s = %s%s%s", name, rfl_num_exact(value, number),
 		       unit[0] ? " " : "", unit);
+	rfl_capture__end_line(out, at);
 }
 
 /* The metrics and quantities of a range that the rule names, with their values. */
@@ -174,41 +196,47 @@ static void put_inputs(const struct rfl_range *r, const char *rule, struct rfl_b
 	}
 }
 
+/* The rule of one quantity, or why there is none. */
+static void explain_amount(const struct rfl_range *r, enum rfl_quantity q, struct rfl_buf *out)
+{
+	const struct rfl_quantity_info *info = rfl_quantity_info(q);
+	const struct rfl_amount *a = &r->amount[q];
+	char number[RFL_NUM_MAX];
+	size_t at = out->len;
+
+	if (isnan(a->value)) {
+		rfl_buf_printf(out, "    %s: %s", info->name,
+			       a->reason ? a->reason : "not counted");
+		rfl_capture__end_line(out, at);
+		return;
+	}
+	rfl_buf_printf(out, "    %s = %s %s", info->name, rfl_num_exact(a->value, number),
+		       info->unit);
+	if (a->rule)
+		rfl_buf_printf(out, " = %s", a->rule);
+	if (a->validity != RFL_VALID || a->reason)
+		rfl_buf_printf(out, " (%s%s%s)", rfl_validity_names[a->validity],
+			       a->reason ? ": " : "", a->reason ? a->reason : "");
+	rfl_capture__end_line(out, at);
+	if (a->rule)
+		put_inputs(r, a->rule, out);
+}
+
 static void explain_range(const struct rfl_range *r, struct rfl_buf *out)
 {
 	char number[RFL_NUM_MAX];
-	size_t name_at;
+	size_t at = out->len;
 
 	rfl_buf_printf(out, "  %s ", rfl_range_kind_names[r->kind]);
-	name_at = out->len;
 	rfl_buf_puts(out, r->name);
-	if (!out->failed && out->len > name_at)
-		rfl_text_one_line(out->data + name_at);
 	if (r->block)
 		rfl_buf_printf(out, " block %s", r->block);
 	if (r->grid)
 		rfl_buf_printf(out, " grid %s", r->grid);
-	rfl_buf_printf(out, ", launches: %s\n", rfl_num_grouped(r->launches, number));
-	for (int q = 0; q < RFL_QUANTITY_COUNT; q++) {
-		const struct rfl_quantity_info *info = rfl_quantity_info((enum rfl_quantity)q);
-		const struct rfl_amount *a = &r->amount[q];
-
-		if (isnan(a->value)) {
-			rfl_buf_printf(out, "    %s: %s\n", info->name,
-				       a->reason ? a->reason : "not counted");
-			continue;
-		}
-		rfl_buf_printf(out, "    %s = %s %s", info->name, rfl_num_exact(a->value, number),
-			       info->unit);
-		if (a->rule)
-			rfl_buf_printf(out, " = %s", a->rule);
-		if (a->validity != RFL_VALID || a->reason)
-			rfl_buf_printf(out, " (%s%s%s)", rfl_validity_names[a->validity],
-				       a->reason ? ": " : "", a->reason ? a->reason : "");
-		rfl_buf_putc(out, '\n');
-		if (a->rule)
-			put_inputs(r, a->rule, out);
-	}
+	rfl_buf_printf(out, ", launches: %s", rfl_num_grouped(r->launches, number));
+	rfl_capture__end_line(out, at);
+	for (int q = 0; q < RFL_QUANTITY_COUNT; q++)
+		explain_amount(r, (enum rfl_quantity)q, out);
 }
 
 static int longest_first(const void *a, const void *b)

@@ -114,6 +114,10 @@ static void put_reasons(struct json *j, const struct rfl_amount *amount)
 /* What is to be known of a number: how valid it is, and why. */
 static void put_caveats(struct json *j, const struct rfl_amount *amount)
 {
+	const struct rfl_amount *flops = &amount[RFL_QUANTITY_FLOPS];
+	const struct rfl_amount *bytes = &amount[RFL_QUANTITY_DRAM];
+	const struct rfl_amount *worse = bytes->validity > flops->validity ? bytes : flops;
+
 	begin(j, "caveats", '{');
 	for (int q = 0; q < RFL_QUANTITY_COUNT; q++) {
 		const struct rfl_amount *a = &amount[q];
@@ -123,6 +127,12 @@ static void put_caveats(struct json *j, const struct rfl_amount *amount)
 		begin(j, rfl_quantity_info((enum rfl_quantity)q)->name, '{');
 		put_text(j, "validity", rfl_validity_names[a->validity]);
 		put_text(j, "reason", a->reason);
+		end(j, '}');
+	}
+	if (!isnan(rfl_amounts_ai(amount)) && (worse->validity != RFL_VALID || worse->reason)) {
+		begin(j, "ai", '{');
+		put_text(j, "validity", rfl_validity_names[worse->validity]);
+		put_text(j, "reason", worse->reason);
 		end(j, '}');
 	}
 	end(j, '}');

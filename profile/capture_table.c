@@ -11,12 +11,11 @@
 
 #include "base/alloc.h"
 #include "base/num.h"
-#include "base/text.h"
 #include "profile/capture_table_impl.h"
 #include "profile/counters_csv.h"
+#include "profile/kernel_class.h"
 
-#define NAME_MAX_SHOWN 56
-#define ZERO_MOST      10 /* kernels without FLOPs that are listed */
+#define ZERO_MOST 10 /* kernels without FLOPs that are listed */
 
 const char *const rfl_capture_by_names[] = { "kernel", "range", "metric", NULL };
 
@@ -26,8 +25,9 @@ struct line {
 	int64_t launches;
 	double time_s, flops, bytes;
 	int64_t time_launches, flops_launches, bytes_launches;
-	int64_t fp32_launches; /* of which the arithmetic outside the matrix units is known */
-	size_t index;          /* equal times stay in order */
+	int64_t fp32_launches;   /* of which the arithmetic outside the matrix units is known */
+	int64_t matrix_launches; /* of which that inside them is */
+	size_t index;            /* equal times stay in order */
 };
 
 static void add_to(double *sum, int64_t *launches, const struct rfl_amount *a)
@@ -52,6 +52,10 @@ static void add_amounts(struct line *line, const struct rfl_amount *amount, int6
 	add_to(&line->flops, &line->flops_launches, &amount[RFL_QUANTITY_FLOPS]);
 	add_to(&line->bytes, &line->bytes_launches, &amount[RFL_QUANTITY_DRAM]);
 	line->fp32_launches += amount[RFL_QUANTITY_FLOPS_FP32].launches;
+	if (!isnan(amount[RFL_QUANTITY_FLOPS_TENSOR_FP16].value) &&
+	    !isnan(amount[RFL_QUANTITY_FLOPS_TENSOR_BF16].value) &&
+	    !isnan(amount[RFL_QUANTITY_FLOPS_TENSOR_TF32].value))
+		line->matrix_launches += launches;
 }
 
 /* ---- which lines ---- */
@@ -153,19 +157,6 @@ static const struct rfl_column range_columns[] = {
 #define GEOMETRY_FIRST 2 /* Block and Grid */
 #define GEOMETRY_N     2
 
-/* A name that fits a column: on one line, its end cut off. */
-static const char *short_name(const char *name, char out[NAME_MAX_SHOWN + 4])
-{
-	size_t len = strlen(name), cut = NAME_MAX_SHOWN;
-
-	while (len > NAME_MAX_SHOWN && cut > 0 && ((unsigned char)name[cut] & 0xc0) == 0x80)
-		cut--; /* not inside a character of UTF-8 */
-	(void)snprintf(out, NAME_MAX_SHOWN + 4, "%.*s%s", (int)cut, name,
-		       len > NAME_MAX_SHOWN ? "..." : "");
-	rfl_text_one_line(out);
-	return out;
-}
-
 static void put_numbers(struct rfl_table *t, const struct line *line, double all_time)
 {
 	rfl_table_int(t, line->launches);
@@ -184,10 +175,10 @@ static void put_numbers(struct rfl_table *t, const struct line *line, double all
 static void put_line(struct rfl_table *t, const struct line *line, bool geometry, double all_time)
 {
 	const struct rfl_range *r = line->range;
-	char name[NAME_MAX_SHOWN + 4];
+	char name[RFL_CAPTURE_NAME_MAX + 1];
 
 	rfl_table_text(t, rfl_range_kind_names[r->kind]);
-	rfl_table_text(t, short_name(r->name, name));
+	rfl_table_text(t, rfl_capture__short_name(r->name, name));
 	if (geometry) {
 		rfl_table_text(t, r->block);
 		rfl_table_text(t, r->grid);
@@ -225,11 +216,35 @@ static double share_of(double part, double all)
 	return all > 0 ? 100 * part / all : (double)NAN;
 }
 
-/* Counted, as 0, and not with the matrix units alone. */
+static void put_said(struct rfl_buf *out, const char *what, const char *text)
+{
+	size_t at = out->len;
+
+	rfl_buf_printf(out, "%s: ", what);
+	rfl_buf_puts(out, text);
+	rfl_capture__end_line(out, at);
+}
+
+/* Counted, as 0, and not with the matrix units alone; a matrix product not without them. */
 static bool did_none(const struct line *line)
 {
 	return line->flops == 0 && line->flops_launches == line->launches &&
-	       line->fp32_launches == line->launches;
+	       line->fp32_launches == line->launches &&
+	       (line->matrix_launches == line->launches ||
+		rfl_kernel_classify(line->range->name) != RFL_KERNEL_MATRIX);
+}
+
+static void put_zero_kernel(const struct line *line, double all_time, struct rfl_buf *out)
+{
+	char number[RFL_NUM_MAX], name[RFL_CAPTURE_NAME_MAX + 1];
+
+	rfl_buf_puts(out, "  ");
+	if (!isnan(line->time_s))
+		rfl_buf_printf(out, "%s ms  ", rfl_num_people(line->time_s * 1e3, 4, number));
+	if (!isnan(share_of(line->time_s, all_time)))
+		rfl_buf_printf(out, "%s %%  ",
+			       rfl_num_fixed(share_of(line->time_s, all_time), 1, number));
+	rfl_buf_printf(out, "%s\n", rfl_capture__short_name(line->range->name, name));
 }
 
 /* Kernels whose FLOPs were counted, as 0: copies, casts, integers, comparisons. */
@@ -238,7 +253,7 @@ static void put_zero_kernels(const struct rfl_capture *c, const struct line *lin
 {
 	const char *parts = c->total[RFL_QUANTITY_FLOPS].rule;
 	double all_time = c->total[RFL_QUANTITY_TIME].value;
-	char number[RFL_NUM_MAX], name[NAME_MAX_SHOWN + 4];
+	char number[RFL_NUM_MAX];
 	double time_s = 0;
 	size_t zero = 0, shown = 0;
 
@@ -250,16 +265,15 @@ static void put_zero_kernels(const struct rfl_capture *c, const struct line *lin
 	}
 	if (zero == 0)
 		return;
-	rfl_buf_printf(out, "Kernels with 0 FLOPs (%s): %zu, %s %% of the time\n",
-		       parts ? parts : "flops.total", zero,
-		       rfl_num_fixed(share_of(time_s, all_time), 1, number));
+	rfl_buf_printf(out, "Kernels with 0 FLOPs (%s): %zu", parts ? parts : "flops.total", zero);
+	if (!isnan(share_of(time_s, all_time)))
+		rfl_buf_printf(out, ", %s %% of the time",
+			       rfl_num_fixed(share_of(time_s, all_time), 1, number));
+	rfl_buf_putc(out, '\n');
 	for (size_t i = 0; i < n && shown < ZERO_MOST; i++) {
 		if (!did_none(&lines[i]))
 			continue;
-		rfl_buf_printf(out, "  %s ms  ", rfl_num_people(lines[i].time_s * 1e3, 4, number));
-		rfl_buf_printf(out, "%s %%  %s\n",
-			       rfl_num_fixed(share_of(lines[i].time_s, all_time), 1, number),
-			       short_name(lines[i].range->name, name));
+		put_zero_kernel(&lines[i], all_time, out);
 		shown++;
 	}
 	if (shown < zero)
@@ -286,8 +300,7 @@ static void put_caveats(const struct rfl_capture *c, struct rfl_buf *out)
 		const struct rfl_amount *a = &c->total[q];
 
 		if (!isnan(a->value) && a->reason)
-			rfl_buf_printf(out, "%s: %s\n",
-				       rfl_quantity_info((enum rfl_quantity)q)->name, a->reason);
+			put_said(out, rfl_quantity_info((enum rfl_quantity)q)->name, a->reason);
 	}
 }
 
@@ -298,9 +311,9 @@ static void put_refusals(const struct rfl_capture *c, struct rfl_buf *out)
 	rfl_buf_init(&sets, 0);
 	for (size_t i = 0; i < c->nrefusals; i++) {
 		rfl_buf_reset(&sets);
+		rfl_buf_puts(&sets, "Not counted: ");
 		if (rfl_capture_refused_alike(c, i, &sets))
-			rfl_buf_printf(out, "Not counted: %s: %s\n", rfl_buf_str(&sets),
-				       c->refusals[i].reason);
+			put_said(out, rfl_buf_str(&sets), c->refusals[i].reason);
 	}
 	rfl_buf_fini(&sets);
 }
@@ -316,7 +329,7 @@ static void put_remarks(const struct rfl_capture *c, const struct line *lines, s
 	rfl_capture__unknown(c, out);
 	put_refusals(c, out);
 	for (size_t i = 0; i < c->nnotes; i++)
-		rfl_buf_printf(out, "Note: %s\n", c->notes[i]);
+		put_said(out, "Note", c->notes[i]);
 	if (c->unused_metrics > 0)
 		rfl_buf_printf(out, "Metrics that no formula names: %s\n",
 			       rfl_num_grouped(c->unused_metrics, number));
@@ -330,6 +343,7 @@ static void put_remarks(const struct rfl_capture *c, const struct line *lines, s
 static void put_head(const struct rfl_capture *c, enum rfl_format format, struct rfl_buf *out)
 {
 	const char *mark = format == RFL_FORMAT_MD ? "### " : "";
+	size_t at = out->len;
 
 	rfl_buf_printf(out, "%s%s: %s%s%s", mark, c->label[0] ? c->label : "(no label)", c->source,
 		       c->path ? ", " : "", c->path ? c->path : "");
@@ -344,7 +358,8 @@ static void put_head(const struct rfl_capture *c, enum rfl_format format, struct
 	if (c->passes >= 0)
 		rfl_buf_printf(out, ", %lld pass%s", (long long)c->passes,
 			       c->passes == 1 ? "" : "es");
-	rfl_buf_puts(out, "\n\n");
+	rfl_capture__end_line(out, at);
+	rfl_buf_putc(out, '\n');
 }
 
 static enum rfl_rc put_ranges(const struct rfl_capture *c, const struct rfl_capture_view *view,
@@ -382,7 +397,7 @@ static enum rfl_rc put_metrics(const struct rfl_capture *c, const struct rfl_cap
 		{ .key = "reason", .title = "Remark", .kind = RFL_COLUMN_TEXT },
 	};
 	struct rfl_table *t = rfl_table_new(columns, RFL_ARRAY_LEN(columns));
-	char name[NAME_MAX_SHOWN + 4], number[RFL_NUM_MAX];
+	char name[RFL_CAPTURE_NAME_MAX + 1], number[RFL_NUM_MAX];
 	size_t n = view->most > 0 && view->most < c->nranges ? view->most : c->nranges;
 
 	for (size_t i = 0; t && i < n; i++) {
@@ -392,7 +407,7 @@ static enum rfl_rc put_metrics(const struct rfl_capture *c, const struct rfl_cap
 			const struct rfl_metric *m = &r->metrics[k];
 
 			rfl_table_text(t, rfl_range_kind_names[r->kind]);
-			rfl_table_text(t, short_name(r->name, name));
+			rfl_table_text(t, rfl_capture__short_name(r->name, name));
 			rfl_table_text(t, m->name);
 			rfl_table_text(t, isnan(m->value) ? NULL
 							  : rfl_capture__exact(m->value, number));

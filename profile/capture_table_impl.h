@@ -40,6 +40,18 @@ enum rfl_rc rfl_capture__finish_table(struct rfl_table *t, enum rfl_format forma
 enum rfl_rc rfl_capture__total_table(const struct rfl_capture *c, enum rfl_format format,
 				     struct rfl_buf *out, struct rfl_err *err) RFL_WARN_UNUSED;
 
+/* ---- capture_name.c ---- */
+
+#define RFL_CAPTURE_NAME_MAX 40
+
+/** A name that fits a column: without its return type and parameters where it is long, and with its
+ * middle left out where it still is. On one line. @return out */
+const char *rfl_capture__short_name(const char *name, char out[RFL_CAPTURE_NAME_MAX + 1]);
+
+/** End the line that began at `at`: control characters, which texts of files may hold, do not reach
+ * a terminal. */
+void rfl_capture__end_line(struct rfl_buf *out, size_t at);
+
 /* ---- the renderings ---- */
 
 void rfl_captures__json(const struct rfl_captures *captures, struct rfl_buf *out);

@@ -201,6 +201,8 @@ static enum rfl_rc add_range(struct rfl_counters_reader *rd, uint64_t hash)
 		for (size_t i = 0; i < rd->nranges; i++)
 			rfl_places_put(&rd->places, rd->ranges[i].hash, (uint32_t)i + 1);
 	}
+	if (rd->nranges == RFL_COUNTERS_RANGES_MOST)
+		return rfl_counters__bad(rd, COLUMN_range, "a capture has 500,000 ranges at most");
 	if (!rfl_capture__room(&rd->ranges, rd->nranges, &rd->cap, sizeof(*rd->ranges)))
 		return rfl_counters__no_memory(rd);
 	range = &rd->ranges[rd->nranges];

@@ -13,6 +13,9 @@
 /* Of launches, steps and rows: sums of them do not overflow. */
 #define RFL_COUNTERS_MOST INT64_C(1000000000000)
 
+/* Ranges of one capture: kernels by block and grid. */
+#define RFL_COUNTERS_RANGES_MOST 500000
+
 /* A range while its rows are read: its metrics lie in an array that grows. */
 struct rfl_counters_range {
 	struct rfl_range r;

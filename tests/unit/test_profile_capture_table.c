@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "profile/capture_table.h"
+#include "profile/capture_table_impl.h"
 
 #define SASS(op) "smsp__sass_thread_inst_executed_op_" op "_pred_on.sum"
 
@@ -204,7 +204,8 @@ static void people_see_kernels_by_time_and_what_is_missing(void **state)
 		"copy\n",
 		"Coverage: FLOPs were counted in 80.0 % of the time, DRAM bytes in 100.0 %\n",
 		"flops.fp32: a lower bound: known of 2 of 3 launches; of others: not counted",
-		"'roofline counters list --chip GA100' has the metrics, with --ncu as ncu's argument\n",
+		"'roofline counters list --chip GA100' has the metrics, with --ncu as ncu's "
+		"argument\n",
 		"Not known: flops.tensor_fp8, flops.tensor_fp4: Ampere's matrix units take no fp8 "
 		"and no fp4\n",
 		"Not counted: core, flops: busy\nNot counted: links: none here\nNote: a note\n",
@@ -249,6 +250,82 @@ static void no_kernel_is_said_to_do_nothing_by_half_a_count(void **state)
 	assert_has(&text, "Not known: flops.total: 0 in flops.tensor_tf32, without flops.fp16, ");
 	assert_null(strstr(rfl_buf_str(&text), "Kernels with 0 FLOPs"));
 	rfl_buf_fini(&text);
+	rfl_captures_fini(&captures);
+}
+
+/* What tells kernels apart is in front and at the end of their names; parameters go first. */
+static void long_names_lose_their_middle(void **state)
+{
+	static const struct {
+		const char *name, *shown;
+	} cases[] = {
+		{ "gemm", "gemm" },
+		{ "void f(int)", "void f(int)" },
+		{ "void gemm_v0<float>(T1 *, T1 *, T1 *, int, int, int)", "gemm_v0<float>" },
+		{ "void f<(int)4, g(*)(int)>(unsigned long, h(*)(int))", "f<(int)4, g(*)(int)>" },
+		{ "cutlass_80_tensorop_s1688tf32gemm_128x256_16x3_tn_align4",
+		  "cutlass_80_tensorop_s16...16x3_tn_align4" },
+		{ "void at::native::vectorized_elementwise_kernel<4, "
+		  "at::native::FillFunctor<float>, "
+		  "at::detail::Array<char*, 1> >(int, at::native::FillFunctor<float>)",
+		  "at::native::vectorized_...ay<char*, 1> >" },
+		{ "(((((((((((((((((((((((((((((((((((((((((((",
+		  "(((((((((((((((((((((((...((((((((((((((" },
+		{ ")))))))))))))))))))))))))))))))))))))))))))",
+		  ")))))))))))))))))))))))...))))))))))))))" },
+		{ "12345678901234567890123456789012345678901\033[2J",
+		  "12345678901234567890123...2345678901?[2J" },
+		{ "\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4"
+		  "\xc3\xa4"
+		  "\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4"
+		  "z",
+		  "\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4"
+		  "\xc3\xa4"
+		  "...\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4z" },
+	};
+	char out[RFL_CAPTURE_NAME_MAX + 1];
+
+	(void)state;
+	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++) {
+		(void)rfl_capture__short_name(cases[i].name, out);
+		assert_true(strlen(out) <= RFL_CAPTURE_NAME_MAX);
+		assert_string_equal(out, cases[i].shown);
+	}
+}
+
+/* What a file says does not reach the terminal as more than one line of text. */
+static void control_characters_stay_out_of_tables(void **state)
+{
+	const struct rfl_capture_view views[] = {
+		{ .format = RFL_FORMAT_TABLE, .explain = true },
+		{ .format = RFL_FORMAT_TABLE, .by = RFL_CAPTURE_BY_METRIC },
+		{ .format = RFL_FORMAT_MD, .by = RFL_CAPTURE_BY_RANGE },
+	};
+	static const char esc[] = "x\033[2J\ny";
+	struct rfl_capture_builder *b = builder(esc);
+	struct rfl_captures captures;
+	struct rfl_err err = RFL_ERR_INIT;
+
+	(void)state;
+	assert_ok(rfl_capture_begin(b, RFL_RANGE_KERNEL, esc, esc, esc, &err), &err);
+	(void)rfl_capture_metric(b, rfl_capture_metric_id(b, "dram__bytes.sum", 15, esc), 1,
+				 RFL_VALID_ESTIMATE, -1, esc);
+	(void)rfl_capture_metric(b, rfl_capture_metric_id(b, "gpu__time_duration.sum", 22, "s"),
+				 NAN, RFL_VALID, -1, esc);
+	assert_ok(rfl_capture_end(b, &err), &err);
+	rfl_capture_note(b, "%s", esc);
+	rfl_captures_init(&captures);
+	assert_ok(rfl_capture_finish(b, &captures, &err), &err);
+	rfl_capture_builder_free(b);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(views); i++) {
+		struct rfl_buf text;
+
+		render(&captures, &views[i], &text);
+		assert_null(strchr(rfl_buf_str(&text), '\033'));
+		assert_null(strstr(rfl_buf_str(&text), "\ny"));
+		assert_has(&text, "Note: x?[2J?y\n");
+		rfl_buf_fini(&text);
+	}
 	rfl_captures_fini(&captures);
 }
 
@@ -343,6 +420,8 @@ int main(void)
 		cmocka_unit_test(every_null_has_its_reason),
 		cmocka_unit_test(people_see_kernels_by_time_and_what_is_missing),
 		cmocka_unit_test(no_kernel_is_said_to_do_nothing_by_half_a_count),
+		cmocka_unit_test(long_names_lose_their_middle),
+		cmocka_unit_test(control_characters_stay_out_of_tables),
 		cmocka_unit_test(the_longest_are_shown),
 		cmocka_unit_test(the_longest_layers_stand_in_the_order_of_the_step),
 		cmocka_unit_test(rules_are_told_with_their_values),
