@@ -22,7 +22,7 @@ struct import_args {
 	struct rfl_opt_list files;
 	const char *from, *label, *output;
 	int format, by;
-	int64_t kernels;
+	int64_t kernels, steps;
 	bool keep_going, strict, all_metrics;
 };
 
@@ -41,6 +41,14 @@ static const struct rfl_opt opts[] = {
 	  .offset = AT(label),
 	  .help = "label of the run that was profiled; without it the file's name without folder "
 		  "and suffix" },
+	{ .name = "steps",
+	  .meta = "N",
+	  .kind = RFL_OPT_INT,
+	  .offset = AT(steps),
+	  .min = 1,
+	  .max = -1,
+	  .help = "training steps that each file covers, warm-up included where that was profiled: "
+		  "'roofline points' divides by them" },
 	{ .name = "output",
 	  .meta = "FILE",
 	  .kind = RFL_OPT_TEXT,
@@ -321,6 +329,7 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 	struct warnings w = { .n = 0 };
 	const struct rfl_import_options options = { .from = a->from,
 						    .label = a->label,
+						    .steps = a->steps,
 						    .keep_going = a->keep_going,
 						    .strict = a->strict,
 						    .all_metrics = a->all_metrics,

@@ -34,8 +34,10 @@ static void put_total_row(struct rfl_table *t, const char *name, const char *uni
 	char si[64], exact[RFL_NUM_MAX];
 
 	rfl_table_text(t, name);
-	if (strcmp(unit, "FLOP/B") == 0) /* no prefixes where values are compared with a knee */
-		(void)snprintf(si, sizeof(si), "%s %s", rfl_num_people(value, 5, exact), unit);
+	/* No prefixes where values are compared with a knee, nor of ratios. */
+	if (strcmp(unit, "FLOP/B") == 0 || (unit[0] == '\0' && value < 1000.0))
+		(void)snprintf(si, sizeof(si), "%s%s%s", rfl_num_people(value, 5, exact),
+			       unit[0] ? " " : "", unit);
 	else
 		(void)rfl_num_si(value, unit, 5, si, sizeof(si));
 	rfl_table_text(t, si);
@@ -79,9 +81,14 @@ static void put_totals(struct rfl_table *t, const struct rfl_capture *c)
 			put_total_row(t, info->name, unit, a->value,
 				      rfl_validity_names[a->validity]);
 	}
-	for (size_t i = 0; i < RFL_ARRAY_LEN(ratios); i++)
+	for (size_t i = 0; i < RFL_ARRAY_LEN(ratios); i++) {
+		/* Cycles of several processors over the time of one process are no clock. */
+		if (ratios[i].a == RFL_QUANTITY_CYCLES && ratios[i].b == RFL_QUANTITY_TIME &&
+		    c->total_kind == RFL_RANGE_PROCESS)
+			continue;
 		put_ratio(t, ratios[i].name, ratios[i].unit, &c->total[ratios[i].a],
 			  &c->total[ratios[i].b]);
+	}
 }
 
 /* Render, and release. A table that could not be made is out of memory. */

@@ -43,6 +43,9 @@ static enum rfl_rc read_counters(struct rfl_import *import, struct rfl_captures 
 					"runs, which keep their labels");
 	else if (rc == RFL_OK && label && to->n > before)
 		rc = rfl_capture_identify(to, before, label, NULL, NULL, err);
+	if (rc == RFL_OK && import->options->steps > 0)
+		rfl_import_warn(import, "--steps is not used: the captures of this file keep what "
+					"they say of their steps");
 	rfl_buf_fini(&text);
 	return rc;
 }

@@ -21,7 +21,11 @@ enum rfl_rc rfl_import_builder(const struct rfl_import *import, const char *sour
 		.all_metrics = all || import->options->all_metrics,
 	};
 
-	return rfl_capture_builder_new(&spec, ret, err);
+	enum rfl_rc rc = rfl_capture_builder_new(&spec, ret, err);
+
+	if (rc == RFL_OK && import->options->steps > 0)
+		rfl_capture_steps(*ret, import->options->steps, -1);
+	return rc;
 }
 
 void rfl_metric_ids_fini(struct rfl_metric_ids *ids)

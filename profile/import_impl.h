@@ -13,7 +13,7 @@ extern "C" {
 #endif
 
 /**
- * A builder with the label and path of the import.
+ * A builder with the label, the path and the steps of the import.
  * @param source    "perf"
  * @param formulas  family; NULL: "any"
  * @param all       keep metrics that no formula names whatever the options say

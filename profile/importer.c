@@ -15,6 +15,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "profile/import_impl.h"
+#include "profile/span.h"
 
 /* In the order in which they are listed; where two are equally sure of a file the first reads it.
  */
@@ -159,6 +160,43 @@ static const struct rfl_importer *find_by_content(struct rfl_span head)
 	return best;
 }
 
+/* Files that people have beside those that can be read: by their names, or by what they begin with
+ * and have in their first bytes. */
+static const struct {
+	const char *suffix, *begin, *has;
+	const char *what;
+} others[] = {
+	{ .suffix = ".ncu-rep",
+	  .what = "a report of ncu: 'ncu --import FILE --csv --page raw --print-units base' prints "
+		  "what can be read" },
+	{ .suffix = ".nsys-rep",
+	  .what = "a report of nsys: 'nsys stats --report cuda_gpu_kern_sum --format csv FILE' "
+		  "prints "
+		  "what can be read" },
+	{ .begin = "SQLite format 3",
+	  .what = "a database: of nsys, 'nsys stats --report cuda_gpu_kern_sum --format csv FILE' "
+		  "prints what can be read; of nvprof, 'nvprof --csv --print-gpu-trace -i FILE'" },
+	{ .begin = "PERFILE2",
+	  .what = "what perf record writes; counts are what perf stat prints" },
+	{ .begin = "{",
+	  .has = "\"traceEvents\"",
+	  .what = "a timeline of events (of PyTorch's profiler or Chrome), without counts" },
+	{ .has = "Dispatch_ID,",
+	  .what = "counters of an AMD GPU by rocprof-compute, which are not read here" },
+};
+
+static const char *other_file(const char *name, struct rfl_span head)
+{
+	const struct rfl_span path = { .at = name, .len = strlen(name) };
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(others); i++)
+		if ((!others[i].suffix || rfl_span_ends(path, others[i].suffix)) &&
+		    (!others[i].begin || rfl_span_starts(head, others[i].begin)) &&
+		    (!others[i].has || rfl_span_has(head, others[i].has)))
+			return others[i].what;
+	return NULL;
+}
+
 static enum rfl_rc fail_unknown(const char *name, struct rfl_span head, struct rfl_err *err)
 {
 	const char *end = head.len > 0 ? memchr(head.at, '\n', head.len) : NULL;
@@ -170,6 +208,8 @@ static enum rfl_rc fail_unknown(const char *name, struct rfl_span head, struct r
 		return rfl_fail(err, RFL_EFORMAT, 0,
 				"%s: is empty: did the profiler fail, or print to the terminal?",
 				name);
+	if (other_file(name, head))
+		return rfl_fail(err, RFL_EFORMAT, 0, "%s: is %s", name, other_file(name, head));
 	rfl_buf_init(&msg, 0);
 	rfl_buf_append(&msg, head.at, len < 80 ? len : 80);
 	rfl_buf_putc(&msg, '\0');
@@ -205,9 +245,9 @@ static void tell_content(const struct rfl_importer *importer, const struct rfl_i
 			       "; by its content it is a file of '%s'", looks->name);
 }
 
-/* @param known  set to whether an importer took it; NULL: an unknown file is an error */
+/* @param unknown  set to what it is where no importer takes it; NULL: that is an error */
 static enum rfl_rc read_input(struct rfl_input *in, const struct rfl_import_options *options,
-			      struct rfl_captures *to, bool *known, struct rfl_err *err)
+			      struct rfl_captures *to, const char **unknown, struct rfl_err *err)
 {
 	struct rfl_import import = { .in = in, .options = options };
 	const struct rfl_importer *importer, *looks = NULL;
@@ -223,10 +263,13 @@ static enum rfl_rc read_input(struct rfl_input *in, const struct rfl_import_opti
 		importer = find_by_content(head);
 	if (options->from && !importer)
 		return RFL_ENOTFOUND;
-	if (known)
-		*known = importer != NULL;
-	if (!importer)
-		return known ? RFL_OK : fail_unknown(rfl_input_name(in), head, err);
+	if (!importer && !unknown)
+		return fail_unknown(rfl_input_name(in), head, err);
+	if (!importer) {
+		*unknown = other_file(rfl_input_name(in), head);
+		*unknown = *unknown ? *unknown : "no profiler's file that is known";
+		return RFL_OK;
+	}
 	stem = stem_of(rfl_input_name(in));
 	if (!stem)
 		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", rfl_input_name(in));
@@ -272,13 +315,13 @@ enum rfl_rc rfl_import_text(const char *text, size_t len, const char *name,
 /* --- folders --------------------------------------------------------------------------------- */
 
 static void tell_of_file(const struct rfl_import_options *options, const char *path,
-			 const char *what)
+			 const char *what, const char *then)
 {
 	char line[RFL_ERR_MSG_MAX];
 
 	if (!options->warn)
 		return;
-	snprintf(line, sizeof(line), "%s: %s", path, what);
+	snprintf(line, sizeof(line), "%s: %s%s", path, what, then);
 	rfl_text_one_line(line);
 	options->warn(line, options->ctx);
 }
@@ -289,24 +332,24 @@ static enum rfl_rc import_entry(const char *path, const struct rfl_import_option
 {
 	struct rfl_err why = RFL_ERR_INIT;
 	struct rfl_input *in = NULL;
-	bool known = true;
+	const char *unknown = NULL;
 	enum rfl_rc rc;
 
 	if (rfl_dir_exists(path)) {
-		tell_of_file(options, path, "is a folder, which is not entered");
+		tell_of_file(options, path, "is a folder, which is not entered", "");
 		return RFL_OK;
 	}
 	rc = rfl_input_open(path, &in, &why);
 	if (rc == RFL_OK)
-		rc = read_input(in, options, to, &known, &why);
+		rc = read_input(in, options, to, &unknown, &why);
 	rfl_input_close(in);
-	if (rc == RFL_OK && !known)
-		tell_of_file(options, path, "no profiler's file that is known: left out");
+	if (rc == RFL_OK && unknown)
+		tell_of_file(options, path, unknown, ": left out");
 	if (rc == RFL_OK)
 		return RFL_OK;
 	if (rc != RFL_EFORMAT || !options->keep_going)
 		return rfl_fail(err, rc, why.native, "%s", why.msg);
-	tell_of_file(options, why.msg, "the file is left out");
+	tell_of_file(options, why.msg, "the file is left out", "");
 	return RFL_OK;
 }
 

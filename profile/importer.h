@@ -20,6 +20,7 @@ extern "C" {
 struct rfl_import_options {
 	const char *from;  /**< name of an importer; NULL: by content */
 	const char *label; /**< of the run; NULL: the file's stem */
+	int64_t steps;     /**< training steps that a file covers; 0: not known */
 	bool keep_going;   /**< leave out rows that cannot be read, and count them */
 	bool strict;       /**< refuse figures that were rounded by their unit */
 	bool all_metrics;  /**< keep metrics that no formula names */
