@@ -52,14 +52,30 @@ static const struct {
 	{ "smsp__sass_thread_inst_executed_op_fadd_pred_on.sum", "inst", 10 },
 	{ "smsp__sass_thread_inst_executed_op_fmul_pred_on.sum", "inst", 20 },
 	{ "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum", "inst", 35 },
+	{ "gpu__time_duration.sum", "s", 0.5 },
+	{ "sm__cycles_elapsed.max", "cycle", 800 },
+	{ "sm__inst_executed.sum", "inst", 600 },
 };
+
+/* Left out of the second range, the optimizer's or the layer's: "no-flops" of all. */
+static bool is_absent(const char *metric, size_t range)
+{
+	const char *how = getenv("RFL_TEST_SOURCE");
+
+	if (!how)
+		return false;
+	if (strcmp(how, "no-flops") == 0)
+		return strstr(metric, "_sass_") != NULL;
+	return strcmp(how, "few-instructions") == 0 && range == 1 &&
+	       strcmp(metric, "sm__inst_executed.sum") == 0;
+}
 
 struct fake_ranges {
 	struct rfl_ranges ranges;
 	struct rfl_capture_builder
 		*builder; /* of the first pass; NULL: count again, keep nothing */
 	bool open;
-	bool no_flops; /* as if that counter could not be read */
+	size_t n; /* ranges that ended */
 };
 
 static enum rfl_rc end_range(struct rfl_ranges *r, struct rfl_err *err)
@@ -70,7 +86,7 @@ static enum rfl_rc end_range(struct rfl_ranges *r, struct rfl_err *err)
 		return RFL_OK;
 	f->open = false;
 	for (size_t i = 0; i < RFL_ARRAY_LEN(metrics); i++) {
-		const bool absent = f->no_flops && i >= 2;
+		const bool absent = is_absent(metrics[i].name, f->n);
 		int id = rfl_capture_metric_id(f->builder, metrics[i].name, strlen(metrics[i].name),
 					       metrics[i].unit);
 
@@ -80,6 +96,7 @@ static enum rfl_rc end_range(struct rfl_ranges *r, struct rfl_err *err)
 					 (int)i % PASSES,
 					 absent ? "the driver gave no value" : NULL);
 	}
+	f->n++;
 	return rfl_capture_end(f->builder, err);
 }
 
@@ -103,6 +120,15 @@ static bool is_told(const char *what)
 	const char *how = getenv("RFL_TEST_SOURCE");
 
 	return how && strcmp(how, what) == 0;
+}
+
+/* 1500 bytes in half a second. */
+static enum rfl_rc rest(struct fake_ranges *f, struct rfl_err *err)
+{
+	enum rfl_rc rc = rfl_capture_begin(f->builder, RFL_RANGE_IDLE, "idle", NULL, NULL, err);
+
+	f->open = true;
+	return rc ? rc : end_range(&f->ranges, err);
 }
 
 /* More ranges than fit one event, with names that need care on the way. */
@@ -152,13 +178,14 @@ static enum rfl_rc measure(const struct rfl_source_request *request, const struc
 	struct fake_ranges f = { .ranges = { begin_range, end_range } };
 	enum rfl_rc rc;
 
-	f.no_flops = is_told("no-flops");
 	if (is_told("unavailable"))
 		return rfl_fail(err, RFL_EUNAVAILABLE, 0,
 				"fake source: the driver refuses counters: ask root to allow them");
 	rc = rfl_capture_builder_new(&spec, &f.builder, err);
 	if (rc == RFL_OK)
 		rc = run_passes(w, &f, err);
+	if (rc == RFL_OK && is_told("idle"))
+		rc = rest(&f, err);
 	if (rc == RFL_OK && (is_told("many") || is_told("latin")))
 		rc = many_ranges(&f, err);
 	if (is_told("segv")) {
@@ -238,6 +265,22 @@ static struct {
 	struct rfl_data *data;
 } rig;
 
+static enum rfl_rc spy_next(struct rfl_data *data, struct rfl_batch *ret, struct rfl_err *err)
+{
+	(void)data;
+	note("next");
+	return rfl_data_next(rig.data, ret, err);
+}
+
+static void spy_rest(struct rfl_data *data)
+{
+	(void)data;
+	note("rest");
+}
+
+static const struct rfl_data_ops spied_data_ops = { .next = spy_next, .rest = spy_rest };
+static struct rfl_data spied_data = { &spied_data_ops };
+
 static int rig_up(void **state)
 {
 	const struct rfl_zoo_options sizes = { .image_size = 32 };
@@ -281,7 +324,7 @@ static enum rfl_rc count(enum rfl_detail detail, enum rfl_run_mode mode, struct 
 		.mode = mode,
 		.request = { .precision = "fp32", .label = "x" },
 	};
-	const struct rfl_counted_parts parts = { &spied, rig.engine, rig.net, rig.data };
+	const struct rfl_counted_parts parts = { &spied, rig.engine, rig.net, &spied_data };
 
 	asked.len = 0;
 	asked.text[0] = '\0';
@@ -293,7 +336,8 @@ static enum rfl_rc count(enum rfl_detail detail, enum rfl_run_mode mode, struct 
 #define STEP_PASS  "sync step:step forward backward update sync "
 #define PHASE_PASS "sync phase:fwd forward sync phase:bwd backward sync phase:opt update sync "
 
-/* What was started before a boundary is finished before it; between passes everything goes back. */
+/* One batch serves every pass. What was started before a boundary is finished before it; between
+ * passes everything goes back. */
 static void ranges_follow_the_detail(void **state)
 {
 	static const struct {
@@ -302,15 +346,15 @@ static void ranges_follow_the_detail(void **state)
 		const char *expected;
 	} cases[] = {
 		{ RFL_DETAIL_STEP, RFL_RUN_TRAIN,
-		  "snapshot " STEP_PASS "restore " STEP_PASS "restore " STEP_PASS },
+		  "next rest snapshot " STEP_PASS "restore " STEP_PASS "restore " STEP_PASS },
 		{ RFL_DETAIL_PHASE, RFL_RUN_TRAIN,
-		  "snapshot " PHASE_PASS "restore " PHASE_PASS "restore " PHASE_PASS },
+		  "next rest snapshot " PHASE_PASS "restore " PHASE_PASS "restore " PHASE_PASS },
 		{ RFL_DETAIL_PHASE, RFL_RUN_FWD_BWD,
-		  "snapshot sync phase:fwd forward sync phase:bwd backward sync "
+		  "next rest snapshot sync phase:fwd forward sync phase:bwd backward sync "
 		  "restore sync phase:fwd forward sync phase:bwd backward sync "
 		  "restore sync phase:fwd forward sync phase:bwd backward sync " },
 		{ RFL_DETAIL_PHASE, RFL_RUN_FWD,
-		  "sync phase:fwd forward sync sync phase:fwd forward sync "
+		  "next rest sync phase:fwd forward sync sync phase:fwd forward sync "
 		  "sync phase:fwd forward sync " },
 	};
 	struct rfl_err err = RFL_ERR_INIT;
@@ -400,7 +444,7 @@ static void a_missing_source_is_named(void **state)
 {
 	const struct rfl_source_ops missing = { .name = "gone", .missing = "build it in" };
 	const struct rfl_counted_config config = { .detail = RFL_DETAIL_STEP };
-	const struct rfl_counted_parts parts = { &spied, rig.engine, rig.net, rig.data };
+	const struct rfl_counted_parts parts = { &spied, rig.engine, rig.net, &spied_data };
 	struct rfl_err err = RFL_ERR_INIT;
 	struct rfl_captures captures;
 
@@ -579,7 +623,20 @@ static void the_status_quotes_the_source(void **state)
 			status_of(&c, RFL_SET_CORE | RFL_SET_FLOPS | RFL_SET_LINKS, "fp32", &text),
 			cases[i].expected);
 	}
-	/* a refused set does not hide what else lacks */
+	/* what follows from a refused set is not said again; what else lacks is */
+	{
+		const struct rfl_refusal flops = { "flops", "rc 35" };
+		struct rfl_capture c = { .refusals = &flops, .nrefusals = 1 };
+
+		for (int q = 0; q < RFL_QUANTITY_COUNT; q++)
+			c.total[q] = (struct rfl_amount){ .value = 5 };
+		c.total[RFL_QUANTITY_FLOPS_FP32] = c.total[RFL_QUANTITY_FLOPS] =
+			(struct rfl_amount){ .value = (double)NAN,
+					     .validity = RFL_VALID_UNAVAILABLE,
+					     .reason = "smsp__sass_x: rc 35" };
+		assert_string_equal(status_of(&c, RFL_SET_CORE | RFL_SET_FLOPS, "fp32", &text),
+				    "partial: flops: rc 35");
+	}
 	{
 		const struct rfl_refusal kernels = { "kernels", "rc 39" };
 		struct rfl_capture c = { .refusals = &kernels, .nrefusals = 1 };
@@ -731,7 +788,9 @@ static void a_counted_run_is_recorded(void **state)
 		assert_int_equal(l->rows[0].counter_passes, PASSES);
 		assert_close(l->rows[0].counted_flops_per_step, 300, 0);
 		assert_close(l->rows[0].counted_dram_bytes_per_step, 4500, 0);
-		assert_true(isnan(l->rows[0].ipc) && isnan(l->rows[0].idle_dram_bytes_per_s));
+		assert_close(l->rows[0].ipc, 0.75, 0);
+		assert_close(l->rows[0].effective_clock_hz, 1600, 0);
+		assert_true(isnan(l->rows[0].idle_dram_bytes_per_s));
 		assert_true(isnan(l->rows[0].selftest_flops_ratio));
 
 		(void)snprintf(expected, sizeof(expected), "%s/counters.csv", dir);
@@ -826,6 +885,89 @@ static void large_tables_arrive_whole(void **state)
 	rfl_captures_fini(&captures);
 }
 
+/* What was counted over other ranges makes no ratio; idle bytes are a rate. */
+static void ratios_are_of_the_same_ranges(void **state)
+{
+	const char *dir = tmp_path(*state, "logs");
+	struct rfl_run_result r;
+
+	run_told(dir, NULL, "few-instructions", true, &r);
+	assert_true(isnan(r.row.ipc));
+	assert_close(r.row.effective_clock_hz, 1600, 0);
+	rfl_run_result_fini(&r);
+	run_told(dir, NULL, "idle", true, &r);
+	assert_close(r.row.idle_dram_bytes_per_s, 3000, 0);
+	assert_close(r.row.counted_dram_bytes_per_step, 4500, 0); /* in no total */
+	rfl_run_result_fini(&r);
+}
+
+/* The report of the child on its way to the parent: a piece is lost, or all behind a byte. */
+static void half_a_count_is_none(void **state)
+{
+	static const struct {
+		const char *filter, *status;
+	} cases[] = {
+		{ "awk '/\"counters\"/ && n++ == 1 { next } { print; fflush() }'",
+		  "bytes of counts came from the run's child" },
+		{ "head -c 50000", "crash: exit code 0, before it was done" },
+		{ "cat", "ok" },
+	};
+	const char *dir = tmp_path(*state, "logs");
+
+	setenv("RFL_TEST_SOURCE", "many", 1);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++) {
+		char command[8192];
+		const char *const child[] = { "/bin/sh", "-c", command, NULL };
+		struct rfl_run_config config = small_config();
+		const struct rfl_run_options options = {
+			.log_dir = dir,
+			.command_line = "roofline run",
+			.child_argv = child,
+		};
+		struct rfl_err err = RFL_ERR_INIT;
+		struct rfl_run_result r;
+
+		(void)snprintf(command, sizeof(command), "exec 4>&3; '%s' run-child 3>&1 | %s >&4",
+			       self, cases[i].filter);
+		assert_ok(rfl_run(&config, &options, &r, &err), &err);
+		assert_string_equal(r.row.status, "ok");
+		if (!strstr(r.row.counters_status, cases[i].status))
+			fail_msg("%zu: '%s'", i, r.row.counters_status);
+		assert_int_equal(rfl_file_exists(tmp_path(*state, "logs/counters.csv")),
+				 strcmp(cases[i].status, "ok") == 0);
+		assert_int_equal(isnan(r.row.counted_flops_per_step),
+				 strcmp(cases[i].status, "ok") != 0);
+		rfl_run_result_fini(&r);
+	}
+	unsetenv("RFL_TEST_SOURCE");
+}
+
+/* One file that cannot be written keeps neither the others back nor the row. */
+static void counts_are_kept_beside_a_file_that_fails(void **state)
+{
+	const char *const child[] = { self, "run-child", NULL };
+	struct rfl_run_config config = small_config();
+	const struct rfl_run_options options = {
+		.log_dir = *state,
+		.command_line = "roofline run",
+		.child_argv = child,
+	};
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_run_result r;
+	struct rfl_ledger *l;
+
+	write_file(*state, "steps", "in the way of a folder\n");
+	assert_int_equal(rfl_run(&config, &options, &r, &err), RFL_EIO);
+	assert_says(&err, "steps");
+	assert_string_not_equal(r.counters_file, "");
+	assert_string_not_equal(r.time_log, "");
+	rfl_run_result_fini(&r);
+	l = load(*state);
+	assert_int_equal(l->nrows, 1);
+	assert_string_equal(l->rows[0].counters_status, "ok");
+	rfl_ledger_free(l);
+}
+
 /* Off means off: nothing more is run, nothing is written, and the row is empty there. */
 static void without_counters_nothing_is_counted(void **state)
 {
@@ -892,6 +1034,11 @@ int main(int argc, char **argv)
 						tmpdir_remove),
 		cmocka_unit_test_setup_teardown(large_tables_arrive_whole, tmpdir_make,
 						tmpdir_remove),
+		cmocka_unit_test_setup_teardown(ratios_are_of_the_same_ranges, tmpdir_make,
+						tmpdir_remove),
+		cmocka_unit_test_setup_teardown(half_a_count_is_none, tmpdir_make, tmpdir_remove),
+		cmocka_unit_test_setup_teardown(counts_are_kept_beside_a_file_that_fails,
+						tmpdir_make, tmpdir_remove),
 		cmocka_unit_test_setup_teardown(without_counters_nothing_is_counted, tmpdir_make,
 						tmpdir_remove),
 		cmocka_unit_test_setup_teardown(foreign_tables_are_refused_first, tmpdir_make,

@@ -5,6 +5,8 @@
 #include "tests/unit/image_fixture.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <time.h>
 
 #include "base/log.h"
 #include "complexity/zoo.h"
@@ -186,6 +188,34 @@ static void batches_do_not_depend_on_threads(void **state)
 	assert_true(memcmp(got, want, sizeof(want)) != 0);
 }
 
+/* After a rest nothing is read any more: the folder may go. */
+static void a_resting_loader_reads_nothing(void **state)
+{
+	const struct timespec soon = { .tv_nsec = 20000000 };
+	struct rfl_loader_config config = config_of(2);
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_batch batch;
+	struct rfl_data *data;
+
+	need_jpeg();
+	make_folder(*state);
+	config.ahead = 50;
+	data = open_loader(*state, &config);
+	assert_ok(rfl_data_next(data, &batch, &err), &err);
+	rfl_data_rest(data);
+	assert_int_equal(rename(tmp_path(*state, "train"), tmp_path(*state, "gone")), 0);
+	(void)nanosleep(&soon, NULL);
+	assert_int_equal(rfl_data_skipped(data), 0);
+	rfl_data_rest(data); /* again: it does */
+	rfl_data_free(data);
+	assert_int_equal(rename(tmp_path(*state, "gone"), tmp_path(*state, "train")), 0);
+
+	config = config_of(0); /* without threads there is nobody to wait for */
+	data = open_loader(*state, &config);
+	rfl_data_rest(data);
+	rfl_data_free(data);
+}
+
 /* Every image once per epoch, in another order, and never the same crop. */
 static void epochs_cover_the_folder(void **state)
 {
@@ -348,6 +378,7 @@ int main(void)
 						tear_down),
 		cmocka_unit_test_setup_teardown(batches_do_not_depend_on_threads, set_up,
 						tear_down),
+		cmocka_unit_test_setup_teardown(a_resting_loader_reads_nothing, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(epochs_cover_the_folder, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(layouts_hold_the_same_pixels, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(damaged_files_are_named_and_skipped, set_up,
