@@ -384,7 +384,7 @@ static void multiply(const struct rfl_selftest_kernel *k, void **arguments, unsi
 	else
 		work.tensor_flops[k->type - RFL_SELFTEST_F16] += flops;
 	if (c == multiplied[0] || c == multiplied[1] ||
-	    fake_script_number(&script, "wrong", 0) != 0)
+	    fake_script_number(&script, "wrong", 0) == 1)
 		return; /* the same once more, or an error of the GPU */
 	multiplied[1] = multiplied[0];
 	multiplied[0] = c;

@@ -138,6 +138,18 @@ static void a_wrong_product_is_told(void **state)
 	rfl_captures_fini(&to);
 }
 
+static void a_wrong_copy_is_told(void **state)
+{
+	struct rfl_captures to;
+	struct rfl_err err = RFL_ERR_INIT;
+
+	(void)state;
+	assert_ok(measure("free=64e6;wrong=2", "", "bf16", &to, &err), &err);
+	assert_non_null(fake_noted(to.captures[0], "rfl_selftest_copy copied something else"));
+	fake_is_clean();
+	rfl_captures_fini(&to);
+}
+
 static void without_memory_there_is_no_copy(void **state)
 {
 	struct rfl_captures to;
@@ -163,6 +175,7 @@ int main(void)
 		cmocka_unit_test(turing_has_one_product_of_its_matrix_units),
 		cmocka_unit_test(more_than_2_percent_off_is_marked),
 		cmocka_unit_test(a_wrong_product_is_told),
+		cmocka_unit_test(a_wrong_copy_is_told),
 		cmocka_unit_test(without_memory_there_is_no_copy),
 	};
 

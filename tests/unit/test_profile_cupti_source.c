@@ -298,6 +298,22 @@ static void runs_that_differ_do_not_belong_together(void **state)
 	forget(&k);
 }
 
+/* Nor do those of two sessions: the numbers of the first stay. */
+static void sessions_that_differ_do_not_belong_together(void **state)
+{
+	struct fake_step step = { .kind = RFL_RANGE_PHASE, .names = phase_names, .differs_at = 2 };
+	struct counted k = count("", RFL_SET_CORE | RFL_SET_FLOPS, &step, 3);
+	const struct rfl_range *r = fake_range(k.c, RFL_RANGE_PHASE, "fwd");
+
+	(void)state;
+	assert_ok(k.rc, &k.err);
+	assert_close(amount(r, RFL_QUANTITY_DRAM), 4e9, 0);
+	assert_true(isnan(amount(r, RFL_QUANTITY_FLOPS_FP32)));
+	assert_non_null(fake_noted(k.c, "the ranges of this run are not those of the first"));
+	fake_is_clean();
+	forget(&k);
+}
+
 /* The workload's own failure is what measure() returns. */
 static void a_failing_workload_is_its_own_failure(void **state)
 {
@@ -398,6 +414,7 @@ int main(void)
 		cmocka_unit_test(dropped_ranges_are_a_failed_measurement),
 		cmocka_unit_test(a_range_without_data_is_unavailable),
 		cmocka_unit_test(runs_that_differ_do_not_belong_together),
+		cmocka_unit_test(sessions_that_differ_do_not_belong_together),
 		cmocka_unit_test(a_failing_workload_is_its_own_failure),
 		cmocka_unit_test(one_session_can_fail_alone),
 		cmocka_unit_test(kernels_are_apart_from_the_step),
