@@ -153,6 +153,22 @@ static void tell_import(const char *line, void *ctx)
 	rfl_log(RFL_LOG_WARN, "%s", line);
 }
 
+static enum rfl_rc load_counters(const struct points_args *a, const char *path,
+				 struct rfl_captures *to, struct rfl_err *err)
+{
+	struct rfl_err why = RFL_ERR_INIT;
+	enum rfl_rc rc = rfl_cli_need_file(path, "roofline run --counters step", err);
+
+	if (rc != RFL_OK)
+		return rc;
+	rc = rfl_counters_load(path, NULL, 0, to, &why);
+	if (rc == RFL_EFORMAT && a->keep_going) {
+		rfl_log(RFL_LOG_WARN, "%s; the file is left out", why.msg);
+		return RFL_OK;
+	}
+	return rc == RFL_OK ? rc : rfl_fail(err, rc, why.native, "%s", why.msg);
+}
+
 static enum rfl_rc load_captures(const struct points_args *a, struct rfl_captures *to,
 				 struct rfl_err *err)
 {
@@ -164,12 +180,8 @@ static enum rfl_rc load_captures(const struct points_args *a, struct rfl_capture
 		rc = rfl_import_dir(a->ncu_dir, &options, to, err);
 	if (rc == RFL_OK && a->perf_dir)
 		rc = rfl_import_dir(a->perf_dir, &options, to, err);
-	for (size_t i = 0; i < a->counters.n && rc == RFL_OK; i++) {
-		rc = rfl_cli_need_file(a->counters.items[i],
-				       "roofline counters import --output FILE", err);
-		if (rc == RFL_OK)
-			rc = rfl_counters_load(a->counters.items[i], NULL, 0, to, err);
-	}
+	for (size_t i = 0; i < a->counters.n && rc == RFL_OK; i++)
+		rc = load_counters(a, a->counters.items[i], to, err);
 	return rc;
 }
 
