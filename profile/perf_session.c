@@ -30,6 +30,7 @@ struct rfl_perf_session {
 	size_t nhandles, handles_cap;
 	int *tids; /* whose events are open */
 	size_t ntids;
+	size_t nthreads; /* that there are */
 
 	struct rfl_perf_span *spans;
 	size_t nspans, spans_cap;
@@ -234,7 +235,7 @@ static enum rfl_rc refuse(struct rfl_perf_session *s, size_t item, int error, st
 	struct rfl_perf_item *what = &s->plan->items[item];
 	struct rfl_err why = RFL_ERR_INIT;
 
-	(void)rfl_perf_refused(s->plan->env, what, error, s->ntids + 1, &why);
+	(void)rfl_perf_refused(s->plan->env, what, error, s->nthreads, &why);
 	what->reason = rfl_arena_strdup(s->plan->arena, why.msg);
 	drop_item(s, item);
 	return what->reason ? RFL_OK : no_memory(err);
@@ -337,6 +338,7 @@ static enum rfl_rc open_threads(struct rfl_perf_session *s, int *seen, struct rf
 	for (int round = 0; round < ROUNDS_MAX && more && rc == RFL_OK; round++) {
 		size_t n = s->sys->threads(s->sys->ctx, seen, THREADS_MAX);
 
+		s->nthreads = n;
 		n = n < THREADS_MAX ? n : THREADS_MAX;
 		more = false;
 		for (size_t i = 0; i < n && rc == RFL_OK && s->ntids < THREADS_MAX; i++) {
