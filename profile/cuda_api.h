@@ -20,10 +20,6 @@ struct rfl_cuda_stream;   /* CUstream; NULL: the default stream */
 
 typedef uint64_t rfl_cuda_address; /* CUdeviceptr */
 
-struct rfl_cuda_uuid {
-	unsigned char bytes[16];
-};
-
 /* X(name, CUDA's name, value) */
 /* clang-format off */
 #define RFL_CUDA_RESULTS(X) \
@@ -53,13 +49,7 @@ struct rfl_cuda_uuid {
 
 /* X(name, CUDA's name, value) */
 #define RFL_CUDA_ATTRIBUTES(X) \
-	X(CLOCK_RATE_KHZ, CU_DEVICE_ATTRIBUTE_CLOCK_RATE, 13) \
-	X(MULTIPROCESSORS, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 16) \
-	X(INTEGRATED, CU_DEVICE_ATTRIBUTE_INTEGRATED, 18) \
-	X(PCI_BUS, CU_DEVICE_ATTRIBUTE_PCI_BUS_ID, 33) \
-	X(PCI_DEVICE, CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID, 34) \
 	X(L2_CACHE_BYTES, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, 38) \
-	X(PCI_DOMAIN, CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID, 50) \
 	X(CC_MAJOR, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 75) \
 	X(CC_MINOR, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, 76)
 /* clang-format on */
@@ -79,19 +69,16 @@ enum rfl_cuda_attribute { RFL_CUDA_ATTRIBUTES(RFL_CUDA_ATTRIBUTE_ID) };
 	X(REQUIRED, init, cuInit, (unsigned flags)) \
 	X(REQUIRED, driver_version, cuDriverGetVersion, (int *version)) \
 	X(REQUIRED, error_name, cuGetErrorName, (int result, const char **name)) \
-	X(REQUIRED, error_string, cuGetErrorString, (int result, const char **text)) \
 	X(REQUIRED, device_count, cuDeviceGetCount, (int *count)) \
 	X(REQUIRED, device_get, cuDeviceGet, (int *device, int index)) \
 	X(REQUIRED, device_name, cuDeviceGetName, (char *name, int size, int device)) \
 	X(REQUIRED, device_attribute, cuDeviceGetAttribute, \
 	  (int *value, int attribute, int device)) \
-	X(OPTIONAL, device_uuid, cuDeviceGetUuid_v2, (struct rfl_cuda_uuid *uuid, int device)) \
 	X(REQUIRED, primary_retain, cuDevicePrimaryCtxRetain, \
 	  (struct rfl_cuda_context **context, int device)) \
 	X(REQUIRED, primary_release, cuDevicePrimaryCtxRelease_v2, (int device)) \
 	X(REQUIRED, context_push, cuCtxPushCurrent_v2, (struct rfl_cuda_context *context)) \
 	X(REQUIRED, context_pop, cuCtxPopCurrent_v2, (struct rfl_cuda_context **context)) \
-	X(REQUIRED, context_get, cuCtxGetCurrent, (struct rfl_cuda_context **context)) \
 	X(REQUIRED, context_synchronize, cuCtxSynchronize, (void)) \
 	X(OPTIONAL, memory_info, cuMemGetInfo_v2, (size_t *free_bytes, size_t *total_bytes)) \
 	X(REQUIRED, memory_alloc, cuMemAlloc_v2, (rfl_cuda_address *address, size_t size)) \
@@ -112,9 +99,7 @@ enum rfl_cuda_attribute { RFL_CUDA_ATTRIBUTES(RFL_CUDA_ATTRIBUTE_ID) };
 	  (struct rfl_cuda_function *function, unsigned grid_x, unsigned grid_y, \
 	   unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z, \
 	   unsigned shared_bytes, struct rfl_cuda_stream *stream, void **arguments, \
-	   void **extra)) \
-	X(OPTIONAL, profiler_start, cuProfilerStart, (void)) \
-	X(OPTIONAL, profiler_stop, cuProfilerStop, (void))
+	   void **extra))
 /* clang-format on */
 
 #define RFL_CUDA_FUNCTION_SLOT(needed, member, symbol, arguments) int(*member) arguments;

@@ -132,16 +132,6 @@ struct rfl_cupti_host_base_metrics {
 	size_t n;           /**< out */
 };
 
-struct rfl_cupti_host_sub_metrics {
-	size_t struct_size;
-	void *priv;
-	struct rfl_cupti_host_object *host;
-	int32_t type;
-	const char *metric;
-	size_t n;           /**< out */
-	const char **names; /**< out: ".sum", ".avg.per_second", ... */
-};
-
 struct rfl_cupti_host_metric_properties {
 	size_t struct_size;
 	void *priv;
@@ -339,7 +329,6 @@ struct rfl_cupti_range_info {
 	X(host_deinitialize, host, 24) \
 	X(host_chips, names, 32) \
 	X(host_base_metrics, n, 48) \
-	X(host_sub_metrics, names, 56) \
 	X(host_metric_properties, type, 60) \
 	X(host_add_metrics, n, 40) \
 	X(host_config_size, size, 32) \
@@ -426,16 +415,12 @@ typedef void (*rfl_cupti_buffer_completed)(struct rfl_cuda_context *context, uin
 #define RFL_CUPTI_FUNCTIONS(X) \
 	X(REQUIRED, get_version, cuptiGetVersion, (uint32_t *version)) \
 	X(REQUIRED, result_string, cuptiGetResultString, (int result, const char **text)) \
-	X(OPTIONAL, last_error, cuptiGetLastError, (void)) \
-	X(OPTIONAL, finalize, cuptiFinalize, (void)) \
 	X(REQUIRED, host_initialize, cuptiProfilerHostInitialize, RFL_CUPTI_P(host_initialize)) \
 	X(REQUIRED, host_deinitialize, cuptiProfilerHostDeinitialize, \
 	  RFL_CUPTI_P(host_deinitialize)) \
 	X(REQUIRED, host_chips, cuptiProfilerHostGetSupportedChips, RFL_CUPTI_P(host_chips)) \
 	X(REQUIRED, host_base_metrics, cuptiProfilerHostGetBaseMetrics, \
 	  RFL_CUPTI_P(host_base_metrics)) \
-	X(REQUIRED, host_sub_metrics, cuptiProfilerHostGetSubMetrics, \
-	  RFL_CUPTI_P(host_sub_metrics)) \
 	X(REQUIRED, host_metric_properties, cuptiProfilerHostGetMetricProperties, \
 	  RFL_CUPTI_P(host_metric_properties)) \
 	X(REQUIRED, host_add_metrics, cuptiProfilerHostConfigAddMetrics, \

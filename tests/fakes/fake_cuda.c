@@ -16,6 +16,8 @@
 #define DECLARE(needed, member, symbol, arguments) RFL_EXPORT int symbol arguments;
 RFL_CUDA_FUNCTIONS(DECLARE)
 #undef DECLARE
+RFL_EXPORT int cuProfilerStart(void);
+RFL_EXPORT int cuProfilerStop(void);
 
 RFL_EXPORT void fake_cuda_control(const char *script);
 RFL_EXPORT const char *fake_cuda_log(void);
@@ -122,11 +124,6 @@ int cuGetErrorName(int result, const char **name)
 	return RFL_CUDA_INVALID_VALUE;
 }
 
-int cuGetErrorString(int result, const char **text)
-{
-	return cuGetErrorName(result, text);
-}
-
 int cuDeviceGetCount(int *count)
 {
 	ENTER();
@@ -168,20 +165,10 @@ int cuDeviceGetAttribute(int *value, int attribute, int device)
 	case RFL_CUDA_ATTRIBUTE_L2_CACHE_BYTES:
 		*value = (int)fake_script_number(&script, "l2", 1 << 20);
 		return RFL_CUDA_SUCCESS;
-	case RFL_CUDA_ATTRIBUTE_MULTIPROCESSORS:
-		*value = 4;
-		return RFL_CUDA_SUCCESS;
 	default:
 		*value = 0;
 		return RFL_CUDA_SUCCESS;
 	}
-}
-
-int cuDeviceGetUuid_v2(struct rfl_cuda_uuid *uuid, int device)
-{
-	ENTER();
-	memset(uuid, 0xfa, sizeof(*uuid));
-	return device ? RFL_CUDA_INVALID_DEVICE : RFL_CUDA_SUCCESS;
 }
 
 /* ---- context ---- */
@@ -218,13 +205,6 @@ int cuCtxPopCurrent_v2(struct rfl_cuda_context **ret)
 	ENTER_CONTEXT();
 	context.depth--;
 	*ret = &context;
-	return RFL_CUDA_SUCCESS;
-}
-
-int cuCtxGetCurrent(struct rfl_cuda_context **ret)
-{
-	ENTER();
-	*ret = context.depth ? &context : NULL;
 	return RFL_CUDA_SUCCESS;
 }
 

@@ -100,17 +100,6 @@ int cuptiGetResultString(int result, const char **text)
 	return RFL_CUPTI_INVALID_PARAMETER;
 }
 
-int cuptiGetLastError(void)
-{
-	return RFL_CUPTI_SUCCESS;
-}
-
-int cuptiFinalize(void)
-{
-	ENTER();
-	return RFL_CUPTI_SUCCESS;
-}
-
 int cuptiProfilerInitialize(struct rfl_cupti_profiler_initialize *p)
 {
 	ENTER_STRUCT(profiler_initialize);

@@ -133,19 +133,6 @@ int cuptiProfilerHostGetBaseMetrics(struct rfl_cupti_host_base_metrics *p)
 	return RFL_CUPTI_SUCCESS;
 }
 
-int cuptiProfilerHostGetSubMetrics(struct rfl_cupti_host_sub_metrics *p)
-{
-	static const char *names[] = { ".sum", ".avg", ".min", ".max" };
-	struct rfl_cupti_host_object *h = p->host;
-	int code;
-
-	ENTER_STRUCT(host_sub_metrics);
-	FORWARD(host_sub_metrics);
-	p->names = names;
-	p->n = RFL_ARRAY_LEN(names);
-	return RFL_CUPTI_SUCCESS;
-}
-
 /* "absent=NAME" (several): this metric does not exist on the chip. */
 static bool is_absent(const char *metric)
 {

@@ -69,12 +69,6 @@ static const struct pair layout[] = {
 	M(host_base_metrics, type, CUpti_Profiler_Host_GetBaseMetrics_Params, metricType),
 	M(host_base_metrics, names, CUpti_Profiler_Host_GetBaseMetrics_Params, ppMetricNames),
 	M(host_base_metrics, n, CUpti_Profiler_Host_GetBaseMetrics_Params, numMetrics),
-	STRUCT(host_sub_metrics, CUpti_Profiler_Host_GetSubMetrics_Params),
-	M(host_sub_metrics, host, CUpti_Profiler_Host_GetSubMetrics_Params, pHostObject),
-	M(host_sub_metrics, type, CUpti_Profiler_Host_GetSubMetrics_Params, metricType),
-	M(host_sub_metrics, metric, CUpti_Profiler_Host_GetSubMetrics_Params, pMetricName),
-	M(host_sub_metrics, n, CUpti_Profiler_Host_GetSubMetrics_Params, numOfSubmetrics),
-	M(host_sub_metrics, names, CUpti_Profiler_Host_GetSubMetrics_Params, ppSubMetrics),
 	STRUCT(host_metric_properties, CUpti_Profiler_Host_GetMetricProperties_Params),
 	M(host_metric_properties, host, CUpti_Profiler_Host_GetMetricProperties_Params, pHostObject),
 	M(host_metric_properties, metric, CUpti_Profiler_Host_GetMetricProperties_Params, pMetricName),
@@ -205,7 +199,6 @@ static const struct pair sizes[] = {
 	{ "CUpti_Profiler_Host_Deinitialize_Params", rfl_cupti_size_host_deinitialize, CUpti_Profiler_Host_Deinitialize_Params_STRUCT_SIZE },
 	{ "CUpti_Profiler_Host_GetSupportedChips_Params", rfl_cupti_size_host_chips, CUpti_Profiler_Host_GetSupportedChips_Params_STRUCT_SIZE },
 	{ "CUpti_Profiler_Host_GetBaseMetrics_Params", rfl_cupti_size_host_base_metrics, CUpti_Profiler_Host_GetBaseMetrics_Params_STRUCT_SIZE },
-	{ "CUpti_Profiler_Host_GetSubMetrics_Params", rfl_cupti_size_host_sub_metrics, CUpti_Profiler_Host_GetSubMetrics_Params_STRUCT_SIZE },
 	{ "CUpti_Profiler_Host_GetMetricProperties_Params", rfl_cupti_size_host_metric_properties, CUpti_Profiler_Host_GetMetricProperties_Params_STRUCT_SIZE },
 	{ "CUpti_Profiler_Host_ConfigAddMetrics_Params", rfl_cupti_size_host_add_metrics, CUpti_Profiler_Host_ConfigAddMetrics_Params_STRUCT_SIZE },
 	{ "CUpti_Profiler_Host_GetConfigImageSize_Params", rfl_cupti_size_host_config_size, CUpti_Profiler_Host_GetConfigImageSize_Params_STRUCT_SIZE },
@@ -262,7 +255,6 @@ static const struct pair numbers[] = {
 	NUMBER(RFL_CUPTI_FLUSH_FORCED, CUPTI_ACTIVITY_FLAG_FLUSH_FORCED),
 	{ "CUdeviceptr", sizeof(rfl_cuda_address), sizeof(CUdeviceptr) },
 	{ "CUdevice", sizeof(int), sizeof(CUdevice) },
-	{ "CUuuid", sizeof(struct rfl_cuda_uuid), sizeof(CUuuid) },
 };
 /* clang-format on */
 
