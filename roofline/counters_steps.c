@@ -231,7 +231,7 @@ static void cause_steps(struct causes *c, const struct rfl_counted *counted, dou
 	int64_t common = common_launches(counted->capture);
 	char fit[64] = "";
 
-	if (!isnan(ratio))
+	if (ratio * (double)counted->steps >= 1)
 		(void)snprintf(fit, sizeof(fit), " (%.0f would fit)",
 			       ratio * (double)counted->steps);
 	else if (common > 1)
@@ -254,23 +254,44 @@ static void causes_of_more(struct causes *c, const struct rfl_measured *m)
 			 "count");
 }
 
-static void causes_of_less(struct causes *c, bool live)
+/* The matrix units that were not counted are the first suspects where every kernel is there. */
+static void cause_uncounted(struct causes *c, const struct rfl_measured *m)
 {
+	static const enum rfl_quantity parts[] = { RFL_QUANTITY_FLOPS_TENSOR_TF32,
+						   RFL_QUANTITY_FLOPS_TENSOR_FP16,
+						   RFL_QUANTITY_FLOPS_TENSOR_BF16 };
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(parts); i++)
+		if (isnan(m->part[parts[i]])) {
+			cause(c, "FLOPs of another precision were not counted (matrix units in "
+				 "TF32 or 16 bits): 'roofline counters list --ncu' has them");
+			return;
+		}
+}
+
+static void causes_of_less(struct causes *c, bool live, bool odd_launches,
+			   const struct rfl_measured *m)
+{
+	if (!odd_launches)
+		cause_uncounted(c, m);
 	if (!live)
 		cause(c, "not every kernel was profiled (a launch count or a filter of the "
 			 "profiler)");
-	cause(c, "FLOPs of another precision were not counted (matrix units in TF32 or 16 bits)");
+	if (odd_launches)
+		cause_uncounted(c, m);
 	cause(c, "convolutions ran by an algorithm with fewer multiplications (Winograd, FFT)");
 }
 
-static void write_causes(const struct rfl_counted *counted, double ratio, bool odd_launches,
-			 struct rfl_measured *m)
+static void write_causes(const struct rfl_counted *counted, double ratio,
+			 const struct rfl_launch_check *off, struct rfl_measured *m)
 {
 	const char *label = counted->capture->label ? counted->capture->label : "LABEL";
 	bool live = counted->from == RFL_STEPS_OWN;
 	struct causes c = { .out = &m->causes };
 	int64_t all = with_warmup(counted);
 	bool in_range = ratio >= RFL_COUNTERS_LEAST_RATIO && ratio <= RFL_COUNTERS_MOST_RATIO;
+	bool launches_fit = off->kernels && !off->off;
+	bool steps = !live && (off->off || !in_range) && !fits_warmup(counted, ratio);
 
 	if (counted->capture->rows_left_out > 0)
 		cause(&c, "rows of the file could not be read and were left out");
@@ -279,12 +300,14 @@ static void write_causes(const struct rfl_counted *counted, double ratio, bool o
 		      "the warm-up was profiled too, %lld steps in all: --counter-steps %s=%lld, "
 		      "or profile the window alone (ncu --profile-from-start off)",
 		      (long long)all, label, (long long)all);
-	else if (!live && (odd_launches || !in_range))
+	else if (steps && !launches_fit)
 		cause_steps(&c, counted, ratio);
 	if (ratio > 1)
 		causes_of_more(&c, m);
 	else if (ratio < 1)
-		causes_of_less(&c, live);
+		causes_of_less(&c, live, off->off > 0, m);
+	if (steps && launches_fit)
+		cause_steps(&c, counted, ratio);
 }
 
 static void write_doubt(const struct rfl_counted *counted, double ratio,
@@ -300,7 +323,7 @@ static void write_doubt(const struct rfl_counted *counted, double ratio,
 			       (long long)counted->steps);
 	rfl_buf_printf(&m->doubt, " (%lld step%s)", (long long)counted->steps,
 		       counted->steps == 1 ? "" : "s");
-	write_causes(counted, ratio, off->off > 0, m);
+	write_causes(counted, ratio, off, m);
 }
 
 /* More bytes than any order of work moves. */

@@ -387,6 +387,30 @@ static void live_counts_that_do_not_fit(void **state)
 	finish(f, c);
 }
 
+/* PyTorch runs convolutions of an fp32 network in TF32 unless told otherwise: the launches fit the
+ * steps, and what is missing are the FLOPs of the matrix units. */
+static void tf32_that_was_not_counted(void **state)
+{
+	struct captures *c;
+	struct fixture *f = profiled(state, &c);
+	struct rfl_capture *capture = add_capture(c, PROF);
+
+	add_kernel(c, "conv", 30 * 4, 0);
+	give_bytes(capture, 30 * BYTES);
+	give_flops(capture, RFL_QUANTITY_FLOPS_FP32, 30 * 0.04 * FLOPS);
+	assert_ok(merge(f), &f->err);
+	assert_notes(f, "0.04 x the FLOPs counted from the network (30 steps); likely causes: (1) "
+			"FLOPs of another precision were not counted");
+	assert_notes(f, "(4) the run that was profiled had another number of steps (1 would fit)");
+	give_flops(capture, RFL_QUANTITY_FLOPS_TENSOR_TF32, 0);
+	give_flops(capture, RFL_QUANTITY_FLOPS_TENSOR_FP16, 0);
+	give_flops(capture, RFL_QUANTITY_FLOPS_TENSOR_BF16, 0);
+	assert_ok(merge(f), &f->err);
+	assert_notes(f, "likely causes: (1) not every kernel was profiled");
+	assert_null(strstr(rfl_buf_str(&f->report.notes), "another precision"));
+	finish(f, c);
+}
+
 static void a_few_odd_kernels_are_said(void **state)
 {
 	struct captures *c;
@@ -987,6 +1011,7 @@ int main(void)
 		T(another_number_of_steps),
 		T(a_warm_up_as_long_as_the_window),
 		T(live_counts_that_do_not_fit),
+		T(tf32_that_was_not_counted),
 		T(a_few_odd_kernels_are_said),
 		T(too_many_bytes),
 		T(counters_are_demanded),
