@@ -14,6 +14,7 @@ static const struct {
 	{ "cpu_clk_unhalted.thread", "cycles" },
 	{ "cpu_clk_unhalted.core", "cycles" },
 	{ "inst_retired.any", "instructions" },
+	{ "task-clock-msecs", "task-clock" },
 	{ "faults", "page-faults" },
 	{ "cs", "context-switches" },
 	{ "migrations", "cpu-migrations" },

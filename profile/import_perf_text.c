@@ -57,18 +57,20 @@ static enum rfl_decimal decimal_of_head(struct rfl_span head)
 
 /* --- one line -------------------------------------------------------------------------------- */
 
-/* "(88,71%)" at the end; "( +-  1.49% )" is the scatter of repeats and says nothing of it. */
+/* "(88,71%)" at the end, "[88.71%]" in perf 3; "( +-  1.49% )" is the scatter of repeats and says
+ * nothing of it. */
 static double take_running(struct rfl_span *line)
 {
 	double running = NAN;
 
 	*line = rfl_span_trim(*line);
-	while (rfl_span_ends(*line, "%)") || rfl_span_ends(*line, "% )")) {
+	while (rfl_span_ends(*line, "%)") || rfl_span_ends(*line, "% )") ||
+	       rfl_span_ends(*line, "%]")) {
 		size_t open = line->len;
 		struct rfl_span inside;
 		double v;
 
-		while (open > 0 && line->at[open - 1] != '(')
+		while (open > 0 && line->at[open - 1] != '(' && line->at[open - 1] != '[')
 			open--;
 		if (open == 0)
 			break;
@@ -183,6 +185,13 @@ static double cpus_of(struct rfl_span comment, enum rfl_decimal decimal)
 	return v;
 }
 
+/* perf 2 and 3 name no unit: "3.111213  task-clock". */
+static bool is_in_msec(const struct words *w, double half_digit)
+{
+	return w->unit.len == 0 && half_digit > 0.0 &&
+	       (rfl_span_starts(w->event, "task-clock") || rfl_span_starts(w->event, "cpu-clock"));
+}
+
 static enum rfl_rc event_line(struct text *t, struct rfl_span line, struct rfl_err *err)
 {
 	size_t hash = rfl_span_find(line, "#");
@@ -218,6 +227,8 @@ static enum rfl_rc event_line(struct text *t, struct rfl_span line, struct rfl_e
 					  RFL_SPAN_ARG(w.value),
 					  t->decimal == RFL_DECIMAL_COMMA ? "comma" : "point");
 	row.half_digit = rfl_span_half_digit(w.value, t->decimal);
+	if (is_in_msec(&w, row.half_digit))
+		row.unit = (struct rfl_span){ .at = "msec", .len = 4 };
 	row.cpus_utilized = cpus_of(comment, t->decimal);
 	return rfl_perf__row(t->k, &row, err);
 }

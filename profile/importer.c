@@ -266,7 +266,7 @@ static enum rfl_rc read_input(struct rfl_input *in, const struct rfl_import_opti
 	if (!importer && !unknown)
 		return fail_unknown(rfl_input_name(in), head, err);
 	if (!importer) {
-		*unknown = other_file(rfl_input_name(in), head);
+		*unknown = head.len > 0 ? other_file(rfl_input_name(in), head) : "is empty";
 		*unknown = *unknown ? *unknown : "no profiler's file that is known";
 		return RFL_OK;
 	}

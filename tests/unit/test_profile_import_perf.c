@@ -104,6 +104,13 @@ static void reads_locales(void **state)
 		assert_int_equal(c->total[RFL_QUANTITY_CYCLES].validity,
 				 i == 2 ? RFL_VALID_SCALED : RFL_VALID);
 	}
+	/* perf 3 names no unit, and has shares in brackets. */
+	assert_total(rig_read(&rig, "perf",
+			      STATS "   3.111213 task-clock         #    0.845 CPUs utilized\n"
+				    "  2,519,437 cycles             #    0.810 GHz      [42.29%]\n"
+				    "   0.003682 seconds time elapsed\n"),
+		     TASK_CLOCK, 3.111213e-3);
+	assert_unknown(rig.captures.captures[0], CYCLES);
 	/* Groups of India. */
 	assert_total(rig_read(&rig, "perf",
 			      STATS "   18,40,26,24,823      cycles\n"
