@@ -76,11 +76,13 @@ struct rfl_measured {
 	double part[RFL_QUANTITY_COUNT]; /**< the terms of the FLOPs, per step; NaN: not known */
 	bool any;                        /**< a capture belongs to the configuration */
 	bool refused;                    /**< it was to be counted live and could not be */
-	bool doubtful; /**< measured and counted do not fit: `doubt` and its `causes` */
-	bool sure;     /**< the steps are the capture's own, or were given for it by its label */
-	bool process;  /**< counted over a whole process: setup and others are in it */
-	bool no_steps; /**< what was counted cannot be brought to one step */
-	int64_t steps; /**< that the totals were divided by; -1: not known */
+	bool doubtful;  /**< measured and counted do not fit: `doubt` and its `causes` */
+	bool bytes_fit; /**< though doubtful: every kernel is there, and only FLOPs of matrix units,
+			   which were not counted, are missing */
+	bool sure;      /**< the steps are the capture's own, or were given for it by its label */
+	bool process;   /**< counted over a whole process: setup and others are in it */
+	bool no_steps;  /**< what was counted cannot be brought to one step */
+	int64_t steps;  /**< that the totals were divided by; -1: not known */
 	int64_t repeats;
 	char source[48];
 	double zero_share;           /**< of the kernels' time; NaN: not known */

@@ -254,19 +254,24 @@ static void causes_of_more(struct causes *c, const struct rfl_measured *m)
 			 "count");
 }
 
-/* The matrix units that were not counted are the first suspects where every kernel is there. */
-static void cause_uncounted(struct causes *c, const struct rfl_measured *m)
+static bool lacks_matrix_units(const struct rfl_measured *m)
 {
 	static const enum rfl_quantity parts[] = { RFL_QUANTITY_FLOPS_TENSOR_TF32,
 						   RFL_QUANTITY_FLOPS_TENSOR_FP16,
 						   RFL_QUANTITY_FLOPS_TENSOR_BF16 };
 
 	for (size_t i = 0; i < RFL_ARRAY_LEN(parts); i++)
-		if (isnan(m->part[parts[i]])) {
-			cause(c, "FLOPs of another precision were not counted (matrix units in "
-				 "TF32 or 16 bits): 'roofline counters list --ncu' has them");
-			return;
-		}
+		if (isnan(m->part[parts[i]]))
+			return true;
+	return false;
+}
+
+/* The first suspects where every kernel is there. */
+static void cause_uncounted(struct causes *c, const struct rfl_measured *m)
+{
+	if (lacks_matrix_units(m))
+		cause(c, "FLOPs of another precision were not counted (matrix units in TF32 or 16 "
+			 "bits): 'roofline counters list --ncu' has them");
 }
 
 static void causes_of_less(struct causes *c, bool live, bool odd_launches,
@@ -358,6 +363,9 @@ void rfl_counters__doubt(const struct rfl_counted *counted, const struct rfl_wor
 			       "; %zu of %zu kernels ran a number of times that is no multiple of "
 			       "%lld steps (set-up, tuning)",
 			       off.off, off.kernels, (long long)counted->steps);
+	m->bytes_fit = ratio < RFL_COUNTERS_LEAST_RATIO && lacks_matrix_units(m) && off.kernels &&
+		       !off.off && !fits_warmup(counted, ratio) &&
+		       !(over_unfused > RFL_COUNTERS_MOST_BYTES);
 	if (!m->doubtful && over_unfused > RFL_COUNTERS_MOST_BYTES)
 		doubt_bytes(counted, over_unfused, m);
 }

@@ -402,12 +402,18 @@ static void tf32_that_was_not_counted(void **state)
 	assert_notes(f, "0.04 x the FLOPs counted from the network (30 steps); likely causes: (1) "
 			"FLOPs of another precision were not counted");
 	assert_notes(f, "(4) the run that was profiled had another number of steps (1 would fit)");
+	/* nothing speaks against the bytes */
+	assert_string_equal(f->pts->points[0].bytes_source, "counters");
+	assert_string_equal(f->pts->points[0].counters_validity, "doubtful");
+	assert_non_null(strstr(f->pts->points[0].verdict, "; the measured FLOPs do not fit"));
 	give_flops(capture, RFL_QUANTITY_FLOPS_TENSOR_TF32, 0);
 	give_flops(capture, RFL_QUANTITY_FLOPS_TENSOR_FP16, 0);
 	give_flops(capture, RFL_QUANTITY_FLOPS_TENSOR_BF16, 0);
 	assert_ok(merge(f), &f->err);
 	assert_notes(f, "likely causes: (1) not every kernel was profiled");
 	assert_null(strstr(rfl_buf_str(&f->report.notes), "another precision"));
+	assert_non_null(strstr(f->pts->points[0].bytes_source, "unfused (counters not used: they "
+							       "do not fit"));
 	finish(f, c);
 }
 
