@@ -358,6 +358,12 @@ enum rfl_rc rfl_capture_begin(struct rfl_capture_builder *b, enum rfl_range_kind
 	if (!grow_range_places(b))
 		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", name);
 	b->range = find_range(b, &like);
+	if (!b->range && b->nranges >= RFL_CAPTURE_RANGES_MAX)
+		return rfl_fail(err, RFL_EOVERFLOW, 0,
+				"'%.200s' is one too many: a capture keeps %zu kernels or ranges "
+				"that differ in name, block or grid; count fewer of them (ncu "
+				"--kernel-name, --launch-count), or a part at a time",
+				name, RFL_CAPTURE_RANGES_MAX);
 	if (!b->range)
 		b->range = new_range(b, &like);
 	return b->range ? RFL_OK : rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", name);

@@ -230,6 +230,7 @@ static enum rfl_rc open_launch(struct rfl_ncu *n, const struct rfl_span *fields,
 			       struct rfl_err *err)
 {
 	const struct rfl_ncu_table *t = &n->table;
+	struct rfl_err why; /* not cleared for every launch: it is large */
 	enum rfl_rc rc;
 
 	keep_text(&n->kernel, rfl_ncu__field(t, fields, nfields, RFL_NCU_COLUMN_KERNEL));
@@ -239,11 +240,13 @@ static enum rfl_rc open_launch(struct rfl_ncu *n, const struct rfl_span *fields,
 		return rfl_ncu__no_memory(n, err);
 	if (n->kernel.len == 0)
 		rfl_buf_puts(&n->kernel, "(no name)");
+	why.rc = RFL_OK;
 	rc = rfl_capture_begin(n->builder, RFL_RANGE_KERNEL, rfl_buf_str(&n->kernel),
 			       n->block.len > 0 ? n->block.data : NULL,
-			       n->grid.len > 0 ? n->grid.data : NULL, err);
+			       n->grid.len > 0 ? n->grid.data : NULL, &why);
 	if (rc != RFL_OK)
-		return rc;
+		return rfl_fail(err, rc, 0, "%s:%zu: %s", rfl_input_name(n->import->in),
+				rfl_input_line_number(n->import->in), why.msg);
 	n->open = true;
 	if (t->layout == RFL_NCU_SUMMARY)
 		rfl_capture_launches(n->builder, (int64_t)n->invocations);

@@ -294,6 +294,29 @@ static void passes_over_a_gigabyte(void **state)
 		assert_true(peak_kib() - before < 32 << 10);
 }
 
+/* Memory is bound: a file of nothing but kernels that differ is refused by the first too many. */
+static void refuses_kernels_without_end(void **state)
+{
+	struct import_rig rig;
+	struct rfl_buf text;
+
+	(void)state;
+	rfl_buf_init(&text, 0);
+	rfl_buf_puts(&text, HEADER);
+	for (int i = 0; i <= 1 << 17; i++)
+		rfl_buf_printf(&text, "\"%d\",\"7\",\"k%d\",\"8.0\",\"s\",\"x\",\"\",\"1\"\n", i,
+			       i);
+	import_rig_init(&rig);
+	assert_int_equal(import_rig_text(&rig, text.data, text.len, NULL), RFL_EOVERFLOW);
+	assert_string_equal(
+		rig.err.msg,
+		"f.csv:131074: 'k131072' is one too many: a capture keeps 131072 kernels "
+		"or ranges that differ in name, block or grid; count fewer of them (ncu "
+		"--kernel-name, --launch-count), or a part at a time");
+	import_rig_fini(&rig);
+	rfl_buf_fini(&text);
+}
+
 /* Values that can be read in two ways are read as in the C locale, and that is told. */
 static void warns_of_what_is_ambiguous(void **state)
 {
@@ -409,6 +432,7 @@ int main(void)
 		cmocka_unit_test(says_what_is_wrong),
 		cmocka_unit_test(takes_no_values_without_their_units),
 		cmocka_unit_test(passes_over_a_gigabyte),
+		cmocka_unit_test(refuses_kernels_without_end),
 		cmocka_unit_test(warns_of_what_is_ambiguous),
 		cmocka_unit_test(looks_ahead_for_the_decimal_sign),
 		cmocka_unit_test(doubts_fractions_of_counts),

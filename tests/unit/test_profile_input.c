@@ -299,11 +299,15 @@ static void agrees_through_windows_of_any_size(void **state)
 	window_size = whole;
 }
 
+#define SIXTY "012345678901234567890123456789012345678901234567890123456789"
+
 /* What is said to be the same is the same, and is found. */
 static void tells_the_fields_in_common(void **state)
 {
-	static const char text[] = "a,bb,c\na,bb,d\na,bx,d\nb,bx,d\n\"a\nb\",c\n\"a\nb\",c\n";
-	static const size_t wanted[] = { 0, 2, 1, 0, 0, 0 };
+	/* Commas in quotes behind the first 64 bytes are no reason to go byte by byte. */
+	static const char text[] = "a,bb,c\na,bb,d\na,bx,d\nb,bx,d\n\"a\nb\",c\n\"a\nb\",c\n"
+				   "\"" SIXTY ",,,,,,,,,,\",c\n\"" SIXTY ",,,,,,,,,,\",d\n";
+	static const size_t wanted[] = { 0, 2, 1, 0, 0, 0, 0, 1 };
 	struct rfl_input *in = NULL;
 	struct rfl_err err = RFL_ERR_INIT;
 	const struct rfl_span *fields;
@@ -312,10 +316,10 @@ static void tells_the_fields_in_common(void **state)
 
 	(void)state;
 	assert_ok(rfl_input_open_text(text, sizeof(text) - 1, "s", &in, &err), &err);
-	for (size_t i = 0; i < 6; i++) {
+	for (size_t i = 0; i < RFL_ARRAY_LEN(wanted); i++) {
 		assert_ok(rfl_input_record(in, ',', &fields, &n, NULL, &more, &err), &err);
 		assert_int_equal(rfl_input_same_fields(in), wanted[i]);
-		assert_int_equal(rfl_input_line_number(in), i < 5 ? i + 1 : 7);
+		assert_int_equal(rfl_input_line_number(in), i < 5 ? i + 1 : i + 2 + (i > 5));
 	}
 	rfl_input_close(in);
 }
