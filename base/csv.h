@@ -100,7 +100,14 @@ enum rfl_rc rfl_csv_append(const char *path, const char *const *header, const ch
 			   size_t n, struct rfl_err *err) RFL_WARN_UNUSED;
 
 /**
- * The same for several rows at once, which are all there afterwards or none.
+ * Whether a file that is there has this header; what rfl_csv_append() asks before it writes.
+ * @return RFL_OK; RFL_EFORMAT (message says which column differs); RFL_EIO
+ */
+enum rfl_rc rfl_csv_check_header(const char *path, const char *const *header, size_t n,
+				 struct rfl_err *err) RFL_WARN_UNUSED;
+
+/**
+ * rfl_csv_append() for several rows at once, which are all there afterwards or none.
  * @param n     columns of the header
  * @param rows  as rfl_csv_write_row() made them
  */

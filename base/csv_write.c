@@ -62,9 +62,8 @@ static enum rfl_rc fail_errno(struct rfl_err *err, const char *path, const char 
 	return rfl_fail(err, RFL_EIO, errno, "%s: %s: %s", path, what, strerror(errno));
 }
 
-/* Compare the header on disk with ours, and say where they part. */
-static enum rfl_rc check_header(const char *path, const char *const *header, size_t n,
-				struct rfl_err *err)
+enum rfl_rc rfl_csv_check_header(const char *path, const char *const *header, size_t n,
+				 struct rfl_err *err)
 {
 	struct rfl_csv *csv = NULL;
 	enum rfl_rc rc = rfl_csv_open(path, &csv, err);
@@ -159,7 +158,7 @@ static enum rfl_rc prepare(int fd, const char *path, off_t *size, const char *co
 	if (rc != RFL_OK || *size == 0)
 		return rc;
 	rfl_buf_reset(out);
-	rc = check_header(path, header, n, err);
+	rc = rfl_csv_check_header(path, header, n, err);
 	if (rc == RFL_OK)
 		rc = read_tail(fd, path, *size, &tail, err);
 	if (rc != RFL_OK)

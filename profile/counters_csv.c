@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/csv.h"
+#include "base/file.h"
 #include "base/num.h"
 #include "profile/counters_impl.h"
 
@@ -231,6 +232,16 @@ void rfl_counters_write(struct rfl_buf *out, const struct rfl_captures *captures
 		rfl_csv_write_row(out, names, COUNTER_COLUMNS);
 	for (size_t i = 0; i < captures->n; i++)
 		write_capture(captures->captures[i], out);
+}
+
+enum rfl_rc rfl_counters_check(const char *path, struct rfl_err *err)
+{
+	const char *header[COUNTER_COLUMNS];
+
+	if (rfl_file_size(path) == 0)
+		return RFL_OK;
+	header_of(header);
+	return rfl_csv_check_header(path, header, COUNTER_COLUMNS, err);
 }
 
 enum rfl_rc rfl_counters_append(const char *path, const struct rfl_captures *captures,

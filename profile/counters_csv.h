@@ -59,6 +59,10 @@ void rfl_counters_write(struct rfl_buf *out, const struct rfl_captures *captures
 enum rfl_rc rfl_counters_append(const char *path, const struct rfl_captures *captures,
 				struct rfl_err *err) RFL_WARN_UNUSED;
 
+/** Could rows be added: the file is absent or empty, or has this header? Asked before a run, so
+ * that its counts are not refused after it. */
+enum rfl_rc rfl_counters_check(const char *path, struct rfl_err *err) RFL_WARN_UNUSED;
+
 /** Read a file, or `text` when that is not NULL, and append its captures. Unknown columns are
  * ignored; messages name file, line and column. */
 enum rfl_rc rfl_counters_load(const char *path, const char *text, size_t len,

@@ -207,7 +207,7 @@ static enum rfl_rc check_logs(struct run *run, struct rfl_err *err)
 	snprintf(run->counters_path, sizeof(run->counters_path), "%s/counters.csv", dir);
 	rc = rfl_ledger_check(run->ledger_path, counts, err);
 	if (rc == RFL_OK && counts)
-		rc = rfl_run__check_counters(run->counters_path, err);
+		rc = rfl_counters_check(run->counters_path, err);
 	if (rc == RFL_OK)
 		rc = load_ledger(run, &ledger, err);
 	rfl_ledger_free(ledger);

@@ -9,39 +9,9 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/csv.h"
 #include "base/file.h"
 #include "profile/counters_csv.h"
 #include "runner/counted.h"
-
-enum rfl_rc rfl_run__check_counters(const char *path, struct rfl_err *err)
-{
-#define NAME(kind, name, meaning) #name,
-	static const char *const names[] = { RFL_COUNTER_COLUMNS(NAME) };
-#undef NAME
-	struct rfl_csv *csv = NULL;
-	enum rfl_rc rc;
-
-	if (rfl_file_size(path) == 0)
-		return RFL_OK;
-	rc = rfl_csv_open(path, &csv, err);
-	for (size_t i = 0; i < RFL_ARRAY_LEN(names) && rc == RFL_OK; i++) {
-		const char *have = i < rfl_csv_columns(csv) ? rfl_csv_column(csv, i) : "(none)";
-
-		if (strcmp(have, names[i]) != 0)
-			rc = rfl_fail(err, RFL_EFORMAT, 0,
-				      "%s: column %zu is '%s' where '%s' belongs: no table of "
-				      "counters of this version; give another --log-dir",
-				      path, i + 1, have, names[i]);
-	}
-	if (rc == RFL_OK && rfl_csv_columns(csv) > RFL_ARRAY_LEN(names))
-		rc = rfl_fail(err, RFL_EFORMAT, 0,
-			      "%s: column '%s' is not known: written by another version; give "
-			      "another --log-dir",
-			      path, rfl_csv_column(csv, RFL_ARRAY_LEN(names)));
-	rfl_csv_close(csv);
-	return rc;
-}
 
 /* ---- the columns ---- */
 

@@ -101,9 +101,6 @@ enum rfl_rc rfl_run__fill_counters(const struct rfl_run_config *config,
 				   const struct rfl_proc_result *process, struct rfl_captures *to,
 				   struct rfl_ledger_row *row, struct rfl_err *err);
 
-/** Can rows be appended to a table of counters: it is absent, or has our columns? */
-enum rfl_rc rfl_run__check_counters(const char *path, struct rfl_err *err);
-
 /** Give the captures the row's identity and append them to a table. */
 enum rfl_rc rfl_run__write_counters(const char *path, const struct rfl_ledger_row *row,
 				    struct rfl_captures *captures, struct rfl_err *err);

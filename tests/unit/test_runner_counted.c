@@ -1012,7 +1012,7 @@ static void foreign_tables_are_refused_first(void **state)
 
 	write_file(*state, "counters.csv", "metric,value\n");
 	assert_int_equal(rfl_run(&config, &options, &result, &err), RFL_EFORMAT);
-	assert_says(&err, "counters.csv: column 1 is 'metric' where 'schema_version' belongs");
+	assert_says(&err, "counters.csv:1: column 1 is 'metric' where 'schema_version' belongs");
 	rfl_run_result_fini(&result);
 	assert_false(rfl_file_exists(tmp_path(*state, "metrics.csv")));
 }
