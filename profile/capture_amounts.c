@@ -42,8 +42,10 @@ void rfl_amounts_add(struct rfl_amounts_sum *sum, const struct rfl_amount *amoun
 	for (int q = 0; q < RFL_QUANTITY_COUNT; q++) {
 		struct rfl_amount *a = &sum->amount[q];
 
-		if (isnan(a->value) || a->launches >= sum->launches || a->validity != RFL_VALID)
-			continue;
+		if (isnan(a->value) || a->launches >= sum->launches ||
+		    a->validity > RFL_VALID_PARTIAL ||
+		    (a->validity == RFL_VALID_PARTIAL && sum->launches == launches))
+			continue; /* of the first it is what that says */
 		a->validity = RFL_VALID_PARTIAL;
 		a->reason = "a lower bound: not known of all of them";
 	}
