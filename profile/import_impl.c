@@ -3,6 +3,7 @@
  */
 #include "profile/import_impl.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -84,7 +85,10 @@ enum rfl_rc rfl_import_give(struct rfl_capture_builder *b, struct rfl_metric_ids
 
 	if (id == -2)
 		return rfl_fail(err, RFL_ENOMEM, 0, "metric '%s': out of memory", r->name);
-	if (id >= 0)
+	if (id >= 0 && isinf(r->value))
+		how = rfl_capture_metric(b, id, NAN, RFL_VALID_UNAVAILABLE, -1,
+					 "too large for a number");
+	else if (id >= 0)
 		how = rfl_capture_metric(b, id, r->value, r->validity, -1, r->reason);
 	if (given)
 		*given = how;

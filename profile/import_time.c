@@ -112,7 +112,7 @@ static bool read_value(const struct label *l, struct rfl_span s, double *ret)
 	if (l->factor == 0.0 ? !rfl_time__duration(s, &v) : !rfl_time__decimal(s, &v))
 		return false;
 	*ret = l->factor == 0.0 ? v : v * l->factor;
-	return true;
+	return isfinite(*ret);
 }
 
 /* --- blocks ---------------------------------------------------------------------------------- */

@@ -62,6 +62,10 @@ static void multiplies_averages(void **state)
 	assert_int_equal(metric_of(c, 0, "flop_count_sp")->validity, RFL_VALID_ESTIMATE);
 	assert_int_equal(c->ranges[0].launches, 3);
 	assert_metric(c, 1, "flop_count_sp", 5);
+	c = rig_read(&rig, "nvprof",
+		     METRICS "\"P (0)\",\"a\",100,\"flop_count_sp\",\"\",1e308,1e308,"
+			     "1e308\n");
+	assert_string_equal(metric_of(c, 0, "flop_count_sp")->reason, "too large for a number");
 	rig.options.strict = true;
 	rig_refuses(&rig, METRICS "\"P (0)\",\"a\",3,\"flop_count_sp\",\"\",10,12,11\n",
 		    ":2: column 'Avg': 'flop_count_sp' is an average of 3 invocations that nvprof "

@@ -190,6 +190,9 @@ static void refuses_what_is_broken(void **state)
 		    "macOS) or of a shell's time");
 	rig_refuses(&rig, "real 2.50\nuser 1.00\nsys 0.25\nuser 2.00\n",
 		    ":4: column 'user_time': '2.00' is the second value of this block");
+	rig_refuses(&rig,
+		    "\tCommand being timed: \"a\"\n\tMaximum resident set size (kbytes): 1e308\n",
+		    ":2: column 'max_rss': '1e308' is no count");
 	/* A file that ends in a number may have lost digits. */
 	(void)rig_read(&rig, "time", "real 2.50\nuser 1.00\nsys 0.2");
 	assert_string_equal(rig.warned, "file:3: the last line has no newline: its value may have "
