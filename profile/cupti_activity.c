@@ -232,8 +232,10 @@ enum rfl_rc rfl_cupti_kernels(struct rfl_cupti *lib, struct rfl_replay *work,
 
 	*ret = (struct rfl_kernel_launches){ .arena = NULL };
 	*ranges = (struct rfl_counted){ .arena = NULL };
-	work->rc = RFL_OK;
 	forget_buffers();
+	rc = rfl_replay_ready(work, err);
+	if (rc != RFL_OK)
+		return rc;
 	rc = rfl_cupti_check(lib, calls->activity_register(requested, completed),
 			     "cuptiActivityRegisterCallbacks", err);
 	if (rc != RFL_OK)

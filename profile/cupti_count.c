@@ -83,25 +83,29 @@ static enum rfl_rc save(struct rfl_cupti_count *c, struct rfl_err *err)
 	return rfl_fail(err, rc, c->not_saved.native, "%s", c->not_saved.msg);
 }
 
-static enum rfl_rc run_workload(void *ctx, struct rfl_ranges *ranges, struct rfl_err *err)
+/* What this starts on the GPU (copies of parameters) is no part of a step, and not counted. */
+static enum rfl_rc make_ready(void *ctx, struct rfl_err *err)
 {
 	struct rfl_cupti_count *c = ctx;
 	const struct rfl_workload *w = c->workload;
-	enum rfl_rc rc = RFL_OK;
 
-	if (c->runs == 0)
-		rc = save(c, err);
-	else if (c->saved && w->restore)
-		rc = w->restore(w->ctx, err);
-	if (rc != RFL_OK)
-		return rc;
+	if (c->runs > 0)
+		return c->saved && w->restore ? w->restore(w->ctx, err) : RFL_OK;
+	return c->saved || c->not_saved.rc != RFL_OK ? RFL_OK : save(c, err);
+}
+
+static enum rfl_rc run_workload(void *ctx, struct rfl_ranges *ranges, struct rfl_err *err)
+{
+	struct rfl_cupti_count *c = ctx;
+
 	c->runs++;
-	return w->run(w->ctx, ranges, err);
+	return c->workload->run(c->workload->ctx, ranges, err);
 }
 
 static struct rfl_replay replay_of(struct rfl_cupti_count *c)
 {
 	return (struct rfl_replay){
+		.ready = make_ready,
 		.run = run_workload,
 		.ctx = c,
 		.max_ranges = c->workload->max_ranges ? c->workload->max_ranges : 16,

@@ -155,6 +155,12 @@ static struct walk walk_of(struct rfl_cupti_session *s, struct rfl_counted *coun
 			      .first_run = counted->runs == 0 };
 }
 
+enum rfl_rc rfl_replay_ready(struct rfl_replay *work, struct rfl_err *err)
+{
+	work->rc = work->ready ? work->ready(work->ctx, err) : RFL_OK;
+	return work->rc;
+}
+
 /* One run, with its last range ended. */
 static enum rfl_rc run(struct walk *w, struct rfl_replay *work, struct rfl_err *err)
 {
@@ -307,7 +313,9 @@ static enum rfl_rc pass(struct rfl_cupti_session *s, struct rfl_replay *work,
 
 	w.from = from;
 	w.until = from + s->capacity;
-	rc = check(s, s->calls->start(&start), "cuptiRangeProfilerStart", err);
+	rc = rfl_replay_ready(work, err);
+	if (rc == RFL_OK)
+		rc = check(s, s->calls->start(&start), "cuptiRangeProfilerStart", err);
 	if (rc != RFL_OK)
 		return rc;
 	rc = run(&w, work, err);

@@ -25,11 +25,16 @@ extern "C" {
 
 /** A workload as the session sees it: it is run passes x batches times. */
 struct rfl_replay {
+	/** In front of each run, and never counted with it; NULL: nothing to do. */
+	enum rfl_rc (*ready)(void *ctx, struct rfl_err *err);
 	enum rfl_rc (*run)(void *ctx, struct rfl_ranges *ranges, struct rfl_err *err);
 	void *ctx;
 	size_t max_ranges; /**< of one run */
-	enum rfl_rc rc; /**< out: what run() returned when it failed; the error is its own then */
+	enum rfl_rc rc;    /**< out: what ready() or run() returned when it failed; the error is its
+			    *   own then */
 };
+/** Call its ready(). The session does, whoever calls rfl_counted_walk() has to. */
+enum rfl_rc rfl_replay_ready(struct rfl_replay *work, struct rfl_err *err) RFL_WARN_UNUSED;
 
 struct rfl_counted_range {
 	enum rfl_range_kind kind;

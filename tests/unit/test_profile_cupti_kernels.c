@@ -230,6 +230,38 @@ static void lost_records_are_told(void **state)
 	rfl_captures_fini(&to);
 }
 
+static size_t enabled_at_restore;
+
+static enum rfl_rc restore(void *ctx, struct rfl_err *err)
+{
+	(void)ctx;
+	(void)err;
+	enabled_at_restore += fake_calls(fake.cupti_log(), "cuptiActivityEnable");
+	return RFL_OK;
+}
+
+/* Putting the state back starts kernels as well: they are not those of the step. */
+static void the_state_is_put_back_before_kernels_are_noted(void **state)
+{
+	static const char *const names[] = { "step", NULL };
+	struct fake_step step = { .kind = RFL_RANGE_STEP, .names = names };
+	struct rfl_workload w = fake_workload(&step);
+	struct rfl_source_request r = { .sets = RFL_SET_CORE | RFL_SET_KERNELS, .label = "test" };
+	struct rfl_captures to;
+	struct rfl_err err = RFL_ERR_INIT;
+
+	(void)state;
+	w.restore = restore;
+	fake_scripts("", "");
+	rfl_captures_init(&to);
+	assert_ok(rfl_source_cupti.measure(&r, &w, &to, &err), &err);
+	assert_int_equal(step.runs, 2);
+	assert_int_equal(enabled_at_restore, 0);
+	assert_int_equal(fake_calls(fake.cupti_log(), "cuptiActivityEnable"), 1);
+	fake_is_clean();
+	rfl_captures_fini(&to);
+}
+
 /* A record with times of 0 says that they could not be collected: it is no launch of 0 s. */
 static void launches_without_times_are_told(void **state)
 {
@@ -263,6 +295,7 @@ int main(void)
 		cmocka_unit_test(names_can_be_read),
 		cmocka_unit_test(lost_records_are_told),
 		cmocka_unit_test(launches_without_times_are_told),
+		cmocka_unit_test(the_state_is_put_back_before_kernels_are_noted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
