@@ -10,7 +10,7 @@
 #include "profile/capture.h"
 #include "profile/formula_impl.h"
 
-#define RFL_CAPTURE_RANGES_MAX ((size_t)1 << 17) /* of about 2 KiB each */
+#define RFL_CAPTURE_RANGES_MAX ((size_t)1 << 16) /* of about 2 KiB each */
 
 /* What is known of a metric beside its values. Ids are slots first, then the others. */
 struct rfl_metric_def {

@@ -24,7 +24,7 @@ static const char *const counts[] = {
 	"byte", "inst",   "thread_inst", "thread inst", "sector",   "request", "cycle",
 	"warp", "block",  "thread",      "pass",        "sample",   "math_op", "op",
 	"flop", "FLOP",   "transaction", "wavefront",   "register", "access",  "packet",
-	"SM",   "launch", "group",       "instance",
+	"SM",   "launch", "group",       "instance",    "cluster",  "branch",
 };
 
 static bool find_time(struct rfl_span text, int *exponent)

@@ -12,7 +12,7 @@
 	"\"Metric Value\"\n"
 #define ROW(id, device, metric, unit, value)                                                      \
 	"\"" id "\",\"7\",\"k\",\"" device "\",\"8.0\",\"" metric "\",\"" unit "\",\"" value "\"" \
-											     "\n"
+	"\n"
 #define READ "dram__bytes_read.sum"
 #define TIME "gpu__time_duration.sum"
 
@@ -117,6 +117,23 @@ static void averages_nanoseconds(void **state)
 	import_rig_fini(&rig);
 }
 
+/* The digits that a raw page prints lose nothing, those of a details page do. */
+static void knows_which_digits_are_lost(void **state)
+{
+	const struct rfl_capture *c;
+	struct import_rig rig;
+
+	(void)state;
+	c = read_rows(&rig, HEADER ROW("0", "0", READ, "Gbyte", "1234.567891")
+				    ROW("1", "0", READ, "Mbyte", "134.217728"));
+	assert_close(c->total[RFL_QUANTITY_DRAM_READ].value, 1234702108728.0, 0);
+	assert_int_equal(c->total[RFL_QUANTITY_DRAM_READ].validity, RFL_VALID);
+	import_rig_fini(&rig);
+	c = read_rows(&rig, HEADER ROW("0", "0", READ, "Gbyte", "1234.57"));
+	assert_int_equal(c->total[RFL_QUANTITY_DRAM_READ].validity, RFL_VALID_ESTIMATE);
+	import_rig_fini(&rig);
+}
+
 static void tells_of_several_devices(void **state)
 {
 	const struct rfl_capture *c;
@@ -126,6 +143,12 @@ static void tells_of_several_devices(void **state)
 	c = read_rows(&rig, HEADER ROW("0", "0", TIME, "ns", "10") ROW("1", "1", TIME, "ns", "9"));
 	assert_close(c->total[RFL_QUANTITY_TIME].value, 19e-9, 1e-15);
 	assert_true(import_rig_notes(c, "kernels of several devices are added up"));
+	assert_false(import_rig_notes(c, "several compute capabilities"));
+	import_rig_fini(&rig);
+	c = read_rows(&rig, "\"ID\",\"Kernel Name\",\"CC\",\"" READ "\"\n\"\",\"\",\"\",\"byte\"\n"
+			    "\"0\",\"k\",\"8.0\",\"5\"\n\"1\",\"k\",\"9.0\",\"5\"\n");
+	assert_true(import_rig_notes(c, "several compute capabilities: the formulas are those of "
+					"the first, 8.0"));
 	import_rig_fini(&rig);
 	c = read_rows(&rig, HEADER ROW("0", "1", TIME, "ns", "10") ROW("1", "1", TIME, "ns", "9"));
 	assert_false(import_rig_notes(c, "several devices"));
@@ -177,6 +200,7 @@ int main(void)
 		cmocka_unit_test(passes_over_values_of_instances),
 		cmocka_unit_test(reads_nanoseconds_as_whole),
 		cmocka_unit_test(averages_nanoseconds),
+		cmocka_unit_test(knows_which_digits_are_lost),
 		cmocka_unit_test(tells_of_several_devices),
 		cmocka_unit_test(forgets_that_a_page_has_no_groups),
 		cmocka_unit_test(joins_rows_around_output),

@@ -2,9 +2,13 @@
  * test_profile_input.c - the window over a file: lines and records from memory, files and pipes, of
  * any length, with byte order marks, UTF-16, zero bytes and quotes that do not match.
  */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <time.h>
 
 #include "base/buf.h"
 
@@ -103,6 +107,34 @@ static void refuses_zero_bytes_with_their_place(void **state)
 			    "a|b\n!z.csv:2:3: a zero byte: this is not text\ne|f\n"
 			    "!z.csv:4:1: a zero byte: this is not text\n");
 	rfl_input_close(in);
+	rfl_buf_fini(&out);
+}
+
+/* The place of a zero byte moves with the window. */
+static void finds_zero_bytes_through_any_window(void **state)
+{
+	const size_t whole = window_size;
+	struct rfl_buf text, wanted, out;
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_input *in = NULL;
+
+	(void)state;
+	rfl_buf_init(&text, 0);
+	rfl_buf_init(&wanted, 0);
+	rfl_buf_init(&out, 0);
+	for (int i = 0; i < 60; i++) {
+		rfl_buf_append(&text, "a,b\n\"c\",\0d\n", 11);
+		rfl_buf_printf(&wanted, "a|b\n!z:%d:5: a zero byte: this is not text\n", 2 * i + 2);
+	}
+	for (window_size = 24; window_size < 90; window_size++) {
+		assert_ok(rfl_input_open_text(text.data, text.len, "z", &in, &err), &err);
+		read_records(in, ',', &out);
+		assert_string_equal(rfl_buf_str(&out), wanted.data);
+		rfl_input_close(in);
+	}
+	window_size = whole;
+	rfl_buf_fini(&text);
+	rfl_buf_fini(&wanted);
 	rfl_buf_fini(&out);
 }
 
@@ -437,6 +469,61 @@ static void refuses_a_line_of_a_gigabyte(void **state)
 		assert_true(peak_kib() - before < 32 << 10);
 }
 
+static volatile sig_atomic_t signals;
+static void count_signal(int number)
+{
+	(void)number;
+	signals = signals + 1;
+}
+
+/* A pipe that gives a few bytes at a time, and signals while it is waited for. */
+static void waits_for_a_slow_pipe(void **state)
+{
+	const struct sigaction action = { .sa_handler = count_signal }; /* without SA_RESTART */
+	const struct itimerval often = { .it_interval.tv_usec = 500, .it_value.tv_usec = 500 };
+	const struct itimerval never = { 0 };
+	struct sigaction before;
+	struct rfl_input *in = NULL;
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_buf out;
+	char path[32];
+	int ends[2];
+	pid_t child;
+
+	(void)state;
+	assert_int_equal(pipe(ends), 0);
+	child = fork();
+	assert_true(child >= 0);
+	if (child == 0) {
+		static const char text[] = "a,b\n\"c,d\",e\n";
+
+		close(ends[0]);
+		for (size_t i = 0; i < sizeof(text) - 1; i++) {
+			const struct timespec moment = { .tv_nsec = 3000000 };
+
+			nanosleep(&moment, NULL);
+			if (write(ends[1], text + i, 1) != 1)
+				_exit(1);
+		}
+		_exit(0);
+	}
+	close(ends[1]);
+	assert_int_equal(sigaction(SIGALRM, &action, &before), 0);
+	assert_int_equal(setitimer(ITIMER_REAL, &often, NULL), 0);
+	rfl_buf_init(&out, 0);
+	(void)snprintf(path, sizeof(path), "/dev/fd/%d", ends[0]);
+	assert_ok(rfl_input_open(path, &in, &err), &err);
+	read_records(in, ',', &out);
+	assert_int_equal(setitimer(ITIMER_REAL, &never, NULL), 0);
+	assert_int_equal(sigaction(SIGALRM, &before, NULL), 0);
+	assert_string_equal(rfl_buf_str(&out), "a|b\nc,d|e\n");
+	assert_true(signals > 0);
+	rfl_input_close(in);
+	rfl_buf_fini(&out);
+	close(ends[0]);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+}
+
 static void refuses_what_is_no_file(void **state)
 {
 	struct rfl_input *in = NULL;
@@ -456,6 +543,7 @@ int main(void)
 		cmocka_unit_test(cuts_records),
 		cmocka_unit_test(goes_on_behind_a_refused_line),
 		cmocka_unit_test(refuses_zero_bytes_with_their_place),
+		cmocka_unit_test(finds_zero_bytes_through_any_window),
 		cmocka_unit_test(decodes_utf16),
 		cmocka_unit_test_setup_teardown(decodes_long_utf16, tmpdir_make, tmpdir_remove),
 		cmocka_unit_test(agrees_with_a_plain_reader),
@@ -463,6 +551,7 @@ int main(void)
 		cmocka_unit_test(tells_the_fields_in_common),
 		cmocka_unit_test(hands_out_lines),
 		cmocka_unit_test(mixes_lines_and_records),
+		cmocka_unit_test(waits_for_a_slow_pipe),
 		cmocka_unit_test(reads_a_line_of_megabytes),
 		cmocka_unit_test(refuses_a_line_of_a_gigabyte),
 		cmocka_unit_test_setup_teardown(refuses_what_is_no_file, tmpdir_make,
