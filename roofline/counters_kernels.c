@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/text.h"
 #include "profile/capture_table.h"
 #include "profile/kernel_class.h"
 
@@ -29,31 +30,38 @@ static bool all_timed(const struct rfl_capture *c)
 	return true;
 }
 
-/* Where times are not known: the share of the launches. */
-static double share_of_launches(const struct rfl_capture *c, enum rfl_quantity q)
+/* What has to be known of a range for its FLOPs to be: of a kernel that is no matrix product by its
+ * name FP32, of all others what the run's precision is made of. A sum is known where any part is.
+ */
+static enum rfl_quantity needed_of(const struct rfl_capture *c, const struct rfl_range *r,
+				   enum rfl_quantity q, enum rfl_quantity own)
 {
-	double all = 0, had = 0;
-
-	for (size_t i = 0; i < c->nranges; i++) {
-		const struct rfl_range *r = &c->ranges[i];
-
-		if (r->kind != c->total_kind)
-			continue;
-		all += (double)r->launches;
-		had += (double)r->launches * rfl_range_share(r, q);
-	}
-	return all > 0 ? had / all : NAN;
+	if (q != RFL_QUANTITY_FLOPS)
+		return q;
+	if (r->kind != RFL_RANGE_KERNEL || isnan(c->total[RFL_QUANTITY_FLOPS_FP32].value) ||
+	    rfl_kernel_classify(r->name ? r->name : "") == RFL_KERNEL_MATRIX)
+		return own;
+	return RFL_QUANTITY_FLOPS_FP32;
 }
 
 double rfl_counters__coverage(const struct rfl_config *config, const struct rfl_counted *counted,
 			      enum rfl_quantity q)
 {
 	const struct rfl_capture *c = counted->capture;
-	/* a sum of FLOPs is known where any part of it is */
-	enum rfl_quantity part =
-		q == RFL_QUANTITY_FLOPS ? rfl_counters__own_part(config, counted) : q;
+	const enum rfl_quantity own = rfl_counters__own_part(config, counted);
+	bool timed = all_timed(c);
+	double all = 0, had = 0;
 
-	return all_timed(c) ? rfl_capture_coverage(c, part) : share_of_launches(c, part);
+	for (size_t i = 0; i < c->nranges; i++) {
+		const struct rfl_range *r = &c->ranges[i];
+		double weight = timed ? r->amount[RFL_QUANTITY_TIME].value : (double)r->launches;
+
+		if (r->kind != c->total_kind)
+			continue;
+		all += weight;
+		had += weight * rfl_range_share(r, needed_of(c, r, q, own));
+	}
+	return all > 0 ? had / all : NAN;
 }
 
 /* --- kernels without a FLOP --- */
@@ -124,9 +132,11 @@ static bool knows_matrix_units(const struct rfl_range *r)
 
 /* Counted, as 0, in everything that it is likely to be made of: the sum alone is 0 as well where
  * the one type that a kernel works in was not counted. */
-static bool has_no_flop(const struct rfl_range *r, enum rfl_quantity own)
+static bool has_no_flop(const struct rfl_range *r, bool half)
 {
-	const enum rfl_quantity needed[] = { RFL_QUANTITY_FLOPS, RFL_QUANTITY_FLOPS_FP32, own };
+	const enum rfl_quantity needed[] = { RFL_QUANTITY_FLOPS, RFL_QUANTITY_FLOPS_FP32,
+					     half ? RFL_QUANTITY_FLOPS_FP16
+						  : RFL_QUANTITY_FLOPS_FP32 };
 
 	if (r->amount[RFL_QUANTITY_FLOPS].value != 0)
 		return false;
@@ -141,8 +151,9 @@ enum rfl_rc rfl_counters__zero_flop(const struct rfl_config *config,
 				    const struct rfl_counted *counted, struct rfl_measured *m,
 				    struct rfl_err *err)
 {
-	const enum rfl_quantity own = rfl_counters__own_part(config, counted);
 	const struct rfl_capture *c = counted->capture;
+	const char *precision = config->rows[0]->precision;
+	bool half = !rfl_text_same(precision, "fp32") && !rfl_text_same(precision, "tf32");
 	struct idle_kernel *list;
 	double all = 0, idle = 0;
 	size_t n = 0;
@@ -159,7 +170,7 @@ enum rfl_rc rfl_counters__zero_flop(const struct rfl_config *config,
 		if (r->kind != RFL_RANGE_KERNEL)
 			continue;
 		all += r->amount[RFL_QUANTITY_TIME].value;
-		if (!has_no_flop(r, own))
+		if (!has_no_flop(r, half))
 			continue;
 		idle += r->amount[RFL_QUANTITY_TIME].value;
 		list[n++] = (struct idle_kernel){

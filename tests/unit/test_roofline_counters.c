@@ -624,6 +624,35 @@ static void kernels_of_which_too_little_is_known(void **state)
 	finish(f, c);
 }
 
+/* Of an amp run: elementwise kernels are known without matrix units, but not without fp16. */
+static void kernels_of_an_amp_run(void **state)
+{
+	struct fixture *f = fixture_new();
+	struct captures *c = captures_new(f);
+	struct rfl_capture *capture;
+	struct rfl_range *gemm, *copy;
+
+	add_gpu_run(f, NULL, "a", "amp", 4, 100);
+	use_peaks(f, state, GPU_PEAKS);
+	capture = add_capture(c, "lab_gpu_resnet50_amp_bs4_prof");
+	capture->steps = 30;
+	gemm = add_kernel(c, "ampere_fp16_s16816gemm", 30, 6);
+	know(gemm->amount, RFL_QUANTITY_FLOPS_TENSOR_FP16, 30 * FLOPS);
+	know(gemm->amount, RFL_QUANTITY_FLOPS, 30 * FLOPS);
+	copy = add_kernel(c, "copy", 30, 3);
+	give_kernel_flops(copy, 0);
+	know(add_kernel(c, "other_gemm", 30, 1)->amount, RFL_QUANTITY_FLOPS_FP32, 0);
+	give_flops(capture, RFL_QUANTITY_FLOPS_TENSOR_FP16, 30 * FLOPS);
+	give_flops(capture, RFL_QUANTITY_FLOPS_FP32, 0);
+	assert_ok(merge(f), &f->err);
+	assert_close(f->pts->points[0].coverage, 0.9, 1e-14);
+	assert_close(f->pts->points[0].zero_flop_share, 0, 0);
+	know(copy->amount, RFL_QUANTITY_FLOPS_FP16, 0);
+	assert_ok(merge(f), &f->err);
+	assert_string_equal(f->pts->points[0].zero_flop_kernels, "copy 30 %");
+	finish(f, c);
+}
+
 static void kernels_without_a_flop(void **state)
 {
 	static const struct {
@@ -1027,6 +1056,7 @@ int main(void)
 		T(no_bytes_at_all),
 		T(kernels_without_a_flop),
 		T(kernels_of_which_too_little_is_known),
+		T(kernels_of_an_amp_run),
 		T(flops_and_bytes_of_different_launches),
 		T(repeats_give_a_median),
 		T(the_worst_repeat_counts),
