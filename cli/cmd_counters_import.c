@@ -371,10 +371,11 @@ const struct rfl_cmd rfl_cmd_counters_import = {
 		"--label. Two files of one label must complement each other (one has the FLOPs, "
 		"the other the bytes); else they are refused. Without --output nothing is "
 		"written; what is in FILE already stays as it is.",
-	.example = "roofline counters import a100_resnet50_fp32_bs64_prof.csv\n"
-		   "roofline counters import profiles/ --keep-going --output logs/counters.csv\n"
-		   "ncu --csv --page raw --print-units base --import run.ncu-rep | roofline counters "
-		   "import - --label a100_resnet50_fp32_bs64_run1 --format json",
+	.example =
+		"roofline counters import a100_resnet50_fp32_bs64_prof.csv\n"
+		"roofline counters import profiles/ --keep-going --output logs/counters.csv\n"
+		"ncu --csv --page raw --print-units base --import run.ncu-rep | roofline counters "
+		"import - --label a100_resnet50_fp32_bs64_run1 --format json",
 	.opts = opts,
 	.args_size = sizeof(struct import_args),
 	.operands_offset = AT(files),

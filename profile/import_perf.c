@@ -205,6 +205,8 @@ struct merged {
 	int64_t rows;
 	bool weighted, unclear, placed, mixed;
 	const char *modifiers;
+	const char
+		*only; /* the one kind of core that has the event, which ran less than all of it */
 	int64_t counted, not_counted, not_supported;
 };
 
@@ -257,6 +259,18 @@ static void weigh(const struct rfl_perf_block *k, const char *unit, struct merge
 	m->half_digit += m->value * 0.005 / all; /* perf prints shares with two decimals */
 }
 
+/* Cores of Intel's small kind have no event of FLOPs: time on them and time without a counter are
+ * both what is missing, and only what was counted is sure. */
+static void keep_one_kind(const struct rfl_perf_block *k, const struct rfl_perf_event_sum *e,
+			  struct merged *m)
+{
+	if (m->counted == 0 || strncmp(e->parts[0].pmu, "cpu_", 4) != 0 || m->running > 99.5 ||
+	    m->placed || is_of_processors(k))
+		return;
+	m->only = e->parts[0].pmu;
+	m->value = floor(m->raw + 0.5);
+}
+
 static struct merged merge(const struct rfl_perf_block *k, const struct rfl_perf_event_sum *e)
 {
 	struct merged m = { .running = 100.0 };
@@ -264,6 +278,8 @@ static struct merged merge(const struct rfl_perf_block *k, const struct rfl_perf
 	for (size_t i = 0; i < e->nparts; i++)
 		if (is_wanted(e, &e->parts[i]))
 			add_part(&e->parts[i], &m);
+	if (!is_hybrid(e))
+		keep_one_kind(k, e, &m);
 	if (!is_hybrid(e) || m.counted == 0)
 		return m;
 	/* A kind of core that the process never ran on has nothing to count. */
@@ -301,6 +317,13 @@ static enum rfl_rc read_event(struct rfl_perf_block *k, const struct rfl_perf_ev
 					"from; count fewer events at once",
 					m.running);
 		unavailable(r, text);
+	} else if (m.only) {
+		text = rfl_arena_printf(k->arena,
+					"counted on %s alone, during %.4g %% of the time, and not "
+					"scaled: a lower bound",
+					m.only, m.running);
+		r->validity = RFL_VALID_PARTIAL;
+		r->reason = text;
 	} else if (m.not_counted + m.not_supported > 0) {
 		text = rfl_arena_printf(k->arena, "not counted in %lld of %lld readings",
 					(long long)(m.not_counted + m.not_supported),

@@ -199,6 +199,10 @@ static void adds_up_hybrid_cores(void **state)
 		  "     2.000000000,<not counted>,,cpu_atom/instructions/,0,0.00,,\n"
 		  "     2.000000000,100,,cpu_core/instructions/,1,100.00,,\n",
 		  190, RFL_VALID_SCALED },
+		/* one kind alone: 0.8 x 1000 are sure */
+		{ STATS "  1,000  cpu_core/instructions/  (80.00%)\n", 800, RFL_VALID_PARTIAL },
+		{ STATS "  1,000  armv8_pmuv3_0/instructions/  (80.00%)\n", 1000,
+		  RFL_VALID_SCALED },
 		/* user and kernel mode of one kind are halves of a count */
 		{ STATS "  500  cpu_core/instructions/u  (45.00%)\n"
 			"  700  cpu_core/instructions/k  (55.00%)\n",
