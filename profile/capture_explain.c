@@ -163,13 +163,17 @@ void rfl_capture__unknown(const struct rfl_capture *c, struct rfl_buf *out)
 
 /* ---- rules ---- */
 
-static void put_input(const char *name, double value, const char *unit, struct rfl_buf *out)
+/* @param how  values of several launches became one, where they were not added up */
+static void put_input(const char *name, double value, const char *unit, const char *how,
+		      struct rfl_buf *out)
 {
 	char number[RFL_NUM_MAX];
 	size_t at = out->len;
 
 	rfl_buf_printf(out, "      %s = %s%s%s", name, rfl_num_exact(value, number),
 		       unit[0] ? " " : "", unit);
+	if (how)
+		rfl_buf_printf(out, " (%s over launches)", how);
 	rfl_capture__end_line(out, at);
 }
 
@@ -184,7 +188,11 @@ static void put_inputs(const struct rfl_range *r, const char *rule, struct rfl_b
 		       !((at == rule || at[-1] == ' ') && (at[len] == '\0' || at[len] == ' ')))
 			at = strstr(at + 1, m->name);
 		if (at && find_metric(r, m->name, len) == m)
-			put_input(m->name, m->value, m->unit, out);
+			put_input(m->name, m->value, m->unit,
+				  m->rollup != RFL_ROLLUP_SUM && m->launches > 1
+					  ? rfl_rollup_names[m->rollup]
+					  : NULL,
+				  out);
 	}
 	for (int q = 0; q < RFL_QUANTITY_COUNT; q++) {
 		const struct rfl_quantity_info *info = rfl_quantity_info((enum rfl_quantity)q);
@@ -192,7 +200,7 @@ static void put_inputs(const struct rfl_range *r, const char *rule, struct rfl_b
 		size_t len = strlen(info->name);
 
 		if (at && (at == rule || at[-1] == ' ') && (at[len] == '\0' || at[len] == ' '))
-			put_input(info->name, r->amount[q].value, info->unit, out);
+			put_input(info->name, r->amount[q].value, info->unit, NULL, out);
 	}
 }
 

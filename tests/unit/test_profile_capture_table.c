@@ -329,6 +329,33 @@ static void control_characters_stay_out_of_tables(void **state)
 	rfl_captures_fini(&captures);
 }
 
+/* The input of a rule is a mean where the figure is a sum over launches: the reader is told. */
+static void means_among_the_inputs_are_told(void **state)
+{
+	static const char avg[] = "gpu__time_duration.avg";
+	const struct rfl_capture_view view = { .format = RFL_FORMAT_TABLE, .explain = true };
+	struct rfl_capture_builder *b = builder("means");
+	struct rfl_captures captures;
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_buf text;
+	int id = rfl_capture_metric_id(b, avg, strlen(avg), "s");
+
+	(void)state;
+	for (int i = 1; i <= 3; i += 2) {
+		assert_ok(rfl_capture_begin(b, RFL_RANGE_KERNEL, "k", NULL, NULL, &err), &err);
+		(void)rfl_capture_metric(b, id, i, RFL_VALID, -1, NULL);
+		assert_ok(rfl_capture_end(b, &err), &err);
+	}
+	rfl_captures_init(&captures);
+	assert_ok(rfl_capture_finish(b, &captures, &err), &err);
+	rfl_capture_builder_free(b);
+	render(&captures, &view, &text);
+	assert_has(&text, "    time_s = 4 s = gpu__time_duration.avg\n"
+			  "      gpu__time_duration.avg = 2 s (mean over launches)\n");
+	rfl_buf_fini(&text);
+	rfl_captures_fini(&captures);
+}
+
 static void the_longest_are_shown(void **state)
 {
 	const struct rfl_capture_view view = { .format = RFL_FORMAT_MD,
@@ -422,6 +449,7 @@ int main(void)
 		cmocka_unit_test(no_kernel_is_said_to_do_nothing_by_half_a_count),
 		cmocka_unit_test(long_names_lose_their_middle),
 		cmocka_unit_test(control_characters_stay_out_of_tables),
+		cmocka_unit_test(means_among_the_inputs_are_told),
 		cmocka_unit_test(the_longest_are_shown),
 		cmocka_unit_test(the_longest_layers_stand_in_the_order_of_the_step),
 		cmocka_unit_test(rules_are_told_with_their_values),
