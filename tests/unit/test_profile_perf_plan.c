@@ -351,6 +351,41 @@ static void picks_memory_controllers(void **state)
 	}
 }
 
+/* What the kernel says of a count goes before what the table says; without its word that is taken.
+ */
+static void takes_the_kernels_scale(void **state)
+{
+	static const struct {
+		const char *scale;
+		double bytes;
+	} cases[] = { { "3.0517578125e-5", 32 }, { "nothing", 64 } };
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++) {
+		struct rfl_err err = RFL_ERR_INIT;
+		struct rfl_perf_plan *plan;
+		struct rfl_perf_env env;
+		struct fake_kernel k;
+
+		fake_machine_init(*state, &fake_spr, &k, &env);
+		for (int box = 0; box < 2; box++) {
+			char path[1024];
+
+			(void)snprintf(path, sizeof(path),
+				       "%s/sys/bus/event_source/devices/uncore_imc_%d/events/"
+				       "cas_count_read.scale",
+				       k.sys.root, box);
+			assert_ok(
+				rfl_file_write(path, cases[i].scale, strlen(cases[i].scale), &err),
+				&err);
+		}
+		assert_ok(rfl_perf_plan_new(&env, "fp32", &plan, &err), &err);
+		assert_close(fake_item(plan, "uncore_imc/cas_count_read/")->scale, cases[i].bytes,
+			     0);
+		assert_close(fake_item(plan, "uncore_imc/cas_count_write/")->scale, 64, 0);
+		rfl_perf_plan_free(plan);
+	}
+}
+
 static void counts_p_cores_of_hybrids(void **state)
 {
 	struct fake_kernel k;
@@ -488,6 +523,7 @@ int main(void)
 		IN_FOLDER(refuses_damaged_files),
 		IN_FOLDER(lays_passes),
 		IN_FOLDER(picks_memory_controllers),
+		IN_FOLDER(takes_the_kernels_scale),
 		IN_FOLDER(counts_p_cores_of_hybrids),
 		IN_FOLDER(says_why),
 		IN_FOLDER(says_why_elsewhere),
