@@ -239,7 +239,8 @@ static enum rfl_rc open_launch(struct rfl_ncu *n, const struct rfl_span *fields,
 	if (n->kernel.failed || n->block.failed || n->grid.failed)
 		return rfl_ncu__no_memory(n, err);
 	if (n->kernel.len == 0)
-		rfl_buf_puts(&n->kernel, "(no name)");
+		rfl_buf_puts(&n->kernel,
+			     t->layout == RFL_NCU_SUMMARY ? "(all kernels)" : "(no name)");
 	why.rc = RFL_OK;
 	rc = rfl_capture_begin(n->builder, RFL_RANGE_KERNEL, rfl_buf_str(&n->kernel),
 			       n->block.len > 0 ? n->block.data : NULL,

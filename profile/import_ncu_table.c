@@ -21,7 +21,14 @@ static bool is_delimiter(char c)
 	return c == ',' || c == ';' || c == '\t';
 }
 
-/* Whether a header begins here, given that the line names kernels. */
+/* What every table has; a summary per device names no kernels. */
+static bool names_columns(struct rfl_span line)
+{
+	return rfl_span_has(line, "Kernel Name") ||
+	       (rfl_span_has(line, "Invocations") && rfl_span_has(line, "Metric Name"));
+}
+
+/* Whether a header begins here, given that the line has its columns. */
 static bool begins_here(struct rfl_span s)
 {
 	for (size_t i = 0; i < RFL_ARRAY_LEN(beginnings); i++) {
@@ -38,7 +45,7 @@ bool rfl_ncu__is_header(struct rfl_span line, size_t *skip)
 	size_t at;
 
 	*skip = 0;
-	if (!rfl_span_has(line, "Kernel Name"))
+	if (!names_columns(line))
 		return false;
 	/* A data frame puts its index in front, with an empty title. */
 	if (begins_here(line) ||

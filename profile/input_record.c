@@ -166,7 +166,7 @@ static inline enum cut_result cut_block(struct rfl_input *in, struct progress *p
 		return CUT_EXACT;
 	bits = mask_of(block, delimiter) & valid & ~inside & before;
 	p->quotes += (size_t)__builtin_popcountll(quote & before);
-	p->inside = (uint64_t)((int64_t)inside >> 63);
+	p->inside = -(inside >> 63); /* all of its bits as the last */
 	for (; bits; bits &= bits - 1) {
 		size_t end = at + (size_t)__builtin_ctzll(bits);
 

@@ -170,6 +170,24 @@ static void forgets_that_a_page_has_no_groups(void **state)
 	import_rig_fini(&rig);
 }
 
+/* --print-summary per-gpu: a row is of all kernels of a device. */
+static void reads_a_summary_without_kernels(void **state)
+{
+	const struct rfl_capture *c;
+	struct import_rig rig;
+
+	(void)state;
+	c = read_rows(&rig,
+		      "\"Process ID\",\"Device\",\"CC\",\"Invocations\",\"Metric Name\","
+		      "\"Metric Unit\",\"Minimum\",\"Maximum\",\"Average\"\n"
+		      "\"7\",\"0\",\"8.0\",\"4\",\"" READ "\",\"byte\",\"1\",\"9\",\"2.50\"\n"
+		      "\"7\",\"1\",\"8.0\",\"2\",\"" READ "\",\"byte\",\"1\",\"9\",\"3.50\"\n");
+	assert_close(c->total[RFL_QUANTITY_DRAM_READ].value, 17, 0);
+	assert_int_equal(c->total[RFL_QUANTITY_DRAM_READ].launches, 6);
+	assert_string_equal(c->ranges[0].name, "(all kernels)");
+	import_rig_fini(&rig);
+}
+
 /* Output of the application between rows of one launch, and the same numbers where no process is
  * told. */
 static void joins_rows_around_output(void **state)
@@ -203,6 +221,7 @@ int main(void)
 		cmocka_unit_test(knows_which_digits_are_lost),
 		cmocka_unit_test(tells_of_several_devices),
 		cmocka_unit_test(forgets_that_a_page_has_no_groups),
+		cmocka_unit_test(reads_a_summary_without_kernels),
 		cmocka_unit_test(joins_rows_around_output),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
