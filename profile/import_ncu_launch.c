@@ -114,30 +114,48 @@ static enum rfl_rc refuse_launch(struct rfl_ncu *n, const char *column, struct r
 	return rfl_import_bad_row(n->import, column, err, "'%.*s' %s", RFL_SPAN_ARG(field), why);
 }
 
-static const char summed_up[] =
-	"is a process whose kernels another table of this file sums up: take one page of a report";
-static const char launch_by_launch[] =
-	"is a process whose launches another table of this file has: take one page of a report";
+/* The process of a row. Where one table sums it up and another has its launches, they are two pages
+ * of one report. */
+static enum rfl_rc find_process(struct rfl_ncu *n, const struct rfl_span *fields, size_t nfields,
+				struct rfl_ncu_process **ret, struct rfl_err *err)
+{
+	struct rfl_span process =
+		rfl_ncu__field(&n->table, fields, nfields, RFL_NCU_COLUMN_PROCESS);
+	bool summary = n->table.layout == RFL_NCU_SUMMARY;
+
+	n->process = RFL_NCU_UNNUMBERED;
+	if (process.len > 0 && !read_integer(process, &n->process))
+		return refuse_launch(n, "Process ID", process, "is not the number of a process",
+				     err);
+	*ret = rfl_ncu__process(n, n->process);
+	if (!*ret)
+		return rfl_ncu__no_memory(n, err);
+	if (!summary && (*ret)->summarized)
+		return refuse_launch(n, "Process ID", process,
+				     "is a process whose kernels another table of this file sums "
+				     "up: take one page of a report",
+				     err);
+	if (summary && (*ret)->nruns > 0)
+		return refuse_launch(n, "Process ID", process,
+				     "is a process whose launches another table of this file has: "
+				     "take one page of a report",
+				     err);
+	(*ret)->summarized = summary;
+	return RFL_OK;
+}
 
 static enum rfl_rc check_numbered(struct rfl_ncu *n, const struct rfl_span *fields, size_t nfields,
 				  struct rfl_err *err)
 {
-	struct rfl_span process =
-		rfl_ncu__field(&n->table, fields, nfields, RFL_NCU_COLUMN_PROCESS);
 	struct rfl_span id = rfl_ncu__field(&n->table, fields, nfields, RFL_NCU_COLUMN_ID);
 	struct rfl_ncu_process *p;
+	enum rfl_rc rc;
 
-	n->process = RFL_NCU_UNNUMBERED;
 	if (!read_integer(id, &n->id))
 		return refuse_launch(n, "ID", id, "is not the number of a launch", err);
-	if (process.len > 0 && !read_integer(process, &n->process))
-		return refuse_launch(n, "Process ID", process, "is not the number of a process",
-				     err);
-	p = rfl_ncu__process(n, n->process);
-	if (!p)
-		return rfl_ncu__no_memory(n, err);
-	if (p->summarized)
-		return refuse_launch(n, "Process ID", process, summed_up, err);
+	rc = find_process(n, fields, nfields, &p, err);
+	if (rc != RFL_OK || n->bad)
+		return rc;
 	if (rfl_ncu__was_read(p, n->id))
 		return refuse_launch(n, "ID", id,
 				     "is a launch whose rows were read before: rows of one launch "
@@ -153,24 +171,14 @@ static enum rfl_rc check_summarized(struct rfl_ncu *n, const struct rfl_span *fi
 		rfl_ncu__field(&n->table, fields, nfields, RFL_NCU_COLUMN_INVOCATIONS);
 	struct rfl_span identity = { .at = n->identity.data, .len = n->identity.len };
 	struct rfl_span kernel = rfl_ncu__field(&n->table, fields, nfields, RFL_NCU_COLUMN_KERNEL);
-	struct rfl_span process =
-		rfl_ncu__field(&n->table, fields, nfields, RFL_NCU_COLUMN_PROCESS);
 	struct rfl_ncu_convention plain = n->convention;
 	struct rfl_ncu_number number = rfl_ncu_number_read(&plain, times, true, 0, 0);
 	struct rfl_ncu_process *p;
+	enum rfl_rc rc = find_process(n, fields, nfields, &p, err);
 	int there;
 
-	n->process = RFL_NCU_UNNUMBERED;
-	if (process.len > 0 && !read_integer(process, &n->process))
-		return refuse_launch(n, "Process ID", process, "is not the number of a process",
-				     err);
-	p = rfl_ncu__process(n, n->process);
-	if (!p)
-		return rfl_ncu__no_memory(n, err);
-	if (p->nruns > 0)
-		return refuse_launch(n, "Process ID", process, launch_by_launch, err);
-	p->summarized = true;
-
+	if (rc != RFL_OK || n->bad)
+		return rc;
 	if (number.what != RFL_NCU_VALUE || !(number.value >= 1 && number.value < 1e15) ||
 	    number.value != (double)(int64_t)number.value)
 		return refuse_launch(n, "Invocations", times, "is not a number of launches", err);
