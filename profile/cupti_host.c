@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "profile/cupti_api.h"
+#include "profile/formula.h"
 
 struct rfl_cupti_host {
 	struct rfl_cupti *lib;
@@ -208,6 +209,12 @@ static enum rfl_rc no_such_metric(struct rfl_cupti_host *h, const char *metric, 
 
 	if (!err) /* names are looked for only when somebody reads them */
 		return RFL_ENOTFOUND;
+	if (rfl_metric_is_legacy(metric, strlen(metric)))
+		return rfl_fail(err, RFL_ENOTFOUND, RFL_CUPTI_INVALID_METRIC_NAME,
+				"%s has no metric '%s': a name of nvprof, which no chip since "
+				"Turing has; 'roofline counters list --chip %s' names what counts "
+				"the same",
+				h->chip, metric, h->chip);
 	rfl_buf_init(&near, RFL_ERR_MSG_MAX / 2);
 	rfl_cupti_near(h, metric, 4, &near);
 	rc = rfl_fail(err, RFL_ENOTFOUND, RFL_CUPTI_INVALID_METRIC_NAME,

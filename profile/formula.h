@@ -115,6 +115,10 @@ void rfl_formula_text(const struct rfl_formulas *f, enum rfl_quantity q, int way
 void rfl_formula_reason(const struct rfl_formulas *f, enum rfl_quantity q, const double *slots,
 			struct rfl_buf *out);
 
+/** A name of nvprof or the Metric API ("flop_count_sp"), which chips since Turing do not have:
+ * every metric of CUPTI and ncu has "__" in its name. */
+bool rfl_metric_is_legacy(const char *metric, size_t len);
+
 /** The families: NULL behind the last. */
 const char *rfl_formulas_family_at(size_t i);
 /** The chips that a family serves; NULL behind the last one of the family. */

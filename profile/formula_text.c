@@ -6,6 +6,7 @@
 
 #include "base/num.h"
 #include "profile/formula_impl.h"
+#include "profile/span.h"
 
 static void put_weight(struct rfl_buf *out, double weight, bool first)
 {
@@ -175,4 +176,11 @@ void rfl_formula_reason(const struct rfl_formulas *f, enum rfl_quantity q, const
 	} else {
 		put_names(f, &best, slots, ", ", out);
 	}
+}
+
+bool rfl_metric_is_legacy(const char *metric, size_t len)
+{
+	const struct rfl_span name = { .at = metric, .len = len };
+
+	return !rfl_span_has(name, "__") && !rfl_span_has(name, " ") && rfl_span_has(name, "_");
 }

@@ -40,12 +40,6 @@ static struct rfl_span without_label(struct rfl_span name)
 	return rfl_span_has(inner, "__") && !rfl_span_has(inner, " ") ? inner : name;
 }
 
-/* nvprof's names have no "__", which every metric of ncu has. */
-static bool is_legacy(struct rfl_span name)
-{
-	return !rfl_span_has(name, "__") && !rfl_span_has(name, " ") && rfl_span_has(name, "_");
-}
-
 static const char *keep_text(struct rfl_ncu *n, struct rfl_span s)
 {
 	char *text = rfl_arena_array(n->arena, s.len + 1, 1);
@@ -104,7 +98,7 @@ enum rfl_rc rfl_ncu__metric_init(struct rfl_ncu *n, struct rfl_ncu_metric *m,
 		return rfl_ncu__no_memory(n, err);
 	name = without_label(name);
 	m->whole = rfl_ncu__is_whole(name, &m->unit);
-	m->legacy = is_legacy(name);
+	m->legacy = rfl_metric_is_legacy(name.at, name.len);
 	m->id = rfl_capture_metric_id(n->builder, name.at, name.len, m->unit.base);
 	return m->id == -2 ? rfl_ncu__no_memory(n, err) : look_at_unit(n, m, err);
 }

@@ -315,7 +315,8 @@ static void a_metric_is_refused_with_its_reason(void **state)
 	static const struct {
 		const char *chip, *metric, *says;
 	} cases[] = {
-		{ "GH100", "flop_count_sp.sum", "GH100 has no metric 'flop_count_sp.sum'" },
+		{ "GH100", "flop_count_sp.sum",
+		  "GH100 has no metric 'flop_count_sp.sum': a name of nvprof" },
 		{ "GB202", "dram__bytes_read.sum", "near: dram__bytes_op_read" },
 		{ "GH100", "dram__bytes_read", "needs a rollup, for example dram__bytes_read.sum" },
 		{ "GH100", "l1tex__t_sector_hit_rate", "needs a rollup" },
