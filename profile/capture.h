@@ -74,9 +74,12 @@ struct rfl_amount {
 
 /** A set of counters that was asked for and could not be counted at all. */
 struct rfl_refusal {
-	const char *set; /**< of rfl_counter_set_names (profile/source.h) */
+	const char *set; /**< of rfl_counter_set_names (profile/source.h), or RFL_REFUSED_ALL */
 	const char *reason;
 };
+
+/** In the file of a profiler that says why it counted nothing. */
+#define RFL_REFUSED_ALL "all"
 
 struct rfl_range {
 	enum rfl_range_kind kind;
@@ -106,7 +109,7 @@ struct rfl_capture {
 	struct rfl_amount total[RFL_QUANTITY_COUNT]; /**< over the ranges of `total_kind` */
 	enum rfl_range_kind total_kind;
 	size_t nrefusals;
-	const struct rfl_refusal *refusals; /**< of a live source: why whole sets lack */
+	const struct rfl_refusal *refusals; /**< why whole sets lack */
 	size_t nnotes;
 	const char *const *notes; /**< what a reader must know, one line each */
 	int64_t rows_left_out;    /**< with keep_going: rows that could not be read */

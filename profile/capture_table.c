@@ -304,6 +304,12 @@ static void put_caveats(const struct rfl_capture *c, struct rfl_buf *out)
 	}
 }
 
+/* Nothing was counted at all, for one reason. */
+static bool is_refused(const struct rfl_capture *c)
+{
+	return c->nranges == 0 && c->nrefusals > 0;
+}
+
 static void put_refusals(const struct rfl_capture *c, struct rfl_buf *out)
 {
 	struct rfl_buf sets;
@@ -326,7 +332,8 @@ static void put_remarks(const struct rfl_capture *c, const struct line *lines, s
 	put_zero_kernels(c, lines, nkernels, out);
 	put_coverage(c, out);
 	put_caveats(c, out);
-	rfl_capture__unknown(c, out);
+	if (!is_refused(c))
+		rfl_capture__unknown(c, out);
 	put_refusals(c, out);
 	for (size_t i = 0; i < c->nnotes; i++)
 		put_said(out, "Note", c->notes[i]);

@@ -176,10 +176,14 @@ static bool is_same_rule(const char *a, const char *b)
 	return a == b || (a && b && strcmp(a, b) == 0);
 }
 
-/* Of steps that were to be counted and could not be, beside kernels of which only times are taken:
- * why they could not. */
-static const char *refused(const struct rfl_capture *c, enum rfl_quantity q)
+/* Why nothing was counted, or why steps could not be, beside kernels of which only times are taken.
+ */
+static const char *refused(const struct rfl_finish *f, enum rfl_quantity q)
 {
+	const struct rfl_capture *c = &f->b->capture;
+
+	if (c->nranges == 0 && f->b->nrefusals > 0)
+		return f->b->refusals[0].reason;
 	for (size_t i = 0; c->total_kind == RFL_RANGE_KERNEL && i < c->nranges; i++) {
 		const enum rfl_range_kind kind = c->ranges[i].kind;
 
@@ -194,7 +198,7 @@ static enum rfl_rc set_total(struct rfl_finish *f, enum rfl_quantity q)
 {
 	struct rfl_capture *c = &f->b->capture;
 	struct rfl_amount *total = &c->total[q];
-	const char *why = refused(c, q);
+	const char *why = refused(f, q);
 	int64_t all = 0;
 	bool several = false;
 

@@ -4,10 +4,12 @@
 #include "profile/import_impl.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "profile/span.h"
 
 enum rfl_rc rfl_import_builder(const struct rfl_import *import, const char *source,
@@ -117,6 +119,28 @@ enum rfl_rc rfl_import_finish(const struct rfl_import *import, struct rfl_captur
 	if (import->left_out > 0)
 		rfl_capture_left_out(b, import->left_out);
 	return rfl_capture_finish(b, to, err);
+}
+
+enum rfl_rc rfl_import_refused(struct rfl_import *import, const char *source,
+			       struct rfl_captures *to, struct rfl_err *err, const char *fmt, ...)
+{
+	struct rfl_capture_builder *b = NULL;
+	char reason[RFL_ERR_MSG_MAX];
+	enum rfl_rc rc;
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(reason, sizeof(reason), fmt, ap);
+	va_end(ap);
+	rfl_text_one_line(reason);
+	rc = rfl_import_builder(import, source, NULL, false, &b, err);
+	if (rc == RFL_OK) {
+		rfl_import_warn(import, "nothing was counted: %s", reason);
+		rfl_capture_refuse(b, RFL_REFUSED_ALL, reason);
+		rc = rfl_import_finish(import, b, to, err);
+	}
+	rfl_capture_builder_free(b);
+	return rc;
 }
 
 int rfl_import_column(const struct rfl_span *fields, size_t n, const char *title,

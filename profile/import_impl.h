@@ -78,6 +78,14 @@ bool rfl_import_is_rounded(double value, double half_digit);
 enum rfl_rc rfl_import_finish(const struct rfl_import *import, struct rfl_capture_builder *b,
 			      struct rfl_captures *to, struct rfl_err *err) RFL_WARN_UNUSED;
 
+/**
+ * The capture of a file in which the profiler says why it counted nothing: everything in it is
+ * unavailable for this reason, which is also told as a warning. One line, with the cure.
+ */
+enum rfl_rc rfl_import_refused(struct rfl_import *import, const char *source,
+			       struct rfl_captures *to, struct rfl_err *err, const char *fmt, ...)
+	RFL_PRINTF(5, 6) RFL_WARN_UNUSED;
+
 extern const struct rfl_importer rfl_importer_ncu, rfl_importer_nvprof, rfl_importer_nsys,
 	rfl_importer_perf, rfl_importer_time, rfl_importer_likwid, rfl_importer_counters;
 

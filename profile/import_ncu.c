@@ -118,27 +118,26 @@ static const char *cure_of(const char *message)
 	return "run 'ncu --csv --page raw --print-units base --log-file out.csv ...' again";
 }
 
-static enum rfl_rc fail_no_table(const struct rfl_ncu *n, struct rfl_err *err)
+/* No launch was counted. Where ncu says why, that is what the capture says of everything. */
+static enum rfl_rc no_launch(struct rfl_ncu *n, struct rfl_captures *to, struct rfl_err *err)
 {
 	const char *name = rfl_input_name(n->import->in);
 	const struct rfl_buf *said = n->first_error.len > 0 ? &n->first_error : &n->first_warning;
 
-	if (n->builder && said->len == 0)
+	if (said->len > 0)
+		return rfl_import_refused(n->import, "ncu", to, err, "ncu says '%s': %s",
+					  rfl_buf_str(said), cure_of(rfl_buf_str(said)));
+	if (n->builder)
 		return rfl_fail(
 			err, RFL_EFORMAT, 0,
 			"%s: the table of ncu on line %zu has no rows: no launch was counted", name,
 			n->table.line);
-	if (n->other_page && said->len == 0)
+	if (n->other_page)
 		return rfl_fail(
 			err, RFL_EFORMAT, 0,
 			"%s:%zu: this is ncu's %s page, which has no counters of kernels; take "
 			"the raw page: ncu -i REPORT --csv --page raw --print-units base",
 			name, n->other_page_line, n->other_page);
-	if (said->len > 0)
-		return rfl_fail(
-			err, RFL_EFORMAT, 0,
-			"%s: holds no table of ncu, so nothing was counted; it says '%s': %s", name,
-			rfl_buf_str(said), cure_of(rfl_buf_str(said)));
 	return rfl_fail(err, RFL_EFORMAT, 0,
 			"%s: holds no table of ncu; run it with --csv, as in 'ncu --csv --page raw "
 			"--print-units base --log-file out.csv ...'",
@@ -337,6 +336,12 @@ static enum rfl_rc init(struct rfl_ncu *n, struct rfl_import *import, struct rfl
 	return n->arena ? RFL_OK : rfl_ncu__no_memory(n, err);
 }
 
+static enum rfl_rc finish(struct rfl_ncu *n, struct rfl_captures *to, struct rfl_err *err)
+{
+	note_all(n);
+	return rfl_import_finish(n->import, n->builder, to, err);
+}
+
 static enum rfl_rc read_file(struct rfl_import *import, struct rfl_captures *to,
 			     struct rfl_err *err)
 {
@@ -346,11 +351,9 @@ static enum rfl_rc read_file(struct rfl_import *import, struct rfl_captures *to,
 	if (rc == RFL_OK)
 		rc = read_all(&n, err);
 	if (rc == RFL_OK && (!n.builder || (n.launches == 0 && import->left_out == 0)))
-		rc = fail_no_table(&n, err);
-	if (rc == RFL_OK) {
-		note_all(&n);
-		rc = rfl_import_finish(import, n.builder, to, err);
-	}
+		rc = no_launch(&n, to, err);
+	else if (rc == RFL_OK)
+		rc = finish(&n, to, err);
 	fini(&n);
 	return rc;
 }

@@ -242,7 +242,9 @@ static bool is_text_form(struct rfl_span line)
 		rfl_span_has(line, "SrcMemType") && !rfl_span_has(line, ","));
 }
 
-static enum rfl_rc nothing(const struct rfl_nvprof *k, bool text_form, struct rfl_err *err)
+/* No kernel. Where nvprof says why, that is what the capture says of everything. */
+static enum rfl_rc nothing(const struct rfl_nvprof *k, bool text_form, struct rfl_captures *to,
+			   struct rfl_err *err)
 {
 	const char *path = rfl_input_name(k->import->in);
 
@@ -263,8 +265,13 @@ static enum rfl_rc nothing(const struct rfl_nvprof *k, bool text_form, struct rf
 				"--print-gpu-trace --csv",
 				path);
 	if (k->complaint[0] != '\0')
-		return rfl_fail(err, RFL_EFORMAT, 0, "%s: no table: nvprof says \"%s\"", path,
-				k->complaint);
+		return rfl_import_refused(
+			k->import, "nvprof", to, err, "nvprof says '%s': %s", k->complaint,
+			strstr(k->complaint, "permission")
+				? "counters need permission: run nvprof as root, or let the "
+				  "administrator set NVreg_RestrictProfilingToAdminUsers=0 for the "
+				  "module nvidia"
+				: "mend that, then run nvprof --csv again");
 	return rfl_fail(err, RFL_EFORMAT, 0,
 			"%s: no table of nvprof: write it with 'nvprof --csv --log-file FILE "
 			"--metrics ...' or 'nvprof --csv --print-gpu-trace'",
@@ -307,8 +314,8 @@ static enum rfl_rc read_nvprof(struct rfl_import *import, struct rfl_captures *t
 	if (rc == RFL_OK)
 		rc = read_records(k, err);
 	if (rc == RFL_OK && !k->any)
-		rc = nothing(k, text_form, err);
-	if (rc == RFL_OK) {
+		rc = nothing(k, text_form, to, err);
+	else if (rc == RFL_OK) {
 		tell(k);
 		rc = rfl_import_finish(import, k->b, to, err);
 	}

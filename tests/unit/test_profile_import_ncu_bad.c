@@ -111,24 +111,6 @@ static const struct bad cases[] = {
 	{ .text = HEADER "==PROF== Disconnected from process 7\n",
 	  .message = "f.csv: the table of ncu on line 1 has no rows: no launch was counted",
 	  .left_out = -1 },
-	{ .text = "==PROF== Connected to process 7 (/x)\n==ERROR== ERR_NVGPUCTRPERM - The user "
-		  "does "
-		  "not have permission to access NVIDIA GPU Performance Counters\n==ERROR== "
-		  "other\n",
-	  .message =
-		  "f.csv: holds no table of ncu, so nothing was counted; it says '==ERROR== "
-		  "ERR_NVGPUCTRPERM - The user does not have permission to access NVIDIA GPU "
-		  "Performance Counters': counters need permission: run ncu as root, or let the "
-		  "administrator set NVreg_RestrictProfilingToAdminUsers=0 for the module nvidia "
-		  "('roofline counters check' tells more)",
-	  .left_out = -1 },
-	{ .text = "hello\n==WARNING== No kernels were profiled.\n",
-	  .message =
-		  "f.csv: holds no table of ncu, so nothing was counted; it says '==WARNING== No "
-		  "kernels were profiled.': no launch was matched: look at --kernel-name, "
-		  "--launch-skip, --nvtx-include and --profile-from-start, and add "
-		  "--target-processes all where a script starts the program",
-	  .left_out = -1 },
 	{ .text = "==PROF== Connected to process 7 (/x)\nhello\n",
 	  .message = "f.csv: holds no table of ncu; run it with --csv, as in 'ncu --csv --page raw "
 		     "--print-units base --log-file out.csv ...'",
@@ -402,6 +384,49 @@ static void refuses_a_kind_that_is_none(void **state)
 	import_rig_fini(&rig);
 }
 
+/* What ncu says in place of a table is the reason of everything, which no 0 stands for. */
+static void takes_errors_for_the_reason(void **state)
+{
+	static const struct {
+		const char *text, *reason;
+	} files[] = {
+		{ "==PROF== Connected to process 7 (/x)\n==ERROR== ERR_NVGPUCTRPERM - The user "
+		  "does not have permission to access NVIDIA GPU Performance Counters\n==ERROR== "
+		  "other\n",
+		  "ncu says '==ERROR== ERR_NVGPUCTRPERM - The user does not have permission to "
+		  "access NVIDIA GPU Performance Counters': counters need permission: run ncu as "
+		  "root, or let the administrator set NVreg_RestrictProfilingToAdminUsers=0 for "
+		  "the module nvidia ('roofline counters check' tells more)" },
+		{ "hello\n==WARNING== No kernels were profiled.\n",
+		  "ncu says '==WARNING== No kernels were profiled.': no launch was matched: look "
+		  "at --kernel-name, --launch-skip, --nvtx-include and --profile-from-start, and "
+		  "add --target-processes all where a script starts the program" },
+		{ HEADER "==ERROR== Failed to profile \"k\" in process 7\n",
+		  "ncu says '==ERROR== Failed to profile \"k\" in process 7': try fewer metrics, "
+		  "or --replay-mode application" },
+	};
+	struct import_rig rig;
+
+	(void)state;
+	import_rig_init(&rig);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(files); i++) {
+		const struct rfl_capture *c;
+
+		assert_ok(import_rig_text(&rig, files[i].text, strlen(files[i].text), NULL),
+			  &rig.err);
+		assert_int_equal(rig.captures.n, 1);
+		c = rig.captures.captures[0];
+		assert_int_equal(c->nrefusals, 1);
+		assert_string_equal(c->refusals[0].reason, files[i].reason);
+		assert_non_null(strstr(rig.warnings.data, files[i].reason));
+		for (int q = 0; q < RFL_QUANTITY_COUNT; q++) {
+			assert_true(isnan(c->total[q].value));
+			assert_string_equal(c->total[q].reason, files[i].reason);
+		}
+	}
+	import_rig_fini(&rig);
+}
+
 /* No profiler has a launch twice, whatever the order of its numbers. */
 static void finds_any_launch_that_comes_again(void **state)
 {
@@ -438,6 +463,7 @@ int main(void)
 		cmocka_unit_test(doubts_fractions_of_counts),
 		cmocka_unit_test(keeps_unknown_units_when_all_is_kept),
 		cmocka_unit_test(refuses_a_kind_that_is_none),
+		cmocka_unit_test(takes_errors_for_the_reason),
 		cmocka_unit_test(finds_any_launch_that_comes_again),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -273,11 +273,6 @@ static void refuses_what_is_broken(void **state)
 		  ": nvprof wrote its table for people here: run it with --csv (and --log-file "
 		  "FILE)" },
 		{ "==9== NVPROF is profiling process 9, command: ./a\n"
-		  "==9== Warning: The user does not have permission to profile on the target "
-		  "device.\n",
-		  ": no table: nvprof says \"==9== Warning: The user does not have permission to "
-		  "profile on the target device.\"" },
-		{ "==9== NVPROF is profiling process 9, command: ./a\n"
 		  "==9== Profiling result:\n"
 		  "\"Start\",\"Duration\",\"Name\",\"Correlation_ID\"\n"
 		  "us,us,,\n0.0,2.866,\"cuDeviceGetPCIBusId\",1\n",
@@ -299,6 +294,27 @@ static void refuses_what_is_broken(void **state)
 	rig_fini(&rig);
 }
 
+static void takes_complaints_for_the_reason(void **state)
+{
+	const struct rfl_capture *c;
+	struct summary_rig rig;
+
+	(void)state;
+	rig_init(&rig);
+	c = rig_read(&rig, "nvprof",
+		     "==9== NVPROF is profiling process 9, command: ./a\n"
+		     "==9== Warning: The user does not have permission to profile on the target "
+		     "device.\n");
+	assert_int_equal(c->nrefusals, 1);
+	assert_unknown(c, FLOPS);
+	assert_string_equal(c->total[RFL_QUANTITY_DRAM].reason,
+			    "nvprof says '==9== Warning: The user does not have permission to "
+			    "profile on the target device.': counters need permission: run nvprof "
+			    "as root, or let the administrator set "
+			    "NVreg_RestrictProfilingToAdminUsers=0 for the module nvidia");
+	rig_fini(&rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -312,6 +328,7 @@ int main(void)
 		cmocka_unit_test(reads_the_summary),
 		cmocka_unit_test(reads_tables_behind_each_other),
 		cmocka_unit_test(refuses_what_is_broken),
+		cmocka_unit_test(takes_complaints_for_the_reason),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
