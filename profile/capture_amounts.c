@@ -5,7 +5,7 @@
 
 #include "profile/capture_table_impl.h"
 
-void rfl_amounts_begin(struct rfl_amounts_sum *sum)
+static void begin(struct rfl_amounts_sum *sum)
 {
 	*sum = (struct rfl_amounts_sum){ 0 };
 	for (int q = 0; q < RFL_QUANTITY_COUNT; q++)
@@ -34,7 +34,8 @@ static void add_amount(struct rfl_amount *to, const struct rfl_amount *from)
 	}
 }
 
-void rfl_amounts_add(struct rfl_amounts_sum *sum, const struct rfl_amount *amount, int64_t launches)
+/* Different reasons for what is not known: the first stays. `launches` of all that were added. */
+static void add(struct rfl_amounts_sum *sum, const struct rfl_amount *amount, int64_t launches)
 {
 	sum->launches += launches;
 	for (int q = 0; q < RFL_QUANTITY_COUNT; q++)
@@ -63,10 +64,10 @@ int64_t rfl_capture_launches_of_total(const struct rfl_capture *c)
 
 void rfl_captures_total(const struct rfl_captures *captures, struct rfl_amounts_sum *ret)
 {
-	rfl_amounts_begin(ret);
+	begin(ret);
 	for (size_t i = 0; i < captures->n; i++)
-		rfl_amounts_add(ret, captures->captures[i]->total,
-				rfl_capture_launches_of_total(captures->captures[i]));
+		add(ret, captures->captures[i]->total,
+		    rfl_capture_launches_of_total(captures->captures[i]));
 }
 
 const char *rfl_amounts_no_ai(const struct rfl_amount *amount)

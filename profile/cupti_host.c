@@ -191,13 +191,14 @@ static void collect(const char *metric, void *ctx)
 	all->names[all->n] = NULL;
 }
 
-void rfl_cupti_near(struct rfl_cupti_host *h, const char *metric, size_t most, struct rfl_buf *out)
+/* Append the base metrics whose names are near to this one, as "a, b". */
+static void near_names(struct rfl_cupti_host *h, const char *metric, struct rfl_buf *out)
 {
 	struct names all = { .names = NULL };
 	char *base = strndup(metric, base_length(metric));
 
 	if (base && rfl_cupti_metrics(h, collect, &all, NULL) == RFL_OK && all.n)
-		(void)rfl_text_suggest(base, all.names, most, out);
+		(void)rfl_text_suggest(base, all.names, 4, out);
 	free(all.names);
 	free(base);
 }
@@ -216,7 +217,7 @@ static enum rfl_rc no_such_metric(struct rfl_cupti_host *h, const char *metric, 
 				"the same",
 				h->chip, metric, h->chip);
 	rfl_buf_init(&near, RFL_ERR_MSG_MAX / 2);
-	rfl_cupti_near(h, metric, 4, &near);
+	near_names(h, metric, &near);
 	rc = rfl_fail(err, RFL_ENOTFOUND, RFL_CUPTI_INVALID_METRIC_NAME,
 		      "%s has no metric '%s'%s%s", h->chip, metric, near.len ? "; near: " : "",
 		      rfl_buf_str(&near));

@@ -47,9 +47,6 @@ enum rfl_rc rfl_cupti_describe(struct rfl_cupti_host *h, const char *base,
 			       struct rfl_cupti_metric_info *ret,
 			       struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Append the base metrics whose names are near to this one, at most `most`, as "a, b". */
-void rfl_cupti_near(struct rfl_cupti_host *h, const char *metric, size_t most, struct rfl_buf *out);
-
 /** All base metrics of the chip, without rollup suffix. */
 enum rfl_rc rfl_cupti_metrics(struct rfl_cupti_host *h, void (*each)(const char *metric, void *ctx),
 			      void *ctx, struct rfl_err *err) RFL_WARN_UNUSED;

@@ -108,7 +108,6 @@ static enum rfl_rc ask_permission(struct rfl_cupti_target *t, struct rfl_err *er
 	if (!t->availability)
 		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for %zu bytes", p.size);
 	p.image = t->availability;
-	t->availability_size = p.size;
 	return rfl_cupti_check(t->lib, t->calls->availability(&p), call, err);
 }
 

@@ -35,7 +35,6 @@ struct rfl_cupti_target {
 	enum rfl_cupti_gate gate; /**< the gate that was closed, or OPEN */
 	char chip[32];            /**< "GH100"; "": not known */
 	uint8_t *availability;    /**< NULL until the last gate */
-	size_t availability_size;
 };
 
 /**

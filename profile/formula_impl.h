@@ -76,11 +76,6 @@ static inline bool rfl_slot_is_present(const uint64_t *present, size_t slot)
 	return present[slot / 64] >> (slot % 64) & 1;
 }
 
-/* ---- formula_parse.c ---- */
-
-/** An empty set; NULL out of memory. */
-struct rfl_formulas *rfl_formulas__new_empty(void);
-
 /* ---- formula_files.c ---- */
 
 struct rfl_formula_file {

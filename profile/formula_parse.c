@@ -452,7 +452,7 @@ static enum rfl_rc parse(struct rfl_parser *p)
 	return rc;
 }
 
-struct rfl_formulas *rfl_formulas__new_empty(void)
+static struct rfl_formulas *new_empty(void)
 {
 	struct rfl_formulas *f = calloc(1, sizeof(*f));
 
@@ -469,7 +469,7 @@ enum rfl_rc rfl_formulas_parse(const char *text, size_t len, const char *name,
 			       struct rfl_formulas **ret, struct rfl_err *err)
 {
 	struct rfl_parser p = {
-		.f = rfl_formulas__new_empty(),
+		.f = new_empty(),
 		.name = name,
 		.at = text,
 		.end = text + len,

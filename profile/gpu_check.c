@@ -381,11 +381,3 @@ const struct rfl_gpu_check_row *rfl_gpu_check_rows(const struct rfl_gpu_check *c
 	*n = c->n;
 	return c->rows;
 }
-
-bool rfl_gpu_check_ok(const struct rfl_gpu_check *c)
-{
-	for (size_t i = 0; i < c->n; i++)
-		if (c->rows[i].state == RFL_GPU_CHECK_FAILED)
-			return false;
-	return c->n > 0;
-}

@@ -56,8 +56,6 @@ void rfl_gpu_check_free(struct rfl_gpu_check *c); /* accepts NULL */
 
 /** Rows in order; they and their texts belong to the report. */
 const struct rfl_gpu_check_row *rfl_gpu_check_rows(const struct rfl_gpu_check *c, size_t *n);
-/** Whether every row that was asked holds. */
-bool rfl_gpu_check_ok(const struct rfl_gpu_check *c);
 
 #ifdef __cplusplus
 }

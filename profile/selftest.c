@@ -155,7 +155,8 @@ const struct rfl_selftest_row *rfl_selftest_worst(const struct rfl_selftest *t)
 	return worst;
 }
 
-void rfl_selftest_text(const struct rfl_selftest *t, struct rfl_buf *out)
+/* "dram_read_bytes of copy 1.0030 of what is known; ..." */
+static void put_text(const struct rfl_selftest *t, struct rfl_buf *out)
 {
 	for (size_t i = 0; i < t->n; i++) {
 		const struct rfl_selftest_row *r = &t->rows[i];
@@ -209,7 +210,7 @@ enum rfl_rc rfl_selftest_add(const struct rfl_selftest *t, struct rfl_capture_bu
 			rc = rfl_capture_end(b, err);
 	}
 	rfl_buf_init(&text, RFL_ERR_MSG_MAX);
-	rfl_selftest_text(t, &text);
+	put_text(t, &text);
 	rfl_capture_note(b, "self-test: %s", rfl_buf_str(&text));
 	rfl_buf_fini(&text);
 	return rc;

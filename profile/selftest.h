@@ -49,8 +49,6 @@ const struct rfl_selftest_row *rfl_selftest_worst(const struct rfl_selftest *t);
 /** All of it as ranges of a capture, and a note. */
 enum rfl_rc rfl_selftest_add(const struct rfl_selftest *t, struct rfl_capture_builder *b,
 			     struct rfl_err *err) RFL_WARN_UNUSED;
-/** "dram_read_bytes of copy 1.0030 of what is known; ..." */
-void rfl_selftest_text(const struct rfl_selftest *t, struct rfl_buf *out);
 
 #ifdef __cplusplus
 }

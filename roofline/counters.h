@@ -92,7 +92,6 @@ struct rfl_measured {
 	struct rfl_buf zero_longest; /**< the first few */
 	struct rfl_buf doubt, causes, note;
 };
-void rfl_measured_init(struct rfl_measured *m);
 void rfl_measured_fini(struct rfl_measured *m);
 
 /** A ceiling for FLOPs of several precisions. */

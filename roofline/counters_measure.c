@@ -15,7 +15,7 @@
 #include "base/text.h"
 #include "runner/label.h"
 
-void rfl_measured_init(struct rfl_measured *m)
+static void init(struct rfl_measured *m)
 {
 	static const struct rfl_measure unknown = {
 		.value = NAN,
@@ -369,7 +369,7 @@ enum rfl_rc rfl_counters__measure(const struct rfl_merge_inputs *in, struct rfl_
 	size_t nflops = 0, nbytes = 0;
 	enum rfl_rc rc;
 
-	rfl_measured_init(m);
+	init(m);
 	if (!config->ncounted)
 		return RFL_OK;
 	m->any = true;

@@ -73,12 +73,6 @@ enum rfl_rc rfl_counters__zero_flop(const struct rfl_config *config,
 				    const struct rfl_counted *counted, struct rfl_measured *m,
 				    struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** How many kernels were launched a number of times that is no multiple of `steps`. */
-struct rfl_launch_check {
-	size_t kernels, off;
-};
-struct rfl_launch_check rfl_counters__launches(const struct rfl_counted *counted, int64_t steps);
-
 /**
  * Set m->doubtful where measured and counted work do not fit, say in m->doubt what, and in
  * m->causes why that may be, likeliest first.

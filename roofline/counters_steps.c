@@ -159,10 +159,15 @@ void rfl_counters__steps(const struct rfl_merge_inputs *in, struct rfl_counted *
 	}
 }
 
-struct rfl_launch_check rfl_counters__launches(const struct rfl_counted *counted, int64_t steps)
+/* How many kernels were launched a number of times that is no multiple of `steps`. */
+struct launch_check {
+	size_t kernels, off;
+};
+
+static struct launch_check check_launches(const struct rfl_counted *counted, int64_t steps)
 {
 	const struct rfl_capture *c = counted->capture;
-	struct rfl_launch_check ret = { .kernels = 0 };
+	struct launch_check ret = { .kernels = 0 };
 
 	for (size_t i = 0; i < c->nranges; i++) {
 		if (c->ranges[i].kind != RFL_RANGE_KERNEL || c->ranges[i].launches < 1)
@@ -212,12 +217,12 @@ static int64_t with_warmup(const struct rfl_counted *counted)
 static bool fits_warmup(const struct rfl_counted *counted, double ratio)
 {
 	int64_t all = with_warmup(counted);
-	struct rfl_launch_check with, without;
+	struct launch_check with, without;
 
 	if (!all)
 		return false;
-	with = rfl_counters__launches(counted, all);
-	without = rfl_counters__launches(counted, counted->steps);
+	with = check_launches(counted, all);
+	without = check_launches(counted, counted->steps);
 	if (!with.kernels || with.off)
 		return false;
 	/* an even number of launches per step fits 20 steps as well as 10: then the FLOPs decide */
@@ -288,7 +293,7 @@ static void causes_of_less(struct causes *c, bool live, bool odd_launches,
 }
 
 static void write_causes(const struct rfl_counted *counted, double ratio,
-			 const struct rfl_launch_check *off, struct rfl_measured *m)
+			 const struct launch_check *off, struct rfl_measured *m)
 {
 	const char *label = counted->capture->label ? counted->capture->label : "LABEL";
 	bool live = counted->from == RFL_STEPS_OWN;
@@ -316,7 +321,7 @@ static void write_causes(const struct rfl_counted *counted, double ratio,
 }
 
 static void write_doubt(const struct rfl_counted *counted, double ratio,
-			const struct rfl_launch_check *off, struct rfl_measured *m)
+			const struct launch_check *off, struct rfl_measured *m)
 {
 	if (!isnan(ratio))
 		rfl_buf_printf(&m->doubt, "%.3g x the FLOPs counted from the network", ratio);
@@ -350,10 +355,10 @@ void rfl_counters__doubt(const struct rfl_counted *counted, const struct rfl_wor
 {
 	double ratio = flops / work->flops;
 	double over_unfused = bytes / work->bytes[RFL_FUSION_UNFUSED];
-	struct rfl_launch_check off = { .kernels = 0 };
+	struct launch_check off = { .kernels = 0 };
 
 	if (counted->from != RFL_STEPS_OWN)
-		off = rfl_counters__launches(counted, counted->steps);
+		off = check_launches(counted, counted->steps);
 	m->doubtful = ratio < RFL_COUNTERS_LEAST_RATIO || ratio > RFL_COUNTERS_MOST_RATIO ||
 		      2 * off.off > off.kernels || fits_warmup(counted, ratio);
 	if (m->doubtful)
