@@ -174,6 +174,13 @@ char *rfl_num_grouped(int64_t value, char out[RFL_NUM_MAX])
 	return group_digits(plain, out);
 }
 
+char *rfl_num_full(double value, char out[RFL_NUM_MAX])
+{
+	if (value == floor(value) && fabs(value) < 9e15)
+		return rfl_num_grouped((int64_t)value, out);
+	return rfl_num_exact(value, out);
+}
+
 char *rfl_num_people(double value, int digits, char out[RFL_NUM_MAX])
 {
 	char plain[RFL_NUM_MAX];

@@ -40,6 +40,9 @@ char *rfl_num_bytes(double bytes, char *out, size_t out_size);
 /** An integer with groups of three: 25557032 gives "25,557,032". @return out */
 char *rfl_num_grouped(int64_t value, char out[RFL_NUM_MAX]);
 
+/** A value with all its digits, a whole one in groups of three. @return out */
+char *rfl_num_full(double value, char out[RFL_NUM_MAX]);
+
 /**
  * A real as people read it in a table: `digits` (1 to 17) significant digits, trailing zeros kept,
  * grouped by three ("138.4", "1,235,000"), with an exponent below 1e-4 and from 1e15. NaN: "n/a".

@@ -51,8 +51,8 @@ static enum rfl_rc leave_out(struct rfl_finish *f, struct rfl_range_sum *r,
 	char number[RFL_NUM_MAX];
 
 	rfl_buf_reset(&f->text);
-	rfl_buf_printf(&f->text, "%s FLOP left out: %s",
-		       rfl_num_grouped((int64_t)sum->value, number), trap->reason);
+	rfl_buf_printf(&f->text, "%s FLOP left out: %s", rfl_num_full(sum->value, number),
+		       trap->reason);
 	if (total->launches > 0 && total->way == RFL_FORMULA_SUM)
 		total->value -= sum->value;
 	*sum = (struct rfl_quantity_sum){ .reason = rfl_finish__kept(f),
@@ -85,7 +85,7 @@ static enum rfl_rc spring_trap(struct rfl_finish *f, const struct rfl_trap *trap
 	if (n > 0)
 		rfl_capture_note(b, "%s of %zu of %zu ranges left out, %s FLOP: %s",
 				 rfl_quantity_info(trap->quantity)->name, n, b->nranges,
-				 rfl_num_grouped((int64_t)left_out, number), trap->reason);
+				 rfl_num_full(left_out, number), trap->reason);
 	return rc;
 }
 

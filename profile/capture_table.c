@@ -416,8 +416,7 @@ static enum rfl_rc put_metrics(const struct rfl_capture *c, const struct rfl_cap
 			rfl_table_text(t, rfl_range_kind_names[r->kind]);
 			rfl_table_text(t, rfl_capture__short_name(r->name, name));
 			rfl_table_text(t, m->name);
-			rfl_table_text(t, isnan(m->value) ? NULL
-							  : rfl_capture__exact(m->value, number));
+			rfl_table_text(t, isnan(m->value) ? NULL : rfl_num_full(m->value, number));
 			rfl_table_text(t, m->unit);
 			rfl_table_text(t, rfl_rollup_names[m->rollup]);
 			rfl_table_text(t, rfl_validity_names[m->validity]);

@@ -9,15 +9,11 @@
 
 /* ---- capture_amounts.c ---- */
 
-/** Add the amounts of one range or capture to a sum that began zeroed with value NaN. Different
- * reasons for what is not known: the first stays. `launches` of all that were added go in. */
+/** What several captures hold together. */
 struct rfl_amounts_sum {
 	struct rfl_amount amount[RFL_QUANTITY_COUNT];
 	int64_t launches;
 };
-void rfl_amounts_begin(struct rfl_amounts_sum *sum);
-void rfl_amounts_add(struct rfl_amounts_sum *sum, const struct rfl_amount *amount,
-		     int64_t launches);
 
 /** The total over captures: of one it is that capture's. */
 void rfl_captures_total(const struct rfl_captures *captures, struct rfl_amounts_sum *ret);
@@ -32,8 +28,6 @@ int64_t rfl_capture_launches_of_total(const struct rfl_capture *c);
 
 /** a / b where both are of the same launches and b is above 0, else NaN. */
 double rfl_amounts_ratio(double a, int64_t a_launches, double b, int64_t b_launches);
-/** A value with all its digits, a whole one in groups of three. @return out */
-const char *rfl_capture__exact(double value, char out[RFL_NUM_MAX]);
 /** Render a table, and release it. NULL is one that could not be made. */
 enum rfl_rc rfl_capture__finish_table(struct rfl_table *t, enum rfl_format format,
 				      struct rfl_buf *out, struct rfl_err *err) RFL_WARN_UNUSED;

@@ -21,13 +21,6 @@ static const struct rfl_column total_columns[] = {
 	{ .key = "validity", .title = "Validity", .kind = RFL_COLUMN_TEXT },
 };
 
-const char *rfl_capture__exact(double value, char out[RFL_NUM_MAX])
-{
-	if (value == floor(value) && fabs(value) < 9e15)
-		return rfl_num_grouped((int64_t)value, out);
-	return rfl_num_exact(value, out);
-}
-
 static void put_total_row(struct rfl_table *t, const char *name, const char *unit, double value,
 			  const char *validity)
 {
@@ -41,7 +34,7 @@ static void put_total_row(struct rfl_table *t, const char *name, const char *uni
 	else
 		(void)rfl_num_si(value, unit, 5, si, sizeof(si));
 	rfl_table_text(t, si);
-	rfl_table_text(t, rfl_capture__exact(value, exact));
+	rfl_table_text(t, rfl_num_full(value, exact));
 	rfl_table_text(t, validity);
 }
 
