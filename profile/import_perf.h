@@ -68,6 +68,14 @@ enum rfl_rc rfl_perf__begin(struct rfl_perf_block *k, struct rfl_span command,
 enum rfl_rc rfl_perf__row(struct rfl_perf_block *k, const struct rfl_perf_row *row,
 			  struct rfl_err *err) RFL_WARN_UNUSED;
 
+enum rfl_rc rfl_perf__no_memory(const struct rfl_perf_block *k, struct rfl_err *err);
+
+/* ---- import_perf_event.c ---- */
+
+/** What an event is over its PMUs; the name and the reason are borrowed from the block. */
+enum rfl_rc rfl_perf__event(struct rfl_perf_block *k, const struct rfl_perf_event_sum *e,
+			    struct rfl_reading *r, struct rfl_err *err) RFL_WARN_UNUSED;
+
 /* ---- import_perf_names.c ---- */
 
 /* What an event as perf prints it is called in the formulas, and in which unit. */
