@@ -164,7 +164,8 @@ static void counts_all_threads(void **state)
 	assert_true(faults->value <= (double)seen.faults);
 	assert_true((double)seen.faults - faults->value < 64);
 	assert_true(clock->value >= 0.15);
-	assert_close(clock->value, seen.cpu_s, 0.05);
+	/* a lost thread is a third; on a busy machine the two clocks part by some percent */
+	assert_close(clock->value, seen.cpu_s, 0.2);
 	assert_close(step->amount[RFL_QUANTITY_TASK_CLOCK].value, clock->value, 0);
 	assert_true(step->amount[RFL_QUANTITY_TIME].value > 0.05);
 	rfl_captures_fini(&captures);
