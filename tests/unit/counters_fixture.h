@@ -144,4 +144,28 @@ static inline struct rfl_ledger_row *add_gpu_run(struct fixture *f, const char *
 											"hand\"}}" \
 											"}]}}}"
 
+/* One configuration of lab_gpu: resnet50 fp32 bs 4 in 100 timed steps, and a profiled run of 30
+ * with 5 steps of warm-up. */
+#define PROF "lab_gpu_resnet50_fp32_prof"
+
+static inline struct fixture *profiled(void **state, struct captures **c)
+{
+	struct fixture *f = fixture_new();
+
+	add_gpu_run(f, NULL, "a", "fp32", 4, 100);
+	add_gpu_run(f, PROF, "b", "fp32", 4, 30);
+	use_peaks(f, state, GPU_PEAKS);
+	*c = captures_new(f);
+	return f;
+}
+
+static inline void finish(struct fixture *f, struct captures *c)
+{
+	fixture_free(f);
+	free(c);
+}
+
+#define FLOPS 97196310528.0 /* 4 x TRAINING_FLOPS */
+#define BYTES 4e9           /* of a step; between compulsory and unfused */
+
 #endif
