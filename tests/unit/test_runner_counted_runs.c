@@ -10,9 +10,9 @@
 #include "base/proc.h"
 #include "profile/counters_csv.h"
 #include "runner/run.h"
+#include "tests/unit/run_rig.h"
 
 static char *self;
-static const char *const plugin_dirs[] = { RFL_TEST_BUILD "/tests/engines", NULL };
 
 static enum rfl_rc source_for(const char *backend, const struct rfl_source_ops **ret,
 			      struct rfl_err *err)
@@ -24,22 +24,12 @@ static enum rfl_rc source_for(const char *backend, const struct rfl_source_ops *
 	return RFL_OK;
 }
 
-static struct rfl_run_config small_config(void)
+static struct rfl_run_config counted_config(void)
 {
-	return (struct rfl_run_config){
-		.arch = "resnet18",
-		.image_size = 32,
-		.batch = 2,
-		.device = RFL_DEVICE_CPU,
-		.engine = "fake",
-		.plugin_dirs = plugin_dirs,
-		.sgd = { .lr = 0.01, .momentum = 0.9 },
-		.threads = 1,
-		.ahead = 2,
-		.warmup = 1,
-		.iters = 6,
-		.counters = RFL_DETAIL_PHASE,
-	};
+	struct rfl_run_config config = small_config();
+
+	config.counters = RFL_DETAIL_PHASE;
+	return config;
 }
 
 /* The first counted step is call 7 (from 0) of each phase: 1 warm-up, 6 in the window. */
@@ -47,7 +37,7 @@ static void run_told(const char *dir, const char *engine, const char *how, bool 
 		     struct rfl_run_result *ret)
 {
 	const char *const child[] = { self, "run-child", NULL };
-	struct rfl_run_config config = small_config();
+	struct rfl_run_config config = counted_config();
 	const struct rfl_run_options options = {
 		.env = "lab",
 		.log_dir = dir,
@@ -242,7 +232,7 @@ static void half_a_count_is_none(void **state)
 	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++) {
 		char command[8192];
 		const char *const child[] = { "/bin/sh", "-c", command, NULL };
-		struct rfl_run_config config = small_config();
+		struct rfl_run_config config = counted_config();
 		const struct rfl_run_options options = {
 			.log_dir = dir,
 			.command_line = "roofline run",
@@ -270,7 +260,7 @@ static void half_a_count_is_none(void **state)
 static void counts_are_kept_beside_a_file_that_fails(void **state)
 {
 	const char *const child[] = { self, "run-child", NULL };
-	struct rfl_run_config config = small_config();
+	struct rfl_run_config config = counted_config();
 	const struct rfl_run_options options = {
 		.log_dir = *state,
 		.command_line = "roofline run",
@@ -296,7 +286,7 @@ static void counts_are_kept_beside_a_file_that_fails(void **state)
 static void without_counters_nothing_is_counted(void **state)
 {
 	const char *const child[] = { self, "run-child", NULL };
-	struct rfl_run_config config = small_config();
+	struct rfl_run_config config = counted_config();
 	const struct rfl_run_options options = {
 		.log_dir = *state,
 		.command_line = "roofline run",
@@ -325,7 +315,7 @@ static void without_counters_nothing_is_counted(void **state)
 static void foreign_tables_are_refused_first(void **state)
 {
 	const char *const child[] = { self, "run-child", NULL };
-	struct rfl_run_config config = small_config();
+	struct rfl_run_config config = counted_config();
 	const struct rfl_run_options options = {
 		.log_dir = *state,
 		.command_line = "roofline run",

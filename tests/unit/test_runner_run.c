@@ -28,27 +28,9 @@
 #include "complexity/count.h"
 #include "complexity/zoo.h"
 #include "runner/run.h"
+#include "tests/unit/run_rig.h"
 
 static char *self;
-static const char *const plugin_dirs[] = { RFL_TEST_BUILD "/tests/engines", NULL };
-
-static struct rfl_run_config small_config(void)
-{
-	return (struct rfl_run_config){
-		.arch = "resnet18",
-		.image_size = 32,
-		.batch = 2,
-		.device = RFL_DEVICE_CPU,
-		.engine = "fake",
-		.plugin_dirs = plugin_dirs,
-		.sgd = { .lr = 0.01, .momentum = 0.9 },
-		.threads = 1,
-		.ahead = 2,
-		.augment = true,
-		.warmup = 1,
-		.iters = 6,
-	};
-}
 
 static struct rfl_run_options options_in(const char *dir, const char *const *child)
 {
