@@ -1,7 +1,7 @@
 /*
  * engine_torch.h - private to the torch engine: its state, shared by engine_torch.c (life,
- * parameters, training), engine_torch_run.c (what each operation calls) and engine_torch_state.c
- * (snapshots and marks).
+ * training), engine_torch_params.c (parameters), engine_torch_run.c (what each operation calls) and
+ * engine_torch_state.c (snapshots and marks).
  */
 #ifndef RFL_RUNNER_ENGINE_TORCH_H
 #define RFL_RUNNER_ENGINE_TORCH_H
@@ -65,6 +65,25 @@ const char *rfl_torch__unsupported_node(const struct rfl_node *node, enum rfl_pr
 
 /** Nothing of the last step stays alive. */
 void rfl_torch__forget_step(struct rfl_engine *e);
+
+/* ---- parameters (engine_torch_params.c) ---- */
+
+/** Map the block that all parameters lie in, zeroed. */
+enum rfl_rc rfl_torch__map_params(struct rfl_engine *e, struct rfl_err *err);
+/** Make the tensors over it. */
+enum rfl_rc rfl_torch__make_params(struct rfl_engine *e, struct rfl_err *err);
+/** Make the optimizer of those that are trained. */
+enum rfl_rc rfl_torch__make_sgd(struct rfl_engine *e, struct rfl_err *err);
+void rfl_torch__params_fini(struct rfl_engine *e);
+
+/* Slots of struct rfl_engine_ops. */
+enum rfl_rc rfl_torch__set_param(struct rfl_engine *e, int param, const float *values,
+				 int64_t numel, struct rfl_err *err);
+enum rfl_rc rfl_torch__get_param(struct rfl_engine *e, int param, float *out, int64_t numel,
+				 struct rfl_err *err);
+enum rfl_rc rfl_torch__get_grad(struct rfl_engine *e, int param, float *out, int64_t numel,
+				struct rfl_err *err);
+float *rfl_torch__param_data(struct rfl_engine *e, int param);
 
 /* ---- snapshots and marks: slots of struct rfl_engine_ops (engine_torch_state.c) ---- */
 

@@ -1,83 +1,14 @@
 /* The torch engine on a small network: the order of calls, its errors, layouts, dropout, memory,
  * and SGD against the formula. Numbers of real networks are compared by `roofline verify`. */
+#include "tests/unit/torch_rig.h"
+
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "rfl_test.h"
 #include "base/compiler.h"
-#include "complexity/net_build.h"
 #include "complexity/zoo.h"
-#include "runner/engine.h"
-#include "runner/fill.h"
-
-enum { BATCH = 3, SIDE = 8, CLASSES = 5, IMAGE = 3 * SIDE * SIDE };
-
-static const struct rfl_engine_ops *ops;
-static struct rfl_net *net;
-static float images[BATCH * IMAGE];
-static int64_t labels[BATCH];
-
-/* Convolution, batch norm, ReLU, a residual addition, pooling, dropout, linear. */
-static struct rfl_net *small_net(double dropout)
-{
-	struct rfl_net_builder *b = rfl_net_builder_new("small", "test");
-	struct rfl_net *ret = NULL;
-	struct rfl_err err = RFL_ERR_INIT;
-	int x, identity;
-
-	assert_non_null(b);
-	x = rfl_net_input(b, 3, SIDE, SIDE);
-	x = rfl_conv2d(b, x, "conv1", 8, .kernel = 3, .pad = 1);
-	x = rfl_batch_norm(b, x, "bn1");
-	x = identity = rfl_relu(b, x, "relu", RFL_INPLACE);
-	x = rfl_conv2d(b, x, "conv2", 8, .kernel = 3, .pad = 1, .groups = 8, .bias = true);
-	x = rfl_relu6(b, x, "relu6", RFL_INPLACE);
-	x = rfl_add(b, x, identity, RFL_OUT_OF_PLACE);
-	x = rfl_max_pool(b, x, "pool", .kernel = 2);
-	x = rfl_adaptive_avg_pool(b, x, "avgpool", 2, 2);
-	x = rfl_flatten(b, x);
-	x = rfl_dropout(b, x, "dropout", dropout);
-	x = rfl_linear(b, x, "fc", CLASSES, true);
-	assert_ok(rfl_net_finish(b, x, &ret, &err), &err);
-	return ret;
-}
-
-static struct rfl_engine_config config_of(enum rfl_layout layout)
-{
-	return (struct rfl_engine_config){
-		.layout = layout,
-		.threads = 2,
-		.max_batch = BATCH,
-		.sgd = { .lr = 0.1, .momentum = 0.9, .weight_decay = 0.01 },
-		.seed = 1,
-	};
-}
-
-static struct rfl_batch batch_of(int64_t n)
-{
-	return (struct rfl_batch){ .n = n, .images = images, .labels = labels };
-}
-
-static struct rfl_engine *open_with(const struct rfl_engine_config *config)
-{
-	struct rfl_engine *e = NULL;
-	struct rfl_err err = RFL_ERR_INIT;
-
-	assert_ok(ops->open(net, config, &e, &err), &err);
-	assert_ok(rfl_fill_engine(ops, e, net, 2, &err), &err);
-	return e;
-}
-
-static struct rfl_engine *open_plain(void)
-{
-	const struct rfl_engine_config config = config_of(RFL_LAYOUT_NCHW);
-
-	return open_with(&config);
-}
 
 static int param_index(const char *name)
 {
@@ -87,8 +18,6 @@ static int param_index(const char *name)
 	fail_msg("no parameter %s", name);
 	return -1;
 }
-
-/* ---- */
 
 static void says_what_it_is(void **state)
 {
@@ -459,243 +388,6 @@ static void dropout_switch_and_seed(void **state)
 	}
 }
 
-/* ---- snapshots and marks ---- */
-
-enum { FLOATS = 4096 };
-
-static void one_step(struct rfl_engine *e, double *loss)
-{
-	const struct rfl_batch batch = batch_of(BATCH);
-	struct rfl_err err = RFL_ERR_INIT;
-
-	assert_ok(ops->forward(e, &batch, &err), &err);
-	assert_ok(ops->backward(e, &err), &err);
-	assert_ok(ops->step(e, &err), &err);
-	assert_ok(ops->loss(e, loss, &err), &err);
-}
-
-/* Parameters and statistics, one behind the other. */
-static int64_t all_params(struct rfl_engine *e, float out[FLOATS])
-{
-	struct rfl_err err = RFL_ERR_INIT;
-	int64_t n = 0;
-
-	for (int i = 0; i < net->nparams; i++) {
-		assert_in_range(n + net->params[i].numel, 1, FLOATS);
-		assert_ok(ops->get_param(e, i, out + n, net->params[i].numel, &err), &err);
-		n += net->params[i].numel;
-	}
-	return n;
-}
-
-/* Dropout draws, batch norm counts, momentum grows: all of it goes back, before the first step and
- * after some, in both layouts. */
-static void restored_steps_give_the_same_bits(void **state)
-{
-	static float after[2][FLOATS], before[FLOATS];
-	struct rfl_err err = RFL_ERR_INIT;
-
-	(void)state;
-	for (int round = 0; round < 4; round++) {
-		struct rfl_engine_config config =
-			config_of(round & 1 ? RFL_LAYOUT_NHWC : RFL_LAYOUT_NCHW);
-		double loss[2][3], other;
-		struct rfl_engine *e;
-		int64_t n;
-
-		config.dropout = true;
-		e = open_with(&config);
-		assert_int_equal(ops->restore(e, &err), RFL_EINVAL);
-		rfl_err_clear(&err);
-		for (int i = 0; round >= 2 && i < 3; i++)
-			one_step(e, &other);
-		n = all_params(e, before);
-		assert_ok(ops->snapshot(e, &err), &err);
-		for (int again = 0; again < 2; again++) {
-			for (int i = 0; i < 3; i++)
-				one_step(e, &loss[again][i]);
-			assert_int_equal(all_params(e, after[again]), n);
-			assert_memory_not_equal(before, after[again], (size_t)n * sizeof(float));
-			assert_ok(ops->restore(e, &err), &err);
-			assert_int_equal(ops->step(e, &err), RFL_EINVAL); /* nothing of it left */
-			rfl_err_clear(&err);
-			assert_int_equal(ops->loss(e, &other, &err), RFL_EINVAL);
-			rfl_err_clear(&err);
-		}
-		assert_memory_equal(loss[0], loss[1], sizeof(loss[0]));
-		assert_memory_equal(after[0], after[1], (size_t)n * sizeof(float));
-		all_params(e, after[0]);
-		assert_memory_equal(before, after[0], (size_t)n * sizeof(float));
-		one_step(e, &other);
-		one_step(e, &loss[1][1]);
-		assert_true(other == loss[0][0]);
-		ops->close(e);
-	}
-}
-
-struct marks {
-	char text[2048];
-	int calls, fail_at;
-};
-
-static enum rfl_rc on_mark(const char *name, void *ctx, struct rfl_err *err)
-{
-	struct marks *m = ctx;
-	size_t at = strlen(m->text);
-
-	if (++m->calls == m->fail_at)
-		return rfl_fail(err, RFL_EFAILED, 0, "stopped at %s", name);
-	(void)snprintf(m->text + at, sizeof(m->text) - at, "%s ", name);
-	return RFL_OK;
-}
-
-/* The add is the block's; flatten and dropout (when it is off) hand their input on. */
-#define MARKED_FORWARD                                                                           \
-	"fwd/input fwd/conv1 fwd/bn1 fwd/relu fwd/conv2 fwd/relu6 fwd/add fwd/pool fwd/avgpool " \
-	"fwd/flatten fwd/dropout fwd/fc fwd/loss "
-#define MARKED_BACKWARD(dropout)                                                         \
-	"bwd/loss bwd/fc " dropout "bwd/flatten bwd/avgpool bwd/pool bwd/add bwd/relu6 " \
-	"bwd/conv2 bwd/relu bwd/bn1 bwd/conv1 "
-
-static void marks_name_every_node_in_order(void **state)
-{
-	static const char *const expected[] = {
-		MARKED_FORWARD MARKED_BACKWARD(""),
-		MARKED_FORWARD MARKED_BACKWARD("bwd/dropout "),
-	};
-	struct rfl_err err = RFL_ERR_INIT;
-	double marked, plain;
-
-	(void)state;
-	for (int dropout = 0; dropout < 2; dropout++) {
-		struct rfl_engine_config config = config_of(RFL_LAYOUT_NCHW);
-		struct marks m = { .calls = 0 };
-		struct rfl_engine *e;
-
-		config.dropout = dropout;
-		e = open_with(&config);
-		assert_ok(ops->snapshot(e, &err), &err);
-		assert_ok(ops->mark(e, on_mark, &m, &err), &err);
-		one_step(e, &marked);
-		assert_string_equal(m.text, expected[dropout]);
-		assert_ok(ops->mark(e, NULL, NULL, &err), &err);
-		assert_ok(ops->loss(e, &plain, &err), &err); /* of a finished step it stays */
-		assert_true(plain == marked);
-		assert_ok(ops->restore(e, &err), &err);
-		m.text[0] = '\0';
-		one_step(e, &plain);
-		assert_string_equal(m.text, "");
-		assert_true(plain == marked);
-		ops->close(e);
-	}
-}
-
-static void marks_of_evaluation_are_of_forward_only(void **state)
-{
-	const struct rfl_batch batch = batch_of(BATCH);
-	struct rfl_engine *e = open_plain();
-	struct rfl_err err = RFL_ERR_INIT;
-	struct marks m = { .calls = 0 };
-
-	(void)state;
-	assert_ok(ops->set_mode(e, RFL_ENGINE_EVAL, &err), &err);
-	assert_ok(ops->mark(e, on_mark, &m, &err), &err);
-	assert_ok(ops->forward(e, &batch, &err), &err);
-	assert_string_equal(m.text, MARKED_FORWARD);
-
-	assert_ok(ops->set_mode(e, RFL_ENGINE_TRAIN, &err), &err);
-	assert_ok(ops->forward(e, &batch, &err), &err);
-	assert_ok(ops->mark(e, NULL, NULL, &err), &err); /* its hooks go with its history */
-	assert_int_equal(ops->backward(e, &err), RFL_EINVAL);
-	ops->close(e);
-}
-
-/* Wherever fn fails, its message comes out of the call that was under way, and the engine goes on.
- */
-static void a_failing_mark_stops_the_step(void **state)
-{
-	const struct rfl_batch batch = batch_of(BATCH);
-	struct rfl_err err = RFL_ERR_INIT;
-	struct rfl_engine *e = open_plain();
-	struct marks m = { .calls = 0 };
-	double loss;
-	int forward_marks, all;
-
-	(void)state;
-	assert_ok(ops->mark(e, on_mark, &m, &err), &err);
-	assert_ok(ops->forward(e, &batch, &err), &err);
-	forward_marks = m.calls;
-	assert_ok(ops->backward(e, &err), &err);
-	all = m.calls;
-	for (int at = 1; at <= all; at++) {
-		enum rfl_rc rc;
-
-		m = (struct marks){ .fail_at = at };
-		rfl_err_clear(&err);
-		rc = ops->forward(e, &batch, &err);
-		assert_int_equal(rc == RFL_OK, at > forward_marks);
-		if (rc == RFL_OK)
-			rc = ops->backward(e, &err);
-		assert_int_equal(rc, RFL_EFAILED);
-		assert_says(&err, "stopped at");
-		assert_int_equal(m.calls, at);
-	}
-	rfl_err_clear(&err);
-	m = (struct marks){ .calls = 0 };
-	one_step(e, &loss);
-	assert_int_equal(m.calls, all);
-	ops->close(e);
-}
-
-struct seen {
-	int nodes;
-	int64_t last_numel;
-};
-
-static enum rfl_rc on_node(int node, const float *values, int64_t numel, void *ctx,
-			   struct rfl_err *err)
-{
-	struct seen *s = ctx;
-
-	(void)err;
-	assert_int_equal(node, s->nodes++);
-	assert_int_equal(numel, BATCH * rfl_shape_numel(&net->nodes[node].shape));
-	assert_true(isfinite(values[0]) && isfinite(values[numel - 1]));
-	s->last_numel = numel;
-	return RFL_OK;
-}
-
-static enum rfl_rc stop_at_third(int node, const float *values, int64_t numel, void *ctx,
-				 struct rfl_err *err)
-{
-	(void)values;
-	(void)numel;
-	(void)ctx;
-	return node == 2 ? rfl_fail(err, RFL_EINTR, 0, "enough") : RFL_OK;
-}
-
-static void traces_every_node(void **state)
-{
-	const struct rfl_engine_config config = config_of(RFL_LAYOUT_NHWC);
-	const struct rfl_batch batch = batch_of(BATCH);
-	struct rfl_engine *e = open_with(&config);
-	struct rfl_err err = RFL_ERR_INIT;
-	struct seen seen = { 0 };
-
-	(void)state;
-	assert_ok(ops->forward_traced(e, &batch, on_node, &seen, &err), &err);
-	assert_int_equal(seen.nodes, net->nnodes);
-	assert_int_equal(seen.last_numel, BATCH * CLASSES);
-	assert_ok(ops->backward(e, &err), &err);
-	assert_int_equal(ops->forward_traced(e, &batch, stop_at_third, NULL, &err), RFL_EINTR);
-	assert_says(&err, "enough");
-	rfl_err_clear(&err);
-	assert_int_equal(ops->backward(e, &err), RFL_EINVAL);
-	rfl_err_clear(&err);
-	assert_ok(ops->forward(e, &batch, &err), &err);
-	ops->close(e);
-}
-
 static size_t address_space_bytes(void)
 {
 	FILE *f = fopen("/proc/self/statm", "r");
@@ -748,23 +440,6 @@ static void out_of_memory_is_told_apart(void **state)
 	free(many);
 }
 
-static int set_up(void **state)
-{
-	const struct rfl_shape shape = { .ndim = 3, .dim = { 3, SIDE, SIDE } };
-
-	(void)state;
-	net = small_net(0.5);
-	rfl_fill_labels(BATCH, CLASSES, labels);
-	return rfl_fill_images(&shape, BATCH, RFL_LAYOUT_NCHW, 1, images, NULL) == RFL_OK ? 0 : -1;
-}
-
-static int tear_down(void **state)
-{
-	(void)state;
-	rfl_net_free(net);
-	return 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -780,23 +455,8 @@ int main(void)
 		cmocka_unit_test(gradients_match_differences),
 		cmocka_unit_test(modes_and_statistics),
 		cmocka_unit_test(dropout_switch_and_seed),
-		cmocka_unit_test(restored_steps_give_the_same_bits),
-		cmocka_unit_test(marks_name_every_node_in_order),
-		cmocka_unit_test(marks_of_evaluation_are_of_forward_only),
-		cmocka_unit_test(a_failing_mark_stops_the_step),
-		cmocka_unit_test(traces_every_node),
 		cmocka_unit_test(out_of_memory_is_told_apart),
 	};
-	const char *const dirs[] = { RFL_TEST_BUILD "/lib/roofline/plugins", NULL };
-	struct rfl_engine_list *list = NULL;
-	struct rfl_err err = RFL_ERR_INIT;
 
-	if (rfl_engine_list_new(dirs, &list, &err) != RFL_OK ||
-	    rfl_engine_load(list, "torch", RFL_DEVICE_CPU, &ops, &err) != RFL_OK) {
-		print_message("skipped: %s\n", err.msg);
-		rfl_engine_list_free(list);
-		return err.rc == RFL_EUNAVAILABLE && strstr(err.msg, "no plugin") ? 77 : 1;
-	}
-	rfl_engine_list_free(list);
-	return cmocka_run_group_tests(tests, set_up, tear_down);
+	return run_with_torch(tests, RFL_ARRAY_LEN(tests));
 }
