@@ -433,10 +433,9 @@ static enum rfl_rc list_run(struct rfl_cli *cli, const void *args, struct rfl_er
 		return rc == RFL_OK ? print_table(cli, a, NULL, err) : rc;
 	rc = rfl_asked_chip_init(&chip, a->chip, err);
 	if (rc == RFL_OK && !chip.f && !a->all)
-		rc = rfl_fail(
-			err, RFL_ENOTFOUND, 0,
-			"%s: there are no formulas for this chip yet; --all lists its metrics",
-			chip.name);
+		rc = rfl_fail(err, RFL_ENOTFOUND, 0,
+			      "%s: there are no formulas for this chip; --all lists its metrics",
+			      chip.name);
 	if (rc == RFL_OK)
 		rc = a->ncu ? rfl_counters_print_ncu(cli, &chip, a->precision, err)
 			    : print_table(cli, a, &chip, err);

@@ -154,6 +154,10 @@ static void groups_of_three(void **state)
 	assert_string_equal(rfl_num_grouped(-1000, out), "-1,000");
 	assert_string_equal(rfl_num_grouped(INT64_MIN, out), "-9,223,372,036,854,775,808");
 	assert_string_equal(rfl_num_grouped(INT64_MAX, out), "9,223,372,036,854,775,807");
+	assert_string_equal(rfl_num_full(25557032, out), "25,557,032");
+	assert_string_equal(rfl_num_full(0.5, out), "0.5");
+	assert_string_equal(rfl_num_full(1e300, out), "1e+300");
+	assert_string_equal(rfl_num_full(NAN, out), "");
 }
 
 static void reals_for_people(void **state)
