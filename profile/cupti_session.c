@@ -12,7 +12,7 @@
 #include "profile/cupti_api.h"
 
 struct rfl_cupti_session {
-	const struct rfl_cupti_target *target;
+	struct rfl_cupti_target *target;
 	const struct rfl_cupti_functions *calls;
 	const struct rfl_cupti_planned *planned;
 	struct rfl_cupti_range_object *profiler; /* NULL: not enabled */
@@ -190,8 +190,10 @@ enum rfl_rc rfl_counted_walk(struct rfl_replay *work, struct rfl_counted *ret, s
 static enum rfl_rc enable(struct rfl_cupti_session *s, struct rfl_err *err)
 {
 	struct rfl_cupti_enable p = { RFL_CUPTI_SIZED(enable), .context = s->target->context };
-	enum rfl_rc rc = check(s, s->calls->enable(&p), "cuptiRangeProfilerEnable", err);
+	enum rfl_rc rc = check(s, s->target->stuck, "cuptiRangeProfilerDisable", err);
 
+	if (rc == RFL_OK)
+		rc = check(s, s->calls->enable(&p), "cuptiRangeProfilerEnable", err);
 	if (rc == RFL_OK)
 		s->profiler = p.profiler;
 	return rc;
@@ -248,7 +250,7 @@ static void turn_off(struct rfl_cupti_session *s)
 	if (s->profiler) {
 		struct rfl_cupti_disable p = { RFL_CUPTI_SIZED(disable), .profiler = s->profiler };
 
-		(void)s->calls->disable(&p);
+		s->target->stuck = s->calls->disable(&p);
 	}
 	s->profiler = NULL;
 	free(s->data);
@@ -267,7 +269,7 @@ static enum rfl_rc turn_on(struct rfl_cupti_session *s, struct rfl_err *err)
 	return rc;
 }
 
-enum rfl_rc rfl_cupti_session_open(const struct rfl_cupti_target *target,
+enum rfl_rc rfl_cupti_session_open(struct rfl_cupti_target *target,
 				   const struct rfl_cupti_planned *planned, size_t max_ranges,
 				   struct rfl_cupti_session **ret, struct rfl_err *err)
 {

@@ -57,12 +57,12 @@ void rfl_counted_fini(struct rfl_counted *c); /* accepts a zeroed struct */
 struct rfl_cupti_session;
 
 /**
- * Turn counters on.
+ * Turn counters on. Where those of a session before could not be turned off, that is the error.
  * @param target, planned  kept by the caller until the session is closed
  * @param max_ranges       of all workloads that it will count
  * @param ret              set on success only; release with rfl_cupti_session_close()
  */
-enum rfl_rc rfl_cupti_session_open(const struct rfl_cupti_target *target,
+enum rfl_rc rfl_cupti_session_open(struct rfl_cupti_target *target,
 				   const struct rfl_cupti_planned *planned, size_t max_ranges,
 				   struct rfl_cupti_session **ret,
 				   struct rfl_err *err) RFL_WARN_UNUSED;

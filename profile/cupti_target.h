@@ -35,6 +35,7 @@ struct rfl_cupti_target {
 	enum rfl_cupti_gate gate; /**< the gate that was closed, or OPEN */
 	char chip[32];            /**< "GH100"; "": not known */
 	uint8_t *availability;    /**< NULL until the last gate */
+	int stuck; /**< what turning counters off returned when that failed: there are no more */
 };
 
 /**

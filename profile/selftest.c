@@ -58,7 +58,7 @@ static enum rfl_rc take(struct rfl_selftest *t, const struct rfl_cupti_plan *pla
 	return rc;
 }
 
-static enum rfl_rc count(struct rfl_selftest *t, const struct rfl_cupti_target *target,
+static enum rfl_rc count(struct rfl_selftest *t, struct rfl_cupti_target *target,
 			 const struct rfl_cupti_plan *plan, const struct rfl_cupti_planned *s,
 			 struct rfl_selftest_work *work, struct rfl_err *err)
 {
@@ -96,7 +96,7 @@ static void explain(struct rfl_selftest *t, const struct rfl_cupti_plan *plan,
 	}
 }
 
-enum rfl_rc rfl_selftest_run(struct rfl_cuda *cuda, const struct rfl_cupti_target *target,
+enum rfl_rc rfl_selftest_run(struct rfl_cuda *cuda, struct rfl_cupti_target *target,
 			     const char *precision, struct rfl_selftest *ret, struct rfl_err *err)
 {
 	struct rfl_selftest_work work = { .cuda = NULL };

@@ -38,7 +38,7 @@ struct rfl_selftest {
  * @return RFL_OK whenever there are results, counted or not; RFL_EUNAVAILABLE when nothing could be
  *         counted; RFL_EFAILED when a kernel computed something wrong
  */
-enum rfl_rc rfl_selftest_run(struct rfl_cuda *cuda, const struct rfl_cupti_target *target,
+enum rfl_rc rfl_selftest_run(struct rfl_cuda *cuda, struct rfl_cupti_target *target,
 			     const char *precision, struct rfl_selftest *ret,
 			     struct rfl_err *err) RFL_WARN_UNUSED;
 
