@@ -6,10 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#if defined(__linux__) && defined(__aarch64__)
-#include <sys/prctl.h>
-#endif
-
 #include "machine/cpuid.h"
 #include "machine/machine_parts.h"
 
@@ -22,21 +18,13 @@ static unsigned bits(unsigned word, int first, int n)
 
 static void id_counters(const struct rfl_cpu_leaves *l, struct rfl_cpu_id *ret)
 {
-	ret->pmu_version = -1;
-	if (strcmp(ret->vendor, "GenuineIntel") == 0) {
-		ret->pmu_version = (int)bits(l->leaf_a[EAX], 0, 8);
-		ret->counters = (int)bits(l->leaf_a[EAX], 8, 8);
-	} else if (strcmp(ret->vendor, "AuthenticAMD") == 0) {
-		const bool extended = bits(l->leaf_ext1[ECX], 23, 1);
+	const bool extended = bits(l->leaf_ext1[ECX], 23, 1);
+	const bool second = bits(l->leaf_ext22[EAX], 0, 1); /* version of the counters */
 
-		if (bits(l->leaf_ext22[EAX], 0, 1)) {
-			ret->pmu_version = 2;
-			ret->counters = (int)bits(l->leaf_ext22[EBX], 0, 4);
-		} else {
-			ret->pmu_version = extended ? 1 : -1;
-			ret->counters = extended ? 6 : 4;
-		}
-	}
+	if (strcmp(ret->vendor, "GenuineIntel") == 0)
+		ret->counters = (int)bits(l->leaf_a[EAX], 8, 8);
+	else if (strcmp(ret->vendor, "AuthenticAMD") == 0)
+		ret->counters = second ? (int)bits(l->leaf_ext22[EBX], 0, 4) : extended ? 6 : 4;
 }
 
 void rfl_cpu_id_from_leaves(const struct rfl_cpu_leaves *l, struct rfl_cpu_id *ret)
@@ -45,7 +33,7 @@ void rfl_cpu_id_from_leaves(const struct rfl_cpu_leaves *l, struct rfl_cpu_id *r
 	const unsigned signature = l->leaf1[EAX];
 	const unsigned family = bits(signature, 8, 4), model = bits(signature, 4, 4);
 
-	*ret = (struct rfl_cpu_id){ .pmu_version = -1 };
+	*ret = (struct rfl_cpu_id){ .family = 0 };
 	memcpy(ret->vendor, words, sizeof(words));
 	ret->family = (int)(family + (family == 15 ? bits(signature, 20, 8) : 0));
 	ret->model = (int)(model + (bits(signature, 16, 4) << 4));
@@ -79,23 +67,12 @@ void rfl_cpu_id_get(const char *root, struct rfl_cpu_id *ret)
 
 #else
 
-static int vector_bits(void)
-{
-#if defined(__linux__) && defined(__aarch64__) && defined(PR_SVE_GET_VL)
-	const int length = prctl(PR_SVE_GET_VL);
-
-	return length > 0 ? 8 * (length & PR_SVE_VL_LEN_MASK) : 0;
-#else
-	return 0;
-#endif
-}
-
 void rfl_cpu_id_get(const char *root, struct rfl_cpu_id *ret)
 {
 	char text[4096];
 	unsigned part;
 
-	*ret = (struct rfl_cpu_id){ .pmu_version = -1, .vector_bits = vector_bits() };
+	*ret = (struct rfl_cpu_id){ .family = 0 };
 	if (!rfl_machine__slurp(root, "/proc/cpuinfo", text, sizeof(text)))
 		return;
 	const char *at = strstr(text, "CPU implementer");

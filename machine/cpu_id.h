@@ -14,9 +14,7 @@ struct rfl_cpu_id {
 			  */
 	int family;      /**< x86: extended family added; 0 elsewhere */
 	int model;       /**< x86: extended model in front; Arm: the part number, 0xd40 */
-	int pmu_version; /**< of the core's counters, 0: it shows none; -1: it does not tell */
 	int counters;    /**< general counters per hardware thread; 0: it does not tell */
-	int vector_bits; /**< Arm: length of SVE's vectors; 0: no SVE */
 };
 
 /** Ask the processor that we run on. @param root  where /proc and /sys lie, "" outside tests */

@@ -74,7 +74,6 @@ static void look_at_line(struct rfl_ncu *n, struct rfl_span line)
 		n->errors++;
 		keep_first(&n->first_error, line);
 	} else if (rfl_span_starts(line, "==WARNING==")) {
-		n->warnings++;
 		keep_first(&n->first_warning, line);
 	} else if (!rfl_span_starts(line, "==PROF==")) {
 		n->noise += rfl_span_trim(line).len > 0;

@@ -119,7 +119,7 @@ struct rfl_ncu {
 
 	/* Lines that are no table. */
 	struct rfl_buf first_error, first_warning;
-	size_t errors, warnings, noise;
+	size_t errors, noise;
 	const char *other_page; /* "source", "session"; NULL: none seen */
 	size_t other_page_line;
 	int64_t rounded, legacy; /* cells */
