@@ -315,6 +315,23 @@ static void takes_complaints_for_the_reason(void **state)
 	rig_fini(&rig);
 }
 
+/* A file may hold what a terminal would obey. */
+static void complaints_are_of_one_plain_line(void **state)
+{
+	const struct rfl_capture *c;
+	struct summary_rig rig;
+
+	(void)state;
+	rig_init(&rig);
+	c = rig_read(&rig, "nvprof",
+		     "==9== NVPROF is profiling process 9, command: ./a\n"
+		     "==9== Error: no \033[31mkernel\tfound\n");
+	assert_int_equal(c->nrefusals, 1);
+	for (const char *at = c->total[RFL_QUANTITY_DRAM].reason; *at; at++)
+		assert_true(*at >= ' ' && *at < 127);
+	rig_fini(&rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -329,6 +346,7 @@ int main(void)
 		cmocka_unit_test(reads_tables_behind_each_other),
 		cmocka_unit_test(refuses_what_is_broken),
 		cmocka_unit_test(takes_complaints_for_the_reason),
+		cmocka_unit_test(complaints_are_of_one_plain_line),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
