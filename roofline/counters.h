@@ -75,7 +75,7 @@ struct rfl_measured {
 	double ai; /**< FLOP per byte; NaN: not known, or they are not of the same launches */
 	double part[RFL_QUANTITY_COUNT]; /**< the terms of the FLOPs, per step; NaN: not known */
 	bool any;                        /**< a capture belongs to the configuration */
-	bool refused;                    /**< it was to be counted live and could not be */
+	bool refused;   /**< it could not be counted, and the reason has the cure */
 	bool doubtful;  /**< measured and counted do not fit: `doubt` and its `causes` */
 	bool bytes_fit; /**< though doubtful: every kernel is there, and only FLOPs of matrix units,
 			   which were not counted, are missing */

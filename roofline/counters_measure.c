@@ -188,7 +188,8 @@ static void say_unavailable(struct rfl_config *config, const struct rfl_counted 
 	struct rfl_amount all = rfl_counters__total(c, q), a = rfl_counters__total(c, part);
 	const char *reason = isnan(a.value) && a.reason ? a.reason : all.reason;
 
-	config->measured.refused = config->measured.refused || c->capture->nrefusals > 0;
+	config->measured.refused = config->measured.refused || c->capture->nrefusals > 0 ||
+				   !c->capture->path; /* live: its reason has the cure */
 	if (isnan(all.value))
 		(void)snprintf(ret->why, sizeof(ret->why), "%s unavailable%s%s",
 			       q == RFL_QUANTITY_FLOPS ? "FLOPs" : "DRAM bytes", reason ? ": " : "",
