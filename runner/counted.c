@@ -228,7 +228,7 @@ static struct rfl_amount whole(const struct rfl_capture *c, const struct rfl_cou
 				   : "only a part of them was asked for: add core and flops to "
 				     "--counter-sets";
 	}
-	if (a.validity == RFL_VALID_PARTIAL)
+	if (a.validity == RFL_VALID_PARTIAL || a.validity == RFL_VALID_ESTIMATE)
 		a.value = (double)NAN;
 	return a;
 }
@@ -325,7 +325,8 @@ void rfl_counted_status(const struct rfl_capture *capture, const struct rfl_coun
 		rfl_buf_puts(&text, why);
 	if (any)
 		n += say_quantities(capture, asked, RFL_VALID_UNAVAILABLE, &text) +
-		     say_quantities(capture, asked, RFL_VALID_PARTIAL, &text);
+		     say_quantities(capture, asked, RFL_VALID_PARTIAL, &text) +
+		     say_quantities(capture, asked, RFL_VALID_ESTIMATE, &text);
 	if (any && n == 0 && say_quantities(capture, asked, RFL_VALID_MARKED, &text))
 		word = "marked";
 	if (text.len > 0)

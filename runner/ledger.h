@@ -22,7 +22,7 @@ extern "C" {
 #define RFL_LEDGER_COUNTER_COLUMNS(X) \
 	X(TEXT, counters_source, "cupti or perf") \
 	X(INT, counter_passes, "times that the counted step was run") \
-	X(REAL, counted_flops_per_step, "FLOPs of a step by counters; empty when only a part is known") \
+	X(REAL, counted_flops_per_step, "FLOPs of a step by counters; empty when only a part or an estimate is known") \
 	X(REAL, counted_dram_bytes_per_step, "bytes to and from memory by counters; likewise") \
 	X(REAL, idle_dram_bytes_per_s, "that others moved during an empty range") \
 	X(REAL, ipc, "instructions per cycle of the counted step") \

@@ -28,6 +28,7 @@ static void the_status_says_what_lacks(void **state)
 	const struct rfl_amount other = { (double)NAN, RFL_VALID_UNAVAILABLE, 0, NULL, "no IMC" };
 	const struct rfl_amount some = { 5, RFL_VALID_PARTIAL, 1, NULL, "2 of 3 ranges" };
 	const struct rfl_amount off = { 5, RFL_VALID_MARKED, 1, NULL, "the self-test was off" };
+	const struct rfl_amount rough = { 5, RFL_VALID_ESTIMATE, 1, NULL, "misses x 64" };
 	const struct rfl_amount good = { 5, RFL_VALID, 1, NULL, NULL };
 	const struct {
 		struct rfl_amount flops, dram, cycles;
@@ -45,6 +46,7 @@ static void the_status_says_what_lacks(void **state)
 		{ good, other, good, RFL_SET_FLOPS, "ok" }, /* not asked for */
 		{ some, good, good, 0, "partial: flops.total: 2 of 3 ranges" },
 		{ some, other, good, 0, "partial: dram_bytes: no IMC; flops.total: 2 of 3 ranges" },
+		{ good, rough, good, 0, "partial: dram_bytes: misses x 64" },
 		{ off, good, good, 0, "marked: flops.total: the self-test was off" },
 		{ off, absent, good, 0, "partial: dram_bytes: rc 35" },
 	};
@@ -63,6 +65,19 @@ static void the_status_says_what_lacks(void **state)
 		assert_string_equal(status_of(&c, cases[i].sets, "fp32", &text), cases[i].expected);
 	}
 	rfl_buf_fini(&text);
+}
+
+/* What was estimated is in counters.csv, with its caveat; the row has what was counted. */
+static void an_estimate_is_no_count(void **state)
+{
+	const struct rfl_counted_asked wants = { 0, "fp32" };
+	struct rfl_capture c = { .source = "fake", .steps = 2 };
+
+	(void)state;
+	c.total[RFL_QUANTITY_DRAM] = (struct rfl_amount){ .value = 10 };
+	assert_close(rfl_counted_per_step(&c, &wants, RFL_QUANTITY_DRAM), 5, 0);
+	c.total[RFL_QUANTITY_DRAM].validity = RFL_VALID_ESTIMATE;
+	assert_true(isnan(rfl_counted_per_step(&c, &wants, RFL_QUANTITY_DRAM)));
 }
 
 /* The FLOPs of a GPU's step are those outside and inside the matrix units: with one of the two they
@@ -254,6 +269,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_status_says_what_lacks),
+		cmocka_unit_test(an_estimate_is_no_count),
 		cmocka_unit_test(half_of_the_flops_are_no_flops),
 		cmocka_unit_test(the_status_quotes_the_source),
 		cmocka_unit_test(self_tests_become_ratios),
