@@ -18,7 +18,7 @@
 #include "machine/machine.h"
 #include "plot/font.h"
 #include "rfl_config.h"
-#include "runner/jpeg.h"
+#include "data/jpeg.h"
 
 #define OWN_CHECKS 32                 /* at most, beside a line for each engine and each surface */
 #define LOW_MEMORY ((int64_t)1 << 30) /* less than this and training is likely to be killed */

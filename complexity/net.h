@@ -103,7 +103,7 @@ struct rfl_shape {
 
 enum rfl_dtype { RFL_DTYPE_F32, RFL_DTYPE_F16, RFL_DTYPE_BF16, RFL_DTYPE_I64 };
 
-/** What a parameter is; decides its fill (runner/fill.h) and whether it is trained. */
+/** What a parameter is; decides its fill (data/fill.h) and whether it is trained. */
 enum rfl_param_kind {
 	RFL_PARAM_CONV_WEIGHT,
 	RFL_PARAM_CONV_BIAS,

@@ -10,7 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/text.h"
-#include "runner/label.h"
+#include "ledger/label.h"
 
 static bool is_text(const char *text)
 {

@@ -13,7 +13,7 @@
 #include "base/alloc.h"
 #include "base/stats.h"
 #include "base/text.h"
-#include "runner/label.h"
+#include "ledger/label.h"
 
 static void init(struct rfl_measured *m)
 {

@@ -14,7 +14,7 @@
 #include "roofline/counters.h"
 #include "roofline/points.h"
 #include "roofline/work.h"
-#include "runner/ledger.h"
+#include "ledger/ledger.h"
 
 #ifdef __cplusplus
 extern "C" {

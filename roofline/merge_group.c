@@ -10,7 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/text.h"
-#include "runner/label.h"
+#include "ledger/label.h"
 
 /* Equal in everything that the FLOPs, the bytes and the roof are made of. */
 static const char *contradiction(const struct rfl_ledger_row *a, const struct rfl_ledger_row *b)

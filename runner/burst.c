@@ -25,7 +25,7 @@ enum rfl_rc rfl_burst_init(struct rfl_burst *b, int64_t iters, struct rfl_err *e
 	if (!b->steps)
 		return rfl_fail(err, RFL_ENOMEM, 0, "%lld steps: out of memory", (long long)iters);
 	for (int64_t i = 0; i < iters; i++)
-		b->steps[i] = (struct rfl_burst_step){ unknown, unknown, unknown,
+		b->steps[i] = (struct rfl_burst_step){ unknown, unknown, unknown, unknown,
 						       unknown, unknown, unknown };
 	return RFL_OK;
 }
@@ -119,14 +119,16 @@ static enum rfl_rc step_phases(struct loop *l, const struct rfl_batch *batch, in
 	enum rfl_rc rc;
 
 	push(l, RFL_DETAIL_PHASE, "fwd");
-	rc = l->ops->forward(l->engine, batch, err);
+	rc = c->mode == RFL_RUN_FWD ? RFL_OK : l->ops->zero_grad(l->engine, err);
+	if (rc == RFL_OK)
+		rc = l->ops->forward(l->engine, batch, err);
 	end_phase(l);
 	t1 = rfl_clock_ns();
 	ret->forward_s = seconds(t0, t1);
 	if (rc || c->mode == RFL_RUN_FWD)
 		return rc;
 	push(l, RFL_DETAIL_PHASE, "bwd");
-	rc = l->ops->backward(l->engine, err);
+	rc = l->ops->backward(l->engine, NULL, err);
 	end_phase(l);
 	t0 = t1;
 	t1 = rfl_clock_ns();

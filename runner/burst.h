@@ -10,7 +10,7 @@
 
 #include "base/err.h"
 #include "profile/nvtx.h"
-#include "runner/data.h"
+#include "data/data.h"
 #include "runner/engine.h"
 
 #ifdef __cplusplus
@@ -34,8 +34,8 @@ extern const char *const rfl_detail_names[];
 
 /** One step. A phase that the mode does not have, or that was not timed by itself, is NaN. */
 struct rfl_burst_step {
-	double data_wait_s, forward_s, backward_s, optimizer_s;
-	double total_s; /**< the four together, by one clock */
+	double data_wait_s, upload_s, forward_s, backward_s, optimizer_s;
+	double total_s; /**< together, by one clock */
 	double loss;    /**< NaN when it was not read at this step */
 };
 

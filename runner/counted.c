@@ -59,13 +59,15 @@ static enum rfl_rc phases(struct step *s, struct rfl_err *err)
 	struct rfl_engine *e = s->parts->engine;
 	enum rfl_rc rc = begin_phase(s, "fwd", err);
 
+	if (rc == RFL_OK && s->config->mode != RFL_RUN_FWD)
+		rc = ops->zero_grad(e, err);
 	if (rc == RFL_OK)
 		rc = ops->forward(e, &s->batch, err);
 	if (rc || s->config->mode == RFL_RUN_FWD)
 		return rc;
 	rc = begin_phase(s, "bwd", err);
 	if (rc == RFL_OK)
-		rc = ops->backward(e, err);
+		rc = ops->backward(e, NULL, err);
 	if (rc || s->config->mode == RFL_RUN_FWD_BWD)
 		return rc;
 	rc = begin_phase(s, "opt", err);

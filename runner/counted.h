@@ -10,7 +10,7 @@
 #include "base/err.h"
 #include "profile/source.h"
 #include "runner/burst.h"
-#include "runner/data.h"
+#include "data/data.h"
 #include "runner/engine.h"
 
 #ifdef __cplusplus

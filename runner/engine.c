@@ -16,10 +16,6 @@
 #include "base/dl.h"
 #include "base/file.h"
 
-const char *const rfl_device_names[] = { "cpu", "cuda", "mps", NULL };
-const char *const rfl_precision_names[] = { "fp32", "tf32", "amp", "bf16", "fp16", NULL };
-const char *const rfl_layout_names[] = { "nchw", "nhwc", NULL };
-
 /* Engines that this program knows of, in order of preference: each has a row in every list, with
  * or without a plugin. */
 static const struct {

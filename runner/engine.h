@@ -14,35 +14,32 @@
 
 #include "base/err.h"
 #include "complexity/net.h"
+#include "data/batch.h"
+#include "machine/terms.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 /** Raised with every change of the structs below; a plugin of another number is refused. */
-#define RFL_ENGINE_ABI 3
-
-enum rfl_device { RFL_DEVICE_CPU, RFL_DEVICE_CUDA, RFL_DEVICE_MPS };
-enum rfl_precision {
-	RFL_PRECISION_FP32,
-	RFL_PRECISION_TF32,
-	RFL_PRECISION_AMP, /**< the device's usual 16-bit autocast */
-	RFL_PRECISION_BF16,
-	RFL_PRECISION_FP16,
-};
-enum rfl_layout { RFL_LAYOUT_NCHW, RFL_LAYOUT_NHWC /**< channels-last */ };
-
-/** "cpu", "cuda", "mps", NULL and so on: in the order of the enums, for option rows and files. */
-extern const char *const rfl_device_names[];
-extern const char *const rfl_precision_names[];
-extern const char *const rfl_layout_names[];
+#define RFL_ENGINE_ABI 4
 
 /** How the net is run. Frozen batch norm trains with the running statistics. */
 enum rfl_engine_mode { RFL_ENGINE_EVAL, RFL_ENGINE_TRAIN, RFL_ENGINE_TRAIN_FROZEN_BN };
 
-/** SGD as PyTorch defines it: g += weight_decay * p; buf = momentum * buf + g; p -= lr * buf. */
-struct rfl_sgd {
-	double lr, momentum, weight_decay;
+/**
+ * The optimizer, as PyTorch defines it. With g the gradient and p the parameter:
+ * sgd:   g += weight_decay * p; buf = momentum * buf + g (g at the first step); p -= lr * buf.
+ * adam:  g += weight_decay * p; m = beta1 * m + (1 - beta1) * g; v = beta2 * v + (1 - beta2) * g^2;
+ *        p -= lr / (1 - beta1^t) * m / (sqrt(v) / sqrt(1 - beta2^t) + eps).
+ * adamw: p *= 1 - lr * weight_decay; then as adam without weight decay.
+ */
+struct rfl_optimizer {
+	enum rfl_optimizer_rule rule;
+	enum rfl_optimizer_kernels kernels;
+	double lr, weight_decay;
+	double momentum;          /**< of sgd */
+	double beta1, beta2, eps; /**< of adam and adamw */
 };
 
 struct rfl_engine_config {
@@ -51,24 +48,47 @@ struct rfl_engine_config {
 	enum rfl_layout layout;
 	int threads; /**< intra-operation threads, at least 1; always set explicitly */
 	int64_t max_batch;
-	struct rfl_sgd sgd;
+	struct rfl_optimizer optimizer;
 	uint64_t seed; /**< of dropout */
 	bool dropout;  /**< false: dropout layers pass their input (verification) */
 	bool deterministic;
-};
-
-/** Images and labels of one forward. The memory belongs to the caller and must stay as it is until
- * the backward of that forward has run. */
-struct rfl_batch {
-	int64_t n;              /**< samples, 1 to max_batch */
-	const float *images;    /**< n * channels * height * width, in `layout` */
-	enum rfl_layout layout; /**< of images */
-	const int64_t *labels;  /**< n class indices */
+	bool cudnn_benchmark; /**< let cuDNN time its algorithms before it chooses */
 };
 
 struct rfl_engine_memory {
 	double allocated_peak_bytes; /**< by the engine's own allocator; NaN when it cannot say */
 	double reserved_peak_bytes;  /**< NaN when it cannot say */
+};
+
+/** What backward does with the loss of the last forward. */
+struct rfl_backward {
+	double weight; /**< the loss counts this much: 1 / micro-batches of a step */
+	bool last;     /**< of the step: with several processes gradients are exchanged now */
+};
+
+/** Loss scaling of fp16: gradients too small for the format are kept from becoming zero. */
+struct rfl_loss_scaling {
+	double scale;    /**< NaN: the precision needs none */
+	int64_t skipped; /**< steps left out, since a gradient was not finite */
+};
+
+/** What the engine runs on. "" and NaN-like values where it is not known. */
+struct rfl_engine_device {
+	char name[128];
+	char pci_bus_id[32]; /**< "00000000:01:00.0", to find the same GPU elsewhere */
+	char cuda_runtime[32], cuda_driver[32], cudnn[32], nccl[32]; /**< "13.0", "9.19.0" */
+	int64_t memory_bytes;                                        /**< -1: not known */
+};
+
+/** Several processes that train together (data-parallel). */
+struct rfl_engine_world {
+	int rank, size; /**< of all processes */
+	int local_rank; /**< on this machine: the GPU that is ours */
+	const char *address;
+	int port;                 /**< where rank 0 listens */
+	double timeout_s;         /**< for the others to come, and for each exchange */
+	int64_t bucket_bytes;     /**< gradients are exchanged in pieces of about this size */
+	const char *interconnect; /**< "auto", "gloo", "nccl" */
 };
 
 /** Receives the output of one node as contiguous float32, row-major in NCHW order, n * numel. */
@@ -105,8 +125,9 @@ struct rfl_engine_ops {
 
 	enum rfl_rc (*set_mode)(struct rfl_engine *e, enum rfl_engine_mode mode,
 				struct rfl_err *err);
-	enum rfl_rc (*set_sgd)(struct rfl_engine *e, const struct rfl_sgd *sgd,
-			       struct rfl_err *err);
+	/** Other numbers for the same rule. RFL_EUNSUPPORTED for another rule. */
+	enum rfl_rc (*set_optimizer)(struct rfl_engine *e, const struct rfl_optimizer *optimizer,
+				     struct rfl_err *err);
 
 	/** Run the net and the mean cross entropy. In a training mode the graph is kept for
 	 * backward. Does not wait for the device. */
@@ -115,9 +136,14 @@ struct rfl_engine_ops {
 	/** The same in whatever mode is set, handing out every node's output as it is made. */
 	enum rfl_rc (*forward_traced)(struct rfl_engine *e, const struct rfl_batch *batch,
 				      rfl_engine_trace_fn fn, void *ctx, struct rfl_err *err);
-	/** Gradients of the last forward, replacing older ones. */
-	enum rfl_rc (*backward)(struct rfl_engine *e, struct rfl_err *err);
-	/** One update of the parameters from the gradients. */
+	/** Forget the gradients; their memory goes back. The first call of a training step. */
+	enum rfl_rc (*zero_grad)(struct rfl_engine *e, struct rfl_err *err);
+	/** Gradients of the last forward, added to those that are there.
+	 * @param how  NULL: weight 1, the last of its step */
+	enum rfl_rc (*backward)(struct rfl_engine *e, const struct rfl_backward *how,
+				struct rfl_err *err);
+	/** One update of the parameters from the gradients. With loss scaling they are unscaled
+	 * first, and the update is left out when one is not finite. */
 	enum rfl_rc (*step)(struct rfl_engine *e, struct rfl_err *err);
 	/** Forget gradients, momentum and step count. */
 	enum rfl_rc (*reset_optimizer)(struct rfl_engine *e, struct rfl_err *err);
@@ -165,6 +191,56 @@ struct rfl_engine_ops {
 			    struct rfl_err *err);
 	/** Threads and libraries in use, several lines, for the record. Borrowed until close. */
 	const char *(*describe)(struct rfl_engine *e);
+
+	/* ---- members that may be NULL: the engine cannot, or its device does not need it ---- */
+
+	enum rfl_rc (*device_info)(struct rfl_engine *e, struct rfl_engine_device *ret,
+				   struct rfl_err *err);
+	/** Peaks of memory() count from here. */
+	enum rfl_rc (*reset_memory)(struct rfl_engine *e, struct rfl_err *err);
+	enum rfl_rc (*scaling)(struct rfl_engine *e, struct rfl_loss_scaling *ret,
+			       struct rfl_err *err);
+
+	/** Memory of this machine that the device can read while it works (page-locked). */
+	enum rfl_rc (*host_alloc)(struct rfl_engine *e, size_t bytes, void **ret,
+				  struct rfl_err *err);
+	void (*host_free)(struct rfl_engine *e, void *memory);
+	/** Begin to copy a batch to the device, beside what it is doing; the forward of this batch
+	 * waits for it there. The batch's memory must stay until uploaded() returned. */
+	enum rfl_rc (*upload)(struct rfl_engine *e, const struct rfl_batch *batch,
+			      struct rfl_err *err);
+	enum rfl_rc (*uploaded)(struct rfl_engine *e, struct rfl_err *err);
+
+	/* Marks in the device's own queue of work, for times that nobody has to wait for. */
+	/** Make room for n of them: before the window. */
+	enum rfl_rc (*reserve_events)(struct rfl_engine *e, int64_t n, struct rfl_err *err);
+	/** Put mark i behind what was asked for so far. */
+	enum rfl_rc (*record_event)(struct rfl_engine *e, int64_t i, struct rfl_err *err);
+	/** Seconds between two marks that the device has passed (after sync). */
+	enum rfl_rc (*elapsed)(struct rfl_engine *e, int64_t from, int64_t to, double *ret,
+			       struct rfl_err *err);
+
+	/**
+	 * Record a whole step once, to be replayed as one piece of work: zero_grad, forward,
+	 * backward and step, or the first of them.
+	 * @param batch  gives shapes, and the values of the first replay
+	 * @return RFL_OK; RFL_EUNSUPPORTED with the reason
+	 */
+	enum rfl_rc (*capture)(struct rfl_engine *e, const struct rfl_batch *batch, bool backward,
+			       bool step, struct rfl_err *err);
+	/** One recorded step on the values of a batch of the same shape. */
+	enum rfl_rc (*replay)(struct rfl_engine *e, const struct rfl_batch *batch,
+			      struct rfl_err *err);
+
+	/** Become one of several processes: the gradients of a step are averaged over all from now
+	 * on. After open, before the first forward. RFL_EUNAVAILABLE, RFL_ETIMEOUT. */
+	enum rfl_rc (*join)(struct rfl_engine *e, const struct rfl_engine_world *world,
+			    struct rfl_err *err);
+	/** Wait until every process is here. */
+	enum rfl_rc (*barrier)(struct rfl_engine *e, struct rfl_err *err);
+	/** Everybody's n numbers, in the order of ranks: size * n. */
+	enum rfl_rc (*gather)(struct rfl_engine *e, const double *mine, size_t n, double *all,
+			      struct rfl_err *err);
 };
 
 /**

@@ -169,10 +169,13 @@ static enum rfl_rc set_mode(struct rfl_engine *e, enum rfl_engine_mode mode, str
 	return RFL_OK;
 }
 
-static enum rfl_rc set_sgd(struct rfl_engine *e, const struct rfl_sgd *sgd, struct rfl_err *err)
+static enum rfl_rc set_optimizer(struct rfl_engine *e, const struct rfl_optimizer *optimizer,
+				 struct rfl_err *err)
 {
-	(void)err;
-	e->config.sgd = *sgd;
+	if (optimizer->rule != e->config.optimizer.rule)
+		return rfl_fail(err, RFL_EUNSUPPORTED, 0, "torch: the engine was opened for %s",
+				rfl_optimizer_rule_names[e->config.optimizer.rule]);
+	e->config.optimizer = *optimizer;
 	return RFL_OK;
 }
 
@@ -184,10 +187,14 @@ void rfl_torch__forget_step(struct rfl_engine *e)
 	rfl_torch_tensor_free(e->logits);
 	e->loss = e->logits = NULL;
 	e->can_backward = false;
-	if (e->mode != RFL_ENGINE_EVAL) {
-		rfl_torch_sgd_zero_grad(e->sgd);
-		e->has_grads = false;
-	}
+}
+
+static enum rfl_rc zero_grad(struct rfl_engine *e, struct rfl_err *err)
+{
+	(void)err;
+	rfl_torch_sgd_zero_grad(e->sgd);
+	e->has_grads = false;
+	return RFL_OK;
 }
 
 static enum rfl_rc check_batch(const struct rfl_engine *e, const struct rfl_batch *batch,
@@ -284,13 +291,16 @@ static enum rfl_rc detach(struct rfl_torch_tensor **t, struct rfl_err *err)
 	return RFL_OK;
 }
 
-static enum rfl_rc backward(struct rfl_engine *e, struct rfl_err *err)
+static enum rfl_rc backward(struct rfl_engine *e, const struct rfl_backward *how,
+			    struct rfl_err *err)
 {
 	enum rfl_rc rc;
 
 	if (!e->can_backward)
 		return rfl_fail(err, RFL_EINVAL, 0,
 				"torch: backward needs a forward in a training mode before it");
+	if (how && how->weight != 1)
+		return rfl_fail(err, RFL_EUNSUPPORTED, 0, "torch: a loss counts once");
 	e->can_backward = false;
 	rc = e->marks.fn ? rfl_torch__mark_backward(e, e->net->nnodes, err) : RFL_OK;
 	if (rc == RFL_OK)
@@ -308,7 +318,7 @@ static enum rfl_rc backward(struct rfl_engine *e, struct rfl_err *err)
 
 static enum rfl_rc step(struct rfl_engine *e, struct rfl_err *err)
 {
-	const struct rfl_sgd *sgd = &e->config.sgd;
+	const struct rfl_optimizer *sgd = &e->config.optimizer;
 
 	if (!e->has_grads)
 		return rfl_fail(err, RFL_EINVAL, 0, "torch: step needs a backward before it");
@@ -391,7 +401,8 @@ static const struct rfl_engine_ops torch_ops = {
 	.open = open_engine,
 	.close = close_engine,
 	.set_mode = set_mode,
-	.set_sgd = set_sgd,
+	.set_optimizer = set_optimizer,
+	.zero_grad = zero_grad,
 	.forward = forward,
 	.forward_traced = forward_traced,
 	.backward = backward,

@@ -51,6 +51,8 @@ enum rfl_rc rfl_torch__restore(struct rfl_engine *e, struct rfl_err *err)
 	if (!e->saved.taken)
 		return rfl_fail(err, RFL_EINVAL, 0, "torch: restore needs a snapshot before it");
 	rfl_torch__forget_step(e);
+	rfl_torch_sgd_zero_grad(e->sgd);
+	e->has_grads = false;
 	memcpy(e->slab, e->saved.slab, e->slab_bytes);
 	rc = rfl_torch__check(rfl_torch_sgd_restore(e->sgd, e->saved.sgd), "restore", err);
 	if (rc == RFL_OK)

@@ -297,10 +297,10 @@ static void read_section(struct reader *r, const struct place *root, size_t know
 	s->mode = known_sections[known].mode;
 	if (s->uncovered)
 		return;
-	s->sgd.momentum = get_real(r, &hyper, "momentum");
-	s->sgd.weight_decay = get_real(r, &hyper, "weight_decay");
-	s->sgd.lr = known_sections[known].lr ? get_real(r, root, known_sections[known].lr)
-					     : get_real(r, &hyper, "lr");
+	s->optimizer.momentum = get_real(r, &hyper, "momentum");
+	s->optimizer.weight_decay = get_real(r, &hyper, "weight_decay");
+	s->optimizer.lr = known_sections[known].lr ? get_real(r, root, known_sections[known].lr)
+						   : get_real(r, &hyper, "lr");
 	at = member(r, root, s->name);
 	read_run(r, &at, &s->fp32);
 	(void)snprintf(twin, sizeof(twin), "%s_fp64", s->name);

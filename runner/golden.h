@@ -74,7 +74,7 @@ struct rfl_golden_run {
 struct rfl_golden_section {
 	const char *name;      /**< "sgd", "sgd_gentle", "sgd_frozen_bn", "adamw" */
 	const char *uncovered; /**< why no engine can repeat it; NULL when one can */
-	struct rfl_sgd sgd;
+	struct rfl_optimizer optimizer;
 	enum rfl_engine_mode mode;
 	struct rfl_golden_run fp32, fp64;
 };

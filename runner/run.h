@@ -11,17 +11,29 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "data/data.h"
 #include "profile/source.h"
 #include "runner/burst.h"
 #include "runner/engine.h"
-#include "runner/label.h"
-#include "runner/ledger.h"
+#include "runner/world.h"
+#include "ledger/label.h"
+#include "ledger/ledger.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 #define RFL_RUN_DEVICE_AUTO (-1)
+
+/** What to do when a batch does not fit. */
+enum rfl_oom_policy {
+	RFL_OOM_RECORD, /**< the row says oom */
+	RFL_OOM_SHRINK, /**< then try smaller batches until one fits: a row each */
+	RFL_OOM_SEARCH, /**< find the largest batch that fits: a row each */
+};
+
+/** "record", "shrink", "search", NULL. */
+extern const char *const rfl_oom_policy_names[];
 
 /** What is measured. Texts are borrowed. */
 struct rfl_run_config {
@@ -34,15 +46,21 @@ struct rfl_run_config {
 	enum rfl_layout layout;
 	const char *engine;             /**< "auto", "torch", "torch@2.11", or a plugin's id */
 	const char *const *plugin_dirs; /**< NULL-terminated */
-	struct rfl_sgd sgd;
-	uint64_t seed;
+	struct rfl_optimizer optimizer;
+	uint64_t seed; /**< of dropout */
 	bool deterministic;
-	int threads;          /**< at least 1 */
-	const char *data_dir; /**< NULL: synthetic */
-	bool augment;
-	int workers;
-	int ahead; /**< batches decoded ahead */
+	int threads; /**< at least 1 */
+	struct rfl_data_spec data;
 	int64_t warmup, iters;
+	int64_t accum;          /**< micro-batches per optimizer step, at least 1; batch is all */
+	int64_t context_length; /**< of a language model; 0: the model's own */
+	bool cudnn_benchmark;
+	bool cuda_graph;     /**< record a step and replay it */
+	bool sync_each_step; /**< wait for the device after every step */
+	double until_stdrel; /**< go on behind iters until std / (mean * sqrt(n)) of the step times
+				  is no more than this; 0: do not */
+	double until_max_s;  /**< and no longer than this */
+	struct rfl_world world;
 	enum rfl_detail counters;       /**< ranges of the counted steps; off: none are run */
 	unsigned counter_sets;          /**< RFL_SET_*; 0: what rfl_counted_sets() says */
 	struct rfl_cupti_places places; /**< where to look for CUPTI */

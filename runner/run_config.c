@@ -34,10 +34,10 @@ json_t *rfl_run__config_to_json(const struct rfl_run_config *c)
 		"arch", c->arch, "image_size", (json_int_t)c->image_size, "batch",
 		(json_int_t)c->batch, "mode", (int)c->mode, "device", c->device, "precision",
 		(int)c->precision, "layout", (int)c->layout, "engine", c->engine, "plugin_dirs",
-		strings(c->plugin_dirs), "lr", c->sgd.lr, "momentum", c->sgd.momentum,
-		"weight_decay", c->sgd.weight_decay, "seed", (json_int_t)c->seed, "deterministic",
-		c->deterministic, "threads", c->threads, "data_dir", c->data_dir, "augment",
-		c->augment, "workers", c->workers, "ahead", c->ahead, "warmup",
+		strings(c->plugin_dirs), "lr", c->optimizer.lr, "momentum", c->optimizer.momentum,
+		"weight_decay", c->optimizer.weight_decay, "seed", (json_int_t)c->seed,
+		"deterministic", c->deterministic, "threads", c->threads, "data_dir", c->data.dir,
+		"augment", c->data.augment, "workers", c->data.workers, "ahead", c->data.ahead, "warmup",
 		(json_int_t)c->warmup, "iters", (json_int_t)c->iters, "counters", (int)c->counters,
 		"counter_sets", (int)c->counter_sets, "cupti_path", c->places.path, "cuda_home",
 		c->places.cuda_home, "cupti_beside", c->places.beside, "nvtx", (int)c->nvtx,
@@ -79,14 +79,14 @@ enum rfl_rc rfl_run__config_from_json(const json_t *json, const char **dirs, siz
 			   "s:i, s:o, s:b, s:i, s:i, s:I, s:I, s:i, s:i, s:o, s:o, s:o, s:i, s:o}",
 			   "arch", &c.arch, "image_size", &image_size, "batch", &batch, "mode",
 			   &mode, "device", &c.device, "precision", &precision, "layout", &layout,
-			   "engine", &c.engine, "plugin_dirs", &list, "lr", &c.sgd.lr, "momentum",
-			   &c.sgd.momentum, "weight_decay", &c.sgd.weight_decay, "seed", &seed,
-			   "deterministic", &deterministic, "threads", &c.threads, "data_dir",
-			   &data_dir, "augment", &augment, "workers", &c.workers, "ahead", &c.ahead,
-			   "warmup", &warmup, "iters", &iters, "counters", &counters,
-			   "counter_sets", &sets, "cupti_path", &path, "cuda_home", &home,
-			   "cupti_beside", &beside, "nvtx", &nvtx, "nvtx_injection",
-			   &injection) != 0)
+			   "engine", &c.engine, "plugin_dirs", &list, "lr", &c.optimizer.lr,
+			   "momentum", &c.optimizer.momentum, "weight_decay",
+			   &c.optimizer.weight_decay, "seed", &seed, "deterministic",
+			   &deterministic, "threads", &c.threads, "data_dir", &data_dir, "augment",
+			   &augment, "workers", &c.data.workers, "ahead", &c.data.ahead, "warmup", &warmup,
+			   "iters", &iters, "counters", &counters, "counter_sets", &sets,
+			   "cupti_path", &path, "cuda_home", &home, "cupti_beside", &beside, "nvtx",
+			   &nvtx, "nvtx_injection", &injection) != 0)
 		return rfl_fail(err, RFL_EFORMAT, 0, "configuration: %s", why.text);
 	rc = unpack_dirs(list, dirs, ndirs, err);
 	if (rc)
@@ -98,11 +98,11 @@ enum rfl_rc rfl_run__config_from_json(const json_t *json, const char **dirs, siz
 	c.layout = (enum rfl_layout)layout;
 	c.seed = (uint64_t)seed;
 	c.deterministic = deterministic != 0;
-	c.augment = augment != 0;
+	c.data.augment = augment != 0;
 	c.warmup = warmup;
 	c.iters = iters;
 	c.plugin_dirs = dirs;
-	c.data_dir = json_string_value(data_dir); /* null: synthetic */
+	c.data.dir = json_string_value(data_dir); /* null: synthetic */
 	c.counters = (enum rfl_detail)counters;
 	c.counter_sets = (unsigned)sets;
 	c.places.path = json_string_value(path);
@@ -122,8 +122,8 @@ static enum rfl_rc check_numbers(const struct rfl_run_config *c, struct rfl_err 
 	} bounds[] = {
 		{ "batch size", c->batch, 1 },     { "image size", c->image_size, 0 },
 		{ "warm-up steps", c->warmup, 0 }, { "steps", c->iters, 1 },
-		{ "threads", c->threads, 1 },      { "loader threads", c->workers, 0 },
-		{ "batches ahead", c->ahead, 1 },
+		{ "threads", c->threads, 1 },      { "loader threads", c->data.workers, 0 },
+		{ "batches ahead", c->data.ahead, 1 },
 	};
 
 	for (size_t i = 0; i < RFL_ARRAY_LEN(bounds); i++) {
@@ -144,8 +144,8 @@ enum rfl_rc rfl_run__check(const struct rfl_run_config *config, struct rfl_net *
 
 	if (rc == RFL_OK)
 		rc = rfl_zoo_build(config->arch, &sizes, &net, err);
-	if (rc == RFL_OK && config->data_dir)
-		rc = rfl_dataset_probe(config->data_dir, net->classes, err);
+	if (rc == RFL_OK && config->data.dir)
+		rc = rfl_dataset_probe(config->data.dir, net->classes, err);
 	if (rc) {
 		rfl_net_free(net);
 		return rc;
@@ -168,12 +168,12 @@ void rfl_run__config_hash(const struct rfl_run_config *c, const struct rfl_ledge
 		       row->backend ? row->backend : "auto", c->arch);
 	rfl_buf_printf(&b, "%" PRId64 "|%" PRId64 "|%d|%d|%d|%d|", row->img_size, c->batch,
 		       (int)c->precision, (int)c->layout, (int)c->mode, c->deterministic);
-	rfl_buf_printf(&b, "%d|%d|%d|%d|%d|", c->threads, c->data_dir != NULL, c->augment,
-		       c->data_dir ? c->workers : 0, c->data_dir ? c->ahead : 0);
+	rfl_buf_printf(&b, "%d|%d|%d|%d|%d|", c->threads, c->data.dir != NULL, c->data.augment,
+		       c->data.dir ? c->data.workers : 0, c->data.dir ? c->data.ahead : 0);
 	rfl_buf_printf(&b, "%" PRId64 "|%" PRId64, c->warmup, c->iters);
-	if (c->mode == RFL_RUN_TRAIN && c->sgd.momentum == 0)
+	if (c->mode == RFL_RUN_TRAIN && c->optimizer.momentum == 0)
 		rfl_buf_puts(&b, "|no momentum");
-	if (c->mode == RFL_RUN_TRAIN && c->sgd.weight_decay == 0)
+	if (c->mode == RFL_RUN_TRAIN && c->optimizer.weight_decay == 0)
 		rfl_buf_puts(&b, "|no weight decay");
 	snprintf(out, 17, "%016" PRIx64, rfl_hash64(0, rfl_buf_str(&b), b.len));
 	rfl_buf_fini(&b);

@@ -18,7 +18,8 @@
 #include "complexity/op.h"
 #include "profile/counters_csv.h"
 #include "runner/counted.h"
-#include "runner/fill.h"
+#include "data/fill.h"
+#include "runner/fill_engine.h"
 
 #define STEPS_PER_EVENT 256
 #define CSV_PER_EVENT   ((size_t)32 << 10)
@@ -134,7 +135,7 @@ static enum rfl_rc open_engine(struct job *job, struct rfl_err *err)
 		.layout = c->layout,
 		.threads = c->threads,
 		.max_batch = c->batch,
-		.sgd = c->sgd,
+		.optimizer = c->optimizer,
 		.seed = c->seed,
 		.dropout = true,
 		.deterministic = c->deterministic,
@@ -158,18 +159,18 @@ static enum rfl_rc open_data(struct job *job, struct rfl_err *err)
 		.image_size = (int)job->net->nodes[0].shape.dim[1],
 		.classes = job->net->classes,
 		.layout = c->layout,
-		.workers = c->workers,
-		.ahead = c->ahead,
-		.augment = c->augment,
+		.workers = c->data.workers,
+		.ahead = c->data.ahead,
+		.augment = c->data.augment,
 		.seed = c->seed,
 	};
 	struct rfl_dataset *set = NULL;
 	enum rfl_rc rc;
 
-	if (!c->data_dir)
+	if (!c->data.dir)
 		return rfl_data_synthetic(job->net, c->batch, c->layout, c->threads, &job->data,
 					  err);
-	rc = rfl_dataset_open(c->data_dir, &set, err);
+	rc = rfl_dataset_open(c->data.dir, &set, err);
 	if (rc)
 		return rc;
 	return rfl_data_folder(set, &loader, &job->data, err);

@@ -217,8 +217,8 @@ static void fill_numbers(const struct rfl_run_config *c, const struct rfl_net *n
 	row->accum = 1;
 	row->img_size = net->nodes[0].shape.dim[1];
 	row->classes = net->classes;
-	row->augment = c->data_dir ? c->augment : -1;
-	row->workers = c->data_dir ? c->workers : 0;
+	row->augment = c->data.dir ? c->data.augment : -1;
+	row->workers = c->data.dir ? c->data.workers : 0;
 	row->threads = c->threads;
 	row->deterministic = c->deterministic;
 	row->seed = (int64_t)c->seed;
@@ -247,7 +247,7 @@ static enum rfl_rc fill_texts(const struct rfl_run_config *c, const struct rfl_n
 		{ &row->layout, rfl_layout_names[c->layout] },
 		{ &row->mode, rfl_run_mode_names[c->mode] },
 		{ &row->optimizer, trains ? "sgd" : NULL },
-		{ &row->data_mode, c->data_dir ? "imagefolder" : "synthetic" },
+		{ &row->data_mode, c->data.dir ? "imagefolder" : "synthetic" },
 		{ &row->host, machine->host },
 		{ &row->version, RFL_VERSION },
 	};

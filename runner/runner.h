@@ -4,14 +4,13 @@
  * What it answers
  *   engine.h     what an engine is: it executes a net (forward, backward, step). Engines live in
  *                plugins; a registry says which are here and why others are not.
- *   fill.h       weights, images and labels from one formula, so that engines can be compared.
+ *   fill_engine.h  weights from one formula (data/fill.h), so that engines can be compared.
  *   verify.h     an engine against golden files made by PyTorch.
- *   data.h       batches: a folder of JPEG images decoded by threads, or one synthetic batch.
- *                transform.h, jpeg.h and random.h are its parts.
  *   burst.h      the measured burst: warm-up steps, then a window in which only training happens.
  *   counted.h    counted steps after it, for hardware counters.
  *   run.h        one run from configuration to ledger row: parent, child, files.
- *   ledger.h     logs/metrics.csv, one row per run. label.h: the names of runs.
+ *   world.h      several processes that train together.
+ * Batches come from data/, rows go to ledger/.
  *
  * How a run goes
  *   rfl_run() checks the request, execs the program again as a child, sends it the configuration
@@ -39,11 +38,8 @@
 
 #include "runner/burst.h"
 #include "runner/counted.h"
-#include "runner/data.h"
 #include "runner/engine.h"
-#include "runner/fill.h"
-#include "runner/label.h"
-#include "runner/ledger.h"
+#include "runner/fill_engine.h"
 #include "runner/run.h"
 #include "runner/verify.h"
 

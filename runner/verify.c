@@ -10,7 +10,8 @@
 
 #include "base/alloc.h"
 #include "complexity/zoo.h"
-#include "runner/fill.h"
+#include "data/fill.h"
+#include "runner/fill_engine.h"
 
 /* ------------------------------------------------------------------ network and engine */
 

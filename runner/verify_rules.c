@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "runner/fill.h"
+#include "data/fill.h"
 
 const char *const rfl_verdict_names[] = { "agrees", "differs", "reported", NULL };
 

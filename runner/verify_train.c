@@ -7,7 +7,8 @@
 #include <math.h>
 
 #include "base/alloc.h"
-#include "runner/fill.h"
+#include "data/fill.h"
+#include "runner/fill_engine.h"
 
 static double squares_of_difference(const float *x, const float *y, int64_t n)
 {
@@ -182,13 +183,15 @@ static enum rfl_rc train(struct rfl_session *s, const struct rfl_golden_section 
 	if (rc == RFL_OK)
 		rc = s->ops->set_mode(s->engine, section->mode, err);
 	if (rc == RFL_OK)
-		rc = s->ops->set_sgd(s->engine, &section->sgd, err);
+		rc = s->ops->set_optimizer(s->engine, &section->optimizer, err);
 	for (int64_t i = 0; rc == RFL_OK && i < run->nlosses - 1; i++) {
-		rc = s->ops->forward(s->engine, &batch, err);
+		rc = s->ops->zero_grad(s->engine, err);
+		if (rc == RFL_OK)
+			rc = s->ops->forward(s->engine, &batch, err);
 		if (rc == RFL_OK)
 			rc = s->ops->loss(s->engine, &run->losses[i], err);
 		if (rc == RFL_OK)
-			rc = s->ops->backward(s->engine, err);
+			rc = s->ops->backward(s->engine, NULL, err);
 		if (rc == RFL_OK)
 			rc = i == 0 ? first_step(s, run, err) : s->ops->step(s->engine, err);
 	}

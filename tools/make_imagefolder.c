@@ -17,7 +17,7 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "base/num.h"
-#include "runner/random.h"
+#include "data/random.h"
 
 struct plan {
 	const char *dir;

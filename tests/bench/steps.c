@@ -13,7 +13,8 @@
 #include "base/num.h"
 #include "complexity/zoo.h"
 #include "runner/engine.h"
-#include "runner/fill.h"
+#include "data/fill.h"
+#include "runner/fill_engine.h"
 
 struct bench {
 	const struct rfl_engine_ops *ops;
@@ -45,7 +46,7 @@ static enum rfl_rc open_bench(struct bench *b, char **argv, struct rfl_err *err)
 	const char *const dirs[] = { argv[1], NULL };
 	struct rfl_engine_config config = {
 		.layout = strcmp(argv[4], "nhwc") == 0 ? RFL_LAYOUT_NHWC : RFL_LAYOUT_NCHW,
-		.sgd = { .lr = 0.01, .momentum = 0.9, .weight_decay = 1e-4 },
+		.optimizer = { .lr = 0.01, .momentum = 0.9, .weight_decay = 1e-4 },
 		.dropout = true,
 	};
 	struct rfl_engine_list *list = NULL;
@@ -76,10 +77,13 @@ static enum rfl_rc step(struct bench *b, struct rfl_err *err)
 {
 	const int64_t start = rfl_clock_ns();
 	double loss;
-	enum rfl_rc rc = b->ops->forward(b->engine, &b->batch, err);
+	enum rfl_rc rc = b->ops->zero_grad(b->engine, err);
 
 	if (rc == RFL_OK)
-		rc = b->ops->backward(b->engine, err);
+		rc = b->ops->forward(b->engine, &b->batch, err);
+
+	if (rc == RFL_OK)
+		rc = b->ops->backward(b->engine, NULL, err);
 	if (rc == RFL_OK)
 		rc = b->ops->step(b->engine, err);
 	if (rc == RFL_OK) {

@@ -178,10 +178,16 @@ static enum rfl_rc fake_set_mode(struct rfl_engine *e, enum rfl_engine_mode mode
 	return RFL_OK;
 }
 
-static enum rfl_rc fake_set_sgd(struct rfl_engine *e, const struct rfl_sgd *sgd,
-				struct rfl_err *err)
+static enum rfl_rc fake_set_optimizer(struct rfl_engine *e, const struct rfl_optimizer *optimizer,
+				      struct rfl_err *err)
 {
-	(void)e, (void)sgd, (void)err;
+	(void)e, (void)optimizer, (void)err;
+	return RFL_OK;
+}
+
+static enum rfl_rc fake_zero_grad(struct rfl_engine *e, struct rfl_err *err)
+{
+	(void)e, (void)err;
 	return RFL_OK;
 }
 
@@ -225,8 +231,10 @@ static enum rfl_rc fake_forward_traced(struct rfl_engine *e, const struct rfl_ba
 	return rfl_fail(err, RFL_EUNSUPPORTED, 0, "fake: no trace");
 }
 
-static enum rfl_rc fake_backward(struct rfl_engine *e, struct rfl_err *err)
+static enum rfl_rc fake_backward(struct rfl_engine *e, const struct rfl_backward *how,
+				 struct rfl_err *err)
 {
+	(void)how;
 	enum rfl_rc rc = RFL_OK;
 
 	for (int i = e->net->nnodes; i > 0 && rc == RFL_OK; i--)
@@ -331,7 +339,8 @@ struct rfl_engine_ops rfl_fake_ops = {
 	.open = fake_open,
 	.close = fake_close,
 	.set_mode = fake_set_mode,
-	.set_sgd = fake_set_sgd,
+	.set_optimizer = fake_set_optimizer,
+	.zero_grad = fake_zero_grad,
 	.forward = fake_forward,
 	.forward_traced = fake_forward_traced,
 	.backward = fake_backward,

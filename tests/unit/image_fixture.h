@@ -1,6 +1,6 @@
 /*
  * image_fixture.h - pictures of the tests: PPM files read, folders of JPEG files made from
- * tests/data/runner.
+ * tests/data/images.
  */
 #ifndef RFL_TESTS_IMAGE_FIXTURE_H
 #define RFL_TESTS_IMAGE_FIXTURE_H
@@ -13,7 +13,7 @@
 
 #include "base/buf.h"
 #include "base/file.h"
-#include "runner/transform.h"
+#include "data/transform.h"
 
 static inline void read_bytes(const char *path, struct rfl_buf *out)
 {
@@ -23,7 +23,7 @@ static inline void read_bytes(const char *path, struct rfl_buf *out)
 	assert_ok(rfl_file_read(path, out, &err), &err);
 }
 
-/* tests/data/runner/<name>, P6 with 8 bits. */
+/* tests/data/images/<name>, P6 with 8 bits. */
 static inline struct rfl_image read_ppm(const char *name)
 {
 	struct rfl_image image = { .pixels = NULL };
@@ -32,7 +32,7 @@ static inline struct rfl_image read_ppm(const char *name)
 	struct rfl_buf file;
 	char path[128];
 
-	snprintf(path, sizeof(path), "runner/%s", name);
+	snprintf(path, sizeof(path), "images/%s", name);
 	read_bytes(data_path(path), &file);
 	assert_int_equal(sscanf(file.data, "P6 %d %d %d%n", &width, &height, &most, &header), 3);
 	assert_int_equal(most, 255);
@@ -58,7 +58,7 @@ static inline int worst_difference(const struct rfl_image *a, const struct rfl_i
 	return worst;
 }
 
-/* Put a file of tests/data/runner into <dir>/train/<class_name>/<name>, cut to `most` bytes. */
+/* Put a file of tests/data/images into <dir>/train/<class_name>/<name>, cut to `most` bytes. */
 static inline void put_image(const char *dir, const char *class_name, const char *name,
 			     const char *source, size_t most)
 {
@@ -66,7 +66,7 @@ static inline void put_image(const char *dir, const char *class_name, const char
 	struct rfl_buf file;
 	char path[4096];
 
-	snprintf(path, sizeof(path), "runner/%s", source);
+	snprintf(path, sizeof(path), "images/%s", source);
 	read_bytes(data_path(path), &file);
 	snprintf(path, sizeof(path), "%s/train/%s/%s", dir, class_name, name);
 	assert_ok(rfl_file_mkdirs_for(path, &err), &err);

@@ -17,10 +17,10 @@ static inline struct rfl_run_config small_config(void)
 		.device = RFL_DEVICE_CPU,
 		.engine = "fake",
 		.plugin_dirs = plugin_dirs,
-		.sgd = { .lr = 0.01, .momentum = 0.9 },
+		.optimizer = { .lr = 0.01, .momentum = 0.9 },
 		.threads = 1,
-		.ahead = 2,
-		.augment = true,
+		.data = { .ahead = 2, .augment = true, .world_size = 1 },
+		.accum = 1,
 		.warmup = 1,
 		.iters = 6,
 	};

@@ -25,10 +25,11 @@ static enum rfl_rc spy_forward(struct rfl_engine *e, const struct rfl_batch *b, 
 	return real.forward(e, b, err);
 }
 
-static enum rfl_rc spy_backward(struct rfl_engine *e, struct rfl_err *err)
+static enum rfl_rc spy_backward(struct rfl_engine *e, const struct rfl_backward *how,
+				struct rfl_err *err)
 {
 	note("backward");
-	return real.backward(e, err);
+	return real.backward(e, how, err);
 }
 
 static enum rfl_rc spy_step(struct rfl_engine *e, struct rfl_err *err)

@@ -322,13 +322,13 @@ static void what_is_computed_makes_the_hash(void **state)
 	struct rfl_run_result base, other, plain;
 
 	options.in_process = true;
-	config.sgd.momentum = 0.9;
+	config.optimizer.momentum = 0.9;
 	assert_ok(rfl_run(&config, &options, &base, &err), &err);
-	config.sgd.momentum = 0.5;
-	config.sgd.lr *= 2;
+	config.optimizer.momentum = 0.5;
+	config.optimizer.lr *= 2;
 	assert_ok(rfl_run(&config, &options, &other, &err), &err);
 	assert_string_equal(base.row.config_hash, other.row.config_hash);
-	config.sgd.momentum = 0; /* no buffer is read and written */
+	config.optimizer.momentum = 0; /* no buffer is read and written */
 	assert_ok(rfl_run(&config, &options, &plain, &err), &err);
 	assert_string_not_equal(base.row.config_hash, plain.row.config_hash);
 	rfl_run_result_fini(&base);
@@ -422,8 +422,8 @@ static void bad_requests_leave_no_row(void **state)
 	cases[0].config.arch = "resnet81";
 	cases[1].options.label = "../x";
 	cases[2].options.env = "My Lab";
-	cases[3].config.data_dir = images;
-	cases[4].config.data_dir = path;
+	cases[3].config.data.dir = images;
+	cases[4].config.data.dir = path;
 	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++) {
 		struct rfl_run_result result;
 

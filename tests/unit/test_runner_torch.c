@@ -166,15 +166,16 @@ static void calls_in_order_only(void **state)
 		assert_says(&err, word);            \
 	} while (0)
 	REFUSED(ops->loss(e, &loss, &err), "before the first forward");
-	REFUSED(ops->backward(e, &err), "forward");
+	REFUSED(ops->backward(e, NULL, &err), "forward");
 	REFUSED(ops->step(e, &err), "backward");
 	REFUSED(ops->forward(e, &large, &err), "1 to 3 samples");
 	rfl_err_clear(&err);
+	assert_ok(ops->zero_grad(e, &err), &err);
 	assert_ok(ops->forward(e, &batch, &err), &err);
 	REFUSED(ops->get_grad(e, bias, grad, CLASSES, &err), "between backward and step");
 	rfl_err_clear(&err);
-	assert_ok(ops->backward(e, &err), &err);
-	REFUSED(ops->backward(e, &err), "forward");
+	assert_ok(ops->backward(e, NULL, &err), &err);
+	REFUSED(ops->backward(e, NULL, &err), "forward");
 	REFUSED(ops->get_grad(e, mean, statistics, 8, &err), "is a buffer");
 	REFUSED(ops->get_grad(e, bias, wrong, CLASSES + 1, &err), "5 elements");
 	REFUSED(ops->get_param(e, net->nparams, wrong, 1, &err), "no parameter");
@@ -185,8 +186,9 @@ static void calls_in_order_only(void **state)
 	REFUSED(ops->step(e, &err), "backward");
 	rfl_err_clear(&err);
 	assert_ok(ops->set_mode(e, RFL_ENGINE_EVAL, &err), &err);
+	assert_ok(ops->zero_grad(e, &err), &err);
 	assert_ok(ops->forward(e, &batch, &err), &err);
-	REFUSED(ops->backward(e, &err), "training mode");
+	REFUSED(ops->backward(e, NULL, &err), "training mode");
 	rfl_err_clear(&err);
 	assert_ok(ops->loss(e, &loss, &err), &err);
 	assert_true(isfinite(loss));
@@ -284,16 +286,17 @@ static void sgd_follows_the_formula(void **state)
 			assert_ok(ops->reset_optimizer(e, &err), &err);
 			memset(buf, 0, sizeof(buf));
 		}
+		assert_ok(ops->zero_grad(e, &err), &err);
 		assert_ok(ops->forward(e, &batch, &err), &err);
-		assert_ok(ops->backward(e, &err), &err);
+		assert_ok(ops->backward(e, NULL, &err), &err);
 		assert_ok(ops->get_grad(e, w, grad, N, &err), &err);
 		assert_ok(ops->step(e, &err), &err);
 		assert_ok(ops->get_param(e, w, now, N, &err), &err);
 		for (int i = 0; i < N; i++) {
-			const double g = (double)grad[i] + config.sgd.weight_decay * p[i];
+			const double g = (double)grad[i] + config.optimizer.weight_decay * p[i];
 
-			buf[i] = config.sgd.momentum * buf[i] + g;
-			p[i] -= config.sgd.lr * buf[i];
+			buf[i] = config.optimizer.momentum * buf[i] + g;
+			p[i] -= config.optimizer.lr * buf[i];
 			assert_true(fabs(p[i] - (double)now[i]) < 1e-6);
 		}
 	}
@@ -312,8 +315,9 @@ static void gradients_match_differences(void **state)
 
 	(void)state;
 	assert_ok(ops->set_mode(e, RFL_ENGINE_TRAIN_FROZEN_BN, &err), &err);
+	assert_ok(ops->zero_grad(e, &err), &err);
 	assert_ok(ops->forward(e, &batch, &err), &err);
-	assert_ok(ops->backward(e, &err), &err);
+	assert_ok(ops->backward(e, NULL, &err), &err);
 	assert_ok(ops->get_grad(e, w, grad, N, &err), &err);
 	assert_ok(ops->get_param(e, w, values, N, &err), &err);
 	for (int i = 0; i < N; i += 13) {
@@ -322,10 +326,12 @@ static void gradients_match_differences(void **state)
 
 		values[i] = old + h;
 		assert_ok(ops->set_param(e, w, values, N, &err), &err);
+		assert_ok(ops->zero_grad(e, &err), &err);
 		assert_ok(ops->forward(e, &batch, &err), &err);
 		assert_ok(ops->loss(e, &above, &err), &err);
 		values[i] = old - h;
 		assert_ok(ops->set_param(e, w, values, N, &err), &err);
+		assert_ok(ops->zero_grad(e, &err), &err);
 		assert_ok(ops->forward(e, &batch, &err), &err);
 		assert_ok(ops->loss(e, &below, &err), &err);
 		values[i] = old;
@@ -354,6 +360,7 @@ static void modes_and_statistics(void **state)
 	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++) {
 		assert_ok(ops->get_param(e, var, before, 8, &err), &err);
 		assert_ok(ops->set_mode(e, cases[i].mode, &err), &err);
+		assert_ok(ops->zero_grad(e, &err), &err);
 		assert_ok(ops->forward(e, &batch, &err), &err);
 		assert_ok(ops->get_param(e, var, after, 8, &err), &err);
 		assert_int_equal(memcmp(before, after, sizeof(before)) != 0, cases[i].moves);
@@ -378,6 +385,7 @@ static void dropout_switch_and_seed(void **state)
 
 			assert_ok(ops->set_mode(e, RFL_ENGINE_TRAIN_FROZEN_BN, &err), &err);
 			for (int i = 0; i < 3; i++) {
+				assert_ok(ops->zero_grad(e, &err), &err);
 				assert_ok(ops->forward(e, &batch, &err), &err);
 				assert_ok(ops->loss(e, &loss[again][i], &err), &err);
 			}
@@ -418,6 +426,7 @@ static void out_of_memory_is_told_apart(void **state)
 	assert_non_null(zero);
 	config.max_batch = MANY;
 	e = open_with(&config);
+	assert_ok(ops->zero_grad(e, &err), &err);
 	assert_ok(ops->forward(e, &batch, &err), &err); /* the threads exist from here on */
 	batch.n = MANY;
 	batch.images = many;
@@ -434,6 +443,7 @@ static void out_of_memory_is_told_apart(void **state)
 	assert_says(&err, "out of memory");
 	rfl_err_clear(&err);
 	batch = batch_of(BATCH);
+	assert_ok(ops->zero_grad(e, &err), &err);
 	assert_ok(ops->forward(e, &batch, &err), &err);
 	ops->close(e);
 	free(zero);

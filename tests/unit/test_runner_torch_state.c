@@ -13,8 +13,9 @@ static void one_step(struct rfl_engine *e, double *loss)
 	const struct rfl_batch batch = batch_of(BATCH);
 	struct rfl_err err = RFL_ERR_INIT;
 
+	assert_ok(ops->zero_grad(e, &err), &err);
 	assert_ok(ops->forward(e, &batch, &err), &err);
-	assert_ok(ops->backward(e, &err), &err);
+	assert_ok(ops->backward(e, NULL, &err), &err);
 	assert_ok(ops->step(e, &err), &err);
 	assert_ok(ops->loss(e, loss, &err), &err);
 }
@@ -145,13 +146,15 @@ static void marks_of_evaluation_are_of_forward_only(void **state)
 	(void)state;
 	assert_ok(ops->set_mode(e, RFL_ENGINE_EVAL, &err), &err);
 	assert_ok(ops->mark(e, on_mark, &m, &err), &err);
+	assert_ok(ops->zero_grad(e, &err), &err);
 	assert_ok(ops->forward(e, &batch, &err), &err);
 	assert_string_equal(m.text, MARKED_FORWARD);
 
 	assert_ok(ops->set_mode(e, RFL_ENGINE_TRAIN, &err), &err);
+	assert_ok(ops->zero_grad(e, &err), &err);
 	assert_ok(ops->forward(e, &batch, &err), &err);
 	assert_ok(ops->mark(e, NULL, NULL, &err), &err); /* its hooks go with its history */
-	assert_int_equal(ops->backward(e, &err), RFL_EINVAL);
+	assert_int_equal(ops->backward(e, NULL, &err), RFL_EINVAL);
 	ops->close(e);
 }
 
@@ -168,9 +171,10 @@ static void a_failing_mark_stops_the_step(void **state)
 
 	(void)state;
 	assert_ok(ops->mark(e, on_mark, &m, &err), &err);
+	assert_ok(ops->zero_grad(e, &err), &err);
 	assert_ok(ops->forward(e, &batch, &err), &err);
 	forward_marks = m.calls;
-	assert_ok(ops->backward(e, &err), &err);
+	assert_ok(ops->backward(e, NULL, &err), &err);
 	all = m.calls;
 	for (int at = 1; at <= all; at++) {
 		enum rfl_rc rc;
@@ -180,7 +184,7 @@ static void a_failing_mark_stops_the_step(void **state)
 		rc = ops->forward(e, &batch, &err);
 		assert_int_equal(rc == RFL_OK, at > forward_marks);
 		if (rc == RFL_OK)
-			rc = ops->backward(e, &err);
+			rc = ops->backward(e, NULL, &err);
 		assert_int_equal(rc, RFL_EFAILED);
 		assert_says(&err, "stopped at");
 		assert_int_equal(m.calls, at);
@@ -231,12 +235,13 @@ static void traces_every_node(void **state)
 	assert_ok(ops->forward_traced(e, &batch, on_node, &seen, &err), &err);
 	assert_int_equal(seen.nodes, net->nnodes);
 	assert_int_equal(seen.last_numel, BATCH * CLASSES);
-	assert_ok(ops->backward(e, &err), &err);
+	assert_ok(ops->backward(e, NULL, &err), &err);
 	assert_int_equal(ops->forward_traced(e, &batch, stop_at_third, NULL, &err), RFL_EINTR);
 	assert_says(&err, "enough");
 	rfl_err_clear(&err);
-	assert_int_equal(ops->backward(e, &err), RFL_EINVAL);
+	assert_int_equal(ops->backward(e, NULL, &err), RFL_EINVAL);
 	rfl_err_clear(&err);
+	assert_ok(ops->zero_grad(e, &err), &err);
 	assert_ok(ops->forward(e, &batch, &err), &err);
 	ops->close(e);
 }

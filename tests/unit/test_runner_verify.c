@@ -56,9 +56,9 @@ static void reads_train(void **state)
 		const struct rfl_golden_section *s = &g->train.sections[i];
 
 		assert_string_equal(s->name, names[i]);
-		assert_true(s->sgd.lr == lr[i]);
-		assert_true(s->sgd.momentum == 0.9);
-		assert_true(s->sgd.weight_decay == 1e-4);
+		assert_true(s->optimizer.lr == lr[i]);
+		assert_true(s->optimizer.momentum == 0.9);
+		assert_true(s->optimizer.weight_decay == 1e-4);
 		assert_int_equal(s->fp64.nlosses, 6);
 		assert_int_equal(s->fp32.ngrads, 158);
 		assert_true(!isnan(s->fp64.norms[RFL_GOLDEN_RUNNING_MEAN]));

@@ -11,7 +11,8 @@
 
 #include "complexity/net_build.h"
 #include "runner/engine.h"
-#include "runner/fill.h"
+#include "data/fill.h"
+#include "runner/fill_engine.h"
 
 enum { BATCH = 3, SIDE = 8, CLASSES = 5, IMAGE = 3 * SIDE * SIDE };
 
@@ -51,7 +52,7 @@ static inline struct rfl_engine_config config_of(enum rfl_layout layout)
 		.layout = layout,
 		.threads = 2,
 		.max_batch = BATCH,
-		.sgd = { .lr = 0.1, .momentum = 0.9, .weight_decay = 0.01 },
+		.optimizer = { .lr = 0.1, .momentum = 0.9, .weight_decay = 0.01 },
 		.seed = 1,
 	};
 }

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "runner/ledger.h"
+#include "ledger/ledger.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -2,7 +2,7 @@
  * ledger.c - the rows of logs/metrics.csv as text and back. What a row means is decided by whoever
  * fills it (run_row.c); the file itself (locking, quoting, syncing) is base/csv.
  */
-#include "runner/ledger.h"
+#include "ledger/ledger.h"
 
 #include <inttypes.h>
 #include <math.h>

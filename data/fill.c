@@ -4,7 +4,7 @@
  * The body is plain C that the compiler vectorises; multiply-add contraction is off for the whole
  * project, so every variant rounds alike. Threads and engines are left to fill_run.c.
  */
-#include "runner/fill.h"
+#include "data/fill.h"
 
 #include <math.h>
 #include <string.h>

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "runner/transform.h"
+#include "data/transform.h"
 
 #ifdef __cplusplus
 extern "C" {

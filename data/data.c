@@ -1,12 +1,16 @@
 /*
  * data.c - the calls common to all sources of batches, and the synthetic one.
  */
-#include "runner/data.h"
+#include "data/data.h"
 
 #include <stdlib.h>
 
 #include "base/alloc.h"
-#include "runner/fill.h"
+#include "data/fill.h"
+
+const char *const rfl_data_kind_names[] = {
+	"synthetic", "synthetic-host", "imagefolder", "imagefolder-cached", "cifar10", "mnist", NULL,
+};
 
 enum rfl_rc rfl_data_next(struct rfl_data *data, struct rfl_batch *ret, struct rfl_err *err)
 {

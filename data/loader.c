@@ -3,7 +3,7 @@
  * samples are tickets that workers draw, so that all of them work on the same batch and the first
  * is ready as early as it can be. What a ticket becomes is a function of its number alone.
  */
-#include "runner/data.h"
+#include "data/data.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,9 +17,9 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
-#include "runner/jpeg.h"
-#include "runner/random.h"
-#include "runner/transform.h"
+#include "data/jpeg.h"
+#include "data/random.h"
+#include "data/transform.h"
 
 #define MAX_FILE_BYTES ((off_t)256 << 20)
 

@@ -4,7 +4,7 @@
 
 #include "rfl_test.h"
 #include "base/compiler.h"
-#include "runner/fill.h"
+#include "data/fill.h"
 
 static void raw_matches_splitmix64(void **state)
 {

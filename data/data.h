@@ -15,7 +15,7 @@
 
 #include "base/err.h"
 #include "complexity/net.h"
-#include "runner/engine.h"
+#include "data/batch.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -60,12 +60,40 @@ enum rfl_rc rfl_dataset_probe(const char *dir, int64_t max_classes,
 enum rfl_rc rfl_dataset_check_classes(const struct rfl_dataset *set, int64_t max_classes,
 				      struct rfl_err *err) RFL_WARN_UNUSED;
 
+/* ---- what a run is fed ---- */
+
+enum rfl_data_kind {
+	RFL_DATA_SYNTHETIC,          /**< one made-up batch; a GPU keeps it */
+	RFL_DATA_SYNTHETIC_HOST,     /**< the same, brought to the device at every step */
+	RFL_DATA_IMAGEFOLDER,        /**< JPEG files, read and decoded as they are needed */
+	RFL_DATA_IMAGEFOLDER_CACHED, /**< the same; the files stay in memory */
+	RFL_DATA_CIFAR10,            /**< data_batch_*.bin */
+	RFL_DATA_MNIST,              /**< train-images-idx3-ubyte[.gz] and labels */
+};
+
+/** "synthetic", "synthetic-host", "imagefolder", "imagefolder-cached", "cifar10", "mnist", NULL:
+ * in the order of the enum. */
+extern const char *const rfl_data_kind_names[];
+
+/** Everything about a run's data. Texts are borrowed. */
+struct rfl_data_spec {
+	enum rfl_data_kind kind;
+	const char *dir; /**< NULL for synthetic data */
+	bool augment;    /**< random crop and flip, else resize and centre crop */
+	int workers;     /**< decoding threads; 0: decode when the batch is asked for */
+	int ahead;       /**< batches decoded ahead of the one in use, at least 1 */
+	bool pin_memory; /**< batches lie in memory that a GPU can read while it works */
+	uint64_t seed;   /**< of the order, the crops and the flips */
+	/** Of several processes each sees its own part of every epoch. */
+	int rank, world_size; /**< 0 and 1 when there is one */
+};
+
 /* ---- sources of batches ---- */
 
 struct rfl_data;
 
 /**
- * One batch from the golden fill (runner/fill.h), the same at every step.
+ * One batch from the golden fill (data/fill.h), the same at every step.
  * @param net      gives the shape of its input and the number of classes
  * @param threads  used for filling it, once
  * @param ret      set on success only; release with rfl_data_free()
@@ -113,6 +141,35 @@ int64_t rfl_data_skipped(struct rfl_data *data);
 
 /** Stops the threads. Accepts NULL. */
 void rfl_data_free(struct rfl_data *data);
+
+/** Memory for batches; NULL functions: malloc and free. */
+struct rfl_data_memory {
+	enum rfl_rc (*alloc)(void *ctx, size_t bytes, void **ret, struct rfl_err *err);
+	void (*free)(void *ctx, void *memory);
+	void *ctx;
+};
+
+/** How a source has kept up, since it was opened. NaN: nothing of the kind happens. */
+struct rfl_data_stats {
+	int64_t decoded;   /**< images */
+	int64_t bad;       /**< files that could not be decoded */
+	double decode_s;   /**< by all workers together */
+	double queue_mean; /**< batches that were ready when one was asked for */
+	int64_t queue_min;
+};
+
+/**
+ * Open what a specification says.
+ * @param net     gives the shape of its input and the number of classes
+ * @param memory  NULL: malloc; must outlive the source
+ * @param ret     set on success only; release with rfl_data_free()
+ */
+enum rfl_rc rfl_data_open(const struct rfl_data_spec *spec, const struct rfl_net *net,
+			  int64_t batch, enum rfl_layout layout, int threads,
+			  const struct rfl_data_memory *memory, struct rfl_data **ret,
+			  struct rfl_err *err) RFL_WARN_UNUSED;
+
+void rfl_data_stats(struct rfl_data *data, struct rfl_data_stats *ret);
 
 /** A kind of source; for those who write one. */
 struct rfl_data_ops {

@@ -10,9 +10,9 @@
 
 #include "base/log.h"
 #include "complexity/zoo.h"
-#include "runner/data.h"
-#include "runner/fill.h"
-#include "runner/jpeg.h"
+#include "data/data.h"
+#include "data/fill.h"
+#include "data/jpeg.h"
 
 #define SIZE   16
 #define PIXELS (3 * SIZE * SIZE)

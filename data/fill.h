@@ -16,7 +16,7 @@
 
 #include "base/err.h"
 #include "complexity/net.h"
-#include "runner/engine.h"
+#include "machine/terms.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -63,10 +63,8 @@ struct rfl_fill_job {
 enum rfl_rc rfl_fill_run(const struct rfl_fill_job *jobs, size_t njobs, int threads,
 			 struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Fill every parameter and buffer of an open engine. RFL_ENOMEM, or what set_param returned. */
-enum rfl_rc rfl_fill_engine(const struct rfl_engine_ops *ops, struct rfl_engine *engine,
-			    const struct rfl_net *net, int threads,
-			    struct rfl_err *err) RFL_WARN_UNUSED;
+/** The job of filling one parameter. */
+struct rfl_fill_job rfl_fill_job_of(const struct rfl_param *param, float *out);
 
 /**
  * A batch of images: u(RFL_FILL_IMAGE, i), i over the whole batch in NCHW order.

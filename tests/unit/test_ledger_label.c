@@ -8,7 +8,7 @@
 
 #include "base/compiler.h"
 #include "base/file.h"
-#include "runner/label.h"
+#include "ledger/label.h"
 
 static void labels_are_read(void **state)
 {

@@ -1,7 +1,7 @@
 /*
  * jpeg_missing.c - stands for jpeg.c where the program is built without libjpeg-turbo.
  */
-#include "runner/jpeg.h"
+#include "data/jpeg.h"
 
 #define WHY                                                                          \
 	"built without libjpeg-turbo, so folders of images cannot be read: install " \

@@ -1,7 +1,7 @@
 /*
  * random.c - Philox4x32-10, and a Feistel network on it for random orders without a table.
  */
-#include "runner/random.h"
+#include "data/random.h"
 
 void rfl_philox(const uint32_t key[2], const uint32_t counter[4], uint32_t out[4])
 {

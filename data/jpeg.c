@@ -2,7 +2,7 @@
  * jpeg.c - libjpeg-turbo behind jpeg.h. Its errors leave by longjmp into the function that called
  * it; nothing that needs releasing lives across such a call outside of struct rfl_jpeg.
  */
-#include "runner/jpeg.h"
+#include "data/jpeg.h"
 
 #include <setjmp.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /*
  * dataset.c - lists an ImageFolder: classes and images, sorted. Opening the images is loader.c's.
  */
-#include "runner/data.h"
+#include "data/data.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -11,7 +11,7 @@
 
 #include "base/buf.h"
 #include "base/file.h"
-#include "runner/ledger.h"
+#include "ledger/ledger.h"
 
 static void set(char **field, const char *text)
 {

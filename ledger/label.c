@@ -1,7 +1,7 @@
 /*
  * label.c - reads and makes the names of runs. Who bears which name is the ledger's.
  */
-#include "runner/label.h"
+#include "ledger/label.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -12,7 +12,7 @@
 #include "base/num.h"
 #include "base/text.h"
 #include "complexity/zoo.h"
-#include "runner/engine.h"
+#include "machine/terms.h"
 
 /* The place of "_name_" in a label (or "_name" at its end), as the index of the name; 0: absent. */
 static size_t find_word(const char *label, const char *name)

@@ -3,7 +3,7 @@
  * widened by the scale, weights of 22 bits, horizontal pass first, 8 bits in between. Only the
  * columns and rows that the window needs are computed.
  */
-#include "runner/transform.h"
+#include "data/transform.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -10,8 +10,8 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "runner/engine.h"
-#include "runner/random.h"
+#include "machine/terms.h"
+#include "data/random.h"
 
 #ifdef __cplusplus
 extern "C" {

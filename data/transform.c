@@ -1,7 +1,7 @@
 /*
  * transform.c - which part of an image is taken, and the normalisation of its pixels.
  */
-#include "runner/transform.h"
+#include "data/transform.h"
 
 #include <math.h>
 #include <stdlib.h>

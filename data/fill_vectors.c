@@ -2,7 +2,7 @@
  * fill_vectors.c - test vectors of the golden fill, computed by an independent program: the proof
  * that a weight here is the weight that PyTorch was given. One tensor of each kind.
  */
-#include "runner/fill.h"
+#include "data/fill.h"
 
 #include <stdlib.h>
 #include <string.h>

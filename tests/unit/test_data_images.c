@@ -5,8 +5,8 @@
 
 #include <math.h>
 
-#include "runner/jpeg.h"
-#include "runner/random.h"
+#include "data/jpeg.h"
+#include "data/random.h"
 
 static void resize_is_pillows(void **state)
 {
@@ -102,7 +102,7 @@ static void decodes_as_pillow_does(void **state)
 		struct rfl_buf file;
 
 		snprintf(name, sizeof(name), "jpeg_%s.ppm", names[i]);
-		snprintf(path, sizeof(path), "runner/jpeg_%s.jpg", names[i]);
+		snprintf(path, sizeof(path), "images/jpeg_%s.jpg", names[i]);
 		want = read_ppm(name);
 		read_bytes(data_path(path), &file);
 		decode(j, &file, NULL, &got);
@@ -129,7 +129,7 @@ static void crops_are_parts_of_the_whole(void **state)
 		struct rfl_buf file;
 		char path[64];
 
-		snprintf(path, sizeof(path), "runner/jpeg_%s.jpg", names[i]);
+		snprintf(path, sizeof(path), "images/jpeg_%s.jpg", names[i]);
 		read_bytes(data_path(path), &file);
 		decode(j, &file, NULL, &whole);
 		for (int k = 0; k < 60; k++) {
@@ -165,7 +165,7 @@ static void bad_files_are_refused_by_name(void **state)
 	int width = -7, height = -7;
 
 	(void)state;
-	read_bytes(data_path("runner/jpeg_420.jpg"), &file);
+	read_bytes(data_path("images/jpeg_420.jpg"), &file);
 	for (size_t len = 0; len + 1 < file.len; len += len < 1000 ? 1 : 97) {
 		rfl_err_clear(&err);
 		assert_int_equal(
@@ -201,7 +201,7 @@ static void damaged_data_does_no_harm(void **state)
 	int refused = 0;
 
 	(void)state;
-	read_bytes(data_path("runner/jpeg_progressive.jpg"), &file);
+	read_bytes(data_path("images/jpeg_progressive.jpg"), &file);
 	rfl_random_init(&random, 11, 0, 0);
 	for (int i = 0; i < 400; i++) {
 		struct rfl_err err = RFL_ERR_INIT;
@@ -314,7 +314,7 @@ static void crop_resize_flip_is_pillows(void **state)
 	struct rfl_buf file;
 
 	(void)state;
-	read_bytes(data_path("runner/jpeg_420.jpg"), &file);
+	read_bytes(data_path("images/jpeg_420.jpg"), &file);
 	decode(j, &file, &crop, &part);
 	assert_ok(rfl_image_reserve(&got, 24, 24, &err), &err);
 	assert_ok(rfl_resize(&resizer, &part, 24, 24, 0, 0, &got, &err), &err);

@@ -1,0 +1,91 @@
+/*
+ * matrix.h - a run matrix: which runs are wanted (matrix.json), and which of them a ledger has.
+ * How the file is written: docs/matrix.md.
+ *
+ * A cell is one configuration; every cell is run `repeats` times. The id of a cell is a fingerprint
+ * of what it runs, so it stays when the file is reordered or other cells come and go. A run is done
+ * when the ledger has a row of its cell and label with status ok.
+ */
+#ifndef RFL_LEDGER_MATRIX_H
+#define RFL_LEDGER_MATRIX_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "ledger/label.h"
+#include "ledger/ledger.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct rfl_matrix_cell {
+	char id[17]; /**< 16 hex digits */
+	const char *env, *backend, *model, *precision;
+	int64_t batch;
+	/** What `roofline run` is given for it, without label and log folder; NULL-terminated. */
+	const char *const *args;
+};
+
+struct rfl_matrix {
+	const char *path, *name;
+	int repeats;
+	size_t ncells;
+	struct rfl_matrix_cell *cells; /**< in the order of the file */
+	struct rfl_arena *arena;       /**< owns everything above */
+};
+
+/**
+ * Read a matrix. Models, precisions, ranges and exclusions are checked; an exclusion that excludes
+ * nothing is refused.
+ * @param ret  set on success only; release with rfl_matrix_free()
+ * @return RFL_OK; RFL_EFORMAT naming file, JSON path and the fix; RFL_ENOTFOUND for a model
+ */
+enum rfl_rc rfl_matrix_load(const char *path, struct rfl_matrix **ret,
+			    struct rfl_err *err) RFL_WARN_UNUSED;
+void rfl_matrix_free(struct rfl_matrix *m);
+
+/** The label of a run: {env}_{model}_{precision}_bs{batch}_run{repeat}, repeat from 1. */
+void rfl_matrix_label(const struct rfl_matrix_cell *cell, int repeat, char ret[RFL_LABEL_MAX + 1]);
+
+enum rfl_matrix_state {
+	RFL_MATRIX_DONE,
+	RFL_MATRIX_MISSING, /**< no row */
+	RFL_MATRIX_FAILED,  /**< rows, none of them ok */
+};
+
+/** What a ledger has of one run. */
+struct rfl_matrix_run {
+	size_t cell;
+	int repeat; /**< from 1 */
+	enum rfl_matrix_state state;
+	/** The row that counts: the last that is ok, else the last; NULL when missing. Borrowed
+	 * from the ledger. */
+	const struct rfl_ledger_row *row;
+	size_t ok, failed; /**< rows; more than one ok: repeated by a retry */
+};
+
+struct rfl_matrix_coverage {
+	size_t nruns; /**< ncells * repeats, repeat by repeat: run i is cell i % ncells */
+	struct rfl_matrix_run *runs;
+	size_t done, missing, failed;
+	size_t surplus; /**< ok rows beyond the first of each run */
+	size_t foreign; /**< rows of the ledger that belong to no cell */
+};
+
+/**
+ * Look for every run in a ledger. A row belongs to a run by its cell and label; a row without a
+ * cell (an older ledger, a run by hand, a foreign file) by its label, or, without one of that form,
+ * by env, model, precision, batch in the order of the file.
+ * @param ledger  NULL: there is none yet
+ */
+enum rfl_rc rfl_matrix_cover(const struct rfl_matrix *m, const struct rfl_ledger *ledger,
+			     struct rfl_matrix_coverage *ret, struct rfl_err *err) RFL_WARN_UNUSED;
+void rfl_matrix_coverage_fini(struct rfl_matrix_coverage *c);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,57 @@
+/*
+ * sampler.h - what a GPU does while something else runs on it: clocks, power, temperature and the
+ * reasons for being slowed down, sampled by a thread of its own through NVML, which is opened with
+ * dlopen.
+ */
+#ifndef RFL_MACHINE_SAMPLER_H
+#define RFL_MACHINE_SAMPLER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** What was seen between start and stop. NaN: not known, or no sample. */
+struct rfl_gpu_samples {
+	int64_t n;
+	double sm_clock_mean_hz, sm_clock_min_hz, memory_clock_mean_hz;
+	double power_mean_w;
+	double energy_j; /**< of the whole window: by the energy counter, else power times time */
+	double temperature_max_c;
+	double memory_used_peak_bytes; /**< of the whole device, by everybody */
+	uint64_t throttle_bits; /**< every reason that was seen, NVML's bits, idle left out */
+	double window_s;
+};
+
+struct rfl_sampler;
+
+/**
+ * Open NVML and find a device; no thread runs yet.
+ * @param pci_bus_id  of the device, as CUDA names it; NULL: device 0
+ * @param hz          samples per second, 10 for instance
+ * @param ret         set on success only; release with rfl_sampler_free()
+ * @return RFL_OK; RFL_EUNAVAILABLE with the reason (no driver, no such device)
+ */
+enum rfl_rc rfl_sampler_new(const char *pci_bus_id, double hz, struct rfl_sampler **ret,
+			    struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** Begin a window. RFL_ENOMEM when a thread cannot be started. */
+enum rfl_rc rfl_sampler_start(struct rfl_sampler *s, struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** End it. A quantity that the device refuses to tell is NaN. */
+void rfl_sampler_stop(struct rfl_sampler *s, struct rfl_gpu_samples *ret);
+
+/** Ends a window that is open. Accepts NULL. */
+void rfl_sampler_free(struct rfl_sampler *s);
+
+/** The reasons in words, "SW power cap, HW thermal slowdown", into out; "" when there is none. */
+void rfl_throttle_words(uint64_t bits, char *out, size_t size);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
