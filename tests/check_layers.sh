@@ -20,7 +20,7 @@ if [ -z "$dirs" ]; then
 fi
 
 # shellcheck disable=SC2086 # the list of rooms is meant to be split
-find $dirs -type f \( -name '*.[ch]' -o -name '*.inc' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh' \) |
+find $dirs -type f \( -name '*.[ch]' -o -name '*.inc' -o -name '*.cpp' -o -name '*.hpp' -o -name '*.cu' -o -name '*.cuh' \) |
 	LC_ALL=C sort | while IFS= read -r file; do
 		awk -f "$here/layout/code.awk" "$file"
 	done | awk '
