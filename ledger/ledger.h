@@ -15,7 +15,7 @@
 extern "C" {
 #endif
 
-#define RFL_LEDGER_SCHEMA 2
+#define RFL_LEDGER_SCHEMA 3
 
 /* clang-format off */
 /* What version 2 added: empty in a run without counted steps. */
@@ -36,6 +36,7 @@ extern "C" {
 #define RFL_LEDGER_COLUMNS(X) \
 	X(INT, schema_version, "version of this list of columns") \
 	X(TEXT, run_id, "names one attempt") \
+	X(TEXT, cell, "id of the matrix cell; empty outside a matrix") \
 	X(TEXT, config_hash, "groups repeats: all that makes runs comparable") \
 	X(INT, repeat, "N of the label's _runN") \
 	X(TEXT, timestamp_utc, "start of the run, ISO 8601") \
@@ -49,25 +50,48 @@ extern "C" {
 	X(TEXT, engine_version, "of the library as it reports itself") \
 	X(INT, plugin_abi, "ABI number of the plugin") \
 	X(TEXT, backend, "cpu, cuda, mps") \
+	X(TEXT, backend_reason, "why auto took it; empty when it was asked for") \
 	X(TEXT, device_name, "as the system names it") \
+	X(TEXT, pci_bus_id, "of the GPU") \
+	X(REAL, device_memory_bytes, "that the device has") \
+	X(TEXT, cuda_runtime, "CUDA that the engine was built with") \
+	X(TEXT, cuda_driver, "CUDA that the driver serves") \
+	X(TEXT, cudnn_version, "as loaded") \
 	X(TEXT, model, "zoo name") \
 	X(INT, params, "trained parameters") \
 	X(INT, batch, "samples per optimizer step") \
+	X(INT, requested_batch, "that was asked for; batch differs where --oom went on to another") \
 	X(INT, micro_batch, "samples per forward") \
 	X(INT, accum, "micro-batches per step") \
 	X(INT, img_size, "pixels") \
 	X(INT, classes, "outputs") \
+	X(INT, context_length, "tokens per sample of a language model") \
+	X(INT, vocab, "tokens that it knows") \
 	X(TEXT, precision, "fp32 ...") \
+	X(TEXT, autocast, "type that autocast computes in; empty without") \
 	X(TEXT, layout, "nchw or nhwc") \
 	X(TEXT, mode, "train, fwd, fwd_bwd") \
 	X(TEXT, optimizer, "sgd ...") \
+	X(TEXT, optimizer_kernels, "single, foreach, fused") \
+	X(REAL, lr, "learning rate") \
+	X(REAL, momentum, "of sgd") \
+	X(REAL, weight_decay, "of the optimizer") \
 	X(TEXT, data_mode, "synthetic or imagefolder") \
 	X(INT, augment, "1: random crop and flip, 0: resize and centre crop; empty without images") \
 	X(INT, workers, "loader threads") \
+	X(INT, prefetch, "batches made ahead per worker") \
+	X(INT, pin_memory, "1: batches in page-locked memory") \
 	X(INT, threads, "compute threads") \
 	X(INT, deterministic, "0 or 1") \
+	X(INT, cudnn_benchmark, "1: cuDNN timed its algorithms first") \
+	X(INT, cuda_graph, "1: the step was recorded once and replayed") \
+	X(INT, sync_each_step, "1: the device was waited for after every step") \
 	X(INT, seed, "of the run") \
 	X(INT, world_size, "processes") \
+	X(INT, rank, "of this process; empty in an aggregate of all") \
+	X(INT, local_rank, "on its machine") \
+	X(TEXT, launcher, "torchrun, slurm, openmpi, mpich") \
+	X(TEXT, interconnect, "gloo, nccl") \
 	X(INT, warmup, "steps before the window") \
 	X(INT, iters, "steps in the window") \
 	X(REAL, step_ms_mean, "whole step") \
@@ -78,6 +102,8 @@ extern "C" {
 	X(REAL, step_ms_p90, "90th percentile") \
 	X(REAL, step_ms_min, "fastest step") \
 	X(REAL, step_ms_max, "slowest step") \
+	X(INT, outliers, "steps further than 5 x 1.4826 x MAD from the median") \
+	X(REAL, lag1, "autocorrelation of neighbouring steps") \
 	X(REAL, fwd_ms_mean, "forward and loss") \
 	X(REAL, fwd_ms_std, "sample standard deviation") \
 	X(REAL, bwd_ms_mean, "backward") \
@@ -86,24 +112,47 @@ extern "C" {
 	X(REAL, opt_ms_std, "sample standard deviation") \
 	X(REAL, data_wait_ms_mean, "waiting for the loader") \
 	X(REAL, data_wait_ms_std, "sample standard deviation") \
+	X(REAL, upload_ms_mean, "copy of the batch to the device") \
+	X(REAL, upload_ms_std, "sample standard deviation") \
+	X(REAL, queue_mean, "batches ready when a step asked for one") \
+	X(INT, queue_min, "fewest of them") \
+	X(REAL, decode_samples_per_s, "images that the loader made while it worked") \
 	X(REAL, wall_s, "the measured window") \
+	X(REAL, launch_gap, "1 - time the device worked / wall_s") \
 	X(REAL, samples_per_s, "batch x iters / wall_s") \
 	X(REAL, compute_samples_per_s, "the same without data_wait") \
+	X(REAL, tokens_per_s, "samples_per_s x context_length") \
 	X(INT, model_flops_per_step, "core FLOPs of a step as it ran, 2 per MAC") \
 	X(REAL, tflops, "model_flops_per_step / median step time") \
 	X(REAL, drift, "median of the last third over median of the first, minus 1") \
+	X(INT, until_steps, "steps after which --until stopped") \
+	X(REAL, until_step_ms_mean, "whole step, over those") \
+	X(REAL, until_stdrel, "standard error of that mean over the mean") \
 	X(REAL, ttfb_ms, "first step, warm-up included") \
 	X(REAL, setup_s, "library, network, parameters") \
 	X(REAL, mem_alloc_peak_bytes, "engine's allocator") \
 	X(REAL, mem_reserved_peak_bytes, "engine's allocator") \
+	X(REAL, device_memory_peak_bytes, "in use on the device, by everybody") \
 	X(REAL, host_peak_bytes, "resident set of the child") \
+	X(REAL, sm_clock_mean_hz, "of the GPU, in the window") \
+	X(REAL, sm_clock_min_hz, "slowest sample") \
+	X(REAL, memory_clock_mean_hz, "of the GPU, in the window") \
+	X(REAL, power_mean_w, "of the GPU, in the window") \
+	X(REAL, energy_j_per_step, "of the GPU") \
+	X(REAL, samples_per_j, "samples per energy of the GPU") \
+	X(REAL, temperature_max_c, "of the GPU") \
+	X(TEXT, throttle, "why the GPU was slowed down; empty when it was not") \
 	X(REAL, loss_first, "very first step, warm-up included") \
 	X(REAL, loss_last, "last measured step") \
+	X(TEXT, loss_hash, "of the losses of all steps: equal bits, equal hash") \
+	X(REAL, loss_scale, "of fp16, at the end") \
+	X(INT, scale_skipped, "steps left out, since a gradient was not finite") \
 	X(INT, decode_errors, "files skipped by the loader") \
 	X(TEXT, flags, "unstable, drift, loader_bound ..., separated by spaces") \
 	X(TEXT, counters_status, "of the counted steps; empty when not asked for") \
 	RFL_LEDGER_COUNTER_COLUMNS(X) \
 	X(TEXT, host, "node name") \
+	X(TEXT, kernel, "of the operating system") \
 	X(TEXT, version, "of this program")
 /* clang-format on */
 

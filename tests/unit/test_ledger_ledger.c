@@ -170,7 +170,7 @@ static void another_layout_is_refused_before_and_after(void **state)
 
 	minimal(&row, "x");
 	assert_int_equal(rfl_ledger_check(path, false, &err), RFL_EFORMAT);
-	assert_says(&err, "config_hash");
+	assert_says(&err, "cell");
 	rfl_err_clear(&err);
 	assert_int_equal(rfl_ledger_append(path, &row, &err), RFL_EFORMAT);
 	rfl_err_clear(&err);
