@@ -1,0 +1,86 @@
+/*
+ * run_stats.h - what is said of the steps of one run: where they lie, how they spread, whether they
+ * drift, and the flags that warn of a window that does not stand for the machine. Pure functions of
+ * arrays; nothing is dropped from them. Units are the caller's (the ledger: milliseconds).
+ */
+#ifndef RFL_LEDGER_RUN_STATS_H
+#define RFL_LEDGER_RUN_STATS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/stats.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Limits of the flags and statistics; docs/run.md explains them. */
+#define RFL_RUN_UNSTABLE_IQR 0.05 /* of the median */
+#define RFL_RUN_DRIFT_LIMIT  0.03
+#define RFL_RUN_LOADER_BOUND 0.05 /* of the mean step */
+#define RFL_RUN_FEW_STEPS    10
+#define RFL_RUN_OUTLIER      (5 * 1.4826) /* MADs; 1.4826 MAD is the std of normal noise */
+#define RFL_RUN_WARM_STEPS   20           /* in which a change of level is looked for */
+#define RFL_RUN_WARM_CHANGE  0.01         /* of the level; a smaller one is none */
+
+/** The times of the steps of a window, in their order. NaN: too few steps, or no spread. */
+struct rfl_run_stats {
+	struct rfl_stats time;
+	double relative_iqr; /**< (p75 - p25) / median */
+	double drift;        /**< median of the last third over median of the first, minus 1 */
+	double lag1;         /**< autocorrelation of neighbours: sum of (x[i] - mean) (x[i+1] -
+				  mean) over sum of (x[i] - mean)^2 */
+	int64_t outliers;    /**< steps with |x - median| > RFL_RUN_OUTLIER * MAD */
+	int64_t cold_steps;  /**< rfl_run_cold_steps() */
+};
+
+/** Describe a window. RFL_EINVAL for n = 0 or NaN, RFL_ENOMEM. */
+enum rfl_rc rfl_run_stats_of(const double *times, size_t n, struct rfl_run_stats *ret,
+			     struct rfl_err *err) RFL_WARN_UNUSED;
+
+/**
+ * Mean and sample standard deviation of a phase (std of one sample: NaN). Both are NaN when n is 0
+ * or a value is NaN: the mode or the device does not have the phase. RFL_ENOMEM.
+ */
+enum rfl_rc rfl_run_mean_std(const double *values, size_t n, double *mean, double *std,
+			     struct rfl_err *err) RFL_WARN_UNUSED;
+
+/**
+ * Steps before a change of level among the first ones: Page's two-sided CUSUM over the ranks of the
+ * first 20 steps (of the first half, when there are fewer than 40) among all steps, with allowance
+ * 0.5 and limit 5 in standard deviations of a rank. The estimate is where the sum is largest. Ranks
+ * make it the same for noise of any distribution, and one hiccup no change; steps that are
+ * correlated raise more false alarms than independent ones.
+ * @param scratch  room for n values
+ * @return 0: none is seen, or the level changes by less than RFL_RUN_WARM_CHANGE
+ */
+int64_t rfl_run_cold_steps(const double *times, size_t n, double *scratch);
+
+/** What is flagged beside the steps' own statistics. */
+struct rfl_run_signs {
+	double data_wait_mean; /**< in the unit of the steps; NaN: not known */
+	bool throttled;        /**< the GPU gave a reason for being slow */
+};
+
+#define RFL_RUN_FLAGS_MAX 96
+
+/**
+ * The flags, separated by spaces; "" when nothing is to be said:
+ * unstable      relative IQR above 5 %, or |drift| above 3 %
+ * drift         |drift| above 3 %
+ * not_warm      cold_steps is not 0
+ * throttled     as given
+ * loader_bound  waiting for data is more than 5 % of the mean step
+ * few_steps     fewer than 10
+ * @return out
+ */
+char *rfl_run_flags(const struct rfl_run_stats *stats, const struct rfl_run_signs *signs,
+		    char out[RFL_RUN_FLAGS_MAX]);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
