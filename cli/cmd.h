@@ -55,6 +55,7 @@ struct rfl_opt {
 	bool negatable;
 	bool may_be_empty;
 	bool hidden;      /**< not in --help */
+	size_t given;     /**< of a bool: set when the user wrote the option; 0: nobody asks */
 	const char *help; /**< one line, without a full stop; the default is added */
 };
 

@@ -235,6 +235,8 @@ static enum rfl_rc take_option(struct parser *p, int code, const char *word, boo
 	if (code >= LONG_BASE && !is_whole_name(slot, code, word))
 		return unknown_long(p, word);
 	slot->seen = true;
+	if (row->given)
+		*(bool *)((char *)slot->base + row->given) = true;
 	p->open = NULL;
 	if (row->kind == RFL_OPT_FLAG)
 		return rfl_opt_set(row, slot->base, is_negated(code) ? "off" : "on", p->err);

@@ -23,6 +23,9 @@ enum rfl_run_mode {
 	RFL_RUN_FWD_BWD, /**< forward and backward in training mode */
 };
 
+/** Steps that run before one is recorded for replay (cuda_graph). */
+#define RFL_BURST_GRAPH_WARMUP 3
+
 /** "train", "fwd", "fwd_bwd", NULL. */
 extern const char *const rfl_run_mode_names[];
 

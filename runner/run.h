@@ -39,7 +39,7 @@ extern const char *const rfl_oom_policy_names[];
 struct rfl_run_config {
 	const char *arch;
 	int64_t image_size; /**< 0: the model's own */
-	int64_t batch;
+	int64_t batch;      /**< samples of an optimizer step */
 	enum rfl_run_mode mode;
 	int device; /**< enum rfl_device, or RFL_RUN_DEVICE_AUTO: the best one here */
 	enum rfl_precision precision;
@@ -52,7 +52,7 @@ struct rfl_run_config {
 	int threads; /**< at least 1 */
 	struct rfl_data_spec data;
 	int64_t warmup, iters;
-	int64_t accum;          /**< micro-batches per optimizer step, at least 1; batch is all */
+	int64_t accum; /**< forwards per optimizer step, at least 1; each has batch / accum */
 	int64_t context_length; /**< of a language model; 0: the model's own */
 	bool cudnn_benchmark;
 	bool cuda_graph;     /**< record a step and replay it */
@@ -78,6 +78,8 @@ struct rfl_run_options {
 	const char *env;   /**< NULL: from the label, else the backend */
 	const char *log_dir;
 	const char *command_line; /**< as the user wrote it, for the time log */
+	const char *cell;         /**< id of a matrix's cell, for the row; NULL: none */
+	int64_t requested_batch;  /**< what was asked for, when batch is another; 0: it is not */
 	double timeout_s;         /**< 0: none */
 	bool in_process; /**< no child: for debuggers and profilers. No timeout, and a crash
 			      takes the row with it */
@@ -88,6 +90,8 @@ struct rfl_run_options {
 	bool (*cancelled)(void *ctx); /**< asked ten times a second; may be NULL */
 	/** "setup", "warmup", "window", "counting"; may be NULL. */
 	void (*progress)(const char *phase, int64_t done, int64_t total, void *ctx);
+	/** Of rfl_run_fitting(): a row was written, another batch size is tried. May be NULL. */
+	void (*attempt)(const struct rfl_ledger_row *row, int64_t next_batch, void *ctx);
 	void *ctx;
 };
 
@@ -111,6 +115,21 @@ struct rfl_run_result {
 enum rfl_rc rfl_run(const struct rfl_run_config *config, const struct rfl_run_options *options,
 		    struct rfl_run_result *ret, struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_run_result_fini(struct rfl_run_result *r);
+
+/**
+ * rfl_run() under a policy for batches that do not fit: a run, a child and a row for each attempt.
+ * A label that was given carries the batch of its attempt: _bs64 becomes _bs48.
+ * @param ret  of the largest batch that fits, else of the last attempt; release in any case
+ */
+enum rfl_rc rfl_run_fitting(const struct rfl_run_config *config,
+			    const struct rfl_run_options *options, enum rfl_oom_policy policy,
+			    struct rfl_run_result *ret, struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** The batch that shrink tries behind this one: 64, 48, 32, 24 ... 3, 2, 1; 0 behind 1. */
+int64_t rfl_oom_smaller(int64_t batch);
+
+/** The batch that search tries, 0 when there is nothing between. @param does_not  0: none known */
+int64_t rfl_oom_between(int64_t fits, int64_t does_not);
 
 /** The descriptor on which a child reports. */
 #define RFL_RUN_REPORT_FD 3

@@ -1,0 +1,194 @@
+/*
+ * run_start.c - a run that was asked for is carried out: the machine's share of its configuration,
+ * signals, progress, the child's environment.
+ */
+#include "cli/run_args.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "machine/machine.h"
+
+/* ---- signals ---- */
+
+static volatile sig_atomic_t stop_asked;
+
+static void on_signal(int number)
+{
+	(void)number;
+	stop_asked = 1;
+}
+
+static bool is_cancelled(void *ctx)
+{
+	(void)ctx;
+	return stop_asked != 0;
+}
+
+static const int stop_signals[] = { SIGINT, SIGTERM, SIGHUP };
+
+/* From here on a signal ends the child, and us after the row was written. One that our caller had
+ * switched off (nohup, a job in the background of a script) stays off. */
+static void catch_signals(struct sigaction old[])
+{
+	struct sigaction action = { .sa_handler = on_signal };
+
+	stop_asked = 0;
+	sigemptyset(&action.sa_mask);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(stop_signals); i++)
+		if (sigaction(stop_signals[i], NULL, &old[i]) == 0 && old[i].sa_handler != SIG_IGN)
+			(void)sigaction(stop_signals[i], &action, NULL);
+}
+
+static void restore_signals(const struct sigaction old[])
+{
+	for (size_t i = 0; i < RFL_ARRAY_LEN(stop_signals); i++)
+		(void)sigaction(stop_signals[i], &old[i], NULL);
+}
+
+/* ---- progress ---- */
+
+static void on_progress(const char *phase, int64_t done, int64_t total, void *ctx)
+{
+	if (strcmp(phase, "warmup") == 0)
+		rfl_cli_progress(ctx, "warm-up %lld/%lld", (long long)done, (long long)total);
+	else if (strcmp(phase, "window") == 0)
+		rfl_cli_progress(ctx, "measuring %lld steps", (long long)total);
+	else if (strcmp(phase, "counting") == 0)
+		rfl_cli_progress(ctx, "counting a step");
+	else
+		rfl_cli_progress(ctx, "opening the engine");
+}
+
+static void on_attempt(const struct rfl_ledger_row *row, int64_t next_batch, void *ctx)
+{
+	rfl_cli_progress(ctx, NULL);
+	rfl_log(RFL_LOG_INFO, "%s: %s; next: batch size %lld", row->label, row->status,
+		(long long)next_batch);
+}
+
+/* ---- the machine's share ---- */
+
+/* Decoding threads beside the compute threads: a few cores' worth where the CPU trains as well,
+ * all of them where it only decodes. */
+static int choose_workers(const struct rfl_run_config *c, int cores)
+{
+	const bool cpu_trains = c->device == RFL_RUN_DEVICE_AUTO || c->device == RFL_DEVICE_CPU;
+	const int n = cpu_trains ? cores / 4 : cores;
+	const int most = cpu_trains ? 4 : 16;
+
+	return n < 1 ? 1 : n > most ? most : n;
+}
+
+static enum rfl_rc settle(struct rfl_run_config *c, struct rfl_err *err)
+{
+	struct rfl_machine *machine = NULL;
+	enum rfl_rc rc;
+	int cores;
+
+	if (c->threads > 0 && c->data.workers >= 0)
+		return RFL_OK;
+	rc = rfl_machine_new(&machine, err);
+	if (rc)
+		return rc;
+	cores = rfl_machine_threads(machine);
+	rfl_machine_free(machine);
+	if (c->threads == 0)
+		c->threads = cores;
+	if (c->data.workers < 0)
+		c->data.workers = choose_workers(c, cores);
+	return RFL_OK;
+}
+
+/* ---- the child's environment ---- */
+
+/* Compute threads wait for each other by spinning. libgomp's own default lets them spin so long
+ * that a core that is shared with a loader thread or another program does little else; this many
+ * turns are as fast on a machine of one's own. Whoever has set either variable has decided. */
+static bool spins_long(void)
+{
+	return !getenv("GOMP_SPINCOUNT") && !getenv("OMP_WAIT_POLICY");
+}
+
+/* cuBLAS sums in a fixed order only with a workspace of one of these two forms, and reads the
+ * variable when it starts: PyTorch refuses deterministic runs without it. */
+static bool needs_workspace(const struct rfl_run_config *c)
+{
+	const char *now = getenv("CUBLAS_WORKSPACE_CONFIG");
+
+	if (!c->deterministic || c->device == RFL_DEVICE_CPU || c->device == RFL_DEVICE_MPS)
+		return false;
+	return !now || (strcmp(now, ":4096:8") != 0 && strcmp(now, ":16:8") != 0);
+}
+
+#define MAX_CHILD_ENV 2
+
+static void child_environment(const struct rfl_run_request *r, const char *env[MAX_CHILD_ENV + 1])
+{
+	size_t n = 0;
+
+	if (spins_long() && !r->in_process)
+		env[n++] = "GOMP_SPINCOUNT=10000";
+	if (needs_workspace(&r->config)) {
+		rfl_log(RFL_LOG_DEBUG, "--deterministic: CUBLAS_WORKSPACE_CONFIG=:4096:8 is set "
+				       "for the run, as cuBLAS needs it");
+		env[n++] = "CUBLAS_WORKSPACE_CONFIG=:4096:8";
+		if (r->in_process) /* no child: for ourselves, before a library looks */
+			(void)setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", 1);
+	}
+	env[n] = NULL;
+}
+
+/* ---- the run ---- */
+
+static void say_deaf(const struct rfl_run_config *config)
+{
+	if (config->nvtx != RFL_DETAIL_OFF && !config->nvtx_injection)
+		rfl_log(RFL_LOG_WARN,
+			"--nvtx: no tool listens; run this under nsys or ncu, which say so in "
+			"NVTX_INJECTION64_PATH");
+}
+
+enum rfl_rc rfl_run_request_run(struct rfl_cli *cli, const struct rfl_run_request *r,
+				const char *command_line, const char *cell,
+				struct rfl_run_result *ret, struct rfl_err *err)
+{
+	const char *const child[] = { cli->self, "run-child", NULL };
+	const char *env[MAX_CHILD_ENV + 1];
+	struct sigaction old[RFL_ARRAY_LEN(stop_signals)];
+	struct rfl_run_config config = r->config;
+	enum rfl_rc rc = settle(&config, err);
+
+	*ret = (struct rfl_run_result){ .rc = RFL_OK };
+	rfl_ledger_row_init(&ret->row);
+	if (rc)
+		return rc;
+	say_deaf(&config);
+	child_environment(r, env);
+	const struct rfl_run_options options = {
+		.label = r->label,
+		.env = r->env,
+		.log_dir = r->log_dir,
+		.command_line = command_line,
+		.cell = cell,
+		.timeout_s = r->timeout_s,
+		.in_process = r->in_process,
+		.child_argv = child,
+		.child_env = env,
+		.cancelled = is_cancelled,
+		.progress = on_progress,
+		.attempt = on_attempt,
+		.ctx = cli,
+	};
+	if (!r->in_process)
+		catch_signals(old);
+	rc = rfl_run_fitting(&config, &options, r->oom, ret, err);
+	if (!r->in_process)
+		restore_signals(old);
+	rfl_cli_progress(cli, NULL);
+	/* refused before it began: a name or a value is not allowed */
+	return rc == RFL_EINVAL ? RFL_EUSAGE : rc;
+}
