@@ -9,7 +9,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/csv.h"
 #include "base/err.h"
+#include "base/num.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -166,6 +168,13 @@ struct rfl_ledger_row {
 	size_t line; /**< in the file it was read from; not a column */
 };
 
+#define RFL_LEDGER_INDEX(kind, name, meaning) RFL_LEDGER_AT_##name,
+
+/** The places of the columns: RFL_LEDGER_AT_env and so on. */
+enum rfl_ledger_at { RFL_LEDGER_COLUMNS(RFL_LEDGER_INDEX) RFL_LEDGER_NCOLUMNS };
+
+enum rfl_ledger_kind { RFL_LEDGER_TEXT, RFL_LEDGER_INT, RFL_LEDGER_REAL };
+
 /** Every field "not known". */
 void rfl_ledger_row_init(struct rfl_ledger_row *row);
 
@@ -179,6 +188,13 @@ enum rfl_rc rfl_ledger_set(char **field, const char *text, struct rfl_err *err) 
 size_t rfl_ledger_column_count(void);
 const char *rfl_ledger_column_name(size_t i);
 const char *rfl_ledger_column_meaning(size_t i);
+enum rfl_ledger_kind rfl_ledger_column_kind(size_t i);
+
+/** The column of this name; RFL_LEDGER_NCOLUMNS: there is none. */
+size_t rfl_ledger_column_find(const char *name);
+
+/** A field as the file writes it, "" when it is not known. @return `number`, or the row's text */
+const char *rfl_ledger_field(const struct rfl_ledger_row *row, size_t i, char number[RFL_NUM_MAX]);
 
 /** Append a row: locked, one write, synced. Creates folder and file when absent. To a file of
  * version 1 a row without counters is added in that file's columns, and as of its version. */
@@ -192,10 +208,14 @@ enum rfl_rc rfl_ledger_append(const char *path, const struct rfl_ledger_row *row
  */
 enum rfl_rc rfl_ledger_check(const char *path, bool counts, struct rfl_err *err) RFL_WARN_UNUSED;
 
+struct rfl_ledger_texts;
+
 struct rfl_ledger {
 	size_t nrows;
-	struct rfl_ledger_row *rows; /* in file order */
-	bool torn;                   /**< a line was not complete (power cut) and was left out */
+	struct rfl_ledger_row *rows;    /* in file order */
+	bool torn;                      /**< a line was not complete (power cut) and was left out */
+	size_t cap;                     /**< of rows */
+	struct rfl_ledger_texts *texts; /**< owns the texts of the rows; equal ones may be one */
 };
 
 /**
@@ -205,6 +225,27 @@ struct rfl_ledger {
 enum rfl_rc rfl_ledger_load(const char *path, struct rfl_ledger **ret,
 			    struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_ledger_free(struct rfl_ledger *ledger);
+
+/** The same, of some columns only, which is faster. @param wanted  an entry per column */
+enum rfl_rc rfl_ledger_load_columns(const char *path, const bool wanted[RFL_LEDGER_NCOLUMNS],
+				    struct rfl_ledger **ret, struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** Where a column of ours is found in a table of somebody else. */
+struct rfl_ledger_source {
+	int column;       /**< of the table; -1: in none */
+	double scale;     /**< what a number is multiplied by; 0: it is of our unit */
+	const char *text; /**< without a column: what every row has; NULL: not known. Borrowed */
+	bool foreign;     /**< take also "True", "no" and "32.0" for an integer */
+};
+
+/** An empty ledger, to read tables into; NULL out of memory. */
+struct rfl_ledger *rfl_ledger_new(void) RFL_WARN_UNUSED;
+
+/** Append the rows of a table, as far as it was not read yet, to a ledger.
+ * @return RFL_OK; RFL_EFORMAT with file, line and column: rows before it may have been added */
+enum rfl_rc rfl_ledger_read(struct rfl_csv *csv,
+			    const struct rfl_ledger_source from[RFL_LEDGER_NCOLUMNS],
+			    struct rfl_ledger *to, struct rfl_err *err) RFL_WARN_UNUSED;
 
 #ifdef __cplusplus
 }
