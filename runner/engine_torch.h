@@ -1,7 +1,8 @@
 /*
- * engine_torch.h - private to the torch engine: its state, shared by engine_torch.c (life,
- * training), engine_torch_params.c (parameters), engine_torch_run.c (what each operation calls) and
- * engine_torch_state.c (snapshots and marks).
+ * engine_torch.h - private to the torch engine: its state, shared by engine_torch.c (life),
+ * engine_torch_step.c (training), engine_torch_batch.c (inputs), engine_torch_params.c
+ * (parameters), engine_torch_run.c (what each operation calls), engine_torch_state.c (snapshots and
+ * marks) and engine_torch_device.c (what differs between the CPU and a GPU).
  */
 #ifndef RFL_RUNNER_ENGINE_TORCH_H
 #define RFL_RUNNER_ENGINE_TORCH_H
@@ -24,7 +25,7 @@ struct rfl_torch__marks {
 
 struct rfl_torch__snapshot {
 	bool taken;
-	float *slab;
+	struct rfl_torch_tensor *block;
 	struct rfl_torch_sgd_state *sgd;
 	struct rfl_torch_tensor *random;
 };
@@ -35,9 +36,11 @@ struct rfl_engine {
 	struct rfl_engine_config config;
 	enum rfl_engine_mode mode;
 
-	float *slab; /* all parameters and buffers, each at a multiple of 64 bytes */
-	size_t slab_bytes;
-	float **param_data;              /* per parameter: its place in the slab */
+	struct rfl_torch__device *device; /* of engine_torch_device.c; NULL where it needs none */
+	struct rfl_torch_tensor
+		*block;  /* all parameters and buffers, each at a multiple of 64 bytes */
+	float *slab;     /* the block's memory when it is this machine's, else NULL */
+	int64_t *offset; /* per parameter: its place in the block, in elements */
 	struct rfl_torch_tensor **param; /* per parameter: a leaf over that place */
 	struct rfl_torch_sgd *sgd;
 
@@ -63,14 +66,70 @@ const char *rfl_torch__unsupported(enum rfl_op op, enum rfl_precision precision)
 /** The same of one node: also where it asks for what the row of its operation does not do. */
 const char *rfl_torch__unsupported_node(const struct rfl_node *node, enum rfl_precision precision);
 
+/* ---- a step (engine_torch_step.c); most are slots of struct rfl_engine_ops ---- */
+
 /** Nothing of the last step stays alive. */
 void rfl_torch__forget_step(struct rfl_engine *e);
 
+enum rfl_rc rfl_torch__zero_grad(struct rfl_engine *e, struct rfl_err *err);
+enum rfl_rc rfl_torch__forward(struct rfl_engine *e, const struct rfl_batch *batch,
+			       struct rfl_err *err);
+enum rfl_rc rfl_torch__forward_traced(struct rfl_engine *e, const struct rfl_batch *batch,
+				      rfl_engine_trace_fn fn, void *ctx, struct rfl_err *err);
+/**
+ * Forward and loss of inputs that are where and what the first node wants.
+ * @param take_input  released as soon as nobody needs it, also on failure
+ * @param fn          may be NULL
+ */
+enum rfl_rc rfl_torch__forward_on(struct rfl_engine *e, struct rfl_torch_tensor *take_input,
+				  const struct rfl_torch_tensor *labels, rfl_engine_trace_fn fn,
+				  void *ctx, struct rfl_err *err);
+enum rfl_rc rfl_torch__backward(struct rfl_engine *e, const struct rfl_backward *how,
+				struct rfl_err *err);
+enum rfl_rc rfl_torch__step(struct rfl_engine *e, struct rfl_err *err);
+enum rfl_rc rfl_torch__reset_optimizer(struct rfl_engine *e, struct rfl_err *err);
+enum rfl_rc rfl_torch__loss(struct rfl_engine *e, double *ret, struct rfl_err *err);
+enum rfl_rc rfl_torch__logits(struct rfl_engine *e, float *out, int64_t numel, struct rfl_err *err);
+
+/* ---- batches (engine_torch_batch.c) ---- */
+
+/**
+ * Inputs and labels of a batch on the engine's device, in the engine's layout, normalised.
+ * @param input   set on success only, as labels; release with rfl_torch_tensor_free()
+ */
+enum rfl_rc rfl_torch__take_batch(struct rfl_engine *e, const struct rfl_batch *batch,
+				  struct rfl_torch_tensor **input, struct rfl_torch_tensor **labels,
+				  struct rfl_err *err);
+/** The first half of it: tensors over the caller's memory, as they are. */
+enum rfl_rc rfl_torch__wrap_batch(const struct rfl_engine *e, const struct rfl_batch *batch,
+				  struct rfl_torch_tensor **input, struct rfl_torch_tensor **labels,
+				  struct rfl_err *err);
+/** The second half: an input on the device, as the first node wants it. */
+enum rfl_rc rfl_torch__prepare_input(const struct rfl_engine *e, const struct rfl_batch *batch,
+				     struct rfl_torch_tensor *take_raw,
+				     struct rfl_torch_tensor **ret, struct rfl_err *err);
+
+/* ---- the device (engine_torch_device.c); most are slots of struct rfl_engine_ops ---- */
+
+enum rfl_rc rfl_torch__device_probe(enum rfl_device device, struct rfl_err *err);
+/** After the library is set up and before anything is allocated: fills e->device. */
+enum rfl_rc rfl_torch__device_open(struct rfl_engine *e, struct rfl_err *err);
+/** After everything else of the engine has gone. Accepts an engine whose open failed. */
+void rfl_torch__device_close(struct rfl_engine *e);
+/** Zeroed memory for the parameters: fills e->block, and e->slab where it is this machine's. */
+enum rfl_rc rfl_torch__device_block(struct rfl_engine *e, int64_t floats, struct rfl_err *err);
+/** Replace tensors over this machine's memory by ones on the device (copied, or uploaded before).
+ */
+enum rfl_rc rfl_torch__device_batch(struct rfl_engine *e, const struct rfl_batch *batch,
+				    struct rfl_torch_tensor **input,
+				    struct rfl_torch_tensor **labels, struct rfl_err *err);
+enum rfl_rc rfl_torch__device_sync(struct rfl_engine *e, struct rfl_err *err);
+enum rfl_rc rfl_torch__device_memory(struct rfl_engine *e, struct rfl_engine_memory *ret,
+				     struct rfl_err *err);
+
 /* ---- parameters (engine_torch_params.c) ---- */
 
-/** Map the block that all parameters lie in, zeroed. */
-enum rfl_rc rfl_torch__map_params(struct rfl_engine *e, struct rfl_err *err);
-/** Make the tensors over it. */
+/** Make the block and the tensors over it. */
 enum rfl_rc rfl_torch__make_params(struct rfl_engine *e, struct rfl_err *err);
 /** Make the optimizer of those that are trained. */
 enum rfl_rc rfl_torch__make_sgd(struct rfl_engine *e, struct rfl_err *err);
@@ -105,11 +164,11 @@ enum rfl_rc rfl_torch__mark_later(struct rfl_engine *e, int node,
 void rfl_torch__plan(struct rfl_engine *e);
 
 /**
- * Run all nodes on an image; the logits go into e->logits.
- * @param take_image  released as soon as nobody needs it, also on failure
+ * Run all nodes on an input; the logits go into e->logits.
+ * @param take_input  released as soon as nobody needs it, also on failure
  * @param fn          may be NULL
  */
-enum rfl_rc rfl_torch__run(struct rfl_engine *e, struct rfl_torch_tensor *take_image,
+enum rfl_rc rfl_torch__run(struct rfl_engine *e, struct rfl_torch_tensor *take_input,
 			   rfl_engine_trace_fn fn, void *ctx, struct rfl_err *err);
 
 #endif

@@ -1,17 +1,14 @@
 /*
  * engine_torch_params.c - the parameters of the torch engine: one block of memory, the tensors that
- * are views of it, the optimizer over them, and what callers write and read.
+ * are parts of it, the optimizer over them, and what callers write and read.
  */
-#define _GNU_SOURCE /* MAP_ANONYMOUS, MADV_HUGEPAGE */
 #include "runner/engine_torch.h"
 
 #include <stdlib.h>
-#include <sys/mman.h>
 
 #include "base/alloc.h"
 
-#define ALIGN_FLOATS ((size_t)16) /* 64 bytes */
-#define HUGE_PAGE    ((size_t)2 << 20)
+#define ALIGN_FLOATS ((int64_t)16) /* 64 bytes */
 
 /* Where a parameter's elements lie: 4-D weights of a channels-last engine in channels-last order,
  * everything else row-major. */
@@ -35,48 +32,26 @@ static bool is_row_major(const struct rfl_engine *e, const struct rfl_param *p)
 	return !strides_of(e, p, strides) || p->dim[1] == 1 || p->dim[2] * p->dim[3] == 1;
 }
 
-/* Fresh pages are zero, and huge ones are cheap to touch for the first time. */
-enum rfl_rc rfl_torch__map_params(struct rfl_engine *e, struct rfl_err *err)
-{
-	size_t floats = 0;
-	void *memory;
-
-	for (int i = 0; i < e->net->nparams; i++)
-		floats +=
-			((size_t)e->net->params[i].numel + ALIGN_FLOATS - 1) & ~(ALIGN_FLOATS - 1);
-	e->slab_bytes = (floats * sizeof(float) + HUGE_PAGE) & ~(HUGE_PAGE - 1);
-	memory = mmap(NULL, e->slab_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
-		      0);
-	if (memory == MAP_FAILED)
-		return rfl_fail(err, RFL_EDEVMEM, 0, "torch: no memory for %zu bytes of parameters",
-				e->slab_bytes);
-#ifdef MADV_HUGEPAGE
-	(void)madvise(memory, e->slab_bytes, MADV_HUGEPAGE); /* a wish */
-#endif
-	e->slab = memory;
-	return RFL_OK;
-}
-
 enum rfl_rc rfl_torch__make_params(struct rfl_engine *e, struct rfl_err *err)
 {
-	float *at = e->slab;
+	int64_t floats = 0;
+	enum rfl_rc rc;
 
 	for (int i = 0; i < e->net->nparams; i++) {
+		e->offset[i] = floats;
+		floats += (e->net->params[i].numel + ALIGN_FLOATS - 1) & ~(ALIGN_FLOATS - 1);
+	}
+	rc = rfl_torch__device_block(e, floats, err);
+	for (int i = 0; i < e->net->nparams && rc == RFL_OK; i++) {
 		const struct rfl_param *p = &e->net->params[i];
 		int64_t strides[RFL_NET_MAX_DIMS];
-		enum rfl_rc rc;
 
-		e->param_data[i] = at;
-		rc = rfl_torch__check(rfl_torch_wrap_f32(at, p->ndim, p->dim,
-							 strides_of(e, p, strides) ? strides : NULL,
-							 !rfl_param_is_buffer(p->kind),
-							 &e->param[i]),
+		rc = rfl_torch__check(rfl_torch_leaf(e->block, e->offset[i], p->ndim, p->dim,
+						     strides_of(e, p, strides) ? strides : NULL,
+						     !rfl_param_is_buffer(p->kind), &e->param[i]),
 				      p->name, err);
-		if (rc != RFL_OK)
-			return rc;
-		at += ((size_t)p->numel + ALIGN_FLOATS - 1) & ~(ALIGN_FLOATS - 1);
 	}
-	return RFL_OK;
+	return rc;
 }
 
 enum rfl_rc rfl_torch__make_sgd(struct rfl_engine *e, struct rfl_err *err)
@@ -156,9 +131,10 @@ enum rfl_rc rfl_torch__get_grad(struct rfl_engine *e, int param, float *out, int
 
 float *rfl_torch__param_data(struct rfl_engine *e, int param)
 {
-	if (param < 0 || param >= e->net->nparams || !is_row_major(e, &e->net->params[param]))
+	if (!e->slab || param < 0 || param >= e->net->nparams ||
+	    !is_row_major(e, &e->net->params[param]))
 		return NULL;
-	return e->param_data[param];
+	return e->slab + e->offset[param];
 }
 
 void rfl_torch__params_fini(struct rfl_engine *e)
@@ -166,6 +142,5 @@ void rfl_torch__params_fini(struct rfl_engine *e)
 	rfl_torch_sgd_free(e->sgd);
 	for (int i = 0; e->param && i < e->net->nparams; i++)
 		rfl_torch_tensor_free(e->param[i]);
-	if (e->slab)
-		(void)munmap(e->slab, e->slab_bytes);
+	rfl_torch_tensor_free(e->block);
 }

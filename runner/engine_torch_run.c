@@ -123,8 +123,7 @@ static const run_fn rows[RFL_OP_COUNT] = {
 
 const char *rfl_torch__unsupported(enum rfl_op op, enum rfl_precision precision)
 {
-	if (precision != RFL_PRECISION_FP32)
-		return "the torch engine computes in fp32 only";
+	(void)precision; /* what a device computes in is asked when the engine is opened */
 	if ((int)op < 0 || op >= RFL_OP_COUNT)
 		return "not an operation";
 	if (op == RFL_OP_INPUT || op == RFL_OP_CROSS_ENTROPY || rows[op])
@@ -183,7 +182,7 @@ static enum rfl_rc hand_out(struct rfl_engine *e, int node, rfl_engine_trace_fn 
 	struct rfl_torch_tensor *plain = NULL;
 	enum rfl_rc rc;
 
-	rc = rfl_torch__check(rfl_torch_tensor_contiguous(e->value[node], &plain), "trace", err);
+	rc = rfl_torch__check(rfl_torch_tensor_plain(e->value[node], &plain), "trace", err);
 	if (rc == RFL_OK)
 		rc = fn(node, rfl_torch_tensor_data(plain), rfl_torch_tensor_numel(plain), ctx,
 			err);
@@ -231,13 +230,13 @@ static enum rfl_rc run_node(struct rfl_engine *e, int i, rfl_engine_trace_fn fn,
 	return rc;
 }
 
-enum rfl_rc rfl_torch__run(struct rfl_engine *e, struct rfl_torch_tensor *take_image,
+enum rfl_rc rfl_torch__run(struct rfl_engine *e, struct rfl_torch_tensor *take_input,
 			   rfl_engine_trace_fn fn, void *ctx, struct rfl_err *err)
 {
 	const struct rfl_net *net = e->net;
 	enum rfl_rc rc = RFL_OK;
 
-	e->value[0] = take_image;
+	e->value[0] = take_input;
 	for (int i = 0; i < net->nnodes && rc == RFL_OK; i++)
 		if (net->nodes[i].op != RFL_OP_CROSS_ENTROPY)
 			rc = run_node(e, i, fn, ctx, err);

@@ -15,7 +15,7 @@
 
 static void drop_snapshot(struct rfl_torch__snapshot *s)
 {
-	free(s->slab);
+	rfl_torch_tensor_free(s->block);
 	rfl_torch_sgd_state_free(s->sgd);
 	rfl_torch_tensor_free(s->random);
 	*s = (struct rfl_torch__snapshot){ .taken = false };
@@ -27,15 +27,11 @@ enum rfl_rc rfl_torch__snapshot(struct rfl_engine *e, struct rfl_err *err)
 	enum rfl_rc rc;
 
 	drop_snapshot(&e->saved);
-	s.slab = malloc(e->slab_bytes);
-	if (!s.slab)
-		return rfl_fail(err, RFL_ENOMEM, 0,
-				"torch: no memory for a copy of %zu bytes of parameters",
-				e->slab_bytes);
-	memcpy(s.slab, e->slab, e->slab_bytes);
-	rc = rfl_torch__check(rfl_torch_sgd_save(e->sgd, &s.sgd), "snapshot", err);
+	rc = rfl_torch__check(rfl_torch_tensor_clone(e->block, &s.block), "snapshot", err);
 	if (rc == RFL_OK)
-		rc = rfl_torch__check(rfl_torch_random_save(&s.random), "snapshot", err);
+		rc = rfl_torch__check(rfl_torch_sgd_save(e->sgd, &s.sgd), "snapshot", err);
+	if (rc == RFL_OK)
+		rc = rfl_torch__check(rfl_torch_random_save(e->block, &s.random), "snapshot", err);
 	if (rc != RFL_OK) {
 		drop_snapshot(&s);
 		return rc;
@@ -53,10 +49,12 @@ enum rfl_rc rfl_torch__restore(struct rfl_engine *e, struct rfl_err *err)
 	rfl_torch__forget_step(e);
 	rfl_torch_sgd_zero_grad(e->sgd);
 	e->has_grads = false;
-	memcpy(e->slab, e->saved.slab, e->slab_bytes);
-	rc = rfl_torch__check(rfl_torch_sgd_restore(e->sgd, e->saved.sgd), "restore", err);
+	rc = rfl_torch__check(rfl_torch_tensor_copy(e->block, e->saved.block), "restore", err);
 	if (rc == RFL_OK)
-		rc = rfl_torch__check(rfl_torch_random_restore(e->saved.random), "restore", err);
+		rc = rfl_torch__check(rfl_torch_sgd_restore(e->sgd, e->saved.sgd), "restore", err);
+	if (rc == RFL_OK)
+		rc = rfl_torch__check(rfl_torch_random_restore(e->block, e->saved.random),
+				      "restore", err);
 	return rc;
 }
 

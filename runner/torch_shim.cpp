@@ -69,10 +69,11 @@ enum rfl_torch_status rfl_torch::classify(const char *text) noexcept
 namespace
 {
 
-at::Tensor wrap(void *data, int ndim, const int64_t *sizes, const int64_t *strides,
+at::Tensor wrap(const void *memory, int64_t ndim, const int64_t *sizes, const int64_t *strides,
 		at::ScalarType type)
 {
 	const at::IntArrayRef shape(sizes, static_cast<size_t>(ndim));
+	void *const data = const_cast<void *>(memory);
 	const auto options = at::TensorOptions().dtype(type);
 
 	if (!strides)
@@ -164,20 +165,22 @@ void rfl_torch_set_grad_mode(int on) noexcept
 	c10::GradMode::set_enabled(on != 0);
 }
 
-enum rfl_torch_status rfl_torch_random_save(struct rfl_torch_tensor **ret) noexcept
+enum rfl_torch_status rfl_torch_random_save(const struct rfl_torch_tensor *where,
+					    struct rfl_torch_tensor **ret) noexcept
 {
-	return giving(ret, [] {
-		at::Generator generator = at::globalContext().defaultGenerator(at::kCPU);
+	return giving(ret, [&] {
+		at::Generator generator = at::globalContext().defaultGenerator(where->t.device());
 		const std::lock_guard<std::mutex> lock(generator.mutex());
 
 		return generator.get_state();
 	});
 }
 
-enum rfl_torch_status rfl_torch_random_restore(const struct rfl_torch_tensor *state) noexcept
+enum rfl_torch_status rfl_torch_random_restore(const struct rfl_torch_tensor *where,
+					       const struct rfl_torch_tensor *state) noexcept
 {
 	return guarded([&] {
-		at::Generator generator = at::globalContext().defaultGenerator(at::kCPU);
+		at::Generator generator = at::globalContext().defaultGenerator(where->t.device());
 		const std::lock_guard<std::mutex> lock(generator.mutex());
 
 		generator.set_state(state->t);
@@ -186,23 +189,46 @@ enum rfl_torch_status rfl_torch_random_restore(const struct rfl_torch_tensor *st
 
 // ------------------------------------------------------------------ tensors
 
-enum rfl_torch_status rfl_torch_wrap_f32(float *data, int ndim, const int64_t *sizes,
-					 const int64_t *strides, int requires_grad,
-					 struct rfl_torch_tensor **ret) noexcept
+enum rfl_torch_status rfl_torch_wrap(const void *data, enum rfl_torch_type type, int ndim,
+				     const int64_t *sizes, const int64_t *strides,
+				     struct rfl_torch_tensor **ret) noexcept
+{
+	static constexpr at::ScalarType types[] = { at::kFloat, at::kByte, at::kLong };
+
+	return giving(ret, [&] { return wrap(data, ndim, sizes, strides, types[type]); });
+}
+
+// No view of the block for autograd: a change of one leaf is none of the others.
+enum rfl_torch_status rfl_torch_leaf(const struct rfl_torch_tensor *block, int64_t offset, int ndim,
+				     const int64_t *sizes, const int64_t *strides,
+				     int requires_grad, struct rfl_torch_tensor **ret) noexcept
 {
 	return giving(ret, [&] {
-		at::Tensor t = wrap(data, ndim, sizes, strides, at::kFloat);
+		const at::IntArrayRef shape(sizes, static_cast<size_t>(ndim));
+		int64_t numel = 1;
 
-		if (requires_grad)
-			t.requires_grad_(true);
-		return t;
+		for (const int64_t size : shape)
+			numel *= size;
+		const at::Tensor flat = block->t.slice(0, offset, offset + numel);
+		at::Tensor t =
+			strides ? flat.as_strided(shape, at::IntArrayRef(strides, shape.size()))
+				: flat.view(shape);
+
+		t = t.variable_data();
+		return t.requires_grad_(requires_grad != 0);
 	});
 }
 
-enum rfl_torch_status rfl_torch_wrap_i64(int64_t *data, int64_t n,
-					 struct rfl_torch_tensor **ret) noexcept
+enum rfl_torch_status rfl_torch_tensor_clone(const struct rfl_torch_tensor *t,
+					     struct rfl_torch_tensor **ret) noexcept
 {
-	return giving(ret, [&] { return wrap(data, 1, &n, nullptr, at::kLong); });
+	return giving(ret, [&] { return t->t.detach().clone(); });
+}
+
+enum rfl_torch_status rfl_torch_tensor_copy(struct rfl_torch_tensor *to,
+					    const struct rfl_torch_tensor *from) noexcept
+{
+	return guarded([&] { to->t.detach().copy_(from->t.detach()); });
 }
 
 void rfl_torch_tensor_free(struct rfl_torch_tensor *t) noexcept
@@ -244,6 +270,12 @@ int rfl_torch_tensor_is_channels_last(const struct rfl_torch_tensor *t) noexcept
 	return yes;
 }
 
+enum rfl_torch_status rfl_torch_tensor_plain(const struct rfl_torch_tensor *t,
+					     struct rfl_torch_tensor **ret) noexcept
+{
+	return giving(ret, [&] { return t->t.detach().to(at::kCPU, at::kFloat).contiguous(); });
+}
+
 const float *rfl_torch_tensor_data(const struct rfl_torch_tensor *t) noexcept
 {
 	return static_cast<const float *>(t->t.data_ptr());
@@ -252,6 +284,14 @@ const float *rfl_torch_tensor_data(const struct rfl_torch_tensor *t) noexcept
 int64_t rfl_torch_tensor_numel(const struct rfl_torch_tensor *t) noexcept
 {
 	return t->t.numel();
+}
+
+int64_t rfl_torch_tensor_size(const struct rfl_torch_tensor *t, int dim) noexcept
+{
+	int64_t size = -1;
+
+	(void)guarded([&] { size = t->t.size(dim); });
+	return size;
 }
 
 enum rfl_torch_status rfl_torch_tensor_read(const struct rfl_torch_tensor *t, float *out,
@@ -269,8 +309,8 @@ enum rfl_torch_status rfl_torch_tensor_write(struct rfl_torch_tensor *t, const f
 {
 	return guarded([&] {
 		require_numel(t->t, numel);
-		t->t.detach().copy_(wrap(const_cast<float *>(values), t->t.dim(),
-					 t->t.sizes().data(), nullptr, at::kFloat));
+		t->t.detach().copy_(
+			wrap(values, t->t.dim(), t->t.sizes().data(), nullptr, at::kFloat));
 	});
 }
 

@@ -4,7 +4,8 @@
  * One heap object is one reference to a tensor. Functions that hand out a tensor set *ret on
  * success only; the caller releases it with rfl_torch_tensor_free(). Every function that can fail
  * returns a status and never lets a C++ exception through; the text of the last failure of this
- * thread is fetched with rfl_torch_error(). Tensors are float32 on the CPU, labels int64.
+ * thread is fetched with rfl_torch_error(). Parameters are float32, activations what autocast makes
+ * of them, labels and tokens int64.
  */
 #ifndef RFL_RUNNER_TORCH_SHIM_H
 #define RFL_RUNNER_TORCH_SHIM_H
@@ -14,6 +15,7 @@
 
 #include "base/compiler.h"
 #include "complexity/net.h"
+#include "machine/terms.h"
 
 #ifdef __cplusplus
 #define RFL_TORCH_NOEXCEPT noexcept
@@ -60,23 +62,41 @@ RFL_TORCH_CALL rfl_torch_set_deterministic(int on) RFL_TORCH_NOEXCEPT;
 /** Record operations for backward, on this thread, from now on. */
 void rfl_torch_set_grad_mode(int on) RFL_TORCH_NOEXCEPT;
 
-/** State of the random numbers that dropout takes, as a tensor of bytes, and back to it. */
-RFL_TORCH_CALL rfl_torch_random_save(struct rfl_torch_tensor **ret) RFL_TORCH_NOEXCEPT;
-RFL_TORCH_CALL rfl_torch_random_restore(const struct rfl_torch_tensor *state) RFL_TORCH_NOEXCEPT;
+/** State of the random numbers that dropout takes where a tensor lies, as a tensor of bytes, and
+ * back to it. */
+RFL_TORCH_CALL rfl_torch_random_save(const struct rfl_torch_tensor *where,
+				     struct rfl_torch_tensor **ret) RFL_TORCH_NOEXCEPT;
+RFL_TORCH_CALL rfl_torch_random_restore(const struct rfl_torch_tensor *where,
+					const struct rfl_torch_tensor *state) RFL_TORCH_NOEXCEPT;
 
 /* ------------------------------------------------------------------ tensors */
 
+enum rfl_torch_type { RFL_TORCH_F32, RFL_TORCH_U8, RFL_TORCH_I64 };
+
 /**
- * A float32 tensor over memory of the caller, which must outlive it. Nothing is copied.
+ * A tensor over memory of the caller in this machine, which must outlive it and is only read from
+ * unless somebody writes to the tensor. Nothing is copied.
  * @param strides  in elements; NULL for contiguous
  */
-RFL_TORCH_CALL rfl_torch_wrap_f32(float *data, int ndim, const int64_t *sizes,
-				  const int64_t *strides, int requires_grad,
-				  struct rfl_torch_tensor **ret) RFL_TORCH_NOEXCEPT;
+RFL_TORCH_CALL rfl_torch_wrap(const void *data, enum rfl_torch_type type, int ndim,
+			      const int64_t *sizes, const int64_t *strides,
+			      struct rfl_torch_tensor **ret) RFL_TORCH_NOEXCEPT;
 
-/** The same for a vector of class indices. */
-RFL_TORCH_CALL rfl_torch_wrap_i64(int64_t *data, int64_t n,
-				  struct rfl_torch_tensor **ret) RFL_TORCH_NOEXCEPT;
+/**
+ * Part of a flat tensor's memory as a leaf of its own.
+ * @param offset   of its first element, in elements
+ * @param strides  in elements; NULL for contiguous
+ */
+RFL_TORCH_CALL rfl_torch_leaf(const struct rfl_torch_tensor *block, int64_t offset, int ndim,
+			      const int64_t *sizes, const int64_t *strides, int requires_grad,
+			      struct rfl_torch_tensor **ret) RFL_TORCH_NOEXCEPT;
+
+/** A copy in memory of its own. */
+RFL_TORCH_CALL rfl_torch_tensor_clone(const struct rfl_torch_tensor *t,
+				      struct rfl_torch_tensor **ret) RFL_TORCH_NOEXCEPT;
+/** Values of one tensor into another of the same shape, on whatever device. */
+RFL_TORCH_CALL rfl_torch_tensor_copy(struct rfl_torch_tensor *to,
+				     const struct rfl_torch_tensor *from) RFL_TORCH_NOEXCEPT;
 
 /** Accepts NULL. */
 void rfl_torch_tensor_free(struct rfl_torch_tensor *t) RFL_TORCH_NOEXCEPT;
@@ -100,10 +120,16 @@ RFL_TORCH_CALL rfl_torch_tensor_channels_last(const struct rfl_torch_tensor *t,
 /** 1 when the tensor lies in channels-last order (or has not four dimensions), else 0. */
 int rfl_torch_tensor_is_channels_last(const struct rfl_torch_tensor *t) RFL_TORCH_NOEXCEPT;
 
-/** First element of a contiguous tensor. Borrowed. */
+/** The values as float32 in this machine's memory, row-major; the same tensor when they are. */
+RFL_TORCH_CALL rfl_torch_tensor_plain(const struct rfl_torch_tensor *t,
+				      struct rfl_torch_tensor **ret) RFL_TORCH_NOEXCEPT;
+
+/** First element of such a tensor. Borrowed. */
 const float *rfl_torch_tensor_data(const struct rfl_torch_tensor *t) RFL_TORCH_NOEXCEPT;
 
 int64_t rfl_torch_tensor_numel(const struct rfl_torch_tensor *t) RFL_TORCH_NOEXCEPT;
+/** Of a dimension; counts from the back when negative. -1: there is none. */
+int64_t rfl_torch_tensor_size(const struct rfl_torch_tensor *t, int dim) RFL_TORCH_NOEXCEPT;
 
 /** Copy all values out of, or into, a tensor of any layout. numel must be the tensor's. */
 RFL_TORCH_CALL rfl_torch_tensor_read(const struct rfl_torch_tensor *t, float *out,
@@ -118,6 +144,16 @@ RFL_TORCH_CALL rfl_torch_tensor_item(const struct rfl_torch_tensor *t,
 /** The gradient of a leaf, or *ret = NULL when there is none. */
 RFL_TORCH_CALL rfl_torch_tensor_grad(const struct rfl_torch_tensor *t,
 				     struct rfl_torch_tensor **ret) RFL_TORCH_NOEXCEPT;
+
+/* ------------------------------------------------------------------ batches */
+
+/**
+ * 8-bit pixels of 1 to 3 channels to float32: (value / 255 - mean) / std of each channel.
+ * @param channels_last  the order of the result, whatever that of the pixels
+ */
+RFL_TORCH_CALL rfl_torch_normalize(const struct rfl_torch_tensor *pixels, const float mean[3],
+				   const float std[3], int channels_last,
+				   struct rfl_torch_tensor **ret) RFL_TORCH_NOEXCEPT;
 
 /* ------------------------------------------------------------------ operations */
 
@@ -160,7 +196,8 @@ RFL_TORCH_CALL rfl_torch_flatten(const struct rfl_torch_tensor *x,
 /** @param inplace  the sum replaces a */
 RFL_TORCH_CALL rfl_torch_add(struct rfl_torch_tensor *a, const struct rfl_torch_tensor *b,
 			     int inplace, struct rfl_torch_tensor **ret) RFL_TORCH_NOEXCEPT;
-/** Mean cross entropy of logits against class indices. */
+/** Mean cross entropy of logits, whose last dimension is the classes, against the class indices of
+ * the rows. */
 RFL_TORCH_CALL rfl_torch_cross_entropy(const struct rfl_torch_tensor *logits,
 				       const struct rfl_torch_tensor *labels,
 				       struct rfl_torch_tensor **ret) RFL_TORCH_NOEXCEPT;

@@ -101,7 +101,9 @@ enum rfl_torch_status rfl_torch_cross_entropy(const struct rfl_torch_tensor *log
 					      const struct rfl_torch_tensor *labels,
 					      struct rfl_torch_tensor **ret) noexcept
 {
-	return giving(ret, [&] { return at::cross_entropy_loss(logits->t, labels->t); });
+	return giving(ret, [&] {
+		return at::cross_entropy_loss(logits->t.flatten(0, -2), labels->t);
+	});
 }
 
 enum rfl_torch_status rfl_torch_backward(const struct rfl_torch_tensor *loss) noexcept
