@@ -115,7 +115,7 @@ int64_t rfl_run_cold_steps(const double *times, size_t n, double *scratch)
 		cusum_add(&fast, rank, i);
 	}
 	cold = slow.largest >= fast.largest ? slow.at : fast.at;
-	if (cold == 0)
+	if (cold == 0 || cold == head) /* still rising there: it changes later, which is drift */
 		return 0;
 	level = median_of(times + head, n - head, scratch);
 	if (fabs(median_of(times, cold, scratch) - level) <= RFL_RUN_WARM_CHANGE * level)

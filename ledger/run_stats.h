@@ -55,7 +55,8 @@ enum rfl_rc rfl_run_mean_std(const double *values, size_t n, double *mean, doubl
  * make it the same for noise of any distribution, and one hiccup no change; steps that are
  * correlated raise more false alarms than independent ones.
  * @param scratch  room for n values
- * @return 0: none is seen, or the level changes by less than RFL_RUN_WARM_CHANGE
+ * @return never too few, on average one or two too many; 0: no change is seen, it comes later
+ * (which is drift), or it is below RFL_RUN_WARM_CHANGE
  */
 int64_t rfl_run_cold_steps(const double *times, size_t n, double *scratch);
 
