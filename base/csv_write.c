@@ -170,29 +170,6 @@ static enum rfl_rc prepare(int fd, const char *path, off_t *size, const char *co
 	return RFL_OK;
 }
 
-/* One write() and one fsync(). What did not fit is taken back, so that no torn row stays. */
-static enum rfl_rc write_once(int fd, const char *path, off_t size, const struct rfl_buf *out,
-			      struct rfl_err *err)
-{
-	enum rfl_rc rc = RFL_OK;
-	ssize_t n;
-
-	do
-		n = write(fd, out->data, out->len);
-	while (n < 0 && errno == EINTR);
-	if (n >= 0 && (size_t)n < out->len) {
-		errno = ENOSPC;
-		n = -1;
-	}
-	if (n < 0) {
-		rc = fail_errno(err, path, "cannot append");
-		(void)!ftruncate(fd, size);
-	} else if (fsync(fd) != 0 && errno != EINVAL && errno != EROFS && errno != ENOTSUP) {
-		rc = fail_errno(err, path, "cannot sync");
-	}
-	return rc;
-}
-
 enum rfl_rc rfl_csv_append_rows(const char *path, const char *const *header, size_t n,
 				const struct rfl_buf *rows, struct rfl_err *err)
 {
@@ -217,7 +194,7 @@ enum rfl_rc rfl_csv_append_rows(const char *path, const char *const *header, siz
 	rfl_buf_append(&out, rows->data, rows->len);
 	rc = rfl_buf_check(&out, path, err);
 	if (rc == RFL_OK)
-		rc = write_once(fd, path, size, &out, err);
+		rc = rfl_file_append(fd, path, out.data, out.len, err);
 done:
 	closed = rfl_file_unlock(fd, path, err);
 	rfl_buf_fini(&out);

@@ -68,6 +68,14 @@ enum rfl_rc rfl_file_read(const char *path, struct rfl_buf *out, struct rfl_err 
 	return rc;
 }
 
+/* Pipes and devices cannot be synced, and need not be. */
+static enum rfl_rc sync_file(int fd, const char *path, struct rfl_err *err)
+{
+	if (fsync(fd) != 0 && errno != EINVAL && errno != EROFS && errno != ENOTSUP)
+		return fail_errno(err, path, "cannot sync");
+	return RFL_OK;
+}
+
 static enum rfl_rc write_all(int fd, const char *path, const void *data, size_t len,
 			     struct rfl_err *err)
 {
@@ -83,10 +91,7 @@ static enum rfl_rc write_all(int fd, const char *path, const void *data, size_t 
 		at += n;
 		len -= (size_t)n;
 	}
-	/* Pipes and devices cannot be synced, and need not be. */
-	if (fsync(fd) != 0 && errno != EINVAL && errno != EROFS && errno != ENOTSUP)
-		return fail_errno(err, path, "cannot sync");
-	return RFL_OK;
+	return sync_file(fd, path, err);
 }
 
 /* Write, sync and close; the descriptor is gone in any case. */
@@ -205,24 +210,92 @@ enum rfl_rc rfl_file_create(const char *path, const void *data, size_t len, stru
 	return rc;
 }
 
+/* Still the file of that name: nobody put another in its place while we waited. */
+static bool is_current(int fd, const char *path)
+{
+	struct stat ours, named;
+
+	return fstat(fd, &ours) == 0 && stat(path, &named) == 0 && ours.st_ino == named.st_ino &&
+	       ours.st_dev == named.st_dev;
+}
+
 /* flock, not fcntl: it also keeps threads apart, and another descriptor's close does not end it. */
+static int lock_whole(int fd, int how)
+{
+	int code;
+
+	do
+		code = flock(fd, how) == 0 ? 0 : errno;
+	while (code == EINTR);
+	return code;
+}
+
+/* A device: nobody else appends to it. */
+static bool has_no_locks(int code)
+{
+	return code == EINVAL || code == ENOTSUP || code == EOPNOTSUPP;
+}
+
+/* Open and lock, again where the name has moved on. Readers go on without a lock where there are
+ * none. */
+static enum rfl_rc open_locked(const char *path, int flags, int how, int *ret, struct rfl_err *err)
+{
+	for (;;) {
+		int fd = open(path, flags | O_CLOEXEC, 0666), code;
+
+		if (fd < 0)
+			return fail_errno(err, path,
+					  flags & O_CREAT ? "cannot open for appending"
+							  : "cannot open");
+		code = lock_whole(fd, how);
+		if (code != 0 && how == LOCK_EX && !has_no_locks(code)) {
+			close(fd);
+			return rfl_fail(err, RFL_EIO, code, "%s: cannot lock: %s", path,
+					strerror(code));
+		}
+		if (code != 0 || is_current(fd, path)) {
+			*ret = fd;
+			return RFL_OK;
+		}
+		close(fd);
+	}
+}
+
 enum rfl_rc rfl_file_lock(const char *path, int *ret, struct rfl_err *err)
 {
-	int fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+	return open_locked(path, O_RDWR | O_CREAT | O_APPEND, LOCK_EX, ret, err);
+}
 
-	if (fd < 0)
-		return fail_errno(err, path, "cannot open for appending");
-	while (flock(fd, LOCK_EX) != 0) {
-		if (errno == EINTR)
-			continue;
-		if (errno == EINVAL || errno == ENOTSUP || errno == EOPNOTSUPP)
-			break; /* a device: nobody else appends to it */
-		fail_errno(err, path, "cannot lock");
-		close(fd);
-		return RFL_EIO;
+enum rfl_rc rfl_file_lock_shared(const char *path, int *ret, struct rfl_err *err)
+{
+	return open_locked(path, O_RDONLY, LOCK_SH, ret, err);
+}
+
+enum rfl_rc rfl_file_append(int fd, const char *path, const void *data, size_t len,
+			    struct rfl_err *err)
+{
+	struct stat st;
+	enum rfl_rc rc;
+	ssize_t n;
+
+	if (fstat(fd, &st) != 0)
+		return fail_errno(err, path, "cannot stat");
+	do
+		n = write(fd, data, len);
+	while (n < 0 && errno == EINTR);
+	if (n >= 0 && (size_t)n < len) {
+		errno = ENOSPC;
+		n = -1;
 	}
-	*ret = fd;
-	return RFL_OK;
+	if (n < 0) {
+		rc = fail_errno(err, path, "cannot append");
+		(void)!ftruncate(fd, st.st_size);
+		return rc;
+	}
+	rc = sync_file(fd, path, err);
+	if (rc == RFL_OK && st.st_size == 0)
+		sync_folder_of(path);
+	return rc;
 }
 
 enum rfl_rc rfl_file_unlock(int fd, const char *path, struct rfl_err *err)

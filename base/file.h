@@ -16,23 +16,38 @@ extern "C" {
 #endif
 
 /** Append a whole file to a buffer; RFL_EIO, or RFL_EOVERFLOW beyond the buffer's maximum. */
-enum rfl_rc rfl_file_read(const char *path, struct rfl_buf *out, struct rfl_err *err)
-	RFL_WARN_UNUSED;
+enum rfl_rc rfl_file_read(const char *path, struct rfl_buf *out,
+			  struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Write a temporary neighbour, sync it, rename it: readers see the old file or the new, never half. */
-enum rfl_rc rfl_file_write(const char *path, const void *data, size_t len, struct rfl_err *err)
-	RFL_WARN_UNUSED;
+/** Write a temporary neighbour, sync it, rename it: readers see the old file or the new, never
+ * half. */
+enum rfl_rc rfl_file_write(const char *path, const void *data, size_t len,
+			   struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** Create a file that must not exist yet. RFL_EIO with native EEXIST when it does. */
-enum rfl_rc rfl_file_create(const char *path, const void *data, size_t len, struct rfl_err *err)
-	RFL_WARN_UNUSED;
+enum rfl_rc rfl_file_create(const char *path, const void *data, size_t len,
+			    struct rfl_err *err) RFL_WARN_UNUSED;
 
 /**
  * Create a file when it is absent, open it for reading and appending, and wait until nobody else
- * holds its lock. A file that cannot be locked (a device) is opened all the same.
+ * holds its lock. What is locked is the file that has the name then: one that was replaced
+ * meanwhile is let go. A file that cannot be locked (a device) is opened all the same.
  * @param ret  set on success only; release with rfl_file_unlock()
  */
 enum rfl_rc rfl_file_lock(const char *path, int *ret, struct rfl_err *err) RFL_WARN_UNUSED;
+
+/**
+ * The same for reading, beside other readers: while it is held nobody appends. Where the file
+ * system has no locks the file is opened all the same. RFL_EIO when the file is absent.
+ */
+enum rfl_rc rfl_file_lock_shared(const char *path, int *ret, struct rfl_err *err) RFL_WARN_UNUSED;
+
+/**
+ * Append to a file that rfl_file_lock() opened: one write, synced, with the folder when the file
+ * was empty. What did not fit (a full disk) is taken back: the file is as it was. RFL_EIO.
+ */
+enum rfl_rc rfl_file_append(int fd, const char *path, const void *data, size_t len,
+			    struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** Close the file, and so give its lock back. Accepts -1. RFL_EIO: what was written may be lost. */
 enum rfl_rc rfl_file_unlock(int fd, const char *path, struct rfl_err *err) RFL_WARN_UNUSED;
