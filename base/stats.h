@@ -34,6 +34,29 @@ double rfl_stats_percentile(const double *sorted, size_t n, double p);
 /** Quantile of Student's t: t such that P(|T| < t) = 0.95 with df >= 1 degrees of freedom. */
 double rfl_stats_t95(size_t df);
 
+/** The same for degrees of freedom that are no whole number, as Welch's are; df > 0, else NaN. */
+double rfl_stats_t95_real(double df);
+
+/** The difference of two means, b - a, and its 95 % confidence interval. */
+struct rfl_stats_difference {
+	double value;
+	double lo, hi; /**< NaN where one of the two has fewer than two samples */
+	double df;     /**< degrees of freedom; NaN where lo and hi are, or nothing varies */
+};
+
+/**
+ * Compare two sets of samples whose spreads may differ: B. L. Welch, "The generalization of
+ * 'Student's' problem when several different population variances are involved", Biometrika 34
+ * (1947). Where neither varies, the interval has no width.
+ */
+struct rfl_stats_difference rfl_stats_welch(const struct rfl_stats *a, const struct rfl_stats *b);
+
+/**
+ * The slope of the least-squares line through samples in their order, times n - 1: what the line
+ * rises by from the first to the last. NaN for n < 2.
+ */
+double rfl_stats_trend(const double *samples, size_t n);
+
 #ifdef __cplusplus
 }
 #endif
