@@ -1,0 +1,169 @@
+/*
+ * world.c - who we are among several processes: what each launcher leaves in the environment, as a
+ * table.
+ */
+#include "runner/world.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/num.h"
+
+#define DEFAULT_PORT 29500
+
+/* The variables of one launcher. It is the one at work when its rank is set. */
+struct launcher {
+	const char *name;
+	const char *rank, *size, *local_rank, *local_size; /* local_size may be NULL */
+	const char *nodes; /* a list of hosts, the first of which has rank 0; may be NULL */
+};
+
+/* torchrun first: it can itself be started by srun or mpirun, and then it decides. */
+static const struct launcher launchers[] = {
+	{
+		.name = "torchrun",
+		.rank = "RANK",
+		.size = "WORLD_SIZE",
+		.local_rank = "LOCAL_RANK",
+		.local_size = "LOCAL_WORLD_SIZE",
+	},
+	{
+		.name = "openmpi",
+		.rank = "OMPI_COMM_WORLD_RANK",
+		.size = "OMPI_COMM_WORLD_SIZE",
+		.local_rank = "OMPI_COMM_WORLD_LOCAL_RANK",
+		.local_size = "OMPI_COMM_WORLD_LOCAL_SIZE",
+	},
+	{
+		.name = "slurm",
+		.rank = "SLURM_PROCID",
+		.size = "SLURM_NTASKS",
+		.local_rank = "SLURM_LOCALID",
+		.nodes = "SLURM_JOB_NODELIST",
+	},
+	{
+		.name = "mpich",
+		.rank = "PMI_RANK",
+		.size = "PMI_SIZE",
+		.local_rank = "MPI_LOCALRANKID",
+		.local_size = "MPI_LOCALNRANKS",
+	},
+};
+
+struct reader {
+	rfl_world_env_fn env;
+	void *ctx;
+	const struct launcher *launcher;
+	struct rfl_err *err;
+};
+
+static const char *get(const struct reader *r, const char *name)
+{
+	const char *value = name ? r->env(name, r->ctx) : NULL;
+
+	return value && *value ? value : NULL;
+}
+
+/* A whole number from `least` to `most`. @param absent  when it is not set; -2: it must be */
+static enum rfl_rc number(const struct reader *r, const char *name, int least, int most, int absent,
+			  int *ret)
+{
+	const char *text = get(r, name);
+	int64_t value = 0;
+
+	if (!text && absent == -2)
+		return rfl_fail(r->err, RFL_EINVAL, 0,
+				"%s is not set, but %s is: start every process by one launcher "
+				"(torchrun, srun, mpirun), or set both",
+				name, r->launcher->rank);
+	if (!text) {
+		*ret = absent;
+		return RFL_OK;
+	}
+	if (rfl_num_parse_int(text, name, &value, NULL) != RFL_OK || value < least || value > most)
+		return rfl_fail(r->err, RFL_EINVAL, 0,
+				"%s: '%s' is not a whole number from %d to %d", name, text, least,
+				most);
+	*ret = (int)value;
+	return RFL_OK;
+}
+
+/* The first host of "node[003-007,9],gpu4", the form in which Slurm lists them. */
+static bool first_host(const char *list, char *out, size_t size)
+{
+	const size_t stem = strcspn(list, "[,");
+	size_t digits = 0;
+
+	if (list[stem] == '[')
+		digits = strcspn(list + stem + 1, "-,]");
+	if (stem + digits == 0 || stem + digits >= size)
+		return false;
+	memcpy(out, list, stem);
+	memcpy(out + stem, list + stem + 1, digits);
+	out[stem + digits] = '\0';
+	return true;
+}
+
+static enum rfl_rc find_address(const struct reader *r, struct rfl_world *w)
+{
+	const char *given = get(r, "MASTER_ADDR");
+	const char *nodes = get(r, r->launcher->nodes);
+
+	if (given) {
+		if (strlen(given) >= sizeof(w->address))
+			return rfl_fail(r->err, RFL_EINVAL, 0, "MASTER_ADDR: longer than %zu",
+					sizeof(w->address) - 1);
+		memcpy(w->address, given, strlen(given) + 1);
+		return RFL_OK;
+	}
+	if (nodes && first_host(nodes, w->address, sizeof(w->address)))
+		return RFL_OK;
+	if (w->local_size != w->size)
+		return rfl_fail(r->err, RFL_EINVAL, 0,
+				"MASTER_ADDR is not set: give the host of rank 0 (%s does not say "
+				"where it is)",
+				r->launcher->name);
+	memcpy(w->address, "127.0.0.1", sizeof("127.0.0.1"));
+	return RFL_OK;
+}
+
+static enum rfl_rc read_launcher(const struct reader *r, struct rfl_world *w)
+{
+	const struct launcher *l = r->launcher;
+	enum rfl_rc rc = number(r, l->size, 1, 1 << 20, -2, &w->size);
+
+	w->launcher = l->name;
+	if (rc == RFL_OK)
+		rc = number(r, l->rank, 0, w->size - 1, -2, &w->rank);
+	if (rc == RFL_OK)
+		rc = number(r, l->local_rank, 0, w->size - 1, w->size == 1 ? 0 : -2,
+			    &w->local_rank);
+	if (rc == RFL_OK)
+		rc = number(r, l->local_size, 1, w->size, w->size == 1 ? 1 : -1, &w->local_size);
+	if (rc == RFL_OK)
+		rc = number(r, "MASTER_PORT", 1, 65535, DEFAULT_PORT, &w->port);
+	return rc == RFL_OK ? find_address(r, w) : rc;
+}
+
+enum rfl_rc rfl_world_from_env(rfl_world_env_fn env, void *ctx, struct rfl_world *ret,
+			       struct rfl_err *err)
+{
+	struct reader r = { .env = env, .ctx = ctx, .err = err };
+	struct rfl_world w = {
+		.size = 1,
+		.local_size = 1,
+		.port = DEFAULT_PORT,
+		.interconnect = "auto",
+	};
+	enum rfl_rc rc = RFL_OK;
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(launchers) && !w.launcher && rc == RFL_OK; i++) {
+		r.launcher = &launchers[i];
+		if (get(&r, launchers[i].rank))
+			rc = read_launcher(&r, &w);
+	}
+	if (rc == RFL_OK)
+		*ret = w;
+	return rc;
+}

@@ -1,0 +1,171 @@
+/* Who we are among several processes, as launchers say it in the environment. */
+#include "tests/unit/rfl_test.h"
+
+#include <string.h>
+
+#include "runner/world.h"
+
+/* "NAME=value" texts, ended by NULL. */
+static const char *of_list(const char *name, void *ctx)
+{
+	const size_t len = strlen(name);
+
+	for (const char *const *at = ctx; *at; at++)
+		if (strncmp(*at, name, len) == 0 && (*at)[len] == '=')
+			return *at + len + 1;
+	return NULL;
+}
+
+static void launchers_are_read(void **state)
+{
+	static const struct {
+		const char *env[10];
+		const char *launcher, *address;
+		int rank, size, local_rank, local_size, port;
+	} cases[] = {
+		{ { "HOME=/root", NULL }, NULL, "", 0, 1, 0, 1, 29500 },
+		{ { "RANK=3", "WORLD_SIZE=8", "LOCAL_RANK=1", "LOCAL_WORLD_SIZE=2",
+		    "MASTER_ADDR=node1", "MASTER_PORT=1234", NULL },
+		  "torchrun",
+		  "node1",
+		  3,
+		  8,
+		  1,
+		  2,
+		  1234 },
+		{ { "RANK=1", "WORLD_SIZE=2", "LOCAL_RANK=1", "LOCAL_WORLD_SIZE=2", NULL },
+		  "torchrun",
+		  "127.0.0.1",
+		  1,
+		  2,
+		  1,
+		  2,
+		  29500 },
+		/* srun starts torchrun: the latter decides */
+		{ { "SLURM_PROCID=0", "SLURM_NTASKS=1", "RANK=5", "WORLD_SIZE=8", "LOCAL_RANK=5",
+		    "LOCAL_WORLD_SIZE=8", NULL },
+		  "torchrun",
+		  "127.0.0.1",
+		  5,
+		  8,
+		  5,
+		  8,
+		  29500 },
+		{ { "SLURM_PROCID=9", "SLURM_NTASKS=16", "SLURM_LOCALID=1",
+		    "SLURM_JOB_NODELIST=gpu[003-007,9],x", NULL },
+		  "slurm",
+		  "gpu003",
+		  9,
+		  16,
+		  1,
+		  -1,
+		  29500 },
+		{ { "SLURM_PROCID=0", "SLURM_NTASKS=2", "SLURM_LOCALID=0",
+		    "SLURM_JOB_NODELIST=alpha,beta", NULL },
+		  "slurm",
+		  "alpha",
+		  0,
+		  2,
+		  0,
+		  -1,
+		  29500 },
+		{ { "SLURM_PROCID=0", "SLURM_NTASKS=1", "SLURM_LOCALID=0",
+		    "SLURM_JOB_NODELIST=localhost", NULL },
+		  "slurm",
+		  "localhost",
+		  0,
+		  1,
+		  0,
+		  1,
+		  29500 },
+		{ { "OMPI_COMM_WORLD_RANK=1", "OMPI_COMM_WORLD_SIZE=2",
+		    "OMPI_COMM_WORLD_LOCAL_RANK=1", "OMPI_COMM_WORLD_LOCAL_SIZE=2", NULL },
+		  "openmpi",
+		  "127.0.0.1",
+		  1,
+		  2,
+		  1,
+		  2,
+		  29500 },
+		{ { "PMI_RANK=2", "PMI_SIZE=4", "MPI_LOCALRANKID=0", "MPI_LOCALNRANKS=2",
+		    "MASTER_ADDR=10.0.0.1", NULL },
+		  "mpich",
+		  "10.0.0.1",
+		  2,
+		  4,
+		  0,
+		  2,
+		  29500 },
+		/* an empty variable is one that is not set */
+		{ { "RANK=", "PMI_RANK=0", "PMI_SIZE=1", NULL },
+		  "mpich",
+		  "127.0.0.1",
+		  0,
+		  1,
+		  0,
+		  1,
+		  29500 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++) {
+		struct rfl_err err = RFL_ERR_INIT;
+		struct rfl_world w;
+
+		assert_ok(rfl_world_from_env(of_list, (void *)(uintptr_t)cases[i].env, &w, &err),
+			  &err);
+		if (cases[i].launcher)
+			assert_string_equal(w.launcher, cases[i].launcher);
+		else
+			assert_null(w.launcher);
+		assert_string_equal(w.address, cases[i].address);
+		assert_int_equal(w.rank, cases[i].rank);
+		assert_int_equal(w.size, cases[i].size);
+		assert_int_equal(w.local_rank, cases[i].local_rank);
+		assert_int_equal(w.local_size, cases[i].local_size);
+		assert_int_equal(w.port, cases[i].port);
+	}
+}
+
+static void wrong_variables_are_named(void **state)
+{
+	static const struct {
+		const char *env[8];
+		const char *says;
+	} cases[] = {
+		{ { "RANK=0", NULL }, "WORLD_SIZE is not set, but RANK is" },
+		{ { "RANK=2", "WORLD_SIZE=2", NULL },
+		  "RANK: '2' is not a whole number from 0 to 1" },
+		{ { "RANK=0", "WORLD_SIZE=two", NULL }, "WORLD_SIZE: 'two' is not a whole number" },
+		{ { "RANK=0", "WORLD_SIZE=0", NULL }, "WORLD_SIZE: '0'" },
+		{ { "RANK=0", "WORLD_SIZE=2", NULL }, "LOCAL_RANK is not set" },
+		{ { "RANK=0", "WORLD_SIZE=2", "LOCAL_RANK=0", "LOCAL_WORLD_SIZE=2", "MASTER_PORT=0",
+		    NULL },
+		  "MASTER_PORT: '0' is not a whole number from 1 to 65535" },
+		{ { "RANK=0", "WORLD_SIZE=4", "LOCAL_RANK=0", "LOCAL_WORLD_SIZE=2", NULL },
+		  "MASTER_ADDR is not set: give the host of rank 0 (torchrun" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++) {
+		struct rfl_err err = RFL_ERR_INIT;
+		struct rfl_world w = { .size = 77 };
+
+		assert_int_equal(
+			rfl_world_from_env(of_list, (void *)(uintptr_t)cases[i].env, &w, &err),
+			RFL_EINVAL);
+		if (!strstr(err.msg, cases[i].says))
+			fail_msg("'%s' does not say '%s'", err.msg, cases[i].says);
+		assert_int_equal(w.size, 77);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(launchers_are_read),
+		cmocka_unit_test(wrong_variables_are_named),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
