@@ -21,16 +21,28 @@
 extern "C" {
 #endif
 
+/** An option that the file gives to a run, for whoever knows which there are. */
+struct rfl_matrix_option {
+	const char *name;          /**< "iters" */
+	const char *pointer;       /**< where it stands: "/environments/0/options/iters" */
+	size_t n;                  /**< values; 0: a flag */
+	const char *const *values; /**< NULL when n is 0 */
+};
+
 struct rfl_matrix_cell {
 	char id[17]; /**< 16 hex digits */
 	const char *env, *backend, *model, *precision;
 	int64_t batch;
+	const char *pointer; /**< what of the file it comes from: "/environments/0" */
+	size_t noptions;
+	const struct rfl_matrix_option *options; /**< by name */
 	/** What `roofline run` is given for it, without label and log folder; NULL-terminated. */
 	const char *const *args;
 };
 
 struct rfl_matrix {
 	const char *path, *name;
+	const char *description; /**< NULL: none */
 	int repeats;
 	size_t ncells;
 	struct rfl_matrix_cell *cells; /**< in the order of the file */
@@ -46,6 +58,10 @@ struct rfl_matrix {
 enum rfl_rc rfl_matrix_load(const char *path, struct rfl_matrix **ret,
 			    struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_matrix_free(struct rfl_matrix *m);
+
+/** The same from memory; `name` stands for the file in messages. */
+enum rfl_rc rfl_matrix_parse(const char *text, size_t len, const char *name,
+			     struct rfl_matrix **ret, struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** The label of a run: {env}_{model}_{precision}_bs{batch}_run{repeat}, repeat from 1. */
 void rfl_matrix_label(const struct rfl_matrix_cell *cell, int repeat, char ret[RFL_LABEL_MAX + 1]);
