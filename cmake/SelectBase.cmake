@@ -1,5 +1,6 @@
-# jansson and libcsv are needed by every room.
+# jansson and libcsv are needed by every room, zlib by data/.
 pkg_check_modules(JANSSON REQUIRED IMPORTED_TARGET "jansson>=2.13")
+pkg_check_modules(ZLIB REQUIRED IMPORTED_TARGET zlib)
 
 find_path(CSV_INCLUDE_DIR csv.h)
 find_library(CSV_LIBRARY csv)

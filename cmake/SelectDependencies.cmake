@@ -38,7 +38,7 @@ macro(rfl_conclude name found purpose hint)
   endif()
 endmacro()
 
-include(SelectBase)   # jansson, libcsv: the program cannot be built without them
+include(SelectBase)   # jansson, libcsv, zlib: the program cannot be built without them
 include(SelectHwloc)
 include(SelectJpeg)
 include(SelectCairo)

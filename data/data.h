@@ -56,6 +56,10 @@ void rfl_dataset_free(struct rfl_dataset *set);
 enum rfl_rc rfl_dataset_probe(const char *dir, int64_t max_classes,
 			      struct rfl_err *err) RFL_WARN_UNUSED;
 
+/** Path of an image's file. RFL_EIO when it is longer than `size`. */
+enum rfl_rc rfl_dataset_path(const struct rfl_dataset *set, size_t index, char *out, size_t size,
+			     struct rfl_err *err) RFL_WARN_UNUSED;
+
 /** RFL_EINVAL when a folder has more classes than a network has outputs. */
 enum rfl_rc rfl_dataset_check_classes(const struct rfl_dataset *set, int64_t max_classes,
 				      struct rfl_err *err) RFL_WARN_UNUSED;
@@ -82,10 +86,12 @@ struct rfl_data_spec {
 	bool augment;    /**< random crop and flip, else resize and centre crop */
 	int workers;     /**< decoding threads; 0: decode when the batch is asked for */
 	int ahead;       /**< batches decoded ahead of the one in use, at least 1 */
-	bool pin_memory; /**< batches lie in memory that a GPU can read while it works */
+	bool pin_memory; /**< the caller hands rfl_data_open() an engine's memory */
 	uint64_t seed;   /**< of the order, the crops and the flips */
 	/** Of several processes each sees its own part of every epoch. */
-	int rank, world_size; /**< 0 and 1 when there is one */
+	int rank, world_size; /**< 0 and 1 when there is one; a world_size of 0 is 1 */
+	/** The most that imagefolder-cached may keep. 0: nine tenths of the memory that is free. */
+	int64_t cache_bytes;
 };
 
 /* ---- sources of batches ---- */
@@ -142,34 +148,81 @@ int64_t rfl_data_skipped(struct rfl_data *data);
 /** Stops the threads. Accepts NULL. */
 void rfl_data_free(struct rfl_data *data);
 
-/** Memory for batches; NULL functions: malloc and free. */
+/** Memory for batches, such as an engine's that a GPU can read while it works. */
 struct rfl_data_memory {
 	enum rfl_rc (*alloc)(void *ctx, size_t bytes, void **ret, struct rfl_err *err);
 	void (*free)(void *ctx, void *memory);
 	void *ctx;
 };
 
-/** How a source has kept up, since it was opened. NaN: nothing of the kind happens. */
+/** How a source has kept up, since it was opened or rfl_data_reset_stats(). NaN: nothing of the
+ * kind happens. */
 struct rfl_data_stats {
-	int64_t decoded;   /**< images */
-	int64_t bad;       /**< files that could not be decoded */
-	double decode_s;   /**< by all workers together */
+	int64_t decoded;    /**< images that were made */
+	int64_t read_bytes; /**< of the files that they were made from */
+	/** Files that could not be decoded, since it was opened: each counts once. */
+	int64_t bad;
+	double decode_s;   /**< by all workers together, waiting for the disk included */
 	double queue_mean; /**< batches that were ready when one was asked for */
-	int64_t queue_min;
+	double queue_min;
 };
 
 /**
- * Open what a specification says.
- * @param net     gives the shape of its input and the number of classes
- * @param memory  NULL: malloc; must outlive the source
+ * What a folder holds: JPEG images (DIR/train/<class>/), CIFAR-10 or MNIST.
+ * @param ret  RFL_DATA_IMAGEFOLDER, RFL_DATA_CIFAR10 or RFL_DATA_MNIST
+ * @return RFL_OK; RFL_EINVAL with what was found and what a folder must look like
+ */
+enum rfl_rc rfl_data_detect(const char *dir, enum rfl_data_kind *ret,
+			    struct rfl_err *err) RFL_WARN_UNUSED;
+
+/**
+ * Could a network be fed so? Looks at names and sizes of files, not into images: for whoever wants
+ * to refuse before a run begins. What only rfl_data_open() finds is a damaged file.
+ * @return as rfl_data_open()
+ */
+enum rfl_rc rfl_data_probe(const struct rfl_data_spec *spec, const struct rfl_net *net,
+			   struct rfl_err *err) RFL_WARN_UNUSED;
+
+/**
+ * Open what a specification says. Images come as 8-bit pixels with their scale
+ * (RFL_INPUT_PIXELS), synthetic ones as floats, texts as tokens.
+ *
+ * A folder is gone through in a random order, epoch after epoch; the order, the crops and the
+ * flips are a function of the seed and of the number of the batch, not of the number of workers.
+ * The images that are left behind the last whole batch of an epoch are left out of it (of all
+ * ranks together); with fewer images than one batch, epochs follow each other without a gap. A file
+ * that cannot be decoded is named in the log once, and the image after it takes its place.
+ *
+ * @param spec    texts must outlive the source
+ * @param net     gives the shape of its input and the number of classes; not kept
+ * @param memory  of batches; NULL: this machine's own. Copied; its ctx must outlive the source
  * @param ret     set on success only; release with rfl_data_free()
+ * @return RFL_OK; RFL_EINVAL when the folder does not fit the network; RFL_EFORMAT, RFL_EIO naming
+ *         the file; RFL_ENOMEM, also when a cache would be larger than the memory that is free;
+ *         RFL_EUNAVAILABLE without libjpeg-turbo
  */
 enum rfl_rc rfl_data_open(const struct rfl_data_spec *spec, const struct rfl_net *net,
 			  int64_t batch, enum rfl_layout layout, int threads,
 			  const struct rfl_data_memory *memory, struct rfl_data **ret,
 			  struct rfl_err *err) RFL_WARN_UNUSED;
 
+/** Images that are wanted; rfl_data_open() takes them from a net. */
+struct rfl_data_shape {
+	const char *model; /**< for messages */
+	int64_t channels, height, width;
+	int64_t classes; /**< outputs of the net; a set may have fewer */
+};
+
+/** rfl_data_open() for a kind that reads a folder, where there is no net. */
+enum rfl_rc rfl_data_open_images(const struct rfl_data_spec *spec,
+				 const struct rfl_data_shape *shape, int64_t batch,
+				 enum rfl_layout layout, const struct rfl_data_memory *memory,
+				 struct rfl_data **ret, struct rfl_err *err) RFL_WARN_UNUSED;
+
 void rfl_data_stats(struct rfl_data *data, struct rfl_data_stats *ret);
+
+/** Count from here: the beginning of a measured window. */
+void rfl_data_reset_stats(struct rfl_data *data);
 
 /** A kind of source; for those who write one. */
 struct rfl_data_ops {
@@ -177,6 +230,9 @@ struct rfl_data_ops {
 	void (*rest)(struct rfl_data *data); /* NULL: it has no threads */
 	int64_t (*skipped)(struct rfl_data *data);
 	void (*free)(struct rfl_data *data);
+	/* NULL: nothing is decoded */
+	void (*stats)(struct rfl_data *data, struct rfl_data_stats *ret);
+	void (*reset_stats)(struct rfl_data *data);
 };
 struct rfl_data {
 	const struct rfl_data_ops *ops; /* a source's own struct begins with this one */

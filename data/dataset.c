@@ -5,6 +5,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -284,6 +285,17 @@ enum rfl_rc rfl_dataset_probe(const char *dir, int64_t max_classes, struct rfl_e
 			      set->dir, set->nclasses);
 	rfl_dataset_free(set);
 	return rc;
+}
+
+enum rfl_rc rfl_dataset_path(const struct rfl_dataset *set, size_t index, char *out, size_t size,
+			     struct rfl_err *err)
+{
+	const struct rfl_dataset_image *image = &set->images[index];
+
+	if ((size_t)snprintf(out, size, "%s/%s/%s", set->dir, set->classes[image->label],
+			     image->name) < size)
+		return RFL_OK;
+	return rfl_fail(err, RFL_EIO, ENAMETOOLONG, "%s: %s", image->name, strerror(ENAMETOOLONG));
 }
 
 void rfl_dataset_free(struct rfl_dataset *set)

@@ -100,6 +100,27 @@ void rfl_view_centre(int width, int height, int size, struct rfl_view *ret)
 	};
 }
 
+void rfl_pixels_write(const struct rfl_image *image, bool flip, enum rfl_layout layout,
+		      uint8_t *out)
+{
+	size_t width = (size_t)image->width, plane = width * (size_t)image->height;
+	size_t channel_step = layout == RFL_LAYOUT_NCHW ? plane : 1;
+	size_t pixel_step = layout == RFL_LAYOUT_NCHW ? 1 : 3;
+
+	for (size_t y = 0; y < (size_t)image->height; y++) {
+		const uint8_t *row = image->pixels + y * width * 3;
+
+		for (size_t x = 0; x < width; x++) {
+			const uint8_t *p = row + (flip ? width - 1 - x : x) * 3;
+			uint8_t *q = out + (y * width + x) * pixel_step;
+
+			q[0] = p[0];
+			q[channel_step] = p[1];
+			q[2 * channel_step] = p[2];
+		}
+	}
+}
+
 void rfl_normalise(const struct rfl_image *image, bool flip, enum rfl_layout layout, float *out)
 {
 	static const float mean[3] = { 0.485F, 0.456F, 0.406F };

@@ -73,6 +73,10 @@ enum rfl_rc rfl_resize(struct rfl_resizer *r, const struct rfl_image *source, in
 		       int left, int top, struct rfl_image *out,
 		       struct rfl_err *err) RFL_WARN_UNUSED;
 
+/** The pixels as they are, flipped when asked for. @param out  3 * width * height, in `layout` */
+void rfl_pixels_write(const struct rfl_image *image, bool flip, enum rfl_layout layout,
+		      uint8_t *out);
+
 /**
  * (value / 255 - mean) / std per channel with ImageNet's mean and std, flipped when asked for.
  * @param out  3 * width * height floats, in `layout`
