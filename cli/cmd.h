@@ -93,6 +93,8 @@ struct rfl_cli {
 	struct {
 		int64_t at_ns; /**< when the progress line was last written */
 		size_t width;  /**< characters of it on the screen, 0: none */
+		/** Stands before every text: of what this is a part. Borrowed; NULL: nothing. */
+		const char *prefix;
 	} line;                /**< state of rfl_cli_progress() */
 };
 

@@ -52,8 +52,10 @@ void rfl_cli_progress(struct rfl_cli *cli, const char *fmt, ...)
 	if (cli->line.at_ns != 0 && now - cli->line.at_ns < INTERVAL_NS)
 		return;
 	cli->line.at_ns = now;
+	(void)snprintf(text, sizeof(text), "%s", cli->line.prefix ? cli->line.prefix : "");
+	width = strlen(text);
 	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
+	vsnprintf(text + width, sizeof(text) - width, fmt, ap);
 	va_end(ap);
 	for (char *c = text; *c != '\0'; c++)
 		if (iscntrl((unsigned char)*c))

@@ -28,6 +28,11 @@ static bool is_cancelled(void *ctx)
 	return stop_asked != 0;
 }
 
+bool rfl_run_stop_asked(void)
+{
+	return stop_asked != 0;
+}
+
 static const int stop_signals[] = { SIGINT, SIGTERM, SIGHUP };
 
 /* From here on a signal ends the child, and us after the row was written. One that our caller had
