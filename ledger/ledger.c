@@ -14,7 +14,7 @@
 #include "base/csv.h"
 #include "base/file.h"
 #include "base/num.h"
-#include "ledger/ledger_parts.h"
+#include "ledger/ledger_columns.h"
 
 #define COLUMN(k, n, m)           \
 	{ .name = #n,             \
@@ -119,6 +119,22 @@ const char *rfl_ledger_field(const struct rfl_ledger_row *row, size_t i, char nu
 		return rfl_num_exact(*real_at(r, c), number);
 	}
 	return number;
+}
+
+double rfl_ledger_real(const struct rfl_ledger_row *row, size_t i)
+{
+	const struct rfl_ledger__column *c = &columns[i];
+	struct rfl_ledger_row *r = (struct rfl_ledger_row *)(uintptr_t)row; /* only read below */
+
+	switch (c->kind) {
+	case RFL_LEDGER_TEXT:
+		break;
+	case RFL_LEDGER_INT:
+		return *int_at(r, c) == -1 ? (double)NAN : (double)*int_at(r, c);
+	case RFL_LEDGER_REAL:
+		return *real_at(r, c);
+	}
+	return NAN;
 }
 
 /* ---- whose columns ---- */

@@ -193,6 +193,9 @@ enum rfl_ledger_kind rfl_ledger_column_kind(size_t i);
 /** The column of this name; RFL_LEDGER_NCOLUMNS: there is none. */
 size_t rfl_ledger_column_find(const char *name);
 
+/** A real, or an integer as one; NaN: not known, or a text. */
+double rfl_ledger_real(const struct rfl_ledger_row *row, size_t i);
+
 /** A field as the file writes it, "" when it is not known. @return `number`, or the row's text */
 const char *rfl_ledger_field(const struct rfl_ledger_row *row, size_t i, char number[RFL_NUM_MAX]);
 

@@ -12,7 +12,7 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "ledger/ledger_parts.h"
+#include "ledger/ledger_columns.h"
 #include "ledger/ledger_texts.h"
 
 #define columns rfl_ledger__columns

@@ -1,0 +1,154 @@
+/*
+ * facts.c - rows against each other by what they say of how they were run.
+ */
+#include "ledger/facts.h"
+
+#include <string.h>
+
+#include "base/compiler.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "ledger/ledger_columns.h"
+
+#define FACT(n, r)                                                            \
+	{                                                                     \
+		.name = #n, .column = RFL_LEDGER_AT_##n, .role = RFL_FACT_##r \
+	}
+
+const struct rfl_fact rfl_facts[] = {
+	FACT(env, WAY),
+	FACT(model, WORK),
+	FACT(precision, WORK),
+	FACT(batch, WORK),
+	FACT(mode, WORK),
+	FACT(layout, WORK),
+	FACT(micro_batch, WORK),
+	FACT(accum, WORK),
+	FACT(img_size, WORK),
+	FACT(context_length, WORK),
+	FACT(vocab, WORK),
+	FACT(classes, WORK),
+	FACT(optimizer, WORK),
+	FACT(data_mode, WORK),
+	FACT(augment, WORK),
+	FACT(world_size, WORK),
+	FACT(backend, WAY),
+	FACT(engine, WAY),
+	FACT(engine_id, WAY),
+	FACT(engine_version, WAY),
+	FACT(device_name, WAY),
+	FACT(threads, WAY),
+	FACT(workers, WAY),
+	FACT(prefetch, WAY),
+	FACT(pin_memory, WAY),
+	FACT(autocast, WAY),
+	FACT(optimizer_kernels, WAY),
+	FACT(deterministic, WAY),
+	FACT(cudnn_benchmark, WAY),
+	FACT(cuda_graph, WAY),
+	FACT(sync_each_step, WAY),
+	FACT(warmup, WAY),
+	FACT(iters, WAY),
+	FACT(interconnect, WAY),
+	FACT(cuda_runtime, NOTE),
+	FACT(cuda_driver, NOTE),
+	FACT(cudnn_version, NOTE),
+	FACT(host, NOTE),
+	FACT(kernel, NOTE),
+	FACT(version, NOTE),
+};
+const size_t rfl_nfacts = RFL_ARRAY_LEN(rfl_facts);
+
+static const char *text_of(const struct rfl_fact *f, const struct rfl_ledger_row *row)
+{
+	const char *text;
+
+	memcpy(&text, (const char *)row + rfl_ledger__columns[f->column].offset, sizeof(text));
+	return text ? text : "";
+}
+
+static int64_t int_of(const struct rfl_fact *f, const struct rfl_ledger_row *row)
+{
+	int64_t value;
+
+	memcpy(&value, (const char *)row + rfl_ledger__columns[f->column].offset, sizeof(value));
+	return value;
+}
+
+static bool is_text(const struct rfl_fact *f)
+{
+	return rfl_ledger__columns[f->column].kind == RFL_LEDGER_TEXT;
+}
+
+bool rfl_fact_known(const struct rfl_fact *f, const struct rfl_ledger_row *row)
+{
+	return is_text(f) ? text_of(f, row)[0] != '\0' : int_of(f, row) != -1;
+}
+
+bool rfl_fact_same(const struct rfl_fact *f, const struct rfl_ledger_row *a,
+		   const struct rfl_ledger_row *b)
+{
+	const char *x, *y;
+
+	if (!is_text(f))
+		return int_of(f, a) == int_of(f, b);
+	x = text_of(f, a);
+	y = text_of(f, b);
+	return x == y || strcmp(x, y) == 0;
+}
+
+static bool has_hash(const struct rfl_ledger_row *row)
+{
+	return row->config_hash && row->config_hash[0];
+}
+
+bool rfl_facts_repeats(const struct rfl_ledger_row *a, const struct rfl_ledger_row *b)
+{
+	const bool hashed = has_hash(a);
+
+	if (hashed != has_hash(b) || !rfl_text_same(a->env, b->env) ||
+	    (hashed && !rfl_text_same(a->config_hash, b->config_hash)))
+		return false;
+	for (size_t i = 0; i < rfl_nfacts; i++) {
+		const struct rfl_fact *f = &rfl_facts[i];
+
+		if ((f->role == RFL_FACT_WORK || (f->role == RFL_FACT_WAY && !hashed)) &&
+		    !rfl_fact_same(f, a, b))
+			return false;
+	}
+	return true;
+}
+
+uint64_t rfl_facts_hash(const struct rfl_ledger_row *row)
+{
+	uint64_t h = 0;
+
+	if (has_hash(row))
+		return rfl_hash64(0, row->config_hash, strlen(row->config_hash));
+	for (size_t i = 0; i < rfl_nfacts; i++) {
+		const struct rfl_fact *f = &rfl_facts[i];
+		int64_t value;
+
+		if (f->role == RFL_FACT_NOTE)
+			continue;
+		if (is_text(f)) {
+			h = rfl_hash64(h, text_of(f, row), strlen(text_of(f, row)) + 1);
+			continue;
+		}
+		value = int_of(f, row);
+		h = rfl_hash64(h, &value, sizeof(value));
+	}
+	return h;
+}
+
+bool rfl_facts_comparable(const struct rfl_ledger_row *a, const struct rfl_ledger_row *b)
+{
+	for (size_t i = 0; i < rfl_nfacts; i++) {
+		const struct rfl_fact *f = &rfl_facts[i];
+
+		if (f->role == RFL_FACT_WORK && !rfl_fact_same(f, a, b) && rfl_fact_known(f, a) &&
+		    rfl_fact_known(f, b))
+			return false;
+	}
+	return true;
+}

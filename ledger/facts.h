@@ -1,0 +1,55 @@
+/*
+ * facts.h - what tells one configuration from another: the columns of the ledger that say how a run
+ * was done. Which runs are repeats of each other, and which can be compared, is decided by them.
+ */
+#ifndef RFL_LEDGER_FACTS_H
+#define RFL_LEDGER_FACTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "ledger/ledger.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum rfl_fact_role {
+	RFL_FACT_WORK, /**< what was done: runs that differ in it are not comparable */
+	RFL_FACT_WAY,  /**< how: runs that differ in it are no repeats, but can be compared */
+	RFL_FACT_NOTE, /**< told where it differs, and nothing else */
+};
+
+struct rfl_fact {
+	const char *name; /**< of the column */
+	enum rfl_ledger_at column;
+	enum rfl_fact_role role;
+};
+
+/** Those that name a configuration first. */
+extern const struct rfl_fact rfl_facts[];
+extern const size_t rfl_nfacts;
+
+bool rfl_fact_known(const struct rfl_fact *f, const struct rfl_ledger_row *row);
+
+/** The same, or both not known. */
+bool rfl_fact_same(const struct rfl_fact *f, const struct rfl_ledger_row *a,
+		   const struct rfl_ledger_row *b);
+
+/**
+ * Are two rows repeats of one configuration? With the same config_hash and the same work, or, where
+ * a table has no config_hash, the same work in the same way.
+ */
+bool rfl_facts_repeats(const struct rfl_ledger_row *a, const struct rfl_ledger_row *b);
+
+/** Equal for rows that are repeats. */
+uint64_t rfl_facts_hash(const struct rfl_ledger_row *row);
+
+/** Could two rows be of the same work: they differ in nothing that both know? */
+bool rfl_facts_comparable(const struct rfl_ledger_row *a, const struct rfl_ledger_row *b);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
