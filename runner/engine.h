@@ -53,6 +53,9 @@ struct rfl_engine_config {
 	bool dropout;  /**< false: dropout layers pass their input (verification) */
 	bool deterministic;
 	bool cudnn_benchmark; /**< let cuDNN time its algorithms before it chooses */
+	/** What the loss of an auxiliary head counts in training; 0: the heads are not run, and
+	 * their parameters have no gradients. */
+	double auxiliary_weight;
 };
 
 struct rfl_engine_memory {

@@ -65,6 +65,7 @@ static void close_engine(struct rfl_engine *e)
 	rfl_torch__state_fini(e);
 	rfl_torch_tensor_free(e->loss);
 	rfl_torch_tensor_free(e->logits);
+	rfl_torch__run_fini(e);
 	rfl_torch__params_fini(e);
 	rfl_torch__device_close(e);
 	free(e->param);

@@ -9,6 +9,7 @@
 
 #include "runner/engine.h"
 #include "runner/torch_shim.h"
+#include "runner/torch_shim_ops.h"
 
 /* What a hook of autograd is told with. */
 struct rfl_torch__node_mark {
@@ -46,6 +47,7 @@ struct rfl_engine {
 
 	struct rfl_torch_tensor **value; /* per node: its output while somebody needs it */
 	int *last_use;                   /* per node: the last node that reads it */
+	struct rfl_torch_tensor **tables; /* of engine_torch_tables.c; NULL before the first run */
 	struct rfl_torch_tensor *logits; /* of the last forward */
 	struct rfl_torch_tensor *loss;
 	bool can_backward; /* the last forward recorded its history */
@@ -160,6 +162,8 @@ enum rfl_rc rfl_torch__mark_backward(struct rfl_engine *e, int node, struct rfl_
 enum rfl_rc rfl_torch__mark_later(struct rfl_engine *e, int node,
 				  const struct rfl_torch_tensor *value, struct rfl_err *err);
 
+/* ---- the forward pass (engine_torch_run.c) ---- */
+
 /** Fill last_use: where each node's output is read for the last time. */
 void rfl_torch__plan(struct rfl_engine *e);
 
@@ -170,5 +174,14 @@ void rfl_torch__plan(struct rfl_engine *e);
  */
 enum rfl_rc rfl_torch__run(struct rfl_engine *e, struct rfl_torch_tensor *take_input,
 			   rfl_engine_trace_fn fn, void *ctx, struct rfl_err *err);
+
+/** The loss of that run into e->loss, which is NULL: of the logits, and of the auxiliary heads that
+ * were run, weighted. */
+enum rfl_rc rfl_torch__make_loss(struct rfl_engine *e, const struct rfl_torch_tensor *labels,
+				 struct rfl_err *err);
+void rfl_torch__run_fini(struct rfl_engine *e);
+
+/** Numbers that are not learned (engine_torch_tables.c). */
+void rfl_torch__tables_fini(struct rfl_engine *e);
 
 #endif

@@ -35,8 +35,7 @@ enum rfl_rc rfl_torch__forward_on(struct rfl_engine *e, struct rfl_torch_tensor 
 	if (rc == RFL_OK)
 		rc = mark_if_asked(e, e->net->nnodes, err);
 	if (rc == RFL_OK)
-		rc = rfl_torch__check(rfl_torch_cross_entropy(e->logits, labels, &e->loss), "loss",
-				      err);
+		rc = rfl_torch__make_loss(e, labels, err);
 	rfl_torch_set_grad_mode(0);
 	e->can_backward = rc == RFL_OK && e->mode != RFL_ENGINE_EVAL;
 	return rc;

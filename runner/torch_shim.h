@@ -1,5 +1,6 @@
 /*
- * torch_shim.h - the part of libtorch that the torch engine needs, as plain C.
+ * torch_shim.h - the part of libtorch that the torch engine needs, as plain C. What the operations
+ * of a network call is in torch_shim_ops.h.
  *
  * One heap object is one reference to a tensor. Functions that hand out a tensor set *ret on
  * success only; the caller releases it with rfl_torch_tensor_free(). Every function that can fail
@@ -154,67 +155,6 @@ RFL_TORCH_CALL rfl_torch_tensor_grad(const struct rfl_torch_tensor *t,
 RFL_TORCH_CALL rfl_torch_normalize(const struct rfl_torch_tensor *pixels, const float mean[3],
 				   const float std[3], int channels_last,
 				   struct rfl_torch_tensor **ret) RFL_TORCH_NOEXCEPT;
-
-/* ------------------------------------------------------------------ operations */
-
-/** @param bias  may be NULL */
-RFL_TORCH_CALL rfl_torch_conv2d(const struct rfl_torch_tensor *x,
-				const struct rfl_torch_tensor *weight,
-				const struct rfl_torch_tensor *bias, const struct rfl_conv2d *attr,
-				struct rfl_torch_tensor **ret) RFL_TORCH_NOEXCEPT;
-
-struct rfl_torch_norm {
-	const struct rfl_torch_tensor *weight, *bias;
-	struct rfl_torch_tensor *running_mean, *running_var;
-};
-
-/** @param training  normalise by the batch and update the running statistics */
-RFL_TORCH_CALL rfl_torch_batch_norm(const struct rfl_torch_tensor *x,
-				    const struct rfl_torch_norm *norm,
-				    const struct rfl_batch_norm *attr, int training,
-				    struct rfl_torch_tensor **ret) RFL_TORCH_NOEXCEPT;
-RFL_TORCH_CALL rfl_torch_relu(struct rfl_torch_tensor *x, int inplace,
-			      struct rfl_torch_tensor **ret) RFL_TORCH_NOEXCEPT;
-RFL_TORCH_CALL rfl_torch_relu6(struct rfl_torch_tensor *x, int inplace,
-			       struct rfl_torch_tensor **ret) RFL_TORCH_NOEXCEPT;
-RFL_TORCH_CALL rfl_torch_max_pool2d(const struct rfl_torch_tensor *x, const struct rfl_pool *attr,
-				    struct rfl_torch_tensor **ret) RFL_TORCH_NOEXCEPT;
-RFL_TORCH_CALL rfl_torch_adaptive_avg_pool2d(const struct rfl_torch_tensor *x,
-					     const struct rfl_adaptive_pool *attr,
-					     struct rfl_torch_tensor **ret) RFL_TORCH_NOEXCEPT;
-/** @param bias  may be NULL */
-RFL_TORCH_CALL rfl_torch_linear(const struct rfl_torch_tensor *x,
-				const struct rfl_torch_tensor *weight,
-				const struct rfl_torch_tensor *bias,
-				struct rfl_torch_tensor **ret) RFL_TORCH_NOEXCEPT;
-/** Active dropout. */
-RFL_TORCH_CALL rfl_torch_dropout(struct rfl_torch_tensor *x, double probability, int inplace,
-				 struct rfl_torch_tensor **ret) RFL_TORCH_NOEXCEPT;
-/** All dimensions but the first become one. */
-RFL_TORCH_CALL rfl_torch_flatten(const struct rfl_torch_tensor *x,
-				 struct rfl_torch_tensor **ret) RFL_TORCH_NOEXCEPT;
-/** @param inplace  the sum replaces a */
-RFL_TORCH_CALL rfl_torch_add(struct rfl_torch_tensor *a, const struct rfl_torch_tensor *b,
-			     int inplace, struct rfl_torch_tensor **ret) RFL_TORCH_NOEXCEPT;
-/** Mean cross entropy of logits, whose last dimension is the classes, against the class indices of
- * the rows. */
-RFL_TORCH_CALL rfl_torch_cross_entropy(const struct rfl_torch_tensor *logits,
-				       const struct rfl_torch_tensor *labels,
-				       struct rfl_torch_tensor **ret) RFL_TORCH_NOEXCEPT;
-
-/** Gradients of every leaf that the loss depends on; the recorded history is freed. */
-RFL_TORCH_CALL rfl_torch_backward(const struct rfl_torch_tensor *loss) RFL_TORCH_NOEXCEPT;
-
-/** What tells two histories apart: the last operation that backward would undo. NULL: there is
- * none. Compare only. */
-const void *rfl_torch_tensor_history(const struct rfl_torch_tensor *t) RFL_TORCH_NOEXCEPT;
-
-/** Call fn when backward comes to the operation that made t, right before it is undone. */
-RFL_TORCH_CALL rfl_torch_on_backward(const struct rfl_torch_tensor *t, void (*fn)(void *ctx),
-				     void *ctx) RFL_TORCH_NOEXCEPT;
-
-/** Backward on the thread that calls it, whatever the device: hooks are then called there too. */
-void rfl_torch_set_backward_here(int on) RFL_TORCH_NOEXCEPT;
 
 /* ------------------------------------------------------------------ optimizer */
 
