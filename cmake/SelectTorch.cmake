@@ -7,7 +7,9 @@
 # decide, and the libraries come from the same prefix or not at all.
 #
 # Sets RFL_HAVE_TORCH and, when found, the target rfl_libtorch, RFL_TORCH_VERSION ("2.11"),
-# RFL_TORCH_VARIANT ("cpu", "cu130") and RFL_TORCH_LIBRARY_DIR.
+# RFL_TORCH_VARIANT ("cpu", "cu130") and RFL_TORCH_LIBRARY_DIR; for NVIDIA GPUs see SelectTorchCuda.
+include(SelectTorchCuda)
+include(SelectTorchDist)
 rfl_declare(TORCH "The torch engine")
 
 # Build variant of the PyTorch in a prefix: its version.py (wheel) or build-version (zip) knows.
@@ -111,8 +113,15 @@ if(RFL_TORCH_FOUND)
 endif()
 
 if(RFL_TORCH_FOUND)
+  rfl_select_torch_cuda(${prefix} ${RFL_TORCH_LIBRARY_DIR})
+  rfl_select_torch_dist(${RFL_TORCH_INCLUDE_DIR} ${prefix})
   message(STATUS
     "libtorch ${RFL_TORCH_VERSION} (${RFL_TORCH_VARIANT}) in ${RFL_TORCH_LIBRARY_DIR}")
+  if(RFL_TORCH_CUDA)
+    message(STATUS "libtorch: with CUDA, libcudart in ${RFL_TORCH_CUDA_LIBRARY_DIRS}")
+  elseif(NOT RFL_TORCH_VARIANT STREQUAL "cpu")
+    message(STATUS "libtorch: ${RFL_TORCH_CUDA_WHY}")
+  endif()
 endif()
 rfl_conclude(TORCH RFL_TORCH_FOUND "training by libtorch"
   "install libtorch-dev, or point CMAKE_PREFIX_PATH to a PyTorch")

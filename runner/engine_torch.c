@@ -156,6 +156,8 @@ done:
 static enum rfl_rc set_mode(struct rfl_engine *e, enum rfl_engine_mode mode, struct rfl_err *err)
 {
 	(void)err;
+	if (e->mode != mode)
+		rfl_torch__graph_forget(e);
 	e->mode = mode;
 	return RFL_OK;
 }
@@ -166,6 +168,7 @@ static enum rfl_rc set_optimizer(struct rfl_engine *e, const struct rfl_optimize
 	if (optimizer->rule != e->config.optimizer.rule)
 		return rfl_fail(err, RFL_EUNSUPPORTED, 0, "torch: the engine was opened for %s",
 				rfl_optimizer_rule_names[e->config.optimizer.rule]);
+	rfl_torch__graph_forget(e);
 	e->config.optimizer = *optimizer;
 	return RFL_OK;
 }
@@ -218,6 +221,17 @@ static const struct rfl_engine_ops torch_ops = {
 	.param_data = rfl_torch__param_data,
 	.sync = rfl_torch__device_sync,
 	.memory = rfl_torch__device_memory,
+	.reset_memory = rfl_torch__reset_memory,
+	.device_info = rfl_torch__device_info,
+	.host_alloc = rfl_torch__host_alloc,
+	.host_free = rfl_torch__host_free,
+	.upload = rfl_torch__upload,
+	.uploaded = rfl_torch__uploaded,
+	.reserve_events = rfl_torch__reserve_events,
+	.record_event = rfl_torch__record_event,
+	.elapsed = rfl_torch__elapsed,
+	.capture = rfl_torch__capture,
+	.replay = rfl_torch__replay,
 	.snapshot = rfl_torch__snapshot,
 	.restore = rfl_torch__restore,
 	.mark = rfl_torch__mark,

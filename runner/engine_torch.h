@@ -128,6 +128,28 @@ enum rfl_rc rfl_torch__device_batch(struct rfl_engine *e, const struct rfl_batch
 enum rfl_rc rfl_torch__device_sync(struct rfl_engine *e, struct rfl_err *err);
 enum rfl_rc rfl_torch__device_memory(struct rfl_engine *e, struct rfl_engine_memory *ret,
 				     struct rfl_err *err);
+enum rfl_rc rfl_torch__reset_memory(struct rfl_engine *e, struct rfl_err *err);
+enum rfl_rc rfl_torch__device_info(struct rfl_engine *e, struct rfl_engine_device *ret,
+				   struct rfl_err *err);
+enum rfl_rc rfl_torch__host_alloc(struct rfl_engine *e, size_t bytes, void **ret,
+				  struct rfl_err *err);
+void rfl_torch__host_free(struct rfl_engine *e, void *memory);
+enum rfl_rc rfl_torch__upload(struct rfl_engine *e, const struct rfl_batch *batch,
+			      struct rfl_err *err);
+enum rfl_rc rfl_torch__uploaded(struct rfl_engine *e, struct rfl_err *err);
+enum rfl_rc rfl_torch__reserve_events(struct rfl_engine *e, int64_t n, struct rfl_err *err);
+enum rfl_rc rfl_torch__record_event(struct rfl_engine *e, int64_t i, struct rfl_err *err);
+enum rfl_rc rfl_torch__elapsed(struct rfl_engine *e, int64_t from, int64_t to, double *ret,
+			       struct rfl_err *err);
+
+/* ---- recorded steps (engine_torch_graph.c) ---- */
+
+enum rfl_rc rfl_torch__capture(struct rfl_engine *e, const struct rfl_batch *batch, bool backward,
+			       bool step, struct rfl_err *err);
+enum rfl_rc rfl_torch__replay(struct rfl_engine *e, const struct rfl_batch *batch,
+			      struct rfl_err *err);
+/** The numbers that a recording holds are no longer those of the engine. */
+void rfl_torch__graph_forget(struct rfl_engine *e);
 
 /* ---- parameters (engine_torch_params.c) ---- */
 

@@ -87,12 +87,12 @@ RFL_TORCH_CALL rfl_torch_device_memory(struct rfl_torch_device *d, double *alloc
 				       double *reserved) RFL_TORCH_NOEXCEPT;
 RFL_TORCH_CALL rfl_torch_device_reset_memory(struct rfl_torch_device *d) RFL_TORCH_NOEXCEPT;
 
-/** Numbers as the vendor writes them: 13000 is CUDA 13.0; 0: not known. */
+/** Versions as NVIDIA writes them: 13000 is CUDA 13.0; 0: not known. */
 struct rfl_torch_device_facts {
 	char name[128];
 	int pci_domain, pci_bus, pci_device; /**< -1: it is on no PCI bus */
 	int64_t memory_bytes;                /**< -1: not known */
-	long runtime, driver, cudnn;
+	int runtime, driver;
 };
 RFL_TORCH_CALL rfl_torch_device_facts(struct rfl_torch_device *d,
 				      struct rfl_torch_device_facts *ret) RFL_TORCH_NOEXCEPT;
@@ -107,7 +107,8 @@ const char *rfl_torch_graph_missing(const struct rfl_torch_device *d) RFL_TORCH_
 /** What is asked for until rfl_torch_graph_end() is recorded, not done. */
 RFL_TORCH_CALL rfl_torch_graph_begin(struct rfl_torch_device *d,
 				     struct rfl_torch_graph **ret) RFL_TORCH_NOEXCEPT;
-/** @return RFL_TORCH_FAILED when something cannot be recorded; the graph is then good for nothing */
+/** @return RFL_TORCH_FAILED when something cannot be recorded; the graph is then good for nothing
+ */
 RFL_TORCH_CALL rfl_torch_graph_end(struct rfl_torch_graph *g) RFL_TORCH_NOEXCEPT;
 RFL_TORCH_CALL rfl_torch_graph_replay(struct rfl_torch_graph *g) RFL_TORCH_NOEXCEPT;
 /** Accepts NULL. */

@@ -1,0 +1,78 @@
+# The CUDA half of a PyTorch that was built with CUDA. Included by SelectTorch, which has found the
+# rest.
+#
+# rfl_select_torch_cuda(prefix libdir): NVIDIA's headers and libcudart come from the wheels that were
+# installed with PyTorch, else from a toolkit of the same major version. Without them the plugin is
+# built for the CPU only, and RFL_TORCH_CUDA_WHY says so.
+#
+# Sets RFL_TORCH_CUDA and RFL_TORCH_CUDA_WHY and, when found, the target rfl_libtorch_cuda and
+# RFL_TORCH_CUDA_LIBRARY_DIRS.
+
+# What libtorch's headers include of NVIDIA's.
+set(RFL_CUDA_HEADERS cuda_runtime_api.h cublas_v2.h cublasLt.h cusparse.h cusolverDn.h)
+
+# Does a line of CUDA compile and link with these folders and this libcudart?
+function(rfl_cuda_links includes cudart result)
+  include(CheckCXXSourceCompiles)
+  include(CMakePushCheckState)
+  string(SHA1 id "${includes};${cudart}")
+  cmake_push_check_state(RESET)
+  set(CMAKE_REQUIRED_INCLUDES ${includes})
+  set(CMAKE_REQUIRED_LIBRARIES ${cudart})
+  set(CMAKE_REQUIRED_LINK_OPTIONS -Wl,--allow-shlib-undefined)
+  set(CMAKE_REQUIRED_QUIET TRUE)
+  string(REPLACE ";" ">\n#include <" lines "${RFL_CUDA_HEADERS}")
+  check_cxx_source_compiles(
+    "#include <${lines}>\nint main() { int n = 0; return cudaGetDeviceCount(&n); }"
+    RFL_CUDA_LINKS_${id})
+  cmake_pop_check_state()
+  set(${result} ${RFL_CUDA_LINKS_${id}} PARENT_SCOPE)
+endfunction()
+
+function(rfl_select_torch_cuda prefix libdir)
+  set(RFL_TORCH_CUDA FALSE PARENT_SCOPE)
+  if(NOT RFL_TORCH_VARIANT MATCHES "^cu(da|[0-9]+)$")
+    set(RFL_TORCH_CUDA_WHY "this libtorch was built without CUDA: build against a PyTorch with CUDA (docs/engines.md), or use --backend cpu or auto" PARENT_SCOPE)
+    return()
+  endif()
+  get_filename_component(site ${prefix} DIRECTORY)
+  file(GLOB wheels ${site}/nvidia/*/include)
+  # In PyPI's CUDA 13 the folder crt/ has a wheel of its own, which PyTorch does not ask for; triton,
+  # which it does, carries one.
+  file(GLOB crt ${site}/triton/backends/nvidia/include)
+  file(GLOB cudart ${site}/nvidia/cu*/lib/libcudart.so.* ${libdir}/libcudart*.so*)
+  if(cudart)
+    list(GET cudart 0 cudart)
+  endif()
+  if(NOT CUDAToolkit_FOUND)
+    find_package(CUDAToolkit QUIET)
+  endif()
+  set(links FALSE)
+  foreach(more "" "${crt}")
+    if(NOT links AND wheels AND cudart)
+      set(includes ${wheels} ${more})
+      rfl_cuda_links("${includes}" "${cudart}" links)
+    endif()
+  endforeach()
+  if(NOT links AND CUDAToolkit_FOUND AND TARGET CUDA::cudart AND
+      RFL_TORCH_VARIANT MATCHES "^cu(da|${CUDAToolkit_VERSION_MAJOR})")
+    set(includes ${CUDAToolkit_INCLUDE_DIRS})
+    get_target_property(cudart CUDA::cudart IMPORTED_LOCATION)
+    rfl_cuda_links("${includes}" "${cudart}" links)
+  endif()
+  if(NOT links OR NOT EXISTS ${libdir}/libc10_cuda.so)
+    list(JOIN RFL_CUDA_HEADERS ", " headers)
+    set(RFL_TORCH_CUDA_WHY "built for the CPU only, since NVIDIA's headers (${headers}) or libcudart were found neither beside this PyTorch nor in a CUDA toolkit: install PyTorch by pip with its nvidia-* packages, or the toolkit, and configure and build again; or use --backend cpu or auto" PARENT_SCOPE)
+    return()
+  endif()
+  get_filename_component(cudart_dir ${cudart} DIRECTORY)
+  add_library(rfl_libtorch_cuda INTERFACE)
+  target_include_directories(rfl_libtorch_cuda SYSTEM INTERFACE ${includes})
+  # Nothing in libtorch_cuda is called by name, but its operations register themselves when it is
+  # loaded: the linker must not leave it out.
+  target_link_libraries(rfl_libtorch_cuda INTERFACE -Wl,--no-as-needed ${libdir}/libtorch_cuda.so
+    ${libdir}/libc10_cuda.so -Wl,--as-needed ${cudart})
+  set(RFL_TORCH_CUDA TRUE PARENT_SCOPE)
+  set(RFL_TORCH_CUDA_WHY "" PARENT_SCOPE)
+  set(RFL_TORCH_CUDA_LIBRARY_DIRS ${cudart_dir} PARENT_SCOPE)
+endfunction()
