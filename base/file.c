@@ -243,10 +243,10 @@ static enum rfl_rc open_locked(const char *path, int flags, int how, int *ret, s
 	for (;;) {
 		int fd = open(path, flags | O_CLOEXEC, 0666), code;
 
+		if (fd < 0 && how == LOCK_EX)
+			return fail_errno(err, path, "cannot open for appending");
 		if (fd < 0)
-			return fail_errno(err, path,
-					  flags & O_CREAT ? "cannot open for appending"
-							  : "cannot open");
+			return rfl_fail(err, RFL_EIO, errno, "%s: %s", path, strerror(errno));
 		code = lock_whole(fd, how);
 		if (code != 0 && how == LOCK_EX && !has_no_locks(code)) {
 			close(fd);

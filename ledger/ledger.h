@@ -199,17 +199,27 @@ double rfl_ledger_real(const struct rfl_ledger_row *row, size_t i);
 /** A field as the file writes it, "" when it is not known. @return `number`, or the row's text */
 const char *rfl_ledger_field(const struct rfl_ledger_row *row, size_t i, char number[RFL_NUM_MAX]);
 
-/** Append a row: locked, one write, synced. Creates folder and file when absent. To a file of
- * version 1 a row without counters is added in that file's columns, and as of its version. */
+/**
+ * Append a row: locked, one write, synced. Creates folder and file when absent. Before that, under
+ * the same lock, an incomplete last row (a power cut) is set aside into <name>.torn.csv, and a file
+ * of an older version is replaced by one with our columns and its own rows; the old one is kept as
+ * <name>.v<version>.csv. Columns that are not ours stay and are left empty. Afterwards the mirror
+ * <name>.jsonl gets the row too; when that fails, it is a warning.
+ * @return RFL_OK; RFL_EFORMAT for a file that is no ledger of ours; RFL_EIO: the file is as it was
+ */
 enum rfl_rc rfl_ledger_append(const char *path, const struct rfl_ledger_row *row,
 			      struct rfl_err *err) RFL_WARN_UNUSED;
 
+/** The same for n rows at once, which are all there afterwards or none. */
+enum rfl_rc rfl_ledger_append_rows(const char *path, const struct rfl_ledger_row *rows, size_t n,
+				   struct rfl_err *err) RFL_WARN_UNUSED;
+
 /**
- * Can a row be appended: the file is absent or empty, or has our columns? RFL_EFORMAT names the
- * first that differs. Asked before a run, so that an hour's row is not refused after it.
- * @param counts  the row will have counters: a file of version 1 cannot take it
+ * Can a row be appended: the file is absent or empty, or is a ledger of ours, of whatever version?
+ * RFL_EFORMAT names a column that every ledger has. Asked before a run, so that an hour's row is
+ * not refused after it.
  */
-enum rfl_rc rfl_ledger_check(const char *path, bool counts, struct rfl_err *err) RFL_WARN_UNUSED;
+enum rfl_rc rfl_ledger_check(const char *path, struct rfl_err *err) RFL_WARN_UNUSED;
 
 struct rfl_ledger_texts;
 

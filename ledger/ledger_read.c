@@ -10,9 +10,11 @@
 #include <strings.h>
 
 #include "base/alloc.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "ledger/ledger_columns.h"
+#include "ledger/ledger_file.h"
 #include "ledger/ledger_texts.h"
 
 #define columns rfl_ledger__columns
@@ -163,13 +165,19 @@ static enum rfl_rc begin(struct reader *r, struct rfl_err *err)
 
 /* --- rows ------------------------------------------------------------------------------------ */
 
+/* Not written by this program, or not as it is. */
+static bool is_foreign(const struct reader *r)
+{
+	return r->from[RFL_LEDGER_AT_version].foreign;
+}
+
 /* A write that a power cut tore: this program always writes its version, the last column. */
 static bool is_torn(const struct reader *r)
 {
 	int version = r->from[RFL_LEDGER_AT_version].column;
 	int schema = r->from[RFL_LEDGER_AT_schema_version].column;
 
-	return version >= 0 && schema >= 0 && !r->from[RFL_LEDGER_AT_version].foreign &&
+	return version >= 0 && schema >= 0 && !is_foreign(r) &&
 	       rfl_csv_text(r->csv, version)[0] == '\0';
 }
 
@@ -220,8 +228,8 @@ static enum rfl_rc read_rows(struct reader *r, bool *whole, struct rfl_err *err)
 		enum rfl_rc rc = rfl_csv_next(r->csv, &more, &why);
 
 		*whole = true;
-		if (rc == RFL_EFORMAT && rfl_csv_torn(r->csv)) { /* it ends inside quotes */
-			leave_out(r);
+		if (rc == RFL_EFORMAT && rfl_csv_torn(r->csv) && is_foreign(r)) {
+			leave_out(r); /* it ends inside quotes */
 			return RFL_OK;
 		}
 		if (rc != RFL_OK)
@@ -251,7 +259,7 @@ enum rfl_rc rfl_ledger_read(struct rfl_csv *csv,
 		return rc;
 	to->torn = false; /* of this table */
 	rc = read_rows(&r, &whole, err);
-	if (rc == RFL_OK && !whole && !from[RFL_LEDGER_AT_version].foreign) {
+	if (rc == RFL_OK && !whole && !is_foreign(&r)) {
 		/* every field is there, but the line did not end */
 		rfl_log(RFL_LOG_WARN, "%s: the last line is not complete and is left out",
 			rfl_csv_path(csv));
@@ -287,36 +295,77 @@ void rfl_ledger_free(struct rfl_ledger *ledger)
 	free(ledger);
 }
 
-enum rfl_rc rfl_ledger_load_columns(const char *path, const bool wanted[RFL_LEDGER_NCOLUMNS],
-				    struct rfl_ledger **ret, struct rfl_err *err)
+/* Read a table of ours. @param take_csv  closed in any case */
+static enum rfl_rc load_table(struct rfl_csv *take_csv, const bool wanted[RFL_LEDGER_NCOLUMNS],
+			      struct rfl_ledger **ret, struct rfl_err *err)
 {
 	struct rfl_ledger_source from[RFL_LEDGER_NCOLUMNS];
-	struct rfl_csv *csv = NULL;
-	struct rfl_ledger *l = NULL;
-	enum rfl_rc rc = rfl_csv_open(path, &csv, err);
+	struct rfl_ledger *l = rfl_ledger_new();
+	enum rfl_rc rc;
 
-	if (rc != RFL_OK)
-		return rc;
 	for (size_t i = 0; i < RFL_LEDGER_NCOLUMNS; i++) {
 		from[i] = (struct rfl_ledger_source){ .column = -1 };
 		/* these two tell a row that is torn */
 		if (!wanted || wanted[i] || i == RFL_LEDGER_AT_version ||
 		    i == RFL_LEDGER_AT_schema_version)
-			from[i].column = rfl_csv_find(csv, columns[i].name);
+			from[i].column = rfl_csv_find(take_csv, columns[i].name);
 	}
-	l = rfl_ledger_new();
-	if (!l) {
-		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
-		goto done;
-	}
-	rc = rfl_ledger_read(csv, from, l, err);
+	if (l)
+		rc = rfl_ledger_read(take_csv, from, l, err);
+	else
+		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", rfl_csv_path(take_csv));
 	if (rc == RFL_OK) {
 		*ret = l;
 		l = NULL;
 	}
-done:
 	rfl_ledger_free(l);
-	rfl_csv_close(csv);
+	rfl_csv_close(take_csv);
+	return rc;
+}
+
+/* A file that could not be read as it is: without the records that a power cut tore. `why` is the
+ * failure so far, which stands when there are none. */
+static enum rfl_rc load_whole_rows(const char *path, const bool wanted[RFL_LEDGER_NCOLUMNS],
+				   const struct rfl_err *why, struct rfl_ledger **ret,
+				   struct rfl_err *err)
+{
+	struct rfl_csv *csv = NULL;
+	struct rfl_buf text;
+	enum rfl_rc rc;
+
+	rfl_buf_init(&text, RFL_LEDGER__BYTES_MAX);
+	rc = rfl_file_read(path, &text, err);
+	if (rc == RFL_OK && rfl_ledger__blank_torn(text.data, text.len, path) == 0)
+		rc = rfl_fail(err, why->rc, why->native, "%s", why->msg);
+	if (rc == RFL_OK)
+		rc = rfl_csv_open_text(text.data, text.len, path, &csv, err);
+	if (rc == RFL_OK)
+		rc = load_table(csv, wanted, ret, err);
+	if (rc == RFL_OK)
+		(*ret)->torn = true;
+	rfl_buf_fini(&text);
+	return rc;
+}
+
+enum rfl_rc rfl_ledger_load_columns(const char *path, const bool wanted[RFL_LEDGER_NCOLUMNS],
+				    struct rfl_ledger **ret, struct rfl_err *err)
+{
+	struct rfl_err why = RFL_ERR_INIT;
+	struct rfl_csv *csv = NULL;
+	enum rfl_rc rc;
+	int lock = -1;
+
+	rc = rfl_file_lock_shared(path, &lock, &why); /* an append is over, or has not begun */
+	if (rc == RFL_OK)
+		rc = rfl_csv_open(path, &csv, &why);
+	if (rc == RFL_OK)
+		rc = load_table(csv, wanted, ret, &why);
+	if (rc == RFL_EFORMAT)
+		rc = load_whole_rows(path, wanted, &why, ret, err);
+	else if (rc != RFL_OK)
+		rc = rfl_fail(err, rc, why.native, "%s", why.msg);
+	if (lock >= 0)
+		(void)!rfl_file_unlock(lock, path, NULL); /* nothing was written */
 	return rc;
 }
 

@@ -205,7 +205,7 @@ static enum rfl_rc check_logs(struct run *run, struct rfl_err *err)
 	snprintf(run->ledger_path, sizeof(run->ledger_path), "%s/metrics.csv", dir);
 	snprintf(run->lock_path, sizeof(run->lock_path), "%s/.lock", dir);
 	snprintf(run->counters_path, sizeof(run->counters_path), "%s/counters.csv", dir);
-	rc = rfl_ledger_check(run->ledger_path, counts, err);
+	rc = rfl_ledger_check(run->ledger_path, err);
 	if (rc == RFL_OK && counts)
 		rc = rfl_counters_check(run->counters_path, err);
 	if (rc == RFL_OK)
