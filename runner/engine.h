@@ -244,6 +244,9 @@ struct rfl_engine_ops {
 	/** Everybody's n numbers, in the order of ranks: size * n. */
 	enum rfl_rc (*gather)(struct rfl_engine *e, const double *mine, size_t n, double *all,
 			      struct rfl_err *err);
+
+	/** Which kernels make the updates: "foreach" or "fused", whatever was asked for. Static. */
+	const char *(*optimizer_kernels)(struct rfl_engine *e);
 };
 
 /**

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "runner/torch_shim_precision.h"
 
 static const struct rfl_engine_ops torch_ops;
 
@@ -27,6 +28,8 @@ enum rfl_rc rfl_torch__check(enum rfl_torch_status status, const char *what, str
 	case RFL_TORCH_NOMEM:
 		return rfl_fail(err, RFL_EDEVMEM, 0, "torch: %s: out of memory: %s", what,
 				rfl_torch_error());
+	case RFL_TORCH_UNSUPPORTED:
+		return rfl_fail(err, RFL_EUNSUPPORTED, 0, "torch: %s: %s", what, rfl_torch_error());
 	case RFL_TORCH_FAILED:
 		break;
 	}
@@ -35,11 +38,56 @@ enum rfl_rc rfl_torch__check(enum rfl_torch_status status, const char *what, str
 
 /* ------------------------------------------------------------------ what it can do */
 
+static enum rfl_rc check_precision(const struct rfl_engine_config *config, struct rfl_err *err)
+{
+	const enum rfl_cast cast = rfl_precision_cast(config->precision, config->device);
+	const char *missing = rfl_torch_cast_missing(config->device, cast);
+
+	if (config->precision == RFL_PRECISION_TF32 && config->device != RFL_DEVICE_CUDA)
+		return rfl_fail(err, RFL_EUNSUPPORTED, 0,
+				"torch: tf32 is a mode of NVIDIA GPUs' matrix units and does not "
+				"exist on %s; use fp32 or bf16",
+				rfl_device_names[config->device]);
+	if (missing)
+		return rfl_fail(err, RFL_EUNSUPPORTED, 0, "torch: %s: %s (this is %s)",
+				rfl_precision_names[config->precision], missing,
+				rfl_torch_built_version());
+	if (cast == RFL_CAST_FP16 && rfl_torch_scaling_since(config->device))
+		return rfl_fail(err, RFL_EUNSUPPORTED, 0,
+				"torch: fp16 needs loss scaling, which libtorch has on %s from %s "
+				"on (this is %s)",
+				rfl_device_names[config->device],
+				rfl_torch_scaling_since(config->device), rfl_torch_built_version());
+	return RFL_OK;
+}
+
+/* Which kernels the updates take. */
+static enum rfl_rc choose_kernels(const struct rfl_engine_config *config, bool *fused,
+				  struct rfl_err *err)
+{
+	const struct rfl_optimizer *o = &config->optimizer;
+	const char *since = rfl_torch_fused_since(o->rule, config->device);
+
+	*fused = o->kernels != RFL_KERNELS_FOREACH && !since;
+	if (o->kernels != RFL_KERNELS_FUSED || !since)
+		return RFL_OK;
+	return rfl_fail(err, RFL_EUNSUPPORTED, 0,
+			"torch: this libtorch (%s) has no fused %s on %s: %s is the first that "
+			"has; use foreach or auto",
+			rfl_torch_built_version(), rfl_optimizer_rule_names[o->rule],
+			rfl_device_names[config->device], since);
+}
+
 static enum rfl_rc check_config(const struct rfl_net *net, const struct rfl_engine_config *config,
 				struct rfl_err *err)
 {
+	bool fused;
 	enum rfl_rc rc = rfl_torch__device_probe(config->device, err);
 
+	if (rc == RFL_OK)
+		rc = check_precision(config, err);
+	if (rc == RFL_OK)
+		rc = choose_kernels(config, &fused, err);
 	if (rc != RFL_OK)
 		return rc;
 	if (config->threads < 1 || config->max_batch < 1)
@@ -62,6 +110,7 @@ static void close_engine(struct rfl_engine *e)
 {
 	if (!e)
 		return;
+	rfl_torch__leave(e);
 	rfl_torch__state_fini(e);
 	rfl_torch_tensor_free(e->loss);
 	rfl_torch_tensor_free(e->logits);
@@ -113,12 +162,16 @@ static void keep_freed_memory(void)
 /* Threads first: the pools are made by the first operation. */
 static enum rfl_rc set_up_library(const struct rfl_engine_config *config, struct rfl_err *err)
 {
+	const struct rfl_torch_switches switches = {
+		.deterministic = config->deterministic,
+		.cudnn_benchmark = config->cudnn_benchmark,
+		.tf32 = config->precision == RFL_PRECISION_TF32,
+	};
 	enum rfl_rc rc = rfl_torch__check(rfl_torch_set_threads(config->threads), "threads", err);
 
 	keep_freed_memory();
 	if (rc == RFL_OK)
-		rc = rfl_torch__check(rfl_torch_set_deterministic(config->deterministic),
-				      "determinism", err);
+		rc = rfl_torch__check(rfl_torch_set_switches(&switches), "switches", err);
 	if (rc == RFL_OK)
 		rc = rfl_torch__check(rfl_torch_seed(config->seed), "seed", err);
 	return rc;
@@ -138,12 +191,17 @@ static enum rfl_rc open_engine(const struct rfl_net *net, const struct rfl_engin
 		goto done;
 	e->config = *config;
 	e->mode = RFL_ENGINE_TRAIN;
+	e->cast = rfl_precision_cast(config->precision, config->device);
+	e->scaled = e->cast == RFL_CAST_FP16;
+	rc = choose_kernels(config, &e->fused, err);
+	if (rc != RFL_OK)
+		goto done;
 	rfl_torch__plan(e);
 	rc = rfl_torch__device_open(e, err);
 	if (rc == RFL_OK)
 		rc = rfl_torch__make_params(e, err);
 	if (rc == RFL_OK)
-		rc = rfl_torch__make_sgd(e, err);
+		rc = rfl_torch__make_optimizer(e, err);
 	if (rc != RFL_OK)
 		goto done;
 	*ret = e;
@@ -169,16 +227,25 @@ static enum rfl_rc set_optimizer(struct rfl_engine *e, const struct rfl_optimize
 		return rfl_fail(err, RFL_EUNSUPPORTED, 0, "torch: the engine was opened for %s",
 				rfl_optimizer_rule_names[e->config.optimizer.rule]);
 	rfl_torch__graph_forget(e);
+	if (optimizer->kernels != e->config.optimizer.kernels)
+		return rfl_fail(err, RFL_EUNSUPPORTED, 0,
+				"torch: the engine was opened for %s kernels",
+				rfl_optimizer_kernels_names[e->config.optimizer.kernels]);
 	e->config.optimizer = *optimizer;
 	return RFL_OK;
 }
 
 /* ------------------------------------------------------------------ the record */
 
+static const char *optimizer_kernels(struct rfl_engine *e)
+{
+	return rfl_optimizer_kernels_names[e->fused ? RFL_KERNELS_FUSED : RFL_KERNELS_FOREACH];
+}
+
 static const char *describe(struct rfl_engine *e)
 {
 	static const char format[] =
-		"libtorch %s (built against %s, %s), %d threads, SGD by %s operations\n%s";
+		"libtorch %s (built against %s, %s), %d threads, %s by %s operations\n%s";
 	const char *library = rfl_torch_describe();
 	const int threads = rfl_torch_get_threads();
 	size_t size;
@@ -190,7 +257,8 @@ static const char *describe(struct rfl_engine *e)
 	if (!e->description)
 		return "";
 	(void)snprintf(e->description, size, format, rfl_torch_library_version(),
-		       rfl_torch_built_version(), RFL_TORCH_VARIANT, threads, rfl_torch_sgd_kind(),
+		       rfl_torch_built_version(), RFL_TORCH_VARIANT, threads,
+		       rfl_optimizer_rule_names[e->config.optimizer.rule], optimizer_kernels(e),
 		       library);
 	return e->description;
 }
@@ -232,10 +300,15 @@ static const struct rfl_engine_ops torch_ops = {
 	.elapsed = rfl_torch__elapsed,
 	.capture = rfl_torch__capture,
 	.replay = rfl_torch__replay,
+	.join = rfl_torch__join,
+	.barrier = rfl_torch__barrier,
+	.gather = rfl_torch__gather,
 	.snapshot = rfl_torch__snapshot,
 	.restore = rfl_torch__restore,
 	.mark = rfl_torch__mark,
 	.describe = describe,
+	.scaling = rfl_torch__scaling,
+	.optimizer_kernels = optimizer_kernels,
 };
 
 RFL_EXPORT const struct rfl_engine_ops *rfl_engine_plugin(uint32_t abi);

@@ -10,6 +10,7 @@
 #include "runner/engine.h"
 #include "runner/torch_shim.h"
 #include "runner/torch_shim_ops.h"
+#include "runner/torch_shim_optim.h"
 
 /* What a hook of autograd is told with. */
 struct rfl_torch__node_mark {
@@ -27,7 +28,7 @@ struct rfl_torch__marks {
 struct rfl_torch__snapshot {
 	bool taken;
 	struct rfl_torch_tensor *block;
-	struct rfl_torch_sgd_state *sgd;
+	struct rfl_torch_optim_state *optim;
 	struct rfl_torch_tensor *random;
 };
 
@@ -43,7 +44,10 @@ struct rfl_engine {
 	float *slab;     /* the block's memory when it is this machine's, else NULL */
 	int64_t *offset; /* per parameter: its place in the block, in elements */
 	struct rfl_torch_tensor **param; /* per parameter: a leaf over that place */
-	struct rfl_torch_sgd *sgd;
+	struct rfl_torch_optim *optim;
+	enum rfl_cast cast;    /* what the precision comes to on the device */
+	bool scaled;           /* the loss, against underflow of fp16 */
+	bool fused;            /* updates are one pass */
 
 	struct rfl_torch_tensor **value; /* per node: its output while somebody needs it */
 	int *last_use;                   /* per node: the last node that reads it */
@@ -54,6 +58,7 @@ struct rfl_engine {
 	bool has_grads;    /* backward ran and step did not use the gradients up */
 	bool layout_checked;
 
+	struct rfl_torch_group *group; /* of engine_torch_dist.c; NULL: we train alone */
 	struct rfl_torch__snapshot saved;
 	struct rfl_torch__marks marks;
 	char *description;
@@ -90,6 +95,8 @@ enum rfl_rc rfl_torch__backward(struct rfl_engine *e, const struct rfl_backward 
 				struct rfl_err *err);
 enum rfl_rc rfl_torch__step(struct rfl_engine *e, struct rfl_err *err);
 enum rfl_rc rfl_torch__reset_optimizer(struct rfl_engine *e, struct rfl_err *err);
+enum rfl_rc rfl_torch__scaling(struct rfl_engine *e, struct rfl_loss_scaling *ret,
+			       struct rfl_err *err);
 enum rfl_rc rfl_torch__loss(struct rfl_engine *e, double *ret, struct rfl_err *err);
 enum rfl_rc rfl_torch__logits(struct rfl_engine *e, float *out, int64_t numel, struct rfl_err *err);
 
@@ -151,12 +158,26 @@ enum rfl_rc rfl_torch__replay(struct rfl_engine *e, const struct rfl_batch *batc
 /** The numbers that a recording holds are no longer those of the engine. */
 void rfl_torch__graph_forget(struct rfl_engine *e);
 
+/* ---- several processes: slots, and what backward calls (engine_torch_dist.c) ---- */
+
+enum rfl_rc rfl_torch__join(struct rfl_engine *e, const struct rfl_engine_world *world,
+			    struct rfl_err *err);
+void rfl_torch__leave(struct rfl_engine *e);
+enum rfl_rc rfl_torch__barrier(struct rfl_engine *e, struct rfl_err *err);
+enum rfl_rc rfl_torch__gather(struct rfl_engine *e, const double *mine, size_t n, double *all,
+			      struct rfl_err *err);
+/** Around the backward whose gradients are exchanged; nothing when we train alone. */
+enum rfl_rc rfl_torch__exchange_begin(struct rfl_engine *e, const struct rfl_backward *how,
+				      struct rfl_err *err);
+enum rfl_rc rfl_torch__exchange_finish(struct rfl_engine *e, const struct rfl_backward *how,
+				       struct rfl_err *err);
+
 /* ---- parameters (engine_torch_params.c) ---- */
 
 /** Make the block and the tensors over it. */
 enum rfl_rc rfl_torch__make_params(struct rfl_engine *e, struct rfl_err *err);
 /** Make the optimizer of those that are trained. */
-enum rfl_rc rfl_torch__make_sgd(struct rfl_engine *e, struct rfl_err *err);
+enum rfl_rc rfl_torch__make_optimizer(struct rfl_engine *e, struct rfl_err *err);
 void rfl_torch__params_fini(struct rfl_engine *e);
 
 /* Slots of struct rfl_engine_ops. */

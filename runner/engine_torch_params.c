@@ -54,10 +54,15 @@ enum rfl_rc rfl_torch__make_params(struct rfl_engine *e, struct rfl_err *err)
 	return rc;
 }
 
-enum rfl_rc rfl_torch__make_sgd(struct rfl_engine *e, struct rfl_err *err)
+enum rfl_rc rfl_torch__make_optimizer(struct rfl_engine *e, struct rfl_err *err)
 {
 	struct rfl_torch_tensor **trained =
 		rfl_alloc_array((size_t)e->net->nparams, sizeof(struct rfl_torch_tensor *));
+	const struct rfl_torch_optim_config config = {
+		.rule = e->config.optimizer.rule,
+		.fused = e->fused,
+		.scaled = e->scaled,
+	};
 	size_t n = 0;
 	enum rfl_rc rc;
 
@@ -66,7 +71,8 @@ enum rfl_rc rfl_torch__make_sgd(struct rfl_engine *e, struct rfl_err *err)
 	for (int i = 0; i < e->net->nparams; i++)
 		if (!rfl_param_is_buffer(e->net->params[i].kind))
 			trained[n++] = e->param[i];
-	rc = rfl_torch__check(rfl_torch_sgd_new(trained, n, &e->sgd), "optimizer", err);
+	rc = rfl_torch__check(rfl_torch_optim_new(trained, n, &config, &e->optim), "optimizer",
+			      err);
 	free(trained);
 	return rc;
 }
@@ -104,6 +110,22 @@ enum rfl_rc rfl_torch__get_param(struct rfl_engine *e, int param, float *out, in
 					       e->net->params[param].name, err);
 }
 
+/* Until the step they carry the scale of the loss. */
+static enum rfl_rc unscale(const struct rfl_engine *e, float *values, int64_t n,
+			   struct rfl_err *err)
+{
+	int64_t skipped;
+	double scale;
+	enum rfl_rc rc;
+
+	if (!e->scaled)
+		return RFL_OK;
+	rc = rfl_torch__check(rfl_torch_optim_scaling(e->optim, &scale, &skipped), "scale", err);
+	for (int64_t i = 0; rc == RFL_OK && i < n; i++)
+		values[i] = (float)((double)values[i] / scale);
+	return rc;
+}
+
 enum rfl_rc rfl_torch__get_grad(struct rfl_engine *e, int param, float *out, int64_t numel,
 				struct rfl_err *err)
 {
@@ -126,7 +148,7 @@ enum rfl_rc rfl_torch__get_grad(struct rfl_engine *e, int param, float *out, int
 	if (rc == RFL_OK)
 		rc = rfl_torch__check(rfl_torch_tensor_read(grad, out, numel), name, err);
 	rfl_torch_tensor_free(grad);
-	return rc;
+	return rc == RFL_OK ? unscale(e, out, numel, err) : rc;
 }
 
 float *rfl_torch__param_data(struct rfl_engine *e, int param)
@@ -139,7 +161,7 @@ float *rfl_torch__param_data(struct rfl_engine *e, int param)
 
 void rfl_torch__params_fini(struct rfl_engine *e)
 {
-	rfl_torch_sgd_free(e->sgd);
+	rfl_torch_optim_free(e->optim);
 	for (int i = 0; e->param && i < e->net->nparams; i++)
 		rfl_torch_tensor_free(e->param[i]);
 	rfl_torch_tensor_free(e->block);

@@ -16,7 +16,7 @@
 static void drop_snapshot(struct rfl_torch__snapshot *s)
 {
 	rfl_torch_tensor_free(s->block);
-	rfl_torch_sgd_state_free(s->sgd);
+	rfl_torch_optim_state_free(s->optim);
 	rfl_torch_tensor_free(s->random);
 	*s = (struct rfl_torch__snapshot){ .taken = false };
 }
@@ -29,7 +29,7 @@ enum rfl_rc rfl_torch__snapshot(struct rfl_engine *e, struct rfl_err *err)
 	drop_snapshot(&e->saved);
 	rc = rfl_torch__check(rfl_torch_tensor_clone(e->block, &s.block), "snapshot", err);
 	if (rc == RFL_OK)
-		rc = rfl_torch__check(rfl_torch_sgd_save(e->sgd, &s.sgd), "snapshot", err);
+		rc = rfl_torch__check(rfl_torch_optim_save(e->optim, &s.optim), "snapshot", err);
 	if (rc == RFL_OK)
 		rc = rfl_torch__check(rfl_torch_random_save(e->block, &s.random), "snapshot", err);
 	if (rc != RFL_OK) {
@@ -47,11 +47,11 @@ enum rfl_rc rfl_torch__restore(struct rfl_engine *e, struct rfl_err *err)
 	if (!e->saved.taken)
 		return rfl_fail(err, RFL_EINVAL, 0, "torch: restore needs a snapshot before it");
 	rfl_torch__forget_step(e);
-	rfl_torch_sgd_zero_grad(e->sgd);
+	rfl_torch_optim_zero_grad(e->optim);
 	e->has_grads = false;
 	rc = rfl_torch__check(rfl_torch_tensor_copy(e->block, e->saved.block), "restore", err);
 	if (rc == RFL_OK)
-		rc = rfl_torch__check(rfl_torch_sgd_restore(e->sgd, e->saved.sgd), "restore", err);
+		rc = rfl_torch__check(rfl_torch_optim_restore(e->optim, e->saved.optim), "restore", err);
 	if (rc == RFL_OK)
 		rc = rfl_torch__check(rfl_torch_random_restore(e->block, e->saved.random),
 				      "restore", err);

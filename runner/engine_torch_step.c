@@ -2,6 +2,7 @@
  * engine_torch_step.c - one training step of the torch engine: forward and loss, backward, update.
  */
 #include "runner/engine_torch.h"
+#include "runner/torch_shim_precision.h"
 
 void rfl_torch__forget_step(struct rfl_engine *e)
 {
@@ -14,7 +15,7 @@ void rfl_torch__forget_step(struct rfl_engine *e)
 enum rfl_rc rfl_torch__zero_grad(struct rfl_engine *e, struct rfl_err *err)
 {
 	(void)err;
-	rfl_torch_sgd_zero_grad(e->sgd);
+	rfl_torch_optim_zero_grad(e->optim);
 	e->has_grads = false;
 	return RFL_OK;
 }
@@ -28,14 +29,21 @@ enum rfl_rc rfl_torch__forward_on(struct rfl_engine *e, struct rfl_torch_tensor 
 				  const struct rfl_torch_tensor *labels, rfl_engine_trace_fn fn,
 				  void *ctx, struct rfl_err *err)
 {
-	enum rfl_rc rc;
+	enum rfl_rc rc, end;
 
 	rfl_torch_set_grad_mode(e->mode != RFL_ENGINE_EVAL);
-	rc = rfl_torch__run(e, take_input, fn, ctx, err);
+	rc = rfl_torch__check(rfl_torch_cast_begin(e->config.device, e->cast), "autocast", err);
+	if (rc == RFL_OK)
+		rc = rfl_torch__run(e, take_input, fn, ctx, err);
+	else
+		rfl_torch_tensor_free(take_input);
 	if (rc == RFL_OK)
 		rc = mark_if_asked(e, e->net->nnodes, err);
 	if (rc == RFL_OK)
 		rc = rfl_torch__make_loss(e, labels, err);
+	end = rfl_torch__check(rfl_torch_cast_end(e->config.device, e->cast), "autocast",
+			       rc == RFL_OK ? err : NULL);
+	rc = rc == RFL_OK ? end : rc;
 	rfl_torch_set_grad_mode(0);
 	e->can_backward = rc == RFL_OK && e->mode != RFL_ENGINE_EVAL;
 	return rc;
@@ -84,15 +92,19 @@ enum rfl_rc rfl_torch__backward(struct rfl_engine *e, const struct rfl_backward 
 	if (!e->can_backward)
 		return rfl_fail(err, RFL_EINVAL, 0,
 				"torch: backward needs a forward in a training mode before it");
-	if (how && how->weight != 1)
-		return rfl_fail(err, RFL_EUNSUPPORTED, 0, "torch: a loss counts once");
 	e->can_backward = false;
 	rc = e->marks.fn ? rfl_torch__mark_backward(e, e->net->nnodes, err) : RFL_OK;
 	if (rc == RFL_OK)
-		rc = rfl_torch__check(rfl_torch_backward(e->loss), "backward", err);
+		rc = rfl_torch__exchange_begin(e, how, err);
+	if (rc == RFL_OK)
+		rc = rfl_torch__check(
+			rfl_torch_optim_backward(e->optim, e->loss, how ? how->weight : 1),
+			"backward", err);
 	if (rc == RFL_OK && e->marks.failure.rc != RFL_OK)
 		rc = rfl_fail(err, e->marks.failure.rc, e->marks.failure.native, "%s",
 			      e->marks.failure.msg);
+	if (rc == RFL_OK)
+		rc = rfl_torch__exchange_finish(e, how, err);
 	e->has_grads = rc == RFL_OK;
 	if (rc == RFL_OK)
 		rc = detach(&e->loss, err);
@@ -103,21 +115,23 @@ enum rfl_rc rfl_torch__backward(struct rfl_engine *e, const struct rfl_backward 
 
 enum rfl_rc rfl_torch__step(struct rfl_engine *e, struct rfl_err *err)
 {
-	const struct rfl_optimizer *sgd = &e->config.optimizer;
-
 	if (!e->has_grads)
 		return rfl_fail(err, RFL_EINVAL, 0, "torch: step needs a backward before it");
 	e->has_grads = false;
-	return rfl_torch__check(
-		rfl_torch_sgd_step(e->sgd, sgd->lr, sgd->momentum, sgd->weight_decay), "step", err);
+	return rfl_torch__check(rfl_torch_optim_step(e->optim, &e->config.optimizer), "step", err);
 }
 
 enum rfl_rc rfl_torch__reset_optimizer(struct rfl_engine *e, struct rfl_err *err)
 {
-	(void)err;
-	rfl_torch_sgd_reset(e->sgd);
 	e->has_grads = false;
-	return RFL_OK;
+	return rfl_torch__check(rfl_torch_optim_reset(e->optim), "optimizer", err);
+}
+
+enum rfl_rc rfl_torch__scaling(struct rfl_engine *e, struct rfl_loss_scaling *ret,
+			       struct rfl_err *err)
+{
+	return rfl_torch__check(rfl_torch_optim_scaling(e->optim, &ret->scale, &ret->skipped),
+				"scale", err);
 }
 
 enum rfl_rc rfl_torch__loss(struct rfl_engine *e, double *ret, struct rfl_err *err)

@@ -4,6 +4,7 @@
  * project.
  */
 #include "runner/torch_shim_impl.hpp"
+#include "runner/torch_words.h"
 
 #include <algorithm>
 #include <array>
@@ -41,29 +42,10 @@ void rfl_torch::remember(const char *text) noexcept
 			*c = ' ';
 }
 
-namespace
-{
-
-// The CPU allocator and the vendors' libraries report memory in words only.
-bool says_out_of_memory(const char *text) noexcept
-{
-	static const char *const words[] = {
-		"can't allocate memory",  "out of memory", "not enough memory",
-		"Cannot allocate memory", "ALLOC_FAILED",
-	};
-
-	for (const char *word : words)
-		if (std::strstr(text, word))
-			return true;
-	return false;
-}
-
-} // namespace
-
 enum rfl_torch_status rfl_torch::classify(const char *text) noexcept
 {
 	remember(text);
-	return says_out_of_memory(text) ? RFL_TORCH_NOMEM : RFL_TORCH_FAILED;
+	return rfl_torch_meaning(text);
 }
 
 namespace
@@ -153,11 +135,6 @@ int rfl_torch_get_threads(void) noexcept
 enum rfl_torch_status rfl_torch_seed(uint64_t seed) noexcept
 {
 	return guarded([&] { at::manual_seed(seed); });
-}
-
-enum rfl_torch_status rfl_torch_set_deterministic(int on) noexcept
-{
-	return guarded([&] { at::globalContext().setDeterministicAlgorithms(on != 0, false); });
 }
 
 void rfl_torch_set_grad_mode(int on) noexcept

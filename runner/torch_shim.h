@@ -27,8 +27,9 @@ extern "C" {
 
 enum rfl_torch_status {
 	RFL_TORCH_OK,
-	RFL_TORCH_FAILED, /**< libtorch refused: see rfl_torch_error() */
-	RFL_TORCH_NOMEM,  /**< out of memory, by the type of the exception or by its text */
+	RFL_TORCH_FAILED,      /**< libtorch refused: see rfl_torch_error() */
+	RFL_TORCH_NOMEM,       /**< out of memory, by the type of the exception or by its text */
+	RFL_TORCH_UNSUPPORTED, /**< it has no kernel for that, or none that is deterministic */
 };
 
 #define RFL_TORCH_CALL RFL_WARN_UNUSED enum rfl_torch_status
@@ -58,7 +59,6 @@ RFL_TORCH_CALL rfl_torch_set_threads(int threads) RFL_TORCH_NOEXCEPT;
 int rfl_torch_get_threads(void) RFL_TORCH_NOEXCEPT;
 
 RFL_TORCH_CALL rfl_torch_seed(uint64_t seed) RFL_TORCH_NOEXCEPT;
-RFL_TORCH_CALL rfl_torch_set_deterministic(int on) RFL_TORCH_NOEXCEPT;
 
 /** Record operations for backward, on this thread, from now on. */
 void rfl_torch_set_grad_mode(int on) RFL_TORCH_NOEXCEPT;
@@ -155,38 +155,6 @@ RFL_TORCH_CALL rfl_torch_tensor_grad(const struct rfl_torch_tensor *t,
 RFL_TORCH_CALL rfl_torch_normalize(const struct rfl_torch_tensor *pixels, const float mean[3],
 				   const float std[3], int channels_last,
 				   struct rfl_torch_tensor **ret) RFL_TORCH_NOEXCEPT;
-
-/* ------------------------------------------------------------------ optimizer */
-
-struct rfl_torch_sgd; /* SGD with momentum and weight decay over a list of leaves */
-
-/** @param params  borrowed; the tensors are referenced */
-RFL_TORCH_CALL rfl_torch_sgd_new(struct rfl_torch_tensor *const *params, size_t n,
-				 struct rfl_torch_sgd **ret) RFL_TORCH_NOEXCEPT;
-
-/** Accepts NULL. */
-void rfl_torch_sgd_free(struct rfl_torch_sgd *sgd) RFL_TORCH_NOEXCEPT;
-
-/** Drop every gradient (set to none: the memory goes back). */
-void rfl_torch_sgd_zero_grad(struct rfl_torch_sgd *sgd) RFL_TORCH_NOEXCEPT;
-
-/** One update. The gradients are used up: their values are undefined afterwards. */
-RFL_TORCH_CALL rfl_torch_sgd_step(struct rfl_torch_sgd *sgd, double lr, double momentum,
-				  double weight_decay) RFL_TORCH_NOEXCEPT;
-
-/** Forget gradients and momentum. */
-void rfl_torch_sgd_reset(struct rfl_torch_sgd *sgd) RFL_TORCH_NOEXCEPT;
-
-struct rfl_torch_sgd_state; /* a copy of the momentum */
-RFL_TORCH_CALL rfl_torch_sgd_save(const struct rfl_torch_sgd *sgd,
-				  struct rfl_torch_sgd_state **ret) RFL_TORCH_NOEXCEPT;
-RFL_TORCH_CALL rfl_torch_sgd_restore(struct rfl_torch_sgd *sgd,
-				     const struct rfl_torch_sgd_state *state) RFL_TORCH_NOEXCEPT;
-/** Accepts NULL. */
-void rfl_torch_sgd_state_free(struct rfl_torch_sgd_state *state) RFL_TORCH_NOEXCEPT;
-
-/** Which operations step() uses in this build: "foreach" or "fused". */
-const char *rfl_torch_sgd_kind(void) RFL_TORCH_NOEXCEPT;
 
 #ifdef __cplusplus
 }

@@ -30,7 +30,7 @@ namespace rfl_torch
 // Keep a text for rfl_torch_error(). Does not allocate.
 void remember(const char *text) noexcept;
 
-// The same; tells from the words whether memory ran out.
+// The same; tells from the words what it means.
 enum rfl_torch_status classify(const char *text) noexcept;
 
 template <typename Body> enum rfl_torch_status guarded(Body &&body) noexcept
@@ -41,6 +41,9 @@ template <typename Body> enum rfl_torch_status guarded(Body &&body) noexcept
 	} catch (const c10::OutOfMemoryError &e) {
 		remember(e.what_without_backtrace());
 		return RFL_TORCH_NOMEM;
+	} catch (const c10::NotImplementedError &e) {
+		remember(e.what_without_backtrace());
+		return RFL_TORCH_UNSUPPORTED;
 	} catch (const c10::Error &e) {
 		return classify(e.what_without_backtrace());
 	} catch (const std::bad_alloc &) {

@@ -1,47 +1,59 @@
 /*
  * torch_shim_optim.cpp - updates of all parameters at once.
+ *
+ * SGD is PyTorch's with the momentum of the first step made from zeros, which gives the same bits
+ * as taking the gradient. Adam and AdamW are its foreach form, or its fused kernels.
  */
+#include "runner/torch_shim_optim.h"
 #include "runner/torch_shim_impl.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <memory>
 #include <vector>
 
-// A fused update of all parameters that runs on the CPU as well.
-#define HAVE_FUSED_SGD TORCH_AT_LEAST(2, 4)
+#include <ATen/core/dispatch/Dispatcher.h>
 
 using namespace rfl_torch;
+
+using tensors = std::vector<at::Tensor>;
 
 namespace
 {
 
-// The same elements at the same places: strides of dimensions with one element do not matter.
-bool same_order(const at::Tensor &a, const at::Tensor &b)
+// ------------------------------------------------------------------ what the library has
+
+bool has_kernel(const char *name, enum rfl_device device)
 {
-	for (int64_t d = 0; d < a.dim(); d++)
-		if (a.size(d) > 1 && a.stride(d) != b.stride(d))
-			return false;
-	return true;
+	static constexpr c10::DispatchKey keys[] = { c10::DispatchKey::CPU, c10::DispatchKey::CUDA,
+						     c10::DispatchKey::MPS };
+	bool has = false;
+
+	(void)guarded([&] {
+		const auto op = c10::Dispatcher::singleton().findSchema({ name, "" });
+
+		has = op && op->hasKernelForDispatchKey(keys[device]);
+	});
+	return has;
 }
 
-// Gradients in the order of their parameters, so that both can be walked as flat memory.
-std::vector<at::Tensor> gradients(const std::vector<at::Tensor> &params)
-{
-	std::vector<at::Tensor> grads;
+struct fused_kernel {
+	const char *name;
+	bool declared;        // in the headers
+	const char *since[3]; // per device
+};
 
-	grads.reserve(params.size());
-	for (const at::Tensor &p : params) {
-		const at::Tensor &g = p.grad();
+// In the order of the rules.
+constexpr fused_kernel fused_kernels[] = {
+	{ "aten::_fused_sgd_", TORCH_AT_LEAST(2, 3), { "2.4", "2.3", "2.5" } },
+	{ "aten::_fused_adam_", TORCH_AT_LEAST(1, 13), { "2.4", "1.13", "2.5" } },
+	{ "aten::_fused_adamw_", TORCH_AT_LEAST(2, 0), { "2.4", "2.0", "2.5" } },
+};
 
-		TORCH_CHECK(g.defined(), "a parameter has no gradient: run backward first");
-		grads.push_back(same_order(g, p) ? g : at::empty_like(p).copy_(g));
-	}
-	return grads;
-}
+// ------------------------------------------------------------------ groups
 
-#if !HAVE_FUSED_SGD
-
-// Without a fused update SGD is four passes over parameters, gradients and momentum. Running them
+// Unfused an update is several passes over parameters, gradients and state. On a CPU, running them
 // group by group keeps a group in the cache between the passes; the values are the same.
 constexpr int64_t group_numel = int64_t(1) << 17;
 
@@ -51,11 +63,13 @@ struct group {
 	int64_t offset, numel; // of the slice; numel 0: whole tensors
 };
 
-std::vector<group> make_groups(const std::vector<at::Tensor> &params)
+std::vector<group> make_groups(const tensors &params)
 {
 	std::vector<group> groups;
 	int64_t filled = group_numel; // so that the first tensor opens a group
 
+	if (!params.empty() && !params[0].device().is_cpu())
+		return { { 0, params.size(), 0, 0 } };
 	for (size_t i = 0; i < params.size(); i++) {
 		const int64_t n = params[i].numel();
 
@@ -76,7 +90,7 @@ std::vector<group> make_groups(const std::vector<at::Tensor> &params)
 }
 
 // The tensors of a group, or its slice of one tensor's memory.
-std::vector<at::Tensor> members(const std::vector<at::Tensor> &all, const group &g)
+tensors members(const tensors &all, const group &g)
 {
 	if (g.numel > 0) {
 		const at::Tensor &t = all[g.first];
@@ -87,151 +101,422 @@ std::vector<at::Tensor> members(const std::vector<at::Tensor> &all, const group 
 		 all.begin() + static_cast<std::ptrdiff_t>(g.first + g.count) };
 }
 
-#endif
+// ------------------------------------------------------------------ gradients
+
+// The same elements at the same places: strides of dimensions with one element do not matter.
+bool same_order(const at::Tensor &a, const at::Tensor &b)
+{
+	for (int64_t d = 0; d < a.dim(); d++)
+		if (a.size(d) > 1 && a.stride(d) != b.stride(d))
+			return false;
+	return true;
+}
+
+// A gradient in the order of its parameter, so that both can be walked as flat memory.
+at::Tensor gradient_of(const at::Tensor &p)
+{
+	const at::Tensor &g = p.grad();
+
+	return same_order(g, p) ? g : at::empty_like(p).copy_(g);
+}
+
+// ------------------------------------------------------------------ loss scaling
+
+constexpr double first_scale = 65536, growth_factor = 2, backoff_factor = 0.5;
+constexpr int64_t growth_interval = 2000;
+
+// On the device, so that nobody waits for it. Undefined: losses are not scaled.
+struct scaling {
+	at::Tensor scale, good_steps, skipped;
+	at::Tensor found; // 1: a gradient of this step is not finite
+
+	explicit scaling(const at::Tensor &where)
+	{
+		const auto options = where.options().requires_grad(false);
+
+		scale = at::full({}, first_scale, options);
+		good_steps = at::zeros({}, options.dtype(at::kInt));
+		skipped = at::zeros({}, options);
+		found = at::zeros({}, options);
+	}
+};
+
+void unscale(scaling &s, tensors &grads)
+{
+	s.found.zero_();
+	at::_amp_foreach_non_finite_check_and_unscale_(grads, s.found, s.scale.reciprocal());
+}
+
+void next_scale(scaling &s)
+{
+	s.skipped.add_(s.found);
+	at::_amp_update_scale_(s.scale, s.good_steps, s.found, growth_factor, backoff_factor,
+			       growth_interval);
+}
 
 } // namespace
 
-struct rfl_torch_sgd {
-	std::vector<at::Tensor> params;
-	std::vector<at::Tensor> momentum; // empty before the first step
-#if !HAVE_FUSED_SGD
-	std::vector<group> groups;
-#endif
+// ------------------------------------------------------------------ the optimizer
+
+struct rfl_torch_optim_state {
+	tensors mean, square; // of sgd: its momentum; empty before the first step
+	int64_t steps = 0;
+	at::Tensor device_steps; // the same for fused Adam
+	tensors scale;           // scale, good steps, skipped
 };
 
-enum rfl_torch_status rfl_torch_sgd_new(struct rfl_torch_tensor *const *params, size_t n,
-					struct rfl_torch_sgd **ret) noexcept
+struct rfl_torch_optim {
+	struct rfl_torch_optim_config config = {};
+	tensors params;
+	std::vector<group> groups; // of those that had a gradient at the last step
+	size_t grouped = 0;        // how many that were
+	struct rfl_torch_optim_state state;
+	std::unique_ptr<scaling> scaler;
+};
+
+namespace
+{
+
+tensors zeros_like(const tensors &params)
+{
+	tensors zeros;
+
+	for (const at::Tensor &p : params)
+		zeros.push_back(at::zeros_like(p));
+	return zeros;
+}
+
+void make_state(rfl_torch_optim &o, const struct rfl_optimizer &n)
+{
+	rfl_torch_optim_state &s = o.state;
+	const bool adam = o.config.rule != RFL_RULE_SGD;
+
+	if (s.mean.empty() && (adam || n.momentum != 0))
+		s.mean = zeros_like(o.params);
+	if (s.square.empty() && adam)
+		s.square = zeros_like(o.params);
+	if (!s.device_steps.defined() && adam && o.config.fused)
+		s.device_steps = at::zeros({}, o.params[0].options().requires_grad(false));
+}
+
+// What one update is made of: the parameters that have a gradient, and what belongs to them.
+struct update {
+	tensors params, grads, mean, square;
+};
+
+update update_of(const rfl_torch_optim &o)
+{
+	update u;
+
+	for (size_t i = 0; i < o.params.size(); i++) {
+		if (!o.params[i].grad().defined())
+			continue;
+		u.params.push_back(o.params[i]);
+		u.grads.push_back(gradient_of(o.params[i]));
+		if (!o.state.mean.empty())
+			u.mean.push_back(o.state.mean[i]);
+		if (!o.state.square.empty())
+			u.square.push_back(o.state.square[i]);
+	}
+	TORCH_CHECK(!u.params.empty(), "no parameter has a gradient: run backward first");
+	return u;
+}
+
+// ---- several passes
+
+void sgd_group(const update &u, const group &g, const struct rfl_optimizer &n)
+{
+	const tensors p = members(u.params, g);
+	tensors d = members(u.grads, g);
+
+	if (n.weight_decay != 0)
+		at::_foreach_add_(d, p, n.weight_decay);
+	if (n.momentum != 0) {
+		tensors m = members(u.mean, g);
+
+		at::_foreach_mul_(m, n.momentum);
+		at::_foreach_add_(m, d);
+		d = std::move(m);
+	}
+	at::_foreach_add_(p, d, -n.lr);
+}
+
+void adam_group(const update &u, const group &g, const struct rfl_optimizer &n, bool decoupled,
+		int64_t step)
+{
+	const double t = static_cast<double>(step);
+	const double correction = 1 - std::pow(n.beta1, t);
+	const double square_correction = std::sqrt(1 - std::pow(n.beta2, t));
+	const tensors p = members(u.params, g), d = members(u.grads, g);
+	const tensors m = members(u.mean, g), v = members(u.square, g);
+
+	if (n.weight_decay != 0 && decoupled)
+		at::_foreach_mul_(p, 1 - n.lr * n.weight_decay);
+	else if (n.weight_decay != 0)
+		at::_foreach_add_(d, p, n.weight_decay);
+	at::_foreach_mul_(m, n.beta1);
+	at::_foreach_add_(m, d, 1 - n.beta1);
+	at::_foreach_mul_(v, n.beta2);
+	at::_foreach_addcmul_(v, d, d, 1 - n.beta2);
+
+	const tensors root = at::_foreach_sqrt(v);
+
+	at::_foreach_div_(root, square_correction);
+	at::_foreach_add_(root, n.eps);
+	at::_foreach_addcdiv_(p, m, root, -n.lr / correction);
+}
+
+void step_in_passes(rfl_torch_optim &o, const update &u, const struct rfl_optimizer &n)
+{
+	o.state.steps++;
+	if (o.grouped != u.params.size()) {
+		o.groups = make_groups(u.params);
+		o.grouped = u.params.size();
+	}
+	for (const group &g : o.groups) {
+		if (o.config.rule == RFL_RULE_SGD)
+			sgd_group(u, g, n);
+		else
+			adam_group(u, g, n, o.config.rule == RFL_RULE_ADAMW, o.state.steps);
+	}
+}
+
+// ---- one pass; a step whose gradients are not finite is left out by the kernels themselves
+
+void fused_sgd(const update &u, const struct rfl_optimizer &n, const optional_tensor &found)
+{
+#if TORCH_AT_LEAST(2, 3)
+	at::_fused_sgd_(u.params, u.grads, n.momentum != 0 ? u.mean : tensors(), n.weight_decay,
+			n.momentum, n.lr, /*dampening=*/0.0, /*nesterov=*/false,
+			/*maximize=*/false, /*is_first_step=*/false, /*grad_scale=*/{}, found);
+#else
+	(void)u, (void)n, (void)found;
+	TORCH_CHECK(false, "this libtorch has no fused SGD");
+#endif
+}
+
+void fused_adam(const rfl_torch_optim &o, const update &u, const struct rfl_optimizer &n,
+		const optional_tensor &found)
+{
+	const at::Tensor &step = o.state.device_steps;
+
+	step.add_(1);
+	if (found)
+		step.sub_(*found);
+
+	const tensors steps(u.params.size(), step);
+
+	if (o.config.rule == RFL_RULE_ADAM) {
+		at::_fused_adam_(u.params, u.grads, u.mean, u.square, {}, steps, n.lr, n.beta1,
+				 n.beta2, n.weight_decay, n.eps, /*amsgrad=*/false,
+				 /*maximize=*/false, /*grad_scale=*/{}, found);
+		return;
+	}
+#if TORCH_AT_LEAST(2, 0)
+	at::_fused_adamw_(u.params, u.grads, u.mean, u.square, {}, steps, n.lr, n.beta1, n.beta2,
+			  n.weight_decay, n.eps, /*amsgrad=*/false, /*maximize=*/false,
+			  /*grad_scale=*/{}, found);
+#else
+	TORCH_CHECK(false, "this libtorch has no fused AdamW");
+#endif
+}
+
+void step_at_once(const rfl_torch_optim &o, const update &u, const struct rfl_optimizer &n)
+{
+	const optional_tensor found =
+		o.scaler ? optional_tensor(o.scaler->found) : optional_tensor();
+
+	if (o.config.rule == RFL_RULE_SGD)
+		fused_sgd(u, n, found);
+	else
+		fused_adam(o, u, n, found);
+}
+
+// Only some kernels leave a step out by themselves; otherwise we have to know, and wait for it.
+bool kernels_skip(const rfl_torch_optim &o)
+{
+	return o.config.fused && !o.params[0].device().is_mps();
+}
+
+void step(rfl_torch_optim &o, const struct rfl_optimizer &n)
+{
+	make_state(o, n);
+
+	update u = update_of(o);
+
+	if (o.scaler)
+		unscale(*o.scaler, u.grads);
+	if (!o.scaler || kernels_skip(o) || o.scaler->found.item().toDouble() == 0) {
+		if (o.config.fused)
+			step_at_once(o, u, n);
+		else
+			step_in_passes(o, u, n);
+	}
+	if (o.scaler)
+		next_scale(*o.scaler);
+}
+
+// What backward starts from, where it is not 1.
+at::Tensor seed_of(const rfl_torch_optim &o, const at::Tensor &loss, double weight)
+{
+	if (o.scaler)
+		return o.scaler->scale.mul(weight).to(loss.scalar_type());
+	return weight == 1 ? at::Tensor() : at::full({}, weight, loss.options());
+}
+
+} // namespace
+
+const char *rfl_torch_fused_since(enum rfl_optimizer_rule rule, enum rfl_device device) noexcept
+{
+	const fused_kernel &k = fused_kernels[rule];
+
+	return k.declared && has_kernel(k.name, device) ? nullptr : k.since[device];
+}
+
+const char *rfl_torch_scaling_since(enum rfl_device device) noexcept
+{
+	static constexpr const char *since[] = { "2.3", "1.13", "2.8" };
+
+	return has_kernel("aten::_amp_foreach_non_finite_check_and_unscale_", device)
+		       ? nullptr
+		       : since[device];
+}
+
+enum rfl_torch_status rfl_torch_optim_new(struct rfl_torch_tensor *const *params, size_t n,
+					  const struct rfl_torch_optim_config *config,
+					  struct rfl_torch_optim **ret) noexcept
 {
 	return guarded([&] {
-		auto sgd = std::make_unique<rfl_torch_sgd>();
+		auto o = std::make_unique<rfl_torch_optim>();
 
+		o->config = *config;
 		for (size_t i = 0; i < n; i++)
-			sgd->params.push_back(params[i]->t);
-#if !HAVE_FUSED_SGD
-		sgd->groups = make_groups(sgd->params);
-#endif
-		*ret = sgd.release();
+			o->params.push_back(params[i]->t);
+		if (config->scaled && n > 0)
+			o->scaler = std::make_unique<scaling>(o->params[0]);
+		*ret = o.release();
 	});
 }
 
-void rfl_torch_sgd_free(struct rfl_torch_sgd *sgd) noexcept
+void rfl_torch_optim_free(struct rfl_torch_optim *o) noexcept
 {
-	delete sgd;
+	delete o;
 }
 
-void rfl_torch_sgd_zero_grad(struct rfl_torch_sgd *sgd) noexcept
+void rfl_torch_optim_zero_grad(struct rfl_torch_optim *o) noexcept
 {
 	(void)guarded([&] {
-		for (at::Tensor &p : sgd->params)
+		for (at::Tensor &p : o->params)
 			p.mutable_grad().reset();
 	});
 }
 
-void rfl_torch_sgd_reset(struct rfl_torch_sgd *sgd) noexcept
+enum rfl_torch_status rfl_torch_optim_backward(struct rfl_torch_optim *o,
+					       const struct rfl_torch_tensor *loss,
+					       double weight) noexcept
 {
-	rfl_torch_sgd_zero_grad(sgd);
-	sgd->momentum.clear();
+	return guarded([&] { loss->t.backward(seed_of(*o, loss->t, weight)); });
 }
 
-struct rfl_torch_sgd_state {
-	std::vector<at::Tensor> momentum;
-};
-
-enum rfl_torch_status rfl_torch_sgd_save(const struct rfl_torch_sgd *sgd,
-					 struct rfl_torch_sgd_state **ret) noexcept
+enum rfl_torch_status rfl_torch_optim_step(struct rfl_torch_optim *o,
+					   const struct rfl_optimizer *numbers) noexcept
 {
 	return guarded([&] {
-		auto state = std::make_unique<rfl_torch_sgd_state>();
+		const at::NoGradGuard no_grad;
 
-		for (const at::Tensor &m : sgd->momentum)
-			state->momentum.push_back(m.clone());
-		*ret = state.release();
+		step(*o, *numbers);
 	});
+}
+
+enum rfl_torch_status rfl_torch_optim_reset(struct rfl_torch_optim *o) noexcept
+{
+	return guarded([&] {
+		rfl_torch_optim_zero_grad(o);
+		o->state = {};
+		if (o->scaler)
+			*o->scaler = scaling(o->params[0]);
+	});
+}
+
+enum rfl_torch_status rfl_torch_optim_scaling(const struct rfl_torch_optim *o, double *scale,
+					      int64_t *skipped) noexcept
+{
+	return guarded([&] {
+		*scale = o->scaler ? o->scaler->scale.item().toDouble()
+				   : std::numeric_limits<double>::quiet_NaN();
+		*skipped = o->scaler ? o->scaler->skipped.item().toLong() : 0;
+	});
+}
+
+// ------------------------------------------------------------------ its state
+
+namespace
+{
+
+tensors clones(const tensors &from)
+{
+	tensors to;
+
+	for (const at::Tensor &t : from)
+		to.push_back(t.clone());
+	return to;
 }
 
 // Into the memory that is there, so that a restored step runs on the same addresses.
-enum rfl_torch_status rfl_torch_sgd_restore(struct rfl_torch_sgd *sgd,
-					    const struct rfl_torch_sgd_state *state) noexcept
+void copy_back(tensors &to, const tensors &from)
+{
+	if (from.empty() || to.empty()) {
+		to = clones(from);
+		return;
+	}
+	for (size_t i = 0; i < from.size(); i++)
+		to[i].copy_(from[i]);
+}
+
+} // namespace
+
+enum rfl_torch_status rfl_torch_optim_save(const struct rfl_torch_optim *o,
+					   struct rfl_torch_optim_state **ret) noexcept
 {
 	return guarded([&] {
-		if (state->momentum.empty()) {
-			sgd->momentum.clear();
-			return;
-		}
-		if (sgd->momentum.empty())
-			for (const at::Tensor &m : state->momentum)
-				sgd->momentum.push_back(at::empty_like(m));
-		for (size_t i = 0; i < state->momentum.size(); i++)
-			sgd->momentum[i].copy_(state->momentum[i]);
+		auto s = std::make_unique<rfl_torch_optim_state>();
+
+		s->mean = clones(o->state.mean);
+		s->square = clones(o->state.square);
+		s->steps = o->state.steps;
+		if (o->state.device_steps.defined())
+			s->device_steps = o->state.device_steps.clone();
+		if (o->scaler)
+			s->scale = clones(
+				{ o->scaler->scale, o->scaler->good_steps, o->scaler->skipped });
+		*ret = s.release();
 	});
 }
 
-void rfl_torch_sgd_state_free(struct rfl_torch_sgd_state *state) noexcept
+enum rfl_torch_status rfl_torch_optim_restore(struct rfl_torch_optim *o,
+					      const struct rfl_torch_optim_state *state) noexcept
+{
+	return guarded([&] {
+		rfl_torch_optim_state &s = o->state;
+
+		copy_back(s.mean, state->mean);
+		copy_back(s.square, state->square);
+		s.steps = state->steps;
+		if (!state->device_steps.defined())
+			s.device_steps.reset();
+		else if (s.device_steps.defined())
+			s.device_steps.copy_(state->device_steps);
+		else
+			s.device_steps = state->device_steps.clone();
+		if (o->scaler) {
+			o->scaler->scale.copy_(state->scale[0]);
+			o->scaler->good_steps.copy_(state->scale[1]);
+			o->scaler->skipped.copy_(state->scale[2]);
+		}
+	});
+}
+
+void rfl_torch_optim_state_free(struct rfl_torch_optim_state *state) noexcept
 {
 	delete state;
 }
-
-#if HAVE_FUSED_SGD
-
-const char *rfl_torch_sgd_kind(void) noexcept
-{
-	return "fused";
-}
-
-enum rfl_torch_status rfl_torch_sgd_step(struct rfl_torch_sgd *sgd, double lr, double momentum,
-					 double weight_decay) noexcept
-{
-	return guarded([&] {
-		const at::NoGradGuard no_grad;
-		const std::vector<at::Tensor> grads = gradients(sgd->params);
-		const bool first = sgd->momentum.empty();
-
-		if (momentum != 0 && first)
-			for (const at::Tensor &p : sgd->params)
-				sgd->momentum.push_back(at::empty_like(p));
-		at::_fused_sgd_(sgd->params, grads, sgd->momentum, weight_decay, momentum, lr,
-				/*dampening=*/0.0, /*nesterov=*/false, /*maximize=*/false, first);
-	});
-}
-
-#else
-
-const char *rfl_torch_sgd_kind(void) noexcept
-{
-	return "foreach";
-}
-
-static void step_group(const struct rfl_torch_sgd *sgd, const std::vector<at::Tensor> &grads,
-		       const group &g, double lr, double momentum, double weight_decay)
-{
-	const std::vector<at::Tensor> p = members(sgd->params, g);
-	std::vector<at::Tensor> d = members(grads, g);
-
-	if (weight_decay != 0)
-		at::_foreach_add_(d, p, weight_decay);
-	if (momentum != 0 && !sgd->momentum.empty()) {
-		std::vector<at::Tensor> m = members(sgd->momentum, g);
-
-		at::_foreach_mul_(m, momentum);
-		at::_foreach_add_(m, d);
-		d = std::move(m);
-	}
-	at::_foreach_add_(p, d, -lr);
-}
-
-enum rfl_torch_status rfl_torch_sgd_step(struct rfl_torch_sgd *sgd, double lr, double momentum,
-					 double weight_decay) noexcept
-{
-	return guarded([&] {
-		const at::NoGradGuard no_grad;
-		std::vector<at::Tensor> grads = gradients(sgd->params);
-
-		for (const group &g : sgd->groups)
-			step_group(sgd, grads, g, lr, momentum, weight_decay);
-		// The momentum of the first step is its gradient: keep that memory.
-		if (momentum != 0 && sgd->momentum.empty())
-			sgd->momentum = std::move(grads);
-	});
-}
-
-#endif
