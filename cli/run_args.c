@@ -251,10 +251,9 @@ static enum rfl_rc data_of(const struct rfl_run_args *a, struct rfl_data_spec *r
 		return RFL_OK;
 	}
 	ret->dir = a->data;
-	if (a->data_mode == RFL_RUN_DATA_AUTO)
-		ret->kind = RFL_DATA_IMAGEFOLDER;
-	(void)err;
-	return RFL_OK;
+	if (a->data_mode != RFL_RUN_DATA_AUTO)
+		return RFL_OK;
+	return rfl_data_detect(a->data, &ret->kind, err) == RFL_OK ? RFL_OK : RFL_EUSAGE;
 }
 
 static unsigned sets_of(const struct rfl_opt_list *names)

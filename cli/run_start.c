@@ -149,6 +149,13 @@ static void child_environment(const struct rfl_run_request *r, const char *env[M
 
 /* ---- the run ---- */
 
+static void say_backend(const struct rfl_ledger_row *row)
+{
+	if (row->backend_reason && row->backend)
+		rfl_log(RFL_LOG_DEBUG, "--backend auto took %s: %s", row->backend,
+			row->backend_reason);
+}
+
 static void say_deaf(const struct rfl_run_config *config)
 {
 	if (config->nvtx != RFL_DETAIL_OFF && !config->nvtx_injection)
@@ -194,6 +201,8 @@ enum rfl_rc rfl_run_request_run(struct rfl_cli *cli, const struct rfl_run_reques
 	if (!r->in_process)
 		restore_signals(old);
 	rfl_cli_progress(cli, NULL);
+	if (rc == RFL_OK)
+		say_backend(&ret->row);
 	/* refused before it began: a name or a value is not allowed */
 	return rc == RFL_EINVAL ? RFL_EUSAGE : rc;
 }

@@ -1,7 +1,7 @@
 /*
  * burst.c - the loop that is timed. Whatever can be done before or after it is done there.
  */
-#include "runner/burst.h"
+#include "runner/burst_parts.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -9,8 +9,10 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 
+/* Steps behind the window between two looks at how well their mean is known. */
+#define UNTIL_STEPS 16
+
 const char *const rfl_run_mode_names[] = { "train", "fwd", "fwd_bwd", NULL };
-const char *const rfl_detail_names[] = { "off", "step", "phase", "layer", NULL };
 
 enum rfl_rc rfl_burst_init(struct rfl_burst *b, int64_t iters, struct rfl_err *err)
 {
@@ -20,7 +22,10 @@ enum rfl_rc rfl_burst_init(struct rfl_burst *b, int64_t iters, struct rfl_err *e
 				 .wall_s = unknown,
 				 .ttfb_s = unknown,
 				 .loss_first = unknown,
-				 .loss_last = unknown };
+				 .loss_last = unknown,
+				 .launch_gap = unknown,
+				 .until_step_s = unknown,
+				 .until_stdrel = unknown };
 	b->steps = rfl_alloc_array((size_t)iters, sizeof(*b->steps));
 	if (!b->steps)
 		return rfl_fail(err, RFL_ENOMEM, 0, "%lld steps: out of memory", (long long)iters);
@@ -36,217 +41,219 @@ void rfl_burst_fini(struct rfl_burst *b)
 	*b = (struct rfl_burst){ .steps = NULL };
 }
 
-struct loop {
-	const struct rfl_engine_ops *ops;
-	struct rfl_engine *engine;
-	struct rfl_data *data;
-	const struct rfl_burst_config *config;
-	enum rfl_detail named; /* ranges that a tool is told of; off in the warm-up */
-	bool in_layer;         /* one of them is open */
-};
-
-/* ---- names for tools ---- */
-
-static void push(const struct loop *l, enum rfl_detail detail, const char *name)
+static double seconds_since(int64_t start_ns)
 {
-	if (l->named >= detail)
-		rfl_nvtx_push(l->config->nvtx, name);
+	return (double)(rfl_clock_ns() - start_ns) * 1e-9;
 }
 
-static void pop(const struct loop *l, enum rfl_detail detail)
+/* ---- before the window ---- */
+
+static enum rfl_rc first_step(struct rfl_burst__loop *l, struct rfl_burst *b, struct rfl_err *err)
 {
-	if (l->named >= detail)
-		rfl_nvtx_pop(l->config->nvtx);
+	const int64_t start = rfl_clock_ns();
+	struct rfl_burst_step step;
+	enum rfl_rc rc = rfl_burst__step(l, RFL_BURST__NO_MARKS, &step, err);
+
+	b->ttfb_s = step.total_s;
+	b->loss_first = step.loss;
+	if (rc || !l->config->asynchronous)
+		return rc;
+	rc = l->ops->sync(l->engine, err);
+	b->ttfb_s = seconds_since(start);
+	return rc ? rc : l->ops->loss(l->engine, &b->loss_first, err);
 }
 
-static void end_layer(struct loop *l)
+static enum rfl_rc warm_up(struct rfl_burst__loop *l, struct rfl_burst *b, struct rfl_err *err)
 {
-	if (l->in_layer)
-		rfl_nvtx_pop(l->config->nvtx);
-	l->in_layer = false;
+	const struct rfl_burst_config *c = l->config;
+	enum rfl_rc rc = RFL_OK;
+
+	for (int64_t i = 0; i < c->warmup && rc == RFL_OK; i++) {
+		struct rfl_burst_step step;
+
+		if (c->cuda_graph && i == RFL_BURST_GRAPH_WARMUP)
+			rc = rfl_burst__record(l, err);
+		if (rc == RFL_OK)
+			rc = i == 0 ? first_step(l, b, err)
+				    : rfl_burst__step(l, RFL_BURST__NO_MARKS, &step, err);
+		if (rc == RFL_OK && c->progress)
+			c->progress(i + 1, c->warmup, c->ctx);
+	}
+	if (rc == RFL_OK && c->cuda_graph && !l->replays)
+		rc = rfl_burst__record(l, err);
+	return rc ? rc : l->ops->sync(l->engine, err);
 }
 
-static enum rfl_rc on_layer(const char *name, void *ctx, struct rfl_err *err)
+/* Marks for every step of the window. A device that has none is waited for instead. */
+static enum rfl_rc reserve_marks(struct rfl_burst__loop *l, int64_t steps, struct rfl_err *err)
 {
-	struct loop *l = ctx;
+	struct rfl_err why = RFL_ERR_INIT;
+	enum rfl_rc rc = RFL_EUNSUPPORTED;
 
-	(void)err;
-	end_layer(l);
-	rfl_nvtx_push(l->config->nvtx, name);
-	l->in_layer = true;
+	if (!l->config->asynchronous)
+		return RFL_OK;
+	if (l->ops->reserve_events && l->ops->record_event && l->ops->elapsed)
+		rc = l->ops->reserve_events(l->engine, steps * rfl_burst__marks_per_step(l), &why);
+	if (rc != RFL_OK && rc != RFL_EUNSUPPORTED)
+		return rfl_fail(err, rc, why.native, "%s", why.msg);
+	l->marks = rc == RFL_OK;
+	l->waits = l->waits || !l->marks;
 	return RFL_OK;
 }
 
-static void end_phase(struct loop *l)
+/* ---- steps that are measured ---- */
+
+/* The window, and pieces of the same form behind it. */
+static enum rfl_rc run_steps(struct rfl_burst__loop *l, struct rfl_burst_step *steps, int64_t n,
+			     double *wall_s, struct rfl_err *err)
 {
-	end_layer(l);
-	pop(l, RFL_DETAIL_PHASE);
-}
+	const int64_t per_step = rfl_burst__marks_per_step(l), start = rfl_clock_ns();
+	enum rfl_rc rc = RFL_OK;
 
-/* Only where somebody listens: then the window holds the calls too. */
-static enum rfl_rc name_ranges(struct loop *l, struct rfl_err *err)
-{
-	const struct rfl_burst_config *c = l->config;
-
-	if (!c->nvtx || c->nvtx_detail == RFL_DETAIL_OFF || !rfl_nvtx_is_heard(c->nvtx))
-		return RFL_OK;
-	l->named = c->nvtx_detail;
-	return l->named == RFL_DETAIL_LAYER ? l->ops->mark(l->engine, on_layer, l, err) : RFL_OK;
-}
-
-static enum rfl_rc unname_ranges(struct loop *l, struct rfl_err *err)
-{
-	const bool marked = l->named == RFL_DETAIL_LAYER;
-
-	l->named = RFL_DETAIL_OFF;
-	return marked ? l->ops->mark(l->engine, NULL, NULL, err) : RFL_OK;
-}
-
-/* ---- the loop ---- */
-
-static double seconds(int64_t from_ns, int64_t to_ns)
-{
-	return (double)(to_ns - from_ns) * 1e-9;
-}
-
-/* Which phases a step has. The phases of a device that works on its own are not timed: their
- * clock would tell how long it takes to ask, not to do. */
-static enum rfl_rc step_phases(struct loop *l, const struct rfl_batch *batch, int64_t ready_ns,
-			       struct rfl_burst_step *ret, struct rfl_err *err)
-{
-	const struct rfl_burst_config *c = l->config;
-	int64_t t0 = ready_ns, t1;
-	enum rfl_rc rc;
-
-	push(l, RFL_DETAIL_PHASE, "fwd");
-	rc = c->mode == RFL_RUN_FWD ? RFL_OK : l->ops->zero_grad(l->engine, err);
+	for (int64_t i = 0; i < n && rc == RFL_OK; i++)
+		rc = rfl_burst__step(l, l->marks ? i * per_step : RFL_BURST__NO_MARKS, &steps[i],
+				     err);
 	if (rc == RFL_OK)
-		rc = l->ops->forward(l->engine, batch, err);
-	end_phase(l);
-	t1 = rfl_clock_ns();
-	ret->forward_s = seconds(t0, t1);
-	if (rc || c->mode == RFL_RUN_FWD)
-		return rc;
-	push(l, RFL_DETAIL_PHASE, "bwd");
-	rc = l->ops->backward(l->engine, NULL, err);
-	end_phase(l);
-	t0 = t1;
-	t1 = rfl_clock_ns();
-	ret->backward_s = seconds(t0, t1);
-	if (rc || c->mode == RFL_RUN_FWD_BWD)
-		return rc;
-	push(l, RFL_DETAIL_PHASE, "opt");
-	rc = l->ops->step(l->engine, err);
-	end_phase(l);
-	ret->optimizer_s = seconds(t1, rfl_clock_ns());
-	return rc;
-}
-
-static enum rfl_rc work(struct loop *l, struct rfl_burst_step *ret, struct rfl_err *err)
-{
-	int64_t start = rfl_clock_ns(), ready;
-	struct rfl_batch batch;
-	enum rfl_rc rc = rfl_data_next(l->data, &batch, err);
-
-	if (rc)
-		return rc;
-	ready = rfl_clock_ns();
-	ret->data_wait_s = seconds(start, ready);
-	rc = step_phases(l, &batch, ready, ret, err);
-	if (rc == RFL_OK && l->config->asynchronous) {
 		rc = l->ops->sync(l->engine, err);
-		ret->forward_s = ret->backward_s = ret->optimizer_s = (double)NAN;
-	}
-	ret->total_s = seconds(start, rfl_clock_ns());
+	*wall_s = seconds_since(start);
+	for (int64_t i = 0; i < n && rc == RFL_OK && l->marks; i++)
+		rc = rfl_burst__read_marks(l, i * per_step, &steps[i], err);
 	return rc;
 }
 
-static enum rfl_rc run_step(struct loop *l, struct rfl_burst_step *ret, struct rfl_err *err)
+static double launch_gap(const struct rfl_burst *b)
 {
-	enum rfl_rc rc;
+	double busy_s = 0;
 
-	push(l, RFL_DETAIL_STEP, "step");
-	rc = work(l, ret, err);
-	pop(l, RFL_DETAIL_STEP);
-	return rc;
+	for (int64_t i = 0; i < b->nsteps; i++)
+		busy_s += b->steps[i].total_s;
+	return 1 - busy_s / b->wall_s;
 }
 
-static enum rfl_rc warm_up(struct loop *l, struct rfl_burst *b, struct rfl_err *err)
+/* With everything that others want to know of it; it costs a few calls in all. */
+static enum rfl_rc window(struct rfl_burst__loop *l, struct rfl_burst *b, struct rfl_err *err)
 {
 	const struct rfl_burst_config *c = l->config;
-
-	for (int64_t i = 0; i < c->warmup; i++) {
-		struct rfl_burst_step step;
-		enum rfl_rc rc = run_step(l, &step, err);
-
-		if (rc == RFL_OK && i == 0) {
-			b->ttfb_s = step.total_s;
-			rc = l->ops->loss(l->engine, &b->loss_first, err);
-		}
-		if (rc)
-			return rc;
-		if (c->progress)
-			c->progress(i + 1, c->warmup, c->ctx);
-	}
-	return l->ops->sync(l->engine, err);
-}
-
-static enum rfl_rc window(struct loop *l, struct rfl_burst *b, struct rfl_err *err)
-{
-	bool read_losses = !l->config->asynchronous;
-	int64_t start = rfl_clock_ns();
-	enum rfl_rc rc;
-
-	for (int64_t i = 0; i < b->nsteps; i++) {
-		rc = run_step(l, &b->steps[i], err);
-		if (rc == RFL_OK && read_losses) /* between steps: belongs to none of them */
-			rc = l->ops->loss(l->engine, &b->steps[i].loss, err);
-		if (rc)
-			return rc;
-	}
-	rc = l->ops->sync(l->engine, err);
-	b->wall_s = seconds(start, rfl_clock_ns());
-	return rc;
-}
-
-/* With everything that profilers want to know; without one it costs a few calls in all. */
-static enum rfl_rc watched_window(struct loop *l, struct rfl_burst *b, struct rfl_err *err)
-{
-	enum rfl_rc rc = name_ranges(l, err), unnamed;
+	enum rfl_rc rc = rfl_burst__name_ranges(l, err), unnamed;
 
 	if (rc)
 		return rc;
+	if (c->window)
+		c->window(true, c->ctx);
 	rfl_profiler_start();
-	rc = window(l, b, err);
+	rc = run_steps(l, b->steps, b->nsteps, &b->wall_s, err);
 	rfl_profiler_stop();
-	unnamed = unname_ranges(l, err);
+	if (c->window)
+		c->window(false, c->ctx);
+	unnamed = rfl_burst__unname_ranges(l, err);
+	if (rc == RFL_OK && l->marks && !l->waits)
+		b->launch_gap = launch_gap(b);
 	return rc ? rc : unnamed;
+}
+
+/* ---- behind the window ---- */
+
+/* Mean and spread of numbers that come one by one (Welford 1962). */
+struct spread {
+	int64_t n;
+	double mean, m2;
+};
+
+static void spread_add(struct spread *s, double x)
+{
+	const double before = x - s->mean;
+
+	s->mean += before / (double)++s->n;
+	s->m2 += before * (x - s->mean);
+}
+
+/* Standard error of the mean over the mean. */
+static double uncertainty(const struct spread *s)
+{
+	const double n = (double)s->n;
+
+	return s->n < 2 ? (double)INFINITY : sqrt(s->m2 / (n - 1) / n) / s->mean;
+}
+
+static enum rfl_rc go_on(struct rfl_burst__loop *l, struct rfl_burst *b, struct rfl_err *err)
+{
+	const struct rfl_burst_config *c = l->config;
+	const int64_t start = rfl_clock_ns();
+	struct rfl_burst_step more[UNTIL_STEPS];
+	struct spread s = { .n = 0 };
+	enum rfl_rc rc = RFL_OK;
+	double wall_s;
+
+	for (int64_t i = 0; i < b->nsteps; i++)
+		spread_add(&s, b->steps[i].total_s);
+	while (rc == RFL_OK && uncertainty(&s) > c->until_stdrel &&
+	       seconds_since(start) < c->until_max_s) {
+		rc = run_steps(l, more, UNTIL_STEPS, &wall_s, err);
+		for (int64_t i = 0; i < UNTIL_STEPS && rc == RFL_OK; i++)
+			spread_add(&s, more[i].total_s);
+	}
+	b->until_steps = s.n;
+	b->until_step_s = s.mean;
+	b->until_stdrel = isinf(uncertainty(&s)) ? (double)NAN : uncertainty(&s);
+	return rc;
+}
+
+static enum rfl_rc read_last_loss(struct rfl_burst__loop *l, struct rfl_burst *b,
+				  struct rfl_err *err)
+{
+	struct rfl_burst_step *last = &b->steps[b->nsteps - 1];
+	enum rfl_rc rc = RFL_OK;
+
+	if (!l->read_losses)
+		rc = l->ops->loss(l->engine, &last->loss, err);
+	b->loss_last = last->loss;
+	return rc;
+}
+
+/* ---- all of it ---- */
+
+static enum rfl_rc run_all(struct rfl_burst__loop *l, struct rfl_burst *b, struct rfl_err *err)
+{
+	const struct rfl_burst_config *c = l->config;
+	const int64_t most = b->nsteps > UNTIL_STEPS ? b->nsteps : UNTIL_STEPS;
+	enum rfl_rc rc = l->ops->set_mode(
+		l->engine, c->mode == RFL_RUN_FWD ? RFL_ENGINE_EVAL : RFL_ENGINE_TRAIN, err);
+
+	if (rc == RFL_OK)
+		rc = warm_up(l, b, err);
+	if (rc == RFL_OK)
+		rc = reserve_marks(l, most, err);
+	if (rc == RFL_OK && c->progress)
+		c->progress(c->warmup, c->warmup, c->ctx);
+	if (rc == RFL_OK)
+		rc = window(l, b, err);
+	if (rc == RFL_OK)
+		rc = read_last_loss(l, b, err);
+	if (rc == RFL_OK && c->until_stdrel > 0)
+		rc = go_on(l, b, err);
+	if (rc == RFL_OK && c->warmup == 0) {
+		b->ttfb_s = b->steps[0].total_s;
+		b->loss_first = b->steps[0].loss;
+	}
+	b->synced = c->asynchronous && l->waits;
+	return rc;
 }
 
 enum rfl_rc rfl_burst_run(const struct rfl_engine_ops *ops, struct rfl_engine *engine,
 			  struct rfl_data *data, const struct rfl_burst_config *config,
 			  struct rfl_burst *burst, struct rfl_err *err)
 {
-	struct loop l = { .ops = ops, .engine = engine, .data = data, .config = config };
-	struct rfl_burst_step *last = &burst->steps[burst->nsteps - 1];
-	enum rfl_rc rc;
+	struct rfl_burst__loop l = {
+		.ops = ops,
+		.engine = engine,
+		.data = data,
+		.config = config,
+		.accum = config->accum > 1 ? config->accum : 1,
+		.read_losses = !config->asynchronous,
+		.uploads = config->asynchronous && ops->upload && ops->uploaded,
+		.waits = config->asynchronous && config->sync_each_step,
+	};
+	enum rfl_rc rc = run_all(&l, burst, err), ended = rfl_burst__end_uploads(&l, NULL);
 
-	rc = ops->set_mode(engine, config->mode == RFL_RUN_FWD ? RFL_ENGINE_EVAL : RFL_ENGINE_TRAIN,
-			   err);
-	if (rc == RFL_OK)
-		rc = warm_up(&l, burst, err);
-	if (rc == RFL_OK && config->progress)
-		config->progress(config->warmup, config->warmup, config->ctx);
-	if (rc == RFL_OK)
-		rc = watched_window(&l, burst, err);
-	if (rc == RFL_OK)
-		rc = ops->loss(engine, &last->loss, err);
-	if (rc)
-		return rc;
-	burst->loss_last = last->loss;
-	if (config->warmup == 0) {
-		burst->ttfb_s = burst->steps[0].total_s;
-		burst->loss_first = burst->steps[0].loss;
-	}
-	return RFL_OK;
+	return rc ? rc : ended;
 }

@@ -35,21 +35,35 @@ enum rfl_detail { RFL_DETAIL_OFF, RFL_DETAIL_STEP, RFL_DETAIL_PHASE, RFL_DETAIL_
 /** "off", "step", "phase", "layer", NULL. */
 extern const char *const rfl_detail_names[];
 
-/** One step. A phase that the mode does not have, or that was not timed by itself, is NaN. */
+/**
+ * One step. A phase that the mode does not have, or that was not timed by itself, is NaN.
+ *
+ * On a processor all of it is by the clock of this machine, and the phases add up to the step. On a
+ * GPU data_wait_s and upload_s are what this thread spent on them, beside the GPU's work; the rest
+ * is the GPU's own time between two marks in its queue.
+ */
 struct rfl_burst_step {
 	double data_wait_s, upload_s, forward_s, backward_s, optimizer_s;
 	double total_s; /**< together, by one clock */
-	double loss;    /**< NaN when it was not read at this step */
+	double loss;    /**< mean over its forwards; NaN when it was not read at this step */
 };
 
 struct rfl_burst_config {
 	enum rfl_run_mode mode;
 	int64_t warmup, iters; /**< iters at least 1 */
+	int64_t accum;         /**< forwards (and batches) per step; 0 is 1 */
 	/**
-	 * The device works while we go on (a GPU). Then the step ends with a sync, phases are not
-	 * told apart, and only the last loss is read.
+	 * The device works while we go on (a GPU). Steps are timed by marks in its queue and nobody
+	 * waits in the window; only the last loss is read. A device without marks is waited for at
+	 * the end of every step, and phases are not told apart.
 	 */
 	bool asynchronous;
+	bool sync_each_step; /**< wait all the same; steps are timed by the clock */
+	bool cuda_graph;     /**< record a step behind RFL_BURST_GRAPH_WARMUP and replay it */
+	/** Go on behind the window until the standard error of the mean step time is no more than
+	 * this part of it; 0: do not. */
+	double until_stdrel;
+	double until_max_s; /**< and no longer than this */
 	/**
 	 * Ranges for a tool that listens, around the steps of the window: "step"; in it "fwd",
 	 * "bwd", "opt"; in those one per layer, which needs ops->mark. NULL: none.
@@ -59,6 +73,8 @@ struct rfl_burst_config {
 	/** Called after each warm-up step and once more before the window, never in it. May be
 	 * NULL. */
 	void (*progress)(int64_t done, int64_t total, void *ctx);
+	/** Called right before the window, and right behind it. May be NULL. */
+	void (*window)(bool begins, void *ctx);
 	void *ctx;
 };
 
@@ -69,6 +85,11 @@ struct rfl_burst {
 	double ttfb_s;     /**< the very first step, warm-up included */
 	double loss_first; /**< of the very first step */
 	double loss_last;  /**< of the last step of the window */
+	double launch_gap; /**< 1 - the GPU's time in steps / wall_s; NaN without marks */
+	bool synced;       /**< a GPU was waited for after every step */
+	/** With until_stdrel: over the window and the steps behind it; 0 and NaN without. */
+	int64_t until_steps;
+	double until_step_s, until_stdrel;
 };
 
 /** Make room for iters steps; everything "not known". RFL_ENOMEM. */

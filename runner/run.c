@@ -151,8 +151,8 @@ static enum rfl_rc make_label(const struct run *run, struct rfl_ledger_row *row,
 	if (rc == RFL_OK && !label)
 		rc = load_ledger(run, &ledger, err);
 	if (rc == RFL_OK && !label)
-		rc = rfl_label_next(env, row->model, row->precision, row->batch, ledger, time_dir,
-				    made, err);
+		rc = rfl_label_next(env, row->model, row->precision, row->micro_batch, ledger,
+				    time_dir, made, err);
 	rfl_ledger_free(ledger);
 	if (rc)
 		return rc;
@@ -311,6 +311,8 @@ static enum rfl_rc record(struct run *run, struct rfl_run_result *ret, struct rf
 		return rc;
 	rfl_run__config_hash(run->config, row, hash);
 	rc = rfl_ledger_set(&row->config_hash, hash, err);
+	if (rc == RFL_OK)
+		rc = rfl_ledger_set(&row->cell, run->options->cell, err);
 	if (rc)
 		return rc;
 	side = write_side_files(run, ret, err);
@@ -327,6 +329,8 @@ static enum rfl_rc conclude(struct run *run, struct rfl_run_result *ret, struct 
 	rc = rfl_run__fill_row(run->config, run->net, &run->heard, run->machine, row, err);
 	if (rc)
 		return rc;
+	row->requested_batch = run->options->requested_batch > 0 ? run->options->requested_batch
+								 : run->config->batch;
 	row->host_peak_bytes = isnan(run->heard.host_peak_bytes) ? run->process.max_rss_bytes
 								 : run->heard.host_peak_bytes;
 	ret->rc = rfl_run__judge(&run->heard, &run->process, memory_limit(run->machine), row, err);

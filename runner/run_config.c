@@ -13,6 +13,111 @@
 #include "base/json.h"
 #include "complexity/zoo.h"
 
+/* ---- as JSON ---- */
+
+/* What a configuration says, member by member; a new one is a row. The folders of plugins, the only
+ * list, are beside it. */
+enum kind {
+	K_INT,
+	K_INT64, /* also of uint64_t */
+	K_BOOL,
+	K_REAL,
+	K_TEXT, /* borrowed; may be NULL */
+	K_CHARS /* an array within the struct */
+};
+
+static const struct member {
+	const char *key;
+	enum kind kind;
+	size_t offset, size;
+} members[] = {
+#define M(kind, key, member)                                         \
+	{                                                            \
+		key, kind, offsetof(struct rfl_run_config, member),  \
+			sizeof(((struct rfl_run_config *)0)->member) \
+	}
+	M(K_TEXT, "arch", arch),
+	M(K_INT64, "image_size", image_size),
+	M(K_INT64, "context_length", context_length),
+	M(K_INT64, "batch", batch),
+	M(K_INT64, "accum", accum),
+	M(K_INT, "mode", mode),
+	M(K_INT, "device", device),
+	M(K_INT, "precision", precision),
+	M(K_INT, "layout", layout),
+	M(K_TEXT, "engine", engine),
+	M(K_INT, "optimizer", optimizer.rule),
+	M(K_INT, "optimizer_kernels", optimizer.kernels),
+	M(K_REAL, "lr", optimizer.lr),
+	M(K_REAL, "momentum", optimizer.momentum),
+	M(K_REAL, "weight_decay", optimizer.weight_decay),
+	M(K_REAL, "beta1", optimizer.beta1),
+	M(K_REAL, "beta2", optimizer.beta2),
+	M(K_REAL, "eps", optimizer.eps),
+	M(K_INT64, "seed", seed),
+	M(K_BOOL, "deterministic", deterministic),
+	M(K_BOOL, "cudnn_benchmark", cudnn_benchmark),
+	M(K_BOOL, "cuda_graph", cuda_graph),
+	M(K_BOOL, "sync_each_step", sync_each_step),
+	M(K_INT, "threads", threads),
+	M(K_INT, "data_kind", data.kind),
+	M(K_TEXT, "data_dir", data.dir),
+	M(K_BOOL, "augment", data.augment),
+	M(K_INT, "workers", data.workers),
+	M(K_INT, "ahead", data.ahead),
+	M(K_BOOL, "pin_memory", data.pin_memory),
+	M(K_INT64, "data_seed", data.seed),
+	M(K_INT, "data_rank", data.rank),
+	M(K_INT, "data_world_size", data.world_size),
+	M(K_INT64, "cache_bytes", data.cache_bytes),
+	M(K_INT64, "warmup", warmup),
+	M(K_INT64, "iters", iters),
+	M(K_REAL, "until_stdrel", until_stdrel),
+	M(K_REAL, "until_max_s", until_max_s),
+	M(K_INT, "rank", world.rank),
+	M(K_INT, "world_size", world.size),
+	M(K_INT, "local_rank", world.local_rank),
+	M(K_INT, "local_size", world.local_size),
+	M(K_CHARS, "address", world.address),
+	M(K_INT, "port", world.port),
+	M(K_TEXT, "launcher", world.launcher),
+	M(K_TEXT, "interconnect", world.interconnect),
+	M(K_INT, "counters", counters),
+	M(K_INT, "counter_sets", counter_sets),
+	M(K_TEXT, "cupti_path", places.path),
+	M(K_TEXT, "cuda_home", places.cuda_home),
+	M(K_TEXT, "cupti_beside", places.beside),
+	M(K_INT, "nvtx", nvtx),
+	M(K_TEXT, "nvtx_injection", nvtx_injection),
+#undef M
+};
+
+static json_t *text_to_json(const char *text)
+{
+	return text ? json_string(text) : json_null();
+}
+
+static json_t *member_to_json(const struct member *m, const char *config)
+{
+	const void *at = config + m->offset;
+
+	switch (m->kind) {
+	case K_INT:
+		return json_integer(*(const int *)at);
+	case K_INT64:
+		return json_integer(*(const int64_t *)at);
+	case K_BOOL:
+		return json_boolean(*(const bool *)at);
+	case K_REAL:
+		return json_real(*(const double *)at);
+	case K_TEXT:
+		return text_to_json(*(const char *const *)at);
+	case K_CHARS:
+		return text_to_json(at);
+	}
+	return NULL;
+}
+
 static json_t *strings(const char *const *items)
 {
 	json_t *list = json_array();
@@ -28,20 +133,17 @@ static json_t *strings(const char *const *items)
 
 json_t *rfl_run__config_to_json(const struct rfl_run_config *c)
 {
-	return json_pack(
-		"{s:s, s:I, s:I, s:i, s:i, s:i, s:i, s:s, s:o, s:f, s:f, s:f, s:I, s:b, s:i, s:s?, "
-		"s:b, s:i, s:i, s:I, s:I, s:i, s:i, s:s?, s:s?, s:s?, s:i, s:s?}",
-		"arch", c->arch, "image_size", (json_int_t)c->image_size, "batch",
-		(json_int_t)c->batch, "mode", (int)c->mode, "device", c->device, "precision",
-		(int)c->precision, "layout", (int)c->layout, "engine", c->engine, "plugin_dirs",
-		strings(c->plugin_dirs), "lr", c->optimizer.lr, "momentum", c->optimizer.momentum,
-		"weight_decay", c->optimizer.weight_decay, "seed", (json_int_t)c->seed,
-		"deterministic", c->deterministic, "threads", c->threads, "data_dir", c->data.dir,
-		"augment", c->data.augment, "workers", c->data.workers, "ahead", c->data.ahead, "warmup",
-		(json_int_t)c->warmup, "iters", (json_int_t)c->iters, "counters", (int)c->counters,
-		"counter_sets", (int)c->counter_sets, "cupti_path", c->places.path, "cuda_home",
-		c->places.cuda_home, "cupti_beside", c->places.beside, "nvtx", (int)c->nvtx,
-		"nvtx_injection", c->nvtx_injection);
+	json_t *json = json_pack("{s:o}", "plugin_dirs", strings(c->plugin_dirs));
+
+	for (size_t i = 0; json && i < RFL_ARRAY_LEN(members); i++) {
+		json_t *value = member_to_json(&members[i], (const char *)c);
+
+		if (json_object_set_new(json, members[i].key, value) != 0) {
+			json_decref(json);
+			return NULL;
+		}
+	}
+	return json;
 }
 
 static enum rfl_rc unpack_dirs(json_t *list, const char **dirs, size_t ndirs, struct rfl_err *err)
@@ -49,8 +151,9 @@ static enum rfl_rc unpack_dirs(json_t *list, const char **dirs, size_t ndirs, st
 	size_t i;
 	json_t *item;
 
-	if (json_array_size(list) + 1 > ndirs)
-		return rfl_fail(err, RFL_EINVAL, 0, "configuration: more than %zu plugin folders",
+	if (!json_is_array(list) || json_array_size(list) + 1 > ndirs)
+		return rfl_fail(err, RFL_EINVAL, 0,
+				"configuration: plugin_dirs is not a list of at most %zu folders",
 				ndirs - 1);
 	json_array_foreach(list, i, item)
 	{
@@ -63,56 +166,62 @@ static enum rfl_rc unpack_dirs(json_t *list, const char **dirs, size_t ndirs, st
 	return RFL_OK;
 }
 
+static bool member_from_json(const struct member *m, const json_t *value, char *config)
+{
+	void *at = config + m->offset;
+
+	switch (m->kind) {
+	case K_INT:
+		*(int *)at = (int)json_integer_value(value);
+		return json_is_integer(value);
+	case K_INT64:
+		*(int64_t *)at = (int64_t)json_integer_value(value);
+		return json_is_integer(value);
+	case K_BOOL:
+		*(bool *)at = json_is_true(value);
+		return json_is_boolean(value);
+	case K_REAL:
+		*(double *)at = json_number_value(value);
+		return json_is_number(value);
+	case K_TEXT:
+		*(const char **)at = json_string_value(value);
+		return json_is_string(value) || json_is_null(value);
+	case K_CHARS:
+		snprintf(at, m->size, "%s", json_is_string(value) ? json_string_value(value) : "");
+		return json_is_string(value);
+	}
+	return false;
+}
+
 enum rfl_rc rfl_run__config_from_json(const json_t *json, const char **dirs, size_t ndirs,
 				      struct rfl_run_config *ret, struct rfl_err *err)
 {
-	json_int_t image_size, batch, seed, warmup, iters;
-	int mode, precision, layout, deterministic, augment, counters, sets, nvtx;
-	json_t *list = NULL, *data_dir = NULL, *path = NULL, *home = NULL, *beside = NULL;
-	json_t *injection = NULL;
-	json_error_t why;
 	struct rfl_run_config c = { .arch = NULL };
-	enum rfl_rc rc;
+	enum rfl_rc rc = unpack_dirs(json_object_get(json, "plugin_dirs"), dirs, ndirs, err);
 
-	if (json_unpack_ex((json_t *)(uintptr_t)json, &why, JSON_STRICT,
-			   "{s:s, s:I, s:I, s:i, s:i, s:i, s:i, s:s, s:o, s:F, s:F, s:F, s:I, s:b, "
-			   "s:i, s:o, s:b, s:i, s:i, s:I, s:I, s:i, s:i, s:o, s:o, s:o, s:i, s:o}",
-			   "arch", &c.arch, "image_size", &image_size, "batch", &batch, "mode",
-			   &mode, "device", &c.device, "precision", &precision, "layout", &layout,
-			   "engine", &c.engine, "plugin_dirs", &list, "lr", &c.optimizer.lr,
-			   "momentum", &c.optimizer.momentum, "weight_decay",
-			   &c.optimizer.weight_decay, "seed", &seed, "deterministic",
-			   &deterministic, "threads", &c.threads, "data_dir", &data_dir, "augment",
-			   &augment, "workers", &c.data.workers, "ahead", &c.data.ahead, "warmup", &warmup,
-			   "iters", &iters, "counters", &counters, "counter_sets", &sets,
-			   "cupti_path", &path, "cuda_home", &home, "cupti_beside", &beside, "nvtx",
-			   &nvtx, "nvtx_injection", &injection) != 0)
-		return rfl_fail(err, RFL_EFORMAT, 0, "configuration: %s", why.text);
-	rc = unpack_dirs(list, dirs, ndirs, err);
 	if (rc)
 		return rc;
-	c.image_size = image_size;
-	c.batch = batch;
-	c.mode = (enum rfl_run_mode)mode;
-	c.precision = (enum rfl_precision)precision;
-	c.layout = (enum rfl_layout)layout;
-	c.seed = (uint64_t)seed;
-	c.deterministic = deterministic != 0;
-	c.data.augment = augment != 0;
-	c.warmup = warmup;
-	c.iters = iters;
+	if (json_object_size(json) != RFL_ARRAY_LEN(members) + 1)
+		return rfl_fail(err, RFL_EFORMAT, 0, "configuration: %zu members, not %zu",
+				json_object_size(json), RFL_ARRAY_LEN(members) + 1);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(members); i++) {
+		const json_t *value = json_object_get(json, members[i].key);
+
+		if (!member_from_json(&members[i], value, (char *)&c))
+			return rfl_fail(err, RFL_EFORMAT, 0,
+					"configuration: '%s' is missing, or of "
+					"another type",
+					members[i].key);
+	}
+	if (!c.arch || !c.engine)
+		return rfl_fail(err, RFL_EFORMAT, 0, "configuration: no '%s'",
+				c.arch ? "engine" : "arch");
 	c.plugin_dirs = dirs;
-	c.data.dir = json_string_value(data_dir); /* null: synthetic */
-	c.counters = (enum rfl_detail)counters;
-	c.counter_sets = (unsigned)sets;
-	c.places.path = json_string_value(path);
-	c.places.cuda_home = json_string_value(home);
-	c.places.beside = json_string_value(beside);
-	c.nvtx = (enum rfl_detail)nvtx;
-	c.nvtx_injection = json_string_value(injection);
 	*ret = c;
 	return RFL_OK;
 }
+
+/* ---- checked ---- */
 
 static enum rfl_rc check_numbers(const struct rfl_run_config *c, struct rfl_err *err)
 {
@@ -120,9 +229,10 @@ static enum rfl_rc check_numbers(const struct rfl_run_config *c, struct rfl_err 
 		const char *name;
 		int64_t value, least;
 	} bounds[] = {
-		{ "batch size", c->batch, 1 },     { "image size", c->image_size, 0 },
-		{ "warm-up steps", c->warmup, 0 }, { "steps", c->iters, 1 },
-		{ "threads", c->threads, 1 },      { "loader threads", c->data.workers, 0 },
+		{ "batch size", c->batch, 1 },         { "micro-batches per step", c->accum, 1 },
+		{ "image size", c->image_size, 0 },    { "context length", c->context_length, 0 },
+		{ "warm-up steps", c->warmup, 0 },     { "steps", c->iters, 1 },
+		{ "threads", c->threads, 1 },          { "loader threads", c->data.workers, 0 },
 		{ "batches ahead", c->data.ahead, 1 },
 	};
 
@@ -132,20 +242,27 @@ static enum rfl_rc check_numbers(const struct rfl_run_config *c, struct rfl_err 
 					bounds[i].name, (long long)bounds[i].value,
 					(long long)bounds[i].least);
 	}
+	if (c->batch % c->accum != 0)
+		return rfl_fail(err, RFL_EINVAL, 0,
+				"batch size: %lld samples cannot be divided into %lld forwards",
+				(long long)c->batch, (long long)c->accum);
 	return RFL_OK;
 }
 
 enum rfl_rc rfl_run__check(const struct rfl_run_config *config, struct rfl_net **ret,
 			   struct rfl_err *err)
 {
-	const struct rfl_zoo_options sizes = { .image_size = config->image_size };
+	const struct rfl_zoo_options sizes = {
+		.image_size = config->image_size,
+		.context_length = config->context_length,
+	};
 	struct rfl_net *net = NULL;
 	enum rfl_rc rc = check_numbers(config, err);
 
 	if (rc == RFL_OK)
 		rc = rfl_zoo_build(config->arch, &sizes, &net, err);
-	if (rc == RFL_OK && config->data.dir)
-		rc = rfl_dataset_probe(config->data.dir, net->classes, err);
+	if (rc == RFL_OK)
+		rc = rfl_data_probe(&config->data, net, err);
 	if (rc) {
 		rfl_net_free(net);
 		return rc;
@@ -154,9 +271,32 @@ enum rfl_rc rfl_run__check(const struct rfl_run_config *config, struct rfl_net *
 	return RFL_OK;
 }
 
+/* ---- as a fingerprint ---- */
+
+static bool has_files(const struct rfl_run_config *c)
+{
+	return c->data.dir != NULL;
+}
+
+/* The rule, its kernels, and what makes it do less: without momentum no buffer is read and
+ * written. */
+static void add_optimizer(struct rfl_buf *b, const struct rfl_run_config *c)
+{
+	const struct rfl_optimizer *o = &c->optimizer;
+
+	if (c->mode != RFL_RUN_TRAIN)
+		return;
+	rfl_buf_printf(b, "|%s|%s", rfl_optimizer_rule_names[o->rule],
+		       rfl_optimizer_kernels_names[o->kernels]);
+	if (o->rule == RFL_RULE_SGD && o->momentum == 0)
+		rfl_buf_puts(b, "|no momentum");
+	if (o->weight_decay == 0)
+		rfl_buf_puts(b, "|no weight decay");
+}
+
 /* Steps are part of it: a run of 3 steps is not a repeat of a run of 100. The seed, the learning
- * rate and the folder are not: they do not change what is computed. Without momentum, or without
- * weight decay, less is. */
+ * rate and the folder are not: they do not change what is computed. A row's own word counts where
+ * an option was left to the run (auto, or a device that has no use for it). */
 void rfl_run__config_hash(const struct rfl_run_config *c, const struct rfl_ledger_row *row,
 			  char out[17])
 {
@@ -164,17 +304,19 @@ void rfl_run__config_hash(const struct rfl_run_config *c, const struct rfl_ledge
 	struct rfl_buf b;
 
 	rfl_buf_init(&b, 0);
-	rfl_buf_printf(&b, "1|%s|%s|%s|%s|", row->env ? row->env : "", engine,
+	rfl_buf_printf(&b, "2|%s|%s|%s|%s|", row->env ? row->env : "", engine,
 		       row->backend ? row->backend : "auto", c->arch);
-	rfl_buf_printf(&b, "%" PRId64 "|%" PRId64 "|%d|%d|%d|%d|", row->img_size, c->batch,
-		       (int)c->precision, (int)c->layout, (int)c->mode, c->deterministic);
-	rfl_buf_printf(&b, "%d|%d|%d|%d|%d|", c->threads, c->data.dir != NULL, c->data.augment,
-		       c->data.dir ? c->data.workers : 0, c->data.dir ? c->data.ahead : 0);
-	rfl_buf_printf(&b, "%" PRId64 "|%" PRId64, c->warmup, c->iters);
-	if (c->mode == RFL_RUN_TRAIN && c->optimizer.momentum == 0)
-		rfl_buf_puts(&b, "|no momentum");
-	if (c->mode == RFL_RUN_TRAIN && c->optimizer.weight_decay == 0)
-		rfl_buf_puts(&b, "|no weight decay");
+	rfl_buf_printf(&b, "%" PRId64 "|%" PRId64 "|%" PRId64 "|%" PRId64 "|", row->img_size,
+		       row->context_length, c->batch, c->accum);
+	rfl_buf_printf(&b, "%d|%d|%d|%d|", (int)c->precision, (int)c->layout, (int)c->mode,
+		       c->deterministic);
+	rfl_buf_printf(&b, "%" PRId64 "|%" PRId64 "|%" PRId64 "|%" PRId64 "|", row->cudnn_benchmark,
+		       row->cuda_graph, row->sync_each_step, row->pin_memory);
+	rfl_buf_printf(&b, "%d|%d|%d|%d|%d|", c->threads, (int)c->data.kind,
+		       has_files(c) && c->data.augment, has_files(c) ? c->data.workers : 0,
+		       has_files(c) ? c->data.ahead : 0);
+	rfl_buf_printf(&b, "%" PRId64 "|%" PRId64 "|%d", c->warmup, c->iters, c->world.size);
+	add_optimizer(&b, c);
 	snprintf(out, 17, "%016" PRIx64, rfl_hash64(0, rfl_buf_str(&b), b.len));
 	rfl_buf_fini(&b);
 }

@@ -22,9 +22,9 @@
 enum rfl_rc rfl_run__write_steps(const char *path, const struct rfl_burst *burst,
 				 struct rfl_err *err)
 {
-	static const char *const header[] = { "step",        "data_wait_ms", "forward_ms",
-					      "backward_ms", "optimizer_ms", "step_ms",
-					      "loss" };
+	static const char *const header[] = { "step",       "data_wait_ms", "upload_ms",
+					      "forward_ms", "backward_ms",  "optimizer_ms",
+					      "step_ms",    "loss" };
 	char text[RFL_ARRAY_LEN(header)][RFL_NUM_MAX];
 	const char *fields[RFL_ARRAY_LEN(header)];
 	struct rfl_buf out;
@@ -34,9 +34,15 @@ enum rfl_rc rfl_run__write_steps(const char *path, const struct rfl_burst *burst
 	rfl_csv_write_row(&out, header, RFL_ARRAY_LEN(header));
 	for (int64_t i = 0; i < burst->nsteps; i++) {
 		const struct rfl_burst_step *s = &burst->steps[i];
-		const double values[] = { s->data_wait_s * 1e3, s->forward_s * 1e3,
-					  s->backward_s * 1e3,  s->optimizer_s * 1e3,
-					  s->total_s * 1e3,     s->loss };
+		const double values[] = {
+			s->data_wait_s * 1e3,
+			s->upload_s * 1e3,
+			s->forward_s * 1e3,
+			s->backward_s * 1e3,
+			s->optimizer_s * 1e3,
+			s->total_s * 1e3,
+			s->loss,
+		};
 
 		snprintf(text[0], sizeof(text[0]), "%" PRId64, i);
 		fields[0] = text[0];

@@ -4,38 +4,33 @@
  */
 #include "runner/run_parts.h"
 
-#include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/json.h"
-#include "base/log.h"
-#include "complexity/op.h"
 #include "profile/counters_csv.h"
 #include "runner/counted.h"
-#include "data/fill.h"
 #include "runner/fill_engine.h"
 
 #define STEPS_PER_EVENT 256
 #define CSV_PER_EVENT   ((size_t)32 << 10)
-#define MAX_PLUGIN_DIRS 64
-#define CONFIG_MAX      ((size_t)1 << 20)
 
 /* What a measurement owns. */
 struct job {
-	const struct rfl_run_config *config;
+	struct rfl_run_config config; /* less what the device has no use for */
 	rfl_run__emit_fn emit;
 	void *ctx;
 	struct rfl_net *net;
 	struct rfl_engine_list *list;
-	const struct rfl_engine_ops *ops;
-	enum rfl_device device;
+	struct rfl_run__choice choice;
 	struct rfl_engine *engine;
+	char pci_bus_id[32];              /* of the device */
+	struct rfl_data_stats data_stats; /* of the window */
 	struct rfl_data *data;
 	struct rfl_nvtx *nvtx;
 	struct rfl_burst burst;
@@ -62,7 +57,7 @@ static json_t *text_of(char *text)
 	return json ? json : json_string(text);
 }
 
-static json_t *failed_event(struct rfl_err *end)
+json_t *rfl_run__failed_event(struct rfl_err *end)
 {
 	return json_pack("{s:s, s:i, s:o}", "event", "failed", "rc", (int)end->rc, "text",
 			 text_of(end->msg));
@@ -76,104 +71,83 @@ static void say_progress(struct job *job, const char *phase, int64_t done, int64
 
 /* ---- engine ---- */
 
-static enum rfl_rc load_engine(struct job *job, struct rfl_err *err)
+static void say_engine(struct job *job)
 {
-	static const enum rfl_device by_speed[] = { RFL_DEVICE_CUDA, RFL_DEVICE_MPS };
-	const struct rfl_run_config *c = job->config;
-	enum rfl_rc rc = rfl_engine_list_new(c->plugin_dirs, &job->list, err);
+	const struct rfl_engine_ops *ops = job->choice.ops;
+	char id[128];
+
+	snprintf(id, sizeof(id), "%s-%s-%s", ops->name, ops->version, ops->variant);
+	send(job,
+	     json_pack("{s:s, s:s, s:s, s:s, s:i, s:i, s:o}", "event", "engine", "name", ops->name,
+		       "id", id, "version", ops->library_version(), "abi", RFL_ENGINE_ABI, "device",
+		       (int)job->choice.device, "reason", text_of(job->choice.reason)));
+}
+
+static enum rfl_rc say_device(struct job *job, struct rfl_err *err)
+{
+	const struct rfl_engine_ops *ops = job->choice.ops;
+	struct rfl_engine_device d = { .memory_bytes = -1 };
+	enum rfl_rc rc = ops->device_info ? ops->device_info(job->engine, &d, err) : RFL_OK;
 
 	if (rc)
 		return rc;
-	if (c->device != RFL_RUN_DEVICE_AUTO) {
-		job->device = (enum rfl_device)c->device;
-		return rfl_engine_load(job->list, c->engine, job->device, &job->ops, err);
-	}
-	for (size_t i = 0; i < RFL_ARRAY_LEN(by_speed); i++) {
-		struct rfl_err why = RFL_ERR_INIT;
-
-		job->device = by_speed[i];
-		if (rfl_engine_load(job->list, c->engine, job->device, &job->ops, &why) == RFL_OK)
-			return RFL_OK;
-		rfl_log(RFL_LOG_DEBUG, "not on %s: %s", rfl_device_names[job->device], why.msg);
-	}
-	job->device = RFL_DEVICE_CPU;
-	return rfl_engine_load(job->list, c->engine, job->device, &job->ops, err);
-}
-
-static void say_engine(struct job *job)
-{
-	char id[128];
-
-	snprintf(id, sizeof(id), "%s-%s-%s", job->ops->name, job->ops->version, job->ops->variant);
-	send(job, json_pack("{s:s, s:s, s:s, s:s, s:i, s:i}", "event", "engine", "name",
-			    job->ops->name, "id", id, "version", job->ops->library_version(), "abi",
-			    RFL_ENGINE_ABI, "device", (int)job->device));
-}
-
-/* Named before anything is opened: which operation the engine cannot do, and why. */
-static enum rfl_rc check_operations(const struct job *job, struct rfl_err *err)
-{
-	for (int i = 0; i < job->net->nnodes; i++) {
-		const struct rfl_node *node = &job->net->nodes[i];
-		const char *why = job->ops->unsupported(node->op, job->config->precision);
-
-		if (why)
-			return rfl_fail(err, RFL_EUNSUPPORTED, 0, "%s: %s (%s) in %s: %s",
-					job->ops->name, node->name,
-					rfl_op_info_of(node->op)->module,
-					rfl_precision_names[job->config->precision], why);
-	}
+	snprintf(job->pci_bus_id, sizeof(job->pci_bus_id), "%s", d.pci_bus_id);
+	send(job,
+	     json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:s}", "event", "device", "name",
+		       text_of(d.name), "pci_bus_id", text_of(d.pci_bus_id), "cuda_runtime",
+		       text_of(d.cuda_runtime), "cuda_driver", text_of(d.cuda_driver), "cudnn",
+		       text_of(d.cudnn), "nccl", text_of(d.nccl), "memory_bytes",
+		       (json_int_t)d.memory_bytes, "describe", ops->describe(job->engine)));
 	return RFL_OK;
 }
 
 static enum rfl_rc open_engine(struct job *job, struct rfl_err *err)
 {
-	const struct rfl_run_config *c = job->config;
-	const struct rfl_engine_config engine = {
-		.device = job->device,
-		.precision = c->precision,
-		.layout = c->layout,
-		.threads = c->threads,
-		.max_batch = c->batch,
-		.optimizer = c->optimizer,
-		.seed = c->seed,
-		.dropout = true,
-		.deterministic = c->deterministic,
-	};
-	enum rfl_rc rc = check_operations(job, err);
+	const struct rfl_run_config *c = &job->config;
+	enum rfl_rc rc = rfl_engine_list_new(c->plugin_dirs, &job->list, err);
 
 	if (rc == RFL_OK)
-		rc = job->ops->open(job->net, &engine, &job->engine, err);
+		rc = rfl_run__choose(c, job->list, &job->choice, err);
+	if (rc)
+		return rc;
+	say_engine(job);
+	rc = rfl_run__suit(&job->config, &job->choice, err);
 	if (rc == RFL_OK)
-		rc = rfl_fill_engine(job->ops, job->engine, job->net, c->threads, err);
+		rc = rfl_run__open_engine(c, &job->choice, job->net, &job->engine, err);
+	if (rc == RFL_OK)
+		rc = say_device(job, err);
+	if (rc == RFL_OK)
+		rc = rfl_fill_engine(job->choice.ops, job->engine, job->net, c->threads, err);
 	return rc;
 }
 
 /* ---- data ---- */
 
+static enum rfl_rc alloc_pinned(void *ctx, size_t bytes, void **ret, struct rfl_err *err)
+{
+	const struct job *job = ctx;
+
+	return job->choice.ops->host_alloc(job->engine, bytes, ret, err);
+}
+
+static void free_pinned(void *ctx, void *memory)
+{
+	const struct job *job = ctx;
+
+	job->choice.ops->host_free(job->engine, memory);
+}
+
 static enum rfl_rc open_data(struct job *job, struct rfl_err *err)
 {
-	const struct rfl_run_config *c = job->config;
-	const struct rfl_loader_config loader = {
-		.batch = c->batch,
-		.image_size = (int)job->net->nodes[0].shape.dim[1],
-		.classes = job->net->classes,
-		.layout = c->layout,
-		.workers = c->data.workers,
-		.ahead = c->data.ahead,
-		.augment = c->data.augment,
-		.seed = c->seed,
+	const struct rfl_run_config *c = &job->config;
+	const struct rfl_data_memory pinned = {
+		.alloc = alloc_pinned,
+		.free = free_pinned,
+		.ctx = job,
 	};
-	struct rfl_dataset *set = NULL;
-	enum rfl_rc rc;
 
-	if (!c->data.dir)
-		return rfl_data_synthetic(job->net, c->batch, c->layout, c->threads, &job->data,
-					  err);
-	rc = rfl_dataset_open(c->data.dir, &set, err);
-	if (rc)
-		return rc;
-	return rfl_data_folder(set, &loader, &job->data, err);
+	return rfl_data_open(&c->data, job->net, c->batch / c->accum, c->layout, c->threads,
+			     c->data.pin_memory ? &pinned : NULL, &job->data, err);
 }
 
 /* ---- burst ---- */
@@ -184,15 +158,26 @@ static void on_progress(int64_t done, int64_t total, void *ctx)
 
 	say_progress(job, "warmup", done, total);
 	if (done == total)
-		say_progress(job, "window", 0, job->config->iters);
+		say_progress(job, "window", 0, job->config.iters);
+}
+
+/* Beside the window, not in it: the threads that watch begin and end here. */
+static void on_window(bool begins, void *ctx)
+{
+	struct job *job = ctx;
+
+	if (begins)
+		rfl_data_reset_stats(job->data);
+	else
+		rfl_data_stats(job->data, &job->data_stats);
 }
 
 static json_t *step_to_json(const struct rfl_burst_step *s)
 {
-	return json_pack("[o, o, o, o, o, o]", rfl_json_real(s->data_wait_s),
-			 rfl_json_real(s->forward_s), rfl_json_real(s->backward_s),
-			 rfl_json_real(s->optimizer_s), rfl_json_real(s->total_s),
-			 rfl_json_real(s->loss));
+	return json_pack("[o, o, o, o, o, o, o]", rfl_json_real(s->data_wait_s),
+			 rfl_json_real(s->upload_s), rfl_json_real(s->forward_s),
+			 rfl_json_real(s->backward_s), rfl_json_real(s->optimizer_s),
+			 rfl_json_real(s->total_s), rfl_json_real(s->loss));
 }
 
 static void say_steps(struct job *job)
@@ -215,43 +200,87 @@ static double own_peak_bytes(void)
 	return (double)usage.ru_maxrss * 1024.0;
 }
 
+/* Images per second that the loader's threads make while they work: what it could keep up with. */
+static double decode_rate(const struct job *job)
+{
+	const int threads = job->config.data.workers > 0 ? job->config.data.workers : 1;
+
+	return (double)job->data_stats.decoded / job->data_stats.decode_s * threads;
+}
+
+static json_t *burst_to_json(const struct rfl_burst *b)
+{
+	return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:b, s:I, s:o, s:o}", "event", "timed",
+			 "wall_s", rfl_json_real(b->wall_s), "ttfb_s", rfl_json_real(b->ttfb_s),
+			 "loss_first", rfl_json_real(b->loss_first), "loss_last",
+			 rfl_json_real(b->loss_last), "launch_gap", rfl_json_real(b->launch_gap),
+			 "synced", b->synced, "until_steps", (json_int_t)b->until_steps,
+			 "until_step_s", rfl_json_real(b->until_step_s), "until_stdrel",
+			 rfl_json_real(b->until_stdrel));
+}
+
 static enum rfl_rc say_timed(struct job *job, struct rfl_err *err)
 {
+	const struct rfl_engine_ops *ops = job->choice.ops;
+	struct rfl_loss_scaling scaling = { .scale = (double)NAN, .skipped = -1 };
 	struct rfl_engine_memory memory;
-	enum rfl_rc rc = job->ops->memory(job->engine, &memory, err);
+	enum rfl_rc rc = ops->memory(job->engine, &memory, err);
+	json_t *event;
 
+	if (rc == RFL_OK && ops->scaling)
+		rc = ops->scaling(job->engine, &scaling, err);
 	if (rc)
 		return rc;
 	say_steps(job);
-	send(job,
-	     json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I}", "event", "timed", "wall_s",
-		       rfl_json_real(job->burst.wall_s), "ttfb_s", rfl_json_real(job->burst.ttfb_s),
-		       "loss_first", rfl_json_real(job->burst.loss_first), "loss_last",
-		       rfl_json_real(job->burst.loss_last), "allocated_peak_bytes",
-		       rfl_json_real(memory.allocated_peak_bytes), "reserved_peak_bytes",
-		       rfl_json_real(memory.reserved_peak_bytes), "host_peak_bytes",
-		       rfl_json_real(own_peak_bytes()), "skipped",
-		       (json_int_t)rfl_data_skipped(job->data)));
+	event = burst_to_json(&job->burst);
+	if (event &&
+	    json_object_update_new(
+		    event,
+		    json_pack("{s:o, s:o, s:o, s:I, s:o, s:I, s:o, s:o, s:o}",
+			      "allocated_peak_bytes", rfl_json_real(memory.allocated_peak_bytes),
+			      "reserved_peak_bytes", rfl_json_real(memory.reserved_peak_bytes),
+			      "host_peak_bytes", rfl_json_real(own_peak_bytes()), "skipped",
+			      (json_int_t)rfl_data_skipped(job->data), "loss_scale",
+			      rfl_json_real(scaling.scale), "scale_skipped",
+			      (json_int_t)scaling.skipped, "queue_mean",
+			      rfl_json_real(job->data_stats.queue_mean), "queue_min",
+			      rfl_json_real(job->data_stats.queue_min), "decode_rate",
+			      rfl_json_real(decode_rate(job)))) != 0) {
+		json_decref(event);
+		event = NULL;
+	}
+	if (!event)
+		return rfl_fail(err, RFL_ENOMEM, 0, "report: out of memory");
+	send(job, event);
 	return RFL_OK;
 }
 
 static enum rfl_rc burst(struct job *job, struct rfl_err *err)
 {
-	const struct rfl_run_config *c = job->config;
+	const struct rfl_run_config *c = &job->config;
+	const struct rfl_engine_ops *ops = job->choice.ops;
 	const struct rfl_burst_config config = {
 		.mode = c->mode,
 		.warmup = c->warmup,
 		.iters = c->iters,
-		.asynchronous = job->device != RFL_DEVICE_CPU,
+		.accum = c->accum,
+		.asynchronous = job->choice.device != RFL_DEVICE_CPU,
+		.sync_each_step = c->sync_each_step,
+		.cuda_graph = c->cuda_graph,
+		.until_stdrel = c->until_stdrel,
+		.until_max_s = c->until_max_s,
 		.nvtx = job->nvtx,
 		.nvtx_detail = c->nvtx,
 		.progress = on_progress,
+		.window = on_window,
 		.ctx = job,
 	};
 	enum rfl_rc rc = rfl_burst_init(&job->burst, c->iters, err);
 
+	if (rc == RFL_OK && ops->reset_memory) /* of training, not of setting up */
+		rc = ops->reset_memory(job->engine, err);
 	if (rc == RFL_OK)
-		rc = rfl_burst_run(job->ops, job->engine, job->data, &config, &job->burst, err);
+		rc = rfl_burst_run(ops, job->engine, job->data, &config, &job->burst, err);
 	if (rc == RFL_OK)
 		rc = say_timed(job, err);
 	return rc;
@@ -304,19 +333,19 @@ static enum rfl_rc say_counters(struct job *job, const struct rfl_captures *capt
 
 static enum rfl_rc count_step(struct job *job, struct rfl_err *err)
 {
-	const struct rfl_run_config *c = job->config;
+	const struct rfl_run_config *c = &job->config;
 	const struct rfl_counted_config config = {
 		.detail = c->counters,
 		.mode = c->mode,
 		.request = {
-			.sets = rfl_counted_sets(job->device, c->counter_sets),
+			.sets = rfl_counted_sets(job->choice.device, c->counter_sets),
 			.precision = rfl_precision_names[c->precision],
 			.label = c->arch,
 			.places = c->places,
 		},
 	};
 	const struct rfl_counted_parts parts = {
-		.ops = job->ops,
+		.ops = job->choice.ops,
 		.engine = job->engine,
 		.net = job->net,
 		.data = job->data,
@@ -325,13 +354,8 @@ static enum rfl_rc count_step(struct job *job, struct rfl_err *err)
 	struct rfl_captures captures;
 	enum rfl_rc rc;
 
-	if (c->counter_sets && job->device != RFL_DEVICE_CUDA)
-		rfl_log(RFL_LOG_WARN,
-			"--counter-sets: they are of a GPU; this run is on the %s, where "
-			"all that can be is counted at once",
-			rfl_device_names[job->device]);
 	rfl_captures_init(&captures);
-	rc = job->source_for(rfl_device_names[job->device], &source, err);
+	rc = job->source_for(rfl_device_names[job->choice.device], &source, err);
 	if (rc == RFL_OK)
 		rc = rfl_counted_run(source, &config, &parts, &captures, err);
 	if (rc == RFL_OK)
@@ -345,7 +369,7 @@ static void count(struct job *job)
 {
 	struct rfl_err end = RFL_ERR_INIT;
 
-	if (job->config->counters == RFL_DETAIL_OFF)
+	if (job->config.counters == RFL_DETAIL_OFF)
 		return;
 	say_progress(job, "counting", 0, 1);
 	end.rc = count_step(job, &end);
@@ -357,16 +381,16 @@ static void count(struct job *job)
 
 static enum rfl_rc open_nvtx(struct job *job, struct rfl_err *err)
 {
-	const struct rfl_run_config *c = job->config;
+	const struct rfl_run_config *c = &job->config;
 
 	if (c->nvtx == RFL_DETAIL_OFF)
 		return RFL_OK;
-	if (c->nvtx == RFL_DETAIL_LAYER && !job->ops->mark)
+	if (c->nvtx == RFL_DETAIL_LAYER && !job->choice.ops->mark)
 		return rfl_fail(
 			err, RFL_EUNSUPPORTED, 0,
 			"engine '%s' cannot tell layers apart (it has no marks): use --nvtx "
 			"phase",
-			job->ops->name);
+			job->choice.ops->name);
 	return rfl_nvtx_open(c->nvtx_injection, &job->nvtx, err);
 }
 
@@ -376,31 +400,33 @@ static enum rfl_rc set_up(struct job *job, struct rfl_err *err)
 	enum rfl_rc rc;
 
 	say_progress(job, "setup", 0, 1);
-	rc = rfl_run__check(job->config, &job->net, err);
+	rc = rfl_run__check(&job->config, &job->net, err);
 	if (rc == RFL_OK)
-		rc = load_engine(job, err);
-	if (rc)
-		return rc;
-	say_engine(job);
-	rc = open_engine(job, err);
+		rc = open_engine(job, err);
 	if (rc == RFL_OK)
 		rc = open_nvtx(job, err);
 	if (rc == RFL_OK)
 		rc = open_data(job, err);
-	if (rc == RFL_OK)
-		send(job,
-		     json_pack("{s:s, s:f}", "event", "ready", "setup_s", rfl_clock_s() - start));
-	return rc;
+	if (rc)
+		return rc;
+	send(job, json_pack("{s:s, s:f, s:b, s:b, s:b}", "event", "ready", "setup_s",
+			    rfl_clock_s() - start, "pin_memory", job->config.data.pin_memory,
+			    "cudnn_benchmark", job->config.cudnn_benchmark, "cuda_graph",
+			    job->config.cuda_graph));
+	return RFL_OK;
 }
 
 enum rfl_rc rfl_run__measure(const struct rfl_run_config *config, rfl_run_source_fn source_for,
 			     rfl_run__emit_fn emit, void *ctx, struct rfl_err *err)
 {
 	struct job job = {
-		.config = config,
+		.config = *config,
 		.emit = emit,
 		.ctx = ctx,
 		.source_for = source_for ? source_for : rfl_source_for,
+		.data_stats = { .decode_s = (double)NAN,
+				.queue_mean = (double)NAN,
+				.queue_min = (double)NAN },
 	};
 	struct rfl_err failure = RFL_ERR_INIT;
 	enum rfl_rc rc = set_up(&job, &failure);
@@ -410,89 +436,15 @@ enum rfl_rc rfl_run__measure(const struct rfl_run_config *config, rfl_run_source
 	if (rc == RFL_OK)
 		count(&job);
 	if (rc) {
-		send(&job, failed_event(&failure));
+		send(&job, rfl_run__failed_event(&failure));
 		rfl_fail(err, rc, failure.native, "%s", failure.msg);
 	}
 	rfl_burst_fini(&job.burst);
 	rfl_data_free(job.data);
 	rfl_nvtx_close(job.nvtx);
 	if (job.engine)
-		job.ops->close(job.engine);
+		job.choice.ops->close(job.engine);
 	rfl_net_free(job.net);
 	rfl_engine_list_free(job.list);
-	return rc;
-}
-
-/* ---- as a child ---- */
-
-static enum rfl_rc read_config(int fd, struct rfl_buf *text, struct rfl_err *err)
-{
-	char block[4096];
-	ssize_t n;
-
-	while ((n = read(fd, block, sizeof(block))) != 0) {
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return rfl_fail(err, RFL_EIO, errno, "configuration: %s", strerror(errno));
-		rfl_buf_append(text, block, (size_t)n);
-	}
-	return rfl_buf_check(text, "configuration", err);
-}
-
-/* A line to the parent. When it cannot be written there is nobody left to tell. */
-static void emit_line(json_t *take_event, void *ctx)
-{
-	int fd = *(const int *)ctx;
-	char *line = json_dumps(take_event, JSON_COMPACT);
-	size_t len = line ? strlen(line) : 0, sent = 0;
-
-	json_decref(take_event);
-	if (!line)
-		return;
-	line[len] = '\n'; /* in place of the NUL; written with its length */
-	while (sent < len + 1) {
-		ssize_t n = write(fd, line + sent, len + 1 - sent);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			break;
-		sent += (size_t)n;
-	}
-	free(line);
-}
-
-enum rfl_rc rfl_run_child(int config_fd, int report_fd, struct rfl_err *err)
-{
-	return rfl_run_child_with(config_fd, report_fd, rfl_source_for, err);
-}
-
-enum rfl_rc rfl_run_child_with(int config_fd, int report_fd, rfl_run_source_fn source_for,
-			       struct rfl_err *err)
-{
-	const char *dirs[MAX_PLUGIN_DIRS + 1];
-	struct rfl_err failure = RFL_ERR_INIT;
-	struct rfl_run_config config;
-	struct rfl_buf text;
-	json_t *json = NULL, *event;
-	enum rfl_rc rc;
-
-	rfl_buf_init(&text, CONFIG_MAX);
-	rc = read_config(config_fd, &text, &failure);
-	if (rc == RFL_OK)
-		rc = rfl_json_loads(rfl_buf_str(&text), text.len, "configuration", &json, &failure);
-	if (rc == RFL_OK)
-		rc = rfl_run__config_from_json(json, dirs, RFL_ARRAY_LEN(dirs), &config, &failure);
-	if (rc == RFL_OK) {
-		rc = rfl_run__measure(&config, source_for, emit_line, &report_fd, err);
-	} else {
-		event = failed_event(&failure);
-		if (event)
-			emit_line(event, &report_fd);
-		rfl_fail(err, rc, failure.native, "%s", failure.msg);
-	}
-	json_decref(json);
-	rfl_buf_fini(&text);
 	return rc;
 }

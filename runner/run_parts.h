@@ -1,8 +1,8 @@
 /*
  * run_parts.h - inside runner/: what the files of a run share. The child reports events, one JSON
- * object each: {"event":"engine"|"ready"|"progress"|"steps"|"timed"|"counters"|"counted"|"failed",
- * ...}. From "timed" on the run is measured; "counters" brings a piece of a table of counters,
- * "counted" the end of it.
+ * object each: {"event":"engine"|"device"|"ready"|"progress"|"steps"|"timed"|"gpu"|"counters"|
+ * "counted"|"failed", ...}. From "timed" on the run is measured; "counters" brings a piece of a
+ * table of counters, "counted" the end of it.
  */
 #ifndef RFL_RUNNER_RUN_PARTS_H
 #define RFL_RUNNER_RUN_PARTS_H
@@ -12,6 +12,7 @@
 #include "base/buf.h"
 #include "base/proc.h"
 #include "complexity/net.h"
+#include "machine/sampler.h"
 #include "runner/run.h"
 
 #ifdef __cplusplus
@@ -38,6 +39,26 @@ enum rfl_rc rfl_run__check(const struct rfl_run_config *config, struct rfl_net *
 void rfl_run__config_hash(const struct rfl_run_config *config, const struct rfl_ledger_row *row,
 			  char out[17]);
 
+/* ---- engine and device (run_engine.c) ---- */
+
+struct rfl_run__choice {
+	const struct rfl_engine_ops *ops;
+	enum rfl_device device;
+	char reason[640]; /* why auto took it; "" when it was asked for */
+};
+
+enum rfl_rc rfl_run__choose(const struct rfl_run_config *config, const struct rfl_engine_list *list,
+			    struct rfl_run__choice *ret, struct rfl_err *err);
+
+/** Take out of a configuration what the device has no use for, with a warning. RFL_EUNSUPPORTED for
+ * what cannot be left out. */
+enum rfl_rc rfl_run__suit(struct rfl_run_config *config, const struct rfl_run__choice *choice,
+			  struct rfl_err *err);
+
+enum rfl_rc rfl_run__open_engine(const struct rfl_run_config *config,
+				 const struct rfl_run__choice *choice, const struct rfl_net *net,
+				 struct rfl_engine **ret, struct rfl_err *err);
+
 /* ---- the child's work (run_measure.c) ---- */
 
 /** Takes the reference. */
@@ -46,6 +67,9 @@ typedef void (*rfl_run__emit_fn)(json_t *take_event, void *ctx);
 enum rfl_rc rfl_run__measure(const struct rfl_run_config *config, rfl_run_source_fn source_for,
 			     rfl_run__emit_fn emit, void *ctx, struct rfl_err *err);
 
+/** The event that says so; may change bytes of the message that are not UTF-8. */
+json_t *rfl_run__failed_event(struct rfl_err *end);
+
 /* ---- what the parent has heard (run_report.c) ---- */
 
 struct rfl_run__heard {
@@ -53,10 +77,21 @@ struct rfl_run__heard {
 	char engine[64], engine_id[128], engine_version[128];
 	int64_t plugin_abi;
 	int device; /* RFL_RUN_DEVICE_AUTO until it is known */
+	char backend_reason[640];
+	struct rfl_engine_device device_info;
+	struct rfl_buf describe; /* in the engine's words */
+	/* What the run had of what was asked for; -1: not known. */
+	int pin_memory, cudnn_benchmark, cuda_graph;
 	double setup_s;
 	struct rfl_burst burst; /* steps as they came; complete when timed */
 	int64_t skipped;
+	double queue_mean, queue_min, decode_rate;
+	struct rfl_loss_scaling scaling;
 	struct rfl_engine_memory memory;
+	bool watched; /* gpu and throttle are known */
+	struct rfl_gpu_samples gpu;
+	char throttle[256];
+	char not_watched[512]; /* why a GPU was not; "" */
 	double host_peak_bytes;
 	enum rfl_rc rc; /* of failed */
 	char text[1024];

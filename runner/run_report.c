@@ -10,17 +10,29 @@
 #include "base/log.h"
 
 #define COUNTERS_MAX ((size_t)256 << 20)
+#define DESCRIBE_MAX ((size_t)1 << 20)
 
 enum rfl_rc rfl_run__heard_init(struct rfl_run__heard *h, int64_t iters, struct rfl_err *err)
 {
+	const double unknown = (double)NAN;
+
 	*h = (struct rfl_run__heard){
 		.plugin_abi = -1,
 		.device = RFL_RUN_DEVICE_AUTO,
-		.setup_s = (double)NAN,
+		.device_info = { .memory_bytes = -1 },
+		.pin_memory = -1,
+		.cudnn_benchmark = -1,
+		.cuda_graph = -1,
+		.setup_s = unknown,
 		.skipped = -1,
-		.memory = { (double)NAN, (double)NAN },
-		.host_peak_bytes = (double)NAN,
+		.queue_mean = unknown,
+		.queue_min = unknown,
+		.decode_rate = unknown,
+		.scaling = { .scale = unknown, .skipped = -1 },
+		.memory = { unknown, unknown },
+		.host_peak_bytes = unknown,
 	};
+	rfl_buf_init(&h->describe, DESCRIBE_MAX);
 	rfl_buf_init(&h->counters, COUNTERS_MAX);
 	return rfl_burst_init(&h->burst, iters, err);
 }
@@ -28,6 +40,7 @@ enum rfl_rc rfl_run__heard_init(struct rfl_run__heard *h, int64_t iters, struct 
 void rfl_run__heard_fini(struct rfl_run__heard *h)
 {
 	rfl_buf_fini(&h->counters);
+	rfl_buf_fini(&h->describe);
 	rfl_burst_fini(&h->burst);
 }
 
@@ -62,15 +75,57 @@ static void hear_engine(struct rfl_run__heard *h, const json_t *event)
 	text_of(event, "name", h->engine, sizeof(h->engine));
 	text_of(event, "id", h->engine_id, sizeof(h->engine_id));
 	text_of(event, "version", h->engine_version, sizeof(h->engine_version));
+	text_of(event, "reason", h->backend_reason, sizeof(h->backend_reason));
 	h->plugin_abi = int_of(event, "abi");
 	if (device >= RFL_DEVICE_CPU && device <= RFL_DEVICE_MPS)
 		h->device = (int)device;
+}
+
+static void hear_device(struct rfl_run__heard *h, const json_t *event)
+{
+	struct rfl_engine_device *d = &h->device_info;
+	const char *words = json_string_value(json_object_get(event, "describe"));
+
+	text_of(event, "name", d->name, sizeof(d->name));
+	text_of(event, "pci_bus_id", d->pci_bus_id, sizeof(d->pci_bus_id));
+	text_of(event, "cuda_runtime", d->cuda_runtime, sizeof(d->cuda_runtime));
+	text_of(event, "cuda_driver", d->cuda_driver, sizeof(d->cuda_driver));
+	text_of(event, "cudnn", d->cudnn, sizeof(d->cudnn));
+	text_of(event, "nccl", d->nccl, sizeof(d->nccl));
+	d->memory_bytes = int_of(event, "memory_bytes");
+	rfl_buf_puts(&h->describe, words ? words : "");
+}
+
+static int flag_of(const json_t *event, const char *key)
+{
+	const json_t *value = json_object_get(event, key);
+
+	return json_is_boolean(value) ? json_is_true(value) : -1;
 }
 
 static void hear_ready(struct rfl_run__heard *h, const json_t *event)
 {
 	h->ready = true;
 	h->setup_s = real_of(event, "setup_s");
+	h->pin_memory = flag_of(event, "pin_memory");
+	h->cudnn_benchmark = flag_of(event, "cudnn_benchmark");
+	h->cuda_graph = flag_of(event, "cuda_graph");
+}
+
+static void hear_gpu(struct rfl_run__heard *h, const json_t *event)
+{
+	struct rfl_gpu_samples *g = &h->gpu;
+
+	text_of(event, "reason", h->not_watched, sizeof(h->not_watched));
+	h->watched = h->not_watched[0] == '\0';
+	g->sm_clock_mean_hz = real_of(event, "sm_clock_mean_hz");
+	g->sm_clock_min_hz = real_of(event, "sm_clock_min_hz");
+	g->memory_clock_mean_hz = real_of(event, "memory_clock_mean_hz");
+	g->power_mean_w = real_of(event, "power_mean_w");
+	g->energy_j = real_of(event, "energy_j");
+	g->temperature_max_c = real_of(event, "temperature_max_c");
+	g->memory_used_peak_bytes = real_of(event, "memory_used_peak_bytes");
+	text_of(event, "throttle", h->throttle, sizeof(h->throttle));
 }
 
 static void hear_steps(struct rfl_run__heard *h, const json_t *event)
@@ -81,15 +136,16 @@ static void hear_steps(struct rfl_run__heard *h, const json_t *event)
 
 	json_array_foreach(json_object_get(event, "rows"), i, row)
 	{
-		if (at < 0 || at >= h->burst.nsteps || json_array_size(row) != 6)
+		if (at < 0 || at >= h->burst.nsteps || json_array_size(row) != 7)
 			break;
 		h->burst.steps[at++] = (struct rfl_burst_step){
 			.data_wait_s = real(json_array_get(row, 0)),
-			.forward_s = real(json_array_get(row, 1)),
-			.backward_s = real(json_array_get(row, 2)),
-			.optimizer_s = real(json_array_get(row, 3)),
-			.total_s = real(json_array_get(row, 4)),
-			.loss = real(json_array_get(row, 5)),
+			.upload_s = real(json_array_get(row, 1)),
+			.forward_s = real(json_array_get(row, 2)),
+			.backward_s = real(json_array_get(row, 3)),
+			.optimizer_s = real(json_array_get(row, 4)),
+			.total_s = real(json_array_get(row, 5)),
+			.loss = real(json_array_get(row, 6)),
 		};
 	}
 }
@@ -112,6 +168,16 @@ static void hear_timed(struct rfl_run__heard *h, const json_t *event)
 	h->burst.ttfb_s = real_of(event, "ttfb_s");
 	h->burst.loss_first = real_of(event, "loss_first");
 	h->burst.loss_last = real_of(event, "loss_last");
+	h->burst.launch_gap = real_of(event, "launch_gap");
+	h->burst.synced = flag_of(event, "synced") == 1;
+	h->burst.until_steps = int_of(event, "until_steps");
+	h->burst.until_step_s = real_of(event, "until_step_s");
+	h->burst.until_stdrel = real_of(event, "until_stdrel");
+	h->scaling.scale = real_of(event, "loss_scale");
+	h->scaling.skipped = int_of(event, "scale_skipped");
+	h->queue_mean = real_of(event, "queue_mean");
+	h->queue_min = real_of(event, "queue_min");
+	h->decode_rate = real_of(event, "decode_rate");
 	h->memory.allocated_peak_bytes = real_of(event, "allocated_peak_bytes");
 	h->memory.reserved_peak_bytes = real_of(event, "reserved_peak_bytes");
 	h->host_peak_bytes = real_of(event, "host_peak_bytes");
@@ -156,8 +222,9 @@ void rfl_run__hear(struct rfl_run__heard *h, const json_t *event, const char **p
 		const char *name;
 		void (*hear)(struct rfl_run__heard *h, const json_t *event);
 	} kinds[] = {
-		{ "engine", hear_engine },   { "ready", hear_ready },
-		{ "steps", hear_steps },     { "timed", hear_timed },
+		{ "engine", hear_engine },   { "device", hear_device },
+		{ "ready", hear_ready },     { "steps", hear_steps },
+		{ "timed", hear_timed },     { "gpu", hear_gpu },
 		{ "failed", hear_failed },   { "counters", hear_counters },
 		{ "counted", hear_counted },
 	};
