@@ -9,6 +9,7 @@
 /* clang-format off */
 #define COMMANDS(X) \
 	X(run) \
+	X(bench_loader) \
 	X(complexity) \
 	X(peaks_measure) \
 	X(peaks_show) \

@@ -136,10 +136,10 @@ static enum rfl_rc decode_image(struct worker *w, size_t index, uint32_t epoch, 
 	if (rc == RFL_OK)
 		rc = rfl_image_reserve(&w->input, size, size, err);
 	if (rc == RFL_OK)
-		rc = rfl_resize(&w->resizer, &w->decoded, view.scaled_width, view.scaled_height,
-				view.left, view.top, &w->input, err);
+		rc = rfl_resize(&w->resizer, &w->decoded, &view, RFL_LAYOUT_NHWC, w->input.pixels,
+				err);
 	if (rc == RFL_OK)
-		rfl_normalise(&w->input, view.flip, l->config.layout, out);
+		rfl_normalise(&w->input, false, l->config.layout, out);
 	return rc;
 }
 

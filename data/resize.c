@@ -1,7 +1,7 @@
 /*
  * resize.c - separable antialiased bilinear resize in Pillow's arithmetic: the triangle filter
  * widened by the scale, weights of 22 bits, horizontal pass first, 8 bits in between. Only the
- * columns and rows that the window needs are computed.
+ * columns and rows that the window needs are computed. The inner loops are those of rows.c.
  */
 #include "data/transform.h"
 
@@ -10,17 +10,18 @@
 #include <string.h>
 
 #include "base/alloc.h"
-
-#define WEIGHT_BITS 22 /* 32 - 8 bits of the pixels - 2 of head room */
+#include "data/rows.h"
 
 /* The taps of one direction: output i sums weights[i * taps ...] over bounds[2i], bounds[2i+1]. */
 struct taps {
-	int n; /* weights per output */
+	int count; /* outputs */
+	int n;     /* weights per output, some of them unused */
 	const int32_t *weights;
 	const int *bounds; /* first input and count, per output */
 };
 
-/* The old block when it is large enough, else a new one; NULL when memory is short. */
+/* The old block when it is large enough, else a new one of n times size; NULL when memory is short.
+ * A block keeps its size of elements. */
 static void *reserve(void *old, size_t *cap, size_t n, size_t size)
 {
 	void *p;
@@ -39,8 +40,9 @@ void rfl_resizer_fini(struct rfl_resizer *r)
 		free(r->weights[d]);
 		free(r->bounds[d]);
 	}
+	free(r->columns);
 	free(r->rows);
-	free(r->sums);
+	free(r->row);
 	*r = (struct rfl_resizer){ .rows = NULL };
 }
 
@@ -61,7 +63,7 @@ static void weigh(int32_t *w, int first, int count, double centre, double invers
 		k = triangle((x + first - centre + 0.5) * inverse);
 		if (sum != 0.0)
 			k /= sum;
-		w[x] = (int32_t)(0.5 + k * (1 << WEIGHT_BITS));
+		w[x] = (int32_t)(0.5 + k * (1 << RFL_WEIGHT_BITS));
 	}
 }
 
@@ -91,96 +93,112 @@ static bool make_taps(struct rfl_resizer *r, int d, int in_size, int out_size, i
 		weigh(r->weights[d] + (size_t)i * (size_t)n, first, last - first, centre,
 		      1.0 / support);
 	}
-	*ret = (struct taps){ .n = n, .weights = r->weights[d], .bounds = r->bounds[d] };
+	*ret = (struct taps){
+		.count = count, .n = n, .weights = r->weights[d], .bounds = r->bounds[d]
+	};
 	return true;
 }
 
-static uint8_t clip(int32_t sum)
+/* ---- across: rows become columns, so that one loop serves both directions ---- */
+
+/* So many rows at once: their pixels of one column are 63 bytes, and a byte to spill into. */
+#define STRIP 21
+#define STEP  64
+
+/* Columns first to last - 1 of up to STRIP rows, one behind the other, STEP bytes each. A pixel is
+ * moved as four bytes: the fourth is overwritten by the next row's, or is the spill. */
+static void rows_to_columns(const uint8_t *rows, size_t stride, int nrows, int first, int last,
+			    uint8_t *out)
 {
-	int32_t v = sum >> WEIGHT_BITS;
+	for (int x = first; x < last; x++, out += STEP) {
+		const uint8_t *in = rows + (size_t)x * 3;
 
-	return (uint8_t)(v < 0 ? 0 : v > 255 ? 255 : v);
-}
-
-static void resize_row(const uint8_t *in, const struct taps *t, int count, uint8_t *out)
-{
-	for (int i = 0; i < count; i++) {
-		const int32_t *w = t->weights + (size_t)i * (size_t)t->n;
-		const uint8_t *p = in + (size_t)t->bounds[2 * i] * 3;
-		int32_t r = 1 << (WEIGHT_BITS - 1), g = r, b = r;
-
-		for (int x = 0; x < t->bounds[2 * i + 1]; x++, p += 3) {
-			r += p[0] * w[x];
-			g += p[1] * w[x];
-			b += p[2] * w[x];
-		}
-		*out++ = clip(r);
-		*out++ = clip(g);
-		*out++ = clip(b);
+		for (int y = 0; y < nrows; y++)
+			memcpy(out + 3 * y, in + (size_t)y * stride, 4);
 	}
 }
 
-/* One output row as the weighted sum of whole input rows: a loop that the compiler vectorises. */
-static void sum_rows(const uint8_t *in, size_t stride, const int32_t *w, int count, int32_t *sums,
-		     uint8_t *out)
+/* One column of the result back into its rows. */
+static void column_to_rows(const uint8_t *column, int nrows, size_t stride, uint8_t *out)
 {
-	for (size_t x = 0; x < stride; x++)
-		sums[x] = 1 << (WEIGHT_BITS - 1);
-	for (int y = 0; y < count; y++, in += stride) {
-		const int32_t weight = w[y];
-
-		for (size_t x = 0; x < stride; x++)
-			sums[x] += in[x] * weight;
-	}
-	for (size_t x = 0; x < stride; x++)
-		out[x] = clip(sums[x]);
+	for (int y = 0; y < nrows; y++)
+		memcpy(out + (size_t)y * stride, column + 3 * y, 3);
 }
 
-/* Rows first ... last-1 of the source, at their new width, into r->rows. */
-static void horizontal(struct rfl_resizer *r, const struct rfl_image *source, int width, int left,
-		       int out_width, const struct taps *t, int first, int last)
+/* nrows rows of the source, at their new width and flipped when asked for, to `out`. */
+static void resize_strip(struct rfl_resizer *r, const struct rfl_rows *rows, const uint8_t *in,
+			 size_t in_stride, int nrows, const struct taps *t, bool flip, uint8_t *out)
 {
-	size_t in_stride = (size_t)source->width * 3, out_stride = (size_t)out_width * 3;
+	const size_t stride = (size_t)t->count * 3;
+	const int first = t->bounds[0];
+	const int last = t->bounds[2 * t->count - 2] + t->bounds[2 * t->count - 1];
+	uint8_t column[STEP];
 
-	for (int y = first; y < last; y++) {
-		const uint8_t *in = source->pixels + (size_t)y * in_stride;
-		uint8_t *out = r->rows + (size_t)(y - first) * out_stride;
+	rows_to_columns(in, in_stride, nrows, first, last, r->columns);
+	for (int i = 0; i < t->count; i++) {
+		const int to = flip ? t->count - 1 - i : i;
 
-		if (width == source->width)
-			memcpy(out, in + (size_t)left * 3, out_stride);
-		else
-			resize_row(in, t, out_width, out);
+		rows->sum(r->columns + (size_t)(t->bounds[2 * i] - first) * STEP, STEP,
+			  t->weights + (size_t)i * (size_t)t->n, t->bounds[2 * i + 1], STEP,
+			  column);
+		column_to_rows(column, nrows, stride, out + (size_t)to * 3);
 	}
 }
 
-enum rfl_rc rfl_resize(struct rfl_resizer *r, const struct rfl_image *source, int width, int height,
-		       int left, int top, struct rfl_image *out, struct rfl_err *err)
+/* Rows first to last - 1 of the source, at their new width, into r->rows. */
+static void resize_across(struct rfl_resizer *r, const struct rfl_rows *rows,
+			  const struct rfl_image *source, const struct taps *t, bool flip,
+			  int first, int last)
 {
-	size_t stride = (size_t)out->width * 3;
-	bool vertical = height != source->height;
+	const size_t in_stride = (size_t)source->width * 3, stride = (size_t)t->count * 3;
+
+	for (int y = first; y < last; y += STRIP)
+		resize_strip(r, rows, source->pixels + (size_t)y * in_stride, in_stride,
+			     last - y < STRIP ? last - y : STRIP, t, flip,
+			     r->rows + (size_t)(y - first) * stride);
+}
+
+/* ---- down ---- */
+
+static void resize_down(struct rfl_resizer *r, const struct rfl_rows *rows, const struct taps *t,
+			size_t width, enum rfl_layout layout, uint8_t *out)
+{
+	const size_t stride = width * 3, plane = width * (size_t)t->count;
+
+	for (int y = 0; y < t->count; y++) {
+		const uint8_t *in = r->rows + (size_t)(t->bounds[2 * y] - t->bounds[0]) * stride;
+		const int32_t *weights = t->weights + (size_t)y * (size_t)t->n;
+		uint8_t *to = layout == RFL_LAYOUT_NHWC ? out + (size_t)y * stride : r->row;
+
+		rows->sum(in, stride, weights, t->bounds[2 * y + 1], stride, to);
+		if (layout == RFL_LAYOUT_NCHW)
+			rows->split(r->row, width, plane, out + (size_t)y * width);
+	}
+}
+
+enum rfl_rc rfl_resize(struct rfl_resizer *r, const struct rfl_image *source,
+		       const struct rfl_view *view, enum rfl_layout layout, uint8_t *out,
+		       struct rfl_err *err)
+{
+	const struct rfl_rows *rows = rfl_rows_best();
+	const size_t stride = (size_t)view->width * 3;
 	struct taps across, down;
 	int first, last;
 
-	if (!make_taps(r, 0, source->width, width, left, out->width, &across) ||
-	    !make_taps(r, 1, source->height, height, top, out->height, &down))
+	if (!make_taps(r, 0, source->width, view->scaled_width, view->left, view->width, &across) ||
+	    !make_taps(r, 1, source->height, view->scaled_height, view->top, view->height, &down))
 		goto nomem;
-	first = vertical ? down.bounds[0] : top;
-	last = vertical ? down.bounds[2 * out->height - 2] + down.bounds[2 * out->height - 1]
-			: top + out->height;
+	first = down.bounds[0];
+	last = down.bounds[2 * down.count - 2] + down.bounds[2 * down.count - 1];
+	r->columns = reserve(r->columns, &r->columns_cap, (size_t)source->width * STEP, 1);
 	r->rows = reserve(r->rows, &r->rows_cap, (size_t)(last - first) * stride, 1);
-	r->sums = reserve(r->sums, &r->sums_cap, stride, sizeof(int32_t));
-	if (!r->rows || !r->sums)
+	r->row = reserve(r->row, &r->row_cap, stride, 1);
+	if (!r->columns || !r->rows || !r->row)
 		goto nomem;
-	horizontal(r, source, width, left, out->width, &across, first, last);
-	if (!vertical) {
-		memcpy(out->pixels, r->rows, (size_t)out->height * stride);
-		return RFL_OK;
-	}
-	for (int y = 0; y < out->height; y++)
-		sum_rows(r->rows + (size_t)(down.bounds[2 * y] - first) * stride, stride,
-			 down.weights + (size_t)y * (size_t)down.n, down.bounds[2 * y + 1], r->sums,
-			 out->pixels + (size_t)y * stride);
+	resize_across(r, rows, source, &across, view->flip, first, last);
+	resize_down(r, rows, &down, (size_t)view->width, layout, out);
 	return RFL_OK;
 nomem:
-	return rfl_fail(err, RFL_ENOMEM, 0, "resize to %d x %d: out of memory", width, height);
+	return rfl_fail(err, RFL_ENOMEM, 0, "resize to %d x %d: out of memory", view->scaled_width,
+			view->scaled_height);
 }

@@ -35,7 +35,7 @@ struct folder {
 struct decoder {
 	struct rfl_jpeg *jpeg;
 	struct rfl_resizer resizer;
-	struct rfl_image decoded, input;
+	struct rfl_image decoded;
 	struct rfl_file_bytes file;
 };
 
@@ -48,7 +48,6 @@ static void folder_worker_free(void *worker)
 	rfl_jpeg_free(d->jpeg);
 	rfl_resizer_fini(&d->resizer);
 	rfl_image_fini(&d->decoded);
-	rfl_image_fini(&d->input);
 	free(d->file.data);
 	free(d);
 }
@@ -110,13 +109,9 @@ static enum rfl_rc folder_load(const struct rfl_samples *s, void *worker, size_t
 		rfl_view_centre(width, height, f->size, &view);
 	rc = rfl_jpeg_decode(d->jpeg, &view.crop, &d->decoded, err);
 	if (rc == RFL_OK)
-		rc = rfl_image_reserve(&d->input, f->size, f->size, err);
-	if (rc == RFL_OK)
-		rc = rfl_resize(&d->resizer, &d->decoded, view.scaled_width, view.scaled_height,
-				view.left, view.top, &d->input, err);
+		rc = rfl_resize(&d->resizer, &d->decoded, &view, ret->layout, ret->pixels, err);
 	if (rc)
 		return rc;
-	rfl_pixels_write(&d->input, view.flip, ret->layout, ret->pixels);
 	ret->label = f->set->images[index].label;
 	ret->read_bytes = (int64_t)len;
 	return RFL_OK;

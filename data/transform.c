@@ -10,7 +10,7 @@
 
 enum rfl_rc rfl_image_reserve(struct rfl_image *image, int width, int height, struct rfl_err *err)
 {
-	size_t need = (size_t)width * (size_t)height * 3;
+	size_t need = (size_t)width * (size_t)height * 3 + 1;
 
 	if (need > image->capacity) {
 		free(image->pixels);
@@ -77,6 +77,8 @@ void rfl_view_random(int width, int height, int size, struct rfl_random *random,
 		.crop = random_crop(width, height, random),
 		.scaled_width = size,
 		.scaled_height = size,
+		.width = size,
+		.height = size,
 	};
 	ret->flip = rfl_random_u32(random) >> 31;
 }
@@ -94,31 +96,12 @@ void rfl_view_centre(int width, int height, int size, struct rfl_view *ret)
 		.crop = { .width = width, .height = height },
 		.scaled_width = (int)w,
 		.scaled_height = (int)h,
+		.width = size,
+		.height = size,
 		/* half to even, as Python rounds */
 		.left = (int)lrint((double)(w - size) / 2.0),
 		.top = (int)lrint((double)(h - size) / 2.0),
 	};
-}
-
-void rfl_pixels_write(const struct rfl_image *image, bool flip, enum rfl_layout layout,
-		      uint8_t *out)
-{
-	size_t width = (size_t)image->width, plane = width * (size_t)image->height;
-	size_t channel_step = layout == RFL_LAYOUT_NCHW ? plane : 1;
-	size_t pixel_step = layout == RFL_LAYOUT_NCHW ? 1 : 3;
-
-	for (size_t y = 0; y < (size_t)image->height; y++) {
-		const uint8_t *row = image->pixels + y * width * 3;
-
-		for (size_t x = 0; x < width; x++) {
-			const uint8_t *p = row + (flip ? width - 1 - x : x) * 3;
-			uint8_t *q = out + (y * width + x) * pixel_step;
-
-			q[0] = p[0];
-			q[channel_step] = p[1];
-			q[2 * channel_step] = p[2];
-		}
-	}
 }
 
 void rfl_normalise(const struct rfl_image *image, bool flip, enum rfl_layout layout, float *out)

@@ -21,7 +21,8 @@ struct rfl_rect {
 	int x, y, width, height;
 };
 
-/** Interleaved 8-bit RGB, rows without padding. `pixels` grows and is the owner's to free. */
+/** Interleaved 8-bit RGB, rows without padding, and a byte behind the last that may be read.
+ * `pixels` grows and is the owner's to free. */
 struct rfl_image {
 	int width, height;
 	uint8_t *pixels;
@@ -37,8 +38,8 @@ void rfl_image_fini(struct rfl_image *image);
 struct rfl_view {
 	struct rfl_rect crop;            /**< of the image */
 	int scaled_width, scaled_height; /**< to which the crop is resized */
-	int left, top; /**< of the size x size window that is kept of the scaled crop */
-	bool flip;     /**< left and right change sides */
+	int left, top, width, height;    /**< the window that is kept of the scaled crop */
+	bool flip;                       /**< left and right change sides */
 };
 
 /**
@@ -57,25 +58,19 @@ struct rfl_resizer {
 	int32_t *weights[2];
 	int *bounds[2];
 	size_t weights_cap[2], bounds_cap[2];
-	uint8_t *rows;
-	size_t rows_cap;
-	int32_t *sums;
-	size_t sums_cap;
+	uint8_t *columns, *rows, *row;
+	size_t columns_cap, rows_cap, row_cap;
 };
 void rfl_resizer_fini(struct rfl_resizer *r);
 
 /**
- * Resize `source` to width x height and keep the window of `out`'s size whose corner is at
- * (left, top) of the result.
- * @param out  width and height say the size of the window; reserved by the caller
+ * Resize a crop that was decoded, keep the window, flip it, lay it out.
+ * @param source  the pixels of view->crop
+ * @param out     3 * view->width * view->height bytes, in `layout`
  */
-enum rfl_rc rfl_resize(struct rfl_resizer *r, const struct rfl_image *source, int width, int height,
-		       int left, int top, struct rfl_image *out,
+enum rfl_rc rfl_resize(struct rfl_resizer *r, const struct rfl_image *source,
+		       const struct rfl_view *view, enum rfl_layout layout, uint8_t *out,
 		       struct rfl_err *err) RFL_WARN_UNUSED;
-
-/** The pixels as they are, flipped when asked for. @param out  3 * width * height, in `layout` */
-void rfl_pixels_write(const struct rfl_image *image, bool flip, enum rfl_layout layout,
-		      uint8_t *out);
 
 /**
  * (value / 255 - mean) / std per channel with ImageNet's mean and std, flipped when asked for.
