@@ -6,6 +6,7 @@
 #ifndef RFL_MACHINE_SAMPLER_H
 #define RFL_MACHINE_SAMPLER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,6 +25,7 @@ struct rfl_gpu_samples {
 	double temperature_max_c;
 	double memory_used_peak_bytes; /**< of the whole device, by everybody */
 	uint64_t throttle_bits; /**< every reason that was seen, NVML's bits, idle left out */
+	bool throttle_known;    /**< the device told its reasons, be it that there are none */
 	double window_s;
 };
 
@@ -32,17 +34,20 @@ struct rfl_sampler;
 /**
  * Open NVML and find a device; no thread runs yet.
  * @param pci_bus_id  of the device, as CUDA names it; NULL: device 0
+ *                    "00000000:0A:00.0"; the case and the width of the domain do not matter
  * @param hz          samples per second, 10 for instance
  * @param ret         set on success only; release with rfl_sampler_free()
- * @return RFL_OK; RFL_EUNAVAILABLE with the reason (no driver, no such device)
+ * @return RFL_OK; RFL_EUNAVAILABLE with the reason (no driver, no such device); RFL_EINVAL
  */
 enum rfl_rc rfl_sampler_new(const char *pci_bus_id, double hz, struct rfl_sampler **ret,
 			    struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Begin a window. RFL_ENOMEM when a thread cannot be started. */
+/** Begin a window: the first sample is taken at once, by the thread. RFL_ENOMEM when a thread
+ * cannot be started; RFL_EINVAL while a window is open. */
 enum rfl_rc rfl_sampler_start(struct rfl_sampler *s, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** End it. A quantity that the device refuses to tell is NaN. */
+/** End it, after a last sample. A quantity that the device refuses to tell is NaN; means are over
+ * the samples in which it was told. */
 void rfl_sampler_stop(struct rfl_sampler *s, struct rfl_gpu_samples *ret);
 
 /** Ends a window that is open. Accepts NULL. */

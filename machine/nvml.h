@@ -1,0 +1,74 @@
+/*
+ * nvml.h - NVIDIA's management library, libnvidia-ml, which comes with the driver. It is opened
+ * here only; its few types are declared here, so that no vendor header is needed.
+ */
+#ifndef RFL_MACHINE_NVML_H
+#define RFL_MACHINE_NVML_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/dl.h"
+#include "base/err.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct rfl_nvml_device *rfl_nvml_device;
+
+/** nvmlMemory_t. */
+struct rfl_nvml_memory {
+	unsigned long long total, free, used;
+};
+
+/** nvmlPciInfo_t of nvmlDeviceGetPciInfo_v3. */
+struct rfl_nvml_pci {
+	char bus_id_legacy[16];
+	unsigned domain, bus, device;
+	unsigned pci_device_id, pci_subsystem_id;
+	char bus_id[32];
+};
+
+enum { RFL_NVML_SUCCESS = 0, RFL_NVML_CLOCK_SM = 1, RFL_NVML_CLOCK_MEMORY = 2 };
+
+/** The library's functions; those behind the line are NULL where a version has them not. */
+struct rfl_nvml {
+	struct rfl_dl *dl;
+	int (*init)(void);
+	int (*shutdown)(void);
+	const char *(*error)(int code);
+	int (*driver_version)(char *out, unsigned size);
+	int (*count)(unsigned *out);
+	int (*handle)(unsigned index, rfl_nvml_device *out);
+	int (*name)(rfl_nvml_device device, char *out, unsigned size);
+	/* ---- */
+	int (*uuid)(rfl_nvml_device device, char *out, unsigned size);
+	int (*memory)(rfl_nvml_device device, struct rfl_nvml_memory *out);
+	int (*compute_capability)(rfl_nvml_device device, int *major, int *minor);
+	int (*pci)(rfl_nvml_device device, struct rfl_nvml_pci *out);
+	int (*clock_mhz)(rfl_nvml_device device, int clock, unsigned *out);
+	int (*power_mw)(rfl_nvml_device device, unsigned *out);
+	int (*energy_mj)(rfl_nvml_device device, unsigned long long *out);
+	int (*temperature_c)(rfl_nvml_device device, int sensor, unsigned *out);
+	int (*clocks_reasons)(rfl_nvml_device device, unsigned long long *out);
+};
+
+/**
+ * Open the library and the driver behind it.
+ * @param n  filled; release with rfl_nvml_close(), also after failure
+ * @return RFL_OK; RFL_EUNAVAILABLE with the reason
+ */
+enum rfl_rc rfl_nvml_open(struct rfl_nvml *n, struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** Accepts one that was never opened, if it is all zeros. */
+void rfl_nvml_close(struct rfl_nvml *n);
+
+/** What NVML answered, as our error; `what` is what was asked. */
+enum rfl_rc rfl_nvml_check(const struct rfl_nvml *n, int code, const char *what,
+			   struct rfl_err *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
