@@ -5,7 +5,7 @@
 RFL_PACKAGES=(
   build-essential cmake ninja-build pkg-config git
   libjansson-dev libcsv-dev libcairo2-dev libpng-dev libjpeg62-turbo-dev libhwloc-dev zlib1g-dev
-  fonts-liberation libtorch-dev libopenblas0-pthread
+  fonts-liberation libtorch-dev libgloo-dev libopenblas0-pthread
 )
 
 # To run the tests as well.
