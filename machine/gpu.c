@@ -3,10 +3,37 @@
  */
 #include "machine/gpu.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "base/alloc.h"
 #include "machine/nvml.h"
+
+static double max_clock_hz(const struct rfl_nvml *n, rfl_nvml_device device, int clock)
+{
+	unsigned mhz;
+
+	if (!n->max_clock_mhz || n->max_clock_mhz(device, clock, &mhz) != RFL_NVML_SUCCESS)
+		return (double)NAN;
+	return mhz * 1e6;
+}
+
+/* What an administrator may set, and a GPU may not have. */
+static void read_settings(const struct rfl_nvml *n, rfl_nvml_device device, struct rfl_gpu *gpu)
+{
+	unsigned value, pending;
+
+	gpu->sm_clock_max_hz = max_clock_hz(n, device, RFL_NVML_CLOCK_SM);
+	gpu->memory_clock_max_hz = max_clock_hz(n, device, RFL_NVML_CLOCK_MEMORY);
+	gpu->power_limit_w = NAN;
+	if (n->power_limit_mw && n->power_limit_mw(device, &value) == RFL_NVML_SUCCESS)
+		gpu->power_limit_w = value * 1e-3;
+	gpu->ecc = gpu->persistence = RFL_NOT_KNOWN;
+	if (n->ecc && n->ecc(device, &value, &pending) == RFL_NVML_SUCCESS)
+		gpu->ecc = value ? RFL_YES : RFL_NO;
+	if (n->persistence && n->persistence(device, &value) == RFL_NVML_SUCCESS)
+		gpu->persistence = value ? RFL_YES : RFL_NO;
+}
 
 static enum rfl_rc read_gpu(const struct rfl_nvml *n, unsigned index, struct rfl_gpu *gpu,
 			    struct rfl_err *err)
@@ -28,6 +55,7 @@ static enum rfl_rc read_gpu(const struct rfl_nvml *n, unsigned index, struct rfl
 	if (!n->compute_capability ||
 	    n->compute_capability(device, &gpu->cc_major, &gpu->cc_minor) != RFL_NVML_SUCCESS)
 		gpu->cc_major = gpu->cc_minor = 0;
+	read_settings(n, device, gpu);
 	return RFL_OK;
 }
 

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "machine/machine.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -18,6 +19,9 @@ struct rfl_gpu {
 	char uuid[96];          /**< "" when the driver does not tell */
 	int64_t memory_bytes;   /**< 0 when the driver does not tell */
 	int cc_major, cc_minor; /**< compute capability; 0, 0 when the driver does not tell */
+	double sm_clock_max_hz, memory_clock_max_hz; /**< NaN when the driver does not tell */
+	double power_limit_w;                        /**< in force; NaN likewise */
+	enum rfl_known ecc, persistence;             /**< modes that are switched on */
 };
 
 struct rfl_gpus {

@@ -38,6 +38,10 @@ static enum rfl_rc load(struct rfl_nvml *n, struct rfl_err *err)
 		{ "nvmlDeviceGetPowerUsage", &n->power_mw, true },
 		{ "nvmlDeviceGetTotalEnergyConsumption", &n->energy_mj, true },
 		{ "nvmlDeviceGetTemperature", &n->temperature_c, true },
+		{ "nvmlDeviceGetMaxClockInfo", &n->max_clock_mhz, true },
+		{ "nvmlDeviceGetEnforcedPowerLimit", &n->power_limit_mw, true },
+		{ "nvmlDeviceGetEccMode", &n->ecc, true },
+		{ "nvmlDeviceGetPersistenceMode", &n->persistence, true },
 	};
 	enum rfl_rc rc = rfl_dl_open(libraries, symbols, RFL_ARRAY_LEN(symbols), &n->dl, err);
 

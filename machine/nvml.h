@@ -52,6 +52,10 @@ struct rfl_nvml {
 	int (*energy_mj)(rfl_nvml_device device, unsigned long long *out);
 	int (*temperature_c)(rfl_nvml_device device, int sensor, unsigned *out);
 	int (*clocks_reasons)(rfl_nvml_device device, unsigned long long *out);
+	int (*max_clock_mhz)(rfl_nvml_device device, int clock, unsigned *out);
+	int (*power_limit_mw)(rfl_nvml_device device, unsigned *out);
+	int (*ecc)(rfl_nvml_device device, unsigned *current, unsigned *pending);
+	int (*persistence)(rfl_nvml_device device, unsigned *out);
 };
 
 /**

@@ -37,6 +37,10 @@ RFL_EXPORT int nvmlDeviceGetCurrentClocksEventReasons(rfl_nvml_device device,
 						      unsigned long long *out);
 RFL_EXPORT int nvmlDeviceGetCurrentClocksThrottleReasons(rfl_nvml_device device,
 							 unsigned long long *out);
+RFL_EXPORT int nvmlDeviceGetMaxClockInfo(rfl_nvml_device device, int clock, unsigned *out);
+RFL_EXPORT int nvmlDeviceGetEnforcedPowerLimit(rfl_nvml_device device, unsigned *out);
+RFL_EXPORT int nvmlDeviceGetEccMode(rfl_nvml_device device, unsigned *current, unsigned *pending);
+RFL_EXPORT int nvmlDeviceGetPersistenceMode(rfl_nvml_device device, unsigned *out);
 
 /* A handle is the address of one of these. */
 static struct rfl_nvml_device {
@@ -95,7 +99,8 @@ static bool is_lost(const char *call, int n)
 	size_t at = 0, len = strlen(call);
 
 	while (fake_script_next(&script, "lose", &at, item))
-		if (strncmp(item, call, len) == 0 && item[len] == '@' && n >= atoi(item + len + 1))
+		if (strncmp(item, call, len) == 0 && item[len] == '@' &&
+		    n >= strtod(item + len + 1, NULL))
 			return true;
 	return false;
 }
@@ -289,6 +294,39 @@ int nvmlDeviceGetTotalEnergyConsumption(rfl_nvml_device device, unsigned long lo
 	int n, code = enter("energy", &n);
 
 	*out = (unsigned long long)(1000 * value_of("energy", device, n, 0));
+	return code;
+}
+
+int nvmlDeviceGetMaxClockInfo(rfl_nvml_device device, int clock, unsigned *out)
+{
+	const bool sm = clock == RFL_NVML_CLOCK_SM;
+	int n, code = enter("max_clock", &n);
+
+	*out = (unsigned)value_of(sm ? "sm_max" : "mem_max", device, n, sm ? 2040 : 6251);
+	return code;
+}
+
+int nvmlDeviceGetEnforcedPowerLimit(rfl_nvml_device device, unsigned *out)
+{
+	int n, code = enter("power_limit", &n);
+
+	*out = (unsigned)(1000 * value_of("power_limit", device, n, 72));
+	return code;
+}
+
+int nvmlDeviceGetEccMode(rfl_nvml_device device, unsigned *current, unsigned *pending)
+{
+	int n, code = enter("ecc", &n);
+
+	*current = *pending = (unsigned)value_of("ecc", device, n, 1);
+	return code;
+}
+
+int nvmlDeviceGetPersistenceMode(rfl_nvml_device device, unsigned *out)
+{
+	int n, code = enter("persistence", &n);
+
+	*out = (unsigned)value_of("persistence", device, n, 0);
 	return code;
 }
 #endif

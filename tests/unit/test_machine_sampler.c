@@ -252,6 +252,11 @@ static void lists_gpus(void **state)
 	assert_string_equal(g->gpus[1].name, "Fake GPU 1");
 	assert_string_equal(g->gpus[1].uuid, "");
 	assert_true(g->gpus[1].memory_bytes == 16000000000);
+	assert_close(g->gpus[0].sm_clock_max_hz, 2040e6, 0);
+	assert_close(g->gpus[0].memory_clock_max_hz, 6251e6, 0);
+	assert_close(g->gpus[0].power_limit_w, 72, 0);
+	assert_int_equal(g->gpus[0].ecc, RFL_YES);
+	assert_int_equal(g->gpus[0].persistence, RFL_NO);
 	rfl_gpus_free(g);
 	assert_int_equal(fake_nvml.sessions(), 0);
 }

@@ -1,8 +1,10 @@
 /*
  * A driver of before the renaming of the throttle reasons, on a GPU without an energy counter.
  */
+#include <math.h>
 #include <time.h>
 
+#include "machine/gpu.h"
 #include "machine/sampler.h"
 #include "tests/unit/fake_nvml.h"
 
@@ -31,10 +33,24 @@ static void finds_the_old_name(void **state)
 	rfl_sampler_free(s);
 }
 
+static void settings_that_are_not_told(void **state)
+{
+	struct rfl_gpus *g = NULL;
+
+	(void)state;
+	fake_nvml.control("");
+	assert_int_equal(rfl_gpus_new(&g, NULL), RFL_OK);
+	assert_true(isnan(g->gpus[0].sm_clock_max_hz) && isnan(g->gpus[0].power_limit_w));
+	assert_int_equal(g->gpus[0].ecc, RFL_NOT_KNOWN);
+	assert_int_equal(g->gpus[0].persistence, RFL_NOT_KNOWN);
+	rfl_gpus_free(g);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(finds_the_old_name),
+		cmocka_unit_test(settings_that_are_not_told),
 	};
 
 	return cmocka_run_group_tests(tests, load, NULL);
