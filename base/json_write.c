@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/num.h"
+#include "base/text.h"
 
 #define SHORT_ARRAY 16 /* numbers that stand on one line: a shape, a pair of limits */
 
@@ -37,27 +38,6 @@ static void write_escape(struct rfl_buf *out, unsigned char c)
 	}
 }
 
-/* The length of the UTF-8 character at s (RFC 3629: no surrogates, no overlong forms), or 0. */
-static size_t utf8_length(const unsigned char *s, size_t left)
-{
-	size_t n = s[0] < 0x80   ? 1
-		   : s[0] < 0xc2 ? 0
-		   : s[0] < 0xe0 ? 2
-		   : s[0] < 0xf0 ? 3
-		   : s[0] < 0xf5 ? 4
-				 : 0;
-
-	if (n == 0 || n > left)
-		return 0;
-	for (size_t i = 1; i < n; i++)
-		if ((s[i] & 0xc0) != 0x80)
-			return 0;
-	if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
-	    (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
-		return 0;
-	return n;
-}
-
 /* How many characters from `s` on stand for themselves. */
 static size_t plain_length(const unsigned char *s, size_t left)
 {
@@ -80,7 +60,7 @@ void rfl_json_write_string(struct rfl_buf *out, const char *text, size_t len)
 		i += plain;
 		if (i == len)
 			break;
-		n = utf8_length(s + i, len - i);
+		n = rfl_text_utf8((const char *)s + i, len - i);
 		if (n == 0)
 			rfl_buf_puts(out, "\xef\xbf\xbd"); /* U+FFFD for a byte that is not UTF-8 */
 		else if (n == 1)

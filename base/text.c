@@ -4,6 +4,7 @@
 #include "base/text.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
 /*
@@ -132,6 +133,45 @@ void rfl_text_one_line(char *text)
 {
 	for (; *text; text++)
 		memset(text, '?', rfl_text_control(text));
+}
+
+size_t rfl_text_utf8(const char *at, size_t left)
+{
+	const unsigned char *s = (const unsigned char *)at;
+	size_t n = s[0] < 0x80   ? 1
+		   : s[0] < 0xc2 ? 0
+		   : s[0] < 0xe0 ? 2
+		   : s[0] < 0xf0 ? 3
+		   : s[0] < 0xf5 ? 4
+				 : 0;
+
+	if (n == 0 || n > left)
+		return 0;
+	for (size_t i = 1; i < n; i++)
+		if ((s[i] & 0xc0) != 0x80)
+			return 0;
+	if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
+	    (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
+		return 0;
+	return n;
+}
+
+void rfl_text_show(const char *text, char *out, size_t size)
+{
+	size_t left = strlen(text), len = 0;
+
+	while (left > 0 && len + 5 < size) {
+		size_t n = rfl_text_control(text) ? 0 : rfl_text_utf8(text, left);
+
+		if (n > 0)
+			memcpy(out + len, text, n);
+		else
+			(void)snprintf(out + len, 5, "\\x%02x", (unsigned char)*text);
+		len += n > 0 ? n : 4;
+		text += n > 0 ? n : 1;
+		left -= n > 0 ? n : 1;
+	}
+	out[len] = '\0';
 }
 
 bool rfl_text_same(const char *a, const char *b)

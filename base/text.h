@@ -40,6 +40,14 @@ size_t rfl_text_control(const char *at);
 /** Replace control characters, so that text of a file stays one line of a message. */
 void rfl_text_one_line(char *text);
 
+/** Bytes of the UTF-8 character that begins here (RFC 3629: no surrogates, no overlong forms); 0:
+ * none does. @param left  bytes that may be looked at, at least 1 */
+size_t rfl_text_utf8(const char *at, size_t left);
+
+/** A name as a message can show it: control characters and bytes that are not UTF-8 become \xhh.
+ * What does not fit into `size` is left out. */
+void rfl_text_show(const char *text, char *out, size_t size);
+
 /** Equal texts; NULL is as "". */
 bool rfl_text_same(const char *a, const char *b);
 

@@ -4,7 +4,7 @@
 #ifndef RFL_DATA_CACHE_H
 #define RFL_DATA_CACHE_H
 
-#include "data/data.h"
+#include "data/dataset.h"
 
 #ifdef __cplusplus
 extern "C" {

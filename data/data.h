@@ -1,13 +1,13 @@
 /*
- * data.h - where batches come from: a folder of JPEG images decoded by threads, or one synthetic
- * batch that never changes. A source hands out batches in the engines' form, one at a time.
+ * data.h - where batches come from: JPEG images, CIFAR-10, MNIST, or one synthetic batch that never
+ * changes. A source hands out batches in the engines' form, one at a time.
  *
- * A folder DIR holds DIR/train/<class>/<image>.jpg (torchvision's ImageFolder). Classes are the
- * sorted folder names and count from 0. What a batch holds is a function of the folder, the seed
- * and the number of the batch: not of the number of threads.
+ * A folder of images DIR holds DIR/train/<class>/<image>.jpg (torchvision's ImageFolder). Classes
+ * are the sorted folder names and count from 0. What a batch holds is a function of the folder, the
+ * seed and the number of the batch: not of the number of threads.
  */
-#ifndef RFL_RUNNER_DATA_H
-#define RFL_RUNNER_DATA_H
+#ifndef RFL_DATA_DATA_H
+#define RFL_DATA_DATA_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,49 +20,6 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/* ---- the folder ---- */
-
-struct rfl_arena;
-
-struct rfl_dataset_image {
-	uint32_t label;   /**< index into classes */
-	const char *name; /**< within its class's folder */
-};
-
-struct rfl_dataset {
-	const char *dir; /**< DIR/train */
-	size_t nclasses;
-	const char **classes; /**< sorted bytewise */
-	size_t nimages;
-	struct rfl_dataset_image *images; /**< sorted by class, then by name */
-	size_t skipped;          /**< files that are not named .jpg or .jpeg; logged by name */
-	struct rfl_arena *arena; /**< owns everything above */
-};
-
-/**
- * List a folder of images; none is opened.
- * @param ret  set on success only; release with rfl_dataset_free()
- * @return RFL_OK; RFL_EIO; RFL_EINVAL when there is no train folder, no class or no image
- */
-enum rfl_rc rfl_dataset_open(const char *dir, struct rfl_dataset **ret,
-			     struct rfl_err *err) RFL_WARN_UNUSED;
-void rfl_dataset_free(struct rfl_dataset *set);
-
-/**
- * Is there at least one image, and are there at most max_classes classes? As rfl_dataset_open() and
- * rfl_data_folder() say it, but without listing every file.
- */
-enum rfl_rc rfl_dataset_probe(const char *dir, int64_t max_classes,
-			      struct rfl_err *err) RFL_WARN_UNUSED;
-
-/** Path of an image's file. RFL_EIO when it is longer than `size`. */
-enum rfl_rc rfl_dataset_path(const struct rfl_dataset *set, size_t index, char *out, size_t size,
-			     struct rfl_err *err) RFL_WARN_UNUSED;
-
-/** RFL_EINVAL when a folder has more classes than a network has outputs. */
-enum rfl_rc rfl_dataset_check_classes(const struct rfl_dataset *set, int64_t max_classes,
-				      struct rfl_err *err) RFL_WARN_UNUSED;
 
 /* ---- what a run is fed ---- */
 
@@ -107,29 +64,6 @@ struct rfl_data;
 enum rfl_rc rfl_data_synthetic(const struct rfl_net *net, int64_t batch, enum rfl_layout layout,
 			       int threads, struct rfl_data **ret,
 			       struct rfl_err *err) RFL_WARN_UNUSED;
-
-struct rfl_loader_config {
-	int64_t batch;
-	int image_size;  /**< width and height of an input */
-	int64_t classes; /**< outputs of the net; the folder may have fewer */
-	enum rfl_layout layout;
-	int workers;   /**< decoding threads; 0: decode when the batch is asked for */
-	int ahead;     /**< batches decoded ahead of the one in use, at least 1 */
-	bool augment;  /**< random crop and flip, else resize and centre crop */
-	uint64_t seed; /**< of the order, the crops and the flips */
-};
-
-/**
- * Batches of a folder's images in random order, epoch after epoch without a gap. A file that cannot
- * be decoded is logged by name once and replaced by the image after it.
- *
- * @param take_set  taken, also on failure
- * @param ret       set on success only; release with rfl_data_free()
- * @return RFL_OK; RFL_EINVAL when the folder has more classes than the net; RFL_ENOMEM;
- *         RFL_EUNAVAILABLE without libjpeg-turbo
- */
-enum rfl_rc rfl_data_folder(struct rfl_dataset *take_set, const struct rfl_loader_config *config,
-			    struct rfl_data **ret, struct rfl_err *err) RFL_WARN_UNUSED;
 
 /**
  * The next batch; waits for it. It stays as it is until the next call.

@@ -1,10 +1,12 @@
 /*
- * dataset.c - lists an ImageFolder: classes and images, sorted. Opening the images is loader.c's.
+ * dataset.c - lists an ImageFolder: classes and images, sorted. Opening the images is left to
+ * others.
  */
-#include "data/data.h"
+#include "data/dataset.h"
 
 #include <dirent.h>
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +16,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/text.h"
 
 #define NAMED_SKIPS 10 /* files named one by one in the log; the rest is only counted */
 
@@ -114,10 +117,14 @@ static bool add_image(struct growing *g, uint32_t label, const char *name)
 
 static void skip(struct rfl_dataset *set, const char *class_name, const char *name)
 {
+	char path[8192], shown[RFL_ERR_MSG_MAX];
+
 	set->skipped++;
-	if (set->skipped <= NAMED_SKIPS)
-		rfl_log(RFL_LOG_WARN, "%s/%s/%s: not named .jpg or .jpeg, skipped", set->dir,
-			class_name, name);
+	if (set->skipped > NAMED_SKIPS)
+		return;
+	snprintf(path, sizeof(path), "%s/%s/%s", set->dir, class_name, name);
+	rfl_text_show(path, shown, sizeof(shown));
+	rfl_log(RFL_LOG_WARN, "%s: not named .jpg or .jpeg, skipped", shown);
 }
 
 static enum rfl_rc list_class(struct growing *g, uint32_t label, struct rfl_err *err)

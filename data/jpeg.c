@@ -13,13 +13,15 @@
 #include <jerror.h>
 
 #define ROW_BATCH 16
+#define MAX_SCANS 500 /* of a progressive file; cameras and libraries write 10 to 20 */
 
 struct rfl_jpeg {
 	struct jpeg_decompress_struct decoder;
 	struct jpeg_error_mgr manager; /* client_data of the decoder leads back to us */
+	struct jpeg_progress_mgr progress;
 	jmp_buf escape;
 	char message[JMSG_LENGTH_MAX];
-	char name[256];
+	char name[4096];
 	uint8_t *rows; /* ROW_BATCH decoded rows, when they are not the crop's own */
 	size_t rows_cap;
 };
@@ -38,6 +40,19 @@ static void on_message(j_common_ptr info, int level)
 	if (level < 0 &&
 	    (info->err->msg_code == JWRN_JPEG_EOF || info->err->msg_code == JWRN_HIT_MARKER))
 		on_error(info);
+}
+
+/* A small file can ask for any number of passes over a large image. */
+static void on_progress(j_common_ptr info)
+{
+	struct rfl_jpeg *j = info->client_data;
+
+	if (j->decoder.input_scan_number <= MAX_SCANS)
+		return;
+	snprintf(j->message, sizeof(j->message), "more than the %d scans that are allowed",
+		 MAX_SCANS);
+	j->manager.msg_code = 0;
+	longjmp(j->escape, 1);
 }
 
 /* What libjpeg gave up for: the file, or the memory of this machine. */
@@ -65,6 +80,8 @@ enum rfl_rc rfl_jpeg_new(struct rfl_jpeg **ret, struct rfl_err *err)
 		return rc;
 	}
 	jpeg_create_decompress(&j->decoder);
+	j->progress.progress_monitor = on_progress;
+	j->decoder.progress = &j->progress;
 	*ret = j;
 	return RFL_OK;
 }
@@ -104,6 +121,36 @@ static enum rfl_rc check_image(struct rfl_jpeg *j, struct rfl_err *err)
 	return RFL_OK;
 }
 
+/* What files named .jpg are instead. */
+static const struct {
+	const char *begins;
+	size_t len;
+	const char *what;
+} others[] = {
+	{ "\x89PNG", 4, "a PNG file" },
+	{ "GIF8", 4, "a GIF file" },
+	{ "BM", 2, "a BMP file" },
+	{ "RIFF", 4, "a WebP file" },
+	{ "II*\0", 4, "a TIFF file" },
+	{ "MM\0*", 4, "a TIFF file" },
+	{ "P6", 2, "a PPM file" },
+	{ "<", 1, "a page of HTML or XML" },
+	{ "version https://git-lfs", 23, "a pointer of Git LFS: fetch the file itself" },
+};
+
+static enum rfl_rc refuse_other(const uint8_t *data, size_t len, const char *name,
+				struct rfl_err *err)
+{
+	if (len == 0)
+		return rfl_fail(err, RFL_EFORMAT, 0, "%s: the file is empty", name);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(others); i++) {
+		if (len >= others[i].len && memcmp(data, others[i].begins, others[i].len) == 0)
+			return rfl_fail(err, RFL_EFORMAT, 0, "%s: not a JPEG file but %s", name,
+					others[i].what);
+	}
+	return rfl_fail(err, RFL_EFORMAT, 0, "%s: not a JPEG file", name);
+}
+
 enum rfl_rc rfl_jpeg_begin(struct rfl_jpeg *j, const void *data, size_t len, const char *name,
 			   int *width, int *height, struct rfl_err *err)
 {
@@ -112,7 +159,7 @@ enum rfl_rc rfl_jpeg_begin(struct rfl_jpeg *j, const void *data, size_t len, con
 
 	snprintf(j->name, sizeof(j->name), "%s", name);
 	if (len < sizeof(soi) || memcmp(data, soi, sizeof(soi)) != 0)
-		return rfl_fail(err, RFL_EFORMAT, 0, "%s: not a JPEG file", name);
+		return refuse_other(data, len, name, err);
 	if (setjmp(j->escape)) {
 		jpeg_abort_decompress(&j->decoder);
 		return gave_up(j, err);

@@ -2,8 +2,8 @@
  * jpeg.h - JPEG pixels by libjpeg-turbo: whole images or the part that a crop needs, always as
  * RGB. A file that is truncated, too large or not a JPEG is an error with the reason.
  */
-#ifndef RFL_RUNNER_JPEG_H
-#define RFL_RUNNER_JPEG_H
+#ifndef RFL_DATA_JPEG_H
+#define RFL_DATA_JPEG_H
 
 #include <stddef.h>
 #include <stdint.h>

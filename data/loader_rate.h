@@ -5,6 +5,7 @@
 #define RFL_DATA_LOADER_RATE_H
 
 #include "data/data.h"
+#include "data/dataset.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -107,8 +107,8 @@ static bool make_taps(struct rfl_resizer *r, int d, int in_size, int out_size, i
 
 /* Columns first to last - 1 of up to STRIP rows, one behind the other, STEP bytes each. A pixel is
  * moved as four bytes: the fourth is overwritten by the next row's, or is the spill. */
-static void rows_to_columns(const uint8_t *rows, size_t stride, int nrows, int first, int last,
-			    uint8_t *out)
+static inline void rows_to_columns(const uint8_t *rows, size_t stride, int nrows, int first,
+				   int last, uint8_t *out)
 {
 	for (int x = first; x < last; x++, out += STEP) {
 		const uint8_t *in = rows + (size_t)x * 3;
@@ -134,7 +134,10 @@ static void resize_strip(struct rfl_resizer *r, const struct rfl_rows *rows, con
 	const int last = t->bounds[2 * t->count - 2] + t->bounds[2 * t->count - 1];
 	uint8_t column[STEP];
 
-	rows_to_columns(in, in_stride, nrows, first, last, r->columns);
+	if (nrows == STRIP) /* nearly always: a loop that the compiler unrolls */
+		rows_to_columns(in, in_stride, STRIP, first, last, r->columns);
+	else
+		rows_to_columns(in, in_stride, nrows, first, last, r->columns);
 	for (int i = 0; i < t->count; i++) {
 		const int to = flip ? t->count - 1 - i : i;
 

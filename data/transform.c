@@ -1,12 +1,10 @@
 /*
- * transform.c - which part of an image is taken, and the normalisation of its pixels.
+ * transform.c - which part of an image is taken.
  */
 #include "data/transform.h"
 
 #include <math.h>
 #include <stdlib.h>
-
-#include "base/alloc.h"
 
 enum rfl_rc rfl_image_reserve(struct rfl_image *image, int width, int height, struct rfl_err *err)
 {
@@ -102,31 +100,4 @@ void rfl_view_centre(int width, int height, int size, struct rfl_view *ret)
 		.left = (int)lrint((double)(w - size) / 2.0),
 		.top = (int)lrint((double)(h - size) / 2.0),
 	};
-}
-
-void rfl_normalise(const struct rfl_image *image, bool flip, enum rfl_layout layout, float *out)
-{
-	static const float mean[3] = { 0.485F, 0.456F, 0.406F };
-	static const float std[3] = { 0.229F, 0.224F, 0.225F };
-	size_t width = (size_t)image->width, plane = width * (size_t)image->height;
-	size_t channel_step = layout == RFL_LAYOUT_NCHW ? plane : 1;
-	size_t pixel_step = layout == RFL_LAYOUT_NCHW ? 1 : 3;
-	float table[3][256];
-
-	for (int c = 0; c < 3; c++) {
-		for (int v = 0; v < 256; v++)
-			table[c][v] = ((float)v / 255.0F - mean[c]) / std[c];
-	}
-	for (size_t y = 0; y < (size_t)image->height; y++) {
-		const uint8_t *row = image->pixels + y * width * 3;
-
-		for (size_t x = 0; x < width; x++) {
-			const uint8_t *p = row + (flip ? width - 1 - x : x) * 3;
-			float *q = out + (y * width + x) * pixel_step;
-
-			q[0] = table[0][p[0]];
-			q[channel_step] = table[1][p[1]];
-			q[2 * channel_step] = table[2][p[2]];
-		}
-	}
 }

@@ -1,9 +1,9 @@
 /*
  * transform.h - from decoded pixels to a network's input: which part of an image is taken, the
- * resize (antialiased bilinear, Pillow's arithmetic to the bit), the flip, the normalisation.
+ * resize (antialiased bilinear, Pillow's arithmetic to the bit), the flip, the layout.
  */
-#ifndef RFL_RUNNER_TRANSFORM_H
-#define RFL_RUNNER_TRANSFORM_H
+#ifndef RFL_DATA_TRANSFORM_H
+#define RFL_DATA_TRANSFORM_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -71,12 +71,6 @@ void rfl_resizer_fini(struct rfl_resizer *r);
 enum rfl_rc rfl_resize(struct rfl_resizer *r, const struct rfl_image *source,
 		       const struct rfl_view *view, enum rfl_layout layout, uint8_t *out,
 		       struct rfl_err *err) RFL_WARN_UNUSED;
-
-/**
- * (value / 255 - mean) / std per channel with ImageNet's mean and std, flipped when asked for.
- * @param out  3 * width * height floats, in `layout`
- */
-void rfl_normalise(const struct rfl_image *image, bool flip, enum rfl_layout layout, float *out);
 
 #ifdef __cplusplus
 }
