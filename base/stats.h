@@ -16,12 +16,12 @@ extern "C" {
 struct rfl_stats {
 	size_t n;
 	double mean;
-	double std;    /**< sample standard deviation, n - 1 */
+	double std; /**< sample standard deviation, n - 1 */
 	double median;
-	double mad;    /**< median absolute deviation from the median, not scaled */
+	double mad; /**< median absolute deviation from the median, not scaled */
 	double p10, p90;
 	double min, max;
-	double ci95;   /**< half width of the t-based 95 % confidence interval of the mean */
+	double ci95; /**< half width of the t-based 95 % confidence interval of the mean */
 };
 
 /** Describe n samples; NaN samples are refused. RFL_EINVAL for n = 0 or NaN, RFL_ENOMEM. */
@@ -51,11 +51,15 @@ struct rfl_stats_difference {
  */
 struct rfl_stats_difference rfl_stats_welch(const struct rfl_stats *a, const struct rfl_stats *b);
 
-/**
- * The slope of the least-squares line through samples in their order, times n - 1: what the line
- * rises by from the first to the last. NaN for n < 2.
+/** What the least-squares line through samples in their order rises by, from the first to the last.
  */
-double rfl_stats_trend(const double *samples, size_t n);
+struct rfl_stats_trend {
+	double rise; /**< NaN for n < 2 */
+	double ci95; /**< half width of its 95 % confidence interval, by Student's t; NaN for n < 3
+		      */
+};
+
+struct rfl_stats_trend rfl_stats_trend(const double *samples, size_t n);
 
 #ifdef __cplusplus
 }

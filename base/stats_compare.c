@@ -108,12 +108,14 @@ struct rfl_stats_difference rfl_stats_welch(const struct rfl_stats *a, const str
 	return d;
 }
 
-double rfl_stats_trend(const double *samples, size_t n)
+struct rfl_stats_trend rfl_stats_trend(const double *samples, size_t n)
 {
-	double mean = 0, middle = (double)(n - 1) / 2, up = 0, square = 0;
+	struct rfl_stats_trend t = { .rise = (double)NAN, .ci95 = (double)NAN };
+	double mean = 0, middle, up = 0, square = 0, rest = 0;
 
 	if (n < 2)
-		return NAN;
+		return t;
+	middle = (double)(n - 1) / 2;
 	for (size_t i = 0; i < n; i++)
 		mean += samples[i] / (double)n;
 	for (size_t i = 0; i < n; i++) {
@@ -122,5 +124,14 @@ double rfl_stats_trend(const double *samples, size_t n)
 		up += at * (samples[i] - mean);
 		square += at * at;
 	}
-	return up / square * (double)(n - 1);
+	t.rise = up / square * (double)(n - 1);
+	if (n < 3)
+		return t;
+	for (size_t i = 0; i < n; i++) {
+		double off = samples[i] - mean - up / square * ((double)i - middle);
+
+		rest += off * off;
+	}
+	t.ci95 = rfl_stats_t95(n - 2) * sqrt(rest / (double)(n - 2) / square) * (double)(n - 1);
+	return t;
 }

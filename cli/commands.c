@@ -20,6 +20,7 @@
 	X(counters_import) \
 	X(counters_list) \
 	X(counters_check) \
+	X(summary) \
 	X(points) \
 	X(plot) \
 	X(list) \

@@ -10,18 +10,19 @@
 #include "base/text.h"
 #include "ledger/ledger_columns.h"
 
-#define FACT(n, r)                                                            \
-	{                                                                     \
-		.name = #n, .column = RFL_LEDGER_AT_##n, .role = RFL_FACT_##r \
+#define TITLED(n, t, r)                                                                   \
+	{                                                                                 \
+		.name = #n, .title = t, .column = RFL_LEDGER_AT_##n, .role = RFL_FACT_##r \
 	}
+#define FACT(n, r) TITLED(n, #n, r)
 
 const struct rfl_fact rfl_facts[] = {
-	FACT(env, WAY),
-	FACT(model, WORK),
-	FACT(precision, WORK),
-	FACT(batch, WORK),
-	FACT(mode, WORK),
-	FACT(layout, WORK),
+	TITLED(env, "Env", WAY),
+	TITLED(model, "Model", WORK),
+	TITLED(precision, "Precision", WORK),
+	TITLED(batch, "Batch", WORK),
+	TITLED(mode, "Mode", WORK),
+	TITLED(layout, "Layout", WORK),
 	FACT(micro_batch, WORK),
 	FACT(accum, WORK),
 	FACT(img_size, WORK),

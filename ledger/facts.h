@@ -22,7 +22,8 @@ enum rfl_fact_role {
 };
 
 struct rfl_fact {
-	const char *name; /**< of the column */
+	const char *name;  /**< of the column */
+	const char *title; /**< for people */
 	enum rfl_ledger_at column;
 	enum rfl_fact_role role;
 };

@@ -86,16 +86,19 @@ static void what_cannot_be_said(void **state)
 	assert_true(d.value == 0 && !isnan(d.lo) && !isnan(d.hi));
 }
 
-/* numpy.polyfit(range(n), x, 1)[0] * (n - 1) */
+/* numpy.polyfit(range(n), x, 1)[0] * (n - 1); its standard error by the formula, times t. */
 static void trends(void **state)
 {
 	const double x[] = { 3, 1, 4, 1, 5 }, line[] = { 10, 12, 14 };
 
 	(void)state;
-	assert_close(rfl_stats_trend(x, 5), 1.6, 1e-14);
-	assert_close(rfl_stats_trend(line, 3), 4, 1e-14);
-	assert_close(rfl_stats_trend(line, 2), 2, 1e-14);
-	assert_true(isnan(rfl_stats_trend(line, 1)) && isnan(rfl_stats_trend(line, 0)));
+	assert_close(rfl_stats_trend(x, 5).rise, 1.6, 1e-14);
+	assert_close(rfl_stats_trend(x, 5).ci95, 7.77802724751741, 1e-12);
+	assert_close(rfl_stats_trend(line, 3).rise, 4, 1e-14);
+	assert_true(rfl_stats_trend(line, 3).ci95 < 1e-12);
+	assert_close(rfl_stats_trend(line, 2).rise, 2, 1e-14);
+	assert_true(isnan(rfl_stats_trend(line, 2).ci95));
+	assert_true(isnan(rfl_stats_trend(line, 1).rise) && isnan(rfl_stats_trend(line, 0).rise));
 }
 
 int main(void)

@@ -1,0 +1,36 @@
+/*
+ * runs_args.h - inside cli/: the options by which commands read runs from metrics.csv, ours or
+ * another's.
+ */
+#ifndef RFL_CLI_RUNS_ARGS_H
+#define RFL_CLI_RUNS_ARGS_H
+
+#include "base/log.h"
+#include "cli/cmd.h"
+#include "ledger/runs.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** The row of --map. @param at  offset of a struct rfl_opt_list */
+#define RFL_OPT_MAP_ROW(at)                                                                      \
+	{                                                                                        \
+		.name = "map", .meta = "FILE|NAME=COLUMN", .kind = RFL_OPT_LIST, .offset = (at), \
+		.help = "which column of somebody else's table is which of the ledger"           \
+	}
+
+/** Read the files, and log what was taken for what in tables of others. RFL_EIO names the command
+ * that makes a file which is not there. */
+enum rfl_rc rfl_cli_load_runs(const char *const *paths, size_t npaths,
+			      const struct rfl_opt_list *map,
+			      const struct rfl_ledger_metric *metric, struct rfl_runs **ret,
+			      struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** Log lines, one by one. */
+void rfl_cli_log_lines(enum rfl_log_level level, const char *lines);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,279 @@
+/*
+ * foreign.c - which columns of a table are which of ours. What the words in them come to is in
+ * foreign_row.c.
+ */
+#include "ledger/foreign.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "ledger/foreign_row.h"
+
+/* What other programs call our columns, compared without case, signs for letters and digits only,
+ * every run of others as one '_'. Of several that a table has the first is taken. */
+static const struct {
+	enum rfl_ledger_at column;
+	const char *names; /* separated by blanks */
+} aliases[] = {
+	{ RFL_LEDGER_AT_timestamp_utc,
+	  "timestamp datetime date_time time date start_time started" },
+	{ RFL_LEDGER_AT_label, "run_label run_name label_name tag name" },
+	{ RFL_LEDGER_AT_env, "environment env_name" },
+	{ RFL_LEDGER_AT_status, "state result outcome" },
+	{ RFL_LEDGER_AT_repeat, "run_n run_number run repeat_index rep r" },
+	{ RFL_LEDGER_AT_host, "hostname host_name node machine" },
+	{ RFL_LEDGER_AT_device_name, "device gpu gpu_name device_model" },
+	{ RFL_LEDGER_AT_backend, "device_type accelerator" },
+	{ RFL_LEDGER_AT_engine_version,
+	  "torch_version pytorch_version torch pytorch framework_version" },
+	{ RFL_LEDGER_AT_model, "arch architecture model_name network net" },
+	{ RFL_LEDGER_AT_batch, "batch_size batchsize bs global_batch_size" },
+	{ RFL_LEDGER_AT_precision, "dtype data_type prec" },
+	{ RFL_LEDGER_AT_layout, "memory_format channels_last" },
+	{ RFL_LEDGER_AT_mode, "phase" },
+	{ RFL_LEDGER_AT_optimizer, "optim opt" },
+	{ RFL_LEDGER_AT_data_mode, "dataset data" },
+	{ RFL_LEDGER_AT_workers, "num_workers loader_workers" },
+	{ RFL_LEDGER_AT_threads, "num_threads cpu_threads" },
+	{ RFL_LEDGER_AT_img_size, "image_size input_size resolution" },
+	{ RFL_LEDGER_AT_context_length, "seq_len sequence_length seq_length" },
+	{ RFL_LEDGER_AT_accum, "grad_accum_steps grad_accum accumulation_steps" },
+	{ RFL_LEDGER_AT_world_size, "num_gpus gpus n_gpus" },
+	{ RFL_LEDGER_AT_seed, "random_seed" },
+	{ RFL_LEDGER_AT_warmup, "warmup_iters warmup_steps" },
+	{ RFL_LEDGER_AT_iters, "measured_iters iterations num_iters steps n_iters" },
+	{ RFL_LEDGER_AT_wall_s,
+	  "measured_sec measured_seconds measured_s elapsed_sec elapsed_seconds elapsed_s "
+	  "total_sec duration_s duration_sec" },
+	{ RFL_LEDGER_AT_samples_per_s,
+	  "imgs_per_sec images_per_sec img_per_sec samples_per_sec imgs_per_s images_per_s "
+	  "img_per_s imgs_sec images_sec img_sec samples_sec imgs_s images_s img_s samples_s "
+	  "images_per_second imgs_per_second samples_per_second throughput "
+	  "throughput_imgs_per_sec throughput_img_s ips" },
+	{ RFL_LEDGER_AT_tokens_per_s, "tokens_per_sec tok_per_s tok_per_sec tokens_sec tok_s" },
+	{ RFL_LEDGER_AT_step_ms_mean,
+	  "step_ms step_time_ms ms_per_step ms_per_iter ms_per_iteration iter_ms mean_step_ms" },
+	{ RFL_LEDGER_AT_step_ms_median, "median_step_ms median_ms" },
+	{ RFL_LEDGER_AT_tflops, "tflop_s tflops_s achieved_tflops" },
+	{ RFL_LEDGER_AT_error_text, "error error_message" },
+};
+
+bool rfl_foreign_is_ours(const struct rfl_csv *csv)
+{
+	return rfl_csv_find(csv, "schema_version") >= 0 && rfl_csv_find(csv, "run_id") >= 0 &&
+	       rfl_csv_find(csv, "config_hash") >= 0 && rfl_csv_find(csv, "status") >= 0;
+}
+
+/* --- names ----------------------------------------------------------------------------------- */
+
+/* "Images / sec" as "images_sec". */
+static void plain_name(const char *name, char *out, size_t size)
+{
+	size_t n = 0;
+
+	for (; *name && n + 1 < size; name++) {
+		if (isalnum((unsigned char)*name))
+			out[n++] = (char)tolower((unsigned char)*name);
+		else if (n > 0 && out[n - 1] != '_')
+			out[n++] = '_';
+	}
+	while (n > 0 && out[n - 1] == '_')
+		n--;
+	out[n] = '\0';
+}
+
+static int find_plain(const struct rfl_csv *csv, const char *plain, size_t len)
+{
+	for (size_t i = 0; i < rfl_csv_columns(csv); i++) {
+		char name[128];
+
+		plain_name(rfl_csv_column(csv, i), name, sizeof(name));
+		if (strlen(name) == len && memcmp(name, plain, len) == 0)
+			return (int)i;
+	}
+	return -1;
+}
+
+/* Our own names first, then what others have for them. */
+static void take_known_names(const struct rfl_csv *csv,
+			     struct rfl_ledger_source from[RFL_LEDGER_NCOLUMNS])
+{
+	for (size_t i = 0; i < RFL_LEDGER_NCOLUMNS; i++) {
+		const char *name = rfl_ledger_column_name(i);
+
+		from[i] = (struct rfl_ledger_source){ .column = find_plain(csv, name, strlen(name)),
+						      .foreign = true };
+	}
+	for (size_t k = 0; k < RFL_ARRAY_LEN(aliases); k++) {
+		struct rfl_ledger_source *s = &from[aliases[k].column];
+		const char *at = aliases[k].names;
+
+		while (s->column < 0 && *at) {
+			size_t len = strcspn(at, " ");
+
+			s->column = find_plain(csv, at, len);
+			at += len;
+			at += *at == ' ';
+		}
+	}
+}
+
+/* --- what is needed -------------------------------------------------------------------------- */
+
+static bool is_told(const struct rfl_ledger_source from[], enum rfl_ledger_at column)
+{
+	return from[column].column >= 0 || from[column].text;
+}
+
+static bool has_rate_parts(const struct rfl_ledger_source from[])
+{
+	return is_told(from, RFL_LEDGER_AT_samples_per_s) ||
+	       is_told(from, RFL_LEDGER_AT_step_ms_mean) ||
+	       is_told(from, RFL_LEDGER_AT_step_ms_median) ||
+	       (is_told(from, RFL_LEDGER_AT_wall_s) && is_told(from, RFL_LEDGER_AT_iters));
+}
+
+static bool has_metric(const struct rfl_ledger_source from[], const struct rfl_ledger_metric *m)
+{
+	if (is_told(from, m->column) || is_told(from, m->instead))
+		return true;
+	return (m->column == RFL_LEDGER_AT_samples_per_s ||
+		m->column == RFL_LEDGER_AT_step_ms_median) &&
+	       has_rate_parts(from);
+}
+
+static enum rfl_rc lacks(const struct rfl_csv *csv, const char *what, const char *cure,
+			 struct rfl_err *err)
+{
+	struct rfl_buf list;
+
+	rfl_buf_init(&list, 1 << 16);
+	rfl_column_map_list(csv, &list);
+	(void)rfl_fail(err, RFL_EFORMAT, 0,
+		       "%s: no column stands for '%s'; there are %s; say which one with --map %s",
+		       rfl_csv_path(csv), what, rfl_buf_str(&list), cure);
+	if (err)
+		rfl_text_one_line(err->msg);
+	rfl_buf_fini(&list);
+	return RFL_EFORMAT;
+}
+
+static enum rfl_rc check_needed(const struct rfl_csv *csv, const struct rfl_ledger_source from[],
+				const struct rfl_ledger_metric *metric, struct rfl_err *err)
+{
+	static const struct {
+		enum rfl_ledger_at column;
+		const char *cure;
+	} parts[] = {
+		{ RFL_LEDGER_AT_model, "model=COLUMN" },
+		{ RFL_LEDGER_AT_batch, "batch=COLUMN" },
+		{ RFL_LEDGER_AT_precision, "precision=COLUMN or --map 'precision=\"fp32\"'" },
+	};
+	char cure[128];
+
+	snprintf(cure, sizeof(cure), "%s=COLUMN", metric->name);
+	if (!has_metric(from, metric)) {
+		snprintf(cure, sizeof(cure), "%s=COLUMN", rfl_ledger_column_name(metric->column));
+		return lacks(csv, rfl_ledger_column_name(metric->column), cure, err);
+	}
+	for (size_t i = 0; i < RFL_ARRAY_LEN(parts); i++)
+		if (!is_told(from, parts[i].column) && !is_told(from, RFL_LEDGER_AT_label))
+			return lacks(csv, rfl_ledger_column_name(parts[i].column), parts[i].cure,
+				     err);
+	if (!is_told(from, RFL_LEDGER_AT_env) && !is_told(from, RFL_LEDGER_AT_label) &&
+	    !is_told(from, RFL_LEDGER_AT_backend))
+		return lacks(csv, "env", "env=COLUMN or --map 'env=\"lab_cpu\"'", err);
+	return RFL_OK;
+}
+
+/* --- reading --------------------------------------------------------------------------------- */
+
+/* "file: read as ...: model=arch batch=batch_size env=\"mac_mps\"". */
+static void note_sources(const struct rfl_csv *csv, const struct rfl_ledger_source from[],
+			 struct rfl_buf *notes)
+{
+	const char *before = "";
+
+	rfl_buf_printf(notes, "%s: not a ledger of this program; taken are ", rfl_csv_path(csv));
+	for (size_t i = 0; i < RFL_LEDGER_NCOLUMNS; i++) {
+		const char *name = rfl_ledger_column_name(i);
+
+		if (from[i].column < 0 && !from[i].text)
+			continue;
+		rfl_buf_printf(notes, "%s%s", before, name);
+		before = ", ";
+		if (from[i].column < 0)
+			rfl_buf_printf(notes, "=\"%s\"", from[i].text);
+		else if (strcmp(rfl_csv_column(csv, (size_t)from[i].column), name) != 0)
+			rfl_buf_printf(notes, "=%s", rfl_csv_column(csv, (size_t)from[i].column));
+		if (from[i].scale != 0)
+			rfl_buf_printf(notes, "*%g", from[i].scale);
+	}
+	if (!is_told(from, RFL_LEDGER_AT_status))
+		rfl_buf_puts(notes, "; without a status, a row with a value is a run that is ok");
+	rfl_buf_putc(notes, '\n');
+}
+
+static enum rfl_rc read_ours(struct rfl_csv *csv, const struct rfl_column_map *map,
+			     const bool wanted[], struct rfl_ledger *to, struct rfl_err *err)
+{
+	struct rfl_ledger_source from[RFL_LEDGER_NCOLUMNS];
+	enum rfl_rc rc;
+
+	for (size_t i = 0; i < RFL_LEDGER_NCOLUMNS; i++) {
+		from[i] = (struct rfl_ledger_source){ .column = -1 };
+		if (!wanted || wanted[i])
+			from[i].column = rfl_csv_find(csv, rfl_ledger_column_name(i));
+	}
+	rc = map ? rfl_column_map_bind(map, csv, from, err) : RFL_OK;
+	return rc == RFL_OK ? rfl_ledger_read(csv, from, to, err) : rc;
+}
+
+static enum rfl_rc read_others(struct rfl_csv *csv, const struct rfl_column_map *map,
+			       const struct rfl_ledger_metric *metric, struct rfl_ledger *to,
+			       struct rfl_buf *notes, struct rfl_err *err)
+{
+	struct rfl_ledger_source from[RFL_LEDGER_NCOLUMNS];
+	size_t first = to->nrows;
+	enum rfl_rc rc;
+
+	take_known_names(csv, from);
+	rc = map ? rfl_column_map_bind(map, csv, from, err) : RFL_OK;
+	if (rc == RFL_OK)
+		rc = check_needed(csv, from, metric, err);
+	if (rc == RFL_OK)
+		rc = rfl_ledger_read(csv, from, to, err);
+	for (size_t i = first; i < to->nrows && rc == RFL_OK; i++)
+		rc = rfl_foreign__settle(rfl_csv_path(csv), to, i, metric,
+					 is_told(from, RFL_LEDGER_AT_status), err);
+	if (rc == RFL_OK)
+		note_sources(csv, from, notes);
+	return rc;
+}
+
+enum rfl_rc rfl_foreign_read_table(struct rfl_csv *csv, const struct rfl_column_map *map,
+				   const struct rfl_ledger_metric *metric,
+				   const bool wanted[RFL_LEDGER_NCOLUMNS], struct rfl_ledger *to,
+				   struct rfl_buf *notes, struct rfl_err *err)
+{
+	if (rfl_foreign_is_ours(csv))
+		return read_ours(csv, map, wanted, to, err);
+	return read_others(csv, map, metric, to, notes, err);
+}
+
+enum rfl_rc rfl_foreign_read(const char *path, const struct rfl_column_map *map,
+			     const struct rfl_ledger_metric *metric,
+			     const bool wanted[RFL_LEDGER_NCOLUMNS], struct rfl_ledger *to,
+			     struct rfl_buf *notes, struct rfl_err *err)
+{
+	struct rfl_csv *csv = NULL;
+	enum rfl_rc rc = rfl_csv_open(path, &csv, err);
+
+	if (rc == RFL_OK)
+		rc = rfl_foreign_read_table(csv, map, metric, wanted, to, notes, err);
+	rfl_csv_close(csv);
+	return rc;
+}

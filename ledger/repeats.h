@@ -1,0 +1,99 @@
+/*
+ * repeats.h - what the repeats of every configuration come to: mean, spread, interval, drift, and
+ * which rows were counted. The formulas: docs/summary.md.
+ */
+#ifndef RFL_LEDGER_REPEATS_H
+#define RFL_LEDGER_REPEATS_H
+
+#include "base/stats.h"
+#include "base/table.h"
+#include "ledger/ledger_metric.h"
+#include "ledger/runs.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define RFL_REPEATS_CV_MAX      0.05 /**< above: unstable */
+#define RFL_REPEATS_DRIFT_MAX   0.03 /**< above, and more than its 95 % interval: drift */
+#define RFL_REPEATS_OUTLIER_MIN 5    /**< fewer repeats have no outliers */
+
+enum rfl_repeats_flag {
+	RFL_REPEATS_UNSTABLE = 1,
+	RFL_REPEATS_DRIFT = 2,
+	RFL_REPEATS_OUTLIER = 4,
+};
+
+/** One run that counts. */
+struct rfl_repeat {
+	const struct rfl_ledger_row *row;
+	double value; /**< of the metric */
+};
+
+struct rfl_repeats_config {
+	const struct rfl_ledger_row *row; /**< stands for all: env, model, batch ... */
+	size_t n;
+	struct rfl_repeat *runs; /**< in the order of time */
+	size_t failed;           /**< rows that are not ok, of runs that are ok in no other row */
+	struct rfl_stats stats;  /**< of the values; all NaN with n = 0 */
+	double cv;               /**< std / mean */
+	double drift;            /**< rise of the line through the values over the mean; n > 2 */
+	unsigned flags;          /**< enum rfl_repeats_flag */
+};
+
+struct rfl_repeats_options {
+	const struct rfl_ledger_metric *metric;
+	/** Only these; an empty list: all. */
+	const char *const *envs, *const *models, *const *precisions;
+	size_t nenvs, nmodels, nprecisions;
+};
+
+struct rfl_repeats {
+	const struct rfl_ledger_metric *metric;
+	size_t n;
+	/** By environment, model and precision as they first come, then by batch. */
+	struct rfl_repeats_config *configs;
+	struct rfl_repeat *runs; /**< of all configurations */
+	struct rfl_buf notes;    /**< lines: duplicates, failures, what was left out and why */
+};
+
+/**
+ * Sort runs into configurations and describe each.
+ *
+ * A label that is ok more than once in a configuration is a run that was repeated: its last row
+ * counts. Rows of single ranks and of runs under a profiler are left out.
+ * @param runs  must stay; rows are borrowed from it
+ * @param ret   set on success only; release with rfl_repeats_free()
+ * @return RFL_OK; RFL_ENOTFOUND for a filter that nothing matches; RFL_EFORMAT for a row with
+ * status ok that does not say what was run
+ */
+enum rfl_rc rfl_repeats_new(const struct rfl_runs *runs, const struct rfl_repeats_options *options,
+			    struct rfl_repeats **ret, struct rfl_err *err) RFL_WARN_UNUSED;
+void rfl_repeats_free(struct rfl_repeats *r); /* accepts NULL */
+
+/** Append "unstable drift outlier", those that are set. */
+void rfl_repeats_flag_words(unsigned flags, struct rfl_buf *out);
+
+/** Append the flags of the runs themselves with how many bear them: "loader_bound:2 throttled:1".
+ */
+void rfl_repeats_run_flags(const struct rfl_repeats_config *c, struct rfl_buf *out);
+
+/** Is this a fact in which configurations of a list differ? */
+struct rfl_fact;
+bool rfl_repeats_varies(const struct rfl_repeats_config *configs, size_t n,
+			const struct rfl_fact *fact);
+
+/** As a table. CSV and JSON have every fact, the others those that name a configuration and those
+ * that vary. Notes of the summary, and `more`, lines, stand under the latter. */
+enum rfl_rc rfl_repeats_table(const struct rfl_repeats *r, enum rfl_format format, const char *more,
+			      struct rfl_buf *out, struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** As Markdown in the form "Batch Size | Run 1 | Run 2 | Run 3 | Mean | Std Dev", a table for each
+ * environment, model and precision. */
+enum rfl_rc rfl_repeats_markdown(const struct rfl_repeats *r, const char *more, struct rfl_buf *out,
+				 struct rfl_err *err) RFL_WARN_UNUSED;
+
+#ifdef __cplusplus
+}
+#endif
+#endif
