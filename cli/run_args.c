@@ -230,10 +230,9 @@ static struct rfl_optimizer optimizer_of(const struct rfl_run_args *a)
 	};
 }
 
-static enum rfl_rc data_of(const struct rfl_run_args *a, struct rfl_data_spec *ret,
-			   struct rfl_err *err)
+static struct rfl_data_spec data_of(const struct rfl_run_args *a)
 {
-	*ret = (struct rfl_data_spec){
+	struct rfl_data_spec spec = {
 		.kind = RFL_DATA_SYNTHETIC,
 		.augment = !a->no_augment,
 		.workers = (int)a->workers,
@@ -242,18 +241,20 @@ static enum rfl_rc data_of(const struct rfl_run_args *a, struct rfl_data_spec *r
 		.seed = (uint64_t)a->seed,
 		.world_size = 1,
 	};
-	if (a->data_mode != RFL_RUN_DATA_AUTO)
-		ret->kind = (enum rfl_data_kind)(a->data_mode - RFL_RUN_DATA_OF_KIND);
-	if (a->synthetic || ret->kind == RFL_DATA_SYNTHETIC_HOST ||
-	    (a->data_mode != RFL_RUN_DATA_AUTO && ret->kind == RFL_DATA_SYNTHETIC)) {
-		ret->augment = false;
-		ret->workers = 0;
-		return RFL_OK;
+	const bool chosen = a->data_mode != RFL_RUN_DATA_AUTO;
+
+	if (chosen)
+		spec.kind = (enum rfl_data_kind)(a->data_mode - RFL_RUN_DATA_OF_KIND);
+	if (a->synthetic || spec.kind == RFL_DATA_SYNTHETIC_HOST ||
+	    (chosen && spec.kind == RFL_DATA_SYNTHETIC)) {
+		spec.augment = false;
+		spec.workers = 0;
+		return spec;
 	}
-	ret->dir = a->data;
-	if (a->data_mode != RFL_RUN_DATA_AUTO)
-		return RFL_OK;
-	return rfl_data_detect(a->data, &ret->kind, err) == RFL_OK ? RFL_OK : RFL_EUSAGE;
+	spec.dir = a->data;
+	if (!chosen) /* until the run begins: the folder may be on another machine */
+		spec.kind = RFL_DATA_IMAGEFOLDER;
+	return spec;
 }
 
 static unsigned sets_of(const struct rfl_opt_list *names)
@@ -312,8 +313,8 @@ enum rfl_rc rfl_run_request_of(const struct rfl_cli *cli, const struct rfl_run_a
 		return rc;
 	ret->config = config_of(cli, a);
 	rc = parse_until(a->until, &ret->config.until_stdrel, err);
-	if (rc == RFL_OK)
-		rc = data_of(a, &ret->config.data, err);
+	ret->config.data = data_of(a);
+	ret->detect_data = a->data_mode == RFL_RUN_DATA_AUTO && ret->config.data.dir;
 	ret->label = a->label;
 	ret->env = a->env;
 	ret->log_dir = a->log_dir;

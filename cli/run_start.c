@@ -172,8 +172,12 @@ enum rfl_rc rfl_run_request_run(struct rfl_cli *cli, const struct rfl_run_reques
 	const char *env[MAX_CHILD_ENV + 1];
 	struct sigaction old[RFL_ARRAY_LEN(stop_signals)];
 	struct rfl_run_config config = r->config;
-	enum rfl_rc rc = settle(&config, err);
+	enum rfl_rc rc = RFL_OK;
 
+	if (r->detect_data && rfl_data_detect(config.data.dir, &config.data.kind, err) != RFL_OK)
+		rc = RFL_EUSAGE;
+	if (rc == RFL_OK)
+		rc = settle(&config, err);
 	*ret = (struct rfl_run_result){ .rc = RFL_OK };
 	rfl_ledger_row_init(&ret->row);
 	if (rc)
