@@ -9,6 +9,11 @@
 /* clang-format off */
 #define COMMANDS(X) \
 	X(run) \
+	X(matrix_expand) \
+	X(matrix_run) \
+	X(matrix_status) \
+	X(matrix_slurm) \
+	X(matrix_merge) \
 	X(bench_loader) \
 	X(complexity) \
 	X(peaks_measure) \

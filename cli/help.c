@@ -16,6 +16,9 @@
 const char *const rfl_help_environment[][2] = {
 	{ "ROOFLINE_PLUGIN_PATH",
 	  "folders of engine plugins, separated by colons, looked at first" },
+	{ "ROOFLINE_LOCK_DIR",
+	  "folder of the locks that keep timed runs of matrices apart; /tmp when "
+	  "absent" },
 	{ "RFL_CUPTI_PATH", "libcupti or its folder, in place of those that are found; then come "
 			    "CUDA_HOME and CUDA_PATH" },
 	{ "SOURCE_DATE_EPOCH", "seconds since 1970: calendar time in results stands still there" },

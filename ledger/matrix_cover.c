@@ -157,7 +157,7 @@ static void place_row(const struct index *ix, const struct rfl_ledger_row *row,
 	}
 	/* Of a batch that was made smaller until it fitted, the row is no measurement of the cell.
 	 */
-	if (cell && row->batch >= 0 && row->batch != cell->batch)
+	if (cell && row->requested_batch >= 0 && row->batch != row->requested_batch)
 		cell = NULL;
 	if (!cell || repeat > ix->m->repeats) {
 		c->foreign++;

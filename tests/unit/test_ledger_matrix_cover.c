@@ -16,7 +16,7 @@ struct row {
 	int cell; /* 1 + index, 0: none, -1: of another matrix */
 	const char *label, *status;
 	const char *env, *model, *precision;
-	int64_t batch;
+	int64_t batch, requested;
 };
 
 static struct rfl_matrix *small_matrix(void)
@@ -55,6 +55,8 @@ static struct rfl_ledger make_ledger(const struct rfl_matrix *m, const struct ro
 		assert_ok(rfl_ledger_set(&r->precision, rows[i].precision, &err), &err);
 		if (rows[i].batch)
 			r->batch = rows[i].batch;
+		if (rows[i].requested)
+			r->requested_batch = rows[i].requested;
 	}
 	return l;
 }
@@ -108,8 +110,9 @@ static void a_row_belongs_to_its_cell_and_label(void **state)
 	      { 3, "lab_vgg16_fp32_bs2_run3", "ok", .batch = 2 }, /* beyond the repeats */
 	      { -1, "lab_vgg16_fp32_bs2_run1", "ok", .batch = 2 } /* other options */);
 	/* of a smaller batch than was asked for: no measurement of the cell */
-	COVER("-F------ 0 1", { 2, "lab_resnet18_fp32_bs4_run1", "oom", .batch = 4 },
-	      { 2, "lab_resnet18_fp32_bs4_run1", "ok", .batch = 2 });
+	COVER("-F------ 0 1",
+	      { 2, "lab_resnet18_fp32_bs4_run1", "oom", .batch = 4, .requested = 4 },
+	      { 2, "lab_resnet18_fp32_bs4_run1", "ok", .batch = 2, .requested = 4 });
 }
 
 static void what_is_done_stays_done(void **state)
@@ -126,7 +129,7 @@ static void rows_without_a_cell_are_found_by_their_label(void **state)
 	(void)state;
 	COVER("D-D---DF 0 3", { 0, "lab_resnet18_fp32_bs2_run1", .status = "ok" },
 	      { 0, "lab_vgg16_fp32_bs2_r1_20251114_115032", .status = "ok" },
-	      { 0, "lab_vgg16_fp32_bs2_run2", "ok", "other", "vgg16", NULL, 2 },
+	      { 0, "lab_vgg16_fp32_bs2_run2", "ok", "other", "vgg16", NULL, .batch = 2 },
 	      { 0, "lab_vgg16_fp32_bs4_run2", .status = "nan" },
 	      { 0, "lab_vgg16_amp_bs4_run2", .status = "ok" },
 	      { 0, "lab_vgg16_fp32_bs4_run1_prof", .status = "ok" },
@@ -140,10 +143,10 @@ static void rows_without_a_number_fill_in_their_order(void **state)
 	COVER("D------- 0 0", { 0, "lab_resnet18_fp32_bs2", .status = "ok" });
 	COVER("D---D--- 1 0", { 0, "lab_resnet18_fp32_bs2", .status = "oom" },
 	      { 0, "lab_resnet18_fp32_bs2", .status = "ok" },
-	      { 0, NULL, "ok", "lab", "resnet18", "fp32", 2 },
-	      { 0, "mine", "ok", "lab", "resnet18", "fp32", 2 });
-	COVER("F------- 0 1", { 0, NULL, "timeout", "lab", "resnet18", "fp32", 2 },
-	      { 0, NULL, "ok", "lab", "resnet18", NULL, 2 });
+	      { 0, NULL, "ok", "lab", "resnet18", "fp32", .batch = 2 },
+	      { 0, "mine", "ok", "lab", "resnet18", "fp32", .batch = 2 });
+	COVER("F------- 0 1", { 0, NULL, "timeout", "lab", "resnet18", "fp32", .batch = 2 },
+	      { 0, NULL, "ok", "lab", "resnet18", NULL, .batch = 2 });
 }
 
 /* The row that counts: the last that is ok, else the last. */

@@ -1,0 +1,152 @@
+/*
+ * device_lock.c - locks on files: flock() for a device, which works through a descriptor that was
+ * opened for reading (the file may be somebody else's), fcntl() for one byte of many.
+ */
+#define _DEFAULT_SOURCE /* flock */
+
+#include "cli/device_lock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "base/file.h"
+
+/* ---- devices ---- */
+
+static void add(struct rfl_device_lock *l, const char *dir, const char *kind, const char *which)
+{
+	char *path = l->path[l->n];
+	size_t at;
+
+	(void)snprintf(path, sizeof(l->path[0]), "%s/roofline-%s", dir, kind);
+	at = strlen(path);
+	if (which)
+		(void)snprintf(path + at, sizeof(l->path[0]) - at, "-%.*s",
+			       (int)strcspn(which, ", "), which);
+	for (char *c = path + at; *c; c++)
+		if (*c == '/')
+			*c = '_';
+	at = strlen(path);
+	(void)snprintf(path + at, sizeof(l->path[0]) - at, ".lock");
+	l->n++;
+}
+
+void rfl_device_lock_init(struct rfl_device_lock *l, const char *backend, const char *gpu,
+			  const char *dir)
+{
+	const bool any = strcmp(backend, "auto") == 0;
+
+	*l = (struct rfl_device_lock){ .fd = { -1, -1 } };
+	if (any || strcmp(backend, "cpu") == 0)
+		add(l, dir, "cpu", NULL);
+	if (any || strcmp(backend, "cpu") != 0)
+		add(l, dir, "gpu", gpu && *gpu ? gpu : "0");
+}
+
+/* Where everybody may write, the kernel refuses O_CREAT on somebody else's file: it is tried only
+ * when there is none. */
+static int open_lock(const char *path)
+{
+	for (int attempt = 0; attempt < 100; attempt++) {
+		int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+
+		if (fd >= 0 || errno != ENOENT)
+			return fd;
+		fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
+		if (fd >= 0 || errno != EEXIST)
+			return fd;
+	}
+	return -1;
+}
+
+enum rfl_rc rfl_device_lock_try(struct rfl_device_lock *l, bool *busy, struct rfl_err *err)
+{
+	*busy = false;
+	for (int i = 0; i < l->n; i++) {
+		l->fd[i] = open_lock(l->path[i]);
+		if (l->fd[i] >= 0 && flock(l->fd[i], LOCK_EX | LOCK_NB) == 0)
+			continue;
+		if (l->fd[i] >= 0 && (errno == EWOULDBLOCK || errno == EINTR)) {
+			*busy = true;
+			rfl_device_lock_release(l);
+			return RFL_OK;
+		}
+		const int code = errno;
+
+		rfl_device_lock_release(l);
+		return rfl_fail(err, RFL_EIO, code,
+				"%s: cannot lock the device: %s; set ROOFLINE_LOCK_DIR to a folder "
+				"of this machine, or give --share-device",
+				l->path[i], strerror(code));
+	}
+	return RFL_OK;
+}
+
+void rfl_device_lock_release(struct rfl_device_lock *l)
+{
+	for (int i = 0; i < l->n; i++) {
+		if (l->fd[i] >= 0)
+			(void)close(l->fd[i]);
+		l->fd[i] = -1;
+	}
+}
+
+/* ---- claims ---- */
+
+enum rfl_rc rfl_claims_open(const char *log_dir, int *ret, struct rfl_err *err)
+{
+	char path[4096];
+	enum rfl_rc rc = rfl_file_mkdirs(log_dir, err);
+
+	if (rc)
+		return rc;
+	(void)snprintf(path, sizeof(path), "%s/.matrix.lock", log_dir);
+	*ret = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+	if (*ret < 0)
+		return rfl_fail(err, RFL_EIO, errno, "%s: %s", path, strerror(errno));
+	return RFL_OK;
+}
+
+void rfl_claims_close(int claims)
+{
+	if (claims >= 0)
+		(void)close(claims);
+}
+
+static struct flock byte_of(uint64_t run, short type)
+{
+	return (struct flock){
+		.l_type = type,
+		.l_whence = SEEK_SET,
+		.l_start = (off_t)(run & INT32_MAX), /* also where offsets have 32 bits */
+		.l_len = 1,
+	};
+}
+
+enum rfl_rc rfl_claim_try(int claims, uint64_t run, bool *busy, struct rfl_err *err)
+{
+	struct flock byte = byte_of(run, F_WRLCK);
+
+	*busy = false;
+	while (fcntl(claims, F_SETLK, &byte) != 0) {
+		if (errno == EINTR)
+			continue;
+		*busy = errno == EACCES || errno == EAGAIN;
+		if (*busy)
+			return RFL_OK;
+		return rfl_fail(err, RFL_EIO, errno, "the log folder's .matrix.lock: %s",
+				strerror(errno));
+	}
+	return RFL_OK;
+}
+
+void rfl_claim_release(int claims, uint64_t run)
+{
+	struct flock byte = byte_of(run, F_UNLCK);
+
+	(void)fcntl(claims, F_SETLK, &byte);
+}

@@ -1,0 +1,57 @@
+/*
+ * device_lock.h - inside cli/: one timed run at a time on each processor and GPU of this machine,
+ * and one process at a time for each run of a matrix. Locks end with the process that holds them,
+ * however it ends.
+ */
+#ifndef RFL_CLI_DEVICE_LOCK_H
+#define RFL_CLI_DEVICE_LOCK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define RFL_DEVICE_LOCKS_MAX 2
+
+/** What a run on a backend needs for itself. */
+struct rfl_device_lock {
+	char path[RFL_DEVICE_LOCKS_MAX][512];
+	int fd[RFL_DEVICE_LOCKS_MAX]; /**< -1: not held */
+	int n;
+};
+
+/**
+ * @param backend  "cpu", "cuda", "mps"; "auto" needs the processor and the GPU
+ * @param gpu      which GPU: what CUDA_VISIBLE_DEVICES begins with; NULL: the first
+ * @param dir      folder of the lock files, which everybody on the machine must share
+ */
+void rfl_device_lock_init(struct rfl_device_lock *l, const char *backend, const char *gpu,
+			  const char *dir);
+
+/**
+ * Take all of them, or none.
+ * @param busy  set to whether somebody else holds one
+ * @return RFL_OK, also when busy; RFL_EIO when a lock file cannot be made
+ */
+enum rfl_rc rfl_device_lock_try(struct rfl_device_lock *l, bool *busy,
+				struct rfl_err *err) RFL_WARN_UNUSED;
+void rfl_device_lock_release(struct rfl_device_lock *l);
+
+/** The claims of a log folder: a file of which each run has a byte. Opened once per process. */
+enum rfl_rc rfl_claims_open(const char *log_dir, int *ret, struct rfl_err *err) RFL_WARN_UNUSED;
+
+void rfl_claims_close(int claims);
+
+/** @param busy  set to whether another process has this run */
+enum rfl_rc rfl_claim_try(int claims, uint64_t run, bool *busy,
+			  struct rfl_err *err) RFL_WARN_UNUSED;
+void rfl_claim_release(int claims, uint64_t run);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
