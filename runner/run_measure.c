@@ -13,12 +13,14 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/json.h"
+#include "machine/sampler.h"
 #include "profile/counters_csv.h"
 #include "runner/counted.h"
 #include "runner/fill_engine.h"
 
 #define STEPS_PER_EVENT 256
 #define CSV_PER_EVENT   ((size_t)32 << 10)
+#define SAMPLES_PER_S   10
 
 /* What a measurement owns. */
 struct job {
@@ -29,7 +31,10 @@ struct job {
 	struct rfl_engine_list *list;
 	struct rfl_run__choice choice;
 	struct rfl_engine *engine;
-	char pci_bus_id[32];              /* of the device */
+	char pci_bus_id[32];         /* of the device */
+	struct rfl_sampler *sampler; /* of a GPU; NULL: not possible */
+	struct rfl_err no_samples;   /* why */
+	struct rfl_gpu_samples gpu;
 	struct rfl_data_stats data_stats; /* of the window */
 	struct rfl_data *data;
 	struct rfl_nvtx *nvtx;
@@ -166,10 +171,17 @@ static void on_window(bool begins, void *ctx)
 {
 	struct job *job = ctx;
 
-	if (begins)
+	if (begins) {
 		rfl_data_reset_stats(job->data);
-	else
-		rfl_data_stats(job->data, &job->data_stats);
+		if (job->sampler && rfl_sampler_start(job->sampler, &job->no_samples) != RFL_OK) {
+			rfl_sampler_free(job->sampler);
+			job->sampler = NULL;
+		}
+		return;
+	}
+	if (job->sampler)
+		rfl_sampler_stop(job->sampler, &job->gpu);
+	rfl_data_stats(job->data, &job->data_stats);
 }
 
 static json_t *step_to_json(const struct rfl_burst_step *s)
@@ -190,6 +202,30 @@ static void say_steps(struct job *job)
 		send(job, json_pack("{s:s, s:I, s:o}", "event", "steps", "first", (json_int_t)first,
 				    "rows", rows));
 	}
+}
+
+/* What the GPU did in the window, or why that is not known. */
+static void say_gpu(struct job *job)
+{
+	const struct rfl_gpu_samples *g = &job->gpu;
+	char throttle[256];
+
+	if (job->choice.device != RFL_DEVICE_CUDA)
+		return;
+	if (!job->sampler) {
+		send(job, json_pack("{s:s, s:o}", "event", "gpu", "reason",
+				    text_of(job->no_samples.msg)));
+		return;
+	}
+	rfl_throttle_words(g->throttle_bits, throttle, sizeof(throttle));
+	send(job, json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s}", "event", "gpu",
+			    "sm_clock_mean_hz", rfl_json_real(g->sm_clock_mean_hz),
+			    "sm_clock_min_hz", rfl_json_real(g->sm_clock_min_hz),
+			    "memory_clock_mean_hz", rfl_json_real(g->memory_clock_mean_hz),
+			    "power_mean_w", rfl_json_real(g->power_mean_w), "energy_j",
+			    rfl_json_real(g->energy_j), "temperature_max_c",
+			    rfl_json_real(g->temperature_max_c), "memory_used_peak_bytes",
+			    rfl_json_real(g->memory_used_peak_bytes), "throttle", throttle));
 }
 
 static double own_peak_bytes(void)
@@ -283,6 +319,8 @@ static enum rfl_rc burst(struct job *job, struct rfl_err *err)
 		rc = rfl_burst_run(ops, job->engine, job->data, &config, &job->burst, err);
 	if (rc == RFL_OK)
 		rc = say_timed(job, err);
+	if (rc == RFL_OK)
+		say_gpu(job);
 	return rc;
 }
 
@@ -394,6 +432,16 @@ static enum rfl_rc open_nvtx(struct job *job, struct rfl_err *err)
 	return rfl_nvtx_open(c->nvtx_injection, &job->nvtx, err);
 }
 
+/* A GPU that cannot be watched trains all the same; the row is told why it lacks the columns. */
+static void open_sampler(struct job *job)
+{
+	const char *id = job->pci_bus_id[0] ? job->pci_bus_id : NULL;
+
+	if (job->choice.device == RFL_DEVICE_CUDA &&
+	    rfl_sampler_new(id, SAMPLES_PER_S, &job->sampler, &job->no_samples) != RFL_OK)
+		job->sampler = NULL;
+}
+
 static enum rfl_rc set_up(struct job *job, struct rfl_err *err)
 {
 	double start = rfl_clock_s();
@@ -409,6 +457,7 @@ static enum rfl_rc set_up(struct job *job, struct rfl_err *err)
 		rc = open_data(job, err);
 	if (rc)
 		return rc;
+	open_sampler(job);
 	send(job, json_pack("{s:s, s:f, s:b, s:b, s:b}", "event", "ready", "setup_s",
 			    rfl_clock_s() - start, "pin_memory", job->config.data.pin_memory,
 			    "cudnn_benchmark", job->config.cudnn_benchmark, "cuda_graph",
@@ -424,6 +473,7 @@ enum rfl_rc rfl_run__measure(const struct rfl_run_config *config, rfl_run_source
 		.emit = emit,
 		.ctx = ctx,
 		.source_for = source_for ? source_for : rfl_source_for,
+		.no_samples = RFL_ERR_INIT,
 		.data_stats = { .decode_s = (double)NAN,
 				.queue_mean = (double)NAN,
 				.queue_min = (double)NAN },
@@ -439,6 +489,7 @@ enum rfl_rc rfl_run__measure(const struct rfl_run_config *config, rfl_run_source
 		send(&job, rfl_run__failed_event(&failure));
 		rfl_fail(err, rc, failure.native, "%s", failure.msg);
 	}
+	rfl_sampler_free(job.sampler);
 	rfl_burst_fini(&job.burst);
 	rfl_data_free(job.data);
 	rfl_nvtx_close(job.nvtx);

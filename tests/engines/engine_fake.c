@@ -4,14 +4,20 @@
  *
  *   RFL_FAKE=<action>:<place>[:<n>]   at the n-th call (from 0) of that place:
  *       kill segv exit hang edevmem fail nan     at open forward backward step snapshot restore
- *                                                 close
+ *                                                 capture close
  *     or RFL_FAKE=unsupported, RFL_FAKE=unavailable
- *   RFL_FAKE_DEVICE=cuda                         serves this device beside the cpu
- *   RFL_FAKE_LACKS=snapshot,mark                 has no such slots
- *   RFL_FAKE_LOG=<file>                          receives at close how often what was called, and
- *                                                how many updates the parameters have seen
+ *   RFL_FAKE_DEVICE=cuda|mps                     serves this device beside the cpu
+ *   RFL_FAKE_LACKS=snapshot,mark,events,upload,capture,pinned
+ *                                                has no such slots
+ *   RFL_FAKE_LOG=<file>                          receives at close how it was opened, how often
+ *                                                what was called, and how many updates the
+ *                                                parameters have seen
  *   RFL_FAKE_MS=<forward>,<backward>,<step>      milliseconds, 0 when absent
  *   RFL_FAKE_PID=<file>                          receives the process id at open
+ *   RFL_FAKE_FITS=<n>                            a forward of more than n samples finds no memory
+ *
+ * On cuda it has a clock of its own (fake_device.h): work is queued and done later, and nobody
+ * waits but in sync, loss and memory.
  */
 #include <math.h>
 #include <signal.h>
@@ -23,13 +29,19 @@
 
 #include "base/alloc.h"
 #include "runner/engine.h"
+#include "tests/engines/fake_device.h"
 
 struct rfl_engine {
 	const struct rfl_engine_ops *ops;
 	const struct rfl_net *net;
 	float **params;
 	double ms[3];
-	int calls[3]; /* of forward, backward, step */
+	struct rfl_engine_config config;
+	struct fake_device *device; /* NULL: work is done when it is asked for */
+	int calls[3];               /* of forward, backward, step */
+	int zeroed, replays, captures, syncs, losses, uploads, last_backwards, pinned;
+	bool captured;
+	double weights; /* of all backwards together */
 	int snapshots, restores;
 	int64_t updates, saved_updates; /* the state that a step changes */
 	double loss, saved_loss;
@@ -76,6 +88,13 @@ static enum rfl_rc misbehave(const char *place, int n, struct rfl_engine *e, str
 	return RFL_OK;
 }
 
+static bool lacks(const char *slot)
+{
+	const char *text = getenv("RFL_FAKE_LACKS");
+
+	return text && strstr(text, slot);
+}
+
 static enum rfl_rc fake_probe(enum rfl_device device, struct rfl_err *err)
 {
 	const char *text = getenv("RFL_FAKE");
@@ -83,8 +102,7 @@ static enum rfl_rc fake_probe(enum rfl_device device, struct rfl_err *err)
 	if (text && strcmp(text, "unavailable") == 0)
 		return rfl_fail(err, RFL_EUNAVAILABLE, 0, "fake: told to be unavailable");
 	text = getenv("RFL_FAKE_DEVICE");
-	if (device == RFL_DEVICE_CPU ||
-	    (device == RFL_DEVICE_CUDA && text && strcmp(text, "cuda") == 0))
+	if (device == RFL_DEVICE_CPU || (text && strcmp(text, rfl_device_names[device]) == 0))
 		return RFL_OK;
 	return rfl_fail(err, RFL_EUNAVAILABLE, 0, "fake: runs on the cpu only");
 }
@@ -100,7 +118,24 @@ static const char *fake_unsupported(enum rfl_op op, enum rfl_precision precision
 
 	if (text && strcmp(text, "unsupported") == 0 && op == RFL_OP_MAX_POOL)
 		return "told not to";
-	return precision == RFL_PRECISION_FP32 ? NULL : "only fp32 is faked";
+	return precision == RFL_PRECISION_TF32 ? "tf32 is not faked" : NULL;
+}
+
+static void write_config(FILE *f, const struct rfl_engine_config *c)
+{
+	const char *workspace = getenv("CUBLAS_WORKSPACE_CONFIG");
+
+	fprintf(f, "device=%s precision=%s layout=%s threads=%d max_batch=%lld seed=%llu\n",
+		rfl_device_names[c->device], rfl_precision_names[c->precision],
+		rfl_layout_names[c->layout], c->threads, (long long)c->max_batch,
+		(unsigned long long)c->seed);
+	fprintf(f, "deterministic=%d cudnn_benchmark=%d workspace=%s\n", c->deterministic,
+		c->cudnn_benchmark, workspace ? workspace : "");
+	fprintf(f, "optimizer=%s kernels=%s lr=%g momentum=%g weight_decay=%g betas=%g,%g eps=%g\n",
+		rfl_optimizer_rule_names[c->optimizer.rule],
+		rfl_optimizer_kernels_names[c->optimizer.kernels], c->optimizer.lr,
+		c->optimizer.momentum, c->optimizer.weight_decay, c->optimizer.beta1,
+		c->optimizer.beta2, c->optimizer.eps);
 }
 
 static void write_log(const struct rfl_engine *e)
@@ -112,6 +147,13 @@ static void write_log(const struct rfl_engine *e)
 		fprintf(f, "forward=%d backward=%d step=%d snapshot=%d restore=%d updates=%lld\n",
 			e->calls[0], e->calls[1], e->calls[2], e->snapshots, e->restores,
 			(long long)e->updates);
+		fprintf(f,
+			"zero_grad=%d last=%d weights=%g sync=%d loss=%d upload=%d pinned=%d "
+			"capture=%d "
+			"replay=%d\n",
+			e->zeroed, e->last_backwards, e->weights, e->syncs, e->losses, e->uploads,
+			e->pinned, e->captures, e->replays);
+		write_config(f, &e->config);
 		fclose(f);
 	}
 }
@@ -125,6 +167,7 @@ static void fake_close(struct rfl_engine *e)
 	for (int i = 0; e->params && i < e->net->nparams; i++)
 		free(e->params[i]);
 	free(e->params);
+	fake_device_free(e->device);
 	free(e);
 }
 
@@ -147,7 +190,6 @@ static enum rfl_rc fake_open(const struct rfl_net *net, const struct rfl_engine_
 	struct rfl_engine *e = NULL;
 	enum rfl_rc rc;
 
-	(void)config;
 	note_pid();
 	rc = misbehave("open", 0, NULL, err);
 	if (rc)
@@ -157,7 +199,13 @@ static enum rfl_rc fake_open(const struct rfl_net *net, const struct rfl_engine_
 		return rfl_fail(err, RFL_ENOMEM, 0, "fake: out of memory");
 	e->ops = &rfl_fake_ops;
 	e->net = net;
+	e->config = *config;
 	e->loss = (double)NAN;
+	if (config->device != RFL_DEVICE_CPU && !lacks("events")) {
+		e->device = fake_device_new();
+		if (!e->device)
+			rc = rfl_fail(err, RFL_ENOMEM, 0, "fake: out of memory");
+	}
 	if (ms && sscanf(ms, "%lf,%lf,%lf", &e->ms[0], &e->ms[1], &e->ms[2]) != 3)
 		rc = rfl_fail(err, RFL_EINVAL, 0, "fake: RFL_FAKE_MS is '%s'", ms);
 	e->params = rfl_alloc_array((size_t)net->nparams, sizeof(*e->params));
@@ -187,16 +235,26 @@ static enum rfl_rc fake_set_optimizer(struct rfl_engine *e, const struct rfl_opt
 
 static enum rfl_rc fake_zero_grad(struct rfl_engine *e, struct rfl_err *err)
 {
-	(void)e, (void)err;
+	(void)err;
+	e->zeroed++;
 	return RFL_OK;
+}
+
+/* Time passes: here, or in the device's queue. */
+static void take(struct rfl_engine *e, double ms)
+{
+	const struct timespec pause = { .tv_sec = (time_t)(ms / 1e3),
+					.tv_nsec = (long)(fmod(ms, 1e3) * 1e6) };
+
+	if (e->device)
+		fake_device_queue(e->device, ms * 1e-3);
+	else
+		nanosleep(&pause, NULL);
 }
 
 static enum rfl_rc phase(struct rfl_engine *e, int which, const char *name, struct rfl_err *err)
 {
-	const struct timespec pause = { .tv_sec = (time_t)(e->ms[which] / 1e3),
-					.tv_nsec = (long)(fmod(e->ms[which], 1e3) * 1e6) };
-
-	nanosleep(&pause, NULL);
+	take(e, e->ms[which]);
 	return misbehave(name, e->calls[which]++, e, err);
 }
 
@@ -215,9 +273,12 @@ static enum rfl_rc mark(struct rfl_engine *e, const char *phase_name, int node, 
 static enum rfl_rc fake_forward(struct rfl_engine *e, const struct rfl_batch *batch,
 				struct rfl_err *err)
 {
-	(void)batch;
+	const char *fits = getenv("RFL_FAKE_FITS");
 	enum rfl_rc rc = RFL_OK;
 
+	if (fits && batch->n > strtoll(fits, NULL, 10))
+		return rfl_fail(err, RFL_EDEVMEM, 0, "fake: no memory for %lld samples",
+				(long long)batch->n);
 	for (int i = 0; i <= e->net->nnodes && rc == RFL_OK; i++)
 		rc = mark(e, "fwd", i, err);
 	e->loss = 8.0 / (1.0 + e->calls[0]);
@@ -234,9 +295,10 @@ static enum rfl_rc fake_forward_traced(struct rfl_engine *e, const struct rfl_ba
 static enum rfl_rc fake_backward(struct rfl_engine *e, const struct rfl_backward *how,
 				 struct rfl_err *err)
 {
-	(void)how;
 	enum rfl_rc rc = RFL_OK;
 
+	e->weights += how ? how->weight : 1;
+	e->last_backwards += how ? how->last : 1;
 	for (int i = e->net->nnodes; i > 0 && rc == RFL_OK; i--)
 		rc = mark(e, "bwd", i, err);
 	return rc ? rc : phase(e, 1, "backward", err);
@@ -277,10 +339,126 @@ static enum rfl_rc fake_nothing(struct rfl_engine *e, struct rfl_err *err)
 	return RFL_OK;
 }
 
+static enum rfl_rc fake_sync(struct rfl_engine *e, struct rfl_err *err)
+{
+	(void)err;
+	e->syncs++;
+	if (e->device)
+		fake_device_wait(e->device);
+	return RFL_OK;
+}
+
 static enum rfl_rc fake_loss(struct rfl_engine *e, double *ret, struct rfl_err *err)
 {
 	(void)err;
+	e->losses++;
+	if (e->device)
+		fake_device_wait(e->device);
 	*ret = e->loss;
+	return RFL_OK;
+}
+
+/* ---- what a GPU has ---- */
+
+static enum rfl_rc fake_device_info(struct rfl_engine *e, struct rfl_engine_device *ret,
+				    struct rfl_err *err)
+{
+	(void)err;
+	*ret = (struct rfl_engine_device){ .memory_bytes = -1 };
+	if (e->config.device != RFL_DEVICE_CUDA)
+		return RFL_OK;
+	*ret = (struct rfl_engine_device){
+		.name = "Fake GPU",
+		.pci_bus_id = "00000000:3F:00.0",
+		.cuda_runtime = "13.0",
+		.cuda_driver = "13.1",
+		.cudnn = "9.19.0",
+		.memory_bytes = (int64_t)8 << 30,
+	};
+	return RFL_OK;
+}
+
+static enum rfl_rc fake_scaling(struct rfl_engine *e, struct rfl_loss_scaling *ret,
+				struct rfl_err *err)
+{
+	const bool scales = e->config.precision == RFL_PRECISION_FP16;
+
+	(void)err;
+	*ret = (struct rfl_loss_scaling){ .scale = scales ? 32768 : (double)NAN,
+					  .skipped = scales ? 1 : -1 };
+	return RFL_OK;
+}
+
+static enum rfl_rc fake_host_alloc(struct rfl_engine *e, size_t bytes, void **ret,
+				   struct rfl_err *err)
+{
+	e->pinned++;
+	*ret = malloc(bytes);
+	return *ret ? RFL_OK : rfl_fail(err, RFL_ENOMEM, 0, "fake: out of memory");
+}
+
+static void fake_host_free(struct rfl_engine *e, void *memory)
+{
+	(void)e;
+	free(memory);
+}
+
+static enum rfl_rc fake_upload(struct rfl_engine *e, const struct rfl_batch *batch,
+			       struct rfl_err *err)
+{
+	(void)batch, (void)err;
+	e->uploads++;
+	return RFL_OK;
+}
+
+static enum rfl_rc fake_reserve_events(struct rfl_engine *e, int64_t n, struct rfl_err *err)
+{
+	if (!e->device)
+		return rfl_fail(err, RFL_EUNSUPPORTED, 0, "fake: no marks");
+	return fake_device_reserve(e->device, n)
+		       ? RFL_OK
+		       : rfl_fail(err, RFL_ENOMEM, 0, "fake: out of memory");
+}
+
+static enum rfl_rc fake_record_event(struct rfl_engine *e, int64_t i, struct rfl_err *err)
+{
+	return fake_device_record(e->device, i)
+		       ? RFL_OK
+		       : rfl_fail(err, RFL_EINVAL, 0, "fake: mark %lld is not reserved",
+				  (long long)i);
+}
+
+static enum rfl_rc fake_elapsed(struct rfl_engine *e, int64_t from, int64_t to, double *ret,
+				struct rfl_err *err)
+{
+	return fake_device_elapsed(e->device, from, to, ret)
+		       ? RFL_OK
+		       : rfl_fail(err, RFL_EINVAL, 0, "fake: marks %lld and %lld are not passed",
+				  (long long)from, (long long)to);
+}
+
+static enum rfl_rc fake_capture(struct rfl_engine *e, const struct rfl_batch *batch, bool backward,
+				bool step, struct rfl_err *err)
+{
+	(void)batch;
+	e->captured = true;
+	if (!backward)
+		e->ms[1] = 0;
+	if (!step)
+		e->ms[2] = 0;
+	return misbehave("capture", e->captures++, e, err);
+}
+
+static enum rfl_rc fake_replay(struct rfl_engine *e, const struct rfl_batch *batch,
+			       struct rfl_err *err)
+{
+	(void)batch;
+	if (!e->captured)
+		return rfl_fail(err, RFL_EINVAL, 0, "fake: nothing is recorded");
+	e->replays++;
+	e->updates++;
+	e->loss = 8.0 / (1.0 + e->calls[0] + e->replays);
+	take(e, e->ms[0] + e->ms[1] + e->ms[2]);
 	return RFL_OK;
 }
 
@@ -352,20 +530,34 @@ struct rfl_engine_ops rfl_fake_ops = {
 	.get_param = fake_get_param,
 	.get_grad = fake_get_param,
 	.param_data = fake_param_data,
-	.sync = fake_nothing,
+	.sync = fake_sync,
 	.memory = fake_memory,
 	.snapshot = fake_snapshot,
 	.restore = fake_restore,
 	.mark = fake_mark,
 	.describe = fake_describe,
+	.device_info = fake_device_info,
+	.reset_memory = fake_nothing,
+	.scaling = fake_scaling,
+	.host_alloc = fake_host_alloc,
+	.host_free = fake_host_free,
+	.upload = fake_upload,
+	.uploaded = fake_nothing,
+	.reserve_events = fake_reserve_events,
+	.record_event = fake_record_event,
+	.elapsed = fake_elapsed,
+	.capture = fake_capture,
+	.replay = fake_replay,
 };
 
 RFL_EXPORT const struct rfl_engine_ops *rfl_engine_plugin(uint32_t abi);
 RFL_EXPORT const struct rfl_engine_ops *rfl_engine_plugin(uint32_t abi)
 {
-	const char *lacks = getenv("RFL_FAKE_LACKS");
-
-	rfl_fake_ops.snapshot = lacks && strstr(lacks, "snapshot") ? NULL : fake_snapshot;
-	rfl_fake_ops.mark = lacks && strstr(lacks, "mark") ? NULL : fake_mark;
+	/* each time: a process may ask more than once */
+	rfl_fake_ops.snapshot = lacks("snapshot") ? NULL : fake_snapshot;
+	rfl_fake_ops.mark = lacks("mark") ? NULL : fake_mark;
+	rfl_fake_ops.upload = lacks("upload") ? NULL : fake_upload;
+	rfl_fake_ops.capture = lacks("capture") ? NULL : fake_capture;
+	rfl_fake_ops.host_alloc = lacks("pinned") ? NULL : fake_host_alloc;
 	return abi == RFL_ENGINE_ABI ? &rfl_fake_ops : NULL;
 }

@@ -422,6 +422,7 @@ static void bad_requests_leave_no_row(void **state)
 	cases[0].config.arch = "resnet81";
 	cases[1].options.label = "../x";
 	cases[2].options.env = "My Lab";
+	cases[3].config.data.kind = cases[4].config.data.kind = RFL_DATA_IMAGEFOLDER;
 	cases[3].config.data.dir = images;
 	cases[4].config.data.dir = path;
 	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++) {

@@ -1,0 +1,319 @@
+/*
+ * What is asked of a run reaches the engine, and its row: with an engine that computes nothing and
+ * writes down how it was called.
+ */
+#include "tests/unit/rfl_test.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/file.h"
+#include "base/proc.h"
+#include "runner/run.h"
+#include "tests/unit/run_rig.h"
+
+#include <unistd.h>
+
+static char *self;
+static char said[4096];
+
+/* In a child: so every member goes through the configuration's JSON. */
+static void run_it(void *state, const struct rfl_run_config *config, struct rfl_run_result *ret)
+{
+	const char *const child[] = { self, "run-child", NULL };
+	const struct rfl_run_options options = {
+		.env = "lab",
+		.log_dir = tmp_path(state, "logs"),
+		.command_line = "roofline run",
+		.child_argv = child,
+	};
+	const char *log = tmp_path(state, "engine.txt");
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_buf text;
+
+	setenv("RFL_FAKE_LOG", log, 1);
+	assert_ok(rfl_run(config, &options, ret, &err), &err);
+	unsetenv("RFL_FAKE_LOG");
+	if (ret->rc != RFL_OK)
+		fail_msg("%s: %s", ret->row.status, ret->row.error_text);
+	rfl_buf_init(&text, 0);
+	assert_ok(rfl_file_read(log, &text, &err), &err);
+	snprintf(said, sizeof(said), "%s", rfl_buf_str(&text));
+	rfl_buf_fini(&text);
+}
+
+static void assert_said(const char *words)
+{
+	if (!strstr(said, words))
+		fail_msg("the engine did not say '%s':\n%s", words, said);
+}
+
+static void the_engine_is_opened_as_asked(void **state)
+{
+	struct rfl_run_config config = small_config();
+	struct rfl_run_result r;
+
+	setenv("RFL_FAKE_DEVICE", "cuda", 1);
+	config.device = RFL_DEVICE_CUDA;
+	config.precision = RFL_PRECISION_AMP;
+	config.layout = RFL_LAYOUT_NHWC;
+	config.threads = 3;
+	config.seed = 12345678901;
+	config.deterministic = true;
+	config.cudnn_benchmark = true;
+	config.optimizer = (struct rfl_optimizer){
+		.rule = RFL_RULE_ADAMW,
+		.kernels = RFL_KERNELS_FOREACH,
+		.lr = 0.25,
+		.weight_decay = 0.125,
+		.beta1 = 0.75,
+		.beta2 = 0.5,
+		.eps = 0.0625,
+	};
+	run_it(*state, &config, &r);
+	unsetenv("RFL_FAKE_DEVICE");
+	assert_said("device=cuda precision=amp layout=nhwc threads=3 max_batch=2 seed=12345678901");
+	assert_said("deterministic=1 cudnn_benchmark=1");
+	assert_said("optimizer=adamw kernels=foreach lr=0.25 momentum=0 weight_decay=0.125 "
+		    "betas=0.75,0.5 eps=0.0625");
+	assert_string_equal(r.row.precision, "amp");
+	assert_string_equal(r.row.autocast, "fp16");
+	assert_string_equal(r.row.layout, "nhwc");
+	assert_string_equal(r.row.optimizer, "adamw");
+	assert_string_equal(r.row.optimizer_kernels, "foreach");
+	assert_close(r.row.lr, 0.25, 0);
+	assert_close(r.row.weight_decay, 0.125, 0);
+	assert_true(isnan(r.row.momentum));
+	assert_int_equal(r.row.deterministic, 1);
+	assert_int_equal(r.row.cudnn_benchmark, 1);
+	assert_int_equal(r.row.seed, 12345678901);
+	assert_int_equal(r.row.threads, 3);
+	rfl_run_result_fini(&r);
+}
+
+static void autocast_is_the_devices(void **state)
+{
+	static const struct {
+		enum rfl_precision precision;
+		const char *cast;
+		double scale;
+	} cases[] = {
+		{ RFL_PRECISION_FP32, NULL, (double)NAN },
+		{ RFL_PRECISION_AMP, "bf16", (double)NAN },
+		{ RFL_PRECISION_BF16, "bf16", (double)NAN },
+		{ RFL_PRECISION_FP16, "fp16", 32768 },
+	};
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++) {
+		struct rfl_run_config config = small_config();
+		struct rfl_run_result r;
+
+		config.precision = cases[i].precision;
+		run_it(*state, &config, &r);
+		if (cases[i].cast)
+			assert_string_equal(r.row.autocast, cases[i].cast);
+		else
+			assert_null(r.row.autocast);
+		assert_close(r.row.loss_scale, cases[i].scale, 0);
+		assert_int_equal(r.row.scale_skipped, isnan(cases[i].scale) ? -1 : 1);
+		rfl_run_result_fini(&r);
+	}
+}
+
+/* Three forwards of two samples make a step of six: the loss is divided, gradients are forgotten
+ * once, and the last backward says that it is the last. */
+static void gradients_are_accumulated(void **state)
+{
+	struct rfl_run_config config = small_config();
+	struct rfl_run_result r;
+
+	config.batch = 6;
+	config.accum = 3;
+	config.warmup = 1;
+	config.iters = 4;
+	run_it(*state, &config, &r);
+	assert_said("forward=15 backward=15 step=5 ");
+	assert_said("zero_grad=5 last=5 weights=5 ");
+	assert_said("max_batch=2 ");
+	assert_int_equal(r.row.batch, 6);
+	assert_int_equal(r.row.micro_batch, 2);
+	assert_int_equal(r.row.accum, 3);
+	assert_string_equal(r.row.label, "lab_resnet18_fp32_bs2_run1");
+	assert_close(r.row.samples_per_s, 6 * 4 / r.row.wall_s, 1e-12);
+	/* the fake's losses are 8 / (1 + forwards so far): the mean over a step's three */
+	assert_close(r.row.loss_first, (8.0 + 8.0 / 2 + 8.0 / 3) / 3, 1e-12);
+	assert_close(r.row.loss_last, (8.0 / 13 + 8.0 / 14 + 8.0 / 15) / 3, 1e-12);
+	rfl_run_result_fini(&r);
+
+	config.batch = 7;
+	const struct rfl_run_options options = { .log_dir = *state, .in_process = true };
+	struct rfl_err err = RFL_ERR_INIT;
+
+	assert_int_equal(rfl_run(&config, &options, &r, &err), RFL_EINVAL);
+	assert_says(&err, "7 samples cannot be divided into 3 forwards");
+	rfl_run_result_fini(&r);
+}
+
+/* Steps that stray by nothing are known at once; the window keeps its own statistics. */
+static void it_goes_on_until_the_mean_is_known(void **state)
+{
+	struct rfl_run_config config = small_config();
+	struct rfl_run_result r;
+
+	config.iters = 3;
+	config.until_stdrel = 0.5;
+	config.until_max_s = 5;
+	setenv("RFL_FAKE_MS", "2,0,0", 1);
+	run_it(*state, &config, &r);
+	assert_int_equal(r.row.iters, 3);
+	assert_int_equal(r.row.until_steps, 3); /* nothing was needed */
+	assert_true(r.row.until_stdrel <= 0.5 && r.row.until_stdrel >= 0);
+	assert_close(r.row.until_step_ms_mean, r.row.step_ms_mean, 1e-12);
+	assert_close(r.row.until_stdrel, r.row.step_ms_std / sqrt(3) / r.row.step_ms_mean, 1e-9);
+	rfl_run_result_fini(&r);
+
+	config.until_stdrel = 1e-9; /* never: the time is up */
+	config.until_max_s = 0.2;
+	run_it(*state, &config, &r);
+	assert_true(r.row.until_steps > 3 && (r.row.until_steps - 3) % 16 == 0);
+	assert_true(r.row.until_stdrel > 1e-9);
+	assert_true(r.row.wall_s < 0.1); /* of the three */
+	rfl_run_result_fini(&r);
+
+	config.iters = 1; /* one says nothing of how far they stray */
+	config.until_stdrel = 0.5;
+	run_it(*state, &config, &r);
+	assert_int_equal(r.row.until_steps, 17);
+	rfl_run_result_fini(&r);
+	unsetenv("RFL_FAKE_MS");
+
+	config.until_stdrel = 0;
+	run_it(*state, &config, &r);
+	assert_int_equal(r.row.until_steps, -1);
+	assert_true(isnan(r.row.until_stdrel));
+	rfl_run_result_fini(&r);
+}
+
+static void a_language_model_has_tokens(void **state)
+{
+	struct rfl_run_config config = small_config();
+	struct rfl_run_result r;
+
+	config.arch = "tiny_lm";
+	config.image_size = 0;
+	config.context_length = 24;
+	run_it(*state, &config, &r);
+	assert_int_equal(r.row.context_length, 24);
+	assert_true(r.row.vocab > 0);
+	assert_int_equal(r.row.img_size, -1);
+	assert_int_equal(r.row.classes, -1);
+	assert_close(r.row.tokens_per_s, 24 * r.row.samples_per_s, 1e-12);
+	rfl_run_result_fini(&r);
+
+	config.context_length = 0;
+	run_it(*state, &config, &r);
+	assert_true(r.row.context_length > 0 && r.row.context_length != 24);
+	rfl_run_result_fini(&r);
+}
+
+static void without_warm_up_the_first_step_is_in_the_window(void **state)
+{
+	struct rfl_run_config config = small_config();
+	struct rfl_run_result r;
+
+	config.warmup = 0;
+	run_it(*state, &config, &r);
+	assert_said("forward=6 ");
+	assert_close(r.row.loss_first, 8, 0);
+	assert_true(r.row.ttfb_ms > 0 && r.row.ttfb_ms <= r.row.step_ms_max);
+	rfl_run_result_fini(&r);
+}
+
+/* The same losses, the same hash; a single bit is enough for another. */
+static void losses_have_a_fingerprint(void **state)
+{
+	struct rfl_run_config config = small_config();
+	struct rfl_run_result a, b;
+
+	run_it(*state, &config, &a);
+	run_it(*state, &config, &b);
+	assert_string_equal(a.row.loss_hash, b.row.loss_hash);
+	rfl_run_result_fini(&b);
+	config.iters++;
+	run_it(*state, &config, &b);
+	assert_string_not_equal(a.row.loss_hash, b.row.loss_hash);
+	rfl_run_result_fini(&a);
+	rfl_run_result_fini(&b);
+}
+
+/* Whatever changes what is computed, or how fast, makes another configuration. */
+static void each_option_of_weight_is_in_the_hash(void **state)
+{
+	enum { MOST = 16 };
+	struct rfl_run_config cases[MOST];
+	char hashes[MOST][17];
+	size_t n = 0;
+
+	for (size_t i = 0; i < MOST; i++) {
+		cases[i] = small_config();
+		cases[i].device = RFL_DEVICE_CUDA;
+		cases[i].warmup = 3;
+		cases[i].batch = 4;
+	}
+	n++; /* the first is as it is */
+	cases[n++].accum = 2;
+	cases[n++].precision = RFL_PRECISION_FP16;
+	cases[n++].layout = RFL_LAYOUT_NHWC;
+	cases[n++].optimizer.rule = RFL_RULE_ADAM;
+	cases[n++].optimizer.kernels = RFL_KERNELS_FUSED;
+	cases[n++].cuda_graph = true;
+	cases[n++].cudnn_benchmark = true;
+	cases[n++].sync_each_step = true;
+	cases[n++].data.kind = RFL_DATA_SYNTHETIC_HOST;
+	cases[n++].data.pin_memory = true;
+	cases[n++].deterministic = true;
+	cases[n++].mode = RFL_RUN_FWD;
+	cases[n++].threads = 2;
+	setenv("RFL_FAKE_DEVICE", "cuda", 1);
+	for (size_t i = 0; i < n; i++) {
+		struct rfl_run_result r;
+
+		run_it(*state, &cases[i], &r);
+		snprintf(hashes[i], sizeof(hashes[i]), "%s", r.row.config_hash);
+		for (size_t k = 0; k < i; k++)
+			if (strcmp(hashes[i], hashes[k]) == 0)
+				fail_msg("configurations %zu and %zu have one hash", k, i);
+		rfl_run_result_fini(&r);
+	}
+	unsetenv("RFL_FAKE_DEVICE");
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, tmpdir_make, tmpdir_remove)
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(the_engine_is_opened_as_asked),
+		TEST(autocast_is_the_devices),
+		TEST(gradients_are_accumulated),
+		TEST(it_goes_on_until_the_mean_is_known),
+		TEST(a_language_model_has_tokens),
+		TEST(without_warm_up_the_first_step_is_in_the_window),
+		TEST(losses_have_a_fingerprint),
+		TEST(each_option_of_weight_is_in_the_hash),
+	};
+	int failed;
+
+	self = rfl_proc_self(NULL);
+	if (!self)
+		return 1;
+	if (argc == 2 && strcmp(argv[1], "run-child") == 0)
+		failed = rfl_run_child(STDIN_FILENO, RFL_RUN_REPORT_FD, NULL) != RFL_OK;
+	else
+		failed = cmocka_run_group_tests(tests, NULL, NULL);
+	free(self);
+	return failed;
+}
