@@ -1,7 +1,8 @@
 /*
  * make_imagefolder.c - makes a folder of JPEG files in the form that training reads
  * (DIR/train/<class>/<image>.jpg), with textured pictures of the sizes that photo collections have.
- * The same arguments give the same files.
+ * On demand some files are damaged, and some of the forms that are rare among photographs. The same
+ * arguments give the same files.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -22,6 +23,8 @@
 struct plan {
 	const char *dir;
 	int64_t classes, images, seed, quality;
+	int64_t damaged; /* of a hundred files */
+	bool odd;        /* rare forms and names */
 };
 
 /* Widths, heights and how often in a hundred: the common sizes of ImageNet's training set. */
@@ -140,7 +143,58 @@ static void draw_row(const struct picture *p, int y, int width, uint8_t *row)
 	}
 }
 
+/* ---- damage ---- */
+
+struct bytes {
+	unsigned char *data;
+	unsigned long len;
+};
+
+static void cut(struct bytes *b)
+{
+	b->len = b->len * 3 / 5;
+}
+
+static void empty(struct bytes *b)
+{
+	b->len = 0;
+}
+
+static void become_png(struct bytes *b)
+{
+	memcpy(b->data, "\x89PNG\r\n\x1a\n", 8);
+}
+
+/* The header of a huge picture before the data of a small one. */
+static void claim_size(struct bytes *b)
+{
+	for (unsigned long i = 2; i + 9 < b->len; i++) {
+		if (b->data[i] == 0xFF && (b->data[i + 1] == 0xC0 || b->data[i + 1] == 0xC2)) {
+			memset(b->data + i + 5, 0xFE, 4);
+			return;
+		}
+	}
+}
+
+static void become_noise(struct bytes *b)
+{
+	for (unsigned long i = 0; i < b->len; i++)
+		b->data[i] = (unsigned char)(i * 2654435761U >> 13);
+}
+
+static void (*const damages[])(struct bytes *b) = { cut, empty, become_png, claim_size,
+						    become_noise };
+
+/* The k-th of all files is damaged when the share passes a whole number there: in even distances.
+ */
+static bool is_damaged(const struct plan *plan, int64_t k)
+{
+	return (k + 1) * plan->damaged / 100 > k * plan->damaged / 100;
+}
+
 /* ---- files ---- */
+
+enum form { PLAIN, GREY, PROGRESSIVE, CMYK, FULL_COLOUR, FORMS };
 
 static enum rfl_rc save(const char *path, const uint8_t *data, size_t len, struct rfl_err *err)
 {
@@ -149,57 +203,97 @@ static enum rfl_rc save(const char *path, const uint8_t *data, size_t len, struc
 	return rc ? rc : rfl_file_write(path, data, len, err);
 }
 
+static void choose_form(struct jpeg_compress_struct *encoder, enum form form, int quality)
+{
+	encoder->input_components = form == CMYK ? 4 : 3;
+	encoder->in_color_space = form == CMYK ? JCS_CMYK : JCS_RGB;
+	jpeg_set_defaults(encoder);
+	jpeg_set_quality(encoder, quality, TRUE);
+	encoder->dct_method = JDCT_ISLOW;
+	if (form == GREY)
+		jpeg_set_colorspace(encoder, JCS_GRAYSCALE);
+	if (form == PROGRESSIVE)
+		jpeg_simple_progression(encoder);
+	if (form == FULL_COLOUR)
+		encoder->comp_info[0].h_samp_factor = encoder->comp_info[0].v_samp_factor = 1;
+}
+
+/* Colours as Adobe writes them, 255 for no ink, and no black; from the last pixel on, in place. */
+static void to_cmyk(uint8_t *row, int width)
+{
+	for (int x = width - 1; x >= 0; x--) {
+		memmove(row + 4 * x, row + 3 * x, 3);
+		row[4 * x + 3] = 255;
+	}
+}
+
 /* libjpeg's own error handler ends the program with a message, which is right for a tool. */
 static enum rfl_rc encode(const struct picture *p, int width, int height, int quality,
-			  const char *path, struct rfl_err *err)
+			  enum form form, struct bytes *ret, struct rfl_err *err)
 {
 	struct jpeg_compress_struct encoder;
 	struct jpeg_error_mgr manager;
-	unsigned char *data = NULL;
-	unsigned long len = 0;
-	uint8_t *row = malloc((size_t)width * 3);
+	uint8_t *row = malloc((size_t)width * 4);
 	JSAMPROW rows[1] = { row };
-	enum rfl_rc rc;
 
 	if (!row)
-		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
+		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
 	encoder.err = jpeg_std_error(&manager);
 	jpeg_create_compress(&encoder);
-	jpeg_mem_dest(&encoder, &data, &len);
+	jpeg_mem_dest(&encoder, &ret->data, &ret->len);
 	encoder.image_width = (JDIMENSION)width;
 	encoder.image_height = (JDIMENSION)height;
-	encoder.input_components = 3;
-	encoder.in_color_space = JCS_RGB;
-	jpeg_set_defaults(&encoder);
-	jpeg_set_quality(&encoder, quality, TRUE);
-	encoder.dct_method = JDCT_ISLOW;
+	choose_form(&encoder, form, quality);
 	jpeg_start_compress(&encoder, TRUE);
 	for (int y = 0; y < height; y++) {
 		draw_row(p, y, width, row);
+		if (form == CMYK)
+			to_cmyk(row, width);
 		jpeg_write_scanlines(&encoder, rows, 1);
 	}
 	jpeg_finish_compress(&encoder);
 	jpeg_destroy_compress(&encoder);
-	rc = save(path, data, len, err);
-	free(data);
 	free(row);
-	return rc;
+	return RFL_OK;
+}
+
+/* With --odd the first two classes have names that are legal and seldom expected. */
+static void name_file(const struct plan *plan, int64_t class_index, int64_t image, char *out,
+		      size_t size)
+{
+	static const char *const names[] = { "class_%03lld", "class %03lld, with spaces",
+					     "class_\xff\xfe_%03lld" };
+	const char *form = names[plan->odd && class_index < 2 ? class_index + 1 : 0];
+	char class_name[64];
+
+	snprintf(class_name, sizeof(class_name), form, (long long)class_index);
+	snprintf(out, size, "%s/train/%s/image_%05lld.jpg", plan->dir, class_name,
+		 (long long)image);
 }
 
 static enum rfl_rc make_one(const struct plan *plan, int64_t class_index, int64_t image,
 			    struct rfl_err *err)
 {
+	const int64_t k = class_index * plan->images + image;
+	enum form form = plan->odd ? (enum form)(image % FORMS) : PLAIN;
+	struct bytes bytes = { .data = NULL };
 	struct rfl_random random;
 	struct picture picture;
 	int width, height;
 	char path[4096];
+	enum rfl_rc rc;
 
 	rfl_random_init(&random, (uint64_t)plan->seed, (uint32_t)class_index, (uint64_t)image);
 	choose_size(&random, &width, &height);
 	plan_picture(&picture, class_index, width, height, &random);
-	snprintf(path, sizeof(path), "%s/train/class_%03lld/image_%05lld.jpg", plan->dir,
-		 (long long)class_index, (long long)image);
-	return encode(&picture, width, height, (int)plan->quality, path, err);
+	name_file(plan, class_index, image, path, sizeof(path));
+	rc = encode(&picture, width, height, (int)plan->quality, form, &bytes, err);
+	if (rc == RFL_OK && is_damaged(plan, k))
+		damages[k * plan->damaged / 100 % (int64_t)RFL_ARRAY_LEN(damages)](&bytes);
+	if (rc == RFL_OK)
+		rc = save(path, bytes.data, bytes.len, err);
+	free(bytes.data);
+	return rc;
 }
 
 /* ---- command line ---- */
@@ -207,17 +301,23 @@ static enum rfl_rc make_one(const struct plan *plan, int64_t class_index, int64_
 static const struct option options[] = {
 	{ "classes", required_argument, NULL, 'c' }, { "images", required_argument, NULL, 'n' },
 	{ "seed", required_argument, NULL, 's' },    { "quality", required_argument, NULL, 'q' },
+	{ "damaged", required_argument, NULL, 'd' }, { "odd", no_argument, NULL, 'o' },
 	{ "help", no_argument, NULL, 'h' },          { NULL, 0, NULL, 0 },
 };
 
 static const char help[] =
-	"Usage: make_imagefolder [--classes N] [--images N] [--seed N] [--quality 1-100] DIR\n"
+	"Usage: make_imagefolder [--classes N] [--images N] [--seed N] [--quality 1-100]\n"
+	"                        [--damaged 0-100] [--odd] DIR\n"
 	"Makes DIR/train/class_<c>/image_<i>.jpg: textured JPEG files in the sizes of "
 	"photographs.\n"
 	"  --classes N   folders (default 10)\n"
 	"  --images N    files in each (default 24)\n"
 	"  --seed N      another seed, other pictures (default 1)\n"
-	"  --quality N   of the JPEG encoder (default 90)\n";
+	"  --quality N   of the JPEG encoder (default 90)\n"
+	"  --damaged N   of a hundred files are cut, empty, PNG, too large or noise (default 0)\n"
+	"  --odd         grey, progressive, CMYK and 4:4:4 files among them, and folder names "
+	"with\n"
+	"                spaces and with bytes that are not UTF-8\n";
 
 static bool read_number(const char *text, const char *name, int64_t least, int64_t most,
 			int64_t *ret)
@@ -250,6 +350,12 @@ static int read_options(int argc, char **argv, struct plan *plan)
 			break;
 		case 'q':
 			ok = read_number(optarg, "--quality", 1, 100, &plan->quality);
+			break;
+		case 'd':
+			ok = read_number(optarg, "--damaged", 0, 100, &plan->damaged);
+			break;
+		case 'o':
+			plan->odd = true;
 			break;
 		case 'h':
 			fputs(help, stdout);
