@@ -1,7 +1,8 @@
 /*
  * golden.h - golden files: what PyTorch computed for a network filled by the formula of fill.h,
- * in float32 and in double. A logits file holds one forward in eval mode; a train file holds a few
- * steps of training, in sections. Weights are not stored.
+ * in float32 and in double. A logits file holds one forward in eval mode, and may hold one with
+ * statistics of the batch and the gradients of one loss; a train file holds a few steps of
+ * training, in sections. Weights are not stored.
  *
  * Fields that this program does not know are ignored (a generator may say more); a field that it
  * needs and does not find is an error that names the file and the field's path.
@@ -14,15 +15,16 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "complexity/zoo.h"
 #include "runner/engine.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/** What one forward gave: the first logits of every row, and sums over all of them. */
+/** What one forward gave: the first logits of the first rows, and sums over all of them. */
 struct rfl_golden_forward {
-	int64_t rows, first; /**< `first` logits per row */
+	int64_t rows, first; /**< `first` logits of so many rows */
 	double *logits;      /**< rows * first */
 	int64_t *argmax;     /**< per row */
 	double sum, l2, loss;
@@ -35,6 +37,18 @@ struct rfl_golden_layer {
 	const char *name;
 	int64_t numel; /**< of the whole batch */
 	double l2, sum;
+};
+
+/** Gradients of the mean cross entropy in training mode without dropout, in double. */
+struct rfl_golden_gradient {
+	double auxiliary_weight; /**< of the losses of auxiliary heads; 0: there are none */
+	double loss;
+	double loss_abs_diff_fp32; /**< of PyTorch's float32 */
+	int64_t n;
+	double *each; /**< per trained parameter, the l2 */
+	/** Largest relative deviation of PyTorch's float32 among those of at least a hundredth of
+	 * the largest. */
+	double max_rel_diff_fp32;
 };
 
 /* X(id, name): what a training run is summarised by. Norms are over all parameters unless the name
@@ -72,8 +86,7 @@ struct rfl_golden_run {
 
 /** One section of a train file. */
 struct rfl_golden_section {
-	const char *name;      /**< "sgd", "sgd_gentle", "sgd_frozen_bn", "adamw" */
-	const char *uncovered; /**< why no engine can repeat it; NULL when one can */
+	const char *name; /**< "sgd", "sgd_gentle", "sgd_frozen_bn", "adamw" */
 	struct rfl_optimizer optimizer;
 	enum rfl_engine_mode mode;
 	struct rfl_golden_run fp32, fp64;
@@ -83,13 +96,18 @@ struct rfl_golden {
 	const char *path; /**< as given */
 	const char *model;
 	bool is_train;
-	int64_t batch, channels, height, width;
+	int64_t batch;
+	int64_t channels, height, width; /**< of images */
+	int64_t tokens;                  /**< of a text; 0: images */
+	enum rfl_attention attention;    /**< how the network is written */
 	struct {
 		int64_t params, tensors, classes;
 		struct rfl_golden_forward fp64; /**< eval mode */
 		bool has_batch_stats;
 		struct rfl_golden_forward batch_stats; /**< of fp64: normalised by the batch */
-		int64_t nlayers;
+		bool has_gradient;
+		struct rfl_golden_gradient gradient;
+		int64_t nlayers;                 /**< 0: there is no trace */
 		struct rfl_golden_layer *layers; /**< modules in call order, eval mode, fp32 */
 	} logits;                                /**< of a logits file */
 	struct {

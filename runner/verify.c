@@ -54,14 +54,26 @@ static enum rfl_rc check_net(const struct rfl_session *s, struct rfl_err *err)
 	return RFL_OK;
 }
 
+static bool takes_input(const struct rfl_net *net, const struct rfl_golden *g)
+{
+	const struct rfl_shape *in = &net->nodes[0].shape;
+
+	if (g->tokens)
+		return in->ndim == 1 && in->dim[0] == g->tokens;
+	return in->ndim == 3 && in->dim[0] == g->channels && in->dim[1] == g->height &&
+	       in->dim[2] == g->width;
+}
+
 static enum rfl_rc build_net(struct rfl_session *s, struct rfl_err *err)
 {
 	const struct rfl_golden *g = s->golden;
 	const struct rfl_zoo_options options = {
 		.image_size = g->height,
+		.context_length = g->tokens,
 		.classes = g->is_train ? 0 : g->logits.classes,
+		.attention = g->attention,
 	};
-	const struct rfl_shape *image;
+	char text[96];
 	enum rfl_rc rc;
 
 	rc = rfl_zoo_build(g->model, &options, &s->net, err);
@@ -69,56 +81,80 @@ static enum rfl_rc build_net(struct rfl_session *s, struct rfl_err *err)
 		rfl_err_prefix(err, "%s", g->path);
 		return rc;
 	}
-	image = &s->net->nodes[0].shape;
-	if (image->dim[0] != g->channels || image->dim[1] != g->height || image->dim[2] != g->width)
-		return rfl_fail(err, RFL_EFORMAT, 0,
-				"%s: /input_shape: %s takes images of %lldx%lldx%lld", g->path,
-				g->model, (long long)image->dim[0], (long long)image->dim[1],
-				(long long)image->dim[2]);
+	if (!takes_input(s->net, g))
+		return rfl_fail(err, RFL_EFORMAT, 0, "%s: /input_shape: %s takes %s of %s", g->path,
+				g->model, s->net->nodes[0].shape.ndim == 3 ? "images" : "texts",
+				rfl_shape_text(&s->net->nodes[0].shape, text, sizeof(text)));
+	s->rows =
+		g->batch * rfl_shape_numel(&s->net->nodes[s->net->output].shape) / s->net->classes;
 	return check_net(s, err);
 }
 
 static enum rfl_rc alloc_session(struct rfl_session *s, struct rfl_err *err)
 {
-	const size_t n = (size_t)s->golden->batch;
-	const size_t image = (size_t)rfl_shape_numel(&s->net->nodes[0].shape);
+	const size_t inputs =
+		(size_t)s->golden->batch * (size_t)rfl_shape_numel(&s->net->nodes[0].shape);
 	size_t largest = 1;
 
 	for (int i = 0; i < s->net->nparams; i++)
 		if ((size_t)s->net->params[i].numel > largest)
 			largest = (size_t)s->net->params[i].numel;
-	s->images = rfl_alloc_array(n * image, sizeof(*s->images));
-	s->labels = rfl_alloc_array(n, sizeof(*s->labels));
-	s->logits = rfl_alloc_array(n * (size_t)s->net->classes, sizeof(*s->logits));
+	s->images = rfl_alloc_array(s->golden->tokens ? 1 : inputs, sizeof(*s->images));
+	s->tokens = rfl_alloc_array(s->golden->tokens ? inputs : 1, sizeof(*s->tokens));
+	s->labels = rfl_alloc_array((size_t)s->rows, sizeof(*s->labels));
+	s->logits = rfl_alloc_array((size_t)s->rows * (size_t)s->net->classes, sizeof(*s->logits));
 	s->now = rfl_alloc_array(largest, sizeof(*s->now));
 	s->start = rfl_alloc_array(largest, sizeof(*s->start));
-	if (!s->images || !s->labels || !s->logits || !s->now || !s->start)
+	if (!s->images || !s->tokens || !s->labels || !s->logits || !s->now || !s->start)
 		return rfl_fail(err, RFL_ENOMEM, 0, "verify: out of memory");
 	return RFL_OK;
 }
 
-static enum rfl_rc session_open(struct rfl_session *s, struct rfl_err *err)
+static enum rfl_rc fill_batch(struct rfl_session *s, struct rfl_err *err)
+{
+	const struct rfl_shape *shape = &s->net->nodes[0].shape;
+	const int64_t n = s->golden->batch;
+
+	rfl_fill_labels(s->rows, s->net->classes, s->labels);
+	if (!s->golden->tokens)
+		return rfl_fill_images(shape, n, s->setup->layout, s->setup->threads, s->images,
+				       err);
+	rfl_fill_tokens(n * rfl_shape_numel(shape), s->net->classes, s->tokens);
+	return RFL_OK;
+}
+
+enum rfl_rc rfl_verify__open(struct rfl_session *s, const struct rfl_optimizer *optimizer,
+			     struct rfl_err *err)
 {
 	const struct rfl_engine_config config = {
 		.device = RFL_DEVICE_CPU,
-		.precision = RFL_PRECISION_FP32,
+		.precision = s->setup->precision,
 		.layout = s->setup->layout,
 		.threads = s->setup->threads,
 		.max_batch = s->golden->batch,
+		.optimizer = *optimizer,
 		.dropout = false,
 		.deterministic = true,
+		.auxiliary_weight =
+			s->golden->is_train ? 0 : s->golden->logits.gradient.auxiliary_weight,
 	};
+
+	if (s->engine && s->rule == optimizer->rule)
+		return s->ops->set_optimizer(s->engine, optimizer, err);
+	if (s->engine)
+		s->ops->close(s->engine);
+	s->engine = NULL;
+	s->rule = optimizer->rule;
+	return s->ops->open(s->net, &config, &s->engine, err);
+}
+
+static enum rfl_rc session_open(struct rfl_session *s, struct rfl_err *err)
+{
 	enum rfl_rc rc = build_net(s, err);
 
 	if (rc == RFL_OK)
 		rc = alloc_session(s, err);
-	if (rc == RFL_OK)
-		rc = rfl_fill_images(&s->net->nodes[0].shape, s->golden->batch, s->setup->layout,
-				     s->setup->threads, s->images, err);
-	if (rc != RFL_OK)
-		return rc;
-	rfl_fill_labels(s->golden->batch, s->net->classes, s->labels);
-	return s->ops->open(s->net, &config, &s->engine, err);
+	return rc == RFL_OK ? fill_batch(s, err) : rc;
 }
 
 static void session_close(struct rfl_session *s)
@@ -129,18 +165,25 @@ static void session_close(struct rfl_session *s)
 	free(s->now);
 	free(s->logits);
 	free(s->labels);
+	free(s->tokens);
 	free(s->images);
 	rfl_net_free(s->net);
 }
 
 struct rfl_batch rfl_verify__batch(const struct rfl_session *s)
 {
-	return (struct rfl_batch){
+	struct rfl_batch batch = {
 		.n = s->golden->batch,
 		.images = s->images,
 		.layout = s->setup->layout,
 		.labels = s->labels,
 	};
+
+	if (s->golden->tokens) {
+		batch.kind = RFL_INPUT_TOKENS;
+		batch.tokens = s->tokens;
+	}
+	return batch;
 }
 
 /* ------------------------------------------------------------------ sums */
@@ -180,22 +223,23 @@ static enum rfl_rc collect_forward(struct rfl_session *s, struct rfl_arena *aren
 				   const struct rfl_golden_forward *like,
 				   struct rfl_golden_forward *got, struct rfl_err *err)
 {
-	const int64_t rows = s->golden->batch, classes = s->net->classes;
+	const int64_t rows = s->rows, classes = s->net->classes;
 	enum rfl_rc rc;
 
-	if (like->rows != rows || like->first > classes)
+	if (like->rows > rows || like->first > classes)
 		return rfl_fail(err, RFL_EFORMAT, 0,
-				"%s: /logits_first16 does not fit a batch of %lld and %lld classes",
+				"%s: /logits_first16 does not fit %lld rows of %lld classes",
 				s->golden->path, (long long)rows, (long long)classes);
 	*got = *like;
-	got->logits = rfl_arena_array(arena, (size_t)(rows * like->first), sizeof(*got->logits));
-	got->argmax = rfl_arena_array(arena, (size_t)rows, sizeof(*got->argmax));
+	got->logits =
+		rfl_arena_array(arena, (size_t)(like->rows * like->first), sizeof(*got->logits));
+	got->argmax = rfl_arena_array(arena, (size_t)like->rows, sizeof(*got->argmax));
 	if (!got->logits || !got->argmax)
 		return rfl_fail(err, RFL_ENOMEM, 0, "verify: out of memory");
 	rc = s->ops->logits(s->engine, s->logits, rows * classes, err);
 	if (rc == RFL_OK)
 		rc = s->ops->loss(s->engine, &got->loss, err);
-	for (int64_t i = 0; rc == RFL_OK && i < rows; i++) {
+	for (int64_t i = 0; rc == RFL_OK && i < like->rows; i++) {
 		for (int64_t j = 0; j < like->first; j++)
 			got->logits[i * like->first + j] = s->logits[i * classes + j];
 		got->argmax[i] = argmax_of(s->logits + i * classes, classes);
@@ -212,10 +256,24 @@ struct tracer {
 	int64_t next;
 };
 
-/* Steps that are not modules are not in a trace. */
-static bool is_module(const struct rfl_node *node)
+/* Steps that are not modules are not in a trace; of a module that is written out in steps the last
+ * one is. */
+static bool is_traced(const struct tracer *t, int node)
 {
-	return node->op != RFL_OP_INPUT && node->op != RFL_OP_CROSS_ENTROPY && !node->functional;
+	const struct rfl_net *net = t->s->net;
+	const struct rfl_node *n = &net->nodes[node];
+
+	if (n->op == RFL_OP_INPUT || n->op == RFL_OP_CROSS_ENTROPY)
+		return false;
+	if (!n->functional)
+		return n->op != RFL_OP_PARAMETER && n->op != RFL_OP_CONSTANT;
+	if (t->next >= t->s->golden->logits.nlayers ||
+	    strcmp(n->name, t->s->golden->logits.layers[t->next].name) != 0)
+		return false;
+	for (int i = node + 1; i < net->nnodes; i++)
+		if (strcmp(net->nodes[i].name, n->name) == 0)
+			return false;
+	return true;
 }
 
 static enum rfl_rc on_layer(int node, const float *values, int64_t numel, void *ctx,
@@ -227,7 +285,7 @@ static enum rfl_rc on_layer(int node, const float *values, int64_t numel, void *
 	const struct rfl_node *n = &t->s->net->nodes[node];
 	struct rfl_golden_layer got = { .name = n->name, .numel = numel };
 
-	if (!is_module(n))
+	if (!is_traced(t, node))
 		return RFL_OK;
 	if (t->next >= g->logits.nlayers || strcmp(expected->name, n->name) != 0 ||
 	    expected->numel != numel)
@@ -254,7 +312,8 @@ static enum rfl_rc verify_eval(struct rfl_session *s, struct rfl_arena *arena,
 	enum rfl_rc rc = s->ops->set_mode(s->engine, RFL_ENGINE_EVAL, err);
 
 	if (rc == RFL_OK)
-		rc = s->ops->forward_traced(s->engine, &batch, on_layer, &tracer, err);
+		rc = s->ops->forward_traced(s->engine, &batch, g->logits.nlayers ? on_layer : NULL,
+					    &tracer, err);
 	if (rc == RFL_OK && tracer.next != g->logits.nlayers)
 		rc = rfl_fail(err, RFL_EFORMAT, 0,
 			      "%s: /trace has %lld layers, but %s has %lld modules", g->path,
@@ -288,12 +347,17 @@ static enum rfl_rc verify_batch_stats(struct rfl_session *s, struct rfl_arena *a
 static enum rfl_rc verify_logits(struct rfl_session *s, struct rfl_arena *arena,
 				 struct rfl_checks *checks, struct rfl_err *err)
 {
-	enum rfl_rc rc = rfl_fill_engine(s->ops, s->engine, s->net, s->setup->threads, err);
+	const struct rfl_optimizer none = { .rule = RFL_RULE_SGD };
+	enum rfl_rc rc = rfl_verify__open(s, &none, err);
 
+	if (rc == RFL_OK)
+		rc = rfl_fill_engine(s->ops, s->engine, s->net, s->setup->threads, err);
 	if (rc == RFL_OK)
 		rc = verify_eval(s, arena, checks, err);
 	if (rc == RFL_OK && s->golden->logits.has_batch_stats)
 		rc = verify_batch_stats(s, arena, checks, err);
+	if (rc == RFL_OK && s->golden->logits.has_gradient)
+		rc = rfl_verify__one_gradient(s, arena, checks, err);
 	return rc;
 }
 

@@ -7,7 +7,9 @@
  * trace    2e-5 of the l2 of the layer's output;
  * losses   1e-5 + 10 times the largest deviation of PyTorch's float32 up to that step;
  * norms    1e-5 + 10 times the largest deviation of PyTorch's float32 in that field;
- *          both 4 times that in channels-last, where PyTorch itself strays further.
+ *          both 4 times that in channels-last, where PyTorch itself strays further;
+ * gradient of a logits file: 1e-5 + 10 times PyTorch's largest relative deviation, of the value or
+ *          of a hundredth of the largest.
  * Batch norm over two images is chaotic at the learning rate of the section sgd: for networks with
  * batch norm only what comes before its first step is judged. running_var is never judged.
  */
@@ -72,6 +74,7 @@ struct rfl_verify_setup {
 	const struct rfl_engine_ops *ops;
 	int threads;
 	enum rfl_layout layout;
+	enum rfl_precision precision;
 };
 
 /** Compare the fill with its test vectors, to the bit. */
@@ -92,6 +95,9 @@ enum rfl_rc rfl_verify__forward(struct rfl_checks *checks, const char *section,
 				struct rfl_err *err);
 enum rfl_rc rfl_verify__layer(struct rfl_checks *checks, const struct rfl_golden_layer *expected,
 			      const struct rfl_golden_layer *got, struct rfl_err *err);
+enum rfl_rc rfl_verify__gradient(struct rfl_checks *checks, const struct rfl_net *net,
+				 const struct rfl_golden_gradient *expected,
+				 const struct rfl_golden_gradient *got, struct rfl_err *err);
 enum rfl_rc rfl_verify__section(struct rfl_checks *checks, const struct rfl_golden *golden,
 				const struct rfl_golden_section *section,
 				const struct rfl_golden_run *got, struct rfl_err *err);

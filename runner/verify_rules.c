@@ -327,6 +327,41 @@ static enum rfl_rc grad_checks(struct rfl_checks *checks, const struct rfl_golde
 	return rc;
 }
 
+/* Of small gradients, which other ones' rounding drowns, a hundredth of the largest is the scale.
+ */
+#define SMALL_GRADIENT 0.01
+
+enum rfl_rc rfl_verify__gradient(struct rfl_checks *checks, const struct rfl_net *net,
+				 const struct rfl_golden_gradient *expected,
+				 const struct rfl_golden_gradient *got, struct rfl_err *err)
+{
+	struct rfl_check check = {
+		.section = "gradient",
+		.what = "loss",
+		.expected = expected->loss,
+		.got = got->loss,
+		.allowed = allowance(checks, expected->loss_abs_diff_fp32),
+	};
+	double largest = 0;
+	enum rfl_rc rc = rfl_checks_add(checks, &check, err);
+
+	check.what = "l2 of each";
+	for (int64_t i = 0; i < expected->n; i++)
+		largest = fmax(largest, expected->each[i]);
+	for (int64_t i = 0, p = 0; i < expected->n && rc == RFL_OK; i++, p++) {
+		const double scale = fmax(expected->each[i], SMALL_GRADIENT * largest);
+
+		while (rfl_param_is_buffer(net->params[p].kind))
+			p++;
+		check.item = net->params[p].name;
+		check.expected = expected->each[i];
+		check.got = got->each[i];
+		check.allowed = allowance(checks, expected->max_rel_diff_fp32 * scale);
+		rc = rfl_checks_add(checks, &check, err);
+	}
+	return rc;
+}
+
 static bool is_gradient(enum rfl_golden_norm norm)
 {
 	return norm == RFL_GOLDEN_GRAD_FIRST || norm == RFL_GOLDEN_GRAD_LAST ||

@@ -29,26 +29,22 @@ static enum rfl_rc collect_first_logits(struct rfl_session *s, struct rfl_golden
 	const int64_t classes = s->net->classes;
 	enum rfl_rc rc;
 
-	if (run->rows > s->golden->batch || run->first > classes)
+	if (run->rows > s->rows || run->first > classes)
 		return rfl_fail(err, RFL_EFORMAT, 0,
 				"%s: /logits_first4_step0 does not fit the network",
 				s->golden->path);
-	rc = s->ops->logits(s->engine, s->logits, s->golden->batch * classes, err);
+	rc = s->ops->logits(s->engine, s->logits, s->rows * classes, err);
 	for (int64_t i = 0; rc == RFL_OK && i < run->rows; i++)
 		for (int64_t j = 0; j < run->first; j++)
 			run->logits[i * run->first + j] = s->logits[i * classes + j];
 	return rc;
 }
 
-static enum rfl_rc collect_grads(struct rfl_session *s, struct rfl_golden_run *run,
-				 struct rfl_err *err)
+/* The l2 of every trained parameter's gradient. */
+static enum rfl_rc each_gradient(struct rfl_session *s, double *each, struct rfl_err *err)
 {
-	double all = 0;
-	int64_t k = 0;
-
 	for (int i = 0; i < s->net->nparams; i++) {
 		const struct rfl_param *p = &s->net->params[i];
-		double squares;
 		enum rfl_rc rc;
 
 		if (rfl_param_is_buffer(p->kind))
@@ -56,14 +52,23 @@ static enum rfl_rc collect_grads(struct rfl_session *s, struct rfl_golden_run *r
 		rc = s->ops->get_grad(s->engine, i, s->now, p->numel, err);
 		if (rc != RFL_OK)
 			return rc;
-		squares = rfl_verify__squares(s->now, p->numel);
-		all += squares;
-		run->grads[k++] = sqrt(squares);
+		*each++ = sqrt(rfl_verify__squares(s->now, p->numel));
 	}
-	run->norms[RFL_GOLDEN_GRAD_FIRST] = run->grads[0];
-	run->norms[RFL_GOLDEN_GRAD_LAST] = run->grads[k - 1];
-	run->norms[RFL_GOLDEN_GRAD_ALL] = sqrt(all);
 	return RFL_OK;
+}
+
+static enum rfl_rc collect_grads(struct rfl_session *s, struct rfl_golden_run *run,
+				 struct rfl_err *err)
+{
+	double all = 0;
+	enum rfl_rc rc = each_gradient(s, run->grads, err);
+
+	for (int64_t i = 0; i < run->ngrads; i++)
+		all += run->grads[i] * run->grads[i];
+	run->norms[RFL_GOLDEN_GRAD_FIRST] = run->grads[0];
+	run->norms[RFL_GOLDEN_GRAD_LAST] = run->grads[run->ngrads - 1];
+	run->norms[RFL_GOLDEN_GRAD_ALL] = sqrt(all);
+	return rc;
 }
 
 /* Norms of the parameters as they are, and of their way from the start. */
@@ -176,14 +181,14 @@ static enum rfl_rc train(struct rfl_session *s, const struct rfl_golden_section 
 			 struct rfl_golden_run *run, struct rfl_err *err)
 {
 	const struct rfl_batch batch = rfl_verify__batch(s);
-	enum rfl_rc rc = s->ops->reset_optimizer(s->engine, err);
+	enum rfl_rc rc = rfl_verify__open(s, &section->optimizer, err);
 
+	if (rc == RFL_OK)
+		rc = s->ops->reset_optimizer(s->engine, err);
 	if (rc == RFL_OK)
 		rc = rfl_fill_engine(s->ops, s->engine, s->net, s->setup->threads, err);
 	if (rc == RFL_OK)
 		rc = s->ops->set_mode(s->engine, section->mode, err);
-	if (rc == RFL_OK)
-		rc = s->ops->set_optimizer(s->engine, &section->optimizer, err);
 	for (int64_t i = 0; rc == RFL_OK && i < run->nlosses - 1; i++) {
 		rc = s->ops->zero_grad(s->engine, err);
 		if (rc == RFL_OK)
@@ -205,18 +210,8 @@ enum rfl_rc rfl_verify__train(struct rfl_session *s, struct rfl_arena *arena,
 			      struct rfl_err *err)
 {
 	struct rfl_golden_run got = section->fp64; /* the sizes */
-	const struct rfl_check uncovered = {
-		.section = section->name,
-		.what = "not run",
-		.expected = NAN,
-		.got = NAN,
-		.allowed = NAN,
-		.note = section->uncovered,
-	};
 	enum rfl_rc rc;
 
-	if (section->uncovered)
-		return rfl_checks_add(checks, &uncovered, err);
 	got.losses = rfl_arena_array(arena, (size_t)got.nlosses, sizeof(*got.losses));
 	got.logits = rfl_arena_array(arena, (size_t)(got.rows * got.first), sizeof(*got.logits));
 	got.grads = rfl_arena_array(arena, (size_t)got.ngrads, sizeof(*got.grads));
@@ -226,4 +221,36 @@ enum rfl_rc rfl_verify__train(struct rfl_session *s, struct rfl_arena *arena,
 	if (rc == RFL_OK)
 		rc = rfl_verify__section(checks, s->golden, section, &got, err);
 	return rc;
+}
+
+enum rfl_rc rfl_verify__one_gradient(struct rfl_session *s, struct rfl_arena *arena,
+				     struct rfl_checks *checks, struct rfl_err *err)
+{
+	const struct rfl_golden_gradient *expected = &s->golden->logits.gradient;
+	const struct rfl_batch batch = rfl_verify__batch(s);
+	struct rfl_golden_gradient got = *expected;
+	enum rfl_rc rc = s->ops->set_mode(s->engine, RFL_ENGINE_TRAIN, err);
+	int64_t trained = 0;
+
+	for (int i = 0; i < s->net->nparams; i++)
+		trained += !rfl_param_is_buffer(s->net->params[i].kind);
+	if (expected->n != trained)
+		return rfl_fail(err, RFL_EFORMAT, 0,
+				"%s: /gradient/each has %lld entries, but %s has %lld parameters",
+				s->golden->path, (long long)expected->n, s->golden->model,
+				(long long)trained);
+	got.each = rfl_arena_array(arena, (size_t)got.n, sizeof(*got.each));
+	if (!got.each)
+		return rfl_fail(err, RFL_ENOMEM, 0, "verify: out of memory");
+	if (rc == RFL_OK)
+		rc = s->ops->zero_grad(s->engine, err);
+	if (rc == RFL_OK)
+		rc = s->ops->forward(s->engine, &batch, err);
+	if (rc == RFL_OK)
+		rc = s->ops->loss(s->engine, &got.loss, err);
+	if (rc == RFL_OK)
+		rc = s->ops->backward(s->engine, NULL, err);
+	if (rc == RFL_OK)
+		rc = each_gradient(s, got.each, err);
+	return rc == RFL_OK ? rfl_verify__gradient(checks, s->net, expected, &got, err) : rc;
 }
