@@ -103,6 +103,12 @@ static void take_text(char *to, size_t size, const char *first, const char *seco
 	(void)snprintf(to, size, "%s", is_text(first) ? first : second);
 }
 
+/* A label has the batch of one forward, as --batch-size has it. */
+static int64_t label_batch(const struct rfl_ledger_row *row)
+{
+	return row->micro_batch > 0 ? row->micro_batch : row->batch;
+}
+
 static enum rfl_rc identify(const struct rfl_merge_inputs *in, const struct rfl_capture *c,
 			    struct identity *id, struct rfl_buf *why)
 {
@@ -117,7 +123,7 @@ static enum rfl_rc identify(const struct rfl_merge_inputs *in, const struct rfl_
 	take_text(id->precision, sizeof(id->precision), h ? h->precision : NULL,
 		  id->label.precision);
 	take_text(id->mode, sizeof(id->mode), h ? h->mode : NULL, id->label.mode);
-	id->batch = h && h->batch > 0 ? h->batch : id->label.batch;
+	id->batch = h && h->batch > 0 ? label_batch(h) : id->label.batch;
 	if (h && rfl_merge__row_env(in->ledger_path, h, id->env, NULL) != RFL_OK)
 		id->env[0] = '\0';
 	if (!id->env[0])
@@ -167,6 +173,9 @@ static const char *other_work(const struct rfl_ledger_row *a, const struct rfl_l
 		return "img_size";
 	if (a->classes > 0 && b->classes > 0 && a->classes != b->classes)
 		return "classes";
+	if (a->context_length > 0 && b->context_length > 0 &&
+	    a->context_length != b->context_length)
+		return "context_length";
 	for (size_t i = 0; i < RFL_ARRAY_LEN(by); i++)
 		if (is_text(by[i].a) && is_text(by[i].b) && !rfl_text_same(by[i].a, by[i].b))
 			return by[i].what;
@@ -180,7 +189,7 @@ static bool is_it(const struct identity *id, const struct rfl_config *c)
 	return strcmp(id->env, c->env) == 0 && rfl_text_same(id->model, row->model) &&
 	       (!id->precision[0] || rfl_text_same(id->precision, row->precision)) &&
 	       (!id->mode[0] || rfl_text_same(id->mode, row->mode)) &&
-	       (id->batch < 0 || id->batch == row->batch);
+	       (id->batch < 0 || id->batch == label_batch(row));
 }
 
 /* The first thing in which two candidates differ, with its words for both. */

@@ -20,11 +20,14 @@ static enum rfl_rc count_work(const struct rfl_merge_inputs *in, const struct rf
 		.precision = row->precision,
 		.mode = row->mode,
 		.optimizer = row->optimizer,
+		.no_momentum = row->momentum == 0, /* a file that does not say has it */
 		.batch = row->batch,
 		.micro_batch = row->micro_batch,
 		.accum = row->accum,
 		.image_size = row->img_size,
-		.classes = row->classes,
+		.classes = row->context_length > 0 ? row->vocab : row->classes,
+		.context_length = row->context_length,
+		.autocast = row->autocast && *row->autocast,
 		.factor = o->factor,
 	};
 	struct rfl_err why = RFL_ERR_INIT;

@@ -35,6 +35,10 @@ static const char *contradiction(const struct rfl_ledger_row *a, const struct rf
 		return "img_size";
 	if (a->classes != b->classes)
 		return "classes";
+	if (a->context_length != b->context_length)
+		return "context_length";
+	if (a->vocab != b->vocab)
+		return "vocab";
 	return NULL;
 }
 

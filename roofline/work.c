@@ -30,10 +30,11 @@ enum rfl_rc rfl_work__mode(const char *mode, enum rfl_scope *ret, struct rfl_err
 	return rfl_fail(err, RFL_EINVAL, 0, "mode '%s' is none of train, fwd_bwd, fwd", mode);
 }
 
-/* The runner's sgd has momentum. */
-enum rfl_rc rfl_work__optimizer(const char *optimizer, enum rfl_optimizer_kind *ret,
+/* The runner's sgd has momentum, unless its row says otherwise. */
+enum rfl_rc rfl_work__optimizer(const struct rfl_work_query *q, enum rfl_optimizer_kind *ret,
 				struct rfl_err *err)
 {
+	const char *optimizer = q->optimizer;
 	static const struct {
 		const char *optimizer;
 		enum rfl_optimizer_kind kind;
@@ -46,10 +47,22 @@ enum rfl_rc rfl_work__optimizer(const char *optimizer, enum rfl_optimizer_kind *
 	for (size_t i = 0; i < RFL_ARRAY_LEN(rows); i++)
 		if (optimizer && strcmp(optimizer, rows[i].optimizer) == 0) {
 			*ret = rows[i].kind;
+			if (*ret == RFL_OPT_MOMENTUM && q->no_momentum)
+				*ret = RFL_OPT_SGD;
 			return RFL_OK;
 		}
 	return rfl_fail(err, RFL_EINVAL, 0, "optimizer '%s' is none of sgd, adam, adamw",
 			optimizer ? optimizer : "");
+}
+
+enum rfl_rc rfl_work__storage(const struct rfl_work_query *q, enum rfl_dtype *dtype, bool *master,
+			      struct rfl_err *err)
+{
+	enum rfl_rc rc = rfl_precision_storage(q->precision, dtype, master, err);
+
+	if (rc == RFL_OK && q->autocast && *dtype != RFL_DTYPE_F32)
+		*master = true;
+	return rc;
 }
 
 enum rfl_rc rfl_work__attention(const char *attention, enum rfl_attention *ret, struct rfl_err *err)
@@ -116,10 +129,9 @@ enum rfl_rc rfl_work__own(const struct rfl_work_query *q, struct rfl_work *ret, 
 	}
 	rc = rfl_work__mode(q->mode, &scope, err);
 	if (rc == RFL_OK)
-		rc = rfl_precision_storage(q->precision, &options.dtype, &options.master_weights,
-					   err);
+		rc = rfl_work__storage(q, &options.dtype, &options.master_weights, err);
 	if (rc == RFL_OK && scope == RFL_SCOPE_STEP)
-		rc = rfl_work__optimizer(q->optimizer, &options.optimizer, err);
+		rc = rfl_work__optimizer(q, &options.optimizer, err);
 	if (rc == RFL_OK)
 		rc = rfl_work__attention(q->attention, &sizes.attention, err);
 	if (rc == RFL_OK)

@@ -27,11 +27,13 @@ extern const char *const rfl_train_factor_names[];
 struct rfl_work_query {
 	const char *model, *precision, *mode;
 	const char *optimizer;       /**< of mode train; else not looked at */
+	bool no_momentum;            /**< of sgd: no buffer is read and written */
 	int64_t batch;               /**< samples per optimizer step */
 	int64_t micro_batch, accum;  /**< samples per forward, forwards per step; -1: one forward */
 	int64_t image_size, classes; /**< -1: the model's own */
 	int64_t context_length;      /**< tokens; 0 or -1: the model's own */
-	const char *attention;       /**< one of rfl_attention_names; NULL: as the model has it */
+	bool autocast;         /**< weights, their gradients and the optimizer's state are fp32 */
+	const char *attention; /**< one of rfl_attention_names; NULL: as the model has it */
 	enum rfl_train_factor factor;
 };
 

@@ -48,7 +48,7 @@ enum rfl_rc rfl_work__mode(const char *mode, enum rfl_scope *ret,
 			   struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** The optimizer that an optimizer's name in the ledger stands for. */
-enum rfl_rc rfl_work__optimizer(const char *optimizer, enum rfl_optimizer_kind *ret,
+enum rfl_rc rfl_work__optimizer(const struct rfl_work_query *q, enum rfl_optimizer_kind *ret,
 				struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** FLOPs of a step from those of its forward and of its counted training. */
@@ -60,6 +60,9 @@ double rfl_work__flops(enum rfl_scope scope, enum rfl_train_factor factor, doubl
 const char *rfl_work__source(enum rfl_scope scope, enum rfl_train_factor factor, bool recomputes);
 
 /** The form of attention that a query asks for. RFL_EINVAL for an unknown word. */
+/** How a query's numbers are stored: rfl_precision_storage(), and fp32 weights under autocast. */
+enum rfl_rc rfl_work__storage(const struct rfl_work_query *q, enum rfl_dtype *dtype, bool *master,
+			      struct rfl_err *err);
 enum rfl_rc rfl_work__attention(const char *attention, enum rfl_attention *ret,
 				struct rfl_err *err) RFL_WARN_UNUSED;
 

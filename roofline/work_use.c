@@ -22,14 +22,13 @@ static const char *other_convention(const struct rfl_work_file *f, const struct 
 
 	if (f->unlike)
 		return f->unlike;
-	if (rfl_precision_storage(q->precision, &dtype, &master, NULL) != RFL_OK ||
+	if (rfl_work__storage(q, &dtype, &master, NULL) != RFL_OK ||
 	    rfl_dtype_bytes(dtype) != rfl_dtype_bytes(f->dtype) || master != f->master_weights)
 		return "another precision";
 	if (strcmp(f->attention, q->attention ? q->attention : rfl_attention_names[0]) != 0)
 		return "another form of attention";
 	if (scope == RFL_SCOPE_STEP &&
-	    (rfl_work__optimizer(q->optimizer, &optimizer, NULL) != RFL_OK ||
-	     (int)optimizer != f->optimizer))
+	    (rfl_work__optimizer(q, &optimizer, NULL) != RFL_OK || (int)optimizer != f->optimizer))
 		return "another optimizer";
 	return NULL;
 }

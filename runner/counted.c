@@ -53,25 +53,35 @@ static enum rfl_rc begin_phase(struct step *s, const char *name, struct rfl_err 
 	return RFL_OK;
 }
 
-static enum rfl_rc phases(struct step *s, struct rfl_err *err)
+/* Forward and backward of one batch, of `accum` to a step. */
+static enum rfl_rc one_batch(struct step *s, int64_t m, int64_t accum, struct rfl_err *err)
 {
 	const struct rfl_engine_ops *ops = s->parts->ops;
+	const struct rfl_backward how = { .weight = 1.0 / (double)accum, .last = m + 1 == accum };
 	struct rfl_engine *e = s->parts->engine;
 	enum rfl_rc rc = begin_phase(s, "fwd", err);
 
-	if (rc == RFL_OK && s->config->mode != RFL_RUN_FWD)
+	if (rc == RFL_OK && m == 0 && s->config->mode != RFL_RUN_FWD)
 		rc = ops->zero_grad(e, err);
 	if (rc == RFL_OK)
 		rc = ops->forward(e, &s->batch, err);
 	if (rc || s->config->mode == RFL_RUN_FWD)
 		return rc;
 	rc = begin_phase(s, "bwd", err);
-	if (rc == RFL_OK)
-		rc = ops->backward(e, NULL, err);
-	if (rc || s->config->mode == RFL_RUN_FWD_BWD)
+	return rc ? rc : ops->backward(e, &how, err);
+}
+
+static enum rfl_rc phases(struct step *s, struct rfl_err *err)
+{
+	const int64_t accum = s->config->accum > 1 ? s->config->accum : 1;
+	enum rfl_rc rc = RFL_OK;
+
+	for (int64_t m = 0; m < accum && rc == RFL_OK; m++)
+		rc = one_batch(s, m, accum, err);
+	if (rc || s->config->mode != RFL_RUN_TRAIN)
 		return rc;
 	rc = begin_phase(s, "opt", err);
-	return rc ? rc : ops->step(e, err);
+	return rc ? rc : s->parts->ops->step(s->parts->engine, err);
 }
 
 static enum rfl_rc run_step(void *ctx, struct rfl_ranges *ranges, struct rfl_err *err)

@@ -20,6 +20,7 @@ extern "C" {
 struct rfl_counted_config {
 	enum rfl_detail detail; /**< ranges: the step, its phases, or one per layer; not off */
 	enum rfl_run_mode mode; /**< of the run; the engine is set to it already */
+	int64_t accum; /**< forwards and backwards per step, all of the one batch; 0 is 1 */
 	struct rfl_source_request request;
 };
 

@@ -375,6 +375,7 @@ static enum rfl_rc count_step(struct job *job, struct rfl_err *err)
 	const struct rfl_counted_config config = {
 		.detail = c->counters,
 		.mode = c->mode,
+		.accum = c->accum,
 		.request = {
 			.sets = rfl_counted_sets(job->choice.device, c->counter_sets),
 			.precision = rfl_precision_names[c->precision],

@@ -2,6 +2,7 @@
 #include "roofline_fixture.h"
 
 #include "base/json.h"
+#include "complexity/count.h"
 #include "complexity/summary.h"
 
 static const int64_t batches[] = { 4, 8 };
@@ -256,6 +257,81 @@ static void every_model_of_the_zoo_has_work(void **state)
 	rfl_buf_fini(&notes);
 }
 
+/* What a run's row says of precision, optimizer and accumulation is what its bytes are made of. */
+static void a_row_says_what_is_stored(void **state)
+{
+	const struct {
+		struct rfl_count_options options; /* of the count that it must be */
+		const char *precision, *optimizer;
+		bool autocast, no_momentum;
+	} cases[] = {
+		{ { .dtype = RFL_DTYPE_BF16,
+		    .master_weights = true,
+		    .optimizer = RFL_OPT_MOMENTUM },
+		  "bf16",
+		  "sgd",
+		  true,
+		  false },
+		{ { .dtype = RFL_DTYPE_BF16, .optimizer = RFL_OPT_MOMENTUM },
+		  "bf16",
+		  "sgd",
+		  false,
+		  false },
+		{ { .dtype = RFL_DTYPE_F16, .master_weights = true, .optimizer = RFL_OPT_ADAM },
+		  "amp",
+		  "adam",
+		  true,
+		  false },
+		{ { .dtype = RFL_DTYPE_F32, .optimizer = RFL_OPT_ADAMW },
+		  "tf32",
+		  "adamw",
+		  false,
+		  false },
+		{ { .dtype = RFL_DTYPE_F32, .optimizer = RFL_OPT_SGD },
+		  "fp32",
+		  "sgd",
+		  false,
+		  true },
+	};
+	const struct rfl_zoo_options sizes = { .context_length = 24 };
+	struct rfl_net *net = NULL;
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_buf notes;
+	struct rfl_work w;
+
+	(void)state;
+	rfl_buf_init(&notes, 0);
+	assert_ok(rfl_zoo_build("tiny_lm", &sizes, &net, &err), &err);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++) {
+		struct rfl_count_options options = cases[i].options;
+		struct rfl_work_query q = lm;
+		struct rfl_count *once = NULL;
+
+		options.batch = 2;
+		options.training = true;
+		assert_ok(rfl_count_net(net, &options, &once, &err), &err);
+		q.precision = cases[i].precision;
+		q.optimizer = cases[i].optimizer;
+		q.autocast = cases[i].autocast;
+		q.no_momentum = cases[i].no_momentum;
+		q.context_length = 24;
+		q.micro_batch = 2;
+		q.accum = 2; /* of the four */
+		count(&q, NULL, &notes, &w);
+		assert_close(w.flops, 2.0 * (double)rfl_count_training_flops(once), 0);
+		for (int f = 0; f < RFL_FUSION_COUNT; f++)
+			assert_close(
+				w.bytes[f],
+				(double)(rfl_count_bytes(once, (enum rfl_fusion)f, RFL_SCOPE_STEP) +
+					 rfl_count_bytes(once, (enum rfl_fusion)f,
+							 RFL_SCOPE_FORWARD_BACKWARD)),
+				0);
+		rfl_count_free(once);
+	}
+	rfl_net_free(net);
+	rfl_buf_fini(&notes);
+}
+
 static void refuses_unknown_attention(void **state)
 {
 	struct rfl_work_query q = lm;
@@ -433,6 +509,7 @@ int main(void)
 		T(transformers_in_a_file),
 		T(files_of_another_convention),
 		T(every_model_of_the_zoo_has_work),
+		T(a_row_says_what_is_stored),
 		T(refuses_unknown_attention),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

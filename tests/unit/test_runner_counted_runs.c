@@ -56,14 +56,16 @@ static void run_told(const char *dir, const char *engine, const char *how, bool 
 	unsetenv("RFL_TEST_SOURCE");
 }
 
-static void assert_file(const char *path, const char *expected)
+/* What an engine says of how it was opened stands behind it. */
+static void assert_first_line(const char *path, const char *expected)
 {
 	struct rfl_err err = RFL_ERR_INIT;
 	struct rfl_buf text;
 
 	rfl_buf_init(&text, 0);
 	assert_ok(rfl_file_read(path, &text, &err), &err);
-	assert_string_equal(rfl_buf_str(&text), expected);
+	if (strncmp(rfl_buf_str(&text), expected, strlen(expected)) != 0)
+		fail_msg("%s is\n%s, not\n%s", path, rfl_buf_str(&text), expected);
 	rfl_buf_fini(&text);
 }
 
@@ -93,7 +95,8 @@ static void a_counted_run_is_recorded(void **state)
 		setenv("RFL_FAKE_LOG", log, 1);
 		run_told(dir, NULL, NULL, in_process, &result);
 		unsetenv("RFL_FAKE_LOG");
-		assert_file(log, "forward=10 backward=10 step=10 snapshot=1 restore=2 updates=8\n");
+		assert_first_line(
+			log, "forward=10 backward=10 step=10 snapshot=1 restore=2 updates=8\n");
 		l = load(dir);
 		assert_int_equal(l->nrows, 1);
 		assert_string_equal(l->rows[0].status, "ok");
@@ -300,7 +303,7 @@ static void without_counters_nothing_is_counted(void **state)
 	setenv("RFL_FAKE_LOG", log, 1);
 	assert_ok(rfl_run(&config, &options, &result, &err), &err);
 	unsetenv("RFL_FAKE_LOG");
-	assert_file(log, "forward=7 backward=7 step=7 snapshot=0 restore=0 updates=7\n");
+	assert_first_line(log, "forward=7 backward=7 step=7 snapshot=0 restore=0 updates=7\n");
 	assert_null(result.row.counters_status);
 	assert_string_equal(result.counters_file, "");
 	assert_false(rfl_file_exists(tmp_path(*state, "counters.csv")));
