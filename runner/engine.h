@@ -215,7 +215,8 @@ struct rfl_engine_ops {
 	enum rfl_rc (*uploaded)(struct rfl_engine *e, struct rfl_err *err);
 
 	/* Marks in the device's own queue of work, for times that nobody has to wait for. */
-	/** Make room for n of them: before the window. */
+	/** Make room for n of them: before the window. RFL_EUNSUPPORTED: this device has none, and
+	 * is timed by waiting for it. */
 	enum rfl_rc (*reserve_events)(struct rfl_engine *e, int64_t n, struct rfl_err *err);
 	/** Put mark i behind what was asked for so far. */
 	enum rfl_rc (*record_event)(struct rfl_engine *e, int64_t i, struct rfl_err *err);
@@ -226,6 +227,8 @@ struct rfl_engine_ops {
 	/**
 	 * Record a whole step once, to be replayed as one piece of work: zero_grad, forward,
 	 * backward and step, or the first of them.
+	 * Needs some steps done in the ordinary way before it, of the same mode. Setting another
+	 * mode, other numbers of the optimizer or a snapshot forgets it.
 	 * @param batch  gives shapes, and the values of the first replay
 	 * @return RFL_OK; RFL_EUNSUPPORTED with the reason
 	 */

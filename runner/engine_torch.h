@@ -57,6 +57,7 @@ struct rfl_engine {
 	bool can_backward; /* the last forward recorded its history */
 	bool has_grads;    /* backward ran and step did not use the gradients up */
 	bool layout_checked;
+	int64_t updates; /* since the optimizer was new, or put back */
 
 	struct rfl_torch_group *group; /* of engine_torch_dist.c; NULL: we train alone */
 	struct rfl_torch__snapshot saved;

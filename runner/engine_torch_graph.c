@@ -4,10 +4,7 @@
  * inputs are copied to where it reads, and gradients stay where it made them.
  */
 #include "runner/engine_torch_device.h"
-
-/* So many ordinary steps come first: libraries choose and load kernels in the first ones, and the
- * optimizer makes its memory. */
-#define STEPS_BEFORE 3
+#include "runner/graph_rules.h"
 
 static void drop(struct rfl_torch_tensor **t)
 {
@@ -29,29 +26,31 @@ void rfl_torch__graph_forget(struct rfl_engine *e)
 
 /* ------------------------------------------------------------------ recording */
 
-static enum rfl_rc refuse(const char *why, struct rfl_err *err)
-{
-	return rfl_fail(err, RFL_EUNSUPPORTED, 0, "torch: a step cannot be recorded: %s", why);
-}
-
 static enum rfl_rc check_recordable(const struct rfl_engine *e, bool backward, bool step,
 				    struct rfl_err *err)
 {
-	const char *why = rfl_torch_graph_missing(e->device->on);
+	const struct rfl_graph_facts facts = {
+		.missing = rfl_torch_graph_missing(e->device->on),
+		.step = step,
+		.rule = e->config.optimizer.rule,
+		.fused = e->fused,
+		.scaled =
+			rfl_precision_cast(e->config.precision, e->config.device) == RFL_CAST_FP16,
+		.marked = e->marks.fn != NULL,
+		.exchanged = e->group != NULL,
+		.steps = e->device->steps,
+		.updates = e->updates,
+	};
+	const char *why;
 
-	if (why)
-		return refuse(why, err);
 	if (step && !backward)
 		return rfl_fail(err, RFL_EINVAL, 0, "torch: a step needs a backward before it");
 	if (backward && e->mode == RFL_ENGINE_EVAL)
 		return rfl_fail(err, RFL_EINVAL, 0, "torch: backward needs a training mode");
-	if (e->marks.fn)
-		return refuse("whoever listens to its nodes would be told of the recording, not of "
-			      "the work",
-			      err);
-	if (e->device->steps < STEPS_BEFORE)
-		return refuse("it needs at least 3 ordinary steps before it (--warmup-iters)", err);
-	return RFL_OK;
+	why = rfl_graph_refusal(&facts);
+	if (!why)
+		return RFL_OK;
+	return rfl_fail(err, RFL_EUNSUPPORTED, 0, "torch: a step cannot be recorded: %s", why);
 }
 
 /* Memory of the recording's own, in the form that the first node wants. */

@@ -46,6 +46,8 @@ enum rfl_rc rfl_torch__restore(struct rfl_engine *e, struct rfl_err *err)
 
 	if (!e->saved.taken)
 		return rfl_fail(err, RFL_EINVAL, 0, "torch: restore needs a snapshot before it");
+	rfl_torch__graph_forget(e); /* the optimizer's memory may be another afterwards */
+	e->updates = 0;
 	rfl_torch__forget_step(e);
 	rfl_torch_optim_zero_grad(e->optim);
 	e->has_grads = false;

@@ -118,12 +118,15 @@ enum rfl_rc rfl_torch__step(struct rfl_engine *e, struct rfl_err *err)
 	if (!e->has_grads)
 		return rfl_fail(err, RFL_EINVAL, 0, "torch: step needs a backward before it");
 	e->has_grads = false;
+	e->updates++;
 	return rfl_torch__check(rfl_torch_optim_step(e->optim, &e->config.optimizer), "step", err);
 }
 
 enum rfl_rc rfl_torch__reset_optimizer(struct rfl_engine *e, struct rfl_err *err)
 {
 	e->has_grads = false;
+	e->updates = 0;
+	rfl_torch__graph_forget(e);
 	return rfl_torch__check(rfl_torch_optim_reset(e->optim), "optimizer", err);
 }
 

@@ -7,9 +7,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string>
 #include <utility>
 
-#include <ATen/autocast_mode.h>
 #include <ATen/cuda/CUDAContext.h>
 #include <ATen/cuda/CUDAEvent.h>
 #include <ATen/cuda/CUDAGraph.h>
@@ -55,7 +55,7 @@ struct cuda_device;
 #if HAVE_GRAPHS
 struct cuda_graph final : public rfl_torch_graph {
 	at::cuda::CUDAGraph graph;
-	bool recording = false, cached_casts;
+	bool recording = false;
 
 	explicit cuda_graph(cuda_device &d);
 	~cuda_graph() override;
@@ -213,20 +213,18 @@ struct cuda_device final : public rfl_torch_device {
 
 #if HAVE_GRAPHS
 
-// What is cached of casts would belong to the recording, and its memory with it.
-cuda_graph::cuda_graph(cuda_device &d) : cached_casts(at::autocast::is_autocast_cache_enabled())
+// The cache of autocast needs no care here: it is made and cleared within a forward.
+cuda_graph::cuda_graph(cuda_device &d)
 {
 	d.sync();
 	allocator::emptyCache();
 	graph.capture_begin();
 	recording = true;
-	at::autocast::set_autocast_cache_enabled(false);
 }
 
 void cuda_graph::stop()
 {
 	recording = false;
-	at::autocast::set_autocast_cache_enabled(cached_casts);
 	graph.capture_end();
 }
 
