@@ -54,6 +54,7 @@ struct rfl_opt {
 	bool required;
 	bool negatable;
 	bool may_be_empty;
+	bool whole;       /**< of a list: a comma is part of a value */
 	bool hidden;      /**< not in --help */
 	size_t given;     /**< of a bool: set when the user wrote the option; 0: nobody asks */
 	const char *help; /**< one line, without a full stop; the default is added */

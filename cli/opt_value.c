@@ -213,6 +213,8 @@ static enum rfl_rc add_item(const struct rfl_opt *row, void *member, const char 
 static enum rfl_rc add_items(const struct rfl_opt *row, void *member, const char *text,
 			     struct rfl_err *err)
 {
+	if (row->whole && *text)
+		return add_item(row, member, text, strlen(text), err);
 	for (const char *part = text;; part++) {
 		size_t len = strcspn(part, ",");
 		enum rfl_rc rc;
