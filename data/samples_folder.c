@@ -16,6 +16,8 @@
 #include "data/jpeg.h"
 #include "data/transform.h"
 
+#define MAX_SIZE 8192 /* width and height of an input */
+
 /* Mean and standard deviation of ImageNet's pixels, as torchvision's reference training has them.
  */
 static const struct rfl_pixel_scale imagenet_scale = {
@@ -141,7 +143,11 @@ static enum rfl_rc check_shape(const struct rfl_data_spec *spec, const struct rf
 	struct rfl_jpeg *j = NULL;
 	enum rfl_rc rc;
 
-	if (shape->channels != 3 || shape->height != shape->width || shape->width > 65500)
+	if (shape->width > MAX_SIZE)
+		return rfl_fail(err, RFL_EINVAL, 0,
+				"%s: images of a folder are made %d x %d at most", spec->dir,
+				MAX_SIZE, MAX_SIZE);
+	if (shape->channels != 3 || shape->height != shape->width)
 		return rfl_fail(err, RFL_EINVAL, 0,
 				"%s: images of a folder are made 3 x N x N, but %s takes %lld x "
 				"%lld x %lld",
