@@ -9,6 +9,7 @@
 /* clang-format off */
 #define COMMANDS(X) \
 	X(run) \
+	X(env) \
 	X(matrix_expand) \
 	X(matrix_run) \
 	X(matrix_status) \
