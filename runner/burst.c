@@ -229,13 +229,15 @@ static enum rfl_rc run_all(struct rfl_burst__loop *l, struct rfl_burst *b, struc
 		rc = window(l, b, err);
 	if (rc == RFL_OK)
 		rc = read_last_loss(l, b, err);
-	if (rc == RFL_OK && c->until_stdrel > 0)
-		rc = go_on(l, b, err);
 	if (rc == RFL_OK && c->warmup == 0) {
 		b->ttfb_s = b->steps[0].total_s;
 		b->loss_first = b->steps[0].loss;
 	}
 	b->synced = c->asynchronous && l->waits;
+	if (rc == RFL_OK && c->measured)
+		rc = c->measured(c->ctx, err);
+	if (rc == RFL_OK && c->until_stdrel > 0)
+		rc = go_on(l, b, err);
 	return rc;
 }
 

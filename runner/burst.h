@@ -75,6 +75,8 @@ struct rfl_burst_config {
 	void (*progress)(int64_t done, int64_t total, void *ctx);
 	/** Called right before the window, and right behind it. May be NULL. */
 	void (*window)(bool begins, void *ctx);
+	/** Called when the burst has everything but its until_ members. May be NULL. */
+	enum rfl_rc (*measured)(void *ctx, struct rfl_err *err);
 	void *ctx;
 };
 

@@ -246,17 +246,27 @@ static double decode_rate(const struct job *job)
 
 static json_t *burst_to_json(const struct rfl_burst *b)
 {
-	return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:b, s:I, s:o, s:o}", "event", "timed",
-			 "wall_s", rfl_json_real(b->wall_s), "ttfb_s", rfl_json_real(b->ttfb_s),
-			 "loss_first", rfl_json_real(b->loss_first), "loss_last",
-			 rfl_json_real(b->loss_last), "launch_gap", rfl_json_real(b->launch_gap),
-			 "synced", b->synced, "until_steps", (json_int_t)b->until_steps,
-			 "until_step_s", rfl_json_real(b->until_step_s), "until_stdrel",
-			 rfl_json_real(b->until_stdrel));
+	return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:b}", "event", "timed", "wall_s",
+			 rfl_json_real(b->wall_s), "ttfb_s", rfl_json_real(b->ttfb_s), "loss_first",
+			 rfl_json_real(b->loss_first), "loss_last", rfl_json_real(b->loss_last),
+			 "launch_gap", rfl_json_real(b->launch_gap), "synced", b->synced);
 }
 
-static enum rfl_rc say_timed(struct job *job, struct rfl_err *err)
+static void say_until(struct job *job)
 {
+	const struct rfl_burst *b = &job->burst;
+
+	if (b->until_steps > 0)
+		send(job,
+		     json_pack("{s:s, s:I, s:o, s:o}", "event", "until", "steps",
+			       (json_int_t)b->until_steps, "step_s", rfl_json_real(b->until_step_s),
+			       "stdrel", rfl_json_real(b->until_stdrel)));
+}
+
+/* From here on the run is measured, whatever comes. */
+static enum rfl_rc on_measured(void *ctx, struct rfl_err *err)
+{
+	struct job *job = ctx;
 	const struct rfl_engine_ops *ops = job->choice.ops;
 	struct rfl_loss_scaling scaling = { .scale = (double)NAN, .skipped = -1 };
 	struct rfl_engine_memory memory;
@@ -288,6 +298,7 @@ static enum rfl_rc say_timed(struct job *job, struct rfl_err *err)
 	if (!event)
 		return rfl_fail(err, RFL_ENOMEM, 0, "report: out of memory");
 	send(job, event);
+	say_gpu(job);
 	return RFL_OK;
 }
 
@@ -309,6 +320,7 @@ static enum rfl_rc burst(struct job *job, struct rfl_err *err)
 		.nvtx_detail = c->nvtx,
 		.progress = on_progress,
 		.window = on_window,
+		.measured = on_measured,
 		.ctx = job,
 	};
 	enum rfl_rc rc = rfl_burst_init(&job->burst, c->iters, err);
@@ -318,9 +330,7 @@ static enum rfl_rc burst(struct job *job, struct rfl_err *err)
 	if (rc == RFL_OK)
 		rc = rfl_burst_run(ops, job->engine, job->data, &config, &job->burst, err);
 	if (rc == RFL_OK)
-		rc = say_timed(job, err);
-	if (rc == RFL_OK)
-		say_gpu(job);
+		say_until(job);
 	return rc;
 }
 

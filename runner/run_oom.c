@@ -117,6 +117,13 @@ static bool learn(struct known *k, int64_t batch, const struct rfl_run_result *r
 	return true;
 }
 
+static void say_next(const struct rfl_run_options *o, const struct rfl_ledger_row *row,
+		     int64_t batch)
+{
+	if (o->attempt)
+		o->attempt(row, batch, o->ctx);
+}
+
 enum rfl_rc rfl_run_fitting(const struct rfl_run_config *config,
 			    const struct rfl_run_options *options, enum rfl_oom_policy policy,
 			    struct rfl_run_result *ret, struct rfl_err *err)
@@ -133,10 +140,12 @@ enum rfl_rc rfl_run_fitting(const struct rfl_run_config *config,
 		batch = next_batch(policy, &known);
 		if (batch == 0)
 			break;
-		if (options->attempt)
-			options->attempt(&ret->row, batch, options->ctx);
+		if (n == 1)
+			say_next(options, &ret->row, batch);
 		rc = attempt(&a, batch, &now, err);
 		goes_on = rc == RFL_OK && learn(&known, batch, &now);
+		if (goes_on && n + 1 < MOST_ATTEMPTS && next_batch(policy, &known) > 0)
+			say_next(options, &now.row, next_batch(policy, &known));
 		/* The largest that fits is the result; while none does, or when something else
 		 * happens, the last. */
 		if (rc == RFL_OK && (!goes_on || !known.fits || known.fits == batch)) {

@@ -1,8 +1,8 @@
 /*
  * run_parts.h - inside runner/: what the files of a run share. The child reports events, one JSON
- * object each: {"event":"engine"|"device"|"ready"|"progress"|"steps"|"timed"|"gpu"|"counters"|
- * "counted"|"failed", ...}. From "timed" on the run is measured; "counters" brings a piece of a
- * table of counters, "counted" the end of it.
+ * object each: {"event":"engine"|"device"|"ready"|"progress"|"steps"|"timed"|"gpu"|"until"|
+ * "counters"|"counted"|"failed", ...}. From "timed" on the run is measured; "counters" brings a
+ * piece of a table of counters, "counted" the end of it.
  */
 #ifndef RFL_RUNNER_RUN_PARTS_H
 #define RFL_RUNNER_RUN_PARTS_H

@@ -170,9 +170,6 @@ static void hear_timed(struct rfl_run__heard *h, const json_t *event)
 	h->burst.loss_last = real_of(event, "loss_last");
 	h->burst.launch_gap = real_of(event, "launch_gap");
 	h->burst.synced = flag_of(event, "synced") == 1;
-	h->burst.until_steps = int_of(event, "until_steps");
-	h->burst.until_step_s = real_of(event, "until_step_s");
-	h->burst.until_stdrel = real_of(event, "until_stdrel");
 	h->scaling.scale = real_of(event, "loss_scale");
 	h->scaling.skipped = int_of(event, "scale_skipped");
 	h->queue_mean = real_of(event, "queue_mean");
@@ -182,6 +179,13 @@ static void hear_timed(struct rfl_run__heard *h, const json_t *event)
 	h->memory.reserved_peak_bytes = real_of(event, "reserved_peak_bytes");
 	h->host_peak_bytes = real_of(event, "host_peak_bytes");
 	h->skipped = int_of(event, "skipped");
+}
+
+static void hear_until(struct rfl_run__heard *h, const json_t *event)
+{
+	h->burst.until_steps = int_of(event, "steps");
+	h->burst.until_step_s = real_of(event, "step_s");
+	h->burst.until_stdrel = real_of(event, "stdrel");
 }
 
 static enum rfl_rc failure_of(const json_t *event)
@@ -222,11 +226,11 @@ void rfl_run__hear(struct rfl_run__heard *h, const json_t *event, const char **p
 		const char *name;
 		void (*hear)(struct rfl_run__heard *h, const json_t *event);
 	} kinds[] = {
-		{ "engine", hear_engine },   { "device", hear_device },
-		{ "ready", hear_ready },     { "steps", hear_steps },
-		{ "timed", hear_timed },     { "gpu", hear_gpu },
-		{ "failed", hear_failed },   { "counters", hear_counters },
-		{ "counted", hear_counted },
+		{ "engine", hear_engine },     { "device", hear_device },
+		{ "ready", hear_ready },       { "steps", hear_steps },
+		{ "timed", hear_timed },       { "until", hear_until },
+		{ "gpu", hear_gpu },           { "failed", hear_failed },
+		{ "counters", hear_counters }, { "counted", hear_counted },
 	};
 	const char *name = json_string_value(json_object_get(event, "event"));
 

@@ -56,6 +56,15 @@ static enum rfl_rc fill_phases(const struct rfl_burst *b, double *scratch,
 	return rc;
 }
 
+/* Of the window, to waiting for data. A loader beside a GPU keeps nobody from working but where the
+ * GPU has a gap. */
+static double lost_s(const struct rfl_burst *b, const struct rfl_ledger_row *row)
+{
+	const double waited_s = row->data_wait_ms_mean * 1e-3 * (double)b->nsteps;
+
+	return isnan(b->launch_gap) ? waited_s : fmin(waited_s, b->launch_gap * b->wall_s);
+}
+
 static enum rfl_rc fill_steps(const struct rfl_run__heard *h, double *ms,
 			      struct rfl_ledger_row *row, struct rfl_err *err)
 {
@@ -81,7 +90,7 @@ static enum rfl_rc fill_steps(const struct rfl_run__heard *h, double *ms,
 	row->outliers = s.outliers;
 	row->lag1 = s.lag1;
 	row->drift = s.drift;
-	signs.data_wait_mean = row->data_wait_ms_mean;
+	signs.data_wait_mean = lost_s(&h->burst, row) * 1e3 / (double)h->burst.nsteps;
 	return rfl_ledger_set(&row->flags, rfl_run_flags(&s, &signs, flags), err);
 }
 
@@ -105,15 +114,11 @@ static void fill_rates(const struct rfl_run__heard *h, struct rfl_ledger_row *ro
 {
 	const struct rfl_burst *b = &h->burst;
 	const double samples = (double)row->batch * (double)b->nsteps;
-	const double waited_s = row->data_wait_ms_mean * 1e-3 * (double)b->nsteps;
-	/* a loader beside a GPU keeps nobody from working but where the GPU has a gap */
-	const double lost_s =
-		isnan(b->launch_gap) ? waited_s : fmin(waited_s, b->launch_gap * b->wall_s);
 
 	row->wall_s = b->wall_s;
 	row->launch_gap = b->launch_gap;
 	row->samples_per_s = samples / b->wall_s;
-	row->compute_samples_per_s = samples / (b->wall_s - lost_s);
+	row->compute_samples_per_s = samples / (b->wall_s - lost_s(b, row));
 	if (row->context_length > 0)
 		row->tokens_per_s = row->samples_per_s * (double)row->context_length;
 	row->tflops = (double)row->model_flops_per_step / (row->step_ms_median * 1e-3) * 1e-12;

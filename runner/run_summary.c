@@ -93,14 +93,20 @@ static void say_times(const struct rfl_ledger_row *row, struct rfl_buf *out)
 		       row->loss_last);
 }
 
+/* auto, and no GPU: not what everybody expects. */
+static void say_fallback(const struct rfl_ledger_row *row, struct rfl_buf *out)
+{
+	if (says(row->backend_reason) && row->backend && strcmp(row->backend, "cpu") == 0)
+		rfl_buf_puts(out, "; on the cpu, as no GPU can be used here (-v says why)");
+}
+
 void rfl_run_summary(const struct rfl_ledger_row *row, struct rfl_buf *out)
 {
 	rfl_buf_printf(out, "%s: %s", row->label, row->status);
-	if (!isnan(row->samples_per_s))
+	if (!isnan(row->samples_per_s)) {
 		say_times(row, out);
-	/* auto, and no GPU: not what everybody expects */
-	if (says(row->backend_reason) && row->backend && strcmp(row->backend, "cpu") == 0)
-		rfl_buf_puts(out, "; on the cpu, as no GPU can be used here (-v says why)");
+		say_fallback(row, out);
+	}
 	say_counted(row, out);
 	if (says(row->flags))
 		rfl_buf_printf(out, " [%s]", row->flags);
