@@ -27,6 +27,7 @@
 	X(counters_list) \
 	X(counters_check) \
 	X(summary) \
+	X(compare) \
 	X(points) \
 	X(plot) \
 	X(list) \
