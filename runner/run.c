@@ -18,6 +18,7 @@
 #include "base/log.h"
 #include "machine/machine.h"
 #include "profile/counters_csv.h"
+#include "runner/env_record.h"
 #include "runner/run_parts.h"
 
 /* What the parent holds during a run. */
@@ -298,6 +299,32 @@ static enum rfl_rc write_side_files(struct run *run, struct rfl_run_result *ret,
 	return first;
 }
 
+/* On what it ran. That this could not be written costs a run nothing. */
+static void record_environment(const struct run *run, const struct rfl_ledger_row *row)
+{
+	const struct rfl_env_engine engine = {
+		.id = row->engine_id,
+		.version = row->engine_version,
+		.cuda_runtime = row->cuda_runtime,
+		.cuda_driver = row->cuda_driver,
+		.cudnn = row->cudnn_version,
+	};
+	const struct rfl_env_spec spec = {
+		.env = row->env,
+		.log_dir = run->options->log_dir,
+		.data_dir = run->config->data.dir,
+		.nengines = row->engine_id ? 1 : 0,
+		.engines = &engine,
+		.root = "",
+	};
+	struct rfl_env_result result = { .document = NULL };
+	struct rfl_err why = RFL_ERR_INIT;
+
+	if (rfl_env_record(&spec, &result, &why) != RFL_OK)
+		rfl_log(RFL_LOG_WARN, "%s: the environment is not recorded", why.msg);
+	rfl_env_result_fini(&result);
+}
+
 /* The row is written last, so that what it points to is there; and it is written even when a side
  * file could not be. The lock is held: a label that was chosen here is nobody else's. */
 static enum rfl_rc record(struct run *run, struct rfl_run_result *ret, struct rfl_err *err)
@@ -316,6 +343,7 @@ static enum rfl_rc record(struct run *run, struct rfl_run_result *ret, struct rf
 	if (rc)
 		return rc;
 	side = write_side_files(run, ret, err);
+	record_environment(run, row);
 	rc = rfl_ledger_append(run->ledger_path, row, err);
 	return side ? side : rc;
 }
