@@ -144,6 +144,7 @@ extern "C" {
 	X(REAL, samples_per_j, "samples per energy of the GPU") \
 	X(REAL, temperature_max_c, "of the GPU") \
 	X(TEXT, throttle, "why the GPU was slowed down; empty when it was not") \
+	X(TEXT, unwatched, "why clocks, power and temperature of the GPU are not known") \
 	X(REAL, loss_first, "very first step, warm-up included") \
 	X(REAL, loss_last, "last measured step") \
 	X(TEXT, loss_hash, "of the losses of all steps: equal bits, equal hash") \

@@ -145,7 +145,8 @@ static enum rfl_rc fill_gpu(const struct rfl_run__heard *h, struct rfl_ledger_ro
 	const struct rfl_gpu_samples *g = &h->gpu;
 
 	if (!h->watched)
-		return RFL_OK;
+		return rfl_ledger_set(&row->unwatched, h->not_watched[0] ? h->not_watched : NULL,
+				      err);
 	row->sm_clock_mean_hz = g->sm_clock_mean_hz;
 	row->sm_clock_min_hz = g->sm_clock_min_hz;
 	row->memory_clock_mean_hz = g->memory_clock_mean_hz;

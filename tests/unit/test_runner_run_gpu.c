@@ -98,6 +98,9 @@ static void steps_are_timed_by_the_devices_marks(void **state)
 	assert_string_equal(r.row.cuda_driver, "13.1");
 	assert_string_equal(r.row.cudnn_version, "9.19.0");
 	assert_close(r.row.device_memory_bytes, 8.0 * (1 << 30), 0);
+	/* there is no NVML for a GPU that is none */
+	assert_true(isnan(r.row.power_mean_w) && isnan(r.row.sm_clock_mean_hz));
+	assert_true(r.row.unwatched && *r.row.unwatched);
 	/* after the first step, the warm-up and the window: never in it; so with the losses */
 	assert_said("sync=3 loss=2 ");
 	rfl_run_result_fini(&r);
