@@ -85,7 +85,7 @@ static bool have_portable(void)
 
 #if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
 ROWS_BODY(avx2, RFL_TARGET("avx2"))
-ROWS_BODY(avx512, RFL_TARGET("avx512f,avx512bw,avx512vl,prefer-vector-width=512"))
+ROWS_BODY(avx512, RFL_TARGET("avx512f,avx512bw,avx512vl"))
 
 static bool have_avx2(void)
 {
