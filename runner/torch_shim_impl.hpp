@@ -64,6 +64,9 @@ enum rfl_torch_status giving(struct rfl_torch_tensor **ret, Body &&body) noexcep
 	return guarded([&] { *ret = new rfl_torch_tensor{ body() }; });
 }
 
+// max(0, min(x, 6)) with a gradient in every type.
+at::Tensor relu6(const at::Tensor &x);
+
 using optional_tensor = c10::optional<at::Tensor>;
 
 inline optional_tensor maybe(const struct rfl_torch_tensor *t)

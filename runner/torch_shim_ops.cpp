@@ -135,7 +135,7 @@ const struct unary {
 	at::Tensor &(*over)(at::Tensor &x); // nullptr: never in place
 } unaries[] = {
 	{ RFL_OP_RELU, at::relu, at::relu_ },
-	{ RFL_OP_RELU6, [](const at::Tensor &x) { return at::hardtanh(x, 0, 6); },
+	{ RFL_OP_RELU6, rfl_torch::relu6,
 	  [](at::Tensor &x) -> at::Tensor & { return at::hardtanh_(x, 0, 6); } },
 	{ RFL_OP_SIGMOID, at::sigmoid, at::sigmoid_ },
 	{ RFL_OP_TANH, at::tanh, at::tanh_ },

@@ -1,10 +1,12 @@
 /*
- * torch_shim_precision.cpp - autocast, determinism, TF32, cuDNN's choice of algorithms.
+ * torch_shim_precision.cpp - autocast, determinism, TF32, cuDNN's choice of algorithms, and what
+ * older libraries lack for 16-bit types.
  */
 #include "runner/torch_shim_precision.h"
 #include "runner/torch_shim_impl.hpp"
 
 #include <ATen/autocast_mode.h>
+#include <torch/csrc/autograd/custom_function.h>
 
 using namespace rfl_torch;
 
@@ -55,6 +57,45 @@ void enable(enum rfl_device device, bool on, at::ScalarType type)
 #endif
 
 } // namespace
+
+#if TORCH_AT_LEAST(2, 1)
+
+at::Tensor rfl_torch::relu6(const at::Tensor &x)
+{
+	return at::hardtanh(x, 0, 6);
+}
+
+#else
+
+namespace
+{
+
+// The gradient of hardtanh has no 16-bit kernel on the CPU in 1.13.
+struct relu6_16bit : public torch::autograd::Function<relu6_16bit> {
+	static at::Tensor forward(torch::autograd::AutogradContext *context, const at::Tensor &x)
+	{
+		context->save_for_backward({ x });
+		return at::hardtanh(x, 0, 6);
+	}
+	static torch::autograd::variable_list backward(torch::autograd::AutogradContext *context,
+						       const torch::autograd::variable_list &grads)
+	{
+		const at::Tensor x = context->get_saved_variables()[0];
+
+		return { grads[0].masked_fill(x.le(0).logical_or_(x.ge(6)), 0) };
+	}
+};
+
+} // namespace
+
+at::Tensor rfl_torch::relu6(const at::Tensor &x)
+{
+	const bool lacks = x.device().is_cpu() && x.scalar_type() != at::kFloat;
+
+	return lacks ? relu6_16bit::apply(x) : at::hardtanh(x, 0, 6);
+}
+
+#endif
 
 enum rfl_torch_status rfl_torch_set_switches(const struct rfl_torch_switches *s) noexcept
 {
