@@ -2,7 +2,7 @@
  * steps.c - training steps of the torch engine on demand, for lockstep.py: a step per line on
  * standard input, its time in ms on standard output. What a step does is what burst.c does.
  *
- * Usage: bench_steps PLUGIN_DIR MODEL BATCH nchw|nhwc THREADS
+ * Usage: bench_steps PLUGIN_DIR MODEL BATCH nchw|nhwc THREADS PRECISION
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,6 +41,17 @@ static enum rfl_rc make_batch(struct bench *b, int64_t n, enum rfl_layout layout
 	return rfl_fill_images(shape, n, layout, threads, b->images, err);
 }
 
+static enum rfl_rc precision_of(const char *name, enum rfl_precision *ret, struct rfl_err *err)
+{
+	for (int i = 0; rfl_precision_names[i]; i++) {
+		if (strcmp(name, rfl_precision_names[i]) != 0)
+			continue;
+		*ret = (enum rfl_precision)i;
+		return RFL_OK;
+	}
+	return rfl_fail(err, RFL_EINVAL, 0, "no precision '%s'", name);
+}
+
 static enum rfl_rc open_bench(struct bench *b, char **argv, struct rfl_err *err)
 {
 	const char *const dirs[] = { argv[1], NULL };
@@ -56,6 +67,8 @@ static enum rfl_rc open_bench(struct bench *b, char **argv, struct rfl_err *err)
 	if (rc == RFL_OK)
 		rc = rfl_num_parse_int(argv[5], "THREADS", &threads, err);
 	config.threads = (int)threads;
+	if (rc == RFL_OK)
+		rc = precision_of(argv[6], &config.precision, err);
 	if (rc == RFL_OK)
 		rc = rfl_engine_list_new(dirs, &list, err);
 	if (rc == RFL_OK)
@@ -101,8 +114,9 @@ int main(int argc, char **argv)
 	char line[16];
 	enum rfl_rc rc;
 
-	if (argc != 6) {
-		fputs("usage: bench_steps PLUGIN_DIR MODEL BATCH nchw|nhwc THREADS\n", stderr);
+	if (argc != 7) {
+		fputs("usage: bench_steps PLUGIN_DIR MODEL BATCH nchw|nhwc THREADS PRECISION\n",
+		      stderr);
 		return 2;
 	}
 	rc = open_bench(&b, argv, &err);
