@@ -6,7 +6,9 @@
 # built for the CPU only, and RFL_TORCH_CUDA_WHY says so.
 #
 # Sets RFL_TORCH_CUDA and RFL_TORCH_CUDA_WHY and, when found, the target rfl_libtorch_cuda and
-# RFL_TORCH_CUDA_LIBRARY_DIRS.
+# RFL_TORCH_CUDA_LIBRARY_DIRS. RFL_TORCH_BESIDE are folders relative to the installed plugin in which
+# the loader looks first: with a link lib/roofline/torch to the folder of a PyTorch, an installation
+# that was carried to another machine works with the PyTorch there.
 
 # What libtorch's headers include of NVIDIA's.
 set(RFL_CUDA_HEADERS cuda_runtime_api.h cublas_v2.h cublasLt.h cusparse.h cusolverDn.h)
@@ -31,6 +33,8 @@ endfunction()
 
 function(rfl_select_torch_cuda prefix libdir)
   set(RFL_TORCH_CUDA FALSE PARENT_SCOPE)
+  set(beside $ORIGIN/../torch)
+  set(RFL_TORCH_BESIDE $ORIGIN/.. ${beside}/lib PARENT_SCOPE)
   if(NOT RFL_TORCH_VARIANT MATCHES "^cu(da|[0-9]+)$")
     set(RFL_TORCH_CUDA_WHY "this libtorch was built without CUDA: build against a PyTorch with CUDA (docs/engines.md), or use --backend cpu or auto" PARENT_SCOPE)
     return()
@@ -75,4 +79,9 @@ function(rfl_select_torch_cuda prefix libdir)
   set(RFL_TORCH_CUDA TRUE PARENT_SCOPE)
   set(RFL_TORCH_CUDA_WHY "" PARENT_SCOPE)
   set(RFL_TORCH_CUDA_LIBRARY_DIRS ${cudart_dir} PARENT_SCOPE)
+  # Of a wheel it is beside PyTorch's folder: the kernel follows the link before it goes up.
+  file(RELATIVE_PATH cudart_beside ${prefix} ${cudart_dir})
+  if(cudart_beside MATCHES "^\\.\\./nvidia/")
+    set(RFL_TORCH_BESIDE $ORIGIN/.. ${beside}/lib ${beside}/${cudart_beside} PARENT_SCOPE)
+  endif()
 endfunction()

@@ -1,0 +1,213 @@
+/*
+ * What the engine decides about a GPU without having one: which copies of batches it keeps, when a
+ * step can be recorded, and how versions are written.
+ */
+#include <string.h>
+
+#include "runner/batch_slots.h"
+#include "runner/cuda_words.h"
+#include "runner/graph_rules.h"
+#include "tests/unit/rfl_test.h"
+
+static const float memory[4];
+static const int64_t labels[4];
+
+/* A batch over memory i with a number, or 0. */
+static struct rfl_batch batch(int i, uint64_t id)
+{
+	return (struct rfl_batch){ .n = 2, .images = memory + i, .labels = labels + i, .id = id };
+}
+
+/* ---- copies of batches ---- */
+
+/* One without a number is known from its upload to its forward, and no longer. */
+static void unnumbered_batch_is_used_once(void **state)
+{
+	struct rfl_batch_slots s = { .turn = 0 };
+	const struct rfl_batch b = batch(0, 0);
+	int slot;
+
+	(void)state;
+	assert_int_equal(rfl_batch_slots_find(&s, &b), -1);
+	slot = rfl_batch_slots_take(&s, &b, true);
+	assert_int_equal(rfl_batch_slots_find(&s, &b), slot);
+	assert_false(rfl_batch_slots_use(&s, slot));
+	assert_int_equal(rfl_batch_slots_find(&s, &b), -1);
+}
+
+static void numbered_batch_stays(void **state)
+{
+	struct rfl_batch_slots s = { .turn = 0 };
+	const struct rfl_batch b = batch(0, 7), other = batch(0, 8);
+	int slot;
+
+	(void)state;
+	slot = rfl_batch_slots_take(&s, &b, false);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(rfl_batch_slots_find(&s, &b), slot);
+		assert_true(rfl_batch_slots_use(&s, slot));
+	}
+	assert_int_equal(rfl_batch_slots_find(&s, &other), -1);
+	rfl_batch_slots_drop(&s, slot);
+	assert_int_equal(rfl_batch_slots_find(&s, &b), -1);
+}
+
+/* Micro-batches of one batch share its number; size, kind and layout tell copies apart too. */
+static void alike_is_not_the_same(void **state)
+{
+	struct rfl_batch_slots s = { .turn = 0 };
+	const struct rfl_batch b = batch(0, 7), part = batch(1, 7);
+	struct rfl_batch larger = b, nhwc = b, pixels = b;
+
+	(void)state;
+	larger.n = 3;
+	nhwc.layout = RFL_LAYOUT_NHWC;
+	pixels.kind = RFL_INPUT_PIXELS;
+	(void)rfl_batch_slots_take(&s, &b, false);
+	assert_int_equal(rfl_batch_slots_find(&s, &part), -1);
+	assert_int_equal(rfl_batch_slots_find(&s, &larger), -1);
+	assert_int_equal(rfl_batch_slots_find(&s, &nhwc), -1);
+	assert_int_equal(rfl_batch_slots_find(&s, &pixels), -1);
+}
+
+/* The oldest goes first, but never one whose forward has not come. */
+static void oldest_goes(void **state)
+{
+	struct rfl_batch_slots s = { .turn = 0 };
+	struct rfl_batch b;
+
+	(void)state;
+	for (uint64_t i = 1; i <= RFL_BATCH_SLOTS; i++) {
+		b = batch(0, i);
+		assert_true(rfl_batch_slots_take(&s, &b, i == 1) >= 0);
+	}
+	b = batch(0, 2);
+	assert_true(rfl_batch_slots_use(&s, rfl_batch_slots_find(&s, &b)));
+	b = batch(0, 1000);
+	assert_true(rfl_batch_slots_take(&s, &b, false) >= 0);
+	b = batch(0, 1); /* awaited */
+	assert_true(rfl_batch_slots_find(&s, &b) >= 0);
+	b = batch(0, 2); /* used a moment ago */
+	assert_true(rfl_batch_slots_find(&s, &b) >= 0);
+	b = batch(0, 3); /* the oldest of the others */
+	assert_int_equal(rfl_batch_slots_find(&s, &b), -1);
+}
+
+static void no_slot_while_all_are_awaited(void **state)
+{
+	struct rfl_batch_slots s = { .turn = 0 };
+	struct rfl_batch b;
+
+	(void)state;
+	for (uint64_t i = 1; i <= RFL_BATCH_SLOTS; i++) {
+		b = batch(0, i);
+		(void)rfl_batch_slots_take(&s, &b, true);
+	}
+	b = batch(0, 1000);
+	assert_int_equal(rfl_batch_slots_take(&s, &b, true), -1);
+}
+
+/* ---- recorded steps ---- */
+
+static void says_why_a_step_is_not_recorded(void **state)
+{
+	static const struct rfl_graph_facts good = {
+		.step = true, .rule = RFL_RULE_ADAMW, .fused = true, .steps = 3, .updates = 3
+	};
+	struct rfl_graph_facts f;
+
+	(void)state;
+#define REFUSED(change, word)                                                       \
+	do {                                                                        \
+		f = good;                                                           \
+		change;                                                             \
+		if (!rfl_graph_refusal(&f) || !strstr(rfl_graph_refusal(&f), word)) \
+			fail_msg("%s: %s", #change, rfl_graph_refusal(&f));         \
+	} while (0)
+	assert_null(rfl_graph_refusal(&good));
+	REFUSED(f.missing = "only a CUDA device", "only a CUDA device");
+	REFUSED(f.marked = true, "layers");
+	REFUSED(f.exchanged = true, "one process");
+	REFUSED(f.fused = false, "fused kernels");
+	REFUSED((f.fused = false, f.scaled = true, f.rule = RFL_RULE_SGD), "loss scaling");
+	REFUSED(f.steps = 2, "--warmup-iters 3");
+	REFUSED(f.updates = 0, "ordinary update");
+#undef REFUSED
+}
+
+/* What only matters to an update does not matter without one; SGD counts nothing. */
+static void records_what_is_not_in_the_way(void **state)
+{
+	const struct rfl_graph_facts forward = { .rule = RFL_RULE_ADAM,
+						 .scaled = true,
+						 .steps = 3 };
+	const struct rfl_graph_facts sgd = {
+		.step = true, .rule = RFL_RULE_SGD, .steps = 3, .updates = 1
+	};
+	const struct rfl_graph_facts fp16 = { .step = true,
+					      .rule = RFL_RULE_ADAMW,
+					      .fused = true,
+					      .scaled = true,
+					      .steps = 9,
+					      .updates = 9 };
+
+	(void)state;
+	assert_null(rfl_graph_refusal(&forward));
+	assert_null(rfl_graph_refusal(&sgd));
+	assert_null(rfl_graph_refusal(&fp16));
+}
+
+/* ---- words ---- */
+
+static void writes_versions(void **state)
+{
+	char text[32];
+
+	(void)state;
+	rfl_cuda_version_text(13000, text, sizeof(text));
+	assert_string_equal(text, "13.0");
+	rfl_cuda_version_text(12080, text, sizeof(text));
+	assert_string_equal(text, "12.8");
+	rfl_cuda_version_text(0, text, sizeof(text));
+	assert_string_equal(text, "");
+	rfl_cudnn_version_text(91900, text, sizeof(text));
+	assert_string_equal(text, "9.19.0");
+	rfl_cudnn_version_text(8907, text, sizeof(text));
+	assert_string_equal(text, "8.9.7");
+	rfl_cudnn_version_text(0, text, sizeof(text));
+	assert_string_equal(text, "");
+	rfl_nccl_version_text(22809, text, sizeof(text));
+	assert_string_equal(text, "2.28.9");
+	rfl_nccl_version_text(2804, text, sizeof(text));
+	assert_string_equal(text, "2.8.4");
+	rfl_nccl_version_text(0, text, sizeof(text));
+	assert_string_equal(text, "");
+}
+
+static void writes_places(void **state)
+{
+	char text[32];
+
+	(void)state;
+	rfl_pci_bus_id_text(0, 0xa, 0, text, sizeof(text));
+	assert_string_equal(text, "00000000:0A:00.0");
+	rfl_pci_bus_id_text(-1, -1, -1, text, sizeof(text));
+	assert_string_equal(text, "");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(unnumbered_batch_is_used_once),
+		cmocka_unit_test(numbered_batch_stays),
+		cmocka_unit_test(alike_is_not_the_same),
+		cmocka_unit_test(oldest_goes),
+		cmocka_unit_test(no_slot_while_all_are_awaited),
+		cmocka_unit_test(says_why_a_step_is_not_recorded),
+		cmocka_unit_test(records_what_is_not_in_the_way),
+		cmocka_unit_test(writes_versions),
+		cmocka_unit_test(writes_places),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
