@@ -192,8 +192,12 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 	struct rfl_comparison *c = NULL;
 	enum rfl_rc rc = choose_sides(a, sides, err);
 
-	for (size_t i = 0; i < 2 && rc == RFL_OK; i++)
-		rc = load_side(a, &sides[i], err);
+	if (rc == RFL_OK)
+		rc = load_side(a, &sides[0], err);
+	if (rc == RFL_OK && sides[0].paths == sides[1].paths) /* two environments of one ledger */
+		sides[1].runs = sides[0].runs;
+	if (rc == RFL_OK)
+		rc = load_side(a, &sides[1], err);
 	if (rc == RFL_OK)
 		rc = rfl_compare(sides[0].repeats, sides[1].repeats, a->threshold / 100, &c, err);
 	if (rc == RFL_OK)
@@ -201,10 +205,11 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 	if (rc == RFL_OK)
 		rc = check_verdicts(c, &a->fail_if, err);
 	rfl_comparison_free(c);
-	for (size_t i = 0; i < 2; i++) {
-		rfl_repeats_free(sides[i].repeats);
-		rfl_runs_free(sides[i].runs);
-	}
+	if (sides[1].runs != sides[0].runs)
+		rfl_runs_free(sides[1].runs);
+	rfl_runs_free(sides[0].runs);
+	rfl_repeats_free(sides[0].repeats);
+	rfl_repeats_free(sides[1].repeats);
 	return rc;
 }
 
