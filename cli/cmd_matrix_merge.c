@@ -32,10 +32,11 @@ static enum rfl_rc report(struct rfl_cli *cli, const struct merge_args *a,
 	if (rc == RFL_OK) {
 		fprintf(cli->out,
 			"%zu rows added, %zu were there; %zu files added, %zu were there; from %zu "
-			"folders\n",
-			sum->rows, sum->rows_there, sum->files, sum->files_there, sum->folders);
+			"%s\n",
+			sum->rows, sum->rows_there, sum->files, sum->files_there, sum->folders,
+			sum->folders == 1 ? "folder" : "folders");
 		if (sum->empty)
-			fprintf(cli->out, "%zu folders have no ledger yet\n", sum->empty);
+			fprintf(cli->out, "without a ledger yet: %zu\n", sum->empty);
 		if (view.cover.surplus)
 			fprintf(cli->out,
 				"%zu ok rows more than asked for; 'roofline matrix status %s' "

@@ -20,7 +20,7 @@
 #include "cli/run_args.h"
 
 #define LOCK_DIR "/tmp"
-#define POLL_NS  100000000
+#define POLL_NS  50000000
 
 /* ---- signals, while no run has them ---- */
 

@@ -1,0 +1,9 @@
+# What cannot begin has no row, keeps nothing back, and is named at the end.
+ROOFLINE_PLUGIN_PATH=$(dirname "$ROOFLINE")/../tests/engines
+[ -f "$ROOFLINE_PLUGIN_PATH/engine_fake-1.0-test.so" ] || { echo "no fake engine" >&2; exit 77; }
+export ROOFLINE_PLUGIN_PATH ROOFLINE_LOCK_DIR=$PWD
+sed -e 's/"options": {"channels-last": true}/"options": {"synthetic": false, "data": "photos"}/' \
+	"$(dirname "$0")/small.json" >m.json
+roofline matrix run m.json --only lab/resnet18/fp32/2 | sed -e 's/: ok, .*/: ok/'
+roofline matrix status m.json --only lab/resnet18/fp32/2
+echo "exit $?"

@@ -1,0 +1,72 @@
+#!/usr/bin/env bash
+# A matrix killed with SIGKILL at ten random moments and begun again each time: in the end every
+# configuration has exactly its number of ok rows, no line is torn, no row is lost, and no child has
+# outlived its parent.
+#
+#   kill.sh ROOFLINE ENGINES ENGINE [SEED]      ENGINE: fake or torch
+set -euo pipefail
+
+here=$(cd "$(dirname "$0")" && pwd)
+roofline=$(readlink -f "$1")
+[ -z "$2" ] || export ROOFLINE_PLUGIN_PATH=$2
+engine=$3
+seed=${4:-20251114}
+export LC_ALL=C RFL_FAKE_MS=12,12,6
+command -v python3 >/dev/null || { echo "skipped: no python3 to look at the ledger" >&2; exit 77; }
+[ "$engine" = fake ] || "$roofline" list engines --format csv | grep -q '^engines,torch[^,]*,ok,' ||
+	{ echo "skipped: no torch engine" >&2; exit 77; }
+
+dir=$(mktemp -d "${TMPDIR:-/tmp}/roofline-kill.XXXXXX")
+pid=''
+stop() {
+	[ -z "$pid" ] || kill -KILL "$pid" 2>/dev/null || true
+	rm -rf "$dir"
+}
+trap stop EXIT
+trap 'exit 1' HUP INT TERM
+cd "$dir"
+mkdir locks
+export ROOFLINE_LOCK_DIR=$dir/locks RFL_FAKE_PID=$dir/child
+
+case $engine in
+fake) models='"resnet18", "alexnet"' batches=2,4 runs=12 repeats=3 size=64 ;;
+*) models='"resnet18"' batches=2,4 runs=4 repeats=2 size=32 ;;
+esac
+cat >matrix.json <<TEXT
+{"schema": "roofline.matrix/1", "name": "kill", "repeats": $repeats,
+ "environments": [{"name": "lab", "backend": "cpu"}],
+ "models": [$models], "batch_sizes": [$batches], "precisions": ["fp32"],
+ "options": {"engine": "$engine", "synthetic": true, "image-size": $size, "warmup-iters": 1, "iters": 10, "threads": 1}}
+TEXT
+
+rows() { if [ -f logs/metrics.csv ]; then wc -l <logs/metrics.csv; else echo 0; fi; }
+
+# A zombie that nobody has waited for is dead.
+is_alive() { [ -n "$1" ] && [ -r "/proc/$1/stat" ] && ! grep -q ') Z ' "/proc/$1/stat"; }
+
+RANDOM=$seed
+for moment in $(seq 10); do
+	rm -f child
+	"$roofline" matrix run matrix.json >>out 2>>err &
+	pid=$!
+	ms=$((RANDOM % 1400 + 20))
+	sleep "$((ms / 1000)).$(printf %03d $((ms % 1000)))"
+	kill -KILL "$pid" 2>/dev/null || true
+	wait "$pid" 2>/dev/null || true
+	pid=''
+	before=$(rows)
+	child=$(cat child 2>/dev/null || true)
+	for _ in $(seq 50); do
+		is_alive "$child" || break
+		sleep 0.1
+	done
+	! is_alive "$child" || { echo "FAILED: child $child has outlived its parent" >&2; exit 1; }
+	sleep 0.1
+	[ "$(rows)" -eq "$before" ] || { echo "FAILED: somebody still appends" >&2; exit 1; }
+	echo "kill $moment: $before lines"
+done
+"$roofline" matrix run matrix.json >>out 2>>err || { cat err >&2; exit 1; }
+"$roofline" matrix status matrix.json >status 2>status.err || { cat status >&2; exit 1; }
+[ ! -s status.err ] || { cat status.err >&2; exit 1; }
+python3 "$here/check_ledger.py" logs $runs
+echo "passed with seed $seed"

@@ -1,0 +1,178 @@
+#!/usr/bin/env bash
+# A matrix farmed out by a real Slurm: munged, slurmctld and slurmd of our own, started by hand in a
+# temporary folder, with their own ports; all of it is stopped and removed in the end.
+#
+#   slurm.sh ROOFLINE ENGINES     ENGINES: folder of the engine that computes nothing
+#
+# Exit: 0 passed, 1 failed, 77 Slurm cannot run here (the reason is printed).
+set -euo pipefail
+
+roofline=$(readlink -f "$1")
+export ROOFLINE_PLUGIN_PATH=$2
+export PATH=$PATH:/usr/sbin:/sbin LC_ALL=C
+started=()
+dir=''
+
+skip() {
+	echo "skipped: $*" >&2
+	exit 77
+}
+
+fail() {
+	echo "FAILED: $*" >&2
+	for log in "$dir"/*.log "$dir"/work/logs/tasks/*/slurm-*.out; do
+		[ ! -f "$log" ] || { echo "--- $log" >&2; tail -n 20 "$log" >&2; }
+	done
+	exit 1
+}
+
+# Only what we started, the last first.
+stop_all() {
+	local i pid
+	for ((i = ${#started[@]} - 1; i >= 0; i--)); do
+		pid=${started[i]}
+		kill "$pid" 2>/dev/null || continue
+		for _ in $(seq 50); do
+			kill -0 "$pid" 2>/dev/null || break
+			sleep 0.1
+		done
+		kill -KILL "$pid" 2>/dev/null || true
+		wait "$pid" 2>/dev/null || true
+	done
+	[ -z "$dir" ] || rm -rf "$dir"
+}
+trap stop_all EXIT
+trap 'exit 1' HUP INT TERM
+
+for program in munged slurmctld slurmd sbatch squeue scontrol sinfo; do
+	command -v $program >/dev/null || skip "no $program: install slurm-wlm and munge"
+done
+[ "$(id -u)" -eq 0 ] || skip "slurmd starts jobs as other users: needs root"
+name=$(hostname -s 2>/dev/null || hostname)
+case $name in '' | *[!A-Za-z0-9-]*) skip "'$name' is no host name that Slurm takes" ;; esac
+
+dir=$(mktemp -d "${TMPDIR:-/tmp}/roofline-slurm.XXXXXX")
+chmod 755 "$dir"
+mkdir "$dir/state" "$dir/spool" "$dir/munge" "$dir/work" "$dir/locks"
+
+# wait_for SECONDS COMMAND...
+wait_for() {
+	local until=$((SECONDS + $1))
+	shift
+	until "$@" >/dev/null 2>&1; do
+		[ $SECONDS -lt $until ] || return 1
+		sleep 0.1
+	done
+}
+
+free_port() {
+	local port
+	for _ in $(seq 50); do
+		port=$((20000 + RANDOM % 12000))
+		(exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null || { echo $port; return; }
+	done
+	return 1
+}
+
+# ---- the cluster ----
+
+head -c 1024 /dev/urandom >"$dir/munge/key"
+chmod 400 "$dir/munge/key"
+munged --foreground --force --key-file="$dir/munge/key" --socket="$dir/munge/socket" \
+	--pid-file="$dir/munge/pid" --log-file="$dir/munge/log" --seed-file="$dir/munge/seed" \
+	>"$dir/munged.log" 2>&1 &
+started+=($!)
+wait_for 10 test -S "$dir/munge/socket" || skip "munged does not start: $(tail -n 1 "$dir/munged.log")"
+
+cat >"$dir/slurm.conf" <<TEXT
+ClusterName=roofline
+SlurmctldHost=$name(127.0.0.1)
+SlurmctldPort=$(free_port)
+SlurmdPort=$(free_port)
+SlurmUser=root
+SlurmdUser=root
+AuthType=auth/munge
+AuthInfo=socket=$dir/munge/socket
+StateSaveLocation=$dir/state
+SlurmdSpoolDir=$dir/spool
+SlurmctldPidFile=$dir/slurmctld.pid
+SlurmdPidFile=$dir/slurmd.pid
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_CPU
+ReturnToService=2
+MpiDefault=none
+SwitchType=switch/none
+JobAcctGatherType=jobacct_gather/none
+AccountingStorageType=accounting_storage/none
+SlurmdParameters=config_overrides
+SchedulerParameters=sched_interval=1,sched_min_interval=100000,batch_sched_delay=0
+KillWait=2
+NodeName=$name NodeAddr=127.0.0.1 CPUs=2 State=UNKNOWN
+PartitionName=main Nodes=$name Default=YES MaxTime=INFINITE State=UP
+TEXT
+export SLURM_CONF=$dir/slurm.conf
+
+slurmctld -D -i -f "$SLURM_CONF" >"$dir/slurmctld.log" 2>&1 &
+started+=($!)
+wait_for 15 scontrol ping || skip "slurmctld does not start: $(tail -n 1 "$dir/slurmctld.log")"
+slurmd -D -f "$SLURM_CONF" >"$dir/slurmd.log" 2>&1 &
+started+=($!)
+is_idle() { [ "$(sinfo -h -o %T)" = idle ]; }
+wait_for 15 is_idle || skip "slurmd does not start: $(tail -n 1 "$dir/slurmd.log")"
+
+# ---- the matrix ----
+
+cd "$dir/work"
+export ROOFLINE_LOCK_DIR=$dir/locks
+cat >matrix.json <<'TEXT'
+{
+  "schema": "roofline.matrix/1", "name": "small", "repeats": 2,
+  "environments": [{"name": "lab", "backend": "cpu"}],
+  "models": ["resnet18", "alexnet"], "batch_sizes": [2], "precisions": ["fp32"],
+  "options": {"engine": "fake", "synthetic": true, "image-size": 64, "warmup-iters": 1, "iters": 5, "threads": 1}
+}
+TEXT
+
+job_ends() { [ -z "$(squeue -h -o %i)" ]; }
+submit() { # FILE OPTION...
+	"$roofline" matrix slurm "$@" --cpus 1 --time 5 --output job.sh --log-dir logs 2>submit.err ||
+		fail "matrix slurm: $(cat submit.err)"
+	sbatch job.sh >sbatch.out 2>&1 || fail "sbatch: $(cat sbatch.out)"
+	wait_for 30 job_ends || fail "the job does not end: $(squeue 2>&1)"
+}
+
+rows() { tail -n +2 logs/metrics.csv | wc -l; }
+
+submit matrix.json --at-once 2 --requeue
+grep -q '^#SBATCH --array=0-3%2$' job.sh || fail "no array of four tasks in $(cat job.sh)"
+[ "$(ls logs/tasks | sort | tr '\n' ' ')" = "0 1 2 3 " ] || fail "tasks: $(ls logs/tasks)"
+[ ! -e logs/metrics.csv ] || fail "a task wrote into the common folder"
+! "$roofline" matrix status matrix.json --log-dir logs >status.out 2>&1 || fail "complete before the merge"
+"$roofline" matrix merge matrix.json --log-dir logs >merge.out || fail "merge: $(cat merge.out)"
+[ "$(tail -n 1 merge.out)" = "small: 4 of 4 runs ok" ] || fail "merge: $(cat merge.out)"
+"$roofline" matrix status matrix.json --log-dir logs >status.out || fail "status: $(cat status.out)"
+[ "$(rows)" -eq 4 ] || fail "$(rows) rows instead of 4"
+[ "$(ls logs/steps | wc -l) $(ls logs/time | wc -l)" = "4 4" ] || fail "files: $(ls logs/steps logs/time)"
+
+# Again: nothing is new, and a second array with other shards finds all of it done.
+"$roofline" matrix merge matrix.json --log-dir logs >merge.out
+grep -q '^0 rows added, 4 were there; 0 files added, ' merge.out || fail "merge again: $(cat merge.out)"
+submit matrix.json --shards 2
+"$roofline" matrix merge matrix.json --log-dir logs >merge.out
+[ "$(rows)" -eq 4 ] || fail "what was merged was run again: $(rows) rows"
+
+# One run fails in a task of its own; the others are there, and its reason is in the status.
+sed 's/"repeats": 2/"repeats": 3/; s/"small"/"more"/' matrix.json >more.json
+RFL_FAKE=edevmem:forward:0 submit more.json --only lab/alexnet
+submit more.json --only lab/resnet18
+"$roofline" matrix merge more.json --log-dir logs >merge.out
+[ "$(tail -n 1 merge.out)" = "more: 5 of 6 runs ok" ] || fail "merge of more: $(cat merge.out)"
+! "$roofline" matrix status more.json --log-dir logs >status.out || fail "complete: $(cat status.out)"
+grep -q '^lab_alexnet_fp32_bs2_run3 .*oom .*fake: no memory left' status.out || fail "status: $(cat status.out)"
+submit more.json --retry-failed
+"$roofline" matrix merge more.json --log-dir logs >merge.out
+[ "$(tail -n 1 merge.out)" = "more: 6 of 6 runs ok" ] || fail "after the retry: $(cat merge.out)"
+"$roofline" matrix status more.json --log-dir logs >status.out || fail "status: $(cat status.out)"
+echo "passed in $SECONDS s"
