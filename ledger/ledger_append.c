@@ -51,7 +51,7 @@ static enum rfl_rc check_ours(const struct rfl_csv *csv, struct rfl_err *err)
 			return rfl_fail(err, RFL_EFORMAT, 0,
 					"%s:1: is no ledger of this program (it has no column "
 					"'%s'), so no row is added to it: give another --log-dir; "
-					"'roofline summary' reads such a file by a column map",
+					"'roofline summary --map' reads such a file",
 					rfl_csv_path(csv), must[i]);
 	}
 	return RFL_OK;
