@@ -48,15 +48,16 @@ static bool names_add(struct names *list, struct rfl_arena *arena, const char *n
 	return list->items[list->n++] != NULL;
 }
 
-static bool entry_is(const char *dir, const char *name, bool folder)
+static enum rfl_rc look_at(const char *dir, const char *name, bool folder, bool *is)
 {
 	char *path = rfl_path_join(dir, name);
 	struct stat st;
-	bool is = path && stat(path, &st) == 0 &&
-		  (folder ? S_ISDIR(st.st_mode) : S_ISREG(st.st_mode));
 
+	if (!path)
+		return RFL_ENOMEM;
+	*is = stat(path, &st) == 0 && (folder ? S_ISDIR(st.st_mode) : S_ISREG(st.st_mode));
 	free(path);
-	return is;
+	return RFL_OK;
 }
 
 /* The sorted names of the folders or files in dir; hidden ones do not count. */
@@ -70,9 +71,12 @@ static enum rfl_rc list_names(const char *dir, bool folders, struct rfl_arena *a
 	if (!d)
 		return rfl_fail(err, RFL_EIO, errno, "%s: %s", dir, strerror(errno));
 	for (errno = 0; rc == RFL_OK && (entry = readdir(d)) != NULL; errno = 0) {
-		if (entry->d_name[0] == '.' || !entry_is(dir, entry->d_name, folders))
+		bool wanted = false;
+
+		if (entry->d_name[0] == '.')
 			continue;
-		if (!names_add(ret, arena, entry->d_name))
+		rc = look_at(dir, entry->d_name, folders, &wanted);
+		if (rc || (wanted && !names_add(ret, arena, entry->d_name)))
 			rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: too many files for the memory", dir);
 	}
 	if (rc == RFL_OK && errno)

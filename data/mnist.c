@@ -128,8 +128,9 @@ enum rfl_rc rfl_idx_read(const char *path, int ndim, struct rfl_idx *ret, struct
 	errno = 0;
 	file = gzopen(path, "rb");
 	if (!file)
-		return errno ? rfl_fail(err, RFL_EIO, errno, "%s: %s", path, strerror(errno))
-			     : rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
+		return errno && errno != ENOMEM
+			       ? rfl_fail(err, RFL_EIO, errno, "%s: %s", path, strerror(errno))
+			       : rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
 	rc = read_header(file, path, ndim, &idx, &bytes, err);
 	if (rc == RFL_OK && values)
 		rc = read_values(file, path, 4 + 4 * ndim, bytes, values, err);

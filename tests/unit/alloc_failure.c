@@ -23,6 +23,8 @@ void __wrap_free(void *p);
 char *__wrap_strdup(const char *s);
 char *__real_strndup(const char *s, size_t n);
 char *__wrap_strndup(const char *s, size_t n);
+void *__real_aligned_alloc(size_t alignment, size_t size);
+void *__wrap_aligned_alloc(size_t alignment, size_t size);
 char *__real_realpath(const char *path, char *resolved);
 char *__wrap_realpath(const char *path, char *resolved);
 
@@ -50,6 +52,11 @@ void *__wrap_malloc(size_t size)
 void *__wrap_calloc(size_t n, size_t size)
 {
 	return fails() ? NULL : note(__real_calloc(n, size));
+}
+
+void *__wrap_aligned_alloc(size_t alignment, size_t size)
+{
+	return fails() ? NULL : note(__real_aligned_alloc(alignment, size));
 }
 
 char *__wrap_strdup(const char *s)
