@@ -142,14 +142,25 @@ uint64_t rfl_facts_hash(const struct rfl_ledger_row *row)
 	return h;
 }
 
-bool rfl_facts_comparable(const struct rfl_ledger_row *a, const struct rfl_ledger_row *b)
+static bool agree_up_to(enum rfl_fact_role last, const struct rfl_ledger_row *a,
+			const struct rfl_ledger_row *b)
 {
 	for (size_t i = 0; i < rfl_nfacts; i++) {
 		const struct rfl_fact *f = &rfl_facts[i];
 
-		if (f->role == RFL_FACT_WORK && !rfl_fact_same(f, a, b) && rfl_fact_known(f, a) &&
+		if (f->role <= last && !rfl_fact_same(f, a, b) && rfl_fact_known(f, a) &&
 		    rfl_fact_known(f, b))
 			return false;
 	}
 	return true;
+}
+
+bool rfl_facts_comparable(const struct rfl_ledger_row *a, const struct rfl_ledger_row *b)
+{
+	return agree_up_to(RFL_FACT_WORK, a, b);
+}
+
+bool rfl_facts_agree(const struct rfl_ledger_row *a, const struct rfl_ledger_row *b)
+{
+	return agree_up_to(RFL_FACT_WAY, a, b);
 }

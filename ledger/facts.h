@@ -47,8 +47,11 @@ bool rfl_facts_repeats(const struct rfl_ledger_row *a, const struct rfl_ledger_r
 /** Equal for rows that are repeats. */
 uint64_t rfl_facts_hash(const struct rfl_ledger_row *row);
 
-/** Could two rows be of the same work: they differ in nothing that both know? */
+/** Could two rows be of the same work: they differ in nothing of it that both know? */
 bool rfl_facts_comparable(const struct rfl_ledger_row *a, const struct rfl_ledger_row *b);
+
+/** Could they even be repeats, if both knew all? */
+bool rfl_facts_agree(const struct rfl_ledger_row *a, const struct rfl_ledger_row *b);
 
 #ifdef __cplusplus
 }

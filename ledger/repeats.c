@@ -198,8 +198,7 @@ static enum rfl_rc config_of_failed(struct builder *b, const struct rfl_ledger_r
 	for (size_t i = 0; *ret == SIZE_MAX && i < b->configs.n; i++) {
 		const struct rfl_ledger_row *other = b->configs.rows[i];
 
-		if (other->batch == row->batch && rfl_text_same(other->env, row->env) &&
-		    rfl_facts_comparable(other, row))
+		if (other->batch == row->batch && rfl_facts_agree(other, row))
 			*ret = i;
 	}
 	return *ret == SIZE_MAX ? rfl_row_index_put(&b->configs, row, ret, err) : RFL_OK;

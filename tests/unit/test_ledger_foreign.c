@@ -1,0 +1,276 @@
+/* Tables of others: rules that map their columns, names that are known, what a row must tell. */
+#include "tests/unit/rfl_test.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "ledger/runs.h"
+
+/* --- rules ----------------------------------------------------------------------------------- */
+
+static void refuses_rules(void **state)
+{
+	static const struct {
+		const char *rule, *message;
+	} cases[] = {
+		{ "batch", "--map: 'batch' is no rule: write NAME=COLUMN or NAME=\"constant\"" },
+		{ "=x", "--map: the ledger has no column ''; docs/run.md lists them" },
+		{ "modle=x", "--map: the ledger has no column 'modle'; did you mean 'model'?" },
+		{ "model=", "--map: model= is followed by nothing: write a column of the table, or "
+			    "\"a constant\" in quotes" },
+		{ "model=\"x", "--map: model=\"x: a constant begins and ends with one quote" },
+		{ "model=\"", "--map: model=\": a constant begins and ends with one quote" },
+		{ "model=\"a\"b\"",
+		  "--map: model=\"a\"b\": a constant begins and ends with one quote" },
+		{ "batch=\"many\"", "--map: batch: 'many' is not an integer" },
+		{ "wall_s=\"1,5\"", "--map: wall_s: '1,5' is not a number" },
+		{ "env=y", "--map: 'env' has a rule already, in first" },
+		{ "a\nb", "--map: 'a?b' is no rule: write NAME=COLUMN or NAME=\"constant\"" },
+	};
+	struct rfl_column_map *map = rfl_column_map_new();
+	struct rfl_err err = RFL_ERR_INIT;
+
+	(void)state;
+	assert_non_null(map);
+	assert_ok(rfl_column_map_add(map, "env=x", "first", &err), &err);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++) {
+		rfl_err_clear(&err);
+		assert_int_equal(rfl_column_map_add(map, cases[i].rule, "--map", &err), RFL_EINVAL);
+		assert_int_equal(err.rc, RFL_EINVAL);
+		assert_string_equal(err.msg, cases[i].message);
+		assert_int_equal(map->n, 1);
+	}
+	rfl_column_map_free(map);
+}
+
+static void files_of_rules(void **state)
+{
+	const char *good = write_file(*state, "good.map",
+				      "\xef\xbb\xbf# of an older script\r\n\r\n"
+				      "  samples_per_s = imgs/sec  \r\nenv=\"mac_mps\"");
+	const char *bad = write_file(*state, "bad.map", "env=\"x\"\n\nbatch=\"x\"\n");
+	struct rfl_column_map *map = rfl_column_map_new();
+	struct rfl_err err = RFL_ERR_INIT;
+	char wanted[512];
+
+	assert_ok(rfl_column_map_load(map, good, &err), &err);
+	assert_int_equal(map->n, 2);
+	assert_string_equal(map->rules[0].source, "imgs/sec");
+	assert_string_equal(map->rules[1].constant, "mac_mps");
+	rfl_column_map_free(map);
+	map = rfl_column_map_new();
+	assert_int_equal(rfl_column_map_load(map, bad, &err), RFL_EFORMAT);
+	(void)snprintf(wanted, sizeof(wanted), "%s:3: batch: 'x' is not an integer", bad);
+	assert_string_equal(err.msg, wanted);
+	rfl_err_clear(&err);
+	assert_int_equal(rfl_column_map_load(map, tmp_path(*state, "none"), &err), RFL_EIO);
+	rfl_column_map_free(map);
+}
+
+/* --- tables ---------------------------------------------------------------------------------- */
+
+/* Read a table with rules, separated by ';'. */
+static enum rfl_rc read_table(void *state, const char *text, const char *rules,
+			      struct rfl_runs **ret, struct rfl_err *err)
+{
+	const char *path = write_file(state, "t.csv", text);
+	struct rfl_column_map *map = rfl_column_map_new();
+	enum rfl_rc rc = RFL_OK;
+
+	while (*rules && rc == RFL_OK) {
+		char rule[128];
+		size_t len = strcspn(rules, ";");
+
+		(void)snprintf(rule, sizeof(rule), "%.*s", (int)len, rules);
+		rc = rfl_column_map_add(map, rule, "--map", err);
+		rules += len + (rules[len] == ';');
+	}
+	if (rc == RFL_OK)
+		rc = rfl_runs_load(&path, 1, map, &rfl_ledger_metrics[0], ret, err);
+	rfl_column_map_free(map);
+	return rc;
+}
+
+static struct rfl_runs *load(void *state, const char *text, const char *rules)
+{
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_runs *runs = NULL;
+
+	assert_ok(read_table(state, text, rules, &runs, &err), &err);
+	return runs;
+}
+
+static void known_names_and_words(void **state)
+{
+	struct rfl_runs *runs =
+		load(*state,
+		     "Timestamp,Arch,Batch Size,dtype,Images / sec,Backend,channels_last,"
+		     "PyTorch Version,Deterministic,run\n"
+		     "2025-11-14,ResNet-50,32.0,FP32,120.5,MPS,True,2.9.1,yes,2\n"
+		     "2025-11-14,MobileNetV2,16,bfloat16,,mps,0,2.9.1,no,1\n",
+		     "");
+	const struct rfl_ledger_row *r = runs->ledger->rows;
+
+	assert_int_equal(runs->ledger->nrows, 2);
+	assert_string_equal(r[0].model, "resnet50");
+	assert_string_equal(r[0].precision, "fp32");
+	assert_string_equal(r[0].backend, "mps");
+	assert_string_equal(r[0].env, "mps");
+	assert_string_equal(r[0].layout, "nhwc");
+	assert_string_equal(r[0].engine_version, "2.9.1");
+	assert_string_equal(r[0].status, "ok");
+	assert_int_equal(r[0].batch, 32);
+	assert_int_equal(r[0].repeat, 2);
+	assert_int_equal(r[0].deterministic, 1);
+	assert_true(r[0].samples_per_s == 120.5);
+	assert_close(r[0].step_ms_mean, 1000 * 32 / 120.5, 1e-15);
+	assert_string_equal(r[1].model, "mobilenet_v2");
+	assert_string_equal(r[1].precision, "bf16");
+	assert_string_equal(r[1].layout, "nchw");
+	assert_string_equal(r[1].status, "unknown"); /* it has no value */
+	assert_int_equal(r[1].deterministic, 0);
+	assert_non_null(
+		strstr(runs->notes.data, "t.csv: not a ledger of this program; taken are "));
+	assert_non_null(strstr(runs->notes.data, "model=Arch"));
+	rfl_runs_free(runs);
+}
+
+static void labels_tell_what_columns_do_not(void **state)
+{
+	struct rfl_runs *runs = load(*state,
+				     "label,throughput\n"
+				     "mac_mps_resnet50_fp32_bs16_r3_20251114_115032,136.75\n"
+				     "lab_cpu_vgg16_amp_bs64_run1,5\n",
+				     "");
+	const struct rfl_ledger_row *r = runs->ledger->rows;
+
+	assert_string_equal(r[0].env, "mac_mps");
+	assert_string_equal(r[0].model, "resnet50");
+	assert_string_equal(r[0].precision, "fp32");
+	assert_int_equal(r[0].batch, 16);
+	assert_int_equal(r[0].repeat, 3);
+	assert_string_equal(r[1].env, "lab_cpu");
+	assert_string_equal(r[1].precision, "amp");
+	rfl_runs_free(runs);
+}
+
+static void constants_units_and_factors(void **state)
+{
+	struct rfl_runs *runs =
+		load(*state, "net,n,secs,mem,t*2,rate\nvgg16,8,0.5,3,7,60\n",
+		     "model=net;batch=n;step_ms_median=secs s;"
+		     "host_peak_bytes=mem MiB;seed=t*2;samples_per_s=rate * 0.5;"
+		     "env=\"lab\";precision=\"fp32\";iters=\"100\";wall_s=secs min");
+	const struct rfl_ledger_row *r = runs->ledger->rows;
+
+	assert_string_equal(r[0].env, "lab");
+	assert_close(r[0].step_ms_median, 500, 1e-15);
+	assert_close(r[0].host_peak_bytes, 3145728, 0);
+	assert_close(r[0].samples_per_s, 30, 0);
+	assert_close(r[0].wall_s, 30, 0);
+	assert_int_equal(r[0].iters, 100);
+	assert_int_equal(r[0].seed, 7); /* a column of that name goes before a factor */
+	assert_non_null(strstr(runs->notes.data, "step_ms_median=secs*1000"));
+	assert_non_null(strstr(runs->notes.data, "env=\"lab\""));
+	rfl_runs_free(runs);
+}
+
+static void rates_follow_from_times(void **state)
+{
+	struct rfl_runs *runs = load(*state,
+				     "model,batch,precision,env,iters,measured_sec\n"
+				     "vgg16,8,fp32,lab,100,40\n",
+				     "");
+
+	assert_close(runs->ledger->rows[0].samples_per_s, 20, 1e-15);
+	assert_close(runs->ledger->rows[0].step_ms_mean, 400, 1e-15);
+	rfl_runs_free(runs);
+}
+
+static void refuses_tables(void **state)
+{
+	static const struct {
+		const char *text, *rules, *message;
+		enum rfl_rc rc;
+	} cases[] = {
+		{ "a,b\n1,2\n", "",
+		  ": no column stands for 'samples_per_s'; there are 'a', 'b'; say which one with "
+		  "--map samples_per_s=COLUMN",
+		  RFL_EFORMAT },
+		{ "model,throughput\nvgg16,2\n", "",
+		  ": no column stands for 'batch'; there are 'model', 'throughput'; say which one "
+		  "with --map batch=COLUMN",
+		  RFL_EFORMAT },
+		{ "model,batch,precision,throughput\nvgg16,8,fp32,2\n", "",
+		  ": no column stands for 'env'; there are 'model', 'batch', 'precision', "
+		  "'throughput'; say which one with --map env=COLUMN or --map 'env=\"lab_cpu\"'",
+		  RFL_EFORMAT },
+		{ "label,throughput\nvgg16_bs8,2\n", "",
+		  ":2: neither a column nor the label 'vgg16_bs8' tells the model; add --map "
+		  "model=COLUMN or --map 'model=\"constant\"'",
+		  RFL_EFORMAT },
+		{ "label,throughput\nlab_vgg16_fp32_bs8_r1,fast\n", "",
+		  ":2: column 'throughput': 'fast' is not a number", RFL_EFORMAT },
+		{ "label,throughput,batch\nlab_vgg16_fp32_bs8_r1,2,8.5\n", "",
+		  ":2: column 'batch': '8.5' is not an integer", RFL_EFORMAT },
+		{ "label,throughput,env\nlab_vgg16_fp32_bs8_r1,2,My Lab\n", "",
+		  ":2: environment 'My Lab': a name is a lower-case letter, then lower-case "
+		  "letters, digits and '_', at most 48 characters",
+		  RFL_EFORMAT },
+	};
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++) {
+		struct rfl_err err = RFL_ERR_INIT;
+		struct rfl_runs *runs = NULL;
+		const char *path = tmp_path(*state, "t.csv");
+
+		assert_int_equal(read_table(*state, cases[i].text, cases[i].rules, &runs, &err),
+				 cases[i].rc);
+		assert_int_equal(err.rc, cases[i].rc);
+		assert_null(runs);
+		assert_int_equal(strncmp(err.msg, path, strlen(path)), 0);
+		assert_string_equal(err.msg + strlen(path), cases[i].message);
+	}
+}
+
+static void refuses_rules_that_do_not_fit(void **state)
+{
+	static const struct {
+		const char *rule, *word;
+	} cases[] = {
+		{ "batch=n2", "t.csv has no such column; it has 'a', 'b c'" },
+		{ "batch=b", "has no such column" },
+		{ "batch=a s", "has no such column" }, /* samples have no unit */
+		{ "wall_s=a MiB", "has no such column" },
+		{ "wall_s=a * 0", "has no such column" },
+		{ "model=a * 2", "--map: model=a * 2: model is a text, which has no unit" },
+	};
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++) {
+		struct rfl_err err = RFL_ERR_INIT;
+		struct rfl_runs *runs = NULL;
+
+		assert_int_equal(read_table(*state, "a,b c\n1,2\n", cases[i].rule, &runs, &err),
+				 RFL_EINVAL);
+		assert_says(&err, cases[i].word);
+		assert_null(runs);
+	}
+}
+
+#define in_tmpdir(f) cmocka_unit_test_setup_teardown(f, tmpdir_make, tmpdir_remove)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(refuses_rules),
+		in_tmpdir(files_of_rules),
+		in_tmpdir(known_names_and_words),
+		in_tmpdir(labels_tell_what_columns_do_not),
+		in_tmpdir(constants_units_and_factors),
+		in_tmpdir(rates_follow_from_times),
+		in_tmpdir(refuses_tables),
+		in_tmpdir(refuses_rules_that_do_not_fit),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
