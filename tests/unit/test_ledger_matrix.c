@@ -2,11 +2,13 @@
  * matrix.json: what cells it asks for, how they are named, and every refusal with its words.
  */
 #include "tests/unit/invalid_files.h"
+#include "tests/unit/json_schema.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "base/compiler.h"
+#include "base/json.h"
 #include "ledger/matrix.h"
 
 static struct rfl_matrix *load_text(void *state, const char *text)
@@ -331,6 +333,30 @@ static void examples_ask_for_their_runs(void **state)
 	}
 }
 
+/* What the schema says is what the reader takes: every example, and a file with everything in it.
+ */
+static void files_conform_to_the_schema(void **state)
+{
+	static const char *const files[] = {
+		"../../examples/matrix-laptop.json",  "../../examples/matrix-mac-cpu.json",
+		"../../examples/matrix-mac-mps.json", "../../examples/matrix-rtx4090.json",
+		"../../examples/matrix-gcp-l4.json",  "../cli/cases/matrix/small.json"
+	};
+	struct rfl_err err = RFL_ERR_INIT;
+	json_t *schema = NULL;
+
+	(void)state;
+	assert_ok(rfl_json_load(data_path("../../docs/matrix.schema.json"), &schema, &err), &err);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(files); i++) {
+		json_t *file = NULL;
+
+		assert_ok(rfl_json_load(data_path(files[i]), &file, &err), &err);
+		conforms(schema, schema, file);
+		json_decref(file);
+	}
+	json_decref(schema);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -354,6 +380,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_file_that_is_not_there_is_named, tmpdir_make,
 						tmpdir_remove),
 		cmocka_unit_test(examples_ask_for_their_runs),
+		cmocka_unit_test(files_conform_to_the_schema),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

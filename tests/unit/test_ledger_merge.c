@@ -1,0 +1,192 @@
+/*
+ * Log folders of tasks into one: what is new is brought, what is there stays, as often as it is
+ * asked.
+ */
+#include "tests/unit/rfl_test.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/compiler.h"
+#include "base/file.h"
+#include "ledger/ledger.h"
+#include "ledger/merge.h"
+
+static void put(void *state, const char *name, const char *text)
+{
+	const char *path = tmp_path(state, name);
+	struct rfl_err err = RFL_ERR_INIT;
+
+	assert_ok(rfl_file_mkdirs_for(path, &err), &err);
+	assert_ok(rfl_file_write(path, text, strlen(text), &err), &err);
+}
+
+static void add_row(void *state, const char *folder, const char *run_id, const char *time)
+{
+	struct rfl_ledger_row row;
+	struct rfl_err err = RFL_ERR_INIT;
+	char name[128];
+
+	rfl_ledger_row_init(&row);
+	row.schema_version = RFL_LEDGER_SCHEMA;
+	assert_ok(rfl_ledger_set(&row.run_id, run_id, &err), &err);
+	assert_ok(rfl_ledger_set(&row.timestamp_utc, time, &err), &err);
+	assert_ok(rfl_ledger_set(&row.status, "ok", &err), &err);
+	assert_ok(rfl_ledger_set(&row.version, "1", &err), &err);
+	(void)snprintf(name, sizeof(name), "%s/metrics.csv", folder);
+	assert_ok(rfl_ledger_append(tmp_path(state, name), &row, &err), &err);
+	rfl_ledger_row_fini(&row);
+}
+
+static struct rfl_merge merge(void *state, const char *const *names, size_t n)
+{
+	struct rfl_err err = RFL_ERR_INIT;
+	const char *folders[4];
+	struct rfl_merge sum;
+
+	for (size_t i = 0; i < n; i++)
+		folders[i] = tmp_path(state, names[i]);
+	assert_ok(rfl_ledger_merge(folders, n, tmp_path(state, "to"), &sum, &err), &err);
+	return sum;
+}
+
+static void assert_file(void *state, const char *name, const char *expected)
+{
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_buf text;
+
+	rfl_buf_init(&text, 0);
+	assert_ok(rfl_file_read(tmp_path(state, name), &text, &err), &err);
+	assert_string_equal(rfl_buf_str(&text), expected);
+	rfl_buf_fini(&text);
+}
+
+/* Their ids in the order of the merged ledger. */
+static void assert_ids(void *state, const char *expected)
+{
+	struct rfl_ledger *l = NULL;
+	struct rfl_err err = RFL_ERR_INIT;
+	char text[256] = "";
+
+	assert_ok(rfl_ledger_load(tmp_path(state, "to/metrics.csv"), &l, &err), &err);
+	for (size_t i = 0; i < l->nrows; i++)
+		(void)snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s ",
+			       l->rows[i].run_id);
+	assert_string_equal(text, expected);
+	rfl_ledger_free(l);
+}
+
+static void rows_come_once_and_in_the_order_of_time(void **state)
+{
+	static const char *const both[] = { "a", "b" };
+	struct rfl_merge sum;
+
+	add_row(*state, "a", "r1", "2026-01-01T00:00:01Z");
+	add_row(*state, "a", "r3", "2026-01-01T00:00:03Z");
+	add_row(*state, "b", "r2", "2026-01-01T00:00:02Z");
+	add_row(*state, "b", "r3", "2026-01-01T00:00:03Z"); /* copied by hand */
+	sum = merge(*state, both, 2);
+	assert_int_equal(sum.rows, 3);
+	assert_int_equal(sum.rows_there, 1);
+	assert_int_equal(sum.folders, 2);
+	assert_ids(*state, "r1 r2 r3 ");
+	add_row(*state, "a", "r0",
+		"2026-01-01T00:00:00Z"); /* later: it comes behind what is there */
+	sum = merge(*state, both, 2);
+	assert_int_equal(sum.rows, 1);
+	assert_int_equal(sum.rows_there, 4);
+	assert_ids(*state, "r1 r2 r3 r0 ");
+}
+
+static void files_are_never_overwritten(void **state)
+{
+	static const char *const both[] = { "a", "b" };
+	struct rfl_merge sum;
+
+	add_row(*state, "a", "r1", "2026-01-01T00:00:01Z");
+	put(*state, "a/steps/r1.csv", "step\n0\n");
+	put(*state, "a/time/x_20260101_000001.txt", "first\n");
+	put(*state, "b/time/x_20260101_000001.txt", "second\n");
+	put(*state, "a/env.json", "{}\n");
+	put(*state, "b/env_info.md", "# b\n");
+	for (int again = 0; again < 2; again++) {
+		sum = merge(*state, both, 2);
+		assert_int_equal(sum.empty, 1);
+		assert_int_equal(sum.files, again ? 0 : 5);
+		assert_int_equal(sum.files_there, again ? 5 : 0);
+		assert_file(*state, "to/steps/r1.csv", "step\n0\n");
+		assert_file(*state, "to/time/x_20260101_000001.txt", "first\n");
+		assert_file(*state, "to/time/x_20260101_000001_2.txt", "second\n");
+		assert_file(*state, "to/env/a.json", "{}\n");
+		assert_file(*state, "to/env/b.md", "# b\n");
+	}
+}
+
+static void counters_come_by_run(void **state)
+{
+	static const char *const one[] = { "a" };
+	static const char header[] = "label,run_id,metric,value\n";
+	struct rfl_merge sum;
+
+	put(*state, "a/counters.csv",
+	    "label,run_id,metric,value\nx,r1,flops,1\nx,r1,bytes,2\ny,r2,flops,3\n");
+	put(*state, "to/counters.csv", header);
+	sum = merge(*state, one, 1);
+	assert_int_equal(sum.counters, 3);
+	put(*state, "a/counters.csv",
+	    "label,run_id,metric,value\nx,r1,flops,1\nx,r1,bytes,2\ny,r2,flops,3\nz,r3,flops,4\n");
+	sum = merge(*state, one, 1);
+	assert_int_equal(sum.counters, 1);
+	assert_file(*state, "to/counters.csv",
+		    "label,run_id,metric,value\nx,r1,flops,1\nx,r1,bytes,2\ny,r2,flops,3\n"
+		    "z,r3,flops,4\n");
+}
+
+static void folders_are_in_the_order_of_their_numbers(void **state)
+{
+	static const char *const names[] = { "t/10/x", "t/2/x", "t/b/x", "t/file" };
+	static const char *const want[] = { "2", "10", "b" };
+	struct rfl_err err = RFL_ERR_INIT;
+	char **folders = NULL;
+	size_t n = 0;
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(names); i++)
+		put(*state, names[i], "");
+	assert_ok(rfl_merge_folders(tmp_path(*state, "t"), &folders, &n, &err), &err);
+	assert_int_equal(n, RFL_ARRAY_LEN(want));
+	for (size_t i = 0; i < n; i++)
+		assert_string_equal(rfl_path_base(folders[i]), want[i]);
+	assert_null(folders[n]);
+	rfl_merge_folders_free(folders);
+	assert_ok(rfl_merge_folders(tmp_path(*state, "nowhere"), &folders, &n, &err), &err);
+	assert_int_equal(n, 0);
+	rfl_merge_folders_free(folders);
+}
+
+static void a_bad_ledger_is_named(void **state)
+{
+	struct rfl_err err = RFL_ERR_INIT;
+	const char *folder = tmp_path(*state, "a");
+	struct rfl_merge sum;
+
+	put(*state, "a/metrics.csv", "run_id,batch\nr1,many\n");
+	assert_int_equal(rfl_ledger_merge(&folder, 1, tmp_path(*state, "to"), &sum, &err),
+			 RFL_EFORMAT);
+	assert_says(&err, "a/metrics.csv");
+	assert_false(rfl_file_exists(tmp_path(*state, "to/metrics.csv")));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, tmpdir_make, tmpdir_remove)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(rows_come_once_and_in_the_order_of_time),
+		TEST(files_are_never_overwritten),
+		TEST(counters_come_by_run),
+		TEST(folders_are_in_the_order_of_their_numbers),
+		TEST(a_bad_ledger_is_named),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
