@@ -16,7 +16,7 @@ struct verify_args {
 	struct rfl_opt_list files;
 	const char *engine;
 	int64_t threads;
-	int layout, format;
+	int device, layout, format;
 	bool all;
 };
 
@@ -26,6 +26,8 @@ struct verify_args {
 static const struct rfl_opt opts[] = {
 	{ .name = "engine", .meta = "NAME", .kind = RFL_OPT_TEXT, .offset = AT(engine), .def = "auto",
 	  .help = "what runs it: torch, torch@2.11; 'roofline list engines' names them" },
+	{ .name = "backend", .meta = "DEVICE", .kind = RFL_OPT_CHOICE, .offset = AT(device),
+	  .choices = rfl_device_names, .def = "cpu", .help = "where it runs" },
 	{ .name = "threads", .meta = "N", .kind = RFL_OPT_INT, .offset = AT(threads), .def = "0",
 	  .min = 0, .max = 4096, .help = "compute threads; 0 is every core that we may use" },
 	{ .name = "layout", .meta = "LAYOUT", .kind = RFL_OPT_CHOICE, .offset = AT(layout),
@@ -195,6 +197,7 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 {
 	const struct verify_args *a = args;
 	struct rfl_verify_setup setup = {
+		.device = (enum rfl_device)a->device,
 		.threads = (int)a->threads,
 		.layout = (enum rfl_layout)a->layout,
 	};
@@ -208,7 +211,7 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 	if (rc == RFL_OK)
 		rc = rfl_engine_list_new(cli->plugin_dirs, &engines, err);
 	if (rc == RFL_OK)
-		rc = rfl_engine_load(engines, a->engine, RFL_DEVICE_CPU, &setup.ops, err);
+		rc = rfl_engine_load(engines, a->engine, setup.device, &setup.ops, err);
 	if (rc == RFL_OK)
 		rc = verify_all(cli, a, &setup, err);
 	rfl_engine_list_free(engines);

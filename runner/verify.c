@@ -127,7 +127,7 @@ enum rfl_rc rfl_verify__open(struct rfl_session *s, const struct rfl_optimizer *
 			     struct rfl_err *err)
 {
 	const struct rfl_engine_config config = {
-		.device = RFL_DEVICE_CPU,
+		.device = s->setup->device,
 		.precision = s->setup->precision,
 		.layout = s->setup->layout,
 		.threads = s->setup->threads,

@@ -72,6 +72,7 @@ double rfl_check_strain(const struct rfl_check *check);
 
 struct rfl_verify_setup {
 	const struct rfl_engine_ops *ops;
+	enum rfl_device device;
 	int threads;
 	enum rfl_layout layout;
 	enum rfl_precision precision;

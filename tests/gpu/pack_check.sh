@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# A packed folder works from another place, with the PyTorch that a link names: on the CPU here.
+#
+#   tests/gpu/pack_check.sh BUILD TORCH
+#
+# TORCH is the folder of the PyTorch that the plugin was built against. Exit 77 where it has not the
+# shape of a wheel (Debian's libtorch-dev), which cannot be linked to.
+set -euo pipefail
+
+build=$1 torch=$2
+here=$(cd "$(dirname "$0")" && pwd)
+if [ ! -e "$torch/lib/libtorch_cpu.so" ] || [ ! -e "$torch/version.py" ]; then
+  echo "skipped: $torch is no PyTorch of a wheel"
+  exit 77
+fi
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+"$here/pack.sh" "$build" "$work/packed"
+mv "$work/packed" "$work/carried to"
+dir="$work/carried to"
+
+# A PyTorch elsewhere: its folders through links, so that what is loaded shows where it was found.
+mkdir -p "$work/site"
+ln -s "$(realpath "$torch")" "$work/site/torch"
+ln -s "$(realpath "$torch/..")/nvidia" "$work/site/nvidia"
+ln -sfn "$work/site/torch" "$dir/lib/roofline/torch"
+cd /
+"$dir/bin/roofline" list engines | tee "$work/engines"
+grep -q 'torch-.* ok ' "$work/engines"
+LD_DEBUG=libs LD_DEBUG_OUTPUT="$work/ld" "$dir/bin/roofline" verify --threads 2 \
+  "$dir/tests/data/golden/train_cifar_cnn.json" >"$work/verify"
+tail -n 1 "$work/verify"
+for library in libtorch_cpu.so libc10.so; do
+  grep -q "calling init: $dir/lib/roofline/plugins/../torch/lib/$library" "$work"/ld.* || {
+    echo "$library was not loaded through lib/roofline/torch" >&2
+    exit 1
+  }
+done
