@@ -91,7 +91,7 @@ static enum rfl_rc choose_sides(const struct compare_args *a, struct side sides[
 				a->env.n);
 	if (!two_files && a->env.n != 2)
 		return rfl_fail(err, RFL_EUSAGE, 0,
-				"compare: name two ledgers, or two environments with --env A B");
+				"name two ledgers, or two environments with --env A B");
 	for (size_t i = 0; i < 2; i++) {
 		size_t env = a->env.n == 2 ? i : 0;
 
@@ -180,7 +180,7 @@ static enum rfl_rc check_verdicts(const struct rfl_comparison *c,
 			       row->model, row->precision, (long long)row->batch);
 	}
 	if (text.len)
-		rc = rfl_fail(err, RFL_EFAILED, 0, "compare: %s", rfl_buf_str(&text));
+		rc = rfl_fail(err, RFL_EFAILED, 0, "%s", rfl_buf_str(&text));
 	rfl_buf_fini(&text);
 	return rc;
 }

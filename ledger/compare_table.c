@@ -144,18 +144,24 @@ static void note_differences(struct rfl_table *t, const struct rfl_comparison *c
 		const struct rfl_compared *first = NULL;
 		struct rfl_buf text;
 		size_t n = 0;
+		bool alike = true;
 
-		for (size_t i = 0; i < c->n; i++)
-			if (differs(&c->pairs[i], &rfl_facts[k])) {
-				first = first ? first : &c->pairs[i];
-				n++;
-			}
+		for (size_t i = 0; i < c->n; i++) {
+			const struct rfl_compared *p = &c->pairs[i];
+
+			if (!differs(p, &rfl_facts[k]))
+				continue;
+			first = first ? first : p;
+			alike = alike && rfl_fact_same(&rfl_facts[k], first->a->row, p->a->row) &&
+				rfl_fact_same(&rfl_facts[k], first->b->row, p->b->row);
+			n++;
+		}
 		if (!first)
 			continue;
 		rfl_buf_init(&text, 0);
 		put_difference(first, &rfl_facts[k], &text);
 		rfl_table_note(t, "differs: %s (%zu of %zu%s)", rfl_buf_str(&text), n, pairs,
-			       n > 1 ? "; the first" : "");
+			       alike ? "" : ", in several ways; the first");
 		rfl_buf_fini(&text);
 	}
 }

@@ -34,7 +34,7 @@ awk -v rows="$rows" '
       precision = precisions[int(c / 100) % 5 + 1]; batch = batches[int(c / 500) + 1]
       step = 20 + c % 97 + rand()
       value["schema_version"] = 3; value["run_id"] = sprintf("20261121T%06dZ-%08x", r, r * 7919)
-      value["cell"] = value["config_hash"] = sprintf("%016x", c * 2654435761)
+      value["cell"] = value["config_hash"] = sprintf("%08x%08x", c * 7919, c)
       value["repeat"] = repeat; value["timestamp_utc"] = sprintf("2026-11-21T%02d:%02d:%02dZ", r / 3600 % 24, r / 60 % 60, r % 60)
       value["label"] = env "_" model "_" precision "_bs" batch "_run" repeat
       value["env"] = env; value["status"] = "ok"; value["model"] = model; value["precision"] = precision
