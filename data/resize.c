@@ -67,12 +67,38 @@ static void weigh(int32_t *w, int first, int count, double centre, double invers
 	}
 }
 
-static bool make_taps(struct rfl_resizer *r, int d, int in_size, int out_size, int from, int count,
-		      struct taps *ret)
+/* Where an output's filter begins and how many inputs it covers, as Pillow rounds it. */
+static void cover(int in_size, double scale, int output, double *centre, int *first, int *n)
 {
-	double scale = (double)in_size / (double)out_size;
 	double support = scale < 1.0 ? 1.0 : scale;
-	int n = (int)ceil(support) * 2 + 1;
+	int last;
+
+	*centre = (output + 0.5) * scale;
+	*first = (int)(*centre - support + 0.5);
+	last = (int)(*centre + support + 0.5);
+	if (*first < 0)
+		*first = 0;
+	*n = (last > in_size ? in_size : last) - *first;
+}
+
+void rfl_resize_range(int in, int out, int from, int count, int *first, int *n)
+{
+	const double scale = (double)in / (double)out;
+	int last, last_n;
+	double centre;
+
+	cover(in, scale, from, &centre, first, n);
+	cover(in, scale, from + count - 1, &centre, &last, &last_n);
+	*n = last + last_n - *first;
+}
+
+/* The taps of `count` outputs from `from` on; inputs are counted from `offset`. */
+static bool make_taps(struct rfl_resizer *r, int d, int in_size, int offset, int out_size, int from,
+		      int count, struct taps *ret)
+{
+	const double scale = (double)in_size / (double)out_size;
+	const double support = scale < 1.0 ? 1.0 : scale;
+	const int n = (int)ceil(support) * 2 + 1;
 
 	r->weights[d] = reserve(r->weights[d], &r->weights_cap[d], (size_t)n * (size_t)count,
 				sizeof(int32_t));
@@ -80,18 +106,13 @@ static bool make_taps(struct rfl_resizer *r, int d, int in_size, int out_size, i
 	if (!r->weights[d] || !r->bounds[d])
 		return false;
 	for (int i = 0; i < count; i++) {
-		double centre = (from + i + 0.5) * scale;
-		int first = (int)(centre - support + 0.5);
-		int last = (int)(centre + support + 0.5);
+		int *bounds = &r->bounds[d][2 * i];
+		double centre;
 
-		if (first < 0)
-			first = 0;
-		if (last > in_size)
-			last = in_size;
-		r->bounds[d][2 * i] = first;
-		r->bounds[d][2 * i + 1] = last - first;
-		weigh(r->weights[d] + (size_t)i * (size_t)n, first, last - first, centre,
+		cover(in_size, scale, from + i, &centre, &bounds[0], &bounds[1]);
+		weigh(r->weights[d] + (size_t)i * (size_t)n, bounds[0], bounds[1], centre,
 		      1.0 / support);
+		bounds[0] -= offset;
 	}
 	*ret = (struct taps){
 		.count = count, .n = n, .weights = r->weights[d], .bounds = r->bounds[d]
@@ -188,8 +209,10 @@ enum rfl_rc rfl_resize(struct rfl_resizer *r, const struct rfl_image *source,
 	struct taps across, down;
 	int first, last;
 
-	if (!make_taps(r, 0, source->width, view->scaled_width, view->left, view->width, &across) ||
-	    !make_taps(r, 1, source->height, view->scaled_height, view->top, view->height, &down))
+	if (!make_taps(r, 0, view->crop.width, view->needed.x - view->crop.x, view->scaled_width,
+		       view->left, view->width, &across) ||
+	    !make_taps(r, 1, view->crop.height, view->needed.y - view->crop.y, view->scaled_height,
+		       view->top, view->height, &down))
 		goto nomem;
 	first = down.bounds[0];
 	last = down.bounds[2 * down.count - 2] + down.bounds[2 * down.count - 1];

@@ -109,7 +109,7 @@ static enum rfl_rc folder_load(const struct rfl_samples *s, void *worker, size_t
 		rfl_view_random(width, height, f->size, random, &view);
 	else
 		rfl_view_centre(width, height, f->size, &view);
-	rc = rfl_jpeg_decode(d->jpeg, &view.crop, &d->decoded, err);
+	rc = rfl_jpeg_decode(d->jpeg, &view.needed, &d->decoded, err);
 	if (rc == RFL_OK)
 		rc = rfl_resize(&d->resizer, &d->decoded, &view, ret->layout, ret->pixels, err);
 	if (rc)

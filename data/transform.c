@@ -78,6 +78,7 @@ void rfl_view_random(int width, int height, int size, struct rfl_random *random,
 		.width = size,
 		.height = size,
 	};
+	ret->needed = ret->crop;
 	ret->flip = rfl_random_u32(random) >> 31;
 }
 
@@ -100,4 +101,6 @@ void rfl_view_centre(int width, int height, int size, struct rfl_view *ret)
 		.left = (int)lrint((double)(w - size) / 2.0),
 		.top = (int)lrint((double)(h - size) / 2.0),
 	};
+	rfl_resize_range(width, (int)w, ret->left, size, &ret->needed.x, &ret->needed.width);
+	rfl_resize_range(height, (int)h, ret->top, size, &ret->needed.y, &ret->needed.height);
 }

@@ -37,6 +37,7 @@ void rfl_image_fini(struct rfl_image *image);
 /** How one image becomes one input. */
 struct rfl_view {
 	struct rfl_rect crop;            /**< of the image */
+	struct rfl_rect needed;          /**< of the image: what the window needs of the crop */
 	int scaled_width, scaled_height; /**< to which the crop is resized */
 	int left, top, width, height;    /**< the window that is kept of the scaled crop */
 	bool flip;                       /**< left and right change sides */
@@ -53,6 +54,10 @@ void rfl_view_random(int width, int height, int size, struct rfl_random *random,
  */
 void rfl_view_centre(int width, int height, int size, struct rfl_view *ret);
 
+/** The range of `in` pixels in one direction that `count` of `out` pixels are made from, the first
+ * of them `from`. */
+void rfl_resize_range(int in, int out, int from, int count, int *first, int *n);
+
 /** Memory that resizing reuses from image to image; zeroed at first. */
 struct rfl_resizer {
 	int32_t *weights[2];
@@ -64,8 +69,8 @@ struct rfl_resizer {
 void rfl_resizer_fini(struct rfl_resizer *r);
 
 /**
- * Resize a crop that was decoded, keep the window, flip it, lay it out.
- * @param source  the pixels of view->crop
+ * Resize a crop, keep the window, flip it, lay it out.
+ * @param source  the pixels of view->needed
  * @param out     3 * view->width * view->height bytes, in `layout`
  */
 enum rfl_rc rfl_resize(struct rfl_resizer *r, const struct rfl_image *source,

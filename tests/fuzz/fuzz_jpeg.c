@@ -22,7 +22,7 @@ static void try_view(struct rfl_jpeg *j, const uint8_t *data, size_t size,
 	enum rfl_rc rc = rfl_jpeg_begin(j, data, size, "input", &width, &height, &err);
 
 	FUZZ_ASSERT(rc == RFL_OK);
-	rc = rfl_jpeg_decode(j, &view->crop, &part, &err);
+	rc = rfl_jpeg_decode(j, &view->needed, &part, &err);
 	fuzz_check(rc, rc == RFL_OK ? part.pixels : NULL, &err, "input");
 	if (rc == RFL_OK)
 		FUZZ_ASSERT(rfl_resize(&resizer, &part, view, RFL_LAYOUT_NCHW, out, &err) ==
