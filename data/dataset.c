@@ -45,7 +45,10 @@ static bool names_add(struct names *list, struct rfl_arena *arena, const char *n
 		list->cap = cap;
 	}
 	list->items[list->n] = rfl_arena_strdup(arena, name);
-	return list->items[list->n++] != NULL;
+	if (!list->items[list->n])
+		return false;
+	list->n++;
+	return true;
 }
 
 static enum rfl_rc look_at(const char *dir, const char *name, bool folder, bool *is)
