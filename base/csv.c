@@ -45,19 +45,21 @@ struct rfl_csv {
 
 /* --- rows ------------------------------------------------------------------------------------ */
 
-static bool reserve_field(struct rfl_csv *csv)
+static bool grow_fields(struct rfl_csv *csv)
 {
 	size_t cap = csv->fields_cap ? 2 * csv->fields_cap : 64;
-	size_t *fields;
+	size_t *fields = realloc(csv->fields, cap * sizeof(*fields));
 
-	if (csv->nfields < csv->fields_cap)
-		return true;
-	fields = realloc(csv->fields, cap * sizeof(*fields));
 	if (!fields)
 		return false;
 	csv->fields = fields;
 	csv->fields_cap = cap;
 	return true;
+}
+
+static bool reserve_field(struct rfl_csv *csv)
+{
+	return csv->nfields < csv->fields_cap || grow_fields(csv);
 }
 
 static void on_field(void *data, size_t len, void *ctx)
@@ -176,38 +178,36 @@ static uint64_t byte_of(size_t i)
 #endif
 }
 
-static bool end_field(struct rfl_csv *csv, size_t comma)
+/*
+ * End the field at every comma of a line that lies in csv->text, up to one more than there are
+ * columns: the row is refused then. What the loop changes is kept in locals, which the compiler
+ * could not do for members beside stores of characters.
+ */
+static void cut_at_commas(struct rfl_csv *csv, size_t len)
 {
-	csv->text.data[comma] = '\0';
-	if (!reserve_field(csv))
-		return false;
-	csv->fields[csv->nfields++] = comma + 1;
-	return true;
-}
+	char *const text = csv->text.data;
+	size_t *const fields = csv->fields;
+	const size_t most = csv->ncolumns + 1;
+	size_t n = 1, at = 0;
 
-/* End the field at every comma of a line that lies in csv->text. */
-static bool cut_at_commas(struct rfl_csv *csv, size_t len)
-{
-	size_t at = 0;
-
-	if (!reserve_field(csv))
-		return false;
-	csv->fields[csv->nfields++] = 0;
+	fields[0] = 0;
 	for (; len - at >= 8; at += 8) {
-		uint64_t commas = commas_in(csv->text.data + at);
+		uint64_t commas = commas_in(text + at);
 
-		while (commas) {
+		while (commas && n < most) {
 			size_t i = first_of(commas);
 
-			if (!end_field(csv, at + i))
-				return false;
+			text[at + i] = '\0';
+			fields[n++] = at + i + 1;
 			commas &= ~byte_of(i);
 		}
 	}
 	for (; at < len; at++)
-		if (csv->text.data[at] == ',' && !end_field(csv, at))
-			return false;
-	return true;
+		if (text[at] == ',' && n < most) {
+			text[at] = '\0';
+			fields[n++] = at + 1;
+		}
+	csv->nfields = n;
 }
 
 /*
@@ -220,17 +220,16 @@ static bool take_plain_line(struct rfl_csv *csv, const char *piece, size_t len)
 {
 	size_t text = len - 1;
 
-	if (csv->begun)
-		return false; /* libcsv has the beginning */
+	if (csv->begun || csv->fields_cap <= csv->ncolumns)
+		return false; /* libcsv has the beginning, or it is the header */
 	if (text > 0 && piece[text - 1] == '\r')
 		text--;
-	if (text == 0 || text > COLUMNS_MAX || memchr(piece, '"', text) ||
-	    memchr(piece, '\r', text))
+	if (text == 0 || memchr(piece, '"', text) || memchr(piece, '\r', text))
 		return false;
 	rfl_buf_append(&csv->text, piece, text);
 	if (csv->text.failed)
 		return true; /* reported by check_row_size() */
-	csv->no_memory = !cut_at_commas(csv, text);
+	cut_at_commas(csv, text);
 	csv->row_done = csv->begun = true;
 	return true;
 }
@@ -366,6 +365,8 @@ static enum rfl_rc read_header(struct rfl_csv *csv, struct rfl_err *err)
 		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", csv->path);
 	for (size_t i = 0; i < csv->nfields && rc == RFL_OK; i++)
 		rc = add_column(csv, trim(csv->text.data + csv->fields[i]), err);
+	while (rc == RFL_OK && csv->fields_cap <= csv->ncolumns) /* room for one field too many */
+		rc = grow_fields(csv) ? RFL_OK : fail_no_memory(csv, err);
 	return rc;
 }
 

@@ -113,18 +113,31 @@ static void put_aligned(const struct rfl_table *t, size_t column, const char *s,
 		repeat(out, ' ', pad);
 }
 
-static void measure(const struct rfl_table *t, size_t *widths)
+/* Every cell as people read it, row by row; numbers live in the arena. NULL out of memory. */
+static const char **show_cells(const struct rfl_table *t, struct rfl_arena *a)
 {
-	char number[RFL_NUM_MAX];
+	const char **shown = rfl_arena_array(a, t->ncells, sizeof(*shown));
 
-	for (size_t c = 0; c < t->ncolumns; c++) {
+	for (size_t i = 0; shown && i < t->ncells; i++) {
+		char number[RFL_NUM_MAX];
+		const char *text = for_people(&t->columns[i % t->ncolumns], &t->cells[i], number);
+
+		shown[i] = text == number ? rfl_arena_strdup(a, number) : text;
+		if (!shown[i])
+			return NULL;
+	}
+	return shown;
+}
+
+static void measure(const struct rfl_table *t, const char *const *shown, size_t *widths)
+{
+	for (size_t c = 0; c < t->ncolumns; c++)
 		widths[c] = width_of(t->columns[c].title);
-		for (size_t r = 0; r < rfl_table_rows(t); r++) {
-			size_t w = width_of(for_people(&t->columns[c], cell_at(t, r, c), number));
+	for (size_t i = 0; i < t->ncells; i++) {
+		size_t w = width_of(shown[i]);
 
-			if (w > widths[c])
-				widths[c] = w;
-		}
+		if (w > widths[i % t->ncolumns])
+			widths[i % t->ncolumns] = w;
 	}
 }
 
@@ -138,11 +151,17 @@ static void put_notes(const struct rfl_table *t, const char *line_end, struct rf
 	}
 }
 
-static void render_text(const struct rfl_table *t, size_t *widths, struct rfl_buf *out)
+static enum rfl_rc render_text(const struct rfl_table *t, size_t *widths, struct rfl_buf *out,
+			       struct rfl_err *err)
 {
-	char number[RFL_NUM_MAX];
+	struct rfl_arena *a = rfl_arena_new(SIZE_MAX / 2);
+	const char **shown = a ? show_cells(t, a) : NULL;
 
-	measure(t, widths);
+	if (!shown) {
+		rfl_arena_free(a);
+		return rfl_fail(err, RFL_ENOMEM, 0, "table: out of memory");
+	}
+	measure(t, shown, widths);
 	for (size_t c = 0; c < t->ncolumns; c++)
 		put_aligned(t, c, t->columns[c].title, widths[c], out);
 	rfl_buf_putc(out, '\n');
@@ -151,13 +170,16 @@ static void render_text(const struct rfl_table *t, size_t *widths, struct rfl_bu
 		repeat(out, '-', widths[c]);
 	}
 	rfl_buf_putc(out, '\n');
-	for (size_t r = 0; r < rfl_table_rows(t); r++) {
-		for (size_t c = 0; c < t->ncolumns; c++)
-			put_aligned(t, c, for_people(&t->columns[c], cell_at(t, r, c), number),
-				    widths[c], out);
-		rfl_buf_putc(out, '\n');
+	for (size_t i = 0; i < t->ncells; i++) {
+		size_t c = i % t->ncolumns;
+
+		put_aligned(t, c, shown[i], widths[c], out);
+		if (c + 1 == t->ncolumns)
+			rfl_buf_putc(out, '\n');
 	}
 	put_notes(t, "\n", out);
+	rfl_arena_free(a);
+	return RFL_OK;
 }
 
 /* --- Markdown -------------------------------------------------------------------------------- */
@@ -291,7 +313,7 @@ enum rfl_rc rfl_table_render(const struct rfl_table *t, enum rfl_format format, 
 	}
 	switch (format) {
 	case RFL_FORMAT_TABLE:
-		render_text(t, widths, out);
+		rc = render_text(t, widths, out, err);
 		break;
 	case RFL_FORMAT_CSV:
 		render_csv(t, fields, numbers, out);
@@ -303,7 +325,8 @@ enum rfl_rc rfl_table_render(const struct rfl_table *t, enum rfl_format format, 
 		render_markdown(t, out);
 		break;
 	}
-	rc = rfl_buf_check(out, "table", err);
+	if (rc == RFL_OK)
+		rc = rfl_buf_check(out, "table", err);
 done:
 	free(fields);
 	free(numbers);
