@@ -10,9 +10,6 @@
 # the loader looks first: with a link lib/roofline/torch to the folder of a PyTorch, an installation
 # that was carried to another machine works with the PyTorch there.
 
-# What libtorch's headers include of NVIDIA's.
-set(RFL_CUDA_HEADERS cuda_runtime_api.h cublas_v2.h cublasLt.h cusparse.h cusolverDn.h)
-
 # Does a line of CUDA compile and link with these folders and this libcudart?
 function(rfl_cuda_links includes cudart result)
   include(CheckCXXSourceCompiles)
@@ -23,9 +20,8 @@ function(rfl_cuda_links includes cudart result)
   set(CMAKE_REQUIRED_LIBRARIES ${cudart})
   set(CMAKE_REQUIRED_LINK_OPTIONS -Wl,--allow-shlib-undefined)
   set(CMAKE_REQUIRED_QUIET TRUE)
-  string(REPLACE ";" ">\n#include <" lines "${RFL_CUDA_HEADERS}")
   check_cxx_source_compiles(
-    "#include <${lines}>\nint main() { int n = 0; return cudaGetDeviceCount(&n); }"
+    "#include <cuda_runtime_api.h>\nint main() { int n = 0; return cudaGetDeviceCount(&n); }"
     RFL_CUDA_LINKS_${id})
   cmake_pop_check_state()
   set(${result} ${RFL_CUDA_LINKS_${id}} PARENT_SCOPE)
@@ -65,8 +61,7 @@ function(rfl_select_torch_cuda prefix libdir)
     rfl_cuda_links("${includes}" "${cudart}" links)
   endif()
   if(NOT links OR NOT EXISTS ${libdir}/libc10_cuda.so)
-    list(JOIN RFL_CUDA_HEADERS ", " headers)
-    set(RFL_TORCH_CUDA_WHY "built for the CPU only, since NVIDIA's headers (${headers}) or libcudart were found neither beside this PyTorch nor in a CUDA toolkit: install PyTorch by pip with its nvidia-* packages, or the toolkit, and configure and build again; or use --backend cpu or auto" PARENT_SCOPE)
+    set(RFL_TORCH_CUDA_WHY "built for the CPU only, since NVIDIA's cuda_runtime_api.h or libcudart was found neither beside this PyTorch nor in a CUDA toolkit: install PyTorch by pip with its nvidia-* packages, or the toolkit, and configure and build again, or use --backend cpu or auto" PARENT_SCOPE)
     return()
   endif()
   get_filename_component(cudart_dir ${cudart} DIRECTORY)

@@ -1,7 +1,8 @@
 /*
  * torch_shim_cuda.cpp - an NVIDIA GPU behind the interface of devices: streams, events, its
  * allocator's account, and CUDA graphs. Needs NVIDIA's headers and a libtorch that was built with
- * CUDA; compiled only where configuration found both.
+ * CUDA; compiled only where configuration found both. Of NVIDIA's headers it needs those of the
+ * runtime only: others include what PyTorch's wheels do not bring.
  */
 #include "runner/torch_shim_device.hpp"
 
@@ -10,8 +11,6 @@
 #include <string>
 #include <utility>
 
-#include <ATen/cuda/CUDAContext.h>
-#include <ATen/cuda/CUDAEvent.h>
 #include <ATen/cuda/CUDAGraph.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAException.h>
@@ -50,6 +49,33 @@ void require_kernels()
 	seen = true;
 }
 
+// A mark in a stream.
+struct cuda_event {
+	cudaEvent_t e = nullptr;
+
+	explicit cuda_event(unsigned flags)
+	{
+		C10_CUDA_CHECK(cudaEventCreateWithFlags(&e, flags));
+	}
+	cuda_event(cuda_event &&from) noexcept : e(std::exchange(from.e, nullptr))
+	{
+	}
+	cuda_event &operator=(cuda_event &&from) noexcept
+	{
+		std::swap(e, from.e);
+		return *this;
+	}
+	~cuda_event()
+	{
+		if (e)
+			(void)cudaEventDestroy(e);
+	}
+	void record(const c10::cuda::CUDAStream &stream)
+	{
+		C10_CUDA_CHECK(cudaEventRecord(e, stream.stream()));
+	}
+};
+
 struct cuda_device;
 
 #if HAVE_GRAPHS
@@ -73,7 +99,7 @@ struct cuda_graph final : public rfl_torch_graph {
 // A copy that the work has not been told to wait for.
 struct pending_copy {
 	at::Tensor t;
-	at::cuda::CUDAEvent done;
+	cuda_event done;
 };
 
 struct cuda_device final : public rfl_torch_device {
@@ -108,7 +134,7 @@ struct cuda_device final : public rfl_torch_device {
 		const c10::cuda::CUDAStreamGuard on_copies(copies);
 		at::Tensor t = at::empty_strided(host.sizes(), host.strides(),
 						 host.options().device(where));
-		pending_copy p{ t, at::cuda::CUDAEvent() };
+		pending_copy p{ t, cuda_event(cudaEventDisableTiming) };
 
 		t.copy_(host, /*non_blocking=*/true);
 		p.done.record(copies);
@@ -124,7 +150,7 @@ struct cuda_device final : public rfl_torch_device {
 
 		if (found == pending.end())
 			return;
-		found->done.block(work);
+		C10_CUDA_CHECK(cudaStreamWaitEvent(work.stream(), found->done.e, 0));
 		allocator::recordStream(t.storage().data_ptr(), work);
 		pending.erase(found);
 	}
@@ -144,14 +170,12 @@ struct cuda_device final : public rfl_torch_device {
 		C10_CUDA_CHECK(cudaFreeHost(memory));
 	}
 
-	// ---- marks: an event is made when it is recorded for the first time
+	// ---- marks
 
 	void reserve(size_t n) override
 	{
-		while (marks.size() < n) {
-			marks.emplace_back(cudaEventDefault);
-			marks.back().record(work);
-		}
+		while (marks.size() < n)
+			marks.emplace_back(static_cast<unsigned>(cudaEventDefault));
 	}
 	void record(size_t i) override
 	{
@@ -159,7 +183,10 @@ struct cuda_device final : public rfl_torch_device {
 	}
 	double elapsed(size_t from, size_t to) override
 	{
-		return 1e-3 * static_cast<double>(marks.at(from).elapsed_time(marks.at(to)));
+		float ms = 0;
+
+		C10_CUDA_CHECK(cudaEventElapsedTime(&ms, marks.at(from).e, marks.at(to).e));
+		return 1e-3 * static_cast<double>(ms);
 	}
 
 	// ---- the record
@@ -177,15 +204,18 @@ struct cuda_device final : public rfl_torch_device {
 	}
 	void facts(struct rfl_torch_device_facts *ret) override
 	{
-		const cudaDeviceProp *p = at::cuda::getDeviceProperties(where.index());
-		const size_t n = std::min(std::strlen(p->name), sizeof(ret->name) - 1);
+		cudaDeviceProp p;
 
-		std::memcpy(ret->name, p->name, n);
+		C10_CUDA_CHECK(cudaGetDeviceProperties(&p, where.index()));
+
+		const size_t n = std::min(std::strlen(p.name), sizeof(ret->name) - 1);
+
+		std::memcpy(ret->name, p.name, n);
 		ret->name[n] = '\0';
-		ret->pci_domain = p->pciDomainID;
-		ret->pci_bus = p->pciBusID;
-		ret->pci_device = p->pciDeviceID;
-		ret->memory_bytes = static_cast<int64_t>(p->totalGlobalMem);
+		ret->pci_domain = p.pciDomainID;
+		ret->pci_bus = p.pciBusID;
+		ret->pci_device = p.pciDeviceID;
+		ret->memory_bytes = static_cast<int64_t>(p.totalGlobalMem);
 		C10_CUDA_CHECK(cudaRuntimeGetVersion(&ret->runtime));
 		C10_CUDA_CHECK(cudaDriverGetVersion(&ret->driver));
 	}
@@ -208,7 +238,7 @@ struct cuda_device final : public rfl_torch_device {
 
       private:
 	std::vector<pending_copy> pending;
-	std::vector<at::cuda::CUDAEvent> marks;
+	std::vector<cuda_event> marks;
 };
 
 #if HAVE_GRAPHS
