@@ -16,11 +16,15 @@ struct verify_args {
 	struct rfl_opt_list files;
 	const char *engine;
 	int64_t threads;
-	int device, layout, format;
+	int device, precision, layout, format;
 	bool all;
 };
 
 #define AT(member) offsetof(struct verify_args, member)
+
+/* Those that have rules. */
+static const char *const precisions[] = { "fp32", "bf16", NULL };
+static const enum rfl_precision precision_of[] = { RFL_PRECISION_FP32, RFL_PRECISION_BF16 };
 
 /* clang-format off */
 static const struct rfl_opt opts[] = {
@@ -30,6 +34,8 @@ static const struct rfl_opt opts[] = {
 	  .choices = rfl_device_names, .def = "cpu", .help = "where it runs" },
 	{ .name = "threads", .meta = "N", .kind = RFL_OPT_INT, .offset = AT(threads), .def = "0",
 	  .min = 0, .max = 4096, .help = "compute threads; 0 is every core that we may use" },
+	{ .name = "precision", .meta = "P", .kind = RFL_OPT_CHOICE, .offset = AT(precision),
+	  .choices = precisions, .def = "fp32", .help = "arithmetic of the network" },
 	{ .name = "layout", .meta = "LAYOUT", .kind = RFL_OPT_CHOICE, .offset = AT(layout),
 	  .choices = rfl_layout_names, .def = "nchw", .help = "order of images and weights in memory" },
 	{ .name = "all", .kind = RFL_OPT_FLAG, .offset = AT(all),
@@ -171,9 +177,10 @@ static enum rfl_rc verify_all(struct rfl_cli *cli, const struct verify_args *a,
 	rfl_cli_progress(cli, NULL);
 	if (rc == RFL_OK) {
 		rfl_table_note(
-			s.table, "%zu values compared, %zu differ: %s %s (%s), %s, %d threads",
+			s.table, "%zu values compared, %zu differ: %s %s (%s), %s, %s, %d threads",
 			s.compared, s.different, setup->ops->name, setup->ops->library_version(),
-			setup->ops->variant, rfl_layout_names[setup->layout], setup->threads);
+			setup->ops->variant, rfl_precision_names[setup->precision],
+			rfl_layout_names[setup->layout], setup->threads);
 		rc = rfl_cli_put_table(cli, s.table, (enum rfl_format)a->format, err);
 	}
 	if (rc == RFL_OK && s.different > 0)
@@ -199,6 +206,7 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 	struct rfl_verify_setup setup = {
 		.device = (enum rfl_device)a->device,
 		.threads = (int)a->threads,
+		.precision = precision_of[a->precision],
 		.layout = (enum rfl_layout)a->layout,
 	};
 	struct rfl_engine_list *engines = NULL;

@@ -72,6 +72,35 @@ static void read_gradient(struct rfl_golden_reader *r, const struct rfl_golden_p
 	gradient->max_rel_diff_fp32 = rfl_golden__get_real(r, &at, "max_rel_diff_fp32");
 }
 
+static void read_cast(struct rfl_golden_reader *r, const struct rfl_golden_place *bf16,
+		      const char *mode, struct rfl_golden_cast *c)
+{
+	const struct rfl_golden_place at = rfl_golden__member(r, bf16, mode);
+
+	c->logits = rfl_golden__get_matrix(r, &at, "logits_first16", &c->rows, &c->first);
+	c->l2 = rfl_golden__get_real(r, &at, "l2");
+	c->loss = rfl_golden__get_real(r, &at, "loss");
+}
+
+/* Rows and gradients are those of the double results. */
+static void read_bf16(struct rfl_golden_reader *r, const struct rfl_golden_place *root,
+		      struct rfl_golden *g)
+{
+	const struct rfl_golden_place at = rfl_golden__member(r, root, "bf16");
+	const struct rfl_golden_forward *like = &g->logits.fp64;
+	int64_t n;
+
+	g->logits.has_bf16 = true;
+	read_cast(r, &at, "eval", &g->logits.bf16_eval);
+	read_cast(r, &at, "train", &g->logits.bf16_train);
+	g->logits.bf16_each = rfl_golden__get_reals(r, &at, "each", &n);
+	if (n != g->logits.gradient.n)
+		rfl_golden__refuse(r, &at, "each", "is not as long as that of /gradient");
+	if (g->logits.bf16_eval.rows != like->rows || g->logits.bf16_eval.first != like->first ||
+	    g->logits.bf16_train.rows != like->rows || g->logits.bf16_train.first != like->first)
+		rfl_golden__refuse(r, &at, NULL, "and /fp64 differ in length");
+}
+
 static bool has(const struct rfl_golden_reader *r, const struct rfl_golden_place *at,
 		const char *key)
 {
@@ -102,6 +131,8 @@ static void read_logits(struct rfl_golden_reader *r, const struct rfl_golden_pla
 	}
 	if (has(r, root, "gradient"))
 		read_gradient(r, root, g);
+	if (has(r, root, "bf16"))
+		read_bf16(r, root, g);
 	if (has(r, root, "trace") || !g->logits.has_gradient)
 		read_trace(r, root, g);
 }

@@ -51,6 +51,13 @@ struct rfl_golden_gradient {
 	double max_rel_diff_fp32;
 };
 
+/** What PyTorch's own autocast to bfloat16 gave, in one mode. */
+struct rfl_golden_cast {
+	int64_t rows, first;
+	double *logits; /**< rows * first */
+	double l2, loss;
+};
+
 /* X(id, name): what a training run is summarised by. Norms are over all parameters unless the name
  * says otherwise; delta is the difference from the start. */
 #define RFL_GOLDEN_NORMS(X)                          \
@@ -107,6 +114,9 @@ struct rfl_golden {
 		struct rfl_golden_forward batch_stats; /**< of fp64: normalised by the batch */
 		bool has_gradient;
 		struct rfl_golden_gradient gradient;
+		bool has_bf16;
+		struct rfl_golden_cast bf16_eval, bf16_train;
+		double *bf16_each;               /**< as gradient.each */
 		int64_t nlayers;                 /**< 0: there is no trace */
 		struct rfl_golden_layer *layers; /**< modules in call order, eval mode, fp32 */
 	} logits;                                /**< of a logits file */

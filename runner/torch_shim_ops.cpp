@@ -78,6 +78,13 @@ enum rfl_torch_status rfl_torch_layer_norm(const struct rfl_torch_tensor *x,
 					   struct rfl_torch_tensor **ret) noexcept
 {
 	return giving(ret, [&] {
+#if !TORCH_AT_LEAST(2, 0)
+		// Its kernels want one type; autocast leaves the weights in float32.
+		if (weight && weight->t.scalar_type() != x->t.scalar_type())
+			return at::layer_norm(x->t.to(weight->t.scalar_type()), { x->t.size(-1) },
+					      weight->t, maybe(bias), eps)
+				.to(x->t.scalar_type());
+#endif
 		return at::layer_norm(x->t, { x->t.size(-1) }, maybe(weight), maybe(bias), eps);
 	});
 }

@@ -299,7 +299,31 @@ static enum rfl_rc on_layer(int node, const float *values, int64_t numel, void *
 	t->next++;
 	got.l2 = sqrt(rfl_verify__squares(values, numel));
 	got.sum = sum_of(values, numel);
-	return rfl_verify__layer(t->checks, expected, &got, err);
+	return rfl_verify__layer(
+		t->checks, expected, &got,
+		rfl_verify__is_bf16(t->s) ? rfl_verify__bf16_forward_error(t->s->net) : NAN, err);
+}
+
+bool rfl_verify__is_bf16(const struct rfl_session *s)
+{
+	return s->setup->precision == RFL_PRECISION_BF16;
+}
+
+static enum rfl_rc judge(const struct rfl_session *s, struct rfl_checks *checks,
+			 const char *section, const struct rfl_golden_forward *expected,
+			 const struct rfl_golden_forward *got, bool batch_statistics,
+			 struct rfl_err *err)
+{
+	const struct rfl_golden *g = s->golden;
+	const struct rfl_golden_cast *same =
+		batch_statistics ? &g->logits.bf16_train : &g->logits.bf16_eval;
+
+	if (!rfl_verify__is_bf16(s))
+		return rfl_verify__forward(checks, section, expected, got, s->rows, s->net->classes,
+					   err);
+	return rfl_verify__bf16_forward(checks, section, s->net, s->rows, expected,
+					g->logits.has_bf16 ? same : NULL, got, batch_statistics,
+					err);
 }
 
 static enum rfl_rc verify_eval(struct rfl_session *s, struct rfl_arena *arena,
@@ -321,8 +345,7 @@ static enum rfl_rc verify_eval(struct rfl_session *s, struct rfl_arena *arena,
 	if (rc == RFL_OK)
 		rc = collect_forward(s, arena, &g->logits.fp64, &got, err);
 	if (rc == RFL_OK)
-		rc = rfl_verify__forward(checks, "logits", &g->logits.fp64, &got, s->net->classes,
-					 err);
+		rc = judge(s, checks, "logits", &g->logits.fp64, &got, false, err);
 	return rc;
 }
 
@@ -339,8 +362,7 @@ static enum rfl_rc verify_batch_stats(struct rfl_session *s, struct rfl_arena *a
 	if (rc == RFL_OK)
 		rc = collect_forward(s, arena, expected, &got, err);
 	if (rc == RFL_OK)
-		rc = rfl_verify__forward(checks, "batch_stats", expected, &got, s->net->classes,
-					 err);
+		rc = judge(s, checks, "batch_stats", expected, &got, true, err);
 	return rc;
 }
 

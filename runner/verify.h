@@ -92,16 +92,35 @@ enum rfl_rc rfl_verify_golden(const struct rfl_golden *golden, const struct rfl_
 /* Between verify.c, which runs, and verify_rules.c, which judges. */
 enum rfl_rc rfl_verify__forward(struct rfl_checks *checks, const char *section,
 				const struct rfl_golden_forward *expected,
-				const struct rfl_golden_forward *got, int64_t classes,
+				const struct rfl_golden_forward *got, int64_t rows, int64_t classes,
 				struct rfl_err *err);
+/** @param share  of the expected l2 that is allowed; NAN: what float32 is */
 enum rfl_rc rfl_verify__layer(struct rfl_checks *checks, const struct rfl_golden_layer *expected,
-			      const struct rfl_golden_layer *got, struct rfl_err *err);
+			      const struct rfl_golden_layer *got, double share,
+			      struct rfl_err *err);
 enum rfl_rc rfl_verify__gradient(struct rfl_checks *checks, const struct rfl_net *net,
 				 const struct rfl_golden_gradient *expected,
 				 const struct rfl_golden_gradient *got, struct rfl_err *err);
 enum rfl_rc rfl_verify__section(struct rfl_checks *checks, const struct rfl_golden *golden,
 				const struct rfl_golden_section *section,
 				const struct rfl_golden_run *got, struct rfl_err *err);
+
+/* The same in bfloat16 (verify_bf16.c). */
+/** Allowed in l2 behind all products of a network, relative. */
+double rfl_verify__bf16_forward_error(const struct rfl_net *net);
+/** @param same  what PyTorch's own bfloat16 gave; may be NULL */
+enum rfl_rc rfl_verify__bf16_forward(struct rfl_checks *checks, const char *section,
+				     const struct rfl_net *net, int64_t rows,
+				     const struct rfl_golden_forward *expected,
+				     const struct rfl_golden_cast *same,
+				     const struct rfl_golden_forward *got, bool batch_statistics,
+				     struct rfl_err *err);
+enum rfl_rc rfl_verify__bf16_gradient(struct rfl_checks *checks, const struct rfl_net *net,
+				      const struct rfl_golden *golden,
+				      const struct rfl_golden_gradient *got, struct rfl_err *err);
+enum rfl_rc rfl_verify__bf16_section(struct rfl_checks *checks, const struct rfl_net *net,
+				     const struct rfl_golden_section *section,
+				     const struct rfl_golden_run *got, struct rfl_err *err);
 
 #ifdef __cplusplus
 }

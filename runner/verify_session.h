@@ -28,6 +28,8 @@ struct rfl_session {
 enum rfl_rc rfl_verify__open(struct rfl_session *s, const struct rfl_optimizer *optimizer,
 			     struct rfl_err *err);
 
+bool rfl_verify__is_bf16(const struct rfl_session *s);
+
 /** The golden batch, in the layout of the engine. */
 struct rfl_batch rfl_verify__batch(const struct rfl_session *s);
 

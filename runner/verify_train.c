@@ -219,7 +219,9 @@ enum rfl_rc rfl_verify__train(struct rfl_session *s, struct rfl_arena *arena,
 		return rfl_fail(err, RFL_ENOMEM, 0, "verify: out of memory");
 	rc = train(s, section, &got, err);
 	if (rc == RFL_OK)
-		rc = rfl_verify__section(checks, s->golden, section, &got, err);
+		rc = rfl_verify__is_bf16(s)
+			     ? rfl_verify__bf16_section(checks, s->net, section, &got, err)
+			     : rfl_verify__section(checks, s->golden, section, &got, err);
 	return rc;
 }
 
@@ -252,5 +254,9 @@ enum rfl_rc rfl_verify__one_gradient(struct rfl_session *s, struct rfl_arena *ar
 		rc = s->ops->backward(s->engine, NULL, err);
 	if (rc == RFL_OK)
 		rc = each_gradient(s, got.each, err);
-	return rc == RFL_OK ? rfl_verify__gradient(checks, s->net, expected, &got, err) : rc;
+	if (rc != RFL_OK)
+		return rc;
+	return rfl_verify__is_bf16(s)
+		       ? rfl_verify__bf16_gradient(checks, s->net, s->golden, &got, err)
+		       : rfl_verify__gradient(checks, s->net, expected, &got, err);
 }

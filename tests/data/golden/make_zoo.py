@@ -230,6 +230,15 @@ class GPT2(nn.Module):
         return self.ln_f(x) @ self.wte.weight.T
 
 
+def cifar_cnn(classes):
+    layers, channels = [], 3
+    for out in (32, 64, 128):
+        layers += [nn.Conv2d(channels, out, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2)]
+        channels = out
+    return nn.Sequential(*layers, nn.Flatten(), nn.Linear(2048, 512), nn.ReLU(), nn.Dropout(), nn.Linear(512, 256),
+                         nn.ReLU(), nn.Dropout(), nn.Linear(256, classes))
+
+
 # ---------------------------------------------------------------- which networks
 IMAGES = {  # pixels of a side; 100 classes
     "alexnet": 64, "vgg11_bn": 32, "squeezenet1_0": 64, "squeezenet1_1": 64, "densenet121": 64,
@@ -238,12 +247,15 @@ IMAGES = {  # pixels of a side; 100 classes
     "efficientnet_b0": 64, "efficientnet_v2_s": 64, "regnet_x_400mf": 64, "regnet_y_400mf": 64,
     "convnext_tiny": 64, "resnext50_32x4d": 64, "wide_resnet50_2": 64, "swin_t": 96, "swin_v2_t": 96,
     "vit_b_32": 64, "vit_b_16": 48, "maxvit_t": 224,
+    "cifar_cnn": 32, "resnet18": 64, "resnet50": 64, "vgg16": 64, "mobilenet_v2": 64,
 }
 ATTENTION = {"vit_b_32": ("naive", "composed"), "swin_t": ("composed",), "tiny_lm": ("sdpa", "naive", "composed"),
              "gpt2": ("naive", "composed")}
 TEXTS = {  # tokens, vocabulary
     "tiny_lm": (24, 200), "cs336_small": (12, 320), "gpt2": (12, 320),
 }
+# those whose autocast to bfloat16 is written down too
+BF16 = {"cifar_cnn", "resnet18", "resnet50", "vgg16", "mobilenet_v2", "vit_b_32", "swin_t", "tiny_lm", "gpt2"}
 AUXILIARY = {"googlenet_aux": 0.3, "inception_v3": 0.4}
 
 
@@ -263,6 +275,8 @@ def build(name, size, classes):
         return Decoder(classes, 12, 768, 3072, 12)
     if name == "gpt2":
         return GPT2(classes)
+    if name == "cifar_cnn":
+        return cifar_cnn(classes)
     options = {"weights": None, "num_classes": classes}
     maker = {"googlenet_aux": "googlenet", "inception_v3_no_aux": "inception_v3"}.get(name, name)
     if maker in ("googlenet", "inception_v3"):
@@ -308,14 +322,18 @@ def forward(model, name, x, weight):
 
 
 def measure(name, size, classes, dtype):
+    """@param dtype  bfloat16: float32 under autocast to it"""
     model, tensors = fill(build(name, size, classes))
+    cast = torch.autocast("cpu", torch.bfloat16, enabled=dtype == torch.bfloat16)
+    dtype = torch.float32 if dtype == torch.bfloat16 else dtype
     model = without_dropout(model).to(dtype)
     x = inputs_of(name, size, classes, dtype)
     result = {"params": sum(p.numel() for p in model.parameters()), "tensors": tensors}
-    with torch.no_grad():
+    with torch.no_grad(), cast:
         result["eval"], result["eval_loss"] = forward(model.eval(), name, x, 0)
     model.train()
-    result["train"], result["train_loss"] = forward(model, name, x, AUXILIARY.get(name, 0))
+    with cast:
+        result["train"], result["train_loss"] = forward(model, name, x, AUXILIARY.get(name, 0))
     result["train_loss"].backward()
     result["grads"] = [p.grad.double().norm().item() for p in model.parameters()]
     result["statistics"] = any(isinstance(m, nn.BatchNorm2d) for m in model.modules())
@@ -338,6 +356,16 @@ def section(f32, f64, key, loss):
     }
 
 
+def bf16_of(b16, f64):
+    """What autocast gives, and how far that is from double: of the logits relative to their l2."""
+    def one(key, loss):
+        a, b = b16[key].detach().double(), f64[key].detach()
+        return {"logits_first16": [[number(v) for v in row[:16]] for row in a[:4]], "l2": number(a.norm()),
+                "loss": number(b16[loss]), "rel_l2_diff": float("%.3g" % ((a - b).norm() / b.norm()))}
+    return {"eval": one("eval", "eval_loss"), "train": one("train", "train_loss"),
+            "each": [float("%.7g" % g) for g in b16["grads"]]}
+
+
 def make(out, name, attention=None):
     size, classes = TEXTS.get(name) or (IMAGES[name], 100)
     f32, f64 = (measure(name, size, classes, d) for d in (torch.float32, torch.float64))
@@ -353,9 +381,12 @@ def make(out, name, attention=None):
         "each": [float("%.7g" % g) for g in g64],
         "max_rel_diff_fp32": number(max(abs(a - b) / b for a, b in zip(g32, g64) if b > 0.01 * max(g64))),
     }
+    if name in BF16:
+        r["bf16"] = bf16_of(measure(name, size, classes, torch.bfloat16), f64)
     for file, setting in [(name, None)] + [(name + "_" + a, a) for a in ATTENTION.get(name, ())]:
         if setting:
             r["attention"] = setting
+            r.pop("bf16", None)
         with open(os.path.join(out, file + ".json"), "w") as f:
             f.write("{\n " + ",\n ".join('"%s": %s' % (k, json.dumps(v)) for k, v in r.items()) + "\n}\n")
     print("%-20s %9d parameters, logits within %.1e of %.3g, gradients of %.3g within %.1e of each" % (
