@@ -127,10 +127,15 @@ void assert_each_allocation_fails(const struct alloc_operation *op)
 		fail_msg("%s: only %zu allocations were seen", op->name, n - 1);
 }
 
-void assert_no_allocation(const struct alloc_operation *op)
+size_t count_allocations(const struct alloc_operation *op)
 {
 	(void)run_once(op, SIZE_MAX); /* fails the test where the operation fails */
-	if (seen != 0)
+	return seen;
+}
+
+void assert_no_allocation(const struct alloc_operation *op)
+{
+	if (count_allocations(op) != 0)
 		fail_msg("%s: %zu allocations were seen", op->name, seen);
 }
 

@@ -23,6 +23,9 @@ void watch_allocations(void);
 
 void assert_each_allocation_fails(const struct alloc_operation *op);
 
+/** It succeeds; how many allocations it makes. */
+size_t count_allocations(const struct alloc_operation *op);
+
 /** It succeeds without a single allocation; `least` is not looked at. */
 void assert_no_allocation(const struct alloc_operation *op);
 
