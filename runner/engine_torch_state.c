@@ -53,7 +53,8 @@ enum rfl_rc rfl_torch__restore(struct rfl_engine *e, struct rfl_err *err)
 	e->has_grads = false;
 	rc = rfl_torch__check(rfl_torch_tensor_copy(e->block, e->saved.block), "restore", err);
 	if (rc == RFL_OK)
-		rc = rfl_torch__check(rfl_torch_optim_restore(e->optim, e->saved.optim), "restore", err);
+		rc = rfl_torch__check(rfl_torch_optim_restore(e->optim, e->saved.optim), "restore",
+				      err);
 	if (rc == RFL_OK)
 		rc = rfl_torch__check(rfl_torch_random_restore(e->block, e->saved.random),
 				      "restore", err);
