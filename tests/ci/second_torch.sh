@@ -16,6 +16,9 @@ mkdir -p "$build"
 [ -x "$venv/bin/python" ] || python3 -m venv "$venv"
 "$venv/bin/python" -c "import torch, sys; sys.exit(torch.__version__.split('+')[0] != '$version')" \
   2>/dev/null || "$venv/bin/pip" install --quiet --disable-pip-version-check "torch==$version"
+# Headers that NCCL's ask for and PyTorch does not bring; where there are none it is left out.
+"$venv/bin/pip" install --quiet --disable-pip-version-check 'cuda-toolkit[cccl,crt]' ||
+  echo "without the headers of cuda-toolkit[cccl,crt]: NCCL is left out" >&2
 torch=$("$venv/bin/python" -c 'import os, torch; print(os.path.dirname(torch.__file__))')
 
 generator=()
