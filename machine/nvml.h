@@ -15,7 +15,7 @@
 extern "C" {
 #endif
 
-typedef struct rfl_nvml_device *rfl_nvml_device;
+typedef struct rfl_nvml_handle *rfl_nvml_device;
 
 /** nvmlMemory_t. */
 struct rfl_nvml_memory {

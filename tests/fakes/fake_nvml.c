@@ -43,7 +43,7 @@ RFL_EXPORT int nvmlDeviceGetEccMode(rfl_nvml_device device, unsigned *current, u
 RFL_EXPORT int nvmlDeviceGetPersistenceMode(rfl_nvml_device device, unsigned *out);
 
 /* A handle is the address of one of these. */
-static struct rfl_nvml_device {
+static struct rfl_nvml_handle {
 	unsigned index;
 } gpus[MAX_GPUS];
 
