@@ -151,8 +151,10 @@ static enum rfl_rc fill_gpu(const struct rfl_run__heard *h, struct rfl_ledger_ro
 	row->sm_clock_min_hz = g->sm_clock_min_hz;
 	row->memory_clock_mean_hz = g->memory_clock_mean_hz;
 	row->power_mean_w = g->power_mean_w;
-	row->energy_j_per_step = g->energy_j / (double)row->iters;
-	row->samples_per_j = (double)row->batch / row->energy_j_per_step;
+	if (g->energy_j > 0) { /* a counter that has not moved tells nothing of so short a time */
+		row->energy_j_per_step = g->energy_j / (double)row->iters;
+		row->samples_per_j = (double)row->batch / row->energy_j_per_step;
+	}
 	row->temperature_max_c = g->temperature_max_c;
 	row->device_memory_peak_bytes = g->memory_used_peak_bytes;
 	return rfl_ledger_set(&row->throttle, h->throttle, err);

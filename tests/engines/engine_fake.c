@@ -369,7 +369,7 @@ static enum rfl_rc fake_device_info(struct rfl_engine *e, struct rfl_engine_devi
 		return RFL_OK;
 	*ret = (struct rfl_engine_device){
 		.name = "Fake GPU",
-		.pci_bus_id = "00000000:3F:00.0",
+		.pci_bus_id = "00000000:0A:00.0",
 		.cuda_runtime = "13.0",
 		.cuda_driver = "13.1",
 		.cudnn = "9.19.0",
