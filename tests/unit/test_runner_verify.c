@@ -250,12 +250,14 @@ static void forward_is_judged(void **state)
 	struct rfl_checks *checks = new_checks();
 
 	(void)state;
-	assert_ok(rfl_verify__forward(checks, "logits", &g->logits.fp64, &got, 1000, &err), &err);
+	assert_ok(rfl_verify__forward(checks, "logits", &g->logits.fp64, &got, 2, 1000, &err),
+		  &err);
 	assert_int_equal(differing(checks), 0);
 	got.loss += 1e-3;
 	got.sum += 1;
 	got.l2 += 0.01;
-	assert_ok(rfl_verify__forward(checks, "logits", &g->logits.fp64, &got, 1000, &err), &err);
+	assert_ok(rfl_verify__forward(checks, "logits", &g->logits.fp64, &got, 2, 1000, &err),
+		  &err);
 	assert_int_equal(differing(checks), 3);
 	rfl_checks_free(checks);
 	rfl_golden_free(g);
