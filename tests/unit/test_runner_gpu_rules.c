@@ -4,9 +4,9 @@
  */
 #include <string.h>
 
-#include "runner/batch_slots.h"
-#include "runner/cuda_words.h"
-#include "runner/graph_rules.h"
+#include "runner/torch/batch_slots.h"
+#include "runner/torch/cuda_words.h"
+#include "runner/torch/graph_rules.h"
 #include "tests/unit/rfl_test.h"
 
 static const float memory[4];

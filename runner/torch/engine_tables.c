@@ -1,0 +1,335 @@
+/*
+ * engine_tables.c - numbers that are not learned: tables of angles, positions, places and
+ * masks. A net says of a constant its name and its shape; what it holds is known here by the name
+ * that the published model gives it. Nodes of one table share it.
+ */
+#include "runner/torch/engine_ops.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+
+enum { PARTS = 2 };
+
+/* The side of a square of n elements; 0 where it is none. */
+static int64_t side_of(int64_t n)
+{
+	const int64_t side = llround(sqrt((double)n));
+
+	return side * side == n ? side : 0;
+}
+
+/* ------------------------------------------------------------------ what they hold */
+
+/* 0, 1, 2, ... */
+static void fill_positions(const struct rfl_node *node, const struct rfl_shape *shape, int part,
+			   float *out)
+{
+	(void)node;
+	(void)part;
+	for (int64_t i = 0; i < shape->dim[0]; i++)
+		out[i] = (float)i;
+}
+
+/* cos and sin of t theta^(-k / pairs), in double, of token t and pair k (Su et al. 2021) */
+static void fill_angles(double theta, const struct rfl_shape *shape, bool sine, float *out)
+{
+	const int64_t tokens = shape->dim[0], pairs = shape->dim[1];
+
+	for (int64_t t = 0; t < tokens; t++)
+		for (int64_t k = 0; k < pairs; k++) {
+			const double angle = (double)t * pow(theta, -(double)k / (double)pairs);
+
+			out[t * pairs + k] = (float)(sine ? sin(angle) : cos(angle));
+		}
+}
+
+static void fill_rope(const struct rfl_node *node, const struct rfl_shape *shape, int part,
+		      float *out)
+{
+	fill_angles(node->attr.rope.theta, shape, part == 1, out);
+}
+
+static void fill_cos(const struct rfl_node *node, const struct rfl_shape *shape, int part,
+		     float *out)
+{
+	(void)node;
+	(void)part;
+	fill_angles(10000, shape, false, out);
+}
+
+static void fill_sin(const struct rfl_node *node, const struct rfl_shape *shape, int part,
+		     float *out)
+{
+	(void)node;
+	(void)part;
+	fill_angles(10000, shape, true, out);
+}
+
+/* 1 above the diagonal: a query does not see keys behind it. */
+static void fill_causal(const struct rfl_node *node, const struct rfl_shape *shape, int part,
+			float *out)
+{
+	(void)node;
+	(void)part;
+	for (int64_t i = 0; i < shape->dim[0]; i++)
+		for (int64_t j = 0; j < shape->dim[1]; j++)
+			out[i * shape->dim[1] + j] = j > i;
+}
+
+/* Of two pixels of a window, their distance in rows and columns as a place in a table of all
+ * distances (Swin, MaxViT). */
+static void fill_distances(const struct rfl_node *node, const struct rfl_shape *shape, int part,
+			   float *out)
+{
+	const int64_t pixels = node->shape.dim[0], side = side_of(pixels);
+
+	(void)shape;
+	(void)part;
+	for (int64_t i = 0; i < pixels; i++)
+		for (int64_t j = 0; j < pixels; j++) {
+			const int64_t down = i / side - j / side + side - 1;
+			const int64_t right = i % side - j % side + side - 1;
+
+			out[i * pixels + j] = (float)(down * (2 * side - 1) + right);
+		}
+}
+
+/* sign(x) log2(8 |x| + 1) / 3 of a distance over the largest (Swin V2). */
+static float log_distance(int64_t distance, int64_t largest)
+{
+	const float x = 8.0f * ((float)distance / (float)largest);
+
+	return copysignf(log2f(fabsf(x) + 1.0f) / 3.0f, x);
+}
+
+static void fill_log_distances(const struct rfl_node *node, const struct rfl_shape *shape, int part,
+			       float *out)
+{
+	const int64_t n = side_of(shape->dim[0]), largest = (n - 1) / 2;
+
+	(void)node;
+	(void)part;
+	for (int64_t i = 0; i < n * n; i++) {
+		out[2 * i] = log_distance(i / n - largest, largest);
+		out[2 * i + 1] = log_distance(i % n - largest, largest);
+	}
+}
+
+/* Windows that were shifted round hold pixels of up to three stripes that are no neighbours. */
+static int stripe_of(int64_t at, int64_t size, int64_t window)
+{
+	if (at < size - window)
+		return 0;
+	return at < size - window / 2 ? 1 : 2;
+}
+
+/* -100 between pixels of different stripes, {windows, 1, pixels, pixels} (Swin). */
+static void fill_shift_mask(const struct rfl_node *node, const struct rfl_shape *shape, int part,
+			    float *out)
+{
+	const int64_t rows = side_of(shape->dim[0]), pixels = shape->dim[2];
+	const int64_t side = side_of(pixels), size = rows * side;
+
+	(void)node;
+	(void)part;
+	for (int64_t w = 0; w < rows * rows; w++)
+		for (int64_t i = 0; i < pixels; i++)
+			for (int64_t j = 0; j < pixels; j++) {
+				const int64_t top = w / rows * side, left = w % rows * side;
+				const bool together =
+					stripe_of(top + i / side, size, side) ==
+						stripe_of(top + j / side, size, side) &&
+					stripe_of(left + i % side, size, side) ==
+						stripe_of(left + j % side, size, side);
+
+				*out++ = together ? 0.0f : -100.0f;
+			}
+}
+
+/* ------------------------------------------------------------------ which there are */
+
+static bool is_list(const struct rfl_shape *s)
+{
+	return s->ndim == 1;
+}
+
+static bool is_plane(const struct rfl_shape *s)
+{
+	return s->ndim == 2;
+}
+
+/* Of all distances in a square window of odd side 3 or more. */
+static bool is_coordinates(const struct rfl_shape *s)
+{
+	return s->ndim == 2 && s->dim[1] == 2 && side_of(s->dim[0]) > 1 &&
+	       side_of(s->dim[0]) % 2 == 1;
+}
+
+static bool is_window_mask(const struct rfl_shape *s)
+{
+	return s->ndim == 4 && side_of(s->dim[0]) > 0 && s->dim[1] == 1 && s->dim[2] == s->dim[3] &&
+	       side_of(s->dim[2]) > 0;
+}
+
+struct kind {
+	enum rfl_op op;
+	const char *constant; /* its name; NULL for the other operations */
+	enum rfl_torch_table_type type;
+	int parts;
+	bool (*fits)(const struct rfl_shape *shape); /* a constant of that name has this shape */
+	void (*fill)(const struct rfl_node *node, const struct rfl_shape *shape, int part,
+		     float *out);
+};
+
+/* clang-format off */
+static const struct kind kinds[] = {
+	{ RFL_OP_ROPE, NULL, RFL_TORCH_TABLE_F32, 2, NULL, fill_rope },
+	{ RFL_OP_CAUSAL_MASK, NULL, RFL_TORCH_TABLE_BOOL, 1, NULL, fill_causal },
+	{ RFL_OP_GATHER, NULL, RFL_TORCH_TABLE_I64, 1, NULL, fill_distances },
+	{ RFL_OP_CONSTANT, "position_ids", RFL_TORCH_TABLE_I64, 1, is_list, fill_positions },
+	{ RFL_OP_CONSTANT, "cos", RFL_TORCH_TABLE_F32, 1, is_plane, fill_cos },
+	{ RFL_OP_CONSTANT, "sin", RFL_TORCH_TABLE_F32, 1, is_plane, fill_sin },
+	{ RFL_OP_CONSTANT, "relative_coords_table", RFL_TORCH_TABLE_F32, 1, is_coordinates,
+	  fill_log_distances },
+	{ RFL_OP_CONSTANT, "attn_mask", RFL_TORCH_TABLE_F32, 1, is_window_mask, fill_shift_mask },
+};
+/* clang-format on */
+
+static const char *last_name(const struct rfl_node *node)
+{
+	const char *dot = strrchr(node->name, '.');
+
+	return dot ? dot + 1 : node->name;
+}
+
+/* NULL: the node has no table, or one that nobody knows. */
+static const struct kind *kind_of(const struct rfl_node *node)
+{
+	for (size_t i = 0; i < RFL_ARRAY_LEN(kinds); i++)
+		if (kinds[i].op == node->op &&
+		    (!kinds[i].constant || strcmp(kinds[i].constant, last_name(node)) == 0))
+			return &kinds[i];
+	return NULL;
+}
+
+/* A gather of {pixels, pixels, features}, pixels of a square window, from a table whose size the
+ * shape of the input says elsewhere. */
+static bool is_window_gather(const struct rfl_shape *s)
+{
+	return s->ndim == 3 && s->dim[0] == s->dim[1] && side_of(s->dim[0]) > 0;
+}
+
+const char *rfl_torch__unknown_table(const struct rfl_node *node)
+{
+	const struct kind *kind = kind_of(node);
+
+	if (node->op == RFL_OP_CONSTANT && (!kind || !kind->fits(&node->attr.constant.shape)))
+		return "the torch engine does not know the numbers of a constant of this name and "
+		       "shape (docs/engines.md lists those that it does)";
+	if (node->op == RFL_OP_GATHER && !is_window_gather(&node->shape))
+		return "the torch engine gathers by the distances within a square window only: "
+		       "{pixels, pixels, features}";
+	return NULL;
+}
+
+static struct rfl_shape shape_of(const struct rfl_node *node)
+{
+	const int64_t *dim = node->shape.dim;
+	const int n = node->shape.ndim;
+
+	switch (node->op) {
+	case RFL_OP_ROPE:
+		return (struct rfl_shape){ 2, { dim[n - 2], dim[n - 1] / 2 } };
+	case RFL_OP_CAUSAL_MASK:
+		return (struct rfl_shape){ 2, { dim[n - 2], dim[n - 1] } };
+	case RFL_OP_GATHER:
+		return (struct rfl_shape){ 1, { dim[0] * dim[1] } };
+	default:
+		return node->attr.constant.shape;
+	}
+}
+
+/* ------------------------------------------------------------------ tensors of them */
+
+struct rfl_torch_tensor *rfl_torch__table(const struct rfl_engine *e, const struct rfl_node *node,
+					  int part)
+{
+	return e->tables[PARTS * (node - e->net->nodes) + part];
+}
+
+static bool same_shape(const struct rfl_shape *a, const struct rfl_shape *b)
+{
+	return a->ndim == b->ndim &&
+	       memcmp(a->dim, b->dim, (size_t)a->ndim * sizeof(a->dim[0])) == 0;
+}
+
+/* An earlier node with the same table, or NULL. */
+static const struct rfl_node *twin_of(const struct rfl_engine *e, const struct rfl_node *node,
+				      const struct kind *kind, const struct rfl_shape *shape)
+{
+	for (const struct rfl_node *n = e->net->nodes; n < node; n++) {
+		struct rfl_shape other;
+
+		if (n->op != node->op || kind_of(n) != kind)
+			continue;
+		other = shape_of(n);
+		if (same_shape(&other, shape) &&
+		    (n->op != RFL_OP_ROPE || n->attr.rope.theta == node->attr.rope.theta))
+			return n;
+	}
+	return NULL;
+}
+
+static enum rfl_rc make_table(struct rfl_engine *e, const struct rfl_node *node,
+			      const struct kind *kind, struct rfl_err *err)
+{
+	struct rfl_torch_tensor **to = &e->tables[PARTS * (node - e->net->nodes)];
+	const struct rfl_shape shape = shape_of(node);
+	const struct rfl_node *twin = twin_of(e, node, kind, &shape);
+	enum rfl_torch_status status = RFL_TORCH_OK;
+	float *values = NULL;
+
+	if (!twin) {
+		values = rfl_alloc_array((size_t)rfl_shape_numel(&shape), sizeof(*values));
+		if (!values)
+			return rfl_fail(err, RFL_ENOMEM, 0, "torch: %s: out of memory", node->name);
+	}
+	for (int i = 0; i < kind->parts && status == RFL_TORCH_OK; i++) {
+		if (twin) {
+			status = rfl_torch_tensor_dup(rfl_torch__table(e, twin, i), &to[i]);
+			continue;
+		}
+		kind->fill(node, &shape, i, values);
+		status = rfl_torch_table(values, kind->type, shape.ndim, shape.dim, e->block,
+					 &to[i]);
+	}
+	free(values);
+	return rfl_torch__check(status, node->name, err);
+}
+
+enum rfl_rc rfl_torch__make_tables(struct rfl_engine *e, struct rfl_err *err)
+{
+	enum rfl_rc rc = RFL_OK;
+
+	e->tables =
+		rfl_alloc_array(PARTS * (size_t)e->net->nnodes, sizeof(struct rfl_torch_tensor *));
+	if (!e->tables)
+		return rfl_fail(err, RFL_ENOMEM, 0, "torch: out of memory");
+	for (int i = 0; i < e->net->nnodes && rc == RFL_OK; i++) {
+		const struct kind *kind = kind_of(&e->net->nodes[i]);
+
+		if (kind)
+			rc = make_table(e, &e->net->nodes[i], kind, err);
+	}
+	return rc;
+}
+
+void rfl_torch__tables_fini(struct rfl_engine *e)
+{
+	for (int i = 0; e->tables && i < PARTS * e->net->nnodes; i++)
+		rfl_torch_tensor_free(e->tables[i]);
+	free(e->tables);
+}

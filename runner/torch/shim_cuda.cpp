@@ -1,0 +1,309 @@
+/*
+ * shim_cuda.cpp - an NVIDIA GPU behind the interface of devices: streams, events, its
+ * allocator's account, and CUDA graphs. Needs NVIDIA's headers and a libtorch that was built with
+ * CUDA; compiled only where configuration found both. Of NVIDIA's headers it needs those of the
+ * runtime only: others include what PyTorch's wheels do not bring.
+ */
+#include "runner/torch/shim_device.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include <ATen/cuda/CUDAGraph.h>
+#include <c10/cuda/CUDACachingAllocator.h>
+#include <c10/cuda/CUDAException.h>
+#include <c10/cuda/CUDAFunctions.h>
+#include <c10/cuda/CUDAGuard.h>
+#include <c10/cuda/CUDAStream.h>
+#include <cuda_runtime_api.h>
+
+// Before that a recorded step holds the numbers of dropout and of the optimizer's host side.
+#define HAVE_GRAPHS TORCH_AT_LEAST(2, 0)
+
+using namespace rfl_torch;
+
+namespace
+{
+
+namespace allocator = c10::cuda::CUDACachingAllocator;
+
+#define CURE "; or use --backend cpu or auto"
+
+// "13.0" of 13000.
+std::string cuda_version(int number)
+{
+	return std::to_string(number / 1000) + "." + std::to_string(number % 1000 / 10);
+}
+
+// A GPU that this build has no kernels for shows when one is asked to run.
+void require_kernels()
+{
+	static bool seen = false;
+
+	if (seen)
+		return;
+	TORCH_CHECK(at::ones({ 1 }, at::TensorOptions().device(at::kCUDA)).item().toDouble() == 1,
+		    "the GPU does not compute what it was asked to");
+	seen = true;
+}
+
+// A mark in a stream.
+struct cuda_event {
+	cudaEvent_t e = nullptr;
+
+	explicit cuda_event(unsigned flags)
+	{
+		C10_CUDA_CHECK(cudaEventCreateWithFlags(&e, flags));
+	}
+	cuda_event(cuda_event &&from) noexcept : e(std::exchange(from.e, nullptr))
+	{
+	}
+	cuda_event &operator=(cuda_event &&from) noexcept
+	{
+		std::swap(e, from.e);
+		return *this;
+	}
+	~cuda_event()
+	{
+		if (e)
+			(void)cudaEventDestroy(e);
+	}
+	void record(const c10::cuda::CUDAStream &stream)
+	{
+		C10_CUDA_CHECK(cudaEventRecord(e, stream.stream()));
+	}
+};
+
+struct cuda_device;
+
+#if HAVE_GRAPHS
+struct cuda_graph final : public rfl_torch_graph {
+	at::cuda::CUDAGraph graph;
+	bool recording = false;
+
+	explicit cuda_graph(cuda_device &d);
+	~cuda_graph() override;
+	void end() override;
+	void replay() override
+	{
+		graph.replay();
+	}
+
+      private:
+	void stop();
+};
+#endif
+
+// A copy that the work has not been told to wait for.
+struct pending_copy {
+	at::Tensor t;
+	cuda_event done;
+};
+
+struct cuda_device final : public rfl_torch_device {
+	c10::cuda::CUDAStream work, copies;
+
+	explicit cuda_device(c10::DeviceIndex index)
+	    : work(c10::cuda::getStreamFromPool(false, index)),
+	      copies(c10::cuda::getStreamFromPool(false, index))
+	{
+		where = at::Device(at::kCUDA, index);
+		c10::cuda::set_device(index);
+		c10::cuda::setCurrentCUDAStream(work);
+	}
+	~cuda_device() override
+	{
+		(void)guarded([&] {
+			c10::cuda::setCurrentCUDAStream(
+				c10::cuda::getDefaultCUDAStream(where.index()));
+		});
+	}
+
+	void sync() override
+	{
+		copies.synchronize();
+		work.synchronize();
+	}
+
+	// ---- copies
+
+	at::Tensor copy(const at::Tensor &host) override
+	{
+		const c10::cuda::CUDAStreamGuard on_copies(copies);
+		at::Tensor t = at::empty_strided(host.sizes(), host.strides(),
+						 host.options().device(where));
+		pending_copy p{ t, cuda_event(cudaEventDisableTiming) };
+
+		t.copy_(host, /*non_blocking=*/true);
+		p.done.record(copies);
+		pending.push_back(std::move(p));
+		return t;
+	}
+	// The memory belongs to the stream of copies: it comes back when the work is past it.
+	void use(const at::Tensor &t) override
+	{
+		const auto found =
+			std::find_if(pending.begin(), pending.end(),
+				     [&](const pending_copy &p) { return p.t.is_same(t); });
+
+		if (found == pending.end())
+			return;
+		C10_CUDA_CHECK(cudaStreamWaitEvent(work.stream(), found->done.e, 0));
+		allocator::recordStream(t.storage().data_ptr(), work);
+		pending.erase(found);
+	}
+	void copied() override
+	{
+		copies.synchronize();
+	}
+	void *host_alloc(size_t bytes) override
+	{
+		void *memory = nullptr;
+
+		C10_CUDA_CHECK(cudaHostAlloc(&memory, bytes, cudaHostAllocDefault));
+		return memory;
+	}
+	void host_free(void *memory) override
+	{
+		C10_CUDA_CHECK(cudaFreeHost(memory));
+	}
+
+	// ---- marks
+
+	void reserve(size_t n) override
+	{
+		while (marks.size() < n)
+			marks.emplace_back(static_cast<unsigned>(cudaEventDefault));
+	}
+	void record(size_t i) override
+	{
+		marks.at(i).record(work);
+	}
+	double elapsed(size_t from, size_t to) override
+	{
+		float ms = 0;
+
+		C10_CUDA_CHECK(cudaEventElapsedTime(&ms, marks.at(from).e, marks.at(to).e));
+		return 1e-3 * static_cast<double>(ms);
+	}
+
+	// ---- the record
+
+	void memory(double *allocated, double *reserved) override
+	{
+		const auto stats = allocator::getDeviceStats(where.index());
+
+		*allocated = static_cast<double>(stats.allocated_bytes[0].peak);
+		*reserved = static_cast<double>(stats.reserved_bytes[0].peak);
+	}
+	void reset_memory() override
+	{
+		allocator::resetPeakStats(where.index());
+	}
+	void facts(struct rfl_torch_device_facts *ret) override
+	{
+		cudaDeviceProp p;
+
+		C10_CUDA_CHECK(cudaGetDeviceProperties(&p, where.index()));
+
+		const size_t n = std::min(std::strlen(p.name), sizeof(ret->name) - 1);
+
+		std::memcpy(ret->name, p.name, n);
+		ret->name[n] = '\0';
+		ret->pci_domain = p.pciDomainID;
+		ret->pci_bus = p.pciBusID;
+		ret->pci_device = p.pciDeviceID;
+		ret->memory_bytes = static_cast<int64_t>(p.totalGlobalMem);
+		C10_CUDA_CHECK(cudaRuntimeGetVersion(&ret->runtime));
+		C10_CUDA_CHECK(cudaDriverGetVersion(&ret->driver));
+	}
+
+#if HAVE_GRAPHS
+	const char *graph_missing() const override
+	{
+		return nullptr;
+	}
+	std::unique_ptr<rfl_torch_graph> graph_begin() override
+	{
+		return std::make_unique<cuda_graph>(*this);
+	}
+#else
+	const char *graph_missing() const override
+	{
+		return "recording a step needs libtorch 2.0 or newer";
+	}
+#endif
+
+      private:
+	std::vector<pending_copy> pending;
+	std::vector<cuda_event> marks;
+};
+
+#if HAVE_GRAPHS
+
+// The cache of autocast needs no care here: it is made and cleared within a forward.
+cuda_graph::cuda_graph(cuda_device &d)
+{
+	d.sync();
+	allocator::emptyCache();
+	graph.capture_begin();
+	recording = true;
+}
+
+void cuda_graph::stop()
+{
+	recording = false;
+	graph.capture_end();
+}
+
+cuda_graph::~cuda_graph()
+{
+	if (recording)
+		(void)guarded([&] { stop(); });
+}
+
+void cuda_graph::end()
+{
+	TORCH_CHECK(recording, "nothing is being recorded");
+	stop();
+}
+
+#endif
+
+} // namespace
+
+const char *rfl_torch_cuda_missing(void) noexcept
+{
+	return nullptr;
+}
+
+void rfl_torch::require_cuda()
+{
+	int n = 0, driver = 0, runtime = 0;
+	const cudaError_t code = cudaGetDeviceCount(&n);
+
+	if (code == cudaSuccess && n > 0)
+		return require_kernels();
+	(void)cudaGetLastError(); // or the next call reports it again
+	(void)cudaDriverGetVersion(&driver);
+	(void)cudaRuntimeGetVersion(&runtime);
+	TORCH_CHECK(driver != 0,
+		    "there is no NVIDIA driver on this machine (libcuda.so.1 cannot be "
+		    "loaded): install it" CURE);
+	TORCH_CHECK(code != cudaErrorInsufficientDriver, "the NVIDIA driver is made for CUDA ",
+		    cuda_version(driver), ", and this PyTorch for CUDA ", cuda_version(runtime),
+		    ": install a newer driver, or a PyTorch made for an older CUDA" CURE);
+	TORCH_CHECK(code != cudaErrorNoDevice && code != cudaSuccess,
+		    "the NVIDIA driver shows no GPU: is CUDA_VISIBLE_DEVICES set to none?" CURE);
+	TORCH_CHECK(false, "no NVIDIA GPU can be used: ", cudaGetErrorString(code), CURE);
+}
+
+std::unique_ptr<rfl_torch_device> rfl_torch::open_cuda(int index)
+{
+	const int n = c10::cuda::device_count();
+
+	TORCH_CHECK(index >= 0 && index < n, "there is no GPU ", index, ": ", n, " are visible");
+	return std::make_unique<cuda_device>(static_cast<c10::DeviceIndex>(index));
+}

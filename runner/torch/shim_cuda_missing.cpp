@@ -1,0 +1,21 @@
+/*
+ * shim_cuda_missing.cpp - stands for shim_cuda.cpp in a plugin that was built without
+ * CUDA; RFL_TORCH_CUDA_WHY is the reason that configuration found, with the cure.
+ */
+#include "runner/torch/shim_device.hpp"
+
+const char *rfl_torch_cuda_missing(void) noexcept
+{
+	return RFL_TORCH_CUDA_WHY;
+}
+
+void rfl_torch::require_cuda()
+{
+	TORCH_CHECK(false, RFL_TORCH_CUDA_WHY);
+}
+
+std::unique_ptr<rfl_torch_device> rfl_torch::open_cuda(int)
+{
+	require_cuda();
+	return nullptr;
+}

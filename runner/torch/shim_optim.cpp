@@ -1,0 +1,522 @@
+/*
+ * shim_optim.cpp - updates of all parameters at once.
+ *
+ * SGD is PyTorch's with the momentum of the first step made from zeros, which gives the same bits
+ * as taking the gradient. Adam and AdamW are its foreach form, or its fused kernels.
+ */
+#include "runner/torch/shim_optim.h"
+#include "runner/torch/shim_impl.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <vector>
+
+#include <ATen/core/dispatch/Dispatcher.h>
+
+using namespace rfl_torch;
+
+using tensors = std::vector<at::Tensor>;
+
+namespace
+{
+
+// ------------------------------------------------------------------ what the library has
+
+bool has_kernel(const char *name, enum rfl_device device)
+{
+	static constexpr c10::DispatchKey keys[] = { c10::DispatchKey::CPU, c10::DispatchKey::CUDA,
+						     c10::DispatchKey::MPS };
+	bool has = false;
+
+	(void)guarded([&] {
+		const auto op = c10::Dispatcher::singleton().findSchema({ name, "" });
+
+		has = op && op->hasKernelForDispatchKey(keys[device]);
+	});
+	return has;
+}
+
+struct fused_kernel {
+	const char *name;
+	bool declared;        // in the headers
+	const char *since[3]; // per device
+};
+
+// In the order of the rules.
+constexpr fused_kernel fused_kernels[] = {
+	{ "aten::_fused_sgd_", TORCH_AT_LEAST(2, 3), { "2.4", "2.3", "2.5" } },
+	{ "aten::_fused_adam_", TORCH_AT_LEAST(1, 13), { "2.4", "1.13", "2.5" } },
+	{ "aten::_fused_adamw_", TORCH_AT_LEAST(2, 0), { "2.4", "2.0", "2.5" } },
+};
+
+// ------------------------------------------------------------------ groups
+
+// Unfused an update is several passes over parameters, gradients and state. On a CPU, running them
+// group by group keeps a group in the cache between the passes; the values are the same.
+constexpr int64_t group_numel = int64_t(1) << 17;
+
+// A run of consecutive parameters, or a slice of a long one.
+struct group {
+	size_t first, count;
+	int64_t offset, numel; // of the slice; numel 0: whole tensors
+};
+
+std::vector<group> make_groups(const tensors &params)
+{
+	std::vector<group> groups;
+	int64_t filled = group_numel; // so that the first tensor opens a group
+
+	if (!params.empty() && !params[0].device().is_cpu())
+		return { { 0, params.size(), 0, 0 } };
+	for (size_t i = 0; i < params.size(); i++) {
+		const int64_t n = params[i].numel();
+
+		if (n > 2 * group_numel && params[i].is_non_overlapping_and_dense()) {
+			for (int64_t at = 0; at < n; at += group_numel)
+				groups.push_back({ i, 1, at, std::min(group_numel, n - at) });
+			filled = group_numel;
+			continue;
+		}
+		if (filled + n > group_numel) {
+			groups.push_back({ i, 0, 0, 0 });
+			filled = 0;
+		}
+		groups.back().count++;
+		filled += n;
+	}
+	return groups;
+}
+
+// The tensors of a group, or its slice of one tensor's memory.
+tensors members(const tensors &all, const group &g)
+{
+	if (g.numel > 0) {
+		const at::Tensor &t = all[g.first];
+
+		return { t.as_strided({ g.numel }, { 1 }, t.storage_offset() + g.offset) };
+	}
+	return { all.begin() + static_cast<std::ptrdiff_t>(g.first),
+		 all.begin() + static_cast<std::ptrdiff_t>(g.first + g.count) };
+}
+
+// ------------------------------------------------------------------ gradients
+
+// The same elements at the same places: strides of dimensions with one element do not matter.
+bool same_order(const at::Tensor &a, const at::Tensor &b)
+{
+	for (int64_t d = 0; d < a.dim(); d++)
+		if (a.size(d) > 1 && a.stride(d) != b.stride(d))
+			return false;
+	return true;
+}
+
+// A gradient in the order of its parameter, so that both can be walked as flat memory.
+at::Tensor gradient_of(const at::Tensor &p)
+{
+	const at::Tensor &g = p.grad();
+
+	return same_order(g, p) ? g : at::empty_like(p).copy_(g);
+}
+
+// ------------------------------------------------------------------ loss scaling
+
+constexpr double first_scale = 65536, growth_factor = 2, backoff_factor = 0.5;
+constexpr int64_t growth_interval = 2000;
+
+// On the device, so that nobody waits for it. Undefined: losses are not scaled.
+struct scaling {
+	at::Tensor scale, good_steps, skipped;
+	at::Tensor found; // 1: a gradient of this step is not finite
+
+	explicit scaling(const at::Tensor &where)
+	{
+		const auto options = where.options().requires_grad(false);
+
+		scale = at::full({}, first_scale, options);
+		good_steps = at::zeros({}, options.dtype(at::kInt));
+		skipped = at::zeros({}, options);
+		found = at::zeros({}, options);
+	}
+};
+
+void unscale(scaling &s, tensors &grads)
+{
+	s.found.zero_();
+	at::_amp_foreach_non_finite_check_and_unscale_(grads, s.found, s.scale.reciprocal());
+}
+
+void next_scale(scaling &s)
+{
+	s.skipped.add_(s.found);
+	at::_amp_update_scale_(s.scale, s.good_steps, s.found, growth_factor, backoff_factor,
+			       growth_interval);
+}
+
+} // namespace
+
+// ------------------------------------------------------------------ the optimizer
+
+struct rfl_torch_optim_state {
+	tensors mean, square; // of sgd: its momentum; empty before the first step
+	int64_t steps = 0;
+	at::Tensor device_steps; // the same for fused Adam
+	tensors scale;           // scale, good steps, skipped
+};
+
+struct rfl_torch_optim {
+	struct rfl_torch_optim_config config = {};
+	tensors params;
+	std::vector<group> groups; // of those that had a gradient at the last step
+	size_t grouped = 0;        // how many that were
+	struct rfl_torch_optim_state state;
+	std::unique_ptr<scaling> scaler;
+};
+
+namespace
+{
+
+tensors zeros_like(const tensors &params)
+{
+	tensors zeros;
+
+	for (const at::Tensor &p : params)
+		zeros.push_back(at::zeros_like(p));
+	return zeros;
+}
+
+void make_state(rfl_torch_optim &o, const struct rfl_optimizer &n)
+{
+	rfl_torch_optim_state &s = o.state;
+	const bool adam = o.config.rule != RFL_RULE_SGD;
+
+	if (s.mean.empty() && (adam || n.momentum != 0))
+		s.mean = zeros_like(o.params);
+	if (s.square.empty() && adam)
+		s.square = zeros_like(o.params);
+	if (!s.device_steps.defined() && adam && o.config.fused)
+		s.device_steps = at::zeros({}, o.params[0].options().requires_grad(false));
+}
+
+// What one update is made of: the parameters that have a gradient, and what belongs to them.
+struct update {
+	tensors params, grads, mean, square;
+};
+
+update update_of(const rfl_torch_optim &o)
+{
+	update u;
+
+	for (size_t i = 0; i < o.params.size(); i++) {
+		if (!o.params[i].grad().defined())
+			continue;
+		u.params.push_back(o.params[i]);
+		u.grads.push_back(gradient_of(o.params[i]));
+		if (!o.state.mean.empty())
+			u.mean.push_back(o.state.mean[i]);
+		if (!o.state.square.empty())
+			u.square.push_back(o.state.square[i]);
+	}
+	TORCH_CHECK(!u.params.empty(), "no parameter has a gradient: run backward first");
+	return u;
+}
+
+// ---- several passes
+
+void sgd_group(const update &u, const group &g, const struct rfl_optimizer &n)
+{
+	const tensors p = members(u.params, g);
+	tensors d = members(u.grads, g);
+
+	if (n.weight_decay != 0)
+		at::_foreach_add_(d, p, n.weight_decay);
+	if (n.momentum != 0) {
+		tensors m = members(u.mean, g);
+
+		at::_foreach_mul_(m, n.momentum);
+		at::_foreach_add_(m, d);
+		d = std::move(m);
+	}
+	at::_foreach_add_(p, d, -n.lr);
+}
+
+void adam_group(const update &u, const group &g, const struct rfl_optimizer &n, bool decoupled,
+		int64_t step)
+{
+	const double t = static_cast<double>(step);
+	const double correction = 1 - std::pow(n.beta1, t);
+	const double square_correction = std::sqrt(1 - std::pow(n.beta2, t));
+	const tensors p = members(u.params, g), d = members(u.grads, g);
+	const tensors m = members(u.mean, g), v = members(u.square, g);
+
+	if (n.weight_decay != 0 && decoupled)
+		at::_foreach_mul_(p, 1 - n.lr * n.weight_decay);
+	else if (n.weight_decay != 0)
+		at::_foreach_add_(d, p, n.weight_decay);
+	at::_foreach_mul_(m, n.beta1);
+	at::_foreach_add_(m, d, 1 - n.beta1);
+	at::_foreach_mul_(v, n.beta2);
+	at::_foreach_addcmul_(v, d, d, 1 - n.beta2);
+
+	const tensors root = at::_foreach_sqrt(v);
+
+	at::_foreach_div_(root, square_correction);
+	at::_foreach_add_(root, n.eps);
+	at::_foreach_addcdiv_(p, m, root, -n.lr / correction);
+}
+
+void step_in_passes(rfl_torch_optim &o, const update &u, const struct rfl_optimizer &n)
+{
+	o.state.steps++;
+	if (o.grouped != u.params.size()) {
+		o.groups = make_groups(u.params);
+		o.grouped = u.params.size();
+	}
+	for (const group &g : o.groups) {
+		if (o.config.rule == RFL_RULE_SGD)
+			sgd_group(u, g, n);
+		else
+			adam_group(u, g, n, o.config.rule == RFL_RULE_ADAMW, o.state.steps);
+	}
+}
+
+// ---- one pass; a step whose gradients are not finite is left out by the kernels themselves
+
+void fused_sgd(const update &u, const struct rfl_optimizer &n, const optional_tensor &found)
+{
+#if TORCH_AT_LEAST(2, 3)
+	at::_fused_sgd_(u.params, u.grads, n.momentum != 0 ? u.mean : tensors(), n.weight_decay,
+			n.momentum, n.lr, /*dampening=*/0.0, /*nesterov=*/false,
+			/*maximize=*/false, /*is_first_step=*/false, /*grad_scale=*/{}, found);
+#else
+	(void)u, (void)n, (void)found;
+	TORCH_CHECK(false, "this libtorch has no fused SGD");
+#endif
+}
+
+void fused_adam(const rfl_torch_optim &o, const update &u, const struct rfl_optimizer &n,
+		const optional_tensor &found)
+{
+	const at::Tensor &step = o.state.device_steps;
+
+	step.add_(1);
+	if (found)
+		step.sub_(*found);
+
+	const tensors steps(u.params.size(), step);
+
+	if (o.config.rule == RFL_RULE_ADAM) {
+		at::_fused_adam_(u.params, u.grads, u.mean, u.square, {}, steps, n.lr, n.beta1,
+				 n.beta2, n.weight_decay, n.eps, /*amsgrad=*/false,
+				 /*maximize=*/false, /*grad_scale=*/{}, found);
+		return;
+	}
+#if TORCH_AT_LEAST(2, 0)
+	at::_fused_adamw_(u.params, u.grads, u.mean, u.square, {}, steps, n.lr, n.beta1, n.beta2,
+			  n.weight_decay, n.eps, /*amsgrad=*/false, /*maximize=*/false,
+			  /*grad_scale=*/{}, found);
+#else
+	TORCH_CHECK(false, "this libtorch has no fused AdamW");
+#endif
+}
+
+void step_at_once(const rfl_torch_optim &o, const update &u, const struct rfl_optimizer &n)
+{
+	const optional_tensor found =
+		o.scaler ? optional_tensor(o.scaler->found) : optional_tensor();
+
+	if (o.config.rule == RFL_RULE_SGD)
+		fused_sgd(u, n, found);
+	else
+		fused_adam(o, u, n, found);
+}
+
+// Only some kernels leave a step out by themselves; otherwise we have to know, and wait for it.
+bool kernels_skip(const rfl_torch_optim &o)
+{
+	return o.config.fused && !o.params[0].device().is_mps();
+}
+
+void step(rfl_torch_optim &o, const struct rfl_optimizer &n)
+{
+	make_state(o, n);
+
+	update u = update_of(o);
+
+	if (o.scaler)
+		unscale(*o.scaler, u.grads);
+	if (!o.scaler || kernels_skip(o) || o.scaler->found.item().toDouble() == 0) {
+		if (o.config.fused)
+			step_at_once(o, u, n);
+		else
+			step_in_passes(o, u, n);
+	}
+	if (o.scaler)
+		next_scale(*o.scaler);
+}
+
+// What backward starts from, where it is not 1.
+at::Tensor seed_of(const rfl_torch_optim &o, const at::Tensor &loss, double weight)
+{
+	if (o.scaler)
+		return o.scaler->scale.mul(weight).to(loss.scalar_type());
+	return weight == 1 ? at::Tensor() : at::full({}, weight, loss.options());
+}
+
+} // namespace
+
+const char *rfl_torch_fused_since(enum rfl_optimizer_rule rule, enum rfl_device device) noexcept
+{
+	const fused_kernel &k = fused_kernels[rule];
+
+	return k.declared && has_kernel(k.name, device) ? nullptr : k.since[device];
+}
+
+const char *rfl_torch_scaling_since(enum rfl_device device) noexcept
+{
+	static constexpr const char *since[] = { "2.3", "1.13", "2.8" };
+
+	return has_kernel("aten::_amp_foreach_non_finite_check_and_unscale_", device)
+		       ? nullptr
+		       : since[device];
+}
+
+enum rfl_torch_status rfl_torch_optim_new(struct rfl_torch_tensor *const *params, size_t n,
+					  const struct rfl_torch_optim_config *config,
+					  struct rfl_torch_optim **ret) noexcept
+{
+	return guarded([&] {
+		auto o = std::make_unique<rfl_torch_optim>();
+
+		o->config = *config;
+		for (size_t i = 0; i < n; i++)
+			o->params.push_back(params[i]->t);
+		if (config->scaled && n > 0)
+			o->scaler = std::make_unique<scaling>(o->params[0]);
+		*ret = o.release();
+	});
+}
+
+void rfl_torch_optim_free(struct rfl_torch_optim *o) noexcept
+{
+	delete o;
+}
+
+void rfl_torch_optim_zero_grad(struct rfl_torch_optim *o) noexcept
+{
+	(void)guarded([&] {
+		for (at::Tensor &p : o->params)
+			p.mutable_grad().reset();
+	});
+}
+
+enum rfl_torch_status rfl_torch_optim_backward(struct rfl_torch_optim *o,
+					       const struct rfl_torch_tensor *loss,
+					       double weight) noexcept
+{
+	return guarded([&] { loss->t.backward(seed_of(*o, loss->t, weight)); });
+}
+
+enum rfl_torch_status rfl_torch_optim_step(struct rfl_torch_optim *o,
+					   const struct rfl_optimizer *numbers) noexcept
+{
+	return guarded([&] {
+		const at::NoGradGuard no_grad;
+
+		step(*o, *numbers);
+	});
+}
+
+enum rfl_torch_status rfl_torch_optim_reset(struct rfl_torch_optim *o) noexcept
+{
+	return guarded([&] {
+		rfl_torch_optim_zero_grad(o);
+		o->state = {};
+		if (o->scaler)
+			*o->scaler = scaling(o->params[0]);
+	});
+}
+
+enum rfl_torch_status rfl_torch_optim_scaling(const struct rfl_torch_optim *o, double *scale,
+					      int64_t *skipped) noexcept
+{
+	return guarded([&] {
+		*scale = o->scaler ? o->scaler->scale.item().toDouble()
+				   : std::numeric_limits<double>::quiet_NaN();
+		*skipped = o->scaler ? o->scaler->skipped.item().toLong() : 0;
+	});
+}
+
+// ------------------------------------------------------------------ its state
+
+namespace
+{
+
+tensors clones(const tensors &from)
+{
+	tensors to;
+
+	for (const at::Tensor &t : from)
+		to.push_back(t.clone());
+	return to;
+}
+
+// Into the memory that is there, so that a restored step runs on the same addresses.
+void copy_back(tensors &to, const tensors &from)
+{
+	if (from.empty() || to.empty()) {
+		to = clones(from);
+		return;
+	}
+	for (size_t i = 0; i < from.size(); i++)
+		to[i].copy_(from[i]);
+}
+
+} // namespace
+
+enum rfl_torch_status rfl_torch_optim_save(const struct rfl_torch_optim *o,
+					   struct rfl_torch_optim_state **ret) noexcept
+{
+	return guarded([&] {
+		auto s = std::make_unique<rfl_torch_optim_state>();
+
+		s->mean = clones(o->state.mean);
+		s->square = clones(o->state.square);
+		s->steps = o->state.steps;
+		if (o->state.device_steps.defined())
+			s->device_steps = o->state.device_steps.clone();
+		if (o->scaler)
+			s->scale = clones(
+				{ o->scaler->scale, o->scaler->good_steps, o->scaler->skipped });
+		*ret = s.release();
+	});
+}
+
+enum rfl_torch_status rfl_torch_optim_restore(struct rfl_torch_optim *o,
+					      const struct rfl_torch_optim_state *state) noexcept
+{
+	return guarded([&] {
+		rfl_torch_optim_state &s = o->state;
+
+		copy_back(s.mean, state->mean);
+		copy_back(s.square, state->square);
+		s.steps = state->steps;
+		if (!state->device_steps.defined())
+			s.device_steps.reset();
+		else if (s.device_steps.defined())
+			s.device_steps.copy_(state->device_steps);
+		else
+			s.device_steps = state->device_steps.clone();
+		if (o->scaler) {
+			o->scaler->scale.copy_(state->scale[0]);
+			o->scaler->good_steps.copy_(state->scale[1]);
+			o->scaler->skipped.copy_(state->scale[2]);
+		}
+	});
+}
+
+void rfl_torch_optim_state_free(struct rfl_torch_optim_state *state) noexcept
+{
+	delete state;
+}
