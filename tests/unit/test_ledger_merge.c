@@ -123,24 +123,71 @@ static void files_are_never_overwritten(void **state)
 	}
 }
 
+/* A file that was copied while it was being written becomes whole; another of its name stays. */
+static void a_file_that_grew_is_brought_again(void **state)
+{
+	static const char *const one[] = { "a/" };
+	struct rfl_merge sum;
+
+	add_row(*state, "a", "r1", "2026-01-01T00:00:01Z");
+	put(*state, "a/time/x.txt", "half");
+	put(*state, "a/env.json", "{}\n");
+	sum = merge(*state, one, 1);
+	assert_int_equal(sum.files, 2);
+	assert_file(*state, "to/env/a.json", "{}\n");
+	put(*state, "a/time/x.txt", "half and half\n");
+	sum = merge(*state, one, 1);
+	assert_int_equal(sum.files, 0);
+	assert_file(*state, "to/time/x.txt", "half and half\n");
+	put(*state, "a/time/x.txt", "half");
+	sum = merge(*state, one, 1);
+	assert_int_equal(sum.files, 1);
+	assert_file(*state, "to/time/x.txt", "half and half\n");
+	assert_file(*state, "to/time/x_2.txt", "half");
+}
+
 static void counters_come_by_run(void **state)
 {
 	static const char *const one[] = { "a" };
 	static const char header[] = "label,run_id,metric,value\n";
 	struct rfl_merge sum;
 
+	add_row(*state, "a", "r1", "2026-01-01T00:00:01Z");
+	add_row(*state, "a", "r2", "2026-01-01T00:00:02Z");
 	put(*state, "a/counters.csv",
 	    "label,run_id,metric,value\nx,r1,flops,1\nx,r1,bytes,2\ny,r2,flops,3\n");
 	put(*state, "to/counters.csv", header);
 	sum = merge(*state, one, 1);
 	assert_int_equal(sum.counters, 3);
+	add_row(*state, "a", "r3", "2026-01-01T00:00:03Z");
 	put(*state, "a/counters.csv",
-	    "label,run_id,metric,value\nx,r1,flops,1\nx,r1,bytes,2\ny,r2,flops,3\nz,r3,flops,4\n");
+	    "label,run_id,metric,value\nx,r1,flops,1\nx,r1,bytes,2\ny,r2,flops,3\n"
+	    "z,r3,flops,4\nw,,flops,5\n");
 	sum = merge(*state, one, 1);
-	assert_int_equal(sum.counters, 1);
+	assert_int_equal(sum.counters, 2);
 	assert_file(*state, "to/counters.csv",
 		    "label,run_id,metric,value\nx,r1,flops,1\nx,r1,bytes,2\ny,r2,flops,3\n"
-		    "z,r3,flops,4\n");
+		    "z,r3,flops,4\nw,,flops,5\n");
+}
+
+/* The row of a run is its last word: what it has of counters before may be half of them. */
+static void counters_wait_for_the_row(void **state)
+{
+	static const char *const two[] = { "a", "b" };
+	struct rfl_merge sum;
+
+	add_row(*state, "a", "r1", "2026-01-01T00:00:01Z");
+	put(*state, "a/counters.csv", "label,run_id,metric,value\nx,r1,flops,1\ny,r2,flops,2\n");
+	put(*state, "b/counters.csv", "label,run_id,metric,value\nx,r1,flops,1\n");
+	sum = merge(*state, two, 2);
+	assert_int_equal(sum.counters, 1); /* not r1 of both, not r2 */
+	add_row(*state, "a", "r2", "2026-01-01T00:00:02Z");
+	put(*state, "a/counters.csv",
+	    "label,run_id,metric,value\nx,r1,flops,1\ny,r2,flops,2\ny,r2,bytes,3\n");
+	sum = merge(*state, two, 2);
+	assert_int_equal(sum.counters, 2);
+	assert_file(*state, "to/counters.csv",
+		    "label,run_id,metric,value\nx,r1,flops,1\ny,r2,flops,2\ny,r2,bytes,3\n");
 }
 
 static void folders_are_in_the_order_of_their_numbers(void **state)
@@ -175,6 +222,11 @@ static void a_bad_ledger_is_named(void **state)
 			 RFL_EFORMAT);
 	assert_says(&err, "a/metrics.csv");
 	assert_false(rfl_file_exists(tmp_path(*state, "to/metrics.csv")));
+	err = (struct rfl_err)RFL_ERR_INIT;
+	put(*state, "a/metrics.csv", "run_id,batch\nr1,1\n,2\n");
+	assert_int_equal(rfl_ledger_merge(&folder, 1, tmp_path(*state, "to"), &sum, &err),
+			 RFL_EFORMAT);
+	assert_says(&err, "a/metrics.csv: row 2 has no run_id");
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, tmpdir_make, tmpdir_remove)
@@ -184,7 +236,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(rows_come_once_and_in_the_order_of_time),
 		TEST(files_are_never_overwritten),
+		TEST(a_file_that_grew_is_brought_again),
 		TEST(counters_come_by_run),
+		TEST(counters_wait_for_the_row),
 		TEST(folders_are_in_the_order_of_their_numbers),
 		TEST(a_bad_ledger_is_named),
 	};
