@@ -67,8 +67,8 @@ typedef void (*rfl_run__emit_fn)(json_t *take_event, void *ctx);
 enum rfl_rc rfl_run__measure(const struct rfl_run_config *config, rfl_run_source_fn source_for,
 			     rfl_run__emit_fn emit, void *ctx, struct rfl_err *err);
 
-/** The event that says so; may change bytes of the message that are not UTF-8. */
-json_t *rfl_run__failed_event(struct rfl_err *end);
+/** The event that says so (run_tell.c). */
+json_t *rfl_run__failed_event(const struct rfl_err *end);
 
 /* ---- what the parent has heard (run_report.c) ---- */
 
@@ -82,6 +82,7 @@ struct rfl_run__heard {
 	struct rfl_buf describe; /* in the engine's words */
 	/* What the run had of what was asked for; -1: not known. */
 	int pin_memory, cudnn_benchmark, cuda_graph;
+	char optimizer_kernels[16]; /* "" until it is known */
 	double setup_s;
 	struct rfl_burst burst; /* steps as they came; complete when timed */
 	int64_t skipped;

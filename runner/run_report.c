@@ -110,6 +110,7 @@ static void hear_ready(struct rfl_run__heard *h, const json_t *event)
 	h->pin_memory = flag_of(event, "pin_memory");
 	h->cudnn_benchmark = flag_of(event, "cudnn_benchmark");
 	h->cuda_graph = flag_of(event, "cuda_graph");
+	text_of(event, "optimizer_kernels", h->optimizer_kernels, sizeof(h->optimizer_kernels));
 }
 
 static void hear_gpu(struct rfl_run__heard *h, const json_t *event)

@@ -284,6 +284,15 @@ static void fill_numbers(const struct rfl_run_config *c, const struct rfl_net *n
 	fill_options(c, h, row);
 }
 
+/* As they ran; of a run that did not come so far, as they were asked for. */
+static const char *kernels_of(const struct rfl_run_config *c, const struct rfl_run__heard *h)
+{
+	if (c->mode != RFL_RUN_TRAIN)
+		return NULL;
+	return h->optimizer_kernels[0] ? h->optimizer_kernels
+				       : rfl_optimizer_kernels_names[c->optimizer.kernels];
+}
+
 static const char *autocast_of(const struct rfl_run_config *c, const struct rfl_run__heard *h)
 {
 	enum rfl_cast cast;
@@ -320,8 +329,7 @@ static enum rfl_rc fill_texts(const struct rfl_run_config *c, const struct rfl_n
 		{ &row->layout, rfl_layout_names[c->layout] },
 		{ &row->mode, rfl_run_mode_names[c->mode] },
 		{ &row->optimizer, trains ? rfl_optimizer_rule_names[c->optimizer.rule] : NULL },
-		{ &row->optimizer_kernels,
-		  trains ? rfl_optimizer_kernels_names[c->optimizer.kernels] : NULL },
+		{ &row->optimizer_kernels, kernels_of(c, h) },
 		{ &row->data_mode, rfl_data_kind_names[c->data.kind] },
 		{ &row->launcher, c->world.launcher },
 		{ &row->host, machine->host },

@@ -1,0 +1,58 @@
+/*
+ * run_job.h - inside runner/: a measurement in the child, and what it tells the parent of itself.
+ */
+#ifndef RFL_RUNNER_RUN_JOB_H
+#define RFL_RUNNER_RUN_JOB_H
+
+#include "runner/run_parts.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** What a measurement owns (run_measure.c). */
+struct rfl_run__job {
+	struct rfl_run_config config; /* less what the device has no use for */
+	rfl_run__emit_fn emit;
+	void *ctx;
+	struct rfl_net *net;
+	struct rfl_engine_list *list;
+	struct rfl_run__choice choice;
+	struct rfl_engine *engine;
+	char pci_bus_id[32];         /* of the device */
+	struct rfl_sampler *sampler; /* of a GPU; NULL: not possible */
+	struct rfl_err no_samples;   /* why */
+	struct rfl_gpu_samples gpu;
+	struct rfl_data_stats data_stats; /* of the window */
+	struct rfl_data *data;
+	struct rfl_nvtx *nvtx;
+	struct rfl_burst burst;
+	double setup_s;
+	rfl_run_source_fn source_for;
+	size_t counters_len; /* sent so far */
+};
+
+/* ---- events (run_tell.c): what cannot be said for lack of memory the parent misses ---- */
+
+void rfl_run__tell_progress(struct rfl_run__job *job, const char *phase, int64_t done,
+			    int64_t total);
+/** Which engine, on which device, and why. */
+void rfl_run__tell_engine(struct rfl_run__job *job);
+/** What the engine says of its device and of itself. */
+enum rfl_rc rfl_run__tell_device(struct rfl_run__job *job, struct rfl_err *err);
+/** The first step can begin. */
+void rfl_run__tell_ready(struct rfl_run__job *job);
+/** Steps, times and memory: from here on the run is measured, whatever comes. */
+enum rfl_rc rfl_run__tell_measured(struct rfl_run__job *job, struct rfl_err *err);
+/** What was learned of the mean behind the window; nothing when nobody asked. */
+void rfl_run__tell_until(struct rfl_run__job *job);
+enum rfl_rc rfl_run__tell_counters(struct rfl_run__job *job, const struct rfl_captures *captures,
+				   struct rfl_err *err);
+/** The counted steps are over. */
+void rfl_run__tell_counted(struct rfl_run__job *job, const struct rfl_err *end);
+void rfl_run__tell_failed(struct rfl_run__job *job, const struct rfl_err *end);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
