@@ -115,6 +115,10 @@ static enum rfl_rc check_args(const struct slurm_args *a, struct rfl_err *err)
 	for (size_t i = 0; i < a->setup.n && rc == RFL_OK; i++)
 		if (strchr(a->setup.items[i], '\n'))
 			rc = rfl_fail(err, RFL_EUSAGE, 0, "--setup: give one line at a time");
+	/* Both stand in a comment, too. */
+	if (rc == RFL_OK && (strchr(a->log_dir, '\n') || strchr(a->operands.items[0], '\n')))
+		rc = rfl_fail(err, RFL_EUSAGE, 0,
+			      "a script cannot name a file whose name has a line break: rename it");
 	return rc;
 }
 
@@ -164,12 +168,14 @@ static void write_command(const struct slurm_args *a, const struct rfl_cli *cli,
 }
 
 /* Slurm opens the output before the script could make a folder for it, and loses it when there is
- * none: so the script opens its own. exec: the signals of Slurm reach the program. */
+ * none: so the script opens its own. exec: the signals of Slurm reach the program. bash, because
+ * 'module' is a function that it inherits and sh does not; without set -u, which the scripts of
+ * modules and virtual environments do not bear. */
 static void write_script(const struct slurm_args *a, const struct rfl_cli *cli,
 			 const struct rfl_matrix *m, size_t nruns, int64_t shards,
 			 struct rfl_buf *out)
 {
-	rfl_buf_puts(out, "#!/bin/sh\n");
+	rfl_buf_puts(out, "#!/bin/bash\n");
 	write_directives(a, m, shards, out);
 	rfl_buf_printf(out,
 		       "#\n# %s: %zu runs in %" PRId64 " tasks. Submit it with sbatch from this "
@@ -179,10 +185,11 @@ static void write_script(const struct slurm_args *a, const struct rfl_cli *cli,
 	put_word(out, m->path);
 	rfl_buf_puts(out, " --log-dir");
 	put_word(out, a->log_dir);
-	rfl_buf_puts(out, "\nset -eu\nlogs=");
+	rfl_buf_puts(out, "\nset -e\n: \"${SLURM_ARRAY_TASK_ID:?submit this script with sbatch}\"\n"
+			  "logs=");
 	rfl_cli_shell_word(a->log_dir, out);
 	rfl_buf_puts(out,
-		     "\nmkdir -p \"$logs/tasks/$SLURM_ARRAY_TASK_ID\"\n"
+		     "\nmkdir -p -- \"$logs/tasks/$SLURM_ARRAY_TASK_ID\"\n"
 		     "exec >>\"$logs/tasks/$SLURM_ARRAY_TASK_ID/slurm-$SLURM_ARRAY_JOB_ID.out\""
 		     " 2>&1\n"
 		     "echo \"task $SLURM_ARRAY_TASK_ID on $(hostname), GPU "

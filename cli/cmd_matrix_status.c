@@ -302,7 +302,11 @@ static enum rfl_rc render_for_people(const struct status *s, enum rfl_format for
 		rc = put_list(s, format, twice_columns, add_twice, out, err);
 	rfl_buf_printf(out, "\n%s: %zu of %zu runs ok", s->m->name, s->done, s->pick->n);
 	if (s->cover->foreign)
-		rfl_buf_printf(out, "; %zu other rows in this ledger", s->cover->foreign);
+		rfl_buf_printf(out, "; %zu other row%s in this ledger", s->cover->foreign,
+			       s->cover->foreign == 1 ? "" : "s");
+	if (s->cover->stale)
+		rfl_buf_printf(out, ", %zu with labels of this matrix, but other options",
+			       s->cover->stale);
 	rfl_buf_putc(out, '\n');
 	return rc;
 }

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -52,11 +53,13 @@ void rfl_device_lock_init(struct rfl_device_lock *l, const char *backend, const 
 static int open_lock(const char *path)
 {
 	for (int attempt = 0; attempt < 100; attempt++) {
-		int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+		int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 
 		if (fd >= 0 || errno != ENOENT)
 			return fd;
 		fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
+		if (fd >= 0)
+			(void)fchmod(fd, 0644); /* others must open it, whatever our umask */
 		if (fd >= 0 || errno != EEXIST)
 			return fd;
 	}

@@ -12,6 +12,7 @@
 #include "ledger/matrix_parts.h"
 
 #define CELLS_MAX 100000
+#define RUNS_MAX  1000000
 
 enum rfl_rc rfl_matrix__no_memory(const char *path, struct rfl_err *err)
 {
@@ -218,6 +219,9 @@ static enum rfl_rc allot(struct rfl_matrix__file *f, struct rfl_matrix *m, struc
 		if (n > CELLS_MAX)
 			return fail_at(f, b->pointer, err, "more than 100,000 cells");
 	}
+	if (n * (size_t)f->repeats > RUNS_MAX)
+		return fail_at(f, "/repeats", err,
+			       "more than 1,000,000 runs of all cells together");
 	m->cells = rfl_arena_array(f->arena, n, sizeof(*m->cells));
 	return m->cells ? RFL_OK : rfl_matrix__no_memory(f->path, err);
 }

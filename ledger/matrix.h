@@ -88,7 +88,10 @@ struct rfl_matrix_coverage {
 	struct rfl_matrix_run *runs;
 	size_t done, missing, failed;
 	size_t surplus; /**< ok rows beyond the first of each run */
-	size_t foreign; /**< rows of the ledger that belong to no cell */
+	size_t foreign; /**< rows of the ledger that belong to no run */
+	/** Of them, rows of a cell that is not in this file, with a label that is: they ran with
+	 * other options. */
+	size_t stale;
 };
 
 /**

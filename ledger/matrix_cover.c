@@ -142,19 +142,13 @@ static void count_row(const struct rfl_ledger_row *row, struct rfl_matrix_run *r
 static void place_row(const struct index *ix, const struct rfl_ledger_row *row,
 		      struct rfl_matrix_coverage *c)
 {
-	const struct rfl_matrix_cell *cell;
+	const bool has_id = row->cell && row->cell[0];
 	int64_t repeat = -1;
+	const struct rfl_matrix_cell *by_words = cell_by_words(ix, row, &repeat);
+	const struct rfl_matrix_cell *cell = has_id ? find_id(ix, row->cell) : by_words;
 	size_t at;
 
-	if (row->cell && row->cell[0]) {
-		struct rfl_label l;
-
-		cell = find_id(ix, row->cell);
-		rfl_label_parse(row->label ? row->label : "", row->model, &l);
-		repeat = l.run;
-	} else {
-		cell = cell_by_words(ix, row, &repeat);
-	}
+	c->stale += !cell && by_words;
 	/* Of a batch that was made smaller until it fitted, the row is no measurement of the cell.
 	 */
 	if (cell && row->requested_batch >= 0 && row->batch != row->requested_batch)

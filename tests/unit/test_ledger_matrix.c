@@ -281,6 +281,28 @@ static void refuses_too_many_cells(void **state)
 	rfl_buf_fini(&text);
 }
 
+static void refuses_too_many_runs(void **state)
+{
+	struct rfl_matrix *m = NULL;
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_buf text;
+
+	(void)state;
+	rfl_buf_init(&text, 0);
+	rfl_buf_puts(&text,
+		     "{\"schema\": \"roofline.matrix/1\", \"name\": \"m\", \"repeats\": 1000, "
+		     "\"models\": [\"resnet18\"], \"precisions\": [\"fp32\"], \"environments\": "
+		     "[{\"name\": \"lab\", \"backend\": \"cpu\"}], \"batch_sizes\": [1");
+	for (int i = 2; i <= 1001; i++)
+		rfl_buf_printf(&text, ",%d", i);
+	rfl_buf_puts(&text, "]}");
+	assert_int_equal(rfl_matrix_parse(text.data, text.len, "big.json", &m, &err), RFL_EFORMAT);
+	assert_string_equal(err.msg,
+			    "big.json: /repeats: more than 1,000,000 runs of all cells together");
+	assert_null(m);
+	rfl_buf_fini(&text);
+}
+
 static void a_file_that_is_not_there_is_named(void **state)
 {
 	struct rfl_matrix *m = NULL;
@@ -377,6 +399,7 @@ int main(void)
 						tmpdir_remove),
 		cmocka_unit_test(refuses_bad_files),
 		cmocka_unit_test(refuses_too_many_cells),
+		cmocka_unit_test(refuses_too_many_runs),
 		cmocka_unit_test_setup_teardown(a_file_that_is_not_there_is_named, tmpdir_make,
 						tmpdir_remove),
 		cmocka_unit_test(examples_ask_for_their_runs),

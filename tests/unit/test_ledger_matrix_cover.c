@@ -62,7 +62,7 @@ static struct rfl_ledger make_ledger(const struct rfl_matrix *m, const struct ro
 }
 
 /* What is covered by some rows, as one line: a digit per run, repeat by repeat. D done, F failed, -
- * missing; then surplus and foreign. */
+ * missing; then surplus, foreign and, of these, stale. */
 static void assert_cover(const struct row *rows, size_t n, const char *expected)
 {
 	struct rfl_matrix *m = small_matrix();
@@ -82,6 +82,8 @@ static void assert_cover(const struct row *rows, size_t n, const char *expected)
 		assert_int_equal(c.runs[i].row == NULL, c.runs[i].state == RFL_MATRIX_MISSING);
 	}
 	(void)snprintf(text + len, sizeof(text) - len, " %zu %zu", c.surplus, c.foreign);
+	if (c.stale)
+		(void)snprintf(text + strlen(text), sizeof(text) - strlen(text), " %zu", c.stale);
 	assert_string_equal(text, expected);
 	rfl_matrix_coverage_fini(&c);
 	for (size_t i = 0; i < n; i++)
@@ -105,10 +107,12 @@ static void without_a_ledger_all_is_missing(void **state)
 static void a_row_belongs_to_its_cell_and_label(void **state)
 {
 	(void)state;
-	COVER("D----F-- 0 2", { 1, "lab_resnet18_fp32_bs2_run1", "ok", .batch = 2 },
+	COVER("D----F-- 0 4 2", { 1, "lab_resnet18_fp32_bs2_run1", "ok", .batch = 2 },
 	      { 2, "lab_resnet18_fp32_bs4_run2", "oom", .batch = 4 },
-	      { 3, "lab_vgg16_fp32_bs2_run3", "ok", .batch = 2 }, /* beyond the repeats */
-	      { -1, "lab_vgg16_fp32_bs2_run1", "ok", .batch = 2 } /* other options */);
+	      { 3, "lab_vgg16_fp32_bs2_run3", "ok", .batch = 2 },  /* beyond the repeats */
+	      { -1, "lab_vgg16_fp32_bs2_run1", "ok", .batch = 2 }, /* other options */
+	      { -1, "lab_vgg16_fp32_bs2_run2", "ok", .batch = 2 },
+	      { -1, "lab_vgg16_fp32_bs8_run1", "ok", .batch = 8 } /* of another matrix */);
 	/* of a smaller batch than was asked for: no measurement of the cell */
 	COVER("-F------ 0 1",
 	      { 2, "lab_resnet18_fp32_bs4_run1", "oom", .batch = 4, .requested = 4 },

@@ -26,4 +26,7 @@ for words in "expand $m --only nobody" "expand $m --only lab/resnet18/fp32/3" "r
 	roofline matrix $words >/dev/null 2>err
 	echo "exit $?: $(sed "s|$(dirname "$0")/||g" err)"
 done
+roofline matrix slurm "$m" --account '' >/dev/null
+roofline matrix slurm "$m" --log-dir 'a
+b' >/dev/null
 ls

@@ -35,3 +35,5 @@ status --only lab --format csv
 status --format json | grep -c '"cell"'
 status --only lab --format md | sed 's/[0-9]*T[0-9]*-[0-9a-f]*/RUN_ID/'
 wc -l <logs/metrics.csv
+sed -i.bak 's/"iters": 5/"iters": 6/' "$m" # other options: other cells
+status --only lab | tail -n 2

@@ -8,5 +8,5 @@ roofline matrix slurm "my matrix.json" --only lab/resnet18 --shards 3 --at-once 
 	--exclusive --requeue --retry-failed --job-name mine --setup 'module load cuda' --setup 'echo "$HOME"' \
 	--log-dir "my logs" --output job.sh
 sed "s|$ROOFLINE|ROOFLINE|" job.sh
-sh -n job.sh
+bash -n job.sh
 ls
