@@ -54,8 +54,11 @@ struct rfl_opt {
 	bool required;
 	bool negatable;
 	bool may_be_empty;
-	bool whole;       /**< of a list: a comma is part of a value */
-	bool hidden;      /**< not in --help */
+	bool whole;  /**< of a list: a comma is part of a value */
+	bool hidden; /**< not in --help */
+	/** The value when none is written; "--name=value" and, in a command without operands,
+	 * "--name value" give one. NULL: a value is needed. */
+	const char *bare;
 	size_t given;     /**< of a bool: set when the user wrote the option; 0: nobody asks */
 	const char *help; /**< one line, without a full stop; the default is added */
 };
@@ -96,7 +99,7 @@ struct rfl_cli {
 		size_t width;  /**< characters of it on the screen, 0: none */
 		/** Stands before every text: of what this is a part. Borrowed; NULL: nothing. */
 		const char *prefix;
-	} line;                /**< state of rfl_cli_progress() */
+	} line; /**< state of rfl_cli_progress() */
 };
 
 /** The whole program: parse, dispatch, report. @return the exit code */

@@ -80,7 +80,9 @@ static void add_long(struct parser *p, size_t *n, size_t *nnames, const char *na
 
 	p->longs[(*n)++] = (struct option){
 		.name = name,
-		.has_arg = row->kind == RFL_OPT_FLAG ? no_argument : required_argument,
+		.has_arg = row->kind == RFL_OPT_FLAG ? no_argument
+			   : row->bare               ? optional_argument
+						     : required_argument,
 		.val = LONG_BASE + (int)(2 * slot) + (negated ? 1 : 0),
 	};
 	if (!row->hidden)
@@ -223,9 +225,19 @@ static enum rfl_rc complain(struct parser *p, int code, const char *word)
 	return unknown_long(p, word);
 }
 
+/* The word behind an option that may stand alone: its value, where words have no other meaning. */
+static const char *value_behind(const struct parser *p, const struct rfl_opt *row, int argc,
+				char *const *argv)
+{
+	if (p->operands || optind >= argc || argv[optind][0] == '-')
+		return row->bare;
+	return argv[optind++];
+}
+
 /* One option that getopt recognised. `word` is where it stands, `separate` tells that its value is
  * the word behind it. */
-static enum rfl_rc take_option(struct parser *p, int code, const char *word, bool separate)
+static enum rfl_rc take_option(struct parser *p, int code, const char *word, const char *value,
+			       bool separate)
 {
 	struct slot *slot = slot_of(p, code);
 	const struct rfl_opt *row;
@@ -240,11 +252,11 @@ static enum rfl_rc take_option(struct parser *p, int code, const char *word, boo
 	p->open = NULL;
 	if (row->kind == RFL_OPT_FLAG)
 		return rfl_opt_set(row, slot->base, is_negated(code) ? "off" : "on", p->err);
-	if (separate && strncmp(optarg, "--", 2) == 0)
+	if (separate && strncmp(value, "--", 2) == 0)
 		return needs_value(p, slot);
 	if (separate && (row->kind == RFL_OPT_LIST || row->kind == RFL_OPT_INT_LIST))
 		p->open = slot;
-	return rfl_opt_set(row, slot->base, optarg, p->err);
+	return rfl_opt_set(row, slot->base, value, p->err);
 }
 
 static enum rfl_rc take_word(struct parser *p, const char *word)
@@ -269,6 +281,7 @@ static enum rfl_rc take_options(struct parser *p, int argc, char *const *argv, b
 	for (;;) {
 		int before = optind > 0 ? optind : 1;
 		int code = getopt_long(argc, argv, p->shorts, p->longs, NULL);
+		const struct slot *slot;
 		enum rfl_rc rc;
 
 		if (code == -1) {
@@ -277,7 +290,13 @@ static enum rfl_rc take_options(struct parser *p, int argc, char *const *argv, b
 		}
 		if (code == '?' || code == ':')
 			return complain(p, code, argv[before]);
-		rc = take_option(p, code, argv[before], optarg && optarg == argv[optind - 1]);
+		slot = slot_of(p, code);
+		if (slot && slot->row->bare && !optarg)
+			rc = take_option(p, code, argv[before],
+					 value_behind(p, slot->row, argc, argv), false);
+		else
+			rc = take_option(p, code, argv[before], optarg,
+					 optarg && optarg == argv[optind - 1]);
 		if (rc != RFL_OK)
 			return rc;
 	}

@@ -122,9 +122,9 @@ const struct rfl_opt rfl_run_opts[] = {
 	{ .name = "counter-sets", .meta = "SET", .kind = RFL_OPT_LIST, .offset = AT(counter_sets),
 	  .choices = rfl_counter_set_names,
 	  .help = "what is counted of a GPU; core flops kernels self-test when absent" },
-	{ .name = "nvtx", .meta = "RANGES", .kind = RFL_OPT_CHOICE, .offset = AT(nvtx),
-	  .choices = rfl_detail_names, .def = "off",
-	  .help = "name the ranges of the window for ncu and nsys" },
+	{ .name = "nvtx", .meta = "[RANGES]", .kind = RFL_OPT_CHOICE, .offset = AT(nvtx),
+	  .choices = rfl_detail_names, .def = "off", .bare = "phase",
+	  .help = "name the ranges of the window for ncu and nsys; phase when none is written" },
 
 	/* when it does not go well */
 	{ .name = "oom", .meta = "POLICY", .kind = RFL_OPT_CHOICE, .offset = AT(oom),

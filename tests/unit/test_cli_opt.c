@@ -10,7 +10,7 @@ struct args {
 	int64_t iters, level;
 	double rate, dpi;
 	const char *data;
-	int format, colour;
+	int format, colour, bare;
 	struct rfl_opt_list models, kinds, files;
 	struct rfl_opt_int_list sizes;
 };
@@ -49,6 +49,13 @@ static const struct rfl_opt opts[] = {
 	  .choices = formats,
 	  .def = "csv" },
 	{ .name = "colour", .meta = "C", .kind = RFL_OPT_CHOICE, AT(colour), .choices = formats },
+	{ .name = "bare",
+	  .meta = "[FMT]",
+	  .kind = RFL_OPT_CHOICE,
+	  AT(bare),
+	  .choices = formats,
+	  .def = "table",
+	  .bare = "json" },
 	{ .letter = 'm',
 	  .name = "models",
 	  .meta = "NAME",
@@ -189,6 +196,39 @@ static void takes_every_spelling(void **state)
 	assert_int_equal(a.iters, 8);
 	assert_false(a.shout);
 	rfl_opt_free(&no_files, &a);
+}
+
+/* An option whose value may be left out. Where words are operands the value needs an equals sign. */
+static void some_options_may_stand_alone(void **state)
+{
+	static const struct {
+		const struct rfl_cmd *cmd;
+		const char *line;
+		int value;
+		size_t files;
+	} cases[] = {
+		{ &no_files, "", 0, 0 },
+		{ &no_files, "--bare", 2, 0 },
+		{ &no_files, "--bare csv", 1, 0 },
+		{ &no_files, "--bare=csv", 1, 0 },
+		{ &no_files, "--bare --iters 7", 2, 0 },
+		{ &no_files, "--bare -i7", 2, 0 },
+		{ &no_files, "--bare csv --bare", 2, 0 },
+		{ &with_files, "--bare csv", 2, 1 },
+		{ &with_files, "--bare=csv csv", 1, 1 },
+	};
+	struct args a;
+
+	(void)state;
+	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++) {
+		good(cases[i].cmd, cases[i].line, &a);
+		assert_int_equal(a.bare, cases[i].value);
+		assert_int_equal(a.files.n, cases[i].files);
+		rfl_opt_free(cases[i].cmd, &a);
+	}
+	bad(&no_files, "--bare cvs",
+	    "--bare: 'cvs' is not one of table, csv, json; did you mean csv?");
+	bad(&no_files, "--bar", "--bar is not an option; did you mean --bare?");
 }
 
 static void lists_have_three_spellings(void **state)
@@ -476,6 +516,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(defaults_are_as_written),
 		cmocka_unit_test(takes_every_spelling),
+		cmocka_unit_test(some_options_may_stand_alone),
 		cmocka_unit_test(lists_have_three_spellings),
 		cmocka_unit_test(operands_are_told_from_values),
 		cmocka_unit_test(empty_words_are_refused_where_they_name_something),

@@ -92,6 +92,29 @@ static void each_rule_has_its_decay(void **state)
 	}
 }
 
+/* As older scripts write it, without a value. */
+static void ranges_have_a_usual_kind(void **state)
+{
+	static const struct {
+		const char *words;
+		enum rfl_detail detail;
+	} cases[] = {
+		{ "--synthetic", RFL_DETAIL_OFF },
+		{ "--nvtx --synthetic", RFL_DETAIL_PHASE },
+		{ "--synthetic --nvtx", RFL_DETAIL_PHASE },
+		{ "--synthetic --nvtx step", RFL_DETAIL_STEP },
+		{ "--nvtx=layer --synthetic", RFL_DETAIL_LAYER },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++) {
+		struct rfl_run_request r = must(cases[i].words);
+
+		assert_int_equal(r.config.nvtx, cases[i].detail);
+		rfl_run_request_fini(&r);
+	}
+}
+
 static void options_arrive(void **state)
 {
 	struct rfl_run_request r = must(
@@ -197,6 +220,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(defaults_are_the_usual_ones),
 		cmocka_unit_test(each_rule_has_its_decay),
+		cmocka_unit_test(ranges_have_a_usual_kind),
 		cmocka_unit_test(options_arrive),
 		cmocka_unit_test(what_would_change_nothing_is_refused),
 	};
