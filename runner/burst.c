@@ -153,48 +153,26 @@ static enum rfl_rc window(struct rfl_burst__loop *l, struct rfl_burst *b, struct
 
 /* ---- behind the window ---- */
 
-/* Mean and spread of numbers that come one by one (Welford 1962). */
-struct spread {
-	int64_t n;
-	double mean, m2;
-};
-
-static void spread_add(struct spread *s, double x)
-{
-	const double before = x - s->mean;
-
-	s->mean += before / (double)++s->n;
-	s->m2 += before * (x - s->mean);
-}
-
-/* Standard error of the mean over the mean. */
-static double uncertainty(const struct spread *s)
-{
-	const double n = (double)s->n;
-
-	return s->n < 2 ? (double)INFINITY : sqrt(s->m2 / (n - 1) / n) / s->mean;
-}
-
 static enum rfl_rc go_on(struct rfl_burst__loop *l, struct rfl_burst *b, struct rfl_err *err)
 {
 	const struct rfl_burst_config *c = l->config;
 	const int64_t start = rfl_clock_ns();
 	struct rfl_burst_step more[UNTIL_STEPS];
-	struct spread s = { .n = 0 };
+	struct rfl_burst__mean m = { .n = 0 };
 	enum rfl_rc rc = RFL_OK;
 	double wall_s;
 
 	for (int64_t i = 0; i < b->nsteps; i++)
-		spread_add(&s, b->steps[i].total_s);
-	while (rc == RFL_OK && uncertainty(&s) > c->until_stdrel &&
+		rfl_burst__mean_add(&m, b->steps[i].total_s);
+	while (rc == RFL_OK && !(rfl_burst__mean_error(&m) <= c->until_stdrel) &&
 	       seconds_since(start) < c->until_max_s) {
 		rc = run_steps(l, more, UNTIL_STEPS, &wall_s, err);
 		for (int64_t i = 0; i < UNTIL_STEPS && rc == RFL_OK; i++)
-			spread_add(&s, more[i].total_s);
+			rfl_burst__mean_add(&m, more[i].total_s);
 	}
-	b->until_steps = s.n;
-	b->until_step_s = s.mean;
-	b->until_stdrel = isinf(uncertainty(&s)) ? (double)NAN : uncertainty(&s);
+	b->until_steps = m.n;
+	b->until_step_s = m.sum / (double)m.n;
+	b->until_stdrel = rfl_burst__mean_error(&m);
 	return rc;
 }
 

@@ -60,8 +60,8 @@ struct rfl_burst_config {
 	bool asynchronous;
 	bool sync_each_step; /**< wait all the same; steps are timed by the clock */
 	bool cuda_graph;     /**< record a step behind RFL_BURST_GRAPH_WARMUP and replay it */
-	/** Go on behind the window until the standard error of the mean step time is no more than
-	 * this part of it; 0: do not. */
+	/** Go on behind the window until the standard error of the mean step time, which allows
+	 * for neighbours that are alike, is no more than this part of it; 0: do not. */
 	double until_stdrel;
 	double until_max_s; /**< and no longer than this */
 	/**

@@ -4,6 +4,8 @@
 #ifndef RFL_RUNNER_BURST_PARTS_H
 #define RFL_RUNNER_BURST_PARTS_H
 
+#include <stddef.h>
+
 #include "runner/burst.h"
 
 #ifdef __cplusplus
@@ -42,6 +44,27 @@ void rfl_burst__end_phase(struct rfl_burst__loop *l);
 /** Only where somebody listens: then the window holds the calls too. */
 enum rfl_rc rfl_burst__name_ranges(struct rfl_burst__loop *l, struct rfl_err *err);
 enum rfl_rc rfl_burst__unname_ranges(struct rfl_burst__loop *l, struct rfl_err *err);
+
+/* ---- how well a mean is known (burst_mean.c) ---- */
+
+#define RFL_BURST__FEWEST  16 /* with fewer steps nothing is said */
+#define RFL_BURST__BATCHES 64
+
+/** Times that come one by one, in batches of so many neighbours that there are never more than
+ * RFL_BURST__BATCHES of them. Begins as zeros. */
+struct rfl_burst__mean {
+	int64_t n;
+	double sum;
+	int64_t per_batch; /* a power of two */
+	size_t nbatches;
+	double batches[RFL_BURST__BATCHES]; /* means */
+	double open_sum;                    /* of the batch that is not full yet */
+	int64_t open_n;
+};
+
+void rfl_burst__mean_add(struct rfl_burst__mean *m, double time_s);
+/** Standard error of the mean over the mean; NaN with too few steps. */
+double rfl_burst__mean_error(const struct rfl_burst__mean *m);
 
 /* ---- one step (burst_step.c) ---- */
 

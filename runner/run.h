@@ -57,8 +57,8 @@ struct rfl_run_config {
 	bool cudnn_benchmark;
 	bool cuda_graph;     /**< record a step and replay it */
 	bool sync_each_step; /**< wait for the device after every step */
-	double until_stdrel; /**< go on behind iters until std / (mean * sqrt(n)) of the step times
-				  is no more than this; 0: do not */
+	double until_stdrel; /**< go on behind iters until the standard error of the mean step time
+				  is no more than this part of it; 0: do not */
 	double until_max_s;  /**< and no longer than this */
 	struct rfl_world world;
 	enum rfl_detail counters;       /**< ranges of the counted steps; off: none are run */

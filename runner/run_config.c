@@ -294,9 +294,21 @@ static void add_optimizer(struct rfl_buf *b, const struct rfl_run_config *c)
 		rfl_buf_puts(b, "|no weight decay");
 }
 
+/* What is of use on the device only: as it was asked for, elsewhere not at all. Not as the run had
+ * it, which one that ended early cannot say: it would be no repeat of those that did not. */
+static void add_device(struct rfl_buf *b, const struct rfl_run_config *c,
+		       const struct rfl_ledger_row *row)
+{
+	const char *on = row->backend ? row->backend : rfl_device_names[RFL_DEVICE_CUDA];
+	const bool cuda = strcmp(on, rfl_device_names[RFL_DEVICE_CUDA]) == 0;
+	const bool cpu = strcmp(on, rfl_device_names[RFL_DEVICE_CPU]) == 0;
+
+	rfl_buf_printf(b, "%d|%d|%d|%d|", cuda && c->cudnn_benchmark, cuda && c->cuda_graph,
+		       !cpu && c->sync_each_step, cuda && c->data.pin_memory);
+}
+
 /* Steps are part of it: a run of 3 steps is not a repeat of a run of 100. The seed, the learning
- * rate and the folder are not: they do not change what is computed. A row's own word counts where
- * an option was left to the run (auto, or a device that has no use for it). */
+ * rate and the folder are not: they do not change what is computed. */
 void rfl_run__config_hash(const struct rfl_run_config *c, const struct rfl_ledger_row *row,
 			  char out[17])
 {
@@ -310,8 +322,7 @@ void rfl_run__config_hash(const struct rfl_run_config *c, const struct rfl_ledge
 		       row->context_length, c->batch, c->accum);
 	rfl_buf_printf(&b, "%d|%d|%d|%d|", (int)c->precision, (int)c->layout, (int)c->mode,
 		       c->deterministic);
-	rfl_buf_printf(&b, "%" PRId64 "|%" PRId64 "|%" PRId64 "|%" PRId64 "|", row->cudnn_benchmark,
-		       row->cuda_graph, row->sync_each_step, row->pin_memory);
+	add_device(&b, c, row);
 	rfl_buf_printf(&b, "%d|%d|%d|%d|%d|", c->threads, (int)c->data.kind,
 		       has_files(c) && c->data.augment, has_files(c) ? c->data.workers : 0,
 		       has_files(c) ? c->data.ahead : 0);

@@ -1,35 +1,19 @@
 /*
  * engine_fake.c - an engine that computes nothing. Tests tell it through the environment how long a
- * phase takes and where to go wrong:
- *
- *   RFL_FAKE=<action>:<place>[:<n>]   at the n-th call (from 0) of that place:
- *       kill segv exit hang edevmem fail nan     at open forward backward step snapshot restore
- *                                                 capture close
- *     or RFL_FAKE=unsupported, RFL_FAKE=unavailable
- *   RFL_FAKE_DEVICE=cuda|mps                     serves this device beside the cpu
- *   RFL_FAKE_LACKS=snapshot,mark,events,upload,capture,pinned
- *                                                has no such slots
- *   RFL_FAKE_LOG=<file>                          receives at close how it was opened, how often
- *                                                what was called, and how many updates the
- *                                                parameters have seen
- *   RFL_FAKE_MS=<forward>,<backward>,<step>      milliseconds, 0 when absent
- *   RFL_FAKE_PID=<file>                          receives the process id at open
- *   RFL_FAKE_FITS=<n>                            a forward of more than n samples finds no memory
- *
- * On cuda it has a clock of its own (fake_device.h): work is queued and done later, and nobody
- * waits but in sync, loss and memory.
+ * phase takes, how it was called is written down, and where to go wrong: fake_told.h. On cuda it
+ * has a clock of its own (fake_device.h): work is queued and done later, and nobody waits but in
+ * sync, loss and memory.
  */
 #include <math.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 #include "runner/engine.h"
 #include "tests/engines/fake_device.h"
+#include "tests/engines/fake_told.h"
 
 struct rfl_engine {
 	const struct rfl_engine_ops *ops;
@@ -49,59 +33,20 @@ struct rfl_engine {
 	void *mark_ctx;
 };
 
-/* True when RFL_FAKE asks for something at the n-th call of a place; the action's name in `action`.
- */
-static bool is_asked(const char *place, int n, char action[16])
-{
-	const char *text = getenv("RFL_FAKE");
-	char where[16] = "";
-	int at = 0;
-
-	action[0] = '\0';
-	if (!text || sscanf(text, "%15[^:]:%15[^:]:%d", action, where, &at) < 2)
-		return false;
-	return strcmp(where, place) == 0 && at == n;
-}
-
+/* A loss that is none is the one thing that goes wrong here. */
 static enum rfl_rc misbehave(const char *place, int n, struct rfl_engine *e, struct rfl_err *err)
 {
-	char action[16];
-
-	if (!is_asked(place, n, action))
-		return RFL_OK;
-	if (strcmp(action, "kill") == 0)
-		raise(SIGKILL);
-	if (strcmp(action, "segv") == 0) {
-		signal(SIGSEGV, SIG_DFL); /* a sanitizer must not turn it into an exit */
-		raise(SIGSEGV);
-	}
-	if (strcmp(action, "exit") == 0)
-		_exit(9);
-	while (strcmp(action, "hang") == 0)
-		pause();
-	if (strcmp(action, "edevmem") == 0)
-		return rfl_fail(err, RFL_EDEVMEM, 0, "fake: no memory left for 7 GiB");
-	if (strcmp(action, "fail") == 0)
-		return rfl_fail(err, RFL_EFAILED, 0, "fake: told to fail at %s %d", place, n);
-	if (strcmp(action, "nan") == 0 && e)
+	if (e && fake_told_nan(place, n))
 		e->loss = (double)NAN;
-	return RFL_OK;
-}
-
-static bool lacks(const char *slot)
-{
-	const char *text = getenv("RFL_FAKE_LACKS");
-
-	return text && strstr(text, slot);
+	return fake_misbehave(place, n, err);
 }
 
 static enum rfl_rc fake_probe(enum rfl_device device, struct rfl_err *err)
 {
-	const char *text = getenv("RFL_FAKE");
+	const char *text = getenv("RFL_FAKE_DEVICE");
 
-	if (text && strcmp(text, "unavailable") == 0)
+	if (fake_told("unavailable"))
 		return rfl_fail(err, RFL_EUNAVAILABLE, 0, "fake: told to be unavailable");
-	text = getenv("RFL_FAKE_DEVICE");
 	if (device == RFL_DEVICE_CPU || (text && strcmp(text, rfl_device_names[device]) == 0))
 		return RFL_OK;
 	return rfl_fail(err, RFL_EUNAVAILABLE, 0, "fake: runs on the cpu only");
@@ -114,9 +59,7 @@ static const char *fake_library_version(void)
 
 static const char *fake_unsupported(enum rfl_op op, enum rfl_precision precision)
 {
-	const char *text = getenv("RFL_FAKE");
-
-	if (text && strcmp(text, "unsupported") == 0 && op == RFL_OP_MAX_POOL)
+	if (fake_told("unsupported") && op == RFL_OP_MAX_POOL)
 		return "told not to";
 	return precision == RFL_PRECISION_TF32 ? "tf32 is not faked" : NULL;
 }
@@ -171,17 +114,6 @@ static void fake_close(struct rfl_engine *e)
 	free(e);
 }
 
-static void note_pid(void)
-{
-	const char *path = getenv("RFL_FAKE_PID");
-	FILE *f = path ? fopen(path, "w") : NULL;
-
-	if (f) {
-		fprintf(f, "%ld\n", (long)getpid());
-		fclose(f);
-	}
-}
-
 static enum rfl_rc fake_open(const struct rfl_net *net, const struct rfl_engine_config *config,
 			     struct rfl_engine **ret, struct rfl_err *err)
 {
@@ -190,7 +122,7 @@ static enum rfl_rc fake_open(const struct rfl_net *net, const struct rfl_engine_
 	struct rfl_engine *e = NULL;
 	enum rfl_rc rc;
 
-	note_pid();
+	fake_note_pid();
 	rc = misbehave("open", 0, NULL, err);
 	if (rc)
 		return rc;
@@ -201,7 +133,7 @@ static enum rfl_rc fake_open(const struct rfl_net *net, const struct rfl_engine_
 	e->net = net;
 	e->config = *config;
 	e->loss = (double)NAN;
-	if (config->device != RFL_DEVICE_CPU && !lacks("events")) {
+	if (config->device != RFL_DEVICE_CPU && !fake_lacks("events")) {
 		e->device = fake_device_new();
 		if (!e->device)
 			rc = rfl_fail(err, RFL_ENOMEM, 0, "fake: out of memory");
@@ -499,6 +431,13 @@ static enum rfl_rc fake_memory(struct rfl_engine *e, struct rfl_engine_memory *r
 	return RFL_OK;
 }
 
+static const char *fake_optimizer_kernels(struct rfl_engine *e)
+{
+	const bool fused = e->config.optimizer.kernels == RFL_KERNELS_FUSED;
+
+	return rfl_optimizer_kernels_names[fused ? RFL_KERNELS_FUSED : RFL_KERNELS_FOREACH];
+}
+
 static const char *fake_describe(struct rfl_engine *e)
 {
 	(void)e;
@@ -548,16 +487,18 @@ struct rfl_engine_ops rfl_fake_ops = {
 	.elapsed = fake_elapsed,
 	.capture = fake_capture,
 	.replay = fake_replay,
+	.optimizer_kernels = fake_optimizer_kernels,
 };
 
 RFL_EXPORT const struct rfl_engine_ops *rfl_engine_plugin(uint32_t abi);
 RFL_EXPORT const struct rfl_engine_ops *rfl_engine_plugin(uint32_t abi)
 {
 	/* each time: a process may ask more than once */
-	rfl_fake_ops.snapshot = lacks("snapshot") ? NULL : fake_snapshot;
-	rfl_fake_ops.mark = lacks("mark") ? NULL : fake_mark;
-	rfl_fake_ops.upload = lacks("upload") ? NULL : fake_upload;
-	rfl_fake_ops.capture = lacks("capture") ? NULL : fake_capture;
-	rfl_fake_ops.host_alloc = lacks("pinned") ? NULL : fake_host_alloc;
+	rfl_fake_ops.snapshot = fake_lacks("snapshot") ? NULL : fake_snapshot;
+	rfl_fake_ops.mark = fake_lacks("mark") ? NULL : fake_mark;
+	rfl_fake_ops.upload = fake_lacks("upload") ? NULL : fake_upload;
+	rfl_fake_ops.capture = fake_lacks("capture") ? NULL : fake_capture;
+	rfl_fake_ops.optimizer_kernels = fake_lacks("kernels") ? NULL : fake_optimizer_kernels;
+	rfl_fake_ops.host_alloc = fake_lacks("pinned") ? NULL : fake_host_alloc;
 	return abi == RFL_ENGINE_ABI ? &rfl_fake_ops : NULL;
 }
