@@ -9,8 +9,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/text.h"
 #include "ledger/foreign_row.h"
+#include "ledger/ledger_file.h"
 
 /* What other programs call our columns, compared without case, signs for letters and digits only,
  * every run of others as one '_'. Of several that a table has the first is taken. */
@@ -264,16 +266,52 @@ enum rfl_rc rfl_foreign_read_table(struct rfl_csv *csv, const struct rfl_column_
 	return read_others(csv, map, metric, to, notes, err);
 }
 
+/* A ledger of ours that a power cut tore is read without the torn rows, as everywhere.
+ * @param why  what is in the way of reading it as it is */
+static enum rfl_rc read_whole_rows(const char *path, const struct rfl_err *why,
+				   const struct rfl_column_map *map,
+				   const bool wanted[RFL_LEDGER_NCOLUMNS], struct rfl_ledger *to,
+				   struct rfl_err *err)
+{
+	struct rfl_csv *csv = NULL;
+	struct rfl_buf text;
+	enum rfl_rc rc;
+
+	rfl_buf_init(&text, RFL_LEDGER__BYTES_MAX);
+	rc = rfl_ledger__open_whole(path, why, &text, &csv, err);
+	if (rc == RFL_OK)
+		rc = read_ours(csv, map, wanted, to, err);
+	if (rc == RFL_OK)
+		to->torn = true;
+	rfl_csv_close(csv);
+	rfl_buf_fini(&text);
+	return rc;
+}
+
 enum rfl_rc rfl_foreign_read(const char *path, const struct rfl_column_map *map,
 			     const struct rfl_ledger_metric *metric,
 			     const bool wanted[RFL_LEDGER_NCOLUMNS], struct rfl_ledger *to,
 			     struct rfl_buf *notes, struct rfl_err *err)
 {
+	struct rfl_err why = RFL_ERR_INIT;
 	struct rfl_csv *csv = NULL;
-	enum rfl_rc rc = rfl_csv_open(path, &csv, err);
+	size_t before = to->nrows;
+	enum rfl_rc rc;
+	int lock = -1;
 
+	rc = rfl_file_lock_shared(path, &lock, &why); /* an append is over, or has not begun */
 	if (rc == RFL_OK)
-		rc = rfl_foreign_read_table(csv, map, metric, wanted, to, notes, err);
+		rc = rfl_csv_open(path, &csv, &why);
+	if (rc == RFL_OK)
+		rc = rfl_foreign_read_table(csv, map, metric, wanted, to, notes, &why);
+	if (rc == RFL_EFORMAT && csv && rfl_foreign_is_ours(csv)) {
+		to->nrows = before; /* the texts of the others stay in its arena */
+		rc = read_whole_rows(path, &why, map, wanted, to, err);
+	} else if (rc != RFL_OK) {
+		rc = rfl_fail(err, rc, why.native, "%s", why.msg);
+	}
 	rfl_csv_close(csv);
+	if (lock >= 0)
+		(void)!rfl_file_unlock(lock, path, NULL); /* nothing was written */
 	return rc;
 }

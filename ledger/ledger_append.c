@@ -2,6 +2,7 @@
  * ledger_append.c - rows into metrics.csv: under its lock the file is mended and brought up to our
  * columns where it has to be, and the rows are added in one write.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -68,26 +69,14 @@ static bool lacks_columns(const struct rfl_csv *csv)
 	return false;
 }
 
-static enum rfl_rc write_header(struct rfl_buf *out, struct rfl_err *err)
-{
-	size_t n = rfl_ledger_column_count();
-	const char **names = rfl_alloc_array(n, sizeof(*names));
-
-	if (!names)
-		return rfl_fail(err, RFL_ENOMEM, 0, "ledger: out of memory");
-	for (size_t i = 0; i < n; i++)
-		names[i] = rfl_ledger_column_name(i);
-	rfl_csv_write_row(out, names, n);
-	free(names);
-	return rfl_buf_check(out, "ledger", err);
-}
-
 enum rfl_rc rfl_ledger_check(const char *path, struct rfl_err *err)
 {
 	struct rfl_csv *csv = NULL;
 	enum rfl_rc rc;
 
 	if (rfl_file_size(path) == 0) /* also of somebody who is about to write the first row */
+		return RFL_OK;
+	if (rfl_ledger__is_cut_header(path)) /* the append begins anew */
 		return RFL_OK;
 	rc = rfl_csv_open(path, &csv, err);
 	if (rc == RFL_OK)
@@ -98,32 +87,16 @@ enum rfl_rc rfl_ledger_check(const char *path, struct rfl_err *err)
 
 /* ---- what is there ---- */
 
-/* A file that is only the beginning of our header, or zeros, was cut while it was made: nothing is
- * lost with it. */
+/* Nothing is lost with a header that was cut. */
 static enum rfl_rc drop_cut_header(struct target *t, struct rfl_err *err)
 {
-	struct rfl_buf header, have;
-	enum rfl_rc rc;
-	size_t zeros = 0;
-
-	rfl_buf_init(&header, 0);
-	rfl_buf_init(&have, 0);
-	rc = write_header(&header, err);
-	if (rc || (size_t)t->size >= header.len)
-		goto done;
-	rc = rfl_file_read(t->path, &have, err);
-	if (rc)
-		goto done;
-	while (zeros < have.len && have.data[have.len - 1 - zeros] == '\0')
-		zeros++;
-	if (have.len < header.len && memcmp(have.data, header.data, have.len - zeros) == 0) {
-		if (ftruncate(t->fd, 0) == 0)
-			t->size = 0;
-	}
-done:
-	rfl_buf_fini(&header);
-	rfl_buf_fini(&have);
-	return rc;
+	if (!rfl_ledger__is_cut_header(t->path))
+		return RFL_OK;
+	if (ftruncate(t->fd, 0) != 0)
+		return rfl_fail(err, RFL_EIO, errno, "%s: cannot cut an incomplete header off: %s",
+				t->path, strerror(errno));
+	t->size = 0;
+	return RFL_OK;
 }
 
 /* The last line of the file with its newline, when it is within reach. */
@@ -248,7 +221,7 @@ static enum rfl_rc open_header(struct target *t, struct rfl_buf *header, struct 
 
 	if (t->size > 0)
 		return rfl_csv_open(t->path, &t->csv, err);
-	rc = write_header(header, err);
+	rc = rfl_ledger__put_header(header, err);
 	return rc ? rc : rfl_csv_open_text(header->data, header->len, t->path, &t->csv, err);
 }
 

@@ -19,7 +19,14 @@
  */
 char *rfl_ledger__beside(const char *path, const char *suffix);
 
-/* ---- torn rows (ledger_mend.c) ---- */
+/* ---- the header, and torn rows (ledger_mend.c) ---- */
+
+/* Our columns as a line. */
+enum rfl_rc rfl_ledger__put_header(struct rfl_buf *out, struct rfl_err *err) RFL_WARN_UNUSED;
+
+/* Whether a file is only the beginning of our header, be it with zeros behind it, or nothing: it
+ * was cut while it was made, and no row is lost with it. False for one that cannot be read. */
+bool rfl_ledger__is_cut_header(const char *path);
 
 /* One row of a file's text with its newline, or bytes that are none: a row without an end, or with
  * zero bytes in it. */
@@ -32,8 +39,12 @@ struct rfl_ledger__record {
 /* Walk over the records of a text; false behind the last. Begin with a zeroed record. */
 bool rfl_ledger__next_record(const char *text, size_t len, struct rfl_ledger__record *r);
 
-/* Blank out torn records, so that lines keep their numbers. @return how many there are */
-size_t rfl_ledger__blank_torn(char *text, size_t len, const char *path);
+/* Open a ledger that could not be read as it is, without its torn records; each is reported.
+ * @param why   that failure, which stands when there are none
+ * @param text  empty; the table's, so to be released after it */
+enum rfl_rc rfl_ledger__open_whole(const char *path, const struct rfl_err *why,
+				   struct rfl_buf *text, struct rfl_csv **ret,
+				   struct rfl_err *err) RFL_WARN_UNUSED;
 
 /* Move torn records into <name>.torn.csv and report each. The file is cut, or replaced where whole
  * rows stand behind a torn one.

@@ -14,31 +14,100 @@
 #include "base/log.h"
 #include "ledger/ledger_file.h"
 
-/* Where the record that begins at `at` ends. A quote that is never closed ends with its line: what
+/* ---- the header ---- */
+
+enum rfl_rc rfl_ledger__put_header(struct rfl_buf *out, struct rfl_err *err)
+{
+	const char *names[RFL_LEDGER_NCOLUMNS];
+
+	for (size_t i = 0; i < RFL_LEDGER_NCOLUMNS; i++)
+		names[i] = rfl_ledger_column_name(i);
+	rfl_csv_write_row(out, names, RFL_LEDGER_NCOLUMNS);
+	return rfl_buf_check(out, "ledger", err);
+}
+
+/* How many bytes of a file are those of a text, from the beginning on; then only zeros follow, or
+ * *zeros is false. */
+static size_t matching(FILE *f, const struct rfl_buf *text, bool *zeros)
+{
+	size_t n = 0;
+	int c;
+
+	while ((c = getc(f)) != EOF && n < text->len && c == (unsigned char)text->data[n])
+		n++;
+	while (c == '\0')
+		c = getc(f);
+	*zeros = c == EOF && !ferror(f);
+	return n;
+}
+
+bool rfl_ledger__is_cut_header(const char *path)
+{
+	struct rfl_buf header;
+	FILE *f = fopen(path, "re");
+	bool cut = false, zeros = false;
+
+	if (!f)
+		return false;
+	rfl_buf_init(&header, 0);
+	if (rfl_ledger__put_header(&header, NULL) == RFL_OK)
+		cut = matching(f, &header, &zeros) < header.len && zeros;
+	rfl_buf_fini(&header);
+	fclose(f);
+	return cut;
+}
+
+/* ---- rows ---- */
+
+/* Where in a field a byte stands. */
+enum place { FIELD_BEGINS, PLAIN, QUOTED, QUOTE_SEEN };
+
+/* The place behind a byte; false for a quote that RFC 4180 has not there. */
+static bool step(enum place *p, char c)
+{
+	switch (c) {
+	case '"':
+		if (*p == PLAIN)
+			return false;
+		*p = *p == QUOTED ? QUOTE_SEEN : QUOTED; /* two of them are one in a text */
+		return true;
+	case '\r':
+		return true;
+	case ',':
+	case '\n':
+		if (*p != QUOTED)
+			*p = FIELD_BEGINS;
+		return true;
+	default:
+		if (*p == FIELD_BEGINS)
+			*p = PLAIN;
+		return *p != QUOTE_SEEN;
+	}
+}
+
+/* Where the record that begins at `at` ends. One whose quotes are wrong ends with its line: what
  * follows may be whole rows. */
 static size_t record_end(const char *text, size_t len, size_t at, bool *torn)
 {
-	size_t first_line = 0;
-	bool quoted = false;
+	const char *line_end = memchr(text + at, '\n', len - at);
+	enum place p = FIELD_BEGINS;
 
 	*torn = true;
 	for (size_t i = at; i < len; i++) {
-		if (text[i] == '"')
-			quoted = !quoted;
-		if (text[i] == '\0') { /* a file system's: the space was there, the data not yet */
+		/* a file system's: the space was there, the data not yet */
+		if (text[i] == '\0' && (!line_end || text + i < line_end)) {
 			while (i < len && text[i] == '\0')
 				i++;
 			return i + (i < len && text[i] == '\n');
 		}
-		if (text[i] != '\n')
-			continue;
-		if (!quoted) {
+		if (text[i] == '\0' || !step(&p, text[i]))
+			break;
+		if (text[i] == '\n' && p == FIELD_BEGINS) {
 			*torn = false;
 			return i + 1;
 		}
-		first_line = first_line ? first_line : i + 1;
 	}
-	return first_line ? first_line : len;
+	return line_end ? (size_t)(line_end - text) + 1 : len;
 }
 
 static size_t newlines(const char *text, size_t len)
@@ -60,7 +129,8 @@ bool rfl_ledger__next_record(const char *text, size_t len, struct rfl_ledger__re
 	return true;
 }
 
-size_t rfl_ledger__blank_torn(char *text, size_t len, const char *path)
+/* Blank out torn records, so that lines keep their numbers. @return how many there are */
+static size_t blank_torn(char *text, size_t len, const char *path)
 {
 	struct rfl_ledger__record r = { 0 };
 	size_t n = 0;
@@ -70,10 +140,22 @@ size_t rfl_ledger__blank_torn(char *text, size_t len, const char *path)
 			continue;
 		for (size_t i = r.begin; i < r.end; i++)
 			text[i] = '\n' == text[i] || i + 1 == len ? '\n' : '\r';
-		rfl_log(RFL_LOG_WARN, "%s:%zu: an incomplete row is left out", path, r.line);
+		rfl_log(RFL_LOG_WARN,
+			"%s:%zu: a row is left out: it is incomplete, or has a stray quote", path,
+			r.line);
 		n++;
 	}
 	return n;
+}
+
+enum rfl_rc rfl_ledger__open_whole(const char *path, const struct rfl_err *why,
+				   struct rfl_buf *text, struct rfl_csv **ret, struct rfl_err *err)
+{
+	enum rfl_rc rc = rfl_file_read(path, text, err);
+
+	if (rc == RFL_OK && blank_torn(text->data, text->len, path) == 0)
+		rc = rfl_fail(err, why->rc, why->native, "%s", why->msg);
+	return rc ? rc : rfl_csv_open_text(text->data, text->len, path, ret, err);
 }
 
 /* A row of metrics.torn.csv: zero bytes are counted, for text cannot hold them. */

@@ -89,7 +89,7 @@ static enum rfl_rc write_rows(struct rfl_csv *csv, FILE *f, const char *name, st
 {
 	struct rfl_buf out;
 	bool more = true, good = true;
-	enum rfl_rc rc;
+	enum rfl_rc rc = RFL_OK;
 
 	rfl_buf_init(&out, 0);
 	while (good && (rc = rfl_csv_next(csv, &more, err)) == RFL_OK && more) {
@@ -107,32 +107,59 @@ static enum rfl_rc write_rows(struct rfl_csv *csv, FILE *f, const char *name, st
 	return rc;
 }
 
+static enum rfl_rc write_file(struct rfl_csv *csv, const char *name, struct rfl_err *err)
+{
+	FILE *f = fopen(name, "we");
+	enum rfl_rc rc;
+
+	if (!f)
+		return rfl_fail(err, RFL_EIO, errno, "%s: cannot create: %s", name,
+				strerror(errno));
+	rc = write_rows(csv, f, name, err);
+	if (fclose(f) != 0 && rc == RFL_OK)
+		rc = rfl_fail(err, RFL_EIO, errno, "%s: cannot write: %s", name, strerror(errno));
+	return rc;
+}
+
+/* All rows that a reader of the ledger gets. */
+static enum rfl_rc write_mirror(const char *path, const char *name, struct rfl_err *err)
+{
+	struct rfl_err why = RFL_ERR_INIT;
+	struct rfl_csv *csv = NULL;
+	struct rfl_buf text;
+	enum rfl_rc rc = rfl_csv_open(path, &csv, &why);
+
+	rfl_buf_init(&text, RFL_LEDGER__BYTES_MAX);
+	if (rc == RFL_OK)
+		rc = write_file(csv, name, &why);
+	if (rc == RFL_EFORMAT) { /* a row in the middle of it is torn */
+		rfl_csv_close(csv);
+		csv = NULL;
+		rc = rfl_ledger__open_whole(path, &why, &text, &csv, err);
+		if (rc == RFL_OK)
+			rc = write_file(csv, name, err);
+	} else if (rc != RFL_OK) {
+		rc = rfl_fail(err, rc, why.native, "%s", why.msg);
+	}
+	rfl_csv_close(csv);
+	rfl_buf_fini(&text);
+	return rc;
+}
+
 /* Into a neighbour, which then takes its name: a reader sees the old mirror or the new one. */
 static enum rfl_rc make_anew(const char *path, const char *mirror, struct rfl_err *err)
 {
 	char *fresh = rfl_ledger__beside(path, ".jsonl.new");
-	struct rfl_csv *csv = NULL;
-	FILE *f = NULL;
-	enum rfl_rc rc = fresh ? rfl_csv_open(path, &csv, err)
-			       : rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
+	enum rfl_rc rc;
 
-	if (rc)
-		goto done;
-	f = fopen(fresh, "we");
-	if (!f) {
-		rc = rfl_fail(err, RFL_EIO, errno, "%s: cannot create: %s", fresh, strerror(errno));
-		goto done;
-	}
-	rc = write_rows(csv, f, fresh, err);
-	if (fclose(f) != 0 && rc == RFL_OK)
-		rc = rfl_fail(err, RFL_EIO, errno, "%s: cannot write: %s", fresh, strerror(errno));
+	if (!fresh)
+		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
+	rc = write_mirror(path, fresh, err);
 	if (rc == RFL_OK && rename(fresh, mirror) != 0)
 		rc = rfl_fail(err, RFL_EIO, errno, "%s: cannot replace: %s", mirror,
 			      strerror(errno));
 	if (rc)
 		unlink(fresh);
-done:
-	rfl_csv_close(csv);
 	free(fresh);
 	return rc;
 }
@@ -196,8 +223,8 @@ void rfl_ledger__mirror(const char *path, const struct rfl_buf *last, const stru
 		rc = make_anew(path, mirror, &why);
 	if (rc)
 		rfl_log(RFL_LOG_WARN,
-			"%s: the row is in the ledger, but not in its mirror, which the next run "
-			"makes anew",
+			"%s: the row is in the ledger, but not in its mirror, which is made anew "
+			"when that is mended",
 			why.msg);
 	free(mirror);
 }

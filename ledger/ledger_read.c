@@ -334,17 +334,27 @@ static enum rfl_rc load_whole_rows(const char *path, const bool wanted[RFL_LEDGE
 	enum rfl_rc rc;
 
 	rfl_buf_init(&text, RFL_LEDGER__BYTES_MAX);
-	rc = rfl_file_read(path, &text, err);
-	if (rc == RFL_OK && rfl_ledger__blank_torn(text.data, text.len, path) == 0)
-		rc = rfl_fail(err, why->rc, why->native, "%s", why->msg);
-	if (rc == RFL_OK)
-		rc = rfl_csv_open_text(text.data, text.len, path, &csv, err);
+	rc = rfl_ledger__open_whole(path, why, &text, &csv, err);
 	if (rc == RFL_OK)
 		rc = load_table(csv, wanted, ret, err);
 	if (rc == RFL_OK)
 		(*ret)->torn = true;
 	rfl_buf_fini(&text);
 	return rc;
+}
+
+/* A table without rows whose header a power cut tore is one without rows all the same. */
+static enum rfl_rc load_nothing(const char *path, struct rfl_ledger **ret, struct rfl_err *err)
+{
+	struct rfl_ledger *l = rfl_ledger_new();
+
+	if (!l)
+		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
+	rfl_log(RFL_LOG_WARN, "%s: has an incomplete header and no row; the next row mends it",
+		path);
+	l->torn = true;
+	*ret = l;
+	return RFL_OK;
 }
 
 enum rfl_rc rfl_ledger_load_columns(const char *path, const bool wanted[RFL_LEDGER_NCOLUMNS],
@@ -354,11 +364,15 @@ enum rfl_rc rfl_ledger_load_columns(const char *path, const bool wanted[RFL_LEDG
 	struct rfl_csv *csv = NULL;
 	enum rfl_rc rc;
 	int lock = -1;
+	bool cut;
 
 	rc = rfl_file_lock_shared(path, &lock, &why); /* an append is over, or has not begun */
-	if (rc == RFL_OK)
+	cut = rc == RFL_OK && rfl_file_size(path) > 0 && rfl_ledger__is_cut_header(path);
+	if (cut)
+		rc = load_nothing(path, ret, &why);
+	if (rc == RFL_OK && !cut)
 		rc = rfl_csv_open(path, &csv, &why);
-	if (rc == RFL_OK)
+	if (rc == RFL_OK && !cut)
 		rc = load_table(csv, wanted, ret, &why);
 	if (rc == RFL_EFORMAT)
 		rc = load_whole_rows(path, wanted, &why, ret, err);

@@ -323,7 +323,8 @@ static void an_open_quote_costs_its_own_line_only(void **state)
 	add_bytes(path, "3,\"oops,\n", 9);
 	add_bytes(path, strchr(text, '\n') + 1, strlen(strchr(text, '\n') + 1));
 	assert_runs(path, "one one");
-	assert_non_null(strstr(said, "metrics.csv:3: an incomplete row is left out"));
+	assert_non_null(strstr(said, "metrics.csv:3: a row is left out: it is incomplete, or "
+				     "has a stray quote"));
 	append(path, "two"); /* the last row is whole: nothing is looked for */
 	assert_runs(path, "one one two");
 	add_bytes(path, "3,half", 6);
@@ -340,6 +341,11 @@ static void a_header_that_was_cut_is_written_again(void **state)
 	static const char zeros[100];
 
 	write_bytes(path, "schema_version,run", 18);
+	assert_runs(path, ""); /* neither a reader nor a run to be is stopped by it */
+	assert_non_null(strstr(said, "has an incomplete header and no row"));
+	append(path, "one");
+	assert_runs(path, "one");
+	write_bytes(path, "schema_version,run\0\0", 20);
 	append(path, "one");
 	assert_runs(path, "one");
 	write_bytes(path, zeros, sizeof(zeros));
@@ -348,6 +354,67 @@ static void a_header_that_was_cut_is_written_again(void **state)
 	write_bytes(path, "", 0);
 	append(path, "one");
 	assert_runs(path, "one");
+}
+
+/* Two of them do not pair up over the whole rows between, which the mirror has as well. */
+static void stray_quotes_cost_their_own_rows_only(void **state)
+{
+	static const char *const runs[] = { "one", "two", "three", "four" };
+	const char *path = tmp_path(*state, "metrics.csv");
+	char *text, *first, *third;
+	struct rfl_buf broken;
+	struct rfl_ledger *l;
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(runs); i++)
+		append(path, runs[i]);
+	text = content(path);
+	first = strstr(text, "one") + 1;
+	third = strstr(text, "three") + 1;
+	rfl_buf_init(&broken, 0);
+	rfl_buf_printf(&broken, "%.*s\"%.*s\"%s", (int)(first - text), text, (int)(third - first),
+		       first, third);
+	write_bytes(path, broken.data, broken.len);
+	assert_runs(path, "two four");
+	assert_non_null(strstr(said, "metrics.csv:2: a row is left out"));
+	assert_non_null(strstr(said, "metrics.csv:4: a row is left out"));
+	assert_int_equal(unlink(tmp_path(*state, "metrics.jsonl")), 0);
+	append(path, "five");
+	assert_runs(path, "two four five");
+	assert_mirrored(path, tmp_path(*state, "metrics.jsonl"));
+	l = load(path);
+	assert_true(l->torn);
+	rfl_ledger_free(l);
+	rfl_buf_fini(&broken);
+	free(text);
+}
+
+/* What is whole is read, wherever the power went; now and then a row is added, too. */
+static void a_power_cut_at_any_byte_costs_one_row_at_most(void **state)
+{
+	const char *path = tmp_path(*state, "metrics.csv");
+	static const char *const expected[] = { "", "one", "one two" };
+	static const char *const then[] = { "new", "one new", "one two new" };
+	struct rfl_err err = RFL_ERR_INIT;
+	char *text;
+
+	append(path, "one");
+	append(path, "two");
+	text = content(path);
+	for (size_t len = 1, rows = 0, lines = 0; len <= strlen(text); len++) {
+		lines += text[len - 1] == '\n';
+		rows = lines > 1 ? lines - 1 : 0;
+		assert_int_equal(unlink(path), 0);
+		add_bytes(path, text, len); /* as quick as can be: this is done often */
+		said[0] = '\0';
+		assert_ok(rfl_ledger_check(path, &err), &err);
+		assert_runs(path, expected[rows]);
+		assert_int_equal(said[0] != '\0', text[len - 1] != '\n');
+		if (len % 97 != 0)
+			continue;
+		append(path, "new");
+		assert_runs(path, then[rows]);
+	}
+	free(text);
 }
 
 /* ---- older files ---- */
@@ -666,6 +733,8 @@ int main(void)
 		TEST(torn_rows_are_set_aside),
 		TEST(rows_behind_a_torn_one_stay),
 		TEST(an_open_quote_costs_its_own_line_only),
+		TEST(stray_quotes_cost_their_own_rows_only),
+		TEST(a_power_cut_at_any_byte_costs_one_row_at_most),
 		TEST(a_header_that_was_cut_is_written_again),
 		TEST(older_files_are_upgraded),
 		TEST(an_upgrade_that_was_cut_short_is_done_again),

@@ -258,6 +258,29 @@ static void refuses_rules_that_do_not_fit(void **state)
 	}
 }
 
+/* Rows of our own that a power cut tore are left out, in quotes or not. */
+static void a_torn_ledger_of_ours_is_read(void **state)
+{
+	static const char whole[] =
+		"schema_version,run_id,config_hash,env,status,model,precision,batch,samples_per_s,"
+		"error_text,version\n"
+		"3,a,0a,x,ok,resnet18,fp32,8,100,,0.1.0\n";
+	static const char *const torn[] = { "", "3,b,0a,x,ok", "3,b,0a,x,ok,m,fp32,8,1,\"a, b",
+					    "3,\"b,0a,x,ok,m,fp32,8,1,,0.1.0\n" };
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(torn); i++) {
+		struct rfl_err err = RFL_ERR_INIT;
+		struct rfl_runs *runs = NULL;
+		char text[1024];
+
+		snprintf(text, sizeof(text), "%s%s", whole, torn[i]);
+		assert_ok(read_table(*state, text, "", &runs, &err), &err);
+		assert_int_equal(runs->ledger->nrows, 1);
+		assert_string_equal(runs->ledger->rows[0].run_id, "a");
+		rfl_runs_free(runs);
+	}
+}
+
 #define in_tmpdir(f) cmocka_unit_test_setup_teardown(f, tmpdir_make, tmpdir_remove)
 
 int main(void)
@@ -269,6 +292,7 @@ int main(void)
 		in_tmpdir(labels_tell_what_columns_do_not),
 		in_tmpdir(constants_units_and_factors),
 		in_tmpdir(rates_follow_from_times),
+		in_tmpdir(a_torn_ledger_of_ours_is_read),
 		in_tmpdir(refuses_tables),
 		in_tmpdir(refuses_rules_that_do_not_fit),
 	};
