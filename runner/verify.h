@@ -119,6 +119,7 @@ enum rfl_rc rfl_verify__bf16_gradient(struct rfl_checks *checks, const struct rf
 				      const struct rfl_golden *golden,
 				      const struct rfl_golden_gradient *got, struct rfl_err *err);
 enum rfl_rc rfl_verify__bf16_section(struct rfl_checks *checks, const struct rfl_net *net,
+				     const struct rfl_golden *golden,
 				     const struct rfl_golden_section *section,
 				     const struct rfl_golden_run *got, struct rfl_err *err);
 

@@ -220,7 +220,8 @@ enum rfl_rc rfl_verify__train(struct rfl_session *s, struct rfl_arena *arena,
 	rc = train(s, section, &got, err);
 	if (rc == RFL_OK)
 		rc = rfl_verify__is_bf16(s)
-			     ? rfl_verify__bf16_section(checks, s->net, section, &got, err)
+			     ? rfl_verify__bf16_section(checks, s->net, s->golden, section, &got,
+							err)
 			     : rfl_verify__section(checks, s->golden, section, &got, err);
 	return rc;
 }
