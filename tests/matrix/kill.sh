@@ -8,7 +8,7 @@ set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
 roofline=$(readlink -f "$1")
-[ -z "$2" ] || export ROOFLINE_PLUGIN_PATH=$2
+if [ -n "$2" ]; then ROOFLINE_PLUGIN_PATH=$(readlink -f "$2") && export ROOFLINE_PLUGIN_PATH; fi
 engine=$3
 seed=${4:-20251114}
 export LC_ALL=C RFL_FAKE_MS=12,12,6
@@ -44,32 +44,46 @@ rows() { if [ -f logs/metrics.csv ]; then wc -l <logs/metrics.csv; else echo 0; 
 # A zombie that nobody has waited for is dead.
 is_alive() { [ -n "$1" ] && [ -r "/proc/$1/stat" ] && ! grep -q ') Z ' "/proc/$1/stat"; }
 
-# The first run tells how long one takes here: the moments lie within three of them.
-begin_ms=$(($(date +%s%N) / 1000000))
+now_ms() { echo $(($(date +%s%N) / 1000000)); }
+
+# The first run tells how long one takes here: each kill comes some rows later, and a random part of a
+# run after these, so that kills meet the start, the steps and the end of a run on any machine.
+begin=$(now_ms)
 "$roofline" matrix run matrix.json --only lab_resnet18_fp32_bs2_run1 >>out 2>>err || { cat err >&2; exit 1; }
-most_ms=$((($(date +%s%N) / 1000000 - begin_ms) * 3))
+run_ms=$(($(now_ms) - begin))
 
 RANDOM=$seed
+later=0
 for moment in $(seq 10); do
+	first=$(rows)
+	left=$((runs - $(grep -c ',ok,' logs/metrics.csv)))
+	more=$((RANDOM % (2 * (left - 1) / (11 - moment) + 2)))
+	[ $more -lt $left ] || more=$((left - 1))
+	part_ms=$((RANDOM % 1000 * run_ms / 1000))
 	rm -f child
 	"$roofline" matrix run matrix.json >>out 2>>err &
 	pid=$!
-	ms=$((RANDOM % most_ms + 20))
-	sleep "$((ms / 1000)).$(printf %03d $((ms % 1000)))"
-	kill -KILL "$pid" 2>/dev/null || true
-	wait "$pid" 2>/dev/null || true
+	while [ "$(rows)" -lt $((first + more)) ] && is_alive $pid; do sleep 0.01; done
+	sleep "$((part_ms / 1000)).$(printf %03d $((part_ms % 1000)))"
+	kill -STOP $pid 2>/dev/null || true # its children are to be known, and to be the last
+	children="$(cat /proc/$pid/task/*/children 2>/dev/null || true) $(cat child 2>/dev/null || true)"
+	kill -KILL $pid 2>/dev/null || true
+	wait $pid 2>/dev/null || true
 	pid=''
 	before=$(rows)
-	child=$(cat child 2>/dev/null || true)
-	for _ in $(seq 50); do
-		is_alive "$child" || break
-		sleep 0.1
+	[ "$before" -eq "$first" ] || later=$((later + 1))
+	for child in $children; do
+		for _ in $(seq 50); do
+			is_alive "$child" || break
+			sleep 0.1
+		done
+		! is_alive "$child" || { echo "FAILED: child $child has outlived its parent" >&2; exit 1; }
 	done
-	! is_alive "$child" || { echo "FAILED: child $child has outlived its parent" >&2; exit 1; }
 	sleep 0.1
 	[ "$(rows)" -eq "$before" ] || { echo "FAILED: somebody still appends" >&2; exit 1; }
-	echo "kill $moment: $before lines"
+	echo "kill $moment: $((before - first)) rows and $part_ms of $run_ms ms after its begin"
 done
+[ $later -gt 0 ] || { echo "FAILED: no kill came after a row" >&2; exit 1; }
 "$roofline" matrix run matrix.json >>out 2>>err || { cat err >&2; exit 1; }
 "$roofline" matrix status matrix.json >status 2>status.err || { cat status >&2; exit 1; }
 [ ! -s status.err ] || { cat status.err >&2; exit 1; }

@@ -7,7 +7,8 @@ set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
 roofline=$(readlink -f "$1")
-export ROOFLINE_PLUGIN_PATH=$2 LC_ALL=C RFL_FAKE_MS=8,8,4
+ROOFLINE_PLUGIN_PATH=$(readlink -f "$2")
+export ROOFLINE_PLUGIN_PATH LC_ALL=C RFL_FAKE_MS=8,8,4
 command -v python3 >/dev/null || { echo "skipped: no python3 to look at the ledger" >&2; exit 77; }
 dir=$(mktemp -d "${TMPDIR:-/tmp}/roofline-shards.XXXXXX")
 pids=()

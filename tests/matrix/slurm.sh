@@ -8,7 +8,8 @@
 set -euo pipefail
 
 roofline=$(readlink -f "$1")
-export ROOFLINE_PLUGIN_PATH=$2
+ROOFLINE_PLUGIN_PATH=$(readlink -f "$2")
+export ROOFLINE_PLUGIN_PATH
 export PATH=$PATH:/usr/sbin:/sbin LC_ALL=C
 started=()
 dir=''
@@ -175,4 +176,19 @@ submit more.json --retry-failed
 "$roofline" matrix merge more.json --log-dir logs >merge.out
 [ "$(tail -n 1 merge.out)" = "more: 6 of 6 runs ok" ] || fail "after the retry: $(cat merge.out)"
 "$roofline" matrix status more.json --log-dir logs >status.out || fail "status: $(cat status.out)"
+
+# A task that is preempted in the middle of a run hears of it: its row says so, and queued again it goes on.
+has_row() { grep -q ",$1," again/tasks/0/metrics.csv; }
+"$roofline" matrix slurm matrix.json --only lab/alexnet --shards 1 --cpus 1 --time 5 --requeue --output job.sh \
+	--log-dir again 2>submit.err || fail "matrix slurm: $(cat submit.err)"
+job=$(RFL_FAKE_MS=200,200,100 RFL_FAKE_PID=$dir/begun sbatch --parsable job.sh) || fail "sbatch: $job"
+wait_for 30 test -s "$dir/begun" || fail "the task does not begin: $(squeue 2>&1)"
+scontrol requeue "${job}_0" || fail "scontrol requeue"
+wait_for 30 has_row interrupted || fail "no row of the run that was interrupted"
+waits_to_begin() { [ "$(squeue -h -o '%T %r')" = 'PENDING BeginTime' ]; } # for two minutes, on its own
+wait_for 30 waits_to_begin || fail "the task is not queued again: $(squeue 2>&1)"
+scontrol update "JobId=${job}_0" StartTime=now || fail "scontrol update"
+wait_for 60 job_ends || fail "the task that was queued again does not end: $(squeue 2>&1)"
+"$roofline" matrix status matrix.json --only lab/alexnet --log-dir again/tasks/0 >status.out ||
+	fail "queued again: $(cat status.out)"
 echo "passed in $SECONDS s"
