@@ -17,21 +17,26 @@
 
 /* ---- idx ---- */
 
-/* The reason of zlib for reading no further; NULL: the file just ended. */
-static const char *trouble(gzFile file)
+/* The reason of zlib for reading no further; NULL: the file just ended. Its texts begin with the
+ * path, which the caller names as well. */
+static const char *trouble(gzFile file, const char *path)
 {
+	const size_t len = strlen(path);
 	int code;
 	const char *text = gzerror(file, &code);
 
 	if (code == Z_OK || code == Z_STREAM_END)
 		return NULL;
-	return code == Z_ERRNO ? strerror(errno) : text;
+	if (code == Z_ERRNO)
+		return strerror(errno);
+	return strncmp(text, path, len) == 0 && strncmp(text + len, ": ", 2) == 0 ? text + len + 2
+										  : text;
 }
 
 static enum rfl_rc cut_off(gzFile file, const char *path, int64_t at, int64_t wanted,
 			   struct rfl_err *err)
 {
-	const char *why = trouble(file);
+	const char *why = trouble(file, path);
 
 	return rfl_fail(err, RFL_EFORMAT, 0,
 			"%s: ends at byte %lld of %lld%s%s: cut off or damaged; get it again", path,
@@ -71,7 +76,7 @@ static enum rfl_rc read_header(gzFile file, const char *path, int ndim, struct r
 	int got = gzread(file, header, size);
 	enum rfl_rc rc;
 
-	if (got < 4 || (unsigned)got < size)
+	if (got < (int)size)
 		return cut_off(file, path, got < 0 ? 0 : got, size, err);
 	rc = check_magic(path, big_endian(header), ndim, err);
 	if (rc)
@@ -94,7 +99,6 @@ static enum rfl_rc read_header(gzFile file, const char *path, int ndim, struct r
 static enum rfl_rc read_values(gzFile file, const char *path, int64_t header, int64_t bytes,
 			       struct rfl_buf *out, struct rfl_err *err)
 {
-	uint8_t extra;
 	int64_t done = 0;
 
 	while (done < bytes) {
@@ -108,13 +112,28 @@ static enum rfl_rc read_values(gzFile file, const char *path, int64_t header, in
 		rfl_buf_append(out, part, (size_t)got);
 		done += got;
 	}
-	if (gzread(file, &extra, 1) != 0)
-		return trouble(file) ? cut_off(file, path, header + done, header + bytes, err)
-				     : rfl_fail(err, RFL_EFORMAT, 0,
-						"%s: goes on behind the %lld bytes that its header "
-						"announces: damaged; get it again",
-						path, (long long)(header + bytes));
 	return rfl_buf_check(out, path, err);
+}
+
+/* Behind the last value: nothing more, and of a gzipped file its checksum, which zlib looks at when
+ * it is asked for what follows. zlib leaves out what lies behind a gzipped file, as gzip does. */
+static enum rfl_rc check_end(gzFile file, const char *path, int64_t total, struct rfl_err *err)
+{
+	uint8_t extra;
+	const int got = gzread(file, &extra, 1);
+	const char *why = trouble(file, path);
+
+	if (why)
+		return rfl_fail(err, RFL_EFORMAT, 0,
+				"%s: %s behind the last of its %lld bytes: cut off or damaged; get "
+				"it again",
+				path, why, (long long)total);
+	if (got == 0)
+		return RFL_OK;
+	return rfl_fail(err, RFL_EFORMAT, 0,
+			"%s: goes on behind the %lld bytes that its header announces: damaged; get "
+			"it again",
+			path, (long long)total);
 }
 
 enum rfl_rc rfl_idx_read(const char *path, int ndim, struct rfl_idx *ret, struct rfl_buf *values,
@@ -126,7 +145,7 @@ enum rfl_rc rfl_idx_read(const char *path, int ndim, struct rfl_idx *ret, struct
 	enum rfl_rc rc;
 
 	errno = 0;
-	file = gzopen(path, "rb");
+	file = gzopen(path, "rbe");
 	if (!file)
 		return errno && errno != ENOMEM
 			       ? rfl_fail(err, RFL_EIO, errno, "%s: %s", path, strerror(errno))
@@ -134,6 +153,8 @@ enum rfl_rc rfl_idx_read(const char *path, int ndim, struct rfl_idx *ret, struct
 	rc = read_header(file, path, ndim, &idx, &bytes, err);
 	if (rc == RFL_OK && values)
 		rc = read_values(file, path, 4 + 4 * ndim, bytes, values, err);
+	if (rc == RFL_OK && values)
+		rc = check_end(file, path, 4 + 4 * ndim + bytes, err);
 	(void)gzclose(file); /* it was only read, and to its end */
 	if (rc == RFL_OK)
 		*ret = idx;

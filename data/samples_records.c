@@ -4,8 +4,8 @@
  */
 #include "data/ring.h"
 
+#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "data/records.h"
 
@@ -92,6 +92,20 @@ static const struct rfl_samples_ops records_ops = {
 
 /* ---- making it ---- */
 
+static enum rfl_rc wrong_size(const struct rfl_data_spec *spec, const struct rfl_data_shape *shape,
+			      int height, int width, struct rfl_err *err)
+{
+	char advice[64] = "take another network";
+
+	if (height == width)
+		snprintf(advice, sizeof(advice), "give --image-size %d, or another network",
+			 height);
+	return rfl_fail(err, RFL_EINVAL, 0,
+			"%s: %s images are %d x %d, but %s takes %lld x %lld; %s", spec->dir,
+			rfl_data_kind_names[spec->kind], height, width, shape->model,
+			(long long)shape->height, (long long)shape->width, advice);
+}
+
 static enum rfl_rc check_shape(const struct rfl_data_spec *spec, const struct rfl_data_shape *shape,
 			       int channels, int height, int width, struct rfl_err *err)
 {
@@ -103,12 +117,8 @@ static enum rfl_rc check_shape(const struct rfl_data_spec *spec, const struct rf
 				"a network for cifar10, mnist_cnn one for mnist",
 				spec->dir, what, channels, channels == 1 ? "" : "s", shape->model,
 				(long long)shape->channels);
-	if (shape->height != height || shape->width != width)
-		return rfl_fail(err, RFL_EINVAL, 0,
-				"%s: %s images are %d x %d, but %s takes %lld x %lld; give "
-				"--image-size %d, or another network",
-				spec->dir, what, height, width, shape->model,
-				(long long)shape->height, (long long)shape->width, height);
+	if (shape->height > 0 && (shape->height != height || shape->width != width))
+		return wrong_size(spec, shape, height, width, err);
 	if (shape->classes < 10)
 		return rfl_fail(err, RFL_EINVAL, 0,
 				"%s: %s has 10 classes, but %s has %lld outputs", spec->dir, what,
@@ -172,7 +182,11 @@ enum rfl_rc rfl_samples_records(const struct rfl_data_spec *spec,
 
 	if (!set)
 		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", spec->dir);
-	rc = read_records(spec, &set->r, err);
+	/* headers first: what does not fit the network need not be read, whatever it claims to hold
+	 */
+	rc = rfl_samples_records_probe(spec, shape, err);
+	if (rc == RFL_OK)
+		rc = read_records(spec, &set->r, err);
 	if (rc == RFL_OK)
 		rc = check_shape(spec, shape, set->r.channels, set->r.height, set->r.width, err);
 	if (rc) {

@@ -293,7 +293,56 @@ static void damaged_gzip_is_refused(void **state)
 	assert_ok(rfl_file_write(path, whole.data, whole.len, &err), &err);
 	assert_int_equal(try_open(RFL_DATA_MNIST, *state, "mnist_cnn", &err), RFL_EFORMAT);
 	assert_says(&err, "train-images-idx3-ubyte.gz: ");
+	/* cut behind the last value: the checksum is not all there */
+	whole.data[whole.len - 6] ^= 0x20;
+	for (size_t cut = 1; cut <= 8; cut++) {
+		rfl_err_clear(&err);
+		assert_ok(rfl_file_write(path, whole.data, whole.len - cut, &err), &err);
+		assert_int_equal(try_open(RFL_DATA_MNIST, *state, "mnist_cnn", &err), RFL_EFORMAT);
+		assert_says(&err,
+			    "-ubyte.gz: unexpected end of file behind the last of its 9424 bytes");
+	}
+	/* what lies behind a gzipped file is no part of it */
+	rfl_buf_puts(&whole, "and so on");
+	rfl_err_clear(&err);
+	assert_ok(rfl_file_write(path, whole.data, whole.len, &err), &err);
+	assert_ok(try_open(RFL_DATA_MNIST, *state, "mnist_cnn", &err), &err);
 	rfl_buf_fini(&whole);
+}
+
+/* Headers that ask for gigabytes are refused before anything is read. */
+static void bombs_are_refused_by_their_headers(void **state)
+{
+	static const struct {
+		uint32_t n, height, width;
+		const char *says;
+	} bombs[] = {
+		{ 0xffffffff, 1, 1, "4294967295 images, but " },
+		{ 12, 4097, 28, "images of 4097 x 28 pixels" },
+		{ 60000, 65536, 65536, "byte 12: 65536 pixels a side" },
+		{ 12, 32, 28,
+		  "mnist images are 32 x 28, but mnist_cnn takes 28 x 28; take another "
+		  "network" },
+		{ 12, 32, 32,
+		  "mnist images are 32 x 32, but mnist_cnn takes 28 x 28; give "
+		  "--image-size 32, or another network" },
+	};
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(bombs); i++) {
+		struct rfl_err err = RFL_ERR_INIT;
+		struct rfl_buf b;
+
+		rfl_buf_init(&b, 0);
+		put_big_endian(&b, 0x803);
+		put_big_endian(&b, bombs[i].n);
+		put_big_endian(&b, bombs[i].height);
+		put_big_endian(&b, bombs[i].width); /* and not a single pixel */
+		put_mnist(*state, 12, "");
+		put_bytes(tmp_path(*state, "train-images-idx3-ubyte"), &b);
+		rfl_buf_fini(&b);
+		assert_true(try_open(RFL_DATA_MNIST, *state, "mnist_cnn", &err) != RFL_OK);
+		assert_says(&err, bombs[i].says);
+	}
 }
 
 static void networks_must_fit(void **state)
@@ -491,6 +540,7 @@ int main(void)
 		TEST(damaged_cifar_is_refused),
 		TEST(damaged_mnist_is_refused),
 		TEST(damaged_gzip_is_refused),
+		TEST(bombs_are_refused_by_their_headers),
 		TEST(networks_must_fit),
 		TEST(folders_are_told_apart),
 		TEST(texts_are_the_golden_tokens),
