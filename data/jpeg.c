@@ -190,17 +190,12 @@ static void choose_columns(const struct rfl_rect *crop, int width, JDIMENSION *x
 	*n = (JDIMENSION)(last - first);
 }
 
-/* Adobe's CMYK is stored inverted: 255 is no ink. */
-static void cmyk_to_rgb(const uint8_t *in, int width, bool inverted, uint8_t *out)
+/* 255 is no ink: Adobe writes it so, and Pillow takes every file to be Adobe's. */
+static void cmyk_to_rgb(const uint8_t *in, int width, uint8_t *out)
 {
 	for (int x = 0; x < width; x++, in += 4, out += 3) {
-		unsigned k = inverted ? in[3] : 255U - in[3];
-
-		for (int c = 0; c < 3; c++) {
-			unsigned v = (inverted ? in[c] : 255U - in[c]) * k;
-
-			out[c] = (uint8_t)((v + 127U) / 255U);
-		}
+		for (int c = 0; c < 3; c++)
+			out[c] = (uint8_t)(((unsigned)in[c] * in[3] + 127U) / 255U);
 	}
 }
 
@@ -235,7 +230,7 @@ static void decode_rows(struct rfl_jpeg *j, const struct rfl_rect *crop, size_t 
 			uint8_t *to = out->pixels + (size_t)done * (size_t)crop->width * 3;
 
 			if (pixel == 4)
-				cmyk_to_rgb(in, crop->width, d->saw_Adobe_marker, to);
+				cmyk_to_rgb(in, crop->width, to);
 			else
 				memcpy(to, in, (size_t)crop->width * 3);
 		}

@@ -135,6 +135,32 @@ static void decodes_as_pillow_does(void **state)
 	rfl_jpeg_free(j);
 }
 
+/* Without Adobe's marker, which says that 255 is no ink, it is taken to be so, as Pillow does. */
+static void cmyk_needs_no_marker(void **state)
+{
+	static const char marker[] = "\xFF\xEE\0\x0E"
+				     "Adobe";
+	struct rfl_jpeg *j = new_decoder();
+	struct rfl_image with = { .pixels = NULL }, without = { .pixels = NULL };
+	struct rfl_buf file;
+	size_t at = 0;
+
+	(void)state;
+	read_bytes(data_path("images/jpeg_cmyk.jpg"), &file);
+	decode(j, &file, NULL, &with);
+	while (at + 16 < file.len && memcmp(file.data + at, marker, sizeof(marker) - 1) != 0)
+		at++;
+	assert_true(at + 16 < file.len);
+	memmove(file.data + at, file.data + at + 16, file.len - at - 16);
+	file.len -= 16;
+	decode(j, &file, NULL, &without);
+	assert_int_equal(worst_difference(&with, &without), 0);
+	rfl_image_fini(&with);
+	rfl_image_fini(&without);
+	rfl_buf_fini(&file);
+	rfl_jpeg_free(j);
+}
+
 static void crops_are_parts_of_the_whole(void **state)
 {
 	static const char *const names[] = { "wide",        "420",  "422", "444",
@@ -459,6 +485,7 @@ int main(void)
 		cmocka_unit_test(resize_is_pillows),
 		cmocka_unit_test(windows_are_parts_of_the_whole),
 		cmocka_unit_test(decodes_as_pillow_does),
+		cmocka_unit_test(cmyk_needs_no_marker),
 		cmocka_unit_test(crops_are_parts_of_the_whole),
 		cmocka_unit_test(bad_files_are_refused_by_name),
 		cmocka_unit_test(damaged_data_does_no_harm),
