@@ -144,14 +144,19 @@ static const struct rfl_column columns[] = {
 
 /* ---- what is measured ---- */
 
-/* The images that the program would make of this folder. */
-static void shape_of(enum rfl_data_kind kind, int64_t image_size, struct rfl_data_shape *ret)
+/* The images that the program would make of this folder: any number of classes, and records of the
+ * size that they have. */
+static struct rfl_data_shape shape_of(enum rfl_data_kind kind, int64_t image_size)
 {
-	*ret = (struct rfl_data_shape){ .model = "the loader", .classes = INT64_MAX };
-	ret->channels = kind == RFL_DATA_MNIST ? 1 : 3;
-	ret->height = ret->width = kind == RFL_DATA_CIFAR10 ? 32
-				   : kind == RFL_DATA_MNIST ? 28
-							    : image_size;
+	const bool records = kind == RFL_DATA_CIFAR10 || kind == RFL_DATA_MNIST;
+
+	return (struct rfl_data_shape){
+		.model = "the loader",
+		.channels = kind == RFL_DATA_MNIST ? 1 : 3,
+		.height = records ? 0 : image_size,
+		.width = records ? 0 : image_size,
+		.classes = INT64_MAX,
+	};
 }
 
 static enum rfl_rc configure(const struct loader_args *a, struct rfl_loader_rate_config *ret,
@@ -182,8 +187,8 @@ static enum rfl_rc configure(const struct loader_args *a, struct rfl_loader_rate
 		.layout = a->channels_last ? RFL_LAYOUT_NHWC : RFL_LAYOUT_NCHW,
 		.seconds = a->seconds,
 		.batches = a->iters,
+		.shape = shape_of(kind, a->image_size),
 	};
-	shape_of(kind, a->image_size, &ret->shape);
 	return RFL_OK;
 }
 
@@ -226,12 +231,25 @@ static void warn_of_pages(const struct rfl_loader_rate_config *c,
 			c->data.dir, 100.0 * rate->in_page_cache);
 }
 
+/* The first measurement names what it meets; a later one that came further may have met more. */
+static void warn_of_more(struct rfl_loader_rate_config *c, const struct rfl_loader_rate *rate,
+			 int64_t *named)
+{
+	if (c->data.named && rate->bad > *named)
+		rfl_log(RFL_LOG_WARN,
+			"%s: with %d workers %lld more files could not be decoded; -v names them",
+			c->data.dir, c->data.workers, (long long)(rate->bad - *named));
+	*named = rate->bad > *named ? rate->bad : *named;
+	c->data.named = true;
+}
+
 static enum rfl_rc measure_all(struct rfl_cli *cli, const struct loader_args *a,
 			       struct rfl_loader_rate_config *c, struct rfl_table *t,
 			       double *per_thread, struct rfl_err *err)
 {
 	const bool states[] = { a->page_cache != PAGES_WARM, a->page_cache == PAGES_COLD };
 	const size_t nstates = a->page_cache == PAGES_BOTH ? 2 : 1;
+	int64_t named = 0; /* damaged files, by the first measurement */
 	enum rfl_rc rc = RFL_OK;
 
 	for (size_t w = 0; w < a->workers.n && rc == RFL_OK; w++) {
@@ -245,8 +263,9 @@ static enum rfl_rc measure_all(struct rfl_cli *cli, const struct loader_args *a,
 			if (rc)
 				break;
 			warn_of_pages(c, &rate);
+			warn_of_more(c, &rate, &named);
 			add_row(t, c, &rate);
-			*per_thread = fmax(*per_thread, rate.images_per_thread_s);
+			*per_thread = fmax(*per_thread, rate.images_per_thread_s); /* NaN loses */
 		}
 	}
 	rfl_cli_progress(cli, NULL);
@@ -258,6 +277,7 @@ static enum rfl_rc measure_all(struct rfl_cli *cli, const struct loader_args *a,
 static void add_notes(struct rfl_table *t, const struct loader_args *a, double per_thread)
 {
 	char rate[RFL_NUM_MAX], feed[RFL_NUM_MAX];
+	double threads;
 
 	rfl_table_note(t,
 		       "Images/s: batches of %lld as they are handed out. Per thread: while a "
@@ -266,12 +286,22 @@ static void add_notes(struct rfl_table *t, const struct loader_args *a, double p
 		       (long long)a->batch);
 	if (a->feed <= 0.0)
 		return;
-	rfl_num_people(per_thread, 4, rate);
 	rfl_num_people(a->feed, 4, feed);
-	rfl_table_note(t,
-		       "%s images/s need %.0f threads on cores of their own, at the best row's %s "
-		       "images/s per thread.",
-		       feed, ceil(a->feed / per_thread), rate);
+	if (!(per_thread > 0.0)) {
+		rfl_table_note(
+			t,
+			"How many threads %s images/s need is not known: nothing was decoded "
+			"while the clock ran; give --seconds or more --iters.",
+			feed);
+		return;
+	}
+	rfl_num_people(per_thread, 4, rate);
+	threads = ceil(a->feed / per_thread);
+	rfl_table_note(t, "%s images/s need %.0f %s, at the best row's %s images/s per thread.",
+		       feed, threads,
+		       threads > 1.0 ? "threads on cores of their own"
+				     : "thread on a core of its own",
+		       rate);
 }
 
 static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
@@ -279,7 +309,7 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 	const struct loader_args *a = args;
 	struct rfl_loader_rate_config config;
 	struct rfl_table *t = NULL;
-	double per_thread = 0.0;
+	double per_thread = NAN;
 	enum rfl_rc rc = configure(a, &config, err);
 
 	if (rc)

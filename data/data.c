@@ -113,6 +113,7 @@ enum rfl_rc rfl_data_open_images(const struct rfl_data_spec *spec,
 		.seed = spec->seed,
 		.rank = spec->rank,
 		.world_size = spec->world_size ? spec->world_size : 1,
+		.named = spec->named,
 		.memory = memory,
 	};
 	struct rfl_samples *set = NULL;

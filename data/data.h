@@ -2,9 +2,10 @@
  * data.h - where batches come from: JPEG images, CIFAR-10, MNIST, or one synthetic batch that never
  * changes. A source hands out batches in the engines' form, one at a time.
  *
- * A folder of images DIR holds DIR/train/<class>/<image>.jpg (torchvision's ImageFolder). Classes
- * are the sorted folder names and count from 0. What a batch holds is a function of the folder, the
- * seed and the number of the batch: not of the number of threads.
+ * A folder of images DIR holds DIR/train/<class>/<image>.jpg (torchvision's ImageFolder; images may
+ * lie in folders within their class's). Classes are the sorted folder names and count from 0. What
+ * a batch holds is a function of the folder, the seed and the number of the batch: not of the
+ * number of threads.
  */
 #ifndef RFL_DATA_DATA_H
 #define RFL_DATA_DATA_H
@@ -49,6 +50,9 @@ struct rfl_data_spec {
 	int rank, world_size; /**< 0 and 1 when there is one; a world_size of 0 is 1 */
 	/** The most that imagefolder-cached may keep. 0: nine tenths of the memory that is free. */
 	int64_t cache_bytes;
+	/** This folder's files that are left out have been named in the log: now they are only
+	 * counted (at the log's debug level they are named again). */
+	bool named;
 };
 
 /* ---- sources of batches ---- */
@@ -142,9 +146,9 @@ enum rfl_rc rfl_data_open(const struct rfl_data_spec *spec, const struct rfl_net
 
 /** Images that are wanted; rfl_data_open() takes them from a net. */
 struct rfl_data_shape {
-	const char *model; /**< for messages */
-	int64_t channels, height, width;
-	int64_t classes; /**< outputs of the net; a set may have fewer */
+	const char *model;               /**< for messages */
+	int64_t channels, height, width; /**< height 0: as the files of cifar10 and mnist have it */
+	int64_t classes;                 /**< outputs of the net; a set may have fewer */
 };
 
 /** rfl_data_open() for a kind that reads a folder, where there is no net. */

@@ -19,6 +19,7 @@
 #include "base/text.h"
 
 #define NAMED_SKIPS 10 /* files named one by one in the log; the rest is only counted */
+#define MAX_DEPTH   16 /* of folders in a class's folder */
 
 struct names {
 	size_t n, cap;
@@ -51,21 +52,24 @@ static bool names_add(struct names *list, struct rfl_arena *arena, const char *n
 	return true;
 }
 
-static enum rfl_rc look_at(const char *dir, const char *name, bool folder, bool *is)
+/* What an entry of a folder is to us. A link whose target is gone counts as a file: it was meant to
+ * be one, and whoever opens it meets the error. Pipes and the like are nothing. */
+enum entry { NOTHING, A_FILE, A_FOLDER };
+
+static enum entry look_at(DIR *d, const char *name)
 {
-	char *path = rfl_path_join(dir, name);
 	struct stat st;
 
-	if (!path)
-		return RFL_ENOMEM;
-	*is = stat(path, &st) == 0 && (folder ? S_ISDIR(st.st_mode) : S_ISREG(st.st_mode));
-	free(path);
-	return RFL_OK;
+	if (name[0] == '.') /* hidden, this folder, or the one above */
+		return NOTHING;
+	if (fstatat(dirfd(d), name, &st, 0) != 0)
+		return A_FILE;
+	return S_ISDIR(st.st_mode) ? A_FOLDER : S_ISREG(st.st_mode) ? A_FILE : NOTHING;
 }
 
-/* The sorted names of the folders or files in dir; hidden ones do not count. */
-static enum rfl_rc list_names(const char *dir, bool folders, struct rfl_arena *arena,
-			      struct names *ret, struct rfl_err *err)
+/* The sorted names of the folders and files in dir. @param files  NULL: they do not matter */
+static enum rfl_rc list_names(const char *dir, struct rfl_arena *arena, struct names *folders,
+			      struct names *files, struct rfl_err *err)
 {
 	DIR *d = opendir(dir);
 	const struct dirent *entry;
@@ -74,19 +78,19 @@ static enum rfl_rc list_names(const char *dir, bool folders, struct rfl_arena *a
 	if (!d)
 		return rfl_fail(err, RFL_EIO, errno, "%s: %s", dir, strerror(errno));
 	for (errno = 0; rc == RFL_OK && (entry = readdir(d)) != NULL; errno = 0) {
-		bool wanted = false;
+		enum entry is = look_at(d, entry->d_name);
+		struct names *list = is == A_FOLDER ? folders : is == A_FILE ? files : NULL;
 
-		if (entry->d_name[0] == '.')
-			continue;
-		rc = look_at(dir, entry->d_name, folders, &wanted);
-		if (rc || (wanted && !names_add(ret, arena, entry->d_name)))
+		if (list && !names_add(list, arena, entry->d_name))
 			rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: too many files for the memory", dir);
 	}
 	if (rc == RFL_OK && errno)
 		rc = rfl_fail(err, RFL_EIO, errno, "%s: %s", dir, strerror(errno));
 	closedir(d);
-	if (ret->n)
-		qsort(ret->items, ret->n, sizeof(*ret->items), by_bytes);
+	if (folders->n)
+		qsort(folders->items, folders->n, sizeof(*folders->items), by_bytes);
+	if (files && files->n)
+		qsort(files->items, files->n, sizeof(*files->items), by_bytes);
 	return rc;
 }
 
@@ -100,6 +104,7 @@ static bool is_jpeg_name(const char *name)
 /* Counted growth of the set's image array, which is heap memory until the set is complete. */
 struct growing {
 	struct rfl_dataset *set;
+	enum rfl_log_level level; /* of names of files that are left out */
 	struct rfl_dataset_image *images;
 	size_t n, cap;
 };
@@ -122,8 +127,9 @@ static bool add_image(struct growing *g, uint32_t label, const char *name)
 	return true;
 }
 
-static void skip(struct rfl_dataset *set, const char *class_name, const char *name)
+static void skip(const struct growing *g, const char *class_name, const char *name)
 {
+	struct rfl_dataset *set = g->set;
 	char path[8192], shown[RFL_ERR_MSG_MAX];
 
 	set->skipped++;
@@ -131,27 +137,57 @@ static void skip(struct rfl_dataset *set, const char *class_name, const char *na
 		return;
 	snprintf(path, sizeof(path), "%s/%s/%s", set->dir, class_name, name);
 	rfl_text_show(path, shown, sizeof(shown));
-	rfl_log(RFL_LOG_WARN, "%s: not named .jpg or .jpeg, skipped", shown);
+	rfl_log(g->level, "%s: not named .jpg or .jpeg, skipped", shown);
 }
 
-static enum rfl_rc list_class(struct growing *g, uint32_t label, struct rfl_err *err)
+/* The files of one folder, which is dir/<under> of its class ("": the class's own). */
+static enum rfl_rc take_files(struct growing *g, uint32_t label, const char *under,
+			      const struct names *files, struct rfl_err *err)
 {
 	struct rfl_dataset *set = g->set;
-	struct names files = { .n = 0 };
-	char *dir = rfl_path_join(set->dir, set->classes[label]);
+
+	for (size_t i = 0; i < files->n; i++) {
+		const char *name = files->items[i];
+
+		if (under[0])
+			name = rfl_arena_printf(set->arena, "%s/%s", under, name);
+		if (name && !is_jpeg_name(name))
+			skip(g, set->classes[label], name);
+		else if (!name || !add_image(g, label, name))
+			return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", set->dir);
+	}
+	return RFL_OK;
+}
+
+/* A class's files, then those of the folders in it, as torchvision goes through them. */
+static enum rfl_rc list_class(struct growing *g, uint32_t label, const char *under, int depth,
+			      struct rfl_err *err)
+{
+	struct rfl_dataset *set = g->set;
+	struct names files = { .n = 0 }, folders = { .n = 0 };
+	const char *dir = rfl_arena_printf(set->arena, "%s/%s%s%s", set->dir, set->classes[label],
+					   under[0] ? "/" : "", under);
 	enum rfl_rc rc;
 
 	if (!dir)
 		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", set->dir);
-	rc = list_names(dir, false, set->arena, &files, err);
-	for (size_t i = 0; rc == RFL_OK && i < files.n; i++) {
-		if (!is_jpeg_name(files.items[i]))
-			skip(set, set->classes[label], files.items[i]);
-		else if (!add_image(g, label, files.items[i]))
-			rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", dir);
+	if (depth > MAX_DEPTH)
+		return rfl_fail(err, RFL_EINVAL, 0,
+				"%s: folders more than %d deep: a link that leads back to a folder "
+				"above it?",
+				dir, MAX_DEPTH);
+	rc = list_names(dir, set->arena, &folders, &files, err);
+	if (rc == RFL_OK)
+		rc = take_files(g, label, under, &files, err);
+	for (size_t i = 0; rc == RFL_OK && i < folders.n; i++) {
+		const char *below = rfl_arena_printf(set->arena, "%s%s%s", under,
+						     under[0] ? "/" : "", folders.items[i]);
+
+		rc = below ? list_class(g, label, below, depth + 1, err)
+			   : rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", set->dir);
 	}
 	free(files.items);
-	free(dir);
+	free(folders.items);
 	return rc;
 }
 
@@ -173,7 +209,7 @@ static enum rfl_rc list_classes(const char *dir, struct rfl_dataset *set, struct
 				"%s: there is no folder 'train' in it; images are expected as "
 				"%s/<class>/<image>.jpg",
 				dir, set->dir);
-	rc = list_names(set->dir, true, set->arena, &folders, err);
+	rc = list_names(set->dir, set->arena, &folders, NULL, err);
 	if (rc == RFL_OK && folders.n == 0)
 		rc = rfl_fail(err, RFL_EINVAL, 0,
 			      "%s: no class folders; images are expected as %s/<class>/<image>.jpg",
@@ -191,20 +227,25 @@ static enum rfl_rc list_classes(const char *dir, struct rfl_dataset *set, struct
 	return rc;
 }
 
-static enum rfl_rc list_images(struct rfl_dataset *set, struct rfl_err *err)
+static enum rfl_rc no_images(const struct rfl_dataset *set, struct rfl_err *err)
 {
-	struct growing g = { .set = set };
+	return rfl_fail(err, RFL_EINVAL, 0,
+			"%s: no images in its %zu class folders (files named .jpg or .jpeg)",
+			set->dir, set->nclasses);
+}
+
+static enum rfl_rc list_images(struct rfl_dataset *set, bool named, struct rfl_err *err)
+{
+	struct growing g = { .set = set, .level = named ? RFL_LOG_DEBUG : RFL_LOG_WARN };
 	enum rfl_rc rc = RFL_OK;
 
 	for (uint32_t c = 0; rc == RFL_OK && c < set->nclasses; c++)
-		rc = list_class(&g, c, err);
+		rc = list_class(&g, c, "", 0, err);
 	if (rc == RFL_OK && set->skipped > NAMED_SKIPS)
-		rfl_log(RFL_LOG_WARN, "%s: %zu files skipped that are not named .jpg or .jpeg",
-			set->dir, set->skipped);
+		rfl_log(g.level, "%s: %zu files skipped that are not named .jpg or .jpeg", set->dir,
+			set->skipped);
 	if (rc == RFL_OK && g.n == 0)
-		rc = rfl_fail(err, RFL_EINVAL, 0,
-			      "%s: no images in its %zu class folders (files named .jpg or .jpeg)",
-			      set->dir, set->nclasses);
+		rc = no_images(set, err);
 	if (rc == RFL_OK) {
 		set->images = rfl_arena_array(set->arena, g.n, sizeof(*set->images));
 		if (!set->images)
@@ -238,14 +279,15 @@ static enum rfl_rc new_set(const char *dir, struct rfl_dataset **ret, struct rfl
 	return RFL_OK;
 }
 
-enum rfl_rc rfl_dataset_open(const char *dir, struct rfl_dataset **ret, struct rfl_err *err)
+enum rfl_rc rfl_dataset_open(const char *dir, bool named, struct rfl_dataset **ret,
+			     struct rfl_err *err)
 {
 	struct rfl_dataset *set = NULL;
 	enum rfl_rc rc = new_set(dir, &set, err);
 
 	if (rc)
 		return rc;
-	rc = list_images(set, err);
+	rc = list_images(set, named, err);
 	if (rc) {
 		rfl_dataset_free(set);
 		return rc;
@@ -264,18 +306,29 @@ enum rfl_rc rfl_dataset_check_classes(const struct rfl_dataset *set, int64_t max
 	return RFL_OK;
 }
 
-static bool has_image(const char *dir)
+/* Stops at the first. A folder that cannot be read is none without images: the error is told. */
+static enum rfl_rc has_image(const char *dir, int depth, bool *found, struct rfl_err *err)
 {
 	DIR *d = opendir(dir);
 	const struct dirent *entry;
-	bool found = false;
+	enum rfl_rc rc = RFL_OK;
 
 	if (!d)
-		return false;
-	while (!found && (entry = readdir(d)) != NULL)
-		found = entry->d_name[0] != '.' && is_jpeg_name(entry->d_name);
+		return rfl_fail(err, RFL_EIO, errno, "%s: %s", dir, strerror(errno));
+	while (rc == RFL_OK && !*found && (entry = readdir(d)) != NULL) {
+		enum entry is = look_at(d, entry->d_name);
+		char *below = NULL;
+
+		*found = is == A_FILE && is_jpeg_name(entry->d_name);
+		if (is != A_FOLDER || depth == MAX_DEPTH)
+			continue;
+		below = rfl_path_join(dir, entry->d_name);
+		rc = below ? has_image(below, depth + 1, found, err)
+			   : rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", dir);
+		free(below);
+	}
 	closedir(d);
-	return found;
+	return rc;
 }
 
 enum rfl_rc rfl_dataset_probe(const char *dir, int64_t max_classes, struct rfl_err *err)
@@ -286,17 +339,16 @@ enum rfl_rc rfl_dataset_probe(const char *dir, int64_t max_classes, struct rfl_e
 
 	if (rc)
 		return rc;
-	for (size_t c = 0; c < set->nclasses && !found; c++) {
+	rc = rfl_dataset_check_classes(set, max_classes, err);
+	for (size_t c = 0; rc == RFL_OK && c < set->nclasses && !found; c++) {
 		char *path = rfl_path_join(set->dir, set->classes[c]);
 
-		found = path && has_image(path);
+		rc = path ? has_image(path, 0, &found, err)
+			  : rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", dir);
 		free(path);
 	}
-	rc = rfl_dataset_check_classes(set, max_classes, err);
 	if (rc == RFL_OK && !found)
-		rc = rfl_fail(err, RFL_EINVAL, 0,
-			      "%s: no images in its %zu class folders (files named .jpg or .jpeg)",
-			      set->dir, set->nclasses);
+		rc = no_images(set, err);
 	rfl_dataset_free(set);
 	return rc;
 }

@@ -4,6 +4,7 @@
 #ifndef RFL_DATA_DATASET_H
 #define RFL_DATA_DATASET_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,7 +18,7 @@ struct rfl_arena;
 
 struct rfl_dataset_image {
 	uint32_t label;   /**< index into classes */
-	const char *name; /**< within its class's folder */
+	const char *name; /**< within its class's folder: a path, when there are folders in it */
 };
 
 struct rfl_dataset {
@@ -25,17 +26,18 @@ struct rfl_dataset {
 	size_t nclasses;
 	const char **classes; /**< sorted bytewise */
 	size_t nimages;
-	struct rfl_dataset_image *images; /**< sorted by class, then by name */
+	struct rfl_dataset_image *images; /**< sorted by class, then by folder and name */
 	size_t skipped;          /**< files that are not named .jpg or .jpeg; logged by name */
 	struct rfl_arena *arena; /**< owns everything above */
 };
 
 /**
  * List a folder of images; none is opened.
- * @param ret  set on success only; release with rfl_dataset_free()
+ * @param named  files that are left out have been named in the log before
+ * @param ret    set on success only; release with rfl_dataset_free()
  * @return RFL_OK; RFL_EIO; RFL_EINVAL when there is no train folder, no class or no image
  */
-enum rfl_rc rfl_dataset_open(const char *dir, struct rfl_dataset **ret,
+enum rfl_rc rfl_dataset_open(const char *dir, bool named, struct rfl_dataset **ret,
 			     struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_dataset_free(struct rfl_dataset *set);
 

@@ -8,8 +8,8 @@
  * becomes depends on the kind of the parameter. Everything is exact in float32 or rounded once, so
  * results are the same to the bit on every processor and with any number of threads.
  */
-#ifndef RFL_RUNNER_FILL_H
-#define RFL_RUNNER_FILL_H
+#ifndef RFL_DATA_FILL_H
+#define RFL_DATA_FILL_H
 
 #include <stddef.h>
 #include <stdint.h>

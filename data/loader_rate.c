@@ -28,7 +28,7 @@ static enum rfl_rc prepare_pages(const struct rfl_loader_rate_config *c, double 
 	*per_epoch = INT64_MAX;
 	if (c->data.kind != RFL_DATA_IMAGEFOLDER)
 		return RFL_OK;
-	rc = rfl_dataset_open(c->data.dir, &set, err);
+	rc = rfl_dataset_open(c->data.dir, true, &set, err); /* the loader names */
 	if (rc)
 		return rc;
 	if (c->cold)

@@ -3,8 +3,8 @@
  * Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011). So a
  * batch is the same with one loader thread as with eight.
  */
-#ifndef RFL_RUNNER_RANDOM_H
-#define RFL_RUNNER_RANDOM_H
+#ifndef RFL_DATA_RANDOM_H
+#define RFL_DATA_RANDOM_H
 
 #include <stdint.h>
 

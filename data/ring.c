@@ -107,7 +107,8 @@ static void found_bad(struct ring *r, size_t index, const struct rfl_err *why)
 	n = ++r->nbad;
 	pthread_mutex_unlock(&r->lock);
 	rfl_text_show(why->msg, shown, sizeof(shown));
-	rfl_log(n <= NAMED_BAD ? RFL_LOG_WARN : RFL_LOG_INFO, "%s: skipped", shown);
+	rfl_log(n <= NAMED_BAD && !r->config.named ? RFL_LOG_WARN : RFL_LOG_DEBUG, "%s: skipped",
+		shown);
 }
 
 /* The sample at a place of the set, or the next one in the set's order that is not damaged. Nothing
@@ -321,7 +322,7 @@ static void ring_free(struct rfl_data *data)
 	pthread_mutex_unlock(&r->lock);
 	for (int i = 0; i < r->nthreads; i++)
 		pthread_join(r->workers[i].thread, NULL);
-	if (r->nbad > NAMED_BAD)
+	if (r->nbad > NAMED_BAD && !r->config.named)
 		rfl_log(RFL_LOG_WARN,
 			"%s: %lld images could not be read; the first %d are named above",
 			r->set->name, (long long)r->nbad, NAMED_BAD);

@@ -54,6 +54,7 @@ struct rfl_ring_config {
 	int workers, ahead;
 	uint64_t seed;
 	int rank, world_size;
+	bool named;                           /**< damaged samples have been named in the log */
 	const struct rfl_data_memory *memory; /**< NULL: malloc */
 };
 

@@ -147,7 +147,7 @@ static enum rfl_rc check_shape(const struct rfl_data_spec *spec, const struct rf
 		return rfl_fail(err, RFL_EINVAL, 0,
 				"%s: images of a folder are made %d x %d at most", spec->dir,
 				MAX_SIZE, MAX_SIZE);
-	if (shape->channels != 3 || shape->height != shape->width)
+	if (shape->channels != 3 || shape->width < 1 || shape->height != shape->width)
 		return rfl_fail(err, RFL_EINVAL, 0,
 				"%s: images of a folder are made 3 x N x N, but %s takes %lld x "
 				"%lld x %lld",
@@ -178,7 +178,7 @@ enum rfl_rc rfl_samples_folder(const struct rfl_data_spec *spec, const struct rf
 	f->size = (int)shape->width;
 	f->augment = spec->augment;
 	f->base.sample_bytes = 3 * (size_t)f->size * (size_t)f->size;
-	rc = rfl_dataset_open(spec->dir, &f->set, err);
+	rc = rfl_dataset_open(spec->dir, spec->named, &f->set, err);
 	if (rc == RFL_OK)
 		rc = rfl_dataset_check_classes(f->set, shape->classes, err);
 	if (rc == RFL_OK && spec->kind == RFL_DATA_IMAGEFOLDER_CACHED)

@@ -6,7 +6,9 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "complexity/zoo.h"
@@ -108,7 +110,7 @@ static void images_are_listed_in_order(void **state)
 	struct rfl_dataset *set = NULL;
 
 	make_folder(*state);
-	assert_ok(rfl_dataset_open(*state, &set, &err), &err);
+	assert_ok(rfl_dataset_open(*state, false, &set, &err), &err);
 	assert_int_equal(set->nclasses, 3);
 	assert_string_equal(set->classes[0], "Ant"); /* bytewise: capitals first, as in Python */
 	assert_string_equal(set->classes[1], "bee");
@@ -120,6 +122,37 @@ static void images_are_listed_in_order(void **state)
 	assert_string_equal(set->images[1].name, "5.jpg");
 	assert_string_equal(set->images[2].name, "8.JPEG");
 	rfl_dataset_free(set);
+}
+
+/* Folders within a class's are gone through behind its files; a link to nowhere is a file that
+ * cannot be read, a pipe is nothing. */
+static void classes_may_hold_folders_and_links(void **state)
+{
+	static const char *const names[] = { "gone.jpg", "z.jpg", "b/1.jpg", "b/c/0.jpg",
+					     "d/2.jpg" };
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_dataset *set = NULL;
+
+	put_image(*state, "cat/d", "2.jpg", "jpeg_420.jpg", SIZE_MAX);
+	put_image(*state, "cat/b/c", "0.jpg", "jpeg_420.jpg", SIZE_MAX);
+	assert_ok(rfl_dataset_probe(*state, 1, &err), &err); /* no file lies in cat itself */
+	put_image(*state, "cat/b", "1.jpg", "jpeg_420.jpg", SIZE_MAX);
+	put_image(*state, "cat/b", "notes.txt", "jpeg_420.jpg", SIZE_MAX);
+	put_image(*state, "cat", "z.jpg", "jpeg_420.jpg", SIZE_MAX);
+	assert_int_equal(symlink("nowhere.jpg", tmp_path(*state, "train/cat/gone.jpg")), 0);
+	assert_int_equal(mkfifo(tmp_path(*state, "train/cat/pipe.jpg"), 0600), 0);
+	assert_ok(rfl_dataset_open(*state, false, &set, &err), &err);
+	assert_int_equal(set->nclasses, 1);
+	assert_int_equal(set->nimages, RFL_ARRAY_LEN(names));
+	for (size_t i = 0; i < RFL_ARRAY_LEN(names); i++)
+		assert_string_equal(set->images[i].name, names[i]);
+	assert_int_equal(set->skipped, 1);
+	assert_non_null(strstr(rfl_buf_str(&logged), "train/cat/b/notes.txt: not named"));
+	rfl_dataset_free(set);
+
+	assert_int_equal(symlink("..", tmp_path(*state, "train/cat/up")), 0);
+	assert_int_equal(rfl_dataset_open(*state, false, &set, &err), RFL_EINVAL);
+	assert_says(&err, "folders more than 16 deep");
 }
 
 static void folders_without_images_are_errors(void **state)
@@ -134,14 +167,14 @@ static void folders_without_images_are_errors(void **state)
 	struct rfl_err err = RFL_ERR_INIT;
 	struct rfl_dataset *set = NULL;
 
-	assert_int_equal(rfl_dataset_open(tmp_path(*state, "none"), &set, &err), RFL_EINVAL);
+	assert_int_equal(rfl_dataset_open(tmp_path(*state, "none"), false, &set, &err), RFL_EINVAL);
 	assert_says(&err, "there is no such folder");
 	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++) {
 		const char *dir = tmp_path(*state, (const char[]){ cases[i].make[0], '\0' });
 
 		rfl_err_clear(&err);
 		assert_ok(rfl_file_mkdirs(tmp_path(*state, cases[i].make), &err), &err);
-		assert_int_equal(rfl_dataset_open(dir, &set, &err), RFL_EINVAL);
+		assert_int_equal(rfl_dataset_open(dir, false, &set, &err), RFL_EINVAL);
 		assert_says(&err, cases[i].word);
 		rfl_err_clear(&err);
 		assert_int_equal(rfl_dataset_probe(dir, 10, &err), RFL_EINVAL);
@@ -389,6 +422,49 @@ static void damaged_files_are_named_and_skipped(void **state)
 	assert_memory_equal(labels, want_labels, sizeof(labels));
 }
 
+static int count_of(const char *text, const char *what)
+{
+	int n = 0;
+
+	for (const char *at = text; (at = strstr(at, what)); at++)
+		n++;
+	return n;
+}
+
+/* A hundred names, then only the number; and no names at all of a folder that was named before. */
+static void names_come_to_an_end(void **state)
+{
+	struct config config = config_of(2);
+	struct rfl_err err = RFL_ERR_INIT;
+
+	need_jpeg();
+	rfl_log_set(keep_line, NULL, RFL_LOG_INFO);
+	put_image(*state, "a", "good.jpg", "jpeg_420.jpg", SIZE_MAX);
+	put_image(*state, "a", "list.txt", "jpeg_420.jpg", 0);
+	for (int i = 0; i < 105; i++) {
+		char name[32];
+
+		snprintf(name, sizeof(name), "%d.jpg", i);
+		put_image(*state, "b", name, "jpeg_420.jpg", 0);
+	}
+	config.batch = 106;
+	for (int again = 0; again < 2; again++) {
+		struct rfl_data *data;
+		struct rfl_batch batch;
+
+		config.spec.named = again;
+		data = open_loader(*state, &config);
+		assert_ok(rfl_data_next(data, &batch, &err), &err);
+		assert_int_equal(rfl_data_skipped(data), 106);
+		rfl_data_free(data);
+		assert_int_equal(count_of(rfl_buf_str(&logged), "the file is empty: skipped"), 100);
+		assert_int_equal(count_of(rfl_buf_str(&logged), "list.txt: not named"), 1);
+		assert_int_equal(count_of(rfl_buf_str(&logged),
+					  "train: 105 images could not be read; the first 100"),
+				 1);
+	}
+}
+
 static void nothing_readable_is_an_error(void **state)
 {
 	static const int workers[] = { 0, 3 };
@@ -486,6 +562,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(images_are_listed_in_order, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(folders_without_images_are_errors, set_up,
 						tear_down),
+		cmocka_unit_test_setup_teardown(classes_may_hold_folders_and_links, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(names_come_to_an_end, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(batches_do_not_depend_on_threads, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(a_resting_loader_reads_nothing, set_up, tear_down),
