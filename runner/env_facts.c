@@ -266,7 +266,8 @@ static void put_storage(struct section *s, const char *key, const char *root, co
 	put_count(&one, "size_bytes", st.size_bytes, "the file system does not tell");
 	put(s, key, one.object, NULL);
 	snprintf(free_key, sizeof(free_key), "%s_free_bytes", key);
-	put_count(now, free_key, st.free_bytes, "the file system does not tell");
+	put(now, free_key, st.free_bytes >= 0 ? json_integer(st.free_bytes) : json_null(),
+	    "the file system does not tell");
 }
 
 static json_t *interfaces_of(struct section *s, const struct rfl_surroundings *around)

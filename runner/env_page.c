@@ -100,8 +100,15 @@ static void system_field(const json_t *r, struct rfl_buf *out)
 
 static void program_field(const json_t *r, struct rfl_buf *out)
 {
-	rfl_buf_printf(out, "roofline %s (%s); Python is not used",
-		       text_at(r, "program", "version"), text_at(r, "program", "compiler"));
+	rfl_buf_printf(out, "roofline %s (%s)", text_at(r, "program", "version"),
+		       text_at(r, "program", "compiler"));
+}
+
+/* What the runs of others are asked for: here it says why there is nothing to tell. */
+static void python_field(const json_t *r, struct rfl_buf *out)
+{
+	(void)r;
+	rfl_buf_puts(out, "not used: the engine is PyTorch's C++ library");
 }
 
 static void engine_field(const json_t *r, struct rfl_buf *out)
@@ -274,8 +281,14 @@ static void network_field(const json_t *r, struct rfl_buf *out)
 
 static void container_field(const json_t *r, struct rfl_buf *out)
 {
-	join(out, text_at(r, "container", "kind"));
-	join(out, text_at(r, "container", "image"));
+	const char *kind = text_at(r, "container", "kind"),
+		   *image = text_at(r, "container", "image");
+	const char *why = text_at(r, "missing", "/container/image");
+
+	join(out, kind);
+	join(out, image);
+	if (kind && !image && why && !text_at(r, "notes", "container"))
+		rfl_buf_printf(out, ", image: %s", why);
 }
 
 static void load_field(const json_t *r, struct rfl_buf *out)
@@ -292,19 +305,21 @@ static void load_field(const json_t *r, struct rfl_buf *out)
 }
 
 /* `note`: the key under which a user tells it; NULL: free notes only. `why`: the path whose reason
- * stands in an empty cell. */
+ * stands in an empty cell, or that reason itself. */
 static const struct {
 	const char *title, *note, *why;
 	void (*put)(const json_t *record, struct rfl_buf *out);
 } fields[] = {
 	{ "OS/kernel", "os", "/system/os", system_field },
 	{ "Program", NULL, NULL, program_field },
-	{ "Engine (PyTorch's library)", "engine", NULL, engine_field },
+	{ "Python", NULL, NULL, python_field },
+	{ "Engine (PyTorch's library)", "engine", "no engine was asked; a run with one tells",
+	  engine_field },
 	{ "CUDA, driver, cuDNN", "cuda", "/gpus/driver", cuda_field },
 	{ "CPU", "cpu", "/processor/name", cpu_field },
-	{ "Caches", NULL, NULL, cache_field },
+	{ "Caches", NULL, "neither hwloc nor /sys tells", cache_field },
 	{ "Clock", "clock", "/processor/governor", clock_field },
-	{ "CPUs that may be used", NULL, NULL, limits_field },
+	{ "CPUs that may be used", NULL, "the system does not tell", limits_field },
 	{ "Memory", "memory", "/memory/bytes", memory_field },
 	{ "GPU", "gpu", "/gpus/devices", gpu_field },
 	{ "Virtualisation", "virtualisation", "/system/virtualised", virtual_field },
@@ -313,7 +328,7 @@ static const struct {
 	{ "Zone", "zone", "/cloud/zone", zone_field },
 	{ "Instance type", "instance_type", "/cloud/instance_type", type_field },
 	{ "Storage", "storage", "/storage/logs/file_system", storage_field },
-	{ "Network", "network", NULL, network_field },
+	{ "Network", "network", "no interface is in /sys/class/net", network_field },
 	{ "Container (image tag)", "container", "/container/image", container_field },
 	{ "Load when recorded", NULL, "/now/load_1min", load_field },
 };
@@ -332,11 +347,18 @@ static bool is_known_note(const char *key)
 	return false;
 }
 
+static const char *reason(const json_t *record, const char *why)
+{
+	const char *text = why && why[0] == '/' ? text_at(record, "missing", why) : why;
+
+	return text ? text : "nothing here tells";
+}
+
 /* The fact, then what the user noted; without either the reason. */
 static void put_field(struct page *p, size_t i)
 {
 	const char *note = note_of(p->record, fields[i].note);
-	const char *why = fields[i].why ? text_at(p->record, "missing", fields[i].why) : NULL;
+	const char *why = reason(p->record, fields[i].why);
 	struct rfl_buf value;
 
 	rfl_buf_init(&value, 0);
@@ -344,7 +366,7 @@ static void put_field(struct page *p, size_t i)
 	if (note)
 		rfl_buf_printf(&value, "%s%s (noted)", value.len ? "; " : "", note);
 	if (value.len == 0)
-		rfl_buf_printf(&value, "not known: %s", why ? why : "nothing here tells");
+		rfl_buf_printf(&value, "not known: %s", why);
 	put_row(p, fields[i].title, rfl_buf_str(&value));
 	if (value.failed)
 		p->out->failed = true;

@@ -34,6 +34,8 @@ static json_t *facts_of(const json_t *record)
 	for (size_t k = 0; k < RFL_ARRAY_LEN(beside); k++)
 		(void)json_object_del(copy, beside[k]);
 	(void)json_object_del(json_object_get(copy, "storage"), "data");
+	(void)json_object_del(json_object_get(json_object_get(copy, "storage"), "logs"),
+			      "size_bytes"); /* of a pool (ZFS) it changes with what others write */
 	json_array_foreach(interfaces, i, one)
 	{
 		(void)json_object_del(one, "up");
@@ -169,11 +171,13 @@ enum rfl_rc rfl_env_check_note(const char *note, struct rfl_err *err)
 				"note '%.60s' is not KEY=VALUE with a key of a-z, 0-9 and _, for "
 				"example zone=us-central1-a",
 				note);
-	for (const char *at = note + key + 1; *at; at++) {
-		if (rfl_text_control(at) > 0)
-			return rfl_fail(err, RFL_EINVAL, 0,
-					"note '%.*s': its value is not one line of text", (int)key,
-					note);
+	for (const char *at = note + key + 1; *at;) {
+		size_t n = rfl_text_utf8(at, strlen(at));
+
+		if (n == 0 || rfl_text_control(at) > 0)
+			return rfl_fail(err, RFL_EINVAL, 0, "note '%.*s': its value is not %s",
+					(int)key, note, n == 0 ? "UTF-8" : "one line of text");
+		at += n;
 	}
 	return RFL_OK;
 }
@@ -184,7 +188,6 @@ static enum rfl_rc set_notes(const struct rfl_env_spec *spec, json_t *notes, boo
 	for (size_t i = 0; i < spec->nnotes; i++) {
 		const char *note = spec->notes[i], *value;
 		enum rfl_rc rc = rfl_env_check_note(note, err);
-		json_t *text;
 		char key[64];
 
 		if (rc)
@@ -196,11 +199,7 @@ static enum rfl_rc set_notes(const struct rfl_env_spec *spec, json_t *notes, boo
 			(void)json_object_del(notes, key);
 			continue;
 		}
-		text = json_string(value);
-		if (!text)
-			return rfl_fail(err, RFL_EINVAL, 0, "note '%s': its value is not UTF-8",
-					key);
-		if (json_object_set_new(notes, key, text) != 0)
+		if (json_object_set_new(notes, key, json_string(value)) != 0)
 			return rfl_fail(err, RFL_ENOMEM, 0, "notes: out of memory");
 	}
 	return RFL_OK;
@@ -210,16 +209,20 @@ static enum rfl_rc set_notes(const struct rfl_env_spec *spec, json_t *notes, boo
 
 static enum rfl_rc load(const char *path, json_t **ret, struct rfl_err *err)
 {
+	struct rfl_err why = RFL_ERR_INIT;
 	const char *version;
-	enum rfl_rc rc = RFL_OK;
+	enum rfl_rc rc;
 
 	if (!rfl_file_exists(path)) {
 		*ret = json_pack("{s:s, s:{}}", "schema_version", RFL_ENV_SCHEMA, "environments");
 		return *ret ? RFL_OK : rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
 	}
-	rc = rfl_json_load(path, ret, err);
+	rc = rfl_json_load(path, ret, &why);
+	if (rc == RFL_EFORMAT)
+		return rfl_fail(err, rc, why.native,
+				"%s; it is left as it is: mend it or move it away", why.msg);
 	if (rc)
-		return rc;
+		return rfl_fail(err, rc, why.native, "%s", why.msg);
 	version = json_string_value(json_object_get(*ret, "schema_version"));
 	if (version && strcmp(version, RFL_ENV_SCHEMA) == 0 &&
 	    json_is_object(json_object_get(*ret, "environments")))

@@ -209,6 +209,8 @@ static void facts_come_from_the_files(void **state)
 	assert_non_null(strstr(page, "| Container (image tag) | podman, docker.io/x:1.2 |\n"));
 	assert_non_null(strstr(page, "| Instance type | not known: no file here tells; --note"));
 	assert_non_null(strstr(page, "| Network | eth0 (virtual, 10 Gbit/s) |\n"));
+	assert_non_null(strstr(page, "| Python | not used: "));
+	assert_non_null(strstr(page, "| not known: no engine was asked; a run with one tells |"));
 	free(page);
 }
 
@@ -289,6 +291,26 @@ static void a_change_is_told_and_kept(void **state)
 		assert_int_equal(json_array_size(history), 1);
 		rfl_env_result_fini(&r);
 	}
+}
+
+/* The size of a pool is another with every file that somebody writes. */
+static void the_size_of_a_file_system_is_no_change(void **state)
+{
+	struct rfl_env_spec spec = spec_of(*state, "");
+	const char *path = tmp_path(*state, "logs/env.json");
+	struct rfl_env_result r = record(&spec);
+	const json_t *logs = find(&r, "storage", "logs");
+	struct rfl_err err = RFL_ERR_INIT;
+
+	assert_int_equal(
+		json_object_set_new((json_t *)(uintptr_t)logs, "size_bytes", json_integer(4096)),
+		0);
+	assert_ok(rfl_json_save(path, r.document, &err), &err);
+	rfl_env_result_fini(&r);
+	r = record(&spec);
+	assert_false(r.changed);
+	assert_string_equal(said, "");
+	rfl_env_result_fini(&r);
 }
 
 static void engines_gather(void **state)
@@ -375,7 +397,8 @@ static void notes_are_kept_and_taken_back(void **state)
 
 static void notes_that_are_none_are_refused(void **state)
 {
-	static const char *const bad[] = { "zone", "=x", "Zone=x", "a b=x", "k=two\nlines", "" };
+	static const char *const bad[] = { "zone",         "=x", "Zone=x", "a b=x",
+					   "k=two\nlines", "",   "k=\xff" };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
@@ -427,6 +450,7 @@ int main(void)
 		TEST(names_nobody),
 		TEST(what_holds_is_left_alone),
 		TEST(a_change_is_told_and_kept),
+		TEST(the_size_of_a_file_system_is_no_change),
 		TEST(engines_gather),
 		TEST(the_folder_of_images_stays_known),
 		TEST(notes_are_kept_and_taken_back),
