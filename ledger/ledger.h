@@ -81,7 +81,7 @@ extern "C" {
 	X(TEXT, data_mode, "synthetic or imagefolder") \
 	X(INT, augment, "1: random crop and flip, 0: resize and centre crop; empty without images") \
 	X(INT, workers, "loader threads") \
-	X(INT, prefetch, "batches made ahead per worker") \
+	X(INT, prefetch, "batches made ahead, by all workers together") \
 	X(INT, pin_memory, "1: batches in page-locked memory") \
 	X(INT, threads, "compute threads") \
 	X(INT, deterministic, "0 or 1") \
