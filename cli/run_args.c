@@ -144,13 +144,46 @@ static enum rfl_rc check_records(const struct rfl_run_args *a, struct rfl_err *e
 	return first_raised(list, RFL_ARRAY_LEN(list), err);
 }
 
+/* What one process may do alone, and several cannot do together. */
+static enum rfl_rc check_world(const struct rfl_run_args *a, struct rfl_err *err)
+{
+	const struct rfl_run_given *g = &a->given;
+	const bool world = a->world != NULL;
+	const struct objection list[] = {
+		{ !world && (g->interconnect || g->bucket_mb || g->world_timeout),
+		  "--interconnect, --bucket-mb, --world-timeout: one process exchanges nothing; "
+		  "add "
+		  "--world, or leave them out" },
+		{ world && a->cuda_graph,
+		  "--cuda-graph: a recorded step has no exchange of gradients in it; leave it out, "
+		  "or --world" },
+		{ world && a->until,
+		  "--until: processes would stop at different steps; leave it out, or --world" },
+		{ world && a->counters != RFL_DETAIL_OFF,
+		  "--counters: a counted step is repeated, which processes that wait for each "
+		  "other "
+		  "cannot do; count a run without --world" },
+		{ world && a->oom != RFL_OOM_RECORD,
+		  "--oom: all processes have the same batch; with --world it is recorded only" },
+		{ world && a->in_process,
+		  "--in-process: with --world every rank has a child; leave one of them out" },
+		{ world && is_backend(a, RFL_DEVICE_MPS),
+		  "--world: processes exchange gradients on processors and NVIDIA GPUs, not on "
+		  "mps" },
+		{ world && a->interconnect == RFL_RUN_NCCL && is_backend(a, RFL_DEVICE_CPU),
+		  "--interconnect nccl: NCCL exchanges memory of GPUs; leave it out, or use "
+		  "--backend cuda" },
+		{ world && a->interconnect == RFL_RUN_GLOO && is_backend(a, RFL_DEVICE_CUDA),
+		  "--interconnect gloo: gradients on GPUs are exchanged by NCCL; leave it out" },
+	};
+
+	return first_raised(list, RFL_ARRAY_LEN(list), err);
+}
+
 static enum rfl_rc check_args(const struct rfl_run_args *a, struct rfl_err *err)
 {
 	static enum rfl_rc (*const checks[])(const struct rfl_run_args *, struct rfl_err *) = {
-		check_data,
-		check_step,
-		check_device,
-		check_records,
+		check_data, check_step, check_device, check_records, check_world,
 	};
 	const struct rfl_zoo_model *model;
 
@@ -303,6 +336,63 @@ static struct rfl_run_config config_of(const struct rfl_cli *cli, const struct r
 	};
 }
 
+/* ---- several processes ---- */
+
+static const char *from_environment(const char *name, void *ctx)
+{
+	(void)ctx;
+	return getenv(name);
+}
+
+static enum rfl_rc world_of_launcher(struct rfl_world *ret, struct rfl_err *err)
+{
+	struct rfl_world w;
+
+	if (rfl_world_from_env(from_environment, NULL, &w, err) != RFL_OK)
+		return RFL_EUSAGE;
+	if (!w.launcher)
+		return rfl_fail(err, RFL_EUSAGE, 0,
+				"--world env: no launcher says who we are (torchrun: RANK, srun: "
+				"SLURM_PROCID, mpirun: OMPI_COMM_WORLD_RANK or PMI_RANK); start "
+				"this command by one, or use --world N for N processes on this "
+				"machine");
+	*ret = w;
+	return RFL_OK;
+}
+
+#define MOST_LOCAL 1024
+
+static enum rfl_rc find_world(const struct rfl_run_args *a, struct rfl_run_request *r,
+			      struct rfl_err *err)
+{
+	struct rfl_world *w = &r->config.world;
+	int64_t n = 0;
+	enum rfl_rc rc = RFL_OK;
+
+	if (!a->world)
+		return RFL_OK;
+	if (strcmp(a->world, "env") == 0) {
+		rc = world_of_launcher(w, err);
+	} else if (rfl_num_parse_int(a->world, "--world", &n, NULL) != RFL_OK || n < 1 ||
+		   n > MOST_LOCAL) {
+		rc = rfl_fail(err, RFL_EUSAGE, 0,
+			      "--world: '%s' is neither 'env' nor a number of processes from 1 to "
+			      "%d",
+			      a->world, MOST_LOCAL);
+	} else {
+		w->size = w->local_size = (int)n;
+		r->local_world = n > 1;
+	}
+	if (rc)
+		return rc;
+	w->interconnect = rfl_run_interconnects[a->interconnect];
+	w->timeout_s = a->world_timeout;
+	w->bucket_bytes = (int64_t)(a->bucket_mb * (1 << 20));
+	r->config.data.rank = w->rank;
+	r->config.data.world_size = w->size;
+	return RFL_OK;
+}
+
 enum rfl_rc rfl_run_request_of(const struct rfl_cli *cli, const struct rfl_run_args *a,
 			       struct rfl_run_request *ret, struct rfl_err *err)
 {
@@ -314,6 +404,8 @@ enum rfl_rc rfl_run_request_of(const struct rfl_cli *cli, const struct rfl_run_a
 	ret->config = config_of(cli, a);
 	rc = parse_until(a->until, &ret->config.until_stdrel, err);
 	ret->config.data = data_of(a);
+	if (rc == RFL_OK)
+		rc = find_world(a, ret, err);
 	ret->detect_data = a->data_mode == RFL_RUN_DATA_AUTO && ret->config.data.dir;
 	ret->label = a->label;
 	ret->env = a->env;

@@ -23,6 +23,7 @@ struct rfl_run_request {
 	enum rfl_oom_policy oom;
 	double timeout_s;
 	bool in_process;
+	bool local_world; /**< the processes of config.world are ours to start */
 	bool detect_data; /**< of which kind the data is, its folder says when the run begins */
 };
 

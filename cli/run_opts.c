@@ -11,9 +11,11 @@
 
 static const char *const backends[] = { "auto", "cpu", "cuda", "mps", NULL };
 static const char *const data_modes[] = {
-	"auto", "synthetic", "synthetic-host", "imagefolder", "imagefolder-cached", "cifar10",
+	"auto",  "synthetic", "synthetic-host", "imagefolder", "imagefolder-cached", "cifar10",
 	"mnist", NULL,
 };
+
+const char *const rfl_run_interconnects[] = { "auto", "gloo", "nccl", NULL };
 
 /* clang-format off */
 const struct rfl_opt rfl_run_opts[] = {
@@ -21,7 +23,7 @@ const struct rfl_opt rfl_run_opts[] = {
 	{ .name = "arch", .meta = "MODEL", .kind = RFL_OPT_TEXT, .offset = AT(arch), .required = true,
 	  .help = "the network; 'roofline list models' names them" },
 	{ .name = "batch-size", .meta = "N", .kind = RFL_OPT_INT, .offset = AT(batch_size),
-	  .def = "32", .min = 1, .max = 1 << 20, .help = "samples of one forward" },
+	  .def = "32", .min = 1, .max = 1 << 20, .help = "samples of one forward, in each process" },
 	{ .name = "grad-accum-steps", .meta = "K", .kind = RFL_OPT_INT,
 	  .offset = AT(grad_accum_steps), .def = "1", .min = 1, .max = 1 << 20,
 	  .help = "forwards and backwards before each update: a step has K times the batch size" },
@@ -67,6 +69,20 @@ const struct rfl_opt rfl_run_opts[] = {
 	  .help = "wait for the GPU after every step, as many scripts do" },
 	{ .name = "seed", .meta = "N", .kind = RFL_OPT_INT, .offset = AT(seed), .def = "0", .min = 0,
 	  .max = INT64_MAX, .help = "of dropout, order, crops and flips" },
+
+	/* several processes */
+	{ .name = "world", .meta = "env|N", .kind = RFL_OPT_TEXT, .offset = AT(world),
+	  .help = "train with several processes: as the launcher (torchrun, srun, mpirun) says in the "
+		  "environment, or N on this machine" },
+	{ .name = "interconnect", .meta = "HOW", .kind = RFL_OPT_CHOICE, .offset = AT(interconnect),
+	  GIVEN(interconnect), .choices = rfl_run_interconnects, .def = "auto",
+	  .help = "what exchanges gradients: gloo between processors, nccl between GPUs" },
+	{ .name = "bucket-mb", .meta = "MB", .kind = RFL_OPT_REAL, .offset = AT(bucket_mb),
+	  GIVEN(bucket_mb), .def = "25", .rmin = 0.001, .rmax = 65536,
+	  .help = "gradients are sent in pieces of about this size, while backward goes on" },
+	{ .name = "world-timeout", .meta = "SECONDS", .kind = RFL_OPT_REAL,
+	  .offset = AT(world_timeout), GIVEN(world_timeout), .def = "300", .rmin = 1, .rmax = 1e6,
+	  .help = "give up when a process does not come, or does not answer, for this long" },
 
 	/* optimizer */
 	{ .name = "optimizer", .meta = "NAME", .kind = RFL_OPT_CHOICE, .offset = AT(optimizer),

@@ -15,17 +15,19 @@ extern "C" {
 /** Was it written? An option that would change nothing is refused, its default is not. */
 struct rfl_run_given {
 	bool data_mode, optimizer, optimizer_kernels, lr, momentum, weight_decay, beta1, beta2, eps,
-		workers, prefetch_factor, until_max;
+		workers, prefetch_factor, until_max, interconnect, bucket_mb, world_timeout;
 };
 
 struct rfl_run_args {
-	const char *arch, *data, *engine, *label, *env, *log_dir, *until;
+	const char *arch, *data, *engine, *label, *env, *log_dir, *until, *world;
 	struct rfl_run_given given;
-	int backend, precision, mode, data_mode, optimizer, optimizer_kernels, counters, nvtx, oom;
+	int backend, precision, mode, data_mode, optimizer, optimizer_kernels, counters, nvtx, oom,
+		interconnect;
 	struct rfl_opt_list counter_sets;
 	int64_t batch_size, grad_accum_steps, image_size, context_length, warmup_iters, iters,
 		workers, prefetch_factor, threads, seed;
-	double lr, momentum, weight_decay, beta1, beta2, eps, timeout, until_max;
+	double lr, momentum, weight_decay, beta1, beta2, eps, timeout, until_max, bucket_mb,
+		world_timeout;
 	bool synthetic, no_augment, pin_memory, channels_last, deterministic, cudnn_benchmark,
 		cuda_graph, sync_each_step, in_process;
 };
@@ -34,6 +36,10 @@ struct rfl_run_args {
 enum { RFL_RUN_BACKEND_AUTO, RFL_RUN_BACKEND_OF_DEVICE };
 /** Likewise in front of the kinds of data. */
 enum { RFL_RUN_DATA_AUTO, RFL_RUN_DATA_OF_KIND };
+
+/** "auto", "gloo", "nccl", NULL. */
+extern const char *const rfl_run_interconnects[];
+enum { RFL_RUN_GLOO = 1, RFL_RUN_NCCL = 2 };
 
 /** The rows, ended by one with name NULL. */
 extern const struct rfl_opt rfl_run_opts[];

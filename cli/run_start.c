@@ -88,6 +88,16 @@ static int choose_workers(const struct rfl_run_config *c, int cores)
 	return n < 1 ? 1 : n > most ? most : n;
 }
 
+/* Several processes of a machine share its cores. Where it is not known how many they are, the
+ * launcher has given each its own (srun --cpus-per-task, mpirun --map-by), or --threads is wanted.
+ */
+static int share_of(int cores, const struct rfl_world *w)
+{
+	const int share = w->local_size > 1 ? cores / w->local_size : cores;
+
+	return share > 0 ? share : 1;
+}
+
 static enum rfl_rc settle(struct rfl_run_config *c, struct rfl_err *err)
 {
 	struct rfl_machine *machine = NULL;
@@ -101,6 +111,7 @@ static enum rfl_rc settle(struct rfl_run_config *c, struct rfl_err *err)
 		return rc;
 	cores = rfl_machine_threads(machine);
 	rfl_machine_free(machine);
+	cores = share_of(cores, &c->world);
 	if (c->threads == 0)
 		c->threads = cores;
 	if (c->data.workers < 0)
@@ -194,6 +205,7 @@ enum rfl_rc rfl_run_request_run(struct rfl_cli *cli, const struct rfl_run_reques
 		.in_process = r->in_process,
 		.child_argv = child,
 		.child_env = env,
+		.visible_gpus = getenv("CUDA_VISIBLE_DEVICES"),
 		.cancelled = is_cancelled,
 		.progress = on_progress,
 		.attempt = on_attempt,
@@ -201,7 +213,8 @@ enum rfl_rc rfl_run_request_run(struct rfl_cli *cli, const struct rfl_run_reques
 	};
 	if (!r->in_process)
 		catch_signals(old);
-	rc = rfl_run_fitting(&config, &options, r->oom, ret, err);
+	rc = r->local_world ? rfl_run_local(&config, &options, ret, err)
+			    : rfl_run_fitting(&config, &options, r->oom, ret, err);
 	if (!r->in_process)
 		restore_signals(old);
 	rfl_cli_progress(cli, NULL);

@@ -131,7 +131,7 @@ enum rfl_rc rfl_data_open(const struct rfl_data_spec *spec, const struct rfl_net
 	enum rfl_rc rc;
 
 	if (is_synthetic(spec))
-		return rfl_data__synthetic(net, batch, layout, threads,
+		return rfl_data__synthetic(net, spec->rank * batch, batch, layout, threads,
 					   spec->kind == RFL_DATA_SYNTHETIC, memory, ret, err);
 	rc = shape_of(spec, net, &shape, err);
 	return rc ? rc : rfl_data_open_images(spec, &shape, batch, layout, memory, ret, err);

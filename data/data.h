@@ -46,7 +46,8 @@ struct rfl_data_spec {
 	int ahead;       /**< batches decoded ahead of the one in use, at least 1 */
 	bool pin_memory; /**< the caller hands rfl_data_open() an engine's memory */
 	uint64_t seed;   /**< of the order, the crops and the flips */
-	/** Of several processes each sees its own part of every epoch. */
+	/** Of several processes each sees its own part of every epoch. Of synthetic data too: the
+	 * batches of all are what one process with a batch of all their samples would see. */
 	int rank, world_size; /**< 0 and 1 when there is one; a world_size of 0 is 1 */
 	/** The most that imagefolder-cached may keep. 0: nine tenths of the memory that is free. */
 	int64_t cache_bytes;

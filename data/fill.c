@@ -145,17 +145,27 @@ void rfl_fill_values(struct rfl_fill_rule rule, uint32_t p, uint64_t first, size
 	variants[v].run(rule, (uint64_t)p << 32 | first, n, out);
 }
 
-void rfl_fill_labels(int64_t n, int64_t classes, int64_t *out)
+void rfl_fill_labels_from(int64_t first, int64_t n, int64_t classes, int64_t *out)
 {
 	for (int64_t i = 0; i < n; i++)
-		out[i] = 37 * i % classes;
+		out[i] = 37 * (first + i) % classes;
+}
+
+void rfl_fill_labels(int64_t n, int64_t classes, int64_t *out)
+{
+	rfl_fill_labels_from(0, n, classes, out);
+}
+
+void rfl_fill_tokens_from(int64_t first, int64_t n, int64_t vocabulary, int64_t *out)
+{
+	for (int64_t i = 0; i < n; i++)
+		out[i] = (int64_t)(rfl_fill_raw(RFL_FILL_TOKEN, (uint64_t)(first + i)) %
+				   (uint64_t)vocabulary);
 }
 
 void rfl_fill_tokens(int64_t n, int64_t vocabulary, int64_t *out)
 {
-	for (int64_t i = 0; i < n; i++)
-		out[i] =
-			(int64_t)(rfl_fill_raw(RFL_FILL_TOKEN, (uint64_t)i) % (uint64_t)vocabulary);
+	rfl_fill_tokens_from(0, n, vocabulary, out);
 }
 
 uint32_t rfl_fill_bitsum(const float *values, size_t n)

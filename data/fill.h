@@ -51,6 +51,7 @@ void rfl_fill_values(struct rfl_fill_rule rule, uint32_t p, uint64_t first, size
 struct rfl_fill_job {
 	struct rfl_fill_rule rule;
 	uint32_t p;
+	uint64_t first; /**< element of the tensor that out[0] is; 0 but for a part of one */
 	size_t n;
 	float *out; /**< n elements, of the caller */
 };
@@ -75,11 +76,20 @@ struct rfl_fill_job rfl_fill_job_of(const struct rfl_param *param, float *out);
 enum rfl_rc rfl_fill_images(const struct rfl_shape *shape, int64_t n, enum rfl_layout layout,
 			    int threads, float *out, struct rfl_err *err) RFL_WARN_UNUSED;
 
+/** The same for samples first to first + n - 1 of a larger batch. */
+enum rfl_rc rfl_fill_images_from(const struct rfl_shape *shape, int64_t first, int64_t n,
+				 enum rfl_layout layout, int threads, float *out,
+				 struct rfl_err *err) RFL_WARN_UNUSED;
+
 /** Labels: (37 * i) mod classes. */
 void rfl_fill_labels(int64_t n, int64_t classes, int64_t *out);
 
 /** Tokens: raw(RFL_FILL_TOKEN, i) mod vocabulary. */
 void rfl_fill_tokens(int64_t n, int64_t vocabulary, int64_t *out);
+
+/** The same from element `first` on. */
+void rfl_fill_labels_from(int64_t first, int64_t n, int64_t classes, int64_t *out);
+void rfl_fill_tokens_from(int64_t first, int64_t n, int64_t vocabulary, int64_t *out);
 
 /** Sum of n bit patterns as uint32, modulo 2^32: a fingerprint that does not depend on order. */
 uint32_t rfl_fill_bitsum(const float *values, size_t n);

@@ -44,8 +44,8 @@ static void *work_run(void *ctx)
 			return NULL;
 		first = (ticket - before) * BLOCK;
 		n = w->jobs[job].n - first;
-		rfl_fill_values(w->jobs[job].rule, w->jobs[job].p, first, n < BLOCK ? n : BLOCK,
-				w->jobs[job].out + first);
+		rfl_fill_values(w->jobs[job].rule, w->jobs[job].p, w->jobs[job].first + first,
+				n < BLOCK ? n : BLOCK, w->jobs[job].out + first);
 	}
 }
 
@@ -94,10 +94,18 @@ static void to_nhwc(const float *nchw, int64_t n, int64_t channels, int64_t pixe
 enum rfl_rc rfl_fill_images(const struct rfl_shape *shape, int64_t n, enum rfl_layout layout,
 			    int threads, float *out, struct rfl_err *err)
 {
+	return rfl_fill_images_from(shape, 0, n, layout, threads, out, err);
+}
+
+enum rfl_rc rfl_fill_images_from(const struct rfl_shape *shape, int64_t first, int64_t n,
+				 enum rfl_layout layout, int threads, float *out,
+				 struct rfl_err *err)
+{
 	const size_t total = (size_t)(n * rfl_shape_numel(shape));
 	struct rfl_fill_job job = {
 		.rule = { .form = RFL_FILL_SCALED, .scale = 1.0f },
 		.p = RFL_FILL_IMAGE,
+		.first = (uint64_t)(first * rfl_shape_numel(shape)),
 		.n = total,
 		.out = out,
 	};

@@ -73,10 +73,12 @@ void rfl_data__free(const struct rfl_data_memory *memory, void *p);
 
 /* ---- the kinds ---- */
 
-/** One batch of the golden fill; see rfl_data_synthetic(). @param keep  the device may keep it */
-enum rfl_rc rfl_data__synthetic(const struct rfl_net *net, int64_t batch, enum rfl_layout layout,
-				int threads, bool keep, const struct rfl_data_memory *memory,
-				struct rfl_data **ret, struct rfl_err *err) RFL_WARN_UNUSED;
+/** One batch of the golden fill, from sample `first` on; see rfl_data_synthetic(). @param keep  the
+ * device may keep it */
+enum rfl_rc rfl_data__synthetic(const struct rfl_net *net, int64_t first, int64_t batch,
+				enum rfl_layout layout, int threads, bool keep,
+				const struct rfl_data_memory *memory, struct rfl_data **ret,
+				struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** JPEG files of spec->dir. */
 enum rfl_rc rfl_samples_folder(const struct rfl_data_spec *spec, const struct rfl_data_shape *shape,

@@ -13,6 +13,7 @@
 struct synthetic {
 	struct rfl_data base;
 	struct rfl_batch batch;
+	int64_t first; /* sample of the batch that all processes have together */
 	void *inputs, *labels;
 	const struct rfl_data_memory *memory; /* NULL, or the copy below */
 	struct rfl_data_memory copy;
@@ -83,32 +84,36 @@ static enum rfl_rc fill(struct synthetic *s, const struct rfl_net *net, int thre
 		rc = reserve(s, nlabels, sizeof(int64_t), &s->labels, err);
 	if (rc)
 		return rc;
-	rfl_fill_labels(nlabels, net->classes, s->labels);
+	rfl_fill_labels_from(s->first * rows_of(net), nlabels, net->classes, s->labels);
 	s->batch.labels = s->labels;
 	if (is_text(net)) {
-		rfl_fill_tokens(inputs, net->classes, s->inputs);
+		rfl_fill_tokens_from(s->first * rfl_shape_numel(shape), inputs, net->classes,
+				     s->inputs);
 		s->batch.kind = RFL_INPUT_TOKENS;
 		s->batch.tokens = s->inputs;
 		return RFL_OK;
 	}
 	s->batch.images = s->inputs;
-	return rfl_fill_images(shape, n, s->batch.layout, threads, s->inputs, err);
+	return rfl_fill_images_from(shape, s->first, n, s->batch.layout, threads, s->inputs, err);
 }
 
 /* What a batch holds follows from these; the same number is the same batch, in any source. */
-static uint64_t id_of(const struct rfl_net *net, int64_t batch, enum rfl_layout layout)
+static uint64_t id_of(const struct rfl_net *net, int64_t first, int64_t batch,
+		      enum rfl_layout layout)
 {
 	const struct rfl_shape *shape = &net->nodes[0].shape;
-	const int64_t facts[] = { batch, (int64_t)layout, net->classes, rows_of(net), shape->ndim };
+	const int64_t facts[] = { first,        batch,        (int64_t)layout,
+				  net->classes, rows_of(net), shape->ndim };
 	uint64_t h = rfl_hash64(0, facts, sizeof(facts));
 
 	h = rfl_hash64(h, shape->dim, (size_t)shape->ndim * sizeof(shape->dim[0]));
 	return h ? h : 1;
 }
 
-enum rfl_rc rfl_data__synthetic(const struct rfl_net *net, int64_t batch, enum rfl_layout layout,
-				int threads, bool keep, const struct rfl_data_memory *memory,
-				struct rfl_data **ret, struct rfl_err *err)
+enum rfl_rc rfl_data__synthetic(const struct rfl_net *net, int64_t first, int64_t batch,
+				enum rfl_layout layout, int threads, bool keep,
+				const struct rfl_data_memory *memory, struct rfl_data **ret,
+				struct rfl_err *err)
 {
 	struct synthetic *s = calloc(1, sizeof(*s));
 	enum rfl_rc rc;
@@ -120,9 +125,10 @@ enum rfl_rc rfl_data__synthetic(const struct rfl_net *net, int64_t batch, enum r
 		s->copy = *memory;
 		s->memory = &s->copy;
 	}
+	s->first = first;
 	s->batch = (struct rfl_batch){ .n = batch, .layout = layout };
 	if (keep)
-		s->batch.id = id_of(net, batch, layout);
+		s->batch.id = id_of(net, first, batch, layout);
 	rc = fill(s, net, threads, err);
 	if (rc) {
 		synthetic_free(&s->base);
@@ -135,5 +141,5 @@ enum rfl_rc rfl_data__synthetic(const struct rfl_net *net, int64_t batch, enum r
 enum rfl_rc rfl_data_synthetic(const struct rfl_net *net, int64_t batch, enum rfl_layout layout,
 			       int threads, struct rfl_data **ret, struct rfl_err *err)
 {
-	return rfl_data__synthetic(net, batch, layout, threads, true, NULL, ret, err);
+	return rfl_data__synthetic(net, 0, batch, layout, threads, true, NULL, ret, err);
 }

@@ -224,30 +224,52 @@ static void see(const char *text, const char *stem, size_t stem_len, int64_t *mo
 		*most = n;
 }
 
-enum rfl_rc rfl_label_next(const char *env, const char *model, const char *precision, int64_t batch,
-			   const struct rfl_ledger *ledger, const char *time_dir,
-			   char ret[RFL_LABEL_MAX + 1], struct rfl_err *err)
+enum rfl_rc rfl_label_stem(const char *env, const char *model, const char *precision, int64_t batch,
+			   int world, char ret[RFL_LABEL_STEM], struct rfl_err *err)
 {
-	char stem[RFL_LABEL_MAX - 19]; /* room for the largest N */
-	int len = snprintf(stem, sizeof(stem), "%s_%s_%s_bs%" PRId64 "_run", env, model, precision,
-			   batch);
+	char several[24] = "";
+	int len;
+
+	if (world > 1)
+		snprintf(several, sizeof(several), "_w%d", world);
+	len = snprintf(ret, RFL_LABEL_STEM, "%s_%s_%s_bs%" PRId64 "%s_run", env, model, precision,
+		       batch, several);
+	if (len < 0 || len >= RFL_LABEL_STEM)
+		return rfl_fail(err, RFL_EINVAL, 0, "label: '%s' is too long", ret);
+	return RFL_OK;
+}
+
+int64_t rfl_label_number(const char *stem, const struct rfl_ledger *ledger, const char *time_dir)
+{
+	const size_t len = strlen(stem);
 	int64_t most = 0;
 	DIR *dir;
 
-	if (len < 0 || (size_t)len >= sizeof(stem))
-		return rfl_fail(err, RFL_EINVAL, 0, "label: '%s' is too long", stem);
 	for (size_t i = 0; ledger && i < ledger->nrows; i++) {
 		if (ledger->rows[i].label)
-			see(ledger->rows[i].label, stem, (size_t)len, &most);
+			see(ledger->rows[i].label, stem, len, &most);
 	}
 	dir = opendir(time_dir);
 	if (dir) {
 		const struct dirent *entry;
 
 		while ((entry = readdir(dir)) != NULL)
-			see(entry->d_name, stem, (size_t)len, &most);
+			see(entry->d_name, stem, len, &most);
 		closedir(dir);
 	}
-	snprintf(ret, RFL_LABEL_MAX + 1, "%s%" PRId64, stem, most + 1);
+	return most + 1;
+}
+
+enum rfl_rc rfl_label_next(const char *env, const char *model, const char *precision, int64_t batch,
+			   const struct rfl_ledger *ledger, const char *time_dir,
+			   char ret[RFL_LABEL_MAX + 1], struct rfl_err *err)
+{
+	char stem[RFL_LABEL_STEM];
+	enum rfl_rc rc = rfl_label_stem(env, model, precision, batch, 1, stem, err);
+
+	if (rc)
+		return rc;
+	snprintf(ret, RFL_LABEL_MAX + 1, "%s%" PRId64, stem,
+		 rfl_label_number(stem, ledger, time_dir));
 	return RFL_OK;
 }

@@ -58,6 +58,21 @@ enum rfl_rc rfl_label_check(const char *label, struct rfl_err *err) RFL_WARN_UNU
 enum rfl_rc rfl_label_env(const char *given, const char *label, const char *model,
 			  const char *backend, char ret[49], struct rfl_err *err) RFL_WARN_UNUSED;
 
+/** Room for a stem, beside which the largest N has room in a label. */
+#define RFL_LABEL_STEM (RFL_LABEL_MAX - 19)
+
+/**
+ * What stands before N in the labels that are made: "{env}_{model}_{precision}_bs{batch}_run", or
+ * "..._bs{batch}_w{world}_run" for several processes, where batch is that of one of them.
+ * RFL_EINVAL when it is too long.
+ */
+enum rfl_rc rfl_label_stem(const char *env, const char *model, const char *precision, int64_t batch,
+			   int world, char ret[RFL_LABEL_STEM],
+			   struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** One more than the largest N that follows a stem, as in rfl_label_next(). */
+int64_t rfl_label_number(const char *stem, const struct rfl_ledger *ledger, const char *time_dir);
+
 /**
  * Make the next free label: N is one more than the largest in the ledger and in the folder of time
  * logs, 1 when there is none.

@@ -136,6 +136,8 @@ static enum rfl_rc window(struct rfl_burst__loop *l, struct rfl_burst *b, struct
 	const struct rfl_burst_config *c = l->config;
 	enum rfl_rc rc = rfl_burst__name_ranges(l, err), unnamed;
 
+	if (rc == RFL_OK && c->meet)
+		rc = c->meet(c->ctx, err);
 	if (rc)
 		return rc;
 	if (c->window)

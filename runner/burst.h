@@ -73,6 +73,8 @@ struct rfl_burst_config {
 	/** Called after each warm-up step and once more before the window, never in it. May be
 	 * NULL. */
 	void (*progress)(int64_t done, int64_t total, void *ctx);
+	/** Called before the window: wait until other processes are there, too. May be NULL. */
+	enum rfl_rc (*meet)(void *ctx, struct rfl_err *err);
 	/** Called right before the window, and right behind it. May be NULL. */
 	void (*window)(bool begins, void *ctx);
 	/** Called when the burst has everything but its until_ members. May be NULL. */

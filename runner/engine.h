@@ -89,6 +89,7 @@ struct rfl_engine_world {
 	int local_rank; /**< on this machine: the GPU that is ours */
 	const char *address;
 	int port;                 /**< where rank 0 listens */
+	bool hosted;              /**< somebody else listens there, and rank 0 does not */
 	double timeout_s;         /**< for the others to come, and for each exchange */
 	int64_t bucket_bytes;     /**< gradients are exchanged in pieces of about this size */
 	const char *interconnect; /**< "auto", "gloo", "nccl" */
@@ -228,7 +229,7 @@ struct rfl_engine_ops {
 	 * Record a whole step once, to be replayed as one piece of work: zero_grad, forward,
 	 * backward and step, or the first of them.
 	 * Needs some steps done in the ordinary way before it, of the same mode. Setting another
-	 * mode, other numbers of the optimizer or a snapshot forgets it.
+	 * mode or other numbers of the optimizer and going back to a snapshot forget it.
 	 * @param batch  gives shapes, and the values of the first replay
 	 * @return RFL_OK; RFL_EUNSUPPORTED with the reason
 	 */

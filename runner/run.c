@@ -21,6 +21,9 @@
 #include "runner/env_record.h"
 #include "runner/run_parts.h"
 
+#define MAX_CHILD_ENV 16
+#define GPUS          "CUDA_VISIBLE_DEVICES="
+
 /* What the parent holds during a run. */
 struct run {
 	const struct rfl_run_config *config;
@@ -31,6 +34,9 @@ struct run {
 	struct rfl_proc_result process;
 	struct rfl_captures captures;
 	char ledger_path[4096], lock_path[4096], counters_path[4096];
+	int64_t number; /* of several processes: N of the label that is made, if they do not
+			   agree on another */
+	char world_label[RFL_LABEL_MAX + 1]; /* of all of them */
 };
 
 /* ---- listening ---- */
@@ -68,13 +74,38 @@ static bool on_tick(void *ctx)
 
 /* ---- running ---- */
 
+/* The child's environment. Of several processes on a machine each sees its own GPU and no other. */
+static void add_gpu(const struct run *run, const char *env[MAX_CHILD_ENV + 1], char *gpus,
+		    size_t size)
+{
+	const struct rfl_world *w = &run->config->world;
+	const char *const *given = run->options->child_env;
+	char own[64];
+	size_t n = 0;
+
+	for (; given && given[n] && n + 1 < MAX_CHILD_ENV; n++)
+		env[n] = given[n];
+	if (w->size > 1 && rfl_world_gpu(run->options->visible_gpus, w->local_rank, own)) {
+		snprintf(gpus, size, GPUS "%s", own);
+		env[n++] = gpus;
+	}
+	env[n] = NULL;
+}
+
 static enum rfl_rc run_child(struct run *run, struct rfl_err *err)
 {
-	json_t *json = rfl_run__config_to_json(run->config);
-	char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
+	struct rfl_run_config config = *run->config;
+	const char *env[MAX_CHILD_ENV + 1];
+	char gpus[sizeof(GPUS) + 64];
+	json_t *json;
+	char *text;
+
+	config.world.run_number = run->number;
+	json = rfl_run__config_to_json(&config);
+	text = json ? json_dumps(json, JSON_COMPACT) : NULL;
 	const struct rfl_proc_spec spec = {
 		.argv = run->options->child_argv,
-		.env = run->options->child_env,
+		.env = env,
 		.input = text,
 		.input_len = text ? strlen(text) : 0,
 		.report_fd = RFL_RUN_REPORT_FD,
@@ -85,6 +116,7 @@ static enum rfl_rc run_child(struct run *run, struct rfl_err *err)
 	};
 	enum rfl_rc rc;
 
+	add_gpu(run, env, gpus, sizeof(gpus));
 	if (text)
 		rc = rfl_proc_run(&spec, &run->process, err);
 	else
@@ -129,46 +161,66 @@ static void run_here(struct run *run)
 /* ---- naming ---- */
 
 /* The rows that are there; NULL when there is none yet. */
-static enum rfl_rc load_ledger(const struct run *run, struct rfl_ledger **ret, struct rfl_err *err)
+/* The labels of the ledger, which a label is chosen by. */
+static enum rfl_rc load_labels(const struct run *run, struct rfl_ledger **ret, struct rfl_err *err)
 {
+	static const bool wanted[RFL_LEDGER_NCOLUMNS] = { [RFL_LEDGER_AT_label] = true };
+
 	*ret = NULL;
 	if (rfl_file_size(run->ledger_path) == 0)
 		return RFL_OK;
-	return rfl_ledger_load(run->ledger_path, ret, err);
+	return rfl_ledger_load_columns(run->ledger_path, wanted, ret, err);
 }
 
-static enum rfl_rc make_label(const struct run *run, struct rfl_ledger_row *row,
-			      struct rfl_err *err)
+/* The label that was given, or one that is made: into `made`. */
+static enum rfl_rc find_label(const struct run *run, const struct rfl_ledger_row *row,
+			      char made[RFL_LABEL_MAX + 1], struct rfl_err *err)
 {
-	const struct rfl_run_options *o = run->options;
-	const char *backend = row->backend ? row->backend : "auto";
-	char env[49], made[RFL_LABEL_MAX + 1], time_dir[4096];
+	const int64_t agreed = run->heard.world.run_number;
 	struct rfl_ledger *ledger = NULL;
-	struct rfl_label parts;
-	const char *label = o->label;
-	enum rfl_rc rc = rfl_label_env(o->env, label, row->model, backend, env, err);
+	char time_dir[4096];
+	enum rfl_rc rc;
 
-	snprintf(time_dir, sizeof(time_dir), "%s/time", o->log_dir);
-	if (rc == RFL_OK && !label)
-		rc = load_ledger(run, &ledger, err);
-	if (rc == RFL_OK && !label)
-		rc = rfl_label_next(env, row->model, row->precision, row->micro_batch, ledger,
+	if (run->options->label) {
+		snprintf(made, RFL_LABEL_MAX + 1, "%s", run->options->label);
+		return RFL_OK;
+	}
+	if (run->config->world.size > 1)
+		return rfl_run__world_label(row, agreed > 0 ? agreed : run->number, made, err);
+	snprintf(time_dir, sizeof(time_dir), "%s/time", run->options->log_dir);
+	rc = load_labels(run, &ledger, err);
+	if (rc == RFL_OK)
+		rc = rfl_label_next(row->env, row->model, row->precision, row->micro_batch, ledger,
 				    time_dir, made, err);
 	rfl_ledger_free(ledger);
-	if (rc)
-		return rc;
-	if (!label)
-		label = made;
-	rfl_label_parse(label, row->model, &parts);
-	row->repeat = parts.run;
-	rc = rfl_ledger_set(&row->env, env, err);
-	if (rc == RFL_OK)
-		rc = rfl_ledger_set(&row->label, label, err);
 	return rc;
 }
 
+static enum rfl_rc make_label(struct run *run, struct rfl_ledger_row *row, struct rfl_err *err)
+{
+	const struct rfl_run_options *o = run->options;
+	const char *backend = row->backend ? row->backend : "auto";
+	char env[49], label[RFL_LABEL_MAX + 1];
+	struct rfl_label parts;
+	enum rfl_rc rc = rfl_label_env(o->env, o->label, row->model, backend, env, err);
+
+	if (rc == RFL_OK)
+		rc = rfl_ledger_set(&row->env, env, err);
+	if (rc == RFL_OK)
+		rc = find_label(run, row, label, err);
+	if (rc == RFL_OK && run->config->world.size > 1) {
+		memcpy(run->world_label, label, sizeof(label));
+		rc = rfl_run__rank_label(run->world_label, run->config->world.rank, label, err);
+	}
+	if (rc)
+		return rc;
+	rfl_label_parse(label, row->model, &parts);
+	row->repeat = parts.run;
+	return rfl_ledger_set(&row->label, label, err);
+}
+
 /* When, where and by whom: no two attempts share it. */
-static enum rfl_rc make_run_id(struct rfl_ledger_row *row, struct rfl_err *err)
+static enum rfl_rc make_run_id(int rank, struct rfl_ledger_row *row, struct rfl_err *err)
 {
 	char iso[RFL_TIME_ISO_SIZE], id[64], host[256] = "";
 	int64_t now = rfl_clock_ns();
@@ -177,7 +229,7 @@ static enum rfl_rc make_run_id(struct rfl_ledger_row *row, struct rfl_err *err)
 	enum rfl_rc rc;
 
 	gethostname(host, sizeof(host) - 1);
-	h = rfl_hash64(rfl_hash64(0, host, strlen(host)), &pid, sizeof(pid));
+	h = rfl_hash64(rfl_hash64((uint64_t)rank, host, strlen(host)), &pid, sizeof(pid));
 	h = rfl_hash64(h, &now, sizeof(now));
 	rfl_clock_iso(iso);
 	snprintf(id, sizeof(id), "%.4s%.2s%.2sT%.2s%.2s%.2s-%08" PRIx32, iso, iso + 5, iso + 8,
@@ -210,7 +262,7 @@ static enum rfl_rc check_logs(struct run *run, struct rfl_err *err)
 	if (rc == RFL_OK && counts)
 		rc = rfl_counters_check(run->counters_path, err);
 	if (rc == RFL_OK)
-		rc = load_ledger(run, &ledger, err);
+		rc = load_labels(run, &ledger, err);
 	rfl_ledger_free(ledger);
 	if (rc == RFL_OK)
 		rc = rfl_file_mkdirs(dir, err);
@@ -219,26 +271,47 @@ static enum rfl_rc check_logs(struct run *run, struct rfl_err *err)
 	return rc ? rc : rfl_file_unlock(lock, run->lock_path, err);
 }
 
+static enum rfl_rc choose_number(struct run *run, struct rfl_err *err)
+{
+	struct rfl_ledger *ledger = NULL;
+	char time_dir[4096];
+	enum rfl_rc rc;
+
+	if (run->config->world.size <= 1 || run->options->label)
+		return RFL_OK;
+	snprintf(time_dir, sizeof(time_dir), "%s/time", run->options->log_dir);
+	rc = load_labels(run, &ledger, err);
+	if (rc == RFL_OK)
+		rc = rfl_run__world_number(run->config, run->options, run->net, ledger, time_dir,
+					   &run->number, err);
+	rfl_ledger_free(ledger);
+	return rc;
+}
+
 static enum rfl_rc prepare(struct run *run, struct rfl_ledger_row *row, struct rfl_err *err)
 {
 	const struct rfl_run_options *o = run->options;
-	char env[49];
+	char env[49], label[RFL_LABEL_MAX + 1];
 	enum rfl_rc rc;
 
 	rc = rfl_run__check(run->config, &run->net, err);
 	if (rc == RFL_OK && o->label)
 		rc = rfl_label_check(o->label, err);
+	if (rc == RFL_OK && o->label && run->config->world.size > 1)
+		rc = rfl_run__rank_label(o->label, run->config->world.size - 1, label, err);
 	if (rc == RFL_OK)
 		rc = rfl_label_env(o->env, o->label, run->config->arch, "cpu", env, err);
 	if (rc == RFL_OK)
 		rc = check_logs(run, err);
+	if (rc == RFL_OK)
+		rc = choose_number(run, err);
 	if (rc == RFL_OK)
 		rc = rfl_machine_new(&run->machine, err);
 	if (rc == RFL_OK)
 		rc = rfl_run__heard_init(&run->heard, run->config->iters, err);
 	run->heard.device = run->config->device; /* until the child says which it is */
 	if (rc == RFL_OK)
-		rc = make_run_id(row, err);
+		rc = make_run_id(run->config->world.rank, row, err);
 	return rc;
 }
 
@@ -249,13 +322,17 @@ static double memory_limit(const struct rfl_machine *m)
 	return (double)m->memory_bytes;
 }
 
-static enum rfl_rc write_steps(struct run *run, struct rfl_run_result *ret, struct rfl_err *err)
+static enum rfl_rc write_steps(const struct run *run, const struct rfl_burst *burst,
+			       struct rfl_run_result *ret, struct rfl_err *err)
 {
-	if (!run->heard.timed)
-		return RFL_OK;
 	snprintf(ret->steps_file, sizeof(ret->steps_file), "%s/steps/%s.csv", run->options->log_dir,
 		 ret->row.run_id);
-	return rfl_run__write_steps(ret->steps_file, &run->heard.burst, err);
+	return rfl_run__write_steps(ret->steps_file, burst, err);
+}
+
+static enum rfl_rc write_own_steps(struct run *run, struct rfl_run_result *ret, struct rfl_err *err)
+{
+	return run->heard.timed ? write_steps(run, &run->heard.burst, ret, err) : RFL_OK;
 }
 
 static enum rfl_rc write_time_log(struct run *run, struct rfl_run_result *ret, struct rfl_err *err)
@@ -285,7 +362,7 @@ static enum rfl_rc write_side_files(struct run *run, struct rfl_run_result *ret,
 {
 	static enum rfl_rc (*const files[])(struct run *, struct rfl_run_result *,
 					    struct rfl_err *) = {
-		write_steps,
+		write_own_steps,
 		write_time_log,
 		write_counters,
 	};
@@ -325,27 +402,80 @@ static void record_environment(const struct run *run, const struct rfl_ledger_ro
 	rfl_env_result_fini(&result);
 }
 
+static enum rfl_rc identify(const struct run *run, struct rfl_ledger_row *row, struct rfl_err *err)
+{
+	enum rfl_rc rc;
+	char hash[17];
+
+	rfl_run__config_hash(run->config, row, hash);
+	rc = rfl_ledger_set(&row->config_hash, hash, err);
+	return rc ? rc : rfl_ledger_set(&row->cell, run->options->cell, err);
+}
+
+/* Behind the row of rank 0 that of all processes, which is the result. The row of rank 0 is given
+ * up. */
+static enum rfl_rc record_world(struct run *run, struct rfl_run_result *ret, struct rfl_err *err)
+{
+	struct rfl_ledger_row all;
+	enum rfl_rc rc;
+
+	rfl_ledger_row_init(&all);
+	rc = rfl_run__fill_world_row(run->config, run->net, &run->heard, run->machine, &ret->row,
+				     &all, err);
+	if (rc == RFL_OK)
+		rc = make_run_id(run->config->world.size, &all, err);
+	if (rc == RFL_OK)
+		rc = rfl_ledger_set(&all.timestamp_utc, ret->row.timestamp_utc, err);
+	if (rc == RFL_OK)
+		rc = rfl_ledger_set(&all.env, ret->row.env, err);
+	if (rc == RFL_OK)
+		rc = rfl_ledger_set(&all.label, run->world_label, err);
+	if (rc == RFL_OK)
+		rc = identify(run, &all, err);
+	if (rc) {
+		rfl_ledger_row_fini(&all);
+		return rc;
+	}
+	all.repeat = ret->row.repeat;
+	rfl_ledger_row_fini(&ret->row);
+	ret->row = all;
+	if (ret->rc == RFL_OK && strcmp(all.status, "ok") != 0)
+		ret->rc = RFL_EFAILED;
+	if (run->heard.world.known)
+		rc = write_steps(run, &run->heard.world.burst, ret, err);
+	return rc ? rc : rfl_ledger_append(run->ledger_path, &ret->row, err);
+}
+
 /* The row is written last, so that what it points to is there; and it is written even when a side
  * file could not be. The lock is held: a label that was chosen here is nobody else's. */
 static enum rfl_rc record(struct run *run, struct rfl_run_result *ret, struct rfl_err *err)
 {
+	const struct rfl_world *w = &run->config->world;
 	struct rfl_ledger_row *row = &ret->row;
 	enum rfl_rc rc, side;
-	char hash[17];
 
 	rc = make_label(run, row, err);
-	if (rc)
-		return rc;
-	rfl_run__config_hash(run->config, row, hash);
-	rc = rfl_ledger_set(&row->config_hash, hash, err);
 	if (rc == RFL_OK)
-		rc = rfl_ledger_set(&row->cell, run->options->cell, err);
+		rc = identify(run, row, err);
 	if (rc)
 		return rc;
 	side = write_side_files(run, ret, err);
 	record_environment(run, row);
 	rc = rfl_ledger_append(run->ledger_path, row, err);
+	if (rc == RFL_OK && w->size > 1 && w->rank == 0)
+		rc = record_world(run, ret, err);
 	return side ? side : rc;
+}
+
+static enum rfl_rc explain_cancel(const struct run *run, struct rfl_ledger_row *row,
+				  struct rfl_err *err)
+{
+	const struct rfl_run_options *o = run->options;
+	const char *why = o->why_cancelled ? o->why_cancelled(o->ctx) : NULL;
+
+	if (!why || !run->process.cancelled || run->heard.timed)
+		return RFL_OK;
+	return rfl_ledger_set(&row->error_text, why, err);
 }
 
 static enum rfl_rc conclude(struct run *run, struct rfl_run_result *ret, struct rfl_err *err)
@@ -362,11 +492,16 @@ static enum rfl_rc conclude(struct run *run, struct rfl_run_result *ret, struct 
 	row->host_peak_bytes = isnan(run->heard.host_peak_bytes) ? run->process.max_rss_bytes
 								 : run->heard.host_peak_bytes;
 	ret->rc = rfl_run__judge(&run->heard, &run->process, memory_limit(run->machine), row, err);
+	rc = explain_cancel(run, row, err);
+	if (rc)
+		return rc;
 	rc = rfl_run__fill_counters(run->config, &run->heard, &run->process, &run->captures, row,
 				    err);
 	if (rc)
 		return rc;
-	rc = rfl_file_lock(run->lock_path, &lock, err);
+	rc = rfl_file_mkdirs(run->options->log_dir, err); /* removed meanwhile, perhaps */
+	if (rc == RFL_OK)
+		rc = rfl_file_lock(run->lock_path, &lock, err);
 	if (rc)
 		return rc;
 	rc = record(run, ret, err);

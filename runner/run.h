@@ -87,7 +87,12 @@ struct rfl_run_options {
 	/** Program and arguments of the child, NULL-terminated: what ends in rfl_run_child(). */
 	const char *const *child_argv;
 	const char *const *child_env; /**< "NAME=value", added to ours; NULL-terminated, or NULL */
+	/** What CUDA_VISIBLE_DEVICES says: of several processes on a machine each gets its own of
+	 * these GPUs. NULL: it is not set. */
+	const char *visible_gpus;
 	bool (*cancelled)(void *ctx); /**< asked ten times a second; may be NULL */
+	/** Why cancelled() said true, for the row; may be NULL: the user asked for it. Borrowed. */
+	const char *(*why_cancelled)(void *ctx);
 	/** "setup", "warmup", "window", "counting"; may be NULL. */
 	void (*progress)(const char *phase, int64_t done, int64_t total, void *ctx);
 	/** Of rfl_run_fitting(): a row was written, another batch size is tried. May be NULL. */
@@ -107,6 +112,10 @@ struct rfl_run_result {
  * Do one run and write its files: logs/steps/<run_id>.csv, logs/time/<label>_<stamp>.txt, with
  * counters rows of logs/counters.csv and, last, the row in logs/metrics.csv.
  *
+ * With config->world.size above 1 this process is one of several, all of which do this: each writes
+ * the row of its rank, <label>_rank<R>, and rank 0 behind it the row of all, <label>, which is then
+ * its result: the samples of all over the window of the slowest.
+ *
  * @param ret  filled whenever a row was written; release with rfl_run_result_fini() in any case
  * @return RFL_OK when the row was written, whatever its status says; RFL_EINVAL, RFL_ENOTFOUND and
  *         the like when the run was refused before it began (no row); RFL_EIO when a file could
@@ -124,6 +133,15 @@ void rfl_run_result_fini(struct rfl_run_result *r);
 enum rfl_rc rfl_run_fitting(const struct rfl_run_config *config,
 			    const struct rfl_run_options *options, enum rfl_oom_policy policy,
 			    struct rfl_run_result *ret, struct rfl_err *err) RFL_WARN_UNUSED;
+
+/**
+ * rfl_run() as config->world.size processes on this machine, which it starts: one child for each
+ * rank. When one does not end well the others are stopped.
+ * @param ret  the row of all; release in any case
+ */
+enum rfl_rc rfl_run_local(const struct rfl_run_config *config,
+			  const struct rfl_run_options *options, struct rfl_run_result *ret,
+			  struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** The batch that shrink tries behind this one: 64, 48, 32, 24 ... 3, 2, 1; 0 behind 1. */
 int64_t rfl_oom_smaller(int64_t batch);

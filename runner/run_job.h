@@ -32,6 +32,16 @@ struct rfl_run__job {
 	size_t counters_len; /* sent so far */
 };
 
+/* ---- one of several processes (run_world.c); alone these do nothing ---- */
+
+/** Meet the others, and agree with them on the number of the run ("met"). */
+enum rfl_rc rfl_run__join(struct rfl_run__job *job, struct rfl_err *err);
+/** Wait until all are here. */
+enum rfl_rc rfl_run__meet(struct rfl_run__job *job, struct rfl_err *err);
+/** Behind the window: tell the others what was measured here; rank 0 reports what all have measured
+ * together ("world_steps", "world"). */
+enum rfl_rc rfl_run__unite(struct rfl_run__job *job, struct rfl_err *err);
+
 /* ---- events (run_tell.c): what cannot be said for lack of memory the parent misses ---- */
 
 void rfl_run__tell_progress(struct rfl_run__job *job, const char *phase, int64_t done,

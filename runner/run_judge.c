@@ -31,6 +31,7 @@ static void judge_failure(const struct rfl_run__heard *h, struct verdict *v)
 		{ RFL_EUNAVAILABLE, "unsupported" },
 		{ RFL_ENOTFOUND, "unsupported" },
 		{ RFL_EINTR, "interrupted" },
+		{ RFL_ETIMEOUT, "timeout" }, /* another process did not come */
 	};
 
 	v->status = "crash";

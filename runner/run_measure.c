@@ -30,6 +30,8 @@ static enum rfl_rc open_engine(struct rfl_run__job *job, struct rfl_err *err)
 	if (rc == RFL_OK)
 		rc = rfl_run__tell_device(job, err);
 	if (rc == RFL_OK)
+		rc = rfl_run__join(job, err);
+	if (rc == RFL_OK) /* the same weights in every process: nobody sends them */
 		rc = rfl_fill_engine(job->choice.ops, job->engine, job->net, c->threads, err);
 	return rc;
 }
@@ -92,9 +94,16 @@ static void on_window(bool begins, void *ctx)
 	rfl_data_stats(job->data, &job->data_stats);
 }
 
+static enum rfl_rc on_meet(void *ctx, struct rfl_err *err)
+{
+	return rfl_run__meet(ctx, err);
+}
+
 static enum rfl_rc on_measured(void *ctx, struct rfl_err *err)
 {
-	return rfl_run__tell_measured(ctx, err);
+	const enum rfl_rc rc = rfl_run__tell_measured(ctx, err);
+
+	return rc ? rc : rfl_run__unite(ctx, err);
 }
 
 static enum rfl_rc burst(struct rfl_run__job *job, struct rfl_err *err)
@@ -114,6 +123,7 @@ static enum rfl_rc burst(struct rfl_run__job *job, struct rfl_err *err)
 		.nvtx = job->nvtx,
 		.nvtx_detail = c->nvtx,
 		.progress = on_progress,
+		.meet = on_meet,
 		.window = on_window,
 		.measured = on_measured,
 		.ctx = job,

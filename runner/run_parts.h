@@ -1,8 +1,8 @@
 /*
  * run_parts.h - inside runner/: what the files of a run share. The child reports events, one JSON
- * object each: {"event":"engine"|"device"|"ready"|"progress"|"steps"|"timed"|"gpu"|"until"|
- * "counters"|"counted"|"failed", ...}. From "timed" on the run is measured; "counters" brings a
- * piece of a table of counters, "counted" the end of it.
+ * object each: {"event":"engine"|"device"|"met"|"ready"|"progress"|"steps"|"timed"|"gpu"|
+ * "until"|"world_steps"|"world"|"counters"|"counted"|"failed", ...}. From "timed" on the run is
+ * measured; "counters" brings a piece of a table of counters, "counted" the end of it.
  */
 #ifndef RFL_RUNNER_RUN_PARTS_H
 #define RFL_RUNNER_RUN_PARTS_H
@@ -59,6 +59,20 @@ enum rfl_rc rfl_run__open_engine(const struct rfl_run_config *config,
 				 const struct rfl_run__choice *choice, const struct rfl_net *net,
 				 struct rfl_engine **ret, struct rfl_err *err);
 
+/* ---- several processes (run_world.c) ---- */
+
+/** What a process has measured beside its steps, and what all have together. NaN: not known. */
+struct rfl_run__share {
+	double wall_s, ttfb_s, loss_first, loss_last, launch_gap;
+	double allocated_peak_bytes, reserved_peak_bytes, host_peak_bytes;
+	double skipped; /* files left out */
+	double sm_clock_mean_hz, sm_clock_min_hz, memory_clock_mean_hz, power_mean_w, energy_j,
+		temperature_max_c, memory_used_peak_bytes;
+	double throttle_bits; /* the lower 32 */
+};
+
+void rfl_run__share_from_json(const json_t *json, struct rfl_run__share *ret);
+
 /* ---- the child's work (run_measure.c) ---- */
 
 /** Takes the reference. */
@@ -98,7 +112,13 @@ struct rfl_run__heard {
 	char text[1024];
 	struct rfl_buf counters; /* a table, in pieces as they came */
 	size_t counters_len;     /* of all that was sent; known when counted */
-	bool counted;            /* the child is through with its counted steps */
+	struct {
+		int64_t run_number; /* that the processes agreed on; -1: they have not met */
+		bool known;         /* the rest is: rank 0 has it of all */
+		struct rfl_run__share share;
+		struct rfl_burst burst; /* times of the slowest, losses of all */
+	} world;
+	bool counted; /* the child is through with its counted steps */
 	enum rfl_rc counted_rc;
 	char counted_text[1024];
 };
@@ -119,6 +139,30 @@ void rfl_run__hear(struct rfl_run__heard *h, const json_t *event, const char **p
 enum rfl_rc rfl_run__fill_row(const struct rfl_run_config *config, const struct rfl_net *net,
 			      const struct rfl_run__heard *heard, const struct rfl_machine *machine,
 			      struct rfl_ledger_row *row, struct rfl_err *err);
+
+/**
+ * The row of all processes, but for its identity: like rank 0's, with the samples of all.
+ * @param own  rank 0's row, complete
+ */
+enum rfl_rc rfl_run__fill_world_row(const struct rfl_run_config *config, const struct rfl_net *net,
+				    const struct rfl_run__heard *heard,
+				    const struct rfl_machine *machine,
+				    const struct rfl_ledger_row *own, struct rfl_ledger_row *row,
+				    struct rfl_err *err);
+
+/** N for a label that is to be made: one that is free here. The processes take the largest. */
+enum rfl_rc rfl_run__world_number(const struct rfl_run_config *config,
+				  const struct rfl_run_options *options, const struct rfl_net *net,
+				  const struct rfl_ledger *ledger, const char *time_dir,
+				  int64_t *ret, struct rfl_err *err);
+
+/** The label of all processes, from a row with env, model, precision, micro_batch, world_size. */
+enum rfl_rc rfl_run__world_label(const struct rfl_ledger_row *row, int64_t number,
+				 char ret[RFL_LABEL_MAX + 1], struct rfl_err *err);
+
+/** <label>_rank<R>. RFL_EINVAL when that is too long. */
+enum rfl_rc rfl_run__rank_label(const char *label, int rank, char ret[RFL_LABEL_MAX + 1],
+				struct rfl_err *err);
 
 /** Decide and set status, error_code and error_text. @return why it is not ok */
 enum rfl_rc rfl_run__judge(const struct rfl_run__heard *heard,

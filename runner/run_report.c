@@ -31,6 +31,7 @@ enum rfl_rc rfl_run__heard_init(struct rfl_run__heard *h, int64_t iters, struct 
 		.scaling = { .scale = unknown, .skipped = -1 },
 		.memory = { unknown, unknown },
 		.host_peak_bytes = unknown,
+		.world = { .run_number = -1 },
 	};
 	rfl_buf_init(&h->describe, DESCRIBE_MAX);
 	rfl_buf_init(&h->counters, COUNTERS_MAX);
@@ -42,6 +43,7 @@ void rfl_run__heard_fini(struct rfl_run__heard *h)
 	rfl_buf_fini(&h->counters);
 	rfl_buf_fini(&h->describe);
 	rfl_burst_fini(&h->burst);
+	rfl_burst_fini(&h->world.burst);
 }
 
 static double real(const json_t *value)
@@ -129,7 +131,7 @@ static void hear_gpu(struct rfl_run__heard *h, const json_t *event)
 	text_of(event, "throttle", h->throttle, sizeof(h->throttle));
 }
 
-static void hear_steps(struct rfl_run__heard *h, const json_t *event)
+static void read_steps(struct rfl_burst *b, const json_t *event)
 {
 	int64_t at = int_of(event, "first");
 	const json_t *row;
@@ -137,9 +139,9 @@ static void hear_steps(struct rfl_run__heard *h, const json_t *event)
 
 	json_array_foreach(json_object_get(event, "rows"), i, row)
 	{
-		if (at < 0 || at >= h->burst.nsteps || json_array_size(row) != 7)
+		if (at < 0 || at >= b->nsteps || json_array_size(row) != 7)
 			break;
-		h->burst.steps[at++] = (struct rfl_burst_step){
+		b->steps[at++] = (struct rfl_burst_step){
 			.data_wait_s = real(json_array_get(row, 0)),
 			.upload_s = real(json_array_get(row, 1)),
 			.forward_s = real(json_array_get(row, 2)),
@@ -149,6 +151,11 @@ static void hear_steps(struct rfl_run__heard *h, const json_t *event)
 			.loss = real(json_array_get(row, 6)),
 		};
 	}
+}
+
+static void hear_steps(struct rfl_run__heard *h, const json_t *event)
+{
+	read_steps(&h->burst, event);
 }
 
 static bool all_steps_here(const struct rfl_burst *b)
@@ -180,6 +187,38 @@ static void hear_timed(struct rfl_run__heard *h, const json_t *event)
 	h->memory.reserved_peak_bytes = real_of(event, "reserved_peak_bytes");
 	h->host_peak_bytes = real_of(event, "host_peak_bytes");
 	h->skipped = int_of(event, "skipped");
+}
+
+static void hear_met(struct rfl_run__heard *h, const json_t *event)
+{
+	h->world.run_number = int_of(event, "run_number");
+}
+
+/* Room is made when there is something: most runs are of one process. */
+static void hear_world_steps(struct rfl_run__heard *h, const json_t *event)
+{
+	struct rfl_burst *b = &h->world.burst;
+	struct rfl_err why = RFL_ERR_INIT;
+
+	if (!b->steps && rfl_burst_init(b, h->burst.nsteps, &why) != RFL_OK)
+		rfl_log(RFL_LOG_WARN, "%s", why.msg);
+	if (b->steps)
+		read_steps(b, event);
+}
+
+static void hear_world(struct rfl_run__heard *h, const json_t *event)
+{
+	struct rfl_burst *b = &h->world.burst;
+	struct rfl_run__share *s = &h->world.share;
+
+	rfl_run__share_from_json(json_object_get(event, "share"), s);
+	h->world.known = b->steps && all_steps_here(b);
+	b->wall_s = s->wall_s;
+	b->ttfb_s = s->ttfb_s;
+	b->loss_first = s->loss_first;
+	b->loss_last = s->loss_last;
+	b->launch_gap = s->launch_gap;
+	b->synced = h->burst.synced;
 }
 
 static void hear_until(struct rfl_run__heard *h, const json_t *event)
@@ -227,11 +266,19 @@ void rfl_run__hear(struct rfl_run__heard *h, const json_t *event, const char **p
 		const char *name;
 		void (*hear)(struct rfl_run__heard *h, const json_t *event);
 	} kinds[] = {
-		{ "engine", hear_engine },     { "device", hear_device },
-		{ "ready", hear_ready },       { "steps", hear_steps },
-		{ "timed", hear_timed },       { "until", hear_until },
-		{ "gpu", hear_gpu },           { "failed", hear_failed },
-		{ "counters", hear_counters }, { "counted", hear_counted },
+		{ "engine", hear_engine },
+		{ "device", hear_device },
+		{ "ready", hear_ready },
+		{ "steps", hear_steps },
+		{ "timed", hear_timed },
+		{ "until", hear_until },
+		{ "gpu", hear_gpu },
+		{ "failed", hear_failed },
+		{ "counters", hear_counters },
+		{ "counted", hear_counted },
+		{ "met", hear_met },
+		{ "world", hear_world },
+		{ "world_steps", hear_world_steps },
 	};
 	const char *name = json_string_value(json_object_get(event, "event"));
 

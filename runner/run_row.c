@@ -293,6 +293,16 @@ static const char *kernels_of(const struct rfl_run_config *c, const struct rfl_r
 				       : rfl_optimizer_kernels_names[c->optimizer.kernels];
 }
 
+/* What exchanges gradients: chosen by the device. */
+static const char *interconnect_of(const struct rfl_run_config *c, const struct rfl_run__heard *h)
+{
+	if (c->world.size <= 1)
+		return NULL;
+	if (h->device < 0)
+		return strcmp(c->world.interconnect, "auto") == 0 ? NULL : c->world.interconnect;
+	return h->device == RFL_DEVICE_CUDA ? "nccl" : "gloo";
+}
+
 static const char *autocast_of(const struct rfl_run_config *c, const struct rfl_run__heard *h)
 {
 	enum rfl_cast cast;
@@ -332,6 +342,7 @@ static enum rfl_rc fill_texts(const struct rfl_run_config *c, const struct rfl_n
 		{ &row->optimizer_kernels, kernels_of(c, h) },
 		{ &row->data_mode, rfl_data_kind_names[c->data.kind] },
 		{ &row->launcher, c->world.launcher },
+		{ &row->interconnect, interconnect_of(c, h) },
 		{ &row->host, machine->host },
 		{ &row->kernel, machine->kernel },
 		{ &row->version, RFL_VERSION },

@@ -4,6 +4,7 @@
  */
 #include "runner/world.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,12 +12,17 @@
 #include "base/num.h"
 
 #define DEFAULT_PORT 29500
+#define JOB_PORTS    15000 /* of jobs with a number, this one and those behind it */
+#define JOB_PORTS_N  10000
 
 /* The variables of one launcher. It is the one at work when its rank is set. */
 struct launcher {
 	const char *name;
 	const char *rank, *size, *local_rank, *local_size; /* local_size may be NULL */
-	const char *nodes; /* a list of hosts, the first of which has rank 0; may be NULL */
+	const char *nodes;  /* a list of hosts, the first of which has rank 0; may be NULL */
+	const char *nnodes; /* how many hosts; may be NULL */
+	const char *job;    /* a number that tells jobs apart, for their ports; may be NULL */
+	const char *hosted; /* "True": the launcher listens at the address; may be NULL */
 };
 
 /* torchrun first: it can itself be started by srun or mpirun, and then it decides. */
@@ -27,6 +33,7 @@ static const struct launcher launchers[] = {
 		.size = "WORLD_SIZE",
 		.local_rank = "LOCAL_RANK",
 		.local_size = "LOCAL_WORLD_SIZE",
+		.hosted = "TORCHELASTIC_USE_AGENT_STORE",
 	},
 	{
 		.name = "openmpi",
@@ -41,6 +48,8 @@ static const struct launcher launchers[] = {
 		.size = "SLURM_NTASKS",
 		.local_rank = "SLURM_LOCALID",
 		.nodes = "SLURM_JOB_NODELIST",
+		.nnodes = "SLURM_STEP_NUM_NODES",
+		.job = "SLURM_JOB_ID",
 	},
 	{
 		.name = "mpich",
@@ -117,7 +126,7 @@ static enum rfl_rc find_address(const struct reader *r, struct rfl_world *w)
 		memcpy(w->address, given, strlen(given) + 1);
 		return RFL_OK;
 	}
-	if (nodes && first_host(nodes, w->address, sizeof(w->address)))
+	if (w->local_size != w->size && nodes && first_host(nodes, w->address, sizeof(w->address)))
 		return RFL_OK;
 	if (w->local_size != w->size)
 		return rfl_fail(r->err, RFL_EINVAL, 0,
@@ -126,6 +135,30 @@ static enum rfl_rc find_address(const struct reader *r, struct rfl_world *w)
 				r->launcher->name);
 	memcpy(w->address, "127.0.0.1", sizeof("127.0.0.1"));
 	return RFL_OK;
+}
+
+/* Jobs of one scheduler may share a host: then each has a port of its own. */
+static enum rfl_rc find_port(const struct reader *r, struct rfl_world *w)
+{
+	int job = 0;
+	enum rfl_rc rc = number(r, r->launcher->job, 0, INT_MAX, -1, &job);
+
+	if (rc)
+		return rc;
+	return number(r, "MASTER_PORT", 1, 65535,
+		      job < 0 ? DEFAULT_PORT : JOB_PORTS + job % JOB_PORTS_N, &w->port);
+}
+
+/* Processes on this machine, where the launcher does not say it but how many machines there are. */
+static enum rfl_rc find_local_size(const struct reader *r, struct rfl_world *w)
+{
+	int nodes = 0;
+	enum rfl_rc rc = number(r, r->launcher->nnodes, 1, INT_MAX, -1, &nodes);
+
+	if (rc == RFL_OK)
+		rc = number(r, r->launcher->local_size, 1, w->size,
+			    w->size == 1 || nodes == 1 ? w->size : -1, &w->local_size);
+	return rc;
 }
 
 static enum rfl_rc read_launcher(const struct reader *r, struct rfl_world *w)
@@ -140,9 +173,10 @@ static enum rfl_rc read_launcher(const struct reader *r, struct rfl_world *w)
 		rc = number(r, l->local_rank, 0, w->size - 1, w->size == 1 ? 0 : -2,
 			    &w->local_rank);
 	if (rc == RFL_OK)
-		rc = number(r, l->local_size, 1, w->size, w->size == 1 ? 1 : -1, &w->local_size);
+		rc = find_local_size(r, w);
 	if (rc == RFL_OK)
-		rc = number(r, "MASTER_PORT", 1, 65535, DEFAULT_PORT, &w->port);
+		rc = find_port(r, w);
+	w->hosted = get(r, l->hosted) && strcmp(get(r, l->hosted), "True") == 0;
 	return rc == RFL_OK ? find_address(r, w) : rc;
 }
 
@@ -154,6 +188,8 @@ enum rfl_rc rfl_world_from_env(rfl_world_env_fn env, void *ctx, struct rfl_world
 		.size = 1,
 		.local_size = 1,
 		.port = DEFAULT_PORT,
+		.timeout_s = RFL_WORLD_TIMEOUT_S,
+		.bucket_bytes = RFL_WORLD_BUCKET_BYTES,
 		.interconnect = "auto",
 	};
 	enum rfl_rc rc = RFL_OK;
@@ -166,4 +202,27 @@ enum rfl_rc rfl_world_from_env(rfl_world_env_fn env, void *ctx, struct rfl_world
 	if (rc == RFL_OK)
 		*ret = w;
 	return rc;
+}
+
+bool rfl_world_gpu(const char *visible, int local_rank, char ret[64])
+{
+	const char *at = visible;
+
+	if (!visible) {
+		(void)snprintf(ret, 64, "%d", local_rank);
+		return true;
+	}
+	for (int i = 0; i < local_rank; i++) {
+		at = strchr(at, ',');
+		if (!at)
+			return false;
+		at++;
+	}
+	const size_t len = strcspn(at, ",");
+
+	if (len == 0 || len >= 64)
+		return false;
+	memcpy(ret, at, len);
+	ret[len] = '\0';
+	return true;
 }

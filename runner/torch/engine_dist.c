@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "runner/torch/shim_dist.h"
 
 /* What exchanges tensors of this engine's device. */
@@ -52,12 +53,15 @@ static enum rfl_rc meet(struct rfl_engine *e, const struct rfl_engine_world *wor
 {
 	struct rfl_torch_tensor **params =
 		rfl_alloc_array((size_t)e->net->nparams, sizeof(struct rfl_torch_tensor *));
+	const double start = rfl_clock_s();
 	enum rfl_torch_status status;
+	bool waited;
 	struct rfl_torch_group_config config = {
 		.rank = world->rank,
 		.size = world->size,
 		.address = world->address,
 		.port = world->port,
+		.hosted = world->hosted,
 		.timeout_s = world->timeout_s,
 		.bucket_bytes = world->bucket_bytes,
 		.nccl = nccl,
@@ -71,8 +75,9 @@ static enum rfl_rc meet(struct rfl_engine *e, const struct rfl_engine_world *wor
 	free(params);
 	if (status == RFL_TORCH_OK)
 		return RFL_OK;
-	return rfl_fail(err, RFL_EUNAVAILABLE, 0,
-			"torch: rank %d of %d did not find the others at %s port %d within %g s "
+	waited = rfl_clock_s() - start >= 0.9 * world->timeout_s;
+	return rfl_fail(err, waited ? RFL_ETIMEOUT : RFL_EUNAVAILABLE, 0,
+			"torch: rank %d of %d: not all processes met at %s port %d within %g s "
 			"(are all of them started, and is the port free?): %s",
 			world->rank, world->size, world->address, world->port, world->timeout_s,
 			rfl_torch_error());
@@ -118,7 +123,12 @@ enum rfl_rc rfl_torch__exchange_finish(struct rfl_engine *e, const struct rfl_ba
 {
 	if (!exchanges(e, how))
 		return RFL_OK;
-	return rfl_torch__check(rfl_torch_group_finish(e->group), "exchange of gradients", err);
+	if (rfl_torch_group_finish(e->group) == RFL_TORCH_OK)
+		return RFL_OK;
+	return rfl_fail(err, RFL_EFAILED, 0,
+			"torch: gradients are not exchanged, since another process has ended or "
+			"does not answer: %s",
+			rfl_torch_error());
 }
 
 enum rfl_rc rfl_torch__barrier(struct rfl_engine *e, struct rfl_err *err)

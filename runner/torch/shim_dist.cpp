@@ -13,6 +13,7 @@
 #include <chrono>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <torch/csrc/autograd/function.h>
@@ -118,7 +119,7 @@ c10::intrusive_ptr<process_group> make_group(const struct rfl_torch_group_config
 	auto options = c10d::ProcessGroupGloo::Options::create(milliseconds(c->timeout_s));
 
 	options->devices.push_back(
-		c->address == std::string("127.0.0.1")
+		c->address == std::string("127.0.0.1") || c->address == std::string("localhost")
 			? c10d::ProcessGroupGloo::createDeviceForHostname("127.0.0.1")
 			: c10d::ProcessGroupGloo::createDefaultDevice());
 	return c10::make_intrusive<c10d::ProcessGroupGloo>(store, c->rank, c->size, options);
@@ -205,6 +206,52 @@ void add_hooks(rfl_torch_group *group)
 	}
 }
 
+// Rank 0 listens, unless the launcher does. The others wait for it.
+c10::intrusive_ptr<c10d::Store> open_store(const struct rfl_torch_group_config *c)
+{
+	c10d::TCPStoreOptions options;
+
+	options.port = static_cast<uint16_t>(c->port);
+	options.isServer = c->rank == 0 && !c->hosted;
+	options.waitWorkers = false; // those who are missing shall be named
+	options.timeout = milliseconds(c->timeout_s);
+	try {
+		return c10::make_intrusive<c10d::TCPStore>(std::string(c->address), options);
+	} catch (const std::exception &e) {
+		TORCH_CHECK(options.isServer || c->hosted,
+			    "rank 0 is not there: ", std::string(e.what()).substr(0, 120));
+		throw;
+	}
+}
+
+std::string here_key(int rank)
+{
+	return "here/" + std::to_string(rank);
+}
+
+// Everybody says that they are here, and looks for the others.
+void meet(c10d::Store &store, const struct rfl_torch_group_config *c)
+{
+	const auto until = std::chrono::steady_clock::now() + milliseconds(c->timeout_s);
+	std::string missing;
+	int first = 0; // all before it are here
+
+	store.set(here_key(c->rank), std::vector<uint8_t>{ 1 });
+	while (first < c->size) {
+		if (store.check({ here_key(first) })) {
+			first++;
+			continue;
+		}
+		if (std::chrono::steady_clock::now() >= until)
+			break;
+		std::this_thread::sleep_for(std::chrono::milliseconds(5));
+	}
+	for (int r = first; r < c->size && missing.size() < 80; r++)
+		if (!store.check({ here_key(r) }))
+			missing += (missing.empty() ? "rank " : ", ") + std::to_string(r);
+	TORCH_CHECK(missing.empty(), "missing: ", missing);
+}
+
 } // namespace
 
 enum rfl_torch_status rfl_torch_group_join(const struct rfl_torch_group_config *config,
@@ -212,18 +259,13 @@ enum rfl_torch_status rfl_torch_group_join(const struct rfl_torch_group_config *
 {
 	return guarded([&] {
 		auto group = std::make_unique<rfl_torch_group>();
-		c10d::TCPStoreOptions options;
-
 		TORCH_CHECK(!rfl_torch_group_missing(config->nccl),
 			    rfl_torch_group_missing(config->nccl));
-		options.port = static_cast<uint16_t>(config->port);
-		options.isServer = config->rank == 0;
-		options.numWorkers = static_cast<size_t>(config->size);
-		options.timeout = milliseconds(config->timeout_s);
 
 		const auto store =
-			c10::make_intrusive<c10d::TCPStore>(std::string(config->address), options);
+			c10::make_intrusive<c10d::PrefixStore>("roofline", open_store(config));
 
+		meet(*store, config);
 		group->size = config->size;
 		for (size_t i = 0; i < config->nparams; i++)
 			group->params.push_back(config->params[i]->t);
@@ -237,8 +279,7 @@ enum rfl_torch_status rfl_torch_group_join(const struct rfl_torch_group_config *
 				group->params[group->buckets[b].params[0]].options().requires_grad(
 					false));
 		}
-		group->group = make_group(
-			config, c10::make_intrusive<c10d::PrefixStore>("roofline", store));
+		group->group = make_group(config, store);
 		add_hooks(group.get());
 		*ret = group.release();
 	});

@@ -14,6 +14,7 @@
 #include "runner/engine.h"
 #include "tests/engines/fake_device.h"
 #include "tests/engines/fake_told.h"
+#include "tests/engines/fake_world.h"
 
 struct rfl_engine {
 	const struct rfl_engine_ops *ops;
@@ -25,7 +26,8 @@ struct rfl_engine {
 	int calls[3];               /* of forward, backward, step */
 	int zeroed, replays, captures, syncs, losses, uploads, last_backwards, pinned;
 	bool captured;
-	double weights; /* of all backwards together */
+	struct fake_world *world; /* NULL: alone */
+	double weights;           /* of all backwards together */
 	int snapshots, restores;
 	int64_t updates, saved_updates; /* the state that a step changes */
 	double loss, saved_loss;
@@ -33,9 +35,19 @@ struct rfl_engine {
 	void *mark_ctx;
 };
 
+/* Is what tests tell meant for this rank? Before it has joined nobody knows which it is. */
+static bool is_meant(const struct rfl_engine *e)
+{
+	const char *rank = getenv("RFL_FAKE_RANK");
+
+	return !rank || (e && fake_world_rank(e->world) == (int)strtol(rank, NULL, 10));
+}
+
 /* A loss that is none is the one thing that goes wrong here. */
 static enum rfl_rc misbehave(const char *place, int n, struct rfl_engine *e, struct rfl_err *err)
 {
+	if (!is_meant(e))
+		return RFL_OK;
 	if (e && fake_told_nan(place, n))
 		e->loss = (double)NAN;
 	return fake_misbehave(place, n, err);
@@ -111,6 +123,7 @@ static void fake_close(struct rfl_engine *e)
 		free(e->params[i]);
 	free(e->params);
 	fake_device_free(e->device);
+	fake_world_leave(e->world);
 	free(e);
 }
 
@@ -186,7 +199,7 @@ static void take(struct rfl_engine *e, double ms)
 
 static enum rfl_rc phase(struct rfl_engine *e, int which, const char *name, struct rfl_err *err)
 {
-	take(e, e->ms[which]);
+	take(e, is_meant(e) ? e->ms[which] : 0);
 	return misbehave(name, e->calls[which]++, e, err);
 }
 
@@ -394,6 +407,39 @@ static enum rfl_rc fake_replay(struct rfl_engine *e, const struct rfl_batch *bat
 	return RFL_OK;
 }
 
+/* ---- several processes ---- */
+
+static enum rfl_rc fake_join(struct rfl_engine *e, const struct rfl_engine_world *world,
+			     struct rfl_err *err)
+{
+	const char *path = getenv("RFL_FAKE_JOINED"), *gpus = getenv("CUDA_VISIBLE_DEVICES");
+	enum rfl_rc rc = fake_world_join(world, &e->world, err);
+	FILE *f = rc == RFL_OK && path ? fopen(path, "a") : NULL;
+
+	if (f) {
+		fprintf(f, "%s threads=%d gpus=%s\n", fake_world_text(e->world), e->config.threads,
+			gpus ? gpus : "");
+		fclose(f);
+	}
+	return rc;
+}
+
+static enum rfl_rc fake_barrier(struct rfl_engine *e, struct rfl_err *err)
+{
+	double all[1024];
+
+	return e->world ? fake_world_gather(e->world, &e->loss, 1, all, err) : RFL_OK;
+}
+
+static enum rfl_rc fake_gather(struct rfl_engine *e, const double *mine, size_t n, double *all,
+			       struct rfl_err *err)
+{
+	if (e->world)
+		return fake_world_gather(e->world, mine, n, all, err);
+	memcpy(all, mine, n * sizeof(*mine));
+	return RFL_OK;
+}
+
 static enum rfl_rc fake_logits(struct rfl_engine *e, float *out, int64_t numel, struct rfl_err *err)
 {
 	(void)e;
@@ -487,6 +533,9 @@ struct rfl_engine_ops rfl_fake_ops = {
 	.elapsed = fake_elapsed,
 	.capture = fake_capture,
 	.replay = fake_replay,
+	.join = fake_join,
+	.barrier = fake_barrier,
+	.gather = fake_gather,
 	.optimizer_kernels = fake_optimizer_kernels,
 };
 
@@ -499,6 +548,7 @@ RFL_EXPORT const struct rfl_engine_ops *rfl_engine_plugin(uint32_t abi)
 	rfl_fake_ops.upload = fake_lacks("upload") ? NULL : fake_upload;
 	rfl_fake_ops.capture = fake_lacks("capture") ? NULL : fake_capture;
 	rfl_fake_ops.optimizer_kernels = fake_lacks("kernels") ? NULL : fake_optimizer_kernels;
+	rfl_fake_ops.join = fake_lacks("join") ? NULL : fake_join;
 	rfl_fake_ops.host_alloc = fake_lacks("pinned") ? NULL : fake_host_alloc;
 	return abi == RFL_ENGINE_ABI ? &rfl_fake_ops : NULL;
 }

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/num.h"
 #include "base/proc.h"
 
 enum { RANKS = 2, STEPS = 4, HALF = 4, WHOLE = RANKS * HALF, PIXELS = 3 * SIDE * SIDE };
@@ -108,19 +109,28 @@ static uint64_t fingerprint(struct rfl_engine *e, const struct rfl_net *n)
 
 /* ---- a rank, as a process of its own ---- */
 
+static int number_of(const char *variable)
+{
+	struct rfl_err err = RFL_ERR_INIT;
+	int64_t value = 0;
+
+	assert_ok(rfl_num_parse_int(getenv(variable), variable, &value, &err), &err);
+	return (int)value;
+}
+
 static void be_rank(void **state)
 {
 	struct rfl_engine_world world = {
-		.rank = atoi(getenv("RFL_TEST_RANK")),
+		.rank = number_of("RFL_TEST_RANK"),
 		.size = RANKS,
-		.local_rank = atoi(getenv("RFL_TEST_RANK")),
+		.local_rank = number_of("RFL_TEST_RANK"),
 		.address = "127.0.0.1",
-		.port = atoi(getenv("RFL_TEST_PORT")),
+		.port = number_of("RFL_TEST_PORT"),
 		.timeout_s = 60,
-		.bucket_bytes = atoi(getenv("RFL_TEST_BUCKET")),
+		.bucket_bytes = number_of("RFL_TEST_BUCKET"),
 		.interconnect = "auto",
 	};
-	const int micro = atoi(getenv("RFL_TEST_MICRO"));
+	const int micro = number_of("RFL_TEST_MICRO");
 	struct rfl_net *n = plain_net();
 	struct rfl_engine *e = open_plain_net(n, RFL_LAYOUT_NCHW);
 	struct rfl_err err = RFL_ERR_INIT;
@@ -288,8 +298,17 @@ static void those_who_do_not_come_are_not_waited_for(void **state)
 	struct rfl_err err = RFL_ERR_INIT;
 
 	(void)state;
-	assert_int_equal(ops->join(e, &world, &err), RFL_EUNAVAILABLE);
-	assert_non_null(strstr(err.msg, "rank 1 of 2 did not find the others at 127.0.0.1"));
+	assert_int_equal(ops->join(e, &world, &err), RFL_ETIMEOUT);
+	assert_non_null(strstr(err.msg, "rank 1 of 2: not all processes met at 127.0.0.1"));
+	assert_non_null(strstr(err.msg, "rank 0 is not there"));
+	world.rank = 0; /* the others are not */
+	world.size = 3;
+	rfl_err_clear(&err);
+	assert_int_equal(ops->join(e, &world, &err), RFL_ETIMEOUT);
+	assert_non_null(strstr(err.msg, "missing: rank 1, 2"));
+	world.rank = 1;
+	world.size = 2;
+	rfl_err_clear(&err);
 	world.interconnect = "nccl";
 	rfl_err_clear(&err);
 	assert_int_equal(ops->join(e, &world, &err), RFL_EUNSUPPORTED);
