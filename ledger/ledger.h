@@ -74,7 +74,7 @@ extern "C" {
 	X(TEXT, layout, "nchw or nhwc") \
 	X(TEXT, mode, "train, fwd, fwd_bwd") \
 	X(TEXT, optimizer, "sgd ...") \
-	X(TEXT, optimizer_kernels, "single, foreach, fused") \
+	X(TEXT, optimizer_kernels, "foreach, fused: as they ran") \
 	X(REAL, lr, "learning rate") \
 	X(REAL, momentum, "of sgd") \
 	X(REAL, weight_decay, "of the optimizer") \

@@ -203,6 +203,19 @@ static void read_cgroups(struct cgroup_limits *l, const char *root)
 	}
 }
 
+int64_t rfl_machine_oom_kills(const char *root)
+{
+	static const char key[] = "\noom_kill ";
+	char text[32768];
+	const char *line;
+	int64_t n;
+
+	if (!rfl_machine__slurp(root, "/proc/vmstat", text, sizeof(text)))
+		return -1;
+	line = strstr(text, key);
+	return line && sscanf(line + sizeof(key) - 1, "%" SCNd64, &n) == 1 ? n : -1;
+}
+
 void rfl_machine__limits(struct rfl_machine *m, const char *root)
 {
 	struct cgroup_limits l = { .quota = NAN, .memory = -1, .limit = 0 };

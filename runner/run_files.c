@@ -19,45 +19,79 @@
 #include "base/file.h"
 #include "base/num.h"
 
+/* ---- the table of steps ---- */
+
+/* Of ten million steps the table has a gigabyte: it is never in memory as a whole. */
+#define PIECE ((size_t)8 << 20)
+
+static const char *const step_columns[] = {
+	"step",        "data_wait_ms", "upload_ms", "forward_ms",
+	"backward_ms", "optimizer_ms", "step_ms",   "loss",
+};
+
+static void put_step(struct rfl_buf *out, int64_t i, const struct rfl_burst_step *s)
+{
+	const double values[] = {
+		s->data_wait_s * 1e3,
+		s->upload_s * 1e3,
+		s->forward_s * 1e3,
+		s->backward_s * 1e3,
+		s->optimizer_s * 1e3,
+		s->total_s * 1e3,
+		s->loss,
+	};
+	char text[RFL_ARRAY_LEN(step_columns)][RFL_NUM_MAX];
+	const char *fields[RFL_ARRAY_LEN(step_columns)] = { text[0] };
+
+	snprintf(text[0], sizeof(text[0]), "%" PRId64, i);
+	for (size_t v = 0; v < RFL_ARRAY_LEN(values); v++)
+		fields[v + 1] = rfl_num_exact(values[v], text[v + 1]);
+	rfl_csv_write_row(out, fields, RFL_ARRAY_LEN(fields));
+}
+
+/* Begin the file with the first piece, and add the others to it. */
+static enum rfl_rc write_piece(const char *path, struct rfl_buf *piece, bool first,
+			       struct rfl_err *err)
+{
+	enum rfl_rc rc = rfl_buf_check(piece, path, err), unlocked;
+	int fd = -1;
+
+	if (rc == RFL_OK && first) {
+		rc = rfl_file_create(path, piece->data, piece->len, err);
+	} else if (rc == RFL_OK) {
+		rc = rfl_file_lock(path, &fd, err);
+		if (rc == RFL_OK)
+			rc = rfl_file_append(fd, path, piece->data, piece->len, err);
+		unlocked = rfl_file_unlock(fd, path, err);
+		rc = rc ? rc : unlocked;
+		if (rc)
+			(void)unlink(path); /* half a table is none */
+	}
+	rfl_buf_reset(piece);
+	return rc;
+}
+
 enum rfl_rc rfl_run__write_steps(const char *path, const struct rfl_burst *burst,
 				 struct rfl_err *err)
 {
-	static const char *const header[] = { "step",       "data_wait_ms", "upload_ms",
-					      "forward_ms", "backward_ms",  "optimizer_ms",
-					      "step_ms",    "loss" };
-	char text[RFL_ARRAY_LEN(header)][RFL_NUM_MAX];
-	const char *fields[RFL_ARRAY_LEN(header)];
-	struct rfl_buf out;
-	enum rfl_rc rc;
+	enum rfl_rc rc = rfl_file_mkdirs_for(path, err);
+	struct rfl_buf piece;
+	bool first = true;
 
-	rfl_buf_init(&out, 0);
-	rfl_csv_write_row(&out, header, RFL_ARRAY_LEN(header));
-	for (int64_t i = 0; i < burst->nsteps; i++) {
-		const struct rfl_burst_step *s = &burst->steps[i];
-		const double values[] = {
-			s->data_wait_s * 1e3,
-			s->upload_s * 1e3,
-			s->forward_s * 1e3,
-			s->backward_s * 1e3,
-			s->optimizer_s * 1e3,
-			s->total_s * 1e3,
-			s->loss,
-		};
-
-		snprintf(text[0], sizeof(text[0]), "%" PRId64, i);
-		fields[0] = text[0];
-		for (size_t v = 0; v < RFL_ARRAY_LEN(values); v++)
-			fields[v + 1] = rfl_num_exact(values[v], text[v + 1]);
-		rfl_csv_write_row(&out, fields, RFL_ARRAY_LEN(header));
+	rfl_buf_init(&piece, 0);
+	rfl_csv_write_row(&piece, step_columns, RFL_ARRAY_LEN(step_columns));
+	for (int64_t i = 0; i < burst->nsteps && rc == RFL_OK; i++) {
+		put_step(&piece, i, &burst->steps[i]);
+		if (piece.len < PIECE && i + 1 < burst->nsteps && !piece.failed)
+			continue;
+		rc = write_piece(path, &piece, first, err);
+		first = false;
 	}
-	rc = rfl_buf_check(&out, path, err);
-	if (rc == RFL_OK)
-		rc = rfl_file_mkdirs_for(path, err);
-	if (rc == RFL_OK)
-		rc = rfl_file_create(path, out.data, out.len, err);
-	rfl_buf_fini(&out);
+	rfl_buf_fini(&piece);
 	return rc;
 }
+
+/* ---- the process record ---- */
 
 static void put_measured(struct rfl_buf *out, const struct rfl_ledger_row *row)
 {

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/num.h"
+#include "machine/machine.h"
 
 #define NEAR_THE_LIMIT 0.9 /* of the memory limit: a SIGKILL there is the kernel's */
 
@@ -44,6 +45,19 @@ static void judge_failure(const struct rfl_run__heard *h, struct verdict *v)
 	snprintf(v->text, sizeof(v->text), "%s", h->text);
 }
 
+/* A SIGKILL at the limit, or while the kernel says that it ended somebody: others share the memory,
+ * so the child need not have had much of it. */
+static bool was_for_memory(const struct rfl_run__heard *h, const struct rfl_proc_result *p,
+			   double memory_limit_bytes)
+{
+	const int64_t kills = rfl_machine_oom_kills("");
+
+	if (p->signal != SIGKILL)
+		return false;
+	return (h->oom_kills >= 0 && kills > h->oom_kills) ||
+	       (memory_limit_bytes > 0 && p->max_rss_bytes > NEAR_THE_LIMIT * memory_limit_bytes);
+}
+
 static void judge_signal(const struct rfl_run__heard *h, const struct rfl_proc_result *p,
 			 double memory_limit_bytes, struct verdict *v)
 {
@@ -55,15 +69,14 @@ static void judge_signal(const struct rfl_run__heard *h, const struct rfl_proc_r
 	v->status = "crash";
 	snprintf(v->text, sizeof(v->text), "killed by signal %d (%s) %s", p->signal,
 		 strsignal(p->signal), when);
-	if (p->signal == SIGKILL && memory_limit_bytes > 0 &&
-	    p->max_rss_bytes > NEAR_THE_LIMIT * memory_limit_bytes) {
+	if (was_for_memory(h, p, memory_limit_bytes)) {
 		v->status = "oom";
 		snprintf(v->text, sizeof(v->text),
 			 "killed by the system with %s in use of a limit of %s: a smaller batch "
 			 "needs less",
 			 rfl_num_bytes(p->max_rss_bytes, peak, sizeof(peak)),
 			 rfl_num_bytes(memory_limit_bytes, limit, sizeof(limit)));
-	} else if (p->signal == SIGINT || p->signal == SIGTERM) {
+	} else if (p->signal == SIGINT || p->signal == SIGTERM || p->signal == SIGHUP) {
 		v->status = "interrupted";
 		v->rc = RFL_EINTR;
 	}

@@ -9,8 +9,7 @@
 
 const char *const rfl_oom_policy_names[] = { "record", "shrink", "search", NULL };
 
-#define MOST_ATTEMPTS 32 /* a doubling from 1 to a million and back again is no more */
-#define LARGEST       ((int64_t)1 << 20)
+#define LARGEST ((int64_t)1 << 20)
 
 /* ---- which batch ---- */
 
@@ -56,6 +55,20 @@ static void label_of(const char *label, int64_t asked, int64_t batch, char out[R
 			 batch, at + len);
 	else
 		snprintf(out, RFL_LABEL_MAX + 32, "%s_bs%" PRId64, label, batch);
+}
+
+/* Before anything runs: would the label of every attempt be one? */
+static enum rfl_rc check_label(const char *label, enum rfl_oom_policy policy, struct rfl_err *err)
+{
+	static const char longest[] = "_bs1048576";
+	const size_t most = RFL_LABEL_MAX - (sizeof(longest) - 1);
+
+	if (!label || policy == RFL_OOM_RECORD || strlen(label) <= most)
+		return RFL_OK;
+	return rfl_fail(err, RFL_EINVAL, 0,
+			"label '%.200s': with --oom %s it gets the batch of each attempt, and must "
+			"have at most %zu characters",
+			label, rfl_oom_policy_names[policy], most);
 }
 
 /* ---- the attempts ---- */
@@ -110,7 +123,7 @@ static bool learn(struct known *k, int64_t batch, const struct rfl_run_result *r
 {
 	if (is_status(r, "oom"))
 		k->does_not = batch;
-	else if (is_status(r, "ok"))
+	else if (is_status(r, "ok") || is_status(r, "nan")) /* trained badly, but it fits */
 		k->fits = batch;
 	else
 		return false;
@@ -131,10 +144,17 @@ enum rfl_rc rfl_run_fitting(const struct rfl_run_config *config,
 	const struct attempts a = { config, options, config->batch / config->accum };
 	struct known known = { .fits = 0 };
 	int64_t batch = a.asked;
-	enum rfl_rc rc = attempt(&a, batch, ret, err);
-	bool goes_on = rc == RFL_OK && learn(&known, batch, ret);
+	enum rfl_rc rc = check_label(options->label, policy, err);
+	bool goes_on;
 
-	for (int n = 1; goes_on && n < MOST_ATTEMPTS; n++) {
+	*ret = (struct rfl_run_result){ .rc = RFL_OK };
+	rfl_ledger_row_init(&ret->row);
+	if (rc)
+		return rc;
+	rc = attempt(&a, batch, ret, err);
+	goes_on = rc == RFL_OK && learn(&known, batch, ret);
+
+	for (int n = 1; goes_on; n++) {
 		struct rfl_run_result now;
 
 		batch = next_batch(policy, &known);
@@ -144,7 +164,7 @@ enum rfl_rc rfl_run_fitting(const struct rfl_run_config *config,
 			say_next(options, &ret->row, batch);
 		rc = attempt(&a, batch, &now, err);
 		goes_on = rc == RFL_OK && learn(&known, batch, &now);
-		if (goes_on && n + 1 < MOST_ATTEMPTS && next_batch(policy, &known) > 0)
+		if (goes_on && next_batch(policy, &known) > 0)
 			say_next(options, &now.row, next_batch(policy, &known));
 		/* The largest that fits is the result; while none does, or when something else
 		 * happens, the last. */

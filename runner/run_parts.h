@@ -97,6 +97,7 @@ struct rfl_run__heard {
 	/* What the run had of what was asked for; -1: not known. */
 	int pin_memory, cudnn_benchmark, cuda_graph;
 	char optimizer_kernels[16]; /* "" until it is known */
+	int64_t oom_kills; /* of the machine, before the run */
 	double setup_s;
 	struct rfl_burst burst; /* steps as they came; complete when timed */
 	int64_t skipped;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "machine/machine.h"
 
 #define COUNTERS_MAX ((size_t)256 << 20)
 #define DESCRIBE_MAX ((size_t)1 << 20)
@@ -23,6 +24,7 @@ enum rfl_rc rfl_run__heard_init(struct rfl_run__heard *h, int64_t iters, struct 
 		.pin_memory = -1,
 		.cudnn_benchmark = -1,
 		.cuda_graph = -1,
+		.oom_kills = rfl_machine_oom_kills(""),
 		.setup_s = unknown,
 		.skipped = -1,
 		.queue_mean = unknown,

@@ -31,6 +31,10 @@ enum rfl_rc fake_misbehave(const char *place, int n, struct rfl_err *err)
 		return RFL_OK;
 	if (strcmp(action, "kill") == 0)
 		raise(SIGKILL);
+	if (strcmp(action, "hup") == 0) {
+		signal(SIGHUP, SIG_DFL); /* nohup may have switched it off */
+		raise(SIGHUP);
+	}
 	if (strcmp(action, "segv") == 0) {
 		signal(SIGSEGV, SIG_DFL); /* a sanitizer must not turn it into an exit */
 		raise(SIGSEGV);

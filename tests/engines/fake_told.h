@@ -2,7 +2,7 @@
  * fake_told.h - what tests tell the engine that computes nothing, through the environment:
  *
  *   RFL_FAKE=<action>:<place>[:<n>]   at the n-th call (from 0) of that place:
- *       kill segv exit hang edevmem fail nan     at open forward backward step snapshot restore
+ *       kill hup segv exit hang edevmem fail nan     at open forward backward step snapshot restore
  *                                                 capture close
  *     or RFL_FAKE=unsupported, RFL_FAKE=unavailable
  *   RFL_FAKE_DEVICE=cuda|mps                     serves this device beside the cpu

@@ -395,6 +395,16 @@ static void gpus_or_a_reason(void **state)
 
 #define IN_TMP(test) cmocka_unit_test_setup_teardown(test, tmpdir_make, tmpdir_remove)
 
+static void kills_for_lack_of_memory_are_counted(void **state)
+{
+	assert_int_equal(rfl_machine_oom_kills(*state), -1);
+	put(*state, "/proc/vmstat", "nr_free_pages 7\npgfault 9\n");
+	assert_int_equal(rfl_machine_oom_kills(*state), -1);
+	put(*state, "/proc/vmstat", "nr_free_pages 7\noom_kill 12\ndrop_pagecache 0\n");
+	assert_int_equal(rfl_machine_oom_kills(*state), 12);
+	assert_true(rfl_machine_oom_kills("") >= -1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -402,6 +412,7 @@ int main(void)
 		IN_TMP(reads_two_sockets),
 		IN_TMP(says_when_there_is_nothing_to_read),
 		IN_TMP(reads_limits_of_control_groups),
+		IN_TMP(kills_for_lack_of_memory_are_counted),
 		cmocka_unit_test(a_quota_limits_the_threads),
 		cmocka_unit_test(reads_cpuid_of_caches),
 		cmocka_unit_test(cpuid_agrees_with_the_system),

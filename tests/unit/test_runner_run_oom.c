@@ -188,6 +188,66 @@ static void nothing_fits(void **state)
 	rfl_run_result_fini(&r);
 }
 
+/* A loss that is none needs as much memory as another. */
+static void a_loss_that_is_none_fits(void **state)
+{
+	static const struct want want[] = {
+		{ 8, "oom", "lab_resnet18_fp32_bs8_run1" },
+		{ 6, "nan", "lab_resnet18_fp32_bs6_run1" },
+	};
+	struct rfl_run_config config = small_config();
+	struct rfl_run_result r;
+	struct rfl_ledger *l;
+
+	config.batch = 8;
+	setenv("RFL_FAKE", "nan:forward:6", 1);
+	l = run_policy(*state, config, RFL_OOM_SHRINK, NULL, "7", &r);
+	unsetenv("RFL_FAKE");
+	assert_rows(l, want, RFL_ARRAY_LEN(want));
+	assert_string_equal(r.row.status, "nan");
+	rfl_ledger_free(l);
+	rfl_run_result_fini(&r);
+}
+
+/* From one to a number in the middle of nowhere: as many attempts as it takes. */
+static void a_search_has_no_end_but_its_own(void **state)
+{
+	struct rfl_run_config config = small_config();
+	struct rfl_run_result r;
+	struct rfl_ledger *l;
+
+	config.arch = "tiny_lm";
+	config.image_size = 0;
+	config.context_length = 1;
+	config.batch = 1;
+	config.warmup = 0;
+	config.iters = 1;
+	l = run_policy(*state, config, RFL_OOM_SEARCH, NULL, "98765", &r);
+	assert_int_equal(r.row.batch, 98765);
+	assert_true(l->nrows > 32);
+	rfl_ledger_free(l);
+	rfl_run_result_fini(&r);
+}
+
+static void a_label_must_have_room_for_the_batch(void **state)
+{
+	const struct rfl_run_options options = {
+		.label = "l123456789012345678901234567890123456789012345678901234567890123456789"
+			 "0123456789012345678901234567890123456789012345678901234567890123456789"
+			 "0123456789012345678901234567890123456789012345678901234567890123456789",
+		.log_dir = *state,
+		.in_process = true,
+	};
+	struct rfl_run_config config = small_config();
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_run_result r;
+
+	assert_true(strlen(options.label) > RFL_LABEL_MAX - 10);
+	assert_int_equal(rfl_run_fitting(&config, &options, RFL_OOM_SEARCH, &r, &err), RFL_EINVAL);
+	assert_says(&err, "with --oom search it gets the batch of each attempt");
+	rfl_run_result_fini(&r);
+}
+
 /* What is no news of memory ends it. */
 static void another_failure_ends_it(void **state)
 {
@@ -216,6 +276,9 @@ int main(void)
 		TEST(searching_finds_the_largest),
 		TEST(searching_comes_down_too),
 		TEST(nothing_fits),
+		TEST(a_loss_that_is_none_fits),
+		TEST(a_search_has_no_end_but_its_own),
+		TEST(a_label_must_have_room_for_the_batch),
 		TEST(another_failure_ends_it),
 	};
 
