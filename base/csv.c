@@ -147,35 +147,28 @@ static bool is_blank(const char *piece, size_t len)
 
 /* --- plain lines ------------------------------------------------------------------------------ */
 
-/* The bytes of a word that are a comma: their highest bits. */
-static uint64_t commas_in(const char *at)
+/* The commas of the next eight bytes: bit k is that of byte k, whatever the order of bytes here. */
+static uint64_t commas_of_8(const char *at)
 {
 	const uint64_t low = UINT64_C(0x7f7f7f7f7f7f7f7f);
 	uint64_t word;
 
 	memcpy(&word, at, sizeof(word));
-	word ^= UINT64_C(0x2c2c2c2c2c2c2c2c);
-	return ~(((word & low) + low) | word | low);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+	word = __builtin_bswap64(word);
+#endif
+	word ^= UINT64_C(0x2c2c2c2c2c2c2c2c);            /* a comma is 0 now */
+	word = ~(((word & low) + low) | word | low);     /* the highest bit of each that is */
+	return (word * UINT64_C(0x2040810204081)) >> 56; /* and those bits side by side */
 }
 
-/* The byte of a word of which commas_in() gives the first one. */
-static size_t first_of(uint64_t commas)
+static uint64_t commas_of_64(const char *at)
 {
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-	return (size_t)__builtin_ctzll(commas) / 8;
-#else
-	return (size_t)__builtin_clzll(commas) / 8;
-#endif
-}
+	uint64_t commas = 0;
 
-/* The bits of a byte of a word, counted as it lies in memory. */
-static uint64_t byte_of(size_t i)
-{
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-	return UINT64_C(0xff) << (8 * i);
-#else
-	return UINT64_C(0xff) << (56 - 8 * i);
-#endif
+	for (unsigned i = 0; i < 64; i += 8)
+		commas |= commas_of_8(at + i) << i;
+	return commas;
 }
 
 /*
@@ -191,17 +184,14 @@ static void cut_at_commas(struct rfl_csv *csv, size_t len)
 	size_t n = 1, at = 0;
 
 	fields[0] = 0;
-	for (; len - at >= 8; at += 8) {
-		uint64_t commas = commas_in(text + at);
+	for (; len - at >= 64; at += 64)
+		for (uint64_t commas = commas_of_64(text + at); commas && n < most;
+		     commas &= commas - 1) {
+			size_t comma = at + (size_t)__builtin_ctzll(commas);
 
-		while (commas && n < most) {
-			size_t i = first_of(commas);
-
-			text[at + i] = '\0';
-			fields[n++] = at + i + 1;
-			commas &= ~byte_of(i);
+			text[comma] = '\0';
+			fields[n++] = comma + 1;
 		}
-	}
 	for (; at < len; at++)
 		if (text[at] == ',' && n < most) {
 			text[at] = '\0';

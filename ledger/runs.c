@@ -15,7 +15,6 @@ static void choose_columns(const struct rfl_ledger_metric *metric, bool wanted[R
 {
 	static const enum rfl_ledger_at others[] = {
 		RFL_LEDGER_AT_schema_version,
-		RFL_LEDGER_AT_run_id,
 		RFL_LEDGER_AT_cell,
 		RFL_LEDGER_AT_config_hash,
 		RFL_LEDGER_AT_repeat,
