@@ -2,10 +2,11 @@
  * shim_optim.cpp - updates of all parameters at once.
  *
  * SGD is PyTorch's with the momentum of the first step made from zeros, which gives the same bits
- * as taking the gradient. Adam and AdamW are its foreach form, or its fused kernels.
+ * as taking the gradient. Adam and AdamW are its foreach form, or its fused kernels. How a loss is
+ * scaled is in shim_scaling.cpp.
  */
 #include "runner/torch/shim_optim.h"
-#include "runner/torch/shim_impl.hpp"
+#include "runner/torch/shim_scaling.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -13,30 +14,14 @@
 #include <memory>
 #include <vector>
 
-#include <ATen/core/dispatch/Dispatcher.h>
+#include <c10/core/GradMode.h>
 
 using namespace rfl_torch;
-
-using tensors = std::vector<at::Tensor>;
 
 namespace
 {
 
 // ------------------------------------------------------------------ what the library has
-
-bool has_kernel(const char *name, enum rfl_device device)
-{
-	static constexpr c10::DispatchKey keys[] = { c10::DispatchKey::CPU, c10::DispatchKey::CUDA,
-						     c10::DispatchKey::MPS };
-	bool has = false;
-
-	(void)guarded([&] {
-		const auto op = c10::Dispatcher::singleton().findSchema({ name, "" });
-
-		has = op && op->hasKernelForDispatchKey(keys[device]);
-	});
-	return has;
-}
 
 struct fused_kernel {
 	const char *name;
@@ -112,46 +97,15 @@ bool same_order(const at::Tensor &a, const at::Tensor &b)
 	return true;
 }
 
-// A gradient in the order of its parameter, so that both can be walked as flat memory.
+// A gradient in the order of its parameter, so that both can be walked as flat memory. Older fused
+// kernels compare all strides.
 at::Tensor gradient_of(const at::Tensor &p)
 {
 	const at::Tensor &g = p.grad();
 
-	return same_order(g, p) ? g : at::empty_like(p).copy_(g);
-}
-
-// ------------------------------------------------------------------ loss scaling
-
-constexpr double first_scale = 65536, growth_factor = 2, backoff_factor = 0.5;
-constexpr int64_t growth_interval = 2000;
-
-// On the device, so that nobody waits for it. Undefined: losses are not scaled.
-struct scaling {
-	at::Tensor scale, good_steps, skipped;
-	at::Tensor found; // 1: a gradient of this step is not finite
-
-	explicit scaling(const at::Tensor &where)
-	{
-		const auto options = where.options().requires_grad(false);
-
-		scale = at::full({}, first_scale, options);
-		good_steps = at::zeros({}, options.dtype(at::kInt));
-		skipped = at::zeros({}, options);
-		found = at::zeros({}, options);
-	}
-};
-
-void unscale(scaling &s, tensors &grads)
-{
-	s.found.zero_();
-	at::_amp_foreach_non_finite_check_and_unscale_(grads, s.found, s.scale.reciprocal());
-}
-
-void next_scale(scaling &s)
-{
-	s.skipped.add_(s.found);
-	at::_amp_update_scale_(s.scale, s.good_steps, s.found, growth_factor, backoff_factor,
-			       growth_interval);
+	if (!same_order(g, p))
+		return at::empty_like(p).copy_(g);
+	return g.strides() == p.strides() ? g : g.as_strided(p.sizes(), p.strides());
 }
 
 } // namespace
@@ -162,7 +116,7 @@ struct rfl_torch_optim_state {
 	tensors mean, square; // of sgd: its momentum; empty before the first step
 	int64_t steps = 0;
 	at::Tensor device_steps; // the same for fused Adam
-	tensors scale;           // scale, good steps, skipped
+	tensors scale;           // of scaling: its state
 };
 
 struct rfl_torch_optim {
@@ -281,7 +235,13 @@ void step_in_passes(rfl_torch_optim &o, const update &u, const struct rfl_optimi
 	}
 }
 
-// ---- one pass; a step whose gradients are not finite is left out by the kernels themselves
+// ---- one pass
+
+// Only some kernels leave a step out by themselves; otherwise we have to know, and wait for it.
+bool kernels_skip(const rfl_torch_optim &o)
+{
+	return o.config.fused && !o.params[0].device().is_mps();
+}
 
 void fused_sgd(const update &u, const struct rfl_optimizer &n, const optional_tensor &found)
 {
@@ -324,7 +284,7 @@ void fused_adam(const rfl_torch_optim &o, const update &u, const struct rfl_opti
 void step_at_once(const rfl_torch_optim &o, const update &u, const struct rfl_optimizer &n)
 {
 	const optional_tensor found =
-		o.scaler ? optional_tensor(o.scaler->found) : optional_tensor();
+		o.scaler && kernels_skip(o) ? optional_tensor(o.scaler->found) : optional_tensor();
 
 	if (o.config.rule == RFL_RULE_SGD)
 		fused_sgd(u, n, found);
@@ -332,20 +292,14 @@ void step_at_once(const rfl_torch_optim &o, const update &u, const struct rfl_op
 		fused_adam(o, u, n, found);
 }
 
-// Only some kernels leave a step out by themselves; otherwise we have to know, and wait for it.
-bool kernels_skip(const rfl_torch_optim &o)
-{
-	return o.config.fused && !o.params[0].device().is_mps();
-}
-
 void step(rfl_torch_optim &o, const struct rfl_optimizer &n)
 {
 	make_state(o, n);
 
-	update u = update_of(o);
+	const update u = update_of(o);
 
 	if (o.scaler)
-		unscale(*o.scaler, u.grads);
+		o.scaler->unscale(u.grads);
 	if (!o.scaler || kernels_skip(o) || o.scaler->found.item().toDouble() == 0) {
 		if (o.config.fused)
 			step_at_once(o, u, n);
@@ -353,7 +307,7 @@ void step(rfl_torch_optim &o, const struct rfl_optimizer &n)
 			step_in_passes(o, u, n);
 	}
 	if (o.scaler)
-		next_scale(*o.scaler);
+		o.scaler->next();
 }
 
 // What backward starts from, where it is not 1.
@@ -371,15 +325,6 @@ const char *rfl_torch_fused_since(enum rfl_optimizer_rule rule, enum rfl_device 
 	const fused_kernel &k = fused_kernels[rule];
 
 	return k.declared && has_kernel(k.name, device) ? nullptr : k.since[device];
-}
-
-const char *rfl_torch_scaling_since(enum rfl_device device) noexcept
-{
-	static constexpr const char *since[] = { "2.3", "1.13", "2.8" };
-
-	return has_kernel("aten::_amp_foreach_non_finite_check_and_unscale_", device)
-		       ? nullptr
-		       : since[device];
 }
 
 enum rfl_torch_status rfl_torch_optim_new(struct rfl_torch_tensor *const *params, size_t n,
@@ -422,7 +367,7 @@ enum rfl_torch_status rfl_torch_optim_step(struct rfl_torch_optim *o,
 					   const struct rfl_optimizer *numbers) noexcept
 {
 	return guarded([&] {
-		const at::NoGradGuard no_grad;
+		const c10::NoGradGuard no_grad;
 
 		step(*o, *numbers);
 	});
@@ -487,8 +432,7 @@ enum rfl_torch_status rfl_torch_optim_save(const struct rfl_torch_optim *o,
 		if (o->state.device_steps.defined())
 			s->device_steps = o->state.device_steps.clone();
 		if (o->scaler)
-			s->scale = clones(
-				{ o->scaler->scale, o->scaler->good_steps, o->scaler->skipped });
+			s->scale = clones(o->scaler->state());
 		*ret = s.release();
 	});
 }
@@ -509,9 +453,9 @@ enum rfl_torch_status rfl_torch_optim_restore(struct rfl_torch_optim *o,
 		else
 			s.device_steps = state->device_steps.clone();
 		if (o->scaler) {
-			o->scaler->scale.copy_(state->scale[0]);
-			o->scaler->good_steps.copy_(state->scale[1]);
-			o->scaler->skipped.copy_(state->scale[2]);
+			tensors there = o->scaler->state();
+
+			copy_back(there, state->scale);
 		}
 	});
 }
