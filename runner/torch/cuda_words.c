@@ -1,5 +1,6 @@
 /*
- * cuda_words.c - numbers of NVIDIA's libraries as people write them.
+ * cuda_words.c - numbers of NVIDIA's libraries as people write them, and what its older GPUs cannot
+ * compute in.
  */
 #include "runner/torch/cuda_words.h"
 
@@ -33,6 +34,20 @@ void rfl_nccl_version_text(int number, char *out, size_t size)
 	if (number > 0)
 		(void)snprintf(out, size, "%d.%d.%d", number / major, number % major / 100,
 			       number % 100);
+}
+
+const char *rfl_cuda_precision_missing(enum rfl_precision precision, enum rfl_cast cast,
+				       int capability)
+{
+	if (capability == 0 || capability >= 80)
+		return NULL;
+	if (precision == RFL_PRECISION_TF32)
+		return "tf32 needs a GPU of compute capability 8.0 (Ampere) or newer, which this "
+		       "is not: it would compute in fp32; use fp32 or fp16";
+	if (cast == RFL_CAST_BF16)
+		return "bf16 needs a GPU of compute capability 8.0 (Ampere) or newer, which this "
+		       "is not; use fp16";
+	return NULL;
 }
 
 void rfl_pci_bus_id_text(int domain, int bus, int device, char *out, size_t size)

@@ -1,10 +1,13 @@
 /*
- * cuda_words.h - numbers of NVIDIA's libraries as people write them.
+ * cuda_words.h - numbers of NVIDIA's libraries as people write them, and what its older GPUs cannot
+ * compute in.
  */
 #ifndef RFL_RUNNER_TORCH_CUDA_WORDS_H
 #define RFL_RUNNER_TORCH_CUDA_WORDS_H
 
 #include <stddef.h>
+
+#include "machine/terms.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -18,6 +21,13 @@ void rfl_cudnn_version_text(size_t number, char *out, size_t size);
 
 /** 22809 is "2.28.9" (from 2.9 on), 2804 "2.8.4"; "" for 0. */
 void rfl_nccl_version_text(int number, char *out, size_t size);
+
+/**
+ * Can a GPU of this compute capability (80 is 8.0; 0: not known) compute in that precision itself?
+ * NULL: yes. Else why not, with the cure: libraries would do it in another one without a word.
+ */
+const char *rfl_cuda_precision_missing(enum rfl_precision precision, enum rfl_cast cast,
+				       int capability);
 
 /** "00000000:01:00.0", as the driver writes it; "" when a number is negative. */
 void rfl_pci_bus_id_text(int domain, int bus, int device, char *out, size_t size);

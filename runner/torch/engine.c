@@ -226,11 +226,11 @@ static enum rfl_rc set_optimizer(struct rfl_engine *e, const struct rfl_optimize
 	if (optimizer->rule != e->config.optimizer.rule)
 		return rfl_fail(err, RFL_EUNSUPPORTED, 0, "torch: the engine was opened for %s",
 				rfl_optimizer_rule_names[e->config.optimizer.rule]);
-	rfl_torch__graph_forget(e);
 	if (optimizer->kernels != e->config.optimizer.kernels)
 		return rfl_fail(err, RFL_EUNSUPPORTED, 0,
 				"torch: the engine was opened for %s kernels",
 				rfl_optimizer_kernels_names[e->config.optimizer.kernels]);
+	rfl_torch__graph_forget(e); /* the numbers are part of its kernels */
 	e->config.optimizer = *optimizer;
 	return RFL_OK;
 }

@@ -31,13 +31,30 @@ enum rfl_rc rfl_torch__device_probe(enum rfl_device device, struct rfl_err *err)
 	return rfl_fail(err, RFL_EUNAVAILABLE, 0, "torch: %s", rfl_torch_error());
 }
 
+static enum rfl_rc check_capability(const struct rfl_engine *e, struct rfl_err *err)
+{
+	struct rfl_torch_device_facts facts;
+	enum rfl_rc rc = rfl_torch__check(rfl_torch_device_facts(e->device->on, &facts),
+					  "what the device is", err);
+	const char *missing = rc == RFL_OK ? rfl_cuda_precision_missing(e->config.precision,
+									e->cast, facts.capability)
+					   : NULL;
+
+	if (missing)
+		return rfl_fail(err, RFL_EUNSUPPORTED, 0, "torch: %s: %s", facts.name, missing);
+	return rc;
+}
+
 enum rfl_rc rfl_torch__device_open(struct rfl_engine *e, struct rfl_err *err)
 {
+	enum rfl_rc rc;
+
 	e->device = calloc(1, sizeof(*e->device));
 	if (!e->device)
 		return rfl_fail(err, RFL_ENOMEM, 0, "torch: out of memory");
-	return rfl_torch__check(rfl_torch_device_open(e->config.device, 0, &e->device->on),
-				rfl_device_names[e->config.device], err);
+	rc = rfl_torch__check(rfl_torch_device_open(e->config.device, 0, &e->device->on),
+			      rfl_device_names[e->config.device], err);
+	return rc == RFL_OK ? check_capability(e, err) : rc;
 }
 
 static void drop_copy(struct rfl_torch__device *d, int slot)

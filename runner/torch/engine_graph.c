@@ -132,11 +132,13 @@ enum rfl_rc rfl_torch__capture(struct rfl_engine *e, const struct rfl_batch *bat
 	if (rc == RFL_OK)
 		return RFL_OK;
 	clean_up(e);
-	if (rc != RFL_EDEVMEM && err) {
-		rc = err->rc = RFL_EUNSUPPORTED;
+	if (rc == RFL_EDEVMEM)
+		return rc;
+	if (err) {
+		err->rc = RFL_EUNSUPPORTED;
 		rfl_err_prefix(err, "torch: a step cannot be recorded");
 	}
-	return rc;
+	return RFL_EUNSUPPORTED;
 }
 
 /* ------------------------------------------------------------------ replaying */

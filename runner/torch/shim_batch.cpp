@@ -80,21 +80,19 @@ at::Tensor normalize_here(const at::Tensor &pixels, const float mean[3], const f
 	return to;
 }
 
-// (v - 255 mean) / (255 std), by the device's own kernels.
+// (v - 255 mean) / (255 std), by the device's own kernels. The numbers are filled in there: to copy
+// them from here would wait for everything that the device was asked for before.
 at::Tensor normalize_there(const at::Tensor &pixels, const float mean[3], const float std[3],
 			   at::MemoryFormat format)
 {
 	const int64_t channels = pixels.size(1);
-	std::array<float, 6> scaled = {};
+	const at::Tensor both =
+		at::empty({ 2, channels, 1, 1 }, pixels.options().dtype(at::kFloat));
 
-	for (size_t c = 0; c < static_cast<size_t>(channels); c++) {
-		scaled[c] = 255.0F * mean[c];
-		scaled[3 + c] = 1.0F / (255.0F * std[c]);
+	for (int64_t c = 0; c < channels; c++) {
+		both[0][c].fill_(255.0F * mean[c]);
+		both[1][c].fill_(1.0F / (255.0F * std[c]));
 	}
-	const at::Tensor both = at::from_blob(scaled.data(), { 2, 3, 1, 1 }, at::kFloat)
-					.slice(1, 0, channels)
-					.to(pixels.device());
-
 	return pixels.contiguous(format).sub(both[0]).mul_(both[1]);
 }
 

@@ -80,6 +80,7 @@ struct cuda_device;
 
 #if HAVE_GRAPHS
 struct cuda_graph final : public rfl_torch_graph {
+	cuda_device &on;
 	at::cuda::CUDAGraph graph;
 	bool recording = false;
 
@@ -216,6 +217,7 @@ struct cuda_device final : public rfl_torch_device {
 		ret->pci_bus = p.pciBusID;
 		ret->pci_device = p.pciDeviceID;
 		ret->memory_bytes = static_cast<int64_t>(p.totalGlobalMem);
+		ret->capability = 10 * p.major + p.minor;
 		C10_CUDA_CHECK(cudaRuntimeGetVersion(&ret->runtime));
 		C10_CUDA_CHECK(cudaDriverGetVersion(&ret->driver));
 	}
@@ -244,9 +246,9 @@ struct cuda_device final : public rfl_torch_device {
 #if HAVE_GRAPHS
 
 // The cache of autocast needs no care here: it is made and cleared within a forward.
-cuda_graph::cuda_graph(cuda_device &d)
+cuda_graph::cuda_graph(cuda_device &d) : on(d)
 {
-	d.sync();
+	on.sync();
 	allocator::emptyCache();
 	graph.capture_begin();
 	recording = true;
@@ -258,10 +260,15 @@ void cuda_graph::stop()
 	graph.capture_end();
 }
 
+// A replay that is still under way reads memory that goes with the graph.
 cuda_graph::~cuda_graph()
 {
-	if (recording)
-		(void)guarded([&] { stop(); });
+	(void)guarded([&] {
+		if (recording)
+			stop();
+		else
+			on.work.synchronize();
+	});
 }
 
 void cuda_graph::end()
@@ -273,11 +280,6 @@ void cuda_graph::end()
 #endif
 
 } // namespace
-
-const char *rfl_torch_cuda_missing(void) noexcept
-{
-	return nullptr;
-}
 
 void rfl_torch::require_cuda()
 {

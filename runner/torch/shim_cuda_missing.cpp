@@ -4,11 +4,6 @@
  */
 #include "runner/torch/shim_device.hpp"
 
-const char *rfl_torch_cuda_missing(void) noexcept
-{
-	return RFL_TORCH_CUDA_WHY;
-}
-
 void rfl_torch::require_cuda()
 {
 	TORCH_CHECK(false, RFL_TORCH_CUDA_WHY);

@@ -26,9 +26,6 @@ struct rfl_torch_device;
  */
 RFL_TORCH_CALL rfl_torch_device_probe(enum rfl_device device) RFL_TORCH_NOEXCEPT;
 
-/** NULL: this plugin can serve NVIDIA GPUs. Else why it was built without. */
-const char *rfl_torch_cuda_missing(void) RFL_TORCH_NOEXCEPT;
-
 /**
  * @param index  of the GPU among those that are visible
  * @param ret    set on success only; release with rfl_torch_device_close()
@@ -93,6 +90,7 @@ struct rfl_torch_device_facts {
 	int pci_domain, pci_bus, pci_device; /**< -1: it is on no PCI bus */
 	int64_t memory_bytes;                /**< -1: not known */
 	int runtime, driver;
+	int capability; /**< of an NVIDIA GPU: 80 is 8.0; 0: not known */
 };
 RFL_TORCH_CALL rfl_torch_device_facts(struct rfl_torch_device *d,
 				      struct rfl_torch_device_facts *ret) RFL_TORCH_NOEXCEPT;

@@ -195,6 +195,22 @@ static void writes_places(void **state)
 	assert_string_equal(text, "");
 }
 
+/* Where libraries would compute in something else without a word, the run is refused. */
+static void older_gpus_have_no_tf32_and_no_bf16(void **state)
+{
+	(void)state;
+#define MISSING(precision, cast, capability) \
+	rfl_cuda_precision_missing(RFL_PRECISION_##precision, RFL_CAST_##cast, capability)
+	assert_non_null(strstr(MISSING(TF32, OFF, 75), "8.0"));
+	assert_non_null(strstr(MISSING(BF16, BF16, 70), "fp16"));
+	assert_null(MISSING(TF32, OFF, 80));
+	assert_null(MISSING(BF16, BF16, 90));
+	assert_null(MISSING(FP32, OFF, 75));
+	assert_null(MISSING(AMP, FP16, 75));
+	assert_null(MISSING(TF32, OFF, 0)); /* not known */
+#undef MISSING
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -207,6 +223,7 @@ int main(void)
 		cmocka_unit_test(records_what_is_not_in_the_way),
 		cmocka_unit_test(writes_versions),
 		cmocka_unit_test(writes_places),
+		cmocka_unit_test(older_gpus_have_no_tf32_and_no_bf16),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
