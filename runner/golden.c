@@ -7,8 +7,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/num.h"
 #include "complexity/zoo.h"
 #include "runner/golden_read.h"
+
+enum { MAX_BATCH = 1 << 20 }; /* as of a run: sizes in bytes do not overflow */
 
 #define NORM_NAME(id, name) name,
 const char *const rfl_golden_norm_names[] = { RFL_GOLDEN_NORMS(NORM_NAME) NULL };
@@ -54,7 +57,8 @@ static void read_trace(struct rfl_golden_reader *r, const struct rfl_golden_plac
 		layer->sum = rfl_golden__get_real(r, &p, "sum");
 		layer->numel = 1;
 		for (int64_t d = 0; r->rc == RFL_OK && d < ndim; d++)
-			layer->numel *= dim[d];
+			if (dim[d] < 1 || !rfl_num_mul(layer->numel, dim[d], &layer->numel))
+				rfl_golden__refuse(r, &p, "shape", "is not the shape of a layer");
 	}
 }
 
@@ -99,6 +103,10 @@ static void read_bf16(struct rfl_golden_reader *r, const struct rfl_golden_place
 	if (g->logits.bf16_eval.rows != like->rows || g->logits.bf16_eval.first != like->first ||
 	    g->logits.bf16_train.rows != like->rows || g->logits.bf16_train.first != like->first)
 		rfl_golden__refuse(r, &at, NULL, "and /fp64 differ in length");
+	if (g->logits.has_batch_stats && (g->logits.batch_stats.rows != like->rows ||
+					  g->logits.batch_stats.first != like->first))
+		rfl_golden__refuse(r, &at, NULL,
+				   "and the statistics of the batch differ in length");
 }
 
 static bool has(const struct rfl_golden_reader *r, const struct rfl_golden_place *at,
@@ -262,9 +270,13 @@ static void read_input_shape(struct rfl_golden_reader *r, const struct rfl_golde
 
 	if (r->rc != RFL_OK)
 		return;
-	if ((ndim != 4 && ndim != 2) || shape[0] != g->batch || g->batch < 1 || shape[1] < 1) {
+	if ((ndim != 4 && ndim != 2) || shape[0] != g->batch || shape[1] < 1) {
 		rfl_golden__refuse(r, root, "input_shape",
 				   "is not [batch, channels, height, width] or [batch, tokens]");
+		return;
+	}
+	if (g->batch < 1 || g->batch > MAX_BATCH) {
+		rfl_golden__refuse(r, root, "batch", "is not a number from 1 to 1048576");
 		return;
 	}
 	if (ndim == 2) {
