@@ -287,13 +287,10 @@ enum rfl_rc rfl_file_append(int fd, const char *path, const void *data, size_t l
 		errno = ENOSPC;
 		n = -1;
 	}
-	if (n < 0) {
-		rc = fail_errno(err, path, "cannot append");
+	rc = n < 0 ? fail_errno(err, path, "cannot append") : sync_file(fd, path, err);
+	if (rc != RFL_OK)
 		(void)!ftruncate(fd, st.st_size);
-		return rc;
-	}
-	rc = sync_file(fd, path, err);
-	if (rc == RFL_OK && st.st_size == 0)
+	else if (st.st_size == 0)
 		sync_folder_of(path);
 	return rc;
 }

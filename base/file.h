@@ -44,7 +44,8 @@ enum rfl_rc rfl_file_lock_shared(const char *path, int *ret, struct rfl_err *err
 
 /**
  * Append to a file that rfl_file_lock() opened: one write, synced, with the folder when the file
- * was empty. What did not fit (a full disk) is taken back: the file is as it was. RFL_EIO.
+ * was empty. What did not fit (a full disk) or could not be synced is taken back: the file is as it
+ * was. RFL_EIO.
  */
 enum rfl_rc rfl_file_append(int fd, const char *path, const void *data, size_t len,
 			    struct rfl_err *err) RFL_WARN_UNUSED;

@@ -321,10 +321,11 @@ static void end_thread(struct rfl_sampler *s)
 	s->running = false;
 }
 
-/* A counter that went back, as after a reset of the driver, says nothing. */
+/* A counter that went back, as after a reset of the driver, says nothing; nor does one that has not
+ * moved: it is told some ten times a second. */
 static double energy_of(const struct rfl_sampler *s, double end_j, double window_s)
 {
-	if (end_j >= s->energy_start_j)
+	if (end_j > s->energy_start_j)
 		return end_j - s->energy_start_j;
 	return mean_of(&s->power_w) * window_s;
 }

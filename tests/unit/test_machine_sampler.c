@@ -130,6 +130,19 @@ static void nothing_told_is_nan(void **state)
 	rfl_sampler_free(s);
 }
 
+/* In a window too short for the counter nothing was counted, which is not no energy. */
+static void a_counter_that_stood_still_says_nothing(void **state)
+{
+	struct rfl_sampler *s = sampler("energy=900;power=10", NULL);
+	struct rfl_gpu_samples got;
+
+	(void)state;
+	window(s, 2, &got);
+	assert_true(got.energy_j > 0);
+	assert_close(got.energy_j, 10 * got.window_s, 1e-12);
+	rfl_sampler_free(s);
+}
+
 /* A counter that went back, as after a reset, is not a negative energy. */
 static void counter_that_went_back(void **state)
 {
@@ -268,6 +281,7 @@ int main(void)
 		cmocka_unit_test(windows_do_not_mix),
 		cmocka_unit_test(loses_a_query),
 		cmocka_unit_test(nothing_told_is_nan),
+		cmocka_unit_test(a_counter_that_stood_still_says_nothing),
 		cmocka_unit_test(counter_that_went_back),
 		cmocka_unit_test(finds_the_device),
 		cmocka_unit_test(refuses),
