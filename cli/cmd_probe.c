@@ -51,13 +51,21 @@ static const char *behind_id(const char *message, const char *id)
 	return at && strncmp(at + strlen(id), ": ", 2) == 0 ? at + strlen(id) + 2 : message;
 }
 
+/* A plugin made for GPUs that cannot use one here says why. */
+static void print_gpu(FILE *out, const struct rfl_engine_ops *ops, const struct rfl_err *why,
+		      const char *id)
+{
+	if (why->rc != RFL_OK && strcmp(ops->variant, "cpu") != 0)
+		print_field(out, "no-gpu", behind_id(why->msg, id));
+}
+
 static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
 {
 	const struct probe_args *a = args;
 	const char *id = a->id.items[0];
 	struct rfl_engine_list *list = NULL;
 	const struct rfl_engine_ops *opened = NULL;
-	struct rfl_err cpu = RFL_ERR_INIT; /* the reason of the device that every machine has */
+	struct rfl_err why[RFL_DEVICE_MPS + 1] = { RFL_ERR_INIT }; /* of those that it cannot use */
 	struct rfl_buf devices;
 	enum rfl_rc rc;
 
@@ -67,10 +75,8 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 		goto done;
 	for (int d = 0; rfl_device_names[d]; d++) {
 		const struct rfl_engine_ops *ops = NULL;
-		bool is_cpu = d == RFL_DEVICE_CPU;
 
-		if (rfl_engine_load(list, id, (enum rfl_device)d, &ops, is_cpu ? &cpu : NULL) !=
-		    RFL_OK)
+		if (rfl_engine_load(list, id, (enum rfl_device)d, &ops, &why[d]) != RFL_OK)
 			continue;
 		opened = ops;
 		rfl_buf_printf(&devices, "%s%s", devices.len > 0 ? ", " : "", rfl_device_names[d]);
@@ -78,8 +84,10 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 	if (opened) {
 		print_field(cli->out, "library", opened->library_version());
 		print_blas(cli->out);
+		print_gpu(cli->out, opened, &why[RFL_DEVICE_CUDA], id);
 	} else {
-		print_field(cli->out, "reason", behind_id(cpu.msg, id));
+		/* that of the device which every machine has */
+		print_field(cli->out, "reason", behind_id(why[RFL_DEVICE_CPU].msg, id));
 	}
 	print_field(cli->out, "devices", rfl_buf_str(&devices));
 	rc = rfl_buf_check(&devices, "devices", err);

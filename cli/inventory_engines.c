@@ -10,9 +10,11 @@
 /* "cpu; library 1.13.1; /usr/lib/.../libblas.so.3": what people want to know of an engine. */
 static const char *engine_detail(struct rfl_inventory *inv, const struct rfl_probe *probe)
 {
-	return rfl_arena_printf(inv->arena, "%s; library %s%s%s", probe->devices,
+	return rfl_arena_printf(inv->arena, "%s; library %s%s%s%s%s", probe->devices,
 				probe->library ? probe->library : "of unknown version",
-				probe->blas ? "; BLAS " : "", probe->blas ? probe->blas : "");
+				probe->blas ? "; BLAS " : "", probe->blas ? probe->blas : "",
+				probe->no_gpu ? "; no GPU: " : "",
+				probe->no_gpu ? probe->no_gpu : "");
 }
 
 static enum rfl_rc add_engine(struct rfl_cli *cli, struct rfl_inventory *inv,

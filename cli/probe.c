@@ -33,6 +33,8 @@ static void read_lines(struct rfl_arena *arena, const char *text, struct rfl_pro
 			ret->blas = value;
 		else if ((value = field(arena, text, len, "devices")))
 			ret->devices = value;
+		else if ((value = field(arena, text, len, "no-gpu")))
+			ret->no_gpu = value;
 		else if ((value = field(arena, text, len, "reason")))
 			ret->reason = value;
 		text += len + (text[len] == '\n');

@@ -21,6 +21,8 @@ struct rfl_probe {
 	const char
 		*library;   /**< version of the library as it reports itself; NULL when not known */
 	const char *blas;   /**< file of the BLAS that came with it; NULL when not known */
+	const char *no_gpu; /**< why it cannot use a GPU that it was made for; NULL: it can, or was
+			       not */
 	const char *reason; /**< why not, when not ok */
 };
 
