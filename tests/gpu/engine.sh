@@ -108,8 +108,8 @@ set -- "${models%% *}"
 model=${1%%:*} batch=${1##*:}
 if burst det1 "$model" "$batch" --deterministic; then
   first=$(column loss_last)
-  burst det2 "$model" "$batch" --deterministic
-  second=$(column loss_last)
+  second=''
+  burst det2 "$model" "$batch" --deterministic && second=$(column loss_last)
   if [ -n "$first" ] && [ "$first" = "$second" ]; then
     hold "deterministic: the same loss twice ($first)"
   else
