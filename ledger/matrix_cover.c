@@ -115,6 +115,8 @@ cell_by_words(const struct index *ix, const struct rfl_ledger_row *row, int64_t 
 	key.model = l.model[0] ? l.model : row->model;
 	key.precision = l.precision[0] ? l.precision : row->precision;
 	key.batch = l.batch >= 0 ? l.batch : row->batch;
+	if (row->world_size > 1) /* only the id of a cell tells that it has several processes */
+		return NULL;
 	if (l.profiled || !key.env || !key.model || !key.precision)
 		return NULL; /* times of a profiled run are no measurement of the matrix */
 	return find_what(ix, &key);
@@ -148,6 +150,8 @@ static void place_row(const struct index *ix, const struct rfl_ledger_row *row,
 	const struct rfl_matrix_cell *cell = has_id ? find_id(ix, row->cell) : by_words;
 	size_t at;
 
+	if (row->world_size > 1 && row->rank >= 0)
+		return; /* of a single rank: the row of all counts */
 	c->stale += !cell && by_words;
 	/* Of a batch that was made smaller until it fitted, the row is no measurement of the cell.
 	 */

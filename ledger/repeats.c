@@ -316,6 +316,8 @@ static enum rfl_rc build(struct builder *b, struct rfl_err *err)
 		rc = rfl_repeats__describe(&b->r->configs[i], &b->notes, err);
 	if (rc == RFL_OK)
 		rc = rfl_repeats__order(b->r, err);
+	if (rc == RFL_OK)
+		rfl_repeats__scale(b->r);
 	rfl_repeats__notes_end(&b->notes);
 	return rc == RFL_OK ? rfl_buf_check(&b->r->notes, "notes", err) : rc;
 }

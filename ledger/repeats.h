@@ -39,6 +39,9 @@ struct rfl_repeats_config {
 	double cv;               /**< std / mean */
 	double drift;            /**< rise of the line through the values over the mean; n > 2 */
 	unsigned flags;          /**< enum rfl_repeats_flag */
+	/** Of n processes: the mean over n times that of one process in the same way with the same
+	 * batch per process; NaN: one process, no such runs, or a metric that is no rate. */
+	double efficiency;
 };
 
 struct rfl_repeats_options {

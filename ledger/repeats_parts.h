@@ -10,6 +10,11 @@
 extern "C" {
 #endif
 
+/* ---- several processes (repeats_scale.c) ---- */
+
+/** Set the efficiency of all configurations, and note what it is where there is one. */
+void rfl_repeats__scale(struct rfl_repeats *r);
+
 /* ---- notes (repeats_notes.c) ---- */
 
 /* Why a row does not count. */

@@ -30,6 +30,14 @@ static const struct rfl_column for_people[] = {
 	  .scale = 0.01 },
 	{ .key = "flags", .title = "Flags", .kind = RFL_COLUMN_TEXT },
 };
+/* Behind them, where a configuration has one. */
+static const struct rfl_column of_efficiency = {
+	.key = "efficiency",
+	.title = "Efficiency %",
+	.kind = RFL_COLUMN_REAL,
+	.decimals = 1,
+	.scale = 0.01,
+};
 static const struct rfl_column for_programs[] = {
 	{ .key = "config_hash", .title = "config_hash", .kind = RFL_COLUMN_TEXT },
 	{ .key = "metric", .title = "metric", .kind = RFL_COLUMN_TEXT },
@@ -46,6 +54,7 @@ static const struct rfl_column for_programs[] = {
 	{ .key = "failed", .title = "failed", .kind = RFL_COLUMN_INT },
 	{ .key = "flags", .title = "flags", .kind = RFL_COLUMN_TEXT },
 	{ .key = "run_flags", .title = "run_flags", .kind = RFL_COLUMN_TEXT },
+	{ .key = "efficiency", .title = "efficiency", .kind = RFL_COLUMN_REAL },
 	{ .key = "values", .title = "values", .kind = RFL_COLUMN_TEXT },
 };
 
@@ -150,6 +159,7 @@ static void put_for_programs(struct rfl_table *t, const struct rfl_repeats_confi
 	put_words(t, &words);
 	rfl_repeats_run_flags(c, &words);
 	put_words(t, &words);
+	rfl_table_real(t, c->efficiency);
 	put_values(t, c);
 	rfl_buf_fini(&words);
 }
@@ -157,7 +167,7 @@ static void put_for_programs(struct rfl_table *t, const struct rfl_repeats_confi
 /* --- columns --------------------------------------------------------------------------------- */
 
 struct layout {
-	bool people;
+	bool people, efficiency;
 	size_t nfacts;
 	const struct rfl_fact *facts[64]; /* more than there are */
 	size_t ncolumns;
@@ -205,6 +215,10 @@ static void choose_columns(const struct rfl_repeats *r, struct layout *l)
 	}
 	memcpy(&l->columns[l->ncolumns], rest, nrest * sizeof(*rest));
 	l->ncolumns += nrest;
+	for (size_t i = 0; i < r->n; i++)
+		l->efficiency = l->efficiency || (l->people && !isnan(r->configs[i].efficiency));
+	if (l->efficiency)
+		l->columns[l->ncolumns++] = of_efficiency;
 }
 
 static void put_lines(struct rfl_table *t, const char *lines)
@@ -233,7 +247,9 @@ enum rfl_rc rfl_repeats_table(const struct rfl_repeats *r, enum rfl_format forma
 			put_fact(t, l.facts[k], r->configs[i].row);
 		if (l.people)
 			put_for_people(t, &r->configs[i]);
-		else
+		if (l.efficiency)
+			rfl_table_real(t, r->configs[i].efficiency);
+		if (!l.people)
 			put_for_programs(t, &r->configs[i], r->metric);
 	}
 	rfl_table_note(t,

@@ -15,15 +15,16 @@ static enum rfl_rc count_work(const struct rfl_merge_inputs *in, const struct rf
 			      struct rfl_merge_report *report, struct rfl_err *err)
 {
 	const struct rfl_ledger_row *row = c->rows[0];
+	const int64_t together = row->world_size > 1 ? row->world_size / rfl_merge__roofs(row) : 1;
 	const struct rfl_work_query query = {
 		.model = row->model,
 		.precision = row->precision,
 		.mode = row->mode,
 		.optimizer = row->optimizer,
 		.no_momentum = row->momentum == 0, /* a file that does not say has it */
-		.batch = row->batch,
+		.batch = rfl_merge__batch(row),
 		.micro_batch = row->micro_batch,
-		.accum = row->accum,
+		.accum = row->accum > 0 ? row->accum * together : row->accum,
 		.image_size = row->img_size,
 		.classes = row->context_length > 0 ? row->vocab : row->classes,
 		.context_length = row->context_length,
@@ -55,7 +56,8 @@ static void compare_ledger(const struct rfl_merge_inputs *in, const struct rfl_m
 		const struct rfl_ledger_row *row = c->rows[i];
 
 		if (row->model_flops_per_step < 0 ||
-		    (double)row->model_flops_per_step == c->work.flops)
+		    (double)row->model_flops_per_step ==
+			    c->work.flops * (double)rfl_merge__roofs(row))
 			continue;
 		rfl_buf_printf(
 			&report->notes,

@@ -3,6 +3,7 @@
  */
 #include "roofline/merge_parts.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -276,6 +277,40 @@ static void note_profiled(const char *path, const struct rfl_ledger_row *first,
 			path, first->line);
 }
 
+int64_t rfl_merge__roofs(const struct rfl_ledger_row *row)
+{
+	if (row->world_size <= 1)
+		return 1;
+	if (rfl_text_same(row->backend, "cuda"))
+		return row->world_size;
+	return rfl_text_same(row->launcher, "roofline") ? 1 : 0;
+}
+
+int64_t rfl_merge__batch(const struct rfl_ledger_row *row)
+{
+	const int64_t roofs = rfl_merge__roofs(row);
+
+	return roofs > 1 && row->batch % roofs == 0 ? row->batch / roofs : row->batch;
+}
+
+/* Of several processes the row of all is placed, where it is known under what. */
+static bool is_placed(const char *path, const struct rfl_ledger_row *row,
+		      struct rfl_merge_report *report)
+{
+	if (row->world_size <= 1)
+		return true;
+	if (row->rank >= 0)
+		return false;
+	if (rfl_merge__roofs(row) > 0)
+		return true;
+	rfl_buf_printf(&report->notes,
+		       "left out %s:%zu: %" PRId64
+		       " processes on processors of machines whose number the ledger does not "
+		       "tell\n",
+		       path, row->line, row->world_size);
+	return false;
+}
+
 enum rfl_rc rfl_merge__group(const struct rfl_merge_inputs *in,
 			     const struct rfl_merge_options *options, struct rfl_configs *ret,
 			     struct rfl_merge_report *report, struct rfl_err *err)
@@ -315,6 +350,8 @@ enum rfl_rc rfl_merge__group(const struct rfl_merge_inputs *in,
 			report->profiled++;
 			continue;
 		}
+		if (!is_placed(in->ledger_path, row, report))
+			continue;
 		if (!(row->step_ms_median > 0)) {
 			report->no_time++;
 			rfl_buf_printf(&report->notes,

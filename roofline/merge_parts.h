@@ -39,6 +39,15 @@ enum rfl_rc rfl_merge__group(const struct rfl_merge_inputs *in,
 			     struct rfl_merge_report *report, struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_configs_fini(struct rfl_configs *configs);
 
+/**
+ * Under how many roofs a step ran: a roof is that of one GPU, or of a machine's processors, which
+ * `--world N` shares among its processes. 0: the ledger does not tell on how many machines.
+ */
+int64_t rfl_merge__roofs(const struct rfl_ledger_row *row);
+
+/** Samples of a step under one roof. */
+int64_t rfl_merge__batch(const struct rfl_ledger_row *row);
+
 /** The environment of a row: the column, or for a ledger without it what the label says, or the
  * backend. */
 enum rfl_rc rfl_merge__row_env(const char *path, const struct rfl_ledger_row *row, char ret[49],

@@ -133,7 +133,7 @@ static enum rfl_rc fill_run(const struct rfl_config *c, struct rfl_point *p, str
 	};
 	for (size_t i = 0; i < RFL_ARRAY_LEN(texts) && rc == RFL_OK; i++)
 		rc = rfl_point_set(texts[i].to, texts[i].from, err);
-	p->batch = row->batch;
+	p->batch = rfl_merge__batch(row);
 	p->threads = row->threads;
 	p->runs = (int64_t)c->nrows;
 	p->steps = 0;

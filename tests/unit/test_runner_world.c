@@ -72,7 +72,7 @@ static void launchers_are_read(void **state)
 		{ { "SLURM_PROCID=0", "SLURM_NTASKS=1", "SLURM_LOCALID=0",
 		    "SLURM_JOB_NODELIST=localhost", NULL },
 		  "slurm",
-		  "localhost",
+		  "127.0.0.1",
 		  0,
 		  1,
 		  0,
@@ -160,10 +160,68 @@ static void wrong_variables_are_named(void **state)
 	}
 }
 
+static void a_job_has_a_port_and_a_step_its_machine(void **state)
+{
+	const char *const one[] = { "SLURM_PROCID=1",
+				    "SLURM_NTASKS=2",
+				    "SLURM_LOCALID=1",
+				    "SLURM_JOB_NODELIST=gpu1,gpu2",
+				    "SLURM_STEP_NUM_NODES=1",
+				    "SLURM_JOB_ID=1234567",
+				    NULL };
+	const char *const torchrun[] = { "RANK=0",
+					 "WORLD_SIZE=2",
+					 "LOCAL_RANK=0",
+					 "LOCAL_WORLD_SIZE=2",
+					 "MASTER_PORT=29400",
+					 "TORCHELASTIC_USE_AGENT_STORE=True",
+					 NULL };
+	struct rfl_world w;
+	struct rfl_err err = RFL_ERR_INIT;
+
+	(void)state;
+	assert_ok(rfl_world_from_env(of_list, (void *)(uintptr_t)one, &w, &err), &err);
+	assert_int_equal(w.local_size, 2);
+	assert_string_equal(w.address, "127.0.0.1");
+	assert_int_equal(w.port, 15000 + 4567);
+	assert_false(w.hosted);
+	assert_ok(rfl_world_from_env(of_list, (void *)(uintptr_t)torchrun, &w, &err), &err);
+	assert_true(w.hosted);
+	assert_int_equal(w.port, 29400);
+}
+
+static void each_process_has_its_gpu(void **state)
+{
+	static const struct {
+		const char *visible, *own; /* own NULL: as it is */
+		int local_rank;
+	} cases[] = {
+		{ NULL, "3", 3 },
+		{ "4,5,7", "7", 2 },
+		{ "4,5,7", NULL, 3 },
+		{ "6", "6", 0 },
+		{ "6", NULL, 1 },
+		{ "", NULL, 0 },
+		{ "GPU-a,GPU-b", "GPU-b", 1 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++) {
+		char own[64] = "";
+		const bool told = rfl_world_gpu(cases[i].visible, cases[i].local_rank, own);
+
+		assert_int_equal(told, cases[i].own != NULL);
+		if (told)
+			assert_string_equal(own, cases[i].own);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(launchers_are_read),
+		cmocka_unit_test(a_job_has_a_port_and_a_step_its_machine),
+		cmocka_unit_test(each_process_has_its_gpu),
 		cmocka_unit_test(wrong_variables_are_named),
 	};
 
