@@ -97,8 +97,9 @@ static int by_name(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Every interface but the loop back, sorted. */
-static size_t list_names(const char *root, char *names[INTERFACES_MAX])
+/* Every interface but the loop back, sorted; or only those that are devices, of which a machine
+ * has few, while each of its containers may bring one that is none. */
+static size_t list_names(const char *root, bool devices, char *names[INTERFACES_MAX])
 {
 	char path[4096];
 	struct dirent *entry;
@@ -114,6 +115,8 @@ static size_t list_names(const char *root, char *names[INTERFACES_MAX])
 			continue;
 		if (!has(root, entry->d_name, "type")) /* a file of the bonding driver */
 			continue;
+		if (devices && !has(root, entry->d_name, "device"))
+			continue;
 		names[n] = strdup(entry->d_name);
 		n += names[n] != NULL;
 	}
@@ -126,16 +129,16 @@ enum rfl_rc rfl_surroundings__network(struct rfl_surroundings *s, const char *ro
 				      struct rfl_err *err)
 {
 	char *names[INTERFACES_MAX];
-	size_t n = list_names(root, names), devices = 0;
+	size_t n = list_names(root, true, names);
 	enum rfl_rc rc = RFL_OK;
 
-	for (size_t i = 0; i < n; i++)
-		devices += has(root, names[i], "device");
+	if (n == 0)
+		n = list_names(root, false, names);
 	s->interfaces = rfl_arena_array(s->arena, n ? n : 1, sizeof(*s->interfaces));
 	if (!s->interfaces)
 		rc = rfl_fail(err, RFL_ENOMEM, 0, "out of memory while looking at the network");
 	for (size_t i = 0; i < n; i++) {
-		if (s->interfaces && (devices == 0 || has(root, names[i], "device")))
+		if (s->interfaces)
 			s->interfaces[s->ninterfaces++] = look_at(s->arena, root, names[i]);
 		free(names[i]);
 	}

@@ -77,13 +77,14 @@ static void unescape(char *text)
 	*to = '\0';
 }
 
+/* The options at the end of a line, which name every layer of a container, may be cut. */
 static bool parse_mount(const char *line, size_t len, struct mount *m)
 {
 	char text[4096];
 	const char *dash;
 
 	if (len >= sizeof(text))
-		return false;
+		len = sizeof(text) - 1;
 	memcpy(text, line, len);
 	text[len] = '\0';
 	dash = strstr(text, " - ");

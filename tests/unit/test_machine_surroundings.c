@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/file.h"
 #include "machine/surroundings.h"
 
@@ -223,6 +224,12 @@ static void interfaces_without_addresses(void **state)
 	put(*state, "/sys/class/net/wlan0/device/x", "");
 	put(*state, "/sys/class/net/enx0242ac110002/type", "1\n");
 	put(*state, "/sys/class/net/enx0242ac110002/device/x", "");
+	for (int i = 100; i < 200; i++) { /* of containers */
+		char path[64];
+
+		snprintf(path, sizeof(path), "/sys/class/net/veth%d/type", i);
+		put(*state, path, "1\n");
+	}
 	s = look(*state);
 	assert_int_equal(s->ninterfaces, 4); /* those that are devices */
 	assert_string_equal(s->interfaces[0].name, "enx...");
@@ -281,6 +288,24 @@ static void folders_and_their_devices(void **state)
 	}
 }
 
+/* The options of a container's root name all of its layers. */
+static void a_long_line_of_the_mounts_counts(void **state)
+{
+	struct rfl_storage st;
+	struct rfl_buf line;
+
+	rfl_buf_init(&line, 0);
+	rfl_buf_puts(&line, "20 1 0:53 / / rw,relatime - overlay overlay rw,lowerdir=");
+	for (int i = 0; i < 500; i++)
+		rfl_buf_printf(&line, "/var/lib/docker/overlay2/l/%d:", i);
+	rfl_buf_puts(&line, "x\n");
+	put(*state, "/proc/self/mountinfo", rfl_buf_str(&line));
+	rfl_buf_fini(&line);
+	rfl_storage_of(*state, "/home", &st);
+	assert_string_equal(st.file_system, "overlay");
+	assert_string_equal(st.device, "layers of a container");
+}
+
 static void this_machine(void **state)
 {
 	struct rfl_surroundings *s = look("");
@@ -309,6 +334,7 @@ int main(void)
 		TEST(clouds),
 		TEST(interfaces_without_addresses),
 		TEST(folders_and_their_devices),
+		TEST(a_long_line_of_the_mounts_counts),
 		TEST(this_machine),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
