@@ -74,4 +74,22 @@ static inline void put_image(const char *dir, const char *class_name, const char
 	rfl_buf_fini(&file);
 }
 
+/* Three classes, nine good images. */
+static inline void make_folder(const char *dir)
+{
+	static const char *const sources[] = { "jpeg_420.jpg",         "jpeg_422.jpg",
+					       "jpeg_wide.jpg",        "jpeg_gray.jpg",
+					       "jpeg_cmyk.jpg",        "jpeg_444.jpg",
+					       "jpeg_progressive.jpg", "jpeg_wide.jpg",
+					       "jpeg_420.jpg" };
+	static const char *const classes[] = { "zebra", "Ant", "bee" };
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(sources); i++) {
+		char name[32];
+
+		snprintf(name, sizeof(name), "%zu.%s", 9 - i, i % 2 ? "JPEG" : "jpg");
+		put_image(dir, classes[i % 3], name, sources[i], SIZE_MAX);
+	}
+}
+
 #endif

@@ -1,19 +1,16 @@
 /*
- * Folders of images: what is listed, what is skipped, and batches that do not depend on the number
- * of threads.
+ * Batches of a folder of images: the same whatever the number of threads, damaged files left out
+ * and named.
  */
 #include "tests/unit/image_fixture.h"
 
 #include <math.h>
 #include <stdio.h>
-#include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/log.h"
 #include "complexity/zoo.h"
 #include "data/data.h"
-#include "data/dataset.h"
 #include "data/fill.h"
 #include "data/jpeg.h"
 
@@ -52,24 +49,6 @@ static void need_jpeg(void)
 	rfl_jpeg_free(j);
 }
 
-/* Three classes, nine good images. */
-static void make_folder(const char *dir)
-{
-	static const char *const sources[] = { "jpeg_420.jpg",         "jpeg_422.jpg",
-					       "jpeg_wide.jpg",        "jpeg_gray.jpg",
-					       "jpeg_cmyk.jpg",        "jpeg_444.jpg",
-					       "jpeg_progressive.jpg", "jpeg_wide.jpg",
-					       "jpeg_420.jpg" };
-	static const char *const classes[] = { "zebra", "Ant", "bee" };
-
-	for (size_t i = 0; i < RFL_ARRAY_LEN(sources); i++) {
-		char name[32];
-
-		snprintf(name, sizeof(name), "%zu.%s", 9 - i, i % 2 ? "JPEG" : "jpg");
-		put_image(dir, classes[i % 3], name, sources[i], SIZE_MAX);
-	}
-}
-
 struct config {
 	struct rfl_data_spec spec;
 	struct rfl_data_shape shape;
@@ -102,90 +81,6 @@ static struct rfl_data *open_loader(const char *dir, const struct config *config
 				       &data, &err),
 		  &err);
 	return data;
-}
-
-static void images_are_listed_in_order(void **state)
-{
-	struct rfl_err err = RFL_ERR_INIT;
-	struct rfl_dataset *set = NULL;
-
-	make_folder(*state);
-	assert_ok(rfl_dataset_open(*state, false, &set, &err), &err);
-	assert_int_equal(set->nclasses, 3);
-	assert_string_equal(set->classes[0], "Ant"); /* bytewise: capitals first, as in Python */
-	assert_string_equal(set->classes[1], "bee");
-	assert_string_equal(set->classes[2], "zebra");
-	assert_int_equal(set->nimages, 9);
-	for (size_t i = 0; i < 9; i++)
-		assert_int_equal(set->images[i].label, i / 3);
-	assert_string_equal(set->images[0].name, "2.JPEG");
-	assert_string_equal(set->images[1].name, "5.jpg");
-	assert_string_equal(set->images[2].name, "8.JPEG");
-	rfl_dataset_free(set);
-}
-
-/* Folders within a class's are gone through behind its files; a link to nowhere is a file that
- * cannot be read, a pipe is nothing. */
-static void classes_may_hold_folders_and_links(void **state)
-{
-	static const char *const names[] = { "gone.jpg", "z.jpg", "b/1.jpg", "b/c/0.jpg",
-					     "d/2.jpg" };
-	struct rfl_err err = RFL_ERR_INIT;
-	struct rfl_dataset *set = NULL;
-
-	put_image(*state, "cat/d", "2.jpg", "jpeg_420.jpg", SIZE_MAX);
-	put_image(*state, "cat/b/c", "0.jpg", "jpeg_420.jpg", SIZE_MAX);
-	assert_ok(rfl_dataset_probe(*state, 1, &err), &err); /* no file lies in cat itself */
-	put_image(*state, "cat/b", "1.jpg", "jpeg_420.jpg", SIZE_MAX);
-	put_image(*state, "cat/b", "notes.txt", "jpeg_420.jpg", SIZE_MAX);
-	put_image(*state, "cat", "z.jpg", "jpeg_420.jpg", SIZE_MAX);
-	assert_int_equal(symlink("nowhere.jpg", tmp_path(*state, "train/cat/gone.jpg")), 0);
-	assert_int_equal(mkfifo(tmp_path(*state, "train/cat/pipe.jpg"), 0600), 0);
-	assert_ok(rfl_dataset_open(*state, false, &set, &err), &err);
-	assert_int_equal(set->nclasses, 1);
-	assert_int_equal(set->nimages, RFL_ARRAY_LEN(names));
-	for (size_t i = 0; i < RFL_ARRAY_LEN(names); i++)
-		assert_string_equal(set->images[i].name, names[i]);
-	assert_int_equal(set->skipped, 1);
-	assert_non_null(strstr(rfl_buf_str(&logged), "train/cat/b/notes.txt: not named"));
-	rfl_dataset_free(set);
-
-	assert_int_equal(symlink("..", tmp_path(*state, "train/cat/up")), 0);
-	assert_int_equal(rfl_dataset_open(*state, false, &set, &err), RFL_EINVAL);
-	assert_says(&err, "folders more than 16 deep");
-}
-
-static void folders_without_images_are_errors(void **state)
-{
-	static const struct {
-		const char *make, *word;
-	} cases[] = {
-		{ "a/x", "no folder 'train'" },
-		{ "b/train", "no class folders" },
-		{ "c/train/cat", "no images in its 1 class folders" },
-	};
-	struct rfl_err err = RFL_ERR_INIT;
-	struct rfl_dataset *set = NULL;
-
-	assert_int_equal(rfl_dataset_open(tmp_path(*state, "none"), false, &set, &err), RFL_EINVAL);
-	assert_says(&err, "there is no such folder");
-	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++) {
-		const char *dir = tmp_path(*state, (const char[]){ cases[i].make[0], '\0' });
-
-		rfl_err_clear(&err);
-		assert_ok(rfl_file_mkdirs(tmp_path(*state, cases[i].make), &err), &err);
-		assert_int_equal(rfl_dataset_open(dir, false, &set, &err), RFL_EINVAL);
-		assert_says(&err, cases[i].word);
-		rfl_err_clear(&err);
-		assert_int_equal(rfl_dataset_probe(dir, 10, &err), RFL_EINVAL);
-		assert_says(&err, cases[i].word);
-		assert_null(set);
-	}
-	make_folder(*state);
-	rfl_err_clear(&err);
-	assert_ok(rfl_dataset_probe(*state, 3, &err), &err);
-	assert_int_equal(rfl_dataset_probe(*state, 2, &err), RFL_EINVAL);
-	assert_says(&err, "3 classes, but the network has 2 outputs");
 }
 
 /* Take nbatches batches; images and labels one behind the other. */
@@ -559,11 +454,6 @@ static void synthetic_is_the_golden_input(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(images_are_listed_in_order, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(folders_without_images_are_errors, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(classes_may_hold_folders_and_links, set_up,
-						tear_down),
 		cmocka_unit_test_setup_teardown(names_come_to_an_end, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(batches_do_not_depend_on_threads, set_up,
 						tear_down),

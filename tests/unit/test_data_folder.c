@@ -1,0 +1,102 @@
+/* Folders of images: what is listed and in which order, what is left out. */
+#include "tests/unit/image_fixture.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "data/dataset.h"
+
+static void images_are_listed_in_order(void **state)
+{
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_dataset *set = NULL;
+
+	make_folder(*state);
+	assert_ok(rfl_dataset_open(*state, false, &set, &err), &err);
+	assert_int_equal(set->nclasses, 3);
+	assert_string_equal(set->classes[0], "Ant"); /* bytewise: capitals first, as in Python */
+	assert_string_equal(set->classes[1], "bee");
+	assert_string_equal(set->classes[2], "zebra");
+	assert_int_equal(set->nimages, 9);
+	for (size_t i = 0; i < 9; i++)
+		assert_int_equal(set->images[i].label, i / 3);
+	assert_string_equal(set->images[0].name, "2.JPEG");
+	assert_string_equal(set->images[1].name, "5.jpg");
+	assert_string_equal(set->images[2].name, "8.JPEG");
+	rfl_dataset_free(set);
+}
+
+/* Folders within a class's are gone through behind its files; a link to nowhere is a file that
+ * cannot be read, a pipe is nothing. */
+static void classes_may_hold_folders_and_links(void **state)
+{
+	static const char *const names[] = { "gone.jpg", "z.jpg", "b/1.jpg", "b/c/0.jpg",
+					     "d/2.jpg" };
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_dataset *set = NULL;
+
+	put_image(*state, "cat/d", "2.jpg", "jpeg_420.jpg", SIZE_MAX);
+	put_image(*state, "cat/b/c", "0.jpg", "jpeg_420.jpg", SIZE_MAX);
+	assert_ok(rfl_dataset_probe(*state, 1, &err), &err); /* no file lies in cat itself */
+	put_image(*state, "cat/b", "1.jpg", "jpeg_420.jpg", SIZE_MAX);
+	put_image(*state, "cat/b", "notes.txt", "jpeg_420.jpg", SIZE_MAX);
+	put_image(*state, "cat", "z.jpg", "jpeg_420.jpg", SIZE_MAX);
+	assert_int_equal(symlink("nowhere.jpg", tmp_path(*state, "train/cat/gone.jpg")), 0);
+	assert_int_equal(mkfifo(tmp_path(*state, "train/cat/pipe.jpg"), 0600), 0);
+	assert_ok(rfl_dataset_open(*state, false, &set, &err), &err);
+	assert_int_equal(set->nclasses, 1);
+	assert_int_equal(set->nimages, RFL_ARRAY_LEN(names));
+	for (size_t i = 0; i < RFL_ARRAY_LEN(names); i++)
+		assert_string_equal(set->images[i].name, names[i]);
+	assert_int_equal(set->skipped, 1);
+	rfl_dataset_free(set);
+
+	assert_int_equal(symlink("..", tmp_path(*state, "train/cat/up")), 0);
+	assert_int_equal(rfl_dataset_open(*state, false, &set, &err), RFL_EINVAL);
+	assert_says(&err, "folders more than 16 deep");
+}
+
+static void folders_without_images_are_errors(void **state)
+{
+	static const struct {
+		const char *make, *word;
+	} cases[] = {
+		{ "a/x", "no folder 'train'" },
+		{ "b/train", "no class folders" },
+		{ "c/train/cat", "no images in its 1 class folders" },
+	};
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_dataset *set = NULL;
+
+	assert_int_equal(rfl_dataset_open(tmp_path(*state, "none"), false, &set, &err), RFL_EINVAL);
+	assert_says(&err, "there is no such folder");
+	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++) {
+		const char *dir = tmp_path(*state, (const char[]){ cases[i].make[0], '\0' });
+
+		rfl_err_clear(&err);
+		assert_ok(rfl_file_mkdirs(tmp_path(*state, cases[i].make), &err), &err);
+		assert_int_equal(rfl_dataset_open(dir, false, &set, &err), RFL_EINVAL);
+		assert_says(&err, cases[i].word);
+		rfl_err_clear(&err);
+		assert_int_equal(rfl_dataset_probe(dir, 10, &err), RFL_EINVAL);
+		assert_says(&err, cases[i].word);
+		assert_null(set);
+	}
+	make_folder(*state);
+	rfl_err_clear(&err);
+	assert_ok(rfl_dataset_probe(*state, 3, &err), &err);
+	assert_int_equal(rfl_dataset_probe(*state, 2, &err), RFL_EINVAL);
+	assert_says(&err, "3 classes, but the network has 2 outputs");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, tmpdir_make, tmpdir_remove)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(images_are_listed_in_order),
+		TEST(folders_without_images_are_errors),
+		TEST(classes_may_hold_folders_and_links),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
