@@ -203,6 +203,12 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 		rc = rfl_compare(sides[0].repeats, sides[1].repeats, a->threshold / 100, &c, err);
 	if (rc == RFL_OK)
 		rc = print(cli, c, sides, (enum rfl_format)a->format, err);
+	if (rc == RFL_OK && c->count[RFL_SPEED_MISSING] == c->n)
+		rc = rfl_fail(
+			err, RFL_EFAILED, 0,
+			"nothing was compared: %s and %s have no configuration in common that "
+			"is ok on both sides",
+			sides[0].name, sides[1].name);
 	if (rc == RFL_OK)
 		rc = check_verdicts(c, &a->fail_if, err);
 	rfl_comparison_free(c);

@@ -199,7 +199,7 @@ static enum rfl_rc put_all(struct rfl_cli *cli, const struct summary_args *a,
 {
 	enum rfl_rc rc = RFL_OK;
 
-	if (r->n == 0)
+	if (r->n == 0 && !a->matrix) /* else it is said what is missing */
 		return rfl_fail(err, RFL_EFAILED, 0, "%s: there is no run to be summarised",
 				a->metrics.items[0]);
 	if (a->output_dir) {

@@ -75,6 +75,8 @@ static enum rfl_rc check_constant(const struct rfl_column_rule *r, struct rfl_er
 	int64_t whole;
 	enum rfl_rc rc = RFL_OK;
 
+	if (r->constant[0] == '\0')
+		return RFL_OK; /* not known */
 	if (rfl_ledger_column_kind(r->column) == RFL_LEDGER_INT)
 		rc = rfl_num_parse_int(r->constant, rfl_ledger_column_name(r->column), &whole, err);
 	else if (rfl_ledger_column_kind(r->column) == RFL_LEDGER_REAL)

@@ -105,18 +105,12 @@ static bool has_hash(const struct rfl_ledger_row *row)
 
 bool rfl_facts_repeats(const struct rfl_ledger_row *a, const struct rfl_ledger_row *b)
 {
-	const bool hashed = has_hash(a);
-
-	if (hashed != has_hash(b) || !rfl_text_same(a->env, b->env) ||
-	    (hashed && !rfl_text_same(a->config_hash, b->config_hash)))
+	if (has_hash(a) != has_hash(b) || !rfl_text_same(a->env, b->env) ||
+	    (has_hash(a) && !rfl_text_same(a->config_hash, b->config_hash)))
 		return false;
-	for (size_t i = 0; i < rfl_nfacts; i++) {
-		const struct rfl_fact *f = &rfl_facts[i];
-
-		if ((f->role == RFL_FACT_WORK || (f->role == RFL_FACT_WAY && !hashed)) &&
-		    !rfl_fact_same(f, a, b))
+	for (size_t i = 0; i < rfl_nfacts; i++)
+		if (rfl_facts[i].role != RFL_FACT_NOTE && !rfl_fact_same(&rfl_facts[i], a, b))
 			return false;
-	}
 	return true;
 }
 

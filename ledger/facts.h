@@ -39,8 +39,9 @@ bool rfl_fact_same(const struct rfl_fact *f, const struct rfl_ledger_row *a,
 		   const struct rfl_ledger_row *b);
 
 /**
- * Are two rows repeats of one configuration? With the same config_hash and the same work, or, where
- * a table has no config_hash, the same work in the same way.
+ * Are two rows repeats of one configuration: the same work in the same way? Where they have a
+ * config_hash it is the same, too, which alone does not do: it is of what was asked for, and one
+ * environment may have machines with other devices or numbers of threads.
  */
 bool rfl_facts_repeats(const struct rfl_ledger_row *a, const struct rfl_ledger_row *b);
 

@@ -127,7 +127,7 @@ static void take_known_names(const struct rfl_csv *csv,
 
 static bool is_told(const struct rfl_ledger_source from[], enum rfl_ledger_at column)
 {
-	return from[column].column >= 0 || from[column].text;
+	return from[column].column >= 0 || (from[column].text && from[column].text[0]);
 }
 
 static bool has_rate_parts(const struct rfl_ledger_source from[])
@@ -239,6 +239,7 @@ static enum rfl_rc read_others(struct rfl_csv *csv, const struct rfl_column_map 
 			       struct rfl_buf *notes, struct rfl_err *err)
 {
 	struct rfl_ledger_source from[RFL_LEDGER_NCOLUMNS];
+	struct rfl_err why = RFL_ERR_INIT;
 	size_t first = to->nrows;
 	enum rfl_rc rc;
 
@@ -246,8 +247,16 @@ static enum rfl_rc read_others(struct rfl_csv *csv, const struct rfl_column_map 
 	rc = map ? rfl_column_map_bind(map, csv, from, err) : RFL_OK;
 	if (rc == RFL_OK)
 		rc = check_needed(csv, from, metric, err);
-	if (rc == RFL_OK)
-		rc = rfl_ledger_read(csv, from, to, err);
+	if (rc == RFL_OK) {
+		rc = rfl_ledger_read(csv, from, to, &why);
+		if (rc == RFL_EFORMAT)
+			rc = rfl_fail(err, rc, 0,
+				      "%s; for a column that means something else: --map "
+				      "'NAME=\"\"', with the ledger's name for it",
+				      why.msg);
+		else if (rc != RFL_OK)
+			rc = rfl_fail(err, rc, why.native, "%s", why.msg);
+	}
 	for (size_t i = first; i < to->nrows && rc == RFL_OK; i++)
 		rc = rfl_foreign__settle(rfl_csv_path(csv), to, i, metric,
 					 is_told(from, RFL_LEDGER_AT_status), err);

@@ -135,10 +135,10 @@ static enum rfl_rc set_constant(struct reader *r, size_t i, struct rfl_err *err)
 	const struct rfl_ledger__column *c = &columns[i];
 	const char *text = r->from[i].text;
 
+	if (!*text)
+		return RFL_OK; /* not known, as it is */
 	switch (c->kind) {
 	case RFL_LEDGER_TEXT:
-		if (!*text)
-			return RFL_OK;
 		*rfl_ledger__text_at(&r->blank, c) = rfl_ledger__text(r->to->texts, text, true);
 		return *rfl_ledger__text_at(&r->blank, c) ? RFL_OK : fail_no_memory(r, err);
 	case RFL_LEDGER_INT:

@@ -22,7 +22,7 @@ struct entry {
 	const struct rfl_ledger_row *row;
 	double value;
 	size_t config;
-	size_t before; /* the entry before it with the same label; SIZE_MAX: none */
+	size_t before; /* the one before it with the same label, not replaced; SIZE_MAX: none */
 	bool replaced; /* by a later row of the same run */
 };
 
@@ -47,21 +47,32 @@ static enum rfl_rc fail_no_memory(struct rfl_err *err)
 
 static uint64_t label_hash(const struct rfl_ledger_row *row)
 {
-	return rfl_hash64(0, row->label, rfl_label_unstamped(row->label));
+	return rfl_hash64((uint64_t)row->repeat, row->label, rfl_label_unstamped(row->label));
 }
 
-/* The same but for the time in the name of a log. */
+/* The same but for the time in the name of a log. Labels of others may leave the number of the
+ * repeat to a column of its own. */
 static bool label_alike(const struct rfl_ledger_row *a, const struct rfl_ledger_row *b)
 {
 	size_t n = rfl_label_unstamped(a->label);
 
-	return n == rfl_label_unstamped(b->label) && memcmp(a->label, b->label, n) == 0;
+	return a->repeat == b->repeat && n == rfl_label_unstamped(b->label) &&
+	       memcmp(a->label, b->label, n) == 0;
 }
 
 /* Does the label name one run, and not all repeats of a configuration? */
 static bool names_a_run(const struct rfl_ledger_row *row)
 {
 	return row->label && row->label[0] && row->repeat >= 0;
+}
+
+/* Does the label by itself say which run it is? "baseline" does not. */
+static bool label_tells_run(const struct rfl_ledger_row *row)
+{
+	struct rfl_label parts;
+
+	rfl_label_parse(row->label, row->model, &parts);
+	return parts.run >= 0;
 }
 
 static bool is_profiled(const struct rfl_ledger_row *row)
@@ -115,7 +126,25 @@ static enum rfl_rc check_row(const struct builder *b, const struct rfl_ledger_ro
 	return RFL_EFORMAT;
 }
 
-/* A row of a configuration that is ok: repeats of its label in the same one are replaced. */
+/* The newest entry of its label takes the place of the one in the same configuration. */
+static void replace_before(struct builder *b, struct entry *e)
+{
+	size_t *at = &e->before;
+
+	while (*at != SIZE_MAX && b->entries[*at].config != e->config)
+		at = &b->entries[*at].before;
+	if (*at != SIZE_MAX) {
+		struct entry *old = &b->entries[*at];
+
+		old->replaced = true;
+		*at = old->before;
+		rfl_repeats__note_twice(&b->notes, old->row, e->row);
+	} else if (e->before != SIZE_MAX && label_tells_run(e->row)) {
+		rfl_repeats__note_mixed(&b->notes, b->entries[e->before].row, e->row);
+	}
+}
+
+/* A row of a configuration that is ok. */
 static enum rfl_rc add_entry(struct builder *b, const struct rfl_ledger_row *row, double value,
 			     struct rfl_err *err)
 {
@@ -125,27 +154,16 @@ static enum rfl_rc add_entry(struct builder *b, const struct rfl_ledger_row *row
 
 	*e = (struct entry){ .row = row, .value = value, .before = SIZE_MAX };
 	rc = rfl_row_index_put(&b->configs, row, &e->config, err);
-	if (rc != RFL_OK || !names_a_run(row)) {
-		b->nentries += rc == RFL_OK;
-		return rc;
+	if (rc == RFL_OK && names_a_run(row)) {
+		rc = rfl_row_index_put(&b->labels, row, &label, err);
+		if (rc != RFL_OK)
+			return rc;
+		e->before = b->last[label];
+		b->last[label] = b->nentries;
+		replace_before(b, e);
 	}
-	rc = rfl_row_index_put(&b->labels, row, &label, err);
-	if (rc != RFL_OK)
-		return rc;
-	e->before = b->last[label];
-	b->last[label] = b->nentries++;
-	for (size_t i = e->before; i != SIZE_MAX; i = b->entries[i].before) {
-		struct entry *other = &b->entries[i];
-
-		if (other->replaced)
-			continue;
-		other->replaced = other->config == e->config;
-		if (other->replaced)
-			rfl_repeats__note_twice(&b->notes, other->row, row);
-		else
-			rfl_repeats__note_mixed(&b->notes, other->row, row);
-	}
-	return RFL_OK;
+	b->nentries += rc == RFL_OK;
+	return rc;
 }
 
 static enum rfl_rc take_row(struct builder *b, const struct rfl_ledger_row *row,
@@ -181,12 +199,16 @@ static bool is_failed(const struct rfl_ledger_row *row)
 	       !is_profiled(row);
 }
 
-/* Is the run of a row that is not ok there once more, and ok? */
+/* Is the run of a row that is not ok there once more, and ok? The label alone does not say so: it
+ * may have been run in another way, with other threads say. */
 static bool is_made_good(const struct builder *b, const struct rfl_ledger_row *row)
 {
 	size_t label = names_a_run(row) ? rfl_row_index_find(&b->labels, row) : SIZE_MAX;
+	size_t i = label == SIZE_MAX ? SIZE_MAX : b->last[label];
 
-	return label != SIZE_MAX && b->last[label] != SIZE_MAX;
+	while (i != SIZE_MAX && !rfl_facts_agree(b->entries[i].row, row))
+		i = b->entries[i].before;
+	return i != SIZE_MAX;
 }
 
 /* The configuration of a run that is not ok. One that ended early may not know all of it: then the

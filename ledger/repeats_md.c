@@ -97,12 +97,17 @@ static double value_of_run(const struct part *p, const struct rfl_repeats_config
 
 /* --- text ------------------------------------------------------------------------------------ */
 
+/* Two decimals, unless they would leave next to nothing of a small number. */
 static void put_number(struct rfl_buf *out, double value)
 {
+	char text[RFL_NUM_MAX];
+
 	if (isnan(value))
 		rfl_buf_puts(out, " - |");
-	else
+	else if (value == 0 || fabs(value) >= 0.1)
 		rfl_buf_printf(out, " %.2f |", value);
+	else
+		rfl_buf_printf(out, " %s |", rfl_num_people(value, 3, text));
 }
 
 static void put_table(const struct part *p, struct rfl_buf *out)
@@ -229,10 +234,12 @@ enum rfl_rc rfl_repeats_markdown(const struct rfl_repeats *r, const char *more, 
 		free(done);
 		return rfl_fail(err, RFL_ENOMEM, 0, "summary of runs: out of memory");
 	}
-	rfl_buf_printf(out,
-		       "# Repeats of each configuration\n\nValues are %s; Run N is the repeat that "
-		       "the label numbers so; Std Dev is the sample standard deviation (n - 1).\n",
-		       r->metric->title);
+	rfl_buf_printf(
+		out,
+		"# Repeats of each configuration\n\nValues are %s; Run N is the repeat of that "
+		"number, or the N-th in time where runs have none; Std Dev is the sample "
+		"standard deviation (n - 1).\n",
+		r->metric->title);
 	for (size_t i = 0; i < r->n; i = next) {
 		next = i + 1;
 		while (next < r->n && same_block(r->configs[i].row, r->configs[next].row))

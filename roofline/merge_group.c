@@ -11,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "base/text.h"
+#include "ledger/facts.h"
 #include "ledger/label.h"
 
 /* Equal in everything that the FLOPs, the bytes and the roof are made of. */
@@ -43,19 +44,9 @@ static const char *contradiction(const struct rfl_ledger_row *a, const struct rf
 	return NULL;
 }
 
-/* Are two rows repeats? Rows of one config_hash are; without one all that tells runs apart counts.
- */
-static bool repeats(const struct rfl_ledger_row *a, const struct rfl_ledger_row *b)
+static bool same_hash(const struct rfl_ledger_row *a, const struct rfl_ledger_row *b)
 {
-	if (a->config_hash && *a->config_hash)
-		return rfl_text_same(a->config_hash, b->config_hash);
-	return !(b->config_hash && *b->config_hash) && !contradiction(a, b) &&
-	       rfl_text_same(a->layout, b->layout) && rfl_text_same(a->data_mode, b->data_mode) &&
-	       rfl_text_same(a->engine, b->engine) &&
-	       rfl_text_same(a->engine_version, b->engine_version) &&
-	       rfl_text_same(a->device_name, b->device_name) && a->threads == b->threads &&
-	       a->augment == b->augment && a->workers == b->workers &&
-	       a->deterministic == b->deterministic && a->world_size == b->world_size;
+	return a->config_hash && *a->config_hash && rfl_text_same(a->config_hash, b->config_hash);
 }
 
 /* A row with status ok has these, or it cannot be placed. */
@@ -132,14 +123,16 @@ static enum rfl_rc find_config(const char *path, struct rfl_configs *cs, const c
 		struct rfl_config *c = &cs->configs[i];
 		const char *what;
 
-		if (strcmp(c->env, env) != 0 || !repeats(c->rows[0], row))
+		if (strcmp(c->env, env) != 0)
 			continue;
-		what = contradiction(c->rows[0], row);
+		what = same_hash(c->rows[0], row) ? contradiction(c->rows[0], row) : NULL;
 		if (what)
 			return rfl_fail(err, RFL_EFORMAT, 0,
 					"%s:%zu: has the config_hash %s of line %zu but another "
 					"'%s'; one of the two rows was changed",
 					path, row->line, row->config_hash, c->rows[0]->line, what);
+		if (!rfl_facts_repeats(c->rows[0], row))
+			continue;
 		*ret = c;
 		return RFL_OK;
 	}

@@ -65,20 +65,20 @@ static void reads(void **state)
 }
 
 /* Lines without quotes are cut by code of their own: into what libcsv makes of the same fields in
- * quotes. Every length up to several words of 8 bytes, with commas at every place. */
+ * quotes. Every length up to several blocks of 64 bytes, with commas at every place. */
 static void plain_lines_are_as_quoted_ones(void **state)
 {
 	struct rfl_buf plain = { 0 }, quoted = { 0 }, a = { 0 }, b = { 0 };
 	uint32_t random = 1;
 
 	rfl_buf_puts(&plain, "c0");
-	for (int i = 1; i < 40; i++)
+	for (int i = 1; i < 300; i++)
 		rfl_buf_printf(&plain, ",c%d", i);
 	rfl_buf_puts(&plain, "\n");
 	rfl_buf_append(&quoted, plain.data, plain.len);
 	for (int row = 0; row < 2000; row++) {
-		int len = (int)((random = random * 1664525u + 1013904223u) >> 24) % 39;
-		bool crlf = random & 0x100;
+		int len = (int)((random = random * 1664525u + 1013904223u) >> 16) % 280;
+		bool crlf = random & 0x1000000;
 
 		rfl_buf_puts(&plain, "x");
 		rfl_buf_puts(&quoted, "\"x");

@@ -2,8 +2,10 @@
 #include "tests/unit/rfl_test.h"
 
 #include <float.h>
+#include <inttypes.h>
 #include <locale.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -247,6 +249,27 @@ static void doubles_that_are(void **state)
 	assert_true(value == 0);
 }
 
+/* Short decimals are read without strtod(): to the same bits. */
+static void short_doubles_are_as_those_of_the_library(void **state)
+{
+	uint64_t random = 1;
+
+	(void)state;
+	for (int i = 0; i < 100000; i++) {
+		char digits[24], text[32];
+		int len, point;
+		double value = 0;
+
+		random = random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+		len = snprintf(digits, sizeof(digits), "%" PRIu64, random >> (random % 61));
+		point = (int)(random >> 40) % (len + 1);
+		snprintf(text, sizeof(text), "%.*s%s%s", point, digits, i % 5 ? "." : "",
+			 digits + point);
+		assert_int_equal(rfl_num_parse_double(text, "x", &value, NULL), RFL_OK);
+		assert_true(value == strtod(text, NULL));
+	}
+}
+
 static void integers(void **state)
 {
 	static const char *const bad[] = { "", "1.5", "a", "1e3", "0x1", " 1", "1 ", "-" };
@@ -330,6 +353,7 @@ int main(void)
 		cmocka_unit_test(with_fixed_decimals),
 		cmocka_unit_test(doubles_that_are_none),
 		cmocka_unit_test(doubles_that_are),
+		cmocka_unit_test(short_doubles_are_as_those_of_the_library),
 		cmocka_unit_test(integers),
 		cmocka_unit_test(sizes_in_bytes),
 		cmocka_unit_test(checked_arithmetic),

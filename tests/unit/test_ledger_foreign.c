@@ -211,9 +211,14 @@ static void refuses_tables(void **state)
 		  "model=COLUMN or --map 'model=\"constant\"'",
 		  RFL_EFORMAT },
 		{ "label,throughput\nlab_vgg16_fp32_bs8_r1,fast\n", "",
-		  ":2: column 'throughput': 'fast' is not a number", RFL_EFORMAT },
+		  ":2: column 'throughput': 'fast' is not a number; for a column that means "
+		  "something "
+		  "else: --map 'NAME=\"\"', with the ledger's name for it",
+		  RFL_EFORMAT },
 		{ "label,throughput,batch\nlab_vgg16_fp32_bs8_r1,2,8.5\n", "",
-		  ":2: column 'batch': '8.5' is not an integer", RFL_EFORMAT },
+		  ":2: column 'batch': '8.5' is not an integer; for a column that means something "
+		  "else: --map 'NAME=\"\"', with the ledger's name for it",
+		  RFL_EFORMAT },
 		{ "label,throughput,env\nlab_vgg16_fp32_bs8_r1,2,My Lab\n", "",
 		  ":2: environment 'My Lab': a name is a lower-case letter, then lower-case "
 		  "letters, digits and '_', at most 48 characters",
@@ -276,7 +281,7 @@ static void a_torn_ledger_of_ours_is_read(void **state)
 		snprintf(text, sizeof(text), "%s%s", whole, torn[i]);
 		assert_ok(read_table(*state, text, "", &runs, &err), &err);
 		assert_int_equal(runs->ledger->nrows, 1);
-		assert_string_equal(runs->ledger->rows[0].run_id, "a");
+		assert_string_equal(runs->ledger->rows[0].model, "resnet18");
 		rfl_runs_free(runs);
 	}
 }

@@ -344,6 +344,70 @@ static void filters(void **state)
 
 #define in_tmpdir(f) cmocka_unit_test_setup_teardown(f, tmpdir_make, tmpdir_remove)
 
+/* A word for all runs, with the number of the repeat in a column of its own, parts them by both. */
+static void a_tag_is_no_label(void **state)
+{
+	struct summary s = summarise(write_file(*state, "t.csv",
+						"tag,run,env,model,batch,precision,ips,resolution\n"
+						"base,1,lab,vgg16,8,fp32,10,224\n"
+						"base,2,lab,vgg16,8,fp32,11,224\n"
+						"base,3,lab,vgg16,8,fp32,12,224\n"
+						"base,1,lab,vgg16,16,fp32,13,224\n"
+						"base,3,lab,vgg16,8,fp32,15,224\n"),
+				     "samples_per_s");
+
+	assert_int_equal(s.r->n, 2);
+	assert_int_equal(s.r->configs[0].n, 3);
+	assert_true(s.r->configs[0].stats.mean == 12);
+	assert_int_equal(s.r->configs[1].n, 1);
+	assert_null(strstr(rfl_buf_str(&s.r->notes), "mixed"));
+	assert_non_null(strstr(rfl_buf_str(&s.r->notes), "duplicate: base is ok in"));
+	summary_free(&s);
+}
+
+/* config_hash is of what was asked for: an environment with two kinds of device has two
+ * configurations; and a failure in one way is not made good by a success in another. */
+static void other_devices_are_other_configurations(void **state)
+{
+	struct summary s = summarise(
+		write_file(*state, "t.csv",
+			   "schema_version,run_id,config_hash,repeat,label,env,status,device_name,"
+			   "model,batch,precision,threads,samples_per_s,version\n"
+			   "3,a,0a,1,lab_vgg16_fp32_bs8_run1,lab,ok,L4,vgg16,8,fp32,2,10,0.1.0\n"
+			   "3,b,0a,2,lab_vgg16_fp32_bs8_run2,lab,ok,A100,vgg16,8,fp32,2,30,0.1.0\n"
+			   "3,c,0b,2,lab_vgg16_fp32_bs8_run2,lab,crash,A100,vgg16,8,fp32,4,,0.1.0\n"
+			   "3,d,0a,1,lab_vgg16_fp32_bs8_run1,lab,crash,,vgg16,8,fp32,,,0.1.0\n"),
+		"samples_per_s");
+
+	assert_int_equal(s.r->n, 3);
+	assert_true(s.r->configs[0].stats.mean == 10);
+	assert_int_equal(s.r->configs[0].failed, 0);
+	assert_true(s.r->configs[1].stats.mean == 30);
+	assert_int_equal(s.r->configs[2].n, 0);
+	assert_int_equal(s.r->configs[2].failed, 1);
+	assert_true(isnan(s.r->configs[2].stats.mean));
+	summary_free(&s);
+}
+
+/* Two decimals, but small numbers are not rounded to nothing. */
+static void small_numbers_in_markdown(void **state)
+{
+	struct summary s = summarise(write_file(*state, "t.csv",
+						"env,model,batch,precision,opt_ms_mean\n"
+						"lab,vgg16,8,fp32,0.0031\nlab,vgg16,8,fp32,0.0032\n"
+						"lab,vgg16,16,fp32,0\n"),
+				     "opt_ms");
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_buf out;
+
+	rfl_buf_init(&out, 0);
+	assert_ok(rfl_repeats_markdown(s.r, "", &out, &err), &err);
+	assert_non_null(strstr(rfl_buf_str(&out), "| 8 | 0.00310 | 0.00320 | 0.00315 | 7.07e-05 |\n"
+						  "| 16 | 0.00 | - | 0.00 | - |\n"));
+	rfl_buf_fini(&out);
+	summary_free(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -357,6 +421,11 @@ int main(void)
 		in_tmpdir(rows_that_are_no_repeats_are_left_out),
 		in_tmpdir(drift_outliers_and_flags),
 		in_tmpdir(filters),
+		cmocka_unit_test_setup_teardown(a_tag_is_no_label, tmpdir_make, tmpdir_remove),
+		cmocka_unit_test_setup_teardown(other_devices_are_other_configurations, tmpdir_make,
+						tmpdir_remove),
+		cmocka_unit_test_setup_teardown(small_numbers_in_markdown, tmpdir_make,
+						tmpdir_remove),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
