@@ -38,7 +38,7 @@ struct rfl_engine {
 	struct rfl_engine_config config;
 	enum rfl_engine_mode mode;
 
-	struct rfl_torch__device *device; /* of engine_device.c; NULL where it needs none */
+	struct rfl_torch__device *device; /* of engine_device.c; NULL until it is open */
 	struct rfl_torch_tensor
 		*block;  /* all parameters and buffers, each at a multiple of 64 bytes */
 	float *slab;     /* the block's memory when it is this machine's, else NULL */
