@@ -70,11 +70,17 @@ python3 "$here/check_ledger.py" one 8
 begin_ms=$(now_ms)
 begin a --shard 0/2 --log-dir two/tasks/a
 begin b --shard 1/2 --log-dir two/tasks/b
+while kill -0 "${pids[0]}" 2>/dev/null || kill -0 "${pids[1]}" 2>/dev/null; do
+	[ ! -d two/tasks/a ] || "$roofline" matrix merge matrix.json --log-dir two >merge.out ||
+		fail "merge meanwhile: $(cat merge.out)"
+	sleep 0.05
+done
 all_end
 in_turn "$begin_ms" "two shards in two folders"
 "$roofline" matrix merge matrix.json --log-dir two >merge.out || fail "merge: $(cat merge.out)"
 [ "$(tail -n 1 merge.out)" = "shards: 8 of 8 runs ok" ] || fail "merge: $(cat merge.out)"
 python3 "$here/check_ledger.py" two 8
+[ "$(ls two/steps | wc -l) $(ls two/time | wc -l)" = "8 8" ] || fail "files: $(ls two/steps two/time)"
 
 begin_ms=$(now_ms)
 begin a --log-dir three

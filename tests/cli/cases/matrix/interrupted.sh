@@ -8,7 +8,7 @@ cp "$(dirname "$0")/$m" .
 once() { # SIGNAL
 	RFL_FAKE=hang:forward:3 RFL_FAKE_PID=$PWD/begun roofline matrix run "$m" --only lab/alexnet >out 2>err &
 	pid=$!
-	while [ ! -s begun ]; do sleep 0.05; done
+	while [ ! -s begun ] && kill -0 $pid 2>/dev/null; do sleep 0.05; done
 	kill -"$1" $pid
 	wait $pid
 	echo "exit $?"
