@@ -324,6 +324,8 @@ enum rfl_rc rfl_torch__make_tables(struct rfl_engine *e, struct rfl_err *err)
 		if (kind)
 			rc = make_table(e, &e->net->nodes[i], kind, err);
 	}
+	if (rc != RFL_OK)
+		rfl_torch__tables_fini(e); /* the next forward makes them, or fails again */
 	return rc;
 }
 
@@ -332,4 +334,5 @@ void rfl_torch__tables_fini(struct rfl_engine *e)
 	for (int i = 0; e->tables && i < PARTS * e->net->nnodes; i++)
 		rfl_torch_tensor_free(e->tables[i]);
 	free(e->tables);
+	e->tables = NULL;
 }

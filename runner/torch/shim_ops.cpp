@@ -65,6 +65,10 @@ enum rfl_torch_status rfl_torch_batch_norm(const struct rfl_torch_tensor *x,
 					   struct rfl_torch_tensor **ret) noexcept
 {
 	return giving(ret, [&] {
+		// As PyTorch's module; the operation itself would normalise to zeros.
+		TORCH_CHECK_NOT_IMPLEMENTED(!training || x->t.numel() > x->t.size(1),
+					    "batch norm in training needs more than one value per "
+					    "channel: use a larger batch or larger images");
 		return at::batch_norm(x->t, maybe(norm->weight), maybe(norm->bias),
 				      maybe(norm->running_mean), maybe(norm->running_var),
 				      training != 0, attr->momentum, attr->eps,

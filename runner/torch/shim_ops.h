@@ -38,7 +38,8 @@ struct rfl_torch_norm {
 	struct rfl_torch_tensor *running_mean, *running_var;
 };
 
-/** @param training  normalise by the batch and update the running statistics */
+/** @param training  normalise by the batch and update the running statistics; with one value per
+ *                   channel unsupported */
 RFL_TORCH_CALL rfl_torch_batch_norm(const struct rfl_torch_tensor *x,
 				    const struct rfl_torch_norm *norm,
 				    const struct rfl_batch_norm *attr, int training,
