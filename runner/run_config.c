@@ -11,6 +11,7 @@
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/text.h"
 #include "complexity/zoo.h"
 
 /* ---- as JSON ---- */
@@ -253,6 +254,34 @@ static enum rfl_rc check_numbers(const struct rfl_run_config *c, struct rfl_err 
 	return RFL_OK;
 }
 
+/* They go to a child as JSON. */
+static enum rfl_rc check_texts(const struct rfl_run_config *c, struct rfl_err *err)
+{
+	for (size_t i = 0; i < RFL_ARRAY_LEN(members); i++) {
+		const char *text, *bad;
+		char shown[160];
+
+		if (members[i].kind != K_TEXT)
+			continue;
+		text = *(const char *const *)((const char *)c + members[i].offset);
+		for (bad = text ? text : ""; *bad;) {
+			const size_t n = rfl_text_utf8(bad, strlen(bad));
+
+			if (n == 0)
+				break;
+			bad += n;
+		}
+		if (*bad == '\0')
+			continue;
+		rfl_text_show(text, shown, sizeof(shown));
+		return rfl_fail(err, RFL_EINVAL, 0,
+				"%s: '%s' is not UTF-8: give it another name, or a link that has "
+				"one",
+				members[i].key, shown);
+	}
+	return RFL_OK;
+}
+
 enum rfl_rc rfl_run__check(const struct rfl_run_config *config, struct rfl_net **ret,
 			   struct rfl_err *err)
 {
@@ -263,6 +292,8 @@ enum rfl_rc rfl_run__check(const struct rfl_run_config *config, struct rfl_net *
 	struct rfl_net *net = NULL;
 	enum rfl_rc rc = check_numbers(config, err);
 
+	if (rc == RFL_OK)
+		rc = check_texts(config, err);
 	if (rc == RFL_OK)
 		rc = rfl_zoo_build(config->arch, &sizes, &net, err);
 	if (rc == RFL_OK)

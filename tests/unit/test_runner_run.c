@@ -400,6 +400,28 @@ static void parents_beside_each_other_share_no_label(void **state)
 	rfl_ledger_free(l);
 }
 
+/* A configuration travels as JSON: names of any kind do, bytes that are no text do not. */
+static void strange_names_arrive(void **state)
+{
+	const char *const child[] = { self, "run-child", NULL };
+	const char *dir = tmp_path(*state, "logs");
+	struct rfl_run_config config = small_config();
+	struct rfl_run_options options = options_in(dir, child);
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_run_result result;
+
+	config.engine = "a \"\\\n\t\x01 \xc3\xa9";
+	assert_ok(rfl_run(&config, &options, &result, &err), &err);
+	assert_string_equal(result.row.status, "unsupported");
+	assert_non_null(strstr(result.row.error_text, "\xc3\xa9"));
+	rfl_run_result_fini(&result);
+
+	config.engine = "caf\xe9";
+	assert_int_equal(rfl_run(&config, &options, &result, &err), RFL_EINVAL);
+	assert_says(&err, "engine: 'caf\\xe9' is not UTF-8");
+	rfl_run_result_fini(&result);
+}
+
 static void bad_requests_leave_no_row(void **state)
 {
 	const char *const child[] = { self, "run-child", NULL };
@@ -612,6 +634,7 @@ int main(int argc, char **argv)
 						tmpdir_remove),
 		cmocka_unit_test_setup_teardown(time_logs_are_never_overwritten, tmpdir_make,
 						tmpdir_remove),
+		cmocka_unit_test_setup_teardown(strange_names_arrive, tmpdir_make, tmpdir_remove),
 		cmocka_unit_test_setup_teardown(bad_requests_leave_no_row, tmpdir_make,
 						tmpdir_remove),
 		cmocka_unit_test_setup_teardown(a_ledger_of_other_columns_is_refused_first,
