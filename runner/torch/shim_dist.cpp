@@ -206,21 +206,29 @@ void add_hooks(rfl_torch_group *group)
 	}
 }
 
-// Rank 0 listens, unless the launcher does. The others wait for it.
+// Rank 0 listens, unless the launcher does. The others wait for it: a client of c10d gives up early
+// when its own next try would come too late, so that it is asked again until the time is over.
 c10::intrusive_ptr<c10d::Store> open_store(const struct rfl_torch_group_config *c)
 {
+	const auto until = std::chrono::steady_clock::now() + milliseconds(c->timeout_s);
 	c10d::TCPStoreOptions options;
 
 	options.port = static_cast<uint16_t>(c->port);
 	options.isServer = c->rank == 0 && !c->hosted;
 	options.waitWorkers = false; // those who are missing shall be named
 	options.timeout = milliseconds(c->timeout_s);
-	try {
-		return c10::make_intrusive<c10d::TCPStore>(std::string(c->address), options);
-	} catch (const std::exception &e) {
-		TORCH_CHECK(options.isServer || c->hosted,
-			    "rank 0 is not there: ", std::string(e.what()).substr(0, 120));
-		throw;
+	for (;;) {
+		try {
+			return c10::make_intrusive<c10d::TCPStore>(std::string(c->address),
+								   options);
+		} catch (const std::exception &e) {
+			if (options.isServer)
+				throw;
+			TORCH_CHECK(std::chrono::steady_clock::now() < until,
+				    c->hosted ? "nobody listens there: " : "rank 0 is not there: ",
+				    std::string(e.what()).substr(0, 120));
+		}
+		std::this_thread::sleep_for(std::chrono::milliseconds(100));
 	}
 }
 

@@ -29,7 +29,7 @@ same() {
 	losses "$2" >b
 	paste a b | awk -v what="$1 and $2" '
 		{ d = $1 - $2; if (d < 0) d = -d; if (d > 1e-5 * $1) bad = bad " " NR ":" $1 "/" $2; if (NR == 1) first = $1; last = $1 }
-		END { print what ":", NR, "losses,", bad == "" ? "the same" : "different:" bad ",", last < first ? "falling" : "not falling" }'
+		END { print what ":", NR, "losses,", (bad == "" ? "the same" : "different:" bad) ",", last < first ? "falling" : "not falling" }'
 }
 
 same lab_one lab_two
@@ -37,5 +37,5 @@ same lab_one lab_env
 losses lab_two_rank0 >a
 losses lab_two_rank1 >b
 cmp -s a b && echo "both ranks had the same data"
-grep -c '_rank' L/metrics.csv
+grep -c '_rank[01],' L/metrics.csv
 exit 0
