@@ -67,9 +67,9 @@ static void threads_agree(void **state)
 	struct rfl_err err = RFL_ERR_INIT;
 	float *want = malloc(LONG * sizeof(*want)), *got = malloc((LONG + 6) * sizeof(*got));
 	struct rfl_fill_job jobs[3] = {
-		{ rule, 4, 5, NULL },
-		{ rule, 9, LONG, NULL },
-		{ rule, 2, 1, NULL },
+		{ rule, 4, 0, 5, NULL },
+		{ rule, 9, 0, LONG, NULL },
+		{ rule, 2, 0, 1, NULL },
 	};
 
 	(void)state;
@@ -138,6 +138,31 @@ static void labels_and_tokens(void **state)
 	assert_int_equal(sum, 8477);
 }
 
+static void a_part_is_of_the_whole(void **state)
+{
+	enum { WHOLE = 6, FIRST = 2, PART = 3, SIZE = 3 * 4 * 5 };
+	const struct rfl_shape shape = { .ndim = 3, .dim = { 3, 4, 5 } };
+	static float whole[WHOLE * SIZE], part[PART * SIZE];
+	int64_t all[WHOLE], some[PART];
+	struct rfl_err err = RFL_ERR_INIT;
+
+	(void)state;
+	for (int layout = RFL_LAYOUT_NCHW; layout <= RFL_LAYOUT_NHWC; layout++) {
+		assert_ok(rfl_fill_images(&shape, WHOLE, (enum rfl_layout)layout, 1, whole, &err),
+			  &err);
+		assert_ok(rfl_fill_images_from(&shape, FIRST, PART, (enum rfl_layout)layout, 2,
+					       part, &err),
+			  &err);
+		assert_memory_equal(part, whole + FIRST * SIZE, sizeof(part));
+	}
+	rfl_fill_labels(WHOLE, 10, all);
+	rfl_fill_labels_from(FIRST, PART, 10, some);
+	assert_memory_equal(some, all + FIRST, sizeof(some));
+	rfl_fill_tokens(WHOLE, 1000, all);
+	rfl_fill_tokens_from(FIRST, PART, 1000, some);
+	assert_memory_equal(some, all + FIRST, sizeof(some));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -145,6 +170,7 @@ int main(void)
 		cmocka_unit_test(vectors_match_to_the_bit),
 		cmocka_unit_test(variants_agree),
 		cmocka_unit_test(threads_agree),
+		cmocka_unit_test(a_part_is_of_the_whole),
 		cmocka_unit_test(images_in_both_layouts),
 		cmocka_unit_test(labels_and_tokens),
 	};
