@@ -12,7 +12,7 @@ extern "C" {
 
 /* ---- several processes (repeats_scale.c) ---- */
 
-/** Set the efficiency of all configurations, and note what it is where there is one. */
+/** Set the efficiency of all configurations, and note those that have nothing beside them. */
 void rfl_repeats__scale(struct rfl_repeats *r);
 
 /* ---- notes (repeats_notes.c) ---- */

@@ -66,9 +66,6 @@ void rfl_repeats__scale(struct rfl_repeats *r)
 		several++;
 		based += isnan(c->efficiency) ? 0 : 1;
 	}
-	if (based)
-		rfl_buf_puts(&r->notes, "Efficiency: n processes over n times one process with the "
-					"same batch per process (weak scaling)\n");
 	if (based < several)
 		rfl_buf_printf(&r->notes,
 			       "%zu configuration%s of several processes: no efficiency, since no "

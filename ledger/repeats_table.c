@@ -256,6 +256,9 @@ enum rfl_rc rfl_repeats_table(const struct rfl_repeats *r, enum rfl_format forma
 		       "%s; Std: sample standard deviation; CI95: of the mean, by Student's t; "
 		       "Drift: first to last repeat",
 		       r->metric->title);
+	if (l.efficiency)
+		rfl_table_note(t, "Efficiency: n processes over n times one process with the same "
+				  "batch per process (weak scaling)");
 	put_lines(t, rfl_buf_str(&r->notes));
 	put_lines(t, more);
 	rc = rfl_table_render(t, format, out, err);
