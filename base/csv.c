@@ -1,21 +1,19 @@
 /*
  * csv.c - the streaming reader. libcsv does the grammar; this file feeds it one physical line at
- * a time, so that exactly one row is held and its line number is known. Lines without quotes are
- * cut at their commas here.
+ * a time, so that exactly one row is held and its line number is known. Lines without quotes do
+ * without it: csv_plain.c. Numbers in cells: csv_number.c.
  */
 #include "base/csv.h"
 
 #include <csv.h>
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "base/alloc.h"
-#include "base/num.h"
-#include "base/text.h"
+#include "base/csv_parts.h"
 
 #define BLOCK_SIZE  262144
 #define ROW_MAX     ((size_t)16 << 20) /* a longer row is a quote that was never closed */
@@ -147,59 +145,6 @@ static bool is_blank(const char *piece, size_t len)
 
 /* --- plain lines ------------------------------------------------------------------------------ */
 
-/* The commas of the next eight bytes: bit k is that of byte k, whatever the order of bytes here. */
-static uint64_t commas_of_8(const char *at)
-{
-	const uint64_t low = UINT64_C(0x7f7f7f7f7f7f7f7f);
-	uint64_t word;
-
-	memcpy(&word, at, sizeof(word));
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-	word = __builtin_bswap64(word);
-#endif
-	word ^= UINT64_C(0x2c2c2c2c2c2c2c2c);            /* a comma is 0 now */
-	word = ~(((word & low) + low) | word | low);     /* the highest bit of each that is */
-	return (word * UINT64_C(0x2040810204081)) >> 56; /* and those bits side by side */
-}
-
-static uint64_t commas_of_64(const char *at)
-{
-	uint64_t commas = 0;
-
-	for (unsigned i = 0; i < 64; i += 8)
-		commas |= commas_of_8(at + i) << i;
-	return commas;
-}
-
-/*
- * End the field at every comma of a line that lies in csv->text, up to one more than there are
- * columns: the row is refused then. What the loop changes is kept in locals, which the compiler
- * could not do for members beside stores of characters.
- */
-static void cut_at_commas(struct rfl_csv *csv, size_t len)
-{
-	char *const text = csv->text.data;
-	size_t *const fields = csv->fields;
-	const size_t most = csv->ncolumns + 1;
-	size_t n = 1, at = 0;
-
-	fields[0] = 0;
-	for (; len - at >= 64; at += 64)
-		for (uint64_t commas = commas_of_64(text + at); commas && n < most;
-		     commas &= commas - 1) {
-			size_t comma = at + (size_t)__builtin_ctzll(commas);
-
-			text[comma] = '\0';
-			fields[n++] = comma + 1;
-		}
-	for (; at < len; at++)
-		if (text[at] == ',' && n < most) {
-			text[at] = '\0';
-			fields[n++] = at + 1;
-		}
-	csv->nfields = n;
-}
-
 /*
  * A whole row on one line, without quotes and without a CR but at its end, needs no grammar: it is
  * cut here, several times faster than by libcsv, into what that would make of it.
@@ -219,7 +164,7 @@ static bool take_plain_line(struct rfl_csv *csv, const char *piece, size_t len)
 	rfl_buf_append(&csv->text, piece, text);
 	if (csv->text.failed)
 		return true; /* reported by check_row_size() */
-	cut_at_commas(csv, text);
+	csv->nfields = rfl_csv__cut_at_commas(csv->text.data, text, csv->fields, csv->ncolumns + 1);
 	csv->row_done = csv->begun = true;
 	return true;
 }
@@ -304,14 +249,6 @@ static const char *trim(char *s)
 	return s;
 }
 
-/* A message that quotes a cell stays one line. */
-static enum rfl_rc on_one_line(enum rfl_rc rc, struct rfl_err *err)
-{
-	if (rc != RFL_OK && err)
-		rfl_text_one_line(err->msg);
-	return rc;
-}
-
 static enum rfl_rc add_column(struct rfl_csv *csv, const char *name, struct rfl_err *err)
 {
 	if (strchr(name, '\r'))
@@ -320,10 +257,10 @@ static enum rfl_rc add_column(struct rfl_csv *csv, const char *name, struct rfl_
 				csv->path);
 	/* Columns without a name cannot be asked for; spreadsheets leave them behind. */
 	if (name[0] != '\0' && rfl_csv_find(csv, name) >= 0)
-		return on_one_line(rfl_fail(err, RFL_EFORMAT, 0,
-					    "%s:1: the header names column '%s' twice", csv->path,
-					    name),
-				   err);
+		return rfl_csv__on_one_line(rfl_fail(err, RFL_EFORMAT, 0,
+						     "%s:1: the header names column '%s' twice",
+						     csv->path, name),
+					    err);
 	csv->columns[csv->ncolumns] = rfl_arena_strdup(csv->arena, name);
 	if (!csv->columns[csv->ncolumns])
 		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", csv->path);
@@ -508,92 +445,6 @@ const char *rfl_csv_text(const struct rfl_csv *csv, int column)
 	if (column < 0 || (size_t)column >= csv->nfields)
 		return "";
 	return csv->text.data + csv->fields[column];
-}
-
-/* "file:line: column 'x'" for the messages of the number parsers. */
-static void name_cell(const struct rfl_csv *csv, int column, char *out, size_t size)
-{
-	snprintf(out, size, "%s:%zu: column '%s'", csv->path, csv->row_line, csv->columns[column]);
-}
-
-/* A field without the blanks around it; a field of blanks is empty. */
-static bool copy_number(const char *text, char *out, size_t size)
-{
-	size_t len;
-
-	text += strspn(text, " \t");
-	len = strlen(text);
-	while (len > 0 && (text[len - 1] == ' ' || text[len - 1] == '\t'))
-		len--;
-	if (len >= size)
-		return false;
-	memcpy(out, text, len);
-	out[len] = '\0';
-	return true;
-}
-
-enum rfl_rc rfl_csv_double(const struct rfl_csv *csv, int column, double *ret, struct rfl_err *err)
-{
-	const char *text = rfl_csv_text(csv, column);
-	char number[512], cell[1024];
-
-	if (text[0] >= '0' && text[0] <= '9' && rfl_num_parse_double(text, "", ret, NULL) == RFL_OK)
-		return RFL_OK; /* without blanks around it, as nearly all are */
-	if (!copy_number(text, number, sizeof(number))) {
-		name_cell(csv, column, cell, sizeof(cell));
-		return on_one_line(
-			rfl_fail(err, RFL_EFORMAT, 0, "%s: '%.40s...' is not a number", cell, text),
-			err);
-	}
-	if (number[0] == '\0') {
-		*ret = NAN;
-		return RFL_OK;
-	}
-	if (rfl_num_parse_double(number, "", ret, NULL) == RFL_OK)
-		return RFL_OK;
-	name_cell(csv, column, cell, sizeof(cell));
-	return on_one_line(rfl_num_parse_double(number, cell, ret, err), err);
-}
-
-/* Up to 18 digits and nothing else, which is what nearly all integers of a file are. */
-static bool read_digits(const char *text, int64_t *ret)
-{
-	int64_t value = 0;
-	size_t n = 0;
-
-	for (; text[n] >= '0' && text[n] <= '9' && n <= 18; n++)
-		value = 10 * (n < 18 ? value : 0) + (text[n] - '0');
-	if (n == 0 || n > 18 || text[n] != '\0')
-		return false;
-	*ret = value;
-	return true;
-}
-
-enum rfl_rc rfl_csv_int(const struct rfl_csv *csv, int column, int64_t missing, int64_t *ret,
-			struct rfl_err *err)
-{
-	const char *text = rfl_csv_text(csv, column);
-	char number[512], cell[1024];
-
-	if (text[0] == '\0' || read_digits(text, ret)) {
-		*ret = text[0] == '\0' ? missing : *ret;
-		return RFL_OK;
-	}
-
-	if (!copy_number(text, number, sizeof(number))) {
-		name_cell(csv, column, cell, sizeof(cell));
-		return on_one_line(rfl_fail(err, RFL_EFORMAT, 0, "%s: '%.40s...' is not an integer",
-					    cell, text),
-				   err);
-	}
-	if (number[0] == '\0') {
-		*ret = missing;
-		return RFL_OK;
-	}
-	if (rfl_num_parse_int(number, "", ret, NULL) == RFL_OK)
-		return RFL_OK;
-	name_cell(csv, column, cell, sizeof(cell));
-	return on_one_line(rfl_num_parse_int(number, cell, ret, err), err);
 }
 
 size_t rfl_csv_line(const struct rfl_csv *csv)
