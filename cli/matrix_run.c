@@ -6,7 +6,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,47 +17,19 @@
 #include "base/log.h"
 #include "cli/device_lock.h"
 #include "cli/run_args.h"
+#include "cli/stop.h"
 
 #define LOCK_DIR "/tmp"
 #define POLL_NS  50000000
-
-/* ---- signals, while no run has them ---- */
-
-static volatile sig_atomic_t stop_asked;
-
-static void on_signal(int number)
-{
-	(void)number;
-	stop_asked = 1;
-}
-
-static const int stop_signals[] = { SIGINT, SIGTERM, SIGHUP };
-
-static void catch_signals(struct sigaction old[])
-{
-	struct sigaction action = { .sa_handler = on_signal };
-
-	stop_asked = 0;
-	sigemptyset(&action.sa_mask);
-	for (size_t i = 0; i < RFL_ARRAY_LEN(stop_signals); i++)
-		if (sigaction(stop_signals[i], NULL, &old[i]) == 0 && old[i].sa_handler != SIG_IGN)
-			(void)sigaction(stop_signals[i], &action, NULL);
-}
-
-static void restore_signals(const struct sigaction old[])
-{
-	for (size_t i = 0; i < RFL_ARRAY_LEN(stop_signals); i++)
-		(void)sigaction(stop_signals[i], &old[i], NULL);
-}
 
 /* Wait a little. False when a signal asks to stop. */
 static bool pause_a_little(void)
 {
 	const struct timespec pause = { .tv_nsec = POLL_NS };
 
-	if (!stop_asked)
+	if (!rfl_stop_asked())
 		(void)nanosleep(&pause, NULL);
-	return !stop_asked;
+	return !rfl_stop_asked();
 }
 
 /* ---- what is to be done ---- */
@@ -313,7 +284,7 @@ static enum rfl_rc execute(struct rfl_matrix_job *job, size_t run, struct rfl_er
 	if (rc == RFL_OK) {
 		if (result.rc == RFL_OK)
 			rfl_matrix_left_add(&job->left, cell, rfl_clock_s() - begin_s);
-		job->stopped = rfl_run_stop_asked() || result.rc == RFL_EINTR;
+		job->stopped = rfl_stop_asked() || result.rc == RFL_EINTR;
 		rc = print_summary(job->cli, &result.row, err);
 	} else {
 		rc = note_refusal(job, run, label, &result.row, &why, err);
@@ -459,14 +430,14 @@ static enum rfl_rc run_all(struct rfl_matrix_job *job, struct rfl_err *err)
 		} else if (rc == RFL_OK && !job->stopped) {
 			job->finished++;
 		}
-		job->stopped = job->stopped || stop_asked;
+		job->stopped = job->stopped || rfl_stop_asked();
 	}
 	return rc;
 }
 
 enum rfl_rc rfl_matrix_job_run(struct rfl_matrix_job *job, struct rfl_err *err)
 {
-	struct sigaction old[RFL_ARRAY_LEN(stop_signals)];
+	struct rfl_stop stop;
 	enum rfl_rc rc;
 
 	if (job->n == 0)
@@ -474,9 +445,9 @@ enum rfl_rc rfl_matrix_job_run(struct rfl_matrix_job *job, struct rfl_err *err)
 	rc = rfl_claims_open(job->log_dir, &job->claims, err);
 	if (rc)
 		return rc;
-	catch_signals(old);
+	rfl_stop_catch(&stop);
 	rc = run_all(job, err);
-	restore_signals(old);
+	rfl_stop_restore(&stop);
 	job->cli->line.prefix = NULL;
 	rfl_cli_progress(job->cli, NULL);
 	rfl_claims_close(job->claims);

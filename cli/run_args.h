@@ -48,10 +48,6 @@ enum rfl_rc rfl_run_request_run(struct rfl_cli *cli, const struct rfl_run_reques
 				const char *command_line, const char *cell,
 				struct rfl_run_result *ret, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Did a signal ask us to stop during the last run? True also when it came too late to interrupt
- * it, which its row cannot say. */
-bool rfl_run_stop_asked(void);
-
 #ifdef __cplusplus
 }
 #endif

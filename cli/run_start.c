@@ -4,57 +4,22 @@
  */
 #include "cli/run_args.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
+#include "cli/stop.h"
 #include "machine/machine.h"
 
-/* ---- signals ---- */
+/* ---- signals and progress ---- */
 
-static volatile sig_atomic_t stop_asked;
-
-static void on_signal(int number)
-{
-	(void)number;
-	stop_asked = 1;
-}
-
+/* A signal ends the child, and us after the row was written. */
 static bool is_cancelled(void *ctx)
 {
 	(void)ctx;
-	return stop_asked != 0;
+	return rfl_stop_asked();
 }
-
-bool rfl_run_stop_asked(void)
-{
-	return stop_asked != 0;
-}
-
-static const int stop_signals[] = { SIGINT, SIGTERM, SIGHUP };
-
-/* From here on a signal ends the child, and us after the row was written. One that our caller had
- * switched off (nohup, a job in the background of a script) stays off. */
-static void catch_signals(struct sigaction old[])
-{
-	struct sigaction action = { .sa_handler = on_signal };
-
-	stop_asked = 0;
-	sigemptyset(&action.sa_mask);
-	for (size_t i = 0; i < RFL_ARRAY_LEN(stop_signals); i++)
-		if (sigaction(stop_signals[i], NULL, &old[i]) == 0 && old[i].sa_handler != SIG_IGN)
-			(void)sigaction(stop_signals[i], &action, NULL);
-}
-
-static void restore_signals(const struct sigaction old[])
-{
-	for (size_t i = 0; i < RFL_ARRAY_LEN(stop_signals); i++)
-		(void)sigaction(stop_signals[i], &old[i], NULL);
-}
-
-/* ---- progress ---- */
 
 static void on_progress(const char *phase, int64_t done, int64_t total, void *ctx)
 {
@@ -181,7 +146,7 @@ enum rfl_rc rfl_run_request_run(struct rfl_cli *cli, const struct rfl_run_reques
 {
 	const char *const child[] = { cli->self, "run-child", NULL };
 	const char *env[MAX_CHILD_ENV + 1];
-	struct sigaction old[RFL_ARRAY_LEN(stop_signals)];
+	struct rfl_stop stop;
 	struct rfl_run_config config = r->config;
 	enum rfl_rc rc = RFL_OK;
 
@@ -212,11 +177,11 @@ enum rfl_rc rfl_run_request_run(struct rfl_cli *cli, const struct rfl_run_reques
 		.ctx = cli,
 	};
 	if (!r->in_process)
-		catch_signals(old);
+		rfl_stop_catch(&stop);
 	rc = r->local_world ? rfl_run_local(&config, &options, ret, err)
 			    : rfl_run_fitting(&config, &options, r->oom, ret, err);
 	if (!r->in_process)
-		restore_signals(old);
+		rfl_stop_restore(&stop);
 	rfl_cli_progress(cli, NULL);
 	if (rc == RFL_OK)
 		say_backend(&ret->row);

@@ -1,0 +1,42 @@
+/*
+ * stop.c - the flag that a signal sets, and who sets it.
+ */
+#include "cli/stop.h"
+
+#include <stddef.h>
+
+static volatile sig_atomic_t asked;
+static int depth; /* of the calls that are nested */
+
+static const int signals[RFL_STOP_SIGNALS] = { SIGINT, SIGTERM, SIGHUP };
+
+static void on_signal(int number)
+{
+	(void)number;
+	asked = 1;
+}
+
+void rfl_stop_catch(struct rfl_stop *ret)
+{
+	struct sigaction action = { .sa_handler = on_signal };
+
+	if (depth++ == 0)
+		asked = 0;
+	sigemptyset(&action.sa_mask);
+	for (size_t i = 0; i < RFL_STOP_SIGNALS; i++)
+		if (sigaction(signals[i], NULL, &ret->old[i]) == 0 &&
+		    ret->old[i].sa_handler != SIG_IGN)
+			(void)sigaction(signals[i], &action, NULL);
+}
+
+void rfl_stop_restore(const struct rfl_stop *stop)
+{
+	depth--;
+	for (size_t i = 0; i < RFL_STOP_SIGNALS; i++)
+		(void)sigaction(signals[i], &stop->old[i], NULL);
+}
+
+bool rfl_stop_asked(void)
+{
+	return asked != 0;
+}

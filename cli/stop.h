@@ -1,0 +1,33 @@
+/*
+ * stop.h - SIGINT, SIGTERM and SIGHUP ask a command to stop when what it is at allows it.
+ */
+#ifndef RFL_CLI_STOP_H
+#define RFL_CLI_STOP_H
+
+#include <signal.h>
+#include <stdbool.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define RFL_STOP_SIGNALS 3
+
+/** What the signals did before. */
+struct rfl_stop {
+	struct sigaction old[RFL_STOP_SIGNALS];
+};
+
+/** From here on they are only noted. One that our caller had switched off (nohup, a job in the
+ * background of a script) stays off. Calls may be nested; the outermost forgets what was asked
+ * before. */
+void rfl_stop_catch(struct rfl_stop *ret);
+void rfl_stop_restore(const struct rfl_stop *stop);
+
+/** Has one come since the outermost rfl_stop_catch()? It stays so behind rfl_stop_restore(). */
+bool rfl_stop_asked(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
