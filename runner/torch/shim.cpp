@@ -263,14 +263,6 @@ int64_t rfl_torch_tensor_numel(const struct rfl_torch_tensor *t) noexcept
 	return t->t.numel();
 }
 
-int64_t rfl_torch_tensor_size(const struct rfl_torch_tensor *t, int dim) noexcept
-{
-	int64_t size = -1;
-
-	(void)guarded([&] { size = t->t.size(dim); });
-	return size;
-}
-
 enum rfl_torch_status rfl_torch_tensor_read(const struct rfl_torch_tensor *t, float *out,
 					    int64_t numel) noexcept
 {

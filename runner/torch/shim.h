@@ -129,8 +129,6 @@ RFL_TORCH_CALL rfl_torch_tensor_plain(const struct rfl_torch_tensor *t,
 const float *rfl_torch_tensor_data(const struct rfl_torch_tensor *t) RFL_TORCH_NOEXCEPT;
 
 int64_t rfl_torch_tensor_numel(const struct rfl_torch_tensor *t) RFL_TORCH_NOEXCEPT;
-/** Of a dimension; counts from the back when negative. -1: there is none. */
-int64_t rfl_torch_tensor_size(const struct rfl_torch_tensor *t, int dim) RFL_TORCH_NOEXCEPT;
 
 /** Copy all values out of, or into, a tensor of any layout. numel must be the tensor's. */
 RFL_TORCH_CALL rfl_torch_tensor_read(const struct rfl_torch_tensor *t, float *out,

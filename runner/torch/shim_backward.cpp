@@ -50,11 +50,6 @@ enum rfl_torch_status rfl_torch_add_weighted(const struct rfl_torch_tensor *sum,
 	return giving(ret, [&] { return at::add(sum->t, term->t, weight); });
 }
 
-enum rfl_torch_status rfl_torch_backward(const struct rfl_torch_tensor *loss) noexcept
-{
-	return guarded([&] { loss->t.backward(); });
-}
-
 namespace
 {
 

@@ -168,9 +168,6 @@ RFL_TORCH_CALL rfl_torch_add_weighted(const struct rfl_torch_tensor *sum,
 				      const struct rfl_torch_tensor *term, double weight,
 				      struct rfl_torch_tensor **ret) RFL_TORCH_NOEXCEPT;
 
-/** Gradients of every leaf that the loss depends on; the recorded history is freed. */
-RFL_TORCH_CALL rfl_torch_backward(const struct rfl_torch_tensor *loss) RFL_TORCH_NOEXCEPT;
-
 /** What tells two histories apart: the last operation that backward would undo. NULL: there is
  * none. Compare only. */
 const void *rfl_torch_tensor_history(const struct rfl_torch_tensor *t) RFL_TORCH_NOEXCEPT;
