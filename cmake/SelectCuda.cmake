@@ -1,5 +1,5 @@
-rfl_declare(CUDA "CUDA toolkit; nothing uses it yet")
+rfl_declare(CUDA "CUDA toolkit: headers for a PyTorch with CUDA that brings none")
 if(NOT RFL_CUDA STREQUAL "OFF")
   find_package(CUDAToolkit QUIET)
 endif()
-rfl_conclude(CUDA CUDAToolkit_FOUND "CUDA toolkit; nothing uses it yet" "install the CUDA toolkit")
+rfl_conclude(CUDA CUDAToolkit_FOUND "CUDA toolkit: headers for a PyTorch with CUDA that brings none" "install the CUDA toolkit")
