@@ -168,7 +168,9 @@ static enum rfl_rc conclude(struct rfl_cli *cli, const struct rfl_matrix_job *jo
 	if (ok < pick->n)
 		return rfl_fail(err, RFL_EFAILED, 0, "%zu of %zu runs are not ok%s", pick->n - ok,
 				pick->n,
-				job->retry_failed ? "" : "; --retry-failed runs what failed again");
+				job->retry_failed ? ""
+						  : "; the same command does what is missing, with "
+						    "--retry-failed also what failed");
 	return RFL_OK;
 }
 

@@ -107,7 +107,8 @@ static enum rfl_rc show_run(struct rfl_cli *cli, const void *args, struct rfl_er
 	struct rfl_peaks *peaks = NULL;
 	struct rfl_table *t = NULL;
 	const char *path = a->operands.items[0];
-	enum rfl_rc rc = rfl_cli_need_file(path, "roofline peaks measure --output FILE", err);
+	enum rfl_rc rc =
+		rfl_cli_need_file(path, "roofline peaks measure --env NAME --output FILE", err);
 
 	if (rc == RFL_OK)
 		rc = rfl_peaks_load(path, &peaks, err);
@@ -177,7 +178,8 @@ static enum rfl_rc check_run(struct rfl_cli *cli, const void *args, struct rfl_e
 	char today[RFL_TIME_ISO_SIZE];
 	const char *path = a->operands.items[0];
 	size_t doubts;
-	enum rfl_rc rc = rfl_cli_need_file(path, "roofline peaks measure --output FILE", err);
+	enum rfl_rc rc =
+		rfl_cli_need_file(path, "roofline peaks measure --env NAME --output FILE", err);
 
 	if (rc == RFL_OK)
 		rc = rfl_peaks_load(path, &peaks, err);

@@ -192,7 +192,8 @@ static enum rfl_rc load(struct job *j, const struct rfl_cli *cli, struct rfl_err
 
 	rc = rfl_cli_need_file(j->args->points, "roofline points --output FILE", err);
 	if (rc == RFL_OK)
-		rc = rfl_cli_need_file(j->args->peaks, "roofline peaks measure --output FILE", err);
+		rc = rfl_cli_need_file(j->args->peaks,
+				       "roofline peaks measure --env NAME --output FILE", err);
 	if (rc == RFL_OK)
 		rc = rfl_points_load(j->args->points, &j->points, err);
 	if (rc == RFL_OK)

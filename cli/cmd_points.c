@@ -251,7 +251,8 @@ static enum rfl_rc load(const struct points_args *a, struct files *f, struct rfl
 	if (rc == RFL_OK)
 		rc = rfl_cli_need_file(a->metrics, "roofline run", err);
 	if (rc == RFL_OK)
-		rc = rfl_cli_need_file(a->peaks, "roofline peaks measure --output FILE", err);
+		rc = rfl_cli_need_file(a->peaks, "roofline peaks measure --env NAME --output FILE",
+				       err);
 	if (rc == RFL_OK && a->complexity_json)
 		rc = rfl_cli_need_file(a->complexity_json, "roofline complexity --output-dir DIR",
 				       err);

@@ -101,7 +101,7 @@ enum rfl_rc rfl_complexity_find_roof(struct rfl_complexity_report *r, struct rfl
 		return RFL_OK;
 	if (!a->peaks || !a->env)
 		return rfl_fail(err, RFL_EUSAGE, 0, "--peaks FILE and --env NAME go together");
-	rc = rfl_cli_need_file(a->peaks, "roofline peaks measure --output FILE", err);
+	rc = rfl_cli_need_file(a->peaks, "roofline peaks measure --env NAME --output FILE", err);
 	if (rc == RFL_OK)
 		rc = rfl_peaks_load(a->peaks, &r->peaks, err);
 	if (rc != RFL_OK)

@@ -230,8 +230,8 @@ static enum rfl_rc list_classes(const char *dir, struct rfl_dataset *set, struct
 static enum rfl_rc no_images(const struct rfl_dataset *set, struct rfl_err *err)
 {
 	return rfl_fail(err, RFL_EINVAL, 0,
-			"%s: no images in its %zu class folders (files named .jpg or .jpeg)",
-			set->dir, set->nclasses);
+			"%s: no images in its %zu class folder%s (files named .jpg or .jpeg)",
+			set->dir, set->nclasses, set->nclasses == 1 ? "" : "s");
 }
 
 static enum rfl_rc list_images(struct rfl_dataset *set, bool named, struct rfl_err *err)

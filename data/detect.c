@@ -53,11 +53,13 @@ enum rfl_rc rfl_data_detect(const char *dir, enum rfl_data_kind *ret, struct rfl
 	struct rfl_mnist_files files;
 	char path[4096];
 
+	if (rfl_file_exists(dir))
+		return rfl_fail(err, RFL_EINVAL, 0,
+				"%s: this is a file, give the folder that it is in; " FORMS, dir,
+				dir);
 	if (!rfl_dir_exists(dir))
-		return rfl_fail(err, RFL_EINVAL, 0, "%s: %s; " FORMS, dir,
-				rfl_file_exists(dir)
-					? "this is a file, give the folder that it is in"
-					: "there is no such folder",
+		return rfl_fail(err, RFL_EINVAL, 0,
+				"%s: there is no such folder (docs/data.md says what one holds)",
 				dir);
 	if (rfl_cifar10_find(dir, path, sizeof(path))) {
 		*ret = RFL_DATA_CIFAR10;

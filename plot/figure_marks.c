@@ -60,7 +60,8 @@ static const char *mark_name(struct rfl_scene *s, const struct rfl_point *p, con
 		name = append(s, name, true,
 			      rfl_text_same(p->data_mode, "imagefolder") ? "images" : p->data_mode);
 	if (v->threads && p->threads > 0)
-		name = rfl_scene_printf(s, "%s, %lld threads", name, (long long)p->threads);
+		name = rfl_scene_printf(s, "%s, %lld thread%s", name, (long long)p->threads,
+					p->threads == 1 ? "" : "s");
 	return append(s, name, v->engine, p->engine);
 }
 

@@ -63,7 +63,7 @@ static void folders_without_images_are_errors(void **state)
 	} cases[] = {
 		{ "a/x", "no folder 'train'" },
 		{ "b/train", "no class folders" },
-		{ "c/train/cat", "no images in its 1 class folders" },
+		{ "c/train/cat", "no images in its 1 class folder (" },
 	};
 	struct rfl_err err = RFL_ERR_INIT;
 	struct rfl_dataset *set = NULL;
