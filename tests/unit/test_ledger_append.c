@@ -2,7 +2,7 @@
  * Rows into a ledger: beside others, after a power cut, on a full disk, into files of older
  * versions and of other programs.
  */
-#include "tests/unit/rfl_test.h"
+#include "tests/unit/log_rig.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -16,32 +16,9 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "base/log.h"
 #include "ledger/ledger.h"
 
-/* ---- a row, a file, what is said ---- */
-
-static char said[8192];
-
-static void listen_to(enum rfl_log_level level, const char *line, void *ctx)
-{
-	(void)level;
-	(void)ctx;
-	snprintf(said + strlen(said), sizeof(said) - strlen(said), "%s\n", line);
-}
-
-static int setup(void **state)
-{
-	said[0] = '\0';
-	rfl_log_set(listen_to, NULL, RFL_LOG_WARN);
-	return tmpdir_make(state);
-}
-
-static int teardown(void **state)
-{
-	rfl_log_set(NULL, NULL, RFL_LOG_WARN);
-	return tmpdir_remove(state);
-}
+/* ---- a row, a file ---- */
 
 static void set(char **field, const char *text)
 {
@@ -722,7 +699,7 @@ static void rows_together_are_all_there(void **state)
 	rfl_ledger_free(l);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, log_rig_make, log_rig_remove)
 
 int main(void)
 {

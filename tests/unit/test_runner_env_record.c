@@ -11,30 +11,8 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "base/log.h"
 #include "runner/env_record.h"
-
-static char said[8192];
-
-static void listen_to(enum rfl_log_level level, const char *line, void *ctx)
-{
-	(void)level;
-	(void)ctx;
-	snprintf(said + strlen(said), sizeof(said) - strlen(said), "%s\n", line);
-}
-
-static int setup(void **state)
-{
-	said[0] = '\0';
-	rfl_log_set(listen_to, NULL, RFL_LOG_WARN);
-	return tmpdir_make(state);
-}
-
-static int teardown(void **state)
-{
-	rfl_log_set(NULL, NULL, RFL_LOG_WARN);
-	return tmpdir_remove(state);
-}
+#include "tests/unit/log_rig.h"
 
 static void put(const char *root, const char *path, const char *text)
 {
@@ -439,7 +417,7 @@ static void files_of_others_are_left_alone(void **state)
 	free(text);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, log_rig_make, log_rig_remove)
 
 int main(void)
 {
