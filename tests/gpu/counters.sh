@@ -12,24 +12,11 @@ if [ $# -ne 2 ]; then
   echo "usage: $0 ROOFLINE DIR" >&2
   exit 2
 fi
+here=$(cd "$(dirname "$0")" && pwd)
 roofline=$(realpath "$1")
 mkdir -p "$2" && cd "$2" || exit 1
-failed=0
-
-say() { printf '%-8s %s\n' "$1" "$2" | tee -a summary.txt; }
-hold() { say ok "$1"; }
-break_() { say FAILED "$1"; failed=1; }
-
-# record NAME COMMAND...: its output, errors and exit code as files
-record() {
-  local name=$1
-  shift
-  printf '%s\n' "$*" >"$name.command"
-  "$@" >"$name.out" 2>"$name.err"
-  local code=$?
-  printf '%s\n' "$code" >"$name.exit"
-  return $code
-}
+# shellcheck source=tests/gpu/record.sh
+. "$here/record.sh"
 
 # state CHECK.out ROW: the second column of the row of `counters check --format csv`
 state() { awk -F, -v row="$2" '$1 == row { print $2; exit }' "$1"; }

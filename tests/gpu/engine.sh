@@ -26,23 +26,9 @@ loop=$here/../bench/torch_gpu.py
 python=${3:-python3}
 backend=${BACKEND:-cuda}
 mkdir -p "$2" && cd "$2" || exit 1
-failed=0
 runs=0
-
-say() { printf '%-8s %s\n' "$1" "$2" | tee -a summary.txt; }
-hold() { say ok "$1"; }
-break_() { say FAILED "$1"; failed=1; }
-
-# record NAME COMMAND...: its output, errors and exit code as files
-record() {
-  local name=$1
-  shift
-  printf '%s\n' "$*" >"$name.command"
-  "$@" >"$name.out" 2>"$name.err"
-  local code=$?
-  printf '%s\n' "$code" >"$name.exit"
-  return $code
-}
+# shellcheck source=tests/gpu/record.sh
+. "$here/record.sh"
 
 # column NAME: of the last row of the ledger
 column() {
