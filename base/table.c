@@ -142,3 +142,13 @@ void rfl_table_note(struct rfl_table *t, const char *fmt, ...)
 	notes[t->nnotes++] = text;
 	t->notes = notes;
 }
+
+void rfl_table_note_lines(struct rfl_table *t, const char *lines)
+{
+	while (*lines) {
+		size_t len = strcspn(lines, "\n");
+
+		rfl_table_note(t, "%.*s", (int)len, lines);
+		lines += len + (lines[len] == '\n');
+	}
+}

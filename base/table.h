@@ -56,6 +56,8 @@ size_t rfl_table_rows(const struct rfl_table *t);
 /** Lines printed under the text and Markdown forms (the convention of a count, a source). Copied.
  */
 void rfl_table_note(struct rfl_table *t, const char *fmt, ...) RFL_PRINTF(2, 3);
+/** A note for each line of a text. */
+void rfl_table_note_lines(struct rfl_table *t, const char *lines);
 
 /** JSON gives an array of objects. @return RFL_OK or RFL_ENOMEM */
 enum rfl_rc rfl_table_render(const struct rfl_table *t, enum rfl_format format, struct rfl_buf *out,

@@ -20,6 +20,13 @@ extern "C" {
 		.help = "which column of somebody else's table is which of the ledger"           \
 	}
 
+/** An option that chooses rows by one fact. @param what  plural, for the help */
+#define RFL_OPT_ONLY_ROW(fact, what, at)                                              \
+	{                                                                             \
+		.name = (fact), .meta = "NAME", .kind = RFL_OPT_LIST, .offset = (at), \
+		.help = "only these " what                                            \
+	}
+
 /** Read the files, and log what was taken for what in tables of others. RFL_EIO names the command
  * that makes a file which is not there. */
 enum rfl_rc rfl_cli_load_runs(const char *const *paths, size_t npaths,

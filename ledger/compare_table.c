@@ -223,12 +223,7 @@ static void put_notes(struct rfl_table *t, const struct rfl_comparison *c,
 		       c->count[RFL_SPEED_SLOWER], c->count[RFL_SPEED_UNCLEAR],
 		       c->count[RFL_SPEED_MISSING]);
 	note_differences(t, c);
-	while (*lines) {
-		size_t len = strcspn(lines, "\n");
-
-		rfl_table_note(t, "%.*s", (int)len, lines);
-		lines += len + (lines[len] == '\n');
-	}
+	rfl_table_note_lines(t, lines);
 }
 
 enum rfl_rc rfl_comparison_table(const struct rfl_comparison *c, enum rfl_format format,

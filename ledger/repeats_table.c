@@ -221,16 +221,6 @@ static void choose_columns(const struct rfl_repeats *r, struct layout *l)
 		l->columns[l->ncolumns++] = of_efficiency;
 }
 
-static void put_lines(struct rfl_table *t, const char *lines)
-{
-	while (*lines) {
-		size_t len = strcspn(lines, "\n");
-
-		rfl_table_note(t, "%.*s", (int)len, lines);
-		lines += len + (lines[len] == '\n');
-	}
-}
-
 enum rfl_rc rfl_repeats_table(const struct rfl_repeats *r, enum rfl_format format, const char *more,
 			      struct rfl_buf *out, struct rfl_err *err)
 {
@@ -259,8 +249,8 @@ enum rfl_rc rfl_repeats_table(const struct rfl_repeats *r, enum rfl_format forma
 	if (l.efficiency)
 		rfl_table_note(t, "Efficiency: n processes over n times one process with the same "
 				  "batch per process (weak scaling)");
-	put_lines(t, rfl_buf_str(&r->notes));
-	put_lines(t, more);
+	rfl_table_note_lines(t, rfl_buf_str(&r->notes));
+	rfl_table_note_lines(t, more);
 	rc = rfl_table_render(t, format, out, err);
 	rfl_table_free(t);
 	return rc;
