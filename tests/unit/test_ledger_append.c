@@ -17,6 +17,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "ledger/ledger.h"
+#include "tests/unit/file_rig.h"
 
 /* ---- a row, a file ---- */
 
@@ -72,21 +73,6 @@ static void assert_runs(const char *path, const char *expected)
 			 l->rows[i].run_id);
 	assert_string_equal(have, expected);
 	rfl_ledger_free(l);
-}
-
-/* The caller frees. */
-static char *content(const char *path)
-{
-	struct rfl_err err = RFL_ERR_INIT;
-	struct rfl_buf text;
-	char *copy;
-
-	rfl_buf_init(&text, 0);
-	assert_ok(rfl_file_read(path, &text, &err), &err);
-	copy = strdup(rfl_buf_str(&text));
-	assert_non_null(copy);
-	rfl_buf_fini(&text);
-	return copy;
 }
 
 static void assert_contains(const char *path, const char *word)

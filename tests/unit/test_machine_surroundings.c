@@ -12,16 +12,7 @@
 #include "base/buf.h"
 #include "base/file.h"
 #include "machine/surroundings.h"
-
-static void put(const char *root, const char *path, const char *text)
-{
-	struct rfl_err err = RFL_ERR_INIT;
-	char full[1024];
-
-	snprintf(full, sizeof(full), "%s%s", root, path);
-	assert_ok(rfl_file_mkdirs_for(full, &err), &err);
-	assert_ok(rfl_file_write(full, text, strlen(text), &err), &err);
-}
+#include "tests/unit/file_rig.h"
 
 static void put_link(const char *root, const char *path, const char *target)
 {

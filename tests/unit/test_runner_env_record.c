@@ -12,17 +12,8 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "runner/env_record.h"
+#include "tests/unit/file_rig.h"
 #include "tests/unit/log_rig.h"
-
-static void put(const char *root, const char *path, const char *text)
-{
-	struct rfl_err err = RFL_ERR_INIT;
-	char full[1024];
-
-	snprintf(full, sizeof(full), "%s%s", root, path);
-	assert_ok(rfl_file_mkdirs_for(full, &err), &err);
-	assert_ok(rfl_file_write(full, text, strlen(text), &err), &err);
-}
 
 /* A rented machine with a disk of its own. */
 static const char *make_root(void *dir)
@@ -75,20 +66,6 @@ static void assert_fact(const struct rfl_env_result *r, const char *section, con
 
 	assert_non_null(have);
 	assert_string_equal(have, expected);
-}
-
-static char *content(const char *path)
-{
-	struct rfl_err err = RFL_ERR_INIT;
-	struct rfl_buf text;
-	char *copy;
-
-	rfl_buf_init(&text, 0);
-	assert_ok(rfl_file_read(path, &text, &err), &err);
-	copy = strdup(rfl_buf_str(&text));
-	assert_non_null(copy);
-	rfl_buf_fini(&text);
-	return copy;
 }
 
 /* Every null has its reason, and every reason its null. */

@@ -6,7 +6,7 @@
 
 #include "base/compiler.h"
 
-enum { FLOATS = 4096, LOGITS = BATCH * CLASSES };
+enum { LOGITS = BATCH * CLASSES };
 
 static int param_index(const char *name)
 {
@@ -78,19 +78,6 @@ static void one_step(struct rfl_engine *e, double *loss)
 	forward(e, loss, logits);
 	assert_ok(ops->backward(e, NULL, &err), &err);
 	assert_ok(ops->step(e, &err), &err);
-}
-
-static int64_t all_params(struct rfl_engine *e, float out[FLOATS])
-{
-	struct rfl_err err = RFL_ERR_INIT;
-	int64_t n = 0;
-
-	for (int i = 0; i < net->nparams; i++) {
-		assert_in_range(n + net->params[i].numel, 1, FLOATS);
-		assert_ok(ops->get_param(e, i, out + n, net->params[i].numel, &err), &err);
-		n += net->params[i].numel;
-	}
-	return n;
 }
 
 /* Layers of the traced forward whose values all fit into a format of `bits` fewer bits. */

@@ -6,8 +6,6 @@
 
 #include "base/compiler.h"
 
-enum { FLOATS = 4096 };
-
 static void one_step(struct rfl_engine *e, double *loss)
 {
 	const struct rfl_batch batch = batch_of(BATCH);
@@ -18,20 +16,6 @@ static void one_step(struct rfl_engine *e, double *loss)
 	assert_ok(ops->backward(e, NULL, &err), &err);
 	assert_ok(ops->step(e, &err), &err);
 	assert_ok(ops->loss(e, loss, &err), &err);
-}
-
-/* Parameters and statistics, one behind the other. */
-static int64_t all_params(struct rfl_engine *e, float out[FLOATS])
-{
-	struct rfl_err err = RFL_ERR_INIT;
-	int64_t n = 0;
-
-	for (int i = 0; i < net->nparams; i++) {
-		assert_in_range(n + net->params[i].numel, 1, FLOATS);
-		assert_ok(ops->get_param(e, i, out + n, net->params[i].numel, &err), &err);
-		n += net->params[i].numel;
-	}
-	return n;
 }
 
 /* Dropout draws, batch norm counts, momentum grows: all of it goes back, before the first step and

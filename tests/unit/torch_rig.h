@@ -15,6 +15,7 @@
 #include "runner/fill_engine.h"
 
 enum { BATCH = 3, SIDE = 8, CLASSES = 5, IMAGE = 3 * SIDE * SIDE };
+enum { FLOATS = 4096 }; /* no net of these tests has more */
 
 static const struct rfl_engine_ops *ops;
 static struct rfl_net *net;
@@ -111,6 +112,20 @@ static inline int run_with_torch(const struct CMUnitTest *tests, size_t n)
 	}
 	rfl_engine_list_free(list);
 	return _cmocka_run_group_tests("tests", tests, n, set_up, tear_down);
+}
+
+/** Parameters and statistics, one behind the other. */
+static inline int64_t all_params(struct rfl_engine *e, float out[FLOATS])
+{
+	struct rfl_err err = RFL_ERR_INIT;
+	int64_t n = 0;
+
+	for (int i = 0; i < net->nparams; i++) {
+		assert_in_range(n + net->params[i].numel, 1, FLOATS);
+		assert_ok(ops->get_param(e, i, out + n, net->params[i].numel, &err), &err);
+		n += net->params[i].numel;
+	}
+	return n;
 }
 
 #endif
