@@ -73,7 +73,9 @@ enum rfl_rc rfl_data__alloc(const struct rfl_data_memory *memory, size_t bytes, 
 		return memory->alloc(memory->ctx, bytes, ret, err);
 	*ret = aligned_alloc(line, bytes);
 	if (!*ret)
-		return rfl_fail(err, RFL_ENOMEM, 0, "a batch of %zu bytes: out of memory", bytes);
+		return rfl_fail(err, RFL_ENOMEM, 0,
+				"a batch of %zu bytes: out of memory; take a smaller --batch-size",
+				bytes);
 	memset(*ret, 0, bytes); /* its pages are there before anything is timed */
 	return RFL_OK;
 }
