@@ -13,6 +13,7 @@
 #include "base/alloc.h"
 #include "runner/engine.h"
 #include "tests/engines/fake_device.h"
+#include "tests/engines/fake_log.h"
 #include "tests/engines/fake_told.h"
 #include "tests/engines/fake_world.h"
 
@@ -23,13 +24,10 @@ struct rfl_engine {
 	double ms[3];
 	struct rfl_engine_config config;
 	struct fake_device *device; /* NULL: work is done when it is asked for */
-	int calls[3];               /* of forward, backward, step */
-	int zeroed, replays, captures, syncs, losses, uploads, last_backwards, pinned;
+	struct fake_log log;
 	bool captured;
 	struct fake_world *world; /* NULL: alone */
-	double weights;           /* of all backwards together */
-	int snapshots, restores;
-	int64_t updates, saved_updates; /* the state that a step changes */
+	int64_t saved_updates;
 	double loss, saved_loss;
 	rfl_engine_mark_fn mark;
 	void *mark_ctx;
@@ -79,48 +77,11 @@ static const char *fake_unsupported(enum rfl_op op, enum rfl_precision precision
 	return precision == RFL_PRECISION_TF32 ? "tf32 is not faked" : NULL;
 }
 
-static void write_config(FILE *f, const struct rfl_engine_config *c)
-{
-	const char *workspace = getenv("CUBLAS_WORKSPACE_CONFIG");
-
-	fprintf(f, "device=%s precision=%s layout=%s threads=%d max_batch=%lld seed=%llu\n",
-		rfl_device_names[c->device], rfl_precision_names[c->precision],
-		rfl_layout_names[c->layout], c->threads, (long long)c->max_batch,
-		(unsigned long long)c->seed);
-	fprintf(f, "deterministic=%d cudnn_benchmark=%d workspace=%s\n", c->deterministic,
-		c->cudnn_benchmark, workspace ? workspace : "");
-	fprintf(f, "optimizer=%s kernels=%s lr=%g momentum=%g weight_decay=%g betas=%g,%g eps=%g\n",
-		rfl_optimizer_rule_names[c->optimizer.rule],
-		rfl_optimizer_kernels_names[c->optimizer.kernels], c->optimizer.lr,
-		c->optimizer.momentum, c->optimizer.weight_decay, c->optimizer.beta1,
-		c->optimizer.beta2, c->optimizer.eps);
-}
-
-static void write_log(const struct rfl_engine *e)
-{
-	const char *path = getenv("RFL_FAKE_LOG");
-	FILE *f = path ? fopen(path, "w") : NULL;
-
-	if (f) {
-		fprintf(f, "forward=%d backward=%d step=%d snapshot=%d restore=%d updates=%lld\n",
-			e->calls[0], e->calls[1], e->calls[2], e->snapshots, e->restores,
-			(long long)e->updates);
-		fprintf(f,
-			"zero_grad=%d last=%d weights=%g sync=%d loss=%d upload=%d pinned=%d "
-			"capture=%d "
-			"replay=%d\n",
-			e->zeroed, e->last_backwards, e->weights, e->syncs, e->losses, e->uploads,
-			e->pinned, e->captures, e->replays);
-		write_config(f, &e->config);
-		fclose(f);
-	}
-}
-
 static void fake_close(struct rfl_engine *e)
 {
 	if (!e)
 		return;
-	write_log(e);
+	fake_log_write(&e->log, &e->config);
 	(void)misbehave("close", 0, e, NULL);
 	for (int i = 0; e->params && i < e->net->nparams; i++)
 		free(e->params[i]);
@@ -184,7 +145,7 @@ static enum rfl_rc fake_set_optimizer(struct rfl_engine *e, const struct rfl_opt
 static enum rfl_rc fake_zero_grad(struct rfl_engine *e, struct rfl_err *err)
 {
 	(void)err;
-	e->zeroed++;
+	e->log.zeroed++;
 	return RFL_OK;
 }
 
@@ -203,7 +164,7 @@ static void take(struct rfl_engine *e, double ms)
 static enum rfl_rc phase(struct rfl_engine *e, int which, const char *name, struct rfl_err *err)
 {
 	take(e, is_meant(e) ? e->ms[which] : 0);
-	return misbehave(name, e->calls[which]++, e, err);
+	return misbehave(name, e->log.calls[which]++, e, err);
 }
 
 /* The node behind the last is the loss. */
@@ -229,7 +190,7 @@ static enum rfl_rc fake_forward(struct rfl_engine *e, const struct rfl_batch *ba
 				(long long)batch->n);
 	for (int i = 0; i <= e->net->nnodes && rc == RFL_OK; i++)
 		rc = mark(e, "fwd", i, err);
-	e->loss = 8.0 / (1.0 + e->calls[0]);
+	e->loss = 8.0 / (1.0 + e->log.calls[0]);
 	return rc ? rc : phase(e, 0, "forward", err);
 }
 
@@ -245,8 +206,8 @@ static enum rfl_rc fake_backward(struct rfl_engine *e, const struct rfl_backward
 {
 	enum rfl_rc rc = RFL_OK;
 
-	e->weights += how ? how->weight : 1;
-	e->last_backwards += how ? how->last : 1;
+	e->log.weights += how ? how->weight : 1;
+	e->log.last_backwards += how ? how->last : 1;
 	for (int i = e->net->nnodes; i > 0 && rc == RFL_OK; i--)
 		rc = mark(e, "bwd", i, err);
 	return rc ? rc : phase(e, 1, "backward", err);
@@ -254,22 +215,22 @@ static enum rfl_rc fake_backward(struct rfl_engine *e, const struct rfl_backward
 
 static enum rfl_rc fake_step(struct rfl_engine *e, struct rfl_err *err)
 {
-	e->updates++;
+	e->log.updates++;
 	return phase(e, 2, "step", err);
 }
 
 static enum rfl_rc fake_snapshot(struct rfl_engine *e, struct rfl_err *err)
 {
-	e->saved_updates = e->updates;
+	e->saved_updates = e->log.updates;
 	e->saved_loss = e->loss;
-	return misbehave("snapshot", e->snapshots++, e, err);
+	return misbehave("snapshot", e->log.snapshots++, e, err);
 }
 
 static enum rfl_rc fake_restore(struct rfl_engine *e, struct rfl_err *err)
 {
-	e->updates = e->saved_updates;
+	e->log.updates = e->saved_updates;
 	e->loss = e->saved_loss;
-	return misbehave("restore", e->restores++, e, err);
+	return misbehave("restore", e->log.restores++, e, err);
 }
 
 static enum rfl_rc fake_mark(struct rfl_engine *e, rfl_engine_mark_fn fn, void *ctx,
@@ -290,7 +251,7 @@ static enum rfl_rc fake_nothing(struct rfl_engine *e, struct rfl_err *err)
 static enum rfl_rc fake_sync(struct rfl_engine *e, struct rfl_err *err)
 {
 	(void)err;
-	e->syncs++;
+	e->log.syncs++;
 	if (e->device)
 		fake_device_wait(e->device);
 	return RFL_OK;
@@ -299,7 +260,7 @@ static enum rfl_rc fake_sync(struct rfl_engine *e, struct rfl_err *err)
 static enum rfl_rc fake_loss(struct rfl_engine *e, double *ret, struct rfl_err *err)
 {
 	(void)err;
-	e->losses++;
+	e->log.losses++;
 	if (e->device)
 		fake_device_wait(e->device);
 	*ret = e->loss;
@@ -340,7 +301,7 @@ static enum rfl_rc fake_scaling(struct rfl_engine *e, struct rfl_loss_scaling *r
 static enum rfl_rc fake_host_alloc(struct rfl_engine *e, size_t bytes, void **ret,
 				   struct rfl_err *err)
 {
-	e->pinned++;
+	e->log.pinned++;
 	*ret = malloc(bytes);
 	return *ret ? RFL_OK : rfl_fail(err, RFL_ENOMEM, 0, "fake: out of memory");
 }
@@ -355,7 +316,7 @@ static enum rfl_rc fake_upload(struct rfl_engine *e, const struct rfl_batch *bat
 			       struct rfl_err *err)
 {
 	(void)batch, (void)err;
-	e->uploads++;
+	e->log.uploads++;
 	return RFL_OK;
 }
 
@@ -394,7 +355,7 @@ static enum rfl_rc fake_capture(struct rfl_engine *e, const struct rfl_batch *ba
 		e->ms[1] = 0;
 	if (!step)
 		e->ms[2] = 0;
-	return misbehave("capture", e->captures++, e, err);
+	return misbehave("capture", e->log.captures++, e, err);
 }
 
 static enum rfl_rc fake_replay(struct rfl_engine *e, const struct rfl_batch *batch,
@@ -403,9 +364,9 @@ static enum rfl_rc fake_replay(struct rfl_engine *e, const struct rfl_batch *bat
 	(void)batch;
 	if (!e->captured)
 		return rfl_fail(err, RFL_EINVAL, 0, "fake: nothing is recorded");
-	e->replays++;
-	e->updates++;
-	e->loss = 8.0 / (1.0 + e->calls[0] + e->replays);
+	e->log.replays++;
+	e->log.updates++;
+	e->loss = 8.0 / (1.0 + e->log.calls[0] + e->log.replays);
 	take(e, e->ms[0] + e->ms[1] + e->ms[2]);
 	return RFL_OK;
 }

@@ -16,114 +16,77 @@ static const char *of_list(const char *name, void *ctx)
 	return NULL;
 }
 
+static const struct {
+	const char *env[10];
+	const char *launcher, *address;
+	int expected[5]; /* rank, size, local_rank, local_size, port */
+} launchers[] = {
+	{ { "HOME=/root", NULL }, NULL, "", { 0, 1, 0, 1, 29500 } },
+	{ { "RANK=3", "WORLD_SIZE=8", "LOCAL_RANK=1", "LOCAL_WORLD_SIZE=2", "MASTER_ADDR=node1",
+	    "MASTER_PORT=1234", NULL },
+	  "torchrun",
+	  "node1",
+	  { 3, 8, 1, 2, 1234 } },
+	{ { "RANK=1", "WORLD_SIZE=2", "LOCAL_RANK=1", "LOCAL_WORLD_SIZE=2", NULL },
+	  "torchrun",
+	  "127.0.0.1",
+	  { 1, 2, 1, 2, 29500 } },
+	/* srun starts torchrun: the latter decides */
+	{ { "SLURM_PROCID=0", "SLURM_NTASKS=1", "RANK=5", "WORLD_SIZE=8", "LOCAL_RANK=5",
+	    "LOCAL_WORLD_SIZE=8", NULL },
+	  "torchrun",
+	  "127.0.0.1",
+	  { 5, 8, 5, 8, 29500 } },
+	{ { "SLURM_PROCID=9", "SLURM_NTASKS=16", "SLURM_LOCALID=1",
+	    "SLURM_JOB_NODELIST=gpu[003-007,9],x", NULL },
+	  "slurm",
+	  "gpu003",
+	  { 9, 16, 1, -1, 29500 } },
+	{ { "SLURM_PROCID=0", "SLURM_NTASKS=2", "SLURM_LOCALID=0", "SLURM_JOB_NODELIST=alpha,beta",
+	    NULL },
+	  "slurm",
+	  "alpha",
+	  { 0, 2, 0, -1, 29500 } },
+	{ { "SLURM_PROCID=0", "SLURM_NTASKS=1", "SLURM_LOCALID=0", "SLURM_JOB_NODELIST=localhost",
+	    NULL },
+	  "slurm",
+	  "127.0.0.1",
+	  { 0, 1, 0, 1, 29500 } },
+	{ { "OMPI_COMM_WORLD_RANK=1", "OMPI_COMM_WORLD_SIZE=2", "OMPI_COMM_WORLD_LOCAL_RANK=1",
+	    "OMPI_COMM_WORLD_LOCAL_SIZE=2", NULL },
+	  "openmpi",
+	  "127.0.0.1",
+	  { 1, 2, 1, 2, 29500 } },
+	{ { "PMI_RANK=2", "PMI_SIZE=4", "MPI_LOCALRANKID=0", "MPI_LOCALNRANKS=2",
+	    "MASTER_ADDR=10.0.0.1", NULL },
+	  "mpich",
+	  "10.0.0.1",
+	  { 2, 4, 0, 2, 29500 } },
+	/* an empty variable is one that is not set */
+	{ { "RANK=", "PMI_RANK=0", "PMI_SIZE=1", NULL },
+	  "mpich",
+	  "127.0.0.1",
+	  { 0, 1, 0, 1, 29500 } },
+};
+
 static void launchers_are_read(void **state)
 {
-	static const struct {
-		const char *env[10];
-		const char *launcher, *address;
-		int rank, size, local_rank, local_size, port;
-	} cases[] = {
-		{ { "HOME=/root", NULL }, NULL, "", 0, 1, 0, 1, 29500 },
-		{ { "RANK=3", "WORLD_SIZE=8", "LOCAL_RANK=1", "LOCAL_WORLD_SIZE=2",
-		    "MASTER_ADDR=node1", "MASTER_PORT=1234", NULL },
-		  "torchrun",
-		  "node1",
-		  3,
-		  8,
-		  1,
-		  2,
-		  1234 },
-		{ { "RANK=1", "WORLD_SIZE=2", "LOCAL_RANK=1", "LOCAL_WORLD_SIZE=2", NULL },
-		  "torchrun",
-		  "127.0.0.1",
-		  1,
-		  2,
-		  1,
-		  2,
-		  29500 },
-		/* srun starts torchrun: the latter decides */
-		{ { "SLURM_PROCID=0", "SLURM_NTASKS=1", "RANK=5", "WORLD_SIZE=8", "LOCAL_RANK=5",
-		    "LOCAL_WORLD_SIZE=8", NULL },
-		  "torchrun",
-		  "127.0.0.1",
-		  5,
-		  8,
-		  5,
-		  8,
-		  29500 },
-		{ { "SLURM_PROCID=9", "SLURM_NTASKS=16", "SLURM_LOCALID=1",
-		    "SLURM_JOB_NODELIST=gpu[003-007,9],x", NULL },
-		  "slurm",
-		  "gpu003",
-		  9,
-		  16,
-		  1,
-		  -1,
-		  29500 },
-		{ { "SLURM_PROCID=0", "SLURM_NTASKS=2", "SLURM_LOCALID=0",
-		    "SLURM_JOB_NODELIST=alpha,beta", NULL },
-		  "slurm",
-		  "alpha",
-		  0,
-		  2,
-		  0,
-		  -1,
-		  29500 },
-		{ { "SLURM_PROCID=0", "SLURM_NTASKS=1", "SLURM_LOCALID=0",
-		    "SLURM_JOB_NODELIST=localhost", NULL },
-		  "slurm",
-		  "127.0.0.1",
-		  0,
-		  1,
-		  0,
-		  1,
-		  29500 },
-		{ { "OMPI_COMM_WORLD_RANK=1", "OMPI_COMM_WORLD_SIZE=2",
-		    "OMPI_COMM_WORLD_LOCAL_RANK=1", "OMPI_COMM_WORLD_LOCAL_SIZE=2", NULL },
-		  "openmpi",
-		  "127.0.0.1",
-		  1,
-		  2,
-		  1,
-		  2,
-		  29500 },
-		{ { "PMI_RANK=2", "PMI_SIZE=4", "MPI_LOCALRANKID=0", "MPI_LOCALNRANKS=2",
-		    "MASTER_ADDR=10.0.0.1", NULL },
-		  "mpich",
-		  "10.0.0.1",
-		  2,
-		  4,
-		  0,
-		  2,
-		  29500 },
-		/* an empty variable is one that is not set */
-		{ { "RANK=", "PMI_RANK=0", "PMI_SIZE=1", NULL },
-		  "mpich",
-		  "127.0.0.1",
-		  0,
-		  1,
-		  0,
-		  1,
-		  29500 },
-	};
-
 	(void)state;
-	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++) {
+	for (size_t i = 0; i < RFL_ARRAY_LEN(launchers); i++) {
 		struct rfl_err err = RFL_ERR_INIT;
 		struct rfl_world w;
 
-		assert_ok(rfl_world_from_env(of_list, (void *)(uintptr_t)cases[i].env, &w, &err),
-			  &err);
-		if (cases[i].launcher)
-			assert_string_equal(w.launcher, cases[i].launcher);
+		assert_ok(
+			rfl_world_from_env(of_list, (void *)(uintptr_t)launchers[i].env, &w, &err),
+			&err);
+		if (launchers[i].launcher)
+			assert_string_equal(w.launcher, launchers[i].launcher);
 		else
 			assert_null(w.launcher);
-		assert_string_equal(w.address, cases[i].address);
-		assert_int_equal(w.rank, cases[i].rank);
-		assert_int_equal(w.size, cases[i].size);
-		assert_int_equal(w.local_rank, cases[i].local_rank);
-		assert_int_equal(w.local_size, cases[i].local_size);
-		assert_int_equal(w.port, cases[i].port);
+		assert_string_equal(w.address, launchers[i].address);
+		const int have[] = { w.rank, w.size, w.local_rank, w.local_size, w.port };
+
+		assert_memory_equal(have, launchers[i].expected, sizeof(have));
 	}
 }
 
