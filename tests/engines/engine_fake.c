@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "base/alloc.h"
+#include "base/num.h"
 #include "runner/engine.h"
 #include "tests/engines/fake_device.h"
 #include "tests/engines/fake_log.h"
@@ -183,9 +184,12 @@ static enum rfl_rc fake_forward(struct rfl_engine *e, const struct rfl_batch *ba
 				struct rfl_err *err)
 {
 	const char *fits = getenv("RFL_FAKE_FITS");
-	enum rfl_rc rc = RFL_OK;
+	int64_t most = INT64_MAX;
+	enum rfl_rc rc = fits ? rfl_num_parse_int(fits, "RFL_FAKE_FITS", &most, err) : RFL_OK;
 
-	if (fits && batch->n > strtoll(fits, NULL, 10))
+	if (rc)
+		return rc;
+	if (batch->n > most)
 		return rfl_fail(err, RFL_EDEVMEM, 0, "fake: no memory for %lld samples",
 				(long long)batch->n);
 	for (int i = 0; i <= e->net->nnodes && rc == RFL_OK; i++)
