@@ -39,10 +39,9 @@ static enum rfl_rc report(struct rfl_cli *cli, const struct merge_args *a,
 			fprintf(cli->out, "without a ledger yet: %zu\n", sum->empty);
 		if (view.cover.surplus)
 			fprintf(cli->out,
-				"%zu ok rows more than asked for; 'roofline matrix status %s' "
-				"names "
-				"them\n",
-				view.cover.surplus, m->path);
+				"%zu ok rows more than asked for; 'roofline matrix status %s "
+				"--log-dir %s' names them\n",
+				view.cover.surplus, m->path, a->log_dir);
 		fprintf(cli->out, "%s: %zu of %zu runs ok\n", m->name, view.cover.done,
 			view.cover.nruns);
 	}

@@ -418,8 +418,9 @@ static enum rfl_rc show(struct rfl_cli *cli, const struct status_args *a,
 		return rc;
 	if (!view->ledger)
 		rfl_log(RFL_LOG_INFO,
-			"%s: there is no ledger yet; 'roofline matrix run %s' makes one",
-			view->path, m->path);
+			"%s: there is no ledger yet; 'roofline matrix run %s --log-dir %s' makes "
+			"one",
+			view->path, m->path, a->log_dir);
 	return s.done == pick->n ? RFL_OK : RFL_EFAILED; /* the answer is printed, and is no */
 }
 
