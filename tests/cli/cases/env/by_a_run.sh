@@ -3,7 +3,7 @@ ROOFLINE_PLUGIN_PATH=$(dirname "$ROOFLINE")/../tests/engines
 [ -f "$ROOFLINE_PLUGIN_PATH/engine_fake-1.0-test.so" ] || { echo "no fake engine" >&2; exit 77; }
 export ROOFLINE_PLUGIN_PATH
 burst() {
-	roofline run --arch mnist_cnn --batch-size 2 --synthetic --iters 2 --warmup-iters 0 --env lab >/dev/null
+	roofline run --engine fake --arch mnist_cnn --batch-size 2 --synthetic --iters 2 --warmup-iters 0 --env lab >/dev/null
 }
 burst 2>said
 grep -c '"fake-1.0-test"' logs/env.json
