@@ -58,12 +58,21 @@ static const struct rfl_column for_programs[] = {
 	{ .key = "values", .title = "values", .kind = RFL_COLUMN_TEXT },
 };
 
+/* Runs that failed before they knew do not make a difference of what they did not come to know. */
 bool rfl_repeats_varies(const struct rfl_repeats_config *configs, size_t n,
 			const struct rfl_fact *fact)
 {
-	for (size_t i = 1; i < n; i++)
-		if (!rfl_fact_same(fact, configs[0].row, configs[i].row))
+	const struct rfl_ledger_row *first = NULL;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct rfl_ledger_row *row = configs[i].row;
+
+		if (configs[i].n == 0 && !rfl_fact_known(fact, row))
+			continue;
+		if (first && !rfl_fact_same(fact, first, row))
 			return true;
+		first = first ? first : row;
+	}
 	return false;
 }
 

@@ -20,6 +20,8 @@ static enum rfl_rc find_cores(struct rfl_machine *m, const struct rfl_cpuset *us
 
 	if (rfl_machine__topology_hwloc(m, usable, &hwloc_err) == RFL_OK)
 		return RFL_OK;
+	if (hwloc_err.rc == RFL_ENOMEM)
+		return rfl_fail(err, RFL_ENOMEM, 0, "%s", hwloc_err.msg);
 	rfl_log(RFL_LOG_WARN, "%s; reading /sys instead", hwloc_err.msg);
 #endif
 	return rfl_machine__topology_sys(m, "", usable, err);

@@ -284,13 +284,17 @@ static void fill_numbers(const struct rfl_run_config *c, const struct rfl_net *n
 	fill_options(c, h, row);
 }
 
-/* As they ran; of a run that did not come so far, as they were asked for. */
+/* As they ran; of a run that did not come so far, as they were asked for, which auto does not say.
+ */
 static const char *kernels_of(const struct rfl_run_config *c, const struct rfl_run__heard *h)
 {
 	if (c->mode != RFL_RUN_TRAIN)
 		return NULL;
-	return h->optimizer_kernels[0] ? h->optimizer_kernels
-				       : rfl_optimizer_kernels_names[c->optimizer.kernels];
+	if (h->optimizer_kernels[0])
+		return h->optimizer_kernels;
+	return c->optimizer.kernels == RFL_KERNELS_AUTO
+		       ? NULL
+		       : rfl_optimizer_kernels_names[c->optimizer.kernels];
 }
 
 /* What exchanges gradients: chosen by the device. */

@@ -93,13 +93,12 @@ enum rfl_rc rfl_run__tell_device(struct rfl_run__job *job, struct rfl_err *err)
 	return RFL_OK;
 }
 
-/* Which kernels make the updates: in the engine's word, where it has one. */
+/* Which kernels make the updates, in the engine's word; "" where it has none. */
 static const char *kernels_of(const struct rfl_run__job *job)
 {
 	const struct rfl_engine_ops *ops = job->choice.ops;
 
-	return ops->optimizer_kernels ? ops->optimizer_kernels(job->engine)
-				      : rfl_optimizer_kernels_names[job->config.optimizer.kernels];
+	return ops->optimizer_kernels ? ops->optimizer_kernels(job->engine) : "";
 }
 
 void rfl_run__tell_ready(struct rfl_run__job *job)
