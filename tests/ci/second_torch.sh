@@ -25,7 +25,7 @@ generator=()
 command -v ninja >/dev/null && generator=(-G Ninja)
 cmake -S . -B "$build" "${generator[@]}" -DCMAKE_BUILD_TYPE=RelWithDebInfo -DRFL_WERROR=ON \
   -DRFL_TORCH=ON -DCMAKE_PREFIX_PATH="$torch"
-cmake --build "$build"
+cmake --build "$build" --target engine_tests
 
 # The tests would skip without the plugin, which here would be a failure.
 want=engine_torch-${version%.*}
