@@ -1,6 +1,6 @@
 # Two processes with half the batch each go the way of one with all of it, in the real engine: by
-# --world, by a launcher's variables, and by torchrun where there is one. The network has neither
-# batch norm nor dropout, which are each process's own.
+# --world, and by a launcher's variables. The network has neither batch norm nor dropout, which are
+# each process's own.
 roofline list engines --format csv | grep -q '^engines,torch[^,]*,ok,' || { echo "no engine" >&2; exit 77; }
 
 set -- --arch tiny_lm --context-length 16 --warmup-iters 0 --iters 8 --backend cpu --threads 1 --synthetic --env lab --lr 0.05 \
