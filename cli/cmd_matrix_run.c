@@ -141,6 +141,15 @@ static enum rfl_rc put_failures(struct rfl_cli *cli, const struct rfl_matrix_job
 	return rc;
 }
 
+/* A run that was killed between its row and the mirror, before or now, may have been the last one. */
+static void mend(const struct rfl_matrix_view *view)
+{
+	struct rfl_err why = RFL_ERR_INIT;
+
+	if (rfl_ledger_mend(view->path, &why) != RFL_OK)
+		rfl_log(RFL_LOG_WARN, "%s", why.msg);
+}
+
 static enum rfl_rc conclude(struct rfl_cli *cli, const struct rfl_matrix_job *job,
 			    const struct rfl_matrix_pick *pick, struct rfl_err *err)
 {
@@ -157,6 +166,8 @@ static enum rfl_rc conclude(struct rfl_cli *cli, const struct rfl_matrix_job *jo
 		rc = mark_done(job, &view, done, err);
 	if (rc == RFL_OK)
 		rc = put_failures(cli, job, pick, done, &view, &ok, err);
+	if (rc == RFL_OK)
+		mend(&view);
 	rfl_matrix_view_fini(&view);
 	free(done);
 	if (rc)

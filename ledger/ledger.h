@@ -216,6 +216,13 @@ enum rfl_rc rfl_ledger_append_rows(const char *path, const struct rfl_ledger_row
 				   struct rfl_err *err) RFL_WARN_UNUSED;
 
 /**
+ * What an append does before its row, and no more: torn rows are set aside, an older version is
+ * brought up to our columns, the mirror gets rows that a killed process could not give it. No file,
+ * or an empty one: nothing. @return as rfl_ledger_append()
+ */
+enum rfl_rc rfl_ledger_mend(const char *path, struct rfl_err *err) RFL_WARN_UNUSED;
+
+/**
  * Can a row be appended: the file is absent or empty, or is a ledger of ours, of whatever version?
  * RFL_EFORMAT names a column that every ledger has. Asked before a run, so that an hour's row is
  * not refused after it.

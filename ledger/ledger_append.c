@@ -239,7 +239,7 @@ static enum rfl_rc add_rows(struct target *t, const struct rfl_buf *header,
 	rfl_buf_append(&all, text.data, text.len);
 	if (rc == RFL_OK)
 		rc = rfl_buf_check(&all, t->path, err);
-	if (rc == RFL_OK)
+	if (rc == RFL_OK && all.len > 0)
 		rc = rfl_file_append(t->fd, t->path, all.data, all.len, err);
 	if (rc == RFL_OK && regular)
 		mirror(t, &text);
@@ -306,4 +306,9 @@ enum rfl_rc rfl_ledger_append(const char *path, const struct rfl_ledger_row *row
 			      struct rfl_err *err)
 {
 	return rfl_ledger_append_rows(path, row, 1, err);
+}
+
+enum rfl_rc rfl_ledger_mend(const char *path, struct rfl_err *err)
+{
+	return rfl_file_size(path) > 0 ? rfl_ledger_append_rows(path, NULL, 0, err) : RFL_OK;
 }

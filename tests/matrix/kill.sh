@@ -57,8 +57,9 @@ later=0
 for moment in $(seq 10); do
 	first=$(rows)
 	left=$((runs - $(grep -c ',ok,' logs/metrics.csv)))
-	more=$((RANDOM % (2 * (left - 1) / (11 - moment) + 2)))
-	[ $more -lt $left ] || more=$((left - 1))
+	more=0 # the last run is left for the kills, if it has not come before one of them
+	[ $left -le 1 ] || more=$((RANDOM % (2 * (left - 1) / (11 - moment) + 2)))
+	[ $more -eq 0 ] || [ $more -lt $left ] || more=$((left - 1))
 	part_ms=$((RANDOM % 1000 * run_ms / 1000))
 	rm -f child
 	"$roofline" matrix run matrix.json >>out 2>>err &
@@ -85,6 +86,10 @@ for moment in $(seq 10); do
 done
 [ $later -gt 0 ] || { echo "FAILED: no kill came after a row" >&2; exit 1; }
 "$roofline" matrix run matrix.json >>out 2>>err || { cat err >&2; exit 1; }
+cp logs/metrics.jsonl mirror
+sed '$d' mirror >logs/metrics.jsonl # killed between the last row and its mirror, and nothing left to do
+"$roofline" matrix run matrix.json >>out 2>>err || { cat err >&2; exit 1; }
+cmp mirror logs/metrics.jsonl || { echo "FAILED: the mirror lacks the last row" >&2; exit 1; }
 "$roofline" matrix status matrix.json >status 2>status.err || { cat status >&2; exit 1; }
 [ ! -s status.err ] || { cat status.err >&2; exit 1; }
 python3 "$here/check_ledger.py" logs $runs

@@ -180,6 +180,32 @@ static void a_mirror_that_is_behind_is_made_anew(void **state)
 	assert_string_equal(said, "");
 }
 
+static void a_ledger_is_mended_without_a_row(void **state)
+{
+	const char *path = tmp_path(*state, "metrics.csv");
+	const char *mirror = tmp_path(*state, "metrics.jsonl");
+	char *text;
+
+	assert_int_equal(rfl_ledger_mend(path, NULL), RFL_OK);
+	assert_false(rfl_file_exists(path)); /* nothing to mend is nothing to make */
+
+	append(path, "one");
+	text = content(mirror);
+	append(path, "two");
+	write_bytes(mirror, text, strlen(text)); /* killed before the mirror had it */
+	assert_int_equal(rfl_ledger_mend(path, NULL), RFL_OK);
+	assert_mirrored(path, mirror);
+	assert_runs(path, "one two");
+	assert_string_equal(said, "");
+	free(text);
+
+	add_bytes(path, "3,x,", 4);
+	assert_int_equal(rfl_ledger_mend(path, NULL), RFL_OK);
+	assert_non_null(strstr(said, "was set aside"));
+	assert_runs(path, "one two");
+	assert_mirrored(path, mirror);
+}
+
 static void a_mirror_that_cannot_be_written_costs_no_row(void **state)
 {
 	const char *path = tmp_path(*state, "metrics.csv");
@@ -692,6 +718,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(the_mirror_has_every_row),
 		TEST(a_mirror_that_is_behind_is_made_anew),
+		TEST(a_ledger_is_mended_without_a_row),
 		TEST(a_mirror_that_cannot_be_written_costs_no_row),
 		TEST(torn_rows_are_set_aside),
 		TEST(rows_behind_a_torn_one_stay),
