@@ -177,6 +177,7 @@ char *rfl_run_flags(const struct rfl_run_stats *stats, const struct rfl_run_sign
 		{ signs->throttled, "throttled" },
 		{ signs->data_wait_mean > RFL_RUN_LOADER_BOUND * stats->time.mean, "loader_bound" },
 		{ stats->time.n < RFL_RUN_FEW_STEPS, "few_steps" },
+		{ signs->until_missed, "until_missed" },
 	};
 	size_t at = 0;
 

@@ -64,6 +64,7 @@ int64_t rfl_run_cold_steps(const double *times, size_t n, double *scratch);
 struct rfl_run_signs {
 	double data_wait_mean; /**< in the unit of the steps; NaN: not known */
 	bool throttled;        /**< the GPU gave a reason for being slow */
+	bool until_missed;     /**< --until was not reached in its time */
 };
 
 #define RFL_RUN_FLAGS_MAX 96
@@ -76,6 +77,7 @@ struct rfl_run_signs {
  * throttled     as given
  * loader_bound  waiting for data is more than 5 % of the mean step
  * few_steps     fewer than 10
+ * until_missed  as given
  * @return out
  */
 char *rfl_run_flags(const struct rfl_run_stats *stats, const struct rfl_run_signs *signs,

@@ -175,6 +175,7 @@ static enum rfl_rc go_on(struct rfl_burst__loop *l, struct rfl_burst *b, struct 
 	b->until_steps = m.n;
 	b->until_step_s = m.sum / (double)m.n;
 	b->until_stdrel = rfl_burst__mean_error(&m);
+	b->until_missed = !(b->until_stdrel <= c->until_stdrel);
 	return rc;
 }
 

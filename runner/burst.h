@@ -94,6 +94,7 @@ struct rfl_burst {
 	/** With until_stdrel: over the window and the steps behind it; 0 and NaN without. */
 	int64_t until_steps;
 	double until_step_s, until_stdrel;
+	bool until_missed; /**< the time was up before the error was so small */
 };
 
 /** Make room for iters steps; everything "not known". RFL_ENOMEM. */

@@ -228,6 +228,7 @@ static void hear_until(struct rfl_run__heard *h, const json_t *event)
 	h->burst.until_steps = int_of(event, "steps");
 	h->burst.until_step_s = real_of(event, "step_s");
 	h->burst.until_stdrel = real_of(event, "stdrel");
+	h->burst.until_missed = json_is_true(json_object_get(event, "missed"));
 }
 
 static enum rfl_rc failure_of(const json_t *event)

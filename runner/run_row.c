@@ -68,7 +68,8 @@ static double lost_s(const struct rfl_burst *b, const struct rfl_ledger_row *row
 static enum rfl_rc fill_steps(const struct rfl_run__heard *h, double *ms,
 			      struct rfl_ledger_row *row, struct rfl_err *err)
 {
-	struct rfl_run_signs signs = { .throttled = h->throttle[0] != '\0' };
+	struct rfl_run_signs signs = { .throttled = h->throttle[0] != '\0',
+				       .until_missed = h->burst.until_missed };
 	char flags[RFL_RUN_FLAGS_MAX];
 	struct rfl_run_stats s;
 	enum rfl_rc rc;

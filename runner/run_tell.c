@@ -187,9 +187,9 @@ void rfl_run__tell_until(struct rfl_run__job *job)
 
 	if (b->until_steps > 0)
 		send(job,
-		     json_pack("{s:s, s:I, s:o, s:o}", "event", "until", "steps",
+		     json_pack("{s:s, s:I, s:o, s:o, s:b}", "event", "until", "steps",
 			       (json_int_t)b->until_steps, "step_s", rfl_json_real(b->until_step_s),
-			       "stdrel", rfl_json_real(b->until_stdrel)));
+			       "stdrel", rfl_json_real(b->until_stdrel), "missed", b->until_missed));
 }
 
 enum rfl_rc rfl_run__tell_measured(struct rfl_run__job *job, struct rfl_err *err)

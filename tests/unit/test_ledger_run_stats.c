@@ -246,8 +246,9 @@ static void flags_and_their_limits(void **state)
 	signs.data_wait_mean = (double)NAN;
 	s.relative_iqr = s.drift = 1;
 	signs.data_wait_mean = 50;
+	signs.until_missed = true;
 	assert_string_equal(rfl_run_flags(&s, &signs, out), /* all of them fit */
-			    "unstable drift not_warm throttled loader_bound few_steps");
+			    "unstable drift not_warm throttled loader_bound few_steps until_missed");
 }
 
 int main(void)

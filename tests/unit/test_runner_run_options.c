@@ -211,6 +211,7 @@ static void it_goes_on_until_the_mean_is_known(void **state)
 	run_it(*state, &config, &r);
 	assert_int_equal(r.row.iters, 20);
 	assert_int_equal(r.row.until_steps, 20); /* nothing was needed */
+	assert_false(r.row.flags && strstr(r.row.flags, "until_missed"));
 	assert_true(r.row.until_stdrel <= 1 && r.row.until_stdrel >= 0);
 	assert_close(r.row.until_step_ms_mean, r.row.step_ms_mean, 1e-12);
 	assert_true(r.row.until_stdrel >=
@@ -223,6 +224,7 @@ static void it_goes_on_until_the_mean_is_known(void **state)
 	run_it(*state, &config, &r);
 	assert_true(r.row.until_steps > 3 && (r.row.until_steps - 3) % 16 == 0);
 	assert_true(r.row.until_stdrel > 1e-9);
+	assert_true(r.row.flags && strstr(r.row.flags, "until_missed"));
 	assert_close(r.row.samples_per_s, 3 * 2 / r.row.wall_s, 1e-12); /* of the three */
 	rfl_run_result_fini(&r);
 
