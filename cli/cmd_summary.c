@@ -95,9 +95,25 @@ static void put_coverage(const struct rfl_matrix *m, const struct rfl_matrix_cov
 			       c->missing + c->failed - named);
 }
 
-static enum rfl_rc is_incomplete(const struct rfl_matrix *m, const struct rfl_matrix_coverage *c,
-				 struct rfl_err *err)
+/* " --log-dir DIR" where the rows are in DIR/metrics.csv; "" where they have no such place. */
+static void put_log_dir(const struct rfl_opt_list *metrics, struct rfl_buf *out)
 {
+	const char *path = metrics->items[0], *base = rfl_path_base(path);
+
+	if (metrics->n != 1 || strcmp(base, "metrics.csv") != 0)
+		return;
+	rfl_buf_puts(out, " --log-dir ");
+	if (base == path)
+		rfl_buf_puts(out, ".");
+	else
+		rfl_buf_append(out, path, base == path + 1 ? 1 : (size_t)(base - path) - 1);
+}
+
+static enum rfl_rc is_incomplete(const struct summary_args *a, const struct rfl_matrix *m,
+				 const struct rfl_matrix_coverage *c, struct rfl_err *err)
+{
+	struct rfl_buf log_dir;
+	enum rfl_rc rc;
 	char label[RFL_LABEL_MAX + 1] = "";
 	const char *state = "";
 
@@ -107,27 +123,32 @@ static enum rfl_rc is_incomplete(const struct rfl_matrix *m, const struct rfl_ma
 					 label);
 			state = state_word(c->runs[i - 1].state);
 		}
-	return rfl_fail(err, RFL_EFAILED, 0,
-			"%s: %zu of %zu runs are there; %s: %s%s; 'roofline matrix run %s' runs "
-			"what is missing",
-			m->path, c->done, c->nruns, state, label,
-			c->missing + c->failed > 1 ? " and others" : "", m->path);
+	rfl_buf_init(&log_dir, 0);
+	put_log_dir(&a->metrics, &log_dir);
+	rc = rfl_fail(err, RFL_EFAILED, 0,
+		      "%s: %zu of %zu runs are there; %s: %s%s; 'roofline matrix run %s%s' runs "
+		      "what is missing",
+		      m->path, c->done, c->nruns, state, label,
+		      c->missing + c->failed > 1 ? " and others" : "", m->path,
+		      rfl_buf_str(&log_dir));
+	rfl_buf_fini(&log_dir);
+	return rc;
 }
 
 /* @param complete  the answer, for the end: what there is is printed first */
-static enum rfl_rc check_matrix(const char *path, const struct rfl_runs *runs,
+static enum rfl_rc check_matrix(const struct summary_args *a, const struct rfl_runs *runs,
 				struct rfl_buf *lines, enum rfl_rc *complete, struct rfl_err *why,
 				struct rfl_err *err)
 {
 	struct rfl_matrix *m = NULL;
 	struct rfl_matrix_coverage c = { .nruns = 0 };
-	enum rfl_rc rc = rfl_matrix_load(path, &m, err);
+	enum rfl_rc rc = rfl_matrix_load(a->matrix, &m, err);
 
 	if (rc == RFL_OK)
 		rc = rfl_matrix_cover(m, runs->ledger, &c, err);
 	if (rc == RFL_OK) {
 		put_coverage(m, &c, lines);
-		*complete = c.done == c.nruns ? RFL_OK : is_incomplete(m, &c, why);
+		*complete = c.done == c.nruns ? RFL_OK : is_incomplete(a, m, &c, why);
 	}
 	rfl_matrix_coverage_fini(&c);
 	rfl_matrix_free(m);
@@ -223,7 +244,7 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 	if (rc == RFL_OK)
 		rc = rfl_repeats_new(runs, &options, &r, err);
 	if (rc == RFL_OK && a->matrix)
-		rc = check_matrix(a->matrix, runs, &lines, &complete, &why, err);
+		rc = check_matrix(a, runs, &lines, &complete, &why, err);
 	if (rc == RFL_OK)
 		rc = put_all(cli, a, r, rfl_buf_str(&lines), err);
 	if (rc == RFL_OK && complete != RFL_OK)

@@ -123,6 +123,8 @@ static enum rfl_rc find_choice(const struct rfl_opt *row, const char *text, size
 	for (int i = 0; row->choices[i]; i++)
 		rfl_buf_printf(&names, "%s%s", i > 0 ? ", " : "", row->choices[i]);
 	near = rfl_text_nearest(rfl_buf_str(&given), row->choices);
+	if (near && len <= 3 && near[0] != text[0]) /* "gpu" is no slip for "cpu" */
+		near = NULL;
 	rc = rfl_fail(err, RFL_EUSAGE, 0, "--%s: '%s' is not one of %s%s%s%s", row->name,
 		      rfl_buf_str(&given), rfl_buf_str(&names), near ? "; did you mean " : "",
 		      near ? near : "", near ? "?" : "");

@@ -228,6 +228,7 @@ static void some_options_may_stand_alone(void **state)
 	}
 	bad(&no_files, "--bare cvs",
 	    "--bare: 'cvs' is not one of table, csv, json; did you mean csv?");
+	bad(&no_files, "--bare xsv", "--bare: 'xsv' is not one of table, csv, json");
 	bad(&no_files, "--bar", "--bar is not an option; did you mean --bare?");
 }
 
