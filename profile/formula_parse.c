@@ -282,7 +282,7 @@ static enum rfl_rc take_quantity(struct rfl_parser *p, enum rfl_quantity *ret)
 static enum rfl_rc subtract_statement(struct rfl_parser *p)
 {
 	struct rfl_formula_less less = { .weight = 1 };
-	enum rfl_quantity q;
+	enum rfl_quantity q = RFL_QUANTITY_COUNT;
 	enum rfl_rc rc = take_quantity(p, &q);
 
 	if (rc == RFL_OK && is_number(&p->t))

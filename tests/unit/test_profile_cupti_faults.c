@@ -23,8 +23,10 @@ static enum rfl_rc measure(const char *cuda, const char *cupti, unsigned sets,
 	struct rfl_workload w = fake_workload(&step);
 	struct rfl_source_request r = { .sets = sets, .precision = "tf32", .label = "test" };
 	char text[256];
+	/* a small copy is a fast one */
+	int len = snprintf(text, sizeof(text), "%s;free=8e6;l2=65536", cuda);
 
-	snprintf(text, sizeof(text), "%s;free=8e6;l2=65536", cuda); /* a small copy is a fast one */
+	assert_in_range(len, 1, sizeof(text) - 1);
 	fake_scripts(text, cupti);
 	rfl_captures_init(to);
 	w.max_ranges = 3;

@@ -364,7 +364,7 @@ static void hands_out_lines(void **state)
 	static const char *const wanted[] = { "one", "", "two, \"three\"", "last" };
 	struct rfl_input *in = NULL;
 	struct rfl_err err = RFL_ERR_INIT;
-	struct rfl_span line, ahead;
+	struct rfl_span line = { 0 }, ahead = { 0 };
 	bool more;
 
 	(void)state;
