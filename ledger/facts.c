@@ -7,6 +7,7 @@
 
 #include "base/compiler.h"
 #include "base/file.h"
+#include "base/num.h"
 #include "base/text.h"
 #include "ledger/ledger_columns.h"
 
@@ -59,6 +60,7 @@ const struct rfl_fact rfl_facts[] = {
 	FACT(version, NOTE),
 };
 const size_t rfl_nfacts = RFL_ARRAY_LEN(rfl_facts);
+_Static_assert(RFL_ARRAY_LEN(rfl_facts) <= RFL_FACTS_MAX, "room for every fact");
 
 static const char *text_of(const struct rfl_fact *f, const struct rfl_ledger_row *row)
 {
@@ -134,6 +136,43 @@ uint64_t rfl_facts_hash(const struct rfl_ledger_row *row)
 		h = rfl_hash64(h, &value, sizeof(value));
 	}
 	return h;
+}
+
+void rfl_facts_apart_add(struct rfl_facts_apart *a, const struct rfl_ledger_row *row)
+{
+	const bool ok = rfl_text_same(row->status, "ok");
+
+	for (size_t i = 0; i < rfl_nfacts; i++) {
+		if (!ok && !rfl_fact_known(&rfl_facts[i], row))
+			continue;
+		if (!a->first[i])
+			a->first[i] = row;
+		else if (!rfl_fact_same(&rfl_facts[i], a->first[i], row))
+			a->differs[i] = true;
+	}
+}
+
+bool rfl_facts_apart_told(const struct rfl_facts_apart *a, size_t i)
+{
+	const struct rfl_fact *f = &rfl_facts[i];
+
+	return a->differs[i] && f->role != RFL_FACT_NOTE && f->column != RFL_LEDGER_AT_env &&
+	       f->column != RFL_LEDGER_AT_batch && f->column != RFL_LEDGER_AT_micro_batch;
+}
+
+void rfl_facts_apart_put(const struct rfl_facts_apart *a, const struct rfl_ledger_row *row,
+			 struct rfl_buf *out)
+{
+	char number[RFL_NUM_MAX];
+	const char *before = "";
+
+	for (size_t i = 0; i < rfl_nfacts; i++) {
+		if (!rfl_facts_apart_told(a, i) || !rfl_fact_known(&rfl_facts[i], row))
+			continue;
+		rfl_buf_printf(out, "%s%s %s", before, rfl_facts[i].name,
+			       rfl_ledger_field(row, rfl_facts[i].column, number));
+		before = ", ";
+	}
 }
 
 static bool agree_up_to(enum rfl_fact_role last, const struct rfl_ledger_row *a,

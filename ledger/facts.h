@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "ledger/ledger.h"
 
 #ifdef __cplusplus
@@ -47,6 +48,30 @@ bool rfl_facts_repeats(const struct rfl_ledger_row *a, const struct rfl_ledger_r
 
 /** Equal for rows that are repeats. */
 uint64_t rfl_facts_hash(const struct rfl_ledger_row *row);
+
+/** Room for more facts than there are. */
+#define RFL_FACTS_MAX 64
+
+/** What tells some rows apart. All zero: of no rows. */
+struct rfl_facts_apart {
+	const struct rfl_ledger_row *first[RFL_FACTS_MAX]; /**< by fact; borrowed */
+	bool differs[RFL_FACTS_MAX];
+};
+
+/** Take one more row, which must stay. A run that is not ok makes no difference of what it did not
+ * come to know. */
+void rfl_facts_apart_add(struct rfl_facts_apart *a, const struct rfl_ledger_row *row);
+
+/**
+ * Is fact i one to tell rows apart by, where environment and batch are said anyway? Not
+ * micro_batch, which says nothing that batch and accum do not.
+ */
+bool rfl_facts_apart_told(const struct rfl_facts_apart *a, size_t i);
+
+/** Append what is told and known of a row: "optimizer adamw, workers 8"; nothing for rows that are
+ * not to be told apart. */
+void rfl_facts_apart_put(const struct rfl_facts_apart *a, const struct rfl_ledger_row *row,
+			 struct rfl_buf *out);
 
 /** Could two rows be of the same work: they differ in nothing of it that both know? */
 bool rfl_facts_comparable(const struct rfl_ledger_row *a, const struct rfl_ledger_row *b);

@@ -81,11 +81,6 @@ void rfl_repeats_flag_words(unsigned flags, struct rfl_buf *out);
  */
 void rfl_repeats_run_flags(const struct rfl_repeats_config *c, struct rfl_buf *out);
 
-/** Is this a fact in which configurations of a list differ? */
-struct rfl_fact;
-bool rfl_repeats_varies(const struct rfl_repeats_config *configs, size_t n,
-			const struct rfl_fact *fact);
-
 /** As a table. CSV and JSON have every fact, the others those that name a configuration and those
  * that vary. Notes of the summary, and `more`, lines, stand under the latter. */
 enum rfl_rc rfl_repeats_table(const struct rfl_repeats *r, enum rfl_format format, const char *more,

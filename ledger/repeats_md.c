@@ -141,24 +141,23 @@ static void put_plain(struct rfl_buf *out, const char *text)
 }
 
 /* "## resnet50 fp32 on lab_cpu, layout nhwc, threads 2" */
-static void put_heading(const struct rfl_ledger_row *row, const struct rfl_fact *const *varying,
-			size_t n, struct rfl_buf *out)
+static void put_heading(const struct rfl_ledger_row *row, const struct rfl_facts_apart *apart,
+			struct rfl_buf *out)
 {
-	char number[RFL_NUM_MAX];
+	struct rfl_buf words;
 
+	rfl_buf_init(&words, 0);
+	rfl_facts_apart_put(apart, row, &words);
 	rfl_buf_puts(out, "\n## ");
 	put_plain(out, row->model);
 	rfl_buf_putc(out, ' ');
 	put_plain(out, row->precision);
 	rfl_buf_puts(out, " on ");
 	put_plain(out, row->env);
-	for (size_t i = 0; i < n; i++) {
-		if (!rfl_fact_known(varying[i], row))
-			continue;
-		rfl_buf_printf(out, ", %s ", varying[i]->name);
-		put_plain(out, rfl_ledger_field(row, varying[i]->column, number));
-	}
+	rfl_buf_puts(out, words.len ? ", " : "");
+	put_plain(out, rfl_buf_str(&words));
 	rfl_buf_puts(out, "\n\n");
+	rfl_buf_fini(&words);
 }
 
 /* --- parts ----------------------------------------------------------------------------------- */
@@ -169,11 +168,11 @@ static bool same_block(const struct rfl_ledger_row *a, const struct rfl_ledger_r
 	       strcmp(a->precision, b->precision) == 0;
 }
 
-static bool same_in_all(const struct rfl_fact *const *facts, size_t n,
-			const struct rfl_ledger_row *a, const struct rfl_ledger_row *b)
+static bool same_in_told(const struct rfl_facts_apart *apart, const struct rfl_ledger_row *a,
+			 const struct rfl_ledger_row *b)
 {
-	for (size_t i = 0; i < n; i++)
-		if (!rfl_fact_same(facts[i], a, b))
+	for (size_t i = 0; i < rfl_nfacts; i++)
+		if (rfl_facts_apart_told(apart, i) && !rfl_fact_same(&rfl_facts[i], a, b))
 			return false;
 	return true;
 }
@@ -182,28 +181,21 @@ static bool same_in_all(const struct rfl_fact *const *facts, size_t n,
 static void put_block(const struct rfl_repeats_config *configs, size_t n, struct part *p,
 		      bool *done, struct rfl_buf *out)
 {
-	const struct rfl_fact *varying[64]; /* more than there are */
-	size_t nvarying = 0;
+	struct rfl_facts_apart apart = { .first = { NULL } };
 
-	for (size_t i = 0; i < rfl_nfacts; i++) {
-		const struct rfl_fact *f = &rfl_facts[i];
-
-		if (f->role != RFL_FACT_NOTE && f->column != RFL_LEDGER_AT_batch &&
-		    f->column != RFL_LEDGER_AT_micro_batch && rfl_repeats_varies(configs, n, f))
-			varying[nvarying++] = f;
-	}
+	for (size_t i = 0; i < n; i++)
+		rfl_facts_apart_add(&apart, configs[i].row);
 	for (size_t i = 0; i < n; i++) {
 		if (done[i])
 			continue;
 		p->n = 0;
 		for (size_t k = i; k < n; k++)
-			if (!done[k] &&
-			    same_in_all(varying, nvarying, configs[i].row, configs[k].row)) {
+			if (!done[k] && same_in_told(&apart, configs[i].row, configs[k].row)) {
 				p->configs[p->n++] = &configs[k];
 				done[k] = true;
 			}
 		choose_runs(p);
-		put_heading(configs[i].row, varying, nvarying, out);
+		put_heading(configs[i].row, &apart, out);
 		put_table(p, out);
 	}
 }

@@ -58,24 +58,6 @@ static const struct rfl_column for_programs[] = {
 	{ .key = "values", .title = "values", .kind = RFL_COLUMN_TEXT },
 };
 
-/* Runs that failed before they knew do not make a difference of what they did not come to know. */
-bool rfl_repeats_varies(const struct rfl_repeats_config *configs, size_t n,
-			const struct rfl_fact *fact)
-{
-	const struct rfl_ledger_row *first = NULL;
-
-	for (size_t i = 0; i < n; i++) {
-		const struct rfl_ledger_row *row = configs[i].row;
-
-		if (configs[i].n == 0 && !rfl_fact_known(fact, row))
-			continue;
-		if (first && !rfl_fact_same(fact, first, row))
-			return true;
-		first = first ? first : row;
-	}
-	return false;
-}
-
 /* --- cells ----------------------------------------------------------------------------------- */
 
 static void put_fact(struct rfl_table *t, const struct rfl_fact *f,
@@ -178,7 +160,7 @@ static void put_for_programs(struct rfl_table *t, const struct rfl_repeats_confi
 struct layout {
 	bool people, efficiency;
 	size_t nfacts;
-	const struct rfl_fact *facts[64]; /* more than there are */
+	const struct rfl_fact *facts[RFL_FACTS_MAX];
 	size_t ncolumns;
 	struct rfl_column columns[96];
 };
@@ -200,24 +182,19 @@ static bool is_known(const struct rfl_repeats *r, const struct rfl_fact *f)
 	return false;
 }
 
-/* micro_batch says nothing that batch and accum do not. */
-static bool is_shown(const struct rfl_repeats *r, size_t i)
-{
-	const struct rfl_fact *f = &rfl_facts[i];
-
-	if (i < NAMING_FACTS)
-		return is_known(r, f);
-	return f->role != RFL_FACT_NOTE && f->column != RFL_LEDGER_AT_micro_batch &&
-	       rfl_repeats_varies(r->configs, r->n, f);
-}
-
 static void choose_columns(const struct rfl_repeats *r, struct layout *l)
 {
+	struct rfl_facts_apart apart = { .first = { NULL } };
 	const struct rfl_column *rest = l->people ? for_people : for_programs;
 	size_t nrest = l->people ? RFL_ARRAY_LEN(for_people) : RFL_ARRAY_LEN(for_programs);
 
+	for (size_t i = 0; i < r->n; i++)
+		rfl_facts_apart_add(&apart, r->configs[i].row);
 	for (size_t i = 0; i < rfl_nfacts; i++) {
-		if (l->people ? !is_shown(r, i) : rfl_facts[i].role == RFL_FACT_NOTE)
+		const struct rfl_fact *f = &rfl_facts[i];
+		bool shown = i < NAMING_FACTS ? is_known(r, f) : rfl_facts_apart_told(&apart, i);
+
+		if (l->people ? !shown : f->role == RFL_FACT_NOTE)
 			continue;
 		l->facts[l->nfacts++] = &rfl_facts[i];
 		l->columns[l->ncolumns++] = fact_column(&rfl_facts[i]);

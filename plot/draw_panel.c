@@ -32,6 +32,61 @@ static void heading(struct rfl_figure *f, const char *text, double y)
 	p->id = "panel-heading";
 }
 
+static bool is_variant(const struct rfl_mark *m)
+{
+	return *m->way && (m->point->variant || m->numbered);
+}
+
+/* Is there a variant whose name has no room in one line? Then those of all are in two. */
+static bool takes_two_lines(const struct rfl_figure *f, double room)
+{
+	for (size_t i = 0; i < f->nmarks; i++)
+		if (is_variant(&f->marks[i]) &&
+		    rfl_text_width(f->marks[i].name, RFL_FACE_REGULAR, SZ(f, table)) > room)
+			return true;
+	return false;
+}
+
+/* What stands under the step of a variant: what its label says, or more where that has room. */
+static const char *under_name(struct rfl_figure *f, const struct rfl_mark *m, double width)
+{
+	double size = SZ(f, table_head);
+
+	if (m->cut && m->point->variant && !m->numbered &&
+	    rfl_text_width(m->point->variant, RFL_FACE_REGULAR, size) <= width)
+		return rfl_scene_printf(f->scene, "%s", m->point->variant);
+	return rfl_words_fit(f->scene, m->way, RFL_FACE_REGULAR, size, width);
+}
+
+/* Where a name goes: from x on, `room` wide; the line under it as far as the panel reaches. */
+struct name_place {
+	double x, room;
+	const char *id;
+	bool two_lines;
+};
+
+static double name_more(const struct rfl_figure *f, const struct rfl_mark *m,
+			const struct name_place *at)
+{
+	return at->two_lines && is_variant(m) ? 13 * f->scale : 0;
+}
+
+/* @return the height of the second line */
+static double draw_name(struct rfl_figure *f, const struct rfl_mark *m, const struct name_place *at,
+			double y)
+{
+	double s = f->scale, size = SZ(f, table), more = name_more(f, m, at);
+	const char *name = more > 0 ? m->step : m->name;
+
+	cell(f, rfl_words_fit(f->scene, name, RFL_FACE_REGULAR, size, at->room), at->x, y, size,
+	     f->theme->ink, RFL_ANCHOR_START, at->id);
+	if (more > 0)
+		cell(f, under_name(f, m, f->panel.x + f->panel.w - at->x), at->x, y + 12 * s,
+		     SZ(f, table_head), f->theme->soft, RFL_ANCHOR_START,
+		     rfl_scene_printf(f->scene, "%s-variant", at->id));
+	return more;
+}
+
 /* What limits a point, in the words of its ceiling. */
 static const char *limit_of(const struct rfl_figure *f, const struct rfl_mark *m)
 {
@@ -57,32 +112,58 @@ static void table_head(struct rfl_figure *f, double y)
 		->id = "table-rule";
 }
 
-static void table_row(struct rfl_figure *f, const struct rfl_mark *m, double y)
+static struct name_place in_table(const struct rfl_figure *f)
 {
-	double x = f->panel.x, s = f->scale, size = SZ(f, table);
+	double s = f->scale, indent = f->has_numbers ? 20 * s : 0;
+	struct name_place at = { f->panel.x + indent, 132 * s - indent, "table-step", false };
+
+	at.two_lines = takes_two_lines(f, at.room);
+	return at;
+}
+
+/* @return the height beyond that of a row in one line */
+static double table_row(struct rfl_figure *f, const struct rfl_mark *m, const struct name_place *at,
+			double y)
+{
+	double x = f->panel.x, s = f->scale, size = SZ(f, table), more;
 	struct rfl_color ink = f->theme->ink;
-	double indent = f->has_numbers ? 20 * s : 0;
 	struct rfl_scene *sc = f->scene;
 
 	if (f->has_numbers)
 		cell(f, rfl_scene_printf(sc, "%d", m->number), x + 14 * s, y, size, f->theme->soft,
 		     RFL_ANCHOR_END, "table-number");
-	cell(f, rfl_words_fit(sc, m->name, RFL_FACE_REGULAR, size, 132 * s - indent), x + indent, y,
-	     size, ink, RFL_ANCHOR_START, "table-step");
+	more = draw_name(f, m, at, y);
 	cell(f, rfl_words_number(sc, m->x), x + 164 * s, y, size, ink, RFL_ANCHOR_END, "table-ai");
 	cell(f, rfl_words_number(sc, m->y), x + 215 * s, y, size, ink, RFL_ANCHOR_END,
 	     "table-rate");
 	cell(f, rfl_scene_printf(sc, "%.0f %%", m->percent), x + 262 * s, y, size,
 	     m->above ? f->theme->alarm : ink, RFL_ANCHOR_END, "table-percent");
 	cell(f, limit_of(f, m), x + f->panel.w, y, size, ink, RFL_ANCHOR_END, "table-limit");
+	return more;
+}
+
+/* How many rows have room; where that is not all, with one line left to say so. */
+static size_t rows_in(const struct rfl_figure *f, const struct name_place *at, double room)
+{
+	double h = 0;
+	size_t fit = 0;
+
+	for (size_t i = 0; i < f->nmarks; i++) {
+		h += row_h(f) + name_more(f, &f->marks[i], at);
+		if (h > room)
+			return fit;
+		if (h + row_h(f) <= room)
+			fit = i + 1;
+	}
+	return f->nmarks;
 }
 
 /* The table in at most `room`; returns what it took. */
 static double draw_table(struct rfl_figure *f, double top, double room)
 {
 	double s = f->scale, y = top + 12 * s;
-	size_t rows = (size_t)fmax(0, floor((room - 52 * s) / row_h(f)));
-	size_t shown = f->nmarks <= rows ? f->nmarks : rows > 0 ? rows - 1 : 0;
+	const struct name_place at = in_table(f);
+	size_t shown = rows_in(f, &at, room - 52 * s);
 
 	if (shown == 0)
 		return 0;
@@ -92,7 +173,7 @@ static double draw_table(struct rfl_figure *f, double top, double room)
 	y += 7 * s;
 	for (size_t i = 0; i < shown; i++) {
 		y += row_h(f);
-		table_row(f, &f->marks[i], y);
+		y += table_row(f, &f->marks[i], &at, y);
 	}
 	if (shown < f->nmarks) {
 		y += row_h(f);
@@ -118,18 +199,19 @@ static bool phases_of(const struct rfl_point *p, double ms[4])
 	return ms[0] > 0 && ms[1] >= 0;
 }
 
-static void phase_bar(struct rfl_figure *f, const struct rfl_mark *m, double y)
+/* @return the height beyond that of a row in one line */
+static double phase_bar(struct rfl_figure *f, const struct rfl_mark *m, const struct name_place *at,
+			double y)
 {
 	static const char *const names[] = { "forward", "backward", "optimizer", "data" };
 	double x = f->panel.x, s = f->scale, from = x + 128 * s,
 	       width = f->panel.w - 128 * s - 58 * s;
+	double more = draw_name(f, m, at, y);
 	double ms[4], sum = 0;
 
 	(void)phases_of(m->point, ms);
 	for (int i = 0; i < 4; i++)
 		sum += ms[i];
-	cell(f, rfl_words_fit(f->scene, m->name, RFL_FACE_REGULAR, SZ(f, table), 122 * s), x, y,
-	     SZ(f, table), f->theme->ink, RFL_ANCHOR_START, "phase-step");
 	for (int i = 0; i < 4; i++) {
 		double w = width * ms[i] / sum;
 		struct rfl_prim *p;
@@ -150,6 +232,7 @@ static void phase_bar(struct rfl_figure *f, const struct rfl_mark *m, double y)
 		     ? rfl_scene_printf(f->scene, "%s ms", rfl_words_number(f->scene, sum))
 		     : rfl_scene_printf(f->scene, "%s s", rfl_words_number(f->scene, sum / 1000)),
 	     x + f->panel.w, y, SZ(f, table), f->theme->ink, RFL_ANCHOR_END, "phase-time");
+	return more;
 }
 
 static void phase_key(struct rfl_figure *f, double y)
@@ -168,21 +251,25 @@ static void phase_key(struct rfl_figure *f, double y)
 
 static double draw_phases(struct rfl_figure *f, double top, double room)
 {
-	double s = f->scale, y = top + 12 * s, ms[4];
-	int rows = 0, most = (int)floor((room - 48 * s) / row_h(f));
+	double s = f->scale, y = top + 12 * s, ms[4], left = room - 48 * s;
+	struct name_place at = { f->panel.x, 122 * s, "phase-step", false };
+	int rows = 0;
 
-	most = most > PHASE_ROWS ? PHASE_ROWS : most;
-	for (size_t rank = 0; rank < f->nmarks && rows < most; rank++) {
+	at.two_lines = takes_two_lines(f, at.room);
+	for (size_t rank = 0; rank < f->nmarks && rows < PHASE_ROWS; rank++) {
 		const struct rfl_mark *m = &f->marks[f->by_rank[rank]];
 
 		if (!phases_of(m->point, ms))
 			continue;
+		left -= row_h(f) + name_more(f, m, &at);
+		if (left < 0)
+			break;
 		if (rows++ == 0) {
 			heading(f, "Phases of a step", y);
 			y += 6 * s;
 		}
 		y += row_h(f);
-		phase_bar(f, m, y);
+		y += phase_bar(f, m, &at, y);
 	}
 	if (rows == 0)
 		return 0;

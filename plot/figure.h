@@ -46,8 +46,13 @@ struct rfl_mark {
 	double percent;                /**< of it */
 	bool above;                    /**< visibly beyond the roof */
 	enum rfl_marker shape;
-	int color; /**< category */
-	const char *name, *second;
+	int color;        /**< category */
+	const char *name; /**< of no other mark */
+	const char *step; /**< the name without what tells variants apart */
+	const char *way;  /**< that, in short; "" for nothing */
+	bool numbered;    /**< name and way end in "#3", its number: words do not do */
+	bool cut;         /**< the variant says more than the way */
+	const char *second;
 	/* on the page */
 	double px, py, px_best;
 	unsigned edge, edge_best;
@@ -56,7 +61,12 @@ struct rfl_mark {
 };
 
 /** What the colours tell apart. */
-enum rfl_fig_by { RFL_BY_MODEL, RFL_BY_BATCH, RFL_BY_PRECISION };
+enum rfl_fig_by { RFL_BY_MODEL, RFL_BY_BATCH, RFL_BY_PRECISION, RFL_BY_WAY };
+
+/** What differs between the marks is said of each; what does not, once in the subtitle. */
+struct rfl_varies {
+	bool precision, layout, mode, data_mode, threads, engine, batch, model;
+};
 
 struct rfl_figure {
 	struct rfl_scene *scene;
@@ -71,13 +81,15 @@ struct rfl_figure {
 	struct rfl_fig_ceiling ceilings[RFL_FIG_CEILINGS]; /**< [0] bandwidth, [1] compute */
 	double gbps, gflops, knee;
 
+	struct rfl_varies varies;
+	const char *step; /**< of all marks, where their names are the ways alone; else NULL */
 	enum rfl_fig_by by;
 	size_t ncolors, nshapes;
 	const char *colors[RFL_FIG_CATEGORIES]; /**< what each colour stands for */
 	int color_index[RFL_FIG_CATEGORIES];    /**< into the theme's categories */
 	const char *shapes[RFL_MARKER_COUNT];   /**< model of each shape */
 	const char *used,
-		*best; /**< words for filled and hollow marks; best NULL: no hollow ones */
+		*best;      /**< words for filled and hollow marks; best NULL: no hollow ones */
 	bool best_is_fused; /**< hollow marks stand at ai_fused, else at ai_compulsory */
 
 	const char *title, *subtitle;
@@ -100,6 +112,8 @@ struct rfl_figure {
 
 /* figure_marks.c: the points of the environment, encoded. */
 enum rfl_rc rfl_figure__marks(struct rfl_figure *f, struct rfl_err *err) RFL_WARN_UNUSED;
+/* figure_names.c: what the marks are called. */
+void rfl_figure__names(struct rfl_figure *f);
 /* figure_ceilings.c: the roof and what is worth showing beside it. */
 enum rfl_rc rfl_figure__ceilings(struct rfl_figure *f, struct rfl_err *err) RFL_WARN_UNUSED;
 /* figure_words.c: title, subtitle, sentences of the footnote. */

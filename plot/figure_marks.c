@@ -1,6 +1,6 @@
 /*
- * figure_marks.c - from points to marks: which are drawn, what shape and colour stand for, how
- * they are named.
+ * figure_marks.c - from points to marks: which are drawn, what shape and colour stand for. How they
+ * are named: figure_names.c.
  */
 #include <math.h>
 #include <stdio.h>
@@ -17,54 +17,6 @@ static bool drawable(const struct rfl_point *p)
 	       isfinite(p->attained_gflops);
 }
 
-/* What differs between the marks is said of each; what does not, once in the subtitle. */
-struct varies {
-	bool precision, layout, mode, data_mode, threads, engine, batch, model;
-};
-
-static struct varies what_varies(const struct rfl_figure *f)
-{
-	const struct rfl_point *a = f->marks[0].point;
-	struct varies v = { .precision = false };
-
-	for (size_t i = 1; i < f->nmarks; i++) {
-		const struct rfl_point *b = f->marks[i].point;
-
-		v.precision |= !rfl_text_same(a->precision, b->precision);
-		v.layout |= !rfl_text_same(a->layout, b->layout);
-		v.mode |= !rfl_text_same(a->mode, b->mode);
-		v.data_mode |= !rfl_text_same(a->data_mode, b->data_mode);
-		v.engine |= !rfl_text_same(a->engine, b->engine);
-		v.model |= !rfl_text_same(a->model, b->model);
-		v.threads |= a->threads != b->threads;
-		v.batch |= a->batch != b->batch;
-	}
-	return v;
-}
-
-static const char *append(struct rfl_scene *s, const char *name, bool wanted, const char *word)
-{
-	return wanted && word && *word ? rfl_scene_printf(s, "%s %s", name, word) : name;
-}
-
-static const char *mark_name(struct rfl_scene *s, const struct rfl_point *p, const struct varies *v)
-{
-	const char *name = rfl_words_model(s, p->model);
-
-	if (p->batch > 0)
-		name = rfl_scene_printf(s, "%s bs %lld", name, (long long)p->batch);
-	name = append(s, name, v->precision, p->precision);
-	name = append(s, name, v->layout, p->layout);
-	name = append(s, name, v->mode, p->mode);
-	if (v->data_mode)
-		name = append(s, name, true,
-			      rfl_text_same(p->data_mode, "imagefolder") ? "images" : p->data_mode);
-	if (v->threads && p->threads > 0)
-		name = rfl_scene_printf(s, "%s, %lld thread%s", name, (long long)p->threads,
-					p->threads == 1 ? "" : "s");
-	return append(s, name, v->engine, p->engine);
-}
-
 static int category_of(const struct rfl_mark *m, enum rfl_fig_by by, const char *const *keys,
 		       size_t n)
 {
@@ -73,6 +25,8 @@ static int category_of(const struct rfl_mark *m, enum rfl_fig_by by, const char 
 
 	if (by == RFL_BY_PRECISION)
 		key = m->point->precision;
+	if (by == RFL_BY_WAY)
+		key = m->way;
 	if (by == RFL_BY_BATCH) {
 		snprintf(text, sizeof(text), "%lld", (long long)m->point->batch);
 		key = text;
@@ -102,21 +56,60 @@ static int color_slot(enum rfl_fig_by by, size_t i, size_t n)
 	return by == RFL_BY_BATCH ? sequence[i % 7] : (int)(i % RFL_FIG_CATEGORIES);
 }
 
+static const char *key_of(struct rfl_figure *f, const struct rfl_mark *m)
+{
+	switch (f->by) {
+	case RFL_BY_BATCH:
+		return rfl_scene_printf(f->scene, "%lld", (long long)m->point->batch);
+	case RFL_BY_PRECISION:
+		return m->point->precision;
+	case RFL_BY_WAY:
+		return m->way;
+	case RFL_BY_MODEL:
+		break;
+	}
+	return m->point->model;
+}
+
+/* Are there variants, with a word and a colour for each? */
+static bool can_color_ways(const struct rfl_figure *f)
+{
+	const char *ways[RFL_FIG_CATEGORIES];
+	bool variants = false;
+	size_t n = 0;
+
+	for (size_t i = 0; i < f->nmarks; i++) {
+		const struct rfl_mark *m = &f->marks[i];
+
+		variants = variants || m->point->variant;
+		if (!*m->way || m->numbered)
+			return false;
+		if (category_of(m, RFL_BY_WAY, ways, n) >= 0)
+			continue;
+		if (n == RFL_FIG_CATEGORIES)
+			return false;
+		ways[n++] = m->way;
+	}
+	return variants && n > 1;
+}
+
+static enum rfl_fig_by choose_colors(const struct rfl_figure *f)
+{
+	if (f->varies.precision)
+		return RFL_BY_PRECISION;
+	if (f->varies.batch)
+		return RFL_BY_BATCH;
+	return can_color_ways(f) ? RFL_BY_WAY : RFL_BY_MODEL;
+}
+
 static void collect_colors(struct rfl_figure *f)
 {
 	const char *keys[RFL_FIG_CATEGORIES];
 	size_t n = 0;
 
-	for (size_t i = 0; i < f->nmarks; i++) {
-		const struct rfl_point *p = f->marks[i].point;
-
-		if (n == RFL_FIG_CATEGORIES || category_of(&f->marks[i], f->by, keys, n) >= 0)
-			continue;
-		if (f->by == RFL_BY_BATCH)
-			keys[n++] = rfl_scene_printf(f->scene, "%lld", (long long)p->batch);
-		else
-			keys[n++] = f->by == RFL_BY_PRECISION ? p->precision : p->model;
-	}
+	for (size_t i = 0; i < f->nmarks; i++)
+		if (n < RFL_FIG_CATEGORIES && category_of(&f->marks[i], f->by, keys, n) < 0)
+			keys[n++] = key_of(f, &f->marks[i]);
 	if (f->by == RFL_BY_BATCH)
 		qsort(keys, n, sizeof(keys[0]), by_batch);
 	for (size_t i = 0; i < f->nmarks; i++) {
@@ -240,7 +233,7 @@ static double intensity_at_best(const struct rfl_figure *f, const struct rfl_poi
 	return f->best && best > p->ai * 1.02 && isfinite(best) ? best : NAN;
 }
 
-static void fill_mark(struct rfl_figure *f, struct rfl_mark *m, const struct varies *v)
+static void fill_mark(struct rfl_figure *f, struct rfl_mark *m)
 {
 	const struct rfl_point *p = m->point;
 
@@ -254,7 +247,6 @@ static void fill_mark(struct rfl_figure *f, struct rfl_mark *m, const struct var
 	m->roof = fmin(p->ai * p->peak_gbps, p->peak_gflops);
 	m->percent = 100 * m->y / m->roof;
 	m->above = m->y > m->roof * (1 + RFL_VERDICT_VISIBLE);
-	m->name = mark_name(f->scene, p, v);
 	m->second = rfl_scene_printf(f->scene, "%s GFLOP/s \xc2\xb7 %.0f %% of roof",
 				     rfl_words_number(f->scene, m->y), m->percent);
 	if (m->above)
@@ -316,7 +308,6 @@ enum rfl_rc rfl_figure__marks(struct rfl_figure *f, struct rfl_err *err)
 {
 	const struct rfl_points *points = f->in->points;
 	const char *env = f->in->env->name;
-	struct varies v;
 	int number = 0;
 
 	f->marks = rfl_scene_array(f->scene, points->n + 1, sizeof(*f->marks));
@@ -343,11 +334,11 @@ enum rfl_rc rfl_figure__marks(struct rfl_figure *f, struct rfl_err *err)
 			"environment %s: no point to draw%s; 'roofline points' makes them from "
 			"the ledger",
 			env, f->nskipped ? " (none has both an intensity and a rate)" : "");
-	v = what_varies(f);
-	f->by = v.precision ? RFL_BY_PRECISION : v.batch ? RFL_BY_BATCH : RFL_BY_MODEL;
+	rfl_figure__names(f);
+	f->by = choose_colors(f);
 	choose_traffic(f);
 	for (size_t i = 0; i < f->nmarks; i++)
-		fill_mark(f, &f->marks[i], &v);
+		fill_mark(f, &f->marks[i]);
 	collect_shapes(f);
 	collect_colors(f);
 	rank_marks(f);

@@ -60,6 +60,23 @@ static const char *join(struct rfl_scene *s, const char *a, const char *b)
 	return *a ? rfl_scene_printf(s, "%s \xc2\xb7 %s", a, b) : b;
 }
 
+/* Are there two of which it is known, and not the same? */
+static bool devices_differ(const struct rfl_figure *f)
+{
+	const char *first = NULL;
+
+	for (size_t i = 0; i < f->nmarks; i++) {
+		const char *device = f->marks[i].point->device_name;
+
+		if (!device || !*device)
+			continue;
+		if (first && strcmp(first, device) != 0)
+			return true;
+		first = device;
+	}
+	return false;
+}
+
 static const char *make_title(struct rfl_figure *f)
 {
 	const char *mode = shared_mode(f);
@@ -75,7 +92,9 @@ static const char *make_title(struct rfl_figure *f)
 		what = "Forward passes";
 	else if (mode && strcmp(mode, "fwd_bwd") == 0)
 		what = "Forward and backward passes";
-	if (!device)
+	if (!device && devices_differ(f))
+		device = f->in->env->name;
+	else if (!device)
 		device = f->in->env->device ? f->in->env->device : f->in->env->name;
 	for (size_t i = 1; i < f->nmarks; i++)
 		if (f->marks[i].point->threads != threads)
@@ -119,7 +138,7 @@ static const char *make_subtitle(struct rfl_figure *f)
 	struct rfl_scene *s = f->scene;
 	const char *layout = shared_layout(f);
 	const char *data = shared_data_mode(f);
-	const char *text = join(s, "", shared_precision(f));
+	const char *text = join(s, f->step ? f->step : "", shared_precision(f));
 
 	if (layout && strcmp(layout, "nhwc") == 0)
 		layout = "channels-last";
@@ -224,6 +243,20 @@ static void note_above(struct rfl_figure *f)
 					 more == 1 ? " is" : "s are"));
 }
 
+/* Names are as short as they can be; what else differs must not be overlooked. */
+static void note_variants(struct rfl_figure *f)
+{
+	for (size_t i = 0; i < f->nmarks; i++)
+		if (f->marks[i].cut) {
+			note(f, rfl_scene_printf(
+					f->scene,
+					"Variants differ in more than their names say: see the "
+					"column 'variant' of %s.",
+					f->in->points_name ? f->in->points_name : "the points"));
+			return;
+		}
+}
+
 static void note_points(struct rfl_figure *f)
 {
 	struct rfl_scene *s = f->scene;
@@ -237,6 +270,7 @@ static void note_points(struct rfl_figure *f)
 	if (f->nskipped)
 		note(f, rfl_scene_printf(s, "%zu more configuration%s without intensity or rate.",
 					 f->nskipped, f->nskipped == 1 ? "" : "s"));
+	note_variants(f);
 	note_above(f);
 	if (f->bars_hidden)
 		note(f, rfl_scene_printf(

@@ -198,6 +198,8 @@ enum rfl_rc rfl_merge(const struct rfl_merge_inputs *in, const struct rfl_merge_
 		if (!cs.configs[i].missing)
 			rc = rfl_merge__point(in, options, &cs.configs[i], &pts->points[k++], err);
 	if (rc == RFL_OK)
+		rc = rfl_merge__variants(&cs, pts, err);
+	if (rc == RFL_OK)
 		rc = rfl_buf_check(&report->notes, "notes of the points", err);
 	if (rc != RFL_OK)
 		goto done;

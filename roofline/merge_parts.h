@@ -96,4 +96,12 @@ enum rfl_rc rfl_merge__point(const struct rfl_merge_inputs *in,
 			     const struct rfl_config *config, struct rfl_point *p,
 			     struct rfl_err *err) RFL_WARN_UNUSED;
 
+/**
+ * Say of every point what tells it from those of the same environment, model, precision, mode and
+ * batch, in the words of the summary. Where there are none, nothing.
+ * @param points  made of the configurations that miss nothing, in their order
+ */
+enum rfl_rc rfl_merge__variants(const struct rfl_configs *configs, struct rfl_points *points,
+				struct rfl_err *err) RFL_WARN_UNUSED;
+
 #endif

@@ -32,6 +32,7 @@ extern "C" {
 	X(TEXT, device_name, "") \
 	X(INT, threads, "compute threads") \
 	X(TEXT, config_hash, "as in the ledger") \
+	X(TEXT, variant, "what tells it from others of its env, model, precision, mode and batch") \
 	X(INT, runs, "repeats with status ok") \
 	X(INT, steps, "measured steps over all repeats") \
 	X(REAL, step_s, "median step time; over repeats the median of their medians") \

@@ -32,8 +32,8 @@ static void add_all(struct rfl_table *t, const struct rfl_point *p)
 }
 
 /* What people see of a point. Where there are counters, what was measured stands in the place of
- * what follows from the rest. */
-enum seen { ALWAYS, PLAIN, TWIN };
+ * what follows from the rest; where points have variants, so does the column of them. */
+enum seen { ALWAYS, PLAIN, TWIN, VARIANT };
 
 /* X(seen, kind, name, title, digits, scale) */
 /* clang-format off */
@@ -44,6 +44,7 @@ enum seen { ALWAYS, PLAIN, TWIN };
 	X(ALWAYS, INT, batch, "Batch", 0, 0) \
 	X(ALWAYS, TEXT, mode, "Mode", 0, 0) \
 	X(ALWAYS, TEXT, layout, "Layout", 0, 0) \
+	X(VARIANT, TEXT, variant, "Variant", 0, 0) \
 	X(PLAIN, INT, runs, "Runs", 0, 0) \
 	X(ALWAYS, REAL, step_s, "Step (ms)", 0, 1e-3) \
 	X(PLAIN, REAL, samples_per_s, "Samples/s", 0, 0) \
@@ -72,35 +73,53 @@ static const struct {
 	struct rfl_column column;
 } short_columns[] = { SHORT_COLUMNS(SHORT_ROW) };
 
-static bool is_seen(enum seen seen, bool twin)
+/* What the points have that not all points have. */
+struct view {
+	bool counters, variants;
+};
+
+static struct view view_of(const struct rfl_points *pts)
 {
-	return seen == ALWAYS || (seen == TWIN) == twin;
+	struct view v = { .counters = false };
+
+	for (size_t i = 0; i < pts->n; i++) {
+		v.counters = v.counters || pts->points[i].counters_source;
+		v.variants = v.variants || pts->points[i].variant;
+	}
+	return v;
 }
 
-static bool has_counters(const struct rfl_points *pts)
+static bool is_seen(enum seen seen, const struct view *v)
 {
-	for (size_t i = 0; i < pts->n; i++)
-		if (pts->points[i].counters_source)
-			return true;
-	return false;
+	switch (seen) {
+	case PLAIN:
+		return !v->counters;
+	case TWIN:
+		return v->counters;
+	case VARIANT:
+		return v->variants;
+	case ALWAYS:
+		break;
+	}
+	return true;
 }
 
-static struct rfl_table *short_table(bool twin)
+static struct rfl_table *short_table(const struct view *v)
 {
 	struct rfl_column columns[RFL_ARRAY_LEN(short_columns)];
 	size_t n = 0;
 
 	for (size_t i = 0; i < RFL_ARRAY_LEN(short_columns); i++)
-		if (is_seen(short_columns[i].seen, twin))
+		if (is_seen(short_columns[i].seen, v))
 			columns[n++] = short_columns[i].column;
 	return rfl_table_new(columns, n);
 }
 
 #define SHORT_CELL(when, kind, name, title, digits, scale) \
-	if (is_seen(when, twin))                           \
+	if (is_seen(when, v))                              \
 	CELL_##kind(name)
 
-static void add_short(struct rfl_table *t, const struct rfl_point *p, bool twin)
+static void add_short(struct rfl_table *t, const struct rfl_point *p, const struct view *v)
 {
 	SHORT_COLUMNS(SHORT_CELL)
 }
@@ -140,10 +159,11 @@ static void list_sources(const struct rfl_points *pts, size_t offset, struct rfl
 
 static void add_note(struct rfl_table *t, const struct rfl_point *p, const char *says)
 {
-	rfl_table_note(t, "%s %s %s bs%lld %s%s%s: %s", p->env ? p->env : "",
+	rfl_table_note(t, "%s %s %s bs%lld %s%s%s%s%s: %s", p->env ? p->env : "",
 		       p->model ? p->model : "", p->precision ? p->precision : "",
 		       (long long)p->batch, p->mode ? p->mode : "", p->layout ? " " : "",
-		       p->layout ? p->layout : "", says);
+		       p->layout ? p->layout : "", p->variant ? ", " : "",
+		       p->variant ? p->variant : "", says);
 }
 
 /* Why counters were not used, without the name of what is unavailable: the same may keep FLOPs and
@@ -188,7 +208,7 @@ static void add_notes(struct rfl_table *t, const struct rfl_points *pts)
 	list_sources(pts, offsetof(struct rfl_point, bytes_source), &bytes);
 	rfl_table_note(t, "FLOPs: %s; bytes: %s; attainable = min(FLOP/byte x bandwidth, compute)",
 		       rfl_buf_str(&flops), rfl_buf_str(&bytes));
-	if (has_counters(pts))
+	if (view_of(pts).counters)
 		rfl_table_note(t, "unfused: FLOP/byte as counted from the network; measured: FLOPs "
 				  "and bytes by counters; FLOPs x: measured over counted; Bytes x: "
 				  "measured over those that must move");
@@ -207,6 +227,7 @@ static void add_notes(struct rfl_table *t, const struct rfl_points *pts)
 enum rfl_rc rfl_points_table(const struct rfl_points *points, enum rfl_format format,
 			     struct rfl_buf *out, struct rfl_err *err)
 {
+	const struct view view = view_of(points);
 	bool all = format == RFL_FORMAT_JSON;
 	struct rfl_table *t;
 	enum rfl_rc rc;
@@ -215,15 +236,14 @@ enum rfl_rc rfl_points_table(const struct rfl_points *points, enum rfl_format fo
 		rfl_points_write(out, points);
 		return rfl_buf_check(out, "points", err);
 	}
-	t = all ? rfl_table_new(all_columns, RFL_ARRAY_LEN(all_columns))
-		: short_table(has_counters(points));
+	t = all ? rfl_table_new(all_columns, RFL_ARRAY_LEN(all_columns)) : short_table(&view);
 	if (!t)
 		return rfl_fail(err, RFL_ENOMEM, 0, "points: out of memory");
 	for (size_t i = 0; i < points->n; i++)
 		if (all)
 			add_all(t, &points->points[i]);
 		else
-			add_short(t, &points->points[i], has_counters(points));
+			add_short(t, &points->points[i], &view);
 	add_notes(t, points);
 	rc = rfl_table_render(t, format, out, err);
 	rfl_table_free(t);

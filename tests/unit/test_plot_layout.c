@@ -59,9 +59,22 @@ static void check_pair(const struct rfl_prim *text, const struct rfl_prim *other
 			 name_of(other), other->id);
 }
 
+/* No two points bear the same name. */
+static void check_names(const struct rfl_scene *s, const char *what)
+{
+	for (size_t i = 0; i < s->n; i++)
+		for (size_t k = 0; k < i && begins(s->prims[i].id, "name-"); k++)
+			if (begins(s->prims[k].id, "name-") &&
+			    strcmp(name_of(&s->prims[i]), name_of(&s->prims[k])) == 0)
+				fail_msg("%s: %s and %s are '%s'", what, s->prims[k].id,
+					 s->prims[i].id, name_of(&s->prims[i]));
+}
+
 static void check_scene(const struct rfl_scene *s, const char *what)
 {
 	const struct rfl_box page = { 0, 0, s->width, s->height };
+
+	check_names(s, what);
 
 	for (size_t i = 0; i < s->n; i++) {
 		const struct rfl_prim *p = &s->prims[i];
@@ -203,6 +216,50 @@ static void long_texts_stay_on_the_page(void **state)
 	free(d);
 }
 
+/* Two to many variants of one step, and of several, near each other and far. */
+static void variants_hold(void **state)
+{
+	static const char *const words[] = {
+		"optimizer sgd",
+		"optimizer adamw",
+		"optimizer sgd, data_mode imagefolder, workers 8",
+		"optimizer adamw, data_mode imagefolder, workers 8",
+		"optimizer adam, optimizer_kernels fused, deterministic 1, cudnn_benchmark 1",
+		"device_name AMD EPYC 9655 96-Core Processor, threads 96",
+		"device_name AMD EPYC 9655 96-Core Processor, threads 48, optimizer_kernels "
+		"foreach, warmup 10",
+		NULL,
+	};
+	static const size_t counts[] = { 2, 4, 6, 12, 40 };
+	char what[64];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
+		for (uint64_t seed = 1; seed <= 6; seed++) {
+			struct demo *d = demo_new();
+			const double *size = sizes[(seed * 5 + i) % NSIZES];
+
+			random_points(d, counts[i], seed * 77 + i);
+			for (size_t k = 0; k < counts[i]; k++) {
+				struct rfl_point *p = &d->rows[k];
+
+				p->variant = (char *)(uintptr_t)words[k % 8];
+				if (seed % 2)
+					p->model = (char *)"resnet50";
+				if (seed % 3)
+					p->batch = 8;
+				if (seed % 4 == 1) /* close together */
+					p->ai = 20 + 0.2 * (double)k;
+				if (seed % 4 == 1)
+					p->attained_gflops = 100 + (double)k;
+			}
+			snprintf(what, sizeof(what), "%zu variants, seed %d", counts[i], (int)seed);
+			check(d, size[0], size[1], what);
+			check(d, 1180, 760, what);
+			free(d);
+		}
+}
+
 /* Of a few points every one is named, and every ceiling has its number. */
 static void few_points_are_all_named(void **state)
 {
@@ -240,6 +297,7 @@ int main(void)
 		cmocka_unit_test(random_points_hold),
 		cmocka_unit_test(identical_and_extreme_points_hold),
 		cmocka_unit_test(long_texts_stay_on_the_page),
+		cmocka_unit_test(variants_hold),
 		cmocka_unit_test(few_points_are_all_named),
 	};
 

@@ -122,6 +122,23 @@ static struct demo *two_precisions(void)
 	return d;
 }
 
+/* Four variants of one step. */
+static struct demo *variants(void)
+{
+	static const char *const words[] = {
+		"optimizer sgd, workers 2",
+		"optimizer sgd, workers 8",
+		"optimizer adamw, workers 2",
+		"optimizer adamw, workers 8",
+	};
+	struct demo *d = demo_new();
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(words); i++)
+		demo_point(d, "resnet50", 8, 24.3, 112 - 14 * (double)i, 21.6, 52.4)->variant =
+			(char *)(uintptr_t)words[i];
+	return d;
+}
+
 /* Does a piece of the footnote hold these words? */
 static bool noted(const struct rfl_scene *s, const char *words)
 {
@@ -148,6 +165,7 @@ static void records_are_exact(void **state)
 		{ "plot/short_form.txt", short_form, 1180, 760 },
 		{ "plot/everything.txt", everything, 1180, 760 },
 		{ "plot/two_precisions.txt", two_precisions, 1180, 760 },
+		{ "plot/variants.txt", variants, 1180, 760 },
 	};
 
 	(void)state;

@@ -28,6 +28,7 @@ static void saved_points_read_back(void **state)
 	p = &out->points[0];
 	assert_ok(rfl_point_set(&p->env, "lab_cpu", &err), &err);
 	assert_ok(rfl_point_set(&p->verdict, "a, \"b\"\nand c", &err), &err);
+	assert_ok(rfl_point_set(&p->variant, "optimizer adamw, workers 8", &err), &err);
 	p->batch = 16;
 	p->steps = 0;
 	p->ai = 0.1;
@@ -95,6 +96,7 @@ static void a_hand_made_file_needs_three_columns(void **state)
 	assert_close(pts->points[0].ai, 2, 0);
 	assert_string_equal(pts->points[0].env, "lab");
 	assert_true(isnan(pts->points[0].knee_ai));
+	assert_null(pts->points[0].variant); /* nor do files of older versions have one */
 	rfl_points_free(pts);
 }
 
