@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A matrix farmed out by a real Slurm: munged, slurmctld and slurmd of our own, started by hand in a
+# A matrix farmed out by a real Slurm, and one run of two processes by its srun: munged, slurmctld and slurmd of our own, started by hand in a
 # temporary folder, with their own ports; all of it is stopped and removed in the end.
 #
 #   slurm.sh ROOFLINE ENGINES     ENGINES: folder of the engine that computes nothing
@@ -45,7 +45,7 @@ stop_all() {
 trap stop_all EXIT
 trap 'exit 1' HUP INT TERM
 
-for program in munged slurmctld slurmd sbatch squeue scontrol sinfo; do
+for program in munged slurmctld slurmd sbatch srun squeue scontrol sinfo; do
 	command -v $program >/dev/null || skip "no $program: install slurm-wlm and munge"
 done
 [ "$(id -u)" -eq 0 ] || skip "slurmd starts jobs as other users: needs root"
@@ -191,4 +191,14 @@ scontrol update "JobId=${job}_0" StartTime=now || fail "scontrol update"
 wait_for 60 job_ends || fail "the task that was queued again does not end: $(squeue 2>&1)"
 "$roofline" matrix status matrix.json --only lab/alexnet --log-dir again/tasks/0 >status.out ||
 	fail "queued again: $(cat status.out)"
+# Two tasks of one step train together.
+mkdir meet
+RFL_FAKE_WORLD=$PWD/meet srun --ntasks 2 --cpus-per-task 1 --time 5 "$roofline" run -q --engine fake --arch resnet18 \
+	--image-size 64 --batch-size 2 --synthetic --warmup-iters 1 --iters 5 --backend cpu --threads 1 --env lab --label both \
+	--world env --world-timeout 30 --log-dir several >srun.out 2>&1 || fail "srun: $(cat srun.out)"
+awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
+	{ print $at["label"], $at["status"], $at["launcher"], $at["world_size"], $at["batch"] }' several/metrics.csv |
+	sort >srun.rows
+[ "$(tr '\n' ';' <srun.rows)" = "both ok slurm 2 4;both_rank0 ok slurm 2 2;both_rank1 ok slurm 2 2;" ] ||
+	fail "rows of srun: $(cat srun.rows)"
 echo "passed in $SECONDS s"
