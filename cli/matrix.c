@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "base/where.h"
 #include "cli/run_args.h"
+#include "cli/runs_args.h"
 
 #define OPTIONS_MAX 128
 
@@ -139,8 +140,29 @@ enum rfl_rc rfl_cli_matrix_load(const struct rfl_cli *cli, const char *path,
 
 /* ---- beside its ledger ---- */
 
+/* Rows that another program wrote: a run with a throughput is one that is ok. */
+static enum rfl_rc load_foreign(const char *path, const struct rfl_matrix *m,
+				struct rfl_ledger **ret, struct rfl_err *err)
+{
+	const struct rfl_opt_list no_map = { .n = 0 };
+	struct rfl_runs *runs = NULL;
+	struct rfl_err why = RFL_ERR_INIT;
+	enum rfl_rc rc = rfl_cli_load_runs(&path, 1, &no_map, &rfl_ledger_metrics[0], &runs, &why);
+
+	if (rc)
+		return rfl_fail(err, rc, why.native,
+				"%s; read it with 'roofline summary --metrics %s --matrix %s', "
+				"which takes --map",
+				why.msg, path, m->path);
+	*ret = runs->ledger;
+	runs->ledger = NULL;
+	rfl_runs_free(runs);
+	return RFL_OK;
+}
+
 /* What decides to which run a row belongs, and what is said of it. */
-static enum rfl_rc load_ledger(const char *path, struct rfl_ledger **ret, struct rfl_err *err)
+static enum rfl_rc load_ledger(const char *path, const struct rfl_matrix *m,
+			       struct rfl_ledger **ret, struct rfl_err *err)
 {
 	bool wanted[RFL_LEDGER_NCOLUMNS] = {
 		[RFL_LEDGER_AT_run_id] = true,     [RFL_LEDGER_AT_cell] = true,
@@ -150,9 +172,12 @@ static enum rfl_rc load_ledger(const char *path, struct rfl_ledger **ret, struct
 		[RFL_LEDGER_AT_batch] = true,      [RFL_LEDGER_AT_requested_batch] = true,
 		[RFL_LEDGER_AT_precision] = true,  [RFL_LEDGER_AT_warmup] = true,
 		[RFL_LEDGER_AT_iters] = true,      [RFL_LEDGER_AT_step_ms_mean] = true,
-		[RFL_LEDGER_AT_setup_s] = true,
+		[RFL_LEDGER_AT_setup_s] = true,    [RFL_LEDGER_AT_world_size] = true,
+		[RFL_LEDGER_AT_rank] = true,
 	};
 
+	if (rfl_ledger_check(path, NULL) != RFL_OK)
+		return load_foreign(path, m, ret, err);
 	return rfl_ledger_load_columns(path, wanted, ret, err);
 }
 
@@ -167,7 +192,7 @@ enum rfl_rc rfl_cli_matrix_view(const struct rfl_matrix *m, const char *log_dir,
 	if (len < 0 || (size_t)len >= sizeof(ret->path))
 		return rfl_fail(err, RFL_EUSAGE, 0, "--log-dir: its name is too long");
 	if (rfl_file_size(ret->path) > 0)
-		rc = load_ledger(ret->path, &ret->ledger, err);
+		rc = load_ledger(ret->path, m, &ret->ledger, err);
 	if (rc == RFL_OK)
 		rc = rfl_matrix_cover(m, ret->ledger, &ret->cover, err);
 	return rc;

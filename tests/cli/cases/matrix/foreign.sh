@@ -1,0 +1,15 @@
+# What another program has measured counts: its rows belong to the runs that their labels name.
+cp "$(dirname "$0")/small.json" .
+mkdir logs other
+row() { echo "lab_$1_fp32_bs$2_r$3_20260101_100000,$4"; }
+{
+	echo label,imgs_per_sec
+	row resnet18 2 1 10
+	row resnet18 2 2 11
+	row resnet18 4 1 12
+	row vgg16 4 1 12
+} >logs/metrics.csv
+roofline -q matrix status small.json --only lab --format csv | cut -d, -f 4,6-
+printf 'label,secs\nlab_resnet18_fp32_bs2_r1,3\n' >other/metrics.csv
+roofline matrix status small.json --only lab --log-dir other 2>&1
+echo "exit $?"
