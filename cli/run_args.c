@@ -130,8 +130,8 @@ static enum rfl_rc check_data(const struct rfl_run_args *a, struct rfl_err *err)
 static enum rfl_rc check_records(const struct rfl_run_args *a, struct rfl_err *err)
 {
 	const struct objection list[] = {
-		{ a->in_process && a->timeout > 0,
-		  "--timeout: with --in-process there is nobody to keep it" },
+		{ a->in_process && a->timeout > 0, "--timeout: with --in-process there is nobody "
+						   "to keep it; leave one of them out" },
 		{ a->in_process && a->oom != RFL_OOM_RECORD,
 		  "--oom: with --in-process there is one attempt; leave one of them out" },
 		{ a->counter_sets.n && a->counters == RFL_DETAIL_OFF,

@@ -152,6 +152,8 @@ enum rfl_rc rfl_run_request_run(struct rfl_cli *cli, const struct rfl_run_reques
 
 	if (r->detect_data && rfl_data_detect(config.data.dir, &config.data.kind, err) != RFL_OK)
 		rc = RFL_EUSAGE;
+	if (config.data.kind == RFL_DATA_MNIST) /* digits are neither cropped nor mirrored */
+		config.data.augment = false;
 	if (rc == RFL_OK)
 		rc = settle(&config, err);
 	*ret = (struct rfl_run_result){ .rc = RFL_OK };

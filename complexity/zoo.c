@@ -158,10 +158,13 @@ static enum rfl_rc resolve(const struct rfl_zoo_model *m, const struct rfl_zoo_o
 		return RFL_EINVAL;
 	if (text && o->image_size)
 		return rfl_fail(err, RFL_EINVAL, 0,
-				"%s reads text: it has a context length, no image size", m->name);
+				"%s reads text: it has a context length, no image size; leave "
+				"that out",
+				m->name);
 	if (!text && o->context_length)
 		return rfl_fail(err, RFL_EINVAL, 0,
-				"%s reads images: it has an image size, no context length",
+				"%s reads images: it has an image size, no context length; "
+				"leave that out",
 				m->name);
 	if (m->max_context_length && o->context_length > m->max_context_length)
 		return rfl_fail(err, RFL_EINVAL, 0, "%s has positions for %lld tokens, not %lld",

@@ -242,7 +242,8 @@ static enum rfl_rc check_labels(const char *path, const struct rfl_buf *labels, 
 
 		if (label >= CLASSES)
 			return rfl_fail(err, RFL_EFORMAT, 0,
-					"%s: byte %zu: the label of image %zu is %d, not 0 to %d",
+					"%s: byte %zu: the label of image %zu is %d, not 0 to %d: "
+					"damaged, or not MNIST's labels; get it again",
 					path, 8 + i, i, label, CLASSES - 1);
 	}
 	return RFL_OK;

@@ -256,7 +256,9 @@ static void damaged_mnist_is_refused(void **state)
 	idx_labels(&b, 12);
 	check_mnist(*state, images, &b, "byte 0: these are labels, where images belong");
 	b.data[8 + 5] = 11;
-	check_mnist(*state, labels, &b, "byte 13: the label of image 5 is 11, not 0 to 9");
+	check_mnist(*state, labels, &b,
+		    "byte 13: the label of image 5 is 11, not 0 to 9: damaged, or not MNIST's "
+		    "labels; get it again");
 	rfl_buf_fini(&b);
 	idx_labels(&b, 11);
 	put_mnist(*state, 12, "");
