@@ -71,8 +71,8 @@ struct rfl_backward {
 
 /** Loss scaling of fp16: gradients too small for the format are kept from becoming zero. */
 struct rfl_loss_scaling {
-	double scale;    /**< NaN: the precision needs none */
-	int64_t skipped; /**< steps left out, since a gradient was not finite */
+	double scale;    /**< NaN: the precision, or evaluation, needs none */
+	int64_t skipped; /**< steps left out, since a gradient was not finite; -1: needs none */
 };
 
 /** What the engine runs on. "" and NaN-like values where it is not known. */

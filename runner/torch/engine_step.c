@@ -1,6 +1,8 @@
 /*
  * engine_step.c - one training step of the torch engine: forward and loss, backward, update.
  */
+#include <math.h>
+
 #include "runner/torch/engine_parts.h"
 #include "runner/torch/shim_precision.h"
 
@@ -133,6 +135,10 @@ enum rfl_rc rfl_torch__reset_optimizer(struct rfl_engine *e, struct rfl_err *err
 enum rfl_rc rfl_torch__scaling(struct rfl_engine *e, struct rfl_loss_scaling *ret,
 			       struct rfl_err *err)
 {
+	if (!e->scaled || e->mode == RFL_ENGINE_EVAL) { /* no gradients, nothing to scale */
+		*ret = (struct rfl_loss_scaling){ .scale = (double)NAN, .skipped = -1 };
+		return RFL_OK;
+	}
 	return rfl_torch__check(rfl_torch_optim_scaling(e->optim, &ret->scale, &ret->skipped),
 				"scale", err);
 }
