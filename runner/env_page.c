@@ -219,12 +219,17 @@ static void gpu_field(const json_t *r, struct rfl_buf *out)
 	}
 }
 
+/* What was bought or rented; what it is called, its owner notes. */
+static void host_field(const json_t *r, struct rfl_buf *out)
+{
+	join(out, text_at(r, "system", "vendor"));
+	join(out, text_at(r, "system", "product"));
+}
+
 static void virtual_field(const json_t *r, struct rfl_buf *out)
 {
 	join_flag(out, at(r, "system", "virtualised"), "virtual machine", "bare metal");
 	join(out, text_at(r, "system", "hypervisor"));
-	join(out, text_at(r, "system", "vendor"));
-	join(out, text_at(r, "system", "product"));
 }
 
 static void provider_field(const json_t *r, struct rfl_buf *out)
@@ -310,6 +315,7 @@ static const struct {
 	const char *title, *note, *why;
 	void (*put)(const json_t *record, struct rfl_buf *out);
 } fields[] = {
+	{ "Host", "host", "no host name is recorded; --note host=...", host_field },
 	{ "OS/kernel", "os", "/system/os", system_field },
 	{ "Program", NULL, NULL, program_field },
 	{ "Python", NULL, NULL, python_field },

@@ -161,6 +161,7 @@ static void facts_come_from_the_files(void **state)
 	page = content(tmp_path(*state, "logs/env_info.md"));
 	assert_non_null(strstr(page, "## lab_cpu\n"));
 	assert_non_null(strstr(page, "| Zone | us-central1-a |\n"));
+	assert_non_null(strstr(page, "| Host | Google Compute Engine |\n"));
 	assert_non_null(strstr(page, "| Container (image tag) | podman, docker.io/x:1.2 |\n"));
 	assert_non_null(strstr(page, "| Instance type | not known: no file here tells; --note"));
 	assert_non_null(strstr(page, "| Network | eth0 (virtual, 10 Gbit/s) |\n"));
