@@ -347,15 +347,18 @@ static void name_marks(struct rfl_figure *f)
 			put_label(f, (int)i, &best.labels[i]);
 }
 
-/* A mark at the edge does not show its value by its place: the text does. */
-static void say_values_beyond(struct rfl_figure *f)
+/* What stands under the names. A mark at the edge does not show its value by its place: the text
+ * does. */
+static void say_values(struct rfl_figure *f)
 {
 	for (size_t i = 0; i < f->nmarks; i++) {
 		struct rfl_mark *m = &f->marks[i];
 
+		m->named = false;
+		m->second = m->rate;
 		if (m->edge & (RFL_EDGE_LEFT | RFL_EDGE_RIGHT))
 			m->second = rfl_scene_printf(f->scene, "AI %s \xc2\xb7 %s",
-						     rfl_words_number(f->scene, m->x), m->second);
+						     rfl_words_number(f->scene, m->x), m->rate);
 	}
 }
 
@@ -461,7 +464,7 @@ static bool put_ratio(struct rfl_figure *f, size_t i)
 
 void rfl_draw__labels(struct rfl_figure *f)
 {
-	say_values_beyond(f);
+	say_values(f);
 	name_marks(f);
 	number_marks(f);
 	for (size_t i = 0; i < f->nmarks; i++)

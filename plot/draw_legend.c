@@ -51,7 +51,9 @@ static const char *sign_text(struct rfl_figure *f, enum sign sign)
 	case SIGN_EDGE:
 		return "arrow: lies beyond the edge of the plot";
 	case SIGN_NUMBER:
-		return "number: line of the table, in the order of the points file";
+		return f->has_panel
+			       ? "number: line of the table, in the order of the points file"
+			       : "number: line among the points of the environment in their file";
 	case SIGN_COUNT:
 		break;
 	}

@@ -52,8 +52,9 @@ struct rfl_mark {
 	const char *way;  /**< that, in short; "" for nothing */
 	bool numbered;    /**< name and way end in "#3", its number: words do not do */
 	bool cut;         /**< the variant says more than the way */
-	const char *second;
+	const char *rate; /**< "112 GFLOP/s", share of the roof */
 	/* on the page */
+	const char *second; /**< that, with the intensity where the place does not show it */
 	double px, py, px_best;
 	unsigned edge, edge_best;
 	bool whisker; /**< has a line up to its roof */

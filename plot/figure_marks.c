@@ -247,10 +247,10 @@ static void fill_mark(struct rfl_figure *f, struct rfl_mark *m)
 	m->roof = fmin(p->ai * p->peak_gbps, p->peak_gflops);
 	m->percent = 100 * m->y / m->roof;
 	m->above = m->y > m->roof * (1 + RFL_VERDICT_VISIBLE);
-	m->second = rfl_scene_printf(f->scene, "%s GFLOP/s \xc2\xb7 %.0f %% of roof",
-				     rfl_words_number(f->scene, m->y), m->percent);
+	m->rate = rfl_scene_printf(f->scene, "%s GFLOP/s \xc2\xb7 %.0f %% of roof",
+				   rfl_words_number(f->scene, m->y), m->percent);
 	if (m->above)
-		m->second = rfl_scene_printf(f->scene, "%s: above it", m->second);
+		m->rate = rfl_scene_printf(f->scene, "%s: above it", m->rate);
 }
 
 static int by_speed(const void *a, const void *b)

@@ -19,6 +19,7 @@ static enum rfl_rc check_size(double width, double height, struct rfl_err *err)
 
 static void draw(struct rfl_figure *f)
 {
+	f->scene->n = 0;
 	f->scene->title = f->title;
 	f->scene->paper = f->theme->paper;
 	rfl_draw__ground(f);
@@ -54,6 +55,13 @@ enum rfl_rc rfl_plot_roofline(const struct rfl_plot_input *in, struct rfl_scene 
 	rfl_figure__layout(&f);
 	if (f.place)
 		draw(&f);
+	/* that marks have numbers is known when there was no place for their names; under the axis
+	 * the legend then needs room for one more entry */
+	if (f.has_numbers && !f.has_panel) {
+		rfl_figure__layout(&f);
+		if (f.place)
+			draw(&f);
+	}
 	rc = rfl_scene_check(f.scene, err);
 	if (rc != RFL_OK)
 		goto done;

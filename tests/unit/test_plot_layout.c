@@ -23,8 +23,9 @@ static bool is_mark(const struct rfl_prim *p)
 /* Lines that no text may touch. Grid lines lie under the halo of a text. */
 static bool is_line(const struct rfl_prim *p)
 {
-	static const char *const words[] = { "roof-",     "knee-drop", "headroom-", "traffic-",
-					     "spread-y-", "spread-x-", "leader-",   "axis-" };
+	static const char *const words[] = { "roof-",    "knee-drop", "headroom-",
+					     "traffic-", "spread-y-", "spread-x-",
+					     "leader-",  "axis-",     "footnote-rule" };
 
 	for (size_t i = 0; p->kind == RFL_PRIM_LINE && i < sizeof(words) / sizeof(words[0]); i++)
 		if (begins(p->id, words[i]))
