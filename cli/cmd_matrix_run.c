@@ -6,8 +6,10 @@
 
 #include <stdlib.h>
 
+#include "base/alloc.h"
 #include "base/log.h"
 #include "cli/matrix.h"
+#include "cli/matrix_gaps.h"
 #include "cli/matrix_run.h"
 #include "cli/put.h"
 
@@ -70,30 +72,24 @@ static enum rfl_rc print_commands(struct rfl_cli *cli, const struct rfl_matrix_j
 
 /* ---- what is not done ---- */
 
-static const struct rfl_column columns[] = {
-	{ .key = "label", .title = "Not done", .kind = RFL_COLUMN_TEXT },
-	{ .key = "status", .title = "Status", .kind = RFL_COLUMN_TEXT },
-	{ .key = "reason", .title = "Reason", .kind = RFL_COLUMN_TEXT },
-};
-
-/* Why a run has no row: it could not begin, or its turn did not come. */
-static void add_missing(struct rfl_table *t, const struct rfl_matrix_job *job, size_t run,
-			const char *label)
+/* Why a run is not done. One without a row could not begin, or its turn did not come: then it is
+ * among those that one line tells of. @return is it told of here */
+static bool explain(const struct rfl_matrix_job *job, const struct rfl_matrix_view *view,
+		    size_t run, struct rfl_matrix_gap *ret)
 {
-	const char *why = job->refusals[run];
+	const struct rfl_matrix_run *r = &view->cover.runs[run];
 
-	if (!why && job->stopped)
-		return; /* said in one line */
-	rfl_table_text(t, label);
-	rfl_table_text(t, "refused");
-	rfl_table_text(t, why);
-}
-
-static void add_failed(struct rfl_table *t, const struct rfl_matrix_run *run, const char *label)
-{
-	rfl_table_text(t, label);
-	rfl_table_text(t, run->row->status);
-	rfl_table_text(t, run->row->error_text);
+	*ret = (struct rfl_matrix_gap){ .run = run, .status = "missing" };
+	if (r->state == RFL_MATRIX_FAILED) {
+		ret->status = r->row->status;
+		ret->reason = r->row->error_text;
+	} else if (job->refusals[run]) {
+		ret->status = "refused";
+		ret->reason = job->refusals[run];
+	} else if (job->stopped) {
+		return false;
+	}
+	return true;
 }
 
 /* Both folders together. @param done  per run */
@@ -117,31 +113,29 @@ static enum rfl_rc put_failures(struct rfl_cli *cli, const struct rfl_matrix_job
 				const struct rfl_matrix_pick *pick, const bool *done,
 				const struct rfl_matrix_view *view, size_t *ok, struct rfl_err *err)
 {
-	struct rfl_table *t = rfl_table_new(columns, RFL_ARRAY_LEN(columns));
-	enum rfl_rc rc = RFL_OK;
+	struct rfl_matrix_gap *gaps = rfl_alloc_array(pick->n, sizeof(*gaps));
+	struct rfl_buf out;
+	size_t n = 0;
+	enum rfl_rc rc;
 
-	if (!t)
+	if (!gaps)
 		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", job->m->path);
 	for (size_t i = 0; i < pick->n; i++) {
-		const struct rfl_matrix_run *run = &view->cover.runs[pick->runs[i]];
-		char label[RFL_LABEL_MAX + 1];
-
-		rfl_matrix_label(&job->m->cells[run->cell], run->repeat, label);
 		*ok += done[pick->runs[i]];
-		if (done[pick->runs[i]])
-			continue;
-		if (run->state == RFL_MATRIX_FAILED)
-			add_failed(t, run, label);
-		else
-			add_missing(t, job, pick->runs[i], label);
+		if (!done[pick->runs[i]])
+			n += explain(job, view, pick->runs[i], &gaps[n]);
 	}
-	if (rfl_table_rows(t))
-		rc = rfl_cli_put_table(cli, t, RFL_FORMAT_TABLE, err);
-	rfl_table_free(t);
+	rfl_buf_init(&out, 0);
+	rc = rfl_matrix_gaps_render(job->m, gaps, n, RFL_FORMAT_TABLE, &out, err);
+	if (rc == RFL_OK)
+		rc = rfl_cli_put(cli, &out, "runs that are not done", err);
+	rfl_buf_fini(&out);
+	free(gaps);
 	return rc;
 }
 
-/* A run that was killed between its row and the mirror, before or now, may have been the last one. */
+/* A run that was killed between its row and the mirror, before or now, may have been the last one.
+ */
 static void mend(const struct rfl_matrix_view *view)
 {
 	struct rfl_err why = RFL_ERR_INIT;
@@ -209,7 +203,9 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 	if (rc == RFL_OK && a->dry_run) {
 		rc = print_commands(cli, &job, err);
 	} else if (rc == RFL_OK) {
-		rc = rfl_matrix_job_run(&job, err);
+		rc = rfl_matrix_job_check(&job, err);
+		if (rc == RFL_OK)
+			rc = rfl_matrix_job_run(&job, err);
 		if (rc == RFL_OK)
 			rc = conclude(cli, &job, &pick, err);
 	}

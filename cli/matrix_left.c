@@ -10,32 +10,88 @@
 
 #include "base/alloc.h"
 
+/* ---- what is alike ---- */
+
+static int compare_kinds(const struct rfl_matrix_cell *a, const struct rfl_matrix_cell *b)
+{
+	int order = strcmp(a->env, b->env);
+
+	if (order == 0)
+		order = strcmp(a->model, b->model);
+	return order ? order : strcmp(a->precision, b->precision);
+}
+
+static int by_kind(const void *a, const void *b)
+{
+	const struct rfl_matrix_cell *const *x = a, *const *y = b;
+
+	return compare_kinds(*x, *y);
+}
+
+/* Numbers the kinds of cells: environment, model and precision. */
+static enum rfl_rc number_kinds(struct rfl_matrix_left *l, struct rfl_err *err)
+{
+	const size_t n = l->m->ncells;
+	const struct rfl_matrix_cell **sorted =
+		rfl_alloc_array(n, sizeof(const struct rfl_matrix_cell *));
+	size_t kind = 0;
+
+	if (!sorted)
+		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", l->m->path);
+	for (size_t i = 0; i < n; i++)
+		sorted[i] = &l->m->cells[i];
+	qsort(sorted, n, sizeof(const struct rfl_matrix_cell *), by_kind);
+	for (size_t i = 0; i < n; i++) {
+		kind += i > 0 && compare_kinds(sorted[i - 1], sorted[i]) != 0;
+		l->kinds[sorted[i] - l->m->cells] = kind;
+	}
+	free(sorted);
+	return RFL_OK;
+}
+
+/* ---- sums ---- */
+
 enum rfl_rc rfl_matrix_left_init(const struct rfl_matrix *m, struct rfl_matrix_left *ret,
 				 struct rfl_err *err)
 {
 	*ret = (struct rfl_matrix_left){
 		.m = m,
-		.seconds = rfl_alloc_array(m->ncells, sizeof(*ret->seconds)),
-		.known = rfl_alloc_array(m->ncells, sizeof(*ret->known)),
+		.kinds = rfl_alloc_array(m->ncells, sizeof(*ret->kinds)),
+		.of_cell = rfl_alloc_array(m->ncells, sizeof(*ret->of_cell)),
+		.of_kind = rfl_alloc_array(m->ncells, sizeof(*ret->of_kind)),
 	};
-	if (ret->seconds && ret->known)
-		return RFL_OK;
-	return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", m->path);
+	if (!ret->kinds || !ret->of_cell || !ret->of_kind)
+		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", m->path);
+	return number_kinds(ret, err);
 }
 
 void rfl_matrix_left_fini(struct rfl_matrix_left *l)
 {
-	free(l->seconds);
-	free(l->known);
+	free(l->kinds);
+	free(l->of_cell);
+	free(l->of_kind);
 	*l = (struct rfl_matrix_left){ .m = NULL };
+}
+
+static void add(struct rfl_matrix_known *k, double seconds, double amount)
+{
+	k->seconds += seconds;
+	k->amount += amount;
+}
+
+/* Seconds of one; NaN: none is known. */
+static double rate_of(const struct rfl_matrix_known *k)
+{
+	return k->amount > 0 ? k->seconds / k->amount : (double)NAN;
 }
 
 void rfl_matrix_left_add(struct rfl_matrix_left *l, size_t cell, double seconds)
 {
 	if (isnan(seconds))
 		return;
-	l->seconds[cell] += seconds;
-	l->known[cell]++;
+	add(&l->of_cell[cell], seconds, 1);
+	add(&l->of_kind[l->kinds[cell]], seconds, (double)l->m->cells[cell].batch);
+	add(&l->of_all, seconds, 1);
 }
 
 double rfl_matrix_left_of_row(const struct rfl_ledger_row *row)
@@ -45,37 +101,15 @@ double rfl_matrix_left_of_row(const struct rfl_ledger_row *row)
 	return row->setup_s + row->step_ms_mean * 1e-3 * (double)(row->warmup + row->iters);
 }
 
-static bool is_alike(const struct rfl_matrix_cell *a, const struct rfl_matrix_cell *b)
-{
-	return strcmp(a->env, b->env) == 0 && strcmp(a->model, b->model) == 0 &&
-	       strcmp(a->precision, b->precision) == 0;
-}
-
-/* Known seconds over known samples (or runs) of the cells that are like one; NaN: none is. */
-static double rate_of(const struct rfl_matrix_left *l, const struct rfl_matrix_cell *like)
-{
-	double seconds = 0, amount = 0;
-
-	for (size_t i = 0; i < l->m->ncells; i++) {
-		const struct rfl_matrix_cell *c = &l->m->cells[i];
-
-		if (like && !is_alike(like, c))
-			continue;
-		seconds += l->seconds[i];
-		amount += (double)l->known[i] * (like ? (double)c->batch : 1.0);
-	}
-	return amount > 0 ? seconds / amount : (double)NAN;
-}
-
 double rfl_matrix_left_cell(const struct rfl_matrix_left *l, size_t cell)
 {
-	const struct rfl_matrix_cell *c = &l->m->cells[cell];
 	double per_sample;
 
-	if (l->known[cell])
-		return l->seconds[cell] / (double)l->known[cell];
-	per_sample = rate_of(l, c);
-	return isnan(per_sample) ? rate_of(l, NULL) : per_sample * (double)c->batch;
+	if (l->of_cell[cell].amount > 0)
+		return rate_of(&l->of_cell[cell]);
+	per_sample = rate_of(&l->of_kind[l->kinds[cell]]);
+	return isnan(per_sample) ? rate_of(&l->of_all)
+				 : per_sample * (double)l->m->cells[cell].batch;
 }
 
 const char *rfl_matrix_left_text(double seconds, char *out, size_t size)

@@ -11,11 +11,18 @@
 extern "C" {
 #endif
 
-/** Sums of known times, one entry per cell. Zeroed is empty. */
+/** Known times, and of how many samples or runs they are. */
+struct rfl_matrix_known {
+	double seconds, amount;
+};
+
+/** Sums of known times. Zeroed is empty. */
 struct rfl_matrix_left {
 	const struct rfl_matrix *m;
-	double *seconds; /**< of all known runs of the cell */
-	size_t *known;   /**< how many */
+	size_t *kinds;                    /**< per cell: the number of its kind */
+	struct rfl_matrix_known *of_cell; /**< of the runs of each cell */
+	struct rfl_matrix_known *of_kind; /**< of the samples of each kind */
+	struct rfl_matrix_known of_all;   /**< of all runs */
 };
 
 /** @param ret  release with rfl_matrix_left_fini() in any case */

@@ -16,6 +16,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "cli/device_lock.h"
+#include "cli/matrix_data.h"
 #include "cli/run_args.h"
 #include "cli/stop.h"
 
@@ -150,6 +151,20 @@ static void shuffle(size_t *runs, size_t n, uint64_t *state)
 	}
 }
 
+enum rfl_rc rfl_matrix_job_check(struct rfl_matrix_job *job, struct rfl_err *err)
+{
+	size_t n = 0;
+	enum rfl_rc rc =
+		rfl_matrix_data_check(job->cli, job->m, job->runs, job->n, job->refusals, err);
+
+	for (size_t i = 0; rc == RFL_OK && i < job->n; i++)
+		if (!job->refusals[job->runs[i]])
+			job->runs[n++] = job->runs[i];
+	if (rc == RFL_OK)
+		job->n = n;
+	return rc;
+}
+
 void rfl_matrix_job_shuffle(struct rfl_matrix_job *job, uint64_t seed)
 {
 	for (size_t begin = 0; begin < job->n;) {
@@ -210,19 +225,21 @@ static enum rfl_rc print_summary(struct rfl_cli *cli, const struct rfl_ledger_ro
 	return rc;
 }
 
-/* What could not begin has no row; why not is told at the end. A run whose row could not be written
- * ends everything: so would all that come after it. */
+/* What could not begin has no row; why not is told once, and at the end. A run whose row could not
+ * be written ends everything: so would all that come after it. */
 static enum rfl_rc note_refusal(struct rfl_matrix_job *job, size_t run, const char *label,
 				const struct rfl_ledger_row *row, const struct rfl_err *why,
 				struct rfl_err *err)
 {
+	const bool again = job->told && strcmp(job->told, why->msg) == 0;
+
 	if (row->status || why->rc == RFL_ENOMEM)
 		return rfl_fail(err, why->rc, why->native, "%s", why->msg);
-	rfl_log(RFL_LOG_ERROR, "%s: %s", label, why->msg);
-	free(job->refusals[run]);
+	rfl_log(again ? RFL_LOG_DEBUG : RFL_LOG_ERROR, "%s: %s", label, why->msg);
 	job->refusals[run] = strdup(why->msg);
 	if (!job->refusals[run])
 		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", label);
+	job->told = job->refusals[run];
 	return RFL_OK;
 }
 

@@ -31,6 +31,7 @@ struct rfl_matrix_job {
 	/* of the loop */
 	int claims;
 	size_t *failures; /**< per run: failed rows when the job was planned */
+	const char *told; /**< the refusal that was logged last */
 	struct rfl_matrix_left left;
 	char prefix[160];
 };
@@ -45,6 +46,12 @@ enum rfl_rc rfl_matrix_job_plan(struct rfl_matrix_job *job, const struct rfl_mat
 
 /** Another order within each repeat, by a seed. */
 void rfl_matrix_job_shuffle(struct rfl_matrix_job *job, uint64_t seed);
+
+/**
+ * Look at the folders of data that the planned runs read, before the first begins: runs that would
+ * find theirs wanting are refused together, and are not among those to be done any more.
+ */
+enum rfl_rc rfl_matrix_job_check(struct rfl_matrix_job *job, struct rfl_err *err) RFL_WARN_UNUSED;
 
 /**
  * Do them. A run that fails does not keep the others back.

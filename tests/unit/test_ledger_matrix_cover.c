@@ -17,6 +17,7 @@ struct row {
 	const char *label, *status;
 	const char *env, *model, *precision;
 	int64_t batch, requested;
+	int64_t world, rank; /* rank: 1 + number, 0: of all processes, or of the only one */
 };
 
 static struct rfl_matrix *small_matrix(void)
@@ -57,6 +58,9 @@ static struct rfl_ledger make_ledger(const struct rfl_matrix *m, const struct ro
 			r->batch = rows[i].batch;
 		if (rows[i].requested)
 			r->requested_batch = rows[i].requested;
+		if (rows[i].world)
+			r->world_size = rows[i].world;
+		r->rank = rows[i].rank - 1;
 	}
 	return l;
 }
@@ -153,6 +157,33 @@ static void rows_without_a_number_fill_in_their_order(void **state)
 	      { 0, NULL, "ok", "lab", "resnet18", NULL, .batch = 2 });
 }
 
+/* Every process writes a row, and rank 0 one of all: that one is the run, the others are neither
+ * repeats nor rows of somebody else. */
+static void rows_of_single_ranks_are_no_runs(void **state)
+{
+	(void)state;
+	COVER("D------- 0 0",
+	      { 1, "lab_resnet18_fp32_bs2_run1_rank1", "ok", .batch = 2, .world = 2, .rank = 2 },
+	      { 1, "lab_resnet18_fp32_bs2_run1_rank0", "ok", .batch = 2, .world = 2, .rank = 1 },
+	      { 1, "lab_resnet18_fp32_bs2_run1", "ok", .batch = 4, .requested = 4, .world = 2 });
+	/* a rank that died is not what the run has failed of, one that is ok does not make it done
+	 */
+	COVER("-------- 0 0",
+	      { 1, "lab_resnet18_fp32_bs2_run1_rank1", "ok", .batch = 2, .world = 2, .rank = 2 },
+	      { 1, "lab_resnet18_fp32_bs2_run1_rank0", "crash", .batch = 2, .world = 2,
+		.rank = 1 });
+	/* run by hand: without the id of a cell several processes are of no run, with all or
+	 * without */
+	COVER("-------- 0 1",
+	      { 0, "lab_resnet18_fp32_bs2_w2_run1_rank0", "ok", "lab", "resnet18", "fp32", 2,
+		.world = 2, .rank = 1 },
+	      { 0, "lab_resnet18_fp32_bs2_w2_run1", "ok", "lab", "resnet18", "fp32", 4,
+		.world = 2 });
+	/* one process under a launcher has a rank and is a run all the same */
+	COVER("D------- 0 0",
+	      { 1, "lab_resnet18_fp32_bs2_run1", "ok", .batch = 2, .world = 1, .rank = 1 });
+}
+
 /* The row that counts: the last that is ok, else the last. */
 static void the_row_that_counts(void **state)
 {
@@ -190,6 +221,7 @@ int main(void)
 		cmocka_unit_test(what_is_done_stays_done),
 		cmocka_unit_test(rows_without_a_cell_are_found_by_their_label),
 		cmocka_unit_test(rows_without_a_number_fill_in_their_order),
+		cmocka_unit_test(rows_of_single_ranks_are_no_runs),
 		cmocka_unit_test(the_row_that_counts),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

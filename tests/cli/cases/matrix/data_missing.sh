@@ -10,3 +10,16 @@ sed 's/, about [0-9]* s left//' err >&2
 ls -l roofline-cpu.lock | cut -c 1-10 # others can take it, too
 roofline matrix status m.json --only lab/resnet18/fp32/2
 echo "exit $?"
+
+# One folder of many networks is one thing to mend; nothing begins, and only a run needs it.
+sed -e 's/"synthetic": true/"data": "photos"/' "$(dirname "$0")/small.json" >all.json
+roofline matrix run all.json --log-dir none
+echo "exit $?"
+[ ! -e none ] || echo "something has begun"
+roofline matrix run all.json --log-dir none --shard 0/7 2>&1 >/dev/null | head -n 1
+for command in expand slurm; do
+	roofline matrix $command all.json >/dev/null && echo "$command: the folder may be elsewhere"
+done
+roofline matrix status all.json --log-dir none 2>/dev/null | tail -n 1
+mkdir photos # the next thing to mend
+roofline matrix run -q all.json --log-dir none | tail -n 1 | sed 's/^ *\([0-9]*\).*  refused  \(.\{26\}\).*/\1 refused: \2/'
