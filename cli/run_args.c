@@ -138,7 +138,7 @@ static enum rfl_rc check_records(const struct rfl_run_args *a, struct rfl_err *e
 		  "--counter-sets: nothing is counted; add --counters step, phase or layer" },
 		{ a->counter_sets.n && never_cuda(a),
 		  "--counter-sets: they are of a GPU (--backend cuda); a processor counts all that "
-		  "it can at once" },
+		  "it can at once; leave it out" },
 	};
 
 	return first_raised(list, RFL_ARRAY_LEN(list), err);
@@ -163,13 +163,14 @@ static enum rfl_rc check_world(const struct rfl_run_args *a, struct rfl_err *err
 		  "--counters: a counted step is repeated, which processes that wait for each "
 		  "other "
 		  "cannot do; count a run without --world" },
-		{ world && a->oom != RFL_OOM_RECORD,
-		  "--oom: all processes have the same batch; with --world it is recorded only" },
+		{ world && a->oom != RFL_OOM_RECORD, "--oom: all processes have the same batch; "
+						     "with --world it is recorded only: leave "
+						     "one of them out" },
 		{ world && a->in_process,
 		  "--in-process: with --world every rank has a child; leave one of them out" },
 		{ world && is_backend(a, RFL_DEVICE_MPS),
 		  "--world: processes exchange gradients on processors and NVIDIA GPUs, not on "
-		  "mps" },
+		  "mps; leave it out, or use --backend cpu" },
 		{ world && a->interconnect == RFL_RUN_NCCL && is_backend(a, RFL_DEVICE_CPU),
 		  "--interconnect nccl: NCCL exchanges memory of GPUs; leave it out, or use "
 		  "--backend cuda" },

@@ -69,7 +69,7 @@ static enum rfl_rc check_layout(const struct rfl_engine *e, const struct rfl_nod
 		return RFL_OK;
 	return rfl_fail(err, RFL_EUNSUPPORTED, 0,
 			"torch: the output of layer '%s' has left the channels-last layout: this "
-			"libtorch has no channels-last kernel for it (use --no-channels-last)",
+			"libtorch has no channels-last kernel for it (leave out --channels-last)",
 			node->name);
 }
 
