@@ -78,7 +78,7 @@ extern "C" {
 	X(REAL, lr, "learning rate") \
 	X(REAL, momentum, "of sgd") \
 	X(REAL, weight_decay, "of the optimizer") \
-	X(TEXT, data_mode, "synthetic or imagefolder") \
+	X(TEXT, data_mode, "kind of data: synthetic, imagefolder, cifar10, mnist ...") \
 	X(INT, augment, "1: random crop and flip, 0: resize and centre crop; empty without images") \
 	X(INT, workers, "loader threads") \
 	X(INT, prefetch, "batches made ahead, by all workers together") \
