@@ -173,7 +173,7 @@ static enum rfl_rc load_ledger(const char *path, const struct rfl_matrix *m,
 		[RFL_LEDGER_AT_precision] = true,  [RFL_LEDGER_AT_warmup] = true,
 		[RFL_LEDGER_AT_iters] = true,      [RFL_LEDGER_AT_step_ms_mean] = true,
 		[RFL_LEDGER_AT_setup_s] = true,    [RFL_LEDGER_AT_world_size] = true,
-		[RFL_LEDGER_AT_rank] = true,
+		[RFL_LEDGER_AT_rank] = true,       [RFL_LEDGER_AT_micro_batch] = true,
 	};
 
 	if (rfl_ledger_check(path, NULL) != RFL_OK)

@@ -102,10 +102,19 @@ static bool is_ok(const struct rfl_ledger_row *row)
 	return row->status && strcmp(row->status, "ok") == 0;
 }
 
+/* A label is free text: what its row says of precision and batch is what ran. */
+static bool is_said_rightly(const struct rfl_label *l, const struct rfl_ledger_row *row,
+			    int64_t batch)
+{
+	return (!l->precision[0] || !row->precision || strcmp(l->precision, row->precision) == 0) &&
+	       (l->batch < 0 || batch < 0 || l->batch == batch);
+}
+
 /* A row without a cell: what its label says, or, of what that leaves open, its columns. */
 static const struct rfl_matrix_cell *
 cell_by_words(const struct index *ix, const struct rfl_ledger_row *row, int64_t *repeat)
 {
+	const int64_t batch = row->micro_batch >= 0 ? row->micro_batch : row->batch;
 	struct rfl_label l;
 	struct rfl_matrix_cell key = { .batch = -1 };
 
@@ -114,11 +123,13 @@ cell_by_words(const struct index *ix, const struct rfl_ledger_row *row, int64_t 
 	key.env = l.env[0] ? l.env : row->env;
 	key.model = l.model[0] ? l.model : row->model;
 	key.precision = l.precision[0] ? l.precision : row->precision;
-	key.batch = l.batch >= 0 ? l.batch : row->batch;
+	key.batch = l.batch >= 0 ? l.batch : batch;
 	if (row->world_size > 1) /* only the id of a cell tells that it has several processes */
 		return NULL;
 	if (l.profiled || !key.env || !key.model || !key.precision)
 		return NULL; /* times of a profiled run are no measurement of the matrix */
+	if (!is_said_rightly(&l, row, batch))
+		return NULL;
 	return find_what(ix, &key);
 }
 

@@ -16,7 +16,7 @@ struct row {
 	int cell; /* 1 + index, 0: none, -1: of another matrix */
 	const char *label, *status;
 	const char *env, *model, *precision;
-	int64_t batch, requested;
+	int64_t batch, requested, micro;
 	int64_t world, rank; /* rank: 1 + number, 0: of all processes, or of the only one */
 };
 
@@ -56,6 +56,8 @@ static struct rfl_ledger make_ledger(const struct rfl_matrix *m, const struct ro
 		assert_ok(rfl_ledger_set(&r->precision, rows[i].precision, &err), &err);
 		if (rows[i].batch)
 			r->batch = rows[i].batch;
+		if (rows[i].micro)
+			r->micro_batch = rows[i].micro;
 		if (rows[i].requested)
 			r->requested_batch = rows[i].requested;
 		if (rows[i].world)
@@ -144,6 +146,18 @@ static void rows_without_a_cell_are_found_by_their_label(void **state)
 	      { 0, "tuesday", .status = "ok" });
 }
 
+/* Who mistypes a label has not measured what it names. */
+static void a_label_that_its_row_contradicts_is_no_run(void **state)
+{
+	(void)state;
+	COVER("D---D--- 0 2",
+	      { 0, "lab_resnet18_fp32_bs2_run1", "ok", NULL, "resnet18", "amp", .batch = 2 },
+	      { 0, "lab_resnet18_fp32_bs2_run1", "ok", NULL, "resnet18", "fp32", .batch = 4 },
+	      { 0, "lab_resnet18_fp32_bs2_run1", "ok", NULL, "resnet18", "fp32", .batch = 2 },
+	      { 0, "lab_resnet18_fp32_bs2_run2", "ok", NULL, "resnet18", "fp32", .batch = 8,
+		.micro = 2 });
+}
+
 /* The numbers are given by the order; a failed row keeps its place until an ok one comes. */
 static void rows_without_a_number_fill_in_their_order(void **state)
 {
@@ -220,6 +234,7 @@ int main(void)
 		cmocka_unit_test(a_row_belongs_to_its_cell_and_label),
 		cmocka_unit_test(what_is_done_stays_done),
 		cmocka_unit_test(rows_without_a_cell_are_found_by_their_label),
+		cmocka_unit_test(a_label_that_its_row_contradicts_is_no_run),
 		cmocka_unit_test(rows_without_a_number_fill_in_their_order),
 		cmocka_unit_test(rows_of_single_ranks_are_no_runs),
 		cmocka_unit_test(the_row_that_counts),
