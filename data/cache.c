@@ -14,7 +14,7 @@
 
 #include "base/alloc.h"
 #include "base/num.h"
-#include "machine/machine.h"
+#include "data/ring.h"
 
 #define MAX_READERS 16
 
@@ -168,16 +168,11 @@ static void fill(struct rfl_cache_files *c, int readers)
 /* What may be kept: the caller's bound, and never more than is free. */
 static enum rfl_rc bound(int64_t most, int64_t *ret, struct rfl_err *err)
 {
-	struct rfl_machine *m = NULL;
-	enum rfl_rc rc = rfl_machine_new(&m, err);
 	int64_t available;
+	enum rfl_rc rc = rfl_data__room(&available, err);
 
 	if (rc)
 		return rc;
-	available = m->memory_available_bytes / 10 * 9;
-	rfl_machine_free(m);
-	if (available <= 0) /* the system does not say */
-		available = INT64_MAX;
 	*ret = most > 0 && most < available ? most : available;
 	return RFL_OK;
 }

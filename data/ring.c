@@ -59,37 +59,6 @@ struct ring {
 	int64_t ready_min;
 };
 
-/* ---- memory ---- */
-
-enum rfl_rc rfl_data__alloc(const struct rfl_data_memory *memory, size_t bytes, void **ret,
-			    struct rfl_err *err)
-{
-	const size_t line = 64;
-
-	if (bytes > SIZE_MAX - line)
-		return rfl_fail(err, RFL_ENOMEM, 0, "a batch is larger than any memory");
-	bytes = (bytes + line - 1) / line * line;
-	if (memory)
-		return memory->alloc(memory->ctx, bytes, ret, err);
-	*ret = aligned_alloc(line, bytes);
-	if (!*ret)
-		return rfl_fail(err, RFL_ENOMEM, 0,
-				"a batch of %zu bytes: out of memory; take a smaller --batch-size",
-				bytes);
-	memset(*ret, 0, bytes); /* its pages are there before anything is timed */
-	return RFL_OK;
-}
-
-void rfl_data__free(const struct rfl_data_memory *memory, void *p)
-{
-	if (!p)
-		return;
-	if (memory)
-		memory->free(memory->ctx, p);
-	else
-		free(p);
-}
-
 void rfl_samples_free(struct rfl_samples *s)
 {
 	if (s)
@@ -355,37 +324,50 @@ static const struct rfl_data_ops ring_ops = {
 
 /* ---- making it ---- */
 
-static enum rfl_rc make_slot(struct ring *r, struct slot *slot, struct rfl_err *err)
+/* Bytes of a batch: its pixels, and from `pixels` on its labels. */
+static enum rfl_rc measure_slot(const struct ring *r, size_t *pixels, size_t *all,
+				struct rfl_err *err)
 {
 	const size_t batch = (size_t)r->config.batch, align = sizeof(int64_t);
-	size_t pixels, block;
-	void *memory = NULL;
-	enum rfl_rc rc;
 
 	if (r->set->sample_bytes > SIZE_MAX / 2 / batch - align - sizeof(int64_t))
 		return rfl_fail(err, RFL_ENOMEM, 0, "%s: a batch of %lld is larger than any memory",
 				r->set->name, (long long)r->config.batch);
-	pixels = (batch * r->set->sample_bytes + align - 1) / align * align;
-	block = pixels + batch * sizeof(int64_t);
-	rc = rfl_data__alloc(r->config.memory, block, &memory, err);
-	if (rc == RFL_OK) {
-		slot->pixels = memory;
-		slot->labels = (int64_t *)(void *)(slot->pixels + pixels);
+	*pixels = (batch * r->set->sample_bytes + align - 1) / align * align;
+	*all = *pixels + batch * sizeof(int64_t);
+	return RFL_OK;
+}
+
+static enum rfl_rc make_slots(struct ring *r, struct rfl_err *err)
+{
+	size_t pixels = 0, all = 0;
+	enum rfl_rc rc = measure_slot(r, &pixels, &all, err);
+
+	if (rc == RFL_OK)
+		rc = rfl_data__check_room(r->set->name, r->nslots, r->config.batch, all, err);
+	for (int i = 0; i < r->nslots && rc == RFL_OK; i++) {
+		struct slot *slot = &r->slots[i];
+		void *memory = NULL;
+
+		rc = rfl_data__alloc(r->config.memory, all, &memory, err);
+		if (rc == RFL_OK) {
+			slot->pixels = memory;
+			slot->labels = (int64_t *)(void *)(slot->pixels + pixels);
+		}
 	}
 	return rc;
 }
 
 static enum rfl_rc allocate(struct ring *r, struct rfl_err *err)
 {
-	enum rfl_rc rc = RFL_OK;
+	enum rfl_rc rc;
 
 	r->bad = rfl_alloc_array(r->set->n, sizeof(*r->bad));
 	r->slots = rfl_alloc_array((size_t)r->nslots, sizeof(*r->slots));
 	r->workers = rfl_alloc_array((size_t)r->nworkers, sizeof(*r->workers));
 	if (!r->bad || !r->slots || !r->workers)
 		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", r->set->name);
-	for (int i = 0; i < r->nslots && rc == RFL_OK; i++)
-		rc = make_slot(r, &r->slots[i], err);
+	rc = make_slots(r, err);
 	for (int i = 0; i < r->nworkers && rc == RFL_OK; i++) {
 		r->workers[i].ring = r;
 		if (r->set->ops->worker_new)

@@ -66,6 +66,19 @@ void rfl_samples_free(struct rfl_samples *s); /**< accepts NULL */
 
 /* ---- memory of batches ---- */
 
+/** Bytes that batches or a cache may take: nine tenths of what is free, control group included;
+ * INT64_MAX when the system does not say. */
+enum rfl_rc rfl_data__room(int64_t *ret, struct rfl_err *err) RFL_WARN_UNUSED;
+
+/**
+ * Is there room for so many batches of so many bytes each? Before they are taken, and whatever
+ * memory is used.
+ * @param name  of the data, for the message
+ * @return RFL_OK; RFL_ENOMEM with what is needed, what there is, and what to make smaller
+ */
+enum rfl_rc rfl_data__check_room(const char *name, int64_t batches, int64_t samples, size_t bytes,
+				 struct rfl_err *err) RFL_WARN_UNUSED;
+
 /** Aligned for vectors; from `memory` when it is not NULL. */
 enum rfl_rc rfl_data__alloc(const struct rfl_data_memory *memory, size_t bytes, void **ret,
 			    struct rfl_err *err) RFL_WARN_UNUSED;

@@ -63,10 +63,13 @@ static enum rfl_rc reserve(struct synthetic *s, int64_t n, size_t size, void **r
 {
 	int64_t bytes;
 
+	enum rfl_rc rc;
+
 	if (!rfl_num_mul(n, (int64_t)size, &bytes))
 		return rfl_fail(err, RFL_ENOMEM, 0, "synthetic batch of %lld: out of memory",
 				(long long)s->batch.n);
-	return rfl_data__alloc(s->memory, (size_t)bytes, ret, err);
+	rc = rfl_data__check_room("synthetic data", 1, s->batch.n, (size_t)bytes, err);
+	return rc ? rc : rfl_data__alloc(s->memory, (size_t)bytes, ret, err);
 }
 
 static enum rfl_rc fill(struct synthetic *s, const struct rfl_net *net, int threads,

@@ -13,6 +13,7 @@
 #include "data/data.h"
 #include "data/fill.h"
 #include "data/jpeg.h"
+#include "machine/machine.h"
 
 #define SIZE     16
 #define PIXELS   (3 * SIZE * SIZE)
@@ -262,6 +263,58 @@ static void the_cache_gives_the_same_batches(void **state)
 	assert_null(data);
 }
 
+/* Memory that nobody may ask for. */
+static enum rfl_rc count_request(void *ctx, size_t bytes, void **ret, struct rfl_err *err)
+{
+	(void)bytes, (void)ret;
+	++*(int *)ctx;
+	return rfl_fail(err, RFL_ENOMEM, 0, "memory was asked for");
+}
+
+/* Each batch would fit, all of the ring do not: a system that overcommits would give them, and end
+ * the process when they are filled. */
+static void a_ring_larger_than_memory_is_refused(void **state)
+{
+	int requests = 0;
+	const struct rfl_data_memory memory = { .alloc = count_request, .ctx = &requests };
+	struct config config = config_of(2);
+	struct rfl_machine *m = NULL;
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_data *data = NULL;
+	int64_t half;
+
+	need_jpeg();
+	make_folder(*state);
+	assert_ok(rfl_machine_new(&m, &err), &err);
+	if (m->memory_available_bytes <= 0)
+		skip(); /* the system does not say */
+	half = m->memory_available_bytes / 2 / PIXELS;
+	rfl_machine_free(m);
+	config.spec.dir = *state;
+	assert_int_equal(rfl_data_open_images(&config.spec, &config.shape, half, RFL_LAYOUT_NHWC,
+					      &memory, &data, &err),
+			 RFL_ENOMEM);
+	assert_null(data);
+	assert_int_equal(requests, 0);
+	assert_says(&err, ": 3 batches of ");
+	assert_says(&err, "of memory may be taken (nine tenths of what is free): use a smaller "
+			  "--batch-size or --prefetch-factor");
+
+	config.spec.workers = 0; /* one batch, and room for it: now its memory is asked for */
+	err = (struct rfl_err)RFL_ERR_INIT;
+	assert_int_equal(rfl_data_open_images(&config.spec, &config.shape, half, RFL_LAYOUT_NHWC,
+					      &memory, &data, &err),
+			 RFL_ENOMEM);
+	assert_int_equal(requests, 1);
+	err = (struct rfl_err)RFL_ERR_INIT;
+	assert_int_equal(rfl_data_open_images(&config.spec, &config.shape, 4 * half,
+					      RFL_LAYOUT_NHWC, &memory, &data, &err),
+			 RFL_ENOMEM);
+	assert_int_equal(requests, 1);
+	assert_says(&err, ": 1 batch of ");
+	assert_says(&err, "what is free): use a smaller --batch-size");
+}
+
 static void layouts_hold_the_same_pixels(void **state)
 {
 	static uint8_t nhwc[4 * PIXELS], nchw[4 * PIXELS];
@@ -463,6 +516,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(few_images_fill_a_batch, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(ranks_share_each_epoch, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(the_cache_gives_the_same_batches, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(a_ring_larger_than_memory_is_refused, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(layouts_hold_the_same_pixels, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(damaged_files_are_named_and_skipped, set_up,
