@@ -29,7 +29,8 @@ static void say_counters(const struct rfl_ledger_row *row)
 			nothing ? "; its work and traffic are counted analytically" : "");
 }
 
-/* The line on stdout in any case; a run that is not ok is also our failure. */
+/* The line on stdout in any case: label, status and what was measured. A run that is not ok is also
+ * our failure, and its reason is that of the command, on stderr: it stands there once. */
 static enum rfl_rc conclude(struct rfl_cli *cli, const struct rfl_run_result *result,
 			    struct rfl_err *err)
 {

@@ -124,6 +124,7 @@ void rfl_matrix_job_fini(struct rfl_matrix_job *job)
 	free(job->refusals);
 	free(job->failures);
 	free(job->runs);
+	free(job->told);
 	rfl_matrix_left_fini(&job->left);
 }
 
@@ -207,7 +208,22 @@ static void announce(struct rfl_matrix_job *job, const char *label)
 
 /* ---- one run ---- */
 
-static enum rfl_rc print_summary(struct rfl_cli *cli, const struct rfl_ledger_row *row,
+/* Why a run is not ok, on stderr at once; the same reason again only for who wants every detail:
+ * the table at the end has all. */
+static enum rfl_rc tell(struct rfl_matrix_job *job, const char *label, const char *status,
+			const char *reason, struct rfl_err *err)
+{
+	const bool again = job->told && strcmp(job->told, reason) == 0;
+
+	rfl_log(again ? RFL_LOG_DEBUG : RFL_LOG_ERROR, "%s: %s: %s", label, status, reason);
+	if (again)
+		return RFL_OK;
+	free(job->told);
+	job->told = strdup(reason);
+	return job->told ? RFL_OK : rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", label);
+}
+
+static enum rfl_rc print_summary(struct rfl_matrix_job *job, const struct rfl_ledger_row *row,
 				 struct rfl_err *err)
 {
 	struct rfl_buf line;
@@ -217,30 +233,28 @@ static enum rfl_rc print_summary(struct rfl_cli *cli, const struct rfl_ledger_ro
 	rfl_run_summary(row, &line);
 	rc = rfl_buf_check(&line, "summary", err);
 	if (rc == RFL_OK) {
-		fprintf(cli->out, "%s\n", rfl_buf_str(&line));
-		(void)fflush(
-			cli->out); /* who looks on sees it now; the last one tells of failures */
+		fprintf(job->cli->out, "%s\n", rfl_buf_str(&line));
+		/* who looks on sees it now; the last one tells of failures */
+		(void)fflush(job->cli->out);
 	}
 	rfl_buf_fini(&line);
+	if (rc == RFL_OK && row->error_text && row->error_text[0])
+		rc = tell(job, row->label, row->status, row->error_text, err);
 	return rc;
 }
 
-/* What could not begin has no row; why not is told once, and at the end. A run whose row could not
- * be written ends everything: so would all that come after it. */
+/* What could not begin has no row. A run whose row could not be written ends everything: so would
+ * all that come after it. */
 static enum rfl_rc note_refusal(struct rfl_matrix_job *job, size_t run, const char *label,
 				const struct rfl_ledger_row *row, const struct rfl_err *why,
 				struct rfl_err *err)
 {
-	const bool again = job->told && strcmp(job->told, why->msg) == 0;
-
 	if (row->status || why->rc == RFL_ENOMEM)
 		return rfl_fail(err, why->rc, why->native, "%s", why->msg);
-	rfl_log(again ? RFL_LOG_DEBUG : RFL_LOG_ERROR, "%s: %s", label, why->msg);
 	job->refusals[run] = strdup(why->msg);
 	if (!job->refusals[run])
 		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", label);
-	job->told = job->refusals[run];
-	return RFL_OK;
+	return tell(job, label, "refused", why->msg, err);
 }
 
 /* Argument vector of a run; the texts behind the cell's own are the caller's. */
@@ -302,7 +316,7 @@ static enum rfl_rc execute(struct rfl_matrix_job *job, size_t run, struct rfl_er
 		if (result.rc == RFL_OK)
 			rfl_matrix_left_add(&job->left, cell, rfl_clock_s() - begin_s);
 		job->stopped = rfl_stop_asked() || result.rc == RFL_EINTR;
-		rc = print_summary(job->cli, &result.row, err);
+		rc = print_summary(job, &result.row, err);
 	} else {
 		rc = note_refusal(job, run, label, &result.row, &why, err);
 	}

@@ -31,7 +31,7 @@ struct rfl_matrix_job {
 	/* of the loop */
 	int claims;
 	size_t *failures; /**< per run: failed rows when the job was planned */
-	const char *told; /**< the refusal that was logged last */
+	char *told;       /**< the reason of a run that is not ok that was logged last */
 	struct rfl_matrix_left left;
 	char prefix[160];
 };

@@ -162,7 +162,8 @@ enum rfl_rc rfl_run_child(int config_fd, int report_fd, struct rfl_err *err) RFL
 enum rfl_rc rfl_run_child_with(int config_fd, int report_fd, rfl_run_source_fn source_for,
 			       struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** The summary of a row as one line: label, status, throughput, step time, phases, loss. */
+/** The summary of a row as one line: label, status, throughput, step time, phases, loss. Not the
+ * error_text of a run that failed. */
 struct rfl_buf;
 void rfl_run_summary(const struct rfl_ledger_row *row, struct rfl_buf *out);
 

@@ -1,5 +1,6 @@
 /*
- * run_summary.c - a row as one line for people.
+ * run_summary.c - a row as one line for people. Why a run is not ok, its error_text, is left to
+ * whoever reports that failure.
  */
 #include "runner/run.h"
 
@@ -110,6 +111,4 @@ void rfl_run_summary(const struct rfl_ledger_row *row, struct rfl_buf *out)
 	say_counted(row, out);
 	if (says(row->flags))
 		rfl_buf_printf(out, " [%s]", row->flags);
-	if (says(row->error_text))
-		rfl_buf_printf(out, ": %s", row->error_text);
 }

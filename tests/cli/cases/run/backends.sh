@@ -10,7 +10,7 @@ once() {
 		--threads 1 --env lab --log-dir L "$@" >out 2>err
 	echo "exit $?"
 	sed 's/: ok,.* -> [^;[]*/: ok/; s/ *\[.*\]$//' out
-	grep -e 'auto took' -e 'CUBLAS' -e 'warning' err
+	grep -e 'auto took' -e 'CUBLAS' -e 'warning' -e '^roofline run:' err
 	[ ! -f engine ] || { sed -n 's/.*workspace=/workspace=/p' engine; rm engine; }
 }
 
