@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The torch engine a second time: built against a newer PyTorch in a virtual environment, and every
-# engine test repeated there.
+# engine test repeated there; then the loader benchmark, for which torchvision comes with it.
 #
 #   tests/ci/second_torch.sh [BUILD]      BUILD: default build/torch-2.11
 #
@@ -40,4 +40,11 @@ RFL_CUPTI_PATH=$(dirname "$cupti") \
 if grep -q Skipped "$build/cupti.log"; then
   echo "a test of CUPTI was skipped though $cupti is there" >&2
   exit 1
+fi
+
+# The loader against torchvision's transforms, shortly: that the benchmark goes through. Its figures are for the log.
+if "$venv/bin/pip" install --quiet --disable-pip-version-check "torch==$version" torchvision; then
+  tests/bench/loader.sh --build "$build" --python "$venv/bin/python" --steps 4
+else
+  echo "skipped: the loader benchmark: there is no torchvision for PyTorch $version" >&2
 fi
