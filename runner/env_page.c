@@ -360,19 +360,35 @@ static const char *reason(const json_t *record, const char *why)
 	return text ? text : "nothing here tells";
 }
 
-/* The fact, then what the user noted; without either the reason. */
-static void put_field(struct page *p, size_t i)
+/* The field above that stays empty for the same reason; NULL: there is none. */
+static const char *same_reason(const char *const *told, size_t i, const char *why)
+{
+	for (size_t k = 0; k < i; k++)
+		if (told[k] && strcmp(told[k], why) == 0)
+			return fields[k].title;
+	return NULL;
+}
+
+/* The fact, then what the user noted; without either the reason, which is told once.
+ * @param told  per field: the reason for which it is empty, or NULL; that of i is set */
+static void put_field(struct page *p, size_t i, const char **told)
 {
 	const char *note = note_of(p->record, fields[i].note);
-	const char *why = reason(p->record, fields[i].why);
+	const char *why = reason(p->record, fields[i].why), *like;
 	struct rfl_buf value;
 
 	rfl_buf_init(&value, 0);
 	fields[i].put(p->record, &value);
 	if (note)
 		rfl_buf_printf(&value, "%s%s (noted)", value.len ? "; " : "", note);
-	if (value.len == 0)
-		rfl_buf_printf(&value, "not known: %s", why);
+	told[i] = value.len == 0 ? why : NULL;
+	if (value.len == 0) {
+		like = same_reason(told, i, why);
+		if (like)
+			rfl_buf_printf(&value, "not known: as '%s'", like);
+		else
+			rfl_buf_printf(&value, "not known: %s", why);
+	}
 	put_row(p, fields[i].title, rfl_buf_str(&value));
 	if (value.failed)
 		p->out->failed = true;
@@ -383,6 +399,7 @@ static void put_record(struct page *p, const char *env, const json_t *record)
 {
 	const char *key, *recorded = json_string_value(json_object_get(record, "recorded_utc"));
 	const json_t *history = json_object_get(record, "history");
+	const char *told[RFL_ARRAY_LEN(fields)];
 	json_t *note;
 
 	p->record = record;
@@ -390,7 +407,7 @@ static void put_record(struct page *p, const char *env, const json_t *record)
 	if (p->markdown)
 		rfl_buf_puts(p->out, "| field | value |\n|---|---|\n");
 	for (size_t i = 0; i < RFL_ARRAY_LEN(fields); i++)
-		put_field(p, i);
+		put_field(p, i, told);
 	json_object_foreach(json_object_get(record, "notes"), key, note)
 	{
 		if (!is_known_note(key))

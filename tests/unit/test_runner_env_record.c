@@ -170,6 +170,32 @@ static void facts_come_from_the_files(void **state)
 	free(page);
 }
 
+/* Without a driver two fields are empty for the same reason: the second refers to the first. */
+static void a_reason_is_told_once(void **state)
+{
+	static const char text[] = "{\"environments\": {\"lab\": {"
+				   "\"program\": {\"version\": \"1\", \"compiler\": \"cc\"},"
+				   "\"missing\": {\"/gpus/driver\": \"no driver here\", "
+				   "\"/gpus/devices\": \"no driver here\","
+				   "\"/cloud/zone\": \"no file tells\"}}}}";
+	json_t *document = json_loads(text, 0, NULL);
+	struct rfl_err err = RFL_ERR_INIT;
+	const char *first;
+	struct rfl_buf page;
+
+	(void)state;
+	assert_non_null(document);
+	rfl_buf_init(&page, 0);
+	assert_ok(rfl_env_page(document, "lab", true, &page, &err), &err);
+	first = strstr(rfl_buf_str(&page), "| CUDA, driver, cuDNN | not known: no driver here |\n");
+	assert_non_null(first);
+	assert_null(strstr(first + 40, "no driver here"));
+	assert_non_null(strstr(first, "| GPU | not known: as 'CUDA, driver, cuDNN' |\n"));
+	assert_non_null(strstr(first, "| Zone | not known: no file tells |\n"));
+	rfl_buf_fini(&page);
+	json_decref(document);
+}
+
 /* Nothing that names a machine or a person, though the files have it. */
 static void names_nobody(void **state)
 {
@@ -403,6 +429,7 @@ int main(void)
 		TEST(every_null_has_its_reason),
 		TEST(conforms_to_its_schema),
 		TEST(facts_come_from_the_files),
+		TEST(a_reason_is_told_once),
 		TEST(names_nobody),
 		TEST(what_holds_is_left_alone),
 		TEST(a_change_is_told_and_kept),
