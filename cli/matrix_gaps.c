@@ -11,8 +11,8 @@
 #define SHOWN 2 /* labels of a row; more are counted */
 
 static const struct rfl_column columns[] = {
-	{ .key = "runs", .title = "Runs", .kind = RFL_COLUMN_INT },
 	{ .key = "labels", .title = "Not done", .kind = RFL_COLUMN_TEXT },
+	{ .key = "runs", .title = "Runs", .kind = RFL_COLUMN_INT },
 	{ .key = "status", .title = "Status", .kind = RFL_COLUMN_TEXT },
 	{ .key = "reason", .title = "Reason", .kind = RFL_COLUMN_TEXT },
 };
@@ -71,8 +71,8 @@ static void add_row(struct rfl_table *t, const struct rfl_matrix *m, const struc
 
 	rfl_buf_init(&labels, 0);
 	write_labels(m, r, &labels);
-	rfl_table_int(t, (int64_t)r->n);
 	rfl_table_text(t, rfl_buf_str(&labels));
+	rfl_table_int(t, (int64_t)r->n);
 	rfl_table_text(t, r->first->status);
 	rfl_table_text(t, r->first->reason);
 	rfl_buf_fini(&labels);

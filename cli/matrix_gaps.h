@@ -19,7 +19,7 @@ struct rfl_matrix_gap {
 };
 
 /**
- * A table with a row for each status and reason: how many runs, their first labels. Rows are in the
+ * A table with a row for each status and reason: the first labels, how many runs. Rows are in the
  * order of the first run of each.
  * @param gaps  are sorted; n 0: nothing is written
  */

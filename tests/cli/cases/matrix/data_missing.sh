@@ -22,4 +22,4 @@ for command in expand slurm; do
 done
 roofline matrix status all.json --log-dir none 2>/dev/null | tail -n 1
 mkdir photos # the next thing to mend
-roofline matrix run -q all.json --log-dir none | tail -n 1 | sed 's/^ *\([0-9]*\).*  refused  \(.\{26\}\).*/\1 refused: \2/'
+roofline matrix run -q all.json --log-dir none | tail -n 1 | sed 's/^.* \([0-9]*\)  refused  \(.\{26\}\).*/\1 refused: \2/'
