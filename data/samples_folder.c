@@ -150,7 +150,7 @@ static enum rfl_rc check_shape(const struct rfl_data_spec *spec, const struct rf
 	if (shape->channels != 3 || shape->width < 1 || shape->height != shape->width)
 		return rfl_fail(err, RFL_EINVAL, 0,
 				"%s: images of a folder are made 3 x N x N, but %s takes %lld x "
-				"%lld x %lld",
+				"%lld x %lld; take a network for such images",
 				spec->dir, shape->model, (long long)shape->channels,
 				(long long)shape->height, (long long)shape->width);
 	rc = rfl_jpeg_new(&j, err); /* is there a decoder at all? */
