@@ -301,8 +301,9 @@ enum rfl_rc rfl_dataset_check_classes(const struct rfl_dataset *set, int64_t max
 {
 	if ((int64_t)set->nclasses > max_classes)
 		return rfl_fail(err, RFL_EINVAL, 0,
-				"%s: %zu classes, but the network has %lld outputs", set->dir,
-				set->nclasses, (long long)max_classes);
+				"%s: %zu classes, but the network has %lld outputs; take a network "
+				"with more, or fewer folders",
+				set->dir, set->nclasses, (long long)max_classes);
 	return RFL_OK;
 }
 
