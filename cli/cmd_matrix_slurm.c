@@ -5,11 +5,13 @@
 
 #include <inttypes.h>
 #include <limits.h>
+#include <regex.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "cli/matrix.h"
 #include "cli/put.h"
 
@@ -96,12 +98,47 @@ static enum rfl_rc check_value(const char *option, const char *value, struct rfl
 	static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 				      "0123456789_.,:;+*|&()[]=@%/-";
 
+	char shown[128];
+
 	if (!value || strspn(value, allowed) == strlen(value))
 		return RFL_OK;
+	rfl_text_show(value, shown, sizeof(shown));
 	return rfl_fail(err, RFL_EUSAGE, 0,
 			"--%s: '%s' is not what Slurm takes here: letters, digits and "
 			"_.,:;+*|&()[]=@%%/- without blanks",
-			option, value);
+			option, shown);
+}
+
+/* What sbatch refuses is better known before the script is. */
+static enum rfl_rc check_form(const char *option, const char *value, struct rfl_err *err)
+{
+	static const struct {
+		const char *option, *form, *example;
+	} forms[] = {
+		{ "time", "^([0-9]+(:[0-9]+){0,2}|[0-9]+-[0-9]+(:[0-9]+){0,2}|infinite|unlimited)$",
+		  "30 (minutes), 2:00:00 (hours) or 1-12 (days and hours)" },
+		{ "mem", "^[0-9]+([KMGT]B?)?$", "16G, 800M or 0 (all of the machine)" },
+		{ "gpus", "^([a-z0-9_.-]+:)?[0-9]+(,([a-z0-9_.-]+:)?[0-9]+)*$", "1 or l4:1" },
+	};
+	char shown[128];
+	regex_t form;
+	bool fits;
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(forms); i++) {
+		if (strcmp(forms[i].option, option) != 0)
+			continue;
+		if (regcomp(&form, forms[i].form, REG_EXTENDED | REG_ICASE | REG_NOSUB) != 0)
+			return rfl_fail(err, RFL_ENOMEM, 0, "--%s: out of memory", option);
+		fits = regexec(&form, value, 0, NULL, 0) == 0;
+		regfree(&form);
+		if (fits)
+			continue;
+		rfl_text_show(value, shown, sizeof(shown));
+		return rfl_fail(err, RFL_EUSAGE, 0,
+				"--%s: '%s' is not what Slurm takes here: give %s", option, shown,
+				forms[i].example);
+	}
+	return RFL_OK;
 }
 
 static enum rfl_rc check_args(const struct slurm_args *a, struct rfl_err *err)
@@ -112,6 +149,8 @@ static enum rfl_rc check_args(const struct slurm_args *a, struct rfl_err *err)
 
 	for (size_t i = 0; i < n && rc == RFL_OK; i++)
 		rc = check_value(given[i].option, given[i].value, err);
+	for (size_t i = 0; i < n && rc == RFL_OK; i++)
+		rc = check_form(given[i].option, given[i].value, err);
 	for (size_t i = 0; i < a->setup.n && rc == RFL_OK; i++)
 		if (strchr(a->setup.items[i], '\n'))
 			rc = rfl_fail(err, RFL_EUSAGE, 0, "--setup: give one line at a time");
