@@ -59,28 +59,30 @@ static const char *threads_words(struct rfl_scene *s, const struct rfl_point *p)
 				p->threads == 1 ? "" : "s");
 }
 
-/* "ResNet-50 bs 16", with precision and mode where they vary. */
-static const char *step_name(struct rfl_scene *s, const struct rfl_point *p,
-			     const struct rfl_varies *v)
+/* "ResNet-50 bs 16", with precision and mode where they vary, and the layout between them. */
+static const char *name_of(struct rfl_scene *s, const struct rfl_point *p,
+			   const struct rfl_varies *v, bool layout)
 {
 	const char *name = rfl_words_model(s, p->model);
 
 	if (p->batch > 0)
 		name = rfl_scene_printf(s, "%s bs %lld", name, (long long)p->batch);
 	name = append(s, name, v->precision, p->precision);
+	name = append(s, name, layout, p->layout);
 	return append(s, name, v->mode, p->mode);
+}
+
+static const char *step_name(struct rfl_scene *s, const struct rfl_point *p,
+			     const struct rfl_varies *v)
+{
+	return name_of(s, p, v, false);
 }
 
 static const char *full_name(struct rfl_scene *s, const struct rfl_point *p,
 			     const struct rfl_varies *v)
 {
-	const char *name = rfl_words_model(s, p->model);
+	const char *name = name_of(s, p, v, v->layout);
 
-	if (p->batch > 0)
-		name = rfl_scene_printf(s, "%s bs %lld", name, (long long)p->batch);
-	name = append(s, name, v->precision, p->precision);
-	name = append(s, name, v->layout, p->layout);
-	name = append(s, name, v->mode, p->mode);
 	name = append(s, name, v->data_mode, data_word(p));
 	if (v->threads)
 		name = add_word(s, name, threads_words(s, p));

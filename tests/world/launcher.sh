@@ -40,7 +40,7 @@ set -- --arch tiny_lm --context-length 16 --warmup-iters 0 --iters 8 --backend c
 	--env lab --lr 0.05 --log-dir logs
 "$roofline" run -q "$@" --batch-size 8 --label alone >out 2>err || fail "one process"
 case $launcher in
-torchrun) start=(env OMP_NUM_THREADS=1 "$program" --standalone --nproc-per-node 2 --no-python) ;;
+torchrun) start=(env OMP_NUM_THREADS=1 "$program" --standalone --nproc_per_node 2 --no_python) ;;
 openmpi) start=("$program" --allow-run-as-root --oversubscribe -n 2) ;;
 mpich) start=("$program" -n 2) ;;
 esac
