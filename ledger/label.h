@@ -3,8 +3,8 @@
  * ({env}_{model}_{precision}_bs{batch}_r{N}_{YYYYmmdd}_{HHMMSS}) or a user's own label says. Runs
  * under a profiler end in _prof.
  */
-#ifndef RFL_RUNNER_LABEL_H
-#define RFL_RUNNER_LABEL_H
+#ifndef RFL_LEDGER_LABEL_H
+#define RFL_LEDGER_LABEL_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,8 +2,8 @@
  * ledger.h - logs/metrics.csv: one row per run, append-only. The columns are one list, from which
  * the struct, the header row, the writer, the reader and the documentation test are made.
  */
-#ifndef RFL_RUNNER_LEDGER_H
-#define RFL_RUNNER_LEDGER_H
+#ifndef RFL_LEDGER_LEDGER_H
+#define RFL_LEDGER_LEDGER_H
 
 #include <stdbool.h>
 #include <stddef.h>

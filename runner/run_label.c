@@ -10,6 +10,8 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/log.h"
+#include "base/text.h"
 
 enum rfl_rc rfl_run__load_labels(const struct rfl_run__state *run, struct rfl_ledger **ret,
 				 struct rfl_err *err)
@@ -46,6 +48,24 @@ static enum rfl_rc find_label(const struct rfl_run__state *run, const struct rfl
 	return rc;
 }
 
+/* A label of somebody's own may say anything, but what reads as our form should be true: tables of
+ * others take precision and batch from it. */
+static void check_label(const struct rfl_ledger_row *row)
+{
+	struct rfl_label says;
+
+	rfl_label_parse(row->label, row->model, &says);
+	if (says.precision[0] && !rfl_text_same(says.precision, row->precision))
+		rfl_log(RFL_LOG_WARN, "--label %s: says %s, but this run is %s, as its row tells",
+			row->label, says.precision, row->precision);
+	if (says.batch >= 0 && says.batch != row->micro_batch && says.batch != row->batch &&
+	    says.batch != row->requested_batch)
+		rfl_log(RFL_LOG_WARN,
+			"--label %s: says batch %" PRId64 ", but that of this run is %" PRId64
+			", as its row tells",
+			row->label, says.batch, row->micro_batch);
+}
+
 enum rfl_rc rfl_run__make_label(struct rfl_run__state *run, struct rfl_ledger_row *row,
 				struct rfl_err *err)
 {
@@ -67,7 +87,10 @@ enum rfl_rc rfl_run__make_label(struct rfl_run__state *run, struct rfl_ledger_ro
 		return rc;
 	rfl_label_parse(label, row->model, &parts);
 	row->repeat = parts.run;
-	return rfl_ledger_set(&row->label, label, err);
+	rc = rfl_ledger_set(&row->label, label, err);
+	if (rc == RFL_OK && o->label)
+		check_label(row);
+	return rc;
 }
 
 enum rfl_rc rfl_run__make_id(int rank, struct rfl_ledger_row *row, struct rfl_err *err)
