@@ -20,7 +20,7 @@ enum rfl_rc rfl_data__room(int64_t *ret, struct rfl_err *err)
 
 	if (rc)
 		return rc;
-	*ret = m->memory_available_bytes / 10 * 9;
+	*ret = m->memory_available_bytes - m->memory_available_bytes / 10;
 	rfl_machine_free(m);
 	if (*ret <= 0) /* the system does not say */
 		*ret = INT64_MAX;

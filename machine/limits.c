@@ -128,6 +128,36 @@ static void take_quota(struct cgroup_limits *l, int64_t quota, int64_t period)
 		l->quota = cpus;
 }
 
+/* The value of a key at the beginning of a line of memory.stat; 0 without it. */
+static int64_t stat_bytes(const char *text, const char *key)
+{
+	const size_t len = strlen(key);
+	int64_t n;
+
+	for (const char *line = text; line; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		if (strncmp(line, key, len) == 0 && sscanf(line + len, " %" SCNd64, &n) == 1)
+			return n;
+	}
+	return 0;
+}
+
+/* What a group uses and would not give up: pages of files that were read count as used until their
+ * room is needed, and whoever has read a large data set would have none left.
+ * @param inactive, active  what memory.stat calls them, of the groups below as well */
+static int64_t used_for_good(const char *root, const char *dir, int64_t used, const char *inactive,
+			     const char *active)
+{
+	char path[2304], text[16384];
+	int64_t pages;
+
+	snprintf(path, sizeof(path), "%s/memory.stat", dir);
+	if (!rfl_machine__slurp(root, path, text, sizeof(text)))
+		return used;
+	pages = stat_bytes(text, inactive) + stat_bytes(text, active);
+	return pages > 0 && pages < used ? used - pages : used;
+}
+
 /* One folder of the unified hierarchy. */
 static void read_v2(struct cgroup_limits *l, const char *root, const char *dir)
 {
@@ -144,7 +174,8 @@ static void read_v2(struct cgroup_limits *l, const char *root, const char *dir)
 		return;
 	snprintf(path, sizeof(path), "%s/memory.current", dir);
 	if (rfl_machine__slurp_int(root, path, &used))
-		take_memory(l, limit, used);
+		take_memory(l, limit,
+			    used_for_good(root, dir, used, "inactive_file ", "active_file "));
 }
 
 static void read_v1_cpu(struct cgroup_limits *l, const char *root, const char *dir)
@@ -171,7 +202,9 @@ static void read_v1_memory(struct cgroup_limits *l, const char *root, const char
 		return;
 	snprintf(path, sizeof(path), "%s/memory.usage_in_bytes", dir);
 	if (rfl_machine__slurp_int(root, path, &used))
-		take_memory(l, limit, used);
+		take_memory(l, limit,
+			    used_for_good(root, dir, used, "total_inactive_file ",
+					  "total_active_file "));
 }
 
 static const struct {
@@ -232,5 +265,5 @@ void rfl_machine__limits(struct rfl_machine *m, const char *root)
 		m->memory_limit_bytes = l.limit;
 	if (l.memory >= 0 &&
 	    (m->memory_available_bytes == 0 || l.memory < m->memory_available_bytes))
-		m->memory_available_bytes = l.memory;
+		m->memory_available_bytes = l.memory > 0 ? l.memory : 1; /* 0: not known */
 }

@@ -62,7 +62,8 @@ struct rfl_machine {
 	double cpu_quota; /**< processors' worth of time our control group may use; NaN: no limit */
 
 	int64_t memory_bytes;           /**< of the machine; 0 when not known */
-	int64_t memory_available_bytes; /**< that we could allocate now, control group included */
+	int64_t memory_available_bytes; /**< that we could allocate now, control group included,
+					 * pages of files not; 0 when not known */
 	int64_t memory_limit_bytes;     /**< of our control group; 0: none */
 
 	struct rfl_arena *arena; /**< owns everything above */

@@ -179,6 +179,15 @@ static void reads_limits_of_control_groups(void **state)
 	put(root, "/sys/fs/cgroup/a/memory.current", "73741824\n");
 	put(root, "/sys/fs/cgroup/a/b/cpu.max", "300000 100000\n");
 	limits(root, 1.5, 1000000000, 1 << 30);
+	/* pages of files are given up when their room is needed; of tmpfs and of a locked file not
+	 */
+	put(root, "/sys/fs/cgroup/a/memory.stat",
+	    "anon 3741824\nfile 70000000\nshmem 10000000\ninactive_anon 1\nactive_anon 2\n"
+	    "inactive_file 40000000\nactive_file 20000000\nunevictable 3\n");
+	limits(root, 1.5, 1060000000, 1 << 30);
+	put(root, "/sys/fs/cgroup/a/memory.stat", "file 1\n");
+	put(root, "/sys/fs/cgroup/a/memory.current", "1073741824\n"); /* full, which is known */
+	limits(root, 1.5, 1, 1 << 30);
 
 	/* version 1 */
 	put(root, "/proc/self/cgroup", "5:memory:/x\n4:cpuacct,cpu:/y\n3:pids:/\n");
@@ -190,6 +199,11 @@ static void reads_limits_of_control_groups(void **state)
 	put(root, "/sys/fs/cgroup/memory/x/memory.limit_in_bytes", "2000000000\n");
 	put(root, "/sys/fs/cgroup/cpu/y/cpu.cfs_quota_us", "50000\n");
 	limits(root, 0.5, 1999999995, 2000000000);
+	put(root, "/sys/fs/cgroup/memory/x/memory.usage_in_bytes", "2000000000\n");
+	put(root, "/sys/fs/cgroup/memory/x/memory.stat",
+	    "inactive_file 7\nactive_file 7\nhierarchical_memory_limit 2000000000\n"
+	    "total_cache 500000000\ntotal_inactive_file 300000000\ntotal_active_file 100000000\n");
+	limits(root, 0.5, 400000000, 2000000000);
 }
 
 static void a_quota_limits_the_threads(void **state)
