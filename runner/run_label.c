@@ -49,21 +49,22 @@ static enum rfl_rc find_label(const struct rfl_run__state *run, const struct rfl
 }
 
 /* A label of somebody's own may say anything, but what reads as our form should be true: tables of
- * others take precision and batch from it. */
-static void check_label(const struct rfl_ledger_row *row)
+ * others take precision and batch from it. Of several processes the first tells, and their common
+ * batch is as true as that of one. */
+static void check_label(const char *label, int nprocesses, const struct rfl_ledger_row *row)
 {
 	struct rfl_label says;
 
-	rfl_label_parse(row->label, row->model, &says);
+	rfl_label_parse(label, row->model, &says);
 	if (says.precision[0] && !rfl_text_same(says.precision, row->precision))
 		rfl_log(RFL_LOG_WARN, "--label %s: says %s, but this run is %s, as its row tells",
-			row->label, says.precision, row->precision);
+			label, says.precision, row->precision);
 	if (says.batch >= 0 && says.batch != row->micro_batch && says.batch != row->batch &&
-	    says.batch != row->requested_batch)
+	    says.batch != row->requested_batch && says.batch != row->batch * nprocesses)
 		rfl_log(RFL_LOG_WARN,
 			"--label %s: says batch %" PRId64 ", but that of this run is %" PRId64
 			", as its row tells",
-			row->label, says.batch, row->micro_batch);
+			label, says.batch, row->micro_batch);
 }
 
 enum rfl_rc rfl_run__make_label(struct rfl_run__state *run, struct rfl_ledger_row *row,
@@ -88,8 +89,8 @@ enum rfl_rc rfl_run__make_label(struct rfl_run__state *run, struct rfl_ledger_ro
 	rfl_label_parse(label, row->model, &parts);
 	row->repeat = parts.run;
 	rc = rfl_ledger_set(&row->label, label, err);
-	if (rc == RFL_OK && o->label)
-		check_label(row);
+	if (rc == RFL_OK && o->label && run->config->world.rank == 0)
+		check_label(o->label, run->config->world.size, row);
 	return rc;
 }
 
