@@ -135,12 +135,13 @@ static enum rfl_rc put_failures(struct rfl_cli *cli, const struct rfl_matrix_job
 }
 
 /* A run that was killed between its row and the mirror, before or now, may have been the last one.
- */
+ * The file of another program is left as it is. */
 static void mend(const struct rfl_matrix_view *view)
 {
 	struct rfl_err why = RFL_ERR_INIT;
 
-	if (rfl_ledger_mend(view->path, &why) != RFL_OK)
+	if (rfl_ledger_check(view->path, NULL) == RFL_OK &&
+	    rfl_ledger_mend(view->path, &why) != RFL_OK)
 		rfl_log(RFL_LOG_WARN, "%s", why.msg);
 }
 

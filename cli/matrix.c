@@ -98,6 +98,21 @@ static enum rfl_rc refuse(const struct rfl_matrix *m, const struct rfl_matrix_ce
 			      cell->precision, cell->batch, why->msg);
 }
 
+char **rfl_cli_matrix_argv(const struct rfl_matrix_cell *cell, size_t more, int *argc)
+{
+	char **argv;
+	size_t n = 0;
+
+	while (cell->args[n])
+		n++;
+	argv = rfl_alloc_array(1 + n + more + 1, sizeof(*argv));
+	if (!argv)
+		return NULL;
+	memcpy(argv + 1, cell->args, n * sizeof(*argv));
+	*argc = (int)n + 1;
+	return argv;
+}
+
 static enum rfl_rc check_cell(const struct rfl_cli *cli, const struct rfl_matrix *m,
 			      const struct rfl_matrix_cell *cell, struct rfl_err *err)
 {
@@ -111,13 +126,10 @@ static enum rfl_rc check_cell(const struct rfl_cli *cli, const struct rfl_matrix
 		rc = check_option(m->path, &cell->options[i], err);
 	if (rc)
 		return rc;
-	while (cell->args[argc])
-		argc++;
-	argv = rfl_alloc_array((size_t)argc + 2, sizeof(*argv));
+	argv = rfl_cli_matrix_argv(cell, 0, &argc);
 	if (!argv)
 		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", m->path);
-	memcpy(argv + 1, cell->args, (size_t)argc * sizeof(*argv));
-	rc = rfl_run_request_parse(cli, argc + 1, argv, &request, &why);
+	rc = rfl_run_request_parse(cli, argc, argv, &request, &why);
 	rfl_run_request_fini(&request);
 	free(argv);
 	return rc ? refuse(m, cell, &why, err) : RFL_OK;

@@ -67,6 +67,15 @@ enum rfl_rc rfl_cli_matrix_view(const struct rfl_matrix *m, const char *log_dir,
 				struct rfl_matrix_view *ret, struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_matrix_view_fini(struct rfl_matrix_view *v);
 
+/**
+ * The arguments of a cell for rfl_run_request_parse(): argv[0] is NULL, and behind them there is
+ * room for `more`.
+ * @param argc  counts argv[0], and not that room
+ * @return for free(), the texts are the cell's; NULL: out of memory
+ */
+char **rfl_cli_matrix_argv(const struct rfl_matrix_cell *cell, size_t more,
+			   int *argc) RFL_WARN_UNUSED;
+
 /** The whole command line of a run, quoted for a shell. */
 void rfl_cli_matrix_command(const struct rfl_matrix *m, size_t run, const char *log_dir,
 			    struct rfl_buf *out);

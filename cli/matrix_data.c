@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "base/where.h"
+#include "cli/matrix.h"
 #include "cli/run_args.h"
 #include "complexity/zoo.h"
 
@@ -63,13 +64,10 @@ static enum rfl_rc ask_cell(const struct rfl_cli *cli, const struct rfl_matrix *
 	char **argv;
 	int argc = 0;
 
-	while (cell->args[argc])
-		argc++;
-	argv = rfl_alloc_array((size_t)argc + 2, sizeof(*argv));
+	argv = rfl_cli_matrix_argv(cell, 0, &argc);
 	if (!argv)
 		return no_memory(m, err);
-	memcpy(argv + 1, cell->args, (size_t)argc * sizeof(*argv));
-	rc = rfl_run_request_parse(cli, argc + 1, argv, &request, err);
+	rc = rfl_run_request_parse(cli, argc, argv, &request, err);
 	*ret = (struct look){
 		.data = find_data(cell),
 		.model = cell->model,

@@ -257,24 +257,6 @@ static enum rfl_rc note_refusal(struct rfl_matrix_job *job, size_t run, const ch
 	return tell(job, label, "refused", why->msg, err);
 }
 
-/* Argument vector of a run; the texts behind the cell's own are the caller's. */
-static char **make_argv(const struct rfl_matrix_cell *cell, char *label, char *log_dir, int *argc)
-{
-	char **argv;
-	int n = 0;
-
-	while (cell->args[n])
-		n++;
-	argv = rfl_alloc_array((size_t)n + 4, sizeof(*argv));
-	if (!argv)
-		return NULL;
-	memcpy(argv + 1, cell->args, (size_t)n * sizeof(*argv));
-	argv[n + 1] = label;
-	argv[n + 2] = log_dir;
-	*argc = n + 3;
-	return argv;
-}
-
 static enum rfl_rc start(struct rfl_matrix_job *job, size_t run, int argc, char **argv,
 			 struct rfl_run_result *result, struct rfl_err *why)
 {
@@ -308,9 +290,11 @@ static enum rfl_rc execute(struct rfl_matrix_job *job, size_t run, struct rfl_er
 	label_of(job, run, label);
 	(void)snprintf(label_arg, sizeof(label_arg), "--label=%s", label);
 	(void)snprintf(dir_arg, sizeof(dir_arg), "--log-dir=%s", job->log_dir);
-	argv = make_argv(&job->m->cells[cell], label_arg, dir_arg, &argc);
+	argv = rfl_cli_matrix_argv(&job->m->cells[cell], 2, &argc);
 	if (!argv)
 		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", label);
+	argv[argc++] = label_arg;
+	argv[argc++] = dir_arg;
 	rc = start(job, run, argc, argv, &result, &why);
 	if (rc == RFL_OK) {
 		if (result.rc == RFL_OK)

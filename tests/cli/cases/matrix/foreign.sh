@@ -13,3 +13,10 @@ roofline -q matrix status small.json --only lab --format csv | cut -d, -f 4,6-
 printf 'label,secs\nlab_resnet18_fp32_bs2_r1,3\n' >other/metrics.csv
 roofline matrix status small.json --only lab --log-dir other 2>&1
 echo "exit $?"
+
+# When all is done nothing is to be run, and nothing is said of a file that stays as it is.
+printf 'label,imgs_per_sec\nlab_alexnet_fp32_bs8_run1,3\n' >other/metrics.csv
+roofline matrix run small.json --only lab_alexnet_fp32_bs8_run1 --log-dir other 2>err
+echo "exit $?"
+grep -v 'not a ledger of this program; taken are' err
+ls other
