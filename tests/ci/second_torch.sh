@@ -30,7 +30,9 @@ cmake --build "$build" --target engine_tests
 # The tests would skip without the plugin, which here would be a failure.
 want=engine_torch-${version%.*}
 ls "$build/lib/roofline/plugins/$want"-*.so
-ctest --test-dir "$build" -L engine --output-on-failure --no-tests=error
+xml=$(readlink -f "$build")/tests.xml
+ctest --test-dir "$build" -L engine --output-on-failure --no-tests=error --output-junit "$xml"
+tests/ci/skipped.py "$xml"
 
 # A PyTorch built with CUDA brings CUPTI, which knows all chips without having one. Its tests skip
 # where it is not found, which here would be a failure.

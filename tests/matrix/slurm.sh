@@ -117,11 +117,11 @@ export SLURM_CONF=$dir/slurm.conf
 
 slurmctld -D -i -f "$SLURM_CONF" >"$dir/slurmctld.log" 2>&1 &
 started+=($!)
-wait_for 15 scontrol ping || skip "slurmctld does not start: $(tail -n 1 "$dir/slurmctld.log")"
+wait_for 15 scontrol ping || skip "slurmctld does not start: $(tail -n 4 "$dir/slurmctld.log" | tr '\n' ';')"
 slurmd -D -f "$SLURM_CONF" >"$dir/slurmd.log" 2>&1 &
 started+=($!)
 is_idle() { [ "$(sinfo -h -o %T)" = idle ]; }
-wait_for 15 is_idle || skip "slurmd does not start: $(tail -n 1 "$dir/slurmd.log")"
+wait_for 15 is_idle || skip "slurmd does not start: $(tail -n 4 "$dir/slurmd.log" | tr '\n' ';')"
 
 # ---- the matrix ----
 
