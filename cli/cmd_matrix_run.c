@@ -72,20 +72,21 @@ static enum rfl_rc print_commands(struct rfl_cli *cli, const struct rfl_matrix_j
 
 /* ---- what is not done ---- */
 
-/* Why a run is not done. One without a row could not begin, or its turn did not come: then it is
- * among those that one line tells of. @return is it told of here */
+/* Why a run is not done. One that could not begin may have failed before: what is to be mended now
+ * is told. One without a row whose turn did not come is among those that one line tells of.
+ * @return is it told of here */
 static bool explain(const struct rfl_matrix_job *job, const struct rfl_matrix_view *view,
 		    size_t run, struct rfl_matrix_gap *ret)
 {
 	const struct rfl_matrix_run *r = &view->cover.runs[run];
 
 	*ret = (struct rfl_matrix_gap){ .run = run, .status = "missing" };
-	if (r->state == RFL_MATRIX_FAILED) {
-		ret->status = r->row->status;
-		ret->reason = r->row->error_text;
-	} else if (job->refusals[run]) {
+	if (job->refusals[run]) {
 		ret->status = "refused";
 		ret->reason = job->refusals[run];
+	} else if (r->state == RFL_MATRIX_FAILED) {
+		ret->status = r->row->status;
+		ret->reason = r->row->error_text;
 	} else if (job->stopped) {
 		return false;
 	}
