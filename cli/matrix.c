@@ -188,7 +188,7 @@ static enum rfl_rc load_ledger(const char *path, const struct rfl_matrix *m,
 		[RFL_LEDGER_AT_rank] = true,       [RFL_LEDGER_AT_micro_batch] = true,
 	};
 
-	if (rfl_ledger_check(path, NULL) != RFL_OK)
+	if (rfl_ledger_check(path, NULL) == RFL_EFORMAT) /* what cannot be read says so below */
 		return load_foreign(path, m, ret, err);
 	return rfl_ledger_load_columns(path, wanted, ret, err);
 }
