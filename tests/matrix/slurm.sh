@@ -187,6 +187,7 @@ scontrol requeue "${job}_0" || fail "scontrol requeue"
 wait_for 30 has_row interrupted || fail "no row of the run that was interrupted"
 waits_to_begin() { [ "$(squeue -h -o '%T %r')" = 'PENDING BeginTime' ]; } # for two minutes, on its own
 wait_for 30 waits_to_begin || fail "the task is not queued again: $(squeue 2>&1)"
+sleep 2 # a credential of the very second in which the last one was revoked counts as revoked, too
 scontrol update "JobId=${job}_0" StartTime=now || fail "scontrol update"
 wait_for 60 job_ends || fail "the task that was queued again does not end: $(squeue 2>&1)"
 "$roofline" matrix status matrix.json --only lab/alexnet --log-dir again/tasks/0 >status.out ||
