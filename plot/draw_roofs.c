@@ -36,8 +36,9 @@ static struct segment segment_of(const struct rfl_figure *f, const struct rfl_fi
 static void draw_band(struct rfl_figure *f, const struct rfl_fig_ceiling *c)
 {
 	struct segment lo, hi;
-	struct rfl_xy points[4];
+	struct rfl_xy points[6];
 	struct rfl_prim *p;
+	size_t n = 0;
 
 	if (!c->primary || isnan(c->lo) || isnan(c->hi))
 		return;
@@ -45,11 +46,16 @@ static void draw_band(struct rfl_figure *f, const struct rfl_fig_ceiling *c)
 	hi = segment_of(f, c, c->hi);
 	if (!lo.visible || !hi.visible)
 		return;
-	points[0] = (struct rfl_xy){ lo.x0, lo.y0 };
-	points[1] = (struct rfl_xy){ lo.x1, lo.y1 };
-	points[2] = (struct rfl_xy){ hi.x1, hi.y1 };
-	points[3] = (struct rfl_xy){ hi.x0, hi.y0 };
-	p = rfl_scene_polyline(f->scene, points, 4, RFL_COLOR_NONE, 0);
+	/* where the frame cut one line shorter, the band goes on along the frame */
+	if (lo.x0 > hi.x0 && lo.y0 > hi.y0)
+		points[n++] = (struct rfl_xy){ hi.x0, lo.y0 };
+	points[n++] = (struct rfl_xy){ lo.x0, lo.y0 };
+	points[n++] = (struct rfl_xy){ lo.x1, lo.y1 };
+	if (hi.x1 < lo.x1 && lo.y1 > hi.y1)
+		points[n++] = (struct rfl_xy){ lo.x1, hi.y1 };
+	points[n++] = (struct rfl_xy){ hi.x1, hi.y1 };
+	points[n++] = (struct rfl_xy){ hi.x0, hi.y0 };
+	p = rfl_scene_polyline(f->scene, points, n, RFL_COLOR_NONE, 0);
 	p->at.polyline.closed = true;
 	p->fill = f->theme->band;
 	p->id = rfl_scene_printf(f->scene, "band-%s", c->id);

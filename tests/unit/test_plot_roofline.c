@@ -462,6 +462,43 @@ static void words_come_from_the_data(void **state)
 	free(d);
 }
 
+/* A ceiling that spreads so far that its low end leaves the frame at the bottom: what is grey goes
+ * on along the frame, into its corner. */
+static void a_wide_band_fills_the_corner(void **state)
+{
+	struct demo *d = demo_six();
+	struct rfl_scene *s = NULL;
+	struct rfl_err err = RFL_ERR_INIT;
+	size_t found = 0;
+
+	(void)state;
+	d->levels[1].peak = demo_peak(38.6e9, "triad nt, avx512", 2, 0.9);
+	demo_point(d, "resnet18", 1, 10.8, 8, 3,
+		   4); /* so low that the roof leaves the frame at its left */
+	assert_ok(rfl_plot_roofline(&d->input, &s, &err), &err);
+	for (size_t i = 0; i < s->n; i++) {
+		const struct rfl_prim *p = &s->prims[i];
+		double left = INFINITY, bottom = -INFINITY;
+		bool corner = false;
+
+		if (strcmp(p->id, "band-roof-memory") != 0)
+			continue;
+		for (size_t k = 0; k < p->at.polyline.n; k++) {
+			left = fmin(left, p->at.polyline.points[k].x);
+			bottom = fmax(bottom, p->at.polyline.points[k].y);
+		}
+		for (size_t k = 0; k < p->at.polyline.n; k++)
+			corner |= p->at.polyline.points[k].x <= left &&
+				  p->at.polyline.points[k].y >= bottom;
+		assert_int_equal(p->at.polyline.n, 5);
+		assert_true(corner);
+		found++;
+	}
+	assert_int_equal(found, 1);
+	rfl_scene_free(s);
+	free(d);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -474,6 +511,7 @@ int main(void)
 		cmocka_unit_test(traffic_is_named),
 		cmocka_unit_test(above_the_roof_is_said),
 		cmocka_unit_test(repeats_are_counted),
+		cmocka_unit_test(a_wide_band_fills_the_corner),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
