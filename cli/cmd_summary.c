@@ -95,18 +95,21 @@ static void put_coverage(const struct rfl_matrix *m, const struct rfl_matrix_cov
 			       c->missing + c->failed - named);
 }
 
-/* " --log-dir DIR" where the rows are in DIR/metrics.csv; "" where they have no such place. */
+/* " --log-dir DIR" where the rows are in DIR/metrics.csv; "" where they have no such place. To the
+ * table of another program no row is added: what it has counts, and others go elsewhere. */
 static void put_log_dir(const struct rfl_opt_list *metrics, struct rfl_buf *out)
 {
 	const char *path = metrics->items[0], *base = rfl_path_base(path);
+	const bool foreign = rfl_ledger_check(path, NULL) == RFL_EFORMAT;
 
 	if (metrics->n != 1 || strcmp(base, "metrics.csv") != 0)
 		return;
-	rfl_buf_puts(out, " --log-dir ");
+	rfl_buf_puts(out, foreign ? " --done-in " : " --log-dir ");
 	if (base == path)
 		rfl_buf_puts(out, ".");
 	else
 		rfl_buf_append(out, path, base == path + 1 ? 1 : (size_t)(base - path) - 1);
+	rfl_buf_puts(out, foreign ? " --log-dir new-logs" : "");
 }
 
 static enum rfl_rc is_incomplete(const struct summary_args *a, const struct rfl_matrix *m,

@@ -20,3 +20,6 @@ roofline matrix run small.json --only lab_alexnet_fp32_bs8_run1 --log-dir other 
 echo "exit $?"
 grep -v 'not a ledger of this program; taken are' err
 ls other
+# No row is added to it, so what is missing goes elsewhere: with --done-in its rows are not run again.
+roofline -q summary --metrics logs/metrics.csv --matrix small.json 2>&1 >summary | grep -o "'roofline matrix run .*"
+roofline matrix run small.json --done-in logs --log-dir new-logs --only lab --dry-run 2>/dev/null | grep -o 'label=[^ ]*'

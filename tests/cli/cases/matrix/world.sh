@@ -13,6 +13,7 @@ roofline matrix status m.json --only lab/resnet18/fp32/4
 echo "exit $?"
 roofline matrix run m.json --only lab/resnet18/fp32/4 # nothing is left
 roofline summary --matrix m.json 2>/dev/null | grep '^m\.json\|^small\|of 14'
+roofline -q summary --matrix m.json 2>&1 >summary | grep -o "'roofline matrix run .*"
 # of ranks alone nothing is done: rank 0 died before it wrote the row of all
 grep -v 'bs4_run2,' logs/metrics.csv >ranks && mv ranks logs/metrics.csv
 roofline matrix status m.json --only lab/resnet18/fp32/4
