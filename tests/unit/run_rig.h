@@ -26,4 +26,16 @@ static inline struct rfl_run_config small_config(void)
 	};
 }
 
+/* A run with its files in `dir`. @param child  the command line of its child; NULL where the run stays
+ * in this process */
+static inline struct rfl_run_options options_in(const char *dir, const char *const *child)
+{
+	return (struct rfl_run_options){
+		.env = "lab",
+		.log_dir = dir,
+		.command_line = "roofline run --arch resnet18",
+		.child_argv = child,
+	};
+}
+
 #endif

@@ -32,16 +32,6 @@
 
 static char *self;
 
-static struct rfl_run_options options_in(const char *dir, const char *const *child)
-{
-	return (struct rfl_run_options){
-		.env = "lab",
-		.log_dir = dir,
-		.command_line = "roofline run --arch resnet18",
-		.child_argv = child,
-	};
-}
-
 /* One run with the fake told `fake`; the row stays with the caller. */
 static void run_fake(const char *dir, const char *fake, struct rfl_run_result *ret)
 {

@@ -30,15 +30,10 @@ static struct tried try(void **state, const char *label, const char *const *told
 	struct tried t = { .err = RFL_ERR_INIT };
 	char meeting[4200], ledger[4200];
 	const char *env[16] = { meeting };
-	const struct rfl_run_options options = {
-		.label = label,
-		.env = "lab",
-		.log_dir = *state,
-		.command_line = "test",
-		.child_argv = child,
-		.child_env = env,
-	};
+	struct rfl_run_options options = options_in(*state, child);
 
+	options.label = label;
+	options.child_env = env;
 	(void)snprintf(meeting, sizeof(meeting), "RFL_FAKE_WORLD=%s", (const char *)*state);
 	for (size_t i = 0; told && told[i]; i++)
 		env[i + 1] = told[i];
@@ -154,15 +149,10 @@ static void a_rank_alone_says_who_is_missing(void **state)
 	struct rfl_err err = RFL_ERR_INIT;
 	char meeting[4200];
 	const char *const env[] = { meeting, NULL };
-	const struct rfl_run_options options = {
-		.label = "x",
-		.env = "lab",
-		.log_dir = *state,
-		.command_line = "test",
-		.child_argv = child,
-		.child_env = env,
-	};
+	struct rfl_run_options options = options_in(*state, child);
 
+	options.label = "x";
+	options.child_env = env;
 	(void)snprintf(meeting, sizeof(meeting), "RFL_FAKE_WORLD=%s", (const char *)*state);
 	config.world = (struct rfl_world){ .rank = 0,
 					   .size = 3,
