@@ -26,8 +26,8 @@ static inline struct rfl_run_config small_config(void)
 	};
 }
 
-/* A run with its files in `dir`. @param child  the command line of its child; NULL where the run stays
- * in this process */
+/* A run with its files in `dir`. @param child  the command line of its child; NULL where the run
+ * stays in this process */
 static inline struct rfl_run_options options_in(const char *dir, const char *const *child)
 {
 	return (struct rfl_run_options){
