@@ -12,6 +12,7 @@
 
 #include "base/file.h"
 #include "profile/capture_impl.h"
+#include "profile/span.h"
 
 /* ---- new, free ---- */
 
@@ -262,6 +263,49 @@ static int other_metric(struct rfl_capture_builder *b, const char *name, size_t 
 	return id;
 }
 
+/* Remember a name that no formula has and that looks like a count of FLOPs or bytes. */
+static bool keep_strange(struct rfl_capture_builder *b, struct rfl_span name)
+{
+	static const struct {
+		const char *word;
+		enum rfl_quantity first, last;
+	} looks[] = {
+		{ "_op_fp16_", RFL_QUANTITY_FLOPS_FP16, RFL_QUANTITY_FLOPS_FP16 },
+		{ "_op_fp64_", RFL_QUANTITY_FLOPS_FP64, RFL_QUANTITY_FLOPS_FP64 },
+		{ "_executed_op_h", RFL_QUANTITY_FLOPS_FP16, RFL_QUANTITY_FLOPS_FP16 },
+		{ "_executed_op_f", RFL_QUANTITY_FLOPS_FP32, RFL_QUANTITY_FLOPS_FP32 },
+		{ "_executed_op_d", RFL_QUANTITY_FLOPS_FP64, RFL_QUANTITY_FLOPS_FP64 },
+		{ "tensor_src_bf16", RFL_QUANTITY_FLOPS_TENSOR_BF16,
+		  RFL_QUANTITY_FLOPS_TENSOR_BF16 },
+		{ "tensor_src_tf32", RFL_QUANTITY_FLOPS_TENSOR_TF32,
+		  RFL_QUANTITY_FLOPS_TENSOR_TF32 },
+		{ "tensor_src_fp", RFL_QUANTITY_FLOPS_TENSOR_FP16, RFL_QUANTITY_FLOPS_TENSOR_FP4 },
+		{ "fp_arith", RFL_QUANTITY_FLOPS_FP16, RFL_QUANTITY_FLOPS_MIXED },
+		{ "fp_ret", RFL_QUANTITY_FLOPS_FP16, RFL_QUANTITY_FLOPS_MIXED },
+		{ "dram_", RFL_QUANTITY_DRAM_READ, RFL_QUANTITY_DRAM },
+		{ "lts__t_", RFL_QUANTITY_L2, RFL_QUANTITY_L2 },
+		{ "l1tex__t_", RFL_QUANTITY_L1, RFL_QUANTITY_L1 },
+		{ "pcie__", RFL_QUANTITY_PCIE_READ, RFL_QUANTITY_PCIE_WRITE },
+		{ "nvl", RFL_QUANTITY_NVLINK_RX, RFL_QUANTITY_NVLINK_TX },
+	};
+	bool bytes = rfl_span_has(name, "bytes") || rfl_span_has(name, "sectors");
+	const char *kept = NULL;
+
+	if (rfl_span_has(name, ".pct") || rfl_span_has(name, ".ratio") ||
+	    rfl_span_has(name, "peak")) /* a share, or what a chip can do */
+		return true;
+	for (size_t i = 0; i < RFL_ARRAY_LEN(looks); i++) {
+		if (!rfl_span_has(name, looks[i].word) ||
+		    (looks[i].first > RFL_QUANTITY_FLOPS && !bytes))
+			continue;
+		kept = rfl_capture__intern(b, name.at, name.len);
+		for (int q = (int)looks[i].first; q <= (int)looks[i].last; q++)
+			b->strange[q] = b->strange[q] ? b->strange[q] : kept;
+		return kept != NULL;
+	}
+	return true;
+}
+
 int rfl_capture_metric_id(struct rfl_capture_builder *b, const char *name, size_t len,
 			  const char *unit)
 {
@@ -278,6 +322,8 @@ int rfl_capture_metric_id(struct rfl_capture_builder *b, const char *name, size_
 		b->metrics[slot].unit = unit;
 		return slot;
 	}
+	if (!keep_strange(b, (struct rfl_span){ .at = name, .len = len }))
+		return -2;
 	if (b->all_metrics)
 		return other_metric(b, name, len, unit);
 	b->capture.unused_metrics++;

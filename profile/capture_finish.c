@@ -194,7 +194,7 @@ static enum rfl_rc set_unavailable(struct rfl_finish *f, enum rfl_quantity q,
 	else if (f->has_reasons && f->reasons[q])
 		amount->reason = f->reasons[q];
 	else
-		rfl_formula_reason(f->b->formulas, q, f->slots, &f->text);
+		rfl_formula_reason(f->b->formulas, q, f->slots, f->b->strange[q], &f->text);
 	if (!amount->reason)
 		amount->reason = rfl_finish__kept(f);
 	if (!amount->reason)

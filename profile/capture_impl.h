@@ -82,6 +82,8 @@ struct rfl_capture_builder {
 	size_t nmetrics, metrics_cap;
 	struct rfl_places metric_places; /* of those that are no slot */
 	bool asked;                      /* ids were handed out */
+	/* of those that no formula names: the first that looks like a count of a quantity */
+	const char *strange[RFL_QUANTITY_COUNT];
 
 	/* the current launch, by id */
 	double *value;

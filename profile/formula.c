@@ -5,6 +5,7 @@
 
 #include <assert.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,7 +21,7 @@ static size_t hash_at(const struct rfl_formulas *f, const char *name, size_t len
 	return (size_t)(h ^ h >> 32) & (f->table_size - 1);
 }
 
-int rfl_formulas_slot(const struct rfl_formulas *f, const char *metric, size_t len)
+static int find_slot(const struct rfl_formulas *f, const char *metric, size_t len)
 {
 	if (f->table_size == 0)
 		return -1;
@@ -32,6 +33,25 @@ int rfl_formulas_slot(const struct rfl_formulas *f, const char *metric, size_t l
 			return (int)(f->table[at] - 1);
 	}
 	return -1;
+}
+
+int rfl_formulas_slot(const struct rfl_formulas *f, const char *metric, size_t len)
+{
+	int slot = find_slot(f, metric, len);
+
+	for (size_t i = 0; i < f->naliases && slot < 0; i++) {
+		const struct rfl_formula_alias *a = &f->aliases[i];
+		size_t from = strlen(a->from);
+		char name[RFL_WORD_MAX + 1];
+		int n;
+
+		if (len < from || memcmp(metric, a->from, from) != 0)
+			continue;
+		n = snprintf(name, sizeof(name), "%s%.*s", a->to, (int)(len - from), metric + from);
+		if (n > 0 && (size_t)n < sizeof(name))
+			slot = find_slot(f, name, (size_t)n);
+	}
+	return slot;
 }
 
 static void table_put(struct rfl_formulas *f, size_t slot)
@@ -66,7 +86,7 @@ static bool table_grow(struct rfl_formulas *f)
 size_t rfl_formulas__slot_add(struct rfl_formulas *f, const char *name, size_t len,
 			      const char *unit, bool is_report)
 {
-	int have = rfl_formulas_slot(f, name, len);
+	int have = find_slot(f, name, len);
 	struct rfl_formula_slot *slots;
 	size_t cap = f->slots_cap ? f->slots_cap * 2 : 64;
 
@@ -335,6 +355,7 @@ void rfl_formulas_free(struct rfl_formulas *f)
 		free(f->quantities[q].ways);
 	free(f->terms);
 	free(f->traps);
+	free(f->aliases);
 	free(f->chips);
 	free(f->table);
 	free(f->slots);

@@ -52,7 +52,7 @@ const char *rfl_formulas_slot_name(const struct rfl_formulas *f, size_t slot);
 bool rfl_formulas_slot_is_report(const struct rfl_formulas *f, size_t slot);
 /** The unit that a metric must have to be this one ("byte/s"); NULL: any. */
 const char *rfl_formulas_slot_unit(const struct rfl_formulas *f, size_t slot);
-/** -1: no way names this metric. Constant time. */
+/** -1: no way names this metric, by an alias either. */
 int rfl_formulas_slot(const struct rfl_formulas *f, const char *metric, size_t len);
 
 struct rfl_term {
@@ -111,9 +111,10 @@ void rfl_formulas_eval(const struct rfl_formulas *f, const double *slots,
 /** A way in words: "smsp__... + 2 x smsp__...". */
 void rfl_formula_text(const struct rfl_formulas *f, enum rfl_quantity q, int way,
 		      struct rfl_buf *out);
-/** Why there is no value: what every way needs and lacks. */
+/** Why there is no value: what every way needs and lacks.
+ * @param strange  a metric that looks like a count of it and that no formula names; NULL: none */
 void rfl_formula_reason(const struct rfl_formulas *f, enum rfl_quantity q, const double *slots,
-			struct rfl_buf *out);
+			const char *strange, struct rfl_buf *out);
 
 /** A name of nvprof or the Metric API ("flop_count_sp"), which chips since Turing do not have:
  * every metric of CUPTI and ncu has "__" in its name. */

@@ -12,6 +12,7 @@
 /* Slots of one family, at most: presence is a bitmap of a few words. */
 #define RFL_SLOTS_MAX  512
 #define RFL_SLOT_WORDS (RFL_SLOTS_MAX / 64)
+#define RFL_WORD_MAX   256 /* of a metric's name, and of any other word of a file */
 
 struct rfl_formula_slot {
 	const char *name;
@@ -39,6 +40,11 @@ struct rfl_formula_quantity {
 	const char *impossible;
 };
 
+/* A metric whose name begins with `from` is the one that begins with `to`. */
+struct rfl_formula_alias {
+	const char *from, *to;
+};
+
 struct rfl_formulas {
 	struct rfl_arena *arena; /* owns all texts */
 	const char *family, *command;
@@ -56,6 +62,8 @@ struct rfl_formulas {
 
 	struct rfl_trap *traps;
 	size_t ntraps, traps_cap;
+	struct rfl_formula_alias *aliases;
+	size_t naliases, aliases_cap;
 };
 
 /* ---- formula.c ---- */

@@ -355,6 +355,31 @@ static enum rfl_rc chips_statement(struct rfl_parser *p)
 	return rc;
 }
 
+/* alias <beginning of names> <beginning of those that the formulas have> */
+static enum rfl_rc alias_statement(struct rfl_parser *p)
+{
+	struct rfl_formulas *f = p->f;
+	struct rfl_formula_alias alias = { NULL, NULL };
+	const char **const ends[] = { &alias.from, &alias.to };
+	char there[64];
+	enum rfl_rc rc = RFL_OK;
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(ends) && rc == RFL_OK; i++) {
+		if (p->t.kind != RFL_TOKEN_WORD)
+			return rfl_parser_fail(p, &p->t,
+					       "the beginning of a name belongs here, not %s",
+					       rfl_parser_shown(p, there));
+		rc = rfl_parser_text(p, ends[i]);
+		if (rc == RFL_OK)
+			rc = rfl_parser_next(p);
+	}
+	if (rc == RFL_OK)
+		rc = room(p, (void **)&f->aliases, f->naliases, &f->aliases_cap, sizeof(alias));
+	if (rc == RFL_OK)
+		f->aliases[f->naliases++] = alias;
+	return rc;
+}
+
 static enum rfl_rc command_statement(struct rfl_parser *p)
 {
 	return rfl_parser_string(p, "a command", &p->f->command);
@@ -414,6 +439,7 @@ static enum rfl_rc statement(struct rfl_parser *p)
 		{ "family", family_statement },     { "chips", chips_statement },
 		{ "use", use_statement },           { "command", command_statement },
 		{ "subtract", subtract_statement }, { "exclude", exclude_statement },
+		{ "alias", alias_statement },
 	};
 	enum rfl_quantity q = quantity_of(&p->t);
 	char there[64];

@@ -6,8 +6,6 @@
 
 #include "profile/formula_impl.h"
 
-#define RFL_WORD_MAX 256
-
 enum rfl_token_kind { RFL_TOKEN_END, RFL_TOKEN_WORD, RFL_TOKEN_STRING, RFL_TOKEN_NAME };
 
 struct rfl_token {

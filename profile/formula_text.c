@@ -139,7 +139,7 @@ static void put_no_count(const struct rfl_formulas *f, enum rfl_quantity q, int 
 }
 
 void rfl_formula_reason(const struct rfl_formulas *f, enum rfl_quantity q, const double *slots,
-			struct rfl_buf *out)
+			const char *strange, struct rfl_buf *out)
 {
 	const struct rfl_formula_quantity *quantity = &f->quantities[q];
 	struct names best = { 0 };
@@ -169,7 +169,10 @@ void rfl_formula_reason(const struct rfl_formulas *f, enum rfl_quantity q, const
 		put_no_count(f, q, best_way, slots, out);
 		return;
 	}
-	rfl_buf_puts(out, "not counted: ");
+	if (strange)
+		rfl_buf_printf(out, "present but not understood: %s; needs ", strange);
+	else
+		rfl_buf_puts(out, "not counted: ");
 	if (f->command && !best.has_report) {
 		rfl_buf_printf(out, "%s ", f->command);
 		put_names(f, &best, slots, ",", out);

@@ -219,11 +219,30 @@ static double over_launches(const struct rfl_ncu_metric *m, double value, double
 	return total;
 }
 
+/* Whether the file has the metric under another name too (sm__ and smsp__): other passes may have
+ * counted it. */
+static bool has_two_names(const struct rfl_ncu *n, const struct rfl_ncu_metric *m)
+{
+	bool wide = n->table.layout == RFL_NCU_WIDE;
+	const struct rfl_ncu_metric *metrics = wide ? n->table.metrics : n->metrics;
+	size_t count = wide ? n->table.nused : n->nmetrics;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct rfl_ncu_metric *other = &metrics[wide ? n->table.used[i] : i];
+
+		if (other->id == m->id && strcmp(other->name, m->name) != 0)
+			return true;
+	}
+	return false;
+}
+
 /* A second value for a metric of one launch. */
 static enum rfl_rc given_twice(struct rfl_ncu *n, struct rfl_ncu_metric *m, struct rfl_span cell,
 			       const char *column, struct rfl_err *err)
 {
-	if (m->launch == n->launches || n->table.layout == RFL_NCU_WIDE)
+	bool two_names = has_two_names(n, m);
+
+	if (!two_names && (m->launch == n->launches || n->table.layout == RFL_NCU_WIDE))
 		return rfl_import_bad_row(n->import, column, err,
 					  "'%s' is there twice for one launch, now as '%.*s %s': "
 					  "the values differ",
@@ -231,8 +250,9 @@ static enum rfl_rc given_twice(struct rfl_ncu *n, struct rfl_ncu_metric *m, stru
 	if (!m->warned)
 		rfl_import_warn(n->import,
 				"'%s' of section '%s', '%.*s %s', differs from what another "
-				"section says: the first is taken",
-				m->name, m->section, RFL_SPAN_ARG(cell), m->unit_text);
+				"%s says: the first is taken",
+				m->name, m->section, RFL_SPAN_ARG(cell), m->unit_text,
+				two_names ? "name of it" : "section");
 	m->warned = true;
 	return RFL_OK;
 }

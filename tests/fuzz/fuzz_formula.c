@@ -38,7 +38,7 @@ static void check(const struct rfl_formulas *f, const double *slots)
 		FUZZ_ASSERT(isnan(value[q]) || value[q] >= 0);
 		rfl_buf_reset(&text);
 		if (way[q] == -1)
-			rfl_formula_reason(f, id, slots, &text);
+			rfl_formula_reason(f, id, slots, NULL, &text);
 		else
 			rfl_formula_text(f, id, way[q], &text);
 		FUZZ_ASSERT(text.len > 0);

@@ -115,6 +115,12 @@ static void refuses_with_place_and_reason(void **state)
 		{ "family a\nsubtract cycles 2 y", "t:2:20: the reason in \"quotes\" belongs here, "
 						   "not the end of the statement" },
 		{ "family a\nexclude cycles a b", "t:2:18: '=' belongs here, not 'b'" },
+		{ "family a\nalias sm__",
+		  "t:2:11: the beginning of a name belongs here, not the end "
+		  "of the statement" },
+		{ "family a\nalias sm__ 'x'", "t:2:12: the beginning of a name belongs here, not "
+					      "'x'" },
+		{ "family a\nalias a b c", "t:2:11: 'c' is one too many here" },
 		{ "family a\ncommand ncu", "t:2:9: a command in \"quotes\" belongs here, not "
 					   "'ncu'" },
 		{ "family a\ntime_s = a\x01", "t:2:10: a name holds letters, digits and "
@@ -132,6 +138,38 @@ static void refuses_with_place_and_reason(void **state)
 		assert_int_equal(rc, RFL_EFORMAT);
 		assert_null(f);
 	}
+}
+
+static void finds_metrics_by_an_alias(void **state)
+{
+	struct rfl_formulas *f = parse("family a\nalias sm__sass_ smsp__sass_\n"
+				       "flops.fp32 = smsp__sass_fadd.sum\n"
+				       "cycles = sm__sass_cycles.sum | smsp__sass_cycles.sum\n");
+	static const struct {
+		const char *name, *is;
+	} cases[] = {
+		{ "smsp__sass_fadd.sum", "smsp__sass_fadd.sum" },
+		{ "sm__sass_fadd.sum", "smsp__sass_fadd.sum" },
+		{ "sm__sass_cycles.sum", "sm__sass_cycles.sum" }, /* a name of its own */
+		{ "sm__sass_fadd", NULL },
+		{ "derived__sm__sass_fadd.sum", NULL },
+		{ "sm__sass", NULL },
+	};
+	char longest[300];
+
+	(void)state;
+	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++) {
+		int slot = rfl_formulas_slot(f, cases[i].name, strlen(cases[i].name));
+
+		if (cases[i].is)
+			assert_string_equal(rfl_formulas_slot_name(f, (size_t)slot), cases[i].is);
+		else
+			assert_int_equal(slot, -1);
+	}
+	memset(longest, 'x', sizeof(longest));
+	memcpy(longest, "sm__sass_", 9);
+	assert_int_equal(rfl_formulas_slot(f, longest, sizeof(longest)), -1);
+	rfl_formulas_free(f);
 }
 
 static void reads_statements_over_lines_and_comments(void **state)
@@ -544,7 +582,7 @@ static void assert_reason(const struct rfl_formulas *f, enum rfl_quantity q,
 	struct rfl_buf text;
 
 	rfl_buf_init(&text, 0);
-	rfl_formula_reason(f, q, slots, &text);
+	rfl_formula_reason(f, q, slots, NULL, &text);
 	assert_string_equal(rfl_buf_str(&text), expected);
 	rfl_buf_fini(&text);
 	free(slots);
@@ -588,6 +626,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(refuses_with_place_and_reason),
+		cmocka_unit_test(finds_metrics_by_an_alias),
 		cmocka_unit_test(reads_statements_over_lines_and_comments),
 		cmocka_unit_test(names_the_families_where_a_chip_is_unknown),
 		cmocka_unit_test(every_family_answers_for_every_quantity),

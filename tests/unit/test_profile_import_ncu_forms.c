@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "profile/chips.h"
 #include "tests/unit/import_rig.h"
 
 #define HEADER                                                                                     \
@@ -210,6 +211,152 @@ static void joins_rows_around_output(void **state)
 	import_rig_fini(&rig);
 }
 
+/* --- names of SMs and of their partitions ---------------------------------------------------- */
+
+enum sass_names { SASS_SMSP, SASS_SM, SASS_MIXED, SASS_BOTH };
+
+/* Three launches of two kernels with different counts; the last one's half-precision FMAs are
+ * moves. 64 FP32 FMAs a launch, ... as `op` says. */
+static void write_sass(struct rfl_buf *text, const struct rfl_chip *chip, enum sass_names names)
+{
+	static const char *const ops[] = { "fadd", "fmul", "ffma", "dadd", "dmul",
+					   "dfma", "hadd", "hmul", "hfma" };
+	static const char *const units[] = { "smsp", "sm" };
+
+	rfl_buf_puts(text, HEADER);
+	for (int id = 0; id < 3; id++) {
+		const char *head = id < 2 ? "k" : "moves";
+
+		for (size_t op = 0; op < RFL_ARRAY_LEN(ops); op++)
+			for (int unit = 0; unit < 2; unit++) {
+				bool is_sm = names == SASS_SM ||
+					     (names == SASS_MIXED && (op + (size_t)id) % 2);
+				int value = id == 2 && op >= 6 ? 0 : 64 * (id + 1) + (int)op;
+
+				if (names != SASS_BOTH && is_sm != (unit == 1))
+					continue;
+				if (id == 2 && op == 8)
+					value = 32 * 11;
+				rfl_buf_printf(text,
+					       "\"%d\",\"7\",\"%s\",\"0\",\"%d.%d\",\"%s__sass_"
+					       "thread_inst_executed_op_%s_pred_on.sum\",\"inst\","
+					       "\"%d\"\n",
+					       id, head, chip->capability / 10,
+					       chip->capability % 10, units[unit], ops[op], value);
+			}
+		rfl_buf_printf(text,
+			       "\"%d\",\"7\",\"%s\",\"0\",\"%d.%d\",\"%s__inst_executed_pipe_"
+			       "tensor.sum\",\"inst\",\"%d\"\n",
+			       id, head, chip->capability / 10, chip->capability % 10,
+			       names == SASS_SMSP ? "smsp" : "sm", id == 2 ? 11 : 0);
+	}
+}
+
+/* FLOPs by precision of the four ways to name them. */
+static void sm_names_count_what_smsp_names_count(void **state)
+{
+	const struct rfl_chip *chip;
+
+	(void)state;
+	for (size_t i = 0; (chip = rfl_chip_at(i)); i++) {
+		double first[RFL_QUANTITY_COUNT];
+
+		for (int names = SASS_SMSP; names <= SASS_BOTH; names++) {
+			const struct rfl_capture *c;
+			struct import_rig rig;
+			struct rfl_buf text;
+
+			rfl_buf_init(&text, 0);
+			write_sass(&text, chip, (enum sass_names)names);
+			c = read_rows(&rig, rfl_buf_str(&text));
+			for (int q = 0; q < RFL_QUANTITY_COUNT; q++) {
+				double value = c->total[q].value;
+
+				if (names == SASS_SMSP)
+					first[q] = value;
+				else if (!(isnan(value) && isnan(first[q])) && value != first[q])
+					fail_msg("%s, names %d: %s is %g, not %g", chip->name,
+						 names,
+						 rfl_quantity_info((enum rfl_quantity)q)->name,
+						 value, first[q]);
+			}
+			/* fadd + fmul + 2 ffma of values 64 n, 64 n + 1, 64 n + 2 */
+			if (strcmp(c->family, "xavier") != 0)
+				assert_close(c->total[RFL_QUANTITY_FLOPS_FP32].value,
+					     4 * 64 * (1 + 2 + 3) + 3 * (1 + 2 * 2), 0);
+			if (strcmp(c->family, "ampere-100") == 0) {
+				/* 2 hadd + 2 hmul + 4 hfma of 64 n + 6, 7, 8; no moves */
+				assert_close(c->total[RFL_QUANTITY_FLOPS_FP16].value,
+					     8 * 64 * (1 + 2) + 2 * (2 * 6 + 2 * 7 + 4 * 8), 0);
+				assert_true(import_rig_notes(c, "1,408 FLOP"));
+			}
+			assert_int_equal(rig.nwarnings, 0);
+			import_rig_fini(&rig);
+			rfl_buf_fini(&text);
+		}
+	}
+}
+
+#define SASS_FADD "__sass_thread_inst_executed_op_fadd_pred_on.sum"
+
+/* Two passes may count differently; one name twice is damage. */
+static void takes_the_first_of_two_names_that_differ(void **state)
+{
+	static const char wide[] = "\"ID\",\"Kernel Name\",\"CC\",\"smsp" SASS_FADD
+				   "\",\"sm" SASS_FADD "\"\n\"\",\"\",\"\",\"inst\",\"inst\"\n"
+				   "\"0\",\"k\",\"8.0\",\"5\",\"6\"\n";
+	static const char rows[] = HEADER ROW("0", "0", "smsp" SASS_FADD, "inst", "5")
+		ROW("0", "0", "sm" SASS_FADD, "inst", "6");
+	static const char twice[] = HEADER ROW("0", "0", "sm" SASS_FADD, "inst", "5")
+		ROW("0", "0", "sm" SASS_FADD, "inst", "6");
+	static const char *const texts[] = { wide, rows };
+	struct import_rig rig;
+
+	(void)state;
+	for (size_t i = 0; i < RFL_ARRAY_LEN(texts); i++) {
+		const struct rfl_capture *c = read_rows(&rig, texts[i]);
+
+		assert_close(c->ranges[0].metrics[0].value, 5, 0);
+		assert_int_equal(c->ranges[0].nmetrics, 1);
+		assert_non_null(strstr(rig.warnings.data, "differs from what another name of it"));
+		import_rig_fini(&rig);
+	}
+	import_rig_init(&rig);
+	assert_int_equal(import_rig_text(&rig, twice, sizeof(twice) - 1, NULL), RFL_EFORMAT);
+	import_rig_fini(&rig);
+}
+
+/* A count that no formula names is there: it was counted. */
+static void names_counts_that_it_does_not_understand(void **state)
+{
+	static const char text[] = HEADER ROW("0", "0", TIME, "ns", "10")
+		ROW("0", "0", "smsp__thread_inst_executed_op_ffma_pred_on.sum", "inst",
+		    "5") ROW("0", "0", "dram__bytes_read.avg", "byte", "5")
+			ROW("0", "0", "lts__t_bytes.sum.pct_of_peak_sustained_elapsed", "%", "5");
+	const struct rfl_capture *c;
+	struct import_rig rig;
+
+	(void)state;
+	c = read_rows(&rig, text);
+	assert_string_equal(c->total[RFL_QUANTITY_FLOPS_FP32].reason,
+			    "present but not understood: "
+			    "smsp__thread_inst_executed_op_ffma_pred_on.sum; needs ncu --metrics "
+			    "smsp__sass_thread_inst_executed_op_fadd_pred_on.sum,"
+			    "smsp__sass_thread_inst_executed_op_fmul_pred_on.sum,"
+			    "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum");
+	assert_string_equal(c->total[RFL_QUANTITY_DRAM_READ].reason,
+			    "present but not understood: dram__bytes_read.avg; needs ncu --metrics "
+			    "dram__bytes_read.sum");
+	assert_string_equal(c->total[RFL_QUANTITY_FLOPS_FP64].reason,
+			    "not counted: ncu --metrics "
+			    "smsp__sass_thread_inst_executed_op_dadd_pred_on.sum,"
+			    "smsp__sass_thread_inst_executed_op_dmul_pred_on.sum,"
+			    "smsp__sass_thread_inst_executed_op_dfma_pred_on.sum");
+	assert_string_equal(c->total[RFL_QUANTITY_L2].reason,
+			    "not counted: ncu --metrics lts__t_bytes.sum");
+	import_rig_fini(&rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -223,6 +370,9 @@ int main(void)
 		cmocka_unit_test(forgets_that_a_page_has_no_groups),
 		cmocka_unit_test(reads_a_summary_without_kernels),
 		cmocka_unit_test(joins_rows_around_output),
+		cmocka_unit_test(sm_names_count_what_smsp_names_count),
+		cmocka_unit_test(takes_the_first_of_two_names_that_differ),
+		cmocka_unit_test(names_counts_that_it_does_not_understand),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
