@@ -13,7 +13,7 @@
 
 const char *const rfl_range_kind_names[] = { "kernel",  "step", "phase",     "layer",
 					     "process", "idle", "self-test", NULL };
-const char *const rfl_validity_names[] = { "ok",     "partial",     "scaled", "estimate",
+const char *const rfl_validity_names[] = { "ok",     "scaled",      "estimate", "partial",
 					   "marked", "unavailable", NULL };
 const char *const rfl_rollup_names[] = { "sum", "max", "min", "mean", NULL };
 
@@ -57,6 +57,16 @@ bool rfl_capture_refused_alike(const struct rfl_capture *c, size_t i, struct rfl
 		if (strcmp(c->refusals[k].reason, reason) == 0)
 			rfl_buf_printf(sets, "%s%s", k > i ? ", " : "", c->refusals[k].set);
 	return true;
+}
+
+int64_t rfl_capture_launches_of_total(const struct rfl_capture *c)
+{
+	int64_t launches = 0;
+
+	for (size_t i = 0; i < c->nranges; i++)
+		if (c->ranges[i].kind == c->total_kind)
+			launches += c->ranges[i].launches;
+	return launches;
 }
 
 double rfl_amounts_ai(const struct rfl_amount amount[RFL_QUANTITY_COUNT])

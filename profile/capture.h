@@ -42,13 +42,13 @@ extern const char *const rfl_rollup_names[];
 
 enum rfl_validity {
 	RFL_VALID,             /**< read, every time */
-	RFL_VALID_PARTIAL,     /**< some launches lack it: a lower bound */
 	RFL_VALID_SCALED,      /**< multiplexed: scaled to the whole time */
 	RFL_VALID_ESTIMATE,    /**< derived from rounded or indirect figures; the note says how */
+	RFL_VALID_PARTIAL,     /**< a lower bound, however well the rest of it is known */
 	RFL_VALID_MARKED,      /**< the self-test of this capture was off by more than 2 % */
 	RFL_VALID_UNAVAILABLE, /**< not there: value NaN, with a reason */
 };
-/** "ok", "partial", "scaled", "estimate", "marked", "unavailable", NULL. */
+/** "ok", "scaled", "estimate", "partial", "marked", "unavailable", NULL: from best to worst. */
 extern const char *const rfl_validity_names[];
 
 /** A metric as it was read, in SI base units, over the launches of its range. */
@@ -63,7 +63,8 @@ struct rfl_metric {
 	const char *reason; /**< why unavailable, or a caveat; NULL: none */
 };
 
-/** A quantity of a range or of a capture. */
+/** A quantity of a range or of a capture. It is complete where as many launches had it as the range,
+ * or the ranges of the total, stand for: else `validity` is no better than partial. */
 struct rfl_amount {
 	double value; /**< NaN: not known */
 	enum rfl_validity validity;
@@ -130,6 +131,9 @@ void rfl_captures_fini(struct rfl_captures *c);
  * @return false: a refusal before it has the same reason, and nothing was appended
  */
 bool rfl_capture_refused_alike(const struct rfl_capture *c, size_t i, struct rfl_buf *sets);
+
+/** The launches, or the ranges of another kind, that a capture's totals are of. */
+int64_t rfl_capture_launches_of_total(const struct rfl_capture *c);
 
 /** FLOP per byte of an amounts array: flops.total / dram_bytes; NaN when one is not known, when no
  * byte was moved, or when they are of different launches. */

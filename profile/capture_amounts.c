@@ -44,22 +44,11 @@ static void add(struct rfl_amounts_sum *sum, const struct rfl_amount *amount, in
 		struct rfl_amount *a = &sum->amount[q];
 
 		if (isnan(a->value) || a->launches >= sum->launches ||
-		    a->validity > RFL_VALID_PARTIAL ||
-		    (a->validity == RFL_VALID_PARTIAL && sum->launches == launches))
+		    a->validity > RFL_VALID_PARTIAL || sum->launches == launches)
 			continue; /* of the first it is what that says */
 		a->validity = RFL_VALID_PARTIAL;
 		a->reason = "a lower bound: not known of all of them";
 	}
-}
-
-int64_t rfl_capture_launches_of_total(const struct rfl_capture *c)
-{
-	int64_t launches = 0;
-
-	for (size_t i = 0; i < c->nranges; i++)
-		if (c->ranges[i].kind == c->total_kind)
-			launches += c->ranges[i].launches;
-	return launches;
 }
 
 void rfl_captures_total(const struct rfl_captures *captures, struct rfl_amounts_sum *ret)
@@ -91,10 +80,9 @@ double rfl_range_share(const struct rfl_range *r, enum rfl_quantity q)
 
 	if (isnan(a->value))
 		return 0;
-	if (a->validity != RFL_VALID_PARTIAL || r->launches < 1 || a->launches < 0 ||
-	    a->launches >= r->launches)
-		return 1;
-	return (double)a->launches / (double)r->launches;
+	return a->launches > 0 && a->launches < r->launches
+		       ? (double)a->launches / (double)r->launches
+		       : 1;
 }
 
 double rfl_capture_coverage(const struct rfl_capture *c, enum rfl_quantity q)

@@ -213,14 +213,14 @@ static enum rfl_rc inherit(struct rfl_finish *f, enum rfl_quantity from, enum rf
 	if (isnan(a->value))
 		return RFL_OK;
 	if (q == RFL_QUANTITY_FLOPS && a->launches < amounts[q].launches)
-		rfl_finish__raise(&amounts[q], RFL_VALID_PARTIAL,
+		rfl_finish__raise(f, &amounts[q], RFL_VALID_PARTIAL,
 				  "a lower bound: one of its parts is not known of all launches");
 	if (a->validity <= amounts[q].validity || a->launches < amounts[q].launches)
 		return RFL_OK;
 	rfl_buf_reset(&f->text);
 	rfl_buf_printf(&f->text, "%s%s%s", rfl_quantity_info(from)->name, a->reason ? ": " : "",
 		       a->reason ? a->reason : "");
-	rfl_finish__raise(&amounts[q], a->validity, rfl_finish__kept(f));
+	rfl_finish__raise(f, &amounts[q], a->validity, rfl_finish__kept(f));
 	return amounts[q].reason ? RFL_OK : rfl_finish__no_memory(f);
 }
 
@@ -246,7 +246,7 @@ static enum rfl_rc judge_way(struct rfl_finish *f, enum rfl_quantity q, int way,
 	}
 	if (way < 0)
 		return RFL_OK;
-	rfl_finish__raise(&amounts[q], of_way[rfl_formula_way_kind(formulas, q, (size_t)way)],
+	rfl_finish__raise(f, &amounts[q], of_way[rfl_formula_way_kind(formulas, q, (size_t)way)],
 			  rfl_formula_caveat(formulas, q, (size_t)way));
 	t = rfl_formula_way(formulas, q, (size_t)way, &n);
 	for (size_t i = 0; i < n && rc == RFL_OK; i++)
@@ -255,10 +255,11 @@ static enum rfl_rc judge_way(struct rfl_finish *f, enum rfl_quantity q, int way,
 	return rc;
 }
 
-static enum rfl_rc set_amount(struct rfl_finish *f, enum rfl_quantity q,
-			      const struct rfl_range_sum *r, struct rfl_amount *amounts)
+/* From here on `sum` says how good the launches are that had it; the amount, of the range. */
+static enum rfl_rc set_amount(struct rfl_finish *f, enum rfl_quantity q, struct rfl_range_sum *r,
+			      struct rfl_amount *amounts)
 {
-	const struct rfl_quantity_sum *sum = &r->quantity[q];
+	struct rfl_quantity_sum *sum = &r->quantity[q];
 	struct rfl_amount *amount = &amounts[q];
 	enum rfl_rc rc;
 
@@ -266,16 +267,16 @@ static enum rfl_rc set_amount(struct rfl_finish *f, enum rfl_quantity q,
 	if (sum->launches == 0)
 		return set_unavailable(f, q, r, amount);
 	amount->value = sum->value;
-	rfl_finish__raise(amount, (enum rfl_validity)sum->validity, sum->reason);
+	rfl_finish__raise(f, amount, (enum rfl_validity)sum->validity, sum->reason);
 	rc = judge_way(f, q, sum->way, amounts);
+	if (rc == RFL_OK && !rfl_capture__keep(f->b, &amount->reason, amount->reason))
+		rc = rfl_finish__no_memory(f);
 	if (rc == RFL_OK)
 		rc = set_rule(f, q, sum, amounts);
+	sum->validity = (uint8_t)amount->validity;
+	sum->reason = amount->reason;
 	if (rc == RFL_OK && sum->launches < r->launches)
 		rc = rfl_finish__partial(f, sum->launches, r->launches, "launches", NULL, amount);
-	if (rc == RFL_OK && amount->reason) {
-		amount->reason = rfl_capture__intern(f->b, amount->reason, strlen(amount->reason));
-		rc = amount->reason ? RFL_OK : rfl_finish__no_memory(f);
-	}
 	return rc;
 }
 
@@ -318,13 +319,14 @@ static enum rfl_rc set_metric(struct rfl_finish *f, const struct rfl_range_sum *
 	};
 	if (def->rollup == RFL_ROLLUP_MEAN && sum->launches > 0)
 		ret->value /= sum->weight;
-	if (sum->launches > 0 && sum->launches < r->launches &&
-	    ret->validity <= RFL_VALID_PARTIAL) {
-		ret->validity = RFL_VALID_PARTIAL;
+	if (sum->launches > 0 && sum->launches < r->launches) {
+		if (ret->validity < RFL_VALID_PARTIAL)
+			ret->validity = RFL_VALID_PARTIAL;
 		rfl_buf_reset(&f->text);
-		rfl_buf_printf(&f->text, "of %s of %s launches",
+		rfl_buf_printf(&f->text, "of %s of %s launches%s%s",
 			       rfl_num_grouped(sum->launches, number),
-			       rfl_num_grouped(r->launches, of));
+			       rfl_num_grouped(r->launches, of), ret->reason ? ": " : "",
+			       ret->reason ? ret->reason : "");
 		ret->reason = rfl_finish__kept(f);
 		if (!ret->reason)
 			return rfl_finish__no_memory(f);
@@ -335,8 +337,7 @@ static enum rfl_rc set_metric(struct rfl_finish *f, const struct rfl_range_sum *
 	return ret->reason ? RFL_OK : rfl_finish__no_memory(f);
 }
 
-static enum rfl_rc set_range(struct rfl_finish *f, const struct rfl_range_sum *r,
-			     struct rfl_range *ret)
+static enum rfl_rc set_range(struct rfl_finish *f, struct rfl_range_sum *r, struct rfl_range *ret)
 {
 	struct rfl_metric *metrics = rfl_arena_array(f->b->arena, r->nmetrics, sizeof(*metrics));
 	enum rfl_rc rc = metrics ? RFL_OK : rfl_finish__no_memory(f);

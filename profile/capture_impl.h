@@ -152,8 +152,9 @@ struct rfl_finish {
 enum rfl_rc rfl_finish__no_memory(struct rfl_finish *f);
 /** What was written into the scratch buffer, for the life of the capture; NULL out of memory. */
 const char *rfl_finish__kept(struct rfl_finish *f);
-/** An amount is no better than this; the reason of the worst stays. */
-void rfl_finish__raise(struct rfl_amount *amount, enum rfl_validity validity, const char *reason);
+/** An amount is no better than this; the reason of the worst goes first. */
+void rfl_finish__raise(struct rfl_finish *f, struct rfl_amount *amount, enum rfl_validity validity,
+		       const char *reason);
 /** @param why  it is not known of the others; NULL: nothing to say of that */
 enum rfl_rc rfl_finish__partial(struct rfl_finish *f, int64_t counted, int64_t all,
 				const char *what, const char *why,

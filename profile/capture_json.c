@@ -147,8 +147,22 @@ static void put_rules(struct json *j, const struct rfl_amount *amount)
 	end(j, '}');
 }
 
-static void put_amounts(struct json *j, const struct rfl_amount *amount)
+/* Of how many launches each number is. */
+static void put_known(struct json *j, const struct rfl_amount *amount)
 {
+	begin(j, "known", '{');
+	for (int q = 0; q < RFL_QUANTITY_COUNT; q++)
+		if (!isnan(amount[q].value))
+			put_int(j, rfl_quantity_info((enum rfl_quantity)q)->name,
+				amount[q].launches, -1);
+	end(j, '}');
+}
+
+/* @param launches  that the amounts are of: where fewer are known it is a lower bound */
+static void put_amounts(struct json *j, const struct rfl_amount *amount, int64_t launches)
+{
+	put_int(j, "launches", launches, -1);
+	put_known(j, amount);
 	put_values(j, amount);
 	put_reasons(j, amount);
 	put_caveats(j, amount);
@@ -186,8 +200,7 @@ static void put_range(struct json *j, const struct rfl_captures *captures, size_
 	put_text(j, "name", r->name);
 	put_text(j, "block", r->block);
 	put_text(j, "grid", r->grid);
-	put_int(j, "launches", r->launches, -1);
-	put_amounts(j, r->amount);
+	put_amounts(j, r->amount, r->launches);
 	put_rules(j, r->amount);
 	put_metrics(j, r);
 	end(j, '}');
@@ -228,7 +241,7 @@ static void put_capture(struct json *j, const struct rfl_capture *c)
 	put_real(j, "dram_bytes", rfl_capture_coverage(c, RFL_QUANTITY_DRAM));
 	end(j, '}');
 	begin(j, "total", '{');
-	put_amounts(j, c->total);
+	put_amounts(j, c->total, rfl_capture_launches_of_total(c));
 	put_rules(j, c->total);
 	end(j, '}');
 	begin(j, "refused", '[');
@@ -261,8 +274,7 @@ void rfl_captures__json(const struct rfl_captures *captures, struct rfl_buf *out
 	put_ranges(&j, captures, "kernels", true);
 	put_ranges(&j, captures, "ranges", false);
 	begin(&j, "total", '{');
-	put_int(&j, "launches", total.launches, -1);
-	put_amounts(&j, total.amount);
+	put_amounts(&j, total.amount, total.launches);
 	end(&j, '}');
 	rfl_buf_puts(out, "\n}\n");
 }

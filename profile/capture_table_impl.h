@@ -21,9 +21,6 @@ void rfl_captures_total(const struct rfl_captures *captures, struct rfl_amounts_
 /** What amounts lack for an intensity, in words; never NULL where rfl_amounts_ai() is NaN. */
 const char *rfl_amounts_no_ai(const struct rfl_amount *amount);
 
-/** The launches that a capture's totals cover. */
-int64_t rfl_capture_launches_of_total(const struct rfl_capture *c);
-
 /* ---- capture_total_table.c ---- */
 
 /** a / b where both are of the same launches and b is above 0, else NaN. */

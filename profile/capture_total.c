@@ -21,13 +21,21 @@ const char *rfl_finish__kept(struct rfl_finish *f)
 	return rfl_capture__intern(f->b, rfl_buf_str(&f->text), f->text.len);
 }
 
-void rfl_finish__raise(struct rfl_amount *amount, enum rfl_validity validity, const char *reason)
+void rfl_finish__raise(struct rfl_finish *f, struct rfl_amount *amount, enum rfl_validity validity,
+		       const char *reason)
 {
-	if (validity < amount->validity)
+	const char *before = amount->reason;
+
+	if (validity < amount->validity || (validity == amount->validity && before))
 		return;
-	if (validity > amount->validity || !amount->reason)
-		amount->reason = reason;
 	amount->validity = validity;
+	amount->reason = reason ? reason : before;
+	if (!reason || !before)
+		return;
+	rfl_buf_reset(&f->text);
+	rfl_buf_printf(&f->text, "%s; %s", reason, before);
+	amount->reason = rfl_finish__kept(f);
+	f->b->no_memory = f->b->no_memory || !amount->reason;
 }
 
 /* @param why  it is not known of the others; NULL: nothing to say of that */
@@ -37,15 +45,15 @@ enum rfl_rc rfl_finish__partial(struct rfl_finish *f, int64_t counted, int64_t a
 	char of[RFL_NUM_MAX], number[RFL_NUM_MAX];
 
 	rfl_buf_reset(&f->text);
-	if (amount->validity == RFL_VALID_PARTIAL && amount->reason)
+	if (amount->reason)
 		rfl_buf_printf(&f->text, "%s; ", amount->reason);
 	rfl_buf_printf(&f->text, "a lower bound: known of %s of %s %s",
 		       rfl_num_grouped(counted, number), rfl_num_grouped(all, of), what);
 	if (why)
 		rfl_buf_printf(&f->text, "; of others: %s", why);
-	if (amount->validity == RFL_VALID_PARTIAL)
-		amount->reason = NULL; /* it is in the new one */
-	rfl_finish__raise(amount, RFL_VALID_PARTIAL, rfl_finish__kept(f));
+	if (amount->validity < RFL_VALID_PARTIAL)
+		amount->validity = RFL_VALID_PARTIAL;
+	amount->reason = rfl_finish__kept(f);
 	return amount->reason ? RFL_OK : rfl_finish__no_memory(f);
 }
 
@@ -199,15 +207,15 @@ static enum rfl_rc set_total(struct rfl_finish *f, enum rfl_quantity q)
 	struct rfl_capture *c = &f->b->capture;
 	struct rfl_amount *total = &c->total[q];
 	const char *why = refused(f, q);
-	int64_t all = 0;
+	int64_t all = rfl_capture_launches_of_total(c);
 	bool several = false;
 
-	for (size_t i = 0; i < c->nranges; i++) {
-		const struct rfl_amount *a = &c->ranges[i].amount[q];
+	for (size_t i = 0, at = 0; i < f->b->nranges; i++) {
+		const struct rfl_quantity_sum *sum = &f->b->ranges[i]->quantity[q];
+		const struct rfl_amount *a = &c->ranges[at].amount[q];
 
-		if (c->ranges[i].kind != c->total_kind)
+		if (f->b->ranges[i]->launches == 0 || c->ranges[at++].kind != c->total_kind)
 			continue;
-		all += c->ranges[i].launches;
 		if (isnan(a->value)) {
 			why = why ? why : a->reason;
 			continue;
@@ -216,9 +224,8 @@ static enum rfl_rc set_total(struct rfl_finish *f, enum rfl_quantity q)
 		total->rule = a->rule;
 		total->value += a->value;
 		total->launches += a->launches;
-		/* a partial count of a range shows in the launches */
-		if (a->validity != RFL_VALID_PARTIAL || a->launches == c->ranges[i].launches)
-			rfl_finish__raise(total, a->validity, a->reason);
+		/* launches of a range that lack it are among those of the total */
+		rfl_finish__raise(f, total, (enum rfl_validity)sum->validity, sum->reason);
 	}
 	if (several)
 		total->rule = "several rules: see the ranges";
@@ -276,7 +283,7 @@ enum rfl_rc rfl_finish__totals(struct rfl_finish *f)
 	for (int q = 0; q < RFL_QUANTITY_COUNT && rc == RFL_OK; q++)
 		rc = set_total(f, (enum rfl_quantity)q);
 	if (rc == RFL_OK && !isnan(flops->value) && lacks_parts(f))
-		rfl_finish__raise(flops, RFL_VALID_PARTIAL,
+		rfl_finish__raise(f, flops, RFL_VALID_PARTIAL,
 				  "a lower bound: one of its parts is not known of all launches");
 	return rc ? rc : rfl_finish__settle(f, is_sum_of_parts(f), true, c->total);
 }

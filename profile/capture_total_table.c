@@ -18,13 +18,16 @@ static const struct rfl_column total_columns[] = {
 	{ .key = "quantity", .title = "Quantity", .kind = RFL_COLUMN_TEXT },
 	{ .key = "value", .title = "Total", .kind = RFL_COLUMN_TEXT },
 	{ .key = "exact", .title = "Exact", .kind = RFL_COLUMN_TEXT },
+	{ .key = "known", .title = "Known of", .kind = RFL_COLUMN_TEXT },
 	{ .key = "validity", .title = "Validity", .kind = RFL_COLUMN_TEXT },
 };
 
+/* @param a, b  what it is, or follows from */
 static void put_total_row(struct rfl_table *t, const char *name, const char *unit, double value,
-			  const char *validity)
+			  const struct rfl_amount *a, const struct rfl_amount *b, int64_t all)
 {
-	char si[64], exact[RFL_NUM_MAX];
+	enum rfl_validity worst = a->validity > b->validity ? a->validity : b->validity;
+	char si[64], exact[RFL_NUM_MAX], of[RFL_NUM_MAX], known[2 * RFL_NUM_MAX + 8];
 
 	rfl_table_text(t, name);
 	/* No prefixes where values are compared with a knee, nor of ratios. */
@@ -35,18 +38,10 @@ static void put_total_row(struct rfl_table *t, const char *name, const char *uni
 		(void)rfl_num_si(value, unit, 5, si, sizeof(si));
 	rfl_table_text(t, si);
 	rfl_table_text(t, rfl_num_full(value, exact));
-	rfl_table_text(t, validity);
-}
-
-/* What follows from two amounts of the same launches. */
-static void put_ratio(struct rfl_table *t, const char *name, const char *unit,
-		      const struct rfl_amount *a, const struct rfl_amount *b)
-{
-	double value = rfl_amounts_ratio(a->value, a->launches, b->value, b->launches);
-	enum rfl_validity worst = a->validity > b->validity ? a->validity : b->validity;
-
-	if (!isnan(value))
-		put_total_row(t, name, unit, value, rfl_validity_names[worst]);
+	(void)snprintf(known, sizeof(known), "%s of %s", rfl_num_grouped(a->launches, exact),
+		       rfl_num_grouped(all, of));
+	rfl_table_text(t, known);
+	rfl_table_text(t, rfl_validity_names[worst]);
 }
 
 static void put_totals(struct rfl_table *t, const struct rfl_capture *c)
@@ -65,22 +60,26 @@ static void put_totals(struct rfl_table *t, const struct rfl_capture *c)
 		{ "instructions / cycles", "", RFL_QUANTITY_INSTRUCTIONS, RFL_QUANTITY_CYCLES },
 	};
 
+	const int64_t all = rfl_capture_launches_of_total(c);
+
 	for (int q = 0; q < RFL_QUANTITY_COUNT; q++) {
 		const struct rfl_quantity_info *info = rfl_quantity_info((enum rfl_quantity)q);
 		const struct rfl_amount *a = &c->total[q];
 		const char *unit = strcmp(info->unit, "byte") == 0 ? "B" : info->unit;
 
 		if (!isnan(a->value))
-			put_total_row(t, info->name, unit, a->value,
-				      rfl_validity_names[a->validity]);
+			put_total_row(t, info->name, unit, a->value, a, a, all);
 	}
 	for (size_t i = 0; i < RFL_ARRAY_LEN(ratios); i++) {
+		const struct rfl_amount *a = &c->total[ratios[i].a], *b = &c->total[ratios[i].b];
+		double value = rfl_amounts_ratio(a->value, a->launches, b->value, b->launches);
+
 		/* Cycles of several processors over the time of one process are no clock. */
 		if (ratios[i].a == RFL_QUANTITY_CYCLES && ratios[i].b == RFL_QUANTITY_TIME &&
 		    c->total_kind == RFL_RANGE_PROCESS)
 			continue;
-		put_ratio(t, ratios[i].name, ratios[i].unit, &c->total[ratios[i].a],
-			  &c->total[ratios[i].b]);
+		if (!isnan(value))
+			put_total_row(t, ratios[i].name, ratios[i].unit, value, a, b, all);
 	}
 }
 

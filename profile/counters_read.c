@@ -67,6 +67,17 @@ static enum rfl_rc move_ranges(struct rfl_counters_reader *rd)
 	return RFL_OK;
 }
 
+/* Files of before said of some totals how well their part is known, and not that it is a part. */
+static void mark_bounds(struct rfl_capture *c)
+{
+	int64_t all = rfl_capture_launches_of_total(c);
+
+	for (int q = 0; q < RFL_QUANTITY_COUNT; q++)
+		if (c->total[q].validity < RFL_VALID_PARTIAL && c->total[q].launches > 0 &&
+		    c->total[q].launches < all)
+			c->total[q].validity = RFL_VALID_PARTIAL;
+}
+
 /* Hand out the capture at hand, if there is one. */
 static enum rfl_rc end_capture(struct rfl_counters_reader *rd)
 {
@@ -82,6 +93,7 @@ static enum rfl_rc end_capture(struct rfl_counters_reader *rd)
 				.reason = "the file has no total of it",
 			};
 	rc = move_ranges(rd);
+	mark_bounds(&rd->b->capture);
 	if (rc == RFL_OK)
 		rc = rfl_capture__hand_over(rd->b, rd->to, rd->err);
 	rfl_capture_builder_free(rd->b);

@@ -240,6 +240,8 @@ static struct rfl_amount whole(const struct rfl_capture *c, const struct rfl_cou
 				   : "only a part of them was asked for: add core and flops to "
 				     "--counter-sets";
 	}
+	if (a.validity == RFL_VALID_MARKED && a.launches < rfl_capture_launches_of_total(c))
+		a.validity = RFL_VALID_PARTIAL; /* both, and the worse one for a step */
 	if (a.validity == RFL_VALID_PARTIAL || a.validity == RFL_VALID_ESTIMATE)
 		a.value = (double)NAN;
 	return a;

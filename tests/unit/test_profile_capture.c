@@ -282,7 +282,7 @@ static void what_some_launches_lack_is_a_lower_bound(void **state)
 	assert_string_equal(m->name, SASS("ffma"));
 	assert_int_equal(m->validity, RFL_VALID_PARTIAL);
 	assert_int_equal(m->launches, 2);
-	assert_string_equal(m->reason, "of 2 of 3 launches");
+	assert_string_equal(m->reason, "of 2 of 3 launches: printed as n/a");
 	rfl_captures_fini(&captures);
 }
 
@@ -474,6 +474,68 @@ static void doubts_are_handed_on(void **state)
 	rfl_captures_fini(&captures);
 }
 
+/* How well a value is known hides in no total how much of it is known, nor the other way about. */
+static void a_part_is_a_bound_however_well_it_is_known(void **state)
+{
+	static const struct {
+		enum rfl_validity has, expected;
+		const char *reason;
+	} cases[] = {
+		{ RFL_VALID, RFL_VALID_PARTIAL, NULL },
+		{ RFL_VALID_SCALED, RFL_VALID_PARTIAL, "scaled by perf" },
+		{ RFL_VALID_ESTIMATE, RFL_VALID_PARTIAL, "rounded to Mbyte" },
+		{ RFL_VALID_PARTIAL, RFL_VALID_PARTIAL, "P-cores only" },
+		{ RFL_VALID_MARKED, RFL_VALID_MARKED, "the self-test was off" },
+	};
+	static const enum rfl_quantity of[] = { RFL_QUANTITY_CYCLES, RFL_QUANTITY_DRAM_READ };
+	static const char *const metrics[] = { "sm__cycles_elapsed.max", "dram__bytes_read.sum" };
+
+	(void)state;
+	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++)
+		for (int same = 0; same < 2; same++) { /* range or two ranges */
+			struct rfl_capture_builder *b = builder("GA100", false);
+			struct rfl_captures captures;
+			const struct rfl_capture *c;
+			struct rfl_err err = RFL_ERR_INIT;
+			char reason[200];
+
+			for (int n = 0; n < 2; n++) {
+				const char *name = n == 0 || same ? "a" : "b";
+
+				assert_ok(rfl_capture_begin(b, RFL_RANGE_KERNEL, name, NULL, NULL,
+							    &err),
+					  &err);
+				for (size_t m = 0; m < RFL_ARRAY_LEN(metrics); m++)
+					(void)rfl_capture_metric(
+						b,
+						rfl_capture_metric_id(b, metrics[m],
+								      strlen(metrics[m]), ""),
+						n == 0 ? 8 : NAN,
+						n == 0 ? cases[i].has : RFL_VALID_UNAVAILABLE, -1,
+						n == 0 ? cases[i].reason : "n/a");
+				assert_ok(rfl_capture_end(b, &err), &err);
+			}
+			c = finish(b, &captures);
+			assert_int_equal(rfl_capture_launches_of_total(c), 2);
+			for (size_t q = 0; q < RFL_ARRAY_LEN(of); q++) {
+				(void)snprintf(reason, sizeof(reason),
+					       "%s%sa lower bound: known of 1 of 2 launches%s",
+					       cases[i].reason ? cases[i].reason : "",
+					       cases[i].reason ? "; " : "",
+					       same ? "" : "; of others: n/a");
+				assert_amount(&c->total[of[q]], 8, cases[i].expected, 1, reason);
+			}
+			if (same) {
+				assert_int_equal(c->ranges[0].metrics[0].validity,
+						 cases[i].expected);
+				assert_non_null(strstr(c->ranges[0].metrics[0].reason,
+						       "of 1 of 2 launches"));
+			}
+			assert_close(rfl_capture_coverage(c, RFL_QUANTITY_CYCLES), NAN, 0);
+			rfl_captures_fini(&captures);
+		}
+}
+
 /* --- totals ---------------------------------------------------------------------------------- */
 
 /* Phases hold the kernels; idle and self-test are in no total. */
@@ -642,6 +704,7 @@ int main(void)
 		cmocka_unit_test(an_estimate_is_inherited),
 		cmocka_unit_test(a_total_that_was_counted_lacks_nothing),
 		cmocka_unit_test(doubts_are_handed_on),
+		cmocka_unit_test(a_part_is_a_bound_however_well_it_is_known),
 		cmocka_unit_test(totals_are_of_the_widest_ranges),
 		cmocka_unit_test(notes_are_kept_once),
 		cmocka_unit_test(moves_by_hfma2_are_left_out),

@@ -99,12 +99,33 @@ static void what_all_know_is_as_good_as_the_worst(void **state)
 	assert_string_equal(sum.reason, "scaled");
 }
 
+/* One of two captures knows a scaled part of its launches: the other one's lack is told as well. */
+static void a_scaled_part_is_a_lower_bound(void **state)
+{
+	static const enum rfl_validity cases[] = { RFL_VALID_SCALED, RFL_VALID_ESTIMATE };
+
+	(void)state;
+	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++) {
+		struct rig r;
+
+		set_up(&r);
+		*flops_of(&r, 0) = (struct rfl_amount){
+			.value = 5, .launches = 10, .validity = cases[i], .reason = "scaled"
+		};
+		assert_int_equal(flops_of_all(&r).validity, RFL_VALID_PARTIAL);
+		r.ranges[0].amount[RFL_QUANTITY_FLOPS] = *flops_of(&r, 0);
+		r.ranges[0].amount[RFL_QUANTITY_FLOPS].launches = 4;
+		assert_close(rfl_range_share(&r.ranges[0], RFL_QUANTITY_FLOPS), 0.4, 1e-15);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_none_knows_has_the_first_reason),
 		cmocka_unit_test(what_one_knows_is_a_lower_bound),
 		cmocka_unit_test(what_all_know_is_as_good_as_the_worst),
+		cmocka_unit_test(a_scaled_part_is_a_lower_bound),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

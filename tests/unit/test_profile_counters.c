@@ -227,6 +227,32 @@ static void columns_are_found_by_name(void **state)
 	rfl_captures_fini(&read);
 }
 
+/* A total of one of two ranges is a lower bound, whatever the file calls it. */
+static void a_part_is_read_as_a_bound(void **state)
+{
+	static const char text[] =
+		"kind,label,schema_version,run_id,timestamp_utc,source,file,device,chip,"
+		"family,steps,passes,range_kind,range,block,grid,launches,metric,value,unit,rollup,"
+		"counted_launches,pass,validity,rule,reason\n"
+		"capture,a,1,,,perf,,,,cpu,,,total,process,,,,rows_left_out,0,,,,,,,\n"
+		"quantity,a,1,,,perf,,,,cpu,,,total,process,,,,cycles,5,cycle,,1,,scaled,,why\n"
+		"quantity,a,1,,,perf,,,,cpu,,,total,process,,,,time_s,3,s,,2,,estimate,,why\n"
+		"quantity,a,1,,,perf,,,,cpu,,,process,./a,,,1,time_s,1,s,,1,,ok,,\n"
+		"quantity,a,1,,,perf,,,,cpu,,,process,./b,,,1,time_s,2,s,,1,,ok,,\n";
+	struct rfl_captures read;
+	struct rfl_err err = RFL_ERR_INIT;
+	const struct rfl_amount *total;
+
+	(void)state;
+	rfl_captures_init(&read);
+	assert_ok(rfl_counters_load("c.csv", text, strlen(text), &read, &err), &err);
+	total = read.captures[0]->total;
+	assert_int_equal(total[RFL_QUANTITY_CYCLES].validity, RFL_VALID_PARTIAL);
+	assert_string_equal(total[RFL_QUANTITY_CYCLES].reason, "why");
+	assert_int_equal(total[RFL_QUANTITY_TIME].validity, RFL_VALID_ESTIMATE);
+	rfl_captures_fini(&read);
+}
+
 /* --- refusals -------------------------------------------------------------------------------- */
 
 #define HEADER                                                                                   \
@@ -340,6 +366,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(another_layout_is_not_appended_to, tmpdir_make,
 						tmpdir_remove),
 		cmocka_unit_test(columns_are_found_by_name),
+		cmocka_unit_test(a_part_is_read_as_a_bound),
 		cmocka_unit_test(refuses_with_line_and_column),
 		cmocka_unit_test(a_bad_file_adds_nothing),
 	};

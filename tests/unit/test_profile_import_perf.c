@@ -313,6 +313,32 @@ static void refuses_small_shares(void **state)
 	rig_fini(&rig);
 }
 
+/* Of two processes one was counted too seldom: the total is that of the other, scaled as it is. */
+static void a_total_of_one_process_is_a_bound(void **state)
+{
+	struct summary_rig rig;
+	const struct rfl_capture *c;
+
+	(void)state;
+	rig_init(&rig);
+	c = rig_read(&rig, "perf",
+		     STATS "   3,849,533      cycles        (29.45%)\n"
+			   "       0.5 seconds time elapsed\n\n"
+			   " Performance counter stats for './b':\n\n"
+			   "   4,218,515      cycles        (55.90%)\n"
+			   "       1.0 seconds time elapsed\n");
+	assert_total(c, CYCLES, 4218515);
+	assert_int_equal(c->total[RFL_QUANTITY_CYCLES].launches, 1);
+	assert_int_equal(c->total[RFL_QUANTITY_CYCLES].validity, RFL_VALID_PARTIAL);
+	assert_string_equal(c->total[RFL_QUANTITY_CYCLES].reason,
+			    "counted during 55.9 % of the time, scaled by perf; a lower bound: "
+			    "known of 1 of 2 ranges; of others: counted during 29.45 % of "
+			    "the time: too little to scale from; count fewer events at once");
+	assert_total(c, TIME, 1.5);
+	assert_int_equal(c->total[RFL_QUANTITY_TIME].launches, 2);
+	rig_fini(&rig);
+}
+
 /* Separators, places, scatters, decimal commas where they do no harm. */
 static void reads_forms_of_x(void **state)
 {
@@ -402,12 +428,18 @@ static void refuses_what_is_broken(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(reads_the_samples),      cmocka_unit_test(reads_perf_6_1),
-		cmocka_unit_test(reads_locales),          cmocka_unit_test(counts_flops_and_bytes),
-		cmocka_unit_test(adds_up_hybrid_cores),   cmocka_unit_test(counts_an_event_once),
-		cmocka_unit_test(passes_what_follows),    cmocka_unit_test(tells_what_was_rounded),
-		cmocka_unit_test(refuses_small_shares),   cmocka_unit_test(reads_forms_of_x),
+		cmocka_unit_test(reads_the_samples),
+		cmocka_unit_test(reads_perf_6_1),
+		cmocka_unit_test(reads_locales),
+		cmocka_unit_test(counts_flops_and_bytes),
+		cmocka_unit_test(adds_up_hybrid_cores),
+		cmocka_unit_test(counts_an_event_once),
+		cmocka_unit_test(passes_what_follows),
+		cmocka_unit_test(tells_what_was_rounded),
+		cmocka_unit_test(refuses_small_shares),
+		cmocka_unit_test(reads_forms_of_x),
 		cmocka_unit_test(refuses_what_is_broken),
+		cmocka_unit_test(a_total_of_one_process_is_a_bound),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -80,6 +80,26 @@ static void an_estimate_is_no_count(void **state)
 	assert_true(isnan(rfl_counted_per_step(&c, &wants, RFL_QUANTITY_DRAM)));
 }
 
+/* A count that the self-test doubts and that one of two phases lacks is no count of a step. */
+static void a_marked_part_is_no_count(void **state)
+{
+	static const struct rfl_range phases[] = { { .kind = RFL_RANGE_PHASE, .launches = 1 },
+						   { .kind = RFL_RANGE_PHASE, .launches = 1 } };
+	const struct rfl_counted_asked wants = { 0, "fp32" };
+	struct rfl_capture c = { .source = "fake",
+				 .steps = 2,
+				 .ranges = phases,
+				 .nranges = 2,
+				 .total_kind = RFL_RANGE_PHASE };
+
+	(void)state;
+	c.total[RFL_QUANTITY_DRAM] =
+		(struct rfl_amount){ .value = 10, .launches = 2, .validity = RFL_VALID_MARKED };
+	assert_close(rfl_counted_per_step(&c, &wants, RFL_QUANTITY_DRAM), 5, 0);
+	c.total[RFL_QUANTITY_DRAM].launches = 1;
+	assert_true(isnan(rfl_counted_per_step(&c, &wants, RFL_QUANTITY_DRAM)));
+}
+
 /* The FLOPs of a GPU's step are those outside and inside the matrix units: with one of the two they
  * are a lower bound, which is no count. */
 static void half_of_the_flops_are_no_flops(void **state)
@@ -270,6 +290,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_status_says_what_lacks),
 		cmocka_unit_test(an_estimate_is_no_count),
+		cmocka_unit_test(a_marked_part_is_no_count),
 		cmocka_unit_test(half_of_the_flops_are_no_flops),
 		cmocka_unit_test(the_status_quotes_the_source),
 		cmocka_unit_test(self_tests_become_ratios),
