@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/num.h"
 #include "profile/import_impl.h"
 #include "profile/import_likwid.h"
 
@@ -55,7 +56,8 @@ struct likwid {
 	enum table table;
 	struct sum *sums;
 	size_t nsums, cap;
-	double time; /* of the range: the longest of its threads */
+	double time;       /* of the range: the longest of its threads */
+	double half_digit; /* of that, as it was printed */
 	double by_metric[RFL_ARRAY_LEN(derived)];
 	bool raw_flops, raw_bytes;
 	size_t threads; /* columns of the current table */
@@ -141,11 +143,18 @@ static enum rfl_rc give_derived(struct likwid *k, struct rfl_err *err)
 
 static enum rfl_rc flush(struct likwid *k, struct rfl_err *err)
 {
-	const struct rfl_reading time = { .name = "duration_time", .unit = "s", .value = k->time };
+	struct rfl_reading time = { .name = "duration_time", .unit = "s", .value = k->time };
+	char text[RFL_NUM_MAX];
 	enum rfl_rc rc;
 
 	if (k->name[0] == '\0')
 		return RFL_OK;
+	if (rfl_import_is_rounded(k->time, k->half_digit)) {
+		time.validity = RFL_VALID_ESTIMATE;
+		time.reason = "rounded by its decimals";
+		rfl_capture_note(k->b, "likwid prints the time of %s to within %s s", k->name,
+				 rfl_num_people(k->half_digit, 1, text));
+	}
 	rc = rfl_capture_begin(k->b, RFL_RANGE_PROCESS, k->name, NULL, NULL, err);
 	if (rc == RFL_OK && !isnan(k->time))
 		rc = rfl_import_give(k->b, &k->ids, &time, NULL, err);
@@ -194,7 +203,8 @@ static bool is_time(struct rfl_span name)
 
 struct columns {
 	double sum, most;
-	double work; /* each multiplied by the time of its thread */
+	double half_digit; /* of the most */
+	double work;       /* each multiplied by the time of its thread */
 	int64_t readings;
 	bool missing;
 };
@@ -213,8 +223,8 @@ static enum rfl_rc read_columns(struct likwid *k, struct rfl_span name, struct r
 		if (!next_field(&rest, &field))
 			return rfl_import_bad_row(
 				k->import, NULL, err,
-				"'%.*s' has %zu values where the header has %zu "
-				"hardware threads%s",
+				"'%.*s' has %zu of %zu values, one for each hardware "
+				"thread%s",
 				RFL_SPAN_ARG(name), i, k->threads,
 				rfl_input_torn(k->import->in) ? ": the file is cut off" : "");
 		if (is_missing(field)) {
@@ -230,17 +240,22 @@ static enum rfl_rc read_columns(struct likwid *k, struct rfl_span name, struct r
 		ret->work += v * k->times[i];
 		if (is_time(name))
 			k->times[i] = v;
-		ret->most = isnan(ret->most) || v > ret->most ? v : ret->most;
+		if (isnan(ret->most) || v > ret->most) {
+			ret->most = v;
+			ret->half_digit = rfl_span_half_digit(field, RFL_DECIMAL_POINT);
+		}
 	}
 	*ok = true;
 	return RFL_OK;
 }
 
+/* Tables of events and of metrics have it with different numbers of digits. */
 static void take_time(struct likwid *k, const struct columns *c)
 {
-	/* The first is the most exact: that of a region, or of the raw table. */
-	if (isnan(k->time))
-		k->time = c->most;
+	if (!isnan(k->time) && c->half_digit >= k->half_digit)
+		return;
+	k->time = c->most;
+	k->half_digit = c->half_digit;
 }
 
 static enum rfl_rc raw_row(struct likwid *k, struct rfl_span name, struct rfl_span rest,

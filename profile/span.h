@@ -54,7 +54,7 @@ enum rfl_decimal rfl_span_decimal(struct rfl_span s);
  */
 bool rfl_span_grouped(struct rfl_span s, enum rfl_decimal decimal, double *ret) RFL_WARN_UNUSED;
 
-/** Half of the last digit behind the decimals' sign: 0.005 of "12.34"; 0 where there are none. */
+/** Half of the last decimal: 0.005 of "12.34", 5e-10 of "1.234e-06"; 0 where there are none. */
 double rfl_span_half_digit(struct rfl_span s, enum rfl_decimal decimal);
 
 /** Length of the number at the beginning, digits, signs and groups; 0: none. */

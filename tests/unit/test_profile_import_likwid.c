@@ -113,6 +113,41 @@ static void reads_custom_sets_and_groups(void **state)
 	rig_fini(&rig);
 }
 
+/* A region's time has six decimals in its table, and six digits among the metrics. */
+static void takes_the_time_with_more_digits(void **state)
+{
+	static const char coarse[] = INFO "TABLE,Region triad,Group 1 Raw,MEM,2\n"
+					  "Region Info,HWThread 0,HWThread 1\n"
+					  "RDTSC Runtime [s],0.000010,0.000009\n"
+					  "call count,1,1\n"
+					  "Event,Counter,HWThread 0,HWThread 1\n"
+					  "CAS_COUNT_RD,MBOX0C0,4,0\nCAS_COUNT_WR,MBOX0C1,2,0\n";
+	char text[2048];
+	struct summary_rig rig;
+	const struct rfl_capture *c;
+
+	(void)state;
+	rig_init(&rig);
+	(void)snprintf(text, sizeof(text),
+		       "%sTABLE,Region triad,Group 1 Metric,MEM,1\nMetric,HWThread 0,HWThread 1\n"
+		       "Runtime (RDTSC) [s],1.039903e-05,9.1e-06\n",
+		       coarse);
+	c = rig_read(&rig, "likwid", text);
+	assert_total(c, TIME, 1.039903e-05);
+	assert_int_equal(c->total[RFL_QUANTITY_TIME].validity, RFL_VALID);
+	/* the same with fewer digits than the region: 5e-07 are 5 % of it */
+	(void)snprintf(text, sizeof(text),
+		       "%sTABLE,Region triad,Group 1 Metric,MEM,1\nMetric,HWThread 0,HWThread 1\n"
+		       "Runtime (RDTSC) [s],1.1e-05,9.1e-06\n",
+		       coarse);
+	c = rig_read(&rig, "likwid", text);
+	assert_total(c, TIME, 1e-05);
+	assert_int_equal(c->total[RFL_QUANTITY_TIME].validity, RFL_VALID_ESTIMATE);
+	assert_string_equal(c->total[RFL_QUANTITY_TIME].reason, "rounded by its decimals");
+	assert_string_equal(c->notes[0], "likwid prints the time of triad to within 5e-07 s");
+	rig_fini(&rig);
+}
+
 static void refuses_what_is_broken(void **state)
 {
 	static const char raw[] = INFO "TABLE,Group 1 Raw,MEM,1\nEvent,Counter,HWThread 0,HWThread "
@@ -122,10 +157,10 @@ static void refuses_what_is_broken(void **state)
 	} cases[] = {
 		{ "CAS_COUNT_RD,MBOX0C0,12x,0\n", ":7: '12x' of CAS_COUNT_RD is no number" },
 		{ "CAS_COUNT_RD,MBOX0C0,12\n",
-		  ":7: 'CAS_COUNT_RD' has 1 values where the header has 2 hardware threads" },
+		  ":7: 'CAS_COUNT_RD' has 1 of 2 values, one for each hardware thread" },
 		{ "CAS_COUNT_RD,MBOX0",
-		  ":7: 'CAS_COUNT_RD' has 0 values where the header has 2 hardware threads: the "
-		  "file is cut off" },
+		  ":7: 'CAS_COUNT_RD' has 0 of 2 values, one for each hardware thread: the file "
+		  "is cut off" },
 	};
 	struct summary_rig rig;
 	char text[512];
@@ -153,6 +188,7 @@ int main(void)
 		cmocka_unit_test(prefers_raw_events),
 		cmocka_unit_test(takes_metrics_where_events_have_no_formula),
 		cmocka_unit_test(reads_custom_sets_and_groups),
+		cmocka_unit_test(takes_the_time_with_more_digits),
 		cmocka_unit_test(refuses_what_is_broken),
 	};
 
