@@ -1,7 +1,7 @@
 /*
  * import_time.c - what `time` says of a process: GNU time -v and its default line, time -l of BSD
- * and macOS, the time of bash and POSIX. One process range per block; the output of the program
- * around it is not looked at.
+ * and macOS, the time of bash, zsh and POSIX. One process range per block; the output of the
+ * program around it is not looked at.
  */
 #include <math.h>
 #include <stdio.h>
@@ -350,6 +350,48 @@ static enum rfl_rc brief_line(struct block *k, struct rfl_span line, bool *mine,
 	return rc;
 }
 
+#define ZSH_WORDS 8
+
+/* "python train.py  22.79s user 0.83s system 97% cpu 24.360 total": its last words. */
+static bool is_zsh(struct rfl_span line, struct rfl_span w[ZSH_WORDS])
+{
+	static const char *const names[ZSH_WORDS] = { [1] = "user", [3] = "system", [5] = "cpu" };
+	struct rfl_span word;
+	double ignored;
+
+	if (!rfl_span_ends(line, " total"))
+		return false;
+	memset(w, 0, ZSH_WORDS * sizeof(*w));
+	while (rfl_span_next_word(&line, &word)) {
+		memmove(w, w + 1, (ZSH_WORDS - 1) * sizeof(*w));
+		w[ZSH_WORDS - 1] = word;
+	}
+	for (size_t i = 0; i < ZSH_WORDS; i++)
+		if (names[i] && !rfl_span_is(w[i], names[i]))
+			return false;
+	return rfl_time__duration(w[0], &ignored) && rfl_time__duration(w[2], &ignored) &&
+	       rfl_span_ends(w[4], "%") && rfl_time__duration(w[6], &ignored);
+}
+
+static enum rfl_rc zsh_line(struct block *k, struct rfl_span line, bool *mine, struct rfl_err *err)
+{
+	struct rfl_span w[ZSH_WORDS];
+	enum rfl_rc rc;
+
+	*mine = is_zsh(line, w);
+	if (!*mine)
+		return RFL_OK;
+	rc = begin(k, err);
+	line.len = (size_t)(w[0].at - line.at);
+	if (line.len > 0)
+		rfl_span_copy(rfl_span_trim(line), k->command, sizeof(k->command));
+	if (rc == RFL_OK)
+		rc = take(k, &shell[1], w[0], err);
+	if (rc == RFL_OK)
+		rc = take(k, &shell[2], w[2], err);
+	return rc ? rc : take(k, &shell[0], w[6], err);
+}
+
 /* The line that our own runs put in front: the measured window, which is not the process. */
 static bool window_line(struct block *k, struct rfl_span line)
 {
@@ -367,7 +409,7 @@ static bool window_line(struct block *k, struct rfl_span line)
 
 typedef enum rfl_rc form_fn(struct block *k, struct rfl_span line, bool *mine, struct rfl_err *err);
 
-static form_fn *const forms[] = { gnu_line, bsd_line, brief_line, shell_line };
+static form_fn *const forms[] = { gnu_line, bsd_line, brief_line, zsh_line, shell_line };
 
 static enum rfl_rc read_lines(struct block *k, struct rfl_err *err)
 {
@@ -420,13 +462,13 @@ static enum rfl_rc read_time(struct rfl_import *import, struct rfl_captures *to,
 
 static int detect_line(struct rfl_span line, int *shell_seen)
 {
-	struct rfl_span word;
+	struct rfl_span word, w[ZSH_WORDS];
 	double times[3], half[3];
 
 	if (rfl_span_starts(line, "Command being timed: ") ||
 	    rfl_span_starts(line, "Maximum resident set size (kbytes): "))
 		return 95;
-	if (bsd_times(line, times, half) ||
+	if (bsd_times(line, times, half) || is_zsh(line, w) ||
 	    (rfl_span_has(line, "maxresident)k") && rfl_span_has(line, "elapsed ")))
 		return 90;
 	if (!rfl_span_next_word(&line, &word) || rfl_span_trim(line).len == 0 ||
@@ -454,7 +496,7 @@ static int detect(struct rfl_span head)
 
 const struct rfl_importer rfl_importer_time = {
 	.name = "time",
-	.summary = "time of a process: time -v (GNU, busybox), time -l (BSD, macOS), bash and "
+	.summary = "time of a process: time -v (GNU, busybox), time -l (BSD, macOS), bash, zsh and "
 		   "POSIX time",
 	.detect = detect,
 	.read = read_time,

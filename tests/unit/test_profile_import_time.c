@@ -129,6 +129,26 @@ static void reads_several_blocks(void **state)
 }
 
 /* BSD writes KiB where macOS writes bytes. */
+static void reads_zsh(void **state)
+{
+	struct summary_rig rig;
+	const struct rfl_capture *c;
+
+	(void)state;
+	rig_init(&rig);
+	c = rig_read(&rig, "time",
+		     "epoch 1: 3 user 4 system total\n"
+		     "python train.py --epochs 1  62.79s user 0.83s system 97% cpu 1:04.36 total\n"
+		     "0.01s user 0.02s system 95% cpu 0.040 total\n");
+	assert_int_equal(c->nranges, 2);
+	assert_string_equal(c->ranges[0].name, "python train.py --epochs 1");
+	assert_string_equal(c->ranges[1].name, "process");
+	assert_close(c->ranges[0].amount[RFL_QUANTITY_TIME].value, 64.36, 1e-15);
+	assert_close(c->ranges[0].amount[RFL_QUANTITY_TASK_CLOCK].value, 63.62, 1e-15);
+	assert_close(c->ranges[1].amount[RFL_QUANTITY_TIME].value, 0.04, 1e-15);
+	rig_fini(&rig);
+}
+
 static void tells_bsd_from_macos(void **state)
 {
 	struct summary_rig rig;
@@ -206,7 +226,7 @@ int main(void)
 		cmocka_unit_test(reads_gnu_samples),      cmocka_unit_test(reads_macos_samples),
 		cmocka_unit_test(reads_durations),        cmocka_unit_test(keeps_the_window_apart),
 		cmocka_unit_test(reads_several_blocks),   cmocka_unit_test(tells_bsd_from_macos),
-		cmocka_unit_test(refuses_what_is_broken),
+		cmocka_unit_test(refuses_what_is_broken), cmocka_unit_test(reads_zsh),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
