@@ -186,6 +186,17 @@ static enum rfl_rc give_events(struct rfl_perf_block *k, struct rfl_err *err)
 		struct rfl_reading r;
 
 		rc = rfl_perf__event(k, &k->events[i], &r, err);
+		/* what perf -a counts; -x and -j do not tell what was counted */
+		if (strcmp(r.name, "cpu-clock") == 0 &&
+		    (rfl_perf__is_of_processors(k) || strcmp(k->command, "process") == 0))
+			r = (struct rfl_reading){
+				.name = r.name,
+				.unit = r.unit,
+				.value = NAN,
+				.validity = RFL_VALID_UNAVAILABLE,
+				.reason = "of perf -a the time of all processors, busy or idle: "
+					  "count task-clock",
+			};
 		if (rc == RFL_OK)
 			rc = rfl_import_give(k->b, &k->ids, &r, NULL, err);
 	}
@@ -200,10 +211,11 @@ static const struct rfl_perf_event_sum *find_event(const struct rfl_perf_block *
 	return NULL;
 }
 
-/* -x and -j tell no elapsed time, but task-clock over it. */
+/* -x and -j print no elapsed time, but a clock over it: that of the process, or of processors. */
 static struct rfl_reading elapsed_of(const struct rfl_perf_block *k)
 {
-	const struct rfl_perf_event_sum *clock = find_event(k, "task-clock");
+	const struct rfl_perf_event_sum *task = find_event(k, "task-clock");
+	const struct rfl_perf_event_sum *clock = task ? task : find_event(k, "cpu-clock");
 	struct rfl_reading r = { .name = "duration_time", .unit = "s", .value = k->elapsed };
 
 	if (!isnan(r.value) || isnan(k->cpus_utilized) || k->cpus_utilized <= 0.0 || !clock ||
@@ -213,8 +225,10 @@ static struct rfl_reading elapsed_of(const struct rfl_perf_block *k)
 		return r;
 	r.value = clock->parts[0].value / k->cpus_utilized;
 	r.validity = RFL_VALID_ESTIMATE;
-	r.reason = "task-clock over 'CPUs utilized', which perf rounds: add duration_time to the "
-		   "events";
+	r.reason = task ? "task-clock over 'CPUs utilized', which perf rounds: add duration_time "
+			  "to the events"
+			: "cpu-clock over 'CPUs utilized', which perf rounds: add duration_time to "
+			  "the events";
 	return r;
 }
 

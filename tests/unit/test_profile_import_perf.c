@@ -313,6 +313,79 @@ static void refuses_small_shares(void **state)
 	rig_fini(&rig);
 }
 
+/* perf -a: 224 processors for a second, in three forms; of -x and -j the time is what follows from
+ * the clock and 'CPUs utilized'. */
+static void a_clock_of_processors_is_no_processor_time(void **state)
+{
+	static const struct {
+		const char *text;
+		double time_s;
+		enum rfl_validity validity;
+	} cases[] = {
+		{ "\n Performance counter stats for 'system wide':\n\n"
+		  "  225,904.82 msec cpu-clock     #  224.457 CPUs utilized\n"
+		  "  48,433,482      cycles        #    0.000 GHz\n\n"
+		  "  1.006450000 seconds time elapsed\n",
+		  1.00645, RFL_VALID },
+		{ "225851.20,msec,cpu-clock,225850700108,100.00,224.431,CPUs utilized\n"
+		  "52288305,,cycles,225850188531,100.00,0.000,GHz\n"
+		  ",225849327050,100.00,,,,TopdownL1\n"
+		  ",,,,,70.1,%  tma_backend_bound\n",
+		  225.8512 / 224.431, RFL_VALID_ESTIMATE },
+		{ "{\"counter-value\" : \"225904.823297\", \"unit\" : \"msec\", \"event\" : "
+		  "\"cpu-clock\", \"event-runtime\" : 225904323425, \"pcnt-running\" : 100.00, "
+		  "\"metric-value\" : \"224.456872\", \"metric-unit\" : \"CPUs utilized\"}\n"
+		  "{\"event-runtime\" : 225902840555, \"pcnt-running\" : 100.00, \"metricgroup\" : "
+		  "\"TopdownL1\"}\n",
+		  225.904823297 / 224.456872, RFL_VALID_ESTIMATE },
+	};
+	struct summary_rig rig;
+
+	(void)state;
+	rig_init(&rig);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++) {
+		const struct rfl_capture *c = rig_read(&rig, "perf", cases[i].text);
+
+		assert_close(c->total[RFL_QUANTITY_TIME].value, cases[i].time_s, 1e-15);
+		assert_int_equal(c->total[RFL_QUANTITY_TIME].validity, cases[i].validity);
+		assert_unknown(c, TASK_CLOCK);
+		assert_non_null(strstr(c->total[RFL_QUANTITY_TASK_CLOCK].reason,
+				       "of perf -a the time of all processors"));
+	}
+	/* of a process it is what the process took */
+	assert_total(rig_read(&rig, "perf", STATS "  28,794.62 msec cpu-clock\n"), TASK_CLOCK,
+		     28.79462);
+	rig_fini(&rig);
+}
+
+/* The event that names its cache first, then the one of all misses; the remark says which. */
+static void says_which_misses_it_took(void **state)
+{
+	static const struct {
+		const char *text;
+		double misses;
+		const char *reason;
+	} cases[] = {
+		{ "33,,cache-misses,1,100.00,,\n10,,LLC-load-misses,1,100.00,,\n", 33,
+		  "perf's cache-misses: of the last cache on Intel, of L2 on AMD, of L1 on Arm" },
+		{ "10,,LLC-load-misses,1,100.00,,\n", 10, "perf's LLC-load-misses: loads only" },
+		{ "33,,cache-misses,1,100.00,,\n34,,longest_lat_cache.miss,1,100.00,,\n", 34,
+		  NULL },
+	};
+	struct summary_rig rig;
+
+	(void)state;
+	rig_init(&rig);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++) {
+		const struct rfl_capture *c = rig_read(&rig, "perf", cases[i].text);
+		const char *reason = c->total[RFL_QUANTITY_CACHE_MISSES].reason;
+
+		assert_total(c, CACHE_MISSES, cases[i].misses);
+		assert_string_equal(reason ? reason : "", cases[i].reason ? cases[i].reason : "");
+	}
+	rig_fini(&rig);
+}
+
 /* Of two processes one was counted too seldom: the total is that of the other, scaled as it is. */
 static void a_total_of_one_process_is_a_bound(void **state)
 {
@@ -440,6 +513,8 @@ int main(void)
 		cmocka_unit_test(reads_forms_of_x),
 		cmocka_unit_test(refuses_what_is_broken),
 		cmocka_unit_test(a_total_of_one_process_is_a_bound),
+		cmocka_unit_test(a_clock_of_processors_is_no_processor_time),
+		cmocka_unit_test(says_which_misses_it_took),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
