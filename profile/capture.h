@@ -63,8 +63,8 @@ struct rfl_metric {
 	const char *reason; /**< why unavailable, or a caveat; NULL: none */
 };
 
-/** A quantity of a range or of a capture. It is complete where as many launches had it as the range,
- * or the ranges of the total, stand for: else `validity` is no better than partial. */
+/** A quantity of a range or of a capture. It is complete where as many launches had it as the
+ * range, or the ranges of the total, stand for: else `validity` is no better than partial. */
 struct rfl_amount {
 	double value; /**< NaN: not known */
 	enum rfl_validity validity;
@@ -134,6 +134,10 @@ bool rfl_capture_refused_alike(const struct rfl_capture *c, size_t i, struct rfl
 
 /** The launches, or the ranges of another kind, that a capture's totals are of. */
 int64_t rfl_capture_launches_of_total(const struct rfl_capture *c);
+
+/** Instructions per cycle of a processor; NaN for a GPU, whose instructions are those of all SMs
+ * and whose cycles are those of one. */
+double rfl_capture_ipc(const struct rfl_capture *c);
 
 /** FLOP per byte of an amounts array: flops.total / dram_bytes; NaN when one is not known, when no
  * byte was moved, or when they are of different launches. */

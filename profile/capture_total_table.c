@@ -75,8 +75,9 @@ static void put_totals(struct rfl_table *t, const struct rfl_capture *c)
 		double value = rfl_amounts_ratio(a->value, a->launches, b->value, b->launches);
 
 		/* Cycles of several processors over the time of one process are no clock. */
-		if (ratios[i].a == RFL_QUANTITY_CYCLES && ratios[i].b == RFL_QUANTITY_TIME &&
-		    c->total_kind == RFL_RANGE_PROCESS)
+		if ((ratios[i].a == RFL_QUANTITY_CYCLES && ratios[i].b == RFL_QUANTITY_TIME &&
+		     c->total_kind == RFL_RANGE_PROCESS) ||
+		    (ratios[i].a == RFL_QUANTITY_INSTRUCTIONS && isnan(rfl_capture_ipc(c))))
 			continue;
 		if (!isnan(value))
 			put_total_row(t, ratios[i].name, ratios[i].unit, value, a, b, all);

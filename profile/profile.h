@@ -52,7 +52,7 @@ extern "C" {
 	X(PCIE_WRITE, "pcie_write_bytes", "byte", "written over PCI Express by the device") \
 	X(NVLINK_RX, "nvlink_rx_bytes", "byte", "received over NVLink") \
 	X(NVLINK_TX, "nvlink_tx_bytes", "byte", "sent over NVLink") \
-	X(INSTRUCTIONS, "instructions", "inst", "retired; IPC = instructions / cycles") \
+	X(INSTRUCTIONS, "instructions", "inst", "retired; of a processor IPC = instructions / cycles") \
 	X(CACHE_MISSES, "cache_misses", "", "of the last cache") \
 	X(TASK_CLOCK, "task_clock_s", "s", "processor time; effective clock = cycles / task_clock_s")
 /* clang-format on */

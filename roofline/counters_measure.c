@@ -287,11 +287,9 @@ static void note_words(const struct rfl_config *config, struct rfl_measured *m)
 static void note_ipc(const struct rfl_config *config, struct rfl_measured *m)
 {
 	for (size_t i = 0; i < config->ncounted; i++) {
-		const struct rfl_counted *c = &config->counted[i];
-		double ipc = rfl_counters__total(c, RFL_QUANTITY_INSTRUCTIONS).value /
-			     rfl_counters__total(c, RFL_QUANTITY_CYCLES).value;
+		double ipc = rfl_capture_ipc(config->counted[i].capture);
 
-		if (ipc > 0 && isfinite(ipc))
+		if (ipc > 0)
 			rfl_buf_printf(&m->note, "; IPC %.3g", ipc);
 	}
 }

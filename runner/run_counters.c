@@ -50,7 +50,7 @@ static enum rfl_rc fill_columns(const struct rfl_capture *c, const struct rfl_co
 	row->counted_flops_per_step = rfl_counted_per_step(c, asked, RFL_QUANTITY_FLOPS);
 	row->counted_dram_bytes_per_step = rfl_counted_per_step(c, asked, RFL_QUANTITY_DRAM);
 	row->idle_dram_bytes_per_s = idle_rate(c);
-	row->ipc = ratio(&c->total[RFL_QUANTITY_INSTRUCTIONS], &c->total[RFL_QUANTITY_CYCLES]);
+	row->ipc = rfl_capture_ipc(c);
 	row->cache_misses_per_step = rfl_counted_per_step(c, asked, RFL_QUANTITY_CACHE_MISSES);
 	row->effective_clock_hz = clock_of(c);
 	row->selftest_flops_ratio = rfl_counted_self_test(c, "flops");

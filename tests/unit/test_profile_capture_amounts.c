@@ -119,6 +119,34 @@ static void a_scaled_part_is_a_lower_bound(void **state)
 	}
 }
 
+/* Of a GPU instructions are those of all SMs, and cycles those of one. */
+static void processors_have_instructions_per_cycle(void **state)
+{
+	static const struct {
+		const char *source;
+		double cycles, ipc;
+		int64_t launches;
+		enum rfl_validity validity;
+	} cases[] = {
+		{ "perf", 2, 1.5, 4, RFL_VALID },         { "likwid", 2, 1.5, 4, RFL_VALID_SCALED },
+		{ "time", 0, NAN, 4, RFL_VALID },         { "perf", 2, NAN, 3, RFL_VALID },
+		{ "perf", 2, NAN, 4, RFL_VALID_PARTIAL }, { "cupti", 2, NAN, 4, RFL_VALID },
+		{ "ncu", 2, NAN, 4, RFL_VALID },          { "nvprof", 2, NAN, 4, RFL_VALID },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++) {
+		struct rfl_capture c = { .source = cases[i].source };
+
+		c.total[RFL_QUANTITY_INSTRUCTIONS] =
+			(struct rfl_amount){ .value = 3, .launches = 4 };
+		c.total[RFL_QUANTITY_CYCLES] = (struct rfl_amount){ .value = cases[i].cycles,
+								    .launches = cases[i].launches,
+								    .validity = cases[i].validity };
+		assert_close(rfl_capture_ipc(&c), cases[i].ipc, 1e-15);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -126,6 +154,7 @@ int main(void)
 		cmocka_unit_test(what_one_knows_is_a_lower_bound),
 		cmocka_unit_test(what_all_know_is_as_good_as_the_worst),
 		cmocka_unit_test(a_scaled_part_is_a_lower_bound),
+		cmocka_unit_test(processors_have_instructions_per_cycle),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
