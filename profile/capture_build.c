@@ -285,16 +285,13 @@ static bool keep_strange(struct rfl_capture_builder *b, struct rfl_span name)
 		{ "dram_", RFL_QUANTITY_DRAM_READ, RFL_QUANTITY_DRAM },
 		{ "lts__t_", RFL_QUANTITY_L2, RFL_QUANTITY_L2 },
 		{ "l1tex__t_", RFL_QUANTITY_L1, RFL_QUANTITY_L1 },
-		{ "pcie__", RFL_QUANTITY_PCIE_READ, RFL_QUANTITY_PCIE_WRITE },
-		{ "nvl", RFL_QUANTITY_NVLINK_RX, RFL_QUANTITY_NVLINK_TX },
 	};
 	bool bytes = rfl_span_has(name, "bytes") || rfl_span_has(name, "sectors");
-	const char *kept = NULL;
+	bool count = !rfl_span_has(name, ".pct") && !rfl_span_has(name, ".ratio") &&
+		     !rfl_span_has(name, "peak");
+	const char *kept;
 
-	if (rfl_span_has(name, ".pct") || rfl_span_has(name, ".ratio") ||
-	    rfl_span_has(name, "peak")) /* a share, or what a chip can do */
-		return true;
-	for (size_t i = 0; i < RFL_ARRAY_LEN(looks); i++) {
+	for (size_t i = 0; i < RFL_ARRAY_LEN(looks) && count; i++) {
 		if (!rfl_span_has(name, looks[i].word) ||
 		    (looks[i].first > RFL_QUANTITY_FLOPS && !bytes))
 			continue;

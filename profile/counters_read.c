@@ -67,15 +67,13 @@ static enum rfl_rc move_ranges(struct rfl_counters_reader *rd)
 	return RFL_OK;
 }
 
-/* Files of before said of some totals how well their part is known, and not that it is a part. */
+/* Older files call a part of the launches by how well it is known. */
 static void mark_bounds(struct rfl_capture *c)
 {
-	int64_t all = rfl_capture_launches_of_total(c);
-
-	for (int q = 0; q < RFL_QUANTITY_COUNT; q++)
-		if (c->total[q].validity < RFL_VALID_PARTIAL && c->total[q].launches > 0 &&
-		    c->total[q].launches < all)
-			c->total[q].validity = RFL_VALID_PARTIAL;
+	for (struct rfl_amount *a = c->total; a < c->total + RFL_QUANTITY_COUNT; a++)
+		if (a->validity < RFL_VALID_PARTIAL && a->launches > 0 &&
+		    a->launches < rfl_capture_launches_of_total(c))
+			a->validity = RFL_VALID_PARTIAL;
 }
 
 /* Hand out the capture at hand, if there is one. */

@@ -324,18 +324,23 @@ static enum rfl_rc exclude_statement(struct rfl_parser *p)
 	return rc;
 }
 
-static enum rfl_rc family_statement(struct rfl_parser *p)
+static enum rfl_rc take_word(struct rfl_parser *p, const char *what, const char **ret)
 {
 	char there[64];
 	enum rfl_rc rc;
 
+	if (p->t.kind != RFL_TOKEN_WORD)
+		return rfl_parser_fail(p, &p->t, "%s belongs here, not %s", what,
+				       rfl_parser_shown(p, there));
+	rc = rfl_parser_text(p, ret);
+	return rc ? rc : rfl_parser_next(p);
+}
+
+static enum rfl_rc family_statement(struct rfl_parser *p)
+{
 	if (p->depth > 0)
 		return rfl_parser_fail(p, &p->t, "a part that others use is no family");
-	if (p->t.kind != RFL_TOKEN_WORD)
-		return rfl_parser_fail(p, &p->t, "the family's name belongs here, not %s",
-				       rfl_parser_shown(p, there));
-	rc = rfl_parser_text(p, &p->f->family);
-	return rc ? rc : rfl_parser_next(p);
+	return take_word(p, "the family's name", &p->f->family);
 }
 
 static enum rfl_rc chips_statement(struct rfl_parser *p)
@@ -359,20 +364,11 @@ static enum rfl_rc chips_statement(struct rfl_parser *p)
 static enum rfl_rc alias_statement(struct rfl_parser *p)
 {
 	struct rfl_formulas *f = p->f;
-	struct rfl_formula_alias alias = { NULL, NULL };
-	const char **const ends[] = { &alias.from, &alias.to };
-	char there[64];
-	enum rfl_rc rc = RFL_OK;
+	struct rfl_formula_alias alias;
+	enum rfl_rc rc = take_word(p, "the beginning of a name", &alias.from);
 
-	for (size_t i = 0; i < RFL_ARRAY_LEN(ends) && rc == RFL_OK; i++) {
-		if (p->t.kind != RFL_TOKEN_WORD)
-			return rfl_parser_fail(p, &p->t,
-					       "the beginning of a name belongs here, not %s",
-					       rfl_parser_shown(p, there));
-		rc = rfl_parser_text(p, ends[i]);
-		if (rc == RFL_OK)
-			rc = rfl_parser_next(p);
-	}
+	if (rc == RFL_OK)
+		rc = take_word(p, "the beginning of a name", &alias.to);
 	if (rc == RFL_OK)
 		rc = room(p, (void **)&f->aliases, f->naliases, &f->aliases_cap, sizeof(alias));
 	if (rc == RFL_OK)

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/num.h"
 #include "base/text.h"
 #include "profile/span.h"
 
@@ -111,6 +112,22 @@ enum rfl_rc rfl_import_range(struct rfl_capture_builder *b, struct rfl_metric_id
 bool rfl_import_is_rounded(double value, double half_digit)
 {
 	return half_digit > 0.01 * value;
+}
+
+void rfl_import_note_copies(struct rfl_capture_builder *b, double bytes, double seconds,
+			    int64_t operations)
+{
+	char count[RFL_NUM_MAX], number[RFL_NUM_MAX], size[64] = "", time[64] = "";
+
+	if (operations < 1)
+		return;
+	if (!isnan(bytes))
+		(void)snprintf(size, sizeof(size), ", %s bytes", rfl_num_full(bytes, number));
+	if (!isnan(seconds))
+		(void)snprintf(time, sizeof(time), ", %.6g s", seconds);
+	rfl_capture_note(b, "copies and fills of memory are in no total: %s operation%s%s%s",
+			 rfl_num_grouped(operations, count), operations == 1 ? "" : "s", size,
+			 time);
 }
 
 enum rfl_rc rfl_import_finish(const struct rfl_import *import, struct rfl_capture_builder *b,

@@ -71,6 +71,10 @@ const char *rfl_import_shape(const struct rfl_span *fields, size_t n, const int 
  * 0: not one. What is divided by 1e9 is exact where what is multiplied by 1e-9 is not. */
 double rfl_import_per_second(struct rfl_span unit);
 
+/** Copies and fills of memory are told in a note. @param bytes, seconds  NaN: not known */
+void rfl_import_note_copies(struct rfl_capture_builder *b, double bytes, double seconds,
+			    int64_t operations);
+
 /** Whether a value, printed with so much uncertainty, may be off by more than 1 %. */
 bool rfl_import_is_rounded(double value, double half_digit);
 

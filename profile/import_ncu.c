@@ -29,6 +29,13 @@ static bool is_session_page(struct rfl_span line)
 	return rfl_span_has(line, "Launch Settings") || rfl_span_has(line, "Device Attribute");
 }
 
+/* The tables for people have the same titles between blanks. */
+static bool is_text_report(struct rfl_span line)
+{
+	return rfl_span_starts(rfl_span_trim(line), "Metric Name ") &&
+	       rfl_span_has(line, " Metric Unit ") && rfl_span_ends(line, " Metric Value");
+}
+
 static bool is_message(struct rfl_span line)
 {
 	return rfl_span_starts(line, "==PROF==") || rfl_span_starts(line, "==ERROR==") ||
@@ -48,7 +55,7 @@ static int detect(struct rfl_span head)
 			return 95;
 		if (is_message(line))
 			here = 60;
-		else if (is_source_page(line))
+		else if (is_source_page(line) || is_text_report(line))
 			here = 50;
 		else if (is_session_page(line))
 			here = 30;
@@ -77,6 +84,7 @@ static void look_at_line(struct rfl_ncu *n, struct rfl_span line)
 		keep_first(&n->first_warning, line);
 	} else if (!rfl_span_starts(line, "==PROF==")) {
 		n->noise += rfl_span_trim(line).len > 0;
+		n->text_report = n->text_report || is_text_report(line);
 	}
 	if (!n->other_page && !n->builder && (is_source_page(line) || is_session_page(line))) {
 		n->other_page = is_source_page(line) ? "source" : "session";
@@ -123,7 +131,7 @@ static enum rfl_rc no_launch(struct rfl_ncu *n, struct rfl_captures *to, struct 
 	const char *name = rfl_input_name(n->import->in);
 	const struct rfl_buf *said = n->first_error.len > 0 ? &n->first_error : &n->first_warning;
 
-	if (said->len > 0)
+	if (said->len > 0 && !n->text_report) /* else kernels were profiled */
 		return rfl_import_refused(n->import, "ncu", to, err, "ncu says '%s': %s",
 					  rfl_buf_str(said), cure_of(rfl_buf_str(said)));
 	if (n->builder)
@@ -138,9 +146,11 @@ static enum rfl_rc no_launch(struct rfl_ncu *n, struct rfl_captures *to, struct 
 			"the raw page: ncu -i REPORT --csv --page raw --print-units base",
 			name, n->other_page_line, n->other_page);
 	return rfl_fail(err, RFL_EFORMAT, 0,
-			"%s: holds no table of ncu; run it with --csv, as in 'ncu --csv --page raw "
-			"--print-units base --log-file out.csv ...'",
-			name);
+			"%s: %s; run it with --csv, as in 'ncu --csv --page raw --print-units "
+			"base --log-file out.csv ...'",
+			name,
+			n->text_report ? "ncu wrote its report for people here"
+				       : "holds no table of ncu");
 }
 
 /* --- reading --------------------------------------------------------------------------------- */
@@ -264,8 +274,9 @@ static void note_what_is_missing(struct rfl_ncu *n)
 		rfl_import_warn(n->import, "the capture is not complete, ncu says '%s': %s",
 				rfl_buf_str(&n->first_error),
 				cure_of(rfl_buf_str(&n->first_error)));
-		rfl_capture_note(n->builder, "not complete: ncu says '%s' (%zu lines of errors)",
-				 rfl_buf_str(&n->first_error), n->errors);
+		rfl_capture_note(n->builder, "not complete: ncu says '%s' (%zu line%s of errors)",
+				 rfl_buf_str(&n->first_error), n->errors,
+				 n->errors == 1 ? "" : "s");
 	}
 	if (n->legacy > 0)
 		rfl_capture_note(
@@ -294,8 +305,8 @@ static void note_all(struct rfl_ncu *n)
 	note_doubts(n);
 	note_what_is_missing(n);
 	if (n->noise > 0)
-		rfl_capture_note(n->builder, "%zu lines of other output were passed over",
-				 n->noise);
+		rfl_capture_note(n->builder, "%zu line%s of other output %s passed over", n->noise,
+				 n->noise == 1 ? "" : "s", n->noise == 1 ? "was" : "were");
 }
 
 /* --- a file ---------------------------------------------------------------------------------- */

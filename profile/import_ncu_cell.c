@@ -219,21 +219,19 @@ static double over_launches(const struct rfl_ncu_metric *m, double value, double
 	return total;
 }
 
-/* Whether the file has the metric under another name too (sm__ and smsp__): other passes may have
- * counted it. */
+/* Whether the table has it as sm__ and as smsp__, which other passes may have counted. */
 static bool has_two_names(const struct rfl_ncu *n, const struct rfl_ncu_metric *m)
 {
 	bool wide = n->table.layout == RFL_NCU_WIDE;
-	const struct rfl_ncu_metric *metrics = wide ? n->table.metrics : n->metrics;
-	size_t count = wide ? n->table.nused : n->nmetrics;
+	const struct rfl_ncu_metric *other = wide ? n->table.metrics : n->metrics;
+	size_t left = wide ? n->table.ncolumns : n->nmetrics;
 
-	for (size_t i = 0; i < count; i++) {
-		const struct rfl_ncu_metric *other = &metrics[wide ? n->table.used[i] : i];
-
-		if (other->id == m->id && strcmp(other->name, m->name) != 0)
-			return true;
+	while (left > 0 &&
+	       (!other->name || other->id != m->id || strcmp(other->name, m->name) == 0)) {
+		other++;
+		left--;
 	}
-	return false;
+	return left > 0;
 }
 
 /* A second value for a metric of one launch. */

@@ -122,6 +122,7 @@ struct rfl_ncu {
 	size_t errors, noise;
 	const char *other_page; /* "source", "session"; NULL: none seen */
 	size_t other_page_line;
+	bool text_report;
 	int64_t rounded, legacy; /* cells */
 	struct rfl_buf legacy_name, units_told;
 	double worst; /* relative precision of the rounded ones */

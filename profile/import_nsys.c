@@ -54,6 +54,7 @@ struct nsys {
 	double copied_bytes, copied_s;
 	int64_t copies, copies_timed;
 	char skipped[160]; /* the line by which nsys says that there is nothing */
+	bool column_form;  /* its table for people was passed */
 };
 
 static int find(const struct rfl_span *fields, size_t n, const char *const *titles,
@@ -312,6 +313,13 @@ static bool is_around(const struct nsys *k, struct rfl_span ahead)
 	return k->table == NO_TABLE && !may_be_header(ahead);
 }
 
+/* The aligned table for people has the same titles between blanks. */
+static bool is_column_form(struct rfl_span line)
+{
+	return rfl_span_has(line, "Total Time") && rfl_span_has(line, "Instances") &&
+	       !rfl_span_has(line, ",");
+}
+
 static enum rfl_rc pass_line(struct nsys *k, bool *more, struct rfl_err *err)
 {
 	struct rfl_span line;
@@ -319,6 +327,7 @@ static enum rfl_rc pass_line(struct nsys *k, bool *more, struct rfl_err *err)
 
 	if (rc != RFL_OK || !*more)
 		return rc;
+	k->column_form = k->column_form || is_column_form(line);
 	if (k->skipped[0] == '\0' &&
 	    (rfl_span_starts(line, "SKIPPED") || rfl_span_starts(line, "ERROR") ||
 	     rfl_span_starts(line, "FATAL")))
@@ -357,18 +366,11 @@ static enum rfl_rc read_records(struct nsys *k, struct rfl_err *err)
 	return rc;
 }
 
-/* The aligned table for people has the same titles between blanks. */
-static bool is_column_form(struct rfl_span line)
-{
-	return rfl_span_has(line, "Total Time") && rfl_span_has(line, "Instances") &&
-	       !rfl_span_has(line, ",");
-}
-
-static enum rfl_rc nothing(const struct nsys *k, bool column_form, struct rfl_err *err)
+static enum rfl_rc nothing(const struct nsys *k, struct rfl_err *err)
 {
 	const char *path = rfl_input_name(k->import->in);
 
-	if (column_form)
+	if (k->column_form)
 		return rfl_fail(err, RFL_EFORMAT, 0,
 				"%s: nsys wrote its table for people here: write it with 'nsys "
 				"stats --report cuda_gpu_kern_sum --format csv'",
@@ -382,39 +384,19 @@ static enum rfl_rc nothing(const struct nsys *k, bool column_form, struct rfl_er
 			path);
 }
 
-static void tell_copies(struct nsys *k)
-{
-	if (k->copies > 0)
-		rfl_capture_note(k->b,
-				 "copies and fills of memory are in no total: %.6g bytes in %lld "
-				 "operations",
-				 k->copied_bytes, (long long)k->copies);
-	if (k->copies_timed > 0)
-		rfl_capture_note(k->b,
-				 "copies and fills of memory are in no total: %.6g s in %lld "
-				 "operations",
-				 k->copied_s, (long long)k->copies_timed);
-}
-
 static enum rfl_rc read_nsys(struct rfl_import *import, struct rfl_captures *to,
 			     struct rfl_err *err)
 {
 	struct nsys k = { .import = import };
-	struct rfl_span head = { .at = "", .len = 0 };
-	struct rfl_span line;
-	bool column_form = false;
 	enum rfl_rc rc = rfl_import_builder(import, "nsys", NULL, false, &k.b, err);
 
 	if (rc == RFL_OK)
-		rc = rfl_input_peek(import->in, &head, err);
-	while (rc == RFL_OK && rfl_span_next_line(&head, &line))
-		column_form = column_form || is_column_form(line);
-	if (rc == RFL_OK)
 		rc = read_records(&k, err);
 	if (rc == RFL_OK && !k.kernels_done)
-		rc = nothing(&k, column_form, err);
+		rc = nothing(&k, err);
 	if (rc == RFL_OK) {
-		tell_copies(&k);
+		rfl_import_note_copies(k.b, k.copied_bytes, NAN, k.copies);
+		rfl_import_note_copies(k.b, NAN, k.copied_s, k.copies_timed);
 		rc = rfl_import_finish(import, k.b, to, err);
 	}
 	rfl_metric_ids_fini(&k.ids);

@@ -128,6 +128,7 @@ static enum rfl_rc take_units(struct rfl_nvprof *k, const struct rfl_span *f, si
 		f, n,
 		k->table == NVPROF_TRACE ? k->column[NVPROF_DURATION] : k->column[NVPROF_TIME]);
 	struct rfl_span size = rfl_import_field(f, n, k->column[NVPROF_SIZE]);
+	struct rfl_reading with_unit;
 
 	k->want_units = false;
 	if (k->table == NVPROF_LAUNCHES) {
@@ -137,7 +138,7 @@ static enum rfl_rc take_units(struct rfl_nvprof *k, const struct rfl_span *f, si
 	k->per_second = rfl_import_per_second(time);
 	k->size_unit = rfl_nvprof__size(size);
 	*mine = k->per_second > 0.0;
-	if (*mine)
+	if (*mine || rfl_nvprof__time(k, time, &with_unit))
 		return RFL_OK;
 	return rfl_fail(err, RFL_EFORMAT, 0,
 			"%s:%zu: a row of units belongs behind the header, and '%.*s' is no unit "
@@ -211,7 +212,8 @@ static bool is_row(const struct rfl_nvprof *k, struct rfl_span ahead)
 		return true;
 	if (line.len == 0 || rfl_span_starts(line, "=="))
 		return false;
-	if (line.at[0] == '"' || (k->want_units && k->table != NVPROF_NO_TABLE))
+	if (line.at[0] == '"' || rfl_span_starts(line, "Time(%),") ||
+	    (k->want_units && k->table != NVPROF_NO_TABLE))
 		return true;
 	return (k->table == NVPROF_TRACE || k->table == NVPROF_SUMMARY) &&
 	       rfl_span_number_len(line) > 0 && memchr(line.at, ',', line.len);
@@ -278,22 +280,6 @@ static enum rfl_rc nothing(const struct rfl_nvprof *k, bool text_form, struct rf
 			path);
 }
 
-static void tell(struct rfl_nvprof *k)
-{
-	if (k->copies > 0 && !isnan(k->copied_bytes))
-		rfl_capture_note(k->b,
-				 "copies and fills of memory are in no total: %.6g bytes in %.6g "
-				 "s, %lld operations",
-				 k->copied_bytes, k->copied_s, (long long)k->copies);
-	else if (k->copies > 0)
-		rfl_capture_note(k->b,
-				 "copies and fills of memory are in no total: %.6g s, %lld "
-				 "operations",
-				 k->copied_s, (long long)k->copies);
-	if (k->complaint[0] != '\0')
-		rfl_capture_note(k->b, "nvprof says: %s", k->complaint);
-}
-
 static enum rfl_rc read_nvprof(struct rfl_import *import, struct rfl_captures *to,
 			       struct rfl_err *err)
 {
@@ -316,7 +302,9 @@ static enum rfl_rc read_nvprof(struct rfl_import *import, struct rfl_captures *t
 	if (rc == RFL_OK && !k->any)
 		rc = nothing(k, text_form, to, err);
 	else if (rc == RFL_OK) {
-		tell(k);
+		rfl_import_note_copies(k->b, k->copied_bytes, k->copied_s, k->copies);
+		if (k->complaint[0] != '\0')
+			rfl_capture_note(k->b, "nvprof says: %s", k->complaint);
 		rc = rfl_import_finish(import, k->b, to, err);
 	}
 	rfl_metric_ids_fini(&k->ids);
@@ -332,12 +320,15 @@ static int detect(struct rfl_span head)
 		const char *text;
 		int sure;
 	} signs[] = {
-		{ "== NVPROF is profiling process", 95 },
+		{ "== NVPROF is profiling ", 95 },
 		{ "\"Device\",\"Kernel\",\"Invocations\"", 95 },
 		{ "\"Start\",\"Duration\",\"Grid X\"", 90 },
 		{ "\"Time(%)\",\"Time\",\"Calls\"", 90 },
 		{ "\"Device\",\"Context\",\"Stream\",\"Kernel\"", 85 },
+		{ "Time(%),Time,Calls,", 85 }, /* of 2013 */
 		{ " GPU activities:  ", 60 },
+		{ "======== Error: ", 60 },
+		{ "======== Warning: ", 60 },
 	};
 	int best = 0;
 

@@ -199,6 +199,25 @@ static void take_unified_memory(struct rfl_nvprof *k, const struct rfl_span *f, 
 	k->copies++;
 }
 
+bool rfl_nvprof__time(const struct rfl_nvprof *k, struct rfl_span s, struct rfl_reading *ret)
+{
+	struct rfl_span unit = rfl_span_from(s, rfl_span_number_len(s));
+	double per_second = unit.len > 0 ? rfl_import_per_second(unit) : k->per_second;
+
+	s.len -= unit.len;
+	*ret = (struct rfl_reading){ .name = "time_s", .unit = "s" };
+	if (per_second == 0.0 || !rfl_span_number(s, &ret->value) || ret->value < 0)
+		return false;
+	ret->value /= per_second;
+	if (unit.len > 0 &&
+	    rfl_import_is_rounded(ret->value,
+				  rfl_span_half_digit(s, RFL_DECIMAL_POINT) / per_second)) {
+		ret->validity = RFL_VALID_ESTIMATE;
+		ret->reason = "rounded by its unit";
+	}
+	return true;
+}
+
 /* A row of the trace or the summary: a kernel, a copy, or a call that is passed over. */
 static enum rfl_rc time_row(struct rfl_nvprof *k, const struct rfl_span *f, size_t n,
 			    struct rfl_err *err)
@@ -210,7 +229,7 @@ static enum rfl_rc time_row(struct rfl_nvprof *k, const struct rfl_span *f, size
 	struct rfl_span many = rfl_import_field(f, n, k->column[NVPROF_CALLS]),
 			size = rfl_import_field(f, n, k->column[NVPROF_SIZE]),
 			type = rfl_import_field(f, n, k->column[NVPROF_TYPE]);
-	struct rfl_reading time = { .name = "time_s", .unit = "s" };
+	struct rfl_reading time;
 	double calls = 1.0, bytes = 0.0;
 	char block[64], grid[64];
 	size_t at = rfl_span_find(name, " [");
@@ -218,11 +237,10 @@ static enum rfl_rc time_row(struct rfl_nvprof *k, const struct rfl_span *f, size
 
 	if (!trace && type.len > 0 && !rfl_span_is(type, "GPU activities"))
 		return RFL_OK; /* calls of the API, OpenACC, ranges */
-	if (!rfl_span_number(text, &time.value) || time.value < 0)
+	if (!rfl_nvprof__time(k, text, &time))
 		return rfl_import_bad_row(k->import,
 					  rfl_nvprof__titles[trace ? NVPROF_DURATION : NVPROF_TIME],
-					  err, "'%.*s' is no time", RFL_SPAN_ARG(text));
-	time.value /= k->per_second;
+					  err, "'%.*s' is not a time", RFL_SPAN_ARG(text));
 	if (!trace && (!rfl_span_number(many, &calls) || calls < 1 || calls > 9e15))
 		return rfl_import_bad_row(k->import, rfl_nvprof__titles[NVPROF_CALLS], err,
 					  "'%.*s' is no number of launches", RFL_SPAN_ARG(many));

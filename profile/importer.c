@@ -144,10 +144,10 @@ static const struct rfl_importer *find_by_name(const char *name, struct rfl_err 
 	return NULL;
 }
 
-static const struct rfl_importer *find_by_content(struct rfl_span head)
+/* @param sure  an importer has to be surer than that */
+static const struct rfl_importer *find_by_content(struct rfl_span head, int sure)
 {
 	const struct rfl_importer *best = NULL;
-	int sure = 0;
 
 	for (size_t i = 0; i < RFL_ARRAY_LEN(importers); i++) {
 		int how_sure = importers[i]->detect(head);
@@ -162,6 +162,10 @@ static const struct rfl_importer *find_by_content(struct rfl_span head)
 
 /* Files that people have beside those that can be read: by their names, or by what they begin with
  * and have in their first bytes. */
+#define AMD ", which is not read: FLOPs and bytes are those that are counted from the network"
+#define TIMELINE                                                                                 \
+	"a timeline of events (of PyTorch's profiler or Chrome), without counters: 'nsys stats " \
+	"--report cuda_gpu_kern_sum --format csv' gives times of kernels, ncu counts"
 static const struct {
 	const char *suffix, *begin, *has;
 	const char *what;
@@ -178,17 +182,28 @@ static const struct {
 		  "prints what can be read; of nvprof, 'nvprof --csv --print-gpu-trace -i FILE'" },
 	{ .begin = "PERFILE2",
 	  .what = "what perf record writes; counts are what perf stat prints" },
-	{ .begin = "{",
-	  .has = "\"traceEvents\"",
-	  .what = "a timeline of events (of PyTorch's profiler or Chrome), without counts" },
-	{ .has = "Dispatch_ID,",
-	  .what = "counters of an AMD GPU by rocprof-compute, which are not read here" },
+	{ .has = "Access to performance monitoring and observability operations is limited",
+	  .what = "perf's message that it may not count: 'sudo sysctl "
+		  "kernel.perf_event_paranoid=2' permits your own processes, 0 the whole machine "
+		  "and its memory; or grant CAP_PERFMON" },
+	{ .has = "event syntax error: '",
+	  .what = "perf's message that it does not know an event: 'perf list' shows those of the "
+		  "processor" },
+	{ .begin = "{", .has = "\"traceEvents\"", .what = TIMELINE },
+	{ .begin = "[", .has = "\"ph\"", .what = TIMELINE },
+	{ .has = "Dispatch_ID,", .what = "a table of an AMD GPU by rocprof-compute" AMD },
+	{ .has = "\"Dispatch_Id\"", .what = "a table of an AMD GPU by rocprofv3" AMD },
+	{ .begin = "\"Name\",\"Calls\",\"TotalDurationNs\"",
+	  .what = "a table of an AMD GPU by rocprof --stats" AMD },
+	{ .begin = "Index,KernelName,gpu-id", .what = "a table of an AMD GPU by rocprof" AMD },
 };
 
 static const char *other_file(const char *name, struct rfl_span head)
 {
 	const struct rfl_span path = { .at = name, .len = strlen(name) };
 
+	while (head.len > 0 && (head.at[0] == '\n' || head.at[0] == '\r' || head.at[0] == ' '))
+		head = rfl_span_from(head, 1);
 	for (size_t i = 0; i < RFL_ARRAY_LEN(others); i++)
 		if ((!others[i].suffix || rfl_span_ends(path, others[i].suffix)) &&
 		    (!others[i].begin || rfl_span_starts(head, others[i].begin)) &&
@@ -197,30 +212,54 @@ static const char *other_file(const char *name, struct rfl_span head)
 	return NULL;
 }
 
-static enum rfl_rc fail_unknown(const char *name, struct rfl_span head, struct rfl_err *err)
-{
-	const char *end = head.len > 0 ? memchr(head.at, '\n', head.len) : NULL;
-	size_t len = end ? (size_t)(end - head.at) : head.len;
-	enum rfl_rc rc;
-	struct rfl_buf msg;
+#define LOG_MAX  ((size_t)64 << 20)
+#define LOG_STEP ((size_t)32 << 10) /* half of what a look sees: no table is cut */
+#define CERTAIN  89                 /* a header that no other text has */
 
-	if (head.len == 0)
-		return rfl_fail(err, RFL_EFORMAT, 0,
-				"%s: is empty: did the profiler fail, or print to the terminal?",
-				name);
-	if (other_file(name, head))
-		return rfl_fail(err, RFL_EFORMAT, 0, "%s: is %s", name, other_file(name, head));
-	rfl_buf_init(&msg, 0);
-	rfl_buf_append(&msg, head.at, len < 80 ? len : 80);
-	rfl_buf_putc(&msg, '\0');
-	if (msg.data)
-		rfl_text_one_line(msg.data);
-	rc = rfl_fail(err, RFL_EFORMAT, 0,
-		      "%s: no profiler's file that is known ('roofline list importers' tells "
-		      "them); it begins with '%s'",
-		      name, rfl_buf_str(&msg));
-	rfl_buf_fini(&msg);
-	return rc;
+/* A table may be far down in a log. */
+static const struct rfl_importer *look_further(struct rfl_input *in)
+{
+	const struct rfl_importer *found = NULL;
+	struct rfl_span head, line;
+	bool more = true;
+
+	for (size_t passed = 0, step = LOG_STEP; !found && passed < LOG_MAX; step += LOG_STEP) {
+		for (; passed < step; passed += line.len + 1)
+			if (rfl_input_line(in, &line, &more, NULL) != RFL_OK || !more)
+				return NULL; /* its end, or not a text */
+		if (rfl_input_peek(in, &head, NULL) == RFL_OK)
+			found = find_by_content(head, CERTAIN);
+	}
+	return found;
+}
+
+static enum rfl_rc find_importer(struct rfl_input *in, const struct rfl_importer **ret,
+				 struct rfl_err *err)
+{
+	const char *name = rfl_input_name(in), *what;
+	struct rfl_span head, rest, line = { .at = "", .len = 0 };
+	char begin[81];
+	enum rfl_rc rc = rfl_input_peek(in, &head, err);
+
+	if (rc != RFL_OK)
+		return rc;
+	*ret = find_by_content(head, 0);
+	if (*ret)
+		return RFL_OK;
+	what = head.len > 0 ? other_file(name, head)
+			    : "empty: did the profiler fail, or print to the terminal?";
+	if (what)
+		return rfl_fail(err, RFL_EFORMAT, 0, "%s: is %s", name, what);
+	rest = head;
+	(void)rfl_span_next_line(&rest, &line);
+	rfl_text_one_line(rfl_span_copy(line, begin, sizeof(begin)));
+	*ret = look_further(in);
+	if (*ret)
+		return RFL_OK;
+	return rfl_fail(err, RFL_EFORMAT, 0,
+			"%s: not a profiler's file that is known ('roofline list importers' names "
+			"them); it begins with '%s'",
+			name, begin);
 }
 
 /* --- reading --------------------------------------------------------------------------------- */
@@ -245,37 +284,30 @@ static void tell_content(const struct rfl_importer *importer, const struct rfl_i
 			       "; by its content it is a file of '%s'", looks->name);
 }
 
-/* @param unknown  set to what it is where no importer takes it; NULL: that is an error */
+/* @param known  whether an importer takes it; may be NULL */
 static enum rfl_rc read_input(struct rfl_input *in, const struct rfl_import_options *options,
-			      struct rfl_captures *to, const char **unknown, struct rfl_err *err)
+			      struct rfl_captures *to, bool *known, struct rfl_err *err)
 {
 	struct rfl_import import = { .in = in, .options = options };
-	const struct rfl_importer *importer, *looks = NULL;
+	const struct rfl_importer *importer = NULL, *looks = NULL;
 	struct rfl_span head;
-	enum rfl_rc rc = rfl_input_peek(in, &head, err);
+	enum rfl_rc rc = RFL_OK;
 	char *stem;
 
-	if (rc != RFL_OK)
-		return rc;
-	if (options->from)
-		importer = find_by_name(options->from, err);
-	else
-		importer = find_by_content(head);
-	if (options->from && !importer)
-		return RFL_ENOTFOUND;
-	if (!importer && !unknown)
-		return fail_unknown(rfl_input_name(in), head, err);
-	if (!importer) {
-		*unknown = head.len > 0 ? other_file(rfl_input_name(in), head) : "is empty";
-		*unknown = *unknown ? *unknown : "no profiler's file that is known";
-		return RFL_OK;
-	}
+	if (!options->from)
+		rc = find_importer(in, &importer, err);
+	else if ((importer = find_by_name(options->from, err)))
+		rc = rfl_input_peek(in, &head, err);
+	if (known)
+		*known = importer != NULL;
+	if (rc != RFL_OK || !importer)
+		return rc ? rc : RFL_ENOTFOUND;
 	stem = stem_of(rfl_input_name(in));
 	if (!stem)
 		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", rfl_input_name(in));
 	import.label = options->label ? options->label : stem;
 	if (options->from)
-		looks = find_by_content(head);
+		looks = find_by_content(head, 0);
 	rc = importer->read(&import, to, err);
 	if (rc == RFL_EFORMAT)
 		tell_content(importer, looks, err);
@@ -314,14 +346,14 @@ enum rfl_rc rfl_import_text(const char *text, size_t len, const char *name,
 
 /* --- folders --------------------------------------------------------------------------------- */
 
-static void tell_of_file(const struct rfl_import_options *options, const char *path,
-			 const char *what, const char *then)
+static void tell_of_file(const struct rfl_import_options *options, const char *what,
+			 const char *then)
 {
 	char line[RFL_ERR_MSG_MAX];
 
 	if (!options->warn)
 		return;
-	snprintf(line, sizeof(line), "%s: %s%s", path, what, then);
+	snprintf(line, sizeof(line), "%s: %s", what, then);
 	rfl_text_one_line(line);
 	options->warn(line, options->ctx);
 }
@@ -332,24 +364,22 @@ static enum rfl_rc import_entry(const char *path, const struct rfl_import_option
 {
 	struct rfl_err why = RFL_ERR_INIT;
 	struct rfl_input *in = NULL;
-	const char *unknown = NULL;
+	bool known = true;
 	enum rfl_rc rc;
 
 	if (rfl_dir_exists(path)) {
-		tell_of_file(options, path, "is a folder, which is not entered", "");
+		tell_of_file(options, path, "is a folder, which is not entered");
 		return RFL_OK;
 	}
 	rc = rfl_input_open(path, &in, &why);
 	if (rc == RFL_OK)
-		rc = read_input(in, options, to, &unknown, &why);
+		rc = read_input(in, options, to, &known, &why);
 	rfl_input_close(in);
-	if (rc == RFL_OK && unknown)
-		tell_of_file(options, path, unknown, ": left out");
 	if (rc == RFL_OK)
 		return RFL_OK;
-	if (rc != RFL_EFORMAT || !options->keep_going)
+	if (rc != RFL_EFORMAT || (known && !options->keep_going))
 		return rfl_fail(err, rc, why.native, "%s", why.msg);
-	tell_of_file(options, why.msg, "the file is left out", "");
+	tell_of_file(options, why.msg, "the file is left out");
 	return RFL_OK;
 }
 

@@ -498,7 +498,8 @@ static void reads_a_folder(void **state)
 	assert_string_equal(rig.captures.captures[0]->label, "a");
 	assert_string_equal(rig.captures.captures[1]->label, "b");
 	assert_int_equal(rig.nwarnings, 1);
-	assert_non_null(strstr(rig.warnings.data, "notes.txt: no profiler's file that is known"));
+	assert_non_null(
+		strstr(rig.warnings.data, "notes.txt: not a profiler's file that is known"));
 	import_rig_fini(&rig);
 }
 

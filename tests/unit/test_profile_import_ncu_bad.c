@@ -32,6 +32,23 @@ struct bad {
 };
 
 static const struct bad cases[] = {
+	/* kernels were profiled: the warning is no reason that they were not */
+	{ .text = "==PROF== Connected to process 7 (/x)\n==WARNING== Backing up device memory in "
+		  "system memory. Kernel replay might be slow.\n[7] x@127.0.0.1\n"
+		  "  k(float *) (64, 1, 1)x(256, 1, 1), Context 1, Stream 7, Device 0, CC 8.0\n"
+		  "    Section: GPU Speed Of Light Throughput\n"
+		  "    ----------------------- ------------- ------------\n"
+		  "    Metric Name               Metric Unit Metric Value\n"
+		  "    ----------------------- ------------- ------------\n"
+		  "    Elapsed Cycles                  cycle       12,345\n",
+	  .message = "f.csv: ncu wrote its report for people here; run it with --csv, as in 'ncu "
+		     "--csv --page raw --print-units base --log-file out.csv ...'",
+	  .left_out = -1 },
+	{ .text = "  k(int *) (1, 1, 1)x(1, 1, 1), Context 1, Stream 7, Device 0, CC 8.0\n"
+		  "    Metric Name               Metric Unit Metric Value\n",
+	  .message = "f.csv: ncu wrote its report for people here; run it with --csv, as in 'ncu "
+		     "--csv --page raw --print-units base --log-file out.csv ...'",
+	  .left_out = -1 },
 	{ .text = HEADER FIRST "\"1\",\"7\",\"k\n" LAST,
 	  .message = "f.csv:3:9: a quoted field begins here and does not end on its line: was the "
 		     "line cut off?",
@@ -378,7 +395,7 @@ static void refuses_a_kind_that_is_none(void **state)
 	assert_int_equal(import_rig_text(&rig, FIRST, strlen(FIRST), &options), RFL_ENOTFOUND);
 	assert_says(&rig.err, "no importer 'vtune'; there are: ncu, nvprof");
 	assert_int_equal(import_rig_text(&rig, "what is this", 12, NULL), RFL_EFORMAT);
-	assert_says(&rig.err, "f.csv: no profiler's file that is known");
+	assert_says(&rig.err, "f.csv: not a profiler's file that is known");
 	assert_int_equal(import_rig_text(&rig, "", 0, NULL), RFL_EFORMAT);
 	assert_says(&rig.err, "f.csv: is empty");
 	import_rig_fini(&rig);

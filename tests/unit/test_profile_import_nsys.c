@@ -1,4 +1,6 @@
 /* nsys stats: old and new headers, traces, several reports in one output. */
+#include <stdlib.h>
+
 #include "tests/unit/summary_rig.h"
 
 static void reads_the_sample(void **state)
@@ -82,7 +84,7 @@ static void reads_headers_of_all_versions(void **state)
 			assert_string_equal(c->ranges[0].grid, "(1, 2, 3)");
 		if (i == 5)
 			assert_string_equal(c->notes[0], "copies and fills of memory are in no "
-							 "total: 4e+06 bytes in 1 operations");
+							 "total: 1 operation, 4,000,000 bytes");
 	}
 	rig.options.strict = true;
 	rig_refuses(
@@ -125,8 +127,8 @@ static void takes_the_kernels_of_several_reports(void **state)
 	assert_total(c, TIME, 250e-9);
 	assert_int_equal(c->nnotes, 1);
 	assert_string_equal(c->notes[0],
-			    "copies and fills of memory are in no total: 1.5e+06 bytes in 3 "
-			    "operations");
+			    "copies and fills of memory are in no total: 3 operations, "
+			    "1,500,000 bytes");
 	assert_string_equal(rig.warned,
 			    "file:15: a second table of kernels is left out, because it may show "
 			    "the same launches: keep one report per file\n");
@@ -142,8 +144,9 @@ static void takes_the_kernels_of_several_reports(void **state)
 		     "400.0,3,133.3,0.5,390.0,[CUDA memcpy HtoD]\n");
 	assert_int_equal(c->nranges, 1);
 	assert_total(c, TIME, 250e-9);
-	assert_string_equal(c->notes[0], "copies and fills of memory are in no total: 409600 bytes "
-					 "in 3 operations");
+	assert_string_equal(c->notes[0],
+			    "copies and fills of memory are in no total: 3 operations, "
+			    "409,600 bytes");
 	rig_fini(&rig);
 }
 
@@ -186,6 +189,74 @@ static void refuses_what_is_broken(void **state)
 	rig_fini(&rig);
 }
 
+#define STEP "step 1234 loss 2.3456 1234.5 images/s, real 12, user time, total 3 h, 1,,x,2,3.00\n"
+
+/* A log of so many bytes, with this at its end. malloc'ed. */
+static char *log_with(size_t size, const char *end)
+{
+	size_t n = size / strlen(STEP);
+	char *text = malloc(n * strlen(STEP) + strlen(end) + 1), *at = text;
+
+	assert_non_null(text);
+	for (size_t i = 0; i < n; i++, at += strlen(STEP))
+		memcpy(at, STEP, strlen(STEP));
+	memcpy(at, end, strlen(end) + 1);
+	return text;
+}
+
+/* Behind what detection looks at first, wherever that is cut. */
+static void finds_tables_far_down_in_a_log(void **state)
+{
+	static const char csv[] = "Time (%),Total Time (ns),Instances,Avg (ns),Med (ns),Min "
+				  "(ns),Max (ns),StdDev (ns),Name\n"
+				  "100.0,5000,2,2500.0,2500.0,1,2,0.0,k\n";
+	static const char people[] = " Time (%)  Total Time (ns)  Instances   Name\n --------  "
+				     "----\n    95.0   1  1  k\n";
+	struct summary_rig rig;
+
+	(void)state;
+	rig_init(&rig);
+	for (size_t size = 60 << 10; size < 140 << 10; size += 1009) {
+		char *text = log_with(size, csv);
+		const struct rfl_capture *c = rig_read(&rig, "nsys", text);
+
+		assert_total(c, TIME, 5e-6);
+		assert_int_equal(c->ranges[0].launches, 2);
+		assert_string_equal(rig.warned, "");
+		free(text);
+		text = log_with(size, people);
+		rig_refuses(&rig, text,
+			    ": nsys wrote its table for people here: write it with 'nsys stats "
+			    "--report cuda_gpu_kern_sum --format csv'");
+		free(text);
+	}
+	rig_fini(&rig);
+}
+
+/* Lines of which others are made are no table: what is far down has to be certain. */
+static void takes_no_log_for_a_table(void **state)
+{
+	static const char *const ends[] = {
+		"",
+		"12,,cycles,34,100.00,,\n",      /* a row of perf stat -x, and of others */
+		"real 1.0\nuser 1.0\nsys 0.1\n", /* of whatever the log timed */
+		"==WARNING== something\n",
+	};
+	struct summary_rig rig;
+
+	(void)state;
+	rig_init(&rig);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(ends); i++) {
+		char *text = log_with(200 << 10, ends[i]);
+
+		assert_int_equal(rig_text(&rig, text), RFL_EFORMAT);
+		assert_says(&rig.err, "not a profiler's file that is known");
+		assert_says(&rig.err, "it begins with 'step 1234 loss 2.3456");
+		free(text);
+	}
+	rig_fini(&rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -193,6 +264,8 @@ int main(void)
 		cmocka_unit_test(reads_headers_of_all_versions),
 		cmocka_unit_test(takes_the_kernels_of_several_reports),
 		cmocka_unit_test(refuses_what_is_broken),
+		cmocka_unit_test(finds_tables_far_down_in_a_log),
+		cmocka_unit_test(takes_no_log_for_a_table),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

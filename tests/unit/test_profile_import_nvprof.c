@@ -165,8 +165,8 @@ static void reads_the_trace(void **state)
 	assert_int_equal(c->ranges[0].launches, 2);
 	assert_total(c, TIME, 8e-6);
 	/* 400 KB are 409,600 bytes */
-	assert_string_equal(c->notes[0], "copies and fills of memory are in no total: 409600 bytes "
-					 "in 5.7e-05 s, 1 operations");
+	assert_string_equal(c->notes[0], "copies and fills of memory are in no total: 1 operation, "
+					 "409,600 bytes, 5.7e-05 s");
 	/* Of unified memory: a field more, or no duration. */
 	c = rig_read(&rig, "nvprof",
 		     "\"Start\",\"Duration\",\"Grid X\",\"Size\",\"Device\",\"Unified Memory\","
@@ -177,7 +177,7 @@ static void reads_the_trace(void **state)
 		     "2.0,3.5,2,,\"P (0)\",,\"k\"\n");
 	assert_total(c, TIME, 3.5e-6);
 	assert_string_equal(c->notes[0],
-			    "copies and fills of memory are in no total: 2e-06 s, 1 operations");
+			    "copies and fills of memory are in no total: 1 operation, 2e-06 s");
 	rig_fini(&rig);
 }
 
@@ -227,6 +227,58 @@ static void reads_the_summary(void **state)
 		assert_int_equal(c->nranges, 1);
 		assert_int_equal(c->ranges[0].launches, 3);
 		assert_total(c, TIME, 1.5e-3);
+	}
+	rig_fini(&rig);
+}
+
+/* Of 2013: no quotes around titles, no row of units, a unit behind every time. */
+static void reads_times_with_their_units(void **state)
+{
+	static const char head[] =
+		"======== NVPROF is profiling ./app...\n======== Command: ./app\n"
+		"======== Profiling result:\nTime(%),Time,Calls,Avg,Min,Max,Name\n";
+	struct summary_rig rig;
+	const struct rfl_capture *c;
+	char text[1024];
+
+	(void)state;
+	rig_init(&rig);
+	(void)snprintf(text, sizeof(text),
+		       "%s47.79%%,542.36ms,100,5.42ms,5.40ms,5.50ms,\"gemm(float*, float*)\"\n"
+		       "0.10%%,1.5us,2,750ns,700ns,800ns,\"tiny\"\n"
+		       "12.21%%,138.57ms,10,13.86ms,13.80ms,13.90ms,[CUDA memcpy HtoD]\n",
+		       head);
+	c = rig_read(&rig, "nvprof", text);
+	assert_int_equal(c->nranges, 2);
+	assert_string_equal(c->ranges[0].name, "gemm(float*, float*)");
+	assert_int_equal(c->ranges[0].launches, 100);
+	assert_close(c->ranges[0].amount[RFL_QUANTITY_TIME].value, 0.54236, 1e-15);
+	assert_int_equal(c->ranges[0].amount[RFL_QUANTITY_TIME].validity, RFL_VALID);
+	/* 1.45 to 1.55 us */
+	assert_int_equal(c->ranges[1].amount[RFL_QUANTITY_TIME].validity, RFL_VALID_ESTIMATE);
+	(void)snprintf(text, sizeof(text), "%s47.79%%,542.36,100,5.42,5.40,5.50,\"gemm\"\n", head);
+	rig_refuses(&rig, text,
+		    ":5: a row of units belongs behind the header, and '542.36' is no unit of time "
+		    "(known: ns, us, ms, s)");
+	rig_fini(&rig);
+}
+
+/* Complaints without the number of a process: nothing was profiled. */
+static void reads_complaints_of_no_process(void **state)
+{
+	static const char *const texts[] = {
+		"======== Warning: No CUDA application was profiled, exiting",
+		"======== Error: unified memory profiling failed.",
+	};
+	struct summary_rig rig;
+
+	(void)state;
+	rig_init(&rig);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(texts); i++) {
+		const struct rfl_capture *c = rig_read(&rig, "nvprof", texts[i]);
+
+		assert_int_equal(c->nrefusals, 1);
+		assert_non_null(strstr(c->refusals[0].reason, texts[i]));
 	}
 	rig_fini(&rig);
 }
@@ -344,6 +396,8 @@ int main(void)
 		cmocka_unit_test(reads_the_trace),
 		cmocka_unit_test(reads_the_summary),
 		cmocka_unit_test(reads_tables_behind_each_other),
+		cmocka_unit_test(reads_times_with_their_units),
+		cmocka_unit_test(reads_complaints_of_no_process),
 		cmocka_unit_test(refuses_what_is_broken),
 		cmocka_unit_test(takes_complaints_for_the_reason),
 		cmocka_unit_test(complaints_are_of_one_plain_line),
