@@ -75,14 +75,12 @@ struct rfl_measured {
 	double ai; /**< FLOP per byte; NaN: not known, or they are not of the same launches */
 	double part[RFL_QUANTITY_COUNT]; /**< the terms of the FLOPs, per step; NaN: not known */
 	bool any;                        /**< a capture belongs to the configuration */
-	bool refused;   /**< it could not be counted, and the reason has the cure */
-	bool doubtful;  /**< measured and counted do not fit: `doubt` and its `causes` */
-	bool bytes_fit; /**< though doubtful: every kernel is there, and only FLOPs of matrix units,
-			   which were not counted, are missing */
-	bool sure;      /**< the steps are the capture's own, or were given for it by its label */
-	bool process;   /**< counted over a whole process: setup and others are in it */
-	bool no_steps;  /**< what was counted cannot be brought to one step */
-	int64_t steps;  /**< that the totals were divided by; -1: not known */
+	bool refused;  /**< it could not be counted, and the reason has the cure */
+	bool doubtful; /**< measured and counted do not fit: `doubt` and its `causes` */
+	bool sure;     /**< the steps are the capture's own, or were given for it by its label */
+	bool process;  /**< counted over a whole process: setup and others are in it */
+	bool no_steps; /**< what was counted cannot be brought to one step */
+	int64_t steps; /**< that the totals were divided by; -1: not known */
 	int64_t repeats;
 	char source[48];
 	double zero_share;           /**< of the kernels' time; NaN: not known */

@@ -349,7 +349,6 @@ static void check(struct rfl_config *config, const struct rfl_counted *flops,
 	m->process = is_process(flops) || is_process(bytes);
 	rfl_counters__doubt(first, &config->work, m->flops.value,
 			    first == bytes ? m->bytes.value : NAN, m);
-	m->bytes_fit = m->bytes_fit && bytes == first; /* of another file nothing is told by that */
 	if (bytes && bytes != first && !m->doubtful) {
 		doubted = bytes;
 		rfl_counters__doubt(bytes, &config->work, NAN, m->bytes.value, m);

@@ -27,7 +27,7 @@ static bool obstacle(const struct rfl_measured *m, const struct rfl_measure *x, 
 		(void)snprintf(why, size, "counted as %g", x->value);
 		return true;
 	}
-	if (m->doubtful && !(demanded && m->sure) && !(m->bytes_fit && x == &m->bytes)) {
+	if (m->doubtful && !(demanded && m->sure)) {
 		(void)snprintf(why, size, "they do not fit: %s; counters_note has the causes",
 			       rfl_buf_str(&m->doubt));
 		return true;
@@ -289,8 +289,7 @@ void rfl_counters_verdict(const struct rfl_measured *m, const struct rfl_peaks_e
 		write_foreign(m, env, p, out);
 	write_one_roof(m, p, out);
 	if (m->doubtful)
-		rfl_buf_printf(out, "; the %s do not fit the count",
-			       m->bytes_fit ? "measured FLOPs" : "counters");
+		rfl_buf_puts(out, "; the counters do not fit the count");
 	if (m->zero_share >= 0.05)
 		rfl_buf_printf(out, "; %.2g %% of the kernels' time has no FLOP (%s)",
 			       100 * m->zero_share, rfl_buf_str(&m->zero_longest));

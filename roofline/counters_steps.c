@@ -368,9 +368,6 @@ void rfl_counters__doubt(const struct rfl_counted *counted, const struct rfl_wor
 			       "; %zu of %zu kernels ran a number of times that is no multiple of "
 			       "%lld steps (set-up, tuning)",
 			       off.off, off.kernels, (long long)counted->steps);
-	m->bytes_fit = ratio < RFL_COUNTERS_LEAST_RATIO && lacks_matrix_units(m) && off.kernels &&
-		       !off.off && !fits_warmup(counted, ratio) &&
-		       !(over_unfused > RFL_COUNTERS_MOST_BYTES);
 	if (!m->doubtful && over_unfused > RFL_COUNTERS_MOST_BYTES)
 		doubt_bytes(counted, over_unfused, m);
 }

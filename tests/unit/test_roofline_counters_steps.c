@@ -283,7 +283,7 @@ static void live_counts_that_do_not_fit(void **state)
 }
 
 /* PyTorch runs convolutions of an fp32 network in TF32 unless told otherwise: the launches fit the
- * steps, and what is missing are the FLOPs of the matrix units. */
+ * steps, and what is missing may be the FLOPs of the matrix units, or most of the kernels. */
 static void tf32_that_was_not_counted(void **state)
 {
 	struct captures *c;
@@ -297,10 +297,12 @@ static void tf32_that_was_not_counted(void **state)
 	assert_notes(f, "0.04 x the FLOPs counted from the network (30 steps); likely causes: (1) "
 			"FLOPs of another precision were not counted");
 	assert_notes(f, "(4) the run that was profiled had another number of steps (1 would fit)");
-	/* nothing speaks against the bytes */
-	assert_string_equal(f->pts->points[0].bytes_source, "counters");
+	assert_string_equal(f->pts->points[0].bytes_source,
+			    "unfused (counters not used: they do not fit: 0.04 x the FLOPs counted "
+			    "from the network (30 steps); counters_note has the causes)");
 	assert_string_equal(f->pts->points[0].counters_validity, "doubtful");
-	assert_non_null(strstr(f->pts->points[0].verdict, "; the measured FLOPs do not fit"));
+	assert_close(f->pts->points[0].bytes_counters, BYTES, 1e-14);
+	assert_non_null(strstr(f->pts->points[0].verdict, "; the counters do not fit the count"));
 	give_flops(capture, RFL_QUANTITY_FLOPS_TENSOR_TF32, 0);
 	give_flops(capture, RFL_QUANTITY_FLOPS_TENSOR_FP16, 0);
 	give_flops(capture, RFL_QUANTITY_FLOPS_TENSOR_BF16, 0);
@@ -309,6 +311,27 @@ static void tf32_that_was_not_counted(void **state)
 	assert_null(strstr(rfl_buf_str(&f->report.notes), "another precision"));
 	assert_non_null(strstr(f->pts->points[0].bytes_source, "unfused (counters not used: they "
 							       "do not fit"));
+	finish(f, c);
+}
+
+/* One small kernel of each step, by a filter of the profiler: its launches fit the steps. */
+static void a_fragment_sets_no_intensity(void **state)
+{
+	struct captures *c;
+	struct fixture *f = profiled(state, &c);
+	struct rfl_capture *capture = add_capture(c, PROF);
+	double ai;
+
+	assert_ok(merge(f), &f->err);
+	ai = f->pts->points[0].ai;
+	add_kernel(c, "elementwise", 30, 0);
+	give_bytes(capture, 30 * 0.0085 * BYTES);
+	give_flops(capture, RFL_QUANTITY_FLOPS_FP32, 30 * 0.000104 * FLOPS);
+	assert_ok(merge(f), &f->err);
+	assert_close(f->pts->points[0].ai, ai, 0);
+	assert_non_null(
+		strstr(f->pts->points[0].bytes_source,
+		       "unfused (counters not used: they do not fit: 0.000104 x the FLOPs"));
 	finish(f, c);
 }
 
@@ -354,6 +377,7 @@ int main(void)
 		T(another_number_of_steps),
 		T(a_warm_up_as_long_as_the_window),
 		T(live_counts_that_do_not_fit),
+		T(a_fragment_sets_no_intensity),
 		T(tf32_that_was_not_counted),
 		T(a_few_odd_kernels_are_said),
 		T(too_many_bytes),
