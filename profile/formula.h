@@ -112,6 +112,7 @@ void rfl_formulas_eval(const struct rfl_formulas *f, const double *slots,
 void rfl_formula_text(const struct rfl_formulas *f, enum rfl_quantity q, int way,
 		      struct rfl_buf *out);
 /** Why there is no value: what every way needs and lacks.
+ * @param slots    NULL: no metric is there
  * @param strange  a metric that looks like a count of it and that no formula names; NULL: none */
 void rfl_formula_reason(const struct rfl_formulas *f, enum rfl_quantity q, const double *slots,
 			const char *strange, struct rfl_buf *out);

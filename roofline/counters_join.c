@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/num.h"
 #include "base/text.h"
 #include "ledger/label.h"
 
@@ -148,37 +149,35 @@ static enum rfl_rc identify(const struct rfl_merge_inputs *in, const struct rfl_
 
 /* --- which configurations that can be --- */
 
-/* Beside the five that join: what the work of a step depends on, and who does it. Another library
- * or another device moves other bytes. */
-static const char *other_work(const struct rfl_ledger_row *a, const struct rfl_ledger_row *b)
-{
-	const struct {
-		const char *what, *a, *b;
-	} by[] = {
-		{ "engine", a->engine, b->engine },
-		{ "engine_version", a->engine_version, b->engine_version },
-		{ "device_name", a->device_name, b->device_name },
-	};
+/* What candidates may differ in: three that join, then what the work of a step depends on and who
+ * does it. Another library or another device moves other bytes. */
+static const char *const facts[] = {
+	"precision",   "batch",          "mode",        "layout",  "optimizer",
+	"micro_batch", "accum",          "img_size",    "classes", "context_length",
+	"engine",      "engine_version", "device_name", NULL,
+};
+static const char *const *const work_facts = facts + 3;
 
-	if (is_text(a->layout) && is_text(b->layout) && !rfl_text_same(a->layout, b->layout))
-		return "layout";
-	if (is_text(a->optimizer) && is_text(b->optimizer) &&
-	    !rfl_text_same(a->optimizer, b->optimizer))
-		return "optimizer";
-	if (a->micro_batch > 0 && b->micro_batch > 0 && a->micro_batch != b->micro_batch)
-		return "micro_batch";
-	if (a->accum > 0 && b->accum > 0 && a->accum != b->accum)
-		return "accum";
-	if (a->img_size > 0 && b->img_size > 0 && a->img_size != b->img_size)
-		return "img_size";
-	if (a->classes > 0 && b->classes > 0 && a->classes != b->classes)
-		return "classes";
-	if (a->context_length > 0 && b->context_length > 0 &&
-	    a->context_length != b->context_length)
-		return "context_length";
-	for (size_t i = 0; i < RFL_ARRAY_LEN(by); i++)
-		if (is_text(by[i].a) && is_text(by[i].b) && !rfl_text_same(by[i].a, by[i].b))
-			return by[i].what;
+static const char *value_of(const struct rfl_ledger_row *row, const char *fact,
+			    char number[RFL_NUM_MAX])
+{
+	return rfl_ledger_field(row, rfl_ledger_column_find(fact), number);
+}
+
+/* The first of these facts in which two runs differ; what one of them does not tell of its work
+ * makes no difference. */
+static const char *differ(const char *const *fact, const struct rfl_ledger_row *a,
+			  const struct rfl_ledger_row *b)
+{
+	for (; *fact; fact++) {
+		char x[RFL_NUM_MAX], y[RFL_NUM_MAX];
+		const char *of_a = value_of(a, *fact, x), *of_b = value_of(b, *fact, y);
+		bool known = is_text(of_a) && is_text(of_b) && strcmp(of_a, "0") != 0 &&
+			     strcmp(of_b, "0") != 0;
+
+		if (strcmp(of_a, of_b) != 0 && (known || fact < work_facts))
+			return *fact;
+	}
 	return NULL;
 }
 
@@ -190,48 +189,6 @@ static bool is_it(const struct identity *id, const struct rfl_config *c)
 	       (!id->precision[0] || rfl_text_same(id->precision, row->precision)) &&
 	       (!id->mode[0] || rfl_text_same(id->mode, row->mode)) &&
 	       (id->batch < 0 || id->batch == label_batch(row));
-}
-
-/* The first thing in which two candidates differ, with its words for both. */
-static const char *differ(const struct rfl_ledger_row *a, const struct rfl_ledger_row *b)
-{
-	if (!rfl_text_same(a->precision, b->precision))
-		return "precision";
-	if (a->batch != b->batch)
-		return "batch";
-	if (!rfl_text_same(a->mode, b->mode))
-		return "mode";
-	return other_work(a, b);
-}
-
-static void value_of(const struct rfl_ledger_row *row, const char *what, struct rfl_buf *out)
-{
-	const struct {
-		const char *what, *text;
-		int64_t number;
-	} values[] = {
-		{ "precision", row->precision, 0 },
-		{ "batch", NULL, row->batch },
-		{ "mode", row->mode, 0 },
-		{ "layout", row->layout, 0 },
-		{ "optimizer", row->optimizer, 0 },
-		{ "micro_batch", NULL, row->micro_batch },
-		{ "accum", NULL, row->accum },
-		{ "img_size", NULL, row->img_size },
-		{ "classes", NULL, row->classes },
-		{ "engine", row->engine, 0 },
-		{ "engine_version", row->engine_version, 0 },
-		{ "device_name", row->device_name, 0 },
-	};
-
-	for (size_t i = 0; i < RFL_ARRAY_LEN(values); i++) {
-		if (strcmp(values[i].what, what) != 0)
-			continue;
-		if (values[i].text)
-			rfl_buf_puts(out, values[i].text);
-		else
-			rfl_buf_printf(out, "%lld", (long long)values[i].number);
-	}
 }
 
 static void words(const struct identity *id, struct rfl_buf *out)
@@ -249,13 +206,12 @@ static void say_ambiguous(const struct rfl_merge_inputs *in, const struct identi
 			  const struct rfl_config *a, const struct rfl_config *b, const char *what,
 			  struct rfl_buf *why)
 {
+	char number[RFL_NUM_MAX];
+
 	rfl_buf_printf(why, "its label does not tell the %s, and %s has ", what, in->ledger_path);
 	words(id, why);
-	rfl_buf_puts(why, " with ");
-	value_of(a->rows[0], what, why);
-	rfl_buf_puts(why, " and ");
-	value_of(b->rows[0], what, why);
-	rfl_buf_puts(why, ": ");
+	rfl_buf_printf(why, " with %s", value_of(a->rows[0], what, number));
+	rfl_buf_printf(why, " and %s: ", value_of(b->rows[0], what, number));
 	if (strcmp(what, "batch") == 0 || strcmp(what, "precision") == 0 ||
 	    strcmp(what, "mode") == 0)
 		rfl_buf_puts(why, "put it into the name "
@@ -295,13 +251,13 @@ static enum rfl_rc candidates(const struct rfl_merge_inputs *in, const struct rf
 		hit[i] = is_it(id, c);
 		if (!hit[i])
 			continue;
-		what = id->home ? other_work(id->home, c->rows[0]) : NULL;
+		what = id->home ? differ(work_facts, id->home, c->rows[0]) : NULL;
 		if (what) {
 			mismatch = what;
 			hit[i] = false;
 			continue;
 		}
-		what = first ? differ(first->rows[0], c->rows[0]) : NULL;
+		what = first ? differ(facts, first->rows[0], c->rows[0]) : NULL;
 		if (what) {
 			say_ambiguous(in, id, first, c, what, why);
 			return RFL_ENOTFOUND;
@@ -368,9 +324,6 @@ static enum rfl_rc join_one(const struct rfl_merge_inputs *in, const struct rfl_
 	struct rfl_buf why;
 	enum rfl_rc rc;
 
-	if (rfl_text_same(capture->source,
-			  "time")) /* the record of a process: nothing is counted */
-		return RFL_OK;
 	rfl_buf_init(&why, 1 << 16);
 	rc = identify(in, capture, &id, &why);
 	if (rc == RFL_OK && !rfl_merge__wanted(o, id.env)) {
@@ -440,6 +393,35 @@ static void give_back(struct rfl_config *c)
 	c->ncounted = n;
 }
 
+static bool is_time(const struct rfl_capture *c)
+{
+	return rfl_text_same(c->source, "time");
+}
+
+/* A folder of time logs, which count nothing: said of the first of them. */
+static void note_time_logs(const struct rfl_captures *all, size_t first,
+			   struct rfl_merge_report *report)
+{
+	const char *path = all->captures[first]->path;
+	const char *slash = path ? strrchr(path, '/') : NULL;
+	size_t n = 0, len = slash ? (size_t)(slash - path) : 0;
+
+	for (size_t i = 0; i < all->n && len > 0; i++) {
+		const char *other = all->captures[i]->path;
+
+		if (!other || strncmp(other, path, len + 1) != 0 || strchr(other + len + 1, '/'))
+			continue;
+		if (i < first || !is_time(all->captures[i]))
+			return; /* it has been said, or others are there */
+		n++;
+	}
+	if (n > 0)
+		rfl_buf_printf(&report->notes,
+			       "counters: nothing in %.*s is used: time logs (%zu) count neither "
+			       "FLOPs nor bytes; perf stat and likwid do\n",
+			       (int)len, path, n);
+}
+
 enum rfl_rc rfl_counters__join(const struct rfl_merge_inputs *in, const struct rfl_merge_options *o,
 			       struct rfl_configs *cs, struct rfl_merge_report *report,
 			       struct rfl_err *err)
@@ -451,7 +433,10 @@ enum rfl_rc rfl_counters__join(const struct rfl_merge_inputs *in, const struct r
 	if (!hit)
 		return rfl_fail(err, RFL_ENOMEM, 0, "points: out of memory");
 	for (size_t i = 0; all && i < all->n && rc == RFL_OK; i++)
-		rc = join_one(in, o, all->captures[i], cs, hit, report, err);
+		if (is_time(all->captures[i]))
+			note_time_logs(all, i, report);
+		else
+			rc = join_one(in, o, all->captures[i], cs, hit, report, err);
 	for (size_t i = 0; i < cs->n; i++)
 		give_back(&cs->configs[i]);
 	free(hit);

@@ -179,6 +179,44 @@ static void say_no_steps(const struct rfl_counted *c, struct rfl_measure *ret)
 		       capture->label ? capture->label : "LABEL");
 }
 
+#define NOT_COUNTED "not counted: "
+
+/* perf's file does not say which processor it is of, and its reason names the events of one: those
+ * of the processor that ran, by the formulas for it, take their place. */
+static void put_events(const char *cpu, enum rfl_quantity q, struct rfl_buf *out)
+{
+	static const struct {
+		const char *word, *family, *on;
+	} processors[] = {
+		{ "AMD", "cpu-amd", " (Zen 2 to 4)" },
+		{ "AMD", "cpu-amd-zen5", " (Zen 5)" },
+		{ "Intel", "cpu-intel", "" },
+		{ "Neoverse-V1", "cpu-neoverse-v1", "" },
+		{ "Neoverse-N2", "cpu-neoverse-v2", "" },
+		{ "Neoverse-V2", "cpu-neoverse-v2", "" },
+	};
+	const bool bytes = q == RFL_QUANTITY_DRAM; /* of which all kinds of AMD have the same */
+	struct rfl_formulas *f = NULL;
+	struct rfl_buf text;
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(processors); i++) {
+		if (!cpu || !strstr(cpu, processors[i].word) || (bytes && out->len > 0) ||
+		    rfl_formulas_new(processors[i].family, &f, NULL) != RFL_OK)
+			continue;
+		rfl_buf_init(&text, 0);
+		rfl_formula_reason(f, rfl_formula_ways(f, q) > 0 ? q : RFL_QUANTITY_FLOPS_MIXED,
+				   NULL, NULL, &text);
+		rfl_buf_printf(out, "%s%s%s", out->len ? ", or " : "",
+			       rfl_buf_str(&text) + (out->len ? strlen(NOT_COUNTED) : 0),
+			       bytes ? "" : processors[i].on);
+		rfl_buf_fini(&text);
+		rfl_formulas_free(f);
+	}
+	if (out->len == 0)
+		rfl_buf_puts(out, "not counted; the events of each processor for 'perf stat -e' "
+				  "are in docs/counters-cpu.md");
+}
+
 /* In the words of the capture: of the part that the run's precision is made of, where that tells
  * more than the sum does. */
 static void say_unavailable(struct rfl_config *config, const struct rfl_counted *c,
@@ -187,7 +225,14 @@ static void say_unavailable(struct rfl_config *config, const struct rfl_counted 
 	enum rfl_quantity part = q == RFL_QUANTITY_FLOPS ? rfl_counters__main_part(config) : q;
 	struct rfl_amount all = rfl_counters__total(c, q), a = rfl_counters__total(c, part);
 	const char *reason = isnan(a.value) && a.reason ? a.reason : all.reason;
+	struct rfl_buf events;
 
+	rfl_buf_init(&events, 0);
+	if (reason && rfl_text_same(c->capture->family, "cpu") &&
+	    strncmp(reason, NOT_COUNTED, strlen(NOT_COUNTED)) == 0) {
+		put_events(config->rows[0]->device_name, part, &events);
+		reason = rfl_buf_str(&events);
+	}
 	config->measured.refused = config->measured.refused || c->capture->nrefusals > 0 ||
 				   !c->capture->path; /* live: its reason has the cure */
 	if (isnan(all.value))
@@ -200,6 +245,7 @@ static void say_unavailable(struct rfl_config *config, const struct rfl_counted 
 			       rfl_counters__name(c->capture), rfl_quantity_info(part)->name,
 			       config->rows[0]->precision, reason ? ": " : "",
 			       reason ? reason : "");
+	rfl_buf_fini(&events);
 }
 
 /* Why nobody knows a quantity: its steps are not known, or no capture has it. */

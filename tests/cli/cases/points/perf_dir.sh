@@ -22,3 +22,12 @@ cat >perf/lab_cpu_resnet50_fp32_bs4_run1_20260101_000000.txt <<EOF
 	Exit status: 0
 EOF
 roofline -q points --metrics metrics.csv --peaks peaks.json --perf-dir perf --env lab_cpu
+# What to count is of the processor that ran, as far as the ledger tells it.
+for cpu in "AMD EPYC 9654 96-Core Processor" "Intel(R) Xeon(R) Platinum 8360Y CPU" "Neoverse-V1"; do
+	sed -e "1s/\$/,device_name/" -e "2,\$s/\$/,$cpu/" metrics.csv >named.csv
+	roofline -q points --metrics named.csv --peaks peaks.json --perf-dir perf --env lab_cpu | grep -o 'not counted: .*'
+done
+# A folder of time logs alone.
+mkdir -p logs/time
+mv perf/*_run1_* logs/time
+roofline points --metrics metrics.csv --peaks peaks.json --perf-dir logs/time --env lab_cpu 2>&1 | grep -o "nothing in .*"
