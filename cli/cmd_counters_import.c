@@ -11,6 +11,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "cli/put.h"
 #include "profile/capture_table.h"
 #include "profile/counters_csv.h"
@@ -149,15 +150,10 @@ static bool complement(const struct rfl_capture *a, const struct rfl_capture *b)
 	return !(knows(a, true) && knows(b, true)) && !(knows(a, false) && knows(b, false));
 }
 
-static bool same_text(const char *a, const char *b)
-{
-	return a == b || (a && b && strcmp(a, b) == 0);
-}
-
 /* The processes of one file bear its label together. What was counted live has a run of its own. */
 static bool clash(const struct rfl_capture *a, const struct rfl_capture *b)
 {
-	if (!same_text(a->label, b->label) || !same_text(a->run_id, b->run_id))
+	if (!rfl_text_same(a->label, b->label) || !rfl_text_same(a->run_id, b->run_id))
 		return false;
 	if (!a->path || !b->path)
 		return !a->path && !b->path;
@@ -186,9 +182,9 @@ static enum rfl_rc check_labels(const struct rfl_captures *c, const size_t *ends
 		for (size_t j = i + 1; j < c->n; j++) {
 			const struct rfl_capture *a = c->captures[i], *b = c->captures[j];
 
-			if (same_text(a->path, b->path) && a->path && !same_operand(ends, i, j))
+			if (rfl_text_same(a->path, b->path) && a->path && !same_operand(ends, i, j))
 				return rfl_fail(err, RFL_EUSAGE, 0, "%s is given twice", a->path);
-			if (same_text(a->path, b->path) || !clash(a, b))
+			if (rfl_text_same(a->path, b->path) || !clash(a, b))
 				continue;
 			return rfl_fail(err, RFL_EFORMAT, 0,
 					"%s and %s have the label '%s' both: import them one at a "
@@ -226,34 +222,19 @@ static enum rfl_rc check_output(const char *path, const struct rfl_captures *c, 
 
 /* --- reading --------------------------------------------------------------------------------- */
 
-static enum rfl_rc check_from(const char *from, struct rfl_err *err)
-{
-	const struct rfl_importer *importer;
-	struct rfl_buf names;
-
-	if (!from)
-		return RFL_OK;
-	for (size_t i = 0; (importer = rfl_importer_at(i)); i++)
-		if (strcmp(importer->name, from) == 0)
-			return RFL_OK;
-	rfl_buf_init(&names, 0);
-	for (size_t i = 0; (importer = rfl_importer_at(i)); i++)
-		rfl_buf_printf(&names, "%s%s", i > 0 ? ", " : "", importer->name);
-	(void)rfl_fail(err, RFL_EUSAGE, 0, "--from: '%s' is not one of %s", from,
-		       rfl_buf_str(&names));
-	rfl_buf_fini(&names);
-	return RFL_EUSAGE;
-}
-
 /* What came through a pipe has no name that a run could be found by. */
 static enum rfl_rc check_args(const struct import_args *a, struct rfl_err *err)
 {
+	struct rfl_err why = RFL_ERR_INIT;
+
 	for (size_t i = 0; i < a->files.n; i++)
 		if (strcmp(a->files.items[i], "-") == 0 && a->output && !a->label)
 			return rfl_fail(err, RFL_EUSAGE, 0,
 					"--output needs --label for standard input, which has no "
 					"name");
-	return check_from(a->from, err);
+	if (a->from && !rfl_importer_find(a->from, &why))
+		return rfl_fail(err, RFL_EUSAGE, 0, "--from: %s", why.msg);
+	return RFL_OK;
 }
 
 static enum rfl_rc read_one(const char *path, const struct rfl_import_options *options,

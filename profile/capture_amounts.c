@@ -38,11 +38,10 @@ static void add_amount(struct rfl_amount *to, const struct rfl_amount *from)
 static void add(struct rfl_amounts_sum *sum, const struct rfl_amount *amount, int64_t launches)
 {
 	sum->launches += launches;
-	for (int q = 0; q < RFL_QUANTITY_COUNT; q++)
-		add_amount(&sum->amount[q], &amount[q]);
 	for (int q = 0; q < RFL_QUANTITY_COUNT; q++) {
 		struct rfl_amount *a = &sum->amount[q];
 
+		add_amount(a, &amount[q]);
 		if (isnan(a->value) || a->launches >= sum->launches ||
 		    a->validity > RFL_VALID_PARTIAL || sum->launches == launches)
 			continue; /* of the first it is what that says */

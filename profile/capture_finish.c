@@ -164,13 +164,6 @@ static const char *said_by_metric(const struct rfl_finish *f, const struct rfl_r
 	return NULL;
 }
 
-static bool is_part_of(enum rfl_quantity part, enum rfl_quantity sum)
-{
-	if (sum == RFL_QUANTITY_DRAM)
-		return part == RFL_QUANTITY_DRAM_READ || part == RFL_QUANTITY_DRAM_WRITE;
-	return sum == RFL_QUANTITY_FLOPS && rfl_quantity_is_flops(part);
-}
-
 static enum rfl_rc set_unavailable(struct rfl_finish *f, enum rfl_quantity q,
 				   const struct rfl_range_sum *r, struct rfl_amount *amount)
 {
@@ -179,7 +172,7 @@ static enum rfl_rc set_unavailable(struct rfl_finish *f, enum rfl_quantity q,
 
 	/* a sum is not known for what its first part says */
 	for (int part = 0; !said && part < RFL_QUANTITY_COUNT; part++)
-		if (is_part_of((enum rfl_quantity)part, q))
+		if (rfl_quantity_is_part((enum rfl_quantity)part, q))
 			said = said_by_metric(f, r, (enum rfl_quantity)part, &id);
 	amount->value = NAN;
 	amount->validity = RFL_VALID_UNAVAILABLE;
@@ -240,7 +233,7 @@ static enum rfl_rc judge_way(struct rfl_finish *f, enum rfl_quantity q, int way,
 
 	if (way == RFL_FORMULA_SUM) {
 		for (int part = 0; part < (int)q && rc == RFL_OK; part++)
-			if (is_part_of((enum rfl_quantity)part, q))
+			if (rfl_quantity_is_part((enum rfl_quantity)part, q))
 				rc = inherit(f, (enum rfl_quantity)part, q, amounts);
 		return rc;
 	}

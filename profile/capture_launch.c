@@ -172,9 +172,7 @@ static struct doubt doubt_of(const struct rfl_capture_builder *b, enum rfl_quant
 
 	if (way == RFL_FORMULA_SUM) {
 		for (int part = 0; part < (int)q; part++)
-			if (q == RFL_QUANTITY_FLOPS ? rfl_quantity_is_flops((enum rfl_quantity)part)
-						    : part == RFL_QUANTITY_DRAM_READ ||
-							      part == RFL_QUANTITY_DRAM_WRITE)
+			if (rfl_quantity_is_part((enum rfl_quantity)part, q))
 				add_doubt(&doubt, before[part].validity, before[part].reason);
 		return doubt;
 	}

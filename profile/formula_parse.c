@@ -191,7 +191,7 @@ static enum rfl_rc take_remark(struct rfl_parser *p, struct rfl_formula_way *way
 			continue;
 		way->kind = remarks[i].kind;
 		rc = rfl_parser_next(p);
-		return rc ? rc : rfl_parser_string(p, "a remark", &way->caveat);
+		return rc ? rc : rfl_parser_take(p, RFL_TOKEN_STRING, "a remark", &way->caveat);
 	}
 	return RFL_OK;
 }
@@ -254,7 +254,9 @@ static enum rfl_rc quantity_statement(struct rfl_parser *p, enum rfl_quantity q)
 		if (rfl_parser_is_word(p, "="))
 			return take_ways(p, q);
 		rc = rfl_parser_next(p);
-		return rc ? rc : rfl_parser_string(p, "the reason", &quantity->impossible);
+		return rc ? rc
+			  : rfl_parser_take(p, RFL_TOKEN_STRING, "the reason",
+					    &quantity->impossible);
 	}
 	if (!rfl_parser_is_word(p, "|="))
 		return rfl_parser_fail(p, &p->t, "'=', '|=' or 'impossible' belongs here, not %s",
@@ -290,7 +292,7 @@ static enum rfl_rc subtract_statement(struct rfl_parser *p)
 	if (rc == RFL_OK)
 		rc = take_metric(p, &less.slot);
 	if (rc == RFL_OK)
-		rc = rfl_parser_string(p, "the reason", &less.reason);
+		rc = rfl_parser_take(p, RFL_TOKEN_STRING, "the reason", &less.reason);
 	if (rc == RFL_OK)
 		p->f->quantities[q].less = less;
 	return rc;
@@ -316,7 +318,7 @@ static enum rfl_rc exclude_statement(struct rfl_parser *p)
 	if (rc == RFL_OK)
 		rc = take_metric(p, &trap.other);
 	if (rc == RFL_OK)
-		rc = rfl_parser_string(p, "the reason", &trap.reason);
+		rc = rfl_parser_take(p, RFL_TOKEN_STRING, "the reason", &trap.reason);
 	if (rc == RFL_OK)
 		rc = room(p, (void **)&f->traps, f->ntraps, &f->traps_cap, sizeof(trap));
 	if (rc == RFL_OK)
@@ -324,23 +326,11 @@ static enum rfl_rc exclude_statement(struct rfl_parser *p)
 	return rc;
 }
 
-static enum rfl_rc take_word(struct rfl_parser *p, const char *what, const char **ret)
-{
-	char there[64];
-	enum rfl_rc rc;
-
-	if (p->t.kind != RFL_TOKEN_WORD)
-		return rfl_parser_fail(p, &p->t, "%s belongs here, not %s", what,
-				       rfl_parser_shown(p, there));
-	rc = rfl_parser_text(p, ret);
-	return rc ? rc : rfl_parser_next(p);
-}
-
 static enum rfl_rc family_statement(struct rfl_parser *p)
 {
 	if (p->depth > 0)
 		return rfl_parser_fail(p, &p->t, "a part that others use is no family");
-	return take_word(p, "the family's name", &p->f->family);
+	return rfl_parser_take(p, RFL_TOKEN_WORD, "the family's name", &p->f->family);
 }
 
 static enum rfl_rc chips_statement(struct rfl_parser *p)
@@ -351,11 +341,8 @@ static enum rfl_rc chips_statement(struct rfl_parser *p)
 	while (rc == RFL_OK && p->t.kind == RFL_TOKEN_WORD) {
 		rc = room(p, (void **)&f->chips, f->nchips, &f->chips_cap, sizeof(*f->chips));
 		if (rc == RFL_OK)
-			rc = rfl_parser_text(p, &f->chips[f->nchips]);
-		if (rc == RFL_OK) {
-			f->nchips++;
-			rc = rfl_parser_next(p);
-		}
+			rc = rfl_parser_take(p, RFL_TOKEN_WORD, "a chip", &f->chips[f->nchips]);
+		f->nchips += rc == RFL_OK;
 	}
 	return rc;
 }
@@ -365,10 +352,10 @@ static enum rfl_rc alias_statement(struct rfl_parser *p)
 {
 	struct rfl_formulas *f = p->f;
 	struct rfl_formula_alias alias;
-	enum rfl_rc rc = take_word(p, "the beginning of a name", &alias.from);
+	enum rfl_rc rc = rfl_parser_take(p, RFL_TOKEN_WORD, "the beginning of a name", &alias.from);
 
 	if (rc == RFL_OK)
-		rc = take_word(p, "the beginning of a name", &alias.to);
+		rc = rfl_parser_take(p, RFL_TOKEN_WORD, "the beginning of a name", &alias.to);
 	if (rc == RFL_OK)
 		rc = room(p, (void **)&f->aliases, f->naliases, &f->aliases_cap, sizeof(alias));
 	if (rc == RFL_OK)
@@ -378,7 +365,7 @@ static enum rfl_rc alias_statement(struct rfl_parser *p)
 
 static enum rfl_rc command_statement(struct rfl_parser *p)
 {
-	return rfl_parser_string(p, "a command", &p->f->command);
+	return rfl_parser_take(p, RFL_TOKEN_STRING, "a command", &p->f->command);
 }
 
 static enum rfl_rc parse(struct rfl_parser *p);

@@ -36,10 +36,9 @@ enum rfl_rc rfl_parser_next(struct rfl_parser *p) RFL_WARN_UNUSED;
 bool rfl_parser_is_word(const struct rfl_parser *p, const char *word);
 /** The token in words, for a message. @return out */
 const char *rfl_parser_shown(const struct rfl_parser *p, char out[64]);
-/** The token's text, for the life of the formulas. */
-enum rfl_rc rfl_parser_text(struct rfl_parser *p, const char **ret) RFL_WARN_UNUSED;
-/** A text in quotes, which `what` names, and on to the next token. */
-enum rfl_rc rfl_parser_string(struct rfl_parser *p, const char *what,
-			      const char **ret) RFL_WARN_UNUSED;
+/** The token's text, for the life of the formulas, and on to the next one.
+ * @param kind, what  that belongs here, for a message */
+enum rfl_rc rfl_parser_take(struct rfl_parser *p, enum rfl_token_kind kind, const char *what,
+			    const char **ret) RFL_WARN_UNUSED;
 
 #endif

@@ -134,20 +134,15 @@ const char *rfl_parser_shown(const struct rfl_parser *p, char out[64])
 	return out;
 }
 
-enum rfl_rc rfl_parser_text(struct rfl_parser *p, const char **ret)
-{
-	*ret = rfl_arena_printf(p->f->arena, "%.*s", (int)p->t.len, p->t.at);
-	return *ret ? RFL_OK : rfl_parser_no_memory(p);
-}
-
-enum rfl_rc rfl_parser_string(struct rfl_parser *p, const char *what, const char **ret)
+enum rfl_rc rfl_parser_take(struct rfl_parser *p, enum rfl_token_kind kind, const char *what,
+			    const char **ret)
 {
 	char there[64];
-	enum rfl_rc rc;
 
-	if (p->t.kind != RFL_TOKEN_STRING)
-		return rfl_parser_fail(p, &p->t, "%s in \"quotes\" belongs here, not %s", what,
+	if (p->t.kind != kind)
+		return rfl_parser_fail(p, &p->t, "%s%s belongs here, not %s", what,
+				       kind == RFL_TOKEN_STRING ? " in \"quotes\"" : "",
 				       rfl_parser_shown(p, there));
-	rc = rfl_parser_text(p, ret);
-	return rc ? rc : rfl_parser_next(p);
+	*ret = rfl_arena_printf(p->f->arena, "%.*s", (int)p->t.len, p->t.at);
+	return *ret ? rfl_parser_next(p) : rfl_parser_no_memory(p);
 }

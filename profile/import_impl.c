@@ -11,6 +11,7 @@
 
 #include "base/num.h"
 #include "base/text.h"
+#include "profile/capture_impl.h"
 #include "profile/span.h"
 
 enum rfl_rc rfl_import_builder(const struct rfl_import *import, const char *source,
@@ -62,15 +63,8 @@ static int id_of(struct rfl_capture_builder *b, struct rfl_metric_ids *ids,
 
 	if (known)
 		return known->id;
-	if (ids->n == ids->cap) {
-		size_t cap = ids->cap > 0 ? 2 * ids->cap : 32;
-		struct rfl_metric_id *more = realloc(ids->rows, cap * sizeof(*more));
-
-		if (!more)
-			return -2;
-		ids->rows = more;
-		ids->cap = cap;
-	}
+	if (!rfl_capture__room(&ids->rows, ids->n, &ids->cap, sizeof(*ids->rows)))
+		return -2;
 	row = &ids->rows[ids->n];
 	row->name = strdup(r->name);
 	if (!row->name)

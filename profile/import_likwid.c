@@ -12,6 +12,7 @@
 
 #include "base/alloc.h"
 #include "base/num.h"
+#include "profile/capture_impl.h"
 #include "profile/import_impl.h"
 #include "profile/import_likwid.h"
 
@@ -173,15 +174,8 @@ static struct sum *sum_of(struct likwid *k, const char *name, const char *unit)
 	for (size_t i = 0; i < k->nsums; i++)
 		if (strcmp(k->sums[i].name, name) == 0)
 			return &k->sums[i];
-	if (k->nsums == k->cap) {
-		size_t cap = k->cap > 0 ? 2 * k->cap : 64;
-		struct sum *more = realloc(k->sums, cap * sizeof(*more));
-
-		if (!more)
-			return NULL;
-		k->sums = more;
-		k->cap = cap;
-	}
+	if (!rfl_capture__room(&k->sums, k->nsums, &k->cap, sizeof(*k->sums)))
+		return NULL;
 	k->sums[k->nsums] = (struct sum){ .value = 0.0 };
 	(void)snprintf(k->sums[k->nsums].name, sizeof(k->sums->name), "%s", name);
 	(void)snprintf(k->sums[k->nsums].unit, sizeof(k->sums->unit), "%s", unit);

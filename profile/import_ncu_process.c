@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "profile/capture_impl.h"
 #include "profile/import_ncu_impl.h"
 
 #define RUNS_MAX 65536 /* of a process: beyond it nothing is looked for */
@@ -14,19 +15,12 @@
 
 struct rfl_ncu_process *rfl_ncu__process(struct rfl_ncu *n, int64_t id)
 {
-	size_t cap = n->processes_cap ? 2 * n->processes_cap : 4;
-	struct rfl_ncu_process *grown;
-
 	for (size_t i = n->nprocesses; i-- > 0;)
 		if (n->processes[i].id == id)
 			return &n->processes[i];
-	if (n->nprocesses == n->processes_cap) {
-		grown = realloc(n->processes, cap * sizeof(*grown));
-		if (!grown)
-			return NULL;
-		n->processes = grown;
-		n->processes_cap = cap;
-	}
+	if (!rfl_capture__room(&n->processes, n->nprocesses, &n->processes_cap,
+			       sizeof(*n->processes)))
+		return NULL;
 	n->processes[n->nprocesses] = (struct rfl_ncu_process){ .id = id };
 	return &n->processes[n->nprocesses++];
 }
@@ -58,18 +52,10 @@ bool rfl_ncu__was_read(const struct rfl_ncu_process *p, int64_t id)
 
 static bool add_run(struct rfl_ncu_process *p, size_t at, int64_t id)
 {
-	size_t cap = p->cap ? 2 * p->cap : 4;
-	struct rfl_ncu_run *runs;
-
 	if (p->nruns >= RUNS_MAX)
 		return true;
-	if (p->nruns == p->cap) {
-		runs = realloc(p->runs, cap * sizeof(*runs));
-		if (!runs)
-			return false;
-		p->runs = runs;
-		p->cap = cap;
-	}
+	if (!rfl_capture__room(&p->runs, p->nruns, &p->cap, sizeof(*p->runs)))
+		return false;
 	memmove(p->runs + at + 1, p->runs + at, (p->nruns - at) * sizeof(*p->runs));
 	p->runs[at] = (struct rfl_ncu_run){ .first = id, .last = id };
 	p->nruns++;

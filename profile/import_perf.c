@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "profile/capture_impl.h"
 
 #define EVENTS_MAX 4096
 
@@ -27,15 +28,8 @@ static struct rfl_perf_event_sum *event_of(struct rfl_perf_block *k,
 	for (size_t i = 0; i < k->nevents; i++)
 		if (strcmp(k->events[i].name, name->name) == 0)
 			return &k->events[i];
-	if (k->nevents == k->cap) {
-		size_t cap = k->cap > 0 ? 2 * k->cap : 32;
-		struct rfl_perf_event_sum *more = realloc(k->events, cap * sizeof(*more));
-
-		if (!more)
-			return NULL;
-		k->events = more;
-		k->cap = cap;
-	}
+	if (!rfl_capture__room(&k->events, k->nevents, &k->cap, sizeof(*k->events)))
+		return NULL;
 	k->events[k->nevents] = (struct rfl_perf_event_sum){
 		.name = rfl_arena_strdup(k->arena, name->name),
 		.unit = name->unit,
@@ -52,15 +46,8 @@ static struct rfl_perf_part *part_of(struct rfl_perf_block *k, struct rfl_perf_e
 		if (strcmp(e->parts[i].pmu, name->pmu) == 0 &&
 		    strcmp(e->parts[i].modifiers, name->modifiers) == 0)
 			return &e->parts[i];
-	if (e->nparts == e->cap) {
-		size_t cap = e->cap > 0 ? 2 * e->cap : 2;
-		struct rfl_perf_part *more = realloc(e->parts, cap * sizeof(*more));
-
-		if (!more)
-			return NULL;
-		e->parts = more;
-		e->cap = cap;
-	}
+	if (!rfl_capture__room(&e->parts, e->nparts, &e->cap, sizeof(*e->parts)))
+		return NULL;
 	part = &e->parts[e->nparts];
 	*part = (struct rfl_perf_part){
 		.pmu = rfl_arena_strdup(k->arena, name->pmu),
@@ -87,15 +74,8 @@ static enum seen see_place(struct rfl_perf_part *part, const struct rfl_perf_row
 	for (size_t i = 0; i < part->nplaces; i++)
 		if (part->places[i] == place)
 			return AGAIN;
-	if (part->nplaces == part->cap) {
-		size_t cap = part->cap > 0 ? 2 * part->cap : 4;
-		uint64_t *more = realloc(part->places, cap * sizeof(*more));
-
-		if (!more)
-			return NO_MEMORY;
-		part->places = more;
-		part->cap = cap;
-	}
+	if (!rfl_capture__room(&part->places, part->nplaces, &part->cap, sizeof(*part->places)))
+		return NO_MEMORY;
 	part->places[part->nplaces++] = place;
 	return FIRST;
 }
@@ -186,17 +166,6 @@ static enum rfl_rc give_events(struct rfl_perf_block *k, struct rfl_err *err)
 		struct rfl_reading r;
 
 		rc = rfl_perf__event(k, &k->events[i], &r, err);
-		/* what perf -a counts; -x and -j do not tell what was counted */
-		if (strcmp(r.name, "cpu-clock") == 0 &&
-		    (rfl_perf__is_of_processors(k) || strcmp(k->command, "process") == 0))
-			r = (struct rfl_reading){
-				.name = r.name,
-				.unit = r.unit,
-				.value = NAN,
-				.validity = RFL_VALID_UNAVAILABLE,
-				.reason = "of perf -a the time of all processors, busy or idle: "
-					  "count task-clock",
-			};
 		if (rc == RFL_OK)
 			rc = rfl_import_give(k->b, &k->ids, &r, NULL, err);
 	}
@@ -214,8 +183,8 @@ static const struct rfl_perf_event_sum *find_event(const struct rfl_perf_block *
 /* -x and -j print no elapsed time, but a clock over it: that of the process, or of processors. */
 static struct rfl_reading elapsed_of(const struct rfl_perf_block *k)
 {
-	const struct rfl_perf_event_sum *task = find_event(k, "task-clock");
-	const struct rfl_perf_event_sum *clock = task ? task : find_event(k, "cpu-clock");
+	const struct rfl_perf_event_sum *task = find_event(k, "task-clock"),
+					*clock = task ? task : find_event(k, "cpu-clock");
 	struct rfl_reading r = { .name = "duration_time", .unit = "s", .value = k->elapsed };
 
 	if (!isnan(r.value) || isnan(k->cpus_utilized) || k->cpus_utilized <= 0.0 || !clock ||
@@ -225,10 +194,8 @@ static struct rfl_reading elapsed_of(const struct rfl_perf_block *k)
 		return r;
 	r.value = clock->parts[0].value / k->cpus_utilized;
 	r.validity = RFL_VALID_ESTIMATE;
-	r.reason = task ? "task-clock over 'CPUs utilized', which perf rounds: add duration_time "
-			  "to the events"
-			: "cpu-clock over 'CPUs utilized', which perf rounds: add duration_time to "
-			  "the events";
+	r.reason = "the clock over 'CPUs utilized', which perf rounds: add duration_time to the "
+		   "events";
 	return r;
 }
 

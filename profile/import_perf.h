@@ -72,9 +72,6 @@ enum rfl_rc rfl_perf__no_memory(const struct rfl_perf_block *k, struct rfl_err *
 
 /* ---- import_perf_event.c ---- */
 
-/** Processors were counted, not a process. */
-bool rfl_perf__is_of_processors(const struct rfl_perf_block *k);
-
 /** What an event is over its PMUs; the name and the reason are borrowed from the block. */
 enum rfl_rc rfl_perf__event(struct rfl_perf_block *k, const struct rfl_perf_event_sum *e,
 			    struct rfl_reading *r, struct rfl_err *err) RFL_WARN_UNUSED;

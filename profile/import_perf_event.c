@@ -74,8 +74,8 @@ static void add_part(const struct rfl_perf_part *p, struct merged *m)
 		m->running = p->running;
 }
 
-/* Each kind of core is there all the time. */
-bool rfl_perf__is_of_processors(const struct rfl_perf_block *k)
+/* Processors, not a process: each kind of core is there all the time. */
+static bool is_of_processors(const struct rfl_perf_block *k)
 {
 	return strcmp(k->command, "system wide") == 0 || strncmp(k->command, "CPU(s) ", 7) == 0;
 }
@@ -91,7 +91,7 @@ static void weigh(const struct rfl_perf_block *k, const char *unit, struct merge
 	bool one_thread = k->cpus_utilized <= 1.1; /* NaN: not known */
 
 	if (all <= 0.0 || all > 101.0 || m->running >= 100.0 || m->placed || m->mixed ||
-	    rfl_perf__is_of_processors(k))
+	    is_of_processors(k))
 		return;
 	m->unclear = all < 99.0 && !one_thread;
 	m->weighted = true;
@@ -108,7 +108,7 @@ static void keep_one_kind(const struct rfl_perf_block *k, const struct rfl_perf_
 			  struct merged *m)
 {
 	if (m->counted == 0 || strncmp(e->parts[0].pmu, "cpu_", 4) != 0 || m->running > 99.5 ||
-	    m->placed || rfl_perf__is_of_processors(k))
+	    m->placed || is_of_processors(k))
 		return;
 	m->only = e->parts[0].pmu;
 	m->value = floor(m->raw + 0.5);
@@ -146,7 +146,11 @@ enum rfl_rc rfl_perf__event(struct rfl_perf_block *k, const struct rfl_perf_even
 	const char *text = "";
 
 	*r = (struct rfl_reading){ .name = e->name, .unit = e->unit, .value = m.value };
-	if (m.counted == 0 && m.not_counted == 0) {
+	if (strcmp(e->name, "cpu-clock") == 0 &&
+	    (is_of_processors(k) || strcmp(k->command, "process") == 0)) {
+		unavailable(r, "of perf -a the time of all processors, busy or idle (-x and -j do "
+			       "not tell): count task-clock");
+	} else if (m.counted == 0 && m.not_counted == 0) {
 		unavailable(r, "perf: <not supported> by this processor or virtual machine");
 	} else if (m.counted == 0) {
 		unavailable(r, "perf: <not counted>: it never ran; count fewer events at once");

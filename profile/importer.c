@@ -125,19 +125,18 @@ enum rfl_rc rfl_import_line(struct rfl_import *import, struct rfl_span *ret, boo
 
 /* --- which importer -------------------------------------------------------------------------- */
 
-static const struct rfl_importer *find_by_name(const char *name, struct rfl_err *err)
+const struct rfl_importer *rfl_importer_find(const char *name, struct rfl_err *err)
 {
-	const char *names[RFL_ARRAY_LEN(importers) + 1] = { NULL };
 	struct rfl_buf list;
 
-	for (size_t i = 0; i < RFL_ARRAY_LEN(importers); i++) {
-		if (strcmp(importers[i]->name, name) == 0)
-			return importers[i];
-		names[i] = importers[i]->name;
-	}
 	rfl_buf_init(&list, 0);
-	for (size_t i = 0; names[i]; i++)
-		rfl_buf_printf(&list, "%s%s", i > 0 ? ", " : "", names[i]);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(importers); i++) {
+		if (strcmp(importers[i]->name, name) == 0) {
+			rfl_buf_fini(&list);
+			return importers[i];
+		}
+		rfl_buf_printf(&list, "%s%s", i > 0 ? ", " : "", importers[i]->name);
+	}
 	(void)rfl_fail(err, RFL_ENOTFOUND, 0, "no importer '%s'; there are: %s", name,
 		       rfl_buf_str(&list));
 	rfl_buf_fini(&list);
@@ -296,7 +295,7 @@ static enum rfl_rc read_input(struct rfl_input *in, const struct rfl_import_opti
 
 	if (!options->from)
 		rc = find_importer(in, &importer, err);
-	else if ((importer = find_by_name(options->from, err)))
+	else if ((importer = rfl_importer_find(options->from, err)))
 		rc = rfl_input_peek(in, &head, err);
 	if (known)
 		*known = importer != NULL;

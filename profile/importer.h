@@ -50,6 +50,9 @@ struct rfl_importer {
 /** The i-th importer, or NULL behind the last. */
 const struct rfl_importer *rfl_importer_at(size_t i);
 
+/** The importer of this name; NULL, with RFL_ENOTFOUND naming those that there are. */
+const struct rfl_importer *rfl_importer_find(const char *name, struct rfl_err *err);
+
 /**
  * Read a file, "-" for standard input.
  * @return RFL_OK; RFL_EFORMAT naming file, line and column, or saying what the file is instead

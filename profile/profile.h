@@ -70,6 +70,9 @@ const struct rfl_quantity_info *rfl_quantity_info(enum rfl_quantity q);
 /** The quantity of this name, or RFL_QUANTITY_COUNT. */
 enum rfl_quantity rfl_quantity_find(const char *name);
 
+/** Whether flops.total or dram_bytes is a sum of it and others. */
+bool rfl_quantity_is_part(enum rfl_quantity part, enum rfl_quantity sum);
+
 /** Whether it is one of the terms of flops.total. */
 bool rfl_quantity_is_flops(enum rfl_quantity q);
 

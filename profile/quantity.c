@@ -24,6 +24,13 @@ enum rfl_quantity rfl_quantity_find(const char *name)
 	return (enum rfl_quantity)q;
 }
 
+bool rfl_quantity_is_part(enum rfl_quantity part, enum rfl_quantity sum)
+{
+	if (sum == RFL_QUANTITY_DRAM)
+		return part == RFL_QUANTITY_DRAM_READ || part == RFL_QUANTITY_DRAM_WRITE;
+	return sum == RFL_QUANTITY_FLOPS && rfl_quantity_is_flops(part);
+}
+
 bool rfl_quantity_is_flops(enum rfl_quantity q)
 {
 	return q >= RFL_QUANTITY_FLOPS_FP16 && q < RFL_QUANTITY_FLOPS;
