@@ -197,13 +197,14 @@ static enum rfl_rc set_unavailable(struct rfl_finish *f, enum rfl_quantity q,
 	return RFL_OK;
 }
 
-/* No better than a quantity that it was made of. */
-static enum rfl_rc inherit(struct rfl_finish *f, enum rfl_quantity from, enum rfl_quantity q,
-			   struct rfl_amount *amounts)
+/* No better than a quantity that it was made of, where that is known. */
+static enum rfl_rc inherit(struct rfl_finish *f, const struct rfl_range_sum *r,
+			   enum rfl_quantity from, enum rfl_quantity q, struct rfl_amount *amounts)
 {
-	const struct rfl_amount *a = &amounts[from];
+	const struct rfl_quantity_sum *a = &r->quantity[from];
+	const char *why;
 
-	if (isnan(a->value))
+	if (a->launches == 0)
 		return RFL_OK;
 	if (q == RFL_QUANTITY_FLOPS && a->launches < amounts[q].launches)
 		rfl_finish__raise(f, &amounts[q], RFL_VALID_PARTIAL,
@@ -213,13 +214,14 @@ static enum rfl_rc inherit(struct rfl_finish *f, enum rfl_quantity from, enum rf
 	rfl_buf_reset(&f->text);
 	rfl_buf_printf(&f->text, "%s%s%s", rfl_quantity_info(from)->name, a->reason ? ": " : "",
 		       a->reason ? a->reason : "");
-	rfl_finish__raise(f, &amounts[q], a->validity, rfl_finish__kept(f));
-	return amounts[q].reason ? RFL_OK : rfl_finish__no_memory(f);
+	why = rfl_finish__kept(f);
+	rfl_finish__raise(f, &amounts[q], (enum rfl_validity)a->validity, why);
+	return why ? RFL_OK : rfl_finish__no_memory(f);
 }
 
 /* What the way that was taken makes of a quantity, and the quantities in it. */
-static enum rfl_rc judge_way(struct rfl_finish *f, enum rfl_quantity q, int way,
-			     struct rfl_amount *amounts)
+static enum rfl_rc judge_way(struct rfl_finish *f, const struct rfl_range_sum *r,
+			     enum rfl_quantity q, struct rfl_amount *amounts)
 {
 	static const enum rfl_validity of_way[] = {
 		[RFL_WAY_FULL] = RFL_VALID,
@@ -227,6 +229,7 @@ static enum rfl_rc judge_way(struct rfl_finish *f, enum rfl_quantity q, int way,
 		[RFL_WAY_ESTIMATE] = RFL_VALID_ESTIMATE,
 	};
 	const struct rfl_formulas *formulas = f->b->formulas;
+	const int way = r->quantity[q].way;
 	enum rfl_rc rc = RFL_OK;
 	const struct rfl_term *t;
 	size_t n;
@@ -234,7 +237,7 @@ static enum rfl_rc judge_way(struct rfl_finish *f, enum rfl_quantity q, int way,
 	if (way == RFL_FORMULA_SUM) {
 		for (int part = 0; part < (int)q && rc == RFL_OK; part++)
 			if (rfl_quantity_is_part((enum rfl_quantity)part, q))
-				rc = inherit(f, (enum rfl_quantity)part, q, amounts);
+				rc = inherit(f, r, (enum rfl_quantity)part, q, amounts);
 		return rc;
 	}
 	if (way < 0)
@@ -244,7 +247,7 @@ static enum rfl_rc judge_way(struct rfl_finish *f, enum rfl_quantity q, int way,
 	t = rfl_formula_way(formulas, q, (size_t)way, &n);
 	for (size_t i = 0; i < n && rc == RFL_OK; i++)
 		if (t[i].per_quantity >= 0)
-			rc = inherit(f, (enum rfl_quantity)t[i].per_quantity, q, amounts);
+			rc = inherit(f, r, (enum rfl_quantity)t[i].per_quantity, q, amounts);
 	return rc;
 }
 
@@ -261,7 +264,7 @@ static enum rfl_rc set_amount(struct rfl_finish *f, enum rfl_quantity q, struct 
 		return set_unavailable(f, q, r, amount);
 	amount->value = sum->value;
 	rfl_finish__raise(f, amount, (enum rfl_validity)sum->validity, sum->reason);
-	rc = judge_way(f, q, sum->way, amounts);
+	rc = judge_way(f, r, q, amounts);
 	if (rc == RFL_OK && !rfl_capture__keep(f->b, &amount->reason, amount->reason))
 		rc = rfl_finish__no_memory(f);
 	if (rc == RFL_OK)

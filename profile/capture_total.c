@@ -25,15 +25,16 @@ void rfl_finish__raise(struct rfl_finish *f, struct rfl_amount *amount, enum rfl
 		       const char *reason)
 {
 	const char *before = amount->reason;
+	bool worse = validity > amount->validity, same = validity == amount->validity;
 
-	if (validity < amount->validity || (validity == amount->validity && before))
-		return;
-	amount->validity = validity;
-	amount->reason = reason ? reason : before;
-	if (!reason || !before)
+	if (worse)
+		amount->validity = validity;
+	if (!before)
+		amount->reason = reason;
+	if (!before || !reason || same)
 		return;
 	rfl_buf_reset(&f->text);
-	rfl_buf_printf(&f->text, "%s; %s", reason, before);
+	rfl_buf_printf(&f->text, "%s; %s", worse ? reason : before, worse ? before : reason);
 	amount->reason = rfl_finish__kept(f);
 	f->b->no_memory = f->b->no_memory || !amount->reason;
 }
@@ -210,7 +211,7 @@ static enum rfl_rc set_total(struct rfl_finish *f, enum rfl_quantity q)
 	int64_t all = rfl_capture_launches_of_total(c);
 	bool several = false;
 
-	for (size_t i = 0, at = 0; i < f->b->nranges; i++) {
+	for (size_t i = 0, at = 0; at < c->nranges; i++) {
 		const struct rfl_quantity_sum *sum = &f->b->ranges[i]->quantity[q];
 		const struct rfl_amount *a = &c->ranges[at].amount[q];
 
@@ -224,8 +225,10 @@ static enum rfl_rc set_total(struct rfl_finish *f, enum rfl_quantity q)
 		total->rule = a->rule;
 		total->value += a->value;
 		total->launches += a->launches;
-		/* launches of a range that lack it are among those of the total */
-		rfl_finish__raise(f, total, (enum rfl_validity)sum->validity, sum->reason);
+		/* launches of a range that lack it are among those of the total; of many ranges
+		 * the worst is told */
+		if (sum->validity >= total->validity)
+			rfl_finish__raise(f, total, (enum rfl_validity)sum->validity, sum->reason);
 	}
 	if (several)
 		total->rule = "several rules: see the ranges";

@@ -369,6 +369,9 @@ static void says_which_misses_it_took(void **state)
 		{ "33,,cache-misses,1,100.00,,\n10,,LLC-load-misses,1,100.00,,\n", 33,
 		  "perf's cache-misses: of the last cache on Intel, of L2 on AMD, of L1 on Arm" },
 		{ "10,,LLC-load-misses,1,100.00,,\n", 10, "perf's LLC-load-misses: loads only" },
+		{ "33,,cache-misses,1,75.00,,\n", 33,
+		  "counted during 75 % of the time, scaled by perf; perf's cache-misses: of the "
+		  "last cache on Intel, of L2 on AMD, of L1 on Arm" },
 		{ "33,,cache-misses,1,100.00,,\n34,,longest_lat_cache.miss,1,100.00,,\n", 34,
 		  NULL },
 	};
