@@ -27,7 +27,7 @@ extern "C" {
 	X(REAL, counted_flops_per_step, "FLOPs of a step by counters; empty when only a part or an estimate is known") \
 	X(REAL, counted_dram_bytes_per_step, "bytes to and from memory by counters; likewise") \
 	X(REAL, idle_dram_bytes_per_s, "that others moved during an empty range") \
-	X(REAL, ipc, "instructions per cycle of the counted step") \
+	X(REAL, ipc, "instructions per cycle of the counted step, on a processor") \
 	X(REAL, cache_misses_per_step, "of the last cache") \
 	X(REAL, effective_clock_hz, "cycles per second at work in the counted step") \
 	X(REAL, selftest_flops_ratio, "counted over known FLOPs of a matrix product; the worst") \
