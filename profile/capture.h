@@ -64,7 +64,7 @@ struct rfl_metric {
 };
 
 /** A quantity of a range or of a capture. It is complete where as many launches had it as the
- * range, or the ranges of the total, stand for: else `validity` is no better than partial. */
+ * range, or the ranges of the total, cover; else `validity` is no better than partial. */
 struct rfl_amount {
 	double value; /**< NaN: not known */
 	enum rfl_validity validity;

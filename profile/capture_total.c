@@ -226,7 +226,7 @@ static enum rfl_rc set_total(struct rfl_finish *f, enum rfl_quantity q)
 		total->value += a->value;
 		total->launches += a->launches;
 		/* launches of a range that lack it are among those of the total; of many ranges
-		 * the worst is told */
+		 * the worst is reported */
 		if (sum->validity >= total->validity)
 			rfl_finish__raise(f, total, (enum rfl_validity)sum->validity, sum->reason);
 	}

@@ -141,7 +141,7 @@ static enum rfl_rc take_units(struct rfl_nvprof *k, const struct rfl_span *f, si
 	if (*mine || rfl_nvprof__time(k, time, &with_unit))
 		return RFL_OK;
 	return rfl_fail(err, RFL_EFORMAT, 0,
-			"%s:%zu: a row of units belongs behind the header, and '%.*s' is no unit "
+			"%s:%zu: a row of units must follow the header, and '%.*s' is not a unit "
 			"of time (known: ns, us, ms, s)",
 			rfl_input_name(k->import->in), rfl_input_line_number(k->import->in),
 			RFL_SPAN_ARG(time));

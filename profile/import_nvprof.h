@@ -68,7 +68,7 @@ extern const char *const rfl_nvprof__titles[NVPROF_COLUMNS];
 /** A row of the current table. */
 enum rfl_rc rfl_nvprof__row(struct rfl_nvprof *k, const struct rfl_span *f, size_t n,
 			    struct rfl_err *err) RFL_WARN_UNUSED;
-/** A time in the unit of its column, or in the one behind it ("542.36ms", of 2013). False: none. */
+/** A time in the unit of its column, or in its own ("542.36ms", of 2013). False: none. */
 bool rfl_nvprof__time(const struct rfl_nvprof *k, struct rfl_span s, struct rfl_reading *ret);
 /** End the range of the kernel whose metrics were read last. */
 enum rfl_rc rfl_nvprof__close(struct rfl_nvprof *k, struct rfl_err *err) RFL_WARN_UNUSED;

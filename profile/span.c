@@ -251,18 +251,18 @@ bool rfl_span_grouped(struct rfl_span s, enum rfl_decimal decimal, double *ret)
 double rfl_span_half_digit(struct rfl_span s, enum rfl_decimal decimal)
 {
 	const char *sign = memchr(s.at, decimal == RFL_DECIMAL_COMMA ? ',' : '.', s.len);
-	struct rfl_span behind;
+	struct rfl_span after;
 	double half = 0.5, ten;
 	size_t n;
 
 	if (s.len == 0 || !sign)
 		return 0.0;
-	behind = rfl_span_from(s, (size_t)(sign - s.at) + 1);
-	n = digits(behind);
+	after = rfl_span_from(s, (size_t)(sign - s.at) + 1);
+	n = digits(after);
 	for (size_t i = 0; i < n; i++)
 		half /= 10.0;
-	behind = rfl_span_from(behind, n);
-	if (rfl_span_starts(behind, "e") && rfl_span_number(rfl_span_from(behind, 1), &ten))
+	after = rfl_span_from(after, n);
+	if (rfl_span_starts(after, "e") && rfl_span_number(rfl_span_from(after, 1), &ten))
 		half *= pow(10.0, ten);
 	return n > 0 ? half : 0.0;
 }

@@ -75,7 +75,7 @@ struct rfl_measured {
 	double ai; /**< FLOP per byte; NaN: not known, or they are not of the same launches */
 	double part[RFL_QUANTITY_COUNT]; /**< the terms of the FLOPs, per step; NaN: not known */
 	bool any;                        /**< a capture belongs to the configuration */
-	bool refused;  /**< it could not be counted, and the reason has the cure */
+	bool refused;  /**< it could not be counted, and the reason says what to do */
 	bool doubtful; /**< measured and counted do not fit: `doubt` and its `causes` */
 	bool sure;     /**< the steps are the capture's own, or were given for it by its label */
 	bool process;  /**< counted over a whole process: setup and others are in it */

@@ -234,7 +234,7 @@ static void say_unavailable(struct rfl_config *config, const struct rfl_counted 
 		reason = rfl_buf_str(&events);
 	}
 	config->measured.refused = config->measured.refused || c->capture->nrefusals > 0 ||
-				   !c->capture->path; /* live: its reason has the cure */
+				   !c->capture->path; /* live: its reason says what to do */
 	if (isnan(all.value))
 		(void)snprintf(ret->why, sizeof(ret->why), "%s unavailable%s%s",
 			       q == RFL_QUANTITY_FLOPS ? "FLOPs" : "DRAM bytes", reason ? ": " : "",

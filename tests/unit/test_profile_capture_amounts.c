@@ -99,7 +99,8 @@ static void what_all_know_is_as_good_as_the_worst(void **state)
 	assert_string_equal(sum.reason, "scaled");
 }
 
-/* One of two captures knows a scaled part of its launches: the other one's lack is told as well. */
+/* One of two captures knows a scaled part of its launches: the reason says what the other lacks
+ * too. */
 static void a_scaled_part_is_a_lower_bound(void **state)
 {
 	static const enum rfl_validity cases[] = { RFL_VALID_SCALED, RFL_VALID_ESTIMATE };

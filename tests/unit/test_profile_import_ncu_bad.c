@@ -32,7 +32,7 @@ struct bad {
 };
 
 static const struct bad cases[] = {
-	/* kernels were profiled: the warning is no reason that they were not */
+	/* kernels were profiled: the warning does not say otherwise */
 	{ .text = "==PROF== Connected to process 7 (/x)\n==WARNING== Backing up device memory in "
 		  "system memory. Kernel replay might be slow.\n[7] x@127.0.0.1\n"
 		  "  k(float *) (64, 1, 1)x(256, 1, 1), Context 1, Stream 7, Device 0, CC 8.0\n"

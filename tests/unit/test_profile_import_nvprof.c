@@ -231,7 +231,7 @@ static void reads_the_summary(void **state)
 	rig_fini(&rig);
 }
 
-/* Of 2013: no quotes around titles, no row of units, a unit behind every time. */
+/* Of 2013: no quotes around titles, no row of units, a unit after every time. */
 static void reads_times_with_their_units(void **state)
 {
 	static const char head[] =
@@ -258,7 +258,7 @@ static void reads_times_with_their_units(void **state)
 	assert_int_equal(c->ranges[1].amount[RFL_QUANTITY_TIME].validity, RFL_VALID_ESTIMATE);
 	(void)snprintf(text, sizeof(text), "%s47.79%%,542.36,100,5.42,5.40,5.50,\"gemm\"\n", head);
 	rig_refuses(&rig, text,
-		    ":5: a row of units belongs behind the header, and '542.36' is no unit of time "
+		    ":5: a row of units must follow the header, and '542.36' is not a unit of time "
 		    "(known: ns, us, ms, s)");
 	rig_fini(&rig);
 }

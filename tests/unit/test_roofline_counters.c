@@ -99,7 +99,7 @@ static void counters_are_demanded(void **state)
 	assert_says(&f->err, "fix: roofline run --counters step; or profile a run whose label ends "
 			     "in _prof");
 
-	capture = add_capture(c, PROF); /* live: its reason has the cure */
+	capture = add_capture(c, PROF); /* live: its reason says what to do */
 	capture->total[RFL_QUANTITY_DRAM].reason = "dram__bytes_read.sum is n/a";
 	assert_int_equal(merge(f), RFL_EMISSING);
 	assert_says(&f->err, "DRAM bytes unavailable: dram__bytes_read.sum is n/a");

@@ -80,7 +80,7 @@ static void an_estimate_is_no_count(void **state)
 	assert_true(isnan(rfl_counted_per_step(&c, &wants, RFL_QUANTITY_DRAM)));
 }
 
-/* A count that the self-test doubts and that one of two phases lacks is no count of a step. */
+/* A count that the self-test doubts and that one of two phases lacks does not count a step. */
 static void a_marked_part_is_no_count(void **state)
 {
 	static const struct rfl_range phases[] = { { .kind = RFL_RANGE_PHASE, .launches = 1 },
