@@ -3,6 +3,7 @@
  */
 #include "profile/cupti_sets.h"
 
+#include <stdint.h>
 #include <string.h>
 
 #include "base/compiler.h"
@@ -181,34 +182,33 @@ enum rfl_rc rfl_metric_set_choose(struct rfl_cupti_host *h, const struct rfl_for
 	const enum rfl_quantity own = rfl_precision_matrix(precision);
 	const bool has_own =
 		own < RFL_QUANTITY_COUNT && (sets & RFL_SET_CORE) && !(sets & RFL_SET_AUDIT);
-	struct rfl_metric_set base = { .n = 0 }, best;
-	size_t fewest, fewest_absent;
+	const size_t ways = has_own ? rfl_formula_ways(f, own) : 0;
+	struct rfl_metric_set base = { .n = 0 };
+	size_t fewest, absent, most_passes = SIZE_MAX, least_cost = SIZE_MAX;
 	enum rfl_rc rc;
 
-	/* First as the formulas prefer it, then whatever lacks less or is sooner done. A run in
-	 * fp32 should have none of tf32: to look is worth no pass. */
 	rfl_metric_set_add_sets(&base, f, sets, NULL);
-	best = base;
-	if (has_own && strcmp(precision, "fp32") != 0)
-		(void)rfl_metric_set_add(&best, f, own);
-	rc = count_passes(h, &best, &fewest_absent, &fewest, err);
-	for (size_t way = 0; has_own && rc == RFL_OK && way < rfl_formula_ways(f, own); way++) {
+	rc = count_passes(h, &base, &absent, &fewest, err);
+	*ret = base;
+	*passes = fewest;
+	/* a run in fp32 should have none of tf32: to make sure is worth one pass, not two */
+	if (has_own && strcmp(precision, "fp32") == 0)
+		most_passes = fewest + 1;
+	for (size_t way = 0; way < ways && rc == RFL_OK; way++) {
+		const bool whole = rfl_formula_way_kind(f, own, way) == RFL_WAY_FULL;
 		struct rfl_metric_set with = base;
-		size_t n = 0, absent = 0;
+		size_t n = 0, cost;
 
 		if (!add_way(&with, f, own, way))
 			continue;
 		rc = count_passes(h, &with, &absent, &n, err);
-		if (rc != RFL_OK || absent > fewest_absent ||
-		    (absent == fewest_absent && (n > fewest || (n == fewest && with.n <= best.n))))
+		/* a part of the count that is missing is dearer than any number of passes */
+		cost = (2 * absent + !whole) * 1000 + n;
+		if (rc != RFL_OK || n > most_passes || cost >= least_cost)
 			continue;
-		best = with;
-		fewest = n;
-		fewest_absent = absent;
+		*ret = with;
+		*passes = n;
+		least_cost = cost;
 	}
-	if (rc != RFL_OK)
-		return rc;
-	*ret = best;
-	*passes = fewest;
-	return RFL_OK;
+	return rc;
 }

@@ -51,9 +51,8 @@ void rfl_metric_set_add_sets(struct rfl_metric_set *s, const struct rfl_formulas
 			     const char *precision);
 
 /**
- * The same, but of the ways to count the matrix FLOPs of the precision that which takes the fewest
- * passes: products in fp16 that accumulate in fp32 fit into the pass of the core, those that
- * accumulate in fp16 besides do not. The audit has them all.
+ * The same, but with the best of the ways to count the matrix FLOPs of the precision: one that
+ * counts all of them, and of those the one that takes the fewest passes. The audit has them all.
  * @param ret     also with metrics that an older CUPTI lacks for the chip
  * @param passes  of the others; 0 when there is nothing to count
  */
@@ -62,8 +61,8 @@ enum rfl_rc rfl_metric_set_choose(struct rfl_cupti_host *h, const struct rfl_for
 				  size_t *passes, struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** The matrix FLOPs of a run in this precision: tf32 for "fp32", where they show whether it is that
- * truly, and are counted when that takes no pass more. RFL_QUANTITY_COUNT for a name that is not
- * known. */
+ * truly, and are counted when that takes at most one pass more. RFL_QUANTITY_COUNT for a name that
+ * is not known. */
 enum rfl_quantity rfl_precision_matrix(const char *precision);
 
 #ifdef __cplusplus

@@ -304,8 +304,10 @@ static double worked(const char *metric, const struct fake_work *w)
 {
 	static const char *const types[] = { "_src_fp16", "_src_bf16", "_src_tf32" };
 
-	if (strncmp(metric, "dram__bytes.sum", 15) == 0 || strncmp(metric, "lts__t_bytes", 12) == 0)
+	if (strncmp(metric, "dram__bytes.sum", 15) == 0)
 		return 2 * w->copied_bytes;
+	if (strncmp(metric, "lts__t_sectors", 14) == 0)
+		return 2 * w->copied_bytes / 32;
 	if (strncmp(metric, "dram__", 6) == 0 || strncmp(metric, "fbpa__dram", 10) == 0)
 		return w->copied_bytes;
 	if (strstr(metric, "_op_ffma_pred_on.sum"))

@@ -409,7 +409,7 @@ static void rules_are_told_with_their_values(void **state)
 		"    dram_bytes = 4000000000 byte = dram__bytes.sum\n      dram__bytes.sum = "
 		"4000000000\n",
 		"    flops.fp32: not counted: ncu --metrics " SASS("ffma") "\n",
-		"    l2_bytes: not counted: ncu --metrics lts__t_bytes.sum\n",
+		"    l2_bytes: not counted: ncu --metrics lts__t_sectors_srcnode_gpc.sum\n",
 	};
 	const struct rfl_capture_view view = { .format = RFL_FORMAT_TABLE, .explain = true };
 	struct rfl_captures captures;

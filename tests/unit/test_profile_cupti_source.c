@@ -16,7 +16,7 @@ static const char *const phase_names[] = { "fwd", "bwd", "opt", NULL };
 /* What the counters read, unless a test says otherwise. */
 static const char values[] =
 	"val=dram__bytes_read.sum:3e9;val=dram__bytes_write.sum:1e9;"
-	"val=lts__t_bytes.sum:8e9;val=gpu__time_duration.sum:2.5e6;"
+	"val=lts__t_sectors_srcnode_gpc.sum:2.5e8;val=gpu__time_duration.sum:2.5e6;"
 	"val=sm__ops_path_tensor_src_bf16_dst_fp32.sum:6e12;"
 	"val=" SASS("fadd") ":1e9;val=" SASS("fmul") ":2e9;"
 						     "val=" SASS("ffma") ":5e9;value=0";
