@@ -114,7 +114,7 @@ static bool check_metric(struct rfl_table *t, const struct rfl_asked_chip *chip,
 	struct verdict v = { .valid = false };
 
 	v.valid = rfl_cupti_metric(chip->host, metric, &info, &why) == RFL_OK &&
-		  rfl_cupti_passes(chip->host, &metric, 1, &v.passes, &why) == RFL_OK;
+		  rfl_cupti_passes(chip->host, &metric, 1, &v.passes, NULL, &why) == RFL_OK;
 	v.unit = info.unit;
 	v.description = info.description;
 	v.reason = v.valid ? NULL : why.msg;
@@ -128,7 +128,7 @@ static bool check_together(struct rfl_table *t, const struct rfl_asked_chip *chi
 	struct rfl_err why = RFL_ERR_INIT;
 	struct verdict v = { .description = "the passes of all of them in one session" };
 
-	v.valid = rfl_cupti_passes(chip->host, metrics, n, &v.passes, &why) == RFL_OK;
+	v.valid = rfl_cupti_passes(chip->host, metrics, n, &v.passes, NULL, &why) == RFL_OK;
 	v.reason = v.valid ? NULL : why.msg;
 	metric_row(t, "(together)", &v, people);
 	return v.valid;

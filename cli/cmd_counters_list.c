@@ -133,8 +133,7 @@ static enum rfl_rc plan_sets(struct listing *l, struct rfl_err *err)
 			if (sets[i] != s->set)
 				continue;
 			l->passes[i] = s->passes;
-			for (size_t m = 0; m < s->n; m++)
-				l->chosen[i].names[l->chosen[i].n++] = s->metrics[m];
+			l->chosen[i] = s->metrics;
 		}
 	}
 	return rc;

@@ -24,7 +24,7 @@ enum rfl_rc rfl_counters_print_ncu(struct rfl_cli *cli, const struct rfl_asked_c
 		return rfl_fail(err, RFL_EUNSUPPORTED, 0, "%s: no metric is known for this chip",
 				chip->name);
 	if (chip->host)
-		rc = rfl_cupti_passes(chip->host, there.names, there.n, &passes, err);
+		rc = rfl_cupti_passes(chip->host, there.names, there.n, &passes, NULL, err);
 	if (rc != RFL_OK)
 		return rc;
 	rfl_buf_init(&line, 0);

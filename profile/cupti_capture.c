@@ -12,10 +12,8 @@
 
 static const char no_value[] =
 	"the counter gave no value: its unit is shared (MIG) or switched off";
-static const char left_out[] = "left out, as it takes a pass of its own: the audit counts it";
 static const char no_data[] =
 	"CUPTI kept nothing of this range: no kernel ran in it, or the counters missed it";
-static const char absent[] = "this CUPTI does not have the metric for the chip";
 
 /* Why every value of the capture is marked; NULL: it is not. */
 static const char *mark_of(const struct rfl_cupti_count *c, char *out, size_t size)
@@ -57,15 +55,14 @@ static enum rfl_rc give_session(struct rfl_capture_builder *b, const struct rfl_
 {
 	/* with several passes nobody knows which one had a metric */
 	int pass = !values || s->passes != 1 ? -1 : (int)first_pass;
+	const struct rfl_metric_set *m = &s->metrics;
 	enum rfl_rc rc = RFL_OK;
 
-	for (size_t i = 0; i < s->n && rc == RFL_OK; i++)
-		rc = give(b, s->metrics[i], s->units[i].unit, values ? values[i] : NAN, pass, mark,
+	for (size_t i = 0; i < m->n && rc == RFL_OK; i++)
+		rc = give(b, m->names[i], s->units[i].unit, values ? values[i] : NAN, pass, mark,
 			  why, err);
-	for (size_t i = 0; i < s->nabsent && rc == RFL_OK; i++)
-		rc = give(b, s->absent[i], "", NAN, -1, NULL, absent, err);
-	if (rc == RFL_OK && s->left_out)
-		rc = give(b, s->left_out, "", NAN, -1, NULL, left_out, err);
+	for (size_t i = 0; i < m->nabsent && rc == RFL_OK; i++)
+		rc = give(b, m->absent[i], "", NAN, -1, NULL, m->why_absent[i], err);
 	return rc;
 }
 
@@ -102,7 +99,7 @@ static enum rfl_rc add_range(const struct rfl_cupti_count *c, struct rfl_capture
 		bool counted = out->why.rc == RFL_OK && i < out->counted.n;
 		bool has_data = counted && out->counted.ranges[i].has_data;
 
-		if (s->n == 0 && out->why.rc != RFL_OK)
+		if (s->metrics.n == 0 && out->why.rc != RFL_OK)
 			rc = give_refused(c, b, s->set, out->why.msg, err);
 		else
 			rc = give_session(b, s, out->first_pass,
@@ -185,6 +182,16 @@ static void refuse_counters(const struct rfl_cupti_count *c, struct rfl_capture_
 			rfl_capture_refuse(b, rfl_counter_set_name(counters[i]), c->refused.msg);
 }
 
+static void note_session(const struct rfl_cupti_planned *s, struct rfl_capture_builder *b)
+{
+	struct rfl_buf text;
+
+	rfl_buf_init(&text, 0);
+	rfl_cupti_planned_text(s, &text);
+	rfl_capture_note(b, "%s: %s", s->name, rfl_buf_str(&text));
+	rfl_buf_fini(&text);
+}
+
 static void note_sessions(const struct rfl_cupti_count *c, struct rfl_capture_builder *b)
 {
 	if (!c->plan)
@@ -194,11 +201,10 @@ static void note_sessions(const struct rfl_cupti_count *c, struct rfl_capture_bu
 
 		if (c->outcomes[i].why.rc != RFL_OK)
 			rfl_capture_refuse(b, s->name, c->outcomes[i].why.msg);
-		else if (s->n == 0)
+		else if (s->metrics.n == 0)
 			rfl_capture_refuse(b, s->name, "the chip has no such counters");
 		else
-			rfl_capture_note(b, "%s: %zu metrics in %zu pass%s", s->name, s->n,
-					 s->passes, s->passes == 1 ? "" : "es");
+			note_session(s, b);
 	}
 	if (c->runs > 1 && !c->saved && c->workload->save)
 		rfl_capture_note(b, "passes were taken on %zu steps that follow each other: %s",

@@ -52,7 +52,7 @@ void rfl_cupti_count_close(struct rfl_cupti_count *c)
 bool rfl_cupti_count_any(const struct rfl_cupti_count *c)
 {
 	for (size_t i = 0; c->plan && i < c->plan->n; i++)
-		if (c->plan->sessions[i].n > 0 && c->outcomes[i].why.rc == RFL_OK)
+		if (c->plan->sessions[i].metrics.n > 0 && c->outcomes[i].why.rc == RFL_OK)
 			return true;
 	return false;
 }
@@ -60,7 +60,7 @@ bool rfl_cupti_count_any(const struct rfl_cupti_count *c)
 const struct rfl_counted *rfl_cupti_count_ranges(const struct rfl_cupti_count *c)
 {
 	for (size_t i = 0; c->plan && i < c->plan->n; i++)
-		if (c->plan->sessions[i].n > 0 && c->outcomes[i].why.rc == RFL_OK)
+		if (c->plan->sessions[i].metrics.n > 0 && c->outcomes[i].why.rc == RFL_OK)
 			return &c->outcomes[i].counted;
 	return &c->walked;
 }
@@ -150,7 +150,7 @@ static size_t count_runs(const struct rfl_cupti_count *c, size_t max_ranges)
 	size_t runs = (c->request->sets & RFL_SET_KERNELS) != 0;
 
 	for (size_t i = 0; c->plan && i < c->plan->n; i++)
-		if (c->plan->sessions[i].why.rc == RFL_OK && c->plan->sessions[i].n > 0)
+		if (c->plan->sessions[i].why.rc == RFL_OK && c->plan->sessions[i].metrics.n > 0)
 			runs += batches * c->plan->sessions[i].passes;
 	return runs;
 }
@@ -163,7 +163,7 @@ static enum rfl_rc count_session(struct rfl_cupti_count *c, const struct rfl_cup
 	struct rfl_cupti_session *session = NULL;
 
 	out->why = s->why;
-	if (s->why.rc != RFL_OK || s->n == 0)
+	if (s->why.rc != RFL_OK || s->metrics.n == 0)
 		return RFL_OK;
 	if (rfl_cupti_session_open(&c->target, s, work.max_ranges, &session, &out->why) == RFL_OK &&
 	    rfl_cupti_session_count(session, &work, &out->counted, &out->why) == RFL_OK &&
@@ -200,7 +200,7 @@ static enum rfl_rc count_sessions(struct rfl_cupti_count *c, struct rfl_err *err
 		out->first_pass = passes;
 		passes += c->plan->sessions[i].passes;
 		rc = count_session(c, &c->plan->sessions[i], out, err);
-		if (rc == RFL_OK && out->why.rc == RFL_OK && c->plan->sessions[i].n > 0)
+		if (rc == RFL_OK && out->why.rc == RFL_OK && c->plan->sessions[i].metrics.n > 0)
 			compare_ranges(c, out);
 	}
 	return rc;

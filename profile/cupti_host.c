@@ -36,15 +36,20 @@ enum rfl_rc rfl_cupti_chips(struct rfl_cupti *c, const char *const **ret, size_t
 
 /* ------------------------------------------------------------------ host objects */
 
-static enum rfl_rc start(struct rfl_cupti_host *h, struct rfl_cupti_host_object **ret,
-			 struct rfl_err *err)
+static struct rfl_cupti_host_initialize initial(const struct rfl_cupti_host *h)
 {
-	struct rfl_cupti_host_initialize p = {
+	return (struct rfl_cupti_host_initialize){
 		RFL_CUPTI_SIZED(host_initialize),
 		.type = RFL_CUPTI_TYPE_RANGE_PROFILER,
 		.chip = h->chip,
 		.availability = h->availability,
 	};
+}
+
+static enum rfl_rc start(struct rfl_cupti_host *h, struct rfl_cupti_host_object **ret,
+			 struct rfl_err *err)
+{
+	struct rfl_cupti_host_initialize p = initial(h);
 	const int result = h->calls->host_initialize(&p);
 	enum rfl_rc rc;
 
@@ -311,137 +316,136 @@ enum rfl_rc rfl_cupti_describe(struct rfl_cupti_host *h, const char *base,
 
 /* ------------------------------------------------------------------ sets of metrics */
 
-static int add(struct rfl_cupti_host *h, struct rfl_cupti_host_object *host,
-	       const char *const *metrics, size_t n)
+/* A host object with metrics added, and its config image. */
+struct attempt {
+	struct rfl_cupti_host_object *host;
+	uint8_t *image;
+	size_t size;
+	const char *call; /* the last that was made */
+};
+
+/* An object that has refused one metric refuses all after it, so each attempt has its own. */
+static int attempt(struct rfl_cupti_host *h, const char *const *metrics, size_t n,
+		   struct attempt *ret)
 {
-	struct rfl_cupti_host_add_metrics p = {
+	struct rfl_cupti_host_initialize init = initial(h);
+	struct rfl_cupti_host_add_metrics add = {
 		RFL_CUPTI_SIZED(host_add_metrics),
-		.host = host,
 		.names = (const char **)metrics, /* read only */
 		.n = n,
 	};
-
-	return h->calls->host_add_metrics(&p);
-}
-
-/* Whether the first n can be counted together. An object that has refused one refuses all after it,
- * so each try has its own. */
-static bool together(struct rfl_cupti_host *h, const char *const *metrics, size_t n)
-{
-	struct rfl_cupti_host_object *host = NULL;
+	struct rfl_cupti_host_config_size size = { RFL_CUPTI_SIZED(host_config_size) };
+	struct rfl_cupti_host_config_image image = { RFL_CUPTI_SIZED(host_config_image) };
 	int result;
 
-	if (start(h, &host, NULL) != RFL_OK)
-		return false;
-	result = add(h, host, metrics, n);
-	stop(h, host);
-	return result == RFL_CUPTI_SUCCESS;
+	*ret = (struct attempt){ .call = "cuptiProfilerHostInitialize" };
+	result = h->calls->host_initialize(&init);
+	if (result != RFL_CUPTI_SUCCESS)
+		return result;
+	ret->host = add.host = size.host = image.host = init.host;
+	ret->call = "cuptiProfilerHostConfigAddMetrics";
+	result = h->calls->host_add_metrics(&add);
+	if (result != RFL_CUPTI_SUCCESS)
+		return result;
+	ret->call = "cuptiProfilerHostGetConfigImageSize";
+	result = h->calls->host_config_size(&size);
+	if (result != RFL_CUPTI_SUCCESS)
+		return result;
+	ret->call = "cuptiProfilerHostGetConfigImage";
+	ret->size = image.size = size.size;
+	ret->image = image.image = calloc(1, size.size ? size.size : 1);
+	return ret->image ? h->calls->host_config_image(&image) : RFL_CUPTI_OUT_OF_MEMORY;
 }
 
-/* Each of them exists, and CUPTI still does not take them: the first that does not go with those in
- * front of it is named. */
-static enum rfl_rc not_together(struct rfl_cupti_host *h, const char *const *metrics, size_t n,
-				int result, struct rfl_err *err)
+static void release(struct rfl_cupti_host *h, struct attempt *a)
 {
-	size_t k = 1;
-
-	while (k < n && together(h, metrics, k))
-		k++;
-	if (k == 1)
-		return rfl_fail(err, RFL_EUNSUPPORTED, result, "%s cannot count '%s'", h->chip,
-				metrics[0]);
-	return rfl_fail(err, RFL_EUNSUPPORTED, result,
-			"%s cannot count '%s' together with '%s'%s: ask for it alone", h->chip,
-			metrics[k - 1], metrics[0], k > 2 ? " and the others in front of it" : "");
+	stop(h, a->host);
+	free(a->image);
 }
 
-static enum rfl_rc choose(struct rfl_cupti_host *h, const char *const *metrics, size_t n,
-			  struct rfl_err *err)
+/* CUPTI does not take all of them: the place of the first that it does not take with those before
+ * it. */
+static size_t find_refused(struct rfl_cupti_host *h, const char *const *metrics, size_t n)
 {
-	enum rfl_rc rc = RFL_OK;
-	int result;
+	size_t taken = 0, not_taken = n;
 
-	stop(h, h->counts); /* a host object only ever counts more */
-	h->counts = NULL;
-	if (n == 0)
-		return rfl_fail(err, RFL_EINVAL, 0, "%s: no metrics to count", h->chip);
-	for (size_t i = 0; rc == RFL_OK && i < n; i++)
-		rc = rfl_cupti_metric(h, metrics[i], NULL, err);
-	if (rc == RFL_OK)
-		rc = start(h, &h->counts, err);
-	if (rc != RFL_OK)
-		return rc;
-	result = add(h, h->counts, metrics, n);
-	if (result == RFL_CUPTI_NOT_SUPPORTED || result == RFL_CUPTI_UNKNOWN)
-		return not_together(h, metrics, n, result, err);
-	return rfl_cupti_check(h->lib, result, "cuptiProfilerHostConfigAddMetrics", err);
-}
+	while (not_taken - taken > 1) {
+		const size_t k = taken + (not_taken - taken) / 2;
+		struct attempt a;
 
-static enum rfl_rc build(struct rfl_cupti_host *h, uint8_t **image, size_t *size,
-			 struct rfl_err *err)
-{
-	struct rfl_cupti_host_config_size s = {
-		RFL_CUPTI_SIZED(host_config_size),
-		.host = h->counts,
-	};
-	struct rfl_cupti_host_config_image p = {
-		RFL_CUPTI_SIZED(host_config_image),
-		.host = h->counts,
-	};
-	enum rfl_rc rc = rfl_cupti_check(h->lib, h->calls->host_config_size(&s),
-					 "cuptiProfilerHostGetConfigImageSize", err);
-
-	if (rc != RFL_OK)
-		return rc;
-	p.size = s.size;
-	p.image = calloc(1, s.size ? s.size : 1);
-	if (!p.image)
-		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory for %zu bytes", h->chip,
-				s.size);
-	rc = rfl_cupti_check(h->lib, h->calls->host_config_image(&p),
-			     "cuptiProfilerHostGetConfigImage", err);
-	if (rc != RFL_OK) {
-		free(p.image);
-		return rc;
+		if (attempt(h, metrics, k, &a) == RFL_CUPTI_SUCCESS)
+			taken = k;
+		else
+			not_taken = k;
+		release(h, &a);
 	}
-	*image = p.image;
-	*size = p.size;
-	return RFL_OK;
+	return taken;
+}
+
+static enum rfl_rc refuse(struct rfl_cupti_host *h, const char *const *metrics, size_t n,
+			  int result, const char *call, size_t *refused, struct rfl_err *err)
+{
+	const size_t k = find_refused(h, metrics, n);
+
+	if (refused)
+		*refused = k;
+	if (k == 0)
+		return rfl_fail(err, RFL_EUNSUPPORTED, result, "%s cannot count '%s' (%s: %d)",
+				h->chip, metrics[0], call, result);
+	return rfl_fail(err, RFL_EUNSUPPORTED, result,
+			"%s cannot count '%s' together with '%s'%s (%s: %d): ask for it alone",
+			h->chip, metrics[k], metrics[0], k > 1 ? " and the others before it" : "",
+			call, result);
 }
 
 enum rfl_rc rfl_cupti_config(struct rfl_cupti_host *h, const char *const *metrics, size_t n,
-			     uint8_t **image, size_t *image_size, size_t *passes,
+			     uint8_t **image, size_t *image_size, size_t *passes, size_t *refused,
 			     struct rfl_err *err)
 {
 	struct rfl_cupti_host_passes p = { RFL_CUPTI_SIZED(host_passes) };
-	uint8_t *bytes = NULL;
-	size_t size = 0;
-	enum rfl_rc rc = choose(h, metrics, n, err);
+	struct attempt a;
+	enum rfl_rc rc = RFL_OK;
+	int result;
 
-	if (rc == RFL_OK)
-		rc = build(h, &bytes, &size, err);
-	if (rc != RFL_OK)
-		return rc;
-	p.size = size;
-	p.image = bytes;
-	rc = rfl_cupti_check(h->lib, h->calls->host_passes(&p), "cuptiProfilerHostGetNumOfPasses",
-			     err);
+	if (n == 0)
+		return rfl_fail(err, RFL_EINVAL, 0, "%s: no metrics to count", h->chip);
+	for (size_t i = 0; i < n; i++) {
+		rc = rfl_cupti_metric(h, metrics[i], NULL, err);
+		if (rc != RFL_OK && refused)
+			*refused = i;
+		if (rc != RFL_OK)
+			return rc;
+	}
+	result = attempt(h, metrics, n, &a);
+	if (result == RFL_CUPTI_NOT_SUPPORTED || result == RFL_CUPTI_UNKNOWN ||
+	    result == RFL_CUPTI_INVALID_METRIC_NAME)
+		rc = refuse(h, metrics, n, result, a.call, refused, err);
+	else
+		rc = rfl_cupti_check(h->lib, result, a.call, err);
+	if (rc == RFL_OK) {
+		p.size = a.size;
+		p.image = a.image;
+		rc = rfl_cupti_check(h->lib, h->calls->host_passes(&p),
+				     "cuptiProfilerHostGetNumOfPasses", err);
+	}
 	if (rc != RFL_OK) {
-		free(bytes);
+		release(h, &a);
 		return rc;
 	}
-	*image = bytes;
-	*image_size = size;
+	stop(h, h->counts);
+	h->counts = a.host;
+	*image = a.image;
+	*image_size = a.size;
 	*passes = p.passes;
 	return RFL_OK;
 }
 
 enum rfl_rc rfl_cupti_passes(struct rfl_cupti_host *h, const char *const *metrics, size_t n,
-			     size_t *ret, struct rfl_err *err)
+			     size_t *ret, size_t *refused, struct rfl_err *err)
 {
 	uint8_t *image = NULL;
 	size_t size = 0;
-	enum rfl_rc rc = rfl_cupti_config(h, metrics, n, &image, &size, ret, err);
+	enum rfl_rc rc = rfl_cupti_config(h, metrics, n, &image, &size, ret, refused, err);
 
 	free(image);
 	return rc;

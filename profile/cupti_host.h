@@ -53,17 +53,18 @@ enum rfl_rc rfl_cupti_metrics(struct rfl_cupti_host *h, void (*each)(const char 
 
 /**
  * Make the host object count these metrics and build its configuration.
- * @param image  a malloc'ed config image; the caller frees
- * @return RFL_OK; RFL_ENOTFOUND naming a metric; RFL_EUNSUPPORTED naming the metric that cannot be
- *         counted together with the others
+ * @param image    a malloc'ed config image; the caller frees
+ * @param refused  the place in `metrics` of the metric that is named; may be NULL
+ * @return RFL_OK; RFL_ENOTFOUND naming a metric; RFL_EUNSUPPORTED naming the metric that this
+ *         device cannot count, or not together with those before it
  */
 enum rfl_rc rfl_cupti_config(struct rfl_cupti_host *h, const char *const *metrics, size_t n,
-			     uint8_t **image, size_t *image_size, size_t *passes,
+			     uint8_t **image, size_t *image_size, size_t *passes, size_t *refused,
 			     struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** Passes alone. */
 enum rfl_rc rfl_cupti_passes(struct rfl_cupti_host *h, const char *const *metrics, size_t n,
-			     size_t *ret, struct rfl_err *err) RFL_WARN_UNUSED;
+			     size_t *ret, size_t *refused, struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** Values of a range of decoded counter data, in the metrics' own units. */
 enum rfl_rc rfl_cupti_values(struct rfl_cupti_host *h, const uint8_t *data, size_t data_size,

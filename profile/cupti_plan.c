@@ -33,96 +33,50 @@ static struct rfl_cupti_unit unit_of(const char *theirs)
 	return (struct rfl_cupti_unit){ "", 1 };
 }
 
-/* Metrics of the set that CUPTI has for the chip: an older one may lack some. */
-static enum rfl_rc choose(struct rfl_cupti_plan *p, struct rfl_cupti_planned *s,
-			  const struct rfl_metric_set *set, struct rfl_err *err)
+static enum rfl_rc configure(struct rfl_cupti_planned *s, struct rfl_err *err)
 {
-	for (size_t i = 0; i < set->n; i++) {
-		struct rfl_cupti_metric_info info;
-		struct rfl_err why = RFL_ERR_INIT;
-		const char *name = rfl_arena_strdup(p->arena, set->names[i]);
-		enum rfl_rc rc = name ? rfl_cupti_metric(s->host, name, &info, &why) : RFL_ENOMEM;
-
-		if (rc == RFL_ENOTFOUND) {
-			s->absent[s->nabsent++] = name;
-			continue;
-		}
-		if (rc != RFL_OK)
-			return rfl_fail(err, rc, why.native, "%s",
-					name ? why.msg : "out of memory");
-		s->metrics[s->n] = name;
-		s->units[s->n++] = unit_of(info.unit);
-	}
-	return RFL_OK;
+	free(s->config);
+	s->config = NULL;
+	return rfl_cupti_config(s->host, s->metrics.names, s->metrics.n, &s->config,
+				&s->config_size, &s->passes, NULL, err);
 }
 
-static enum rfl_rc plan_session(struct rfl_cupti_plan *p, struct rfl_cupti_planned *s,
-				const char *precision, struct rfl_err *err)
-{
-	struct rfl_metric_set set = { .n = 0 };
-	size_t passes = 0;
-	enum rfl_rc rc =
-		rfl_metric_set_choose(s->host, p->formulas, s->set, precision, &set, &passes, err);
-
-	if (rc == RFL_OK)
-		rc = choose(p, s, &set, err);
-	if (rc != RFL_OK || s->n == 0)
-		return rc;
-	return rfl_cupti_config(s->host, s->metrics, s->n, &s->config, &s->config_size, &s->passes,
-				err);
-}
-
+/* Links are counted for the whole device. Such counters are not in the image of what is available,
+ * which CUPTI makes for a context: with the image it refuses them, without it they have no value
+ * where there are none. */
 static enum rfl_rc plan_row(struct rfl_cupti_plan *p, size_t row, struct rfl_cupti *lib,
 			    const char *chip, const uint8_t *availability, const char *precision,
 			    struct rfl_err *err)
 {
 	struct rfl_cupti_planned *s = &p->sessions[p->n++];
+	size_t passes = 0;
 	enum rfl_rc rc;
 
 	s->name = rfl_counter_set_name(sets[row]);
 	s->set = sets[row];
-	s->metrics = rfl_arena_array(p->arena, RFL_METRIC_SET_MAX, sizeof(*s->metrics));
-	s->absent = rfl_arena_array(p->arena, RFL_METRIC_SET_MAX, sizeof(*s->absent));
-	s->units = rfl_arena_array(p->arena, RFL_METRIC_SET_MAX, sizeof(*s->units));
-	if (!s->metrics || !s->absent || !s->units)
-		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
-	rc = rfl_cupti_host_open(lib, chip, availability, &s->host, &s->why);
+	rc = rfl_cupti_host_open(lib, chip, s->set == RFL_SET_LINKS ? NULL : availability, &s->host,
+				 &s->why);
 	if (rc == RFL_OK)
-		rc = plan_session(p, s, precision, &s->why);
+		rc = rfl_metric_set_choose(s->host, p->formulas, s->set, precision, &s->metrics,
+					   &passes, &s->why);
+	if (rc == RFL_OK && s->metrics.n > 0)
+		rc = configure(s, &s->why);
 	return rc == RFL_ENOMEM ? rfl_fail(err, rc, 0, "%s", s->why.msg) : RFL_OK;
 }
 
 /* ------------------------------------------------------------------ saving a pass */
 
-static bool configure(struct rfl_cupti_planned *s)
-{
-	free(s->config);
-	s->config = NULL;
-	return rfl_cupti_config(s->host, s->metrics, s->n, &s->config, &s->config_size, &s->passes,
-				&s->why) == RFL_OK;
-}
-
 /* Whether a session can take a metric in so many passes. */
-static bool takes(struct rfl_cupti_planned *s, const char *metric, struct rfl_cupti_unit unit,
-		  size_t passes)
+static bool takes(struct rfl_cupti_planned *s, const char *metric, size_t passes)
 {
-	if (!s || s->n == RFL_METRIC_SET_MAX)
+	if (!s || s->metrics.n == RFL_METRIC_SET_MAX)
 		return false;
-	s->metrics[s->n] = metric;
-	s->units[s->n++] = unit;
-	if (configure(s) && s->passes <= passes)
+	s->metrics.names[s->metrics.n++] = metric;
+	if (configure(s, NULL) == RFL_OK && s->passes <= passes)
 		return true;
-	s->n--;
-	rfl_err_clear(&s->why);
-	(void)configure(s);
+	s->metrics.n--;
+	(void)!configure(s, &s->why);
 	return false;
-}
-
-static void remove_metric(struct rfl_cupti_planned *s, size_t i)
-{
-	s->n--;
-	memmove(&s->metrics[i], &s->metrics[i + 1], (s->n - i) * sizeof(*s->metrics));
-	memmove(&s->units[i], &s->units[i + 1], (s->n - i) * sizeof(*s->units));
 }
 
 /* Counters of executed instructions are a pass of their own. What else the FLOPs want (moves of
@@ -132,26 +86,40 @@ static void remove_metric(struct rfl_cupti_planned *s, size_t i)
 static void relieve(struct rfl_cupti_planned *flops, struct rfl_cupti_planned *core,
 		    struct rfl_cupti_planned *audit)
 {
-	for (size_t i = flops->n; i-- > 0;) {
-		const char *metric = flops->metrics[i];
-		struct rfl_cupti_unit unit = flops->units[i];
+	struct rfl_metric_set *m = &flops->metrics;
 
-		if (strstr(metric, "__sass_"))
+	for (size_t i = m->n; i-- > 0;) {
+		if (strstr(m->names[i], "__sass_"))
 			continue;
-		if (!takes(core, metric, unit, core ? core->passes : 0) &&
-		    !takes(audit, metric, unit, SIZE_MAX))
-			flops->left_out = metric;
-		remove_metric(flops, i);
-		if (!configure(flops))
+		rfl_metric_set_take_out(
+			m, i, "left out, as it takes a pass of its own: the audit counts it");
+		if (takes(core, m->absent[m->nabsent - 1], core ? core->passes : 0) ||
+		    takes(audit, m->absent[m->nabsent - 1], SIZE_MAX))
+			m->nabsent--;
+		if (configure(flops, &flops->why) != RFL_OK)
 			return;
 	}
+}
+
+/* Metrics that are counted have their unit. */
+static enum rfl_rc find_units(struct rfl_cupti_planned *s, struct rfl_err *err)
+{
+	enum rfl_rc rc = RFL_OK;
+
+	for (size_t i = 0; i < s->metrics.n && rc == RFL_OK; i++) {
+		struct rfl_cupti_metric_info info = { .unit = "" };
+
+		rc = rfl_cupti_metric(s->host, s->metrics.names[i], &info, err);
+		s->units[i] = unit_of(info.unit);
+	}
+	return rc;
 }
 
 static struct rfl_cupti_planned *planned(struct rfl_cupti_plan *p, unsigned set)
 {
 	for (size_t i = 0; i < p->n; i++)
 		if (p->sessions[i].set == set && p->sessions[i].why.rc == RFL_OK &&
-		    p->sessions[i].n > 0)
+		    p->sessions[i].metrics.n > 0)
 			return &p->sessions[i];
 	return NULL;
 }
@@ -166,9 +134,8 @@ enum rfl_rc rfl_cupti_plan_new(struct rfl_cupti *lib, const char *chip, const ui
 
 	if (!p)
 		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
-	p->arena = rfl_arena_new(0);
 	p->sessions = calloc(RFL_ARRAY_LEN(sets), sizeof(*p->sessions));
-	if (!p->arena || !p->sessions) {
+	if (!p->sessions) {
 		rc = rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
 		goto done;
 	}
@@ -182,11 +149,27 @@ enum rfl_rc rfl_cupti_plan_new(struct rfl_cupti *lib, const char *chip, const ui
 	flops = planned(p, RFL_SET_FLOPS);
 	if (flops && flops->passes > 1)
 		relieve(flops, core, planned(p, RFL_SET_AUDIT));
+	for (size_t i = 0; i < p->n && rc == RFL_OK; i++)
+		if (p->sessions[i].why.rc == RFL_OK)
+			rc = find_units(&p->sessions[i], err);
+	if (rc != RFL_OK)
+		goto done;
 	*ret = p;
 	p = NULL;
 done:
 	rfl_cupti_plan_free(p);
 	return rc;
+}
+
+void rfl_cupti_planned_text(const struct rfl_cupti_planned *s, struct rfl_buf *out)
+{
+	const struct rfl_metric_set *m = &s->metrics;
+
+	rfl_buf_printf(out, "%zu metrics in %zu pass%s", m->n, s->passes,
+		       s->passes == 1 ? "" : "es");
+	for (size_t i = 0; i < m->nabsent; i++)
+		rfl_buf_printf(out, "%s %s (%s)", i ? "," : "; without", m->absent[i],
+			       m->why_absent[i]);
 }
 
 enum rfl_rc rfl_cupti_plan_amounts(const struct rfl_cupti_plan *p,
@@ -200,9 +183,9 @@ enum rfl_rc rfl_cupti_plan_amounts(const struct rfl_cupti_plan *p,
 		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for %zu metrics", n);
 	for (size_t i = 0; i < n; i++)
 		slots[i] = NAN;
-	for (size_t i = 0; i < session->n; i++) {
-		int slot = rfl_formulas_slot(p->formulas, session->metrics[i],
-					     strlen(session->metrics[i]));
+	for (size_t i = 0; i < session->metrics.n; i++) {
+		const char *name = session->metrics.names[i];
+		int slot = rfl_formulas_slot(p->formulas, name, strlen(name));
 
 		if (slot >= 0)
 			slots[slot] = values[i];
@@ -222,6 +205,5 @@ void rfl_cupti_plan_free(struct rfl_cupti_plan *p)
 	}
 	free(p->sessions);
 	rfl_formulas_free(p->formulas);
-	rfl_arena_free(p->arena);
 	free(p);
 }

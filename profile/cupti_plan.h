@@ -8,10 +8,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/alloc.h"
 #include "base/err.h"
 #include "profile/cupti_host.h"
 #include "profile/cupti_lib.h"
+#include "profile/cupti_sets.h"
 #include "profile/formula.h"
 #include "profile/profile.h"
 
@@ -25,14 +25,10 @@ struct rfl_cupti_unit {
 };
 
 struct rfl_cupti_planned {
-	const char *name; /**< "core", "flops", "audit", "links" */
-	unsigned set;     /**< RFL_SET_CORE, ... */
-	size_t n;         /**< metrics; 0: the chip has none of them */
-	const char **metrics;
-	struct rfl_cupti_unit *units;
-	size_t nabsent; /**< metrics of the formulas that this CUPTI does not have for the chip */
-	const char **absent;
-	const char *left_out; /**< a metric that is there but would cost a pass; NULL: none */
+	const char *name;              /**< "core", "flops", "audit", "links" */
+	unsigned set;                  /**< RFL_SET_CORE, ... */
+	struct rfl_metric_set metrics; /**< none: the chip has none of them */
+	struct rfl_cupti_unit units[RFL_METRIC_SET_MAX];
 	struct rfl_cupti_host *host; /**< its last configuration is that of this session */
 	uint8_t *config;
 	size_t config_size;
@@ -41,7 +37,6 @@ struct rfl_cupti_planned {
 };
 
 struct rfl_cupti_plan {
-	struct rfl_arena *arena;
 	struct rfl_formulas *formulas;
 	size_t n;
 	struct rfl_cupti_planned *sessions;
@@ -59,6 +54,9 @@ enum rfl_rc rfl_cupti_plan_new(struct rfl_cupti *lib, const char *chip, const ui
 			       unsigned sets, const char *precision, struct rfl_cupti_plan **ret,
 			       struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_cupti_plan_free(struct rfl_cupti_plan *p); /* accepts NULL */
+
+/** "9 metrics in 1 pass", and which are left out and why. */
+void rfl_cupti_planned_text(const struct rfl_cupti_planned *session, struct rfl_buf *out);
 
 /** The quantities that the values of a session's metrics give (SI base units, NaN where absent). */
 enum rfl_rc rfl_cupti_plan_amounts(const struct rfl_cupti_plan *p,

@@ -202,9 +202,12 @@ static enum rfl_rc enable(struct rfl_cupti_session *s, struct rfl_err *err)
 static enum rfl_rc make_data(struct rfl_cupti_session *s, struct rfl_err *err)
 {
 	struct rfl_cupti_data_size p = {
-		RFL_CUPTI_SIZED(data_size),   .profiler = s->profiler,
-		.names = s->planned->metrics, .n = s->planned->n,
-		.max_ranges = s->capacity,    .max_nodes = (uint32_t)s->capacity + 1
+		RFL_CUPTI_SIZED(data_size),
+		.profiler = s->profiler,
+		.names = (const char **)s->planned->metrics.names, /* read only */
+		.n = s->planned->metrics.n,
+		.max_ranges = s->capacity,
+		.max_nodes = (uint32_t)s->capacity + 1
 	};
 	struct rfl_cupti_data_initialize empty = { RFL_CUPTI_SIZED(data_initialize),
 						   .profiler = s->profiler };
@@ -356,7 +359,8 @@ static enum rfl_rc read_range(struct rfl_cupti_session *s, size_t i, struct rfl_
 		r = &counted->ranges[number];
 	if (r)
 		rc = rfl_cupti_values(s->planned->host, s->data, s->data_size, i,
-				      s->planned->metrics, s->planned->n, r->values, err);
+				      s->planned->metrics.names, s->planned->metrics.n, r->values,
+				      err);
 	else
 		rc = rfl_fail(err, RFL_EFAILED, 0,
 			      "CUPTI gave back a range '%s' that nobody began, or gave it twice",
@@ -365,7 +369,7 @@ static enum rfl_rc read_range(struct rfl_cupti_session *s, size_t i, struct rfl_
 	if (rc != RFL_OK)
 		return rc;
 	r->has_data = true;
-	for (size_t k = 0; k < s->planned->n; k++)
+	for (size_t k = 0; k < s->planned->metrics.n; k++)
 		r->values[k] *= s->planned->units[k].factor;
 	return RFL_OK;
 }
@@ -430,7 +434,7 @@ enum rfl_rc rfl_cupti_session_count(struct rfl_cupti_session *s, struct rfl_repl
 	size_t from = 0;
 
 	work->rc = RFL_OK;
-	*ret = (struct rfl_counted){ .arena = rfl_arena_new(0), .nvalues = s->planned->n };
+	*ret = (struct rfl_counted){ .arena = rfl_arena_new(0), .nvalues = s->planned->metrics.n };
 	if (!ret->arena)
 		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
 	do {

@@ -144,35 +144,46 @@ void rfl_metric_set_add_sets(struct rfl_metric_set *s, const struct rfl_formulas
 			     const char *precision)
 {
 	const enum rfl_quantity own = rfl_precision_matrix(precision);
-	size_t links = 0;
 
-	for (size_t i = 0; i < RFL_ARRAY_LEN(rows); i++) {
-		const size_t before = s->n;
-
+	for (size_t i = 0; i < RFL_ARRAY_LEN(rows); i++)
 		if (rows[i].set & sets)
 			add_quantity(s, f, rows[i].quantity);
-		if (rows[i].set == RFL_SET_LINKS)
-			links += s->n - before;
-	}
-	if (links) /* bytes over a link are of use with the time in which they went */
-		add_quantity(s, f, RFL_QUANTITY_TIME);
 	for (size_t i = 0; i < RFL_ARRAY_LEN(matrix); i++)
 		if (sets & (matrix[i] == own ? RFL_SET_CORE : RFL_SET_AUDIT))
 			add_quantity(s, f, matrix[i]);
 }
 
-/* Passes of those metrics that CUPTI has for the chip; an older one may lack some. */
-static enum rfl_rc count_passes(struct rfl_cupti_host *h, const struct rfl_metric_set *s,
-				size_t *absent, size_t *passes, struct rfl_err *err)
+void rfl_metric_set_take_out(struct rfl_metric_set *s, size_t i, const char *why)
 {
-	struct rfl_metric_set there = { .n = 0 };
+	s->absent[s->nabsent] = s->names[i];
+	s->why_absent[s->nabsent++] = why;
+	s->n--;
+	memmove(&s->names[i], &s->names[i + 1], (s->n - i) * sizeof(s->names[0]));
+}
 
-	for (size_t i = 0; i < s->n; i++)
-		if (rfl_cupti_metric(h, s->names[i], NULL, NULL) == RFL_OK)
-			there.names[there.n++] = s->names[i];
-	*absent = s->n - there.n;
+/* One metric that CUPTI does not have for the chip, or refuses on this device, is no reason to lose
+ * the others. */
+static enum rfl_rc fit(struct rfl_cupti_host *h, struct rfl_metric_set *s, size_t *passes,
+		       struct rfl_err *err)
+{
+	struct rfl_err why = RFL_ERR_INIT;
+	enum rfl_rc rc = RFL_OK;
+	size_t refused = 0;
+
 	*passes = 0;
-	return there.n ? rfl_cupti_passes(h, there.names, there.n, passes, err) : RFL_OK;
+	while (s->n > 0) {
+		rfl_err_clear(&why);
+		rc = rfl_cupti_passes(h, s->names, s->n, passes, &refused, &why);
+		if (rc != RFL_ENOTFOUND && rc != RFL_EUNSUPPORTED)
+			break;
+		rfl_metric_set_take_out(s, refused,
+					rc == RFL_ENOTFOUND
+						? "this CUPTI does not have the metric for the chip"
+						: "CUPTI refuses to count it on this device");
+	}
+	if (rc == RFL_OK || rc == RFL_ENOTFOUND)
+		return RFL_OK;
+	return rfl_fail(err, rc, why.native, "%s", why.msg);
 }
 
 enum rfl_rc rfl_metric_set_choose(struct rfl_cupti_host *h, const struct rfl_formulas *f,
@@ -184,16 +195,15 @@ enum rfl_rc rfl_metric_set_choose(struct rfl_cupti_host *h, const struct rfl_for
 		own < RFL_QUANTITY_COUNT && (sets & RFL_SET_CORE) && !(sets & RFL_SET_AUDIT);
 	const size_t ways = has_own ? rfl_formula_ways(f, own) : 0;
 	struct rfl_metric_set base = { .n = 0 };
-	size_t fewest, absent, most_passes = SIZE_MAX, least_cost = SIZE_MAX;
+	size_t most_passes = SIZE_MAX, least_cost = SIZE_MAX;
 	enum rfl_rc rc;
 
 	rfl_metric_set_add_sets(&base, f, sets, NULL);
-	rc = count_passes(h, &base, &absent, &fewest, err);
 	*ret = base;
-	*passes = fewest;
+	rc = fit(h, ret, passes, err);
 	/* a run in fp32 should have none of tf32: to make sure is worth one pass, not two */
 	if (has_own && strcmp(precision, "fp32") == 0)
-		most_passes = fewest + 1;
+		most_passes = *passes + 1;
 	for (size_t way = 0; way < ways && rc == RFL_OK; way++) {
 		const bool whole = rfl_formula_way_kind(f, own, way) == RFL_WAY_FULL;
 		struct rfl_metric_set with = base;
@@ -201,9 +211,9 @@ enum rfl_rc rfl_metric_set_choose(struct rfl_cupti_host *h, const struct rfl_for
 
 		if (!add_way(&with, f, own, way))
 			continue;
-		rc = count_passes(h, &with, &absent, &n, err);
+		rc = fit(h, &with, &n, err);
 		/* a part of the count that is missing is dearer than any number of passes */
-		cost = (2 * absent + !whole) * 1000 + n;
+		cost = (2 * with.nabsent + !whole) * 1000 + n;
 		if (rc != RFL_OK || n > most_passes || cost >= least_cost)
 			continue;
 		*ret = with;

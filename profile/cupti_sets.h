@@ -23,6 +23,9 @@ extern "C" {
 struct rfl_metric_set {
 	const char *names[RFL_METRIC_SET_MAX];
 	size_t n;
+	/** That were taken out, and why. */
+	const char *absent[RFL_METRIC_SET_MAX], *why_absent[RFL_METRIC_SET_MAX];
+	size_t nabsent;
 };
 
 /**
@@ -31,6 +34,9 @@ struct rfl_metric_set {
  */
 bool rfl_metric_set_add(struct rfl_metric_set *s, const struct rfl_formulas *f,
 			enum rfl_quantity q);
+
+/** Take the i-th name out; `why` is kept as it is. */
+void rfl_metric_set_take_out(struct rfl_metric_set *s, size_t i, const char *why);
 
 /** The set that a quantity belongs to in a run of this precision, RFL_SET_*; 0: none, it is found
  * in files only. */
@@ -53,8 +59,9 @@ void rfl_metric_set_add_sets(struct rfl_metric_set *s, const struct rfl_formulas
 /**
  * The same, but with the best of the ways to count the matrix FLOPs of the precision: one that
  * counts all of them, and of those the one that takes the fewest passes. The audit has them all.
- * @param ret     also with metrics that an older CUPTI lacks for the chip
- * @param passes  of the others; 0 when there is nothing to count
+ * @param ret     without what this CUPTI lacks for the chip, or refuses to count on this device
+ * @param passes  0 when there is nothing to count
+ * @return RFL_EUNSUPPORTED when every metric is refused
  */
 enum rfl_rc rfl_metric_set_choose(struct rfl_cupti_host *h, const struct rfl_formulas *f,
 				  unsigned sets, const char *precision, struct rfl_metric_set *ret,

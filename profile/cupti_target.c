@@ -90,7 +90,8 @@ static enum rfl_rc ask_support(struct rfl_cupti_target *t, int device, struct rf
 
 	rc = rfl_cupti_check(t->lib, t->calls->device_supported(&p), "cuptiProfilerDeviceSupported",
 			     err);
-	if (rc != RFL_OK || p.supported == RFL_CUPTI_SUPPORT_SUPPORTED)
+	t->limited = p.supported == RFL_CUPTI_SUPPORT_LIMITED;
+	if (rc != RFL_OK || t->limited || p.supported == RFL_CUPTI_SUPPORT_SUPPORTED)
 		return rc;
 	return not_supported(&p, err);
 }

@@ -34,6 +34,7 @@ struct rfl_cupti_target {
 	bool started;
 	enum rfl_cupti_gate gate; /**< the gate that was closed, or OPEN */
 	char chip[32];            /**< "GH100"; "": not known */
+	bool limited;             /**< supported, but not with all metrics */
 	uint8_t *availability;    /**< NULL until the last gate */
 	int stuck; /**< what turning counters off returned when that failed: there are no more */
 };

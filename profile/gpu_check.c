@@ -208,6 +208,8 @@ static void look_target(struct look *l)
 			skip(c, gates[i].what, "not asked: see above");
 		else if (i == RFL_CUPTI_GATE_CHIP)
 			ok(c, gates[i].what, keep(c, l->target.chip));
+		else if (i == RFL_CUPTI_GATE_SUPPORT && l->target.limited)
+			ok(c, gates[i].what, "the device can be counted, with some metrics only");
 		else
 			ok(c, gates[i].what,
 			   gates[i].holds ? gates[i].holds : permission_detail(access));
@@ -235,18 +237,20 @@ static void look_sessions(struct look *l)
 	for (size_t i = 0; i < plan->n; i++) {
 		const struct rfl_cupti_planned *s = &plan->sessions[i];
 		const char *what = rfl_arena_printf(c->arena, "counters %s", s->name);
+		struct rfl_buf text;
 
-		if (!what)
+		rfl_buf_init(&text, 0);
+		rfl_cupti_planned_text(s, &text);
+		if (!what || text.failed)
 			c->no_memory = true;
 		else if (s->why.rc != RFL_OK)
 			fail(c, what, &s->why, cupti_cure(&s->why));
-		else if (s->n == 0)
+		else if (s->metrics.n == 0)
 			skip(c, what, "the chip has none of them");
 		else
-			ok(c, what,
-			   rfl_arena_printf(c->arena, "%zu metrics in %zu pass%s", s->n, s->passes,
-					    s->passes == 1 ? "" : "es"));
-		some |= s->why.rc == RFL_OK && s->n > 0;
+			ok(c, what, keep(c, rfl_buf_str(&text)));
+		rfl_buf_fini(&text);
+		some |= s->why.rc == RFL_OK && s->metrics.n > 0;
 	}
 	for (size_t i = first; i < c->n && some; i++)
 		c->rows[i].rc = RFL_EFAILED; /* read of failures only */

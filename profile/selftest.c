@@ -116,7 +116,7 @@ enum rfl_rc rfl_selftest_run(struct rfl_cuda *cuda, struct rfl_cupti_target *tar
 	for (size_t i = 0; i < plan->n; i++) {
 		struct rfl_err one = plan->sessions[i].why;
 
-		if (one.rc == RFL_OK && plan->sessions[i].n > 0 &&
+		if (one.rc == RFL_OK && plan->sessions[i].metrics.n > 0 &&
 		    count(ret, target, plan, &plan->sessions[i], &work, &one) == RFL_OK)
 			counted++;
 		else if (one.rc != RFL_OK)

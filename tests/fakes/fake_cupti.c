@@ -117,7 +117,8 @@ int cuptiProfilerDeInitialize(struct rfl_cupti_profiler_deinitialize *p)
 	return RFL_CUPTI_SUCCESS;
 }
 
-/* "unsupported=vgpu:2": this field has that level, and the whole is unsupported. */
+/* "unsupported=vgpu:2": this field has that level, and the whole is unsupported. "support=4": the
+ * whole has that level. */
 int cuptiProfilerDeviceSupported(struct rfl_cupti_device_supported *p)
 {
 	static const char *const names[] = { "architecture", "sli", "vgpu",
@@ -129,7 +130,8 @@ int cuptiProfilerDeviceSupported(struct rfl_cupti_device_supported *p)
 	ENTER_STRUCT(device_supported);
 	if (!initialized)
 		return RFL_CUPTI_NOT_INITIALIZED;
-	p->supported = RFL_CUPTI_SUPPORT_SUPPORTED;
+	p->supported = (int32_t)fake_script_number(&fake_cupti_script, "support",
+						   RFL_CUPTI_SUPPORT_SUPPORTED);
 	for (size_t i = 0; i < RFL_ARRAY_LEN(names); i++) {
 		size_t len = strlen(names[i]), at = 0;
 

@@ -17,6 +17,7 @@
 
 struct rfl_cupti_host_object {
 	struct rfl_cupti_host_object *real;
+	bool has_image; /* of what is available: of counters of a context only */
 	char chip[32];
 	char *metrics[MAX_METRICS];
 	size_t n;
@@ -76,6 +77,7 @@ int cuptiProfilerHostInitialize(struct rfl_cupti_host_initialize *p)
 	if (!h)
 		return RFL_CUPTI_OUT_OF_MEMORY;
 	snprintf(h->chip, sizeof(h->chip), "%s", p->chip);
+	h->has_image = p->availability != NULL;
 	if (p->availability && p->availability[0] != 0xa5)
 		COMPLAIN("cuptiProfilerHostInitialize: not the availability of this device");
 	if (real()) {
@@ -179,10 +181,29 @@ int cuptiProfilerHostGetMetricProperties(struct rfl_cupti_host_metric_properties
 
 /* ---- configuration ---- */
 
+/* PCI Express, NVLink and C2C are counted for the device, all else for a context. */
+static bool is_of_device(const char *metric)
+{
+	return strncmp(metric, "pcie__", 6) == 0 || strncmp(metric, "nvl", 3) == 0 ||
+	       strncmp(metric, "ctc__", 5) == 0;
+}
+
+/* "unavailable=NAME" (several): the chip has it, this device does not. */
+static bool is_unavailable(const char *metric)
+{
+	char name[FAKE_VALUE_MAX];
+	size_t at = 0;
+
+	while (fake_script_next(&fake_cupti_script, "unavailable", &at, name))
+		if (strncmp(metric, name, strlen(name)) == 0)
+			return true;
+	return false;
+}
+
 int cuptiProfilerHostConfigAddMetrics(struct rfl_cupti_host_add_metrics *p)
 {
 	struct rfl_cupti_host_object *h = p->host;
-	bool pcie = false, sm = false;
+	size_t of_device = 0;
 	int code;
 
 	ENTER_STRUCT(host_add_metrics);
@@ -191,11 +212,10 @@ int cuptiProfilerHostConfigAddMetrics(struct rfl_cupti_host_add_metrics *p)
 	for (size_t i = 0; i < p->n; i++) {
 		if (is_absent(p->names[i]) || !strchr(p->names[i], '.'))
 			return RFL_CUPTI_INVALID_PARAMETER;
-		pcie = pcie || strncmp(p->names[i], "pcie__", 6) == 0;
-		sm = sm || strncmp(p->names[i], "sm", 2) == 0 || strncmp(p->names[i], "dr", 2) == 0;
+		of_device += is_of_device(p->names[i]);
 	}
-	if (pcie && sm)
-		return RFL_CUPTI_NOT_SUPPORTED;
+	if (of_device > 0 && (of_device < p->n || h->has_image))
+		return RFL_CUPTI_NOT_SUPPORTED; /* two scopes, or one that is not in the image */
 	for (size_t i = 0; i < p->n && h->n < MAX_METRICS; i++)
 		h->metrics[h->n++] = strdup(p->names[i]);
 	return RFL_CUPTI_SUCCESS;
@@ -224,6 +244,9 @@ int cuptiProfilerHostGetConfigImageSize(struct rfl_cupti_host_config_size *p)
 	int code;
 
 	ENTER_STRUCT(host_config_size);
+	for (size_t i = 0; i < h->n; i++) /* without the image it has no value in the end */
+		if (h->has_image && is_unavailable(h->metrics[i]))
+			return RFL_CUPTI_NOT_SUPPORTED;
 	FORWARD(host_config_size);
 	p->size = sizeof(struct fake_config);
 	return h->n ? RFL_CUPTI_SUCCESS : RFL_CUPTI_UNKNOWN;
@@ -327,7 +350,7 @@ static double value_of(const char *metric, const struct fake_range *r)
 			   0;
 	double value;
 
-	if (told("nan", metric, r->name, &value))
+	if (told("nan", metric, r->name, &value) || is_unavailable(metric))
 		return NAN;
 	if (strstr(metric, "time_duration") && !told("val", metric, r->name, &value))
 		return 1e9 * r->wall_s;

@@ -51,6 +51,16 @@ static const struct expected cases[] = {
 	  "counters core", "cannot count", NULL, 0, RFL_EFAILED },
 };
 
+/* Rows that are ok, and what they say. */
+static const struct {
+	const char *cupti, *what, *says;
+} good[] = {
+	{ "", "counters links", "4 metrics in 1 pass" },
+	{ "support=4", "support", "some metrics only" },
+	{ "unavailable=l1tex__t_bytes", "counters core",
+	  "without l1tex__t_bytes.sum (CUPTI refuses to count it on this device)" },
+};
+
 static const struct rfl_gpu_check_row *find(const struct rfl_gpu_check *c,
 					    enum rfl_gpu_check_state state, size_t *count)
 {
@@ -100,6 +110,31 @@ static void names_what_is_in_the_way(void **state)
 	}
 }
 
+static void says_what_works(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < RFL_ARRAY_LEN(good); i++) {
+		struct rfl_gpu_check_request request = { .params_path = "/nonexistent" };
+		const struct rfl_gpu_check_row *rows;
+		struct rfl_gpu_check *check = NULL;
+		struct rfl_err err = RFL_ERR_INIT;
+		size_t n, at = 0;
+
+		fake_scripts("", good[i].cupti);
+		assert_ok(rfl_gpu_check_new(&request, &check, &err), &err);
+		rows = rfl_gpu_check_rows(check, &n);
+		while (at < n && strcmp(rows[at].what, good[i].what) != 0)
+			at++;
+		assert_true(at < n);
+		assert_int_equal(rows[at].state, RFL_GPU_CHECK_OK);
+		if (!strstr(rows[at].detail, good[i].says))
+			fail_msg("%s: %s", rows[at].what, rows[at].detail);
+		assert_null(find(check, RFL_GPU_CHECK_FAILED, &at));
+		rfl_gpu_check_free(check);
+		fake_is_clean();
+	}
+}
+
 /* The driver's own parameters tell why permission is refused. */
 static void reads_the_parameters_of_the_driver(void **state)
 {
@@ -123,6 +158,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names_what_is_in_the_way),
+		cmocka_unit_test(says_what_works),
 		cmocka_unit_test_setup_teardown(reads_the_parameters_of_the_driver, tmpdir_make,
 						tmpdir_remove),
 	};

@@ -149,7 +149,7 @@ static double passes(struct rfl_cupti_host *h, const struct rfl_metric_set *a,
 		join(&all, c);
 	if (all.n == 0)
 		return NAN;
-	assert_ok(rfl_cupti_passes(h, all.names, all.n, &n, &err), &err);
+	assert_ok(rfl_cupti_passes(h, all.names, all.n, &n, NULL, &err), &err);
 	return (double)n;
 }
 
@@ -385,17 +385,17 @@ static void a_set_is_refused_with_the_metric_that_does_not_fit(void **state)
 
 	(void)state;
 	assert_ok(rfl_cupti_host_open(lib, "GH100", NULL, &h, &err), &err);
-	assert_int_equal(rfl_cupti_passes(h, links, 4, &n, &err), RFL_EUNSUPPORTED);
+	assert_int_equal(rfl_cupti_passes(h, links, 4, &n, NULL, &err), RFL_EUNSUPPORTED);
 	assert_says(&err, "cannot count 'pcie__read_bytes.sum' together with");
 	rfl_err_clear(&err);
-	assert_int_equal(rfl_cupti_passes(h, typo, 2, &n, &err), RFL_ENOTFOUND);
+	assert_int_equal(rfl_cupti_passes(h, typo, 2, &n, NULL, &err), RFL_ENOTFOUND);
 	assert_says(&err, "dram__bytes_wirte.sum");
 	assert_says(&err, "near: dram__bytes_write");
 	rfl_err_clear(&err);
-	assert_int_equal(rfl_cupti_passes(h, links, 0, &n, &err), RFL_EINVAL);
+	assert_int_equal(rfl_cupti_passes(h, links, 0, &n, NULL, &err), RFL_EINVAL);
 	assert_int_equal(n, 77);
 	rfl_err_clear(&err); /* and it can be used after all that */
-	assert_ok(rfl_cupti_passes(h, links, 3, &n, &err), &err);
+	assert_ok(rfl_cupti_passes(h, links, 3, &n, NULL, &err), &err);
 	assert_int_equal(n, 1);
 	rfl_cupti_host_close(h);
 }

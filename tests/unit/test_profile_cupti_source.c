@@ -399,6 +399,54 @@ static void a_metric_that_is_absent_is_said_to_be(void **state)
 	forget(&k);
 }
 
+/* One that the chip has and this device does not: it alone is lost, and the file says so. */
+static void a_metric_that_is_refused_loses_only_itself(void **state)
+{
+	struct fake_step step = { .kind = RFL_RANGE_STEP, .names = step_names };
+	struct counted k = count("unavailable=l1tex__t_bytes;unavailable=dram__bytes_write",
+				 RFL_SET_CORE, &step, 1);
+	const struct rfl_range *r;
+
+	(void)state;
+	assert_ok(k.rc, &k.err);
+	r = fake_range(k.c, RFL_RANGE_STEP, "step");
+	assert_true(isnan(amount(r, RFL_QUANTITY_L1)));
+	assert_true(isnan(amount(r, RFL_QUANTITY_DRAM_WRITE)));
+	assert_close(amount(r, RFL_QUANTITY_DRAM_READ), 3e9, 0);
+	assert_close(amount(r, RFL_QUANTITY_L2), 8e9, 0);
+	assert_close(amount(r, RFL_QUANTITY_FLOPS_TENSOR_BF16), 6e12, 0);
+	assert_non_null(strstr(fake_metric(r, "l1tex__t_bytes.sum")->reason, "refuses"));
+	assert_non_null(fake_noted(k.c, "; without "));
+	fake_is_clean();
+	forget(&k);
+	k = count("unavailable=smsp__;unavailable=sm__inst", RFL_SET_CORE | RFL_SET_FLOPS, &step,
+		  1); /* all of a set */
+	assert_ok(k.rc, &k.err);
+	r = fake_range(k.c, RFL_RANGE_STEP, "step");
+	assert_close(amount(r, RFL_QUANTITY_DRAM), 4e9, 0);
+	assert_non_null(fake_noted(k.c, "GH100 cannot count 'smsp__"));
+	fake_is_clean();
+	forget(&k);
+}
+
+/* Links are of the device: neither the image of what is available nor the time goes with them. */
+static void links_are_counted_by_themselves(void **state)
+{
+	struct fake_step step = { .kind = RFL_RANGE_STEP, .names = step_names };
+	struct counted k = count("val=pcie__read_bytes.sum:5e6;unavailable=nvl",
+				 RFL_SET_CORE | RFL_SET_LINKS, &step, 1);
+	const struct rfl_range *r;
+
+	(void)state;
+	assert_ok(k.rc, &k.err);
+	r = fake_range(k.c, RFL_RANGE_STEP, "step");
+	assert_close(amount(r, RFL_QUANTITY_PCIE_READ), 5e6, 0);
+	assert_close(amount(r, RFL_QUANTITY_TIME), 2.5e-3, 1e-15);
+	assert_true(isnan(amount(r, RFL_QUANTITY_NVLINK_RX)));
+	fake_is_clean();
+	forget(&k);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -419,6 +467,8 @@ int main(void)
 		cmocka_unit_test(one_session_can_fail_alone),
 		cmocka_unit_test(kernels_are_apart_from_the_step),
 		cmocka_unit_test(a_metric_that_is_absent_is_said_to_be),
+		cmocka_unit_test(a_metric_that_is_refused_loses_only_itself),
+		cmocka_unit_test(links_are_counted_by_themselves),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

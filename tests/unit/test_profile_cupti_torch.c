@@ -56,7 +56,7 @@ static void it_answers_as_it_does_alone(void **state)
 	(void)state;
 	assert_ok(rfl_cupti_open(NULL, &c, &err), &err);
 	assert_ok(rfl_cupti_host_open(c, "GA100", NULL, &h, &err), &err);
-	assert_ok(rfl_cupti_passes(h, metrics, 2, &passes, &err), &err);
+	assert_ok(rfl_cupti_passes(h, metrics, 2, &passes, NULL, &err), &err);
 	assert_int_equal(passes, 1);
 	rfl_cupti_host_close(h);
 	rfl_cupti_close(c);
