@@ -120,7 +120,7 @@ extern "C" {
 	X(INT, queue_min, "fewest of them") \
 	X(REAL, decode_samples_per_s, "images that the loader made while it worked") \
 	X(REAL, wall_s, "the measured window") \
-	X(REAL, launch_gap, "1 - time the device worked / wall_s") \
+	X(REAL, launch_gap, "share of wall_s between the steps of a GPU; idling within a step is not in it") \
 	X(REAL, samples_per_s, "batch x iters / wall_s") \
 	X(REAL, compute_samples_per_s, "the same without data_wait") \
 	X(REAL, tokens_per_s, "samples_per_s x context_length") \

@@ -153,7 +153,9 @@ static enum rfl_rc add_record(struct reader *r, const struct rfl_cupti_kernel_re
 		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for kernels");
 	l = &to->launches[to->n++];
 	*l = (struct rfl_kernel_launch){ .name = r->last_name,
-					 .time_s = 1e-9 * (double)(k->end_ns - k->start_ns) };
+					 .time_s = 1e-9 * (double)(k->end_ns - k->start_ns),
+					 .begin_ns = k->start_ns,
+					 .end_ns = k->end_ns };
 	memcpy(l->grid, k->grid, sizeof(l->grid));
 	memcpy(l->block, k->block, sizeof(l->block));
 	return RFL_OK;
@@ -249,7 +251,9 @@ enum rfl_rc rfl_cupti_kernels(struct rfl_cupti *lib, struct rfl_replay *work,
 		rc = read_all(lib, ret, err);
 	else /* so that the next one does not get these */
 		(void)calls->activity_flush(RFL_CUPTI_FLUSH_FORCED);
-	(void)calls->activity_disable(RFL_CUPTI_ACTIVITY_CONCURRENT_KERNEL);
+	/* CUPTI of CUDA 13.0, before Update 1, may never come back from this */
+	if (rfl_cupti_version(lib) != 130000)
+		(void)calls->activity_disable(RFL_CUPTI_ACTIVITY_CONCURRENT_KERNEL);
 	forget_buffers();
 	return rc;
 }

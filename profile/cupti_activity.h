@@ -19,6 +19,7 @@ extern "C" {
 struct rfl_kernel_launch {
 	const char *name; /**< demangled where that is possible */
 	double time_s;
+	uint64_t begin_ns, end_ns; /**< by CUPTI's clock */
 	int grid[3], block[3];
 };
 
@@ -42,8 +43,9 @@ enum rfl_rc rfl_cupti_kernels(struct rfl_cupti *lib, struct rfl_replay *work,
 			      struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** Add the launches to a capture, and notes: shares of time by class of kernel, the longest
- * kernels, those that only move data, lost records. */
-enum rfl_rc rfl_kernel_launches_add(const struct rfl_kernel_launches *l,
+ * kernels, those that only move data, lost records, and the share of a step in which none ran.
+ * @param step_s  of a step that nothing was recorded of; 0: not known */
+enum rfl_rc rfl_kernel_launches_add(const struct rfl_kernel_launches *l, double step_s,
 				    struct rfl_capture_builder *b,
 				    struct rfl_err *err) RFL_WARN_UNUSED;
 

@@ -224,11 +224,11 @@ static enum rfl_rc add_selftest(const struct rfl_cupti_count *c, struct rfl_capt
 		return RFL_OK;
 	if (mark)
 		rfl_capture_note(b, "%s: all values of this capture are marked", mark);
-	if (c->selftest.n > 0 && c->no_selftest.rc == RFL_OK)
-		return rfl_selftest_add(&c->selftest, b, err);
-	rfl_capture_refuse(b, rfl_counter_set_name(RFL_SET_SELF_TEST),
-			   c->no_selftest.rc != RFL_OK ? c->no_selftest.msg : c->refused.msg);
-	return RFL_OK;
+	if (c->selftest.n == 0 || c->no_selftest.rc != RFL_OK)
+		rfl_capture_refuse(b, rfl_counter_set_name(RFL_SET_SELF_TEST),
+				   c->no_selftest.rc != RFL_OK ? c->no_selftest.msg
+							       : c->refused.msg);
+	return c->selftest.n > 0 ? rfl_selftest_add(&c->selftest, b, err) : RFL_OK;
 }
 
 static enum rfl_rc fill(const struct rfl_cupti_count *c, struct rfl_capture_builder *b,
@@ -248,7 +248,7 @@ static enum rfl_rc fill(const struct rfl_cupti_count *c, struct rfl_capture_buil
 	if (rc == RFL_OK)
 		rc = add_selftest(c, b, mark, err);
 	if (rc == RFL_OK && c->kernels.arena && c->no_kernels.rc == RFL_OK)
-		rc = rfl_kernel_launches_add(&c->kernels, b, err);
+		rc = rfl_kernel_launches_add(&c->kernels, c->request->step_s, b, err);
 	else if (rc == RFL_OK && c->no_kernels.rc != RFL_OK)
 		rfl_capture_refuse(b, rfl_counter_set_name(RFL_SET_KERNELS), c->no_kernels.msg);
 	return rc;

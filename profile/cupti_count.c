@@ -1,7 +1,8 @@
 /*
  * cupti_count.c - the sessions of a run, one after the other. Between two runs of the workload it
  * is put back where it was, so that every pass of every session counts the same step. What fails is
- * kept with its reason, and the rest goes on.
+ * kept with its reason, and the rest goes on. What patches kernels comes last, and all before it is
+ * handed over first: should the patched kernels hang, nothing else is lost.
  */
 #include "profile/cupti_count.h"
 
@@ -12,6 +13,13 @@
 
 #define IDLE_MOST_S  1.0
 #define IDLE_LEAST_S 1e-3
+
+/* A session that patches kernels may take so long: the driver compiles each of them anew, and they
+ * run many times slower. */
+#define PATCHED_LEAST_S    120
+#define PATCHED_PER_STEP_S 100
+
+static const char pending[] = "the run ended before this was counted";
 
 /* ------------------------------------------------------------------ opening */
 
@@ -165,7 +173,8 @@ static enum rfl_rc count_session(struct rfl_cupti_count *c, const struct rfl_cup
 	out->why = s->why;
 	if (s->why.rc != RFL_OK || s->metrics.n == 0)
 		return RFL_OK;
-	if (rfl_cupti_session_open(&c->target, s, work.max_ranges, &session, &out->why) == RFL_OK &&
+	if (rfl_cupti_target_start(&c->target, &out->why) == RFL_OK &&
+	    rfl_cupti_session_open(&c->target, s, work.max_ranges, &session, &out->why) == RFL_OK &&
 	    rfl_cupti_session_count(session, &work, &out->counted, &out->why) == RFL_OK &&
 	    s->set == RFL_SET_CORE)
 		count_idle(c, session, &out->counted);
@@ -189,27 +198,16 @@ static void compare_ranges(struct rfl_cupti_count *c, struct rfl_cupti_outcome *
 			       "the ranges of this run are not those of the first");
 }
 
-static enum rfl_rc count_sessions(struct rfl_cupti_count *c, struct rfl_err *err)
+static const char *precision_of(const struct rfl_source_request *request)
 {
-	size_t passes = 0;
-	enum rfl_rc rc = RFL_OK;
-
-	for (size_t i = 0; c->plan && i < c->plan->n && rc == RFL_OK; i++) {
-		struct rfl_cupti_outcome *out = &c->outcomes[i];
-
-		out->first_pass = passes;
-		passes += c->plan->sessions[i].passes;
-		rc = count_session(c, &c->plan->sessions[i], out, err);
-		if (rc == RFL_OK && out->why.rc == RFL_OK && c->plan->sessions[i].metrics.n > 0)
-			compare_ranges(c, out);
-	}
-	return rc;
+	return request->precision ? request->precision : "fp32";
 }
 
 static enum rfl_rc time_kernels(struct rfl_cupti_count *c, struct rfl_err *err)
 {
 	struct rfl_replay work = replay_of(c);
 
+	rfl_err_clear(&c->no_kernels);
 	rfl_cupti_target_stop(&c->target);
 	if (rfl_cupti_kernels(c->lib, &work, &c->walked, &c->kernels, &c->no_kernels) != RFL_OK &&
 	    work.rc != RFL_OK)
@@ -218,31 +216,98 @@ static enum rfl_rc time_kernels(struct rfl_cupti_count *c, struct rfl_err *err)
 }
 
 /* What fails here is told in the capture. */
-static void prepare(struct rfl_cupti_count *c)
+static void self_test(struct rfl_cupti_count *c, unsigned set)
 {
 	const struct rfl_source_request *r = c->request;
-	const char *precision = r->precision ? r->precision : "fp32";
 
-	if (c->target.gate != RFL_CUPTI_GATE_OPEN ||
-	    rfl_cupti_plan_new(c->lib, c->target.chip, c->target.availability, r->sets, precision,
-			       &c->plan, &c->refused) != RFL_OK)
+	if (c->plan && (r->sets & RFL_SET_SELF_TEST) && c->no_selftest.rc == RFL_OK &&
+	    rfl_cupti_target_start(&c->target, &c->no_selftest) == RFL_OK)
+		(void)!rfl_selftest_run(c->cuda, &c->target, precision_of(r), set, &c->selftest,
+					&c->no_selftest);
+}
+
+/* ------------------------------------------------------------------ all of it */
+
+/* What was not reached gets the reason. */
+static void give_reason(struct rfl_err *result, const struct rfl_err *why)
+{
+	if (strcmp(result->msg, pending) == 0)
+		*result = *why;
+}
+
+static void hand_over(const struct rfl_cupti_count *c, unsigned next)
+{
+	const struct rfl_counted *ranges = rfl_cupti_count_ranges(c);
+	struct rfl_captures captures;
+	double step_s = 0;
+
+	if (!c->request->so_far || ranges->n == 0)
 		return;
-	if ((r->sets & RFL_SET_SELF_TEST) &&
-	    rfl_selftest_run(c->cuda, &c->target, precision, &c->selftest, &c->no_selftest) !=
-		    RFL_OK)
-		c->selftest.n = 0;
+	for (size_t i = 0; i < ranges->n; i++)
+		step_s += ranges->ranges[i].wall_s;
+	rfl_captures_init(&captures);
+	if (rfl_cupti_capture(c, &captures, NULL) == RFL_OK)
+		c->request->so_far(
+			&captures,
+			next == RFL_SET_FLOPS ? PATCHED_LEAST_S + PATCHED_PER_STEP_S * step_s : 0,
+			c->request->ctx);
+	rfl_captures_fini(&captures);
+}
+
+static enum rfl_rc count_sessions(struct rfl_cupti_count *c, struct rfl_err *err)
+{
+	const bool wanted = (c->request->sets & RFL_SET_KERNELS) != 0;
+	bool timed = false;
+	size_t passes = 0;
+	enum rfl_rc rc = RFL_OK;
+
+	for (size_t i = 0; c->plan && i < c->plan->n && rc == RFL_OK; i++) {
+		const struct rfl_cupti_planned *s = &c->plan->sessions[i];
+		struct rfl_cupti_outcome *out = &c->outcomes[i];
+
+		if (s->set == RFL_SET_FLOPS && wanted) {
+			hand_over(c, RFL_SET_KERNELS);
+			timed = true;
+			rc = time_kernels(c, err);
+			if (rc != RFL_OK)
+				break;
+		}
+		hand_over(c, s->set);
+		if (s->set == RFL_SET_FLOPS)
+			self_test(c, s->set);
+		out->first_pass = passes;
+		passes += s->passes;
+		rc = count_session(c, s, out, err);
+		if (rc == RFL_OK && out->why.rc == RFL_OK && s->metrics.n > 0)
+			compare_ranges(c, out);
+	}
+	if (rc == RFL_OK && !timed && (wanted || !rfl_cupti_count_any(c)))
+		rc = time_kernels(c, err);
+	return rc;
 }
 
 enum rfl_rc rfl_cupti_count_run(struct rfl_cupti_count *c, const struct rfl_workload *workload,
 				struct rfl_err *err)
 {
-	enum rfl_rc rc;
+	struct rfl_err end = RFL_ERR_INIT;
 
 	c->workload = workload;
-	prepare(c);
+	if (c->target.gate == RFL_CUPTI_GATE_OPEN)
+		(void)!rfl_cupti_plan_new(c->lib, c->target.chip, c->target.availability,
+					  c->request->sets, precision_of(c->request), &c->plan,
+					  &c->refused);
+	for (size_t i = 0; c->plan && i < c->plan->n; i++)
+		(void)rfl_fail(&c->outcomes[i].why, RFL_EFAILED, 0, "%s", pending);
+	if (c->request->sets & RFL_SET_KERNELS)
+		(void)rfl_fail(&c->no_kernels, RFL_EFAILED, 0, "%s", pending);
+	self_test(c, RFL_SET_CORE);
 	c->planned_runs = count_runs(c, replay_of(c).max_ranges);
-	rc = count_sessions(c, err);
-	if (rc == RFL_OK && ((c->request->sets & RFL_SET_KERNELS) || !rfl_cupti_count_any(c)))
-		rc = time_kernels(c, err);
-	return rc;
+	if (count_sessions(c, &end) == RFL_OK)
+		return RFL_OK;
+	for (size_t i = 0; i < RFL_ARRAY_LEN(c->outcomes); i++)
+		give_reason(&c->outcomes[i].why, &end);
+	give_reason(&c->no_kernels, &end);
+	if (rfl_cupti_count_any(c) || c->kernels.arena)
+		return RFL_OK;
+	return rfl_fail(err, end.rc, end.native, "%s", end.msg);
 }

@@ -11,7 +11,9 @@
 #include "profile/cupti_sets.h"
 #include "profile/source.h"
 
-static const unsigned sets[] = { RFL_SET_CORE, RFL_SET_FLOPS, RFL_SET_AUDIT, RFL_SET_LINKS };
+/* In the order in which they are counted. Counters of instructions patch every kernel: that comes
+ * last, when all else has been counted. */
+static const unsigned sets[] = { RFL_SET_CORE, RFL_SET_AUDIT, RFL_SET_LINKS, RFL_SET_FLOPS };
 
 static struct rfl_cupti_unit unit_of(const char *theirs)
 {

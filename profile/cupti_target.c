@@ -29,11 +29,13 @@ static const struct {
 #undef FIELD
 };
 
-static enum rfl_rc start(struct rfl_cupti_target *t, struct rfl_err *err)
+enum rfl_rc rfl_cupti_target_start(struct rfl_cupti_target *t, struct rfl_err *err)
 {
 	struct rfl_cupti_profiler_initialize p = { RFL_CUPTI_SIZED(profiler_initialize) };
 	enum rfl_rc rc;
 
+	if (t->started)
+		return RFL_OK;
 	rc = rfl_cupti_check(t->lib, t->calls->profiler_initialize(&p), "cuptiProfilerInitialize",
 			     err);
 	t->started = rc == RFL_OK;
@@ -123,7 +125,7 @@ enum rfl_rc rfl_cupti_target_init(struct rfl_cupti_target *t, struct rfl_cupti *
 					.calls = rfl_cupti_calls(lib),
 					.context = rfl_cuda_context(cuda),
 					.gate = RFL_CUPTI_GATE_START };
-	rc = start(t, err);
+	rc = rfl_cupti_target_start(t, err);
 	if (rc != RFL_OK)
 		return rc;
 	t->gate = RFL_CUPTI_GATE_CHIP;

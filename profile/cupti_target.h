@@ -47,10 +47,10 @@ struct rfl_cupti_target {
 enum rfl_rc rfl_cupti_target_init(struct rfl_cupti_target *t, struct rfl_cupti *lib,
 				  struct rfl_cuda *cuda, enum rfl_counter_access access,
 				  struct rfl_err *err) RFL_WARN_UNUSED;
-/** End the profiler, in front of what does not go with it (the activity API); what was learnt
- * stays.
- */
+/** End the profiler before what does not go with it (the activity API); what was learnt stays. */
 void rfl_cupti_target_stop(struct rfl_cupti_target *t);
+/** Begin it again; nothing where it has not ended. */
+enum rfl_rc rfl_cupti_target_start(struct rfl_cupti_target *t, struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_cupti_target_fini(struct rfl_cupti_target *t);
 
 #ifdef __cplusplus

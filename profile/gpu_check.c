@@ -317,7 +317,7 @@ static void selftest_failed(struct rfl_gpu_check *c, const struct rfl_err *err)
 static void look_selftest(struct look *l)
 {
 	struct rfl_gpu_check *c = l->check;
-	struct rfl_selftest t;
+	struct rfl_selftest t = { .n = 0 };
 	struct rfl_err err = RFL_ERR_INIT;
 
 	if (!l->request->self_test)
@@ -326,12 +326,12 @@ static void look_selftest(struct look *l)
 		skip(c, "self-test", "not done: see above");
 		return;
 	}
-	if (rfl_selftest_run(l->cuda, &l->target, l->precision, &t, &err) != RFL_OK) {
-		selftest_failed(c, &err);
-		return;
-	}
+	if (rfl_selftest_run(l->cuda, &l->target, l->precision, RFL_SET_CORE, &t, &err) == RFL_OK)
+		(void)!rfl_selftest_run(l->cuda, &l->target, l->precision, RFL_SET_FLOPS, &t, &err);
 	for (size_t i = 0; i < t.n; i++)
 		selftest_row(c, &t.rows[i]);
+	if (err.rc != RFL_OK)
+		selftest_failed(c, &err);
 }
 
 /* ------------------------------------------------------------------ the report */

@@ -54,6 +54,13 @@ static int by_name(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
+static int by_begin(const void *a, const void *b)
+{
+	const struct rfl_kernel_launch *x = a, *y = b;
+
+	return (x->begin_ns > y->begin_ns) - (x->begin_ns < y->begin_ns);
+}
+
 static int by_time(const void *a, const void *b)
 {
 	const struct kernel *x = a, *y = b;
@@ -129,8 +136,31 @@ static void note_longest(struct rfl_capture_builder *b, const struct kernel *ker
 	rfl_buf_fini(&list);
 }
 
-static enum rfl_rc add_notes(const struct rfl_kernel_launches *l, struct rfl_capture_builder *b,
-			     struct rfl_err *err)
+/* Kernels that run at the same time are busy once. Their times are those of the recorded step, the
+ * step is one of the timed window: recording makes a step longer, not its kernels. */
+static void note_idle(struct rfl_kernel_launch *sorted, size_t n, double step_s,
+		      struct rfl_capture_builder *b)
+{
+	uint64_t busy_ns = 0, until_ns = 0;
+	char busy[32], step[32];
+
+	qsort(sorted, n, sizeof(*sorted), by_begin);
+	for (size_t i = 0; i < n; i++) {
+		const uint64_t from = sorted[i].begin_ns > until_ns ? sorted[i].begin_ns : until_ns;
+
+		if (sorted[i].end_ns > from)
+			busy_ns += sorted[i].end_ns - from;
+		until_ns = sorted[i].end_ns > until_ns ? sorted[i].end_ns : until_ns;
+	}
+	rfl_capture_note(b,
+			 "idle: a kernel runs for %s of a step of %s: for %.1f %% of it none does",
+			 rfl_num_si(1e-9 * (double)busy_ns, "s", 4, busy, sizeof(busy)),
+			 rfl_num_si(step_s, "s", 4, step, sizeof(step)),
+			 fmax(0, 100 * (1 - 1e-9 * (double)busy_ns / step_s)));
+}
+
+static enum rfl_rc add_notes(const struct rfl_kernel_launches *l, double step_s,
+			     struct rfl_capture_builder *b, struct rfl_err *err)
 {
 	struct rfl_kernel_launch *sorted = rfl_alloc_array(l->n, sizeof(*sorted));
 	struct kernel *kernels = rfl_alloc_array(l->n, sizeof(*kernels));
@@ -146,13 +176,15 @@ static enum rfl_rc add_notes(const struct rfl_kernel_launches *l, struct rfl_cap
 		note_classes(b, kernels, n, l->n);
 		note_longest(b, kernels, n, false, "longest kernels");
 		note_longest(b, kernels, n, true, "kernels without FLOPs, by time");
+		if (step_s > 0 && l->lost + l->untimed == 0)
+			note_idle(sorted, l->n, step_s, b);
 	}
 	free(sorted);
 	free(kernels);
 	return rc;
 }
 
-enum rfl_rc rfl_kernel_launches_add(const struct rfl_kernel_launches *l,
+enum rfl_rc rfl_kernel_launches_add(const struct rfl_kernel_launches *l, double step_s,
 				    struct rfl_capture_builder *b, struct rfl_err *err)
 {
 	int id = rfl_capture_metric_id(b, metric, strlen(metric), "s");
@@ -178,5 +210,5 @@ enum rfl_rc rfl_kernel_launches_add(const struct rfl_kernel_launches *l,
 					    "GPU");
 		return RFL_OK;
 	}
-	return add_notes(l, b, err);
+	return add_notes(l, step_s, b, err);
 }

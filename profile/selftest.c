@@ -25,14 +25,15 @@ static void expect(struct rfl_selftest *t, const char *work, enum rfl_quantity q
 	snprintf(r->reason, sizeof(r->reason), "%s", reason);
 }
 
-static void expect_all(struct rfl_selftest *t, const struct rfl_selftest_work *w)
+static void expect_all(struct rfl_selftest *t, const struct rfl_selftest_work *w, unsigned set)
 {
 	const double copied =
 		w->copy_bytes ? (double)w->copies * (double)w->copy_bytes : (double)NAN;
 
-	*t = (struct rfl_selftest){ .n = 0 };
-	expect(t, "copy", RFL_QUANTITY_DRAM_READ, copied, w->copy_reason);
-	expect(t, "copy", RFL_QUANTITY_DRAM_WRITE, copied, w->copy_reason);
+	if (set == RFL_SET_CORE) {
+		expect(t, "copy", RFL_QUANTITY_DRAM_READ, copied, w->copy_reason);
+		expect(t, "copy", RFL_QUANTITY_DRAM_WRITE, copied, w->copy_reason);
+	}
 	for (size_t i = 0; i < w->nproducts; i++)
 		expect(t, w->products[i].kernel->name, w->products[i].kernel->quantity,
 		       w->products[i].flops, "");
@@ -79,53 +80,47 @@ static enum rfl_rc count(struct rfl_selftest *t, struct rfl_cupti_target *target
 	return rc;
 }
 
-/* Rows that no session gave a value get the reason. */
-static void explain(struct rfl_selftest *t, const struct rfl_cupti_plan *plan,
-		    const struct rfl_err *why)
+/* Rows that the session gave no value get the reason. */
+static void explain(struct rfl_selftest *t, const struct rfl_cupti_plan *plan, const char *why)
 {
 	for (size_t i = 0; i < t->n; i++) {
 		struct rfl_selftest_row *r = &t->rows[i];
 		const char *impossible = rfl_formula_impossible(plan->formulas, r->quantity);
 
-		if (!isnan(r->measured) || r->reason[0])
-			continue;
-		snprintf(r->reason, sizeof(r->reason), "%.*s", (int)sizeof(r->reason) - 1,
-			 impossible          ? impossible
-			 : why->rc != RFL_OK ? why->msg
-					     : "the counter gave no value");
+		if (isnan(r->measured) && !r->reason[0])
+			snprintf(r->reason, sizeof(r->reason), "%.*s", (int)sizeof(r->reason) - 1,
+				 impossible ? impossible : why);
 	}
 }
 
 enum rfl_rc rfl_selftest_run(struct rfl_cuda *cuda, struct rfl_cupti_target *target,
-			     const char *precision, struct rfl_selftest *ret, struct rfl_err *err)
+			     const char *precision, unsigned set, struct rfl_selftest *ret,
+			     struct rfl_err *err)
 {
 	struct rfl_selftest_work work = { .cuda = NULL };
+	const struct rfl_cupti_planned *s;
+	struct rfl_selftest rows = *ret;
 	struct rfl_cupti_plan *plan = NULL;
-	struct rfl_err why = RFL_ERR_INIT; /* of the first session that failed */
-	size_t counted = 0;
 	enum rfl_rc rc;
 
-	*ret = (struct rfl_selftest){ .n = 0 };
-	rc = rfl_cupti_plan_new(target->lib, target->chip, target->availability,
-				RFL_SET_CORE | RFL_SET_FLOPS, precision, &plan, err);
+	rc = rfl_cupti_plan_new(target->lib, target->chip, target->availability, set, precision,
+				&plan, err);
 	if (rc == RFL_OK)
-		rc = rfl_selftest__work_init(&work, cuda, precision, err);
+		rc = rfl_selftest__work_init(&work, cuda, precision, set, err);
 	if (rc != RFL_OK)
 		goto done;
-	expect_all(ret, &work);
-	for (size_t i = 0; i < plan->n; i++) {
-		struct rfl_err one = plan->sessions[i].why;
-
-		if (one.rc == RFL_OK && plan->sessions[i].metrics.n > 0 &&
-		    count(ret, target, plan, &plan->sessions[i], &work, &one) == RFL_OK)
-			counted++;
-		else if (one.rc != RFL_OK)
-			(void)rfl_fail(&why, one.rc, one.native, "%s", one.msg);
-	}
-	explain(ret, plan, &why);
-	if (counted == 0)
-		rc = rfl_fail(err, why.rc == RFL_OK ? RFL_EUNAVAILABLE : why.rc, why.native, "%s",
-			      why.rc == RFL_OK ? "the chip has no counters for it" : why.msg);
+	expect_all(&rows, &work, set);
+	s = &plan->sessions[0];
+	if (s->why.rc != RFL_OK)
+		rc = rfl_fail(err, s->why.rc, s->why.native, "%s", s->why.msg);
+	else if (s->metrics.n == 0)
+		rc = rfl_fail(err, RFL_EUNAVAILABLE, 0, "the chip has no counters for it");
+	else
+		rc = count(&rows, target, plan, s, &work, err);
+	if (rc != RFL_OK)
+		goto done;
+	explain(&rows, plan, "the counter gave no value");
+	*ret = rows;
 done:
 	rfl_selftest__work_fini(&work);
 	rfl_cupti_plan_free(plan);

@@ -33,13 +33,15 @@ struct rfl_selftest {
 };
 
 /**
- * Do the work and count it.
- * @param precision  of the run: the matrix product of its data type is done as well
+ * Do the work of one set and count it.
+ * @param precision  of the run: the matrix product of its data type is in the core
+ * @param set        RFL_SET_CORE or RFL_SET_FLOPS
+ * @param ret        rows are added to it; zero it before the first
  * @return RFL_OK whenever there are results, counted or not; RFL_EUNAVAILABLE when nothing could be
- *         counted; RFL_EFAILED when a kernel computed something wrong
+ *         counted; RFL_EFAILED when a kernel computed something wrong. No rows are added then
  */
 enum rfl_rc rfl_selftest_run(struct rfl_cuda *cuda, struct rfl_cupti_target *target,
-			     const char *precision, struct rfl_selftest *ret,
+			     const char *precision, unsigned set, struct rfl_selftest *ret,
 			     struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** measured / known; NaN when it was not counted. */

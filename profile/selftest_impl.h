@@ -33,10 +33,11 @@ struct rfl_selftest_work {
 	size_t nproducts;
 };
 
-/* Memory, kernels and inputs, with everything run once and the products compared with the host's.
- * Release with _fini(), also after a failure. */
+/* Memory, kernels and inputs of what a set counts, with everything run once and the products
+ * compared with the host's. Release with _fini(), also after a failure. */
 enum rfl_rc rfl_selftest__work_init(struct rfl_selftest_work *w, struct rfl_cuda *cuda,
-				    const char *precision, struct rfl_err *err) RFL_WARN_UNUSED;
+				    const char *precision, unsigned set,
+				    struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_selftest__work_fini(struct rfl_selftest_work *w);
 
 /* A range "copy", and one of each kernel's name: run() of a workload. */

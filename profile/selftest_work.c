@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/cupti_sets.h"
 #include "profile/selftest_impl.h"
 
 /* Small enough to be checked on the host each time; computed by so many blocks alike that every
@@ -260,7 +261,7 @@ static enum rfl_rc make_copy(struct rfl_selftest_work *w, struct rfl_err *err)
 /* ------------------------------------------------------------------ all of it */
 
 enum rfl_rc rfl_selftest__work_init(struct rfl_selftest_work *w, struct rfl_cuda *cuda,
-				    const char *precision, struct rfl_err *err)
+				    const char *precision, unsigned set, struct rfl_err *err)
 {
 	const struct rfl_selftest_kernel *k;
 	enum rfl_rc rc = RFL_OK;
@@ -269,9 +270,10 @@ enum rfl_rc rfl_selftest__work_init(struct rfl_selftest_work *w, struct rfl_cuda
 	for (size_t i = 0; rc == RFL_OK && (k = rfl_selftest_kernel_at(i)); i++)
 		if (rfl_selftest_kernel_serves(k, precision) &&
 		    rfl_cuda_capability(cuda) >= k->min_capability &&
+		    rfl_metric_set_of(k->quantity, precision) == set &&
 		    w->nproducts < RFL_SELFTEST_KERNELS)
 			rc = make_product(w, k, err);
-	return rc == RFL_OK ? make_copy(w, err) : rc;
+	return rc == RFL_OK && set == RFL_SET_CORE ? make_copy(w, err) : rc;
 }
 
 void rfl_selftest__work_fini(struct rfl_selftest_work *w)

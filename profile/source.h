@@ -57,22 +57,39 @@ struct rfl_source_request {
 	unsigned sets;
 	const char *precision;          /**< "fp32", "tf32", "amp", "bf16", "fp16" */
 	const char *label;              /**< of the capture */
+	double step_s;                  /**< of a step without counters; 0: not known */
 	int device;                     /**< index of the GPU; 0 */
 	struct rfl_cupti_places places; /**< where to look for CUPTI */
+	struct rfl_source_early *early; /**< what open() returned for this request; NULL */
+	/**
+	 * Called when a part has been counted and another one follows: what comes may hang or end
+	 * the process. NULL: nobody wants it.
+	 * @param so_far    one capture, as it would be if nothing followed
+	 * @param within_s  what takes longer to come than this hangs; 0: it may take any time
+	 */
+	void (*so_far)(const struct rfl_captures *so_far, double within_s, void *ctx);
+	void *ctx; /**< of so_far() */
 };
+
+struct rfl_source_early;
 
 struct rfl_source_ops {
 	const char *name;    /**< "cupti", "perf" */
 	const char *summary; /**< what it counts, and where */
 	const char *device;  /**< "cuda", "cpu": the backend that it serves */
 	const char *missing; /**< not in this build, and how to get it; NULL */
+	/** Open what has to be there before the first kernel is loaded onto the device. NULL:
+	 * nothing has. What fails is reported by measure(). NULL: out of memory. */
+	struct rfl_source_early *(*open)(const struct rfl_source_request *request);
+	void (*close)(struct rfl_source_early *early);
 	/** Can it count here, now? RFL_EUNAVAILABLE with the reason and the cure. */
 	enum rfl_rc (*probe)(const struct rfl_source_request *request, struct rfl_err *err);
 	/**
 	 * Run the workload as often as needed and append one capture. What could not be counted is
 	 * unavailable in it, with the reason; kernel times are taken all the same where they can.
-	 * @return RFL_OK when there is a capture; RFL_EUNAVAILABLE when nothing at all could be
-	 *         counted; else what the workload returned
+	 * @return RFL_OK when there is a capture, also when the workload failed after a part had
+	 *         been counted; RFL_EUNAVAILABLE when nothing at all could be counted; else what
+	 *         the workload returned
 	 */
 	enum rfl_rc (*measure)(const struct rfl_source_request *request,
 			       const struct rfl_workload *workload, struct rfl_captures *to,

@@ -3,7 +3,33 @@
  */
 #include "profile/source_cupti.h"
 
+#include <stdlib.h>
+
 #include "profile/cupti_count.h"
+
+/* CUPTI on the device. Kernels that are loaded before it may escape the counters of instructions,
+ * which patch them. */
+struct rfl_source_early {
+	struct rfl_cupti_count count;
+	enum rfl_rc rc;
+	struct rfl_err err; /* why it is not open */
+};
+
+static struct rfl_source_early *open_early(const struct rfl_source_request *request)
+{
+	struct rfl_source_early *e = calloc(1, sizeof(*e));
+
+	if (e)
+		e->rc = rfl_cupti_count_open(&e->count, request, &e->err);
+	return e;
+}
+
+static void close_early(struct rfl_source_early *e)
+{
+	if (e)
+		rfl_cupti_count_close(&e->count);
+	free(e);
+}
 
 static enum rfl_rc probe(const struct rfl_source_request *request, struct rfl_err *err)
 {
@@ -35,16 +61,23 @@ static enum rfl_rc measure(const struct rfl_source_request *request,
 			   const struct rfl_workload *workload, struct rfl_captures *to,
 			   struct rfl_err *err)
 {
-	struct rfl_cupti_count c;
-	enum rfl_rc rc = rfl_cupti_count_open(&c, request, err);
+	struct rfl_source_early *e = request->early ? request->early : open_early(request);
+	enum rfl_rc rc;
 
-	if (rc == RFL_OK)
-		rc = rfl_cupti_count_run(&c, workload, err);
-	if (rc == RFL_OK && !rfl_cupti_count_any(&c) && c.no_kernels.rc != RFL_OK)
-		rc = nothing(&c, err);
+	if (!e)
+		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
+	rc = e->rc;
+	e->count.request = request;
+	if (rc != RFL_OK)
+		(void)rfl_fail(err, rc, e->err.native, "%s", e->err.msg);
+	else
+		rc = rfl_cupti_count_run(&e->count, workload, err);
+	if (rc == RFL_OK && !rfl_cupti_count_any(&e->count) && e->count.no_kernels.rc != RFL_OK)
+		rc = nothing(&e->count, err);
 	else if (rc == RFL_OK)
-		rc = rfl_cupti_capture(&c, to, err);
-	rfl_cupti_count_close(&c);
+		rc = rfl_cupti_capture(&e->count, to, err);
+	if (e != request->early)
+		close_early(e);
 	return rc;
 }
 
@@ -52,6 +85,8 @@ const struct rfl_source_ops rfl_source_cupti = {
 	.name = "cupti",
 	.summary = "FLOPs, bytes and kernel times of NVIDIA GPUs (Turing and later)",
 	.device = "cuda",
+	.open = open_early,
+	.close = close_early,
 	.probe = probe,
 	.measure = measure,
 };

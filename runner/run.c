@@ -49,9 +49,11 @@ static void on_line(const char *line, void *ctx)
 
 static bool on_tick(void *ctx)
 {
-	const struct rfl_run__state *run = ctx;
+	struct rfl_run__state *run = ctx;
+	struct rfl_run__heard *h = &run->heard;
 
-	return run->options->cancelled && run->options->cancelled(run->options->ctx);
+	h->late = h->late_at_s > 0 && rfl_clock_s() > h->late_at_s;
+	return h->late || (run->options->cancelled && run->options->cancelled(run->options->ctx));
 }
 
 /* ---- running ---- */

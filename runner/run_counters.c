@@ -65,6 +65,11 @@ static void judge_end(const struct rfl_run__heard *h, const struct rfl_proc_resu
 {
 	if (!h->timed)
 		rfl_buf_puts(out, "unavailable: the run ended before its counted steps");
+	else if (h->late)
+		rfl_buf_printf(out,
+			       "timeout: not done after %.3g s; leave flops out of "
+			       "--counter-sets",
+			       h->within_s);
 	else if (p->cancelled)
 		rfl_buf_puts(out, "interrupted: stopped by a signal to the command");
 	else if (p->timed_out)
@@ -82,26 +87,26 @@ static void judge_failure(enum rfl_rc rc, const char *text, struct rfl_buf *out)
 	rfl_buf_printf(out, "%s: %s", absent ? "unavailable" : "failed", text);
 }
 
-/* What the child sent, taken in; its verdict in `out`. */
+/* A table that the child sent, taken in; its verdict in `out`. */
 static enum rfl_rc take_captures(const struct rfl_run_config *config,
-				 const struct rfl_run__heard *heard, struct rfl_captures *to,
-				 struct rfl_ledger_row *row, struct rfl_buf *out,
-				 struct rfl_err *err)
+				 const struct rfl_run__heard *heard, const struct rfl_buf *table,
+				 size_t sent, struct rfl_captures *to, struct rfl_ledger_row *row,
+				 struct rfl_buf *out, struct rfl_err *err)
 {
 	struct rfl_err bad = RFL_ERR_INIT;
 	const struct rfl_counted_asked asked = {
 		.sets = rfl_counted_sets((enum rfl_device)heard->device, config->counter_sets),
 		.precision = rfl_precision_names[config->precision],
 	};
-	enum rfl_rc rc = rfl_buf_check(&heard->counters, "counters", &bad);
+	enum rfl_rc rc = rfl_buf_check(table, "counters", &bad);
 
-	if (rc == RFL_OK && heard->counters.len != heard->counters_len)
+	if (rc == RFL_OK && table->len != sent)
 		rc = rfl_fail(&bad, RFL_EFORMAT, 0,
-			      "%zu of %zu bytes of counts came from the run's child",
-			      heard->counters.len, heard->counters_len);
+			      "%zu of %zu bytes of counts came from the run's child", table->len,
+			      sent);
 	if (rc == RFL_OK)
-		rc = rfl_counters_load("counters of the run's child", rfl_buf_str(&heard->counters),
-				       heard->counters.len, to, &bad);
+		rc = rfl_counters_load("counters of the run's child", rfl_buf_str(table),
+				       table->len, to, &bad);
 	if (rc == RFL_OK && to->n == 0)
 		rc = rfl_fail(&bad, RFL_EFORMAT, 0, "the source of counters gave none");
 	if (rc) {
@@ -123,12 +128,18 @@ enum rfl_rc rfl_run__fill_counters(const struct rfl_run_config *config,
 	if (config->counters == RFL_DETAIL_OFF)
 		return RFL_OK;
 	rfl_buf_init(&status, 0);
+	if (!heard->counted && heard->so_far.len > 0) {
+		rc = take_captures(config, heard, &heard->so_far, heard->so_far_len, to, row,
+				   &status, err);
+		rfl_buf_puts(&status, "; ");
+	}
 	if (!heard->counted)
 		judge_end(heard, process, &status);
 	else if (heard->counted_rc != RFL_OK)
 		judge_failure(heard->counted_rc, heard->counted_text, &status);
 	else
-		rc = take_captures(config, heard, to, row, &status, err);
+		rc = take_captures(config, heard, &heard->counters, heard->counters_len, to, row,
+				   &status, err);
 	if (rc == RFL_OK)
 		rc = rfl_buf_check(&status, "counters", err);
 	if (rc == RFL_OK)

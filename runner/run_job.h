@@ -29,7 +29,10 @@ struct rfl_run__job {
 	struct rfl_burst burst;
 	double setup_s;
 	rfl_run_source_fn source_for;
-	size_t counters_len; /* sent so far */
+	const struct rfl_source_ops
+		*source;                /* of counters; NULL: none is asked, or there is none */
+	struct rfl_source_early *early; /* what it opened before the engine */
+	size_t counters_len;            /* of the table that was sent last */
 };
 
 /* ---- one of several processes (run_world.c); alone these do nothing ---- */
@@ -58,6 +61,9 @@ enum rfl_rc rfl_run__tell_measured(struct rfl_run__job *job, struct rfl_err *err
 void rfl_run__tell_until(struct rfl_run__job *job);
 enum rfl_rc rfl_run__tell_counters(struct rfl_run__job *job, const struct rfl_captures *captures,
 				   struct rfl_err *err);
+/** A part of the counters, should nothing more come; `within_s` as of so_far() in source.h. */
+void rfl_run__tell_so_far(struct rfl_run__job *job, const struct rfl_captures *captures,
+			  double within_s);
 /** The counted steps are over. */
 void rfl_run__tell_counted(struct rfl_run__job *job, const struct rfl_err *end);
 void rfl_run__tell_failed(struct rfl_run__job *job, const struct rfl_err *end);

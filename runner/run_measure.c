@@ -12,6 +12,47 @@
 
 #define SAMPLES_PER_S 10
 
+/* ---- counters ---- */
+
+static void on_so_far(const struct rfl_captures *so_far, double within_s, void *ctx)
+{
+	rfl_run__tell_so_far(ctx, so_far, within_s);
+}
+
+static struct rfl_source_request counters_request(struct rfl_run__job *job)
+{
+	const struct rfl_run_config *c = &job->config;
+
+	return (struct rfl_source_request){
+		.sets = rfl_counted_sets(job->choice.device, c->counter_sets),
+		.precision = rfl_precision_names[c->precision],
+		.label = c->arch,
+		.step_s = job->burst.nsteps ? job->burst.wall_s / (double)job->burst.nsteps : 0,
+		.places = c->places,
+		.early = job->early,
+		.so_far = on_so_far,
+		.ctx = job,
+	};
+}
+
+/* Before the engine opens its device. What fails is reported when the steps are to be counted. */
+static void open_counters(struct rfl_run__job *job)
+{
+	const struct rfl_source_request request = counters_request(job);
+
+	if (job->config.counters != RFL_DETAIL_OFF &&
+	    job->source_for(rfl_device_names[job->choice.device], &job->source, NULL) == RFL_OK &&
+	    job->source->open)
+		job->early = job->source->open(&request);
+}
+
+static void close_counters(struct rfl_run__job *job)
+{
+	if (job->early)
+		job->source->close(job->early);
+	job->early = NULL;
+}
+
 /* ---- engine ---- */
 
 static enum rfl_rc open_engine(struct rfl_run__job *job, struct rfl_err *err)
@@ -25,6 +66,8 @@ static enum rfl_rc open_engine(struct rfl_run__job *job, struct rfl_err *err)
 		return rc;
 	rfl_run__tell_engine(job);
 	rc = rfl_run__suit(&job->config, &job->choice, err);
+	if (rc == RFL_OK)
+		open_counters(job);
 	if (rc == RFL_OK)
 		rc = rfl_run__open_engine(c, &job->choice, job->net, &job->engine, err);
 	if (rc == RFL_OK)
@@ -148,12 +191,7 @@ static enum rfl_rc count_step(struct rfl_run__job *job, struct rfl_err *err)
 		.detail = c->counters,
 		.mode = c->mode,
 		.accum = c->accum,
-		.request = {
-			.sets = rfl_counted_sets(job->choice.device, c->counter_sets),
-			.precision = rfl_precision_names[c->precision],
-			.label = c->arch,
-			.places = c->places,
-		},
+		.request = counters_request(job),
 	};
 	const struct rfl_counted_parts parts = {
 		.ops = job->choice.ops,
@@ -161,14 +199,13 @@ static enum rfl_rc count_step(struct rfl_run__job *job, struct rfl_err *err)
 		.net = job->net,
 		.data = job->data,
 	};
-	const struct rfl_source_ops *source;
 	struct rfl_captures captures;
 	enum rfl_rc rc;
 
 	rfl_captures_init(&captures);
-	rc = job->source_for(rfl_device_names[job->choice.device], &source, err);
+	rc = job->source_for(rfl_device_names[job->choice.device], &job->source, err);
 	if (rc == RFL_OK)
-		rc = rfl_counted_run(source, &config, &parts, &captures, err);
+		rc = rfl_counted_run(job->source, &config, &parts, &captures, err);
 	if (rc == RFL_OK)
 		rc = rfl_run__tell_counters(job, &captures, err);
 	rfl_captures_fini(&captures);
@@ -184,6 +221,7 @@ static void count(struct rfl_run__job *job)
 		return;
 	rfl_run__tell_progress(job, "counting", 0, 1);
 	end.rc = count_step(job, &end);
+	close_counters(job);
 	rfl_run__tell_counted(job, &end);
 }
 
@@ -259,6 +297,7 @@ enum rfl_rc rfl_run__measure(const struct rfl_run_config *config, rfl_run_source
 		rfl_run__tell_failed(&job, &failure);
 		rfl_fail(err, rc, failure.native, "%s", failure.msg);
 	}
+	close_counters(&job);
 	rfl_sampler_free(job.sampler);
 	rfl_burst_fini(&job.burst);
 	rfl_data_free(job.data);

@@ -1,8 +1,9 @@
 /*
  * run_parts.h - inside runner/: what the files of a run share. The child reports events, one JSON
  * object each: {"event":"engine"|"device"|"met"|"ready"|"progress"|"steps"|"timed"|"gpu"|
- * "until"|"world_steps"|"world"|"counters"|"counted"|"failed", ...}. From "timed" on the run is
- * measured; "counters" brings a piece of a table of counters, "counted" the end of it.
+ * "until"|"world_steps"|"world"|"counters"|"so_far"|"counted"|"failed", ...}. From "timed" on the
+ * run is measured; "counters" brings a piece of a table of counters. "so_far" is the end of one
+ * that another will replace, "counted" of the last.
  */
 #ifndef RFL_RUNNER_RUN_PARTS_H
 #define RFL_RUNNER_RUN_PARTS_H
@@ -97,7 +98,7 @@ struct rfl_run__heard {
 	/* What the run had of what was asked for; -1: not known. */
 	int pin_memory, cudnn_benchmark, cuda_graph;
 	char optimizer_kernels[16]; /* "" until it is known */
-	int64_t oom_kills; /* of the machine, before the run */
+	int64_t oom_kills;          /* of the machine, before the run */
 	double setup_s;
 	struct rfl_burst burst; /* steps as they came; complete when timed */
 	int64_t skipped;
@@ -113,6 +114,11 @@ struct rfl_run__heard {
 	char text[1024];
 	struct rfl_buf counters; /* a table, in pieces as they came */
 	size_t counters_len;     /* of all that was sent; known when counted */
+	struct rfl_buf so_far;   /* the one before it, should the child not end this one */
+	size_t so_far_len;
+	double within_s,
+		late_at_s; /* what the child does now, and when that is too late; 0: never */
+	bool late;
 	struct {
 		int64_t run_number; /* that the processes agreed on; -1: they have not met */
 		bool known;         /* the rest is: rank 0 has it of all */

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "machine/machine.h"
 
@@ -37,12 +38,14 @@ enum rfl_rc rfl_run__heard_init(struct rfl_run__heard *h, int64_t iters, struct 
 	};
 	rfl_buf_init(&h->describe, DESCRIBE_MAX);
 	rfl_buf_init(&h->counters, COUNTERS_MAX);
+	rfl_buf_init(&h->so_far, COUNTERS_MAX);
 	return rfl_burst_init(&h->burst, iters, err);
 }
 
 void rfl_run__heard_fini(struct rfl_run__heard *h)
 {
 	rfl_buf_fini(&h->counters);
+	rfl_buf_fini(&h->so_far);
 	rfl_buf_fini(&h->describe);
 	rfl_burst_fini(&h->burst);
 	rfl_burst_fini(&h->world.burst);
@@ -252,12 +255,28 @@ static void hear_counters(struct rfl_run__heard *h, const json_t *event)
 	rfl_buf_puts(&h->counters, csv ? csv : "");
 }
 
-static void hear_counted(struct rfl_run__heard *h, const json_t *event)
+static size_t bytes_of(const json_t *event)
 {
 	const int64_t bytes = int_of(event, "bytes");
 
+	return bytes < 0 ? SIZE_MAX : (size_t)bytes;
+}
+
+static void hear_so_far(struct rfl_run__heard *h, const json_t *event)
+{
+	rfl_buf_fini(&h->so_far);
+	h->so_far = h->counters;
+	h->so_far_len = bytes_of(event);
+	rfl_buf_init(&h->counters, COUNTERS_MAX);
+	h->within_s = real_of(event, "within_s");
+	h->late_at_s = h->within_s > 0 ? rfl_clock_s() + h->within_s : 0;
+}
+
+static void hear_counted(struct rfl_run__heard *h, const json_t *event)
+{
 	h->counted = true;
-	h->counters_len = bytes < 0 ? SIZE_MAX : (size_t)bytes;
+	h->late_at_s = 0;
+	h->counters_len = bytes_of(event);
 	h->counted_rc = int_of(event, "rc") == RFL_OK ? RFL_OK : failure_of(event);
 	text_of(event, "text", h->counted_text, sizeof(h->counted_text));
 }
@@ -269,19 +288,13 @@ void rfl_run__hear(struct rfl_run__heard *h, const json_t *event, const char **p
 		const char *name;
 		void (*hear)(struct rfl_run__heard *h, const json_t *event);
 	} kinds[] = {
-		{ "engine", hear_engine },
-		{ "device", hear_device },
-		{ "ready", hear_ready },
-		{ "steps", hear_steps },
-		{ "timed", hear_timed },
-		{ "until", hear_until },
-		{ "gpu", hear_gpu },
-		{ "failed", hear_failed },
-		{ "counters", hear_counters },
-		{ "counted", hear_counted },
-		{ "met", hear_met },
-		{ "world", hear_world },
-		{ "world_steps", hear_world_steps },
+		{ "engine", hear_engine },     { "device", hear_device },
+		{ "ready", hear_ready },       { "steps", hear_steps },
+		{ "timed", hear_timed },       { "until", hear_until },
+		{ "gpu", hear_gpu },           { "failed", hear_failed },
+		{ "counters", hear_counters }, { "so_far", hear_so_far },
+		{ "counted", hear_counted },   { "met", hear_met },
+		{ "world", hear_world },       { "world_steps", hear_world_steps },
 	};
 	const char *name = json_string_value(json_object_get(event, "event"));
 

@@ -186,10 +186,10 @@ void rfl_run__tell_until(struct rfl_run__job *job)
 	const struct rfl_burst *b = &job->burst;
 
 	if (b->until_steps > 0)
-		send(job,
-		     json_pack("{s:s, s:I, s:o, s:o, s:b}", "event", "until", "steps",
-			       (json_int_t)b->until_steps, "step_s", rfl_json_real(b->until_step_s),
-			       "stdrel", rfl_json_real(b->until_stdrel), "missed", b->until_missed));
+		send(job, json_pack("{s:s, s:I, s:o, s:o, s:b}", "event", "until", "steps",
+				    (json_int_t)b->until_steps, "step_s",
+				    rfl_json_real(b->until_step_s), "stdrel",
+				    rfl_json_real(b->until_stdrel), "missed", b->until_missed));
 }
 
 enum rfl_rc rfl_run__tell_measured(struct rfl_run__job *job, struct rfl_err *err)
@@ -260,6 +260,14 @@ enum rfl_rc rfl_run__tell_counters(struct rfl_run__job *job, const struct rfl_ca
 	job->counters_len = csv.len;
 	rfl_buf_fini(&csv);
 	return rc;
+}
+
+void rfl_run__tell_so_far(struct rfl_run__job *job, const struct rfl_captures *captures,
+			  double within_s)
+{
+	if (rfl_run__tell_counters(job, captures, NULL) == RFL_OK)
+		send(job, json_pack("{s:s, s:I, s:f}", "event", "so_far", "bytes",
+				    (json_int_t)job->counters_len, "within_s", within_s));
 }
 
 void rfl_run__tell_counted(struct rfl_run__job *job, const struct rfl_err *end)

@@ -157,6 +157,24 @@ static enum rfl_rc run_passes(const struct rfl_workload *w, struct fake_ranges *
 	return rc;
 }
 
+/* How often it was opened ahead of the engine, and closed. */
+static int opened, closed;
+
+static struct rfl_source_early *open_early(const struct rfl_source_request *request)
+{
+	static char early;
+
+	assert_null(request->early);
+	opened++;
+	return (struct rfl_source_early *)(void *)&early;
+}
+
+static void close_early(struct rfl_source_early *early)
+{
+	assert_non_null(early);
+	closed++;
+}
+
 static enum rfl_rc measure(const struct rfl_source_request *request, const struct rfl_workload *w,
 			   struct rfl_captures *to, struct rfl_err *err)
 {
@@ -182,6 +200,19 @@ static enum rfl_rc measure(const struct rfl_source_request *request, const struc
 		signal(SIGSEGV, SIG_DFL); /* a sanitizer must not turn it into an exit */
 		raise(SIGSEGV);
 	}
+	if (is_told("exit-late") || is_told("hang-late")) { /* with all of it handed over */
+		struct rfl_captures so_far;
+
+		rfl_captures_init(&so_far);
+		rfl_capture_steps(f.builder, 1, PASSES);
+		rfl_capture_refuse(f.builder, "flops", "the run ended before this was counted");
+		rc = rfl_capture_finish(f.builder, &so_far, err);
+		request->so_far(&so_far, 0.2, request->ctx);
+		rfl_captures_fini(&so_far);
+		if (is_told("hang-late"))
+			sleep(60);
+		_exit(7);
+	}
 	if (is_told("exit"))
 		_exit(7);
 	rfl_capture_steps(f.builder, 1, PASSES);
@@ -195,6 +226,8 @@ static const struct rfl_source_ops source = {
 	.name = "fake",
 	.summary = "of this test",
 	.device = "cpu",
+	.open = open_early,
+	.close = close_early,
 	.measure = measure,
 };
 

@@ -4,6 +4,7 @@
  */
 #include <math.h>
 
+#include "profile/cupti_activity.h"
 #include "profile/kernel_class.h"
 #include "profile/source_cupti.h"
 #include "tests/unit/fake_gpu.h"
@@ -168,7 +169,7 @@ static enum rfl_rc measure(const char *script, struct rfl_captures *to, struct r
 	static const char *const names[] = { "fwd", "bwd", NULL };
 	struct fake_step step = { .kind = RFL_RANGE_PHASE, .names = names };
 	struct rfl_workload w = fake_workload(&step);
-	struct rfl_source_request r = { .sets = RFL_SET_KERNELS, .label = "test" };
+	struct rfl_source_request r = { .sets = RFL_SET_KERNELS, .label = "test", .step_s = 25e-3 };
 
 	fake_scripts("", script);
 	rfl_captures_init(to);
@@ -201,8 +202,49 @@ static void launches_become_ranges(void **state)
 	assert_non_null(fake_noted(c, "longest kernels: ampere_sgemm_128x64_nn 18 ms in 10"));
 	assert_non_null(
 		fake_noted(c, "kernels without FLOPs, by time: void copy_kernel(float*) 2"));
+	assert_non_null(
+		fake_noted(c, "idle: a kernel runs for 20 ms of a step of 25 ms: for 20.0 %"));
 	fake_is_clean();
 	rfl_captures_fini(&to);
+}
+
+/* Two kernels at once are busy once. */
+static void kernels_that_overlap_are_busy_once(void **state)
+{
+	static struct rfl_kernel_launch launches[] = {
+		{ .name = "b", .time_s = 4e-3, .begin_ns = 5000000, .end_ns = 9000000 },
+		{ .name = "a", .time_s = 6e-3, .begin_ns = 1000000, .end_ns = 7000000 },
+		{ .name = "c", .time_s = 1e-3, .begin_ns = 2000000, .end_ns = 3000000 },
+		{ .name = "d", .time_s = 1e-3, .begin_ns = 9000000, .end_ns = 10000000 },
+	};
+	const struct rfl_kernel_launches l = { .launches = launches, .n = 4 };
+	const struct rfl_capture_spec spec = { .source = "cupti", .label = "test" };
+	struct rfl_capture_builder *b = NULL;
+	struct rfl_captures to;
+	struct rfl_err err = RFL_ERR_INIT;
+
+	(void)state;
+	rfl_captures_init(&to);
+	assert_ok(rfl_capture_builder_new(&spec, &b, &err), &err);
+	assert_ok(rfl_kernel_launches_add(&l, 12e-3, b, &err), &err);
+	assert_ok(rfl_capture_finish(b, &to, &err), &err);
+	rfl_capture_builder_free(b);
+	assert_non_null(fake_noted(to.captures[0], "runs for 9 ms of a step of 12 ms: for 25.0 %"));
+	rfl_captures_fini(&to);
+}
+
+/* Before Update 1 turning the records off can hang. */
+static void records_of_cuda_13_0_stay_on(void **state)
+{
+	struct rfl_captures to;
+	struct rfl_err err = RFL_ERR_INIT;
+
+	(void)state;
+	for (int update = 0; update < 2; update++) {
+		assert_ok(measure(update ? "version=130001" : "version=130000", &to, &err), &err);
+		assert_int_equal(fake_calls(fake.cupti_log(), "cuptiActivityDisable"), update);
+		rfl_captures_fini(&to);
+	}
 }
 
 /* The C++ library reads mangled names; a build without one shows them as they are. */
@@ -292,6 +334,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(kernels_are_told_by_their_names),
 		cmocka_unit_test(launches_become_ranges),
+		cmocka_unit_test(kernels_that_overlap_are_busy_once),
+		cmocka_unit_test(records_of_cuda_13_0_stay_on),
 		cmocka_unit_test(names_can_be_read),
 		cmocka_unit_test(lost_records_are_told),
 		cmocka_unit_test(launches_without_times_are_told),

@@ -314,22 +314,126 @@ static void sessions_that_differ_do_not_belong_together(void **state)
 	forget(&k);
 }
 
-/* The workload's own failure is what measure() returns. */
+/* The workload's own failure is what measure() returns, unless something has been counted. */
 static void a_failing_workload_is_its_own_failure(void **state)
 {
-	(void)state;
-	for (int run = 1; run <= 2; run++) {
-		struct fake_step step = { .kind = RFL_RANGE_PHASE,
-					  .names = phase_names,
-					  .fails_at = run };
-		struct counted k =
-			count("", RFL_SET_CORE | RFL_SET_FLOPS | RFL_SET_KERNELS, &step, 3);
+	struct fake_step step = { .kind = RFL_RANGE_PHASE, .names = phase_names, .fails_at = 1 };
+	struct counted k = count("", RFL_SET_CORE | RFL_SET_FLOPS | RFL_SET_KERNELS, &step, 3);
 
-		assert_int_equal(k.rc, RFL_EDEVMEM);
-		assert_says(&k.err, "out of device memory");
-		assert_int_equal(k.captures.n, 0);
+	(void)state;
+	assert_int_equal(k.rc, RFL_EDEVMEM);
+	assert_says(&k.err, "out of device memory");
+	assert_int_equal(k.captures.n, 0);
+	fake_is_clean();
+	forget(&k);
+	for (int run = 2; run <= 3; run++) {
+		const struct rfl_range *r;
+
+		step = (struct fake_step){ .kind = RFL_RANGE_PHASE,
+					   .names = phase_names,
+					   .fails_at = run };
+		k = count("", RFL_SET_CORE | RFL_SET_FLOPS | RFL_SET_KERNELS, &step, 3);
+		assert_ok(k.rc, &k.err);
+		r = fake_range(k.c, RFL_RANGE_PHASE, "bwd");
+		assert_close(amount(r, RFL_QUANTITY_DRAM), 4e9, 0);
+		assert_true(isnan(amount(r, RFL_QUANTITY_FLOPS_FP32)));
+		assert_string_equal(k.c->refusals[0].set, "flops");
+		assert_string_equal(k.c->refusals[0].reason, "out of device memory");
+		assert_int_equal(k.c->nrefusals, run == 2 ? 2 : 1); /* with the kernels */
 		fake_is_clean();
 		forget(&k);
+	}
+}
+
+/* What is handed over before each part, and by when that has to be done. */
+struct handed {
+	size_t n;
+	double within_s[4], dram[4], fp32[4];
+	char flops[4][RFL_ERR_MSG_MAX]; /* why they are not there */
+	bool kernels[4];
+};
+
+static void on_so_far(const struct rfl_captures *so_far, double within_s, void *ctx)
+{
+	struct handed *h = ctx;
+	const struct rfl_capture *c = so_far->captures[0];
+
+	assert_in_range(h->n, 0, 3);
+	h->within_s[h->n] = within_s;
+	h->dram[h->n] = c->total[RFL_QUANTITY_DRAM].value;
+	h->fp32[h->n] = c->total[RFL_QUANTITY_FLOPS_FP32].value;
+	h->kernels[h->n] = fake_noted(c, "matrix products 62.5 %") != NULL;
+	for (size_t i = 0; i < c->nrefusals; i++)
+		if (strcmp(c->refusals[i].set, "flops") == 0)
+			snprintf(h->flops[h->n], RFL_ERR_MSG_MAX, "%s", c->refusals[i].reason);
+	h->n++;
+}
+
+/* Patching kernels is the last thing that is done, also for the self-test. */
+static void all_is_handed_over_before_kernels_are_patched(void **state)
+{
+	struct fake_step step = { .kind = RFL_RANGE_PHASE, .names = phase_names };
+	struct rfl_workload w = fake_workload(&step);
+	struct handed handed = { .n = 0 };
+	const struct rfl_source_request r = {
+		.sets = RFL_SET_CORE | RFL_SET_FLOPS | RFL_SET_LINKS | RFL_SET_KERNELS |
+			RFL_SET_SELF_TEST,
+		.precision = "bf16",
+		.so_far = on_so_far,
+		.ctx = &handed,
+	};
+	struct rfl_captures to;
+	struct rfl_err err = RFL_ERR_INIT;
+	const char *kernels, *again;
+
+	(void)state;
+	fake_scripts("free=8e6;l2=65536", values);
+	rfl_captures_init(&to);
+	assert_ok(rfl_source_cupti.measure(&r, &w, &to, &err), &err);
+	assert_int_equal(handed.n, 3); /* before the links, the kernels, the FLOPs */
+	for (size_t i = 0; i < handed.n; i++) {
+		assert_close(handed.dram[i], 12e9, 0);
+		assert_true(isnan(handed.fp32[i]));
+		assert_int_equal(handed.kernels[i], i == 2);
+		assert_string_equal(handed.flops[i], "the run ended before this was counted");
+		if (i < 2)
+			assert_close(handed.within_s[i], 0, 0);
+	}
+	assert_true(handed.within_s[2] >= 120 && handed.within_s[2] < 130);
+	assert_close(to.captures[0]->total[RFL_QUANTITY_FLOPS_FP32].value, 39e9, 0);
+	kernels = strstr(fake.cupti_log(), "cuptiActivityDisable");
+	assert_non_null(kernels);
+	again = strstr(kernels, "cuptiProfilerInitialize");
+	assert_non_null(again); /* and from there on two sessions: self-test and step */
+	assert_int_equal(fake_calls(again, "cuptiRangeProfilerEnable"), 2);
+	fake_is_clean();
+	rfl_captures_fini(&to);
+}
+
+/* Opened before the device has anything to do, it counts as if it were opened then. */
+static void it_can_be_opened_early(void **state)
+{
+	struct fake_step step = { .kind = RFL_RANGE_STEP, .names = step_names };
+	struct rfl_workload w = fake_workload(&step);
+	struct rfl_source_request r = { .sets = RFL_SET_CORE, .precision = "bf16" };
+	struct rfl_captures to;
+	struct rfl_err err = RFL_ERR_INIT;
+
+	(void)state;
+	for (int fails = 0; fails < 2; fails++) {
+		fake_scripts(fails ? "fail=cuInit:100" : "", values);
+		rfl_captures_init(&to);
+		r.early = rfl_source_cupti.open(&r);
+		assert_non_null(r.early);
+		assert_int_equal(fake_calls(fake.cupti_log(), "cuptiProfilerInitialize"), !fails);
+		assert_int_equal(rfl_source_cupti.measure(&r, &w, &to, &err),
+				 fails ? RFL_EUNAVAILABLE : RFL_OK);
+		assert_int_equal(fake_calls(fake.cupti_log(), "cuptiProfilerInitialize"), !fails);
+		if (fails)
+			assert_says(&err, "cuInit");
+		rfl_source_cupti.close(r.early);
+		fake_is_clean();
+		rfl_captures_fini(&to);
 	}
 }
 
@@ -464,6 +568,8 @@ int main(void)
 		cmocka_unit_test(runs_that_differ_do_not_belong_together),
 		cmocka_unit_test(sessions_that_differ_do_not_belong_together),
 		cmocka_unit_test(a_failing_workload_is_its_own_failure),
+		cmocka_unit_test(all_is_handed_over_before_kernels_are_patched),
+		cmocka_unit_test(it_can_be_opened_early),
 		cmocka_unit_test(one_session_can_fail_alone),
 		cmocka_unit_test(kernels_are_apart_from_the_step),
 		cmocka_unit_test(a_metric_that_is_absent_is_said_to_be),

@@ -146,6 +146,11 @@ static void every_end_of_counting_has_its_status(void **state)
 		{ NULL, "none", "ok", "unavailable: no source of counters serves 'cpu'" },
 		{ NULL, "no-flops", "ok", "partial: flops.total: " },
 		{ "segv:close", NULL, "ok", "ok" },
+		{ NULL, "exit-late", "ok",
+		  "partial: flops: the run ended before this was counted; crash: exit code 7" },
+		{ NULL, "hang-late", "ok",
+		  "partial: flops: the run ended before this was counted; timeout: not done after "
+		  "0.2 s; leave flops out of --counter-sets" },
 		{ "nan:forward:6", NULL, "nan", "ok" },
 		{ "kill:forward:3", NULL, "crash",
 		  "unavailable: the run ended before its counted steps" },
@@ -165,6 +170,22 @@ static void every_end_of_counting_has_its_status(void **state)
 				 strcmp(r.row.counters_status, "ok") == 0 ||
 					 strncmp(r.row.counters_status, "partial", 7) == 0);
 		assert_int_equal(r.counters_file[0] != '\0', r.row.counters_source != NULL);
+		rfl_run_result_fini(&r);
+	}
+}
+
+/* Before the engine opens its device, and closed whatever becomes of the run. */
+static void the_source_is_opened_before_the_engine(void **state)
+{
+	const char *dir = tmp_path(*state, "logs");
+	struct rfl_run_result r;
+
+	for (int fails = 0; fails < 2; fails++) {
+		opened = closed = 0;
+		run_told(dir, fails ? "fail:open" : NULL, NULL, true, &r);
+		assert_string_equal(r.row.status, fails ? "crash" : "ok");
+		assert_int_equal(opened, 1);
+		assert_int_equal(closed, 1);
 		rfl_run_result_fini(&r);
 	}
 }
@@ -340,6 +361,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(a_counted_run_is_recorded, tmpdir_make,
 						tmpdir_remove),
 		cmocka_unit_test_setup_teardown(every_end_of_counting_has_its_status, tmpdir_make,
+						tmpdir_remove),
+		cmocka_unit_test_setup_teardown(the_source_is_opened_before_the_engine, tmpdir_make,
 						tmpdir_remove),
 		cmocka_unit_test_setup_teardown(large_tables_arrive_whole, tmpdir_make,
 						tmpdir_remove),
