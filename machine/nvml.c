@@ -36,6 +36,7 @@ static enum rfl_rc load(struct rfl_nvml *n, struct rfl_err *err)
 		{ "nvmlDeviceGetPciInfo_v3", &n->pci, true },
 		{ "nvmlDeviceGetClockInfo", &n->clock_mhz, true },
 		{ "nvmlDeviceGetPowerUsage", &n->power_mw, true },
+		{ "nvmlDeviceGetFieldValues", &n->fields, true },
 		{ "nvmlDeviceGetTotalEnergyConsumption", &n->energy_mj, true },
 		{ "nvmlDeviceGetTemperature", &n->temperature_c, true },
 		{ "nvmlDeviceGetMaxClockInfo", &n->max_clock_mhz, true },

@@ -30,6 +30,18 @@ struct rfl_nvml_pci {
 	char bus_id[32];
 };
 
+/** nvmlFieldValue_t. */
+struct rfl_nvml_field {
+	unsigned id, scope;
+	long long timestamp, latency_us;
+	int type, result;
+	union {
+		double real;
+		unsigned natural;
+	} value;
+};
+enum { RFL_NVML_POWER_INSTANT = 186 }; /* mW, natural */
+
 enum { RFL_NVML_SUCCESS = 0, RFL_NVML_CLOCK_SM = 1, RFL_NVML_CLOCK_MEMORY = 2 };
 
 /** The library's functions; those behind the line are NULL where a version has them not. */
@@ -49,6 +61,7 @@ struct rfl_nvml {
 	int (*pci)(rfl_nvml_device device, struct rfl_nvml_pci *out);
 	int (*clock_mhz)(rfl_nvml_device device, int clock, unsigned *out);
 	int (*power_mw)(rfl_nvml_device device, unsigned *out);
+	int (*fields)(rfl_nvml_device device, int n, struct rfl_nvml_field *fields);
 	int (*energy_mj)(rfl_nvml_device device, unsigned long long *out);
 	int (*temperature_c)(rfl_nvml_device device, int sensor, unsigned *out);
 	int (*clocks_reasons)(rfl_nvml_device device, unsigned long long *out);

@@ -18,6 +18,7 @@
 #include "machine/nvml.h"
 
 #define REASON_IDLE 0x1u
+#define SETTLED_S   1.0 /* of a window: what the driver averages or counts in ticks is right then */
 
 /* The mean of what was told. */
 struct mean {
@@ -130,6 +131,11 @@ static double mean_of(const struct mean *m)
 	return m->n > 0 ? m->sum / (double)m->n : (double)NAN;
 }
 
+static double seconds_since(const struct rfl_sampler *s)
+{
+	return 1e-9 * (double)(rfl_clock_ns() - s->start_ns);
+}
+
 static double told_hz(const struct rfl_sampler *s, int clock)
 {
 	unsigned mhz = 0;
@@ -139,11 +145,18 @@ static double told_hz(const struct rfl_sampler *s, int clock)
 	return 1e6 * mhz;
 }
 
+/* Of an older driver the mean of the last second, on most GPUs: in the window's first second it
+ * would be that of the time before. */
 static double told_power_w(const struct rfl_sampler *s)
 {
+	struct rfl_nvml_field f = { .id = RFL_NVML_POWER_INSTANT };
 	unsigned mw = 0;
 
-	if (!s->nvml.power_mw || s->nvml.power_mw(s->device, &mw) != RFL_NVML_SUCCESS)
+	if (s->nvml.fields && s->nvml.fields(s->device, 1, &f) == RFL_NVML_SUCCESS &&
+	    f.result == RFL_NVML_SUCCESS)
+		return 1e-3 * f.value.natural;
+	if (seconds_since(s) < SETTLED_S || !s->nvml.power_mw ||
+	    s->nvml.power_mw(s->device, &mw) != RFL_NVML_SUCCESS)
 		return (double)NAN;
 	return 1e-3 * mw;
 }
@@ -321,13 +334,15 @@ static void end_thread(struct rfl_sampler *s)
 	s->running = false;
 }
 
-/* A counter that went back, as after a reset of the driver, says nothing; nor does one that has not
- * moved: it is told some ten times a second. */
+/* The counter moves some ten times a second: in a short window power times time is nearer. One that
+ * went back, as after a reset of the driver, says nothing. */
 static double energy_of(const struct rfl_sampler *s, double end_j, double window_s)
 {
-	if (end_j > s->energy_start_j)
+	const double by_power_j = mean_of(&s->power_w) * window_s;
+
+	if (end_j > s->energy_start_j && (window_s >= SETTLED_S || isnan(by_power_j)))
 		return end_j - s->energy_start_j;
-	return mean_of(&s->power_w) * window_s;
+	return by_power_j;
 }
 
 static const struct rfl_gpu_samples no_samples = {
@@ -350,7 +365,7 @@ void rfl_sampler_stop(struct rfl_sampler *s, struct rfl_gpu_samples *ret)
 		return;
 	}
 	energy_end_j = told_energy_j(s); /* at the edge; the thread may be asking too */
-	window_s = 1e-9 * (double)(rfl_clock_ns() - s->start_ns);
+	window_s = seconds_since(s);
 	end_thread(s);
 	*ret = (struct rfl_gpu_samples){
 		.n = s->n,

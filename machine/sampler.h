@@ -20,9 +20,10 @@ extern "C" {
 struct rfl_gpu_samples {
 	int64_t n;
 	double sm_clock_mean_hz, sm_clock_min_hz, memory_clock_mean_hz;
-	double power_mean_w;
-	double energy_j; /**< of the whole window: by the energy counter, where it has moved, else
-			    power times time */
+	double power_mean_w; /**< of the samples, each at its instant; an older driver, which tells
+				the mean of a second only, is not asked in the first second */
+	double energy_j; /**< of the whole window: by the energy counter in windows of 1 s or more
+			    in which it has moved, else power times time */
 	double temperature_max_c;
 	double memory_used_peak_bytes; /**< of the whole device, by everybody */
 	uint64_t throttle_bits; /**< every reason that was seen, NVML's bits, idle left out */

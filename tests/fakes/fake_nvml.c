@@ -30,6 +30,8 @@ RFL_EXPORT int nvmlDeviceGetName(rfl_nvml_device device, char *out, unsigned siz
 RFL_EXPORT int nvmlDeviceGetMemoryInfo(rfl_nvml_device device, struct rfl_nvml_memory *out);
 RFL_EXPORT int nvmlDeviceGetPciInfo_v3(rfl_nvml_device device, struct rfl_nvml_pci *out);
 RFL_EXPORT int nvmlDeviceGetClockInfo(rfl_nvml_device device, int clock, unsigned *out);
+RFL_EXPORT int nvmlDeviceGetFieldValues(rfl_nvml_device device, int n,
+					struct rfl_nvml_field *fields);
 RFL_EXPORT int nvmlDeviceGetPowerUsage(rfl_nvml_device device, unsigned *out);
 RFL_EXPORT int nvmlDeviceGetTotalEnergyConsumption(rfl_nvml_device device, unsigned long long *out);
 RFL_EXPORT int nvmlDeviceGetTemperature(rfl_nvml_device device, int sensor, unsigned *out);
@@ -255,9 +257,9 @@ int nvmlDeviceGetClockInfo(rfl_nvml_device device, int clock, unsigned *out)
 
 int nvmlDeviceGetPowerUsage(rfl_nvml_device device, unsigned *out)
 {
-	int n, code = enter("power", &n);
+	int n, code = enter("average", &n);
 
-	*out = (unsigned)(1000 * value_of("power", device, n, 100));
+	*out = (unsigned)(1000 * value_of("average", device, n, 40));
 	return code;
 }
 
@@ -283,6 +285,19 @@ int nvmlDeviceGetCurrentClocksThrottleReasons(rfl_nvml_device device, unsigned l
 	return reasons(device, out);
 }
 #else
+int nvmlDeviceGetFieldValues(rfl_nvml_device device, int n_fields, struct rfl_nvml_field *fields)
+{
+	int n, code = enter("power", &n);
+
+	for (int i = 0; i < n_fields; i++) {
+		fields[i].result = code;
+		if (fields[i].id != RFL_NVML_POWER_INSTANT)
+			fields[i].result = NOT_SUPPORTED;
+		fields[i].value.natural = (unsigned)(1000 * value_of("power", device, n, 100));
+	}
+	return 0;
+}
+
 int nvmlDeviceGetCurrentClocksEventReasons(rfl_nvml_device device, unsigned long long *out)
 {
 	return reasons(device, out);

@@ -9,6 +9,8 @@
 #include "machine/sampler.h"
 #include "tests/unit/fake_nvml.h"
 
+#define LONG 210 /* samples at 200 Hz: more than a second */
+
 static int load(void **state)
 {
 	(void)state;
@@ -58,7 +60,7 @@ static void tells_what_was_seen(void **state)
 	struct rfl_gpu_samples got;
 
 	(void)state;
-	window(s, 3, &got);
+	window(s, LONG, &got);
 	assert_true(got.n >= 3);
 	assert_close(got.sm_clock_mean_hz,
 		     (1800e6 + 1200e6 + 1500e6 * (double)(got.n - 2)) / (double)got.n, 1e-12);
@@ -84,10 +86,10 @@ static void windows_do_not_mix(void **state)
 	struct rfl_gpu_samples got;
 
 	(void)state;
-	window(s, 2, &got);
+	window(s, LONG, &got);
 	assert_close(got.sm_clock_min_hz, 100e6, 0);
 	assert_close(got.energy_j, 2, 1e-9);
-	window(s, fake_nvml.calls("power") + 2, &got);
+	window(s, fake_nvml.calls("power") + LONG, &got);
 	assert_close(got.sm_clock_min_hz, 2000e6, 0);
 	assert_close(got.temperature_max_c, 40, 0);
 	assert_close(got.energy_j, 1, 1e-9);
@@ -115,10 +117,11 @@ static void loses_a_query(void **state)
 
 static void nothing_told_is_nan(void **state)
 {
-	struct rfl_sampler *s = sampler("lose=sm@1;lose=memory@1;lose=power@1;lose=energy@1;"
-					"lose=temperature@1;lose=reasons@1;"
-					"lose=nvmlDeviceGetMemoryInfo@1",
-					NULL);
+	struct rfl_sampler *s =
+		sampler("lose=sm@1;lose=memory@1;lose=power@1;lose=energy@1;lose=average@1;"
+			"lose=temperature@1;lose=reasons@1;"
+			"lose=nvmlDeviceGetMemoryInfo@1",
+			NULL);
 	struct rfl_gpu_samples got;
 
 	(void)state;
@@ -140,6 +143,33 @@ static void a_counter_that_stood_still_says_nothing(void **state)
 	window(s, 2, &got);
 	assert_true(got.energy_j > 0);
 	assert_close(got.energy_j, 10 * got.window_s, 1e-12);
+	rfl_sampler_free(s);
+}
+
+/* The counter moves in ticks of a tenth of a second: one in a short window may be all of another.
+ */
+static void a_tick_in_a_short_window_is_not_its_energy(void **state)
+{
+	struct rfl_sampler *s = sampler("energy=900,1000;power=10", NULL);
+	struct rfl_gpu_samples got;
+
+	(void)state;
+	window(s, 2, &got);
+	assert_close(got.energy_j, 10 * got.window_s, 1e-12);
+	rfl_sampler_free(s);
+}
+
+/* What a driver has of the last second is not of a window of less. */
+static void a_mean_of_the_second_before_is_not_taken(void **state)
+{
+	struct rfl_sampler *s = sampler("lose=power@1;lose=energy@1;average=300", NULL);
+	struct rfl_gpu_samples got;
+
+	(void)state;
+	window(s, 4, &got);
+	assert_true(isnan(got.power_mean_w) && isnan(got.energy_j));
+	window(s, fake_nvml.calls("power") + LONG, &got);
+	assert_close(got.power_mean_w, 300, 0);
 	rfl_sampler_free(s);
 }
 
@@ -282,6 +312,8 @@ int main(void)
 		cmocka_unit_test(loses_a_query),
 		cmocka_unit_test(nothing_told_is_nan),
 		cmocka_unit_test(a_counter_that_stood_still_says_nothing),
+		cmocka_unit_test(a_tick_in_a_short_window_is_not_its_energy),
+		cmocka_unit_test(a_mean_of_the_second_before_is_not_taken),
 		cmocka_unit_test(counter_that_went_back),
 		cmocka_unit_test(finds_the_device),
 		cmocka_unit_test(refuses),

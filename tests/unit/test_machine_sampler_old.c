@@ -17,12 +17,12 @@ static int load(void **state)
 
 static void finds_the_old_name(void **state)
 {
-	const struct timespec pause = { .tv_nsec = 20000000 };
+	const struct timespec pause = { .tv_sec = 1, .tv_nsec = 100000000 };
 	struct rfl_sampler *s = NULL;
 	struct rfl_gpu_samples got;
 
 	(void)state;
-	fake_nvml.control("reasons=8;power=25");
+	fake_nvml.control("reasons=8;average=25");
 	assert_int_equal(rfl_sampler_new(NULL, 100, &s, NULL), RFL_OK);
 	assert_int_equal(rfl_sampler_start(s, NULL), RFL_OK);
 	(void)nanosleep(&pause, NULL);
