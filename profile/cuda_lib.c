@@ -238,6 +238,11 @@ int rfl_cuda_capability(const struct rfl_cuda *c)
 	return c->capability;
 }
 
+bool rfl_cuda_ecc(const struct rfl_cuda *c)
+{
+	return attribute(c, RFL_CUDA_ATTRIBUTE_ECC_ENABLED) > 0;
+}
+
 int64_t rfl_cuda_l2_bytes(const struct rfl_cuda *c)
 {
 	return c->l2_bytes;

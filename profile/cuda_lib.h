@@ -6,6 +6,7 @@
 #ifndef RFL_PROFILE_CUDA_LIB_H
 #define RFL_PROFILE_CUDA_LIB_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -52,6 +53,8 @@ const char *rfl_cuda_name(const struct rfl_cuda *c);
 int rfl_cuda_version(const struct rfl_cuda *c);
 /** Compute capability: 90. */
 int rfl_cuda_capability(const struct rfl_cuda *c);
+/** Its memory keeps check bits (ECC), and they are switched on. */
+bool rfl_cuda_ecc(const struct rfl_cuda *c);
 /** Bytes of L2; 0: the driver does not say. */
 int64_t rfl_cuda_l2_bytes(const struct rfl_cuda *c);
 

@@ -15,25 +15,55 @@ static const char no_value[] =
 static const char no_data[] =
 	"CUPTI kept nothing of this range: no kernel ran in it, or the counters missed it";
 
-/* Why every value of the capture is marked; NULL: it is not. */
-static const char *mark_of(const struct rfl_cupti_count *c, char *out, size_t size)
-{
-	const struct rfl_selftest_row *worst = rfl_selftest_worst(&c->selftest);
+/* What a self-test says of other values: of those that the same units count. */
+static const struct {
+	const char *family; /* how quantities begin */
+	const char *metric; /* part of the names of their metrics */
+} families[] = {
+	{ "dram", "dram__" },
+	{ "dram", "__dram_" },
+	{ "flops.tensor", "__ops_path_" },
+	{ "flops.fp", "__sass_" },
+};
 
-	if (!worst)
-		return NULL;
-	snprintf(out, size, "the self-test is off: %s of %s came out as %.4f of what is known",
-		 rfl_quantity_info(worst->quantity)->name, worst->work, rfl_selftest_ratio(worst));
-	return out;
+/* Why values of each family are marked; "": they are not. */
+struct marks {
+	char why[RFL_ARRAY_LEN(families)][256];
+};
+
+static void find_marks(const struct rfl_selftest *t, struct marks *ret)
+{
+	for (size_t i = 0; i < RFL_ARRAY_LEN(families); i++) {
+		const struct rfl_selftest_row *worst = rfl_selftest_worst(t, families[i].family);
+
+		ret->why[i][0] = '\0';
+		if (worst)
+			snprintf(ret->why[i], sizeof(ret->why[i]),
+				 "the self-test is off: %s of %s came out as %.4f of what is "
+				 "known%s",
+				 rfl_quantity_info(worst->quantity)->name, worst->work,
+				 rfl_selftest_ratio(worst),
+				 rfl_selftest_is_ecc(t, worst) ? " (with the check bits of ECC)"
+							       : "");
+	}
+}
+
+static const char *mark_of(const struct marks *marks, const char *metric)
+{
+	for (size_t i = 0; i < RFL_ARRAY_LEN(families); i++)
+		if (marks->why[i][0] && strstr(metric, families[i].metric))
+			return marks->why[i];
+	return NULL;
 }
 
 /* ------------------------------------------------------------------ metrics */
 
 static enum rfl_rc give(struct rfl_capture_builder *b, const char *metric, const char *unit,
-			double value, int pass, const char *mark, const char *why,
+			double value, int pass, const struct marks *marks, const char *why,
 			struct rfl_err *err)
 {
 	int id = rfl_capture_metric_id(b, metric, strlen(metric), unit);
+	const char *mark = marks ? mark_of(marks, metric) : NULL;
 
 	if (id == -2)
 		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
@@ -50,7 +80,7 @@ static enum rfl_rc give(struct rfl_capture_builder *b, const char *metric, const
 
 /* Metrics of a session for a range: `values` NULL: it was not counted, `why` says why. */
 static enum rfl_rc give_session(struct rfl_capture_builder *b, const struct rfl_cupti_planned *s,
-				size_t first_pass, const double *values, const char *mark,
+				size_t first_pass, const double *values, const struct marks *marks,
 				const char *why, struct rfl_err *err)
 {
 	/* with several passes nobody knows which one had a metric */
@@ -59,7 +89,7 @@ static enum rfl_rc give_session(struct rfl_capture_builder *b, const struct rfl_
 	enum rfl_rc rc = RFL_OK;
 
 	for (size_t i = 0; i < m->n && rc == RFL_OK; i++)
-		rc = give(b, m->names[i], s->units[i].unit, values ? values[i] : NAN, pass, mark,
+		rc = give(b, m->names[i], s->units[i].unit, values ? values[i] : NAN, pass, marks,
 			  why, err);
 	for (size_t i = 0; i < m->nabsent && rc == RFL_OK; i++)
 		rc = give(b, m->absent[i], "", NAN, -1, NULL, m->why_absent[i], err);
@@ -88,7 +118,7 @@ static enum rfl_rc give_refused(const struct rfl_cupti_count *c, struct rfl_capt
 }
 
 static enum rfl_rc add_range(const struct rfl_cupti_count *c, struct rfl_capture_builder *b,
-			     size_t i, const char *mark, struct rfl_err *err)
+			     size_t i, const struct marks *marks, struct rfl_err *err)
 {
 	const struct rfl_counted_range *range = &rfl_cupti_count_ranges(c)->ranges[i];
 	enum rfl_rc rc = rfl_capture_begin(b, range->kind, range->name, NULL, NULL, err);
@@ -103,7 +133,7 @@ static enum rfl_rc add_range(const struct rfl_cupti_count *c, struct rfl_capture
 			rc = give_refused(c, b, s->set, out->why.msg, err);
 		else
 			rc = give_session(b, s, out->first_pass,
-					  has_data ? out->counted.ranges[i].values : NULL, mark,
+					  has_data ? out->counted.ranges[i].values : NULL, marks,
 					  has_data  ? NULL
 					  : counted ? no_data
 						    : out->why.msg,
@@ -149,7 +179,7 @@ static void note_idle(const struct rfl_cupti_count *c, struct rfl_capture_builde
 }
 
 static enum rfl_rc add_idle(const struct rfl_cupti_count *c, struct rfl_capture_builder *b,
-			    const char *mark, struct rfl_err *err)
+			    const struct marks *marks, struct rfl_err *err)
 {
 	enum rfl_rc rc = RFL_OK;
 
@@ -162,7 +192,7 @@ static enum rfl_rc add_idle(const struct rfl_cupti_count *c, struct rfl_capture_
 		rc = rfl_capture_begin(b, RFL_RANGE_IDLE, "idle", NULL, NULL, err);
 		if (rc == RFL_OK)
 			rc = give_session(b, &c->plan->sessions[k], c->outcomes[k].first_pass,
-					  c->idle.ranges[0].values, mark, NULL, err);
+					  c->idle.ranges[0].values, marks, NULL, err);
 		if (rc == RFL_OK)
 			rc = rfl_capture_end(b, err);
 	}
@@ -218,12 +248,14 @@ static void note_sessions(const struct rfl_cupti_count *c, struct rfl_capture_bu
 }
 
 static enum rfl_rc add_selftest(const struct rfl_cupti_count *c, struct rfl_capture_builder *b,
-				const char *mark, struct rfl_err *err)
+				const struct marks *marks, struct rfl_err *err)
 {
 	if (!(c->request->sets & RFL_SET_SELF_TEST))
 		return RFL_OK;
-	if (mark)
-		rfl_capture_note(b, "%s: all values of this capture are marked", mark);
+	for (size_t i = 1; i < RFL_ARRAY_LEN(families); i++) /* one of the two of "dram" */
+		if (marks->why[i][0])
+			rfl_capture_note(b, "%s: values of %s are marked", marks->why[i],
+					 families[i].family);
 	if (c->selftest.n == 0 || c->no_selftest.rc != RFL_OK)
 		rfl_capture_refuse(b, rfl_counter_set_name(RFL_SET_SELF_TEST),
 				   c->no_selftest.rc != RFL_OK ? c->no_selftest.msg
@@ -232,7 +264,7 @@ static enum rfl_rc add_selftest(const struct rfl_cupti_count *c, struct rfl_capt
 }
 
 static enum rfl_rc fill(const struct rfl_cupti_count *c, struct rfl_capture_builder *b,
-			const char *mark, struct rfl_err *err)
+			const struct marks *marks, struct rfl_err *err)
 {
 	const struct rfl_counted *ranges = rfl_cupti_count_ranges(c);
 	enum rfl_rc rc = RFL_OK;
@@ -242,11 +274,11 @@ static enum rfl_rc fill(const struct rfl_cupti_count *c, struct rfl_capture_buil
 	rfl_capture_steps(b, 1, (int64_t)c->runs);
 	note_sessions(c, b);
 	for (size_t i = 0; i < ranges->n && rc == RFL_OK; i++)
-		rc = add_range(c, b, i, mark, err);
+		rc = add_range(c, b, i, marks, err);
 	if (rc == RFL_OK)
-		rc = add_idle(c, b, mark, err);
+		rc = add_idle(c, b, marks, err);
 	if (rc == RFL_OK)
-		rc = add_selftest(c, b, mark, err);
+		rc = add_selftest(c, b, marks, err);
 	if (rc == RFL_OK && c->kernels.arena && c->no_kernels.rc == RFL_OK)
 		rc = rfl_kernel_launches_add(&c->kernels, c->request->step_s, b, err);
 	else if (rc == RFL_OK && c->no_kernels.rc != RFL_OK)
@@ -261,11 +293,12 @@ enum rfl_rc rfl_cupti_capture(const struct rfl_cupti_count *c, struct rfl_captur
 					       .label = c->request->label,
 					       .all_metrics = true };
 	struct rfl_capture_builder *b = NULL;
-	char mark[256];
+	struct marks marks;
 	enum rfl_rc rc = rfl_capture_builder_new(&spec, &b, err);
 
+	find_marks(&c->selftest, &marks);
 	if (rc == RFL_OK)
-		rc = fill(c, b, mark_of(c, mark, sizeof(mark)), err);
+		rc = fill(c, b, &marks, err);
 	if (rc == RFL_OK)
 		rc = rfl_capture_finish(b, to, err);
 	rfl_capture_builder_free(b);

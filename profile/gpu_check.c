@@ -263,15 +263,16 @@ static void look_sessions(struct look *l)
 static const char *cure_of(enum rfl_quantity q)
 {
 	if (q == RFL_QUANTITY_DRAM_READ || q == RFL_QUANTITY_DRAM_WRITE)
-		return "end other programs on the GPU and check again; memory that keeps its check "
-		       "bits beside the data (GDDR with ECC on) moves more than the program does";
+		return "end other programs on the GPU and check again";
 	return "use another CUPTI (RFL_CUPTI_PATH names its folder) and check again";
 }
 
-static void selftest_row(struct rfl_gpu_check *c, const struct rfl_selftest_row *r)
+static void selftest_row(struct rfl_gpu_check *c, const struct rfl_selftest *t, size_t i)
 {
+	const struct rfl_selftest_row *r = &t->rows[i];
 	const char *quantity = rfl_quantity_info(r->quantity)->name;
 	const char *what = rfl_arena_printf(c->arena, "self-test %s", quantity);
+	const bool ecc = rfl_selftest_is_ecc(t, r);
 	double ratio = rfl_selftest_ratio(r);
 	struct rfl_gpu_check_row *out;
 
@@ -283,13 +284,12 @@ static void selftest_row(struct rfl_gpu_check *c, const struct rfl_selftest_row 
 		skip(c, what, keep(c, r->reason));
 		return;
 	}
-	out = row(c, what,
-		  fabs(ratio - 1) <= RFL_SELFTEST_TOLERANCE ? RFL_GPU_CHECK_OK
-							    : RFL_GPU_CHECK_FAILED);
-	out->detail = rfl_arena_printf(c->arena, "%.4f of what %s is known to do", ratio, r->work);
-	if (!out->detail)
-		c->no_memory = true;
-	if (out->state == RFL_GPU_CHECK_FAILED) {
+	ok(c, what,
+	   rfl_arena_printf(c->arena, "%.4f of what %s is known to do%s", ratio, r->work,
+			    ecc ? " (with the check bits of ECC)" : ""));
+	out = &c->rows[c->n - 1];
+	if (fabs(ratio - 1) > RFL_SELFTEST_TOLERANCE && !ecc) {
+		out->state = RFL_GPU_CHECK_FAILED;
 		out->reason = "the counter is off by more than 2 %";
 		out->cure = cure_of(r->quantity);
 		out->rc = RFL_EFAILED;
@@ -329,7 +329,7 @@ static void look_selftest(struct look *l)
 	if (rfl_selftest_run(l->cuda, &l->target, l->precision, RFL_SET_CORE, &t, &err) == RFL_OK)
 		(void)!rfl_selftest_run(l->cuda, &l->target, l->precision, RFL_SET_FLOPS, &t, &err);
 	for (size_t i = 0; i < t.n; i++)
-		selftest_row(c, &t.rows[i]);
+		selftest_row(c, &t, i);
 	if (err.rc != RFL_OK)
 		selftest_failed(c, &err);
 }

@@ -12,6 +12,8 @@
 #include "profile/cupti_session.h"
 #include "profile/selftest_impl.h"
 
+#define ECC_MOST 1.25 /* more than a quarter is not put down to check bits */
+
 /* ------------------------------------------------------------------ what is expected */
 
 static void expect(struct rfl_selftest *t, const char *work, enum rfl_quantity q, double known,
@@ -120,6 +122,7 @@ enum rfl_rc rfl_selftest_run(struct rfl_cuda *cuda, struct rfl_cupti_target *tar
 	if (rc != RFL_OK)
 		goto done;
 	explain(&rows, plan, "the counter gave no value");
+	rows.ecc = rfl_cuda_ecc(cuda);
 	*ret = rows;
 done:
 	rfl_selftest__work_fini(&work);
@@ -134,15 +137,25 @@ double rfl_selftest_ratio(const struct rfl_selftest_row *row)
 	return row->known > 0 ? row->measured / row->known : NAN;
 }
 
-const struct rfl_selftest_row *rfl_selftest_worst(const struct rfl_selftest *t)
+bool rfl_selftest_is_ecc(const struct rfl_selftest *t, const struct rfl_selftest_row *row)
+{
+	const double ratio = rfl_selftest_ratio(row);
+
+	return t->ecc && strncmp(rfl_quantity_info(row->quantity)->name, "dram", 4) == 0 &&
+	       ratio > 1 && ratio < ECC_MOST;
+}
+
+const struct rfl_selftest_row *rfl_selftest_worst(const struct rfl_selftest *t, const char *family)
 {
 	const struct rfl_selftest_row *worst = NULL;
 	double most = RFL_SELFTEST_TOLERANCE;
 
 	for (size_t i = 0; i < t->n; i++) {
+		const char *name = rfl_quantity_info(t->rows[i].quantity)->name;
 		double off = fabs(rfl_selftest_ratio(&t->rows[i]) - 1);
 
-		if (off > most) { /* never true for NaN */
+		/* never true for NaN */
+		if (off > most && strncmp(name, family, strlen(family)) == 0) {
 			most = off;
 			worst = &t->rows[i];
 		}

@@ -17,7 +17,7 @@
 extern "C" {
 #endif
 
-/** A capture whose self-test is further off is marked. */
+/** Values of a family whose self-test is further off are marked. */
 #define RFL_SELFTEST_TOLERANCE 0.02
 
 struct rfl_selftest_row {
@@ -30,6 +30,7 @@ struct rfl_selftest_row {
 struct rfl_selftest {
 	struct rfl_selftest_row rows[8];
 	size_t n;
+	bool ecc; /**< of the device's memory is on */
 };
 
 /**
@@ -46,8 +47,11 @@ enum rfl_rc rfl_selftest_run(struct rfl_cuda *cuda, struct rfl_cupti_target *tar
 
 /** measured / known; NaN when it was not counted. */
 double rfl_selftest_ratio(const struct rfl_selftest_row *row);
-/** The row that is off by more than the tolerance, the worst of them; NULL: all are within it. */
-const struct rfl_selftest_row *rfl_selftest_worst(const struct rfl_selftest *t);
+/** Of the quantities whose names begin so ("dram", "flops.tensor") the row that is furthest off;
+ * NULL: all are within the tolerance. */
+const struct rfl_selftest_row *rfl_selftest_worst(const struct rfl_selftest *t, const char *family);
+/** More was moved than is known, and ECC is why where its check bits are beside the data (GDDR). */
+bool rfl_selftest_is_ecc(const struct rfl_selftest *t, const struct rfl_selftest_row *row);
 /** All of it as ranges of a capture, and a note. */
 enum rfl_rc rfl_selftest_add(const struct rfl_selftest *t, struct rfl_capture_builder *b,
 			     struct rfl_err *err) RFL_WARN_UNUSED;

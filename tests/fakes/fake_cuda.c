@@ -165,6 +165,9 @@ int cuDeviceGetAttribute(int *value, int attribute, int device)
 	case RFL_CUDA_ATTRIBUTE_L2_CACHE_BYTES:
 		*value = (int)fake_script_number(&script, "l2", 1 << 20);
 		return RFL_CUDA_SUCCESS;
+	case RFL_CUDA_ATTRIBUTE_ECC_ENABLED:
+		*value = (int)fake_script_number(&script, "ecc", 0);
+		return RFL_CUDA_SUCCESS;
 	default:
 		*value = 0;
 		return RFL_CUDA_SUCCESS;

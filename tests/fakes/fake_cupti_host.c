@@ -355,7 +355,10 @@ static double value_of(const char *metric, const struct fake_range *r)
 	if (strstr(metric, "time_duration") && !told("val", metric, r->name, &value))
 		return 1e9 * r->wall_s;
 	if (worked_here)
-		return fake_script_number(&fake_cupti_script, "scale", 1) *
+		return fake_script_number(&fake_cupti_script,
+					  strncmp(metric, "dram__", 6) == 0 ? "scale_dram"
+									    : "scale",
+					  fake_script_number(&fake_cupti_script, "scale", 1)) *
 		       worked(metric, &r->work);
 	if (strstr(r->name, "idle"))
 		return fake_script_number(&fake_cupti_script, "idle", 0);

@@ -42,6 +42,10 @@ static const struct expected cases[] = {
 	{ "free=8e6;l2=65536;wrong=1", "", "self-test", "computed", NULL, 0, RFL_EFAILED },
 	{ "free=8e6;l2=65536", "scale=1.03", "self-test dram_read_bytes", "more than 2 %",
 	  "check again", 0, RFL_EFAILED },
+	{ "free=8e6;l2=65536;ecc=1", "scale_dram=1.3", "self-test dram_read_bytes", "more than 2 %",
+	  "check again", 0, RFL_EFAILED },
+	{ "free=8e6;l2=65536;ecc=1", "scale_dram=0.9", "self-test dram_read_bytes", "more than 2 %",
+	  "check again", 0, RFL_EFAILED },
 	{ "free=8e6;l2=65536", "fail=cuptiRangeProfilerStart:35", "permission", "administrators",
 	  "NVreg_RestrictProfilingToAdminUsers=0", 1, RFL_EUNAVAILABLE },
 	{ "free=8e6;l2=65536", "fail=cuptiRangeProfilerEnable:26", "self-test",
@@ -53,11 +57,13 @@ static const struct expected cases[] = {
 
 /* Rows that are ok, and what they say. */
 static const struct {
-	const char *cupti, *what, *says;
+	const char *cuda, *cupti, *what, *says;
 } good[] = {
-	{ "", "counters links", "4 metrics in 1 pass" },
-	{ "support=4", "support", "some metrics only" },
-	{ "unavailable=l1tex__t_bytes", "counters core",
+	{ "", "", "counters links", "4 metrics in 1 pass" },
+	{ "", "support=4", "support", "some metrics only" },
+	{ "free=8e6;l2=65536;ecc=1", "scale_dram=1.06", "self-test dram_read_bytes",
+	  "1.0600 of what copy is known to do (with the check bits of ECC)" },
+	{ "", "unavailable=l1tex__t_bytes", "counters core",
 	  "without l1tex__t_bytes.sum (CUPTI refuses to count it on this device)" },
 };
 
@@ -114,13 +120,14 @@ static void says_what_works(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < RFL_ARRAY_LEN(good); i++) {
-		struct rfl_gpu_check_request request = { .params_path = "/nonexistent" };
+		struct rfl_gpu_check_request request = { .self_test = good[i].cuda[0] != '\0',
+							 .params_path = "/nonexistent" };
 		const struct rfl_gpu_check_row *rows;
 		struct rfl_gpu_check *check = NULL;
 		struct rfl_err err = RFL_ERR_INIT;
 		size_t n, at = 0;
 
-		fake_scripts("", good[i].cupti);
+		fake_scripts(good[i].cuda, good[i].cupti);
 		assert_ok(rfl_gpu_check_new(&request, &check, &err), &err);
 		rows = rfl_gpu_check_rows(check, &n);
 		while (at < n && strcmp(rows[at].what, good[i].what) != 0)

@@ -89,16 +89,22 @@ static void turing_has_one_product_of_its_matrix_units(void **state)
 	rfl_captures_fini(&to);
 }
 
+/* Each family by its own work: bytes of memory say nothing of FLOPs, nor of the time. */
 static void more_than_2_percent_off_is_marked(void **state)
 {
 	static const struct {
-		const char *script;
-		enum rfl_validity validity;
+		const char *cuda, *script;
+		enum rfl_validity dram, flops;
+		const char *note;
 	} cases[] = {
-		{ "scale=0.981", RFL_VALID },
-		{ "scale=1.019", RFL_VALID },
-		{ "scale=1.03", RFL_VALID_MARKED },
-		{ "scale=0.97", RFL_VALID_MARKED },
+		{ "", "scale=0.981", RFL_VALID, RFL_VALID, NULL },
+		{ "", "scale=1.019", RFL_VALID, RFL_VALID, NULL },
+		{ "", "scale=1.03", RFL_VALID_MARKED, RFL_VALID_MARKED, "1.0300 of what is known" },
+		{ "", "scale=0.97", RFL_VALID_MARKED, RFL_VALID_MARKED, "values of dram are" },
+		{ "", "scale_dram=1.06", RFL_VALID_MARKED, RFL_VALID, "1.0600 of what is known:" },
+		{ ";ecc=1", "scale_dram=1.06", RFL_VALID_MARKED, RFL_VALID,
+		  "1.0600 of what is known (with the check bits of ECC)" },
+		{ "", "scale=0.5;scale_dram=1", RFL_VALID, RFL_VALID_MARKED, "flops.tensor are" },
 	};
 
 	(void)state;
@@ -106,18 +112,21 @@ static void more_than_2_percent_off_is_marked(void **state)
 		struct rfl_captures to;
 		struct rfl_err err = RFL_ERR_INIT;
 		const struct rfl_range *r;
+		char cuda[64];
 
-		assert_ok(measure("free=64e6", cases[i].script, "bf16", &to, &err), &err);
+		snprintf(cuda, sizeof(cuda), "free=64e6%s", cases[i].cuda);
+		assert_ok(measure(cuda, cases[i].script, "bf16", &to, &err), &err);
 		r = fake_range(to.captures[0], RFL_RANGE_STEP, "step");
-		for (size_t k = 0; k < r->nmetrics; k++)
-			assert_int_equal(r->metrics[k].validity, cases[i].validity);
-		assert_int_equal(r->amount[RFL_QUANTITY_DRAM].validity, cases[i].validity);
+		assert_int_equal(r->amount[RFL_QUANTITY_DRAM].validity, cases[i].dram);
+		assert_int_equal(r->amount[RFL_QUANTITY_TIME].validity, RFL_VALID);
+		assert_int_equal(r->amount[RFL_QUANTITY_L2].validity, RFL_VALID);
 		assert_int_equal(to.captures[0]->total[RFL_QUANTITY_FLOPS].validity,
-				 cases[i].validity);
-		if (cases[i].validity == RFL_VALID_MARKED)
-			assert_non_null(fake_noted(to.captures[0], "the self-test is off"));
-		else
-			assert_null(fake_noted(to.captures[0], "the self-test is off"));
+				 cases[i].flops);
+		assert_int_equal(fake_noted(to.captures[0], "the self-test is off") != NULL,
+				 cases[i].note != NULL);
+		if (cases[i].note)
+			assert_non_null(fake_noted(to.captures[0], cases[i].note));
+		fake_is_clean();
 		rfl_captures_fini(&to);
 	}
 }
