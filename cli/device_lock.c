@@ -9,43 +9,66 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/file.h"
+#include "profile/cuda_lib.h"
+#include "runner/world.h"
 
 /* ---- devices ---- */
 
 static void add(struct rfl_device_lock *l, const char *dir, const char *kind, const char *which)
 {
 	char *path = l->path[l->n];
-	size_t at;
+	int at;
 
-	(void)snprintf(path, sizeof(l->path[0]), "%s/roofline-%s", dir, kind);
-	at = strlen(path);
-	if (which)
-		(void)snprintf(path + at, sizeof(l->path[0]) - at, "-%.*s",
-			       (int)strcspn(which, ", "), which);
+	at = snprintf(path, sizeof(l->path[0]), "%s/roofline-%s", dir, kind);
+	(void)snprintf(path + at, sizeof(l->path[0]) - (size_t)at, "%s%.64s.lock", which ? "-" : "",
+		       which ? which : "");
 	for (char *c = path + at; *c; c++)
 		if (*c == '/')
 			*c = '_';
-	at = strlen(path);
-	(void)snprintf(path + at, sizeof(l->path[0]) - at, ".lock");
-	l->n++;
+	l->fd[l->n++] = -1;
 }
 
-void rfl_device_lock_init(struct rfl_device_lock *l, const char *backend, const char *gpu,
-			  const char *dir)
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(a, b);
+}
+
+/* Sorted, so that two runs that share some wait for each other in one order. */
+static void add_gpus(struct rfl_device_lock *l, int ngpus, const char *names, const char *dir)
+{
+	char which[RFL_DEVICE_LOCKS_MAX - 1][64],
+		uuids[RFL_DEVICE_LOCKS_MAX - 1][RFL_CUDA_UUID_MAX];
+	const int told = (int)rfl_cuda_uuids(uuids, (size_t)ngpus);
+
+	for (int i = 0; i < ngpus; i++)
+		if (i < told)
+			memcpy(which[i], uuids[i], sizeof(uuids[0]));
+		else if (!rfl_world_gpu(names, i, which[i]))
+			(void)snprintf(which[i], sizeof(which[0]), "%d", i);
+	qsort(which, (size_t)ngpus, sizeof(which[0]), by_name);
+	for (int i = 0; i < ngpus; i++)
+		if (i == 0 || strcmp(which[i], which[i - 1]) != 0)
+			add(l, dir, "gpu", which[i]);
+}
+
+void rfl_device_lock_init(struct rfl_device_lock *l, const char *backend, int ngpus,
+			  const char *names, const char *dir)
 {
 	const bool any = strcmp(backend, "auto") == 0;
 
-	*l = (struct rfl_device_lock){ .fd = { -1, -1 } };
+	l->n = 0;
 	if (any || strcmp(backend, "cpu") == 0)
 		add(l, dir, "cpu", NULL);
 	if (any || strcmp(backend, "cpu") != 0)
-		add(l, dir, "gpu", gpu && *gpu ? gpu : "0");
+		add_gpus(l, ngpus < RFL_DEVICE_LOCKS_MAX ? ngpus : RFL_DEVICE_LOCKS_MAX - 1, names,
+			 dir);
 }
 
 /* Where everybody may write, the kernel refuses O_CREAT on somebody else's file: it is tried only

@@ -15,9 +15,9 @@
 extern "C" {
 #endif
 
-#define RFL_DEVICE_LOCKS_MAX 2
+#define RFL_DEVICE_LOCKS_MAX 33 /* the processor and 32 GPUs */
 
-/** What a run on a backend needs for itself. */
+/** What a run on a backend needs for itself, in one order for all. */
 struct rfl_device_lock {
 	char path[RFL_DEVICE_LOCKS_MAX][512];
 	int fd[RFL_DEVICE_LOCKS_MAX]; /**< -1: not held */
@@ -25,12 +25,15 @@ struct rfl_device_lock {
 };
 
 /**
- * @param backend  "cpu", "cuda", "mps"; "auto" needs the processor and the GPU
- * @param gpu      which GPU: what CUDA_VISIBLE_DEVICES begins with; NULL: the first
- * @param dir      folder of the lock files, which everybody on the machine must share
+ * A GPU or MIG instance is locked under its UUID, as the driver tells it: however
+ * CUDA_VISIBLE_DEVICES names it, it is one lock.
+ * @param backend  "cpu", "cuda", "mps"; "auto" needs the processor and the GPUs
+ * @param ngpus    of those that CUDA shows the run uses so many, from the first on
+ * @param names    of GPUs, separated by commas, where no driver tells more; NULL: 0, 1, ...
+ * @param dir      folder of the lock files, which all users of the machine must share
  */
-void rfl_device_lock_init(struct rfl_device_lock *l, const char *backend, const char *gpu,
-			  const char *dir);
+void rfl_device_lock_init(struct rfl_device_lock *l, const char *backend, int ngpus,
+			  const char *names, const char *dir);
 
 /**
  * Take all of them, or none.

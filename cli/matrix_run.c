@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/num.h"
 #include "cli/device_lock.h"
 #include "cli/matrix_data.h"
 #include "cli/run_args.h"
@@ -370,14 +371,27 @@ static const char *which_gpu(void)
 	return NULL;
 }
 
+/* One for each of the processes that a run begins here (--world N). */
+static int gpus_of(const struct rfl_matrix_cell *cell)
+{
+	int64_t n = 1;
+
+	for (size_t i = 0; i < cell->noptions; i++)
+		if (strcmp(cell->options[i].name, "world") == 0 && cell->options[i].n > 0 &&
+		    rfl_num_parse_int(cell->options[i].values[0], "world", &n, NULL) != RFL_OK)
+			n = 1; /* "env": a launcher's */
+	return n > 1 ? (int)n : 1;
+}
+
 static enum rfl_rc run_on_device(struct rfl_matrix_job *job, size_t run, struct rfl_err *err)
 {
 	const char *dir = getenv("ROOFLINE_LOCK_DIR");
+	const struct rfl_matrix_cell *cell = &job->m->cells[cell_of(job, run)];
 	struct rfl_device_lock lock = { .n = 0 };
 	enum rfl_rc rc;
 
 	if (!job->share_device)
-		rfl_device_lock_init(&lock, job->m->cells[cell_of(job, run)].backend, which_gpu(),
+		rfl_device_lock_init(&lock, cell->backend, gpus_of(cell), which_gpu(),
 				     dir && *dir ? dir : LOCK_DIR);
 	rc = take_device(job, &lock, err);
 	if (rc == RFL_OK && !job->stopped)

@@ -73,6 +73,7 @@ enum rfl_cuda_attribute { RFL_CUDA_ATTRIBUTES(RFL_CUDA_ATTRIBUTE_ID) };
 	X(REQUIRED, device_count, cuDeviceGetCount, (int *count)) \
 	X(REQUIRED, device_get, cuDeviceGet, (int *device, int index)) \
 	X(REQUIRED, device_name, cuDeviceGetName, (char *name, int size, int device)) \
+	X(OPTIONAL, device_uuid, cuDeviceGetUuid_v2, (unsigned char uuid[16], int device)) \
 	X(REQUIRED, device_attribute, cuDeviceGetAttribute, \
 	  (int *value, int attribute, int device)) \
 	X(REQUIRED, primary_retain, cuDevicePrimaryCtxRetain, \

@@ -4,6 +4,7 @@
  */
 #include "profile/cuda_lib.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -206,6 +207,26 @@ void rfl_cuda_close(struct rfl_cuda *c)
 		(void)c->calls.primary_release(c->device);
 	rfl_dl_close(c->dl);
 	free(c);
+}
+
+size_t rfl_cuda_uuids(char (*ret)[RFL_CUDA_UUID_MAX], size_t max)
+{
+	struct rfl_cuda c = { .dl = NULL };
+	unsigned char uuid[16];
+	int count = 0, device;
+	size_t n = 0;
+
+	if (open_library(&c, NULL) == RFL_OK && init(&c, NULL) == RFL_OK && c.calls.device_uuid)
+		(void)c.calls.device_count(&count);
+	for (; n < max && n < (size_t)count; n++) {
+		if (c.calls.device_get(&device, (int)n) != RFL_CUDA_SUCCESS ||
+		    c.calls.device_uuid(uuid, device) != RFL_CUDA_SUCCESS)
+			break;
+		for (size_t i = 0; i < sizeof(uuid); i++)
+			(void)snprintf(ret[n] + 2 * i, 3, "%02x", uuid[i]);
+	}
+	rfl_dl_close(c.dl);
+	return n;
 }
 
 const struct rfl_cuda_functions *rfl_cuda_calls(const struct rfl_cuda *c)

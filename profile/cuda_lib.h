@@ -18,6 +18,8 @@ extern "C" {
 
 struct rfl_cuda_functions; /* cuda_api.h */
 
+#define RFL_CUDA_UUID_MAX 33
+
 struct rfl_cuda; /* the driver, one device, and its primary context made current */
 
 /* The gates in the order in which they are passed; a failure is told by the first one closed. */
@@ -42,6 +44,13 @@ enum rfl_cuda_gate {
 enum rfl_rc rfl_cuda_open(int device, enum rfl_cuda_gate *gate, struct rfl_cuda **ret,
 			  struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_cuda_close(struct rfl_cuda *c); /* accepts NULL */
+
+/**
+ * The GPUs and MIG instances that CUDA shows to this process, in its order (CUDA_VISIBLE_DEVICES,
+ * CUDA_DEVICE_ORDER): their UUIDs in hexadecimal. No context is made.
+ * @return how many, at most `max`; 0 where no driver works, or an old one does not tell
+ */
+size_t rfl_cuda_uuids(char (*ret)[RFL_CUDA_UUID_MAX], size_t max);
 
 const struct rfl_cuda_functions *rfl_cuda_calls(const struct rfl_cuda *c);
 /** The context, a CUcontext. */

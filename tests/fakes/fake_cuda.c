@@ -149,6 +149,23 @@ int cuDeviceGetName(char *name, int size, int device)
 	return RFL_CUDA_SUCCESS;
 }
 
+/* Of the i-th that CUDA_VISIBLE_DEVICES names: all bytes a0 + its number, or those of "GPU-a1...",
+ * "MIG-b0...". */
+int cuDeviceGetUuid_v2(unsigned char uuid[16], int device)
+{
+	const char *name = getenv("CUDA_VISIBLE_DEVICES");
+	unsigned long byte = 0xa0 + (unsigned long)device;
+
+	ENTER();
+	for (int i = 0; name && i < device; i++)
+		name = strchr(name, ',') ? strchr(name, ',') + 1 : NULL;
+	if (name)
+		byte = strchr("GM", name[0]) ? strtoul(name + 4, NULL, 16) >> 24
+					     : 0xa0 + strtoul(name, NULL, 10);
+	memset(uuid, (int)byte, 16);
+	return RFL_CUDA_SUCCESS;
+}
+
 int cuDeviceGetAttribute(int *value, int attribute, int device)
 {
 	int capability = (int)fake_script_number(&script, "cc", 90);
