@@ -5,12 +5,14 @@
  */
 #include "profile/cupti_lib.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/dl.h"
 #include "base/file.h"
+#include "profile/cuda_lib.h"
 #include "profile/cupti_api.h"
 
 /* GCC says it with a macro, clang with a feature. */
@@ -154,12 +156,45 @@ static enum rfl_rc open_mapped(struct rfl_cupti *c, const char *path, struct rfl
 	return RFL_OK;
 }
 
+/* From CUDA 13.2 on CUPTI needs a driver for every call: without one 13.2 crashes at the first and
+ * later versions refuse it. They are told from older ones by a function that came with 13.2. */
+static bool can_answer(const struct rfl_cupti *c)
+{
+	char uuid[1][RFL_CUDA_UUID_MAX];
+
+	return !rfl_dl_sym(c->dl, "cuptiProfilerHostGetSinglePassSets") ||
+	       rfl_cuda_uuids(uuid, 1) > 0;
+}
+
+/* The first that loads and can answer. */
+static enum rfl_rc open_first(struct rfl_cupti *c, const struct ladder *l, struct rfl_err *err)
+{
+	struct rfl_err why = RFL_ERR_INIT;
+	char silent[512] = "";
+
+	for (size_t i = 0; i < l->n; i++) {
+		rfl_err_clear(&why);
+		if (resolve(c, l->names + i, false, &why) != RFL_OK)
+			break;
+		if (can_answer(c))
+			return RFL_OK;
+		(void)snprintf(silent, sizeof(silent), "%s", rfl_dl_path(c->dl));
+		rfl_dl_close(c->dl);
+		c->dl = NULL;
+	}
+	if (!silent[0])
+		return cannot_use(&why, err);
+	return rfl_fail(err, RFL_EUNAVAILABLE, 0,
+			"%s answers no question without an NVIDIA driver, as no CUPTI since CUDA "
+			"13.2 does: name one of CUDA 13.1 or earlier in RFL_CUPTI_PATH",
+			silent);
+}
+
 static enum rfl_rc open_ladder(struct rfl_cupti *c, const struct rfl_cupti_places *places,
 			       struct rfl_err *err)
 {
 	const bool named = places->path && places->path[0] != '\0';
 	struct ladder l = { .arena = rfl_arena_new(0) };
-	struct rfl_err why = RFL_ERR_INIT;
 	enum rfl_rc rc;
 
 	if (!l.arena)
@@ -175,9 +210,7 @@ static enum rfl_rc open_ladder(struct rfl_cupti *c, const struct rfl_cupti_place
 			      "%s: neither libcupti.so.13 nor libcupti.so.12 is in it: %s",
 			      places->path, CURE);
 	else
-		rc = resolve(c, l.names, false, &why);
-	if (why.rc != RFL_OK)
-		rc = cannot_use(&why, err);
+		rc = open_first(c, &l, err);
 	rfl_arena_free(l.arena);
 	return rc;
 }
@@ -204,7 +237,12 @@ enum rfl_rc rfl_cupti_open(const struct rfl_cupti_places *places, struct rfl_cup
 
 	if (!c)
 		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for libcupti");
-	rc = path ? open_mapped(c, path, err) : open_ladder(c, places ? places : &nowhere, err);
+	rc = path ? open_mapped(c, path, err) : RFL_OK;
+	if (rc == RFL_OK && (!path || !can_answer(c))) {
+		rfl_dl_close(c->dl);
+		c->dl = NULL;
+		rc = open_ladder(c, places ? places : &nowhere, err);
+	}
 	if (rc != RFL_OK)
 		goto done;
 	rc = refuse_under_asan(c, err);

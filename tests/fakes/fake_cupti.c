@@ -5,6 +5,7 @@
  */
 #include <dlfcn.h>
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,8 +78,25 @@ static struct fake_work work_now(void)
 
 /* ---- device ---- */
 
+#ifdef FAKE_CUPTI_13_2
+RFL_EXPORT int cuptiProfilerHostGetSinglePassSets(void *p);
+
+int cuptiProfilerHostGetSinglePassSets(void *p)
+{
+	(void)p;
+	return RFL_CUPTI_NOT_IMPLEMENTED;
+}
+#endif
+
 int cuptiGetVersion(uint32_t *version)
 {
+#ifdef FAKE_CUPTI_13_2
+	void *cuda = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+
+	if (!cuda)
+		raise(SIGSEGV); /* as NVIDIA's does */
+	dlclose(cuda);
+#endif
 	*version = (uint32_t)fake_script_number(&fake_cupti_script, "version", 130001);
 	return RFL_CUPTI_SUCCESS;
 }
