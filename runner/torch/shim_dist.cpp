@@ -128,6 +128,17 @@ c10::intrusive_ptr<process_group> make_group(const struct rfl_torch_group_config
 #endif
 }
 
+/* NCCL's destructor takes a group that was not shut down for one in trouble: it warns and aborts
+ * the communicators. Older libtorch have nothing to be called. */
+template <class T> auto shut_down(T &group, int) -> decltype(group.shutdown())
+{
+	return group.shutdown();
+}
+
+template <class T> void shut_down(T & /* group */, long)
+{
+}
+
 } // namespace
 
 struct rfl_torch_group {
@@ -298,6 +309,8 @@ void rfl_torch_group_leave(struct rfl_torch_group *group) noexcept
 	if (!group)
 		return;
 	(void)guarded([&] {
+		if (!group->exchanging) /* else it is in trouble: the others may never answer */
+			shut_down(*group->group, 0);
 		group->exchanging = false;
 		group->group.reset();
 	});
