@@ -36,9 +36,9 @@ static void expect_all(struct rfl_selftest *t, const struct rfl_selftest_work *w
 		expect(t, "copy", RFL_QUANTITY_DRAM_READ, copied, w->copy_reason);
 		expect(t, "copy", RFL_QUANTITY_DRAM_WRITE, copied, w->copy_reason);
 	}
-	for (size_t i = 0; i < w->nproducts; i++)
-		expect(t, w->products[i].kernel->name, w->products[i].kernel->quantity,
-		       w->products[i].flops, "");
+	if (w->product.kernel)
+		expect(t, w->product.kernel->name, w->product.kernel->quantity, w->product.flops,
+		       "");
 }
 
 /* ------------------------------------------------------------------ counting */
@@ -65,9 +65,7 @@ static enum rfl_rc count(struct rfl_selftest *t, struct rfl_cupti_target *target
 			 const struct rfl_cupti_plan *plan, const struct rfl_cupti_planned *s,
 			 struct rfl_selftest_work *work, struct rfl_err *err)
 {
-	struct rfl_replay replay = { .run = rfl_selftest__work_run,
-				     .ctx = work,
-				     .max_ranges = 1 + work->nproducts };
+	struct rfl_replay replay = { .run = rfl_selftest__work_run, .ctx = work, .max_ranges = 2 };
 	struct rfl_cupti_session *session = NULL;
 	struct rfl_counted counted = { .arena = NULL };
 	enum rfl_rc rc;

@@ -10,10 +10,8 @@
 #include "profile/selftest_ptx.h"
 #include "profile/source.h"
 
-#define RFL_SELFTEST_KERNELS 2 /* fp32, and the data type of the run */
-
 struct rfl_selftest_product {
-	const struct rfl_selftest_kernel *kernel;
+	const struct rfl_selftest_kernel *kernel; /* NULL: none is made */
 	struct rfl_cuda_module *module;
 	struct rfl_cuda_function *function;
 	rfl_cuda_address a, b, c;
@@ -29,8 +27,7 @@ struct rfl_selftest_work {
 	size_t copy_bytes;     /* of one copy; 0: none is made */
 	size_t copies;         /* of a range */
 	char copy_reason[160]; /* why none is made */
-	struct rfl_selftest_product products[RFL_SELFTEST_KERNELS];
-	size_t nproducts;
+	struct rfl_selftest_product product;
 };
 
 /* Memory, kernels and inputs of what a set counts, with everything run once and the products

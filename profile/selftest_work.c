@@ -156,7 +156,7 @@ static enum rfl_rc load(struct rfl_selftest_work *w, const struct rfl_selftest_k
 static enum rfl_rc make_product(struct rfl_selftest_work *w, const struct rfl_selftest_kernel *k,
 				struct rfl_err *err)
 {
-	struct rfl_selftest_product *p = &w->products[w->nproducts++];
+	struct rfl_selftest_product *p = &w->product;
 	enum rfl_rc rc;
 
 	*p = (struct rfl_selftest_product){ .kernel = k,
@@ -270,31 +270,23 @@ enum rfl_rc rfl_selftest__work_init(struct rfl_selftest_work *w, struct rfl_cuda
 	for (size_t i = 0; rc == RFL_OK && (k = rfl_selftest_kernel_at(i)); i++)
 		if (rfl_selftest_kernel_serves(k, precision) &&
 		    rfl_cuda_capability(cuda) >= k->min_capability &&
-		    rfl_metric_set_of(k->quantity, precision) == set &&
-		    w->nproducts < RFL_SELFTEST_KERNELS)
+		    rfl_metric_set_of(k->quantity, precision) == set)
 			rc = make_product(w, k, err);
 	return rc == RFL_OK && set == RFL_SET_CORE ? make_copy(w, err) : rc;
 }
 
 void rfl_selftest__work_fini(struct rfl_selftest_work *w)
 {
-	const rfl_cuda_address copies[] = { w->from, w->to };
+	const struct rfl_selftest_product *p = &w->product;
+	const rfl_cuda_address blocks[] = { p->a, p->b, p->c, w->from, w->to };
+	struct rfl_cuda_module *const modules[] = { p->module, w->copy_module };
 
-	for (size_t i = 0; i < w->nproducts; i++) {
-		const struct rfl_selftest_product *p = &w->products[i];
-		const rfl_cuda_address blocks[] = { p->a, p->b, p->c };
-
-		for (size_t k = 0; k < RFL_ARRAY_LEN(blocks); k++)
-			if (blocks[k])
-				(void)w->calls->memory_free(blocks[k]);
-		if (p->module)
-			(void)w->calls->module_unload(p->module);
-	}
-	for (size_t k = 0; k < RFL_ARRAY_LEN(copies); k++)
-		if (copies[k])
-			(void)w->calls->memory_free(copies[k]);
-	if (w->copy_module)
-		(void)w->calls->module_unload(w->copy_module);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(blocks); i++)
+		if (blocks[i])
+			(void)w->calls->memory_free(blocks[i]);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(modules); i++)
+		if (modules[i])
+			(void)w->calls->module_unload(modules[i]);
 	*w = (struct rfl_selftest_work){ .cuda = NULL };
 }
 
@@ -307,15 +299,11 @@ enum rfl_rc rfl_selftest__work_run(void *ctx, struct rfl_ranges *ranges, struct 
 		rc = ranges->begin(ranges, RFL_RANGE_SELF_TEST, "copy", err);
 		if (rc == RFL_OK)
 			rc = copy(w, err);
-		if (rc == RFL_OK)
-			rc = ranges->end(ranges, err);
 	}
-	for (size_t i = 0; i < w->nproducts && rc == RFL_OK; i++) {
-		rc = ranges->begin(ranges, RFL_RANGE_SELF_TEST, w->products[i].kernel->name, err);
+	if (rc == RFL_OK && w->product.kernel) {
+		rc = ranges->begin(ranges, RFL_RANGE_SELF_TEST, w->product.kernel->name, err);
 		if (rc == RFL_OK)
-			rc = launch(w, &w->products[i], err);
-		if (rc == RFL_OK)
-			rc = ranges->end(ranges, err);
+			rc = launch(w, &w->product, err);
 	}
-	return rc;
+	return rc == RFL_OK ? ranges->end(ranges, err) : rc;
 }
