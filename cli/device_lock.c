@@ -17,21 +17,13 @@
 
 #include "base/file.h"
 #include "profile/cuda_lib.h"
-#include "runner/world.h"
 
 /* ---- devices ---- */
 
 static void add(struct rfl_device_lock *l, const char *dir, const char *kind, const char *which)
 {
-	char *path = l->path[l->n];
-	int at;
-
-	at = snprintf(path, sizeof(l->path[0]), "%s/roofline-%s", dir, kind);
-	(void)snprintf(path + at, sizeof(l->path[0]) - (size_t)at, "%s%.64s.lock", which ? "-" : "",
-		       which ? which : "");
-	for (char *c = path + at; *c; c++)
-		if (*c == '/')
-			*c = '_';
+	(void)snprintf(l->path[l->n], sizeof(l->path[0]), "%s/roofline-%s%s%.32s.lock", dir, kind,
+		       which ? "-" : "", which ? which : "");
 	l->fd[l->n++] = -1;
 }
 
@@ -41,34 +33,28 @@ static int by_name(const void *a, const void *b)
 }
 
 /* Sorted, so that two runs that share some wait for each other in one order. */
-static void add_gpus(struct rfl_device_lock *l, int ngpus, const char *names, const char *dir)
+static void add_gpus(struct rfl_device_lock *l, size_t n, const char *dir)
 {
-	char which[RFL_DEVICE_LOCKS_MAX - 1][64],
-		uuids[RFL_DEVICE_LOCKS_MAX - 1][RFL_CUDA_UUID_MAX];
-	const int told = (int)rfl_cuda_uuids(uuids, (size_t)ngpus);
+	char which[RFL_DEVICE_LOCKS_MAX - 1][RFL_CUDA_UUID_MAX];
 
-	for (int i = 0; i < ngpus; i++)
-		if (i < told)
-			memcpy(which[i], uuids[i], sizeof(uuids[0]));
-		else if (!rfl_world_gpu(names, i, which[i]))
-			(void)snprintf(which[i], sizeof(which[0]), "%d", i);
-	qsort(which, (size_t)ngpus, sizeof(which[0]), by_name);
-	for (int i = 0; i < ngpus; i++)
-		if (i == 0 || strcmp(which[i], which[i - 1]) != 0)
-			add(l, dir, "gpu", which[i]);
+	for (size_t i = rfl_cuda_uuids(which, n); i < n; i++)
+		(void)snprintf(which[i], sizeof(which[0]), "%zu", i);
+	qsort(which, n, sizeof(which[0]), by_name);
+	for (size_t i = 0; i < n; i++)
+		add(l, dir, "gpu", which[i]);
 }
 
-void rfl_device_lock_init(struct rfl_device_lock *l, const char *backend, int ngpus,
-			  const char *names, const char *dir)
+void rfl_device_lock_init(struct rfl_device_lock *l, const char *backend, size_t ngpus,
+			  const char *dir)
 {
 	const bool any = strcmp(backend, "auto") == 0;
+	const size_t most = RFL_DEVICE_LOCKS_MAX - 1;
 
 	l->n = 0;
 	if (any || strcmp(backend, "cpu") == 0)
 		add(l, dir, "cpu", NULL);
 	if (any || strcmp(backend, "cpu") != 0)
-		add_gpus(l, ngpus < RFL_DEVICE_LOCKS_MAX ? ngpus : RFL_DEVICE_LOCKS_MAX - 1, names,
-			 dir);
+		add_gpus(l, ngpus < most ? ngpus : most, dir);
 }
 
 /* Where everybody may write, the kernel refuses O_CREAT on somebody else's file: it is tried only

@@ -7,6 +7,7 @@
 #define RFL_CLI_DEVICE_LOCK_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -26,14 +27,13 @@ struct rfl_device_lock {
 
 /**
  * A GPU or MIG instance is locked under its UUID, as the driver tells it: however
- * CUDA_VISIBLE_DEVICES names it, it is one lock.
+ * CUDA_VISIBLE_DEVICES names it, it is one lock. Where no driver answers numbers have to do.
  * @param backend  "cpu", "cuda", "mps"; "auto" needs the processor and the GPUs
  * @param ngpus    of those that CUDA shows the run uses so many, from the first on
- * @param names    of GPUs, separated by commas, where no driver tells more; NULL: 0, 1, ...
  * @param dir      folder of the lock files, which all users of the machine must share
  */
-void rfl_device_lock_init(struct rfl_device_lock *l, const char *backend, int ngpus,
-			  const char *names, const char *dir);
+void rfl_device_lock_init(struct rfl_device_lock *l, const char *backend, size_t ngpus,
+			  const char *dir);
 
 /**
  * Take all of them, or none.

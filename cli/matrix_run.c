@@ -356,23 +356,8 @@ static enum rfl_rc take_device(struct rfl_matrix_job *job, struct rfl_device_loc
 	return RFL_OK;
 }
 
-/* What Slurm calls a GPU comes first: inside a job CUDA's own numbers may begin at 0 on each. */
-static const char *which_gpu(void)
-{
-	static const char *const variables[] = { "SLURM_STEP_GPUS", "SLURM_JOB_GPUS",
-						 "CUDA_VISIBLE_DEVICES" };
-
-	for (size_t i = 0; i < RFL_ARRAY_LEN(variables); i++) {
-		const char *value = getenv(variables[i]);
-
-		if (value && *value)
-			return value;
-	}
-	return NULL;
-}
-
 /* One for each of the processes that a run begins here (--world N). */
-static int gpus_of(const struct rfl_matrix_cell *cell)
+static size_t gpus_of(const struct rfl_matrix_cell *cell)
 {
 	int64_t n = 1;
 
@@ -380,7 +365,7 @@ static int gpus_of(const struct rfl_matrix_cell *cell)
 		if (strcmp(cell->options[i].name, "world") == 0 && cell->options[i].n > 0 &&
 		    rfl_num_parse_int(cell->options[i].values[0], "world", &n, NULL) != RFL_OK)
 			n = 1; /* "env": a launcher's */
-	return n > 1 ? (int)n : 1;
+	return n > 1 ? (size_t)n : 1;
 }
 
 static enum rfl_rc run_on_device(struct rfl_matrix_job *job, size_t run, struct rfl_err *err)
@@ -391,7 +376,7 @@ static enum rfl_rc run_on_device(struct rfl_matrix_job *job, size_t run, struct 
 	enum rfl_rc rc;
 
 	if (!job->share_device)
-		rfl_device_lock_init(&lock, cell->backend, gpus_of(cell), which_gpu(),
+		rfl_device_lock_init(&lock, cell->backend, gpus_of(cell),
 				     dir && *dir ? dir : LOCK_DIR);
 	rc = take_device(job, &lock, err);
 	if (rc == RFL_OK && !job->stopped)

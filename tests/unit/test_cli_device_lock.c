@@ -7,7 +7,7 @@
 
 #include "cli/device_lock.h"
 
-static struct rfl_device_lock lock_of(const char *visible, int ngpus, const char *dir)
+static struct rfl_device_lock lock_of(const char *visible, size_t ngpus, const char *dir)
 {
 	struct rfl_device_lock l;
 
@@ -15,7 +15,7 @@ static struct rfl_device_lock lock_of(const char *visible, int ngpus, const char
 		setenv("CUDA_VISIBLE_DEVICES", visible, 1);
 	else
 		unsetenv("CUDA_VISIBLE_DEVICES");
-	rfl_device_lock_init(&l, "cuda", ngpus, visible, dir);
+	rfl_device_lock_init(&l, "cuda", ngpus, dir);
 	unsetenv("CUDA_VISIBLE_DEVICES");
 	return l;
 }
@@ -33,7 +33,7 @@ static void a_gpu_has_one_lock_whatever_names_it(void **state)
 {
 	static const struct {
 		const char *a, *b;
-		int ngpus;
+		size_t ngpus;
 		bool same;
 	} cases[] = {
 		{ NULL, "0", 1, true },
@@ -61,25 +61,22 @@ static void a_gpu_has_one_lock_whatever_names_it(void **state)
 	}
 }
 
-/* Names alone tell less, and all that there are serve. */
-static void without_a_driver_names_are_taken(void **state)
+/* No run of CUDA gets far there. */
+static void without_a_driver_gpus_are_numbered(void **state)
 {
 	struct rfl_device_lock l;
 
 	(void)state;
 	fake_scripts("fail=cuInit:100", "");
-	l = lock_of("GPU-0/7,3", 2, "/locks");
-	assert_int_equal(l.n, 2);
-	assert_string_equal(l.path[0], "/locks/roofline-gpu-3.lock");
-	assert_string_equal(l.path[1], "/locks/roofline-gpu-GPU-0_7.lock");
-	l = lock_of(NULL, 2, "/locks");
-	assert_string_equal(l.path[0], "/locks/roofline-gpu-0.lock");
-	assert_string_equal(l.path[1], "/locks/roofline-gpu-1.lock");
-	rfl_device_lock_init(&l, "auto", 1, NULL, "/locks");
-	assert_int_equal(l.n, 2);
+	rfl_device_lock_init(&l, "auto", 2, "/locks");
+	assert_int_equal(l.n, 3);
 	assert_string_equal(l.path[0], "/locks/roofline-cpu.lock");
-	rfl_device_lock_init(&l, "cpu", 4, NULL, "/locks");
+	assert_string_equal(l.path[1], "/locks/roofline-gpu-0.lock");
+	assert_string_equal(l.path[2], "/locks/roofline-gpu-1.lock");
+	rfl_device_lock_init(&l, "cpu", 4, "/locks");
 	assert_int_equal(l.n, 1);
+	rfl_device_lock_init(&l, "mps", 100, "/locks");
+	assert_int_equal(l.n, RFL_DEVICE_LOCKS_MAX - 1);
 }
 
 static bool is_free(struct rfl_device_lock *l)
@@ -124,7 +121,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_gpu_has_one_lock_whatever_names_it),
-		cmocka_unit_test(without_a_driver_names_are_taken),
+		cmocka_unit_test(without_a_driver_gpus_are_numbered),
 		cmocka_unit_test_setup_teardown(a_run_locks_every_gpu_that_it_uses, tmpdir_make,
 						tmpdir_remove),
 	};

@@ -4,7 +4,6 @@ build=$(dirname "$ROOFLINE")/..
 command -v flock >/dev/null || { echo "no flock" >&2; exit 77; }
 export ROOFLINE_PLUGIN_PATH=$build/tests/engines ROOFLINE_LOCK_DIR=$PWD/locks RFL_FAKE_DEVICE=cuda
 export LD_LIBRARY_PATH=$build/tests/fakes:$build/tests/fakes/nvml FAKE_CUDA=count=2 FAKE_NVML=count=2
-unset SLURM_STEP_GPUS SLURM_JOB_GPUS
 sed 's/"threads": 1/"threads": 1, "world": 2/; s/"cpu"/"cuda"/' "$(dirname "$0")/small.json" >m.json
 mkdir locks meet
 held=locks/roofline-gpu-a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1.lock
