@@ -84,54 +84,30 @@ static const struct rfl_column metric_columns[] = {
 };
 enum { METRIC_COLUMNS_FOR_PEOPLE = 5 };
 
-struct verdict {
-	bool valid;
-	size_t passes;
-	const char *unit, *description;
-	const char *reason; /* NULL when valid */
-};
-
-static void metric_row(struct rfl_table *t, const char *metric, const struct verdict *v,
-		       bool people)
+/* A row of one metric, or of all together. */
+static bool check_metrics(struct rfl_table *t, const struct rfl_asked_chip *chip,
+			  const char *const *metrics, size_t n, bool together, bool people)
 {
-	rfl_table_text(t, metric);
-	rfl_table_text(t, v->valid ? "yes" : "no");
-	if (v->valid)
-		rfl_table_int(t, (int64_t)v->passes);
+	struct rfl_cupti_metric_info info = {
+		.description = together ? "the passes of all of them in one session" : NULL,
+	};
+	struct rfl_err why = RFL_ERR_INIT;
+	size_t passes = 0;
+	const bool valid =
+		(together || rfl_cupti_metric(chip->host, metrics[0], &info, &why) == RFL_OK) &&
+		rfl_cupti_passes(chip->host, metrics, n, &passes, NULL, &why) == RFL_OK;
+
+	rfl_table_text(t, together ? "(together)" : metrics[0]);
+	rfl_table_text(t, valid ? "yes" : "no");
+	if (valid)
+		rfl_table_int(t, (int64_t)passes);
 	else
 		rfl_table_null(t);
-	rfl_table_text(t, v->unit);
-	rfl_table_text(t, people && v->reason ? v->reason : v->description);
+	rfl_table_text(t, info.unit);
+	rfl_table_text(t, people && !valid ? why.msg : info.description);
 	if (!people)
-		rfl_table_text(t, v->reason);
-}
-
-static bool check_metric(struct rfl_table *t, const struct rfl_asked_chip *chip, const char *metric,
-			 bool people)
-{
-	struct rfl_cupti_metric_info info = { .unit = NULL };
-	struct rfl_err why = RFL_ERR_INIT;
-	struct verdict v = { .valid = false };
-
-	v.valid = rfl_cupti_metric(chip->host, metric, &info, &why) == RFL_OK &&
-		  rfl_cupti_passes(chip->host, &metric, 1, &v.passes, NULL, &why) == RFL_OK;
-	v.unit = info.unit;
-	v.description = info.description;
-	v.reason = v.valid ? NULL : why.msg;
-	metric_row(t, metric, &v, people);
-	return v.valid;
-}
-
-static bool check_together(struct rfl_table *t, const struct rfl_asked_chip *chip,
-			   const char *const *metrics, size_t n, bool people)
-{
-	struct rfl_err why = RFL_ERR_INIT;
-	struct verdict v = { .description = "the passes of all of them in one session" };
-
-	v.valid = rfl_cupti_passes(chip->host, metrics, n, &v.passes, NULL, &why) == RFL_OK;
-	v.reason = v.valid ? NULL : why.msg;
-	metric_row(t, "(together)", &v, people);
-	return v.valid;
+		rfl_table_text(t, valid ? NULL : why.msg);
+	return valid;
 }
 
 static enum rfl_rc check_chip(struct rfl_cli *cli, const struct check_args *a,
@@ -155,9 +131,9 @@ static enum rfl_rc check_chip(struct rfl_cli *cli, const struct check_args *a,
 		n = set.n;
 	}
 	for (size_t i = 0; i < n; i++)
-		valid &= check_metric(t, chip, metrics[i], people);
+		valid &= check_metrics(t, chip, &metrics[i], 1, false, people);
 	if (valid)
-		valid = check_together(t, chip, metrics, n, people);
+		valid = check_metrics(t, chip, metrics, n, true, people);
 	rfl_table_note(t, "%s, asked of %s.", chip->name, rfl_cupti_path(chip->lib));
 	rc = rfl_cli_put_table(cli, t, (enum rfl_format)a->format, err);
 	rfl_table_free(t);
@@ -183,12 +159,14 @@ static enum rfl_rc run_chip(struct rfl_cli *cli, const struct check_args *a, str
 /* ------------------------------------------------------------------ this machine */
 
 static const struct rfl_column here_columns[] = {
-	TEXT("what", "What"),     TEXT("state", "State"), TEXT("detail", "Found"),
-	TEXT("reason", "Reason"), TEXT("cure", "Cure"),
+	TEXT("what", "What"),
+	TEXT("state", "State"),
+	TEXT("detail", "Found"),
+	TEXT("reason", "Reason"),
 };
 enum { HERE_COLUMNS_FOR_PEOPLE = 3 };
 
-/* People read why something failed, and the cure, below the table: they are long. */
+/* People read why something failed, and what to do, below the table: it is long. */
 static void here_row(struct rfl_table *t, const struct rfl_gpu_check_row *row, bool people)
 {
 	const bool skipped = row->state == RFL_GPU_CHECK_SKIPPED;
@@ -196,21 +174,14 @@ static void here_row(struct rfl_table *t, const struct rfl_gpu_check_row *row, b
 	rfl_table_text(t, row->what);
 	rfl_table_text(t, rfl_gpu_check_state_names[row->state]);
 	rfl_table_text(t, people && skipped ? row->reason : row->detail);
-	if (!people) {
+	if (!people)
 		rfl_table_text(t, row->reason);
-		rfl_table_text(t, row->cure);
-	}
-}
-
-static bool same_text(const char *a, const char *b)
-{
-	return a == b || (a && b && strcmp(a, b) == 0);
 }
 
 static bool fails_alike(const struct rfl_gpu_check_row *a, const struct rfl_gpu_check_row *b)
 {
 	return a->state == RFL_GPU_CHECK_FAILED && b->state == RFL_GPU_CHECK_FAILED &&
-	       same_text(a->reason, b->reason) && same_text(a->cure, b->cure);
+	       strcmp(a->reason, b->reason) == 0;
 }
 
 /* One line for all that failed for the same reason. */
@@ -229,9 +200,7 @@ static void note_failures(struct rfl_table *t, const struct rfl_gpu_check_row *r
 		for (size_t k = i; k < n; k++)
 			if (fails_alike(row, &rows[k]))
 				rfl_buf_printf(&what, "%s%s", k > i ? ", " : "", rows[k].what);
-		rfl_table_note(t, "%s: %s%s%s", rfl_buf_str(&what),
-			       row->reason ? row->reason : "failed", row->cure ? ": " : "",
-			       row->cure ? row->cure : "");
+		rfl_table_note(t, "%s: %s", rfl_buf_str(&what), row->reason);
 		rfl_buf_fini(&what);
 	}
 }
@@ -285,8 +254,8 @@ static enum rfl_rc verdict_of(const struct rfl_gpu_check *check, struct rfl_err 
 
 	if (row)
 		return rfl_fail(err, RFL_EUNAVAILABLE, 0,
-				"counters of a GPU cannot be read here (%s, see there for the "
-				"cure); a run counts FLOPs and bytes from its network all the same",
+				"counters of a GPU cannot be read here (%s, see there); "
+				"a run counts FLOPs and bytes from its network all the same",
 				row->what);
 	row = first_failure(check, RFL_EFAILED);
 	if (row)
@@ -349,7 +318,7 @@ const struct rfl_cmd rfl_cmd_counters_check = {
 	.summary = "say whether counters can be read here, or whether a chip has some metrics",
 	.description =
 		"Without --chip: driver, GPU, CUPTI, permission and self-test in their order, with "
-		"the cure for what is missing, and the counters of the processor; 77 when no "
+		"what to do where one fails, and the counters of the processor; 77 when no "
 		"counter of a GPU can be read, 1 when some cannot or the self-test is off. With "
 		"--chip, for which neither GPU nor driver is needed: each metric, and the passes "
 		"of all of them together; 1 when one does not exist or does not go with the "

@@ -59,16 +59,6 @@ static const struct {
 	  "load its kernel modules ('nvidia-modprobe -u'), look at 'dmesg'" },
 };
 
-const char *rfl_cuda_cure(enum rfl_cuda_gate gate, int result)
-{
-	if (gate == RFL_CUDA_GATE_LIBRARY)
-		return get_driver;
-	for (size_t i = 0; i < RFL_ARRAY_LEN(messages); i++)
-		if (messages[i].code == result)
-			return messages[i].cure;
-	return NULL;
-}
-
 enum rfl_rc rfl_cuda_check(const struct rfl_cuda *c, int result, const char *call,
 			   struct rfl_err *err)
 {

@@ -74,9 +74,6 @@ int64_t rfl_cuda_l2_bytes(const struct rfl_cuda *c);
 enum rfl_rc rfl_cuda_check(const struct rfl_cuda *c, int result, const char *call,
 			   struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** What to do about a failure, the end of its message; NULL: nothing is known. */
-const char *rfl_cuda_cure(enum rfl_cuda_gate gate, int result);
-
 /** What the driver's parameters say of counters without any call. */
 enum rfl_counter_access {
 	RFL_COUNTERS_UNKNOWN, /**< no such file: no driver of Linux, or a container without it */

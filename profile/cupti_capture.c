@@ -161,13 +161,12 @@ static void note_idle(const struct rfl_cupti_count *c, struct rfl_capture_builde
 		      const struct rfl_cupti_planned *s, const struct rfl_counted *counted)
 {
 	double idle = dram_of(c, s, &c->idle.ranges[0]);
-	double all = 0, wall_s = 0, share;
+	const double wall_s = rfl_counted_wall_s(counted);
+	double all = 0, share;
 	char bytes[32], time[32];
 
-	for (size_t i = 0; i < counted->n; i++) {
+	for (size_t i = 0; i < counted->n; i++)
 		all += dram_of(c, s, &counted->ranges[i]);
-		wall_s += counted->ranges[i].wall_s;
-	}
 	if (isnan(idle) || !(all > 0) || !(c->idle.ranges[0].wall_s > 0))
 		return;
 	share = idle / c->idle.ranges[0].wall_s * wall_s / all;
@@ -181,22 +180,17 @@ static void note_idle(const struct rfl_cupti_count *c, struct rfl_capture_builde
 static enum rfl_rc add_idle(const struct rfl_cupti_count *c, struct rfl_capture_builder *b,
 			    const struct marks *marks, struct rfl_err *err)
 {
-	enum rfl_rc rc = RFL_OK;
+	const struct rfl_cupti_planned *core = c->plan ? &c->plan->sessions[0] : NULL;
+	enum rfl_rc rc;
 
 	if (c->idle.n == 0)
 		return RFL_OK;
-	for (size_t k = 0; k < c->plan->n && rc == RFL_OK; k++) {
-		if (c->plan->sessions[k].set != RFL_SET_CORE)
-			continue;
-		note_idle(c, b, &c->plan->sessions[k], &c->outcomes[k].counted);
-		rc = rfl_capture_begin(b, RFL_RANGE_IDLE, "idle", NULL, NULL, err);
-		if (rc == RFL_OK)
-			rc = give_session(b, &c->plan->sessions[k], c->outcomes[k].first_pass,
-					  c->idle.ranges[0].values, marks, NULL, err);
-		if (rc == RFL_OK)
-			rc = rfl_capture_end(b, err);
-	}
-	return rc;
+	note_idle(c, b, core, &c->outcomes[0].counted);
+	rc = rfl_capture_begin(b, RFL_RANGE_IDLE, "idle", NULL, NULL, err);
+	if (rc == RFL_OK)
+		rc = give_session(b, core, c->outcomes[0].first_pass, c->idle.ranges[0].values,
+				  marks, NULL, err);
+	return rc == RFL_OK ? rfl_capture_end(b, err) : rc;
 }
 
 /* ------------------------------------------------------------------ notes */

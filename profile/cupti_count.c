@@ -16,8 +16,8 @@
 
 /* A session that patches kernels may take so long: the driver compiles each of them anew, and they
  * run many times slower. */
-#define PATCHED_LEAST_S    120
-#define PATCHED_PER_STEP_S 100
+#define PATCHED_LEAST_S  120
+#define PATCHED_PER_STEP 100
 
 static const char pending[] = "the run ended before this was counted";
 
@@ -59,10 +59,7 @@ void rfl_cupti_count_close(struct rfl_cupti_count *c)
 
 bool rfl_cupti_count_any(const struct rfl_cupti_count *c)
 {
-	for (size_t i = 0; c->plan && i < c->plan->n; i++)
-		if (c->plan->sessions[i].metrics.n > 0 && c->outcomes[i].why.rc == RFL_OK)
-			return true;
-	return false;
+	return rfl_cupti_count_ranges(c) != &c->walked;
 }
 
 const struct rfl_counted *rfl_cupti_count_ranges(const struct rfl_cupti_count *c)
@@ -139,11 +136,9 @@ static enum rfl_rc run_idle(void *ctx, struct rfl_ranges *ranges, struct rfl_err
 static void count_idle(struct rfl_cupti_count *c, struct rfl_cupti_session *session,
 		       const struct rfl_counted *step)
 {
-	double time_s = 0;
+	double time_s = rfl_counted_wall_s(step);
 	struct rfl_replay work = { .run = run_idle, .ctx = &time_s, .max_ranges = 1 };
 
-	for (size_t i = 0; i < step->n; i++)
-		time_s += step->ranges[i].wall_s;
 	time_s = time_s > IDLE_MOST_S ? IDLE_MOST_S : time_s < IDLE_LEAST_S ? IDLE_LEAST_S : time_s;
 	if (rfl_cupti_session_count(session, &work, &c->idle, NULL) != RFL_OK)
 		rfl_counted_fini(&c->idle);
@@ -238,19 +233,15 @@ static void give_reason(struct rfl_err *result, const struct rfl_err *why)
 static void hand_over(const struct rfl_cupti_count *c, unsigned next)
 {
 	const struct rfl_counted *ranges = rfl_cupti_count_ranges(c);
+	const double patched_s = PATCHED_LEAST_S + PATCHED_PER_STEP * rfl_counted_wall_s(ranges);
 	struct rfl_captures captures;
-	double step_s = 0;
 
 	if (!c->request->so_far || ranges->n == 0)
 		return;
-	for (size_t i = 0; i < ranges->n; i++)
-		step_s += ranges->ranges[i].wall_s;
 	rfl_captures_init(&captures);
 	if (rfl_cupti_capture(c, &captures, NULL) == RFL_OK)
-		c->request->so_far(
-			&captures,
-			next == RFL_SET_FLOPS ? PATCHED_LEAST_S + PATCHED_PER_STEP_S * step_s : 0,
-			c->request->ctx);
+		c->request->so_far(&captures, next == RFL_SET_FLOPS ? patched_s : 0,
+				   c->request->ctx);
 	rfl_captures_fini(&captures);
 }
 

@@ -299,19 +299,16 @@ enum rfl_rc rfl_cupti_describe(struct rfl_cupti_host *h, const char *base,
 {
 	struct rfl_cupti_host_metric_properties p;
 	struct rfl_buf name;
-	int result = properties(h, base, &p);
+	bool found = false;
 
 	rfl_buf_init(&name, RFL_ERR_MSG_MAX);
-	for (int type = 0;
-	     result == RFL_CUPTI_INVALID_METRIC_NAME && type < RFL_CUPTI_METRIC_TYPE_COUNT; type++)
-		if (with_rollup(h, base, type, &name, &p))
-			result = RFL_CUPTI_SUCCESS;
+	for (int type = 0; !found && type < RFL_CUPTI_METRIC_TYPE_COUNT; type++)
+		found = with_rollup(h, base, type, &name, &p);
 	rfl_buf_fini(&name);
-	if (result == RFL_CUPTI_INVALID_METRIC_NAME)
+	if (!found)
 		return no_such_metric(h, base, err);
-	if (result == RFL_CUPTI_SUCCESS)
-		tell(&p, ret);
-	return rfl_cupti_check(h->lib, result, "cuptiProfilerHostGetMetricProperties", err);
+	tell(&p, ret);
+	return RFL_OK;
 }
 
 /* ------------------------------------------------------------------ sets of metrics */

@@ -5,7 +5,6 @@
  */
 #include "profile/cupti_lib.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -139,6 +138,8 @@ static enum rfl_rc cannot_use(const struct rfl_err *why, struct rfl_err *err)
 {
 	const bool old = strstr(why->msg, "has no symbol") != NULL;
 
+	if (strstr(why->msg, "RFL_CUPTI_PATH"))
+		return rfl_fail(err, why->rc, why->native, "%s", why->msg);
 	return rfl_fail(err, why->rc, why->native, "%s%s: %s", why->msg,
 			old ? " (it has no range profiler)" : "", CURE);
 }
@@ -166,36 +167,13 @@ static bool can_answer(const struct rfl_cupti *c)
 	       rfl_cuda_uuids(uuid, 1) > 0;
 }
 
-/* The first that loads and can answer. */
-static enum rfl_rc open_first(struct rfl_cupti *c, const struct ladder *l, struct rfl_err *err)
-{
-	struct rfl_err why = RFL_ERR_INIT;
-	char silent[512] = "";
-
-	for (size_t i = 0; i < l->n; i++) {
-		rfl_err_clear(&why);
-		if (resolve(c, l->names + i, false, &why) != RFL_OK)
-			break;
-		if (can_answer(c))
-			return RFL_OK;
-		(void)snprintf(silent, sizeof(silent), "%s", rfl_dl_path(c->dl));
-		rfl_dl_close(c->dl);
-		c->dl = NULL;
-	}
-	if (!silent[0])
-		return cannot_use(&why, err);
-	return rfl_fail(err, RFL_EUNAVAILABLE, 0,
-			"%s answers no question without an NVIDIA driver, as no CUPTI since CUDA "
-			"13.2 does: name one of CUDA 13.1 or earlier in RFL_CUPTI_PATH",
-			silent);
-}
-
 static enum rfl_rc open_ladder(struct rfl_cupti *c, const struct rfl_cupti_places *places,
 			       struct rfl_err *err)
 {
 	const bool named = places->path && places->path[0] != '\0';
 	struct ladder l = { .arena = rfl_arena_new(0) };
-	enum rfl_rc rc;
+	struct rfl_err why = RFL_ERR_INIT; /* the first */
+	enum rfl_rc rc = RFL_OK;
 
 	if (!l.arena)
 		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
@@ -209,10 +187,22 @@ static enum rfl_rc open_ladder(struct rfl_cupti *c, const struct rfl_cupti_place
 		rc = rfl_fail(err, RFL_EUNAVAILABLE, 0,
 			      "%s: neither libcupti.so.13 nor libcupti.so.12 is in it: %s",
 			      places->path, CURE);
-	else
-		rc = open_first(c, &l, err);
+	/* each opens the first that loads of the rest */
+	for (size_t i = 0; rc == RFL_OK && i < l.n; i++) {
+		rc = resolve(c, l.names + i, false, &why);
+		if (rc != RFL_OK || can_answer(c))
+			break;
+		(void)rfl_fail(&why, RFL_EUNAVAILABLE, 0,
+			       "%s answers no question without an NVIDIA driver, as no CUPTI since "
+			       "CUDA 13.2 does: name one of CUDA 13.1 or earlier in RFL_CUPTI_PATH",
+			       rfl_dl_path(c->dl));
+		rfl_dl_close(c->dl);
+		c->dl = NULL;
+	}
 	rfl_arena_free(l.arena);
-	return rc;
+	if (rc == RFL_OK && c->dl)
+		return RFL_OK;
+	return why.rc == RFL_OK ? rc : cannot_use(&why, err);
 }
 
 /* NVIDIA's library opens its neighbour with RTLD_DEEPBIND, at which an address sanitizer ends the

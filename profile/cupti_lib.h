@@ -58,9 +58,6 @@ uint32_t rfl_cupti_version(const struct rfl_cupti *c);
 enum rfl_rc rfl_cupti_check(const struct rfl_cupti *c, int result, const char *call,
 			    struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** The rows behind it, for docs and tests: result code, meaning, cure; false behind the last. */
-bool rfl_cupti_message_at(size_t i, int *result, const char **meaning, const char **cure);
-
 #ifdef __cplusplus
 }
 #endif

@@ -99,16 +99,6 @@ static const struct message *find(int result)
 	return NULL;
 }
 
-bool rfl_cupti_message_at(size_t i, int *result, const char **meaning, const char **cure)
-{
-	if (i >= RFL_ARRAY_LEN(messages))
-		return false;
-	*result = messages[i].result;
-	*meaning = messages[i].meaning;
-	*cure = messages[i].cure;
-	return true;
-}
-
 /* "CUPTI_ERROR_HARDWARE_BUSY", also of a result that is newer than the table. */
 static const char *result_name(const struct rfl_cupti *c, int result)
 {

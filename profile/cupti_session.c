@@ -48,6 +48,15 @@ void rfl_counted_fini(struct rfl_counted *c)
 	*c = (struct rfl_counted){ .arena = NULL };
 }
 
+double rfl_counted_wall_s(const struct rfl_counted *c)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < c->n; i++)
+		sum += c->ranges[i].wall_s;
+	return sum;
+}
+
 /* ------------------------------------------------------------------ ranges */
 
 static enum rfl_rc new_range(struct rfl_counted *c, enum rfl_range_kind kind, const char *name,

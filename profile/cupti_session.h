@@ -53,6 +53,8 @@ struct rfl_counted {
 	size_t runs;    /**< of the workload */
 };
 void rfl_counted_fini(struct rfl_counted *c); /* accepts a zeroed struct */
+/** Of all ranges. */
+double rfl_counted_wall_s(const struct rfl_counted *c);
 
 struct rfl_cupti_session;
 

@@ -70,46 +70,22 @@ static void skip(struct rfl_gpu_check *c, const char *what, const char *reason)
 	row(c, what, RFL_GPU_CHECK_SKIPPED)->reason = reason;
 }
 
-/* The cure is the end of a message: it gets a field of its own. */
 static void make_failed(struct rfl_gpu_check *c, struct rfl_gpu_check_row *r,
-			const struct rfl_err *err, const char *cure)
+			const struct rfl_err *err)
 {
-	size_t len = strlen(err->msg), tail = cure ? strlen(cure) : 0;
-	char *reason = rfl_arena_strdup(c->arena, err->msg);
-
 	*r = (struct rfl_gpu_check_row){ .what = r->what,
 					 .state = RFL_GPU_CHECK_FAILED,
+					 .reason = keep(c, err->msg),
 					 .rc = RFL_EUNAVAILABLE };
-	if (!reason) {
-		c->no_memory = true;
-		return;
-	}
-	if (tail && len > tail + 2 && strcmp(reason + len - tail, cure) == 0)
-		reason[len - tail - 2] = '\0'; /* with the ": " in front */
-	r->reason = reason;
-	r->cure = cure ? keep(c, cure) : NULL;
 }
 
 static struct rfl_gpu_check_row *fail(struct rfl_gpu_check *c, const char *what,
-				      const struct rfl_err *err, const char *cure)
+				      const struct rfl_err *err)
 {
 	struct rfl_gpu_check_row *r = row(c, what, RFL_GPU_CHECK_FAILED);
 
-	make_failed(c, r, err, cure);
+	make_failed(c, r, err);
 	return r;
-}
-
-static const char *cupti_cure(const struct rfl_err *err)
-{
-	const char *meaning, *cure, *install = strstr(err->msg, "install CUPTI");
-	int result;
-
-	if (install)
-		return install;
-	for (size_t i = 0; rfl_cupti_message_at(i, &result, &meaning, &cure); i++)
-		if (result == err->native && result != 0 && strstr(err->msg, meaning))
-			return cure;
-	return NULL;
 }
 
 /* ------------------------------------------------------------------ looking */
@@ -135,8 +111,7 @@ static void look_driver(struct look *l)
 	}
 	if (gate >= RFL_CUDA_GATE_DEVICE)
 		ok(c, "driver", "works");
-	fail(c, gate >= RFL_CUDA_GATE_DEVICE ? "device" : "driver", &err,
-	     rfl_cuda_cure(gate, err.native));
+	fail(c, gate >= RFL_CUDA_GATE_DEVICE ? "device" : "driver", &err);
 	if (gate < RFL_CUDA_GATE_DEVICE)
 		skip(c, "device", "there is no driver");
 }
@@ -153,7 +128,7 @@ static void look_library(struct look *l)
 		places.driver_major = rfl_cuda_version(l->cuda) / 1000;
 	if (rfl_cupti_open(&places, &l->lib, &err) != RFL_OK ||
 	    rfl_cupti_chips(l->lib, &chips, &n, &err) != RFL_OK) {
-		fail(c, "CUPTI", &err, cupti_cure(&err));
+		fail(c, "CUPTI", &err);
 		rfl_cupti_close(l->lib);
 		l->lib = NULL;
 		return;
@@ -203,7 +178,7 @@ static void look_target(struct look *l)
 		c->no_memory = true;
 	for (size_t i = 0; i < RFL_ARRAY_LEN(gates); i++) {
 		if (i == (size_t)l->target.gate)
-			fail(c, gates[i].what, &err, cupti_cure(&err));
+			fail(c, gates[i].what, &err);
 		else if (i > (size_t)l->target.gate)
 			skip(c, gates[i].what, "not asked: see above");
 		else if (i == RFL_CUPTI_GATE_CHIP)
@@ -231,7 +206,7 @@ static void look_sessions(struct look *l)
 	if (rfl_cupti_plan_new(l->lib, l->target.chip, l->target.availability,
 			       RFL_SET_CORE | RFL_SET_FLOPS | RFL_SET_LINKS, l->precision, &plan,
 			       &err) != RFL_OK) {
-		fail(c, "counters", &err, NULL);
+		fail(c, "counters", &err);
 		return;
 	}
 	for (size_t i = 0; i < plan->n; i++) {
@@ -244,7 +219,7 @@ static void look_sessions(struct look *l)
 		if (!what || text.failed)
 			c->no_memory = true;
 		else if (s->why.rc != RFL_OK)
-			fail(c, what, &s->why, cupti_cure(&s->why));
+			fail(c, what, &s->why);
 		else if (s->metrics.n == 0)
 			skip(c, what, "the chip has none of them");
 		else
@@ -258,14 +233,6 @@ static void look_sessions(struct look *l)
 }
 
 /* ------------------------------------------------------------------ self-test */
-
-/* Bytes belong to the whole GPU, FLOPs to this process. */
-static const char *cure_of(enum rfl_quantity q)
-{
-	if (q == RFL_QUANTITY_DRAM_READ || q == RFL_QUANTITY_DRAM_WRITE)
-		return "end other programs on the GPU and check again";
-	return "use another CUPTI (RFL_CUPTI_PATH names its folder) and check again";
-}
 
 static void selftest_row(struct rfl_gpu_check *c, const struct rfl_selftest *t, size_t i)
 {
@@ -290,8 +257,9 @@ static void selftest_row(struct rfl_gpu_check *c, const struct rfl_selftest *t, 
 	out = &c->rows[c->n - 1];
 	if (fabs(ratio - 1) > RFL_SELFTEST_TOLERANCE && !ecc) {
 		out->state = RFL_GPU_CHECK_FAILED;
-		out->reason = "the counter is off by more than 2 %";
-		out->cure = cure_of(r->quantity);
+		out->reason = "the counter is off by more than 2 %: end other programs on the GPU, "
+			      "whose bytes are counted too, or use another CUPTI (RFL_CUPTI_PATH "
+			      "names its folder), and check again";
 		out->rc = RFL_EFAILED;
 	}
 }
@@ -306,12 +274,11 @@ static void selftest_failed(struct rfl_gpu_check *c, const struct rfl_err *err)
 	    err->native == RFL_CUPTI_VIRTUALIZED_PRIVILEGES) {
 		for (size_t i = 0; i < c->n; i++)
 			if (strcmp(c->rows[i].what, permission) == 0)
-				make_failed(c, &c->rows[i], err, cupti_cure(err));
+				make_failed(c, &c->rows[i], err);
 		skip(c, "self-test", "not done: see above");
 		return;
 	}
-	fail(c, "self-test", err, cupti_cure(err))->rc =
-		err->rc == RFL_EFAILED ? RFL_EFAILED : RFL_EUNAVAILABLE;
+	fail(c, "self-test", err)->rc = err->rc == RFL_EFAILED ? RFL_EFAILED : RFL_EUNAVAILABLE;
 }
 
 static void look_selftest(struct look *l)

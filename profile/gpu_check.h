@@ -1,6 +1,6 @@
 /*
  * gpu_check.h - whether counters of a GPU can be read here: every condition in its order, with what
- * was found, why it does not hold, and the cure. It is what `roofline counters check` prints, and
+ * was found, why it does not hold, and what to do. It is what `roofline counters check` prints, and
  * what a run looks at before it counts.
  */
 #ifndef RFL_PROFILE_GPU_CHECK_H
@@ -29,8 +29,7 @@ struct rfl_gpu_check_row {
 	const char *what; /**< "driver", "device", "permission", ... */
 	enum rfl_gpu_check_state state;
 	const char *detail; /**< what was found: "CUDA 13.0"; NULL: nothing */
-	const char *reason; /**< why it does not hold; NULL when it does */
-	const char *cure;   /**< what to do; NULL: nothing can be done, or nothing has to */
+	const char *reason; /**< why it does not hold, and what to do; NULL when it does */
 	enum rfl_rc rc;     /**< of a failure: RFL_EUNAVAILABLE when no counter can be read because
 			     *   of it; RFL_EFAILED when some can, or read something wrong */
 };

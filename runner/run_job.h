@@ -61,9 +61,8 @@ enum rfl_rc rfl_run__tell_measured(struct rfl_run__job *job, struct rfl_err *err
 void rfl_run__tell_until(struct rfl_run__job *job);
 enum rfl_rc rfl_run__tell_counters(struct rfl_run__job *job, const struct rfl_captures *captures,
 				   struct rfl_err *err);
-/** A part of the counters, should nothing more come; `within_s` as of so_far() in source.h. */
-void rfl_run__tell_so_far(struct rfl_run__job *job, const struct rfl_captures *captures,
-			  double within_s);
+/** What is counted so far, should nothing more come: so_far() of source.h, with the job as ctx. */
+void rfl_run__tell_so_far(const struct rfl_captures *so_far, double within_s, void *ctx);
 /** The counted steps are over. */
 void rfl_run__tell_counted(struct rfl_run__job *job, const struct rfl_err *end);
 void rfl_run__tell_failed(struct rfl_run__job *job, const struct rfl_err *end);

@@ -14,11 +14,6 @@
 
 /* ---- counters ---- */
 
-static void on_so_far(const struct rfl_captures *so_far, double within_s, void *ctx)
-{
-	rfl_run__tell_so_far(ctx, so_far, within_s);
-}
-
 static struct rfl_source_request counters_request(struct rfl_run__job *job)
 {
 	const struct rfl_run_config *c = &job->config;
@@ -30,7 +25,7 @@ static struct rfl_source_request counters_request(struct rfl_run__job *job)
 		.step_s = job->burst.nsteps ? job->burst.wall_s / (double)job->burst.nsteps : 0,
 		.places = c->places,
 		.early = job->early,
-		.so_far = on_so_far,
+		.so_far = rfl_run__tell_so_far,
 		.ctx = job,
 	};
 }
@@ -44,13 +39,6 @@ static void open_counters(struct rfl_run__job *job)
 	    job->source_for(rfl_device_names[job->choice.device], &job->source, NULL) == RFL_OK &&
 	    job->source->open)
 		job->early = job->source->open(&request);
-}
-
-static void close_counters(struct rfl_run__job *job)
-{
-	if (job->early)
-		job->source->close(job->early);
-	job->early = NULL;
 }
 
 /* ---- engine ---- */
@@ -221,7 +209,6 @@ static void count(struct rfl_run__job *job)
 		return;
 	rfl_run__tell_progress(job, "counting", 0, 1);
 	end.rc = count_step(job, &end);
-	close_counters(job);
 	rfl_run__tell_counted(job, &end);
 }
 
@@ -297,7 +284,8 @@ enum rfl_rc rfl_run__measure(const struct rfl_run_config *config, rfl_run_source
 		rfl_run__tell_failed(&job, &failure);
 		rfl_fail(err, rc, failure.native, "%s", failure.msg);
 	}
-	close_counters(&job);
+	if (job.early)
+		job.source->close(job.early);
 	rfl_sampler_free(job.sampler);
 	rfl_burst_fini(&job.burst);
 	rfl_data_free(job.data);

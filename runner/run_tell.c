@@ -262,10 +262,11 @@ enum rfl_rc rfl_run__tell_counters(struct rfl_run__job *job, const struct rfl_ca
 	return rc;
 }
 
-void rfl_run__tell_so_far(struct rfl_run__job *job, const struct rfl_captures *captures,
-			  double within_s)
+void rfl_run__tell_so_far(const struct rfl_captures *so_far, double within_s, void *ctx)
 {
-	if (rfl_run__tell_counters(job, captures, NULL) == RFL_OK)
+	struct rfl_run__job *job = ctx;
+
+	if (rfl_run__tell_counters(job, so_far, NULL) == RFL_OK)
 		send(job, json_pack("{s:s, s:I, s:f}", "event", "so_far", "bytes",
 				    (json_int_t)job->counters_len, "within_s", within_s));
 }

@@ -1,4 +1,4 @@
-# The driver allows counters to administrators only: what fails is named with its cure.
+# The driver allows counters to administrators only: what fails is named, and what to do.
 fakes=$(dirname "$ROOFLINE")/../tests/fakes
 export FAKE_CUPTI="fail=cuptiProfilerGetCounterAvailability:35"
 LD_LIBRARY_PATH=$fakes RFL_CUPTI_PATH=$fakes roofline counters check --format csv >check.csv
