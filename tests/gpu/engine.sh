@@ -6,7 +6,7 @@
 #
 # ROOFLINE is the program, DIR a folder for the records (made when absent), PYTHON one that has the
 # same PyTorch and torchvision (default python3); without it the comparison is left out. --quick takes
-# one model and few steps. Exit 0 when every check holds, 1 when one does not, 77 without a GPU.
+# one model, few steps, two precisions and one layout. Exit 0 when every check holds, 1 when one does not, 77 without a GPU.
 # BACKEND=cpu tries the script itself out on a machine without a GPU. See README.md.
 set -uo pipefail
 
@@ -53,8 +53,10 @@ burst() {
 }
 
 warmup=10 iters=100 models="resnet50:64 vgg16:32 mobilenet_v2:64" files="$golden/*.json"
+precisions="fp32 tf32 amp bf16" layouts="nchw nhwc"
 if [ $quick = 1 ]; then
   warmup=5 iters=10 models="resnet50:8" files="$golden/train_cifar_cnn.json"
+  precisions="fp32 bf16" layouts=nchw
 fi
 if [ "$backend" = cpu ]; then
   models="mobilenet_v2:2"
@@ -154,9 +156,9 @@ done
 echo "model,batch,precision,layout,graph,ours_img_s,python_img_s,ratio" >throughput.csv
 for one in $models; do
   model=${one%%:*} batch=${one##*:}
-  for precision in fp32 tf32 amp bf16; do
+  for precision in $precisions; do
     [ "$backend" = cpu ] && [ $precision = tf32 ] && continue
-    for layout in nchw nhwc; do
+    for layout in $layouts; do
       for graph in "" --cuda-graph; do
         [ "$backend" = cpu ] && [ -n "$graph" ] && continue
         options=(--precision "$precision")

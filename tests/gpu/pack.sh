@@ -6,7 +6,7 @@
 #
 # BUILD is a build folder whose plugin was built against the PyTorch version of the other machine, DIR
 # the folder to make. There, `DIR/use-torch PYTHON` links the PyTorch that this PYTHON imports; then
-# `DIR/bin/roofline` runs, and `DIR/tests/gpu/engine.sh` checks. See tests/gpu/README.md.
+# `DIR/bin/roofline` runs, and `DIR/tests/gpu/first.sh` checks. See tests/gpu/README.md.
 set -euo pipefail
 
 if [ $# -ne 2 ]; then
@@ -32,7 +32,7 @@ for name in libstdc++.so.6 libgcc_s.so.1; do
 done
 
 mkdir -p "$dir/tests/gpu" "$dir/tests/bench" "$dir/tests/data/golden"
-cp "$source"/tests/gpu/*.sh "$source"/tests/gpu/README.md "$dir/tests/gpu/"
+cp "$source"/tests/gpu/*.sh "$source"/tests/gpu/*.py "$source"/tests/gpu/README.md "$dir/tests/gpu/"
 cp "$source"/tests/bench/torch_loop.py "$source"/tests/bench/torch_gpu.py "$dir/tests/bench/"
 cp "$source"/tests/data/golden/*.json "$dir/tests/data/golden/"
 cat >"$dir/use-torch" <<'USE'
@@ -46,4 +46,4 @@ ln -sfn "$torch" "$here/lib/roofline/torch"
 "$here/bin/roofline" list engines
 USE
 chmod +x "$dir/use-torch"
-echo "$dir: $(du -sh "$dir" | cut -f1); there: use-torch PYTHON, then bin/roofline or tests/gpu/engine.sh"
+echo "$dir: $(du -sh "$dir" | cut -f1); there: use-torch PYTHON, then bin/roofline or tests/gpu/first.sh"

@@ -7,13 +7,14 @@ say() { printf '%-8s %s\n' "$1" "$2" | tee -a summary.txt; }
 hold() { say ok "$1"; }
 break_() { say FAILED "$1"; failed=1; }
 
-# record NAME COMMAND...: its output, errors and exit code as files
+# record NAME COMMAND...: its output, errors, exit code and seconds as files
 record() {
-  local name=$1
+  local name=$1 start=$EPOCHREALTIME code
   shift
   printf '%s\n' "$*" >"$name.command"
   "$@" >"$name.out" 2>"$name.err"
-  local code=$?
+  code=$?
   printf '%s\n' "$code" >"$name.exit"
+  awk -v a="$start" -v b="$EPOCHREALTIME" 'BEGIN { printf "%.3f\n", b - a }' >"$name.seconds"
   return $code
 }
