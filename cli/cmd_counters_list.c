@@ -175,8 +175,7 @@ static int set_of(const struct listing *l, enum rfl_quantity q)
 /* What there is to say of a metric: that this CUPTI does not have it, else the caveat. */
 static const char *note_of(const struct listing *l, const char *metric, const char *caveat)
 {
-	if (l->chip->host &&
-	    rfl_cupti_metric(l->chip->host, metric, NULL, NULL) == RFL_ENOTFOUND)
+	if (l->chip->host && rfl_cupti_metric(l->chip->host, metric, NULL, NULL) == RFL_ENOTFOUND)
 		return "this CUPTI does not have it for the chip";
 	return caveat;
 }

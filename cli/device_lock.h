@@ -26,10 +26,10 @@ struct rfl_device_lock {
 };
 
 /**
- * A GPU or MIG instance is locked under its UUID, as the driver tells it: however
- * CUDA_VISIBLE_DEVICES names it, it is one lock. Where no driver answers numbers have to do.
+ * A GPU or MIG instance has one lock, named by its UUID, however CUDA_VISIBLE_DEVICES names it.
+ * Where no driver answers, its number names the lock.
  * @param backend  "cpu", "cuda", "mps"; "auto" needs the processor and the GPUs
- * @param ngpus    of those that CUDA shows the run uses so many, from the first on
+ * @param ngpus    how many GPUs the run uses, from the first that CUDA shows on
  * @param dir      folder of the lock files, which all users of the machine must share
  */
 void rfl_device_lock_init(struct rfl_device_lock *l, const char *backend, size_t ngpus,

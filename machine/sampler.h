@@ -20,8 +20,8 @@ extern "C" {
 struct rfl_gpu_samples {
 	int64_t n;
 	double sm_clock_mean_hz, sm_clock_min_hz, memory_clock_mean_hz;
-	double power_mean_w; /**< of the samples, each at its instant; an older driver, which tells
-				the mean of a second only, is not asked in the first second */
+	double power_mean_w; /**< of the samples, each at its instant; an older driver, which has
+				only means over a second, is not asked in the first second */
 	double energy_j; /**< of the whole window: by the energy counter in windows of 1 s or more
 			    in which it has moved, else power times time */
 	double temperature_max_c;

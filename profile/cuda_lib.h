@@ -48,7 +48,7 @@ void rfl_cuda_close(struct rfl_cuda *c); /* accepts NULL */
 /**
  * The GPUs and MIG instances that CUDA shows to this process, in its order (CUDA_VISIBLE_DEVICES,
  * CUDA_DEVICE_ORDER): their UUIDs in hexadecimal. No context is made.
- * @return how many, at most `max`; 0 where no driver works, or an old one does not tell
+ * @return how many, at most `max`; 0 where no driver works, or one too old to know UUIDs
  */
 size_t rfl_cuda_uuids(char (*ret)[RFL_CUDA_UUID_MAX], size_t max);
 

@@ -62,11 +62,7 @@ enum rfl_cupti_result { RFL_CUPTI_RESULTS(RFL_CUPTI_RESULT_ID) };
 #undef RFL_CUPTI_RESULT_ID
 
 /* The structs hold these as int32_t, so that their size does not depend on the enums. */
-/* CUpti_ProfilerType */
-enum {
-	RFL_CUPTI_TYPE_RANGE_PROFILER = 0,
-	RFL_CUPTI_TYPE_PM_SAMPLING = 1,
-};
+enum { RFL_CUPTI_TYPE_RANGE_PROFILER = 0 }; /* CUpti_ProfilerType */
 /* CUpti_MetricType */
 enum rfl_cupti_metric_type {
 	RFL_CUPTI_METRIC_COUNTER = 0,
@@ -83,12 +79,10 @@ enum rfl_cupti_support {
 	RFL_CUPTI_SUPPORT_SUPPORTED = 3,
 	RFL_CUPTI_SUPPORT_LIMITED = 4, /**< since 13.3: some metrics only */
 };
-enum { RFL_CUPTI_AUTO_RANGE = 1, RFL_CUPTI_USER_RANGE = 2 }; /* CUpti_ProfilerRange */
-enum { RFL_CUPTI_APPLICATION_REPLAY = 1, RFL_CUPTI_KERNEL_REPLAY = 2, RFL_CUPTI_USER_REPLAY = 3 };
+enum { RFL_CUPTI_USER_RANGE = 2 };  /* CUpti_ProfilerRange */
+enum { RFL_CUPTI_USER_REPLAY = 3 }; /* CUpti_ProfilerReplayMode */
 /* CUpti_ActivityKind */
 enum {
-	RFL_CUPTI_ACTIVITY_MEMCPY = 1,
-	RFL_CUPTI_ACTIVITY_MEMSET = 2,
 	RFL_CUPTI_ACTIVITY_KERNEL = 3, /**< takes the concurrency of kernels away */
 	RFL_CUPTI_ACTIVITY_CONCURRENT_KERNEL = 10,
 };

@@ -20,8 +20,7 @@ static const struct {
 	const char *family; /* how quantities begin */
 	const char *metric; /* part of the names of their metrics */
 } families[] = {
-	{ "dram", "dram__" },
-	{ "dram", "__dram_" },
+	{ "dram", "dram_" },
 	{ "flops.tensor", "__ops_path_" },
 	{ "flops.fp", "__sass_" },
 };
@@ -246,7 +245,7 @@ static enum rfl_rc add_selftest(const struct rfl_cupti_count *c, struct rfl_capt
 {
 	if (!(c->request->sets & RFL_SET_SELF_TEST))
 		return RFL_OK;
-	for (size_t i = 1; i < RFL_ARRAY_LEN(families); i++) /* one of the two of "dram" */
+	for (size_t i = 0; i < RFL_ARRAY_LEN(families); i++)
 		if (marks->why[i][0])
 			rfl_capture_note(b, "%s: values of %s are marked", marks->why[i],
 					 families[i].family);

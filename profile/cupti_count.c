@@ -19,8 +19,6 @@
 #define PATCHED_LEAST_S  120
 #define PATCHED_PER_STEP 100
 
-static const char pending[] = "the run ended before this was counted";
-
 /* ------------------------------------------------------------------ opening */
 
 enum rfl_rc rfl_cupti_count_open(struct rfl_cupti_count *c,
@@ -158,6 +156,20 @@ static size_t count_runs(const struct rfl_cupti_count *c, size_t max_ranges)
 	return runs;
 }
 
+/* Numbers of two sessions belong together only when their ranges are the same. */
+static void compare_ranges(struct rfl_cupti_count *c, struct rfl_cupti_outcome *out)
+{
+	const struct rfl_counted *first = rfl_cupti_count_ranges(c), *own = &out->counted;
+	bool same = first->n == own->n;
+
+	for (size_t i = 0; same && i < own->n; i++)
+		same = own->ranges[i].kind == first->ranges[i].kind &&
+		       strcmp(own->ranges[i].name, first->ranges[i].name) == 0;
+	if (!same)
+		(void)rfl_fail(&out->why, RFL_EFAILED, 0,
+			       "the ranges of this run are not those of the first");
+}
+
 /* One session. A failure of the counters stays in `out->why`, one of the workload is returned. */
 static enum rfl_rc count_session(struct rfl_cupti_count *c, const struct rfl_cupti_planned *s,
 				 struct rfl_cupti_outcome *out, struct rfl_err *err)
@@ -176,21 +188,9 @@ static enum rfl_rc count_session(struct rfl_cupti_count *c, const struct rfl_cup
 	rfl_cupti_session_close(session);
 	if (work.rc != RFL_OK)
 		return rfl_fail(err, work.rc, out->why.native, "%s", out->why.msg);
+	if (out->why.rc == RFL_OK)
+		compare_ranges(c, out);
 	return RFL_OK;
-}
-
-/* Numbers of two sessions belong together only when their ranges are the same. */
-static void compare_ranges(struct rfl_cupti_count *c, struct rfl_cupti_outcome *out)
-{
-	const struct rfl_counted *first = rfl_cupti_count_ranges(c), *own = &out->counted;
-	bool same = first->n == own->n;
-
-	for (size_t i = 0; same && i < own->n; i++)
-		same = own->ranges[i].kind == first->ranges[i].kind &&
-		       strcmp(own->ranges[i].name, first->ranges[i].name) == 0;
-	if (!same)
-		(void)rfl_fail(&out->why, RFL_EFAILED, 0,
-			       "the ranges of this run are not those of the first");
 }
 
 static const char *precision_of(const struct rfl_source_request *request)
@@ -223,14 +223,7 @@ static void self_test(struct rfl_cupti_count *c, unsigned set)
 
 /* ------------------------------------------------------------------ all of it */
 
-/* What was not reached gets the reason. */
-static void give_reason(struct rfl_err *result, const struct rfl_err *why)
-{
-	if (strcmp(result->msg, pending) == 0)
-		*result = *why;
-}
-
-static void hand_over(const struct rfl_cupti_count *c, unsigned next)
+static void hand_over(const struct rfl_cupti_count *c, bool patched_next)
 {
 	const struct rfl_counted *ranges = rfl_cupti_count_ranges(c);
 	const double patched_s = PATCHED_LEAST_S + PATCHED_PER_STEP * rfl_counted_wall_s(ranges);
@@ -240,8 +233,7 @@ static void hand_over(const struct rfl_cupti_count *c, unsigned next)
 		return;
 	rfl_captures_init(&captures);
 	if (rfl_cupti_capture(c, &captures, NULL) == RFL_OK)
-		c->request->so_far(&captures, next == RFL_SET_FLOPS ? patched_s : 0,
-				   c->request->ctx);
+		c->request->so_far(&captures, patched_next ? patched_s : 0, c->request->ctx);
 	rfl_captures_fini(&captures);
 }
 
@@ -254,23 +246,22 @@ static enum rfl_rc count_sessions(struct rfl_cupti_count *c, struct rfl_err *err
 
 	for (size_t i = 0; c->plan && i < c->plan->n && rc == RFL_OK; i++) {
 		const struct rfl_cupti_planned *s = &c->plan->sessions[i];
+		const bool patches = s->set == RFL_SET_FLOPS;
 		struct rfl_cupti_outcome *out = &c->outcomes[i];
 
-		if (s->set == RFL_SET_FLOPS && wanted) {
-			hand_over(c, RFL_SET_KERNELS);
+		if (patches && wanted) {
+			hand_over(c, false);
 			timed = true;
 			rc = time_kernels(c, err);
 			if (rc != RFL_OK)
 				break;
 		}
-		hand_over(c, s->set);
-		if (s->set == RFL_SET_FLOPS)
+		hand_over(c, patches);
+		if (patches)
 			self_test(c, s->set);
 		out->first_pass = passes;
 		passes += s->passes;
 		rc = count_session(c, s, out, err);
-		if (rc == RFL_OK && out->why.rc == RFL_OK && s->metrics.n > 0)
-			compare_ranges(c, out);
 	}
 	if (rc == RFL_OK && !timed && (wanted || !rfl_cupti_count_any(c)))
 		rc = time_kernels(c, err);
@@ -280,25 +271,21 @@ static enum rfl_rc count_sessions(struct rfl_cupti_count *c, struct rfl_err *err
 enum rfl_rc rfl_cupti_count_run(struct rfl_cupti_count *c, const struct rfl_workload *workload,
 				struct rfl_err *err)
 {
-	struct rfl_err end = RFL_ERR_INIT;
+	struct rfl_err pending = RFL_ERR_INIT, end = RFL_ERR_INIT;
 
 	c->workload = workload;
 	if (c->target.gate == RFL_CUPTI_GATE_OPEN)
 		(void)!rfl_cupti_plan_new(c->lib, c->target.chip, c->target.availability,
 					  c->request->sets, precision_of(c->request), &c->plan,
 					  &c->refused);
+	(void)rfl_fail(&pending, RFL_EFAILED, 0, "the run ended before this was counted");
 	for (size_t i = 0; c->plan && i < c->plan->n; i++)
-		(void)rfl_fail(&c->outcomes[i].why, RFL_EFAILED, 0, "%s", pending);
+		c->outcomes[i].why = pending;
 	if (c->request->sets & RFL_SET_KERNELS)
-		(void)rfl_fail(&c->no_kernels, RFL_EFAILED, 0, "%s", pending);
+		c->no_kernels = pending;
 	self_test(c, RFL_SET_CORE);
 	c->planned_runs = count_runs(c, replay_of(c).max_ranges);
-	if (count_sessions(c, &end) == RFL_OK)
-		return RFL_OK;
-	for (size_t i = 0; i < RFL_ARRAY_LEN(c->outcomes); i++)
-		give_reason(&c->outcomes[i].why, &end);
-	give_reason(&c->no_kernels, &end);
-	if (rfl_cupti_count_any(c) || c->kernels.arena)
+	if (count_sessions(c, &end) == RFL_OK || rfl_cupti_count_any(c) || c->kernels.arena)
 		return RFL_OK;
 	return rfl_fail(err, end.rc, end.native, "%s", end.msg);
 }

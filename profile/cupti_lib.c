@@ -157,8 +157,8 @@ static enum rfl_rc open_mapped(struct rfl_cupti *c, const char *path, struct rfl
 	return RFL_OK;
 }
 
-/* From CUDA 13.2 on CUPTI needs a driver for every call: without one 13.2 crashes at the first and
- * later versions refuse it. They are told from older ones by a function that came with 13.2. */
+/* Since CUDA 13.2 CUPTI needs a driver for every call: without one, 13.2 crashes at the first and
+ * later versions refuse it. A function that is new in 13.2 gives them away. */
 static bool can_answer(const struct rfl_cupti *c)
 {
 	char uuid[1][RFL_CUDA_UUID_MAX];

@@ -124,19 +124,13 @@ int rfl_metric_set_way(const struct rfl_formulas *f, enum rfl_quantity q,
 	return -1;
 }
 
-bool rfl_metric_set_add(struct rfl_metric_set *s, const struct rfl_formulas *f, enum rfl_quantity q)
-{
-	for (size_t way = 0; way < rfl_formula_ways(f, q); way++)
-		if (add_way(s, f, q, way))
-			return true;
-	return false;
-}
-
 /* Quantities of a set, and what has to be taken off them. */
 static void add_quantity(struct rfl_metric_set *s, const struct rfl_formulas *f,
 			 enum rfl_quantity q)
 {
-	if (rfl_metric_set_add(s, f, q))
+	const int way = rfl_metric_set_way(f, q, NULL);
+
+	if (way >= 0 && add_way(s, f, q, (size_t)way))
 		add(s, f, rfl_formula_subtracted(f, q, NULL));
 }
 
@@ -161,8 +155,8 @@ void rfl_metric_set_take_out(struct rfl_metric_set *s, size_t i, const char *why
 	memmove(&s->names[i], &s->names[i + 1], (s->n - i) * sizeof(s->names[0]));
 }
 
-/* One metric that CUPTI does not have for the chip, or refuses on this device, is no reason to lose
- * the others. */
+/* Drops each metric that CUPTI lacks for the chip or refuses on this device, and keeps the others.
+ */
 static enum rfl_rc fit(struct rfl_cupti_host *h, struct rfl_metric_set *s, size_t *passes,
 		       struct rfl_err *err)
 {

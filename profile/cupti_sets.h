@@ -28,13 +28,6 @@ struct rfl_metric_set {
 	size_t nabsent;
 };
 
-/**
- * Add the metrics of a quantity: of its first way that takes metrics of the chip alone.
- * @return false: the family has no such way, and nothing was added
- */
-bool rfl_metric_set_add(struct rfl_metric_set *s, const struct rfl_formulas *f,
-			enum rfl_quantity q);
-
 /** Take the i-th name out; `why` is kept as it is. */
 void rfl_metric_set_take_out(struct rfl_metric_set *s, size_t i, const char *why);
 

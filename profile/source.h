@@ -63,9 +63,9 @@ struct rfl_source_request {
 	struct rfl_source_early *early; /**< what open() returned for this request; NULL */
 	/**
 	 * Called when a part has been counted and another one follows: what comes may hang or end
-	 * the process. NULL: nobody wants it.
+	 * the process. May be NULL.
 	 * @param so_far    one capture, as it would be if nothing followed
-	 * @param within_s  what takes longer to come than this hangs; 0: it may take any time
+	 * @param within_s  if the rest takes longer than this, it hangs; 0: it may take any time
 	 */
 	void (*so_far)(const struct rfl_captures *so_far, double within_s, void *ctx);
 	void *ctx; /**< of so_far() */

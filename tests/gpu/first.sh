@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What has to be seen first on a machine with a GPU, in the order of what it tells: each experiment
-# under a limit, its records and verdicts on disk before the next one begins.
+# The experiments to run first on a machine with a GPU, most important first: each under a limit,
+# its records and verdicts on disk before the next one begins.
 #
 #   tests/gpu/first.sh [--part 1|2] [--only NAMES] [--limit S] [--most S] ROOFLINE DIR [PYTHON]
 #
@@ -34,8 +34,8 @@ mkdir -p "$2" && cd "$2" || exit 1
 . "$here/record.sh"
 "$python" -c '' 2>/dev/null || { echo "$0: no $python, which judges the records" >&2; exit 77; }
 
-# within SECONDS NAME COMMAND...: recorded, with what is left of the time at most. Also a process that
-# no signal ends is left behind.
+# within SECONDS NAME COMMAND...: recorded, with what is left of the time at most. A process that
+# survives every signal is abandoned.
 within() {
   local left=$((limit - SECONDS)) seconds=$1 name=$2 pid
   shift 2

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The verdicts of first.py on planted records: good ones pass, and each kind of bad one is told."""
+"""The verdicts of first.py on planted records: good ones pass, and each kind of bad one is found out."""
 import csv
 import json
 import os

@@ -101,8 +101,15 @@ struct chip_sets {
 static void add_all(struct rfl_metric_set *s, const struct rfl_formulas *f,
 		    const enum rfl_quantity *q, size_t n)
 {
-	for (size_t i = 0; i < n; i++)
-		(void)rfl_metric_set_add(s, f, q[i]);
+	for (size_t i = 0; i < n; i++) {
+		const int way = rfl_metric_set_way(f, q[i], NULL);
+		size_t nterms = 0;
+		const struct rfl_term *terms =
+			way < 0 ? NULL : rfl_formula_way(f, q[i], (size_t)way, &nterms);
+
+		for (size_t k = 0; k < nterms; k++)
+			s->names[s->n++] = rfl_formulas_slot_name(f, terms[k].slot);
+	}
 }
 
 /* The sets of tests/data/profile/cupti_passes.csv, made from the formulas. */
