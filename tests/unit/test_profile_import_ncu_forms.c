@@ -353,7 +353,7 @@ static void names_counts_that_it_does_not_understand(void **state)
 			    "smsp__sass_thread_inst_executed_op_dmul_pred_on.sum,"
 			    "smsp__sass_thread_inst_executed_op_dfma_pred_on.sum");
 	assert_string_equal(c->total[RFL_QUANTITY_L2].reason,
-			    "not counted: ncu --metrics lts__t_bytes.sum");
+			    "not counted: ncu --metrics lts__t_sectors_srcnode_gpc.sum");
 	import_rig_fini(&rig);
 }
 
