@@ -3,7 +3,6 @@
  */
 #include "base/buf.h"
 
-#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -82,29 +81,32 @@ void rfl_buf_putc(struct rfl_buf *b, char c)
 	rfl_buf_append(b, &c, 1);
 }
 
-void rfl_buf_printf(struct rfl_buf *b, const char *fmt, ...)
+void rfl_buf_vprintf(struct rfl_buf *b, const char *fmt, va_list ap)
 {
 	char small[256];
-	va_list ap;
+	va_list again;
 	int len;
 
-	va_start(ap, fmt);
+	va_copy(again, ap);
 	len = vsnprintf(small, sizeof(small), fmt, ap);
-	va_end(ap);
 	if (len < 0) {
 		b->failed = true;
-		return;
-	}
-	if ((size_t)len < sizeof(small)) {
+	} else if ((size_t)len < sizeof(small)) {
 		rfl_buf_append(b, small, (size_t)len);
-		return;
+	} else if (reserve(b, (size_t)len)) {
+		vsnprintf(b->data + b->len, (size_t)len + 1, fmt, again);
+		b->len += (size_t)len;
 	}
-	if (!reserve(b, (size_t)len))
-		return;
+	va_end(again);
+}
+
+void rfl_buf_printf(struct rfl_buf *b, const char *fmt, ...)
+{
+	va_list ap;
+
 	va_start(ap, fmt);
-	vsnprintf(b->data + b->len, (size_t)len + 1, fmt, ap);
+	rfl_buf_vprintf(b, fmt, ap);
 	va_end(ap);
-	b->len += (size_t)len;
 }
 
 const char *rfl_buf_str(const struct rfl_buf *b)

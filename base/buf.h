@@ -7,6 +7,7 @@
 #ifndef RFL_BASE_BUF_H
 #define RFL_BASE_BUF_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -40,6 +41,7 @@ void rfl_buf_append(struct rfl_buf *b, const void *data, size_t len);
 void rfl_buf_puts(struct rfl_buf *b, const char *s);
 void rfl_buf_putc(struct rfl_buf *b, char c);
 void rfl_buf_printf(struct rfl_buf *b, const char *fmt, ...) RFL_PRINTF(2, 3);
+void rfl_buf_vprintf(struct rfl_buf *b, const char *fmt, va_list ap) RFL_VPRINTF(2);
 
 /** The text, never NULL: "" for an empty buffer. Borrowed until the next append. */
 const char *rfl_buf_str(const struct rfl_buf *b);

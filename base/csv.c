@@ -257,10 +257,8 @@ static enum rfl_rc add_column(struct rfl_csv *csv, const char *name, struct rfl_
 				csv->path);
 	/* Columns without a name cannot be asked for; spreadsheets leave them behind. */
 	if (name[0] != '\0' && rfl_csv_find(csv, name) >= 0)
-		return rfl_csv__on_one_line(rfl_fail(err, RFL_EFORMAT, 0,
-						     "%s:1: the header names column '%s' twice",
-						     csv->path, name),
-					    err);
+		return rfl_fail(err, RFL_EFORMAT, 0, "%s:1: the header names column '%s' twice",
+				csv->path, name);
 	csv->columns[csv->ncolumns] = rfl_arena_strdup(csv->arena, name);
 	if (!csv->columns[csv->ncolumns])
 		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", csv->path);

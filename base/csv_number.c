@@ -9,14 +9,6 @@
 
 #include "base/csv_parts.h"
 #include "base/num.h"
-#include "base/text.h"
-
-enum rfl_rc rfl_csv__on_one_line(enum rfl_rc rc, struct rfl_err *err)
-{
-	if (rc != RFL_OK && err)
-		rfl_text_one_line(err->msg);
-	return rc;
-}
 
 /* "file:line: column 'x'" for the messages of the number parsers. */
 static void name_cell(const struct rfl_csv *csv, int column, char *out, size_t size)
@@ -50,9 +42,7 @@ enum rfl_rc rfl_csv_double(const struct rfl_csv *csv, int column, double *ret, s
 		return RFL_OK; /* without blanks around it, as nearly all are */
 	if (!copy_number(text, number, sizeof(number))) {
 		name_cell(csv, column, cell, sizeof(cell));
-		return rfl_csv__on_one_line(
-			rfl_fail(err, RFL_EFORMAT, 0, "%s: '%.40s...' is not a number", cell, text),
-			err);
+		return rfl_fail(err, RFL_EFORMAT, 0, "%s: '%.40s...' is not a number", cell, text);
 	}
 	if (number[0] == '\0') {
 		*ret = NAN;
@@ -61,7 +51,7 @@ enum rfl_rc rfl_csv_double(const struct rfl_csv *csv, int column, double *ret, s
 	if (rfl_num_parse_double(number, "", ret, NULL) == RFL_OK)
 		return RFL_OK;
 	name_cell(csv, column, cell, sizeof(cell));
-	return rfl_csv__on_one_line(rfl_num_parse_double(number, cell, ret, err), err);
+	return rfl_num_parse_double(number, cell, ret, err);
 }
 
 /* Up to 18 digits and nothing else, which is what nearly all integers of a file are. */
@@ -91,10 +81,8 @@ enum rfl_rc rfl_csv_int(const struct rfl_csv *csv, int column, int64_t missing, 
 
 	if (!copy_number(text, number, sizeof(number))) {
 		name_cell(csv, column, cell, sizeof(cell));
-		return rfl_csv__on_one_line(rfl_fail(err, RFL_EFORMAT, 0,
-						     "%s: '%.40s...' is not an integer", cell,
-						     text),
-					    err);
+		return rfl_fail(err, RFL_EFORMAT, 0, "%s: '%.40s...' is not an integer", cell,
+				text);
 	}
 	if (number[0] == '\0') {
 		*ret = missing;
@@ -103,5 +91,5 @@ enum rfl_rc rfl_csv_int(const struct rfl_csv *csv, int column, int64_t missing, 
 	if (rfl_num_parse_int(number, "", ret, NULL) == RFL_OK)
 		return RFL_OK;
 	name_cell(csv, column, cell, sizeof(cell));
-	return rfl_csv__on_one_line(rfl_num_parse_int(number, cell, ret, err), err);
+	return rfl_num_parse_int(number, cell, ret, err);
 }

@@ -22,9 +22,6 @@ extern "C" {
  */
 size_t rfl_csv__cut_at_commas(char *text, size_t len, size_t *fields, size_t most);
 
-/** A message that quotes a cell stays one line. @return rc */
-enum rfl_rc rfl_csv__on_one_line(enum rfl_rc rc, struct rfl_err *err);
-
 #ifdef __cplusplus
 }
 #endif

@@ -7,11 +7,14 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A message that was cut says so. */
-static void mark_cut(char *msg, int wanted)
+#include "base/text.h"
+
+/* A message that was cut says so, and what it quotes cannot steer a terminal. */
+static void finish(struct rfl_err *err, int wanted)
 {
 	if (wanted >= RFL_ERR_MSG_MAX)
-		memcpy(msg + RFL_ERR_MSG_MAX - 4, "...", 4);
+		memcpy(err->msg + RFL_ERR_MSG_MAX - 4, "...", 4);
+	err->msg[rfl_text_mask(err->msg, strlen(err->msg), err->rc == RFL_EMISSING)] = '\0';
 }
 
 enum rfl_rc rfl_fail(struct rfl_err *err, enum rfl_rc rc, int native, const char *fmt, ...)
@@ -26,7 +29,7 @@ enum rfl_rc rfl_fail(struct rfl_err *err, enum rfl_rc rc, int native, const char
 	va_start(ap, fmt);
 	wanted = vsnprintf(err->msg, sizeof(err->msg), fmt, ap);
 	va_end(ap);
-	mark_cut(err->msg, wanted);
+	finish(err, wanted);
 	return rc;
 }
 
@@ -47,7 +50,7 @@ void rfl_err_prefix(struct rfl_err *err, const char *fmt, ...)
 		return;
 	}
 	more = snprintf(err->msg + len, sizeof(err->msg) - (size_t)len, ": %s", old);
-	mark_cut(err->msg, len + more);
+	finish(err, len + more);
 }
 
 void rfl_err_clear(struct rfl_err *err)

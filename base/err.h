@@ -3,7 +3,8 @@
  *
  * A function that can fail returns an rfl_rc and takes a `struct rfl_err *` last. NULL is allowed
  * there. The first failure wins: rfl_fail() on a record that is already filled changes nothing, so
- * a clean-up path cannot hide the cause.
+ * a clean-up path cannot hide the cause. A message is one line of UTF-8 without control characters,
+ * whatever it quotes; only RFL_EMISSING may have further lines, which name the facts.
  */
 #ifndef RFL_BASE_ERR_H
 #define RFL_BASE_ERR_H

@@ -40,7 +40,6 @@ static void watch_allocator(void)
 
 static enum rfl_rc fail_load(struct rfl_err *err, const char *name, json_error_t *je)
 {
-	rfl_text_one_line(je->text); /* it has the text near the mistake */
 	if (out_of_memory || je->text[0] == '\0' || json_error_code(je) == json_error_out_of_memory)
 		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", name);
 	if (je->line < 1)

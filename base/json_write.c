@@ -14,8 +14,13 @@
 
 static void write_value(struct rfl_buf *out, const json_t *value, int level);
 
-static void write_escape(struct rfl_buf *out, unsigned char c)
+/* The character of n bytes at s, which cannot be written as it is or must not reach a terminal. */
+static void write_escape(struct rfl_buf *out, const unsigned char *s, size_t n)
 {
+	const unsigned c = n == 1   ? s[0]
+			   : n == 2 ? (s[0] & 0x1fU) << 6 | (s[1] & 0x3fU)
+				    : (s[0] & 0x0fU) << 12 | (s[1] & 0x3fU) << 6 | (s[2] & 0x3fU);
+
 	switch (c) {
 	case '"':
 		rfl_buf_puts(out, "\\\"");
@@ -43,7 +48,7 @@ static size_t plain_length(const unsigned char *s, size_t left)
 {
 	size_t len = 0;
 
-	while (len < left && s[len] >= 0x20 && s[len] < 0x80 && s[len] != '"' && s[len] != '\\')
+	while (len < left && s[len] >= 0x20 && s[len] < 0x7f && s[len] != '"' && s[len] != '\\')
 		len++;
 	return len;
 }
@@ -63,8 +68,8 @@ void rfl_json_write_string(struct rfl_buf *out, const char *text, size_t len)
 		n = rfl_text_utf8((const char *)s + i, len - i);
 		if (n == 0)
 			rfl_buf_puts(out, "\xef\xbf\xbd"); /* U+FFFD for a byte that is not UTF-8 */
-		else if (n == 1)
-			write_escape(out, s[i]);
+		else if (n == 1 || rfl_text_control((const char *)s + i))
+			write_escape(out, s + i, n);
 		else
 			rfl_buf_append(out, s + i, n);
 		i += n ? n : 1;

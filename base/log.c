@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
+
 #define LINE_MAX_BYTES 4096
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -33,6 +35,7 @@ static void send_lines(enum rfl_log_level level, char *text)
 
 		if (end)
 			*end++ = '\0';
+		rfl_text_one_line(line);
 		if (line[0] != '\0' || !end)
 			receiver(level, line, receiver_ctx);
 		line = end && *end ? end : NULL;

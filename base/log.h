@@ -14,8 +14,8 @@ extern "C" {
 enum rfl_log_level { RFL_LOG_ERROR, RFL_LOG_WARN, RFL_LOG_INFO, RFL_LOG_DEBUG };
 
 /**
- * Receives one line without its newline. May be called from any thread, one call at a time. It must
- * not log itself.
+ * Receives one line without its newline and without control characters. May be called from any
+ * thread, one call at a time. It must not log itself.
  */
 typedef void (*rfl_log_fn)(enum rfl_log_level level, const char *line, void *ctx);
 

@@ -4,8 +4,6 @@
 #include "base/table_impl.h"
 
 #include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -104,43 +102,26 @@ size_t rfl_table_rows(const struct rfl_table *t)
 	return t->ncolumns ? t->ncells / t->ncolumns : 0;
 }
 
-/* vsnprintf through the arena, which has only the variadic form. */
-static char *format_note(struct rfl_arena *a, const char *fmt, va_list ap) RFL_VPRINTF(2);
-
-static char *format_note(struct rfl_arena *a, const char *fmt, va_list ap)
-{
-	va_list again;
-	char *text = NULL;
-	int len;
-
-	va_copy(again, ap);
-	len = vsnprintf(NULL, 0, fmt, again);
-	va_end(again);
-	if (len >= 0)
-		text = rfl_arena_array(a, (size_t)len + 1, 1);
-	if (text)
-		vsnprintf(text, (size_t)len + 1, fmt, ap);
-	return text;
-}
-
 void rfl_table_note(struct rfl_table *t, const char *fmt, ...)
 {
 	const char **notes;
+	struct rfl_buf text;
 	va_list ap;
-	char *text;
 
 	if (t->failed)
 		return;
+	rfl_buf_init(&text, 0);
 	va_start(ap, fmt);
-	text = format_note(t->arena, fmt, ap);
+	rfl_buf_vprintf(&text, fmt, ap);
 	va_end(ap);
-	notes = text ? realloc(t->notes, (t->nnotes + 1) * sizeof(*notes)) : NULL;
-	if (!notes) {
-		t->failed = true;
-		return;
+	notes = text.failed ? NULL : realloc(t->notes, (t->nnotes + 1) * sizeof(*notes));
+	if (notes) {
+		t->notes = notes;
+		notes[t->nnotes] = rfl_arena_strdup(t->arena, rfl_buf_str(&text));
 	}
-	notes[t->nnotes++] = text;
-	t->notes = notes;
+	t->failed = !notes || !notes[t->nnotes];
+	t->nnotes += !t->failed;
+	rfl_buf_fini(&text);
 }
 
 void rfl_table_note_lines(struct rfl_table *t, const char *lines)

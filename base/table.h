@@ -2,7 +2,7 @@
  * table.h - one table, four renderings: aligned text, CSV, JSON and Markdown.
  *
  * CSV and JSON carry the exact values under the column's key; text and Markdown carry them as a
- * person reads them, under the column's title.
+ * person reads them, under the column's title, with '?' for what must not reach a terminal.
  */
 #ifndef RFL_BASE_TABLE_H
 #define RFL_BASE_TABLE_H

@@ -75,27 +75,11 @@ static void repeat(struct rfl_buf *out, char c, size_t n)
 		rfl_buf_putc(out, c);
 }
 
-/* One character; one that would control the terminal is a '?'. @return its bytes, the rest of UTF-8
- * of others apart */
-static size_t put_visible(struct rfl_buf *out, const char *s)
-{
-	size_t control = rfl_text_control(s);
-
-	rfl_buf_putc(out, control ? '?' : *s);
-	return control ? control : 1;
-}
-
 /* One line stays one line. */
 static void put_line_text(struct rfl_buf *out, const char *s)
 {
-	while (*s != '\0') {
-		if (*s == '\n' || *s == '\r' || *s == '\t') {
-			rfl_buf_putc(out, ' ');
-			s++;
-		} else {
-			s += put_visible(out, s);
-		}
-	}
+	for (; *s != '\0'; s++)
+		rfl_buf_putc(out, *s == '\n' || *s == '\r' || *s == '\t' ? ' ' : *s);
 }
 
 static void put_aligned(const struct rfl_table *t, size_t column, const char *s, size_t width,
@@ -186,16 +170,13 @@ static enum rfl_rc render_text(const struct rfl_table *t, size_t *widths, struct
 
 static void put_markdown(struct rfl_buf *out, const char *s)
 {
-	while (*s != '\0') {
-		size_t len = 1;
-
+	for (; *s != '\0'; s++) {
 		if (*s == '\n')
 			rfl_buf_puts(out, "<br>");
 		else if (*s == '|' || *s == '\\')
 			rfl_buf_printf(out, "\\%c", *s);
 		else if (*s != '\r')
-			len = put_visible(out, s);
-		s += len;
+			rfl_buf_putc(out, *s);
 	}
 }
 
@@ -297,6 +278,7 @@ enum rfl_rc rfl_table_render(const struct rfl_table *t, enum rfl_format format, 
 	const char **fields = NULL;
 	char(*numbers)[RFL_NUM_MAX] = NULL;
 	size_t *widths = NULL;
+	const size_t begin = out->len;
 	enum rfl_rc rc = RFL_OK;
 
 	if (t->failed)
@@ -325,6 +307,8 @@ enum rfl_rc rfl_table_render(const struct rfl_table *t, enum rfl_format format, 
 		render_markdown(t, out);
 		break;
 	}
+	if (format == RFL_FORMAT_TABLE || format == RFL_FORMAT_MD)
+		rfl_text_mask_from(out, begin);
 	if (rc == RFL_OK)
 		rc = rfl_buf_check(out, "table", err);
 done:

@@ -4,7 +4,6 @@
 #include "base/text.h"
 
 #include <ctype.h>
-#include <stdio.h>
 #include <string.h>
 
 /*
@@ -124,15 +123,14 @@ size_t rfl_text_control(const char *at)
 {
 	const unsigned char *c = (const unsigned char *)at;
 
-	if (c[0] == 0xc2 && c[1] >= 0x80 && c[1] <= 0x9f)
+	if ((c[0] > 0 && c[0] < 0x20) || c[0] == 0x7f)
+		return 1;
+	if (c[0] == 0xc2 && c[1] >= 0x80 && c[1] <= 0x9f) /* U+0080 to U+009F */
 		return 2;
-	return (c[0] > 0 && c[0] < 0x20) || c[0] == 0x7f;
-}
-
-void rfl_text_one_line(char *text)
-{
-	for (; *text; text++)
-		memset(text, '?', rfl_text_control(text));
+	if (c[0] == 0xe2 && ((c[1] == 0x80 && c[2] >= 0xaa && c[2] <= 0xae) || /* U+202A to 202E */
+			     (c[1] == 0x81 && c[2] >= 0xa6 && c[2] <= 0xa9)))  /* U+2066 to 2069 */
+		return 3;
+	return c[0] == 0xef && c[1] == 0xbf && (c[2] & 0xfe) == 0xbe ? 3 : 0; /* U+FFFE, U+FFFF */
 }
 
 size_t rfl_text_utf8(const char *at, size_t left)
@@ -156,22 +154,36 @@ size_t rfl_text_utf8(const char *at, size_t left)
 	return n;
 }
 
-void rfl_text_show(const char *text, char *out, size_t size)
+size_t rfl_text_mask(char *text, size_t len, bool keep_lines)
 {
-	size_t left = strlen(text), len = 0;
+	size_t out = 0, n;
 
-	while (left > 0 && len + 5 < size) {
-		size_t n = rfl_text_control(text) ? 0 : rfl_text_utf8(text, left);
+	for (size_t i = 0; i < len; i += n) {
+		const bool line = keep_lines && (text[i] == '\n' || text[i] == '\t');
 
-		if (n > 0)
-			memcpy(out + len, text, n);
-		else
-			(void)snprintf(out + len, 5, "\\x%02x", (unsigned char)*text);
-		len += n > 0 ? n : 4;
-		text += n > 0 ? n : 1;
-		left -= n > 0 ? n : 1;
+		n = rfl_text_utf8(text + i, len - i);
+		if (n > 0 && text[i] != '\0' && (line || rfl_text_control(text + i) == 0)) {
+			memmove(text + out, text + i, n);
+			out += n;
+		} else {
+			text[out++] = '?';
+			n = n ? n : 1;
+		}
 	}
-	out[len] = '\0';
+	return out;
+}
+
+void rfl_text_one_line(char *text)
+{
+	text[rfl_text_mask(text, strlen(text), false)] = '\0';
+}
+
+void rfl_text_mask_from(struct rfl_buf *text, size_t from)
+{
+	if (text->len <= from)
+		return;
+	text->len = from + rfl_text_mask(text->data + from, text->len - from, true);
+	text->data[text->len] = '\0';
 }
 
 bool rfl_text_same(const char *a, const char *b)

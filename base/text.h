@@ -32,21 +32,28 @@ size_t rfl_text_suggest(const char *name, const char *const *candidates, size_t 
 			struct rfl_buf *out);
 
 /**
- * Whether a control character begins here: ASCII's, DEL, or one of U+0080 to U+009F in UTF-8.
- * @return its bytes, 1 or 2; 0: none
+ * Whether a character begins here that must not reach a terminal or an XML file: a control of ASCII
+ * (DEL included) or of U+0080 to U+009F, one that changes the direction of text, U+FFFE or U+FFFF.
+ * @return its bytes, 1 to 3; 0: none
  */
 size_t rfl_text_control(const char *at);
 
-/** Replace control characters, so that text of a file stays one line of a message. */
+/**
+ * Put one '?' in place of each such character and of each byte that is not UTF-8.
+ * @param keep_lines  newlines and tabs stay
+ * @return the new length, which is not above `len`; no NUL is written
+ */
+size_t rfl_text_mask(char *text, size_t len, bool keep_lines);
+
+/** Make a text one line that can be shown. */
 void rfl_text_one_line(char *text);
+
+/** Mask what was appended to a buffer from the byte `from` on; its lines stay. */
+void rfl_text_mask_from(struct rfl_buf *text, size_t from);
 
 /** Bytes of the UTF-8 character that begins here (RFC 3629: no surrogates, no overlong forms); 0:
  * none does. @param left  bytes that may be looked at, at least 1 */
 size_t rfl_text_utf8(const char *at, size_t left);
-
-/** A name as a message can show it: control characters and bytes that are not UTF-8 become \xhh.
- * What does not fit into `size` is left out. */
-void rfl_text_show(const char *text, char *out, size_t size);
 
 /** Equal texts; NULL is as "". */
 bool rfl_text_same(const char *a, const char *b);

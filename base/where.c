@@ -7,8 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/text.h"
-
 void rfl_where_init(struct rfl_where *w, const char *file)
 {
 	rfl_where_begin(w, file, "");
@@ -39,7 +37,6 @@ size_t rfl_where_key(struct rfl_where *w, const char *key)
 	w->pointer[w->len] = '\0';
 	if (*key && w->len >= mark + 3) /* too long: what was cut says so */
 		memcpy(w->pointer + w->len - 3, "...", 3);
-	rfl_text_one_line(w->pointer + mark);
 	return mark;
 }
 
@@ -65,7 +62,6 @@ enum rfl_rc rfl_where_fail(const struct rfl_where *w, struct rfl_err *err, const
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	rfl_text_one_line(text);
 	return rfl_fail(err, RFL_EFORMAT, 0, "%s: %s: %s", w->file, w->len ? w->pointer : "/",
 			text);
 }

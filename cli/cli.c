@@ -4,7 +4,6 @@
  */
 #include "cli/cli.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -38,17 +37,6 @@ int rfl_exit_code(enum rfl_rc rc)
 	}
 }
 
-/* One line of a message. A name in it, which may be anybody's, must not steer the terminal. */
-static void put_line(FILE *out, const char *text)
-{
-	for (; *text != '\0'; text++) {
-		bool steers = iscntrl((unsigned char)*text) && *text != '\n' && *text != '\t';
-
-		fputc(steers ? '?' : *text, out);
-	}
-	fputc('\n', out);
-}
-
 static void on_log(enum rfl_log_level level, const char *line, void *ctx)
 {
 	static const char *const prefixes[] = {
@@ -60,8 +48,7 @@ static void on_log(enum rfl_log_level level, const char *line, void *ctx)
 	struct rfl_cli *cli = ctx;
 
 	rfl_cli_clear_line(cli);
-	fputs(prefixes[level], cli->err);
-	put_line(cli->err, line);
+	fprintf(cli->err, "%s%s\n", prefixes[level], line);
 }
 
 static void apply_globals(struct rfl_cli *cli, const struct rfl_opt_globals *globals)
@@ -188,7 +175,7 @@ static enum rfl_rc run_command(struct rfl_cli *cli, const struct rfl_cmd *cmd, i
 	if (globals.help)
 		rfl_cmd_help(cli->out, cmd);
 	else if (globals.version)
-		fprintf(cli->out, "roofline %s\n", RFL_VERSION);
+		rfl_cli_printf(cli, "roofline %s\n", RFL_VERSION);
 	else
 		rc = cmd->run(cli, args, err);
 	rfl_cli_progress(cli, NULL);
@@ -225,10 +212,9 @@ static int report(struct rfl_cli *cli, const struct rfl_cmd *cmd, enum rfl_rc rc
 		return 0;
 	rfl_cli_clear_line(cli);
 	rfl_cli_flush(cli); /* the result that there is comes before the complaint */
-	if (err->msg[0] != '\0' || rc != RFL_EFAILED) {
-		fprintf(cli->err, "roofline%s%s: ", cmd ? " " : "", cmd ? cmd->name : "");
-		put_line(cli->err, err->msg[0] != '\0' ? err->msg : rfl_rc_text(rc));
-	}
+	if (err->msg[0] != '\0' || rc != RFL_EFAILED)
+		fprintf(cli->err, "roofline%s%s: %s\n", cmd ? " " : "", cmd ? cmd->name : "",
+			err->msg[0] != '\0' ? err->msg : rfl_rc_text(rc));
 	return rfl_exit_code(rc);
 }
 
@@ -247,7 +233,7 @@ int rfl_cli_main(struct rfl_cli *cli, int argc, char **argv)
 		goto done;
 	apply_globals(cli, &globals);
 	if (globals.version) {
-		fprintf(cli->out, "roofline %s\n", RFL_VERSION);
+		rfl_cli_printf(cli, "roofline %s\n", RFL_VERSION);
 	} else if (globals.help) {
 		rfl_help_overview(cli->out);
 	} else if (next >= argc) {

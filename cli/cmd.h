@@ -86,6 +86,7 @@ struct rfl_cmd {
 struct rfl_cli {
 	FILE *out;            /**< the result */
 	FILE *err;            /**< everything else */
+	bool terminal;        /**< out is one */
 	bool progress;        /**< err is a terminal and -q was not given */
 	int verbosity;        /**< -1 with -q, 0, 1 with -v */
 	const char *self;     /**< path of the running program */
@@ -132,6 +133,9 @@ bool rfl_cmd_in_group(const struct rfl_cmd *cmd, const char *group);
 
 /** Whether any command belongs to the group. */
 bool rfl_cmd_is_group(const char *word);
+
+/** printf to standard output, for people: what could steer a terminal becomes '?'. */
+void rfl_cli_printf(struct rfl_cli *cli, const char *fmt, ...) RFL_PRINTF(2, 3);
 
 /** A progress line on stderr, rewritten in place, at most ten times a second, on a terminal only.
  * fmt NULL ends it. */

@@ -139,7 +139,7 @@ static enum rfl_rc print(struct rfl_cli *cli, const struct rfl_comparison *c,
 		rfl_buf_puts(&notes, rfl_buf_str(&sides[i].repeats->notes));
 	rc = rfl_comparison_table(c, format, names, rfl_buf_str(&notes), &out, err);
 	if (rc == RFL_OK)
-		rc = rfl_cli_put(cli, &out, "comparison", err);
+		rc = rfl_cli_put_as(cli, format, &out, "comparison", err);
 	if (format == RFL_FORMAT_CSV || format == RFL_FORMAT_JSON)
 		rfl_cli_log_lines(RFL_LOG_WARN, rfl_buf_str(&notes));
 	rfl_buf_fini(&out);

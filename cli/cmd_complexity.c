@@ -169,7 +169,7 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 	rfl_buf_init(&out, 0);
 	rc = answer(&r, &out, err);
 	if (rc == RFL_OK)
-		rc = rfl_cli_put(cli, &out, "complexity", err);
+		rc = rfl_cli_put_as(cli, (enum rfl_format)r.args->format, &out, "complexity", err);
 	rfl_buf_fini(&out);
 	report_fini(&r);
 	return rc;

@@ -285,7 +285,7 @@ static enum rfl_rc print(struct rfl_cli *cli, const struct import_args *a,
 	rfl_buf_init(&out, 0);
 	rc = rfl_captures_render(captures, &view, &out, err);
 	if (rc == RFL_OK)
-		rc = rfl_cli_put(cli, &out, "captures", err);
+		rc = rfl_cli_put_as(cli, view.format, &out, "captures", err);
 	rfl_buf_fini(&out);
 	return rc;
 }

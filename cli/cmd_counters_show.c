@@ -91,7 +91,7 @@ static enum rfl_rc show(struct rfl_cli *cli, const struct show_args *a,
 	rfl_buf_init(&out, (size_t)1 << 30);
 	rc = rfl_captures_render(captures, &view, &out, err);
 	if (rc == RFL_OK)
-		rc = rfl_cli_put(cli, &out, "counters", err);
+		rc = rfl_cli_put_as(cli, view.format, &out, "counters", err);
 	rfl_buf_fini(&out);
 	return rc;
 }

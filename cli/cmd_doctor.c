@@ -27,14 +27,15 @@ static const struct rfl_column columns[] = {
 	{ .key = "advice", .title = "What to do", .kind = RFL_COLUMN_TEXT },
 };
 
-static void print_lines(FILE *out, const struct rfl_doctor *d)
+static void print_lines(struct rfl_cli *cli, const struct rfl_doctor *d)
 {
 	for (size_t i = 0; i < d->n; i++) {
 		const struct rfl_doctor_check *c = &d->checks[i];
 
-		fprintf(out, "%-4s  %-10s  %s\n", verdict_names[c->verdict], c->name, c->finding);
+		rfl_cli_printf(cli, "%-4s  %-10s  %s\n", verdict_names[c->verdict], c->name,
+			       c->finding);
 		if (c->advice)
-			fprintf(out, "%-4s  %-10s  -> %s\n", "", "", c->advice);
+			rfl_cli_printf(cli, "%-4s  %-10s  -> %s\n", "", "", c->advice);
 	}
 }
 
@@ -83,8 +84,9 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 		return rc;
 	works = main_job_works(d);
 	if (a->format == RFL_FORMAT_TABLE) {
-		print_lines(cli->out, d);
-		fprintf(cli->out, "\n%s\n",
+		print_lines(cli, d);
+		rfl_cli_printf(
+			cli, "\n%s\n",
 			works ? "The main job works here: train, count, measure the machine, "
 				"merge, draw."
 			      : "The main job does not work here: see the lines that say no.");

@@ -66,7 +66,7 @@ static int width_of_names(const struct rfl_inventory *inv, const char *registry)
 }
 
 /* For people: a section per registry, and the reason below the row. */
-static void print_sections(FILE *out, const struct rfl_inventory *inv)
+static void print_sections(struct rfl_cli *cli, const struct rfl_inventory *inv)
 {
 	const char *section = "";
 	int width = 0;
@@ -75,15 +75,15 @@ static void print_sections(FILE *out, const struct rfl_inventory *inv)
 		const struct rfl_item *item = &inv->items[i];
 
 		if (strcmp(section, item->registry) != 0) {
-			fprintf(out, "%s%s\n", i > 0 ? "\n" : "", item->registry);
+			rfl_cli_printf(cli, "%s%s\n", i > 0 ? "\n" : "", item->registry);
 			section = item->registry;
 			width = width_of_names(inv, section);
 		}
-		fprintf(out, "  %-*s  %-2s  %s\n", width, item->name, item->ok ? "ok" : "no",
-			item->summary);
+		rfl_cli_printf(cli, "  %-*s  %-2s  %s\n", width, item->name, item->ok ? "ok" : "no",
+			       item->summary);
 		if (item->detail || item->reason)
-			fprintf(out, "  %-*s      %s\n", width, "",
-				item->reason ? item->reason : item->detail);
+			rfl_cli_printf(cli, "  %-*s      %s\n", width, "",
+				       item->reason ? item->reason : item->detail);
 	}
 }
 
@@ -125,7 +125,7 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 	if (rc != RFL_OK)
 		return rc;
 	if (a->format == RFL_FORMAT_TABLE)
-		print_sections(cli->out, inv);
+		print_sections(cli, inv);
 	else
 		rc = print_table(cli, inv, (enum rfl_format)a->format, err);
 	rfl_inventory_free(inv);

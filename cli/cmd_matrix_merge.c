@@ -30,20 +30,22 @@ static enum rfl_rc report(struct rfl_cli *cli, const struct merge_args *a,
 	enum rfl_rc rc = rfl_cli_matrix_view(m, a->log_dir, &view, err);
 
 	if (rc == RFL_OK) {
-		fprintf(cli->out,
+		rfl_cli_printf(
+			cli,
 			"%zu rows added, %zu were there; %zu files added, %zu were there; from %zu "
 			"%s\n",
 			sum->rows, sum->rows_there, sum->files, sum->files_there, sum->folders,
 			sum->folders == 1 ? "folder" : "folders");
 		if (sum->empty)
-			fprintf(cli->out, "without a ledger yet: %zu\n", sum->empty);
+			rfl_cli_printf(cli, "without a ledger yet: %zu\n", sum->empty);
 		if (view.cover.surplus)
-			fprintf(cli->out,
+			rfl_cli_printf(
+				cli,
 				"%zu ok rows more than asked for; 'roofline matrix status %s "
 				"--log-dir %s' names them\n",
 				view.cover.surplus, m->path, a->log_dir);
-		fprintf(cli->out, "%s: %zu of %zu runs ok\n", m->name, view.cover.done,
-			view.cover.nruns);
+		rfl_cli_printf(cli, "%s: %zu of %zu runs ok\n", m->name, view.cover.done,
+			       view.cover.nruns);
 	}
 	rfl_matrix_view_fini(&view);
 	return rc;

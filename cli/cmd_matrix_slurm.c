@@ -11,7 +11,6 @@
 
 #include "base/file.h"
 #include "base/log.h"
-#include "base/text.h"
 #include "cli/matrix.h"
 #include "cli/put.h"
 
@@ -98,15 +97,12 @@ static enum rfl_rc check_value(const char *option, const char *value, struct rfl
 	static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 				      "0123456789_.,:;+*|&()[]=@%/-";
 
-	char shown[128];
-
 	if (!value || strspn(value, allowed) == strlen(value))
 		return RFL_OK;
-	rfl_text_show(value, shown, sizeof(shown));
 	return rfl_fail(err, RFL_EUSAGE, 0,
-			"--%s: '%s' is not what Slurm takes here: letters, digits and "
+			"--%s: '%.128s' is not what Slurm takes here: letters, digits and "
 			"_.,:;+*|&()[]=@%%/- without blanks",
-			option, shown);
+			option, value);
 }
 
 /* What sbatch refuses is better known before the script is. */
@@ -120,7 +116,6 @@ static enum rfl_rc check_form(const char *option, const char *value, struct rfl_
 		{ "mem", "^[0-9]+([KMGT]B?)?$", "16G, 800M or 0 (all of the machine)" },
 		{ "gpus", "^([a-z0-9_.-]+:)?[0-9]+(,([a-z0-9_.-]+:)?[0-9]+)*$", "1 or l4:1" },
 	};
-	char shown[128];
 	regex_t form;
 	bool fits;
 
@@ -133,10 +128,9 @@ static enum rfl_rc check_form(const char *option, const char *value, struct rfl_
 		regfree(&form);
 		if (fits)
 			continue;
-		rfl_text_show(value, shown, sizeof(shown));
 		return rfl_fail(err, RFL_EUSAGE, 0,
-				"--%s: '%s' is not what Slurm takes here: give %s", option, shown,
-				forms[i].example);
+				"--%s: '%.128s' is not what Slurm takes here: give %s", option,
+				value, forms[i].example);
 	}
 	return RFL_OK;
 }
@@ -252,7 +246,8 @@ static enum rfl_rc put_script(struct rfl_cli *cli, const struct slurm_args *a,
 	rfl_buf_init(&out, 0);
 	write_script(a, cli, m, nruns, shards, &out);
 	if (!a->output) {
-		rc = rfl_cli_put(cli, &out, "script", err);
+		/* exact, as data is: it names files */
+		rc = rfl_cli_put_as(cli, RFL_FORMAT_CSV, &out, "script", err);
 	} else {
 		rc = rfl_buf_check(&out, "script", err);
 		if (rc == RFL_OK)

@@ -240,7 +240,7 @@ static enum rfl_rc put(struct rfl_cli *cli, const struct status *s, enum rfl_for
 	rc = people ? render_for_people(s, format, &out, err)
 		    : render_for_programs(s, format, &out, err);
 	if (rc == RFL_OK)
-		rc = rfl_cli_put(cli, &out, "status", err);
+		rc = rfl_cli_put_as(cli, format, &out, "status", err);
 	rfl_buf_fini(&out);
 	return rc;
 }

@@ -168,7 +168,7 @@ static void print_doubt(const char *env, const char *cell, const char *text, voi
 {
 	struct rfl_cli *cli = ctx;
 
-	fprintf(cli->out, "%s: %s: %s\n", env, cell, text);
+	rfl_cli_printf(cli, "%s: %s: %s\n", env, cell, text);
 }
 
 static enum rfl_rc check_run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
@@ -187,8 +187,8 @@ static enum rfl_rc check_run(struct rfl_cli *cli, const void *args, struct rfl_e
 		return rc;
 	rfl_clock_iso(today);
 	doubts = rfl_peaks_check(peaks, today, print_doubt, cli);
-	fprintf(cli->out, "%s: %zu environment%s, the format is right, %zu doubt%s\n", path,
-		peaks->nenvs, peaks->nenvs == 1 ? "" : "s", doubts, doubts == 1 ? "" : "s");
+	rfl_cli_printf(cli, "%s: %zu environment%s, the format is right, %zu doubt%s\n", path,
+		       peaks->nenvs, peaks->nenvs == 1 ? "" : "s", doubts, doubts == 1 ? "" : "s");
 	rfl_peaks_free(peaks);
 	return a->strict && doubts > 0 ? RFL_EFAILED : RFL_OK;
 }

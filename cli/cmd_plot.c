@@ -291,7 +291,7 @@ static enum rfl_rc write_all(struct job *j, struct rfl_cli *cli, struct rfl_err 
 
 		rc = rfl_file_write(o->path, o->bytes.data, o->bytes.len, err);
 		if (rc == RFL_OK)
-			fprintf(cli->out, "%s\n", o->path);
+			rfl_cli_printf(cli, "%s\n", o->path);
 	}
 	return rc;
 }

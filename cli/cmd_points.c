@@ -140,7 +140,7 @@ static enum rfl_rc print_points(struct rfl_cli *cli, const struct rfl_points *pt
 	rfl_buf_init(&out, 0);
 	rc = rfl_points_table(pts, format, &out, err);
 	if (rc == RFL_OK)
-		rc = rfl_cli_put(cli, &out, "points", err);
+		rc = rfl_cli_put_as(cli, format, &out, "points", err);
 	rfl_buf_fini(&out);
 	return rc;
 }

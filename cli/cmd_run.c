@@ -41,7 +41,7 @@ static enum rfl_rc conclude(struct rfl_cli *cli, const struct rfl_run_result *re
 	rfl_run_summary(&result->row, &line);
 	rc = rfl_buf_check(&line, "summary", err);
 	if (rc == RFL_OK)
-		fprintf(cli->out, "%s\n", rfl_buf_str(&line));
+		rfl_cli_printf(cli, "%s\n", rfl_buf_str(&line));
 	rfl_buf_fini(&line);
 	if (rc || result->rc == RFL_OK)
 		return rc;

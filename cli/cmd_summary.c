@@ -197,7 +197,7 @@ static enum rfl_rc print(struct rfl_cli *cli, const struct rfl_repeats *r, enum 
 	rfl_buf_init(&out, 0);
 	rc = render(r, format, lines, &out, err);
 	if (rc == RFL_OK)
-		rc = rfl_cli_put(cli, &out, "summary", err);
+		rc = rfl_cli_put_as(cli, format, &out, "summary", err);
 	rfl_buf_fini(&out);
 	if (format == RFL_FORMAT_CSV || format == RFL_FORMAT_JSON) {
 		rfl_cli_log_lines(RFL_LOG_WARN, rfl_buf_str(&r->notes));

@@ -3,6 +3,7 @@
  */
 #include "cli/counters_ncu.h"
 
+#include "base/log.h"
 #include "cli/put.h"
 #include "profile/cupti_sets.h"
 
@@ -34,13 +35,12 @@ enum rfl_rc rfl_counters_print_ncu(struct rfl_cli *cli, const struct rfl_asked_c
 	rfl_buf_putc(&line, '\n');
 	rc = rfl_cli_put(cli, &line, "the argument", err);
 	rfl_buf_fini(&line);
-	if (cli->verbosity < 0)
-		return rc;
 	if (chip->host)
-		fprintf(cli->err, "%zu metrics of %s in %zu passes, by %s\n", there.n, chip->name,
+		rfl_log(RFL_LOG_INFO, "%zu metrics of %s in %zu passes, by %s", there.n, chip->name,
 			passes, rfl_cupti_path(chip->lib));
 	else
-		fprintf(cli->err, "%zu metrics of %s; neither names nor passes were checked: %s\n",
-			there.n, chip->name, chip->why.msg);
+		rfl_log(RFL_LOG_INFO,
+			"%zu metrics of %s; neither names nor passes were checked: %s", there.n,
+			chip->name, chip->why.msg);
 	return rc;
 }

@@ -126,6 +126,7 @@ int main(int argc, char **argv)
 		rfl_fail(&err, RFL_ENOMEM, 0, "out of memory");
 		goto done;
 	}
+	cli.terminal = isatty(STDOUT_FILENO) == 1;
 	cli.progress = isatty(STDERR_FILENO) == 1;
 	code = rfl_cli_main(&cli, argc, argv);
 done:

@@ -234,7 +234,7 @@ static enum rfl_rc print_summary(struct rfl_matrix_job *job, const struct rfl_le
 	rfl_run_summary(row, &line);
 	rc = rfl_buf_check(&line, "summary", err);
 	if (rc == RFL_OK) {
-		fprintf(job->cli->out, "%s\n", rfl_buf_str(&line));
+		rfl_cli_printf(job->cli, "%s\n", rfl_buf_str(&line));
 		/* who looks on sees it now; the last one tells of failures */
 		(void)fflush(job->cli->out);
 	}

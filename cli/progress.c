@@ -3,13 +3,13 @@
  */
 #include "cli/cli.h"
 
-#include <ctype.h>
 #include <stdarg.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/text.h"
 
 #define INTERVAL_NS 100000000 /* ten times a second */
 #define TEXT_MAX    512
@@ -57,12 +57,10 @@ void rfl_cli_progress(struct rfl_cli *cli, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text + width, sizeof(text) - width, fmt, ap);
 	va_end(ap);
-	for (char *c = text; *c != '\0'; c++)
-		if (iscntrl((unsigned char)*c))
-			*c = '?'; /* one line, and nothing that steers the terminal */
 	width = columns(cli->err) - 1;
 	if (strlen(text) > width)
 		text[width] = '\0';
+	rfl_text_one_line(text);
 	cli->line.width = strlen(text);
 	/* Blanks rub out what a longer line left behind; a dumb terminal knows no escape codes. */
 	fprintf(cli->err, "\r%s%*s", text, old > cli->line.width ? (int)(old - cli->line.width) : 0,

@@ -21,15 +21,20 @@ extern "C" {
 	}
 
 /**
- * Print a text that was made in a buffer.
+ * Print a text that was made in a buffer. Characters that could steer a terminal become '?'.
  *
- * That it could not be written is no failure of the command: rfl_cli_main() finds it out, says so
- * once, and turns it into exit code 1.
+ * A failed write is not a failure of the command: rfl_cli_main() notices it, reports it once, and
+ * exits with 1.
  * @param what  names the text when the buffer has failed
  * @return RFL_OK; RFL_ENOMEM or RFL_EOVERFLOW when the buffer has failed: nothing is printed
  */
-enum rfl_rc rfl_cli_put(struct rfl_cli *cli, const struct rfl_buf *text, const char *what,
+enum rfl_rc rfl_cli_put(struct rfl_cli *cli, struct rfl_buf *text, const char *what,
 			struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** The same for a text in a format. CSV is data: it stays exact, except on a terminal. (JSON
+ * escapes such characters.) */
+enum rfl_rc rfl_cli_put_as(struct rfl_cli *cli, enum rfl_format format, struct rfl_buf *text,
+			   const char *what, struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** Render a table and print it in the same way. */
 enum rfl_rc rfl_cli_put_table(struct rfl_cli *cli, const struct rfl_table *table,

@@ -16,7 +16,6 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "base/text.h"
 
 #define NAMED_SKIPS 10 /* files named one by one in the log; the rest is only counted */
 #define MAX_DEPTH   16 /* of folders in a class's folder */
@@ -130,14 +129,11 @@ static bool add_image(struct growing *g, uint32_t label, const char *name)
 static void skip(const struct growing *g, const char *class_name, const char *name)
 {
 	struct rfl_dataset *set = g->set;
-	char path[8192], shown[RFL_ERR_MSG_MAX];
 
 	set->skipped++;
 	if (set->skipped > NAMED_SKIPS)
 		return;
-	snprintf(path, sizeof(path), "%s/%s/%s", set->dir, class_name, name);
-	rfl_text_show(path, shown, sizeof(shown));
-	rfl_log(g->level, "%s: not named .jpg or .jpeg, skipped", shown);
+	rfl_log(g->level, "%s/%s/%s: not named .jpg or .jpeg, skipped", set->dir, class_name, name);
 }
 
 /* The files of one folder, which is dir/<under> of its class ("": the class's own). */

@@ -15,7 +15,6 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/text.h"
 
 #define NAMED_BAD  100  /* damaged samples named one by one in the log; the rest is counted */
 #define BAD_IN_ROW 1000 /* so many damaged samples one after the other end everything */
@@ -69,7 +68,6 @@ void rfl_samples_free(struct rfl_samples *s)
 
 static void found_bad(struct ring *r, size_t index, const struct rfl_err *why)
 {
-	char shown[RFL_ERR_MSG_MAX]; /* names of files hold any bytes */
 	int64_t n;
 
 	if (atomic_exchange(&r->bad[index], 1))
@@ -77,9 +75,8 @@ static void found_bad(struct ring *r, size_t index, const struct rfl_err *why)
 	pthread_mutex_lock(&r->lock);
 	n = ++r->nbad;
 	pthread_mutex_unlock(&r->lock);
-	rfl_text_show(why->msg, shown, sizeof(shown));
 	rfl_log(n <= NAMED_BAD && !r->config.named ? RFL_LOG_WARN : RFL_LOG_DEBUG, "%s: skipped",
-		shown);
+		why->msg);
 }
 
 /* The sample at a place of the set, or the next one in the set's order that is not damaged. Nothing

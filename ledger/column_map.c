@@ -144,18 +144,10 @@ static enum rfl_rc add(struct rfl_column_map *map, const char *rule, size_t len,
 	return rc;
 }
 
-/* What is quoted of a file stays one line. */
-static enum rfl_rc on_one_line(enum rfl_rc rc, struct rfl_err *err)
-{
-	if (rc != RFL_OK && err)
-		rfl_text_one_line(err->msg);
-	return rc;
-}
-
 enum rfl_rc rfl_column_map_add(struct rfl_column_map *map, const char *rule, const char *where,
 			       struct rfl_err *err)
 {
-	return on_one_line(add(map, rule, strlen(rule), where, err), err);
+	return add(map, rule, strlen(rule), where, err);
 }
 
 /* --- a file of them -------------------------------------------------------------------------- */
@@ -179,7 +171,6 @@ static enum rfl_rc add_line(struct rfl_column_map *map, const char *line, size_t
 	rc = add(map, line, len, where, &why);
 	if (rc == RFL_OK)
 		return rc;
-	rfl_text_one_line(why.msg);
 	return rfl_fail(err, rc == RFL_EINVAL ? RFL_EFORMAT : rc, why.native, "%s", why.msg);
 }
 
@@ -389,5 +380,5 @@ enum rfl_rc rfl_column_map_bind(const struct rfl_column_map *map, const struct r
 		else
 			rc = bind_source(r, csv, &from[r->column], err);
 	}
-	return on_one_line(rc, err);
+	return rc;
 }

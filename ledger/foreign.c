@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "base/text.h"
 #include "ledger/foreign_row.h"
 #include "ledger/ledger_file.h"
 
@@ -157,8 +156,6 @@ static enum rfl_rc lacks(const struct rfl_csv *csv, const char *what, const char
 	(void)rfl_fail(err, RFL_EFORMAT, 0,
 		       "%s: no column stands for '%s'; there are %s; say which one with --map %s",
 		       rfl_csv_path(csv), what, rfl_buf_str(&list), cure);
-	if (err)
-		rfl_text_one_line(err->msg);
 	rfl_buf_fini(&list);
 	return RFL_EFORMAT;
 }

@@ -10,7 +10,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/text.h"
 #include "complexity/zoo.h"
 #include "ledger/label.h"
 #include "ledger/ledger_texts.h"
@@ -158,15 +157,10 @@ static void derive(struct rfl_ledger_row *row)
 static enum rfl_rc untold(const char *path, const struct rfl_ledger_row *row, const char *what,
 			  struct rfl_err *err)
 {
-	enum rfl_rc rc =
-		rfl_fail(err, RFL_EFORMAT, 0,
-			 "%s:%zu: neither a column nor the label '%.100s' tells the %s; add --map "
-			 "%s=COLUMN or --map '%s=\"constant\"'",
-			 path, row->line, row->label ? row->label : "", what, what, what);
-
-	if (err)
-		rfl_text_one_line(err->msg);
-	return rc;
+	return rfl_fail(err, RFL_EFORMAT, 0,
+			"%s:%zu: neither a column nor the label '%.100s' tells the %s; add --map "
+			"%s=COLUMN or --map '%s=\"constant\"'",
+			path, row->line, row->label ? row->label : "", what, what, what);
 }
 
 static enum rfl_rc check_told(const char *path, const struct rfl_ledger_row *row,

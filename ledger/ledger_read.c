@@ -12,7 +12,6 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "base/text.h"
 #include "ledger/ledger_columns.h"
 #include "ledger/ledger_file.h"
 #include "ledger/ledger_texts.h"
@@ -94,14 +93,10 @@ static enum rfl_rc read_foreign_int(const struct reader *r, const struct rfl_led
 	if (rc != RFL_OK || isnan(value))
 		return rc;
 	value = s->scale != 0 ? value * s->scale : value;
-	if (value != floor(value) || fabs(value) > 9007199254740992.0) {
-		rc = rfl_fail(err, RFL_EFORMAT, 0, "%s:%zu: column '%s': '%s' is not an integer",
-			      rfl_csv_path(r->csv), rfl_csv_line(r->csv),
-			      rfl_csv_column(r->csv, (size_t)s->column), text);
-		if (err)
-			rfl_text_one_line(err->msg);
-		return rc;
-	}
+	if (value != floor(value) || fabs(value) > 9007199254740992.0)
+		return rfl_fail(err, RFL_EFORMAT, 0, "%s:%zu: column '%s': '%s' is not an integer",
+				rfl_csv_path(r->csv), rfl_csv_line(r->csv),
+				rfl_csv_column(r->csv, (size_t)s->column), text);
 	*ret = (int64_t)value;
 	return RFL_OK;
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/text.h"
 #include "ledger/facts.h"
 
 #define RUNS_MOST 12 /* with more repeats the columns of single runs are left out */
@@ -219,6 +220,7 @@ enum rfl_rc rfl_repeats_markdown(const struct rfl_repeats *r, const char *more, 
 {
 	struct part p = { .configs = rfl_alloc_array(r->n, sizeof(struct rfl_repeats_config *)) };
 	bool *done = rfl_alloc_array(r->n, sizeof(*done));
+	const size_t begin = out->len;
 	size_t next;
 
 	if (!p.configs || !done) {
@@ -243,6 +245,7 @@ enum rfl_rc rfl_repeats_markdown(const struct rfl_repeats *r, const char *more, 
 		put_lines(more, out);
 		put_lines(rfl_buf_str(&r->notes), out);
 	}
+	rfl_text_mask_from(out, begin);
 	free(p.configs);
 	free(done);
 	return rfl_buf_check(out, "summary", err);

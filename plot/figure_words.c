@@ -85,7 +85,7 @@ static const char *make_title(struct rfl_figure *f)
 	int64_t threads = f->marks[0].point->threads;
 
 	if (f->in->title)
-		return f->in->title;
+		return rfl_scene_printf(f->scene, "%s", f->in->title);
 	if (mode && strcmp(mode, "train") == 0)
 		what = "Training steps";
 	else if (mode && strcmp(mode, "fwd") == 0)

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/text.h"
 
 struct rfl_scene *rfl_scene_new(double width, double height)
 {
@@ -159,22 +160,6 @@ void rfl_scene_unclip(struct rfl_scene *s)
 	add(s, RFL_PRIM_CLIP);
 }
 
-/* Replace, byte by byte, what is not UTF-8 or is a control character: PDF and SVG refuse both. */
-static void sanitize(char *text)
-{
-	const char *p = text;
-
-	for (;;) {
-		const char *at = p;
-		uint32_t code = rfl_utf8_next(&p);
-
-		if (code == 0)
-			return;
-		if (code < 0x20 || code == 0x7f || (code == 0xfffd && p - at == 1))
-			text[at - text] = code == '\t' || code == '\n' ? ' ' : '?';
-	}
-}
-
 const char *rfl_scene_printf(struct rfl_scene *s, const char *fmt, ...)
 {
 	va_list ap;
@@ -192,7 +177,7 @@ const char *rfl_scene_printf(struct rfl_scene *s, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, (size_t)len + 1, fmt, ap);
 	va_end(ap);
-	sanitize(text);
+	rfl_text_one_line(text); /* PDF and SVG refuse control characters */
 	return text;
 }
 

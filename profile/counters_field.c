@@ -2,10 +2,8 @@
  * counters_field.c - one field of a row of counters.csv, and what is wrong with it.
  */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
-#include "base/text.h"
 #include "profile/counters_read.h"
 
 enum rfl_rc rfl_counters__no_memory(const struct rfl_counters_reader *rd)
@@ -26,13 +24,9 @@ enum rfl_rc rfl_counters__bad(const struct rfl_counters_reader *rd, int column, 
 
 enum rfl_rc rfl_counters__unknown(const struct rfl_counters_reader *rd, int column)
 {
-	char text[64];
-
-	(void)snprintf(text, sizeof(text), "%s", rfl_counters__text(rd, column));
-	rfl_text_one_line(text);
-	return rfl_fail(rd->err, RFL_EFORMAT, 0, "%s:%zu: column '%s': '%s' is not known",
+	return rfl_fail(rd->err, RFL_EFORMAT, 0, "%s:%zu: column '%s': '%.63s' is not known",
 			rfl_csv_path(rd->csv), rfl_csv_line(rd->csv),
-			rfl_counters_column((size_t)column, NULL), text);
+			rfl_counters_column((size_t)column, NULL), rfl_counters__text(rd, column));
 }
 
 /* A text of the row, for the life of the capture; NULL where it is empty. */

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/text.h"
 #include "profile/formula_parse.h"
 
 enum rfl_rc rfl_parser_fail(const struct rfl_parser *p, const struct rfl_token *t, const char *fmt,
@@ -130,7 +129,6 @@ const char *rfl_parser_shown(const struct rfl_parser *p, char out[64])
 	else
 		(void)snprintf(out, 64, "'%.*s%s'", (int)(p->t.len < 48 ? p->t.len : 48), p->t.at,
 			       p->t.len > 48 ? "..." : "");
-	rfl_text_one_line(out);
 	return out;
 }
 

@@ -70,7 +70,6 @@ enum rfl_rc rfl_import_bad_row(struct rfl_import *import, const char *column, st
 	else
 		(void)rfl_fail(&why, RFL_EFORMAT, 0, "%s:%zu: %s", rfl_input_name(import->in),
 			       rfl_input_line_number(import->in), what);
-	rfl_text_one_line(why.msg);
 	if (!import->options->keep_going)
 		return rfl_fail(err, RFL_EFORMAT, 0, "%s", why.msg);
 	import->left_out++;
@@ -82,7 +81,6 @@ enum rfl_rc rfl_import_bad_row(struct rfl_import *import, const char *column, st
 static enum rfl_rc after_refusal(struct rfl_import *import, struct rfl_err *why,
 				 struct rfl_err *err)
 {
-	rfl_text_one_line(why->msg);
 	if (why->rc != RFL_EFORMAT || !import->options->keep_going)
 		return rfl_fail(err, why->rc, why->native, "%s", why->msg);
 	import->left_out++;
@@ -251,7 +249,7 @@ static enum rfl_rc find_importer(struct rfl_input *in, const struct rfl_importer
 		return rfl_fail(err, RFL_EFORMAT, 0, "%s: is %s", name, what);
 	rest = head;
 	(void)rfl_span_next_line(&rest, &line);
-	rfl_text_one_line(rfl_span_copy(line, begin, sizeof(begin)));
+	(void)rfl_span_copy(line, begin, sizeof(begin));
 	*ret = look_further(in);
 	if (*ret)
 		return RFL_OK;
@@ -310,8 +308,6 @@ static enum rfl_rc read_input(struct rfl_input *in, const struct rfl_import_opti
 	rc = importer->read(&import, to, err);
 	if (rc == RFL_EFORMAT)
 		tell_content(importer, looks, err);
-	if (rc != RFL_OK && err)
-		rfl_text_one_line(err->msg); /* it may quote the file */
 	free(stem);
 	return rc;
 }

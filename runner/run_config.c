@@ -259,7 +259,6 @@ static enum rfl_rc check_texts(const struct rfl_run_config *c, struct rfl_err *e
 {
 	for (size_t i = 0; i < RFL_ARRAY_LEN(members); i++) {
 		const char *text, *bad;
-		char shown[160];
 
 		if (members[i].kind != K_TEXT)
 			continue;
@@ -273,11 +272,10 @@ static enum rfl_rc check_texts(const struct rfl_run_config *c, struct rfl_err *e
 		}
 		if (*bad == '\0')
 			continue;
-		rfl_text_show(text, shown, sizeof(shown));
 		return rfl_fail(err, RFL_EINVAL, 0,
-				"%s: '%s' is not UTF-8: give it another name, or a link that has "
-				"one",
-				members[i].key, shown);
+				"%s: '%.160s' is not UTF-8: give it another name, or a link that "
+				"has one",
+				members[i].key, text);
 	}
 	return RFL_OK;
 }

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Functions that nobody calls here: they overrun their target, or cannot report an error.
+# Functions that are not called here: they overrun their target, or cannot report an error. And
+# standard output is written in one place, which masks control characters.
 #
 # usage: check_banned.sh [ROOT]; exit 0 when clean, 1 with one line per violation.
 set -eu
@@ -28,6 +29,10 @@ BEGIN {
 			print where ": " name " is banned: use " instead[name]
 			bad = 1
 		}
+	if (code ~ /(^|[^A-Za-z0-9_])f(printf|puts|putc|write)[ (].*cli->out/ && where !~ /^cli\/put\.c:/) {
+		print where ": texts of files must not steer the terminal: use rfl_cli_printf or rfl_cli_put"
+		bad = 1
+	}
 }
 
 END { exit bad }

@@ -72,6 +72,9 @@ for name in sprintf vsprintf strcpy strcat strtok atoi strtol gets; do
 done
 expect $banned plot/a.c '' 'snprintf(a, n, "x"); strtoll(a, b, 10); fgets(a, n, f);'
 expect $banned build/a.c '' 'strcpy(a, b);'
+expect $banned cli/a.c 'texts of files' 'fprintf(cli->out, "x");'
+expect $banned cli/a.c 'texts of files' 'fwrite(a, 1, n, job->cli->out);'
+expect $banned cli/put.c '' 'fwrite(a, 1, n, cli->out);'
 
 # Without any room there is nothing to check, which is no pass.
 rm -rf "${tree:?}"/*

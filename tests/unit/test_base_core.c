@@ -51,6 +51,40 @@ static void a_long_message_says_that_it_was_cut(void **state)
 	free(big);
 }
 
+/* ESC, DEL, C1 controls, changes of direction, U+FFFE and what is not UTF-8; what else there is,
+ * stays. */
+static const char hostile[] = "a\x1b[1m\x7f\xc2\x9b\xe2\x80\xae\xe2\x81\xa6\xef\xbf\xbe\xff\r\n\t"
+			      "\xc3\xa9\xe2\x82\xac\xf0\x9f\x93\x88";
+#define SHOWN "a?[1m???????"
+#define REST  "\xc3\xa9\xe2\x82\xac\xf0\x9f\x93\x88"
+
+static void what_steers_a_terminal_is_masked(void **state)
+{
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_buf b = { 0 };
+	char line[64];
+
+	(void)state;
+	snprintf(line, sizeof(line), "%s", hostile);
+	rfl_text_one_line(line);
+	assert_string_equal(line, SHOWN "??" REST);
+	rfl_fail(&err, RFL_EFORMAT, 0, "%s", hostile);
+	assert_string_equal(err.msg, SHOWN "??" REST);
+	rfl_err_prefix(&err, "\x1b%s", "\xe2\x80");
+	assert_string_equal(err.msg, "???: " SHOWN "??" REST);
+	rfl_err_clear(&err);
+	rfl_fail(&err, RFL_EMISSING, 0, "%s", hostile); /* facts have lines of their own */
+	assert_string_equal(err.msg, SHOWN "\n\t" REST);
+	rfl_buf_append(&b, "\x1b|\0|", 4);
+	rfl_buf_puts(&b, hostile);
+	rfl_text_mask_from(&b, 1);
+	assert_string_equal(rfl_buf_str(&b), "\x1b|?|" SHOWN "\n\t" REST);
+	assert_int_equal(b.len, strlen(b.data));
+	rfl_text_mask_from(&b, b.len);
+	assert_int_equal(b.len, strlen(b.data));
+	rfl_buf_fini(&b);
+}
+
 static void every_code_has_a_text(void **state)
 {
 	(void)state;
@@ -85,10 +119,10 @@ static void log_lines(void **state)
 	rfl_log_set(hear, &h, RFL_LOG_WARN);
 	rfl_log(RFL_LOG_WARN, "one %d\ntwo\n", 1);
 	rfl_log(RFL_LOG_INFO, "too talkative");
-	rfl_log(RFL_LOG_ERROR, "three");
+	rfl_log(RFL_LOG_ERROR, "three\x1b");
 	rfl_log_set(NULL, NULL, RFL_LOG_DEBUG);
 	rfl_log(RFL_LOG_ERROR, "nobody");
-	assert_string_equal(h.text, "1:one 1|1:two|0:three|");
+	assert_string_equal(h.text, "1:one 1|1:two|0:three?|");
 	assert_int_equal(h.calls, 3);
 }
 
@@ -322,6 +356,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_first_failure_wins),
 		cmocka_unit_test(a_long_message_says_that_it_was_cut),
+		cmocka_unit_test(what_steers_a_terminal_is_masked),
 		cmocka_unit_test(every_code_has_a_text),
 		cmocka_unit_test(log_lines),
 		cmocka_unit_test(buffer_grows_to_its_maximum),

@@ -94,7 +94,7 @@ static void keys_are_shown_on_one_line(void **state)
 		{ "{\"a/b~c\": 1}", "p.json: /lab/a~1b~0c: unknown key; known are k" },
 		{ "{\"a\\nb\\u001b[1m\": 1}", "p.json: /lab/a?b?[1m: unknown key; known are k" },
 		{ "{\"\\u009b1m\\u007f\xc3\xa9\": 1}",
-		  "p.json: /lab/??1m?\xc3\xa9: unknown key; known are k" },
+		  "p.json: /lab/?1m?\xc3\xa9: unknown key; known are k" },
 	};
 	struct rfl_err err = RFL_ERR_INIT;
 	char key[5000];
@@ -229,6 +229,9 @@ static void bytes_that_are_no_text(void **state)
 		{ "\xed\xa0\x80", "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\"" }, /* surrogate */
 		{ "\xf0\x9f\x93\x88", "\"\xf0\x9f\x93\x88\"" },
 		{ "\xe2\x82\xac", "\"\xe2\x82\xac\"" },
+		/* what could steer a terminal is escaped as well */
+		{ "\x7f\xc2\x9b\xc2\xa0", "\"\\u007f\\u009b\xc2\xa0\"" },
+		{ "\xe2\x80\xae\xe2\x81\xa6\xef\xbf\xbe", "\"\\u202e\\u2066\\ufffe\"" },
 	};
 	struct rfl_buf out = { 0 };
 

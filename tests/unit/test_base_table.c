@@ -178,6 +178,24 @@ static void a_row_that_is_not_full(void **state)
 	rfl_table_free(t);
 }
 
+/* What steers a terminal is masked in cells and notes, and widths are those of what is shown; data
+ * stays exact. */
+static void masks_for_people_only(void **state)
+{
+	struct rfl_table *t = rfl_table_new(columns, 1);
+
+	(void)state;
+	assert_non_null(t);
+	rfl_table_text(t, "a\x1b[1m\xc2\x9b\r\xe2\x80\xaez");
+	rfl_table_note(t, "of \x1b]0;x\x07");
+	assert_renders(t, RFL_FORMAT_TABLE, "Model\n---------\na?[1m? ?z\n\nof ?]0;x?\n");
+	assert_renders(t, RFL_FORMAT_MD, "| Model |\n|:---|\n| a?[1m??z |\n\nof ?]0;x?\n");
+	assert_renders(t, RFL_FORMAT_CSV, "model\n\"a\x1b[1m\xc2\x9b\r\xe2\x80\xaez\"\n");
+	assert_renders(t, RFL_FORMAT_JSON,
+		       "[\n  {\"model\": \"a\\u001b[1m\\u009b\\r\\u202ez\"}\n]\n");
+	rfl_table_free(t);
+}
+
 static void what_the_caller_passed_may_change(void **state)
 {
 	struct rfl_table *t = rfl_table_new(columns, 1);
@@ -201,6 +219,7 @@ int main(void)
 		cmocka_unit_test(with_fixed_decimals),
 		cmocka_unit_test(without_rows),
 		cmocka_unit_test(a_row_that_is_not_full),
+		cmocka_unit_test(masks_for_people_only),
 		cmocka_unit_test(what_the_caller_passed_may_change),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
