@@ -6,6 +6,8 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <inttypes.h>
+#include <search.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,9 +55,9 @@ static bool names_add(struct names *list, struct rfl_arena *arena, const char *n
 
 /* What an entry of a folder is to us. A link whose target is gone counts as a file: it was meant to
  * be one, and whoever opens it meets the error. Pipes and the like are nothing. */
-enum entry { NOTHING, A_FILE, A_FOLDER };
+enum kind { NOTHING, A_FILE, A_FOLDER };
 
-static enum entry look_at(DIR *d, const char *name)
+static enum kind look_at(DIR *d, const char *name)
 {
 	struct stat st;
 
@@ -77,7 +79,7 @@ static enum rfl_rc list_names(const char *dir, struct rfl_arena *arena, struct n
 	if (!d)
 		return rfl_fail(err, RFL_EIO, errno, "%s: %s", dir, strerror(errno));
 	for (errno = 0; rc == RFL_OK && (entry = readdir(d)) != NULL; errno = 0) {
-		enum entry is = look_at(d, entry->d_name);
+		enum kind is = look_at(d, entry->d_name);
 		struct names *list = is == A_FOLDER ? folders : is == A_FILE ? files : NULL;
 
 		if (list && !names_add(list, arena, entry->d_name))
@@ -100,10 +102,44 @@ static bool is_jpeg_name(const char *name)
 	return dot && (strcasecmp(dot, ".jpg") == 0 || strcasecmp(dot, ".jpeg") == 0);
 }
 
+/* The folders of a class that were read, by device and inode: a link can lead to one again, which
+ * would make a scan endless, or exponential. */
+struct visited {
+	struct rfl_arena *arena;
+	void *tree; /* of tsearch() */
+};
+
+static int by_text(const void *a, const void *b)
+{
+	return strcmp(a, b);
+}
+
+static enum rfl_rc visit(struct visited *v, const char *dir, bool *again, struct rfl_err *err)
+{
+	const char *id, *const *there;
+	struct stat st;
+
+	if (stat(dir, &st) != 0)
+		return rfl_fail(err, RFL_EIO, errno, "%s: %s", dir, strerror(errno));
+	id = rfl_arena_printf(v->arena, "%ju:%ju", (uintmax_t)st.st_dev, (uintmax_t)st.st_ino);
+	there = id ? tsearch(id, &v->tree, by_text) : NULL;
+	if (!there)
+		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", dir);
+	*again = *there != id;
+	return RFL_OK;
+}
+
+static void visited_fini(struct visited *v)
+{
+	while (v->tree)
+		(void)tdelete(*(void **)v->tree, &v->tree, by_text);
+}
+
 /* Counted growth of the set's image array, which is heap memory until the set is complete. */
 struct growing {
 	struct rfl_dataset *set;
 	enum rfl_log_level level; /* of names of files that are left out */
+	struct visited visited;
 	struct rfl_dataset_image *images;
 	size_t n, cap;
 };
@@ -163,15 +199,19 @@ static enum rfl_rc list_class(struct growing *g, uint32_t label, const char *und
 	struct names files = { .n = 0 }, folders = { .n = 0 };
 	const char *dir = rfl_arena_printf(set->arena, "%s/%s%s%s", set->dir, set->classes[label],
 					   under[0] ? "/" : "", under);
+	bool again = false;
 	enum rfl_rc rc;
 
 	if (!dir)
 		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", set->dir);
+	rc = visit(&g->visited, dir, &again, err);
+	if (again)
+		rfl_log(g->level, "%s: leads to a folder that is already read, skipped", dir);
+	if (rc != RFL_OK || again)
+		return rc;
 	if (depth > MAX_DEPTH)
-		return rfl_fail(err, RFL_EINVAL, 0,
-				"%s: folders more than %d deep: a link that leads back to a folder "
-				"above it?",
-				dir, MAX_DEPTH);
+		return rfl_fail(err, RFL_EINVAL, 0, "%s: folders more than %d deep", dir,
+				MAX_DEPTH);
 	rc = list_names(dir, set->arena, &folders, &files, err);
 	if (rc == RFL_OK)
 		rc = take_files(g, label, under, &files, err);
@@ -232,11 +272,19 @@ static enum rfl_rc no_images(const struct rfl_dataset *set, struct rfl_err *err)
 
 static enum rfl_rc list_images(struct rfl_dataset *set, bool named, struct rfl_err *err)
 {
-	struct growing g = { .set = set, .level = named ? RFL_LOG_DEBUG : RFL_LOG_WARN };
+	struct growing g = { .set = set,
+			     .level = named ? RFL_LOG_DEBUG : RFL_LOG_WARN,
+			     .visited = { .arena = set->arena } };
 	enum rfl_rc rc = RFL_OK;
+	bool again;
 
-	for (uint32_t c = 0; rc == RFL_OK && c < set->nclasses; c++)
-		rc = list_class(&g, c, "", 0, err);
+	for (uint32_t c = 0; rc == RFL_OK && c < set->nclasses; c++) {
+		/* a link back to the folder of all classes is skipped as well */
+		rc = visit(&g.visited, set->dir, &again, err);
+		if (rc == RFL_OK)
+			rc = list_class(&g, c, "", 0, err);
+		visited_fini(&g.visited);
+	}
 	if (rc == RFL_OK && set->skipped > NAMED_SKIPS)
 		rfl_log(g.level, "%s: %zu files skipped that are not named .jpg or .jpeg", set->dir,
 			set->skipped);
@@ -303,24 +351,29 @@ enum rfl_rc rfl_dataset_check_classes(const struct rfl_dataset *set, int64_t max
 	return RFL_OK;
 }
 
-/* Stops at the first. A folder that cannot be read is none without images: the error is told. */
-static enum rfl_rc has_image(const char *dir, int depth, bool *found, struct rfl_err *err)
+/* Stops at the first. That a folder cannot be read does not mean that it has no images: an error.
+ */
+static enum rfl_rc has_image(struct visited *v, const char *dir, int depth, bool *found,
+			     struct rfl_err *err)
 {
-	DIR *d = opendir(dir);
+	bool again = false;
+	enum rfl_rc rc = visit(v, dir, &again, err);
+	DIR *d = rc == RFL_OK && !again ? opendir(dir) : NULL;
 	const struct dirent *entry;
-	enum rfl_rc rc = RFL_OK;
 
+	if (rc != RFL_OK || again)
+		return rc;
 	if (!d)
 		return rfl_fail(err, RFL_EIO, errno, "%s: %s", dir, strerror(errno));
 	while (rc == RFL_OK && !*found && (entry = readdir(d)) != NULL) {
-		enum entry is = look_at(d, entry->d_name);
+		enum kind is = look_at(d, entry->d_name);
 		char *below = NULL;
 
 		*found = is == A_FILE && is_jpeg_name(entry->d_name);
 		if (is != A_FOLDER || depth == MAX_DEPTH)
 			continue;
 		below = rfl_path_join(dir, entry->d_name);
-		rc = below ? has_image(below, depth + 1, found, err)
+		rc = below ? has_image(v, below, depth + 1, found, err)
 			   : rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", dir);
 		free(below);
 	}
@@ -332,20 +385,23 @@ enum rfl_rc rfl_dataset_probe(const char *dir, int64_t max_classes, struct rfl_e
 {
 	struct rfl_dataset *set = NULL;
 	enum rfl_rc rc = new_set(dir, &set, err);
+	struct visited v = { .tree = NULL };
 	bool found = false;
 
 	if (rc)
 		return rc;
+	v.arena = set->arena;
 	rc = rfl_dataset_check_classes(set, max_classes, err);
 	for (size_t c = 0; rc == RFL_OK && c < set->nclasses && !found; c++) {
 		char *path = rfl_path_join(set->dir, set->classes[c]);
 
-		rc = path ? has_image(path, 0, &found, err)
+		rc = path ? has_image(&v, path, 0, &found, err)
 			  : rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", dir);
 		free(path);
 	}
 	if (rc == RFL_OK && !found)
 		rc = no_images(set, err);
+	visited_fini(&v);
 	rfl_dataset_free(set);
 	return rc;
 }

@@ -4,6 +4,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/buf.h"
+#include "base/log.h"
 #include "data/dataset.h"
 
 static void images_are_listed_in_order(void **state)
@@ -50,8 +52,55 @@ static void classes_may_hold_folders_and_links(void **state)
 		assert_string_equal(set->images[i].name, names[i]);
 	assert_int_equal(set->skipped, 1);
 	rfl_dataset_free(set);
+}
 
-	assert_int_equal(symlink("..", tmp_path(*state, "train/cat/up")), 0);
+static void hear(enum rfl_log_level level, const char *line, void *ctx)
+{
+	(void)level;
+	rfl_buf_printf(ctx, "%s\n", line);
+}
+
+/* Links that lead back, or twice to the same: each folder is read once, which is linear. Without
+ * that the 16 levels below would be 65536 folders, and the link back endless. */
+static void a_folder_is_read_once_however_many_links_lead_to_it(void **state)
+{
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_dataset *set = NULL;
+	struct rfl_buf log = { 0 };
+	char folder[128] = "cat";
+
+	for (int i = 0; i < 16; i++) {
+		size_t len = strlen(folder);
+		char link[160];
+
+		snprintf(folder + len, sizeof(folder) - len, "/a");
+		put_image(*state, folder, i < 15 ? "x.txt" : "deep.jpg", "jpeg_420.jpg", SIZE_MAX);
+		snprintf(link, sizeof(link), "train/%.*s/b", (int)len, folder);
+		assert_int_equal(symlink("a", tmp_path(*state, link)), 0);
+	}
+	put_image(*state, "dog", "1.jpg", "jpeg_420.jpg", SIZE_MAX);
+	assert_int_equal(symlink("..", tmp_path(*state, "train/dog/up")), 0);
+	assert_int_equal(symlink("../cat/a", tmp_path(*state, "train/dog/cats")), 0);
+	rfl_log_set(hear, &log, RFL_LOG_WARN);
+	assert_ok(rfl_dataset_probe(*state, 2, &err), &err);
+	assert_ok(rfl_dataset_open(*state, false, &set, &err), &err);
+	rfl_log_set(NULL, NULL, RFL_LOG_ERROR);
+	assert_int_equal(set->nimages, 3); /* a link of another class counts for that class */
+	assert_string_equal(set->images[1].name, "1.jpg");
+	assert_non_null(strstr(rfl_buf_str(&log),
+			       "/train/cat/b: leads to a folder that is already read, skipped\n"));
+	assert_non_null(strstr(rfl_buf_str(&log), "/train/dog/up: leads to"));
+	rfl_dataset_free(set);
+	rfl_buf_fini(&log);
+}
+
+static void folders_deeper_than_the_limit(void **state)
+{
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_dataset *set = NULL;
+
+	put_image(*state, "cat/1/2/3/4/5/6/7/8/9/10/11/12/13/14/15/16/17", "x.jpg", "jpeg_420.jpg",
+		  SIZE_MAX);
 	assert_int_equal(rfl_dataset_open(*state, false, &set, &err), RFL_EINVAL);
 	assert_says(&err, "folders more than 16 deep");
 }
@@ -96,6 +145,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(images_are_listed_in_order),
 		TEST(folders_without_images_are_errors),
+		TEST(a_folder_is_read_once_however_many_links_lead_to_it),
+		TEST(folders_deeper_than_the_limit),
 		TEST(classes_may_hold_folders_and_links),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
