@@ -159,10 +159,15 @@ size_t rfl_text_mask(char *text, size_t len, bool keep_lines)
 	size_t out = 0, n;
 
 	for (size_t i = 0; i < len; i += n) {
-		const bool line = keep_lines && (text[i] == '\n' || text[i] == '\t');
+		const char c = text[i];
 
+		n = 1;
+		if ((c >= ' ' && c <= '~') || (keep_lines && (c == '\n' || c == '\t'))) {
+			text[out++] = c;
+			continue;
+		}
 		n = rfl_text_utf8(text + i, len - i);
-		if (n > 0 && text[i] != '\0' && (line || rfl_text_control(text + i) == 0)) {
+		if (n > 0 && c != '\0' && rfl_text_control(text + i) == 0) {
 			memmove(text + out, text + i, n);
 			out += n;
 		} else {

@@ -31,8 +31,8 @@ extern "C" {
 enum rfl_rc rfl_cli_put(struct rfl_cli *cli, struct rfl_buf *text, const char *what,
 			struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** The same for a text in a format. CSV is data: it stays exact, except on a terminal. (JSON
- * escapes such characters.) */
+/** The same for a text in a format. CSV is data and stays exact, except on a terminal; JSON has
+ * escaped such characters. */
 enum rfl_rc rfl_cli_put_as(struct rfl_cli *cli, enum rfl_format format, struct rfl_buf *text,
 			   const char *what, struct rfl_err *err) RFL_WARN_UNUSED;
 

@@ -48,4 +48,29 @@ if(RFL_COVERAGE)
   target_link_options(rfl_flags INTERFACE --coverage)
 endif()
 
+# What Debian's hardening=+all gives; sanitizers have their own checks, and glibc's need optimisation.
+if(NOT RFL_SANITIZE AND NOT RFL_COVERAGE AND NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
+  include(CheckCCompilerFlag)
+  include(CheckLinkerFlag)
+  include(CheckPIESupported)
+  check_pie_supported()
+  foreach(pair "-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3|-U_FORTIFY_SOURCE"
+      "-fstack-protector-strong|-fno-stack-protector"
+      "-fstack-clash-protection|-fno-stack-clash-protection"
+      "-fcf-protection|-fcf-protection=return") # which marks the file, and adds no instruction
+    string(REGEX MATCH "^[^|]+" flag ${pair})
+    string(MAKE_C_IDENTIFIER "RFL_CC${flag}" works)
+    check_c_compiler_flag("-O2 ${flag} -include stdio.h -Werror" ${works})
+    if(${works})
+      target_compile_options(rfl_flags INTERFACE "SHELL:${flag}")
+      string(REGEX REPLACE ".*[|]" "" flag ${pair})
+      list(APPEND RFL_UNHARDENED ${flag})
+    endif()
+  endforeach()
+  check_linker_flag(C -Wl,-z,relro,-z,now RFL_LINKER_Z_NOW)
+  if(RFL_LINKER_Z_NOW)
+    target_link_options(rfl_flags INTERFACE -Wl,-z,relro,-z,now)
+  endif()
+endif()
+
 find_package(Threads REQUIRED)

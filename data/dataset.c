@@ -6,7 +6,6 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <search.h>
 #include <stdbool.h>
 #include <stdio.h>
