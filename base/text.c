@@ -28,17 +28,17 @@ static void next_row(const char *a, size_t i, const char *b, size_t lb, const si
 {
 	row[0] = i;
 	for (size_t j = 1; j <= lb; j++) {
-		bool same = lower(a[i - 1]) == lower(b[j - 1]);
+		bool same = a[i - 1] == b[j - 1];
 
 		row[j] = min_of(min_of(up[j], row[j - 1]) + 1, up[j - 1] + (same ? 0 : 1));
-		if (i > 1 && j > 1 && lower(a[i - 1]) == lower(b[j - 2]) &&
-		    lower(a[i - 2]) == lower(b[j - 1]))
+		if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
 			row[j] = min_of(row[j], two_up[j - 2] + 1);
 	}
 }
 
 size_t rfl_text_distance(const char *a, const char *b)
 {
+	char x[DISTANCE_MAX_LEN], y[DISTANCE_MAX_LEN];
 	size_t rows[3][DISTANCE_MAX_LEN + 1];
 	size_t la, lb;
 
@@ -54,20 +54,28 @@ size_t rfl_text_distance(const char *a, const char *b)
 	}
 	if (la > DISTANCE_MAX_LEN || lb > DISTANCE_MAX_LEN)
 		return la > lb ? la : lb;
+	for (size_t i = 0; i < la; i++)
+		x[i] = lower(a[i]);
+	for (size_t j = 0; j < lb; j++)
+		y[j] = lower(b[j]);
 	for (size_t j = 0; j <= lb; j++)
 		rows[0][j] = j;
 	for (size_t i = 1; i <= la; i++)
-		next_row(a, i, b, lb, rows[(i + 1) % 3], rows[(i - 1) % 3], rows[i % 3]);
+		next_row(x, i, y, lb, rows[(i + 1) % 3], rows[(i - 1) % 3], rows[i % 3]);
 	return rows[la % 3][lb];
 }
 
-/* One mistake in three letters, and never a name of which nothing is left. */
-static bool is_near(const char *name, const char *candidate, size_t distance)
+/* One mistake in three letters, and never a name of which nothing is left. Lengths that differ too
+ * much are enough to tell, and cheap. */
+static bool is_near(const char *name, const char *candidate, size_t *distance)
 {
 	size_t la = strlen(name), lb = strlen(candidate);
-	size_t longest = la > lb ? la : lb;
+	size_t longest = la > lb ? la : lb, most = (longest + 2) / 3;
 
-	return distance <= (longest + 2) / 3 && distance < longest;
+	if (longest - min_of(la, lb) > most)
+		return false;
+	*distance = rfl_text_distance(name, candidate);
+	return *distance <= most && *distance < longest;
 }
 
 /* The nearest candidate beyond (distance, index) in the order of nearness; NULL when none is. */
@@ -78,9 +86,9 @@ static const char *nearest_after(const char *name, const char *const *candidates
 	size_t best_distance = 0, best_index = 0;
 
 	for (size_t i = 0; candidates[i]; i++) {
-		size_t d = rfl_text_distance(name, candidates[i]);
+		size_t d;
 
-		if (!is_near(name, candidates[i], d))
+		if (!is_near(name, candidates[i], &d))
 			continue;
 		if (!first && (d < *distance || (d == *distance && i <= *index)))
 			continue;

@@ -92,7 +92,8 @@ static int add_metric(struct rfl_capture_builder *b, const char *name, const cha
 	return (int)b->nmetrics++;
 }
 
-/* Take formulas, and make their metrics the first ids. */
+/* Take formulas, and make their metrics the first ids: hundreds, of which a file has a few. Those
+ * get their names when they are asked for. */
 static enum rfl_rc take_formulas(struct rfl_capture_builder *b, struct rfl_formulas *take_f,
 				 struct rfl_err *err)
 {
@@ -100,14 +101,11 @@ static enum rfl_rc take_formulas(struct rfl_capture_builder *b, struct rfl_formu
 
 	rfl_formulas_free(b->formulas);
 	b->formulas = take_f;
-	b->nmetrics = 0;
-	for (size_t i = 0; i < n; i++) {
-		const char *name = rfl_formulas_slot_name(take_f, i);
-
-		name = rfl_capture__intern(b, name, strlen(name));
-		if (!name || add_metric(b, name, "") < 0)
-			return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for a capture");
-	}
+	free(b->metrics);
+	b->metrics = calloc(n + 1, sizeof(*b->metrics));
+	b->nmetrics = b->metrics_cap = b->metrics ? n : 0;
+	if (!b->metrics || !grow_launch(b, n))
+		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for a capture");
 	if (!rfl_capture__keep(b, &b->capture.family, rfl_formulas_family(take_f)))
 		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for a capture");
 	return RFL_OK;
@@ -313,11 +311,14 @@ int rfl_capture_metric_id(struct rfl_capture_builder *b, const char *name, size_
 	if (!unit)
 		unit = "";
 	if (slot >= 0 && (!wanted || strcmp(wanted, unit) == 0)) {
-		unit = rfl_capture__intern(b, unit, strlen(unit));
-		if (!unit)
-			return -2;
-		b->metrics[slot].unit = unit;
-		return slot;
+		struct rfl_metric_def *def = &b->metrics[slot];
+
+		if (!def->name) {
+			def->name = rfl_capture__intern(b, name, len);
+			def->rollup = def->name ? rollup_of(def->name, NULL) : RFL_ROLLUP_SUM;
+		}
+		def->unit = rfl_capture__intern(b, unit, strlen(unit));
+		return def->name && def->unit ? slot : -2;
 	}
 	if (!keep_strange(b, (struct rfl_span){ .at = name, .len = len }))
 		return -2;

@@ -303,7 +303,7 @@ static enum rfl_rc read_input(struct rfl_input *in, const struct rfl_import_opti
 	if (!stem)
 		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", rfl_input_name(in));
 	import.label = options->label ? options->label : stem;
-	if (options->from)
+	if (options->from && importer->detect(head) == 0)
 		looks = find_by_content(head, 0);
 	rc = importer->read(&import, to, err);
 	if (rc == RFL_EFORMAT)

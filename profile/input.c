@@ -24,7 +24,8 @@ static const char zero_byte[] = "a zero byte: this is not text";
 
 /* --- opening --------------------------------------------------------------------------------- */
 
-static enum rfl_rc new_input(const char *name, struct rfl_input **ret, struct rfl_err *err)
+static enum rfl_rc new_input(const char *name, size_t window, struct rfl_input **ret,
+			     struct rfl_err *err)
 {
 	struct rfl_input *in = calloc(1, sizeof(*in));
 
@@ -33,9 +34,9 @@ static enum rfl_rc new_input(const char *name, struct rfl_input **ret, struct rf
 	in->fd = -1;
 	in->nul = SIZE_MAX;
 	in->next_line = 1;
-	in->cap = RFL_INPUT_WINDOW;
+	in->cap = window < RFL_INPUT_WINDOW ? window : RFL_INPUT_WINDOW;
 	in->name = strdup(name);
-	in->window = calloc(1, RFL_INPUT_WINDOW + RFL_INPUT_PAD);
+	in->window = calloc(1, in->cap + RFL_INPUT_PAD);
 	if (!in->name || !in->window) {
 		rfl_input_close(in);
 		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", name);
@@ -62,7 +63,7 @@ enum rfl_rc rfl_input_open(const char *path, struct rfl_input **ret, struct rfl_
 {
 	bool standard = strcmp(path, "-") == 0;
 	struct rfl_input *in = NULL;
-	enum rfl_rc rc = new_input(standard ? "standard input" : path, &in, err);
+	enum rfl_rc rc = new_input(standard ? "standard input" : path, SIZE_MAX, &in, err);
 
 	if (rc != RFL_OK)
 		return rc;
@@ -81,7 +82,8 @@ enum rfl_rc rfl_input_open(const char *path, struct rfl_input **ret, struct rfl_
 enum rfl_rc rfl_input_open_text(const char *text, size_t len, const char *name,
 				struct rfl_input **ret, struct rfl_err *err)
 {
-	enum rfl_rc rc = new_input(name, ret, err);
+	/* half of a window that is not full stays free: a smaller one serves a short text */
+	enum rfl_rc rc = new_input(name, len < SIZE_MAX / 4 ? 2 * len + 64 : len, ret, err);
 
 	if (rc != RFL_OK)
 		return rc;

@@ -34,9 +34,15 @@ size_t rfl_span_find(struct rfl_span s, const char *text)
 {
 	size_t len = strlen(text);
 
-	for (size_t i = 0; i + len <= s.len; i++)
-		if (s.at[i] == text[0] && memcmp(s.at + i, text, len) == 0)
+	for (size_t i = 0; i + len <= s.len; i++) {
+		const char *at = memchr(s.at + i, text[0], s.len - len + 1 - i);
+
+		if (!at)
+			break;
+		i = (size_t)(at - s.at);
+		if (memcmp(at, text, len) == 0)
 			return i;
+	}
 	return s.len;
 }
 

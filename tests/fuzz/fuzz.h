@@ -6,6 +6,7 @@
 #ifndef RFL_TESTS_FUZZ_FUZZ_H
 #define RFL_TESTS_FUZZ_FUZZ_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -13,9 +14,18 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+/** The input under a path that rfl_file_read() and rfl_csv_open() read from memory. Valid until the
+ * next call. */
+const char *fuzz_memory(const uint8_t *data, size_t size);
+
 /** The input as a file, for parsers that take a path. The same file each time; it is removed when
  * the process ends. */
 const char *fuzz_file(const uint8_t *data, size_t size);
+
+/** Whether the check of this number, 0 to 15, is due for an input: one of 16 in a search, so that time
+ * goes into the parser; all of them where replay.c runs files. */
+bool fuzz_due(const uint8_t *data, size_t size, unsigned check);
+extern bool fuzz_all_due; /**< set by replay.c */
 
 /** What must hold of every call: a result exactly on success, else a message that names the file.
  */

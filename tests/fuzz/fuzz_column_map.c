@@ -1,5 +1,5 @@
-/* A map of columns: what loads has columns of the ledger and sources, is bound to a table or refused
- * by a message of one line, and numbers keep their units. */
+/* A map of columns: what loads has columns of the ledger and sources, is bound to a table or
+ * refused by a message of one line, and numbers keep their units. */
 #include <math.h>
 #include <string.h>
 
@@ -33,7 +33,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct rfl_column_map *map = rfl_column_map_new();
 	struct rfl_err err = RFL_ERR_INIT;
-	const char *path = fuzz_file(data, size);
+	const char *path = fuzz_memory(data, size);
 	enum rfl_rc rc = map ? rfl_column_map_load(map, path, &err) : RFL_ENOMEM;
 
 	fuzz_check(rc, rc == RFL_OK ? map : NULL, &err, path);

@@ -41,7 +41,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct rfl_work_file *file = NULL;
 	struct rfl_err err = RFL_ERR_INIT;
-	const char *path = fuzz_file(data, size);
+	const char *path = fuzz_memory(data, size);
 	enum rfl_rc rc = rfl_work_file_load(path, &file, &err);
 
 	fuzz_check(rc, file, &err, path);

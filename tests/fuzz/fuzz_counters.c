@@ -57,7 +57,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct rfl_captures c;
 	struct rfl_err err = RFL_ERR_INIT;
-	const char *path = fuzz_file(data, size);
+	const char *path = fuzz_memory(data, size);
 	enum rfl_rc rc;
 
 	rfl_captures_init(&c);
@@ -69,10 +69,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		for (size_t k = 0; k < c.captures[i]->nranges; k++)
 			check_amounts(c.captures[i]->ranges[k].amount);
 	}
-	if (rc == RFL_OK) {
+	if (rc == RFL_OK && fuzz_due(data, size, 0))
 		check_renderings(&c);
+	if (rc == RFL_OK && fuzz_due(data, size, 1))
 		check_again(&c);
-	}
 	rfl_captures_fini(&c);
 	return 0;
 }

@@ -43,7 +43,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct rfl_peaks *p = NULL;
 	struct rfl_err err = RFL_ERR_INIT;
-	const char *path = fuzz_file(data, size);
+	const char *path = fuzz_memory(data, size);
 	enum rfl_rc rc = rfl_peaks_load(path, &p, &err);
 
 	fuzz_check(rc, p, &err, path);

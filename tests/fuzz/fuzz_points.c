@@ -9,7 +9,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct rfl_points *once = NULL, *twice = NULL;
 	struct rfl_err err = RFL_ERR_INIT;
 	struct rfl_buf a, b;
-	const char *path = fuzz_file(data, size);
+	const char *path = fuzz_memory(data, size);
 	enum rfl_rc rc = rfl_points_load(path, &once, &err);
 
 	fuzz_check(rc, once, &err, path);
@@ -19,7 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	rfl_buf_init(&b, 0);
 	rfl_points_write(&a, once);
 	FUZZ_ASSERT(!a.failed);
-	FUZZ_ASSERT(rfl_points_load(fuzz_file((const uint8_t *)a.data, a.len), &twice, &err) ==
+	FUZZ_ASSERT(rfl_points_load(fuzz_memory((const uint8_t *)a.data, a.len), &twice, &err) ==
 		    RFL_OK);
 	FUZZ_ASSERT(twice->n == once->n);
 	rfl_points_write(&b, twice);

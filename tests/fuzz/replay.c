@@ -61,6 +61,7 @@ int main(int argc, char **argv)
 {
 	int failed = 0, ran = 0;
 
+	fuzz_all_due = true;
 	for (int i = 1; i < argc; i++) {
 		struct stat st;
 
