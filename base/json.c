@@ -47,12 +47,34 @@ static enum rfl_rc fail_load(struct rfl_err *err, const char *name, json_error_t
 	return rfl_fail(err, RFL_EFORMAT, 0, "%s:%d:%d: %s", name, je->line, je->column, je->text);
 }
 
+/* What a text is that does not even begin as JSON does; NULL: it does. */
+static const char *not_json(const char *text, size_t len)
+{
+	size_t at = 0;
+
+	while (at < len && strchr(" \t\r\n", text[at]) && text[at])
+		at++;
+	if (at == len)
+		return "is empty";
+	if (text[at] == '{' || text[at] == '[')
+		return NULL;
+	if (len - at >= 3 && memcmp(text + at, "\xef\xbb\xbf", 3) == 0)
+		return "begins with a byte order mark: save it without one";
+	while (at < len && text[at] != '\n' && text[at] != ',')
+		at++;
+	return at < len && text[at] == ',' ? "not JSON (looks like CSV): is this the ledger?"
+					   : "not JSON";
+}
+
 enum rfl_rc rfl_json_loads(const char *text, size_t len, const char *name, json_t **ret,
 			   struct rfl_err *err)
 {
 	json_error_t je;
+	const char *why = not_json(text, len);
 	json_t *value;
 
+	if (why)
+		return rfl_fail(err, RFL_EFORMAT, 0, "%s: %s", name, why);
 	pthread_once(&watch_once, watch_allocator);
 	out_of_memory = false;
 	value = json_loadb(text, len, JSON_REJECT_DUPLICATES, &je);

@@ -127,8 +127,8 @@ static void tell_notes(const struct rfl_merge_report *report)
 		line += len + (line[len] == '\n');
 	}
 	if (report->other_env)
-		rfl_log(RFL_LOG_INFO, "%zu run%s of environments that were not asked for",
-			report->other_env, report->other_env == 1 ? " is" : "s are");
+		rfl_log(RFL_LOG_INFO, "%zu run%s skipped (not in --env)", report->other_env,
+			report->other_env == 1 ? "" : "s");
 }
 
 static enum rfl_rc print_points(struct rfl_cli *cli, const struct rfl_points *pts,

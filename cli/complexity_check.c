@@ -1,6 +1,6 @@
 /*
- * complexity_check.c - options of roofline complexity that would change nothing in what is asked
- * for: they are refused, because who gives one expects a difference.
+ * complexity_check.c - options of roofline complexity that have no effect on what is asked for:
+ * they are refused, because a user who passes one expects a difference.
  */
 #include "cli/complexity.h"
 
@@ -116,7 +116,7 @@ static bool is_given_int(const struct rfl_opt *row, int64_t value)
 	       value != usual;
 }
 
-/* Nobody can tell a default that was written out from one that was not, and it changes nothing. */
+/* A default that was written out is not told apart from one that was not: it has no effect. */
 static bool is_given(const struct rfl_complexity_args *args, const struct rfl_opt *row)
 {
 	const void *member = (const char *)args + row->offset;
@@ -216,9 +216,12 @@ enum rfl_rc rfl_complexity_check(const struct rfl_complexity_report *r, struct r
 	const struct rfl_complexity_args *a = r->args;
 	unsigned places = places_of(r);
 
+	if (a->fit && !(places & rules[0].places) && is_given(a, row_of("batch-sizes")))
+		return rfl_fail(err, RFL_EUSAGE, 0,
+				"--batch-sizes has no effect with --fit, which searches for it");
 	for (size_t i = 0; i < RFL_ARRAY_LEN(rules); i++)
 		if (!(rules[i].places & places) && is_given(a, row_of(rules[i].option)))
-			return rfl_fail(err, RFL_EUSAGE, 0, "--%s changes nothing here: %s",
+			return rfl_fail(err, RFL_EUSAGE, 0, "--%s has no effect here: %s",
 					rules[i].option, rules[i].why);
 	if (a->batches.n > 1 && !(places & (TABLE | DOCUMENT)))
 		return rfl_fail(err, RFL_EUSAGE, 0, "--batch-sizes: %s takes one, not %zu",

@@ -248,8 +248,7 @@ enum rfl_rc rfl_opt_set(const struct rfl_opt *row, void *base, const char *text,
 		return parse_real(row, text, member, err);
 	case RFL_OPT_TEXT:
 		if (*text == '\0' && !row->may_be_empty)
-			return rfl_fail(err, RFL_EUSAGE, 0, "--%s: '' is no %s", row->name,
-					row->meta);
+			return rfl_fail(err, RFL_EUSAGE, 0, "--%s must not be empty", row->name);
 		*(const char **)member = text;
 		return RFL_OK;
 	case RFL_OPT_CHOICE:

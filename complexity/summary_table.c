@@ -189,10 +189,12 @@ static void note_work(struct rfl_table *t, const struct rfl_summary_columns *c,
 			       options->input_grad ? "a" : "no",
 			       options->accumulate > 1 ? " It is of one pass and one update." : "");
 	if (per_sample)
-		rfl_table_note(t, "GMACs, GFLOPs%s are per sample%s.",
-			       has(c, "training_flops") ? " and Train GFLOPs" : "",
-			       has(c, "batch") ? "; the columns behind Batch are of the whole batch"
-					       : "");
+		rfl_table_note(
+			t, "GMACs, GFLOPs%s are per sample%s.",
+			has(c, "training_flops") ? " and Train GFLOPs" : "",
+			has(c, "batch")
+				? "; the columns to the right of Batch are totals for the batch"
+				: "");
 	if (options->causal_half)
 		rfl_table_note(t, "Products under a causal mask: the triangle only.");
 	if (options->checkpoint)

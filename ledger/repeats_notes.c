@@ -105,11 +105,14 @@ void rfl_repeats__note_left(struct rfl_repeats__notes *n, enum rfl_repeats__why 
 
 void rfl_repeats__notes_end(struct rfl_repeats__notes *n)
 {
-	static const char *const texts[RFL_REPEATS__WHYS] = {
-		[RFL_REPEATS__RANK] = "of single ranks, of which the row of all processes counts",
-		[RFL_REPEATS__PROFILED] = "of runs under a profiler, which slows them",
-		[RFL_REPEATS__NO_VALUE] = "with status ok and without",
-		[RFL_REPEATS__MADE_GOOD] = "of runs that failed, and are ok in another row",
+	static const struct {
+		const char *what, *why;
+	} texts[RFL_REPEATS__WHYS] = {
+		[RFL_REPEATS__RANK] = { "row",
+					" of single ranks: the row of all processes counts" },
+		[RFL_REPEATS__PROFILED] = { "run", " under a profiler, which slows them down" },
+		[RFL_REPEATS__NO_VALUE] = { "row", " with status ok but without" },
+		[RFL_REPEATS__MADE_GOOD] = { "failed attempt", "; a retry succeeded" },
 	};
 
 	end_kind(n, n->twice, "rows are duplicates");
@@ -119,8 +122,8 @@ void rfl_repeats__notes_end(struct rfl_repeats__notes *n)
 	for (size_t i = 0; i < RFL_REPEATS__WHYS; i++) {
 		if (n->left[i] == 0)
 			continue;
-		rfl_buf_printf(n->out, "left out: %zu row%s %s", n->left[i],
-			       n->left[i] == 1 ? "" : "s", texts[i]);
+		rfl_buf_printf(n->out, "skipped %zu %s%s%s", n->left[i], texts[i].what,
+			       n->left[i] == 1 ? "" : "s", texts[i].why);
 		if (i == RFL_REPEATS__NO_VALUE)
 			rfl_buf_printf(n->out, " %s", n->metric->name);
 		rfl_buf_puts(n->out, " (first: ");

@@ -73,19 +73,29 @@ static void put_fact(struct rfl_table *t, const struct rfl_fact *f,
 		rfl_table_text(t, rfl_ledger_field(row, f->column, number));
 }
 
-/* "unstable loader_bound:2 failed:1" */
+/* "spread > 5 % drift; 2 of 3 runs loader_bound; 1 failed" */
 static void put_all_flags(struct rfl_table *t, const struct rfl_repeats_config *c)
 {
 	struct rfl_buf words, more;
+	size_t len;
 
 	rfl_buf_init(&words, 0);
 	rfl_buf_init(&more, 0);
-	rfl_repeats_flag_words(c->flags, &words);
-	rfl_repeats_run_flags(c, &more);
+	rfl_buf_puts(&words, c->flags & RFL_REPEATS_UNSTABLE ? "spread > 5 %" : "");
+	rfl_repeats_flag_words(c->flags & ~(unsigned)RFL_REPEATS_UNSTABLE, &more);
 	if (more.len)
 		rfl_buf_printf(&words, "%s%s", words.len ? " " : "", rfl_buf_str(&more));
+	rfl_buf_reset(&more);
+	rfl_repeats_run_flags(c, &more); /* "loader_bound:2 not_warm:1" */
+	for (const char *at = rfl_buf_str(&more); *at; at += len + (at[len] == ' ')) {
+		const int word = (int)strcspn(at, ":");
+
+		len = strcspn(at, " ");
+		rfl_buf_printf(&words, "%s%.*s of %zu runs %.*s", words.len ? "; " : "",
+			       (int)len - word - 1, at + word + 1, c->n, word, at);
+	}
 	if (c->failed)
-		rfl_buf_printf(&words, "%sfailed:%zu", words.len ? " " : "", c->failed);
+		rfl_buf_printf(&words, "%s%zu failed", words.len ? "; " : "", c->failed);
 	rfl_table_text(t, words.len ? rfl_buf_str(&words) : NULL);
 	rfl_buf_fini(&words);
 	rfl_buf_fini(&more);

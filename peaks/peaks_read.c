@@ -103,7 +103,7 @@ static const char *hint(const json_error_t *je)
 }
 
 /* The failure of the JSON reader again, with the JSON path. */
-static enum rfl_rc explain(const char *path, struct rfl_err *err)
+static enum rfl_rc explain(const char *path, const struct rfl_err *first, struct rfl_err *err)
 {
 	struct rfl_where w;
 	struct place place;
@@ -119,6 +119,10 @@ static enum rfl_rc explain(const char *path, struct rfl_err *err)
 	root = json_loadb(rfl_buf_str(&text), text.len, JSON_REJECT_DUPLICATES, &je);
 	if (root) { /* it was replaced between two looks */
 		rc = rfl_fail(err, RFL_EFORMAT, 0, "%s: changed while it was read", path);
+		goto done;
+	}
+	if (strncmp(je.text, "'['", 3) == 0) { /* it does not begin as JSON does */
+		rc = rfl_fail(err, first->rc, 0, "%s", first->msg);
 		goto done;
 	}
 	const size_t at = je.position > 0 ? (size_t)je.position : 0;
@@ -142,6 +146,6 @@ enum rfl_rc rfl_peaks__read(const char *path, json_t **ret, struct rfl_err *err)
 	if (rc == RFL_OK)
 		return RFL_OK;
 	if (rc == RFL_EFORMAT)
-		return explain(path, err);
+		return explain(path, &first, err);
 	return rfl_fail(err, rc, first.native, "%s", first.msg);
 }

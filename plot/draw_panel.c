@@ -95,6 +95,8 @@ static const char *limit_of(const struct rfl_figure *f, const struct rfl_mark *m
 
 	if (!bound || !*bound)
 		bound = m->x * m->point->peak_gbps < m->point->peak_gflops ? "memory" : "compute";
+	if (strcmp(bound, "knee") == 0)
+		return "both (knee)";
 	return strcmp(bound, "memory") == 0 ? memory : bound;
 }
 

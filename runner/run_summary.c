@@ -94,11 +94,11 @@ static void say_times(const struct rfl_ledger_row *row, struct rfl_buf *out)
 		       row->loss_last);
 }
 
-/* auto, and no GPU: not what everybody expects. */
+/* auto, and no GPU: not what everyone expects. */
 static void say_fallback(const struct rfl_ledger_row *row, struct rfl_buf *out)
 {
 	if (says(row->backend_reason) && row->backend && strcmp(row->backend, "cpu") == 0)
-		rfl_buf_puts(out, "; on the cpu, as no GPU can be used here (-v says why)");
+		rfl_buf_puts(out, "; running on CPU: no usable GPU (-v says why)");
 }
 
 void rfl_run_summary(const struct rfl_ledger_row *row, struct rfl_buf *out)

@@ -23,14 +23,16 @@ static void errors_name_line_and_column(void **state)
 	static const struct {
 		const char *text, *word;
 	} cases[] = {
-		{ "", "bad.json:1:0: " },
+		{ " \n", "bad.json: is empty" },
+		{ "time,env\n1,2\n", "bad.json: not JSON (looks like CSV): is this the ledger?" },
+		{ "\xef\xbb\xbf{}", "bad.json: begins with a byte order mark" },
 		{ "{\n  \"a\": 1,\n  \"a\": 2\n}\n", "bad.json:3:5: duplicate object key" },
 		{ "{\n  \"a\": 1\n  \"b\": 2\n}\n", "bad.json:3:5: '}' expected" },
 		{ "{\"a\": NaN}", "bad.json:1:9: " },
 		{ "{\"a\": 1e999}", "bad.json:1:11: real number overflow" },
 		{ "[1, 2", "bad.json:1:5: ']' expected near end of file" },
 		{ "{} {}", "bad.json:1:4: end of file expected" },
-		{ "7", "bad.json:1:1: '[' or '{' expected" },
+		{ "7", "bad.json: not JSON" },
 		{ "{\"a\": \"\xff\"}", "bad.json:" },
 	};
 
