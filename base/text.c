@@ -65,13 +65,17 @@ size_t rfl_text_distance(const char *a, const char *b)
 	return rows[la % 3][lb];
 }
 
-/* One mistake in three letters, and never a name of which nothing is left. Lengths that differ too
- * much are enough to tell, and cheap. */
+/* One mistake in three letters, and never a name of which nothing is left; or words too many at the
+ * end ("kernel_size" for "kernel"). Lengths that differ too much are cheap to tell. */
 static bool is_near(const char *name, const char *candidate, size_t *distance)
 {
 	size_t la = strlen(name), lb = strlen(candidate);
 	size_t longest = la > lb ? la : lb, most = (longest + 2) / 3;
 
+	if (lb >= 3 && strncmp(name, candidate, lb) == 0 && strchr("_-", name[lb]) && name[lb]) {
+		*distance = la - lb - 1;
+		return true;
+	}
 	if (longest - min_of(la, lb) > most)
 		return false;
 	*distance = rfl_text_distance(name, candidate);

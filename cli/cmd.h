@@ -41,6 +41,8 @@ enum rfl_opt_kind {
 };
 
 struct rfl_opt {
+	/** Heading of the help page above this row and those after it; NULL: as the row before. */
+	const char *group;
 	char letter;      /**< short form, 0 for none */
 	const char *name; /**< "batch-size" */
 	const char *meta; /**< "N", "FILE"; NULL for a flag */

@@ -91,17 +91,19 @@ static void row(struct rfl_table *t, const struct rfl_device_sheet *s, bool peop
 static enum rfl_rc fill(struct rfl_table *t, const struct rfl_devices *devices,
 			const struct rfl_opt_list *names, bool people, struct rfl_err *err)
 {
-	const struct rfl_device_sheet *sheet = NULL;
-	enum rfl_rc rc = RFL_OK;
-
 	for (size_t i = 0; i < devices->n && names->n == 0; i++)
 		row(t, &devices->sheets[i], people);
-	for (size_t i = 0; i < names->n && rc == RFL_OK; i++) {
-		rc = rfl_devices_find(devices, names->items[i], &sheet, err);
-		if (rc == RFL_OK)
-			row(t, sheet, people);
+	for (size_t k = 0; k < names->n; k++) {
+		const struct rfl_device_sheet *none;
+		const size_t before = rfl_table_rows(t);
+
+		for (size_t i = 0; i < devices->n; i++)
+			if (rfl_device_matches(&devices->sheets[i], names->items[k]))
+				row(t, &devices->sheets[i], people);
+		if (rfl_table_rows(t) == before)
+			return rfl_devices_find(devices, names->items[k], &none, err);
 	}
-	return rc;
+	return RFL_OK;
 }
 
 static enum rfl_rc devices_run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
@@ -127,7 +129,8 @@ static enum rfl_rc devices_run(struct rfl_cli *cli, const void *args, struct rfl
 			  "accumulation; of a CPU at its base clock.");
 	rfl_table_note(t,
 		       "Evidence: ds the vendor's figure, dq read out of a device, calc computed "
-		       "from units and clock, mem not read again. --format csv has sources.");
+		       "from units and clock, mem unverified (quoted from memory). --format csv "
+		       "has sources.");
 	rc = rfl_cli_put_table(cli, t, format, err);
 done:
 	rfl_table_free(t);
@@ -139,9 +142,10 @@ const struct rfl_cmd rfl_cmd_peaks_devices = {
 	.name = "peaks devices",
 	.summary = "print the data sheets of devices that the program knows",
 	.operands = "[DEVICE...]",
-	.description = "DEVICE is a name, an alias, or a part that only one has: 'NVIDIA L4', l4, "
-		       "'rtx 4090'. A data sheet is what the vendor says: measure before you "
-		       "believe it.",
+	.description =
+		"DEVICE is a name, an alias or a part of one: 'NVIDIA L4', l4, m3; all that match "
+		"are listed. A data sheet is what the vendor says: measure before you believe "
+		"it.",
 	.example = "roofline peaks devices l4 'rtx 4090'",
 	.opts = opts,
 	.args_size = sizeof(struct devices_args),

@@ -40,8 +40,8 @@ static const char *const device_names[] = { "gpu", "cpu", NULL };
 	}
 
 const struct rfl_opt rfl_complexity_opts[] = {
-	/* which networks */
-	{ .letter = 'm',
+	{ .group = "Networks",
+	  .letter = 'm',
 	  .name = "models",
 	  .meta = "NAME",
 	  .kind = RFL_OPT_LIST,
@@ -75,8 +75,11 @@ const struct rfl_opt rfl_complexity_opts[] = {
 	CHOICE("causal", "HOW", causal, causal_names, "full",
 	       "products under a causal mask: the full square, or the half that is needed"),
 
-	/* what they do */
-	FLAG("train", train, "show a training step, not an inference (the JSON document has both)"),
+	{ .group = "Training and storage",
+	  .name = "train",
+	  .kind = RFL_OPT_FLAG,
+	  .offset = AT(train),
+	  .help = "show a training step, not an inference (the JSON document has both)" },
 	FLAG("input-grad", input_grad,
 	     "the image needs a gradient too, so the first layer has a dgrad"),
 	FLAG("aux", auxiliary, "training runs the auxiliary heads of GoogLeNet and Inception"),
@@ -95,9 +98,12 @@ const struct rfl_opt rfl_complexity_opts[] = {
 	CHOICE("device", "WHERE", device, device_names, "gpu",
 	       "whose PyTorch the memory is of: a dropout keeps more on a CPU"),
 
-	/* questions */
-	LIST("as", "TOOL", peers,
-	     "what other counters say of a forward pass, beside ours: names, or 'all'"),
+	{ .group = "Other counters, memory, time",
+	  .name = "as",
+	  .meta = "TOOL",
+	  .kind = RFL_OPT_LIST,
+	  .offset = AT(peers),
+	  .help = "what other counters say of a forward pass, beside ours: names, or 'all'" },
 	TEXT("fit", "DEVICE", fit,
 	     "the largest batch, and context, that fits a device (\"NVIDIA L4\") or a size "
 	     "(24GiB, 80e9)"),
@@ -107,9 +113,14 @@ const struct rfl_opt rfl_complexity_opts[] = {
 	TEXT("peaks", "FILE", peaks, "ceilings, for least times and bounds; with --env"),
 	TEXT("env", "NAME", env, "environment of --peaks"),
 
-	/* how it is shown */
-	CHOICE("fusion", "LEVEL", fusion, fusion_names, "all",
-	       "level at which bytes are shown; least times take fused where it is all"),
+	{ .group = "Output",
+	  .name = "fusion",
+	  .meta = "LEVEL",
+	  .kind = RFL_OPT_CHOICE,
+	  .offset = AT(fusion),
+	  .choices = fusion_names,
+	  .def = "all",
+	  .help = "level at which bytes are shown; least times take fused where it is all" },
 	CHOICE("by", "WHAT", by, rfl_by_names, "model", "one row per what"),
 	INT("depth", depth, 1, 8, "1", "parts of the path that make a module, with --by module"),
 	INT("top", top, 0, MAX_SIZE, "0",

@@ -134,8 +134,8 @@ static void put_options(FILE *out, const char *title, const struct rfl_opt *rows
 	for (const struct rfl_opt *row = rows; row->name; row++) {
 		if (row->hidden)
 			continue;
-		if (title)
-			fprintf(out, "\n%s:\n", title);
+		if (row->group || title)
+			fprintf(out, "\n%s:\n", row->group ? row->group : title);
 		title = NULL; /* once, and not above rows that are all hidden */
 		rfl_buf_reset(&name);
 		rfl_buf_reset(&text);

@@ -27,6 +27,8 @@ static void put_row(struct rfl_buf *out, const struct rfl_opt *row)
 	struct rfl_buf text;
 
 	rfl_buf_init(&text, 0);
+	if (row->group)
+		rfl_buf_printf(out, "| **%s** | |\n", row->group);
 	rfl_buf_puts(out, "| `");
 	if (row->letter)
 		rfl_buf_printf(out, "-%c`, `", row->letter);
@@ -84,8 +86,9 @@ void rfl_help_markdown(struct rfl_buf *out)
 		"The result goes to standard output and nothing else does; progress and messages "
 		"go "
 		"to standard error. A list option takes one or more values: `--models resnet50 "
-		"vgg16`, `--models resnet50,vgg16`, or repeated. `--` ends the options. The exit "
-		"code "
+		"vgg16`, `--models resnet50,vgg16`, or repeated. `--arch`, `--model` and "
+		"`--models` are one option wherever one of them is listed; so are `--batch-size` "
+		"and `--batch-sizes`. `--` ends the options. The exit code "
 		"is 0 (done), 1 (failed, or the answer is no), 2 (wrong usage), 3 (a fact that the "
 		"result needs is missing) or 77 (the device or library is not here).\n\n"
 		"| command | |\n|---|---|\n");

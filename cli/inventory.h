@@ -22,6 +22,7 @@ struct rfl_item {
 	/** Of an engine that works: its library, devices and BLAS; of a model: what a sample is, and
 	 * its other names; else NULL. */
 	const char *detail;
+	int64_t params, forward_flops; /**< of a model: of one sample of its own size; else 0 */
 	const char *reason; /**< why it cannot work here and what to do; NULL when ok */
 };
 

@@ -44,6 +44,12 @@ const struct rfl_opt rfl_opt_global_rows[] = {
 
 static const struct rfl_opt no_rows[] = { { .name = NULL } };
 
+/* Options that are one and the same: each spelling is taken wherever a command has one of them. */
+static const char *const spellings[][3] = {
+	{ "arch", "model", "models" },
+	{ "batch-size", "batch-sizes" },
+};
+
 struct slot {
 	const struct rfl_opt *row;
 	void *base; /* what row->offset counts from */
@@ -56,7 +62,8 @@ struct parser {
 	size_t nslots;
 	struct slot *slots;
 	struct option *longs;
-	const char **names; /* of longs, without the hidden ones, for suggestions */
+	size_t nlongs;
+	const char **names; /* of longs, without hidden ones and other spellings, for suggestions */
 	char *shorts;
 	struct slot *open; /* the list option that takes the next word */
 	struct rfl_opt_list *operands;
@@ -73,39 +80,59 @@ static size_t count_rows(const struct rfl_opt *rows)
 	return n;
 }
 
-static void add_long(struct parser *p, size_t *n, size_t *nnames, const char *name, size_t slot,
-		     bool negated)
+static void add_long(struct parser *p, const char *name, size_t slot, bool negated)
 {
 	const struct rfl_opt *row = p->slots[slot].row;
 
-	p->longs[(*n)++] = (struct option){
+	p->longs[p->nlongs++] = (struct option){
 		.name = name,
 		.has_arg = row->kind == RFL_OPT_FLAG ? no_argument
 			   : row->bare               ? optional_argument
 						     : required_argument,
 		.val = LONG_BASE + (int)(2 * slot) + (negated ? 1 : 0),
 	};
-	if (!row->hidden)
-		p->names[(*nnames)++] = name;
+}
+
+static bool is_long(const struct parser *p, const char *name, size_t len)
+{
+	for (size_t i = 0; i < p->nlongs; i++)
+		if (strlen(p->longs[i].name) == len && strncmp(p->longs[i].name, name, len) == 0)
+			return true;
+	return false;
+}
+
+/* The other spellings of a row's name that are not options of their own here. */
+static void add_spellings(struct parser *p, size_t slot)
+{
+	const size_t most = RFL_ARRAY_LEN(spellings[0]);
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(spellings); i++)
+		for (size_t k = 0; k < most && spellings[i][k]; k++) {
+			if (strcmp(spellings[i][k], p->slots[slot].row->name) != 0)
+				continue;
+			for (size_t j = 0; j < most && spellings[i][j]; j++)
+				if (!is_long(p, spellings[i][j], strlen(spellings[i][j])))
+					add_long(p, spellings[i][j], slot, false);
+		}
 }
 
 /* The tables that getopt_long wants, from the slots. */
 static enum rfl_rc fill_tables(struct parser *p)
 {
-	size_t nlongs = 0, nnames = 0, nshorts = 0;
+	size_t nshorts = 0, nnames = 0;
 
 	p->shorts[nshorts++] = '+';
 	p->shorts[nshorts++] = ':';
 	for (size_t i = 0; i < p->nslots; i++) {
 		const struct rfl_opt *row = p->slots[i].row;
 
-		add_long(p, &nlongs, &nnames, row->name, i, false);
+		add_long(p, row->name, i, false);
 		if (row->negatable) {
 			const char *name = rfl_arena_printf(p->arena, "no-%s", row->name);
 
 			if (!name)
 				return rfl_fail(p->err, RFL_ENOMEM, 0, "options: out of memory");
-			add_long(p, &nlongs, &nnames, name, i, true);
+			add_long(p, name, i, true);
 		}
 		if (row->letter) {
 			p->shorts[nshorts++] = row->letter;
@@ -113,6 +140,11 @@ static enum rfl_rc fill_tables(struct parser *p)
 				p->shorts[nshorts++] = ':';
 		}
 	}
+	for (size_t i = 0; i < p->nlongs; i++)
+		if (!p->slots[(p->longs[i].val - LONG_BASE) / 2].row->hidden)
+			p->names[nnames++] = p->longs[i].name;
+	for (size_t i = 0; i < p->nslots; i++)
+		add_spellings(p, i);
 	return RFL_OK;
 }
 
@@ -125,7 +157,9 @@ static enum rfl_rc parser_init(struct parser *p, const struct rfl_opt *rows, voi
 	p->arena = rfl_arena_new(0);
 	if (p->arena) {
 		p->slots = rfl_arena_array(p->arena, p->nslots, sizeof(*p->slots));
-		p->longs = rfl_arena_array(p->arena, 2 * p->nslots + 1, sizeof(*p->longs));
+		p->longs = rfl_arena_array(
+			p->arena, 2 * p->nslots + 1 + sizeof(spellings) / sizeof(**spellings),
+			sizeof(*p->longs));
 		p->names = rfl_arena_array(p->arena, 2 * p->nslots + 1, sizeof(*p->names));
 		p->shorts = rfl_arena_array(p->arena, 2 * p->nslots + 3, 1);
 	}
@@ -150,14 +184,35 @@ static const char *nearest_name(const struct parser *p, const char *name)
 	return rfl_text_nearest(name, p->names);
 }
 
+/* "run, env, ...": the commands that have the option. @return whether there are any */
+static bool put_commands_with(const char *name, char *out, size_t size)
+{
+	size_t len = 0, n = 0;
+
+	for (size_t i = 0; rfl_cmd_at(i); i++)
+		for (const struct rfl_opt *row = rfl_cmd_at(i)->opts; row && row->name; row++) {
+			if (rfl_cmd_at(i)->hidden || row->hidden || strcmp(row->name, name) != 0)
+				continue;
+			if (n < 4)
+				len += (size_t)snprintf(out + len, size - len, "%s%s",
+							n ? ", " : "",
+							n < 3 ? rfl_cmd_at(i)->name : "...");
+			n++;
+		}
+	return n > 0;
+}
+
 static enum rfl_rc unknown_long(struct parser *p, const char *word)
 {
-	char *name = rfl_arena_strdup(p->arena, word + 2);
+	char *name = rfl_arena_strdup(p->arena, word + 2), others[128];
 	const char *near;
 
 	if (!name)
 		return rfl_fail(p->err, RFL_ENOMEM, 0, "options: out of memory");
 	name[strcspn(name, "=")] = '\0';
+	if (put_commands_with(name, others, sizeof(others)))
+		return rfl_fail(p->err, RFL_EUSAGE, 0, "--%s is an option of %s, not of %s", name,
+				others, p->cmd ? p->cmd->name : "the program itself");
 	near = nearest_name(p, name);
 	if (near)
 		return rfl_fail(p->err, RFL_EUSAGE, 0, "--%s is not an option; did you mean --%s?",
@@ -201,11 +256,9 @@ static enum rfl_rc needs_value(struct parser *p, const struct slot *slot)
 }
 
 /* False for an abbreviation, which getopt_long takes and we do not. */
-static bool is_whole_name(const struct slot *slot, int code, const char *word)
+static bool is_whole_name(const struct parser *p, const char *word)
 {
-	size_t len = strlen(slot->row->name) + (is_negated(code) ? strlen("no-") : 0);
-
-	return strcspn(word + 2, "=") == len;
+	return is_long(p, word + 2, strcspn(word + 2, "="));
 }
 
 /* getopt answered '?' or ':'. */
@@ -213,7 +266,7 @@ static enum rfl_rc complain(struct parser *p, int code, const char *word)
 {
 	struct slot *slot = optopt ? slot_of(p, optopt) : NULL;
 
-	if (slot && optopt >= LONG_BASE && !is_whole_name(slot, optopt, word))
+	if (slot && optopt >= LONG_BASE && !is_whole_name(p, word))
 		return unknown_long(p, word);
 	if (code == ':' && slot)
 		return needs_value(p, slot);
@@ -244,7 +297,7 @@ static enum rfl_rc take_option(struct parser *p, int code, const char *word, con
 
 	assert(slot); /* getopt knows what fill_tables() told it */
 	row = slot->row;
-	if (code >= LONG_BASE && !is_whole_name(slot, code, word))
+	if (code >= LONG_BASE && !is_whole_name(p, word))
 		return unknown_long(p, word);
 	slot->seen = true;
 	if (row->given)

@@ -19,8 +19,8 @@ const char *const rfl_run_interconnects[] = { "auto", "gloo", "nccl", NULL };
 
 /* clang-format off */
 const struct rfl_opt rfl_run_opts[] = {
-	/* what is run */
-	{ .name = "arch", .meta = "MODEL", .kind = RFL_OPT_TEXT, .offset = AT(arch), .required = true,
+	{ .group = "Network and steps",
+	  .name = "arch", .meta = "MODEL", .kind = RFL_OPT_TEXT, .offset = AT(arch), .required = true,
 	  .help = "the network; 'roofline list models' names them" },
 	{ .name = "batch-size", .meta = "N", .kind = RFL_OPT_INT, .offset = AT(batch_size),
 	  .def = "32", .min = 1, .max = 1 << 20, .help = "samples of one forward, in each process" },
@@ -46,8 +46,8 @@ const struct rfl_opt rfl_run_opts[] = {
 	  GIVEN(until_max), .def = "60", .rmin = 0.001, .rmax = 1e9,
 	  .help = "and no longer than this" },
 
-	/* how */
-	{ .name = "backend", .meta = "DEVICE", .kind = RFL_OPT_CHOICE, .offset = AT(backend),
+	{ .group = "Device and arithmetic",
+	  .name = "backend", .meta = "DEVICE", .kind = RFL_OPT_CHOICE, .offset = AT(backend),
 	  .choices = backends, .def = "auto",
 	  .help = "where to run; auto is the fastest that works, and says why" },
 	{ .name = "engine", .meta = "NAME", .kind = RFL_OPT_TEXT, .offset = AT(engine), .def = "auto",
@@ -70,8 +70,8 @@ const struct rfl_opt rfl_run_opts[] = {
 	{ .name = "seed", .meta = "N", .kind = RFL_OPT_INT, .offset = AT(seed), .def = "0", .min = 0,
 	  .max = INT64_MAX, .help = "of dropout, order, crops and flips" },
 
-	/* several processes */
-	{ .name = "world", .meta = "env|N", .kind = RFL_OPT_TEXT, .offset = AT(world),
+	{ .group = "Several processes",
+	  .name = "world", .meta = "env|N", .kind = RFL_OPT_TEXT, .offset = AT(world),
 	  .help = "train with several processes: as the launcher (torchrun, srun, mpirun) says in the "
 		  "environment, or N on this machine" },
 	{ .name = "interconnect", .meta = "HOW", .kind = RFL_OPT_CHOICE, .offset = AT(interconnect),
@@ -84,8 +84,8 @@ const struct rfl_opt rfl_run_opts[] = {
 	  .offset = AT(world_timeout), GIVEN(world_timeout), .def = "300", .rmin = 1, .rmax = 1e6,
 	  .help = "give up when a process does not come, or does not answer, for this long" },
 
-	/* optimizer */
-	{ .name = "optimizer", .meta = "NAME", .kind = RFL_OPT_CHOICE, .offset = AT(optimizer),
+	{ .group = "Optimizer",
+	  .name = "optimizer", .meta = "NAME", .kind = RFL_OPT_CHOICE, .offset = AT(optimizer),
 	  GIVEN(optimizer), .choices = rfl_optimizer_rule_names, .def = "sgd",
 	  .help = "rule of the update" },
 	{ .name = "optimizer-kernels", .meta = "HOW", .kind = RFL_OPT_CHOICE,
@@ -106,8 +106,8 @@ const struct rfl_opt rfl_run_opts[] = {
 	{ .name = "eps", .meta = "X", .kind = RFL_OPT_REAL, .offset = AT(eps), GIVEN(eps),
 	  .def = "1e-8", .rmin = 0, .rmax = 1, .help = "of adam and adamw" },
 
-	/* data */
-	{ .name = "data", .meta = "DIR", .kind = RFL_OPT_TEXT, .offset = AT(data),
+	{ .group = "Data",
+	  .name = "data", .meta = "DIR", .kind = RFL_OPT_TEXT, .offset = AT(data),
 	  .help = "train on what is there: DIR/train/<class>/*.jpg, or the files of CIFAR-10 or MNIST" },
 	{ .name = "data-mode", .meta = "KIND", .kind = RFL_OPT_CHOICE, .offset = AT(data_mode),
 	  GIVEN(data_mode), .choices = data_modes, .def = "auto",
@@ -124,8 +124,8 @@ const struct rfl_opt rfl_run_opts[] = {
 	{ .name = "no-augment", .kind = RFL_OPT_FLAG, .offset = AT(no_augment),
 	  .help = "resize and centre crop instead of random crop and flip" },
 
-	/* records */
-	{ .name = "label", .meta = "TEXT", .kind = RFL_OPT_TEXT, .offset = AT(label),
+	{ .group = "Records and counters",
+	  .name = "label", .meta = "TEXT", .kind = RFL_OPT_TEXT, .offset = AT(label),
 	  .help = "name of the run; made when absent: {env}_{model}_{precision}_bs{batch}_run{N}" },
 	{ .name = "env", .meta = "NAME", .kind = RFL_OPT_TEXT, .offset = AT(env),
 	  .help = "name of this machine, as in 'roofline peaks measure'; else from the label, else the "
@@ -137,13 +137,13 @@ const struct rfl_opt rfl_run_opts[] = {
 	  .help = "after the window count one more step: as a whole, by phase, or by layer" },
 	{ .name = "counter-sets", .meta = "SET", .kind = RFL_OPT_LIST, .offset = AT(counter_sets),
 	  .choices = rfl_counter_set_names,
-	  .help = "what is counted of a GPU; core flops kernels self-test when absent" },
+	  .help = "which GPU counters to collect; core flops kernels self-test when absent" },
 	{ .name = "nvtx", .meta = "[RANGES]", .kind = RFL_OPT_CHOICE, .offset = AT(nvtx),
 	  .choices = rfl_detail_names, .def = "off", .bare = "phase",
 	  .help = "name the ranges of the window for ncu and nsys; phase when none is written" },
 
-	/* when it does not go well */
-	{ .name = "oom", .meta = "POLICY", .kind = RFL_OPT_CHOICE, .offset = AT(oom),
+	{ .group = "Failures",
+	  .name = "oom", .meta = "POLICY", .kind = RFL_OPT_CHOICE, .offset = AT(oom),
 	  .choices = rfl_oom_policy_names, .def = "record",
 	  .help = "a batch that does not fit: is recorded, is shrunk until it fits, or the largest that "
 		  "fits is searched for; each attempt is a row" },

@@ -17,7 +17,7 @@ extern "C" {
 #define RFL_OPT_MAP_ROW(at)                                                                      \
 	{                                                                                        \
 		.name = "map", .meta = "FILE|NAME=COLUMN", .kind = RFL_OPT_LIST, .offset = (at), \
-		.help = "which column of somebody else's table is which of the ledger"           \
+		.help = "map another program's column names to ours"                             \
 	}
 
 /** An option that chooses rows by one fact. @param what  plural, for the help */

@@ -8,6 +8,7 @@
 #ifndef RFL_PEAKS_DEVICES_H
 #define RFL_PEAKS_DEVICES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -67,6 +68,10 @@ enum rfl_rc rfl_devices_load(struct rfl_devices **ret, struct rfl_err *err) RFL_
 
 /** Accepts NULL. */
 void rfl_devices_free(struct rfl_devices *devices);
+
+/** Whether a name that a person typed is that of a sheet, its label or an alias, or words of one of
+ * them: "m3" is part of "Apple M3 Pro". */
+bool rfl_device_matches(const struct rfl_device_sheet *sheet, const char *name);
 
 /**
  * A device by label, name, alias, or a part of them that only one has: "NVIDIA L4", "l4", "rtx

@@ -74,6 +74,14 @@ static enum fit fit_sheet(const char *wanted, const struct rfl_device_sheet *she
 	return best;
 }
 
+bool rfl_device_matches(const struct rfl_device_sheet *sheet, const char *name)
+{
+	char wanted[MAX_WORDS_TEXT];
+
+	words_of(name, wanted);
+	return fit_sheet(wanted, sheet) != FIT_NONE;
+}
+
 static enum rfl_rc not_found(const struct rfl_devices *devices, const char *name,
 			     struct rfl_err *err)
 {

@@ -17,7 +17,7 @@ static const struct rfl_surface_ops *const surfaces[] = {
 	&rfl_surface_record,
 };
 
-const char *const rfl_surface_formats[] = { "png", "pdf", "svg", NULL };
+const char *const rfl_surface_formats[] = { "png", "pdf", "svg", "record", NULL };
 
 const struct rfl_surface_ops *rfl_surface_at(size_t i)
 {
@@ -37,7 +37,7 @@ const struct rfl_surface_ops *rfl_surface_find(const char *name, struct rfl_err 
 			 name, ops->missing);
 		return NULL;
 	}
-	rfl_fail(err, RFL_ENOTFOUND, 0, "no figure format '%s': there are png, pdf and svg", name);
+	rfl_fail(err, RFL_ENOTFOUND, 0, "no figure format '%s'; 'roofline list surfaces' names all", name);
 	return NULL;
 }
 

@@ -64,7 +64,7 @@ const struct rfl_surface_ops *rfl_surface_at(size_t i);
 /** A row by name; NULL with RFL_ENOTFOUND, or RFL_EUNAVAILABLE when it was not built in. */
 const struct rfl_surface_ops *rfl_surface_find(const char *name, struct rfl_err *err);
 
-/** Names of the formats for files: "png", "pdf", "svg", NULL. `record` is for tests. */
+/** The names of the rows, NULL at the end: for an option. */
 extern const char *const rfl_surface_formats[];
 
 /**

@@ -160,7 +160,7 @@ static void record_close(struct rfl_surface *s)
 
 const struct rfl_surface_ops rfl_surface_record = {
 	.name = "record",
-	.summary = "the list of primitives as text, for tests",
+	.summary = "every primitive as a line of text, to compare figures",
 	.suffix = "txt",
 	.caps = RFL_SURFACE_SHAPES | RFL_SURFACE_TIPS,
 	.probe = record_probe,

@@ -266,6 +266,8 @@ static void suggestions(void **state)
 	(void)state;
 	assert_string_equal(rfl_text_nearest("resnet5", names), "resnet50");
 	assert_string_equal(rfl_text_nearest("mobilnet_v2", names), "mobilenet_v2");
+	assert_string_equal(rfl_text_nearest("resnet50_v1_fp32", names), "resnet50");
+	assert_null(rfl_text_nearest("resnet50v1.5-fp32", names));
 	assert_null(rfl_text_nearest("transformer", names));
 	assert_null(rfl_text_nearest("z", names));
 	assert_int_equal(rfl_text_suggest("resnet10", names, 2, &out), 2);

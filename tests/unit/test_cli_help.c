@@ -25,7 +25,8 @@ static const struct rfl_opt opts[] = {
 	  AT(peaks),
 	  .required = true,
 	  .help = "ceilings" },
-	{ .letter = 'd',
+	{ .group = "Figure",
+	  .letter = 'd',
 	  .name = "dpi",
 	  .meta = "N",
 	  .kind = RFL_OPT_INT,
@@ -93,6 +94,8 @@ static void page_is_exact(void **state)
 		"\n"
 		"Options:\n"
 		"      --peaks FILE          ceilings (required)\n"
+		"\n"
+		"Figure:\n"
 		"  -d, --dpi N               pixels per inch (1 to 2400; default 144)\n"
 		"      --rate X              how fast (0.5 to 2)\n"
 		"      --format FMT          of the figure (png, svg; default png)\n"

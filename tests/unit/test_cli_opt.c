@@ -199,6 +199,26 @@ static void takes_every_spelling(void **state)
 }
 
 /* An option whose value may be left out. Where words are operands the value needs an equals sign. */
+/* What is one option has one member, whichever of its names the command lists; never an abbreviation
+ * of them. */
+static void takes_the_names_of_other_commands(void **state)
+{
+	struct args a;
+
+	(void)state;
+	good(&no_files, "--arch resnet50 --model vgg16 --models=a,b --batch-size 4", &a);
+	is_list(&a.models, "resnet50|vgg16|a|b");
+	assert_int_equal(a.sizes.n, 1);
+	assert_int_equal(a.sizes.items[0], 4);
+	rfl_opt_free(&no_files, &a);
+	bad(&no_files, "--batch-si 4", "--batch-si is not an option; did you mean --batch-sizes?");
+	bad(&no_files, "--batch-size", "--batch-sizes needs a value: --batch-sizes N");
+	bad(&no_files, "--batch-size x", "--batch-sizes: 'x' is not a number of at least 1");
+	/* one that only other commands have is not taken for a mistake of spelling */
+	bad(&no_files, "--net x.json", "--net is an option of complexity, not of test");
+	bad(&no_files, "--peaks=x", "--peaks is an option of complexity, points, plot, not of test");
+}
+
 static void some_options_may_stand_alone(void **state)
 {
 	static const struct {
@@ -327,7 +347,7 @@ static void says_what_is_wrong_with_a_value(void **state)
 	bad(&no_files, "--batch-sizes 16 0", "--batch-sizes: '0' is not a number of at least 1");
 	bad(&no_files, "--batch-sizes 16,,32", "--batch-sizes: '16,,32' has an empty value");
 	bad(&no_files, "--models a,", "--models: 'a,' has an empty value");
-	bad(&no_files, "--data=", "--data: '' is no DIR");
+	bad(&no_files, "--data=", "--data must not be empty");
 	bad(&no_files, "--format tabel",
 	    "--format: 'tabel' is not one of table, csv, json; did you mean table?");
 	bad(&no_files, "--format x", "--format: 'x' is not one of table, csv, json");
@@ -517,6 +537,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(defaults_are_as_written),
 		cmocka_unit_test(takes_every_spelling),
+		cmocka_unit_test(takes_the_names_of_other_commands),
 		cmocka_unit_test(some_options_may_stand_alone),
 		cmocka_unit_test(lists_have_three_spellings),
 		cmocka_unit_test(operands_are_told_from_values),
