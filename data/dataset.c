@@ -138,6 +138,7 @@ static void visited_fini(struct visited *v)
 struct growing {
 	struct rfl_dataset *set;
 	enum rfl_log_level level; /* of names of files that are left out */
+	bool first_only;          /* ends with the first folder that has images, and says nothing */
 	struct visited visited;
 	struct rfl_dataset_image *images;
 	size_t n, cap;
@@ -166,7 +167,7 @@ static void skip(const struct growing *g, const char *class_name, const char *na
 	struct rfl_dataset *set = g->set;
 
 	set->skipped++;
-	if (set->skipped > NAMED_SKIPS)
+	if (set->skipped > NAMED_SKIPS || g->first_only)
 		return;
 	rfl_log(g->level, "%s/%s/%s: not named .jpg or .jpeg, skipped", set->dir, class_name, name);
 }
@@ -204,7 +205,7 @@ static enum rfl_rc list_class(struct growing *g, uint32_t label, const char *und
 	if (!dir)
 		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", set->dir);
 	rc = visit(&g->visited, dir, &again, err);
-	if (again)
+	if (again && !g->first_only)
 		rfl_log(g->level, "%s: leads to a folder that is already read, skipped", dir);
 	if (rc != RFL_OK || again)
 		return rc;
@@ -214,7 +215,7 @@ static enum rfl_rc list_class(struct growing *g, uint32_t label, const char *und
 	rc = list_names(dir, set->arena, &folders, &files, err);
 	if (rc == RFL_OK)
 		rc = take_files(g, label, under, &files, err);
-	for (size_t i = 0; rc == RFL_OK && i < folders.n; i++) {
+	for (size_t i = 0; rc == RFL_OK && i < folders.n && !(g->first_only && g->n); i++) {
 		const char *below = rfl_arena_printf(set->arena, "%s%s%s", under,
 						     under[0] ? "/" : "", folders.items[i]);
 
@@ -269,22 +270,24 @@ static enum rfl_rc no_images(const struct rfl_dataset *set, struct rfl_err *err)
 			set->dir, set->nclasses, set->nclasses == 1 ? "" : "s");
 }
 
-static enum rfl_rc list_images(struct rfl_dataset *set, bool named, struct rfl_err *err)
+static enum rfl_rc list_images(struct rfl_dataset *set, bool named, bool first_only,
+			       struct rfl_err *err)
 {
 	struct growing g = { .set = set,
 			     .level = named ? RFL_LOG_DEBUG : RFL_LOG_WARN,
+			     .first_only = first_only,
 			     .visited = { .arena = set->arena } };
 	enum rfl_rc rc = RFL_OK;
 	bool again;
 
-	for (uint32_t c = 0; rc == RFL_OK && c < set->nclasses; c++) {
+	for (uint32_t c = 0; rc == RFL_OK && c < set->nclasses && !(first_only && g.n); c++) {
 		/* a link back to the folder of all classes is skipped as well */
 		rc = visit(&g.visited, set->dir, &again, err);
 		if (rc == RFL_OK)
 			rc = list_class(&g, c, "", 0, err);
 		visited_fini(&g.visited);
 	}
-	if (rc == RFL_OK && set->skipped > NAMED_SKIPS)
+	if (rc == RFL_OK && set->skipped > NAMED_SKIPS && !first_only)
 		rfl_log(g.level, "%s: %zu files skipped that are not named .jpg or .jpeg", set->dir,
 			set->skipped);
 	if (rc == RFL_OK && g.n == 0)
@@ -330,7 +333,7 @@ enum rfl_rc rfl_dataset_open(const char *dir, bool named, struct rfl_dataset **r
 
 	if (rc)
 		return rc;
-	rc = list_images(set, named, err);
+	rc = list_images(set, named, false, err);
 	if (rc) {
 		rfl_dataset_free(set);
 		return rc;
@@ -350,57 +353,15 @@ enum rfl_rc rfl_dataset_check_classes(const struct rfl_dataset *set, int64_t max
 	return RFL_OK;
 }
 
-/* Stops at the first. That a folder cannot be read does not mean that it has no images: an error.
- */
-static enum rfl_rc has_image(struct visited *v, const char *dir, int depth, bool *found,
-			     struct rfl_err *err)
-{
-	bool again = false;
-	enum rfl_rc rc = visit(v, dir, &again, err);
-	DIR *d = rc == RFL_OK && !again ? opendir(dir) : NULL;
-	const struct dirent *entry;
-
-	if (rc != RFL_OK || again)
-		return rc;
-	if (!d)
-		return rfl_fail(err, RFL_EIO, errno, "%s: %s", dir, strerror(errno));
-	while (rc == RFL_OK && !*found && (entry = readdir(d)) != NULL) {
-		enum kind is = look_at(d, entry->d_name);
-		char *below = NULL;
-
-		*found = is == A_FILE && is_jpeg_name(entry->d_name);
-		if (is != A_FOLDER || depth == MAX_DEPTH)
-			continue;
-		below = rfl_path_join(dir, entry->d_name);
-		rc = below ? has_image(v, below, depth + 1, found, err)
-			   : rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", dir);
-		free(below);
-	}
-	closedir(d);
-	return rc;
-}
-
 enum rfl_rc rfl_dataset_probe(const char *dir, int64_t max_classes, struct rfl_err *err)
 {
 	struct rfl_dataset *set = NULL;
 	enum rfl_rc rc = new_set(dir, &set, err);
-	struct visited v = { .tree = NULL };
-	bool found = false;
 
-	if (rc)
-		return rc;
-	v.arena = set->arena;
-	rc = rfl_dataset_check_classes(set, max_classes, err);
-	for (size_t c = 0; rc == RFL_OK && c < set->nclasses && !found; c++) {
-		char *path = rfl_path_join(set->dir, set->classes[c]);
-
-		rc = path ? has_image(&v, path, 0, &found, err)
-			  : rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", dir);
-		free(path);
-	}
-	if (rc == RFL_OK && !found)
-		rc = no_images(set, err);
-	visited_fini(&v);
+	if (rc == RFL_OK)
+		rc = rfl_dataset_check_classes(set, max_classes, err);
+	if (rc == RFL_OK)
+		rc = list_images(set, true, true, err);
 	rfl_dataset_free(set);
 	return rc;
 }
