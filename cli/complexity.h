@@ -48,7 +48,7 @@ enum rfl_rc rfl_complexity_add_nets(struct rfl_complexity_report *r,
 enum rfl_rc rfl_complexity_check_frozen(const struct rfl_complexity_report *r,
 					struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Refuse options that change nothing in what is asked for. The networks are there. */
+/** Refuse options that contradict each other or the networks, which are there. */
 enum rfl_rc rfl_complexity_check(const struct rfl_complexity_report *r,
 				 struct rfl_err *err) RFL_WARN_UNUSED;
 

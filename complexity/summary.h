@@ -298,9 +298,6 @@ bool rfl_summary_any_context(struct rfl_summary *const *summaries, size_t n);
 /** Whether a table of these options, or a document, needs options.memory. */
 bool rfl_summary_wants_memory(const struct rfl_summary_options *options);
 
-/** Whether a table of these options shows times where options.roof is set. */
-bool rfl_summary_wants_roof(const struct rfl_summary_options *options);
-
 /** Whether a table of these options needs options.both. */
 bool rfl_summary_wants_both(const struct rfl_summary_options *options);
 

@@ -293,19 +293,9 @@ static bool is_of_memory(const struct rfl_summary_column *c)
 	return c->memory;
 }
 
-static bool is_under_roof(const struct rfl_summary_column *c)
-{
-	return c->roof;
-}
-
 bool rfl_summary_wants_memory(const struct rfl_summary_options *options)
 {
 	return options->ncolumns ? any_chosen(options, is_of_memory) : options->train;
-}
-
-bool rfl_summary_wants_roof(const struct rfl_summary_options *options)
-{
-	return !options->ncolumns || any_chosen(options, is_under_roof);
 }
 
 bool rfl_summary_wants_both(const struct rfl_summary_options *options)
