@@ -155,19 +155,17 @@ static enum rfl_rc print_table(struct rfl_cli *cli, const struct rfl_inventory *
 static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
 {
 	const struct list_args *a = args;
-	const char *registries[16];
 	struct rfl_inventory *inv = NULL;
-	size_t n = 0, kept = 0;
+	size_t registries = 0, kept = 0;
 	enum rfl_rc rc;
 
 	rc = check_words(&a->words, err);
 	if (rc != RFL_OK)
 		return rc;
-	for (size_t i = 0; i < a->words.n && n < RFL_ARRAY_LEN(registries); i++)
-		if (is_registry(a->words.items[i]))
-			registries[n++] = a->words.items[i];
+	for (size_t i = 0; i < a->words.n; i++)
+		registries += is_registry(a->words.items[i]);
 	rfl_cli_progress(cli, "looking at engines ...");
-	rc = rfl_inventory_new(cli, registries, n, &inv, err);
+	rc = rfl_inventory_new(cli, a->words.items, registries ? a->words.n : 0, &inv, err);
 	rfl_cli_progress(cli, NULL);
 	if (rc != RFL_OK)
 		return rc;

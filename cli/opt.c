@@ -184,35 +184,32 @@ static const char *nearest_name(const struct parser *p, const char *name)
 	return rfl_text_nearest(name, p->names);
 }
 
-/* "run, env, ...": the commands that have the option. @return whether there are any */
-static bool put_commands_with(const char *name, char *out, size_t size)
+/* The first command that has an option; NULL: none. */
+static const struct rfl_cmd *command_with(const char *name)
 {
-	size_t len = 0, n = 0;
+	const struct rfl_cmd *cmd;
 
-	for (size_t i = 0; rfl_cmd_at(i); i++)
-		for (const struct rfl_opt *row = rfl_cmd_at(i)->opts; row && row->name; row++) {
-			if (rfl_cmd_at(i)->hidden || row->hidden || strcmp(row->name, name) != 0)
-				continue;
-			if (n < 4)
-				len += (size_t)snprintf(out + len, size - len, "%s%s",
-							n ? ", " : "",
-							n < 3 ? rfl_cmd_at(i)->name : "...");
-			n++;
-		}
-	return n > 0;
+	for (size_t i = 0; (cmd = rfl_cmd_at(i)); i++)
+		for (const struct rfl_opt *row = cmd->opts; row && row->name; row++)
+			if (!cmd->hidden && !row->hidden && strcmp(row->name, name) == 0)
+				return cmd;
+	return NULL;
 }
 
 static enum rfl_rc unknown_long(struct parser *p, const char *word)
 {
-	char *name = rfl_arena_strdup(p->arena, word + 2), others[128];
+	char *name = rfl_arena_strdup(p->arena, word + 2);
+	const struct rfl_cmd *other;
 	const char *near;
 
 	if (!name)
 		return rfl_fail(p->err, RFL_ENOMEM, 0, "options: out of memory");
 	name[strcspn(name, "=")] = '\0';
-	if (put_commands_with(name, others, sizeof(others)))
-		return rfl_fail(p->err, RFL_EUSAGE, 0, "--%s is an option of %s, not of %s", name,
-				others, p->cmd ? p->cmd->name : "the program itself");
+	other = command_with(name);
+	if (other)
+		return rfl_fail(p->err, RFL_EUSAGE, 0,
+				"--%s is an option of 'roofline %s', not of %s", name, other->name,
+				p->cmd ? p->cmd->name : "the program itself");
 	near = nearest_name(p, name);
 	if (near)
 		return rfl_fail(p->err, RFL_EUSAGE, 0, "--%s is not an option; did you mean --%s?",

@@ -215,8 +215,8 @@ static void takes_the_names_of_other_commands(void **state)
 	bad(&no_files, "--batch-size", "--batch-sizes needs a value: --batch-sizes N");
 	bad(&no_files, "--batch-size x", "--batch-sizes: 'x' is not a number of at least 1");
 	/* one that only other commands have is not taken for a mistake of spelling */
-	bad(&no_files, "--net x.json", "--net is an option of complexity, not of test");
-	bad(&no_files, "--peaks=x", "--peaks is an option of complexity, points, plot, not of test");
+	bad(&no_files, "--net x.json", "--net is an option of 'roofline complexity', not of test");
+	bad(&no_files, "--peaks=x", "--peaks is an option of 'roofline complexity', not of test");
 }
 
 static void some_options_may_stand_alone(void **state)
