@@ -424,6 +424,7 @@ enum rfl_rc rfl_env_page(const json_t *document, const char *env, bool markdown,
 			 struct rfl_buf *out, struct rfl_err *err)
 {
 	struct page p = { .markdown = markdown, .out = out };
+	const size_t begin = out->len;
 	const char *name;
 	json_t *record;
 	size_t n = 0;
@@ -442,5 +443,6 @@ enum rfl_rc rfl_env_page(const json_t *document, const char *env, bool markdown,
 			rfl_buf_putc(out, '\n');
 		put_record(&p, name, record);
 	}
+	rfl_text_mask_from(out, begin);
 	return rfl_buf_check(out, "environments", err);
 }

@@ -29,3 +29,8 @@ command -v script >/dev/null &&
 	script -qec 'roofline -q summary --metrics a.csv --format csv' /dev/null | tr -d '\r' | controls
 roofline -q summary --metrics a.csv --output-dir s >/dev/null
 cat s/*.md | controls
+roofline env --no-engines --env lab --note zone=b >out
+sed -i 's/"zone": "b"/"zone": "b\\u009b"/' logs/env.json
+roofline env --no-engines --env lab --note x=1 >out
+cat out logs/env_info.md | controls
+grep -c 'b? (noted)' out
