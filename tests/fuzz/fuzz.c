@@ -149,9 +149,13 @@ bool fuzz_due(const uint8_t *data, size_t size, unsigned check)
 
 static bool is_one_line(const char *msg)
 {
-	for (; *msg; msg++)
-		if (rfl_text_control(msg))
+	size_t left = strlen(msg);
+
+	for (size_t n; left > 0; msg += n, left -= n) {
+		n = rfl_text_utf8(msg, left);
+		if (n == 0 || rfl_text_control(msg))
 			return false;
+	}
 	return true;
 }
 
