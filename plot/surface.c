@@ -37,7 +37,8 @@ const struct rfl_surface_ops *rfl_surface_find(const char *name, struct rfl_err 
 			 name, ops->missing);
 		return NULL;
 	}
-	rfl_fail(err, RFL_ENOTFOUND, 0, "no figure format '%s'; 'roofline list surfaces' names all", name);
+	rfl_fail(err, RFL_ENOTFOUND, 0, "no figure format '%s'; 'roofline list surfaces' names all",
+		 name);
 	return NULL;
 }
 

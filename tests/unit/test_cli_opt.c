@@ -198,9 +198,8 @@ static void takes_every_spelling(void **state)
 	rfl_opt_free(&no_files, &a);
 }
 
-/* An option whose value may be left out. Where words are operands the value needs an equals sign. */
-/* What is one option has one member, whichever of its names the command lists; never an abbreviation
- * of them. */
+/* What is one option has one member, whichever of its names the command lists; never an
+ * abbreviation of them. */
 static void takes_the_names_of_other_commands(void **state)
 {
 	struct args a;
@@ -219,6 +218,7 @@ static void takes_the_names_of_other_commands(void **state)
 	bad(&no_files, "--peaks=x", "--peaks is an option of 'roofline complexity', not of test");
 }
 
+/* An option whose value may be left out. Where words are operands the value needs an equals sign. */
 static void some_options_may_stand_alone(void **state)
 {
 	static const struct {

@@ -269,8 +269,7 @@ static void failures_are_named(void **state)
 	assert_non_null(strstr(s.r->notes.data, "failed: l_run2: crash ("));
 	assert_non_null(strstr(s.r->notes.data, "failed: k_run1: nan ("));
 	assert_null(strstr(s.r->notes.data, "failed: l_run1"));
-	assert_non_null(
-		strstr(s.r->notes.data, "skipped 1 failed attempt; a retry succeeded"));
+	assert_non_null(strstr(s.r->notes.data, "skipped 1 failed attempt; a retry succeeded"));
 	summary_free(&s);
 }
 
@@ -286,7 +285,8 @@ static void rows_that_are_no_repeats_are_left_out(void **state)
 	assert_int_equal(s.r->n, 1);
 	assert_int_equal(s.r->configs[0].n, 1);
 	assert_non_null(strstr(s.r->notes.data, "skipped 1 run under a profiler"));
-	assert_non_null(strstr(s.r->notes.data, "skipped 1 row with status ok but without samples_per_s"));
+	assert_non_null(
+		strstr(s.r->notes.data, "skipped 1 row with status ok but without samples_per_s"));
 	assert_non_null(strstr(s.r->notes.data, "1 row of single ranks"));
 	summary_free(&s);
 }
