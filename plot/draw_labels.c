@@ -114,15 +114,30 @@ static double mark_distance(const struct rfl_box *b, const struct rfl_mark *m)
 	return isnan(m->px_best) ? d : fmin(d, distance(b, m->px_best, m->py));
 }
 
+/* A text, and how near it another mark would have to be to seem its owner. */
+struct reach {
+	const struct rfl_figure *f;
+	int owner;
+	const struct rfl_box *box;
+	double distance;
+};
+
+static bool is_within(int mark, const struct rfl_hull *shape, const void *ctx)
+{
+	const struct reach *r = ctx;
+
+	(void)shape;
+	return mark != r->owner && mark_distance(r->box, &r->f->marks[mark]) < r->distance;
+}
+
 /* Could a reader take the text for that of another mark, which is as near? */
 static bool ambiguous(const struct rfl_figure *f, int owner, const struct rfl_box *box)
 {
 	double own = mark_distance(box, &f->marks[owner]);
+	const struct reach r = { f, owner, box, own * 1.5 + 2 * f->scale };
+	const struct rfl_box around = rfl_box_grow(*box, r.distance);
 
-	for (size_t i = 0; i < f->nmarks; i++)
-		if ((int)i != owner && mark_distance(box, &f->marks[i]) < own * 1.5 + 2 * f->scale)
-			return true;
-	return false;
+	return rfl_place_any(f->place, RFL_OBSTACLE_MARK, &around, is_within, &r);
 }
 
 /* What a place costs; infinite when it covers something, or when a mark, a text or the roof lies

@@ -113,6 +113,9 @@ struct rfl_figure {
 
 /* figure_marks.c: the points of the environment, encoded. */
 enum rfl_rc rfl_figure__marks(struct rfl_figure *f, struct rfl_err *err) RFL_WARN_UNUSED;
+/** The marks in an order of qsort(), as an array of the scene; NULL: it has failed. */
+struct rfl_mark **rfl_figure__sort(struct rfl_figure *f,
+				   int (*order)(const void *, const void *)) RFL_WARN_UNUSED;
 /* figure_names.c: what the marks are called. */
 void rfl_figure__names(struct rfl_figure *f);
 /* figure_ceilings.c: the roof and what is worth showing beside it. */

@@ -133,23 +133,31 @@ static void add_sheet(struct rfl_figure *f, enum rfl_fig_kind kind, const struct
 	c->labels[1] = c->labels[2] = text;
 }
 
-/* The compute ceiling that most points stand under; the earliest of equals. */
-static const struct rfl_point *main_point(const struct rfl_figure *f)
+static int by_ceiling(const void *a, const void *b)
 {
+	const struct rfl_mark *x = *(struct rfl_mark *const *)a, *y = *(struct rfl_mark *const *)b;
+	double p = x->point->peak_gflops, q = y->point->peak_gflops;
+
+	return p != q ? (p < q ? -1 : 1) : x->number - y->number;
+}
+
+/* The compute ceiling that most points stand under; the earliest of equals. */
+static const struct rfl_point *main_point(struct rfl_figure *f)
+{
+	struct rfl_mark **marks = rfl_figure__sort(f, by_ceiling);
+	const struct rfl_mark *ret = &f->marks[0];
 	size_t most = 0;
-	const struct rfl_point *ret = f->marks[0].point;
 
-	for (size_t i = 0; i < f->nmarks; i++) {
-		size_t n = 0;
-
-		for (size_t k = 0; k < f->nmarks; k++)
-			n += f->marks[k].point->peak_gflops == f->marks[i].point->peak_gflops;
-		if (n > most) {
+	for (size_t i = 0, n; marks && i < f->nmarks; i += n) {
+		for (n = 1; i + n < f->nmarks; n++)
+			if (marks[i + n]->point->peak_gflops != marks[i]->point->peak_gflops)
+				break;
+		if (n > most || (n == most && marks[i]->number < ret->number)) {
 			most = n;
-			ret = f->marks[i].point;
+			ret = marks[i];
 		}
 	}
-	return ret;
+	return ret->point;
 }
 
 static bool differs(double a, double b)

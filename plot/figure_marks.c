@@ -263,21 +263,29 @@ static int by_speed(const void *a, const void *b)
 	return x->number - y->number;
 }
 
+struct rfl_mark **rfl_figure__sort(struct rfl_figure *f, int (*order)(const void *, const void *))
+{
+	struct rfl_mark **marks = rfl_scene_array(f->scene, f->nmarks, sizeof(struct rfl_mark *));
+
+	for (size_t i = 0; marks && i < f->nmarks; i++)
+		marks[i] = &f->marks[i];
+	if (marks)
+		qsort(marks, f->nmarks, sizeof(struct rfl_mark *), order);
+	return marks;
+}
+
 /* Who is named first: the fastest configuration of each model, then the others by rate. */
 static void rank_marks(struct rfl_figure *f)
 {
-	struct rfl_mark **order = rfl_scene_array(f->scene, f->nmarks, sizeof(struct rfl_mark *));
+	struct rfl_mark **order = rfl_figure__sort(f, by_speed);
 	unsigned seen = 0;
 	int rank = 0;
 
 	f->by_rank = rfl_scene_array(f->scene, f->nmarks, sizeof(*f->by_rank));
 	if (!order || !f->by_rank)
 		return;
-	for (size_t i = 0; i < f->nmarks; i++) {
-		order[i] = &f->marks[i];
+	for (size_t i = 0; i < f->nmarks; i++)
 		order[i]->rank = -1;
-	}
-	qsort(order, f->nmarks, sizeof(struct rfl_mark *), by_speed);
 	for (size_t i = 0; i < f->nmarks; i++) {
 		if (seen & 1U << order[i]->shape)
 			continue;

@@ -203,7 +203,7 @@ static bool is_said(const struct rfl_varies *v, const char *key)
 struct group {
 	struct rfl_scene *scene;
 	size_t n;
-	struct variant *variants;
+	struct variant *variants, **order; /* sorted, so that those that are alike are neighbours */
 };
 
 static bool are_short(const struct group *g)
@@ -227,39 +227,56 @@ static void say_all(struct group *g, const struct rfl_varies *v)
 	}
 }
 
-/* Are there two that are still alike, and that this would tell apart? */
-static bool tells(const struct group *g, const char *key)
+static bool is_among(const char *const *keys, size_t n, const char *key)
 {
-	for (size_t i = 0; i < g->n; i++)
-		for (size_t k = 0; k < i; k++) {
-			const struct variant *a = &g->variants[i], *b = &g->variants[k];
-
-			if (strcmp(a->mark->name, b->mark->name) == 0 &&
-			    strcmp(a->words, b->words) == 0 &&
-			    strcmp(words_of(a, key), words_of(b, key)) != 0)
-				return true;
-		}
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(keys[i], key) == 0)
+			return true;
 	return false;
 }
 
-static bool is_first(const struct group *g, size_t variant, const char *key)
+static int by_words(const void *a, const void *b)
 {
-	for (size_t i = 0; i < variant; i++)
-		if (*words_of(&g->variants[i], key))
-			return false;
-	return true;
+	const struct variant *x = *(const struct variant *const *)a;
+	const struct variant *y = *(const struct variant *const *)b;
+	int order = strcmp(x->mark->name, y->mark->name);
+
+	return order ? order : strcmp(x->words, y->words);
+}
+
+/* Are there two that are still alike, and that this would tell apart? */
+static bool tells(struct group *g, const char *key)
+{
+	qsort(g->order, g->n, sizeof(struct variant *), by_words);
+	for (size_t i = 1; i < g->n; i++)
+		if (by_words(&g->order[i - 1], &g->order[i]) == 0 &&
+		    strcmp(words_of(g->order[i - 1], key), words_of(g->order[i], key)) != 0)
+			return true;
+	return false;
 }
 
 /* Only what it takes to tell them apart, first things first. */
 static void say_least(struct group *g)
 {
-	for (size_t i = 0; i < g->n; i++)
+	const char **asked =
+		rfl_scene_array(g->scene, rfl_ledger_column_count() + 1, sizeof(const char *));
+	size_t nasked = 0;
+
+	g->order = rfl_scene_array(g->scene, g->n, sizeof(struct variant *));
+	if (!asked || !g->order)
+		return;
+	for (size_t i = 0; i < g->n; i++) {
+		g->order[i] = &g->variants[i];
 		g->variants[i].words = "";
+	}
 	for (size_t i = 0; i < g->n; i++)
 		for (size_t k = 0; k < g->variants[i].n; k++) {
 			const char *key = g->variants[i].parts[k].key;
 
-			if (!is_first(g, i, key) || !tells(g, key))
+			if (is_among(asked, nasked, key))
+				continue;
+			asked[nasked++] = key;
+			if (!tells(g, key))
 				continue;
 			for (size_t j = 0; j < g->n; j++) {
 				struct variant *m = &g->variants[j];
@@ -289,39 +306,50 @@ static void name_group(struct rfl_figure *f, struct group *g)
 
 /* --- all ------------------------------------------------------------------------------------- */
 
+static int by_step(const void *a, const void *b)
+{
+	const struct rfl_mark *x = *(struct rfl_mark *const *)a, *y = *(struct rfl_mark *const *)b;
+	int order = strcmp(x->step, y->step);
+
+	return order ? order : x->number - y->number;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	const struct rfl_mark *x = *(struct rfl_mark *const *)a, *y = *(struct rfl_mark *const *)b;
+
+	return strcmp(x->name, y->name);
+}
+
 static void name_variants(struct rfl_figure *f)
 {
 	struct group g = { .scene = f->scene };
-	bool *done = rfl_scene_array(f->scene, f->nmarks, sizeof(*done));
+	struct rfl_mark **marks = rfl_figure__sort(f, by_step);
 
 	g.variants = rfl_scene_array(f->scene, f->nmarks, sizeof(*g.variants));
-	if (!done || !g.variants)
+	if (!marks || !g.variants)
 		return;
-	for (size_t i = 0; i < f->nmarks; i++) {
-		g.n = 0;
-		for (size_t k = i; k < f->nmarks && !done[i]; k++) {
-			struct variant *v = &g.variants[g.n];
+	for (size_t i = 0; i < f->nmarks; i += g.n) {
+		for (g.n = 0; i + g.n < f->nmarks; g.n++) {
+			struct rfl_mark *m = marks[i + g.n];
 
-			if (done[k] || strcmp(f->marks[i].step, f->marks[k].step) != 0)
-				continue;
-			done[k] = k > i; /* the first when all are here */
-			*v = (struct variant){ .mark = &f->marks[k] };
-			read_variant(f->scene, f->marks[k].point->variant, v);
-			g.n++;
+			if (strcmp(marks[i]->step, m->step) != 0)
+				break;
+			g.variants[g.n] = (struct variant){ .mark = m };
+			read_variant(f->scene, m->point->variant, &g.variants[g.n]);
 		}
-		done[i] = true;
-		if (g.n > 0)
-			name_group(f, &g);
+		name_group(f, &g);
 	}
 }
 
 /* Marks that words do not tell apart are told apart by their line in the points file. */
 static void number_alike(struct rfl_figure *f)
 {
-	for (size_t i = 0; i < f->nmarks; i++)
-		for (size_t k = 0; k < f->nmarks; k++)
-			if (i != k && strcmp(f->marks[i].name, f->marks[k].name) == 0)
-				f->marks[i].numbered = true;
+	struct rfl_mark **marks = rfl_figure__sort(f, by_name);
+
+	for (size_t i = 1; marks && i < f->nmarks; i++)
+		if (by_name(&marks[i - 1], &marks[i]) == 0)
+			marks[i - 1]->numbered = marks[i]->numbered = true;
 	for (size_t i = 0; i < f->nmarks; i++) {
 		struct rfl_mark *m = &f->marks[i];
 

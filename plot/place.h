@@ -35,6 +35,14 @@ void rfl_place_add(struct rfl_place *p, enum rfl_obstacle kind, int owner, struc
 size_t rfl_place_count(const struct rfl_place *p) RFL_WARN_UNUSED;
 void rfl_place_truncate(struct rfl_place *p, size_t n);
 
+/** A question about an obstacle. */
+typedef bool (*rfl_place_test)(int owner, const struct rfl_hull *shape, const void *ctx);
+
+/** Is there an obstacle of these kinds, with a box that meets this one, for which the test holds?
+ */
+bool rfl_place_any(const struct rfl_place *p, unsigned kinds, const struct rfl_box *box,
+		   rfl_place_test test, const void *ctx) RFL_WARN_UNUSED;
+
 /** Does a shape meet an obstacle of these kinds, those of `owner` aside? */
 bool rfl_place_hit(const struct rfl_place *p, unsigned kinds, int owner,
 		   const struct rfl_hull *shape) RFL_WARN_UNUSED;

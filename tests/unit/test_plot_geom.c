@@ -98,6 +98,52 @@ static void owners_and_kinds_are_told_apart(void **state)
 	rfl_scene_free(s);
 }
 
+static double random_to(uint32_t *seed, double most)
+{
+	*seed = *seed * 1664525u + 1013904223u;
+	return (*seed >> 8) * most / (1 << 24);
+}
+
+/* What a walk over all obstacles says, beyond the edges as well, and after some were taken back. */
+static void the_grid_finds_what_is_there(void **state)
+{
+	enum { N = 400 };
+	struct rfl_scene *s = rfl_scene_new(100, 100);
+	struct rfl_place *p = rfl_place_new(s, (struct rfl_box){ 10, 20, 70, 50 });
+	struct rfl_hull shapes[N];
+	uint32_t seed = 1;
+	size_t hits = 0;
+
+	(void)state;
+	assert_non_null(p);
+	for (int i = 0; i < N; i++) {
+		double x = random_to(&seed, 120) - 10, y = random_to(&seed, 120) - 10;
+
+		shapes[i] = i % 3 ? rfl_hull_line(x, y, x + random_to(&seed, 30) - 15,
+						  y + random_to(&seed, 30) - 15)
+				  : rfl_hull_box((struct rfl_box){ x, y, random_to(&seed, 4),
+								   random_to(&seed, 4) });
+	}
+	for (size_t n = N; n > 0; n = n * 2 / 3) {
+		for (size_t i = rfl_place_count(p); i < N; i++)
+			rfl_place_add(p, i % 2 ? RFL_OBSTACLE_MARK : RFL_OBSTACLE_LINE, (int)i,
+				      shapes[i]);
+		rfl_place_truncate(p, n);
+		assert_int_equal(rfl_place_count(p), n);
+		for (size_t k = 0; k < N; k++) {
+			bool expected = false;
+
+			for (size_t i = 1; i < n; i += 2)
+				expected |= i != k && rfl_hull_meet(&shapes[i], &shapes[k]);
+			hits += expected;
+			assert_int_equal(rfl_place_hit(p, RFL_OBSTACLE_MARK, (int)k, &shapes[k]),
+					 expected);
+		}
+	}
+	assert_in_range(hits, 100, 2500);
+	rfl_scene_free(s);
+}
+
 static void axes_have_round_ends_and_ticks(void **state)
 {
 	struct rfl_axis a;
@@ -136,6 +182,7 @@ int main(void)
 		cmocka_unit_test(tilted_text_is_not_its_box),
 		cmocka_unit_test(lines_are_clipped),
 		cmocka_unit_test(owners_and_kinds_are_told_apart),
+		cmocka_unit_test(the_grid_finds_what_is_there),
 		cmocka_unit_test(axes_have_round_ends_and_ticks),
 	};
 
