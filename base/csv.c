@@ -19,6 +19,11 @@
 #define ROW_MAX     ((size_t)16 << 20) /* a longer row is a quote that was never closed */
 #define COLUMNS_MAX 65536
 
+struct column {
+	const char *name; /* borrowed from the arena */
+	size_t at;
+};
+
 struct rfl_csv {
 	FILE *f;
 	char *path;
@@ -39,6 +44,8 @@ struct rfl_csv {
 	struct rfl_arena *arena; /* of the header's names */
 	char **columns;
 	size_t ncolumns;
+	struct column *by_name; /* those with a name, sorted */
+	size_t nnamed;
 };
 
 /* --- rows ------------------------------------------------------------------------------------ */
@@ -249,21 +256,83 @@ static const char *trim(char *s)
 	return s;
 }
 
+static int compare_columns(const void *a, const void *b)
+{
+	const struct column *x = a, *y = b;
+	int order = strcmp(x->name, y->name);
+
+	return order ? order : (x->at > y->at) - (x->at < y->at);
+}
+
+/* Sort the names, so that a column is found fast and one that is there twice is noticed. Columns
+ * without a name cannot be asked for; spreadsheets leave them behind. */
+static enum rfl_rc sort_columns(struct rfl_csv *csv, struct rfl_err *err)
+{
+	const struct column *twice = NULL;
+
+	csv->by_name = rfl_arena_array(csv->arena, csv->ncolumns, sizeof(*csv->by_name));
+	if (!csv->by_name)
+		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", csv->path);
+	for (size_t i = 0; i < csv->ncolumns; i++)
+		if (csv->columns[i][0] != '\0')
+			csv->by_name[csv->nnamed++] = (struct column){ csv->columns[i], i };
+	qsort(csv->by_name, csv->nnamed, sizeof(*csv->by_name), compare_columns);
+	for (size_t i = 1; i < csv->nnamed; i++) {
+		const struct column *c = &csv->by_name[i];
+
+		if (strcmp(c[-1].name, c->name) == 0 && (!twice || c->at < twice->at))
+			twice = c;
+	}
+	return !twice ? RFL_OK
+		      : rfl_fail(err, RFL_EFORMAT, 0, "%s:1: the header names column '%s' twice",
+				 csv->path, twice->name);
+}
+
 static enum rfl_rc add_column(struct rfl_csv *csv, const char *name, struct rfl_err *err)
 {
 	if (strchr(name, '\r'))
 		return rfl_fail(err, RFL_EFORMAT, 0,
 				"%s:1: lines must end with LF or CRLF, not with CR alone",
 				csv->path);
-	/* Columns without a name cannot be asked for; spreadsheets leave them behind. */
-	if (name[0] != '\0' && rfl_csv_find(csv, name) >= 0)
-		return rfl_fail(err, RFL_EFORMAT, 0, "%s:1: the header names column '%s' twice",
-				csv->path, name);
 	csv->columns[csv->ncolumns] = rfl_arena_strdup(csv->arena, name);
 	if (!csv->columns[csv->ncolumns])
 		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", csv->path);
 	csv->ncolumns++;
 	return RFL_OK;
+}
+
+/* Does a text begin like a JSON object or list? */
+static bool is_json(const char *text, size_t len)
+{
+	const char *end = text + len, *next;
+
+	while (text < end && strchr(" \t\r\n", *text))
+		text++;
+	for (next = text + 1; next < end && strchr(" \t\r\n", *next); next++)
+		;
+	return next < end && *next &&
+	       strchr(*text == '{'   ? "\"}"
+		      : *text == '[' ? "{["
+				     : "",
+		      *next);
+}
+
+/* Name a file of another kind, before its first line is taken for a header. */
+static enum rfl_rc check_kind(const struct rfl_csv *csv, struct rfl_err *err)
+{
+	const char *text = csv->block + csv->block_at;
+	size_t len = csv->block_len - csv->block_at;
+	const char *nl = memchr(text, '\n', len);
+	size_t line = nl ? (size_t)(nl - text) : len;
+
+	if (is_json(text, len))
+		return rfl_fail(err, RFL_EFORMAT, 0, "%s: is JSON; a CSV table is needed here",
+				csv->path);
+	if (memchr(text, ',', line) || (!memchr(text, ';', line) && !memchr(text, '\t', line)))
+		return RFL_OK;
+	return rfl_fail(err, RFL_EFORMAT, 0,
+			"%s:1: columns are separated by %s; save the table with commas", csv->path,
+			memchr(text, ';', line) ? "semicolons" : "tabs");
 }
 
 static enum rfl_rc read_header(struct rfl_csv *csv, struct rfl_err *err)
@@ -276,7 +345,9 @@ static enum rfl_rc read_header(struct rfl_csv *csv, struct rfl_err *err)
 		return rc;
 	if (csv->block_len >= 3 && memcmp(csv->block, "\xef\xbb\xbf", 3) == 0)
 		csv->block_at = 3; /* byte order mark */
-	rc = read_row(csv, &more, err);
+	rc = check_kind(csv, err);
+	if (rc == RFL_OK)
+		rc = read_row(csv, &more, err);
 	if (rc != RFL_OK)
 		return rc;
 	if (!more)
@@ -290,6 +361,8 @@ static enum rfl_rc read_header(struct rfl_csv *csv, struct rfl_err *err)
 		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", csv->path);
 	for (size_t i = 0; i < csv->nfields && rc == RFL_OK; i++)
 		rc = add_column(csv, trim(csv->text.data + csv->fields[i]), err);
+	if (rc == RFL_OK)
+		rc = sort_columns(csv, err);
 	while (rc == RFL_OK && csv->fields_cap <= csv->ncolumns) /* room for one field too many */
 		rc = grow_fields(csv) ? RFL_OK : fail_no_memory(csv, err);
 	return rc;
@@ -390,12 +463,17 @@ void rfl_csv_close(struct rfl_csv *csv)
 
 /* --- access ---------------------------------------------------------------------------------- */
 
+static int compare_name(const void *name, const void *column)
+{
+	return strcmp(name, ((const struct column *)column)->name);
+}
+
 int rfl_csv_find(const struct rfl_csv *csv, const char *column)
 {
-	for (size_t i = 0; i < csv->ncolumns; i++)
-		if (strcmp(csv->columns[i], column) == 0)
-			return (int)i;
-	return -1;
+	const struct column *c =
+		bsearch(column, csv->by_name, csv->nnamed, sizeof(*c), compare_name);
+
+	return c ? (int)c->at : -1;
 }
 
 enum rfl_rc rfl_csv_need(const struct rfl_csv *csv, const char *column, int *ret,

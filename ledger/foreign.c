@@ -86,38 +86,49 @@ static void plain_name(const char *name, char *out, size_t size)
 	out[n] = '\0';
 }
 
-static int find_plain(const struct rfl_csv *csv, const char *plain, size_t len)
+/* Which of the words, separated by blanks, a name is, counted from 1; 0: none of them. */
+static size_t place_among(const char *words, const char *name)
 {
-	for (size_t i = 0; i < rfl_csv_columns(csv); i++) {
-		char name[128];
+	size_t len = strlen(name);
 
-		plain_name(rfl_csv_column(csv, i), name, sizeof(name));
-		if (strlen(name) == len && memcmp(name, plain, len) == 0)
-			return (int)i;
+	for (size_t place = 1; *words; place++) {
+		size_t word = strcspn(words, " ");
+
+		if (word == len && memcmp(words, name, len) == 0)
+			return place;
+		words += word;
+		words += *words == ' ';
 	}
-	return -1;
+	return 0;
 }
 
-/* Our own names first, then what others have for them. */
+/* Our own names first, then what others have for them; of equal names the first column. */
 static void take_known_names(const struct rfl_csv *csv,
 			     struct rfl_ledger_source from[RFL_LEDGER_NCOLUMNS])
 {
+	size_t taken[RFL_LEDGER_NCOLUMNS]; /* the place of the name, 0 for our own */
+
 	for (size_t i = 0; i < RFL_LEDGER_NCOLUMNS; i++) {
-		const char *name = rfl_ledger_column_name(i);
-
-		from[i] = (struct rfl_ledger_source){ .column = find_plain(csv, name, strlen(name)),
-						      .foreign = true };
+		from[i] = (struct rfl_ledger_source){ .column = -1, .foreign = true };
+		taken[i] = SIZE_MAX;
 	}
-	for (size_t k = 0; k < RFL_ARRAY_LEN(aliases); k++) {
-		struct rfl_ledger_source *s = &from[aliases[k].column];
-		const char *at = aliases[k].names;
+	for (size_t i = 0; i < rfl_csv_columns(csv); i++) {
+		char name[128];
+		size_t ours;
 
-		while (s->column < 0 && *at) {
-			size_t len = strcspn(at, " ");
+		plain_name(rfl_csv_column(csv, i), name, sizeof(name));
+		ours = rfl_ledger_column_find(name);
+		if (ours < RFL_LEDGER_NCOLUMNS && taken[ours] > 0) {
+			from[ours].column = (int)i;
+			taken[ours] = 0;
+		}
+		for (size_t k = 0; k < RFL_ARRAY_LEN(aliases); k++) {
+			size_t place = place_among(aliases[k].names, name);
 
-			s->column = find_plain(csv, at, len);
-			at += len;
-			at += *at == ' ';
+			if (place == 0 || place >= taken[aliases[k].column])
+				continue;
+			from[aliases[k].column].column = (int)i;
+			taken[aliases[k].column] = place;
 		}
 	}
 }
@@ -158,6 +169,26 @@ static enum rfl_rc lacks(const struct rfl_csv *csv, const char *what, const char
 		       rfl_csv_path(csv), what, rfl_buf_str(&list), cure);
 	rfl_buf_fini(&list);
 	return RFL_EFORMAT;
+}
+
+/* Tables of this program that are not ledgers, known by a column. */
+static enum rfl_rc check_kind(const struct rfl_csv *csv, struct rfl_err *err)
+{
+	static const struct {
+		const char *column, *what;
+	} kinds[] = {
+		{ "attained_gflops", "the points that 'roofline points' writes" },
+		{ "ci95_lo", "a summary that 'roofline summary' writes" },
+		{ "range_kind", "the counters of runs" },
+	};
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(kinds); i++)
+		if (rfl_csv_find(csv, kinds[i].column) >= 0)
+			return rfl_fail(
+				err, RFL_EFORMAT, 0,
+				"%s: contains %s, not runs; use the metrics.csv of the runs",
+				rfl_csv_path(csv), kinds[i].what);
+	return RFL_OK;
 }
 
 static enum rfl_rc check_needed(const struct rfl_csv *csv, const struct rfl_ledger_source from[],
@@ -241,7 +272,7 @@ static enum rfl_rc read_others(struct rfl_csv *csv, const struct rfl_column_map 
 	enum rfl_rc rc;
 
 	take_known_names(csv, from);
-	rc = map ? rfl_column_map_bind(map, csv, from, err) : RFL_OK;
+	rc = map ? rfl_column_map_bind(map, csv, from, err) : check_kind(csv, err);
 	if (rc == RFL_OK)
 		rc = check_needed(csv, from, metric, err);
 	if (rc == RFL_OK) {

@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "ledger/foreign.h"
 #include "ledger/ledger_columns.h"
 #include "ledger/ledger_file.h"
 #include "ledger/ledger_texts.h"
@@ -359,7 +360,7 @@ enum rfl_rc rfl_ledger_load_columns(const char *path, const bool wanted[RFL_LEDG
 	struct rfl_csv *csv = NULL;
 	enum rfl_rc rc;
 	int lock = -1;
-	bool cut;
+	bool cut, ours = false;
 
 	rc = rfl_file_lock_shared(path, &lock, &why); /* an append is over, or has not begun */
 	cut = rc == RFL_OK && rfl_file_size(path) > 0 && rfl_ledger__is_cut_header(path);
@@ -367,9 +368,11 @@ enum rfl_rc rfl_ledger_load_columns(const char *path, const bool wanted[RFL_LEDG
 		rc = load_nothing(path, ret, &why);
 	if (rc == RFL_OK && !cut)
 		rc = rfl_csv_open(path, &csv, &why);
-	if (rc == RFL_OK && !cut)
+	if (rc == RFL_OK && !cut) {
+		ours = rfl_foreign_is_ours(csv);
 		rc = load_table(csv, wanted, ret, &why);
-	if (rc == RFL_EFORMAT)
+	}
+	if (rc == RFL_EFORMAT && ours)
 		rc = load_whole_rows(path, wanted, &why, ret, err);
 	else if (rc != RFL_OK)
 		rc = rfl_fail(err, rc, why.native, "%s", why.msg);

@@ -12,6 +12,7 @@
 #include "base/csv.h"
 #include "base/file.h"
 #include "base/num.h"
+#include "ledger/foreign.h"
 
 enum column_kind { TEXT, INT, REAL };
 
@@ -163,6 +164,12 @@ enum rfl_rc rfl_points_load(const char *path, struct rfl_points **ret, struct rf
 	enum rfl_rc rc;
 
 	rc = rfl_csv_open(path, &csv, err);
+	if (rc == RFL_OK && rfl_foreign_is_ours(csv))
+		rc = rfl_fail(
+			err, RFL_EFORMAT, 0,
+			"%s: contains runs, not points; 'roofline points --output FILE' makes "
+			"points of them",
+			path);
 	for (size_t i = 0; i < RFL_ARRAY_LEN(needed) && rc == RFL_OK; i++)
 		rc = rfl_csv_need(csv, needed[i], &ignored, err);
 	if (rc != RFL_OK)

@@ -52,6 +52,8 @@ static void reads(void **state)
 		{ "a,b", "[a] [b]" },
 		{ "a\n\"\"\nx\n", "[a]\n2: []\n3: [x]" },
 		{ "a,,\n1,2,3\n", "[a] [] []\n2: [1] [2] [3]" },
+		{ "{a},[b\n1,2\n", "[{a}] [[b]\n2: [1] [2]" },
+		{ "a;b,c\n1,2\n", "[a;b] [c]\n2: [1] [2]" },
 		{ "\xc2\xb5s\n\xc3\xa9\n", "[\xc2\xb5s]\n2: [\xc3\xa9]" },
 	};
 
@@ -113,6 +115,11 @@ static void refuses_bad_headers(void **state)
 		{ "a,b\"c\n", ":1: not CSV" },
 		{ "a,\"b\"c\n", ":1: not CSV" },
 		{ "a,b\r1,2\r", "CR alone" },
+		{ "{\n  \"a\": 1\n}\n", "is JSON" },
+		{ "[{\"a\": 1, \"b\": 2}]", "is JSON" },
+		{ "a;b\n\"1,5\";2\n", ":1: columns are separated by semicolons" },
+		{ "\"a\"\t\"b\"\n1\t2\n", ":1: columns are separated by tabs" },
+		{ "b,c,b,a,c,a\n", "'b' twice" },
 	};
 
 	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++) {
@@ -381,6 +388,30 @@ static void what_is_written_reads_back(void **state)
 	rfl_buf_fini(&out);
 }
 
+/* Each is found at its place, in an order that is not that of the alphabet. */
+static void a_header_may_be_wide(void **state)
+{
+	enum { N = 60000 };
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_buf text = { 0 };
+	struct rfl_csv *csv = NULL;
+	char name[32];
+
+	for (int i = 0; i < N; i++)
+		rfl_buf_printf(&text, "%scolumn %d", i ? "," : "", i * 7919 % N);
+	rfl_buf_putc(&text, '\n');
+	assert_ok(rfl_csv_open(write_file(*state, "wide.csv", rfl_buf_str(&text)), &csv, &err),
+		  &err);
+	assert_int_equal(rfl_csv_columns(csv), N);
+	for (int i = 0; i < N; i++) {
+		snprintf(name, sizeof(name), "column %d", i * 7919 % N);
+		assert_int_equal(rfl_csv_find(csv, name), i);
+	}
+	assert_int_equal(rfl_csv_find(csv, "column"), -1);
+	rfl_csv_close(csv);
+	rfl_buf_fini(&text);
+}
+
 #define in_tmpdir(f) cmocka_unit_test_setup_teardown(f, tmpdir_make, tmpdir_remove)
 
 int main(void)
@@ -392,6 +423,7 @@ int main(void)
 		in_tmpdir(refuses_bad_rows),
 		in_tmpdir(refuses_what_is_no_text),
 		in_tmpdir(columns_by_name),
+		in_tmpdir(a_header_may_be_wide),
 		in_tmpdir(rows_across_blocks),
 		in_tmpdir(a_row_has_a_maximum),
 		in_tmpdir(memory_stays_flat),
