@@ -45,10 +45,8 @@ static void on_log(enum rfl_log_level level, const char *line, void *ctx)
 		[RFL_LOG_INFO] = "",
 		[RFL_LOG_DEBUG] = "debug: ",
 	};
-	struct rfl_cli *cli = ctx;
 
-	rfl_cli_clear_line(cli);
-	fprintf(cli->err, "%s%s\n", prefixes[level], line);
+	rfl_cli_say(ctx, "%s%s\n", prefixes[level], line);
 }
 
 static void apply_globals(struct rfl_cli *cli, const struct rfl_opt_globals *globals)
@@ -210,11 +208,10 @@ static int report(struct rfl_cli *cli, const struct rfl_cmd *cmd, enum rfl_rc rc
 {
 	if (rc == RFL_OK)
 		return 0;
-	rfl_cli_clear_line(cli);
 	rfl_cli_flush(cli); /* the result that there is comes before the complaint */
 	if (err->msg[0] != '\0' || rc != RFL_EFAILED)
-		fprintf(cli->err, "roofline%s%s: %s\n", cmd ? " " : "", cmd ? cmd->name : "",
-			err->msg[0] != '\0' ? err->msg : rfl_rc_text(rc));
+		rfl_cli_say(cli, "roofline%s%s: %s\n", cmd ? " " : "", cmd ? cmd->name : "",
+			    err->msg[0] != '\0' ? err->msg : rfl_rc_text(rc));
 	return rfl_exit_code(rc);
 }
 

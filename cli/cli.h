@@ -13,8 +13,8 @@ extern "C" {
 /** RFL_EUSAGE that names the nearest command, or where they are listed. */
 enum rfl_rc rfl_cli_unknown_command(const char *name, struct rfl_err *err);
 
-/** Take the progress line off the screen, so that a message can be printed there. */
-void rfl_cli_clear_line(struct rfl_cli *cli);
+/** Print a message on stderr, in place of the progress line. From any thread. */
+void rfl_cli_say(struct rfl_cli *cli, const char *fmt, ...) RFL_PRINTF(2, 3);
 
 #ifdef __cplusplus
 }

@@ -3,6 +3,7 @@
  */
 #include "cli/cli.h"
 
+#include <pthread.h>
 #include <stdarg.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -25,45 +26,67 @@ static size_t columns(FILE *f)
 	return 80;
 }
 
-void rfl_cli_clear_line(struct rfl_cli *cli)
+/* Messages come from any thread, while another draws. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void clear(struct rfl_cli *cli)
 {
 	if (cli->line.width == 0)
 		return;
 	fprintf(cli->err, "\r%*s\r", (int)cli->line.width, "");
-	fflush(cli->err);
 	cli->line.width = 0;
 }
 
-void rfl_cli_progress(struct rfl_cli *cli, const char *fmt, ...)
+void rfl_cli_say(struct rfl_cli *cli, const char *fmt, ...)
 {
-	char text[TEXT_MAX];
-	size_t width, old = cli->line.width;
-	int64_t now;
 	va_list ap;
 
-	if (!cli->progress)
-		return;
-	if (!fmt) {
-		rfl_cli_clear_line(cli);
-		cli->line.at_ns = 0;
-		return;
-	}
-	now = rfl_clock_ns();
-	if (cli->line.at_ns != 0 && now - cli->line.at_ns < INTERVAL_NS)
-		return;
-	cli->line.at_ns = now;
-	(void)snprintf(text, sizeof(text), "%s", cli->line.prefix ? cli->line.prefix : "");
-	width = strlen(text);
+	pthread_mutex_lock(&lock);
+	clear(cli);
 	va_start(ap, fmt);
-	vsnprintf(text + width, sizeof(text) - width, fmt, ap);
+	(void)vfprintf(cli->err, fmt, ap);
 	va_end(ap);
-	width = columns(cli->err) - 1;
-	if (strlen(text) > width)
-		text[width] = '\0';
+	pthread_mutex_unlock(&lock);
+}
+
+static void draw(struct rfl_cli *cli, const char *fmt, va_list ap) RFL_PRINTF(2, 0);
+static void draw(struct rfl_cli *cli, const char *fmt, va_list ap)
+{
+	char text[TEXT_MAX];
+	const size_t old = cli->line.width, most = columns(cli->err) - 1;
+	size_t prefix;
+
+	(void)snprintf(text, sizeof(text), "%s", cli->line.prefix ? cli->line.prefix : "");
+	prefix = strlen(text);
+	(void)vsnprintf(text + prefix, sizeof(text) - prefix, fmt, ap);
+	if (strlen(text) > most)
+		text[most] = '\0';
 	rfl_text_one_line(text);
 	cli->line.width = strlen(text);
 	/* Blanks rub out what a longer line left behind; a dumb terminal knows no escape codes. */
 	fprintf(cli->err, "\r%s%*s", text, old > cli->line.width ? (int)(old - cli->line.width) : 0,
 		"");
 	fflush(cli->err);
+}
+
+void rfl_cli_progress(struct rfl_cli *cli, const char *fmt, ...)
+{
+	int64_t now;
+	va_list ap;
+
+	if (!cli->progress)
+		return;
+	pthread_mutex_lock(&lock);
+	now = rfl_clock_ns();
+	if (!fmt) {
+		clear(cli);
+		fflush(cli->err);
+		cli->line.at_ns = 0;
+	} else if (cli->line.at_ns == 0 || now - cli->line.at_ns >= INTERVAL_NS) {
+		cli->line.at_ns = now;
+		va_start(ap, fmt);
+		draw(cli, fmt, ap);
+		va_end(ap);
+	}
+	pthread_mutex_unlock(&lock);
 }

@@ -3,10 +3,11 @@
  */
 #include "cli/stop.h"
 
+#include <stdatomic.h>
 #include <stddef.h>
 
-static volatile sig_atomic_t asked;
-static int depth; /* of the calls that are nested */
+static atomic_int asked; /* read by threads as well */
+static int depth;        /* of the calls that are nested */
 
 static const int signals[RFL_STOP_SIGNALS] = { SIGINT, SIGTERM, SIGHUP };
 

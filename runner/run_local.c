@@ -58,10 +58,14 @@ static const char *why_it_ends(void *ctx)
 {
 	struct member *m = ctx;
 	struct team *t = m->team;
+	const char *why;
 
 	if (t->options->cancelled && t->options->cancelled(t->options->ctx))
 		return NULL;
-	return t->failed >= 0 ? t->why : NULL;
+	pthread_mutex_lock(&t->lock);
+	why = t->failed >= 0 ? t->why : NULL; /* written once */
+	pthread_mutex_unlock(&t->lock);
+	return why;
 }
 
 static void on_progress(const char *phase, int64_t done, int64_t total, void *ctx)
