@@ -107,22 +107,24 @@ static void *run_member(void *arg)
 	return NULL;
 }
 
-static enum rfl_rc free_port(int *ret, struct rfl_err *err)
+/* Reserve a free port until rank 0, which takes seconds to start, listens there. While *fd is bound
+ * and does not listen, Linux gives the port to no other program, but lets rank 0 bind it, because
+ * both have SO_REUSEADDR (as the servers of c10d do). The caller closes *fd, unless it is -1. */
+static enum rfl_rc reserve_port(int *fd, int *port, struct rfl_err *err)
 {
 	struct sockaddr_in address = { .sin_family = AF_INET };
 	socklen_t len = sizeof(address);
-	const int fd = socket(AF_INET, SOCK_STREAM, 0);
-	enum rfl_rc rc = RFL_OK;
+	const int on = 1;
 
 	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	if (fd < 0 || bind(fd, (struct sockaddr *)&address, sizeof(address)) != 0 ||
-	    getsockname(fd, (struct sockaddr *)&address, &len) != 0)
-		rc = rfl_fail(err, RFL_EIO, errno, "no free port at 127.0.0.1: %s",
-			      strerror(errno));
-	if (fd >= 0)
-		close(fd);
-	*ret = ntohs(address.sin_port);
-	return rc;
+	*fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (*fd < 0 || setsockopt(*fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) != 0 ||
+	    bind(*fd, (struct sockaddr *)&address, sizeof(address)) != 0 ||
+	    getsockname(*fd, (struct sockaddr *)&address, &len) != 0)
+		return rfl_fail(err, RFL_EIO, errno, "no free port at 127.0.0.1: %s",
+				strerror(errno));
+	*port = ntohs(address.sin_port);
+	return RFL_OK;
 }
 
 static void set_up(struct member *m, struct team *team, const struct rfl_run_config *config,
@@ -171,17 +173,17 @@ enum rfl_rc rfl_run_local(const struct rfl_run_config *config,
 	const int n = config->world.size;
 	struct team team = { .options = options, .failed = -1 };
 	struct member *members = rfl_alloc_array((size_t)n, sizeof(*members));
-	int port = 0;
-	enum rfl_rc rc = free_port(&port, err);
+	int port = 0, reserved = -1;
+	enum rfl_rc rc = reserve_port(&reserved, &port, err);
 
 	*ret = (struct rfl_run_result){ .rc = RFL_OK };
 	rfl_ledger_row_init(&ret->row);
 	if (!members && rc == RFL_OK)
 		rc = rfl_fail(err, RFL_ENOMEM, 0, "%d processes: out of memory", n);
-	if (rc || pthread_mutex_init(&team.lock, NULL) != 0) {
-		free(members);
-		return rc ? rc : rfl_fail(err, RFL_ENOMEM, 0, "%d processes: out of memory", n);
-	}
+	if (rc == RFL_OK && pthread_mutex_init(&team.lock, NULL) != 0)
+		rc = rfl_fail(err, RFL_ENOMEM, 0, "%d processes: out of memory", n);
+	if (rc)
+		goto done;
 	for (int i = 0; i < n; i++)
 		set_up(&members[i], &team, config, i, port);
 	for (int i = 0; i < n; i++) {
@@ -200,6 +202,9 @@ enum rfl_rc rfl_run_local(const struct rfl_run_config *config,
 			pthread_join(members[i].thread, NULL);
 	rc = conclude(members, n, ret, err);
 	pthread_mutex_destroy(&team.lock);
+done:
+	if (reserved >= 0)
+		close(reserved);
 	free(members);
 	return rc;
 }

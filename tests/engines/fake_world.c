@@ -4,10 +4,16 @@
  */
 #include "tests/engines/fake_world.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <time.h>
+#include <unistd.h>
+
+#include "tests/engines/fake_told.h"
 
 struct fake_world {
 	const char *dir;
@@ -78,6 +84,26 @@ enum rfl_rc fake_world_gather(struct fake_world *w, const double *mine, size_t n
 	return rc;
 }
 
+/* Rank 0 of a real engine listens at the port, which no other program can have taken until then. */
+static enum rfl_rc take_port(int port, struct rfl_err *err)
+{
+	struct sockaddr_in address = { .sin_family = AF_INET, .sin_port = htons((uint16_t)port) };
+	const int other = socket(AF_INET, SOCK_STREAM, 0), own = socket(AF_INET, SOCK_STREAM, 0);
+	const int on = 1;
+	enum rfl_rc rc = RFL_OK;
+
+	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	if (bind(other, (struct sockaddr *)&address, sizeof(address)) == 0)
+		rc = rfl_fail(err, RFL_EFAILED, 0, "fake: another program can bind port %d", port);
+	else if (setsockopt(own, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) != 0 ||
+		 bind(own, (struct sockaddr *)&address, sizeof(address)) != 0 ||
+		 listen(own, 1) != 0)
+		rc = rfl_fail(err, RFL_EFAILED, 0, "fake: port %d cannot be bound", port);
+	close(other);
+	close(own);
+	return rc;
+}
+
 enum rfl_rc fake_world_join(const struct rfl_engine_world *world, struct fake_world **ret,
 			    struct rfl_err *err)
 {
@@ -100,7 +126,11 @@ enum rfl_rc fake_world_join(const struct rfl_engine_world *world, struct fake_wo
 		       (long long)world->bucket_bytes, world->interconnect);
 	if (!w->dir)
 		rc = rfl_fail(err, RFL_EUNAVAILABLE, 0, "fake: RFL_FAKE_WORLD is not set");
+	else if (fake_told("port") && w->rank == 0)
+		rc = take_port(w->port, err);
 	else
+		rc = RFL_OK;
+	if (rc == RFL_OK)
 		rc = fake_world_gather(w, &here, 1, all, err);
 	if (rc == RFL_OK) {
 		*ret = w;
