@@ -4,9 +4,11 @@
 #include "ledger/merge.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/alloc.h"
 #include "base/file.h"
@@ -16,6 +18,20 @@
 enum rfl_rc rfl_merge__no_memory(const char *path, struct rfl_err *err)
 {
 	return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
+}
+
+enum rfl_rc rfl_merge__unreadable(const char *path, struct rfl_err *err)
+{
+	return rfl_fail(err, RFL_EIO, errno, "%s: cannot read: %s; no rows were added", path,
+			strerror(errno));
+}
+
+enum rfl_rc rfl_merge__is_there(const char *path, bool *ret, struct rfl_err *err)
+{
+	struct stat st;
+
+	*ret = stat(path, &st) == 0;
+	return *ret || errno == ENOENT ? RFL_OK : rfl_merge__unreadable(path, err);
 }
 
 /* ---- a set of texts ---- */
@@ -124,13 +140,15 @@ static enum rfl_rc load_ledger(struct rfl_merge__job *m, const char *path, struc
 			       size_t *total, struct rfl_err *err)
 {
 	struct rfl_ledger *l = NULL;
-	enum rfl_rc rc;
+	bool there;
+	enum rfl_rc rc = rfl_merge__is_there(path, &there, err);
 
-	if (rfl_file_size(path) == 0) {
+	if (rc == RFL_OK && rfl_file_size(path) == 0) {
 		m->sum->empty++;
 		return RFL_OK;
 	}
-	rc = rfl_ledger_load(path, &l, err);
+	if (rc == RFL_OK)
+		rc = rfl_ledger_load(path, &l, err);
 	if (rc)
 		return rc;
 	rows->ledgers[rows->nledgers++] = l;
@@ -276,15 +294,22 @@ enum rfl_rc rfl_merge_folders(const char *dir, char ***ret, size_t *n, struct rf
 	enum rfl_rc rc = RFL_OK;
 	DIR *d = opendir(dir);
 
-	while (d && rc == RFL_OK && (entry = readdir(d))) {
+	if (!d && errno != ENOENT)
+		rc = rfl_merge__unreadable(dir, err);
+	while (d && rc == RFL_OK && (errno = 0, entry = readdir(d))) {
 		char *path = entry->d_name[0] == '.' ? NULL : rfl_path_join(dir, entry->d_name);
+		bool there = false;
 
-		if (path && rfl_dir_exists(path) && !rfl_merge__add_id(&found, path))
+		if (path)
+			rc = rfl_merge__is_there(path, &there, err);
+		else if (entry->d_name[0] != '.')
 			rc = rfl_merge__no_memory(dir, err);
-		if (!path && entry->d_name[0] != '.')
+		if (there && rfl_dir_exists(path) && !rfl_merge__add_id(&found, path))
 			rc = rfl_merge__no_memory(dir, err);
 		free(path);
 	}
+	if (d && rc == RFL_OK && errno != 0)
+		rc = rfl_merge__unreadable(dir, err);
 	if (d)
 		(void)closedir(d);
 	if (found.n)

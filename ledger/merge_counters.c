@@ -133,13 +133,14 @@ enum rfl_rc rfl_merge__counters(struct rfl_merge__job *m, const char *folder, st
 {
 	char *from = rfl_path_join(folder, "counters.csv");
 	char *to = rfl_path_join(m->to, "counters.csv");
-	enum rfl_rc rc = RFL_OK;
+	bool there;
+	enum rfl_rc rc = from && to ? rfl_merge__is_there(from, &there, err)
+				    : rfl_merge__no_memory(m->to, err);
+	const bool some = rc == RFL_OK && rfl_file_size(from) > 0;
 
-	if (!from || !to)
-		rc = rfl_merge__no_memory(m->to, err);
-	else if (rfl_file_size(from) > 0)
+	if (some)
 		rc = load_counted(m, to, err);
-	if (rc == RFL_OK && from && rfl_file_size(from) > 0)
+	if (some && rc == RFL_OK)
 		rc = copy_counters(m, from, to, err);
 	free(from);
 	free(to);

@@ -99,17 +99,24 @@ static enum rfl_rc merge_part(struct rfl_merge__job *m, const char *folder, cons
 	char *from = rfl_path_join(folder, part), *to = rfl_path_join(m->to, part);
 	DIR *dir = from ? opendir(from) : NULL;
 	const struct dirent *entry;
-	enum rfl_rc rc = from && to ? RFL_OK : rfl_merge__no_memory(m->to, err);
+	enum rfl_rc rc = RFL_OK;
 
-	while (dir && rc == RFL_OK && (entry = readdir(dir))) {
+	if (!from || !to)
+		rc = rfl_merge__no_memory(m->to, err);
+	else if (!dir && errno != ENOENT)
+		rc = rfl_merge__unreadable(from, err);
+	while (dir && rc == RFL_OK && (errno = 0, entry = readdir(dir))) {
 		char *path = rfl_path_join(from, entry->d_name);
+		bool there;
 
-		if (!path)
-			rc = rfl_merge__no_memory(from, err);
-		else if (entry->d_name[0] != '.' && rfl_file_exists(path))
+		rc = path ? rfl_merge__is_there(path, &there, err)
+			  : rfl_merge__no_memory(from, err);
+		if (rc == RFL_OK && entry->d_name[0] != '.' && rfl_file_exists(path))
 			rc = copy_file(m, path, to, entry->d_name, err);
 		free(path);
 	}
+	if (dir && rc == RFL_OK && errno != 0)
+		rc = rfl_merge__unreadable(from, err);
 	if (dir)
 		(void)closedir(dir);
 	free(from);
@@ -127,12 +134,13 @@ static enum rfl_rc merge_records(struct rfl_merge__job *m, const char *folder, s
 
 	for (size_t i = 0; i < RFL_ARRAY_LEN(names) && whole && rc == RFL_OK; i++) {
 		char *from = rfl_path_join(folder, names[i][0]);
+		bool there;
 		char name[300];
 
 		(void)snprintf(name, sizeof(name), "%.255s%s", rfl_path_base(whole), names[i][1]);
-		if (!from)
-			rc = rfl_merge__no_memory(m->to, err);
-		else if (rfl_file_exists(from))
+		rc = from ? rfl_merge__is_there(from, &there, err)
+			  : rfl_merge__no_memory(m->to, err);
+		if (rc == RFL_OK && rfl_file_exists(from))
 			rc = copy_file(m, from, to, name, err);
 		free(from);
 	}

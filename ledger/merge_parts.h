@@ -40,6 +40,12 @@ enum rfl_rc rfl_merge__files(struct rfl_merge__job *m, const char *folder,
 enum rfl_rc rfl_merge__counters(struct rfl_merge__job *m, const char *folder,
 				struct rfl_err *err) RFL_WARN_UNUSED;
 
+/** Is there something at this path? RFL_EIO when that cannot be known: what is not read would be
+ * lost without a word. */
+enum rfl_rc rfl_merge__is_there(const char *path, bool *ret, struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** RFL_EIO with errno. */
+enum rfl_rc rfl_merge__unreadable(const char *path, struct rfl_err *err);
 enum rfl_rc rfl_merge__no_memory(const char *path, struct rfl_err *err);
 
 #ifdef __cplusplus

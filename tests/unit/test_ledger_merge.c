@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/compiler.h"
@@ -229,6 +230,52 @@ static void a_bad_ledger_is_named(void **state)
 	assert_says(&err, "a/metrics.csv: row 2 has no run_id");
 }
 
+/* A link to itself cannot be followed by anyone; permissions do not stop root. */
+static void what_cannot_be_read_is_named(void **state)
+{
+	static const struct {
+		const char *folder, *link;
+	} cases[] = {
+		{ "a", "a" },          { "b", "b/metrics.csv" }, { "c", "c/steps" },
+		{ "d", "d/time" },     { "e", "e/steps/x.csv" }, { "f", "f/counters.csv" },
+		{ "g", "g/env.json" },
+	};
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++) {
+		const char *folder = tmp_path(*state, cases[i].folder);
+		const char *link = tmp_path(*state, cases[i].link);
+		struct rfl_err err = RFL_ERR_INIT;
+		struct rfl_merge sum;
+
+		assert_ok(rfl_file_mkdirs_for(link, &err), &err);
+		if (i > 1)
+			add_row(*state, cases[i].folder, "r1", "2026-01-01T00:00:01Z");
+		assert_int_equal(symlink(rfl_path_base(link), link), 0);
+		assert_int_equal(rfl_ledger_merge(&folder, 1, tmp_path(*state, "to"), &sum, &err),
+				 RFL_EIO);
+		assert_says(&err, cases[i].link);
+		assert_says(&err, "cannot read");
+		assert_false(rfl_file_exists(tmp_path(*state, "to/metrics.csv")));
+	}
+}
+
+static void folders_that_cannot_be_listed_are_named(void **state)
+{
+	const char *task = tmp_path(*state, "tasks/2");
+	struct rfl_err err = RFL_ERR_INIT;
+	char **folders = NULL;
+	size_t n = 0;
+
+	put(*state, "file", "");
+	assert_int_equal(rfl_merge_folders(tmp_path(*state, "file"), &folders, &n, &err), RFL_EIO);
+	assert_says(&err, "file: cannot read: Not a directory");
+	err = (struct rfl_err)RFL_ERR_INIT;
+	assert_ok(rfl_file_mkdirs(tmp_path(*state, "tasks/1"), &err), &err);
+	assert_int_equal(symlink("2", task), 0);
+	assert_int_equal(rfl_merge_folders(tmp_path(*state, "tasks"), &folders, &n, &err), RFL_EIO);
+	assert_says(&err, "tasks/2: cannot read");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, tmpdir_make, tmpdir_remove)
 
 int main(void)
@@ -241,6 +288,8 @@ int main(void)
 		TEST(counters_wait_for_the_row),
 		TEST(folders_are_in_the_order_of_their_numbers),
 		TEST(a_bad_ledger_is_named),
+		TEST(what_cannot_be_read_is_named),
+		TEST(folders_that_cannot_be_listed_are_named),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
