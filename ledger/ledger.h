@@ -44,7 +44,7 @@ extern "C" {
 	X(TEXT, timestamp_utc, "start of the run, ISO 8601") \
 	X(TEXT, label, "{env}_{model}_{precision}_bs{batch}_run{N}") \
 	X(TEXT, env, "environment, joins with peaks.json") \
-	X(TEXT, status, "ok oom timeout crash nan unsupported interrupted") \
+	X(TEXT, status, "ok oom timeout failed crash nan unsupported interrupted") \
 	X(INT, error_code, "signal or exit code of a run that is not ok") \
 	X(TEXT, error_text, "what went wrong, one line") \
 	X(TEXT, engine, "torch") \

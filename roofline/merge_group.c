@@ -223,8 +223,8 @@ done:
 
 static void note_statuses(const struct rfl_ledger *l, struct rfl_merge_report *report)
 {
-	static const char *const statuses[] = { "oom",         "timeout",     "crash", "nan",
-						"unsupported", "interrupted", NULL };
+	static const char *const statuses[] = { "oom", "timeout",     "failed",      "crash",
+						"nan", "unsupported", "interrupted", NULL };
 	size_t named = 0;
 
 	if (!report->not_ok)

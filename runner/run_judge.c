@@ -35,7 +35,7 @@ static void judge_failure(const struct rfl_run__heard *h, struct verdict *v)
 		{ RFL_ETIMEOUT, "timeout" }, /* another process did not come */
 	};
 
-	v->status = "crash";
+	v->status = "failed";
 	for (size_t i = 0; i < RFL_ARRAY_LEN(known); i++) {
 		if (known[i].rc == h->rc)
 			v->status = known[i].status;

@@ -44,7 +44,7 @@ static enum rfl_rc fill_status(const struct rfl_run__heard *heard, const struct 
 
 	row->error_code = own->error_code;
 	if (!united && heard->timed) {
-		status = "crash";
+		status = "failed";
 		row->error_code = 1;
 		text = heard->failed ? heard->text
 				     : "rank 0 was measured, but what the others measured did not "

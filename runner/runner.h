@@ -16,7 +16,7 @@
  *   rfl_run() checks the request, execs the program again as a child, sends it the configuration
  *   and listens. The child opens engine and data, runs the burst, and reports: engine, ready,
  *   progress, steps, timed; where it is asked to, it counts one more step: counters, counted.
- *   The parent judges how the child ended (ok, oom, timeout, crash, nan, unsupported,
+ *   The parent judges how the child ended (ok, oom, timeout, failed, crash, nan, unsupported,
  *   interrupted), writes the table of steps, the process record and, last, the row.
  *   A child that dies after it reported its times has measured: its row says ok, and
  *   counters_status what became of the counting.

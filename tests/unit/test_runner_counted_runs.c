@@ -183,7 +183,7 @@ static void the_source_is_opened_before_the_engine(void **state)
 	for (int fails = 0; fails < 2; fails++) {
 		opened = closed = 0;
 		run_told(dir, fails ? "fail:open" : NULL, NULL, true, &r);
-		assert_string_equal(r.row.status, fails ? "crash" : "ok");
+		assert_string_equal(r.row.status, fails ? "failed" : "ok");
 		assert_int_equal(opened, 1);
 		assert_int_equal(closed, 1);
 		rfl_run_result_fini(&r);

@@ -171,7 +171,7 @@ static void every_end_has_its_status(void **state)
 		{ "segv:backward:0", "crash", SIGSEGV, "signal 11" },
 		{ "hup:forward:3", "interrupted", SIGHUP, "signal 1" }, /* a terminal that goes */
 		{ "exit:step:2", "crash", 9, "exit code 9" },
-		{ "fail:step:2", "crash", 1, "told to fail at step 2" },
+		{ "fail:step:2", "failed", 1, "told to fail at step 2" },
 		{ "edevmem:open", "oom", 1, "no memory left" },
 		{ "edevmem:forward:4", "oom", 1, "no memory left" },
 		{ "nan:forward:6", "nan", -1, "not a finite number" },

@@ -254,7 +254,7 @@ static void a_step_is_recorded_and_replayed(void **state)
 	setenv("RFL_FAKE", "fail:capture:0", 1);
 	run_here(*state, &config, &r);
 	unsetenv("RFL_FAKE");
-	assert_string_equal(r.row.status, "crash");
+	assert_string_equal(r.row.status, "failed");
 	assert_non_null(strstr(r.row.error_text, "capture"));
 	rfl_run_result_fini(&r);
 

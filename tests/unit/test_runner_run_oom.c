@@ -259,7 +259,7 @@ static void another_failure_ends_it(void **state)
 	l = run_policy(*state, config, RFL_OOM_SEARCH, NULL, "5", &r);
 	unsetenv("RFL_FAKE");
 	assert_int_equal(l->nrows, 1);
-	assert_string_equal(r.row.status, "crash");
+	assert_string_equal(r.row.status, "failed");
 	rfl_ledger_free(l);
 	rfl_run_result_fini(&r);
 }
