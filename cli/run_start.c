@@ -8,11 +8,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "cli/stop.h"
 #include "machine/machine.h"
 
 /* ---- signals and progress ---- */
+
+/* What a run calls back with. */
+struct watcher {
+	struct rfl_cli *cli;
+	double window_s; /* when the window began, by rfl_clock_s() */
+};
 
 /* A signal ends the child, and us after the row was written. */
 static bool is_cancelled(void *ctx)
@@ -21,21 +28,44 @@ static bool is_cancelled(void *ctx)
 	return rfl_stop_asked();
 }
 
+static void show_window(struct watcher *w, int64_t done, int64_t total)
+{
+	const double now_s = rfl_clock_s();
+	double left;
+
+	if (done == 0) {
+		w->window_s = now_s;
+		rfl_cli_progress(w->cli, NULL); /* shown at once, however new the last line is */
+		rfl_cli_progress(w->cli, "measuring %lld steps", (long long)total);
+		return;
+	}
+	left = (now_s - w->window_s) / (double)done * (double)(total - done);
+	rfl_cli_progress(w->cli, "measuring: step %lld of %lld, %.0f %s left", (long long)done,
+			 (long long)total, left < 120 ? left : left / 60, left < 120 ? "s" : "min");
+}
+
 static void on_progress(const char *phase, int64_t done, int64_t total, void *ctx)
 {
+	struct watcher *w = ctx;
+
 	if (strcmp(phase, "warmup") == 0)
-		rfl_cli_progress(ctx, "warm-up %lld/%lld", (long long)done, (long long)total);
+		rfl_cli_progress(w->cli, "warm-up %lld/%lld", (long long)done, (long long)total);
 	else if (strcmp(phase, "window") == 0)
-		rfl_cli_progress(ctx, "measuring %lld steps", (long long)total);
+		show_window(w, done, total);
+	else if (strcmp(phase, "until") == 0)
+		rfl_cli_progress(w->cli, "measuring until the mean is known: step %lld",
+				 (long long)done);
 	else if (strcmp(phase, "counting") == 0)
-		rfl_cli_progress(ctx, "counting a step");
+		rfl_cli_progress(w->cli, "counting a step");
 	else
-		rfl_cli_progress(ctx, "opening the engine");
+		rfl_cli_progress(w->cli, "opening the engine");
 }
 
 static void on_attempt(const struct rfl_ledger_row *row, int64_t next_batch, void *ctx)
 {
-	rfl_cli_progress(ctx, NULL);
+	const struct watcher *w = ctx;
+
+	rfl_cli_progress(w->cli, NULL);
 	rfl_log(RFL_LOG_INFO, "%s: %s; next: batch size %lld", row->label, row->status,
 		(long long)next_batch);
 }
@@ -146,6 +176,7 @@ enum rfl_rc rfl_run_request_run(struct rfl_cli *cli, const struct rfl_run_reques
 {
 	const char *const child[] = { cli->self, "run-child", NULL };
 	const char *env[MAX_CHILD_ENV + 1];
+	struct watcher watcher = { .cli = cli };
 	struct rfl_stop stop;
 	struct rfl_run_config config = r->config;
 	enum rfl_rc rc = RFL_OK;
@@ -176,7 +207,7 @@ enum rfl_rc rfl_run_request_run(struct rfl_cli *cli, const struct rfl_run_reques
 		.cancelled = is_cancelled,
 		.progress = on_progress,
 		.attempt = on_attempt,
-		.ctx = cli,
+		.ctx = &watcher,
 	};
 	if (!r->in_process)
 		rfl_stop_catch(&stop);

@@ -12,6 +12,8 @@
 /* Steps behind the window between two looks at how well their mean is known. */
 #define UNTIL_STEPS 16
 
+#define TELL_NS 200000000 /* between two reports of progress */
+
 const char *const rfl_run_mode_names[] = { "train", "fwd", "fwd_bwd", NULL };
 
 enum rfl_rc rfl_burst_init(struct rfl_burst *b, int64_t iters, struct rfl_err *err)
@@ -77,7 +79,7 @@ static enum rfl_rc warm_up(struct rfl_burst__loop *l, struct rfl_burst *b, struc
 			rc = i == 0 ? first_step(l, b, err)
 				    : rfl_burst__step(l, RFL_BURST__NO_MARKS, &step, err);
 		if (rc == RFL_OK && c->progress)
-			c->progress(i + 1, c->warmup, c->ctx);
+			c->progress("warmup", i + 1, c->warmup, c->ctx);
 	}
 	if (rc == RFL_OK && c->cuda_graph && !l->replays)
 		rc = rfl_burst__record(l, err);
@@ -103,6 +105,23 @@ static enum rfl_rc reserve_marks(struct rfl_burst__loop *l, int64_t steps, struc
 
 /* ---- steps that are measured ---- */
 
+static void tell_phase(struct rfl_burst__loop *l, const char *phase, int64_t done, int64_t total)
+{
+	l->told.phase = phase;
+	l->told.done = done;
+	l->told.total = total;
+	l->told.at_ns = rfl_clock_ns();
+	if (l->config->progress)
+		l->config->progress(phase, done, total, l->config->ctx);
+}
+
+static void tell_step(struct rfl_burst__loop *l)
+{
+	l->told.done++;
+	if (rfl_clock_ns() - l->told.at_ns >= TELL_NS)
+		tell_phase(l, l->told.phase, l->told.done, l->told.total);
+}
+
 /* The window, and pieces of the same form behind it. */
 static enum rfl_rc run_steps(struct rfl_burst__loop *l, struct rfl_burst_step *steps, int64_t n,
 			     double *wall_s, struct rfl_err *err)
@@ -110,9 +129,11 @@ static enum rfl_rc run_steps(struct rfl_burst__loop *l, struct rfl_burst_step *s
 	const int64_t per_step = rfl_burst__marks_per_step(l), start = rfl_clock_ns();
 	enum rfl_rc rc = RFL_OK;
 
-	for (int64_t i = 0; i < n && rc == RFL_OK; i++)
+	for (int64_t i = 0; i < n && rc == RFL_OK; i++) {
 		rc = rfl_burst__step(l, l->marks ? i * per_step : RFL_BURST__NO_MARKS, &steps[i],
 				     err);
+		tell_step(l);
+	}
 	if (rc == RFL_OK)
 		rc = l->ops->sync(l->engine, err);
 	*wall_s = seconds_since(start);
@@ -166,6 +187,7 @@ static enum rfl_rc go_on(struct rfl_burst__loop *l, struct rfl_burst *b, struct 
 
 	for (int64_t i = 0; i < b->nsteps; i++)
 		rfl_burst__mean_add(&m, b->steps[i].total_s);
+	tell_phase(l, "until", m.n, 0);
 	while (rc == RFL_OK && !(rfl_burst__mean_error(&m) <= c->until_stdrel) &&
 	       seconds_since(start) < c->until_max_s) {
 		rc = run_steps(l, more, UNTIL_STEPS, &wall_s, err);
@@ -204,8 +226,8 @@ static enum rfl_rc run_all(struct rfl_burst__loop *l, struct rfl_burst *b, struc
 		rc = warm_up(l, b, err);
 	if (rc == RFL_OK)
 		rc = reserve_marks(l, most, err);
-	if (rc == RFL_OK && c->progress)
-		c->progress(c->warmup, c->warmup, c->ctx);
+	if (rc == RFL_OK)
+		tell_phase(l, "window", 0, b->nsteps);
 	if (rc == RFL_OK)
 		rc = window(l, b, err);
 	if (rc == RFL_OK)

@@ -1,6 +1,6 @@
 /*
  * burst.h - the measured burst: warm-up steps, then a window of steps in which nothing is printed,
- * allocated or waited for that training itself would not.
+ * allocated or waited for that training itself would not, except to report progress.
  */
 #ifndef RFL_RUNNER_BURST_H
 #define RFL_RUNNER_BURST_H
@@ -70,9 +70,10 @@ struct rfl_burst_config {
 	 */
 	struct rfl_nvtx *nvtx;
 	enum rfl_detail nvtx_detail;
-	/** Called after each warm-up step and once more before the window, never in it. May be
-	 * NULL. */
-	void (*progress)(int64_t done, int64_t total, void *ctx);
+	/** Called after each step of the "warmup", before the "window" and at most five times a
+	 * second between its steps and those added by until_stdrel ("until", total 0). A step is
+	 * done when a device that works while we go on was asked for it. May be NULL. */
+	void (*progress)(const char *phase, int64_t done, int64_t total, void *ctx);
 	/** Called before the window: wait until other processes are there, too. May be NULL. */
 	enum rfl_rc (*meet)(void *ctx, struct rfl_err *err);
 	/** Called right before the window, and right behind it. May be NULL. */

@@ -31,6 +31,11 @@ struct rfl_burst__loop {
 	bool uploading;    /* the memory of the last batch is still read */
 	uint64_t uploaded; /* id of the batch that the device has; 0: of none */
 
+	struct {
+		const char *phase;
+		int64_t done, total, at_ns;
+	} told; /* to config->progress() */
+
 	enum rfl_detail named; /* ranges that a tool is told of; off in the warm-up */
 	bool in_layer;         /* one of them is open */
 };

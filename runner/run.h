@@ -93,7 +93,7 @@ struct rfl_run_options {
 	bool (*cancelled)(void *ctx); /**< asked ten times a second; may be NULL */
 	/** Why cancelled() said true, for the row; may be NULL: the user asked for it. Borrowed. */
 	const char *(*why_cancelled)(void *ctx);
-	/** "setup", "warmup", "window", "counting"; may be NULL. */
+	/** "setup", "warmup", "window", "until", "counting"; see rfl_burst_config. May be NULL. */
 	void (*progress)(const char *phase, int64_t done, int64_t total, void *ctx);
 	/** Of rfl_run_fitting(): a row was written, another batch size is tried. May be NULL. */
 	void (*attempt)(const struct rfl_ledger_row *row, int64_t next_batch, void *ctx);

@@ -98,13 +98,9 @@ static enum rfl_rc open_data(struct rfl_run__job *job, struct rfl_err *err)
 
 /* ---- burst ---- */
 
-static void on_progress(int64_t done, int64_t total, void *ctx)
+static void on_progress(const char *phase, int64_t done, int64_t total, void *ctx)
 {
-	struct rfl_run__job *job = ctx;
-
-	rfl_run__tell_progress(job, "warmup", done, total);
-	if (done == total)
-		rfl_run__tell_progress(job, "window", 0, job->config.iters);
+	rfl_run__tell_progress(ctx, phase, done, total);
 }
 
 /* Beside the window, not in it: the threads that watch begin and end here. */

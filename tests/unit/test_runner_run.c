@@ -254,6 +254,46 @@ static void hanging_runs_end(void **state)
 	unsetenv("RFL_FAKE");
 }
 
+struct told {
+	int64_t last, reports; /* of the window, its begin included */
+};
+
+static void note_window(const char *phase, int64_t done, int64_t total, void *ctx)
+{
+	struct told *t = ctx;
+
+	if (strcmp(phase, "window") != 0)
+		return;
+	assert_int_equal(total, 12);
+	assert_true(done == 0 ? t->reports == 0 : done > t->last && done <= total);
+	t->last = done;
+	t->reports++;
+}
+
+/* 12 steps of 50 ms: after 4, 8 and 12 of them, later on a slow machine, but never more often than
+ * five times a second. */
+static void the_window_reports_progress(void **state)
+{
+	const char *const child[] = { self, "run-child", NULL };
+	const char *dir = tmp_path(*state, "logs");
+	struct rfl_run_config config = small_config();
+	struct rfl_run_options options = options_in(dir, child);
+	struct told told = { .last = -1 };
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_run_result result;
+
+	config.iters = 12;
+	options.progress = note_window;
+	options.ctx = &told;
+	setenv("RFL_FAKE_MS", "50,0,0", 1);
+	assert_ok(rfl_run(&config, &options, &result, &err), &err);
+	unsetenv("RFL_FAKE_MS");
+	assert_string_equal(result.row.status, "ok");
+	assert_true(told.reports >= 3);
+	assert_true((double)told.reports <= result.row.wall_s / 0.2 + 2);
+	rfl_run_result_fini(&result);
+}
+
 static void phases_follow_the_mode(void **state)
 {
 	const char *const child[] = { self, "run-child", NULL };
@@ -618,6 +658,8 @@ int main(int argc, char **argv)
 						tmpdir_remove),
 		cmocka_unit_test_setup_teardown(hanging_runs_end, tmpdir_make, tmpdir_remove),
 		cmocka_unit_test_setup_teardown(phases_follow_the_mode, tmpdir_make, tmpdir_remove),
+		cmocka_unit_test_setup_teardown(the_window_reports_progress, tmpdir_make,
+						tmpdir_remove),
 		cmocka_unit_test_setup_teardown(what_is_computed_makes_the_hash, tmpdir_make,
 						tmpdir_remove),
 		cmocka_unit_test_setup_teardown(in_process_records_the_same, tmpdir_make,
