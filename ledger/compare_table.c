@@ -13,9 +13,9 @@
 
 static const struct rfl_column results[] = {
 	{ .key = "n_a", .title = "n A", .kind = RFL_COLUMN_INT },
-	{ .key = "mean_a", .title = "Mean A", .kind = RFL_COLUMN_REAL, .digits = DIGITS },
+	{ .key = "geomean_a", .title = "Geomean A", .kind = RFL_COLUMN_REAL, .digits = DIGITS },
 	{ .key = "n_b", .title = "n B", .kind = RFL_COLUMN_INT },
-	{ .key = "mean_b", .title = "Mean B", .kind = RFL_COLUMN_REAL, .digits = DIGITS },
+	{ .key = "geomean_b", .title = "Geomean B", .kind = RFL_COLUMN_REAL, .digits = DIGITS },
 	{ .key = "ratio", .title = "B : A", .kind = RFL_COLUMN_REAL, .decimals = 3 },
 	{ .key = "ratio_lo", .title = "from", .kind = RFL_COLUMN_REAL, .decimals = 3 },
 	{ .key = "ratio_hi", .title = "to", .kind = RFL_COLUMN_REAL, .decimals = 3 },
@@ -168,6 +168,16 @@ static void note_differences(struct rfl_table *t, const struct rfl_comparison *c
 
 /* --- rows ------------------------------------------------------------------------------------ */
 
+/* What the ratio is of; NaN where a value is not above 0. */
+static double geometric_mean(const struct rfl_repeats_config *c)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < c->n; i++)
+		sum += c->runs[i].value > 0 ? log(c->runs[i].value) : (double)NAN;
+	return c->n ? exp(sum / (double)c->n) : (double)NAN;
+}
+
 static void put_side(struct rfl_table *t, const struct rfl_repeats_config *c)
 {
 	if (!c) {
@@ -176,7 +186,7 @@ static void put_side(struct rfl_table *t, const struct rfl_repeats_config *c)
 		return;
 	}
 	rfl_table_int(t, (int64_t)c->n);
-	rfl_table_real(t, c->stats.mean);
+	rfl_table_real(t, geometric_mean(c));
 }
 
 static void put_row(struct rfl_table *t, const struct rfl_comparison *c, const struct layout *l,
@@ -215,8 +225,8 @@ static void put_notes(struct rfl_table *t, const struct rfl_comparison *c,
 		      const char *const names[2], const char *lines)
 {
 	rfl_table_note(t,
-		       "A: %s; B: %s; %s; B : A is how much faster B is, with its 95 %% interval; "
-		       "threshold %g %%",
+		       "A: %s; B: %s; %s, geometric means; B : A is how much faster B is, with its "
+		       "95 %% interval; threshold %g %%",
 		       names[0], names[1], c->metric->title, 100 * c->threshold);
 	rfl_table_note(t, "%zu same, %zu faster, %zu slower, %zu unclear, %zu missing on one side",
 		       c->count[RFL_SPEED_SAME], c->count[RFL_SPEED_FASTER],
