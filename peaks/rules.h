@@ -36,9 +36,9 @@ enum rfl_rule_kind {
 	RFL_RULE_CEILINGS,   /* an object of ceilings under compute keys, not empty */
 };
 
-/* Limits of a rate in GFLOP/s or GB/s. No machine is outside: what is lies in another unit. */
+/* Limits of a rate in GFLOP/s or GB/s. No device is outside: what is, is in another unit. */
 #define RFL_RULE_LEAST   1e-9
-#define RFL_RULE_LARGEST 1e15
+#define RFL_RULE_LARGEST 1e8
 
 struct rfl_rule {
 	const char *key; /* NULL ends a table */

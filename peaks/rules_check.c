@@ -31,16 +31,31 @@ static enum rfl_rc wrong(const json_t *value, const char *what, const struct rfl
 			      rfl_json_show(value, shown, sizeof(shown)));
 }
 
+/* The unit in which a number would be one of a real device. */
+static enum rfl_rc too_large(const json_t *value, const struct rfl_where *w, struct rfl_err *err)
+{
+	const double v = json_number_value(value);
+	const bool plain = v >= 1e10; /* 10 GFLOP/s and more in FLOP/s */
+	char shown[80];
+
+	return rfl_where_fail(w, err,
+			      "must be in GFLOP/s or GB/s, at most %g, is %s; if that is in %s, "
+			      "write %.6g",
+			      RFL_RULE_LARGEST, rfl_json_show(value, shown, sizeof(shown)),
+			      plain ? "FLOP/s or B/s" : "MFLOP/s or MB/s", v / (plain ? 1e9 : 1e3));
+}
+
 enum rfl_rc rfl_rules__positive(const json_t *value, const char *hint, const struct rfl_where *w,
 				struct rfl_err *err)
 {
 	char shown[80];
 	const double v = json_is_number(value) ? json_number_value(value) : 0;
 
-	if (v > 0 && (v < RFL_RULE_LEAST || v > RFL_RULE_LARGEST))
-		return rfl_where_fail(w, err, "must be in GFLOP/s or GB/s, from %g to %g, is %s",
-				      RFL_RULE_LEAST, RFL_RULE_LARGEST,
-				      rfl_json_show(value, shown, sizeof(shown)));
+	if (v > RFL_RULE_LARGEST)
+		return too_large(value, w, err);
+	if (v > 0 && v < RFL_RULE_LEAST)
+		return rfl_where_fail(w, err, "must be in GFLOP/s or GB/s, at least %g, is %s",
+				      RFL_RULE_LEAST, rfl_json_show(value, shown, sizeof(shown)));
 	if (v > 0)
 		return RFL_OK;
 	return rfl_where_fail(w, err, "must be a number greater than 0, is %s; %s",
