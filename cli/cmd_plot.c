@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "cli/doubts.h"
 #include "plot/plot.h"
 #include "rfl_config.h"
 
@@ -305,6 +306,7 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 		rc = select_envs(&j, err);
 	if (rc != RFL_OK)
 		goto done;
+	rfl_cli_warn_doubts(j.peaks, j.points, &j.args->env);
 	j.outputs = rfl_alloc_array(j.nenvs * j.args->format.n, sizeof(*j.outputs));
 	if (!j.outputs) {
 		rc = rfl_fail(err, RFL_ENOMEM, 0, "plot: out of memory");

@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/table.h"
+#include "cli/doubts.h"
 #include "cli/put.h"
 #include "profile/counters_csv.h"
 #include "profile/importer.h"
@@ -317,6 +318,8 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 		rc = rfl_fail(err, RFL_EFAILED, 0,
 			      "%s: none of the %zu runs can be placed under a roof", a->metrics,
 			      report.rows);
+	if (rc == RFL_OK)
+		rfl_cli_warn_doubts(f.peaks, pts, &a->env);
 	if (rc == RFL_OK && a->output)
 		rc = rfl_points_save(a->output, pts, err);
 	if (rc == RFL_OK)

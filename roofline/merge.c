@@ -119,11 +119,8 @@ static enum rfl_rc resolve(const struct rfl_merge_inputs *in, const struct rfl_m
 		struct rfl_config *c = &cs->configs[i];
 
 		rc = rfl_merge__roof(in->peaks, c, missing, err);
-		if (rc != RFL_OK) {
-			rfl_err_prefix(err, "%s:%zu", in->ledger_path, c->rows[0]->line);
-			break;
-		}
-		rc = count_work(in, o, c, missing, report, err);
+		if (rc == RFL_OK && c->key)
+			rc = count_work(in, o, c, missing, report, err);
 		if (rc == RFL_OK && !c->missing)
 			compare_ledger(in, o, c, report);
 	}
@@ -162,7 +159,7 @@ static enum rfl_rc tell_missing(const struct rfl_merge_inputs *in,
 	}
 	rc = rfl_fail(err, RFL_EMISSING, 0,
 		      "%s: %zu fact%s that the points need %s not known; nothing was written "
-		      "(--skip-missing does the rest)\n%s",
+		      "(--skip-missing makes the other points)\n%s",
 		      path, missing->n, missing->n == 1 ? "" : "s", missing->n == 1 ? "is" : "are",
 		      rfl_buf_str(&text));
 done:

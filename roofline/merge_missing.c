@@ -13,6 +13,8 @@
 #include "peaks/measure.h"
 
 #define WHO_SHOWN 2
+#define FIX_THE_RUN \
+	"correct the run's environment or precision, or leave it out with --skip-missing"
 
 struct rfl_missing_fact {
 	char *fact, *fix;
@@ -163,13 +165,19 @@ void rfl_missing_cell_text(const struct rfl_peaks *peaks, const struct rfl_peaks
 	}
 	if (is_measured(env, key))
 		rfl_buf_printf(fix,
-			       "on that machine, roofline peaks measure --env %s --output %s; or, ",
+			       "on that machine, roofline peaks measure --env %s --output %s; or, "
+			       "for a value that you know, ",
 			       env->name, peaks_path(peaks));
+	else if (env->kind && strcmp(env->kind, "cpu") != 0)
+		rfl_buf_puts(fix, "'roofline peaks measure' does not measure GPUs; take the value "
+				  "from the data sheet ('roofline peaks devices' has some): ");
 	else
-		rfl_buf_puts(fix, "this cannot be measured yet; ");
-	rfl_buf_printf(fix,
-		       "for a value that you know, roofline peaks set %s %s %s VALUE --source TEXT",
-		       peaks_path(peaks), env->name, cell);
+		rfl_buf_printf(fix,
+			       "'roofline peaks measure' has no %.*s kernel; take the value from a "
+			       "data sheet or another benchmark: ",
+			       (int)strcspn(key, "."), key);
+	rfl_buf_printf(fix, "roofline peaks set %s %s %s VALUE --source TEXT", peaks_path(peaks),
+		       env->name, cell);
 }
 
 static enum rfl_rc missing_env(const struct rfl_peaks *peaks, struct rfl_config *c,
@@ -200,8 +208,7 @@ static enum rfl_rc missing_cell(const struct rfl_peaks *peaks, const char *key,
 	rfl_buf_init(&fix, 1 << 16);
 	rfl_missing_cell_text(peaks, c->penv, key, peak, &fact, &fix);
 	if (peak && peak->status == RFL_PEAK_UNSUPPORTED)
-		rfl_buf_puts(&fix, "correct the run's environment or precision, or leave it out "
-				   "with --skip-missing");
+		rfl_buf_puts(&fix, FIX_THE_RUN);
 	rc = rfl_missing_add(missing, rfl_buf_str(&fact), rfl_buf_str(&fix), c, err);
 	rfl_buf_fini(&fact);
 	rfl_buf_fini(&fix);
@@ -213,11 +220,13 @@ enum rfl_rc rfl_merge__roof(const struct rfl_peaks *peaks, struct rfl_config *co
 {
 	const struct rfl_ceiling *ceiling = NULL;
 	const struct rfl_ledger_row *row = config->rows[0];
+	struct rfl_err why = RFL_ERR_INIT;
 	enum rfl_rc rc;
 
-	rc = rfl_ceiling_find(row->backend, row->precision, RFL_CLASS_MATRIX, &ceiling, err);
+	rc = rfl_ceiling_find(row->backend, row->precision, RFL_CLASS_MATRIX, &ceiling, &why);
 	if (rc != RFL_OK)
-		return rc;
+		return rfl_missing_add(missing, why.msg, FIX_THE_RUN, config, err);
+	config->key = ceiling->key;
 	config->penv = rfl_peaks_find(peaks, config->env);
 	if (!config->penv)
 		return missing_env(peaks, config, missing, err);

@@ -16,7 +16,7 @@ struct rfl_config {
 	const struct rfl_ledger_row **rows; /* the repeats; owned */
 	size_t nrows, cap;
 	const struct rfl_peaks_env *penv; /* NULL until resolved */
-	const char *key;
+	const char *key; /* of its ceiling; NULL: its backend and precision have none */
 	const struct rfl_peak *compute, *dram;
 	struct rfl_work work;
 	struct rfl_counted *counted; /* captures that are of it; owned */
