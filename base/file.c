@@ -5,18 +5,26 @@
 
 #include "base/file.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
-#define BLOCK_SIZE 65536
+#include "base/log.h"
+
+#define BLOCK_SIZE  65536
+#define LEFT_OVER_S 60   /* a temporary file as old as this, of a process that is no more */
+#define PAUSE_MS    32   /* between two attempts to take a lock */
+#define SILENT_MS   1000 /* of waiting for a lock */
 
 static enum rfl_rc fail_errno(struct rfl_err *err, const char *path, const char *what)
 {
@@ -31,6 +39,39 @@ static ssize_t read_some(int fd, void *data, size_t size)
 		n = read(fd, data, size);
 	while (n < 0 && errno == EINTR);
 	return n;
+}
+
+/* Where others may write to the folder too, a link of theirs may point at any file of ours: only
+ * one that we, root or the folder's owner made is followed. */
+static bool is_foreign_link(const char *path)
+{
+	const char *base = rfl_path_base(path);
+	char *folder = base == path ? strdup(".") : strndup(path, (size_t)(base - path));
+	struct stat link, in;
+	bool foreign = lstat(path, &link) == 0 && S_ISLNK(link.st_mode) &&
+		       link.st_uid != geteuid() && link.st_uid != 0 &&
+		       (!folder || stat(folder, &in) != 0 || in.st_uid != link.st_uid);
+
+	free(folder);
+	return foreign;
+}
+
+static enum rfl_rc fail_foreign_link(struct rfl_err *err, const char *path)
+{
+	return rfl_fail(err, RFL_EIO, ELOOP,
+			"%s: is a symbolic link that another user made, which is not followed; "
+			"remove it",
+			path);
+}
+
+/* O_NOFOLLOW, because a link may take the name after we have looked. */
+static int open_own(const char *path, int flags)
+{
+	int fd = open(path, flags | O_CLOEXEC | O_NOFOLLOW, 0666);
+
+	if (fd < 0 && errno == ELOOP && !is_foreign_link(path))
+		return open(path, flags | O_CLOEXEC, 0666);
+	return fd;
 }
 
 static enum rfl_rc open_for_reading(const char *path, int *ret, struct rfl_err *err)
@@ -141,6 +182,57 @@ static int open_neighbour(const char *path, const struct stat *target, char *nam
 	return fd;
 }
 
+enum rfl_rc rfl_file_neighbour(const char *path, char **name, FILE **ret, struct rfl_err *err)
+{
+	size_t size = strlen(path) + 48;
+	struct stat target;
+	int fd;
+
+	*name = malloc(size);
+	if (!*name)
+		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
+	fd = open_neighbour(path, stat(path, &target) == 0 ? &target : NULL, *name, size);
+	*ret = fd < 0 ? NULL : fdopen(fd, "w");
+	if (*ret)
+		return RFL_OK;
+	(void)fail_errno(err, path, "cannot create a file beside it");
+	if (fd >= 0) {
+		close(fd);
+		unlink(*name);
+	}
+	free(*name);
+	*name = NULL;
+	return RFL_EIO;
+}
+
+void rfl_file_sweep(const char *path)
+{
+	const char *base = rfl_path_base(path);
+	char *folder = base == path ? strdup(".") : strndup(path, (size_t)(base - path));
+	DIR *dir = folder ? opendir(folder) : NULL;
+	const struct dirent *entry;
+	const size_t len = strlen(base);
+
+	while (dir && (entry = readdir(dir)) != NULL) {
+		const char *end = entry->d_name + len;
+		unsigned number;
+		struct stat st;
+		int used = 0;
+		long pid;
+
+		if (strncmp(entry->d_name, base, len) == 0 &&
+		    sscanf(end, ".tmp.%ld.%u%n", &pid, &number, &used) == 2 && end[used] == '\0' &&
+		    pid > 0 && kill((pid_t)pid, 0) != 0 && errno == ESRCH &&
+		    fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+		    S_ISREG(st.st_mode) && st.st_uid == geteuid() &&
+		    time(NULL) - st.st_mtime > LEFT_OVER_S)
+			(void)unlinkat(dirfd(dir), entry->d_name, 0);
+	}
+	if (dir)
+		closedir(dir);
+	free(folder);
+}
+
 static enum rfl_rc replace_file(const char *path, const struct stat *target, const void *data,
 				size_t len, struct rfl_err *err)
 {
@@ -175,6 +267,8 @@ enum rfl_rc rfl_file_write(const char *path, const void *data, size_t len, struc
 	enum rfl_rc rc;
 	int fd;
 
+	if (is_foreign_link(path))
+		return fail_foreign_link(err, path);
 	if (stat(path, &st) != 0)
 		return replace_file(path, NULL, data, len, err);
 	if (S_ISDIR(st.st_mode))
@@ -219,8 +313,7 @@ static bool is_current(int fd, const char *path)
 	       ours.st_dev == named.st_dev;
 }
 
-/* flock, not fcntl: it also keeps threads apart, and another descriptor's close does not end it. */
-static int lock_whole(int fd, int how)
+static int try_lock(int fd, int how)
 {
 	int code;
 
@@ -228,6 +321,25 @@ static int lock_whole(int fd, int how)
 		code = flock(fd, how) == 0 ? 0 : errno;
 	while (code == EINTR);
 	return code;
+}
+
+/* flock, not fcntl: it also keeps threads apart, and another descriptor's close does not end it.
+ * Appends are short: when one seems to take long, a person wants to know why nothing happens. */
+static int lock_whole(int fd, int how, const char *path)
+{
+	int code = try_lock(fd, how | LOCK_NB);
+
+	for (int ms = 1, waited = 0; code == EWOULDBLOCK && waited < SILENT_MS; waited += ms) {
+		const struct timespec pause = { .tv_nsec = ms * 1000000L };
+
+		(void)nanosleep(&pause, NULL);
+		ms = ms < PAUSE_MS ? 2 * ms : ms;
+		code = try_lock(fd, how | LOCK_NB);
+	}
+	if (code != EWOULDBLOCK)
+		return code;
+	rfl_log(RFL_LOG_INFO, "%s: waiting for another process that has locked it", path);
+	return try_lock(fd, how);
 }
 
 /* A device: nobody else appends to it. */
@@ -241,13 +353,16 @@ static bool has_no_locks(int code)
 static enum rfl_rc open_locked(const char *path, int flags, int how, int *ret, struct rfl_err *err)
 {
 	for (;;) {
-		int fd = open(path, flags | O_CLOEXEC, 0666), code;
+		int fd = how == LOCK_EX ? open_own(path, flags) : open(path, flags | O_CLOEXEC);
+		int code;
 
+		if (fd < 0 && errno == ELOOP)
+			return fail_foreign_link(err, path);
 		if (fd < 0 && how == LOCK_EX)
 			return fail_errno(err, path, "cannot open for appending");
 		if (fd < 0)
 			return rfl_fail(err, RFL_EIO, errno, "%s: %s", path, strerror(errno));
-		code = lock_whole(fd, how);
+		code = lock_whole(fd, how, path);
 		if (code != 0 && how == LOCK_EX && !has_no_locks(code)) {
 			close(fd);
 			return rfl_fail(err, RFL_EIO, code, "%s: cannot lock: %s", path,
@@ -299,6 +414,31 @@ enum rfl_rc rfl_file_unlock(int fd, const char *path, struct rfl_err *err)
 {
 	if (fd >= 0 && close(fd) != 0 && errno != EINTR)
 		return fail_errno(err, path, "cannot append");
+	return RFL_OK;
+}
+
+enum rfl_rc rfl_file_check_writable(const char *path, bool folder, struct rfl_err *err)
+{
+	struct stat st;
+	int fd;
+
+	if (is_foreign_link(path))
+		return fail_foreign_link(err, path);
+	if (stat(path, &st) != 0)
+		return errno == ENOENT ? RFL_OK : fail_errno(err, path, "cannot be looked at");
+	if (folder && !S_ISDIR(st.st_mode))
+		return rfl_fail(err, RFL_EIO, ENOTDIR, "%s: is not a folder", path);
+	if (folder)
+		return faccessat(AT_FDCWD, path, W_OK | X_OK, AT_EACCESS) == 0
+			       ? RFL_OK
+			       : fail_errno(err, path, "cannot create files in it");
+	if (!S_ISREG(st.st_mode))
+		return rfl_fail(err, RFL_EIO, EINVAL, "%s: is not a regular file; move it away",
+				path);
+	fd = open_own(path, O_WRONLY | O_APPEND | O_NONBLOCK);
+	if (fd < 0)
+		return fail_errno(err, path, "cannot open for appending");
+	close(fd);
 	return RFL_OK;
 }
 

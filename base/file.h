@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "base/buf.h"
 #include "base/err.h"
@@ -20,9 +21,25 @@ enum rfl_rc rfl_file_read(const char *path, struct rfl_buf *out,
 			  struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** Write a temporary neighbour, sync it, rename it: readers see the old file or the new, never
- * half. */
+ * half. A link is followed unless another user made it in a folder that is not theirs. */
 enum rfl_rc rfl_file_write(const char *path, const void *data, size_t len,
 			   struct rfl_err *err) RFL_WARN_UNUSED;
+
+/**
+ * Create a temporary neighbour of a file that is too large for rfl_file_write(). The caller fills
+ * and closes it, and renames or removes it.
+ * @param name  malloc'ed, the caller frees
+ */
+enum rfl_rc rfl_file_neighbour(const char *path, char **name, FILE **ret,
+			       struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** Remove temporary neighbours of a file that a killed process left. */
+void rfl_file_sweep(const char *path);
+
+/** Could a file be appended to, or files be created in a folder? One that is absent can. RFL_EIO.
+ */
+enum rfl_rc rfl_file_check_writable(const char *path, bool folder,
+				    struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** Create a file that must not exist yet. RFL_EIO with native EEXIST when it does. */
 enum rfl_rc rfl_file_create(const char *path, const void *data, size_t len,
@@ -31,7 +48,8 @@ enum rfl_rc rfl_file_create(const char *path, const void *data, size_t len,
 /**
  * Create a file when it is absent, open it for reading and appending, and wait until nobody else
  * holds its lock. What is locked is the file that has the name then: one that was replaced
- * meanwhile is let go. A file that cannot be locked (a device) is opened all the same.
+ * meanwhile is let go. A file that cannot be locked (a device) is opened all the same. A link is
+ * followed as in rfl_file_write(). Waiting for longer than a second is logged.
  * @param ret  set on success only; release with rfl_file_unlock()
  */
 enum rfl_rc rfl_file_lock(const char *path, int *ret, struct rfl_err *err) RFL_WARN_UNUSED;

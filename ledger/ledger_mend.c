@@ -33,7 +33,10 @@ static size_t matching(FILE *f, const struct rfl_buf *text, bool *zeros)
 	size_t n = 0;
 	int c;
 
-	while ((c = getc(f)) != EOF && n < text->len && c == (unsigned char)text->data[n])
+	do
+		c = getc(f);
+	while (c == '\n' || c == '\r'); /* what an editor saves when there is nothing */
+	for (; c != EOF && n < text->len && c == (unsigned char)text->data[n]; c = getc(f))
 		n++;
 	while (c == '\0')
 		c = getc(f);

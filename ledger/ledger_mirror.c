@@ -107,22 +107,8 @@ static enum rfl_rc write_rows(struct rfl_csv *csv, FILE *f, const char *name, st
 	return rc;
 }
 
-static enum rfl_rc write_file(struct rfl_csv *csv, const char *name, struct rfl_err *err)
-{
-	FILE *f = fopen(name, "we");
-	enum rfl_rc rc;
-
-	if (!f)
-		return rfl_fail(err, RFL_EIO, errno, "%s: cannot create: %s", name,
-				strerror(errno));
-	rc = write_rows(csv, f, name, err);
-	if (fclose(f) != 0 && rc == RFL_OK)
-		rc = rfl_fail(err, RFL_EIO, errno, "%s: cannot write: %s", name, strerror(errno));
-	return rc;
-}
-
 /* All rows that a reader of the ledger gets. */
-static enum rfl_rc write_mirror(const char *path, const char *name, struct rfl_err *err)
+static enum rfl_rc write_mirror(const char *path, FILE *f, const char *name, struct rfl_err *err)
 {
 	struct rfl_err why = RFL_ERR_INIT;
 	struct rfl_csv *csv = NULL;
@@ -131,13 +117,17 @@ static enum rfl_rc write_mirror(const char *path, const char *name, struct rfl_e
 
 	rfl_buf_init(&text, RFL_LEDGER__BYTES_MAX);
 	if (rc == RFL_OK)
-		rc = write_file(csv, name, &why);
+		rc = write_rows(csv, f, name, &why);
 	if (rc == RFL_EFORMAT) { /* a row in the middle of it is torn */
 		rfl_csv_close(csv);
 		csv = NULL;
 		rc = rfl_ledger__open_whole(path, &why, &text, &csv, err);
+		rewind(f);
+		if (rc == RFL_OK && ftruncate(fileno(f), 0) != 0)
+			rc = rfl_fail(err, RFL_EIO, errno, "%s: cannot write: %s", name,
+				      strerror(errno));
 		if (rc == RFL_OK)
-			rc = write_file(csv, name, err);
+			rc = write_rows(csv, f, name, err);
 	} else if (rc != RFL_OK) {
 		rc = rfl_fail(err, rc, why.native, "%s", why.msg);
 	}
@@ -149,12 +139,15 @@ static enum rfl_rc write_mirror(const char *path, const char *name, struct rfl_e
 /* Into a neighbour, which then takes its name: a reader sees the old mirror or the new one. */
 static enum rfl_rc make_anew(const char *path, const char *mirror, struct rfl_err *err)
 {
-	char *fresh = rfl_ledger__beside(path, ".jsonl.new");
-	enum rfl_rc rc;
+	char *fresh = NULL;
+	FILE *f = NULL;
+	enum rfl_rc rc = rfl_file_neighbour(mirror, &fresh, &f, err);
 
-	if (!fresh)
-		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
-	rc = write_mirror(path, fresh, err);
+	if (rc)
+		return rc;
+	rc = write_mirror(path, f, fresh, err);
+	if (fclose(f) != 0 && rc == RFL_OK)
+		rc = rfl_fail(err, RFL_EIO, errno, "%s: cannot write: %s", fresh, strerror(errno));
 	if (rc == RFL_OK && rename(fresh, mirror) != 0)
 		rc = rfl_fail(err, RFL_EIO, errno, "%s: cannot replace: %s", mirror,
 			      strerror(errno));
@@ -172,7 +165,7 @@ static bool ends_with(const char *mirror, const struct rfl_buf *last)
 	struct stat st;
 	char *have = NULL;
 	bool same = false;
-	int fd = open(mirror, O_RDONLY | O_CLOEXEC);
+	int fd = open(mirror, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe must not hold us */
 	size_t len = last->len + 1; /* with the newline of the line before */
 
 	if (fd < 0)

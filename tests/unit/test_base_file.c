@@ -2,16 +2,20 @@
 #include "tests/unit/rfl_test.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <dirent.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/file.h"
+#include "tests/unit/log_rig.h"
 
 static void assert_content(const char *path, const char *expected)
 {
@@ -207,6 +211,106 @@ static void hashes(void **state)
 
 #define in_tmpdir(f) cmocka_unit_test_setup_teardown(f, tmpdir_make, tmpdir_remove)
 
+/* In a folder that others may write to, a link may point at any file of ours. */
+static void links_of_others_are_not_followed(void **state)
+{
+	const uid_t other = 65534;
+	const char *target = write_file(*state, "target", "mine");
+	const char *link = tmp_path(*state, "link");
+	struct rfl_err err = RFL_ERR_INIT;
+	int fd = -1;
+
+	if (geteuid() != 0)
+		skip(); /* only root makes links of others */
+	assert_int_equal(symlink(target, link), 0);
+	assert_int_equal(lchown(link, other, other), 0);
+	assert_int_equal(rfl_file_write(link, "x", 1, &err), RFL_EIO);
+	assert_says(&err, "link: is a symbolic link that another user made");
+	rfl_err_clear(&err);
+	assert_int_equal(rfl_file_lock(link, &fd, &err), RFL_EIO);
+	assert_says(&err, "another user");
+	rfl_err_clear(&err);
+	assert_int_equal(rfl_file_check_writable(link, false, &err), RFL_EIO);
+	assert_says(&err, "another user");
+	assert_content(target, "mine");
+
+	assert_int_equal(chown(*state, other, other), 0); /* whose folder it is may do so */
+	rfl_err_clear(&err);
+	assert_ok(rfl_file_lock(link, &fd, &err), &err);
+	assert_ok(rfl_file_append(fd, link, "s", 1, &err), &err);
+	assert_ok(rfl_file_unlock(fd, link, &err), &err);
+	assert_content(target, "mines");
+}
+
+static pid_t dead_process(void)
+{
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(0);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	return pid;
+}
+
+static void leave(void *state, const char *of, long pid, const char *end, bool long_ago)
+{
+	const struct timespec when[2] = { { .tv_sec = time(NULL) - 3600 },
+					  { .tv_sec = time(NULL) - 3600 } };
+	char name[96];
+
+	snprintf(name, sizeof(name), "%s.tmp.%ld.0%s", of, pid, end);
+	write_file(state, name, "");
+	if (long_ago)
+		assert_int_equal(utimensat(AT_FDCWD, tmp_path(state, name), when, 0), 0);
+}
+
+static void what_killed_processes_left_is_swept(void **state)
+{
+	const long dead = dead_process();
+
+	leave(*state, "env.json", dead, "", true);
+	assert_int_equal(entries(*state), 1);
+	rfl_file_sweep(tmp_path(*state, "env.json"));
+	assert_int_equal(entries(*state), 0);
+
+	leave(*state, "env.json", dead, "", false); /* on another machine it may be alive */
+	leave(*state, "env.json", getpid(), "", true);
+	leave(*state, "env.json", dead, ".mine", true);
+	leave(*state, "other", dead, "", true);
+	rfl_file_sweep(tmp_path(*state, "env.json"));
+	assert_int_equal(entries(*state), 4);
+}
+
+/* Whoever waits for longer than a second learns for what, and gets the lock in the end. */
+static void waiting_for_a_lock_is_said(void **state)
+{
+	const char *path = write_file(*state, "lock", "");
+	const struct timespec pause = { .tv_sec = 1, .tv_nsec = 400000000 };
+	struct rfl_err err = RFL_ERR_INIT;
+	int ready[2], fd = -1;
+	char byte;
+	pid_t pid;
+
+	rfl_log_set(listen_to, NULL, RFL_LOG_INFO);
+	said[0] = '\0';
+	assert_int_equal(pipe(ready), 0);
+	pid = fork();
+	if (pid == 0) {
+		fd = open(path, O_RDONLY);
+		if (flock(fd, LOCK_EX) == 0 && write(ready[1], "x", 1) == 1)
+			(void)nanosleep(&pause, NULL);
+		_exit(0);
+	}
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	assert_ok(rfl_file_lock(path, &fd, &err), &err);
+	assert_non_null(strstr(said, "lock: waiting for another process"));
+	assert_ok(rfl_file_unlock(fd, path, &err), &err);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	close(ready[0]);
+	close(ready[1]);
+	rfl_log_set(NULL, NULL, RFL_LOG_INFO);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -219,6 +323,9 @@ int main(void)
 		in_tmpdir(makes_folders),
 		cmocka_unit_test(paths),
 		in_tmpdir(hashes),
+		in_tmpdir(links_of_others_are_not_followed),
+		in_tmpdir(what_killed_processes_left_is_swept),
+		in_tmpdir(waiting_for_a_lock_is_said),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
