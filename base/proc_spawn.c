@@ -64,6 +64,8 @@ static int lift(int fd, int least)
 	if (fd < 0 || fd >= least)
 		return fd;
 	high = fcntl(fd, F_DUPFD_CLOEXEC, least);
+	if (high < 0 && errno == EINVAL) /* `least` is beyond the limit */
+		errno = EMFILE;
 	close(fd);
 	return high;
 }
@@ -195,8 +197,8 @@ static enum rfl_rc fail_start(const struct rfl_proc_spec *spec, int code, struct
 	if (code == ENOENT || code == EACCES || code == ENOTDIR || code == ENOEXEC)
 		return rfl_fail(err, RFL_EUNAVAILABLE, code, "%s: cannot be started: %s",
 				spec->argv[0], strerror(code));
-	return rfl_fail(err, RFL_EIO, code, "%s: cannot be started: %s", spec->argv[0],
-			strerror(code));
+	return rfl_fail(err, RFL_EIO, code, "%s: cannot be started: %s%s", spec->argv[0],
+			strerror(code), code == EMFILE ? "; raise the limit with 'ulimit -n'" : "");
 }
 
 static int take(int *fd)

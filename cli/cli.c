@@ -17,6 +17,7 @@
 #include "cli/help.h"
 #include "cli/opt.h"
 #include "cli/put.h"
+#include "cli/stop.h"
 #include "rfl_config.h"
 
 #define COMMANDS_MAX 128
@@ -170,6 +171,8 @@ static enum rfl_rc run_command(struct rfl_cli *cli, const struct rfl_cmd *cmd, i
 	if (rc != RFL_OK)
 		goto done;
 	apply_globals(cli, &globals);
+	if (!cmd->holds_signals)
+		rfl_stop_let();
 	if (globals.help)
 		rfl_cmd_help(cli->out, cmd);
 	else if (globals.version)

@@ -79,6 +79,8 @@ struct rfl_cmd {
 	size_t args_size;           /**< of the command's argument struct, zeroed before parsing */
 	ptrdiff_t operands_offset;  /**< of a struct rfl_opt_list; -1 when it takes none */
 	bool hidden;
+	bool holds_signals; /**< it ends with rfl_stop_catch() what main() began with
+			       rfl_stop_hold() */
 	/** @param args  the filled argument struct. RFL_EFAILED with an empty err: the result was
 	 *                printed and is "no" (exit 1, no message). */
 	enum rfl_rc (*run)(struct rfl_cli *cli, const void *args, struct rfl_err *err);

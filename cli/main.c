@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -18,7 +19,10 @@
 #include "base/num.h"
 #include "base/proc.h"
 #include "cli/cmd.h"
+#include "cli/stop.h"
 #include "rfl_config.h"
+
+#define LAST_SECOND INT64_C(253402300799) /* of the year 9999 */
 
 /* "/opt/x/bin/roofline" -> "/opt/x"; the program lies two steps below its prefix. */
 static void cut_to_prefix(char *path)
@@ -61,6 +65,34 @@ out_of_memory:
 	return NULL;
 }
 
+/* What a caller ignores or blocks is inherited. A run may be stopped from its first moment on, so
+ * these signals wait until somebody listens. */
+static void set_signals(void)
+{
+	/* A reader that goes and a limit on files are errors of a write, not our death. */
+	(void)signal(SIGPIPE, SIG_IGN);
+	(void)signal(SIGXFSZ, SIG_IGN);
+	(void)signal(SIGCHLD, SIG_DFL); /* ignored, it would take the exit status of our children */
+	rfl_stop_hold();
+}
+
+/* A stack limit that is too low would be a crash somewhere; it is raised as far as we may. */
+static enum rfl_rc need_stack(struct rfl_err *err)
+{
+	const rlim_t least = (rlim_t)256 << 10, enough = (rlim_t)8 << 20;
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur >= least)
+		return RFL_OK;
+	limit.rlim_cur = limit.rlim_max < enough ? limit.rlim_max : enough;
+	if (limit.rlim_cur >= least && setrlimit(RLIMIT_STACK, &limit) == 0)
+		return RFL_OK;
+	return rfl_fail(
+		err, RFL_EUNAVAILABLE, 0,
+		"the stack limit is %llu KiB, and 256 are needed: raise it with 'ulimit -s'",
+		(unsigned long long)limit.rlim_cur / 1024);
+}
+
 /* SOURCE_DATE_EPOCH: calendar time stands still, so that files come out equal. */
 static enum rfl_rc fix_clock(struct rfl_err *err)
 {
@@ -71,6 +103,11 @@ static enum rfl_rc fix_clock(struct rfl_err *err)
 	if (!text || *text == '\0')
 		return RFL_OK;
 	rc = rfl_num_parse_int(text, "SOURCE_DATE_EPOCH", &unix_s, err);
+	if (rc == RFL_OK && (unix_s < 0 || unix_s > LAST_SECOND))
+		rc = rfl_fail(err, RFL_EINVAL, 0,
+			      "SOURCE_DATE_EPOCH: %s is not a time from 1970 to 9999 in seconds; "
+			      "unset it, or use the output of 'date +%%s'",
+			      text);
 	if (rc != RFL_OK)
 		return RFL_EUSAGE;
 	rfl_clock_fix(unix_s);
@@ -100,10 +137,8 @@ int main(int argc, char **argv)
 	char *self = NULL, *prefix = NULL;
 	int code = 1;
 
-	/* A reader that goes and a limit on files are errors of a write, not our death. */
-	(void)signal(SIGPIPE, SIG_IGN);
-	(void)signal(SIGXFSZ, SIG_IGN);
-	if (hold_standard_streams(&err) != RFL_OK)
+	set_signals();
+	if (hold_standard_streams(&err) != RFL_OK || need_stack(&err) != RFL_OK)
 		goto done;
 	if (!arena) {
 		rfl_fail(&err, RFL_ENOMEM, 0, "out of memory");

@@ -17,6 +17,30 @@ static void on_signal(int number)
 	asked = 1;
 }
 
+static sigset_t all_of_them(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	for (size_t i = 0; i < RFL_STOP_SIGNALS; i++)
+		sigaddset(&set, signals[i]);
+	return set;
+}
+
+void rfl_stop_hold(void)
+{
+	const sigset_t set = all_of_them();
+
+	(void)pthread_sigmask(SIG_SETMASK, &set, NULL);
+}
+
+void rfl_stop_let(void)
+{
+	const sigset_t set = all_of_them();
+
+	(void)pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+}
+
 void rfl_stop_catch(struct rfl_stop *ret)
 {
 	struct sigaction action = { .sa_handler = on_signal };
@@ -28,6 +52,7 @@ void rfl_stop_catch(struct rfl_stop *ret)
 		if (sigaction(signals[i], NULL, &ret->old[i]) == 0 &&
 		    ret->old[i].sa_handler != SIG_IGN)
 			(void)sigaction(signals[i], &action, NULL);
+	rfl_stop_let();
 }
 
 void rfl_stop_restore(const struct rfl_stop *stop)

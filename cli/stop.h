@@ -18,6 +18,11 @@ struct rfl_stop {
 	struct sigaction old[RFL_STOP_SIGNALS];
 };
 
+/** They wait until rfl_stop_let() or rfl_stop_catch(); no other signal is blocked from here on,
+ * whatever our caller has blocked. */
+void rfl_stop_hold(void);
+void rfl_stop_let(void);
+
 /** From here on they are only noted. One that our caller had switched off (nohup, a job in the
  * background of a script) stays off. Calls may be nested; the outermost forgets what was asked
  * before. */
