@@ -310,9 +310,8 @@ static enum rfl_rc watch_to_end(struct watch *w)
 		kill(w->child.pid, SIGKILL);
 		while (waitpid(w->child.pid, NULL, 0) < 0 && errno == EINTR)
 			;
-	} else {
-		drain(w);
 	}
+	drain(w);
 	close_fd(&w->pidfd);
 	rfl_proc__child_close(&w->child);
 	rfl_buf_fini(&w->report);
@@ -340,13 +339,10 @@ enum rfl_rc rfl_proc_run(const struct rfl_proc_spec *spec, struct rfl_proc_resul
 	hold_sigpipe(&sigpipe);
 	w.start_s = rfl_clock_s();
 	rc = rfl_proc__spawn(spec, &sigpipe.before, &w.child, err);
+	ret->started = rc == RFL_OK;
 	if (rc == RFL_OK)
 		rc = watch_to_end(&w);
 	release_sigpipe(&sigpipe);
-	if (rc != RFL_OK) {
-		rfl_proc_result_fini(ret);
-		*ret = (struct rfl_proc_result){ 0 };
-	}
 	return rc;
 }
 

@@ -17,14 +17,14 @@ extern "C" {
 #endif
 
 struct rfl_proc_spec {
-	const char *const *argv;  /**< NULL-terminated; argv[0] is a path, or a name found in PATH */
-	const char *const *env;   /**< "NAME=value", NULL-terminated, added to our own; may be NULL */
-	const void *input;        /**< written to its standard input, then closed; NULL: /dev/null */
+	const char *const *argv; /**< NULL-terminated; argv[0] is a path, or a name found in PATH */
+	const char *const *env; /**< "NAME=value", NULL-terminated, added to our own; may be NULL */
+	const void *input;      /**< written to its standard input, then closed; NULL: /dev/null */
 	size_t input_len;
-	int report_fd;            /**< in the child, the write end of a pipe that we read; 0: none */
-	bool capture_stdout;      /**< else inherited */
-	bool capture_stderr;      /**< else inherited */
-	double timeout_s;         /**< 0: none. SIGTERM at the deadline, SIGKILL 5 s later */
+	int report_fd;       /**< in the child, the write end of a pipe that we read; 0: none */
+	bool capture_stdout; /**< else inherited */
+	bool capture_stderr; /**< else inherited */
+	double timeout_s;    /**< 0: none. SIGTERM at the deadline, SIGKILL 5 s later */
 	/** Called with each complete line that arrives on report_fd, without its newline. */
 	void (*on_report)(const char *line, void *ctx);
 	/** Asked ten times a second; true means: stop the child as at a deadline. May be NULL. */
@@ -33,9 +33,10 @@ struct rfl_proc_spec {
 };
 
 struct rfl_proc_result {
-	bool exited;        /**< else killed by a signal */
-	int exit_code;      /**< valid when exited */
-	int signal;         /**< valid when not exited */
+	bool started;  /**< there was a child, even where it could not be watched to its end */
+	bool exited;   /**< else killed by a signal */
+	int exit_code; /**< valid when exited */
+	int signal;    /**< valid when not exited */
 	bool timed_out;
 	bool cancelled;
 	double wall_s, user_s, system_s;
@@ -49,12 +50,13 @@ struct rfl_proc_result {
 
 /**
  * Run a child to its end. SIGPIPE is not raised in the parent. When the parent dies, the child gets
- * SIGKILL (Linux; to be exact, when the calling thread ends). The end of the child is the end of the
- * run: a grandchild that keeps a pipe open is not waited for. An input that the child leaves unread
- * is no failure. Captured output beyond the maximum is dropped, and `failed` is set in its buffer.
+ * SIGKILL (Linux; to be exact, when the calling thread ends). The end of the child is the end of
+ * the run: a grandchild that keeps a pipe open is not waited for. An input that the child leaves
+ * unread is no failure. Captured output beyond the maximum is dropped, and `failed` is set in its
+ * buffer.
  *
  * @param ret  filled when the child was started, whatever became of it; the caller releases with
- *             rfl_proc_result_fini(). On failure it is zeroed.
+ *             rfl_proc_result_fini(), also after a failure: then it has what came until then.
  * @return RFL_OK when the child was started and reaped; RFL_EUNAVAILABLE when the program does not
  *         exist; RFL_EIO
  */

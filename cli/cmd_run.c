@@ -65,13 +65,16 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 	join_words(cli, &words);
 	rc = rfl_run_request_run(cli, &request, rfl_buf_str(&words), NULL, &result, err);
 	rfl_buf_fini(&words);
-	if (rc == RFL_OK)
+	if (result.recorded) {
+		enum rfl_rc concluded;
+
 		say_counters(&result.row);
-	if (rc == RFL_OK)
-		rc = conclude(cli, &result, err);
-	if (result.time_log[0])
-		rfl_log(RFL_LOG_INFO, "%s/metrics.csv, %s%s%s", request.log_dir, result.time_log,
+		concluded = conclude(cli, &result, err);
+		rc = rc ? rc : concluded;
+		rfl_log(RFL_LOG_INFO, "%s/metrics.csv%s%s%s%s", request.log_dir,
+			result.time_log[0] ? ", " : "", result.time_log,
 			result.counters_file[0] ? ", " : "", result.counters_file);
+	}
 	rfl_run_result_fini(&result);
 	return rc;
 }
@@ -97,5 +100,6 @@ const struct rfl_cmd rfl_cmd_run = {
 	.opts = rfl_run_opts,
 	.args_size = sizeof(struct rfl_run_args),
 	.operands_offset = -1,
+	.holds_signals = true,
 	.run = run,
 };

@@ -84,7 +84,7 @@ enum rfl_rc rfl_probe_engine(struct rfl_cli *cli, const char *id, struct rfl_are
 
 	rc = rfl_proc_run(&spec, &result, err);
 	if (rc != RFL_OK)
-		return rc;
+		goto done;
 	*ret = (struct rfl_probe){ .devices = "" };
 	read_lines(arena, rfl_buf_str(&result.out), ret);
 	ret->ok = result.exited && result.exit_code == 0 && ret->devices[0] != '\0';
@@ -92,6 +92,7 @@ enum rfl_rc rfl_probe_engine(struct rfl_cli *cli, const char *id, struct rfl_are
 		ret->reason = what_happened(arena, &result);
 	if (!ret->ok && !ret->reason)
 		rc = rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
+done:
 	rfl_proc_result_fini(&result);
 	return rc;
 }

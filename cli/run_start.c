@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "cli/put.h"
 #include "cli/stop.h"
 #include "machine/machine.h"
 
@@ -59,6 +60,25 @@ static void on_progress(const char *phase, int64_t done, int64_t total, void *ct
 		rfl_cli_progress(w->cli, "counting a step");
 	else
 		rfl_cli_progress(w->cli, "opening the engine");
+}
+
+/* What was measured is not lost: it can be added to the ledger by hand. */
+static void on_unrecorded(const char *ledger, const struct rfl_ledger_row *row, void *ctx)
+{
+	const struct watcher *w = ctx;
+	struct rfl_err why = RFL_ERR_INIT;
+	struct rfl_buf text;
+	enum rfl_rc rc;
+
+	rfl_log(RFL_LOG_ERROR,
+		"%s: the row cannot be added; standard output has it, with its header", ledger);
+	rfl_buf_init(&text, 0);
+	rc = rfl_ledger_csv(row, &text, &why);
+	if (rc == RFL_OK)
+		rc = rfl_cli_put_as(w->cli, RFL_FORMAT_CSV, &text, "row", &why);
+	if (rc != RFL_OK)
+		rfl_log(RFL_LOG_ERROR, "%s", why.msg);
+	rfl_buf_fini(&text);
 }
 
 static void on_attempt(const struct rfl_ledger_row *row, int64_t next_batch, void *ctx)
@@ -181,16 +201,20 @@ enum rfl_rc rfl_run_request_run(struct rfl_cli *cli, const struct rfl_run_reques
 	struct rfl_run_config config = r->config;
 	enum rfl_rc rc = RFL_OK;
 
+	if (r->in_process)
+		rfl_stop_let();
+	else
+		rfl_stop_catch(&stop);
+	*ret = (struct rfl_run_result){ .rc = RFL_OK };
+	rfl_ledger_row_init(&ret->row);
 	if (r->detect_data && rfl_data_detect(config.data.dir, &config.data.kind, err) != RFL_OK)
 		rc = RFL_EUSAGE;
 	if (config.data.kind == RFL_DATA_MNIST) /* digits are neither cropped nor mirrored */
 		config.data.augment = false;
 	if (rc == RFL_OK)
 		rc = settle(&config, err);
-	*ret = (struct rfl_run_result){ .rc = RFL_OK };
-	rfl_ledger_row_init(&ret->row);
 	if (rc)
-		return rc;
+		goto done;
 	say_deaf(&config);
 	child_environment(r, env);
 	const struct rfl_run_options options = {
@@ -206,18 +230,18 @@ enum rfl_rc rfl_run_request_run(struct rfl_cli *cli, const struct rfl_run_reques
 		.visible_gpus = getenv("CUDA_VISIBLE_DEVICES"),
 		.cancelled = is_cancelled,
 		.progress = on_progress,
+		.unrecorded = on_unrecorded,
 		.attempt = on_attempt,
 		.ctx = &watcher,
 	};
-	if (!r->in_process)
-		rfl_stop_catch(&stop);
 	rc = r->local_world ? rfl_run_local(&config, &options, ret, err)
 			    : rfl_run_fitting(&config, &options, r->oom, ret, err);
-	if (!r->in_process)
-		rfl_stop_restore(&stop);
 	rfl_cli_progress(cli, NULL);
 	if (rc == RFL_OK)
 		say_backend(&ret->row);
+done:
+	if (!r->in_process)
+		rfl_stop_restore(&stop);
 	/* refused before it began: a name or a value is not allowed */
 	return rc == RFL_EINVAL ? RFL_EUSAGE : rc;
 }

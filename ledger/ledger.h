@@ -200,6 +200,10 @@ double rfl_ledger_real(const struct rfl_ledger_row *row, size_t i);
 /** A field as the file writes it, "" when it is not known. @return `number`, or the row's text */
 const char *rfl_ledger_field(const struct rfl_ledger_row *row, size_t i, char number[RFL_NUM_MAX]);
 
+/** The header and a row, as a new ledger would have them. */
+enum rfl_rc rfl_ledger_csv(const struct rfl_ledger_row *row, struct rfl_buf *out,
+			   struct rfl_err *err) RFL_WARN_UNUSED;
+
 /**
  * Append a row: locked, one write, synced. Creates folder and file when absent. Before that, under
  * the same lock, an incomplete last row (a power cut) is set aside into <name>.torn.csv, and a file

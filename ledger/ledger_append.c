@@ -169,6 +169,19 @@ static const char *field_of(const struct rfl_ledger_row *row, const char *name,
 	return i < RFL_LEDGER_NCOLUMNS ? rfl_ledger_field(row, i, number) : "";
 }
 
+enum rfl_rc rfl_ledger_csv(const struct rfl_ledger_row *row, struct rfl_buf *out,
+			   struct rfl_err *err)
+{
+	char numbers[RFL_LEDGER_NCOLUMNS][RFL_NUM_MAX];
+	const char *fields[RFL_LEDGER_NCOLUMNS];
+	enum rfl_rc rc = rfl_ledger__put_header(out, err);
+
+	for (size_t i = 0; i < RFL_LEDGER_NCOLUMNS; i++)
+		fields[i] = rfl_ledger_field(row, i, numbers[i]);
+	rfl_csv_write_row(out, fields, RFL_LEDGER_NCOLUMNS);
+	return rc ? rc : rfl_buf_check(out, "ledger", err);
+}
+
 /* The rows in the order of the file's own columns; columns that are not ours stay empty. */
 static enum rfl_rc put_rows(const struct rfl_csv *csv, const struct rfl_ledger_row *rows, size_t n,
 			    struct rfl_buf *out, struct rfl_err *err)

@@ -144,6 +144,34 @@ static void run_here(struct rfl_run__state *run)
 
 /* ---- before it ---- */
 
+static enum rfl_rc check_writable(const char *dir, bool counts, struct rfl_err *err)
+{
+	static const struct {
+		const char *name;
+		bool folder;
+	} all[] = {
+		{ "", true },
+		{ "steps", true },
+		{ "time", true },
+		{ "env.json", false },
+		{ "metrics.jsonl", false },
+		{ "metrics.csv", false },
+		{ "counters.csv", false },
+	};
+	enum rfl_rc rc = RFL_OK;
+
+	for (size_t i = 0; i + !counts < RFL_ARRAY_LEN(all) && rc == RFL_OK; i++) {
+		char *path = rfl_path_join(dir, all[i].name);
+
+		if (path)
+			rc = rfl_file_check_writable(path, all[i].folder, err);
+		else
+			rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", dir);
+		free(path);
+	}
+	return rc;
+}
+
 /* Everything that could keep the row from being written, found out before the run and not an hour
  * later. */
 static enum rfl_rc check_logs(struct rfl_run__state *run, struct rfl_err *err)
@@ -160,7 +188,9 @@ static enum rfl_rc check_logs(struct rfl_run__state *run, struct rfl_err *err)
 	snprintf(run->ledger_path, sizeof(run->ledger_path), "%s/metrics.csv", dir);
 	snprintf(run->lock_path, sizeof(run->lock_path), "%s/.lock", dir);
 	snprintf(run->counters_path, sizeof(run->counters_path), "%s/counters.csv", dir);
-	rc = rfl_ledger_check(run->ledger_path, err);
+	rc = check_writable(dir, counts, err);
+	if (rc == RFL_OK)
+		rc = rfl_ledger_check(run->ledger_path, err);
 	if (rc == RFL_OK && counts)
 		rc = rfl_counters_check(run->counters_path, err);
 	if (rc == RFL_OK)
@@ -177,10 +207,15 @@ static enum rfl_rc prepare(struct rfl_run__state *run, struct rfl_ledger_row *ro
 			   struct rfl_err *err)
 {
 	const struct rfl_run_options *o = run->options;
+	struct rfl_run_config all = *run->config;
 	char env[49], label[RFL_LABEL_MAX + 1];
+	int64_t flops; /* of the row, which has room for so many */
 	enum rfl_rc rc;
 
 	rc = rfl_run__check(run->config, &run->net, err);
+	all.batch *= all.world.size > 1 ? all.world.size : 1;
+	if (rc == RFL_OK)
+		rc = rfl_run__flops(&all, run->net, &flops, err);
 	if (rc == RFL_OK && o->label)
 		rc = rfl_label_check(o->label, err);
 	if (rc == RFL_OK && o->label && run->config->world.size > 1)
@@ -211,14 +246,14 @@ enum rfl_rc rfl_run(const struct rfl_run_config *config, const struct rfl_run_op
 	rfl_ledger_row_init(&ret->row);
 	rfl_captures_init(&run.captures);
 	rc = prepare(&run, &ret->row, err);
-	if (rc == RFL_OK) {
-		if (options->in_process)
-			run_here(&run);
-		else
-			rc = run_child(&run, err);
-	}
-	if (rc == RFL_OK)
+	if (rc == RFL_OK && options->in_process)
+		run_here(&run);
+	else if (rc == RFL_OK)
+		rc = run_child(&run, &run.trouble);
+	if (rc == RFL_OK || run.process.started)
 		rc = rfl_run__conclude(&run, ret, err);
+	else if (run.trouble.rc)
+		rc = rfl_fail(err, run.trouble.rc, run.trouble.native, "%s", run.trouble.msg);
 	rfl_proc_result_fini(&run.process);
 	rfl_run__heard_fini(&run.heard);
 	rfl_captures_fini(&run.captures);

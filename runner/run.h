@@ -95,6 +95,9 @@ struct rfl_run_options {
 	const char *(*why_cancelled)(void *ctx);
 	/** "setup", "warmup", "window", "until", "counting"; see rfl_burst_config. May be NULL. */
 	void (*progress)(const char *phase, int64_t done, int64_t total, void *ctx);
+	/** A row that could not be written to the ledger: what was measured would be lost. May be
+	 * NULL; of several processes it comes from several threads. */
+	void (*unrecorded)(const char *ledger, const struct rfl_ledger_row *row, void *ctx);
 	/** Of rfl_run_fitting(): a row was written, another batch size is tried. May be NULL. */
 	void (*attempt)(const struct rfl_ledger_row *row, int64_t next_batch, void *ctx);
 	void *ctx;
@@ -103,6 +106,7 @@ struct rfl_run_options {
 struct rfl_run_result {
 	struct rfl_ledger_row row;
 	enum rfl_rc rc;           /**< why status is not ok; RFL_OK when it is */
+	bool recorded;            /**< the row is in the ledger */
 	char time_log[4096];      /**< path of the process record */
 	char steps_file[4096];    /**< "" when no step was measured */
 	char counters_file[4096]; /**< "" when nothing was counted */
@@ -118,8 +122,9 @@ struct rfl_run_result {
  *
  * @param ret  filled whenever a row was written; release with rfl_run_result_fini() in any case
  * @return RFL_OK when the row was written, whatever its status says; RFL_EINVAL, RFL_ENOTFOUND and
- *         the like when the run was refused before it began (no row); RFL_EIO when a file could
- *         not be written
+ *         the like when the run was refused before it began (no row); what failed after it began,
+ *         as a file that could not be written: ret->recorded says whether the row was, and its
+ *         error_text has the reason where the run itself is ok
  */
 enum rfl_rc rfl_run(const struct rfl_run_config *config, const struct rfl_run_options *options,
 		    struct rfl_run_result *ret, struct rfl_err *err) RFL_WARN_UNUSED;

@@ -77,6 +77,14 @@ static void on_progress(const char *phase, int64_t done, int64_t total, void *ct
 		o->progress(phase, done, total, o->ctx);
 }
 
+static void on_unrecorded(const char *ledger, const struct rfl_ledger_row *row, void *ctx)
+{
+	const struct rfl_run_options *o = ((const struct member *)ctx)->team->options;
+
+	if (o->unrecorded)
+		o->unrecorded(ledger, row, o->ctx);
+}
+
 static void note_end(struct member *m)
 {
 	struct team *t = m->team;
@@ -145,6 +153,7 @@ static void set_up(struct member *m, struct team *team, const struct rfl_run_con
 	m->options.cancelled = ends_now;
 	m->options.why_cancelled = why_it_ends;
 	m->options.progress = on_progress;
+	m->options.unrecorded = on_unrecorded;
 	m->options.attempt = NULL;
 	m->options.ctx = m;
 	rfl_ledger_row_init(&m->result.row);

@@ -142,7 +142,12 @@ void rfl_run__hear(struct rfl_run__heard *h, const json_t *event, const char **p
 
 /* ---- row and files (run_row.c, run_files.c) ---- */
 
-/** Everything but identity (label, run_id, timestamp, status). */
+/** FLOPs of a step. RFL_EOVERFLOW when they are more than 63 bits hold. */
+enum rfl_rc rfl_run__flops(const struct rfl_run_config *config, const struct rfl_net *net,
+			   int64_t *ret, struct rfl_err *err);
+
+/** Everything but identity (label, run_id, timestamp, status). After a failure it has what could be
+ * filled in. */
 enum rfl_rc rfl_run__fill_row(const struct rfl_run_config *config, const struct rfl_net *net,
 			      const struct rfl_run__heard *heard, const struct rfl_machine *machine,
 			      struct rfl_ledger_row *row, struct rfl_err *err);

@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -59,9 +60,8 @@ static enum rfl_rc write_counters(struct rfl_run__state *run, struct rfl_run_res
 	return rc;
 }
 
-/* One that cannot be written does not keep the others back; the first of them is told. */
-static enum rfl_rc write_side_files(struct rfl_run__state *run, struct rfl_run_result *ret,
-				    struct rfl_err *err)
+/* One that cannot be written does not keep the others back. */
+static void write_side_files(struct rfl_run__state *run, struct rfl_run_result *ret)
 {
 	static enum rfl_rc (*const files[])(struct rfl_run__state *, struct rfl_run_result *,
 					    struct rfl_err *) = {
@@ -69,14 +69,30 @@ static enum rfl_rc write_side_files(struct rfl_run__state *run, struct rfl_run_r
 		write_time_log,
 		write_counters,
 	};
-	enum rfl_rc first = RFL_OK;
 
-	for (size_t i = 0; i < RFL_ARRAY_LEN(files); i++) {
-		enum rfl_rc rc = files[i](run, ret, err);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(files); i++)
+		(void)files[i](run, ret, &run->trouble);
+}
 
-		first = first ? first : rc;
-	}
-	return first;
+/* ---- the row ---- */
+
+/* A run that is ok otherwise says in its row what failed after it was measured. */
+static void note_trouble(const struct rfl_run__state *run, struct rfl_ledger_row *row)
+{
+	if (run->trouble.rc && !row->error_text)
+		(void)!rfl_ledger_set(&row->error_text, run->trouble.msg, NULL);
+}
+
+static enum rfl_rc append(const struct rfl_run__state *run, struct rfl_run_result *ret,
+			  struct rfl_err *err)
+{
+	const struct rfl_run_options *o = run->options;
+	enum rfl_rc rc = rfl_ledger_append(run->ledger_path, &ret->row, err);
+
+	ret->recorded = rc == RFL_OK;
+	if (rc && o->unrecorded)
+		o->unrecorded(run->ledger_path, &ret->row, o->ctx);
+	return rc;
 }
 
 /* On what it ran. That this could not be written costs a run nothing. */
@@ -121,34 +137,26 @@ static enum rfl_rc identify(const struct rfl_run__state *run, struct rfl_ledger_
 static enum rfl_rc record_world(struct rfl_run__state *run, struct rfl_run_result *ret,
 				struct rfl_err *err)
 {
+	struct rfl_err *trouble = &run->trouble;
 	struct rfl_ledger_row all;
-	enum rfl_rc rc;
 
 	rfl_ledger_row_init(&all);
-	rc = rfl_run__fill_world_row(run->config, run->net, &run->heard, run->machine, &ret->row,
-				     &all, err);
-	if (rc == RFL_OK)
-		rc = rfl_run__make_id(run->config->world.size, &all, err);
-	if (rc == RFL_OK)
-		rc = rfl_ledger_set(&all.timestamp_utc, ret->row.timestamp_utc, err);
-	if (rc == RFL_OK)
-		rc = rfl_ledger_set(&all.env, ret->row.env, err);
-	if (rc == RFL_OK)
-		rc = rfl_ledger_set(&all.label, run->world_label, err);
-	if (rc == RFL_OK)
-		rc = identify(run, &all, err);
-	if (rc) {
-		rfl_ledger_row_fini(&all);
-		return rc;
-	}
+	(void)rfl_run__fill_world_row(run->config, run->net, &run->heard, run->machine, &ret->row,
+				      &all, trouble);
+	(void)rfl_run__make_id(run->config->world.size, &all, trouble);
+	(void)!rfl_ledger_set(&all.timestamp_utc, ret->row.timestamp_utc, trouble);
+	(void)!rfl_ledger_set(&all.env, ret->row.env, trouble);
+	(void)!rfl_ledger_set(&all.label, run->world_label, trouble);
+	(void)identify(run, &all, trouble);
 	all.repeat = ret->row.repeat;
 	rfl_ledger_row_fini(&ret->row);
 	ret->row = all;
-	if (ret->rc == RFL_OK && strcmp(all.status, "ok") != 0)
+	if (ret->rc == RFL_OK && (!all.status || strcmp(all.status, "ok") != 0))
 		ret->rc = RFL_EFAILED;
 	if (run->heard.world.known)
-		rc = write_steps(run, &run->heard.world.burst, ret, err);
-	return rc ? rc : rfl_ledger_append(run->ledger_path, &ret->row, err);
+		(void)write_steps(run, &run->heard.world.burst, ret, trouble);
+	note_trouble(run, &ret->row);
+	return append(run, ret, err);
 }
 
 /* The row is written last, so that what it points to is there; and it is written even when a side
@@ -158,19 +166,18 @@ static enum rfl_rc record(struct rfl_run__state *run, struct rfl_run_result *ret
 {
 	const struct rfl_world *w = &run->config->world;
 	struct rfl_ledger_row *row = &ret->row;
-	enum rfl_rc rc, side;
+	enum rfl_rc rc;
 
-	rc = rfl_run__make_label(run, row, err);
-	if (rc == RFL_OK)
-		rc = identify(run, row, err);
-	if (rc)
-		return rc;
-	side = write_side_files(run, ret, err);
+	if (rfl_run__make_label(run, row, &run->trouble) != RFL_OK)
+		(void)!rfl_ledger_set(&row->label, row->run_id, NULL); /* no other run has it */
+	(void)identify(run, row, &run->trouble);
+	write_side_files(run, ret);
 	record_environment(run, row);
-	rc = rfl_ledger_append(run->ledger_path, row, err);
+	note_trouble(run, row);
+	rc = append(run, ret, err);
 	if (rc == RFL_OK && w->size > 1 && w->rank == 0)
 		rc = record_world(run, ret, err);
-	return side ? side : rc;
+	return rc;
 }
 
 static enum rfl_rc explain_cancel(const struct rfl_run__state *run, struct rfl_ledger_row *row,
@@ -184,34 +191,52 @@ static enum rfl_rc explain_cancel(const struct rfl_run__state *run, struct rfl_l
 	return rfl_ledger_set(&row->error_text, why, err);
 }
 
+/* What runs that were killed while they wrote have left. */
+static void sweep(const char *dir)
+{
+	static const char *const names[] = { "env.json", "env_info.md", "metrics.csv",
+					     "metrics.jsonl" };
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(names); i++) {
+		char *path = rfl_path_join(dir, names[i]);
+
+		if (path)
+			rfl_file_sweep(path);
+		free(path);
+	}
+}
+
 enum rfl_rc rfl_run__conclude(struct rfl_run__state *run, struct rfl_run_result *ret,
 			      struct rfl_err *err)
 {
 	struct rfl_ledger_row *row = &ret->row;
-	enum rfl_rc rc, unlocked;
+	struct rfl_err *trouble = &run->trouble;
+	const bool unwatched = trouble->rc != RFL_OK; /* the child's end is not known */
+	enum rfl_rc rc;
 	int lock = -1;
 
-	rc = rfl_run__fill_row(run->config, run->net, &run->heard, run->machine, row, err);
-	if (rc)
-		return rc;
+	(void)rfl_run__fill_row(run->config, run->net, &run->heard, run->machine, row, trouble);
 	row->requested_batch = run->options->requested_batch > 0 ? run->options->requested_batch
 								 : run->config->batch;
 	row->host_peak_bytes = isnan(run->heard.host_peak_bytes) ? run->process.max_rss_bytes
 								 : run->heard.host_peak_bytes;
-	ret->rc = rfl_run__judge(&run->heard, &run->process, memory_limit(run->machine), row, err);
-	rc = explain_cancel(run, row, err);
-	if (rc)
-		return rc;
-	rc = rfl_run__fill_counters(run->config, &run->heard, &run->process, &run->captures, row,
-				    err);
-	if (rc)
-		return rc;
-	rc = rfl_file_mkdirs(run->options->log_dir, err); /* removed meanwhile, perhaps */
-	if (rc == RFL_OK)
-		rc = rfl_file_lock(run->lock_path, &lock, err);
-	if (rc)
-		return rc;
+	ret->rc = rfl_run__judge(&run->heard, &run->process, memory_limit(run->machine), row,
+				 trouble);
+	(void)explain_cancel(run, row, trouble);
+	if (unwatched)
+		(void)!rfl_ledger_set(&row->error_text, trouble->msg, NULL);
+	(void)rfl_run__fill_counters(run->config, &run->heard, &run->process, &run->captures, row,
+				     trouble);
+	/* The folder was removed meanwhile, perhaps. Without the lock the label may be another
+	 * run's as well, which is better than no row. */
+	if (rfl_file_mkdirs(run->options->log_dir, trouble) == RFL_OK)
+		(void)!rfl_file_lock(run->lock_path, &lock, trouble);
 	rc = record(run, ret, err);
-	unlocked = rfl_file_unlock(lock, run->lock_path, err);
-	return rc ? rc : unlocked;
+	sweep(run->options->log_dir);
+	(void)!rfl_file_unlock(lock, run->lock_path, trouble);
+	if (rc && trouble->rc)
+		rfl_log(RFL_LOG_WARN, "%s", trouble->msg);
+	else if (trouble->rc)
+		rc = rfl_fail(err, trouble->rc, trouble->native, "%s", trouble->msg);
+	return rc;
 }

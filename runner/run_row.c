@@ -201,8 +201,8 @@ static enum rfl_rc fill_timing(const struct rfl_run__heard *h, struct rfl_ledger
 
 /* ---- what ran ---- */
 
-static enum rfl_rc count_flops(const struct rfl_run_config *c, const struct rfl_net *net,
-			       int64_t *ret, struct rfl_err *err)
+enum rfl_rc rfl_run__flops(const struct rfl_run_config *c, const struct rfl_net *net, int64_t *ret,
+			   struct rfl_err *err)
 {
 	const struct rfl_count_options options = {
 		.batch = c->batch,
@@ -366,13 +366,12 @@ enum rfl_rc rfl_run__fill_row(const struct rfl_run_config *config, const struct 
 			      const struct rfl_run__heard *heard, const struct rfl_machine *machine,
 			      struct rfl_ledger_row *row, struct rfl_err *err)
 {
-	enum rfl_rc rc;
+	enum rfl_rc texts, flops, timing = RFL_OK;
 
 	fill_numbers(config, net, heard, row);
-	rc = fill_texts(config, net, heard, machine, row, err);
-	if (rc == RFL_OK)
-		rc = count_flops(config, net, &row->model_flops_per_step, err);
-	if (rc == RFL_OK && heard->timed)
-		rc = fill_timing(heard, row, err);
-	return rc;
+	texts = fill_texts(config, net, heard, machine, row, err);
+	flops = rfl_run__flops(config, net, &row->model_flops_per_step, err);
+	if (heard->timed)
+		timing = fill_timing(heard, row, err);
+	return texts ? texts : flops ? flops : timing;
 }

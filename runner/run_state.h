@@ -24,6 +24,8 @@ struct rfl_run__state {
 	int64_t number; /* of several processes: N of the label that is made, if they do not
 			   agree on another */
 	char world_label[RFL_LABEL_MAX + 1]; /* of all of them */
+	struct rfl_err trouble; /* what failed first after the child was started: the row is
+				   written all the same */
 };
 
 /* ---- names (run_label.c) ---- */

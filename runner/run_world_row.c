@@ -66,18 +66,17 @@ enum rfl_rc rfl_run__fill_world_row(const struct rfl_run_config *config, const s
 {
 	struct rfl_run_config all = *config;
 	struct rfl_run__heard united;
-	enum rfl_rc rc;
+	enum rfl_rc rc, status;
 
 	all.batch = config->batch * config->world.size;
 	all.world.rank = all.world.local_rank = -1;
 	unite_heard(heard, &united);
 	rc = rfl_run__fill_row(&all, net, &united, machine, row, err);
-	if (rc)
-		return rc;
 	row->micro_batch = own->micro_batch; /* of one process */
 	row->requested_batch = own->requested_batch * config->world.size;
 	row->host_peak_bytes = united.host_peak_bytes;
-	return fill_status(heard, own, row, err);
+	status = fill_status(heard, own, row, err);
+	return rc ? rc : status;
 }
 
 /* ---- labels ---- */

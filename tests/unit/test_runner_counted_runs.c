@@ -280,6 +280,13 @@ static void half_a_count_is_none(void **state)
 	unsetenv("RFL_TEST_SOURCE");
 }
 
+/* After the run was checked. */
+static void put_in_the_way(const char *phase, int64_t done, int64_t total, void *dir)
+{
+	(void)phase, (void)done, (void)total;
+	write_file(dir, "steps", "in the way of a folder\n");
+}
+
 /* One file that cannot be written keeps neither the others back nor the row. */
 static void counts_are_kept_beside_a_file_that_fails(void **state)
 {
@@ -289,12 +296,13 @@ static void counts_are_kept_beside_a_file_that_fails(void **state)
 		.log_dir = *state,
 		.command_line = "roofline run",
 		.child_argv = child,
+		.progress = put_in_the_way,
+		.ctx = *state,
 	};
 	struct rfl_err err = RFL_ERR_INIT;
 	struct rfl_run_result r;
 	struct rfl_ledger *l;
 
-	write_file(*state, "steps", "in the way of a folder\n");
 	assert_int_equal(rfl_run(&config, &options, &r, &err), RFL_EIO);
 	assert_says(&err, "steps");
 	assert_string_not_equal(r.counters_file, "");

@@ -533,6 +533,31 @@ static void a_damaged_ledger_is_refused_first(void **state)
 	rfl_buf_fini(&text);
 }
 
+/* A program that has our library and ignores SIGCHLD: how the child ended is not known, what it
+ * measured is. */
+static void a_failed_wait_costs_no_row(void **state)
+{
+	const char *const child[] = { self, "run-child", NULL };
+	struct rfl_run_config config = small_config();
+	struct rfl_run_options options = options_in(*state, child);
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_run_result result;
+	struct rfl_ledger *l;
+
+	(void)signal(SIGCHLD, SIG_IGN);
+	assert_int_equal(rfl_run(&config, &options, &result, &err), RFL_EIO);
+	(void)signal(SIGCHLD, SIG_DFL);
+	assert_says(&err, "cannot wait for the child");
+	assert_true(result.recorded);
+	l = load(*state);
+	assert_int_equal(l->nrows, 1);
+	assert_string_equal(l->rows[0].status, "ok");
+	assert_string_equal(l->rows[0].error_text, err.msg);
+	assert_true(l->rows[0].samples_per_s > 0);
+	rfl_ledger_free(l);
+	rfl_run_result_fini(&result);
+}
+
 /* ---- the parent is killed ---- */
 
 static void sleep_s(double s)
@@ -675,6 +700,8 @@ int main(int argc, char **argv)
 						tmpdir_remove),
 		cmocka_unit_test_setup_teardown(parents_beside_each_other_share_no_label,
 						tmpdir_make, tmpdir_remove),
+		cmocka_unit_test_setup_teardown(a_failed_wait_costs_no_row, tmpdir_make,
+						tmpdir_remove),
 		cmocka_unit_test_setup_teardown(killing_the_parent_loses_no_row, tmpdir_make,
 						tmpdir_remove),
 	};
