@@ -4,7 +4,6 @@
 #include "ledger/label.h"
 
 #include <ctype.h>
-#include <dirent.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -210,20 +209,6 @@ enum rfl_rc rfl_label_env(const char *given, const char *label, const char *mode
 	return RFL_OK;
 }
 
-/* Raises *most to the N of a text "<stem><N>" or "<stem><N>_<stamp>.txt". */
-static void see(const char *text, const char *stem, size_t stem_len, int64_t *most)
-{
-	size_t len;
-	int64_t n;
-
-	if (strncmp(text, stem, stem_len) != 0)
-		return;
-	len = strcspn(text + stem_len, "_.");
-	n = number_after(text + stem_len, len, "");
-	if (n > *most && n < INT64_MAX) /* there is one after it */
-		*most = n;
-}
-
 enum rfl_rc rfl_label_stem(const char *env, const char *model, const char *precision, int64_t batch,
 			   int world, char ret[RFL_LABEL_STEM], struct rfl_err *err)
 {
@@ -239,37 +224,17 @@ enum rfl_rc rfl_label_stem(const char *env, const char *model, const char *preci
 	return RFL_OK;
 }
 
-int64_t rfl_label_number(const char *stem, const struct rfl_ledger *ledger, const char *time_dir)
-{
-	const size_t len = strlen(stem);
-	int64_t most = 0;
-	DIR *dir;
-
-	for (size_t i = 0; ledger && i < ledger->nrows; i++) {
-		if (ledger->rows[i].label)
-			see(ledger->rows[i].label, stem, len, &most);
-	}
-	dir = opendir(time_dir);
-	if (dir) {
-		const struct dirent *entry;
-
-		while ((entry = readdir(dir)) != NULL)
-			see(entry->d_name, stem, len, &most);
-		closedir(dir);
-	}
-	return most + 1;
-}
-
 enum rfl_rc rfl_label_next(const char *env, const char *model, const char *precision, int64_t batch,
-			   const struct rfl_ledger *ledger, const char *time_dir,
-			   char ret[RFL_LABEL_MAX + 1], struct rfl_err *err)
+			   const char *ledger, const char *time_dir, char ret[RFL_LABEL_MAX + 1],
+			   struct rfl_err *err)
 {
 	char stem[RFL_LABEL_STEM];
+	int64_t number = 0;
 	enum rfl_rc rc = rfl_label_stem(env, model, precision, batch, 1, stem, err);
 
-	if (rc)
-		return rc;
-	snprintf(ret, RFL_LABEL_MAX + 1, "%s%" PRId64, stem,
-		 rfl_label_number(stem, ledger, time_dir));
-	return RFL_OK;
+	if (rc == RFL_OK)
+		rc = rfl_label_number(stem, ledger, time_dir, &number, err);
+	if (rc == RFL_OK)
+		snprintf(ret, RFL_LABEL_MAX + 1, "%s%" PRId64, stem, number);
+	return rc;
 }

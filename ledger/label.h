@@ -70,18 +70,20 @@ enum rfl_rc rfl_label_stem(const char *env, const char *model, const char *preci
 			   int world, char ret[RFL_LABEL_STEM],
 			   struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** One more than the largest N that follows a stem, as in rfl_label_next(). */
-int64_t rfl_label_number(const char *stem, const struct rfl_ledger *ledger, const char *time_dir);
-
 /**
- * Make the next free label: N is one more than the largest in the ledger and in the folder of time
- * logs, 1 when there is none.
- * @param ledger   NULL when there is none yet
- * @param time_dir folder of <label>_<stamp>.txt; need not exist
+ * One more than the largest N that follows a stem in a ledger and in the folder of time logs; 1
+ * when there is none. Of a large ledger the numbers are kept in <name>.labels beside it, so that
+ * only new rows are read; the folder is then read when that file is written.
+ * @param ledger    need not exist
+ * @param time_dir  folder of <label>_<stamp>.txt; need not exist
  */
+enum rfl_rc rfl_label_number(const char *stem, const char *ledger, const char *time_dir,
+			     int64_t *ret, struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** Make the next free label, with the N of rfl_label_number(). */
 enum rfl_rc rfl_label_next(const char *env, const char *model, const char *precision, int64_t batch,
-			   const struct rfl_ledger *ledger, const char *time_dir,
-			   char ret[RFL_LABEL_MAX + 1], struct rfl_err *err) RFL_WARN_UNUSED;
+			   const char *ledger, const char *time_dir, char ret[RFL_LABEL_MAX + 1],
+			   struct rfl_err *err) RFL_WARN_UNUSED;
 
 #ifdef __cplusplus
 }

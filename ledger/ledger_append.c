@@ -117,7 +117,7 @@ static bool last_line(const struct target *t, struct rfl_buf *out)
 	return true;
 }
 
-static void put_header_of(const struct rfl_csv *csv, struct rfl_buf *out)
+void rfl_ledger__put_header_of(const struct rfl_csv *csv, struct rfl_buf *out)
 {
 	for (size_t i = 0; i < rfl_csv_columns(csv); i++) {
 		const char *name = rfl_csv_column(csv, i);
@@ -138,7 +138,7 @@ static bool ends_whole(struct target *t)
 	size_t header;
 
 	rfl_buf_init(&text, 0);
-	put_header_of(t->csv, &text);
+	rfl_ledger__put_header_of(t->csv, &text);
 	header = text.len;
 	if (!last_line(t, &text) || text.failed)
 		goto done;
@@ -213,7 +213,7 @@ static void mirror(struct target *t, const struct rfl_buf *rows)
 
 	rfl_buf_init(&text, 0);
 	rfl_buf_init(&json, 0);
-	put_header_of(t->csv, &text);
+	rfl_ledger__put_header_of(t->csv, &text);
 	rfl_buf_append(&text, rows->data, rows->len);
 	if (!text.failed && rfl_csv_open_text(text.data, text.len, t->path, &csv, NULL) == RFL_OK) {
 		while (rfl_csv_next(csv, &more, NULL) == RFL_OK && more)

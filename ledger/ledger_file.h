@@ -19,6 +19,9 @@
  */
 char *rfl_ledger__beside(const char *path, const char *suffix);
 
+/* The header line of a table that is open (ledger_append.c). */
+void rfl_ledger__put_header_of(const struct rfl_csv *csv, struct rfl_buf *out);
+
 /* ---- the header, and torn rows (ledger_mend.c) ---- */
 
 /* Our columns as a line. */

@@ -178,7 +178,8 @@ static enum rfl_rc check_logs(struct rfl_run__state *run, struct rfl_err *err)
 {
 	const bool counts = run->config->counters != RFL_DETAIL_OFF;
 	const char *dir = run->options->log_dir;
-	struct rfl_ledger *ledger = NULL;
+	char time_dir[sizeof(run->ledger_path)];
+	int64_t number;
 	enum rfl_rc rc;
 	int lock = -1;
 
@@ -193,9 +194,9 @@ static enum rfl_rc check_logs(struct rfl_run__state *run, struct rfl_err *err)
 		rc = rfl_ledger_check(run->ledger_path, err);
 	if (rc == RFL_OK && counts)
 		rc = rfl_counters_check(run->counters_path, err);
-	if (rc == RFL_OK)
-		rc = rfl_run__load_labels(run, &ledger, err);
-	rfl_ledger_free(ledger);
+	snprintf(time_dir, sizeof(time_dir), "%s/time", dir);
+	if (rc == RFL_OK && !run->options->label)
+		rc = rfl_label_number("", run->ledger_path, time_dir, &number, err);
 	if (rc == RFL_OK)
 		rc = rfl_file_mkdirs(dir, err);
 	if (rc == RFL_OK)

@@ -13,25 +13,12 @@
 #include "base/log.h"
 #include "base/text.h"
 
-enum rfl_rc rfl_run__load_labels(const struct rfl_run__state *run, struct rfl_ledger **ret,
-				 struct rfl_err *err)
-{
-	static const bool wanted[RFL_LEDGER_NCOLUMNS] = { [RFL_LEDGER_AT_label] = true };
-
-	*ret = NULL;
-	if (rfl_file_size(run->ledger_path) == 0)
-		return RFL_OK;
-	return rfl_ledger_load_columns(run->ledger_path, wanted, ret, err);
-}
-
 /* The label that was given, or one that is made: into `made`. */
 static enum rfl_rc find_label(const struct rfl_run__state *run, const struct rfl_ledger_row *row,
 			      char made[RFL_LABEL_MAX + 1], struct rfl_err *err)
 {
 	const int64_t agreed = run->heard.world.run_number;
-	struct rfl_ledger *ledger = NULL;
 	char time_dir[4096];
-	enum rfl_rc rc;
 
 	if (run->options->label) {
 		snprintf(made, RFL_LABEL_MAX + 1, "%s", run->options->label);
@@ -40,12 +27,8 @@ static enum rfl_rc find_label(const struct rfl_run__state *run, const struct rfl
 	if (run->config->world.size > 1)
 		return rfl_run__world_label(row, agreed > 0 ? agreed : run->number, made, err);
 	snprintf(time_dir, sizeof(time_dir), "%s/time", run->options->log_dir);
-	rc = rfl_run__load_labels(run, &ledger, err);
-	if (rc == RFL_OK)
-		rc = rfl_label_next(row->env, row->model, row->precision, row->micro_batch, ledger,
-				    time_dir, made, err);
-	rfl_ledger_free(ledger);
-	return rc;
+	return rfl_label_next(row->env, row->model, row->precision, row->micro_batch,
+			      run->ledger_path, time_dir, made, err);
 }
 
 /* A label of somebody's own may say anything, but what reads as our form should be true: tables of
@@ -116,17 +99,11 @@ enum rfl_rc rfl_run__make_id(int rank, struct rfl_ledger_row *row, struct rfl_er
 
 enum rfl_rc rfl_run__choose_number(struct rfl_run__state *run, struct rfl_err *err)
 {
-	struct rfl_ledger *ledger = NULL;
 	char time_dir[4096];
-	enum rfl_rc rc;
 
 	if (run->config->world.size <= 1 || run->options->label)
 		return RFL_OK;
 	snprintf(time_dir, sizeof(time_dir), "%s/time", run->options->log_dir);
-	rc = rfl_run__load_labels(run, &ledger, err);
-	if (rc == RFL_OK)
-		rc = rfl_run__world_number(run->config, run->options, run->net, ledger, time_dir,
-					   &run->number, err);
-	rfl_ledger_free(ledger);
-	return rc;
+	return rfl_run__world_number(run->config, run->options, run->net, run->ledger_path,
+				     time_dir, &run->number, err);
 }

@@ -165,8 +165,8 @@ enum rfl_rc rfl_run__fill_world_row(const struct rfl_run_config *config, const s
 /** N for a label that is to be made: one that is free here. The processes take the largest. */
 enum rfl_rc rfl_run__world_number(const struct rfl_run_config *config,
 				  const struct rfl_run_options *options, const struct rfl_net *net,
-				  const struct rfl_ledger *ledger, const char *time_dir,
-				  int64_t *ret, struct rfl_err *err);
+				  const char *ledger, const char *time_dir, int64_t *ret,
+				  struct rfl_err *err);
 
 /** The label of all processes, from a row with env, model, precision, micro_batch, world_size. */
 enum rfl_rc rfl_run__world_label(const struct rfl_ledger_row *row, int64_t number,

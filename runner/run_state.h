@@ -30,11 +30,6 @@ struct rfl_run__state {
 
 /* ---- names (run_label.c) ---- */
 
-/** The labels of the ledger, which a label is chosen by. *ret is NULL while there is no ledger;
- * else the caller's. */
-enum rfl_rc rfl_run__load_labels(const struct rfl_run__state *run, struct rfl_ledger **ret,
-				 struct rfl_err *err);
-
 /** The N that this process of several proposes for their label; nothing for one process alone. */
 enum rfl_rc rfl_run__choose_number(struct rfl_run__state *run, struct rfl_err *err);
 

@@ -82,27 +82,26 @@ enum rfl_rc rfl_run__fill_world_row(const struct rfl_run_config *config, const s
 /* ---- labels ---- */
 
 static enum rfl_rc number_in(const char *env, const struct rfl_run_config *c,
-			     const struct rfl_net *net, const struct rfl_ledger *ledger,
-			     const char *time_dir, int64_t *most, struct rfl_err *err)
+			     const struct rfl_net *net, const char *ledger, const char *time_dir,
+			     int64_t *most, struct rfl_err *err)
 {
 	char stem[RFL_LABEL_STEM];
 	enum rfl_rc rc = rfl_label_stem(env, net->model, rfl_precision_names[c->precision],
 					c->batch / c->accum, c->world.size, stem, err);
-	int64_t n;
+	int64_t n = 0;
 
-	if (rc)
-		return rc;
-	n = rfl_label_number(stem, ledger, time_dir);
+	if (rc == RFL_OK)
+		rc = rfl_label_number(stem, ledger, time_dir, &n, err);
 	*most = n > *most ? n : *most;
-	return RFL_OK;
+	return rc;
 }
 
 /* The environment may still depend on the backend that the child chooses: then a number that is
  * free in all of them. */
 enum rfl_rc rfl_run__world_number(const struct rfl_run_config *config,
 				  const struct rfl_run_options *options, const struct rfl_net *net,
-				  const struct rfl_ledger *ledger, const char *time_dir,
-				  int64_t *ret, struct rfl_err *err)
+				  const char *ledger, const char *time_dir, int64_t *ret,
+				  struct rfl_err *err)
 {
 	enum rfl_rc rc = RFL_OK;
 

@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # A ledger of ROWS (100000) runs: what `roofline summary` takes for it, as a whole process; medians
 # of ROUNDS (5), in turns with wc, which only reads the bytes, and with pandas where it is installed.
+# Then what a run costs that adds a row to it, against one in a folder of its own; the first of them makes the
+# mirror and metrics.labels, and is not counted.
 # The ledger has every column of this version, and a value wherever a run on a GPU has one.
 # Usage: [PYTHON=python3] [ROWS=100000] tests/bench/ledger.sh [BUILD_DIR]
 set -euo pipefail
@@ -64,12 +66,20 @@ median() { sort -n | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'; }
 seconds() { /usr/bin/env time -f '%e %U %S %M' "$@" 2>&1 >/dev/null | tail -1 | awk '{ print $1, $2 + $3, $4 / 1024 }'; }
 
 sides="summary csv compare wc"
+engines=$(dirname "$roofline")/../tests/engines
+run() {
+  ROOFLINE_PLUGIN_PATH=$engines seconds "$roofline" -q run --engine fake --arch mnist_cnn --synthetic --backend cpu --threads 1 \
+    --warmup-iters 0 --iters 1 --env bench --log-dir "$1"
+}
+[ ! -d "$engines" ] || sides="$sides run run-empty"
 "$python" -c 'import pandas' 2>/dev/null && sides="$sides pandas"
 one() {
   case $1 in
     summary) seconds "$roofline" -q summary --metrics "$work/metrics.csv" ;;
     csv) seconds "$roofline" -q summary --metrics "$work/metrics.csv" --format csv ;;
     compare) seconds "$roofline" -q compare --metrics "$work/metrics.csv" --env env0 env1 ;;
+    run) run "$work" ;;
+    run-empty) run "$work/empty" ;;
     wc) seconds wc -l "$work/metrics.csv" ;;
     pandas) seconds "$python" -c "
 import pandas
