@@ -1,4 +1,5 @@
 /* Dispatch, exit codes and streams of the whole program, called as a function. */
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -190,6 +191,37 @@ static void progress_is_rare_and_leaves_nothing(void **state)
 	free(text);
 }
 
+static void *say_much(void *cli)
+{
+	for (int i = 0; i < 300; i++)
+		rfl_cli_say(cli, "message\n");
+	return NULL;
+}
+
+/* A message never stands behind the progress that another thread has drawn: there is at least a
+ * carriage return between them. */
+static void messages_from_threads_have_their_own_lines(void **state)
+{
+	struct rfl_cli cli = { .progress = true };
+	char *text = NULL;
+	size_t len = 0;
+	pthread_t thread;
+
+	(void)state;
+	cli.err = open_memstream(&text, &len);
+	assert_non_null(cli.err);
+	assert_int_equal(pthread_create(&thread, NULL, say_much, &cli), 0);
+	for (int i = 0; i < 300; i++) {
+		rfl_cli_progress(&cli, "step %d", i);
+		rfl_cli_progress(&cli, NULL); /* the next is drawn at once */
+	}
+	pthread_join(thread, NULL);
+	fclose(cli.err);
+	for (const char *at = text; (at = strstr(at, "message\n")); at++)
+		assert_true(at == text || at[-1] == '\r' || at[-1] == '\n');
+	free(text);
+}
+
 static void progress_is_for_terminals_only(void **state)
 {
 	struct rfl_cli cli = { .progress = false };
@@ -213,6 +245,7 @@ int main(void)
 		cmocka_unit_test(codes_are_documented),
 		cmocka_unit_test(a_full_disk_is_a_failure),
 		cmocka_unit_test(progress_is_rare_and_leaves_nothing),
+		cmocka_unit_test(messages_from_threads_have_their_own_lines),
 		cmocka_unit_test(progress_is_for_terminals_only),
 	};
 
