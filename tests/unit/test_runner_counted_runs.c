@@ -45,7 +45,7 @@ static void run_told(const char *dir, const char *engine, const char *how, bool 
 		.child_argv = child,
 		.in_process = in_process,
 		.source_for = source_for,
-		.timeout_s = engine && strstr(engine, "hang") ? 1.0 : 0,
+		.timeout_s = engine && strstr(engine, "hang") ? 4.0 : 0,
 	};
 	struct rfl_err err = RFL_ERR_INIT;
 
