@@ -195,7 +195,7 @@ static enum rfl_rc explain_cancel(const struct rfl_run__state *run, struct rfl_l
 static void sweep(const char *dir)
 {
 	static const char *const names[] = { "env.json", "env_info.md", "metrics.csv",
-					     "metrics.jsonl" };
+					     "metrics.jsonl", "metrics.labels" };
 
 	for (size_t i = 0; i < RFL_ARRAY_LEN(names); i++) {
 		char *path = rfl_path_join(dir, names[i]);
