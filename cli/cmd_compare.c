@@ -115,7 +115,8 @@ static enum rfl_rc load_side(const struct compare_args *a, struct side *s, struc
 	enum rfl_rc rc = RFL_OK;
 
 	if (!s->runs) /* else it has those of the other side */
-		rc = rfl_cli_load_runs(s->paths, s->npaths, &a->map, options.metric, &s->runs, err);
+		rc = rfl_cli_load_runs(s->paths, s->npaths, &a->map, options.metric, false,
+				       &s->runs, err);
 	if (rc == RFL_OK)
 		rc = rfl_repeats_new(s->runs, &options, &s->repeats, err);
 	if (rc == RFL_OK && s->repeats->n == 0)

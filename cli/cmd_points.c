@@ -13,6 +13,7 @@
 #include "base/table.h"
 #include "cli/doubts.h"
 #include "cli/put.h"
+#include "cli/runs_args.h"
 #include "profile/counters_csv.h"
 #include "profile/importer.h"
 #include "roofline/merge.h"
@@ -21,7 +22,7 @@
 struct points_args {
 	const char *metrics, *complexity_json, *peaks, *output;
 	const char *ncu_dir, *perf_dir;
-	struct rfl_opt_list env, counters, counter_steps;
+	struct rfl_opt_list env, map, counters, counter_steps;
 	int ai, flops, factor, format;
 	bool skip_missing, keep_going;
 };
@@ -34,7 +35,8 @@ static const struct rfl_opt opts[] = {
 	  .kind = RFL_OPT_TEXT,
 	  .offset = AT(metrics),
 	  .def = "logs/metrics.csv",
-	  .help = "the ledger of runs" },
+	  .help = "the ledger of runs, ours or another's" },
+	RFL_OPT_MAP_ROW(AT(map)),
 	{ .name = "peaks",
 	  .meta = "FILE",
 	  .kind = RFL_OPT_TEXT,
@@ -115,22 +117,6 @@ static const struct rfl_opt opts[] = {
 	RFL_OPT_FORMAT_ROW(AT(format)),
 	{ .name = NULL },
 };
-
-/* Lines that explain the result go to the log, one by one. */
-static void tell_notes(const struct rfl_merge_report *report)
-{
-	const char *line = rfl_buf_str(&report->notes);
-
-	while (*line) {
-		size_t len = strcspn(line, "\n");
-
-		rfl_log(RFL_LOG_WARN, "%.*s", (int)len, line);
-		line += len + (line[len] == '\n');
-	}
-	if (report->other_env)
-		rfl_log(RFL_LOG_INFO, "%zu run%s skipped (not in --env)", report->other_env,
-			report->other_env == 1 ? "" : "s");
-}
 
 static enum rfl_rc print_points(struct rfl_cli *cli, const struct rfl_points *pts,
 				enum rfl_format format, struct rfl_err *err)
@@ -237,7 +223,7 @@ static void steps_fini(struct steps *s)
 /* --- files --- */
 
 struct files {
-	struct rfl_ledger *ledger;
+	struct rfl_runs *runs;
 	struct rfl_peaks *peaks;
 	struct rfl_work_file *work;
 	struct rfl_captures captures;
@@ -258,7 +244,8 @@ static enum rfl_rc load(const struct points_args *a, struct files *f, struct rfl
 		rc = rfl_cli_need_file(a->complexity_json, "roofline complexity --output-dir DIR",
 				       err);
 	if (rc == RFL_OK)
-		rc = rfl_ledger_load(a->metrics, &f->ledger, err);
+		rc = rfl_cli_load_runs(&a->metrics, 1, &a->map, &rfl_ledger_metrics[0], true,
+				       &f->runs, err);
 	if (rc == RFL_OK)
 		rc = rfl_peaks_load(a->peaks, &f->peaks, err);
 	if (rc == RFL_OK && a->complexity_json)
@@ -276,7 +263,7 @@ static void files_fini(struct files *f)
 	rfl_captures_fini(&f->captures);
 	rfl_work_file_free(f->work);
 	rfl_peaks_free(f->peaks);
-	rfl_ledger_free(f->ledger);
+	rfl_runs_free(f->runs);
 }
 
 static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
@@ -291,8 +278,8 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 		.skip_missing = a->skip_missing,
 	};
 	struct rfl_points *pts = NULL;
-	struct rfl_merge_report report = { .rows = 0 };
-	struct files f = { .ledger = NULL };
+	struct rfl_merge_report report = { .unjoined = 0 };
+	struct files f = { .runs = NULL };
 	enum rfl_rc rc;
 
 	rfl_captures_init(&f.captures);
@@ -301,8 +288,7 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 		goto done;
 
 	const struct rfl_merge_inputs in = {
-		.ledger = f.ledger,
-		.ledger_path = a->metrics,
+		.runs = f.runs,
 		.ledger_hash = f.ledger_hash,
 		.peaks = f.peaks,
 		.peaks_hash = f.peaks_hash,
@@ -313,11 +299,11 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 			      .keep_going = a->keep_going },
 	};
 	rc = rfl_merge(&in, &options, &pts, &report, err);
-	tell_notes(&report);
+	rfl_cli_log_lines(RFL_LOG_WARN, rfl_buf_str(&report.notes));
 	if (rc == RFL_OK && pts->n == 0)
 		rc = rfl_fail(err, RFL_EFAILED, 0,
 			      "%s: none of the %zu runs can be placed under a roof", a->metrics,
-			      report.rows);
+			      f.runs->ledger->nrows);
 	if (rc == RFL_OK)
 		rfl_cli_warn_doubts(f.peaks, pts, &a->env);
 	if (rc == RFL_OK && a->output)
@@ -335,9 +321,9 @@ const struct rfl_cmd rfl_cmd_points = {
 	.name = "points",
 	.summary = "merge runs, counts and ceilings into points under a roof",
 	.description =
-		"Every configuration of the ledger becomes one point: its FLOPs over the median "
-		"step "
-		"time, its FLOPs over its bytes, and where that stands under the ceilings of its "
+		"Every configuration of the ledger becomes one point: its FLOPs per step times its "
+		"rate of steps (samples per second over the batch, as 'roofline summary' gives "
+		"them), its FLOPs over its bytes, and where that stands under the ceilings of its "
 		"environment. FLOPs and bytes are counted from the network that ran; files of "
 		"counters put what was measured beside them, per step, and auto takes measured "
 		"bytes where they are sound.\n\n"

@@ -31,8 +31,8 @@ extern "C" {
  * that makes a file which is not there. */
 enum rfl_rc rfl_cli_load_runs(const char *const *paths, size_t npaths,
 			      const struct rfl_opt_list *map,
-			      const struct rfl_ledger_metric *metric, struct rfl_runs **ret,
-			      struct rfl_err *err) RFL_WARN_UNUSED;
+			      const struct rfl_ledger_metric *metric, bool whole,
+			      struct rfl_runs **ret, struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** Log lines, one by one. */
 void rfl_cli_log_lines(enum rfl_log_level level, const char *lines);

@@ -157,18 +157,17 @@ static bool has_metric(const struct rfl_ledger_source from[], const struct rfl_l
 	       has_rate_parts(from);
 }
 
-static enum rfl_rc lacks(const struct rfl_csv *csv, const char *what, const char *cure,
-			 struct rfl_err *err)
-{
-	struct rfl_buf list;
+/* What a table cannot do without. */
+struct needs {
+	struct rfl_buf names, rules; /* of the columns that are not there */
+};
 
-	rfl_buf_init(&list, 1 << 16);
-	rfl_column_map_list(csv, &list);
-	(void)rfl_fail(err, RFL_EFORMAT, 0,
-		       "%s: no column stands for '%s'; there are %s; say which one with --map %s",
-		       rfl_csv_path(csv), what, rfl_buf_str(&list), cure);
-	rfl_buf_fini(&list);
-	return RFL_EFORMAT;
+static void lacks(struct needs *n, const char *column, const char *constant)
+{
+	rfl_buf_printf(&n->names, "%s'%s'", n->names.len ? ", " : "", column);
+	rfl_buf_printf(&n->rules, " %s=COLUMN", column);
+	if (constant)
+		rfl_buf_printf(&n->rules, " (or '%s=\"%s\"')", column, constant);
 }
 
 /* Tables of this program that are not ledgers, known by a column. */
@@ -191,32 +190,49 @@ static enum rfl_rc check_kind(const struct rfl_csv *csv, struct rfl_err *err)
 	return RFL_OK;
 }
 
+/* All that is missing at once. @param whole  rows are to be placed under a roof */
 static enum rfl_rc check_needed(const struct rfl_csv *csv, const struct rfl_ledger_source from[],
-				const struct rfl_ledger_metric *metric, struct rfl_err *err)
+				const struct rfl_ledger_metric *metric, bool whole,
+				struct rfl_err *err)
 {
 	static const struct {
 		enum rfl_ledger_at column;
-		const char *cure;
+		bool labelled, whole;
+		const char *constant;
 	} parts[] = {
-		{ RFL_LEDGER_AT_model, "model=COLUMN" },
-		{ RFL_LEDGER_AT_batch, "batch=COLUMN" },
-		{ RFL_LEDGER_AT_precision, "precision=COLUMN or --map 'precision=\"fp32\"'" },
+		{ RFL_LEDGER_AT_model, true, false, NULL },
+		{ RFL_LEDGER_AT_batch, true, false, NULL },
+		{ RFL_LEDGER_AT_precision, true, false, "fp32" },
+		{ RFL_LEDGER_AT_mode, true, true, "train" },
+		{ RFL_LEDGER_AT_backend, false, true, "cpu" },
 	};
-	char cure[128];
+	const bool label = is_told(from, RFL_LEDGER_AT_label);
+	struct rfl_buf list;
+	struct needs n;
+	enum rfl_rc rc = RFL_OK;
 
-	snprintf(cure, sizeof(cure), "%s=COLUMN", metric->name);
-	if (!has_metric(from, metric)) {
-		snprintf(cure, sizeof(cure), "%s=COLUMN", rfl_ledger_column_name(metric->column));
-		return lacks(csv, rfl_ledger_column_name(metric->column), cure, err);
-	}
+	rfl_buf_init(&n.names, 1 << 12);
+	rfl_buf_init(&n.rules, 1 << 12);
+	rfl_buf_init(&list, 1 << 16);
+	if (!has_metric(from, metric))
+		lacks(&n, rfl_ledger_column_name(metric->column), NULL);
 	for (size_t i = 0; i < RFL_ARRAY_LEN(parts); i++)
-		if (!is_told(from, parts[i].column) && !is_told(from, RFL_LEDGER_AT_label))
-			return lacks(csv, rfl_ledger_column_name(parts[i].column), parts[i].cure,
-				     err);
-	if (!is_told(from, RFL_LEDGER_AT_env) && !is_told(from, RFL_LEDGER_AT_label) &&
-	    !is_told(from, RFL_LEDGER_AT_backend))
-		return lacks(csv, "env", "env=COLUMN or --map 'env=\"lab_cpu\"'", err);
-	return RFL_OK;
+		if (!is_told(from, parts[i].column) && !(label && parts[i].labelled) &&
+		    (whole || !parts[i].whole))
+			lacks(&n, rfl_ledger_column_name(parts[i].column), parts[i].constant);
+	if (!label && !is_told(from, RFL_LEDGER_AT_env) && !is_told(from, RFL_LEDGER_AT_backend))
+		lacks(&n, "env", "lab_cpu");
+	if (n.names.len) {
+		rfl_column_map_list(csv, &list);
+		rc = rfl_fail(err, RFL_EFORMAT, 0,
+			      "%s: no column stands for %s; there are %s; say which with --map%s",
+			      rfl_csv_path(csv), rfl_buf_str(&n.names), rfl_buf_str(&list),
+			      rfl_buf_str(&n.rules));
+	}
+	rfl_buf_fini(&list);
+	rfl_buf_fini(&n.names);
+	rfl_buf_fini(&n.rules);
+	return rc;
 }
 
 /* --- reading --------------------------------------------------------------------------------- */
@@ -247,24 +263,31 @@ static void note_sources(const struct rfl_csv *csv, const struct rfl_ledger_sour
 	rfl_buf_putc(notes, '\n');
 }
 
+/* One that was cut down to a few columns may lack the rate, which follows from others then. */
 static enum rfl_rc read_ours(struct rfl_csv *csv, const struct rfl_column_map *map,
 			     const bool wanted[], struct rfl_ledger *to, struct rfl_err *err)
 {
+	const bool cut = rfl_csv_find(csv, "samples_per_s") < 0;
 	struct rfl_ledger_source from[RFL_LEDGER_NCOLUMNS];
+	const size_t first = to->nrows;
 	enum rfl_rc rc;
 
 	for (size_t i = 0; i < RFL_LEDGER_NCOLUMNS; i++) {
 		from[i] = (struct rfl_ledger_source){ .column = -1 };
-		if (!wanted || wanted[i])
+		if (!wanted || wanted[i] || cut)
 			from[i].column = rfl_csv_find(csv, rfl_ledger_column_name(i));
 	}
 	rc = map ? rfl_column_map_bind(map, csv, from, err) : RFL_OK;
-	return rc == RFL_OK ? rfl_ledger_read(csv, from, to, err) : rc;
+	if (rc == RFL_OK)
+		rc = rfl_ledger_read(csv, from, to, err);
+	for (size_t i = first; i < to->nrows && cut && rc == RFL_OK; i++)
+		rfl_foreign__derive(&to->rows[i]);
+	return rc;
 }
 
 static enum rfl_rc read_others(struct rfl_csv *csv, const struct rfl_column_map *map,
-			       const struct rfl_ledger_metric *metric, struct rfl_ledger *to,
-			       struct rfl_buf *notes, struct rfl_err *err)
+			       const struct rfl_ledger_metric *metric, bool whole,
+			       struct rfl_ledger *to, struct rfl_buf *notes, struct rfl_err *err)
 {
 	struct rfl_ledger_source from[RFL_LEDGER_NCOLUMNS];
 	struct rfl_err why = RFL_ERR_INIT;
@@ -274,7 +297,7 @@ static enum rfl_rc read_others(struct rfl_csv *csv, const struct rfl_column_map 
 	take_known_names(csv, from);
 	rc = map ? rfl_column_map_bind(map, csv, from, err) : check_kind(csv, err);
 	if (rc == RFL_OK)
-		rc = check_needed(csv, from, metric, err);
+		rc = check_needed(csv, from, metric, whole, err);
 	if (rc == RFL_OK) {
 		rc = rfl_ledger_read(csv, from, to, &why);
 		if (rc == RFL_EFORMAT)
@@ -300,7 +323,7 @@ enum rfl_rc rfl_foreign_read_table(struct rfl_csv *csv, const struct rfl_column_
 {
 	if (rfl_foreign_is_ours(csv))
 		return read_ours(csv, map, wanted, to, err);
-	return read_others(csv, map, metric, to, notes, err);
+	return read_others(csv, map, metric, !wanted, to, notes, err);
 }
 
 /* A ledger of ours that a power cut tore is read without the torn rows, as everywhere.

@@ -24,10 +24,12 @@ bool rfl_foreign_is_ours(const struct rfl_csv *csv);
  *
  * @param map     NULL: none
  * @param metric  what the rows are read for: a table that cannot tell it is refused
- * @param wanted  of our own tables only these columns; NULL: all
+ * @param wanted  of our own tables only these columns; NULL: all, for points under a roof, so that
+ *                another's must tell mode and backend as well
  * @param notes   a line per table of somebody else: which columns were taken for what
- * @return RFL_OK; RFL_EFORMAT with file and line, or with the columns that are there, for a table
- *         or row that does not tell what is needed; RFL_EINVAL for a rule that does not fit
+ * @return RFL_OK; RFL_EFORMAT with file and line, or with the columns that are there, naming
+ *         all that a table or row does not tell and is needed; RFL_EINVAL for a rule that does not
+ * fit
  */
 enum rfl_rc rfl_foreign_read(const char *path, const struct rfl_column_map *map,
 			     const struct rfl_ledger_metric *metric,

@@ -138,16 +138,14 @@ static enum rfl_rc take_env(const char *path, struct rfl_ledger *l, struct rfl_l
 	return env[0] ? set(l, &row->env, env, err) : RFL_OK;
 }
 
-/* Rates from times and back, where the table has one of them. */
-static void derive(struct rfl_ledger_row *row)
+void rfl_foreign__derive(struct rfl_ledger_row *row)
 {
 	double batch = row->batch > 0 ? (double)row->batch : (double)NAN;
 	double iters = row->iters > 0 ? (double)row->iters : (double)NAN;
-	double step = row->step_ms_mean;
+	double step = 1000 * row->wall_s / iters;
 
 	if (isnan(step))
-		step = isnan(row->step_ms_median) ? 1000 * row->wall_s / iters
-						  : row->step_ms_median;
+		step = isnan(row->step_ms_mean) ? row->step_ms_median : row->step_ms_mean;
 	if (isnan(row->samples_per_s) && step > 0)
 		row->samples_per_s = 1000 * batch / step;
 	if (isnan(row->step_ms_mean) && row->samples_per_s > 0)
@@ -198,7 +196,7 @@ enum rfl_rc rfl_foreign__settle(const char *path, struct rfl_ledger *ledger, siz
 		rc = take_env(path, ledger, row, err);
 	if (rc != RFL_OK)
 		return rc;
-	derive(row);
+	rfl_foreign__derive(row);
 	if (!status && !isnan(rfl_ledger_metric_value(metric, row)))
 		rc = set(ledger, &row->status, "ok", err);
 	else if (!row->status)

@@ -23,6 +23,10 @@ enum rfl_rc rfl_foreign__settle(const char *path, struct rfl_ledger *ledger, siz
 				const struct rfl_ledger_metric *metric, bool status,
 				struct rfl_err *err) RFL_WARN_UNUSED;
 
+/** The rate from a time and back, where a row has one of them: from the whole window, else from the
+ * mean step, else from the median one. */
+void rfl_foreign__derive(struct rfl_ledger_row *row);
+
 #ifdef __cplusplus
 }
 #endif

@@ -264,10 +264,10 @@ static enum rfl_rc check_filter(const struct builder *b, enum rfl_ledger_at colu
 		if (i < l->nrows)
 			continue;
 		rfl_buf_init(&there, 1 << 16);
-		rfl_repeats__list_values(l, column, &there);
-		(void)rfl_fail(err, RFL_ENOTFOUND, 0, "%s: no run has %s '%s' (there is: %s)",
+		rfl_repeats__list_values(l, column, list[k], &there);
+		(void)rfl_fail(err, RFL_ENOTFOUND, 0, "%s: no run has %s '%s' (there is: %s",
 			       b->runs->files[0].path, rfl_ledger_column_name(column), list[k],
-			       there.len ? rfl_buf_str(&there) : "none");
+			       rfl_buf_str(&there));
 		rfl_buf_fini(&there);
 		return RFL_ENOTFOUND;
 	}

@@ -110,7 +110,7 @@ void rfl_repeats__notes_end(struct rfl_repeats__notes *n)
 	} texts[RFL_REPEATS__WHYS] = {
 		[RFL_REPEATS__RANK] = { "row",
 					" of single ranks: the row of all processes counts" },
-		[RFL_REPEATS__PROFILED] = { "run", " under a profiler, which slows them down" },
+		[RFL_REPEATS__PROFILED] = { "run", " made under a profiler, which slows runs down" },
 		[RFL_REPEATS__NO_VALUE] = { "row", " with status ok but without" },
 		[RFL_REPEATS__MADE_GOOD] = { "failed attempt", "; a retry succeeded" },
 	};
@@ -133,9 +133,9 @@ void rfl_repeats__notes_end(struct rfl_repeats__notes *n)
 }
 
 void rfl_repeats__list_values(const struct rfl_ledger *l, enum rfl_ledger_at column,
-			      struct rfl_buf *out)
+			      const char *asked, struct rfl_buf *out)
 {
-	const char *seen[VALUES_MOST];
+	const char *seen[VALUES_MOST + 1], *near;
 	char number[RFL_NUM_MAX];
 	size_t n = 0;
 
@@ -150,4 +150,9 @@ void rfl_repeats__list_values(const struct rfl_ledger *l, enum rfl_ledger_at col
 		rfl_buf_printf(out, "%s%s", n ? ", " : "", text);
 		seen[n++] = text;
 	}
+	seen[n] = NULL;
+	near = rfl_text_nearest(asked, seen);
+	rfl_buf_puts(out, n ? ")" : "none)");
+	if (near)
+		rfl_buf_printf(out, "; did you mean '%s'?", near);
 }

@@ -48,9 +48,10 @@ void rfl_repeats__note_left(struct rfl_repeats__notes *n, enum rfl_repeats__why 
 /* What was only counted. */
 void rfl_repeats__notes_end(struct rfl_repeats__notes *n);
 
-/* The values of a text column, each once, "a, b": at most 20. */
+/* The values of a text column, each once, at most 20, and the nearest to one that is not among
+ * them: "lab_cpu, lab_gpu); did you mean 'lab_cpu'?". */
 void rfl_repeats__list_values(const struct rfl_ledger *l, enum rfl_ledger_at column,
-			      struct rfl_buf *out);
+			      const char *asked, struct rfl_buf *out);
 
 /* ---- statistics (repeats_describe.c) ---- */
 

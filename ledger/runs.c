@@ -14,18 +14,12 @@
 static void choose_columns(const struct rfl_ledger_metric *metric, bool wanted[RFL_LEDGER_NCOLUMNS])
 {
 	static const enum rfl_ledger_at others[] = {
-		RFL_LEDGER_AT_schema_version,
-		RFL_LEDGER_AT_cell,
-		RFL_LEDGER_AT_config_hash,
-		RFL_LEDGER_AT_repeat,
-		RFL_LEDGER_AT_timestamp_utc,
-		RFL_LEDGER_AT_label,
-		RFL_LEDGER_AT_status,
-		RFL_LEDGER_AT_error_text,
-		RFL_LEDGER_AT_rank,
-		RFL_LEDGER_AT_requested_batch,
-		RFL_LEDGER_AT_flags,
-		RFL_LEDGER_AT_version,
+		RFL_LEDGER_AT_schema_version, RFL_LEDGER_AT_cell,
+		RFL_LEDGER_AT_config_hash,    RFL_LEDGER_AT_repeat,
+		RFL_LEDGER_AT_timestamp_utc,  RFL_LEDGER_AT_label,
+		RFL_LEDGER_AT_status,         RFL_LEDGER_AT_error_text,
+		RFL_LEDGER_AT_rank,           RFL_LEDGER_AT_requested_batch,
+		RFL_LEDGER_AT_flags,          RFL_LEDGER_AT_version,
 	};
 
 	for (size_t i = 0; i < RFL_LEDGER_NCOLUMNS; i++)
@@ -57,7 +51,7 @@ static enum rfl_rc take_envs(struct rfl_ledger *l, struct rfl_err *err)
 }
 
 enum rfl_rc rfl_runs_load(const char *const *paths, size_t npaths, const struct rfl_column_map *map,
-			  const struct rfl_ledger_metric *metric, struct rfl_runs **ret,
+			  const struct rfl_ledger_metric *metric, bool whole, struct rfl_runs **ret,
 			  struct rfl_err *err)
 {
 	bool wanted[RFL_LEDGER_NCOLUMNS];
@@ -75,8 +69,8 @@ enum rfl_rc rfl_runs_load(const char *const *paths, size_t npaths, const struct 
 	for (size_t i = 0; i < npaths && rc == RFL_OK; i++) {
 		runs->files[runs->nfiles++] =
 			(struct rfl_runs_file){ .path = paths[i], .first = runs->ledger->nrows };
-		rc = rfl_foreign_read(paths[i], map, metric, wanted, runs->ledger, &runs->notes,
-				      err);
+		rc = rfl_foreign_read(paths[i], map, metric, whole ? NULL : wanted, runs->ledger,
+				      &runs->notes, err);
 	}
 	if (rc == RFL_OK)
 		rc = take_envs(runs->ledger, err);

@@ -27,10 +27,12 @@ struct rfl_runs {
  * environment afterwards, if anything tells it.
  * @param paths  must stay
  * @param map    NULL: none
+ * @param whole  every column, for points under a roof: then a table of another program must tell
+ *               mode and backend as well
  * @param ret    set on success only; release with rfl_runs_free()
  */
 enum rfl_rc rfl_runs_load(const char *const *paths, size_t npaths, const struct rfl_column_map *map,
-			  const struct rfl_ledger_metric *metric, struct rfl_runs **ret,
+			  const struct rfl_ledger_metric *metric, bool whole, struct rfl_runs **ret,
 			  struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_runs_free(struct rfl_runs *runs); /* accepts NULL */
 

@@ -79,8 +79,8 @@ static enum rfl_rc find_home(const struct rfl_merge_inputs *in, const struct rfl
 {
 	const struct rfl_ledger_row *home = NULL;
 
-	for (size_t i = 0; i < in->ledger->nrows; i++) {
-		const struct rfl_ledger_row *row = &in->ledger->rows[i];
+	for (size_t i = 0; i < in->runs->ledger->nrows; i++) {
+		const struct rfl_ledger_row *row = &in->runs->ledger->rows[i];
 
 		if (!rfl_counters__bears(row, c))
 			continue;
@@ -88,7 +88,7 @@ static enum rfl_rc find_home(const struct rfl_merge_inputs *in, const struct rfl
 			rfl_buf_printf(why,
 				       "%s:%zu and :%zu bear its label and are different runs; "
 				       "give every run a label of its own",
-				       in->ledger_path, home->line, row->line);
+				       in->runs->files[0].path, home->line, row->line);
 			return RFL_ENOTFOUND;
 		}
 		if (!home ||
@@ -119,16 +119,13 @@ static enum rfl_rc identify(const struct rfl_merge_inputs *in, const struct rfl_
 	if (rc != RFL_OK)
 		return rc;
 	h = id->home;
-	read_label(in->ledger, c, &id->label);
+	read_label(in->runs->ledger, c, &id->label);
 	take_text(id->model, sizeof(id->model), h ? h->model : NULL, id->label.model);
 	take_text(id->precision, sizeof(id->precision), h ? h->precision : NULL,
 		  id->label.precision);
 	take_text(id->mode, sizeof(id->mode), h ? h->mode : NULL, id->label.mode);
 	id->batch = h && h->batch > 0 ? label_batch(h) : id->label.batch;
-	if (h && rfl_merge__row_env(in->ledger_path, h, id->env, NULL) != RFL_OK)
-		id->env[0] = '\0';
-	if (!id->env[0])
-		take_text(id->env, sizeof(id->env), NULL, id->label.env);
+	take_text(id->env, sizeof(id->env), h ? h->env : NULL, id->label.env);
 	if (id->env[0] && id->model[0])
 		return RFL_OK;
 	if (id->label.not_env[0])
@@ -208,7 +205,8 @@ static void say_ambiguous(const struct rfl_merge_inputs *in, const struct identi
 {
 	char number[RFL_NUM_MAX];
 
-	rfl_buf_printf(why, "its label does not tell the %s, and %s has ", what, in->ledger_path);
+	rfl_buf_printf(why, "its label does not tell the %s, and %s has ", what,
+		       in->runs->files[0].path);
 	words(id, why);
 	rfl_buf_printf(why, " with %s", value_of(a->rows[0], what, number));
 	rfl_buf_printf(why, " and %s: ", value_of(b->rows[0], what, number));
@@ -227,11 +225,11 @@ static void say_none(const struct rfl_merge_inputs *in, const struct identity *i
 		rfl_buf_printf(why,
 			       "%s:%zu, the run that was profiled, has another '%s' than the timed "
 			       "runs of ",
-			       in->ledger_path, id->home->line, mismatch);
+			       in->runs->files[0].path, id->home->line, mismatch);
 		words(id, why);
 		return;
 	}
-	rfl_buf_printf(why, "%s has no timed run of ", in->ledger_path);
+	rfl_buf_printf(why, "%s has no timed run of ", in->runs->files[0].path);
 	words(id, why);
 	rfl_buf_puts(why, " (runs whose label says _prof are not timed): run it without the "
 			  "profiler too");
@@ -312,8 +310,8 @@ static void warn_slowed(const struct rfl_merge_inputs *in, const struct rfl_capt
 				       "counters: %s bears the label of %s:%zu, whose times are in "
 				       "the points; if that run was made under %s they are slowed: "
 				       "label such runs _prof\n",
-				       rfl_counters__name(c), in->ledger_path, id->home->line,
-				       slow[i]);
+				       rfl_counters__name(c), in->runs->files[0].path,
+				       id->home->line, slow[i]);
 }
 
 static enum rfl_rc join_one(const struct rfl_merge_inputs *in, const struct rfl_merge_options *o,

@@ -305,10 +305,11 @@ static void note_captures(const struct rfl_merge_inputs *in, const struct rfl_co
 			continue;
 		rfl_buf_printf(out, ": %lld step%s", (long long)c->steps, c->steps == 1 ? "" : "s");
 		if (c->from == RFL_STEPS_LEDGER)
-			rfl_buf_printf(out, " as in %s:%zu", in->ledger_path, c->home->line);
+			rfl_buf_printf(out, " as in %s:%zu", in->runs->files[0].path,
+				       c->home->line);
 		else if (c->from == RFL_STEPS_PROCESS)
 			rfl_buf_printf(out, ", warm-up included, as in %s:%zu; set-up is in it",
-				       in->ledger_path, c->home->line);
+				       in->runs->files[0].path, c->home->line);
 		else if (c->from != RFL_STEPS_OWN)
 			rfl_buf_puts(out, " as --counter-steps says");
 	}

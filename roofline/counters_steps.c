@@ -71,8 +71,8 @@ static void from_ledger(const struct rfl_merge_inputs *in, struct rfl_counted *c
 	const struct rfl_ledger_row *first = NULL;
 	int64_t steps = -1;
 
-	for (size_t i = 0; i < in->ledger->nrows; i++) {
-		const struct rfl_ledger_row *row = &in->ledger->rows[i];
+	for (size_t i = 0; i < in->runs->ledger->nrows; i++) {
+		const struct rfl_ledger_row *row = &in->runs->ledger->rows[i];
 		int64_t n;
 
 		if (!rfl_counters__bears(row, counted->capture))

@@ -41,8 +41,8 @@ static enum rfl_rc count_work(const struct rfl_merge_inputs *in, const struct rf
 			"then --complexity-json DIR/summary.json",
 			c, err);
 	if (rc != RFL_OK)
-		return rfl_fail(err, rc, why.native, "%s:%zu: %s", in->ledger_path, row->line,
-				why.msg);
+		return rfl_fail(err, rc, why.native, "%s:%zu: %s", in->runs->files[0].path,
+				row->line, why.msg);
 	return RFL_OK;
 }
 
@@ -63,7 +63,7 @@ static void compare_ledger(const struct rfl_merge_inputs *in, const struct rfl_m
 			&report->notes,
 			"%s:%zu: %s: the ledger has %lld FLOPs per step, the count %.0f; the "
 			"count is used\n",
-			in->ledger_path, row->line, row->model,
+			in->runs->files[0].path, row->line, row->model,
 			(long long)row->model_flops_per_step, c->work.flops);
 		return;
 	}
@@ -152,7 +152,7 @@ static enum rfl_rc tell_missing(const struct rfl_merge_inputs *in,
 		goto done;
 	}
 	if (missing->of_counters == missing->n)
-		path = in->ledger_path;
+		path = in->runs->files[0].path;
 	if (text.len > RFL_ERR_MSG_MAX - 512) {
 		rfl_buf_reset(&text);
 		rfl_missing_text(missing, true, &text);
@@ -176,7 +176,7 @@ enum rfl_rc rfl_merge(const struct rfl_merge_inputs *in, const struct rfl_merge_
 	size_t k = 0;
 	enum rfl_rc rc;
 
-	*report = (struct rfl_merge_report){ .rows = 0 };
+	*report = (struct rfl_merge_report){ .unjoined = 0 };
 	rfl_buf_init(&report->notes, 0);
 	rc = rfl_merge__group(in, options, &cs, report, err);
 	if (rc == RFL_OK)

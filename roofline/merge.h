@@ -14,7 +14,7 @@
 #include "roofline/counters.h"
 #include "roofline/points.h"
 #include "roofline/work.h"
-#include "ledger/ledger.h"
+#include "ledger/runs.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -35,9 +35,8 @@ enum rfl_ai {
 extern const char *const rfl_ai_names[];
 
 struct rfl_merge_inputs {
-	const struct rfl_ledger *ledger;
-	const char *ledger_path; /**< for messages */
-	const char *ledger_hash; /**< may be NULL */
+	const struct rfl_runs *runs; /**< of one file, whole rows */
+	const char *ledger_hash;     /**< may be NULL */
 	const struct rfl_peaks *peaks;
 	const char *peaks_hash;           /**< may be NULL */
 	const struct rfl_work_file *work; /**< may be NULL: count the program's own models */
@@ -54,11 +53,6 @@ struct rfl_merge_options {
 };
 
 struct rfl_merge_report {
-	size_t rows, used;     /**< of the ledger; behind the points */
-	size_t not_ok;         /**< rows of another status than ok */
-	size_t other_env;      /**< rows of environments that were not asked for */
-	size_t no_time;        /**< rows with status ok and no step time */
-	size_t profiled;       /**< rows of runs under a profiler: their times are in no point */
 	size_t unjoined;       /**< captures that belong to no configuration */
 	size_t other_captures; /**< captures of environments that were not asked for */
 	size_t left_out;       /**< configurations without a point, because of a missing fact */
@@ -66,14 +60,15 @@ struct rfl_merge_report {
 };
 
 /**
- * Make the points, in the order in which their configurations first appear in the ledger.
+ * Make the points, of the configurations, runs and rates of the summary (ledger/repeats.h) and in
+ * its order.
  *
  * @param ret     set on success only; release with rfl_points_free(). May hold no point at all.
  * @param report  filled on success and failure; release with rfl_merge_report_fini()
  * @return RFL_OK; RFL_EMISSING naming every ceiling, environment and model that is not known, which
- *         runs need them and the commands that supply them; RFL_EFORMAT for a row that contradicts
- *         its repeats, and for two captures that count the same; RFL_ENOTFOUND for an environment
- * that is not in the ledger
+ *         runs need them and the commands that supply them; RFL_EFORMAT for rows with one
+ * config_hash and different work, and for two captures that count the same; RFL_ENOTFOUND for an
+ * environment that is not in the ledger
  */
 enum rfl_rc rfl_merge(const struct rfl_merge_inputs *in, const struct rfl_merge_options *options,
 		      struct rfl_points **ret, struct rfl_merge_report *report,

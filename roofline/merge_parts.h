@@ -4,6 +4,7 @@
 #ifndef RFL_ROOFLINE_MERGE_PARTS_H
 #define RFL_ROOFLINE_MERGE_PARTS_H
 
+#include "base/stats.h"
 #include "roofline/counters.h"
 #include "roofline/merge.h"
 #include "roofline/roofline.h"
@@ -12,9 +13,10 @@ struct rfl_counted;
 
 /** A configuration: its repeats, its work, its roof, its counters. */
 struct rfl_config {
-	char env[49];
+	const char *env;                    /* of the rows */
 	const struct rfl_ledger_row **rows; /* the repeats; owned */
-	size_t nrows, cap;
+	size_t nrows;
+	struct rfl_stats rate;            /* samples per second, over the repeats */
 	const struct rfl_peaks_env *penv; /* NULL until resolved */
 	const char *key; /* of its ceiling; NULL: its backend and precision have none */
 	const struct rfl_peak *compute, *dram;
@@ -28,12 +30,12 @@ struct rfl_config {
 };
 
 struct rfl_configs {
-	size_t n, cap;
+	size_t n;
 	struct rfl_config *configs;
 };
 
-/** Select the rows that count and group them. *ret may be filled on failure as well; release with
- * rfl_configs_fini(). */
+/** The configurations of the summary that can be placed. *ret may be filled on failure as well;
+ * release with rfl_configs_fini(). */
 enum rfl_rc rfl_merge__group(const struct rfl_merge_inputs *in,
 			     const struct rfl_merge_options *options, struct rfl_configs *ret,
 			     struct rfl_merge_report *report, struct rfl_err *err) RFL_WARN_UNUSED;
@@ -47,11 +49,6 @@ int64_t rfl_merge__roofs(const struct rfl_ledger_row *row);
 
 /** Samples of a step under one roof. */
 int64_t rfl_merge__batch(const struct rfl_ledger_row *row);
-
-/** The environment of a row: the column, or for a ledger without it what the label says, or the
- * backend. */
-enum rfl_rc rfl_merge__row_env(const char *path, const struct rfl_ledger_row *row, char ret[49],
-			       struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** Was this environment asked for? */
 bool rfl_merge__wanted(const struct rfl_merge_options *options, const char *env);

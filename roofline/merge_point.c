@@ -69,39 +69,41 @@ static enum rfl_rc over_repeats(const struct rfl_config *c, column_fn column, st
 	return rc;
 }
 
+/* The rate is that of the summary; of several roofs, the share of one. */
 static enum rfl_rc fill_time(const struct rfl_config *c, struct rfl_point *p, struct rfl_err *err)
 {
 	const struct rfl_ledger_row *row = c->rows[0];
-	struct rfl_stats steps, part;
-	const char *source = "median of the steps; spread not recorded";
+	const double samples = (double)row->batch; /* of a step */
+	struct rfl_stats part;
+	const char *source = "spread not recorded";
 	const struct {
 		column_fn column;
 		double *to;
 	} parts[] = {
+		{ step_ms, &p->step_median_s },
 		{ fwd_ms, &p->fwd_ms },
 		{ bwd_ms, &p->bwd_ms },
 		{ opt_ms, &p->opt_ms },
 		{ data_wait_ms, &p->data_wait_ms },
 	};
-	enum rfl_rc rc = over_repeats(c, step_ms, &steps, err);
+	enum rfl_rc rc = RFL_OK;
 
-	if (rc != RFL_OK)
-		return rc;
-	p->step_s = steps.median / 1e3;
-	if (steps.n >= 2) {
-		p->step_s_lo = steps.min / 1e3;
-		p->step_s_hi = steps.max / 1e3;
-		source = "min-max of the repeats";
-	} else if (!isnan(row->step_ms_p10) && !isnan(row->step_ms_p90)) {
-		p->step_s_lo = row->step_ms_p10 / 1e3;
-		p->step_s_hi = row->step_ms_p90 / 1e3;
-		source = "p10-p90 of the steps";
-	}
 	for (size_t i = 0; i < RFL_ARRAY_LEN(parts) && rc == RFL_OK; i++) {
 		rc = over_repeats(c, parts[i].column, &part, err);
 		*parts[i].to = part.median;
 	}
+	p->step_median_s /= 1e3;
+	p->step_s = samples / c->rate.mean;
 	p->samples_per_s = (double)p->batch / p->step_s;
+	if (c->nrows >= 2) {
+		p->step_s_lo = samples / c->rate.max;
+		p->step_s_hi = samples / c->rate.min;
+		source = "min-max of the repeats";
+	} else if (!isnan(row->step_ms_p10) && !isnan(row->step_ms_p90)) {
+		p->step_s_lo = fmin(row->step_ms_p10 / 1e3, p->step_s);
+		p->step_s_hi = fmax(row->step_ms_p90 / 1e3, p->step_s);
+		source = "p10-p90 of the steps";
+	}
 	return rc == RFL_OK ? rfl_point_set(&p->step_source, source, err) : rc;
 }
 

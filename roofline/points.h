@@ -35,11 +35,12 @@ extern "C" {
 	X(TEXT, variant, "what tells it from others of its env, model, precision, mode and batch") \
 	X(INT, runs, "repeats with status ok") \
 	X(INT, steps, "measured steps over all repeats") \
-	X(REAL, step_s, "median step time; over repeats the median of their medians") \
+	X(REAL, step_s, "batch / samples_per_s: the window over its steps") \
 	X(REAL, step_s_lo, "") \
 	X(REAL, step_s_hi, "") \
 	X(TEXT, step_source, "what lo and hi are: p10-p90 of the steps, or min-max of the repeats") \
-	X(REAL, samples_per_s, "batch / step_s") \
+	X(REAL, step_median_s, "median step; over repeats the median of their medians") \
+	X(REAL, samples_per_s, "over the whole window; over repeats the mean, as in the summary") \
 	X(REAL, fwd_ms, "") \
 	X(REAL, bwd_ms, "") \
 	X(REAL, opt_ms, "") \
@@ -68,7 +69,7 @@ extern "C" {
 	X(REAL, zero_flop_share, "share of the kernels' time in kernels without a FLOP") \
 	X(TEXT, zero_flop_kernels, "their names and shares, longest first") \
 	X(TEXT, counters_note, "what to know of the counters, and why they were not used") \
-	X(REAL, attained_gflops, "flops_per_step / step_s") \
+	X(REAL, attained_gflops, "flops_per_step x samples_per_s / batch") \
 	X(REAL, attained_gflops_lo, "") \
 	X(REAL, attained_gflops_hi, "") \
 	X(TEXT, compute_key, "which ceiling of peaks.json it stands under") \

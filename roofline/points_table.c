@@ -47,6 +47,7 @@ enum seen { ALWAYS, PLAIN, TWIN, VARIANT };
 	X(VARIANT, TEXT, variant, "Variant", 0, 0) \
 	X(PLAIN, INT, runs, "Runs", 0, 0) \
 	X(ALWAYS, REAL, step_s, "Step (ms)", 0, 1e-3) \
+	X(PLAIN, REAL, step_median_s, "Median (ms)", 0, 1e-3) \
 	X(PLAIN, REAL, samples_per_s, "Samples/s", 0, 0) \
 	X(ALWAYS, REAL, ai, "FLOP/byte", 3, 0) \
 	X(TWIN, REAL, ai_unfused, "unfused", 3, 0) \
@@ -206,7 +207,9 @@ static void add_notes(struct rfl_table *t, const struct rfl_points *pts)
 	rfl_buf_init(&bytes, 1 << 16);
 	list_sources(pts, offsetof(struct rfl_point, flops_source), &flops);
 	list_sources(pts, offsetof(struct rfl_point, bytes_source), &bytes);
-	rfl_table_note(t, "FLOPs: %s; bytes: %s; attainable = min(FLOP/byte x bandwidth, compute)",
+	rfl_table_note(t,
+		       "FLOPs: %s; bytes: %s; step, samples/s and GFLOP/s: over the whole window; "
+		       "attainable = min(FLOP/byte x bandwidth, compute)",
 		       rfl_buf_str(&flops), rfl_buf_str(&bytes));
 	if (view_of(pts).counters)
 		rfl_table_note(t, "unfused: FLOP/byte as counted from the network; measured: FLOPs "

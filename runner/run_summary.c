@@ -82,7 +82,9 @@ static void say_gpu(const struct rfl_ledger_row *row, struct rfl_buf *out)
 static void say_times(const struct rfl_ledger_row *row, struct rfl_buf *out)
 {
 	say_rate(row, out);
-	rfl_buf_printf(out, ", step %.1f ms (MAD %.1f)", row->step_ms_median, row->step_ms_mad);
+	rfl_buf_printf(out, ", step %.1f ms (median %.1f, MAD %.1f)",
+		       1e3 * (double)row->batch / row->samples_per_s, row->step_ms_median,
+		       row->step_ms_mad);
 	say_ms(out, "data", row->data_wait_ms_mean);
 	say_ms(out, "upload", row->upload_ms_mean);
 	say_ms(out, "forward", row->fwd_ms_mean);
@@ -90,8 +92,10 @@ static void say_times(const struct rfl_ledger_row *row, struct rfl_buf *out)
 	say_ms(out, "optimizer", row->opt_ms_mean);
 	say_gpu(row, out);
 	say_until(row, out);
-	rfl_buf_printf(out, ", %.3g TFLOP/s, loss %.4g -> %.4g", row->tflops, row->loss_first,
-		       row->loss_last);
+	rfl_buf_printf(out, ", %.3g TFLOP/s, loss %.4g -> %.4g",
+		       1e-12 * (double)row->model_flops_per_step * row->samples_per_s /
+			       (double)row->batch,
+		       row->loss_first, row->loss_last);
 }
 
 /* auto, and no GPU: not what everyone expects. */

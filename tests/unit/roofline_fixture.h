@@ -19,6 +19,8 @@
 struct fixture {
 	struct rfl_ledger_row rows[MAX_ROWS];
 	struct rfl_ledger ledger;
+	struct rfl_runs_file file;
+	struct rfl_runs runs;
 	struct rfl_peaks *peaks;
 	struct rfl_merge_inputs in;
 	struct rfl_merge_options options;
@@ -40,8 +42,11 @@ static inline struct fixture *fixture_new(void)
 
 	assert_non_null(f);
 	f->ledger.rows = f->rows;
-	f->in.ledger = &f->ledger;
-	f->in.ledger_path = "logs/metrics.csv";
+	f->file.path = "logs/metrics.csv";
+	f->runs.ledger = &f->ledger;
+	f->runs.files = &f->file;
+	f->runs.nfiles = 1;
+	f->in.runs = &f->runs;
 	f->in.ledger_hash = "00112233445566778";
 	f->in.peaks_hash = "8899aabbccddeeff";
 	return f;
@@ -78,6 +83,7 @@ static inline struct rfl_ledger_row *add_run(struct fixture *f, const char *env,
 	row->classes = 1000;
 	row->threads = 2;
 	row->iters = 10;
+	row->samples_per_s = 1e3 * (double)batch / ms;
 	row->step_ms_median = ms;
 	row->step_ms_p10 = ms * 0.98;
 	row->step_ms_p90 = ms * 1.04;

@@ -87,7 +87,7 @@ static enum rfl_rc read_table(void *state, const char *text, const char *rules,
 		rules += len + (rules[len] == ';');
 	}
 	if (rc == RFL_OK)
-		rc = rfl_runs_load(&path, 1, map, &rfl_ledger_metrics[0], ret, err);
+		rc = rfl_runs_load(&path, 1, map, &rfl_ledger_metrics[0], false, ret, err);
 	rfl_column_map_free(map);
 	return rc;
 }
@@ -195,16 +195,20 @@ static void refuses_tables(void **state)
 		enum rfl_rc rc;
 	} cases[] = {
 		{ "a,b\n1,2\n", "",
-		  ": no column stands for 'samples_per_s'; there are 'a', 'b'; say which one with "
-		  "--map samples_per_s=COLUMN",
+		  ": no column stands for 'samples_per_s', 'model', 'batch', 'precision', 'env'; "
+		  "there "
+		  "are 'a', 'b'; say which with --map samples_per_s=COLUMN model=COLUMN "
+		  "batch=COLUMN precision=COLUMN (or 'precision=\"fp32\"') env=COLUMN (or "
+		  "'env=\"lab_cpu\"')",
 		  RFL_EFORMAT },
 		{ "model,throughput\nvgg16,2\n", "",
-		  ": no column stands for 'batch'; there are 'model', 'throughput'; say which one "
-		  "with --map batch=COLUMN",
+		  ": no column stands for 'batch', 'precision', 'env'; there are 'model', "
+		  "'throughput'; say which with --map batch=COLUMN precision=COLUMN (or "
+		  "'precision=\"fp32\"') env=COLUMN (or 'env=\"lab_cpu\"')",
 		  RFL_EFORMAT },
 		{ "model,batch,precision,throughput\nvgg16,8,fp32,2\n", "",
 		  ": no column stands for 'env'; there are 'model', 'batch', 'precision', "
-		  "'throughput'; say which one with --map env=COLUMN or --map 'env=\"lab_cpu\"'",
+		  "'throughput'; say which with --map env=COLUMN (or 'env=\"lab_cpu\"')",
 		  RFL_EFORMAT },
 		{ "label,throughput\nvgg16_bs8,2\n", "",
 		  ":2: neither a column nor the label 'vgg16_bs8' tells the model; add --map "

@@ -32,7 +32,7 @@ static struct summary summarise(const char *path, const char *metric)
 	struct rfl_err err = RFL_ERR_INIT;
 	struct summary s;
 
-	assert_ok(rfl_runs_load(&path, 1, NULL, o.metric, &s.runs, &err), &err);
+	assert_ok(rfl_runs_load(&path, 1, NULL, o.metric, false, &s.runs, &err), &err);
 	assert_ok(rfl_repeats_new(s.runs, &o, &s.r, &err), &err);
 	return s;
 }
@@ -284,7 +284,7 @@ static void rows_that_are_no_repeats_are_left_out(void **state)
 
 	assert_int_equal(s.r->n, 1);
 	assert_int_equal(s.r->configs[0].n, 1);
-	assert_non_null(strstr(s.r->notes.data, "skipped 1 run under a profiler"));
+	assert_non_null(strstr(s.r->notes.data, "skipped 1 run made under a profiler"));
 	assert_non_null(
 		strstr(s.r->notes.data, "skipped 1 row with status ok but without samples_per_s"));
 	assert_non_null(strstr(s.r->notes.data, "1 row of single ranks"));
@@ -331,7 +331,7 @@ static void filters(void **state)
 	struct rfl_runs *runs = NULL;
 	struct rfl_repeats *r = NULL;
 
-	assert_ok(rfl_runs_load(&path, 1, NULL, o.metric, &runs, &err), &err);
+	assert_ok(rfl_runs_load(&path, 1, NULL, o.metric, false, &runs, &err), &err);
 	assert_ok(rfl_repeats_new(runs, &o, &r, &err), &err);
 	rfl_repeats_free(r);
 	r = NULL;

@@ -197,6 +197,7 @@ static void above_the_roof_with_measured_bytes(void **state)
 	struct fixture *f = profiled(state, &c);
 
 	f->rows[0].step_ms_median = f->rows[0].step_ms_p10 = f->rows[0].step_ms_p90 = 4;
+	f->rows[0].samples_per_s = (double)f->rows[0].batch / 4e-3;
 	give_bytes(add_capture(c, PROF), 30 * 1.5 * BYTES);
 	assert_ok(merge(f), &f->err);
 	/* 6 GB in 4 ms are 1500 GB/s of 1000 */

@@ -75,13 +75,11 @@ static void one_run(void **state)
 	assert_non_null(strstr(p->verdict, "compute-bound: 46.3 % of 420 GFLOP/s (fp32.vector)"));
 	assert_non_null(strstr(p->verdict, "; the runner flagged the step times as unstable"));
 	assert_string_equal(p->peaks_hash, "8899aabbccddeeff");
-	assert_int_equal(f->report.rows, 1);
-	assert_int_equal(f->report.used, 1);
 	assert_string_equal(rfl_buf_str(&f->report.notes), "");
 	fixture_free(f);
 }
 
-static void repeats_give_median_and_range(void **state)
+static void repeats_give_mean_and_range(void **state)
 {
 	struct fixture *f = fixture_new();
 	static const double ms[] = { 500, 520, 480, 510 };
@@ -99,13 +97,45 @@ static void repeats_give_median_and_range(void **state)
 	assert_null(strstr(p->verdict, "flagged"));
 	assert_int_equal(p->runs, 4);
 	assert_int_equal(p->steps, 40);
-	assert_close(p->step_s, 0.505, 1e-14); /* of 480 500 510 520 */
-	assert_close(p->step_s_lo, 0.48, 1e-15);
-	assert_close(p->step_s_hi, 0.52, 1e-15);
+	/* the mean of 4 samples in 480, 500, 510 and 520 ms */
+	assert_close(p->samples_per_s, (4 / .48 + 4 / .5 + 4 / .51 + 4 / .52) / 4, 1e-14);
+	assert_close(p->step_s, 4 / p->samples_per_s, 1e-14);
+	assert_close(p->step_median_s, 0.505, 1e-14);
+	assert_close(p->step_s_lo, 0.48, 1e-14);
+	assert_close(p->step_s_hi, 0.52, 1e-14);
 	assert_string_equal(p->step_source, "min-max of the repeats");
 	assert_close(p->data_wait_ms, 101.5, 1e-15);
 	/* 101.5 / 505 = 20.1 % */
 	assert_non_null(strstr(p->verdict, "20 % of the step waits for data"));
+	fixture_free(f);
+}
+
+/* The rate is that of the window, also where one step in ten takes 1.4 s and the median 0.5; a run
+ * that is there twice counts once, as in the summary. */
+static void rate_of_the_window(void **state)
+{
+	struct fixture *f = fixture_new();
+	struct rfl_ledger_row *row;
+	const struct rfl_point *p;
+
+	for (int i = 0; i < 2; i++) {
+		row = add_run(f, "lab_cpu", "aa", 4, 500);
+		row->samples_per_s = i ? 4 / 0.59 : 100;
+		row->repeat = 1;
+		set(&row->label, "lab_cpu_resnet50_fp32_bs4_run1");
+	}
+	use_peaks(f, state, SMALL_PEAKS);
+	assert_ok(merge(f), &f->err);
+	p = &f->pts->points[0];
+	assert_consistent(p);
+	assert_int_equal(p->runs, 1);
+	assert_notes(f, "duplicate: lab_cpu_resnet50_fp32_bs4_run1");
+	assert_close(p->samples_per_s, 4 / 0.59, 1e-15);
+	assert_close(p->step_s, 0.59, 1e-15);
+	assert_close(p->step_median_s, 0.5, 1e-15);
+	assert_close(p->step_s_lo, 0.49, 1e-15); /* p10 */
+	assert_close(p->step_s_hi, 0.59, 1e-15); /* above p90 */
+	assert_close(p->attained_gflops, 97.196310528 / 0.59, 1e-12);
 	fixture_free(f);
 }
 
@@ -140,12 +170,10 @@ static void runs_that_did_not_end_well_are_counted(void **state)
 	assert_int_equal(f->pts->n, 1);
 	assert_int_equal(f->pts->points[0].runs, 1);
 	assert_close(f->pts->points[0].step_s, 0.5, 1e-15);
-	assert_int_equal(f->report.rows, 5);
-	assert_int_equal(f->report.not_ok, 3);
-	assert_int_equal(f->report.no_time, 1);
-	assert_int_equal(f->report.used, 1);
-	assert_notes(f, "left out 3 of 5 runs whose status is not ok: 1 oom 2 crash");
-	assert_notes(f, "metrics.csv:6: status ok, but no median step time");
+	assert_notes(f, "failed: lab_cpu_resnet50_fp32_bs4_run2: crash (logs/metrics.csv:3)");
+	assert_notes(f, "failed: lab_cpu_resnet50_fp32_bs4_run3: oom (logs/metrics.csv:4)");
+	assert_notes(f, "skipped 1 row with status ok but without samples_per_s (first: "
+			"logs/metrics.csv:6)");
 	fixture_free(f);
 }
 
@@ -293,14 +321,14 @@ static void environments_stay_apart(void **state)
 	add_run(f, "lab_gpu", "aa", 4, 500);
 	add_run(f, "lab_cpu", "aa", 4, 600); /* the same hash elsewhere is no repeat */
 	add_run(f, "lab_gpu", "aa", 4, 700);
-	set(&add_run(f, "lab_cpu", "bb", 8, 900)->env, NULL); /* from its label */
+	add_run(f, "lab_cpu", "bb", 8, 900);
 	use_peaks(f, state,
 		  "{\"lab_cpu\": {\"peak_gflops\": 420, \"peak_gbps\": 92}, "
 		  "\"lab_gpu\": {\"peak_gflops\": 14000, \"peak_gbps\": 400}}");
 	assert_ok(merge(f), &f->err);
 	assert_int_equal(f->pts->n, 3);
 	assert_string_equal(f->pts->points[0].env, "lab_gpu");
-	assert_close(f->pts->points[0].step_s, 0.6, 1e-14);
+	assert_close(f->pts->points[0].step_median_s, 0.6, 1e-14);
 	assert_close(f->pts->points[0].peak_gbps, 400, 1e-15);
 	assert_string_equal(f->pts->points[1].env, "lab_cpu");
 	assert_int_equal(f->pts->points[1].runs, 1);
@@ -311,13 +339,12 @@ static void environments_stay_apart(void **state)
 	f->options.nenvs = 1;
 	assert_ok(merge(f), &f->err);
 	assert_int_equal(f->pts->n, 2);
-	assert_int_equal(f->report.other_env, 2);
 
 	f->options.envs = wrong;
 	f->options.nenvs = 2;
 	assert_int_equal(merge(f), RFL_ENOTFOUND);
-	assert_says(&f->err, "no run of environment 'lab_gpus' (it has: lab_gpu, lab_cpu); did "
-			     "you mean 'lab_gpu'?");
+	assert_says(&f->err, "no run has env 'lab_gpus' (there is: lab_gpu, lab_cpu); did you mean "
+			     "'lab_gpu'?");
 	assert_null(f->pts);
 	fixture_free(f);
 }
@@ -361,10 +388,6 @@ static void empty_columns_are_refused(void **state)
 	set(&row->mode, NULL);
 	assert_int_equal(merge(f), RFL_EFORMAT);
 	assert_says(&f->err, "metrics.csv:2: column 'mode' is empty");
-	set(&row->status, NULL);
-	assert_int_equal(merge(f), RFL_EFORMAT);
-	assert_says(&f->err, "metrics.csv:2: there is no 'status'");
-	set(&row->status, "ok");
 	set(&row->mode, "backwards");
 	assert_int_equal(merge(f), RFL_EINVAL);
 	assert_says(&f->err, "metrics.csv:2: mode 'backwards' is none of train, fwd_bwd, fwd");
@@ -401,7 +424,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(one_run),
-		T(repeats_give_median_and_range),
+		T(repeats_give_mean_and_range),
+		T(rate_of_the_window),
 		T(a_run_without_percentiles),
 		T(runs_that_did_not_end_well_are_counted),
 		T(lower_bound_and_factor_two),

@@ -49,8 +49,8 @@ static void what_differs_is_said(void **state)
 	use_peaks(f, state, SMALL_PEAKS);
 	assert_ok(merge(f), &f->err);
 	assert_int_equal(f->pts->n, 5);
-	assert_variant(f, 0, "layout nchw, accum 1, optimizer sgd, data_mode synthetic");
-	assert_variant(f, 1, "(none)");
+	assert_variant(f, 0, "(none)"); /* by batch, as in the summary */
+	assert_variant(f, 1, "layout nchw, accum 1, optimizer sgd, data_mode synthetic");
 	assert_variant(f, 2, "layout nchw, accum 1, optimizer adamw, data_mode synthetic");
 	assert_variant(f, 3,
 		       "layout nchw, accum 1, optimizer sgd, data_mode imagefolder, workers 8");
