@@ -14,6 +14,7 @@
 
 #include "base/alloc.h"
 #include "base/csv_parts.h"
+#include "base/file.h"
 
 #define BLOCK_SIZE  262144
 #define ROW_MAX     ((size_t)16 << 20) /* a longer row is a quote that was never closed */
@@ -40,6 +41,8 @@ struct rfl_csv {
 	size_t nfields, fields_cap;
 	bool begun, row_done, no_memory;
 	bool at_end, torn;
+	bool hashed; /* always while the header is read, which may take several blocks */
+	uint64_t hash;
 
 	struct rfl_arena *arena; /* of the header's names */
 	char **columns;
@@ -109,6 +112,8 @@ static enum rfl_rc fill_block(struct rfl_csv *csv, struct rfl_err *err)
 	if (csv->block_len == 0 && ferror(csv->f))
 		return rfl_fail(err, RFL_EIO, errno, "%s: cannot read: %s", csv->path,
 				strerror(errno));
+	if (csv->hashed)
+		csv->hash = rfl_hash64(csv->hash, csv->block, csv->block_len);
 	return RFL_OK;
 }
 
@@ -411,6 +416,8 @@ static enum rfl_rc open_table(const char *path, const char *text, size_t len, st
 	if (!csv)
 		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
 	csv->line = 1;
+	csv->hashed = true;
+	csv->hash = rfl_hash64(0, NULL, 0);
 	rfl_buf_init(&csv->text, ROW_MAX);
 	csv->path = strdup(path);
 	csv->block = malloc(BLOCK_SIZE);
@@ -426,7 +433,7 @@ static enum rfl_rc open_table(const char *path, const char *text, size_t len, st
 		rc = read_header(csv, err);
 	if (rc != RFL_OK)
 		goto done;
-	csv->torn = false;
+	csv->torn = csv->hashed = false;
 	*ret = csv;
 	csv = NULL;
 done:
@@ -521,6 +528,16 @@ const char *rfl_csv_text(const struct rfl_csv *csv, int column)
 	if (column < 0 || (size_t)column >= csv->nfields)
 		return "";
 	return csv->text.data + csv->fields[column];
+}
+
+void rfl_csv_hash_begin(struct rfl_csv *csv)
+{
+	csv->hashed = true;
+}
+
+uint64_t rfl_csv_hash(const struct rfl_csv *csv)
+{
+	return csv->hash;
 }
 
 size_t rfl_csv_line(const struct rfl_csv *csv)

@@ -74,6 +74,12 @@ enum rfl_rc rfl_csv_double(const struct rfl_csv *csv, int column, double *ret,
 enum rfl_rc rfl_csv_int(const struct rfl_csv *csv, int column, int64_t missing, int64_t *ret,
 			struct rfl_err *err) RFL_WARN_UNUSED;
 
+/** Keep a fingerprint of the bytes that are read: called before the first row. */
+void rfl_csv_hash_begin(struct rfl_csv *csv);
+
+/** That of all bytes of the file up to its end, after the last row; as rfl_hash64(). */
+uint64_t rfl_csv_hash(const struct rfl_csv *csv);
+
 /** The line on which the current row begins, counted from 1 (the header is line 1). */
 size_t rfl_csv_line(const struct rfl_csv *csv);
 const char *rfl_csv_path(const struct rfl_csv *csv);

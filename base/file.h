@@ -91,8 +91,9 @@ bool rfl_dir_exists(const char *path);
 /** 64-bit FNV-1a of a block, for content fingerprints (not for security). Start with h = 0. */
 uint64_t rfl_hash64(uint64_t h, const void *data, size_t len);
 
-/** The fingerprint of a file's content as 16 hex digits. */
-enum rfl_rc rfl_file_hash(const char *path, char out[17], struct rfl_err *err) RFL_WARN_UNUSED;
+/** A fingerprint as 16 hex digits. What a reader parsed is hashed by the reader: the file may have
+ * grown since. */
+void rfl_hash64_text(uint64_t h, char out[17]);
 
 #ifdef __cplusplus
 }

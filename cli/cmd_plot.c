@@ -99,7 +99,6 @@ struct job {
 	const struct plot_args *args;
 	struct rfl_points *points;
 	struct rfl_peaks *peaks;
-	char points_hash[17], peaks_hash[17];
 	char *font_dir;
 	const char **envs; /* borrowed from the points or the arguments */
 	size_t nenvs;
@@ -199,10 +198,6 @@ static enum rfl_rc load(struct job *j, const struct rfl_cli *cli, struct rfl_err
 		rc = rfl_points_load(j->args->points, &j->points, err);
 	if (rc == RFL_OK)
 		rc = rfl_peaks_load(j->args->peaks, &j->peaks, err);
-	if (rc == RFL_OK)
-		rc = rfl_file_hash(j->args->points, j->points_hash, err);
-	if (rc == RFL_OK)
-		rc = rfl_file_hash(j->args->peaks, j->peaks_hash, err);
 	if (rc == RFL_OK && cli->data_dir) {
 		j->font_dir = rfl_path_join(cli->data_dir, "fonts");
 		if (!j->font_dir)
@@ -260,9 +255,9 @@ static enum rfl_rc draw_env(struct job *j, const char *env, struct rfl_err *err)
 		.points = j->points,
 		.env = rfl_peaks_find(j->peaks, env),
 		.points_name = rfl_path_base(a->points),
-		.points_hash = j->points_hash,
+		.points_hash = j->points->hash,
 		.peaks_name = rfl_path_base(a->peaks),
-		.peaks_hash = j->peaks_hash,
+		.peaks_hash = j->peaks->hash,
 		.version = RFL_VERSION,
 		.title = a->title,
 		.width = a->width,

@@ -228,7 +228,6 @@ struct files {
 	struct rfl_work_file *work;
 	struct rfl_captures captures;
 	struct steps steps;
-	char ledger_hash[17], peaks_hash[17];
 };
 
 static enum rfl_rc load(const struct points_args *a, struct files *f, struct rfl_err *err)
@@ -250,10 +249,6 @@ static enum rfl_rc load(const struct points_args *a, struct files *f, struct rfl
 		rc = rfl_peaks_load(a->peaks, &f->peaks, err);
 	if (rc == RFL_OK && a->complexity_json)
 		rc = rfl_work_file_load(a->complexity_json, &f->work, err);
-	if (rc == RFL_OK)
-		rc = rfl_file_hash(a->metrics, f->ledger_hash, err);
-	if (rc == RFL_OK)
-		rc = rfl_file_hash(a->peaks, f->peaks_hash, err);
 	return rc == RFL_OK ? load_captures(a, &f->captures, err) : rc;
 }
 
@@ -289,9 +284,9 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 
 	const struct rfl_merge_inputs in = {
 		.runs = f.runs,
-		.ledger_hash = f.ledger_hash,
+		.ledger_hash = f.runs->ledger->hash,
 		.peaks = f.peaks,
-		.peaks_hash = f.peaks_hash,
+		.peaks_hash = f.peaks->hash,
 		.work = f.work,
 		.counters = { .captures = &f.captures,
 			      .steps = f.steps.list,

@@ -335,14 +335,17 @@ static enum rfl_rc read_whole_rows(const char *path, const struct rfl_err *why,
 {
 	struct rfl_csv *csv = NULL;
 	struct rfl_buf text;
+	uint64_t hash;
 	enum rfl_rc rc;
 
 	rfl_buf_init(&text, RFL_LEDGER__BYTES_MAX);
-	rc = rfl_ledger__open_whole(path, why, &text, &csv, err);
+	rc = rfl_ledger__open_whole(path, why, &text, &hash, &csv, err);
 	if (rc == RFL_OK)
 		rc = read_ours(csv, map, wanted, to, err);
 	if (rc == RFL_OK)
 		to->torn = true;
+	if (rc == RFL_OK && to->hashed)
+		rfl_hash64_text(hash, to->hash);
 	rfl_csv_close(csv);
 	rfl_buf_fini(&text);
 	return rc;

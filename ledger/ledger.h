@@ -239,6 +239,8 @@ struct rfl_ledger {
 	size_t nrows;
 	struct rfl_ledger_row *rows;    /* in file order */
 	bool torn;                      /**< a line was not complete (power cut) and was left out */
+	bool hashed;                    /**< set before a table is read: keep its fingerprint */
+	char hash[17];                  /**< of the bytes of the last table; "" when not kept */
 	size_t cap;                     /**< of rows */
 	struct rfl_ledger_texts *texts; /**< owns the texts of the rows; equal ones may be one */
 };

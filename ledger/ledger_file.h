@@ -44,9 +44,10 @@ bool rfl_ledger__next_record(const char *text, size_t len, struct rfl_ledger__re
 
 /* Open a ledger that could not be read as it is, without its torn records; each is reported.
  * @param why   that failure, which stands when there are none
- * @param text  empty; the table's, so to be released after it */
+ * @param text  empty; the table's, so to be released after it
+ * @param hash  of the file as it is; may be NULL */
 enum rfl_rc rfl_ledger__open_whole(const char *path, const struct rfl_err *why,
-				   struct rfl_buf *text, struct rfl_csv **ret,
+				   struct rfl_buf *text, uint64_t *hash, struct rfl_csv **ret,
 				   struct rfl_err *err) RFL_WARN_UNUSED;
 
 /* Move torn records into <name>.torn.csv and report each. The file is cut, or replaced where whole

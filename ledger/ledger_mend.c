@@ -152,10 +152,13 @@ static size_t blank_torn(char *text, size_t len, const char *path)
 }
 
 enum rfl_rc rfl_ledger__open_whole(const char *path, const struct rfl_err *why,
-				   struct rfl_buf *text, struct rfl_csv **ret, struct rfl_err *err)
+				   struct rfl_buf *text, uint64_t *hash, struct rfl_csv **ret,
+				   struct rfl_err *err)
 {
 	enum rfl_rc rc = rfl_file_read(path, text, err);
 
+	if (hash)
+		*hash = rfl_hash64(0, rfl_buf_str(text), text->len);
 	if (rc == RFL_OK && blank_torn(text->data, text->len, path) == 0)
 		rc = rfl_fail(err, why->rc, why->native, "%s", why->msg);
 	return rc ? rc : rfl_csv_open_text(text->data, text->len, path, ret, err);

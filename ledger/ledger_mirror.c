@@ -121,7 +121,7 @@ static enum rfl_rc write_mirror(const char *path, FILE *f, const char *name, str
 	if (rc == RFL_EFORMAT) { /* a row in the middle of it is torn */
 		rfl_csv_close(csv);
 		csv = NULL;
-		rc = rfl_ledger__open_whole(path, &why, &text, &csv, err);
+		rc = rfl_ledger__open_whole(path, &why, &text, NULL, &csv, err);
 		rewind(f);
 		if (rc == RFL_OK && ftruncate(fileno(f), 0) != 0)
 			rc = rfl_fail(err, RFL_EIO, errno, "%s: cannot write: %s", name,

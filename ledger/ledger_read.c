@@ -254,6 +254,8 @@ enum rfl_rc rfl_ledger_read(struct rfl_csv *csv,
 	if (rc != RFL_OK)
 		return rc;
 	to->torn = false; /* of this table */
+	if (to->hashed)
+		rfl_csv_hash_begin(csv);
 	rc = read_rows(&r, &whole, err);
 	if (rc == RFL_OK && !whole && !is_foreign(&r)) {
 		/* every field is there, but the line did not end */
@@ -263,6 +265,8 @@ enum rfl_rc rfl_ledger_read(struct rfl_csv *csv,
 		to->torn = true;
 	}
 	to->torn = to->torn || torn_before;
+	if (to->hashed)
+		rfl_hash64_text(rfl_csv_hash(csv), to->hash);
 	return rc;
 }
 
@@ -307,6 +311,8 @@ static enum rfl_rc load_table(struct rfl_csv *take_csv, const bool wanted[RFL_LE
 			from[i].column = rfl_csv_find(take_csv, columns[i].name);
 	}
 	if (l)
+		l->hashed = !wanted;
+	if (l)
 		rc = rfl_ledger_read(take_csv, from, l, err);
 	else
 		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", rfl_csv_path(take_csv));
@@ -327,14 +333,17 @@ static enum rfl_rc load_whole_rows(const char *path, const bool wanted[RFL_LEDGE
 {
 	struct rfl_csv *csv = NULL;
 	struct rfl_buf text;
+	uint64_t hash;
 	enum rfl_rc rc;
 
 	rfl_buf_init(&text, RFL_LEDGER__BYTES_MAX);
-	rc = rfl_ledger__open_whole(path, why, &text, &csv, err);
+	rc = rfl_ledger__open_whole(path, why, &text, &hash, &csv, err);
 	if (rc == RFL_OK)
 		rc = load_table(csv, wanted, ret, err);
-	if (rc == RFL_OK)
+	if (rc == RFL_OK) {
 		(*ret)->torn = true;
+		rfl_hash64_text(hash, (*ret)->hash);
+	}
 	rfl_buf_fini(&text);
 	return rc;
 }

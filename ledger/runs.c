@@ -66,6 +66,8 @@ enum rfl_rc rfl_runs_load(const char *const *paths, size_t npaths, const struct 
 	runs->files = rfl_alloc_array(npaths, sizeof(*runs->files));
 	if (!runs->ledger || !runs->files)
 		rc = rfl_fail(err, RFL_ENOMEM, 0, "ledger: out of memory");
+	if (rc == RFL_OK)
+		runs->ledger->hashed = whole;
 	for (size_t i = 0; i < npaths && rc == RFL_OK; i++) {
 		runs->files[runs->nfiles++] =
 			(struct rfl_runs_file){ .path = paths[i], .first = runs->ledger->nrows };

@@ -48,7 +48,7 @@ enum rfl_rc rfl_peaks_edit_open(const char *path, struct rfl_peaks_edit **ret, s
 				    "environments");
 		rc = e->root ? RFL_OK : rfl_peaks_edit__no_memory(e, err);
 	} else {
-		rc = rfl_peaks__read(path, &e->root, err);
+		rc = rfl_peaks__read(path, &e->root, NULL, err);
 		if (rc == RFL_OK)
 			rc = check(e, err);
 	}

@@ -78,6 +78,7 @@ struct rfl_peaks_env {
 
 struct rfl_peaks {
 	const char *path;
+	char hash[17]; /**< fingerprint of the bytes that were read */
 	size_t nenvs;
 	struct rfl_peaks_env *envs;
 	struct rfl_arena *arena; /**< owns everything above */

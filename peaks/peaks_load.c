@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "peaks/peaks_parse.h"
@@ -149,7 +150,8 @@ enum rfl_rc rfl_peaks_load(const char *path, struct rfl_peaks **ret, struct rfl_
 {
 	json_t *root = NULL;
 	struct rfl_peaks *p = NULL;
-	enum rfl_rc rc = rfl_peaks__read(path, &root, err);
+	uint64_t hash = 0;
+	enum rfl_rc rc = rfl_peaks__read(path, &root, &hash, err);
 
 	if (rc != RFL_OK)
 		goto done;
@@ -162,6 +164,7 @@ enum rfl_rc rfl_peaks_load(const char *path, struct rfl_peaks **ret, struct rfl_
 	if (rc != RFL_OK)
 		goto done;
 
+	rfl_hash64_text(hash, p->hash);
 	*ret = p;
 	p = NULL;
 done:

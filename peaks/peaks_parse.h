@@ -6,8 +6,9 @@
 
 #define RFL_PEAKS_SCHEMA_VERSION "1.0"
 
-/* A file as JSON; what is not JSON, or has a key twice, is refused with its JSON path. */
-enum rfl_rc rfl_peaks__read(const char *path, json_t **ret, struct rfl_err *err);
+/* A file as JSON; what is not JSON, or has a key twice, is refused with its JSON path.
+ * @param hash  fingerprint of the bytes; may be NULL */
+enum rfl_rc rfl_peaks__read(const char *path, json_t **ret, uint64_t *hash, struct rfl_err *err);
 
 /* Does an environment have the keys of the short form? */
 bool rfl_peaks__is_short(const json_t *value);

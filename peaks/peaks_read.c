@@ -103,49 +103,44 @@ static const char *hint(const json_error_t *je)
 }
 
 /* The failure of the JSON reader again, with the JSON path. */
-static enum rfl_rc explain(const char *path, const struct rfl_err *first, struct rfl_err *err)
+static enum rfl_rc explain(const char *path, const struct rfl_buf *text,
+			   const struct rfl_err *first, struct rfl_err *err)
 {
 	struct rfl_where w;
 	struct place place;
+	json_error_t je = { .line = -1 };
+	json_t *root = json_loadb(rfl_buf_str(text), text->len, JSON_REJECT_DUPLICATES, &je);
+
+	json_decref(root);
+	if (root || strncmp(je.text, "'['", 3) == 0) /* it does not begin as JSON does */
+		return rfl_fail(err, first->rc, 0, "%s", first->msg);
+	const size_t at = je.position > 0 ? (size_t)je.position : 0;
+
+	rfl_where_init(&w, path);
+	find_place(rfl_buf_str(text), at < text->len ? at : text->len, &place);
+	spell_place(&place, &w);
+	return rfl_fail(err, RFL_EFORMAT, 0, "%s:%d:%d: %s: %s%s", path, je.line, je.column,
+			w.len ? w.pointer : "/", je.text, hint(&je));
+}
+
+enum rfl_rc rfl_peaks__read(const char *path, json_t **ret, uint64_t *hash, struct rfl_err *err)
+{
+	struct rfl_err first = RFL_ERR_INIT;
 	struct rfl_buf text;
-	json_error_t je;
-	json_t *root = NULL;
 	enum rfl_rc rc;
 
 	rfl_buf_init(&text, 0);
 	rc = rfl_file_read(path, &text, err);
 	if (rc != RFL_OK)
 		goto done;
-	root = json_loadb(rfl_buf_str(&text), text.len, JSON_REJECT_DUPLICATES, &je);
-	if (root) { /* it was replaced between two looks */
-		rc = rfl_fail(err, RFL_EFORMAT, 0, "%s: changed while it was read", path);
-		goto done;
-	}
-	if (strncmp(je.text, "'['", 3) == 0) { /* it does not begin as JSON does */
-		rc = rfl_fail(err, first->rc, 0, "%s", first->msg);
-		goto done;
-	}
-	const size_t at = je.position > 0 ? (size_t)je.position : 0;
-
-	rfl_where_init(&w, path);
-	find_place(rfl_buf_str(&text), at < text.len ? at : text.len, &place);
-	spell_place(&place, &w);
-	rc = rfl_fail(err, RFL_EFORMAT, 0, "%s:%d:%d: %s: %s%s", path, je.line, je.column,
-		      w.len ? w.pointer : "/", je.text, hint(&je));
+	if (hash)
+		*hash = rfl_hash64(0, rfl_buf_str(&text), text.len);
+	rc = rfl_json_loads(rfl_buf_str(&text), text.len, path, ret, &first);
+	if (rc == RFL_EFORMAT)
+		rc = explain(path, &text, &first, err);
+	else if (rc != RFL_OK)
+		rc = rfl_fail(err, rc, first.native, "%s", first.msg);
 done:
 	rfl_buf_fini(&text);
-	json_decref(root);
 	return rc;
-}
-
-enum rfl_rc rfl_peaks__read(const char *path, json_t **ret, struct rfl_err *err)
-{
-	struct rfl_err first = RFL_ERR_INIT;
-	const enum rfl_rc rc = rfl_json_load(path, ret, &first);
-
-	if (rc == RFL_OK)
-		return RFL_OK;
-	if (rc == RFL_EFORMAT)
-		return explain(path, &first, err);
-	return rfl_fail(err, rc, first.native, "%s", first.msg);
 }

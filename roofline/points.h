@@ -99,6 +99,7 @@ struct rfl_point {
 struct rfl_points {
 	size_t n;
 	struct rfl_point *points;
+	char hash[17]; /**< fingerprint of the bytes that were read; "" for points that were made */
 };
 
 /** Read roofline_points.csv. @param ret  set on success only; release with rfl_points_free() */

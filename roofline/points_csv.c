@@ -182,6 +182,7 @@ enum rfl_rc rfl_points_load(const char *path, struct rfl_points **ret, struct rf
 		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
 		goto done;
 	}
+	rfl_csv_hash_begin(csv);
 	while ((rc = rfl_csv_next(csv, &more, err)) == RFL_OK && more) {
 		struct rfl_point *p = add_point(pts, &cap);
 
@@ -194,6 +195,7 @@ enum rfl_rc rfl_points_load(const char *path, struct rfl_points **ret, struct rf
 	}
 	if (rc != RFL_OK)
 		goto done;
+	rfl_hash64_text(rfl_csv_hash(csv), pts->hash);
 	*ret = pts;
 	pts = NULL;
 done:

@@ -361,6 +361,6 @@ void rfl_run__config_hash(const struct rfl_run_config *c, const struct rfl_ledge
 		       has_files(c) ? c->data.ahead : 0);
 	rfl_buf_printf(&b, "%" PRId64 "|%" PRId64 "|%d", c->warmup, c->iters, c->world.size);
 	add_optimizer(&b, c);
-	snprintf(out, 17, "%016" PRIx64, rfl_hash64(0, rfl_buf_str(&b), b.len));
+	rfl_hash64_text(rfl_hash64(0, rfl_buf_str(&b), b.len), out);
 	rfl_buf_fini(&b);
 }

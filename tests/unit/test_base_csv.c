@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 
 #include "base/csv.h"
+#include "base/file.h"
 
 /* The whole table as "header|fields;fields@line;..." for comparison with a picture of it. */
 static void picture(const char *path, struct rfl_buf *out)
@@ -412,6 +413,41 @@ static void a_header_may_be_wide(void **state)
 	rfl_buf_fini(&text);
 }
 
+/* Of what was parsed, however long the file has become since. */
+static void the_hash_is_of_the_rows_read(void **state)
+{
+	const char *path = write_file(*state, "grows.csv", "");
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_csv *csv = NULL;
+	struct rfl_buf parsed = { 0 };
+	FILE *f = fopen(path, "w");
+	bool more = true;
+
+	assert_non_null(f);
+	rfl_buf_puts(&parsed, "number\n");
+	for (int i = 0; i < 100000; i++) /* several blocks */
+		rfl_buf_printf(&parsed, "%d\n", i);
+	fputs(parsed.data, f);
+	fflush(f);
+	assert_ok(rfl_csv_open(path, &csv, &err), &err);
+	rfl_csv_hash_begin(csv);
+	rfl_buf_reset(&parsed);
+	rfl_buf_puts(&parsed, "number\n");
+	for (int rows = 0; rfl_csv_next(csv, &more, &err) == RFL_OK && more; rows++) {
+		if (rows == 50000) {
+			fputs("appended while it was read\n", f);
+			fflush(f);
+		}
+		rfl_buf_printf(&parsed, "%s\n", rfl_csv_text(csv, 0));
+	}
+	fputs("appended afterwards\n", f);
+	fclose(f);
+	assert_non_null(strstr(parsed.data, "appended while"));
+	assert_true(rfl_csv_hash(csv) == rfl_hash64(0, parsed.data, parsed.len));
+	rfl_csv_close(csv);
+	rfl_buf_fini(&parsed);
+}
+
 #define in_tmpdir(f) cmocka_unit_test_setup_teardown(f, tmpdir_make, tmpdir_remove)
 
 int main(void)
@@ -424,6 +460,7 @@ int main(void)
 		in_tmpdir(refuses_what_is_no_text),
 		in_tmpdir(columns_by_name),
 		in_tmpdir(a_header_may_be_wide),
+		in_tmpdir(the_hash_is_of_the_rows_read),
 		in_tmpdir(rows_across_blocks),
 		in_tmpdir(a_row_has_a_maximum),
 		in_tmpdir(memory_stays_flat),

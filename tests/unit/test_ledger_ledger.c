@@ -142,10 +142,13 @@ static void a_torn_row_hides_no_other(void **state)
 	assert_ok(rfl_file_read(path, &text, &err), &err);
 	for (size_t len = two_rows; len < text.len; len++) {
 		struct rfl_ledger *l;
+		char hash[17];
 
 		assert_ok(rfl_file_write(cut, text.data, len, &err), &err);
 		l = load(cut);
 		assert_int_equal(l->nrows, 2);
+		rfl_hash64_text(rfl_hash64(0, text.data, len), hash);
+		assert_string_equal(l->hash, hash); /* of the file as it is */
 		assert_int_equal(l->torn, len > two_rows);
 		assert_string_equal(l->rows[1].run_id, "two");
 		rfl_ledger_free(l);

@@ -89,6 +89,7 @@ static void a_hand_made_file_needs_three_columns(void **state)
 		write_file(*state, "hand.csv", "note,attained_gflops,env,ai\nmine,12.5,lab,2\n");
 	struct rfl_points *pts = NULL;
 	struct rfl_err err = RFL_ERR_INIT;
+	char hash[17];
 
 	assert_ok(rfl_points_load(path, &pts, &err), &err);
 	assert_int_equal(pts->n, 1);
@@ -96,6 +97,9 @@ static void a_hand_made_file_needs_three_columns(void **state)
 	assert_close(pts->points[0].ai, 2, 0);
 	assert_string_equal(pts->points[0].env, "lab");
 	assert_true(isnan(pts->points[0].knee_ai));
+	/* FNV-1a of the text of the file */
+	rfl_hash64_text(rfl_hash64(0, "note,attained_gflops,env,ai\nmine,12.5,lab,2\n", 44), hash);
+	assert_string_equal(pts->hash, hash);
 	assert_null(pts->points[0].variant); /* nor do files of older versions have one */
 	rfl_points_free(pts);
 }
