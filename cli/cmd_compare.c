@@ -115,7 +115,7 @@ static enum rfl_rc load_side(const struct compare_args *a, struct side *s, struc
 	enum rfl_rc rc = RFL_OK;
 
 	if (!s->runs) /* else it has those of the other side */
-		rc = rfl_cli_load_runs(s->paths, s->npaths, &a->map, options.metric, false,
+		rc = rfl_cli_load_runs(s->paths, s->npaths, &a->map, options.metric, RFL_ROWS_SHORT,
 				       &s->runs, err);
 	if (rc == RFL_OK)
 		rc = rfl_repeats_new(s->runs, &options, &s->repeats, err);

@@ -243,8 +243,8 @@ static enum rfl_rc load(const struct points_args *a, struct files *f, struct rfl
 		rc = rfl_cli_need_file(a->complexity_json, "roofline complexity --output-dir DIR",
 				       err);
 	if (rc == RFL_OK)
-		rc = rfl_cli_load_runs(&a->metrics, 1, &a->map, &rfl_ledger_metrics[0], true,
-				       &f->runs, err);
+		rc = rfl_cli_load_runs(&a->metrics, 1, &a->map, &rfl_ledger_metrics[0],
+				       RFL_ROWS_WHOLE, &f->runs, err);
 	if (rc == RFL_OK)
 		rc = rfl_peaks_load(a->peaks, &f->peaks, err);
 	if (rc == RFL_OK && a->complexity_json)

@@ -243,8 +243,8 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 	struct rfl_buf lines;
 
 	rfl_buf_init(&lines, 0);
-	rc = rfl_cli_load_runs(a->metrics.items, a->metrics.n, &a->map, options.metric, false,
-			       &runs, err);
+	rc = rfl_cli_load_runs(a->metrics.items, a->metrics.n, &a->map, options.metric,
+			       a->matrix ? RFL_ROWS_KEPT : RFL_ROWS_SHORT, &runs, err);
 	if (rc == RFL_OK)
 		rc = rfl_repeats_new(runs, &options, &r, err);
 	if (rc == RFL_OK && a->matrix)

@@ -159,8 +159,8 @@ static enum rfl_rc load_foreign(const char *path, const struct rfl_matrix *m,
 	const struct rfl_opt_list no_map = { .n = 0 };
 	struct rfl_runs *runs = NULL;
 	struct rfl_err why = RFL_ERR_INIT;
-	enum rfl_rc rc =
-		rfl_cli_load_runs(&path, 1, &no_map, &rfl_ledger_metrics[0], false, &runs, &why);
+	enum rfl_rc rc = rfl_cli_load_runs(&path, 1, &no_map, &rfl_ledger_metrics[0], RFL_ROWS_KEPT,
+					   &runs, &why);
 
 	if (rc)
 		return rfl_fail(err, rc, why.native,

@@ -47,7 +47,7 @@ void rfl_cli_log_lines(enum rfl_log_level level, const char *lines)
 
 enum rfl_rc rfl_cli_load_runs(const char *const *paths, size_t npaths,
 			      const struct rfl_opt_list *map_words,
-			      const struct rfl_ledger_metric *metric, bool whole,
+			      const struct rfl_ledger_metric *metric, enum rfl_rows rows,
 			      struct rfl_runs **ret, struct rfl_err *err)
 {
 	struct rfl_column_map *map = NULL;
@@ -57,7 +57,7 @@ enum rfl_rc rfl_cli_load_runs(const char *const *paths, size_t npaths,
 	for (size_t i = 0; i < npaths && rc == RFL_OK; i++)
 		rc = rfl_cli_need_file(paths[i], "roofline run", err);
 	if (rc == RFL_OK)
-		rc = rfl_runs_load(paths, npaths, map, metric, whole, &runs, err);
+		rc = rfl_runs_load(paths, npaths, map, metric, rows, &runs, err);
 	if (rc == RFL_OK) {
 		rfl_cli_log_lines(RFL_LOG_INFO, rfl_buf_str(&runs->notes));
 		*ret = runs;

@@ -31,7 +31,7 @@ extern "C" {
  * that makes a file which is not there. */
 enum rfl_rc rfl_cli_load_runs(const char *const *paths, size_t npaths,
 			      const struct rfl_opt_list *map,
-			      const struct rfl_ledger_metric *metric, bool whole,
+			      const struct rfl_ledger_metric *metric, enum rfl_rows rows,
 			      struct rfl_runs **ret, struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** Log lines, one by one. */

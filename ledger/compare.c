@@ -82,16 +82,19 @@ enum rfl_speed_verdict rfl_compare_verdict(const struct rfl_speed_ratio *ratio, 
 
 /* --- pairs ----------------------------------------------------------------------------------- */
 
-static uint64_t work_hash(const struct rfl_ledger_row *row)
+static uint64_t work_hash(const void *item)
 {
+	const struct rfl_ledger_row *row = item;
 	uint64_t h = rfl_hash64(0, row->model, strlen(row->model));
 
 	h = rfl_hash64(h, row->precision, strlen(row->precision));
 	return rfl_hash64(h, &row->batch, sizeof(row->batch));
 }
 
-static bool work_alike(const struct rfl_ledger_row *a, const struct rfl_ledger_row *b)
+static bool work_alike(const void *x, const void *y)
 {
+	const struct rfl_ledger_row *a = x, *b = y;
+
 	return a->batch == b->batch && strcmp(a->model, b->model) == 0 &&
 	       strcmp(a->precision, b->precision) == 0;
 }

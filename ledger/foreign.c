@@ -263,13 +263,19 @@ static void note_sources(const struct rfl_csv *csv, const struct rfl_ledger_sour
 	rfl_buf_putc(notes, '\n');
 }
 
+/* Hand the rows over to who keeps less than them. */
+static enum rfl_rc hand_over(struct rfl_ledger *to, struct rfl_err *err)
+{
+	return to->take ? to->take(to, err) : RFL_OK;
+}
+
 /* One that was cut down to a few columns may lack the rate, which follows from others then. */
 static enum rfl_rc read_ours(struct rfl_csv *csv, const struct rfl_column_map *map,
 			     const bool wanted[], struct rfl_ledger *to, struct rfl_err *err)
 {
 	const bool cut = rfl_csv_find(csv, "samples_per_s") < 0;
 	struct rfl_ledger_source from[RFL_LEDGER_NCOLUMNS];
-	const size_t first = to->nrows;
+	bool more = true;
 	enum rfl_rc rc;
 
 	for (size_t i = 0; i < RFL_LEDGER_NCOLUMNS; i++) {
@@ -278,11 +284,39 @@ static enum rfl_rc read_ours(struct rfl_csv *csv, const struct rfl_column_map *m
 			from[i].column = rfl_csv_find(csv, rfl_ledger_column_name(i));
 	}
 	rc = map ? rfl_column_map_bind(map, csv, from, err) : RFL_OK;
-	if (rc == RFL_OK)
-		rc = rfl_ledger_read(csv, from, to, err);
-	for (size_t i = first; i < to->nrows && cut && rc == RFL_OK; i++)
-		rfl_foreign__derive(&to->rows[i]);
+	while (rc == RFL_OK && more) {
+		const size_t first = to->nrows;
+
+		rc = rfl_ledger_read(csv, from, to, &more, err);
+		for (size_t i = first; i < to->nrows && cut && rc == RFL_OK; i++)
+			rfl_foreign__derive(&to->rows[i]);
+		if (rc == RFL_OK)
+			rc = hand_over(to, err);
+	}
 	return rc;
+}
+
+/* Some rows of a table, in our words. */
+static enum rfl_rc read_batch(struct rfl_csv *csv,
+			      const struct rfl_ledger_source from[RFL_LEDGER_NCOLUMNS],
+			      const struct rfl_ledger_metric *metric, struct rfl_ledger *to,
+			      bool *more, struct rfl_err *err)
+{
+	struct rfl_err why = RFL_ERR_INIT;
+	size_t first = to->nrows;
+	enum rfl_rc rc = rfl_ledger_read(csv, from, to, more, &why);
+
+	if (rc == RFL_EFORMAT)
+		return rfl_fail(err, rc, 0,
+				"%s; for a column that means something else: --map 'NAME=\"\"', "
+				"with the ledger's name for it",
+				why.msg);
+	if (rc != RFL_OK)
+		return rfl_fail(err, rc, why.native, "%s", why.msg);
+	for (size_t i = first; i < to->nrows && rc == RFL_OK; i++)
+		rc = rfl_foreign__settle(rfl_csv_path(csv), to, i, metric,
+					 is_told(from, RFL_LEDGER_AT_status), err);
+	return rc == RFL_OK ? hand_over(to, err) : rc;
 }
 
 static enum rfl_rc read_others(struct rfl_csv *csv, const struct rfl_column_map *map,
@@ -290,27 +324,15 @@ static enum rfl_rc read_others(struct rfl_csv *csv, const struct rfl_column_map 
 			       struct rfl_ledger *to, struct rfl_buf *notes, struct rfl_err *err)
 {
 	struct rfl_ledger_source from[RFL_LEDGER_NCOLUMNS];
-	struct rfl_err why = RFL_ERR_INIT;
-	size_t first = to->nrows;
+	bool more = true;
 	enum rfl_rc rc;
 
 	take_known_names(csv, from);
 	rc = map ? rfl_column_map_bind(map, csv, from, err) : check_kind(csv, err);
 	if (rc == RFL_OK)
 		rc = check_needed(csv, from, metric, whole, err);
-	if (rc == RFL_OK) {
-		rc = rfl_ledger_read(csv, from, to, &why);
-		if (rc == RFL_EFORMAT)
-			rc = rfl_fail(err, rc, 0,
-				      "%s; for a column that means something else: --map "
-				      "'NAME=\"\"', with the ledger's name for it",
-				      why.msg);
-		else if (rc != RFL_OK)
-			rc = rfl_fail(err, rc, why.native, "%s", why.msg);
-	}
-	for (size_t i = first; i < to->nrows && rc == RFL_OK; i++)
-		rc = rfl_foreign__settle(rfl_csv_path(csv), to, i, metric,
-					 is_told(from, RFL_LEDGER_AT_status), err);
+	while (rc == RFL_OK && more)
+		rc = read_batch(csv, from, metric, to, &more, err);
 	if (rc == RFL_OK)
 		note_sources(csv, from, notes);
 	return rc;
@@ -369,6 +391,8 @@ enum rfl_rc rfl_foreign_read(const char *path, const struct rfl_column_map *map,
 		rc = rfl_foreign_read_table(csv, map, metric, wanted, to, notes, &why);
 	if (rc == RFL_EFORMAT && csv && rfl_foreign_is_ours(csv)) {
 		to->nrows = before; /* the texts of the others stay in its arena */
+		if (to->again)
+			to->again(to);
 		rc = read_whole_rows(path, &why, map, wanted, to, err);
 	} else if (rc != RFL_OK) {
 		rc = rfl_fail(err, rc, why.native, "%s", why.msg);

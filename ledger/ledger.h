@@ -237,10 +237,16 @@ struct rfl_ledger_texts;
 
 struct rfl_ledger {
 	size_t nrows;
-	struct rfl_ledger_row *rows;    /* in file order */
-	bool torn;                      /**< a line was not complete (power cut) and was left out */
-	bool hashed;                    /**< set before a table is read: keep its fingerprint */
-	char hash[17];                  /**< of the bytes of the last table; "" when not kept */
+	struct rfl_ledger_row *rows; /* in file order */
+	bool torn;                   /**< a line was not complete (power cut) and was left out */
+	bool hashed;                 /**< set before a table is read: keep its fingerprint */
+	char hash[17];               /**< of the bytes of the last table; "" when not kept */
+	/** Who keeps less than whole rows sets these before a table is read: the most rows at a
+	 * time, what takes them, and what forgets those of a table that is read once more. */
+	size_t batch;
+	enum rfl_rc (*take)(struct rfl_ledger *ledger, struct rfl_err *err);
+	void (*again)(struct rfl_ledger *ledger);
+	void *ctx;
 	size_t cap;                     /**< of rows */
 	struct rfl_ledger_texts *texts; /**< owns the texts of the rows; equal ones may be one */
 };
@@ -269,10 +275,11 @@ struct rfl_ledger_source {
 struct rfl_ledger *rfl_ledger_new(void) RFL_WARN_UNUSED;
 
 /** Append the rows of a table, as far as it was not read yet, to a ledger.
+ * @param more  there may be others; false without a batch size in the ledger
  * @return RFL_OK; RFL_EFORMAT with file, line and column: rows before it may have been added */
 enum rfl_rc rfl_ledger_read(struct rfl_csv *csv,
 			    const struct rfl_ledger_source from[RFL_LEDGER_NCOLUMNS],
-			    struct rfl_ledger *to, struct rfl_err *err) RFL_WARN_UNUSED;
+			    struct rfl_ledger *to, bool *more, struct rfl_err *err) RFL_WARN_UNUSED;
 
 #ifdef __cplusplus
 }

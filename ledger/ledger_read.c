@@ -215,23 +215,27 @@ static void leave_out(struct reader *r)
 }
 
 /* @param whole  the last row was left out already, or there is none that is torn */
-static enum rfl_rc read_rows(struct reader *r, bool *whole, struct rfl_err *err)
+static enum rfl_rc read_rows(struct reader *r, bool *whole, bool *more, struct rfl_err *err)
 {
-	bool more = true;
+	const size_t first = r->to->nrows;
 
 	for (;;) {
 		struct rfl_err why = RFL_ERR_INIT;
-		enum rfl_rc rc = rfl_csv_next(r->csv, &more, &why);
+		enum rfl_rc rc;
 
-		*whole = true;
+		*whole = *more = true;
+		if (r->to->batch && r->to->nrows - first == r->to->batch && !rfl_csv_torn(r->csv))
+			return RFL_OK;
+		rc = rfl_csv_next(r->csv, more, &why);
 		if (rc == RFL_EFORMAT && rfl_csv_torn(r->csv) && is_foreign(r)) {
 			leave_out(r); /* it ends inside quotes */
+			*more = false;
 			return RFL_OK;
 		}
 		if (rc != RFL_OK)
 			return rfl_fail(err, rc, why.native, "%s", why.msg);
 		*whole = r->to->torn || !rfl_csv_torn(r->csv);
-		if (!more)
+		if (!*more)
 			return RFL_OK;
 		if (is_torn(r)) {
 			leave_out(r);
@@ -245,7 +249,7 @@ static enum rfl_rc read_rows(struct reader *r, bool *whole, struct rfl_err *err)
 
 enum rfl_rc rfl_ledger_read(struct rfl_csv *csv,
 			    const struct rfl_ledger_source from[RFL_LEDGER_NCOLUMNS],
-			    struct rfl_ledger *to, struct rfl_err *err)
+			    struct rfl_ledger *to, bool *more, struct rfl_err *err)
 {
 	struct reader r = { .csv = csv, .from = from, .to = to };
 	bool torn_before = to->torn, whole = true;
@@ -256,7 +260,7 @@ enum rfl_rc rfl_ledger_read(struct rfl_csv *csv,
 	to->torn = false; /* of this table */
 	if (to->hashed)
 		rfl_csv_hash_begin(csv);
-	rc = read_rows(&r, &whole, err);
+	rc = read_rows(&r, &whole, more, err);
 	if (rc == RFL_OK && !whole && !is_foreign(&r)) {
 		/* every field is there, but the line did not end */
 		rfl_log(RFL_LOG_WARN, "%s: the last line is not complete and is left out",
@@ -302,6 +306,7 @@ static enum rfl_rc load_table(struct rfl_csv *take_csv, const bool wanted[RFL_LE
 	struct rfl_ledger_source from[RFL_LEDGER_NCOLUMNS];
 	struct rfl_ledger *l = rfl_ledger_new();
 	enum rfl_rc rc;
+	bool more;
 
 	for (size_t i = 0; i < RFL_LEDGER_NCOLUMNS; i++) {
 		from[i] = (struct rfl_ledger_source){ .column = -1 };
@@ -313,7 +318,7 @@ static enum rfl_rc load_table(struct rfl_csv *take_csv, const bool wanted[RFL_LE
 	if (l)
 		l->hashed = !wanted;
 	if (l)
-		rc = rfl_ledger_read(take_csv, from, l, err);
+		rc = rfl_ledger_read(take_csv, from, l, &more, err);
 	else
 		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", rfl_csv_path(take_csv));
 	if (rc == RFL_OK) {

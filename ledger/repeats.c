@@ -17,10 +17,9 @@
 #include "ledger/repeats_parts.h"
 #include "ledger/row_index.h"
 
-/* A row that is ok. */
+/* A run that is ok. */
 struct entry {
-	const struct rfl_ledger_row *row;
-	double value;
+	const struct rfl_run *run;
 	size_t config;
 	size_t before; /* the one before it with the same label, not replaced; SIZE_MAX: none */
 	bool replaced; /* by a later row of the same run */
@@ -45,15 +44,18 @@ static enum rfl_rc fail_no_memory(struct rfl_err *err)
 
 /* --- labels ---------------------------------------------------------------------------------- */
 
-static uint64_t label_hash(const struct rfl_ledger_row *row)
+static uint64_t label_hash(const void *item)
 {
-	return rfl_hash64((uint64_t)row->repeat, row->label, rfl_label_unstamped(row->label));
+	const struct rfl_run *run = item;
+
+	return rfl_hash64((uint64_t)run->repeat, run->label, rfl_label_unstamped(run->label));
 }
 
 /* The same but for the time in the name of a log. Labels of others may leave the number of the
  * repeat to a column of its own. */
-static bool label_alike(const struct rfl_ledger_row *a, const struct rfl_ledger_row *b)
+static bool label_alike(const void *x, const void *y)
 {
+	const struct rfl_run *a = x, *b = y;
 	size_t n = rfl_label_unstamped(a->label);
 
 	return a->repeat == b->repeat && n == rfl_label_unstamped(b->label) &&
@@ -61,28 +63,40 @@ static bool label_alike(const struct rfl_ledger_row *a, const struct rfl_ledger_
 }
 
 /* Does the label name one run, and not all repeats of a configuration? */
-static bool names_a_run(const struct rfl_ledger_row *row)
+static bool names_a_run(const struct rfl_run *run)
 {
-	return row->label && row->label[0] && row->repeat >= 0;
+	return run->label && run->label[0] && run->repeat >= 0;
 }
 
 /* Does the label by itself say which run it is? "baseline" does not. */
-static bool label_tells_run(const struct rfl_ledger_row *row)
+static bool label_tells_run(const struct rfl_run *run)
 {
 	struct rfl_label parts;
 
-	rfl_label_parse(row->label, row->model, &parts);
+	rfl_label_parse(run->label, run->like->model, &parts);
 	return parts.run >= 0;
 }
 
-static bool is_profiled(const struct rfl_ledger_row *row)
+static bool is_profiled(const struct rfl_run *run)
 {
 	struct rfl_label parts;
 
-	if (!row->label || !strstr(row->label, "_prof"))
+	if (!run->label || !strstr(run->label, "_prof"))
 		return false;
-	rfl_label_parse(row->label, row->model, &parts);
+	rfl_label_parse(run->label, run->like->model, &parts);
 	return parts.profiled;
+}
+
+/* --- configurations of rows ------------------------------------------------------------------ */
+
+static uint64_t config_hash(const void *row)
+{
+	return rfl_facts_hash(row);
+}
+
+static bool config_alike(const void *a, const void *b)
+{
+	return rfl_facts_repeats(a, b);
 }
 
 /* --- which rows ------------------------------------------------------------------------------ */
@@ -101,9 +115,10 @@ static bool is_wanted(const struct rfl_repeats_options *o, const struct rfl_ledg
 	       is_in(row->precision, o->precisions, o->nprecisions);
 }
 
-static enum rfl_rc check_row(const struct builder *b, const struct rfl_ledger_row *row,
+static enum rfl_rc check_row(const struct builder *b, const struct rfl_run *run,
 			     struct rfl_err *err)
 {
+	const struct rfl_ledger_row *row = run->like;
 	const char *empty = NULL;
 	struct rfl_buf where;
 
@@ -118,7 +133,7 @@ static enum rfl_rc check_row(const struct builder *b, const struct rfl_ledger_ro
 	if (!empty)
 		return RFL_OK;
 	rfl_buf_init(&where, 0);
-	rfl_runs_where(b->runs, row, &where);
+	rfl_runs_where(b->runs, run, &where);
 	(void)rfl_fail(err, RFL_EFORMAT, 0,
 		       "%s: column '%s' is empty; a run with status ok has one",
 		       rfl_buf_str(&where), empty);
@@ -138,24 +153,23 @@ static void replace_before(struct builder *b, struct entry *e)
 
 		old->replaced = true;
 		*at = old->before;
-		rfl_repeats__note_twice(&b->notes, old->row, e->row);
-	} else if (e->before != SIZE_MAX && label_tells_run(e->row)) {
-		rfl_repeats__note_mixed(&b->notes, b->entries[e->before].row, e->row);
+		rfl_repeats__note_twice(&b->notes, old->run, e->run);
+	} else if (e->before != SIZE_MAX && label_tells_run(e->run)) {
+		rfl_repeats__note_mixed(&b->notes, b->entries[e->before].run, e->run);
 	}
 }
 
-/* A row of a configuration that is ok. */
-static enum rfl_rc add_entry(struct builder *b, const struct rfl_ledger_row *row, double value,
-			     struct rfl_err *err)
+/* A run of a configuration that is ok. */
+static enum rfl_rc add_entry(struct builder *b, const struct rfl_run *run, struct rfl_err *err)
 {
 	struct entry *e = &b->entries[b->nentries];
 	size_t label;
 	enum rfl_rc rc;
 
-	*e = (struct entry){ .row = row, .value = value, .before = SIZE_MAX };
-	rc = rfl_row_index_put(&b->configs, row, &e->config, err);
-	if (rc == RFL_OK && names_a_run(row)) {
-		rc = rfl_row_index_put(&b->labels, row, &label, err);
+	*e = (struct entry){ .run = run, .before = SIZE_MAX };
+	rc = rfl_row_index_put(&b->configs, run->like, &e->config, err);
+	if (rc == RFL_OK && names_a_run(run)) {
+		rc = rfl_row_index_put(&b->labels, run, &label, err);
 		if (rc != RFL_OK)
 			return rc;
 		e->before = b->last[label];
@@ -166,47 +180,47 @@ static enum rfl_rc add_entry(struct builder *b, const struct rfl_ledger_row *row
 	return rc;
 }
 
-static enum rfl_rc take_row(struct builder *b, const struct rfl_ledger_row *row,
-			    struct rfl_err *err)
+static enum rfl_rc take_run(struct builder *b, const struct rfl_run *run, struct rfl_err *err)
 {
-	double value;
+	const struct rfl_ledger_row *row = run->like;
 	enum rfl_rc rc;
 
 	if (row->world_size > 1 && row->rank >= 0) {
-		rfl_repeats__note_left(&b->notes, RFL_REPEATS__RANK, row);
+		rfl_repeats__note_left(&b->notes, RFL_REPEATS__RANK, run);
 		return RFL_OK;
 	}
-	if (is_profiled(row)) {
-		rfl_repeats__note_left(&b->notes, RFL_REPEATS__PROFILED, row);
+	if (is_profiled(run)) {
+		rfl_repeats__note_left(&b->notes, RFL_REPEATS__PROFILED, run);
 		return RFL_OK;
 	}
 	if (!rfl_text_same(row->status, "ok"))
 		return RFL_OK; /* when it is known which runs are ok in another row */
-	rc = check_row(b, row, err);
+	rc = check_row(b, run, err);
 	if (rc != RFL_OK)
 		return rc;
-	value = rfl_ledger_metric_value(b->o->metric, row);
-	if (isnan(value)) {
-		rfl_repeats__note_left(&b->notes, RFL_REPEATS__NO_VALUE, row);
+	if (isnan(run->value)) {
+		rfl_repeats__note_left(&b->notes, RFL_REPEATS__NO_VALUE, run);
 		return RFL_OK;
 	}
-	return add_entry(b, row, value, err);
+	return add_entry(b, run, err);
 }
 
-static bool is_failed(const struct rfl_ledger_row *row)
+static bool is_failed(const struct rfl_run *run)
 {
+	const struct rfl_ledger_row *row = run->like;
+
 	return !rfl_text_same(row->status, "ok") && !(row->world_size > 1 && row->rank >= 0) &&
-	       !is_profiled(row);
+	       !is_profiled(run);
 }
 
 /* Is the run of a row that is not ok there once more, and ok? The label alone does not say so: it
  * may have been run in another way, with other threads say. */
-static bool is_made_good(const struct builder *b, const struct rfl_ledger_row *row)
+static bool is_made_good(const struct builder *b, const struct rfl_run *run)
 {
-	size_t label = names_a_run(row) ? rfl_row_index_find(&b->labels, row) : SIZE_MAX;
+	size_t label = names_a_run(run) ? rfl_row_index_find(&b->labels, run) : SIZE_MAX;
 	size_t i = label == SIZE_MAX ? SIZE_MAX : b->last[label];
 
-	while (i != SIZE_MAX && !rfl_facts_agree(b->entries[i].row, row))
+	while (i != SIZE_MAX && !rfl_facts_agree(b->entries[i].run->like, run->like))
 		i = b->entries[i].before;
 	return i != SIZE_MAX;
 }
@@ -226,17 +240,17 @@ static enum rfl_rc config_of_failed(struct builder *b, const struct rfl_ledger_r
 	return *ret == SIZE_MAX ? rfl_row_index_put(&b->configs, row, ret, err) : RFL_OK;
 }
 
-static enum rfl_rc take_failed(struct builder *b, const struct rfl_ledger_row *row,
-			       struct rfl_err *err)
+static enum rfl_rc take_failed(struct builder *b, const struct rfl_run *run, struct rfl_err *err)
 {
+	const struct rfl_ledger_row *row = run->like;
 	size_t config;
 	enum rfl_rc rc;
 
-	if (is_made_good(b, row)) {
-		rfl_repeats__note_left(&b->notes, RFL_REPEATS__MADE_GOOD, row);
+	if (is_made_good(b, run)) {
+		rfl_repeats__note_left(&b->notes, RFL_REPEATS__MADE_GOOD, run);
 		return RFL_OK;
 	}
-	rfl_repeats__note_failed(&b->notes, row);
+	rfl_repeats__note_failed(&b->notes, run);
 	if (!row->env || !row->model || !row->precision || row->batch < 1)
 		return RFL_OK; /* it ended before it said what it was */
 	rc = config_of_failed(b, row, &config, err);
@@ -251,20 +265,20 @@ static enum rfl_rc take_failed(struct builder *b, const struct rfl_ledger_row *r
 static enum rfl_rc check_filter(const struct builder *b, enum rfl_ledger_at column,
 				const char *const *list, size_t n, struct rfl_err *err)
 {
-	const struct rfl_ledger *l = b->runs->ledger;
+	const struct rfl_row_index *likes = &b->runs->likes;
 	char number[RFL_NUM_MAX];
 
 	for (size_t k = 0; k < n; k++) {
 		struct rfl_buf there;
 		size_t i = 0;
 
-		while (i < l->nrows &&
-		       strcmp(rfl_ledger_field(&l->rows[i], column, number), list[k]) != 0)
+		while (i < likes->n &&
+		       strcmp(rfl_ledger_field(likes->rows[i], column, number), list[k]) != 0)
 			i++;
-		if (i < l->nrows)
+		if (i < likes->n)
 			continue;
 		rfl_buf_init(&there, 1 << 16);
-		rfl_repeats__list_values(l, column, list[k], &there);
+		rfl_repeats__list_values(b->runs, column, list[k], &there);
 		(void)rfl_fail(err, RFL_ENOTFOUND, 0, "%s: no run has %s '%s' (there is: %s",
 			       b->runs->files[0].path, rfl_ledger_column_name(column), list[k],
 			       rfl_buf_str(&there));
@@ -314,24 +328,26 @@ static enum rfl_rc fill_configs(struct builder *b, struct rfl_err *err)
 		struct rfl_repeats_config *c = &r->configs[e->config];
 
 		if (!e->replaced)
-			c->runs[c->n++] = (struct rfl_repeat){ .row = e->row, .value = e->value };
+			c->runs[c->n++] =
+				(struct rfl_repeat){ .run = e->run, .value = e->run->value };
 	}
 	return RFL_OK;
 }
 
 static enum rfl_rc build(struct builder *b, struct rfl_err *err)
 {
-	const struct rfl_ledger *l = b->runs->ledger;
+	const struct rfl_run *runs = b->runs->runs;
+	size_t n = b->runs->n;
 	enum rfl_rc rc = check_filters(b, err);
 
-	for (size_t i = 0; i < l->nrows && rc == RFL_OK; i++) {
+	for (size_t i = 0; i < n && rc == RFL_OK; i++) {
 		b->last[i] = SIZE_MAX;
-		if (is_wanted(b->o, &l->rows[i]))
-			rc = take_row(b, &l->rows[i], err);
+		if (is_wanted(b->o, runs[i].like))
+			rc = take_run(b, &runs[i], err);
 	}
-	for (size_t i = 0; i < l->nrows && rc == RFL_OK; i++)
-		if (is_failed(&l->rows[i]) && is_wanted(b->o, &l->rows[i]))
-			rc = take_failed(b, &l->rows[i], err);
+	for (size_t i = 0; i < n && rc == RFL_OK; i++)
+		if (is_failed(&runs[i]) && is_wanted(b->o, runs[i].like))
+			rc = take_failed(b, &runs[i], err);
 	if (rc == RFL_OK)
 		rc = fill_configs(b, err);
 	for (size_t i = 0; rc == RFL_OK && i < b->r->n; i++)
@@ -350,10 +366,10 @@ enum rfl_rc rfl_repeats_new(const struct rfl_runs *runs, const struct rfl_repeat
 	struct builder b = {
 		.runs = runs,
 		.o = options,
-		.configs = { .hash = rfl_facts_hash, .alike = rfl_facts_repeats },
+		.configs = { .hash = config_hash, .alike = config_alike },
 		.labels = { .hash = label_hash, .alike = label_alike },
 	};
-	size_t n = runs->ledger->nrows;
+	size_t n = runs->n;
 	enum rfl_rc rc;
 
 	b.r = calloc(1, sizeof(*b.r));

@@ -26,12 +26,12 @@ enum rfl_repeats_flag {
 
 /** One run that counts. */
 struct rfl_repeat {
-	const struct rfl_ledger_row *row;
+	const struct rfl_run *run;
 	double value; /**< of the metric */
 };
 
 struct rfl_repeats_config {
-	const struct rfl_ledger_row *row; /**< stands for all: env, model, batch ... */
+	const struct rfl_ledger_row *row; /**< stands for all: env, model, batch ... No label */
 	size_t n;
 	struct rfl_repeat *runs; /**< in the order of time */
 	size_t failed;           /**< rows that are not ok, of runs that are ok in no other row */

@@ -17,15 +17,15 @@
 #define OUTLIER_SHARE      0.02
 #define MAD_TO_SIGMA       1.4826 /* 1 / the third quartile of the normal distribution */
 
+#define FLAGS_MOST 32 /* of the runs themselves; there are about ten */
+
 /* --- one configuration ----------------------------------------------------------------------- */
 
 static int by_time(const void *a, const void *b)
 {
-	const struct rfl_ledger_row *x = ((const struct rfl_repeat *)a)->row;
-	const struct rfl_ledger_row *y = ((const struct rfl_repeat *)b)->row;
-	int order = x->timestamp_utc && y->timestamp_utc
-			    ? strcmp(x->timestamp_utc, y->timestamp_utc)
-			    : 0;
+	const struct rfl_run *x = ((const struct rfl_repeat *)a)->run;
+	const struct rfl_run *y = ((const struct rfl_repeat *)b)->run;
+	int order = x->time && y->time ? strcmp(x->time, y->time) : 0;
 
 	return order ? order : (x > y) - (x < y); /* as they stand in the files */
 }
@@ -33,7 +33,7 @@ static int by_time(const void *a, const void *b)
 static bool all_timed(const struct rfl_repeats_config *c)
 {
 	for (size_t i = 0; i < c->n; i++)
-		if (!c->runs[i].row->timestamp_utc)
+		if (!c->runs[i].run->time)
 			return false;
 	return true;
 }
@@ -130,68 +130,64 @@ void rfl_repeats_flag_words(unsigned flags, struct rfl_buf *out)
 		}
 }
 
-/* How many runs bear a word among their flags. */
-static size_t count_word(const struct rfl_repeats_config *c, const char *word, size_t len)
+/* A word among the flags of runs, and how many bear it. */
+struct word {
+	const char *text;
+	size_t len, n;
+	size_t last; /* the last run that does */
+};
+
+/* Count a word; those beyond the room for them are left out. */
+static void count_word(struct word *words, size_t *nwords, const char *text, size_t len, size_t run)
 {
-	size_t n = 0;
+	size_t i = 0;
 
-	for (size_t i = 0; i < c->n; i++) {
-		const char *at = c->runs[i].row->flags;
-
-		for (; at && *at; at += strspn(at, " ")) {
-			size_t have = strcspn(at, " ");
-
-			if (have == len && memcmp(at, word, len) == 0) {
-				n++;
-				break;
-			}
-			at += have;
-		}
-	}
-	return n;
-}
-
-/* Is the word among the flags of an earlier run? */
-static bool is_earlier(const struct rfl_repeats_config *c, size_t run, const char *word, size_t len)
-{
-	struct rfl_repeats_config earlier = *c;
-
-	earlier.n = run;
-	return count_word(&earlier, word, len) > 0;
+	while (i < *nwords && (words[i].len != len || memcmp(words[i].text, text, len) != 0))
+		i++;
+	if (i == FLAGS_MOST)
+		return;
+	if (i == *nwords)
+		words[(*nwords)++] = (struct word){ .text = text, .len = len, .last = SIZE_MAX };
+	words[i].n += words[i].last != run;
+	words[i].last = run;
 }
 
 void rfl_repeats_run_flags(const struct rfl_repeats_config *c, struct rfl_buf *out)
 {
-	const char *before = "";
+	struct word words[FLAGS_MOST];
+	size_t n = 0;
 
 	for (size_t i = 0; i < c->n; i++) {
-		const char *at = c->runs[i].row->flags;
+		const char *at = c->runs[i].run->like->flags;
 
 		for (; at && *at; at += strspn(at, " ")) {
 			size_t len = strcspn(at, " ");
 
-			if (len > 0 && !is_earlier(c, i, at, len)) {
-				rfl_buf_printf(out, "%s%.*s:%zu", before, (int)len, at,
-					       count_word(c, at, len));
-				before = " ";
-			}
+			if (len > 0)
+				count_word(words, &n, at, len, i);
 			at += len;
 		}
 	}
+	for (size_t i = 0; i < n; i++)
+		rfl_buf_printf(out, "%s%.*s:%zu", i ? " " : "", (int)words[i].len, words[i].text,
+			       words[i].n);
 }
 
 /* --- the order ------------------------------------------------------------------------------- */
 
-static uint64_t block_hash(const struct rfl_ledger_row *row)
+static uint64_t block_hash(const void *item)
 {
+	const struct rfl_ledger_row *row = item;
 	uint64_t h = rfl_hash64(0, row->env, strlen(row->env));
 
 	h = rfl_hash64(h, row->model, strlen(row->model));
 	return rfl_hash64(h, row->precision, strlen(row->precision));
 }
 
-static bool block_alike(const struct rfl_ledger_row *a, const struct rfl_ledger_row *b)
+static bool block_alike(const void *x, const void *y)
 {
+	const struct rfl_ledger_row *a = x, *b = y;
+
 	return strcmp(a->env, b->env) == 0 && strcmp(a->model, b->model) == 0 &&
 	       strcmp(a->precision, b->precision) == 0;
 }

@@ -37,10 +37,10 @@ static bool has_number(const struct part *p, int64_t number)
 static bool is_numbered(const struct rfl_repeats_config *c)
 {
 	for (size_t i = 0; i < c->n; i++) {
-		if (c->runs[i].row->repeat < 1)
+		if (c->runs[i].run->repeat < 1)
 			return false;
 		for (size_t k = 0; k < i; k++)
-			if (c->runs[k].row->repeat == c->runs[i].row->repeat)
+			if (c->runs[k].run->repeat == c->runs[i].run->repeat)
 				return false;
 	}
 	return true;
@@ -67,7 +67,7 @@ static void choose_runs(struct part *p)
 	}
 	for (size_t i = 0; p->numbered && i < p->n; i++)
 		for (size_t k = 0; k < p->configs[i]->n; k++) {
-			int64_t number = p->configs[i]->runs[k].row->repeat;
+			int64_t number = p->configs[i]->runs[k].run->repeat;
 
 			if (has_number(p, number))
 				continue;
@@ -91,7 +91,7 @@ static double value_of_run(const struct part *p, const struct rfl_repeats_config
 	if (!p->numbered)
 		return column < c->n ? c->runs[column].value : (double)NAN;
 	for (size_t i = 0; i < c->n; i++)
-		if (c->runs[i].row->repeat == p->runs[column])
+		if (c->runs[i].run->repeat == p->runs[column])
 			return c->runs[i].value;
 	return NAN;
 }

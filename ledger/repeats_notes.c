@@ -24,13 +24,13 @@ static void end_kind(struct rfl_repeats__notes *n, size_t lines, const char *wha
 		rfl_buf_printf(n->out, "%zu more %s\n", lines - LINES_MOST, what);
 }
 
-static const char *label_of(const struct rfl_ledger_row *row)
+static const char *label_of(const struct rfl_run *run)
 {
-	return row->label ? row->label : "(no label)";
+	return run->label ? run->label : "(no label)";
 }
 
-void rfl_repeats__note_twice(struct rfl_repeats__notes *n, const struct rfl_ledger_row *before,
-			     const struct rfl_ledger_row *last)
+void rfl_repeats__note_twice(struct rfl_repeats__notes *n, const struct rfl_run *before,
+			     const struct rfl_run *last)
 {
 	if (!has_room(&n->twice))
 		return;
@@ -60,8 +60,8 @@ static void put_difference(const struct rfl_ledger_row *a, const struct rfl_ledg
 		       rfl_ledger_field(b, rfl_facts[i].column, y));
 }
 
-void rfl_repeats__note_mixed(struct rfl_repeats__notes *n, const struct rfl_ledger_row *a,
-			     const struct rfl_ledger_row *b)
+void rfl_repeats__note_mixed(struct rfl_repeats__notes *n, const struct rfl_run *a,
+			     const struct rfl_run *b)
 {
 	if (!has_room(&n->mixed))
 		return;
@@ -70,18 +70,20 @@ void rfl_repeats__note_mixed(struct rfl_repeats__notes *n, const struct rfl_ledg
 	rfl_buf_puts(n->out, " and in ");
 	rfl_runs_where(n->runs, b, n->out);
 	rfl_buf_puts(n->out, " (");
-	put_difference(a, b, n->out);
+	put_difference(a->like, b->like, n->out);
 	rfl_buf_puts(n->out, "); they are not averaged\n");
 }
 
-void rfl_repeats__note_failed(struct rfl_repeats__notes *n, const struct rfl_ledger_row *row)
+void rfl_repeats__note_failed(struct rfl_repeats__notes *n, const struct rfl_run *run)
 {
+	const struct rfl_ledger_row *row = run->like;
+
 	if (!has_room(&n->failed))
 		return;
-	rfl_buf_printf(n->out, "failed: %s: %s%s%.300s (", label_of(row),
+	rfl_buf_printf(n->out, "failed: %s: %s%s%.300s (", label_of(run),
 		       row->status ? row->status : "no status", row->error_text ? ": " : "",
 		       row->error_text ? row->error_text : "");
-	rfl_runs_where(n->runs, row, n->out);
+	rfl_runs_where(n->runs, run, n->out);
 	rfl_buf_puts(n->out, ")\n");
 }
 
@@ -91,16 +93,16 @@ void rfl_repeats__note_outlier(struct rfl_repeats__notes *n, const struct rfl_re
 	if (!has_room(&n->outliers))
 		return;
 	rfl_buf_printf(n->out, "outlier: %s, %.5g where the median of %zu repeats is %.5g (",
-		       label_of(run->row), run->value, c->n, c->stats.median);
-	rfl_runs_where(n->runs, run->row, n->out);
+		       label_of(run->run), run->value, c->n, c->stats.median);
+	rfl_runs_where(n->runs, run->run, n->out);
 	rfl_buf_puts(n->out, "); it counts all the same\n");
 }
 
 void rfl_repeats__note_left(struct rfl_repeats__notes *n, enum rfl_repeats__why why,
-			    const struct rfl_ledger_row *row)
+			    const struct rfl_run *run)
 {
 	if (n->left[why]++ == 0)
-		n->first[why] = row;
+		n->first[why] = run;
 }
 
 void rfl_repeats__notes_end(struct rfl_repeats__notes *n)
@@ -110,7 +112,8 @@ void rfl_repeats__notes_end(struct rfl_repeats__notes *n)
 	} texts[RFL_REPEATS__WHYS] = {
 		[RFL_REPEATS__RANK] = { "row",
 					" of single ranks: the row of all processes counts" },
-		[RFL_REPEATS__PROFILED] = { "run", " made under a profiler, which slows runs down" },
+		[RFL_REPEATS__PROFILED] = { "run",
+					    " made under a profiler, which slows runs down" },
 		[RFL_REPEATS__NO_VALUE] = { "row", " with status ok but without" },
 		[RFL_REPEATS__MADE_GOOD] = { "failed attempt", "; a retry succeeded" },
 	};
@@ -132,15 +135,15 @@ void rfl_repeats__notes_end(struct rfl_repeats__notes *n)
 	}
 }
 
-void rfl_repeats__list_values(const struct rfl_ledger *l, enum rfl_ledger_at column,
+void rfl_repeats__list_values(const struct rfl_runs *runs, enum rfl_ledger_at column,
 			      const char *asked, struct rfl_buf *out)
 {
 	const char *seen[VALUES_MOST + 1], *near;
 	char number[RFL_NUM_MAX];
 	size_t n = 0;
 
-	for (size_t i = 0; i < l->nrows && n < VALUES_MOST; i++) {
-		const char *text = rfl_ledger_field(&l->rows[i], column, number);
+	for (size_t i = 0; i < runs->likes.n && n < VALUES_MOST; i++) {
+		const char *text = rfl_ledger_field(runs->likes.rows[i], column, number);
 		size_t k = 0;
 
 		while (k < n && strcmp(seen[k], text) != 0)

@@ -20,8 +20,7 @@ void rfl_row_index_fini(struct rfl_row_index *ix)
 }
 
 /* The slot of rows like this one, or the free one where they would be. */
-static size_t slot_of(const struct rfl_row_index *ix, const struct rfl_ledger_row *row,
-		      uint64_t hash)
+static size_t slot_of(const struct rfl_row_index *ix, const void *row, uint64_t hash)
 {
 	size_t i = (size_t)hash & (ix->nslots - 1);
 
@@ -35,7 +34,7 @@ static size_t slot_of(const struct rfl_row_index *ix, const struct rfl_ledger_ro
 	return i;
 }
 
-size_t rfl_row_index_find(const struct rfl_row_index *ix, const struct rfl_ledger_row *row)
+size_t rfl_row_index_find(const struct rfl_row_index *ix, const void *row)
 {
 	size_t slot;
 
@@ -48,7 +47,7 @@ size_t rfl_row_index_find(const struct rfl_row_index *ix, const struct rfl_ledge
 static bool grow(struct rfl_row_index *ix)
 {
 	size_t cap = ix->cap ? 2 * ix->cap : 64, nslots = 2 * cap;
-	const struct rfl_ledger_row **rows = realloc(ix->rows, cap * sizeof(*rows));
+	const void **rows = realloc(ix->rows, cap * sizeof(*rows));
 	uint64_t *hashes;
 	size_t *slots;
 
@@ -71,8 +70,8 @@ static bool grow(struct rfl_row_index *ix)
 	return true;
 }
 
-enum rfl_rc rfl_row_index_put(struct rfl_row_index *ix, const struct rfl_ledger_row *row,
-			      size_t *ret, struct rfl_err *err)
+enum rfl_rc rfl_row_index_put(struct rfl_row_index *ix, const void *row, size_t *ret,
+			      struct rfl_err *err)
 {
 	uint64_t hash = ix->hash(row);
 	size_t slot;

@@ -1,14 +1,20 @@
 /*
- * runs.c - several ledgers as one.
+ * runs.c - several ledgers as one, in little memory: of a row only what it does not share with its
+ * repeats.
  */
 #include "ledger/runs.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/alloc.h"
+#include "base/file.h"
+#include "base/text.h"
 #include "ledger/facts.h"
 #include "ledger/label.h"
 #include "ledger/ledger_texts.h"
+
+#define BATCH ((size_t)1024) /* rows that are whole at a time */
 
 /* What summary and compare look at besides the facts and the metric. */
 static void choose_columns(const struct rfl_ledger_metric *metric, bool wanted[RFL_LEDGER_NCOLUMNS])
@@ -31,58 +37,201 @@ static void choose_columns(const struct rfl_ledger_metric *metric, bool wanted[R
 	wanted[metric->column] = wanted[metric->instead] = true;
 }
 
-/* A row of our own without an environment has the one of its label, or its backend. */
-static enum rfl_rc take_envs(struct rfl_ledger *l, struct rfl_err *err)
-{
-	for (size_t i = 0; i < l->nrows; i++) {
-		struct rfl_ledger_row *row = &l->rows[i];
-		char env[49];
+/* --- what is kept of a row ------------------------------------------------------------------- */
 
-		if (row->env ||
-		    rfl_label_env(NULL, row->label, row->model, row->backend ? row->backend : "",
-				  env, NULL) != RFL_OK ||
-		    !env[0])
-			continue;
-		row->env = rfl_ledger__text(l->texts, env, true);
-		if (!row->env)
+static const char *known(const char *text)
+{
+	return text ? text : "";
+}
+
+static uint64_t like_hash(const void *item)
+{
+	const struct rfl_ledger_row *row = item;
+	const char *const texts[] = { known(row->status), known(row->error_text) };
+	uint64_t h = rfl_facts_hash(row);
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(texts); i++)
+		h = rfl_hash64(h, texts[i], strlen(texts[i]) + 1);
+	return h;
+}
+
+static bool like_alike(const void *x, const void *y)
+{
+	const struct rfl_ledger_row *a = x, *b = y;
+
+	return rfl_text_same(a->status, b->status) && rfl_text_same(a->error_text, b->error_text) &&
+	       rfl_text_same(a->flags, b->flags) && a->rank == b->rank && rfl_facts_repeats(a, b);
+}
+
+/* The row that stands for this one and others; it is copied when it is the first. */
+static enum rfl_rc find_like(struct rfl_runs *runs, const struct rfl_ledger_row *row,
+			     const struct rfl_ledger_row **ret, struct rfl_err *err)
+{
+	size_t i = rfl_row_index_find(&runs->likes, row);
+	struct rfl_ledger_row *copy;
+	enum rfl_rc rc = RFL_OK;
+
+	if (i == SIZE_MAX) {
+		copy = rfl_arena_array(runs->arena, 1, sizeof(*copy));
+		if (!copy)
 			return rfl_fail(err, RFL_ENOMEM, 0, "ledger: out of memory");
+		*copy = *row;
+		copy->label = copy->timestamp_utc = NULL;
+		copy->repeat = -1;
+		rc = rfl_row_index_put(&runs->likes, copy, &i, err);
 	}
-	return RFL_OK;
+	if (rc == RFL_OK)
+		*ret = runs->likes.rows[i];
+	return rc;
+}
+
+/* A row of our own without an environment has the one of its label, or its backend. */
+static enum rfl_rc take_env(struct rfl_ledger *l, struct rfl_ledger_row *row, struct rfl_err *err)
+{
+	char env[49];
+
+	if (row->env ||
+	    rfl_label_env(NULL, row->label, row->model, row->backend ? row->backend : "", env,
+			  NULL) != RFL_OK ||
+	    !env[0])
+		return RFL_OK;
+	row->env = rfl_ledger__text(l->texts, env, true);
+	return row->env ? RFL_OK : rfl_fail(err, RFL_ENOMEM, 0, "ledger: out of memory");
+}
+
+static struct rfl_run *new_run(struct rfl_runs *runs)
+{
+	size_t cap = runs->cap ? runs->cap * 2 : 1024;
+	struct rfl_run *grown;
+
+	if (runs->n == runs->cap) {
+		grown = cap > SIZE_MAX / sizeof(*grown) ? NULL
+							: realloc(runs->runs, cap * sizeof(*grown));
+		if (!grown)
+			return NULL;
+		runs->runs = grown;
+		runs->cap = cap;
+	}
+	return &runs->runs[runs->n++];
+}
+
+static enum rfl_rc add_run(struct rfl_runs *runs, const struct rfl_ledger_row *row,
+			   struct rfl_err *err)
+{
+	struct rfl_run *run = new_run(runs);
+
+	if (!run)
+		return rfl_fail(err, RFL_ENOMEM, 0, "ledger: out of memory");
+	*run = (struct rfl_run){ .label = row->label,
+				 .time = row->timestamp_utc,
+				 .value = rfl_ledger_metric_value(runs->metric, row),
+				 .repeat = row->repeat,
+				 .line = row->line };
+	return find_like(runs, row, &run->like, err);
+}
+
+/* The rows that were read since the last time; they are dropped where nobody wants them whole. */
+static enum rfl_rc take_rows(struct rfl_ledger *l, struct rfl_err *err)
+{
+	struct rfl_runs *runs = l->ctx;
+	enum rfl_rc rc = RFL_OK;
+
+	for (size_t i = l->batch ? 0 : runs->n; i < l->nrows && rc == RFL_OK; i++) {
+		rc = take_env(l, &l->rows[i], err);
+		if (rc == RFL_OK)
+			rc = add_run(runs, &l->rows[i], err);
+	}
+	if (l->batch)
+		l->nrows = 0;
+	return rc;
+}
+
+/* The last file is read once more. */
+static void forget_file(struct rfl_ledger *l)
+{
+	struct rfl_runs *runs = l->ctx;
+
+	runs->n = runs->files[runs->nfiles - 1].first;
+}
+
+/* --- files ----------------------------------------------------------------------------------- */
+
+/* Without files and rows; NULL out of memory. */
+static struct rfl_runs *new_runs(size_t nfiles, const struct rfl_ledger_metric *metric)
+{
+	struct rfl_runs *runs = calloc(1, sizeof(*runs));
+
+	if (!runs)
+		return NULL;
+	rfl_buf_init(&runs->notes, 0);
+	runs->metric = metric;
+	runs->likes = (struct rfl_row_index){ .hash = like_hash, .alike = like_alike };
+	runs->arena = rfl_arena_new(0);
+	runs->files = rfl_alloc_array(nfiles, sizeof(*runs->files));
+	if (!runs->arena || !runs->files) {
+		rfl_runs_free(runs);
+		return NULL;
+	}
+	return runs;
 }
 
 enum rfl_rc rfl_runs_load(const char *const *paths, size_t npaths, const struct rfl_column_map *map,
-			  const struct rfl_ledger_metric *metric, bool whole, struct rfl_runs **ret,
-			  struct rfl_err *err)
+			  const struct rfl_ledger_metric *metric, enum rfl_rows rows,
+			  struct rfl_runs **ret, struct rfl_err *err)
 {
 	bool wanted[RFL_LEDGER_NCOLUMNS];
-	struct rfl_runs *runs = calloc(1, sizeof(*runs));
+	struct rfl_runs *runs = new_runs(npaths, metric);
 	enum rfl_rc rc = RFL_OK;
 
 	if (!runs)
 		return rfl_fail(err, RFL_ENOMEM, 0, "ledger: out of memory");
 	choose_columns(metric, wanted);
-	rfl_buf_init(&runs->notes, 0);
 	runs->ledger = rfl_ledger_new();
-	runs->files = rfl_alloc_array(npaths, sizeof(*runs->files));
-	if (!runs->ledger || !runs->files)
+	if (!runs->ledger) {
 		rc = rfl_fail(err, RFL_ENOMEM, 0, "ledger: out of memory");
-	if (rc == RFL_OK)
-		runs->ledger->hashed = whole;
+		goto done;
+	}
+	runs->ledger->batch = rows == RFL_ROWS_SHORT ? BATCH : 0;
+	runs->ledger->hashed = rows == RFL_ROWS_WHOLE;
+	runs->ledger->take = take_rows;
+	runs->ledger->again = forget_file;
+	runs->ledger->ctx = runs;
 	for (size_t i = 0; i < npaths && rc == RFL_OK; i++) {
 		runs->files[runs->nfiles++] =
-			(struct rfl_runs_file){ .path = paths[i], .first = runs->ledger->nrows };
-		rc = rfl_foreign_read(paths[i], map, metric, whole ? NULL : wanted, runs->ledger,
-				      &runs->notes, err);
+			(struct rfl_runs_file){ .path = paths[i], .first = runs->n };
+		rc = rfl_foreign_read(paths[i], map, metric, rows == RFL_ROWS_WHOLE ? NULL : wanted,
+				      runs->ledger, &runs->notes, err);
 	}
-	if (rc == RFL_OK)
-		rc = take_envs(runs->ledger, err);
 	if (rc == RFL_OK)
 		rc = rfl_buf_check(&runs->notes, "notes", err);
 	if (rc == RFL_OK) {
 		*ret = runs;
 		runs = NULL;
 	}
+done:
 	rfl_runs_free(runs);
+	return rc;
+}
+
+enum rfl_rc rfl_runs_of(struct rfl_ledger *take_ledger, const char *path,
+			const struct rfl_ledger_metric *metric, struct rfl_runs **ret,
+			struct rfl_err *err)
+{
+	struct rfl_runs *runs = new_runs(1, metric);
+	enum rfl_rc rc = RFL_OK;
+
+	if (!runs) {
+		rfl_ledger_free(take_ledger);
+		return rfl_fail(err, RFL_ENOMEM, 0, "ledger: out of memory");
+	}
+	runs->ledger = take_ledger;
+	runs->files[runs->nfiles++] = (struct rfl_runs_file){ .path = path };
+	for (size_t i = 0; i < take_ledger->nrows && rc == RFL_OK; i++)
+		rc = add_run(runs, &take_ledger->rows[i], err);
+	if (rc == RFL_OK)
+		*ret = runs;
+	else
+		rfl_runs_free(runs);
 	return rc;
 }
 
@@ -90,18 +239,25 @@ void rfl_runs_free(struct rfl_runs *runs)
 {
 	if (!runs)
 		return;
+	rfl_row_index_fini(&runs->likes);
+	rfl_arena_free(runs->arena);
 	rfl_ledger_free(runs->ledger);
+	free(runs->runs);
 	free(runs->files);
 	rfl_buf_fini(&runs->notes);
 	free(runs);
 }
 
-void rfl_runs_where(const struct rfl_runs *runs, const struct rfl_ledger_row *row,
-		    struct rfl_buf *out)
+const struct rfl_ledger_row *rfl_runs_row(const struct rfl_runs *runs, const struct rfl_run *run)
 {
-	size_t at = (size_t)(row - runs->ledger->rows), i = runs->nfiles - 1;
+	return &runs->ledger->rows[run - runs->runs];
+}
+
+void rfl_runs_where(const struct rfl_runs *runs, const struct rfl_run *run, struct rfl_buf *out)
+{
+	size_t at = (size_t)(run - runs->runs), i = runs->nfiles - 1;
 
 	while (i > 0 && runs->files[i].first > at)
 		i--;
-	rfl_buf_printf(out, "%s:%zu", runs->files[i].path, row->line);
+	rfl_buf_printf(out, "%s:%zu", runs->files[i].path, run->line);
 }

@@ -5,6 +5,7 @@
 #define RFL_LEDGER_RUNS_H
 
 #include "ledger/foreign.h"
+#include "ledger/row_index.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -15,8 +16,32 @@ struct rfl_runs_file {
 	size_t first;     /**< its first row */
 };
 
+/** What is kept of a row. All that repeats share is in one row for all of them. */
+struct rfl_run {
+	const struct rfl_ledger_row *like; /**< without label, time and repeat; also the status */
+	const char *label, *time;          /**< NULL: not known */
+	double value;                      /**< of the metric */
+	int64_t repeat;
+	size_t line;
+};
+
+/** What is kept of the rows besides the runs. */
+enum rfl_rows {
+	RFL_ROWS_SHORT, /**< nothing */
+	RFL_ROWS_KEPT,  /**< the columns that the runs need, in runs->ledger */
+	/** Every column, and the fingerprint of the file, for points under a roof: then a table of
+	 * another program must tell mode and backend as well. */
+	RFL_ROWS_WHOLE,
+};
+
 struct rfl_runs {
-	struct rfl_ledger *ledger;
+	const struct rfl_ledger_metric *metric;
+	size_t n, cap;
+	struct rfl_run *runs; /**< in the order of the files */
+	struct rfl_row_index likes;
+	struct rfl_ledger
+		*ledger; /**< owns the texts; its rows are there where they were asked for */
+	struct rfl_arena *arena; /**< of the rows in likes */
 	size_t nfiles;
 	struct rfl_runs_file *files;
 	struct rfl_buf notes; /**< lines: what was taken for what in tables of others */
@@ -27,18 +52,26 @@ struct rfl_runs {
  * environment afterwards, if anything tells it.
  * @param paths  must stay
  * @param map    NULL: none
- * @param whole  every column, for points under a roof: then a table of another program must tell
- *               mode and backend as well
+ * @param rows   whether runs->ledger keeps them
  * @param ret    set on success only; release with rfl_runs_free()
  */
 enum rfl_rc rfl_runs_load(const char *const *paths, size_t npaths, const struct rfl_column_map *map,
-			  const struct rfl_ledger_metric *metric, bool whole, struct rfl_runs **ret,
-			  struct rfl_err *err) RFL_WARN_UNUSED;
+			  const struct rfl_ledger_metric *metric, enum rfl_rows rows,
+			  struct rfl_runs **ret, struct rfl_err *err) RFL_WARN_UNUSED;
+/**
+ * Runs of rows that were made in memory and have an environment; they are kept.
+ * @param path  stands for their file; must stay
+ */
+enum rfl_rc rfl_runs_of(struct rfl_ledger *take_ledger, const char *path,
+			const struct rfl_ledger_metric *metric, struct rfl_runs **ret,
+			struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_runs_free(struct rfl_runs *runs); /* accepts NULL */
 
-/** Append "file:line" of a row. */
-void rfl_runs_where(const struct rfl_runs *runs, const struct rfl_ledger_row *row,
-		    struct rfl_buf *out);
+/** The row of a run, where they were kept. */
+const struct rfl_ledger_row *rfl_runs_row(const struct rfl_runs *runs, const struct rfl_run *run);
+
+/** Append "file:line" of a run. */
+void rfl_runs_where(const struct rfl_runs *runs, const struct rfl_run *run, struct rfl_buf *out);
 
 #ifdef __cplusplus
 }

@@ -14,16 +14,17 @@
 #include "ledger/repeats.h"
 
 /* What the FLOPs and the roof are looked up by. */
-static enum rfl_rc check_told(const struct rfl_runs *runs, const struct rfl_ledger_row *row,
+static enum rfl_rc check_told(const struct rfl_runs *runs, const struct rfl_run *run,
 			      struct rfl_err *err)
 {
+	const struct rfl_ledger_row *row = run->like;
 	const char *lacks = !row->mode ? "mode" : !row->backend ? "backend" : NULL;
 	struct rfl_buf where;
 
 	if (!lacks)
 		return RFL_OK;
 	rfl_buf_init(&where, 0);
-	rfl_runs_where(runs, row, &where);
+	rfl_runs_where(runs, run, &where);
 	(void)rfl_fail(
 		err, RFL_EFORMAT, 0,
 		"%s: column '%s' is empty; a run with status ok has one (for all rows: --map "
@@ -81,11 +82,11 @@ int64_t rfl_merge__batch(const struct rfl_ledger_row *row)
 	return roofs > 1 && row->batch % roofs == 0 ? row->batch / roofs : row->batch;
 }
 
-static void leave_out(const struct rfl_runs *runs, const struct rfl_ledger_row *row,
-		      const char *why, struct rfl_merge_report *report)
+static void leave_out(const struct rfl_runs *runs, const struct rfl_run *run, const char *why,
+		      struct rfl_merge_report *report)
 {
 	rfl_buf_puts(&report->notes, "left out ");
-	rfl_runs_where(runs, row, &report->notes);
+	rfl_runs_where(runs, run, &report->notes);
 	rfl_buf_printf(&report->notes, ": %s\n", why);
 }
 
@@ -94,28 +95,29 @@ static enum rfl_rc add_config(const struct rfl_runs *runs, const struct rfl_repe
 			      struct rfl_err *err)
 {
 	struct rfl_config *c = &cs->configs[cs->n];
-	const struct rfl_ledger_row *row = from->runs[0].row;
+	const struct rfl_run *run = from->runs[0].run;
+	const struct rfl_ledger_row *row = rfl_runs_row(runs, run);
 	const double samples = (double)row->batch;
-	enum rfl_rc rc = check_told(runs, row, err);
+	enum rfl_rc rc = check_told(runs, run, err);
 
 	if (rc != RFL_OK)
 		return rc;
 	if (rfl_merge__roofs(row) == 0) {
-		leave_out(runs, row,
+		leave_out(runs, run,
 			  "its processes ran on processors of an unknown number of machines",
 			  report);
 		return RFL_OK;
 	}
 	if (!(samples / from->stats.max > 0 && isfinite(samples / from->stats.min)) ||
 	    from->stats.min <= 0) {
-		leave_out(runs, row, "samples_per_s is not a rate", report);
+		leave_out(runs, run, "samples_per_s is not a rate", report);
 		return RFL_OK;
 	}
 	c->rows = rfl_alloc_array(from->n, sizeof(*c->rows));
 	if (!c->rows)
 		return rfl_fail(err, RFL_ENOMEM, 0, "points: out of memory");
 	for (size_t i = 0; i < from->n; i++)
-		c->rows[c->nrows++] = from->runs[i].row;
+		c->rows[c->nrows++] = rfl_runs_row(runs, from->runs[i].run);
 	c->env = c->rows[0]->env;
 	c->rate = from->stats;
 	cs->n++;

@@ -24,12 +24,10 @@ static void check_points(const struct rfl_points *pts)
 	}
 }
 
-static void merge(struct rfl_ledger *ledger, const char *path, bool skip_missing)
+static void merge(const struct rfl_runs *runs, bool skip_missing)
 {
-	struct rfl_runs_file file = { .path = path };
-	const struct rfl_runs runs = { .ledger = ledger, .nfiles = 1, .files = &file };
 	const struct rfl_peaks peaks = { .path = "peaks.json", .nenvs = 2, .envs = envs };
-	const struct rfl_merge_inputs in = { .runs = &runs, .peaks = &peaks };
+	const struct rfl_merge_inputs in = { .runs = runs, .peaks = &peaks };
 	const struct rfl_merge_options options = { .skip_missing = skip_missing };
 	struct rfl_merge_report report;
 	struct rfl_points *pts = NULL;
@@ -48,6 +46,7 @@ static void merge(struct rfl_ledger *ledger, const char *path, bool skip_missing
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct rfl_ledger *ledger = NULL;
+	struct rfl_runs *runs = NULL;
 	struct rfl_err err = RFL_ERR_INIT;
 	const char *path = fuzz_file(data, size);
 	enum rfl_rc rc = rfl_ledger_load(path, &ledger, &err);
@@ -55,10 +54,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	compute[0].peak = (struct rfl_peak){ .status = RFL_PEAK_USER, .value = 420e9 };
 	memory[0].peak = (struct rfl_peak){ .status = RFL_PEAK_USER, .value = 92e9 };
 	fuzz_check(rc, ledger, &err, path);
-	if (rc == RFL_OK && fuzz_due(data, size, 0)) /* it counts networks, which takes longer */
-		merge(ledger, path, false);
-	if (rc == RFL_OK && fuzz_due(data, size, 1))
-		merge(ledger, path, true);
 	rfl_ledger_free(ledger);
+	rfl_err_clear(&err);
+	rc = rfl_runs_load(&path, 1, NULL, &rfl_ledger_metrics[0], RFL_ROWS_WHOLE, &runs, &err);
+	fuzz_check(rc, runs, &err, path);
+	if (rc == RFL_OK && fuzz_due(data, size, 0)) /* it counts networks, which takes longer */
+		merge(runs, false);
+	if (rc == RFL_OK && fuzz_due(data, size, 1))
+		merge(runs, true);
+	rfl_runs_free(runs);
 	return 0;
 }

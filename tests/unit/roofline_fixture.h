@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "roofline/merge.h"
 
 #define MAX_ROWS 256
@@ -19,8 +20,7 @@
 struct fixture {
 	struct rfl_ledger_row rows[MAX_ROWS];
 	struct rfl_ledger ledger;
-	struct rfl_runs_file file;
-	struct rfl_runs runs;
+	struct rfl_runs *runs; /* of a copy of the rows, as merge() found them */
 	struct rfl_peaks *peaks;
 	struct rfl_merge_inputs in;
 	struct rfl_merge_options options;
@@ -42,11 +42,6 @@ static inline struct fixture *fixture_new(void)
 
 	assert_non_null(f);
 	f->ledger.rows = f->rows;
-	f->file.path = "logs/metrics.csv";
-	f->runs.ledger = &f->ledger;
-	f->runs.files = &f->file;
-	f->runs.nfiles = 1;
-	f->in.runs = &f->runs;
 	f->in.ledger_hash = "00112233445566778";
 	f->in.peaks_hash = "8899aabbccddeeff";
 	return f;
@@ -99,12 +94,36 @@ static inline void use_peaks(struct fixture *f, void **state, const char *json)
 	f->in.peaks = f->peaks;
 }
 
+/* The texts stay with the rows of the fixture. */
+static inline enum rfl_rc make_runs(struct fixture *f)
+{
+	struct rfl_ledger *l = rfl_ledger_new();
+
+	rfl_runs_free(f->runs);
+	f->runs = NULL;
+	if (l)
+		l->rows = rfl_alloc_array(MAX_ROWS, sizeof(*l->rows));
+	if (!l || !l->rows) {
+		rfl_ledger_free(l);
+		return rfl_fail(&f->err, RFL_ENOMEM, 0, "fixture: out of memory");
+	}
+	l->nrows = f->ledger.nrows;
+	memcpy(l->rows, f->rows, sizeof(f->rows));
+	enum rfl_rc rc =
+		rfl_runs_of(l, "logs/metrics.csv", &rfl_ledger_metrics[0], &f->runs, &f->err);
+
+	f->in.runs = f->runs;
+	return rc;
+}
+
 static inline enum rfl_rc merge(struct fixture *f)
 {
 	rfl_points_free(f->pts);
 	f->pts = NULL;
 	rfl_merge_report_fini(&f->report);
 	rfl_err_clear(&f->err);
+	if (make_runs(f) != RFL_OK)
+		return f->err.rc;
 	return rfl_merge(&f->in, &f->options, &f->pts, &f->report, &f->err);
 }
 
@@ -112,6 +131,7 @@ static inline void fixture_free(struct fixture *f)
 {
 	for (size_t i = 0; i < f->ledger.nrows; i++)
 		rfl_ledger_row_fini(&f->rows[i]);
+	rfl_runs_free(f->runs);
 	rfl_points_free(f->pts);
 	rfl_merge_report_fini(&f->report);
 	rfl_peaks_free(f->peaks);

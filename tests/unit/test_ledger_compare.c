@@ -220,7 +220,8 @@ static struct two compare_texts(void *state, const char *a, const char *b)
 
 		(void)snprintf(text, sizeof(text), HEADER "%s", texts[i]);
 		path = write_file(state, names[i], text);
-		assert_ok(rfl_runs_load(&path, 1, NULL, o.metric, false, &t.runs[i], &err), &err);
+		assert_ok(rfl_runs_load(&path, 1, NULL, o.metric, RFL_ROWS_SHORT, &t.runs[i], &err),
+			  &err);
 		assert_ok(rfl_repeats_new(t.runs[i], &o, &t.repeats[i], &err), &err);
 	}
 	assert_ok(rfl_compare(t.repeats[0], t.repeats[1], 0.02, &t.c, &err), &err);

@@ -87,7 +87,7 @@ static enum rfl_rc read_table(void *state, const char *text, const char *rules,
 		rules += len + (rules[len] == ';');
 	}
 	if (rc == RFL_OK)
-		rc = rfl_runs_load(&path, 1, map, &rfl_ledger_metrics[0], false, ret, err);
+		rc = rfl_runs_load(&path, 1, map, &rfl_ledger_metrics[0], RFL_ROWS_KEPT, ret, err);
 	rfl_column_map_free(map);
 	return rc;
 }

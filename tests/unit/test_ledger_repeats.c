@@ -32,7 +32,7 @@ static struct summary summarise(const char *path, const char *metric)
 	struct rfl_err err = RFL_ERR_INIT;
 	struct summary s;
 
-	assert_ok(rfl_runs_load(&path, 1, NULL, o.metric, false, &s.runs, &err), &err);
+	assert_ok(rfl_runs_load(&path, 1, NULL, o.metric, RFL_ROWS_KEPT, &s.runs, &err), &err);
 	assert_ok(rfl_repeats_new(s.runs, &o, &s.r, &err), &err);
 	return s;
 }
@@ -331,7 +331,7 @@ static void filters(void **state)
 	struct rfl_runs *runs = NULL;
 	struct rfl_repeats *r = NULL;
 
-	assert_ok(rfl_runs_load(&path, 1, NULL, o.metric, false, &runs, &err), &err);
+	assert_ok(rfl_runs_load(&path, 1, NULL, o.metric, RFL_ROWS_SHORT, &runs, &err), &err);
 	assert_ok(rfl_repeats_new(runs, &o, &r, &err), &err);
 	rfl_repeats_free(r);
 	r = NULL;

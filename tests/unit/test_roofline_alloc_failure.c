@@ -44,6 +44,7 @@ static void points_with_counters(void **state)
 	give_bytes(capture, 1e12);
 	add_capture(c, "lab_gpu_mnist_cnn_fp32");
 	add_capture(c, "tuesday");
+	assert_ok(make_runs(f), &f->err);
 	assert_each_allocation_fails(&op);
 	fixture_free(f);
 	free(c);
