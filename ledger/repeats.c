@@ -348,6 +348,7 @@ static enum rfl_rc build(struct builder *b, struct rfl_err *err)
 	for (size_t i = 0; i < n && rc == RFL_OK; i++)
 		if (is_failed(&runs[i]) && is_wanted(b->o, runs[i].like))
 			rc = take_failed(b, &runs[i], err);
+	rfl_row_index_fini(&b->labels); /* the largest of what is no longer needed */
 	if (rc == RFL_OK)
 		rc = fill_configs(b, err);
 	for (size_t i = 0; rc == RFL_OK && i < b->r->n; i++)

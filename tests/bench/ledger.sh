@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A ledger of ROWS (100000) runs: what `roofline summary` takes for it, as a whole process; medians
+# A ledger of ROWS (100000) runs: what `roofline summary`, `compare` and `points` take for it, as whole processes; medians
 # of ROUNDS (5), in turns with wc, which only reads the bytes, and with pandas where it is installed.
 # Then what a run costs that adds a row to it, against one in a folder of its own; the first of them makes the
 # mirror and metrics.labels, and is not counted.
@@ -46,6 +46,7 @@ awk -v rows="$rows" '
       value["mode"] = "train"; value["optimizer"] = "sgd"; value["optimizer_kernels"] = "fused"; value["data_mode"] = "synthetic"
       value["host"] = "node" c % 10; value["kernel"] = "6.1.0-18-amd64"; value["version"] = "0.1.0"
       value["cuda_driver"] = value["cuda_runtime"] = "13.0"; value["cudnn_version"] = "9.19.0"; value["pci_bus_id"] = "0000:01:00.0"
+      value["img_size"] = 224; value["classes"] = 1000; value["context_length"] = value["vocab"] = value["world_size"] = value["model_flops_per_step"] = ""
       value["samples_per_s"] = batch * 1000 / step; value["step_ms_median"] = step
       for (i = 1; i <= n; i++) {
         if (!(name[i] in value)) {
@@ -60,12 +61,14 @@ awk -v rows="$rows" '
 printf '%s rows, %s columns, %s MB\n' "$rows" "$(head -1 "$work/metrics.csv" | tr ',' '\n' | wc -l)" \
   "$(($(stat -c %s "$work/metrics.csv") / 1000000))"
 
+awk 'BEGIN { printf "{"; for (i = 0; i < 10; i++) printf "%s\"env%d\": {\"peak_gflops\": 1e5, \"peak_gbps\": 1e3}", i ? ", " : "", i; print "}" }' >"$work/peaks.json"
+
 median() { sort -n | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'; }
 
 # seconds COMMAND...: wall, processor time and peak MiB of a whole process
 seconds() { /usr/bin/env time -f '%e %U %S %M' "$@" 2>&1 >/dev/null | tail -1 | awk '{ print $1, $2 + $3, $4 / 1024 }'; }
 
-sides="summary csv compare wc"
+sides="summary csv compare points wc"
 engines=$(dirname "$roofline")/../tests/engines
 run() {
   ROOFLINE_PLUGIN_PATH=$engines seconds "$roofline" -q run --engine fake --arch mnist_cnn --synthetic --backend cpu --threads 1 \
@@ -78,6 +81,7 @@ one() {
     summary) seconds "$roofline" -q summary --metrics "$work/metrics.csv" ;;
     csv) seconds "$roofline" -q summary --metrics "$work/metrics.csv" --format csv ;;
     compare) seconds "$roofline" -q compare --metrics "$work/metrics.csv" --env env0 env1 ;;
+    points) seconds "$roofline" -q points --metrics "$work/metrics.csv" --peaks "$work/peaks.json" --skip-missing ;;
     run) run "$work" ;;
     run-empty) run "$work/empty" ;;
     wc) seconds wc -l "$work/metrics.csv" ;;
