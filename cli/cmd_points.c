@@ -244,7 +244,7 @@ static enum rfl_rc load(const struct points_args *a, struct files *f, struct rfl
 				       err);
 	if (rc == RFL_OK)
 		rc = rfl_cli_load_runs(&a->metrics, 1, &a->map, &rfl_ledger_metrics[0],
-				       RFL_ROWS_WHOLE, &f->runs, err);
+				       RFL_ROWS_TIMES, &f->runs, err);
 	if (rc == RFL_OK)
 		rc = rfl_peaks_load(a->peaks, &f->peaks, err);
 	if (rc == RFL_OK && a->complexity_json)
@@ -298,7 +298,7 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 	if (rc == RFL_OK && pts->n == 0)
 		rc = rfl_fail(err, RFL_EFAILED, 0,
 			      "%s: none of the %zu runs can be placed under a roof", a->metrics,
-			      f.runs->ledger->nrows);
+			      f.runs->n);
 	if (rc == RFL_OK)
 		rfl_cli_warn_doubts(f.peaks, pts, &a->env);
 	if (rc == RFL_OK && a->output)

@@ -280,7 +280,7 @@ static enum rfl_rc read_ours(struct rfl_csv *csv, const struct rfl_column_map *m
 
 	for (size_t i = 0; i < RFL_LEDGER_NCOLUMNS; i++) {
 		from[i] = (struct rfl_ledger_source){ .column = -1 };
-		if (!wanted || wanted[i] || cut)
+		if (wanted[i] || cut)
 			from[i].column = rfl_csv_find(csv, rfl_ledger_column_name(i));
 	}
 	rc = map ? rfl_column_map_bind(map, csv, from, err) : RFL_OK;
@@ -320,7 +320,7 @@ static enum rfl_rc read_batch(struct rfl_csv *csv,
 }
 
 static enum rfl_rc read_others(struct rfl_csv *csv, const struct rfl_column_map *map,
-			       const struct rfl_ledger_metric *metric, bool whole,
+			       const struct rfl_ledger_metric *metric, bool roofs,
 			       struct rfl_ledger *to, struct rfl_buf *notes, struct rfl_err *err)
 {
 	struct rfl_ledger_source from[RFL_LEDGER_NCOLUMNS];
@@ -330,7 +330,7 @@ static enum rfl_rc read_others(struct rfl_csv *csv, const struct rfl_column_map 
 	take_known_names(csv, from);
 	rc = map ? rfl_column_map_bind(map, csv, from, err) : check_kind(csv, err);
 	if (rc == RFL_OK)
-		rc = check_needed(csv, from, metric, whole, err);
+		rc = check_needed(csv, from, metric, roofs, err);
 	while (rc == RFL_OK && more)
 		rc = read_batch(csv, from, metric, to, &more, err);
 	if (rc == RFL_OK)
@@ -339,13 +339,13 @@ static enum rfl_rc read_others(struct rfl_csv *csv, const struct rfl_column_map 
 }
 
 enum rfl_rc rfl_foreign_read_table(struct rfl_csv *csv, const struct rfl_column_map *map,
-				   const struct rfl_ledger_metric *metric,
+				   const struct rfl_ledger_metric *metric, bool roofs,
 				   const bool wanted[RFL_LEDGER_NCOLUMNS], struct rfl_ledger *to,
 				   struct rfl_buf *notes, struct rfl_err *err)
 {
 	if (rfl_foreign_is_ours(csv))
 		return read_ours(csv, map, wanted, to, err);
-	return read_others(csv, map, metric, !wanted, to, notes, err);
+	return read_others(csv, map, metric, roofs, to, notes, err);
 }
 
 /* A ledger of ours that a power cut tore is read without the torn rows, as everywhere.
@@ -374,7 +374,7 @@ static enum rfl_rc read_whole_rows(const char *path, const struct rfl_err *why,
 }
 
 enum rfl_rc rfl_foreign_read(const char *path, const struct rfl_column_map *map,
-			     const struct rfl_ledger_metric *metric,
+			     const struct rfl_ledger_metric *metric, bool roofs,
 			     const bool wanted[RFL_LEDGER_NCOLUMNS], struct rfl_ledger *to,
 			     struct rfl_buf *notes, struct rfl_err *err)
 {
@@ -388,7 +388,7 @@ enum rfl_rc rfl_foreign_read(const char *path, const struct rfl_column_map *map,
 	if (rc == RFL_OK)
 		rc = rfl_csv_open(path, &csv, &why);
 	if (rc == RFL_OK)
-		rc = rfl_foreign_read_table(csv, map, metric, wanted, to, notes, &why);
+		rc = rfl_foreign_read_table(csv, map, metric, roofs, wanted, to, notes, &why);
 	if (rc == RFL_EFORMAT && csv && rfl_foreign_is_ours(csv)) {
 		to->nrows = before; /* the texts of the others stay in its arena */
 		if (to->again)

@@ -24,21 +24,21 @@ bool rfl_foreign_is_ours(const struct rfl_csv *csv);
  *
  * @param map     NULL: none
  * @param metric  what the rows are read for: a table that cannot tell it is refused
- * @param wanted  of our own tables only these columns; NULL: all, for points under a roof, so that
- *                another's must tell mode and backend as well
+ * @param roofs   for points under a roof: another's table must tell mode and backend as well
+ * @param wanted  of our own tables only these columns
  * @param notes   a line per table of somebody else: which columns were taken for what
  * @return RFL_OK; RFL_EFORMAT with file and line, or with the columns that are there, naming
  *         all that a table or row does not tell and is needed; RFL_EINVAL for a rule that does not
  * fit
  */
 enum rfl_rc rfl_foreign_read(const char *path, const struct rfl_column_map *map,
-			     const struct rfl_ledger_metric *metric,
+			     const struct rfl_ledger_metric *metric, bool roofs,
 			     const bool wanted[RFL_LEDGER_NCOLUMNS], struct rfl_ledger *to,
 			     struct rfl_buf *notes, struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** The same of a table that is open already. */
 enum rfl_rc rfl_foreign_read_table(struct rfl_csv *csv, const struct rfl_column_map *map,
-				   const struct rfl_ledger_metric *metric,
+				   const struct rfl_ledger_metric *metric, bool roofs,
 				   const bool wanted[RFL_LEDGER_NCOLUMNS], struct rfl_ledger *to,
 				   struct rfl_buf *notes, struct rfl_err *err) RFL_WARN_UNUSED;
 

@@ -4,6 +4,7 @@
  */
 #include "ledger/runs.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,9 +17,25 @@
 
 #define BATCH ((size_t)1024) /* rows that are whole at a time */
 
-/* What summary and compare look at besides the facts and the metric. */
-static void choose_columns(const struct rfl_ledger_metric *metric, bool wanted[RFL_LEDGER_NCOLUMNS])
+/* What summary, compare and points look at besides the facts and the metric. */
+static void choose_columns(const struct rfl_ledger_metric *metric, bool timed,
+			   bool wanted[RFL_LEDGER_NCOLUMNS])
 {
+	static const enum rfl_ledger_at of_points[] = {
+		RFL_LEDGER_AT_run_id,
+		RFL_LEDGER_AT_step_ms_median,
+		RFL_LEDGER_AT_step_ms_p10,
+		RFL_LEDGER_AT_step_ms_p90,
+		RFL_LEDGER_AT_fwd_ms_mean,
+		RFL_LEDGER_AT_bwd_ms_mean,
+		RFL_LEDGER_AT_opt_ms_mean,
+		RFL_LEDGER_AT_data_wait_ms_mean,
+		RFL_LEDGER_AT_momentum,
+		RFL_LEDGER_AT_weight_decay,
+		RFL_LEDGER_AT_model_flops_per_step,
+		RFL_LEDGER_AT_counters_status,
+		RFL_LEDGER_AT_launcher,
+	};
 	static const enum rfl_ledger_at others[] = {
 		RFL_LEDGER_AT_schema_version, RFL_LEDGER_AT_cell,
 		RFL_LEDGER_AT_config_hash,    RFL_LEDGER_AT_repeat,
@@ -34,6 +51,8 @@ static void choose_columns(const struct rfl_ledger_metric *metric, bool wanted[R
 		wanted[others[i]] = true;
 	for (size_t i = 0; i < rfl_nfacts; i++)
 		wanted[rfl_facts[i].column] = true;
+	for (size_t i = 0; timed && i < RFL_ARRAY_LEN(of_points); i++)
+		wanted[of_points[i]] = true;
 	wanted[metric->column] = wanted[metric->instead] = true;
 }
 
@@ -47,12 +66,20 @@ static const char *known(const char *text)
 static uint64_t like_hash(const void *item)
 {
 	const struct rfl_ledger_row *row = item;
-	const char *const texts[] = { known(row->status), known(row->error_text) };
-	uint64_t h = rfl_facts_hash(row);
+	const char *const texts[] = { known(row->status), known(row->error_text), known(row->flags),
+				      known(row->counters_status) };
+	uint64_t h = rfl_hash64(rfl_facts_hash(row), &row->model_flops_per_step,
+				sizeof(row->model_flops_per_step));
 
 	for (size_t i = 0; i < RFL_ARRAY_LEN(texts); i++)
 		h = rfl_hash64(h, texts[i], strlen(texts[i]) + 1);
 	return h;
+}
+
+/* What matters of momentum and weight decay is whether there is any, as in the config_hash. */
+static bool same_use(double a, double b)
+{
+	return isnan(a) == isnan(b) && (a == 0) == (b == 0);
 }
 
 static bool like_alike(const void *x, const void *y)
@@ -60,7 +87,12 @@ static bool like_alike(const void *x, const void *y)
 	const struct rfl_ledger_row *a = x, *b = y;
 
 	return rfl_text_same(a->status, b->status) && rfl_text_same(a->error_text, b->error_text) &&
-	       rfl_text_same(a->flags, b->flags) && a->rank == b->rank && rfl_facts_repeats(a, b);
+	       rfl_text_same(a->flags, b->flags) &&
+	       rfl_text_same(a->counters_status, b->counters_status) &&
+	       rfl_text_same(a->launcher, b->launcher) && a->rank == b->rank &&
+	       a->model_flops_per_step == b->model_flops_per_step &&
+	       same_use(a->momentum, b->momentum) && same_use(a->weight_decay, b->weight_decay) &&
+	       rfl_facts_repeats(a, b);
 }
 
 /* The row that stands for this one and others; it is copied when it is the first. */
@@ -76,7 +108,7 @@ static enum rfl_rc find_like(struct rfl_runs *runs, const struct rfl_ledger_row 
 		if (!copy)
 			return rfl_fail(err, RFL_ENOMEM, 0, "ledger: out of memory");
 		*copy = *row;
-		copy->label = copy->timestamp_utc = NULL;
+		copy->label = copy->timestamp_utc = copy->run_id = NULL;
 		copy->repeat = -1;
 		rc = rfl_row_index_put(&runs->likes, copy, &i, err);
 	}
@@ -99,29 +131,47 @@ static enum rfl_rc take_env(struct rfl_ledger *l, struct rfl_ledger_row *row, st
 	return row->env ? RFL_OK : rfl_fail(err, RFL_ENOMEM, 0, "ledger: out of memory");
 }
 
-static struct rfl_run *new_run(struct rfl_runs *runs)
+static bool has_room(struct rfl_runs *runs)
 {
-	size_t cap = runs->cap ? runs->cap * 2 : 1024;
+	const size_t cap = runs->cap ? runs->cap * 2 : 1024;
 	struct rfl_run *grown;
+	struct rfl_run_times *times;
 
-	if (runs->n == runs->cap) {
-		grown = cap > SIZE_MAX / sizeof(*grown) ? NULL
-							: realloc(runs->runs, cap * sizeof(*grown));
-		if (!grown)
-			return NULL;
-		runs->runs = grown;
-		runs->cap = cap;
-	}
-	return &runs->runs[runs->n++];
+	if (runs->n < runs->cap)
+		return true;
+	if (cap > SIZE_MAX / sizeof(*times))
+		return false;
+	grown = realloc(runs->runs, cap * sizeof(*grown));
+	if (!grown)
+		return false;
+	runs->runs = grown;
+	times = runs->timed ? realloc(runs->times, cap * sizeof(*times)) : NULL;
+	if (runs->timed && !times)
+		return false;
+	runs->times = times;
+	runs->cap = cap;
+	return true;
 }
 
 static enum rfl_rc add_run(struct rfl_runs *runs, const struct rfl_ledger_row *row,
 			   struct rfl_err *err)
 {
-	struct rfl_run *run = new_run(runs);
+	struct rfl_run *run;
 
-	if (!run)
+	if (!has_room(runs))
 		return rfl_fail(err, RFL_ENOMEM, 0, "ledger: out of memory");
+	if (runs->timed)
+		runs->times[runs->n] = (struct rfl_run_times){
+			.run_id = row->run_id,
+			.step_ms_median = row->step_ms_median,
+			.step_ms_p10 = row->step_ms_p10,
+			.step_ms_p90 = row->step_ms_p90,
+			.fwd_ms_mean = row->fwd_ms_mean,
+			.bwd_ms_mean = row->bwd_ms_mean,
+			.opt_ms_mean = row->opt_ms_mean,
+			.data_wait_ms_mean = row->data_wait_ms_mean,
+		};
+	run = &runs->runs[runs->n++];
 	*run = (struct rfl_run){ .label = row->label,
 				 .time = row->timestamp_utc,
 				 .value = rfl_ledger_metric_value(runs->metric, row),
@@ -157,7 +207,7 @@ static void forget_file(struct rfl_ledger *l)
 /* --- files ----------------------------------------------------------------------------------- */
 
 /* Without files and rows; NULL out of memory. */
-static struct rfl_runs *new_runs(size_t nfiles, const struct rfl_ledger_metric *metric)
+static struct rfl_runs *new_runs(size_t nfiles, const struct rfl_ledger_metric *metric, bool timed)
 {
 	struct rfl_runs *runs = calloc(1, sizeof(*runs));
 
@@ -165,6 +215,7 @@ static struct rfl_runs *new_runs(size_t nfiles, const struct rfl_ledger_metric *
 		return NULL;
 	rfl_buf_init(&runs->notes, 0);
 	runs->metric = metric;
+	runs->timed = timed;
 	runs->likes = (struct rfl_row_index){ .hash = like_hash, .alike = like_alike };
 	runs->arena = rfl_arena_new(0);
 	runs->files = rfl_alloc_array(nfiles, sizeof(*runs->files));
@@ -180,27 +231,28 @@ enum rfl_rc rfl_runs_load(const char *const *paths, size_t npaths, const struct 
 			  struct rfl_runs **ret, struct rfl_err *err)
 {
 	bool wanted[RFL_LEDGER_NCOLUMNS];
-	struct rfl_runs *runs = new_runs(npaths, metric);
+	const bool timed = rows == RFL_ROWS_TIMES;
+	struct rfl_runs *runs = new_runs(npaths, metric, timed);
 	enum rfl_rc rc = RFL_OK;
 
 	if (!runs)
 		return rfl_fail(err, RFL_ENOMEM, 0, "ledger: out of memory");
-	choose_columns(metric, wanted);
+	choose_columns(metric, timed, wanted);
 	runs->ledger = rfl_ledger_new();
 	if (!runs->ledger) {
 		rc = rfl_fail(err, RFL_ENOMEM, 0, "ledger: out of memory");
 		goto done;
 	}
-	runs->ledger->batch = rows == RFL_ROWS_SHORT ? BATCH : 0;
-	runs->ledger->hashed = rows == RFL_ROWS_WHOLE;
+	runs->ledger->batch = rows == RFL_ROWS_KEPT ? 0 : BATCH;
+	runs->ledger->hashed = timed;
 	runs->ledger->take = take_rows;
 	runs->ledger->again = forget_file;
 	runs->ledger->ctx = runs;
 	for (size_t i = 0; i < npaths && rc == RFL_OK; i++) {
 		runs->files[runs->nfiles++] =
 			(struct rfl_runs_file){ .path = paths[i], .first = runs->n };
-		rc = rfl_foreign_read(paths[i], map, metric, rows == RFL_ROWS_WHOLE ? NULL : wanted,
-				      runs->ledger, &runs->notes, err);
+		rc = rfl_foreign_read(paths[i], map, metric, timed, wanted, runs->ledger,
+				      &runs->notes, err);
 	}
 	if (rc == RFL_OK)
 		rc = rfl_buf_check(&runs->notes, "notes", err);
@@ -217,7 +269,7 @@ enum rfl_rc rfl_runs_of(struct rfl_ledger *take_ledger, const char *path,
 			const struct rfl_ledger_metric *metric, struct rfl_runs **ret,
 			struct rfl_err *err)
 {
-	struct rfl_runs *runs = new_runs(1, metric);
+	struct rfl_runs *runs = new_runs(1, metric, true);
 	enum rfl_rc rc = RFL_OK;
 
 	if (!runs) {
@@ -243,14 +295,15 @@ void rfl_runs_free(struct rfl_runs *runs)
 	rfl_arena_free(runs->arena);
 	rfl_ledger_free(runs->ledger);
 	free(runs->runs);
+	free(runs->times);
 	free(runs->files);
 	rfl_buf_fini(&runs->notes);
 	free(runs);
 }
 
-const struct rfl_ledger_row *rfl_runs_row(const struct rfl_runs *runs, const struct rfl_run *run)
+const struct rfl_run_times *rfl_runs_times(const struct rfl_runs *runs, const struct rfl_run *run)
 {
-	return &runs->ledger->rows[run - runs->runs];
+	return &runs->times[run - runs->runs];
 }
 
 void rfl_runs_where(const struct rfl_runs *runs, const struct rfl_run *run, struct rfl_buf *out)

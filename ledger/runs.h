@@ -25,19 +25,28 @@ struct rfl_run {
 	size_t line;
 };
 
+/** What points under a roof need of a run besides: columns of the ledger. */
+struct rfl_run_times {
+	const char *run_id;
+	double step_ms_median, step_ms_p10, step_ms_p90;
+	double fwd_ms_mean, bwd_ms_mean, opt_ms_mean, data_wait_ms_mean;
+};
+
 /** What is kept of the rows besides the runs. */
 enum rfl_rows {
 	RFL_ROWS_SHORT, /**< nothing */
 	RFL_ROWS_KEPT,  /**< the columns that the runs need, in runs->ledger */
-	/** Every column, and the fingerprint of the file, for points under a roof: then a table of
+	/** Their times, and the fingerprint of the file, for points under a roof: then a table of
 	 * another program must tell mode and backend as well. */
-	RFL_ROWS_WHOLE,
+	RFL_ROWS_TIMES,
 };
 
 struct rfl_runs {
 	const struct rfl_ledger_metric *metric;
 	size_t n, cap;
-	struct rfl_run *runs; /**< in the order of the files */
+	struct rfl_run *runs;        /**< in the order of the files */
+	struct rfl_run_times *times; /**< one for each; NULL: not asked for */
+	bool timed;
 	struct rfl_row_index likes;
 	struct rfl_ledger
 		*ledger; /**< owns the texts; its rows are there where they were asked for */
@@ -59,7 +68,7 @@ enum rfl_rc rfl_runs_load(const char *const *paths, size_t npaths, const struct 
 			  const struct rfl_ledger_metric *metric, enum rfl_rows rows,
 			  struct rfl_runs **ret, struct rfl_err *err) RFL_WARN_UNUSED;
 /**
- * Runs of rows that were made in memory and have an environment; they are kept.
+ * Runs, with times, of rows that were made in memory and have an environment; they are kept.
  * @param path  stands for their file; must stay
  */
 enum rfl_rc rfl_runs_of(struct rfl_ledger *take_ledger, const char *path,
@@ -67,8 +76,8 @@ enum rfl_rc rfl_runs_of(struct rfl_ledger *take_ledger, const char *path,
 			struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_runs_free(struct rfl_runs *runs); /* accepts NULL */
 
-/** The row of a run, where they were kept. */
-const struct rfl_ledger_row *rfl_runs_row(const struct rfl_runs *runs, const struct rfl_run *run);
+/** The times of a run, where they were asked for. */
+const struct rfl_run_times *rfl_runs_times(const struct rfl_runs *runs, const struct rfl_run *run);
 
 /** Append "file:line" of a run. */
 void rfl_runs_where(const struct rfl_runs *runs, const struct rfl_run *run, struct rfl_buf *out);

@@ -23,17 +23,18 @@ const char *rfl_counters__name(const struct rfl_capture *c)
 	return is_text(c->path) ? c->path : is_text(c->label) ? c->label : "?";
 }
 
-bool rfl_counters__bears(const struct rfl_ledger_row *row, const struct rfl_capture *c)
+bool rfl_counters__bears(const struct rfl_runs *runs, const struct rfl_run *run,
+			 const struct rfl_capture *c)
 {
 	size_t len;
 
 	if (is_text(c->run_id))
-		return rfl_text_same(c->run_id, row->run_id);
-	if (!is_text(c->label) || !is_text(row->label))
+		return rfl_text_same(c->run_id, rfl_runs_times(runs, run)->run_id);
+	if (!is_text(c->label) || !is_text(run->label))
 		return false;
 	len = rfl_label_unstamped(c->label);
-	return strcmp(row->label, c->label) == 0 ||
-	       (strlen(row->label) == len && memcmp(row->label, c->label, len) == 0);
+	return strcmp(run->label, c->label) == 0 ||
+	       (strlen(run->label) == len && memcmp(run->label, c->label, len) == 0);
 }
 
 /* --- what a capture is of --- */
@@ -44,22 +45,23 @@ struct identity {
 	char model[64];
 	int64_t batch;
 	struct rfl_label label;
-	const struct rfl_ledger_row *home;
+	const struct rfl_run *home;
 };
 
 /* The label, read with the longest name of a model that the ledger has and the label contains. */
-static void read_label(const struct rfl_ledger *l, const struct rfl_capture *c,
+static void read_label(const struct rfl_runs *runs, const struct rfl_capture *c,
 		       struct rfl_label *ret)
 {
 	const char *label = c->label ? c->label : "";
 
 	rfl_label_parse(label, NULL, ret);
-	for (size_t i = 0; i < l->nrows; i++) {
+	for (size_t i = 0; i < runs->likes.n; i++) {
+		const struct rfl_ledger_row *row = runs->likes.rows[i];
 		struct rfl_label parts;
 
-		if (!is_text(l->rows[i].model) || rfl_text_same(l->rows[i].model, ret->model))
+		if (!is_text(row->model) || rfl_text_same(row->model, ret->model))
 			continue;
-		rfl_label_parse(label, l->rows[i].model, &parts);
+		rfl_label_parse(label, row->model, &parts);
 		if (strlen(parts.model) > strlen(ret->model))
 			*ret = parts;
 	}
@@ -75,25 +77,25 @@ static bool agree(const struct rfl_ledger_row *a, const struct rfl_ledger_row *b
 
 /* The row that bears the capture's label: one that ended well where there is one. */
 static enum rfl_rc find_home(const struct rfl_merge_inputs *in, const struct rfl_capture *c,
-			     const struct rfl_ledger_row **ret, struct rfl_buf *why)
+			     const struct rfl_run **ret, struct rfl_buf *why)
 {
-	const struct rfl_ledger_row *home = NULL;
+	const struct rfl_run *home = NULL;
 
-	for (size_t i = 0; i < in->runs->ledger->nrows; i++) {
-		const struct rfl_ledger_row *row = &in->runs->ledger->rows[i];
+	for (size_t i = 0; i < in->runs->n; i++) {
+		const struct rfl_run *run = &in->runs->runs[i];
 
-		if (!rfl_counters__bears(row, c))
+		if (!rfl_counters__bears(in->runs, run, c))
 			continue;
-		if (home && !agree(home, row)) {
+		if (home && !agree(home->like, run->like)) {
 			rfl_buf_printf(why,
 				       "%s:%zu and :%zu bear its label and are different runs; "
 				       "give every run a label of its own",
-				       in->runs->files[0].path, home->line, row->line);
+				       in->runs->files[0].path, home->line, run->line);
 			return RFL_ENOTFOUND;
 		}
-		if (!home ||
-		    (!rfl_text_same(home->status, "ok") && rfl_text_same(row->status, "ok")))
-			home = row;
+		if (!home || (!rfl_text_same(home->like->status, "ok") &&
+			      rfl_text_same(run->like->status, "ok")))
+			home = run;
 	}
 	*ret = home;
 	return RFL_OK;
@@ -118,8 +120,8 @@ static enum rfl_rc identify(const struct rfl_merge_inputs *in, const struct rfl_
 
 	if (rc != RFL_OK)
 		return rc;
-	h = id->home;
-	read_label(in->runs->ledger, c, &id->label);
+	h = id->home ? id->home->like : NULL;
+	read_label(in->runs, c, &id->label);
 	take_text(id->model, sizeof(id->model), h ? h->model : NULL, id->label.model);
 	take_text(id->precision, sizeof(id->precision), h ? h->precision : NULL,
 		  id->label.precision);
@@ -180,7 +182,7 @@ static const char *differ(const char *const *fact, const struct rfl_ledger_row *
 
 static bool is_it(const struct identity *id, const struct rfl_config *c)
 {
-	const struct rfl_ledger_row *row = c->rows[0];
+	const struct rfl_ledger_row *row = c->row;
 
 	return strcmp(id->env, c->env) == 0 && rfl_text_same(id->model, row->model) &&
 	       (!id->precision[0] || rfl_text_same(id->precision, row->precision)) &&
@@ -208,8 +210,8 @@ static void say_ambiguous(const struct rfl_merge_inputs *in, const struct identi
 	rfl_buf_printf(why, "its label does not tell the %s, and %s has ", what,
 		       in->runs->files[0].path);
 	words(id, why);
-	rfl_buf_printf(why, " with %s", value_of(a->rows[0], what, number));
-	rfl_buf_printf(why, " and %s: ", value_of(b->rows[0], what, number));
+	rfl_buf_printf(why, " with %s", value_of(a->row, what, number));
+	rfl_buf_printf(why, " and %s: ", value_of(b->row, what, number));
 	if (strcmp(what, "batch") == 0 || strcmp(what, "precision") == 0 ||
 	    strcmp(what, "mode") == 0)
 		rfl_buf_puts(why, "put it into the name "
@@ -249,13 +251,13 @@ static enum rfl_rc candidates(const struct rfl_merge_inputs *in, const struct rf
 		hit[i] = is_it(id, c);
 		if (!hit[i])
 			continue;
-		what = id->home ? differ(work_facts, id->home, c->rows[0]) : NULL;
+		what = id->home ? differ(work_facts, id->home->like, c->row) : NULL;
 		if (what) {
 			mismatch = what;
 			hit[i] = false;
 			continue;
 		}
-		what = first ? differ(facts, first->rows[0], c->rows[0]) : NULL;
+		what = first ? differ(facts, first->row, c->row) : NULL;
 		if (what) {
 			say_ambiguous(in, id, first, c, what, why);
 			return RFL_ENOTFOUND;
@@ -272,7 +274,7 @@ static enum rfl_rc candidates(const struct rfl_merge_inputs *in, const struct rf
 /* --- handing over --- */
 
 static enum rfl_rc add(struct rfl_config *c, const struct rfl_capture *capture,
-		       const struct rfl_ledger_row *home, struct rfl_err *err)
+		       const struct rfl_run *home, struct rfl_err *err)
 {
 	if (c->ncounted == c->counted_cap) {
 		size_t cap = c->counted_cap ? c->counted_cap * 2 : 4;
@@ -301,9 +303,9 @@ static void warn_slowed(const struct rfl_merge_inputs *in, const struct rfl_capt
 	static const char *const slow[] = { "ncu", "nvprof", NULL };
 	struct rfl_label parts;
 
-	if (!id->home || is_text(c->run_id) || !rfl_text_same(id->home->status, "ok"))
+	if (!id->home || is_text(c->run_id) || !rfl_text_same(id->home->like->status, "ok"))
 		return;
-	rfl_label_parse(id->home->label ? id->home->label : "", id->home->model, &parts);
+	rfl_label_parse(id->home->label ? id->home->label : "", id->home->like->model, &parts);
 	for (size_t i = 0; slow[i] && !parts.profiled; i++)
 		if (rfl_text_same(c->source, slow[i]))
 			rfl_buf_printf(&report->notes,
@@ -350,10 +352,10 @@ done:
 	return rc;
 }
 
-static bool has_row(const struct rfl_config *c, const struct rfl_ledger_row *row)
+static bool has_run(const struct rfl_config *c, const struct rfl_run *run)
 {
-	for (size_t i = 0; i < c->nrows; i++)
-		if (c->rows[i] == row)
+	for (size_t i = 0; i < c->nruns; i++)
+		if (c->runs[i].run == run)
 			return true;
 	return false;
 }
@@ -363,10 +365,10 @@ static bool is_borrowed(const struct rfl_config *c, const struct rfl_counted *co
 {
 	struct rfl_label parts;
 
-	if (!counted->home || has_row(c, counted->home))
+	if (!counted->home || has_run(c, counted->home))
 		return false;
-	rfl_label_parse(counted->home->label ? counted->home->label : "", counted->home->model,
-			&parts);
+	rfl_label_parse(counted->home->label ? counted->home->label : "",
+			counted->home->like->model, &parts);
 	return !parts.profiled;
 }
 
@@ -379,7 +381,7 @@ static void give_back(struct rfl_config *c)
 	for (size_t i = 0; i < c->ncounted; i++) {
 		const struct rfl_amount *total = c->counted[i].capture->total;
 
-		own = own || (c->counted[i].home && has_row(c, c->counted[i].home) &&
+		own = own || (c->counted[i].home && has_run(c, c->counted[i].home) &&
 			      !(isnan(total[RFL_QUANTITY_FLOPS].value) &&
 				isnan(total[RFL_QUANTITY_DRAM].value)));
 	}

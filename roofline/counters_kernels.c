@@ -152,7 +152,7 @@ enum rfl_rc rfl_counters__zero_flop(const struct rfl_config *config,
 				    struct rfl_err *err)
 {
 	const struct rfl_capture *c = counted->capture;
-	const char *precision = config->rows[0]->precision;
+	const char *precision = config->row->precision;
 	bool half = !rfl_text_same(precision, "fp32") && !rfl_text_same(precision, "tf32");
 	struct idle_kernel *list;
 	double all = 0, idle = 0;

@@ -58,7 +58,7 @@ static int64_t run_number(const struct rfl_counted *c)
 	struct rfl_label parts;
 	const char *label = c->capture->label;
 
-	rfl_label_parse(label ? label : "", c->home ? c->home->model : NULL, &parts);
+	rfl_label_parse(label ? label : "", c->home ? c->home->like->model : NULL, &parts);
 	return parts.run;
 }
 
@@ -77,7 +77,7 @@ static bool repeats(const struct rfl_counted *a, const struct rfl_counted *b)
 static enum rfl_rc conflict(const struct rfl_config *config, const struct rfl_counted *a,
 			    const struct rfl_counted *b, enum rfl_quantity q, struct rfl_err *err)
 {
-	const struct rfl_ledger_row *row = config->rows[0];
+	const struct rfl_ledger_row *row = config->row;
 
 	if (rfl_text_same(rfl_counters__name(a->capture), rfl_counters__name(b->capture)))
 		return rfl_fail(err, RFL_EFORMAT, 0,
@@ -230,7 +230,7 @@ static void say_unavailable(struct rfl_config *config, const struct rfl_counted 
 	rfl_buf_init(&events, 0);
 	if (reason && rfl_text_same(c->capture->family, "cpu") &&
 	    strncmp(reason, NOT_COUNTED, strlen(NOT_COUNTED)) == 0) {
-		put_events(config->rows[0]->device_name, part, &events);
+		put_events(config->row->device_name, part, &events);
 		reason = rfl_buf_str(&events);
 	}
 	config->measured.refused = config->measured.refused || c->capture->nrefusals > 0 ||
@@ -243,8 +243,7 @@ static void say_unavailable(struct rfl_config *config, const struct rfl_counted 
 		(void)snprintf(ret->why, sizeof(ret->why),
 			       "%s has no %s, the FLOPs of the run's precision (%s)%s%s",
 			       rfl_counters__name(c->capture), rfl_quantity_info(part)->name,
-			       config->rows[0]->precision, reason ? ": " : "",
-			       reason ? reason : "");
+			       config->row->precision, reason ? ": " : "", reason ? reason : "");
 	rfl_buf_fini(&events);
 }
 

@@ -20,8 +20,8 @@ enum rfl_steps_from {
 /** A capture that belongs to a configuration. */
 struct rfl_counted {
 	const struct rfl_capture *capture;
-	const struct rfl_ledger_row *home; /**< the row that bears its label; NULL */
-	int64_t steps;                     /**< -1: not known */
+	const struct rfl_run *home; /**< the run that bears its label; NULL */
+	int64_t steps;              /**< -1: not known */
 	enum rfl_steps_from from;
 	bool left_out;     /**< it counts what another one counts, and the user said to go on */
 	char unknown[200]; /**< why the steps are not known */
@@ -30,8 +30,9 @@ struct rfl_counted {
 /** The file of a capture, else its label: for messages. */
 const char *rfl_counters__name(const struct rfl_capture *c);
 
-/** Does a row bear the label, or the run_id, of a capture? Stamps of log files do not count. */
-bool rfl_counters__bears(const struct rfl_ledger_row *row, const struct rfl_capture *c);
+/** Does a run bear the label, or the run_id, of a capture? Stamps of log files do not count. */
+bool rfl_counters__bears(const struct rfl_runs *runs, const struct rfl_run *run,
+			 const struct rfl_capture *c);
 
 /** Hand every capture to its configurations, or note why it has none. */
 enum rfl_rc rfl_counters__join(const struct rfl_merge_inputs *in,

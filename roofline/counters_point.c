@@ -52,7 +52,7 @@ static bool obstacle(const struct rfl_measured *m, const struct rfl_measure *x, 
 static enum rfl_rc demand(struct rfl_config *c, const char *what, const struct rfl_measure *x,
 			  const char *why, struct rfl_missing *missing, struct rfl_err *err)
 {
-	const struct rfl_ledger_row *row = c->rows[0];
+	const struct rfl_ledger_row *row = c->row;
 	const char *fix =
 		"take them again with the metrics that it names ('roofline counters list "
 		"--chip CHIP --ncu' prints those of a GPU), or take the count (--ai auto, "
@@ -86,11 +86,11 @@ static void say_none(const struct rfl_config *c, char *why, size_t size)
 {
 	const char *status = NULL;
 
-	for (size_t i = 0; i < c->nrows && !status; i++)
-		if (c->rows[i]->counters_status && *c->rows[i]->counters_status)
-			status = c->rows[i]->counters_status;
+	for (size_t i = 0; i < c->nruns && !(status && *status); i++)
+		status = c->runs[i].run->like->counters_status;
 	(void)snprintf(why, size, "no counters belong to it%s%s",
-		       status ? "; its row of the ledger says: " : "", status ? status : "");
+		       status && *status ? "; its row of the ledger says: " : "",
+		       status ? status : "");
 }
 
 static enum rfl_rc choose_bytes(const struct rfl_merge_options *o, struct rfl_config *c,
@@ -130,7 +130,7 @@ static enum rfl_rc choose_flops(const struct rfl_merge_options *o, struct rfl_co
 		c->flops_counted = false;
 		(void)snprintf(why, sizeof(why),
 			       "%.3g %% of them are not %s but %s, which has another ceiling",
-			       100 * (1 - m->expected_share), c->rows[0]->precision,
+			       100 * (1 - m->expected_share), c->row->precision,
 			       rfl_quantity_info(m->foreign)->name);
 	}
 	return c->flops_counted ? RFL_OK : demand(c, "FLOPs", &m->flops, why, missing, err);

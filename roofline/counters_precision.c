@@ -39,7 +39,7 @@ static const struct own {
 
 static const struct own *find_own(const struct rfl_config *c)
 {
-	const struct rfl_ledger_row *row = c->rows[0];
+	const struct rfl_ledger_row *row = c->row;
 
 	for (size_t i = 0; i < RFL_ARRAY_LEN(own_parts); i++)
 		if (rfl_text_same(own_parts[i].backend, row->backend) &&

@@ -68,26 +68,26 @@ static int64_t row_steps(const struct rfl_ledger_row *row, bool process)
 static void from_ledger(const struct rfl_merge_inputs *in, struct rfl_counted *counted)
 {
 	bool process = rfl_counters__whole_process(counted);
-	const struct rfl_ledger_row *first = NULL;
+	const struct rfl_run *first = NULL;
 	int64_t steps = -1;
 
-	for (size_t i = 0; i < in->runs->ledger->nrows; i++) {
-		const struct rfl_ledger_row *row = &in->runs->ledger->rows[i];
+	for (size_t i = 0; i < in->runs->n; i++) {
+		const struct rfl_run *run = &in->runs->runs[i];
 		int64_t n;
 
-		if (!rfl_counters__bears(row, counted->capture))
+		if (!rfl_counters__bears(in->runs, run, counted->capture))
 			continue;
-		n = row_steps(row, process);
+		n = row_steps(run->like, process);
 		if (n < 1)
 			continue;
 		if (first && n != steps) {
 			(void)snprintf(counted->unknown, sizeof(counted->unknown),
 				       "rows %zu and %zu of the ledger bear its label, with %lld "
 				       "and %lld steps",
-				       first->line, row->line, (long long)steps, (long long)n);
+				       first->line, run->line, (long long)steps, (long long)n);
 			return;
 		}
-		first = row;
+		first = run;
 		steps = n;
 	}
 	if (!first) {
@@ -203,12 +203,11 @@ static void cause(struct causes *c, const char *fmt, ...)
 /* Steps of the window and of the warm-up together; 0: the row does not tell. */
 static int64_t with_warmup(const struct rfl_counted *counted)
 {
-	const struct rfl_ledger_row *home = counted->home;
-
+	const struct rfl_run *home = counted->home;
 	int64_t all;
 
-	if (counted->from != RFL_STEPS_LEDGER || !home || home->warmup < 1 ||
-	    !rfl_num_add(counted->steps, home->warmup, &all))
+	if (counted->from != RFL_STEPS_LEDGER || !home || home->like->warmup < 1 ||
+	    !rfl_num_add(counted->steps, home->like->warmup, &all))
 		return 0;
 	return all;
 }

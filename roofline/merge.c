@@ -14,7 +14,7 @@ static enum rfl_rc count_work(const struct rfl_merge_inputs *in, const struct rf
 			      struct rfl_config *c, struct rfl_missing *missing,
 			      struct rfl_merge_report *report, struct rfl_err *err)
 {
-	const struct rfl_ledger_row *row = c->rows[0];
+	const struct rfl_ledger_row *row = c->row;
 	const int64_t together = row->world_size > 1 ? row->world_size / rfl_merge__roofs(row) : 1;
 	const struct rfl_work_query query = {
 		.model = row->model,
@@ -42,7 +42,7 @@ static enum rfl_rc count_work(const struct rfl_merge_inputs *in, const struct rf
 			c, err);
 	if (rc != RFL_OK)
 		return rfl_fail(err, rc, why.native, "%s:%zu: %s", in->runs->files[0].path,
-				row->line, why.msg);
+				c->runs[0].run->line, why.msg);
 	return RFL_OK;
 }
 
@@ -52,8 +52,9 @@ static void compare_ledger(const struct rfl_merge_inputs *in, const struct rfl_m
 {
 	if (o->factor != RFL_TRAIN_EXACT)
 		return;
-	for (size_t i = 0; i < c->nrows; i++) {
-		const struct rfl_ledger_row *row = c->rows[i];
+	for (size_t i = 0; i < c->nruns; i++) {
+		const struct rfl_run *run = c->runs[i].run;
+		const struct rfl_ledger_row *row = run->like;
 
 		if (row->model_flops_per_step < 0 ||
 		    (double)row->model_flops_per_step ==
@@ -63,7 +64,7 @@ static void compare_ledger(const struct rfl_merge_inputs *in, const struct rfl_m
 			&report->notes,
 			"%s:%zu: %s: the ledger has %lld FLOPs per step, the count %.0f; the "
 			"count is used\n",
-			in->runs->files[0].path, row->line, row->model,
+			in->runs->files[0].path, run->line, row->model,
 			(long long)row->model_flops_per_step, c->work.flops);
 		return;
 	}

@@ -11,7 +11,6 @@
 #include "base/alloc.h"
 #include "base/text.h"
 #include "ledger/facts.h"
-#include "ledger/repeats.h"
 
 /* What the FLOPs and the roof are looked up by. */
 static enum rfl_rc check_told(const struct rfl_runs *runs, const struct rfl_run *run,
@@ -38,10 +37,10 @@ static enum rfl_rc check_told(const struct rfl_runs *runs, const struct rfl_run 
 static enum rfl_rc check_hash(const struct rfl_runs *runs, const struct rfl_configs *cs,
 			      const struct rfl_config *c, struct rfl_err *err)
 {
-	const struct rfl_ledger_row *row = c->rows[0];
+	const struct rfl_ledger_row *row = c->row;
 
 	for (size_t i = 0; i < cs->n && row->config_hash; i++) {
-		const struct rfl_ledger_row *other = cs->configs[i].rows[0];
+		const struct rfl_ledger_row *other = cs->configs[i].row;
 
 		if (&cs->configs[i] == c || !rfl_text_same(other->config_hash, row->config_hash) ||
 		    strcmp(other->env, row->env) != 0)
@@ -52,8 +51,9 @@ static enum rfl_rc check_hash(const struct rfl_runs *runs, const struct rfl_conf
 				return rfl_fail(err, RFL_EFORMAT, 0,
 						"%s:%zu: has the config_hash %s of line %zu but "
 						"another '%s'; one of the two rows was changed",
-						runs->files[0].path, row->line, row->config_hash,
-						other->line, rfl_facts[k].name);
+						runs->files[0].path, c->runs[0].run->line,
+						row->config_hash, cs->configs[i].runs[0].run->line,
+						rfl_facts[k].name);
 	}
 	return RFL_OK;
 }
@@ -96,7 +96,7 @@ static enum rfl_rc add_config(const struct rfl_runs *runs, const struct rfl_repe
 {
 	struct rfl_config *c = &cs->configs[cs->n];
 	const struct rfl_run *run = from->runs[0].run;
-	const struct rfl_ledger_row *row = rfl_runs_row(runs, run);
+	const struct rfl_ledger_row *row = run->like;
 	const double samples = (double)row->batch;
 	enum rfl_rc rc = check_told(runs, run, err);
 
@@ -113,12 +113,10 @@ static enum rfl_rc add_config(const struct rfl_runs *runs, const struct rfl_repe
 		leave_out(runs, run, "samples_per_s is not a rate", report);
 		return RFL_OK;
 	}
-	c->rows = rfl_alloc_array(from->n, sizeof(*c->rows));
-	if (!c->rows)
-		return rfl_fail(err, RFL_ENOMEM, 0, "points: out of memory");
-	for (size_t i = 0; i < from->n; i++)
-		c->rows[c->nrows++] = rfl_runs_row(runs, from->runs[i].run);
-	c->env = c->rows[0]->env;
+	c->env = row->env;
+	c->row = row;
+	c->runs = from->runs;
+	c->nruns = from->n;
 	c->rate = from->stats;
 	cs->n++;
 	return check_hash(runs, cs, c, err);
@@ -133,8 +131,8 @@ enum rfl_rc rfl_merge__group(const struct rfl_merge_inputs *in,
 		.envs = options->envs,
 		.nenvs = options->nenvs,
 	};
-	struct rfl_repeats *r = NULL;
-	enum rfl_rc rc = rfl_repeats_new(in->runs, &o, &r, err);
+	enum rfl_rc rc = rfl_repeats_new(in->runs, &o, &ret->repeats, err);
+	const struct rfl_repeats *r = ret->repeats;
 
 	if (rc != RFL_OK)
 		return rc;
@@ -145,17 +143,16 @@ enum rfl_rc rfl_merge__group(const struct rfl_merge_inputs *in,
 	for (size_t i = 0; i < r->n && rc == RFL_OK; i++)
 		if (r->configs[i].n > 0)
 			rc = add_config(in->runs, &r->configs[i], ret, report, err);
-	rfl_repeats_free(r);
 	return rc;
 }
 
 void rfl_configs_fini(struct rfl_configs *configs)
 {
 	for (size_t i = 0; i < configs->n; i++) {
-		free(configs->configs[i].rows);
 		free(configs->configs[i].counted);
 		rfl_measured_fini(&configs->configs[i].measured);
 	}
 	free(configs->configs);
+	rfl_repeats_free(configs->repeats);
 	*configs = (struct rfl_configs){ .n = 0 };
 }

@@ -63,10 +63,11 @@ enum rfl_rc rfl_missing_add(struct rfl_missing *m, const char *fact, const char 
 
 static void who_text(const struct rfl_config *c, struct rfl_buf *out)
 {
-	const struct rfl_ledger_row *row = c->rows[0];
+	const struct rfl_ledger_row *row = c->row;
+	const char *label = c->runs[0].run->label;
 
-	if (row->label && *row->label)
-		rfl_buf_puts(out, row->label);
+	if (label && *label)
+		rfl_buf_puts(out, label);
 	else
 		rfl_buf_printf(out, "%s %s %s bs%lld", c->env, row->model, row->precision,
 			       (long long)row->batch);
@@ -219,7 +220,7 @@ enum rfl_rc rfl_merge__roof(const struct rfl_peaks *peaks, struct rfl_config *co
 			    struct rfl_missing *missing, struct rfl_err *err)
 {
 	const struct rfl_ceiling *ceiling = NULL;
-	const struct rfl_ledger_row *row = config->rows[0];
+	const struct rfl_ledger_row *row = config->row;
 	struct rfl_err why = RFL_ERR_INIT;
 	enum rfl_rc rc;
 

@@ -4,7 +4,7 @@
 #ifndef RFL_ROOFLINE_MERGE_PARTS_H
 #define RFL_ROOFLINE_MERGE_PARTS_H
 
-#include "base/stats.h"
+#include "ledger/repeats.h"
 #include "roofline/counters.h"
 #include "roofline/merge.h"
 #include "roofline/roofline.h"
@@ -13,9 +13,10 @@ struct rfl_counted;
 
 /** A configuration: its repeats, its work, its roof, its counters. */
 struct rfl_config {
-	const char *env;                    /* of the rows */
-	const struct rfl_ledger_row **rows; /* the repeats; owned */
-	size_t nrows;
+	const char *env;
+	const struct rfl_ledger_row *row; /* stands for all runs; the label is theirs */
+	const struct rfl_repeat *runs;    /* borrowed from the repeats */
+	size_t nruns;
 	struct rfl_stats rate;            /* samples per second, over the repeats */
 	const struct rfl_peaks_env *penv; /* NULL until resolved */
 	const char *key; /* of its ceiling; NULL: its backend and precision have none */
@@ -32,6 +33,7 @@ struct rfl_config {
 struct rfl_configs {
 	size_t n;
 	struct rfl_config *configs;
+	struct rfl_repeats *repeats;
 };
 
 /** The configurations of the summary that can be placed. *ret may be filled on failure as well;

@@ -18,47 +18,47 @@ const char *const rfl_ai_names[] = { "auto",     "unfused",     "fused", "compul
 
 /* --- time --- */
 
-typedef double (*column_fn)(const struct rfl_ledger_row *row);
+typedef double (*column_fn)(const struct rfl_run_times *t);
 
-static double step_ms(const struct rfl_ledger_row *row)
+static double step_ms(const struct rfl_run_times *t)
 {
-	return row->step_ms_median;
+	return t->step_ms_median;
 }
 
-static double fwd_ms(const struct rfl_ledger_row *row)
+static double fwd_ms(const struct rfl_run_times *t)
 {
-	return row->fwd_ms_mean;
+	return t->fwd_ms_mean;
 }
 
-static double bwd_ms(const struct rfl_ledger_row *row)
+static double bwd_ms(const struct rfl_run_times *t)
 {
-	return row->bwd_ms_mean;
+	return t->bwd_ms_mean;
 }
 
-static double opt_ms(const struct rfl_ledger_row *row)
+static double opt_ms(const struct rfl_run_times *t)
 {
-	return row->opt_ms_mean;
+	return t->opt_ms_mean;
 }
 
-static double data_wait_ms(const struct rfl_ledger_row *row)
+static double data_wait_ms(const struct rfl_run_times *t)
 {
-	return row->data_wait_ms_mean;
+	return t->data_wait_ms_mean;
 }
 
 /* Statistics of a column over the repeats that know it; n 0 and NaN when none does, and after
  * failure. */
-static enum rfl_rc over_repeats(const struct rfl_config *c, column_fn column, struct rfl_stats *ret,
-				struct rfl_err *err)
+static enum rfl_rc over_repeats(const struct rfl_runs *runs, const struct rfl_config *c,
+				column_fn column, struct rfl_stats *ret, struct rfl_err *err)
 {
-	double *values = rfl_alloc_array(c->nrows, sizeof(*values));
+	double *values = rfl_alloc_array(c->nruns, sizeof(*values));
 	size_t n = 0;
 	enum rfl_rc rc = RFL_OK;
 
 	*ret = (struct rfl_stats){ .n = 0, .median = NAN, .min = NAN, .max = NAN };
 	if (!values)
 		return rfl_fail(err, RFL_ENOMEM, 0, "points: out of memory");
-	for (size_t i = 0; i < c->nrows; i++) {
-		double v = column(c->rows[i]);
+	for (size_t i = 0; i < c->nruns; i++) {
+		double v = column(rfl_runs_times(runs, c->runs[i].run));
 
 		if (!isnan(v))
 			values[n++] = v;
@@ -70,10 +70,11 @@ static enum rfl_rc over_repeats(const struct rfl_config *c, column_fn column, st
 }
 
 /* The rate is that of the summary; of several roofs, the share of one. */
-static enum rfl_rc fill_time(const struct rfl_config *c, struct rfl_point *p, struct rfl_err *err)
+static enum rfl_rc fill_time(const struct rfl_runs *runs, const struct rfl_config *c,
+			     struct rfl_point *p, struct rfl_err *err)
 {
-	const struct rfl_ledger_row *row = c->rows[0];
-	const double samples = (double)row->batch; /* of a step */
+	const struct rfl_run_times *one = rfl_runs_times(runs, c->runs[0].run);
+	const double samples = (double)c->row->batch; /* of a step */
 	struct rfl_stats part;
 	const char *source = "spread not recorded";
 	const struct {
@@ -89,19 +90,19 @@ static enum rfl_rc fill_time(const struct rfl_config *c, struct rfl_point *p, st
 	enum rfl_rc rc = RFL_OK;
 
 	for (size_t i = 0; i < RFL_ARRAY_LEN(parts) && rc == RFL_OK; i++) {
-		rc = over_repeats(c, parts[i].column, &part, err);
+		rc = over_repeats(runs, c, parts[i].column, &part, err);
 		*parts[i].to = part.median;
 	}
 	p->step_median_s /= 1e3;
 	p->step_s = samples / c->rate.mean;
 	p->samples_per_s = (double)p->batch / p->step_s;
-	if (c->nrows >= 2) {
+	if (c->nruns >= 2) {
 		p->step_s_lo = samples / c->rate.max;
 		p->step_s_hi = samples / c->rate.min;
 		source = "min-max of the repeats";
-	} else if (!isnan(row->step_ms_p10) && !isnan(row->step_ms_p90)) {
-		p->step_s_lo = fmin(row->step_ms_p10 / 1e3, p->step_s);
-		p->step_s_hi = fmax(row->step_ms_p90 / 1e3, p->step_s);
+	} else if (!isnan(one->step_ms_p10) && !isnan(one->step_ms_p90)) {
+		p->step_s_lo = fmin(one->step_ms_p10 / 1e3, p->step_s);
+		p->step_s_hi = fmax(one->step_ms_p90 / 1e3, p->step_s);
 		source = "p10-p90 of the steps";
 	}
 	return rc == RFL_OK ? rfl_point_set(&p->step_source, source, err) : rc;
@@ -111,7 +112,7 @@ static enum rfl_rc fill_time(const struct rfl_config *c, struct rfl_point *p, st
 
 static enum rfl_rc fill_run(const struct rfl_config *c, struct rfl_point *p, struct rfl_err *err)
 {
-	const struct rfl_ledger_row *row = c->rows[0];
+	const struct rfl_ledger_row *row = c->row;
 	char engine[128];
 	enum rfl_rc rc = RFL_OK;
 
@@ -137,11 +138,13 @@ static enum rfl_rc fill_run(const struct rfl_config *c, struct rfl_point *p, str
 		rc = rfl_point_set(texts[i].to, texts[i].from, err);
 	p->batch = rfl_merge__batch(row);
 	p->threads = row->threads;
-	p->runs = (int64_t)c->nrows;
+	p->runs = (int64_t)c->nruns;
 	p->steps = 0;
-	for (size_t i = 0; i < c->nrows; i++) {
+	for (size_t i = 0; i < c->nruns; i++) {
+		const int64_t iters = c->runs[i].run->like->iters;
+
 		/* not known of one is not known of all */
-		if (c->rows[i]->iters < 0 || !rfl_num_add(p->steps, c->rows[i]->iters, &p->steps)) {
+		if (iters < 0 || !rfl_num_add(p->steps, iters, &p->steps)) {
 			p->steps = -1;
 			break;
 		}
@@ -270,8 +273,10 @@ static bool any_unstable(const struct rfl_config *c)
 {
 	static const char word[] = "unstable";
 
-	for (size_t i = 0; i < c->nrows; i++) {
-		const char *flags = c->rows[i]->flags ? c->rows[i]->flags : "";
+	for (size_t i = 0; i < c->nruns; i++) {
+		const char *flags = c->runs[i].run->like->flags;
+
+		flags = flags ? flags : "";
 
 		while (*flags) {
 			size_t len = strcspn(flags, " ");
@@ -317,7 +322,7 @@ enum rfl_rc rfl_merge__point(const struct rfl_merge_inputs *in,
 	enum rfl_rc rc = fill_run(config, p, err);
 
 	if (rc == RFL_OK)
-		rc = fill_time(config, p, err);
+		rc = fill_time(in->runs, config, p, err);
 	if (rc == RFL_OK)
 		rc = fill_roof(config, options->ai, p, err);
 	if (rc == RFL_OK)

@@ -102,7 +102,7 @@ enum rfl_rc rfl_merge__variants(const struct rfl_configs *configs, struct rfl_po
 	}
 	for (size_t i = 0; i < configs->n; i++)
 		if (!configs->configs[i].missing) {
-			members[n].row = configs->configs[i].rows[0];
+			members[n].row = configs->configs[i].row;
 			members[n].point = &points->points[n];
 			n++;
 		}

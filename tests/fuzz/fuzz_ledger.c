@@ -56,7 +56,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	fuzz_check(rc, ledger, &err, path);
 	rfl_ledger_free(ledger);
 	rfl_err_clear(&err);
-	rc = rfl_runs_load(&path, 1, NULL, &rfl_ledger_metrics[0], RFL_ROWS_WHOLE, &runs, &err);
+	rc = rfl_runs_load(&path, 1, NULL, &rfl_ledger_metrics[0], RFL_ROWS_TIMES, &runs, &err);
 	fuzz_check(rc, runs, &err, path);
 	if (rc == RFL_OK && fuzz_due(data, size, 0)) /* it counts networks, which takes longer */
 		merge(runs, false);
