@@ -331,8 +331,7 @@ static enum rfl_rc check_kind(const struct rfl_csv *csv, struct rfl_err *err)
 	size_t line = nl ? (size_t)(nl - text) : len;
 
 	if (is_json(text, len))
-		return rfl_fail(err, RFL_EFORMAT, 0, "%s: is JSON; a CSV table is needed here",
-				csv->path);
+		return rfl_fail(err, RFL_EFORMAT, 0, "%s: is JSON, not a CSV table", csv->path);
 	if (memchr(text, ',', line) || (!memchr(text, ';', line) && !memchr(text, '\t', line)))
 		return RFL_OK;
 	return rfl_fail(err, RFL_EFORMAT, 0,

@@ -59,7 +59,7 @@ static bool is_foreign_link(const char *path)
 static enum rfl_rc fail_foreign_link(struct rfl_err *err, const char *path)
 {
 	return rfl_fail(err, RFL_EIO, ELOOP,
-			"%s: is a symbolic link that another user made, which is not followed; "
+			"%s: is a symbolic link made by another user and is not followed; "
 			"remove it",
 			path);
 }
@@ -338,7 +338,7 @@ static int lock_whole(int fd, int how, const char *path)
 	}
 	if (code != EWOULDBLOCK)
 		return code;
-	rfl_log(RFL_LOG_INFO, "%s: waiting for another process that has locked it", path);
+	rfl_log(RFL_LOG_INFO, "%s: waiting for another process to unlock it", path);
 	return try_lock(fd, how);
 }
 
@@ -425,7 +425,7 @@ enum rfl_rc rfl_file_check_writable(const char *path, bool folder, struct rfl_er
 	if (is_foreign_link(path))
 		return fail_foreign_link(err, path);
 	if (stat(path, &st) != 0)
-		return errno == ENOENT ? RFL_OK : fail_errno(err, path, "cannot be looked at");
+		return errno == ENOENT ? RFL_OK : fail_errno(err, path, "cannot be checked");
 	if (folder && !S_ISDIR(st.st_mode))
 		return rfl_fail(err, RFL_EIO, ENOTDIR, "%s: is not a folder", path);
 	if (folder)

@@ -36,8 +36,7 @@ enum rfl_rc rfl_file_neighbour(const char *path, char **name, FILE **ret,
 /** Remove temporary neighbours of a file that a killed process left. */
 void rfl_file_sweep(const char *path);
 
-/** Could a file be appended to, or files be created in a folder? One that is absent can. RFL_EIO.
- */
+/** Can a file be appended to, or files be created in a folder? If absent, it can. Else RFL_EIO. */
 enum rfl_rc rfl_file_check_writable(const char *path, bool folder,
 				    struct rfl_err *err) RFL_WARN_UNUSED;
 

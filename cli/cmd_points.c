@@ -35,7 +35,7 @@ static const struct rfl_opt opts[] = {
 	  .kind = RFL_OPT_TEXT,
 	  .offset = AT(metrics),
 	  .def = "logs/metrics.csv",
-	  .help = "the ledger of runs, ours or another's" },
+	  .help = "the ledger or another program's table" },
 	RFL_OPT_MAP_ROW(AT(map)),
 	{ .name = "peaks",
 	  .meta = "FILE",

@@ -87,10 +87,9 @@ static enum rfl_rc need_stack(struct rfl_err *err)
 	limit.rlim_cur = limit.rlim_max < enough ? limit.rlim_max : enough;
 	if (limit.rlim_cur >= least && setrlimit(RLIMIT_STACK, &limit) == 0)
 		return RFL_OK;
-	return rfl_fail(
-		err, RFL_EUNAVAILABLE, 0,
-		"the stack limit is %llu KiB, and 256 are needed: raise it with 'ulimit -s'",
-		(unsigned long long)limit.rlim_cur / 1024);
+	return rfl_fail(err, RFL_EUNAVAILABLE, 0,
+			"the stack limit of %llu KiB is below 256 KiB; raise it with 'ulimit -s'",
+			(unsigned long long)limit.rlim_cur / 1024);
 }
 
 /* SOURCE_DATE_EPOCH: calendar time stands still, so that files come out equal. */

@@ -70,8 +70,8 @@ static void on_unrecorded(const char *ledger, const struct rfl_ledger_row *row, 
 	struct rfl_buf text;
 	enum rfl_rc rc;
 
-	rfl_log(RFL_LOG_ERROR,
-		"%s: the row cannot be added; standard output has it, with its header", ledger);
+	rfl_log(RFL_LOG_ERROR, "%s: cannot add the row; printed to standard output with its header",
+		ledger);
 	rfl_buf_init(&text, 0);
 	rc = rfl_ledger_csv(row, &text, &why);
 	if (rc == RFL_OK)

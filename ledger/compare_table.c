@@ -225,7 +225,7 @@ static void put_notes(struct rfl_table *t, const struct rfl_comparison *c,
 		      const char *const names[2], const char *lines)
 {
 	rfl_table_note(t,
-		       "A: %s; B: %s; %s, geometric means; B : A is how much faster B is, with its "
+		       "A: %s; B: %s; %s, geometric means; B : A is B's speed over A's, with its "
 		       "95 %% interval; threshold %g %%",
 		       names[0], names[1], c->metric->title, 100 * c->threshold);
 	rfl_table_note(t, "%zu same, %zu faster, %zu slower, %zu unclear, %zu missing on one side",

@@ -176,8 +176,8 @@ static enum rfl_rc check_kind(const struct rfl_csv *csv, struct rfl_err *err)
 	static const struct {
 		const char *column, *what;
 	} kinds[] = {
-		{ "attained_gflops", "the points that 'roofline points' writes" },
-		{ "ci95_lo", "a summary that 'roofline summary' writes" },
+		{ "attained_gflops", "the output of 'roofline points'" },
+		{ "ci95_lo", "the output of 'roofline summary'" },
 		{ "range_kind", "the counters of runs" },
 	};
 
@@ -225,7 +225,7 @@ static enum rfl_rc check_needed(const struct rfl_csv *csv, const struct rfl_ledg
 	if (n.names.len) {
 		rfl_column_map_list(csv, &list);
 		rc = rfl_fail(err, RFL_EFORMAT, 0,
-			      "%s: no column stands for %s; there are %s; say which with --map%s",
+			      "%s: no column for %s among %s; name each with --map%s",
 			      rfl_csv_path(csv), rfl_buf_str(&n.names), rfl_buf_str(&list),
 			      rfl_buf_str(&n.rules));
 	}
@@ -263,7 +263,7 @@ static void note_sources(const struct rfl_csv *csv, const struct rfl_ledger_sour
 	rfl_buf_putc(notes, '\n');
 }
 
-/* Hand the rows over to who keeps less than them. */
+/* Pass the rows on to a caller that does not keep them whole. */
 static enum rfl_rc hand_over(struct rfl_ledger *to, struct rfl_err *err)
 {
 	return to->take ? to->take(to, err) : RFL_OK;
@@ -308,7 +308,7 @@ static enum rfl_rc read_batch(struct rfl_csv *csv,
 
 	if (rc == RFL_EFORMAT)
 		return rfl_fail(err, rc, 0,
-				"%s; for a column that means something else: --map 'NAME=\"\"', "
+				"%s; if the column means something else, use --map 'NAME=\"\"', "
 				"with the ledger's name for it",
 				why.msg);
 	if (rc != RFL_OK)

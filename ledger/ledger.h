@@ -241,8 +241,8 @@ struct rfl_ledger {
 	bool torn;                   /**< a line was not complete (power cut) and was left out */
 	bool hashed;                 /**< set before a table is read: keep its fingerprint */
 	char hash[17];               /**< of the bytes of the last table; "" when not kept */
-	/** Who keeps less than whole rows sets these before a table is read: the most rows at a
-	 * time, what takes them, and what forgets those of a table that is read once more. */
+	/** For a caller that does not keep whole rows, set before a table is read: the most rows to
+	 * hold at a time, what takes them, and what drops those of a table that is read again. */
 	size_t batch;
 	enum rfl_rc (*take)(struct rfl_ledger *ledger, struct rfl_err *err);
 	void (*again)(struct rfl_ledger *ledger);

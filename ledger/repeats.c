@@ -134,8 +134,7 @@ static enum rfl_rc check_row(const struct builder *b, const struct rfl_run *run,
 		return RFL_OK;
 	rfl_buf_init(&where, 0);
 	rfl_runs_where(b->runs, run, &where);
-	(void)rfl_fail(err, RFL_EFORMAT, 0,
-		       "%s: column '%s' is empty; a run with status ok has one",
+	(void)rfl_fail(err, RFL_EFORMAT, 0, "%s: column '%s' is empty; runs with status ok need it",
 		       rfl_buf_str(&where), empty);
 	rfl_buf_fini(&where);
 	return RFL_EFORMAT;
@@ -279,7 +278,7 @@ static enum rfl_rc check_filter(const struct builder *b, enum rfl_ledger_at colu
 			continue;
 		rfl_buf_init(&there, 1 << 16);
 		rfl_repeats__list_values(b->runs, column, list[k], &there);
-		(void)rfl_fail(err, RFL_ENOTFOUND, 0, "%s: no run has %s '%s' (there is: %s",
+		(void)rfl_fail(err, RFL_ENOTFOUND, 0, "%s: no run has %s '%s' (known: %s",
 			       b->runs->files[0].path, rfl_ledger_column_name(column), list[k],
 			       rfl_buf_str(&there));
 		rfl_buf_fini(&there);

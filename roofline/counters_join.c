@@ -207,7 +207,7 @@ static void say_ambiguous(const struct rfl_merge_inputs *in, const struct identi
 {
 	char number[RFL_NUM_MAX];
 
-	rfl_buf_printf(why, "its label does not tell the %s, and %s has ", what,
+	rfl_buf_printf(why, "its label does not say the %s, and %s has ", what,
 		       in->runs->files[0].path);
 	words(id, why);
 	rfl_buf_printf(why, " with %s", value_of(a->row, what, number));

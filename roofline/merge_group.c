@@ -24,11 +24,10 @@ static enum rfl_rc check_told(const struct rfl_runs *runs, const struct rfl_run 
 		return RFL_OK;
 	rfl_buf_init(&where, 0);
 	rfl_runs_where(runs, run, &where);
-	(void)rfl_fail(
-		err, RFL_EFORMAT, 0,
-		"%s: column '%s' is empty; a run with status ok has one (for all rows: --map "
-		"'%s=\"%s\"')",
-		rfl_buf_str(&where), lacks, lacks, row->mode ? "cpu" : "train");
+	(void)rfl_fail(err, RFL_EFORMAT, 0,
+		       "%s: column '%s' is empty; runs with status ok need it (for all rows: --map "
+		       "'%s=\"%s\"')",
+		       rfl_buf_str(&where), lacks, lacks, row->mode ? "cpu" : "train");
 	rfl_buf_fini(&where);
 	return RFL_EFORMAT;
 }
@@ -50,7 +49,7 @@ static enum rfl_rc check_hash(const struct rfl_runs *runs, const struct rfl_conf
 			    !rfl_fact_same(&rfl_facts[k], other, row))
 				return rfl_fail(err, RFL_EFORMAT, 0,
 						"%s:%zu: has the config_hash %s of line %zu but "
-						"another '%s'; one of the two rows was changed",
+						"a different '%s'; one of the rows was edited",
 						runs->files[0].path, c->runs[0].run->line,
 						row->config_hash, cs->configs[i].runs[0].run->line,
 						rfl_facts[k].name);

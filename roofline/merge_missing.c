@@ -167,7 +167,7 @@ void rfl_missing_cell_text(const struct rfl_peaks *peaks, const struct rfl_peaks
 	if (is_measured(env, key))
 		rfl_buf_printf(fix,
 			       "on that machine, roofline peaks measure --env %s --output %s; or, "
-			       "for a value that you know, ",
+			       "if you know the value, ",
 			       env->name, peaks_path(peaks));
 	else if (env->kind && strcmp(env->kind, "cpu") != 0)
 		rfl_buf_puts(fix, "'roofline peaks measure' does not measure GPUs; take the value "

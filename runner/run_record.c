@@ -191,7 +191,7 @@ static enum rfl_rc explain_cancel(const struct rfl_run__state *run, struct rfl_l
 	return rfl_ledger_set(&row->error_text, why, err);
 }
 
-/* What runs that were killed while they wrote have left. */
+/* Remove what runs killed while writing left behind. */
 static void sweep(const char *dir)
 {
 	static const char *const names[] = { "env.json", "env_info.md", "metrics.csv",

@@ -222,7 +222,7 @@ static void links_of_others_are_not_followed(void **state)
 	assert_int_equal(symlink(target, link), 0);
 	assert_int_equal(lchown(link, other, other), 0);
 	assert_int_equal(rfl_file_write(link, "x", 1, &err), RFL_EIO);
-	assert_says(&err, "link: is a symbolic link that another user made");
+	assert_says(&err, "link: is a symbolic link made by another user");
 	rfl_err_clear(&err);
 	assert_int_equal(rfl_file_lock(link, &fd, &err), RFL_EIO);
 	assert_says(&err, "another user");

@@ -195,20 +195,19 @@ static void refuses_tables(void **state)
 		enum rfl_rc rc;
 	} cases[] = {
 		{ "a,b\n1,2\n", "",
-		  ": no column stands for 'samples_per_s', 'model', 'batch', 'precision', 'env'; "
-		  "there "
-		  "are 'a', 'b'; say which with --map samples_per_s=COLUMN model=COLUMN "
+		  ": no column for 'samples_per_s', 'model', 'batch', 'precision', 'env' "
+		  "among 'a', 'b'; name each with --map samples_per_s=COLUMN model=COLUMN "
 		  "batch=COLUMN precision=COLUMN (or 'precision=\"fp32\"') env=COLUMN (or "
 		  "'env=\"lab_cpu\"')",
 		  RFL_EFORMAT },
 		{ "model,throughput\nvgg16,2\n", "",
-		  ": no column stands for 'batch', 'precision', 'env'; there are 'model', "
-		  "'throughput'; say which with --map batch=COLUMN precision=COLUMN (or "
+		  ": no column for 'batch', 'precision', 'env' among 'model', "
+		  "'throughput'; name each with --map batch=COLUMN precision=COLUMN (or "
 		  "'precision=\"fp32\"') env=COLUMN (or 'env=\"lab_cpu\"')",
 		  RFL_EFORMAT },
 		{ "model,batch,precision,throughput\nvgg16,8,fp32,2\n", "",
-		  ": no column stands for 'env'; there are 'model', 'batch', 'precision', "
-		  "'throughput'; say which with --map env=COLUMN (or 'env=\"lab_cpu\"')",
+		  ": no column for 'env' among 'model', 'batch', 'precision', "
+		  "'throughput'; name each with --map env=COLUMN (or 'env=\"lab_cpu\"')",
 		  RFL_EFORMAT },
 		{ "label,throughput\nvgg16_bs8,2\n", "",
 		  ":2: neither a column nor the label 'vgg16_bs8' tells the model; add --map "

@@ -338,7 +338,7 @@ static void filters(void **state)
 	r = NULL;
 	o.models = &no;
 	assert_int_equal(rfl_repeats_new(runs, &o, &r, &err), RFL_ENOTFOUND);
-	assert_says(&err, "no run has model 'resnet19' (there is: resnet18)");
+	assert_says(&err, "no run has model 'resnet19' (known: resnet18)");
 	assert_null(r);
 	rfl_runs_free(runs);
 }

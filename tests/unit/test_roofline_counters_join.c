@@ -71,7 +71,7 @@ static void labels_join(void **state)
 		{ "lab_gpu_resnet50_fp32_prof", NULL, GPU128, NULL },
 		{ "lab_gpu_resnet50_fp32_prof_20251114_120856", NULL, GPU128, NULL },
 		{ "lab_gpu_resnet50_fp32_prof2", NULL, "",
-		  "does not tell the batch, and logs/metrics.csv has lab_gpu resnet50 fp32 with 64 "
+		  "does not say the batch, and logs/metrics.csv has lab_gpu resnet50 fp32 with 64 "
 		  "and 128: put it into the name" },
 		{ "lab_gpu_resnet50_amp_prof", NULL, AMP128, NULL },
 		{ "lab_gpu_resnet50_amp", NULL, AMP128, NULL },
@@ -81,12 +81,12 @@ static void labels_join(void **state)
 		{ "other_gpu_resnet50_bs32", NULL, OTHER, NULL },
 		/* without precision */
 		{ "lab_gpu_resnet50_bs128", NULL, "",
-		  "does not tell the precision, and logs/metrics.csv has lab_gpu resnet50 bs128 "
+		  "does not say the precision, and logs/metrics.csv has lab_gpu resnet50 bs128 "
 		  "with fp32 and amp" },
 		{ "lab_gpu_resnet50_bs64", NULL, GPU64, NULL },
 		/* without mode */
 		{ "lab_cpu_resnet50_fp32_bs16_perf", NULL, "",
-		  "does not tell the mode, and logs/metrics.csv has lab_cpu resnet50 fp32 bs16 "
+		  "does not say the mode, and logs/metrics.csv has lab_cpu resnet50 fp32 bs16 "
 		  "with train and fwd" },
 		{ "lab_cpu_resnet50_fp32_bs16_fwd", NULL, CPUFWD, NULL },
 		{ "lab_cpu_resnet50_fp32_bs16_train_run2", NULL, CPU, NULL },
@@ -172,7 +172,7 @@ static void only_a_profiled_run(void **state)
 	free(c);
 }
 
-/* The label does not tell the layout; the row that bears it does. */
+/* The label does not say the layout; the row that bears it does. */
 static void layouts_are_told_by_the_row(void **state)
 {
 	struct fixture *f = fixture_new();
@@ -183,7 +183,7 @@ static void layouts_are_told_by_the_row(void **state)
 	use_peaks(f, state, GPU_PEAKS);
 	add_capture(c, "lab_gpu_resnet50_fp32_bs8_prof");
 	assert_ok(merge(f), &f->err);
-	assert_notes(f, "does not tell the layout");
+	assert_notes(f, "does not say the layout");
 	assert_notes(f, "with nchw and nhwc: give the run that was profiled this label (--label)");
 
 	set(&add_gpu_run(f, "lab_gpu_resnet50_fp32_bs8_prof", "c", "fp32", 8, 30)->layout, "nhwc");
@@ -229,7 +229,7 @@ static void another_engine_is_other_work(void **state)
 	use_peaks(f, state, GPU_PEAKS);
 	add_capture(c, "lab_gpu_resnet50_fp32_bs8_prof");
 	assert_ok(merge(f), &f->err);
-	assert_notes(f, "does not tell the engine, and logs/metrics.csv has lab_gpu resnet50 fp32 "
+	assert_notes(f, "does not say the engine, and logs/metrics.csv has lab_gpu resnet50 fp32 "
 			"bs8 with torch and cudnn");
 
 	/* both were counted: each has its own */

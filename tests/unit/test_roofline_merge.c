@@ -343,7 +343,7 @@ static void environments_stay_apart(void **state)
 	f->options.envs = wrong;
 	f->options.nenvs = 2;
 	assert_int_equal(merge(f), RFL_ENOTFOUND);
-	assert_says(&f->err, "no run has env 'lab_gpus' (there is: lab_gpu, lab_cpu); did you mean "
+	assert_says(&f->err, "no run has env 'lab_gpus' (known: lab_gpu, lab_cpu); did you mean "
 			     "'lab_gpu'?");
 	assert_null(f->pts);
 	fixture_free(f);
@@ -374,7 +374,8 @@ static void contradicting_rows_are_refused(void **state)
 	add_run(f, "lab_cpu", "aa", 8, 500);
 	use_peaks(f, state, SMALL_PEAKS);
 	assert_int_equal(merge(f), RFL_EFORMAT);
-	assert_says(&f->err, "metrics.csv:3: has the config_hash aa of line 2 but another 'batch'");
+	assert_says(&f->err,
+		    "metrics.csv:3: has the config_hash aa of line 2 but a different 'batch'");
 	assert_null(f->pts);
 	fixture_free(f);
 }
