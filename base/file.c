@@ -354,14 +354,14 @@ static enum rfl_rc open_locked(const char *path, int flags, int how, int *ret, s
 {
 	for (;;) {
 		int fd = how == LOCK_EX ? open_own(path, flags) : open(path, flags | O_CLOEXEC);
-		int code;
+		int code = errno;
 
-		if (fd < 0 && errno == ELOOP)
+		if (fd < 0 && code == ELOOP && how == LOCK_EX && is_foreign_link(path))
 			return fail_foreign_link(err, path);
-		if (fd < 0 && how == LOCK_EX)
-			return fail_errno(err, path, "cannot open for appending");
 		if (fd < 0)
-			return rfl_fail(err, RFL_EIO, errno, "%s: %s", path, strerror(errno));
+			return rfl_fail(err, RFL_EIO, code, "%s: %s%s", path,
+					how == LOCK_EX ? "cannot open for appending: " : "",
+					strerror(code));
 		code = lock_whole(fd, how, path);
 		if (code != 0 && how == LOCK_EX && !has_no_locks(code)) {
 			close(fd);
@@ -417,12 +417,13 @@ enum rfl_rc rfl_file_unlock(int fd, const char *path, struct rfl_err *err)
 	return RFL_OK;
 }
 
-enum rfl_rc rfl_file_check_writable(const char *path, bool folder, struct rfl_err *err)
+enum rfl_rc rfl_file_check_use(const char *path, enum rfl_file_use use, struct rfl_err *err)
 {
+	const bool folder = use == RFL_FILE_FOLDER;
 	struct stat st;
 	int fd;
 
-	if (is_foreign_link(path))
+	if (use != RFL_FILE_OPTIONAL && is_foreign_link(path))
 		return fail_foreign_link(err, path);
 	if (stat(path, &st) != 0)
 		return errno == ENOENT ? RFL_OK : fail_errno(err, path, "cannot be checked");
@@ -435,6 +436,8 @@ enum rfl_rc rfl_file_check_writable(const char *path, bool folder, struct rfl_er
 	if (!S_ISREG(st.st_mode))
 		return rfl_fail(err, RFL_EIO, EINVAL, "%s: is not a regular file; move it away",
 				path);
+	if (use == RFL_FILE_OPTIONAL)
+		return RFL_OK;
 	fd = open_own(path, O_WRONLY | O_APPEND | O_NONBLOCK);
 	if (fd < 0)
 		return fail_errno(err, path, "cannot open for appending");

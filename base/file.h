@@ -36,9 +36,15 @@ enum rfl_rc rfl_file_neighbour(const char *path, char **name, FILE **ret,
 /** Remove temporary neighbours of a file that a killed process left. */
 void rfl_file_sweep(const char *path);
 
-/** Can a file be appended to, or files be created in a folder? If absent, it can. Else RFL_EIO. */
-enum rfl_rc rfl_file_check_writable(const char *path, bool folder,
-				    struct rfl_err *err) RFL_WARN_UNUSED;
+enum rfl_file_use {
+	RFL_FILE_FOLDER,   /**< files can be created in it */
+	RFL_FILE_APPENDED, /**< it can be appended to */
+	RFL_FILE_OPTIONAL, /**< it is a file: to write it may fail, but not block */
+};
+
+/** Can this be used so? If absent, it can. RFL_EIO. */
+enum rfl_rc rfl_file_check_use(const char *path, enum rfl_file_use use,
+			       struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** Create a file that must not exist yet. RFL_EIO with native EEXIST when it does. */
 enum rfl_rc rfl_file_create(const char *path, const void *data, size_t len,

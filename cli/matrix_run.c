@@ -297,7 +297,7 @@ static enum rfl_rc execute(struct rfl_matrix_job *job, size_t run, struct rfl_er
 	argv[argc++] = label_arg;
 	argv[argc++] = dir_arg;
 	rc = start(job, run, argc, argv, &result, &why);
-	if (rc == RFL_OK) {
+	if (rc == RFL_OK || result.recorded) { /* what failed besides is in the row */
 		if (result.rc == RFL_OK)
 			rfl_matrix_left_add(&job->left, cell, rfl_clock_s() - begin_s);
 		job->stopped = rfl_stop_asked() || result.rc == RFL_EINTR;

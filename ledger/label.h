@@ -80,6 +80,10 @@ enum rfl_rc rfl_label_stem(const char *env, const char *model, const char *preci
 enum rfl_rc rfl_label_number(const char *stem, const char *ledger, const char *time_dir,
 			     int64_t *ret, struct rfl_err *err) RFL_WARN_UNUSED;
 
+/** Remove <name>.labels, so that the next number is looked for in the ledger and the whole folder.
+ */
+void rfl_label_forget(const char *ledger);
+
 /** Make the next free label, with the N of rfl_label_number(). */
 enum rfl_rc rfl_label_next(const char *env, const char *model, const char *precision, int64_t batch,
 			   const char *ledger, const char *time_dir, char ret[RFL_LABEL_MAX + 1],

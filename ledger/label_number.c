@@ -361,3 +361,12 @@ enum rfl_rc rfl_label_number(const char *stem, const char *ledger, const char *t
 	free(s.all);
 	return rc;
 }
+
+void rfl_label_forget(const char *ledger)
+{
+	char *name = rfl_ledger__beside(ledger, ".labels");
+
+	if (name)
+		(void)unlink(name);
+	free(name);
+}

@@ -31,18 +31,17 @@ static enum rfl_rc wrong(const json_t *value, const char *what, const struct rfl
 			      rfl_json_show(value, shown, sizeof(shown)));
 }
 
-/* The unit in which a number would be one of a real device. */
+/* Which unit was meant cannot be known: what to write for each of them. */
 static enum rfl_rc too_large(const json_t *value, const struct rfl_where *w, struct rfl_err *err)
 {
 	const double v = json_number_value(value);
-	const bool plain = v >= 1e10; /* 10 GFLOP/s and more in FLOP/s */
 	char shown[80];
 
-	return rfl_where_fail(w, err,
-			      "must be in GFLOP/s or GB/s, at most %g, is %s; if that is in %s, "
-			      "write %.6g",
-			      RFL_RULE_LARGEST, rfl_json_show(value, shown, sizeof(shown)),
-			      plain ? "FLOP/s or B/s" : "MFLOP/s or MB/s", v / (plain ? 1e9 : 1e3));
+	return rfl_where_fail(
+		w, err,
+		"must be in GFLOP/s or GB/s, at most %g, is %s: write %.6g if that is "
+		"in FLOP/s or B/s, %.6g if in MFLOP/s or MB/s",
+		RFL_RULE_LARGEST, rfl_json_show(value, shown, sizeof(shown)), v / 1e9, v / 1e3);
 }
 
 enum rfl_rc rfl_rules__positive(const json_t *value, const char *hint, const struct rfl_where *w,

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/file.h"
 #include "base/text.h"
 #include "ledger/facts.h"
 
@@ -32,28 +33,43 @@ static enum rfl_rc check_told(const struct rfl_runs *runs, const struct rfl_run 
 	return RFL_EFORMAT;
 }
 
-/* A config_hash stands for one kind of work. */
-static enum rfl_rc check_hash(const struct rfl_runs *runs, const struct rfl_configs *cs,
-			      const struct rfl_config *c, struct rfl_err *err)
+static uint64_t hash_of_hash(const void *item)
 {
-	const struct rfl_ledger_row *row = c->row;
+	const struct rfl_run *run = item;
 
-	for (size_t i = 0; i < cs->n && row->config_hash; i++) {
-		const struct rfl_ledger_row *other = cs->configs[i].row;
+	return rfl_hash64(0, run->like->config_hash, strlen(run->like->config_hash));
+}
 
-		if (&cs->configs[i] == c || !rfl_text_same(other->config_hash, row->config_hash) ||
-		    strcmp(other->env, row->env) != 0)
-			continue;
-		for (size_t k = 0; k < rfl_nfacts; k++)
-			if (rfl_facts[k].role == RFL_FACT_WORK &&
-			    !rfl_fact_same(&rfl_facts[k], other, row))
-				return rfl_fail(err, RFL_EFORMAT, 0,
-						"%s:%zu: has the config_hash %s of line %zu but "
-						"a different '%s'; one of the rows was edited",
-						runs->files[0].path, c->runs[0].run->line,
-						row->config_hash, cs->configs[i].runs[0].run->line,
-						rfl_facts[k].name);
-	}
+static bool same_hash(const void *x, const void *y)
+{
+	const struct rfl_run *a = x, *b = y;
+
+	return strcmp(a->like->config_hash, b->like->config_hash) == 0 &&
+	       strcmp(a->like->env, b->like->env) == 0;
+}
+
+/* A config_hash stands for one kind of work. */
+static enum rfl_rc check_hash(const struct rfl_runs *runs, struct rfl_row_index *hashes,
+			      const struct rfl_run *run, struct rfl_err *err)
+{
+	const struct rfl_run *first;
+	size_t i;
+	enum rfl_rc rc;
+
+	if (!run->like->config_hash)
+		return RFL_OK;
+	rc = rfl_row_index_put(hashes, run, &i, err);
+	if (rc != RFL_OK)
+		return rc;
+	first = hashes->rows[i];
+	for (size_t k = 0; k < rfl_nfacts; k++)
+		if (rfl_facts[k].role == RFL_FACT_WORK &&
+		    !rfl_fact_same(&rfl_facts[k], first->like, run->like))
+			return rfl_fail(err, RFL_EFORMAT, 0,
+					"%s:%zu: has the config_hash %s of line %zu but "
+					"a different '%s'; one of the rows was edited",
+					runs->files[0].path, run->line, run->like->config_hash,
+					first->line, rfl_facts[k].name);
 	return RFL_OK;
 }
 
@@ -118,7 +134,7 @@ static enum rfl_rc add_config(const struct rfl_runs *runs, const struct rfl_repe
 	c->nruns = from->n;
 	c->rate = from->stats;
 	cs->n++;
-	return check_hash(runs, cs, c, err);
+	return check_hash(runs, &cs->hashes, run, err);
 }
 
 enum rfl_rc rfl_merge__group(const struct rfl_merge_inputs *in,
@@ -136,6 +152,7 @@ enum rfl_rc rfl_merge__group(const struct rfl_merge_inputs *in,
 	if (rc != RFL_OK)
 		return rc;
 	rfl_buf_puts(&report->notes, rfl_buf_str(&r->notes));
+	ret->hashes = (struct rfl_row_index){ .hash = hash_of_hash, .alike = same_hash };
 	ret->configs = rfl_alloc_array(r->n, sizeof(*ret->configs));
 	if (!ret->configs)
 		rc = rfl_fail(err, RFL_ENOMEM, 0, "points: out of memory");
@@ -152,6 +169,7 @@ void rfl_configs_fini(struct rfl_configs *configs)
 		rfl_measured_fini(&configs->configs[i].measured);
 	}
 	free(configs->configs);
+	rfl_row_index_fini(&configs->hashes);
 	rfl_repeats_free(configs->repeats);
 	*configs = (struct rfl_configs){ .n = 0 };
 }

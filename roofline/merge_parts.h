@@ -34,6 +34,7 @@ struct rfl_configs {
 	size_t n;
 	struct rfl_config *configs;
 	struct rfl_repeats *repeats;
+	struct rfl_row_index hashes; /* runs by config_hash and environment */
 };
 
 /** The configurations of the summary that can be placed. *ret may be filled on failure as well;

@@ -369,7 +369,7 @@ enum rfl_rc rfl_env_record(const struct rfl_env_spec *spec, struct rfl_env_resul
 	if (!path || !page)
 		rc = rfl_fail(err, RFL_ENOMEM, 0, "environment: out of memory");
 	if (rc == RFL_OK)
-		rc = rfl_file_check_writable(path, false, err);
+		rc = rfl_file_check_use(path, RFL_FILE_OPTIONAL, err);
 	if (rc == RFL_OK)
 		rc = load(path, &r.document, err);
 	if (rc == RFL_OK)

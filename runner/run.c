@@ -148,15 +148,15 @@ static enum rfl_rc check_writable(const char *dir, bool counts, struct rfl_err *
 {
 	static const struct {
 		const char *name;
-		bool folder;
+		enum rfl_file_use use;
 	} all[] = {
-		{ "", true },
-		{ "steps", true },
-		{ "time", true },
-		{ "env.json", false },
-		{ "metrics.jsonl", false },
-		{ "metrics.csv", false },
-		{ "counters.csv", false },
+		{ "", RFL_FILE_FOLDER },
+		{ "steps", RFL_FILE_FOLDER },
+		{ "time", RFL_FILE_FOLDER },
+		{ "env.json", RFL_FILE_OPTIONAL },
+		{ "metrics.jsonl", RFL_FILE_OPTIONAL },
+		{ "metrics.csv", RFL_FILE_APPENDED },
+		{ "counters.csv", RFL_FILE_APPENDED },
 	};
 	enum rfl_rc rc = RFL_OK;
 
@@ -164,7 +164,7 @@ static enum rfl_rc check_writable(const char *dir, bool counts, struct rfl_err *
 		char *path = rfl_path_join(dir, all[i].name);
 
 		if (path)
-			rc = rfl_file_check_writable(path, all[i].folder, err);
+			rc = rfl_file_check_use(path, all[i].use, err);
 		else
 			rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", dir);
 		free(path);

@@ -5,11 +5,13 @@
 #include "runner/run_parts.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/json.h"
+#include "base/text.h"
 
 #define MAX_PLUGIN_DIRS 64
 #define CONFIG_MAX      ((size_t)1 << 20)
@@ -30,10 +32,19 @@ static enum rfl_rc read_config(int fd, struct rfl_buf *text, struct rfl_err *err
 }
 
 /* A line to the parent. When it cannot be written there is nobody left to tell. */
+/* A parent whose terminal is stopped does not read; its progress must not hold up a step. */
+static bool would_wait(const json_t *event, int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLOUT };
+
+	return rfl_text_same(json_string_value(json_object_get(event, "event")), "progress") &&
+	       poll(&p, 1, 0) == 0;
+}
+
 static void emit_line(json_t *take_event, void *ctx)
 {
 	int fd = *(const int *)ctx;
-	char *line = json_dumps(take_event, JSON_COMPACT);
+	char *line = would_wait(take_event, fd) ? NULL : json_dumps(take_event, JSON_COMPACT);
 	size_t len = line ? strlen(line) : 0, sent = 0;
 
 	json_decref(take_event);

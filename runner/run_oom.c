@@ -152,23 +152,26 @@ enum rfl_rc rfl_run_fitting(const struct rfl_run_config *config,
 	if (rc)
 		return rc;
 	rc = attempt(&a, batch, ret, err);
-	goes_on = rc == RFL_OK && learn(&known, batch, ret);
+	goes_on = (rc == RFL_OK || ret->recorded) && learn(&known, batch, ret);
 
 	for (int n = 1; goes_on; n++) {
 		struct rfl_run_result now;
+		enum rfl_rc its;
 
 		batch = next_batch(policy, &known);
 		if (batch == 0)
 			break;
 		if (n == 1)
 			say_next(options, &ret->row, batch);
-		rc = attempt(&a, batch, &now, err);
-		goes_on = rc == RFL_OK && learn(&known, batch, &now);
+		its = attempt(&a, batch, &now, err);
+		rc = rc ? rc : its;
+		goes_on = (its == RFL_OK || now.recorded) && learn(&known, batch, &now);
 		if (goes_on && next_batch(policy, &known) > 0)
 			say_next(options, &now.row, next_batch(policy, &known));
 		/* The largest that fits is the result; while none does, or when something else
 		 * happens, the last. */
-		if (rc == RFL_OK && (!goes_on || !known.fits || known.fits == batch)) {
+		if ((its == RFL_OK || now.recorded) &&
+		    (!goes_on || !known.fits || known.fits == batch)) {
 			const struct rfl_run_result before = *ret;
 
 			*ret = now;

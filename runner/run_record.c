@@ -90,6 +90,8 @@ static enum rfl_rc append(const struct rfl_run__state *run, struct rfl_run_resul
 	enum rfl_rc rc = rfl_ledger_append(run->ledger_path, &ret->row, err);
 
 	ret->recorded = rc == RFL_OK;
+	if (rc)
+		rfl_label_forget(run->ledger_path); /* the row may be added by hand */
 	if (rc && o->unrecorded)
 		o->unrecorded(run->ledger_path, &ret->row, o->ctx);
 	return rc;
@@ -175,8 +177,11 @@ static enum rfl_rc record(struct rfl_run__state *run, struct rfl_run_result *ret
 	record_environment(run, row);
 	note_trouble(run, row);
 	rc = append(run, ret, err);
-	if (rc == RFL_OK && w->size > 1 && w->rank == 0)
-		rc = record_world(run, ret, err);
+	if (w->size > 1 && w->rank == 0) {
+		enum rfl_rc all = record_world(run, ret, err);
+
+		rc = rc ? rc : all;
+	}
 	return rc;
 }
 

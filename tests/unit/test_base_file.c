@@ -227,7 +227,7 @@ static void links_of_others_are_not_followed(void **state)
 	assert_int_equal(rfl_file_lock(link, &fd, &err), RFL_EIO);
 	assert_says(&err, "another user");
 	rfl_err_clear(&err);
-	assert_int_equal(rfl_file_check_writable(link, false, &err), RFL_EIO);
+	assert_int_equal(rfl_file_check_use(link, RFL_FILE_APPENDED, &err), RFL_EIO);
 	assert_says(&err, "another user");
 	assert_content(target, "mine");
 
@@ -237,6 +237,21 @@ static void links_of_others_are_not_followed(void **state)
 	assert_ok(rfl_file_append(fd, link, "s", 1, &err), &err);
 	assert_ok(rfl_file_unlock(fd, link, &err), &err);
 	assert_content(target, "mines");
+}
+
+/* One of ours that leads nowhere is not another user's. */
+static void a_loop_is_called_one(void **state)
+{
+	const char *link = tmp_path(*state, "link");
+	struct rfl_err err = RFL_ERR_INIT;
+	int fd = -1;
+
+	assert_int_equal(symlink("link", link), 0);
+	assert_int_equal(rfl_file_lock_shared(link, &fd, &err), RFL_EIO);
+	assert_says(&err, "link: Too many levels of symbolic links");
+	rfl_err_clear(&err);
+	assert_int_equal(rfl_file_lock(link, &fd, &err), RFL_EIO);
+	assert_says(&err, "link: cannot open for appending: Too many levels");
 }
 
 static pid_t dead_process(void)
@@ -321,6 +336,7 @@ int main(void)
 		cmocka_unit_test(paths),
 		in_tmpdir(hashes),
 		in_tmpdir(links_of_others_are_not_followed),
+		in_tmpdir(a_loop_is_called_one),
 		in_tmpdir(what_killed_processes_left_is_swept),
 		in_tmpdir(waiting_for_a_lock_is_said),
 	};

@@ -214,13 +214,12 @@ static void refuses_tables(void **state)
 		  "model=COLUMN or --map 'model=\"constant\"'",
 		  RFL_EFORMAT },
 		{ "label,throughput\nlab_vgg16_fp32_bs8_r1,fast\n", "",
-		  ":2: column 'throughput': 'fast' is not a number; for a column that means "
-		  "something "
-		  "else: --map 'NAME=\"\"', with the ledger's name for it",
+		  ":2: column 'throughput': 'fast' is not a number; if the column means "
+		  "something else, use --map 'NAME=\"\"', with the ledger's name for it",
 		  RFL_EFORMAT },
 		{ "label,throughput,batch\nlab_vgg16_fp32_bs8_r1,2,8.5\n", "",
-		  ":2: column 'batch': '8.5' is not an integer; for a column that means something "
-		  "else: --map 'NAME=\"\"', with the ledger's name for it",
+		  ":2: column 'batch': '8.5' is not an integer; if the column means something "
+		  "else, use --map 'NAME=\"\"', with the ledger's name for it",
 		  RFL_EFORMAT },
 		{ "label,throughput,env\nlab_vgg16_fp32_bs8_r1,2,My Lab\n", "",
 		  ":2: environment 'My Lab': a name is a lower-case letter, then lower-case "

@@ -271,6 +271,17 @@ static void numbers_of_a_large_ledger_are_kept(void **state)
 	add_rows(path, "lab_vgg16_fp32_bs4_run12", 1);
 	assert_int_equal(next_number(*state), 13);
 
+	/* a row that was not added has a time log, which counts when the file is made again */
+	assert_int_equal(mkdir(tmp_path(*state, "time"), 0777), 0);
+	write_file(*state, "time/lab_vgg16_fp32_bs4_run13_20260101_000000.txt", "");
+	rfl_label_forget(path);
+	assert_false(rfl_file_exists(kept));
+	assert_int_equal(next_number(*state), 14);
+	assert_int_equal(
+		unlink(tmp_path(*state, "time/lab_vgg16_fp32_bs4_run13_20260101_000000.txt")), 0);
+	rfl_label_forget(path);
+	assert_int_equal(next_number(*state), 13);
+
 	/* damaged, of another version, cut, empty: made anew */
 	rewrite(kept, "_run\n", "_rum\n");
 	assert_int_equal(next_number(*state), 13);

@@ -264,6 +264,41 @@ static void another_failure_ends_it(void **state)
 	rfl_run_result_fini(&r);
 }
 
+/* Where the steps of a run go, there is a file once it is measured. */
+static void block_steps(const char *phase, int64_t done, int64_t total, void *ctx)
+{
+	(void)done, (void)total;
+	if (strcmp(phase, "window") == 0)
+		write_file(ctx, "logs/steps", "");
+}
+
+/* The run that fits is the result, though not all of it could be written. */
+static void the_result_is_what_was_recorded(void **state)
+{
+	const struct rfl_run_options options = {
+		.label = "big_bs6",
+		.env = "lab",
+		.log_dir = tmp_path(*state, "logs"),
+		.command_line = "roofline run",
+		.in_process = true,
+		.progress = block_steps,
+		.ctx = *state,
+	};
+	struct rfl_run_config config = small_config();
+	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_run_result r;
+
+	config.batch = 6;
+	setenv("RFL_FAKE_FITS", "5", 1);
+	assert_int_equal(rfl_run_fitting(&config, &options, RFL_OOM_SHRINK, &r, &err), RFL_EIO);
+	unsetenv("RFL_FAKE_FITS");
+	assert_says(&err, "steps: is not a folder");
+	assert_true(r.recorded);
+	assert_string_equal(r.row.status, "ok");
+	assert_int_equal(r.row.batch, 4);
+	rfl_run_result_fini(&r);
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, tmpdir_make, tmpdir_remove)
 
 int main(void)
@@ -280,6 +315,7 @@ int main(void)
 		TEST(a_search_has_no_end_but_its_own),
 		TEST(a_label_must_have_room_for_the_batch),
 		TEST(another_failure_ends_it),
+		TEST(the_result_is_what_was_recorded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
