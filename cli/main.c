@@ -66,7 +66,7 @@ out_of_memory:
 }
 
 /* What a caller ignores or blocks is inherited. A run may be stopped from its first moment on, so
- * these signals wait until somebody listens. */
+ * these signals wait for a handler. */
 static void set_signals(void)
 {
 	/* A reader that goes and a limit on files are errors of a write, not our death. */

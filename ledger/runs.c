@@ -180,7 +180,7 @@ static enum rfl_rc add_run(struct rfl_runs *runs, const struct rfl_ledger_row *r
 	return find_like(runs, row, &run->like, err);
 }
 
-/* The rows that were read since the last time; they are dropped where nobody wants them whole. */
+/* Turn the rows read since the last call into runs; drop them unless they are to be kept. */
 static enum rfl_rc take_rows(struct rfl_ledger *l, struct rfl_err *err)
 {
 	struct rfl_runs *runs = l->ctx;
