@@ -1,15 +1,16 @@
 /*
- * alloc.c - checked arrays, and the arena: a chain of zeroed blocks that is freed at once.
+ * alloc.c - checked and growing arrays, and the arena: a chain of zeroed blocks that is freed at
+ * once.
  */
 #include "base/alloc.h"
 
 #include <stdarg.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#define GROW_FIRST        ((size_t)16)
 #define ARENA_MAX_DEFAULT ((size_t)1 << 30)
 #define ARENA_BLOCK_FIRST ((size_t)4096)
 #define ARENA_BLOCK_MOST  ((size_t)256 << 10)
@@ -21,6 +22,32 @@ void *rfl_alloc_array(size_t n, size_t size)
 	if (n > SIZE_MAX / size)     /* calloc checks it too, but a sanitizer's one aborts */
 		return NULL;
 	return calloc(n, size);
+}
+
+enum rfl_rc rfl_grow_bytes(void *items, size_t *cap, size_t need, size_t size, size_t max,
+			   struct rfl_err *err)
+{
+	const size_t fit = SIZE_MAX / size, most = max < fit ? max : fit;
+	size_t n = *cap < most / 2 ? *cap * 2 : most;
+	void *p;
+
+	if (need <= *cap)
+		return RFL_OK;
+	if (need > max)
+		return rfl_fail(err, RFL_EOVERFLOW, 0, "more than the allowed %zu elements", max);
+	if (n < GROW_FIRST)
+		n = GROW_FIRST < most ? GROW_FIRST : most;
+	if (n < need)
+		n = need;
+	/* Copied as bytes: reading a T * through a void ** would break the aliasing rules. */
+	memcpy(&p, items, sizeof(p));
+	p = n > fit ? NULL : realloc(p, n * size);
+	if (!p)
+		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for %zu elements of %zu bytes",
+				n, size);
+	memcpy(items, &p, sizeof(p));
+	*cap = n;
+	return RFL_OK;
 }
 
 struct block {

@@ -5,6 +5,7 @@
 #define RFL_BASE_ALLOC_H
 
 #include <stddef.h>
+#include <stdint.h> /* SIZE_MAX */
 
 #include "base/err.h"
 
@@ -12,8 +13,31 @@
 extern "C" {
 #endif
 
-/** n * size zeroed bytes, or NULL when the product overflows or memory is short. free() releases. */
+/** n * size zeroed bytes, or NULL when the product overflows or memory is short. free() releases.
+ */
 void *rfl_alloc_array(size_t n, size_t size) RFL_WARN_UNUSED;
+
+/**
+ * Make room for `need` elements in a growing array that the caller owns:
+ *
+ *     rc = rfl_grow(&list->items, &list->cap, list->n + 1, MAX_ITEMS, err);
+ *
+ * Capacity at least doubles, so appending takes constant time on average. New elements are not
+ * zeroed. Arrays of one length grow from the same old capacity to the same new one: pass each a
+ * copy of it, and store it when all have grown.
+ *
+ * @param items  address of the caller's pointer (T **; the pointer may be NULL at first); free()
+ *               releases the array
+ * @param cap    elements that fit; 0 at first
+ * @param max    largest `need` allowed; SIZE_MAX for no limit
+ * @return RFL_OK, RFL_EOVERFLOW past the maximum, RFL_ENOMEM; after a failure both are unchanged
+ */
+#define rfl_grow(items, cap, need, max, err) \
+	rfl_grow_bytes((items), (cap), (need), sizeof(**(items)), (max), (err))
+
+/** What rfl_grow() calls: `items` is the address of a pointer to objects of `size` bytes. */
+enum rfl_rc rfl_grow_bytes(void *items, size_t *cap, size_t need, size_t size, size_t max,
+			   struct rfl_err *err) RFL_WARN_UNUSED;
 
 /**
  * An arena: many objects, freed at once. Not thread-safe. Memory comes zeroed and aligned for any

@@ -53,21 +53,9 @@ struct rfl_csv {
 
 /* --- rows ------------------------------------------------------------------------------------ */
 
-static bool grow_fields(struct rfl_csv *csv)
+static bool reserve_fields(struct rfl_csv *csv, size_t n)
 {
-	size_t cap = csv->fields_cap ? 2 * csv->fields_cap : 64;
-	size_t *fields = realloc(csv->fields, cap * sizeof(*fields));
-
-	if (!fields)
-		return false;
-	csv->fields = fields;
-	csv->fields_cap = cap;
-	return true;
-}
-
-static bool reserve_field(struct rfl_csv *csv)
-{
-	return csv->nfields < csv->fields_cap || grow_fields(csv);
+	return rfl_grow(&csv->fields, &csv->fields_cap, n, SIZE_MAX, NULL) == RFL_OK;
 }
 
 static void on_field(void *data, size_t len, void *ctx)
@@ -76,7 +64,7 @@ static void on_field(void *data, size_t len, void *ctx)
 
 	if (csv->nfields > COLUMNS_MAX)
 		return; /* refused when the row ends */
-	if (!reserve_field(csv)) {
+	if (!reserve_fields(csv, csv->nfields + 1)) {
 		csv->no_memory = true;
 		return;
 	}
@@ -367,8 +355,8 @@ static enum rfl_rc read_header(struct rfl_csv *csv, struct rfl_err *err)
 		rc = add_column(csv, trim(csv->text.data + csv->fields[i]), err);
 	if (rc == RFL_OK)
 		rc = sort_columns(csv, err);
-	while (rc == RFL_OK && csv->fields_cap <= csv->ncolumns) /* room for one field too many */
-		rc = grow_fields(csv) ? RFL_OK : fail_no_memory(csv, err);
+	if (rc == RFL_OK && !reserve_fields(csv, csv->ncolumns + 1)) /* a field too many is seen */
+		rc = fail_no_memory(csv, err);
 	return rc;
 }
 

@@ -42,16 +42,9 @@ static struct rfl_table__cell *new_cell(struct rfl_table *t, enum rfl_table__kin
 {
 	if (t->failed)
 		return NULL;
-	if (t->ncells == t->cells_cap) {
-		size_t cap = t->cells_cap ? 2 * t->cells_cap : 64;
-		struct rfl_table__cell *cells = realloc(t->cells, cap * sizeof(*cells));
-
-		if (!cells) {
-			t->failed = true;
-			return NULL;
-		}
-		t->cells = cells;
-		t->cells_cap = cap;
+	if (rfl_grow(&t->cells, &t->cells_cap, t->ncells + 1, SIZE_MAX, NULL)) {
+		t->failed = true;
+		return NULL;
 	}
 	t->cells[t->ncells] = (struct rfl_table__cell){ .kind = kind };
 	return &t->cells[t->ncells++];
@@ -104,7 +97,6 @@ size_t rfl_table_rows(const struct rfl_table *t)
 
 void rfl_table_note(struct rfl_table *t, const char *fmt, ...)
 {
-	const char **notes;
 	struct rfl_buf text;
 	va_list ap;
 
@@ -114,13 +106,13 @@ void rfl_table_note(struct rfl_table *t, const char *fmt, ...)
 	va_start(ap, fmt);
 	rfl_buf_vprintf(&text, fmt, ap);
 	va_end(ap);
-	notes = text.failed ? NULL : realloc(t->notes, (t->nnotes + 1) * sizeof(*notes));
-	if (notes) {
-		t->notes = notes;
-		notes[t->nnotes] = rfl_arena_strdup(t->arena, rfl_buf_str(&text));
+	t->failed = text.failed ||
+		    rfl_grow(&t->notes, &t->notes_cap, t->nnotes + 1, SIZE_MAX, NULL) != RFL_OK;
+	if (!t->failed) {
+		t->notes[t->nnotes] = rfl_arena_strdup(t->arena, rfl_buf_str(&text));
+		t->failed = !t->notes[t->nnotes];
+		t->nnotes += !t->failed;
 	}
-	t->failed = !notes || !notes[t->nnotes];
-	t->nnotes += !t->failed;
 	rfl_buf_fini(&text);
 }
 

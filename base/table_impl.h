@@ -31,7 +31,7 @@ struct rfl_table {
 	struct rfl_table__cell *cells; /* row by row */
 	size_t ncells, cells_cap;
 	const char **notes;
-	size_t nnotes;
+	size_t nnotes, notes_cap;
 	bool failed; /* out of memory on the way */
 };
 

@@ -33,18 +33,8 @@ static int by_bytes(const void *a, const void *b)
 
 static bool names_add(struct names *list, struct rfl_arena *arena, const char *name)
 {
-	if (list->n == list->cap) {
-		size_t cap = list->cap ? list->cap * 2 : 64;
-		const char **items = rfl_alloc_array(cap, sizeof(*items));
-
-		if (!items)
-			return false;
-		if (list->n)
-			memcpy(items, list->items, list->n * sizeof(*items));
-		free(list->items);
-		list->items = items;
-		list->cap = cap;
-	}
+	if (rfl_grow(&list->items, &list->cap, list->n + 1, SIZE_MAX, NULL))
+		return false;
 	list->items[list->n] = rfl_arena_strdup(arena, name);
 	if (!list->items[list->n])
 		return false;
@@ -146,18 +136,8 @@ struct growing {
 
 static bool add_image(struct growing *g, uint32_t label, const char *name)
 {
-	if (g->n == g->cap) {
-		size_t cap = g->cap ? g->cap * 2 : 1024;
-		struct rfl_dataset_image *images = rfl_alloc_array(cap, sizeof(*images));
-
-		if (!images)
-			return false;
-		if (g->n)
-			memcpy(images, g->images, g->n * sizeof(*images));
-		free(g->images);
-		g->images = images;
-		g->cap = cap;
-	}
+	if (rfl_grow(&g->images, &g->cap, g->n + 1, SIZE_MAX, NULL))
+		return false;
 	g->images[g->n++] = (struct rfl_dataset_image){ .label = label, .name = name };
 	return true;
 }

@@ -8,6 +8,7 @@
 
 #include <jansson.h>
 
+#include "base/alloc.h"
 #include "base/csv.h"
 #include "base/dl.h"
 #include "base/file.h"
@@ -147,20 +148,34 @@ static enum rfl_rc make_folders(struct rfl_err *err)
 	return rfl_file_mkdirs_for(out_path, err);
 }
 
+static enum rfl_rc grow_array(struct rfl_err *err)
+{
+	size_t cap = 0, n = 0;
+	double *items = NULL;
+	enum rfl_rc rc;
+
+	do {
+		size_t old = cap;
+
+		rc = rfl_grow(&items, &cap, n + 1, SIZE_MAX, err);
+		if (rc == RFL_OK)
+			items[n++] = 1;
+		else
+			assert_true(cap == old && cap == n);
+	} while (rc == RFL_OK && n < 100);
+	free(items);
+	return rc;
+}
+
 /* --- the loop -------------------------------------------------------------------------------- */
 
 static const struct alloc_operation operations[] = {
-	{ "read CSV", read_csv, 8 },
-	{ "load JSON", load_json, 20 },
-	{ "save JSON", save_json, 8 },
-	{ "render text", render_text, 10 },
-	{ "render CSV", render_csv, 10 },
-	{ "render JSON", render_json, 10 },
-	{ "render Markdown", render_markdown, 10 },
-	{ "append a row", append_row, 8 },
-	{ "describe", describe, 1 },
-	{ "make folders", make_folders, 1 },
-	{ "open a library", open_library, 2 },
+	{ "grow an array", grow_array, 4 },  { "read CSV", read_csv, 8 },
+	{ "load JSON", load_json, 20 },      { "save JSON", save_json, 8 },
+	{ "render text", render_text, 10 },  { "render CSV", render_csv, 10 },
+	{ "render JSON", render_json, 10 },  { "render Markdown", render_markdown, 10 },
+	{ "append a row", append_row, 8 },   { "describe", describe, 1 },
+	{ "make folders", make_folders, 1 }, { "open a library", open_library, 2 },
 	{ "run a child", run_child, 2 },
 };
 

@@ -174,6 +174,43 @@ static void arrays_are_checked(void **state)
 	assert_null(rfl_alloc_array(SIZE_MAX / 2, 3));
 }
 
+static void arrays_grow(void **state)
+{
+	struct rfl_err err = RFL_ERR_INIT;
+	char before[100], (*odd)[100] = NULL;
+	size_t cap = 0, grown = 0;
+	int *items = NULL;
+
+	(void)state;
+	for (size_t n = 0; n < 1000; n++) {
+		size_t old = cap;
+
+		assert_ok(rfl_grow(&items, &cap, n + 1, 1000, &err), &err);
+		items[n] = (int)n;
+		grown += cap != old;
+	}
+	assert_int_equal(cap, 1000); /* no more than the maximum */
+	assert_in_range(grown, 2, 10);
+	for (size_t n = 0; n < 1000; n++)
+		assert_int_equal(items[n], n);
+	assert_int_equal(rfl_grow(&items, &cap, 1001, 1000, &err), RFL_EOVERFLOW);
+	assert_string_equal(err.msg, "more than the allowed 1000 elements");
+	assert_int_equal(cap, 1000);
+	assert_int_equal(items[999], 999);
+	free(items);
+
+	cap = 0; /* a product that overflows is "out of memory" and changes nothing */
+	assert_ok(rfl_grow(&odd, &cap, 1, SIZE_MAX, NULL), NULL);
+	memset(before, 'x', sizeof(before));
+	memcpy(odd[0], before, sizeof(before));
+	for (size_t shift = 0; shift < 7; shift++)
+		assert_int_equal(rfl_grow(&odd, &cap, SIZE_MAX >> shift, SIZE_MAX, NULL),
+				 RFL_ENOMEM);
+	assert_int_equal(cap, 16);
+	assert_memory_equal(odd[0], before, sizeof(before));
+	free(odd);
+}
+
 static void arena_objects(void **state)
 {
 	struct rfl_arena *a = rfl_arena_new(0);
@@ -364,6 +401,7 @@ int main(void)
 		cmocka_unit_test(buffer_grows_to_its_maximum),
 		cmocka_unit_test(buffer_without_init),
 		cmocka_unit_test(arrays_are_checked),
+		cmocka_unit_test(arrays_grow),
 		cmocka_unit_test(arena_objects),
 		cmocka_unit_test(arena_has_a_maximum),
 		cmocka_unit_test(distances),
