@@ -1,6 +1,6 @@
 /*
  * commands.c - the table of commands, in the order of the help page. A command is one file
- * cli/cmd_<name>.c that defines `const struct rfl_cmd rfl_cmd_<name>`, and one line here.
+ * cli/cmd/<name>.c that defines `const struct rfl_cmd rfl_cmd_<name>`, and one line here.
  */
 #include <string.h>
 

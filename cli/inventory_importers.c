@@ -3,7 +3,7 @@
  */
 #include "cli/inventory_impl.h"
 
-#include "profile/importer.h"
+#include "profile/import/importer.h"
 
 enum rfl_rc rfl_collect_importers(struct rfl_cli *cli, struct rfl_inventory *inv,
 				  struct rfl_err *err)

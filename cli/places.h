@@ -5,7 +5,7 @@
 #ifndef RFL_CLI_PLACES_H
 #define RFL_CLI_PLACES_H
 
-#include "profile/cupti_lib.h"
+#include "profile/cupti/lib.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -1,5 +1,5 @@
 /*
- * probe.c - the parent of cmd_probe.c: starts the child, reads its lines, and puts what became of
+ * probe.c - the parent of cmd/probe.c: starts the child, reads its lines, and puts what became of
  * it into words.
  */
 #include "cli/probe.h"

@@ -24,20 +24,20 @@
  * count.h    MACs per pass, elementwise operations by kind, bytes at three levels of fusion
  * memory.h   what a step takes of a memory, and the largest batch that fits
  * peer.h     what other counters would say
- * net_file.h networks as JSON files
+ * net/file.h networks as JSON files
  * summary.h  all of it for several networks and batches, as JSON, tables and layer lists
  * op.h       the table of operations: what each one is called, owns and costs
  *
- * To write: net_build.h (how a zoo file writes a network down), zoo_impl.h (how a family joins the
+ * To write: net/build.h (how a zoo file writes a network down), zoo/impl.h (how a family joins the
  * zoo). docs/complexity.md has the formulas, a layer worked out by hand, and how to add to it.
  */
 #ifndef RFL_COMPLEXITY_COMPLEXITY_H
 #define RFL_COMPLEXITY_COMPLEXITY_H
 
 #include "complexity/count.h"
-#include "complexity/memory.h"
+#include "complexity/count/memory.h"
 #include "complexity/net.h"
-#include "complexity/net_file.h"
+#include "complexity/net/file.h"
 #include "complexity/op.h"
 #include "complexity/peer.h"
 #include "complexity/summary.h"

@@ -5,7 +5,7 @@
  * shapes are per sample, the batch is symbolic and always the leading dimension that is not
  * written: an image is {3, 224, 224}, a text {tokens}, attention scores {heads, tokens, tokens}.
  * Parameters carry the names, the order and the kinds of the published model's state_dict. A net is
- * built once through complexity/net_build.h, by a family of the zoo or from a file, and is
+ * built once through complexity/net/build.h, by a family of the zoo or from a file, and is
  * immutable from then on; everything that it points to is its own and goes with rfl_net_free().
  */
 #ifndef RFL_COMPLEXITY_NET_H
@@ -21,7 +21,8 @@
 extern "C" {
 #endif
 
-/** Every operation is one row of the table in complexity/op.c and one file complexity/op_*.c. */
+/** Every operation is one row of the table in complexity/op/registry.c and one file
+ * complexity/op/. */
 enum rfl_op {
 	/* what comes from outside */
 	RFL_OP_INPUT,

@@ -1,5 +1,5 @@
 /*
- * op.h - the table of operations: one row each, defined in the operation's own file op_*.c.
+ * op.h - the table of operations: one row each, defined in the operation's own file in op/.
  *
  * A row says everything that the program knows of an operation without running it: its names, its
  * output shape, the parameters it owns and what it costs. Adding an operation is one value of

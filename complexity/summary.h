@@ -21,7 +21,7 @@
 #include "base/err.h"
 #include "base/table.h"
 #include "complexity/count.h"
-#include "complexity/memory.h"
+#include "complexity/count/memory.h"
 #include "complexity/net.h"
 #include "complexity/peer.h"
 #include "complexity/zoo.h"

@@ -1,5 +1,5 @@
 /*
- * zoo.h - the models that the program knows. A family is one file complexity/zoo_*.c; a model is
+ * zoo.h - the models that the program knows. A family is one file of complexity/zoo/; a model is
  * one row of its table.
  */
 #ifndef RFL_COMPLEXITY_ZOO_H

@@ -9,7 +9,7 @@
 #include "base/file.h"
 #include "base/num.h"
 #include "base/text.h"
-#include "ledger/ledger_columns.h"
+#include "ledger/file/columns.h"
 
 #define TITLED(n, t, r)                                                                   \
 	{                                                                                 \

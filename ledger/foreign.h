@@ -6,9 +6,9 @@
 #define RFL_LEDGER_FOREIGN_H
 
 #include "base/buf.h"
-#include "ledger/column_map.h"
+#include "ledger/foreign/column_map.h"
 #include "ledger/ledger.h"
-#include "ledger/ledger_metric.h"
+#include "ledger/file/metric.h"
 
 #ifdef __cplusplus
 extern "C" {

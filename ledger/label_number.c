@@ -15,7 +15,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "ledger/label.h"
-#include "ledger/ledger_file.h"
+#include "ledger/file/steps.h"
 
 #define READ_EACH_TIME ((uint64_t)1 << 20)  /* bytes of rows that are not worth a file */
 #define TAIL_MAX       ((uint64_t)16 << 20) /* bytes of rows that are read into memory */

@@ -7,7 +7,7 @@
 
 #include "base/stats.h"
 #include "base/table.h"
-#include "ledger/ledger_metric.h"
+#include "ledger/file/metric.h"
 #include "ledger/runs.h"
 
 #ifdef __cplusplus

@@ -13,7 +13,7 @@
 #include "base/text.h"
 #include "ledger/facts.h"
 #include "ledger/label.h"
-#include "ledger/ledger_texts.h"
+#include "ledger/file/texts.h"
 
 #define BATCH ((size_t)1024) /* rows that are whole at a time */
 

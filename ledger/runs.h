@@ -5,7 +5,7 @@
 #define RFL_LEDGER_RUNS_H
 
 #include "ledger/foreign.h"
-#include "ledger/row_index.h"
+#include "ledger/repeats/row_index.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-#include "profile/source_cupti.h"
-#include "profile/source_perf.h"
+#include "profile/cupti/source.h"
+#include "profile/perf/source.h"
 
 const char *const rfl_counter_set_names[] = { "core",    "flops",     "audit", "links",
 					      "kernels", "self-test", NULL };

@@ -11,7 +11,7 @@
 
 #include "base/err.h"
 #include "profile/capture.h"
-#include "profile/cupti_lib.h"
+#include "profile/cupti/lib.h"
 
 #ifdef __cplusplus
 extern "C" {

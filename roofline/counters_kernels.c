@@ -10,8 +10,8 @@
 
 #include "base/alloc.h"
 #include "base/text.h"
-#include "profile/capture_table.h"
-#include "profile/kernel_class.h"
+#include "profile/capture/table.h"
+#include "profile/cupti/kernel_class.h"
 
 struct rfl_amount rfl_counters__total(const struct rfl_counted *counted, enum rfl_quantity q)
 {

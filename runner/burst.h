@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "profile/nvtx.h"
+#include "profile/cupti/nvtx.h"
 #include "data/data.h"
 #include "runner/engine.h"
 

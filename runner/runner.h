@@ -37,7 +37,7 @@
 #define RFL_RUNNER_RUNNER_H
 
 #include "runner/burst.h"
-#include "runner/counted.h"
+#include "runner/burst/counted.h"
 #include "runner/engine.h"
 #include "runner/fill_engine.h"
 #include "runner/run.h"

@@ -20,7 +20,7 @@
 
 #include "base/err.h"
 #include "runner/engine.h"
-#include "runner/golden.h"
+#include "runner/verify/golden.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -89,7 +89,7 @@ enum rfl_rc rfl_verify_fill(struct rfl_checks *checks, struct rfl_err *err) RFL_
 enum rfl_rc rfl_verify_golden(const struct rfl_golden *golden, const struct rfl_verify_setup *setup,
 			      struct rfl_checks *checks, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/* Between verify.c, which runs, and verify_rules.c, which judges. */
+/* Between verify.c, which runs, and verify/rules.c, which judges. */
 enum rfl_rc rfl_verify__forward(struct rfl_checks *checks, const char *section,
 				const struct rfl_golden_forward *expected,
 				const struct rfl_golden_forward *got, int64_t rows, int64_t classes,
@@ -105,7 +105,7 @@ enum rfl_rc rfl_verify__section(struct rfl_checks *checks, const struct rfl_gold
 				const struct rfl_golden_section *section,
 				const struct rfl_golden_run *got, struct rfl_err *err);
 
-/* The same in bfloat16 (verify_bf16.c). */
+/* The same in bfloat16 (verify/bf16.c). */
 /** Allowed in l2 behind all products of a network, relative. */
 double rfl_verify__bf16_forward_error(const struct rfl_net *net);
 /** @param same  what PyTorch's own bfloat16 gave; may be NULL */

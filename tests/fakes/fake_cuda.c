@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "profile/cuda_api.h"
-#include "profile/selftest_ptx.h"
+#include "profile/cupti/cuda_api.h"
+#include "profile/cupti/selftest_ptx.h"
 #include "tests/fakes/fake_script.h"
 
 #define DECLARE(needed, member, symbol, arguments) RFL_EXPORT int symbol arguments;

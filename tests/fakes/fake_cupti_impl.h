@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "base/compiler.h"
-#include "profile/cupti_api.h"
+#include "profile/cupti/api.h"
 #include "tests/fakes/fake_script.h"
 
 #define DECLARE(needed, member, symbol, arguments) RFL_EXPORT int symbol arguments;

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "ledger/column_map.h"
+#include "ledger/foreign/column_map.h"
 
 static const char table[] = "a,b c,secs,mem,model,imgs/sec,t*2\n1,2,0.5,3,vgg16,60,7\n";
 

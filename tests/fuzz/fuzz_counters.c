@@ -4,8 +4,8 @@
 
 #include "base/json.h"
 #include "fuzz.h"
-#include "profile/capture_table.h"
-#include "profile/counters_csv.h"
+#include "profile/capture/table.h"
+#include "profile/capture/counters_csv.h"
 
 static void check_amounts(const struct rfl_amount *amount)
 {

@@ -4,7 +4,7 @@
 
 #include "base/buf.h"
 #include "complexity/count.h"
-#include "complexity/net_file.h"
+#include "complexity/net/file.h"
 #include "fuzz.h"
 
 static struct rfl_count *count(const struct rfl_net *net)

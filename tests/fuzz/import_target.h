@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "profile/capture_table.h"
-#include "profile/counters_csv.h"
-#include "profile/importer.h"
+#include "profile/capture/table.h"
+#include "profile/capture/counters_csv.h"
+#include "profile/import/importer.h"
 
 static void check_amount(const struct rfl_amount *a)
 {

@@ -5,7 +5,7 @@
 #define RFL_TESTS_COUNT_RIG_H
 
 #include "complexity/count.h"
-#include "complexity/net_build.h"
+#include "complexity/net/build.h"
 #include "tests/unit/rfl_test.h"
 
 /* At batch 1 unless the options say more. */

@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "profile/cupti_host.h"
-#include "profile/cupti_lib.h"
+#include "profile/cupti/host.h"
+#include "profile/cupti/lib.h"
 
 /** NULL when there is none, or none that can be used here: the reason is printed, and the test is
  * to be left with 77. */

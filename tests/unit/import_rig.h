@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "profile/importer.h"
+#include "profile/import/importer.h"
 #include "tests/unit/rfl_test.h"
 
 struct import_rig {

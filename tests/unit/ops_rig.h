@@ -7,8 +7,8 @@
 
 #include <string.h>
 
-#include "complexity/links.h"
-#include "complexity/net_build.h"
+#include "complexity/count/links.h"
+#include "complexity/net/build.h"
 #include "complexity/op.h"
 #include "tests/unit/rfl_test.h"
 

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "profile/importer.h"
+#include "profile/import/importer.h"
 #include "tests/unit/rfl_test.h"
 
 struct summary_rig {

@@ -12,9 +12,9 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "cli/matrix_gaps.h"
-#include "cli/matrix_grid.h"
-#include "cli/matrix_left.h"
+#include "cli/cmd/matrix_gaps.h"
+#include "cli/cmd/matrix_grid.h"
+#include "cli/cmd/matrix_left.h"
 
 /* One model, so that all cells are in one table and alike. */
 #define LARGE 5000

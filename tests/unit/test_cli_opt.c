@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "cli/opt.h"
+#include "cli/opt/opt.h"
 #include "rfl_test.h"
 
 struct args {
@@ -218,7 +218,8 @@ static void takes_the_names_of_other_commands(void **state)
 	bad(&no_files, "--peaks=x", "--peaks is an option of 'roofline complexity', not of test");
 }
 
-/* An option whose value may be left out. Where words are operands the value needs an equals sign. */
+/* An option whose value may be left out. Where words are operands the value needs an equals sign.
+ */
 static void some_options_may_stand_alone(void **state)
 {
 	static const struct {

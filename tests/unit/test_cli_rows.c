@@ -2,9 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/help.h"
+#include "cli/opt/help.h"
 #include "cli/inventory.h"
-#include "cli/opt.h"
+#include "cli/opt/opt.h"
 #include "rfl_test.h"
 
 static bool ends_in_stop(const char *text)

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/run_args.h"
+#include "cli/cmd/run_args.h"
 
 enum { MOST_WORDS = 32 };
 

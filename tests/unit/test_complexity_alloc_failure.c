@@ -9,8 +9,8 @@
 #include "base/buf.h"
 #include "base/json.h"
 #include "complexity/count.h"
-#include "complexity/memory.h"
-#include "complexity/net_file.h"
+#include "complexity/count/memory.h"
+#include "complexity/net/file.h"
 #include "complexity/zoo.h"
 
 static const char text[] =

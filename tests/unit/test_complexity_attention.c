@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "complexity/memory.h"
+#include "complexity/count/memory.h"
 #include "complexity/op.h"
 
 /* Names, order and kinds are those of the state_dict however the steps are written. */

@@ -12,8 +12,8 @@
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/num.h"
-#include "complexity/memory.h"
-#include "complexity/memory_impl.h"
+#include "complexity/count/memory.h"
+#include "complexity/count/memory_impl.h"
 
 #define MIB 1048576.0
 

@@ -6,9 +6,9 @@
 
 #include <string.h>
 
-#include "complexity/memory.h"
-#include "complexity/memory_impl.h"
-#include "complexity/net_build.h"
+#include "complexity/count/memory.h"
+#include "complexity/count/memory_impl.h"
+#include "complexity/net/build.h"
 
 static struct rfl_memory *memory_of(const struct rfl_net *net, struct rfl_memory_options options)
 {

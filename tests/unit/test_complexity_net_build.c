@@ -7,7 +7,7 @@
 #include <limits.h>
 
 #include "base/compiler.h"
-#include "complexity/net_build.h"
+#include "complexity/net/build.h"
 
 /* A builder of "toy" and the image that all tests begin with. */
 static struct rfl_net_builder *toy(int *image)

@@ -12,8 +12,8 @@
 #include "base/json.h"
 #include "base/num.h"
 #include "complexity/count.h"
-#include "complexity/net_file.h"
-#include "complexity/net_file_impl.h"
+#include "complexity/net/file.h"
+#include "complexity/net/file_impl.h"
 #include "complexity/op.h"
 
 #define DOCS   RFL_TEST_DATA "/../../docs/"

@@ -8,7 +8,7 @@
 #include "base/buf.h"
 #include "base/file.h"
 #include "complexity/count.h"
-#include "complexity/net_file.h"
+#include "complexity/net/file.h"
 #include "complexity/op.h"
 #include "complexity/zoo.h"
 

@@ -9,7 +9,7 @@
 
 #include "base/num.h"
 #include "complexity/count.h"
-#include "complexity/net_build.h"
+#include "complexity/net/build.h"
 #include "complexity/op.h"
 #include "complexity/peer.h"
 

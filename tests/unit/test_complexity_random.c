@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "complexity/count.h"
-#include "complexity/memory.h"
-#include "complexity/net_build.h"
-#include "complexity/net_build_impl.h"
+#include "complexity/count/memory.h"
+#include "complexity/net/build.h"
+#include "complexity/net/build_impl.h"
 #include "complexity/op.h"
 
 enum { NETS = 100000, MAX_OPS = 5, MAX_OPERANDS = 3 };

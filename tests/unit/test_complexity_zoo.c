@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "complexity/net_build.h"
+#include "complexity/net/build.h"
 #include "complexity/op.h"
 
 /* All models of a params file that the zoo knows; returns how many. */

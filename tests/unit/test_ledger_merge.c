@@ -12,7 +12,7 @@
 #include "base/compiler.h"
 #include "base/file.h"
 #include "ledger/ledger.h"
-#include "ledger/merge.h"
+#include "ledger/matrix/merge.h"
 
 static void put(void *state, const char *name, const char *text)
 {

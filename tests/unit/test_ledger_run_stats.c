@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ledger/run_stats.h"
+#include "ledger/repeats/run_stats.h"
 
 #define N 100
 
@@ -247,8 +247,9 @@ static void flags_and_their_limits(void **state)
 	s.relative_iqr = s.drift = 1;
 	signs.data_wait_mean = 50;
 	signs.until_missed = true;
-	assert_string_equal(rfl_run_flags(&s, &signs, out), /* all of them fit */
-			    "unstable drift not_warm throttled loader_bound few_steps until_missed");
+	assert_string_equal(
+		rfl_run_flags(&s, &signs, out), /* all of them fit */
+		"unstable drift not_warm throttled loader_bound few_steps until_missed");
 }
 
 int main(void)

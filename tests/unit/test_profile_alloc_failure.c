@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "profile/capture_table.h"
-#include "profile/counters_csv.h"
-#include "profile/importer.h"
+#include "profile/capture/table.h"
+#include "profile/capture/counters_csv.h"
+#include "profile/import/importer.h"
 #include "profile/formula.h"
 
 static enum rfl_rc read_formulas(struct rfl_err *err)

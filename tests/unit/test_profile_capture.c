@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "profile/capture.h"
-#include "profile/capture_table.h"
+#include "profile/capture/table.h"
 #include "profile/formula.h"
 
 static struct rfl_capture_builder *builder(const char *formulas, bool all_metrics)

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "profile/capture_table_impl.h"
+#include "profile/capture/table_impl.h"
 
 #define SASS(op) "smsp__sass_thread_inst_executed_op_" op "_pred_on.sum"
 

@@ -1,5 +1,5 @@
 /*
- * What profile/cupti_api.h and cuda_api.h declare is what NVIDIA's headers declare: each offset and
+ * What profile/cupti/api.h and cuda_api.h declare is what NVIDIA's headers declare: each offset and
  * size, each number, and the name of each function. Built where those headers are installed.
  */
 #include "tests/unit/rfl_test.h"
@@ -23,8 +23,8 @@ CUresult cuProfilerStop(void);
 #include <cupti_version.h>
 
 #include "base/compiler.h"
-#include "profile/cuda_api.h"
-#include "profile/cupti_api.h"
+#include "profile/cupti/cuda_api.h"
+#include "profile/cupti/api.h"
 
 /* The layout of records has a new number with each field that is put behind the others. */
 #define KERNEL_RECORD CUpti_ActivityKernel10

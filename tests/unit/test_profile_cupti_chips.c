@@ -10,8 +10,8 @@
 #include "base/compiler.h"
 #include "base/csv.h"
 #include "profile/chips.h"
-#include "profile/cupti_host.h"
-#include "profile/cupti_sets.h"
+#include "profile/cupti/host.h"
+#include "profile/cupti/sets.h"
 #include "profile/formula.h"
 #include "tests/unit/cupti_rig.h"
 

@@ -6,9 +6,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "profile/cuda_api.h"
-#include "profile/cupti_api.h"
-#include "profile/source_cupti.h"
+#include "profile/cupti/cuda_api.h"
+#include "profile/cupti/api.h"
+#include "profile/cupti/source.h"
 #include "tests/unit/fake_gpu.h"
 
 static const char *const names[] = { "fwd", "bwd", "opt", NULL };

@@ -4,9 +4,9 @@
  */
 #include <math.h>
 
-#include "profile/cupti_plan.h"
-#include "profile/cupti_sets.h"
-#include "profile/source_cupti.h"
+#include "profile/cupti/plan.h"
+#include "profile/cupti/sets.h"
+#include "profile/cupti/source.h"
 #include "tests/unit/fake_gpu.h"
 
 static const char *const names[] = { "fwd", "bwd", "opt", NULL };

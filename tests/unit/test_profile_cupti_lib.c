@@ -18,8 +18,8 @@
 #include "base/buf.h"
 #include "base/compiler.h"
 #include "base/file.h"
-#include "profile/cupti_api.h"
-#include "profile/cupti_lib.h"
+#include "profile/cupti/api.h"
+#include "profile/cupti/lib.h"
 
 static const char fake[] = RFL_TEST_BUILD "/tests/fakes/libcupti.so.13";
 

@@ -13,8 +13,8 @@
 #include <string.h>
 
 #include "base/dl.h"
-#include "profile/cupti_host.h"
-#include "profile/cupti_lib.h"
+#include "profile/cupti/host.h"
+#include "profile/cupti/lib.h"
 
 static char theirs[4096];
 

@@ -5,10 +5,10 @@
 
 #include <string.h>
 
-#include "profile/capture_table.h"
-#include "profile/counters_csv.h"
+#include "profile/capture/table.h"
+#include "profile/capture/counters_csv.h"
 #include "profile/formula.h"
-#include "profile/importer.h"
+#include "profile/import/importer.h"
 
 #define DOCS RFL_TEST_DATA "/../../docs/"
 

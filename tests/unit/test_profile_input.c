@@ -15,7 +15,7 @@
 /* The reader itself, with a window of any size. */
 static size_t window_size = (size_t)256 << 10;
 #define RFL_INPUT_WINDOW window_size
-#include "profile/input.c"
+#include "profile/import/input.c"
 
 #include "tests/unit/long_line.h"
 #include "tests/unit/rfl_test.h"

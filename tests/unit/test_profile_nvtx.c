@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/nvtx.h"
-#include "profile/nvtx_api.h"
+#include "profile/cupti/nvtx.h"
+#include "profile/cupti/nvtx_api.h"
 
 #ifdef RFL_TEST_NVTX3
 #include <nvtx3/nvToolsExt.h>

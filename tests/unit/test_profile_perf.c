@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "base/num.h"
-#include "profile/perf_session.h"
-#include "profile/source_perf.h"
+#include "profile/perf/session.h"
+#include "profile/perf/source.h"
 #include "tests/unit/perf_fake.h"
 
 /* ---- a workload that only passes time ---- */

@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "base/compiler.h"
-#include "profile/source_perf.h"
+#include "profile/perf/source.h"
 
 #define PAGES 4096
 

@@ -5,7 +5,7 @@
 #include "tests/unit/fake_source.h"
 
 #include "complexity/zoo.h"
-#include "runner/counted.h"
+#include "runner/burst/counted.h"
 
 static const char *const plugin_dirs[] = { RFL_TEST_BUILD "/tests/engines", NULL };
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "runner/counted.h"
+#include "runner/burst/counted.h"
 
 #define ASKED_FOR "only a part of them was asked for: add core and flops to --counter-sets"
 

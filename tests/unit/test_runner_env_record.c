@@ -11,7 +11,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "runner/env_record.h"
+#include "runner/env/record.h"
 #include "tests/unit/file_rig.h"
 #include "tests/unit/log_rig.h"
 

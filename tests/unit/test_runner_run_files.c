@@ -6,7 +6,7 @@
 
 #include "base/csv.h"
 #include "base/file.h"
-#include "runner/run_parts.h"
+#include "runner/run/parts.h"
 
 enum { MANY = 120000 }; /* more than two pieces */
 

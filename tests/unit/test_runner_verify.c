@@ -8,7 +8,7 @@
 #include "base/buf.h"
 #include "base/compiler.h"
 #include "base/file.h"
-#include "runner/golden.h"
+#include "runner/verify/golden.h"
 #include "runner/verify.h"
 
 static struct rfl_golden *load(const char *name)

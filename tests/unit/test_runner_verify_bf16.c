@@ -5,7 +5,7 @@
 #include "rfl_test.h"
 #include "base/compiler.h"
 #include "complexity/zoo.h"
-#include "runner/golden.h"
+#include "runner/verify/golden.h"
 #include "runner/verify.h"
 
 enum { GRADIENTS = 512 };
@@ -80,8 +80,8 @@ static int64_t place_of(const struct model *m, const char *name)
 	return -1;
 }
 
-/* 2 u sqrt(3 D): 3 convolutions and 3 linear layers; 13 and 3; 7 linear layers and the 2 products of
- * attention in each of 2 blocks, and the head. */
+/* 2 u sqrt(3 D): 3 convolutions and 3 linear layers; 13 and 3; 7 linear layers and the 2 products
+ * of attention in each of 2 blocks, and the head. */
 static void counts_products(void **state)
 {
 	static const struct {

@@ -9,7 +9,7 @@
 
 #include "tests/unit/rfl_test.h"
 
-#include "complexity/net_build.h"
+#include "complexity/net/build.h"
 #include "runner/engine.h"
 #include "data/fill.h"
 #include "runner/fill_engine.h"

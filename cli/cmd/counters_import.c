@@ -1,0 +1,364 @@
+/*
+ * counters_import.c - roofline counters import: what other profilers wrote, as captures.
+ */
+#include "cli/cmd.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "cli/put.h"
+#include "profile/capture/table.h"
+#include "profile/capture/counters_csv.h"
+#include "profile/import/importer.h"
+
+#define WARNINGS_SHOWN 20
+
+struct import_args {
+	struct rfl_opt_list files;
+	const char *from, *label, *output;
+	int format, by;
+	int64_t kernels, steps;
+	bool keep_going, strict, all_metrics;
+};
+
+#define AT(member) offsetof(struct import_args, member)
+
+static const struct rfl_opt opts[] = {
+	{ .name = "from",
+	  .meta = "KIND",
+	  .kind = RFL_OPT_TEXT,
+	  .offset = AT(from),
+	  .help = "what the files are ('roofline list importers'), instead of a look at their "
+		  "content" },
+	{ .name = "label",
+	  .meta = "LABEL",
+	  .kind = RFL_OPT_TEXT,
+	  .offset = AT(label),
+	  .help = "label of the run that was profiled; without it the file's name without folder "
+		  "and suffix" },
+	{ .name = "steps",
+	  .meta = "N",
+	  .kind = RFL_OPT_INT,
+	  .offset = AT(steps),
+	  .min = 1,
+	  .max = -1,
+	  .help = "training steps that each file covers, warm-up included where that was profiled: "
+		  "'roofline points' divides by them" },
+	{ .name = "output",
+	  .meta = "FILE",
+	  .kind = RFL_OPT_TEXT,
+	  .offset = AT(output),
+	  .help = "add the captures to this counters.csv" },
+	{ .name = "by",
+	  .meta = "WHAT",
+	  .kind = RFL_OPT_CHOICE,
+	  .offset = AT(by),
+	  .choices = rfl_capture_by_names,
+	  .def = "kernel",
+	  .help = "rows of the table: kernels, ranges (kernels by block and grid), or metrics" },
+	{ .name = "kernels",
+	  .meta = "N",
+	  .kind = RFL_OPT_INT,
+	  .offset = AT(kernels),
+	  .min = 0,
+	  .max = -1,
+	  .def = "20",
+	  .help = "rows of the table, those that take the longest; 0: all" },
+	{ .name = "keep-going",
+	  .kind = RFL_OPT_FLAG,
+	  .offset = AT(keep_going),
+	  .help = "leave out what cannot be read, and say how much that was" },
+	{ .name = "strict",
+	  .kind = RFL_OPT_FLAG,
+	  .offset = AT(strict),
+	  .help = "refuse figures that the profiler has rounded to a unit" },
+	{ .name = "all-metrics",
+	  .kind = RFL_OPT_FLAG,
+	  .offset = AT(all_metrics),
+	  .help = "keep metrics that no formula uses" },
+	RFL_OPT_FORMAT_ROW(AT(format)),
+	{ .name = NULL },
+};
+
+/* --- warnings -------------------------------------------------------------------------------- */
+
+/* A file of a million bad rows must not print a million lines. */
+struct warnings {
+	size_t n;
+	size_t files_left_out;
+};
+
+static void warn(const char *line, void *ctx)
+{
+	struct warnings *w = ctx;
+
+	if (w->n++ < WARNINGS_SHOWN)
+		rfl_log(RFL_LOG_WARN, "%s", line);
+}
+
+static void tell_rest(const struct warnings *w, const struct rfl_captures *captures)
+{
+	int64_t rows = 0;
+
+	if (w->n > WARNINGS_SHOWN)
+		rfl_log(RFL_LOG_WARN, "and %zu more lines like these", w->n - WARNINGS_SHOWN);
+	for (size_t i = 0; i < captures->n; i++)
+		rows += captures->captures[i]->rows_left_out;
+	if (rows > 0)
+		rfl_log(RFL_LOG_WARN, "%" PRId64 " row%s left out", rows,
+			rows == 1 ? " was" : "s were");
+	if (w->files_left_out > 0)
+		rfl_log(RFL_LOG_WARN, "%zu file%s left out", w->files_left_out,
+			w->files_left_out == 1 ? " was" : "s were");
+}
+
+/* --- one label, one run ---------------------------------------------------------------------- */
+
+static bool is_bytes(enum rfl_quantity q)
+{
+	return strcmp(rfl_quantity_info(q)->unit, "byte") == 0;
+}
+
+static bool knows(const struct rfl_capture *c, bool flops)
+{
+	for (int i = 0; i < RFL_QUANTITY_COUNT; i++) {
+		enum rfl_quantity q = (enum rfl_quantity)i;
+		bool mine =
+			flops ? rfl_quantity_is_flops(q) || q == RFL_QUANTITY_FLOPS : is_bytes(q);
+
+		if (mine && !isnan(c->total[i].value))
+			return true;
+	}
+	return false;
+}
+
+/* Files of one run go together when each tells what the other does not: FLOPs and bytes, or times
+ * and counts. Both of them telling FLOPs, or bytes, or nothing but times, are two runs. */
+static bool complement(const struct rfl_capture *a, const struct rfl_capture *b)
+{
+	bool a_counts = knows(a, true) || knows(a, false);
+	bool b_counts = knows(b, true) || knows(b, false);
+
+	if (!a_counts && !b_counts)
+		return false;
+	return !(knows(a, true) && knows(b, true)) && !(knows(a, false) && knows(b, false));
+}
+
+/* The processes of one file bear its label together. What was counted live has a run of its own. */
+static bool clash(const struct rfl_capture *a, const struct rfl_capture *b)
+{
+	if (!rfl_text_same(a->label, b->label) || !rfl_text_same(a->run_id, b->run_id))
+		return false;
+	if (!a->path || !b->path)
+		return !a->path && !b->path;
+	return !complement(a, b);
+}
+
+static const char *origin(const struct rfl_capture *c)
+{
+	return c->path ? c->path : "a live count";
+}
+
+/* @param ends  how many captures there were after each operand */
+static bool same_operand(const size_t *ends, size_t i, size_t j)
+{
+	size_t k = 0;
+
+	while (ends[k] <= i)
+		k++;
+	return j < ends[k];
+}
+
+static enum rfl_rc check_labels(const struct rfl_captures *c, const size_t *ends,
+				struct rfl_err *err)
+{
+	for (size_t i = 0; i < c->n; i++) {
+		for (size_t j = i + 1; j < c->n; j++) {
+			const struct rfl_capture *a = c->captures[i], *b = c->captures[j];
+
+			if (rfl_text_same(a->path, b->path) && a->path && !same_operand(ends, i, j))
+				return rfl_fail(err, RFL_EUSAGE, 0, "%s is given twice", a->path);
+			if (rfl_text_same(a->path, b->path) || !clash(a, b))
+				continue;
+			return rfl_fail(err, RFL_EFORMAT, 0,
+					"%s and %s have the label '%s' both: import them one at a "
+					"time with a --label each, or name them after their runs",
+					a->path, b->path, a->label);
+		}
+	}
+	return RFL_OK;
+}
+
+/* counters.csv only grows: what is in it stays. */
+static enum rfl_rc check_output(const char *path, const struct rfl_captures *c, struct rfl_err *err)
+{
+	struct rfl_captures there;
+	enum rfl_rc rc;
+
+	if (rfl_file_size(path) == 0)
+		return RFL_OK;
+	rfl_captures_init(&there);
+	rc = rfl_counters_load(path, NULL, 0, &there, err);
+	for (size_t i = 0; i < there.n && rc == RFL_OK; i++) {
+		for (size_t j = 0; j < c->n && rc == RFL_OK; j++) {
+			if (!clash(there.captures[i], c->captures[j]))
+				continue;
+			rc = rfl_fail(err, RFL_EFORMAT, 0,
+				      "%s: has the label '%s' from %s already: nothing was added; "
+				      "give %s another --label, or another --output",
+				      path, c->captures[j]->label, origin(there.captures[i]),
+				      origin(c->captures[j]));
+		}
+	}
+	rfl_captures_fini(&there);
+	return rc;
+}
+
+/* --- reading --------------------------------------------------------------------------------- */
+
+/* What came through a pipe has no name that a run could be found by. */
+static enum rfl_rc check_args(const struct import_args *a, struct rfl_err *err)
+{
+	struct rfl_err why = RFL_ERR_INIT;
+
+	for (size_t i = 0; i < a->files.n; i++)
+		if (strcmp(a->files.items[i], "-") == 0 && a->output && !a->label)
+			return rfl_fail(err, RFL_EUSAGE, 0,
+					"--output needs --label for standard input, which has no "
+					"name");
+	if (a->from && !rfl_importer_find(a->from, &why))
+		return rfl_fail(err, RFL_EUSAGE, 0, "--from: %s", why.msg);
+	return RFL_OK;
+}
+
+static enum rfl_rc read_one(const char *path, const struct rfl_import_options *options,
+			    struct rfl_captures *to, struct rfl_err *err)
+{
+	if (strcmp(path, "-") != 0 && rfl_dir_exists(path))
+		return rfl_import_dir(path, options, to, err);
+	return rfl_import_file(path, options, to, err);
+}
+
+/* With --keep-going a file that cannot be read is told, and the others are read. */
+static enum rfl_rc read_all(const struct rfl_opt_list *files,
+			    const struct rfl_import_options *options, struct warnings *w,
+			    struct rfl_captures *to, size_t *ends, struct rfl_err *err)
+{
+	struct rfl_err first = RFL_ERR_INIT;
+
+	for (size_t i = 0; i < files->n; i++) {
+		struct rfl_err why = RFL_ERR_INIT;
+		enum rfl_rc rc = read_one(files->items[i], options, to, &why);
+
+		ends[i] = to->n;
+		if (rc == RFL_OK)
+			continue;
+		if (rc == RFL_ENOMEM || !options->keep_going || files->n == 1)
+			return rfl_fail(err, rc, why.native, "%s%s", why.msg,
+					files->n > 1 ? " (--keep-going reads the others)" : "");
+		warn(why.msg, w);
+		w->files_left_out++;
+		if (first.rc == RFL_OK)
+			first = why;
+	}
+	if (to->n == 0)
+		return rfl_fail(err, first.rc == RFL_OK ? RFL_EFAILED : first.rc, 0,
+				"nothing could be read: %s", first.msg);
+	return RFL_OK;
+}
+
+static enum rfl_rc print(struct rfl_cli *cli, const struct import_args *a,
+			 const struct rfl_captures *captures, struct rfl_err *err)
+{
+	const struct rfl_capture_view view = { .format = (enum rfl_format)a->format,
+					       .by = (enum rfl_capture_by)a->by,
+					       .most = (size_t)a->kernels };
+	struct rfl_buf out;
+	enum rfl_rc rc;
+
+	rfl_buf_init(&out, 0);
+	rc = rfl_captures_render(captures, &view, &out, err);
+	if (rc == RFL_OK)
+		rc = rfl_cli_put_as(cli, view.format, &out, "captures", err);
+	rfl_buf_fini(&out);
+	return rc;
+}
+
+static enum rfl_rc save(const char *path, const struct rfl_captures *captures, struct rfl_err *err)
+{
+	enum rfl_rc rc = check_output(path, captures, err);
+
+	if (rc == RFL_OK)
+		rc = rfl_file_mkdirs_for(path, err);
+	if (rc == RFL_OK)
+		rc = rfl_counters_append(path, captures, err);
+	if (rc == RFL_OK)
+		rfl_log(RFL_LOG_INFO, "added %zu capture%s to %s", captures->n,
+			captures->n == 1 ? "" : "s", path);
+	return rc;
+}
+
+static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
+{
+	const struct import_args *a = args;
+	struct warnings w = { .n = 0 };
+	const struct rfl_import_options options = { .from = a->from,
+						    .label = a->label,
+						    .steps = a->steps,
+						    .keep_going = a->keep_going,
+						    .strict = a->strict,
+						    .all_metrics = a->all_metrics,
+						    .warn = warn,
+						    .ctx = &w };
+	struct rfl_captures captures;
+	size_t *ends;
+	enum rfl_rc rc = check_args(a, err);
+
+	if (rc != RFL_OK)
+		return rc;
+	ends = rfl_alloc_array(a->files.n, sizeof(*ends));
+	if (!ends)
+		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
+	rfl_captures_init(&captures);
+	rc = read_all(&a->files, &options, &w, &captures, ends, err);
+	tell_rest(&w, &captures);
+	if (rc == RFL_OK)
+		rc = check_labels(&captures, ends, err);
+	if (rc == RFL_OK && a->output)
+		rc = save(a->output, &captures, err);
+	if (rc == RFL_OK)
+		rc = print(cli, a, &captures, err);
+	rfl_captures_fini(&captures);
+	free(ends);
+	return rc;
+}
+
+const struct rfl_cmd rfl_cmd_counters_import = {
+	.name = "counters import",
+	.summary = "read FLOPs, bytes and times from other profilers' files",
+	.operands = "FILE|DIR...",
+	.description =
+		"Reads what ncu, nvprof, nsys, perf stat, time and likwid-perfctr write; '-' is "
+		"standard input. The kind of a file is found by its content. A figure that a file "
+		"does not have is unavailable, with the reason, and never 0; such a file is no "
+		"error.\n\n"
+		"A file is of the run whose label it bears: its name without folder and suffix, or "
+		"--label. Two files of one label must complement each other (one has the FLOPs, "
+		"the other the bytes); else they are refused. Without --output nothing is "
+		"written; what is in FILE already stays as it is.",
+	.example =
+		"roofline counters import a100_resnet50_fp32_bs64_prof.csv\n"
+		"roofline counters import profiles/ --keep-going --output logs/counters.csv\n"
+		"ncu --csv --page raw --print-units base --import run.ncu-rep | roofline counters "
+		"import - --label a100_resnet50_fp32_bs64_run1 --format json",
+	.opts = opts,
+	.args_size = sizeof(struct import_args),
+	.operands_offset = AT(files),
+	.run = run,
+};

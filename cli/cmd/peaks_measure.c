@@ -1,0 +1,277 @@
+/*
+ * peaks_measure.c - roofline peaks measure: the ceilings of this machine's processor, printed
+ * and merged into a peaks file.
+ */
+#include "cli/cmd.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/num.h"
+#include "base/table.h"
+#include "base/text.h"
+#include "cli/put.h"
+#include "peaks/check.h"
+#include "peaks/edit.h"
+#include "peaks/measure.h"
+
+struct measure_args {
+	const char *env, *output;
+	struct rfl_opt_list only;
+	int64_t repeats, threads;
+	bool quick, force;
+	int format;
+};
+
+#define AT(member) offsetof(struct measure_args, member)
+
+static const struct rfl_opt opts[] = {
+	{ .name = "env",
+	  .meta = "NAME",
+	  .kind = RFL_OPT_TEXT,
+	  .offset = AT(env),
+	  .required = true,
+	  .help = "the environment's name in the file, for example lab_cpu" },
+	{ .name = "output",
+	  .meta = "FILE",
+	  .kind = RFL_OPT_TEXT,
+	  .offset = AT(output),
+	  .help = "merge the environment into this peaks file; without it nothing is written" },
+	{ .name = "only",
+	  .meta = "KEY",
+	  .kind = RFL_OPT_LIST,
+	  .offset = AT(only),
+	  .choices = rfl_measure_keys,
+	  .help = "measure only these ceilings" },
+	{ .name = "repeats",
+	  .meta = "N",
+	  .kind = RFL_OPT_INT,
+	  .offset = AT(repeats),
+	  .def = "21",
+	  .min = 3,
+	  .max = 1000,
+	  .help = "repeats of every loop" },
+	{ .name = "threads",
+	  .meta = "N",
+	  .kind = RFL_OPT_INT,
+	  .offset = AT(threads),
+	  .def = "0",
+	  .min = 0,
+	  .max = 8192,
+	  .help = "threads, each pinned; 0 is one per usable core" },
+	{ .name = "quick",
+	  .kind = RFL_OPT_FLAG,
+	  .offset = AT(quick),
+	  .help = "repeats of 20 ms instead of 100 ms: for a first look" },
+	{ .name = "force",
+	  .kind = RFL_OPT_FLAG,
+	  .offset = AT(force),
+	  .help = "merge even if the environment was measured on another device" },
+	RFL_OPT_FORMAT_ROW(AT(format)),
+	{ .name = NULL },
+};
+
+static void tell(const char *what, int done, int total, void *ctx)
+{
+	rfl_cli_progress(ctx, "peaks measure: %d of %d, %s", done + 1, total, what);
+	rfl_log(RFL_LOG_DEBUG, "%s", what);
+}
+
+static const struct rfl_column columns[] = {
+	{ .key = "ceiling", .title = "Ceiling", .kind = RFL_COLUMN_TEXT },
+	{ .key = "value", .title = "Value", .kind = RFL_COLUMN_REAL, .digits = 4 },
+	{ .key = "unit", .title = "Unit", .kind = RFL_COLUMN_TEXT },
+	{ .key = "median", .title = "Median", .kind = RFL_COLUMN_REAL, .digits = 4 },
+	{ .key = "min", .title = "Min", .kind = RFL_COLUMN_REAL, .digits = 4 },
+	{ .key = "repeats", .title = "N", .kind = RFL_COLUMN_INT },
+	{ .key = "threads", .title = "Threads", .kind = RFL_COLUMN_INT },
+	{ .key = "loop", .title = "Loop", .kind = RFL_COLUMN_TEXT },
+};
+
+/* One line: a run of a cell, or why there is none. */
+static void add_row(struct rfl_table *t, const struct rfl_measured_cell *cell,
+		    const struct rfl_measured_run *run, const char *name)
+{
+	const char *unit = !cell->level                       ? "GFLOP/s"
+			   : strcmp(cell->scope, "core") == 0 ? "GB/s per core"
+							      : "GB/s";
+
+	rfl_table_text(t, name);
+	rfl_table_real(t, run ? run->stats.max * cell->scale / 1e9 : (double)NAN);
+	rfl_table_text(t, unit);
+	rfl_table_real(t, run ? run->stats.median * cell->scale / 1e9 : (double)NAN);
+	rfl_table_real(t, run ? run->stats.min * cell->scale / 1e9 : (double)NAN);
+	if (run) {
+		rfl_table_int(t, (int64_t)run->stats.n);
+		rfl_table_int(t, run->threads);
+	} else {
+		rfl_table_null(t);
+		rfl_table_null(t);
+	}
+	rfl_table_text(t, run ? run->kernel->summary : cell->reason);
+}
+
+static void add_rows(struct rfl_table *t, const struct rfl_measurement *m)
+{
+	for (size_t i = 0; i < m->ncells; i++) {
+		const struct rfl_measured_cell *cell = &m->cells[i];
+
+		add_row(t, cell, cell->best == SIZE_MAX ? NULL : &m->runs[cell->best], cell->key);
+		if (strcmp(cell->key, "DRAM") != 0)
+			continue;
+		for (size_t j = 0; j < m->nruns; j++) {
+			if (strcmp(m->runs[j].key, cell->key) == 0 && !m->runs[j].trial &&
+			    j != cell->best)
+				add_row(t, cell, &m->runs[j], "  other loop");
+		}
+	}
+}
+
+static enum rfl_rc print_result(struct rfl_cli *cli, const struct rfl_measurement *m,
+				enum rfl_format format, struct rfl_err *err)
+{
+	struct rfl_table *t = rfl_table_new(columns, RFL_ARRAY_LEN(columns));
+	enum rfl_rc rc;
+	char size[RFL_NUM_MAX];
+
+	if (!t)
+		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for the table");
+	add_rows(t, m);
+	rfl_table_note(t,
+		       "%s, %s; value = fastest repeat, bytes as the loop asks for them (no "
+		       "write-allocate)",
+		       rfl_measure_device(m->machine), m->places);
+	for (size_t i = 0; i < m->ncells; i++) {
+		if (strcmp(m->cells[i].key, "DRAM") == 0)
+			rfl_table_note(t, "DRAM arrays of %s each%s",
+				       rfl_num_bytes((double)m->array_bytes, size, sizeof(size)),
+				       m->capped ? ", less than 4 times the last-level caches: "
+						   "memory is short"
+						 : "");
+	}
+	rfl_table_note(t, "measured in %.0f s", m->seconds);
+	rc = rfl_cli_put_table(cli, t, format, err);
+	rfl_table_free(t);
+	return rc;
+}
+
+static enum rfl_rc save(struct rfl_peaks_edit *edit, const struct measure_args *a,
+			const struct rfl_measurement *m, struct rfl_err *err)
+{
+	json_t *value = rfl_measurement_json(m);
+	enum rfl_rc rc;
+
+	if (!value)
+		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for the environment");
+	rc = rfl_peaks_edit_merge(edit, a->env, value, err);
+	if (rc == RFL_OK)
+		rc = rfl_peaks_edit_save(edit, err);
+	json_decref(value);
+	return rc;
+}
+
+/* 'peaks check' doubts these too, but now the machine can still be made quiet. */
+static void tell_unsteady(const struct rfl_measurement *m)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < m->ncells; i++) {
+		const struct rfl_measured_cell *cell = &m->cells[i];
+
+		if (cell->best == SIZE_MAX)
+			continue;
+		const struct rfl_stats *stats = &m->runs[cell->best].stats;
+
+		n += stats->max > RFL_PEAKS_UNSTEADY * stats->median;
+	}
+	if (n)
+		rfl_log(RFL_LOG_INFO,
+			"unsteady: %zu of %zu ceilings (fastest repeat more than %.2f times the "
+			"median); measure again while nothing else runs",
+			n, m->ncells, RFL_PEAKS_UNSTEADY);
+}
+
+/* The file is opened before the minute is spent: what cannot be merged is known at once. */
+static enum rfl_rc open_output(const struct measure_args *a, const struct rfl_machine *m,
+			       struct rfl_peaks_edit **edit, struct rfl_err *err)
+{
+	enum rfl_rc rc;
+
+	if (!a->output) {
+		rfl_log(RFL_LOG_INFO, "the result is printed only; --output FILE saves it");
+		return RFL_OK;
+	}
+	rc = rfl_peaks_edit_open(a->output, edit, err);
+	if (rc == RFL_OK && !a->force)
+		rc = rfl_peaks_edit_fits(*edit, a->env, "cpu", rfl_measure_device(m), err);
+	return rc;
+}
+
+static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
+{
+	const struct measure_args *a = args;
+	struct rfl_measure_spec spec = { .threads = (int)a->threads,
+					 .repeats = (int)a->repeats,
+					 .quick = a->quick,
+					 .only = a->only.items,
+					 .progress = tell,
+					 .ctx = cli };
+	struct rfl_machine *machine = NULL;
+	struct rfl_peaks_edit *edit = NULL;
+	struct rfl_measurement *m = NULL;
+	enum rfl_rc rc;
+
+	if (!rfl_text_is_env_name(a->env))
+		return rfl_fail(
+			err, RFL_EUSAGE, 0,
+			"--env: '%s' is not a name; use a letter a-z, then a-z, 0-9 and _, at "
+			"most 48 characters",
+			a->env);
+	rc = rfl_machine_new(&machine, err);
+	if (rc == RFL_OK)
+		rc = open_output(a, machine, &edit, err);
+	if (rc != RFL_OK)
+		goto done;
+	spec.machine = machine;
+	rc = rfl_measure(&spec, &m, err);
+	rfl_cli_progress(cli, NULL);
+	if (rc == RFL_OK && m->capped)
+		rfl_log(RFL_LOG_WARN,
+			"memory did not allow arrays of 4 times the last-level caches: "
+			"part of the DRAM figure may be cache");
+	if (rc == RFL_OK && edit)
+		rc = save(edit, a, m, err);
+	if (rc == RFL_OK && edit)
+		rfl_log(RFL_LOG_INFO, "wrote environment %s to %s", a->env, a->output);
+	if (rc == RFL_OK)
+		rc = print_result(cli, m, (enum rfl_format)a->format, err);
+	if (rc == RFL_OK)
+		tell_unsteady(m);
+done:
+	rfl_measurement_free(m);
+	rfl_peaks_edit_close(edit);
+	rfl_machine_free(machine);
+	return rc;
+}
+
+const struct rfl_cmd rfl_cmd_peaks_measure = {
+	.name = "peaks measure",
+	.summary = "measure the ceilings of this machine's processor",
+	.description =
+		"DRAM bandwidth (read, copy, triad, with ordinary and non-temporal stores, over "
+		"arrays "
+		"of 4 times the last-level caches), read bandwidth of the caches, and FP32 and "
+		"FP64 "
+		"multiply-add rates with all cores and with one. Threads are pinned, one per core. "
+		"Loops for AVX-512, AVX2, SSE2 and NEON are chosen by what the processor can do; "
+		"'roofline list' shows them.\n\n"
+		"An environment that is in the file already keeps what was not measured. Let the "
+		"machine be quiet: whatever else runs lowers the result.",
+	.example = "roofline peaks measure --env lab_cpu --output peaks.json\n"
+		   "roofline peaks measure --env lab_cpu --only DRAM --repeats 31",
+	.opts = opts,
+	.args_size = sizeof(struct measure_args),
+	.operands_offset = -1,
+	.run = run,
+};

@@ -1,0 +1,245 @@
+/*
+ * help.c - the help pages, made from the rows of commands and options: one column of names, one of
+ * wrapped text. The page for docs/ is in help_md.c.
+ */
+#include "cli/opt/help.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#include "cli/opt/opt.h"
+
+#define PAGE_WIDTH  92 /* columns of text */
+#define NAME_COLUMN 28 /* where the explanation of an option begins */
+#define CMD_COLUMN  19 /* where the explanation of a command begins */
+
+const char *const rfl_help_environment[][2] = {
+	{ "ROOFLINE_PLUGIN_PATH",
+	  "folders of engine plugins, separated by colons, looked at first" },
+	{ "ROOFLINE_LOCK_DIR",
+	  "folder of the locks that keep timed runs of matrices apart; /tmp when "
+	  "absent" },
+	{ "RFL_CUPTI_PATH", "libcupti or its folder, in place of those that are found; then come "
+			    "CUDA_HOME and CUDA_PATH" },
+	{ "SOURCE_DATE_EPOCH", "seconds since 1970: calendar time in results stands still there" },
+	{ NULL, NULL },
+};
+
+/* Text from column `at` on, wrapped at PAGE_WIDTH, with further lines indented alike. Line breaks
+ * of the text are kept. */
+static void put_wrapped(FILE *out, const char *text, size_t at, size_t indent)
+{
+	size_t column = at;
+
+	while (*text != '\0') {
+		size_t blanks = strspn(text, " "), len = strcspn(text + blanks, " \n");
+
+		if (text[blanks] == '\n') {
+			fputc('\n', out);
+			text += blanks + 1;
+			if (*text != '\0' && *text != '\n')
+				fprintf(out, "%*s", (int)indent, "");
+			column = indent;
+			continue;
+		}
+		if (column > indent && column + blanks + len > PAGE_WIDTH) {
+			fprintf(out, "\n%*s", (int)indent, "");
+			column = indent;
+			blanks = 0;
+		}
+		if (column == indent)
+			blanks = 0;
+		fprintf(out, "%*s%.*s", (int)blanks, "", (int)len, text + strspn(text, " "));
+		column += blanks + len;
+		text += strspn(text, " ") + len;
+	}
+	fputc('\n', out);
+}
+
+/* "  name" and its text beside it, or below it when the name is long. */
+static void put_entry(FILE *out, const char *name, size_t column, const char *text)
+{
+	size_t width = strlen(name) + 2;
+
+	fprintf(out, "  %s", name);
+	if (width + 2 > column) {
+		fputc('\n', out);
+		width = 0;
+	}
+	fprintf(out, "%*s", (int)(column - width), "");
+	put_wrapped(out, text, column, column);
+}
+
+void rfl_help_meta(const struct rfl_opt *row, struct rfl_buf *out)
+{
+	bool list = row->kind == RFL_OPT_LIST || row->kind == RFL_OPT_INT_LIST;
+
+	if (row->kind == RFL_OPT_FLAG)
+		return;
+	rfl_buf_printf(out, " %s", row->meta ? row->meta : "VALUE");
+	if (list && !(row->meta && strstr(row->meta, "...")))
+		rfl_buf_puts(out, "...");
+}
+
+static void put_name(const struct rfl_opt *row, struct rfl_buf *out)
+{
+	if (row->letter)
+		rfl_buf_printf(out, "-%c, ", row->letter);
+	else
+		rfl_buf_puts(out, "    ");
+	rfl_buf_printf(out, "--%s%s", row->negatable ? "[no-]" : "", row->name);
+	rfl_help_meta(row, out);
+}
+
+void rfl_help_text(const struct rfl_opt *row, struct rfl_buf *out)
+{
+	char range[128];
+	const char *sep = " (";
+
+	rfl_buf_puts(out, row->help ? row->help : "");
+	if (row->choices) {
+		rfl_buf_puts(out, sep);
+		for (size_t i = 0; row->choices[i]; i++)
+			rfl_buf_printf(out, "%s%s", i > 0 ? ", " : "", row->choices[i]);
+		sep = "; ";
+	}
+	rfl_opt_range(row, range, sizeof(range)); /* "number from 1 to 9", "number of at least 1" */
+	if (strlen(range) > strlen("number")) {
+		const char *bounds = range + strlen("number ");
+
+		bounds += strcspn(bounds, " ") + 1;
+		rfl_buf_printf(out, "%s%s", sep, bounds);
+		sep = "; ";
+	}
+	if (row->required) {
+		rfl_buf_printf(out, "%srequired", sep);
+		sep = "; ";
+	} else if (row->def && row->kind != RFL_OPT_FLAG) {
+		rfl_buf_printf(out, "%sdefault %s", sep, row->def);
+		sep = "; ";
+	} else if (row->def && strcmp(row->def, "on") == 0) {
+		rfl_buf_printf(out, "%son by default", sep);
+		sep = "; ";
+	}
+	if (strcmp(sep, "; ") == 0)
+		rfl_buf_putc(out, ')');
+}
+
+static void put_options(FILE *out, const char *title, const struct rfl_opt *rows)
+{
+	struct rfl_buf name, text;
+
+	rfl_buf_init(&name, 0);
+	rfl_buf_init(&text, 0);
+	for (const struct rfl_opt *row = rows; row->name; row++) {
+		if (row->hidden)
+			continue;
+		if (row->group || title)
+			fprintf(out, "\n%s:\n", row->group ? row->group : title);
+		title = NULL; /* once, and not above rows that are all hidden */
+		rfl_buf_reset(&name);
+		rfl_buf_reset(&text);
+		put_name(row, &name);
+		rfl_help_text(row, &text);
+		put_entry(out, rfl_buf_str(&name), NAME_COLUMN, rfl_buf_str(&text));
+	}
+	rfl_buf_fini(&name);
+	rfl_buf_fini(&text);
+}
+
+static bool has_optional(const struct rfl_cmd *cmd)
+{
+	for (const struct rfl_opt *row = cmd->opts; row && row->name; row++)
+		if (!row->required && !row->hidden)
+			return true;
+	return false;
+}
+
+void rfl_help_usage(const struct rfl_cmd *cmd, struct rfl_buf *out)
+{
+	rfl_buf_puts(out, cmd->name);
+	if (cmd->operands)
+		rfl_buf_printf(out, " %s", cmd->operands);
+	for (const struct rfl_opt *row = cmd->opts; row && row->name; row++) {
+		if (!row->required)
+			continue;
+		rfl_buf_printf(out, " --%s", row->name);
+		rfl_help_meta(row, out);
+	}
+	if (has_optional(cmd))
+		rfl_buf_puts(out, " [options]");
+}
+
+/* Each line of the example, indented. */
+static void put_example(FILE *out, const char *text)
+{
+	fputs("\nExamples:\n", out);
+	while (*text != '\0') {
+		size_t len = strcspn(text, "\n");
+
+		fprintf(out, "  %.*s\n", (int)len, text);
+		text += len + (text[len] == '\n');
+	}
+}
+
+void rfl_cmd_help(FILE *out, const struct rfl_cmd *cmd)
+{
+	struct rfl_buf usage;
+
+	rfl_buf_init(&usage, 0);
+	rfl_buf_puts(&usage, "roofline ");
+	rfl_help_usage(cmd, &usage);
+	fputs("Usage: ", out);
+	put_wrapped(out, rfl_buf_str(&usage), 7, 7);
+	rfl_buf_fini(&usage);
+	fprintf(out, "\n%c%s.\n", toupper((unsigned char)cmd->summary[0]), cmd->summary + 1);
+	if (cmd->description) {
+		fputc('\n', out);
+		put_wrapped(out, cmd->description, 0, 0);
+	}
+	if (cmd->opts && cmd->opts->name)
+		put_options(out, "Options", cmd->opts);
+	put_options(out, "Options of every command", rfl_opt_global_rows);
+	if (cmd->example)
+		put_example(out, cmd->example);
+}
+
+static void put_command(FILE *out, const struct rfl_cmd *cmd)
+{
+	put_entry(out, cmd->name, CMD_COLUMN, cmd->summary);
+}
+
+void rfl_help_overview(FILE *out)
+{
+	fputs("Usage: roofline COMMAND [options]\n\n", out);
+	put_wrapped(
+		out,
+		"Trains a network for a short, measured burst, counts what ran, measures what the "
+		"machine can do, and draws where the burst stands under the roof.",
+		0, 0);
+	fputs("\nCommands:\n", out);
+	for (size_t i = 0; rfl_cmd_at(i); i++)
+		if (!rfl_cmd_at(i)->hidden)
+			put_command(out, rfl_cmd_at(i));
+	put_options(out, "Options of every command", rfl_opt_global_rows);
+	fputs("\nEnvironment:\n", out);
+	for (size_t i = 0; rfl_help_environment[i][0]; i++)
+		put_entry(out, rfl_help_environment[i][0], NAME_COLUMN, rfl_help_environment[i][1]);
+	fputs("\nExit codes: 0 done, 1 failed, 2 wrong usage, 3 a fact is missing, 77 not "
+	      "available "
+	      "here.\n'roofline COMMAND --help' explains a command, 'roofline doctor' says what "
+	      "works "
+	      "here.\n",
+	      out);
+}
+
+void rfl_help_group(FILE *out, const char *group)
+{
+	fprintf(out, "Usage: roofline %s COMMAND [options]\n\nCommands:\n", group);
+	for (size_t i = 0; rfl_cmd_at(i); i++) {
+		const struct rfl_cmd *cmd = rfl_cmd_at(i);
+
+		if (!cmd->hidden && rfl_cmd_in_group(cmd, group))
+			put_command(out, cmd);
+	}
+}

@@ -1,0 +1,364 @@
+/*
+ * costs.c - add up what the operations of a network cost. What one of them costs is in its own file
+ * op/, what the graph says of it in links.c; here is what belongs to no single operation: where
+ * gradients meet, what is run again, what must move at least, the loss, and the sums.
+ *
+ * Everything that does not depend on the batch is prepared once; rfl_count_at() only multiplies and
+ * adds.
+ */
+#include "complexity/count.h"
+
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "complexity/count/links.h"
+#include "complexity/op.h"
+#include "complexity/count/optimizer.h"
+
+const char *const rfl_fusion_names[] = { "unfused", "fused", "compulsory", NULL };
+
+struct rfl_count_workspace {
+	struct rfl_links *links;
+	int64_t unread; /* elements of trained parameters that the passes need not read */
+};
+
+int64_t rfl_dtype_bytes(enum rfl_dtype dtype)
+{
+	switch (dtype) {
+	case RFL_DTYPE_F16:
+	case RFL_DTYPE_BF16:
+		return 2;
+	case RFL_DTYPE_I64:
+		return 8;
+	case RFL_DTYPE_F32:
+		break;
+	}
+	return 4;
+}
+
+int64_t rfl_elementwise_sum(const struct rfl_elementwise *e)
+{
+	return e->add + e->mul + e->compare + e->special;
+}
+
+/*
+ * A tensor with k readers collects k gradients: k - 1 additions per element. Unfused each reads two
+ * tensors and writes one; fused the addition is part of the operation that makes the gradient,
+ * which reads what is there already.
+ */
+static void count_joins(struct rfl_cost_context *c, const struct rfl_link *link,
+			struct rfl_cost *cost)
+{
+	struct rfl_traffic *u = &cost->traffic[RFL_FUSION_UNFUSED][RFL_PASS_DGRAD];
+	struct rfl_traffic *f = &cost->traffic[RFL_FUSION_FUSED][RFL_PASS_DGRAD];
+	int64_t *adds = &cost->elementwise[RFL_PASS_DGRAD].add;
+	int64_t n;
+
+	if (!link->grad || link->gradients < 2)
+		return;
+	n = rfl_cost_mul(c, link->gradients - 1, c->out);
+	*adds = rfl_cost_add(c, *adds, n);
+	rfl_cost_read(c, u, n, 2 * c->value_bytes);
+	rfl_cost_write(c, u, n, c->value_bytes);
+	rfl_cost_read(c, f, n, c->value_bytes);
+}
+
+/* The forward pass once more, biases included. Least traffic does not grow by it: another schedule
+ * keeps what this one makes again. */
+static void count_again(struct rfl_cost_context *c, struct rfl_cost *cost)
+{
+	const struct rfl_elementwise *e = &cost->elementwise[RFL_PASS_FORWARD];
+	struct rfl_elementwise *again = &cost->elementwise[RFL_PASS_RECOMPUTE];
+	int64_t *macs = cost->macs;
+
+	macs[RFL_PASS_RECOMPUTE] =
+		rfl_cost_add(c, macs[RFL_PASS_RECOMPUTE], macs[RFL_PASS_FORWARD]);
+	again->add = rfl_cost_add(c, again->add, rfl_cost_add(c, e->add, cost->bias_adds));
+	again->mul = rfl_cost_add(c, again->mul, e->mul);
+	again->compare = rfl_cost_add(c, again->compare, e->compare);
+	again->special = rfl_cost_add(c, again->special, e->special);
+	for (int level = RFL_FUSION_UNFUSED; level <= RFL_FUSION_FUSED; level++) {
+		struct rfl_traffic *t = cost->traffic[level];
+
+		rfl_cost_read(c, &t[RFL_PASS_RECOMPUTE], t[RFL_PASS_FORWARD].read_bytes, 1);
+		rfl_cost_write(c, &t[RFL_PASS_RECOMPUTE], t[RFL_PASS_FORWARD].write_bytes, 1);
+	}
+}
+
+/* Of its own table an embedding needs the rows that the text names, at most all. */
+static int64_t params_read(struct rfl_cost_context *c, const struct rfl_link *link)
+{
+	const struct rfl_embedding *a = &c->node->attr.embedding;
+
+	if (c->node->op != RFL_OP_EMBEDDING || link->lent || c->in >= a->vocab)
+		return link->params;
+	return rfl_cost_mul(c, c->in, a->features);
+}
+
+/*
+ * What must move whatever the schedule: each parameter is read once and its gradient written once
+ * (that of an embedding is dense), the image is read, and in inference the logits are written.
+ * Running statistics are read and written in training; in inference they fold into the parameters.
+ */
+static void count_compulsory(struct rfl_cost_context *c, const struct rfl_net *net,
+			     const struct rfl_link *link, struct rfl_cost *cost)
+{
+	struct rfl_traffic *t = cost->traffic[RFL_FUSION_COMPULSORY];
+
+	rfl_cost_read(c, &t[RFL_PASS_FORWARD], params_read(c, link), c->param_bytes);
+	rfl_cost_write(c, &t[RFL_PASS_WGRAD], link->trained, c->param_bytes);
+	if (c->options->training) {
+		rfl_cost_read(c, &t[RFL_PASS_FORWARD], link->buffers, c->param_bytes);
+		rfl_cost_write(c, &t[RFL_PASS_FORWARD], link->buffers, c->param_bytes);
+	} else if (c->node == &net->nodes[net->output]) {
+		rfl_cost_write(c, &t[RFL_PASS_FORWARD], c->out, c->value_bytes);
+	}
+	if (c->node->op == RFL_OP_INPUT) {
+		int64_t size = c->node->dtype == RFL_DTYPE_I64 ? rfl_dtype_bytes(RFL_DTYPE_I64)
+							       : c->value_bytes;
+
+		rfl_cost_read(c, &t[RFL_PASS_FORWARD], c->out, size);
+		if (link->grad)
+			rfl_cost_write(c, &t[RFL_PASS_DGRAD], c->out, size);
+	}
+}
+
+/*
+ * Every word of a cost is 0 or more, so a sum of two that does not fit 63 bits still fits 64 and
+ * shows in the top bit. A sweep spends most of its time in this loop: it has no branches, and the
+ * two never overlap, so that a compiler adds several words at once.
+ */
+static void add_cost(struct rfl_cost_context *c, struct rfl_cost *sum, const struct rfl_cost *cost)
+{
+	enum { WORDS = sizeof(*sum) / sizeof(uint64_t) };
+	_Static_assert(sizeof(*sum) % sizeof(uint64_t) == 0, "a cost is made of int64 alone");
+	uint64_t *restrict to = (uint64_t *)(void *)sum, seen = 0;
+	const uint64_t *restrict from = (const uint64_t *)(const void *)cost;
+
+	for (int i = 0; i < WORDS; i++) {
+		to[i] += from[i];
+		seen |= to[i];
+	}
+	c->overflow |= seen > INT64_MAX;
+}
+
+static enum rfl_rc too_big(const struct rfl_net *net, const struct rfl_node *node, int64_t batch,
+			   struct rfl_err *err)
+{
+	return rfl_fail(err, RFL_EOVERFLOW, 0,
+			"%s: %s (%s): its counts at batch %lld do not fit 63 bits", net->model,
+			*node->name ? node->name : "top level", rfl_op_info_of(node->op)->module,
+			(long long)batch);
+}
+
+static void count_node(struct rfl_cost_context *c, const struct rfl_net *net,
+		       const struct rfl_link *link, struct rfl_cost *cost)
+{
+	const struct rfl_op_info *op = rfl_op_info_of(c->node->op);
+
+	if (op->cost && !c->overflow)
+		op->cost(c, cost);
+	if (link->again)
+		count_again(c, cost);
+	count_joins(c, link, cost);
+	count_compulsory(c, net, link, cost);
+}
+
+static enum rfl_rc count_nodes(struct rfl_count *count, struct rfl_err *err)
+{
+	const struct rfl_links *links = count->workspace->links;
+
+	for (int i = 0; i < count->nnodes; i++) {
+		struct rfl_cost *cost = &count->nodes[i];
+		struct rfl_cost_context *c;
+
+		if (links->nodes[i].free)
+			continue;
+		c = rfl_links_at(&links->contexts[i], count->options.batch);
+		*cost = (struct rfl_cost){ 0 }; /* what is free has been so from the start */
+		count_node(c, count->net, &links->nodes[i], cost);
+		add_cost(c, &count->total, cost);
+		if (links->nodes[i].trained)
+			count->workspace->unread +=
+				links->nodes[i].params - params_read(c, &links->nodes[i]);
+		if (c->overflow)
+			return too_big(count->net, c->node, c->batch, err);
+	}
+	return RFL_OK;
+}
+
+/* The losses are no nodes of the net: engines know them, and inference has none. All of them read
+ * the same labels. */
+static enum rfl_rc count_losses(struct rfl_count *count, struct rfl_err *err)
+{
+	const struct rfl_links *links = count->workspace->links;
+
+	for (int i = 0; i < links->nlosses && count->options.training; i++) {
+		struct rfl_cost_context *c =
+			rfl_links_at(&links->losses[i].context, count->options.batch);
+		struct rfl_cost cost = { 0 };
+
+		if (!c->overflow)
+			rfl_op_info_of(c->node->op)->cost(c, &cost);
+		if (i == 0)
+			rfl_cost_read(c, &cost.traffic[RFL_FUSION_COMPULSORY][RFL_PASS_FORWARD],
+				      c->out, rfl_dtype_bytes(RFL_DTYPE_I64));
+		add_cost(c, &count->loss, &cost);
+		add_cost(c, &count->total, &cost);
+		if (c->overflow)
+			return too_big(count->net, c->node, c->batch, err);
+	}
+	return RFL_OK;
+}
+
+static int64_t add_kinds(struct rfl_cost_context *c, int64_t sum, const struct rfl_elementwise *e)
+{
+	sum = rfl_cost_add(c, rfl_cost_add(c, sum, e->add), e->mul);
+	return rfl_cost_add(c, rfl_cost_add(c, sum, e->compare), e->special);
+}
+
+/* The sums over passes and kinds that are made of the totals, below and in summary.c, must fit too,
+ * so that they need no check there. */
+static enum rfl_rc check_sums(const struct rfl_count *count, struct rfl_err *err)
+{
+	struct rfl_cost_context c = { 0 };
+	int64_t macs = 0,
+		elementwise = add_kinds(&c, count->total.bias_adds, &count->optimizer_flops);
+
+	for (int pass = 0; pass < RFL_PASS_COUNT; pass++) {
+		macs = rfl_cost_add(&c, macs, count->total.macs[pass]);
+		elementwise = add_kinds(&c, elementwise, &count->total.elementwise[pass]);
+	}
+	(void)rfl_cost_mul(&c, macs, 2);
+	for (int level = 0; level < RFL_FUSION_COUNT; level++) {
+		int64_t bytes =
+			rfl_cost_add(&c, count->optimizer.read_bytes, count->optimizer.write_bytes);
+
+		for (int pass = 0; pass < RFL_PASS_COUNT; pass++) {
+			const struct rfl_traffic *t = &count->total.traffic[level][pass];
+
+			bytes = rfl_cost_add(&c, bytes, t->read_bytes);
+			bytes = rfl_cost_add(&c, bytes, t->write_bytes);
+		}
+	}
+	if (c.overflow)
+		return rfl_fail(err, RFL_EOVERFLOW, 0,
+				"%s: totals at batch %lld do not fit 63 bits", count->net->model,
+				(long long)count->options.batch);
+	return RFL_OK;
+}
+
+enum rfl_rc rfl_count_at(struct rfl_count *count, int64_t batch, struct rfl_err *err)
+{
+	enum rfl_rc rc;
+
+	if (batch < 1)
+		return rfl_fail(err, RFL_EINVAL, 0, "%s: batch %lld is not 1 or more",
+				count->net->model, (long long)batch);
+	count->options.batch = batch;
+	count->total = count->loss = (struct rfl_cost){ 0 };
+	count->workspace->unread = 0;
+	rc = count_nodes(count, err);
+	if (rc == RFL_OK)
+		rc = count_losses(count, err);
+	if (rc == RFL_OK)
+		rc = rfl_optimizer_count(count, count->workspace->unread, err);
+	if (rc == RFL_OK)
+		rc = check_sums(count, err);
+	return rc;
+}
+
+/* What does not depend on the batch. */
+static enum rfl_rc prepare(struct rfl_count *count, struct rfl_err *err)
+{
+	size_t nnodes = (size_t)count->nnodes;
+	enum rfl_rc rc;
+
+	count->nodes = rfl_alloc_array(nnodes, sizeof(*count->nodes));
+	count->needs_dgrad = rfl_alloc_array(nnodes, sizeof(*count->needs_dgrad));
+	count->workspace = calloc(1, sizeof(*count->workspace));
+	if (!count->nodes || !count->needs_dgrad || !count->workspace)
+		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", count->net->model);
+	rc = rfl_links_new(count->net, &count->options, &count->workspace->links, err);
+	if (rc != RFL_OK)
+		return rc;
+	count->trained = count->workspace->links->trained;
+	for (size_t i = 0; i < nnodes; i++)
+		count->needs_dgrad[i] = count->workspace->links->contexts[i].needs_dgrad;
+	return RFL_OK;
+}
+
+enum rfl_rc rfl_count_net(const struct rfl_net *net, const struct rfl_count_options *options,
+			  struct rfl_count **ret, struct rfl_err *err)
+{
+	struct rfl_count *count = calloc(1, sizeof(*count));
+	enum rfl_rc rc;
+
+	if (!count)
+		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", net->model);
+	*count = (struct rfl_count){
+		.options = *options,
+		.params = rfl_net_param_count(net),
+		.buffers = rfl_net_buffer_count(net),
+		.nnodes = net->nnodes,
+		.net = net,
+	};
+	rc = prepare(count, err);
+	if (rc == RFL_OK)
+		rc = rfl_count_at(count, options->batch, err);
+	if (rc == RFL_OK)
+		*ret = count;
+	else
+		rfl_count_free(count);
+	return rc;
+}
+
+void rfl_count_free(struct rfl_count *count)
+{
+	if (!count)
+		return;
+	if (count->workspace)
+		rfl_links_free(count->workspace->links);
+	free(count->workspace);
+	free(count->nodes);
+	free(count->needs_dgrad);
+	free(count);
+}
+
+int64_t rfl_count_forward_flops(const struct rfl_count *count)
+{
+	return 2 * count->total.macs[RFL_PASS_FORWARD];
+}
+
+int64_t rfl_count_model_flops(const struct rfl_count *count)
+{
+	const int64_t *macs = count->total.macs;
+
+	return 2 * (macs[RFL_PASS_FORWARD] + macs[RFL_PASS_DGRAD] + macs[RFL_PASS_WGRAD]);
+}
+
+int64_t rfl_count_training_flops(const struct rfl_count *count)
+{
+	return rfl_count_model_flops(count) + 2 * count->total.macs[RFL_PASS_RECOMPUTE];
+}
+
+static int64_t both_ways(const struct rfl_traffic *t)
+{
+	return t->read_bytes + t->write_bytes;
+}
+
+int64_t rfl_count_bytes(const struct rfl_count *count, enum rfl_fusion fusion, enum rfl_scope scope)
+{
+	const struct rfl_traffic *t = count->total.traffic[fusion];
+	int64_t bytes = both_ways(&t[RFL_PASS_FORWARD]);
+
+	if (scope == RFL_SCOPE_FORWARD)
+		return bytes;
+	if (scope == RFL_SCOPE_STEP && fusion == RFL_FUSION_COMPULSORY)
+		return both_ways(&count->step_compulsory);
+	for (int pass = RFL_PASS_DGRAD; pass < RFL_PASS_COUNT; pass++)
+		bytes += both_ways(&t[pass]);
+	if (scope == RFL_SCOPE_STEP)
+		bytes += both_ways(&count->optimizer);
+	return bytes;
+}

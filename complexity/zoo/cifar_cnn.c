@@ -1,0 +1,67 @@
+/*
+ * cifar_cnn.c - the small network of three convolutions and three linear layers that benchmark
+ * reports train on CIFAR-10 and MNIST, written as one Sequential. The first linear layer takes what
+ * the image leaves after three poolings: 2048 features of 32x32, 1152 of 28x28. A report gives the
+ * network "1.2M+" parameters; the summaries say the exact numbers, and a test holds them to that.
+ */
+#include "complexity/zoo/impl.h"
+
+static int features(struct rfl_net_builder *b, int x)
+{
+	x = rfl_conv2d(b, x, "0", 32, .kernel = 3, .pad = 1, .bias = true);
+	x = rfl_relu(b, x, "1", RFL_OUT_OF_PLACE);
+	x = rfl_max_pool(b, x, "2", .kernel = 2);
+	x = rfl_conv2d(b, x, "3", 64, .kernel = 3, .pad = 1, .bias = true);
+	x = rfl_relu(b, x, "4", RFL_OUT_OF_PLACE);
+	x = rfl_max_pool(b, x, "5", .kernel = 2);
+	x = rfl_conv2d(b, x, "6", 128, .kernel = 3, .pad = 1, .bias = true);
+	x = rfl_relu(b, x, "7", RFL_OUT_OF_PLACE);
+	return rfl_max_pool(b, x, "8", .kernel = 2);
+}
+
+static int build(struct rfl_net_builder *b, const void *config, const struct rfl_zoo_sizes *sizes)
+{
+	int x = features(b, rfl_zoo_image(b, sizes));
+
+	(void)config;
+	x = rfl_net_as_module(b, rfl_flatten(b, x), "9");
+	x = rfl_linear(b, x, "10", 512, true);
+	x = rfl_relu(b, x, "11", RFL_OUT_OF_PLACE);
+	x = rfl_dropout(b, x, "12", 0.5);
+	x = rfl_linear(b, x, "13", 256, true);
+	x = rfl_relu(b, x, "14", RFL_OUT_OF_PLACE);
+	x = rfl_dropout(b, x, "15", 0.5);
+	return rfl_linear(b, x, "16", sizes->classes, true);
+}
+
+static const struct rfl_zoo_entry entries[] = {
+	{
+		.model = {
+			.name = "cifar_cnn",
+			.title = "CIFAR CNN",
+			.family = "cifar_cnn",
+			.summary = "3 convolutions, 3 linear layers for CIFAR-10: 1,276,234 "
+				   "parameters, \"1.2M+\" in reports",
+			.image_size = 32,
+			.classes = 10,
+		},
+	},
+	{
+		.model = {
+			.name = "mnist_cnn",
+			.title = "MNIST CNN",
+			.family = "cifar_cnn",
+			.summary = "the same for MNIST, one channel of 28x28: 816,906 parameters",
+			.image_size = 28,
+			.channels = 1,
+			.classes = 10,
+		},
+	},
+};
+
+const struct rfl_zoo_family rfl_zoo_cifar_cnn = {
+	.name = "cifar_cnn",
+	.entries = entries,
+	.nentries = RFL_ARRAY_LEN(entries),
+	.build = build,
+};

@@ -1,0 +1,186 @@
+/*
+ * efficientnet.c - EfficientNet (Tan and Le, "EfficientNet: Rethinking Model Scaling for
+ * Convolutional Neural Networks", ICML 2019) and EfficientNetV2 (Tan and Le, ICML 2021), as
+ * torchvision writes them: batch norms of B5 to B7 and of V2 have constants of their own.
+ */
+#include <math.h>
+#include <stdio.h>
+
+#include "complexity/zoo/blocks.h"
+#include "complexity/zoo/impl.h"
+
+/* One row of a paper's table; layers 0 ends it. `fused`: one convolution for the first two. */
+struct stage {
+	bool fused;
+	int expand, kernel, stride, out, layers;
+};
+
+struct efficientnet {
+	const struct stage *stages;
+	int first,
+		last; /* channels of the first convolution; of the last, 0: four times its input */
+	double width, depth;
+	double dropout, eps, momentum;
+};
+
+static const double STOCHASTIC_DEPTH = 0.2; /* of the last block, from 0 up in even steps */
+
+/* Table 1 of the first paper. */
+static const struct stage stages_b[] = {
+	{ false, 1, 3, 1, 16, 1 },  { false, 6, 3, 2, 24, 2 },
+	{ false, 6, 5, 2, 40, 2 },  { false, 6, 3, 2, 80, 3 },
+	{ false, 6, 5, 1, 112, 3 }, { false, 6, 5, 2, 192, 4 },
+	{ false, 6, 3, 1, 320, 1 }, { 0 },
+};
+
+/* Table 4 of the second paper, and its larger forms. */
+static const struct stage stages_s[] = {
+	{ true, 1, 3, 1, 24, 2 },
+	{ true, 4, 3, 2, 48, 4 },
+	{ true, 4, 3, 2, 64, 4 },
+	{ false, 4, 3, 2, 128, 6 },
+	{ false, 6, 3, 1, 160, 9 },
+	{ false, 6, 3, 2, 256, 15 },
+	{ 0 },
+};
+static const struct stage stages_m[] = {
+	{ true, 1, 3, 1, 24, 3 },    { true, 4, 3, 2, 48, 5 },
+	{ true, 4, 3, 2, 80, 5 },    { false, 4, 3, 2, 160, 7 },
+	{ false, 6, 3, 1, 176, 14 }, { false, 6, 3, 2, 304, 18 },
+	{ false, 6, 3, 1, 512, 5 },  { 0 },
+};
+static const struct stage stages_l[] = {
+	{ true, 1, 3, 1, 32, 4 },    { true, 4, 3, 2, 64, 7 },
+	{ true, 4, 3, 2, 96, 7 },    { false, 4, 3, 2, 192, 10 },
+	{ false, 6, 3, 1, 224, 19 }, { false, 6, 3, 2, 384, 25 },
+	{ false, 6, 3, 1, 640, 7 },  { 0 },
+};
+
+static int64_t channels(const struct efficientnet *e, int width)
+{
+	return rfl_zoo_divisible(width * e->width, 8);
+}
+
+static int layers(const struct efficientnet *e, const struct stage *s)
+{
+	return (int)ceil(s->layers * e->depth);
+}
+
+/* Expansion and depthwise convolution in one, then the projection; without expansion one alone. */
+static int fused(struct rfl_net_builder *b, int x, const struct stage *s, int64_t out,
+		 int64_t stride)
+{
+	int64_t in = rfl_net_channels(b, x);
+	int64_t hidden = rfl_zoo_divisible((double)in * s->expand, 8);
+	bool expands = hidden != in;
+
+	x = rfl_zoo_conv_norm(b, x, "block.0", expands ? hidden : out, .kernel = s->kernel,
+			      .stride = stride, .activation = RFL_OP_SILU);
+	return expands ? rfl_zoo_conv_norm(b, x, "block.1", out, .kernel = 1) : x;
+}
+
+/* The parts of a block that are there are numbered as they come. */
+static int mbconv(struct rfl_net_builder *b, int x, const struct stage *s, int64_t out,
+		  int64_t stride)
+{
+	int64_t in = rfl_net_channels(b, x);
+	int64_t hidden = rfl_zoo_divisible((double)in * s->expand, 8);
+	const struct rfl_zoo_squeeze_args squeeze = {
+		.channels = in < 4 ? 1 : in / 4,
+		.activation = RFL_OP_SILU,
+		.inplace = RFL_INPLACE,
+		.scale = RFL_OP_SIGMOID,
+	};
+	bool expands = hidden != in;
+
+	if (expands)
+		x = rfl_zoo_conv_norm(b, x, "block.0", hidden, .activation = RFL_OP_SILU);
+	x = rfl_zoo_conv_norm(b, x, expands ? "block.1" : "block.0", hidden, .kernel = s->kernel,
+			      .stride = stride, .groups = hidden, .activation = RFL_OP_SILU);
+	x = rfl_zoo_squeeze_excitation(b, x, expands ? "block.2" : "block.1", &squeeze);
+	return rfl_zoo_conv_norm(b, x, expands ? "block.3" : "block.2", out, .kernel = 1);
+}
+
+static int residual(struct rfl_net_builder *b, int x, const struct stage *s, int64_t out,
+		    int64_t stride, double drop)
+{
+	bool connects = stride == 1 && rfl_net_channels(b, x) == out;
+	int identity = x;
+
+	rfl_net_block_begin(b);
+	x = s->fused ? fused(b, x, s, out, stride) : mbconv(b, x, s, out, stride);
+	if (connects) {
+		x = rfl_stochastic_depth(b, x, "stochastic_depth", drop);
+		x = rfl_add(b, x, identity, RFL_INPLACE);
+	}
+	rfl_net_block_end(b);
+	return x;
+}
+
+static int build(struct rfl_net_builder *b, const void *config, const struct rfl_zoo_sizes *sizes)
+{
+	const struct efficientnet *e = config;
+	int x = rfl_zoo_image(b, sizes), stage = 1, block = 0, blocks = 0;
+	char name[32];
+
+	for (const struct stage *s = e->stages; s->layers; s++)
+		blocks += layers(e, s);
+	rfl_net_batch_norm_defaults(b, e->eps, e->momentum);
+	x = rfl_zoo_conv_norm(b, x, "features.0", channels(e, e->first), .kernel = 3, .stride = 2,
+			      .activation = RFL_OP_SILU);
+	for (const struct stage *s = e->stages; s->layers; s++, stage++) {
+		for (int i = 0; i < layers(e, s); i++, block++) {
+			rfl_net_enter(b, "features.%d.%d", stage, i);
+			x = residual(b, x, s, channels(e, s->out), i == 0 ? s->stride : 1,
+				     STOCHASTIC_DEPTH * block / blocks);
+			rfl_net_leave(b);
+		}
+	}
+	(void)snprintf(name, sizeof(name), "features.%d", stage);
+	x = rfl_zoo_conv_norm(b, x, name, e->last ? e->last : 4 * rfl_net_channels(b, x),
+			      .activation = RFL_OP_SILU);
+	x = rfl_adaptive_avg_pool(b, x, "avgpool", 1, 1);
+	x = rfl_flatten(b, x);
+	x = rfl_net_in_place(b, rfl_dropout(b, x, "classifier.0", e->dropout));
+	return rfl_linear(b, x, "classifier.1", sizes->classes, true);
+}
+
+/* clang-format off */
+#define EFFICIENTNET(name_, title_, summary_, size_, ...) \
+	{ \
+		.model = { \
+			.name = "efficientnet_" name_, \
+			.title = "EfficientNet" title_, \
+			.family = "efficientnet", \
+			.summary = (summary_), \
+			.image_size = (size_), \
+			.classes = 1000, \
+		}, \
+		.config = &(const struct efficientnet){ __VA_ARGS__ }, \
+	}
+#define B(number_, size_, width_, depth_, dropout_, eps_, momentum_) \
+	EFFICIENTNET("b" number_, "-B" number_, \
+		     "MBConv blocks, scaled " #width_ " wide and " #depth_ " deep (Tan and Le 2019)", \
+		     size_, .stages = stages_b, .first = 32, .width = (width_), .depth = (depth_), \
+		     .dropout = (dropout_), .eps = (eps_), .momentum = (momentum_))
+#define V2(letter_, title_, size_, stages_, first_, dropout_) \
+	EFFICIENTNET("v2_" letter_, "V2-" title_, "fused and plain MBConv blocks (Tan and Le 2021)", \
+		     size_, .stages = (stages_), .first = (first_), .last = 1280, .width = 1.0, \
+		     .depth = 1.0, .dropout = (dropout_), .eps = 1e-3, .momentum = 0.1)
+/* clang-format on */
+
+static const struct rfl_zoo_entry entries[] = {
+	B("0", 224, 1.0, 1.0, 0.2, 1e-5, 0.1),  B("1", 240, 1.0, 1.1, 0.2, 1e-5, 0.1),
+	B("2", 288, 1.1, 1.2, 0.3, 1e-5, 0.1),  B("3", 300, 1.2, 1.4, 0.3, 1e-5, 0.1),
+	B("4", 380, 1.4, 1.8, 0.4, 1e-5, 0.1),  B("5", 456, 1.6, 2.2, 0.4, 1e-3, 0.01),
+	B("6", 528, 1.8, 2.6, 0.5, 1e-3, 0.01), B("7", 600, 2.0, 3.1, 0.5, 1e-3, 0.01),
+	V2("s", "S", 384, stages_s, 24, 0.2),   V2("m", "M", 480, stages_m, 24, 0.3),
+	V2("l", "L", 480, stages_l, 32, 0.4),
+};
+
+const struct rfl_zoo_family rfl_zoo_efficientnet = {
+	.name = "efficientnet",
+	.entries = entries,
+	.nentries = RFL_ARRAY_LEN(entries),
+	.build = build,
+};

@@ -1,0 +1,215 @@
+/*
+ * families.c - the list of families, and finding and building a model by its name.
+ */
+#include "complexity/zoo.h"
+
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/text.h"
+#include "complexity/zoo/impl.h"
+
+const char *const rfl_attention_names[] = { "auto", "composed", "naive", "sdpa", NULL };
+
+/* One line per family: image models by age, then language models. */
+/* clang-format off */
+static const struct rfl_zoo_family *const families[] = {
+	&rfl_zoo_cifar_cnn,
+	&rfl_zoo_alexnet,
+	&rfl_zoo_vgg,
+	&rfl_zoo_googlenet,
+	&rfl_zoo_inception,
+	&rfl_zoo_resnet,
+	&rfl_zoo_squeezenet,
+	&rfl_zoo_densenet,
+	&rfl_zoo_mobilenet,
+	&rfl_zoo_mnasnet,
+	&rfl_zoo_shufflenet,
+	&rfl_zoo_efficientnet,
+	&rfl_zoo_regnet,
+	&rfl_zoo_convnext,
+	&rfl_zoo_vit,
+	&rfl_zoo_swin,
+	&rfl_zoo_maxvit,
+	&rfl_zoo_cs336,
+	&rfl_zoo_gpt2,
+	&rfl_zoo_llama,
+};
+/* clang-format on */
+
+enum { MAX_NAMES = 512, SUGGESTIONS = 3 };
+
+static const struct rfl_zoo_entry *entry_at(size_t i, const struct rfl_zoo_family **family)
+{
+	for (size_t f = 0; f < RFL_ARRAY_LEN(families); f++) {
+		if (i < families[f]->nentries) {
+			*family = families[f];
+			return &families[f]->entries[i];
+		}
+		i -= families[f]->nentries;
+	}
+	return NULL;
+}
+
+const struct rfl_zoo_model *rfl_zoo_at(size_t i)
+{
+	const struct rfl_zoo_family *family = NULL;
+	const struct rfl_zoo_entry *entry = entry_at(i, &family);
+
+	return entry ? &entry->model : NULL;
+}
+
+/* Collect every name and alias; returns how many. */
+static size_t all_names(const char *names[MAX_NAMES])
+{
+	const struct rfl_zoo_model *model;
+	size_t n = 0;
+
+	for (size_t i = 0; n < MAX_NAMES && (model = rfl_zoo_at(i)); i++) {
+		names[n++] = model->name;
+		for (const char *const *alias = model->aliases; n < MAX_NAMES && alias && *alias;
+		     alias++)
+			names[n++] = *alias;
+	}
+	return n;
+}
+
+static enum rfl_rc not_found(const char *name, struct rfl_err *err)
+{
+	const char *names[MAX_NAMES + 1];
+	struct rfl_buf near;
+	enum rfl_rc rc;
+
+	names[all_names(names)] = NULL;
+	rfl_buf_init(&near, 0);
+	if (rfl_text_suggest(name, names, SUGGESTIONS, &near) > 0)
+		rc = rfl_fail(err, RFL_ENOTFOUND, 0, "no model '%s'; did you mean %s?", name,
+			      rfl_buf_str(&near));
+	else
+		rc = rfl_fail(err, RFL_ENOTFOUND, 0,
+			      "no model '%s'; 'roofline list models' names all", name);
+	rfl_buf_fini(&near);
+	return rc;
+}
+
+static bool is_called(const struct rfl_zoo_model *model, const char *name)
+{
+	if (strcmp(model->name, name) == 0)
+		return true;
+	for (const char *const *alias = model->aliases; alias && *alias; alias++)
+		if (strcmp(*alias, name) == 0)
+			return true;
+	return false;
+}
+
+static const struct rfl_zoo_entry *find_entry(const char *name,
+					      const struct rfl_zoo_family **family)
+{
+	const struct rfl_zoo_entry *entry;
+
+	for (size_t i = 0; (entry = entry_at(i, family)); i++)
+		if (is_called(&entry->model, name))
+			return entry;
+	return NULL;
+}
+
+enum rfl_rc rfl_zoo_find(const char *name, const struct rfl_zoo_model **ret, struct rfl_err *err)
+{
+	const struct rfl_zoo_family *family = NULL;
+	const struct rfl_zoo_entry *entry = find_entry(name, &family);
+
+	if (!entry)
+		return not_found(name, err);
+	*ret = &entry->model;
+	return RFL_OK;
+}
+
+int rfl_zoo_image(struct rfl_net_builder *b, const struct rfl_zoo_sizes *sizes)
+{
+	return rfl_net_input(b, sizes->channels, sizes->image_size, sizes->image_size);
+}
+
+int rfl_zoo_tokens(struct rfl_net_builder *b, const struct rfl_zoo_sizes *sizes)
+{
+	return rfl_net_tokens(b, sizes->context_length);
+}
+
+static bool is_size(const struct rfl_zoo_model *m, const char *what, int64_t size,
+		    struct rfl_err *err)
+{
+	if (size >= 0)
+		return true;
+	(void)rfl_fail(err, RFL_EINVAL, 0, "%s: %s %lld: a size is 1 or more", m->name, what,
+		       (long long)size);
+	return false;
+}
+
+/* The user's options over the model's own sizes. */
+static enum rfl_rc resolve(const struct rfl_zoo_model *m, const struct rfl_zoo_options *options,
+			   struct rfl_zoo_sizes *ret, struct rfl_err *err)
+{
+	static const struct rfl_zoo_options none;
+	const struct rfl_zoo_options *o = options ? options : &none;
+	bool text = m->context_length > 0;
+
+	if (!is_size(m, "image size", o->image_size, err) ||
+	    !is_size(m, "classes", o->classes, err) ||
+	    !is_size(m, "context length", o->context_length, err))
+		return RFL_EINVAL;
+	if (text && o->image_size)
+		return rfl_fail(err, RFL_EINVAL, 0,
+				"%s reads text: it has a context length, no image size; leave "
+				"that out",
+				m->name);
+	if (!text && o->context_length)
+		return rfl_fail(err, RFL_EINVAL, 0,
+				"%s reads images: it has an image size, no context length; "
+				"leave that out",
+				m->name);
+	if (m->max_context_length && o->context_length > m->max_context_length)
+		return rfl_fail(err, RFL_EINVAL, 0, "%s has positions for %lld tokens, not %lld",
+				m->name, (long long)m->max_context_length,
+				(long long)o->context_length);
+	if (m->score_bias && o->attention == RFL_ATTENTION_SDPA)
+		return rfl_fail(err, RFL_EINVAL, 0,
+				"%s has no attention 'sdpa': to its scores it adds a learned bias, "
+				"which the one fused operation does not take; 'naive' and "
+				"'composed' write the steps out",
+				m->name);
+	*ret = (struct rfl_zoo_sizes){
+		.image_size = o->image_size ? o->image_size : m->image_size,
+		.channels = m->channels ? m->channels : 3,
+		.classes = o->classes ? o->classes : m->classes,
+		.context_length = o->context_length ? o->context_length : m->context_length,
+		.attention = o->attention,
+	};
+	return RFL_OK;
+}
+
+enum rfl_rc rfl_zoo_build(const char *name, const struct rfl_zoo_options *options,
+			  struct rfl_net **ret, struct rfl_err *err)
+{
+	const struct rfl_zoo_family *family = NULL;
+	const struct rfl_zoo_entry *entry = find_entry(name, &family);
+	struct rfl_zoo_sizes sizes;
+	struct rfl_net_builder *b;
+	enum rfl_rc rc;
+
+	if (!entry)
+		return not_found(name, err);
+	rc = resolve(&entry->model, options, &sizes, err);
+	if (rc != RFL_OK)
+		return rc;
+	b = rfl_net_builder_new(entry->model.name, family->name);
+	if (!b)
+		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", name);
+	rfl_net_title(b, entry->model.title);
+	rc = rfl_net_finish(b, family->build(b, entry->config, &sizes), ret, err);
+	if (rc == RFL_OK || rc == RFL_ENOMEM) /* memory is short at any size */
+		return rc;
+	if (sizes.context_length)
+		rfl_err_prefix(err, "context length %lld", (long long)sizes.context_length);
+	else
+		rfl_err_prefix(err, "image size %lld", (long long)sizes.image_size);
+	return rc;
+}

@@ -1,0 +1,170 @@
+/*
+ * googlenet.c - GoogLeNet (Szegedy et al., "Going Deeper with Convolutions", CVPR 2015), as
+ * torchvision writes it: with batch norm, and with 3x3 convolutions where the paper has 5x5.
+ *
+ * googlenet is the network that is published with weights, without auxiliary heads; googlenet_aux
+ * is what is trained, with the two heads of torchvision's default constructor.
+ */
+#include "complexity/zoo/blocks.h"
+#include "complexity/zoo/impl.h"
+
+struct googlenet {
+	bool heads; /* auxiliary ones */
+};
+
+/* Table 1 of the paper: a line is a module, or the pooling between two of them. */
+static const struct inception {
+	const char *name;
+	int64_t window;                                   /* of a pooling; 0: a module */
+	int64_t one, reduce3, three, reduce5, five, pool; /* channels of the branches */
+} modules[] = {
+	{ "inception3a", 0, 64, 96, 128, 16, 32, 32 },
+	{ "inception3b", 0, 128, 128, 192, 32, 96, 64 },
+	{ .name = "maxpool3", .window = 3 },
+	{ "inception4a", 0, 192, 96, 208, 16, 48, 64 },
+	{ "inception4b", 0, 160, 112, 224, 24, 64, 64 },
+	{ "inception4c", 0, 128, 128, 256, 24, 64, 64 },
+	{ "inception4d", 0, 112, 144, 288, 32, 64, 64 },
+	{ "inception4e", 0, 256, 160, 320, 32, 128, 128 },
+	{ .name = "maxpool4", .window = 2 },
+	{ "inception5a", 0, 256, 160, 320, 32, 128, 128 },
+	{ "inception5b", 0, 384, 192, 384, 48, 128, 128 },
+};
+
+/* Lines of the table in front of which the auxiliary heads branch off. */
+enum { HEAD1 = 4, HEAD2 = 7, MAX_NODES = 256 };
+
+static int stem(struct rfl_net_builder *b, int x)
+{
+	x = rfl_zoo_basic(b, x, "conv1", 64, .kernel = 7, .stride = 2, .pad = 3);
+	x = rfl_max_pool(b, x, "maxpool1", .kernel = 3, .stride = 2, .ceil_mode = true);
+	x = rfl_zoo_basic(b, x, "conv2", 64, .kernel = 1);
+	x = rfl_zoo_basic(b, x, "conv3", 192, .kernel = 3, .pad = 1);
+	return rfl_max_pool(b, x, "maxpool2", .kernel = 3, .stride = 2, .ceil_mode = true);
+}
+
+static int inception(struct rfl_net_builder *b, int x, const struct inception *m)
+{
+	int branch[4];
+
+	rfl_net_enter(b, "%s", m->name);
+	rfl_net_block_begin(b);
+	branch[0] = rfl_zoo_basic(b, x, "branch1", m->one, .kernel = 1);
+	branch[1] = rfl_zoo_basic(b, x, "branch2.0", m->reduce3, .kernel = 1);
+	branch[1] = rfl_zoo_basic(b, branch[1], "branch2.1", m->three, .kernel = 3, .pad = 1);
+	branch[2] = rfl_zoo_basic(b, x, "branch3.0", m->reduce5, .kernel = 1);
+	branch[2] = rfl_zoo_basic(b, branch[2], "branch3.1", m->five, .kernel = 3, .pad = 1);
+	branch[3] = rfl_max_pool(b, x, "branch4.0", .kernel = 3, .stride = 1, .pad = 1,
+				 .ceil_mode = true);
+	branch[3] = rfl_zoo_basic(b, branch[3], "branch4.1", m->pool, .kernel = 1);
+	x = rfl_concat(b, branch, 4, 0);
+	rfl_net_block_end(b);
+	rfl_net_leave(b);
+	return x;
+}
+
+/* Returns the head's last node; nothing reads it. */
+static int auxiliary(struct rfl_net_builder *b, int x, const char *name, int64_t classes)
+{
+	rfl_net_enter(b, "%s", name);
+	rfl_net_auxiliary_begin(b);
+	x = rfl_adaptive_avg_pool(b, x, NULL, 4, 4);
+	x = rfl_zoo_basic(b, x, "conv", 128, .kernel = 1);
+	x = rfl_flatten(b, x);
+	x = rfl_linear(b, x, "fc1", 1024, true);
+	x = rfl_relu(b, x, NULL, RFL_INPLACE);
+	x = rfl_dropout(b, x, "dropout", 0.7);
+	x = rfl_linear(b, x, "fc2", classes, true);
+	rfl_net_auxiliary_end(b);
+	rfl_net_leave(b);
+	return x;
+}
+
+static int inceptions(struct rfl_net_builder *b, int x, size_t first, size_t end)
+{
+	for (const struct inception *m = modules + first; m < modules + end; m++)
+		x = m->window ? rfl_max_pool(b, x, m->name, .kernel = m->window, .stride = 2,
+					     .ceil_mode = true)
+			      : inception(b, x, m);
+	return x;
+}
+
+/* Add the nodes behind `from`, up to `to`. */
+static int add_range(int nodes[MAX_NODES], int n, int from, int to)
+{
+	while (from < to && n < MAX_NODES)
+		nodes[n++] = ++from;
+	return n;
+}
+
+/* Two heads run in the middle of the network and stand behind all modules in the state_dict.
+ * @param head, end  what each head reads, and its last node; @param x  the last module */
+static void heads_last(struct rfl_net_builder *b, const int head[2], const int end[2], int x)
+{
+	int nodes[MAX_NODES], n = 0;
+
+	n = add_range(nodes, n, end[0], head[1]);
+	n = add_range(nodes, n, end[1], x);
+	for (int i = 0; i < 2; i++)
+		n = add_range(nodes, n, head[i], end[i]);
+	rfl_net_state_dict_order(b, nodes, n);
+}
+
+static int body(struct rfl_net_builder *b, int x, bool heads, int64_t classes)
+{
+	int head[2], end[2];
+
+	if (!heads)
+		return inceptions(b, x, 0, RFL_ARRAY_LEN(modules));
+	head[0] = inceptions(b, x, 0, HEAD1);
+	end[0] = auxiliary(b, head[0], "aux1", classes);
+	head[1] = inceptions(b, head[0], HEAD1, HEAD2);
+	end[1] = auxiliary(b, head[1], "aux2", classes);
+	x = inceptions(b, head[1], HEAD2, RFL_ARRAY_LEN(modules));
+	heads_last(b, head, end, x);
+	return x;
+}
+
+static int build(struct rfl_net_builder *b, const void *config, const struct rfl_zoo_sizes *sizes)
+{
+	const struct googlenet *g = config;
+	int x;
+
+	rfl_net_batch_norm_defaults(b, 0.001, 0.1);
+	x = stem(b, rfl_zoo_image(b, sizes));
+	x = body(b, x, g->heads, sizes->classes);
+	x = rfl_adaptive_avg_pool(b, x, "avgpool", 1, 1);
+	x = rfl_flatten(b, x);
+	x = rfl_dropout(b, x, "dropout", 0.2);
+	return rfl_linear(b, x, "fc", sizes->classes, true);
+}
+
+/* clang-format off */
+#define GOOGLENET(name_, title_, summary_, heads_) \
+	{ \
+		.model = { \
+			.name = (name_), \
+			.title = (title_), \
+			.family = "googlenet", \
+			.summary = (summary_), \
+			.image_size = 224, \
+			.classes = 1000, \
+		}, \
+		.config = &(const struct googlenet){ .heads = (heads_) }, \
+	}
+/* clang-format on */
+
+static const struct rfl_zoo_entry entries[] = {
+	GOOGLENET("googlenet", "GoogLeNet",
+		  "inception modules with batch norm (Szegedy et al. 2015), no auxiliary heads",
+		  false),
+	GOOGLENET("googlenet_aux", "GoogLeNet with auxiliary heads",
+		  "the same with the two heads that training adds", true),
+};
+
+const struct rfl_zoo_family rfl_zoo_googlenet = {
+	.name = "googlenet",
+	.entries = entries,
+	.nentries = RFL_ARRAY_LEN(entries),
+	.build = build,
+};

@@ -1,0 +1,52 @@
+/*
+ * impl.h - what a family's file gives to the zoo: a table of models and one function that
+ * writes a model down. A new family is one file here and one line of the table in families.c.
+ */
+#ifndef RFL_COMPLEXITY_ZOO_IMPL_H
+#define RFL_COMPLEXITY_ZOO_IMPL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "complexity/net/build.h"
+#include "complexity/zoo.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** The user's options, with the model's own values where he said nothing. */
+struct rfl_zoo_sizes {
+	int64_t image_size, channels, classes;
+	int64_t context_length;
+	enum rfl_attention attention; /**< AUTO: as the published code */
+};
+
+/** The image or the tokens that a family begins with. */
+int rfl_zoo_image(struct rfl_net_builder *b, const struct rfl_zoo_sizes *sizes);
+int rfl_zoo_tokens(struct rfl_net_builder *b, const struct rfl_zoo_sizes *sizes);
+
+struct rfl_zoo_entry {
+	struct rfl_zoo_model model;
+	const void *config; /**< what the family's build function needs to tell its models apart */
+};
+
+struct rfl_zoo_family {
+	const char *name;
+	const struct rfl_zoo_entry *entries; /**< by size */
+	size_t nentries;
+	/** Write the model down from its input on and return the logits. */
+	int (*build)(struct rfl_net_builder *b, const void *config,
+		     const struct rfl_zoo_sizes *sizes);
+};
+
+extern const struct rfl_zoo_family rfl_zoo_alexnet, rfl_zoo_cifar_cnn, rfl_zoo_convnext,
+	rfl_zoo_cs336, rfl_zoo_densenet, rfl_zoo_efficientnet, rfl_zoo_googlenet, rfl_zoo_gpt2,
+	rfl_zoo_inception, rfl_zoo_llama, rfl_zoo_maxvit, rfl_zoo_mnasnet, rfl_zoo_mobilenet,
+	rfl_zoo_regnet, rfl_zoo_resnet, rfl_zoo_shufflenet, rfl_zoo_squeezenet, rfl_zoo_swin,
+	rfl_zoo_vgg, rfl_zoo_vit;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

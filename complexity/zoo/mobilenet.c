@@ -1,0 +1,205 @@
+/*
+ * mobilenet.c - MobileNetV2 (Sandler et al., "MobileNetV2: Inverted Residuals and Linear
+ * Bottlenecks", CVPR 2018) and MobileNetV3 (Howard et al., "Searching for MobileNetV3", ICCV 2019),
+ * as torchvision writes them.
+ */
+#include <stdio.h>
+
+#include "complexity/zoo/blocks.h"
+#include "complexity/zoo/impl.h"
+
+enum { MAX_STAGES = 15 };
+
+/* One row of a paper's table: 0 in `expanded` ends it. */
+struct row {
+	int kernel, expanded, out;
+	bool squeeze;
+	enum rfl_op activation;
+	int stride;
+};
+
+struct mobilenet {
+	struct row rows[MAX_STAGES + 1];
+	int last; /* features between the two linear layers */
+};
+
+/* Table 2 of the second paper: expansion t, output channels c, repeats n, stride of the first s. */
+static const struct stage {
+	int t, c, n, s;
+} stages_v2[] = {
+	{ 1, 16, 1, 1 }, { 6, 24, 2, 2 },  { 6, 32, 3, 2 },  { 6, 64, 4, 2 },
+	{ 6, 96, 3, 1 }, { 6, 160, 3, 2 }, { 6, 320, 1, 1 },
+};
+
+static int residual_v2(struct rfl_net_builder *b, int x, int64_t out, int64_t stride,
+		       int64_t expand)
+{
+	int64_t in = rfl_net_channels(b, x), hidden = in * expand;
+	int identity = x;
+
+	if (expand != 1)
+		x = rfl_zoo_conv_norm(b, x, "conv.0", hidden, .activation = RFL_OP_RELU6);
+	x = rfl_zoo_conv_norm(b, x, expand != 1 ? "conv.1" : "conv.0", hidden, .kernel = 3,
+			      .stride = stride, .groups = hidden, .activation = RFL_OP_RELU6);
+	x = rfl_conv2d(b, x, expand != 1 ? "conv.2" : "conv.1", out, .kernel = 1);
+	x = rfl_batch_norm(b, x, expand != 1 ? "conv.3" : "conv.2");
+	if (stride == 1 && in == out)
+		x = rfl_add(b, identity, x, RFL_OUT_OF_PLACE);
+	return x;
+}
+
+static int build_v2(struct rfl_net_builder *b, const struct rfl_zoo_sizes *sizes)
+{
+	int x, block = 1;
+
+	x = rfl_zoo_conv_norm(b, rfl_zoo_image(b, sizes), "features.0", 32, .kernel = 3,
+			      .stride = 2, .activation = RFL_OP_RELU6);
+	for (size_t s = 0; s < RFL_ARRAY_LEN(stages_v2); s++) {
+		for (int i = 0; i < stages_v2[s].n; i++) {
+			rfl_net_enter(b, "features.%d", block++);
+			rfl_net_block_begin(b);
+			x = residual_v2(b, x, stages_v2[s].c, i == 0 ? stages_v2[s].s : 1,
+					stages_v2[s].t);
+			rfl_net_block_end(b);
+			rfl_net_leave(b);
+		}
+	}
+	x = rfl_zoo_conv_norm(b, x, "features.18", 1280, .activation = RFL_OP_RELU6);
+	x = rfl_adaptive_avg_pool(b, x, NULL, 1, 1);
+	x = rfl_flatten(b, x);
+	x = rfl_dropout(b, x, "classifier.0", 0.2);
+	return rfl_linear(b, x, "classifier.1", sizes->classes, true);
+}
+
+/* Tables 1 and 2 of the third paper. */
+#define RELU RFL_OP_RELU
+#define HARD RFL_OP_HARD_SWISH
+
+static const struct mobilenet large = {
+	.rows = {
+		{ 3, 16, 16, false, RELU, 1 },   { 3, 64, 24, false, RELU, 2 },
+		{ 3, 72, 24, false, RELU, 1 },   { 5, 72, 40, true, RELU, 2 },
+		{ 5, 120, 40, true, RELU, 1 },   { 5, 120, 40, true, RELU, 1 },
+		{ 3, 240, 80, false, HARD, 2 },  { 3, 200, 80, false, HARD, 1 },
+		{ 3, 184, 80, false, HARD, 1 },  { 3, 184, 80, false, HARD, 1 },
+		{ 3, 480, 112, true, HARD, 1 },  { 3, 672, 112, true, HARD, 1 },
+		{ 5, 672, 160, true, HARD, 2 },  { 5, 960, 160, true, HARD, 1 },
+		{ 5, 960, 160, true, HARD, 1 },
+	},
+	.last = 1280,
+};
+
+static const struct mobilenet small = {
+	.rows = {
+		{ 3, 16, 16, true, RELU, 2 },   { 3, 72, 24, false, RELU, 2 },
+		{ 3, 88, 24, false, RELU, 1 },  { 5, 96, 40, true, HARD, 2 },
+		{ 5, 240, 40, true, HARD, 1 },  { 5, 240, 40, true, HARD, 1 },
+		{ 5, 120, 48, true, HARD, 1 },  { 5, 144, 48, true, HARD, 1 },
+		{ 5, 288, 96, true, HARD, 2 },  { 5, 576, 96, true, HARD, 1 },
+		{ 5, 576, 96, true, HARD, 1 },
+	},
+	.last = 1024,
+};
+
+/* The parts of a block that are there are numbered as they come. */
+static int residual_v3(struct rfl_net_builder *b, int x, const struct row *r)
+{
+	int64_t in = rfl_net_channels(b, x);
+	int identity = x, part = 0;
+	char name[16];
+
+	if (r->expanded != in) {
+		(void)snprintf(name, sizeof(name), "block.%d", part++);
+		x = rfl_zoo_conv_norm(b, x, name, r->expanded, .activation = r->activation);
+	}
+	(void)snprintf(name, sizeof(name), "block.%d", part++);
+	x = rfl_zoo_conv_norm(b, x, name, r->expanded, .kernel = r->kernel, .stride = r->stride,
+			      .groups = r->expanded, .activation = r->activation);
+	if (r->squeeze) {
+		const int quarter = r->expanded / 4;
+		const struct rfl_zoo_squeeze_args squeeze = {
+			.channels = rfl_zoo_divisible(quarter, 8),
+			.activation = RFL_OP_RELU,
+			.scale = RFL_OP_HARD_SIGMOID,
+		};
+
+		(void)snprintf(name, sizeof(name), "block.%d", part++);
+		x = rfl_zoo_squeeze_excitation(b, x, name, &squeeze);
+	}
+	(void)snprintf(name, sizeof(name), "block.%d", part);
+	x = rfl_zoo_conv_norm(b, x, name, r->out, .kernel = 1);
+	return r->stride == 1 && r->out == in ? rfl_add(b, x, identity, RFL_INPLACE) : x;
+}
+
+static int build_v3(struct rfl_net_builder *b, const struct mobilenet *m,
+		    const struct rfl_zoo_sizes *sizes)
+{
+	int x = rfl_zoo_image(b, sizes), block = 1;
+	char name[32];
+
+	rfl_net_batch_norm_defaults(b, 1e-3, 0.01);
+	x = rfl_zoo_conv_norm(b, x, "features.0", 16, .kernel = 3, .stride = 2, .activation = HARD);
+	for (const struct row *r = m->rows; r->expanded; r++) {
+		rfl_net_enter(b, "features.%d", block++);
+		rfl_net_block_begin(b);
+		x = residual_v3(b, x, r);
+		rfl_net_block_end(b);
+		rfl_net_leave(b);
+	}
+	(void)snprintf(name, sizeof(name), "features.%d", block);
+	x = rfl_zoo_conv_norm(b, x, name, 6 * rfl_net_channels(b, x), .activation = HARD);
+	x = rfl_adaptive_avg_pool(b, x, "avgpool", 1, 1);
+	x = rfl_flatten(b, x);
+	x = rfl_linear(b, x, "classifier.0", m->last, true);
+	x = rfl_unary(b, HARD, x, "classifier.1", RFL_INPLACE);
+	x = rfl_net_in_place(b, rfl_dropout(b, x, "classifier.2", 0.2));
+	return rfl_linear(b, x, "classifier.3", sizes->classes, true);
+}
+
+/* MobileNetV2 is the one model without a configuration. */
+static int build(struct rfl_net_builder *b, const void *config, const struct rfl_zoo_sizes *sizes)
+{
+	return config ? build_v3(b, config, sizes) : build_v2(b, sizes);
+}
+
+static const struct rfl_zoo_entry entries[] = {
+	{
+		.model = {
+			.name = "mobilenet_v2",
+			.title = "MobileNetV2",
+			.family = "mobilenet",
+			.summary = "inverted residuals, depthwise convolutions (Sandler et al. 2018)",
+			.image_size = 224,
+			.classes = 1000,
+		},
+	},
+	{
+		.model = {
+			.name = "mobilenet_v3_small",
+			.title = "MobileNetV3 small",
+			.family = "mobilenet",
+			.summary = "inverted residuals found by search (Howard et al. 2019)",
+			.image_size = 224,
+			.classes = 1000,
+		},
+		.config = &small,
+	},
+	{
+		.model = {
+			.name = "mobilenet_v3_large",
+			.title = "MobileNetV3 large",
+			.family = "mobilenet",
+			.summary = "inverted residuals found by search (Howard et al. 2019)",
+			.image_size = 224,
+			.classes = 1000,
+		},
+		.config = &large,
+	},
+};
+
+const struct rfl_zoo_family rfl_zoo_mobilenet = {
+	.name = "mobilenet",
+	.entries = entries,
+	.nentries = RFL_ARRAY_LEN(entries),
+	.build = build,
+};

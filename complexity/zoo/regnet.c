@@ -1,0 +1,141 @@
+/*
+ * regnet.c - RegNet (Radosavovic et al., "Designing Network Design Spaces", CVPR 2020) as
+ * torchvision writes it: four numbers give the widths of all blocks; the Y models have a
+ * squeeze-and-excitation in each.
+ */
+#include <math.h>
+#include <stdio.h>
+
+#include "complexity/zoo/blocks.h"
+#include "complexity/zoo/impl.h"
+
+enum { STEM = 32, QUANTUM = 8, SQUEEZE = 4 };
+
+struct regnet {
+	int depth, w_0;
+	double w_a, w_m;
+	int group_width;
+	bool squeeze;
+};
+
+/*
+ * Width of block j: w_0 w_m^s, rounded to a multiple of 8, where s is the whole number for which
+ * that is nearest to the straight line w_0 + w_a j on a logarithmic scale; then made a multiple of
+ * the group's width.
+ */
+static int64_t block_width(const struct regnet *r, int j)
+{
+	double line = r->w_0 + r->w_a * j;
+	double s = rint(log(line / r->w_0) / log(r->w_m));
+	int64_t width = (int64_t)rint(r->w_0 * pow(r->w_m, s) / QUANTUM) * QUANTUM;
+
+	return rfl_zoo_divisible((double)width, width < r->group_width ? width : r->group_width);
+}
+
+/* 1x1, grouped 3x3, squeeze and excitation, 1x1. */
+static int transform(struct rfl_net_builder *b, int x, const struct regnet *r, int64_t width,
+		     int64_t stride)
+{
+	const struct rfl_zoo_squeeze_args squeeze = {
+		.channels = rfl_net_channels(b, x) / SQUEEZE,
+		.activation = RFL_OP_RELU,
+		.scale = RFL_OP_SIGMOID,
+	};
+	int64_t group = width < r->group_width ? width : r->group_width;
+
+	rfl_net_enter(b, "f");
+	x = rfl_zoo_conv_norm(b, x, "a", width, .activation = RFL_OP_RELU);
+	x = rfl_zoo_conv_norm(b, x, "b", width, .kernel = 3, .stride = stride,
+			      .groups = width / group, .activation = RFL_OP_RELU);
+	if (r->squeeze)
+		x = rfl_zoo_squeeze_excitation(b, x, "se", &squeeze);
+	x = rfl_zoo_conv_norm(b, x, "c", width, .kernel = 1);
+	rfl_net_leave(b);
+	return x;
+}
+
+/* The projection comes before the branch, in the state_dict and in execution. */
+static int residual(struct rfl_net_builder *b, int x, const struct regnet *r, int64_t width,
+		    int64_t stride)
+{
+	int identity = x;
+
+	rfl_net_block_begin(b);
+	if (stride != 1 || rfl_net_channels(b, x) != width)
+		identity = rfl_zoo_conv_norm(b, x, "proj", width, .stride = stride);
+	x = transform(b, x, r, width, stride);
+	x = rfl_add(b, identity, x, RFL_OUT_OF_PLACE);
+	x = rfl_relu(b, x, "activation", RFL_INPLACE);
+	rfl_net_block_end(b);
+	return x;
+}
+
+/* Blocks of one width are a stage; each stage begins with a stride of 2. */
+static int build(struct rfl_net_builder *b, const void *config, const struct rfl_zoo_sizes *sizes)
+{
+	const struct regnet *r = config;
+	int x = rfl_zoo_image(b, sizes), stage = 0, index = 0;
+	int64_t before = 0;
+
+	x = rfl_zoo_conv_norm(b, x, "stem", STEM, .kernel = 3, .stride = 2,
+			      .activation = RFL_OP_RELU);
+	for (int j = 0; j < r->depth; j++) {
+		int64_t width = block_width(r, j);
+		bool begins = width != before;
+
+		stage += begins;
+		index = begins ? 0 : index + 1;
+		rfl_net_enter(b, "trunk_output.block%d.block%d-%d", stage, stage, index);
+		x = residual(b, x, r, width, begins ? 2 : 1);
+		rfl_net_leave(b);
+		before = width;
+	}
+	x = rfl_adaptive_avg_pool(b, x, "avgpool", 1, 1);
+	x = rfl_flatten(b, x);
+	return rfl_linear(b, x, "fc", sizes->classes, true);
+}
+
+/* clang-format off */
+#define REGNET(letter_, name_, title_, squeeze_, ...) \
+	{ \
+		.model = { \
+			.name = "regnet_" letter_ "_" name_, \
+			.title = "RegNet" title_, \
+			.family = "regnet", \
+			.summary = squeeze_ ? "grouped residual blocks with squeeze and excitation " \
+					      "(Radosavovic et al. 2020)" : \
+					      "grouped residual blocks (Radosavovic et al. 2020)", \
+			.image_size = 224, \
+			.classes = 1000, \
+		}, \
+		.config = &(const struct regnet){ __VA_ARGS__, .squeeze = squeeze_ }, \
+	}
+#define X(name_, title_, ...) REGNET("x", name_, "X-" title_, false, __VA_ARGS__)
+#define Y(name_, title_, ...) REGNET("y", name_, "Y-" title_, true, __VA_ARGS__)
+/* clang-format on */
+
+/* depth, w_0, w_a, w_m, width of a group: the paper's appendix. */
+static const struct rfl_zoo_entry entries[] = {
+	X("400mf", "400MF", 22, 24, 24.48, 2.54, 16),
+	X("800mf", "800MF", 16, 56, 35.73, 2.28, 16),
+	X("1_6gf", "1.6GF", 18, 80, 34.01, 2.25, 24),
+	X("3_2gf", "3.2GF", 25, 88, 26.31, 2.25, 48),
+	X("8gf", "8GF", 23, 80, 49.56, 2.88, 120),
+	X("16gf", "16GF", 22, 216, 55.59, 2.1, 128),
+	X("32gf", "32GF", 23, 320, 69.86, 2.0, 168),
+	Y("400mf", "400MF", 16, 48, 27.89, 2.09, 8),
+	Y("800mf", "800MF", 14, 56, 38.84, 2.4, 16),
+	Y("1_6gf", "1.6GF", 27, 48, 20.71, 2.65, 24),
+	Y("3_2gf", "3.2GF", 21, 80, 42.63, 2.66, 24),
+	Y("8gf", "8GF", 17, 192, 76.82, 2.19, 56),
+	Y("16gf", "16GF", 18, 200, 106.23, 2.48, 112),
+	Y("32gf", "32GF", 20, 232, 115.89, 2.53, 232),
+	Y("128gf", "128GF", 27, 456, 160.83, 2.52, 264),
+};
+
+const struct rfl_zoo_family rfl_zoo_regnet = {
+	.name = "regnet",
+	.entries = entries,
+	.nentries = RFL_ARRAY_LEN(entries),
+	.build = build,
+};

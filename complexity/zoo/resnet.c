@@ -1,0 +1,134 @@
+/*
+ * resnet.c - ResNet (He et al., "Deep Residual Learning for Image Recognition", CVPR 2016) in
+ * torchvision's form v1.5: a bottleneck strides in its 3x3 convolution, not in the first 1x1. With
+ * groups and other widths in that convolution ResNeXt (Xie et al., CVPR 2017) and Wide ResNet
+ * (Zagoruyko and Komodakis, BMVC 2016).
+ */
+#include "complexity/zoo/impl.h"
+
+enum block { BASIC, BOTTLENECK };
+
+struct resnet {
+	enum block block;
+	int layers[4];
+	int groups, group_width; /* of a 3x3 convolution in the first stage; the next ones double */
+};
+
+static int conv_bn(struct rfl_net_builder *b, int x, int index, int64_t out, int64_t kernel,
+		   int64_t stride, int64_t groups)
+{
+	char conv[] = "conv0", bn[] = "bn0";
+
+	conv[4] = bn[2] = (char)('0' + index);
+	x = rfl_conv2d(b, x, conv, out, .kernel = kernel, .stride = stride, .pad = kernel / 2,
+		       .groups = groups);
+	return rfl_batch_norm(b, x, bn);
+}
+
+static int downsample(struct rfl_net_builder *b, int x, int64_t out, int64_t stride)
+{
+	x = rfl_conv2d(b, x, "downsample.0", out, .kernel = 1, .stride = stride);
+	return rfl_batch_norm(b, x, "downsample.1");
+}
+
+/* One residual block; every activation is the block's one module "relu". */
+static int residual(struct rfl_net_builder *b, int x, const struct resnet *r, int stage,
+		    int64_t stride)
+{
+	int64_t out = (r->block == BOTTLENECK ? 256 : 64) << stage;
+	int64_t width = (int64_t)r->groups * r->group_width << stage;
+	bool project = stride != 1 || rfl_net_channels(b, x) != out;
+	int identity = x;
+
+	rfl_net_block_begin(b);
+	if (r->block == BASIC) {
+		x = conv_bn(b, x, 1, out, 3, stride, 1);
+		x = rfl_relu(b, x, "relu", RFL_INPLACE);
+		x = conv_bn(b, x, 2, out, 3, 1, 1);
+	} else {
+		x = conv_bn(b, x, 1, width, 1, 1, 1);
+		x = rfl_relu(b, x, "relu", RFL_INPLACE);
+		x = conv_bn(b, x, 2, width, 3, stride, r->groups);
+		x = rfl_relu(b, x, "relu", RFL_INPLACE);
+		x = conv_bn(b, x, 3, out, 1, 1, 1);
+	}
+	if (project)
+		identity = downsample(b, identity, out, stride);
+	x = rfl_add(b, x, identity, RFL_INPLACE);
+	x = rfl_relu(b, x, "relu", RFL_INPLACE);
+	rfl_net_block_end(b);
+	return x;
+}
+
+static int build(struct rfl_net_builder *b, const void *config, const struct rfl_zoo_sizes *sizes)
+{
+	const struct resnet *r = config;
+	int x = rfl_zoo_image(b, sizes);
+
+	x = conv_bn(b, x, 1, 64, 7, 2, 1);
+	x = rfl_relu(b, x, "relu", RFL_INPLACE);
+	x = rfl_max_pool(b, x, "maxpool", .kernel = 3, .stride = 2, .pad = 1);
+	for (int stage = 0; stage < 4; stage++) {
+		for (int i = 0; i < r->layers[stage]; i++) {
+			rfl_net_enter(b, "layer%d.%d", stage + 1, i);
+			x = residual(b, x, r, stage, stage > 0 && i == 0 ? 2 : 1);
+			rfl_net_leave(b);
+		}
+	}
+	x = rfl_adaptive_avg_pool(b, x, "avgpool", 1, 1);
+	x = rfl_flatten(b, x);
+	return rfl_linear(b, x, "fc", sizes->classes, true);
+}
+
+/* clang-format off */
+#define MODEL(name_, title_, summary_, block_, groups_, group_width_, ...) \
+	{ \
+		.model = { \
+			.name = (name_), \
+			.title = (title_), \
+			.family = "resnet", \
+			.summary = (summary_), \
+			.image_size = 224, \
+			.classes = 1000, \
+		}, \
+		.config = &(const struct resnet){ \
+			.block = (block_), \
+			.layers = __VA_ARGS__, \
+			.groups = (groups_), \
+			.group_width = (group_width_), \
+		}, \
+	}
+#define RESNET(depth_, block_, ...) \
+	MODEL("resnet" #depth_, "ResNet-" #depth_, \
+	      "residual network of " #depth_ " layers (He et al. 2016), v1.5", block_, 1, 64, \
+	      __VA_ARGS__)
+#define RESNEXT(depth_, groups_, width_, ...) \
+	MODEL("resnext" #depth_ "_" #groups_ "x" #width_ "d", \
+	      "ResNeXt-" #depth_ " " #groups_ "x" #width_ "d", \
+	      "residual network of " #depth_ " layers in " #groups_ " groups (Xie et al. 2017)", \
+	      BOTTLENECK, groups_, width_, __VA_ARGS__)
+#define WIDE(depth_, ...) \
+	MODEL("wide_resnet" #depth_ "_2", "Wide ResNet-" #depth_ "-2", \
+	      "residual network of " #depth_ " layers, twice as wide (Zagoruyko and Komodakis 2016)", \
+	      BOTTLENECK, 1, 128, __VA_ARGS__)
+/* clang-format on */
+
+static const struct rfl_zoo_entry entries[] = {
+	RESNET(18, BASIC, { 2, 2, 2, 2 }),
+	RESNET(34, BASIC, { 3, 4, 6, 3 }),
+	RESNET(50, BOTTLENECK, { 3, 4, 6, 3 }),
+	RESNET(101, BOTTLENECK, { 3, 4, 23, 3 }),
+	RESNET(152, BOTTLENECK, { 3, 8, 36, 3 }),
+	RESNEXT(50, 32, 4, { 3, 4, 6, 3 }),
+	RESNEXT(101, 32, 8, { 3, 4, 23, 3 }),
+	RESNEXT(101, 64, 4, { 3, 4, 23, 3 }),
+	WIDE(50, { 3, 4, 6, 3 }),
+	WIDE(101, { 3, 4, 23, 3 }),
+};
+
+const struct rfl_zoo_family rfl_zoo_resnet = {
+	.name = "resnet",
+	.entries = entries,
+	.nentries = RFL_ARRAY_LEN(entries),
+	.build = build,
+};

@@ -1,0 +1,354 @@
+/*
+ * swin.c - Swin Transformer (Liu et al., "Hierarchical Vision Transformer using Shifted
+ * Windows", ICCV 2021) and its version 2 (Liu et al., "Scaling Up Capacity and Resolution", CVPR
+ * 2022) in torchvision's form.
+ *
+ * Attention works within windows of a fixed size, which every other block shifts. To the scores a
+ * bias by relative position is added, and where windows were shifted a mask of constants. Version 2
+ * puts norms behind, takes the bias from a small network over the relative coordinates, and divides
+ * queries and keys by their lengths (written as q rsqrt(sum q^2); the upper limit of the logit
+ * scale is left out).
+ *
+ * F.pad copies even where there is nothing to pad, a roll over two dimensions is two copies, and a
+ * partition into more than one window is another.
+ */
+#include "complexity/zoo/attention.h"
+#include "complexity/zoo/impl.h"
+
+struct swin {
+	bool v2;
+	int64_t window, features;
+	int64_t depth[4], heads[4];
+	double stochastic_depth;
+};
+
+/* A block as it is being built. */
+struct block {
+	const struct swin *net;
+	enum rfl_attention setting;
+	int64_t heads, shift;
+	double drop; /* probability of its stochastic depth */
+	struct rfl_zoo_owners norm[2], attention, mlp;
+};
+
+static const double eps = 1e-5;
+
+static int own(struct rfl_zoo_owners *owners, int node)
+{
+	rfl_zoo_own(owners, node);
+	return node;
+}
+
+/* A learned table, or in version 2 a network over the coordinates, of 512 hidden features as
+ * published: {offsets, heads}. */
+static int bias_table(struct rfl_net_builder *b, struct block *k)
+{
+	int64_t side = 2 * k->net->window - 1;
+	int x;
+
+	if (!k->net->v2)
+		return rfl_parameter(b, "relative_position_bias_table",
+				     RFL_DIMS(side * side, k->heads), 0);
+	x = rfl_constant(b, "relative_coords_table", RFL_DIMS(side * side, 2));
+	x = own(&k->attention, rfl_linear(b, x, "cpb_mlp.0", 512, true));
+	x = rfl_relu(b, x, "cpb_mlp.1", RFL_INPLACE);
+	return own(&k->attention, rfl_linear(b, x, "cpb_mlp.2", k->heads, false));
+}
+
+/* {heads, tokens of a window, tokens of a window}; in version 2 between 0 and 16, as published */
+static int position_bias(struct rfl_net_builder *b, struct block *k)
+{
+	int64_t tokens = k->net->window * k->net->window;
+	int x = rfl_gather(b, bias_table(b, k), RFL_DIMS(tokens, tokens, k->heads));
+
+	x = rfl_contiguous(b, rfl_permute(b, x, RFL_DIMS(2, 0, 1)));
+	if (!k->net->v2)
+		return x;
+	x = rfl_unary(b, RFL_OP_SIGMOID, x, NULL, RFL_OUT_OF_PLACE);
+	return rfl_affine(b, x, 16.0, 0.0);
+}
+
+/* q or k over its length, in version 2. */
+static int normalise(struct rfl_net_builder *b, int x)
+{
+	int length = rfl_unary(b, RFL_OP_SQUARE, x, NULL, RFL_OUT_OF_PLACE);
+
+	length = rfl_reduce(b, RFL_OP_SUM, length, 3, 1, true);
+	length = rfl_unary(b, RFL_OP_RSQRT, length, NULL, RFL_OUT_OF_PLACE);
+	return rfl_binary(b, RFL_OP_MUL, x, length, RFL_OUT_OF_PLACE);
+}
+
+/* Scores of {windows, heads, tokens, tokens}. */
+static int scores(struct rfl_net_builder *b, int q, int k, struct block *block,
+		  const struct rfl_zoo_attention_args *args)
+{
+	int scale, x;
+
+	if (!block->net->v2)
+		return rfl_zoo_attention_scores(b, q, k, args);
+	q = rfl_contiguous(b, normalise(b, q));
+	k = rfl_contiguous(b, rfl_permute(b, normalise(b, k), RFL_DIMS(0, 1, 3, 2)));
+	x = rfl_matmul(b, q, k, false, false);
+	scale = own(&block->attention,
+		    rfl_parameter(b, "logit_scale", RFL_DIMS(block->heads, 1, 1), 0));
+	scale = rfl_unary(b, RFL_OP_EXP, scale, NULL, RFL_OUT_OF_PLACE);
+	return rfl_binary(b, RFL_OP_MUL, x, scale, RFL_OUT_OF_PLACE);
+}
+
+/* Attention of {windows, tokens, features} within each window. */
+static int window_attention(struct rfl_net_builder *b, int x, int bias, bool shifted,
+			    struct block *k)
+{
+	const struct rfl_zoo_attention_args args = {
+		.softmax = rfl_zoo_form_of(k->setting),
+		.scale_query = true,
+		.copy_q = true,
+		.copy_k = true,
+		.copy_v = true,
+	};
+	const struct rfl_shape s = rfl_net_shape(b, x);
+	int64_t windows = s.dim[0], tokens = s.dim[1], features = s.dim[2];
+	int part[3];
+
+	x = own(&k->attention, rfl_linear(b, x, "qkv", 3 * features, true));
+	x = rfl_net_as_function(b, x);
+	x = rfl_reshape(b, x, RFL_DIMS(windows, tokens, 3, k->heads, features / k->heads));
+	x = rfl_permute(b, x, RFL_DIMS(2, 0, 3, 1, 4));
+	for (int i = 0; i < 3; i++)
+		part[i] = rfl_reshape(b, rfl_slice(b, x, 0, i, 1, 1),
+				      RFL_DIMS(windows, k->heads, tokens, features / k->heads));
+	x = scores(b, part[0], part[1], k, &args);
+	x = rfl_add(b, x, bias, RFL_OUT_OF_PLACE);
+	if (shifted)
+		x = rfl_add(b, x,
+			    rfl_constant(b, "attn_mask", RFL_DIMS(windows, 1, tokens, tokens)),
+			    RFL_OUT_OF_PLACE);
+	x = rfl_zoo_attention_values(b, x, part[2], &args);
+	x = rfl_reshape(b, rfl_contiguous(b, rfl_permute(b, x, RFL_DIMS(0, 2, 1, 3))), &s);
+	x = own(&k->attention, rfl_linear(b, x, "proj", features, true));
+	return rfl_net_as_function(b, x);
+}
+
+static int roll(struct rfl_net_builder *b, int x, int64_t shift_h, int64_t shift_w)
+{
+	if (shift_h)
+		x = rfl_net_roll(b, x, 0, shift_h, 0);
+	if (shift_w)
+		x = rfl_net_roll(b, x, 0, 0, shift_w);
+	return x;
+}
+
+/* {height, width, features} padded to whole windows, and back. */
+static int attention(struct rfl_net_builder *b, int x, struct block *k)
+{
+	const struct rfl_shape s = rfl_net_shape(b, x);
+	int64_t w = k->net->window, features = s.dim[2];
+	int64_t bottom = (w - s.dim[0] % w) % w, right = (w - s.dim[1] % w) % w;
+	int64_t height = s.dim[0] + bottom, width = s.dim[1] + right;
+	int64_t rows = height / w, columns = width / w;
+	int64_t shift_h = rows > 1 ? k->shift : 0, shift_w = columns > 1 ? k->shift : 0;
+	int bias;
+
+	rfl_net_enter(b, "attn");
+	bias = position_bias(b, k);
+	x = rfl_net_pad(b, x, &(struct rfl_pad){ .bottom = bottom, .right = right });
+	x = roll(b, x, -shift_h, -shift_w);
+	x = rfl_reshape(b, x, RFL_DIMS(rows, w, columns, w, features));
+	x = rfl_permute(b, x, RFL_DIMS(0, 2, 1, 3, 4));
+	x = columns > 1 ? rfl_contiguous(b, x) : x;
+	x = rfl_reshape(b, x, RFL_DIMS(rows * columns, w * w, features));
+	x = window_attention(b, x, bias, shift_h || shift_w, k);
+	x = rfl_reshape(b, x, RFL_DIMS(rows, columns, w, w, features));
+	x = rfl_permute(b, x, RFL_DIMS(0, 2, 1, 3, 4));
+	x = columns > 1 ? rfl_contiguous(b, x) : x;
+	x = rfl_reshape(b, x, RFL_DIMS(height, width, features));
+	x = roll(b, x, shift_h, shift_w);
+	if (bottom || right) {
+		x = rfl_slice(b, x, 0, 0, s.dim[0], 1);
+		x = rfl_contiguous(b, rfl_slice(b, x, 1, 0, s.dim[1], 1));
+	}
+	rfl_net_leave(b);
+	return x;
+}
+
+static int mlp(struct rfl_net_builder *b, int x, struct block *k)
+{
+	int64_t features = rfl_net_features(b, x);
+
+	x = own(&k->mlp, rfl_linear(b, x, "mlp.0", 4 * features, true));
+	x = rfl_gelu(b, x, "mlp.1", false);
+	x = rfl_dropout(b, x, "mlp.2", 0.0);
+	x = own(&k->mlp, rfl_linear(b, x, "mlp.3", features, true));
+	return rfl_dropout(b, x, "mlp.4", 0.0);
+}
+
+static int norm(struct rfl_net_builder *b, int x, int which, struct block *k)
+{
+	return rfl_zoo_layer_norm(b, x, which ? "norm2" : "norm1", eps, rfl_zoo_form_of(k->setting),
+				  &k->norm[which]);
+}
+
+static void append(struct rfl_zoo_owners *to, const struct rfl_zoo_owners *from)
+{
+	for (int i = 0; i < from->n; i++)
+		rfl_zoo_own(to, from->node[i]);
+}
+
+/* Version 2 runs its bias network and its scale in other places than it made them. */
+static void put_in_order(struct rfl_net_builder *b, const struct block *k)
+{
+	enum { CPB_0, CPB_2, QKV, SCALE, PROJ };
+	static const int made[] = { SCALE, QKV, PROJ, CPB_0, CPB_2 };
+	struct rfl_zoo_owners order = { 0 };
+
+	append(&order, &k->norm[0]);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(made); i++)
+		rfl_zoo_own(&order, k->attention.node[made[i]]);
+	append(&order, &k->norm[1]);
+	append(&order, &k->mlp);
+	rfl_net_state_dict_order(b, order.node, order.n);
+}
+
+static int swin_block(struct rfl_net_builder *b, int x, struct block *k)
+{
+	int y;
+
+	if (k->net->v2)
+		y = norm(b, attention(b, x, k), 0, k);
+	else
+		y = attention(b, norm(b, x, 0, k), k);
+	y = rfl_stochastic_depth(b, y, "stochastic_depth", k->drop);
+	x = rfl_add(b, x, y, RFL_OUT_OF_PLACE);
+	if (k->net->v2)
+		y = norm(b, mlp(b, x, k), 1, k);
+	else
+		y = mlp(b, norm(b, x, 1, k), k);
+	y = rfl_stochastic_depth(b, y, "stochastic_depth", k->drop);
+	x = rfl_add(b, x, y, RFL_OUT_OF_PLACE);
+	if (k->net->v2)
+		put_in_order(b, k);
+	return x;
+}
+
+/* Four neighbours become one of four times the features, then of twice. */
+static int patch_merging(struct rfl_net_builder *b, int x, const struct swin *net,
+			 enum rfl_zoo_form form)
+{
+	struct rfl_shape s = rfl_net_shape(b, x);
+	struct rfl_pad pad = { .bottom = s.dim[0] % 2, .right = s.dim[1] % 2 };
+	int64_t rows = (s.dim[0] + 1) / 2, columns = (s.dim[1] + 1) / 2;
+	struct rfl_zoo_owners order = { 0 }, norms = { 0 };
+	int part[4];
+
+	x = rfl_net_pad(b, x, &pad);
+	for (int i = 0; i < 4; i++) {
+		part[i] = rfl_slice(b, x, 0, i % 2, rows, 2);
+		part[i] = rfl_slice(b, part[i], 1, i / 2, columns, 2);
+	}
+	x = rfl_concat(b, part, 4, 2);
+	if (!net->v2)
+		x = rfl_zoo_layer_norm(b, x, "norm", eps, form, &norms);
+	x = own(&order, rfl_linear(b, x, "reduction", 2 * s.dim[2], false));
+	if (net->v2)
+		return rfl_zoo_layer_norm(b, x, "norm", eps, form, NULL);
+	append(&order, &norms);
+	rfl_net_state_dict_order(b, order.node, order.n);
+	return x;
+}
+
+static int stage(struct rfl_net_builder *b, int x, const struct swin *net, int index,
+		 enum rfl_attention setting)
+{
+	int64_t before = 0, blocks = 0;
+
+	for (int i = 0; i < 4; i++) {
+		before += i < index ? net->depth[i] : 0;
+		blocks += net->depth[i];
+	}
+	for (int64_t i = 0; i < net->depth[index]; i++) {
+		struct block block = {
+			.net = net,
+			.setting = setting,
+			.heads = net->heads[index],
+			.shift = i % 2 ? net->window / 2 : 0,
+			.drop = net->stochastic_depth * (double)(before + i) / (double)(blocks - 1),
+		};
+
+		rfl_net_enter(b, "features.%d.%d", 1 + 2 * index, (int)i);
+		rfl_net_block_begin(b);
+		x = swin_block(b, x, &block);
+		rfl_net_block_end(b);
+		rfl_net_leave(b);
+	}
+	return x;
+}
+
+static int build(struct rfl_net_builder *b, const void *config, const struct rfl_zoo_sizes *sizes)
+{
+	const struct swin *net = config;
+	enum rfl_zoo_form form = rfl_zoo_form_of(sizes->attention);
+	int x = rfl_zoo_image(b, sizes);
+
+	if (sizes->attention == RFL_ATTENTION_COMPOSED)
+		rfl_net_loss(b, RFL_LOSS_COMPOSED);
+	x = rfl_conv2d(b, x, "features.0.0", net->features, .kernel = 4, .stride = 4, .bias = true);
+	x = rfl_permute(b, x, RFL_DIMS(1, 2, 0));
+	x = rfl_zoo_layer_norm(b, x, "features.0.2", eps, form, NULL);
+	for (int i = 0; i < 4; i++) {
+		if (i > 0) {
+			rfl_net_enter(b, "features.%d", 2 * i);
+			x = patch_merging(b, x, net, form);
+			rfl_net_leave(b);
+		}
+		x = stage(b, x, net, i, sizes->attention);
+	}
+	x = rfl_zoo_layer_norm(b, x, "norm", eps, form, NULL);
+	x = rfl_permute(b, x, RFL_DIMS(2, 0, 1));
+	x = rfl_adaptive_avg_pool(b, x, "avgpool", 1, 1);
+	x = rfl_flatten(b, x);
+	return rfl_linear(b, x, "head", sizes->classes, true);
+}
+
+/* clang-format off */
+#define SWIN(name_, title_, summary_, v2_, window_, features_, third_, drop_) \
+	{ \
+		.model = { \
+			.name = (name_), \
+			.title = (title_), \
+			.family = "swin", \
+			.summary = (summary_), \
+			.image_size = INT64_C(32) * (window_), \
+			.classes = 1000, \
+			.score_bias = true, \
+		}, \
+		.config = &(const struct swin){ \
+			.v2 = (v2_), \
+			.window = (window_), \
+			.features = (features_), \
+			.depth = { 2, 2, (third_), 2 }, \
+			.heads = { (features_) / 32, (features_) / 16, (features_) / 8, (features_) / 4 }, \
+			.stochastic_depth = (drop_), \
+		}, \
+	}
+/* clang-format on */
+#define SWIN_V1(name, title, ...) \
+	SWIN(name, title, "shifted-window transformer (Liu et al. 2021)", false, 7, __VA_ARGS__)
+#define SWIN_V2(name, title, ...)                                                             \
+	SWIN(name, title, "shifted-window transformer, version 2 (Liu et al. 2022)", true, 8, \
+	     __VA_ARGS__)
+
+static const struct rfl_zoo_entry entries[] = {
+	SWIN_V1("swin_t", "Swin-T", 96, 6, 0.2),
+	SWIN_V1("swin_s", "Swin-S", 96, 18, 0.3),
+	SWIN_V1("swin_b", "Swin-B", 128, 18, 0.5),
+	SWIN_V2("swin_v2_t", "Swin V2-T", 96, 6, 0.2),
+	SWIN_V2("swin_v2_s", "Swin V2-S", 96, 18, 0.3),
+	SWIN_V2("swin_v2_b", "Swin V2-B", 128, 18, 0.5),
+};
+
+const struct rfl_zoo_family rfl_zoo_swin = {
+	.name = "swin",
+	.entries = entries,
+	.nentries = RFL_ARRAY_LEN(entries),
+	.build = build,
+};

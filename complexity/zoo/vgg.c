@@ -1,0 +1,98 @@
+/*
+ * vgg.c - VGG (Simonyan and Zisserman, "Very Deep Convolutional Networks for Large-Scale Image
+ * Recognition", ICLR 2015), with torchvision's adaptive pooling before the classifier, and with
+ * batch norm after every convolution in the _bn forms.
+ */
+#include <stdio.h>
+
+#include "complexity/zoo/impl.h"
+
+enum { POOL = -1, END = 0 };
+
+/* The columns of the paper's table 1: output channels of the 3x3 convolutions. */
+static const int config_a[] = { 64,  POOL, 128,  POOL, 256, 256,  POOL,
+				512, 512,  POOL, 512,  512, POOL, END };
+static const int config_b[] = { 64,   64,  POOL, 128,  128, POOL, 256,  256,
+				POOL, 512, 512,  POOL, 512, 512,  POOL, END };
+static const int config_d[] = { 64,  64,  POOL, 128,  128, POOL, 256, 256,  256, POOL,
+				512, 512, 512,  POOL, 512, 512,  512, POOL, END };
+static const int config_e[] = { 64,  64,  POOL, 128, 128,  POOL, 256, 256, 256, 256,  POOL,
+				512, 512, 512,  512, POOL, 512,  512, 512, 512, POOL, END };
+
+struct vgg {
+	const int *layers;
+	bool batch_norm;
+};
+
+/* The modules of `features` are numbered as they come. */
+static int features(struct rfl_net_builder *b, int x, const struct vgg *v)
+{
+	char name[16];
+	int index = 0;
+
+	rfl_net_enter(b, "features");
+	for (const int *layer = v->layers; *layer != END; layer++) {
+		(void)snprintf(name, sizeof(name), "%d", index++);
+		if (*layer == POOL) {
+			x = rfl_max_pool(b, x, name, .kernel = 2, .stride = 2);
+			continue;
+		}
+		x = rfl_conv2d(b, x, name, *layer, .kernel = 3, .pad = 1, .bias = true);
+		if (v->batch_norm) {
+			(void)snprintf(name, sizeof(name), "%d", index++);
+			x = rfl_batch_norm(b, x, name);
+		}
+		(void)snprintf(name, sizeof(name), "%d", index++);
+		x = rfl_relu(b, x, name, RFL_INPLACE);
+	}
+	rfl_net_leave(b);
+	return x;
+}
+
+static int build(struct rfl_net_builder *b, const void *config, const struct rfl_zoo_sizes *sizes)
+{
+	int x = features(b, rfl_zoo_image(b, sizes), config);
+
+	x = rfl_adaptive_avg_pool(b, x, "avgpool", 7, 7);
+	x = rfl_flatten(b, x);
+	x = rfl_linear(b, x, "classifier.0", 4096, true);
+	x = rfl_relu(b, x, "classifier.1", RFL_INPLACE);
+	x = rfl_dropout(b, x, "classifier.2", 0.5);
+	x = rfl_linear(b, x, "classifier.3", 4096, true);
+	x = rfl_relu(b, x, "classifier.4", RFL_INPLACE);
+	x = rfl_dropout(b, x, "classifier.5", 0.5);
+	return rfl_linear(b, x, "classifier.6", sizes->classes, true);
+}
+
+/* clang-format off */
+#define VGG(name_, title_, summary_, batch_norm_, layers_) \
+	{ \
+		.model = { \
+			.name = (name_), \
+			.title = (title_), \
+			.family = "vgg", \
+			.summary = (summary_), \
+			.image_size = 224, \
+			.classes = 1000, \
+		}, \
+		.config = &(const struct vgg){ .layers = (layers_), .batch_norm = (batch_norm_) }, \
+	}
+/* clang-format on */
+
+static const struct rfl_zoo_entry entries[] = {
+	VGG("vgg11", "VGG-11", "configuration A of Simonyan and Zisserman 2015", false, config_a),
+	VGG("vgg11_bn", "VGG-11 BN", "configuration A with batch norm", true, config_a),
+	VGG("vgg13", "VGG-13", "configuration B of Simonyan and Zisserman 2015", false, config_b),
+	VGG("vgg13_bn", "VGG-13 BN", "configuration B with batch norm", true, config_b),
+	VGG("vgg16", "VGG-16", "configuration D of Simonyan and Zisserman 2015", false, config_d),
+	VGG("vgg16_bn", "VGG-16 BN", "configuration D with batch norm", true, config_d),
+	VGG("vgg19", "VGG-19", "configuration E of Simonyan and Zisserman 2015", false, config_e),
+	VGG("vgg19_bn", "VGG-19 BN", "configuration E with batch norm", true, config_e),
+};
+
+const struct rfl_zoo_family rfl_zoo_vgg = {
+	.name = "vgg",
+	.entries = entries,
+	.nentries = RFL_ARRAY_LEN(entries),
+	.build = build,
+};

@@ -1,0 +1,150 @@
+/*
+ * vit.c - Vision Transformer (Dosovitskiy et al., "An Image is Worth 16x16 Words", ICLR 2021)
+ * in torchvision's form: a class token, learned positions, layer norm in front.
+ *
+ * nn.MultiheadAttention works on {tokens, batch, features}: it copies its input into that order,
+ * and copies the packed projection into one tensor each for queries, keys and values. Without
+ * weights asked for it calls the fused attention, which is what attention auto writes down.
+ */
+#include "complexity/zoo/attention.h"
+#include "complexity/zoo/impl.h"
+
+struct vit {
+	int64_t patch, layers, features, hidden, heads;
+};
+
+static const double eps = 1e-6;
+
+static int self_attention(struct rfl_net_builder *b, int x, int64_t heads,
+			  enum rfl_attention setting)
+{
+	const struct rfl_zoo_attention_args args = {
+		.fused = setting == RFL_ATTENTION_SDPA,
+		.softmax = rfl_zoo_form_of(setting),
+		.scale_query = true,
+	};
+	struct rfl_shape s = rfl_net_shape(b, x);
+	int part[3];
+
+	x = rfl_contiguous(b, x);
+	x = rfl_net_linear(b, x, "self_attention", 3 * s.dim[1],
+			   &(struct rfl_linear_args){ .bias = true, .in_proj = true });
+	rfl_net_enter(b, "self_attention");
+	x = rfl_reshape(b, x, RFL_DIMS(s.dim[0], 3, s.dim[1]));
+	x = rfl_permute(b, x, RFL_DIMS(1, 0, 2));
+	x = rfl_contiguous(b, x);
+	for (int i = 0; i < 3; i++) {
+		part[i] = rfl_reshape(b, rfl_slice(b, x, 0, i, 1, 1), &s);
+		part[i] = rfl_zoo_split_heads(b, part[i], heads);
+	}
+	x = rfl_zoo_attend(b, part[0], part[1], part[2], &args);
+	x = rfl_zoo_merge_heads(b, x, !args.fused);
+	rfl_net_leave(b);
+	return rfl_net_linear(b, x, "self_attention", s.dim[1],
+			      &(struct rfl_linear_args){ .bias = true, .out_proj = true });
+}
+
+static int encoder_layer(struct rfl_net_builder *b, int x, const struct vit *v,
+			 enum rfl_attention setting)
+{
+	enum rfl_zoo_form norm = rfl_zoo_form_of(setting);
+	int y;
+
+	y = rfl_zoo_layer_norm(b, x, "ln_1", eps, norm, NULL);
+	y = self_attention(b, y, v->heads, setting);
+	y = rfl_dropout(b, y, "dropout", 0.0);
+	x = rfl_add(b, y, x, RFL_OUT_OF_PLACE);
+	y = rfl_zoo_layer_norm(b, x, "ln_2", eps, norm, NULL);
+	y = rfl_linear(b, y, "mlp.0", v->hidden, true);
+	y = rfl_gelu(b, y, "mlp.1", false);
+	y = rfl_dropout(b, y, "mlp.2", 0.0);
+	y = rfl_linear(b, y, "mlp.3", v->features, true);
+	y = rfl_dropout(b, y, "mlp.4", 0.0);
+	return rfl_add(b, x, y, RFL_OUT_OF_PLACE);
+}
+
+/* {channels, height, width} -> {1 + patches, features} */
+static int embed(struct rfl_net_builder *b, const struct vit *v, const struct rfl_zoo_sizes *sizes)
+{
+	int x = rfl_zoo_image(b, sizes), token;
+	struct rfl_shape s;
+
+	if (sizes->image_size % v->patch != 0)
+		return rfl_net_refuse(b,
+				      "conv_proj (Conv2d): an image of %lldx%lld is not cut into "
+				      "patches of %lldx%lld; its side must be a multiple of %lld",
+				      (long long)sizes->image_size, (long long)sizes->image_size,
+				      (long long)v->patch, (long long)v->patch,
+				      (long long)v->patch);
+	token = rfl_parameter(b, "class_token", RFL_DIMS(1, 1, v->features), 1);
+	x = rfl_conv2d(b, x, "conv_proj", v->features, .kernel = v->patch, .stride = v->patch,
+		       .bias = true);
+	s = rfl_net_shape(b, x);
+	x = rfl_reshape(b, x, RFL_DIMS(v->features, s.dim[1] * s.dim[2]));
+	x = rfl_permute(b, x, RFL_DIMS(1, 0));
+	return rfl_concat(b, (const int[]){ token, x }, 2, 0);
+}
+
+static int build(struct rfl_net_builder *b, const void *config, const struct rfl_zoo_sizes *sizes)
+{
+	const struct vit *v = config;
+	enum rfl_attention setting =
+		sizes->attention == RFL_ATTENTION_AUTO ? RFL_ATTENTION_SDPA : sizes->attention;
+	int x = embed(b, v, sizes), positions;
+
+	if (setting == RFL_ATTENTION_COMPOSED)
+		rfl_net_loss(b, RFL_LOSS_COMPOSED);
+	rfl_net_enter(b, "encoder");
+	positions = rfl_parameter(b, "pos_embedding",
+				  RFL_DIMS(1, rfl_net_shape(b, x).dim[0], v->features), 1);
+	x = rfl_add(b, x, positions, RFL_OUT_OF_PLACE);
+	x = rfl_dropout(b, x, "dropout", 0.0);
+	for (int64_t i = 0; i < v->layers; i++) {
+		rfl_net_enter(b, "layers.encoder_layer_%d", (int)i);
+		rfl_net_block_begin(b);
+		x = encoder_layer(b, x, v, setting);
+		rfl_net_block_end(b);
+		rfl_net_leave(b);
+	}
+	x = rfl_zoo_layer_norm(b, x, "ln", eps, rfl_zoo_form_of(setting), NULL);
+	rfl_net_leave(b);
+	x = rfl_slice(b, x, 0, 0, 1, 1);
+	x = rfl_reshape(b, x, RFL_DIMS(v->features));
+	return rfl_linear(b, x, "heads.head", sizes->classes, true);
+}
+
+/* clang-format off */
+#define VIT(name_, title_, patch_, layers_, features_, hidden_, heads_) \
+	{ \
+		.model = { \
+			.name = (name_), \
+			.title = (title_), \
+			.family = "vit", \
+			.summary = "vision transformer (Dosovitskiy et al. 2021)", \
+			.image_size = 224, \
+			.classes = 1000, \
+		}, \
+		.config = &(const struct vit){ \
+			.patch = (patch_), \
+			.layers = (layers_), \
+			.features = (features_), \
+			.hidden = (hidden_), \
+			.heads = (heads_), \
+		}, \
+	}
+/* clang-format on */
+
+static const struct rfl_zoo_entry entries[] = {
+	VIT("vit_b_16", "ViT-B/16", 16, 12, 768, 3072, 12),
+	VIT("vit_b_32", "ViT-B/32", 32, 12, 768, 3072, 12),
+	VIT("vit_l_16", "ViT-L/16", 16, 24, 1024, 4096, 16),
+	VIT("vit_l_32", "ViT-L/32", 32, 24, 1024, 4096, 16),
+	VIT("vit_h_14", "ViT-H/14", 14, 32, 1280, 5120, 16),
+};
+
+const struct rfl_zoo_family rfl_zoo_vit = {
+	.name = "vit",
+	.entries = entries,
+	.nentries = RFL_ARRAY_LEN(entries),
+	.build = build,
+};

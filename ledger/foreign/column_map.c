@@ -1,0 +1,384 @@
+/*
+ * column_map.c - the rules of a map and the units in them. Names that are taken without a rule are
+ * in foreign.c.
+ */
+#include "ledger/foreign/column_map.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/text.h"
+
+#define FILE_MAX    ((size_t)1 << 20)
+#define LISTED_MOST 40
+
+struct rfl_column_map *rfl_column_map_new(void)
+{
+	struct rfl_column_map *map = calloc(1, sizeof(*map));
+
+	if (!map)
+		return NULL;
+	map->arena = rfl_arena_new((size_t)64 << 20);
+	map->rules = map->arena
+			     ? rfl_arena_array(map->arena, RFL_LEDGER_NCOLUMNS, sizeof(*map->rules))
+			     : NULL;
+	if (!map->rules) {
+		rfl_column_map_free(map);
+		return NULL;
+	}
+	return map;
+}
+
+void rfl_column_map_free(struct rfl_column_map *map)
+{
+	if (!map)
+		return;
+	rfl_arena_free(map->arena);
+	free(map);
+}
+
+/* --- one rule -------------------------------------------------------------------------------- */
+
+/* The text between two places without the blanks around it, as a copy; NULL out of memory. */
+static char *trimmed(struct rfl_arena *a, const char *from, const char *end)
+{
+	while (from < end && isspace((unsigned char)*from))
+		from++;
+	while (from < end && isspace((unsigned char)end[-1]))
+		end--;
+	return rfl_arena_printf(a, "%.*s", (int)(end - from), from);
+}
+
+static enum rfl_rc unknown_name(const char *name, const char *where, struct rfl_err *err)
+{
+	const char *names[RFL_LEDGER_NCOLUMNS + 1];
+	const char *near;
+
+	for (size_t i = 0; i < RFL_LEDGER_NCOLUMNS; i++)
+		names[i] = rfl_ledger_column_name(i);
+	names[RFL_LEDGER_NCOLUMNS] = NULL;
+	near = rfl_text_nearest(name, names);
+	return rfl_fail(err, RFL_EINVAL, 0, "%s: the ledger has no column '%s'%s%s%s", where, name,
+			near ? "; did you mean '" : "; docs/run.md lists them", near ? near : "",
+			near ? "'?" : "");
+}
+
+/* A constant of a number's column is a number. */
+static enum rfl_rc check_constant(const struct rfl_column_rule *r, struct rfl_err *err)
+{
+	double real;
+	int64_t whole;
+	enum rfl_rc rc = RFL_OK;
+
+	if (r->constant[0] == '\0')
+		return RFL_OK; /* not known */
+	if (rfl_ledger_column_kind(r->column) == RFL_LEDGER_INT)
+		rc = rfl_num_parse_int(r->constant, rfl_ledger_column_name(r->column), &whole, err);
+	else if (rfl_ledger_column_kind(r->column) == RFL_LEDGER_REAL)
+		rc = rfl_num_parse_double(r->constant, rfl_ledger_column_name(r->column), &real,
+					  err);
+	if (rc == RFL_OK)
+		return rc;
+	rfl_err_prefix(err, "%s", r->where);
+	if (err)
+		err->rc = RFL_EINVAL;
+	return RFL_EINVAL;
+}
+
+/* "constant", or a source. */
+static enum rfl_rc read_right(struct rfl_column_map *map, char *text, struct rfl_column_rule *r,
+			      struct rfl_err *err)
+{
+	size_t len = strlen(text);
+
+	if (text[0] != '"') {
+		r->source = text;
+		return len ? RFL_OK
+			   : rfl_fail(err, RFL_EINVAL, 0,
+				      "%s: %s= is followed by nothing: write a column of the "
+				      "table, or \"a constant\" in quotes",
+				      r->where, rfl_ledger_column_name(r->column));
+	}
+	if (len < 2 || text[len - 1] != '"' || memchr(text + 1, '"', len - 2))
+		return rfl_fail(err, RFL_EINVAL, 0,
+				"%s: %s=%s: a constant begins and ends with one quote", r->where,
+				rfl_ledger_column_name(r->column), text);
+	r->constant = rfl_arena_printf(map->arena, "%.*s", (int)(len - 2), text + 1);
+	if (!r->constant)
+		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", r->where);
+	return check_constant(r, err);
+}
+
+static enum rfl_rc add(struct rfl_column_map *map, const char *rule, size_t len, const char *where,
+		       struct rfl_err *err)
+{
+	const char *equals = memchr(rule, '=', len);
+	struct rfl_column_rule r = { .constant = NULL };
+	char *name, *right;
+	enum rfl_rc rc;
+
+	if (!equals)
+		return rfl_fail(err, RFL_EINVAL, 0,
+				"%s: '%.*s' is no rule: write NAME=COLUMN or NAME=\"constant\"",
+				where, (int)(len < 200 ? len : 200), rule);
+	name = trimmed(map->arena, rule, equals);
+	right = trimmed(map->arena, equals + 1, rule + len);
+	r.where = rfl_arena_strdup(map->arena, where);
+	if (!name || !right || !r.where)
+		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", where);
+	r.column = rfl_ledger_column_find(name);
+	if (r.column == RFL_LEDGER_NCOLUMNS)
+		return unknown_name(name, where, err);
+	for (size_t i = 0; i < map->n; i++)
+		if (map->rules[i].column == r.column)
+			return rfl_fail(err, RFL_EINVAL, 0, "%s: '%s' has a rule already, in %s",
+					where, name, map->rules[i].where);
+	rc = read_right(map, right, &r, err);
+	if (rc == RFL_OK)
+		map->rules[map->n++] = r;
+	return rc;
+}
+
+enum rfl_rc rfl_column_map_add(struct rfl_column_map *map, const char *rule, const char *where,
+			       struct rfl_err *err)
+{
+	return add(map, rule, strlen(rule), where, err);
+}
+
+/* --- a file of them -------------------------------------------------------------------------- */
+
+static enum rfl_rc add_line(struct rfl_column_map *map, const char *line, size_t len,
+			    const char *path, size_t number, struct rfl_err *err)
+{
+	struct rfl_err why = RFL_ERR_INIT;
+	char where[512];
+	enum rfl_rc rc;
+
+	while (len > 0 && isspace((unsigned char)line[len - 1]))
+		len--;
+	while (len > 0 && isspace((unsigned char)*line)) {
+		line++;
+		len--;
+	}
+	if (len == 0 || *line == '#')
+		return RFL_OK;
+	snprintf(where, sizeof(where), "%s:%zu", path, number);
+	rc = add(map, line, len, where, &why);
+	if (rc == RFL_OK)
+		return rc;
+	return rfl_fail(err, rc == RFL_EINVAL ? RFL_EFORMAT : rc, why.native, "%s", why.msg);
+}
+
+enum rfl_rc rfl_column_map_load(struct rfl_column_map *map, const char *path, struct rfl_err *err)
+{
+	struct rfl_buf text;
+	const char *line, *end;
+	size_t number = 0;
+	enum rfl_rc rc;
+
+	rfl_buf_init(&text, FILE_MAX);
+	rc = rfl_file_read(path, &text, err);
+	if (rc != RFL_OK)
+		goto done;
+	line = rfl_buf_str(&text);
+	end = line + text.len;
+	if (memchr(line, '\0', text.len)) {
+		rc = rfl_fail(err, RFL_EFORMAT, 0, "%s: contains a zero byte: this is no text",
+			      path);
+		goto done;
+	}
+	if (text.len >= 3 && memcmp(line, "\xef\xbb\xbf", 3) == 0)
+		line += 3; /* byte order mark */
+	while (line < end && rc == RFL_OK) {
+		const char *nl = memchr(line, '\n', (size_t)(end - line));
+		const char *stop = nl ? nl : end;
+
+		rc = add_line(map, line, (size_t)(stop - line), path, ++number, err);
+		line = stop + 1;
+	}
+done:
+	rfl_buf_fini(&text);
+	return rc;
+}
+
+/* --- units ----------------------------------------------------------------------------------- */
+
+struct unit {
+	const char *name;
+	const char *of; /* what is measured, by its own unit */
+	double factor;
+};
+
+static const struct unit units[] = {
+	{ "s", "s", 1 },
+	{ "ms", "s", 1e-3 },
+	{ "us", "s", 1e-6 },
+	{ "ns", "s", 1e-9 },
+	{ "min", "s", 60 },
+	{ "h", "s", 3600 },
+	{ "B", "bytes", 1 },
+	{ "kB", "bytes", 1e3 },
+	{ "KB", "bytes", 1e3 },
+	{ "MB", "bytes", 1e6 },
+	{ "GB", "bytes", 1e9 },
+	{ "KiB", "bytes", 1024 },
+	{ "MiB", "bytes", 1048576 },
+	{ "GiB", "bytes", 1073741824 },
+	{ "Hz", "hz", 1 },
+	{ "kHz", "hz", 1e3 },
+	{ "MHz", "hz", 1e6 },
+	{ "GHz", "hz", 1e9 },
+	{ "mW", "w", 1e-3 },
+	{ "W", "w", 1 },
+	{ "kW", "w", 1e3 },
+};
+
+static const struct unit *find_unit(const char *name)
+{
+	for (size_t i = 0; i < RFL_ARRAY_LEN(units); i++)
+		if (strcmp(units[i].name, name) == 0)
+			return &units[i];
+	return NULL;
+}
+
+/* What a column of the ledger is in, told by its name; NULL: nothing that has units. */
+static const struct unit *unit_of(size_t column)
+{
+	static const struct {
+		const char *part, *unit;
+	} parts[] = {
+		{ "_per_", NULL }, { "_ms", "ms" }, { "_bytes", "B" },
+		{ "_hz", "Hz" },   { "_w", "W" },   { "_s", "s" },
+	};
+	const char *name = rfl_ledger_column_name(column);
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(parts); i++) {
+		const char *at = strstr(name, parts[i].part);
+		const char *behind = at ? at + strlen(parts[i].part) : NULL;
+
+		if (at && !parts[i].unit)
+			return NULL;
+		if (at && (*behind == '\0' || *behind == '_'))
+			return find_unit(parts[i].unit);
+	}
+	return NULL;
+}
+
+/* --- binding --------------------------------------------------------------------------------- */
+
+void rfl_column_map_list(const struct rfl_csv *csv, struct rfl_buf *out)
+{
+	size_t n = rfl_csv_columns(csv);
+
+	for (size_t i = 0; i < n && i < LISTED_MOST; i++)
+		rfl_buf_printf(out, "%s'%.80s'", i ? ", " : "", rfl_csv_column(csv, i));
+	if (n > LISTED_MOST)
+		rfl_buf_printf(out, " and %zu more", n - LISTED_MOST);
+}
+
+static enum rfl_rc no_column(const struct rfl_column_rule *r, const struct rfl_csv *csv,
+			     struct rfl_err *err)
+{
+	struct rfl_buf list;
+
+	rfl_buf_init(&list, 1 << 16);
+	rfl_column_map_list(csv, &list);
+	(void)rfl_fail(err, RFL_EINVAL, 0, "%s: %s=%s: %s has no such column; it has %s", r->where,
+		       rfl_ledger_column_name(r->column), r->source, rfl_csv_path(csv),
+		       rfl_buf_str(&list));
+	rfl_buf_fini(&list);
+	return RFL_EINVAL;
+}
+
+/* The column that the first `len` characters of a source name, or -1. */
+static int column_named(const struct rfl_csv *csv, const char *source, size_t len)
+{
+	for (size_t i = 0; i < rfl_csv_columns(csv); i++) {
+		const char *name = rfl_csv_column(csv, i);
+
+		if (strlen(name) == len && memcmp(name, source, len) == 0)
+			return (int)i;
+	}
+	return -1;
+}
+
+static size_t without_blanks(const char *text, size_t len)
+{
+	while (len > 0 && isspace((unsigned char)text[len - 1]))
+		len--;
+	return len;
+}
+
+/* "COLUMN * FACTOR", with the last asterisk. */
+static bool by_factor(const struct rfl_csv *csv, const char *source, struct rfl_ledger_source *ret)
+{
+	const char *star = strrchr(source, '*');
+	double factor;
+
+	if (!star)
+		return false;
+	ret->column = column_named(csv, source, without_blanks(source, (size_t)(star - source)));
+	star++;
+	star += strspn(star, " \t");
+	if (rfl_num_parse_double(star, "", &factor, NULL) != RFL_OK || factor == 0)
+		return false;
+	ret->scale = factor;
+	return ret->column >= 0;
+}
+
+/* "COLUMN UNIT", with the last word. */
+static bool by_unit(const struct rfl_csv *csv, const char *source, size_t column,
+		    struct rfl_ledger_source *ret)
+{
+	const char *word = strrchr(source, ' ');
+	const struct unit *theirs = word ? find_unit(word + 1) : NULL, *ours = unit_of(column);
+
+	if (!theirs || !ours || strcmp(theirs->of, ours->of) != 0)
+		return false;
+	ret->column = column_named(csv, source, without_blanks(source, (size_t)(word - source)));
+	ret->scale = theirs->factor / ours->factor;
+	return ret->column >= 0;
+}
+
+/* A source is a column as a whole, else a column with something behind it. */
+static enum rfl_rc bind_source(const struct rfl_column_rule *r, const struct rfl_csv *csv,
+			       struct rfl_ledger_source *ret, struct rfl_err *err)
+{
+	*ret = (struct rfl_ledger_source){
+		.column = column_named(csv, r->source, strlen(r->source)),
+		.foreign = true,
+	};
+	if (ret->column >= 0)
+		return RFL_OK;
+	if (!by_factor(csv, r->source, ret) && !by_unit(csv, r->source, r->column, ret))
+		return no_column(r, csv, err);
+	if (rfl_ledger_column_kind(r->column) == RFL_LEDGER_TEXT)
+		return rfl_fail(err, RFL_EINVAL, 0, "%s: %s=%s: %s is a text, which has no unit",
+				r->where, rfl_ledger_column_name(r->column), r->source,
+				rfl_ledger_column_name(r->column));
+	return RFL_OK;
+}
+
+enum rfl_rc rfl_column_map_bind(const struct rfl_column_map *map, const struct rfl_csv *csv,
+				struct rfl_ledger_source from[RFL_LEDGER_NCOLUMNS],
+				struct rfl_err *err)
+{
+	enum rfl_rc rc = RFL_OK;
+
+	for (size_t i = 0; i < map->n && rc == RFL_OK; i++) {
+		const struct rfl_column_rule *r = &map->rules[i];
+
+		if (r->constant)
+			from[r->column] = (struct rfl_ledger_source){ .column = -1,
+								      .text = r->constant,
+								      .foreign = true };
+		else
+			rc = bind_source(r, csv, &from[r->column], err);
+	}
+	return rc;
+}

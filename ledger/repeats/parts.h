@@ -1,0 +1,68 @@
+/*
+ * parts.h - inside ledger/: what the files of the summary share.
+ */
+#ifndef RFL_LEDGER_REPEATS_PARTS_H
+#define RFL_LEDGER_REPEATS_PARTS_H
+
+#include "ledger/repeats.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- several processes (repeats/scale.c) ---- */
+
+/** Set the efficiency of all configurations, and note those that have nothing beside them. */
+void rfl_repeats__scale(struct rfl_repeats *r);
+
+/* ---- notes (repeats/notes.c) ---- */
+
+/* Why a row does not count. */
+enum rfl_repeats__why {
+	RFL_REPEATS__RANK,
+	RFL_REPEATS__PROFILED,
+	RFL_REPEATS__NO_VALUE,
+	RFL_REPEATS__MADE_GOOD,
+	RFL_REPEATS__WHYS
+};
+
+struct rfl_repeats__notes {
+	const struct rfl_runs *runs;
+	const struct rfl_ledger_metric *metric;
+	struct rfl_buf *out;
+	size_t twice, mixed, failed,
+		outliers; /* lines that were asked for; the first are written */
+	size_t left[RFL_REPEATS__WHYS];
+	const struct rfl_run *first[RFL_REPEATS__WHYS];
+};
+
+void rfl_repeats__note_twice(struct rfl_repeats__notes *n, const struct rfl_run *before,
+			     const struct rfl_run *last);
+void rfl_repeats__note_mixed(struct rfl_repeats__notes *n, const struct rfl_run *a,
+			     const struct rfl_run *b);
+void rfl_repeats__note_failed(struct rfl_repeats__notes *n, const struct rfl_run *run);
+void rfl_repeats__note_outlier(struct rfl_repeats__notes *n, const struct rfl_repeats_config *c,
+			       const struct rfl_repeat *run);
+void rfl_repeats__note_left(struct rfl_repeats__notes *n, enum rfl_repeats__why why,
+			    const struct rfl_run *run);
+/* What was only counted. */
+void rfl_repeats__notes_end(struct rfl_repeats__notes *n);
+
+/* The values of a text column, each once, at most 20, and the nearest to one that is not among
+ * them: "lab_cpu, lab_gpu); did you mean 'lab_cpu'?". */
+void rfl_repeats__list_values(const struct rfl_runs *runs, enum rfl_ledger_at column,
+			      const char *asked, struct rfl_buf *out);
+
+/* ---- statistics (repeats/describe.c) ---- */
+
+/* Put the runs of a configuration in the order of time and describe them. */
+enum rfl_rc rfl_repeats__describe(struct rfl_repeats_config *c, struct rfl_repeats__notes *notes,
+				  struct rfl_err *err) RFL_WARN_UNUSED;
+
+/* Sort the configurations. */
+enum rfl_rc rfl_repeats__order(struct rfl_repeats *r, struct rfl_err *err) RFL_WARN_UNUSED;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,191 @@
+/*
+ * run_stats.c - statistics of a window beyond base/stats: drift, neighbours, outliers, a cold
+ * start, and the flags made of them.
+ */
+#include "ledger/repeats/run_stats.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+
+/* Of the CUSUM, in standard deviations of a rank. The decision limit makes about one false alarm
+ * in a hundred windows of 100 independent steps (docs/run.md; simulated in the test). */
+#define CUSUM_ALLOWANCE 0.5
+#define CUSUM_LIMIT     5.0
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static double *sorted(const double *values, size_t n, double *scratch)
+{
+	memcpy(scratch, values, n * sizeof(*values));
+	qsort(scratch, n, sizeof(*scratch), by_value);
+	return scratch;
+}
+
+static double median_of(const double *values, size_t n, double *scratch)
+{
+	return rfl_stats_percentile(sorted(values, n, scratch), n, 50);
+}
+
+static double drift_of(const double *times, size_t n, double *scratch)
+{
+	size_t third = n / 3;
+
+	if (third == 0)
+		return (double)NAN;
+	return median_of(times + (n - third), third, scratch) / median_of(times, third, scratch) -
+	       1.0;
+}
+
+static double relative_iqr(const double *times, size_t n, double *scratch)
+{
+	sorted(times, n, scratch);
+	return (rfl_stats_percentile(scratch, n, 75) - rfl_stats_percentile(scratch, n, 25)) /
+	       rfl_stats_percentile(scratch, n, 50);
+}
+
+static double lag1_of(const double *times, size_t n, double mean)
+{
+	double together = 0, alone = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		alone += (times[i] - mean) * (times[i] - mean);
+		if (i + 1 < n)
+			together += (times[i] - mean) * (times[i + 1] - mean);
+	}
+	return n < 3 || alone <= 0 ? (double)NAN : together / alone;
+}
+
+static int64_t outliers_of(const double *times, size_t n, const struct rfl_stats *s)
+{
+	int64_t count = 0;
+
+	for (size_t i = 0; i < n; i++)
+		count += fabs(times[i] - s->median) > RFL_RUN_OUTLIER * s->mad;
+	return count;
+}
+
+/* ---- a cold start ---- */
+
+/* Rank of a step among all, made to have mean 0 and (without ties) standard deviation 1: what
+ * follows from ranks is the same for noise of any distribution, skewed as step times are. */
+static double rank_of(const double *times, size_t n, size_t step)
+{
+	double rank = 0; /* doubled: ties share the middle of their ranks */
+
+	for (size_t i = 0; i < n; i++)
+		rank += times[i] < times[step] ? 2 : i != step && times[i] == times[step];
+	return (rank - (double)(n - 1)) * sqrt(3.0 / ((double)n * (double)n - 1.0));
+}
+
+/* One side of Page's CUSUM (sign 1: slower, -1: faster). */
+struct cusum {
+	double sign, sum, largest;
+	size_t at; /* steps up to where the sum was largest; 0: it never reached the limit */
+};
+
+static void cusum_add(struct cusum *c, double rank, size_t step)
+{
+	c->sum = fmax(0, c->sum + c->sign * rank - CUSUM_ALLOWANCE);
+	if (c->sum > c->largest) {
+		c->largest = c->sum;
+		c->at = step + 1;
+	}
+}
+
+int64_t rfl_run_cold_steps(const double *times, size_t n, double *scratch)
+{
+	struct cusum slow = { .sign = 1, .largest = CUSUM_LIMIT };
+	struct cusum fast = { .sign = -1, .largest = CUSUM_LIMIT };
+	size_t head = n / 2 < RFL_RUN_WARM_STEPS ? n / 2 : RFL_RUN_WARM_STEPS, cold;
+	double level;
+
+	for (size_t i = 0; i < head; i++) {
+		double rank = rank_of(times, n, i);
+
+		cusum_add(&slow, rank, i);
+		cusum_add(&fast, rank, i);
+	}
+	cold = slow.largest >= fast.largest ? slow.at : fast.at;
+	if (cold == 0 || cold == head) /* still rising there: it changes later, which is drift */
+		return 0;
+	level = median_of(times + head, n - head, scratch);
+	if (fabs(median_of(times, cold, scratch) - level) <= RFL_RUN_WARM_CHANGE * level)
+		return 0;
+	return (int64_t)cold;
+}
+
+/* ---- together ---- */
+
+enum rfl_rc rfl_run_stats_of(const double *times, size_t n, struct rfl_run_stats *ret,
+			     struct rfl_err *err)
+{
+	struct rfl_run_stats s;
+	double *scratch;
+	enum rfl_rc rc = rfl_stats_describe(times, n, &s.time, err);
+
+	if (rc)
+		return rc;
+	scratch = rfl_alloc_array(n, sizeof(*scratch));
+	if (!scratch)
+		return rfl_fail(err, RFL_ENOMEM, 0, "%zu steps: out of memory", n);
+	s.relative_iqr = relative_iqr(times, n, scratch);
+	s.drift = drift_of(times, n, scratch);
+	s.lag1 = lag1_of(times, n, s.time.mean);
+	s.outliers = outliers_of(times, n, &s.time);
+	s.cold_steps = rfl_run_cold_steps(times, n, scratch);
+	free(scratch);
+	*ret = s;
+	return RFL_OK;
+}
+
+enum rfl_rc rfl_run_mean_std(const double *values, size_t n, double *mean, double *std,
+			     struct rfl_err *err)
+{
+	struct rfl_stats s = { .mean = (double)NAN, .std = (double)NAN };
+	bool known = n > 0;
+	enum rfl_rc rc = RFL_OK;
+
+	for (size_t i = 0; i < n && known; i++)
+		known = !isnan(values[i]);
+	if (known)
+		rc = rfl_stats_describe(values, n, &s, err);
+	*mean = s.mean;
+	*std = s.std;
+	return rc;
+}
+
+char *rfl_run_flags(const struct rfl_run_stats *stats, const struct rfl_run_signs *signs,
+		    char out[RFL_RUN_FLAGS_MAX])
+{
+	const bool drifts = fabs(stats->drift) > RFL_RUN_DRIFT_LIMIT;
+	const struct {
+		bool raised;
+		const char *name;
+	} flags[] = {
+		{ drifts || stats->relative_iqr > RFL_RUN_UNSTABLE_IQR, "unstable" },
+		{ drifts, "drift" },
+		{ stats->cold_steps > 0, "not_warm" },
+		{ signs->throttled, "throttled" },
+		{ signs->data_wait_mean > RFL_RUN_LOADER_BOUND * stats->time.mean, "loader_bound" },
+		{ stats->time.n < RFL_RUN_FEW_STEPS, "few_steps" },
+		{ signs->until_missed, "until_missed" },
+	};
+	size_t at = 0;
+
+	out[0] = '\0';
+	for (size_t i = 0; i < RFL_ARRAY_LEN(flags); i++) {
+		if (flags[i].raised)
+			at += (size_t)snprintf(out + at, RFL_RUN_FLAGS_MAX - at, "%s%s",
+					       at ? " " : "", flags[i].name);
+	}
+	return out;
+}

@@ -1,0 +1,280 @@
+/*
+ * explain.c - what is not known of a capture, gathered by reason; and the rule behind each
+ * figure with the values that went in.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/num.h"
+#include "profile/capture/table_impl.h"
+
+static const struct rfl_metric *find_metric(const struct rfl_range *r, const char *name, size_t len)
+{
+	for (size_t i = 0; i < r->nmetrics; i++)
+		if (strncmp(r->metrics[i].name, name, len) == 0 && r->metrics[i].name[len] == '\0')
+			return &r->metrics[i];
+	return NULL;
+}
+
+/* ---- what is not known ---- */
+
+#define NOT_COUNTED "not counted: "
+
+/* "not counted: ncu --metrics a,b" without the list; 0 for a reason of another form. */
+static size_t command_length(const char *reason)
+{
+	const char *list = strrchr(reason, ' ');
+	size_t word = strlen(NOT_COUNTED);
+
+	if (strncmp(reason, NOT_COUNTED, word) != 0 || !list || (size_t)(list - reason) <= word ||
+	    list[-1] == ',')
+		return 0;
+	return (size_t)(list - reason);
+}
+
+/* Of what cannot be counted at all, only the work and the traffic are missed by anybody. */
+static bool is_missed(int q)
+{
+	return q != RFL_QUANTITY_FLOPS_MIXED && q != RFL_QUANTITY_L2_FILL &&
+	       q != RFL_QUANTITY_CACHE_MISSES && q != RFL_QUANTITY_TASK_CLOCK;
+}
+
+/* A reason without the metric in front of it that has this reason. */
+static const char *cause_of(const struct rfl_capture *c, const char *reason)
+{
+	size_t len = strcspn(reason, " ");
+
+	if (len < 2 || reason[len] == '\0' || reason[len - 1] != ':')
+		return reason;
+	for (size_t i = 0; i < c->nranges; i++)
+		if (find_metric(&c->ranges[i], reason, len - 1))
+			return reason + len + 1;
+	return reason;
+}
+
+static bool is_like(const struct rfl_capture *c, const char *reason, const char *other, size_t len)
+{
+	if (!other)
+		return false;
+	return len > 0 ? command_length(other) == len && memcmp(other, reason, len) == 0
+		       : strcmp(cause_of(c, other), cause_of(c, reason)) == 0;
+}
+
+/* The first of the quantities that are not known for this reason, or by this command. */
+static bool is_first(const struct rfl_capture *c, int q)
+{
+	const char *reason = c->total[q].reason;
+	size_t len = command_length(reason);
+
+	for (int before = 0; before < q; before++) {
+		if (isnan(c->total[before].value) && is_missed(before) &&
+		    is_like(c, reason, c->total[before].reason, len))
+			return false;
+	}
+	return true;
+}
+
+static bool is_command(const char *reason, size_t len, const char *command)
+{
+	size_t word = strlen(NOT_COUNTED);
+
+	return len == word + strlen(command) && memcmp(reason + word, command, len - word) == 0;
+}
+
+#define LIST_WIDTH 96
+
+/* One more name of a list, which goes on in lines that are set in. */
+static void put_listed(struct rfl_buf *out, const char *name, size_t *line, bool first)
+{
+	size_t len = strlen(name);
+
+	if (!first)
+		rfl_buf_putc(out, ',');
+	if (!first && out->len - *line + len + 2 > LIST_WIDTH) {
+		rfl_buf_putc(out, '\n');
+		*line = out->len;
+		rfl_buf_puts(out, "  ");
+	} else if (!first) {
+		rfl_buf_putc(out, ' ');
+	}
+	rfl_buf_puts(out, name);
+}
+
+/* How the metrics that a command lacks are had: for ncu the program makes its argument. */
+static void put_cure(const struct rfl_capture *c, int first, size_t len, struct rfl_buf *out)
+{
+	const char *reason = c->total[first].reason, *sep = " ";
+	bool is_any = !c->chip || !c->family || strcmp(c->family, "any") == 0;
+
+	if (is_command(reason, len, "ncu --metrics")) {
+		rfl_buf_printf(
+			out,
+			": not counted; 'roofline counters list --chip %s' has the metrics, with "
+			"--ncu as ncu's argument\n",
+			is_any ? "CHIP" : c->chip);
+		return;
+	}
+	if (c->family && strcmp(c->family, "cpu") == 0) {
+		rfl_buf_puts(out, ": not counted; the events of each processor for 'perf stat -e' "
+				  "are in docs/counters-cpu.md\n");
+		return;
+	}
+	rfl_buf_printf(out, ": not counted; to count: %.*s", (int)(len - strlen(NOT_COUNTED)),
+		       reason + strlen(NOT_COUNTED));
+	for (int q = first; q < RFL_QUANTITY_COUNT; q++) {
+		if (!isnan(c->total[q].value) || !is_like(c, reason, c->total[q].reason, len))
+			continue;
+		rfl_buf_printf(out, "%s%s", sep, c->total[q].reason + len + 1);
+		sep = ",";
+	}
+	rfl_buf_putc(out, '\n');
+}
+
+/* Quantities that are not known for one reason, and the reason. */
+static void put_reason(const struct rfl_capture *c, int first, struct rfl_buf *out)
+{
+	const char *reason = c->total[first].reason;
+	size_t len = command_length(reason), line = out->len, at;
+
+	rfl_buf_puts(out, "Not known: ");
+	for (int q = first; q < RFL_QUANTITY_COUNT; q++)
+		if (isnan(c->total[q].value) && is_missed(q) &&
+		    is_like(c, reason, c->total[q].reason, len))
+			put_listed(out, rfl_quantity_info((enum rfl_quantity)q)->name, &line,
+				   q == first);
+	if (len > 0) {
+		put_cure(c, first, len, out);
+		return;
+	}
+	at = out->len;
+	rfl_buf_printf(out, ": %s", cause_of(c, reason));
+	rfl_capture__end_line(out, at);
+}
+
+void rfl_capture__unknown(const struct rfl_capture *c, struct rfl_buf *out)
+{
+	for (int q = 0; q < RFL_QUANTITY_COUNT; q++)
+		if (isnan(c->total[q].value) && c->total[q].reason && is_missed(q) &&
+		    is_first(c, q))
+			put_reason(c, q, out);
+}
+
+/* ---- rules ---- */
+
+/* @param how  values of several launches became one, where they were not added up */
+static void put_input(const char *name, double value, const char *unit, const char *how,
+		      struct rfl_buf *out)
+{
+	char number[RFL_NUM_MAX];
+	size_t at = out->len;
+
+	rfl_buf_printf(out, "      %s = %s%s%s", name, rfl_num_exact(value, number),
+		       unit[0] ? " " : "", unit);
+	if (how)
+		rfl_buf_printf(out, " (%s over launches)", how);
+	rfl_capture__end_line(out, at);
+}
+
+/* The metrics and quantities of a range that the rule names, with their values. */
+static void put_inputs(const struct rfl_range *r, const char *rule, struct rfl_buf *out)
+{
+	for (const struct rfl_metric *m = r->metrics; m < r->metrics + r->nmetrics; m++) {
+		const char *at = strstr(rule, m->name);
+		size_t len = strlen(m->name);
+
+		while (at &&
+		       !((at == rule || at[-1] == ' ') && (at[len] == '\0' || at[len] == ' ')))
+			at = strstr(at + 1, m->name);
+		if (at && find_metric(r, m->name, len) == m)
+			put_input(m->name, m->value, m->unit,
+				  m->rollup != RFL_ROLLUP_SUM && m->launches > 1
+					  ? rfl_rollup_names[m->rollup]
+					  : NULL,
+				  out);
+	}
+	for (int q = 0; q < RFL_QUANTITY_COUNT; q++) {
+		const struct rfl_quantity_info *info = rfl_quantity_info((enum rfl_quantity)q);
+		const char *at = strstr(rule, info->name);
+		size_t len = strlen(info->name);
+
+		if (at && (at == rule || at[-1] == ' ') && (at[len] == '\0' || at[len] == ' '))
+			put_input(info->name, r->amount[q].value, info->unit, NULL, out);
+	}
+}
+
+/* The rule of one quantity, or why there is none. */
+static void explain_amount(const struct rfl_range *r, enum rfl_quantity q, struct rfl_buf *out)
+{
+	const struct rfl_quantity_info *info = rfl_quantity_info(q);
+	const struct rfl_amount *a = &r->amount[q];
+	char number[RFL_NUM_MAX];
+	size_t at = out->len;
+
+	if (isnan(a->value)) {
+		rfl_buf_printf(out, "    %s: %s", info->name,
+			       a->reason ? a->reason : "not counted");
+		rfl_capture__end_line(out, at);
+		return;
+	}
+	rfl_buf_printf(out, "    %s = %s %s", info->name, rfl_num_exact(a->value, number),
+		       info->unit);
+	if (a->rule)
+		rfl_buf_printf(out, " = %s", a->rule);
+	if (a->validity != RFL_VALID || a->reason)
+		rfl_buf_printf(out, " (%s%s%s)", rfl_validity_names[a->validity],
+			       a->reason ? ": " : "", a->reason ? a->reason : "");
+	rfl_capture__end_line(out, at);
+	if (a->rule)
+		put_inputs(r, a->rule, out);
+}
+
+static void explain_range(const struct rfl_range *r, struct rfl_buf *out)
+{
+	char number[RFL_NUM_MAX];
+	size_t at = out->len;
+
+	rfl_buf_printf(out, "  %s ", rfl_range_kind_names[r->kind]);
+	rfl_buf_puts(out, r->name);
+	if (r->block)
+		rfl_buf_printf(out, " block %s", r->block);
+	if (r->grid)
+		rfl_buf_printf(out, " grid %s", r->grid);
+	rfl_buf_printf(out, ", launches: %s", rfl_num_grouped(r->launches, number));
+	rfl_capture__end_line(out, at);
+	for (int q = 0; q < RFL_QUANTITY_COUNT; q++)
+		explain_amount(r, (enum rfl_quantity)q, out);
+}
+
+static int longest_first(const void *a, const void *b)
+{
+	const struct rfl_range *x = *(const struct rfl_range *const *)a;
+	const struct rfl_range *y = *(const struct rfl_range *const *)b;
+	double s = x->amount[RFL_QUANTITY_TIME].value, t = y->amount[RFL_QUANTITY_TIME].value;
+
+	s = isnan(s) ? -1 : s;
+	t = isnan(t) ? -1 : t;
+	if (s != t)
+		return s > t ? -1 : 1;
+	return x < y ? -1 : x > y; /* both of one array */
+}
+
+enum rfl_rc rfl_capture__explain(const struct rfl_capture *c, const struct rfl_capture_view *view,
+				 struct rfl_buf *out, struct rfl_err *err)
+{
+	const struct rfl_range **ranges = rfl_alloc_array(c->nranges, sizeof(*ranges));
+	size_t n = view->most > 0 && view->most < c->nranges ? view->most : c->nranges;
+
+	if (!ranges)
+		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for the rules");
+	for (size_t i = 0; i < c->nranges; i++)
+		ranges[i] = &c->ranges[i];
+	if (c->nranges > 0)
+		qsort(ranges, c->nranges, sizeof(const struct rfl_range *), longest_first);
+	rfl_buf_puts(out, "\nRules, each figure with what went into it:\n");
+	for (size_t i = 0; i < n; i++)
+		explain_range(ranges[i], out);
+	free(ranges);
+	return RFL_OK;
+}

@@ -1,0 +1,280 @@
+/*
+ * json.c - captures as docs/counters.schema.json has them. The text is written as it goes:
+ * names of kernels may hold bytes that are no UTF-8.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "profile/capture/table_impl.h"
+
+/* Where the writer stands: how deep, and whether something stands before in this object or list. */
+struct json {
+	struct rfl_buf *out;
+	int depth;
+	bool has_before;
+};
+
+static void new_line(struct json *j)
+{
+	rfl_buf_putc(j->out, '\n');
+	for (int i = 0; i < j->depth; i++)
+		rfl_buf_puts(j->out, "  ");
+}
+
+static void put_key(struct json *j, const char *key)
+{
+	if (j->has_before)
+		rfl_buf_putc(j->out, ',');
+	new_line(j);
+	j->has_before = true;
+	if (!key)
+		return;
+	rfl_json_write_string(j->out, key, strlen(key));
+	rfl_buf_puts(j->out, ": ");
+}
+
+static void begin(struct json *j, const char *key, char bracket)
+{
+	put_key(j, key);
+	rfl_buf_putc(j->out, bracket);
+	j->depth++;
+	j->has_before = false;
+}
+
+static void end(struct json *j, char bracket)
+{
+	j->depth--;
+	if (j->has_before)
+		new_line(j);
+	rfl_buf_putc(j->out, bracket);
+	j->has_before = true;
+}
+
+static void put_text(struct json *j, const char *key, const char *text)
+{
+	put_key(j, key);
+	if (text)
+		rfl_json_write_string(j->out, text, strlen(text));
+	else
+		rfl_buf_puts(j->out, "null");
+}
+
+static void put_real(struct json *j, const char *key, double value)
+{
+	put_key(j, key);
+	rfl_json_write_real(j->out, value);
+}
+
+/* @param none  what stands for "not known" */
+static void put_int(struct json *j, const char *key, int64_t value, int64_t none)
+{
+	put_key(j, key);
+	if (value == none)
+		rfl_buf_puts(j->out, "null");
+	else
+		rfl_buf_printf(j->out, "%" PRId64, value);
+}
+
+/* ---- amounts ---- */
+
+static bool is_part_of_flops(const char *name)
+{
+	return strncmp(name, "flops.", 6) == 0;
+}
+
+static void put_values(struct json *j, const struct rfl_amount *amount)
+{
+	for (int q = 0; q < RFL_QUANTITY_COUNT; q++) {
+		const char *name = rfl_quantity_info((enum rfl_quantity)q)->name;
+
+		if (q == RFL_QUANTITY_FLOPS_FP16)
+			begin(j, "flops", '{');
+		put_real(j, is_part_of_flops(name) ? name + 6 : name, amount[q].value);
+		if (q == RFL_QUANTITY_FLOPS)
+			end(j, '}');
+	}
+	put_real(j, "ai", rfl_amounts_ai(amount));
+}
+
+/* What a null means, by dotted name. */
+static void put_reasons(struct json *j, const struct rfl_amount *amount)
+{
+	begin(j, "reasons", '{');
+	for (int q = 0; q < RFL_QUANTITY_COUNT; q++)
+		if (isnan(amount[q].value))
+			put_text(j, rfl_quantity_info((enum rfl_quantity)q)->name,
+				 amount[q].reason ? amount[q].reason : "not counted");
+	if (isnan(rfl_amounts_ai(amount)))
+		put_text(j, "ai", rfl_amounts_no_ai(amount));
+	end(j, '}');
+}
+
+/* What is to be known of a number: how valid it is, and why. */
+static void put_caveats(struct json *j, const struct rfl_amount *amount)
+{
+	const struct rfl_amount *flops = &amount[RFL_QUANTITY_FLOPS];
+	const struct rfl_amount *bytes = &amount[RFL_QUANTITY_DRAM];
+	const struct rfl_amount *worse = bytes->validity > flops->validity ? bytes : flops;
+
+	begin(j, "caveats", '{');
+	for (int q = 0; q < RFL_QUANTITY_COUNT; q++) {
+		const struct rfl_amount *a = &amount[q];
+
+		if (isnan(a->value) || (a->validity == RFL_VALID && !a->reason))
+			continue;
+		begin(j, rfl_quantity_info((enum rfl_quantity)q)->name, '{');
+		put_text(j, "validity", rfl_validity_names[a->validity]);
+		put_text(j, "reason", a->reason);
+		end(j, '}');
+	}
+	if (!isnan(rfl_amounts_ai(amount)) && (worse->validity != RFL_VALID || worse->reason)) {
+		begin(j, "ai", '{');
+		put_text(j, "validity", rfl_validity_names[worse->validity]);
+		put_text(j, "reason", worse->reason);
+		end(j, '}');
+	}
+	end(j, '}');
+}
+
+static void put_rules(struct json *j, const struct rfl_amount *amount)
+{
+	begin(j, "rules", '{');
+	for (int q = 0; q < RFL_QUANTITY_COUNT; q++)
+		if (!isnan(amount[q].value) && amount[q].rule)
+			put_text(j, rfl_quantity_info((enum rfl_quantity)q)->name, amount[q].rule);
+	end(j, '}');
+}
+
+/* Of how many launches each number is. */
+static void put_known(struct json *j, const struct rfl_amount *amount)
+{
+	begin(j, "known", '{');
+	for (int q = 0; q < RFL_QUANTITY_COUNT; q++)
+		if (!isnan(amount[q].value))
+			put_int(j, rfl_quantity_info((enum rfl_quantity)q)->name,
+				amount[q].launches, -1);
+	end(j, '}');
+}
+
+/* @param launches  that the amounts are of: where fewer are known it is a lower bound */
+static void put_amounts(struct json *j, const struct rfl_amount *amount, int64_t launches)
+{
+	put_int(j, "launches", launches, -1);
+	put_known(j, amount);
+	put_values(j, amount);
+	put_reasons(j, amount);
+	put_caveats(j, amount);
+}
+
+/* ---- captures and ranges ---- */
+
+static void put_metrics(struct json *j, const struct rfl_range *r)
+{
+	begin(j, "metrics", '[');
+	for (size_t i = 0; i < r->nmetrics; i++) {
+		const struct rfl_metric *m = &r->metrics[i];
+
+		begin(j, NULL, '{');
+		put_text(j, "name", m->name);
+		put_text(j, "unit", m->unit);
+		put_text(j, "rollup", rfl_rollup_names[m->rollup]);
+		put_real(j, "value", m->value);
+		put_int(j, "launches", m->launches, -1);
+		put_int(j, "pass", m->pass, -1);
+		put_text(j, "validity", rfl_validity_names[m->validity]);
+		put_text(j, "reason", m->reason);
+		end(j, '}');
+	}
+	end(j, ']');
+}
+
+static void put_range(struct json *j, const struct rfl_captures *captures, size_t capture,
+		      const struct rfl_range *r)
+{
+	begin(j, NULL, '{');
+	put_int(j, "capture", (int64_t)capture, -1);
+	put_text(j, "label", captures->captures[capture]->label);
+	put_text(j, "kind", rfl_range_kind_names[r->kind]);
+	put_text(j, "name", r->name);
+	put_text(j, "block", r->block);
+	put_text(j, "grid", r->grid);
+	put_amounts(j, r->amount, r->launches);
+	put_rules(j, r->amount);
+	put_metrics(j, r);
+	end(j, '}');
+}
+
+static void put_ranges(struct json *j, const struct rfl_captures *captures, const char *key,
+		       bool kernels)
+{
+	begin(j, key, '[');
+	for (size_t i = 0; i < captures->n; i++) {
+		const struct rfl_capture *c = captures->captures[i];
+
+		for (size_t k = 0; k < c->nranges; k++)
+			if ((c->ranges[k].kind == RFL_RANGE_KERNEL) == kernels)
+				put_range(j, captures, i, &c->ranges[k]);
+	}
+	end(j, ']');
+}
+
+static void put_capture(struct json *j, const struct rfl_capture *c)
+{
+	begin(j, NULL, '{');
+	put_text(j, "label", c->label);
+	put_text(j, "run_id", c->run_id);
+	put_text(j, "timestamp_utc", c->time_utc);
+	put_text(j, "source", c->source);
+	put_text(j, "path", c->path);
+	put_text(j, "device", c->device);
+	put_text(j, "chip", c->chip);
+	put_text(j, "formulas", c->family);
+	put_int(j, "steps", c->steps, -1);
+	put_int(j, "passes", c->passes, -1);
+	put_int(j, "rows_left_out", c->rows_left_out, -1);
+	put_int(j, "unused_metrics", c->unused_metrics, -1);
+	put_text(j, "total_of", rfl_range_kind_names[c->total_kind]);
+	begin(j, "coverage", '{');
+	put_real(j, "flops", rfl_capture_coverage(c, RFL_QUANTITY_FLOPS));
+	put_real(j, "dram_bytes", rfl_capture_coverage(c, RFL_QUANTITY_DRAM));
+	end(j, '}');
+	begin(j, "total", '{');
+	put_amounts(j, c->total, rfl_capture_launches_of_total(c));
+	put_rules(j, c->total);
+	end(j, '}');
+	begin(j, "refused", '[');
+	for (size_t i = 0; i < c->nrefusals; i++) {
+		begin(j, NULL, '{');
+		put_text(j, "set", c->refusals[i].set);
+		put_text(j, "reason", c->refusals[i].reason);
+		end(j, '}');
+	}
+	end(j, ']');
+	begin(j, "notes", '[');
+	for (size_t i = 0; i < c->nnotes; i++)
+		put_text(j, NULL, c->notes[i]);
+	end(j, ']');
+	end(j, '}');
+}
+
+void rfl_captures__json(const struct rfl_captures *captures, struct rfl_buf *out)
+{
+	struct json j = { .out = out, .depth = 1 };
+	struct rfl_amounts_sum total;
+
+	rfl_captures_total(captures, &total);
+	rfl_buf_putc(out, '{');
+	put_text(&j, "schema", "roofline.counters/1");
+	begin(&j, "captures", '[');
+	for (size_t i = 0; i < captures->n; i++)
+		put_capture(&j, captures->captures[i]);
+	end(&j, ']');
+	put_ranges(&j, captures, "kernels", true);
+	put_ranges(&j, captures, "ranges", false);
+	begin(&j, "total", '{');
+	put_amounts(&j, total.amount, total.launches);
+	end(&j, '}');
+	rfl_buf_puts(out, "\n}\n");
+}

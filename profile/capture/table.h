@@ -1,0 +1,51 @@
+/*
+ * table.h - captures as a person or a program reads them: kernels by time with their work,
+ * traffic and intensity, ranges, totals, what is not known and why.
+ */
+#ifndef RFL_PROFILE_CAPTURE_TABLE_H
+#define RFL_PROFILE_CAPTURE_TABLE_H
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/table.h"
+#include "profile/capture.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum rfl_capture_by {
+	RFL_CAPTURE_BY_KERNEL, /**< kernels over all their blocks and grids */
+	RFL_CAPTURE_BY_RANGE,  /**< every range: kernels by block and grid, phases, layers, ... */
+	RFL_CAPTURE_BY_METRIC, /**< every metric of every range */
+};
+/** "kernel", "range", "metric", NULL: for an option row. */
+extern const char *const rfl_capture_by_names[];
+
+struct rfl_capture_view {
+	enum rfl_format
+		format; /**< csv: the rows of counters.csv; json: docs/counters.schema.json */
+	enum rfl_capture_by by; /**< of a table */
+	size_t most;            /**< rows of a table, those that take the longest; 0: all */
+	bool explain;           /**< of a table: the rule behind each figure, and what went in */
+};
+
+/**
+ * Append captures in one of the formats.
+ * @return RFL_OK; RFL_ENOMEM
+ */
+enum rfl_rc rfl_captures_render(const struct rfl_captures *captures,
+				const struct rfl_capture_view *view, struct rfl_buf *out,
+				struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** The share of a range's launches that had a quantity, 0 to 1. */
+double rfl_range_share(const struct rfl_range *r, enum rfl_quantity q);
+
+/** Share of the time of the ranges of `total_kind` that those explain whose quantity `q` is known,
+ * 0 to 1; NaN when no time is known. */
+double rfl_capture_coverage(const struct rfl_capture *c, enum rfl_quantity q);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

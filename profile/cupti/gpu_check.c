@@ -1,0 +1,354 @@
+/*
+ * gpu_check.c - the conditions of counting on a GPU, asked one after the other.
+ */
+#include "profile/cupti/gpu_check.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "profile/cupti/cuda_lib.h"
+#include "profile/cupti/api.h"
+#include "profile/cupti/host.h"
+#include "profile/cupti/plan.h"
+#include "profile/cupti/target.h"
+#include "profile/cupti/selftest.h"
+#include "profile/source.h"
+
+const char *const rfl_gpu_check_state_names[] = { "ok", "failed", "skipped", NULL };
+
+#define MAX_ROWS 24
+
+struct rfl_gpu_check {
+	struct rfl_arena *arena;
+	struct rfl_gpu_check_row rows[MAX_ROWS];
+	size_t n;
+	bool no_memory;
+};
+
+/* What is open while it is looked at. */
+struct look {
+	struct rfl_gpu_check *check;
+	const struct rfl_gpu_check_request *request;
+	const char *precision;
+	struct rfl_cuda *cuda;
+	struct rfl_cupti *lib;
+	struct rfl_cupti_target target;
+	bool has_target;
+};
+
+/* ------------------------------------------------------------------ rows */
+
+static const char *keep(struct rfl_gpu_check *c, const char *text)
+{
+	const char *kept = rfl_arena_strdup(c->arena, text);
+
+	if (!kept)
+		c->no_memory = true;
+	return kept;
+}
+
+static struct rfl_gpu_check_row *row(struct rfl_gpu_check *c, const char *what,
+				     enum rfl_gpu_check_state state)
+{
+	struct rfl_gpu_check_row *r = &c->rows[c->n < MAX_ROWS ? c->n++ : MAX_ROWS - 1];
+
+	*r = (struct rfl_gpu_check_row){ .what = what, .state = state };
+	return r;
+}
+
+static void ok(struct rfl_gpu_check *c, const char *what, const char *detail)
+{
+	row(c, what, RFL_GPU_CHECK_OK)->detail = detail ? detail : "";
+	if (!detail)
+		c->no_memory = true;
+}
+
+static void skip(struct rfl_gpu_check *c, const char *what, const char *reason)
+{
+	row(c, what, RFL_GPU_CHECK_SKIPPED)->reason = reason;
+}
+
+static void make_failed(struct rfl_gpu_check *c, struct rfl_gpu_check_row *r,
+			const struct rfl_err *err)
+{
+	*r = (struct rfl_gpu_check_row){ .what = r->what,
+					 .state = RFL_GPU_CHECK_FAILED,
+					 .reason = keep(c, err->msg),
+					 .rc = RFL_EUNAVAILABLE };
+}
+
+static struct rfl_gpu_check_row *fail(struct rfl_gpu_check *c, const char *what,
+				      const struct rfl_err *err)
+{
+	struct rfl_gpu_check_row *r = row(c, what, RFL_GPU_CHECK_FAILED);
+
+	make_failed(c, r, err);
+	return r;
+}
+
+/* ------------------------------------------------------------------ looking */
+
+static void look_driver(struct look *l)
+{
+	struct rfl_gpu_check *c = l->check;
+	struct rfl_err err = RFL_ERR_INIT;
+	enum rfl_cuda_gate gate = RFL_CUDA_GATE_LIBRARY;
+	int version;
+
+	if (rfl_cuda_open(l->request->device, &gate, &l->cuda, &err) == RFL_OK) {
+		version = rfl_cuda_version(l->cuda);
+		ok(c, "driver",
+		   rfl_arena_printf(c->arena, "for CUDA %d.%d", version / 1000,
+				    version % 1000 / 10));
+		ok(c, "device",
+		   rfl_arena_printf(c->arena, "%d: %s, compute capability %d.%d",
+				    l->request->device, rfl_cuda_name(l->cuda),
+				    rfl_cuda_capability(l->cuda) / 10,
+				    rfl_cuda_capability(l->cuda) % 10));
+		return;
+	}
+	if (gate >= RFL_CUDA_GATE_DEVICE)
+		ok(c, "driver", "works");
+	fail(c, gate >= RFL_CUDA_GATE_DEVICE ? "device" : "driver", &err);
+	if (gate < RFL_CUDA_GATE_DEVICE)
+		skip(c, "device", "there is no driver");
+}
+
+static void look_library(struct look *l)
+{
+	struct rfl_gpu_check *c = l->check;
+	struct rfl_cupti_places places = l->request->places;
+	struct rfl_err err = RFL_ERR_INIT;
+	const char *const *chips = NULL;
+	size_t n = 0;
+
+	if (l->cuda)
+		places.driver_major = rfl_cuda_version(l->cuda) / 1000;
+	if (rfl_cupti_open(&places, &l->lib, &err) != RFL_OK ||
+	    rfl_cupti_chips(l->lib, &chips, &n, &err) != RFL_OK) {
+		fail(c, "CUPTI", &err);
+		rfl_cupti_close(l->lib);
+		l->lib = NULL;
+		return;
+	}
+	ok(c, "CUPTI",
+	   rfl_arena_printf(c->arena, "%s, version %u, knows %zu chips", rfl_cupti_path(l->lib),
+			    (unsigned)rfl_cupti_version(l->lib), n));
+}
+
+/* The rows of the target, in the order of its gates. */
+static const struct {
+	const char *what, *holds;
+} gates[] = {
+	[RFL_CUPTI_GATE_START] = { "profiler", "CUPTI works with this driver" },
+	[RFL_CUPTI_GATE_CHIP] = { "chip", NULL },
+	[RFL_CUPTI_GATE_SUPPORT] = { "support", "device and configuration can be counted" },
+	[RFL_CUPTI_GATE_PERMISSION] = { "permission", NULL },
+};
+
+static const char *permission_detail(enum rfl_counter_access access)
+{
+	switch (access) {
+	case RFL_COUNTERS_ALL:
+		return "counters may be read; the driver lets everybody";
+	case RFL_COUNTERS_ADMIN:
+		return "counters may be read; the driver lets administrators only, and you are one";
+	case RFL_COUNTERS_UNKNOWN:
+	default:
+		return "counters may be read";
+	}
+}
+
+static void look_target(struct look *l)
+{
+	struct rfl_gpu_check *c = l->check;
+	enum rfl_counter_access access = rfl_cuda_counter_access(l->request->params_path);
+	struct rfl_err err = RFL_ERR_INIT;
+
+	if (!l->cuda || !l->lib) {
+		for (size_t i = 0; i < RFL_ARRAY_LEN(gates); i++)
+			skip(c, gates[i].what,
+			     l->lib ? "there is no GPU to ask" : "there is no CUPTI to ask");
+		return;
+	}
+	l->has_target = true;
+	if (rfl_cupti_target_init(&l->target, l->lib, l->cuda, access, &err) == RFL_ENOMEM)
+		c->no_memory = true;
+	for (size_t i = 0; i < RFL_ARRAY_LEN(gates); i++) {
+		if (i == (size_t)l->target.gate)
+			fail(c, gates[i].what, &err);
+		else if (i > (size_t)l->target.gate)
+			skip(c, gates[i].what, "not asked: see above");
+		else if (i == RFL_CUPTI_GATE_CHIP)
+			ok(c, gates[i].what, keep(c, l->target.chip));
+		else if (i == RFL_CUPTI_GATE_SUPPORT && l->target.limited)
+			ok(c, gates[i].what, "the device can be counted, with some metrics only");
+		else
+			ok(c, gates[i].what,
+			   gates[i].holds ? gates[i].holds : permission_detail(access));
+	}
+}
+
+static void look_sessions(struct look *l)
+{
+	struct rfl_gpu_check *c = l->check;
+	struct rfl_cupti_plan *plan = NULL;
+	struct rfl_err err = RFL_ERR_INIT;
+	size_t first = c->n;
+	bool some = false;
+
+	if (!l->has_target || l->target.gate != RFL_CUPTI_GATE_OPEN) {
+		skip(c, "counters", "not asked: see above");
+		return;
+	}
+	if (rfl_cupti_plan_new(l->lib, l->target.chip, l->target.availability,
+			       RFL_SET_CORE | RFL_SET_FLOPS | RFL_SET_LINKS, l->precision, &plan,
+			       &err) != RFL_OK) {
+		fail(c, "counters", &err);
+		return;
+	}
+	for (size_t i = 0; i < plan->n; i++) {
+		const struct rfl_cupti_planned *s = &plan->sessions[i];
+		const char *what = rfl_arena_printf(c->arena, "counters %s", s->name);
+		struct rfl_buf text;
+
+		rfl_buf_init(&text, 0);
+		rfl_cupti_planned_text(s, &text);
+		if (!what || text.failed)
+			c->no_memory = true;
+		else if (s->why.rc != RFL_OK)
+			fail(c, what, &s->why);
+		else if (s->metrics.n == 0)
+			skip(c, what, "the chip has none of them");
+		else
+			ok(c, what, keep(c, rfl_buf_str(&text)));
+		rfl_buf_fini(&text);
+		some |= s->why.rc == RFL_OK && s->metrics.n > 0;
+	}
+	for (size_t i = first; i < c->n && some; i++)
+		c->rows[i].rc = RFL_EFAILED; /* read of failures only */
+	rfl_cupti_plan_free(plan);
+}
+
+/* ------------------------------------------------------------------ self-test */
+
+static void selftest_row(struct rfl_gpu_check *c, const struct rfl_selftest *t, size_t i)
+{
+	const struct rfl_selftest_row *r = &t->rows[i];
+	const char *quantity = rfl_quantity_info(r->quantity)->name;
+	const char *what = rfl_arena_printf(c->arena, "self-test %s", quantity);
+	const bool ecc = rfl_selftest_is_ecc(t, r);
+	double ratio = rfl_selftest_ratio(r);
+	struct rfl_gpu_check_row *out;
+
+	if (!what) {
+		c->no_memory = true;
+		return;
+	}
+	if (isnan(ratio)) {
+		skip(c, what, keep(c, r->reason));
+		return;
+	}
+	ok(c, what,
+	   rfl_arena_printf(c->arena, "%.4f of what %s is known to do%s", ratio, r->work,
+			    ecc ? " (with the check bits of ECC)" : ""));
+	out = &c->rows[c->n - 1];
+	if (fabs(ratio - 1) > RFL_SELFTEST_TOLERANCE && !ecc) {
+		out->state = RFL_GPU_CHECK_FAILED;
+		out->reason = "the counter is off by more than 2 %: end other programs on the GPU, "
+			      "whose bytes are counted too, or use another CUPTI (RFL_CUPTI_PATH "
+			      "names its folder), and check again";
+		out->rc = RFL_EFAILED;
+	}
+}
+
+/* On some systems permission is refused only when counting begins: it is the row of the permission
+ * that fails then. */
+static void selftest_failed(struct rfl_gpu_check *c, const struct rfl_err *err)
+{
+	const char *permission = gates[RFL_CUPTI_GATE_PERMISSION].what;
+
+	if (err->native == RFL_CUPTI_INSUFFICIENT_PRIVILEGES ||
+	    err->native == RFL_CUPTI_VIRTUALIZED_PRIVILEGES) {
+		for (size_t i = 0; i < c->n; i++)
+			if (strcmp(c->rows[i].what, permission) == 0)
+				make_failed(c, &c->rows[i], err);
+		skip(c, "self-test", "not done: see above");
+		return;
+	}
+	fail(c, "self-test", err)->rc = err->rc == RFL_EFAILED ? RFL_EFAILED : RFL_EUNAVAILABLE;
+}
+
+static void look_selftest(struct look *l)
+{
+	struct rfl_gpu_check *c = l->check;
+	struct rfl_selftest t = { .n = 0 };
+	struct rfl_err err = RFL_ERR_INIT;
+
+	if (!l->request->self_test)
+		return;
+	if (!l->has_target || l->target.gate != RFL_CUPTI_GATE_OPEN) {
+		skip(c, "self-test", "not done: see above");
+		return;
+	}
+	if (rfl_selftest_run(l->cuda, &l->target, l->precision, RFL_SET_CORE, &t, &err) == RFL_OK)
+		(void)!rfl_selftest_run(l->cuda, &l->target, l->precision, RFL_SET_FLOPS, &t, &err);
+	for (size_t i = 0; i < t.n; i++)
+		selftest_row(c, &t, i);
+	if (err.rc != RFL_OK)
+		selftest_failed(c, &err);
+}
+
+/* ------------------------------------------------------------------ the report */
+
+enum rfl_rc rfl_gpu_check_new(const struct rfl_gpu_check_request *request,
+			      struct rfl_gpu_check **ret, struct rfl_err *err)
+{
+	struct rfl_gpu_check *c = calloc(1, sizeof(*c));
+	struct look l = { .check = c,
+			  .request = request,
+			  .precision = request->precision ? request->precision : "fp32" };
+	enum rfl_rc rc = RFL_OK;
+
+	if (!c)
+		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
+	c->arena = rfl_arena_new(0);
+	if (!c->arena) {
+		rc = rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
+		goto done;
+	}
+	look_driver(&l);
+	look_library(&l);
+	look_target(&l);
+	look_sessions(&l);
+	look_selftest(&l);
+	if (c->no_memory)
+		rc = rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
+	if (rc != RFL_OK)
+		goto done;
+	*ret = c;
+	c = NULL;
+done:
+	if (l.has_target)
+		rfl_cupti_target_fini(&l.target);
+	rfl_cupti_close(l.lib);
+	rfl_cuda_close(l.cuda);
+	rfl_gpu_check_free(c);
+	return rc;
+}
+
+void rfl_gpu_check_free(struct rfl_gpu_check *c)
+{
+	if (!c)
+		return;
+	rfl_arena_free(c->arena);
+	free(c);
+}
+
+const struct rfl_gpu_check_row *rfl_gpu_check_rows(const struct rfl_gpu_check *c, size_t *n)
+{
+	*n = c->n;
+	return c->rows;
+}

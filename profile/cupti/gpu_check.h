@@ -1,0 +1,62 @@
+/*
+ * gpu_check.h - whether counters of a GPU can be read here: every condition in its order, with what
+ * was found, why it does not hold, and what to do. It is what `roofline counters check` prints, and
+ * what a run looks at before it counts.
+ */
+#ifndef RFL_PROFILE_GPU_CHECK_H
+#define RFL_PROFILE_GPU_CHECK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "profile/cupti/lib.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum rfl_gpu_check_state {
+	RFL_GPU_CHECK_OK,
+	RFL_GPU_CHECK_FAILED,
+	RFL_GPU_CHECK_SKIPPED, /**< not asked: a condition before it does not hold */
+};
+/** "ok", "failed", "skipped", NULL. */
+extern const char *const rfl_gpu_check_state_names[];
+
+struct rfl_gpu_check_row {
+	const char *what; /**< "driver", "device", "permission", ... */
+	enum rfl_gpu_check_state state;
+	const char *detail; /**< what was found: "CUDA 13.0"; NULL: nothing */
+	const char *reason; /**< why it does not hold, and what to do; NULL when it does */
+	enum rfl_rc rc;     /**< of a failure: RFL_EUNAVAILABLE when no counter can be read because
+			     *   of it; RFL_EFAILED when some can, or read something wrong */
+};
+
+struct rfl_gpu_check_request {
+	struct rfl_cupti_places places;
+	int device;              /**< index of the GPU */
+	const char *precision;   /**< of the core session; NULL: "fp32" */
+	bool self_test;          /**< also run the copy and the matrix products of known size */
+	const char *params_path; /**< NULL: /proc/driver/nvidia/params. For tests */
+};
+
+struct rfl_gpu_check;
+
+/**
+ * Look at everything.
+ * @param ret  set on success only; release with rfl_gpu_check_free()
+ * @return RFL_OK whenever there is a report, whatever it says; RFL_ENOMEM
+ */
+enum rfl_rc rfl_gpu_check_new(const struct rfl_gpu_check_request *request,
+			      struct rfl_gpu_check **ret, struct rfl_err *err) RFL_WARN_UNUSED;
+void rfl_gpu_check_free(struct rfl_gpu_check *c); /* accepts NULL */
+
+/** Rows in order; they and their texts belong to the report. */
+const struct rfl_gpu_check_row *rfl_gpu_check_rows(const struct rfl_gpu_check *c, size_t *n);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

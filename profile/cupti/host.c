@@ -1,0 +1,468 @@
+/*
+ * host.c - questions about a chip that need no chip: its metrics, what can be counted
+ * together, in how many passes, and what counted data are worth.
+ */
+#include "profile/cupti/host.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "profile/cupti/api.h"
+#include "profile/formula.h"
+
+struct rfl_cupti_host {
+	struct rfl_cupti *lib;
+	const struct rfl_cupti_functions *calls;
+	char *chip;
+	const uint8_t *availability;          /* the caller's */
+	struct rfl_cupti_host_object *host;   /* for questions */
+	struct rfl_cupti_host_object *counts; /* has the metrics of the last configuration */
+};
+
+enum rfl_rc rfl_cupti_chips(struct rfl_cupti *c, const char *const **ret, size_t *n,
+			    struct rfl_err *err)
+{
+	struct rfl_cupti_host_chips p = { RFL_CUPTI_SIZED(host_chips) };
+	enum rfl_rc rc = rfl_cupti_check(c, rfl_cupti_calls(c)->host_chips(&p),
+					 "cuptiProfilerHostGetSupportedChips", err);
+
+	if (rc != RFL_OK)
+		return rc;
+	*ret = p.names;
+	*n = p.n;
+	return RFL_OK;
+}
+
+/* ------------------------------------------------------------------ host objects */
+
+static struct rfl_cupti_host_initialize initial(const struct rfl_cupti_host *h)
+{
+	return (struct rfl_cupti_host_initialize){
+		RFL_CUPTI_SIZED(host_initialize),
+		.type = RFL_CUPTI_TYPE_RANGE_PROFILER,
+		.chip = h->chip,
+		.availability = h->availability,
+	};
+}
+
+static enum rfl_rc start(struct rfl_cupti_host *h, struct rfl_cupti_host_object **ret,
+			 struct rfl_err *err)
+{
+	struct rfl_cupti_host_initialize p = initial(h);
+	const int result = h->calls->host_initialize(&p);
+	enum rfl_rc rc;
+
+	if (result == RFL_CUPTI_NOT_SUPPORTED)
+		return rfl_fail(err, RFL_EUNSUPPORTED, result,
+				"%s is named by %s, which has no range profiler for it", h->chip,
+				rfl_cupti_path(h->lib));
+	rc = rfl_cupti_check(h->lib, result, "cuptiProfilerHostInitialize", err);
+	if (rc == RFL_OK)
+		*ret = p.host;
+	return rc;
+}
+
+static void stop(struct rfl_cupti_host *h, struct rfl_cupti_host_object *host)
+{
+	struct rfl_cupti_host_deinitialize p = { RFL_CUPTI_SIZED(host_deinitialize), .host = host };
+
+	if (host)
+		(void)h->calls->host_deinitialize(&p);
+}
+
+static enum rfl_rc known_chip(struct rfl_cupti *c, const char *chip, struct rfl_err *err)
+{
+	const char *const *chips = NULL;
+	struct rfl_buf all;
+	size_t n = 0;
+	enum rfl_rc rc = rfl_cupti_chips(c, &chips, &n, err);
+
+	for (size_t i = 0; rc == RFL_OK && i < n; i++)
+		if (strcmp(chips[i], chip) == 0)
+			return RFL_OK;
+	if (rc != RFL_OK)
+		return rc;
+	rfl_buf_init(&all, RFL_ERR_MSG_MAX / 2);
+	for (size_t i = 0; i < n; i++)
+		rfl_buf_printf(&all, "%s%s", i ? " " : "", chips[i]);
+	rc = rfl_fail(err, RFL_ENOTFOUND, RFL_CUPTI_INVALID_CHIP_NAME,
+		      "no chip '%s' in %s; it has %s", chip, rfl_cupti_path(c), rfl_buf_str(&all));
+	rfl_buf_fini(&all);
+	return rc;
+}
+
+enum rfl_rc rfl_cupti_host_open(struct rfl_cupti *c, const char *chip, const uint8_t *availability,
+				struct rfl_cupti_host **ret, struct rfl_err *err)
+{
+	struct rfl_cupti_host *h = calloc(1, sizeof(*h));
+	enum rfl_rc rc;
+
+	if (!h)
+		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", chip);
+	h->lib = c;
+	h->calls = rfl_cupti_calls(c);
+	h->availability = availability;
+	h->chip = strdup(chip);
+	if (!h->chip) {
+		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", chip);
+		goto done;
+	}
+	rc = known_chip(c, chip, err);
+	if (rc == RFL_OK)
+		rc = start(h, &h->host, err);
+	if (rc != RFL_OK)
+		goto done;
+	*ret = h;
+	return RFL_OK;
+done:
+	rfl_cupti_host_close(h);
+	return rc;
+}
+
+void rfl_cupti_host_close(struct rfl_cupti_host *h)
+{
+	if (!h)
+		return;
+	stop(h, h->counts);
+	stop(h, h->host);
+	free(h->chip);
+	free(h);
+}
+
+/* ------------------------------------------------------------------ metrics */
+
+enum rfl_rc rfl_cupti_metrics(struct rfl_cupti_host *h, void (*each)(const char *metric, void *ctx),
+			      void *ctx, struct rfl_err *err)
+{
+	for (int type = 0; type < RFL_CUPTI_METRIC_TYPE_COUNT; type++) {
+		struct rfl_cupti_host_base_metrics p = {
+			RFL_CUPTI_SIZED(host_base_metrics),
+			.host = h->host,
+			.type = type,
+		};
+		enum rfl_rc rc = rfl_cupti_check(h->lib, h->calls->host_base_metrics(&p),
+						 "cuptiProfilerHostGetBaseMetrics", err);
+
+		if (rc != RFL_OK)
+			return rc;
+		for (size_t i = 0; i < p.n; i++)
+			each(p.names[i], ctx);
+	}
+	return RFL_OK;
+}
+
+static int properties(struct rfl_cupti_host *h, const char *metric,
+		      struct rfl_cupti_host_metric_properties *ret)
+{
+	*ret = (struct rfl_cupti_host_metric_properties){
+		RFL_CUPTI_SIZED(host_metric_properties),
+		.host = h->host,
+		.metric = metric,
+	};
+	return h->calls->host_metric_properties(ret);
+}
+
+/* The length of the name without its rollup: ".sum", ".avg.per_second". */
+static size_t base_length(const char *metric)
+{
+	const char *tail = strstr(metric, "__");
+
+	return (size_t)(tail ? tail - metric : 0) + strcspn(tail ? tail : metric, ".");
+}
+
+struct names {
+	const char **names;
+	size_t n, cap;
+	bool no_memory;
+};
+
+static void collect(const char *metric, void *ctx)
+{
+	struct names *all = ctx;
+
+	if (all->n + 1 >= all->cap) { /* one stays free for the NULL behind the last */
+		const size_t cap = all->cap ? 2 * all->cap : 4096;
+		const char **names = realloc(all->names, cap * sizeof(*names));
+
+		if (!names) {
+			all->no_memory = true;
+			return;
+		}
+		all->names = names;
+		all->cap = cap;
+	}
+	all->names[all->n++] = metric;
+	all->names[all->n] = NULL;
+}
+
+/* Append the base metrics whose names are near to this one, as "a, b". */
+static void near_names(struct rfl_cupti_host *h, const char *metric, struct rfl_buf *out)
+{
+	struct names all = { .names = NULL };
+	char *base = strndup(metric, base_length(metric));
+
+	if (base && rfl_cupti_metrics(h, collect, &all, NULL) == RFL_OK && all.n)
+		(void)rfl_text_suggest(base, all.names, 4, out);
+	free(all.names);
+	free(base);
+}
+
+static enum rfl_rc no_such_metric(struct rfl_cupti_host *h, const char *metric, struct rfl_err *err)
+{
+	struct rfl_buf near;
+	enum rfl_rc rc;
+
+	if (!err) /* names are looked for only when somebody reads them */
+		return RFL_ENOTFOUND;
+	if (rfl_metric_is_legacy(metric, strlen(metric)))
+		return rfl_fail(err, RFL_ENOTFOUND, RFL_CUPTI_INVALID_METRIC_NAME,
+				"%s has no metric '%s': a name of nvprof, which no chip since "
+				"Turing has; 'roofline counters list --chip %s' names what counts "
+				"the same",
+				h->chip, metric, h->chip);
+	rfl_buf_init(&near, RFL_ERR_MSG_MAX / 2);
+	near_names(h, metric, &near);
+	rc = rfl_fail(err, RFL_ENOTFOUND, RFL_CUPTI_INVALID_METRIC_NAME,
+		      "%s has no metric '%s'%s%s", h->chip, metric, near.len ? "; near: " : "",
+		      rfl_buf_str(&near));
+	rfl_buf_fini(&near);
+	return rc;
+}
+
+/* A rollup of each type of metric. */
+static const char *const rollups[RFL_CUPTI_METRIC_TYPE_COUNT] = {
+	".sum", ".ratio", ".avg.pct_of_peak_sustained_elapsed"
+};
+
+/* Describe a metric with a rollup of this type behind its name. */
+static bool with_rollup(struct rfl_cupti_host *h, const char *metric, int type,
+			struct rfl_buf *name, struct rfl_cupti_host_metric_properties *ret)
+{
+	rfl_buf_reset(name);
+	rfl_buf_printf(name, "%s%s", metric, rollups[type]);
+	return !name->failed && properties(h, rfl_buf_str(name), ret) == RFL_CUPTI_SUCCESS;
+}
+
+/* A rollup can be put behind a name that has none, and behind no other. */
+static enum rfl_rc needs_rollup(struct rfl_cupti_host *h, const char *metric, int first, int last,
+				struct rfl_err *err)
+{
+	struct rfl_cupti_host_metric_properties p;
+	struct rfl_buf name;
+	enum rfl_rc rc = RFL_OK;
+
+	rfl_buf_init(&name, RFL_ERR_MSG_MAX);
+	for (int type = first; rc == RFL_OK && type <= last; type++)
+		if (with_rollup(h, metric, type, &name, &p))
+			rc = rfl_fail(err, RFL_ENOTFOUND, RFL_CUPTI_INVALID_METRIC_NAME,
+				      "%s: '%s' needs a rollup, for example %s", h->chip, metric,
+				      rfl_buf_str(&name));
+	rfl_buf_fini(&name);
+	return rc;
+}
+
+static void tell(const struct rfl_cupti_host_metric_properties *p,
+		 struct rfl_cupti_metric_info *ret)
+{
+	if (ret)
+		*ret = (struct rfl_cupti_metric_info){
+			.description = p->description,
+			.unit = p->unit,
+			.hw_unit = p->hw_unit,
+		};
+}
+
+/* CUPTI 13 describes a name without its rollup as well, 12 does not; neither counts it. */
+enum rfl_rc rfl_cupti_metric(struct rfl_cupti_host *h, const char *metric,
+			     struct rfl_cupti_metric_info *ret, struct rfl_err *err)
+{
+	struct rfl_cupti_host_metric_properties p;
+	const int result = properties(h, metric, &p);
+	enum rfl_rc rc;
+
+	if (result == RFL_CUPTI_INVALID_METRIC_NAME) {
+		rc = err ? needs_rollup(h, metric, 0, RFL_CUPTI_METRIC_TYPE_COUNT - 1, err)
+			 : RFL_ENOTFOUND;
+		return rc == RFL_OK ? no_such_metric(h, metric, err) : rc;
+	}
+	rc = rfl_cupti_check(h->lib, result, "cuptiProfilerHostGetMetricProperties", err);
+	if (rc == RFL_OK && p.type >= 0 && p.type < RFL_CUPTI_METRIC_TYPE_COUNT)
+		rc = needs_rollup(h, metric, p.type, p.type, err);
+	if (rc == RFL_OK)
+		tell(&p, ret);
+	return rc;
+}
+
+enum rfl_rc rfl_cupti_describe(struct rfl_cupti_host *h, const char *base,
+			       struct rfl_cupti_metric_info *ret, struct rfl_err *err)
+{
+	struct rfl_cupti_host_metric_properties p;
+	struct rfl_buf name;
+	bool found = false;
+
+	rfl_buf_init(&name, RFL_ERR_MSG_MAX);
+	for (int type = 0; !found && type < RFL_CUPTI_METRIC_TYPE_COUNT; type++)
+		found = with_rollup(h, base, type, &name, &p);
+	rfl_buf_fini(&name);
+	if (!found)
+		return no_such_metric(h, base, err);
+	tell(&p, ret);
+	return RFL_OK;
+}
+
+/* ------------------------------------------------------------------ sets of metrics */
+
+/* A host object with metrics added, and its config image. */
+struct attempt {
+	struct rfl_cupti_host_object *host;
+	uint8_t *image;
+	size_t size;
+	const char *call; /* the last that was made */
+};
+
+/* An object that has refused one metric refuses all after it, so each attempt has its own. */
+static int attempt(struct rfl_cupti_host *h, const char *const *metrics, size_t n,
+		   struct attempt *ret)
+{
+	struct rfl_cupti_host_initialize init = initial(h);
+	struct rfl_cupti_host_add_metrics add = {
+		RFL_CUPTI_SIZED(host_add_metrics),
+		.names = (const char **)metrics, /* read only */
+		.n = n,
+	};
+	struct rfl_cupti_host_config_size size = { RFL_CUPTI_SIZED(host_config_size) };
+	struct rfl_cupti_host_config_image image = { RFL_CUPTI_SIZED(host_config_image) };
+	int result;
+
+	*ret = (struct attempt){ .call = "cuptiProfilerHostInitialize" };
+	result = h->calls->host_initialize(&init);
+	if (result != RFL_CUPTI_SUCCESS)
+		return result;
+	ret->host = add.host = size.host = image.host = init.host;
+	ret->call = "cuptiProfilerHostConfigAddMetrics";
+	result = h->calls->host_add_metrics(&add);
+	if (result != RFL_CUPTI_SUCCESS)
+		return result;
+	ret->call = "cuptiProfilerHostGetConfigImageSize";
+	result = h->calls->host_config_size(&size);
+	if (result != RFL_CUPTI_SUCCESS)
+		return result;
+	ret->call = "cuptiProfilerHostGetConfigImage";
+	ret->size = image.size = size.size;
+	ret->image = image.image = calloc(1, size.size ? size.size : 1);
+	return ret->image ? h->calls->host_config_image(&image) : RFL_CUPTI_OUT_OF_MEMORY;
+}
+
+static void release(struct rfl_cupti_host *h, struct attempt *a)
+{
+	stop(h, a->host);
+	free(a->image);
+}
+
+/* CUPTI does not take all of them: the place of the first that it does not take with those before
+ * it. */
+static size_t find_refused(struct rfl_cupti_host *h, const char *const *metrics, size_t n)
+{
+	size_t taken = 0, not_taken = n;
+
+	while (not_taken - taken > 1) {
+		const size_t k = taken + (not_taken - taken) / 2;
+		struct attempt a;
+
+		if (attempt(h, metrics, k, &a) == RFL_CUPTI_SUCCESS)
+			taken = k;
+		else
+			not_taken = k;
+		release(h, &a);
+	}
+	return taken;
+}
+
+static enum rfl_rc refuse(struct rfl_cupti_host *h, const char *const *metrics, size_t n,
+			  int result, const char *call, size_t *refused, struct rfl_err *err)
+{
+	const size_t k = find_refused(h, metrics, n);
+
+	if (refused)
+		*refused = k;
+	if (k == 0)
+		return rfl_fail(err, RFL_EUNSUPPORTED, result, "%s cannot count '%s' (%s: %d)",
+				h->chip, metrics[0], call, result);
+	return rfl_fail(err, RFL_EUNSUPPORTED, result,
+			"%s cannot count '%s' together with '%s'%s (%s: %d): ask for it alone",
+			h->chip, metrics[k], metrics[0], k > 1 ? " and the others before it" : "",
+			call, result);
+}
+
+enum rfl_rc rfl_cupti_config(struct rfl_cupti_host *h, const char *const *metrics, size_t n,
+			     uint8_t **image, size_t *image_size, size_t *passes, size_t *refused,
+			     struct rfl_err *err)
+{
+	struct rfl_cupti_host_passes p = { RFL_CUPTI_SIZED(host_passes) };
+	struct attempt a;
+	enum rfl_rc rc = RFL_OK;
+	int result;
+
+	if (n == 0)
+		return rfl_fail(err, RFL_EINVAL, 0, "%s: no metrics to count", h->chip);
+	for (size_t i = 0; i < n; i++) {
+		rc = rfl_cupti_metric(h, metrics[i], NULL, err);
+		if (rc != RFL_OK && refused)
+			*refused = i;
+		if (rc != RFL_OK)
+			return rc;
+	}
+	result = attempt(h, metrics, n, &a);
+	if (result == RFL_CUPTI_NOT_SUPPORTED || result == RFL_CUPTI_UNKNOWN ||
+	    result == RFL_CUPTI_INVALID_METRIC_NAME)
+		rc = refuse(h, metrics, n, result, a.call, refused, err);
+	else
+		rc = rfl_cupti_check(h->lib, result, a.call, err);
+	if (rc == RFL_OK) {
+		p.size = a.size;
+		p.image = a.image;
+		rc = rfl_cupti_check(h->lib, h->calls->host_passes(&p),
+				     "cuptiProfilerHostGetNumOfPasses", err);
+	}
+	if (rc != RFL_OK) {
+		release(h, &a);
+		return rc;
+	}
+	stop(h, h->counts);
+	h->counts = a.host;
+	*image = a.image;
+	*image_size = a.size;
+	*passes = p.passes;
+	return RFL_OK;
+}
+
+enum rfl_rc rfl_cupti_passes(struct rfl_cupti_host *h, const char *const *metrics, size_t n,
+			     size_t *ret, size_t *refused, struct rfl_err *err)
+{
+	uint8_t *image = NULL;
+	size_t size = 0;
+	enum rfl_rc rc = rfl_cupti_config(h, metrics, n, &image, &size, ret, refused, err);
+
+	free(image);
+	return rc;
+}
+
+enum rfl_rc rfl_cupti_values(struct rfl_cupti_host *h, const uint8_t *data, size_t data_size,
+			     size_t range, const char *const *metrics, size_t n, double *ret,
+			     struct rfl_err *err)
+{
+	struct rfl_cupti_host_values p = {
+		RFL_CUPTI_SIZED(host_values),
+		.host = h->counts,
+		.data = data,
+		.data_size = data_size,
+		.range = range,
+		.names = (const char **)metrics, /* read only */
+		.n = n,
+		.values = ret,
+	};
+
+	return rfl_cupti_check(h->lib, h->calls->host_values(&p),
+			       "cuptiProfilerHostEvaluateToGpuValues", err);
+}

@@ -1,0 +1,64 @@
+/*
+ * lib.h - libcupti and the CUDA driver as guests: found by a ladder of names, opened when a
+ * command needs them, never linked, never a second copy beside one that is loaded already (a CUDA
+ * build of libtorch brings its own).
+ *
+ * The host part of CUPTI (chips, metrics, passes) works on a machine without a GPU and driver. The
+ * target part crashes there, so it is reached only through rfl_cuda_open(), which has made sure of
+ * driver, device and context before.
+ */
+#ifndef RFL_PROFILE_CUPTI_LIB_H
+#define RFL_PROFILE_CUPTI_LIB_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct rfl_cupti_functions; /* cupti/api.h */
+struct rfl_cuda_functions;  /* cuda_api.h */
+
+struct rfl_cupti; /* an open libcupti */
+
+/** Where to look, in front of the usual places; every member may be NULL. When `path` is given it
+ * is the only one. cli/ reads the environment (RFL_CUPTI_PATH, CUDA_HOME, CUDA_PATH) into it. */
+struct rfl_cupti_places {
+	const char *path;      /**< the library itself, or its folder */
+	const char *cuda_home; /**< a toolkit: lib64 and extras/CUPTI/lib64 in it */
+	const char *beside;    /**< a folder beside which a PyTorch wheel keeps nvidia/.../lib */
+	int driver_major; /**< of CUDA, that the driver has: that library first; 0: not known */
+};
+
+/**
+ * Open libcupti: the copy that is loaded already, else the ladder.
+ * @param ret  set on success only; release with rfl_cupti_close()
+ * @return RFL_OK; RFL_EUNAVAILABLE naming what was tried and how to get it, or the symbol that a
+ *         too old library lacks, or that an address sanitizer is in the program
+ */
+enum rfl_rc rfl_cupti_open(const struct rfl_cupti_places *places, struct rfl_cupti **ret,
+			   struct rfl_err *err) RFL_WARN_UNUSED;
+void rfl_cupti_close(struct rfl_cupti *c); /* accepts NULL */
+
+const struct rfl_cupti_functions *rfl_cupti_calls(const struct rfl_cupti *c);
+/** The file that is loaded. */
+const char *rfl_cupti_path(const struct rfl_cupti *c);
+/** CUPTI_API_VERSION of the library: 130001. */
+uint32_t rfl_cupti_version(const struct rfl_cupti *c);
+
+/**
+ * Turn a CUptiResult into our error: the code in err->native, the call, what it means here, and the
+ * cure. RFL_OK for 0.
+ */
+enum rfl_rc rfl_cupti_check(const struct rfl_cupti *c, int result, const char *call,
+			    struct rfl_err *err) RFL_WARN_UNUSED;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,157 @@
+/*
+ * nvtx.c - a client of NVTX by its own protocol (nvtx_api.h), and the window of profilers.
+ */
+#include "profile/cupti/nvtx.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/dl.h"
+#include "profile/cupti/nvtx_api.h"
+
+struct rfl_nvtx {
+	struct rfl_dl *dl; /* NULL: no tool listens */
+};
+
+/* A tool asks for tables with no word of who asks, and keeps the slots' addresses for as long as
+ * the process lives: they are the process's, not a handle's. */
+static rfl_nvtx_function *slots[RFL_NVTX_MODULE_END][RFL_NVTX_SLOTS_MAX];
+static rfl_nvtx_function **table_of[RFL_NVTX_MODULE_END][RFL_NVTX_SLOTS_MAX];
+
+#define MODULE_SLOTS(id, number, nslots) [number] = (nslots),
+static const unsigned slots_of[RFL_NVTX_MODULE_END] = { RFL_NVTX_MODULES(MODULE_SLOTS) };
+
+static int module_table(enum rfl_nvtx_module module, rfl_nvtx_function ****table, unsigned *size)
+{
+	const int m = (int)module;
+
+	if (m <= 0 || m >= RFL_NVTX_MODULE_END)
+		return 0;
+	for (unsigned i = 1; i < slots_of[m]; i++)
+		table_of[m][i] = &slots[m][i];
+	if (size)
+		*size = slots_of[m];
+	if (table)
+		*table = table_of[m];
+	return 1;
+}
+
+static void take_tool_version(uint32_t version)
+{
+	(void)version; /* nothing depends on it */
+}
+
+static const struct rfl_nvtx_callbacks callbacks = {
+	.struct_size = sizeof(callbacks),
+	.module_table = module_table,
+};
+
+static const struct rfl_nvtx_version version = {
+	.struct_size = sizeof(version),
+	.version = RFL_NVTX_VERSION,
+	.set_tool_version = take_tool_version,
+};
+
+static const void *get_table(uint32_t table)
+{
+	switch (table) {
+	case RFL_NVTX_TABLE_CALLBACKS:
+		return &callbacks;
+	case RFL_NVTX_TABLE_VERSION:
+		return &version;
+	default:
+		return NULL;
+	}
+}
+
+/* Let the tool's library write its functions into the slots. */
+static enum rfl_rc attach(struct rfl_nvtx *n, const char *path, struct rfl_err *err)
+{
+	rfl_nvtx_initialize_fn *initialize = NULL;
+	const char *const names[] = { path, NULL };
+	const struct rfl_dl_symbol symbols[] = { { RFL_NVTX_INITIALIZE, &initialize, false } };
+	enum rfl_rc rc = rfl_dl_open(names, symbols, RFL_ARRAY_LEN(symbols), &n->dl, err);
+
+	if (rc != RFL_OK) {
+		if (err)
+			rfl_err_prefix(err, "NVTX_INJECTION64_PATH does not name a tool's library");
+		return rc;
+	}
+	if (initialize(get_table))
+		return RFL_OK;
+	memset(slots, 0, sizeof(slots)); /* whatever it has written is not meant */
+	return rfl_fail(err, RFL_EUNAVAILABLE, 0,
+			"%s: the tool refused to listen to NVTX ranges: they are left out; start "
+			"the program from the tool (ncu --nvtx, nsys profile -t nvtx)",
+			path);
+}
+
+enum rfl_rc rfl_nvtx_open(const char *injection, struct rfl_nvtx **ret, struct rfl_err *err)
+{
+	struct rfl_nvtx *n = calloc(1, sizeof(*n));
+	enum rfl_rc rc = RFL_OK;
+
+	if (!n)
+		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for NVTX ranges");
+	if (injection && injection[0] != '\0')
+		rc = attach(n, injection, err);
+	if (rc != RFL_OK) {
+		rfl_nvtx_close(n);
+		return rc;
+	}
+	*ret = n;
+	return RFL_OK;
+}
+
+void rfl_nvtx_close(struct rfl_nvtx *n)
+{
+	if (!n)
+		return;
+	rfl_dl_close(n->dl);
+	free(n);
+}
+
+bool rfl_nvtx_is_heard(const struct rfl_nvtx *n)
+{
+	return n->dl && slots[RFL_NVTX_CORE][RFL_NVTX_CORE_PUSH_A];
+}
+
+void rfl_nvtx_push(struct rfl_nvtx *n, const char *name)
+{
+	rfl_nvtx_function *push = slots[RFL_NVTX_CORE][RFL_NVTX_CORE_PUSH_A];
+
+	if (n->dl && push)
+		(void)((rfl_nvtx_push_fn *)push)(name);
+}
+
+void rfl_nvtx_pop(struct rfl_nvtx *n)
+{
+	rfl_nvtx_function *pop = slots[RFL_NVTX_CORE][RFL_NVTX_CORE_POP];
+
+	if (n->dl && pop)
+		(void)((rfl_nvtx_pop_fn *)(void (*)(void))pop)();
+}
+
+/* cudaProfilerStart() of the runtime is cuProfilerStart() of the driver, which every tool hooks. */
+static void call_driver(const char *symbol)
+{
+	static const char *const names[] = { "libcuda.so.1", NULL };
+	int (*call)(void) = NULL;
+	const struct rfl_dl_symbol symbols[] = { { symbol, &call, false } };
+	struct rfl_dl *dl = NULL;
+
+	if (rfl_dl_open_mapped(names, symbols, RFL_ARRAY_LEN(symbols), &dl, NULL) != RFL_OK)
+		return;
+	(void)call(); /* no context, or no tool: there is no window then, and nothing to tell */
+	rfl_dl_close(dl);
+}
+
+void rfl_profiler_start(void)
+{
+	call_driver("cuProfilerStart");
+}
+
+void rfl_profiler_stop(void)
+{
+	call_driver("cuProfilerStop");
+}

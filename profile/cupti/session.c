@@ -1,0 +1,454 @@
+/*
+ * session.c - the range profiler driven pass by pass. A failing counter never stops the
+ * workload in the middle of its step: the failure is kept, the step ends, and then it is told.
+ */
+#include "profile/cupti/session.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "profile/cupti/api.h"
+
+struct rfl_cupti_session {
+	struct rfl_cupti_target *target;
+	const struct rfl_cupti_functions *calls;
+	const struct rfl_cupti_planned *planned;
+	struct rfl_cupti_range_object *profiler; /* NULL: not enabled */
+	size_t capacity;                         /* ranges */
+	uint8_t *data;                           /* must live until it is disabled */
+	size_t data_size;
+	bool used; /* a batch of ranges has been counted */
+};
+
+/* The ranges of one run, as the workload tells them. */
+struct walk {
+	struct rfl_ranges pub;       /* first */
+	struct rfl_cupti_session *s; /* NULL: nothing is counted */
+	struct rfl_counted *counted;
+	bool first_run;
+	size_t next;        /* number of the range that begins next */
+	size_t from, until; /* those that are counted this time */
+	bool open, pushed;
+	double began_s;
+	struct rfl_err failure; /* of a counter, or of the workload's ranges */
+};
+
+static enum rfl_rc check(const struct rfl_cupti_session *s, int result, const char *call,
+			 struct rfl_err *err)
+{
+	return rfl_cupti_check(s->target->lib, result, call, err);
+}
+
+void rfl_counted_fini(struct rfl_counted *c)
+{
+	rfl_arena_free(c->arena);
+	free(c->ranges);
+	*c = (struct rfl_counted){ .arena = NULL };
+}
+
+double rfl_counted_wall_s(const struct rfl_counted *c)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < c->n; i++)
+		sum += c->ranges[i].wall_s;
+	return sum;
+}
+
+/* ------------------------------------------------------------------ ranges */
+
+static enum rfl_rc new_range(struct rfl_counted *c, enum rfl_range_kind kind, const char *name,
+			     struct rfl_err *err)
+{
+	struct rfl_counted_range *r;
+
+	if (c->n == c->cap) {
+		size_t cap = c->cap ? 2 * c->cap : 16;
+		struct rfl_counted_range *more = realloc(c->ranges, cap * sizeof(*more));
+
+		if (!more)
+			return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for ranges");
+		c->ranges = more;
+		c->cap = cap;
+	}
+	r = &c->ranges[c->n];
+	*r = (struct rfl_counted_range){ .kind = kind, .name = rfl_arena_strdup(c->arena, name) };
+	if (c->nvalues)
+		r->values = rfl_arena_array(c->arena, c->nvalues, sizeof(*r->values));
+	if (!r->name || (c->nvalues && !r->values))
+		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for ranges");
+	for (size_t i = 0; i < c->nvalues; i++)
+		r->values[i] = NAN;
+	c->n++;
+	return RFL_OK;
+}
+
+/* The range that begins: a new one in the first run, the same one in every other. */
+static enum rfl_rc note_range(struct walk *w, enum rfl_range_kind kind, const char *name)
+{
+	const struct rfl_counted_range *r;
+
+	if (w->first_run)
+		return new_range(w->counted, kind, name, &w->failure);
+	r = w->next < w->counted->n ? &w->counted->ranges[w->next] : NULL;
+	if (r && r->kind == kind && strcmp(r->name, name) == 0)
+		return RFL_OK;
+	return rfl_fail(&w->failure, RFL_EFAILED, 0,
+			"the runs differ, so that their passes do not belong together: range %zu "
+			"is '%s' in one and '%s' in the next",
+			w->next, r ? r->name : "(none)", name);
+}
+
+/* Names of ranges have to be unique: the number goes in front. */
+static enum rfl_rc push(struct walk *w, const char *name)
+{
+	struct rfl_cupti_push_range p = { RFL_CUPTI_SIZED(push_range), .profiler = w->s->profiler };
+	struct rfl_buf unique;
+	enum rfl_rc rc;
+
+	rfl_buf_init(&unique, 0);
+	rfl_buf_printf(&unique, "%zu:%s", w->next, name);
+	rc = rfl_buf_check(&unique, "the name of a range", &w->failure);
+	p.name = rfl_buf_str(&unique);
+	if (rc == RFL_OK)
+		rc = check(w->s, w->s->calls->push_range(&p), "cuptiRangeProfilerPushRange",
+			   &w->failure);
+	rfl_buf_fini(&unique);
+	return rc;
+}
+
+static enum rfl_rc end_range(struct rfl_ranges *ranges, struct rfl_err *err)
+{
+	struct walk *w = (struct walk *)(void *)ranges;
+	double now_s = rfl_clock_s();
+
+	(void)err;
+	if (!w->open)
+		return RFL_OK;
+	w->open = false;
+	if (w->next - 1 < w->counted->n)
+		w->counted->ranges[w->next - 1].wall_s = now_s - w->began_s;
+	if (w->pushed) {
+		struct rfl_cupti_pop_range p = { RFL_CUPTI_SIZED(pop_range),
+						 .profiler = w->s->profiler };
+
+		w->pushed = false;
+		(void)check(w->s, w->s->calls->pop_range(&p), "cuptiRangeProfilerPopRange",
+			    &w->failure);
+	}
+	return RFL_OK;
+}
+
+static enum rfl_rc begin_range(struct rfl_ranges *ranges, enum rfl_range_kind kind,
+			       const char *name, struct rfl_err *err)
+{
+	struct walk *w = (struct walk *)(void *)ranges;
+	enum rfl_rc rc = end_range(ranges, err);
+
+	if (rc == RFL_OK && note_range(w, kind, name) == RFL_OK && w->failure.rc == RFL_OK &&
+	    w->s && w->next >= w->from && w->next < w->until)
+		w->pushed = push(w, name) == RFL_OK;
+	w->next++;
+	w->open = true;
+	w->began_s = rfl_clock_s();
+	return rc;
+}
+
+static struct walk walk_of(struct rfl_cupti_session *s, struct rfl_counted *counted)
+{
+	return (struct walk){ .pub = { .begin = begin_range, .end = end_range },
+			      .s = s,
+			      .counted = counted,
+			      .first_run = counted->runs == 0 };
+}
+
+enum rfl_rc rfl_replay_ready(struct rfl_replay *work, struct rfl_err *err)
+{
+	work->rc = work->ready ? work->ready(work->ctx, err) : RFL_OK;
+	return work->rc;
+}
+
+/* One run, with its last range ended. */
+static enum rfl_rc run(struct walk *w, struct rfl_replay *work, struct rfl_err *err)
+{
+	work->rc = work->run(work->ctx, &w->pub, err);
+	w->counted->runs++;
+	(void)end_range(&w->pub, NULL);
+	return work->rc;
+}
+
+enum rfl_rc rfl_counted_walk(struct rfl_replay *work, struct rfl_counted *ret, struct rfl_err *err)
+{
+	struct walk w;
+	enum rfl_rc rc;
+
+	*ret = (struct rfl_counted){ .arena = rfl_arena_new(0) };
+	if (!ret->arena)
+		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
+	w = walk_of(NULL, ret);
+	rc = run(&w, work, err);
+	if (rc == RFL_OK && w.failure.rc != RFL_OK)
+		rc = rfl_fail(err, w.failure.rc, w.failure.native, "%s", w.failure.msg);
+	return rc;
+}
+
+/* ------------------------------------------------------------------ turning on and off */
+
+static enum rfl_rc enable(struct rfl_cupti_session *s, struct rfl_err *err)
+{
+	struct rfl_cupti_enable p = { RFL_CUPTI_SIZED(enable), .context = s->target->context };
+	enum rfl_rc rc = check(s, s->target->stuck, "cuptiRangeProfilerDisable", err);
+
+	if (rc == RFL_OK)
+		rc = check(s, s->calls->enable(&p), "cuptiRangeProfilerEnable", err);
+	if (rc == RFL_OK)
+		s->profiler = p.profiler;
+	return rc;
+}
+
+static enum rfl_rc make_data(struct rfl_cupti_session *s, struct rfl_err *err)
+{
+	struct rfl_cupti_data_size p = {
+		RFL_CUPTI_SIZED(data_size),
+		.profiler = s->profiler,
+		.names = (const char **)s->planned->metrics.names, /* read only */
+		.n = s->planned->metrics.n,
+		.max_ranges = s->capacity,
+		.max_nodes = (uint32_t)s->capacity + 1
+	};
+	struct rfl_cupti_data_initialize empty = { RFL_CUPTI_SIZED(data_initialize),
+						   .profiler = s->profiler };
+	enum rfl_rc rc;
+
+	rc = check(s, s->calls->data_size(&p), "cuptiRangeProfilerGetCounterDataSize", err);
+	if (rc != RFL_OK)
+		return rc;
+	s->data_size = p.size;
+	s->data = calloc(1, p.size ? p.size : 1);
+	if (!s->data)
+		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for %zu bytes of counter data",
+				p.size);
+	empty.size = s->data_size;
+	empty.data = s->data;
+	return check(s, s->calls->data_initialize(&empty),
+		     "cuptiRangeProfilerCounterDataImageInitialize", err);
+}
+
+static enum rfl_rc set_config(struct rfl_cupti_session *s, struct rfl_err *err)
+{
+	struct rfl_cupti_set_config p = {
+		RFL_CUPTI_SIZED(set_config),
+		.profiler = s->profiler,
+		.config_size = s->planned->config_size,
+		.config = s->planned->config,
+		.data_size = s->data_size,
+		.data = s->data,
+		.range = RFL_CUPTI_USER_RANGE,
+		.replay = RFL_CUPTI_USER_REPLAY,
+		.max_ranges = s->capacity,
+		.nesting_levels = 1,
+		.min_nesting_level = 1,
+		.pass = 0,
+		.target_nesting_level = 1,
+	};
+
+	return check(s, s->calls->set_config(&p), "cuptiRangeProfilerSetConfig", err);
+}
+
+static void turn_off(struct rfl_cupti_session *s)
+{
+	if (s->profiler) {
+		struct rfl_cupti_disable p = { RFL_CUPTI_SIZED(disable), .profiler = s->profiler };
+
+		s->target->stuck = s->calls->disable(&p);
+	}
+	s->profiler = NULL;
+	free(s->data);
+	s->data = NULL;
+}
+
+/* What fails is closed with the session. */
+static enum rfl_rc turn_on(struct rfl_cupti_session *s, struct rfl_err *err)
+{
+	enum rfl_rc rc = enable(s, err);
+
+	if (rc == RFL_OK)
+		rc = make_data(s, err);
+	if (rc == RFL_OK)
+		rc = set_config(s, err);
+	return rc;
+}
+
+enum rfl_rc rfl_cupti_session_open(struct rfl_cupti_target *target,
+				   const struct rfl_cupti_planned *planned, size_t max_ranges,
+				   struct rfl_cupti_session **ret, struct rfl_err *err)
+{
+	struct rfl_cupti_session *s = calloc(1, sizeof(*s));
+	enum rfl_rc rc;
+
+	if (!s)
+		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
+	s->target = target;
+	s->calls = target->calls;
+	s->planned = planned;
+	s->capacity = max_ranges < RFL_CUPTI_RANGES_AT_ONCE ? max_ranges : RFL_CUPTI_RANGES_AT_ONCE;
+	if (s->capacity == 0)
+		s->capacity = 1;
+	rc = turn_on(s, err);
+	if (rc != RFL_OK) {
+		rfl_cupti_session_close(s);
+		return rc;
+	}
+	*ret = s;
+	return RFL_OK;
+}
+
+void rfl_cupti_session_close(struct rfl_cupti_session *s)
+{
+	if (!s)
+		return;
+	turn_off(s);
+	free(s);
+}
+
+/* ------------------------------------------------------------------ passes */
+
+/* One pass: what goes wrong with the counters is told when the workload has come to its end. */
+static enum rfl_rc pass(struct rfl_cupti_session *s, struct rfl_replay *work,
+			struct rfl_counted *counted, size_t from, bool *last, struct rfl_err *err)
+{
+	struct rfl_cupti_start start = { RFL_CUPTI_SIZED(start), .profiler = s->profiler };
+	struct rfl_cupti_stop stop = { RFL_CUPTI_SIZED(stop), .profiler = s->profiler };
+	struct walk w = walk_of(s, counted);
+	enum rfl_rc rc;
+	int stopped;
+
+	w.from = from;
+	w.until = from + s->capacity;
+	rc = rfl_replay_ready(work, err);
+	if (rc == RFL_OK)
+		rc = check(s, s->calls->start(&start), "cuptiRangeProfilerStart", err);
+	if (rc != RFL_OK)
+		return rc;
+	rc = run(&w, work, err);
+	stopped = s->calls->stop(&stop);
+	if (rc != RFL_OK)
+		return rc;
+	if (w.failure.rc == RFL_OK && w.next != counted->n)
+		(void)rfl_fail(&w.failure, RFL_EFAILED, 0,
+			       "the runs differ, so that their passes do not belong together: %zu "
+			       "ranges in one, %zu in another",
+			       counted->n, w.next);
+	if (w.failure.rc != RFL_OK)
+		return rfl_fail(err, w.failure.rc, w.failure.native, "%s", w.failure.msg);
+	*last = stop.all_passes_submitted;
+	return check(s, stopped, "cuptiRangeProfilerStop", err);
+}
+
+/* A range of the decoded data to its place, by the number in its name. */
+static enum rfl_rc read_range(struct rfl_cupti_session *s, size_t i, struct rfl_counted *counted,
+			      struct rfl_err *err)
+{
+	struct rfl_cupti_range_info p = { RFL_CUPTI_SIZED(range_info), .data = s->data,
+					  .size = s->data_size, .range = i, .delimiter = "/" };
+	struct rfl_counted_range *r = NULL;
+	unsigned long number;
+	enum rfl_rc rc;
+	char *end = NULL;
+
+	rc = check(s, s->calls->range_info(&p), "cuptiRangeProfilerCounterDataGetRangeInfo", err);
+	if (rc != RFL_OK)
+		return rc;
+	if (!p.name)
+		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for the name of a range");
+	number = strtoul(p.name, &end, 10);
+	if (*end == ':' && number < counted->n && !counted->ranges[number].has_data)
+		r = &counted->ranges[number];
+	if (r)
+		rc = rfl_cupti_values(s->planned->host, s->data, s->data_size, i,
+				      s->planned->metrics.names, s->planned->metrics.n, r->values,
+				      err);
+	else
+		rc = rfl_fail(err, RFL_EFAILED, 0,
+			      "CUPTI gave back a range '%s' that nobody began, or gave it twice",
+			      p.name);
+	free((char *)(uintptr_t)p.name); /* made for us */
+	if (rc != RFL_OK)
+		return rc;
+	r->has_data = true;
+	for (size_t k = 0; k < s->planned->metrics.n; k++)
+		r->values[k] *= s->planned->units[k].factor;
+	return RFL_OK;
+}
+
+/* A range in which nothing ran may have no data. None at all, or one that was dropped, is a
+ * failure.
+ */
+static enum rfl_rc read_data(struct rfl_cupti_session *s, struct rfl_counted *counted,
+			     size_t expected, struct rfl_err *err)
+{
+	struct rfl_cupti_decode decode = { RFL_CUPTI_SIZED(decode), .profiler = s->profiler };
+	struct rfl_cupti_data_info info = { RFL_CUPTI_SIZED(data_info), .data = s->data,
+					    .size = s->data_size };
+	enum rfl_rc rc;
+
+	rc = check(s, s->calls->decode(&decode), "cuptiRangeProfilerDecodeData", err);
+	if (rc == RFL_OK)
+		rc = check(s, s->calls->data_info(&info), "cuptiRangeProfilerGetCounterDataInfo",
+			   err);
+	if (rc != RFL_OK)
+		return rc;
+	if (decode.dropped > 0 || info.ranges > expected || (expected > 0 && info.ranges == 0))
+		return rfl_fail(err, RFL_EFAILED, 0,
+				"CUPTI dropped %zu of %zu ranges and has data of %zu: count fewer "
+				"(--counters phase or step)",
+				decode.dropped, expected, info.ranges);
+	for (size_t i = 0; i < info.ranges && rc == RFL_OK; i++)
+		rc = read_range(s, i, counted, err);
+	return rc;
+}
+
+/* All passes over the ranges from `from` on. */
+static enum rfl_rc batch(struct rfl_cupti_session *s, struct rfl_replay *work,
+			 struct rfl_counted *counted, size_t from, struct rfl_err *err)
+{
+	enum rfl_rc rc = RFL_OK;
+	size_t passes = 0, expected;
+	bool last = false;
+
+	if (s->used) { /* to start once more behind the decoding is not documented */
+		turn_off(s);
+		rc = turn_on(s, err);
+	}
+	s->used = true;
+	for (; rc == RFL_OK && !last; passes++) {
+		rc = pass(s, work, counted, from, &last, err);
+		if (rc == RFL_OK && !last && passes > 2 * s->planned->passes)
+			rc = rfl_fail(err, RFL_EFAILED, 0,
+				      "CUPTI planned %zu passes and is not done after %zu",
+				      s->planned->passes, passes + 1);
+	}
+	if (rc != RFL_OK)
+		return rc;
+	expected = counted->n - from < s->capacity ? counted->n - from : s->capacity;
+	return read_data(s, counted, expected, err);
+}
+
+enum rfl_rc rfl_cupti_session_count(struct rfl_cupti_session *s, struct rfl_replay *work,
+				    struct rfl_counted *ret, struct rfl_err *err)
+{
+	enum rfl_rc rc = RFL_OK;
+	size_t from = 0;
+
+	work->rc = RFL_OK;
+	*ret = (struct rfl_counted){ .arena = rfl_arena_new(0), .nvalues = s->planned->metrics.n };
+	if (!ret->arena)
+		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
+	do {
+		rc = batch(s, work, ret, from, err);
+		from += s->capacity;
+	} while (rc == RFL_OK && from < ret->n);
+	return rc;
+}

@@ -1,0 +1,358 @@
+/*
+ * events.c - the tables of events, and of processors that have them.
+ *
+ * Codes: Intel's, AMD's and Arm's lists as the kernel's perf tool carries them
+ * (tools/perf/pmu-events), and the groups of likwid (groups/zen3, zen5, ...).
+ */
+#include "profile/perf/events.h"
+
+#include <linux/perf_event.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "machine/isa.h"
+
+/* ---- processors ---- */
+
+#define NOT_KNOWN   "is not in the table of events: its FLOPs are not counted"
+#define NEW_INTEL   "this Intel processor " NOT_KNOWN
+#define NEW_AMD     "this AMD processor " NOT_KNOWN
+#define NO_FP_ARITH "Intel processors before Broadwell have no event of retired FLOPs"
+#define ZEN1        "FLOPs of Zen and Zen+ are counted by other codes, which are not in the table"
+
+static const struct {
+	const char *vendor;
+	int family, first, last; /* models */
+	struct rfl_perf_cpu cpu;
+} processors[] = {
+#define INTEL(first, last, label)                                  \
+	{                                                          \
+		"GenuineIntel", 6, (first), (last),                \
+		{                                                  \
+			(label), "cpu-intel", RFL_PERF_INTEL, NULL \
+		}                                                  \
+	}
+#define INTEL_FP16(first, last, label)                                  \
+	{                                                               \
+		"GenuineIntel", 6, (first), (last),                     \
+		{                                                       \
+			(label), "cpu-intel", RFL_PERF_INTEL_FP16, NULL \
+		}                                                       \
+	}
+	INTEL(0x3d, 0x3d, "Broadwell"),
+	INTEL(0x47, 0x47, "Broadwell"),
+	INTEL(0x4f, 0x4f, "Broadwell server"),
+	INTEL(0x56, 0x56, "Broadwell server"),
+	INTEL(0x4e, 0x4e, "Skylake"),
+	INTEL(0x5e, 0x5e, "Skylake"),
+	INTEL(0x55, 0x55, "Skylake or Cascade Lake server"),
+	INTEL(0x8e, 0x8e, "Kaby Lake"),
+	INTEL(0x9e, 0x9e, "Kaby Lake"),
+	INTEL(0xa5, 0xa6, "Comet Lake"),
+	INTEL(0x7d, 0x7e, "Ice Lake"),
+	INTEL(0x6a, 0x6a, "Ice Lake server"),
+	INTEL(0x6c, 0x6c, "Ice Lake server"),
+	INTEL(0x8c, 0x8d, "Tiger Lake"),
+	INTEL(0xa7, 0xa7, "Rocket Lake"),
+	INTEL(0x97, 0x97, "Alder Lake"),
+	INTEL(0x9a, 0x9a, "Alder Lake"),
+	INTEL(0xb7, 0xb7, "Raptor Lake"),
+	INTEL(0xba, 0xba, "Raptor Lake"),
+	INTEL(0xbf, 0xbf, "Raptor Lake"),
+	INTEL(0xaa, 0xaa, "Meteor Lake"),
+	INTEL(0xac, 0xac, "Meteor Lake"),
+	INTEL(0xb5, 0xb5, "Arrow Lake"),
+	INTEL(0xc5, 0xc6, "Arrow Lake"),
+	INTEL(0xbd, 0xbd, "Lunar Lake"),
+	INTEL_FP16(0x8f, 0x8f, "Sapphire Rapids"),
+	INTEL_FP16(0xcf, 0xcf, "Emerald Rapids"),
+	INTEL_FP16(0xad, 0xae, "Granite Rapids"),
+#define WITHOUT_FLOPS(vendor, family, first, last, label, formulas, why) \
+	{                                                                \
+		(vendor), (family), (first), (last),                     \
+		{                                                        \
+			(label), (formulas), RFL_PERF_OTHER, (why)       \
+		}                                                        \
+	}
+#define OLD_INTEL(first, last, label) \
+	WITHOUT_FLOPS("GenuineIntel", 6, (first), (last), (label), "cpu-intel", NO_FP_ARITH)
+	OLD_INTEL(0x2a, 0x2a, "Sandy Bridge"),
+	OLD_INTEL(0x2d, 0x2d, "Sandy Bridge server"),
+	OLD_INTEL(0x3a, 0x3a, "Ivy Bridge"),
+	OLD_INTEL(0x3e, 0x3e, "Ivy Bridge server"),
+	OLD_INTEL(0x3c, 0x3c, "Haswell"),
+	OLD_INTEL(0x45, 0x46, "Haswell"),
+	OLD_INTEL(0x3f, 0x3f, "Haswell server"),
+	WITHOUT_FLOPS("GenuineIntel", 6, 0, 0xfff, "Intel", "cpu-intel", NEW_INTEL),
+#define AMD(family, first, last, label, kind)              \
+	{                                                  \
+		"AuthenticAMD", (family), (first), (last), \
+		{                                          \
+			(label), "cpu-amd", (kind), NULL   \
+		}                                          \
+	}
+#define OTHER_AMD(family, first, last, label, why) \
+	WITHOUT_FLOPS("AuthenticAMD", (family), (first), (last), (label), "cpu-amd", (why))
+	OTHER_AMD(0x17, 0x00, 0x2f, "Zen", ZEN1),
+	OTHER_AMD(0x17, 0x50, 0x5f, "Zen", ZEN1),
+	AMD(0x17, 0x30, 0xff, "Zen 2", RFL_PERF_ZEN2),
+	AMD(0x19, 0x00, 0x0f, "Zen 3", RFL_PERF_ZEN2),
+	AMD(0x19, 0x20, 0x5f, "Zen 3", RFL_PERF_ZEN2),
+	AMD(0x19, 0x10, 0x1f, "Zen 4 server", RFL_PERF_ZEN4),
+	AMD(0x19, 0x60, 0x8f, "Zen 4", RFL_PERF_ZEN4),
+	AMD(0x19, 0x90, 0x9f, "Zen 4 of MI300A", RFL_PERF_ZEN4),
+	AMD(0x19, 0xa0, 0xaf, "Zen 4c server", RFL_PERF_ZEN4),
+#define ZEN5(first, last)                                            \
+	{                                                            \
+		"AuthenticAMD", 0x1a, (first), (last),               \
+		{                                                    \
+			"Zen 5", "cpu-amd-zen5", RFL_PERF_ZEN5, NULL \
+		}                                                    \
+	}
+	ZEN5(0x00, 0x2f),
+	ZEN5(0x40, 0x4f),
+	ZEN5(0x60, 0x7f),
+	OTHER_AMD(0x1a, 0x00, 0xff, "AMD", NEW_AMD),
+#define NEOVERSE(part, label, family)                              \
+	{                                                          \
+		"0x41", 0, (part), (part),                         \
+		{                                                  \
+			(label), (family), RFL_PERF_NEOVERSE, NULL \
+		}                                                  \
+	}
+	NEOVERSE(0xd40, "Neoverse V1", "cpu-neoverse-v1"),
+	NEOVERSE(0xd49, "Neoverse N2", "cpu-neoverse-v2"),
+	NEOVERSE(0xd4f, "Neoverse V2", "cpu-neoverse-v2"),
+};
+
+static const struct rfl_perf_cpu unknown_cpu = {
+	.name = "processor that is not in the table of events",
+	.formulas = "cpu",
+	.kind = RFL_PERF_OTHER,
+	.no_flops = "this processor " NOT_KNOWN,
+};
+
+const struct rfl_perf_cpu *rfl_perf_cpu_find(const struct rfl_cpu_id *id)
+{
+	for (size_t i = 0; i < RFL_ARRAY_LEN(processors); i++) {
+		if (strcmp(id->vendor, processors[i].vendor) == 0 &&
+		    id->family == processors[i].family && id->model >= processors[i].first &&
+		    id->model <= processors[i].last)
+			return &processors[i].cpu;
+	}
+	return &unknown_cpu;
+}
+
+const struct rfl_perf_cpu *rfl_perf_cpu_at(size_t i)
+{
+	return i < RFL_ARRAY_LEN(processors) ? &processors[i].cpu : NULL;
+}
+
+/* ---- events of a core, and of the kernel ---- */
+
+#define SOFTWARE(label, unit_, scale_, id, kernel)                                               \
+	{                                                                                        \
+		.name = (label), .unit = (unit_), .scale = (scale_), .type = PERF_TYPE_SOFTWARE, \
+		.config = PERF_COUNT_SW_##id, .needs_kernel = (kernel)                           \
+	}
+#define GENERIC(label, id, nslots, group_)                                           \
+	{                                                                            \
+		.name = (label), .unit = "", .scale = 1, .type = PERF_TYPE_HARDWARE, \
+		.config = PERF_COUNT_HW_##id, .slots = (nslots), .group = (group_)   \
+	}
+#define RAW(label, code, nslots, group_)                                                          \
+	{                                                                                         \
+		.name = (label), .unit = "", .scale = 1, .type = PERF_TYPE_RAW, .config = (code), \
+		.slots = (nslots), .group = (group_), .is_flops = true                            \
+	}
+#define RAW_ISA(label, code, group_, isa)                                                         \
+	{                                                                                         \
+		.name = (label), .unit = "", .scale = 1, .type = PERF_TYPE_RAW, .config = (code), \
+		.slots = 1, .group = (group_), .is_flops = true, .needs = RFL_ISA_BIT(isa)        \
+	}
+
+static const struct rfl_perf_event software[] = {
+	SOFTWARE("task-clock", "s", 1e-9, TASK_CLOCK, false),
+	SOFTWARE("page-faults", "", 1, PAGE_FAULTS, false),
+	SOFTWARE("context-switches", "", 1, CONTEXT_SWITCHES, true),
+	SOFTWARE("cpu-migrations", "", 1, CPU_MIGRATIONS, true),
+};
+
+enum { ALONE, CLOCK, SINGLE, DOUBLE, HALF };
+
+/* Intel has fixed counters for cycles and instructions; elsewhere they take general ones. */
+static const struct rfl_perf_event generic_intel[] = {
+	GENERIC("cycles", CPU_CYCLES, 0, CLOCK),
+	GENERIC("instructions", INSTRUCTIONS, 0, CLOCK),
+	GENERIC("cache-misses", CACHE_MISSES, 1, ALONE),
+};
+static const struct rfl_perf_event generic[] = {
+	GENERIC("cycles", CPU_CYCLES, 1, CLOCK),
+	GENERIC("instructions", INSTRUCTIONS, 1, CLOCK),
+	GENERIC("cache-misses", CACHE_MISSES, 1, ALONE),
+};
+
+/* One count per instruction and lane group; the hardware counts a fused multiply-add twice. The
+ * weights (lanes) are in the formulas. */
+static const struct rfl_perf_event intel[] = {
+	RAW("fp_arith_inst_retired.scalar_single", 0x02c7, 1, SINGLE),
+	RAW("fp_arith_inst_retired.128b_packed_single", 0x08c7, 1, SINGLE),
+	RAW("fp_arith_inst_retired.256b_packed_single", 0x20c7, 1, SINGLE),
+	RAW_ISA("fp_arith_inst_retired.512b_packed_single", 0x80c7, SINGLE, AVX512F),
+	RAW("fp_arith_inst_retired.scalar_double", 0x01c7, 1, DOUBLE),
+	RAW("fp_arith_inst_retired.128b_packed_double", 0x04c7, 1, DOUBLE),
+	RAW("fp_arith_inst_retired.256b_packed_double", 0x10c7, 1, DOUBLE),
+	RAW_ISA("fp_arith_inst_retired.512b_packed_double", 0x40c7, DOUBLE, AVX512F),
+};
+static const struct rfl_perf_event intel_fp16[] = {
+	RAW_ISA("fp_arith_inst_retired2.scalar_half", 0x01cf, HALF, AVX512_FP16),
+	RAW_ISA("fp_arith_inst_retired2.128b_packed_half", 0x04cf, HALF, AVX512_FP16),
+	RAW_ISA("fp_arith_inst_retired2.256b_packed_half", 0x08cf, HALF, AVX512_FP16),
+	RAW_ISA("fp_arith_inst_retired2.512b_packed_half", 0x10cf, HALF, AVX512_FP16),
+};
+
+/* Up to 16 FLOPs per cycle and more: the kernel joins two counters for each (MergeEvent). */
+#define MERGED 2
+static const struct rfl_perf_event zen2[] = {
+	RAW("fp_ret_sse_avx_ops.all", 0x0f03, MERGED, ALONE),
+};
+static const struct rfl_perf_event zen4[] = {
+	RAW("fp_ret_sse_avx_ops.all", 0x1f03, MERGED, ALONE),
+};
+/* perf's own names of these are encoded without a kind of operation (0x4003); ours count all. */
+static const struct rfl_perf_event zen5[] = {
+	RAW("cpu/event=0x03,umask=0x4f/", 0x4f03, MERGED, SINGLE),
+	RAW("cpu/event=0x03,umask=0x6f/", 0x6f03, MERGED, SINGLE),
+	RAW("cpu/event=0x03,umask=0x8f/", 0x8f03, MERGED, DOUBLE),
+	RAW("cpu/event=0x03,umask=0xaf/", 0xaf03, MERGED, DOUBLE),
+	RAW("cpu/event=0x03,umask=0x2f/", 0x2f03, MERGED, ALONE),
+};
+
+static const struct rfl_perf_event neoverse[] = {
+	RAW("fp_scale_ops_spec", 0x80c0, 1, SINGLE),
+	RAW("fp_fixed_ops_spec", 0x80c1, 1, SINGLE),
+	{ .name = "ll_cache_miss_rd",
+	  .unit = "",
+	  .scale = 1,
+	  .type = PERF_TYPE_RAW,
+	  .config = 0x37,
+	  .slots = 1 },
+};
+
+struct part {
+	const struct rfl_perf_event *events;
+	size_t n;
+};
+#define PART(a)                       \
+	{                             \
+		(a), RFL_ARRAY_LEN(a) \
+	}
+
+static const struct part parts[RFL_PERF_KIND_COUNT][4] = {
+	[RFL_PERF_OTHER] = { PART(software), PART(generic) },
+	[RFL_PERF_INTEL] = { PART(software), PART(generic_intel), PART(intel) },
+	[RFL_PERF_INTEL_FP16] = { PART(software), PART(generic_intel), PART(intel),
+				  PART(intel_fp16) },
+	[RFL_PERF_ZEN2] = { PART(software), PART(generic), PART(zen2) },
+	[RFL_PERF_ZEN4] = { PART(software), PART(generic), PART(zen4) },
+	[RFL_PERF_ZEN5] = { PART(software), PART(generic), PART(zen5) },
+	[RFL_PERF_NEOVERSE] = { PART(software), PART(generic), PART(neoverse) },
+};
+
+const struct rfl_perf_event *rfl_perf_event_at(enum rfl_perf_kind kind, size_t i)
+{
+	for (size_t p = 0; p < RFL_ARRAY_LEN(parts[kind]); p++) {
+		if (i < parts[kind][p].n)
+			return &parts[kind][p].events[i];
+		i -= parts[kind][p].n;
+	}
+	return NULL;
+}
+
+/* ---- memory controllers ---- */
+
+static bool is_zen2(const struct rfl_perf_cpu *cpu)
+{
+	return cpu->kind == RFL_PERF_ZEN2;
+}
+
+/* Whose memory controllers early kernels show without names of events. */
+static bool is_sapphire_rapids(const struct rfl_perf_cpu *cpu)
+{
+	return strcmp(cpu->name, "Sapphire Rapids") == 0 ||
+	       strcmp(cpu->name, "Emerald Rapids") == 0;
+}
+
+#define LINE 64.0 /* bytes of one CAS */
+
+enum { IMC, IMC_UNNAMED, IMC_SCHEDULERS, IMC_CLIENT, IMC_FREE, UMC, DF, SCF };
+
+#define IMC_ROW(set_, pmu_, event_)                                                             \
+	{                                                                                       \
+		.pmu = (pmu_), .event = (event_), .metric = pmu_ "/" event_ "/", .bytes = LINE, \
+		.set = (set_)                                                                   \
+	}
+#define UMC_ROW(name, code)                                                                        \
+	{                                                                                          \
+		.pmu = "amd_umc", .event = (name), .terms = (code), .metric = "amd_umc/" name "/", \
+		.set = UMC, .counters = 4                                                          \
+	}
+#define DF_ROW(n, code)                                                                 \
+	{                                                                               \
+		.pmu = "amd_df", .event = "dram_channel_data_controller_" #n,           \
+		.terms = "event=" code ",umask=0x38",                                   \
+		.metric = "dram_channel_data_controller_" #n, .set = DF, .counters = 4, \
+		.fits = is_zen2                                                         \
+	}
+
+static const struct rfl_perf_uncore uncore[] = {
+	IMC_ROW(IMC, "uncore_imc", "cas_count_read"),
+	IMC_ROW(IMC, "uncore_imc", "cas_count_write"),
+	{ .pmu = "uncore_imc",
+	  .event = "cas_count_read",
+	  .terms = "event=0x05,umask=0xcf",
+	  .metric = "uncore_imc/cas_count_read/",
+	  .bytes = LINE,
+	  .set = IMC_UNNAMED,
+	  .fits = is_sapphire_rapids },
+	{ .pmu = "uncore_imc",
+	  .event = "cas_count_write",
+	  .terms = "event=0x05,umask=0xf0",
+	  .metric = "uncore_imc/cas_count_write/",
+	  .bytes = LINE,
+	  .set = IMC_UNNAMED,
+	  .fits = is_sapphire_rapids },
+	IMC_ROW(IMC_SCHEDULERS, "uncore_imc", "cas_count_read_sch0"),
+	IMC_ROW(IMC_SCHEDULERS, "uncore_imc", "cas_count_read_sch1"),
+	IMC_ROW(IMC_SCHEDULERS, "uncore_imc", "cas_count_write_sch0"),
+	IMC_ROW(IMC_SCHEDULERS, "uncore_imc", "cas_count_write_sch1"),
+	IMC_ROW(IMC_CLIENT, "uncore_imc", "data_reads"),
+	IMC_ROW(IMC_CLIENT, "uncore_imc", "data_writes"),
+	IMC_ROW(IMC_FREE, "uncore_imc_free_running", "data_read"),
+	IMC_ROW(IMC_FREE, "uncore_imc_free_running", "data_write"),
+	UMC_ROW("umc_cas_cmd.rd", "event=0x0a,rdwrmask=0x1"),
+	UMC_ROW("umc_cas_cmd.wr", "event=0x0a,rdwrmask=0x2"),
+	DF_ROW(0, "0x07"),
+	DF_ROW(1, "0x47"),
+	DF_ROW(2, "0x87"),
+	DF_ROW(3, "0xc7"),
+	DF_ROW(4, "0x107"),
+	DF_ROW(5, "0x147"),
+	DF_ROW(6, "0x187"),
+	DF_ROW(7, "0x1c7"),
+	{ .pmu = "nvidia_scf_pmu",
+	  .event = "cmem_rd_data",
+	  .terms = "event=0x1a5",
+	  .metric = "nvidia_scf_pmu/cmem_rd_data/",
+	  .set = SCF },
+	{ .pmu = "nvidia_scf_pmu",
+	  .event = "cmem_wr_total_bytes",
+	  .terms = "event=0x1db",
+	  .metric = "nvidia_scf_pmu/cmem_wr_total_bytes/",
+	  .set = SCF },
+};
+
+const struct rfl_perf_uncore *rfl_perf_uncore_at(size_t i)
+{
+	return i < RFL_ARRAY_LEN(uncore) ? &uncore[i] : NULL;
+}

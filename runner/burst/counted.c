@@ -1,0 +1,385 @@
+/*
+ * counted.c - a training step as a workload of a counter source, and what the counts amount to.
+ */
+#include "runner/burst/counted.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "profile/cupti/sets.h"
+
+unsigned rfl_counted_sets(enum rfl_device device, unsigned asked)
+{
+	if (device != RFL_DEVICE_CUDA)
+		return 0;
+	return asked ? asked : RFL_SET_CORE | RFL_SET_FLOPS | RFL_SET_KERNELS | RFL_SET_SELF_TEST;
+}
+
+/* ---- the step ---- */
+
+struct step {
+	const struct rfl_counted_config *config;
+	const struct rfl_counted_parts *parts;
+	struct rfl_batch batch;
+	struct rfl_ranges *ranges; /* of the pass that runs */
+};
+
+/* What was started before the boundary is counted before it. */
+static enum rfl_rc begin(struct step *s, enum rfl_range_kind kind, const char *name,
+			 struct rfl_err *err)
+{
+	enum rfl_rc rc = s->parts->ops->sync(s->parts->engine, err);
+
+	return rc ? rc : s->ranges->begin(s->ranges, kind, name, err);
+}
+
+static enum rfl_rc on_mark(const char *name, void *ctx, struct rfl_err *err)
+{
+	return begin(ctx, RFL_RANGE_LAYER, name, err);
+}
+
+/* Layers begin where the engine says so; the optimizer belongs to none and is one of its own. */
+static enum rfl_rc begin_phase(struct step *s, const char *name, struct rfl_err *err)
+{
+	switch (s->config->detail) {
+	case RFL_DETAIL_PHASE:
+		return begin(s, RFL_RANGE_PHASE, name, err);
+	case RFL_DETAIL_LAYER:
+		return strcmp(name, "opt") == 0 ? begin(s, RFL_RANGE_LAYER, name, err) : RFL_OK;
+	case RFL_DETAIL_OFF:
+	case RFL_DETAIL_STEP:
+		break;
+	}
+	return RFL_OK;
+}
+
+/* Forward and backward of one batch, of `accum` to a step. */
+static enum rfl_rc one_batch(struct step *s, int64_t m, int64_t accum, struct rfl_err *err)
+{
+	const struct rfl_engine_ops *ops = s->parts->ops;
+	const struct rfl_backward how = { .weight = 1.0 / (double)accum, .last = m + 1 == accum };
+	struct rfl_engine *e = s->parts->engine;
+	enum rfl_rc rc = begin_phase(s, "fwd", err);
+
+	if (rc == RFL_OK && m == 0 && s->config->mode != RFL_RUN_FWD)
+		rc = ops->zero_grad(e, err);
+	if (rc == RFL_OK)
+		rc = ops->forward(e, &s->batch, err);
+	if (rc || s->config->mode == RFL_RUN_FWD)
+		return rc;
+	rc = begin_phase(s, "bwd", err);
+	return rc ? rc : ops->backward(e, &how, err);
+}
+
+static enum rfl_rc phases(struct step *s, struct rfl_err *err)
+{
+	const int64_t accum = s->config->accum > 1 ? s->config->accum : 1;
+	enum rfl_rc rc = RFL_OK;
+
+	for (int64_t m = 0; m < accum && rc == RFL_OK; m++)
+		rc = one_batch(s, m, accum, err);
+	if (rc || s->config->mode != RFL_RUN_TRAIN)
+		return rc;
+	rc = begin_phase(s, "opt", err);
+	return rc ? rc : s->parts->ops->step(s->parts->engine, err);
+}
+
+static enum rfl_rc run_step(void *ctx, struct rfl_ranges *ranges, struct rfl_err *err)
+{
+	struct step *s = ctx;
+	enum rfl_rc rc = RFL_OK;
+
+	s->ranges = ranges;
+	if (s->config->detail == RFL_DETAIL_STEP)
+		rc = begin(s, RFL_RANGE_STEP, "step", err);
+	if (rc == RFL_OK)
+		rc = phases(s, err);
+	if (rc == RFL_OK)
+		rc = s->parts->ops->sync(s->parts->engine, err);
+	if (rc == RFL_OK)
+		rc = ranges->end(ranges, err);
+	s->ranges = NULL;
+	return rc;
+}
+
+static enum rfl_rc save(void *ctx, struct rfl_err *err)
+{
+	const struct step *s = ctx;
+
+	return s->parts->ops->snapshot(s->parts->engine, err);
+}
+
+static enum rfl_rc restore(void *ctx, struct rfl_err *err)
+{
+	const struct step *s = ctx;
+
+	return s->parts->ops->restore(s->parts->engine, err);
+}
+
+/* ---- counting it ---- */
+
+/* A forward pass in evaluation mode changes nothing; everything else has to be put back. */
+static bool changes_state(const struct rfl_counted_config *config)
+{
+	return config->mode != RFL_RUN_FWD;
+}
+
+static enum rfl_rc check_engine(const struct rfl_counted_config *config,
+				const struct rfl_engine_ops *ops, struct rfl_err *err)
+{
+	if (changes_state(config) && (!ops->snapshot || !ops->restore))
+		return rfl_fail(err, RFL_EUNSUPPORTED, 0,
+				"engine '%s' cannot put a step back (it has no snapshot), so that "
+				"its steps cannot be counted in passes: use --mode fwd, or another "
+				"--engine",
+				ops->name);
+	if (config->detail == RFL_DETAIL_LAYER && !ops->mark)
+		return rfl_fail(err, RFL_EUNSUPPORTED, 0,
+				"engine '%s' cannot tell layers apart (it has no marks): use "
+				"--counters phase",
+				ops->name);
+	return RFL_OK;
+}
+
+/* Every node forward and backward, the loss in both, the optimizer. */
+static size_t most_ranges(const struct rfl_counted_config *config, const struct rfl_net *net)
+{
+	return config->detail == RFL_DETAIL_LAYER ? 2 * ((size_t)net->nnodes + 1) + 1 : 3;
+}
+
+enum rfl_rc rfl_counted_run(const struct rfl_source_ops *source,
+			    const struct rfl_counted_config *config,
+			    const struct rfl_counted_parts *parts, struct rfl_captures *to,
+			    struct rfl_err *err)
+{
+	const bool marks = config->detail == RFL_DETAIL_LAYER, restores = changes_state(config);
+	struct step step = { .config = config, .parts = parts };
+	const struct rfl_workload workload = {
+		.run = run_step,
+		.save = restores ? save : NULL,
+		.restore = restores ? restore : NULL,
+		.ctx = &step,
+		.max_ranges = most_ranges(config, parts->net),
+	};
+	enum rfl_rc rc = check_engine(config, parts->ops, err), off;
+
+	if (rc == RFL_OK && source->missing)
+		rc = rfl_fail(err, RFL_EUNAVAILABLE, 0, "source '%s': %s", source->name,
+			      source->missing);
+	if (rc == RFL_OK)
+		rc = rfl_data_next(parts->data, &step.batch, err);
+	if (rc == RFL_OK && marks)
+		rc = parts->ops->mark(parts->engine, on_mark, &step, err);
+	if (rc)
+		return rc;
+	rfl_data_rest(parts->data); /* decoding is no part of the step */
+	rc = source->measure(&config->request, &workload, to, err);
+	off = marks ? parts->ops->mark(parts->engine, NULL, NULL, err) : RFL_OK;
+	return rc ? rc : off;
+}
+
+/* ---- what became of it ---- */
+
+/* What each set is for. What a processor was not asked for by name counts all the same. */
+static const struct {
+	unsigned sets; /* any of them asks for it */
+	enum rfl_quantity quantity;
+} wanted[] = {
+	{ RFL_SET_CORE | RFL_SET_FLOPS | RFL_SET_AUDIT, RFL_QUANTITY_FLOPS },
+	{ RFL_SET_CORE, RFL_QUANTITY_DRAM },
+	{ RFL_SET_LINKS, RFL_QUANTITY_PCIE_READ },
+};
+
+/* With one of these there is something that only a counter tells. */
+static const enum rfl_quantity counted[] = {
+	RFL_QUANTITY_FLOPS,  RFL_QUANTITY_DRAM,         RFL_QUANTITY_L2,
+	RFL_QUANTITY_CYCLES, RFL_QUANTITY_INSTRUCTIONS, RFL_QUANTITY_PCIE_READ,
+};
+
+static bool is_wanted(size_t i, unsigned sets)
+{
+	return sets ? (wanted[i].sets & sets) != 0 : wanted[i].quantity != RFL_QUANTITY_PCIE_READ;
+}
+
+static bool anything_counted(const struct rfl_capture *c)
+{
+	for (size_t i = 0; i < RFL_ARRAY_LEN(counted); i++)
+		if (!isnan(c->total[counted[i]].value))
+			return true;
+	return false;
+}
+
+/* What a GPU's step in this precision is made of: beside the matrix units there is always fp32, in
+ * norms, losses and updates. RFL_QUANTITY_COUNT when all of it is known. */
+static enum rfl_quantity missing_part(const struct rfl_capture *c, const char *precision)
+{
+	const enum rfl_quantity matrix = strcmp(precision, "fp32") == 0
+						 ? RFL_QUANTITY_COUNT
+						 : rfl_precision_matrix(precision);
+
+	if (isnan(c->total[RFL_QUANTITY_FLOPS_FP32].value))
+		return RFL_QUANTITY_FLOPS_FP32;
+	if (matrix != RFL_QUANTITY_COUNT && isnan(c->total[matrix].value))
+		return matrix;
+	return RFL_QUANTITY_COUNT;
+}
+
+/* The total of a quantity as far as it is one of the whole step, else why it is not. */
+static struct rfl_amount whole(const struct rfl_capture *c, const struct rfl_counted_asked *asked,
+			       enum rfl_quantity q)
+{
+	struct rfl_amount a = c->total[q];
+	enum rfl_quantity part = RFL_QUANTITY_COUNT;
+
+	if (q == RFL_QUANTITY_FLOPS && asked->sets && !isnan(a.value))
+		part = missing_part(c, asked->precision);
+	if (part != RFL_QUANTITY_COUNT) {
+		a.validity = RFL_VALID_PARTIAL;
+		a.reason = asked->sets & rfl_metric_set_of(part, asked->precision)
+				   ? c->total[part].reason
+				   : "only a part of them was asked for: add core and flops to "
+				     "--counter-sets";
+	}
+	if (a.validity == RFL_VALID_MARKED && a.launches < rfl_capture_launches_of_total(c))
+		a.validity = RFL_VALID_PARTIAL; /* both, and the worse one for a step */
+	if (a.validity == RFL_VALID_PARTIAL || a.validity == RFL_VALID_ESTIMATE)
+		a.value = (double)NAN;
+	return a;
+}
+
+double rfl_counted_per_step(const struct rfl_capture *capture,
+			    const struct rfl_counted_asked *asked, enum rfl_quantity q)
+{
+	return capture->steps > 0 ? whole(capture, asked, q).value / (double)capture->steps
+				  : (double)NAN;
+}
+
+/* ---- what became of it, in words ---- */
+
+/* @return the bits of the sets that were refused */
+static unsigned refused_sets(const struct rfl_capture *c)
+{
+	unsigned sets = 0;
+
+	for (size_t i = 0; i < c->nrefusals; i++)
+		for (unsigned bit = 0; rfl_counter_set_names[bit]; bit++)
+			if (strcmp(c->refusals[i].set, rfl_counter_set_names[bit]) == 0)
+				sets |= 1U << bit;
+	return sets;
+}
+
+/* One reason for several sets is said once; where nothing was counted for one reason, the sets need
+ * no name. */
+static size_t say_refusals(const struct rfl_capture *c, bool any, struct rfl_buf *out)
+{
+	struct rfl_buf sets;
+	size_t n = 0, reasons = 0;
+
+	rfl_buf_init(&sets, 0);
+	for (size_t i = 0; i < c->nrefusals; i++)
+		reasons += rfl_capture_refused_alike(c, i, &sets);
+	for (size_t i = 0; i < c->nrefusals; i++) {
+		rfl_buf_reset(&sets);
+		if (!rfl_capture_refused_alike(c, i, &sets))
+			continue;
+		rfl_buf_puts(out, n++ ? "; " : "");
+		if (any || reasons > 1)
+			rfl_buf_printf(out, "%s: ", rfl_buf_str(&sets));
+		rfl_buf_puts(out, c->refusals[i].reason);
+	}
+	rfl_buf_fini(&sets);
+	return n;
+}
+
+/* What was asked for, is not whole for this validity, and no refused set explains. */
+static size_t say_quantities(const struct rfl_capture *c, const struct rfl_counted_asked *asked,
+			     enum rfl_validity validity, struct rfl_buf *out)
+{
+	const unsigned refused = refused_sets(c);
+	const char *said = NULL;
+	size_t n = 0;
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(wanted); i++) {
+		const enum rfl_quantity q = wanted[i].quantity;
+		const struct rfl_amount a = whole(c, asked, q);
+		const char *reason = a.reason ? a.reason : "no reason is given";
+
+		if (!is_wanted(i, asked->sets) || (wanted[i].sets & refused) ||
+		    a.validity != validity)
+			continue;
+		rfl_buf_printf(out, "%s%s: ", out->len ? "; " : "", rfl_quantity_info(q)->name);
+		rfl_buf_puts(out, said && strcmp(said, reason) == 0 ? "the same" : reason);
+		said = reason;
+		n++;
+	}
+	return n;
+}
+
+/* Of nothing at all one reason is enough. */
+static const char *why_nothing(const struct rfl_capture *c, unsigned sets)
+{
+	for (size_t i = 0; i < RFL_ARRAY_LEN(wanted); i++)
+		if (is_wanted(i, sets))
+			return c->total[wanted[i].quantity].reason;
+	return NULL; /* times of kernels were all that was asked for */
+}
+
+void rfl_counted_status(const struct rfl_capture *capture, const struct rfl_counted_asked *asked,
+			struct rfl_buf *out)
+{
+	const bool any = anything_counted(capture);
+	const char *word = any ? "partial" : "unavailable", *why;
+	struct rfl_buf text;
+	size_t n;
+
+	rfl_buf_init(&text, 0);
+	n = say_refusals(capture, any, &text);
+	why = any || n ? NULL : why_nothing(capture, asked->sets);
+	if (why)
+		rfl_buf_puts(&text, why);
+	if (any)
+		n += say_quantities(capture, asked, RFL_VALID_UNAVAILABLE, &text) +
+		     say_quantities(capture, asked, RFL_VALID_PARTIAL, &text) +
+		     say_quantities(capture, asked, RFL_VALID_ESTIMATE, &text);
+	if (any && n == 0 && say_quantities(capture, asked, RFL_VALID_MARKED, &text))
+		word = "marked";
+	if (text.len > 0)
+		rfl_buf_printf(out, "%s: %s", word, rfl_buf_str(&text));
+	else
+		rfl_buf_puts(out, "ok");
+	if (text.failed)
+		out->failed = true;
+	rfl_buf_fini(&text);
+}
+
+/* ---- self-tests ---- */
+
+/* "selftest.dram_read_bytes.ratio" is of the family "dram". */
+static bool is_ratio_of(const char *metric, const char *family)
+{
+	static const char prefix[] = "selftest.", suffix[] = ".ratio";
+	const size_t n = strlen(metric), front = sizeof(prefix) - 1, back = sizeof(suffix) - 1;
+
+	return n > front + back && strncmp(metric, prefix, front) == 0 &&
+	       strncmp(metric + front, family, strlen(family)) == 0 &&
+	       strcmp(metric + n - back, suffix) == 0;
+}
+
+double rfl_counted_self_test(const struct rfl_capture *capture, const char *family)
+{
+	double worst = (double)NAN;
+
+	for (size_t i = 0; i < capture->nranges; i++) {
+		const struct rfl_range *r = &capture->ranges[i];
+
+		for (size_t m = 0; r->kind == RFL_RANGE_SELF_TEST && m < r->nmetrics; m++) {
+			const double ratio = r->metrics[m].value;
+
+			if (isnan(ratio) || !is_ratio_of(r->metrics[m].name, family))
+				continue;
+			if (isnan(worst) || fabs(ratio - 1) > fabs(worst - 1))
+				worst = ratio;
+		}
+	}
+	return worst;
+}

@@ -1,0 +1,183 @@
+/*
+ * oom.c - runs whose batch may not fit: which batch is tried next, and under which label.
+ */
+#include "runner/run.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+const char *const rfl_oom_policy_names[] = { "record", "shrink", "search", NULL };
+
+#define LARGEST ((int64_t)1 << 20)
+
+/* ---- which batch ---- */
+
+/* 1024 768 512 384 256 192 128 96 64 48 32 24 16 12 8 6 4 3 2 1: powers of two and the halves
+ * between them, as timm's benchmark goes down. 0 behind 1. */
+int64_t rfl_oom_smaller(int64_t batch)
+{
+	int64_t power = 1, half;
+
+	if (batch <= 1)
+		return 0;
+	while (power * 2 < batch)
+		power *= 2;
+	half = power + power / 2;
+	return power > 1 && half < batch ? half : power;
+}
+
+int64_t rfl_oom_between(int64_t fits, int64_t does_not)
+{
+	if (does_not <= 0) /* none is known that does not */
+		return fits < LARGEST ? fits * 2 : 0;
+	return does_not - fits > 1 ? fits + (does_not - fits) / 2 : 0;
+}
+
+/* ---- under which label ---- */
+
+/* A label that names the batch that was asked for names the one that is tried instead; another gets
+ * its batch at its end. */
+static void label_of(const char *label, int64_t asked, int64_t batch, char out[RFL_LABEL_MAX + 32])
+{
+	char was[32];
+	const char *at;
+	size_t len;
+
+	if (batch == asked) {
+		snprintf(out, RFL_LABEL_MAX + 32, "%s", label);
+		return;
+	}
+	len = (size_t)snprintf(was, sizeof(was), "_bs%" PRId64, asked);
+	at = strstr(label, was);
+	if (at && (at[len] < '0' || at[len] > '9'))
+		snprintf(out, RFL_LABEL_MAX + 32, "%.*s_bs%" PRId64 "%s", (int)(at - label), label,
+			 batch, at + len);
+	else
+		snprintf(out, RFL_LABEL_MAX + 32, "%s_bs%" PRId64, label, batch);
+}
+
+/* Before anything runs: would the label of every attempt be one? */
+static enum rfl_rc check_label(const char *label, enum rfl_oom_policy policy, struct rfl_err *err)
+{
+	static const char longest[] = "_bs1048576";
+	const size_t most = RFL_LABEL_MAX - (sizeof(longest) - 1);
+
+	if (!label || policy == RFL_OOM_RECORD || strlen(label) <= most)
+		return RFL_OK;
+	return rfl_fail(err, RFL_EINVAL, 0,
+			"label '%.200s': with --oom %s it gets the batch of each attempt, and must "
+			"have at most %zu characters",
+			label, rfl_oom_policy_names[policy], most);
+}
+
+/* ---- the attempts ---- */
+
+static bool is_status(const struct rfl_run_result *r, const char *status)
+{
+	return r->row.status && strcmp(r->row.status, status) == 0;
+}
+
+struct attempts {
+	const struct rfl_run_config *config;
+	const struct rfl_run_options *options;
+	int64_t asked; /* samples of one forward */
+};
+
+static enum rfl_rc attempt(const struct attempts *a, int64_t batch, struct rfl_run_result *ret,
+			   struct rfl_err *err)
+{
+	struct rfl_run_config config = *a->config;
+	struct rfl_run_options options = *a->options;
+	char label[RFL_LABEL_MAX + 32];
+
+	config.batch = batch * config.accum;
+	options.requested_batch = a->config->batch;
+	if (options.label) {
+		label_of(options.label, a->asked, batch, label);
+		options.label = label;
+	}
+	return rfl_run(&config, &options, ret, err);
+}
+
+/* What is known of batches; 0: of none. */
+struct known {
+	int64_t fits, does_not;
+};
+
+static int64_t next_batch(enum rfl_oom_policy policy, const struct known *k)
+{
+	switch (policy) {
+	case RFL_OOM_RECORD:
+		return 0;
+	case RFL_OOM_SHRINK:
+		return k->fits ? 0 : rfl_oom_smaller(k->does_not);
+	case RFL_OOM_SEARCH:
+		return rfl_oom_between(k->fits, k->does_not);
+	}
+	return 0;
+}
+
+/* False when the end of a run says nothing about memory: then no other is tried. */
+static bool learn(struct known *k, int64_t batch, const struct rfl_run_result *r)
+{
+	if (is_status(r, "oom"))
+		k->does_not = batch;
+	else if (is_status(r, "ok") || is_status(r, "nan")) /* trained badly, but it fits */
+		k->fits = batch;
+	else
+		return false;
+	return true;
+}
+
+static void say_next(const struct rfl_run_options *o, const struct rfl_ledger_row *row,
+		     int64_t batch)
+{
+	if (o->attempt)
+		o->attempt(row, batch, o->ctx);
+}
+
+enum rfl_rc rfl_run_fitting(const struct rfl_run_config *config,
+			    const struct rfl_run_options *options, enum rfl_oom_policy policy,
+			    struct rfl_run_result *ret, struct rfl_err *err)
+{
+	const struct attempts a = { config, options, config->batch / config->accum };
+	struct known known = { .fits = 0 };
+	int64_t batch = a.asked;
+	enum rfl_rc rc = check_label(options->label, policy, err);
+	bool goes_on;
+
+	*ret = (struct rfl_run_result){ .rc = RFL_OK };
+	rfl_ledger_row_init(&ret->row);
+	if (rc)
+		return rc;
+	rc = attempt(&a, batch, ret, err);
+	goes_on = (rc == RFL_OK || ret->recorded) && learn(&known, batch, ret);
+
+	for (int n = 1; goes_on; n++) {
+		struct rfl_run_result now;
+		enum rfl_rc its;
+
+		batch = next_batch(policy, &known);
+		if (batch == 0)
+			break;
+		if (n == 1)
+			say_next(options, &ret->row, batch);
+		its = attempt(&a, batch, &now, err);
+		rc = rc ? rc : its;
+		goes_on = (its == RFL_OK || now.recorded) && learn(&known, batch, &now);
+		if (goes_on && next_batch(policy, &known) > 0)
+			say_next(options, &now.row, next_batch(policy, &known));
+		/* The largest that fits is the result; while none does, or when something else
+		 * happens, the last. */
+		if ((its == RFL_OK || now.recorded) &&
+		    (!goes_on || !known.fits || known.fits == batch)) {
+			const struct rfl_run_result before = *ret;
+
+			*ret = now;
+			now = before;
+		}
+		rfl_run_result_fini(&now);
+	}
+	return rc;
+}

@@ -1,0 +1,269 @@
+/*
+ * parent.c - the parent of a run: checks it, starts the child and listens. What is written then,
+ * whatever became of the child: run/record.c.
+ */
+#include "runner/run.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "machine/machine.h"
+#include "profile/capture/counters_csv.h"
+#include "runner/run/state.h"
+
+#define MAX_CHILD_ENV 16
+#define GPUS          "CUDA_VISIBLE_DEVICES="
+
+/* ---- listening ---- */
+
+static void on_event(json_t *take_event, void *ctx)
+{
+	struct rfl_run__state *run = ctx;
+	const char *phase;
+	int64_t done = 0, total = 0;
+
+	rfl_run__hear(&run->heard, take_event, &phase, &done, &total);
+	if (phase && run->options->progress)
+		run->options->progress(phase, done, total, run->options->ctx);
+	json_decref(take_event);
+}
+
+static void on_line(const char *line, void *ctx)
+{
+	struct rfl_err why = RFL_ERR_INIT;
+	json_t *event = NULL;
+
+	if (rfl_json_loads(line, strlen(line), "report of the run's child", &event, &why)) {
+		rfl_log(RFL_LOG_WARN, "%s", why.msg);
+		return;
+	}
+	on_event(event, ctx);
+}
+
+static bool on_tick(void *ctx)
+{
+	struct rfl_run__state *run = ctx;
+	struct rfl_run__heard *h = &run->heard;
+
+	h->late = h->late_at_s > 0 && rfl_clock_s() > h->late_at_s;
+	return h->late || (run->options->cancelled && run->options->cancelled(run->options->ctx));
+}
+
+/* ---- running ---- */
+
+/* The child's environment. Of several processes on a machine each sees its own GPU and no other. */
+static void add_gpu(const struct rfl_run__state *run, const char *env[MAX_CHILD_ENV + 1],
+		    char *gpus, size_t size)
+{
+	const struct rfl_world *w = &run->config->world;
+	const char *const *given = run->options->child_env;
+	char own[64];
+	size_t n = 0;
+
+	for (; given && given[n] && n + 1 < MAX_CHILD_ENV; n++)
+		env[n] = given[n];
+	if (w->size > 1 && rfl_world_gpu(run->options->visible_gpus, w->local_rank, own)) {
+		snprintf(gpus, size, GPUS "%s", own);
+		env[n++] = gpus;
+	}
+	env[n] = NULL;
+}
+
+static enum rfl_rc run_child(struct rfl_run__state *run, struct rfl_err *err)
+{
+	struct rfl_run_config config = *run->config;
+	const char *env[MAX_CHILD_ENV + 1];
+	char gpus[sizeof(GPUS) + 64];
+	json_t *json;
+	char *text;
+
+	config.world.run_number = run->number;
+	json = rfl_run__config_to_json(&config);
+	text = json ? json_dumps(json, JSON_COMPACT) : NULL;
+	const struct rfl_proc_spec spec = {
+		.argv = run->options->child_argv,
+		.env = env,
+		.input = text,
+		.input_len = text ? strlen(text) : 0,
+		.report_fd = RFL_RUN_REPORT_FD,
+		.timeout_s = run->options->timeout_s,
+		.on_report = on_line,
+		.cancelled = on_tick,
+		.ctx = run,
+	};
+	enum rfl_rc rc;
+
+	add_gpu(run, env, gpus, sizeof(gpus));
+	if (text)
+		rc = rfl_proc_run(&spec, &run->process, err);
+	else
+		rc = rfl_fail(err, RFL_EINVAL, 0,
+			      "configuration: a text is not UTF-8, or out of memory");
+	free(text);
+	json_decref(json);
+	return rc;
+}
+
+static double seconds(struct timeval t)
+{
+	return (double)t.tv_sec + (double)t.tv_usec * 1e-6;
+}
+
+/* The record of our own process, in the form that a child's has. */
+static void run_here(struct rfl_run__state *run)
+{
+	double start = rfl_clock_s();
+	struct rfl_proc_result *p = &run->process;
+	struct rusage usage;
+	enum rfl_rc rc =
+		rfl_run__measure(run->config, run->options->source_for, on_event, run, NULL);
+
+	getrusage(RUSAGE_SELF, &usage);
+	*p = (struct rfl_proc_result){
+		.exited = true,
+		.exit_code = rc ? 1 : 0,
+		.wall_s = rfl_clock_s() - start,
+		.user_s = seconds(usage.ru_utime),
+		.system_s = seconds(usage.ru_stime),
+		.max_rss_bytes = (double)usage.ru_maxrss * 1024.0,
+		.minor_faults = usage.ru_minflt,
+		.major_faults = usage.ru_majflt,
+		.voluntary_switches = usage.ru_nvcsw,
+		.involuntary_switches = usage.ru_nivcsw,
+		.fs_inputs = usage.ru_inblock,
+		.fs_outputs = usage.ru_oublock,
+	};
+}
+
+/* ---- before it ---- */
+
+static enum rfl_rc check_writable(const char *dir, bool counts, struct rfl_err *err)
+{
+	static const struct {
+		const char *name;
+		enum rfl_file_use use;
+	} all[] = {
+		{ "", RFL_FILE_FOLDER },
+		{ "steps", RFL_FILE_FOLDER },
+		{ "time", RFL_FILE_FOLDER },
+		{ "env.json", RFL_FILE_OPTIONAL },
+		{ "metrics.jsonl", RFL_FILE_OPTIONAL },
+		{ "metrics.csv", RFL_FILE_APPENDED },
+		{ "counters.csv", RFL_FILE_APPENDED },
+	};
+	enum rfl_rc rc = RFL_OK;
+
+	for (size_t i = 0; i + !counts < RFL_ARRAY_LEN(all) && rc == RFL_OK; i++) {
+		char *path = rfl_path_join(dir, all[i].name);
+
+		if (path)
+			rc = rfl_file_check_use(path, all[i].use, err);
+		else
+			rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", dir);
+		free(path);
+	}
+	return rc;
+}
+
+/* Everything that could keep the row from being written, found out before the run and not an hour
+ * later. */
+static enum rfl_rc check_logs(struct rfl_run__state *run, struct rfl_err *err)
+{
+	const bool counts = run->config->counters != RFL_DETAIL_OFF;
+	const char *dir = run->options->log_dir;
+	char time_dir[sizeof(run->ledger_path)];
+	int64_t number;
+	enum rfl_rc rc;
+	int lock = -1;
+
+	if (strlen(dir) > sizeof(run->ledger_path) - RFL_LABEL_MAX - 64)
+		return rfl_fail(err, RFL_EINVAL, 0, "log folder '%.100s...': its name is too long",
+				dir);
+	snprintf(run->ledger_path, sizeof(run->ledger_path), "%s/metrics.csv", dir);
+	snprintf(run->lock_path, sizeof(run->lock_path), "%s/.lock", dir);
+	snprintf(run->counters_path, sizeof(run->counters_path), "%s/counters.csv", dir);
+	rc = check_writable(dir, counts, err);
+	if (rc == RFL_OK)
+		rc = rfl_ledger_check(run->ledger_path, err);
+	if (rc == RFL_OK && counts)
+		rc = rfl_counters_check(run->counters_path, err);
+	snprintf(time_dir, sizeof(time_dir), "%s/time", dir);
+	if (rc == RFL_OK && !run->options->label)
+		rc = rfl_label_number("", run->ledger_path, time_dir, &number, err);
+	if (rc == RFL_OK)
+		rc = rfl_file_mkdirs(dir, err);
+	if (rc == RFL_OK)
+		rc = rfl_file_lock(run->lock_path, &lock, err);
+	return rc ? rc : rfl_file_unlock(lock, run->lock_path, err);
+}
+
+static enum rfl_rc prepare(struct rfl_run__state *run, struct rfl_ledger_row *row,
+			   struct rfl_err *err)
+{
+	const struct rfl_run_options *o = run->options;
+	struct rfl_run_config all = *run->config;
+	char env[49], label[RFL_LABEL_MAX + 1];
+	int64_t flops; /* of the row, which has room for so many */
+	enum rfl_rc rc;
+
+	rc = rfl_run__check(run->config, &run->net, err);
+	all.batch *= all.world.size > 1 ? all.world.size : 1;
+	if (rc == RFL_OK)
+		rc = rfl_run__flops(&all, run->net, &flops, err);
+	if (rc == RFL_OK && o->label)
+		rc = rfl_label_check(o->label, err);
+	if (rc == RFL_OK && o->label && run->config->world.size > 1)
+		rc = rfl_run__rank_label(o->label, run->config->world.size - 1, label, err);
+	if (rc == RFL_OK)
+		rc = rfl_label_env(o->env, o->label, run->config->arch, "cpu", env, err);
+	if (rc == RFL_OK)
+		rc = check_logs(run, err);
+	if (rc == RFL_OK)
+		rc = rfl_run__choose_number(run, err);
+	if (rc == RFL_OK)
+		rc = rfl_machine_new(&run->machine, err);
+	if (rc == RFL_OK)
+		rc = rfl_run__heard_init(&run->heard, run->config->iters, err);
+	run->heard.device = run->config->device; /* until the child says which it is */
+	if (rc == RFL_OK)
+		rc = rfl_run__make_id(run->config->world.rank, row, err);
+	return rc;
+}
+
+enum rfl_rc rfl_run(const struct rfl_run_config *config, const struct rfl_run_options *options,
+		    struct rfl_run_result *ret, struct rfl_err *err)
+{
+	struct rfl_run__state run = { .config = config, .options = options };
+	enum rfl_rc rc;
+
+	*ret = (struct rfl_run_result){ .rc = RFL_OK };
+	rfl_ledger_row_init(&ret->row);
+	rfl_captures_init(&run.captures);
+	rc = prepare(&run, &ret->row, err);
+	if (rc == RFL_OK && options->in_process)
+		run_here(&run);
+	else if (rc == RFL_OK)
+		rc = run_child(&run, &run.trouble);
+	if (rc == RFL_OK || run.process.started)
+		rc = rfl_run__conclude(&run, ret, err);
+	else if (run.trouble.rc)
+		rc = rfl_fail(err, run.trouble.rc, run.trouble.native, "%s", run.trouble.msg);
+	rfl_proc_result_fini(&run.process);
+	rfl_run__heard_fini(&run.heard);
+	rfl_captures_fini(&run.captures);
+	rfl_machine_free(run.machine);
+	rfl_net_free(run.net);
+	return rc;
+}
+
+void rfl_run_result_fini(struct rfl_run_result *r)
+{
+	rfl_ledger_row_fini(&r->row);
+}
