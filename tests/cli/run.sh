@@ -1,7 +1,7 @@
 #!/bin/sh
 # Runs command line cases; see README.md in this folder.
 #
-#   run.sh --roofline PATH [--data DIR] [--update] CASE.sh...
+#   run.sh --roofline PATH [--data DIR] [--update] CASE...
 #
 # Exit: 0 all passed, 1 one failed, 77 every case that ran was skipped, 2 wrong usage.
 set -u
@@ -38,20 +38,18 @@ fail() {
 	ok=no
 }
 
-# compare STREAM: the file that was written against <case>.STREAM or <case>.STREAM.glob.
+# compare STREAM WORD: what was written against the section of that stream.
 compare() {
-	got=$work.$1
-	if [ -f "$stem.$1.glob" ]; then
-		awk -v pattern="$stem.$1.glob" -f "$here/glob.awk" "$got" >"$work.why" 2>&1 ||
+	want=$work.$1 got=$work.got.$1
+	if [ -f "$want.glob" ]; then
+		awk -v pattern="$want.glob" -f "$here/glob.awk" "$got" >"$work.why" 2>&1 ||
 			{ fail "standard $2: $(cat "$work.why")"; sed 's/^/  | /' "$got" >&2; }
 		return
 	fi
-	want=$stem.$1
 	[ -f "$want" ] || want=/dev/null
 	cmp -s "$want" "$got" && return
 	if [ $update = yes ]; then
-		if [ -s "$got" ]; then cp "$got" "$stem.$1"; else rm -f "$stem.$1"; fi
-		echo "updated $stem.$1" >&2
+		changed=yes
 		return
 	fi
 	fail "standard $2 differs (- expected, + got):"
@@ -60,38 +58,60 @@ compare() {
 
 check_exit() {
 	want=0
-	[ ! -f "$stem.exit" ] || want=$(cat "$stem.exit")
+	[ ! -f "$work.exit" ] || read -r want <"$work.exit"
 	[ "$code" -ne "$want" ] || return
 	if [ $update = yes ]; then
-		if [ "$code" -eq 0 ]; then rm -f "$stem.exit"; else echo "$code" >"$stem.exit"; fi
-		echo "updated $stem.exit" >&2
-		return
+		changed=yes
+	else
+		fail "exit code $code instead of $want"
 	fi
-	fail "exit code $code instead of $want"
+}
+
+# section MARKER FILE: as it stands in a case.
+section() {
+	[ -z "$1" ] || echo "--- $1"
+	awk -v escape=1 -f "$here/sections.awk" "$2"
+	[ -z "$(tail -c 1 "$2")" ] || echo "--- no newline"
+}
+
+# The case anew: its script and its patterns as they are, the rest as it was just now.
+write_case() {
+	section '' "$work.sh"
+	[ "$code" -eq 0 ] || echo "--- exit $code"
+	for stream in stdout stderr; do
+		if [ -f "$work.$stream.glob" ]; then
+			section "$stream glob" "$work.$stream.glob"
+		elif [ -s "$work.got.$stream" ]; then
+			section $stream "$work.got.$stream"
+		fi
+	done
 }
 
 for case; do
-	stem=$(cd "$(dirname "$case")" && pwd)/$(basename "$case" .sh)
-	[ -f "$stem.sh" ] || { echo "run.sh: $case does not exist" >&2; exit 2; }
+	[ -f "$case" ] || { echo "run.sh: $case does not exist" >&2; exit 2; }
 	number=$((number + 1))
 	work=$scratch/$number
 	mkdir "$work" || exit 1
-	ok=yes
-	(cd "$work" && exec sh -u "$stem.sh") >"$work.stdout" 2>"$work.stderr" </dev/null
+	awk -v base="$work" -f "$here/sections.awk" "$case" || exit 2
+	ok=yes changed=no
+	(cd "$work" && exec sh -u "$work.sh") >"$work.got.stdout" 2>"$work.got.stderr" </dev/null
 	code=$?
-	if [ $code -eq 77 ] && [ ! -f "$stem.exit" ]; then
-		echo "skipped $case: $(cat "$work.stderr")" >&2
+	if [ $code -eq 77 ] && [ ! -f "$work.exit" ]; then
+		echo "skipped $case: $(cat "$work.got.stderr")" >&2
 		skipped=$((skipped + 1))
 		continue
 	fi
 	check_exit
 	compare stdout output
 	compare stderr error
+	if [ $changed = yes ]; then
+		write_case >"$work.case" && cat "$work.case" >"$case" && echo "updated $case" >&2
+	fi
 	if [ $ok = yes ]; then
 		passed=$((passed + 1))
 	else
 		failed=$((failed + 1))
-		echo "  again: $here/run.sh --roofline $ROOFLINE $stem.sh" >&2
+		echo "  again: $here/run.sh --roofline $ROOFLINE $case" >&2
 	fi
 done
 

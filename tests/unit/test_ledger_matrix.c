@@ -362,7 +362,7 @@ static void files_conform_to_the_schema(void **state)
 	static const char *const files[] = {
 		"../../examples/matrix-laptop.json",  "../../examples/matrix-mac-cpu.json",
 		"../../examples/matrix-mac-mps.json", "../../examples/matrix-rtx4090.json",
-		"../../examples/matrix-gcp-l4.json",  "../cli/cases/matrix/small.json"
+		"../../examples/matrix-gcp-l4.json",  "matrix/small.json"
 	};
 	struct rfl_err err = RFL_ERR_INIT;
 	json_t *schema = NULL;

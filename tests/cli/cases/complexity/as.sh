@@ -1,1 +1,0 @@
-roofline complexity -m resnet18 mobilenet_v2 --as torchvision fvcore deepspeed

@@ -1,1 +1,0 @@
-roofline complexity --batch-sizes 16 0

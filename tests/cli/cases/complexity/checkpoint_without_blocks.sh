@@ -1,1 +1,0 @@
-roofline complexity -m vgg11 --checkpoint 1 --train

@@ -1,1 +1,0 @@
-roofline complexity --columns help --format csv

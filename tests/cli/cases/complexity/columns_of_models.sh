@@ -1,1 +1,0 @@
-roofline complexity --by layer --columns peak_bytes --train

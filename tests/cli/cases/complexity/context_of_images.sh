@@ -1,1 +1,0 @@
-roofline complexity -m resnet18 --context-length 64

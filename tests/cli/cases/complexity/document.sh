@@ -1,1 +1,0 @@
-roofline complexity -m vgg11 -b 3 --input-grad --format json | grep -v '"version"'

@@ -1,1 +1,0 @@
-roofline complexity --models resnet152 --batch-sizes 1000000000

@@ -1,1 +1,0 @@
-roofline complexity -m resnet18 --freeze conv1 layr1.0 --train

@@ -1,1 +1,0 @@
-roofline complexity -m vgg11 --freeze nothing_like_it --train

@@ -1,1 +1,0 @@
-roofline complexity -m tiny_lm --image-size 64

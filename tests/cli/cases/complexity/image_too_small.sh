@@ -1,1 +1,0 @@
-roofline complexity --models vgg16 --image-size 16

@@ -1,1 +1,0 @@
-roofline complexity -m vgg11 --by layer --format csv --fusion compulsory

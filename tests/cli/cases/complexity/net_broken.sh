@@ -1,2 +1,0 @@
-echo '{' > broken.json
-roofline complexity --net broken.json

@@ -1,1 +1,0 @@
-roofline complexity --net nowhere.json

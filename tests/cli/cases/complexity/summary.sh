@@ -1,1 +1,0 @@
-roofline complexity -m alexnet --classes 10 --summary

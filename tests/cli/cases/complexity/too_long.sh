@@ -1,1 +1,0 @@
-roofline complexity -m gpt2 --context-length 4096

@@ -1,1 +1,0 @@
-roofline complexity --fit 8GiB --as fvcore

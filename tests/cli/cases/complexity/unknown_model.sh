@@ -1,1 +1,0 @@
-roofline complexity --models resnet50 resnet5

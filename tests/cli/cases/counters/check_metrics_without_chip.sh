@@ -1,1 +1,0 @@
-roofline counters check --metrics dram__bytes_read.sum

@@ -1,3 +1,0 @@
-# A folder without any.
-mkdir runs
-roofline counters import runs

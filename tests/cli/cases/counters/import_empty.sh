@@ -1,3 +1,0 @@
-# An empty file.
-: >a.csv
-roofline counters import a.csv

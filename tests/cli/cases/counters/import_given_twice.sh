@@ -1,3 +1,0 @@
-# The same file again.
-cp "$RFL_TEST_DATA"/profile/timev_s1_spaces.txt a.txt
-roofline counters import a.txt a.txt

@@ -1,2 +1,0 @@
-# A kind that there is not.
-roofline counters import a.txt --from vtune

@@ -1,2 +1,0 @@
-# None of several.
-roofline counters import a.txt b.txt --keep-going

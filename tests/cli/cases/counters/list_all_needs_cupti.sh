@@ -1,2 +1,0 @@
-mkdir empty
-RFL_CUPTI_PATH=empty roofline counters list --chip GH100 --all

@@ -1,1 +1,0 @@
-roofline counters list

@@ -1,1 +1,0 @@
-roofline counters list --chip GH100 --ncu --all

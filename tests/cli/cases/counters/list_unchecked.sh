@@ -1,3 +1,0 @@
-# Without libcupti the formulas are all there is.
-mkdir empty
-RFL_CUPTI_PATH=$PWD/empty roofline counters list --chip h100 --precision bf16 | sed "s,$PWD,.,"

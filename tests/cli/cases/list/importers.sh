@@ -1,2 +1,0 @@
-# The kinds of files that 'counters import' reads.
-roofline list importers

@@ -1,2 +1,0 @@
-# No title above options that are all hidden.
-roofline help help

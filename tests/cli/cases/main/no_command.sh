@@ -1,2 +1,0 @@
-# The overview goes to standard error: nothing was asked for.
-roofline

@@ -1,1 +1,0 @@
-SOURCE_DATE_EPOCH=soon roofline version

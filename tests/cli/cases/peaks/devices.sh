@@ -1,1 +1,0 @@
-roofline peaks devices l4 'rtx 4090' 'epyc 9654'

@@ -1,1 +1,0 @@
-roofline peaks devices --format csv | wc -l

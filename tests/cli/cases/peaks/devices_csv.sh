@@ -1,1 +1,0 @@
-roofline peaks devices t4 --format csv

@@ -1,1 +1,0 @@
-roofline peaks devices 'NVIDIA L5'

@@ -1,1 +1,0 @@
-roofline peaks measure --env "Lab CPU"

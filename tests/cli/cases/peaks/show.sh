@@ -1,1 +1,0 @@
-roofline peaks show "$RFL_TEST_DATA/peaks/long.json" --env gcp_l4 zen5_vm

@@ -1,1 +1,0 @@
-roofline peaks show "$RFL_TEST_DATA/peaks/short.json" --format csv

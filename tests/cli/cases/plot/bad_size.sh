@@ -1,2 +1,0 @@
-# A size that cannot be.
-roofline plot --points points.csv --peaks peaks.json --width 10

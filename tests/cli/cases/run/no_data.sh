@@ -1,1 +1,0 @@
-roofline run --arch resnet18

@@ -1,1 +1,0 @@
-roofline version --format json
