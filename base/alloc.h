@@ -9,10 +9,6 @@
 
 #include "base/err.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** n * size zeroed bytes, or NULL when the product overflows or memory is short. free() releases.
  */
 void *rfl_alloc_array(size_t n, size_t size) RFL_WARN_UNUSED;
@@ -61,7 +57,4 @@ char *rfl_arena_strdup(struct rfl_arena *a, const char *s) RFL_WARN_UNUSED;
 /** A formatted string owned by the arena, or NULL. */
 char *rfl_arena_printf(struct rfl_arena *a, const char *fmt, ...) RFL_PRINTF(2, 3) RFL_WARN_UNUSED;
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -13,10 +13,6 @@
 
 #include "base/err.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct rfl_buf {
 	char *data;    /**< NUL-terminated once anything was appended; NULL before */
 	size_t len;    /**< bytes without the NUL */
@@ -50,7 +46,4 @@ const char *rfl_buf_str(const struct rfl_buf *b);
 enum rfl_rc rfl_buf_check(const struct rfl_buf *b, const char *what, struct rfl_err *err)
 	RFL_WARN_UNUSED;
 
-#ifdef __cplusplus
-}
-#endif
 #endif

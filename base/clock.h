@@ -6,10 +6,6 @@
 
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** Nanoseconds of CLOCK_MONOTONIC. */
 int64_t rfl_clock_ns(void);
 
@@ -28,7 +24,4 @@ void rfl_clock_stamp(char out[RFL_TIME_ISO_SIZE]);
  * (SOURCE_DATE_EPOCH) and tests. */
 void rfl_clock_fix(int64_t unix_s);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -14,10 +14,6 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct rfl_csv; /* one open file; memory stays flat at any file size */
 
 /**
@@ -120,7 +116,4 @@ enum rfl_rc rfl_csv_check_header(const char *path, const char *const *header, si
 enum rfl_rc rfl_csv_append_rows(const char *path, const char *const *header, size_t n,
 				const struct rfl_buf *rows, struct rfl_err *err) RFL_WARN_UNUSED;
 
-#ifdef __cplusplus
-}
-#endif
 #endif

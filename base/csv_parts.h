@@ -8,10 +8,6 @@
 
 #include "base/err.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /**
  * End a field at every comma of a line.
  *
@@ -21,9 +17,5 @@ extern "C" {
  * @return how many fields there are, at least 1
  */
 size_t rfl_csv__cut_at_commas(char *text, size_t len, size_t *fields, size_t most);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -10,10 +10,6 @@
 
 #include "base/err.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct rfl_dl;
 
 struct rfl_dl_symbol {
@@ -54,7 +50,4 @@ const char *rfl_dl_mapped(const char *prefix);
 /** Forget the handle. The library stays mapped: guests such as libtorch cannot be unloaded. */
 void rfl_dl_close(struct rfl_dl *dl);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

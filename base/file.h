@@ -12,10 +12,6 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** Append a whole file to a buffer; RFL_EIO, or RFL_EOVERFLOW beyond the buffer's maximum. */
 enum rfl_rc rfl_file_read(const char *path, struct rfl_buf *out,
 			  struct rfl_err *err) RFL_WARN_UNUSED;
@@ -100,7 +96,4 @@ uint64_t rfl_hash64(uint64_t h, const void *data, size_t len);
  * grown since. */
 void rfl_hash64_text(uint64_t h, char out[17]);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -14,10 +14,6 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /**
  * Load a file (at most 256 MiB).
  * @param ret  a new reference on success only; release with json_decref()
@@ -63,7 +59,4 @@ void rfl_json_write_real(struct rfl_buf *out, double value);
 enum rfl_rc rfl_json_save(const char *path, const json_t *value,
 			  struct rfl_err *err) RFL_WARN_UNUSED;
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -7,10 +7,6 @@
 
 #include "base/compiler.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum rfl_log_level { RFL_LOG_ERROR, RFL_LOG_WARN, RFL_LOG_INFO, RFL_LOG_DEBUG };
 
 /**
@@ -25,7 +21,4 @@ void rfl_log_set(rfl_log_fn fn, void *ctx, enum rfl_log_level max_level);
 /** Send one line; a message of several lines is several calls. */
 void rfl_log(enum rfl_log_level level, const char *fmt, ...) RFL_PRINTF(2, 3);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -12,10 +12,6 @@
 
 #include "base/err.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define RFL_NUM_MAX 40 /* enough for any number this header writes */
 
 /**
@@ -81,7 +77,4 @@ enum rfl_rc rfl_num_parse_bytes(const char *text, const char *what, int64_t *ret
 bool rfl_num_mul(int64_t a, int64_t b, int64_t *ret) RFL_WARN_UNUSED;
 bool rfl_num_add(int64_t a, int64_t b, int64_t *ret) RFL_WARN_UNUSED;
 
-#ifdef __cplusplus
-}
-#endif
 #endif

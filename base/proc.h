@@ -12,10 +12,6 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct rfl_proc_spec {
 	const char *const *argv; /**< NULL-terminated; argv[0] is a path, or a name found in PATH */
 	const char *const *env; /**< "NAME=value", NULL-terminated, added to our own; may be NULL */
@@ -68,7 +64,4 @@ void rfl_proc_result_fini(struct rfl_proc_result *r);
 /** The path of the running program, links resolved. malloc'ed; NULL with err on failure. */
 char *rfl_proc_self(struct rfl_err *err) RFL_WARN_UNUSED;
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -8,10 +8,6 @@
 
 #include "base/proc.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* A started child and our ends of its pipes, non-blocking; -1 where there is none. */
 struct rfl_proc__child {
 	pid_t pid;
@@ -24,7 +20,4 @@ enum rfl_rc rfl_proc__spawn(const struct rfl_proc_spec *spec, const sigset_t *ma
 
 void rfl_proc__child_close(struct rfl_proc__child *child);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -9,10 +9,6 @@
 
 #include "base/err.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct rfl_stats {
 	size_t n;
 	double mean;
@@ -61,7 +57,4 @@ struct rfl_stats_trend {
 
 struct rfl_stats_trend rfl_stats_trend(const double *samples, size_t n);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -13,10 +13,6 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum rfl_format { RFL_FORMAT_TABLE, RFL_FORMAT_CSV, RFL_FORMAT_JSON, RFL_FORMAT_MD };
 
 /** "table", "csv", "json", "md", NULL: in the order of enum rfl_format, for an option row. */
@@ -63,7 +59,4 @@ void rfl_table_note_lines(struct rfl_table *t, const char *lines);
 enum rfl_rc rfl_table_render(const struct rfl_table *t, enum rfl_format format, struct rfl_buf *out,
 			     struct rfl_err *err) RFL_WARN_UNUSED;
 
-#ifdef __cplusplus
-}
-#endif
 #endif

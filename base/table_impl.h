@@ -9,10 +9,6 @@
 #include "base/alloc.h"
 #include "base/table.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum rfl_table__kind { RFL_TABLE__NULL, RFL_TABLE__TEXT, RFL_TABLE__INT, RFL_TABLE__REAL };
 
 struct rfl_table__cell {
@@ -35,7 +31,4 @@ struct rfl_table {
 	bool failed; /* out of memory on the way */
 };
 
-#ifdef __cplusplus
-}
-#endif
 #endif

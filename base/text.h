@@ -9,10 +9,6 @@
 
 #include "base/buf.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /**
  * Damerau-Levenshtein distance in its restricted form (an adjacent swap counts one, and no letter
  * is edited twice), without case. Where more than 63 characters differ, the longer length is
@@ -61,7 +57,4 @@ bool rfl_text_same(const char *a, const char *b);
 /** An environment's name: [a-z][a-z0-9_]*, 1 to 48 characters. */
 bool rfl_text_is_env_name(const char *name);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -9,10 +9,6 @@
 
 #include "base/err.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct rfl_where {
 	const char *file; /**< borrowed */
 	char pointer[1024];
@@ -37,7 +33,4 @@ void rfl_where_up(struct rfl_where *w, size_t mark);
 enum rfl_rc rfl_where_fail(const struct rfl_where *w, struct rfl_err *err, const char *fmt, ...)
 	RFL_PRINTF(3, 4);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

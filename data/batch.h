@@ -8,10 +8,6 @@
 
 #include "machine/terms.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** What the inputs of a batch are. */
 enum rfl_input_kind {
 	RFL_INPUT_IMAGES, /**< float32, normalised */
@@ -44,7 +40,4 @@ struct rfl_batch {
 	uint64_t id;
 };
 
-#ifdef __cplusplus
-}
-#endif
 #endif

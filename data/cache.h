@@ -6,10 +6,6 @@
 
 #include "data/dataset.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** A file larger than this is no photograph. */
 #define RFL_IMAGE_FILE_MAX ((int64_t)256 << 20)
 
@@ -40,7 +36,4 @@ const uint8_t *rfl_cache_files_at(const struct rfl_cache_files *c, size_t index,
 
 void rfl_cache_files_free(struct rfl_cache_files *c); /**< accepts NULL */
 
-#ifdef __cplusplus
-}
-#endif
 #endif

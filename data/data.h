@@ -18,10 +18,6 @@
 #include "complexity/net.h"
 #include "data/batch.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* ---- what a run is fed ---- */
 
 enum rfl_data_kind {
@@ -177,7 +173,4 @@ struct rfl_data {
 	const struct rfl_data_ops *ops; /* a source's own struct begins with this one */
 };
 
-#ifdef __cplusplus
-}
-#endif
 #endif

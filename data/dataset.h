@@ -10,10 +10,6 @@
 
 #include "base/err.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct rfl_arena;
 
 struct rfl_dataset_image {
@@ -56,7 +52,4 @@ enum rfl_rc rfl_dataset_path(const struct rfl_dataset *set, size_t index, char *
 enum rfl_rc rfl_dataset_check_classes(const struct rfl_dataset *set, int64_t max_classes,
 				      struct rfl_err *err) RFL_WARN_UNUSED;
 
-#ifdef __cplusplus
-}
-#endif
 #endif

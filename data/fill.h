@@ -18,10 +18,6 @@
 #include "complexity/net.h"
 #include "machine/terms.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** The p of images and of tokens. */
 #define RFL_FILL_IMAGE UINT32_C(0xFFFFFFFF)
 #define RFL_FILL_TOKEN UINT32_C(0xFFFFFFFE)
@@ -115,7 +111,4 @@ const char *rfl_fill__variant_name(size_t i);
 int rfl_fill__variant_values(size_t i, struct rfl_fill_rule rule, uint32_t p, uint64_t first,
 			     size_t n, float *out);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -11,10 +11,6 @@
 #include "base/err.h"
 #include "data/transform.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** Images of more pixels are refused: a header of 30 bytes can claim 4 gigapixels. */
 #define RFL_JPEG_MAX_PIXELS ((int64_t)100 << 20)
 
@@ -44,7 +40,4 @@ enum rfl_rc rfl_jpeg_begin(struct rfl_jpeg *j, const void *data, size_t len, con
 enum rfl_rc rfl_jpeg_decode(struct rfl_jpeg *j, const struct rfl_rect *crop, struct rfl_image *out,
 			    struct rfl_err *err) RFL_WARN_UNUSED;
 
-#ifdef __cplusplus
-}
-#endif
 #endif

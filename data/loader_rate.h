@@ -7,10 +7,6 @@
 #include "data/data.h"
 #include "data/dataset.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct rfl_loader_rate_config {
 	struct rfl_data_spec data;
 	struct rfl_data_shape shape;
@@ -52,7 +48,4 @@ void rfl_dataset_warm_pages(const struct rfl_dataset *set);
 /** Part of the pages of (up to 500 of) a set's files that are in memory; NaN: not known. */
 double rfl_dataset_resident(const struct rfl_dataset *set);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

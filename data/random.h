@@ -8,10 +8,6 @@
 
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** One stream of numbers; lives in the caller's memory. */
 struct rfl_random {
 	uint32_t key[2];
@@ -36,7 +32,4 @@ uint32_t rfl_random_below(struct rfl_random *r, uint32_t n);
  * epoch). */
 uint64_t rfl_random_permute(uint64_t seed, uint32_t epoch, uint64_t n, uint64_t i);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -8,10 +8,6 @@
 #include "base/buf.h"
 #include "data/data.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** Images of one size, planes of channels behind each other, with a label each. */
 struct rfl_records {
 	size_t n;
@@ -70,7 +66,4 @@ struct rfl_idx {
 enum rfl_rc rfl_idx_read(const char *path, int ndim, struct rfl_idx *ret, struct rfl_buf *values,
 			 struct rfl_err *err) RFL_WARN_UNUSED;
 
-#ifdef __cplusplus
-}
-#endif
 #endif

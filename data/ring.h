@@ -9,10 +9,6 @@
 #include "data/data.h"
 #include "data/random.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct rfl_samples;
 
 /** One sample, being made. */
@@ -108,7 +104,4 @@ enum rfl_rc rfl_samples_records_probe(const struct rfl_data_spec *spec,
 				      const struct rfl_data_shape *shape,
 				      struct rfl_err *err) RFL_WARN_UNUSED;
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -8,10 +8,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define RFL_WEIGHT_BITS 22 /* 32 - 8 bits of the pixels - 2 of head room, as Pillow has it */
 
 struct rfl_rows {
@@ -30,7 +26,4 @@ const struct rfl_rows *rfl_rows_best(void);
 /** For tests: all that this processor can run, from 0; NULL behind the last. */
 const struct rfl_rows *rfl_rows__at(size_t i);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -13,10 +13,6 @@
 #include "machine/terms.h"
 #include "data/random.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct rfl_rect {
 	int x, y, width, height;
 };
@@ -77,7 +73,4 @@ enum rfl_rc rfl_resize(struct rfl_resizer *r, const struct rfl_image *source,
 		       const struct rfl_view *view, enum rfl_layout layout, uint8_t *out,
 		       struct rfl_err *err) RFL_WARN_UNUSED;
 
-#ifdef __cplusplus
-}
-#endif
 #endif

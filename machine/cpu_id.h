@@ -5,10 +5,6 @@
 #ifndef RFL_MACHINE_CPU_ID_H
 #define RFL_MACHINE_CPU_ID_H
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct rfl_cpu_id {
 	char vendor[16]; /**< "GenuineIntel", "AuthenticAMD", "0x41" (Arm Ltd.); "" when not known
 			  */
@@ -29,7 +25,4 @@ struct rfl_cpu_leaves {
 /** The same from the words of cpuid, whatever processor we run on. */
 void rfl_cpu_id_from_leaves(const struct rfl_cpu_leaves *leaves, struct rfl_cpu_id *ret);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

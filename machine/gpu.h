@@ -10,10 +10,6 @@
 #include "base/err.h"
 #include "machine/machine.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct rfl_gpu {
 	char name[96];          /**< as the driver names it: "NVIDIA L4" */
 	char uuid[96];          /**< "" when the driver does not tell */
@@ -40,7 +36,4 @@ enum rfl_rc rfl_gpus_new(struct rfl_gpus **ret, struct rfl_err *err) RFL_WARN_UN
 /** Accepts NULL. */
 void rfl_gpus_free(struct rfl_gpus *g);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

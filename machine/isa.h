@@ -8,10 +8,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* X(identifier, name): names are those of peaks.json and of messages. */
 #define RFL_ISA_LIST(X)               \
 	X(SSE2, "sse2")               \
@@ -57,7 +53,4 @@ void rfl_isa_cpu_brand(char out[49]);
 /** The hypervisor's signature ("KVMKVMKVM", "nameless"); "" when there is none. */
 void rfl_isa_hypervisor(char out[13]);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -14,10 +14,6 @@
 #include "base/err.h"
 #include "machine/isa.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum rfl_known { RFL_NOT_KNOWN = -1, RFL_NO = 0, RFL_YES = 1 };
 
 /** The data or unified caches of one level; on hybrid processors the smallest of the level. */
@@ -99,7 +95,4 @@ int64_t rfl_machine_llc_bytes(const struct rfl_machine *m);
 /** Bind the calling thread to one hardware thread. RFL_EUNAVAILABLE names it and the reason. */
 enum rfl_rc rfl_pin_thread(int os_index, struct rfl_err *err) RFL_WARN_UNUSED;
 
-#ifdef __cplusplus
-}
-#endif
 #endif

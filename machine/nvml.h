@@ -11,10 +11,6 @@
 #include "base/dl.h"
 #include "base/err.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 typedef struct rfl_nvml_handle *rfl_nvml_device;
 
 /** nvmlMemory_t. */
@@ -85,7 +81,4 @@ void rfl_nvml_close(struct rfl_nvml *n);
 enum rfl_rc rfl_nvml_check(const struct rfl_nvml *n, int code, const char *what,
 			   struct rfl_err *err);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

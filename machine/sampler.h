@@ -12,10 +12,6 @@
 
 #include "base/err.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** What was seen between start and stop. NaN: not known, or no sample. */
 struct rfl_gpu_samples {
 	int64_t n;
@@ -58,7 +54,4 @@ void rfl_sampler_free(struct rfl_sampler *s);
 /** The reasons in words, "SW power cap, HW thermal slowdown", into out; "" when there is none. */
 void rfl_throttle_words(uint64_t bits, char *out, size_t size);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -12,10 +12,6 @@
 #include "base/err.h"
 #include "machine/machine.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** One network interface that is a device, or any but the loop back where none is one. */
 struct rfl_interface {
 	const char *name;       /**< "eth0"; an address in it is left out ("enx...") */
@@ -72,7 +68,4 @@ struct rfl_storage {
  */
 void rfl_storage_of(const char *root, const char *folder, struct rfl_storage *ret);
 
-#ifdef __cplusplus
-}
-#endif
 #endif
