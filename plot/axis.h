@@ -7,15 +7,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define RFL_AXIS_MAX_TICKS 128
 
 struct rfl_tick {
 	double value;
-	bool major; /**< a decade, or a labelled step */
+	bool major; /**< a decade */
 	bool labelled;
 };
 
@@ -27,8 +23,7 @@ struct rfl_axis {
 };
 
 /**
- * Choose a range with ends of one digit around [lo, hi], and ticks for a
- * length on the page.
+ * Choose a range with ends of one digit around [lo, hi], and ticks for a length on the page.
  * @param room  the least distance between two labels
  */
 void rfl_axis_fit(struct rfl_axis *a, double lo, double hi, double from, double to, double room);
@@ -36,13 +31,4 @@ void rfl_axis_fit(struct rfl_axis *a, double lo, double hi, double from, double 
 /** Where a value lies on the page; not clamped. */
 double rfl_axis_at(const struct rfl_axis *a, double value);
 
-/** The value at a place on the page. */
-double rfl_axis_value(const struct rfl_axis *a, double at);
-
-/** Points per decade; positive. */
-double rfl_axis_decade(const struct rfl_axis *a);
-
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -153,9 +153,9 @@ static double cost_of(const struct rfl_figure *f, int owner, struct label *l, do
 	struct rfl_hull leader = rfl_hull_line(l->lx0, l->ly0, l->lx1, l->ly1);
 	double cost = gap;
 
-	if (!rfl_place_free(f->place, RFL_OBSTACLE_ALL & ~(unsigned)RFL_OBSTACLE_TEXT, RFL_NOBODY,
+	if (!rfl_place_free(f->place, RFL_OBSTACLE_ALL & ~(unsigned)RFL_OBSTACLE_TEXT, RFL_NO_OWNER,
 			    &box) ||
-	    rfl_place_hit(f->place, RFL_OBSTACLE_TEXT, RFL_NOBODY, &column) ||
+	    rfl_place_hit(f->place, RFL_OBSTACLE_TEXT, RFL_NO_OWNER, &column) ||
 	    !rfl_place_free(f->place, RFL_OBSTACLE_MARK | RFL_OBSTACLE_TEXT | RFL_OBSTACLE_ROOF,
 			    owner, &leader))
 		return INFINITY;
@@ -250,7 +250,7 @@ static void put_label(struct rfl_figure *f, int i, const struct label *l)
 		y += 1.36 * b;
 	p = put_text(f, m->second, x, y, b, m->above ? f->theme->alarm : f->theme->soft, align);
 	p->id = rfl_scene_printf(f->scene, "second-%d", m->number);
-	rfl_place_add(f->place, RFL_OBSTACLE_TEXT, RFL_NOBODY, rfl_hull_box(l->box));
+	rfl_place_add(f->place, RFL_OBSTACLE_TEXT, RFL_NO_OWNER, rfl_hull_box(l->box));
 	m->named = true;
 }
 
@@ -295,7 +295,7 @@ static double try_names(struct rfl_figure *f, struct attempt *t)
 			t->costs[i] = place_name(f, i, round == 0 ? NEAR : far, l);
 			if (t->costs[i] == INFINITY)
 				continue;
-			rfl_place_add(f->place, RFL_OBSTACLE_TEXT, RFL_NOBODY,
+			rfl_place_add(f->place, RFL_OBSTACLE_TEXT, RFL_NO_OWNER,
 				      rfl_hull_box(l->box));
 			if (l->has_leader)
 				rfl_place_add(f->place, RFL_OBSTACLE_LINE, i,
@@ -406,7 +406,7 @@ static void number_marks(struct rfl_figure *f)
 		put_text(f, text, anchor_x(&l), l.box.y + RFL_TEXT_ASCENT * size, size,
 			 f->theme->ink, l.align)
 			->id = rfl_scene_printf(f->scene, "number-%d", m->number);
-		rfl_place_add(f->place, RFL_OBSTACLE_TEXT, RFL_NOBODY, rfl_hull_box(l.box));
+		rfl_place_add(f->place, RFL_OBSTACLE_TEXT, RFL_NO_OWNER, rfl_hull_box(l.box));
 	}
 }
 
@@ -424,10 +424,10 @@ static bool put_word(struct rfl_figure *f, const char *text, double size, const 
 				       (RFL_TEXT_ASCENT + RFL_TEXT_DESCENT) * size };
 		struct rfl_hull hull = rfl_hull_box(rfl_box_grow(box, 1 * f->scale));
 
-		if (!rfl_place_free(f->place, RFL_OBSTACLE_ALL, RFL_NOBODY, &hull))
+		if (!rfl_place_free(f->place, RFL_OBSTACLE_ALL, RFL_NO_OWNER, &hull))
 			continue;
 		put_text(f, text, at[i].x, at[i].y, size, f->theme->soft, anchors[i])->id = id;
-		rfl_place_add(f->place, RFL_OBSTACLE_TEXT, RFL_NOBODY, rfl_hull_box(box));
+		rfl_place_add(f->place, RFL_OBSTACLE_TEXT, RFL_NO_OWNER, rfl_hull_box(box));
 		return true;
 	}
 	return false;

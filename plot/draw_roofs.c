@@ -75,7 +75,7 @@ static void draw_ceiling(struct rfl_figure *f, const struct rfl_fig_ceiling *c)
 	p->tip = c->labels[0];
 	if (!c->solid && !c->primary)
 		p->dash = RFL_DASH_DASHED;
-	rfl_place_add(f->place, c->primary ? RFL_OBSTACLE_ROOF : RFL_OBSTACLE_QUIET, RFL_NOBODY,
+	rfl_place_add(f->place, c->primary ? RFL_OBSTACLE_ROOF : RFL_OBSTACLE_QUIET, RFL_NO_OWNER,
 		      rfl_hull_band(g.x0, g.y0, g.x1, g.y1, width));
 }
 
@@ -90,13 +90,13 @@ static void draw_knee(struct rfl_figure *f)
 	p = rfl_scene_line(f->scene, px, py, px, bottom, f->theme->roof_quiet, SZ(f, stroke_thin));
 	p->dash = RFL_DASH_DOTTED;
 	p->id = "knee-drop";
-	rfl_place_add(f->place, RFL_OBSTACLE_LINE, RFL_NOBODY, rfl_hull_line(px, py, px, bottom));
+	rfl_place_add(f->place, RFL_OBSTACLE_LINE, RFL_NO_OWNER, rfl_hull_line(px, py, px, bottom));
 	p = rfl_scene_marker(f->scene, RFL_MARKER_DIAMOND, px, py, 4.2 * s, f->theme->roof,
 			     f->theme->paper, 0.8 * s);
 	p->id = "knee";
 	p->tip = rfl_scene_printf(f->scene, "knee: %s FLOP per byte",
 				  rfl_words_number(f->scene, f->knee));
-	rfl_place_add(f->place, RFL_OBSTACLE_ROOF, RFL_NOBODY,
+	rfl_place_add(f->place, RFL_OBSTACLE_ROOF, RFL_NO_OWNER,
 		      rfl_hull_box((struct rfl_box){ px - 5 * s, py - 5 * s, 10 * s, 10 * s }));
 }
 
@@ -151,7 +151,7 @@ static bool is_free(const struct rfl_figure *f, const struct rfl_prim *p, double
 	c[1].y += uy;
 	c[2].y += uy;
 	hull = rfl_hull_corners(c);
-	return rfl_place_free(f->place, RFL_OBSTACLE_ALL, RFL_NOBODY, &hull);
+	return rfl_place_free(f->place, RFL_OBSTACLE_ALL, RFL_NO_OWNER, &hull);
 }
 
 /* Find a place for one wording: a slope is read from below on, a flat line has its text at the
@@ -195,7 +195,7 @@ static void label_ceiling(struct rfl_figure *f, const struct rfl_fig_ceiling *c)
 	p->at.text.halo = rfl_draw__ground_color(f, (corners[0].x + corners[1].x) / 2);
 	p->at.text.halo_width = SZ(f, halo);
 	p->id = rfl_scene_printf(f->scene, "label-%s", c->id);
-	rfl_place_add(f->place, RFL_OBSTACLE_TEXT, RFL_NOBODY, rfl_hull_corners(corners));
+	rfl_place_add(f->place, RFL_OBSTACLE_TEXT, RFL_NO_OWNER, rfl_hull_corners(corners));
 }
 
 /* A quiet word at the first of some places that is free. */
@@ -220,7 +220,7 @@ static void place_word(struct rfl_figure *f, const char *id, const char *text,
 		q->at.text.halo_width = SZ(f, halo);
 		q->id = id;
 		rfl_prim_text_corners(q, corners);
-		rfl_place_add(f->place, RFL_OBSTACLE_TEXT, RFL_NOBODY, rfl_hull_corners(corners));
+		rfl_place_add(f->place, RFL_OBSTACLE_TEXT, RFL_NO_OWNER, rfl_hull_corners(corners));
 		return;
 	}
 }

@@ -11,10 +11,6 @@
 #include "plot/theme.h"
 #include "plot/words.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define RFL_FIG_CEILINGS   4 /**< at most this many, the two of the roof included */
 #define RFL_FIG_CATEGORIES RFL_THEME_COLORS
 #define RFL_FIG_NAMED      12 /**< at most this many points are named directly */
@@ -155,7 +151,4 @@ struct rfl_color rfl_draw__ground_color(const struct rfl_figure *f, double px);
 /** A size of the theme at the figure's scale. */
 #define SZ(f, member) ((f)->theme->member * (f)->scale)
 
-#ifdef __cplusplus
-}
-#endif
 #endif

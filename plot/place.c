@@ -1,10 +1,159 @@
 /*
- * place.c - obstacles, found by a grid: each is entered in all cells that its box covers. The
- * newest entry of a cell comes first, so that a try is taken back by dropping the first ones.
+ * place.c - shapes by separating axes, lines clipped as by Liang and Barsky, and obstacles, found
+ * by a grid: each is entered in all cells that its box covers. The newest entry of a cell comes
+ * first, so that an attempt is undone by dropping the first ones.
  */
 #include "plot/place.h"
 
+#include <math.h>
 #include <string.h>
+
+/* fmin() and fmax() are calls, for the sake of NaN, which no corner is. */
+static inline double least(double a, double b)
+{
+	return a < b ? a : b;
+}
+
+static inline double most(double a, double b)
+{
+	return a > b ? a : b;
+}
+
+static struct rfl_hull finish(struct rfl_hull h)
+{
+	double x0 = h.at[0].x, x1 = x0, y0 = h.at[0].y, y1 = y0;
+
+	for (int i = 1; i < h.n; i++) {
+		x0 = least(x0, h.at[i].x);
+		x1 = most(x1, h.at[i].x);
+		y0 = least(y0, h.at[i].y);
+		y1 = most(y1, h.at[i].y);
+	}
+	h.box = (struct rfl_box){ x0, y0, x1 - x0, y1 - y0 };
+	return h;
+}
+
+struct rfl_hull rfl_hull_box(struct rfl_box b)
+{
+	return finish((struct rfl_hull){
+		.n = 4,
+		.at = { { b.x, b.y },
+			{ b.x + b.w, b.y },
+			{ b.x + b.w, b.y + b.h },
+			{ b.x, b.y + b.h } },
+	});
+}
+
+struct rfl_hull rfl_hull_line(double x0, double y0, double x1, double y1)
+{
+	return finish((struct rfl_hull){ .n = 2, .at = { { x0, y0 }, { x1, y1 } } });
+}
+
+struct rfl_hull rfl_hull_corners(const struct rfl_xy corners[4])
+{
+	return finish((struct rfl_hull){
+		.n = 4,
+		.at = { corners[0], corners[1], corners[2], corners[3] },
+	});
+}
+
+struct rfl_hull rfl_hull_band(double x0, double y0, double x1, double y1, double width)
+{
+	double len = hypot(x1 - x0, y1 - y0);
+	double nx = len > 0 ? -(y1 - y0) / len * width / 2 : width / 2;
+	double ny = len > 0 ? (x1 - x0) / len * width / 2 : 0;
+
+	return finish((struct rfl_hull){
+		.n = 4,
+		.at = { { x0 + nx, y0 + ny },
+			{ x1 + nx, y1 + ny },
+			{ x1 - nx, y1 - ny },
+			{ x0 - nx, y0 - ny } },
+	});
+}
+
+/* Do the shapes lie apart along the axis (ax, ay)? */
+static bool apart(const struct rfl_hull *a, const struct rfl_hull *b, double ax, double ay)
+{
+	const struct rfl_hull *hulls[2] = { a, b };
+	double lo[2], hi[2];
+
+	for (int k = 0; k < 2; k++) {
+		lo[k] = INFINITY;
+		hi[k] = -INFINITY;
+		for (int i = 0; i < hulls[k]->n; i++) {
+			double v = hulls[k]->at[i].x * ax + hulls[k]->at[i].y * ay;
+
+			lo[k] = least(lo[k], v);
+			hi[k] = most(hi[k], v);
+		}
+	}
+	return hi[0] <= lo[1] || hi[1] <= lo[0];
+}
+
+static bool apart_by_edges(const struct rfl_hull *a, const struct rfl_hull *b)
+{
+	for (int i = 0; i < a->n; i++) {
+		const struct rfl_xy *p = &a->at[i], *q = &a->at[(i + 1) % a->n];
+
+		if (apart(a, b, p->y - q->y, q->x - p->x))
+			return true;
+	}
+	return false;
+}
+
+/* Do upright boxes share a point, edges included? */
+static bool boxes_meet(const struct rfl_box *a, const struct rfl_box *b)
+{
+	return a->x <= b->x + b->w && b->x <= a->x + a->w && a->y <= b->y + b->h &&
+	       b->y <= a->y + a->h;
+}
+
+bool rfl_hull_meet(const struct rfl_hull *a, const struct rfl_hull *b)
+{
+	return boxes_meet(&a->box, &b->box) && !apart_by_edges(a, b) && !apart_by_edges(b, a);
+}
+
+struct rfl_box rfl_box_grow(struct rfl_box b, double by)
+{
+	return (struct rfl_box){ b.x - by, b.y - by, b.w + 2 * by, b.h + 2 * by };
+}
+
+bool rfl_box_holds(const struct rfl_box *outer, const struct rfl_box *inner)
+{
+	const double slack = 1e-6;
+
+	return inner->x >= outer->x - slack && inner->y >= outer->y - slack &&
+	       inner->x + inner->w <= outer->x + outer->w + slack &&
+	       inner->y + inner->h <= outer->y + outer->h + slack;
+}
+
+bool rfl_clip_line(const struct rfl_box *box, double *x0, double *y0, double *x1, double *y1)
+{
+	double dx = *x1 - *x0, dy = *y1 - *y0;
+	const double p[4] = { -dx, dx, -dy, dy };
+	const double q[4] = { *x0 - box->x, box->x + box->w - *x0, *y0 - box->y,
+			      box->y + box->h - *y0 };
+	double t0 = 0, t1 = 1;
+
+	for (int i = 0; i < 4; i++) {
+		if (p[i] == 0) {
+			if (q[i] < 0)
+				return false;
+		} else if (p[i] < 0) {
+			t0 = fmax(t0, q[i] / p[i]);
+		} else {
+			t1 = fmin(t1, q[i] / p[i]);
+		}
+	}
+	if (t0 >= t1)
+		return false;
+	*x1 = *x0 + t1 * dx;
+	*y1 = *y0 + t1 * dy;
+	*x0 += t0 * dx;
+	*y0 += t0 * dy;
+	return true;
+}
 
 #define CELLS 64 /* of a side of the grid */
 
@@ -62,9 +211,9 @@ static struct cells cells_of(const struct rfl_place *p, const struct rfl_box *b)
 			       cell_at(b->y, w->y, w->h), cell_at(b->y + b->h, w->y, w->h) };
 }
 
-/* Room for n more; false when the scene has failed. */
-static bool reserve(struct rfl_place *p, void **items, size_t used, size_t n, size_t *cap,
-		    size_t size)
+/* The items, or a larger copy of them, with room for n more; NULL when memory is short. */
+static void *reserve(struct rfl_place *p, void *items, size_t used, size_t n, size_t *cap,
+		     size_t size)
 {
 	size_t wanted = *cap ? *cap : 256;
 	void *more;
@@ -72,36 +221,33 @@ static bool reserve(struct rfl_place *p, void **items, size_t used, size_t n, si
 	while (wanted < used + n)
 		wanted *= 2;
 	if (wanted == *cap)
-		return true;
+		return items;
 	more = rfl_scene_array(p->scene, wanted, size);
-	if (!more)
-		return false;
-	if (used)
-		memcpy(more, *items, used * size);
-	*items = more;
-	*cap = wanted;
-	return true;
+	if (more && used)
+		memcpy(more, items, used * size);
+	*cap = more ? wanted : *cap;
+	return more;
 }
 
 void rfl_place_add(struct rfl_place *p, enum rfl_obstacle kind, int owner, struct rfl_hull shape)
 {
 	const struct cells c = cells_of(p, &shape.box);
-	size_t n = (c.x1 - c.x0 + 1) * (c.y1 - c.y0 + 1);
-	void *obstacles = p->obstacles, *entries = p->entries;
+	const size_t n = (c.x1 - c.x0 + 1) * (c.y1 - c.y0 + 1);
+	struct obstacle *obstacles =
+		reserve(p, p->obstacles, p->n, 1, &p->cap, sizeof(*p->obstacles));
+	struct entry *entries =
+		reserve(p, p->entries, p->nentries, n, &p->entries_cap, sizeof(*p->entries));
 
-	if (!reserve(p, &obstacles, p->n, 1, &p->cap, sizeof(*p->obstacles)))
-		return;
-	p->obstacles = obstacles;
-	if (!reserve(p, &entries, p->nentries, n, &p->entries_cap, sizeof(*p->entries)))
-		return;
-	p->entries = entries;
+	p->obstacles = obstacles ? obstacles : p->obstacles;
+	p->entries = entries ? entries : p->entries;
+	if (!obstacles || !entries)
+		return; /* the scene has failed */
 	for (size_t y = c.y0; y <= c.y1; y++)
 		for (size_t x = c.x0; x <= c.x1; x++) {
-			p->entries[p->nentries++] =
-				(struct entry){ (uint32_t)p->n, p->first[y][x] };
+			entries[p->nentries++] = (struct entry){ (uint32_t)p->n, p->first[y][x] };
 			p->first[y][x] = (uint32_t)p->nentries;
 		}
-	p->obstacles[p->n++] = (struct obstacle){ kind, owner, shape };
+	obstacles[p->n++] = (struct obstacle){ kind, owner, shape };
 }
 
 size_t rfl_place_count(const struct rfl_place *p)
@@ -133,7 +279,7 @@ bool rfl_place_any(const struct rfl_place *p, unsigned kinds, const struct rfl_b
 				const struct obstacle *o =
 					&p->obstacles[p->entries[i - 1].obstacle];
 
-				if ((o->kind & kinds) && rfl_box_meet(&o->shape.box, box) &&
+				if ((o->kind & kinds) && boxes_meet(&o->shape.box, box) &&
 				    test(o->owner, &o->shape, ctx))
 					return true;
 			}
@@ -149,7 +295,7 @@ static bool meets(int owner, const struct rfl_hull *shape, const void *ctx)
 {
 	const struct question *q = ctx;
 
-	return (q->owner == RFL_NOBODY || q->owner != owner) && rfl_hull_meet(shape, q->shape);
+	return (q->owner == RFL_NO_OWNER || q->owner != owner) && rfl_hull_meet(shape, q->shape);
 }
 
 bool rfl_place_hit(const struct rfl_place *p, unsigned kinds, int owner,

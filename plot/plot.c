@@ -71,14 +71,3 @@ done:
 	rfl_scene_free(f.scene);
 	return rc;
 }
-
-enum rfl_rc rfl_plot_draw(const struct rfl_scene *scene, const char *format,
-			  const struct rfl_surface_spec *spec, struct rfl_buf *out,
-			  struct rfl_err *err)
-{
-	const struct rfl_surface_ops *ops = rfl_surface_find(format, err);
-
-	if (!ops)
-		return err ? err->rc : RFL_EUNAVAILABLE;
-	return rfl_surface_draw(ops, spec, scene, out, err);
-}

@@ -1,23 +1,18 @@
 /*
  * plot.h - pictures from points and ceilings. Read this first in the room.
  *
- * Two passes: rfl_plot_roofline() lays a figure out as a scene (scene.h), rfl_plot_draw() replays
- * the scene on a surface (surface.h: PNG, PDF, SVG, a text record). The same input gives the same
- * bytes: nothing here looks at the clock, the locale or the system's fonts.
+ * Two passes: rfl_plot_roofline() lays a figure out as a scene (scene.h), rfl_surface_draw()
+ * replays the scene on a surface (surface.h: PNG, PDF, SVG, a text record). The same input gives
+ * the same bytes: nothing here looks at the clock, the locale or the system's fonts.
  */
 #ifndef RFL_PLOT_PLOT_H
 #define RFL_PLOT_PLOT_H
 
-#include "base/buf.h"
 #include "base/err.h"
 #include "peaks/peaks.h"
 #include "plot/scene.h"
 #include "plot/surface.h"
 #include "roofline/points.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 /** Points are 1/72 inch. */
 #define RFL_PLOT_WIDTH      1180.0
@@ -48,12 +43,4 @@ struct rfl_plot_input {
 enum rfl_rc rfl_plot_roofline(const struct rfl_plot_input *in, struct rfl_scene **ret,
 			      struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Draw a scene in a format of rfl_surface_formats; the file's bytes are appended to `out`. */
-enum rfl_rc rfl_plot_draw(const struct rfl_scene *scene, const char *format,
-			  const struct rfl_surface_spec *spec, struct rfl_buf *out,
-			  struct rfl_err *err) RFL_WARN_UNUSED;
-
-#ifdef __cplusplus
-}
-#endif
 #endif

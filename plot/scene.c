@@ -25,7 +25,6 @@ struct rfl_scene *rfl_scene_new(double width, double height)
 	s->height = height;
 	s->title = "";
 	s->paper = (struct rfl_color){ 255, 255, 255, 255 };
-	/* A scratch primitive to begin with, so that add() always has one to return. */
 	s->cap = 512;
 	s->prims = rfl_scene_array(s, s->cap, sizeof(*s->prims));
 	if (!s->prims) {
@@ -57,10 +56,8 @@ void *rfl_scene_array(struct rfl_scene *s, size_t n, size_t size)
 	return p;
 }
 
-static struct rfl_prim *add(struct rfl_scene *s, enum rfl_prim_kind kind)
+static struct rfl_prim *add(struct rfl_scene *s, struct rfl_prim prim)
 {
-	struct rfl_prim *p;
-
 	if (s->n == s->cap) {
 		struct rfl_prim *more = rfl_scene_array(s, s->cap * 2, sizeof(*more));
 
@@ -68,96 +65,62 @@ static struct rfl_prim *add(struct rfl_scene *s, enum rfl_prim_kind kind)
 			memcpy(more, s->prims, s->n * sizeof(*more));
 			s->prims = more;
 			s->cap *= 2;
+		} else {
+			s->n--; /* the scene has failed: overwrite, it will not be drawn */
 		}
 	}
-	if (s->n < s->cap)
-		p = &s->prims[s->n++];
-	else
-		p = &s->prims[s->cap - 1]; /* failed: overwrite, nobody will draw it */
-	*p = (struct rfl_prim){ .kind = kind, .id = "", .tip = "" };
-	return p;
+	prim.id = prim.tip = "";
+	s->prims[s->n] = prim;
+	return &s->prims[s->n++];
 }
 
 struct rfl_prim *rfl_scene_line(struct rfl_scene *s, double x0, double y0, double x1, double y1,
 				struct rfl_color color, double width)
 {
-	struct rfl_prim *p = add(s, RFL_PRIM_LINE);
-
-	p->at.line.x0 = x0;
-	p->at.line.y0 = y0;
-	p->at.line.x1 = x1;
-	p->at.line.y1 = y1;
-	p->stroke = color;
-	p->width = width;
-	return p;
+	return add(s, (struct rfl_prim){ .kind = RFL_PRIM_LINE,
+					 .stroke = color,
+					 .width = width,
+					 .at.line = { x0, y0, x1, y1 } });
 }
 
 struct rfl_prim *rfl_scene_polyline(struct rfl_scene *s, const struct rfl_xy *points, size_t n,
 				    struct rfl_color color, double width)
 {
 	struct rfl_xy *copy = rfl_scene_array(s, n, sizeof(*copy));
-	struct rfl_prim *p = add(s, RFL_PRIM_POLYLINE);
 
-	if (copy) {
+	if (copy)
 		memcpy(copy, points, n * sizeof(*copy));
-		p->at.polyline.points = copy;
-		p->at.polyline.n = n;
-	}
-	p->stroke = color;
-	p->width = width;
-	return p;
+	return add(s, (struct rfl_prim){ .kind = RFL_PRIM_POLYLINE,
+					 .stroke = color,
+					 .width = width,
+					 .at.polyline = { .points = copy, .n = copy ? n : 0 } });
 }
 
 struct rfl_prim *rfl_scene_rect(struct rfl_scene *s, struct rfl_box box, struct rfl_color fill)
 {
-	struct rfl_prim *p = add(s, RFL_PRIM_RECT);
-
-	p->at.rect = box;
-	p->fill = fill;
-	return p;
+	return add(s, (struct rfl_prim){ .kind = RFL_PRIM_RECT, .fill = fill, .at.rect = box });
 }
 
 struct rfl_prim *rfl_scene_marker(struct rfl_scene *s, enum rfl_marker shape, double x, double y,
 				  double r, struct rfl_color fill, struct rfl_color stroke,
 				  double width)
 {
-	struct rfl_prim *p = add(s, RFL_PRIM_MARKER);
-
-	p->at.marker.shape = shape;
-	p->at.marker.x = x;
-	p->at.marker.y = y;
-	p->at.marker.r = r;
-	p->fill = fill;
-	p->stroke = stroke;
-	p->width = width;
-	return p;
+	return add(s, (struct rfl_prim){ .kind = RFL_PRIM_MARKER,
+					 .fill = fill,
+					 .stroke = stroke,
+					 .width = width,
+					 .at.marker = { shape, x, y, r } });
 }
 
 struct rfl_prim *rfl_scene_text(struct rfl_scene *s, const char *text, double x, double y,
 				double size, struct rfl_color color)
 {
 	const char *clean = rfl_scene_printf(s, "%s", text);
-	struct rfl_prim *p = add(s, RFL_PRIM_TEXT);
 
-	p->at.text.text = clean;
-	p->at.text.x = x;
-	p->at.text.y = y;
-	p->at.text.size = size;
-	p->fill = color;
-	return p;
-}
-
-void rfl_scene_clip(struct rfl_scene *s, struct rfl_box box)
-{
-	struct rfl_prim *p = add(s, RFL_PRIM_CLIP);
-
-	p->at.clip.box = box;
-	p->at.clip.on = true;
-}
-
-void rfl_scene_unclip(struct rfl_scene *s)
-{
-	add(s, RFL_PRIM_CLIP);
+	return add(s,
+		   (struct rfl_prim){ .kind = RFL_PRIM_TEXT,
+				      .fill = color,
+				      .at.text = { .text = clean, .x = x, .y = y, .size = size } });
 }
 
 const char *rfl_scene_printf(struct rfl_scene *s, const char *fmt, ...)
@@ -195,56 +158,6 @@ void rfl_prim_text_corners(const struct rfl_prim *p, struct rfl_xy corners[4])
 		corners[i].x = t->x + u[i] * c + v[i] * n;
 		corners[i].y = t->y - u[i] * n + v[i] * c;
 	}
-}
-
-static struct rfl_box around(const struct rfl_xy *points, size_t n)
-{
-	double x0 = INFINITY, y0 = INFINITY, x1 = -INFINITY, y1 = -INFINITY;
-
-	if (n == 0)
-		return (struct rfl_box){ 0, 0, 0, 0 };
-	for (size_t i = 0; i < n; i++) {
-		x0 = fmin(x0, points[i].x);
-		x1 = fmax(x1, points[i].x);
-		y0 = fmin(y0, points[i].y);
-		y1 = fmax(y1, points[i].y);
-	}
-	return (struct rfl_box){ x0, y0, x1 - x0, y1 - y0 };
-}
-
-struct rfl_box rfl_prim_bounds(const struct rfl_prim *p)
-{
-	struct rfl_xy q[RFL_MARKER_MAX_POINTS];
-	size_t n;
-
-	switch (p->kind) {
-	case RFL_PRIM_LINE:
-		q[0] = (struct rfl_xy){ p->at.line.x0, p->at.line.y0 };
-		q[1] = (struct rfl_xy){ p->at.line.x1, p->at.line.y1 };
-		return around(q, 2);
-	case RFL_PRIM_POLYLINE:
-		return around(p->at.polyline.points, p->at.polyline.n);
-	case RFL_PRIM_RECT:
-		return p->at.rect;
-	case RFL_PRIM_MARKER:
-		n = rfl_marker_outline(p->at.marker.shape, p->at.marker.r, q);
-		if (n == 0) {
-			q[0] = (struct rfl_xy){ -p->at.marker.r, -p->at.marker.r };
-			q[1] = (struct rfl_xy){ p->at.marker.r, p->at.marker.r };
-			n = 2;
-		}
-		for (size_t i = 0; i < n; i++) {
-			q[i].x += p->at.marker.x;
-			q[i].y += p->at.marker.y;
-		}
-		return around(q, n);
-	case RFL_PRIM_TEXT:
-		rfl_prim_text_corners(p, q);
-		return around(q, 4);
-	case RFL_PRIM_CLIP:
-		break;
-	}
-	return (struct rfl_box){ 0, 0, 0, 0 };
 }
 
 size_t rfl_marker_outline(enum rfl_marker shape, double r, struct rfl_xy out[RFL_MARKER_MAX_POINTS])

@@ -13,10 +13,6 @@
 #include "base/err.h"
 #include "plot/font.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct rfl_color {
 	uint8_t r, g, b, a;
 };
@@ -54,7 +50,6 @@ enum rfl_prim_kind {
 	RFL_PRIM_RECT,
 	RFL_PRIM_MARKER,
 	RFL_PRIM_TEXT,
-	RFL_PRIM_CLIP,
 };
 
 struct rfl_prim_text {
@@ -64,7 +59,7 @@ struct rfl_prim_text {
 	double angle;     /**< radians, anticlockwise as seen */
 	enum rfl_face face;
 	enum rfl_anchor anchor;
-	struct rfl_color halo; /**< drawn behind as a stroke of halo_width; alpha 0: none */
+	struct rfl_color halo; /**< a stroke of halo_width under the text; alpha 0: none */
 	double halo_width;
 };
 
@@ -91,10 +86,6 @@ struct rfl_prim {
 			double x, y, r;
 		} marker;
 		struct rfl_prim_text text;
-		struct {
-			struct rfl_box box;
-			bool on; /**< false: back to the whole page; box is then ignored */
-		} clip;
 	} at;
 };
 
@@ -131,8 +122,6 @@ struct rfl_prim *rfl_scene_marker(struct rfl_scene *s, enum rfl_marker shape, do
 				  double width);
 struct rfl_prim *rfl_scene_text(struct rfl_scene *s, const char *text, double x, double y,
 				double size, struct rfl_color color);
-void rfl_scene_clip(struct rfl_scene *s, struct rfl_box box);
-void rfl_scene_unclip(struct rfl_scene *s);
 
 /** A formatted string of the scene; "" after a failure. Invalid UTF-8 and controls become '?'. */
 const char *rfl_scene_printf(struct rfl_scene *s, const char *fmt, ...) RFL_PRINTF(2, 3);
@@ -143,9 +132,6 @@ void *rfl_scene_array(struct rfl_scene *s, size_t n, size_t size) RFL_WARN_UNUSE
 /** The corners of what a text primitive covers, its angle included, from its lower left on. */
 void rfl_prim_text_corners(const struct rfl_prim *p, struct rfl_xy corners[4]);
 
-/** Upright box around a primitive, stroke not included. Zero for a clip. */
-struct rfl_box rfl_prim_bounds(const struct rfl_prim *p);
-
 #define RFL_MARKER_MAX_POINTS 12
 
 /**
@@ -155,7 +141,4 @@ struct rfl_box rfl_prim_bounds(const struct rfl_prim *p);
 size_t rfl_marker_outline(enum rfl_marker shape, double r,
 			  struct rfl_xy out[RFL_MARKER_MAX_POINTS]);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

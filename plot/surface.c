@@ -1,14 +1,28 @@
 /*
- * surface.c - the table of surfaces, the replay of a scene, and stand-ins for what a surface
- * cannot do by itself.
+ * surface.c - the table of surfaces, and the replay of a scene.
  */
 #include "plot/surface.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "base/text.h"
-#include "plot/surface_impl.h"
+#ifndef RFL_HAVE_CAIRO
+#define NO_CAIRO "built without cairo (install libcairo2-dev, configure with -DRFL_CAIRO=ON)"
+
+const struct rfl_surface_ops rfl_surface_png = {
+	.name = "png",
+	.summary = "pixels, at any resolution",
+	.missing = NO_CAIRO,
+	.suffix = "png",
+};
+
+const struct rfl_surface_ops rfl_surface_pdf = {
+	.name = "pdf",
+	.summary = "for papers: scalable, fonts embedded",
+	.missing = NO_CAIRO,
+	.suffix = "pdf",
+};
+#endif
 
 static const struct rfl_surface_ops *const surfaces[] = {
 	&rfl_surface_png,
@@ -42,59 +56,11 @@ const struct rfl_surface_ops *rfl_surface_find(const char *name, struct rfl_err 
 	return NULL;
 }
 
-/* A marker for surfaces that know circles only: its outline, as a closed polyline. */
-static void draw_outline(const struct rfl_surface_ops *ops, struct rfl_surface *s,
-			 const struct rfl_prim *p)
-{
-	struct rfl_xy corners[RFL_MARKER_MAX_POINTS];
-	struct rfl_prim outline = *p;
-	size_t n = rfl_marker_outline(p->at.marker.shape, p->at.marker.r, corners);
-
-	for (size_t i = 0; i < n; i++) {
-		corners[i].x += p->at.marker.x;
-		corners[i].y += p->at.marker.y;
-	}
-	outline.kind = RFL_PRIM_POLYLINE;
-	outline.at.polyline.points = corners;
-	outline.at.polyline.n = n;
-	outline.at.polyline.closed = true;
-	ops->polyline(s, &outline);
-}
-
-static void draw_one(const struct rfl_surface_ops *ops, struct rfl_surface *s,
-		     const struct rfl_prim *p, bool no_text)
-{
-	switch (p->kind) {
-	case RFL_PRIM_LINE:
-		ops->line(s, p);
-		break;
-	case RFL_PRIM_POLYLINE:
-		ops->polyline(s, p);
-		break;
-	case RFL_PRIM_RECT:
-		ops->rect(s, p);
-		break;
-	case RFL_PRIM_MARKER:
-		if (p->at.marker.shape == RFL_MARKER_CIRCLE || (ops->caps & RFL_SURFACE_SHAPES))
-			ops->marker(s, p);
-		else
-			draw_outline(ops, s, p);
-		break;
-	case RFL_PRIM_TEXT:
-		if (!no_text)
-			ops->text(s, p);
-		break;
-	case RFL_PRIM_CLIP:
-		ops->clip(s, p);
-		break;
-	}
-}
-
 enum rfl_rc rfl_surface_draw(const struct rfl_surface_ops *ops, const struct rfl_surface_spec *spec,
 			     const struct rfl_scene *scene, struct rfl_buf *out,
 			     struct rfl_err *err)
 {
-	struct rfl_surface *s = NULL;
+	struct rfl_surface s = { .out = out };
 	enum rfl_rc rc;
 
 	if (ops->missing)
@@ -103,14 +69,34 @@ enum rfl_rc rfl_surface_draw(const struct rfl_surface_ops *ops, const struct rfl
 	rc = rfl_scene_check(scene, err);
 	if (rc != RFL_OK)
 		return rc;
-	rc = ops->open(spec, scene, out, &s, err);
-	if (rc != RFL_OK)
-		return rc;
-	for (size_t i = 0; i < scene->n; i++)
-		draw_one(ops, s, &scene->prims[i], spec->no_text);
-	rc = ops->finish(s, err);
-	ops->close(s);
-	return rc;
+	rc = ops->begin(&s, spec, scene, err);
+	for (size_t i = 0; rc == RFL_OK && i < scene->n; i++) {
+		const struct rfl_prim *p = &scene->prims[i];
+		struct rfl_xy corners[RFL_MARKER_MAX_POINTS];
+		struct rfl_prim outline = *p;
+
+		if (p->kind == RFL_PRIM_TEXT && spec->no_text)
+			continue;
+		if (p->kind == RFL_PRIM_MARKER && p->at.marker.shape != RFL_MARKER_CIRCLE &&
+		    !ops->markers) {
+			size_t n = rfl_marker_outline(p->at.marker.shape, p->at.marker.r, corners);
+
+			for (size_t k = 0; k < n; k++) {
+				corners[k].x += p->at.marker.x;
+				corners[k].y += p->at.marker.y;
+			}
+			outline.kind = RFL_PRIM_POLYLINE;
+			outline.at.polyline.points = corners;
+			outline.at.polyline.n = n;
+			outline.at.polyline.closed = true;
+		}
+		ops->draw(&s, &outline);
+	}
+	if (rc == RFL_OK && ops->finish)
+		rc = ops->finish(&s, err);
+	if (ops->close)
+		ops->close(&s);
+	return rc == RFL_OK ? rfl_buf_check(out, ops->name, err) : rc;
 }
 
 void rfl_surface__number(struct rfl_buf *out, double value, int digits)

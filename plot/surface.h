@@ -12,53 +12,41 @@
 #include "base/err.h"
 #include "plot/scene.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
-/** What a surface does by itself; surface.c stands in for what it does not. */
-enum rfl_surface_caps {
-	RFL_SURFACE_VECTOR = 1,     /**< lines and text stay lines and text */
-	RFL_SURFACE_SELECTABLE = 2, /**< text can be searched and copied */
-	RFL_SURFACE_NEEDS_FONT = 4, /**< draws glyphs from the carried font files */
-	RFL_SURFACE_SHAPES = 8, /**< takes every marker; else circles only, the rest as polylines */
-	RFL_SURFACE_TIPS = 16,  /**< shows a primitive's tip and keeps its id */
-};
-
 struct rfl_surface_spec {
 	double dpi;           /**< pixels per inch of a raster; 0: 144 */
 	const char *font_dir; /**< folder of the carried fonts; NULL where none is needed */
 	bool no_text;         /**< leave texts out: for comparing geometry alone */
 };
 
-struct rfl_surface; /* one open output */
+/** One drawing in progress. */
+struct rfl_surface {
+	struct rfl_buf *out; /**< the file's bytes, at the latest after finish */
+	void *state;         /**< the backend's own; NULL at first */
+};
 
-/** One row. The eight calls draw a primitive of their kind; slots may be NULL where noted. */
+/** One row. */
 struct rfl_surface_ops {
 	const char *name, *summary;
 	const char *missing; /**< how to get it when it was not built in; then the rest is NULL */
 	const char *suffix;  /**< of file names, without the dot */
-	unsigned caps;
-	/** Can it work now? RFL_OK, or RFL_EUNAVAILABLE with the reason. */
+	bool markers;        /**< draws every shape of marker; else only circles, and the other
+			      *   shapes arrive as polylines */
+	/** Can it work now? RFL_OK, or RFL_EUNAVAILABLE with the reason. NULL: always. */
 	enum rfl_rc (*probe)(const struct rfl_surface_spec *spec, struct rfl_err *err);
-	/** @param out  what it writes into, at the latest in finish; borrowed until close */
-	enum rfl_rc (*open)(const struct rfl_surface_spec *spec, const struct rfl_scene *scene,
-			    struct rfl_buf *out, struct rfl_surface **ret, struct rfl_err *err);
-	void (*line)(struct rfl_surface *s, const struct rfl_prim *p);
-	void (*polyline)(struct rfl_surface *s, const struct rfl_prim *p);
-	void (*rect)(struct rfl_surface *s, const struct rfl_prim *p);
-	void (*marker)(struct rfl_surface *s, const struct rfl_prim *p);
-	void (*text)(struct rfl_surface *s, const struct rfl_prim *p);
-	void (*clip)(struct rfl_surface *s, const struct rfl_prim *p);
-	/** NULL: the compiled metrics of font.h, which are what layout uses */
-	double (*measure_text)(struct rfl_surface *s, const char *text, enum rfl_face face,
-			       double size);
+	enum rfl_rc (*begin)(struct rfl_surface *s, const struct rfl_surface_spec *spec,
+			     const struct rfl_scene *scene, struct rfl_err *err);
+	/** One primitive, of any kind. */
+	void (*draw)(struct rfl_surface *s, const struct rfl_prim *p);
+	/** After the last primitive; may be NULL. */
 	enum rfl_rc (*finish)(struct rfl_surface *s, struct rfl_err *err);
-	/** Accepts what open made, finished or not. */
+	/** Release the state, also after a failed begin; may be NULL. */
 	void (*close)(struct rfl_surface *s);
 };
 
-/** Row i in order of preference, NULL behind the last. */
+extern const struct rfl_surface_ops rfl_surface_png, rfl_surface_pdf, rfl_surface_svg,
+	rfl_surface_record;
+
+/** Row i in order of preference, NULL past the end. */
 const struct rfl_surface_ops *rfl_surface_at(size_t i);
 
 /** A row by name; NULL with RFL_ENOTFOUND, or RFL_EUNAVAILABLE when it was not built in. */
@@ -77,7 +65,12 @@ enum rfl_rc rfl_surface_draw(const struct rfl_surface_ops *ops, const struct rfl
 			     const struct rfl_scene *scene, struct rfl_buf *out,
 			     struct rfl_err *err) RFL_WARN_UNUSED;
 
-#ifdef __cplusplus
-}
-#endif
+/* For backends. */
+
+/** Append a coordinate with at most `digits` decimals and no trailing zeros ("-0" is "0"). */
+void rfl_surface__number(struct rfl_buf *out, double value, int digits);
+
+/** On and off lengths of a dash for a stroke of this width; returns false for a solid line. */
+bool rfl_surface__dash(enum rfl_dash dash, double width, double lengths[2]);
+
 #endif

@@ -1,176 +1,111 @@
 /*
  * surface_record.c - the scene as text, one primitive a line: what tests compare.
  */
-#include <assert.h>
 #include <math.h>
-#include <stdlib.h>
 
-#include "plot/surface_impl.h"
+#include "plot/surface.h"
 
-static const char *const shape_names[] = { "circle",  "square",        "triangle",
-					   "diamond", "triangle-down", "pentagon",
-					   "plus",    "left",          "right" };
+static void number(struct rfl_buf *out, double value)
+{
+	rfl_buf_putc(out, ' ');
+	rfl_surface__number(out, value, 2);
+}
 
-static enum rfl_rc record_probe(const struct rfl_surface_spec *spec, struct rfl_err *err)
+static void numbers(struct rfl_buf *out, double a, double b, double c, double d)
+{
+	number(out, a);
+	number(out, b);
+	number(out, c);
+	number(out, d);
+}
+
+static void color(struct rfl_buf *out, const char *what, struct rfl_color c)
+{
+	if (c.a == 255)
+		rfl_buf_printf(out, " %s #%02x%02x%02x", what, c.r, c.g, c.b);
+	else if (c.a != 0)
+		rfl_buf_printf(out, " %s #%02x%02x%02x%02x", what, c.r, c.g, c.b, c.a);
+}
+
+static enum rfl_rc record_begin(struct rfl_surface *s, const struct rfl_surface_spec *spec,
+				const struct rfl_scene *scene, struct rfl_err *err)
 {
 	(void)spec;
 	(void)err;
+	rfl_buf_puts(s->out, "scene");
+	number(s->out, scene->width);
+	number(s->out, scene->height);
+	rfl_buf_printf(s->out, " title \"%s\"\n", scene->title);
 	return RFL_OK;
 }
 
-static void number(struct rfl_surface *s, double value)
+static void record_draw(struct rfl_surface *s, const struct rfl_prim *p)
 {
-	rfl_buf_putc(s->out, ' ');
-	rfl_surface__number(s->out, value, 2);
-}
-
-static void color(struct rfl_surface *s, const char *what, struct rfl_color c)
-{
-	if (c.a == 255)
-		rfl_buf_printf(s->out, " %s #%02x%02x%02x", what, c.r, c.g, c.b);
-	else if (c.a != 0)
-		rfl_buf_printf(s->out, " %s #%02x%02x%02x%02x", what, c.r, c.g, c.b, c.a);
-}
-
-static void begin(struct rfl_surface *s, const char *kind, const struct rfl_prim *p)
-{
-	assert(s->ops == &rfl_surface_record);
-	rfl_buf_puts(s->out, kind);
-	if (*p->id)
-		rfl_buf_printf(s->out, " id=%s", p->id);
-}
-
-static void end(struct rfl_surface *s, const struct rfl_prim *p)
-{
+	static const char *const kinds[] = { "line", "polyline", "rect", "marker", "text" };
+	static const char *const shapes[] = { "circle",  "square",        "triangle",
+					      "diamond", "triangle-down", "pentagon",
+					      "plus",    "left",          "right" };
+	static const char *const anchors[] = { "", " middle", " end" };
 	static const char *const dashes[] = { "", " dashed", " dotted" };
+	const bool polygon = p->kind == RFL_PRIM_POLYLINE && p->at.polyline.closed;
+	const struct rfl_prim_text *t = &p->at.text;
+	const struct rfl_box *b = &p->at.rect;
+	struct rfl_buf *out = s->out;
 
-	color(s, "fill", p->fill);
-	color(s, "stroke", p->stroke);
+	rfl_buf_puts(out, polygon ? "polygon" : kinds[p->kind]);
+	if (*p->id)
+		rfl_buf_printf(out, " id=%s", p->id);
+	switch (p->kind) {
+	case RFL_PRIM_LINE:
+		numbers(out, p->at.line.x0, p->at.line.y0, p->at.line.x1, p->at.line.y1);
+		break;
+	case RFL_PRIM_POLYLINE:
+		for (size_t i = 0; i < p->at.polyline.n; i++) {
+			number(out, p->at.polyline.points[i].x);
+			number(out, p->at.polyline.points[i].y);
+		}
+		break;
+	case RFL_PRIM_RECT:
+		numbers(out, b->x, b->y, b->w, b->h);
+		break;
+	case RFL_PRIM_MARKER:
+		rfl_buf_printf(out, " %s", shapes[p->at.marker.shape]);
+		number(out, p->at.marker.x);
+		number(out, p->at.marker.y);
+		number(out, p->at.marker.r);
+		break;
+	case RFL_PRIM_TEXT:
+		number(out, t->x);
+		number(out, t->y);
+		rfl_buf_puts(out, " size");
+		number(out, t->size);
+		rfl_buf_printf(out, "%s%s", t->face == RFL_FACE_BOLD ? " bold" : "",
+			       anchors[t->anchor]);
+		if (t->angle != 0) {
+			rfl_buf_puts(out, " angle");
+			number(out, t->angle * 180 / acos(-1));
+		}
+		color(out, "halo", t->halo);
+		rfl_buf_printf(out, " \"%s\"", t->text);
+		break;
+	}
+	color(out, "fill", p->fill);
+	color(out, "stroke", p->stroke);
 	if (p->stroke.a != 0) {
-		rfl_buf_puts(s->out, " width");
-		number(s, p->width);
-		rfl_buf_puts(s->out, dashes[p->dash]);
+		rfl_buf_puts(out, " width");
+		number(out, p->width);
+		rfl_buf_puts(out, dashes[p->dash]);
 	}
 	if (*p->tip)
-		rfl_buf_printf(s->out, " tip \"%s\"", p->tip);
-	rfl_buf_putc(s->out, '\n');
-}
-
-static enum rfl_rc record_open(const struct rfl_surface_spec *spec, const struct rfl_scene *scene,
-			       struct rfl_buf *out, struct rfl_surface **ret, struct rfl_err *err)
-{
-	struct rfl_surface *s = calloc(1, sizeof(*s));
-
-	(void)spec;
-	if (!s)
-		return rfl_fail(err, RFL_ENOMEM, 0, "no memory for a record");
-	s->ops = &rfl_surface_record;
-	s->out = out;
-	rfl_buf_puts(out, "scene");
-	number(s, scene->width);
-	number(s, scene->height);
-	rfl_buf_printf(out, " title \"%s\"\n", scene->title);
-	*ret = s;
-	return RFL_OK;
-}
-
-static void record_line(struct rfl_surface *s, const struct rfl_prim *p)
-{
-	begin(s, "line", p);
-	number(s, p->at.line.x0);
-	number(s, p->at.line.y0);
-	number(s, p->at.line.x1);
-	number(s, p->at.line.y1);
-	end(s, p);
-}
-
-static void record_polyline(struct rfl_surface *s, const struct rfl_prim *p)
-{
-	begin(s, p->at.polyline.closed ? "polygon" : "polyline", p);
-	for (size_t i = 0; i < p->at.polyline.n; i++) {
-		number(s, p->at.polyline.points[i].x);
-		number(s, p->at.polyline.points[i].y);
-	}
-	end(s, p);
-}
-
-static void record_rect(struct rfl_surface *s, const struct rfl_prim *p)
-{
-	begin(s, "rect", p);
-	number(s, p->at.rect.x);
-	number(s, p->at.rect.y);
-	number(s, p->at.rect.w);
-	number(s, p->at.rect.h);
-	end(s, p);
-}
-
-static void record_marker(struct rfl_surface *s, const struct rfl_prim *p)
-{
-	begin(s, "marker", p);
-	rfl_buf_printf(s->out, " %s", shape_names[p->at.marker.shape]);
-	number(s, p->at.marker.x);
-	number(s, p->at.marker.y);
-	number(s, p->at.marker.r);
-	end(s, p);
-}
-
-static void record_text(struct rfl_surface *s, const struct rfl_prim *p)
-{
-	static const char *const anchors[] = { "", " middle", " end" };
-	const struct rfl_prim_text *t = &p->at.text;
-
-	begin(s, "text", p);
-	number(s, t->x);
-	number(s, t->y);
-	rfl_buf_puts(s->out, " size");
-	number(s, t->size);
-	rfl_buf_printf(s->out, "%s%s", t->face == RFL_FACE_BOLD ? " bold" : "", anchors[t->anchor]);
-	if (t->angle != 0) {
-		rfl_buf_puts(s->out, " angle");
-		number(s, t->angle * 180 / acos(-1));
-	}
-	color(s, "halo", t->halo);
-	rfl_buf_printf(s->out, " \"%s\"", t->text);
-	end(s, p);
-}
-
-static void record_clip(struct rfl_surface *s, const struct rfl_prim *p)
-{
-	if (!p->at.clip.on) {
-		rfl_buf_puts(s->out, "unclip\n");
-		return;
-	}
-	begin(s, "clip", p);
-	number(s, p->at.clip.box.x);
-	number(s, p->at.clip.box.y);
-	number(s, p->at.clip.box.w);
-	number(s, p->at.clip.box.h);
-	end(s, p);
-}
-
-static enum rfl_rc record_finish(struct rfl_surface *s, struct rfl_err *err)
-{
-	return rfl_buf_check(s->out, "record", err);
-}
-
-static void record_close(struct rfl_surface *s)
-{
-	free(s);
+		rfl_buf_printf(out, " tip \"%s\"", p->tip);
+	rfl_buf_putc(out, '\n');
 }
 
 const struct rfl_surface_ops rfl_surface_record = {
 	.name = "record",
 	.summary = "every primitive as a line of text, to compare figures",
 	.suffix = "txt",
-	.caps = RFL_SURFACE_SHAPES | RFL_SURFACE_TIPS,
-	.probe = record_probe,
-	.open = record_open,
-	.line = record_line,
-	.polyline = record_polyline,
-	.rect = record_rect,
-	.marker = record_marker,
-	.text = record_text,
-	.clip = record_clip,
-	.finish = record_finish,
-	.close = record_close,
+	.markers = true,
+	.begin = record_begin,
+	.draw = record_draw,
 };

@@ -9,7 +9,6 @@
 	}
 
 const struct rfl_theme rfl_theme_light = {
-	.name = "light",
 	.paper = HEX(0xffffff),
 	.ink = HEX(0x1f2328),
 	.soft = HEX(0x636c76),

@@ -7,14 +7,9 @@
 
 #include "plot/scene.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define RFL_THEME_COLORS 7
 
 struct rfl_theme {
-	const char *name;
 	struct rfl_color paper, ink, soft, faint; /* page, main text, secondary text, hairlines */
 	struct rfl_color grid, grid_minor;
 	struct rfl_color memory, compute; /* tint left and right of the knee */
@@ -33,7 +28,4 @@ struct rfl_theme {
 /** White paper. */
 extern const struct rfl_theme rfl_theme_light;
 
-#ifdef __cplusplus
-}
-#endif
 #endif

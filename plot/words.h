@@ -6,10 +6,6 @@
 
 #include "plot/scene.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** "resnet50" is "ResNet-50", "vgg16_bn" is "VGG-16 BN"; an unknown name stays as it is. */
 const char *rfl_words_model(struct rfl_scene *s, const char *model);
 
@@ -29,7 +25,4 @@ const char *rfl_words_first(struct rfl_scene *s, const char *text);
 const char *rfl_words_fit(struct rfl_scene *s, const char *text, enum rfl_face face, double size,
 			  double width);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -1,8 +1,8 @@
 /*
- * font_widths - print plot/font_widths.c: the advance widths of a regular and a bold face, so that
- * figures are laid out alike with and without FreeType, and without the font at hand.
+ * font_widths - print plot/font_widths.inc: the advance widths of a regular and a bold face, so
+ *that figures are laid out alike with and without FreeType, and without the font at hand.
  *
- *	font_widths LiberationSans-Regular.ttf LiberationSans-Bold.ttf > plot/font_widths.c
+ *	font_widths LiberationSans-Regular.ttf LiberationSans-Bold.ttf > plot/font_widths.inc
  */
 #include <stdio.h>
 #include <string.h>
@@ -30,8 +30,8 @@ static long advance(FT_Face face, FT_UInt glyph)
 
 static int print_face(FT_Face face, const char *name)
 {
-	printf("\nconst uint16_t rfl_font__%s_missing = %ld;\n", name, advance(face, 0));
-	printf("const uint16_t rfl_font__%s[] = {\n", name);
+	printf("\nstatic const uint16_t %s_missing = %ld;\n", name, advance(face, 0));
+	printf("static const uint16_t %s[] = {\n", name);
 	for (size_t r = 0; r < NRANGES; r++) {
 		int column = 0;
 
@@ -60,14 +60,16 @@ int main(int argc, char **argv)
 	}
 	if (FT_Init_FreeType(&library) != 0)
 		return 1;
-	printf("/* Made by tools/font_widths.c from Liberation Sans; do not edit.\n"
+	printf("/* Made by tools/font_widths.c from Liberation Sans; do not edit. Included by "
+	       "font.c "
+	       "alone.\n"
 	       " * Advance widths in units of 1/2048 em, one entry per code point of the ranges. "
-	       "*/\n"
-	       "#include \"plot/font_widths.h\"\n\n/* clang-format off */\n"
-	       "const struct rfl_font__range rfl_font__ranges[] = {\n");
+	       "*/\n\n"
+	       "/* clang-format off */\n"
+	       "static const struct {\n\tuint16_t first, last;\n} ranges[] = {\n");
 	for (size_t r = 0; r < NRANGES; r++)
 		printf("\t{ 0x%04x, 0x%04x },\n", ranges[r].first, ranges[r].last);
-	printf("\t{ 0, 0 },\n};\n");
+	printf("};\n");
 	for (int i = 0; i < 2; i++) {
 		FT_Face face;
 

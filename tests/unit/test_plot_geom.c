@@ -6,7 +6,6 @@
 #include <math.h>
 
 #include "plot/axis.h"
-#include "plot/geom.h"
 #include "plot/place.h"
 
 static bool meet(struct rfl_hull a, struct rfl_hull b)
@@ -81,20 +80,20 @@ static void owners_and_kinds_are_told_apart(void **state)
 
 	(void)state;
 	assert_non_null(p);
-	assert_true(rfl_place_free(p, RFL_OBSTACLE_ALL, RFL_NOBODY, &here));
-	assert_false(rfl_place_free(p, RFL_OBSTACLE_ALL, RFL_NOBODY, &out));
-	assert_false(rfl_place_hit(p, RFL_OBSTACLE_ALL, RFL_NOBODY, &out));
+	assert_true(rfl_place_free(p, RFL_OBSTACLE_ALL, RFL_NO_OWNER, &here));
+	assert_false(rfl_place_free(p, RFL_OBSTACLE_ALL, RFL_NO_OWNER, &out));
+	assert_false(rfl_place_hit(p, RFL_OBSTACLE_ALL, RFL_NO_OWNER, &out));
 	n = rfl_place_count(p);
 	rfl_place_add(p, RFL_OBSTACLE_LINE, 3, rfl_hull_line(0, 15, 100, 15));
-	assert_false(rfl_place_free(p, RFL_OBSTACLE_ALL, RFL_NOBODY, &here));
+	assert_false(rfl_place_free(p, RFL_OBSTACLE_ALL, RFL_NO_OWNER, &here));
 	assert_false(rfl_place_free(p, RFL_OBSTACLE_ALL, 2, &here));
 	assert_true(rfl_place_free(p, RFL_OBSTACLE_ALL, 3, &here));
-	assert_true(rfl_place_free(p, RFL_OBSTACLE_TEXT | RFL_OBSTACLE_MARK, RFL_NOBODY, &here));
+	assert_true(rfl_place_free(p, RFL_OBSTACLE_TEXT | RFL_OBSTACLE_MARK, RFL_NO_OWNER, &here));
 	for (int i = 0; i < 1000; i++) /* the list grows */
 		rfl_place_add(p, RFL_OBSTACLE_TEXT, i, rfl_hull_line(0, 50, 1, 51));
-	assert_true(rfl_place_hit(p, RFL_OBSTACLE_LINE, RFL_NOBODY, &here));
+	assert_true(rfl_place_hit(p, RFL_OBSTACLE_LINE, RFL_NO_OWNER, &here));
 	rfl_place_truncate(p, n);
-	assert_true(rfl_place_free(p, RFL_OBSTACLE_ALL, RFL_NOBODY, &here));
+	assert_true(rfl_place_free(p, RFL_OBSTACLE_ALL, RFL_NO_OWNER, &here));
 	rfl_scene_free(s);
 }
 
@@ -156,7 +155,6 @@ static void axes_have_round_ends_and_ticks(void **state)
 	assert_close(rfl_axis_at(&a, 0.2), 100, 1e-12);
 	assert_close(rfl_axis_at(&a, 500), 800, 1e-12);
 	assert_close(rfl_axis_at(&a, 10), 100 + 700 * log10(50) / log10(2500), 1e-12);
-	assert_close(rfl_axis_value(&a, rfl_axis_at(&a, 7.5)), 7.5, 1e-12);
 	for (size_t i = 0; i < a.nticks; i++) {
 		assert_true(a.ticks[i].value >= a.min * 0.999 && a.ticks[i].value <= a.max * 1.001);
 		labels += a.ticks[i].labelled;

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "plot/geom.h"
+#include "plot/place.h"
 #include "plot_demo.h"
 
 static bool begins(const char *text, const char *word)
@@ -33,6 +33,49 @@ static bool is_line(const struct rfl_prim *p)
 	return false;
 }
 
+static struct rfl_box around(const struct rfl_xy *points, size_t n)
+{
+	double x0 = INFINITY, y0 = INFINITY, x1 = -INFINITY, y1 = -INFINITY;
+
+	for (size_t i = 0; i < n; i++) {
+		x0 = fmin(x0, points[i].x);
+		x1 = fmax(x1, points[i].x);
+		y0 = fmin(y0, points[i].y);
+		y1 = fmax(y1, points[i].y);
+	}
+	return (struct rfl_box){ x0, y0, x1 - x0, y1 - y0 };
+}
+
+/* Upright box around a primitive, stroke not included. */
+static struct rfl_box bounds(const struct rfl_prim *p)
+{
+	const double x = p->at.marker.x, y = p->at.marker.y, r = p->at.marker.r;
+	struct rfl_xy q[RFL_MARKER_MAX_POINTS];
+	size_t n;
+
+	switch (p->kind) {
+	case RFL_PRIM_TEXT:
+		rfl_prim_text_corners(p, q);
+		return around(q, 4);
+	case RFL_PRIM_LINE:
+		q[0] = (struct rfl_xy){ p->at.line.x0, p->at.line.y0 };
+		q[1] = (struct rfl_xy){ p->at.line.x1, p->at.line.y1 };
+		return around(q, 2);
+	case RFL_PRIM_POLYLINE:
+		return around(p->at.polyline.points, p->at.polyline.n);
+	case RFL_PRIM_RECT:
+		return p->at.rect;
+	case RFL_PRIM_MARKER:
+		break;
+	}
+	n = rfl_marker_outline(p->at.marker.shape, r, q);
+	if (n == 0)
+		return (struct rfl_box){ x - r, y - r, 2 * r, 2 * r };
+	for (size_t i = 0; i < n; i++)
+		q[i] = (struct rfl_xy){ x + q[i].x, y + q[i].y };
+	return around(q, n);
+}
+
 static struct rfl_hull hull_of(const struct rfl_prim *p)
 {
 	struct rfl_xy c[4];
@@ -43,7 +86,7 @@ static struct rfl_hull hull_of(const struct rfl_prim *p)
 	}
 	if (p->kind == RFL_PRIM_LINE)
 		return rfl_hull_line(p->at.line.x0, p->at.line.y0, p->at.line.x1, p->at.line.y1);
-	return rfl_hull_box(rfl_prim_bounds(p));
+	return rfl_hull_box(bounds(p));
 }
 
 static const char *name_of(const struct rfl_prim *p)
@@ -79,7 +122,7 @@ static void check_scene(const struct rfl_scene *s, const char *what)
 
 	for (size_t i = 0; i < s->n; i++) {
 		const struct rfl_prim *p = &s->prims[i];
-		struct rfl_box box = rfl_prim_bounds(p);
+		struct rfl_box box = bounds(p);
 
 		if (!rfl_box_holds(&page, &box))
 			fail_msg("%s: '%s' (%s) leaves the page", what, name_of(p), p->id);

@@ -24,7 +24,7 @@ static void draw(const struct demo *d, const char *format, const struct rfl_surf
 
 	rfl_buf_init(out, 0);
 	assert_ok(rfl_plot_roofline(&d->input, &s, &err), &err);
-	assert_ok(rfl_plot_draw(s, format, how, out, &err), &err);
+	assert_ok(rfl_surface_draw(rfl_surface_find(format, NULL), how, s, out, &err), &err);
 	rfl_scene_free(s);
 }
 
