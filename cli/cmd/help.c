@@ -1,5 +1,5 @@
 /*
- * help.c - roofline help: the same pages as --help, and the page for docs/.
+ * help.c - roofline help: the same pages as --help, the page for docs/, and the manual pages.
  */
 #include "cli/cli.h"
 
@@ -8,6 +8,7 @@
 
 struct help_args {
 	bool markdown;
+	const char *man;
 	struct rfl_opt_list words;
 };
 
@@ -17,6 +18,12 @@ static const struct rfl_opt opts[] = {
 	  .offset = offsetof(struct help_args, markdown),
 	  .hidden = true,
 	  .help = "print the reference of all commands as docs/commands.md" },
+	{ .name = "man",
+	  .meta = "DIR",
+	  .kind = RFL_OPT_TEXT,
+	  .offset = offsetof(struct help_args, man),
+	  .hidden = true,
+	  .help = "write the manual pages into a folder" },
 	{ .name = NULL },
 };
 
@@ -52,6 +59,8 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 	struct rfl_buf name;
 	enum rfl_rc rc;
 
+	if (a->man)
+		return rfl_help_man(a->man, err);
 	if (a->markdown)
 		return print_markdown(cli, err);
 	if (a->words.n == 0) {

@@ -25,6 +25,13 @@ const char *const rfl_help_environment[][2] = {
 	{ NULL, NULL },
 };
 
+const char rfl_help_about[] =
+	"Trains a network for a short, measured burst, counts what ran, measures what the machine "
+	"can do, and draws where the burst stands under the roof.";
+
+const char rfl_help_exit_codes[] =
+	"0 done, 1 failed, 2 wrong usage, 3 a fact is missing, 77 not available here.";
+
 /* Text from column `at` on, wrapped at PAGE_WIDTH, with further lines indented alike. Line breaks
  * of the text are kept. */
 static void put_wrapped(FILE *out, const char *text, size_t at, size_t indent)
@@ -212,11 +219,7 @@ static void put_command(FILE *out, const struct rfl_cmd *cmd)
 void rfl_help_overview(FILE *out)
 {
 	fputs("Usage: roofline COMMAND [options]\n\n", out);
-	put_wrapped(
-		out,
-		"Trains a network for a short, measured burst, counts what ran, measures what the "
-		"machine can do, and draws where the burst stands under the roof.",
-		0, 0);
+	put_wrapped(out, rfl_help_about, 0, 0);
 	fputs("\nCommands:\n", out);
 	for (size_t i = 0; rfl_cmd_at(i); i++)
 		if (!rfl_cmd_at(i)->hidden)
@@ -225,12 +228,10 @@ void rfl_help_overview(FILE *out)
 	fputs("\nEnvironment:\n", out);
 	for (size_t i = 0; rfl_help_environment[i][0]; i++)
 		put_entry(out, rfl_help_environment[i][0], NAME_COLUMN, rfl_help_environment[i][1]);
-	fputs("\nExit codes: 0 done, 1 failed, 2 wrong usage, 3 a fact is missing, 77 not "
-	      "available "
-	      "here.\n'roofline COMMAND --help' explains a command, 'roofline doctor' says what "
-	      "works "
-	      "here.\n",
-	      out);
+	fprintf(out,
+		"\nExit codes: %s\n'roofline COMMAND --help' explains a command, 'roofline doctor' "
+		"says what works here.\n",
+		rfl_help_exit_codes);
 }
 
 void rfl_help_group(FILE *out, const char *group)

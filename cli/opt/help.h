@@ -16,6 +16,9 @@ extern "C" {
 /** Environment variables that main.c looks at, name and meaning; NULL, NULL behind the last. */
 extern const char *const rfl_help_environment[][2];
 
+/** What the program is, in a sentence, and what its exit codes mean. */
+extern const char rfl_help_about[], rfl_help_exit_codes[];
+
 /** The page of the program: every command with its line. */
 void rfl_help_overview(FILE *out);
 
@@ -27,6 +30,9 @@ void rfl_help_markdown(struct rfl_buf *out);
 
 /** A script that completes commands, options and choices in bash. */
 void rfl_help_bash(struct rfl_buf *out);
+
+/** Write roofline.1 and roofline-COMMAND.1 of every command that is not hidden into a folder. */
+enum rfl_rc rfl_help_man(const char *dir, struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** One command's usage line without its first word: "complexity --models NAME... [options]". */
 void rfl_help_usage(const struct rfl_cmd *cmd, struct rfl_buf *out);
