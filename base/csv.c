@@ -1,20 +1,20 @@
 /*
- * csv.c - the streaming reader. libcsv does the grammar; this file feeds it one physical line at
- * a time, so that exactly one row is held and its line number is known. Lines without quotes do
- * without it: csv_plain.c. Numbers in cells: csv_number.c.
+ * csv.c - the streaming reader. libcsv does the grammar; it is fed one physical line at a time, so
+ * that exactly one row is held and its line number is known. Lines without quotes are cut here.
  */
 #include "base/csv.h"
 
 #include <csv.h>
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "base/alloc.h"
-#include "base/csv_parts.h"
 #include "base/file.h"
+#include "base/num.h"
 
 #define BLOCK_SIZE  262144
 #define ROW_MAX     ((size_t)16 << 20) /* a longer row is a quote that was never closed */
@@ -50,6 +50,16 @@ struct rfl_csv {
 	struct column *by_name; /* those with a name, sorted */
 	size_t nnamed;
 };
+
+/* A field without the blanks around it; it is not ended by a NUL. */
+static const char *trim(const char *s, size_t *len)
+{
+	s += strspn(s, " \t");
+	*len = strlen(s);
+	while (*len > 0 && (s[*len - 1] == ' ' || s[*len - 1] == '\t'))
+		--*len;
+	return s;
+}
 
 /* --- rows ------------------------------------------------------------------------------------ */
 
@@ -92,6 +102,7 @@ static int is_line_feed(unsigned char c)
 	return c == '\n';
 }
 
+/* Read the next block of the file; an empty one at its end. */
 static enum rfl_rc fill_block(struct rfl_csv *csv, struct rfl_err *err)
 {
 	csv->block_at = 0;
@@ -110,17 +121,7 @@ static enum rfl_rc fail_no_memory(const struct rfl_csv *csv, struct rfl_err *err
 	return rfl_fail(err, RFL_ENOMEM, 0, "%s:%zu: out of memory", csv->path, csv->row_line);
 }
 
-static enum rfl_rc fail_parse(struct rfl_csv *csv, struct rfl_err *err)
-{
-	if (csv_error(&csv->parser) != CSV_EPARSE)
-		return fail_no_memory(csv, err);
-	return rfl_fail(err, RFL_EFORMAT, 0,
-			"%s:%zu: not CSV: a quote inside a field must be doubled, and the field "
-			"quoted",
-			csv->path, csv->line);
-}
-
-/* What libcsv and the callbacks left behind after each piece. */
+/* What a piece has done to the row. */
 static enum rfl_rc check_row_size(struct rfl_csv *csv, struct rfl_err *err)
 {
 	if (csv->no_memory || (csv->text.failed && !csv->text.full))
@@ -133,21 +134,9 @@ static enum rfl_rc check_row_size(struct rfl_csv *csv, struct rfl_err *err)
 	return RFL_OK;
 }
 
-/* An empty line, which is no row. */
-static bool is_blank(const char *piece, size_t len)
-{
-	size_t i = 0;
-
-	while (i < len && (piece[i] == '\r' || piece[i] == '\n'))
-		i++;
-	return i == len;
-}
-
-/* --- plain lines ------------------------------------------------------------------------------ */
-
 /*
- * A whole row on one line, without quotes and without a CR but at its end, needs no grammar: it is
- * cut here, several times faster than by libcsv, into what that would make of it.
+ * Cut a whole row on one line, without quotes and without a CR except at its end, at its commas:
+ * the same fields as libcsv's, several times faster.
  * @param len  with the line feed
  * @return false: it is not such a line, and nothing was done
  */
@@ -164,7 +153,12 @@ static bool take_plain_line(struct rfl_csv *csv, const char *piece, size_t len)
 	rfl_buf_append(&csv->text, piece, text);
 	if (csv->text.failed)
 		return true; /* reported by check_row_size() */
-	csv->nfields = rfl_csv__cut_at_commas(csv->text.data, text, csv->fields, csv->ncolumns + 1);
+	for (char *at = csv->text.data, *end = at + text; at && csv->nfields <= csv->ncolumns;) {
+		csv->fields[csv->nfields++] = (size_t)(at - csv->text.data);
+		at = memchr(at, ',', (size_t)(end - at));
+		if (at)
+			*at++ = '\0';
+	}
 	csv->row_done = csv->begun = true;
 	return true;
 }
@@ -182,10 +176,17 @@ static enum rfl_rc feed_piece(struct rfl_csv *csv, struct rfl_err *err)
 				"%s:%zu: contains a zero byte: this is not UTF-8 text", csv->path,
 				csv->line);
 	if (!(nl && take_plain_line(csv, piece, len)) &&
-	    csv_parse(&csv->parser, piece, len, on_field, on_row, csv) != len)
-		return fail_parse(csv, err);
+	    csv_parse(&csv->parser, piece, len, on_field, on_row, csv) != len) {
+		if (csv_error(&csv->parser) != CSV_EPARSE)
+			return fail_no_memory(csv, err);
+		return rfl_fail(err, RFL_EFORMAT, 0,
+				"%s:%zu: not CSV: a quote inside a field must be doubled, and the "
+				"field quoted",
+				csv->path, csv->line);
+	}
 	csv->block_at += len;
-	csv->begun = csv->begun || !is_blank(piece, len);
+	for (size_t i = 0; i < len && !csv->begun; i++) /* an empty line is not a row */
+		csv->begun = piece[i] != '\r' && piece[i] != '\n';
 	if (nl)
 		csv->line++;
 	if (!csv->begun)
@@ -236,19 +237,6 @@ static enum rfl_rc read_row(struct rfl_csv *csv, bool *more, struct rfl_err *err
 
 /* --- header ---------------------------------------------------------------------------------- */
 
-static const char *trim(char *s)
-{
-	size_t len;
-
-	while (*s == ' ' || *s == '\t')
-		s++;
-	len = strlen(s);
-	while (len > 0 && (s[len - 1] == ' ' || s[len - 1] == '\t'))
-		len--;
-	s[len] = '\0';
-	return s;
-}
-
 static int compare_columns(const void *a, const void *b)
 {
 	const struct column *x = a, *y = b;
@@ -281,16 +269,20 @@ static enum rfl_rc sort_columns(struct rfl_csv *csv, struct rfl_err *err)
 				 csv->path, twice->name);
 }
 
-static enum rfl_rc add_column(struct rfl_csv *csv, const char *name, struct rfl_err *err)
+static enum rfl_rc add_column(struct rfl_csv *csv, const char *field, struct rfl_err *err)
 {
-	if (strchr(name, '\r'))
+	size_t len;
+	const char *name = trim(field, &len);
+	char *copy = rfl_arena_array(csv->arena, len + 1, 1);
+
+	if (!copy)
+		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", csv->path);
+	if (memchr(name, '\r', len))
 		return rfl_fail(err, RFL_EFORMAT, 0,
 				"%s:1: lines must end with LF or CRLF, not with CR alone",
 				csv->path);
-	csv->columns[csv->ncolumns] = rfl_arena_strdup(csv->arena, name);
-	if (!csv->columns[csv->ncolumns])
-		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", csv->path);
-	csv->ncolumns++;
+	memcpy(copy, name, len);
+	csv->columns[csv->ncolumns++] = copy;
 	return RFL_OK;
 }
 
@@ -352,7 +344,7 @@ static enum rfl_rc read_header(struct rfl_csv *csv, struct rfl_err *err)
 	if (!csv->columns)
 		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", csv->path);
 	for (size_t i = 0; i < csv->nfields && rc == RFL_OK; i++)
-		rc = add_column(csv, trim(csv->text.data + csv->fields[i]), err);
+		rc = add_column(csv, csv->text.data + csv->fields[i], err);
 	if (rc == RFL_OK)
 		rc = sort_columns(csv, err);
 	if (rc == RFL_OK && !reserve_fields(csv, csv->ncolumns + 1)) /* a field too many is seen */
@@ -360,48 +352,15 @@ static enum rfl_rc read_header(struct rfl_csv *csv, struct rfl_err *err)
 	return rc;
 }
 
-/* From memory where there is a text. */
-static enum rfl_rc open_file(struct rfl_csv *csv, const char *text, size_t len, struct rfl_err *err)
-{
-	struct stat st;
-
-	if (text) /* opened for reading, so what it points to stays as it is */
-		csv->f = fmemopen((void *)(uintptr_t)text, len, "rb");
-	else
-		csv->f = fopen(csv->path, "rbe");
-	if (!csv->f)
-		return rfl_fail(err, errno == ENOMEM ? RFL_ENOMEM : RFL_EIO, errno, "%s: %s",
-				csv->path, strerror(errno));
-	if (text)
-		return RFL_OK;
-	if (fstat(fileno(csv->f), &st) == 0 && S_ISDIR(st.st_mode))
-		return rfl_fail(err, RFL_EIO, EISDIR, "%s: is a folder, not a file", csv->path);
-	setvbuf(csv->f, NULL, _IONBF, 0); /* we read whole blocks ourselves */
-	return RFL_OK;
-}
-
-static enum rfl_rc init_parser(struct rfl_csv *csv, struct rfl_err *err)
-{
-	if (csv_init(&csv->parser, CSV_STRICT | CSV_STRICT_FINI) != 0)
-		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", csv->path);
-	csv->parser_ready = true;
-	csv_set_realloc_func(&csv->parser, realloc);
-	csv_set_free_func(&csv->parser, free);
-	csv_set_blk_size(&csv->parser, 65536); /* it grows by a fixed step, 128 by itself */
-	csv_set_space_func(&csv->parser, is_carriage_return);
-	csv_set_term_func(&csv->parser, is_line_feed);
-	return RFL_OK;
-}
-
 static enum rfl_rc open_table(const char *path, const char *text, size_t len, struct rfl_csv **ret,
 			      struct rfl_err *err)
 {
-	struct rfl_csv *csv;
+	struct rfl_csv *csv = calloc(1, sizeof(*csv));
+	struct stat st;
 	enum rfl_rc rc;
 
-	csv = calloc(1, sizeof(*csv));
 	if (!csv)
-		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
+		goto no_memory;
 	csv->line = 1;
 	csv->hashed = true;
 	csv->hash = rfl_hash64(0, NULL, 0);
@@ -409,20 +368,39 @@ static enum rfl_rc open_table(const char *path, const char *text, size_t len, st
 	csv->path = strdup(path);
 	csv->block = malloc(BLOCK_SIZE);
 	csv->arena = rfl_arena_new(0);
-	if (!csv->path || !csv->block || !csv->arena) {
-		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
+	if (!csv->path || !csv->block || !csv->arena)
+		goto no_memory;
+	if (text) /* opened for reading, so what it points to stays as it is */
+		csv->f = fmemopen((void *)(uintptr_t)text, len, "rb");
+	else
+		csv->f = fopen(path, "rbe");
+	if (!csv->f) {
+		rc = rfl_fail(err, errno == ENOMEM ? RFL_ENOMEM : RFL_EIO, errno, "%s: %s", path,
+			      strerror(errno));
 		goto done;
 	}
-	rc = open_file(csv, text, len, err);
-	if (rc == RFL_OK)
-		rc = init_parser(csv, err);
-	if (rc == RFL_OK)
-		rc = read_header(csv, err);
+	if (!text && fstat(fileno(csv->f), &st) == 0 && S_ISDIR(st.st_mode)) {
+		rc = rfl_fail(err, RFL_EIO, EISDIR, "%s: is a folder, not a file", path);
+		goto done;
+	}
+	if (!text)
+		setvbuf(csv->f, NULL, _IONBF, 0); /* we read whole blocks ourselves */
+	if (csv_init(&csv->parser, CSV_STRICT | CSV_STRICT_FINI) != 0)
+		goto no_memory;
+	csv->parser_ready = true;
+	csv_set_realloc_func(&csv->parser, realloc);
+	csv_set_free_func(&csv->parser, free);
+	csv_set_blk_size(&csv->parser, 65536); /* it grows by a fixed step, 128 by default */
+	csv_set_space_func(&csv->parser, is_carriage_return);
+	csv_set_term_func(&csv->parser, is_line_feed);
+	rc = read_header(csv, err);
 	if (rc != RFL_OK)
 		goto done;
 	csv->torn = csv->hashed = false;
 	*ret = csv;
-	csv = NULL;
+	return RFL_OK;
+no_memory:
+	rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
 done:
 	rfl_csv_close(csv);
 	return rc;
@@ -540,4 +518,63 @@ const char *rfl_csv_path(const struct rfl_csv *csv)
 bool rfl_csv_torn(const struct rfl_csv *csv)
 {
 	return csv->torn;
+}
+
+/* --- numbers --------------------------------------------------------------------------------- */
+
+#define NUMBER_MAX 512
+
+/* The text of a number, "" for an empty cell. What is longer than any number is cut with "...",
+ * which is refused and shown. */
+static const char *number_text(const struct rfl_csv *csv, int column, char out[NUMBER_MAX])
+{
+	const char *text = rfl_csv_text(csv, column);
+	size_t len;
+
+	text = trim(text, &len);
+	if (len == 0)
+		return "";
+	if (len < NUMBER_MAX)
+		snprintf(out, NUMBER_MAX, "%.*s", (int)len, text);
+	else
+		snprintf(out, NUMBER_MAX, "%.40s...", text);
+	return out;
+}
+
+/* "file:line: column 'x'", for the messages of the number parsers. */
+static const char *cell_name(const struct rfl_csv *csv, int column, char out[1024])
+{
+	snprintf(out, 1024, "%s:%zu: column '%s'", csv->path, csv->row_line, csv->columns[column]);
+	return out;
+}
+
+enum rfl_rc rfl_csv_double(const struct rfl_csv *csv, int column, double *ret, struct rfl_err *err)
+{
+	char number[NUMBER_MAX], cell[1024];
+	const char *text = rfl_csv_text(csv, column);
+
+	if (text[0] != '\0' && rfl_num_parse_double(text, "", ret, NULL) == RFL_OK)
+		return RFL_OK; /* nearly all have no blanks around them */
+	text = number_text(csv, column, number);
+	if (text[0] == '\0') {
+		*ret = NAN;
+		return RFL_OK;
+	}
+	return rfl_num_parse_double(text, cell_name(csv, column, cell), ret, err);
+}
+
+enum rfl_rc rfl_csv_int(const struct rfl_csv *csv, int column, int64_t missing, int64_t *ret,
+			struct rfl_err *err)
+{
+	char number[NUMBER_MAX], cell[1024];
+	const char *text = rfl_csv_text(csv, column);
+
+	if (text[0] != '\0' && rfl_num_parse_int(text, "", ret, NULL) == RFL_OK)
+		return RFL_OK; /* nearly all have no blanks around them */
+	text = number_text(csv, column, number);
+	if (text[0] == '\0') {
+		*ret = missing;
+		return RFL_OK;
+	}
+	return rfl_num_parse_int(text, cell_name(csv, column, cell), ret, err);
 }
