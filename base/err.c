@@ -64,37 +64,23 @@ void rfl_err_clear(struct rfl_err *err)
 
 const char *rfl_rc_text(enum rfl_rc rc)
 {
-	switch (rc) {
-	case RFL_OK:
-		return "ok";
-	case RFL_EFAILED:
-		return "failed";
-	case RFL_EINVAL:
-		return "value not allowed";
-	case RFL_EFORMAT:
-		return "wrong format";
-	case RFL_EIO:
-		return "input or output failed";
-	case RFL_ENOMEM:
-		return "out of host memory";
-	case RFL_ENOTFOUND:
-		return "no such name";
-	case RFL_EMISSING:
-		return "a needed fact is missing";
-	case RFL_EUNAVAILABLE:
-		return "not available here";
-	case RFL_EUNSUPPORTED:
-		return "not supported";
-	case RFL_EOVERFLOW:
-		return "too large";
-	case RFL_EDEVMEM:
-		return "out of device memory";
-	case RFL_ETIMEOUT:
-		return "timed out";
-	case RFL_EINTR:
-		return "interrupted";
-	case RFL_EUSAGE:
-		return "wrong usage";
-	}
-	return "unknown code";
+	static const char *const texts[] = {
+		[-RFL_OK] = "ok",
+		[-RFL_EFAILED] = "failed",
+		[-RFL_EINVAL] = "value not allowed",
+		[-RFL_EFORMAT] = "wrong format",
+		[-RFL_EIO] = "input or output failed",
+		[-RFL_ENOMEM] = "out of host memory",
+		[-RFL_ENOTFOUND] = "no such name",
+		[-RFL_EMISSING] = "a needed fact is missing",
+		[-RFL_EUNAVAILABLE] = "not available here",
+		[-RFL_EUNSUPPORTED] = "not supported",
+		[-RFL_EOVERFLOW] = "too large",
+		[-RFL_EDEVMEM] = "out of device memory",
+		[-RFL_ETIMEOUT] = "timed out",
+		[-RFL_EINTR] = "interrupted",
+		[-RFL_EUSAGE] = "wrong usage",
+	};
+
+	return rc <= 0 && -rc < (int)RFL_ARRAY_LEN(texts) ? texts[-rc] : "unknown code";
 }

@@ -1,5 +1,6 @@
 /*
- * json.c - jansson with the strictness that configuration files need.
+ * json.c - jansson, as strict as configuration files need it, and a writer of our own: jansson's
+ * gives 17 digits to every real.
  */
 #include "base/json.h"
 
@@ -10,8 +11,12 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/num.h"
 #include "base/text.h"
 #include "base/where.h"
+
+#define SHORT_ARRAY 16   /* numbers that go on one line: a shape, a pair of limits */
+#define ONE_LINE    (-1) /* a level: everything below it is on the same line */
 
 /*
  * jansson's lexer calls a failed allocation a syntax error. So that a large file on a small machine
@@ -97,14 +102,6 @@ enum rfl_rc rfl_json_load(const char *path, json_t **ret, struct rfl_err *err)
 	return rc;
 }
 
-static bool is_allowed(const char *key, const char *const *allowed)
-{
-	for (; *allowed; allowed++)
-		if (strcmp(key, *allowed) == 0)
-			return true;
-	return false;
-}
-
 static enum rfl_rc fail_unknown(struct rfl_err *err, struct rfl_where *at, const char *key,
 				const char *const *allowed)
 {
@@ -134,8 +131,11 @@ enum rfl_rc rfl_json_only_keys(const json_t *obj, const char *const *allowed, co
 		return rfl_where_fail(&at, err, "must be an object");
 	for (void *it = json_object_iter(o); it; it = json_object_iter_next(o, it)) {
 		const char *key = json_object_iter_key(it);
+		size_t i = 0;
 
-		if (!is_allowed(key, allowed))
+		while (allowed[i] && strcmp(key, allowed[i]) != 0)
+			i++;
+		if (!allowed[i])
 			return fail_unknown(err, &at, key, allowed);
 	}
 	return RFL_OK;
@@ -158,6 +158,179 @@ const char *rfl_json_show(const json_t *value, char *out, size_t size)
 json_t *rfl_json_real(double value)
 {
 	return isfinite(value) ? json_real(value) : json_null();
+}
+
+/* --- writing --------------------------------------------------------------------------------- */
+
+static void write_value(struct rfl_buf *out, const json_t *value, int level);
+
+/* A character of n bytes that JSON escapes, or that must not reach a terminal. */
+static void write_escape(struct rfl_buf *out, const unsigned char *s, size_t n)
+{
+	const unsigned c = n == 1   ? s[0]
+			   : n == 2 ? (s[0] & 0x1fU) << 6 | (s[1] & 0x3fU)
+				    : (s[0] & 0x0fU) << 12 | (s[1] & 0x3fU) << 6 | (s[2] & 0x3fU);
+
+	static const char characters[] = "\"\\\n\r\t", letters[] = "\"\\nrt";
+	const char *at = n == 1 && c ? strchr(characters, (int)c) : NULL;
+
+	if (at)
+		rfl_buf_printf(out, "\\%c", letters[at - characters]);
+	else
+		rfl_buf_printf(out, "\\u%04x", c);
+}
+
+void rfl_json_write_string(struct rfl_buf *out, const char *text, size_t len)
+{
+	const unsigned char *s = (const unsigned char *)text;
+
+	rfl_buf_putc(out, '"');
+	for (size_t i = 0; i < len;) {
+		const size_t from = i; /* most characters stand for themselves */
+		size_t n;
+
+		while (i < len && s[i] >= 0x20 && s[i] < 0x7f && s[i] != '"' && s[i] != '\\')
+			i++;
+		rfl_buf_append(out, s + from, i - from);
+		if (i == len)
+			break;
+		n = rfl_text_utf8((const char *)s + i, len - i);
+		if (n == 0)
+			rfl_buf_puts(out, "\xef\xbf\xbd"); /* U+FFFD for a byte that is not UTF-8 */
+		else if (n == 1 || rfl_text_control((const char *)s + i))
+			write_escape(out, s + i, n);
+		else
+			rfl_buf_append(out, s + i, n);
+		i += n ? n : 1;
+	}
+	rfl_buf_putc(out, '"');
+}
+
+void rfl_json_write_real(struct rfl_buf *out, double value)
+{
+	char text[RFL_NUM_MAX];
+
+	if (!isfinite(value)) {
+		rfl_buf_puts(out, "null");
+		return;
+	}
+	rfl_num_exact(value, text);
+	rfl_buf_puts(out, text);
+	if (!strpbrk(text, ".e")) /* it must read back as a real, not as an integer */
+		rfl_buf_puts(out, ".0");
+}
+
+static int below(int level)
+{
+	return level == ONE_LINE ? ONE_LINE : level + 1;
+}
+
+/* A new line, but on one line nothing. */
+static void indent(struct rfl_buf *out, int level)
+{
+	if (level == ONE_LINE)
+		return;
+	rfl_buf_putc(out, '\n');
+	for (int i = 0; i < level; i++)
+		rfl_buf_puts(out, "  ");
+}
+
+static void write_object(struct rfl_buf *out, const json_t *object, int level)
+{
+	json_t *o =
+		(json_t *)(uintptr_t)object; /* iterators take it without const, and only read */
+	bool first = true;
+
+	if (json_object_size(object) == 0) {
+		rfl_buf_puts(out, "{}");
+		return;
+	}
+	rfl_buf_putc(out, '{');
+	for (void *it = json_object_iter(o); it; it = json_object_iter_next(o, it)) {
+		const char *key = json_object_iter_key(it);
+
+		if (!first)
+			rfl_buf_puts(out, level == ONE_LINE ? ", " : ",");
+		first = false;
+		indent(out, below(level));
+		rfl_json_write_string(out, key, strlen(key));
+		rfl_buf_puts(out, ": ");
+		write_value(out, json_object_iter_value(it), below(level));
+	}
+	indent(out, level);
+	rfl_buf_putc(out, '}');
+}
+
+static bool is_short_of_numbers(const json_t *array)
+{
+	size_t n = json_array_size(array);
+
+	for (size_t i = 0; i < n; i++)
+		if (!json_is_number(json_array_get(array, i)))
+			return false;
+	return n <= SHORT_ARRAY;
+}
+
+static void write_array(struct rfl_buf *out, const json_t *array, int level)
+{
+	bool one_line = level == ONE_LINE || is_short_of_numbers(array);
+	size_t n = json_array_size(array);
+
+	rfl_buf_putc(out, '[');
+	for (size_t i = 0; i < n; i++) {
+		if (i > 0)
+			rfl_buf_puts(out, one_line ? ", " : ",");
+		if (!one_line)
+			indent(out, below(level));
+		write_value(out, json_array_get(array, i), below(level));
+	}
+	if (!one_line)
+		indent(out, level);
+	rfl_buf_putc(out, ']');
+}
+
+static void write_value(struct rfl_buf *out, const json_t *value, int level)
+{
+	if (!value) { /* a builder ran out of memory; half a document must not look whole */
+		out->failed = true;
+		return;
+	}
+	switch (json_typeof(value)) {
+	case JSON_OBJECT:
+		write_object(out, value, level);
+		break;
+	case JSON_ARRAY:
+		write_array(out, value, level);
+		break;
+	case JSON_STRING:
+		rfl_json_write_string(out, json_string_value(value), json_string_length(value));
+		break;
+	case JSON_INTEGER:
+		rfl_buf_printf(out, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+		break;
+	case JSON_REAL:
+		rfl_json_write_real(out, json_real_value(value));
+		break;
+	case JSON_TRUE:
+		rfl_buf_puts(out, "true");
+		break;
+	case JSON_FALSE:
+		rfl_buf_puts(out, "false");
+		break;
+	case JSON_NULL:
+		rfl_buf_puts(out, "null");
+		break;
+	}
+}
+
+void rfl_json_write(struct rfl_buf *out, const json_t *value)
+{
+	write_value(out, value, 0);
+}
+
+void rfl_json_write_line(struct rfl_buf *out, const json_t *value)
+{
+	write_value(out, value, ONE_LINE);
 }
 
 enum rfl_rc rfl_json_save(const char *path, const json_t *value, struct rfl_err *err)

@@ -8,6 +8,7 @@
 #include <locale.h>
 #include <math.h>
 #include <pthread.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,34 +22,45 @@ static void make_c_locale(void)
 	c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
 }
 
-/* Switch this thread to the C locale; the caller gives the result back to uselocale(). */
-static locale_t enter_c_locale(void)
+/* snprintf() and strtod() in the C locale. */
+static RFL_PRINTF(3, 4) void print(char *out, size_t size, const char *fmt, ...)
 {
+	locale_t before;
+	va_list ap;
+
 	pthread_once(&c_locale_once, make_c_locale);
-	return uselocale(c_locale);
+	before = uselocale(c_locale);
+	va_start(ap, fmt);
+	vsnprintf(out, size, fmt, ap);
+	va_end(ap);
+	uselocale(before);
+}
+
+static double scan(const char *text, char **end)
+{
+	locale_t before;
+	double value;
+
+	pthread_once(&c_locale_once, make_c_locale);
+	before = uselocale(c_locale);
+	value = strtod(text, end);
+	uselocale(before);
+	return value;
 }
 
 char *rfl_num_exact(double value, char out[RFL_NUM_MAX])
 {
-	locale_t before;
-
-	if (isnan(value)) {
-		out[0] = '\0';
+	if (!isfinite(value)) {
+		snprintf(out, RFL_NUM_MAX, "%s", isnan(value) ? "" : value > 0 ? "inf" : "-inf");
 		return out;
 	}
-	if (isinf(value)) {
-		snprintf(out, RFL_NUM_MAX, "%s", value > 0 ? "inf" : "-inf");
-		return out;
-	}
-	before = enter_c_locale();
 	/* 15 digits hold every decimal of up to 15 digits; subnormals have fewer to begin with. */
 	for (int digits = fabs(value) < DBL_MIN ? 1 : DBL_DIG; digits <= DBL_DECIMAL_DIG;
 	     digits++) {
-		snprintf(out, RFL_NUM_MAX, "%.*g", digits, value);
-		if (strtod(out, NULL) == value)
+		print(out, RFL_NUM_MAX, "%.*g", digits, value);
+		if (scan(out, NULL) == value)
 			break;
 	}
-	uselocale(before);
 	return out;
 }
 
@@ -86,48 +98,34 @@ static int written_exponent(const char *scientific)
 	return (int)exponent;
 }
 
-/* The exponent that a finite value has once it is rounded to some digits: 999.96 -> 1.00e+03. */
-static int rounded_exponent(double value, int digits)
-{
-	char text[RFL_NUM_MAX];
-
-	snprintf(text, sizeof(text), "%.*e", digits - 1, value);
-	return written_exponent(text);
-}
-
 char *rfl_num_si(double value, const char *unit, int digits, char *out, size_t out_size)
 {
 	static const char *const prefixes[] = {
 		"p", "n", "u", "m", "", "k", "M", "G", "T", "P", "E"
 	};
 	char number[64];
-	int exponent, step, decimals;
-	locale_t before;
+	int exponent = 0, step, decimals;
 
 	if (isnan(value)) {
 		snprintf(out, out_size, "n/a");
 		return out;
 	}
-	if (digits < 1)
-		digits = 1;
-	if (digits > 9)
-		digits = 9;
-	if (!unit)
-		unit = "";
-	before = enter_c_locale();
-	exponent = isinf(value) ? 0 : rounded_exponent(value, digits);
+	digits = digits < 1 ? 1 : digits > 9 ? 9 : digits;
+	if (!isinf(value)) { /* rounding can raise the exponent: 999.96 -> 1.00e+03 */
+		print(number, sizeof(number), "%.*e", digits - 1, value);
+		exponent = written_exponent(number);
+	}
 	step = (exponent + 300) / 3 - 100; /* floor(exponent / 3) */
 	if (isinf(value) || step < -4 || step > 6) {
-		snprintf(number, sizeof(number), "%.*g", digits, value);
+		print(number, sizeof(number), "%.*g", digits, value);
 		step = 0;
 	} else {
 		decimals = digits - 1 - (exponent - 3 * step);
-		snprintf(number, sizeof(number), "%.*f", decimals > 0 ? decimals : 0,
-			 value / pow(10, 3 * step));
+		print(number, sizeof(number), "%.*f", decimals > 0 ? decimals : 0,
+		      value / pow(10, 3 * step));
 		strip_zeros(number);
 	}
-	uselocale(before);
-	return with_unit(number, prefixes[step + 4], unit, out, out_size);
+	return with_unit(number, prefixes[step + 4], unit ? unit : "", out, out_size);
 }
 
 char *rfl_num_bytes(double bytes, char *out, size_t out_size)
@@ -136,7 +134,6 @@ char *rfl_num_bytes(double bytes, char *out, size_t out_size)
 	char number[64];
 	double size = fabs(bytes);
 	size_t step = 0;
-	locale_t before;
 
 	if (isnan(bytes)) {
 		snprintf(out, out_size, "n/a");
@@ -146,13 +143,11 @@ char *rfl_num_bytes(double bytes, char *out, size_t out_size)
 		size /= 1024;
 		step++;
 	}
-	before = enter_c_locale();
-	snprintf(number, sizeof(number), "%.*f",
-		 size < 9.995   ? 2
-		 : size < 99.95 ? 1
-				: 0,
-		 bytes < 0 ? -size : size);
-	uselocale(before);
+	print(number, sizeof(number), "%.*f",
+	      size < 9.995   ? 2
+	      : size < 99.95 ? 1
+			     : 0,
+	      bytes < 0 ? -size : size);
 	strip_zeros(number);
 	return with_unit(number, prefixes[step], "B", out, out_size);
 }
@@ -188,11 +183,11 @@ char *rfl_num_full(double value, char out[RFL_NUM_MAX])
 	return rfl_num_exact(value, out);
 }
 
-/* "-1.234e+01" as "-12.34", "1.234e-02" as "0.01234": for numbers with digits behind their point.
+/* "-1.234e+01" as "-12.34", "1.234e-02" as "0.01234": for numbers with digits after the point.
  */
 static void move_point(const char *scientific, int exponent, char out[RFL_NUM_MAX])
 {
-	int left = exponent; /* digits before the point, but for the next one */
+	int left = exponent; /* digits before the point, except the next one */
 
 	if (*scientific == '-')
 		*out++ = *scientific++;
@@ -215,7 +210,6 @@ char *rfl_num_people(double value, int digits, char out[RFL_NUM_MAX])
 {
 	char scientific[RFL_NUM_MAX], plain[RFL_NUM_MAX];
 	int exponent;
-	locale_t before;
 
 	if (isnan(value)) {
 		snprintf(out, RFL_NUM_MAX, "n/a");
@@ -224,16 +218,14 @@ char *rfl_num_people(double value, int digits, char out[RFL_NUM_MAX])
 	if (isinf(value))
 		return rfl_num_exact(value, out);
 	digits = digits < 1 ? 1 : digits > 17 ? 17 : digits;
-	before = enter_c_locale();
-	snprintf(scientific, sizeof(scientific), "%.*e", digits - 1, value);
+	print(scientific, sizeof(scientific), "%.*e", digits - 1, value);
 	exponent = written_exponent(scientific);
-	if (exponent >= digits - 1 && exponent < 15)
-		snprintf(plain, sizeof(plain), "%.0f", value); /* more digits than were asked for */
-	uselocale(before);
 	if (exponent < -4 || exponent >= 15)
 		return group_digits(scientific, out);
 	if (exponent < digits - 1)
 		move_point(scientific, exponent, plain);
+	else
+		print(plain, sizeof(plain), "%.0f", value); /* more digits than were asked for */
 	return group_digits(plain, out);
 }
 
@@ -241,7 +233,6 @@ char *rfl_num_fixed(double value, int decimals, char out[RFL_NUM_MAX])
 {
 	char plain[RFL_NUM_MAX];
 	double least;
-	locale_t before;
 
 	if (isnan(value)) {
 		snprintf(out, RFL_NUM_MAX, "n/a");
@@ -251,13 +242,11 @@ char *rfl_num_fixed(double value, int decimals, char out[RFL_NUM_MAX])
 		return rfl_num_people(value, 17, out);
 	decimals = decimals < 0 ? 0 : decimals > 9 ? 9 : decimals;
 	least = pow(10, -decimals);
-	before = enter_c_locale();
 	if (value != 0 && fabs(value) < least / 2)
-		snprintf(plain, sizeof(plain), value > 0 ? "<%.*f" : ">%.*f", decimals,
-			 value > 0 ? least : -least);
+		print(plain, sizeof(plain), value > 0 ? "<%.*f" : ">%.*f", decimals,
+		      value > 0 ? least : -least);
 	else
-		snprintf(plain, sizeof(plain), "%.*f", decimals, value);
-	uselocale(before);
+		print(plain, sizeof(plain), "%.*f", decimals, value);
 	return group_digits(plain, out);
 }
 
@@ -279,7 +268,7 @@ static bool parse_short(const char *text, double *ret)
 	static const double powers[] = { 1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
 					 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15 };
 	uint64_t whole = 0;
-	size_t digits = 0, behind = 0;
+	size_t digits = 0, decimals = 0;
 	bool point = false;
 
 	for (; *text; text++) {
@@ -291,29 +280,23 @@ static bool parse_short(const char *text, double *ret)
 			return false;
 		whole = 10 * whole + (uint64_t)(*text - '0');
 		digits++;
-		behind += point;
+		decimals += point;
 	}
-	if (digits == 0 || FLT_EVAL_METHOD != 0) /* of more precision would be rounded twice */
+	if (digits == 0 || FLT_EVAL_METHOD != 0) /* wider arithmetic would round twice */
 		return false;
-	*ret = (double)whole / powers[behind];
+	*ret = (double)whole / powers[decimals];
 	return true;
 }
 
 enum rfl_rc rfl_num_parse_double(const char *text, const char *what, double *ret,
 				 struct rfl_err *err)
 {
-	locale_t before;
 	double value;
 	char *end;
 
 	if (parse_short(text, ret))
 		return RFL_OK;
-	if (!starts_as_number(text) || strpbrk(text, "xX"))
-		return rfl_fail(err, RFL_EFORMAT, 0, "%s: '%s' is not a number", what, text);
-	before = enter_c_locale();
-	value = strtod(text, &end);
-	uselocale(before);
-	if (*end != '\0')
+	if (!starts_as_number(text) || strpbrk(text, "xX") || (value = scan(text, &end), *end))
 		return rfl_fail(err, RFL_EFORMAT, 0, "%s: '%s' is not a number", what, text);
 	if (isinf(value))
 		return rfl_fail(err, RFL_EFORMAT, 0, "%s: '%s' is too large for a double", what,
@@ -340,7 +323,7 @@ enum rfl_rc rfl_num_parse_int(const char *text, const char *what, int64_t *ret, 
 	return RFL_OK;
 }
 
-/* What a size's unit stands for; 0: no unit that is known. */
+/* Bytes of a unit; 0: not a known unit. */
 static double bytes_of_unit(const char *unit)
 {
 	static const struct {
@@ -362,14 +345,11 @@ static double bytes_of_unit(const char *unit)
 enum rfl_rc rfl_num_parse_bytes(const char *text, const char *what, int64_t *ret,
 				struct rfl_err *err)
 {
-	locale_t before;
 	double value = 0, unit = 0;
 	char *end;
 
 	if (starts_as_number(text) && !strpbrk(text, "xX")) {
-		before = enter_c_locale();
-		value = strtod(text, &end);
-		uselocale(before);
+		value = scan(text, &end);
 		unit = bytes_of_unit(end + strspn(end, " "));
 	}
 	if (unit == 0)
