@@ -28,25 +28,24 @@
 
 static enum rfl_rc fail_errno(struct rfl_err *err, const char *path, const char *what)
 {
+	if (errno == ENOMEM)
+		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
 	return rfl_fail(err, RFL_EIO, errno, "%s: %s: %s", path, what, strerror(errno));
 }
 
-static ssize_t read_some(int fd, void *data, size_t size)
+/* The folder that a file is in, malloc'ed; NULL out of memory. */
+static char *folder_of(const char *path)
 {
-	ssize_t n;
+	const char *base = rfl_path_base(path);
 
-	do
-		n = read(fd, data, size);
-	while (n < 0 && errno == EINTR);
-	return n;
+	return base == path ? strdup(".") : strndup(path, (size_t)(base - path));
 }
 
 /* Where others may write to the folder too, a link of theirs may point at any file of ours: only
  * one that we, root or the folder's owner made is followed. */
 static bool is_foreign_link(const char *path)
 {
-	const char *base = rfl_path_base(path);
-	char *folder = base == path ? strdup(".") : strndup(path, (size_t)(base - path));
+	char *folder = folder_of(path);
 	struct stat link, in;
 	bool foreign = lstat(path, &link) == 0 && S_ISLNK(link.st_mode) &&
 		       link.st_uid != geteuid() && link.st_uid != 0 &&
@@ -64,7 +63,7 @@ static enum rfl_rc fail_foreign_link(struct rfl_err *err, const char *path)
 			path);
 }
 
-/* O_NOFOLLOW, because a link may take the name after we have looked. */
+/* O_NOFOLLOW, because a link may take the name after the check. */
 static int open_own(const char *path, int flags)
 {
 	int fd = open(path, flags | O_CLOEXEC | O_NOFOLLOW, 0666);
@@ -74,9 +73,12 @@ static int open_own(const char *path, int flags)
 	return fd;
 }
 
-static enum rfl_rc open_for_reading(const char *path, int *ret, struct rfl_err *err)
+enum rfl_rc rfl_file_read(const char *path, struct rfl_buf *out, struct rfl_err *err)
 {
+	char block[BLOCK_SIZE];
+	enum rfl_rc rc;
 	struct stat st;
+	ssize_t n = 1;
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 
 	if (fd < 0)
@@ -85,26 +87,14 @@ static enum rfl_rc open_for_reading(const char *path, int *ret, struct rfl_err *
 		close(fd);
 		return rfl_fail(err, RFL_EIO, EISDIR, "%s: is a folder, not a file", path);
 	}
-	*ret = fd;
-	return RFL_OK;
-}
-
-enum rfl_rc rfl_file_read(const char *path, struct rfl_buf *out, struct rfl_err *err)
-{
-	char block[BLOCK_SIZE];
-	enum rfl_rc rc;
-	ssize_t n;
-	int fd;
-
-	rc = open_for_reading(path, &fd, err);
-	if (rc != RFL_OK)
-		return rc;
-	while ((n = read_some(fd, block, sizeof(block))) > 0 && !out->failed)
-		rfl_buf_append(out, block, (size_t)n);
-	if (n < 0)
-		rc = fail_errno(err, path, "cannot read");
-	else
-		rc = rfl_buf_check(out, path, err);
+	while (n > 0 && !out->failed) {
+		do
+			n = read(fd, block, sizeof(block));
+		while (n < 0 && errno == EINTR);
+		if (n > 0)
+			rfl_buf_append(out, block, (size_t)n);
+	}
+	rc = n < 0 ? fail_errno(err, path, "cannot read") : rfl_buf_check(out, path, err);
 	close(fd);
 	return rc;
 }
@@ -149,16 +139,9 @@ static enum rfl_rc finish(int fd, const char *path, const void *data, size_t len
 /* A new name in a folder reaches the disk with the folder. Best effort: the data is safe. */
 static void sync_folder_of(const char *path)
 {
-	char *folder = strdup(path);
-	char *slash;
-	int fd;
+	char *folder = folder_of(path);
+	int fd = folder ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
 
-	if (!folder)
-		return;
-	slash = strrchr(folder, '/');
-	if (slash)
-		slash[slash == folder ? 1 : 0] = '\0';
-	fd = open(slash ? folder : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	free(folder);
 	if (fd < 0)
 		return;
@@ -166,52 +149,62 @@ static void sync_folder_of(const char *path)
 	close(fd);
 }
 
-/* Create "<path>.tmp.<pid>.<n>", with the permissions that the target has or would get. */
-static int open_neighbour(const char *path, const struct stat *target, char *name, size_t size)
+/* Create "<path>.tmp.<pid>.<n>", with the permissions that the target has or would get. The caller
+ * frees the name; -1 with errno: there is none. */
+static int open_neighbour(const char *path, const struct stat *target, char **name)
 {
 	static atomic_uint counter;
+	const size_t size = strlen(path) + 48;
 	int fd;
 
+	*name = malloc(size);
+	if (!*name) {
+		errno = ENOMEM;
+		return -1;
+	}
 	do {
-		snprintf(name, size, "%s.tmp.%ld.%u", path, (long)getpid(),
+		snprintf(*name, size, "%s.tmp.%ld.%u", path, (long)getpid(),
 			 atomic_fetch_add(&counter, 1));
-		fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+		fd = open(*name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 	} while (fd < 0 && errno == EEXIST);
-	if (fd >= 0 && target)
+	if (fd < 0) {
+		const int code = errno;
+
+		free(*name);
+		*name = NULL;
+		errno = code;
+	} else if (target) {
 		(void)fchmod(fd, target->st_mode & 0777);
+	}
 	return fd;
 }
 
 enum rfl_rc rfl_file_neighbour(const char *path, char **name, FILE **ret, struct rfl_err *err)
 {
-	size_t size = strlen(path) + 48;
 	struct stat target;
-	int fd;
+	const int fd = open_neighbour(path, stat(path, &target) == 0 ? &target : NULL, name);
+	enum rfl_rc rc;
 
-	*name = malloc(size);
-	if (!*name)
-		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
-	fd = open_neighbour(path, stat(path, &target) == 0 ? &target : NULL, *name, size);
 	*ret = fd < 0 ? NULL : fdopen(fd, "w");
 	if (*ret)
 		return RFL_OK;
-	(void)fail_errno(err, path, "cannot create a file beside it");
+	rc = fail_errno(err, path, "cannot create a file beside it");
 	if (fd >= 0) {
 		close(fd);
 		unlink(*name);
+		free(*name);
+		*name = NULL;
 	}
-	free(*name);
-	*name = NULL;
-	return RFL_EIO;
+	return rc;
 }
 
 void rfl_file_sweep(const char *path)
 {
 	const char *base = rfl_path_base(path);
-	char *folder = base == path ? strdup(".") : strndup(path, (size_t)(base - path));
-	DIR *dir = folder ? opendir(folder) : NULL;
-	const struct dirent *entry;
 	const size_t len = strlen(base);
+	const struct dirent *entry;
+	char *folder = folder_of(path);
+	DIR *dir = folder ? opendir(folder) : NULL;
 
 	while (dir && (entry = readdir(dir)) != NULL) {
 		const char *end = entry->d_name + len;
@@ -236,18 +229,12 @@ void rfl_file_sweep(const char *path)
 static enum rfl_rc replace_file(const char *path, const struct stat *target, const void *data,
 				size_t len, struct rfl_err *err)
 {
-	size_t size = strlen(path) + 48;
-	char *name = malloc(size);
+	char *name;
+	int fd = open_neighbour(path, target, &name);
 	enum rfl_rc rc;
-	int fd;
 
-	if (!name)
-		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
-	fd = open_neighbour(path, target, name, size);
-	if (fd < 0) {
-		rc = fail_errno(err, path, "cannot create");
-		goto done;
-	}
+	if (fd < 0)
+		return fail_errno(err, path, "cannot create");
 	rc = finish(fd, path, data, len, err);
 	if (rc == RFL_OK && rename(name, path) != 0)
 		rc = fail_errno(err, path, "cannot replace");
@@ -255,7 +242,6 @@ static enum rfl_rc replace_file(const char *path, const struct stat *target, con
 		sync_folder_of(path);
 	else
 		unlink(name);
-done:
 	free(name);
 	return rc;
 }
@@ -280,8 +266,6 @@ enum rfl_rc rfl_file_write(const char *path, const void *data, size_t len, struc
 		return finish(fd, path, data, len, err);
 	}
 	target = realpath(path, NULL); /* a link stays a link */
-	if (!target && errno == ENOMEM)
-		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
 	if (!target)
 		return fail_errno(err, path, "cannot resolve");
 	rc = replace_file(target, &st, data, len, err);
@@ -304,7 +288,7 @@ enum rfl_rc rfl_file_create(const char *path, const void *data, size_t len, stru
 	return rc;
 }
 
-/* Still the file of that name: nobody put another in its place while we waited. */
+/* Still the file of that name: it was not replaced while we waited. */
 static bool is_current(int fd, const char *path)
 {
 	struct stat ours, named;
@@ -342,14 +326,8 @@ static int lock_whole(int fd, int how, const char *path)
 	return try_lock(fd, how);
 }
 
-/* A device: nobody else appends to it. */
-static bool has_no_locks(int code)
-{
-	return code == EINVAL || code == ENOTSUP || code == EOPNOTSUPP;
-}
-
-/* Open and lock, again where the name has moved on. Readers go on without a lock where there are
- * none. */
+/* Open and lock, again if the file was replaced meanwhile. A device has no locks, and no one else
+ * appends to it; readers continue without a lock where there are none. */
 static enum rfl_rc open_locked(const char *path, int flags, int how, int *ret, struct rfl_err *err)
 {
 	for (;;) {
@@ -363,7 +341,8 @@ static enum rfl_rc open_locked(const char *path, int flags, int how, int *ret, s
 					how == LOCK_EX ? "cannot open for appending: " : "",
 					strerror(code));
 		code = lock_whole(fd, how, path);
-		if (code != 0 && how == LOCK_EX && !has_no_locks(code)) {
+		if (code != 0 && how == LOCK_EX && code != EINVAL && code != ENOTSUP &&
+		    code != EOPNOTSUPP) {
 			close(fd);
 			return rfl_fail(err, RFL_EIO, code, "%s: cannot lock: %s", path,
 					strerror(code));
@@ -467,27 +446,23 @@ enum rfl_rc rfl_file_mkdirs(const char *path, struct rfl_err *err)
 	part = strdup(path);
 	if (!part)
 		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
-	for (char *slash = strchr(part + 1, '/'); slash && rc == RFL_OK;
-	     slash = strchr(slash + 1, '/')) {
-		*slash = '\0';
+	for (char *slash = part; slash && rc == RFL_OK;) {
+		slash = strchr(slash + 1, '/');
+		if (slash)
+			*slash = '\0';
 		rc = make_folder(part, err);
-		*slash = '/';
+		if (slash)
+			*slash = '/';
 	}
-	if (rc == RFL_OK)
-		rc = make_folder(part, err);
 	free(part);
 	return rc;
 }
 
 enum rfl_rc rfl_file_mkdirs_for(const char *path, struct rfl_err *err)
 {
-	const char *base = rfl_path_base(path);
+	char *folder = folder_of(path);
 	enum rfl_rc rc;
-	char *folder;
 
-	if (base == path)
-		return RFL_OK;
-	folder = strndup(path, (size_t)(base - path));
 	if (!folder)
 		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
 	rc = rfl_file_mkdirs(folder, err);
