@@ -1,15 +1,45 @@
 /*
- * table.c - the cells of a table. table_render.c turns them into text.
+ * table.c - the cells of a table, and its four renderings.
  */
-#include "base/table_impl.h"
+#include "base/table.h"
 
 #include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
+#include "base/csv.h"
+#include "base/json.h"
+#include "base/num.h"
+#include "base/text.h"
+
+#define UNKNOWN "-" /* what people see where nothing is known */
+
 const char *const rfl_format_names[] = { "table", "csv", "json", "md", NULL };
 
-struct rfl_table *rfl_table_new(const struct rfl_column *columns, size_t n)
+struct cell {
+	enum { CELL_NULL, CELL_TEXT, CELL_INT, CELL_REAL } kind;
+	union {
+		const char *text;
+		int64_t integer;
+		double real;
+	};
+};
+
+struct rfl_table {
+	struct rfl_arena *arena; /* texts and notes */
+	struct rfl_column *columns;
+	size_t ncolumns;
+	struct cell *cells; /* row by row */
+	size_t ncells, cells_cap;
+	const char **notes;
+	size_t nnotes, notes_cap;
+	bool failed; /* out of memory on the way */
+};
+
+struct rfl_table *rfl_table_of(const struct rfl_column *columns, size_t n, unsigned given)
 {
 	struct rfl_table *t = calloc(1, sizeof(*t));
 
@@ -21,9 +51,15 @@ struct rfl_table *rfl_table_new(const struct rfl_column *columns, size_t n)
 		rfl_table_free(t);
 		return NULL;
 	}
-	memcpy(t->columns, columns, n * sizeof(*columns));
-	t->ncolumns = n;
+	for (size_t i = 0; i < n; i++)
+		if ((columns[i].when & ~given) == 0)
+			t->columns[t->ncolumns++] = columns[i];
 	return t;
+}
+
+struct rfl_table *rfl_table_new(const struct rfl_column *columns, size_t n)
+{
+	return rfl_table_of(columns, n, ~0U);
 }
 
 void rfl_table_free(struct rfl_table *t)
@@ -37,57 +73,64 @@ void rfl_table_free(struct rfl_table *t)
 	free(t);
 }
 
-/* The next cell, or NULL after a failure. */
-static struct rfl_table__cell *new_cell(struct rfl_table *t, enum rfl_table__kind kind)
+static void add_cell(struct rfl_table *t, struct cell cell)
 {
-	if (t->failed)
-		return NULL;
-	if (rfl_grow(&t->cells, &t->cells_cap, t->ncells + 1, SIZE_MAX, NULL)) {
-		t->failed = true;
-		return NULL;
-	}
-	t->cells[t->ncells] = (struct rfl_table__cell){ .kind = kind };
-	return &t->cells[t->ncells++];
+	t->failed = t->failed || rfl_grow(&t->cells, &t->cells_cap, t->ncells + 1, SIZE_MAX, NULL);
+	if (!t->failed)
+		t->cells[t->ncells++] = cell;
 }
 
 void rfl_table_null(struct rfl_table *t)
 {
-	(void)new_cell(t, RFL_TABLE__NULL);
+	add_cell(t, (struct cell){ .kind = CELL_NULL });
 }
 
 void rfl_table_text(struct rfl_table *t, const char *value)
 {
-	struct rfl_table__cell *cell;
+	const char *copy = value ? rfl_arena_strdup(t->arena, value) : NULL;
 
-	if (!value) {
-		rfl_table_null(t);
-		return;
-	}
-	cell = new_cell(t, RFL_TABLE__TEXT);
-	if (!cell)
-		return;
-	cell->text = rfl_arena_strdup(t->arena, value);
-	if (!cell->text) {
-		t->ncells--;
-		t->failed = true;
-	}
+	t->failed = t->failed || (value && !copy);
+	add_cell(t, (struct cell){ .kind = copy ? CELL_TEXT : CELL_NULL, .text = copy });
 }
 
 void rfl_table_int(struct rfl_table *t, int64_t value)
 {
-	struct rfl_table__cell *cell = new_cell(t, RFL_TABLE__INT);
-
-	if (cell)
-		cell->integer = value;
+	add_cell(t, (struct cell){ .kind = value == RFL_INT_UNKNOWN ? CELL_NULL : CELL_INT,
+				   .integer = value });
 }
 
 void rfl_table_real(struct rfl_table *t, double value)
 {
-	struct rfl_table__cell *cell =
-		new_cell(t, isnan(value) ? RFL_TABLE__NULL : RFL_TABLE__REAL);
+	add_cell(t, (struct cell){ .kind = isnan(value) ? CELL_NULL : CELL_REAL, .real = value });
+}
 
-	if (cell)
-		cell->real = value;
+static void add_member(struct rfl_table *t, const struct rfl_column *c, const void *row)
+{
+	union {
+		const char *text;
+		int small;
+		int64_t integer;
+		double real;
+	} v;
+
+	if (c->put) {
+		c->put(t, row);
+		return;
+	}
+	memcpy(&v, (const char *)row + c->at, c->size);
+	if (c->kind == RFL_COLUMN_TEXT)
+		rfl_table_text(t, v.text);
+	else if (c->kind == RFL_COLUMN_REAL)
+		rfl_table_real(t, v.real);
+	else
+		rfl_table_int(t, c->size == sizeof(v.small) ? v.small : v.integer);
+}
+
+void rfl_table_add(struct rfl_table *t, const void *rows, size_t n, size_t row_size)
+{
+	for (size_t r = 0; t && r < n; r++)
+		for (size_t c = 0; c < t->ncolumns; c++)
+			add_member(t, &t->columns[c], (const char *)rows + r * row_size);
 }
 
 size_t rfl_table_rows(const struct rfl_table *t)
@@ -100,7 +143,7 @@ void rfl_table_note(struct rfl_table *t, const char *fmt, ...)
 	struct rfl_buf text;
 	va_list ap;
 
-	if (t->failed)
+	if (!t || t->failed)
 		return;
 	rfl_buf_init(&text, 0);
 	va_start(ap, fmt);
@@ -124,4 +167,256 @@ void rfl_table_note_lines(struct rfl_table *t, const char *lines)
 		rfl_table_note(t, "%.*s", (int)len, lines);
 		lines += len + (lines[len] == '\n');
 	}
+}
+
+/* What is left of a number under the column's title. Zero is not a rounded number. */
+static const char *number_for_people(const struct rfl_column *c, double value,
+				     char out[RFL_NUM_MAX])
+{
+	if (value == 0)
+		return "0";
+	if (c->scale != 0)
+		value /= c->scale;
+	if (c->decimals > 0)
+		return rfl_num_fixed(value, c->decimals, out);
+	return rfl_num_people(value, c->digits > 0 ? c->digits : 4, out);
+}
+
+/* The text of the i-th cell as people read it; `number` is room for it when it is no text yet. */
+static const char *for_people(const struct rfl_table *t, size_t i, char number[RFL_NUM_MAX])
+{
+	const struct rfl_column *c = &t->columns[i % t->ncolumns];
+	const struct cell *cell = &t->cells[i];
+	bool scaled = (c->scale != 0 && c->scale != 1) || c->decimals > 0;
+
+	switch (cell->kind) {
+	case CELL_NULL:
+		return UNKNOWN;
+	case CELL_TEXT:
+		return cell->text;
+	case CELL_INT:
+		return scaled ? number_for_people(c, (double)cell->integer, number)
+			      : rfl_num_grouped(cell->integer, number);
+	case CELL_REAL:
+		break;
+	}
+	return number_for_people(c, cell->real, number);
+}
+
+static void put_notes(const struct rfl_table *t, const char *line_end, struct rfl_buf *out)
+{
+	if (t->nnotes > 0)
+		rfl_buf_putc(out, '\n');
+	for (size_t i = 0; i < t->nnotes; i++) {
+		rfl_buf_puts(out, t->notes[i]);
+		rfl_buf_puts(out, i + 1 < t->nnotes ? line_end : "\n");
+	}
+}
+
+/* Columns on a terminal: characters, not bytes. */
+static size_t width_of(const char *s)
+{
+	size_t n = 0;
+
+	for (; *s != '\0'; s++)
+		n += ((unsigned char)*s & 0xc0) != 0x80;
+	return n;
+}
+
+static void repeat(struct rfl_buf *out, char c, size_t n)
+{
+	while (n-- > 0)
+		rfl_buf_putc(out, c);
+}
+
+static void put_aligned(const struct rfl_table *t, size_t column, const char *s, size_t width,
+			struct rfl_buf *out)
+{
+	size_t pad = width - width_of(s);
+	bool right = t->columns[column].kind != RFL_COLUMN_TEXT;
+
+	if (column > 0)
+		rfl_buf_puts(out, "  ");
+	if (right)
+		repeat(out, ' ', pad);
+	for (; *s != '\0'; s++) /* one line stays one line */
+		rfl_buf_putc(out, *s == '\n' || *s == '\r' || *s == '\t' ? ' ' : *s);
+	if (column + 1 == t->ncolumns)
+		rfl_buf_putc(out, '\n');
+	else if (!right) /* no blanks at the end of a line */
+		repeat(out, ' ', pad);
+}
+
+static enum rfl_rc render_text(const struct rfl_table *t, struct rfl_buf *out, struct rfl_err *err)
+{
+	struct rfl_arena *a = rfl_arena_new(SIZE_MAX / 2);
+	const char **shown = a ? rfl_arena_array(a, t->ncells, sizeof(*shown)) : NULL;
+	size_t *widths = a ? rfl_arena_array(a, t->ncolumns, sizeof(*widths)) : NULL;
+	bool ok = shown && widths;
+
+	for (size_t c = 0; ok && c < t->ncolumns; c++)
+		widths[c] = width_of(t->columns[c].title);
+	for (size_t i = 0; ok && i < t->ncells; i++) {
+		char number[RFL_NUM_MAX];
+		const char *text = for_people(t, i, number);
+		size_t *width = &widths[i % t->ncolumns];
+
+		shown[i] = text == number ? rfl_arena_strdup(a, number) : text;
+		ok = shown[i] != NULL;
+		if (ok && width_of(shown[i]) > *width)
+			*width = width_of(shown[i]);
+	}
+	if (!ok) {
+		rfl_arena_free(a);
+		return rfl_fail(err, RFL_ENOMEM, 0, "table: out of memory");
+	}
+	for (size_t c = 0; c < t->ncolumns; c++)
+		put_aligned(t, c, t->columns[c].title, widths[c], out);
+	for (size_t c = 0; c < t->ncolumns; c++) {
+		rfl_buf_puts(out, c ? "  " : "");
+		repeat(out, '-', widths[c]);
+	}
+	rfl_buf_putc(out, '\n');
+	for (size_t i = 0; i < t->ncells; i++)
+		put_aligned(t, i % t->ncolumns, shown[i], widths[i % t->ncolumns], out);
+	put_notes(t, "\n", out);
+	rfl_arena_free(a);
+	return RFL_OK;
+}
+
+static void put_markdown(const struct rfl_table *t, size_t i, const char *s, struct rfl_buf *out)
+{
+	rfl_buf_puts(out, i % t->ncolumns ? " | " : "| ");
+	for (; *s != '\0'; s++) {
+		if (*s == '\n')
+			rfl_buf_puts(out, "<br>");
+		else if (*s == '|' || *s == '\\')
+			rfl_buf_printf(out, "\\%c", *s);
+		else if (*s != '\r')
+			rfl_buf_putc(out, *s);
+	}
+	if ((i + 1) % t->ncolumns == 0)
+		rfl_buf_puts(out, " |\n");
+}
+
+static void render_markdown(const struct rfl_table *t, struct rfl_buf *out)
+{
+	char number[RFL_NUM_MAX];
+
+	for (size_t c = 0; c < t->ncolumns; c++)
+		put_markdown(t, c, t->columns[c].title, out);
+	for (size_t c = 0; c < t->ncolumns; c++)
+		rfl_buf_puts(out, t->columns[c].kind != RFL_COLUMN_TEXT ? "|---:" : "|:---");
+	rfl_buf_puts(out, "|\n");
+	for (size_t i = 0; i < t->ncells; i++)
+		put_markdown(t, i, for_people(t, i, number), out);
+	put_notes(t, "  \n", out); /* two blanks: a line break */
+}
+
+static enum rfl_rc render_csv(const struct rfl_table *t, struct rfl_buf *out, struct rfl_err *err)
+{
+	const char **fields = rfl_alloc_array(t->ncolumns, sizeof(*fields));
+	char(*numbers)[RFL_NUM_MAX] = rfl_alloc_array(t->ncolumns, sizeof(*numbers));
+	enum rfl_rc rc = RFL_OK;
+
+	if (!fields || !numbers) {
+		rc = rfl_fail(err, RFL_ENOMEM, 0, "table: out of memory");
+		goto done;
+	}
+	for (size_t c = 0; c < t->ncolumns; c++)
+		fields[c] = t->columns[c].key;
+	rfl_csv_write_row(out, fields, t->ncolumns);
+	for (size_t i = 0; i < t->ncells; i++) {
+		const struct cell *cell = &t->cells[i];
+		size_t c = i % t->ncolumns;
+
+		fields[c] = cell->kind == CELL_TEXT ? cell->text : numbers[c];
+		if (cell->kind == CELL_NULL)
+			numbers[c][0] = '\0';
+		else if (cell->kind == CELL_INT)
+			(void)snprintf(numbers[c], RFL_NUM_MAX, "%lld", (long long)cell->integer);
+		else if (cell->kind == CELL_REAL)
+			rfl_num_exact(cell->real, numbers[c]);
+		if (c + 1 == t->ncolumns)
+			rfl_csv_write_row(out, fields, t->ncolumns);
+	}
+done:
+	free(fields);
+	free(numbers);
+	return rc;
+}
+
+static void put_json_cell(const struct cell *cell, struct rfl_buf *out)
+{
+	switch (cell->kind) {
+	case CELL_NULL:
+		rfl_buf_puts(out, "null");
+		break;
+	case CELL_TEXT:
+		rfl_json_write_string(out, cell->text, strlen(cell->text));
+		break;
+	case CELL_INT:
+		rfl_buf_printf(out, "%lld", (long long)cell->integer);
+		break;
+	case CELL_REAL:
+		rfl_json_write_real(out, cell->real);
+		break;
+	}
+}
+
+/* One object per line: as easy for grep as for a parser. */
+static void render_json(const struct rfl_table *t, struct rfl_buf *out)
+{
+	rfl_buf_puts(out, t->ncells ? "[\n" : "[");
+	for (size_t i = 0; i < t->ncells; i++) {
+		const char *key = t->columns[i % t->ncolumns].key;
+
+		rfl_buf_puts(out, i % t->ncolumns ? ", " : "  {");
+		rfl_json_write_string(out, key, strlen(key));
+		rfl_buf_puts(out, ": ");
+		put_json_cell(&t->cells[i], out);
+		if ((i + 1) % t->ncolumns == 0)
+			rfl_buf_puts(out, i + 1 < t->ncells ? "},\n" : "}\n");
+	}
+	rfl_buf_puts(out, "]\n");
+}
+
+enum rfl_rc rfl_table_render(const struct rfl_table *t, enum rfl_format format, struct rfl_buf *out,
+			     struct rfl_err *err)
+{
+	const size_t begin = out->len;
+	enum rfl_rc rc = RFL_OK;
+
+	if (t->failed)
+		return rfl_fail(err, RFL_ENOMEM, 0, "table: out of memory");
+	if (t->ncolumns && t->ncells % t->ncolumns != 0)
+		return rfl_fail(err, RFL_EINVAL, 0, "table: the last row has %zu of %zu cells",
+				t->ncells % t->ncolumns, t->ncolumns);
+	switch (format) {
+	case RFL_FORMAT_TABLE:
+		rc = render_text(t, out, err);
+		break;
+	case RFL_FORMAT_CSV:
+		rc = render_csv(t, out, err);
+		break;
+	case RFL_FORMAT_JSON:
+		render_json(t, out);
+		break;
+	case RFL_FORMAT_MD:
+		render_markdown(t, out);
+		break;
+	}
+	if (format == RFL_FORMAT_TABLE || format == RFL_FORMAT_MD)
+		rfl_text_mask_from(out, begin);
+	return rc == RFL_OK ? rfl_buf_check(out, "table", err) : rc;
+}
+
+enum rfl_rc rfl_table_finish(struct rfl_table *take_t, enum rfl_format format, struct rfl_buf *out,
+			     struct rfl_err *err)
+{
+	enum rfl_rc rc = take_t ? rfl_table_render(take_t, format, out, err)
+				: rfl_fail(err, RFL_ENOMEM, 0, "table: out of memory");
+
+	rfl_table_free(take_t);
+	return rc;
 }

@@ -3,6 +3,17 @@
  *
  * CSV and JSON carry the exact values under the column's key; text and Markdown carry them as a
  * person reads them, under the column's title, with '?' for what must not reach a terminal.
+ *
+ *	static const struct rfl_column columns[] = {
+ *		{ RFL_CELL(struct point, name), .key = "name", .title = "Name" },
+ *		{ RFL_CELL(struct point, time_s), .key = "time_s", .title = "Time (ms)",
+ *		  .kind = RFL_COLUMN_REAL, .scale = 1e-3 },
+ *	};
+ *	struct rfl_table *t = rfl_table_of(columns, RFL_ARRAY_LEN(columns), 0);
+ *
+ *	rfl_table_add(t, points, npoints, sizeof(*points));
+ *	rfl_table_note(t, "Times are means of %d runs.", runs);
+ *	return rfl_table_finish(t, format, out, err);
  */
 #ifndef RFL_BASE_TABLE_H
 #define RFL_BASE_TABLE_H
@@ -24,27 +35,45 @@ enum rfl_column_kind {
 	RFL_COLUMN_REAL, /**< `digits` significant digits for people */
 };
 
+/** An integer that is not known, in a member that a column shows. */
+#define RFL_INT_UNKNOWN INT64_MIN
+
+struct rfl_table;
+
 struct rfl_column {
 	const char *key;   /**< machine name: "forward_macs" */
 	const char *title; /**< for people: "Forward MACs" */
 	enum rfl_column_kind kind;
-	int digits;   /**< significant digits of a real, 0 for 4 */
-	int decimals; /**< digits behind the point in place of significant ones; 0: not */
-	double scale; /**< people see value / scale (1e9 under a title in G); 0 for 1 */
+	int digits;    /**< significant digits of a real, 0 for 4 */
+	int decimals;  /**< digits after the point in place of significant ones; 0: not */
+	double scale;  /**< people see value / scale (1e9 under a title in G); 0 for 1 */
+	unsigned when; /**< rfl_table_of() leaves the column out unless it is given these flags */
+	/** The member of a row that rfl_table_add() shows, by RFL_CELL(): a const char *, an int,
+	 * int64_t or size_t, or a double, as `kind` says. */
+	size_t at, size;
+	/** In place of a member: adds one cell. */
+	void (*put)(struct rfl_table *t, const void *row);
 };
 
-struct rfl_table;
+/** Which member of its row a column shows. */
+#define RFL_CELL(type, member) .at = offsetof(type, member), .size = sizeof(((type *)NULL)->member)
 
 /** @param columns  copied; strings are borrowed and must outlive the table. NULL when out of memory
  */
 struct rfl_table *rfl_table_new(const struct rfl_column *columns, size_t n) RFL_WARN_UNUSED;
+/** The same with those columns whose `when` is among `given`. */
+struct rfl_table *rfl_table_of(const struct rfl_column *columns, size_t n,
+			       unsigned given) RFL_WARN_UNUSED;
 void rfl_table_free(struct rfl_table *t);
+
+/** Add a row for each element of an array of structs. Accepts NULL for t. */
+void rfl_table_add(struct rfl_table *t, const void *rows, size_t n, size_t row_size);
 
 /* Cells are added from left to right; a row ends when its last column is filled. Failure is sticky
  * and reported by rfl_table_render(). Text is copied. */
 void rfl_table_text(struct rfl_table *t, const char *value); /* NULL: not known */
-void rfl_table_int(struct rfl_table *t, int64_t value);
-void rfl_table_real(struct rfl_table *t, double value); /* NaN: not known */
+void rfl_table_int(struct rfl_table *t, int64_t value);      /* RFL_INT_UNKNOWN: not known */
+void rfl_table_real(struct rfl_table *t, double value);      /* NaN: not known */
 void rfl_table_null(struct rfl_table *t);
 
 size_t rfl_table_rows(const struct rfl_table *t);
@@ -57,6 +86,10 @@ void rfl_table_note_lines(struct rfl_table *t, const char *lines);
 
 /** JSON gives an array of objects. @return RFL_OK or RFL_ENOMEM */
 enum rfl_rc rfl_table_render(const struct rfl_table *t, enum rfl_format format, struct rfl_buf *out,
+			     struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** Render a table and free it. @param take_t  NULL is one that could not be made: RFL_ENOMEM */
+enum rfl_rc rfl_table_finish(struct rfl_table *take_t, enum rfl_format format, struct rfl_buf *out,
 			     struct rfl_err *err) RFL_WARN_UNUSED;
 
 #endif

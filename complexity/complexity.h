@@ -25,7 +25,7 @@
  * memory.h   what a step takes of a memory, and the largest batch that fits
  * peer.h     what other counters would say
  * net/file.h networks as JSON files
- * summary.h  all of it for several networks and batches, as JSON, tables and layer lists
+ * summary.h  all of it for one network, by module, layer or kind of operation
  * op.h       the table of operations: what each one is called, owns and costs
  *
  * To write: net/build.h (how a zoo file writes a network down), zoo/impl.h (how a family joins the

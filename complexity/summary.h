@@ -1,12 +1,6 @@
 /*
- * summary.h - what `roofline complexity` reports: several networks at several batches, each counted
- * in inference and in training, as a JSON document, as tables and as a list of layers.
- *
- * A summary is one network (a model at one context length, or a user's own) at one batch at a time:
- * rfl_summary_at() moves it to the next batch without allocating. The functions that write tables
- * and documents move it through all batches of the options themselves.
- *
- * The JSON document is published as docs/complexity.schema.json.
+ * summary.h - one network (a model at one context length, or a user's own) counted in inference and
+ * in training, at one batch at a time: rfl_summary_at() moves it to the next without allocating.
  */
 #ifndef RFL_COMPLEXITY_SUMMARY_H
 #define RFL_COMPLEXITY_SUMMARY_H
@@ -15,20 +9,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <jansson.h>
-
 #include "base/buf.h"
 #include "base/err.h"
-#include "base/table.h"
 #include "complexity/count.h"
 #include "complexity/count/memory.h"
 #include "complexity/net.h"
 #include "complexity/peer.h"
 #include "complexity/zoo.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 /** How rows are gathered: one per model, per module (the first `depth` parts of the path), per
  * operation in order of execution, or per kind of operation. */
@@ -237,21 +224,13 @@ enum rfl_rc rfl_summary_fit(struct rfl_summary *s, const struct rfl_summary_opti
 			    int64_t bytes, int64_t context_batch,
 			    struct rfl_err *err) RFL_WARN_UNUSED;
 
+/** Append what each option that is not in use yet would make of the peak of one sample, and all of
+ * them together: " What would help: --checkpoint 1 (peak 3 GiB), ...", or nothing. */
+enum rfl_rc rfl_summary_fit_help(const struct rfl_summary *s, struct rfl_buf *text,
+				 struct rfl_err *err) RFL_WARN_UNUSED;
+
 /** Parameters, buffers and 16-bit copies at the batch of a fit. */
 int64_t rfl_fit_weights(const struct rfl_fit *fit);
-
-/** Where a memory comes from, for the table of what fits. */
-struct rfl_fit_device {
-	const char *name;      /**< "NVIDIA L4", or the bytes as they were given */
-	int64_t memory_bytes;  /**< all of it */
-	int64_t reserve_bytes; /**< of that, not to be used */
-};
-
-/** What fits, one row per summary; all must have a fit. */
-enum rfl_rc rfl_summary_fit_table(struct rfl_summary *const *summaries, size_t n,
-				  const struct rfl_summary_options *options,
-				  const struct rfl_fit_device *device, enum rfl_format format,
-				  struct rfl_buf *out, struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** Our own count of one forward pass of one sample, in the unit that a counter means; of a summary
  * that was counted. */
@@ -261,55 +240,4 @@ int64_t rfl_summary_core(const struct rfl_summary *s, const struct rfl_peer *pee
 enum rfl_rc rfl_summary_peer(struct rfl_summary *s, const struct rfl_peer *peer, int64_t *total,
 			     struct rfl_err *why, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** What the counters of options->peers say beside our own count, one row per network and counter.
- */
-enum rfl_rc rfl_summary_peers_table(struct rfl_summary *const *summaries, size_t n,
-				    const struct rfl_summary_options *options,
-				    enum rfl_format format, struct rfl_buf *out,
-				    struct rfl_err *err) RFL_WARN_UNUSED;
-
-/**
- * The document.
- * @param device   of the fits; NULL: none
- * @param version  of the program
- * @param ret      a new reference on success only
- */
-enum rfl_rc rfl_summary_json(struct rfl_summary *const *summaries, size_t n,
-			     const struct rfl_summary_options *options,
-			     const struct rfl_fit_device *device, const char *version, json_t **ret,
-			     struct rfl_err *err) RFL_WARN_UNUSED;
-
-/**
- * The table that `options` asks for, with the convention under it.
- * @return RFL_OK; RFL_ENOTFOUND for a column that does not exist, naming the nearest; RFL_EINVAL
- * for one that these rows do not have
- */
-enum rfl_rc rfl_summary_table(struct rfl_summary *const *summaries, size_t n,
-			      const struct rfl_summary_options *options, enum rfl_format format,
-			      struct rfl_buf *out, struct rfl_err *err) RFL_WARN_UNUSED;
-
-/** What `--columns` may name: key, title, where it goes, what it needs, what it is. */
-enum rfl_rc rfl_summary_columns_table(enum rfl_format format, struct rfl_buf *out,
-				      struct rfl_err *err) RFL_WARN_UNUSED;
-
-/** Whether any of the networks reads text. */
-bool rfl_summary_any_context(struct rfl_summary *const *summaries, size_t n);
-
-/** Whether a table of these options, or a document, needs options.memory. */
-bool rfl_summary_wants_memory(const struct rfl_summary_options *options);
-
-/** Whether a table of these options needs options.both. */
-bool rfl_summary_wants_both(const struct rfl_summary_options *options);
-
-/** The list of layers of one network as torchsummary writes it: layer, output, parameters, then
- * the sizes. Its batch is the first of the options. */
-enum rfl_rc rfl_summary_text(struct rfl_summary *s, const struct rfl_summary_options *options,
-			     struct rfl_buf *out, struct rfl_err *err) RFL_WARN_UNUSED;
-
-/** The convention of the counts in one sentence, for the foot of a table. */
-extern const char *const rfl_summary_convention;
-
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -1,8 +1,8 @@
 /*
  * summary_fit.c - what of a network fits into a memory: the largest batch, and for a language model
- * the largest context. How it is told is in summary_fit_table.c.
+ * the largest context.
  */
-#include "complexity/summary_impl.h"
+#include "complexity/summary.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
  * summary_fit_help.c - which options would lower the peak of a network that does not fit, and how
  * far.
  */
-#include "complexity/summary_impl.h"
+#include "complexity/summary.h"
 
 #include "base/num.h"
 

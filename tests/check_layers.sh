@@ -2,14 +2,14 @@
 # Includes point down the tower or stay at home, and only cli/ prints, exits or reads the
 # environment.
 #
-#   base < machine < complexity | peaks | profile < data | ledger < runner < roofline < plot < cli
+#   base < machine < complexity | peaks | profile < data | ledger < runner < roofline < plot < report < cli
 #
 # usage: check_layers.sh [ROOT]; exit 0 when clean, 1 with one line per violation.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 cd "${1:-$here/..}"
 
-rooms="base machine complexity peaks profile data ledger runner roofline plot cli"
+rooms="base machine complexity peaks profile data ledger runner roofline plot report cli"
 dirs=""
 for room in $rooms; do
 	if [ -d "$room" ]; then dirs="$dirs $room"; fi
@@ -25,7 +25,7 @@ find $dirs -type f \( -name '*.[ch]' -o -name '*.inc' -o -name '*.cpp' -o -name 
 		awk -f "$here/layout/code.awk" "$file"
 	done | awk '
 BEGIN {
-	split("base 0 machine 1 complexity 2 peaks 2 profile 2 data 3 ledger 3 runner 4 roofline 5 plot 6 cli 7", r, " ")
+	split("base 0 machine 1 complexity 2 peaks 2 profile 2 data 3 ledger 3 runner 4 roofline 5 plot 6 report 7 cli 8", r, " ")
 	for (i = 1; i in r; i += 2) rank[r[i]] = r[i + 1]
 }
 

@@ -5,9 +5,9 @@
 #define RFL_CLI_COMPLEXITY_H
 
 #include "cli/cmd.h"
-#include "complexity/summary.h"
 #include "peaks/devices.h"
 #include "peaks/peaks.h"
+#include "report/complexity.h"
 #include "roofline/attain.h"
 
 #ifdef __cplusplus

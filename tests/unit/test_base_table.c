@@ -147,6 +147,53 @@ static void with_fixed_decimals(void **state)
 	rfl_table_free(t);
 }
 
+/* Columns that say where their cells are, and some that are shown only on request. */
+static void from_structs(void **state)
+{
+	struct row {
+		const char *name;
+		int small;
+		int64_t big;
+		size_t n;
+		double real;
+	};
+	static const struct rfl_column all[] = {
+		{ .key = "name", .title = "Name", RFL_CELL(struct row, name) },
+		{ .key = "small",
+		  .title = "S",
+		  .kind = RFL_COLUMN_INT,
+		  RFL_CELL(struct row, small) },
+		{ .key = "big", .title = "B", .kind = RFL_COLUMN_INT, RFL_CELL(struct row, big) },
+		{ .key = "n",
+		  .title = "N",
+		  .kind = RFL_COLUMN_INT,
+		  .when = 1,
+		  RFL_CELL(struct row, n) },
+		{ .key = "real",
+		  .title = "R",
+		  .kind = RFL_COLUMN_REAL,
+		  .when = 2,
+		  RFL_CELL(struct row, real) },
+	};
+	const struct row rows[] = { { "a", -1, INT64_MAX, 3, 0.5 },
+				    { NULL, 2, RFL_INT_UNKNOWN, 0, NAN } };
+	static const char *const expected[] = { "name,small,big\na,-1,9223372036854775807\n,2,\n",
+						"name,small,big,n,real\n"
+						"a,-1,9223372036854775807,3,0.5\n,2,,0,\n" };
+
+	(void)state;
+	for (unsigned given = 0; given <= 3; given += 3) {
+		struct rfl_table *t = rfl_table_of(all, RFL_ARRAY_LEN(all), given);
+		struct rfl_err err = RFL_ERR_INIT;
+		struct rfl_buf out = { 0 };
+
+		rfl_table_add(t, rows, RFL_ARRAY_LEN(rows), sizeof(*rows));
+		assert_ok(rfl_table_finish(t, RFL_FORMAT_CSV, &out, &err), &err);
+		assert_string_equal(rfl_buf_str(&out), expected[given / 3]);
+		rfl_buf_fini(&out);
+	}
+}
+
 static void without_rows(void **state)
 {
 	struct rfl_table *t = rfl_table_new(columns, RFL_ARRAY_LEN(columns));
@@ -217,6 +264,7 @@ int main(void)
 		cmocka_unit_test(as_csv),
 		cmocka_unit_test(as_json),
 		cmocka_unit_test(with_fixed_decimals),
+		cmocka_unit_test(from_structs),
 		cmocka_unit_test(without_rows),
 		cmocka_unit_test(a_row_that_is_not_full),
 		cmocka_unit_test(masks_for_people_only),

@@ -3,7 +3,7 @@
 
 #include "base/json.h"
 #include "complexity/count.h"
-#include "complexity/summary.h"
+#include "report/complexity.h"
 
 static const int64_t batches[] = { 4, 8 };
 

@@ -1,8 +1,8 @@
 /*
- * summary_fit_table.c - how it is told what fits into a memory: one network as a sum, several as
+ * complexity_fit.c - how it is told what fits into a memory: one network as a sum, several as
  * rows.
  */
-#include "complexity/summary_impl.h"
+#include "report/complexity_impl.h"
 
 #include <stdarg.h>
 #include <stdio.h>

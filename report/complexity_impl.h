@@ -1,14 +1,10 @@
 /*
- * summary_impl.h - what the files summary_*.c share; private to the room.
+ * complexity_impl.h - what the files complexity*.c share; private to the room.
  */
-#ifndef RFL_COMPLEXITY_SUMMARY_IMPL_H
-#define RFL_COMPLEXITY_SUMMARY_IMPL_H
+#ifndef RFL_REPORT_COMPLEXITY_IMPL_H
+#define RFL_REPORT_COMPLEXITY_IMPL_H
 
-#include "complexity/summary.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
+#include "report/complexity.h"
 
 #define RFL_MIB 1048576.0
 
@@ -81,18 +77,10 @@ void rfl_summary_columns_add(struct rfl_summary_columns *c, struct rfl_summary *
 enum rfl_rc rfl_summary_peers_json(struct rfl_summary *s, const struct rfl_summary_options *options,
 				   json_t *list, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Append what each option that is not in use yet would make of the peak of one sample, and all of
- * them together: " What would help: --checkpoint 1 (peak 3 GiB), ...", or nothing. */
-enum rfl_rc rfl_summary_fit_help(const struct rfl_summary *s, struct rfl_buf *text,
-				 struct rfl_err *err) RFL_WARN_UNUSED;
-
 /** Whether a format is for people, who see titles and scaled numbers. */
 static inline bool rfl_summary_for_people(enum rfl_format format)
 {
 	return format == RFL_FORMAT_TABLE || format == RFL_FORMAT_MD;
 }
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -1,7 +1,8 @@
 /*
- * summary_text.c - the list of layers of one network, in the form that torchsummary made known.
+ * complexity_layers.c - the list of layers of one network, in the form that torchsummary made
+ * known.
  */
-#include "complexity/summary_impl.h"
+#include "report/complexity_impl.h"
 
 #include "base/num.h"
 #include "complexity/op.h"

@@ -1,7 +1,4 @@
-/*
- * test_complexity_summary.c - the document, the tables and the layer lists of `roofline
- * complexity`.
- */
+/* The document, the tables and the lists of layers of `roofline complexity`. */
 #include "tests/unit/json_schema.h"
 #include "tests/unit/rfl_test.h"
 
@@ -13,6 +10,7 @@
 #include "base/json.h"
 #include "base/num.h"
 #include "complexity/complexity.h"
+#include "report/complexity.h"
 
 static const int64_t batches[] = { 1, 16 };
 

@@ -1,8 +1,8 @@
 /*
- * summary_choice.c - which columns a table has: those that were chosen, or those that suit what it
- * shows.
+ * complexity_choice.c - which columns a table has: those that were chosen, or those that suit what
+ * it shows.
  */
-#include "complexity/summary_impl.h"
+#include "report/complexity_impl.h"
 
 #include <assert.h>
 #include <stdio.h>

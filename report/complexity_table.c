@@ -1,8 +1,8 @@
 /*
- * summary_table.c - the tables of work and memory, with what a reader must know above and under
+ * complexity_table.c - the tables of work and memory, with what a reader must know above and under
  * them.
  */
-#include "complexity/summary_impl.h"
+#include "report/complexity_impl.h"
 
 #include <ctype.h>
 #include <stdlib.h>

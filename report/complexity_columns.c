@@ -1,8 +1,8 @@
 /*
- * summary_columns.c - the columns that a table may have: one row each, with where its numbers come
- * from. Which of them a table has is in summary_choice.c.
+ * complexity_columns.c - the columns that a table may have: one row each, with where its numbers
+ * come from. Which of them a table has is in complexity_choice.c.
  */
-#include "complexity/summary_impl.h"
+#include "report/complexity_impl.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,7 +1,8 @@
 /*
- * summary_json.c - the JSON document of several models; docs/complexity.schema.json describes it.
+ * complexity_json.c - the JSON document of several models; docs/complexity.schema.json describes
+ * it.
  */
-#include "complexity/summary_impl.h"
+#include "report/complexity_impl.h"
 
 #include <stdlib.h>
 

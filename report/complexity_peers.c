@@ -1,7 +1,7 @@
 /*
- * summary_peers.c - what other counters say of the networks, beside our own count.
+ * complexity_peers.c - what other counters say of the networks, beside our own count.
  */
-#include "complexity/summary_impl.h"
+#include "report/complexity_impl.h"
 
 #include <math.h>
 
