@@ -340,8 +340,21 @@ static enum rfl_rc try_load(const char *path, bool *made, struct rfl_err *err)
 
 static void refuses_every_invalid_file(void **state)
 {
-	(void)state;
-	check_invalid_files("complexity/net_invalid", 120, try_load);
+	check_invalid_files(*state, "complexity/net_invalid.txt", 137, try_load);
+}
+
+static void refuses_deep_nesting(void **state)
+{
+	struct rfl_net *net = NULL;
+	struct rfl_err err = RFL_ERR_INIT;
+	char text[6001];
+
+	memset(text, '[', sizeof(text) - 1);
+	text[sizeof(text) - 1] = '\0';
+	assert_int_equal(rfl_net_load(write_file(*state, "deep.json", text), &net, &err),
+			 RFL_EFORMAT);
+	assert_says(&err, "deep.json:1:2049: maximum parsing depth reached near '['");
+	assert_null(net);
 }
 
 static void says_that_a_file_is_absent(void **state)
@@ -363,7 +376,9 @@ int main(void)
 		cmocka_unit_test(the_state_dict_has_its_order),
 		cmocka_unit_test(nodes_of_one_name),
 		cmocka_unit_test(a_long_chain_backwards),
-		cmocka_unit_test(refuses_every_invalid_file),
+		cmocka_unit_test_setup_teardown(refuses_every_invalid_file, tmpdir_make,
+						tmpdir_remove),
+		cmocka_unit_test_setup_teardown(refuses_deep_nesting, tmpdir_make, tmpdir_remove),
 		cmocka_unit_test_setup_teardown(says_that_a_file_is_absent, tmpdir_make,
 						tmpdir_remove),
 	};

@@ -254,8 +254,7 @@ static enum rfl_rc try_load(const char *path, bool *made, struct rfl_err *err)
 
 static void refuses_bad_files(void **state)
 {
-	(void)state;
-	check_invalid_files("matrix/invalid", 50, try_load);
+	check_invalid_files(*state, "matrix/invalid.txt", 52, try_load);
 }
 
 static void refuses_too_many_cells(void **state)
@@ -397,7 +396,7 @@ int main(void)
 						tmpdir_remove),
 		cmocka_unit_test_setup_teardown(ids_stay_between_versions, tmpdir_make,
 						tmpdir_remove),
-		cmocka_unit_test(refuses_bad_files),
+		cmocka_unit_test_setup_teardown(refuses_bad_files, tmpdir_make, tmpdir_remove),
 		cmocka_unit_test(refuses_too_many_cells),
 		cmocka_unit_test(refuses_too_many_runs),
 		cmocka_unit_test_setup_teardown(a_file_that_is_not_there_is_named, tmpdir_make,

@@ -230,8 +230,7 @@ static enum rfl_rc try_load(const char *path, bool *made, struct rfl_err *err)
 
 static void refuses_every_invalid_file(void **state)
 {
-	(void)state;
-	check_invalid_files("peaks/invalid", 60, try_load);
+	check_invalid_files(*state, "peaks/invalid.txt", 66, try_load);
 }
 
 static void says_that_a_file_is_absent(void **state)
@@ -258,7 +257,8 @@ int main(void)
 		cmocka_unit_test(spells_cells_of_the_long_form),
 		cmocka_unit_test_setup_teardown(environments_of_both_forms_in_one_file, tmpdir_make,
 						tmpdir_remove),
-		cmocka_unit_test(refuses_every_invalid_file),
+		cmocka_unit_test_setup_teardown(refuses_every_invalid_file, tmpdir_make,
+						tmpdir_remove),
 		cmocka_unit_test_setup_teardown(says_that_a_file_is_absent, tmpdir_make,
 						tmpdir_remove),
 	};
