@@ -1,6 +1,6 @@
 /*
- * draw_axes.c - the ground (tints, grid) and the frame (axes, ticks, titles), and what stands
- * outside of the plot: title, subtitle, footnote.
+ * draw_axes.c - the ground (tints, grid), the frame (axes, ticks, titles), what stands outside of
+ * the plot (title, subtitle, footnote), and how texts are put.
  */
 #include <math.h>
 
@@ -8,9 +8,7 @@
 
 static double knee_at(const struct rfl_figure *f)
 {
-	double px = rfl_axis_at(&f->x, f->knee);
-
-	return fmin(fmax(px, f->plot.x), f->plot.x + f->plot.w);
+	return fmin(fmax(rfl_axis_at(&f->x, f->knee), f->plot.x), f->plot.x + f->plot.w);
 }
 
 struct rfl_color rfl_draw__ground_color(const struct rfl_figure *f, double px)
@@ -18,23 +16,68 @@ struct rfl_color rfl_draw__ground_color(const struct rfl_figure *f, double px)
 	return px < knee_at(f) ? f->theme->memory : f->theme->compute;
 }
 
-static void draw_grid(struct rfl_figure *f, bool major)
+struct rfl_prim *rfl_draw__text(struct rfl_figure *f, const char *id, const char *text, double x,
+				double y, double size, struct rfl_color color,
+				enum rfl_anchor anchor)
+{
+	struct rfl_prim *p = rfl_scene_text(f->scene, text, x, y, size, color);
+
+	p->id = id;
+	p->at.text.anchor = anchor;
+	return p;
+}
+
+struct rfl_prim *rfl_draw__halo_text(struct rfl_figure *f, const char *id, const char *text,
+				     double x, double y, double size, struct rfl_color color,
+				     enum rfl_anchor anchor)
+{
+	struct rfl_prim *p = rfl_draw__text(f, id, text, x, y, size, color, anchor);
+
+	p->at.text.halo = rfl_draw__ground_color(f, x);
+	p->at.text.halo_width = SZ(f, halo);
+	return p;
+}
+
+bool rfl_draw__word(struct rfl_figure *f, const char *id, const char *text, double size,
+		    const struct rfl_xy *at, const enum rfl_anchor *anchors, size_t n, double pad_x,
+		    double pad_y)
+{
+	const double w = rfl_text_width(text, RFL_FACE_REGULAR, size);
+
+	for (size_t i = 0; i < n; i++) {
+		const double x = anchors[i] == RFL_ANCHOR_END      ? at[i].x - w
+				 : anchors[i] == RFL_ANCHOR_MIDDLE ? at[i].x - w / 2
+								   : at[i].x;
+		const struct rfl_box box = { x, at[i].y - RFL_TEXT_ASCENT * size, w,
+					     (RFL_TEXT_ASCENT + RFL_TEXT_DESCENT) * size };
+		const struct rfl_hull hull = rfl_hull_box((struct rfl_box){
+			box.x - pad_x, box.y - pad_y, box.w + 2 * pad_x, box.h + 2 * pad_y });
+
+		if (!rfl_place_free(f->place, RFL_OBSTACLE_ALL, RFL_NO_OWNER, &hull))
+			continue;
+		rfl_draw__halo_text(f, id, text, at[i].x, at[i].y, size, f->theme->soft,
+				    anchors[i]);
+		rfl_place_add(f->place, RFL_OBSTACLE_TEXT, RFL_NO_OWNER, rfl_hull_box(box));
+		return true;
+	}
+	return false;
+}
+
+static void draw_grid(struct rfl_figure *f, const struct rfl_axis *a, bool major)
 {
 	const struct rfl_box *b = &f->plot;
 	struct rfl_color color = major ? f->theme->grid : f->theme->grid_minor;
 	double width = SZ(f, stroke_grid) * (major ? 1 : 0.8);
 
-	for (size_t i = 0; i < f->x.nticks; i++) {
-		double px = rfl_axis_at(&f->x, f->x.ticks[i].value);
+	for (size_t i = 0; i < a->nticks; i++) {
+		double at = rfl_axis_at(a, a->ticks[i].value);
 
-		if (f->x.ticks[i].major == major)
-			rfl_scene_line(f->scene, px, b->y, px, b->y + b->h, color, width);
-	}
-	for (size_t i = 0; i < f->y.nticks; i++) {
-		double py = rfl_axis_at(&f->y, f->y.ticks[i].value);
-
-		if (f->y.ticks[i].major == major)
-			rfl_scene_line(f->scene, b->x, py, b->x + b->w, py, color, width);
+		if (a->ticks[i].major != major)
+			continue;
+		if (a == &f->x)
+			rfl_scene_line(f->scene, at, b->y, at, b->y + b->h, color, width);
+		else
+			rfl_scene_line(f->scene, b->x, at, b->x + b->w, at, color, width);
 	}
 }
 
@@ -48,48 +91,33 @@ void rfl_draw__ground(struct rfl_figure *f)
 	rfl_scene_rect(f->scene, (struct rfl_box){ px, b->y, b->x + b->w - px, b->h },
 		       f->theme->compute)
 		->id = "ground-compute";
-	draw_grid(f, false);
-	draw_grid(f, true);
-}
-
-static void draw_x_ticks(struct rfl_figure *f)
-{
-	double y = f->plot.y + f->plot.h, s = f->scale;
-
-	for (size_t i = 0; i < f->x.nticks; i++) {
-		const struct rfl_tick *t = &f->x.ticks[i];
-		double px = rfl_axis_at(&f->x, t->value);
-		struct rfl_prim *p;
-
-		rfl_scene_line(f->scene, px, y, px, y + (t->labelled ? 5 : 3) * s, f->theme->ink,
-			       SZ(f, stroke_axis) * (t->labelled ? 1 : 0.6));
-		if (!t->labelled)
-			continue;
-		p = rfl_scene_text(f->scene, rfl_scene_printf(f->scene, "%.12g", t->value), px,
-				   y + 18 * s, SZ(f, tick), f->theme->ink);
-		p->at.text.anchor = RFL_ANCHOR_MIDDLE;
-		p->id = "tick-x";
+	for (int major = 0; major < 2; major++) {
+		draw_grid(f, &f->x, major);
+		draw_grid(f, &f->y, major);
 	}
 }
 
-static void draw_y_ticks(struct rfl_figure *f)
+static void draw_ticks(struct rfl_figure *f, const struct rfl_axis *a)
 {
-	double x = f->plot.x, s = f->scale;
+	const bool is_x = a == &f->x;
+	const double x = f->plot.x, y = f->plot.y + f->plot.h, s = f->scale, size = SZ(f, tick);
 
-	for (size_t i = 0; i < f->y.nticks; i++) {
-		const struct rfl_tick *t = &f->y.ticks[i];
-		double py = rfl_axis_at(&f->y, t->value);
-		struct rfl_prim *p;
+	for (size_t i = 0; i < a->nticks; i++) {
+		const struct rfl_tick *t = &a->ticks[i];
+		const double at = rfl_axis_at(a, t->value);
+		const double length = (t->labelled ? 5 : 3) * s;
+		const double width = SZ(f, stroke_axis) * (t->labelled ? 1 : 0.6);
 
-		rfl_scene_line(f->scene, x - (t->labelled ? 5 : 3) * s, py, x, py, f->theme->ink,
-			       SZ(f, stroke_axis) * (t->labelled ? 1 : 0.6));
+		if (is_x)
+			rfl_scene_line(f->scene, at, y, at, y + length, f->theme->ink, width);
+		else
+			rfl_scene_line(f->scene, x - length, at, x, at, f->theme->ink, width);
 		if (!t->labelled)
 			continue;
-		p = rfl_scene_text(f->scene, rfl_scene_printf(f->scene, "%.12g", t->value),
-				   x - 9 * s, py + RFL_TEXT_CAP / 2 * SZ(f, tick), SZ(f, tick),
-				   f->theme->ink);
-		p->at.text.anchor = RFL_ANCHOR_END;
-		p->id = "tick-y";
+		rfl_draw__text(f, is_x ? "tick-x" : "tick-y",
+			       rfl_scene_printf(f->scene, "%.12g", t->value), is_x ? at : x - 9 * s,
+			       is_x ? y + 18 * s : at + RFL_TEXT_CAP / 2 * size, size,
+			       f->theme->ink, is_x ? RFL_ANCHOR_MIDDLE : RFL_ANCHOR_END);
 	}
 }
 
@@ -97,41 +125,23 @@ void rfl_draw__axes(struct rfl_figure *f)
 {
 	const struct rfl_box *b = &f->plot;
 	double s = f->scale, w = SZ(f, stroke_axis);
-	struct rfl_prim *p;
+	struct rfl_color ink = f->theme->ink;
 
 	rfl_scene_line(f->scene, b->x, b->y, b->x + b->w, b->y, f->theme->grid, SZ(f, stroke_grid));
 	rfl_scene_line(f->scene, b->x + b->w, b->y, b->x + b->w, b->y + b->h, f->theme->grid,
 		       SZ(f, stroke_grid));
-	rfl_scene_line(f->scene, b->x, b->y, b->x, b->y + b->h, f->theme->ink, w)->id = "axis-y";
-	rfl_scene_line(f->scene, b->x, b->y + b->h, b->x + b->w, b->y + b->h, f->theme->ink, w)
-		->id = "axis-x";
-	draw_x_ticks(f);
-	draw_y_ticks(f);
-	p = rfl_scene_text(f->scene, "Arithmetic intensity (FLOP per byte of memory traffic)",
-			   b->x + b->w / 2, b->y + b->h + 42 * s, SZ(f, axis), f->theme->ink);
-	p->at.text.anchor = RFL_ANCHOR_MIDDLE;
-	p->id = "title-x";
-	p = rfl_scene_text(f->scene,
-			   rfl_scene_printf(f->scene, "Attained performance (%s)", f->unit_name),
-			   b->x - 58 * s, b->y + b->h / 2, SZ(f, axis), f->theme->ink);
-	p->at.text.anchor = RFL_ANCHOR_MIDDLE;
-	p->at.text.angle = acos(0);
-	p->id = "title-y";
-}
-
-static void draw_notes(struct rfl_figure *f)
-{
-	const char **lines;
-	size_t n = rfl_figure__note_lines(f, &lines);
-	double s = f->scale;
-
-	rfl_scene_line(f->scene, f->foot.x, f->foot.y, f->foot.x + f->foot.w, f->foot.y,
-		       f->theme->faint, 0.8 * s)
-		->id = "footnote-rule";
-	for (size_t i = 0; i < n; i++)
-		rfl_scene_text(f->scene, lines[i], f->foot.x, f->foot.y + (15 + 13 * (double)i) * s,
-			       SZ(f, footnote), f->theme->soft)
-			->id = rfl_scene_printf(f->scene, "footnote-%zu", i + 1);
+	rfl_scene_line(f->scene, b->x, b->y, b->x, b->y + b->h, ink, w)->id = "axis-y";
+	rfl_scene_line(f->scene, b->x, b->y + b->h, b->x + b->w, b->y + b->h, ink, w)->id =
+		"axis-x";
+	draw_ticks(f, &f->x);
+	draw_ticks(f, &f->y);
+	rfl_draw__text(f, "title-x", "Arithmetic intensity (FLOP per byte of memory traffic)",
+		       b->x + b->w / 2, b->y + b->h + 42 * s, SZ(f, axis), ink, RFL_ANCHOR_MIDDLE);
+	rfl_draw__text(f, "title-y",
+		       f->unit > 1 ? "Attained performance (TFLOP/s)"
+				   : "Attained performance (GFLOP/s)",
+		       b->x - 58 * s, b->y + b->h / 2, SZ(f, axis), ink, RFL_ANCHOR_MIDDLE)
+		->at.text.angle = acos(0);
 }
 
 void rfl_draw__caption(struct rfl_figure *f)
@@ -139,20 +149,25 @@ void rfl_draw__caption(struct rfl_figure *f)
 	double s = f->scale, x = f->plot.x, room = f->scene->width - x - 20 * s;
 	double size = SZ(f, title);
 	double width = rfl_text_width(f->title, RFL_FACE_BOLD, size);
-	const char *text;
-	struct rfl_prim *p;
+	const char **lines;
+	size_t n;
 
 	if (width > room)
 		size = fmax(size * 0.75, size * room / width);
-	text = rfl_words_fit(f->scene, f->title, RFL_FACE_BOLD, size, room);
-	p = rfl_scene_text(f->scene, text, x, 34 * s, size, f->theme->ink);
-	p->at.text.face = RFL_FACE_BOLD;
-	p->id = "title";
-	if (*f->subtitle) {
-		text = rfl_words_fit(f->scene, f->subtitle, RFL_FACE_REGULAR, SZ(f, subtitle),
-				     room);
-		rfl_scene_text(f->scene, text, x, 55 * s, SZ(f, subtitle), f->theme->soft)->id =
-			"subtitle";
-	}
-	draw_notes(f);
+	rfl_draw__text(f, "title", rfl_words_fit(f->scene, f->title, RFL_FACE_BOLD, size, room), x,
+		       34 * s, size, f->theme->ink, RFL_ANCHOR_START)
+		->at.text.face = RFL_FACE_BOLD;
+	if (*f->subtitle)
+		rfl_draw__text(f, "subtitle",
+			       rfl_words_fit(f->scene, f->subtitle, RFL_FACE_REGULAR,
+					     SZ(f, subtitle), room),
+			       x, 55 * s, SZ(f, subtitle), f->theme->soft, RFL_ANCHOR_START);
+	n = rfl_figure__note_lines(f, &lines);
+	rfl_scene_line(f->scene, f->foot.x, f->foot.y, f->foot.x + f->foot.w, f->foot.y,
+		       f->theme->faint, 0.8 * s)
+		->id = "footnote-rule";
+	for (size_t i = 0; i < n; i++)
+		rfl_draw__text(f, rfl_scene_printf(f->scene, "footnote-%zu", i + 1), lines[i],
+			       f->foot.x, f->foot.y + (15 + 13 * (double)i) * s, SZ(f, footnote),
+			       f->theme->soft, RFL_ANCHOR_START);
 }

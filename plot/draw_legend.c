@@ -1,6 +1,6 @@
 /*
  * draw_legend.c - "Reading the marks": what each sign means, only those that are in the picture. In
- * a panel the entries stand under each other; in a strip under the axis they flow in lines.
+ * a panel the entries are under each other; in a strip under the axis they flow in lines.
  */
 #include <math.h>
 
@@ -22,14 +22,11 @@ enum sign {
 struct pen {
 	struct rfl_box box;
 	double x, y; /* of the next entry: left, baseline */
+	double line_h;
 	bool flow, draw;
 };
 
-static double line_h(const struct rfl_figure *f)
-{
-	return 18 * f->scale;
-}
-
+/* What a sign means; NULL when it is not in the picture. */
 static const char *sign_text(struct rfl_figure *f, enum sign sign)
 {
 	const char *source = f->marks[0].point->step_source;
@@ -38,90 +35,68 @@ static const char *sign_text(struct rfl_figure *f, enum sign sign)
 	case SIGN_USED:
 		return f->used;
 	case SIGN_BEST:
-		return f->best;
+		for (size_t i = 0; i < f->nmarks; i++)
+			if (!isnan(f->marks[i].px_best))
+				return f->best;
+		return NULL;
 	case SIGN_SPREAD:
+		if (!f->has_errors)
+			return NULL;
 		return source && *source ? rfl_scene_printf(f->scene, "uncertainty: %s", source)
 					 : "uncertainty of rate or intensity";
 	case SIGN_HEADROOM:
-		return "headroom: times faster at this intensity, at best";
+		return f->has_whiskers ? "headroom: times faster at this intensity, at best" : NULL;
 	case SIGN_BAND:
-		return "spread of the measured ceiling";
+		for (size_t i = 0; i < f->nceilings; i++)
+			if (f->ceilings[i].primary && f->ceilings[i].hi > f->ceilings[i].lo)
+				return "spread of the measured ceiling";
+		return NULL;
 	case SIGN_ABOVE:
-		return "above its roof: see the note below";
+		return f->has_above ? "above its roof: see the note below" : NULL;
 	case SIGN_EDGE:
-		return "arrow: lies beyond the edge of the plot";
+		return f->has_edges ? "arrow: lies beyond the edge of the plot" : NULL;
 	case SIGN_NUMBER:
+		if (!f->has_numbers)
+			return NULL;
 		return f->has_panel
 			       ? "number: line of the table, in the order of the points file"
 			       : "number: line among the points of the environment in their file";
 	case SIGN_COUNT:
 		break;
 	}
-	return "";
-}
-
-static bool sign_used(const struct rfl_figure *f, enum sign sign)
-{
-	switch (sign) {
-	case SIGN_USED:
-		return true;
-	case SIGN_BEST:
-		for (size_t i = 0; i < f->nmarks; i++)
-			if (!isnan(f->marks[i].px_best))
-				return true;
-		return false;
-	case SIGN_SPREAD:
-		return f->has_errors;
-	case SIGN_HEADROOM:
-		return f->has_whiskers;
-	case SIGN_BAND:
-		for (size_t i = 0; i < f->nceilings; i++)
-			if (f->ceilings[i].primary && f->ceilings[i].hi > f->ceilings[i].lo)
-				return true;
-		return false;
-	case SIGN_ABOVE:
-		return f->has_above;
-	case SIGN_EDGE:
-		return f->has_edges;
-	case SIGN_NUMBER:
-		return f->has_numbers;
-	case SIGN_COUNT:
-		break;
-	}
-	return false;
+	return NULL;
 }
 
 static void draw_sign(struct rfl_figure *f, enum sign sign, double x, double y)
 {
-	double s = f->scale, r = SZ(f, marker);
-	struct rfl_color main = f->theme->category[0], none = RFL_COLOR_NONE;
+	double s = f->scale, r = SZ(f, marker), thin = SZ(f, stroke_mark);
+	struct rfl_color main = f->theme->category[0], ink = f->theme->ink;
+	struct rfl_scene *sc = f->scene;
 
 	switch (sign) {
 	case SIGN_USED:
-		rfl_scene_marker(f->scene, RFL_MARKER_CIRCLE, x, y, r, main, f->theme->ink,
-				 SZ(f, stroke_mark));
+		rfl_scene_marker(sc, RFL_MARKER_CIRCLE, x, y, r, main, ink, thin);
 		break;
 	case SIGN_BEST:
-		rfl_scene_marker(f->scene, RFL_MARKER_CIRCLE, x, y, r * 0.94, none, main, 1.7 * s);
+		rfl_scene_marker(sc, RFL_MARKER_CIRCLE, x, y, r * 0.94, RFL_COLOR_NONE, main,
+				 1.7 * s);
 		break;
 	case SIGN_SPREAD:
-		rfl_scene_line(f->scene, x, y - 7 * s, x, y + 7 * s, f->theme->ink, 1.2 * s);
+		rfl_scene_line(sc, x, y - 7 * s, x, y + 7 * s, ink, 1.2 * s);
 		break;
 	case SIGN_HEADROOM:
-		rfl_scene_line(f->scene, x, y - 7 * s, x, y + 7 * s, main, SZ(f, stroke_thin))
-			->dash = RFL_DASH_DASHED;
+		rfl_scene_line(sc, x, y - 7 * s, x, y + 7 * s, main, SZ(f, stroke_thin))->dash =
+			RFL_DASH_DASHED;
 		break;
 	case SIGN_BAND:
-		rfl_scene_rect(f->scene, (struct rfl_box){ x - 7 * s, y - 5 * s, 14 * s, 10 * s },
+		rfl_scene_rect(sc, (struct rfl_box){ x - 7 * s, y - 5 * s, 14 * s, 10 * s },
 			       f->theme->band);
 		break;
 	case SIGN_ABOVE:
-		rfl_scene_marker(f->scene, RFL_MARKER_CIRCLE, x, y, r, main, f->theme->alarm,
-				 2.4 * s);
+		rfl_scene_marker(sc, RFL_MARKER_CIRCLE, x, y, r, main, f->theme->alarm, 2.4 * s);
 		break;
 	case SIGN_EDGE:
-		rfl_scene_marker(f->scene, RFL_MARKER_RIGHT, x, y, r, main, f->theme->ink,
-				 SZ(f, stroke_mark));
+		rfl_scene_marker(sc, RFL_MARKER_RIGHT, x, y, r, main, ink, thin);
 		break;
 	case SIGN_NUMBER:
 	case SIGN_COUNT:
@@ -130,55 +105,51 @@ static void draw_sign(struct rfl_figure *f, enum sign sign, double x, double y)
 }
 
 /* Room for an entry of some width; a new line when there is none. */
-static void advance(const struct rfl_figure *f, struct pen *pen, double width)
+static void advance(struct pen *pen, double width)
 {
 	if (pen->x > pen->box.x && pen->x + width > pen->box.x + pen->box.w) {
 		pen->x = pen->box.x;
-		pen->y += line_h(f);
+		pen->y += pen->line_h;
 	}
 }
 
-static void entry(struct rfl_figure *f, struct pen *pen, enum sign sign)
+static void entry(struct rfl_figure *f, struct pen *pen, enum sign sign, const char *text)
 {
 	double s = f->scale, size = SZ(f, legend), indent = 24 * s;
-	double room = pen->box.w - indent;
 	const char *lines[3];
-	size_t n = rfl_figure__wrap(f, sign_text(f, sign), size, room, lines, 3);
+	size_t n = rfl_figure__wrap(f, text, size, pen->box.w - indent, lines, 3);
 	double width = indent + (n ? rfl_text_width(lines[0], RFL_FACE_REGULAR, size) : 0);
 
-	advance(f, pen, pen->flow ? width : pen->box.w);
+	advance(pen, pen->flow ? width : pen->box.w);
 	if (pen->draw) {
 		draw_sign(f, sign, pen->x + 8 * s, pen->y - RFL_TEXT_CAP / 2 * size);
-		if (sign == SIGN_NUMBER) {
-			struct rfl_prim *p = rfl_scene_text(f->scene, "7", pen->x + 8 * s, pen->y,
-							    SZ(f, label_second), f->theme->ink);
-
-			p->at.text.anchor = RFL_ANCHOR_MIDDLE;
-		}
+		if (sign == SIGN_NUMBER)
+			rfl_draw__text(f, "", "7", pen->x + 8 * s, pen->y, SZ(f, label_second),
+				       f->theme->ink, RFL_ANCHOR_MIDDLE);
 		for (size_t i = 0; i < n; i++)
-			rfl_scene_text(f->scene, lines[i], pen->x + indent,
-				       pen->y + (double)i * 13 * s, size, f->theme->ink)
-				->id = "legend";
+			rfl_draw__text(f, "legend", lines[i], pen->x + indent,
+				       pen->y + (double)i * 13 * s, size, f->theme->ink,
+				       RFL_ANCHOR_START);
 	}
 	if (pen->flow && n == 1) {
 		pen->x += width + 18 * s;
 	} else {
-		pen->y += line_h(f) + (n > 1 ? (double)(n - 1) * 13 * s : 0);
+		pen->y += pen->line_h + (n > 1 ? (double)(n - 1) * 13 * s : 0);
 		pen->x = pen->box.x;
 	}
 }
 
-/* One of several small signs in a line: a shape or a colour and what it stands for. */
+/* One of several small signs in a line: a shape, or a colour in a square, and what it stands for.
+ */
 static void chip(struct rfl_figure *f, struct pen *pen, enum rfl_marker shape, bool square,
 		 struct rfl_color color, const char *text)
 {
-	double s = f->scale, size = SZ(f, legend), indent = 18 * s;
+	double s = f->scale, size = SZ(f, legend), indent = 18 * s, cy;
 	const char *fit =
 		rfl_words_fit(f->scene, text, RFL_FACE_REGULAR, size, pen->box.w - indent);
 	double width = indent + rfl_text_width(fit, RFL_FACE_REGULAR, size);
-	double cy;
 
-	advance(f, pen, width); /* moves the pen */
+	advance(pen, width);
 	cy = pen->y - RFL_TEXT_CAP / 2 * size;
 	if (pen->draw && square)
 		rfl_scene_rect(f->scene,
@@ -188,61 +159,54 @@ static void chip(struct rfl_figure *f, struct pen *pen, enum rfl_marker shape, b
 		rfl_scene_marker(f->scene, shape, pen->x + 8 * s, cy, 5 * s, color, f->theme->ink,
 				 SZ(f, stroke_mark) * 0.8);
 	if (pen->draw)
-		rfl_scene_text(f->scene, fit, pen->x + indent, pen->y, size, f->theme->ink)->id =
-			"legend";
+		rfl_draw__text(f, "legend", fit, pen->x + indent, pen->y, size, f->theme->ink,
+			       RFL_ANCHOR_START);
 	pen->x += width + 12 * s;
 }
 
-static void new_line(const struct rfl_figure *f, struct pen *pen)
+static void end_chips(struct pen *pen)
 {
 	if (!pen->flow && pen->x > pen->box.x) {
 		pen->x = pen->box.x;
-		pen->y += line_h(f);
+		pen->y += pen->line_h;
 	}
-}
-
-/* Which shape is which model, which colour which batch or precision. */
-static void chips(struct rfl_figure *f, struct pen *pen)
-{
-	bool both = f->by == RFL_BY_MODEL;
-
-	for (size_t i = 0; i < f->nshapes && (f->nshapes > 1 || both); i++) {
-		struct rfl_color color = f->theme->paper;
-
-		if (both)
-			color = f->theme->category[f->color_index[i % f->ncolors]];
-		chip(f, pen, (enum rfl_marker)i, false, color, f->shapes[i]);
-	}
-	new_line(f, pen);
-	for (size_t i = 0; i < f->ncolors && !both; i++)
-		chip(f, pen, RFL_MARKER_CIRCLE, true, f->theme->category[f->color_index[i]],
-		     f->by == RFL_BY_BATCH ? rfl_scene_printf(f->scene, "batch %s", f->colors[i])
-					   : f->colors[i]);
-	new_line(f, pen);
 }
 
 double rfl_draw__legend(struct rfl_figure *f, struct rfl_box box, bool draw)
 {
-	double s = f->scale;
-	struct pen pen = {
-		.box = box, .x = box.x, .y = box.y + 12 * s, .draw = draw, .flow = !f->has_panel
-	};
+	const double s = f->scale;
+	const bool both = f->by == RFL_BY_MODEL; /* shape and colour stand for the same */
+	struct pen pen = { .box = box,
+			   .x = box.x,
+			   .y = box.y + 12 * s,
+			   .line_h = 18 * s,
+			   .draw = draw,
+			   .flow = !f->has_panel };
 
 	if (!pen.flow) {
-		if (draw) {
-			struct rfl_prim *p = rfl_scene_text(f->scene, "Reading the marks", box.x,
-							    pen.y, SZ(f, heading), f->theme->ink);
-
-			p->at.text.face = RFL_FACE_BOLD;
-			p->id = "panel-heading";
-		}
+		if (draw)
+			rfl_draw__text(f, "panel-heading", "Reading the marks", box.x, pen.y,
+				       SZ(f, heading), f->theme->ink, RFL_ANCHOR_START)
+				->at.text.face = RFL_FACE_BOLD;
 		pen.y += 21 * s;
 	}
-	chips(f, &pen);
-	for (int i = 0; i < SIGN_COUNT; i++)
-		if (sign_used(f, (enum sign)i))
-			entry(f, &pen, (enum sign)i);
+	for (size_t i = 0; i < f->nshapes && (f->nshapes > 1 || both); i++)
+		chip(f, &pen, (enum rfl_marker)i, false,
+		     both ? f->theme->category[f->color_index[i % f->ncolors]] : f->theme->paper,
+		     f->shapes[i]);
+	end_chips(&pen);
+	for (size_t i = 0; i < f->ncolors && !both; i++)
+		chip(f, &pen, RFL_MARKER_CIRCLE, true, f->theme->category[f->color_index[i]],
+		     f->by == RFL_BY_BATCH ? rfl_scene_printf(f->scene, "batch %s", f->colors[i])
+					   : f->colors[i]);
+	end_chips(&pen);
+	for (int i = 0; i < SIGN_COUNT; i++) {
+		const char *text = sign_text(f, (enum sign)i);
+
+		if (text)
+			entry(f, &pen, (enum sign)i, text);
+	}
 	if (pen.flow && pen.x > box.x)
-		pen.y += line_h(f);
-	return pen.y - line_h(f) + 6 * s - box.y;
+		pen.y += pen.line_h;
+	return pen.y - pen.line_h + 6 * s - box.y;
 }

@@ -8,54 +8,36 @@
 #include "plot/figure.h"
 
 #define PHASE_ROWS 4
+#define PHASES_X   128.0 /* where the bars begin */
+
+static const char *const phase_names[] = { "forward", "backward", "optimizer", "data" };
+
+/* The columns of numbers: where each ends, in points at scale 1. */
+static const struct {
+	const char *title, *id;
+	double end;
+} columns[] = {
+	{ "AI", "table-ai", 164 },
+	{ "GFLOP/s", "table-rate", 215 },
+	{ "of roof", "table-percent", 262 },
+	{ "limited by", "table-limit", 330 },
+};
 
 static double row_h(const struct rfl_figure *f)
 {
 	return 17.5 * f->scale;
 }
 
-static void cell(struct rfl_figure *f, const char *text, double x, double y, double size,
-		 struct rfl_color color, enum rfl_anchor anchor, const char *id)
-{
-	struct rfl_prim *p = rfl_scene_text(f->scene, text, x, y, size, color);
-
-	p->at.text.anchor = anchor;
-	p->id = id;
-}
-
 static void heading(struct rfl_figure *f, const char *text, double y)
 {
-	struct rfl_prim *p =
-		rfl_scene_text(f->scene, text, f->panel.x, y, SZ(f, heading), f->theme->ink);
-
-	p->at.text.face = RFL_FACE_BOLD;
-	p->id = "panel-heading";
+	rfl_draw__text(f, "panel-heading", text, f->panel.x, y, SZ(f, heading), f->theme->ink,
+		       RFL_ANCHOR_START)
+		->at.text.face = RFL_FACE_BOLD;
 }
 
 static bool is_variant(const struct rfl_mark *m)
 {
 	return *m->way && (m->point->variant || m->numbered);
-}
-
-/* Is there a variant whose name has no room in one line? Then those of all are in two. */
-static bool takes_two_lines(const struct rfl_figure *f, double room)
-{
-	for (size_t i = 0; i < f->nmarks; i++)
-		if (is_variant(&f->marks[i]) &&
-		    rfl_text_width(f->marks[i].name, RFL_FACE_REGULAR, SZ(f, table)) > room)
-			return true;
-	return false;
-}
-
-/* What stands under the step of a variant: what its label says, or more where that has room. */
-static const char *under_name(struct rfl_figure *f, const struct rfl_mark *m, double width)
-{
-	double size = SZ(f, table_head);
-
-	if (m->cut && m->point->variant && !m->numbered &&
-	    rfl_text_width(m->point->variant, RFL_FACE_REGULAR, size) <= width)
-		return rfl_scene_printf(f->scene, "%s", m->point->variant);
-	return rfl_words_fit(f->scene, m->way, RFL_FACE_REGULAR, size, width);
 }
 
 /* Where a name goes: from x on, `room` wide; the line under it as far as the panel reaches. */
@@ -65,83 +47,77 @@ struct name_place {
 	bool two_lines;
 };
 
+static struct name_place names_at(const struct rfl_figure *f, double x, double room, const char *id)
+{
+	struct name_place at = { x, room, id, false };
+
+	/* when the name of one variant has no room in one line, those of all are in two */
+	for (size_t i = 0; i < f->nmarks && !at.two_lines; i++)
+		at.two_lines =
+			is_variant(&f->marks[i]) &&
+			rfl_text_width(f->marks[i].name, RFL_FACE_REGULAR, SZ(f, table)) > room;
+	return at;
+}
+
+/* The height of the second line, if there is one. */
 static double name_more(const struct rfl_figure *f, const struct rfl_mark *m,
 			const struct name_place *at)
 {
 	return at->two_lines && is_variant(m) ? 13 * f->scale : 0;
 }
 
-/* @return the height of the second line */
-static double draw_name(struct rfl_figure *f, const struct rfl_mark *m, const struct name_place *at,
-			double y)
+static void draw_name(struct rfl_figure *f, const struct rfl_mark *m, const struct name_place *at,
+		      double y)
 {
-	double s = f->scale, size = SZ(f, table), more = name_more(f, m, at);
-	const char *name = more > 0 ? m->step : m->name;
+	const double size = SZ(f, table), small = SZ(f, table_head);
+	const double width = f->panel.x + f->panel.w - at->x;
+	const bool two = name_more(f, m, at) > 0;
+	const char *under;
 
-	cell(f, rfl_words_fit(f->scene, name, RFL_FACE_REGULAR, size, at->room), at->x, y, size,
-	     f->theme->ink, RFL_ANCHOR_START, at->id);
-	if (more > 0)
-		cell(f, under_name(f, m, f->panel.x + f->panel.w - at->x), at->x, y + 12 * s,
-		     SZ(f, table_head), f->theme->soft, RFL_ANCHOR_START,
-		     rfl_scene_printf(f->scene, "%s-variant", at->id));
-	return more;
+	rfl_draw__text(
+		f, at->id,
+		rfl_words_fit(f->scene, two ? m->step : m->name, RFL_FACE_REGULAR, size, at->room),
+		at->x, y, size, f->theme->ink, RFL_ANCHOR_START);
+	if (!two)
+		return;
+	/* under the step of a variant: what its label says, or more where that has room */
+	if (m->cut && m->point->variant && !m->numbered &&
+	    rfl_text_width(m->point->variant, RFL_FACE_REGULAR, small) <= width)
+		under = m->point->variant;
+	else
+		under = rfl_words_fit(f->scene, m->way, RFL_FACE_REGULAR, small, width);
+	rfl_draw__text(f, rfl_scene_printf(f->scene, "%s-variant", at->id), under, at->x,
+		       y + 12 * f->scale, small, f->theme->soft, RFL_ANCHOR_START);
 }
 
 /* What limits a point, in the words of its ceiling. */
 static const char *limit_of(const struct rfl_figure *f, const struct rfl_mark *m)
 {
 	const char *bound = m->point->bound;
-	const char *memory = f->in->env->short_form ? "memory" : "DRAM";
 
 	if (!bound || !*bound)
 		bound = m->x * m->point->peak_gbps < m->point->peak_gflops ? "memory" : "compute";
 	if (strcmp(bound, "knee") == 0)
 		return "both (knee)";
-	return strcmp(bound, "memory") == 0 ? memory : bound;
+	return strcmp(bound, "memory") == 0 && !f->in->env->short_form ? "DRAM" : bound;
 }
 
-static void table_head(struct rfl_figure *f, double y)
+static void table_row(struct rfl_figure *f, const struct rfl_mark *m, const struct name_place *at,
+		      double y)
 {
-	double x = f->panel.x, s = f->scale, size = SZ(f, table_head);
-	struct rfl_color c = f->theme->soft;
-
-	cell(f, "step", x, y, size, c, RFL_ANCHOR_START, "table-head");
-	cell(f, "AI", x + 164 * s, y, size, c, RFL_ANCHOR_END, "table-head");
-	cell(f, "GFLOP/s", x + 215 * s, y, size, c, RFL_ANCHOR_END, "table-head");
-	cell(f, "of roof", x + 262 * s, y, size, c, RFL_ANCHOR_END, "table-head");
-	cell(f, "limited by", x + f->panel.w, y, size, c, RFL_ANCHOR_END, "table-head");
-	rfl_scene_line(f->scene, x, y + 6 * s, x + f->panel.w, y + 6 * s, f->theme->leader, 0.8 * s)
-		->id = "table-rule";
-}
-
-static struct name_place in_table(const struct rfl_figure *f)
-{
-	double s = f->scale, indent = f->has_numbers ? 20 * s : 0;
-	struct name_place at = { f->panel.x + indent, 132 * s - indent, "table-step", false };
-
-	at.two_lines = takes_two_lines(f, at.room);
-	return at;
-}
-
-/* @return the height beyond that of a row in one line */
-static double table_row(struct rfl_figure *f, const struct rfl_mark *m, const struct name_place *at,
-			double y)
-{
-	double x = f->panel.x, s = f->scale, size = SZ(f, table), more;
-	struct rfl_color ink = f->theme->ink;
+	double x = f->panel.x, s = f->scale, size = SZ(f, table);
 	struct rfl_scene *sc = f->scene;
+	const char *const cells[] = { rfl_words_number(sc, m->x), rfl_words_number(sc, m->y),
+				      rfl_scene_printf(sc, "%.0f %%", m->percent), limit_of(f, m) };
 
 	if (f->has_numbers)
-		cell(f, rfl_scene_printf(sc, "%d", m->number), x + 14 * s, y, size, f->theme->soft,
-		     RFL_ANCHOR_END, "table-number");
-	more = draw_name(f, m, at, y);
-	cell(f, rfl_words_number(sc, m->x), x + 164 * s, y, size, ink, RFL_ANCHOR_END, "table-ai");
-	cell(f, rfl_words_number(sc, m->y), x + 215 * s, y, size, ink, RFL_ANCHOR_END,
-	     "table-rate");
-	cell(f, rfl_scene_printf(sc, "%.0f %%", m->percent), x + 262 * s, y, size,
-	     m->above ? f->theme->alarm : ink, RFL_ANCHOR_END, "table-percent");
-	cell(f, limit_of(f, m), x + f->panel.w, y, size, ink, RFL_ANCHOR_END, "table-limit");
-	return more;
+		rfl_draw__text(f, "table-number", rfl_scene_printf(sc, "%d", m->number), x + 14 * s,
+			       y, size, f->theme->soft, RFL_ANCHOR_END);
+	draw_name(f, m, at, y);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(columns); i++)
+		rfl_draw__text(f, columns[i].id, cells[i], x + columns[i].end * s, y, size,
+			       i == 2 && m->above ? f->theme->alarm : f->theme->ink,
+			       RFL_ANCHOR_END);
 }
 
 /* How many rows have room; where that is not all, with one line left to say so. */
@@ -163,27 +139,36 @@ static size_t rows_in(const struct rfl_figure *f, const struct name_place *at, d
 /* The table in at most `room`; returns what it took. */
 static double draw_table(struct rfl_figure *f, double top, double room)
 {
-	double s = f->scale, y = top + 12 * s;
-	const struct name_place at = in_table(f);
-	size_t shown = rows_in(f, &at, room - 52 * s);
+	const double s = f->scale, x = f->panel.x, indent = f->has_numbers ? 20 * s : 0;
+	const double size = SZ(f, table_head);
+	const struct name_place at = names_at(f, x + indent, 132 * s - indent, "table-step");
+	const size_t shown = rows_in(f, &at, room - 52 * s);
+	struct rfl_color soft = f->theme->soft;
+	double y = top + 12 * s;
 
 	if (shown == 0)
 		return 0;
 	heading(f, "Where the time goes", y);
 	y += 24 * s;
-	table_head(f, y);
+	rfl_draw__text(f, "table-head", "step", x, y, size, soft, RFL_ANCHOR_START);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(columns); i++)
+		rfl_draw__text(f, "table-head", columns[i].title, x + columns[i].end * s, y, size,
+			       soft, RFL_ANCHOR_END);
+	rfl_scene_line(f->scene, x, y + 6 * s, x + f->panel.w, y + 6 * s, f->theme->leader, 0.8 * s)
+		->id = "table-rule";
 	y += 7 * s;
 	for (size_t i = 0; i < shown; i++) {
 		y += row_h(f);
-		y += table_row(f, &f->marks[i], &at, y);
+		table_row(f, &f->marks[i], &at, y);
+		y += name_more(f, &f->marks[i], &at);
 	}
 	if (shown < f->nmarks) {
 		y += row_h(f);
-		cell(f,
-		     rfl_scene_printf(f->scene, "and %zu more in %s", f->nmarks - shown,
-				      f->in->points_name ? f->in->points_name : "the points file"),
-		     f->panel.x, y, SZ(f, table_head), f->theme->soft, RFL_ANCHOR_START,
-		     "table-more");
+		rfl_draw__text(f, "table-more",
+			       rfl_scene_printf(f->scene, "and %zu more in %s", f->nmarks - shown,
+						f->in->points_name ? f->in->points_name
+								   : "the points file"),
+			       x, y, size, soft, RFL_ANCHOR_START);
 	}
 	return y + 10 * s - top;
 }
@@ -193,25 +178,17 @@ static bool phases_of(const struct rfl_point *p, double ms[4])
 {
 	ms[0] = p->fwd_ms;
 	ms[1] = p->bwd_ms;
-	ms[2] = p->opt_ms;
-	ms[3] = p->data_wait_ms;
-	for (int i = 2; i < 4; i++)
-		if (isnan(ms[i]))
-			ms[i] = 0;
+	ms[2] = isnan(p->opt_ms) ? 0 : p->opt_ms;
+	ms[3] = isnan(p->data_wait_ms) ? 0 : p->data_wait_ms;
 	return ms[0] > 0 && ms[1] >= 0;
 }
 
-/* @return the height beyond that of a row in one line */
-static double phase_bar(struct rfl_figure *f, const struct rfl_mark *m, const struct name_place *at,
-			double y)
+static void phase_bar(struct rfl_figure *f, const struct rfl_mark *m, const double ms[4], double y)
 {
-	static const char *const names[] = { "forward", "backward", "optimizer", "data" };
-	double x = f->panel.x, s = f->scale, from = x + 128 * s,
-	       width = f->panel.w - 128 * s - 58 * s;
-	double more = draw_name(f, m, at, y);
-	double ms[4], sum = 0;
+	double s = f->scale, from = f->panel.x + PHASES_X * s, sum = 0;
+	double width = f->panel.w - PHASES_X * s - 58 * s;
+	struct rfl_scene *sc = f->scene;
 
-	(void)phases_of(m->point, ms);
 	for (int i = 0; i < 4; i++)
 		sum += ms[i];
 	for (int i = 0; i < 4; i++) {
@@ -221,43 +198,26 @@ static double phase_bar(struct rfl_figure *f, const struct rfl_mark *m, const st
 		if (w <= 0)
 			continue;
 		p = rfl_scene_rect(
-			f->scene,
-			(struct rfl_box){ from, y - 9 * s, fmax(w - 0.8 * s, 0.3 * s), 11 * s },
+			sc, (struct rfl_box){ from, y - 9 * s, fmax(w - 0.8 * s, 0.3 * s), 11 * s },
 			f->theme->phase[i]);
-		p->id = rfl_scene_printf(f->scene, "phase-%s-%d", names[i], m->number);
-		p->tip = rfl_scene_printf(f->scene, "%s: %s ms, %.0f %%", names[i],
-					  rfl_words_number(f->scene, ms[i]), 100 * ms[i] / sum);
+		p->id = rfl_scene_printf(sc, "phase-%s-%d", phase_names[i], m->number);
+		p->tip = rfl_scene_printf(sc, "%s: %s ms, %.0f %%", phase_names[i],
+					  rfl_words_number(sc, ms[i]), 100 * ms[i] / sum);
 		from += w;
 	}
-	cell(f,
-	     sum < 1000
-		     ? rfl_scene_printf(f->scene, "%s ms", rfl_words_number(f->scene, sum))
-		     : rfl_scene_printf(f->scene, "%s s", rfl_words_number(f->scene, sum / 1000)),
-	     x + f->panel.w, y, SZ(f, table), f->theme->ink, RFL_ANCHOR_END, "phase-time");
-	return more;
-}
-
-static void phase_key(struct rfl_figure *f, double y)
-{
-	static const char *const names[] = { "forward", "backward", "optimizer", "data" };
-	double s = f->scale, x = f->panel.x + 128 * s, size = SZ(f, table_head);
-
-	for (int i = 0; i < 4; i++) {
-		rfl_scene_rect(f->scene, (struct rfl_box){ x, y - 7 * s, 8 * s, 8 * s },
-			       f->theme->phase[i]);
-		cell(f, names[i], x + 11 * s, y, size, f->theme->soft, RFL_ANCHOR_START,
-		     "phase-key");
-		x += 11 * s + rfl_text_width(names[i], RFL_FACE_REGULAR, size) + 8 * s;
-	}
+	rfl_draw__text(f, "phase-time",
+		       rfl_scene_printf(sc, sum < 1000 ? "%s ms" : "%s s",
+					rfl_words_number(sc, sum < 1000 ? sum : sum / 1000)),
+		       f->panel.x + f->panel.w, y, SZ(f, table), f->theme->ink, RFL_ANCHOR_END);
 }
 
 static double draw_phases(struct rfl_figure *f, double top, double room)
 {
-	double s = f->scale, y = top + 12 * s, ms[4], left = room - 48 * s;
-	struct name_place at = { f->panel.x, 122 * s, "phase-step", false };
+	const double s = f->scale, size = SZ(f, table_head);
+	const struct name_place at = names_at(f, f->panel.x, 122 * s, "phase-step");
+	double x = f->panel.x + PHASES_X * s, y = top + 12 * s, ms[4], left = room - 48 * s;
 	int rows = 0;
 
-	at.two_lines = takes_two_lines(f, at.room);
 	for (size_t rank = 0; rank < f->nmarks && rows < PHASE_ROWS; rank++) {
 		const struct rfl_mark *m = &f->marks[f->by_rank[rank]];
 
@@ -271,12 +231,20 @@ static double draw_phases(struct rfl_figure *f, double top, double room)
 			y += 6 * s;
 		}
 		y += row_h(f);
-		y += phase_bar(f, m, &at, y);
+		draw_name(f, m, &at, y);
+		phase_bar(f, m, ms, y);
+		y += name_more(f, m, &at);
 	}
 	if (rows == 0)
 		return 0;
 	y += row_h(f) - 2 * s;
-	phase_key(f, y);
+	for (int i = 0; i < 4; i++) {
+		rfl_scene_rect(f->scene, (struct rfl_box){ x, y - 7 * s, 8 * s, 8 * s },
+			       f->theme->phase[i]);
+		rfl_draw__text(f, "phase-key", phase_names[i], x + 11 * s, y, size, f->theme->soft,
+			       RFL_ANCHOR_START);
+		x += 11 * s + rfl_text_width(phase_names[i], RFL_FACE_REGULAR, size) + 8 * s;
+	}
 	return y + 12 * s - top;
 }
 
@@ -291,7 +259,6 @@ void rfl_draw__panel(struct rfl_figure *f)
 			rfl_draw__legend(f, f->strip, true);
 		return;
 	}
-	box.h = 0;
 	legend = rfl_draw__legend(f, box, false);
 	/* the table may take what legend and three bars leave */
 	phases = 48 * s + 3 * row_h(f);

@@ -46,7 +46,7 @@ static void draw_band(struct rfl_figure *f, const struct rfl_fig_ceiling *c)
 	hi = segment_of(f, c, c->hi);
 	if (!lo.visible || !hi.visible)
 		return;
-	/* where the frame cut one line shorter, the band goes on along the frame */
+	/* where the frame cut one line shorter, the band continues along the frame */
 	if (lo.x0 > hi.x0 && lo.y0 > hi.y0)
 		points[n++] = (struct rfl_xy){ hi.x0, lo.y0 };
 	points[n++] = (struct rfl_xy){ lo.x0, lo.y0 };
@@ -73,19 +73,28 @@ static void draw_ceiling(struct rfl_figure *f, const struct rfl_fig_ceiling *c)
 			   c->primary ? f->theme->roof : f->theme->roof_quiet, width);
 	p->id = c->id;
 	p->tip = c->labels[0];
-	if (!c->solid && !c->primary)
+	if (!c->solid)
 		p->dash = RFL_DASH_DASHED;
 	rfl_place_add(f->place, c->primary ? RFL_OBSTACLE_ROOF : RFL_OBSTACLE_QUIET, RFL_NO_OWNER,
 		      rfl_hull_band(g.x0, g.y0, g.x1, g.y1, width));
 }
 
-static void draw_knee(struct rfl_figure *f)
+static bool knee_in_plot(const struct rfl_figure *f, double px)
+{
+	return px >= f->plot.x && px <= f->plot.x + f->plot.w;
+}
+
+void rfl_draw__roofs(struct rfl_figure *f)
 {
 	double px = rfl_axis_at(&f->x, f->knee), py = rfl_axis_at(&f->y, f->gflops / f->unit);
 	double bottom = f->plot.y + f->plot.h, s = f->scale;
 	struct rfl_prim *p;
 
-	if (px < f->plot.x || px > f->plot.x + f->plot.w)
+	for (size_t i = 0; i < f->nceilings; i++)
+		draw_band(f, &f->ceilings[i]);
+	for (size_t i = f->nceilings; i-- > 0;)
+		draw_ceiling(f, &f->ceilings[i]);
+	if (!knee_in_plot(f, px))
 		return;
 	p = rfl_scene_line(f->scene, px, py, px, bottom, f->theme->roof_quiet, SZ(f, stroke_thin));
 	p->dash = RFL_DASH_DOTTED;
@@ -100,15 +109,6 @@ static void draw_knee(struct rfl_figure *f)
 		      rfl_hull_box((struct rfl_box){ px - 5 * s, py - 5 * s, 10 * s, 10 * s }));
 }
 
-void rfl_draw__roofs(struct rfl_figure *f)
-{
-	for (size_t i = 0; i < f->nceilings; i++)
-		draw_band(f, &f->ceilings[i]);
-	for (size_t i = f->nceilings; i-- > 0;)
-		draw_ceiling(f, &f->ceilings[i]);
-	draw_knee(f);
-}
-
 /* A text beside a line: `from` points along it, above or below. */
 static struct rfl_prim text_beside(const struct rfl_figure *f, const struct segment *g,
 				   const char *text, double size, double from, bool above)
@@ -119,16 +119,16 @@ static struct rfl_prim text_beside(const struct rfl_figure *f, const struct segm
 	/* distance of the baseline from the line, along its normal (uy, -ux), which points up */
 	double off =
 		above ? gap + RFL_TEXT_DESCENT * size : -gap - RFL_TEXT_CAP * size - 0.03 * size;
-	struct rfl_prim p = { .kind = RFL_PRIM_TEXT, .id = "", .tip = "" };
 
-	p.at.text.text = text;
-	p.at.text.size = size;
-	p.at.text.angle = atan2(-uy, ux);
-	p.at.text.x = g->x0 + ux * from + uy * off;
-	p.at.text.y = g->y0 + uy * from - ux * off;
-	return p;
+	return (struct rfl_prim){ .kind = RFL_PRIM_TEXT,
+				  .at.text = { .text = text,
+					       .size = size,
+					       .angle = atan2(-uy, ux),
+					       .x = g->x0 + ux * from + uy * off,
+					       .y = g->y0 + uy * from - ux * off } };
 }
 
+/* Is there room for a text that is longer by `pad` at both ends? So the next one keeps away. */
 static bool is_free(const struct rfl_figure *f, const struct rfl_prim *p, double pad)
 {
 	struct rfl_xy c[4];
@@ -139,17 +139,14 @@ static bool is_free(const struct rfl_figure *f, const struct rfl_prim *p, double
 	len = hypot(c[1].x - c[0].x, c[1].y - c[0].y);
 	if (len <= 0)
 		return false;
-	/* longer by `pad` at both ends: the next text keeps its distance */
 	ux = (c[1].x - c[0].x) / len * pad;
 	uy = (c[1].y - c[0].y) / len * pad;
-	c[0].x -= ux;
-	c[3].x -= ux;
-	c[0].y -= uy;
-	c[3].y -= uy;
-	c[1].x += ux;
-	c[2].x += ux;
-	c[1].y += uy;
-	c[2].y += uy;
+	for (int i = 0; i < 4; i++) {
+		const bool left = i == 0 || i == 3;
+
+		c[i].x += left ? -ux : ux;
+		c[i].y += left ? -uy : uy;
+	}
 	hull = rfl_hull_corners(c);
 	return rfl_place_free(f->place, RFL_OBSTACLE_ALL, RFL_NO_OWNER, &hull);
 }
@@ -188,41 +185,14 @@ static void label_ceiling(struct rfl_figure *f, const struct rfl_fig_ceiling *c)
 	while (!find_place(f, c, &g, c->labels[i], &found))
 		if (++i == RFL_ARRAY_LEN(c->labels))
 			return; /* the tip and the footnote still carry it */
-	p = rfl_scene_text(f->scene, found.at.text.text, found.at.text.x, found.at.text.y,
-			   found.at.text.size, c->primary ? f->theme->ink : f->theme->soft);
+	p = rfl_draw__text(f, rfl_scene_printf(f->scene, "label-%s", c->id), found.at.text.text,
+			   found.at.text.x, found.at.text.y, found.at.text.size,
+			   c->primary ? f->theme->ink : f->theme->soft, RFL_ANCHOR_START);
 	p->at.text.angle = found.at.text.angle;
 	rfl_prim_text_corners(p, corners);
 	p->at.text.halo = rfl_draw__ground_color(f, (corners[0].x + corners[1].x) / 2);
 	p->at.text.halo_width = SZ(f, halo);
-	p->id = rfl_scene_printf(f->scene, "label-%s", c->id);
 	rfl_place_add(f->place, RFL_OBSTACLE_TEXT, RFL_NO_OWNER, rfl_hull_corners(corners));
-}
-
-/* A quiet word at the first of some places that is free. */
-static void place_word(struct rfl_figure *f, const char *id, const char *text,
-		       const struct rfl_xy *at, const enum rfl_anchor *anchors, size_t n)
-{
-	struct rfl_prim p = { .kind = RFL_PRIM_TEXT, .id = "", .tip = "" }, *q;
-	struct rfl_xy corners[4];
-
-	p.at.text.text = text;
-	p.at.text.size = SZ(f, ceiling_quiet);
-	for (size_t i = 0; i < n; i++) {
-		p.at.text.x = at[i].x;
-		p.at.text.y = at[i].y;
-		p.at.text.anchor = anchors[i];
-		if (!is_free(f, &p, 2 * f->scale))
-			continue;
-		q = rfl_scene_text(f->scene, text, at[i].x, at[i].y, p.at.text.size,
-				   f->theme->soft);
-		q->at.text.anchor = anchors[i];
-		q->at.text.halo = rfl_draw__ground_color(f, at[i].x);
-		q->at.text.halo_width = SZ(f, halo);
-		q->id = id;
-		rfl_prim_text_corners(q, corners);
-		rfl_place_add(f->place, RFL_OBSTACLE_TEXT, RFL_NO_OWNER, rfl_hull_corners(corners));
-		return;
-	}
 }
 
 static void label_knee(struct rfl_figure *f)
@@ -232,7 +202,7 @@ static void label_knee(struct rfl_figure *f)
 	struct rfl_xy at[12];
 	enum rfl_anchor anchors[12];
 
-	if (px < f->plot.x || px > f->plot.x + f->plot.w)
+	if (!knee_in_plot(f, px))
 		return;
 	for (int i = 0; i < 12; i++) {
 		const int pair = i / 2; /* left and right of one height */
@@ -241,27 +211,25 @@ static void label_knee(struct rfl_figure *f)
 		at[i] = (struct rfl_xy){ px + (i % 2 ? -5 : 5) * s, y };
 		anchors[i] = i % 2 ? RFL_ANCHOR_END : RFL_ANCHOR_START;
 	}
-	place_word(f, "label-knee",
-		   rfl_scene_printf(f->scene, "knee %s", rfl_words_number(f->scene, f->knee)), at,
-		   anchors, 12);
+	rfl_draw__word(f, "label-knee",
+		       rfl_scene_printf(f->scene, "knee %s", rfl_words_number(f->scene, f->knee)),
+		       SZ(f, ceiling_quiet), at, anchors, 12, 2 * s, 0);
 }
 
-static void label_regions(struct rfl_figure *f)
+/* The words on both sides of the knee, where they have room. */
+static void label_region(struct rfl_figure *f, const char *id, const char *text,
+			 enum rfl_anchor anchor)
 {
-	static const enum rfl_anchor starts[] = { RFL_ANCHOR_START, RFL_ANCHOR_START };
-	static const enum rfl_anchor ends[] = { RFL_ANCHOR_END, RFL_ANCHOR_END };
-	double s = f->scale, size = SZ(f, ceiling_quiet);
-	double left = f->plot.x + 9 * s, right = f->plot.x + f->plot.w - 9 * s;
-	double top = f->plot.y + 8 * s + RFL_TEXT_CAP * size;
-	double bottom = f->plot.y + f->plot.h - 9 * s;
-	double knee = rfl_axis_at(&f->x, f->knee);
-	const struct rfl_xy memory[] = { { left, top }, { left, bottom } };
-	const struct rfl_xy compute[] = { { right, top }, { right, bottom } };
+	const double s = f->scale, size = SZ(f, ceiling_quiet);
+	const double knee = rfl_axis_at(&f->x, f->knee);
+	const bool left = anchor == RFL_ANCHOR_START;
+	const double x = left ? f->plot.x + 9 * s : f->plot.x + f->plot.w - 9 * s;
+	const struct rfl_xy at[2] = { { x, f->plot.y + 8 * s + RFL_TEXT_CAP * size },
+				      { x, f->plot.y + f->plot.h - 9 * s } };
+	const enum rfl_anchor anchors[2] = { anchor, anchor };
 
-	if (knee - left > rfl_text_width("memory-bound", RFL_FACE_REGULAR, size) + 6 * s)
-		place_word(f, "label-memory", "memory-bound", memory, starts, 2);
-	if (right - knee > rfl_text_width("compute-bound", RFL_FACE_REGULAR, size) + 6 * s)
-		place_word(f, "label-compute", "compute-bound", compute, ends, 2);
+	if ((left ? knee - x : x - knee) > rfl_text_width(text, RFL_FACE_REGULAR, size) + 6 * s)
+		rfl_draw__word(f, id, text, size, at, anchors, 2, 2 * s, 0);
 }
 
 void rfl_draw__roof_labels(struct rfl_figure *f)
@@ -269,5 +237,6 @@ void rfl_draw__roof_labels(struct rfl_figure *f)
 	for (size_t i = 0; i < f->nceilings; i++)
 		label_ceiling(f, &f->ceilings[i]);
 	label_knee(f);
-	label_regions(f);
+	label_region(f, "label-memory", "memory-bound", RFL_ANCHOR_START);
+	label_region(f, "label-compute", "compute-bound", RFL_ANCHOR_END);
 }

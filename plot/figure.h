@@ -1,6 +1,6 @@
 /*
  * figure.h - what the files of one figure share: the data as it will be shown (figure_*.c), then
- * where it goes on the page (layout.c), then the drawing (draw_*.c). Private to the room.
+ * where it goes on the page (plot.c), then the drawing (draw_*.c). Private to the room.
  */
 #ifndef RFL_PLOT_FIGURE_H
 #define RFL_PLOT_FIGURE_H
@@ -13,7 +13,8 @@
 
 #define RFL_FIG_CEILINGS   4 /**< at most this many, the two of the roof included */
 #define RFL_FIG_CATEGORIES RFL_THEME_COLORS
-#define RFL_FIG_NAMED      12 /**< at most this many points are named directly */
+#define RFL_FIG_FEW        14 /**< up to so many points are all named, if there is room */
+#define RFL_FIG_NAMED      12 /**< of more points, at most this many are named directly */
 
 enum rfl_fig_kind { RFL_FIG_BANDWIDTH, RFL_FIG_COMPUTE };
 
@@ -30,39 +31,45 @@ struct rfl_fig_ceiling {
 /** Beyond which edges of the axes a mark lies. */
 enum rfl_fig_edge { RFL_EDGE_LEFT = 1, RFL_EDGE_RIGHT = 2, RFL_EDGE_BOTTOM = 4, RFL_EDGE_TOP = 8 };
 
+/** An uncertainty on the page. */
+struct rfl_fig_bar {
+	bool shown;
+	double from, to;
+};
+
 /** One configuration. */
 struct rfl_mark {
 	const struct rfl_point *point;
-	int number;                    /**< row among the environment's points, from 1 */
-	int rank;                      /**< 0 is named first */
-	double x, y;                   /**< FLOP/byte, GFLOP/s */
-	double x_lo, x_hi, y_lo, y_hi; /**< NaN when not known */
-	double x_best;                 /**< intensity at best; NaN when there is none beyond x */
-	double roof;                   /**< attainable at x, GFLOP/s */
-	double percent;                /**< of it */
-	bool above;                    /**< visibly beyond the roof */
+	int number;     /**< row among the environment's points, from 1 */
+	int rank;       /**< 0 is named first */
+	double x, y;    /**< FLOP/byte, GFLOP/s */
+	double x_best;  /**< intensity at best; NaN when there is none beyond x */
+	double roof;    /**< attainable at x, GFLOP/s */
+	double percent; /**< of it */
+	bool above;     /**< visibly beyond the roof */
 	enum rfl_marker shape;
 	int color;        /**< category */
 	const char *name; /**< of no other mark */
-	const char *step; /**< the name without what tells variants apart */
+	const char *step; /**< the name without what distinguishes variants */
 	const char *way;  /**< that, in short; "" for nothing */
-	bool numbered;    /**< name and way end in "#3", its number: words do not do */
+	bool numbered;    /**< name and way end in "#3", its number: words do not suffice */
 	bool cut;         /**< the variant says more than the way */
 	const char *rate; /**< "112 GFLOP/s", share of the roof */
 	/* on the page */
 	const char *second; /**< that, with the intensity where the place does not show it */
 	double px, py, px_best;
+	struct rfl_fig_bar bar_x, bar_y;
 	unsigned edge, edge_best;
 	bool whisker; /**< has a line up to its roof */
 	bool named;   /**< has its label; else its number is shown */
 };
 
-/** What the colours tell apart. */
+/** What the colours stand for. */
 enum rfl_fig_by { RFL_BY_MODEL, RFL_BY_BATCH, RFL_BY_PRECISION, RFL_BY_WAY };
 
 /** What differs between the marks is said of each; what does not, once in the subtitle. */
 struct rfl_varies {
-	bool precision, layout, mode, data_mode, threads, engine, batch, model;
+	bool precision, layout, mode, data_mode, threads, engine, batch;
 };
 
 struct rfl_figure {
@@ -73,7 +80,7 @@ struct rfl_figure {
 
 	size_t nmarks, nskipped;
 	struct rfl_mark *marks;
-	int *by_rank; /**< indices of marks: who is named first */
+	int *by_rank; /**< indices of marks: which are named first */
 	size_t nceilings;
 	struct rfl_fig_ceiling ceilings[RFL_FIG_CEILINGS]; /**< [0] bandwidth, [1] compute */
 	double gbps, gflops, knee;
@@ -87,7 +94,7 @@ struct rfl_figure {
 	const char *shapes[RFL_MARKER_COUNT];   /**< model of each shape */
 	const char *used,
 		*best;      /**< words for filled and hollow marks; best NULL: no hollow ones */
-	bool best_is_fused; /**< hollow marks stand at ai_fused, else at ai_compulsory */
+	bool best_is_fused; /**< hollow marks are at ai_fused, else at ai_compulsory */
 
 	const char *title, *subtitle;
 	size_t nnotes;
@@ -98,18 +105,16 @@ struct rfl_figure {
 	bool has_panel;
 	struct rfl_axis x, y;
 	double unit; /**< GFLOP/s per unit of the y axis */
-	const char *unit_name;
 	struct rfl_place *place;
-	struct rfl_box foot; /**< where the footnote goes; its height is what the text needs */
-	struct rfl_box
-		strip; /**< of the legend under the axis, when there is no panel; h may be 0 */
+	struct rfl_box foot;  /**< of the footnote; its height is what the text needs */
+	struct rfl_box strip; /**< of the legend under the axis, without a panel; h may be 0 */
 	bool has_errors, has_whiskers, has_numbers, has_above, has_edges; /**< seen while drawing */
 	bool bars_hidden; /**< an uncertainty was smaller than its mark */
 };
 
 /* figure_marks.c: the points of the environment, encoded. */
 enum rfl_rc rfl_figure__marks(struct rfl_figure *f, struct rfl_err *err) RFL_WARN_UNUSED;
-/** The marks in an order of qsort(), as an array of the scene; NULL: it has failed. */
+/** The marks in an order of qsort(), as an array of the scene; NULL: it has failed */
 struct rfl_mark **rfl_figure__sort(struct rfl_figure *f,
 				   int (*order)(const void *, const void *)) RFL_WARN_UNUSED;
 /* figure_names.c: what the marks are called. */
@@ -118,9 +123,9 @@ void rfl_figure__names(struct rfl_figure *f);
 enum rfl_rc rfl_figure__ceilings(struct rfl_figure *f, struct rfl_err *err) RFL_WARN_UNUSED;
 /* figure_words.c: title, subtitle, sentences of the footnote. */
 void rfl_figure__words(struct rfl_figure *f);
-
-/* layout.c: boxes and axes. */
-void rfl_figure__layout(struct rfl_figure *f);
+/** The text of all points, "" for none, by the offset of a member of struct rfl_point; NULL when
+ * they differ. */
+const char *rfl_figure__shared(const struct rfl_figure *f, size_t member);
 /** The notes in lines. @return how many; lines is an array of the scene */
 size_t rfl_figure__note_lines(struct rfl_figure *f, const char ***lines);
 /** Lay text out in lines of at most `width`. @return the number of lines, at most `max` */
@@ -132,21 +137,32 @@ void rfl_draw__ground(struct rfl_figure *f); /* tints, grid */
 void rfl_draw__axes(struct rfl_figure *f);   /* frame, ticks, titles */
 void rfl_draw__roofs(struct rfl_figure *f);  /* ceilings, knee; obstacles */
 void rfl_draw__roof_labels(struct rfl_figure *f);
-void rfl_draw__marks(struct rfl_figure *f); /* connectors, whiskers, bars, marks */
-void rfl_draw__mark_obstacles(struct rfl_figure *f);
 void rfl_draw__survey(struct rfl_figure *f); /* before drawing: places of marks, has_* */
+void rfl_draw__mark_obstacles(struct rfl_figure *f);
+void rfl_draw__marks(struct rfl_figure *f);  /* connectors, whiskers, bars, marks */
 void rfl_draw__labels(struct rfl_figure *f); /* names, numbers, factors */
 void rfl_draw__panel(struct rfl_figure *f);
 /** @return the height that the legend takes at this width; draws only when `draw` is set */
 double rfl_draw__legend(struct rfl_figure *f, struct rfl_box box, bool draw);
 void rfl_draw__caption(struct rfl_figure *f); /* title, subtitle, footnote */
 
-/** Does an uncertainty reach out of its mark? */
-bool rfl_draw__has_bar(const struct rfl_figure *f, double lo, double hi,
-		       const struct rfl_axis *axis);
+/* Shared by the drawings. */
 
 /** The tint that lies at a place of the plot, for halos. */
 struct rfl_color rfl_draw__ground_color(const struct rfl_figure *f, double px);
+/** A text with its anchor and id. */
+struct rfl_prim *rfl_draw__text(struct rfl_figure *f, const char *id, const char *text, double x,
+				double y, double size, struct rfl_color color,
+				enum rfl_anchor anchor);
+/** A text within the plot: with a halo in the colour of the ground. */
+struct rfl_prim *rfl_draw__halo_text(struct rfl_figure *f, const char *id, const char *text,
+				     double x, double y, double size, struct rfl_color color,
+				     enum rfl_anchor anchor);
+/** A quiet word at the first of n places that is free, `pad_x` and `pad_y` points beyond it
+ * included. @return false when none is */
+bool rfl_draw__word(struct rfl_figure *f, const char *id, const char *text, double size,
+		    const struct rfl_xy *at, const enum rfl_anchor *anchors, size_t n, double pad_x,
+		    double pad_y);
 
 /** A size of the theme at the figure's scale. */
 #define SZ(f, member) ((f)->theme->member * (f)->scale)

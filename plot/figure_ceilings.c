@@ -1,92 +1,63 @@
 /*
  * figure_ceilings.c - which ceilings are worth drawing, and what is written along them: the roof
- * first (bandwidth and the compute ceiling that most points stand under), then what explains the
- * points, four in all.
+ * first (bandwidth and the compute ceiling of most points), then what explains the points, four in
+ * all.
  */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "plot/figure.h"
 
-static const char *status_word(enum rfl_peak_status status)
+static const char *const status_words[] = {
+	[RFL_PEAK_MEASURED] = "measured",
+	[RFL_PEAK_SPEC] = "data sheet",
+	[RFL_PEAK_DERIVED] = "derived",
+	[RFL_PEAK_USER] = "as given",
+};
+
+static const char *rate_of(struct rfl_figure *f, enum rfl_fig_kind kind, double per_s)
 {
-	switch (status) {
-	case RFL_PEAK_MEASURED:
-		return "measured";
-	case RFL_PEAK_SPEC:
-		return "data sheet";
-	case RFL_PEAK_DERIVED:
-		return "derived";
-	case RFL_PEAK_USER:
-		return "as given";
-	default:
-		return rfl_peak_status_name(status);
-	}
+	return rfl_words_rate(f->scene, per_s, kind == RFL_FIG_BANDWIDTH ? "B/s" : "FLOP/s");
 }
 
-/* ", 24 runs within 2 %": all runs between the least and the greatest. */
-static const char *spread_words(struct rfl_figure *f, const struct rfl_peak *p)
-{
-	double spread = 100 * (p->stats.max - p->stats.min) / p->stats.max;
-
-	if (p->stats.n < 2 || isnan(spread))
-		return "";
-	return rfl_scene_printf(f->scene, ", %lld runs within %s %%", (long long)p->stats.n,
-				spread < 1 ? "1"
-					   : rfl_scene_printf(f->scene, "%.0f", ceil(spread)));
-}
-
-/* ", 2 threads, avx512 fma": how it was measured, in a few words. */
-static const char *method_words(struct rfl_figure *f, const struct rfl_peak *p)
-{
-	const char *text = "";
-
-	if (p->kernel && *p->kernel)
-		text = rfl_scene_printf(f->scene, ", %s", rfl_words_first(f->scene, p->kernel));
-	if (p->threads > 0)
-		text = rfl_scene_printf(f->scene, ", %d thread%s%s", p->threads,
-					p->threads == 1 ? "" : "s", text);
-	return text;
-}
-
+/* "DRAM 38.6 GB/s measured, triad nt, 24 runs within 2 %", "FP32 vector 182 GFLOP/s measured, 2
+ * threads, avx512 fma"; quiet ceilings have the value alone. */
 static void set_labels(struct rfl_figure *f, struct rfl_fig_ceiling *c, const char *what,
 		       const struct rfl_peak *p)
 {
 	struct rfl_scene *s = f->scene;
-	const char *rate =
-		rfl_words_rate(s, c->value * 1e9, c->kind == RFL_FIG_BANDWIDTH ? "B/s" : "FLOP/s");
+	const double spread = 100 * (p->stats.max - p->stats.min) / p->stats.max;
+	const char *text;
 
-	c->labels[2] = rfl_scene_printf(s, "%s %s", what, rate);
-	c->labels[1] = rfl_scene_printf(s, "%s %s", c->labels[2], status_word(p->status));
-	if (c->kind == RFL_FIG_BANDWIDTH)
-		c->labels[0] = rfl_scene_printf(
-			s, "%s%s%s", c->labels[1],
-			p->kernel && *p->kernel
-				? rfl_scene_printf(s, ", %s", rfl_words_first(s, p->kernel))
-				: "",
-			spread_words(f, p));
-	else
-		c->labels[0] = rfl_scene_printf(s, "%s%s", c->labels[1], method_words(f, p));
+	text = rfl_scene_printf(s, "%s %s", what, rate_of(f, c->kind, c->value * 1e9));
+	c->labels[0] = c->labels[1] = c->labels[2] = text;
 	if (!c->primary)
-		c->labels[0] = c->labels[1] = c->labels[2];
+		return;
+	text = c->labels[1] = rfl_scene_printf(s, "%s %s", text, status_words[p->status]);
+	if (c->kind == RFL_FIG_COMPUTE && p->threads > 0)
+		text = rfl_scene_printf(s, "%s, %d thread%s", text, p->threads,
+					p->threads == 1 ? "" : "s");
+	if (p->kernel && *p->kernel)
+		text = rfl_scene_printf(s, "%s, %.*s", text, (int)strcspn(p->kernel, ","),
+					p->kernel);
+	/* all runs between the least and the greatest */
+	if (c->kind == RFL_FIG_BANDWIDTH && p->stats.n >= 2 && !isnan(spread))
+		text = rfl_scene_printf(s, "%s, %lld runs within %.0f %%", text,
+					(long long)p->stats.n, fmax(ceil(spread), 1));
+	c->labels[0] = text;
 }
 
-static bool known(const struct rfl_figure *f, enum rfl_fig_kind kind, double value)
-{
-	for (size_t i = 0; i < f->nceilings; i++)
-		if (f->ceilings[i].kind == kind && fabs(f->ceilings[i].value / value - 1) < 0.02)
-			return true;
-	return false;
-}
-
+/* A new ceiling; NULL when there is no room, or one that looks the same. */
 static struct rfl_fig_ceiling *add(struct rfl_figure *f, enum rfl_fig_kind kind, double value,
 				   const char *id)
 {
 	struct rfl_fig_ceiling *c;
 
-	if (f->nceilings == RFL_FIG_CEILINGS || !(value > 0) || known(f, kind, value))
+	if (f->nceilings == RFL_FIG_CEILINGS || !(value > 0))
 		return NULL;
+	for (size_t i = 0; i < f->nceilings; i++)
+		if (f->ceilings[i].kind == kind && fabs(f->ceilings[i].value / value - 1) < 0.02)
+			return NULL;
 	c = &f->ceilings[f->nceilings++];
 	*c = (struct rfl_fig_ceiling){
 		.kind = kind, .value = value, .lo = NAN, .hi = NAN, .id = id
@@ -97,11 +68,8 @@ static struct rfl_fig_ceiling *add(struct rfl_figure *f, enum rfl_fig_kind kind,
 static void add_peak(struct rfl_figure *f, enum rfl_fig_kind kind, const struct rfl_peak *p,
 		     bool primary, const char *what, const char *id)
 {
-	struct rfl_fig_ceiling *c;
+	struct rfl_fig_ceiling *c = rfl_peak_usable(p) ? add(f, kind, p->value / 1e9, id) : NULL;
 
-	if (!p || !rfl_peak_usable(p))
-		return;
-	c = add(f, kind, p->value / 1e9, id);
 	if (!c)
 		return;
 	c->primary = primary;
@@ -113,24 +81,21 @@ static void add_peak(struct rfl_figure *f, enum rfl_fig_kind kind, const struct 
 	set_labels(f, c, what, p);
 }
 
-/* The data sheet's value beside a measured one: "sheet 76.8 GB/s (76 % reached)". */
+/* The data sheet's value beside a measured one: "data sheet 76.8 GB/s (76 % reached)". */
 static void add_sheet(struct rfl_figure *f, enum rfl_fig_kind kind, const struct rfl_peak *p,
 		      const char *id)
 {
 	struct rfl_fig_ceiling *c;
-	const char *text;
 
 	if (!p || p->status != RFL_PEAK_MEASURED || !(p->spec > 0))
 		return;
 	c = add(f, kind, p->spec / 1e9, id);
 	if (!c)
 		return;
-	text = rfl_scene_printf(
-		f->scene, "data sheet %s",
-		rfl_words_rate(f->scene, p->spec, kind == RFL_FIG_BANDWIDTH ? "B/s" : "FLOP/s"));
-	c->labels[0] =
-		rfl_scene_printf(f->scene, "%s (%.0f %% reached)", text, 100 * p->value / p->spec);
-	c->labels[1] = c->labels[2] = text;
+	c->labels[1] = c->labels[2] =
+		rfl_scene_printf(f->scene, "data sheet %s", rate_of(f, kind, p->spec));
+	c->labels[0] = rfl_scene_printf(f->scene, "%s (%.0f %% reached)", c->labels[1],
+					100 * p->value / p->spec);
 }
 
 static int by_ceiling(const void *a, const void *b)
@@ -141,7 +106,7 @@ static int by_ceiling(const void *a, const void *b)
 	return p != q ? (p < q ? -1 : 1) : x->number - y->number;
 }
 
-/* The compute ceiling that most points stand under; the earliest of equals. */
+/* A point of the compute ceiling that most points have; the earliest of equals. */
 static const struct rfl_point *main_point(struct rfl_figure *f)
 {
 	struct rfl_mark **marks = rfl_figure__sort(f, by_ceiling);
@@ -165,80 +130,72 @@ static bool differs(double a, double b)
 	return fabs(a - b) > 1e-6 * fabs(b);
 }
 
+static enum rfl_rc check_known(const struct rfl_peaks_env *env, const struct rfl_peak *p,
+			       const char *key, struct rfl_err *err)
+{
+	char cell[128];
+
+	if (rfl_peak_usable(p))
+		return RFL_OK;
+	return rfl_fail(err, RFL_EMISSING, 0,
+			"environment %s: %s is not known; 'roofline peaks measure' or 'roofline "
+			"peaks set' supplies it",
+			env->name, rfl_peaks_cell(env, key, cell, sizeof(cell)));
+}
+
 /* A figure must not put points under other ceilings than the ones they were made with. */
 static enum rfl_rc check_same(const struct rfl_figure *f, struct rfl_err *err)
 {
 	const struct rfl_peaks_env *env = f->in->env;
 	const struct rfl_peak *dram = rfl_peaks_dram(env);
-	char cell[128];
+	enum rfl_rc rc = check_known(env, dram, "memory.DRAM", err);
 
-	if (!dram || !rfl_peak_usable(dram))
-		return rfl_fail(err, RFL_EMISSING, 0,
-				"environment %s: %s is not known; 'roofline peaks measure' or "
-				"'roofline peaks set' supplies it",
-				env->name, rfl_peaks_cell(env, "memory.DRAM", cell, sizeof(cell)));
-	for (size_t i = 0; i < f->nmarks; i++) {
+	for (size_t i = 0; rc == RFL_OK && i < f->nmarks; i++) {
 		const struct rfl_point *p = f->marks[i].point;
 		const struct rfl_peak *c =
 			p->compute_key ? rfl_peaks_compute(env, p->compute_key) : NULL;
 
-		if (c && !rfl_peak_usable(c))
-			return rfl_fail(
-				err, RFL_EMISSING, 0,
-				"environment %s: %s is not known; 'roofline peaks measure' or "
-				"'roofline peaks set' supplies it",
-				env->name, rfl_peaks_cell(env, p->compute_key, cell, sizeof(cell)));
-		if (differs(p->peak_gbps, dram->value / 1e9))
-			return rfl_fail(
+		if (c)
+			rc = check_known(env, c, p->compute_key, err);
+		if (rc == RFL_OK && differs(p->peak_gbps, dram->value / 1e9))
+			rc = rfl_fail(
 				err, RFL_EINVAL, 0,
 				"environment %s: the points were made with %g GB/s of memory "
 				"bandwidth, the peaks file says %g; run 'roofline points' again",
 				env->name, p->peak_gbps, dram->value / 1e9);
-		if (c && differs(p->peak_gflops, c->value / 1e9))
-			return rfl_fail(
+		if (rc == RFL_OK && c && differs(p->peak_gflops, c->value / 1e9))
+			rc = rfl_fail(
 				err, RFL_EINVAL, 0,
 				"environment %s: the points were made with %g GFLOP/s of %s, the "
 				"peaks file says %g; run 'roofline points' again",
 				env->name, p->peak_gflops, p->compute_key, c->value / 1e9);
 	}
-	return RFL_OK;
+	return rc;
 }
 
-/* A ceiling of points whose key is not one of the file: a mixture of precisions. */
-static void add_mixed(struct rfl_figure *f, const struct rfl_point *p, bool primary)
-{
-	struct rfl_fig_ceiling *c = add(f, RFL_FIG_COMPUTE, p->peak_gflops, "roof-compute-mixed");
-	const struct rfl_peak derived = { .status = RFL_PEAK_DERIVED,
-					  .value = p->peak_gflops * 1e9 };
-
-	if (!c)
-		return;
-	c->primary = primary;
-	set_labels(f, c, p->compute_key ? p->compute_key : "compute", &derived);
-}
-
+/* The ceiling of a point: a peak of the file, or a mixture of precisions whose key is not in it. */
 static void add_compute(struct rfl_figure *f, const struct rfl_point *p, bool primary)
 {
+	const struct rfl_peaks_env *env = f->in->env;
 	const struct rfl_peak *peak =
-		p->compute_key ? rfl_peaks_compute(f->in->env, p->compute_key) : NULL;
+		p->compute_key ? rfl_peaks_compute(env, p->compute_key) : NULL;
+	const struct rfl_peak mixed = { .status = RFL_PEAK_DERIVED, .value = p->peak_gflops * 1e9 };
 
-	if (peak)
-		add_peak(f, RFL_FIG_COMPUTE, peak, primary,
-			 f->in->env->short_form ? "compute"
-						: rfl_words_compute(f->scene, p->compute_key),
-			 rfl_scene_printf(f->scene, "roof-%s", p->compute_key));
+	if (!peak)
+		add_peak(f, RFL_FIG_COMPUTE, &mixed, primary,
+			 p->compute_key ? p->compute_key : "compute", "roof-compute-mixed");
 	else
-		add_mixed(f, p, primary);
+		add_peak(f, RFL_FIG_COMPUTE, peak, primary,
+			 env->short_form ? "compute" : rfl_words_compute(f->scene, p->compute_key),
+			 rfl_scene_printf(f->scene, "roof-%s", p->compute_key));
 }
 
-/* One core of the roof's own kind: what a loop that does not scale stands under. */
+/* One core of the roof's own kind: the ceiling of a loop that does not scale. */
 static void add_one_core(struct rfl_figure *f, const char *key)
 {
 	const char *one = key ? rfl_scene_printf(f->scene, "%s.1core", key) : "";
 
-	if (f->in->env->short_form)
-		return;
-	for (size_t i = 0; i < f->in->env->ncompute; i++)
+	for (size_t i = 0; i < f->in->env->ncompute && !f->in->env->short_form; i++)
 		if (strcmp(f->in->env->compute[i].key, one) == 0)
 			add_peak(f, RFL_FIG_COMPUTE, &f->in->env->compute[i].peak, false,
 				 "one core", "roof-one-core");
@@ -266,7 +223,6 @@ enum rfl_rc rfl_figure__ceilings(struct rfl_figure *f, struct rfl_err *err)
 	const struct rfl_peaks_env *env = f->in->env;
 	const struct rfl_peak *dram = rfl_peaks_dram(env);
 	const struct rfl_point *p = main_point(f);
-	const struct rfl_peak *compute;
 	enum rfl_rc rc = check_same(f, err);
 
 	if (rc != RFL_OK)
@@ -283,10 +239,11 @@ enum rfl_rc rfl_figure__ceilings(struct rfl_figure *f, struct rfl_err *err)
 	for (size_t i = 0; i < f->nmarks; i++)
 		if (differs(f->marks[i].point->peak_gflops, f->gflops))
 			add_compute(f, f->marks[i].point, false);
-	compute = p->compute_key ? rfl_peaks_compute(env, p->compute_key) : NULL;
 	add_one_core(f, p->compute_key);
 	add_sheet(f, RFL_FIG_BANDWIDTH, dram, "roof-memory-sheet");
-	add_sheet(f, RFL_FIG_COMPUTE, compute, "roof-compute-sheet");
+	add_sheet(f, RFL_FIG_COMPUTE,
+		  p->compute_key ? rfl_peaks_compute(env, p->compute_key) : NULL,
+		  "roof-compute-sheet");
 	add_cache(f);
 	return rfl_scene_check(f->scene, err);
 }

@@ -3,7 +3,6 @@
  * are named: figure_names.c.
  */
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,54 +10,10 @@
 #include "plot/figure.h"
 #include "roofline/verdict.h"
 
-static bool drawable(const struct rfl_point *p)
+/* What colours tell apart, as a text; NULL where the point does not know it. */
+static const char *key_of(struct rfl_figure *f, enum rfl_fig_by by, const struct rfl_mark *m)
 {
-	return p->ai > 0 && p->attained_gflops > 0 && isfinite(p->ai) &&
-	       isfinite(p->attained_gflops);
-}
-
-static int category_of(const struct rfl_mark *m, enum rfl_fig_by by, const char *const *keys,
-		       size_t n)
-{
-	char text[24];
-	const char *key = m->point->model;
-
-	if (by == RFL_BY_PRECISION)
-		key = m->point->precision;
-	if (by == RFL_BY_WAY)
-		key = m->way;
-	if (by == RFL_BY_BATCH) {
-		snprintf(text, sizeof(text), "%lld", (long long)m->point->batch);
-		key = text;
-	}
-	for (size_t i = 0; i < n; i++)
-		if (rfl_text_same(keys[i], key))
-			return (int)i;
-	return -1;
-}
-
-static int by_batch(const void *a, const void *b)
-{
-	long long x = strtoll(*(const char *const *)a, NULL, 10);
-	long long y = strtoll(*(const char *const *)b, NULL, 10);
-
-	return x < y ? -1 : x > y;
-}
-
-/* The order in which colours are given out. Batches are a sequence: sky blue, then deep blue, so
- * that two batches are a light and a dark of one hue. */
-static int color_slot(enum rfl_fig_by by, size_t i, size_t n)
-{
-	static const int sequence[] = { 5, 0, 2, 1, 3, 4, 6 };
-
-	if (n == 1)
-		return 0;
-	return by == RFL_BY_BATCH ? sequence[i % 7] : (int)(i % RFL_FIG_CATEGORIES);
-}
-
-static const char *key_of(struct rfl_figure *f, const struct rfl_mark *m)
-{
-	switch (f->by) {
+	switch (by) {
 	case RFL_BY_BATCH:
 		return rfl_scene_printf(f->scene, "%lld", (long long)m->point->batch);
 	case RFL_BY_PRECISION:
@@ -69,6 +24,23 @@ static const char *key_of(struct rfl_figure *f, const struct rfl_mark *m)
 		break;
 	}
 	return m->point->model;
+}
+
+static size_t index_of(const char *const *keys, size_t n, const char *key)
+{
+	size_t i = 0;
+
+	while (i < n && !rfl_text_same(keys[i], key))
+		i++;
+	return i;
+}
+
+static int by_batch(const void *a, const void *b)
+{
+	long long x = strtoll(*(const char *const *)a, NULL, 10);
+	long long y = strtoll(*(const char *const *)b, NULL, 10);
+
+	return x < y ? -1 : x > y;
 }
 
 /* Are there variants, with a word and a colour for each? */
@@ -84,7 +56,7 @@ static bool can_color_ways(const struct rfl_figure *f)
 		variants = variants || m->point->variant;
 		if (!*m->way || m->numbered)
 			return false;
-		if (category_of(m, RFL_BY_WAY, ways, n) >= 0)
+		if (index_of(ways, n, m->way) < n)
 			continue;
 		if (n == RFL_FIG_CATEGORIES)
 			return false;
@@ -93,53 +65,51 @@ static bool can_color_ways(const struct rfl_figure *f)
 	return variants && n > 1;
 }
 
-static enum rfl_fig_by choose_colors(const struct rfl_figure *f)
+static void choose_colors(struct rfl_figure *f)
 {
-	if (f->varies.precision)
-		return RFL_BY_PRECISION;
-	if (f->varies.batch)
-		return RFL_BY_BATCH;
-	return can_color_ways(f) ? RFL_BY_WAY : RFL_BY_MODEL;
-}
-
-static void collect_colors(struct rfl_figure *f)
-{
+	/* Batches are a sequence: sky blue, then deep blue, so that two batches are a light and a
+	 * dark of one hue. */
+	static const int sequence[RFL_FIG_CATEGORIES] = { 5, 0, 2, 1, 3, 4, 6 };
 	const char *keys[RFL_FIG_CATEGORIES];
 	size_t n = 0;
 
-	for (size_t i = 0; i < f->nmarks; i++)
-		if (n < RFL_FIG_CATEGORIES && category_of(&f->marks[i], f->by, keys, n) < 0)
-			keys[n++] = key_of(f, &f->marks[i]);
+	f->by = f->varies.precision ? RFL_BY_PRECISION
+		: f->varies.batch   ? RFL_BY_BATCH
+		: can_color_ways(f) ? RFL_BY_WAY
+				    : RFL_BY_MODEL;
+	for (size_t i = 0; i < f->nmarks && n < RFL_FIG_CATEGORIES; i++) {
+		const char *key = key_of(f, f->by, &f->marks[i]);
+
+		if (index_of(keys, n, key) == n)
+			keys[n++] = key;
+	}
 	if (f->by == RFL_BY_BATCH)
 		qsort(keys, n, sizeof(keys[0]), by_batch);
 	for (size_t i = 0; i < f->nmarks; i++) {
-		int c = category_of(&f->marks[i], f->by, keys, n);
+		size_t c = index_of(keys, n, key_of(f, f->by, &f->marks[i]));
 
 		/* more values than colours: the last one stands for the rest */
-		f->marks[i].color = c < 0 ? (int)n - 1 : c;
+		f->marks[i].color = (int)(c < n ? c : n - 1);
 	}
 	for (size_t i = 0; i < n; i++) {
-		f->color_index[i] = color_slot(f->by, i, n);
+		f->color_index[i] = n == 1 ? 0 : f->by == RFL_BY_BATCH ? sequence[i] : (int)i;
+		f->colors[i] = keys[i];
 		if (f->by == RFL_BY_MODEL)
 			f->colors[i] = rfl_words_model(f->scene, keys[i]);
-		else if (f->by == RFL_BY_PRECISION)
-			f->colors[i] = keys[i] ? keys[i] : "precision not known";
-		else
-			f->colors[i] = keys[i];
+		else if (f->by == RFL_BY_PRECISION && !keys[i])
+			f->colors[i] = "precision not known";
 	}
 	f->ncolors = n;
 }
 
-static void collect_shapes(struct rfl_figure *f)
+static void choose_shapes(struct rfl_figure *f)
 {
 	const char *models[RFL_MARKER_COUNT];
 
 	for (size_t i = 0; i < f->nmarks; i++) {
 		const char *model = f->marks[i].point->model;
-		size_t k = 0;
+		size_t k = index_of(models, f->nshapes, model);
 
-		while (k < f->nshapes && !rfl_text_same(models[k], model))
-			k++;
 		if (k == RFL_MARKER_COUNT)
 			k--; /* more models than shapes: the last one stands for the rest */
 		if (k == f->nshapes) {
@@ -150,52 +120,31 @@ static void collect_shapes(struct rfl_figure *f)
 	}
 }
 
+#define BEST_COMPULSORY "bytes at best: every tensor that must move, once"
+#define BEST_FUSED      "bytes at best: normalisation and activation fused"
+
 /* What is said of the traffic of filled marks, and of the hollow ones that go with them. */
 static const struct traffic {
 	const char *source, *used, *best;
-	bool best_is_fused;
 } traffics[] = {
-	{ .source = "unfused",
-	  .used = "bytes counted: every operation reads and writes DRAM",
-	  .best = "bytes at best: normalisation and activation fused",
-	  .best_is_fused = true },
-	{ .source = "fused",
-	  .used = "bytes counted: normalisation and activation fused",
-	  .best = "bytes at best: every tensor that must move, once" },
-	{ .source = "compulsory", .used = "bytes counted: every tensor that must move, once" },
-	{ .source = "lower-bound",
-	  .used = "intensity estimated from the rate: a lower bound",
-	  .best = "bytes at best: every tensor that must move, once" },
-	{ .source = "counters",
-	  .used = "bytes measured by hardware counters",
-	  .best = "bytes at best: every tensor that must move, once" },
+	{ "unfused", "bytes counted: every operation reads and writes DRAM", BEST_FUSED },
+	{ "fused", "bytes counted: normalisation and activation fused", BEST_COMPULSORY },
+	{ "compulsory", "bytes counted: every tensor that must move, once", NULL },
+	{ "lower-bound", "intensity estimated from the rate: a lower bound", BEST_COMPULSORY },
+	{ "counters", "bytes measured by hardware counters", BEST_COMPULSORY },
 };
-
-static bool is_source(const char *source, const char *word)
-{
-	size_t len = rfl_point_source_len(source);
-
-	return strlen(word) == len && memcmp(source, word, len) == 0;
-}
 
 /* Are all marks of one of two sources? */
 static bool all_of(const struct rfl_figure *f, const char *one, const char *other)
 {
 	for (size_t i = 0; i < f->nmarks; i++) {
 		const char *source = f->marks[i].point->bytes_source;
+		const size_t len = source ? rfl_point_source_len(source) : 0;
 
-		if (!source || !(is_source(source, one) || is_source(source, other)))
+		if (!source || !((strlen(one) == len && memcmp(source, one, len) == 0) ||
+				 (strlen(other) == len && memcmp(source, other, len) == 0)))
 			return false;
 	}
-	return true;
-}
-
-static bool all_alike(const struct rfl_figure *f)
-{
-	for (size_t i = 1; i < f->nmarks; i++)
-		if (!rfl_text_same(f->marks[0].point->bytes_source,
-				   f->marks[i].point->bytes_source))
-			return false;
 	return true;
 }
 
@@ -203,54 +152,42 @@ static bool all_alike(const struct rfl_figure *f)
  * hollow ones of one kind all the same: normalisation and activation fused. */
 static void choose_traffic(struct rfl_figure *f)
 {
-	const char *source = f->marks[0].point->bytes_source;
+	const char *source = rfl_figure__shared(f, offsetof(struct rfl_point, bytes_source));
+	const struct traffic *t = traffics, *const end = t + RFL_ARRAY_LEN(traffics);
 
-	for (size_t i = 0; i < RFL_ARRAY_LEN(traffics); i++)
-		if (all_of(f, traffics[i].source, traffics[i].source)) {
-			f->used = traffics[i].used;
-			f->best = traffics[i].best;
-			f->best_is_fused = traffics[i].best_is_fused;
-			return;
-		}
-	f->used = "bytes as points.csv says for each";
-	f->best = "bytes at best: every tensor that must move, once";
-	f->best_is_fused = false;
-	if (all_alike(f)) {
-		if (source)
-			f->used = rfl_scene_printf(f->scene, "bytes: %s", source);
-		return;
+	while (t < end && !all_of(f, t->source, t->source))
+		t++;
+	if (t < end) {
+		f->used = t->used;
+		f->best = t->best;
+	} else if (source) {
+		f->used = *source ? rfl_scene_printf(f->scene, "bytes: %s", source)
+				  : "bytes as points.csv says for each";
+		f->best = BEST_COMPULSORY;
+	} else {
+		f->used =
+			all_of(f, "counters", "unfused")
+				? "bytes measured where there are counters, else every operation's"
+				: "bytes as points.csv says for each";
+		f->best = BEST_FUSED;
 	}
-	f->best = "bytes at best: normalisation and activation fused";
-	f->best_is_fused = true;
-	if (all_of(f, "counters", "unfused"))
-		f->used = "bytes measured where there are counters, else every operation's";
-}
-
-static double intensity_at_best(const struct rfl_figure *f, const struct rfl_point *p)
-{
-	double best = f->best_is_fused ? p->ai_fused : p->ai_compulsory;
-
-	return f->best && best > p->ai * 1.02 && isfinite(best) ? best : NAN;
+	f->best_is_fused = f->best && strcmp(f->best, BEST_FUSED) == 0;
 }
 
 static void fill_mark(struct rfl_figure *f, struct rfl_mark *m)
 {
 	const struct rfl_point *p = m->point;
+	const double best = f->best_is_fused ? p->ai_fused : p->ai_compulsory;
 
 	m->x = p->ai;
 	m->y = p->attained_gflops;
-	m->x_lo = p->ai_lo;
-	m->x_hi = p->ai_hi;
-	m->y_lo = p->attained_gflops_lo;
-	m->y_hi = p->attained_gflops_hi;
-	m->x_best = intensity_at_best(f, p);
+	m->x_best = f->best && best > p->ai * 1.02 && isfinite(best) ? best : NAN;
 	m->roof = fmin(p->ai * p->peak_gbps, p->peak_gflops);
 	m->percent = 100 * m->y / m->roof;
 	m->above = m->y > m->roof * (1 + RFL_VERDICT_VISIBLE);
-	m->rate = rfl_scene_printf(f->scene, "%s GFLOP/s \xc2\xb7 %.0f %% of roof",
-				   rfl_words_number(f->scene, m->y), m->percent);
-	if (m->above)
-		m->rate = rfl_scene_printf(f->scene, "%s: above it", m->rate);
+	m->rate = rfl_scene_printf(f->scene, "%s GFLOP/s \xc2\xb7 %.0f %% of roof%s",
+				   rfl_words_number(f->scene, m->y), m->percent,
+				   m->above ? ": above it" : "");
 }
 
 static int by_speed(const void *a, const void *b)
@@ -274,7 +211,7 @@ struct rfl_mark **rfl_figure__sort(struct rfl_figure *f, int (*order)(const void
 	return marks;
 }
 
-/* Who is named first: the fastest configuration of each model, then the others by rate. */
+/* Which are named first: the fastest configuration of each shape, then the others by rate. */
 static void rank_marks(struct rfl_figure *f)
 {
 	struct rfl_mark **order = rfl_figure__sort(f, by_speed);
@@ -284,32 +221,15 @@ static void rank_marks(struct rfl_figure *f)
 	f->by_rank = rfl_scene_array(f->scene, f->nmarks, sizeof(*f->by_rank));
 	if (!order || !f->by_rank)
 		return;
-	for (size_t i = 0; i < f->nmarks; i++)
-		order[i]->rank = -1;
 	for (size_t i = 0; i < f->nmarks; i++) {
-		if (seen & 1U << order[i]->shape)
-			continue;
+		order[i]->rank = seen & 1U << order[i]->shape ? -1 : rank++;
 		seen |= 1U << order[i]->shape;
-		order[i]->rank = rank++;
 	}
 	for (size_t i = 0; i < f->nmarks; i++)
 		if (order[i]->rank < 0)
 			order[i]->rank = rank++;
 	for (size_t i = 0; i < f->nmarks; i++)
 		f->by_rank[f->marks[i].rank] = (int)i;
-}
-
-static enum rfl_rc check_roof(const struct rfl_mark *m, const char *env, struct rfl_err *err)
-{
-	const struct rfl_point *p = m->point;
-
-	if (p->peak_gflops > 0 && p->peak_gbps > 0)
-		return RFL_OK;
-	return rfl_fail(
-		err, RFL_EMISSING, 0,
-		"environment %s, point %d (%s): no %s; run 'roofline points' with its ceilings",
-		env, m->number, p->model ? p->model : "no model",
-		p->peak_gflops > 0 ? "peak_gbps" : "peak_gflops");
 }
 
 enum rfl_rc rfl_figure__marks(struct rfl_figure *f, struct rfl_err *err)
@@ -327,14 +247,19 @@ enum rfl_rc rfl_figure__marks(struct rfl_figure *f, struct rfl_err *err)
 		if (!rfl_text_same(p->env, env))
 			continue;
 		number++;
-		if (!drawable(p)) {
+		if (!(p->ai > 0 && p->attained_gflops > 0 && isfinite(p->ai) &&
+		      isfinite(p->attained_gflops))) {
 			f->nskipped++;
 			continue;
 		}
-		f->marks[f->nmarks] = (struct rfl_mark){ .point = p, .number = number };
-		if (check_roof(&f->marks[f->nmarks], env, err) != RFL_OK)
-			return err ? err->rc : RFL_EMISSING;
-		f->nmarks++;
+		if (!(p->peak_gflops > 0 && p->peak_gbps > 0))
+			return rfl_fail(
+				err, RFL_EMISSING, 0,
+				"environment %s, point %d (%s): no %s; run 'roofline points' "
+				"with its ceilings",
+				env, number, p->model ? p->model : "no model",
+				p->peak_gflops > 0 ? "peak_gbps" : "peak_gflops");
+		f->marks[f->nmarks++] = (struct rfl_mark){ .point = p, .number = number };
 	}
 	if (f->nmarks == 0)
 		return rfl_fail(
@@ -343,12 +268,11 @@ enum rfl_rc rfl_figure__marks(struct rfl_figure *f, struct rfl_err *err)
 			"the ledger",
 			env, f->nskipped ? " (none has both an intensity and a rate)" : "");
 	rfl_figure__names(f);
-	f->by = choose_colors(f);
 	choose_traffic(f);
 	for (size_t i = 0; i < f->nmarks; i++)
 		fill_mark(f, &f->marks[i]);
-	collect_shapes(f);
-	collect_colors(f);
+	choose_shapes(f);
+	choose_colors(f);
 	rank_marks(f);
 	return rfl_scene_check(f->scene, err);
 }

@@ -1,6 +1,6 @@
 /*
  * figure_names.c - how marks are named: by model and batch, by what else differs between the marks,
- * and by what tells variants of one configuration apart. No two marks bear the same name.
+ * and by what distinguishes variants of one configuration. No two marks have the same name.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,19 +17,17 @@
 static struct rfl_varies what_varies(const struct rfl_figure *f)
 {
 	const struct rfl_point *a = f->marks[0].point;
-	struct rfl_varies v = { .precision = false };
+	struct rfl_varies v = {
+		.precision = !rfl_figure__shared(f, offsetof(struct rfl_point, precision)),
+		.layout = !rfl_figure__shared(f, offsetof(struct rfl_point, layout)),
+		.mode = !rfl_figure__shared(f, offsetof(struct rfl_point, mode)),
+		.data_mode = !rfl_figure__shared(f, offsetof(struct rfl_point, data_mode)),
+		.engine = !rfl_figure__shared(f, offsetof(struct rfl_point, engine)),
+	};
 
 	for (size_t i = 1; i < f->nmarks; i++) {
-		const struct rfl_point *b = f->marks[i].point;
-
-		v.precision |= !rfl_text_same(a->precision, b->precision);
-		v.layout |= !rfl_text_same(a->layout, b->layout);
-		v.mode |= !rfl_text_same(a->mode, b->mode);
-		v.data_mode |= !rfl_text_same(a->data_mode, b->data_mode);
-		v.engine |= !rfl_text_same(a->engine, b->engine);
-		v.model |= !rfl_text_same(a->model, b->model);
-		v.threads |= a->threads != b->threads;
-		v.batch |= a->batch != b->batch;
+		v.threads |= a->threads != f->marks[i].point->threads;
+		v.batch |= a->batch != f->marks[i].point->batch;
 	}
 	return v;
 }
@@ -46,19 +44,6 @@ static const char *add_word(struct rfl_scene *s, const char *list, const char *w
 	return *list ? rfl_scene_printf(s, "%s, %s", list, word) : rfl_scene_printf(s, "%s", word);
 }
 
-static const char *data_word(const struct rfl_point *p)
-{
-	return rfl_text_same(p->data_mode, "imagefolder") ? "images" : p->data_mode;
-}
-
-static const char *threads_words(struct rfl_scene *s, const struct rfl_point *p)
-{
-	if (p->threads <= 0)
-		return NULL;
-	return rfl_scene_printf(s, "%lld thread%s", (long long)p->threads,
-				p->threads == 1 ? "" : "s");
-}
-
 /* "ResNet-50 bs 16", with precision and mode where they vary, and the layout between them. */
 static const char *name_of(struct rfl_scene *s, const struct rfl_point *p,
 			   const struct rfl_varies *v, bool layout)
@@ -72,32 +57,24 @@ static const char *name_of(struct rfl_scene *s, const struct rfl_point *p,
 	return append(s, name, v->mode, p->mode);
 }
 
-static const char *step_name(struct rfl_scene *s, const struct rfl_point *p,
-			     const struct rfl_varies *v)
+/* The name, the step without what distinguishes variants, and what the name says beyond the step.
+ */
+static void set_names(struct rfl_scene *s, struct rfl_mark *m, const struct rfl_varies *v)
 {
-	return name_of(s, p, v, false);
-}
+	const struct rfl_point *p = m->point;
+	const char *data = rfl_text_same(p->data_mode, "imagefolder") ? "images" : p->data_mode;
+	const char *threads = NULL;
 
-static const char *full_name(struct rfl_scene *s, const struct rfl_point *p,
-			     const struct rfl_varies *v)
-{
-	const char *name = name_of(s, p, v, v->layout);
-
-	name = append(s, name, v->data_mode, data_word(p));
-	if (v->threads)
-		name = add_word(s, name, threads_words(s, p));
-	return append(s, name, v->engine, p->engine);
-}
-
-/* What a name says beyond the step. */
-static const char *way_of(struct rfl_scene *s, const struct rfl_point *p,
-			  const struct rfl_varies *v)
-{
-	const char *way = add_word(s, "", v->layout ? p->layout : NULL);
-
-	way = add_word(s, way, v->data_mode ? data_word(p) : NULL);
-	way = add_word(s, way, v->threads ? threads_words(s, p) : NULL);
-	return add_word(s, way, v->engine ? p->engine : NULL);
+	if (v->threads && p->threads > 0)
+		threads = rfl_scene_printf(s, "%lld thread%s", (long long)p->threads,
+					   p->threads == 1 ? "" : "s");
+	m->step = name_of(s, p, v, false);
+	m->name = append(s, name_of(s, p, v, v->layout), v->data_mode, data);
+	m->name = append(s, add_word(s, m->name, threads), v->engine, p->engine);
+	m->way = add_word(s, "", v->layout ? p->layout : NULL);
+	m->way = add_word(s, m->way, v->data_mode ? data : NULL);
+	m->way = add_word(s, m->way, threads);
+	m->way = add_word(s, m->way, v->engine ? p->engine : NULL);
 }
 
 /* --- variants -------------------------------------------------------------------------------- */
@@ -114,10 +91,10 @@ struct variant {
 	const char *words, *all; /* those that were chosen, of all that the name does not say */
 };
 
-/* Words about a value; the other facts are said as they are written, "accum 4". */
+/* How a value is said; the other facts are said as they are written, "accum 4". */
 static const struct {
 	const char *key;
-	const char *one, *many; /* behind the value */
+	const char *one, *many; /* after the value */
 } sayings[] = {
 	{ "layout", "", "" },
 	{ "optimizer", "", "" },
@@ -134,6 +111,8 @@ static const struct {
 
 static const char *say(struct rfl_scene *s, const char *key, const char *value)
 {
+	if (strcmp(key, "data_mode") == 0 && strcmp(value, "imagefolder") == 0)
+		value = "images";
 	for (size_t i = 0; i < RFL_ARRAY_LEN(sayings); i++)
 		if (strcmp(sayings[i].key, key) == 0)
 			return rfl_scene_printf(s, "%s%s", value,
@@ -142,7 +121,7 @@ static const char *say(struct rfl_scene *s, const char *key, const char *value)
 	return *key ? rfl_scene_printf(s, "%s %s", key, value) : value;
 }
 
-/* The name of a column of the ledger that begins here, with a blank behind it; "" for none. */
+/* The name of a column of the ledger that begins here, followed by a blank; "" for none. */
 static const char *key_at(struct rfl_scene *s, const char *text)
 {
 	const char *key = rfl_scene_printf(s, "%.*s", (int)strcspn(text, " ,"), text);
@@ -150,16 +129,6 @@ static const char *key_at(struct rfl_scene *s, const char *text)
 	return text[strlen(key)] == ' ' && rfl_ledger_column_find(key) < rfl_ledger_column_count()
 		       ? key
 		       : "";
-}
-
-/* Where the next part begins. A comma may be of a value: of a device's name. */
-static const char *next_part(struct rfl_scene *s, const char *text)
-{
-	const char *comma = strstr(text, ", ");
-
-	while (comma && !*key_at(s, comma + 2))
-		comma = strstr(comma + 2, ", ");
-	return comma;
 }
 
 static void read_variant(struct rfl_scene *s, const char *text, struct variant *ret)
@@ -170,13 +139,14 @@ static void read_variant(struct rfl_scene *s, const char *text, struct variant *
 		most++;
 	ret->parts = rfl_scene_array(s, most, sizeof(*ret->parts));
 	while (ret->parts && text && *text) {
-		const char *next = next_part(s, text), *key = key_at(s, text);
+		const char *key = key_at(s, text), *next = strstr(text, ", ");
 		const char *value = text + (*key ? strlen(key) + 1 : 0);
-		size_t len = next ? (size_t)(next - value) : strlen(value);
 
-		value = rfl_scene_printf(s, "%.*s", (int)len, value);
-		if (strcmp(key, "data_mode") == 0 && strcmp(value, "imagefolder") == 0)
-			value = "images";
+		/* a comma may be of a value: of a device's name */
+		while (next && !*key_at(s, next + 2))
+			next = strstr(next + 2, ", ");
+		value = rfl_scene_printf(
+			s, "%.*s", (int)(next ? (size_t)(next - value) : strlen(value)), value);
 		ret->parts[ret->n++] = (struct part){ key, say(s, key, value) };
 		text = next ? next + 2 : NULL;
 	}
@@ -203,37 +173,8 @@ static bool is_said(const struct rfl_varies *v, const char *key)
 struct group {
 	struct rfl_scene *scene;
 	size_t n;
-	struct variant *variants, **order; /* sorted, so that those that are alike are neighbours */
+	struct variant *variants, **order; /* sorted, so that equal ones are neighbours */
 };
-
-static bool are_short(const struct group *g)
-{
-	for (size_t i = 0; i < g->n; i++)
-		if (strlen(g->variants[i].words) > SHORT)
-			return false;
-	return true;
-}
-
-static void say_all(struct group *g, const struct rfl_varies *v)
-{
-	for (size_t i = 0; i < g->n; i++) {
-		struct variant *m = &g->variants[i];
-
-		m->words = "";
-		for (size_t k = 0; k < m->n; k++)
-			if (!is_said(v, m->parts[k].key))
-				m->words = add_word(g->scene, m->words, m->parts[k].words);
-		m->all = m->words;
-	}
-}
-
-static bool is_among(const char *const *keys, size_t n, const char *key)
-{
-	for (size_t i = 0; i < n; i++)
-		if (strcmp(keys[i], key) == 0)
-			return true;
-	return false;
-}
 
 static int by_words(const void *a, const void *b)
 {
@@ -244,8 +185,8 @@ static int by_words(const void *a, const void *b)
 	return order ? order : strcmp(x->words, y->words);
 }
 
-/* Are there two that are still alike, and that this would tell apart? */
-static bool tells(struct group *g, const char *key)
+/* Are there two that are still alike, and that this would distinguish? */
+static bool distinguishes(struct group *g, const char *key)
 {
 	qsort(g->order, g->n, sizeof(struct variant *), by_words);
 	for (size_t i = 1; i < g->n; i++)
@@ -255,11 +196,11 @@ static bool tells(struct group *g, const char *key)
 	return false;
 }
 
-/* Only what it takes to tell them apart, first things first. */
+/* Only what it takes to distinguish them, first things first. */
 static void say_least(struct group *g)
 {
-	const char **asked =
-		rfl_scene_array(g->scene, rfl_ledger_column_count() + 1, sizeof(const char *));
+	const size_t most = rfl_ledger_column_count() + 1;
+	const char **asked = rfl_scene_array(g->scene, most, sizeof(const char *));
 	size_t nasked = 0;
 
 	g->order = rfl_scene_array(g->scene, g->n, sizeof(struct variant *));
@@ -272,11 +213,14 @@ static void say_least(struct group *g)
 	for (size_t i = 0; i < g->n; i++)
 		for (size_t k = 0; k < g->variants[i].n; k++) {
 			const char *key = g->variants[i].parts[k].key;
+			size_t at = 0;
 
-			if (is_among(asked, nasked, key))
+			while (at < nasked && strcmp(asked[at], key) != 0)
+				at++;
+			if (at < nasked)
 				continue;
 			asked[nasked++] = key;
-			if (!tells(g, key))
+			if (!distinguishes(g, key))
 				continue;
 			for (size_t j = 0; j < g->n; j++) {
 				struct variant *m = &g->variants[j];
@@ -288,8 +232,19 @@ static void say_least(struct group *g)
 
 static void name_group(struct rfl_figure *f, struct group *g)
 {
-	say_all(g, &f->varies);
-	if (!are_short(g))
+	bool all_short = true;
+
+	for (size_t i = 0; i < g->n; i++) {
+		struct variant *v = &g->variants[i];
+
+		v->words = "";
+		for (size_t k = 0; k < v->n; k++)
+			if (!is_said(&f->varies, v->parts[k].key))
+				v->words = add_word(f->scene, v->words, v->parts[k].words);
+		v->all = v->words;
+		all_short = all_short && strlen(v->words) <= SHORT;
+	}
+	if (!all_short)
 		say_least(g);
 	for (size_t i = 0; i < g->n; i++) {
 		struct variant *v = &g->variants[i];
@@ -304,21 +259,12 @@ static void name_group(struct rfl_figure *f, struct group *g)
 	}
 }
 
-/* --- all ------------------------------------------------------------------------------------- */
-
 static int by_step(const void *a, const void *b)
 {
 	const struct rfl_mark *x = *(struct rfl_mark *const *)a, *y = *(struct rfl_mark *const *)b;
 	int order = strcmp(x->step, y->step);
 
 	return order ? order : x->number - y->number;
-}
-
-static int by_name(const void *a, const void *b)
-{
-	const struct rfl_mark *x = *(struct rfl_mark *const *)a, *y = *(struct rfl_mark *const *)b;
-
-	return strcmp(x->name, y->name);
 }
 
 static void name_variants(struct rfl_figure *f)
@@ -342,7 +288,16 @@ static void name_variants(struct rfl_figure *f)
 	}
 }
 
-/* Marks that words do not tell apart are told apart by their line in the points file. */
+/* --- all ------------------------------------------------------------------------------------- */
+
+static int by_name(const void *a, const void *b)
+{
+	const struct rfl_mark *x = *(struct rfl_mark *const *)a, *y = *(struct rfl_mark *const *)b;
+
+	return strcmp(x->name, y->name);
+}
+
+/* Marks that words do not distinguish have their line in the points file. */
 static void number_alike(struct rfl_figure *f)
 {
 	struct rfl_mark **marks = rfl_figure__sort(f, by_name);
@@ -360,37 +315,26 @@ static void number_alike(struct rfl_figure *f)
 	}
 }
 
-/* Where all marks are of one step it is said once, in the subtitle, and they are called by what
- * tells them apart. */
-static void leave_out_step(struct rfl_figure *f)
+void rfl_figure__names(struct rfl_figure *f)
 {
-	bool variants = false;
+	bool one_step = f->nmarks > 1, variants = false;
 
+	f->varies = what_varies(f);
+	for (size_t i = 0; i < f->nmarks; i++)
+		set_names(f->scene, &f->marks[i], &f->varies);
+	name_variants(f);
+	number_alike(f);
+	/* where all marks are of one step it is said once, in the subtitle, and they are called by
+	 * what distinguishes them */
 	for (size_t i = 0; i < f->nmarks; i++) {
 		const struct rfl_mark *m = &f->marks[i];
 
 		variants = variants || m->point->variant;
-		if (!*m->way || strcmp(m->step, f->marks[0].step) != 0)
-			return;
+		one_step = one_step && *m->way && strcmp(m->step, f->marks[0].step) == 0;
 	}
-	if (!variants || f->nmarks < 2)
+	if (!one_step || !variants)
 		return;
 	f->step = f->marks[0].step;
 	for (size_t i = 0; i < f->nmarks; i++)
 		f->marks[i].name = f->marks[i].way;
-}
-
-void rfl_figure__names(struct rfl_figure *f)
-{
-	f->varies = what_varies(f);
-	for (size_t i = 0; i < f->nmarks; i++) {
-		struct rfl_mark *m = &f->marks[i];
-
-		m->step = step_name(f->scene, m->point, &f->varies);
-		m->name = full_name(f->scene, m->point, &f->varies);
-		m->way = way_of(f->scene, m->point, &f->varies);
-	}
-	name_variants(f);
-	number_alike(f);
-	leave_out_step(f);
 }

@@ -5,100 +5,87 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "plot/figure.h"
 
-/* A text that all points share, or NULL. */
-#define SHARED(field)                                                 \
-	static const char *shared_##field(const struct rfl_figure *f) \
-	{                                                             \
-		const char *a = f->marks[0].point->field;             \
-		for (size_t i = 1; i < f->nmarks; i++) {              \
-			const char *b = f->marks[i].point->field;     \
-			if (strcmp(a ? a : "", b ? b : "") != 0)      \
-				return NULL;                          \
-		}                                                     \
-		return a && *a ? a : NULL;                            \
-	}
+#define NOTE_LINES 8 /* at most */
 
-SHARED(precision)
-SHARED(mode)
-SHARED(layout)
-SHARED(data_mode)
-SHARED(engine)
-SHARED(device_name)
-SHARED(ledger_hash)
-#undef SHARED
-
-static bool same_source(const char *a, const char *b)
+static const char *member_of(const struct rfl_mark *m, size_t member)
 {
-	size_t len = rfl_point_source_len(a ? a : "");
-
-	return rfl_point_source_len(b ? b : "") == len && (len == 0 || memcmp(a, b, len) == 0);
+	return *(char *const *)((const char *)m->point + member);
 }
 
-/* The source that all points share, without why it is not another; or NULL. */
-#define SHARED_SOURCE(field)                                                                      \
-	static const char *shared_##field(const struct rfl_figure *f)                             \
-	{                                                                                         \
-		const char *a = f->marks[0].point->field;                                         \
-		for (size_t i = 1; i < f->nmarks; i++)                                            \
-			if (!same_source(a, f->marks[i].point->field))                            \
-				return NULL;                                                      \
-		return a && *a ? rfl_scene_printf(f->scene, "%.*s", (int)rfl_point_source_len(a), \
-						  a)                                              \
-			       : NULL;                                                            \
-	}
+const char *rfl_figure__shared(const struct rfl_figure *f, size_t member)
+{
+	const char *text = member_of(&f->marks[0], member);
 
-SHARED_SOURCE(flops_source)
-SHARED_SOURCE(bytes_source)
-#undef SHARED_SOURCE
+	for (size_t i = 1; i < f->nmarks; i++)
+		if (!rfl_text_same(text, member_of(&f->marks[i], member)))
+			return NULL;
+	return text ? text : "";
+}
+
+/* A text that all points share; "" when they differ or have none. */
+#define SHARED(f, member) shared_or_none(f, offsetof(struct rfl_point, member))
+
+static const char *shared_or_none(const struct rfl_figure *f, size_t member)
+{
+	const char *text = rfl_figure__shared(f, member);
+
+	return text ? text : "";
+}
+
+/* The source that all points share, without why it is not another; "" when they differ. */
+static const char *shared_source(const struct rfl_figure *f, size_t member)
+{
+	const char *first = member_of(&f->marks[0], member);
+	const size_t len = rfl_point_source_len(first ? first : "");
+
+	for (size_t i = 1; i < f->nmarks; i++) {
+		const char *other = member_of(&f->marks[i], member);
+
+		if (rfl_point_source_len(other ? other : "") != len ||
+		    (len > 0 && memcmp(first, other, len) != 0))
+			return "";
+	}
+	return rfl_scene_printf(f->scene, "%.*s", (int)len, first ? first : "");
+}
 
 static const char *join(struct rfl_scene *s, const char *a, const char *b)
 {
-	if (!b || !*b)
+	if (!*b)
 		return a;
 	return *a ? rfl_scene_printf(s, "%s \xc2\xb7 %s", a, b) : b;
 }
 
-/* Are there two of which it is known, and not the same? */
-static bool devices_differ(const struct rfl_figure *f)
-{
-	const char *first = NULL;
-
-	for (size_t i = 0; i < f->nmarks; i++) {
-		const char *device = f->marks[i].point->device_name;
-
-		if (!device || !*device)
-			continue;
-		if (first && strcmp(first, device) != 0)
-			return true;
-		first = device;
-	}
-	return false;
-}
-
 static const char *make_title(struct rfl_figure *f)
 {
-	const char *mode = shared_mode(f);
-	const char *device = shared_device_name(f);
-	const char *what = "Steps";
+	const char *mode = SHARED(f, mode), *device = SHARED(f, device_name);
+	const char *what = "Steps", *known = NULL;
+	const char *env_device = f->in->env->device;
 	int64_t threads = f->marks[0].point->threads;
+	bool differ = false; /* two devices that are known */
 
 	if (f->in->title)
 		return rfl_scene_printf(f->scene, "%s", f->in->title);
-	if (mode && strcmp(mode, "train") == 0)
+	if (strcmp(mode, "train") == 0)
 		what = "Training steps";
-	else if (mode && strcmp(mode, "fwd") == 0)
+	else if (strcmp(mode, "fwd") == 0)
 		what = "Forward passes";
-	else if (mode && strcmp(mode, "fwd_bwd") == 0)
+	else if (strcmp(mode, "fwd_bwd") == 0)
 		what = "Forward and backward passes";
-	if (!device && devices_differ(f))
-		device = f->in->env->name;
-	else if (!device)
-		device = f->in->env->device ? f->in->env->device : f->in->env->name;
-	for (size_t i = 1; i < f->nmarks; i++)
-		if (f->marks[i].point->threads != threads)
+	for (size_t i = 0; i < f->nmarks; i++) {
+		const struct rfl_point *p = f->marks[i].point;
+
+		if (p->threads != threads)
 			threads = 0;
+		if (!p->device_name || !*p->device_name)
+			continue;
+		differ = differ || (known && strcmp(known, p->device_name) != 0);
+		known = p->device_name;
+	}
+	if (!*device)
+		device = env_device && !differ ? env_device : f->in->env->name;
 	if (threads > 0)
 		return rfl_scene_printf(f->scene, "%s on %s, %lld thread%s", what, device,
 					(long long)threads, threads == 1 ? "" : "s");
@@ -135,21 +122,21 @@ static const char *repeats_words(struct rfl_figure *f)
 
 static const char *make_subtitle(struct rfl_figure *f)
 {
-	struct rfl_scene *s = f->scene;
-	const char *layout = shared_layout(f);
-	const char *data = shared_data_mode(f);
-	const char *text = join(s, f->step ? f->step : "", shared_precision(f));
+	const char *layout = SHARED(f, layout), *data = SHARED(f, data_mode);
+	const char *const parts[] = {
+		SHARED(f, precision),
+		strcmp(layout, "nhwc") == 0 ? "channels-last" : layout,
+		strcmp(data, "synthetic") == 0     ? "synthetic data"
+		: strcmp(data, "imagefolder") == 0 ? "JPEG images"
+						   : data,
+		SHARED(f, engine),
+		repeats_words(f),
+	};
+	const char *text = f->step ? f->step : "";
 
-	if (layout && strcmp(layout, "nhwc") == 0)
-		layout = "channels-last";
-	if (data && strcmp(data, "synthetic") == 0)
-		data = "synthetic data";
-	else if (data && strcmp(data, "imagefolder") == 0)
-		data = "JPEG images";
-	text = join(s, text, layout);
-	text = join(s, text, data);
-	text = join(s, text, shared_engine(f));
-	return join(s, text, repeats_words(f));
+	for (size_t i = 0; i < RFL_ARRAY_LEN(parts); i++)
+		text = join(f->scene, text, parts[i]);
+	return text;
 }
 
 static void note(struct rfl_figure *f, const char *text)
@@ -181,7 +168,6 @@ static const char *ceiling_words(struct rfl_figure *f, const char *what, const s
 
 static void note_ceilings(struct rfl_figure *f)
 {
-	struct rfl_scene *s = f->scene;
 	const struct rfl_peak *dram = rfl_peaks_dram(f->in->env);
 	const char *key = NULL;
 	const struct rfl_peak *compute;
@@ -190,31 +176,10 @@ static void note_ceilings(struct rfl_figure *f)
 		if (f->marks[i].point->peak_gflops == f->gflops)
 			key = f->marks[i].point->compute_key;
 	compute = key ? rfl_peaks_compute(f->in->env, key) : NULL;
-	if (!dram)
-		return;
-	note(f, rfl_scene_printf(s, "Ceilings: %s%s%s.", ceiling_words(f, "memory", dram),
-				 compute ? "; " : "",
-				 compute ? ceiling_words(f, "compute", compute) : ""));
-}
-
-static const char *file_words(struct rfl_scene *s, const char *text, const char *name,
-			      const char *hash)
-{
-	if (!name || !hash)
-		return text;
-	return join(s, text, rfl_scene_printf(s, "%s %.8s", name, hash));
-}
-
-static void note_files(struct rfl_figure *f)
-{
-	struct rfl_scene *s = f->scene;
-	const char *text = file_words(s, "", f->in->points_name, f->in->points_hash);
-
-	text = file_words(s, text, f->in->peaks_name, f->in->peaks_hash);
-	text = file_words(s, text, "ledger", shared_ledger_hash(f));
-	if (f->in->version)
-		text = join(s, text, rfl_scene_printf(s, "roofline %s", f->in->version));
-	note(f, text);
+	if (dram)
+		note(f, rfl_scene_printf(f->scene, "Ceilings: %s%s%s.",
+					 ceiling_words(f, "memory", dram), compute ? "; " : "",
+					 compute ? ceiling_words(f, "compute", compute) : ""));
 }
 
 /* The first point above its roof, with what its verdict says; how many more there are. */
@@ -243,59 +208,125 @@ static void note_above(struct rfl_figure *f)
 					 more == 1 ? " is" : "s are"));
 }
 
-/* Names are as short as they can be; what else differs must not be overlooked. */
-static void note_variants(struct rfl_figure *f)
-{
-	for (size_t i = 0; i < f->nmarks; i++)
-		if (f->marks[i].cut) {
-			note(f, rfl_scene_printf(
-					f->scene,
-					"Variants differ in more than their names say: see the "
-					"column 'variant' of %s.",
-					f->in->points_name ? f->in->points_name : "the points"));
-			return;
-		}
-}
-
 static void note_points(struct rfl_figure *f)
 {
 	struct rfl_scene *s = f->scene;
-	const char *source = f->marks[0].point->step_source;
+	const char *source = SHARED(f, step_source);
+	bool cut = false;
 
-	for (size_t i = 1; i < f->nmarks; i++)
-		if (strcmp(source ? source : "",
-			   f->marks[i].point->step_source ? f->marks[i].point->step_source : "") !=
-		    0)
-			source = NULL;
 	if (f->nskipped)
 		note(f, rfl_scene_printf(s, "%zu more configuration%s without intensity or rate.",
 					 f->nskipped, f->nskipped == 1 ? "" : "s"));
-	note_variants(f);
+	/* names are as short as they can be; what else differs must not be overlooked */
+	for (size_t i = 0; i < f->nmarks; i++)
+		cut = cut || f->marks[i].cut;
+	if (cut)
+		note(f, rfl_scene_printf(s,
+					 "Variants differ in more than their names say: see the "
+					 "column 'variant' of %s.",
+					 f->in->points_name ? f->in->points_name : "the points"));
 	note_above(f);
 	if (f->bars_hidden)
 		note(f, rfl_scene_printf(
 				s, "Uncertainties%s%s%s smaller than their mark are not drawn.",
-				source ? " (" : "", source ? source : "", source ? ")" : ""));
+				*source ? " (" : "", source, *source ? ")" : ""));
+}
+
+static void note_files(struct rfl_figure *f)
+{
+	const char *const files[][2] = {
+		{ f->in->points_name, f->in->points_hash },
+		{ f->in->peaks_name, f->in->peaks_hash },
+		{ "ledger", SHARED(f, ledger_hash) },
+		{ "roofline", f->in->version },
+	};
+	const char *text = "";
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(files); i++)
+		if (files[i][0] && files[i][1] && *files[i][1])
+			text = join(f->scene, text,
+				    rfl_scene_printf(f->scene, i < 3 ? "%s %.8s" : "%s %s",
+						     files[i][0], files[i][1]));
+	note(f, text);
 }
 
 void rfl_figure__words(struct rfl_figure *f)
 {
-	struct rfl_scene *s = f->scene;
-	const char *flops = shared_flops_source(f), *bytes = shared_bytes_source(f);
+	const char *flops = shared_source(f, offsetof(struct rfl_point, flops_source));
+	const char *bytes = shared_source(f, offsetof(struct rfl_point, bytes_source));
 
 	f->title = make_title(f);
 	f->subtitle = make_subtitle(f);
 	f->nnotes = 0;
-	if (flops)
-		note(f, rfl_scene_printf(s, "FLOPs: %s.", flops));
-	if (bytes && strncmp(f->used, "bytes ", 6) == 0)
-		note(f, rfl_scene_printf(s, "Bytes %s.", f->used + 6));
-	else if (bytes)
-		note(f, rfl_scene_printf(s, "Bytes: %s.", bytes));
+	if (*flops)
+		note(f, rfl_scene_printf(f->scene, "FLOPs: %s.", flops));
+	if (*bytes && strncmp(f->used, "bytes ", 6) == 0)
+		note(f, rfl_scene_printf(f->scene, "Bytes %s.", f->used + 6));
+	else if (*bytes)
+		note(f, rfl_scene_printf(f->scene, "Bytes: %s.", bytes));
 	f->note_groups[0] = f->nnotes;
 	note_ceilings(f);
 	note_points(f);
 	f->note_groups[1] = f->nnotes;
 	note_files(f);
 	f->note_groups[2] = f->nnotes;
+}
+
+size_t rfl_figure__wrap(struct rfl_figure *f, const char *text, double size, double width,
+			const char **lines, size_t max)
+{
+	size_t n = 0;
+
+	while (*text && n < max) {
+		size_t len = 0, next = 0;
+		const char *line = "";
+
+		while (text[next]) {
+			size_t word = next + strcspn(text + next, " ");
+			const char *longer = rfl_scene_printf(f->scene, "%.*s", (int)word, text);
+
+			if (len > 0 && rfl_text_width(longer, RFL_FACE_REGULAR, size) > width)
+				break;
+			line = longer;
+			len = word;
+			next = word + strspn(text + word, " ");
+		}
+		if (n + 1 == max && text[next]) /* no room for the rest */
+			line = rfl_scene_printf(f->scene, "%s\xe2\x80\xa6", line);
+		lines[n++] = rfl_words_fit(f->scene, line, RFL_FACE_REGULAR, size, width);
+		text += next;
+	}
+	return n;
+}
+
+static const char *join_notes(struct rfl_figure *f, size_t from, size_t to)
+{
+	const char *text = "";
+
+	for (size_t i = from; i < to; i++)
+		text = *text ? rfl_scene_printf(f->scene, "%s  %s", text, f->notes[i])
+			     : f->notes[i];
+	return text;
+}
+
+size_t rfl_figure__note_lines(struct rfl_figure *f, const char ***lines)
+{
+	double size = SZ(f, footnote);
+	size_t max = (size_t)((f->foot.h - 22 * f->scale) / (13 * f->scale) + 0.5);
+	size_t n = 0, from = 0;
+
+	*lines = rfl_scene_array(f->scene, NOTE_LINES + 1, sizeof(const char *));
+	if (!*lines)
+		return 0;
+	if (max > NOTE_LINES)
+		max = NOTE_LINES;
+	for (size_t i = 0; i < RFL_ARRAY_LEN(f->note_groups); i++) {
+		n += rfl_figure__wrap(f, join_notes(f, from, f->note_groups[i]), size, f->foot.w,
+				      *lines + n, max + 1 - n);
+		from = f->note_groups[i];
+	}
+	if (n <= max)
+		return n;
+	/* too many lines: one flowing text, cut at the end */
+	return rfl_figure__wrap(f, join_notes(f, 0, f->nnotes), size, f->foot.w, *lines, max);
 }

@@ -1,24 +1,90 @@
 /*
- * plot.c - the two passes: data to scene, scene to bytes.
+ * plot.c - a figure from its data: where things go on the page (the scale of the type, the boxes of
+ * plot, panel, legend strip and footnote, the ranges of the axes), then the order of drawing. Small
+ * pages lose the panel first, then lines of the footnote, so that the plot keeps its share.
  */
 #include "plot/plot.h"
 
+#include <math.h>
+
 #include "plot/figure.h"
 
-static enum rfl_rc check_size(double width, double height, struct rfl_err *err)
+/* Ranges of the data. A point more than three decades from the knee or from the roof does not
+ * stretch the axes: it becomes a mark at the edge. */
+static void fit_axes(struct rfl_figure *f)
 {
-	if (!(width >= RFL_PLOT_MIN_WIDTH && width <= RFL_PLOT_MAX_SIDE))
-		return rfl_fail(err, RFL_EINVAL, 0, "a width of %g points is not one from %g to %g",
-				width, RFL_PLOT_MIN_WIDTH, RFL_PLOT_MAX_SIDE);
-	if (!(height >= RFL_PLOT_MIN_HEIGHT && height <= RFL_PLOT_MAX_SIDE))
-		return rfl_fail(err, RFL_EINVAL, 0,
-				"a height of %g points is not one from %g to %g", height,
-				RFL_PLOT_MIN_HEIGHT, RFL_PLOT_MAX_SIDE);
-	return RFL_OK;
+	double x0 = f->knee / 20, x1 = f->knee * 4, y0 = f->gflops / 20, y1 = f->gflops;
+	double s = f->scale;
+
+	for (size_t i = 0; i < f->nmarks; i++) {
+		const struct rfl_mark *m = &f->marks[i];
+		double best = isnan(m->x_best) ? m->x : m->x_best;
+
+		x0 = fmin(x0, m->x * 0.5);
+		x1 = fmax(x1, fmax(m->x * 4, best * 5));
+		y0 = fmin(y0, m->y * 0.5);
+		y1 = fmax(y1, m->y);
+	}
+	for (size_t i = 0; i < f->nceilings; i++)
+		if (f->ceilings[i].kind == RFL_FIG_COMPUTE)
+			y1 = fmax(y1, f->ceilings[i].value);
+	x0 = fmax(x0, f->knee / 1000);
+	x1 = fmin(x1, f->knee * 3000);
+	y0 = fmax(y0, f->gflops / 3000);
+	y1 = fmin(y1, f->gflops * 10);
+	f->unit = y1 > 20000 ? 1000 : 1;
+	rfl_axis_fit(&f->x, x0, x1, f->plot.x, f->plot.x + f->plot.w, 40 * s);
+	rfl_axis_fit(&f->y, y0 / f->unit, y1 * 1.6 / f->unit, f->plot.y + f->plot.h, f->plot.y,
+		     24 * s);
+}
+
+static void fit_boxes(struct rfl_figure *f)
+{
+	double w = f->scene->width, h = f->scene->height, s = f->scale;
+	double left = 92 * s, right = 32 * s, top = (*f->subtitle ? 84 : 62) * s, below = 62 * s;
+	double panel_w = 330 * s, gap = 30 * s, wide = w - left - right, strip_h = 0;
+	const char **lines;
+	size_t n;
+
+	f->foot = (struct rfl_box){ 0, 0, wide, h }; /* room for all of the footnote */
+	n = rfl_figure__note_lines(f, &lines);
+	f->has_panel = wide - panel_w - gap >= fmax(400 * s, 0.5 * w) && h >= 560 * s;
+	f->plot = (struct rfl_box){ left, top, wide - (f->has_panel ? panel_w + gap : 0), 0 };
+	if (!f->has_panel)
+		strip_h = rfl_draw__legend(f, (struct rfl_box){ 0, 0, wide, 0 }, false) + 8 * s;
+	if (strip_h > 0.3 * h)
+		strip_h = 0;
+	for (;;) {
+		f->foot.h = (22 + 13 * (double)n) * s;
+		f->plot.h = h - top - below - strip_h - f->foot.h;
+		if (f->plot.h >= 0.45 * h)
+			break;
+		if (n > 1)
+			n--;
+		else if (strip_h > 0)
+			strip_h = 0;
+		else
+			break;
+	}
+	f->foot = (struct rfl_box){ left, h - f->foot.h, wide, f->foot.h };
+	f->strip = (struct rfl_box){ left, f->plot.y + f->plot.h + below, wide, strip_h };
+	f->panel = (struct rfl_box){ left + f->plot.w + gap, top, panel_w, f->plot.h + below };
 }
 
 static void draw(struct rfl_figure *f)
 {
+	f->scale = fmin(f->scene->width / RFL_PLOT_WIDTH, f->scene->height / RFL_PLOT_HEIGHT);
+	f->scale = fmin(fmax(f->scale, 0.62), 4);
+	/* The second round knows which kinds of marks there are, and so what is to be explained. */
+	for (int round = 0; round < 2; round++) {
+		rfl_figure__words(f);
+		fit_boxes(f);
+		fit_axes(f);
+		rfl_draw__survey(f);
+	}
+	f->place = rfl_place_new(f->scene, rfl_box_grow(f->plot, -3 * f->scale));
+	if (!f->place)
+		return; /* the scene has failed */
 	f->scene->n = 0;
 	f->scene->title = f->title;
 	f->scene->paper = f->theme->paper;
@@ -33,35 +99,39 @@ static void draw(struct rfl_figure *f)
 	rfl_draw__caption(f);
 }
 
+static enum rfl_rc check_side(const char *side, double value, double least, struct rfl_err *err)
+{
+	if (value >= least && value <= RFL_PLOT_MAX_SIDE)
+		return RFL_OK;
+	return rfl_fail(err, RFL_EINVAL, 0, "a %s of %g points is not one from %g to %g", side,
+			value, least, RFL_PLOT_MAX_SIDE);
+}
+
 enum rfl_rc rfl_plot_roofline(const struct rfl_plot_input *in, struct rfl_scene **ret,
 			      struct rfl_err *err)
 {
 	double width = in->width > 0 ? in->width : RFL_PLOT_WIDTH;
 	double height = in->height > 0 ? in->height : RFL_PLOT_HEIGHT;
 	struct rfl_figure f = { .in = in, .theme = &rfl_theme_light };
-	enum rfl_rc rc = check_size(width, height, err);
+	enum rfl_rc rc = check_side("width", width, RFL_PLOT_MIN_WIDTH, err);
 
+	if (rc == RFL_OK)
+		rc = check_side("height", height, RFL_PLOT_MIN_HEIGHT, err);
 	if (rc != RFL_OK)
 		return rc;
 	f.scene = rfl_scene_new(width, height);
 	if (!f.scene)
 		return rfl_fail(err, RFL_ENOMEM, 0, "no memory for a figure");
 	rc = rfl_figure__marks(&f, err);
+	if (rc == RFL_OK)
+		rc = rfl_figure__ceilings(&f, err);
 	if (rc != RFL_OK)
 		goto done;
-	rc = rfl_figure__ceilings(&f, err);
-	if (rc != RFL_OK)
-		goto done;
-	rfl_figure__layout(&f);
-	if (f.place)
-		draw(&f);
+	draw(&f);
 	/* that marks have numbers is known when there was no place for their names; under the axis
 	 * the legend then needs room for one more entry */
-	if (f.has_numbers && !f.has_panel) {
-		rfl_figure__layout(&f);
-		if (f.place)
-			draw(&f);
-	}
+	if (f.has_numbers && !f.has_panel)
+		draw(&f);
 	rc = rfl_scene_check(f.scene, err);
 	if (rc != RFL_OK)
 		goto done;

@@ -103,11 +103,6 @@ const char *rfl_words_rate(struct rfl_scene *s, double per_s, const char *unit)
 	return rfl_scene_printf(s, "%s", rfl_num_si(per_s, unit, 3, text, sizeof(text)));
 }
 
-const char *rfl_words_first(struct rfl_scene *s, const char *text)
-{
-	return rfl_scene_printf(s, "%.*s", (int)strcspn(text, ","), text);
-}
-
 const char *rfl_words_fit(struct rfl_scene *s, const char *text, enum rfl_face face, double size,
 			  double width)
 {

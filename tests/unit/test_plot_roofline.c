@@ -432,6 +432,12 @@ static void traffic_is_named(void **state)
 		if (cases[i].best)
 			assert_true(written(s, cases[i].best));
 		rfl_scene_free(s);
+		s = NULL;
+		d->input.width = 504; /* without a panel the legend is under the axis */
+		d->input.height = 504;
+		assert_ok(rfl_plot_roofline(&d->input, &s, &err), &err);
+		assert_true(written(s, cases[i].used));
+		rfl_scene_free(s);
 		free(d);
 	}
 }
