@@ -1,6 +1,6 @@
 /*
- * inventory.h - inside cli/: every row of every registry of the program with its status here, for
- * `roofline list` and `roofline doctor`.
+ * inventory.h - every row of every registry of the program with its status here: what `roofline
+ * list`, `doctor` and `version` print.
  */
 #ifndef RFL_CLI_INVENTORY_H
 #define RFL_CLI_INVENTORY_H
@@ -10,20 +10,16 @@
 
 #include "cli/cmd.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct rfl_item {
 	const char *registry; /**< "engines" */
 	const char *name;
 	bool ok;
 	const char *summary;
-	/** Of an engine that works: its library, devices and BLAS; of a model: what a sample is, and
-	 * its other names; else NULL. */
+	/** Of an engine that works: its library, devices and BLAS; of a model: what a sample is,
+	 * and its other names; of a library: its version; else NULL. */
 	const char *detail;
 	int64_t params, forward_flops; /**< of a model: of one sample of its own size; else 0 */
-	const char *reason; /**< why it cannot work here and what to do; NULL when ok */
+	const char *reason;            /**< why it cannot work here and what to do; NULL when ok */
 };
 
 struct rfl_inventory {
@@ -36,8 +32,8 @@ struct rfl_inventory {
 extern const char *const rfl_registry_names[];
 
 /**
- * Look at the rows of some registries. Engines are opened in child processes.
- * @param names  NULL-terminated, of rfl_registry_names; NULL or empty: all
+ * Check the rows of some registries. Engines are opened in child processes.
+ * @param names  of rfl_registry_names, others are ignored; none: all
  * @param ret    set on success only; release with rfl_inventory_free()
  */
 enum rfl_rc rfl_inventory_new(struct rfl_cli *cli, const char *const *names, size_t nnames,
@@ -49,7 +45,4 @@ void rfl_inventory_free(struct rfl_inventory *inv);
 /** How many rows of a registry work here. */
 size_t rfl_inventory_usable(const struct rfl_inventory *inv, const char *registry);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -164,7 +164,7 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 		return rc;
 	for (size_t i = 0; i < a->words.n; i++)
 		registries += is_registry(a->words.items[i]);
-	rfl_cli_progress(cli, "looking at engines ...");
+	rfl_cli_progress(cli, "checking engines ...");
 	rc = rfl_inventory_new(cli, a->words.items, registries ? a->words.n : 0, &inv, err);
 	rfl_cli_progress(cli, NULL);
 	if (rc != RFL_OK)
@@ -187,15 +187,14 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 const struct rfl_cmd rfl_cmd_list = {
 	.name = "list",
 	.summary = "list models, engines, counter sources, importers, and what works here",
-	.operands = "[models|engines|benchmarks|sources|importers|surfaces|TEXT]...",
+	.operands = "[models|engines|benchmarks|sources|importers|surfaces|libraries|TEXT]...",
 	.description =
-		"Rows never disappear: one that cannot work on this machine says why and what to "
-		"do "
-		"about it. An engine is opened in a child process to ask it; that can take a "
-		"second. Surfaces are the output formats of figures, benchmarks the loops that "
-		"measure ceilings, sources the counters that are read while a program runs, "
-		"importers the kinds of other profilers' files. TEXT is a part of the names to "
-		"list.",
+		"A row that cannot work on this machine is listed with the reason and what to do "
+		"about it. Every engine is opened in a child process, which can take a second. "
+		"Benchmarks are the loops that measure ceilings, sources the counters that are "
+		"read while a program runs, importers the kinds of other profilers' files, "
+		"surfaces the output formats of figures, libraries what was built in. TEXT selects "
+		"rows that have it in their name.",
 	.example =
 		"roofline list\nroofline list models resnet\nroofline list engines --format json",
 	.opts = opts,
