@@ -8,46 +8,31 @@
 #include <sys/utsname.h>
 
 #include "base/alloc.h"
-#include "machine/machine.h"
+#include "machine/cpu_id.h"
 #include "machine/machine_parts.h"
 
-/* The value behind KEY= in os-release, unquoted, into out. */
-static bool os_release(const char *text, const char *key, char *out, size_t size)
+/* The value of the first line "<key>...: value" or KEY="value", unquoted, into out. */
+static bool find_value(const char *text, const char *key, char separator, char *out, size_t size)
 {
 	const size_t key_len = strlen(key);
 
 	for (const char *line = text; *line; line += strcspn(line, "\n"), line += *line == '\n') {
-		if (strncmp(line, key, key_len) != 0 || line[key_len] != '=')
-			continue;
-		const char *value = line + key_len + 1;
-		size_t len = strcspn(value, "\n");
+		const char *at = line + key_len;
+		size_t len;
 
-		if (len >= 2 && (*value == '"' || *value == '\'') && value[len - 1] == *value) {
-			value++;
-			len -= 2;
-		}
-		snprintf(out, size, "%.*s", (int)len, value);
-		return len > 0;
-	}
-	return false;
-}
-
-/* The value of the first "key : value" line of /proc/cpuinfo. */
-static bool cpuinfo(const char *text, const char *key, char *out, size_t size)
-{
-	const size_t key_len = strlen(key);
-
-	for (const char *line = text; *line; line += strcspn(line, "\n"), line += *line == '\n') {
 		if (strncmp(line, key, key_len) != 0)
 			continue;
-		const char *colon = line + key_len + strspn(line + key_len, " \t");
-
-		if (*colon != ':')
+		at += strspn(at, " \t");
+		if (*at != separator)
 			continue;
-		const char *value = colon + 1 + strspn(colon + 1, " \t");
-
-		snprintf(out, size, "%.*s", (int)strcspn(value, "\n"), value);
-		return out[0] != '\0';
+		at += 1 + strspn(at + 1, " \t");
+		len = strcspn(at, "\n");
+		if (len >= 2 && (*at == '"' || *at == '\'') && at[len - 1] == *at) {
+			at++;
+			len -= 2;
+		}
+		snprintf(out, size, "%.*s", (int)len, at);
+		return len > 0;
 	}
 	return false;
 }
@@ -91,12 +76,14 @@ static const struct {
 };
 
 static const struct {
-	const char *part, *name; /* of implementer 0x41 */
+	int part;
+	const char *name;
 } arm_parts[] = {
-	{ "0xd03", "Cortex-A53" },  { "0xd07", "Cortex-A57" },  { "0xd08", "Cortex-A72" },
-	{ "0xd0b", "Cortex-A76" },  { "0xd0c", "Neoverse-N1" }, { "0xd40", "Neoverse-V1" },
-	{ "0xd49", "Neoverse-N2" }, { "0xd4f", "Neoverse-V2" }, { "0xd83", "Neoverse-V3AE" },
-	{ "0xd84", "Neoverse-V3" }, { "0xd8e", "Neoverse-N3" },
+	/* of implementer 0x41 */
+	{ 0xd03, "Cortex-A53" },  { 0xd07, "Cortex-A57" },  { 0xd08, "Cortex-A72" },
+	{ 0xd0b, "Cortex-A76" },  { 0xd0c, "Neoverse-N1" }, { 0xd40, "Neoverse-V1" },
+	{ 0xd49, "Neoverse-N2" }, { 0xd4f, "Neoverse-V2" }, { 0xd83, "Neoverse-V3AE" },
+	{ 0xd84, "Neoverse-V3" }, { 0xd8e, "Neoverse-N3" },
 };
 
 static const struct {
@@ -109,34 +96,26 @@ static const struct {
 	{ "ACRNACRNACRN", "ACRN" },      { "QNXQVMBSQG", "QNX" },
 };
 
-static void name_processor(struct rfl_machine *m, const char *root, char *text, size_t size)
+static void name_processor(struct rfl_machine *m, const char *root)
 {
-	char id[64], part[64];
+	char name[256] = "", info[65536];
+	struct rfl_cpu_id id;
 
-	rfl_isa_cpu_vendor(id);
-	rfl_isa_cpu_brand(text);
-	if (*squeeze(text))
-		m->cpu_name = rfl_arena_strdup(m->arena, text);
-
-	char *info = rfl_arena_array(m->arena, 1, 65536);
-
-	if (!info || !rfl_machine__slurp(root, "/proc/cpuinfo", info, 65536))
-		info = NULL;
-	if (info && !m->cpu_name && cpuinfo(info, "model name", text, size))
-		m->cpu_name = rfl_arena_strdup(m->arena, squeeze(text));
-	if (info && !id[0] && !cpuinfo(info, "CPU implementer", id, sizeof(id)))
-		id[0] = '\0';
+	rfl_cpu_id_get(root, &id);
+	rfl_isa_cpu_brand(name);
+	if (!*squeeze(name) && rfl_machine__slurp(root, info, sizeof(info), "/proc/cpuinfo") &&
+	    find_value(info, "model name", ':', name, sizeof(name)))
+		squeeze(name);
 	for (size_t i = 0; i < RFL_ARRAY_LEN(vendors); i++) {
-		if (strcmp(id, vendors[i].id) == 0)
+		if (strcmp(id.vendor, vendors[i].id) == 0)
 			m->cpu_vendor = vendors[i].name;
 	}
-	if (!info || m->cpu_name || strcmp(id, "0x41") != 0 ||
-	    !cpuinfo(info, "CPU part", part, sizeof(part)))
-		return;
-	for (size_t i = 0; i < RFL_ARRAY_LEN(arm_parts); i++) {
-		if (strcmp(part, arm_parts[i].part) == 0)
+	for (size_t i = 0; strcmp(id.vendor, "0x41") == 0 && i < RFL_ARRAY_LEN(arm_parts); i++) {
+		if (id.model == arm_parts[i].part)
 			m->cpu_name = arm_parts[i].name;
 	}
+	if (name[0])
+		m->cpu_name = rfl_arena_strdup(m->arena, name);
 }
 
 /* Firmware names that only virtual machines bear; for processors without a hypervisor leaf. */
@@ -160,7 +139,7 @@ static void find_hypervisor(struct rfl_machine *m, const char *root)
 		return;
 #endif
 	(void)hypervisors;
-	if (!rfl_machine__slurp(root, "/sys/class/dmi/id/product_name", text, sizeof(text)))
+	if (!rfl_machine__slurp(root, text, sizeof(text), "/sys/class/dmi/id/product_name"))
 		return;
 	for (size_t i = 0; i < RFL_ARRAY_LEN(virtual_products); i++) {
 		if (strstr(text, virtual_products[i])) {
@@ -173,7 +152,7 @@ static void find_hypervisor(struct rfl_machine *m, const char *root)
 enum rfl_rc rfl_machine__identity(struct rfl_machine *m, const char *root, struct rfl_err *err)
 {
 	struct utsname u;
-	char text[4096], name[256], path[128];
+	char text[4096], name[256];
 
 	if (uname(&u) != 0)
 		return rfl_fail(err, RFL_EIO, errno, "uname: %s", strerror(errno));
@@ -182,15 +161,15 @@ enum rfl_rc rfl_machine__identity(struct rfl_machine *m, const char *root, struc
 	m->host = rfl_arena_strdup(m->arena, u.nodename);
 	if (!m->kernel || !m->architecture || !m->host)
 		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory while looking at the machine");
-	if (rfl_machine__slurp(root, "/etc/os-release", text, sizeof(text)) &&
-	    os_release(text, "PRETTY_NAME", name, sizeof(name)))
+	if (rfl_machine__slurp(root, text, sizeof(text), "/etc/os-release") &&
+	    find_value(text, "PRETTY_NAME", '=', name, sizeof(name)))
 		m->os = rfl_arena_strdup(m->arena, name);
-	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/cpufreq/scaling_governor",
-		 m->ncpus > 0 ? m->cpus[0].os_index : 0);
-	if (rfl_machine__slurp(root, path, name, sizeof(name)))
+	if (rfl_machine__slurp(root, name, sizeof(name),
+			       "/sys/devices/system/cpu/cpu%d/cpufreq/scaling_governor",
+			       m->ncpus > 0 ? m->cpus[0].os_index : 0))
 		m->governor = rfl_arena_strdup(m->arena, name);
 	m->virtualised = RFL_NOT_KNOWN;
-	name_processor(m, root, text, sizeof(text));
+	name_processor(m, root);
 	find_hypervisor(m, root);
 	return RFL_OK;
 }

@@ -44,11 +44,10 @@ enum rfl_isa { RFL_ISA_LIST(RFL_ISA_MEMBER) RFL_ISA_COUNT };
 /** Bits of what can be used here, now. */
 uint64_t rfl_isa_detect(void);
 
-/** "avx512f"; NULL beyond the last. */
+/** "avx512f"; NULL past the end. */
 const char *rfl_isa_name(size_t isa);
 
-/** What the processor says of itself; "" where it says nothing. x86 only, "" elsewhere. */
-void rfl_isa_cpu_vendor(char out[13]);
+/** The name that the processor gives itself; "" where it gives none, and not on x86. */
 void rfl_isa_cpu_brand(char out[49]);
 /** The hypervisor's signature ("KVMKVMKVM", "nameless"); "" when there is none. */
 void rfl_isa_hypervisor(char out[13]);

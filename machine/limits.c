@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,21 +15,24 @@
 #include "machine/machine.h"
 #include "machine/machine_parts.h"
 
-bool rfl_machine__slurp(const char *root, const char *path, char *out, size_t size)
+static bool slurp(const char *root, char *out, size_t size, const char *fmt, va_list ap)
 {
-	char full[4096];
+	char path[4096];
 	ssize_t n;
-	size_t len = 0;
-	int fd;
+	size_t len = strlen(root);
+	int fd, wanted;
 
 	out[0] = '\0';
-	const int need = snprintf(full, sizeof(full), "%s%s", root, path);
-
-	if (need < 0 || (size_t)need >= sizeof(full))
+	if (len >= sizeof(path))
 		return false;
-	fd = open(full, O_RDONLY | O_CLOEXEC);
+	memcpy(path, root, len);
+	wanted = vsnprintf(path + len, sizeof(path) - len, fmt, ap);
+	if (wanted < 0 || (size_t)wanted >= sizeof(path) - len)
+		return false;
+	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return false;
+	len = 0;
 	while (len + 1 < size && (n = read(fd, out + len, size - 1 - len)) > 0)
 		len += (size_t)n;
 	close(fd);
@@ -38,12 +42,27 @@ bool rfl_machine__slurp(const char *root, const char *path, char *out, size_t si
 	return len > 0;
 }
 
-bool rfl_machine__slurp_int(const char *root, const char *path, int64_t *ret)
+bool rfl_machine__slurp(const char *root, char *out, size_t size, const char *fmt, ...)
+{
+	va_list ap;
+	bool read;
+
+	va_start(ap, fmt);
+	read = slurp(root, out, size, fmt, ap);
+	va_end(ap);
+	return read;
+}
+
+bool rfl_machine__slurp_int(const char *root, int64_t *ret, const char *fmt, ...)
 {
 	char text[64];
+	va_list ap;
+	bool read;
 
-	return rfl_machine__slurp(root, path, text, sizeof(text)) &&
-	       rfl_num_parse_int(text, path, ret, NULL) == RFL_OK;
+	va_start(ap, fmt);
+	read = slurp(root, text, sizeof(text), fmt, ap);
+	va_end(ap);
+	return read && rfl_num_parse_int(text, "", ret, NULL) == RFL_OK;
 }
 
 /* "MemTotal:  24 kB" in bytes, 0 when the line is absent. */
@@ -144,15 +163,14 @@ static int64_t stat_bytes(const char *text, const char *key)
 
 /* What a group uses and would not give up: pages of files that were read count as used until their
  * room is needed, and whoever has read a large data set would have none left.
- * @param inactive, active  what memory.stat calls them, of the groups below as well */
+ * @param inactive, active  their names in memory.stat, groups below included */
 static int64_t used_for_good(const char *root, const char *dir, int64_t used, const char *inactive,
 			     const char *active)
 {
-	char path[2304], text[16384];
+	char text[16384];
 	int64_t pages;
 
-	snprintf(path, sizeof(path), "%s/memory.stat", dir);
-	if (!rfl_machine__slurp(root, path, text, sizeof(text)))
+	if (!rfl_machine__slurp(root, text, sizeof(text), "%s/memory.stat", dir))
 		return used;
 	pages = stat_bytes(text, inactive) + stat_bytes(text, active);
 	return pages > 0 && pages < used ? used - pages : used;
@@ -161,47 +179,35 @@ static int64_t used_for_good(const char *root, const char *dir, int64_t used, co
 /* One folder of the unified hierarchy. */
 static void read_v2(struct cgroup_limits *l, const char *root, const char *dir)
 {
-	char path[2304];
 	char text[64];
 	int64_t quota, period, limit, used;
 
-	snprintf(path, sizeof(path), "%s/cpu.max", dir);
-	if (rfl_machine__slurp(root, path, text, sizeof(text)) &&
+	if (rfl_machine__slurp(root, text, sizeof(text), "%s/cpu.max", dir) &&
 	    sscanf(text, "%" SCNd64 " %" SCNd64, &quota, &period) == 2)
 		take_quota(l, quota, period);
-	snprintf(path, sizeof(path), "%s/memory.max", dir);
-	if (!rfl_machine__slurp_int(root, path, &limit))
-		return;
-	snprintf(path, sizeof(path), "%s/memory.current", dir);
-	if (rfl_machine__slurp_int(root, path, &used))
+	if (rfl_machine__slurp_int(root, &limit, "%s/memory.max", dir) &&
+	    rfl_machine__slurp_int(root, &used, "%s/memory.current", dir))
 		take_memory(l, limit,
 			    used_for_good(root, dir, used, "inactive_file ", "active_file "));
 }
 
 static void read_v1_cpu(struct cgroup_limits *l, const char *root, const char *dir)
 {
-	char path[2304];
 	int64_t quota, period;
 
-	snprintf(path, sizeof(path), "%s/cpu.cfs_quota_us", dir);
-	if (!rfl_machine__slurp_int(root, path, &quota))
-		return;
-	snprintf(path, sizeof(path), "%s/cpu.cfs_period_us", dir);
-	if (rfl_machine__slurp_int(root, path, &period))
+	if (rfl_machine__slurp_int(root, &quota, "%s/cpu.cfs_quota_us", dir) &&
+	    rfl_machine__slurp_int(root, &period, "%s/cpu.cfs_period_us", dir))
 		take_quota(l, quota, period);
 }
 
 static void read_v1_memory(struct cgroup_limits *l, const char *root, const char *dir)
 {
-	char path[2304];
 	int64_t limit, used;
 
-	snprintf(path, sizeof(path), "%s/memory.limit_in_bytes", dir);
 	/* version 1 writes "no limit" as a number near 2^63 */
-	if (!rfl_machine__slurp_int(root, path, &limit) || limit > INT64_MAX / 2)
-		return;
-	snprintf(path, sizeof(path), "%s/memory.usage_in_bytes", dir);
-	if (rfl_machine__slurp_int(root, path, &used))
+	if (rfl_machine__slurp_int(root, &limit, "%s/memory.limit_in_bytes", dir) &&
+	    limit <= INT64_MAX / 2 &&
+	    rfl_machine__slurp_int(root, &used, "%s/memory.usage_in_bytes", dir))
 		take_memory(l, limit,
 			    used_for_good(root, dir, used, "total_inactive_file ",
 					  "total_active_file "));
@@ -223,7 +229,7 @@ static void read_cgroups(struct cgroup_limits *l, const char *root)
 {
 	char text[4096], path[1024], dir[2048];
 
-	if (!rfl_machine__slurp(root, "/proc/self/cgroup", text, sizeof(text)))
+	if (!rfl_machine__slurp(root, text, sizeof(text), "/proc/self/cgroup"))
 		return;
 	for (size_t i = 0; i < RFL_ARRAY_LEN(hierarchies); i++) {
 		if (!cgroup_path(text, hierarchies[i].controller, path, sizeof(path)))
@@ -243,7 +249,7 @@ int64_t rfl_machine_oom_kills(const char *root)
 	const char *line;
 	int64_t n;
 
-	if (!rfl_machine__slurp(root, "/proc/vmstat", text, sizeof(text)))
+	if (!rfl_machine__slurp(root, text, sizeof(text), "/proc/vmstat"))
 		return -1;
 	line = strstr(text, key);
 	return line && sscanf(line + sizeof(key) - 1, "%" SCNd64, &n) == 1 ? n : -1;
@@ -254,7 +260,7 @@ void rfl_machine__limits(struct rfl_machine *m, const char *root)
 	struct cgroup_limits l = { .quota = NAN, .memory = -1, .limit = 0 };
 	char text[8192];
 
-	if (rfl_machine__slurp(root, "/proc/meminfo", text, sizeof(text))) {
+	if (rfl_machine__slurp(root, text, sizeof(text), "/proc/meminfo")) {
 		m->memory_bytes = meminfo_bytes(text, "MemTotal:");
 		m->memory_available_bytes = meminfo_bytes(text, "MemAvailable:");
 	}

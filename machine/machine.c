@@ -1,10 +1,15 @@
 /*
- * machine.c - puts the record together; the pieces are in topology_*.c, limits.c and identity.c.
+ * machine.c - puts the record together, and binds threads; the pieces are in topology_*.c, cpuid.c,
+ * limits.c and identity.c.
  */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* sched_getaffinity, CPU_SET */
+#endif
 #include "machine/machine.h"
 
 #include <errno.h>
 #include <math.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,27 +17,105 @@
 #include "base/log.h"
 #include "machine/machine_parts.h"
 
-static enum rfl_rc find_cores(struct rfl_machine *m, const struct rfl_cpuset *usable,
-			      struct rfl_err *err)
+void rfl_cpuset__add(struct rfl_cpuset *set, int cpu)
 {
-#ifdef RFL_HAVE_HWLOC
-	struct rfl_err hwloc_err = RFL_ERR_INIT;
+	if (cpu >= 0 && cpu < RFL_CPUSET_MAX)
+		set->bits[cpu / 64] |= UINT64_C(1) << (cpu % 64);
+}
 
-	if (rfl_machine__topology_hwloc(m, usable, &hwloc_err) == RFL_OK)
-		return RFL_OK;
-	if (hwloc_err.rc == RFL_ENOMEM)
-		return rfl_fail(err, RFL_ENOMEM, 0, "%s", hwloc_err.msg);
-	rfl_log(RFL_LOG_WARN, "%s; reading /sys instead", hwloc_err.msg);
-#endif
-	return rfl_machine__topology_sys(m, "", usable, err);
+bool rfl_cpuset__has(const struct rfl_cpuset *set, int cpu)
+{
+	return cpu >= 0 && cpu < RFL_CPUSET_MAX && ((set->bits[cpu / 64] >> (cpu % 64)) & 1);
+}
+
+int rfl_cpuset__count(const struct rfl_cpuset *set)
+{
+	int n = 0;
+
+	for (int cpu = 0; cpu < RFL_CPUSET_MAX; cpu++)
+		n += rfl_cpuset__has(set, cpu);
+	return n;
+}
+
+/* A decimal number at *p, which moves past it; -1 when there is none or it is too large. */
+static int parse_cpu(const char **p)
+{
+	int value = 0;
+
+	if (**p < '0' || **p > '9')
+		return -1;
+	for (; **p >= '0' && **p <= '9'; (*p)++) {
+		value = value * 10 + (**p - '0');
+		if (value >= RFL_CPUSET_MAX)
+			return -1;
+	}
+	return value;
+}
+
+bool rfl_cpuset__parse(const char *text, struct rfl_cpuset *set)
+{
+	const char *p = text;
+
+	while (*p) {
+		const int first = parse_cpu(&p);
+		int last = first;
+
+		if (first < 0)
+			return false;
+		if (*p == '-') {
+			p++;
+			last = parse_cpu(&p);
+		}
+		if (last < first)
+			return false;
+		for (int cpu = first; cpu <= last; cpu++)
+			rfl_cpuset__add(set, cpu);
+		if (*p == ',')
+			p++;
+		else if (*p)
+			return false;
+	}
+	return true;
+}
+
+enum rfl_rc rfl_machine__affinity(struct rfl_cpuset *set, struct rfl_err *err)
+{
+	const size_t size = CPU_ALLOC_SIZE(RFL_CPUSET_MAX);
+	cpu_set_t *mask = CPU_ALLOC(RFL_CPUSET_MAX);
+	enum rfl_rc rc = RFL_OK;
+
+	if (!mask)
+		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for an affinity mask");
+	CPU_ZERO_S(size, mask);
+	if (sched_getaffinity(0, size, mask) != 0) {
+		rc = rfl_fail(err, RFL_EIO, errno, "sched_getaffinity: %s", strerror(errno));
+		goto done;
+	}
+	for (int cpu = 0; cpu < RFL_CPUSET_MAX; cpu++) {
+		if (CPU_ISSET_S((size_t)cpu, size, mask))
+			rfl_cpuset__add(set, cpu);
+	}
+done:
+	CPU_FREE(mask);
+	return rc;
 }
 
 /* Cores, and caches: a container may show the former and hide the latter. */
 static enum rfl_rc find_topology(struct rfl_machine *m, const struct rfl_cpuset *usable,
 				 struct rfl_err *err)
 {
-	enum rfl_rc rc = find_cores(m, usable, err);
+	enum rfl_rc rc = RFL_EUNAVAILABLE;
+#ifdef RFL_HAVE_HWLOC
+	struct rfl_err hwloc_err = RFL_ERR_INIT;
 
+	rc = rfl_machine__topology_hwloc(m, usable, &hwloc_err);
+	if (rc == RFL_ENOMEM)
+		return rfl_fail(err, RFL_ENOMEM, 0, "%s", hwloc_err.msg);
+	if (rc != RFL_OK)
+		rfl_log(RFL_LOG_WARN, "%s; reading /sys instead", hwloc_err.msg);
+#endif
+	if (rc != RFL_OK)
+		rc = rfl_machine__topology_sys(m, "", usable, err);
 	if (rc != RFL_OK || m->ncaches > 0)
 		return rc;
 	rc = rfl_machine__caches_cpuid(m, err);
@@ -136,4 +219,26 @@ void rfl_machine__rank_cpus(struct rfl_machine *m)
 	}
 	if (m->ncpus > 0)
 		qsort(m->cpus, m->ncpus, sizeof(*m->cpus), by_rank);
+}
+
+enum rfl_rc rfl_pin_thread(int os_index, struct rfl_err *err)
+{
+	const size_t size = CPU_ALLOC_SIZE(RFL_CPUSET_MAX);
+	cpu_set_t *mask;
+	enum rfl_rc rc = RFL_OK;
+
+	if (os_index < 0 || os_index >= RFL_CPUSET_MAX)
+		return rfl_fail(err, RFL_EINVAL, 0, "there is no cpu %d", os_index);
+	mask = CPU_ALLOC(RFL_CPUSET_MAX);
+	if (!mask)
+		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for an affinity mask");
+	CPU_ZERO_S(size, mask);
+	CPU_SET_S((size_t)os_index, size, mask);
+	if (sched_setaffinity(0, size, mask) != 0)
+		rc = rfl_fail(err, RFL_EUNAVAILABLE, errno,
+			      "cannot bind a thread to cpu %d: %s; is it within the affinity mask "
+			      "of this process (taskset -p)?",
+			      os_index, strerror(errno));
+	CPU_FREE(mask);
+	return rc;
 }

@@ -9,8 +9,12 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "machine/cpuid.h"
 #include "machine/machine.h"
+
+/* What the instruction cpuid returns: eax, ebx, ecx, edx. */
+struct rfl_cpuid {
+	uint32_t reg[4];
+};
 
 /* A set of hardware threads, as large as any system counts them today. */
 #define RFL_CPUSET_MAX 8192
@@ -34,9 +38,9 @@ enum rfl_rc rfl_machine__topology_sys(struct rfl_machine *m, const char *root,
 enum rfl_rc rfl_machine__topology_hwloc(struct rfl_machine *m, const struct rfl_cpuset *usable,
 					struct rfl_err *err);
 #endif
-/* One sub-leaf of a leaf that describes caches; level 0: instructions. False behind the last. */
+/* One sub-leaf of a leaf that describes caches; level 0: instructions. False past the last. */
 bool rfl_machine__cpuid_cache(const struct rfl_cpuid *r, struct rfl_cache *ret);
-/* Fill caches by cpuid; none where the processor does not tell. packages and hw_threads are set. */
+/* Fill caches by cpuid; none where the processor does not say. packages and hw_threads are set. */
 enum rfl_rc rfl_machine__caches_cpuid(struct rfl_machine *m, struct rfl_err *err);
 /* Order m->caches by level. */
 void rfl_machine__sort_caches(struct rfl_machine *m);
@@ -49,9 +53,11 @@ void rfl_machine__limits(struct rfl_machine *m, const char *root);
 /* Fill os, kernel, host, governor, names of the processor, virtualised. */
 enum rfl_rc rfl_machine__identity(struct rfl_machine *m, const char *root, struct rfl_err *err);
 
-/* A small file (at most size - 1 bytes), trailing white space cut; false when it cannot be read. */
-bool rfl_machine__slurp(const char *root, const char *path, char *out, size_t size);
+/* A small file (at most size - 1 bytes), trailing white space cut; false when it cannot be read.
+ * The path under root is made as by printf(). */
+bool rfl_machine__slurp(const char *root, char *out, size_t size, const char *fmt, ...)
+	RFL_PRINTF(4, 5);
 /* A file that holds one integer. */
-bool rfl_machine__slurp_int(const char *root, const char *path, int64_t *ret);
+bool rfl_machine__slurp_int(const char *root, int64_t *ret, const char *fmt, ...) RFL_PRINTF(3, 4);
 
 #endif

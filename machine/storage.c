@@ -114,7 +114,7 @@ static bool find_mount(const char *root, const char *folder, struct mount *ret)
 	char *table = malloc(size);
 	size_t best = 0;
 
-	if (!table || !rfl_machine__slurp(root, "/proc/self/mountinfo", table, size)) {
+	if (!table || !rfl_machine__slurp(root, table, size, "/proc/self/mountinfo")) {
 		free(table);
 		return false;
 	}
@@ -158,13 +158,11 @@ static bool device_name(const char *root, const struct mount *m, char *out, size
 static const char *rotating(const char *root, const char *name)
 {
 	static const char *const places[] = { "queue", "../queue" }; /* of a disk, of a partition */
-	char path[256];
 	int64_t value;
 
 	for (size_t i = 0; i < RFL_ARRAY_LEN(places); i++) {
-		snprintf(path, sizeof(path), "/sys/class/block/%.100s/%s/rotational", name,
-			 places[i]);
-		if (rfl_machine__slurp_int(root, path, &value))
+		if (rfl_machine__slurp_int(root, &value, "/sys/class/block/%s/%s/rotational", name,
+					   places[i]))
 			return value ? "hard disk" : "SSD";
 	}
 	return "";

@@ -2,30 +2,37 @@
  * topology_sys.c - cores, caches and NUMA nodes from /sys/devices/system, for builds without hwloc.
  */
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "machine/machine_parts.h"
 
-#define CPU_DIR  "/sys/devices/system/cpu"
-#define NODE_DIR "/sys/devices/system/node"
-#define LIST_MAX 16384 /* characters of a list of hardware threads */
+#define CPU_DIR    "/sys/devices/system/cpu"
+#define NODE_DIR   "/sys/devices/system/node"
+#define LIST_MAX   16384 /* characters of a list of hardware threads */
+#define CACHES_MAX 8
 
 struct walk {
 	struct rfl_machine *m;
 	const char *root;
-	char *list; /* LIST_MAX characters of scratch */
 	struct rfl_cpuset online;
 	struct rfl_cpuset packages;
 };
 
-static bool read_list(struct walk *w, struct rfl_cpuset *set, const char *path)
+static RFL_PRINTF(3, 4) bool read_list(const struct walk *w, struct rfl_cpuset *set,
+				       const char *fmt, ...)
 {
+	char path[128], list[LIST_MAX];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(path, sizeof(path), fmt, ap);
+	va_end(ap);
 	memset(set, 0, sizeof(*set));
-	return rfl_machine__slurp(w->root, path, w->list, LIST_MAX) &&
-	       rfl_cpuset__parse(w->list, set);
+	return rfl_machine__slurp(w->root, list, sizeof(list), "%s", path) &&
+	       rfl_cpuset__parse(list, set);
 }
 
 static int first_of(const struct rfl_cpuset *set)
@@ -38,17 +45,13 @@ static int first_of(const struct rfl_cpuset *set)
 }
 
 /* The lowest hardware thread of the core that `cpu` belongs to: names the core. */
-static int core_of(struct walk *w, int cpu)
+static int core_of(const struct walk *w, int cpu)
 {
 	struct rfl_cpuset siblings;
-	char path[128];
 
-	snprintf(path, sizeof(path), CPU_DIR "/cpu%d/topology/core_cpus_list", cpu);
-	if (!read_list(w, &siblings, path)) {
-		snprintf(path, sizeof(path), CPU_DIR "/cpu%d/topology/thread_siblings_list", cpu);
-		if (!read_list(w, &siblings, path))
-			return cpu;
-	}
+	if (!read_list(w, &siblings, CPU_DIR "/cpu%d/topology/core_cpus_list", cpu) &&
+	    !read_list(w, &siblings, CPU_DIR "/cpu%d/topology/thread_siblings_list", cpu))
+		return cpu;
 	const int first = first_of(&siblings);
 
 	return first >= 0 ? first : cpu;
@@ -69,52 +72,42 @@ static int64_t parse_size(const char *text)
 			     : value;
 }
 
-static struct rfl_cache *level_row(struct rfl_machine *m, int level)
-{
-	for (size_t i = 0; i < m->ncaches; i++) {
-		if (m->caches[i].level == level)
-			return &m->caches[i];
-	}
-	if (m->ncaches == 8)
-		return NULL;
-	m->caches[m->ncaches].level = level;
-	return &m->caches[m->ncaches++];
-}
-
 /* One cache as one of its hardware threads shows it; counted only by its lowest thread. */
-static bool read_cache(struct walk *w, int cpu, int index)
+static bool read_cache(const struct walk *w, int cpu, int index)
 {
+	struct rfl_machine *m = w->m;
 	struct rfl_cpuset sharers;
-	char path[128], text[64];
-	int64_t level, line;
+	struct rfl_cache *row;
+	char text[64];
+	int64_t level, line, size;
+	size_t i = 0;
 
-	snprintf(path, sizeof(path), CPU_DIR "/cpu%d/cache/index%d/level", cpu, index);
-	if (!rfl_machine__slurp_int(w->root, path, &level))
+	if (!rfl_machine__slurp_int(w->root, &level, CPU_DIR "/cpu%d/cache/index%d/level", cpu,
+				    index))
 		return false;
-	snprintf(path, sizeof(path), CPU_DIR "/cpu%d/cache/index%d/type", cpu, index);
-	if (!rfl_machine__slurp(w->root, path, text, sizeof(text)) ||
-	    strcmp(text, "Instruction") == 0)
+	if (!rfl_machine__slurp(w->root, text, sizeof(text), CPU_DIR "/cpu%d/cache/index%d/type",
+				cpu, index) ||
+	    strcmp(text, "Instruction") == 0 ||
+	    !read_list(w, &sharers, CPU_DIR "/cpu%d/cache/index%d/shared_cpu_list", cpu, index) ||
+	    first_of(&sharers) != cpu ||
+	    !rfl_machine__slurp(w->root, text, sizeof(text), CPU_DIR "/cpu%d/cache/index%d/size",
+				cpu, index))
 		return true;
-	snprintf(path, sizeof(path), CPU_DIR "/cpu%d/cache/index%d/shared_cpu_list", cpu, index);
-	if (!read_list(w, &sharers, path) || first_of(&sharers) != cpu)
+	size = parse_size(text);
+	while (i < m->ncaches && m->caches[i].level != (int)level)
+		i++;
+	if (size <= 0 || i == CACHES_MAX)
 		return true;
-	snprintf(path, sizeof(path), CPU_DIR "/cpu%d/cache/index%d/size", cpu, index);
-	if (!rfl_machine__slurp(w->root, path, text, sizeof(text)))
-		return true;
-
-	const int64_t size = parse_size(text);
-	struct rfl_cache *row = size > 0 ? level_row(w->m, (int)level) : NULL;
-
-	if (!row)
-		return true;
+	if (i == m->ncaches)
+		m->caches[m->ncaches++].level = (int)level;
+	row = &m->caches[i];
 	row->count++;
 	if (row->size_bytes == 0 || size < row->size_bytes) {
 		row->size_bytes = size;
 		row->sharers = rfl_cpuset__count(&sharers);
 	}
-	snprintf(path, sizeof(path), CPU_DIR "/cpu%d/cache/index%d/coherency_line_size", cpu,
-		 index);
-	if (rfl_machine__slurp_int(w->root, path, &line))
+	if (rfl_machine__slurp_int(w->root, &line,
+				   CPU_DIR "/cpu%d/cache/index%d/coherency_line_size", cpu, index))
 		row->line_bytes = (int)line;
 	return true;
 }
@@ -122,7 +115,6 @@ static bool read_cache(struct walk *w, int cpu, int index)
 static void read_nodes(struct walk *w)
 {
 	struct rfl_cpuset nodes, cpus;
-	char path[128];
 
 	w->m->numa_nodes = 1;
 	if (!read_list(w, &nodes, NODE_DIR "/has_memory") &&
@@ -135,8 +127,7 @@ static void read_nodes(struct walk *w)
 	for (int node = 0; node < RFL_CPUSET_MAX; node++) {
 		if (!rfl_cpuset__has(&nodes, node))
 			continue;
-		snprintf(path, sizeof(path), NODE_DIR "/node%d/cpulist", node);
-		if (!read_list(w, &cpus, path))
+		if (!read_list(w, &cpus, NODE_DIR "/node%d/cpulist", node))
 			continue;
 		for (size_t i = 0; i < w->m->ncpus; i++) {
 			if (rfl_cpuset__has(&cpus, w->m->cpus[i].os_index))
@@ -149,13 +140,13 @@ static void read_cpu(struct walk *w, int cpu, const struct rfl_cpuset *usable)
 {
 	struct rfl_machine *m = w->m;
 	const int core = core_of(w, cpu);
-	char path[128];
 	int64_t package = 0;
 
 	m->hw_threads++;
 	m->cores += core == cpu || !rfl_cpuset__has(&w->online, core);
-	snprintf(path, sizeof(path), CPU_DIR "/cpu%d/topology/physical_package_id", cpu);
-	if (rfl_machine__slurp_int(w->root, path, &package) && package >= 0)
+	if (rfl_machine__slurp_int(w->root, &package, CPU_DIR "/cpu%d/topology/physical_package_id",
+				   cpu) &&
+	    package >= 0)
 		rfl_cpuset__add(&w->packages, (int)package);
 	for (int index = 0; index < 16 && read_cache(w, cpu, index); index++)
 		;
@@ -163,56 +154,39 @@ static void read_cpu(struct walk *w, int cpu, const struct rfl_cpuset *usable)
 		m->cpus[m->ncpus++] = (struct rfl_cpu){ .os_index = cpu, .core = core };
 }
 
-static enum rfl_rc walk_cpus(struct walk *w, const struct rfl_cpuset *usable, struct rfl_err *err)
+enum rfl_rc rfl_machine__topology_sys(struct rfl_machine *m, const char *root,
+				      const struct rfl_cpuset *usable, struct rfl_err *err)
 {
-	struct rfl_machine *m = w->m;
+	struct walk w = { .m = m, .root = root };
 
-	if (!read_list(w, &w->online, CPU_DIR "/online"))
+	m->packages = m->cores = m->hw_threads = 0;
+	m->ncaches = m->ncpus = 0;
+	m->caches = rfl_arena_array(m->arena, CACHES_MAX, sizeof(*m->caches));
+	m->cpus =
+		rfl_arena_array(m->arena, (size_t)rfl_cpuset__count(usable) + 1, sizeof(*m->cpus));
+	if (!m->caches || !m->cpus)
+		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory while reading %s" CPU_DIR, root);
+	if (!read_list(&w, &w.online, CPU_DIR "/online"))
 		return rfl_fail(err, RFL_EIO, 0,
 				"%s" CPU_DIR "/online cannot be read: nothing is known of the "
 				"processors; mount /sys, or build with hwloc (libhwloc-dev)",
-				w->root);
+				root);
 	for (int cpu = 0; cpu < RFL_CPUSET_MAX; cpu++) {
-		if (rfl_cpuset__has(&w->online, cpu))
-			read_cpu(w, cpu, usable);
+		if (rfl_cpuset__has(&w.online, cpu))
+			read_cpu(&w, cpu, usable);
 	}
 	if (m->ncpus == 0)
 		return rfl_fail(err, RFL_EIO, 0,
 				"none of the processors online in %s" CPU_DIR " is in our affinity "
 				"mask",
-				w->root);
-	const int packages = rfl_cpuset__count(&w->packages);
-
-	m->packages = packages > 0 ? packages : 1;
+				root);
+	m->packages = rfl_cpuset__count(&w.packages);
+	if (m->packages == 0)
+		m->packages = 1;
 	m->smt = m->hw_threads > m->cores ? RFL_YES : RFL_NO;
 	rfl_machine__sort_caches(m);
-	read_nodes(w);
+	read_nodes(&w);
 	rfl_machine__rank_cpus(m);
 	m->topology_source = "/sys";
 	return RFL_OK;
-}
-
-enum rfl_rc rfl_machine__topology_sys(struct rfl_machine *m, const char *root,
-				      const struct rfl_cpuset *usable, struct rfl_err *err)
-{
-	struct walk *w = calloc(1, sizeof(*w));
-	enum rfl_rc rc;
-
-	m->packages = m->cores = m->hw_threads = 0;
-	m->ncaches = m->ncpus = 0;
-	m->caches = rfl_arena_array(m->arena, 8, sizeof(*m->caches));
-	m->cpus =
-		rfl_arena_array(m->arena, (size_t)rfl_cpuset__count(usable) + 1, sizeof(*m->cpus));
-	if (!w || !m->caches || !m->cpus || !(w->list = calloc(1, LIST_MAX))) {
-		rc = rfl_fail(err, RFL_ENOMEM, 0, "out of memory while reading %s" CPU_DIR, root);
-		goto done;
-	}
-	w->m = m;
-	w->root = root;
-	rc = walk_cpus(w, usable, err);
-done:
-	if (w)
-		free(w->list);
-	free(w);
-	return rc;
 }

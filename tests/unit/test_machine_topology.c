@@ -223,10 +223,10 @@ static void a_quota_limits_the_threads(void **state)
 /* As Intel's manual and AMD's lay out a sub-leaf. */
 static void reads_cpuid_of_caches(void **state)
 {
-	const struct rfl_cpuid l1 = { 1 | 1 << 5 | 1 << 14, 63 | 11u << 22, 63, 0 };
-	const struct rfl_cpuid code = { 2 | 1 << 5, 63 | 7u << 22, 63, 0 };
-	const struct rfl_cpuid l3 = { 3 | 3 << 5 | 15 << 14, 63 | 15u << 22, 32767, 0 };
-	const struct rfl_cpuid end = { 0, 0, 0, 0 };
+	const struct rfl_cpuid l1 = { { 1 | 1 << 5 | 1 << 14, 63 | 11u << 22, 63, 0 } };
+	const struct rfl_cpuid code = { { 2 | 1 << 5, 63 | 7u << 22, 63, 0 } };
+	const struct rfl_cpuid l3 = { { 3 | 3 << 5 | 15 << 14, 63 | 15u << 22, 32767, 0 } };
+	const struct rfl_cpuid end = { { 0, 0, 0, 0 } };
 	struct rfl_cache c;
 
 	(void)state;
