@@ -20,7 +20,7 @@
 #define REASON_IDLE 0x1u
 #define SETTLED_S   1.0 /* of a window: what the driver averages or counts in ticks is right then */
 
-/* The mean of what was told. */
+/* The mean of the known values. */
 struct mean {
 	double sum;
 	int64_t n;
@@ -40,7 +40,7 @@ struct rfl_sampler {
 	/* of the window; the thread's while it runs */
 	int64_t n, start_ns;
 	struct mean sm_hz, memory_hz, power_w;
-	double sm_min_hz, temperature_max_c, used_peak_bytes; /* NaN: never told */
+	double sm_min_hz, temperature_max_c, used_peak_bytes; /* NaN: never known */
 	double energy_start_j;                                /* NaN: no counter */
 	uint64_t reasons;
 	bool reasons_known;
@@ -48,50 +48,29 @@ struct rfl_sampler {
 
 /* ------------------------------------------------------------------ which device */
 
-/* A number in hexadecimal and the character behind it. */
-static bool take_hex(const char **text, char end, unsigned *ret)
-{
-	unsigned value = 0;
-	int digits = 0;
-
-	for (; isxdigit((unsigned char)**text) && digits < 8; ++*text, digits++) {
-		const int c = tolower((unsigned char)**text);
-
-		value = value * 16 + (unsigned)(c <= '9' ? c - '0' : c - 'a' + 10);
-	}
-	if (digits == 0 || **text != end)
-		return false;
-	++*text;
-	*ret = value;
-	return true;
-}
-
 /* "0000:0a:00.0" and "00000000:0A:00.0" are the same place. */
 static bool parse_bus_id(const char *text, struct rfl_nvml_pci *ret)
 {
-	return take_hex(&text, ':', &ret->domain) && take_hex(&text, ':', &ret->bus) &&
-	       take_hex(&text, '.', &ret->device) && *text == '0';
+	char zero[2];
+
+	return isxdigit((unsigned char)text[0]) &&
+	       sscanf(text, "%8x:%8x:%8x.%1[0]", &ret->domain, &ret->bus, &ret->device, zero) == 4;
 }
 
-/* Is it the device at this place? One that does not tell is not. */
-static bool is_at(const struct rfl_nvml *n, rfl_nvml_device device, const struct rfl_nvml_pci *want)
-{
-	struct rfl_nvml_pci pci;
-
-	return n->pci(device, &pci) == RFL_NVML_SUCCESS && pci.domain == want->domain &&
-	       pci.bus == want->bus && pci.device == want->device;
-}
-
-static enum rfl_rc find_by_place(struct rfl_sampler *s, const char *pci_bus_id, struct rfl_err *err)
+/* A device that does not report its place is not at the one wanted. */
+static enum rfl_rc find_device(struct rfl_sampler *s, const char *pci_bus_id, struct rfl_err *err)
 {
 	const struct rfl_nvml *n = &s->nvml;
-	struct rfl_nvml_pci want;
+	struct rfl_nvml_pci want, pci;
 	unsigned count = 0;
 	enum rfl_rc rc;
 
+	if (!pci_bus_id)
+		return rfl_nvml_check(n, n->handle(0, &s->device), "nvmlDeviceGetHandleByIndex",
+				      err);
 	if (!parse_bus_id(pci_bus_id, &want))
 		return rfl_fail(err, RFL_EINVAL, 0,
-				"'%s' is no place of a GPU: it looks like 00000000:0A:00.0",
+				"'%s' is not a valid place of a GPU, such as 00000000:0A:00.0",
 				pci_bus_id);
 	if (!n->pci)
 		return rfl_fail(
@@ -100,31 +79,19 @@ static enum rfl_rc find_by_place(struct rfl_sampler *s, const char *pci_bus_id, 
 			"would be found: install a newer driver",
 			pci_bus_id);
 	rc = rfl_nvml_check(n, n->count(&count), "nvmlDeviceGetCount", err);
-	for (unsigned i = 0; rc == RFL_OK && i < count; i++)
-		if (n->handle(i, &s->device) == RFL_NVML_SUCCESS && is_at(n, s->device, &want))
-			return RFL_OK;
 	if (rc != RFL_OK)
 		return rc;
+	for (unsigned i = 0; i < count; i++)
+		if (n->handle(i, &s->device) == RFL_NVML_SUCCESS &&
+		    n->pci(s->device, &pci) == RFL_NVML_SUCCESS && pci.domain == want.domain &&
+		    pci.bus == want.bus && pci.device == want.device)
+			return RFL_OK;
 	return rfl_fail(err, RFL_EUNAVAILABLE, 0,
 			"the NVIDIA driver shows no GPU at %s: it has %u elsewhere", pci_bus_id,
 			count);
 }
 
-static enum rfl_rc find_device(struct rfl_sampler *s, const char *pci_bus_id, struct rfl_err *err)
-{
-	if (pci_bus_id)
-		return find_by_place(s, pci_bus_id, err);
-	return rfl_nvml_check(&s->nvml, s->nvml.handle(0, &s->device), "nvmlDeviceGetHandleByIndex",
-			      err);
-}
-
 /* ------------------------------------------------------------------ one sample */
-
-static void add(struct mean *m, double value)
-{
-	m->sum += value;
-	m->n++;
-}
 
 static double mean_of(const struct mean *m)
 {
@@ -136,7 +103,7 @@ static double seconds_since(const struct rfl_sampler *s)
 	return 1e-9 * (double)(rfl_clock_ns() - s->start_ns);
 }
 
-static double told_hz(const struct rfl_sampler *s, int clock)
+static double read_hz(const struct rfl_sampler *s, int clock)
 {
 	unsigned mhz = 0;
 
@@ -147,7 +114,7 @@ static double told_hz(const struct rfl_sampler *s, int clock)
 
 /* Of an older driver the mean of the last second, on most GPUs: in the window's first second it
  * would be that of the time before. */
-static double told_power_w(const struct rfl_sampler *s)
+static double read_power_w(const struct rfl_sampler *s)
 {
 	struct rfl_nvml_field f = { .id = RFL_NVML_POWER_INSTANT };
 	unsigned mw = 0;
@@ -161,7 +128,7 @@ static double told_power_w(const struct rfl_sampler *s)
 	return 1e-3 * mw;
 }
 
-static double told_temperature_c(const struct rfl_sampler *s)
+static double read_temperature_c(const struct rfl_sampler *s)
 {
 	const int sensor = 0; /* the GPU's own */
 	unsigned c = 0;
@@ -172,7 +139,7 @@ static double told_temperature_c(const struct rfl_sampler *s)
 	return c;
 }
 
-static double told_used_bytes(const struct rfl_sampler *s)
+static double read_used_bytes(const struct rfl_sampler *s)
 {
 	struct rfl_nvml_memory m;
 
@@ -181,7 +148,7 @@ static double told_used_bytes(const struct rfl_sampler *s)
 	return (double)m.used;
 }
 
-static double told_energy_j(const struct rfl_sampler *s)
+static double read_energy_j(const struct rfl_sampler *s)
 {
 	unsigned long long mj = 0;
 
@@ -190,24 +157,26 @@ static double told_energy_j(const struct rfl_sampler *s)
 	return 1e-3 * (double)mj;
 }
 
-static void add_told(struct mean *m, double value)
+static void add_known(struct mean *m, double value)
 {
-	if (!isnan(value))
-		add(m, value);
+	if (isnan(value))
+		return;
+	m->sum += value;
+	m->n++;
 }
 
 /* fmax and fmin take the other one when one is NaN. */
 static void take_sample(struct rfl_sampler *s)
 {
-	const double sm_hz = told_hz(s, RFL_NVML_CLOCK_SM);
+	const double sm_hz = read_hz(s, RFL_NVML_CLOCK_SM);
 	unsigned long long reasons = 0;
 
-	add_told(&s->sm_hz, sm_hz);
+	add_known(&s->sm_hz, sm_hz);
 	s->sm_min_hz = fmin(s->sm_min_hz, sm_hz);
-	add_told(&s->memory_hz, told_hz(s, RFL_NVML_CLOCK_MEMORY));
-	add_told(&s->power_w, told_power_w(s));
-	s->temperature_max_c = fmax(s->temperature_max_c, told_temperature_c(s));
-	s->used_peak_bytes = fmax(s->used_peak_bytes, told_used_bytes(s));
+	add_known(&s->memory_hz, read_hz(s, RFL_NVML_CLOCK_MEMORY));
+	add_known(&s->power_w, read_power_w(s));
+	s->temperature_max_c = fmax(s->temperature_max_c, read_temperature_c(s));
+	s->used_peak_bytes = fmax(s->used_peak_bytes, read_used_bytes(s));
 	if (s->nvml.clocks_reasons &&
 	    s->nvml.clocks_reasons(s->device, &reasons) == RFL_NVML_SUCCESS) {
 		s->reasons |= reasons & ~(unsigned long long)REASON_IDLE;
@@ -218,18 +187,11 @@ static void take_sample(struct rfl_sampler *s)
 
 /* ------------------------------------------------------------------ the thread */
 
-static struct timespec instant(int64_t ns)
-{
-	return (struct timespec){
-		.tv_sec = (time_t)(ns / 1000000000),
-		.tv_nsec = (long)(ns % 1000000000),
-	};
-}
-
 /* Sleep until an instant of the monotonic clock; true when the window ends. */
 static bool sleep_until(struct rfl_sampler *s, int64_t ns)
 {
-	const struct timespec until = instant(ns);
+	const struct timespec until = { .tv_sec = (time_t)(ns / 1000000000),
+					.tv_nsec = (long)(ns % 1000000000) };
 	bool stop;
 	int rc = 0;
 
@@ -270,9 +232,7 @@ enum rfl_rc rfl_sampler_new(const char *pci_bus_id, double hz, struct rfl_sample
 
 	if (!(hz > 0 && hz <= 1000))
 		return rfl_fail(err, RFL_EINVAL, 0,
-				"a GPU is sampled up to 1000 times a second, "
-				"not %g times",
-				hz);
+				"a GPU is sampled up to 1000 times a second, not %g times", hz);
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
@@ -295,25 +255,20 @@ done:
 	return rc;
 }
 
-static void begin_window(struct rfl_sampler *s)
-{
-	s->stop = false;
-	s->n = 0;
-	s->sm_hz = s->memory_hz = s->power_w = (struct mean){ .n = 0 };
-	s->sm_min_hz = s->temperature_max_c = s->used_peak_bytes = (double)NAN;
-	s->reasons = 0;
-	s->reasons_known = false;
-	s->energy_start_j = told_energy_j(s);
-	s->start_ns = rfl_clock_ns();
-}
-
 enum rfl_rc rfl_sampler_start(struct rfl_sampler *s, struct rfl_err *err)
 {
 	int code;
 
 	if (s->running)
 		return rfl_fail(err, RFL_EINVAL, 0, "the GPU is sampled already");
-	begin_window(s);
+	s->stop = false;
+	s->n = 0;
+	s->sm_hz = s->memory_hz = s->power_w = (struct mean){ .n = 0 };
+	s->sm_min_hz = s->temperature_max_c = s->used_peak_bytes = (double)NAN;
+	s->reasons = 0;
+	s->reasons_known = false;
+	s->energy_start_j = read_energy_j(s);
+	s->start_ns = rfl_clock_ns();
 	code = pthread_create(&s->thread, NULL, run, s);
 	if (code != 0)
 		return rfl_fail(err, RFL_ENOMEM, code, "no thread to sample the GPU: %s",
@@ -345,26 +300,24 @@ static double energy_of(const struct rfl_sampler *s, double end_j, double window
 	return by_power_j;
 }
 
-static const struct rfl_gpu_samples no_samples = {
-	.sm_clock_mean_hz = NAN,
-	.sm_clock_min_hz = NAN,
-	.memory_clock_mean_hz = NAN,
-	.power_mean_w = NAN,
-	.energy_j = NAN,
-	.temperature_max_c = NAN,
-	.memory_used_peak_bytes = NAN,
-	.window_s = NAN,
-};
-
 void rfl_sampler_stop(struct rfl_sampler *s, struct rfl_gpu_samples *ret)
 {
 	double energy_end_j, window_s;
 
 	if (!s->running) {
-		*ret = no_samples;
+		*ret = (struct rfl_gpu_samples){
+			.sm_clock_mean_hz = NAN,
+			.sm_clock_min_hz = NAN,
+			.memory_clock_mean_hz = NAN,
+			.power_mean_w = NAN,
+			.energy_j = NAN,
+			.temperature_max_c = NAN,
+			.memory_used_peak_bytes = NAN,
+			.window_s = NAN,
+		};
 		return;
 	}
-	energy_end_j = told_energy_j(s); /* at the edge; the thread may be asking too */
+	energy_end_j = read_energy_j(s); /* at the edge; the thread may be asking too */
 	window_s = seconds_since(s);
 	end_thread(s);
 	*ret = (struct rfl_gpu_samples){

@@ -212,9 +212,9 @@ static void refuses(void **state)
 	} cases[] = {
 		{ "count=2", "00000000:0F:00.0", 10, RFL_EUNAVAILABLE,
 		  "shows no GPU at 00000000:0F:00.0: it has 2 elsewhere" },
-		{ "", "GPU-1234", 10, RFL_EINVAL, "'GPU-1234' is no place of a GPU" },
-		{ "", "0000:0A:00", 10, RFL_EINVAL, "no place" },
-		{ "", "0000:0A:00.1", 10, RFL_EINVAL, "no place" },
+		{ "", "GPU-1234", 10, RFL_EINVAL, "'GPU-1234' is not a valid place of a GPU" },
+		{ "", "0000:0A:00", 10, RFL_EINVAL, "not a valid place" },
+		{ "", "0000:0A:00.1", 10, RFL_EINVAL, "not a valid place" },
 		{ "fail=nvmlInit_v2:9", NULL, 10, RFL_EUNAVAILABLE,
 		  "does not answer nvmlInit: Driver Not Loaded" },
 		{ "count=0", NULL, 10, RFL_EUNAVAILABLE, "nvmlDeviceGetHandleByIndex" },
