@@ -138,7 +138,7 @@ TEXT
 
 job_ends() { [ -z "$(squeue -h -o %i)" ]; }
 submit() { # FILE OPTION...
-	"$roofline" matrix slurm "$@" --cpus 1 --time 5 --output job.sh --log-dir logs 2>submit.err ||
+	"$roofline" matrix slurm "$@" --output job.sh --log-dir logs -- --cpus-per-task=1 --time=5 --requeue 2>submit.err ||
 		fail "matrix slurm: $(cat submit.err)"
 	sbatch job.sh >sbatch.out 2>&1 || fail "sbatch: $(cat sbatch.out)"
 	wait_for 30 job_ends || fail "the job does not end: $(squeue 2>&1)"
@@ -146,7 +146,7 @@ submit() { # FILE OPTION...
 
 rows() { tail -n +2 logs/metrics.csv | wc -l; }
 
-submit matrix.json --at-once 2 --requeue
+submit matrix.json --at-once 2
 grep -q '^#SBATCH --array=0-3%2$' job.sh || fail "no array of four tasks in $(cat job.sh)"
 [ "$(ls logs/tasks | sort | tr '\n' ' ')" = "0 1 2 3 " ] || fail "tasks: $(ls logs/tasks)"
 [ ! -e logs/metrics.csv ] || fail "a task wrote into the common folder"
@@ -179,8 +179,8 @@ submit more.json --retry-failed
 
 # A task that is preempted in the middle of a run hears of it: its row says so, and queued again it goes on.
 has_row() { grep -q ",$1," again/tasks/0/metrics.csv; }
-"$roofline" matrix slurm matrix.json --only lab/alexnet --shards 1 --cpus 1 --time 5 --requeue --output job.sh \
-	--log-dir again 2>submit.err || fail "matrix slurm: $(cat submit.err)"
+"$roofline" matrix slurm matrix.json --only lab/alexnet --shards 1 --output job.sh --log-dir again -- \
+	--cpus-per-task=1 --time=5 --requeue 2>submit.err || fail "matrix slurm: $(cat submit.err)"
 job=$(RFL_FAKE_MS=200,200,100 RFL_FAKE_PID=$dir/begun sbatch --parsable job.sh) || fail "sbatch: $job"
 wait_for 30 test -s "$dir/begun" || fail "the task does not begin: $(squeue 2>&1)"
 scontrol requeue "${job}_0" || fail "scontrol requeue"
