@@ -57,16 +57,6 @@ struct rfl_data_spec {
 struct rfl_data;
 
 /**
- * One batch from the golden fill (data/fill.h), the same at every step.
- * @param net      gives the shape of its input and the number of classes
- * @param threads  used for filling it, once
- * @param ret      set on success only; release with rfl_data_free()
- */
-enum rfl_rc rfl_data_synthetic(const struct rfl_net *net, int64_t batch, enum rfl_layout layout,
-			       int threads, struct rfl_data **ret,
-			       struct rfl_err *err) RFL_WARN_UNUSED;
-
-/**
  * The next batch; waits for it. It stays as it is until the next call.
  * @return RFL_OK; RFL_EFORMAT when no image of the folder can be read; RFL_ENOMEM
  */

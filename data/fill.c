@@ -1,19 +1,26 @@
 /*
- * fill.c - the formula of the golden fill, in one body compiled for several instruction sets.
- *
- * The body is plain C that the compiler vectorises; multiply-add contraction is off for the whole
- * project, so every variant rounds alike. Threads and engines are left to fill_run.c.
+ * fill.c - the formula of the golden fill, in one body compiled for several instruction sets, and
+ * its use over many tensors and threads. The body is plain C that the compiler vectorises;
+ * multiply-add contraction is off for the whole project, so every variant rounds alike.
  */
 #include "data/fill.h"
 
 #include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "base/alloc.h"
 
 #if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
 #define FILL_X86 1
 #else
 #define FILL_X86 0
 #endif
+
+#define BLOCK       ((size_t)1 << 18) /* elements: 1 MiB, half a huge page */
+#define MAX_THREADS 64
 
 #define MIX_GAMMA UINT64_C(0x9E3779B97F4A7C15)
 #define MIX_A     UINT64_C(0xBF58476D1CE4E5B9)
@@ -145,27 +152,17 @@ void rfl_fill_values(struct rfl_fill_rule rule, uint32_t p, uint64_t first, size
 	variants[v].run(rule, (uint64_t)p << 32 | first, n, out);
 }
 
-void rfl_fill_labels_from(int64_t first, int64_t n, int64_t classes, int64_t *out)
+void rfl_fill_labels(int64_t first, int64_t n, int64_t classes, int64_t *out)
 {
 	for (int64_t i = 0; i < n; i++)
 		out[i] = 37 * (first + i) % classes;
 }
 
-void rfl_fill_labels(int64_t n, int64_t classes, int64_t *out)
-{
-	rfl_fill_labels_from(0, n, classes, out);
-}
-
-void rfl_fill_tokens_from(int64_t first, int64_t n, int64_t vocabulary, int64_t *out)
+void rfl_fill_tokens(int64_t first, int64_t n, int64_t vocabulary, int64_t *out)
 {
 	for (int64_t i = 0; i < n; i++)
 		out[i] = (int64_t)(rfl_fill_raw(RFL_FILL_TOKEN, (uint64_t)(first + i)) %
 				   (uint64_t)vocabulary);
-}
-
-void rfl_fill_tokens(int64_t n, int64_t vocabulary, int64_t *out)
-{
-	rfl_fill_tokens_from(0, n, vocabulary, out);
 }
 
 uint32_t rfl_fill_bitsum(const float *values, size_t n)
@@ -193,4 +190,119 @@ int rfl_fill__variant_values(size_t i, struct rfl_fill_rule rule, uint32_t p, ui
 		return -1;
 	variants[i].run(rule, (uint64_t)p << 32 | first, n, out);
 	return 0;
+}
+
+/* --- many tensors and threads -----------------------------------------------------------------
+ * The work is cut into blocks; threads draw the next block from one counter. A thread that touches
+ * fresh memory pays for its pages, so this spreads that cost as well.
+ */
+
+struct work {
+	const struct rfl_fill_job *jobs;
+	size_t njobs;
+	atomic_size_t next; /* the first block not drawn yet, counted over all jobs */
+};
+
+/* Blocks are drawn in growing order, so each thread walks the jobs once. */
+static void *work_run(void *ctx)
+{
+	struct work *w = ctx;
+	size_t job = 0, before = 0; /* blocks of the jobs before `job` */
+
+	for (;;) {
+		const size_t ticket = atomic_fetch_add(&w->next, 1);
+		size_t first, n;
+
+		while (job < w->njobs) {
+			const size_t blocks = (w->jobs[job].n + BLOCK - 1) / BLOCK;
+
+			if (ticket < before + blocks)
+				break;
+			before += blocks;
+			job++;
+		}
+		if (job == w->njobs)
+			return NULL;
+		first = (ticket - before) * BLOCK;
+		n = w->jobs[job].n - first;
+		rfl_fill_values(w->jobs[job].rule, w->jobs[job].p, w->jobs[job].first + first,
+				n < BLOCK ? n : BLOCK, w->jobs[job].out + first);
+	}
+}
+
+enum rfl_rc rfl_fill_run(const struct rfl_fill_job *jobs, size_t njobs, int threads,
+			 struct rfl_err *err)
+{
+	struct work work = { .jobs = jobs, .njobs = njobs };
+	pthread_t helper[MAX_THREADS];
+	int nhelpers = 0, failed = 0;
+
+	if (threads < 1)
+		return rfl_fail(err, RFL_EINVAL, 0, "fill: %d threads", threads);
+	atomic_init(&work.next, 0);
+	while (!failed && nhelpers < threads - 1 && nhelpers < MAX_THREADS) {
+		failed = pthread_create(&helper[nhelpers], NULL, work_run, &work);
+		if (!failed)
+			nhelpers++;
+	}
+	(void)work_run(&work);
+	for (int i = 0; i < nhelpers; i++)
+		(void)pthread_join(helper[i], NULL);
+	if (failed)
+		return rfl_fail(err, RFL_ENOMEM, failed, "fill: cannot start a thread: %s",
+				strerror(failed));
+	return RFL_OK;
+}
+
+struct rfl_fill_job rfl_fill_job_of(const struct rfl_param *param, float *out)
+{
+	return (struct rfl_fill_job){
+		.rule = rfl_fill_rule_of(param),
+		.p = param->position,
+		.n = (size_t)param->numel,
+		.out = out,
+	};
+}
+
+static void to_nhwc(const float *nchw, int64_t n, int64_t channels, int64_t pixels, float *out)
+{
+	for (int64_t b = 0; b < n; b++, nchw += channels * pixels, out += channels * pixels)
+		for (int64_t c = 0; c < channels; c++)
+			for (int64_t i = 0; i < pixels; i++)
+				out[i * channels + c] = nchw[c * pixels + i];
+}
+
+enum rfl_rc rfl_fill_images(const struct rfl_shape *shape, int64_t first, int64_t n,
+			    enum rfl_layout layout, int threads, float *out, struct rfl_err *err)
+{
+	const size_t total = (size_t)(n * rfl_shape_numel(shape));
+	struct rfl_fill_job job = {
+		.rule = { .form = RFL_FILL_SCALED, .scale = 1.0f },
+		.p = RFL_FILL_IMAGE,
+		.first = (uint64_t)(first * rfl_shape_numel(shape)),
+		.n = total,
+		.out = out,
+	};
+	float *nchw = NULL;
+	enum rfl_rc rc;
+
+	if (shape->ndim != 3) {
+		rc = rfl_fail(err, RFL_EINVAL, 0, "fill: an image has 3 dimensions, not %d",
+			      shape->ndim);
+		goto done;
+	}
+	if (layout == RFL_LAYOUT_NHWC) {
+		nchw = rfl_alloc_array(total, sizeof(*nchw));
+		if (!nchw) {
+			rc = rfl_fail(err, RFL_ENOMEM, 0, "fill: out of memory");
+			goto done;
+		}
+		job.out = nchw;
+	}
+	rc = rfl_fill_run(&job, 1, threads, err);
+	if (rc == RFL_OK && nchw)
+		to_nhwc(nchw, n, shape->dim[0], shape->dim[1] * shape->dim[2], out);
+done:
+	free(nchw);
+	return rc;
 }

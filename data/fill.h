@@ -34,7 +34,7 @@ struct rfl_fill_rule {
 	float scale;
 };
 
-/** The 64 random bits behind an element. */
+/** The 64 random bits of an element. */
 uint64_t rfl_fill_raw(uint32_t p, uint64_t i);
 
 /** The rule of a parameter: by its kind, and for weights by fan_in. */
@@ -64,28 +64,21 @@ enum rfl_rc rfl_fill_run(const struct rfl_fill_job *jobs, size_t njobs, int thre
 struct rfl_fill_job rfl_fill_job_of(const struct rfl_param *param, float *out);
 
 /**
- * A batch of images: u(RFL_FILL_IMAGE, i), i over the whole batch in NCHW order.
+ * Samples first to first + n - 1 of a batch of images: u(RFL_FILL_IMAGE, i), i over the whole batch
+ * in NCHW order.
  * @param shape   of one image, channels x height x width
  * @param layout  of out; the value of a pixel does not depend on it
  * @param out     n * channels * height * width elements
  */
-enum rfl_rc rfl_fill_images(const struct rfl_shape *shape, int64_t n, enum rfl_layout layout,
-			    int threads, float *out, struct rfl_err *err) RFL_WARN_UNUSED;
+enum rfl_rc rfl_fill_images(const struct rfl_shape *shape, int64_t first, int64_t n,
+			    enum rfl_layout layout, int threads, float *out,
+			    struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** The same for samples first to first + n - 1 of a larger batch. */
-enum rfl_rc rfl_fill_images_from(const struct rfl_shape *shape, int64_t first, int64_t n,
-				 enum rfl_layout layout, int threads, float *out,
-				 struct rfl_err *err) RFL_WARN_UNUSED;
+/** Labels first to first + n - 1: (37 * i) mod classes. */
+void rfl_fill_labels(int64_t first, int64_t n, int64_t classes, int64_t *out);
 
-/** Labels: (37 * i) mod classes. */
-void rfl_fill_labels(int64_t n, int64_t classes, int64_t *out);
-
-/** Tokens: raw(RFL_FILL_TOKEN, i) mod vocabulary. */
-void rfl_fill_tokens(int64_t n, int64_t vocabulary, int64_t *out);
-
-/** The same from element `first` on. */
-void rfl_fill_labels_from(int64_t first, int64_t n, int64_t classes, int64_t *out);
-void rfl_fill_tokens_from(int64_t first, int64_t n, int64_t vocabulary, int64_t *out);
+/** Tokens likewise: raw(RFL_FILL_TOKEN, i) mod vocabulary. */
+void rfl_fill_tokens(int64_t first, int64_t n, int64_t vocabulary, int64_t *out);
 
 /** Sum of n bit patterns as uint32, modulo 2^32: a fingerprint that does not depend on order. */
 uint32_t rfl_fill_bitsum(const float *values, size_t n);
@@ -98,14 +91,14 @@ struct rfl_fill_vector {
 	uint32_t bitsum;        /**< of all elements */
 };
 
-/** The i-th test vector, or NULL behind the last. */
+/** The i-th test vector, or NULL past the last. */
 const struct rfl_fill_vector *rfl_fill_vector_at(size_t i);
 
 /** Fill a test vector; what came out goes into the `got` arguments. RFL_ENOMEM. */
 enum rfl_rc rfl_fill_vector_run(const struct rfl_fill_vector *vector, uint32_t first5[5],
 				uint32_t *bitsum, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/* For tests: the implementations for different instruction sets. i from 0; NULL behind the last. */
+/* For tests: the implementations for different instruction sets. i from 0; NULL past the last. */
 const char *rfl_fill__variant_name(size_t i);
 /** @return 0, or -1 when this processor cannot run that variant */
 int rfl_fill__variant_values(size_t i, struct rfl_fill_rule rule, uint32_t p, uint64_t first,

@@ -1,11 +1,10 @@
 /*
- * loader_rate.h - how fast a source makes batches, with nothing behind it that consumes them.
+ * loader_rate.h - how fast a source makes batches, with nothing that consumes them.
  */
 #ifndef RFL_DATA_LOADER_RATE_H
 #define RFL_DATA_LOADER_RATE_H
 
 #include "data/data.h"
-#include "data/dataset.h"
 
 struct rfl_loader_rate_config {
 	struct rfl_data_spec data;
@@ -36,16 +35,5 @@ struct rfl_loader_rate {
 enum rfl_rc rfl_loader_rate_measure(const struct rfl_loader_rate_config *config,
 				    struct rfl_loader_rate *ret,
 				    struct rfl_err *err) RFL_WARN_UNUSED;
-
-/* ---- the page cache ---- */
-
-/** Ask the system to forget the pages of a set's files. */
-void rfl_dataset_drop_pages(const struct rfl_dataset *set);
-
-/** Read the files once, as far as half of the memory that is free goes. */
-void rfl_dataset_warm_pages(const struct rfl_dataset *set);
-
-/** Part of the pages of (up to 500 of) a set's files that are in memory; NaN: not known. */
-double rfl_dataset_resident(const struct rfl_dataset *set);
 
 #endif

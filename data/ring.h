@@ -82,7 +82,7 @@ void rfl_data__free(const struct rfl_data_memory *memory, void *p);
 
 /* ---- the kinds ---- */
 
-/** One batch of the golden fill, from sample `first` on; see rfl_data_synthetic(). @param keep  the
+/** One batch of the golden fill, from sample `first` on; the same at every step. @param keep  the
  * device may keep it */
 enum rfl_rc rfl_data__synthetic(const struct rfl_net *net, int64_t first, int64_t batch,
 				enum rfl_layout layout, int threads, bool keep,

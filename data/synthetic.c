@@ -87,17 +87,16 @@ static enum rfl_rc fill(struct synthetic *s, const struct rfl_net *net, int thre
 		rc = reserve(s, nlabels, sizeof(int64_t), &s->labels, err);
 	if (rc)
 		return rc;
-	rfl_fill_labels_from(s->first * rows_of(net), nlabels, net->classes, s->labels);
+	rfl_fill_labels(s->first * rows_of(net), nlabels, net->classes, s->labels);
 	s->batch.labels = s->labels;
 	if (is_text(net)) {
-		rfl_fill_tokens_from(s->first * rfl_shape_numel(shape), inputs, net->classes,
-				     s->inputs);
+		rfl_fill_tokens(s->first * rfl_shape_numel(shape), inputs, net->classes, s->inputs);
 		s->batch.kind = RFL_INPUT_TOKENS;
 		s->batch.tokens = s->inputs;
 		return RFL_OK;
 	}
 	s->batch.images = s->inputs;
-	return rfl_fill_images_from(shape, s->first, n, s->batch.layout, threads, s->inputs, err);
+	return rfl_fill_images(shape, s->first, n, s->batch.layout, threads, s->inputs, err);
 }
 
 /* What a batch holds follows from these; the same number is the same batch, in any source. */
@@ -139,10 +138,4 @@ enum rfl_rc rfl_data__synthetic(const struct rfl_net *net, int64_t first, int64_
 	}
 	*ret = &s->base;
 	return RFL_OK;
-}
-
-enum rfl_rc rfl_data_synthetic(const struct rfl_net *net, int64_t batch, enum rfl_layout layout,
-			       int threads, struct rfl_data **ret, struct rfl_err *err)
-{
-	return rfl_data__synthetic(net, 0, batch, layout, threads, true, NULL, ret, err);
 }

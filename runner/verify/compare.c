@@ -115,11 +115,11 @@ static enum rfl_rc fill_batch(struct rfl_session *s, struct rfl_err *err)
 	const struct rfl_shape *shape = &s->net->nodes[0].shape;
 	const int64_t n = s->golden->batch;
 
-	rfl_fill_labels(s->rows, s->net->classes, s->labels);
+	rfl_fill_labels(0, s->rows, s->net->classes, s->labels);
 	if (!s->golden->tokens)
-		return rfl_fill_images(shape, n, s->setup->layout, s->setup->threads, s->images,
+		return rfl_fill_images(shape, 0, n, s->setup->layout, s->setup->threads, s->images,
 				       err);
-	rfl_fill_tokens(n * rfl_shape_numel(shape), s->net->classes, s->tokens);
+	rfl_fill_tokens(0, n * rfl_shape_numel(shape), s->net->classes, s->tokens);
 	return RFL_OK;
 }
 

@@ -34,11 +34,11 @@ static enum rfl_rc make_batch(struct bench *b, int64_t n, enum rfl_layout layout
 	b->labels = rfl_alloc_array((size_t)n, sizeof(*b->labels));
 	if (!b->images || !b->labels)
 		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
-	rfl_fill_labels(n, b->net->classes, b->labels);
+	rfl_fill_labels(0, n, b->net->classes, b->labels);
 	b->batch = (struct rfl_batch){
 		.n = n, .images = b->images, .layout = layout, .labels = b->labels
 	};
-	return rfl_fill_images(shape, n, layout, threads, b->images, err);
+	return rfl_fill_images(shape, 0, n, layout, threads, b->images, err);
 }
 
 static enum rfl_rc precision_of(const char *name, enum rfl_precision *ret, struct rfl_err *err)

@@ -107,10 +107,10 @@ static void images_in_both_layouts(void **state)
 	(void)state;
 	assert_non_null(nchw);
 	assert_non_null(nhwc);
-	assert_ok(rfl_fill_images(&shape, N, RFL_LAYOUT_NCHW, 2, nchw, &err), &err);
+	assert_ok(rfl_fill_images(&shape, 0, N, RFL_LAYOUT_NCHW, 2, nchw, &err), &err);
 	assert_memory_equal(nchw, first5, sizeof(first5));
 	assert_int_equal(rfl_fill_bitsum(nchw, TOTAL), 0x3c950262);
-	assert_ok(rfl_fill_images(&shape, N, RFL_LAYOUT_NHWC, 2, nhwc, &err), &err);
+	assert_ok(rfl_fill_images(&shape, 0, N, RFL_LAYOUT_NHWC, 2, nhwc, &err), &err);
 	assert_int_equal(rfl_fill_bitsum(nhwc, TOTAL), 0x3c950262);
 	for (size_t b = 0; b < N; b++)
 		for (size_t c = 0; c < C; c++)
@@ -127,11 +127,11 @@ static void labels_and_tokens(void **state)
 	int64_t labels[40], tokens[64], sum = 0;
 
 	(void)state;
-	rfl_fill_labels(40, 1000, labels);
+	rfl_fill_labels(0, 40, 1000, labels);
 	assert_int_equal(labels[0], 0);
 	assert_int_equal(labels[1], 37);
 	assert_int_equal(labels[39], 37 * 39 % 1000);
-	rfl_fill_tokens(64, 256, tokens);
+	rfl_fill_tokens(0, 64, 256, tokens);
 	assert_memory_equal(tokens, first8, sizeof(first8));
 	for (size_t i = 0; i < 64; i++)
 		sum += tokens[i];
@@ -148,18 +148,19 @@ static void a_part_is_of_the_whole(void **state)
 
 	(void)state;
 	for (int layout = RFL_LAYOUT_NCHW; layout <= RFL_LAYOUT_NHWC; layout++) {
-		assert_ok(rfl_fill_images(&shape, WHOLE, (enum rfl_layout)layout, 1, whole, &err),
-			  &err);
-		assert_ok(rfl_fill_images_from(&shape, FIRST, PART, (enum rfl_layout)layout, 2,
-					       part, &err),
+		assert_ok(
+			rfl_fill_images(&shape, 0, WHOLE, (enum rfl_layout)layout, 1, whole, &err),
+			&err);
+		assert_ok(rfl_fill_images(&shape, FIRST, PART, (enum rfl_layout)layout, 2, part,
+					  &err),
 			  &err);
 		assert_memory_equal(part, whole + FIRST * SIZE, sizeof(part));
 	}
-	rfl_fill_labels(WHOLE, 10, all);
-	rfl_fill_labels_from(FIRST, PART, 10, some);
+	rfl_fill_labels(0, WHOLE, 10, all);
+	rfl_fill_labels(FIRST, PART, 10, some);
 	assert_memory_equal(some, all + FIRST, sizeof(some));
-	rfl_fill_tokens(WHOLE, 1000, all);
-	rfl_fill_tokens_from(FIRST, PART, 1000, some);
+	rfl_fill_tokens(0, WHOLE, 1000, all);
+	rfl_fill_tokens(FIRST, PART, 1000, some);
 	assert_memory_equal(some, all + FIRST, sizeof(some));
 }
 

@@ -486,7 +486,9 @@ static void synthetic_is_the_golden_input(void **state)
 
 	(void)state;
 	assert_ok(rfl_zoo_build("resnet18", &sizes, &net, &err), &err);
-	assert_ok(rfl_data_synthetic(net, 3, RFL_LAYOUT_NCHW, 2, &data, &err), &err);
+	assert_ok(rfl_data_open(&(struct rfl_data_spec){ .kind = RFL_DATA_SYNTHETIC }, net, 3,
+				RFL_LAYOUT_NCHW, 2, NULL, &data, &err),
+		  &err);
 	assert_ok(rfl_data_next(data, &first, &err), &err);
 	assert_ok(rfl_data_next(data, &second, &err), &err);
 	assert_int_equal(first.n, 3);

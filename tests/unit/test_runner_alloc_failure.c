@@ -169,7 +169,9 @@ static int make_data(void **state)
 
 	(void)state;
 	assert_ok(rfl_zoo_build("resnet18", &sizes, &net, &err), &err);
-	assert_ok(rfl_data_synthetic(net, 2, RFL_LAYOUT_NCHW, 1, &data, &err), &err);
+	assert_ok(rfl_data_open(&(struct rfl_data_spec){ .kind = RFL_DATA_SYNTHETIC }, net, 2,
+				RFL_LAYOUT_NCHW, 1, NULL, &data, &err),
+		  &err);
 	rfl_net_free(net);
 	return 0;
 }

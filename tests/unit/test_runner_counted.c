@@ -94,7 +94,9 @@ static int rig_up(void **state)
 	spied.snapshot = spy_snapshot;
 	spied.restore = spy_restore;
 	assert_ok(ops->open(rig.net, &config, &rig.engine, &err), &err);
-	assert_ok(rfl_data_synthetic(rig.net, 2, RFL_LAYOUT_NCHW, 1, &rig.data, &err), &err);
+	assert_ok(rfl_data_open(&(struct rfl_data_spec){ .kind = RFL_DATA_SYNTHETIC }, rig.net, 2,
+				RFL_LAYOUT_NCHW, 1, NULL, &rig.data, &err),
+		  &err);
 	return 0;
 }
 

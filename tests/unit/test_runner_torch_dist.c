@@ -329,9 +329,9 @@ int main(void)
 	};
 	const struct rfl_shape shape = { .ndim = 3, .dim = { 3, SIDE, SIDE } };
 
-	if (rfl_fill_images(&shape, WHOLE, RFL_LAYOUT_NCHW, 1, all_images, NULL) != RFL_OK)
+	if (rfl_fill_images(&shape, 0, WHOLE, RFL_LAYOUT_NCHW, 1, all_images, NULL) != RFL_OK)
 		return 1;
-	rfl_fill_labels(WHOLE, CLASSES, all_labels);
+	rfl_fill_labels(0, WHOLE, CLASSES, all_labels);
 	if (getenv("RFL_TEST_RANK"))
 		return run_with_torch(rank, 1);
 	return run_with_torch(tests, RFL_ARRAY_LEN(tests));

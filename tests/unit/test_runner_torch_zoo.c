@@ -34,16 +34,16 @@ static void model_init(struct model *m, const char *name, const struct rfl_zoo_o
 	m->tokens = calloc((size_t)(SAMPLES * rfl_shape_numel(input)), sizeof(*m->tokens));
 	m->labels = calloc((size_t)rows, sizeof(*m->labels));
 	assert_true(m->images && m->tokens && m->labels);
-	rfl_fill_labels(rows, m->net->classes, m->labels);
+	rfl_fill_labels(0, rows, m->net->classes, m->labels);
 	m->batch = (struct rfl_batch){
 		.n = SAMPLES, .images = m->images, .layout = config->layout, .labels = m->labels
 	};
 	if (options->context_length) {
 		m->batch.kind = RFL_INPUT_TOKENS;
 		m->batch.tokens = m->tokens;
-		rfl_fill_tokens(SAMPLES * rfl_shape_numel(input), m->net->classes, m->tokens);
+		rfl_fill_tokens(0, SAMPLES * rfl_shape_numel(input), m->net->classes, m->tokens);
 	} else {
-		assert_ok(rfl_fill_images(input, SAMPLES, config->layout, 1, m->images, &err),
+		assert_ok(rfl_fill_images(input, 0, SAMPLES, config->layout, 1, m->images, &err),
 			  &err);
 	}
 	assert_ok(ops->open(m->net, config, &m->engine, &err), &err);

@@ -86,8 +86,9 @@ static inline int set_up(void **state)
 
 	(void)state;
 	net = small_net(0.5);
-	rfl_fill_labels(BATCH, CLASSES, labels);
-	return rfl_fill_images(&shape, BATCH, RFL_LAYOUT_NCHW, 1, images, NULL) == RFL_OK ? 0 : -1;
+	rfl_fill_labels(0, BATCH, CLASSES, labels);
+	return rfl_fill_images(&shape, 0, BATCH, RFL_LAYOUT_NCHW, 1, images, NULL) == RFL_OK ? 0
+											     : -1;
 }
 
 static inline int tear_down(void **state)
