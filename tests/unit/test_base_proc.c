@@ -390,7 +390,7 @@ static void our_own_path(void **state)
 
 	(void)state;
 	assert_non_null(path);
-	assert_non_null(strstr(path, "test_base_proc"));
+	assert_non_null(strstr(path, "tests/test_base"));
 	free(path);
 }
 

@@ -170,7 +170,7 @@ struct rank {
 static void *run_rank(void *arg)
 {
 	struct rank *r = arg;
-	const char *const argv[] = { r->self, NULL };
+	const char *const argv[] = { r->self, "torch_dist", NULL };
 	const char *const env[] = { r->env[0], r->env[1], r->env[2], r->env[3], NULL };
 	const struct rfl_proc_spec spec = {
 		.argv = argv,
