@@ -1,5 +1,6 @@
 /*
- * bench.c - places, arrays and the life of a job. One thread's part in a job is bench_worker.c.
+ * bench.c - a job's places, arrays and threads: each thread pins itself, touches its slices,
+ * settles, then runs repeat after repeat together with the others.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* MAP_ANONYMOUS, madvise */
@@ -8,6 +9,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,33 +17,68 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/file.h"
-#include "peaks/bench_impl.h"
 
 enum {
 	GRAIN = 4096, /* bytes: slices are whole pages, and whole steps of every kernel */
 	HUGE_PAGE = 2 << 20,
 	ARRAYS = 3,
 	LLC_FACTOR = 4,
-	/* taken for the caches when neither system nor processor tells: rather too much */
+	/* taken for the caches when neither system nor processor says: rather too much */
 	LLC_LEAST = 256 << 20,
 	LLC_PER_THREAD = 16 << 20,
+	/* chains of 1 + tiny: they stay at 1, normal numbers, whatever the number of iterations */
+	CHAIN_BYTES = 24 * 64,
 };
 
 /* Arrays begin at different offsets within a page, or loads of one would seem to depend on stores
  * to another (4K aliasing). */
 static const size_t offsets[ARRAYS] = { 0, GRAIN + 1344, 2 * (size_t)GRAIN + 2688 };
 
+struct rfl_bench {
+	const struct rfl_machine *machine;
+	int threads;
+	int *places; /* hardware thread of each worker */
+	void *map;
+	size_t map_bytes;
+	double *arrays[ARRAYS]; /* a, b, c; worker i owns the i-th slice of each */
+	int64_t slice_bytes;
+	int64_t llc_bytes;
+	bool touched; /* every slice was written once by its worker */
+	bool capped;
+};
+
+struct span {
+	double start_s, stop_s;
+};
+
+struct worker {
+	struct team *team;
+	int index;
+	pthread_t thread;
+	struct span *spans; /* of each repeat */
+	struct rfl_err err;
+};
+
+/* One job's threads. */
+struct team {
+	struct rfl_bench *bench;
+	const struct rfl_bench_job *job;
+	struct worker *workers;
+	pthread_mutex_t lock;
+	pthread_cond_t opened;
+	enum { GATE_SHUT, GATE_OPEN, GATE_ABORT } gate;
+	pthread_barrier_t barrier;
+	uint64_t iters;       /* chains: iterations of a repeat; arrays: passes; set by worker 0 */
+	double work_per_iter; /* bytes or FLOPs of one thread */
+};
+
+/* --- places and arrays --- */
+
 static int64_t round_up(int64_t value, int64_t to)
 {
 	return (value + to - 1) / to * to;
-}
-
-static int64_t assumed_llc(const struct rfl_machine *m)
-{
-	const int64_t bytes = (int64_t)m->hw_threads * LLC_PER_THREAD;
-
-	return bytes > LLC_LEAST ? bytes : LLC_LEAST;
 }
 
 /* Bytes of one array: as asked, but at most half of the memory that we could have. */
@@ -52,7 +89,9 @@ static void size_arrays(struct rfl_bench *b, int64_t asked)
 	const int64_t grain = (int64_t)GRAIN * b->threads;
 	const int64_t room = m->memory_available_bytes / 2 / ARRAYS;
 
-	b->llc_bytes = llc > 0 ? llc : assumed_llc(m);
+	const int64_t assumed = (int64_t)m->hw_threads * LLC_PER_THREAD;
+
+	b->llc_bytes = llc > 0 ? llc : assumed > LLC_LEAST ? assumed : LLC_LEAST;
 	int64_t bytes = asked > 0 ? asked : LLC_FACTOR * b->llc_bytes;
 
 	bytes = round_up(bytes, grain);
@@ -87,12 +126,6 @@ static enum rfl_rc map_arrays(struct rfl_bench *b, struct rfl_err *err)
 	return RFL_OK;
 }
 
-static void choose_places(struct rfl_bench *b)
-{
-	for (int i = 0; i < b->threads; i++)
-		b->places[i] = b->machine->cpus[i].os_index;
-}
-
 enum rfl_rc rfl_bench_open(const struct rfl_bench_config *config, struct rfl_bench **ret,
 			   struct rfl_err *err)
 {
@@ -111,7 +144,8 @@ enum rfl_rc rfl_bench_open(const struct rfl_bench_config *config, struct rfl_ben
 	}
 	b->machine = m;
 	b->threads = config->threads;
-	choose_places(b);
+	for (int i = 0; i < b->threads; i++)
+		b->places[i] = m->cpus[i].os_index;
 	size_arrays(b, config->array_bytes);
 	if (b->slice_bytes < GRAIN) {
 		rc = rfl_fail(err, RFL_ENOMEM, 0,
@@ -194,55 +228,181 @@ char *rfl_bench_places(const struct rfl_bench *b, int n, char *out, size_t out_s
 	return out;
 }
 
-/* Rates of a job whose threads have all come back. */
-static void sum_up(const struct rfl_bench_team *team, double *rates)
+/* --- one thread of a job --- */
+
+struct part {
+	struct rfl_kernel_arrays arrays;
+	struct rfl_kernel_chains chains;
+	unsigned char x[CHAIN_BYTES] RFL_ALIGNED(64);
+};
+
+static void fill_chains(const struct rfl_peak_kernel *k, struct part *part)
 {
-	for (int r = 0; r < team->job->repeats; r++) {
-		double start = team->workers[0].spans[r].start_s;
-		double stop = team->workers[0].spans[r].stop_s;
+	const int n = k->step * k->accumulators;
 
-		for (int i = 1; i < team->job->threads; i++) {
-			const struct rfl_bench_span *s = &team->workers[i].spans[r];
+	for (int i = 0; i < n; i++) {
+		if (strcmp(k->dtype, "fp32") == 0)
+			((float *)(void *)part->x)[i] = 1.0f;
+		else
+			((double *)(void *)part->x)[i] = 1.0;
+	}
+	part->chains = (struct rfl_kernel_chains){
+		.x = part->x, .mul = 1.0 - 0x1p-20, .add = 0x1p-20, .iters = 1
+	};
+}
 
-			start = s->start_s < start ? s->start_s : start;
-			stop = s->stop_s > stop ? s->stop_s : stop;
+/* The worker's own slice of each array. First touch: whoever writes a page first has it near. */
+static void take_slice(struct worker *w, struct part *part)
+{
+	const struct rfl_bench *b = w->team->bench;
+	const struct rfl_bench_job *job = w->team->job;
+	const size_t n = (size_t)b->slice_bytes / sizeof(double);
+	double *slices[3];
+
+	for (int i = 0; i < 3; i++) {
+		slices[i] = b->arrays[i] + (size_t)w->index * n;
+		for (size_t j = 0; !b->touched && j < n; j++)
+			slices[i][j] = 1.0;
+	}
+	part->arrays = (struct rfl_kernel_arrays){
+		.a = slices[0], .b = slices[1], .c = slices[2], .scale = 3.0, .n = n, .passes = 1
+	};
+	if (job->slice_bytes > 0 && job->slice_bytes < b->slice_bytes)
+		part->arrays.n = (size_t)job->slice_bytes / sizeof(double);
+	part->arrays.n -= part->arrays.n % (size_t)job->kernel->step;
+}
+
+static void work(const struct rfl_peak_kernel *k, struct part *part, uint64_t iters)
+{
+	if (k->kind == RFL_KERNEL_CHAIN) {
+		part->chains.iters = iters;
+		k->chains(&part->chains);
+	} else {
+		part->arrays.passes = (size_t)iters;
+		k->arrays(&part->arrays);
+	}
+}
+
+/* Run for settle_s or longer. @return seconds of one iteration, from the fastest stretch */
+static double settle(const struct rfl_bench_job *job, struct part *part)
+{
+	const double begin = rfl_clock_s();
+	double best = 0;
+	uint64_t iters = 1;
+	double now = begin;
+
+	do {
+		const double start = now;
+
+		work(job->kernel, part, iters);
+		now = rfl_clock_s();
+		const double each = (now - start) / (double)iters;
+
+		if (now - start < job->window_s / 16) {
+			iters *= 2;
+			continue;
 		}
-		rates[r] = team->work_per_iter * (double)team->iters * team->job->threads /
-			   (stop - start);
+		if (best <= 0 || each < best)
+			best = each;
+	} while (best <= 0 || now - begin < job->settle_s);
+	return best;
+}
+
+static void run_part(struct worker *w, struct part *part)
+{
+	struct team *team = w->team;
+	const struct rfl_bench_job *job = team->job;
+	const double each_s = settle(job, part);
+
+	if (w->index == 0) {
+		const double iters = job->window_s / each_s;
+
+		team->iters = iters > 1 ? (uint64_t)(iters + 0.5) : 1;
+		team->work_per_iter =
+			job->kernel->kind == RFL_KERNEL_CHAIN
+				? job->kernel->flops_per_iter
+				: job->kernel->bytes_per_iter *
+					  (double)(part->arrays.n / (size_t)job->kernel->step);
+	}
+	for (int r = 0; r < job->repeats; r++) {
+		pthread_barrier_wait(&team->barrier);
+		w->spans[r].start_s = rfl_clock_s();
+		work(job->kernel, part, team->iters);
+		w->spans[r].stop_s = rfl_clock_s();
 	}
 }
 
-static void free_team(struct rfl_bench_team *team)
+static void *worker_main(void *arg)
 {
-	if (team->workers) {
-		for (int i = 0; i < team->job->threads; i++)
-			free(team->workers[i].spans);
-	}
-	free(team->workers);
+	struct worker *w = arg;
+	struct team *team = w->team;
+	struct part part;
+	bool open;
+
+	pthread_mutex_lock(&team->lock);
+	while (team->gate == GATE_SHUT)
+		pthread_cond_wait(&team->opened, &team->lock);
+	open = team->gate == GATE_OPEN;
+	pthread_mutex_unlock(&team->lock);
+	if (!open)
+		return NULL;
+	/* a thread that cannot be pinned still comes to the barriers; the job fails at its end */
+	(void)!rfl_pin_thread(team->bench->places[w->index], &w->err);
+	memset(&part, 0, sizeof(part));
+	if (team->job->kernel->kind == RFL_KERNEL_CHAIN)
+		fill_chains(team->job->kernel, &part);
+	else
+		take_slice(w, &part);
+	pthread_barrier_wait(&team->barrier);
+	run_part(w, &part);
+	return NULL;
 }
 
-static enum rfl_rc make_team(struct rfl_bench *b, const struct rfl_bench_job *job,
-			     struct rfl_bench_team *team, struct rfl_err *err)
+/* Start the threads, let them run the job, wait for them. */
+static enum rfl_rc run_team(struct team *team, struct rfl_err *err)
 {
-	*team = (struct rfl_bench_team){ .bench = b, .job = job };
-	team->workers = rfl_alloc_array((size_t)job->threads, sizeof(*team->workers));
-	for (int i = 0; team->workers && i < job->threads; i++) {
-		team->workers[i].team = team;
-		team->workers[i].index = i;
-		team->workers[i].spans =
-			rfl_alloc_array((size_t)job->repeats, sizeof(*team->workers[i].spans));
-		if (!team->workers[i].spans)
-			return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for the repeats");
+	const int n = team->job->threads;
+	enum rfl_rc rc = RFL_OK;
+	int started = 0;
+	int failed = pthread_barrier_init(&team->barrier, NULL, (unsigned)n);
+
+	if (failed)
+		return rfl_fail(err, RFL_EUNAVAILABLE, failed, "cannot make a barrier: %s",
+				strerror(failed));
+	pthread_mutex_init(&team->lock, NULL);
+	pthread_cond_init(&team->opened, NULL);
+	for (; started < n && rc == RFL_OK; started += rc == RFL_OK) {
+		struct worker *w = &team->workers[started];
+
+		failed = pthread_create(&w->thread, NULL, worker_main, w);
+		if (failed)
+			rc = rfl_fail(err, RFL_EUNAVAILABLE, failed,
+				      "cannot start thread %d of %d: %s", started + 1, n,
+				      strerror(failed));
 	}
-	if (!team->workers)
-		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for %d threads", job->threads);
-	return RFL_OK;
+	pthread_mutex_lock(&team->lock);
+	team->gate = rc == RFL_OK ? GATE_OPEN : GATE_ABORT;
+	pthread_cond_broadcast(&team->opened);
+	pthread_mutex_unlock(&team->lock);
+	for (int i = 0; i < started; i++)
+		pthread_join(team->workers[i].thread, NULL);
+	for (int i = 0; i < started && rc == RFL_OK; i++) {
+		const struct rfl_err *e = &team->workers[i].err;
+
+		if (e->rc != RFL_OK)
+			rc = rfl_fail(err, e->rc, e->native, "%s", e->msg);
+	}
+	pthread_barrier_destroy(&team->barrier);
+	pthread_cond_destroy(&team->opened);
+	pthread_mutex_destroy(&team->lock);
+	return rc;
 }
 
 enum rfl_rc rfl_bench_run(struct rfl_bench *b, const struct rfl_bench_job *job,
 			  struct rfl_bench_result *ret, struct rfl_err *err)
 {
-	struct rfl_bench_team team = { .job = job };
+	struct team team = { .bench = b, .job = job };
+	struct span *spans = NULL;
 	double *rates = NULL;
 	enum rfl_rc rc = rfl_peak_kernel_probe(job->kernel, err);
 
@@ -252,18 +412,34 @@ enum rfl_rc rfl_bench_run(struct rfl_bench *b, const struct rfl_bench_job *job,
 		return rfl_fail(err, RFL_EINVAL, 0,
 				"%d threads, %d repeats: not a job for %d threads", job->threads,
 				job->repeats, b->threads);
-	rc = make_team(b, job, &team, err);
-	if (rc != RFL_OK)
-		goto done;
-	rates = rfl_alloc_array((size_t)job->repeats, sizeof(*rates));
-	if (!rates) {
-		rc = rfl_fail(err, RFL_ENOMEM, 0, "out of memory for the repeats");
+	const size_t n = (size_t)job->threads, repeats = (size_t)job->repeats;
+
+	team.workers = rfl_alloc_array(n, sizeof(*team.workers));
+	spans = rfl_alloc_array(n * repeats, sizeof(*spans));
+	rates = rfl_alloc_array(repeats, sizeof(*rates));
+	if (!team.workers || !spans || !rates) {
+		rc = rfl_fail(err, RFL_ENOMEM, 0, "out of memory for %d threads, %d repeats",
+			      job->threads, job->repeats);
 		goto done;
 	}
-	rc = rfl_bench__run_team(&team, err);
+	for (size_t i = 0; i < n; i++)
+		team.workers[i] = (struct worker){ .team = &team,
+						   .index = (int)i,
+						   .spans = spans + i * repeats };
+	rc = run_team(&team, err);
 	if (rc != RFL_OK)
 		goto done;
-	sum_up(&team, rates);
+	for (size_t r = 0; r < repeats; r++) { /* from the first start to the last stop */
+		double start = spans[r].start_s, stop = spans[r].stop_s;
+
+		for (size_t i = 1; i < n; i++) {
+			const struct span *s = &team.workers[i].spans[r];
+
+			start = s->start_s < start ? s->start_s : start;
+			stop = s->stop_s > stop ? s->stop_s : stop;
+		}
+		rates[r] = team.work_per_iter * (double)team.iters * job->threads / (stop - start);
+	}
 	if (job->kernel->kind != RFL_KERNEL_CHAIN && job->threads == b->threads)
 		b->touched = true;
 
@@ -271,6 +447,7 @@ enum rfl_rc rfl_bench_run(struct rfl_bench *b, const struct rfl_bench_job *job,
 	rates = NULL;
 done:
 	free(rates);
-	free_team(&team);
+	free(spans);
+	free(team.workers);
 	return rc;
 }

@@ -13,10 +13,6 @@
 #include "machine/machine.h"
 #include "peaks/kernels.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct rfl_bench; /* threads' places and the arrays that they share out */
 
 struct rfl_bench_config {
@@ -65,7 +61,4 @@ enum rfl_known rfl_bench_huge_pages(const struct rfl_bench *b);
 /** "cpu 0,1": where the first n threads are pinned. @return out */
 char *rfl_bench_places(const struct rfl_bench *b, int n, char *out, size_t out_size);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -81,19 +81,14 @@ static void check_peak(struct check *c, const char *cell, const struct rfl_peak 
 		      age);
 }
 
-static bool same(const char *a, const char *b)
-{
-	return a && b && strcmp(a, b) == 0;
-}
-
 /* Bandwidth for all cores together, so that levels of different scope can be compared. */
 static double whole(const struct rfl_peaks_env *env, const struct rfl_peak_level *l)
 {
-	if (!rfl_peak_usable(&l->peak))
+	const bool core = l->scope && strcmp(l->scope, "core") == 0;
+
+	if (!rfl_peak_usable(&l->peak) || (core && env->units <= 0))
 		return NAN;
-	if (!same(l->scope, "core"))
-		return l->peak.value;
-	return env->units > 0 ? l->peak.value * env->units : NAN;
+	return core ? l->peak.value * env->units : l->peak.value;
 }
 
 static void check_order(struct check *c, const struct rfl_peaks_env *env)

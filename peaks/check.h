@@ -10,10 +10,6 @@
 #include "base/err.h"
 #include "peaks/peaks.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** A measured ceiling is unsteady when its fastest repeat is this many times the median. */
 #define RFL_PEAKS_UNSTEADY 1.10
 
@@ -28,7 +24,4 @@ typedef void (*rfl_peaks_doubt_fn)(const char *env, const char *cell, const char
 size_t rfl_peaks_check(const struct rfl_peaks *p, const char *today, rfl_peaks_doubt_fn fn,
 		       void *ctx);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -1,34 +1,50 @@
 /*
- * devices.c - the table of data sheets: read from the CSV that is compiled in. Finding one is
- * devices_find.c.
+ * devices.c - the table of data sheets, read from the CSV that is compiled in, and which device is
+ * meant by a name that a person typed.
  */
 #include "peaks/devices.h"
 
+#include <ctype.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/buf.h"
 #include "base/csv.h"
-#include "peaks/devices_data.h"
+#include "base/text.h"
 
-enum { MAX_SHEETS = 1024, MAX_ALIASES = 8 };
+enum { MAX_SHEETS = 1024, MAX_ALIASES = 8, MAX_WORDS_TEXT = 256, SUGGESTIONS = 4, LISTED = 12 };
 
 #define NAME "peaks/devices.csv"
 
-/* Columns of the file, and what a number of theirs is in SI units. */
-struct number {
-	const char *column;
+/* The bytes of the file, written by CMake. */
+extern const char rfl_devices__csv[];
+extern const size_t rfl_devices__csv_size;
+
+/* Columns of the file: a text when `unit` is 0, else a number and what it is in SI units. */
+static const struct column {
+	const char *name;
 	size_t offset;
 	double unit;
-};
-
-#define NUMBER(column_, member_, unit_)                                                  \
-	{                                                                                \
-		.column = column_, .offset = offsetof(struct rfl_device_sheet, member_), \
-		.unit = unit_                                                            \
+	bool required;
+} columns[] = {
+#define TEXT(name_, member, required_)                                              \
+	{                                                                           \
+		.name = name_, .offset = offsetof(struct rfl_device_sheet, member), \
+		.required = required_                                               \
 	}
-
-static const struct number numbers[] = {
+#define NUMBER(name_, member, unit_)                                                              \
+	{                                                                                         \
+		.name = name_, .offset = offsetof(struct rfl_device_sheet, member), .unit = unit_ \
+	}
+	TEXT("device_name", name, true),
+	TEXT("vendor", vendor, true),
+	TEXT("kind", kind, true),
+	TEXT("compute_capability", compute_capability, false),
+	TEXT("source", source, true),
+	TEXT("evidence", evidence, true),
+	TEXT("notes", notes, false),
 	NUMBER("boost_clock_mhz", clock_hz, 1e6),
 	NUMBER("fp64_tflops", flop_per_s[RFL_DEVICE_FP64], 1e12),
 	NUMBER("fp32_tflops", flop_per_s[RFL_DEVICE_FP32], 1e12),
@@ -43,25 +59,8 @@ static const struct number numbers[] = {
 	NUMBER("llc_mb", llc_bytes, 0x1p20),
 	NUMBER("memory_gb", memory_bytes, 0x1p30),
 	NUMBER("tdp_w", power_w, 1),
-};
-
-struct text {
-	const char *column;
-	size_t offset;
-	bool required;
-};
-
-#define TEXT(column_, member_, required_)                                                \
-	{                                                                                \
-		.column = column_, .offset = offsetof(struct rfl_device_sheet, member_), \
-		.required = required_                                                    \
-	}
-
-static const struct text texts[] = {
-	TEXT("device_name", name, true), TEXT("vendor", vendor, true),
-	TEXT("kind", kind, true),        TEXT("compute_capability", compute_capability, false),
-	TEXT("source", source, true),    TEXT("evidence", evidence, true),
-	TEXT("notes", notes, false),
+#undef TEXT
+#undef NUMBER
 };
 
 static enum rfl_rc no_memory(struct rfl_err *err)
@@ -69,48 +68,34 @@ static enum rfl_rc no_memory(struct rfl_err *err)
 	return rfl_fail(err, RFL_ENOMEM, 0, NAME ": out of memory");
 }
 
-static enum rfl_rc read_numbers(const struct rfl_csv *csv, struct rfl_device_sheet *sheet,
-				struct rfl_err *err)
+static enum rfl_rc wrong(const struct rfl_csv *csv, const char *column, const char *what,
+			 struct rfl_err *err)
 {
-	for (size_t i = 0; i < RFL_ARRAY_LEN(numbers); i++) {
-		double *to = (double *)((char *)sheet + numbers[i].offset);
-		int column = -1;
-		enum rfl_rc rc = rfl_csv_need(csv, numbers[i].column, &column, err);
-
-		if (rc == RFL_OK)
-			rc = rfl_csv_double(csv, column, to, err);
-		if (rc == RFL_OK && !isnan(*to) && !(*to > 0 && isfinite(*to)))
-			rc = rfl_fail(err, RFL_EFORMAT, 0, NAME ":%zu: %s must be greater than 0",
-				      rfl_csv_line(csv), numbers[i].column);
-		if (rc != RFL_OK)
-			return rc;
-		*to *= numbers[i].unit;
-	}
-	return RFL_OK;
+	return rfl_fail(err, RFL_EFORMAT, 0, NAME ":%zu: %s %s", rfl_csv_line(csv), column, what);
 }
 
-static enum rfl_rc read_texts(struct rfl_arena *arena, const struct rfl_csv *csv,
-			      struct rfl_device_sheet *sheet, struct rfl_err *err)
+static enum rfl_rc read_column(struct rfl_arena *arena, const struct rfl_csv *csv,
+			       const struct column *c, struct rfl_device_sheet *sheet,
+			       struct rfl_err *err)
 {
-	for (size_t i = 0; i < RFL_ARRAY_LEN(texts); i++) {
-		const char **to = (const char **)((char *)sheet + texts[i].offset);
-		int column = -1;
-		enum rfl_rc rc = rfl_csv_need(csv, texts[i].column, &column, err);
-		const char *value;
+	char *const member = (char *)sheet + c->offset;
+	double *const number = (double *)(void *)member;
+	int at = -1;
+	enum rfl_rc rc = rfl_csv_need(csv, c->name, &at, err);
 
-		if (rc != RFL_OK)
-			return rc;
-		value = rfl_csv_text(csv, column);
-		if (!*value && texts[i].required)
-			return rfl_fail(err, RFL_EFORMAT, 0, NAME ":%zu: %s is empty",
-					rfl_csv_line(csv), texts[i].column);
-		if (!*value)
-			continue;
-		*to = rfl_arena_strdup(arena, value);
-		if (!*to)
+	if (rc == RFL_OK && c->unit != 0) {
+		rc = rfl_csv_double(csv, at, number, err);
+		if (rc == RFL_OK && !isnan(*number) && !(*number > 0 && isfinite(*number)))
+			return wrong(csv, c->name, "must be greater than 0", err);
+		*number *= c->unit;
+	} else if (rc == RFL_OK && *rfl_csv_text(csv, at)) {
+		*(const char **)(void *)member = rfl_arena_strdup(arena, rfl_csv_text(csv, at));
+		if (!*(const char **)(void *)member)
 			return no_memory(err);
+	} else if (rc == RFL_OK && c->required) {
+		return wrong(csv, c->name, "is empty", err);
 	}
-	return RFL_OK;
+	return rc;
 }
 
 /* "one; two" */
@@ -137,8 +122,7 @@ static enum rfl_rc read_aliases(struct rfl_arena *arena, const struct rfl_csv *c
 		rest += strspn(rest, "; ");
 	}
 	if (*rest)
-		return rfl_fail(err, RFL_EFORMAT, 0, NAME ":%zu: more than %d aliases",
-				rfl_csv_line(csv), MAX_ALIASES);
+		return wrong(csv, "aliases", "has too many", err);
 	sheet->aliases = list;
 	return RFL_OK;
 }
@@ -146,18 +130,17 @@ static enum rfl_rc read_aliases(struct rfl_arena *arena, const struct rfl_csv *c
 static enum rfl_rc read_sheet(struct rfl_arena *arena, const struct rfl_csv *csv,
 			      struct rfl_device_sheet *sheet, struct rfl_err *err)
 {
-	enum rfl_rc rc = read_texts(arena, csv, sheet, err);
-	int column = -1;
+	enum rfl_rc rc = RFL_OK;
+	int at = -1;
 
+	for (size_t i = 0; rc == RFL_OK && i < RFL_ARRAY_LEN(columns); i++)
+		rc = read_column(arena, csv, &columns[i], sheet, err);
 	if (rc == RFL_OK)
-		rc = read_numbers(csv, sheet, err);
+		rc = rfl_csv_need(csv, "sm_count", &at, err);
 	if (rc == RFL_OK)
-		rc = rfl_csv_need(csv, "sm_count", &column, err);
-	if (rc == RFL_OK)
-		rc = rfl_csv_int(csv, column, 0, &sheet->units, err);
+		rc = rfl_csv_int(csv, at, 0, &sheet->units, err);
 	if (rc == RFL_OK && sheet->units < 1)
-		rc = rfl_fail(err, RFL_EFORMAT, 0, NAME ":%zu: sm_count must be 1 or more",
-			      rfl_csv_line(csv));
+		return wrong(csv, "sm_count", "must be 1 or more", err);
 	return rc == RFL_OK ? read_aliases(arena, csv, sheet, err) : rc;
 }
 
@@ -180,48 +163,43 @@ static enum rfl_rc make_labels(struct rfl_arena *arena, struct rfl_device_sheet 
 	return RFL_OK;
 }
 
-static enum rfl_rc read_all(struct rfl_arena *arena, struct rfl_csv *csv, struct rfl_devices **ret,
-			    struct rfl_err *err)
-{
-	struct rfl_device_sheet *sheets = rfl_arena_array(arena, MAX_SHEETS, sizeof(*sheets));
-	struct rfl_devices *devices = rfl_arena_array(arena, 1, sizeof(*devices));
-	size_t n = 0;
-	bool more = true;
-	enum rfl_rc rc = RFL_OK;
-
-	if (!sheets || !devices)
-		return no_memory(err);
-	while (rc == RFL_OK) {
-		rc = rfl_csv_next(csv, &more, err);
-		if (rc != RFL_OK || !more)
-			break;
-		if (n == MAX_SHEETS)
-			return rfl_fail(err, RFL_EFORMAT, 0, NAME ": more than %d rows",
-					MAX_SHEETS);
-		rc = read_sheet(arena, csv, &sheets[n++], err);
-	}
-	if (rc == RFL_OK)
-		rc = make_labels(arena, sheets, n, err);
-	if (rc != RFL_OK)
-		return rc;
-	*devices = (struct rfl_devices){ .n = n, .sheets = sheets, .arena = arena };
-	*ret = devices;
-	return RFL_OK;
-}
-
 enum rfl_rc rfl_devices_load(struct rfl_devices **ret, struct rfl_err *err)
 {
 	struct rfl_arena *arena = rfl_arena_new(0);
+	struct rfl_device_sheet *sheets;
+	struct rfl_devices *devices;
 	struct rfl_csv *csv = NULL;
+	size_t n = 0;
+	bool more = true;
 	enum rfl_rc rc;
 
 	if (!arena)
 		return no_memory(err);
+	sheets = rfl_arena_array(arena, MAX_SHEETS, sizeof(*sheets));
+	devices = rfl_arena_array(arena, 1, sizeof(*devices));
+	if (!sheets || !devices) {
+		rc = no_memory(err);
+		goto done;
+	}
 	rc = rfl_csv_open_text(rfl_devices__csv, rfl_devices__csv_size, NAME, &csv, err);
 	if (rc == RFL_OK)
-		rc = read_all(arena, csv, ret, err);
+		rc = rfl_csv_next(csv, &more, err);
+	while (rc == RFL_OK && more) {
+		rc = n < MAX_SHEETS ? read_sheet(arena, csv, &sheets[n++], err)
+				    : rfl_fail(err, RFL_EFORMAT, 0, NAME ": more than %d rows",
+					       MAX_SHEETS);
+		if (rc == RFL_OK)
+			rc = rfl_csv_next(csv, &more, err);
+	}
+	if (rc == RFL_OK)
+		rc = make_labels(arena, sheets, n, err);
 	if (rc != RFL_OK)
-		rfl_arena_free(arena);
+		goto done;
+	*devices = (struct rfl_devices){ .n = n, .sheets = sheets, .arena = arena };
+	*ret = devices;
+	arena = NULL;
+done:
+	rfl_arena_free(arena);
 	rfl_csv_close(csv);
 	return rc;
 }
@@ -230,4 +208,142 @@ void rfl_devices_free(struct rfl_devices *devices)
 {
 	if (devices)
 		rfl_arena_free(devices->arena);
+}
+
+/* --- finding one --- */
+
+/* How well a name fits; more is better. */
+enum fit { FIT_NONE, FIT_PART, FIT_END, FIT_WHOLE };
+
+/*
+ * " nvidia rtx 4090 ": lower case, a blank around every word; letters and digits are words of their
+ * own, so that "RTX4090" is "RTX 4090". A name that is too long has no words.
+ */
+static void words_of(const char *name, char out[MAX_WORDS_TEXT])
+{
+	size_t n = 0;
+	int before = 0;
+
+	out[n++] = ' ';
+	for (; *name && n + 3 < MAX_WORDS_TEXT; name++) {
+		const unsigned char c = (unsigned char)*name;
+		const int kind = isdigit(c) ? 1 : isalpha(c) ? 2 : 0;
+
+		if (before && kind != before)
+			out[n++] = ' ';
+		if (kind)
+			out[n++] = (char)tolower(c);
+		before = kind;
+	}
+	if (before)
+		out[n++] = ' ';
+	out[n] = '\0';
+	if (*name)
+		out[0] = '\0';
+}
+
+static enum fit fit_name(const char *wanted, const char *name)
+{
+	char words[MAX_WORDS_TEXT];
+	size_t n = strlen(wanted), all;
+
+	words_of(name, words);
+	all = strlen(words);
+	if (n < 3 || n > all)
+		return FIT_NONE;
+	if (strcmp(wanted, words) == 0)
+		return FIT_WHOLE;
+	if (strcmp(wanted, words + all - n) == 0)
+		return FIT_END;
+	return strstr(words, wanted) ? FIT_PART : FIT_NONE;
+}
+
+static enum fit fit_sheet(const char *wanted, const struct rfl_device_sheet *sheet)
+{
+	enum fit best = fit_name(wanted, sheet->label), fit = fit_name(wanted, sheet->name);
+
+	best = fit > best ? fit : best;
+	for (const char *const *alias = sheet->aliases; *alias; alias++) {
+		fit = fit_name(wanted, *alias);
+		best = fit > best ? fit : best;
+	}
+	return best;
+}
+
+bool rfl_device_matches(const struct rfl_device_sheet *sheet, const char *name)
+{
+	char wanted[MAX_WORDS_TEXT];
+
+	words_of(name, wanted);
+	return fit_sheet(wanted, sheet) != FIT_NONE;
+}
+
+static enum rfl_rc not_found(const struct rfl_devices *devices, const char *name,
+			     struct rfl_err *err)
+{
+	const char **labels = rfl_alloc_array(devices->n + 1, sizeof(*labels));
+	struct rfl_buf near;
+	enum rfl_rc rc;
+
+	if (!labels)
+		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
+	for (size_t i = 0; i < devices->n; i++)
+		labels[i] = devices->sheets[i].label;
+	rfl_buf_init(&near, 0);
+	if (rfl_text_suggest(name, labels, SUGGESTIONS, &near) > 0)
+		rc = rfl_fail(err, RFL_ENOTFOUND, 0, "no data sheet of '%s'; did you mean %s?",
+			      name, rfl_buf_str(&near));
+	else
+		rc = rfl_fail(err, RFL_ENOTFOUND, 0,
+			      "no data sheet of '%s'; 'roofline peaks devices' names all", name);
+	rfl_buf_fini(&near);
+	free(labels);
+	return rc;
+}
+
+static enum rfl_rc ambiguous(const struct rfl_devices *devices, const char *name,
+			     const char *wanted, enum fit fit, struct rfl_err *err)
+{
+	struct rfl_buf all;
+	size_t n = 0;
+	enum rfl_rc rc;
+
+	rfl_buf_init(&all, 0);
+	for (size_t i = 0; i < devices->n; i++) {
+		if (fit_sheet(wanted, &devices->sheets[i]) != fit)
+			continue;
+		if (n < LISTED)
+			rfl_buf_printf(&all, "%s%s", n ? ", " : "", devices->sheets[i].label);
+		n++;
+	}
+	rc = rfl_fail(err, RFL_ENOTFOUND, 0, "'%s' could be %s%s", name, rfl_buf_str(&all),
+		      n > LISTED ? ", ..." : "");
+	rfl_buf_fini(&all);
+	return rc;
+}
+
+enum rfl_rc rfl_devices_find(const struct rfl_devices *devices, const char *name,
+			     const struct rfl_device_sheet **ret, struct rfl_err *err)
+{
+	const struct rfl_device_sheet *found = NULL;
+	enum fit best = FIT_NONE;
+	size_t n = 0;
+	char wanted[MAX_WORDS_TEXT];
+
+	words_of(name, wanted);
+	for (size_t i = 0; i < devices->n; i++) {
+		enum fit fit = fit_sheet(wanted, &devices->sheets[i]);
+
+		if (fit == FIT_NONE || fit < best)
+			continue;
+		n = fit > best ? 1 : n + 1;
+		best = fit;
+		found = &devices->sheets[i];
+	}
+	if (n == 0)
+		return not_found(devices, name, err);
+	if (n > 1)
+		return ambiguous(devices, name, wanted, best, err);
+	*ret = found;
+	return RFL_OK;
 }

@@ -14,10 +14,6 @@
 
 #include "base/err.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** Dense rates of arithmetic, without sparsity. */
 enum rfl_device_rate {
 	RFL_DEVICE_FP64,
@@ -85,7 +81,4 @@ enum rfl_rc rfl_devices_find(const struct rfl_devices *devices, const char *name
 			     const struct rfl_device_sheet **ret,
 			     struct rfl_err *err) RFL_WARN_UNUSED;
 
-#ifdef __cplusplus
-}
-#endif
 #endif

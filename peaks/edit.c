@@ -1,8 +1,11 @@
 /*
- * edit.c - a peaks file in memory, to be changed and saved.
+ * edit.c - a peaks file in memory, to be changed and saved: a measured environment merged into it,
+ * or one ceiling given by the user, in either form.
  */
 #include "peaks/edit.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,14 +13,42 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
-#include "peaks/edit_impl.h"
-#include "peaks/peaks_parse.h"
+#include "base/text.h"
+#include "peaks/rules.h"
 #include "rfl_config.h"
 
-enum rfl_rc rfl_peaks_edit__no_memory(const struct rfl_peaks_edit *e, struct rfl_err *err)
+/* Notes of an earlier measurement begin with this word and go when the next one comes. */
+#define NOTE_MEASURED "measured: "
+
+struct rfl_peaks_edit {
+	char *path;
+	json_t *root;
+};
+
+static enum rfl_rc no_memory(const struct rfl_peaks_edit *e, struct rfl_err *err)
 {
 	return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", e->path);
 }
+
+static const char *text_of(const json_t *object, const char *key)
+{
+	const char *text = json_string_value(json_object_get(object, key));
+
+	return text ? text : "";
+}
+
+/* A member of an object, made when it is absent. NULL out of memory. */
+static json_t *member_of(json_t *object, const char *key, json_t *(*make)(void))
+{
+	json_t *member = json_object_get(object, key);
+
+	if (member)
+		return member;
+	member = make();
+	return json_object_set_new(object, key, member) == 0 ? member : NULL;
+}
+
+/* --- open, save --- */
 
 /* The same checks as when the file is read. */
 static enum rfl_rc check(const struct rfl_peaks_edit *e, struct rfl_err *err)
@@ -27,7 +58,7 @@ static enum rfl_rc check(const struct rfl_peaks_edit *e, struct rfl_err *err)
 
 	p.arena = rfl_arena_new(0);
 	if (!p.arena)
-		return rfl_peaks_edit__no_memory(e, err);
+		return no_memory(e, err);
 	rc = rfl_peaks__parse(e->root, &p, err);
 	rfl_arena_free(p.arena);
 	return rc;
@@ -36,17 +67,16 @@ static enum rfl_rc check(const struct rfl_peaks_edit *e, struct rfl_err *err)
 enum rfl_rc rfl_peaks_edit_open(const char *path, struct rfl_peaks_edit **ret, struct rfl_err *err)
 {
 	struct rfl_peaks_edit *e = calloc(1, sizeof(*e));
-	enum rfl_rc rc;
+	enum rfl_rc rc = RFL_OK;
 
 	if (!e || !(e->path = strdup(path))) {
 		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
 		goto done;
 	}
-	e->is_new = !rfl_file_exists(path);
-	if (e->is_new) {
+	if (!rfl_file_exists(path)) {
 		e->root = json_pack("{s:s, s:{}}", "schema_version", RFL_PEAKS_SCHEMA_VERSION,
 				    "environments");
-		rc = e->root ? RFL_OK : rfl_peaks_edit__no_memory(e, err);
+		rc = e->root ? RFL_OK : no_memory(e, err);
 	} else {
 		rc = rfl_peaks__read(path, &e->root, NULL, err);
 		if (rc == RFL_OK)
@@ -71,20 +101,21 @@ void rfl_peaks_edit_close(struct rfl_peaks_edit *e)
 	free(e);
 }
 
-json_t *rfl_peaks_edit__envs(struct rfl_peaks_edit *e, bool to_long)
+/* The map of environments, of the long form: a file of the short form is turned into it; its
+ * environments stay as they are written. NULL out of memory. */
+static json_t *long_envs(struct rfl_peaks_edit *e)
 {
 	json_t *envs = rfl_peaks__environments(e->root);
 	json_t *root;
 
-	if (envs != e->root || !to_long)
+	if (envs != e->root)
 		return envs;
 	root = json_pack("{s:s, s:O}", "schema_version", RFL_PEAKS_SCHEMA_VERSION, "environments",
 			 envs);
 	if (!root)
 		return NULL;
 	rfl_log(RFL_LOG_INFO,
-		"%s: in the long form from now on; its environments stay as they are "
-		"written",
+		"%s: in the long form from now on; its environments stay as they are written",
 		e->path);
 	json_decref(e->root);
 	e->root = root;
@@ -97,11 +128,310 @@ enum rfl_rc rfl_peaks_edit_save(struct rfl_peaks_edit *e, struct rfl_err *err)
 
 	if (rfl_peaks__environments(e->root) != e->root &&
 	    json_object_set_new(e->root, "generated_by", json_string("roofline " RFL_VERSION)) != 0)
-		return rfl_peaks_edit__no_memory(e, err);
+		return no_memory(e, err);
 	rc = check(e, err);
 	if (rc == RFL_OK)
 		rc = rfl_file_mkdirs_for(e->path, err);
 	if (rc == RFL_OK)
 		rc = rfl_json_save(e->path, e->root, err);
 	return rc;
+}
+
+/* --- ceilings --- */
+
+/* What the file has after `new` came to `old` (NULL: nothing was there). New reference. */
+static json_t *merge_ceiling(json_t *old, json_t *new)
+{
+	const bool has_value = json_is_number(json_object_get(new, "value"));
+	json_t *result, *spec = NULL;
+
+	if (json_is_number(json_object_get(old, "value")) && !has_value)
+		return json_incref(old);
+	result = json_deep_copy(new);
+	/* the data sheet's value of an older entry stays: its `spec`, or its value if it is one */
+	if (has_value && !json_is_number(json_object_get(new, "spec"))) {
+		spec = json_object_get(old, "spec");
+		if (!json_is_number(spec))
+			spec = strcmp(text_of(old, "status"), "spec") == 0
+				       ? json_object_get(old, "value")
+				       : NULL;
+	}
+	if (result && spec && json_object_set(result, "spec", spec) != 0) {
+		json_decref(result);
+		return NULL;
+	}
+	return result;
+}
+
+static int rank_of(const json_t *level)
+{
+	int rank = 0;
+
+	while (rfl_peaks_levels[rank] &&
+	       strcmp(text_of(level, "level"), rfl_peaks_levels[rank]) != 0)
+		rank++;
+	return rank;
+}
+
+/* Put a level into the list of an environment, in the place of one of the same name and scope, or
+ * where it belongs between the fastest and the slowest. False out of memory. */
+static bool put_level(json_t *memory, json_t *take_level)
+{
+	size_t at = json_array_size(memory);
+
+	if (!take_level)
+		return false;
+	for (size_t i = 0; i < json_array_size(memory); i++) {
+		json_t *old = json_array_get(memory, i);
+		json_t *gbs, *capacity = json_object_get(take_level, "capacity_bytes");
+		bool ok;
+
+		if (strcmp(text_of(old, "level"), text_of(take_level, "level")) != 0 ||
+		    strcmp(text_of(old, "scope"), text_of(take_level, "scope")) != 0)
+			continue;
+		gbs = merge_ceiling(json_object_get(old, "gbs"),
+				    json_object_get(take_level, "gbs"));
+		ok = gbs && json_object_set_new(old, "gbs", gbs) == 0 &&
+		     (!capacity || json_object_set(old, "capacity_bytes", capacity) == 0);
+		json_decref(take_level);
+		return ok;
+	}
+	while (at > 0 && rank_of(json_array_get(memory, at - 1)) > rank_of(take_level))
+		at--;
+	return json_array_insert_new(memory, at, take_level) == 0;
+}
+
+static bool put_compute(json_t *compute, const char *key, json_t *take_ceiling)
+{
+	json_t *merged =
+		take_ceiling ? merge_ceiling(json_object_get(compute, key), take_ceiling) : NULL;
+
+	json_decref(take_ceiling);
+	return json_object_set_new(compute, key, merged) == 0;
+}
+
+/* --- a measured environment --- */
+
+enum rfl_rc rfl_peaks_edit_fits(const struct rfl_peaks_edit *e, const char *env, const char *kind,
+				const char *device, struct rfl_err *err)
+{
+	const json_t *old = json_object_get(rfl_peaks__environments(e->root), env);
+	const char *name = text_of(json_object_get(old, "device"), "name");
+
+	if (!old || rfl_peaks__is_short(old))
+		return RFL_OK;
+	if (strcmp(text_of(old, "kind"), kind) != 0)
+		return rfl_fail(err, RFL_EINVAL, 0,
+				"%s: environment '%s' is a %s, this is a %s; choose another --env",
+				e->path, env, text_of(old, "kind"), kind);
+	if (strcmp(name, device) != 0)
+		return rfl_fail(err, RFL_EINVAL, 0,
+				"%s: environment '%s' is of '%s', this machine is '%s'; choose "
+				"another --env, or --force to replace what was measured there",
+				e->path, env, name, device);
+	return RFL_OK;
+}
+
+static bool merge_long(json_t *old, const json_t *new)
+{
+	static const char *const replaced[] = { "kind", "device", "host" };
+	json_t *compute = json_object_get(new, "compute"), *memory = json_object_get(new, "memory");
+	json_t *added = json_object_get(new, "notes"), *notes, *ceiling;
+	const char *key;
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(replaced); i++) {
+		json_t *part = json_object_get(new, replaced[i]);
+
+		if (part && json_object_set(old, replaced[i], part) != 0)
+			return false;
+	}
+	json_object_foreach(compute, key, ceiling)
+	{
+		if (!put_compute(json_object_get(old, "compute"), key, json_incref(ceiling)))
+			return false;
+	}
+	for (size_t i = 0; i < json_array_size(memory); i++)
+		if (!put_level(json_object_get(old, "memory"),
+			       json_deep_copy(json_array_get(memory, i))))
+			return false;
+	if (!added)
+		return true;
+	notes = member_of(old, "notes", json_array);
+	for (size_t i = json_array_size(notes); i-- > 0;) {
+		const char *text = json_string_value(json_array_get(notes, i));
+
+		if (text && strncmp(text, NOTE_MEASURED, strlen(NOTE_MEASURED)) == 0)
+			json_array_remove(notes, i);
+	}
+	return json_array_extend(notes, added) == 0;
+}
+
+/* The measured environment with a note that says what it replaced. */
+static json_t *replace_short(const struct rfl_peaks_edit *e, const char *env, const json_t *old,
+			     const json_t *value)
+{
+	char *text = json_dumps(old, JSON_COMPACT);
+	json_t *result = json_deep_copy(value);
+	json_t *notes = text && result ? member_of(result, "notes", json_array) : NULL;
+
+	if (json_array_append_new(notes, json_sprintf("replaced the short form %s", text)) == 0) {
+		rfl_log(RFL_LOG_WARN,
+			"%s: environment '%s' was in the short form and is replaced; its values "
+			"are kept in its notes: %s",
+			e->path, env, text);
+	} else {
+		json_decref(result);
+		result = NULL;
+	}
+	free(text);
+	return result;
+}
+
+enum rfl_rc rfl_peaks_edit_merge(struct rfl_peaks_edit *e, const char *env, const json_t *value,
+				 struct rfl_err *err)
+{
+	json_t *envs = long_envs(e), *old = json_object_get(envs, env);
+	bool ok;
+
+	if (!old)
+		ok = json_object_set_new(envs, env, json_deep_copy(value)) == 0;
+	else if (rfl_peaks__is_short(old))
+		ok = json_object_set_new(envs, env, replace_short(e, env, old, value)) == 0;
+	else
+		ok = merge_long(old, value);
+	return ok ? RFL_OK : no_memory(e, err);
+}
+
+/* --- one ceiling given by the user --- */
+
+/* "memory.DRAM.gbs" -> "DRAM" when it is a level's name, else NULL. */
+static const char *level_of(const char *key)
+{
+	if (strncmp(key, "memory.", 7) == 0)
+		key += 7;
+	for (size_t i = 0; rfl_peaks_levels[i]; i++) {
+		const size_t len = strlen(rfl_peaks_levels[i]);
+
+		if (strncmp(key, rfl_peaks_levels[i], len) == 0 &&
+		    (!key[len] || strcmp(key + len, ".gbs") == 0))
+			return rfl_peaks_levels[i];
+	}
+	return NULL;
+}
+
+static json_t *not_given(const char *env, const char *key)
+{
+	return json_pack(
+		"{s:s, s:n, s:o}", "status", "unknown", "value", "reason",
+		json_sprintf("not given; 'roofline peaks set FILE %s %s VALUE' sets it", env, key));
+}
+
+/* An environment must have compute and memory; what the user has not given yet says so. */
+static json_t *new_env(const struct rfl_peaks_set *set)
+{
+	const bool gpu = strcmp(set->kind, "gpu") == 0;
+
+	return json_pack("{s:s, s:{s:s}, s:{s:o}, s:[{s:s, s:s, s:o}]}", "kind", set->kind,
+			 "device", "name", set->device ? set->device : "not recorded", "compute",
+			 "fp32.vector", not_given(set->env, "fp32.vector"), "memory", "level",
+			 "DRAM", "scope", gpu ? "device" : "node", "gbs",
+			 not_given(set->env, "DRAM"));
+}
+
+/* The scope under which the environment has a level already, or the usual one. */
+static const char *scope_of(const json_t *env, const char *level)
+{
+	const json_t *memory = json_object_get(env, "memory");
+
+	for (size_t i = 0; i < json_array_size(memory); i++)
+		if (strcmp(text_of(json_array_get(memory, i), "level"), level) == 0)
+			return text_of(json_array_get(memory, i), "scope");
+	if (strcmp(text_of(env, "kind"), "gpu") == 0)
+		return "device";
+	return strcmp(level, "L1") == 0 || strcmp(level, "L2") == 0 ? "core" : "node";
+}
+
+static enum rfl_rc set_long(struct rfl_peaks_edit *e, json_t *env, const struct rfl_peaks_set *set,
+			    struct rfl_err *err)
+{
+	const char *key = strncmp(set->key, "compute.", 8) == 0 ? set->key + 8 : set->key;
+	const char *level = level_of(set->key), *near;
+	json_t *ceiling = json_pack("{s:s, s:f, s:{s:s}}", "status", "user", "value", set->value,
+				    "source", "title", set->source);
+	bool ok;
+
+	if (level) {
+		ok = put_level(json_object_get(env, "memory"),
+			       json_pack("{s:s, s:s, s:o}", "level", level, "scope",
+					 scope_of(env, level), "gbs", ceiling));
+	} else if (rfl_rules__is_compute_key(key)) {
+		ok = put_compute(json_object_get(env, "compute"), key, ceiling);
+	} else {
+		json_decref(ceiling);
+		near = rfl_text_nearest(key, rfl_peaks_compute_keys);
+		return rfl_fail(err, RFL_EINVAL, 0,
+				"'%s' is neither a compute key such as fp32.vector nor a level of "
+				"memory such as DRAM%s%s%s",
+				set->key, near ? "; did you mean '" : "", near ? near : "",
+				near ? "'?" : "");
+	}
+	return ok ? RFL_OK : no_memory(e, err);
+}
+
+/* "peak_gbps", "fp32.peak_gflops", "peak_gflops.fp32" */
+static enum rfl_rc set_short(struct rfl_peaks_edit *e, json_t *env, const struct rfl_peaks_set *set,
+			     struct rfl_err *err)
+{
+	const char *dot = strchr(set->key, '.');
+	json_t *object = env;
+	char outer[64];
+
+	if (!strstr(set->key, "peak_gflops") && !strstr(set->key, "peak_gbps"))
+		return rfl_fail(
+			err, RFL_EINVAL, 0,
+			"%s: environment '%s' is in the short form, whose keys are peak_gflops, "
+			"peak_gbps, and per precision fp32.peak_gflops or peak_gflops.fp32; "
+			"'%s' is none of them",
+			e->path, set->env, set->key);
+	if (dot) {
+		snprintf(outer, sizeof(outer), "%.*s", (int)(dot - set->key), set->key);
+		object = member_of(env, outer, json_object);
+	}
+	if (object && !json_is_object(object))
+		return rfl_fail(err, RFL_EINVAL, 0,
+				"%s: environment '%s' has one value there, not one per precision: "
+				"'%s' has no place",
+				e->path, set->env, set->key);
+	if (json_object_set_new(object, dot ? dot + 1 : set->key, json_real(set->value)) != 0 ||
+	    json_object_set_new(env, "source", json_string(set->source)) != 0)
+		return no_memory(e, err);
+	return RFL_OK;
+}
+
+enum rfl_rc rfl_peaks_edit_set(struct rfl_peaks_edit *e, const struct rfl_peaks_set *set,
+			       struct rfl_err *err)
+{
+	json_t *env = json_object_get(rfl_peaks__environments(e->root), set->env), *envs;
+
+	if (!rfl_text_is_env_name(set->env))
+		return rfl_fail(
+			err, RFL_EINVAL, 0,
+			"'%s' is not a name for an environment; use a letter a-z, then a-z, "
+			"0-9 and _, at most 48 characters",
+			set->env);
+	if (!(set->value > 0) || !isfinite(set->value))
+		return rfl_fail(err, RFL_EINVAL, 0, "%s: a ceiling is a number greater than 0",
+				set->key);
+	if (!set->source || !*set->source)
+		return rfl_fail(err, RFL_EINVAL, 0,
+				"%s: say where the value is from, with --source", set->key);
+	if (env && rfl_peaks__is_short(env))
+		return set_short(e, env, set, err);
+	if (!env) {
+		envs = long_envs(e);
+		env = new_env(set);
+		if (json_object_set_new(envs, set->env, env) != 0)
+			return no_memory(e, err);
+	}
+	return set_long(e, env, set, err);
 }

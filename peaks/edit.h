@@ -10,10 +10,6 @@
 
 #include "base/err.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct rfl_peaks_edit; /* a file in memory, to be changed and saved */
 
 /**
@@ -60,7 +56,4 @@ enum rfl_rc rfl_peaks_edit_set(struct rfl_peaks_edit *e, const struct rfl_peaks_
 /** Check everything and replace the file. */
 enum rfl_rc rfl_peaks_edit_save(struct rfl_peaks_edit *e, struct rfl_err *err) RFL_WARN_UNUSED;
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -14,10 +14,6 @@
 
 #include "base/err.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum rfl_peak_kernel_kind {
 	RFL_KERNEL_READ,  /**< result = XOR of all 64-bit words of b */
 	RFL_KERNEL_COPY,  /**< a[i] = b[i] */
@@ -61,14 +57,11 @@ struct rfl_peak_kernel {
 	void (*chains)(struct rfl_kernel_chains *k);
 };
 
-/** The i-th row, or NULL behind the last. */
+/** The i-th row, or NULL past the end. */
 const struct rfl_peak_kernel *rfl_peak_kernel_at(size_t i);
 
 /** RFL_OK when it can run here, now; RFL_EUNAVAILABLE with the reason. */
 enum rfl_rc rfl_peak_kernel_probe(const struct rfl_peak_kernel *k,
 				  struct rfl_err *err) RFL_WARN_UNUSED;
 
-#ifdef __cplusplus
-}
-#endif
 #endif

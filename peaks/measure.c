@@ -36,21 +36,10 @@ struct session {
 	struct rfl_measurement *m;
 	struct rfl_bench *bench;
 	int repeats;
-	int done, total; /* ceilings, for progress */
+	int done; /* ceilings */
 };
 
 /* --- one run --- */
-
-static void tell(struct session *s, const struct rfl_peak_kernel *k, int threads)
-{
-	char what[160];
-
-	if (!s->spec->progress)
-		return;
-	snprintf(what, sizeof(what), "%s: %s, %d thread%s", s->m->cells[s->done].key, k->summary,
-		 threads, threads == 1 ? "" : "s");
-	s->spec->progress(what, s->done, s->total, s->spec->ctx);
-}
 
 /* Run a loop and add it to the list of runs. @param ret  its index */
 static enum rfl_rc run_one(struct session *s, const struct rfl_peak_kernel *k, int threads,
@@ -67,11 +56,15 @@ static enum rfl_rc run_one(struct session *s, const struct rfl_peak_kernel *k, i
 	};
 	struct rfl_measured_run *run = &s->m->runs[s->m->nruns];
 	struct rfl_bench_result result = { .n = 0 };
+	char what[160];
 	enum rfl_rc rc;
 
 	if (s->m->nruns == RUNS_MAX)
 		return rfl_fail(err, RFL_EOVERFLOW, 0, "more than %d runs", (int)RUNS_MAX);
-	tell(s, k, threads);
+	snprintf(what, sizeof(what), "%s: %s, %d thread%s", s->m->cells[s->done].key, k->summary,
+		 threads, threads == 1 ? "" : "s");
+	if (s->spec->progress)
+		s->spec->progress(what, s->done, (int)s->m->ncells, s->spec->ctx);
 	rc = rfl_bench_run(s->bench, &job, &result, err);
 	if (rc == RFL_OK)
 		rc = rfl_stats_describe(result.rates, (size_t)result.n, &run->stats, err);
@@ -97,18 +90,16 @@ static double fastest(const struct session *s, size_t run)
 
 /* --- which loops --- */
 
-static bool usable(const struct rfl_peak_kernel *k)
-{
-	return rfl_peak_kernel_probe(k, NULL) == RFL_OK;
-}
-
+/* Can a loop run here, and does it show this ceiling? */
 static bool serves(const struct rfl_peak_kernel *k, const struct rfl_measured_cell *cell)
 {
-	if (cell->level && strcmp(cell->level, "DRAM") == 0)
-		return k->kind != RFL_KERNEL_CHAIN;
-	if (cell->level)
-		return k->kind == RFL_KERNEL_READ;
-	return k->kind == RFL_KERNEL_CHAIN && strncmp(k->dtype, cell->key, strlen(k->dtype)) == 0;
+	const bool chain = k->kind == RFL_KERNEL_CHAIN;
+
+	if (rfl_peak_kernel_probe(k, NULL) != RFL_OK)
+		return false;
+	if (!cell->level)
+		return chain && strncmp(k->dtype, cell->key, strlen(k->dtype)) == 0;
+	return strcmp(cell->level, "DRAM") == 0 ? !chain : k->kind == RFL_KERNEL_READ;
 }
 
 /* The family that comes first in the table among those that can run here, or NULL. */
@@ -116,50 +107,31 @@ static const char *widest(const struct rfl_measured_cell *cell)
 {
 	const struct rfl_peak_kernel *k;
 
-	for (size_t i = 0; (k = rfl_peak_kernel_at(i)); i++) {
-		if (serves(k, cell) && usable(k))
+	for (size_t i = 0; (k = rfl_peak_kernel_at(i)); i++)
+		if (serves(k, cell))
 			return k->isa;
-	}
 	return NULL;
 }
 
-/* Loops in C are for processors that have none of their own here. */
-static bool competes(const struct rfl_peak_kernel *k, const struct rfl_measured_cell *cell,
-		     const char *first)
+/* All loops that compete for a ceiling; the index of the best run goes into the cell. Loops in C
+ * are for processors that have none of their own here. */
+static enum rfl_rc compete(struct session *s, struct rfl_measured_cell *cell, const char *first,
+			   int threads, struct rfl_err *err)
 {
-	return serves(k, cell) && usable(k) &&
-	       (strcmp(k->isa, "plain") != 0 || strcmp(first, "plain") == 0);
-}
-
-/* All loops that compete for a ceiling; the index of the best run goes into the cell. */
-static enum rfl_rc compete(struct session *s, struct rfl_measured_cell *cell, int threads,
-			   struct rfl_err *err)
-{
-	const char *first = widest(cell);
 	const struct rfl_peak_kernel *k;
 	enum rfl_rc rc;
 	size_t run;
 
-	if (!first) {
-		snprintf(cell->reason, sizeof(cell->reason),
-			 "there is no loop for this processor ('roofline list' says why); set it "
-			 "with "
-			 "'roofline peaks set'");
-		return RFL_OK;
-	}
 	for (size_t i = 0; (k = rfl_peak_kernel_at(i)); i++) {
-		if (!competes(k, cell, first))
-			continue;
 		const bool trial = strcmp(k->isa, first) != 0;
 
+		if (!serves(k, cell) || (trial && strcmp(k->isa, "plain") == 0))
+			continue;
 		rc = run_one(s, k, threads, 0, trial, &run, err);
+		if (rc == RFL_OK && trial && fastest(s, run) >= NEAR * fastest(s, cell->best))
+			rc = run_one(s, k, threads, 0, false, &run, err);
 		if (rc != RFL_OK)
 			return rc;
-		if (trial && fastest(s, run) >= NEAR * fastest(s, cell->best)) {
-			rc = run_one(s, k, threads, 0, false, &run, err);
-			if (rc != RFL_OK)
-				return rc;
-		}
 		if (!s->m->runs[run].trial && fastest(s, run) > fastest(s, cell->best))
 			cell->best = run;
 	}
@@ -168,41 +140,48 @@ static enum rfl_rc compete(struct session *s, struct rfl_measured_cell *cell, in
 
 /* --- caches --- */
 
-/* Cores behind one cache, of those that we measure with. */
-static int cores_behind(const struct rfl_machine *m, const struct rfl_cache *c, int threads)
+/* Cores that share one cache, of those that we measure with. */
+static int cores_of(const struct rfl_machine *m, const struct rfl_cache *c, int threads)
 {
 	const int ways = m->cores > 0 ? m->hw_threads / m->cores : 1;
-	int cores = c->sharers / (ways > 0 ? ways : 1);
+	const int cores = c->sharers / (ways > 0 ? ways : 1);
 
-	if (cores < 1)
-		cores = 1;
-	return cores < threads ? cores : threads;
+	return cores < 1 ? 1 : cores < threads ? cores : threads;
 }
 
 /* Read bandwidth of a cache: a sweep of working sets that fit it and do not fit the level below;
  * the best size then runs in full. */
-static enum rfl_rc sweep(struct session *s, struct rfl_measured_cell *cell,
-			 const struct rfl_cache *c, const struct rfl_cache *below,
+static enum rfl_rc sweep(struct session *s, struct rfl_measured_cell *cell, const char *first,
 			 struct rfl_err *err)
 {
 	static const int eighths[] = { 2, 3, 4, 5, 6 };
-	const int threads = s->m->threads;
-	const int64_t share = c->size_bytes / cores_behind(s->m->machine, c, threads);
-	const char *first = widest(cell);
+	const struct rfl_machine *m = s->m->machine;
+	const int threads = s->m->threads, level = cell->level[1] - '0';
+	const struct rfl_cache *c = rfl_machine_cache(m, level);
+	const struct rfl_cache *below = rfl_machine_cache(m, level - 1);
+	const struct rfl_peak_kernel *k;
 	size_t best = SIZE_MAX, run;
+	enum rfl_rc rc;
 
+	if (!c) {
+		snprintf(cell->reason, sizeof(cell->reason), "the system shows no such cache");
+		return RFL_OK;
+	}
+	const bool own = cores_of(m, c, m->cores > 0 ? m->cores : 1) == 1;
+	const int64_t share = c->size_bytes / cores_of(m, c, threads);
+
+	cell->scope = own ? "core" : "node";
+	cell->capacity_bytes = own ? c->size_bytes : c->size_bytes * c->count;
+	cell->scale = own ? 1.0 / threads : 1.0;
 	for (size_t i = 0; i < RFL_ARRAY_LEN(eighths); i++) {
 		const int64_t size = share * eighths[i] / 8 / 4096 * 4096;
 
 		if (size < 4096 || (below && size < 2 * below->size_bytes))
 			continue;
-		for (size_t j = 0; rfl_peak_kernel_at(j); j++) {
-			const struct rfl_peak_kernel *k = rfl_peak_kernel_at(j);
-
-			if (!serves(k, cell) || !usable(k) || strcmp(k->isa, first) != 0)
+		for (size_t j = 0; (k = rfl_peak_kernel_at(j)); j++) {
+			if (!serves(k, cell) || strcmp(k->isa, first) != 0)
 				continue;
-			enum rfl_rc rc = run_one(s, k, threads, size, true, &run, err);
-
+			rc = run_one(s, k, threads, size, true, &run, err);
 			if (rc != RFL_OK)
 				return rc;
 			if (fastest(s, run) > fastest(s, best))
@@ -215,36 +194,11 @@ static enum rfl_rc sweep(struct session *s, struct rfl_measured_cell *cell,
 			 (long long)share);
 		return RFL_OK;
 	}
-	enum rfl_rc rc = run_one(s, s->m->runs[best].kernel, threads, s->m->runs[best].slice_bytes,
-				 false, &run, err);
-
+	rc = run_one(s, s->m->runs[best].kernel, threads, s->m->runs[best].slice_bytes, false, &run,
+		     err);
 	if (rc == RFL_OK)
 		cell->best = run;
 	return rc;
-}
-
-static enum rfl_rc measure_level(struct session *s, struct rfl_measured_cell *cell,
-				 struct rfl_err *err)
-{
-	const struct rfl_machine *m = s->m->machine;
-	const int level = cell->level[1] - '0';
-	const struct rfl_cache *c = rfl_machine_cache(m, level);
-
-	if (!c) {
-		snprintf(cell->reason, sizeof(cell->reason), "the system shows no such cache");
-		return RFL_OK;
-	}
-	if (!widest(cell)) {
-		snprintf(cell->reason, sizeof(cell->reason),
-			 "there is no loop for this processor ('roofline list' says why)");
-		return RFL_OK;
-	}
-	const bool own = cores_behind(m, c, m->cores > 0 ? m->cores : 1) == 1;
-
-	cell->scope = own ? "core" : "node";
-	cell->capacity_bytes = own ? c->size_bytes : c->size_bytes * c->count;
-	cell->scale = own ? 1.0 / s->m->threads : 1.0;
-	return sweep(s, cell, c, rfl_machine_cache(m, level - 1), err);
 }
 
 /* --- all --- */
@@ -270,54 +224,42 @@ static bool memory_suffices(const struct session *s, struct rfl_measured_cell *c
 static enum rfl_rc measure_cell(struct session *s, struct rfl_measured_cell *cell,
 				struct rfl_err *err)
 {
+	const char *first = widest(cell);
+
+	if (!first) {
+		snprintf(cell->reason, sizeof(cell->reason),
+			 "there is no loop for this processor ('roofline list' says why); set it "
+			 "with 'roofline peaks set'");
+		return RFL_OK;
+	}
 	if (cell->level && strcmp(cell->level, "DRAM") != 0)
-		return measure_level(s, cell, err);
+		return sweep(s, cell, first, err);
 	if (cell->level && !memory_suffices(s, cell))
 		return RFL_OK;
-	return compete(s, cell, strstr(cell->key, ".1core") ? 1 : s->m->threads, err);
+	return compete(s, cell, first, strstr(cell->key, ".1core") ? 1 : s->m->threads, err);
+}
+
+static bool is_among(const char *const *keys, const char *key)
+{
+	for (; *keys; keys++)
+		if (strcmp(*keys, key) == 0)
+			return true;
+	return false;
 }
 
 static bool wanted(const struct rfl_measure_spec *spec, const char *key)
 {
-	for (size_t i = 0; spec->only && spec->only[i]; i++) {
-		if (strcmp(spec->only[i], key) == 0)
-			return true;
-	}
-	return !spec->only;
-}
-
-static void list_cells(struct session *s)
-{
-	for (size_t i = 0; rfl_measure_keys[i]; i++) {
-		const char *key = rfl_measure_keys[i];
-		const bool level = !strchr(key, '.');
-
-		if (!wanted(s->spec, key))
-			continue;
-		s->m->cells[s->m->ncells++] = (struct rfl_measured_cell){
-			.key = key,
-			.level = level ? key : NULL,
-			.scope = level ? "node" : NULL,
-			.scale = 1,
-			.best = SIZE_MAX,
-		};
-	}
-	s->total = (int)s->m->ncells;
+	return !spec->only || is_among(spec->only, key);
 }
 
 static enum rfl_rc check_spec(const struct rfl_measure_spec *spec, struct rfl_err *err)
 {
 	if (spec->repeats != 0 && spec->repeats < 3)
 		return rfl_fail(err, RFL_EINVAL, 0, "at least 3 repeats are needed for a spread");
-	for (size_t i = 0; spec->only && spec->only[i]; i++) {
-		bool known = false;
-
-		for (size_t j = 0; rfl_measure_keys[j]; j++)
-			known = known || strcmp(spec->only[i], rfl_measure_keys[j]) == 0;
-		if (!known)
+	for (size_t i = 0; spec->only && spec->only[i]; i++)
+		if (!is_among(rfl_measure_keys, spec->only[i]))
 			return rfl_fail(err, RFL_ENOTFOUND, 0, "'%s' cannot be measured here",
 					spec->only[i]);
-	}
 	return RFL_OK;
 }
 
@@ -326,7 +268,7 @@ static enum rfl_rc measure_cells(struct session *s, struct rfl_err *err)
 	struct rfl_measurement *m = s->m;
 	size_t measured = 0;
 
-	for (s->done = 0; s->done < s->total; s->done++) {
+	for (s->done = 0; s->done < (int)m->ncells; s->done++) {
 		struct rfl_measured_cell *cell = &m->cells[s->done];
 		struct rfl_err e = RFL_ERR_INIT;
 		enum rfl_rc rc = measure_cell(s, cell, &e);
@@ -357,6 +299,19 @@ static enum rfl_rc open_session(struct session *s, struct rfl_err *err)
 	m->cells = rfl_alloc_array(RFL_ARRAY_LEN(rfl_measure_keys), sizeof(*m->cells));
 	if (!m->runs || !m->cells)
 		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for the measurement");
+	for (size_t i = 0; rfl_measure_keys[i]; i++) {
+		const char *key = rfl_measure_keys[i];
+		const bool level = !strchr(key, '.');
+
+		if (wanted(spec, key))
+			m->cells[m->ncells++] = (struct rfl_measured_cell){
+				.key = key,
+				.level = level ? key : NULL,
+				.scope = level ? "node" : NULL,
+				.scale = 1,
+				.best = SIZE_MAX,
+			};
+	}
 	m->machine = spec->machine;
 	m->threads = spec->threads > 0 ? spec->threads : rfl_machine_threads(spec->machine);
 	s->repeats = spec->repeats > 0 ? spec->repeats : REPEATS;
@@ -392,7 +347,6 @@ enum rfl_rc rfl_measure(const struct rfl_measure_spec *spec, struct rfl_measurem
 	rc = open_session(&s, err);
 	if (rc != RFL_OK)
 		goto done;
-	list_cells(&s);
 	rc = measure_cells(&s, err);
 	if (rc != RFL_OK)
 		goto done;

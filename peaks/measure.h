@@ -15,10 +15,6 @@
 #include "machine/machine.h"
 #include "peaks/kernels.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** What can be measured: "fp32.vector", "fp32.vector.1core", ..., "L1", ..., "DRAM", NULL. */
 extern const char *const rfl_measure_keys[];
 
@@ -90,7 +86,4 @@ json_t *rfl_measurement_json(const struct rfl_measurement *m) RFL_WARN_UNUSED;
 /** The name under which this machine's processor is filed. */
 const char *rfl_measure_device(const struct rfl_machine *m);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

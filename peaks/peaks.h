@@ -14,10 +14,6 @@
 
 #include "base/err.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum rfl_peak_status {
 	RFL_PEAK_MEASURED,
 	RFL_PEAK_SPEC,        /**< from a data sheet */
@@ -125,7 +121,4 @@ const char *rfl_peak_status_name(enum rfl_peak_status status);
  */
 char *rfl_peaks_cell(const struct rfl_peaks_env *env, const char *key, char *out, size_t out_size);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -1,9 +1,12 @@
 /*
- * peaks_load.c - peaks.json from a file: which form it is in, and its environments one by one.
+ * peaks_load.c - peaks.json from a file: as JSON, with the place of what is not; which form it is
+ * in; and its environments one by one.
  */
 #include "peaks/peaks.h"
 
 #include <math.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,17 +14,129 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "peaks/peaks_parse.h"
+#include "peaks/rules.h"
 
-static const char *const top_keys[] = { "$schema", "schema_version", "generated_by", "environments",
-					NULL };
+#define GIGA 1e9 /* the file is in GFLOP/s and GB/s */
 
-enum rfl_rc rfl_peaks__no_memory(const struct rfl_where *w, struct rfl_err *err)
+static enum rfl_rc no_memory(const char *path, struct rfl_err *err)
 {
-	return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", w->file);
+	return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
 }
 
-struct rfl_peak rfl_peaks__blank(void)
+/* --- JSON, and where it ends being that --- */
+
+/* The JSON path of what is open at text + at. Objects and lists deeper than the frames belong to
+ * the innermost of these. */
+static void find_place(const char *text, size_t at, struct rfl_where *w)
+{
+	enum { DEPTH_MAX = 32, KEY_MAX = 64 };
+	struct {
+		bool list, in_value;
+		size_t index, mark;
+	} frames[DEPTH_MAX], *f;
+	const char *const end = text + at;
+	size_t depth = 0;
+
+	for (const char *s = text; s < end; s++) {
+		f = depth > 0 && depth <= DEPTH_MAX ? &frames[depth - 1] : NULL;
+		if (*s == '"') {
+			const char *const begin = ++s;
+			char key[KEY_MAX];
+
+			while (s < end && *s != '"')
+				s += *s == '\\' && s + 1 < end ? 2 : 1;
+			if (!f || f->list || f->in_value)
+				continue;
+			snprintf(key, sizeof(key), "%.*s", (int)(s - begin), begin);
+			rfl_where_up(w, f->mark);
+			(void)rfl_where_key(w, key);
+		} else if (*s == '{' || *s == '[') {
+			if (depth++ >= DEPTH_MAX)
+				continue;
+			f = &frames[depth - 1];
+			f->list = *s == '[';
+			f->in_value = false;
+			f->index = 0;
+			f->mark = w->len;
+			if (f->list)
+				(void)rfl_where_index(w, 0);
+		} else if ((*s == '}' || *s == ']') && depth > 0) {
+			depth--;
+			if (f)
+				rfl_where_up(w, f->mark);
+		} else if (*s == ':' && f) {
+			f->in_value = true;
+		} else if (*s == ',' && f) {
+			f->in_value = false;
+			if (!f->list)
+				continue;
+			rfl_where_up(w, f->mark);
+			(void)rfl_where_index(w, ++f->index);
+		}
+	}
+}
+
+/* The failure of the JSON reader again, with the JSON path: that is how the rest of the room names
+ * places. */
+static enum rfl_rc explain(const char *path, const struct rfl_buf *text,
+			   const struct rfl_err *first, struct rfl_err *err)
+{
+	const char *hint = "";
+	struct rfl_where w;
+	json_error_t je = { .line = -1 };
+	json_t *root = json_loadb(rfl_buf_str(text), text->len, JSON_REJECT_DUPLICATES, &je);
+
+	json_decref(root);
+	if (root || strncmp(je.text, "'['", 3) == 0) /* it does not begin as JSON does */
+		return rfl_fail(err, first->rc, 0, "%s", first->msg);
+	const size_t at = je.position > 0 ? (size_t)je.position : 0;
+
+	rfl_where_init(&w, path);
+	find_place(rfl_buf_str(text), at < text->len ? at : text->len, &w);
+	if (strstr(je.text, "NaN") || strstr(je.text, "nan") || strstr(je.text, "Inf"))
+		hint = "; JSON has no such number: write null in the short form, "
+		       "{\"status\": \"unknown\", \"value\": null, \"reason\": \"...\"} in the "
+		       "long one";
+	else if (strstr(je.text, "duplicate"))
+		hint = "; leave one of them out";
+	return rfl_fail(err, RFL_EFORMAT, 0, "%s:%d:%d: %s: %s%s", path, je.line, je.column,
+			w.len ? w.pointer : "/", je.text, hint);
+}
+
+enum rfl_rc rfl_peaks__read(const char *path, json_t **ret, uint64_t *hash, struct rfl_err *err)
+{
+	struct rfl_err first = RFL_ERR_INIT;
+	struct rfl_buf text;
+	enum rfl_rc rc;
+
+	rfl_buf_init(&text, 0);
+	rc = rfl_file_read(path, &text, err);
+	if (rc != RFL_OK)
+		goto done;
+	if (hash)
+		*hash = rfl_hash64(0, rfl_buf_str(&text), text.len);
+	rc = rfl_json_loads(rfl_buf_str(&text), text.len, path, ret, &first);
+	if (rc == RFL_EFORMAT)
+		rc = explain(path, &text, &first, err);
+	else if (rc != RFL_OK)
+		rc = rfl_fail(err, rc, first.native, "%s", first.msg);
+done:
+	rfl_buf_fini(&text);
+	return rc;
+}
+
+/* --- one environment --- */
+
+/* What is being read, and into what. */
+struct parse {
+	struct rfl_arena *arena;
+	struct rfl_peaks_env *env;
+	struct rfl_where *w;
+	struct rfl_err *err;
+};
+
+/* A peak with everything not known. */
+static struct rfl_peak blank(void)
 {
 	return (struct rfl_peak){
 		.status = RFL_PEAK_UNKNOWN,
@@ -31,6 +146,240 @@ struct rfl_peak rfl_peaks__blank(void)
 		.stats = { .median = NAN, .min = NAN, .max = NAN },
 	};
 }
+
+/* A text of an object, copied; NULL when absent. False out of memory. */
+static bool take_text(const json_t *object, const char *key, struct rfl_arena *arena,
+		      const char **ret)
+{
+	const char *text = json_string_value(json_object_get(object, key));
+
+	*ret = text ? rfl_arena_strdup(arena, text) : NULL;
+	return !text || *ret;
+}
+
+/* A number of an object times GIGA; NaN when absent or null. */
+static double take_rate(const json_t *object, const char *key)
+{
+	const json_t *value = json_object_get(object, key);
+
+	return json_is_number(value) ? json_number_value(value) * GIGA : (double)NAN;
+}
+
+static bool take_peak(const json_t *value, struct rfl_arena *arena, struct rfl_peak *peak)
+{
+	const json_t *source = json_object_get(value, "source");
+	const json_t *method = json_object_get(value, "method");
+	const json_t *stats = json_object_get(value, "stats");
+	const json_t *threads = json_object_get(json_object_get(value, "conditions"), "threads");
+
+	*peak = (struct rfl_peak){
+		.status = (enum rfl_peak_status)rfl_peaks__status(
+			json_string_value(json_object_get(value, "status"))),
+		.value = take_rate(value, "value"),
+		.spec = take_rate(value, "spec"),
+		.upper_bound = take_rate(value, "upper_bound"),
+		.threads = (int)json_integer_value(threads),
+		.working_set_bytes =
+			json_integer_value(json_object_get(method, "working_set_bytes")),
+		.nt_stores = json_is_true(json_object_get(method, "nt_stores")),
+		.stats = { .n = json_integer_value(json_object_get(stats, "n")),
+			   .median = take_rate(stats, "median"),
+			   .min = take_rate(stats, "min"),
+			   .max = take_rate(stats, "max") },
+	};
+	return take_text(value, "reason", arena, &peak->reason) &&
+	       take_text(source, "title", arena, &peak->source) &&
+	       take_text(source, "formula", arena, &peak->formula) &&
+	       take_text(method, "kernel", arena, &peak->kernel) &&
+	       take_text(method, "measured_at", arena, &peak->measured_at);
+}
+
+/* The long form; rules.c checks it before anything is taken over. */
+static enum rfl_rc parse_long(struct parse *p, const json_t *value)
+{
+	struct rfl_peaks_env *env = p->env;
+	struct rfl_arena *arena = p->arena;
+	const json_t *device, *memory, *ceiling;
+	json_t *compute;
+	const char *key;
+	enum rfl_rc rc;
+	bool ok;
+
+	if (json_is_null(value))
+		return rfl_where_fail(p->w, p->err,
+				      "a bare null says nothing; measure the environment "
+				      "('roofline peaks measure') or leave it out");
+	rc = rfl_rules__check(value, rfl_rules_environment, p->w, p->err);
+	if (rc != RFL_OK)
+		return rc;
+	device = json_object_get(value, "device");
+	compute = json_object_get(value, "compute");
+	memory = json_object_get(value, "memory");
+	env->units = (int)json_integer_value(json_object_get(device, "units"));
+	env->compute = rfl_arena_array(arena, json_object_size(compute), sizeof(*env->compute));
+	env->levels = rfl_arena_array(arena, json_array_size(memory), sizeof(*env->levels));
+	ok = env->compute && env->levels && take_text(value, "kind", arena, &env->kind) &&
+	     take_text(device, "name", arena, &env->device);
+	json_object_foreach(compute, key, ceiling)
+	{
+		struct rfl_peak_compute *c = ok ? &env->compute[env->ncompute++] : NULL;
+
+		if (!ok)
+			break;
+		c->key = rfl_arena_strdup(arena, key);
+		c->cell = rfl_arena_printf(arena, "compute.%s", key);
+		ok = c->key && c->cell && take_peak(ceiling, arena, &c->peak);
+	}
+	for (size_t i = 0; ok && i < json_array_size(memory); i++) {
+		const json_t *item = json_array_get(memory, i);
+		struct rfl_peak_level *l = &env->levels[env->nlevels++];
+
+		l->capacity_bytes = json_integer_value(json_object_get(item, "capacity_bytes"));
+		ok = take_text(item, "level", arena, &l->level) &&
+		     take_text(item, "scope", arena, &l->scope) &&
+		     take_peak(json_object_get(item, "gbs"), arena, &l->peak) &&
+		     (l->cell = rfl_arena_printf(arena, "memory.%s.gbs", l->level));
+	}
+	return ok ? RFL_OK : no_memory(p->w->file, p->err);
+}
+
+/*
+ * The short form, which people write by hand; null stands for "not known":
+ *
+ *   "lab_cpu": {"peak_gflops": 420, "peak_gbps": 92}
+ *   "lab_gpu": {"peak_gflops": {"fp32": 30300, "amp": 121000}, "peak_gbps": 300}
+ *   "lab_gpu": {"fp32": {"peak_gflops": 30300}, "amp": {"peak_gflops": 121000}, "peak_gbps": 300}
+ */
+#define PRECISIONS "fp64", "fp32", "tf32", "fp16", "bf16", "fp8", "int8", "amp"
+
+static const char *const precisions[] = { PRECISIONS, NULL };
+static const char *const env_keys[] = { "peak_gflops", "peak_gbps", "source", PRECISIONS, NULL };
+static const char *const peak_keys[] = { "peak_gflops", "peak_gbps", NULL };
+
+bool rfl_peaks__is_short(const json_t *value)
+{
+	for (size_t i = 0; env_keys[i]; i++)
+		if (strcmp(env_keys[i], "source") != 0 && json_object_get(value, env_keys[i]))
+			return true;
+	return false;
+}
+
+/* One number in GFLOP/s or GB/s, or null. Bandwidth does not depend on precision: it may be
+ * repeated, but must not differ. */
+static enum rfl_rc add(struct parse *p, bool compute, const char *key, const json_t *value,
+		       const char *source, const char *cell)
+{
+	struct rfl_peaks_env *env = p->env;
+	struct rfl_peak peak = blank();
+	const char *copy = rfl_arena_strdup(p->arena, cell);
+
+	if (!copy)
+		return no_memory(p->w->file, p->err);
+	for (size_t i = 0; compute && i < env->ncompute; i++)
+		if (strcmp(env->compute[i].key, key) == 0)
+			return rfl_where_fail(p->w, p->err,
+					      "given twice, as %s too; leave one of them out",
+					      env->compute[i].cell);
+	if (json_is_null(value)) {
+		peak.reason = "null in the file";
+	} else {
+		enum rfl_rc rc =
+			rfl_rules__positive(value, "write null when it is not known", p->w, p->err);
+
+		if (rc != RFL_OK)
+			return rc;
+		peak.status = RFL_PEAK_USER;
+		peak.value = json_number_value(value) * GIGA;
+		peak.source = source;
+	}
+	if (compute) {
+		env->compute[env->ncompute++] =
+			(struct rfl_peak_compute){ .key = key, .cell = copy, .peak = peak };
+	} else if (env->nlevels == 0) {
+		env->levels[env->nlevels++] = (struct rfl_peak_level){
+			.level = "DRAM", .scope = "device", .cell = copy, .peak = peak
+		};
+	} else {
+		const struct rfl_peak_level *l = &env->levels[0];
+
+		if (peak.value != l->peak.value && !(isnan(peak.value) && isnan(l->peak.value)))
+			return rfl_where_fail(
+				p->w, p->err,
+				"differs from %s; the bandwidth of a device does not depend on "
+				"the precision: write one peak_gbps beside them",
+				l->cell);
+	}
+	return RFL_OK;
+}
+
+/* A member of the environment: "peak_gflops" or "peak_gbps" with one value or an object of
+ * precisions, or a precision with an object of these two. */
+static enum rfl_rc take_member(struct parse *p, const json_t *env, const char *name,
+			       const char *source)
+{
+	const bool precision = strncmp(name, "peak_", 5) != 0;
+	const char *const *keys = precision ? peak_keys : precisions;
+	const json_t *item = json_object_get(env, name);
+	const size_t mark = rfl_where_key(p->w, name);
+	enum rfl_rc rc = RFL_OK;
+
+	if (!item)
+		goto done;
+	if (!json_is_object(item)) {
+		rc = precision ? rfl_where_fail(p->w, p->err,
+						"must be an object such as {\"peak_gflops\": 420}")
+			       : add(p, strcmp(name, "peak_gflops") == 0, "*", item, source, name);
+		goto done;
+	}
+	rc = rfl_json_only_keys(item, keys, p->w->file, p->w->pointer, p->err);
+	if (rc == RFL_OK && json_object_size(item) == 0)
+		rc = rfl_where_fail(p->w, p->err,
+				    precision ? "the key \"peak_gflops\" is missing"
+					      : "must be a number, null, or an object of "
+						"precisions that is not empty");
+	for (size_t i = 0; rc == RFL_OK && keys[i]; i++) {
+		const json_t *each = json_object_get(item, keys[i]);
+		const size_t inner = rfl_where_key(p->w, keys[i]);
+		char cell[64];
+
+		snprintf(cell, sizeof(cell), "%s.%s", name, keys[i]);
+		if (each)
+			rc = add(p, strcmp(precision ? keys[i] : name, "peak_gflops") == 0,
+				 precision ? name : keys[i], each, source, cell);
+		rfl_where_up(p->w, inner);
+	}
+done:
+	rfl_where_up(p->w, mark);
+	return rc;
+}
+
+static enum rfl_rc parse_short(struct parse *p, const json_t *value)
+{
+	struct rfl_peaks_env *env = p->env;
+	const json_t *given = json_object_get(value, "source");
+	const char *source = "given by hand (short form)";
+	enum rfl_rc rc = rfl_json_only_keys(value, env_keys, p->w->file, p->w->pointer, p->err);
+
+	if (rc != RFL_OK)
+		return rc;
+	env->short_form = true;
+	env->compute = rfl_arena_array(p->arena, RFL_ARRAY_LEN(precisions), sizeof(*env->compute));
+	env->levels = rfl_arena_array(p->arena, 1, sizeof(*env->levels));
+	if (given && (!json_is_string(given) || !*json_string_value(given))) {
+		(void)rfl_where_key(p->w, "source");
+		return rfl_where_fail(p->w, p->err, "must be a text that is not empty");
+	}
+	if (given)
+		source = rfl_arena_strdup(p->arena, json_string_value(given));
+	if (!env->compute || !env->levels || !source)
+		return no_memory(p->w->file, p->err);
+	for (size_t i = 0; rc == RFL_OK && env_keys[i]; i++)
+		if (strcmp(env_keys[i], "source") != 0)
+			rc = take_member(p, value, env_keys[i], source);
+	return rc;
+}
+
+/* --- the file --- */
 
 static bool is_long_file(const json_t *root)
 {
@@ -42,26 +391,13 @@ json_t *rfl_peaks__environments(json_t *root)
 	return is_long_file(root) ? json_object_get(root, "environments") : root;
 }
 
-static enum rfl_rc check_text_member(const json_t *root, const char *key, struct rfl_where *w,
-				     struct rfl_err *err)
-{
-	const json_t *value = json_object_get(root, key);
-	enum rfl_rc rc = RFL_OK;
-
-	if (value && !json_is_string(value)) {
-		const size_t mark = rfl_where_key(w, key);
-
-		rc = rfl_where_fail(w, err, "must be a text in quotes");
-		rfl_where_up(w, mark);
-	}
-	return rc;
-}
-
 static enum rfl_rc check_top(const json_t *root, struct rfl_where *w, struct rfl_err *err)
 {
+	static const char *const keys[] = { "$schema", "generated_by", "schema_version",
+					    "environments", NULL };
 	const json_t *version = json_object_get(root, "schema_version");
 	const char *text = json_string_value(version);
-	enum rfl_rc rc = rfl_json_only_keys(root, top_keys, w->file, w->pointer, err);
+	enum rfl_rc rc = rfl_json_only_keys(root, keys, w->file, w->pointer, err);
 
 	if (rc == RFL_OK && !version)
 		rc = rfl_where_fail(w, err,
@@ -73,33 +409,38 @@ static enum rfl_rc check_top(const json_t *root, struct rfl_where *w, struct rfl
 				    "\"%s%s%s; a file of another version needs a program that "
 				    "knows it",
 				    text ? ", is \"" : "", text ? text : "", text ? "\"" : "");
-	if (rc == RFL_OK)
-		rc = check_text_member(root, "$schema", w, err);
-	if (rc == RFL_OK)
-		rc = check_text_member(root, "generated_by", w, err);
+	for (size_t i = 0; rc == RFL_OK && i < 2; i++) {
+		const json_t *value = json_object_get(root, keys[i]);
+		const size_t mark = rfl_where_key(w, keys[i]);
+
+		if (value && !json_is_string(value))
+			rc = rfl_where_fail(w, err, "must be a text in quotes");
+		rfl_where_up(w, mark);
+	}
 	if (rc == RFL_OK && !json_object_get(root, "environments"))
 		rc = rfl_where_fail(w, err, "the key \"environments\" is missing");
 	return rc;
 }
 
 static enum rfl_rc parse_env(const char *name, const json_t *value, bool long_file,
-			     struct rfl_peaks *p, struct rfl_where *w, struct rfl_err *err)
+			     struct rfl_peaks *peaks, struct rfl_where *w, struct rfl_err *err)
 {
-	struct rfl_peaks_env *env = &p->envs[p->nenvs];
+	struct rfl_peaks_env *env = &peaks->envs[peaks->nenvs];
+	struct parse p = { .arena = peaks->arena, .env = env, .w = w, .err = err };
 
 	if (!rfl_text_is_env_name(name))
 		return rfl_where_fail(
 			w, err,
 			"not a name for an environment; use a letter a-z, then a-z, 0-9 "
 			"and _, at most 48 characters, for example lab_cpu");
-	env->name = rfl_arena_strdup(p->arena, name);
+	env->name = rfl_arena_strdup(peaks->arena, name);
 	if (!env->name)
-		return rfl_peaks__no_memory(w, err);
-	p->nenvs++;
+		return no_memory(w->file, err);
+	peaks->nenvs++;
 	if (rfl_peaks__is_short(value))
-		return rfl_peaks__parse_short(value, p->arena, env, w, err);
+		return parse_short(&p, value);
 	if (long_file)
-		return rfl_peaks__parse_long(value, p->arena, env, w, err);
+		return parse_long(&p, value);
 	if (json_object_get(value, "compute") || json_object_get(value, "memory"))
 		return rfl_where_fail(
 			w, err,
@@ -111,8 +452,8 @@ static enum rfl_rc parse_env(const char *name, const json_t *value, bool long_fi
 
 enum rfl_rc rfl_peaks__parse(json_t *root, struct rfl_peaks *p, struct rfl_err *err)
 {
-	struct rfl_where w;
 	const bool long_file = is_long_file(root);
+	struct rfl_where w;
 	const char *name;
 	json_t *envs, *value;
 	enum rfl_rc rc = RFL_OK;
@@ -133,7 +474,7 @@ enum rfl_rc rfl_peaks__parse(json_t *root, struct rfl_peaks *p, struct rfl_err *
 				      "'roofline peaks measure' makes one");
 	p->envs = rfl_arena_array(p->arena, json_object_size(envs), sizeof(*p->envs));
 	if (!p->envs)
-		return rfl_peaks__no_memory(&w, err);
+		return no_memory(p->path, err);
 	json_object_foreach(envs, name, value)
 	{
 		const size_t mark = rfl_where_key(&w, name);
@@ -157,7 +498,7 @@ enum rfl_rc rfl_peaks_load(const char *path, struct rfl_peaks **ret, struct rfl_
 		goto done;
 	p = calloc(1, sizeof(*p));
 	if (!p || !(p->arena = rfl_arena_new(0)) || !(p->path = rfl_arena_strdup(p->arena, path))) {
-		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
+		rc = no_memory(path, err);
 		goto done;
 	}
 	rc = rfl_peaks__parse(root, p, err);

@@ -51,24 +51,21 @@ static const struct rfl_peak_compute *find_key(const struct rfl_peaks_env *env, 
 	return NULL;
 }
 
-static const struct rfl_peak_compute *find_short(const struct rfl_peaks_env *env, const char *key)
+static const struct rfl_peak_compute *find_compute(const struct rfl_peaks_env *env, const char *key)
 {
-	const size_t dtype = strcspn(key, ".");
-	const char *unit = key[dtype] ? key + dtype + 1 : "";
 	const struct rfl_peak_compute *c;
+	size_t dtype;
 
-	if (strchr(unit, '.'))
+	key = after(key, "compute.");
+	if (!env->short_form)
+		return find_key(env, key, strlen(key));
+	dtype = strcspn(key, ".");
+	if (key[dtype] && strchr(key + dtype + 1, '.'))
 		return NULL;
 	c = find_key(env, key, dtype);
 	if (!c && dtype == 4 && (strncmp(key, "fp16", 4) == 0 || strncmp(key, "bf16", 4) == 0))
 		c = find_key(env, "amp", 3);
 	return c ? c : find_key(env, "*", 1);
-}
-
-static const struct rfl_peak_compute *find_compute(const struct rfl_peaks_env *env, const char *key)
-{
-	key = after(key, "compute.");
-	return env->short_form ? find_short(env, key) : find_key(env, key, strlen(key));
 }
 
 const struct rfl_peak *rfl_peaks_compute(const struct rfl_peaks_env *env, const char *key)
@@ -78,7 +75,7 @@ const struct rfl_peak *rfl_peaks_compute(const struct rfl_peaks_env *env, const 
 	return c ? &c->peak : NULL;
 }
 
-/* The level's memory behind all caches, for as much of the machine as possible. */
+/* The memory below all caches, for as much of the machine as possible. */
 static const struct rfl_peak_level *find_dram(const struct rfl_peaks_env *env)
 {
 	static const char *const scopes[] = { "device", "node", "socket" };
@@ -102,43 +99,36 @@ const struct rfl_peak *rfl_peaks_dram(const struct rfl_peaks_env *env)
 	return l ? &l->peak : NULL;
 }
 
-/* A compute cell that the environment does not have, as it would be spelled there. */
-static void spell_compute(const struct rfl_peaks_env *env, const char *key, char *out, size_t size)
-{
-	const struct rfl_peak_compute *sibling = env->ncompute > 0 ? &env->compute[0] : NULL;
-	const int dtype = (int)strcspn(key, ".");
-
-	if (!env->short_form)
-		snprintf(out, size, "compute.%s", key);
-	else if (!sibling || strcmp(sibling->key, "*") == 0)
-		snprintf(out, size, "peak_gflops");
-	else if (strncmp(sibling->cell, "peak_gflops", 11) == 0)
-		snprintf(out, size, "peak_gflops.%.*s", dtype, key);
-	else
-		snprintf(out, size, "%.*s.peak_gflops", dtype, key);
-}
-
 char *rfl_peaks_cell(const struct rfl_peaks_env *env, const char *key, char *out, size_t out_size)
 {
 	const char *level = after(key, "memory.");
 	const size_t len = strcspn(level, ".");
-	const char *rest = level[len] ? level + len : ".gbs";
+	const struct rfl_peak_level *l = find_dram(env);
+	const struct rfl_peak_compute *c, *sibling = env->ncompute > 0 ? &env->compute[0] : NULL;
+	int dtype;
 
-	if (strcmp(rest, ".gbs") == 0) { /* compute keys have a unit behind the dot */
-		const struct rfl_peak_level *l = find_dram(env);
-		const bool dram = len == 4 && strncmp(level, "DRAM", 4) == 0;
-
-		if (env->short_form || (dram && l))
-			snprintf(out, out_size, "%s", l ? l->cell : "peak_gbps");
+	/* compute keys have a unit after the dot */
+	if (!level[len] || strcmp(level + len, ".gbs") == 0) {
+		if (l && (env->short_form || (len == 4 && strncmp(level, "DRAM", 4) == 0)))
+			snprintf(out, out_size, "%s", l->cell);
+		else if (env->short_form)
+			snprintf(out, out_size, "peak_gbps");
 		else
 			snprintf(out, out_size, "memory.%.*s.gbs", (int)len, level);
 		return out;
 	}
-	const struct rfl_peak_compute *c = find_compute(env, key);
-
+	key = after(key, "compute.");
+	c = find_compute(env, key);
+	dtype = (int)strcspn(key, ".");
 	if (c)
 		snprintf(out, out_size, "%s", c->cell);
+	else if (!env->short_form)
+		snprintf(out, out_size, "compute.%s", key);
+	else if (!sibling || strcmp(sibling->key, "*") == 0)
+		snprintf(out, out_size, "peak_gflops");
+	else if (strncmp(sibling->cell, "peak_gflops", 11) == 0)
+		snprintf(out, out_size, "peak_gflops.%.*s", dtype, key);
 	else
-		spell_compute(env, after(key, "compute."), out, out_size);
+		snprintf(out, out_size, "%.*s.peak_gflops", dtype, key);
 	return out;
 }

@@ -1,11 +1,51 @@
 /*
- * rules.c - the tables of the long form, in the order of docs/peaks.schema.json.
+ * rules.c - the tables of the long form, in the order of docs/peaks.schema.json, and the walk that
+ * checks a JSON value against them. Every message names file, place, what is wrong, and what to
+ * write instead.
  */
 #include "peaks/rules.h"
 
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/text.h"
+
+const char *const rfl_peaks_levels[] = { "L1",   "shared", "L2",     "L3",   "SLC",
+					 "DRAM", "HBM",    "remote", "link", NULL };
+
+/* Spelled out, so that a mistyped key finds its neighbour. */
+const char *const rfl_peaks_compute_keys[] = {
+	"fp64.vector",
+	"fp32.vector",
+	"fp64.vector.1core",
+	"fp32.vector.1core",
+	"fp64.matrix",
+	"fp32.matrix",
+	"tf32.matrix",
+	"fp16.vector",
+	"fp16.matrix",
+	"fp16.matrix.fp16acc",
+	"bf16.vector",
+	"bf16.matrix",
+	"fp8.matrix",
+	"int8.matrix",
+	"fp64.scalar",
+	"fp32.scalar",
+	"fp64.vector.nofma",
+	"fp32.vector.nofma",
+	NULL,
+};
+
+static const char *const dtypes[] = { "fp64", "fp32", "tf32", "fp16", "bf16", "fp8", "int8", NULL };
+static const char *const units[] = { "scalar", "vector", "matrix", NULL };
+static const char *const modifiers[] = { "fp16acc", "1core", "nofma", NULL };
+
+/* --- the tables --- */
+
 static const char *const kinds[] = { "cpu", "gpu", NULL };
-static const char *const levels[] = { "L1",   "shared", "L2",     "L3",   "SLC",
-				      "DRAM", "HBM",    "remote", "link", NULL };
 static const char *const scopes[] = { "core", "cluster", "socket", "node", "device", NULL };
 static const char *const known[] = { "measured", "spec", "derived", "user", NULL };
 static const char *const unknown[] = { "unknown", "unsupported", "failed", NULL };
@@ -38,7 +78,7 @@ const struct rfl_rule rfl_rules_host[] = {
 };
 
 const struct rfl_rule rfl_rules_level[] = {
-	{ .key = "level", .kind = RFL_RULE_CHOICE, .required = true, .choices = levels },
+	{ .key = "level", .kind = RFL_RULE_CHOICE, .required = true, .choices = rfl_peaks_levels },
 	{ .key = "scope", .kind = RFL_RULE_CHOICE, .required = true, .choices = scopes },
 	{ .key = "capacity_bytes", .kind = RFL_RULE_COUNT_OR_NULL, .min = 1 },
 	{ .key = "gbs", .kind = RFL_RULE_CEILING, .required = true },
@@ -119,3 +159,337 @@ const struct rfl_rule rfl_rules_known[] = {
 	{ .key = "conditions", .kind = RFL_RULE_OBJECT, .object = rfl_rules_conditions },
 	{ .key = NULL },
 };
+
+/* --- the walk --- */
+
+#define WHEN_UNKNOWN "{\"status\": \"unknown\", \"value\": null, \"reason\": \"...\"}"
+
+static enum rfl_rc wrong(const json_t *value, const char *what, const struct rfl_where *w,
+			 struct rfl_err *err)
+{
+	char shown[80];
+
+	return rfl_where_fail(w, err, "must be %s, is %s", what,
+			      rfl_json_show(value, shown, sizeof(shown)));
+}
+
+enum rfl_rc rfl_rules__positive(const json_t *value, const char *hint, const struct rfl_where *w,
+				struct rfl_err *err)
+{
+	const double v = json_is_number(value) ? json_number_value(value) : 0;
+	char shown[80];
+
+	if (v >
+	    RFL_RULE_LARGEST) /* which unit was meant is not known: say what to write for each */
+		return rfl_where_fail(w, err,
+				      "must be in GFLOP/s or GB/s, at most %g, is %s: write %.6g "
+				      "if that is in FLOP/s or B/s, %.6g if in MFLOP/s or MB/s",
+				      RFL_RULE_LARGEST, rfl_json_show(value, shown, sizeof(shown)),
+				      v / 1e9, v / 1e3);
+	if (v > 0 && v < RFL_RULE_LEAST)
+		return rfl_where_fail(w, err, "must be in GFLOP/s or GB/s, at least %g, is %s",
+				      RFL_RULE_LEAST, rfl_json_show(value, shown, sizeof(shown)));
+	if (v > 0)
+		return RFL_OK;
+	return rfl_where_fail(w, err, "must be a number greater than 0, is %s; %s",
+			      rfl_json_show(value, shown, sizeof(shown)), hint);
+}
+
+static enum rfl_rc check_choice(const json_t *value, const char *const *choices,
+				const struct rfl_where *w, struct rfl_err *err)
+{
+	char list[256] = "";
+	char shown[80];
+	size_t len = 0;
+
+	for (size_t i = 0; choices[i]; i++) {
+		if (json_is_string(value) && strcmp(json_string_value(value), choices[i]) == 0)
+			return RFL_OK;
+		if (len < sizeof(list))
+			len += (size_t)snprintf(list + len, sizeof(list) - len, "%s%s",
+						i ? ", " : "", choices[i]);
+	}
+	return rfl_where_fail(w, err, "must be one of %s, is %s", list,
+			      rfl_json_show(value, shown, sizeof(shown)));
+}
+
+/* Does text have the shape of `pattern`, where 0 stands for a digit? Compares its first characters.
+ */
+static bool shaped(const char *text, const char *pattern)
+{
+	for (; *pattern; pattern++, text++) {
+		if (*pattern == '0' ? *text < '0' || *text > '9' : *text != *pattern)
+			return false;
+	}
+	return true;
+}
+
+static bool is_time(const char *text)
+{
+	if (!shaped(text, "0000-00-00T00:00:00"))
+		return false;
+	text += 19;
+	if (*text == '.')
+		text += 1 + strspn(text + 1, "0123456789");
+	if (*text == 'Z')
+		return text[1] == '\0';
+	return (shaped(text, "+00:00") || shaped(text, "-00:00")) && text[6] == '\0';
+}
+
+static bool is_capability(const char *text)
+{
+	const size_t digits = strspn(text, "0123456789");
+
+	return digits > 0 && shaped(text + digits, ".0") && text[digits + 2] == '\0';
+}
+
+static enum rfl_rc check_text(const json_t *value, enum rfl_rule_kind kind,
+			      const struct rfl_where *w, struct rfl_err *err)
+{
+	const char *text = json_string_value(value);
+
+	if (!text)
+		return wrong(value, "a text in quotes", w, err);
+	if (kind == RFL_RULE_TEXT && !*text)
+		return wrong(value, "a text that is not empty", w, err);
+	if (kind == RFL_RULE_DATE && !(shaped(text, "0000-00-00") && strlen(text) == 10))
+		return wrong(value, "a date such as \"2026-11-21\"", w, err);
+	if (kind == RFL_RULE_TIME && !is_time(text))
+		return wrong(value, "a time such as \"2026-11-21T05:31:00Z\"", w, err);
+	if (kind == RFL_RULE_CAPABILITY && !is_capability(text))
+		return wrong(value, "a compute capability such as \"8.9\"", w, err);
+	return RFL_OK;
+}
+
+static enum rfl_rc check_count(const json_t *value, int min, const struct rfl_where *w,
+			       struct rfl_err *err)
+{
+	char what[64];
+
+	if (json_is_integer(value) && json_integer_value(value) >= min)
+		return RFL_OK;
+	snprintf(what, sizeof(what), "an integer of at least %d", min);
+	return wrong(value, what, w, err);
+}
+
+static enum rfl_rc check_list(const json_t *value, const struct rfl_rule *rule, struct rfl_where *w,
+			      struct rfl_err *err)
+{
+	enum rfl_rc rc = RFL_OK;
+
+	if (!json_is_array(value))
+		return wrong(value, "a list", w, err);
+	if (rule->kind == RFL_RULE_OBJECTS && json_array_size(value) == 0)
+		return wrong(value, "a list that is not empty", w, err);
+	for (size_t i = 0; i < json_array_size(value) && rc == RFL_OK; i++) {
+		const json_t *item = json_array_get(value, i);
+		const size_t mark = rfl_where_index(w, i);
+
+		if (rule->kind == RFL_RULE_OBJECTS)
+			rc = rfl_rules__check(item, rule->object, w, err);
+		else if (rule->kind == RFL_RULE_TEXTS)
+			rc = check_text(item, RFL_RULE_ANY_TEXT, w, err);
+		else if (!json_is_integer(item))
+			rc = wrong(item, "an integer", w, err);
+		rfl_where_up(w, mark);
+	}
+	return rc;
+}
+
+int rfl_peaks__status(const char *name)
+{
+	for (int i = RFL_PEAK_MEASURED; i <= RFL_PEAK_FAILED; i++) {
+		if (name && strcmp(name, rfl_peak_status_name((enum rfl_peak_status)i)) == 0)
+			return i;
+	}
+	return -1;
+}
+
+#define STATUSES "one of measured, spec, derived, user, unknown, unsupported, failed"
+
+static enum rfl_rc check_ceiling(const json_t *value, struct rfl_where *w, struct rfl_err *err)
+{
+	/* what a ceiling of a status must have, and what to write */
+	static const struct {
+		bool measured;
+		const char *part, *fix;
+	} parts[] = {
+		{ false, "source", "write \"source\": {\"title\": \"where the value is from\"}" },
+		{ true, "method",
+		  "write what was run, with which tool and when, or use status \"user\"" },
+		{ true, "stats", "write n, median and max of the repeats, or use status \"user\"" },
+	};
+	const json_t *status = json_object_get(value, "status");
+	const char *name = json_string_value(status);
+	const int code = rfl_peaks__status(name);
+	enum rfl_rc rc;
+
+	if (json_is_null(value))
+		return rfl_where_fail(w, err, "a bare null says nothing; write %s", WHEN_UNKNOWN);
+	if (!json_is_object(value))
+		return wrong(value,
+			     "an object such as {\"status\": \"user\", \"value\": 420, "
+			     "\"source\": {\"title\": \"...\"}}",
+			     w, err);
+	if (!status)
+		return rfl_where_fail(w, err, "the key \"status\" is missing; it is " STATUSES);
+	if (code < 0) {
+		const size_t mark = rfl_where_key(w, "status");
+
+		rc = wrong(status, STATUSES, w, err);
+		rfl_where_up(w, mark);
+		return rc;
+	}
+	if (code >= RFL_PEAK_UNKNOWN)
+		return rfl_rules__check(value, rfl_rules_unknown, w, err);
+	rc = rfl_rules__check(value, rfl_rules_known, w, err);
+	for (size_t i = 0; rc == RFL_OK && i < RFL_ARRAY_LEN(parts); i++)
+		if (parts[i].measured == (code == RFL_PEAK_MEASURED) &&
+		    !json_object_get(value, parts[i].part))
+			rc = rfl_where_fail(w, err, "status \"%s\" needs \"%s\"; %s", name,
+					    parts[i].part, parts[i].fix);
+	return rc;
+}
+
+static bool one_of(const char *const *list, const char *text, size_t len)
+{
+	for (; *list; list++) {
+		if (strlen(*list) == len && strncmp(*list, text, len) == 0)
+			return true;
+	}
+	return false;
+}
+
+bool rfl_rules__is_compute_key(const char *key)
+{
+	const size_t dtype = strcspn(key, ".");
+
+	if (!one_of(dtypes, key, dtype) || key[dtype] != '.')
+		return false;
+	key += dtype + 1;
+	const size_t unit = strcspn(key, ".");
+
+	if (!one_of(units, key, unit))
+		return false;
+	return key[unit] == '\0' || one_of(modifiers, key + unit + 1, strlen(key + unit + 1));
+}
+
+static enum rfl_rc check_ceilings(const json_t *value, struct rfl_where *w, struct rfl_err *err)
+{
+	const char *key;
+	const json_t *ceiling;
+	enum rfl_rc rc = RFL_OK;
+
+	if (!json_is_object(value) || json_object_size(value) == 0)
+		return wrong(value, "an object with at least one ceiling", w, err);
+	json_object_foreach((json_t *)(uintptr_t)value, key, ceiling)
+	{
+		const size_t mark = rfl_where_key(w, key);
+
+		if (!rfl_rules__is_compute_key(key)) {
+			const char *near = rfl_text_nearest(key, rfl_peaks_compute_keys);
+
+			rc = rfl_where_fail(
+				w, err,
+				"not a compute key%s%s%s: keys are <precision>.<scalar | "
+				"vector | matrix>[.<fp16acc | 1core | nofma>], for example "
+				"fp32.vector",
+				near ? "; did you mean '" : "", near ? near : "", near ? "'" : "");
+		} else {
+			rc = check_ceiling(ceiling, w, err);
+		}
+		rfl_where_up(w, mark);
+		if (rc != RFL_OK)
+			return rc;
+	}
+	return RFL_OK;
+}
+
+static enum rfl_rc check_value(const json_t *value, const struct rfl_rule *rule,
+			       struct rfl_where *w, struct rfl_err *err)
+{
+	switch (rule->kind) {
+	case RFL_RULE_TEXT:
+	case RFL_RULE_ANY_TEXT:
+	case RFL_RULE_DATE:
+	case RFL_RULE_TIME:
+	case RFL_RULE_CAPABILITY:
+		return check_text(value, rule->kind, w, err);
+	case RFL_RULE_CHOICE:
+		return check_choice(value, rule->choices, w, err);
+	case RFL_RULE_TEXTS:
+	case RFL_RULE_INTEGERS:
+	case RFL_RULE_OBJECTS:
+		return check_list(value, rule, w, err);
+	case RFL_RULE_BOOL:
+		if (json_is_boolean(value))
+			return RFL_OK;
+		return wrong(value, "true or false", w, err);
+	case RFL_RULE_FALSE:
+		if (json_is_false(value))
+			return RFL_OK;
+		return wrong(value,
+			     "false (a ceiling with sparsity is not a ceiling here: halve it and "
+			     "state the formula)",
+			     w, err);
+	case RFL_RULE_NULL:
+		if (json_is_null(value))
+			return RFL_OK;
+		return wrong(value, "null or absent when the status says that it is not known", w,
+			     err);
+	case RFL_RULE_POSITIVE_OR_NULL:
+		if (json_is_null(value))
+			return RFL_OK;
+		return rfl_rules__positive(value, "or null when there is none", w, err);
+	case RFL_RULE_POSITIVE:
+		return rfl_rules__positive(value, "a ceiling that is not known is " WHEN_UNKNOWN, w,
+					   err);
+	case RFL_RULE_NOT_NEGATIVE:
+		if (json_is_number(value) && json_number_value(value) >= 0)
+			return RFL_OK;
+		return wrong(value, "a number of at least 0", w, err);
+	case RFL_RULE_NUMBER:
+		if (json_is_number(value))
+			return RFL_OK;
+		return wrong(value, "a number", w, err);
+	case RFL_RULE_COUNT_OR_NULL:
+		return json_is_null(value) ? RFL_OK : check_count(value, rule->min, w, err);
+	case RFL_RULE_COUNT:
+		return check_count(value, rule->min, w, err);
+	case RFL_RULE_OBJECT:
+		return rfl_rules__check(value, rule->object, w, err);
+	case RFL_RULE_CEILING:
+		return check_ceiling(value, w, err);
+	case RFL_RULE_CEILINGS:
+		return check_ceilings(value, w, err);
+	}
+	return rfl_fail(err, RFL_EINVAL, 0, "rule %d is not known", (int)rule->kind);
+}
+
+enum rfl_rc rfl_rules__check(const json_t *value, const struct rfl_rule *rules, struct rfl_where *w,
+			     struct rfl_err *err)
+{
+	const char *allowed[24];
+	size_t n = 0;
+	enum rfl_rc rc;
+
+	if (!json_is_object(value))
+		return wrong(value, "an object", w, err);
+	for (const struct rfl_rule *r = rules; r->key; r++)
+		allowed[n++] = r->key;
+	allowed[n] = NULL;
+	rc = rfl_json_only_keys(value, allowed, w->file, w->pointer, err);
+	for (const struct rfl_rule *r = rules; r->key && rc == RFL_OK; r++) {
+		const json_t *item = json_object_get(value, r->key);
+
+		if (!item && r->required)
+			return rfl_where_fail(w, err, "the key \"%s\" is missing", r->key);
+		if (!item)
+			continue;
+		const size_t mark = rfl_where_key(w, r->key);
+
+		rc = check_value(item, r, w, err);
+		rfl_where_up(w, mark);
+	}
+	return rc;
+}

@@ -1,16 +1,16 @@
 /*
- * rules.h - internal: docs/peaks.schema.json as tables, and the walk that holds a value against
- * them. A test compares the tables with the schema.
+ * rules.h - internal: the format of peaks.json. The long form is docs/peaks.schema.json as tables,
+ * with the walk that checks a value against them; a test compares tables and schema.
  */
 #ifndef RFL_PEAKS_RULES_H
 #define RFL_PEAKS_RULES_H
 
 #include <jansson.h>
-#include <stdbool.h>
 
-#include "base/err.h"
 #include "base/where.h"
 #include "peaks/peaks.h"
+
+#define RFL_PEAKS_SCHEMA_VERSION "1.0"
 
 enum rfl_rule_kind {
 	RFL_RULE_TEXT, /* not empty */
@@ -36,7 +36,7 @@ enum rfl_rule_kind {
 	RFL_RULE_CEILINGS,   /* an object of ceilings under compute keys, not empty */
 };
 
-/* Limits of a rate in GFLOP/s or GB/s. No device is outside: what is, is in another unit. */
+/* Limits of a rate in GFLOP/s or GB/s. No device is outside: a value that is has another unit. */
 #define RFL_RULE_LEAST   1e-9
 #define RFL_RULE_LARGEST 1e8
 
@@ -53,7 +53,10 @@ extern const struct rfl_rule rfl_rules_environment[], rfl_rules_device[], rfl_ru
 	rfl_rules_level[], rfl_rules_known[], rfl_rules_unknown[], rfl_rules_source[],
 	rfl_rules_method[], rfl_rules_stats[], rfl_rules_conditions[];
 
-/* Hold an object against a table: kinds, required keys, no unknown keys. */
+/* NULL-terminated: levels of memory from the cores outwards; compute keys, for suggestions. */
+extern const char *const rfl_peaks_levels[], *const rfl_peaks_compute_keys[];
+
+/* Check an object against a table: kinds, required keys, no unknown keys. */
 enum rfl_rc rfl_rules__check(const json_t *value, const struct rfl_rule *rules, struct rfl_where *w,
 			     struct rfl_err *err);
 
@@ -63,12 +66,23 @@ enum rfl_rc rfl_rules__positive(const json_t *value, const char *hint, const str
 
 /* "fp32.vector.1core": <dtype>.<unit>[.<modifier>] */
 bool rfl_rules__is_compute_key(const char *key);
-/* NULL-terminated: fp64 fp32 tf32 fp16 bf16 fp8 int8 */
-extern const char *const rfl_peaks_dtypes[];
-/* "fp32.vector, fp32.matrix, ...": NULL-terminated list of all keys, for suggestions. */
-const char *const *rfl_rules__compute_keys(void);
 
-/* The status by name, -1 when it is none. */
+/* The status by name, -1 when there is none of that name. */
 int rfl_peaks__status(const char *name);
+
+/* peaks_load.c */
+
+/* A file as JSON; what is not JSON, or has a key twice, is refused with its JSON path.
+ * @param hash  fingerprint of the bytes; may be NULL */
+enum rfl_rc rfl_peaks__read(const char *path, json_t **ret, uint64_t *hash, struct rfl_err *err);
+
+/* Check a whole file that was read already; the result is in `p`, whose arena exists. */
+enum rfl_rc rfl_peaks__parse(json_t *root, struct rfl_peaks *p, struct rfl_err *err);
+
+/* The object that maps names to environments: the member of the long form, or root itself. */
+json_t *rfl_peaks__environments(json_t *root);
+
+/* Does an environment have the keys of the short form? */
+bool rfl_peaks__is_short(const json_t *value);
 
 #endif
