@@ -102,6 +102,18 @@ static int is_line_feed(unsigned char c)
 	return c == '\n';
 }
 
+static bool init_parser(struct csv_parser *p)
+{
+	if (csv_init(p, CSV_STRICT | CSV_STRICT_FINI) != 0)
+		return false;
+	csv_set_realloc_func(p, realloc);
+	csv_set_free_func(p, free);
+	csv_set_blk_size(p, 65536); /* it grows by a fixed step, 128 by default */
+	csv_set_space_func(p, is_carriage_return);
+	csv_set_term_func(p, is_line_feed);
+	return true;
+}
+
 /* Read the next block of the file; an empty one at its end. */
 static enum rfl_rc fill_block(struct rfl_csv *csv, struct rfl_err *err)
 {
@@ -385,14 +397,9 @@ static enum rfl_rc open_table(const char *path, const char *text, size_t len, st
 	}
 	if (!text)
 		setvbuf(csv->f, NULL, _IONBF, 0); /* we read whole blocks ourselves */
-	if (csv_init(&csv->parser, CSV_STRICT | CSV_STRICT_FINI) != 0)
+	if (!init_parser(&csv->parser))
 		goto no_memory;
 	csv->parser_ready = true;
-	csv_set_realloc_func(&csv->parser, realloc);
-	csv_set_free_func(&csv->parser, free);
-	csv_set_blk_size(&csv->parser, 65536); /* it grows by a fixed step, 128 by default */
-	csv_set_space_func(&csv->parser, is_carriage_return);
-	csv_set_term_func(&csv->parser, is_line_feed);
 	rc = read_header(csv, err);
 	if (rc != RFL_OK)
 		goto done;
@@ -480,6 +487,45 @@ enum rfl_rc rfl_csv_next(struct rfl_csv *csv, bool *more, struct rfl_err *err)
 		return rfl_fail(err, RFL_EFORMAT, 0,
 				"%s:%zu: the row has more fields than the header has columns (%zu)",
 				csv->path, csv->row_line, csv->ncolumns);
+	return RFL_OK;
+}
+
+static void count_row(int ended_by, void *rows)
+{
+	(void)ended_by;
+	++*(size_t *)rows;
+}
+
+enum rfl_rc rfl_csv_record(const char *text, size_t len, size_t *end, bool *whole,
+			   struct rfl_err *err)
+{
+	const char *nl = memchr(text, '\n', len);
+	const size_t line = nl ? (size_t)(nl - text) + 1 : len;
+	struct csv_parser p;
+	size_t rows = 0, at = 0;
+	int failed;
+
+	*end = line; /* what comes after a broken line may be whole records */
+	*whole = nl && !memchr(text, '\0', line);
+	if (!*whole || !memchr(text, '"', line))
+		return RFL_OK;
+	if (!init_parser(&p))
+		return rfl_fail(err, RFL_ENOMEM, 0, "record: out of memory");
+	while (rows == 0 && at < len) {
+		const char *stop = memchr(text + at, '\n', len - at);
+		const size_t piece = stop ? (size_t)(stop - text) + 1 - at : 0;
+
+		if (piece == 0 || memchr(text + at, '\0', piece) ||
+		    csv_parse(&p, text + at, piece, NULL, count_row, &rows) != piece)
+			break;
+		at += piece;
+	}
+	failed = csv_error(&p);
+	csv_free(&p);
+	*whole = rows > 0;
+	*end = *whole ? at : line;
+	if (failed != 0 && failed != CSV_EPARSE)
+		return rfl_fail(err, RFL_ENOMEM, 0, "record: out of memory");
 	return RFL_OK;
 }
 

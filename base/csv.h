@@ -87,6 +87,19 @@ const char *rfl_csv_path(const struct rfl_csv *csv);
  */
 bool rfl_csv_torn(const struct rfl_csv *csv);
 
+/**
+ * Find the end of the record at the beginning of a text.
+ * @param len    at least 1
+ * @param end    behind its line feed
+ * @param whole  false: it is not CSV, does not end, or has a zero byte; `end` is then that of its
+ *               first line
+ */
+enum rfl_rc rfl_csv_record(const char *text, size_t len, size_t *end, bool *whole,
+			   struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** Append one field, quoted where it has to be. */
+void rfl_csv_write_field(struct rfl_buf *out, const char *field);
+
 /** Append one row with its newline to a buffer, quoting exactly where RFC 4180 asks for it. */
 void rfl_csv_write_row(struct rfl_buf *out, const char *const *fields, size_t n);
 

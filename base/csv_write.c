@@ -22,7 +22,7 @@ static bool needs_quotes(const char *field)
 			    field[len - 1] == '\t'));
 }
 
-static void write_field(struct rfl_buf *out, const char *field)
+void rfl_csv_write_field(struct rfl_buf *out, const char *field)
 {
 	if (!needs_quotes(field)) {
 		rfl_buf_puts(out, field);
@@ -50,7 +50,7 @@ void rfl_csv_write_row(struct rfl_buf *out, const char *const *fields, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		if (i > 0)
 			rfl_buf_putc(out, ',');
-		write_field(out, fields[i]);
+		rfl_csv_write_field(out, fields[i]);
 	}
 	rfl_buf_putc(out, '\n');
 }

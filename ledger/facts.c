@@ -9,7 +9,6 @@
 #include "base/file.h"
 #include "base/num.h"
 #include "base/text.h"
-#include "ledger/file/columns.h"
 
 #define TITLED(n, t, r)                                                                   \
 	{                                                                                 \
@@ -62,42 +61,21 @@ const struct rfl_fact rfl_facts[] = {
 const size_t rfl_nfacts = RFL_ARRAY_LEN(rfl_facts);
 _Static_assert(RFL_ARRAY_LEN(rfl_facts) <= RFL_FACTS_MAX, "room for every fact");
 
-static const char *text_of(const struct rfl_fact *f, const struct rfl_ledger_row *row)
+/* Where a fact is in a row. */
+static const struct rfl_field *field_of(const struct rfl_fact *f)
 {
-	const char *text;
-
-	memcpy(&text, (const char *)row + rfl_ledger__columns[f->column].offset, sizeof(text));
-	return text ? text : "";
-}
-
-static int64_t int_of(const struct rfl_fact *f, const struct rfl_ledger_row *row)
-{
-	int64_t value;
-
-	memcpy(&value, (const char *)row + rfl_ledger__columns[f->column].offset, sizeof(value));
-	return value;
-}
-
-static bool is_text(const struct rfl_fact *f)
-{
-	return rfl_ledger__columns[f->column].kind == RFL_LEDGER_TEXT;
+	return &rfl_ledger_fields[f->column];
 }
 
 bool rfl_fact_known(const struct rfl_fact *f, const struct rfl_ledger_row *row)
 {
-	return is_text(f) ? text_of(f, row)[0] != '\0' : int_of(f, row) != -1;
+	return rfl_field_known(field_of(f), row);
 }
 
 bool rfl_fact_same(const struct rfl_fact *f, const struct rfl_ledger_row *a,
 		   const struct rfl_ledger_row *b)
 {
-	const char *x, *y;
-
-	if (!is_text(f))
-		return int_of(f, a) == int_of(f, b);
-	x = text_of(f, a);
-	y = text_of(f, b);
-	return x == y || strcmp(x, y) == 0;
+	return rfl_field_same(field_of(f), a, b);
 }
 
 static bool has_hash(const struct rfl_ledger_row *row)
@@ -123,17 +101,17 @@ uint64_t rfl_facts_hash(const struct rfl_ledger_row *row)
 	if (has_hash(row))
 		return rfl_hash64(0, row->config_hash, strlen(row->config_hash));
 	for (size_t i = 0; i < rfl_nfacts; i++) {
-		const struct rfl_fact *f = &rfl_facts[i];
-		int64_t value;
+		const struct rfl_field *f = field_of(&rfl_facts[i]);
+		const char *text;
 
-		if (f->role == RFL_FACT_NOTE)
+		if (rfl_facts[i].role == RFL_FACT_NOTE)
 			continue;
-		if (is_text(f)) {
-			h = rfl_hash64(h, text_of(f, row), strlen(text_of(f, row)) + 1);
+		if (f->kind == RFL_FIELD_INT) {
+			h = rfl_hash64(h, rfl_field_int_at(f, row), sizeof(int64_t));
 			continue;
 		}
-		value = int_of(f, row);
-		h = rfl_hash64(h, &value, sizeof(value));
+		text = *rfl_field_text_at(f, row) ? *rfl_field_text_at(f, row) : "";
+		h = rfl_hash64(h, text, strlen(text) + 1);
 	}
 	return h;
 }
@@ -169,8 +147,9 @@ void rfl_facts_apart_put(const struct rfl_facts_apart *a, const struct rfl_ledge
 	for (size_t i = 0; i < rfl_nfacts; i++) {
 		if (!rfl_facts_apart_told(a, i) || !rfl_fact_known(&rfl_facts[i], row))
 			continue;
-		rfl_buf_printf(out, "%s%s %s", before, rfl_facts[i].name,
-			       rfl_ledger_field(row, rfl_facts[i].column, number));
+		rfl_buf_printf(
+			out, "%s%s %s", before, rfl_facts[i].name,
+			rfl_field_write(&rfl_ledger_fields[rfl_facts[i].column], row, number));
 		before = ", ";
 	}
 }

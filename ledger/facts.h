@@ -12,10 +12,6 @@
 #include "base/buf.h"
 #include "ledger/ledger.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum rfl_fact_role {
 	RFL_FACT_WORK, /**< what was done: runs that differ in it are not comparable */
 	RFL_FACT_WAY,  /**< how: runs that differ in it are no repeats, but can be compared */
@@ -79,7 +75,4 @@ bool rfl_facts_comparable(const struct rfl_ledger_row *a, const struct rfl_ledge
 /** Could they even be repeats, if both knew all? */
 bool rfl_facts_agree(const struct rfl_ledger_row *a, const struct rfl_ledger_row *b);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -13,10 +13,6 @@
 #include "base/err.h"
 #include "ledger/ledger.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define RFL_LABEL_MAX 160
 
 /** What a label says. A part that it does not say is "" or -1. */
@@ -89,7 +85,4 @@ enum rfl_rc rfl_label_next(const char *env, const char *model, const char *preci
 			   const char *ledger, const char *time_dir, char ret[RFL_LABEL_MAX + 1],
 			   struct rfl_err *err) RFL_WARN_UNUSED;
 
-#ifdef __cplusplus
-}
-#endif
 #endif

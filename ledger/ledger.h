@@ -11,11 +11,7 @@
 
 #include "base/csv.h"
 #include "base/err.h"
-#include "base/num.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
+#include "base/fields.h"
 
 #define RFL_LEDGER_SCHEMA 3
 
@@ -33,8 +29,7 @@ extern "C" {
 	X(REAL, selftest_flops_ratio, "counted over known FLOPs of a matrix product; the worst") \
 	X(REAL, selftest_dram_ratio, "counted over known bytes of a copy; the worst")
 
-/* X(kind, name, meaning): kind is TEXT (NULL or "" = not known), INT (-1 = not known) or REAL
- * (NaN = not known). Times in ms per step unless the name says otherwise. */
+/* X(kind, name, meaning) as RFL_FIELD() takes it. Times in ms per step unless the name says otherwise. */
 #define RFL_LEDGER_COLUMNS(X) \
 	X(INT, schema_version, "version of this list of columns") \
 	X(TEXT, run_id, "names one attempt") \
@@ -159,10 +154,7 @@ extern "C" {
 	X(TEXT, version, "of this program")
 /* clang-format on */
 
-#define RFL_LEDGER_C_TEXT(name)                char *name
-#define RFL_LEDGER_C_INT(name)                 int64_t name
-#define RFL_LEDGER_C_REAL(name)                double name
-#define RFL_LEDGER_MEMBER(kind, name, meaning) RFL_LEDGER_C_##kind(name);
+#define RFL_LEDGER_MEMBER(kind, name, meaning) RFL_FIELD_C_##kind name;
 
 struct rfl_ledger_row {
 	RFL_LEDGER_COLUMNS(RFL_LEDGER_MEMBER)
@@ -174,7 +166,8 @@ struct rfl_ledger_row {
 /** The places of the columns: RFL_LEDGER_AT_env and so on. */
 enum rfl_ledger_at { RFL_LEDGER_COLUMNS(RFL_LEDGER_INDEX) RFL_LEDGER_NCOLUMNS };
 
-enum rfl_ledger_kind { RFL_LEDGER_TEXT, RFL_LEDGER_INT, RFL_LEDGER_REAL };
+/** The columns in the order of the file. */
+extern const struct rfl_field rfl_ledger_fields[RFL_LEDGER_NCOLUMNS];
 
 /** Every field "not known". */
 void rfl_ledger_row_init(struct rfl_ledger_row *row);
@@ -182,23 +175,13 @@ void rfl_ledger_row_init(struct rfl_ledger_row *row);
 /** Release the texts, which belong to the row. Accepts a row that was only initialised. */
 void rfl_ledger_row_fini(struct rfl_ledger_row *row);
 
-/** Replace a text of a row by a copy. text NULL makes it "not known". RFL_ENOMEM. */
-enum rfl_rc rfl_ledger_set(char **field, const char *text, struct rfl_err *err) RFL_WARN_UNUSED;
-
-/** The columns in file order, for documentation and its test: NULL behind the last. Borrowed. */
-size_t rfl_ledger_column_count(void);
-const char *rfl_ledger_column_name(size_t i);
-const char *rfl_ledger_column_meaning(size_t i);
-enum rfl_ledger_kind rfl_ledger_column_kind(size_t i);
+static inline enum rfl_rc rfl_ledger_set(char **field, const char *text, struct rfl_err *err)
+{
+	return rfl_field_set(field, text, err);
+}
 
 /** The column of this name; RFL_LEDGER_NCOLUMNS: there is none. */
 size_t rfl_ledger_column_find(const char *name);
-
-/** A real, or an integer as one; NaN: not known, or a text. */
-double rfl_ledger_real(const struct rfl_ledger_row *row, size_t i);
-
-/** A field as the file writes it, "" when it is not known. @return `number`, or the row's text */
-const char *rfl_ledger_field(const struct rfl_ledger_row *row, size_t i, char number[RFL_NUM_MAX]);
 
 /** The header and a row, as a new ledger would have them. */
 enum rfl_rc rfl_ledger_csv(const struct rfl_ledger_row *row, struct rfl_buf *out,
@@ -263,25 +246,4 @@ void rfl_ledger_free(struct rfl_ledger *ledger);
 enum rfl_rc rfl_ledger_load_columns(const char *path, const bool wanted[RFL_LEDGER_NCOLUMNS],
 				    struct rfl_ledger **ret, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Where a column of ours is found in a table of somebody else. */
-struct rfl_ledger_source {
-	int column;       /**< of the table; -1: in none */
-	double scale;     /**< what a number is multiplied by; 0: it is of our unit */
-	const char *text; /**< without a column: what every row has; NULL: not known. Borrowed */
-	bool foreign;     /**< take also "True", "no" and "32.0" for an integer */
-};
-
-/** An empty ledger, to read tables into; NULL out of memory. */
-struct rfl_ledger *rfl_ledger_new(void) RFL_WARN_UNUSED;
-
-/** Append the rows of a table, as far as it was not read yet, to a ledger.
- * @param more  there may be others; false without a batch size in the ledger
- * @return RFL_OK; RFL_EFORMAT with file, line and column: rows before it may have been added */
-enum rfl_rc rfl_ledger_read(struct rfl_csv *csv,
-			    const struct rfl_ledger_source from[RFL_LEDGER_NCOLUMNS],
-			    struct rfl_ledger *to, bool *more, struct rfl_err *err) RFL_WARN_UNUSED;
-
-#ifdef __cplusplus
-}
-#endif
 #endif

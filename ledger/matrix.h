@@ -17,10 +17,6 @@
 #include "ledger/label.h"
 #include "ledger/ledger.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** An option that the file gives to a run, for whoever knows which there are. */
 struct rfl_matrix_option {
 	const char *name;          /**< "iters" */
@@ -104,7 +100,4 @@ enum rfl_rc rfl_matrix_cover(const struct rfl_matrix *m, const struct rfl_ledger
 			     struct rfl_matrix_coverage *ret, struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_matrix_coverage_fini(struct rfl_matrix_coverage *c);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

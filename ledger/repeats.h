@@ -7,12 +7,8 @@
 
 #include "base/stats.h"
 #include "base/table.h"
-#include "ledger/file/metric.h"
+#include "ledger/metric.h"
 #include "ledger/runs.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 #define RFL_REPEATS_CV_MAX      0.05 /**< above: unstable */
 #define RFL_REPEATS_DRIFT_MAX   0.03 /**< above, and more than its 95 % interval: drift */
@@ -91,7 +87,4 @@ enum rfl_rc rfl_repeats_table(const struct rfl_repeats *r, enum rfl_format forma
 enum rfl_rc rfl_repeats_markdown(const struct rfl_repeats *r, const char *more, struct rfl_buf *out,
 				 struct rfl_err *err) RFL_WARN_UNUSED;
 
-#ifdef __cplusplus
-}
-#endif
 #endif

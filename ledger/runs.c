@@ -13,7 +13,7 @@
 #include "base/text.h"
 #include "ledger/facts.h"
 #include "ledger/label.h"
-#include "ledger/file/texts.h"
+#include "ledger/file/steps.h"
 
 #define BATCH ((size_t)1024) /* rows that are whole at a time */
 
@@ -238,7 +238,7 @@ enum rfl_rc rfl_runs_load(const char *const *paths, size_t npaths, const struct 
 	if (!runs)
 		return rfl_fail(err, RFL_ENOMEM, 0, "ledger: out of memory");
 	choose_columns(metric, timed, wanted);
-	runs->ledger = rfl_ledger_new();
+	runs->ledger = rfl_ledger__new();
 	if (!runs->ledger) {
 		rc = rfl_fail(err, RFL_ENOMEM, 0, "ledger: out of memory");
 		goto done;
@@ -262,28 +262,6 @@ enum rfl_rc rfl_runs_load(const char *const *paths, size_t npaths, const struct 
 	}
 done:
 	rfl_runs_free(runs);
-	return rc;
-}
-
-enum rfl_rc rfl_runs_of(struct rfl_ledger *take_ledger, const char *path,
-			const struct rfl_ledger_metric *metric, struct rfl_runs **ret,
-			struct rfl_err *err)
-{
-	struct rfl_runs *runs = new_runs(1, metric, true);
-	enum rfl_rc rc = RFL_OK;
-
-	if (!runs) {
-		rfl_ledger_free(take_ledger);
-		return rfl_fail(err, RFL_ENOMEM, 0, "ledger: out of memory");
-	}
-	runs->ledger = take_ledger;
-	runs->files[runs->nfiles++] = (struct rfl_runs_file){ .path = path };
-	for (size_t i = 0; i < take_ledger->nrows && rc == RFL_OK; i++)
-		rc = add_run(runs, &take_ledger->rows[i], err);
-	if (rc == RFL_OK)
-		*ret = runs;
-	else
-		rfl_runs_free(runs);
 	return rc;
 }
 

@@ -7,10 +7,6 @@
 #include "ledger/foreign.h"
 #include "ledger/repeats/row_index.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct rfl_runs_file {
 	const char *path; /**< borrowed from who gave it */
 	size_t first;     /**< its first row */
@@ -67,13 +63,6 @@ struct rfl_runs {
 enum rfl_rc rfl_runs_load(const char *const *paths, size_t npaths, const struct rfl_column_map *map,
 			  const struct rfl_ledger_metric *metric, enum rfl_rows rows,
 			  struct rfl_runs **ret, struct rfl_err *err) RFL_WARN_UNUSED;
-/**
- * Runs, with times, of rows that were made in memory and have an environment; they are kept.
- * @param path  stands for their file; must stay
- */
-enum rfl_rc rfl_runs_of(struct rfl_ledger *take_ledger, const char *path,
-			const struct rfl_ledger_metric *metric, struct rfl_runs **ret,
-			struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_runs_free(struct rfl_runs *runs); /* accepts NULL */
 
 /** The times of a run, where they were asked for. */
@@ -82,7 +71,4 @@ const struct rfl_run_times *rfl_runs_times(const struct rfl_runs *runs, const st
 /** Append "file:line" of a run. */
 void rfl_runs_where(const struct rfl_runs *runs, const struct rfl_run *run, struct rfl_buf *out);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -126,9 +126,8 @@ static const char *key_at(struct rfl_scene *s, const char *text)
 {
 	const char *key = rfl_scene_printf(s, "%.*s", (int)strcspn(text, " ,"), text);
 
-	return text[strlen(key)] == ' ' && rfl_ledger_column_find(key) < rfl_ledger_column_count()
-		       ? key
-		       : "";
+	return text[strlen(key)] == ' ' && rfl_ledger_column_find(key) < RFL_LEDGER_NCOLUMNS ? key
+											     : "";
 }
 
 static void read_variant(struct rfl_scene *s, const char *text, struct variant *ret)
@@ -199,7 +198,7 @@ static bool distinguishes(struct group *g, const char *key)
 /* Only what it takes to distinguish them, first things first. */
 static void say_least(struct group *g)
 {
-	const size_t most = rfl_ledger_column_count() + 1;
+	const size_t most = RFL_LEDGER_NCOLUMNS + 1;
 	const char **asked = rfl_scene_array(g->scene, most, sizeof(const char *));
 	size_t nasked = 0;
 

@@ -16,10 +16,6 @@
 #include "complexity/summary.h"
 #include "peaks/peaks.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** The ceilings of one environment for one precision. */
 struct rfl_attain_roof {
 	struct rfl_summary_roof base; /**< first: what complexity/ is handed */
@@ -56,7 +52,4 @@ enum rfl_rc rfl_attain_find(const struct rfl_peaks *peaks, const char *env, cons
 			    enum rfl_fusion fusion, struct rfl_attain_roof *ret,
 			    struct rfl_err *err) RFL_WARN_UNUSED;
 
-#ifdef __cplusplus
-}
-#endif
 #endif

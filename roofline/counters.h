@@ -21,10 +21,6 @@
 #include "roofline/points.h"
 #include "roofline/work.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** Whose FLOPs the attained rate and the intensity are made of. */
 enum rfl_flops_of {
 	RFL_FLOPS_AUTO,  /**< the network's: the same work on every machine and by every library */
@@ -121,7 +117,4 @@ enum rfl_rc rfl_counters_columns(const struct rfl_measured *m, const struct rfl_
 void rfl_counters_verdict(const struct rfl_measured *m, const struct rfl_peaks_env *env,
 			  const struct rfl_point *p, struct rfl_buf *out);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -160,7 +160,7 @@ static const char *const *const work_facts = facts + 3;
 static const char *value_of(const struct rfl_ledger_row *row, const char *fact,
 			    char number[RFL_NUM_MAX])
 {
-	return rfl_ledger_field(row, rfl_ledger_column_find(fact), number);
+	return rfl_field_write(&rfl_ledger_fields[rfl_ledger_column_find(fact)], row, number);
 }
 
 /* The first of these facts in which two runs differ; what one of them does not tell of its work

@@ -195,13 +195,13 @@ enum rfl_rc rfl_counters_columns(const struct rfl_measured *m, const struct rfl_
 	write_note(m, &note);
 	rc = rfl_buf_check(&note, "counters", err);
 	if (rc == RFL_OK)
-		rc = rfl_point_set(&p->counters_note, rfl_buf_str(&note), err);
+		rc = rfl_field_set(&p->counters_note, rfl_buf_str(&note), err);
 	if (rc == RFL_OK)
-		rc = rfl_point_set(&p->counters_source, m->source, err);
+		rc = rfl_field_set(&p->counters_source, m->source, err);
 	if (rc == RFL_OK)
-		rc = rfl_point_set(&p->counters_validity, validity_word(m), err);
+		rc = rfl_field_set(&p->counters_validity, validity_word(m), err);
 	if (rc == RFL_OK)
-		rc = rfl_point_set(&p->zero_flop_kernels, rfl_buf_str(&m->zero_kernels), err);
+		rc = rfl_field_set(&p->zero_flop_kernels, rfl_buf_str(&m->zero_kernels), err);
 	rfl_buf_fini(&note);
 	return rc;
 }

@@ -16,10 +16,6 @@
 #include "roofline/work.h"
 #include "ledger/runs.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** Which bytes stand under the FLOPs in the arithmetic intensity. */
 enum rfl_ai {
 	RFL_AI_AUTO, /**< counters where they are sound; else unfused: what an engine moves that
@@ -76,7 +72,4 @@ enum rfl_rc rfl_merge(const struct rfl_merge_inputs *in, const struct rfl_merge_
 
 void rfl_merge_report_fini(struct rfl_merge_report *report);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -105,7 +105,7 @@ static enum rfl_rc fill_time(const struct rfl_runs *runs, const struct rfl_confi
 		p->step_s_hi = fmax(one->step_ms_p90 / 1e3, p->step_s);
 		source = "p10-p90 of the steps";
 	}
-	return rc == RFL_OK ? rfl_point_set(&p->step_source, source, err) : rc;
+	return rc == RFL_OK ? rfl_field_set(&p->step_source, source, err) : rc;
 }
 
 /* --- what ran --- */
@@ -135,7 +135,7 @@ static enum rfl_rc fill_run(const struct rfl_config *c, struct rfl_point *p, str
 		{ &p->config_hash, row->config_hash },
 	};
 	for (size_t i = 0; i < RFL_ARRAY_LEN(texts) && rc == RFL_OK; i++)
-		rc = rfl_point_set(texts[i].to, texts[i].from, err);
+		rc = rfl_field_set(texts[i].to, texts[i].from, err);
 	p->batch = rfl_merge__batch(row);
 	p->threads = row->threads;
 	p->runs = (int64_t)c->nruns;
@@ -219,7 +219,7 @@ static enum rfl_rc fill_sources(const struct rfl_config *c, enum rfl_ai ai, stru
 			rfl_buf_printf(&text, RFL_POINT_NOT_COUNTERS "%s)", sources[i].why);
 		rc = rfl_buf_check(&text, "points", err);
 		if (rc == RFL_OK)
-			rc = rfl_point_set(sources[i].to, rfl_buf_str(&text), err);
+			rc = rfl_field_set(sources[i].to, rfl_buf_str(&text), err);
 	}
 	rfl_buf_fini(&text);
 	return rc;
@@ -264,7 +264,7 @@ static enum rfl_rc fill_roof(const struct rfl_config *c, enum rfl_ai ai, struct 
 	};
 	rc = fill_sources(c, ai, p, err);
 	for (size_t i = 0; i < RFL_ARRAY_LEN(texts) && rc == RFL_OK; i++)
-		rc = rfl_point_set(texts[i].to, texts[i].from, err);
+		rc = rfl_field_set(texts[i].to, texts[i].from, err);
 	return rc;
 }
 
@@ -309,7 +309,7 @@ static enum rfl_rc fill_verdict(const struct rfl_config *c, const struct rfl_mer
 	rfl_counters_verdict(&c->measured, c->penv, p, &text);
 	rc = rfl_buf_check(&text, "verdict", err);
 	if (rc == RFL_OK)
-		rc = rfl_point_set(&p->verdict, rfl_buf_str(&text), err);
+		rc = rfl_field_set(&p->verdict, rfl_buf_str(&text), err);
 	rfl_buf_fini(&text);
 	return rc;
 }
@@ -330,8 +330,8 @@ enum rfl_rc rfl_merge__point(const struct rfl_merge_inputs *in,
 	if (rc == RFL_OK)
 		rc = fill_verdict(config, options, p, err);
 	if (rc == RFL_OK)
-		rc = rfl_point_set(&p->peaks_hash, in->peaks_hash, err);
+		rc = rfl_field_set(&p->peaks_hash, in->peaks_hash, err);
 	if (rc == RFL_OK)
-		rc = rfl_point_set(&p->ledger_hash, in->ledger_hash, err);
+		rc = rfl_field_set(&p->ledger_hash, in->ledger_hash, err);
 	return rc;
 }

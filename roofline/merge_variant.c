@@ -42,8 +42,8 @@ static bool is_hidden(struct member *const *group, size_t n, const struct member
 
 	for (size_t i = 0; i < n; i++)
 		if (rfl_text_same(group[i]->point->variant, m->point->variant) &&
-		    strcmp(rfl_ledger_field(group[i]->row, column, a),
-			   rfl_ledger_field(m->row, column, b)) != 0)
+		    strcmp(rfl_field_write(&rfl_ledger_fields[column], group[i]->row, a),
+			   rfl_field_write(&rfl_ledger_fields[column], m->row, b)) != 0)
 			return true;
 	return false;
 }
@@ -52,15 +52,15 @@ static enum rfl_rc add_column(struct member *m, enum rfl_ledger_at column, struc
 			      struct rfl_err *err)
 {
 	char number[RFL_NUM_MAX];
-	const char *value = rfl_ledger_field(m->row, column, number);
+	const char *value = rfl_field_write(&rfl_ledger_fields[column], m->row, number);
 	const char *before = m->point->variant;
 
 	if (!*value)
 		return RFL_OK;
 	rfl_buf_reset(words);
 	rfl_buf_printf(words, "%s%s%s %s", before ? before : "", before ? ", " : "",
-		       rfl_ledger_column_name(column), value);
-	return rfl_point_set(&m->point->variant, rfl_buf_str(words), err);
+		       rfl_ledger_fields[column].name, value);
+	return rfl_field_set(&m->point->variant, rfl_buf_str(words), err);
 }
 
 static enum rfl_rc tell_apart(struct member *const *group, size_t n, struct rfl_buf *words,
@@ -74,7 +74,7 @@ static enum rfl_rc tell_apart(struct member *const *group, size_t n, struct rfl_
 	for (size_t i = 0; i < n && rc == RFL_OK; i++) {
 		rfl_buf_reset(words);
 		rfl_facts_apart_put(&apart, group[i]->row, words);
-		rc = rfl_point_set(&group[i]->point->variant, rfl_buf_str(words), err);
+		rc = rfl_field_set(&group[i]->point->variant, rfl_buf_str(words), err);
 	}
 	for (size_t k = 0; k < RFL_ARRAY_LEN(hashed); k++) {
 		for (size_t i = 0; i < n; i++)

@@ -11,13 +11,10 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/fields.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
-/* X(kind, name, meaning): TEXT (NULL = not known), INT (-1) or REAL (NaN). A point stands for one
- * configuration over its repeats. _lo and _hi are the ends of the uncertainty. */
+/* X(kind, name, meaning) as RFL_FIELD() takes it. A point stands for one configuration over its
+ * repeats. _lo and _hi are the ends of the uncertainty. */
 /* clang-format off */
 #define RFL_POINT_COLUMNS(X) \
 	X(TEXT, env, "environment") \
@@ -87,14 +84,17 @@ extern "C" {
 	X(TEXT, ledger_hash, "fingerprint of the ledger")
 /* clang-format on */
 
-#define RFL_POINT_C_TEXT(name)                char *name
-#define RFL_POINT_C_INT(name)                 int64_t name
-#define RFL_POINT_C_REAL(name)                double name
-#define RFL_POINT_MEMBER(kind, name, meaning) RFL_POINT_C_##kind(name);
+#define RFL_POINT_MEMBER(kind, name, meaning) RFL_FIELD_C_##kind name;
+#define RFL_POINT_COUNT(kind, name, meaning)  +1
 
 struct rfl_point {
 	RFL_POINT_COLUMNS(RFL_POINT_MEMBER)
 };
+
+#define RFL_POINT_NCOLUMNS (0 RFL_POINT_COLUMNS(RFL_POINT_COUNT))
+
+/** The columns in the order of the file. */
+extern const struct rfl_field rfl_point_fields[RFL_POINT_NCOLUMNS];
 
 struct rfl_points {
 	size_t n;
@@ -109,15 +109,6 @@ enum rfl_rc rfl_points_load(const char *path, struct rfl_points **ret,
 /** Write it, atomically. */
 enum rfl_rc rfl_points_save(const char *path, const struct rfl_points *points,
 			    struct rfl_err *err) RFL_WARN_UNUSED;
-
-/** Every column "not known". */
-void rfl_point_init(struct rfl_point *point);
-
-/** Release the texts, which belong to the point. Accepts a point that was only initialised. */
-void rfl_point_fini(struct rfl_point *point);
-
-/** Replace a text of a point by a copy; NULL and "" make it "not known". RFL_ENOMEM. */
-enum rfl_rc rfl_point_set(char **field, const char *text, struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** What follows a source where there are counters that it is not of; then the reason and ")". */
 #define RFL_POINT_NOT_COUNTERS " (counters not used: "
@@ -135,7 +126,4 @@ void rfl_points_write(struct rfl_buf *out, const struct rfl_points *points);
 /** Accepts NULL. */
 void rfl_points_free(struct rfl_points *points);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -1,85 +1,18 @@
 /*
- * points_csv.c - roofline_points.csv: reader and writer, both made from the list of columns.
+ * points_csv.c - roofline_points.csv: the columns, and points read and written by them.
  */
 #include "roofline/points.h"
 
-#include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/csv.h"
 #include "base/file.h"
-#include "base/num.h"
 #include "ledger/foreign.h"
 
-enum column_kind { TEXT, INT, REAL };
+#define COLUMN(kind, name, meaning) RFL_FIELD(kind, struct rfl_point, name, meaning),
 
-struct column {
-	enum column_kind kind;
-	const char *name;
-	size_t offset;
-};
-
-#define COLUMN_ROW(k, n, meaning) { k, #n, offsetof(struct rfl_point, n) },
-static const struct column columns[] = { RFL_POINT_COLUMNS(COLUMN_ROW) };
-#define NCOLUMNS RFL_ARRAY_LEN(columns)
-
-/* What a figure cannot be drawn without. All other columns may be absent from a hand-made file. */
-static const char *const needed[] = { "env", "ai", "attained_gflops" };
-
-static char **text_at(const struct rfl_point *p, const struct column *c)
-{
-	return (char **)((char *)(uintptr_t)p + c->offset);
-}
-
-static int64_t *int_at(const struct rfl_point *p, const struct column *c)
-{
-	return (int64_t *)(void *)((char *)(uintptr_t)p + c->offset);
-}
-
-static double *real_at(const struct rfl_point *p, const struct column *c)
-{
-	return (double *)(void *)((char *)(uintptr_t)p + c->offset);
-}
-
-void rfl_point_init(struct rfl_point *point)
-{
-	for (size_t i = 0; i < NCOLUMNS; i++) {
-		const struct column *c = &columns[i];
-
-		if (c->kind == TEXT)
-			*text_at(point, c) = NULL;
-		else if (c->kind == INT)
-			*int_at(point, c) = -1;
-		else
-			*real_at(point, c) = NAN;
-	}
-}
-
-void rfl_point_fini(struct rfl_point *point)
-{
-	for (size_t i = 0; i < NCOLUMNS; i++)
-		if (columns[i].kind == TEXT) {
-			free(*text_at(point, &columns[i]));
-			*text_at(point, &columns[i]) = NULL;
-		}
-}
-
-enum rfl_rc rfl_point_set(char **field, const char *text, struct rfl_err *err)
-{
-	char *copy = NULL;
-
-	if (text && *text) {
-		copy = strdup(text);
-		if (!copy)
-			return rfl_fail(err, RFL_ENOMEM, 0, "points: out of memory");
-	}
-	free(*field);
-	*field = copy;
-	return RFL_OK;
-}
+const struct rfl_field rfl_point_fields[RFL_POINT_NCOLUMNS] = { RFL_POINT_COLUMNS(COLUMN) };
 
 size_t rfl_point_source_len(const char *source)
 {
@@ -100,7 +33,7 @@ struct rfl_points *rfl_points_new(size_t n)
 		return NULL;
 	}
 	for (size_t i = 0; i < n; i++)
-		rfl_point_init(&pts->points[i]);
+		rfl_fields_clear(rfl_point_fields, RFL_POINT_NCOLUMNS, &pts->points[i]);
 	pts->n = n;
 	return pts;
 }
@@ -110,55 +43,18 @@ void rfl_points_free(struct rfl_points *points)
 	if (!points)
 		return;
 	for (size_t i = 0; i < points->n; i++)
-		rfl_point_fini(&points->points[i]);
+		rfl_fields_free(rfl_point_fields, RFL_POINT_NCOLUMNS, &points->points[i]);
 	free(points->points);
 	free(points);
-}
-
-static enum rfl_rc read_point(const struct rfl_csv *csv, const int *at, struct rfl_point *p,
-			      struct rfl_err *err)
-{
-	enum rfl_rc rc = RFL_OK;
-
-	for (size_t i = 0; i < NCOLUMNS && rc == RFL_OK; i++) {
-		const struct column *c = &columns[i];
-
-		if (c->kind == TEXT)
-			rc = rfl_point_set(text_at(p, c), rfl_csv_text(csv, at[i]), err);
-		else if (c->kind == INT)
-			rc = rfl_csv_int(csv, at[i], -1, int_at(p, c), err);
-		else
-			rc = rfl_csv_double(csv, at[i], real_at(p, c), err);
-	}
-	if (rc == RFL_OK && !p->env)
-		rc = rfl_fail(err, RFL_EFORMAT, 0, "%s:%zu: column 'env' is empty",
-			      rfl_csv_path(csv), rfl_csv_line(csv));
-	return rc;
-}
-
-/* Room for one more point, doubling; the new one knows nothing. */
-static struct rfl_point *add_point(struct rfl_points *pts, size_t *cap)
-{
-	if (pts->n == *cap) {
-		size_t more = *cap * 2;
-		struct rfl_point *grown = rfl_alloc_array(more, sizeof(*grown));
-
-		if (!grown)
-			return NULL;
-		memcpy(grown, pts->points, pts->n * sizeof(*grown));
-		free(pts->points);
-		pts->points = grown;
-		*cap = more;
-	}
-	rfl_point_init(&pts->points[pts->n]);
-	return &pts->points[pts->n++];
 }
 
 enum rfl_rc rfl_points_load(const char *path, struct rfl_points **ret, struct rfl_err *err)
 {
 	struct rfl_csv *csv = NULL;
 	struct rfl_points *pts = NULL;
-	int at[NCOLUMNS], ignored;
+	/* what a figure cannot be drawn without; a file made by hand may have no other column */
+	static const char *const needed[] = { "env", "ai", "attained_gflops" };
+	int at[RFL_POINT_NCOLUMNS];
 	size_t cap = 1;
 	bool more = true;
 	enum rfl_rc rc;
@@ -171,12 +67,11 @@ enum rfl_rc rfl_points_load(const char *path, struct rfl_points **ret, struct rf
 			"points of them",
 			path);
 	for (size_t i = 0; i < RFL_ARRAY_LEN(needed) && rc == RFL_OK; i++)
-		rc = rfl_csv_need(csv, needed[i], &ignored, err);
+		rc = rfl_csv_need(csv, needed[i], at, err);
+	if (rc == RFL_OK)
+		rc = rfl_fields_bind(rfl_point_fields, RFL_POINT_NCOLUMNS, csv, at, err);
 	if (rc != RFL_OK)
 		goto done;
-	for (size_t i = 0; i < NCOLUMNS; i++)
-		at[i] = rfl_csv_find(csv, columns[i].name);
-
 	pts = rfl_points_new(0);
 	if (!pts) {
 		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
@@ -184,12 +79,17 @@ enum rfl_rc rfl_points_load(const char *path, struct rfl_points **ret, struct rf
 	}
 	rfl_csv_hash_begin(csv);
 	while ((rc = rfl_csv_next(csv, &more, err)) == RFL_OK && more) {
-		struct rfl_point *p = add_point(pts, &cap);
+		struct rfl_point *p;
 
-		if (!p)
-			rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
-		else
-			rc = read_point(csv, at, p, err);
+		rc = rfl_grow(&pts->points, &cap, pts->n + 1, SIZE_MAX, err);
+		if (rc != RFL_OK)
+			goto done;
+		p = &pts->points[pts->n++];
+		rfl_fields_clear(rfl_point_fields, RFL_POINT_NCOLUMNS, p);
+		rc = rfl_fields_read(rfl_point_fields, RFL_POINT_NCOLUMNS, csv, at, true, p, err);
+		if (rc == RFL_OK && !p->env)
+			rc = rfl_fail(err, RFL_EFORMAT, 0, "%s:%zu: column 'env' is empty", path,
+				      rfl_csv_line(csv));
 		if (rc != RFL_OK)
 			goto done;
 	}
@@ -206,31 +106,9 @@ done:
 
 void rfl_points_write(struct rfl_buf *out, const struct rfl_points *points)
 {
-	const char *fields[NCOLUMNS];
-	char numbers[NCOLUMNS][RFL_NUM_MAX];
-
-	for (size_t i = 0; i < NCOLUMNS; i++)
-		fields[i] = columns[i].name;
-	rfl_csv_write_row(out, fields, NCOLUMNS);
-
-	for (size_t k = 0; k < points->n; k++) {
-		const struct rfl_point *p = &points->points[k];
-
-		for (size_t i = 0; i < NCOLUMNS; i++) {
-			const struct column *c = &columns[i];
-
-			fields[i] = numbers[i];
-			numbers[i][0] = '\0';
-			if (c->kind == TEXT)
-				fields[i] = *text_at(p, c) ? *text_at(p, c) : "";
-			else if (c->kind == REAL)
-				rfl_num_exact(*real_at(p, c), numbers[i]);
-			else if (*int_at(p, c) != -1)
-				(void)snprintf(numbers[i], sizeof(numbers[i]), "%lld",
-					       (long long)*int_at(p, c));
-		}
-		rfl_csv_write_row(out, fields, NCOLUMNS);
-	}
+	rfl_fields_write_header(rfl_point_fields, RFL_POINT_NCOLUMNS, out);
+	for (size_t k = 0; k < points->n; k++)
+		rfl_fields_write(rfl_point_fields, RFL_POINT_NCOLUMNS, &points->points[k], out);
 }
 
 enum rfl_rc rfl_points_save(const char *path, const struct rfl_points *points, struct rfl_err *err)

@@ -6,73 +6,53 @@
 #include <stdbool.h>
 #include <string.h>
 
-#define COLUMN_TEXT(n)           { .key = #n, .title = #n, .kind = RFL_COLUMN_TEXT },
-#define COLUMN_INT(n)            { .key = #n, .title = #n, .kind = RFL_COLUMN_INT },
-#define COLUMN_REAL(n)           { .key = #n, .title = #n, .kind = RFL_COLUMN_REAL },
-#define COLUMN(kind, n, meaning) COLUMN_##kind(n)
-
-static const struct rfl_column all_columns[] = { RFL_POINT_COLUMNS(COLUMN) };
-
-static void add_int(struct rfl_table *t, int64_t value)
+static void put_cell(struct rfl_table *t, const struct rfl_field *f, const struct rfl_point *p)
 {
-	if (value == -1)
-		rfl_table_null(t);
+	if (f->kind == RFL_FIELD_TEXT)
+		rfl_table_text(t, *rfl_field_text_at(f, p));
+	else if (f->kind == RFL_FIELD_REAL)
+		rfl_table_real(t, *rfl_field_real_at(f, p));
+	else if (rfl_field_known(f, p))
+		rfl_table_int(t, *rfl_field_int_at(f, p));
 	else
-		rfl_table_int(t, value);
+		rfl_table_null(t);
 }
 
-#define CELL_TEXT(n)           rfl_table_text(t, p->n);
-#define CELL_INT(n)            add_int(t, p->n);
-#define CELL_REAL(n)           rfl_table_real(t, p->n);
-#define CELL(kind, n, meaning) CELL_##kind(n)
-
-static void add_all(struct rfl_table *t, const struct rfl_point *p)
+static const struct rfl_field *field_of(const char *name)
 {
-	RFL_POINT_COLUMNS(CELL)
+	return &rfl_point_fields[rfl_fields_find(rfl_point_fields, RFL_POINT_NCOLUMNS, name)];
 }
 
 /* What people see of a point. Where there are counters, what was measured stands in the place of
  * what follows from the rest; where points have variants, so does the column of them. */
 enum seen { ALWAYS, PLAIN, TWIN, VARIANT };
 
-/* X(seen, kind, name, title, digits, scale) */
-/* clang-format off */
-#define SHORT_COLUMNS(X) \
-	X(ALWAYS, TEXT, env, "Environment", 0, 0) \
-	X(ALWAYS, TEXT, model, "Model", 0, 0) \
-	X(ALWAYS, TEXT, precision, "Precision", 0, 0) \
-	X(ALWAYS, INT, batch, "Batch", 0, 0) \
-	X(ALWAYS, TEXT, mode, "Mode", 0, 0) \
-	X(ALWAYS, TEXT, layout, "Layout", 0, 0) \
-	X(VARIANT, TEXT, variant, "Variant", 0, 0) \
-	X(PLAIN, INT, runs, "Runs", 0, 0) \
-	X(ALWAYS, REAL, step_s, "Step (ms)", 0, 1e-3) \
-	X(PLAIN, REAL, step_median_s, "Median (ms)", 0, 1e-3) \
-	X(PLAIN, REAL, samples_per_s, "Samples/s", 0, 0) \
-	X(ALWAYS, REAL, ai, "FLOP/byte", 3, 0) \
-	X(TWIN, REAL, ai_unfused, "unfused", 3, 0) \
-	X(TWIN, REAL, ai_counters, "measured", 3, 0) \
-	X(TWIN, REAL, flops_measured_over_counted, "FLOPs x", 3, 0) \
-	X(TWIN, REAL, bytes_over_compulsory, "Bytes x", 3, 0) \
-	X(ALWAYS, REAL, attained_gflops, "GFLOP/s", 0, 0) \
-	X(ALWAYS, REAL, attainable_gflops, "Attainable", 0, 0) \
-	X(ALWAYS, REAL, percent_of_attainable, "%", 3, 0) \
-	X(ALWAYS, TEXT, bound, "Bound", 0, 0) \
-	X(PLAIN, REAL, headroom_s, "Headroom (ms)", 3, 1e-3)
-/* clang-format on */
-
-#define SHORT_ROW(when, type, name, words, dig, unit) \
-	{ .seen = (when),                             \
-	  .column = { .key = #name,                   \
-		      .title = (words),               \
-		      .kind = RFL_COLUMN_##type,      \
-		      .digits = (dig),                \
-		      .scale = (unit) } },
-
 static const struct {
 	enum seen seen;
 	struct rfl_column column;
-} short_columns[] = { SHORT_COLUMNS(SHORT_ROW) };
+} short_columns[] = {
+	{ ALWAYS, { .key = "env", .title = "Environment" } },
+	{ ALWAYS, { .key = "model", .title = "Model" } },
+	{ ALWAYS, { .key = "precision", .title = "Precision" } },
+	{ ALWAYS, { .key = "batch", .title = "Batch" } },
+	{ ALWAYS, { .key = "mode", .title = "Mode" } },
+	{ ALWAYS, { .key = "layout", .title = "Layout" } },
+	{ VARIANT, { .key = "variant", .title = "Variant" } },
+	{ PLAIN, { .key = "runs", .title = "Runs" } },
+	{ ALWAYS, { .key = "step_s", .title = "Step (ms)", .scale = 1e-3 } },
+	{ PLAIN, { .key = "step_median_s", .title = "Median (ms)", .scale = 1e-3 } },
+	{ PLAIN, { .key = "samples_per_s", .title = "Samples/s" } },
+	{ ALWAYS, { .key = "ai", .title = "FLOP/byte", .digits = 3 } },
+	{ TWIN, { .key = "ai_unfused", .title = "unfused", .digits = 3 } },
+	{ TWIN, { .key = "ai_counters", .title = "measured", .digits = 3 } },
+	{ TWIN, { .key = "flops_measured_over_counted", .title = "FLOPs x", .digits = 3 } },
+	{ TWIN, { .key = "bytes_over_compulsory", .title = "Bytes x", .digits = 3 } },
+	{ ALWAYS, { .key = "attained_gflops", .title = "GFLOP/s" } },
+	{ ALWAYS, { .key = "attainable_gflops", .title = "Attainable" } },
+	{ ALWAYS, { .key = "percent_of_attainable", .title = "%", .digits = 3 } },
+	{ ALWAYS, { .key = "bound", .title = "Bound" } },
+	{ PLAIN, { .key = "headroom_s", .title = "Headroom (ms)", .digits = 3, .scale = 1e-3 } },
+};
 
 /* What the points have that not all points have. */
 struct view {
@@ -105,24 +85,30 @@ static bool is_seen(enum seen seen, const struct view *v)
 	return true;
 }
 
-static struct rfl_table *short_table(const struct view *v)
+/* The columns that are shown, and the fields that fill them. @return how many */
+static size_t choose(const struct view *v, bool all, struct rfl_column *columns,
+		     const struct rfl_field **fields)
 {
-	struct rfl_column columns[RFL_ARRAY_LEN(short_columns)];
+	static const enum rfl_column_kind kinds[] = {
+		[RFL_FIELD_TEXT] = RFL_COLUMN_TEXT,
+		[RFL_FIELD_INT] = RFL_COLUMN_INT,
+		[RFL_FIELD_REAL] = RFL_COLUMN_REAL,
+	};
 	size_t n = 0;
 
-	for (size_t i = 0; i < RFL_ARRAY_LEN(short_columns); i++)
-		if (is_seen(short_columns[i].seen, v))
-			columns[n++] = short_columns[i].column;
-	return rfl_table_new(columns, n);
-}
-
-#define SHORT_CELL(when, kind, name, title, digits, scale) \
-	if (is_seen(when, v))                              \
-	CELL_##kind(name)
-
-static void add_short(struct rfl_table *t, const struct rfl_point *p, const struct view *v)
-{
-	SHORT_COLUMNS(SHORT_CELL)
+	for (size_t i = 0; all && i < RFL_POINT_NCOLUMNS; i++) {
+		columns[n] = (struct rfl_column){ .key = rfl_point_fields[i].name,
+						  .title = rfl_point_fields[i].name };
+		fields[n++] = &rfl_point_fields[i];
+	}
+	for (size_t i = 0; !all && i < RFL_ARRAY_LEN(short_columns); i++)
+		if (is_seen(short_columns[i].seen, v)) {
+			columns[n] = short_columns[i].column;
+			fields[n++] = field_of(short_columns[i].column.key);
+		}
+	for (size_t i = 0; i < n; i++)
+		columns[i].kind = kinds[fields[i]->kind];
+	return n;
 }
 
 static const char *source_at(const struct rfl_points *pts, size_t i, size_t offset)
@@ -231,7 +217,9 @@ enum rfl_rc rfl_points_table(const struct rfl_points *points, enum rfl_format fo
 			     struct rfl_buf *out, struct rfl_err *err)
 {
 	const struct view view = view_of(points);
-	bool all = format == RFL_FORMAT_JSON;
+	const struct rfl_field *fields[RFL_POINT_NCOLUMNS];
+	struct rfl_column columns[RFL_POINT_NCOLUMNS];
+	size_t n;
 	struct rfl_table *t;
 	enum rfl_rc rc;
 
@@ -239,14 +227,13 @@ enum rfl_rc rfl_points_table(const struct rfl_points *points, enum rfl_format fo
 		rfl_points_write(out, points);
 		return rfl_buf_check(out, "points", err);
 	}
-	t = all ? rfl_table_new(all_columns, RFL_ARRAY_LEN(all_columns)) : short_table(&view);
+	n = choose(&view, format == RFL_FORMAT_JSON, columns, fields);
+	t = rfl_table_new(columns, n);
 	if (!t)
 		return rfl_fail(err, RFL_ENOMEM, 0, "points: out of memory");
 	for (size_t i = 0; i < points->n; i++)
-		if (all)
-			add_all(t, &points->points[i]);
-		else
-			add_short(t, &points->points[i], &view);
+		for (size_t k = 0; k < n; k++)
+			put_cell(t, fields[k], &points->points[i]);
 	add_notes(t, points);
 	rc = rfl_table_render(t, format, out, err);
 	rfl_table_free(t);

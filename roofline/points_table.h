@@ -9,10 +9,6 @@
 #include "base/table.h"
 #include "roofline/points.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /**
  * Append the points to a buffer. CSV is exactly the file of rfl_points_save(), JSON an array with
  * the same columns; text and Markdown show what matters, with the verdicts below.
@@ -20,7 +16,4 @@ extern "C" {
 enum rfl_rc rfl_points_table(const struct rfl_points *points, enum rfl_format format,
 			     struct rfl_buf *out, struct rfl_err *err) RFL_WARN_UNUSED;
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -15,10 +15,6 @@
 #include "base/err.h"
 #include "peaks/peaks.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** A point this near to the knee (as a ratio) has no single bound. */
 #define RFL_ROOF_KNEE_BAND 0.10
 
@@ -83,7 +79,4 @@ enum rfl_rc rfl_ceiling_find(const char *backend, const char *precision, enum rf
 /** The key to look up in an environment: `faster` where usable, else `key`. Borrowed. */
 const char *rfl_ceiling_key(const struct rfl_ceiling *ceiling, const struct rfl_peaks_env *env);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -10,10 +10,6 @@
 #include "peaks/peaks.h"
 #include "roofline/points.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** A spread that is not recorded, or smaller than this, counts as this: rounding and clocks. */
 #define RFL_VERDICT_LEAST_SPREAD 0.01
 
@@ -45,7 +41,4 @@ bool rfl_verdict_above(const struct rfl_verdict_facts *f);
 /** Append the sentence. */
 void rfl_verdict_write(const struct rfl_verdict_facts *f, struct rfl_buf *out);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -12,10 +12,6 @@
 #include "base/err.h"
 #include "complexity/count.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** How the FLOPs of a training step are made: counted pass by pass, or a multiple of the forward
  * FLOPs as older reports have it. */
 enum rfl_train_factor { RFL_TRAIN_EXACT, RFL_TRAIN_2, RFL_TRAIN_3 };
@@ -68,7 +64,4 @@ enum rfl_rc rfl_work_count(const struct rfl_work_query *query, const struct rfl_
 			   struct rfl_buf *notes, struct rfl_work *ret,
 			   struct rfl_err *err) RFL_WARN_UNUSED;
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -9,10 +9,6 @@
 #include "cli/cmd.h"
 #include "ledger/runs.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** The row of --map. @param at  offset of a struct rfl_opt_list */
 #define RFL_OPT_MAP_ROW(at)                                                                      \
 	{                                                                                        \
@@ -37,7 +33,4 @@ enum rfl_rc rfl_cli_load_runs(const char *const *paths, size_t npaths,
 /** Log lines, one by one. */
 void rfl_cli_log_lines(enum rfl_log_level level, const char *lines);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -60,12 +60,9 @@ static enum rfl_rc check_ours(const struct rfl_csv *csv, struct rfl_err *err)
 
 static bool lacks_columns(const struct rfl_csv *csv)
 {
-	const char *name;
-
-	for (size_t i = 0; (name = rfl_ledger_column_name(i)); i++) {
-		if (rfl_csv_find(csv, name) < 0)
+	for (size_t i = 0; i < RFL_LEDGER_NCOLUMNS; i++)
+		if (rfl_csv_find(csv, rfl_ledger_fields[i].name) < 0)
 			return true;
-	}
 	return false;
 }
 
@@ -120,11 +117,8 @@ static bool last_line(const struct target *t, struct rfl_buf *out)
 void rfl_ledger__put_header_of(const struct rfl_csv *csv, struct rfl_buf *out)
 {
 	for (size_t i = 0; i < rfl_csv_columns(csv); i++) {
-		const char *name = rfl_csv_column(csv, i);
-
-		rfl_csv_write_row(out, &name, 1);
-		if (!out->failed && out->len)
-			out->data[out->len - 1] = i + 1 < rfl_csv_columns(csv) ? ',' : '\n';
+		rfl_csv_write_field(out, rfl_csv_column(csv, i));
+		rfl_buf_putc(out, i + 1 < rfl_csv_columns(csv) ? ',' : '\n');
 	}
 }
 
@@ -161,47 +155,31 @@ done:
 
 /* ---- adding ---- */
 
-static const char *field_of(const struct rfl_ledger_row *row, const char *name,
-			    char number[RFL_NUM_MAX])
-{
-	size_t i = rfl_ledger_column_find(name);
-
-	return i < RFL_LEDGER_NCOLUMNS ? rfl_ledger_field(row, i, number) : "";
-}
-
 enum rfl_rc rfl_ledger_csv(const struct rfl_ledger_row *row, struct rfl_buf *out,
 			   struct rfl_err *err)
 {
-	char numbers[RFL_LEDGER_NCOLUMNS][RFL_NUM_MAX];
-	const char *fields[RFL_LEDGER_NCOLUMNS];
-	enum rfl_rc rc = rfl_ledger__put_header(out, err);
-
-	for (size_t i = 0; i < RFL_LEDGER_NCOLUMNS; i++)
-		fields[i] = rfl_ledger_field(row, i, numbers[i]);
-	rfl_csv_write_row(out, fields, RFL_LEDGER_NCOLUMNS);
-	return rc ? rc : rfl_buf_check(out, "ledger", err);
+	rfl_fields_write_header(rfl_ledger_fields, RFL_LEDGER_NCOLUMNS, out);
+	rfl_fields_write(rfl_ledger_fields, RFL_LEDGER_NCOLUMNS, row, out);
+	return rfl_buf_check(out, "ledger", err);
 }
 
 /* The rows in the order of the file's own columns; columns that are not ours stay empty. */
 static enum rfl_rc put_rows(const struct rfl_csv *csv, const struct rfl_ledger_row *rows, size_t n,
 			    struct rfl_buf *out, struct rfl_err *err)
 {
-	size_t ncolumns = rfl_csv_columns(csv);
-	char(*numbers)[RFL_NUM_MAX] = rfl_alloc_array(ncolumns, sizeof(*numbers));
-	const char **fields = rfl_alloc_array(ncolumns, sizeof(*fields));
-	enum rfl_rc rc = RFL_OK;
+	const size_t ncolumns = rfl_csv_columns(csv);
+	char number[RFL_NUM_MAX];
 
-	if (!numbers || !fields)
-		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", rfl_csv_path(csv));
-	for (size_t r = 0; r < n && rc == RFL_OK; r++) {
-		for (size_t i = 0; i < ncolumns; i++)
-			fields[i] = field_of(&rows[r], rfl_csv_column(csv, i), numbers[i]);
-		rfl_csv_write_row(out, fields, ncolumns);
-		rc = rfl_buf_check(out, rfl_csv_path(csv), err);
-	}
-	free(numbers);
-	free(fields);
-	return rc;
+	for (size_t r = 0; r < n; r++)
+		for (size_t i = 0; i < ncolumns; i++) {
+			const size_t at = rfl_ledger_column_find(rfl_csv_column(csv, i));
+
+			if (at < RFL_LEDGER_NCOLUMNS)
+				rfl_csv_write_field(out, rfl_field_write(&rfl_ledger_fields[at],
+									 &rows[r], number));
+			rfl_buf_putc(out, i + 1 < ncolumns ? ',' : '\n');
+		}
+	return rfl_buf_check(out, rfl_csv_path(csv), err);
 }
 
 /* What was added, as the mirror has it. */
@@ -234,7 +212,8 @@ static enum rfl_rc open_header(struct target *t, struct rfl_buf *header, struct 
 
 	if (t->size > 0)
 		return rfl_csv_open(t->path, &t->csv, err);
-	rc = rfl_ledger__put_header(header, err);
+	rfl_fields_write_header(rfl_ledger_fields, RFL_LEDGER_NCOLUMNS, header);
+	rc = rfl_buf_check(header, "ledger", err);
 	return rc ? rc : rfl_csv_open_text(header->data, header->len, t->path, &t->csv, err);
 }
 

@@ -1,172 +1,120 @@
 /*
- * mend.c - rows that a power cut left torn: found, and moved into a file of their own, so
- * that nothing else is lost and they are not lost either.
+ * mend.c - a ledger that an append finds torn or of an older version. Rows that a power cut tore
+ * are moved into a file of their own; older columns become ours, and the old file is kept.
  */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "ledger/file/steps.h"
 
-/* ---- the header ---- */
-
-enum rfl_rc rfl_ledger__put_header(struct rfl_buf *out, struct rfl_err *err)
-{
-	const char *names[RFL_LEDGER_NCOLUMNS];
-
-	for (size_t i = 0; i < RFL_LEDGER_NCOLUMNS; i++)
-		names[i] = rfl_ledger_column_name(i);
-	rfl_csv_write_row(out, names, RFL_LEDGER_NCOLUMNS);
-	return rfl_buf_check(out, "ledger", err);
-}
-
-/* How many bytes of a file are those of a text, from the beginning on; then only zeros follow, or
- * *zeros is false. */
-static size_t matching(FILE *f, const struct rfl_buf *text, bool *zeros)
-{
-	size_t n = 0;
-	int c;
-
-	do
-		c = getc(f);
-	while (c == '\n' || c == '\r'); /* what an editor saves when there is nothing */
-	for (; c != EOF && n < text->len && c == (unsigned char)text->data[n]; c = getc(f))
-		n++;
-	while (c == '\0')
-		c = getc(f);
-	*zeros = c == EOF && !ferror(f);
-	return n;
-}
+/* --- the header ------------------------------------------------------------------------------ */
 
 bool rfl_ledger__is_cut_header(const char *path)
 {
 	struct rfl_buf header;
 	FILE *f = fopen(path, "re");
-	bool cut = false, zeros = false;
+	bool cut = false;
+	size_t n = 0;
+	int c;
 
 	if (!f)
 		return false;
 	rfl_buf_init(&header, 0);
-	if (rfl_ledger__put_header(&header, NULL) == RFL_OK)
-		cut = matching(f, &header, &zeros) < header.len && zeros;
+	rfl_fields_write_header(rfl_ledger_fields, RFL_LEDGER_NCOLUMNS, &header);
+	do
+		c = getc(f);
+	while (c == '\n' || c == '\r'); /* what an editor saves when there is nothing */
+	for (; c != EOF && n < header.len && c == (unsigned char)header.data[n]; c = getc(f))
+		n++;
+	while (c == '\0')
+		c = getc(f);
+	cut = !header.failed && n < header.len && c == EOF && !ferror(f);
 	rfl_buf_fini(&header);
 	fclose(f);
 	return cut;
 }
 
-/* ---- rows ---- */
+/* --- torn rows ------------------------------------------------------------------------------- */
 
-/* Where in a field a byte stands. */
-enum place { FIELD_BEGINS, PLAIN, QUOTED, QUOTE_SEEN };
+/* One row of a file's text with its newline, or bytes that are none: a row without an end, or with
+ * zero bytes in it. */
+struct record {
+	size_t begin, end;
+	size_t line; /* on which it begins, from 1 */
+	bool torn;
+};
 
-/* The place behind a byte; false for a quote that RFC 4180 has not there. */
-static bool step(enum place *p, char c)
+/* Walk over the records of a text, from a zeroed record on. @param more  false after the last */
+static enum rfl_rc next_record(const char *text, size_t len, struct record *r, bool *more,
+			       struct rfl_err *err)
 {
-	switch (c) {
-	case '"':
-		if (*p == PLAIN)
-			return false;
-		*p = *p == QUOTED ? QUOTE_SEEN : QUOTED; /* two of them are one in a text */
-		return true;
-	case '\r':
-		return true;
-	case ',':
-	case '\n':
-		if (*p != QUOTED)
-			*p = FIELD_BEGINS;
-		return true;
-	default:
-		if (*p == FIELD_BEGINS)
-			*p = PLAIN;
-		return *p != QUOTE_SEEN;
-	}
-}
+	size_t end, zero;
+	bool whole;
+	enum rfl_rc rc;
 
-/* Where the record that begins at `at` ends. One whose quotes are wrong ends with its line: what
- * follows may be whole rows. */
-static size_t record_end(const char *text, size_t len, size_t at, bool *torn)
-{
-	const char *line_end = memchr(text + at, '\n', len - at);
-	enum place p = FIELD_BEGINS;
-
-	*torn = true;
-	for (size_t i = at; i < len; i++) {
-		/* a file system's: the space was there, the data not yet */
-		if (text[i] == '\0' && (!line_end || text + i < line_end)) {
-			while (i < len && text[i] == '\0')
-				i++;
-			return i + (i < len && text[i] == '\n');
-		}
-		if (text[i] == '\0' || !step(&p, text[i]))
-			break;
-		if (text[i] == '\n' && p == FIELD_BEGINS) {
-			*torn = false;
-			return i + 1;
-		}
-	}
-	return line_end ? (size_t)(line_end - text) + 1 : len;
-}
-
-static size_t newlines(const char *text, size_t len)
-{
-	size_t n = 0;
-
-	for (const char *p = text; (p = memchr(p, '\n', len - (size_t)(p - text))); p++)
-		n++;
-	return n;
-}
-
-bool rfl_ledger__next_record(const char *text, size_t len, struct rfl_ledger__record *r)
-{
-	r->line = r->line ? r->line + newlines(text + r->begin, r->end - r->begin) : 1;
+	for (const char *p = text + r->begin; r->line && p < text + r->end; p++)
+		r->line += *p == '\n';
+	r->line += r->line == 0;
 	r->begin = r->end;
-	if (r->begin >= len)
-		return false;
-	r->end = record_end(text, len, r->begin, &r->torn);
-	return true;
-}
-
-/* Blank out torn records, so that lines keep their numbers. @return how many there are */
-static size_t blank_torn(char *text, size_t len, const char *path)
-{
-	struct rfl_ledger__record r = { 0 };
-	size_t n = 0;
-
-	while (rfl_ledger__next_record(text, len, &r)) {
-		if (!r.torn)
-			continue;
-		for (size_t i = r.begin; i < r.end; i++)
-			text[i] = '\n' == text[i] || i + 1 == len ? '\n' : '\r';
-		rfl_log(RFL_LOG_WARN,
-			"%s:%zu: a row is left out: it is incomplete, or has a stray quote", path,
-			r.line);
-		n++;
+	*more = r->begin < len;
+	if (!*more)
+		return RFL_OK;
+	rc = rfl_csv_record(text + r->begin, len - r->begin, &end, &whole, err);
+	r->end += end;
+	r->torn = !whole;
+	if (!r->torn)
+		return rc;
+	/* a file system's zeros: the space was there, the data not yet; they end the record */
+	zero = r->begin + strnlen(text + r->begin, r->end - r->begin);
+	if (zero < r->end) {
+		while (zero < len && text[zero] == '\0')
+			zero++;
+		r->end = zero + (zero < len && text[zero] == '\n');
 	}
-	return n;
+	return rc;
 }
 
 enum rfl_rc rfl_ledger__open_whole(const char *path, const struct rfl_err *why,
 				   struct rfl_buf *text, uint64_t *hash, struct rfl_csv **ret,
 				   struct rfl_err *err)
 {
+	struct record r = { 0 };
+	bool more = true, any = false;
 	enum rfl_rc rc = rfl_file_read(path, text, err);
 
 	if (hash)
 		*hash = rfl_hash64(0, rfl_buf_str(text), text->len);
-	if (rc == RFL_OK && blank_torn(text->data, text->len, path) == 0)
+	while (rc == RFL_OK) {
+		rc = next_record(text->data, text->len, &r, &more, err);
+		if (rc || !more)
+			break;
+		if (!r.torn)
+			continue;
+		/* blanked out, so that lines keep their numbers */
+		for (size_t i = r.begin; i < r.end; i++)
+			text->data[i] = text->data[i] == '\n' || i + 1 == text->len ? '\n' : '\r';
+		rfl_log(RFL_LOG_WARN,
+			"%s:%zu: a row is left out: it is incomplete, or has a stray quote", path,
+			r.line);
+		any = true;
+	}
+	if (rc == RFL_OK && !any)
 		rc = rfl_fail(err, why->rc, why->native, "%s", why->msg);
 	return rc ? rc : rfl_csv_open_text(text->data, text->len, path, ret, err);
 }
 
 /* A row of metrics.torn.csv: zero bytes are counted, for text cannot hold them. */
 static enum rfl_rc set_aside(const char *torn_path, const char *path, const char *text,
-			     const struct rfl_ledger__record *r, struct rfl_err *err)
+			     const struct record *r, struct rfl_err *err)
 {
 	static const char *const header[] = { "found_utc", "line", "zero_bytes", "text" };
 	char line[32], zeros[32], now[RFL_TIME_ISO_SIZE];
@@ -197,43 +145,33 @@ static enum rfl_rc set_aside(const char *torn_path, const char *path, const char
 	return rc;
 }
 
-/* Set torn records aside and put the whole ones into `whole`; *cut is the size up to which the file
- * is whole when nothing whole stands behind the torn ones. */
-static enum rfl_rc sort_out(const char *path, const struct rfl_buf *text, struct rfl_buf *whole,
-			    bool *torn, bool *cut, struct rfl_err *err)
-{
-	char *torn_path = rfl_ledger__beside(path, ".torn.csv");
-	struct rfl_ledger__record r = { 0 };
-	enum rfl_rc rc = RFL_OK;
-
-	*torn = false;
-	*cut = true;
-	if (!torn_path)
-		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
-	while (rc == RFL_OK && rfl_ledger__next_record(text->data, text->len, &r)) {
-		if (r.torn) {
-			rc = set_aside(torn_path, path, text->data, &r, err);
-			*torn = true;
-			continue;
-		}
-		*cut = *cut && !*torn;
-		rfl_buf_append(whole, text->data + r.begin, r.end - r.begin);
-	}
-	free(torn_path);
-	return rc ? rc : rfl_buf_check(whole, path, err);
-}
-
 enum rfl_rc rfl_ledger__mend(int fd, const char *path, bool *mended, struct rfl_err *err)
 {
+	char *torn_path = rfl_ledger__beside(path, ".torn.csv");
+	bool more = true, cut = true; /* nothing whole comes after the torn rows */
+	struct record r = { 0 };
 	struct rfl_buf text, whole;
 	enum rfl_rc rc;
-	bool cut;
 
+	*mended = false;
 	rfl_buf_init(&text, RFL_LEDGER__BYTES_MAX);
 	rfl_buf_init(&whole, RFL_LEDGER__BYTES_MAX);
-	rc = rfl_file_read(path, &text, err);
+	rc = torn_path ? rfl_file_read(path, &text, err)
+		       : rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
+	while (rc == RFL_OK) {
+		rc = next_record(text.data, text.len, &r, &more, err);
+		if (rc || !more)
+			break;
+		if (r.torn) {
+			rc = set_aside(torn_path, path, text.data, &r, err);
+			*mended = true;
+			continue;
+		}
+		cut = cut && !*mended;
+		rfl_buf_append(&whole, text.data + r.begin, r.end - r.begin);
+	}
 	if (rc == RFL_OK)
-		rc = sort_out(path, &text, &whole, mended, &cut, err);
+		rc = rfl_buf_check(&whole, path, err);
 	if (rc || !*mended)
 		goto done;
 	if (!cut)
@@ -244,7 +182,140 @@ enum rfl_rc rfl_ledger__mend(int fd, const char *path, bool *mended, struct rfl_
 	if (rc == RFL_OK)
 		rfl_ledger__drop_mirror(path);
 done:
+	free(torn_path);
 	rfl_buf_fini(&text);
 	rfl_buf_fini(&whole);
+	return rc;
+}
+
+/* --- an older version ------------------------------------------------------------------------ */
+
+/* Every row under our columns in our order, then the other columns in theirs.
+ * @param version  the newest that a row has */
+static enum rfl_rc convert(struct rfl_csv *old, struct rfl_buf *out, int64_t *version,
+			   struct rfl_err *err)
+{
+	const size_t most = RFL_LEDGER_NCOLUMNS + rfl_csv_columns(old);
+	const char **fields = rfl_alloc_array(most, sizeof(*fields));
+	int *from = rfl_alloc_array(most, sizeof(*from)); /* column of the old file, or -1 */
+	const int schema = rfl_csv_find(old, "schema_version");
+	size_t n = 0;
+	bool more = true;
+	enum rfl_rc rc = RFL_OK;
+
+	*version = 0;
+	if (!fields || !from) {
+		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", rfl_csv_path(old));
+		goto done;
+	}
+	for (; n < RFL_LEDGER_NCOLUMNS; n++) {
+		fields[n] = rfl_ledger_fields[n].name;
+		from[n] = rfl_csv_find(old, fields[n]);
+	}
+	for (size_t i = 0; i < rfl_csv_columns(old); i++)
+		if (rfl_ledger_column_find(rfl_csv_column(old, i)) == RFL_LEDGER_NCOLUMNS) {
+			fields[n] = rfl_csv_column(old, i);
+			from[n++] = (int)i;
+		}
+	rfl_csv_write_row(out, fields, n);
+	while ((rc = rfl_csv_next(old, &more, err)) == RFL_OK && more) {
+		int64_t v;
+
+		if (rfl_csv_int(old, schema, 0, &v, NULL) == RFL_OK && v > *version)
+			*version = v;
+		for (size_t i = 0; i < n; i++)
+			fields[i] = rfl_csv_text(old, from[i]);
+		rfl_csv_write_row(out, fields, n);
+	}
+	if (rc == RFL_OK)
+		rc = rfl_buf_check(out, rfl_csv_path(old), err);
+done:
+	free(fields);
+	free(from);
+	return rc;
+}
+
+static bool same_file(const char *a, const char *b)
+{
+	struct stat s, t;
+
+	return stat(a, &s) == 0 && stat(b, &t) == 0 && s.st_ino == t.st_ino && s.st_dev == t.st_dev;
+}
+
+/* A file system without links gets a copy. */
+static enum rfl_rc copy_file(const char *from, const char *to, struct rfl_err *err)
+{
+	struct rfl_buf text;
+	enum rfl_rc rc;
+
+	rfl_buf_init(&text, RFL_LEDGER__BYTES_MAX);
+	rc = rfl_file_read(from, &text, err);
+	if (rc == RFL_OK)
+		rc = rfl_file_create(to, text.data, text.len, err);
+	rfl_buf_fini(&text);
+	return rc;
+}
+
+/* Give a file a second name. RFL_EIO with native EEXIST when another file has it. */
+static enum rfl_rc add_name(const char *path, const char *name, struct rfl_err *err)
+{
+	if (link(path, name) == 0 || (errno == EEXIST && same_file(path, name)))
+		return RFL_OK; /* the latter: an upgrade was cut short here */
+	if (errno == EEXIST)
+		return rfl_fail(err, RFL_EIO, EEXIST, "%s: %s", name, strerror(EEXIST));
+	return copy_file(path, name, err);
+}
+
+/* Keep the old file as metrics.v2.csv, or metrics.v2_2.csv, ... ; *kept is malloc'ed. */
+static enum rfl_rc keep(const char *path, int64_t version, char **kept, struct rfl_err *err)
+{
+	char suffix[64];
+
+	for (unsigned n = 1;; n++) {
+		struct rfl_err why = RFL_ERR_INIT;
+
+		if (n == 1)
+			snprintf(suffix, sizeof(suffix), ".v%" PRId64 ".csv", version);
+		else
+			snprintf(suffix, sizeof(suffix), ".v%" PRId64 "_%u.csv", version, n);
+		*kept = rfl_ledger__beside(path, suffix);
+		if (!*kept)
+			return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
+		if (add_name(path, *kept, &why) == RFL_OK)
+			return RFL_OK;
+		free(*kept);
+		*kept = NULL;
+		if (why.native != EEXIST)
+			return rfl_fail(err, why.rc, why.native, "%s", why.msg);
+	}
+}
+
+enum rfl_rc rfl_ledger__upgrade(const char *path, struct rfl_err *err)
+{
+	struct rfl_csv *old = NULL;
+	struct rfl_buf text;
+	char *kept = NULL;
+	int64_t version;
+	enum rfl_rc rc;
+
+	rfl_buf_init(&text, RFL_LEDGER__BYTES_MAX);
+	rc = rfl_csv_open(path, &old, err);
+	if (rc == RFL_OK)
+		rc = convert(old, &text, &version, err);
+	if (rc == RFL_OK)
+		rc = keep(path, version, &kept, err);
+	if (rc == RFL_OK)
+		rc = rfl_file_write(path, text.data, text.len, err);
+	if (rc)
+		goto done;
+	rfl_ledger__drop_mirror(path);
+	rfl_log(RFL_LOG_WARN,
+		"%s: had the columns of version %" PRId64
+		", has those of version %d now; the old file is kept as %s",
+		path, version, RFL_LEDGER_SCHEMA, kept);
+done:
+	free(kept);
+	rfl_buf_fini(&text);
+	rfl_csv_close(old);
 	return rc;
 }

@@ -18,43 +18,31 @@
 
 #define CHUNK ((size_t)1 << 20)
 
-/* Columns that are not ours are texts. Ours are mostly where we would put them. */
-static enum rfl_ledger_kind kind_of(const struct rfl_csv *csv, size_t i)
+/* The type of a column; those that are not ours are texts. Ours are mostly where we would put them.
+ */
+static enum rfl_field_kind kind_of(const char *name, size_t i)
 {
-	const char *name = rfl_csv_column(csv, i);
-	size_t at = i < RFL_LEDGER_NCOLUMNS && strcmp(rfl_ledger_column_name(i), name) == 0
-			    ? i
-			    : rfl_ledger_column_find(name);
-
-	return at < RFL_LEDGER_NCOLUMNS ? rfl_ledger_column_kind(at) : RFL_LEDGER_TEXT;
+	if (i >= RFL_LEDGER_NCOLUMNS || strcmp(rfl_ledger_fields[i].name, name) != 0)
+		i = rfl_ledger_column_find(name);
+	return i < RFL_LEDGER_NCOLUMNS ? rfl_ledger_fields[i].kind : RFL_FIELD_TEXT;
 }
 
-/* A field as its column's type; what is no number there, though it should be, stays text. */
+/* A field as its column's type; one that should be a number and is not stays text. */
 static void put_value(struct rfl_csv *csv, size_t i, struct rfl_buf *out)
 {
+	const enum rfl_field_kind kind = kind_of(rfl_csv_column(csv, i), i);
 	const char *text = rfl_csv_text(csv, (int)i);
 	int64_t whole;
 	double real;
 
-	if (text[0] == '\0') {
+	if (text[0] == '\0')
 		rfl_buf_puts(out, "null");
-		return;
-	}
-	switch (kind_of(csv, i)) {
-	case RFL_LEDGER_INT:
-		if (rfl_csv_int(csv, (int)i, 0, &whole, NULL) != RFL_OK)
-			break;
+	else if (kind == RFL_FIELD_INT && rfl_csv_int(csv, (int)i, 0, &whole, NULL) == RFL_OK)
 		rfl_buf_printf(out, "%" PRId64, whole);
-		return;
-	case RFL_LEDGER_REAL:
-		if (rfl_csv_double(csv, (int)i, &real, NULL) != RFL_OK)
-			break;
+	else if (kind == RFL_FIELD_REAL && rfl_csv_double(csv, (int)i, &real, NULL) == RFL_OK)
 		rfl_json_write_real(out, real);
-		return;
-	case RFL_LEDGER_TEXT:
-		break;
-	}
-	rfl_json_write_string(out, text, strlen(text));
+	else
+		rfl_json_write_string(out, text, strlen(text));
 }
 
 void rfl_ledger__json_row(struct rfl_csv *csv, struct rfl_buf *out)

@@ -1,9 +1,7 @@
 /*
- * read.c - the rows of a table as rows of the ledger: of our own metrics.csv by the names of
- * its header, or of any other by a list that says where each column is found.
+ * read.c - the rows of a table as rows of the ledger: of our own metrics.csv by the names of its
+ * header, or of any other by a list that says where each column is found.
  */
-#include "ledger/ledger.h"
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,12 +10,91 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "ledger/foreign.h"
-#include "ledger/file/columns.h"
 #include "ledger/file/steps.h"
-#include "ledger/file/texts.h"
+#include "ledger/foreign.h"
 
-#define columns rfl_ledger__columns
+/* --- texts ----------------------------------------------------------------------------------- */
+
+/* An arena of texts, and a hash table of those of them that are shared: what is in many rows, such
+ * as the name of a device, is kept once. */
+#define SLOTS_FIRST ((size_t)256) /* a power of two */
+
+struct rfl_ledger_texts {
+	struct rfl_arena *arena;
+	char **slots; /* open addressing */
+	size_t nslots, used;
+};
+
+static void texts_free(struct rfl_ledger_texts *t)
+{
+	if (!t)
+		return;
+	rfl_arena_free(t->arena);
+	free(t->slots);
+	free(t);
+}
+
+static struct rfl_ledger_texts *texts_new(void)
+{
+	struct rfl_ledger_texts *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return NULL;
+	t->arena = rfl_arena_new(SIZE_MAX / 2);
+	t->slots = rfl_alloc_array(SLOTS_FIRST, sizeof(*t->slots));
+	t->nslots = SLOTS_FIRST;
+	if (!t->arena || !t->slots) {
+		texts_free(t);
+		return NULL;
+	}
+	return t;
+}
+
+/* Where a text is, or where it would be put. */
+static char **slot_of(const struct rfl_ledger_texts *t, const char *text)
+{
+	size_t i = (size_t)rfl_hash64(0, text, strlen(text)) & (t->nslots - 1);
+
+	while (t->slots[i] && strcmp(t->slots[i], text) != 0)
+		i = (i + 1) & (t->nslots - 1);
+	return &t->slots[i];
+}
+
+static bool grow(struct rfl_ledger_texts *t)
+{
+	char **old = t->slots;
+	size_t n = t->nslots;
+
+	t->slots = rfl_alloc_array(2 * n, sizeof(*t->slots));
+	if (!t->slots) {
+		t->slots = old;
+		return false;
+	}
+	t->nslots = 2 * n;
+	for (size_t i = 0; i < n; i++)
+		if (old[i])
+			*slot_of(t, old[i]) = old[i];
+	free(old);
+	return true;
+}
+
+char *rfl_ledger__text(struct rfl_ledger_texts *t, const char *text, bool shared)
+{
+	char **slot;
+
+	if (!shared)
+		return rfl_arena_strdup(t->arena, text);
+	if (t->used >= t->nslots / 2 && !grow(t))
+		return NULL;
+	slot = slot_of(t, text);
+	if (*slot)
+		return *slot;
+	*slot = rfl_arena_strdup(t->arena, text);
+	t->used += *slot != NULL;
+	return *slot;
+}
+
+/* --- fields ---------------------------------------------------------------------------------- */
 
 /* What every row has of its own. */
 static bool is_unique(size_t i)
@@ -26,8 +103,6 @@ static bool is_unique(size_t i)
 	       i == RFL_LEDGER_AT_label || i == RFL_LEDGER_AT_error_text ||
 	       i == RFL_LEDGER_AT_loss_hash;
 }
-
-/* --- fields ---------------------------------------------------------------------------------- */
 
 /* What is being read: a table, and where in it the columns are that it has. */
 struct reader {
@@ -46,12 +121,12 @@ static enum rfl_rc fail_no_memory(const struct reader *r, struct rfl_err *err)
 static enum rfl_rc set_text(struct reader *r, size_t i, const char *text,
 			    struct rfl_ledger_row *row, struct rfl_err *err)
 {
-	char **field = rfl_ledger__text_at(row, &columns[i]);
+	char **field = rfl_field_text_at(&rfl_ledger_fields[i], row);
 
 	if (!*text)
 		return RFL_OK; /* not known, as it is */
 	if (r->to->nrows && !is_unique(i)) {
-		char *before = *rfl_ledger__text_at(row - 1, &columns[i]);
+		char *before = *rfl_field_text_at(&rfl_ledger_fields[i], row - 1);
 
 		if (before && strcmp(before, text) == 0) {
 			*field = before;
@@ -106,43 +181,33 @@ static enum rfl_rc read_field(struct reader *r, size_t i, struct rfl_ledger_row 
 			      struct rfl_err *err)
 {
 	const struct rfl_ledger_source *s = &r->from[i];
-	const struct rfl_ledger__column *c = &columns[i];
-	enum rfl_rc rc = RFL_OK;
+	const struct rfl_field *f = &rfl_ledger_fields[i];
+	enum rfl_rc rc;
 
-	switch (c->kind) {
-	case RFL_LEDGER_TEXT:
+	if (f->kind == RFL_FIELD_TEXT)
 		return set_text(r, i, rfl_csv_text(r->csv, s->column), row, err);
-	case RFL_LEDGER_INT:
-		if (s->foreign)
-			return read_foreign_int(r, s, rfl_ledger__int_at(row, c), err);
-		return rfl_csv_int(r->csv, s->column, -1, rfl_ledger__int_at(row, c), err);
-	case RFL_LEDGER_REAL:
-		rc = rfl_csv_double(r->csv, s->column, rfl_ledger__real_at(row, c), err);
-		if (rc == RFL_OK && s->scale != 0)
-			*rfl_ledger__real_at(row, c) *= s->scale;
-		break;
-	}
+	if (f->kind == RFL_FIELD_INT && s->foreign)
+		return read_foreign_int(r, s, rfl_field_int_at(f, row), err);
+	rc = rfl_field_read_number(f, r->csv, s->column, row, err);
+	if (rc == RFL_OK && s->scale != 0 && f->kind == RFL_FIELD_REAL)
+		*rfl_field_real_at(f, row) *= s->scale;
 	return rc;
 }
 
 /* What a list says that all rows have. */
 static enum rfl_rc set_constant(struct reader *r, size_t i, struct rfl_err *err)
 {
-	const struct rfl_ledger__column *c = &columns[i];
+	const struct rfl_field *f = &rfl_ledger_fields[i];
 	const char *text = r->from[i].text;
 
 	if (!*text)
 		return RFL_OK; /* not known, as it is */
-	switch (c->kind) {
-	case RFL_LEDGER_TEXT:
-		*rfl_ledger__text_at(&r->blank, c) = rfl_ledger__text(r->to->texts, text, true);
-		return *rfl_ledger__text_at(&r->blank, c) ? RFL_OK : fail_no_memory(r, err);
-	case RFL_LEDGER_INT:
-		return rfl_num_parse_int(text, c->name, rfl_ledger__int_at(&r->blank, c), err);
-	case RFL_LEDGER_REAL:
-		return rfl_num_parse_double(text, c->name, rfl_ledger__real_at(&r->blank, c), err);
-	}
-	return RFL_OK;
+	if (f->kind == RFL_FIELD_INT)
+		return rfl_num_parse_int(text, f->name, rfl_field_int_at(f, &r->blank), err);
+	if (f->kind == RFL_FIELD_REAL)
+		return rfl_num_parse_double(text, f->name, rfl_field_real_at(f, &r->blank), err);
+	*rfl_field_text_at(f, &r->blank) = rfl_ledger__text(r->to->texts, text, true);
+	return *rfl_field_text_at(f, &r->blank) ? RFL_OK : fail_no_memory(r, err);
 }
 
 static enum rfl_rc begin(struct reader *r, struct rfl_err *err)
@@ -177,33 +242,20 @@ static bool is_torn(const struct reader *r)
 	       rfl_csv_text(r->csv, version)[0] == '\0';
 }
 
-static struct rfl_ledger_row *new_row(struct rfl_ledger *l)
-{
-	struct rfl_ledger_row *rows;
-	size_t cap = l->cap ? l->cap * 2 : 64;
-
-	if (l->nrows < l->cap)
-		return &l->rows[l->nrows];
-	rows = cap > SIZE_MAX / sizeof(*rows) ? NULL : realloc(l->rows, cap * sizeof(*rows));
-	if (!rows)
-		return NULL;
-	l->rows = rows;
-	l->cap = cap;
-	return &l->rows[l->nrows];
-}
-
 static enum rfl_rc read_row(struct reader *r, struct rfl_err *err)
 {
-	struct rfl_ledger_row *row = new_row(r->to);
+	struct rfl_ledger *to = r->to;
+	struct rfl_ledger_row *row;
 	enum rfl_rc rc = RFL_OK;
 
-	if (!row)
+	if (rfl_grow(&to->rows, &to->cap, to->nrows + 1, SIZE_MAX, NULL) != RFL_OK)
 		return fail_no_memory(r, err);
+	row = &to->rows[to->nrows];
 	*row = r->blank;
 	row->line = rfl_csv_line(r->csv);
 	for (size_t i = 0; i < r->nused && rc == RFL_OK; i++)
 		rc = read_field(r, r->used[i], row, err);
-	r->to->nrows += rc == RFL_OK;
+	to->nrows += rc == RFL_OK;
 	return rc;
 }
 
@@ -247,9 +299,9 @@ static enum rfl_rc read_rows(struct reader *r, bool *whole, bool *more, struct r
 	}
 }
 
-enum rfl_rc rfl_ledger_read(struct rfl_csv *csv,
-			    const struct rfl_ledger_source from[RFL_LEDGER_NCOLUMNS],
-			    struct rfl_ledger *to, bool *more, struct rfl_err *err)
+enum rfl_rc rfl_ledger__read(struct rfl_csv *csv,
+			     const struct rfl_ledger_source from[RFL_LEDGER_NCOLUMNS],
+			     struct rfl_ledger *to, bool *more, struct rfl_err *err)
 {
 	struct reader r = { .csv = csv, .from = from, .to = to };
 	bool torn_before = to->torn, whole = true;
@@ -276,64 +328,30 @@ enum rfl_rc rfl_ledger_read(struct rfl_csv *csv,
 
 /* --- files ----------------------------------------------------------------------------------- */
 
-struct rfl_ledger *rfl_ledger_new(void)
+struct rfl_ledger *rfl_ledger__new(void)
 {
 	struct rfl_ledger *l = calloc(1, sizeof(*l));
 
-	if (!l)
-		return NULL;
-	l->texts = rfl_ledger__texts_new();
-	if (!l->texts) {
-		free(l);
-		return NULL;
-	}
-	return l;
+	if (l)
+		l->texts = texts_new();
+	if (l && l->texts)
+		return l;
+	free(l);
+	return NULL;
 }
 
 void rfl_ledger_free(struct rfl_ledger *ledger)
 {
 	if (!ledger)
 		return;
-	rfl_ledger__texts_free(ledger->texts);
+	texts_free(ledger->texts);
 	free(ledger->rows);
 	free(ledger);
 }
 
-/* Read a table of ours. @param take_csv  closed in any case */
-static enum rfl_rc load_table(struct rfl_csv *take_csv, const bool wanted[RFL_LEDGER_NCOLUMNS],
-			      struct rfl_ledger **ret, struct rfl_err *err)
-{
-	struct rfl_ledger_source from[RFL_LEDGER_NCOLUMNS];
-	struct rfl_ledger *l = rfl_ledger_new();
-	enum rfl_rc rc;
-	bool more;
-
-	for (size_t i = 0; i < RFL_LEDGER_NCOLUMNS; i++) {
-		from[i] = (struct rfl_ledger_source){ .column = -1 };
-		/* these two tell a row that is torn */
-		if (!wanted || wanted[i] || i == RFL_LEDGER_AT_version ||
-		    i == RFL_LEDGER_AT_schema_version)
-			from[i].column = rfl_csv_find(take_csv, columns[i].name);
-	}
-	if (l)
-		l->hashed = !wanted;
-	if (l)
-		rc = rfl_ledger_read(take_csv, from, l, &more, err);
-	else
-		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", rfl_csv_path(take_csv));
-	if (rc == RFL_OK) {
-		*ret = l;
-		l = NULL;
-	}
-	rfl_ledger_free(l);
-	rfl_csv_close(take_csv);
-	return rc;
-}
-
-/* A file that could not be read as it is: without the records that a power cut tore. `why` is the
- * failure so far, which stands when there are none. */
-static enum rfl_rc load_whole_rows(const char *path, const bool wanted[RFL_LEDGER_NCOLUMNS],
-				   const struct rfl_err *why, struct rfl_ledger **ret,
+/* A ledger of ours that a power cut tore: all but the torn rows. */
+static enum rfl_rc read_whole_rows(const char *path, const struct rfl_err *why,
+				   rfl_ledger__reader *read, void *ctx, struct rfl_ledger *to,
 				   struct rfl_err *err)
 {
 	struct rfl_csv *csv = NULL;
@@ -344,54 +362,89 @@ static enum rfl_rc load_whole_rows(const char *path, const bool wanted[RFL_LEDGE
 	rfl_buf_init(&text, RFL_LEDGER__BYTES_MAX);
 	rc = rfl_ledger__open_whole(path, why, &text, &hash, &csv, err);
 	if (rc == RFL_OK)
-		rc = load_table(csv, wanted, ret, err);
+		rc = read(csv, to, ctx, err);
 	if (rc == RFL_OK) {
-		(*ret)->torn = true;
-		rfl_hash64_text(hash, (*ret)->hash);
+		to->torn = true;
+		if (to->hashed)
+			rfl_hash64_text(hash, to->hash); /* of the file as it is */
 	}
+	rfl_csv_close(csv);
 	rfl_buf_fini(&text);
 	return rc;
 }
 
-/* A table without rows whose header a power cut tore is one without rows all the same. */
-static enum rfl_rc load_nothing(const char *path, struct rfl_ledger **ret, struct rfl_err *err)
+enum rfl_rc rfl_ledger__read_file(const char *path, rfl_ledger__reader *read, void *ctx,
+				  struct rfl_ledger *to, struct rfl_err *err)
 {
-	struct rfl_ledger *l = rfl_ledger_new();
+	const size_t before = to->nrows;
+	struct rfl_err why = RFL_ERR_INIT;
+	struct rfl_csv *csv = NULL;
+	enum rfl_rc rc;
+	int lock = -1;
 
-	if (!l)
-		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
-	rfl_log(RFL_LOG_WARN, "%s: has an incomplete header and no row; the next row mends it",
-		path);
-	l->torn = true;
-	*ret = l;
-	return RFL_OK;
+	rc = rfl_file_lock_shared(path, &lock, &why); /* an append is over, or has not begun */
+	if (rc == RFL_OK)
+		rc = rfl_csv_open(path, &csv, &why);
+	if (rc == RFL_OK)
+		rc = read(csv, to, ctx, &why);
+	if (rc == RFL_EFORMAT && csv && rfl_foreign_is_ours(csv)) {
+		to->nrows = before; /* the texts of the others stay in its arena */
+		if (to->again)
+			to->again(to);
+		rc = read_whole_rows(path, &why, read, ctx, to, err);
+	} else if (rc != RFL_OK) {
+		rc = rfl_fail(err, rc, why.native, "%s", why.msg);
+	}
+	rfl_csv_close(csv);
+	if (lock >= 0)
+		(void)!rfl_file_unlock(lock, path, NULL); /* nothing was written */
+	return rc;
+}
+
+static enum rfl_rc read_wanted(struct rfl_csv *csv, struct rfl_ledger *to, void *ctx,
+			       struct rfl_err *err)
+{
+	struct rfl_ledger_source from[RFL_LEDGER_NCOLUMNS];
+	const bool *wanted = ctx;
+	bool more;
+
+	for (size_t i = 0; i < RFL_LEDGER_NCOLUMNS; i++) {
+		/* these two tell a row that is torn */
+		const bool read = !wanted || wanted[i] || i == RFL_LEDGER_AT_version ||
+				  i == RFL_LEDGER_AT_schema_version;
+
+		from[i] = (struct rfl_ledger_source){
+			.column = read ? rfl_csv_find(csv, rfl_ledger_fields[i].name) : -1
+		};
+	}
+	return rfl_ledger__read(csv, from, to, &more, err);
 }
 
 enum rfl_rc rfl_ledger_load_columns(const char *path, const bool wanted[RFL_LEDGER_NCOLUMNS],
 				    struct rfl_ledger **ret, struct rfl_err *err)
 {
-	struct rfl_err why = RFL_ERR_INIT;
-	struct rfl_csv *csv = NULL;
-	enum rfl_rc rc;
+	struct rfl_ledger *l = rfl_ledger__new();
+	enum rfl_rc rc = RFL_OK;
 	int lock = -1;
-	bool cut, ours = false;
 
-	rc = rfl_file_lock_shared(path, &lock, &why); /* an append is over, or has not begun */
-	cut = rc == RFL_OK && rfl_file_size(path) > 0 && rfl_ledger__is_cut_header(path);
-	if (cut)
-		rc = load_nothing(path, ret, &why);
-	if (rc == RFL_OK && !cut)
-		rc = rfl_csv_open(path, &csv, &why);
-	if (rc == RFL_OK && !cut) {
-		ours = rfl_foreign_is_ours(csv);
-		rc = load_table(csv, wanted, ret, &why);
+	if (!l)
+		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
+	l->hashed = !wanted;
+	/* a table without rows whose header a power cut tore is one without rows all the same */
+	if (rfl_file_size(path) > 0 && rfl_file_lock_shared(path, &lock, NULL) == RFL_OK) {
+		l->torn = rfl_ledger__is_cut_header(path);
+		(void)!rfl_file_unlock(lock, path, NULL);
 	}
-	if (rc == RFL_EFORMAT && ours)
-		rc = load_whole_rows(path, wanted, &why, ret, err);
-	else if (rc != RFL_OK)
-		rc = rfl_fail(err, rc, why.native, "%s", why.msg);
-	if (lock >= 0)
-		(void)!rfl_file_unlock(lock, path, NULL); /* nothing was written */
+	if (l->torn)
+		rfl_log(RFL_LOG_WARN,
+			"%s: has an incomplete header and no row; the next row mends it", path);
+	else
+		rc = rfl_ledger__read_file(path, read_wanted, (void *)(uintptr_t)wanted, l, err);
+	if (rc == RFL_OK) {
+		*ret = l;
+		l = NULL;
+	}
+	rfl_ledger_free(l);
 	return rc;
 }
 

@@ -1,6 +1,6 @@
 /*
- * steps.h - inside ledger/: the steps of an append. All of them are called with the lock of
- * metrics.csv held.
+ * steps.h - inside ledger/: the steps of reading a table and of appending to the ledger. Those of
+ * an append are called with the lock of metrics.csv held.
  */
 #ifndef RFL_LEDGER_LEDGER_FILE_H
 #define RFL_LEDGER_LEDGER_FILE_H
@@ -15,6 +15,41 @@
 /* A ledger is read whole where it has to be mended or upgraded. */
 #define RFL_LEDGER__BYTES_MAX ((size_t)4 << 30)
 
+/* ---- reading (file/read.c) ---- */
+
+/* Where a column of ours is found in another program's table. */
+struct rfl_ledger_source {
+	int column;       /* of the table; -1: in none */
+	double scale;     /* what a number is multiplied by; 0: it is of our unit */
+	const char *text; /* without a column: what every row has; NULL: not known. Borrowed */
+	bool foreign;     /* take also "True", "no" and "32.0" for an integer */
+};
+
+/* An empty ledger, to read tables into; NULL out of memory. */
+struct rfl_ledger *rfl_ledger__new(void) RFL_WARN_UNUSED;
+
+/* A copy of a text that lives as long as the ledger; NULL out of memory.
+ * @param shared  look for an equal one first; for what is in many rows */
+char *rfl_ledger__text(struct rfl_ledger_texts *t, const char *text, bool shared) RFL_WARN_UNUSED;
+
+/* Append the rows of a table, as far as it was not read yet, to a ledger.
+ * @param more  there may be others; false without a batch size in the ledger
+ * @return RFL_OK; RFL_EFORMAT with file, line and column: rows before it may have been added */
+enum rfl_rc rfl_ledger__read(struct rfl_csv *csv,
+			     const struct rfl_ledger_source from[RFL_LEDGER_NCOLUMNS],
+			     struct rfl_ledger *to, bool *more,
+			     struct rfl_err *err) RFL_WARN_UNUSED;
+
+typedef enum rfl_rc rfl_ledger__reader(struct rfl_csv *csv, struct rfl_ledger *to, void *ctx,
+				       struct rfl_err *err);
+
+/* Open a file under its shared lock and have it read. A ledger of ours that cannot be read as it
+ * is, is read once more without its torn rows; to->again is called in between. */
+enum rfl_rc rfl_ledger__read_file(const char *path, rfl_ledger__reader *read, void *ctx,
+				  struct rfl_ledger *to, struct rfl_err *err) RFL_WARN_UNUSED;
+
+/* ---- appending ---- */
+
 /* "logs/metrics.csv" with its suffix replaced: "logs/metrics.jsonl". malloc'ed, NULL out of memory.
  */
 char *rfl_ledger__beside(const char *path, const char *suffix);
@@ -24,23 +59,9 @@ void rfl_ledger__put_header_of(const struct rfl_csv *csv, struct rfl_buf *out);
 
 /* ---- the header, and torn rows (file/mend.c) ---- */
 
-/* Our columns as a line. */
-enum rfl_rc rfl_ledger__put_header(struct rfl_buf *out, struct rfl_err *err) RFL_WARN_UNUSED;
-
 /* Whether a file is only the beginning of our header, be it with zeros behind it, or nothing: it
  * was cut while it was made, and no row is lost with it. False for one that cannot be read. */
 bool rfl_ledger__is_cut_header(const char *path);
-
-/* One row of a file's text with its newline, or bytes that are none: a row without an end, or with
- * zero bytes in it. */
-struct rfl_ledger__record {
-	size_t begin, end;
-	size_t line; /* on which it begins, from 1 */
-	bool torn;
-};
-
-/* Walk over the records of a text; false behind the last. Begin with a zeroed record. */
-bool rfl_ledger__next_record(const char *text, size_t len, struct rfl_ledger__record *r);
 
 /* Open a ledger that could not be read as it is, without its torn records; each is reported.
  * @param why   that failure, which stands when there are none
@@ -55,8 +76,6 @@ enum rfl_rc rfl_ledger__open_whole(const char *path, const struct rfl_err *why,
  * @param mended  there were some: the file is another now */
 enum rfl_rc rfl_ledger__mend(int fd, const char *path, bool *mended,
 			     struct rfl_err *err) RFL_WARN_UNUSED;
-
-/* ---- older columns (file/upgrade.c) ---- */
 
 /* Replace the file by one with our columns, then those that are not ours; the old file is kept as
  * <name>.v<version>.csv and reported. */

@@ -2,7 +2,7 @@
  * column_map.c - the rules of a map and the units in them. Names that are taken without a rule are
  * in foreign.c.
  */
-#include "ledger/foreign/column_map.h"
+#include "ledger/foreign/map_parts.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -60,7 +60,7 @@ static enum rfl_rc unknown_name(const char *name, const char *where, struct rfl_
 	const char *near;
 
 	for (size_t i = 0; i < RFL_LEDGER_NCOLUMNS; i++)
-		names[i] = rfl_ledger_column_name(i);
+		names[i] = rfl_ledger_fields[i].name;
 	names[RFL_LEDGER_NCOLUMNS] = NULL;
 	near = rfl_text_nearest(name, names);
 	return rfl_fail(err, RFL_EINVAL, 0, "%s: the ledger has no column '%s'%s%s%s", where, name,
@@ -77,10 +77,10 @@ static enum rfl_rc check_constant(const struct rfl_column_rule *r, struct rfl_er
 
 	if (r->constant[0] == '\0')
 		return RFL_OK; /* not known */
-	if (rfl_ledger_column_kind(r->column) == RFL_LEDGER_INT)
-		rc = rfl_num_parse_int(r->constant, rfl_ledger_column_name(r->column), &whole, err);
-	else if (rfl_ledger_column_kind(r->column) == RFL_LEDGER_REAL)
-		rc = rfl_num_parse_double(r->constant, rfl_ledger_column_name(r->column), &real,
+	if (rfl_ledger_fields[r->column].kind == RFL_FIELD_INT)
+		rc = rfl_num_parse_int(r->constant, rfl_ledger_fields[r->column].name, &whole, err);
+	else if (rfl_ledger_fields[r->column].kind == RFL_FIELD_REAL)
+		rc = rfl_num_parse_double(r->constant, rfl_ledger_fields[r->column].name, &real,
 					  err);
 	if (rc == RFL_OK)
 		return rc;
@@ -102,12 +102,12 @@ static enum rfl_rc read_right(struct rfl_column_map *map, char *text, struct rfl
 			   : rfl_fail(err, RFL_EINVAL, 0,
 				      "%s: %s= is followed by nothing: write a column of the "
 				      "table, or \"a constant\" in quotes",
-				      r->where, rfl_ledger_column_name(r->column));
+				      r->where, rfl_ledger_fields[r->column].name);
 	}
 	if (len < 2 || text[len - 1] != '"' || memchr(text + 1, '"', len - 2))
 		return rfl_fail(err, RFL_EINVAL, 0,
 				"%s: %s=%s: a constant begins and ends with one quote", r->where,
-				rfl_ledger_column_name(r->column), text);
+				rfl_ledger_fields[r->column].name, text);
 	r->constant = rfl_arena_printf(map->arena, "%.*s", (int)(len - 2), text + 1);
 	if (!r->constant)
 		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", r->where);
@@ -255,7 +255,7 @@ static const struct unit *unit_of(size_t column)
 		{ "_per_", NULL }, { "_ms", "ms" }, { "_bytes", "B" },
 		{ "_hz", "Hz" },   { "_w", "W" },   { "_s", "s" },
 	};
-	const char *name = rfl_ledger_column_name(column);
+	const char *name = rfl_ledger_fields[column].name;
 
 	for (size_t i = 0; i < RFL_ARRAY_LEN(parts); i++) {
 		const char *at = strstr(name, parts[i].part);
@@ -271,7 +271,7 @@ static const struct unit *unit_of(size_t column)
 
 /* --- binding --------------------------------------------------------------------------------- */
 
-void rfl_column_map_list(const struct rfl_csv *csv, struct rfl_buf *out)
+void rfl_column_map__list(const struct rfl_csv *csv, struct rfl_buf *out)
 {
 	size_t n = rfl_csv_columns(csv);
 
@@ -287,9 +287,9 @@ static enum rfl_rc no_column(const struct rfl_column_rule *r, const struct rfl_c
 	struct rfl_buf list;
 
 	rfl_buf_init(&list, 1 << 16);
-	rfl_column_map_list(csv, &list);
+	rfl_column_map__list(csv, &list);
 	(void)rfl_fail(err, RFL_EINVAL, 0, "%s: %s=%s: %s has no such column; it has %s", r->where,
-		       rfl_ledger_column_name(r->column), r->source, rfl_csv_path(csv),
+		       rfl_ledger_fields[r->column].name, r->source, rfl_csv_path(csv),
 		       rfl_buf_str(&list));
 	rfl_buf_fini(&list);
 	return RFL_EINVAL;
@@ -357,16 +357,16 @@ static enum rfl_rc bind_source(const struct rfl_column_rule *r, const struct rfl
 		return RFL_OK;
 	if (!by_factor(csv, r->source, ret) && !by_unit(csv, r->source, r->column, ret))
 		return no_column(r, csv, err);
-	if (rfl_ledger_column_kind(r->column) == RFL_LEDGER_TEXT)
+	if (rfl_ledger_fields[r->column].kind == RFL_FIELD_TEXT)
 		return rfl_fail(err, RFL_EINVAL, 0, "%s: %s=%s: %s is a text, which has no unit",
-				r->where, rfl_ledger_column_name(r->column), r->source,
-				rfl_ledger_column_name(r->column));
+				r->where, rfl_ledger_fields[r->column].name, r->source,
+				rfl_ledger_fields[r->column].name);
 	return RFL_OK;
 }
 
-enum rfl_rc rfl_column_map_bind(const struct rfl_column_map *map, const struct rfl_csv *csv,
-				struct rfl_ledger_source from[RFL_LEDGER_NCOLUMNS],
-				struct rfl_err *err)
+enum rfl_rc rfl_column_map__bind(const struct rfl_column_map *map, const struct rfl_csv *csv,
+				 struct rfl_ledger_source from[RFL_LEDGER_NCOLUMNS],
+				 struct rfl_err *err)
 {
 	enum rfl_rc rc = RFL_OK;
 

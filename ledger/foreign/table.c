@@ -1,17 +1,16 @@
 /*
- * table.c - which columns of a table are which of ours. What the words in them come to is in
- * foreign/row_of.c.
+ * table.c - which columns of another program's table are which of ours, and what its words and
+ * numbers are in ours. A word that is not known here stays as it is.
  */
-#include "ledger/foreign.h"
-
 #include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
-#include "base/file.h"
-#include "ledger/foreign/row_of.h"
-#include "ledger/file/steps.h"
+#include "complexity/zoo.h"
+#include "ledger/foreign/map_parts.h"
+#include "ledger/label.h"
 
 /* What other programs call our columns, compared without case, signs for letters and digits only,
  * every run of others as one '_'. Of several that a table has the first is taken. */
@@ -215,15 +214,15 @@ static enum rfl_rc check_needed(const struct rfl_csv *csv, const struct rfl_ledg
 	rfl_buf_init(&n.rules, 1 << 12);
 	rfl_buf_init(&list, 1 << 16);
 	if (!has_metric(from, metric))
-		lacks(&n, rfl_ledger_column_name(metric->column), NULL);
+		lacks(&n, rfl_ledger_fields[metric->column].name, NULL);
 	for (size_t i = 0; i < RFL_ARRAY_LEN(parts); i++)
 		if (!is_told(from, parts[i].column) && !(label && parts[i].labelled) &&
 		    (whole || !parts[i].whole))
-			lacks(&n, rfl_ledger_column_name(parts[i].column), parts[i].constant);
+			lacks(&n, rfl_ledger_fields[parts[i].column].name, parts[i].constant);
 	if (!label && !is_told(from, RFL_LEDGER_AT_env) && !is_told(from, RFL_LEDGER_AT_backend))
 		lacks(&n, "env", "lab_cpu");
 	if (n.names.len) {
-		rfl_column_map_list(csv, &list);
+		rfl_column_map__list(csv, &list);
 		rc = rfl_fail(err, RFL_EFORMAT, 0,
 			      "%s: no column for %s among %s; name each with --map%s",
 			      rfl_csv_path(csv), rfl_buf_str(&n.names), rfl_buf_str(&list),
@@ -235,7 +234,209 @@ static enum rfl_rc check_needed(const struct rfl_csv *csv, const struct rfl_ledg
 	return rc;
 }
 
+/* --- words and numbers ------------------------------------------------------------------------ */
+
+struct word {
+	const char *theirs, *ours;
+};
+
+static const struct word precisions[] = {
+	{ "float32", "fp32" },       { "float", "fp32" },         { "f32", "fp32" },
+	{ "full", "fp32" },          { "float16", "fp16" },       { "half", "fp16" },
+	{ "f16", "fp16" },           { "bfloat16", "bf16" },      { "mixed", "amp" },
+	{ "autocast", "amp" },       { "torch.float32", "fp32" }, { "torch.bfloat16", "bf16" },
+	{ "torch.float16", "fp16" },
+};
+
+static const struct word layouts[] = {
+	{ "1", "nhwc" },
+	{ "true", "nhwc" },
+	{ "yes", "nhwc" },
+	{ "channels_last", "nhwc" },
+	{ "channels-last", "nhwc" },
+	{ "0", "nchw" },
+	{ "false", "nchw" },
+	{ "no", "nchw" },
+	{ "contiguous", "nchw" },
+	{ "contiguous_format", "nchw" },
+};
+
+static const struct word statuses[] = {
+	{ "success", "ok" },   { "succeeded", "ok" }, { "done", "ok" },
+	{ "completed", "ok" }, { "complete", "ok" },  { "passed", "ok" },
+	{ "finished", "ok" },  { "pass", "ok" },      { "0", "ok" },
+};
+
+static enum rfl_rc set(struct rfl_ledger *l, char **field, const char *text, struct rfl_err *err)
+{
+	char *copy = rfl_ledger__text(l->texts, text, true);
+
+	if (!copy)
+		return rfl_fail(err, RFL_ENOMEM, 0, "ledger: out of memory");
+	*field = copy;
+	return RFL_OK;
+}
+
+/* In small letters, and by our word for it. */
+static enum rfl_rc translate(struct rfl_ledger *l, char **field, const struct word *words, size_t n,
+			     struct rfl_err *err)
+{
+	char low[64];
+	size_t len = *field ? strlen(*field) : 0;
+
+	if (len == 0 || len >= sizeof(low))
+		return RFL_OK;
+	for (size_t i = 0; i <= len; i++)
+		low[i] = (char)tolower((unsigned char)(*field)[i]);
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(words[i].theirs, low) == 0)
+			return set(l, field, words[i].ours, err);
+	return strcmp(low, *field) == 0 ? RFL_OK : set(l, field, low, err);
+}
+
+/* Letters and digits only: "ResNet-50" and "resnet50" are one. */
+static bool alike(const char *a, const char *b)
+{
+	for (;;) {
+		while (*a && !isalnum((unsigned char)*a))
+			a++;
+		while (*b && !isalnum((unsigned char)*b))
+			b++;
+		if (tolower((unsigned char)*a) != tolower((unsigned char)*b))
+			return false;
+		if (!*a)
+			return true;
+		a++;
+		b++;
+	}
+}
+
+static enum rfl_rc name_model(struct rfl_ledger *l, struct rfl_ledger_row *row, struct rfl_err *err)
+{
+	const struct rfl_zoo_model *m;
+
+	for (size_t i = 0; row->model && (m = rfl_zoo_at(i)) != NULL; i++)
+		if (alike(m->name, row->model))
+			return strcmp(m->name, row->model) == 0 ? RFL_OK
+								: set(l, &row->model, m->name, err);
+	return RFL_OK;
+}
+
+/* What the label says of what no column does. */
+static enum rfl_rc take_label(struct rfl_ledger *l, struct rfl_ledger_row *row, struct rfl_err *err)
+{
+	struct rfl_label parts;
+	enum rfl_rc rc = RFL_OK;
+
+	if (!row->label)
+		return RFL_OK;
+	rfl_label_parse(row->label, row->model, &parts);
+	if (!row->model && parts.model[0])
+		rc = set(l, &row->model, parts.model, err);
+	if (rc == RFL_OK && !row->precision && parts.precision[0])
+		rc = set(l, &row->precision, parts.precision, err);
+	if (rc == RFL_OK && !row->mode && parts.mode[0])
+		rc = set(l, &row->mode, parts.mode, err);
+	if (row->batch < 0)
+		row->batch = parts.batch;
+	if (row->repeat < 0)
+		row->repeat = parts.run;
+	return rc;
+}
+
+static enum rfl_rc take_env(const char *path, struct rfl_ledger *l, struct rfl_ledger_row *row,
+			    struct rfl_err *err)
+{
+	char env[49];
+	enum rfl_rc rc = rfl_label_env(row->env, row->label, row->model,
+				       row->backend ? row->backend : "", env, err);
+
+	if (rc != RFL_OK) {
+		rfl_err_prefix(err, "%s:%zu", path, row->line);
+		if (err)
+			err->rc = RFL_EFORMAT;
+		return RFL_EFORMAT;
+	}
+	return env[0] ? set(l, &row->env, env, err) : RFL_OK;
+}
+
+static void derive(struct rfl_ledger_row *row)
+{
+	double batch = row->batch > 0 ? (double)row->batch : (double)NAN;
+	double iters = row->iters > 0 ? (double)row->iters : (double)NAN;
+	double step = 1000 * row->wall_s / iters;
+
+	if (isnan(step))
+		step = isnan(row->step_ms_mean) ? row->step_ms_median : row->step_ms_mean;
+	if (isnan(row->samples_per_s) && step > 0)
+		row->samples_per_s = 1000 * batch / step;
+	if (isnan(row->step_ms_mean) && row->samples_per_s > 0)
+		row->step_ms_mean = 1000 * batch / row->samples_per_s;
+}
+
+static enum rfl_rc untold(const char *path, const struct rfl_ledger_row *row, const char *what,
+			  struct rfl_err *err)
+{
+	return rfl_fail(err, RFL_EFORMAT, 0,
+			"%s:%zu: neither a column nor the label '%.100s' tells the %s; add --map "
+			"%s=COLUMN or --map '%s=\"constant\"'",
+			path, row->line, row->label ? row->label : "", what, what, what);
+}
+
+static enum rfl_rc check_told(const char *path, const struct rfl_ledger_row *row,
+			      struct rfl_err *err)
+{
+	if (!row->model)
+		return untold(path, row, "model", err);
+	if (!row->precision)
+		return untold(path, row, "precision", err);
+	if (row->batch < 1)
+		return untold(path, row, "batch", err);
+	if (!row->env)
+		return untold(path, row, "env", err);
+	return RFL_OK;
+}
+
+/* Fill in what follows from the rest of a row: other programs' words for models, precisions and
+ * status, the parts of its label, rates from times and back.
+ * @param status  the table has a column for it */
+static enum rfl_rc settle(const char *path, struct rfl_ledger *l, struct rfl_ledger_row *row,
+			  const struct rfl_ledger_metric *metric, bool status, struct rfl_err *err)
+{
+	enum rfl_rc rc = name_model(l, row, err);
+
+	if (rc == RFL_OK)
+		rc = translate(l, &row->precision, precisions, RFL_ARRAY_LEN(precisions), err);
+	if (rc == RFL_OK)
+		rc = translate(l, &row->layout, layouts, RFL_ARRAY_LEN(layouts), err);
+	if (rc == RFL_OK)
+		rc = translate(l, &row->status, statuses, RFL_ARRAY_LEN(statuses), err);
+	if (rc == RFL_OK)
+		rc = translate(l, &row->backend, NULL, 0, err);
+	if (rc == RFL_OK)
+		rc = take_label(l, row, err);
+	if (rc == RFL_OK)
+		rc = take_env(path, l, row, err);
+	if (rc != RFL_OK)
+		return rc;
+	derive(row);
+	if (!status && !isnan(rfl_ledger_metric_value(metric, row)))
+		rc = set(l, &row->status, "ok", err);
+	else if (!row->status)
+		rc = set(l, &row->status, "unknown", err);
+	return rc == RFL_OK ? check_told(path, row, err) : rc;
+}
+
 /* --- reading --------------------------------------------------------------------------------- */
+
+/* What a table is read for; the parameters of rfl_foreign_read(). */
+struct reading {
+	const struct rfl_column_map *map;
+	const struct rfl_ledger_metric *metric;
+	bool roofs;
+	const bool *wanted;
+	struct rfl_buf *notes;
+};
 
 /* "file: read as ...: model=arch batch=batch_size env=\"mac_mps\"". */
 static void note_sources(const struct rfl_csv *csv, const struct rfl_ledger_source from[],
@@ -245,7 +446,7 @@ static void note_sources(const struct rfl_csv *csv, const struct rfl_ledger_sour
 
 	rfl_buf_printf(notes, "%s: not a ledger of this program; taken are ", rfl_csv_path(csv));
 	for (size_t i = 0; i < RFL_LEDGER_NCOLUMNS; i++) {
-		const char *name = rfl_ledger_column_name(i);
+		const char *name = rfl_ledger_fields[i].name;
 
 		if (from[i].column < 0 && !from[i].text)
 			continue;
@@ -263,113 +464,67 @@ static void note_sources(const struct rfl_csv *csv, const struct rfl_ledger_sour
 	rfl_buf_putc(notes, '\n');
 }
 
-/* Pass the rows on to a caller that does not keep them whole. */
-static enum rfl_rc hand_over(struct rfl_ledger *to, struct rfl_err *err)
-{
-	return to->take ? to->take(to, err) : RFL_OK;
-}
-
-/* One that was cut down to a few columns may lack the rate, which follows from others then. */
-static enum rfl_rc read_ours(struct rfl_csv *csv, const struct rfl_column_map *map,
-			     const bool wanted[], struct rfl_ledger *to, struct rfl_err *err)
+/* Rows batch by batch, each handed over to a caller that does not keep them.
+ * @param ours  as they are, but for a rate that a file cut down to a few columns lacks */
+static enum rfl_rc read_batches(struct rfl_csv *csv, const struct reading *r,
+				const struct rfl_ledger_source from[RFL_LEDGER_NCOLUMNS], bool ours,
+				struct rfl_ledger *to, struct rfl_err *err)
 {
 	const bool cut = rfl_csv_find(csv, "samples_per_s") < 0;
-	struct rfl_ledger_source from[RFL_LEDGER_NCOLUMNS];
 	bool more = true;
-	enum rfl_rc rc;
+	enum rfl_rc rc = RFL_OK;
 
-	for (size_t i = 0; i < RFL_LEDGER_NCOLUMNS; i++) {
-		from[i] = (struct rfl_ledger_source){ .column = -1 };
-		if (wanted[i] || cut)
-			from[i].column = rfl_csv_find(csv, rfl_ledger_column_name(i));
-	}
-	rc = map ? rfl_column_map_bind(map, csv, from, err) : RFL_OK;
 	while (rc == RFL_OK && more) {
+		struct rfl_err why = RFL_ERR_INIT;
 		const size_t first = to->nrows;
 
-		rc = rfl_ledger_read(csv, from, to, &more, err);
-		for (size_t i = first; i < to->nrows && cut && rc == RFL_OK; i++)
-			rfl_foreign__derive(&to->rows[i]);
-		if (rc == RFL_OK)
-			rc = hand_over(to, err);
+		rc = rfl_ledger__read(csv, from, to, &more, &why);
+		if (rc != RFL_OK)
+			return rfl_fail(err, rc, why.native,
+					rc == RFL_EFORMAT && !ours
+						? "%s; if the column means something else, use "
+						  "--map 'NAME=\"\"', with the ledger's name for it"
+						: "%s",
+					why.msg);
+		for (size_t i = first; i < to->nrows && rc == RFL_OK; i++)
+			if (!ours)
+				rc = settle(rfl_csv_path(csv), to, &to->rows[i], r->metric,
+					    is_told(from, RFL_LEDGER_AT_status), err);
+			else if (cut)
+				derive(&to->rows[i]);
+		if (rc == RFL_OK && to->take)
+			rc = to->take(to, err);
 	}
 	return rc;
 }
 
-/* Some rows of a table, in our words. */
-static enum rfl_rc read_batch(struct rfl_csv *csv,
-			      const struct rfl_ledger_source from[RFL_LEDGER_NCOLUMNS],
-			      const struct rfl_ledger_metric *metric, struct rfl_ledger *to,
-			      bool *more, struct rfl_err *err)
+static enum rfl_rc read_table(struct rfl_csv *csv, struct rfl_ledger *to, void *ctx,
+			      struct rfl_err *err)
 {
-	struct rfl_err why = RFL_ERR_INIT;
-	size_t first = to->nrows;
-	enum rfl_rc rc = rfl_ledger_read(csv, from, to, more, &why);
-
-	if (rc == RFL_EFORMAT)
-		return rfl_fail(err, rc, 0,
-				"%s; if the column means something else, use --map 'NAME=\"\"', "
-				"with the ledger's name for it",
-				why.msg);
-	if (rc != RFL_OK)
-		return rfl_fail(err, rc, why.native, "%s", why.msg);
-	for (size_t i = first; i < to->nrows && rc == RFL_OK; i++)
-		rc = rfl_foreign__settle(rfl_csv_path(csv), to, i, metric,
-					 is_told(from, RFL_LEDGER_AT_status), err);
-	return rc == RFL_OK ? hand_over(to, err) : rc;
-}
-
-static enum rfl_rc read_others(struct rfl_csv *csv, const struct rfl_column_map *map,
-			       const struct rfl_ledger_metric *metric, bool roofs,
-			       struct rfl_ledger *to, struct rfl_buf *notes, struct rfl_err *err)
-{
+	const bool ours = rfl_foreign_is_ours(csv), cut = rfl_csv_find(csv, "samples_per_s") < 0;
 	struct rfl_ledger_source from[RFL_LEDGER_NCOLUMNS];
-	bool more = true;
-	enum rfl_rc rc;
+	const struct reading *r = ctx;
+	enum rfl_rc rc = RFL_OK;
 
-	take_known_names(csv, from);
-	rc = map ? rfl_column_map_bind(map, csv, from, err) : check_kind(csv, err);
+	if (ours)
+		for (size_t i = 0; i < RFL_LEDGER_NCOLUMNS; i++)
+			from[i] = (struct rfl_ledger_source){
+				.column = r->wanted[i] || cut
+						  ? rfl_csv_find(csv, rfl_ledger_fields[i].name)
+						  : -1
+			};
+	else
+		take_known_names(csv, from);
+	if (r->map)
+		rc = rfl_column_map__bind(r->map, csv, from, err);
+	else if (!ours)
+		rc = check_kind(csv, err);
+	if (rc == RFL_OK && !ours)
+		rc = check_needed(csv, from, r->metric, r->roofs, err);
 	if (rc == RFL_OK)
-		rc = check_needed(csv, from, metric, roofs, err);
-	while (rc == RFL_OK && more)
-		rc = read_batch(csv, from, metric, to, &more, err);
-	if (rc == RFL_OK)
-		note_sources(csv, from, notes);
-	return rc;
-}
-
-enum rfl_rc rfl_foreign_read_table(struct rfl_csv *csv, const struct rfl_column_map *map,
-				   const struct rfl_ledger_metric *metric, bool roofs,
-				   const bool wanted[RFL_LEDGER_NCOLUMNS], struct rfl_ledger *to,
-				   struct rfl_buf *notes, struct rfl_err *err)
-{
-	if (rfl_foreign_is_ours(csv))
-		return read_ours(csv, map, wanted, to, err);
-	return read_others(csv, map, metric, roofs, to, notes, err);
-}
-
-/* A ledger of ours that a power cut tore is read without the torn rows, as everywhere.
- * @param why  what is in the way of reading it as it is */
-static enum rfl_rc read_whole_rows(const char *path, const struct rfl_err *why,
-				   const struct rfl_column_map *map,
-				   const bool wanted[RFL_LEDGER_NCOLUMNS], struct rfl_ledger *to,
-				   struct rfl_err *err)
-{
-	struct rfl_csv *csv = NULL;
-	struct rfl_buf text;
-	uint64_t hash;
-	enum rfl_rc rc;
-
-	rfl_buf_init(&text, RFL_LEDGER__BYTES_MAX);
-	rc = rfl_ledger__open_whole(path, why, &text, &hash, &csv, err);
-	if (rc == RFL_OK)
-		rc = read_ours(csv, map, wanted, to, err);
-	if (rc == RFL_OK)
-		to->torn = true;
-	if (rc == RFL_OK && to->hashed)
-		rfl_hash64_text(hash, to->hash);
-	rfl_csv_close(csv);
-	rfl_buf_fini(&text);
+		rc = read_batches(csv, r, from, ours, to, err);
+	if (rc == RFL_OK && !ours)
+		note_sources(csv, from, r->notes);
 	return rc;
 }
 
@@ -378,27 +533,9 @@ enum rfl_rc rfl_foreign_read(const char *path, const struct rfl_column_map *map,
 			     const bool wanted[RFL_LEDGER_NCOLUMNS], struct rfl_ledger *to,
 			     struct rfl_buf *notes, struct rfl_err *err)
 {
-	struct rfl_err why = RFL_ERR_INIT;
-	struct rfl_csv *csv = NULL;
-	size_t before = to->nrows;
-	enum rfl_rc rc;
-	int lock = -1;
+	struct reading r = {
+		.map = map, .metric = metric, .roofs = roofs, .wanted = wanted, .notes = notes
+	};
 
-	rc = rfl_file_lock_shared(path, &lock, &why); /* an append is over, or has not begun */
-	if (rc == RFL_OK)
-		rc = rfl_csv_open(path, &csv, &why);
-	if (rc == RFL_OK)
-		rc = rfl_foreign_read_table(csv, map, metric, roofs, wanted, to, notes, &why);
-	if (rc == RFL_EFORMAT && csv && rfl_foreign_is_ours(csv)) {
-		to->nrows = before; /* the texts of the others stay in its arena */
-		if (to->again)
-			to->again(to);
-		rc = read_whole_rows(path, &why, map, wanted, to, err);
-	} else if (rc != RFL_OK) {
-		rc = rfl_fail(err, rc, why.native, "%s", why.msg);
-	}
-	rfl_csv_close(csv);
-	if (lock >= 0)
-		(void)!rfl_file_unlock(lock, path, NULL); /* nothing was written */
-	return rc;
+	return rfl_ledger__read_file(path, read_table, &r, to, err);
 }

@@ -10,10 +10,6 @@
 
 #include "base/err.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** What was brought, and what was there already. */
 struct rfl_merge {
 	size_t folders;            /**< that have a ledger */
@@ -42,7 +38,4 @@ enum rfl_rc rfl_merge_folders(const char *dir, char ***ret, size_t *n,
 			      struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_merge_folders_free(char **folders);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

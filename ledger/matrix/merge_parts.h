@@ -6,10 +6,6 @@
 
 #include "ledger/matrix/merge.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** A set of texts, its own; sorted before it is asked. */
 struct rfl_merge__ids {
 	char **items;
@@ -48,7 +44,4 @@ enum rfl_rc rfl_merge__is_there(const char *path, bool *ret, struct rfl_err *err
 enum rfl_rc rfl_merge__unreadable(const char *path, struct rfl_err *err);
 enum rfl_rc rfl_merge__no_memory(const char *path, struct rfl_err *err);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

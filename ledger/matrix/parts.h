@@ -10,10 +10,6 @@
 #include "base/where.h"
 #include "ledger/matrix.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct rfl_matrix__names {
 	size_t n; /**< 0: not given */
 	const char **items;
@@ -100,7 +96,4 @@ enum rfl_rc rfl_matrix__build(struct rfl_matrix__file *f, struct rfl_matrix *m,
 
 enum rfl_rc rfl_matrix__no_memory(const char *path, struct rfl_err *err);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

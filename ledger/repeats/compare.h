@@ -7,10 +7,6 @@
 
 #include "ledger/repeats.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum rfl_speed_verdict {
 	RFL_SPEED_SAME,
 	RFL_SPEED_FASTER, /**< B is */
@@ -74,7 +70,4 @@ enum rfl_rc rfl_comparison_table(const struct rfl_comparison *c, enum rfl_format
 				 const char *const names[2], const char *lines, struct rfl_buf *out,
 				 struct rfl_err *err) RFL_WARN_UNUSED;
 
-#ifdef __cplusplus
-}
-#endif
 #endif

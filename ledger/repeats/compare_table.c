@@ -82,7 +82,7 @@ static void choose_columns(const struct rfl_comparison *c, struct layout *l)
 		l->columns[l->ncolumns++] = (struct rfl_column){
 			.key = f->name,
 			.title = f->title,
-			.kind = rfl_ledger_column_kind(f->column) == RFL_LEDGER_INT
+			.kind = rfl_ledger_fields[f->column].kind == RFL_FIELD_INT
 					? RFL_COLUMN_INT
 					: RFL_COLUMN_TEXT,
 		};
@@ -115,8 +115,9 @@ static void put_difference(const struct rfl_compared *p, const struct rfl_fact *
 {
 	char x[RFL_NUM_MAX], y[RFL_NUM_MAX];
 
-	rfl_buf_printf(out, "%s %s -> %s", f->name, rfl_ledger_field(p->a->row, f->column, x),
-		       rfl_ledger_field(p->b->row, f->column, y));
+	rfl_buf_printf(out, "%s %s -> %s", f->name,
+		       rfl_field_write(&rfl_ledger_fields[f->column], p->a->row, x),
+		       rfl_field_write(&rfl_ledger_fields[f->column], p->b->row, y));
 }
 
 static void put_differences(struct rfl_table *t, const struct rfl_compared *p)
@@ -200,10 +201,12 @@ static void put_row(struct rfl_table *t, const struct rfl_comparison *c, const s
 
 		if (!rfl_fact_known(f, row))
 			rfl_table_null(t);
-		else if (rfl_ledger_column_kind(f->column) == RFL_LEDGER_INT)
-			rfl_table_int(t, (int64_t)rfl_ledger_real(row, f->column));
+		else if (rfl_ledger_fields[f->column].kind == RFL_FIELD_INT)
+			rfl_table_int(
+				t, (int64_t)rfl_field_number(&rfl_ledger_fields[f->column], row));
 		else
-			rfl_table_text(t, rfl_ledger_field(row, f->column, number));
+			rfl_table_text(t,
+				       rfl_field_write(&rfl_ledger_fields[f->column], row, number));
 	}
 	if (!l->people) {
 		rfl_table_text(t, p->a ? p->a->row->env : NULL);

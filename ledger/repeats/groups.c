@@ -272,14 +272,15 @@ static enum rfl_rc check_filter(const struct builder *b, enum rfl_ledger_at colu
 		size_t i = 0;
 
 		while (i < likes->n &&
-		       strcmp(rfl_ledger_field(likes->rows[i], column, number), list[k]) != 0)
+		       strcmp(rfl_field_write(&rfl_ledger_fields[column], likes->rows[i], number),
+			      list[k]) != 0)
 			i++;
 		if (i < likes->n)
 			continue;
 		rfl_buf_init(&there, 1 << 16);
 		rfl_repeats__list_values(b->runs, column, list[k], &there);
 		(void)rfl_fail(err, RFL_ENOTFOUND, 0, "%s: no run has %s '%s' (known: %s",
-			       b->runs->files[0].path, rfl_ledger_column_name(column), list[k],
+			       b->runs->files[0].path, rfl_ledger_fields[column].name, list[k],
 			       rfl_buf_str(&there));
 		rfl_buf_fini(&there);
 		return RFL_ENOTFOUND;

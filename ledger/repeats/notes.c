@@ -56,8 +56,8 @@ static void put_difference(const struct rfl_ledger_row *a, const struct rfl_ledg
 		return;
 	}
 	rfl_buf_printf(out, "%s '%s' and '%s'", rfl_facts[i].name,
-		       rfl_ledger_field(a, rfl_facts[i].column, x),
-		       rfl_ledger_field(b, rfl_facts[i].column, y));
+		       rfl_field_write(&rfl_ledger_fields[rfl_facts[i].column], a, x),
+		       rfl_field_write(&rfl_ledger_fields[rfl_facts[i].column], b, y));
 }
 
 void rfl_repeats__note_mixed(struct rfl_repeats__notes *n, const struct rfl_run *a,
@@ -143,7 +143,8 @@ void rfl_repeats__list_values(const struct rfl_runs *runs, enum rfl_ledger_at co
 	size_t n = 0;
 
 	for (size_t i = 0; i < runs->likes.n && n < VALUES_MOST; i++) {
-		const char *text = rfl_ledger_field(runs->likes.rows[i], column, number);
+		const char *text =
+			rfl_field_write(&rfl_ledger_fields[column], runs->likes.rows[i], number);
 		size_t k = 0;
 
 		while (k < n && strcmp(seen[k], text) != 0)

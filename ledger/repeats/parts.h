@@ -6,10 +6,6 @@
 
 #include "ledger/repeats.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* ---- several processes (repeats/scale.c) ---- */
 
 /** Set the efficiency of all configurations, and note those that have nothing beside them. */
@@ -62,7 +58,4 @@ enum rfl_rc rfl_repeats__describe(struct rfl_repeats_config *c, struct rfl_repea
 /* Sort the configurations. */
 enum rfl_rc rfl_repeats__order(struct rfl_repeats *r, struct rfl_err *err) RFL_WARN_UNUSED;
 
-#ifdef __cplusplus
-}
-#endif
 #endif

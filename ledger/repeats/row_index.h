@@ -12,10 +12,6 @@
 #include "base/err.h"
 #include "ledger/ledger.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct rfl_row_index {
 	uint64_t (*hash)(const void *row); /**< equal for rows that are alike */
 	bool (*alike)(const void *a, const void *b);
@@ -36,7 +32,4 @@ size_t rfl_row_index_find(const struct rfl_row_index *ix, const void *row);
 enum rfl_rc rfl_row_index_put(struct rfl_row_index *ix, const void *row, size_t *ret,
 			      struct rfl_err *err) RFL_WARN_UNUSED;
 
-#ifdef __cplusplus
-}
-#endif
 #endif

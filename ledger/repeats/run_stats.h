@@ -13,10 +13,6 @@
 #include "base/err.h"
 #include "base/stats.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* Limits of the flags and statistics; docs/run.md explains them. */
 #define RFL_RUN_UNSTABLE_IQR 0.05 /* of the median */
 #define RFL_RUN_DRIFT_LIMIT  0.03
@@ -83,7 +79,4 @@ struct rfl_run_signs {
 char *rfl_run_flags(const struct rfl_run_stats *stats, const struct rfl_run_signs *signs,
 		    char out[RFL_RUN_FLAGS_MAX]);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -67,10 +67,10 @@ static void put_fact(struct rfl_table *t, const struct rfl_fact *f,
 
 	if (!rfl_fact_known(f, row))
 		rfl_table_null(t);
-	else if (rfl_ledger_column_kind(f->column) == RFL_LEDGER_INT)
-		rfl_table_int(t, (int64_t)rfl_ledger_real(row, f->column));
+	else if (rfl_ledger_fields[f->column].kind == RFL_FIELD_INT)
+		rfl_table_int(t, (int64_t)rfl_field_number(&rfl_ledger_fields[f->column], row));
 	else
-		rfl_table_text(t, rfl_ledger_field(row, f->column, number));
+		rfl_table_text(t, rfl_field_write(&rfl_ledger_fields[f->column], row, number));
 }
 
 /* "spread > 5 % drift; 2 of 3 runs loader_bound; 1 failed" */
@@ -179,7 +179,7 @@ static struct rfl_column fact_column(const struct rfl_fact *f)
 {
 	return (struct rfl_column){ .key = f->name,
 				    .title = f->title,
-				    .kind = rfl_ledger_column_kind(f->column) == RFL_LEDGER_INT
+				    .kind = rfl_ledger_fields[f->column].kind == RFL_FIELD_INT
 						    ? RFL_COLUMN_INT
 						    : RFL_COLUMN_TEXT };
 }

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "ledger/foreign/column_map.h"
+#include "ledger/foreign/map_parts.h"
 
 static const char table[] = "a,b c,secs,mem,model,imgs/sec,t*2\n1,2,0.5,3,vgg16,60,7\n";
 
@@ -18,7 +18,7 @@ static void bind(const struct rfl_column_map *map)
 	FUZZ_ASSERT(rc == RFL_OK);
 	for (size_t i = 0; i < RFL_LEDGER_NCOLUMNS; i++)
 		from[i] = (struct rfl_ledger_source){ .column = -1 };
-	rc = rfl_column_map_bind(map, csv, from, &err);
+	rc = rfl_column_map__bind(map, csv, from, &err);
 	FUZZ_ASSERT((rc == RFL_OK) == (err.msg[0] == '\0'));
 	FUZZ_ASSERT(!strchr(err.msg, '\n'));
 	for (size_t i = 0; rc == RFL_OK && i < RFL_LEDGER_NCOLUMNS; i++) {

@@ -115,8 +115,8 @@ static void assert_mirrored(const char *csv, const char *mirror)
 		rest = strchr(line, '\n');
 		assert_non_null(rest);
 		assert_ok(rfl_json_loads(line, (size_t)(rest - line), mirror, &row, &err), &err);
-		for (size_t c = 0; c < rfl_ledger_column_count(); c++)
-			assert_non_null(json_object_get(row, rfl_ledger_column_name(c)));
+		for (size_t c = 0; c < RFL_LEDGER_NCOLUMNS; c++)
+			assert_non_null(json_object_get(row, rfl_ledger_fields[c].name));
 		assert_string_equal(json_string_value(json_object_get(row, "run_id")),
 				    l->rows[i].run_id);
 		if (l->rows[i].batch == -1)
@@ -435,7 +435,8 @@ static const char *write_older(void *dir, const char *name, int version, const c
 
 	rfl_buf_init(&header, 0);
 	rfl_buf_init(&row, 0);
-	for (size_t i = 0; (column = rfl_ledger_column_name(i)); i++) {
+	for (size_t i = 0; i < RFL_LEDGER_NCOLUMNS; i++) {
+		column = rfl_ledger_fields[i].name;
 		bool later = false;
 
 		for (size_t k = 0; without[k]; k++)

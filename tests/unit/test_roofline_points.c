@@ -26,16 +26,16 @@ static void saved_points_read_back(void **state)
 
 	assert_non_null(out);
 	p = &out->points[0];
-	assert_ok(rfl_point_set(&p->env, "lab_cpu", &err), &err);
-	assert_ok(rfl_point_set(&p->verdict, "a, \"b\"\nand c", &err), &err);
-	assert_ok(rfl_point_set(&p->variant, "optimizer adamw, workers 8", &err), &err);
+	assert_ok(rfl_field_set(&p->env, "lab_cpu", &err), &err);
+	assert_ok(rfl_field_set(&p->verdict, "a, \"b\"\nand c", &err), &err);
+	assert_ok(rfl_field_set(&p->variant, "optimizer adamw, workers 8", &err), &err);
 	p->batch = 16;
 	p->steps = 0;
 	p->ai = 0.1;
 	p->ai_lo = 1.0 / 3;
 	p->attained_gflops = 77.95;
 	p->headroom_s = -1e-300;
-	assert_ok(rfl_point_set(&out->points[1].env, "b", &err), &err);
+	assert_ok(rfl_field_set(&out->points[1].env, "b", &err), &err);
 
 	assert_ok(rfl_points_save(path, out, &err), &err);
 	assert_ok(rfl_points_load(path, &in, &err), &err);

@@ -49,7 +49,7 @@ static void scene_init(struct scene *s, double ai, double attained, double sprea
 		.dram = &s->levels[1].peak,
 		.step_compulsory_bytes = 1e9,
 	};
-	rfl_point_init(p);
+	rfl_fields_clear(rfl_point_fields, RFL_POINT_NCOLUMNS, p);
 	p->backend = (char *)(uintptr_t) "cpu";
 	p->precision = (char *)(uintptr_t) "fp32";
 	p->compute_key = (char *)(uintptr_t) "fp32.vector";

@@ -523,7 +523,7 @@ static void a_damaged_ledger_is_refused_first(void **state)
 
 	assert_ok(rfl_file_read(tmp_path(*state, "metrics.csv"), &text, &err), &err);
 	rfl_buf_puts(&text, "one,");
-	for (size_t i = 1; i + 1 < rfl_ledger_column_count(); i++)
+	for (size_t i = 1; i + 1 < RFL_LEDGER_NCOLUMNS; i++)
 		rfl_buf_putc(&text, ',');
 	rfl_buf_puts(&text, "1.0\n");
 	write_file(*state, "metrics.csv", rfl_buf_str(&text));

@@ -1,14 +1,10 @@
 /*
  * metric.h - the columns of the ledger that repeats are summarised and compared by.
  */
-#ifndef RFL_LEDGER_LEDGER_METRIC_H
-#define RFL_LEDGER_LEDGER_METRIC_H
+#ifndef RFL_LEDGER_METRIC_H
+#define RFL_LEDGER_METRIC_H
 
 #include "ledger/ledger.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 struct rfl_ledger_metric {
 	const char *name;  /**< "samples_per_s" */
@@ -30,7 +26,4 @@ extern const char *const rfl_ledger_speed_names[];
 /** NaN: not known. */
 double rfl_ledger_metric_value(const struct rfl_ledger_metric *m, const struct rfl_ledger_row *row);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

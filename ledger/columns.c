@@ -1,10 +1,32 @@
 /*
- * metric.c - which column a metric is.
+ * columns.c - the columns of the ledger, and the metrics that are made of them. What a row means is
+ * decided by whoever fills it (runner/run/row.c).
  */
-#include "ledger/file/metric.h"
+#include "ledger/ledger.h"
 
 #include <math.h>
-#include <stddef.h>
+
+#include "ledger/metric.h"
+
+#define COLUMN(kind, name, meaning) RFL_FIELD(kind, struct rfl_ledger_row, name, meaning),
+
+const struct rfl_field rfl_ledger_fields[RFL_LEDGER_NCOLUMNS] = { RFL_LEDGER_COLUMNS(COLUMN) };
+
+size_t rfl_ledger_column_find(const char *name)
+{
+	return rfl_fields_find(rfl_ledger_fields, RFL_LEDGER_NCOLUMNS, name);
+}
+
+void rfl_ledger_row_init(struct rfl_ledger_row *row)
+{
+	row->line = 0;
+	rfl_fields_clear(rfl_ledger_fields, RFL_LEDGER_NCOLUMNS, row);
+}
+
+void rfl_ledger_row_fini(struct rfl_ledger_row *row)
+{
+	rfl_fields_free(rfl_ledger_fields, RFL_LEDGER_NCOLUMNS, row);
+}
 
 /* clang-format off */
 /* X(name, title, column, instead, speed) */
@@ -40,7 +62,7 @@ const char *const rfl_ledger_speed_names[] = { SPEEDS(NAME) NULL };
 
 double rfl_ledger_metric_value(const struct rfl_ledger_metric *m, const struct rfl_ledger_row *row)
 {
-	double value = rfl_ledger_real(row, m->column);
+	double value = rfl_field_number(&rfl_ledger_fields[m->column], row);
 
-	return isnan(value) ? rfl_ledger_real(row, m->instead) : value;
+	return isnan(value) ? rfl_field_number(&rfl_ledger_fields[m->instead], row) : value;
 }

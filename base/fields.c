@@ -1,0 +1,175 @@
+/*
+ * fields.c - rows of CSV tables from and to structs, by the array that describes their columns.
+ */
+#include "base/fields.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+
+/* Powers of ten that are doubles: one operation with them rounds once. */
+static const double powers[] = { 1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+				 1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+				 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22 };
+
+static double shift(double value, int power)
+{
+	return power < 0 ? value / powers[-power] : value * powers[power];
+}
+
+void rfl_fields_clear(const struct rfl_field *fields, size_t n, void *row)
+{
+	for (const struct rfl_field *f = fields; f < fields + n; f++)
+		if (f->kind == RFL_FIELD_TEXT)
+			*rfl_field_text_at(f, row) = NULL;
+		else if (f->kind == RFL_FIELD_INT)
+			*rfl_field_int_at(f, row) = RFL_UNKNOWN;
+		else
+			*rfl_field_real_at(f, row) = (double)NAN;
+}
+
+void rfl_fields_free(const struct rfl_field *fields, size_t n, void *row)
+{
+	for (const struct rfl_field *f = fields; f < fields + n; f++)
+		if (f->kind == RFL_FIELD_TEXT) {
+			free(*rfl_field_text_at(f, row));
+			*rfl_field_text_at(f, row) = NULL;
+		}
+}
+
+enum rfl_rc rfl_field_set(char **field, const char *text, struct rfl_err *err)
+{
+	char *copy = text && *text ? strdup(text) : NULL;
+
+	if (text && *text && !copy)
+		return rfl_fail(err, RFL_ENOMEM, 0, "text of a table: out of memory");
+	free(*field);
+	*field = copy;
+	return RFL_OK;
+}
+
+size_t rfl_fields_find(const struct rfl_field *fields, size_t n, const char *name)
+{
+	size_t i = 0;
+
+	while (i < n && strcmp(fields[i].name, name) != 0)
+		i++;
+	return i;
+}
+
+bool rfl_field_known(const struct rfl_field *f, const void *row)
+{
+	if (f->kind == RFL_FIELD_INT)
+		return *rfl_field_int_at(f, row) != RFL_UNKNOWN;
+	if (f->kind == RFL_FIELD_REAL)
+		return !isnan(*rfl_field_real_at(f, row));
+	return *rfl_field_text_at(f, row) && **rfl_field_text_at(f, row);
+}
+
+bool rfl_field_same(const struct rfl_field *f, const void *a, const void *b)
+{
+	const char *x, *y;
+
+	if (f->kind == RFL_FIELD_INT)
+		return *rfl_field_int_at(f, a) == *rfl_field_int_at(f, b);
+	if (f->kind == RFL_FIELD_REAL)
+		return *rfl_field_real_at(f, a) == *rfl_field_real_at(f, b) ||
+		       (!rfl_field_known(f, a) && !rfl_field_known(f, b));
+	x = *rfl_field_text_at(f, a);
+	y = *rfl_field_text_at(f, b);
+	return x == y || strcmp(x ? x : "", y ? y : "") == 0;
+}
+
+double rfl_field_number(const struct rfl_field *f, const void *row)
+{
+	if (f->kind == RFL_FIELD_REAL)
+		return *rfl_field_real_at(f, row);
+	return f->kind == RFL_FIELD_INT && rfl_field_known(f, row)
+		       ? (double)*rfl_field_int_at(f, row)
+		       : (double)NAN;
+}
+
+/* --- writing --------------------------------------------------------------------------------- */
+
+const char *rfl_field_write(const struct rfl_field *f, const void *row, char number[RFL_NUM_MAX])
+{
+	const char *text = f->kind == RFL_FIELD_TEXT ? *rfl_field_text_at(f, row) : NULL;
+
+	number[0] = '\0';
+	if (f->kind == RFL_FIELD_REAL)
+		return rfl_num_exact(shift(*rfl_field_real_at(f, row), -f->power), number);
+	if (f->kind == RFL_FIELD_INT && rfl_field_known(f, row))
+		snprintf(number, RFL_NUM_MAX, "%" PRId64, *rfl_field_int_at(f, row));
+	return text ? text : number;
+}
+
+void rfl_fields_write_header(const struct rfl_field *fields, size_t n, struct rfl_buf *out)
+{
+	for (size_t i = 0; i < n; i++) {
+		rfl_csv_write_field(out, fields[i].name);
+		rfl_buf_putc(out, i + 1 < n ? ',' : '\n');
+	}
+}
+
+void rfl_fields_write(const struct rfl_field *fields, size_t n, const void *row,
+		      struct rfl_buf *out)
+{
+	char number[RFL_NUM_MAX];
+
+	for (size_t i = 0; i < n; i++) {
+		rfl_csv_write_field(out, rfl_field_write(&fields[i], row, number));
+		rfl_buf_putc(out, i + 1 < n ? ',' : '\n');
+	}
+}
+
+/* --- reading --------------------------------------------------------------------------------- */
+
+enum rfl_rc rfl_fields_bind(const struct rfl_field *fields, size_t n, const struct rfl_csv *csv,
+			    int *columns, struct rfl_err *err)
+{
+	enum rfl_rc rc = RFL_OK;
+
+	for (size_t i = 0; i < n && rc == RFL_OK; i++)
+		if (fields[i].needed)
+			rc = rfl_csv_need(csv, fields[i].name, &columns[i], err);
+		else
+			columns[i] = rfl_csv_find(csv, fields[i].name);
+	return rc;
+}
+
+enum rfl_rc rfl_field_read_number(const struct rfl_field *f, const struct rfl_csv *csv, int column,
+				  void *row, struct rfl_err *err)
+{
+	double *real = rfl_field_real_at(f, row);
+	enum rfl_rc rc;
+
+	if (f->kind == RFL_FIELD_INT)
+		return rfl_csv_int(csv, column, RFL_UNKNOWN, rfl_field_int_at(f, row), err);
+	rc = rfl_csv_double(csv, column, real, err);
+	if (rc == RFL_OK && f->power)
+		*real = shift(*real, f->power);
+	return rc;
+}
+
+enum rfl_rc rfl_fields_read(const struct rfl_field *fields, size_t n, const struct rfl_csv *csv,
+			    const int *columns, bool own, void *row, struct rfl_err *err)
+{
+	enum rfl_rc rc = RFL_OK;
+
+	for (size_t i = 0; i < n && rc == RFL_OK; i++) {
+		const struct rfl_field *f = &fields[i];
+		const char *text = rfl_csv_text(csv, columns[i]);
+
+		if (f->kind != RFL_FIELD_TEXT)
+			rc = rfl_field_read_number(f, csv, columns[i], row, err);
+		else if (own)
+			rc = rfl_field_set(rfl_field_text_at(f, row), text, err);
+		else
+			*rfl_field_text_at(f, row) = *text ? (char *)(uintptr_t)text : NULL;
+	}
+	return rc;
+}
