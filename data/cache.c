@@ -36,39 +36,35 @@ static enum rfl_rc read_all(int fd, uint8_t *to, size_t size, size_t *got)
 	return RFL_OK;
 }
 
-static enum rfl_rc read_open(struct rfl_file_bytes *b, int fd, const char *path,
-			     struct rfl_err *err)
-{
-	struct stat st;
-	size_t size;
-
-	if (fstat(fd, &st) != 0)
-		return rfl_fail(err, RFL_EIO, errno, "%s: %s", path, strerror(errno));
-	if (st.st_size > RFL_IMAGE_FILE_MAX)
-		return rfl_fail(err, RFL_EFORMAT, 0, "%s: larger than 256 MiB", path);
-	size = (size_t)st.st_size;
-	if (size > b->cap) {
-		free(b->data);
-		b->data = malloc(size);
-		b->cap = b->data ? size : 0;
-		if (!b->data)
-			return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
-	}
-	if (read_all(fd, b->data, size, &b->len))
-		return rfl_fail(err, RFL_EIO, errno, "%s: %s", path, strerror(errno));
-	return RFL_OK;
-}
-
 enum rfl_rc rfl_file_bytes_read(struct rfl_file_bytes *b, const char *path, struct rfl_err *err)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	enum rfl_rc rc;
+	enum rfl_rc rc = RFL_OK;
+	struct stat st;
 
 	b->len = 0;
-	if (fd < 0)
-		return rfl_fail(err, RFL_EIO, errno, "%s: %s", path, strerror(errno));
-	rc = read_open(b, fd, path, err);
-	close(fd);
+	if (fd < 0 || fstat(fd, &st) != 0) {
+		rc = rfl_fail(err, RFL_EIO, errno, "%s: %s", path, strerror(errno));
+		goto done;
+	}
+	if (st.st_size > RFL_IMAGE_FILE_MAX) {
+		rc = rfl_fail(err, RFL_EFORMAT, 0, "%s: larger than 256 MiB", path);
+		goto done;
+	}
+	if ((size_t)st.st_size > b->cap) {
+		free(b->data);
+		b->data = malloc((size_t)st.st_size);
+		b->cap = b->data ? (size_t)st.st_size : 0;
+		if (!b->data) {
+			rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
+			goto done;
+		}
+	}
+	if (read_all(fd, b->data, (size_t)st.st_size, &b->len))
+		rc = rfl_fail(err, RFL_EIO, errno, "%s: %s", path, strerror(errno));
+done:
+	if (fd >= 0)
+		close(fd);
 	return rc;
 }
 
@@ -102,53 +98,25 @@ const uint8_t *rfl_cache_files_at(const struct rfl_cache_files *c, size_t index,
 	return *len ? c->block + c->entries[index].at : NULL;
 }
 
-/* Sizes of all files; what is no readable image file by its size has none. @return their sum */
-static size_t measure(struct rfl_cache_files *c)
-{
-	size_t total = 0;
-
-	for (size_t i = 0; i < c->n; i++) {
-		char path[4096];
-		struct stat st;
-
-		c->entries[i].at = total;
-		if (rfl_dataset_path(c->set, i, path, sizeof(path), NULL) || stat(path, &st) != 0 ||
-		    st.st_size > RFL_IMAGE_FILE_MAX || st.st_size < 0)
-			continue;
-		c->entries[i].size = (size_t)st.st_size;
-		total += c->entries[i].size;
-	}
-	return total;
-}
-
-/* One file into its place. One that has become shorter, or cannot be read, is not kept. */
-static void fill_one(struct rfl_cache_files *c, size_t i)
-{
-	struct entry *e = &c->entries[i];
-	char path[4096];
-	size_t got = 0;
-	int fd;
-
-	if (e->size == 0)
-		return;
-	if (rfl_dataset_path(c->set, i, path, sizeof(path), NULL)) {
-		e->size = 0;
-		return;
-	}
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0 || read_all(fd, c->block + e->at, e->size, &got) || got < e->size)
-		e->size = 0;
-	if (fd >= 0)
-		close(fd);
-}
-
+/* Files into their places. One that has become shorter, or cannot be read, is not kept. */
 static void *reader_main(void *arg)
 {
 	struct rfl_cache_files *c = arg;
 	size_t i;
 
-	while ((i = atomic_fetch_add(&c->next, 1)) < c->n)
-		fill_one(c, i);
+	while ((i = atomic_fetch_add(&c->next, 1)) < c->n) {
+		struct entry *e = &c->entries[i];
+		char path[4096];
+		size_t got = 0;
+		int fd = -1;
+
+		if (e->size > 0 && rfl_dataset_path(c->set, i, path, sizeof(path), NULL) == RFL_OK)
+			fd = open(path, O_RDONLY | O_CLOEXEC);
+		if (fd < 0 || read_all(fd, c->block + e->at, e->size, &got) || got < e->size)
+			e->size = 0;
+		if (fd >= 0)
+			close(fd);
+	}
 	return NULL;
 }
 
@@ -165,26 +133,18 @@ static void fill(struct rfl_cache_files *c, int readers)
 		pthread_join(threads[--n], NULL);
 }
 
-/* What may be kept: the caller's bound, and never more than is free. */
-static enum rfl_rc bound(int64_t most, int64_t *ret, struct rfl_err *err)
+/* Do the files fit the caller's bound, and what is free? */
+static enum rfl_rc check_size(const struct rfl_cache_files *c, size_t total, int64_t most,
+			      struct rfl_err *err)
 {
+	char need[RFL_NUM_MAX], have[RFL_NUM_MAX];
 	int64_t available;
 	enum rfl_rc rc = rfl_data__room(&available, err);
 
 	if (rc)
 		return rc;
-	*ret = most > 0 && most < available ? most : available;
-	return RFL_OK;
-}
-
-static enum rfl_rc check_size(const struct rfl_cache_files *c, size_t total, int64_t most,
-			      struct rfl_err *err)
-{
-	char need[RFL_NUM_MAX], have[RFL_NUM_MAX];
-	enum rfl_rc rc = bound(most, &most, err);
-
-	if (rc)
-		return rc;
+	if (most <= 0 || most > available)
+		most = available;
 	if (total <= (uint64_t)most)
 		return RFL_OK;
 	rfl_num_bytes((double)total, need, sizeof(need));
@@ -200,29 +160,40 @@ enum rfl_rc rfl_cache_files_new(const struct rfl_dataset *set, int64_t most, int
 {
 	struct rfl_cache_files *c = calloc(1, sizeof(*c));
 	enum rfl_rc rc = RFL_OK;
-	size_t total;
+	size_t total = 0;
 
 	if (c)
 		c->entries = rfl_alloc_array(set->nimages, sizeof(*c->entries));
 	if (!c || !c->entries) {
-		rfl_cache_files_free(c);
-		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", set->dir);
+		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", set->dir);
+		goto done;
 	}
 	c->n = set->nimages;
 	c->set = set;
-	total = measure(c);
-	rc = check_size(c, total, most, err);
-	if (rc == RFL_OK) {
-		c->block = malloc(total > 0 ? total : 1);
-		if (!c->block)
-			rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: cache of %zu bytes: out of memory",
-				      set->dir, total);
+	for (size_t i = 0; i < c->n; i++) {
+		char path[4096];
+		struct stat st;
+
+		c->entries[i].at = total;
+		if (rfl_dataset_path(set, i, path, sizeof(path), NULL) || stat(path, &st) != 0 ||
+		    st.st_size > RFL_IMAGE_FILE_MAX || st.st_size < 0)
+			continue; /* no readable image file by its size: not kept */
+		c->entries[i].size = (size_t)st.st_size;
+		total += c->entries[i].size;
 	}
-	if (rc) {
-		rfl_cache_files_free(c);
-		return rc;
+	rc = check_size(c, total, most, err);
+	if (rc)
+		goto done;
+	c->block = malloc(total > 0 ? total : 1);
+	if (!c->block) {
+		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: cache of %zu bytes: out of memory", set->dir,
+			      total);
+		goto done;
 	}
 	fill(c, readers);
 	*ret = c;
-	return RFL_OK;
+	c = NULL;
+done:
+	rfl_cache_files_free(c);
+	return rc;
 }

@@ -184,7 +184,7 @@ static bool is_named_train(const char *dir)
 
 enum rfl_rc rfl_data_detect(const char *dir, enum rfl_data_kind *ret, struct rfl_err *err)
 {
-	struct rfl_mnist_files files;
+	struct rfl_record_files files;
 	char path[4096];
 
 	if (rfl_file_exists(dir))
@@ -195,7 +195,7 @@ enum rfl_rc rfl_data_detect(const char *dir, enum rfl_data_kind *ret, struct rfl
 		return rfl_fail(err, RFL_EINVAL, 0,
 				"%s: there is no such folder (docs/data.md says what one holds)",
 				dir);
-	if (rfl_cifar10_find(dir, path, sizeof(path))) {
+	if (rfl_cifar10_find(dir, &files)) {
 		*ret = RFL_DATA_CIFAR10;
 		return RFL_OK;
 	}

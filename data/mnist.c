@@ -115,8 +115,8 @@ static enum rfl_rc read_values(gzFile file, const char *path, int64_t header, in
 	return rfl_buf_check(out, path, err);
 }
 
-/* Behind the last value: nothing more, and of a gzipped file its checksum, which zlib looks at when
- * it is asked for what follows. zlib leaves out what lies behind a gzipped file, as gzip does. */
+/* Past the last value: nothing more, and the checksum of a gzipped file, which zlib checks when it
+ * is asked for what follows. zlib ignores what follows a gzipped file, as gzip does. */
 static enum rfl_rc check_end(gzFile file, const char *path, int64_t total, struct rfl_err *err)
 {
 	uint8_t extra;
@@ -125,15 +125,16 @@ static enum rfl_rc check_end(gzFile file, const char *path, int64_t total, struc
 
 	if (why)
 		return rfl_fail(err, RFL_EFORMAT, 0,
-				"%s: %s behind the last of its %lld bytes: cut off or damaged; get "
+				"%s: %s after the last of its %lld bytes: cut off or damaged; get "
 				"it again",
 				path, why, (long long)total);
 	if (got == 0)
 		return RFL_OK;
-	return rfl_fail(err, RFL_EFORMAT, 0,
-			"%s: goes on behind the %lld bytes that its header announces: damaged; get "
-			"it again",
-			path, (long long)total);
+	return rfl_fail(
+		err, RFL_EFORMAT, 0,
+		"%s: continues after the %lld bytes that its header announces: damaged; get "
+		"it again",
+		path, (long long)total);
 }
 
 enum rfl_rc rfl_idx_read(const char *path, int ndim, struct rfl_idx *ret, struct rfl_buf *values,
@@ -181,7 +182,7 @@ static bool find_one(const char *dir, const char *what, int ndim, char *out, siz
 	return false;
 }
 
-bool rfl_mnist_find(const char *dir, struct rfl_mnist_files *ret)
+bool rfl_mnist_find(const char *dir, struct rfl_record_files *ret)
 {
 	static const char *const places[] = { "", "/raw", "/MNIST/raw" };
 
@@ -198,84 +199,52 @@ bool rfl_mnist_find(const char *dir, struct rfl_mnist_files *ret)
 	return false;
 }
 
-static enum rfl_rc check_counts(const struct rfl_mnist_files *files, const struct rfl_idx *images,
-				const struct rfl_idx *labels, struct rfl_err *err)
+enum rfl_rc rfl_mnist_read(const struct rfl_record_files *files, bool values,
+			   struct rfl_records *ret, struct rfl_err *err)
 {
-	if (images->dim[0] != labels->dim[0])
+	struct rfl_buf *pixel_block = &ret->blocks[0], *label_block = &ret->blocks[1];
+	struct rfl_idx images = { .ndim = 0 }, labels = { .ndim = 0 };
+	enum rfl_rc rc;
+
+	rfl_buf_init(pixel_block, (size_t)MAX_BYTES);
+	rfl_buf_init(label_block, (size_t)MAX_BYTES);
+	if (!rfl_file_exists(files->labels))
+		return rfl_fail(err, RFL_EINVAL, 0,
+				"%s is not there (nor with .gz); the images are in %s",
+				files->labels, files->images);
+	rc = rfl_idx_read(files->images, 3, &images, values ? pixel_block : NULL, err);
+	if (rc == RFL_OK)
+		rc = rfl_idx_read(files->labels, 1, &labels, values ? label_block : NULL, err);
+	if (rc)
+		return rc;
+	if (images.dim[0] != labels.dim[0])
 		return rfl_fail(err, RFL_EFORMAT, 0,
 				"%s: %lld images, but %s has %lld labels: the files do not belong "
 				"together",
-				files->images, (long long)images->dim[0], files->labels,
-				(long long)labels->dim[0]);
-	if (images->dim[1] > 4096 || images->dim[2] > 4096)
+				files->images, (long long)images.dim[0], files->labels,
+				(long long)labels.dim[0]);
+	if (images.dim[1] > 4096 || images.dim[2] > 4096)
 		return rfl_fail(err, RFL_EFORMAT, 0,
 				"%s: byte 8: images of %lld x %lld pixels: damaged; get it again",
-				files->images, (long long)images->dim[1],
-				(long long)images->dim[2]);
-	return RFL_OK;
-}
-
-static enum rfl_rc need_labels(const struct rfl_mnist_files *files, struct rfl_err *err)
-{
-	if (rfl_file_exists(files->labels))
-		return RFL_OK;
-	return rfl_fail(err, RFL_EINVAL, 0, "%s is not there (nor with .gz); the images are in %s",
-			files->labels, files->images);
-}
-
-enum rfl_rc rfl_mnist_check(const struct rfl_mnist_files *files, struct rfl_err *err)
-{
-	struct rfl_idx images, labels;
-	enum rfl_rc rc = need_labels(files, err);
-
-	if (rc == RFL_OK)
-		rc = rfl_idx_read(files->images, 3, &images, NULL, err);
-	if (rc == RFL_OK)
-		rc = rfl_idx_read(files->labels, 1, &labels, NULL, err);
-	return rc ? rc : check_counts(files, &images, &labels, err);
-}
-
-static enum rfl_rc check_labels(const char *path, const struct rfl_buf *labels, struct rfl_err *err)
-{
-	for (size_t i = 0; i < labels->len; i++) {
-		int label = (uint8_t)labels->data[i];
+				files->images, (long long)images.dim[1], (long long)images.dim[2]);
+	for (size_t i = 0; i < label_block->len; i++) {
+		const int label = (uint8_t)label_block->data[i];
 
 		if (label >= CLASSES)
 			return rfl_fail(err, RFL_EFORMAT, 0,
 					"%s: byte %zu: the label of image %zu is %d, not 0 to %d: "
 					"damaged, or not MNIST's labels; get it again",
-					path, 8 + i, i, label, CLASSES - 1);
+					files->labels, 8 + i, i, label, CLASSES - 1);
 	}
-	return RFL_OK;
-}
-
-enum rfl_rc rfl_mnist_read(const struct rfl_mnist_files *files, struct rfl_records *ret,
-			   struct rfl_err *err)
-{
-	struct rfl_idx images = { .ndim = 0 }, labels = { .ndim = 0 };
-	enum rfl_rc rc = need_labels(files, err);
-
-	rfl_buf_init(&ret->blocks[0], (size_t)MAX_BYTES);
-	rfl_buf_init(&ret->blocks[1], (size_t)MAX_BYTES);
-	if (rc == RFL_OK)
-		rc = rfl_idx_read(files->images, 3, &images, &ret->blocks[0], err);
-	if (rc == RFL_OK)
-		rc = rfl_idx_read(files->labels, 1, &labels, &ret->blocks[1], err);
-	if (rc == RFL_OK)
-		rc = check_counts(files, &images, &labels, err);
-	if (rc == RFL_OK)
-		rc = check_labels(files->labels, &ret->blocks[1], err);
-	if (rc)
-		return rc;
 	ret->n = (size_t)images.dim[0];
 	ret->channels = 1;
 	ret->height = (int)images.dim[1];
 	ret->width = (int)images.dim[2];
 	/* of the 60,000 training images; the numbers of PyTorch's MNIST example */
 	ret->scale = (struct rfl_pixel_scale){ .mean = { 0.1307F }, .std = { 0.3081F } };
-	ret->pixels = (const uint8_t *)ret->blocks[0].data;
+	ret->pixels = (const uint8_t *)pixel_block->data;
 	ret->pixels_step = (size_t)ret->height * (size_t)ret->width;
-	ret->labels = (const uint8_t *)ret->blocks[1].data;
+	ret->labels = (const uint8_t *)label_block->data;
 	ret->labels_step = 1;
 	return RFL_OK;
 }

@@ -1,6 +1,6 @@
 /*
- * records.h - inside data/: small images that lie in memory all together, and the files that they
- * come from: CIFAR-10's binary version and MNIST's idx files.
+ * records.h - inside data/: small images that are in memory all together, and the files that they
+ * come from: CIFAR-10's binary version, and MNIST's idx files, gzipped or not.
  */
 #ifndef RFL_DATA_RECORDS_H
 #define RFL_DATA_RECORDS_H
@@ -8,7 +8,7 @@
 #include "base/buf.h"
 #include "data/data.h"
 
-/** Images of one size, planes of channels behind each other, with a label each. */
+/** Images of one size, planes of channels one after the other, with a label each. */
 struct rfl_records {
 	size_t n;
 	int channels, height, width;
@@ -21,36 +21,28 @@ struct rfl_records {
 };
 void rfl_records_fini(struct rfl_records *r);
 
-/* ---- CIFAR-10: data_batch_1.bin to data_batch_5.bin, records of a label and 3 x 32 x 32 ---- */
-
-#define RFL_CIFAR10_RECORD 3073
-#define RFL_CIFAR10_FILES  5
-
-/** The folder at or under `dir` with CIFAR-10's files. False: there is none. */
-bool rfl_cifar10_find(const char *dir, char *out, size_t size);
-/** Are all files there, of whole records? @param dir  as found */
-enum rfl_rc rfl_cifar10_check(const char *dir, struct rfl_err *err) RFL_WARN_UNUSED;
-/** @param ret  zeroed; release with rfl_records_fini() in any case */
-enum rfl_rc rfl_cifar10_read(const char *dir, struct rfl_records *ret,
-			     struct rfl_err *err) RFL_WARN_UNUSED;
-/** Are these whole records with labels from 0 to 9? */
-enum rfl_rc rfl_cifar10_check_records(const char *name, const void *data, size_t len,
-				      struct rfl_err *err) RFL_WARN_UNUSED;
-
-/* ---- MNIST: idx files, gzipped or not ---- */
-
-struct rfl_mnist_files {
+/** Where a set lies. CIFAR-10: images is the folder of its files. */
+struct rfl_record_files {
 	char images[4096], labels[4096];
 };
 
-/** MNIST's training files in or under `dir`. False: there are no images. */
-bool rfl_mnist_find(const char *dir, struct rfl_mnist_files *ret);
-/** Are both files there, and do their headers fit each other? */
-enum rfl_rc rfl_mnist_check(const struct rfl_mnist_files *files,
-			    struct rfl_err *err) RFL_WARN_UNUSED;
-/** @param ret  zeroed; release with rfl_records_fini() in any case */
-enum rfl_rc rfl_mnist_read(const struct rfl_mnist_files *files, struct rfl_records *ret,
-			   struct rfl_err *err) RFL_WARN_UNUSED;
+/** The set's training files in or under `dir`. False: there are none. */
+bool rfl_cifar10_find(const char *dir, struct rfl_record_files *ret);
+bool rfl_mnist_find(const char *dir, struct rfl_record_files *ret);
+
+/**
+ * Check that all files are there and fit each other, and read them.
+ * @param values  false: only as far as n, channels, height and width need it
+ * @param ret     zeroed; release with rfl_records_fini() in any case
+ */
+enum rfl_rc rfl_cifar10_read(const struct rfl_record_files *files, bool values,
+			     struct rfl_records *ret, struct rfl_err *err) RFL_WARN_UNUSED;
+enum rfl_rc rfl_mnist_read(const struct rfl_record_files *files, bool values,
+			   struct rfl_records *ret, struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** Are these whole records of CIFAR-10 with labels from 0 to 9? */
+enum rfl_rc rfl_cifar10_check_records(const char *name, const void *data, size_t len,
+				      struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** Sizes of an idx file of unsigned bytes. */
 struct rfl_idx {

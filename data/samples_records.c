@@ -21,7 +21,7 @@ void rfl_records_fini(struct rfl_records *r)
 	rfl_buf_fini(&r->blocks[1]);
 }
 
-/* Where the image begins in what is cut out of its frame. */
+/* Where the image begins in the crop of its frame. */
 struct shift {
 	int x, y;
 	bool flip;
@@ -92,33 +92,26 @@ static const struct rfl_samples_ops records_ops = {
 
 /* ---- making it ---- */
 
-static enum rfl_rc wrong_size(const struct rfl_data_spec *spec, const struct rfl_data_shape *shape,
-			      int height, int width, struct rfl_err *err)
-{
-	char advice[64] = "take another network";
-
-	if (height == width)
-		snprintf(advice, sizeof(advice), "give --image-size %d, or another network",
-			 height);
-	return rfl_fail(err, RFL_EINVAL, 0,
-			"%s: %s images are %d x %d, but %s takes %lld x %lld; %s", spec->dir,
-			rfl_data_kind_names[spec->kind], height, width, shape->model,
-			(long long)shape->height, (long long)shape->width, advice);
-}
-
 static enum rfl_rc check_shape(const struct rfl_data_spec *spec, const struct rfl_data_shape *shape,
-			       int channels, int height, int width, struct rfl_err *err)
+			       const struct rfl_records *r, struct rfl_err *err)
 {
 	const char *what = rfl_data_kind_names[spec->kind];
+	char advice[64] = "take another network";
 
-	if (shape->channels != channels)
+	if (shape->channels != r->channels)
 		return rfl_fail(err, RFL_EINVAL, 0,
 				"%s: %s images have %d channel%s, but %s takes %lld; cifar_cnn is "
 				"a network for cifar10, mnist_cnn one for mnist",
-				spec->dir, what, channels, channels == 1 ? "" : "s", shape->model,
-				(long long)shape->channels);
-	if (shape->height > 0 && (shape->height != height || shape->width != width))
-		return wrong_size(spec, shape, height, width, err);
+				spec->dir, what, r->channels, r->channels == 1 ? "" : "s",
+				shape->model, (long long)shape->channels);
+	if (r->height == r->width)
+		snprintf(advice, sizeof(advice), "give --image-size %d, or another network",
+			 r->height);
+	if (shape->height > 0 && (shape->height != r->height || shape->width != r->width))
+		return rfl_fail(err, RFL_EINVAL, 0,
+				"%s: %s images are %d x %d, but %s takes %lld x %lld; %s",
+				spec->dir, what, r->height, r->width, shape->model,
+				(long long)shape->height, (long long)shape->width, advice);
 	if (shape->classes < 10)
 		return rfl_fail(err, RFL_EINVAL, 0,
 				"%s: %s has 10 classes, but %s has %lld outputs", spec->dir, what,
@@ -126,51 +119,35 @@ static enum rfl_rc check_shape(const struct rfl_data_spec *spec, const struct rf
 	return RFL_OK;
 }
 
-static enum rfl_rc not_found(const struct rfl_data_spec *spec, struct rfl_err *err)
+/* @param values  false: check the files' sizes or headers only */
+static enum rfl_rc read_records(const struct rfl_data_spec *spec,
+				const struct rfl_data_shape *shape, bool values,
+				struct rfl_records *ret, struct rfl_err *err)
 {
+	const bool cifar10 = spec->kind == RFL_DATA_CIFAR10;
+	struct rfl_record_files files;
 	enum rfl_data_kind found;
-	enum rfl_rc rc = rfl_data_detect(spec->dir, &found, err);
+	enum rfl_rc rc;
 
-	if (rc)
-		return rc;
-	return rfl_fail(err, RFL_EINVAL, 0, "%s: this is a folder of %s, not of %s", spec->dir,
-			rfl_data_kind_names[found], rfl_data_kind_names[spec->kind]);
+	if (!(cifar10 ? rfl_cifar10_find : rfl_mnist_find)(spec->dir, &files)) {
+		rc = rfl_data_detect(spec->dir, &found, err);
+		return rc ? rc
+			  : rfl_fail(err, RFL_EINVAL, 0, "%s: this is a folder of %s, not of %s",
+				     spec->dir, rfl_data_kind_names[found],
+				     rfl_data_kind_names[spec->kind]);
+	}
+	rc = (cifar10 ? rfl_cifar10_read : rfl_mnist_read)(&files, values, ret, err);
+	return rc ? rc : check_shape(spec, shape, ret, err);
 }
 
 enum rfl_rc rfl_samples_records_probe(const struct rfl_data_spec *spec,
 				      const struct rfl_data_shape *shape, struct rfl_err *err)
 {
-	struct rfl_mnist_files files;
-	char dir[4096];
-	struct rfl_idx images;
-	enum rfl_rc rc;
+	struct rfl_records r = { .n = 0 };
+	enum rfl_rc rc = read_records(spec, shape, false, &r, err);
 
-	if (spec->kind == RFL_DATA_CIFAR10) {
-		if (!rfl_cifar10_find(spec->dir, dir, sizeof(dir)))
-			return not_found(spec, err);
-		rc = rfl_cifar10_check(dir, err);
-		return rc ? rc : check_shape(spec, shape, 3, 32, 32, err);
-	}
-	if (!rfl_mnist_find(spec->dir, &files))
-		return not_found(spec, err);
-	rc = rfl_mnist_check(&files, err);
-	if (rc == RFL_OK)
-		rc = rfl_idx_read(files.images, 3, &images, NULL, err);
-	return rc ? rc : check_shape(spec, shape, 1, (int)images.dim[1], (int)images.dim[2], err);
-}
-
-static enum rfl_rc read_records(const struct rfl_data_spec *spec, struct rfl_records *ret,
-				struct rfl_err *err)
-{
-	struct rfl_mnist_files files;
-	char dir[4096];
-
-	if (spec->kind == RFL_DATA_CIFAR10)
-		return rfl_cifar10_find(spec->dir, dir, sizeof(dir))
-			       ? rfl_cifar10_read(dir, ret, err)
-			       : not_found(spec, err);
-	return rfl_mnist_find(spec->dir, &files) ? rfl_mnist_read(&files, ret, err)
-						 : not_found(spec, err);
+	rfl_records_fini(&r);
+	return rc;
 }
 
 enum rfl_rc rfl_samples_records(const struct rfl_data_spec *spec,
@@ -182,13 +159,11 @@ enum rfl_rc rfl_samples_records(const struct rfl_data_spec *spec,
 
 	if (!set)
 		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", spec->dir);
-	/* headers first: what does not fit the network need not be read, whatever it claims to hold
-	 */
+	/* headers first: what does not fit the network need not be read, whatever it claims to
+	 * hold */
 	rc = rfl_samples_records_probe(spec, shape, err);
 	if (rc == RFL_OK)
-		rc = read_records(spec, &set->r, err);
-	if (rc == RFL_OK)
-		rc = check_shape(spec, shape, set->r.channels, set->r.height, set->r.width, err);
+		rc = read_records(spec, shape, true, &set->r, err);
 	if (rc) {
 		records_free(&set->base);
 		return rc;

@@ -244,7 +244,7 @@ static void damaged_mnist_is_refused(void **state)
 	rfl_buf_fini(&b);
 	idx_images(&b, 12, 28);
 	rfl_buf_putc(&b, 'x');
-	check_mnist(*state, images, &b, "goes on behind the 9424 bytes that its header announces");
+	check_mnist(*state, images, &b, "continues after the 9424 bytes that its header announces");
 	b.data[2] = 9;
 	check_mnist(*state, images, &b, "byte 0: the magic number is 0x00000903, not 0x00000803");
 	b.data[2] = 8;
@@ -295,14 +295,14 @@ static void damaged_gzip_is_refused(void **state)
 	assert_ok(rfl_file_write(path, whole.data, whole.len, &err), &err);
 	assert_int_equal(try_open(RFL_DATA_MNIST, *state, "mnist_cnn", &err), RFL_EFORMAT);
 	assert_says(&err, "train-images-idx3-ubyte.gz: ");
-	/* cut behind the last value: the checksum is not all there */
+	/* cut after the last value: the checksum is not all there */
 	whole.data[whole.len - 6] ^= 0x20;
 	for (size_t cut = 1; cut <= 8; cut++) {
 		rfl_err_clear(&err);
 		assert_ok(rfl_file_write(path, whole.data, whole.len - cut, &err), &err);
 		assert_int_equal(try_open(RFL_DATA_MNIST, *state, "mnist_cnn", &err), RFL_EFORMAT);
 		assert_says(&err,
-			    "-ubyte.gz: unexpected end of file behind the last of its 9424 bytes");
+			    "-ubyte.gz: unexpected end of file after the last of its 9424 bytes");
 	}
 	/* what lies behind a gzipped file is no part of it */
 	rfl_buf_puts(&whole, "and so on");
