@@ -11,7 +11,6 @@
 #include "base/file.h"
 
 #define CLASSES   10
-#define RECORD    3073
 #define FILES     5
 #define MAX_BYTES ((size_t)1 << 30) /* of one file; the published ones have 30,730,000 */
 
@@ -44,12 +43,12 @@ bool rfl_cifar10_find(const char *dir, struct rfl_record_files *ret)
 
 static enum rfl_rc check_size(const char *path, uint64_t bytes, struct rfl_err *err)
 {
-	if (bytes > 0 && bytes <= MAX_BYTES && bytes % RECORD == 0)
+	if (bytes > 0 && bytes <= MAX_BYTES && bytes % RFL_CIFAR10_RECORD == 0)
 		return RFL_OK;
 	return rfl_fail(err, RFL_EFORMAT, 0,
 			"%s: %llu bytes are not whole records of %d (a label and 3 x 32 x 32 "
 			"pixels): cut off, or not CIFAR-10's binary version; get it again",
-			path, (unsigned long long)bytes, RECORD);
+			path, (unsigned long long)bytes, RFL_CIFAR10_RECORD);
 }
 
 enum rfl_rc rfl_cifar10_check_records(const char *name, const void *data, size_t len,
@@ -58,12 +57,12 @@ enum rfl_rc rfl_cifar10_check_records(const char *name, const void *data, size_t
 	const uint8_t *bytes = data;
 	enum rfl_rc rc = check_size(name, len, err);
 
-	for (size_t at = 0; rc == RFL_OK && at < len; at += RECORD) {
+	for (size_t at = 0; rc == RFL_OK && at < len; at += RFL_CIFAR10_RECORD) {
 		if (bytes[at] >= CLASSES)
 			rc = rfl_fail(err, RFL_EFORMAT, 0,
 				      "%s: byte %zu: the label of record %zu is %d, not 0 to %d: "
 				      "damaged, or not CIFAR-10's binary version; get it again",
-				      name, at, at / RECORD, bytes[at], CLASSES - 1);
+				      name, at, at / RFL_CIFAR10_RECORD, bytes[at], CLASSES - 1);
 	}
 	return rc;
 }
@@ -91,7 +90,7 @@ enum rfl_rc rfl_cifar10_read(const struct rfl_record_files *files, bool values,
 		if (rc)
 			return rc;
 	}
-	ret->n = all->len / RECORD;
+	ret->n = all->len / RFL_CIFAR10_RECORD;
 	ret->channels = 3;
 	ret->height = ret->width = 32;
 	ret->pad = 4;
@@ -103,6 +102,6 @@ enum rfl_rc rfl_cifar10_read(const struct rfl_record_files *files, bool values,
 	};
 	ret->labels = (const uint8_t *)all->data;
 	ret->pixels = values ? ret->labels + 1 : NULL;
-	ret->labels_step = ret->pixels_step = RECORD;
+	ret->labels_step = ret->pixels_step = RFL_CIFAR10_RECORD;
 	return RFL_OK;
 }

@@ -42,8 +42,8 @@ static bool names_add(struct names *list, struct rfl_arena *arena, const char *n
 	return true;
 }
 
-/* What an entry of a folder is to us. A link whose target is gone counts as a file: it was meant to
- * be one, and whoever opens it meets the error. Pipes and the like are nothing. */
+/* What an entry of a folder is. A link whose target is gone counts as a file: it was meant to be
+ * one, and opening it gives the error. Pipes and the like are nothing. */
 enum kind { NOTHING, A_FILE, A_FOLDER };
 
 static enum kind look_at(DIR *d, const char *name)
@@ -134,14 +134,6 @@ struct growing {
 	size_t n, cap;
 };
 
-static bool add_image(struct growing *g, uint32_t label, const char *name)
-{
-	if (rfl_grow(&g->images, &g->cap, g->n + 1, SIZE_MAX, NULL))
-		return false;
-	g->images[g->n++] = (struct rfl_dataset_image){ .label = label, .name = name };
-	return true;
-}
-
 static void skip(const struct growing *g, const char *class_name, const char *name)
 {
 	struct rfl_dataset *set = g->set;
@@ -163,10 +155,13 @@ static enum rfl_rc take_files(struct growing *g, uint32_t label, const char *und
 
 		if (under[0])
 			name = rfl_arena_printf(set->arena, "%s/%s", under, name);
-		if (name && !is_jpeg_name(name))
+		if (name && !is_jpeg_name(name)) {
 			skip(g, set->classes[label], name);
-		else if (!name || !add_image(g, label, name))
+			continue;
+		}
+		if (!name || rfl_grow(&g->images, &g->cap, g->n + 1, SIZE_MAX, NULL))
 			return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", set->dir);
+		g->images[g->n++] = (struct rfl_dataset_image){ .label = label, .name = name };
 	}
 	return RFL_OK;
 }
@@ -207,47 +202,52 @@ static enum rfl_rc list_class(struct growing *g, uint32_t label, const char *und
 	return rc;
 }
 
-static enum rfl_rc list_classes(const char *dir, struct rfl_dataset *set, struct rfl_err *err)
+#define EXPECTED "images are expected as %s/<class>/<image>.jpg"
+
+/* A new set with its classes. */
+static enum rfl_rc new_set(const char *dir, struct rfl_dataset **ret, struct rfl_err *err)
 {
+	struct rfl_arena *arena = rfl_arena_new(0);
+	struct rfl_dataset *set = arena ? rfl_arena_array(arena, 1, sizeof(*set)) : NULL;
 	struct names folders = { .n = 0 };
 	enum rfl_rc rc;
 
-	set->dir = rfl_arena_printf(set->arena, "%s/train", dir);
-	if (!set->dir)
-		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", dir);
-	if (!rfl_dir_exists(dir))
-		return rfl_fail(err, RFL_EINVAL, 0,
-				"%s: there is no such folder; images are expected as "
-				"%s/<class>/<image>.jpg",
-				dir, set->dir);
-	if (!rfl_dir_exists(set->dir))
-		return rfl_fail(err, RFL_EINVAL, 0,
-				"%s: there is no folder 'train' in it; images are expected as "
-				"%s/<class>/<image>.jpg",
-				dir, set->dir);
-	rc = list_names(set->dir, set->arena, &folders, NULL, err);
+	if (set)
+		set->dir = rfl_arena_printf(arena, "%s/train", dir);
+	if (!set || !set->dir) {
+		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", dir);
+		goto done;
+	}
+	set->arena = arena;
+	if (!rfl_dir_exists(dir)) {
+		rc = rfl_fail(err, RFL_EINVAL, 0, "%s: there is no such folder; " EXPECTED, dir,
+			      set->dir);
+		goto done;
+	}
+	if (!rfl_dir_exists(set->dir)) {
+		rc = rfl_fail(err, RFL_EINVAL, 0, "%s: there is no folder 'train' in it; " EXPECTED,
+			      dir, set->dir);
+		goto done;
+	}
+	rc = list_names(set->dir, arena, &folders, NULL, err);
 	if (rc == RFL_OK && folders.n == 0)
-		rc = rfl_fail(err, RFL_EINVAL, 0,
-			      "%s: no class folders; images are expected as %s/<class>/<image>.jpg",
-			      set->dir, set->dir);
-	if (rc == RFL_OK) {
-		set->classes = rfl_arena_array(set->arena, folders.n, sizeof(*set->classes));
-		if (!set->classes)
-			rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", dir);
+		rc = rfl_fail(err, RFL_EINVAL, 0, "%s: no class folders; " EXPECTED, set->dir,
+			      set->dir);
+	if (rc)
+		goto done;
+	set->classes = rfl_arena_array(arena, folders.n, sizeof(*set->classes));
+	if (!set->classes) {
+		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", dir);
+		goto done;
 	}
-	if (rc == RFL_OK) {
-		memcpy(set->classes, folders.items, folders.n * sizeof(*set->classes));
-		set->nclasses = folders.n;
-	}
+	memcpy(set->classes, folders.items, folders.n * sizeof(*set->classes));
+	set->nclasses = folders.n;
+	*ret = set;
+	arena = NULL;
+done:
 	free(folders.items);
+	rfl_arena_free(arena);
 	return rc;
-}
-
-static enum rfl_rc no_images(const struct rfl_dataset *set, struct rfl_err *err)
-{
-	return rfl_fail(err, RFL_EINVAL, 0,
-			"%s: no images in its %zu class folder%s (files named .jpg or .jpeg)",
-			set->dir, set->nclasses, set->nclasses == 1 ? "" : "s");
 }
 
 static enum rfl_rc list_images(struct rfl_dataset *set, bool named, bool first_only,
@@ -267,42 +267,27 @@ static enum rfl_rc list_images(struct rfl_dataset *set, bool named, bool first_o
 			rc = list_class(&g, c, "", 0, err);
 		visited_fini(&g.visited);
 	}
-	if (rc == RFL_OK && set->skipped > NAMED_SKIPS && !first_only)
+	if (rc)
+		goto done;
+	if (set->skipped > NAMED_SKIPS && !first_only)
 		rfl_log(g.level, "%s: %zu files skipped that are not named .jpg or .jpeg", set->dir,
 			set->skipped);
-	if (rc == RFL_OK && g.n == 0)
-		rc = no_images(set, err);
-	if (rc == RFL_OK) {
-		set->images = rfl_arena_array(set->arena, g.n, sizeof(*set->images));
-		if (!set->images)
-			rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", set->dir);
+	if (g.n == 0) {
+		rc = rfl_fail(err, RFL_EINVAL, 0,
+			      "%s: no images in its %zu class folder%s (files named .jpg or .jpeg)",
+			      set->dir, set->nclasses, set->nclasses == 1 ? "" : "s");
+		goto done;
 	}
-	if (rc == RFL_OK) {
-		memcpy(set->images, g.images, g.n * sizeof(*set->images));
-		set->nimages = g.n;
+	set->images = rfl_arena_array(set->arena, g.n, sizeof(*set->images));
+	if (!set->images) {
+		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", set->dir);
+		goto done;
 	}
+	memcpy(set->images, g.images, g.n * sizeof(*set->images));
+	set->nimages = g.n;
+done:
 	free(g.images);
 	return rc;
-}
-
-static enum rfl_rc new_set(const char *dir, struct rfl_dataset **ret, struct rfl_err *err)
-{
-	struct rfl_arena *arena = rfl_arena_new(0);
-	struct rfl_dataset *set = arena ? rfl_arena_array(arena, 1, sizeof(*set)) : NULL;
-	enum rfl_rc rc;
-
-	if (!set) {
-		rfl_arena_free(arena);
-		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", dir);
-	}
-	set->arena = arena;
-	rc = list_classes(dir, set, err);
-	if (rc) {
-		rfl_dataset_free(set);
-		return rc;
-	}
-	*ret = set;
-	return RFL_OK;
 }
 
 enum rfl_rc rfl_dataset_open(const char *dir, bool named, struct rfl_dataset **ret,
@@ -311,15 +296,13 @@ enum rfl_rc rfl_dataset_open(const char *dir, bool named, struct rfl_dataset **r
 	struct rfl_dataset *set = NULL;
 	enum rfl_rc rc = new_set(dir, &set, err);
 
-	if (rc)
-		return rc;
-	rc = list_images(set, named, false, err);
-	if (rc) {
+	if (rc == RFL_OK)
+		rc = list_images(set, named, false, err);
+	if (rc == RFL_OK)
+		*ret = set;
+	else
 		rfl_dataset_free(set);
-		return rc;
-	}
-	*ret = set;
-	return RFL_OK;
+	return rc;
 }
 
 enum rfl_rc rfl_dataset_check_classes(const struct rfl_dataset *set, int64_t max_classes,

@@ -95,7 +95,7 @@ void rfl_jpeg_free(struct rfl_jpeg *j)
 	free(j);
 }
 
-/* Entropy-coded data never holds FF D9, so its absence behind the header means a cut file. */
+/* Entropy-coded data never holds FF D9, so its absence after the header means a cut file. */
 static bool has_end(const uint8_t *data, size_t len)
 {
 	for (size_t i = len; i >= 2; i--) {
@@ -199,16 +199,6 @@ static void cmyk_to_rgb(const uint8_t *in, int width, uint8_t *out)
 	}
 }
 
-static bool reserve_rows(struct rfl_jpeg *j, size_t need)
-{
-	if (need <= j->rows_cap)
-		return true;
-	free(j->rows);
-	j->rows = malloc(need);
-	j->rows_cap = j->rows ? need : 0;
-	return j->rows != NULL;
-}
-
 /* Decode rows until the crop is full. Leaves by longjmp on an error of libjpeg. */
 static void decode_rows(struct rfl_jpeg *j, const struct rfl_rect *crop, size_t skip_pixels,
 			struct rfl_image *out)
@@ -275,7 +265,8 @@ enum rfl_rc rfl_jpeg_decode(struct rfl_jpeg *j, const struct rfl_rect *crop, str
 	if (!crop)
 		crop = &whole;
 	rc = rfl_image_reserve(out, crop->width, crop->height, err);
-	if (rc == RFL_OK && !reserve_rows(j, (size_t)d->image_width * 4 * ROW_BATCH))
+	j->rows = rfl_scratch(j->rows, &j->rows_cap, (size_t)d->image_width * 4 * ROW_BATCH, 1);
+	if (rc == RFL_OK && !j->rows)
 		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", j->name);
 	if (rc == RFL_OK && !decode_guarded(j, crop, out))
 		rc = gave_up(j, err);

@@ -40,6 +40,8 @@ enum rfl_rc rfl_cifar10_read(const struct rfl_record_files *files, bool values,
 enum rfl_rc rfl_mnist_read(const struct rfl_record_files *files, bool values,
 			   struct rfl_records *ret, struct rfl_err *err) RFL_WARN_UNUSED;
 
+#define RFL_CIFAR10_RECORD 3073 /* bytes: a label and 3 x 32 x 32 pixels */
+
 /** Are these whole records of CIFAR-10 with labels from 0 to 9? */
 enum rfl_rc rfl_cifar10_check_records(const char *name, const void *data, size_t len,
 				      struct rfl_err *err) RFL_WARN_UNUSED;

@@ -25,7 +25,7 @@
 
 struct slot {
 	uint8_t *pixels;
-	int64_t *labels; /* behind the pixels, in the same block */
+	int64_t *labels; /* after the pixels, in the same block */
 	int64_t filled;  /* samples that are complete */
 };
 
@@ -186,22 +186,6 @@ static enum rfl_rc load_near(struct worker *w, size_t first, uint32_t epoch,
 		set->name, most);
 }
 
-/* Tickets count this process's samples; ranks take turns batch by batch. */
-static enum rfl_rc load_ticket(struct worker *w, int64_t ticket, struct rfl_sample *sample,
-			       struct rfl_err *err)
-{
-	const struct ring *r = w->ring;
-	uint64_t batch = (uint64_t)r->config.batch, t = (uint64_t)ticket;
-	uint64_t turn = t / batch * (uint64_t)r->config.world_size + (uint64_t)r->config.rank;
-	uint64_t place = turn * batch + t % batch;
-	uint32_t epoch = (uint32_t)(place / r->per_epoch);
-
-	return load_near(
-		w,
-		(size_t)rfl_random_permute(r->config.seed, epoch, r->set->n, place % r->per_epoch),
-		epoch, sample, err);
-}
-
 /* ---- threads ---- */
 
 /* Draw a ticket and fill its place. Called with the lock held, returns with it held. */
@@ -212,13 +196,19 @@ static void work_once(struct worker *w)
 	struct slot *slot = &r->slots[(ticket / batch) % r->nslots];
 	struct rfl_sample sample = { .pixels = slot->pixels + (size_t)place * r->set->sample_bytes,
 				     .layout = r->config.layout };
+	/* tickets count this process's samples; ranks take turns batch by batch */
+	const int64_t turn = ticket / batch * r->config.world_size + r->config.rank;
+	const uint64_t at = (uint64_t)(turn * batch + place);
+	const uint32_t epoch = (uint32_t)(at / r->per_epoch);
 	struct rfl_err err = RFL_ERR_INIT;
 	double begun;
 	enum rfl_rc rc;
 
 	pthread_mutex_unlock(&r->lock);
 	begun = rfl_clock_s();
-	rc = load_ticket(w, ticket, &sample, &err);
+	rc = load_near(
+		w, (size_t)rfl_random_permute(r->config.seed, epoch, r->set->n, at % r->per_epoch),
+		epoch, &sample, &err);
 	slot->labels[place] = sample.label;
 	pthread_mutex_lock(&r->lock);
 	r->stats.decode_s += rfl_clock_s() - begun;
@@ -316,7 +306,7 @@ static void ring_rest(struct rfl_data *data)
 	pthread_mutex_unlock(&r->lock);
 }
 
-/* ---- what is told of it ---- */
+/* ---- what it reports ---- */
 
 static int64_t ring_skipped(struct rfl_data *data)
 {
@@ -393,42 +383,10 @@ static const struct rfl_data_ops ring_ops = {
 
 /* ---- making it ---- */
 
-/* Bytes of a batch: its pixels, and from `pixels` on its labels. */
-static enum rfl_rc measure_slot(const struct ring *r, size_t *pixels, size_t *all,
-				struct rfl_err *err)
-{
-	const size_t batch = (size_t)r->config.batch, align = sizeof(int64_t);
-
-	if (r->set->sample_bytes > SIZE_MAX / 2 / batch - align - sizeof(int64_t))
-		return rfl_fail(err, RFL_ENOMEM, 0, "%s: a batch of %lld is larger than any memory",
-				r->set->name, (long long)r->config.batch);
-	*pixels = (batch * r->set->sample_bytes + align - 1) / align * align;
-	*all = *pixels + batch * sizeof(int64_t);
-	return RFL_OK;
-}
-
-static enum rfl_rc make_slots(struct ring *r, struct rfl_err *err)
-{
-	size_t pixels = 0, all = 0;
-	enum rfl_rc rc = measure_slot(r, &pixels, &all, err);
-
-	if (rc == RFL_OK)
-		rc = rfl_data__check_room(r->set->name, r->nslots, r->config.batch, all, err);
-	for (int i = 0; i < r->nslots && rc == RFL_OK; i++) {
-		struct slot *slot = &r->slots[i];
-		void *memory = NULL;
-
-		rc = rfl_data__alloc(r->config.memory, all, &memory, err);
-		if (rc == RFL_OK) {
-			slot->pixels = memory;
-			slot->labels = (int64_t *)(void *)(slot->pixels + pixels);
-		}
-	}
-	return rc;
-}
-
 static enum rfl_rc allocate(struct ring *r, struct rfl_err *err)
 {
+	const size_t batch = (size_t)r->config.batch, align = sizeof(int64_t);
+	size_t pixels, all; /* bytes of a batch: its pixels, then its labels */
 	enum rfl_rc rc;
 
 	r->bad = rfl_alloc_array(r->set->n, sizeof(*r->bad));
@@ -436,7 +394,20 @@ static enum rfl_rc allocate(struct ring *r, struct rfl_err *err)
 	r->workers = rfl_alloc_array((size_t)r->nworkers, sizeof(*r->workers));
 	if (!r->bad || !r->slots || !r->workers)
 		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", r->set->name);
-	rc = make_slots(r, err);
+	if (r->set->sample_bytes > SIZE_MAX / 2 / batch - align - sizeof(int64_t))
+		return rfl_fail(err, RFL_ENOMEM, 0, "%s: a batch of %lld is larger than any memory",
+				r->set->name, (long long)r->config.batch);
+	pixels = (batch * r->set->sample_bytes + align - 1) / align * align;
+	all = pixels + batch * sizeof(int64_t);
+	rc = rfl_data__check_room(r->set->name, r->nslots, r->config.batch, all, err);
+	for (int i = 0; i < r->nslots && rc == RFL_OK; i++) {
+		void *memory = NULL;
+
+		rc = rfl_data__alloc(r->config.memory, all, &memory, err);
+		r->slots[i].pixels = memory;
+		if (rc == RFL_OK)
+			r->slots[i].labels = (int64_t *)(void *)(r->slots[i].pixels + pixels);
+	}
 	for (int i = 0; i < r->nworkers && rc == RFL_OK; i++) {
 		r->workers[i].ring = r;
 		if (r->set->ops->worker_new)
@@ -467,28 +438,25 @@ static enum rfl_rc start_threads(struct ring *r, struct rfl_err *err)
 	return RFL_OK;
 }
 
-static enum rfl_rc check_config(const struct rfl_ring_config *c, struct rfl_err *err)
-{
-	if (c->batch < 1 || c->workers < 0 || c->ahead < 1)
-		return rfl_fail(err, RFL_EINVAL, 0,
-				"loader: batch and batches ahead must be at least 1, workers at "
-				"least 0");
-	if (c->rank < 0 || c->rank >= c->world_size)
-		return rfl_fail(err, RFL_EINVAL, 0, "loader: rank %d of %d processes", c->rank,
-				c->world_size);
-	return RFL_OK;
-}
-
 enum rfl_rc rfl_ring_open(struct rfl_samples *take_set, const struct rfl_ring_config *config,
 			  struct rfl_data **ret, struct rfl_err *err)
 {
-	enum rfl_rc rc = check_config(config, err);
-	struct ring *r = rc ? NULL : calloc(1, sizeof(*r));
+	enum rfl_rc rc = RFL_OK;
+	struct ring *r = NULL;
 	uint64_t turn;
 
-	if (!r) {
+	if (config->batch < 1 || config->workers < 0 || config->ahead < 1)
+		rc = rfl_fail(err, RFL_EINVAL, 0,
+			      "loader: batch and batches ahead must be at least 1, workers at "
+			      "least 0");
+	else if (config->rank < 0 || config->rank >= config->world_size)
+		rc = rfl_fail(err, RFL_EINVAL, 0, "loader: rank %d of %d processes", config->rank,
+			      config->world_size);
+	else if (!(r = calloc(1, sizeof(*r))))
+		rc = rfl_fail(err, RFL_ENOMEM, 0, "loader: out of memory");
+	if (rc) {
 		rfl_samples_free(take_set);
-		return rc ? rc : rfl_fail(err, RFL_ENOMEM, 0, "loader: out of memory");
+		return rc;
 	}
 	r->base.ops = &ring_ops;
 	r->set = take_set;

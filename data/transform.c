@@ -13,19 +13,25 @@
 #include "base/alloc.h"
 #include "data/rows.h"
 
+void *rfl_scratch(void *old, size_t *cap, size_t n, size_t size)
+{
+	void *p;
+
+	if (old && n <= *cap)
+		return old;
+	free(old);
+	p = rfl_alloc_array(n, size);
+	*cap = p ? n : 0;
+	return p;
+}
+
 enum rfl_rc rfl_image_reserve(struct rfl_image *image, int width, int height, struct rfl_err *err)
 {
-	size_t need = (size_t)width * (size_t)height * 3 + 1;
-
-	if (need > image->capacity) {
-		free(image->pixels);
-		image->capacity = 0;
-		image->pixels = malloc(need);
-		if (!image->pixels)
-			return rfl_fail(err, RFL_ENOMEM, 0, "image of %d x %d: out of memory",
-					width, height);
-		image->capacity = need;
-	}
+	image->pixels = rfl_scratch(image->pixels, &image->capacity,
+				    (size_t)width * (size_t)height * 3 + 1, 1);
+	if (!image->pixels)
+		return rfl_fail(err, RFL_ENOMEM, 0, "image of %d x %d: out of memory", width,
+				height);
 	image->width = width;
 	image->height = height;
 	return RFL_OK;
@@ -122,20 +128,6 @@ struct taps {
 	const int *bounds; /* first input and count, per output */
 };
 
-/* The old block when it is large enough, else a new one of n times size; NULL when memory is short.
- * A block keeps its size of elements. */
-static void *reserve(void *old, size_t *cap, size_t n, size_t size)
-{
-	void *p;
-
-	if (n <= *cap)
-		return old;
-	free(old);
-	p = rfl_alloc_array(n, size);
-	*cap = p ? n : 0;
-	return p;
-}
-
 void rfl_resizer_fini(struct rfl_resizer *r)
 {
 	for (int d = 0; d < 2; d++) {
@@ -202,9 +194,9 @@ static bool make_taps(struct rfl_resizer *r, int d, int in_size, int offset, int
 	const double support = scale < 1.0 ? 1.0 : scale;
 	const int n = (int)ceil(support) * 2 + 1;
 
-	r->weights[d] = reserve(r->weights[d], &r->weights_cap[d], (size_t)n * (size_t)count,
-				sizeof(int32_t));
-	r->bounds[d] = reserve(r->bounds[d], &r->bounds_cap[d], 2 * (size_t)count, sizeof(int));
+	r->weights[d] = rfl_scratch(r->weights[d], &r->weights_cap[d], (size_t)n * (size_t)count,
+				    sizeof(int32_t));
+	r->bounds[d] = rfl_scratch(r->bounds[d], &r->bounds_cap[d], 2 * (size_t)count, sizeof(int));
 	if (!r->weights[d] || !r->bounds[d])
 		return false;
 	for (int i = 0; i < count; i++) {
@@ -241,13 +233,6 @@ static inline void rows_to_columns(const uint8_t *rows, size_t stride, int nrows
 	}
 }
 
-/* One column of the result back into its rows. */
-static void column_to_rows(const uint8_t *column, int nrows, size_t stride, uint8_t *out)
-{
-	for (int y = 0; y < nrows; y++)
-		memcpy(out + (size_t)y * stride, column + 3 * y, 3);
-}
-
 /* nrows rows of the source, at their new width and flipped when asked for, to `out`. */
 static void resize_strip(struct rfl_resizer *r, const struct rfl_rows *rows, const uint8_t *in,
 			 size_t in_stride, int nrows, const struct taps *t, bool flip, uint8_t *out)
@@ -267,21 +252,9 @@ static void resize_strip(struct rfl_resizer *r, const struct rfl_rows *rows, con
 		rows->sum(r->columns + (size_t)(t->bounds[2 * i] - first) * STEP, STEP,
 			  t->weights + (size_t)i * (size_t)t->n, t->bounds[2 * i + 1], STEP,
 			  column);
-		column_to_rows(column, nrows, stride, out + (size_t)to * 3);
+		for (int y = 0; y < nrows; y++) /* the column back into its rows */
+			memcpy(out + (size_t)y * stride + (size_t)to * 3, column + 3 * y, 3);
 	}
-}
-
-/* Rows first to last - 1 of the source, at their new width, into r->rows. */
-static void resize_across(struct rfl_resizer *r, const struct rfl_rows *rows,
-			  const struct rfl_image *source, const struct taps *t, bool flip,
-			  int first, int last)
-{
-	const size_t in_stride = (size_t)source->width * 3, stride = (size_t)t->count * 3;
-
-	for (int y = first; y < last; y += STRIP)
-		resize_strip(r, rows, source->pixels + (size_t)y * in_stride, in_stride,
-			     last - y < STRIP ? last - y : STRIP, t, flip,
-			     r->rows + (size_t)(y - first) * stride);
 }
 
 /* ---- down ---- */
@@ -307,7 +280,7 @@ enum rfl_rc rfl_resize(struct rfl_resizer *r, const struct rfl_image *source,
 		       struct rfl_err *err)
 {
 	const struct rfl_rows *rows = rfl_rows_best();
-	const size_t stride = (size_t)view->width * 3;
+	const size_t in_stride = (size_t)source->width * 3, stride = (size_t)view->width * 3;
 	struct taps across, down;
 	int first, last;
 
@@ -318,12 +291,15 @@ enum rfl_rc rfl_resize(struct rfl_resizer *r, const struct rfl_image *source,
 		goto nomem;
 	first = down.bounds[0];
 	last = down.bounds[2 * down.count - 2] + down.bounds[2 * down.count - 1];
-	r->columns = reserve(r->columns, &r->columns_cap, (size_t)source->width * STEP, 1);
-	r->rows = reserve(r->rows, &r->rows_cap, (size_t)(last - first) * stride, 1);
-	r->row = reserve(r->row, &r->row_cap, stride, 1);
+	r->columns = rfl_scratch(r->columns, &r->columns_cap, (size_t)source->width * STEP, 1);
+	r->rows = rfl_scratch(r->rows, &r->rows_cap, (size_t)(last - first) * stride, 1);
+	r->row = rfl_scratch(r->row, &r->row_cap, stride, 1);
 	if (!r->columns || !r->rows || !r->row)
 		goto nomem;
-	resize_across(r, rows, source, &across, view->flip, first, last);
+	for (int y = first; y < last; y += STRIP)
+		resize_strip(r, rows, source->pixels + (size_t)y * in_stride, in_stride,
+			     last - y < STRIP ? last - y : STRIP, &across, view->flip,
+			     r->rows + (size_t)(y - first) * stride);
 	resize_down(r, rows, &down, (size_t)view->width, layout, out);
 	return RFL_OK;
 nomem:

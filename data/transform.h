@@ -17,7 +17,11 @@ struct rfl_rect {
 	int x, y, width, height;
 };
 
-/** Interleaved 8-bit RGB, rows without padding, and a byte behind the last that may be read.
+/** The old block when n elements of `size` bytes fit it, else a new one in its place, zeroed; NULL
+ * out of memory. A block keeps its size of elements. The content is lost. */
+void *rfl_scratch(void *old, size_t *cap, size_t n, size_t size) RFL_WARN_UNUSED;
+
+/** Interleaved 8-bit RGB, rows without padding, and a byte past the last that may be read.
  * `pixels` grows and is the owner's to free. */
 struct rfl_image {
 	int width, height;
