@@ -1,6 +1,6 @@
 /*
- * peaks.c - roofline peaks show, check, set: what is in a peaks file, whether to believe it,
- * and a ceiling given by hand.
+ * peaks.c - roofline peaks show, check, set, devices: what is in a peaks file, whether to believe
+ * it, a ceiling given by hand, and the data sheets that are compiled in.
  */
 #include "cli/cmd.h"
 
@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "cli/put.h"
 #include "peaks/check.h"
+#include "peaks/devices.h"
 #include "peaks/edit.h"
 #include "peaks/peaks.h"
 
@@ -35,31 +36,18 @@ static const struct rfl_opt show_opts[] = {
 };
 
 static const struct rfl_column show_columns[] = {
-	{ .key = "env", .title = "Environment", .kind = RFL_COLUMN_TEXT },
-	{ .key = "cell", .title = "Cell", .kind = RFL_COLUMN_TEXT },
+	{ .key = "env", .title = "Environment" },
+	{ .key = "cell", .title = "Cell" },
 	{ .key = "value", .title = "Value", .kind = RFL_COLUMN_REAL, .digits = 5 },
-	{ .key = "unit", .title = "Unit", .kind = RFL_COLUMN_TEXT },
-	{ .key = "knee_flop_per_byte",
-	  .title = "Knee FLOP/B",
-	  .kind = RFL_COLUMN_REAL,
-	  .digits = 4 },
-	{ .key = "status", .title = "Status", .kind = RFL_COLUMN_TEXT },
+	{ .key = "unit", .title = "Unit" },
+	{ .key = "knee_flop_per_byte", .title = "Knee FLOP/B", .kind = RFL_COLUMN_REAL },
+	{ .key = "status", .title = "Status" },
 	{ .key = "max_over_median", .title = "Max/median", .kind = RFL_COLUMN_REAL, .digits = 3 },
-	{ .key = "from", .title = "From", .kind = RFL_COLUMN_TEXT },
+	{ .key = "from", .title = "From" },
 };
 
-/* Where a ceiling comes from, or why there is none. */
-static const char *origin(const struct rfl_peak *p)
-{
-	if (p->reason)
-		return p->reason;
-	if (p->kernel)
-		return p->kernel;
-	return p->source ? p->source : "";
-}
-
-static void show_row(struct rfl_table *t, const struct rfl_peaks_env *env, const char *cell,
-		     const struct rfl_peak *p, const char *unit, double knee)
+static void show_peak(struct rfl_table *t, const struct rfl_peaks_env *env, const char *cell,
+		      const struct rfl_peak *p, const char *unit, double knee)
 {
 	rfl_table_text(t, env->name);
 	rfl_table_text(t, cell);
@@ -68,36 +56,45 @@ static void show_row(struct rfl_table *t, const struct rfl_peaks_env *env, const
 	rfl_table_real(t, knee);
 	rfl_table_text(t, rfl_peak_status_name(p->status));
 	rfl_table_real(t, p->stats.n > 0 ? p->stats.max / p->stats.median : (double)NAN);
-	rfl_table_text(t, origin(p));
+	rfl_table_text(t, p->reason   ? p->reason
+			  : p->kernel ? p->kernel
+			  : p->source ? p->source
+				      : "");
 }
 
 static void show_env(struct rfl_table *t, const struct rfl_peaks_env *env)
 {
 	const struct rfl_peak *dram = rfl_peaks_dram(env);
-	const double bandwidth = dram && rfl_peak_usable(dram) ? dram->value : (double)NAN;
+	const double bandwidth = rfl_peak_usable(dram) ? dram->value : (double)NAN;
 
 	for (size_t i = 0; i < env->ncompute; i++) {
 		const struct rfl_peak_compute *c = &env->compute[i];
-		/* one core does not have the whole machine's bandwidth */
-		const bool one_core = strstr(c->key, ".1core");
 
-		show_row(t, env, c->cell, &c->peak, "GFLOP/s",
-			 one_core ? (double)NAN : c->peak.value / bandwidth);
+		/* one core does not have the whole machine's bandwidth */
+		show_peak(t, env, c->cell, &c->peak, "GFLOP/s",
+			  strstr(c->key, ".1core") ? (double)NAN : c->peak.value / bandwidth);
 	}
 	for (size_t i = 0; i < env->nlevels; i++) {
 		const struct rfl_peak_level *l = &env->levels[i];
-		const bool core = strcmp(l->scope, "core") == 0;
 
-		show_row(t, env, l->cell, &l->peak, core ? "GB/s per core" : "GB/s", (double)NAN);
+		show_peak(t, env, l->cell, &l->peak,
+			  strcmp(l->scope, "core") == 0 ? "GB/s per core" : "GB/s", (double)NAN);
 	}
+}
+
+static enum rfl_rc load(const char *path, struct rfl_peaks **ret, struct rfl_err *err)
+{
+	enum rfl_rc rc =
+		rfl_cli_need_file(path, "roofline peaks measure --env NAME --output FILE", err);
+
+	return rc == RFL_OK ? rfl_peaks_load(path, ret, err) : rc;
 }
 
 static bool wanted(const struct rfl_opt_list *list, const char *name)
 {
-	for (size_t i = 0; i < list->n; i++) {
+	for (size_t i = 0; i < list->n; i++)
 		if (strcmp(list->items[i], name) == 0)
 			return true;
-	}
 	return list->n == 0;
 }
 
@@ -106,17 +103,12 @@ static enum rfl_rc show_run(struct rfl_cli *cli, const void *args, struct rfl_er
 	const struct show_args *a = args;
 	struct rfl_peaks *peaks = NULL;
 	struct rfl_table *t = NULL;
-	const char *path = a->operands.items[0];
-	enum rfl_rc rc =
-		rfl_cli_need_file(path, "roofline peaks measure --env NAME --output FILE", err);
+	enum rfl_rc rc = load(a->operands.items[0], &peaks, err);
 
-	if (rc == RFL_OK)
-		rc = rfl_peaks_load(path, &peaks, err);
-	for (size_t i = 0; rc == RFL_OK && i < a->env.n; i++) {
+	for (size_t i = 0; rc == RFL_OK && i < a->env.n; i++)
 		if (!rfl_peaks_find(peaks, a->env.items[i]))
-			rc = rfl_fail(err, RFL_ENOTFOUND, 0, "%s has no environment '%s'", path,
-				      a->env.items[i]);
-	}
+			rc = rfl_fail(err, RFL_ENOTFOUND, 0, "%s has no environment '%s'",
+				      a->operands.items[0], a->env.items[i]);
 	if (rc != RFL_OK)
 		goto done;
 	t = rfl_table_new(show_columns, RFL_ARRAY_LEN(show_columns));
@@ -124,10 +116,9 @@ static enum rfl_rc show_run(struct rfl_cli *cli, const void *args, struct rfl_er
 		rc = rfl_fail(err, RFL_ENOMEM, 0, "out of memory for the table");
 		goto done;
 	}
-	for (size_t i = 0; i < peaks->nenvs; i++) {
+	for (size_t i = 0; i < peaks->nenvs; i++)
 		if (wanted(&a->env, peaks->envs[i].name))
 			show_env(t, &peaks->envs[i]);
-	}
 	rfl_table_note(t,
 		       "Knee: where the compute ceiling meets the DRAM bandwidth. Below it memory "
 		       "limits, above it arithmetic.");
@@ -166,9 +157,7 @@ static const struct rfl_opt check_opts[] = {
 
 static void print_doubt(const char *env, const char *cell, const char *text, void *ctx)
 {
-	struct rfl_cli *cli = ctx;
-
-	rfl_cli_printf(cli, "%s: %s: %s\n", env, cell, text);
+	rfl_cli_printf(ctx, "%s: %s: %s\n", env, cell, text);
 }
 
 static enum rfl_rc check_run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
@@ -176,19 +165,16 @@ static enum rfl_rc check_run(struct rfl_cli *cli, const void *args, struct rfl_e
 	const struct check_args *a = args;
 	struct rfl_peaks *peaks = NULL;
 	char today[RFL_TIME_ISO_SIZE];
-	const char *path = a->operands.items[0];
 	size_t doubts;
-	enum rfl_rc rc =
-		rfl_cli_need_file(path, "roofline peaks measure --env NAME --output FILE", err);
+	enum rfl_rc rc = load(a->operands.items[0], &peaks, err);
 
-	if (rc == RFL_OK)
-		rc = rfl_peaks_load(path, &peaks, err);
 	if (rc != RFL_OK)
 		return rc;
 	rfl_clock_iso(today);
 	doubts = rfl_peaks_check(peaks, today, print_doubt, cli);
-	rfl_cli_printf(cli, "%s: %zu environment%s, the format is right, %zu doubt%s\n", path,
-		       peaks->nenvs, peaks->nenvs == 1 ? "" : "s", doubts, doubts == 1 ? "" : "s");
+	rfl_cli_printf(cli, "%s: %zu environment%s, the format is right, %zu doubt%s\n",
+		       peaks->path, peaks->nenvs, peaks->nenvs == 1 ? "" : "s", doubts,
+		       doubts == 1 ? "" : "s");
 	rfl_peaks_free(peaks);
 	return a->strict && doubts > 0 ? RFL_EFAILED : RFL_OK;
 }
@@ -200,8 +186,7 @@ const struct rfl_cmd rfl_cmd_peaks_check = {
 	.description =
 		"A wrong format is exit code 1, with the JSON path. Doubts are cache levels out of "
 		"order, measurements far from the data sheet, unsteady or old ones; they do not "
-		"change "
-		"the exit code unless --strict is given.",
+		"change the exit code unless --strict is given.",
 	.example = "roofline peaks check peaks.json",
 	.opts = check_opts,
 	.args_size = sizeof(struct check_args),
@@ -301,10 +286,9 @@ const struct rfl_cmd rfl_cmd_peaks_set = {
 	.operands = "FILE ENV KEY VALUE",
 	.description =
 		"KEY is a compute ceiling such as fp32.vector or bf16.matrix, or a level of memory "
-		"such "
-		"as DRAM; VALUE is in GFLOP/s or GB/s. File and environment are made when they are "
-		"new. "
-		"In an environment of the short form KEY is peak_gflops, peak_gbps, or one per "
+		"such as DRAM; VALUE is in GFLOP/s or GB/s. File and environment are made when "
+		"they are new. In an environment of the short form KEY is peak_gflops, peak_gbps, "
+		"or one per "
 		"precision, as the file spells it.",
 	.example = "roofline peaks set peaks.json lab_gpu bf16.matrix 121000 --kind gpu "
 		   "--device 'NVIDIA L4' --source 'NVIDIA L4 data sheet, dense'",
@@ -312,4 +296,121 @@ const struct rfl_cmd rfl_cmd_peaks_set = {
 	.args_size = sizeof(struct set_args),
 	.operands_offset = offsetof(struct set_args, operands),
 	.run = set_run,
+};
+
+/* --- devices --- */
+
+struct devices_args {
+	struct rfl_opt_list operands;
+	int format;
+};
+
+static const struct rfl_opt devices_opts[] = {
+	RFL_OPT_FORMAT_ROW(offsetof(struct devices_args, format)),
+	{ .name = NULL },
+};
+
+enum { FOR_PROGRAMS = 1 };
+
+#define CELL(member) RFL_CELL(struct rfl_device_sheet, member)
+#define REAL(key_, title_, scale_, member)                                              \
+	{                                                                               \
+		.key = key_, .title = title_, .kind = RFL_COLUMN_REAL, .scale = scale_, \
+		CELL(member)                                                            \
+	}
+
+/* What people look for; then what is for programs. */
+static const struct rfl_column devices_columns[] = {
+	{ .key = "device", .title = "Device", CELL(label) },
+	{ .key = "units", .title = "Units", .kind = RFL_COLUMN_INT, CELL(units) },
+	REAL("fp64_flop_per_s", "FP64 TFLOP/s", 1e12, flop_per_s[RFL_DEVICE_FP64]),
+	REAL("fp32_flop_per_s", "FP32", 1e12, flop_per_s[RFL_DEVICE_FP32]),
+	REAL("tf32_flop_per_s", "TF32", 1e12, flop_per_s[RFL_DEVICE_TF32]),
+	REAL("fp16_flop_per_s", "FP16", 1e12, flop_per_s[RFL_DEVICE_FP16]),
+	REAL("bf16_flop_per_s", "BF16", 1e12, flop_per_s[RFL_DEVICE_BF16]),
+	REAL("bandwidth_bytes_per_s", "GB/s", 1e9, bandwidth_bytes_per_s),
+	REAL("memory_bytes", "Memory GiB", 0x1p30, memory_bytes),
+	{ .key = "power_w", .title = "W", .kind = RFL_COLUMN_REAL, .digits = 3, CELL(power_w) },
+	{ .key = "evidence", .title = "Evidence", CELL(evidence) },
+	{ .key = "vendor", .when = FOR_PROGRAMS, CELL(vendor) },
+	{ .key = "kind", .when = FOR_PROGRAMS, CELL(kind) },
+	{ .key = "compute_capability", .when = FOR_PROGRAMS, CELL(compute_capability) },
+#define DATA(key_, member)                                                               \
+	{                                                                                \
+		.key = key_, .kind = RFL_COLUMN_REAL, .when = FOR_PROGRAMS, CELL(member) \
+	}
+	DATA("clock_hz", clock_hz),
+	DATA("fp64_tensor_flop_per_s", flop_per_s[RFL_DEVICE_FP64_TENSOR]),
+	DATA("fp8_flop_per_s", flop_per_s[RFL_DEVICE_FP8]),
+	DATA("int8_op_per_s", flop_per_s[RFL_DEVICE_INT8]),
+	DATA("l2_bytes", l2_bytes),
+	DATA("llc_bytes", llc_bytes),
+	{ .key = "source", .when = FOR_PROGRAMS, CELL(source) },
+	{ .key = "notes", .when = FOR_PROGRAMS, CELL(notes) },
+};
+
+static enum rfl_rc add_devices(struct rfl_table *t, const struct rfl_devices *devices,
+			       const struct rfl_opt_list *names, struct rfl_err *err)
+{
+	if (names->n == 0)
+		rfl_table_add(t, devices->sheets, devices->n, sizeof(*devices->sheets));
+	for (size_t k = 0; k < names->n; k++) {
+		const struct rfl_device_sheet *none;
+		const size_t before = rfl_table_rows(t);
+
+		for (size_t i = 0; i < devices->n; i++)
+			if (rfl_device_matches(&devices->sheets[i], names->items[k]))
+				rfl_table_add(t, &devices->sheets[i], 1, sizeof(*none));
+		if (rfl_table_rows(t) == before)
+			return rfl_devices_find(devices, names->items[k], &none, err);
+	}
+	return RFL_OK;
+}
+
+static enum rfl_rc devices_run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
+{
+	const struct devices_args *a = args;
+	const enum rfl_format format = (enum rfl_format)a->format;
+	const bool people = format == RFL_FORMAT_TABLE || format == RFL_FORMAT_MD;
+	struct rfl_devices *devices = NULL;
+	struct rfl_table *t = NULL;
+	enum rfl_rc rc = rfl_devices_load(&devices, err);
+
+	if (rc != RFL_OK)
+		goto done;
+	t = rfl_table_of(devices_columns, RFL_ARRAY_LEN(devices_columns),
+			 people ? 0 : FOR_PROGRAMS);
+	if (!t) {
+		rc = rfl_fail(err, RFL_ENOMEM, 0, "out of memory for the table");
+		goto done;
+	}
+	rc = add_devices(t, devices, &a->operands, err);
+	if (rc != RFL_OK)
+		goto done;
+	rfl_table_note(t, "Dense rates, without sparsity; FP16 and BF16 of tensor units with FP32 "
+			  "accumulation; of a CPU at its base clock.");
+	rfl_table_note(t,
+		       "Evidence: ds the vendor's figure, dq read out of a device, calc computed "
+		       "from units and clock, mem unverified (quoted from memory). --format csv "
+		       "has sources.");
+	rc = rfl_cli_put_table(cli, t, format, err);
+done:
+	rfl_table_free(t);
+	rfl_devices_free(devices);
+	return rc;
+}
+
+const struct rfl_cmd rfl_cmd_peaks_devices = {
+	.name = "peaks devices",
+	.summary = "print the data sheets of devices that the program knows",
+	.operands = "[DEVICE...]",
+	.description =
+		"DEVICE is a name, an alias or a part of one: 'NVIDIA L4', l4, m3; all that match "
+		"are listed. A data sheet is what the vendor says: measure before you believe "
+		"it.",
+	.example = "roofline peaks devices l4 'rtx 4090'",
+	.opts = devices_opts,
+	.args_size = sizeof(struct devices_args),
+	.operands_offset = offsetof(struct devices_args, operands),
+	.run = devices_run,
 };

@@ -72,60 +72,37 @@ static const struct rfl_opt opts[] = {
 	{ .name = NULL },
 };
 
-static void tell(const char *what, int done, int total, void *ctx)
+static void report(const char *what, int done, int total, void *ctx)
 {
 	rfl_cli_progress(ctx, "peaks measure: %d of %d, %s", done + 1, total, what);
 	rfl_log(RFL_LOG_DEBUG, "%s", what);
 }
 
 static const struct rfl_column columns[] = {
-	{ .key = "ceiling", .title = "Ceiling", .kind = RFL_COLUMN_TEXT },
-	{ .key = "value", .title = "Value", .kind = RFL_COLUMN_REAL, .digits = 4 },
-	{ .key = "unit", .title = "Unit", .kind = RFL_COLUMN_TEXT },
-	{ .key = "median", .title = "Median", .kind = RFL_COLUMN_REAL, .digits = 4 },
-	{ .key = "min", .title = "Min", .kind = RFL_COLUMN_REAL, .digits = 4 },
+	{ .key = "ceiling", .title = "Ceiling" },
+	{ .key = "value", .title = "Value", .kind = RFL_COLUMN_REAL },
+	{ .key = "unit", .title = "Unit" },
+	{ .key = "median", .title = "Median", .kind = RFL_COLUMN_REAL },
+	{ .key = "min", .title = "Min", .kind = RFL_COLUMN_REAL },
 	{ .key = "repeats", .title = "N", .kind = RFL_COLUMN_INT },
 	{ .key = "threads", .title = "Threads", .kind = RFL_COLUMN_INT },
-	{ .key = "loop", .title = "Loop", .kind = RFL_COLUMN_TEXT },
+	{ .key = "loop", .title = "Loop" },
 };
 
-/* One line: a run of a cell, or why there is none. */
+/* A run of a ceiling, or (run NULL) why there is none. */
 static void add_row(struct rfl_table *t, const struct rfl_measured_cell *cell,
 		    const struct rfl_measured_run *run, const char *name)
 {
-	const char *unit = !cell->level                       ? "GFLOP/s"
-			   : strcmp(cell->scope, "core") == 0 ? "GB/s per core"
-							      : "GB/s";
-
 	rfl_table_text(t, name);
 	rfl_table_real(t, run ? run->stats.max * cell->scale / 1e9 : (double)NAN);
-	rfl_table_text(t, unit);
+	rfl_table_text(t, !cell->level                       ? "GFLOP/s"
+			  : strcmp(cell->scope, "core") == 0 ? "GB/s per core"
+							     : "GB/s");
 	rfl_table_real(t, run ? run->stats.median * cell->scale / 1e9 : (double)NAN);
 	rfl_table_real(t, run ? run->stats.min * cell->scale / 1e9 : (double)NAN);
-	if (run) {
-		rfl_table_int(t, (int64_t)run->stats.n);
-		rfl_table_int(t, run->threads);
-	} else {
-		rfl_table_null(t);
-		rfl_table_null(t);
-	}
+	rfl_table_int(t, run ? (int64_t)run->stats.n : RFL_INT_UNKNOWN);
+	rfl_table_int(t, run ? run->threads : RFL_INT_UNKNOWN);
 	rfl_table_text(t, run ? run->kernel->summary : cell->reason);
-}
-
-static void add_rows(struct rfl_table *t, const struct rfl_measurement *m)
-{
-	for (size_t i = 0; i < m->ncells; i++) {
-		const struct rfl_measured_cell *cell = &m->cells[i];
-
-		add_row(t, cell, cell->best == SIZE_MAX ? NULL : &m->runs[cell->best], cell->key);
-		if (strcmp(cell->key, "DRAM") != 0)
-			continue;
-		for (size_t j = 0; j < m->nruns; j++) {
-			if (strcmp(m->runs[j].key, cell->key) == 0 && !m->runs[j].trial &&
-			    j != cell->best)
-				add_row(t, cell, &m->runs[j], "  other loop");
-		}
-	}
 }
 
 static enum rfl_rc print_result(struct rfl_cli *cli, const struct rfl_measurement *m,
@@ -134,22 +111,32 @@ static enum rfl_rc print_result(struct rfl_cli *cli, const struct rfl_measuremen
 	struct rfl_table *t = rfl_table_new(columns, RFL_ARRAY_LEN(columns));
 	enum rfl_rc rc;
 	char size[RFL_NUM_MAX];
+	bool dram = false;
 
 	if (!t)
 		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for the table");
-	add_rows(t, m);
+	for (size_t i = 0; i < m->ncells; i++) {
+		const struct rfl_measured_cell *cell = &m->cells[i];
+
+		add_row(t, cell, cell->best == SIZE_MAX ? NULL : &m->runs[cell->best], cell->key);
+		if (strcmp(cell->key, "DRAM") != 0)
+			continue;
+		dram = true;
+		for (size_t j = 0; j < m->nruns; j++)
+			if (strcmp(m->runs[j].key, cell->key) == 0 && !m->runs[j].trial &&
+			    j != cell->best)
+				add_row(t, cell, &m->runs[j], "  other loop");
+	}
 	rfl_table_note(t,
 		       "%s, %s; value = fastest repeat, bytes as the loop asks for them (no "
 		       "write-allocate)",
 		       rfl_measure_device(m->machine), m->places);
-	for (size_t i = 0; i < m->ncells; i++) {
-		if (strcmp(m->cells[i].key, "DRAM") == 0)
-			rfl_table_note(t, "DRAM arrays of %s each%s",
-				       rfl_num_bytes((double)m->array_bytes, size, sizeof(size)),
-				       m->capped ? ", less than 4 times the last-level caches: "
-						   "memory is short"
-						 : "");
-	}
+	if (dram)
+		rfl_table_note(t, "DRAM arrays of %s each%s",
+			       rfl_num_bytes((double)m->array_bytes, size, sizeof(size)),
+			       m->capped ? ", less than 4 times the last-level caches: memory is "
+					   "short"
+					 : "");
 	rfl_table_note(t, "measured in %.0f s", m->seconds);
 	rc = rfl_cli_put_table(cli, t, format, err);
 	rfl_table_free(t);
@@ -172,40 +159,21 @@ static enum rfl_rc save(struct rfl_peaks_edit *edit, const struct measure_args *
 }
 
 /* 'peaks check' doubts these too, but now the machine can still be made quiet. */
-static void tell_unsteady(const struct rfl_measurement *m)
+static void warn_unsteady(const struct rfl_measurement *m)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < m->ncells; i++) {
-		const struct rfl_measured_cell *cell = &m->cells[i];
+		const size_t best = m->cells[i].best;
 
-		if (cell->best == SIZE_MAX)
-			continue;
-		const struct rfl_stats *stats = &m->runs[cell->best].stats;
-
-		n += stats->max > RFL_PEAKS_UNSTEADY * stats->median;
+		n += best != SIZE_MAX &&
+		     m->runs[best].stats.max > RFL_PEAKS_UNSTEADY * m->runs[best].stats.median;
 	}
 	if (n)
 		rfl_log(RFL_LOG_INFO,
 			"unsteady: %zu of %zu ceilings (fastest repeat more than %.2f times the "
 			"median); measure again while nothing else runs",
 			n, m->ncells, RFL_PEAKS_UNSTEADY);
-}
-
-/* The file is opened before the minute is spent: what cannot be merged is known at once. */
-static enum rfl_rc open_output(const struct measure_args *a, const struct rfl_machine *m,
-			       struct rfl_peaks_edit **edit, struct rfl_err *err)
-{
-	enum rfl_rc rc;
-
-	if (!a->output) {
-		rfl_log(RFL_LOG_INFO, "the result is printed only; --output FILE saves it");
-		return RFL_OK;
-	}
-	rc = rfl_peaks_edit_open(a->output, edit, err);
-	if (rc == RFL_OK && !a->force)
-		rc = rfl_peaks_edit_fits(*edit, a->env, "cpu", rfl_measure_device(m), err);
-	return rc;
 }
 
 static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
@@ -215,7 +183,7 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 					 .repeats = (int)a->repeats,
 					 .quick = a->quick,
 					 .only = a->only.items,
-					 .progress = tell,
+					 .progress = report,
 					 .ctx = cli };
 	struct rfl_machine *machine = NULL;
 	struct rfl_peaks_edit *edit = NULL;
@@ -229,10 +197,15 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 			"most 48 characters",
 			a->env);
 	rc = rfl_machine_new(&machine, err);
-	if (rc == RFL_OK)
-		rc = open_output(a, machine, &edit, err);
+	/* the file is opened before the minute is spent: what cannot be merged is known at once */
+	if (rc == RFL_OK && a->output)
+		rc = rfl_peaks_edit_open(a->output, &edit, err);
+	if (rc == RFL_OK && a->output && !a->force)
+		rc = rfl_peaks_edit_fits(edit, a->env, "cpu", rfl_measure_device(machine), err);
 	if (rc != RFL_OK)
 		goto done;
+	if (!a->output)
+		rfl_log(RFL_LOG_INFO, "the result is printed only; --output FILE saves it");
 	spec.machine = machine;
 	rc = rfl_measure(&spec, &m, err);
 	rfl_cli_progress(cli, NULL);
@@ -247,7 +220,7 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 	if (rc == RFL_OK)
 		rc = print_result(cli, m, (enum rfl_format)a->format, err);
 	if (rc == RFL_OK)
-		tell_unsteady(m);
+		warn_unsteady(m);
 done:
 	rfl_measurement_free(m);
 	rfl_peaks_edit_close(edit);
@@ -260,9 +233,8 @@ const struct rfl_cmd rfl_cmd_peaks_measure = {
 	.summary = "measure the ceilings of this machine's processor",
 	.description =
 		"DRAM bandwidth (read, copy, triad, with ordinary and non-temporal stores, over "
-		"arrays "
-		"of 4 times the last-level caches), read bandwidth of the caches, and FP32 and "
-		"FP64 "
+		"arrays of 4 times the last-level caches), read bandwidth of the caches, and FP32 "
+		"and FP64 "
 		"multiply-add rates with all cores and with one. Threads are pinned, one per core. "
 		"Loops for AVX-512, AVX2, SSE2 and NEON are chosen by what the processor can do; "
 		"'roofline list' shows them.\n\n"

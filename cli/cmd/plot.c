@@ -3,7 +3,6 @@
  */
 #include "cli/cmd.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -91,33 +90,21 @@ static const struct rfl_opt opts[] = {
 
 /* One file to be written: everything is drawn before anything is. */
 struct output {
-	char *path;
+	const char *path;
 	struct rfl_buf bytes;
 };
 
 struct job {
 	const struct plot_args *args;
+	struct rfl_arena *arena; /* owns the texts and lists below */
 	struct rfl_points *points;
 	struct rfl_peaks *peaks;
-	char *font_dir;
-	const char **envs; /* borrowed from the points or the arguments */
+	const char *font_dir;
+	const char **envs;
 	size_t nenvs;
 	struct output *outputs;
 	size_t noutputs;
 };
-
-static void job_fini(struct job *j)
-{
-	for (size_t i = 0; i < j->noutputs; i++) {
-		free(j->outputs[i].path);
-		rfl_buf_fini(&j->outputs[i].bytes);
-	}
-	free(j->outputs);
-	free(j->envs);
-	free(j->font_dir);
-	rfl_peaks_free(j->peaks);
-	rfl_points_free(j->points);
-}
 
 static bool has(const char *const *list, size_t n, const char *name)
 {
@@ -127,70 +114,15 @@ static bool has(const char *const *list, size_t n, const char *name)
 	return false;
 }
 
-/* The environments of the points, in the order of the file. */
-static enum rfl_rc envs_of_points(struct job *j, struct rfl_err *err)
+static enum rfl_rc no_memory(struct rfl_err *err)
 {
-	j->envs = rfl_alloc_array(j->points->n + 1, sizeof(*j->envs));
-	if (!j->envs)
-		return rfl_fail(err, RFL_ENOMEM, 0, "plot: out of memory");
-	for (size_t i = 0; i < j->points->n; i++) {
-		const char *env = j->points->points[i].env;
-
-		if (!env || has(j->envs, j->nenvs, env))
-			continue;
-		if (!rfl_text_is_env_name(env)) /* it becomes a file name */
-			return rfl_fail(
-				err, RFL_EFORMAT, 0,
-				"%s: '%s' is not the name of an environment: letters a-z, digits "
-				"and _ only, a letter first",
-				j->args->points, env);
-		j->envs[j->nenvs++] = env;
-	}
-	if (j->nenvs == 0)
-		return rfl_fail(
-			err, RFL_EMISSING, 0,
-			"%s: there are no points; 'roofline points' makes them from the ledger",
-			j->args->points);
-	return RFL_OK;
-}
-
-/* Keep those that were asked for, in the order in which they were. */
-static enum rfl_rc select_envs(struct job *j, struct rfl_err *err)
-{
-	const struct rfl_opt_list *wanted = &j->args->env;
-	enum rfl_rc rc = envs_of_points(j, err);
-	const char **kept;
-	size_t n = 0;
-
-	if (rc != RFL_OK || wanted->n == 0)
-		return rc;
-	kept = rfl_alloc_array(wanted->n, sizeof(*kept));
-	if (!kept)
-		return rfl_fail(err, RFL_ENOMEM, 0, "plot: out of memory");
-	for (size_t i = 0; rc == RFL_OK && i < wanted->n; i++) {
-		const char *near = rfl_text_nearest(wanted->items[i], j->envs);
-
-		if (has(kept, n, wanted->items[i]))
-			continue;
-		if (has(j->envs, j->nenvs, wanted->items[i]))
-			kept[n++] = wanted->items[i];
-		else
-			rc = rfl_fail(err, RFL_ENOTFOUND, 0,
-				      "--env: %s has no points of '%s'%s%s%s", j->args->points,
-				      wanted->items[i], near ? "; did you mean '" : "",
-				      near ? near : "", near ? "'?" : "");
-	}
-	free(j->envs);
-	j->envs = kept;
-	j->nenvs = n;
-	return rc;
+	return rfl_fail(err, RFL_ENOMEM, 0, "plot: out of memory");
 }
 
 static enum rfl_rc load(struct job *j, const struct rfl_cli *cli, struct rfl_err *err)
 {
-	enum rfl_rc rc;
+	enum rfl_rc rc = rfl_cli_need_file(j->args->points, "roofline points --output FILE", err);
 
-	rc = rfl_cli_need_file(j->args->points, "roofline points --output FILE", err);
 	if (rc == RFL_OK)
 		rc = rfl_cli_need_file(j->args->peaks,
 				       "roofline peaks measure --env NAME --output FILE", err);
@@ -199,51 +131,59 @@ static enum rfl_rc load(struct job *j, const struct rfl_cli *cli, struct rfl_err
 	if (rc == RFL_OK)
 		rc = rfl_peaks_load(j->args->peaks, &j->peaks, err);
 	if (rc == RFL_OK && cli->data_dir) {
-		j->font_dir = rfl_path_join(cli->data_dir, "fonts");
-		if (!j->font_dir)
-			rc = rfl_fail(err, RFL_ENOMEM, 0, "plot: out of memory");
+		j->font_dir = rfl_arena_printf(j->arena, "%s/fonts", cli->data_dir);
+		rc = j->font_dir ? RFL_OK : no_memory(err);
 	}
 	return rc;
 }
 
-/* <dir>/roofline_<env>.<suffix>; NULL when out of memory. */
-static char *output_path(const char *dir, const char *env, const char *suffix)
+/* The environments of the points in the order of the file, or those that were asked for in the
+ * order in which they were. */
+static enum rfl_rc select_envs(struct job *j, struct rfl_err *err)
 {
-	struct rfl_buf name;
-	char *path = NULL;
+	const struct rfl_opt_list *asked = &j->args->env;
+	const char *path = j->args->points;
+	const char **known = rfl_arena_array(j->arena, j->points->n + 1, sizeof(*known));
+	size_t nknown = 0;
 
-	rfl_buf_init(&name, 0);
-	rfl_buf_printf(&name, "roofline_%s.%s", env, suffix);
-	if (!name.failed)
-		path = rfl_path_join(dir, rfl_buf_str(&name));
-	rfl_buf_fini(&name);
-	return path;
-}
+	j->envs = rfl_arena_array(j->arena, asked->n + 1, sizeof(*j->envs));
+	if (!known || !j->envs)
+		return no_memory(err);
+	for (size_t i = 0; i < j->points->n; i++) {
+		const char *env = j->points->points[i].env;
 
-static enum rfl_rc draw_formats(struct job *j, const struct rfl_scene *scene, const char *env,
-				struct rfl_err *err)
-{
-	const struct rfl_surface_spec spec = { .dpi = j->args->dpi, .font_dir = j->font_dir };
-	const struct rfl_opt_list *formats = &j->args->format;
+		if (!env || has(known, nknown, env))
+			continue;
+		if (!rfl_text_is_env_name(env)) /* it becomes a file name */
+			return rfl_fail(
+				err, RFL_EFORMAT, 0,
+				"%s: '%s' is not the name of an environment: letters a-z, digits "
+				"and _ only, a letter first",
+				path, env);
+		known[nknown++] = env;
+	}
+	if (nknown == 0)
+		return rfl_fail(
+			err, RFL_EMISSING, 0,
+			"%s: there are no points; 'roofline points' makes them from the ledger",
+			path);
+	for (size_t i = 0; i < asked->n; i++) {
+		const char *env = asked->items[i], *near;
 
-	for (size_t i = 0; i < formats->n; i++) {
-		const struct rfl_surface_ops *ops;
-		struct output *o;
-		enum rfl_rc rc;
-
-		if (has(formats->items, i, formats->items[i]))
-			continue; /* named twice */
-		ops = rfl_surface_find(formats->items[i], err);
-		if (!ops) /* the choices are names of rows, so this one was not built in */
-			return RFL_EUNAVAILABLE;
-		o = &j->outputs[j->noutputs++];
-		rfl_buf_init(&o->bytes, 0);
-		o->path = output_path(j->args->output_dir, env, ops->suffix);
-		if (!o->path)
-			return rfl_fail(err, RFL_ENOMEM, 0, "plot: out of memory");
-		rc = rfl_surface_draw(ops, &spec, scene, &o->bytes, err);
-		if (rc != RFL_OK)
-			return rc;
+		if (has(j->envs, j->nenvs, env))
+			continue;
+		if (!has(known, nknown, env)) {
+			near = rfl_text_nearest(env, known);
+			return rfl_fail(err, RFL_ENOTFOUND, 0,
+					"--env: %s has no points of '%s'%s%s%s", path, env,
+					near ? "; did you mean '" : "", near ? near : "",
+					near ? "'?" : "");
+		}
+		j->envs[j->nenvs++] = env;
+	}
+	if (asked->n == 0) {
+		j->envs = known;
+		j->nenvs = nknown;
 	}
 	return RFL_OK;
 }
@@ -263,6 +203,9 @@ static enum rfl_rc draw_env(struct job *j, const char *env, struct rfl_err *err)
 		.width = a->width,
 		.height = a->height,
 	};
+	const struct rfl_surface_spec spec = { .dpi = a->dpi, .font_dir = j->font_dir };
+	const size_t len = strlen(a->output_dir);
+	const char *slash = len > 0 && a->output_dir[len - 1] != '/' ? "/" : "";
 	struct rfl_scene *scene = NULL;
 	enum rfl_rc rc;
 
@@ -272,63 +215,69 @@ static enum rfl_rc draw_env(struct job *j, const char *env, struct rfl_err *err)
 				"measure --env %s' supplies its ceilings",
 				a->peaks, env, a->points, env);
 	rc = rfl_plot_roofline(&in, &scene, err);
-	if (rc == RFL_OK)
-		rc = draw_formats(j, scene, env, err);
-	rfl_scene_free(scene);
-	return rc;
-}
+	for (size_t i = 0; rc == RFL_OK && i < a->format.n; i++) {
+		const struct rfl_surface_ops *ops = rfl_surface_find(a->format.items[i], err);
+		struct output *o = &j->outputs[j->noutputs];
 
-static enum rfl_rc write_all(struct job *j, struct rfl_cli *cli, struct rfl_err *err)
-{
-	enum rfl_rc rc = rfl_file_mkdirs(j->args->output_dir, err);
-
-	for (size_t i = 0; rc == RFL_OK && i < j->noutputs; i++) {
-		const struct output *o = &j->outputs[i];
-
-		rc = rfl_file_write(o->path, o->bytes.data, o->bytes.len, err);
-		if (rc == RFL_OK)
-			rfl_cli_printf(cli, "%s\n", o->path);
+		if (has(a->format.items, i, a->format.items[i]))
+			continue; /* named twice */
+		if (!ops) {       /* the choices are names of rows, so this one was not built in */
+			rc = RFL_EUNAVAILABLE;
+			break;
+		}
+		rfl_buf_init(&o->bytes, 0);
+		j->noutputs++;
+		o->path = rfl_arena_printf(j->arena, "%s%sroofline_%s.%s", a->output_dir, slash,
+					   env, ops->suffix);
+		rc = o->path ? rfl_surface_draw(ops, &spec, scene, &o->bytes, err) : no_memory(err);
 	}
+	rfl_scene_free(scene);
 	return rc;
 }
 
 static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
 {
-	struct job j = { .args = args };
-	enum rfl_rc rc = load(&j, cli, err);
+	struct job j = { .args = args, .arena = rfl_arena_new(0) };
+	enum rfl_rc rc = j.arena ? load(&j, cli, err) : no_memory(err);
 
 	if (rc == RFL_OK)
 		rc = select_envs(&j, err);
 	if (rc != RFL_OK)
 		goto done;
 	rfl_cli_warn_doubts(j.peaks, j.points, &j.args->env);
-	j.outputs = rfl_alloc_array(j.nenvs * j.args->format.n, sizeof(*j.outputs));
-	if (!j.outputs) {
-		rc = rfl_fail(err, RFL_ENOMEM, 0, "plot: out of memory");
-		goto done;
-	}
+	j.outputs = rfl_arena_array(j.arena, j.nenvs * j.args->format.n, sizeof(*j.outputs));
+	if (!j.outputs)
+		rc = no_memory(err);
 	for (size_t i = 0; rc == RFL_OK && i < j.nenvs; i++)
 		rc = draw_env(&j, j.envs[i], err);
 	if (rc == RFL_OK)
-		rc = write_all(&j, cli, err);
+		rc = rfl_file_mkdirs(j.args->output_dir, err);
+	for (size_t i = 0; rc == RFL_OK && i < j.noutputs; i++) {
+		const struct output *o = &j.outputs[i];
+
+		rc = rfl_file_write(o->path, o->bytes.data, o->bytes.len, err);
+		if (rc == RFL_OK)
+			rfl_cli_printf(cli, "%s\n", o->path);
+	}
 done:
-	job_fini(&j);
+	for (size_t i = 0; i < j.noutputs; i++)
+		rfl_buf_fini(&j.outputs[i].bytes);
+	rfl_peaks_free(j.peaks);
+	rfl_points_free(j.points);
+	rfl_arena_free(j.arena);
 	return rc;
 }
 
 const struct rfl_cmd rfl_cmd_plot = {
 	.name = "plot",
 	.summary = "draw the roofline of each environment",
-	.description = "One figure per environment, roofline_<env>.<format>: the measured roof "
-		       "with its spread, "
-		       "what else limits the points, a mark per configuration with its name, rate "
-		       "and share of "
-		       "the roof, and beside it a table and the phases of a step. The paths are "
-		       "printed on "
-		       "standard output.\n\n"
-		       "The same input gives the same bytes. A figure carries the fingerprints of "
-		       "its input "
-		       "files.",
+	.description =
+		"One figure per environment, roofline_<env>.<format>: the measured roof with its "
+		"spread, what else limits the points, a mark per configuration with its name, rate "
+		"and share of the roof, and beside it a table and the phases of a step. The paths "
+		"are printed on standard output.\n\n"
+		"The same input gives the same bytes. A figure carries the fingerprints of its "
+		"input files.",
 	.example = "roofline plot --points points.csv --peaks peaks.json\n"
 		   "roofline plot --points points.csv --peaks peaks.json --format png,svg,pdf",
 	.opts = opts,
