@@ -17,10 +17,6 @@
 #include "profile/formula.h"
 #include "profile/profile.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum rfl_range_kind {
 	RFL_RANGE_KERNEL,  /**< a GPU kernel over its launches */
 	RFL_RANGE_STEP,    /**< a training step */
@@ -203,7 +199,4 @@ void rfl_capture_left_out(struct rfl_capture_builder *b, int64_t rows);
 enum rfl_rc rfl_capture_finish(struct rfl_capture_builder *b, struct rfl_captures *to,
 			       struct rfl_err *err) RFL_WARN_UNUSED;
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -7,10 +7,6 @@
 
 #include <stddef.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct rfl_chip {
 	const char *name;     /**< "GH100" */
 	int capability;       /**< 90 */
@@ -36,7 +32,4 @@ const struct rfl_chip *rfl_chip_of_product(const char *text);
  */
 const struct rfl_chip *rfl_chip_of_device(const char *device, int capability);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

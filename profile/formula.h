@@ -20,10 +20,6 @@
 #include "base/err.h"
 #include "profile/profile.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct rfl_formulas; /* the ways of one family, ready to be evaluated */
 
 /**
@@ -126,7 +122,4 @@ const char *rfl_formulas_family_at(size_t i);
 /** The chips that a family serves; NULL behind the last one of the family. */
 const char *rfl_formulas_chip_at(const struct rfl_formulas *f, size_t i);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

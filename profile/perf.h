@@ -9,10 +9,6 @@
 
 #include "base/err.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct rfl_perf_status {
 	char processor[64];        /**< "Ice Lake server" */
 	int paranoid;              /**< kernel.perf_event_paranoid; 99: cannot be read */
@@ -26,7 +22,4 @@ struct rfl_perf_status {
 /** Try every event once. RFL_EUNAVAILABLE where the system has no perf events at all; RFL_ENOMEM */
 enum rfl_rc rfl_perf_look(struct rfl_perf_status *ret, struct rfl_err *err) RFL_WARN_UNUSED;
 
-#ifdef __cplusplus
-}
-#endif
 #endif

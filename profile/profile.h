@@ -20,10 +20,6 @@
 
 #include "base/err.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* X(ID, name, unit, meaning). An FMA is 2 FLOPs. All of them add up over launches and ranges. */
 /* clang-format off */
 #define RFL_QUANTITIES(X) \
@@ -76,7 +72,4 @@ bool rfl_quantity_is_part(enum rfl_quantity part, enum rfl_quantity sum);
 /** Whether it is one of the terms of flops.total. */
 bool rfl_quantity_is_flops(enum rfl_quantity q);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

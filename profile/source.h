@@ -13,10 +13,6 @@
 #include "profile/capture.h"
 #include "profile/cupti/lib.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** Where the workload tells what it is doing. Ranges follow each other and do not nest. */
 struct rfl_ranges {
 	/** From here on it is `name` ("fwd", "bwd/conv1"), of this kind. Ends the range before. */
@@ -104,7 +100,4 @@ const struct rfl_source_ops *rfl_source_at(size_t i);
 enum rfl_rc rfl_source_for(const char *backend, const struct rfl_source_ops **ret,
 			   struct rfl_err *err) RFL_WARN_UNUSED;
 
-#ifdef __cplusplus
-}
-#endif
 #endif

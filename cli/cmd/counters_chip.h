@@ -9,10 +9,6 @@
 #include "profile/cupti/host.h"
 #include "profile/formula.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct rfl_asked_chip {
 	char name[32];               /**< "GH100" */
 	struct rfl_formulas *f;      /**< NULL: only with `any_chip`: we have none for it */
@@ -30,7 +26,4 @@ enum rfl_rc rfl_asked_chip_init(struct rfl_asked_chip *ret, const char *text,
 				struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_asked_chip_fini(struct rfl_asked_chip *c);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -7,10 +7,6 @@
 #include "cli/cmd.h"
 #include "cli/cmd/counters_chip.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /**
  * Print "--metrics a,b,c" with names that exist on the chip, and on standard error in how many
  * passes they are counted.
@@ -19,7 +15,4 @@ extern "C" {
 enum rfl_rc rfl_counters_print_ncu(struct rfl_cli *cli, const struct rfl_asked_chip *chip,
 				   const char *precision, struct rfl_err *err) RFL_WARN_UNUSED;
 
-#ifdef __cplusplus
-}
-#endif
 #endif

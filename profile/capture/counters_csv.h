@@ -9,10 +9,6 @@
 #include "base/err.h"
 #include "profile/capture.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define RFL_COUNTERS_SCHEMA 1
 
 /* X(KIND, name, meaning). Empty = not known. The first row of a capture is of kind "capture";
@@ -74,7 +70,4 @@ enum rfl_rc rfl_capture_identify(struct rfl_captures *c, size_t i, const char *l
 				 const char *run_id, const char *time_utc,
 				 struct rfl_err *err) RFL_WARN_UNUSED;
 
-#ifdef __cplusplus
-}
-#endif
 #endif

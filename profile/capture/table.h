@@ -10,10 +10,6 @@
 #include "base/table.h"
 #include "profile/capture.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum rfl_capture_by {
 	RFL_CAPTURE_BY_KERNEL, /**< kernels over all their blocks and grids */
 	RFL_CAPTURE_BY_RANGE,  /**< every range: kernels by block and grid, phases, layers, ... */
@@ -45,7 +41,4 @@ double rfl_range_share(const struct rfl_range *r, enum rfl_quantity q);
  * 0 to 1; NaN when no time is known. */
 double rfl_capture_coverage(const struct rfl_capture *c, enum rfl_quantity q);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

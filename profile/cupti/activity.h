@@ -12,10 +12,6 @@
 #include "profile/capture.h"
 #include "profile/cupti/session.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct rfl_kernel_launch {
 	const char *name; /**< demangled where that is possible */
 	double time_s;
@@ -49,7 +45,4 @@ enum rfl_rc rfl_kernel_launches_add(const struct rfl_kernel_launches *l, double 
 				    struct rfl_capture_builder *b,
 				    struct rfl_err *err) RFL_WARN_UNUSED;
 
-#ifdef __cplusplus
-}
-#endif
 #endif

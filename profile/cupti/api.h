@@ -15,10 +15,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* ---- numbers ---- */
 
 /* X(name, CUPTI's name, value): results that a caller or the table of messages knows. */
@@ -464,7 +460,4 @@ struct rfl_cupti_functions {
 };
 #undef RFL_CUPTI_FUNCTION_SLOT
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -9,10 +9,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct rfl_cuda_context;  /* CUcontext is a pointer to it, and so on */
 struct rfl_cuda_module;   /* CUmodule */
 struct rfl_cuda_function; /* CUfunction */
@@ -110,7 +106,4 @@ struct rfl_cuda_functions {
 };
 #undef RFL_CUDA_FUNCTION_SLOT
 
-#ifdef __cplusplus
-}
-#endif
 #endif

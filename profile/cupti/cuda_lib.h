@@ -12,10 +12,6 @@
 
 #include "base/err.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct rfl_cuda_functions; /* cuda_api.h */
 
 #define RFL_CUDA_UUID_MAX 33
@@ -83,7 +79,4 @@ enum rfl_counter_access {
 /** @param path  NULL: /proc/driver/nvidia/params */
 enum rfl_counter_access rfl_cuda_counter_access(const char *path);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -13,10 +13,6 @@
 #include "base/err.h"
 #include "profile/cupti/lib.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum rfl_gpu_check_state {
 	RFL_GPU_CHECK_OK,
 	RFL_GPU_CHECK_FAILED,
@@ -56,7 +52,4 @@ void rfl_gpu_check_free(struct rfl_gpu_check *c); /* accepts NULL */
 /** Rows in order; they and their texts belong to the report. */
 const struct rfl_gpu_check_row *rfl_gpu_check_rows(const struct rfl_gpu_check *c, size_t *n);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -11,10 +11,6 @@
 #include "base/err.h"
 #include "profile/cupti/lib.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** Chips that this libcupti knows. Borrowed until it is closed. */
 enum rfl_rc rfl_cupti_chips(struct rfl_cupti *c, const char *const **ret, size_t *n,
 			    struct rfl_err *err) RFL_WARN_UNUSED;
@@ -71,7 +67,4 @@ enum rfl_rc rfl_cupti_values(struct rfl_cupti_host *h, const uint8_t *data, size
 			     size_t range, const char *const *metrics, size_t n, double *ret,
 			     struct rfl_err *err) RFL_WARN_UNUSED;
 
-#ifdef __cplusplus
-}
-#endif
 #endif

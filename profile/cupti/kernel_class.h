@@ -8,10 +8,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum rfl_kernel_class {
 	RFL_KERNEL_MATRIX, /**< matrix product, convolution, attention */
 	RFL_KERNEL_NORMALISATION,
@@ -36,7 +32,4 @@ bool rfl_kernel_class_only_moves(enum rfl_kernel_class c);
  */
 enum rfl_kernel_class rfl_kernel_classify(const char *name);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

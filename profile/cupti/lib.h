@@ -17,10 +17,6 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct rfl_cupti_functions; /* cupti/api.h */
 struct rfl_cuda_functions;  /* cuda_api.h */
 
@@ -58,7 +54,4 @@ uint32_t rfl_cupti_version(const struct rfl_cupti *c);
 enum rfl_rc rfl_cupti_check(const struct rfl_cupti *c, int result, const char *call,
 			    struct rfl_err *err) RFL_WARN_UNUSED;
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -11,10 +11,6 @@
 
 #include "base/err.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct rfl_nvtx;
 
 /**
@@ -34,7 +30,4 @@ void rfl_nvtx_pop(struct rfl_nvtx *n);
 void rfl_profiler_start(void);
 void rfl_profiler_stop(void);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

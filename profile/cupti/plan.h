@@ -15,10 +15,6 @@
 #include "profile/formula.h"
 #include "profile/profile.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct rfl_cupti_unit {
 	const char *unit; /**< the SI base unit: "s" */
 	double factor;    /**< that makes it of CUPTI's: 1e-9 */
@@ -64,7 +60,4 @@ enum rfl_rc rfl_cupti_plan_amounts(const struct rfl_cupti_plan *p,
 				   double ret[RFL_QUANTITY_COUNT],
 				   struct rfl_err *err) RFL_WARN_UNUSED;
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -13,10 +13,6 @@
 #include "profile/cupti/cuda_lib.h"
 #include "profile/cupti/target.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** Values of a family whose self-test is further off are marked. */
 #define RFL_SELFTEST_TOLERANCE 0.02
 
@@ -56,7 +52,4 @@ bool rfl_selftest_is_ecc(const struct rfl_selftest *t, const struct rfl_selftest
 enum rfl_rc rfl_selftest_add(const struct rfl_selftest *t, struct rfl_capture_builder *b,
 			     struct rfl_err *err) RFL_WARN_UNUSED;
 
-#ifdef __cplusplus
-}
-#endif
 #endif

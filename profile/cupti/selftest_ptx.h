@@ -15,10 +15,6 @@
 #include "base/buf.h"
 #include "profile/profile.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum rfl_selftest_type { RFL_SELFTEST_F32, RFL_SELFTEST_F16, RFL_SELFTEST_BF16, RFL_SELFTEST_TF32 };
 
 struct rfl_selftest_kernel {
@@ -52,7 +48,4 @@ enum { RFL_SELFTEST_COPY_THREADS = 256, RFL_SELFTEST_COPY_BYTES = 4096 };
 /** It as PTX. Parameters: u64 to, u64 from; grid: a block per 4096 bytes. */
 void rfl_selftest_copy_ptx(struct rfl_buf *out);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -15,10 +15,6 @@
 #include "profile/cupti/target.h"
 #include "profile/source.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** Ranges at once: CUPTI refuses some 2000 and more. Workloads that have more are run again for the
  * rest. */
 #define RFL_CUPTI_RANGES_AT_ONCE 1000
@@ -87,7 +83,4 @@ enum rfl_rc rfl_cupti_session_count(struct rfl_cupti_session *s, struct rfl_repl
 enum rfl_rc rfl_counted_walk(struct rfl_replay *work, struct rfl_counted *ret,
 			     struct rfl_err *err) RFL_WARN_UNUSED;
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -13,10 +13,6 @@
 #include "profile/formula.h"
 #include "profile/source.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define RFL_METRIC_SET_MAX 96
 
 /** Names of metrics, each once; borrowed from the formulas. Zero it before use. */
@@ -65,7 +61,4 @@ enum rfl_rc rfl_metric_set_choose(struct rfl_cupti_host *h, const struct rfl_for
  * is not known. */
 enum rfl_quantity rfl_precision_matrix(const char *precision);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -14,10 +14,6 @@
 #include "profile/cupti/cuda_lib.h"
 #include "profile/cupti/lib.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* What is asked, in this order. */
 enum rfl_cupti_gate {
 	RFL_CUPTI_GATE_START,      /**< CUPTI works with this driver */
@@ -53,7 +49,4 @@ void rfl_cupti_target_stop(struct rfl_cupti_target *t);
 enum rfl_rc rfl_cupti_target_start(struct rfl_cupti_target *t, struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_cupti_target_fini(struct rfl_cupti_target *t);
 
-#ifdef __cplusplus
-}
-#endif
 #endif
