@@ -163,7 +163,7 @@ enum rfl_rc rfl_capture_chip(struct rfl_capture_builder *b, const char *chip, co
 			     struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** The number of a metric, for rfl_capture_metric(): ask once per name. -1: not kept (counted as
- * unused), -2: out of memory. `unit` is the SI base unit. */
+ * unused), or out of memory, which the end of the launch reports. `unit` is the SI base unit. */
 int rfl_capture_metric_id(struct rfl_capture_builder *b, const char *name, size_t len,
 			  const char *unit);
 

@@ -204,7 +204,7 @@ static void put_events(const char *cpu, enum rfl_quantity q, struct rfl_buf *out
 		    rfl_formulas_new(processors[i].family, &f, NULL) != RFL_OK)
 			continue;
 		rfl_buf_init(&text, 0);
-		rfl_formula_reason(f, rfl_formula_ways(f, q) > 0 ? q : RFL_QUANTITY_FLOPS_MIXED,
+		rfl_formula_reason(f, f->quantities[q].nways > 0 ? q : RFL_QUANTITY_FLOPS_MIXED,
 				   NULL, NULL, &text);
 		rfl_buf_printf(out, "%s%s%s", out->len ? ", or " : "",
 			       rfl_buf_str(&text) + (out->len ? strlen(NOT_COUNTED) : 0),

@@ -11,7 +11,7 @@
 #include "cli/places.h"
 #include "cli/put.h"
 #include "profile/cupti/gpu_check.h"
-#include "profile/cupti/sets.h"
+#include "profile/cupti/plan.h"
 #include "profile/perf.h"
 #include "runner/engine.h"
 

@@ -12,7 +12,6 @@
 #include "cli/put.h"
 #include "profile/chips.h"
 #include "profile/cupti/plan.h"
-#include "profile/cupti/sets.h"
 #include "runner/engine.h"
 
 #define RANGE_PROFILER_SINCE 75 /* compute capability */
@@ -72,7 +71,7 @@ static enum rfl_rc add_chip(struct rfl_table *t, const struct rfl_chip *chip, st
 		return rc;
 	rfl_table_text(t, chip->name);
 	rfl_table_real(t, chip->capability / 10.0);
-	rfl_table_text(t, rfl_formulas_family(f));
+	rfl_table_text(t, f->family);
 	rfl_table_text(t, chip->products);
 	rfl_formulas_free(f);
 	return RFL_OK;
@@ -183,7 +182,7 @@ static const char *note_of(const struct listing *l, const char *metric, const ch
 static void metric_row(struct listing *l, enum rfl_quantity q, int set, double weight, size_t slot,
 		       const char *note)
 {
-	const char *metric = rfl_formulas_slot_name(l->chip->f, slot);
+	const char *metric = l->chip->f->slots[slot].name;
 
 	set = set_with(l, set, metric);
 	rfl_table_text(l->t, rfl_quantity_info(q)->name);
@@ -200,13 +199,13 @@ static void metric_row(struct listing *l, enum rfl_quantity q, int set, double w
 /* Why a quantity is not counted on the chip at all; NULL: it is. */
 static const char *why_not(const struct listing *l, enum rfl_quantity q)
 {
-	const char *impossible = rfl_formula_impossible(l->chip->f, q);
+	const char *impossible = l->chip->f->quantities[q].impossible;
 
 	if (rfl_metric_set_way(l->chip->f, q, NULL) >= 0)
 		return NULL;
 	if (impossible)
 		return impossible;
-	return rfl_formula_ways(l->chip->f, q) ? "found in reports of profilers only" : NULL;
+	return l->chip->f->quantities[q].nways > 0 ? "found in reports of profilers only" : NULL;
 }
 
 /* For people: the quantities that share a reason in one line, at the first of them. */
@@ -248,12 +247,9 @@ static void quantity_rows(struct listing *l, enum rfl_quantity q)
 {
 	const struct rfl_formulas *f = l->chip->f;
 	const char *reason = why_not(l, q);
-	const struct rfl_term *terms;
+	const struct rfl_formula_way *w;
 	const int set = set_of(l, q);
-	double weight = 0;
-	size_t n = 0;
 	int way = set < 0 ? -1 : rfl_metric_set_way(f, q, &l->chosen[set]);
-	int less = rfl_formula_subtracted(f, q, &weight);
 
 	if (reason)
 		reason_row(l, q, reason);
@@ -261,12 +257,13 @@ static void quantity_rows(struct listing *l, enum rfl_quantity q)
 		way = rfl_metric_set_way(f, q, NULL);
 	if (way < 0)
 		return;
-	terms = rfl_formula_way(f, q, (size_t)way, &n);
-	for (size_t i = 0; i < n; i++)
-		metric_row(l, q, set, terms[i].weight, terms[i].slot,
-			   i == 0 ? rfl_formula_caveat(f, q, (size_t)way) : NULL);
-	if (less >= 0)
-		metric_row(l, q, set, -weight, (size_t)less, "moves of registers, taken off");
+	w = &f->quantities[q].ways[way];
+	for (size_t i = 0; i < w->nterms; i++)
+		metric_row(l, q, set, w->terms[i].weight, w->terms[i].slot,
+			   i == 0 ? w->caveat : NULL);
+	if (f->quantities[q].less.reason)
+		metric_row(l, q, set, -f->quantities[q].less.weight, f->quantities[q].less.slot,
+			   "moves of registers, taken off");
 }
 
 /* The core by precision, since that is what a run is asked with. */
@@ -302,7 +299,7 @@ static enum rfl_rc fill_quantities(struct listing *l, struct rfl_err *err)
 	rfl_table_note(l->t,
 		       "%s, formulas of %s. A quantity is the sum of weight x metric. The step is "
 		       "run once for each pass of a set; without a set it is found in files only.",
-		       l->chip->name, rfl_formulas_family(l->chip->f));
+		       l->chip->name, l->chip->f->family);
 	if (rfl_chip_find(l->chip->name)->capability < RANGE_PROFILER_SINCE)
 		rfl_table_note(l->t, "'run --counters' does not count on this chip, ncu does: "
 				     "CUPTI's range profiler needs compute capability 7.5.");

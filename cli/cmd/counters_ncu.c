@@ -5,7 +5,7 @@
 
 #include "base/log.h"
 #include "cli/put.h"
-#include "profile/cupti/sets.h"
+#include "profile/cupti/plan.h"
 
 /* What a roofline of training needs, as far as it exists. ncu runs each kernel once per pass. */
 enum rfl_rc rfl_counters_print_ncu(struct rfl_cli *cli, const struct rfl_asked_chip *chip,

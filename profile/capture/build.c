@@ -1,7 +1,7 @@
 /*
- * build.c - captures launch by launch: a launch goes into the range of its kernel, block
- * and grid, so that the size of a capture does not grow with the number of launches. Nothing is
- * allocated for a launch that is like one before.
+ * build.c - captures launch by launch: a launch goes into the range of its kernel, block and grid,
+ * so that the size of a capture does not grow with the number of launches. Nothing is allocated for
+ * a launch that is like one before.
  */
 #include <assert.h>
 #include <math.h>
@@ -14,52 +14,75 @@
 #include "profile/capture/impl.h"
 #include "profile/import/span.h"
 
-/* ---- new, free ---- */
+bool rfl_capture__room(void *array, size_t n, size_t *cap, size_t size)
+{
+	return rfl_grow_bytes(array, cap, n + 1, size, SIZE_MAX, NULL) == RFL_OK;
+}
 
-static const struct rfl_capture nothing_known = {
-	.steps = -1,
-	.passes = -1,
-};
+/* ---- texts ---- */
+
+const char *rfl_capture__intern(struct rfl_capture_builder *b, const char *text, size_t len)
+{
+	const uint64_t hash = rfl_hash64(0, text, len);
+	uint32_t number;
+	char *copy;
+
+	for (size_t at = 0; (number = rfl_places_next(&b->text_places, hash, &at));) {
+		const char *have = b->texts[number - 1];
+
+		if (strncmp(have, text, len) == 0 && have[len] == '\0')
+			return have;
+	}
+	copy = rfl_arena_array(b->arena, len + 1, 1);
+	if (!copy ||
+	    rfl_grow(&b->texts, &b->texts_cap, b->ntexts + 1, UINT32_MAX, NULL) != RFL_OK ||
+	    !rfl_places_put(&b->text_places, hash, (uint32_t)b->ntexts + 1)) {
+		b->no_memory = true;
+		return NULL;
+	}
+	memcpy(copy, text, len);
+	b->texts[b->ntexts++] = copy;
+	return copy;
+}
+
+const char *rfl_capture__keep(struct rfl_capture_builder *b, const char *text)
+{
+	return text ? rfl_capture__intern(b, text, strlen(text)) : NULL;
+}
+
+static enum rfl_rc no_memory(struct rfl_err *err)
+{
+	return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for a capture");
+}
+
+/* ---- new, free ---- */
 
 /* Room for the current launch's metrics up to `n` ids. */
 static bool grow_launch(struct rfl_capture_builder *b, size_t n)
 {
-	size_t cap = b->given_cap ? b->given_cap : 64;
-	double *value;
-	struct rfl_given_metric *given;
-	uint32_t *touched;
+	size_t cap = b->given_cap, same = cap, alike = cap;
 
-	if (n <= b->given_cap)
-		return true;
-	while (cap < n)
-		cap *= 2;
-	value = realloc(b->value, cap * sizeof(*value));
-	if (value)
-		b->value = value;
-	given = realloc(b->given, cap * sizeof(*given));
-	if (given)
-		b->given = given;
-	touched = realloc(b->touched, cap * sizeof(*touched));
-	if (touched)
-		b->touched = touched;
-	if (!value || !given || !touched)
+	if (rfl_grow(&b->value, &cap, n, SIZE_MAX, NULL) != RFL_OK ||
+	    rfl_grow(&b->given, &same, n, SIZE_MAX, NULL) != RFL_OK ||
+	    rfl_grow(&b->touched, &alike, n, SIZE_MAX, NULL) != RFL_OK) {
+		b->no_memory = true;
 		return false;
-	for (size_t i = b->given_cap; i < cap; i++) {
-		b->value[i] = NAN;
-		b->given[i] = (struct rfl_given_metric){ 0 };
 	}
-	b->given_cap = cap;
+	for (; b->given_cap < cap; b->given_cap++) {
+		b->value[b->given_cap] = NAN;
+		b->given[b->given_cap] = (struct rfl_given_metric){ 0 };
+	}
 	return true;
 }
 
-/* By the suffix of the name; by words in it where it has none. */
+/* By the suffix of the name; by parts of it where it has none. */
 static enum rfl_rollup rollup_of(const char *name, const char *unit)
 {
 	static const struct {
 		const char *word;
 		enum rfl_rollup rollup;
 	} words[] = {
-		/* rates and shares first: "x.sum.per_second" is no sum */
+		/* rates and shares first: "x.sum.per_second" is not a sum */
 		{ ".per_", RFL_ROLLUP_MEAN },        { ".pct", RFL_ROLLUP_MEAN },
 		{ ".ratio", RFL_ROLLUP_MEAN },       { ".max_rate", RFL_ROLLUP_MEAN },
 		{ ".sum", RFL_ROLLUP_SUM },          { ".max", RFL_ROLLUP_MAX },
@@ -79,50 +102,22 @@ static enum rfl_rollup rollup_of(const char *name, const char *unit)
 	return RFL_ROLLUP_SUM;
 }
 
-static int add_metric(struct rfl_capture_builder *b, const char *name, const char *unit)
-{
-	if (!rfl_capture__room(&b->metrics, b->nmetrics, &b->metrics_cap, sizeof(*b->metrics)) ||
-	    !grow_launch(b, b->nmetrics + 1))
-		return -2;
-	b->metrics[b->nmetrics] = (struct rfl_metric_def){
-		.name = name,
-		.unit = unit,
-		.rollup = rollup_of(name, unit),
-	};
-	return (int)b->nmetrics++;
-}
-
 /* Take formulas, and make their metrics the first ids: hundreds, of which a file has a few. Those
  * get their names when they are asked for. */
 static enum rfl_rc take_formulas(struct rfl_capture_builder *b, struct rfl_formulas *take_f,
 				 struct rfl_err *err)
 {
-	size_t n = rfl_formulas_slots(take_f);
+	const size_t n = take_f->nslots;
 
 	rfl_formulas_free(b->formulas);
 	b->formulas = take_f;
 	free(b->metrics);
 	b->metrics = calloc(n + 1, sizeof(*b->metrics));
 	b->nmetrics = b->metrics_cap = b->metrics ? n : 0;
-	if (!b->metrics || !grow_launch(b, n))
-		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for a capture");
-	if (!rfl_capture__keep(b, &b->capture.family, rfl_formulas_family(take_f)))
-		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for a capture");
+	b->capture.family = rfl_capture__keep(b, take_f->family);
+	if (!b->metrics || !grow_launch(b, n) || b->no_memory)
+		return no_memory(err);
 	return RFL_OK;
-}
-
-static enum rfl_rc fill(struct rfl_capture_builder *b, const struct rfl_capture_spec *spec,
-			struct rfl_err *err)
-{
-	struct rfl_formulas *f = NULL;
-	enum rfl_rc rc;
-
-	if (!rfl_capture__keep(b, &b->capture.source, spec->source) ||
-	    !rfl_capture__keep(b, &b->capture.label, spec->label ? spec->label : "") ||
-	    !rfl_capture__keep(b, &b->capture.path, spec->path))
-		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for a capture");
-	rc = rfl_formulas_new(spec->formulas, &f, err);
-	return rc ? rc : take_formulas(b, f, err);
 }
 
 struct rfl_capture_builder *rfl_capture__empty_builder(void)
@@ -131,7 +126,7 @@ struct rfl_capture_builder *rfl_capture__empty_builder(void)
 
 	if (!b)
 		return NULL;
-	b->capture = nothing_known;
+	b->capture.steps = b->capture.passes = -1;
 	b->arena = rfl_arena_new(0);
 	if (b->arena)
 		return b;
@@ -143,13 +138,19 @@ enum rfl_rc rfl_capture_builder_new(const struct rfl_capture_spec *spec,
 				    struct rfl_capture_builder **ret, struct rfl_err *err)
 {
 	struct rfl_capture_builder *b = rfl_capture__empty_builder();
+	struct rfl_formulas *f = NULL;
 	enum rfl_rc rc;
 
 	assert(spec->source);
 	if (!b)
-		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for a capture");
+		return no_memory(err);
 	b->all_metrics = spec->all_metrics;
-	rc = fill(b, spec, err);
+	b->capture.source = rfl_capture__keep(b, spec->source);
+	b->capture.label = rfl_capture__keep(b, spec->label ? spec->label : "");
+	b->capture.path = rfl_capture__keep(b, spec->path);
+	rc = rfl_formulas_new(spec->formulas, &f, err);
+	if (rc == RFL_OK)
+		rc = take_formulas(b, f, err);
 	if (rc == RFL_OK)
 		*ret = b;
 	else
@@ -157,25 +158,20 @@ enum rfl_rc rfl_capture_builder_new(const struct rfl_capture_spec *spec,
 	return rc;
 }
 
-static void free_ranges(struct rfl_capture_builder *b)
+void rfl_capture_builder_free(struct rfl_capture_builder *b)
 {
+	if (!b)
+		return;
 	for (size_t i = 0; i < b->nranges; i++) {
 		free(b->ranges[i]->metrics);
 		free(b->ranges[i]->where);
 		free(b->ranges[i]);
 	}
 	free(b->ranges);
-}
-
-void rfl_capture_builder_free(struct rfl_capture_builder *b)
-{
-	if (!b)
-		return;
-	free_ranges(b);
 	free(b->texts);
-	free(b->text_places.at);
-	free(b->metric_places.at);
-	free(b->range_places.at);
+	rfl_places_fini(&b->text_places);
+	rfl_places_fini(&b->metric_places);
+	rfl_places_fini(&b->range_places);
 	free(b->metrics);
 	free(b->value);
 	free(b->given);
@@ -196,73 +192,53 @@ enum rfl_rc rfl_capture_chip(struct rfl_capture_builder *b, const char *chip, co
 
 	if (b->asked || b->nranges > 0)
 		return rfl_fail(err, RFL_EINVAL, 0,
-				"the chip of a capture is told before its metrics");
-	if ((chip && !rfl_capture__keep(b, &b->capture.chip, chip)) ||
-	    (device && !rfl_capture__keep(b, &b->capture.device, device)))
-		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for a capture");
-	if (!chip)
-		return RFL_OK;
-	rc = rfl_formulas_new(chip, &f, &unknown);
-	if (rc == RFL_ENOTFOUND)
-		return RFL_OK;
-	if (rc != RFL_OK)
-		return rfl_fail(err, rc, 0, "%s", unknown.msg);
-	return take_formulas(b, f, err);
+				"the chip of a capture is set before its metrics");
+	if (chip)
+		b->capture.chip = rfl_capture__keep(b, chip);
+	if (device)
+		b->capture.device = rfl_capture__keep(b, device);
+	if (b->no_memory)
+		return no_memory(err);
+	rc = chip ? rfl_formulas_new(chip, &f, &unknown) : RFL_ENOTFOUND;
+	if (rc == RFL_OK)
+		return take_formulas(b, f, err);
+	return rc == RFL_ENOTFOUND ? RFL_OK : rfl_fail(err, rc, 0, "%s", unknown.msg);
 }
 
 /* ---- metrics ---- */
-
-static uint64_t metric_hash(const char *name, size_t len, const char *unit)
-{
-	uint64_t hash = rfl_hash64(0, name, len);
-
-	return rfl_hash64(hash, unit, strlen(unit));
-}
-
-static bool grow_metric_places(struct rfl_capture_builder *b)
-{
-	if (!rfl_places_are_full(&b->metric_places))
-		return true;
-	if (!rfl_places_grow(&b->metric_places))
-		return false;
-	for (size_t i = rfl_formulas_slots(b->formulas); i < b->nmetrics; i++)
-		rfl_places_put(&b->metric_places,
-			       metric_hash(b->metrics[i].name, strlen(b->metrics[i].name),
-					   b->metrics[i].unit),
-			       (uint32_t)i + 1);
-	return true;
-}
 
 /* A metric that no formula names. */
 static int other_metric(struct rfl_capture_builder *b, const char *name, size_t len,
 			const char *unit)
 {
-	uint64_t hash = metric_hash(name, len, unit);
-	const char *kept_name, *kept_unit;
-	int id;
+	const uint64_t hash = rfl_hash64(rfl_hash64(0, name, len), unit, strlen(unit));
+	struct rfl_metric_def def;
+	uint32_t number;
 
-	if (!grow_metric_places(b))
-		return -2;
-	for (size_t at = rfl_places_first(&b->metric_places, hash); b->metric_places.at[at] != 0;
-	     at = (at + 1) & (b->metric_places.size - 1)) {
-		const struct rfl_metric_def *have = &b->metrics[b->metric_places.at[at] - 1];
+	for (size_t at = 0; (number = rfl_places_next(&b->metric_places, hash, &at));) {
+		const struct rfl_metric_def *have = &b->metrics[number - 1];
 
 		if (strncmp(have->name, name, len) == 0 && have->name[len] == '\0' &&
 		    strcmp(have->unit, unit) == 0)
-			return (int)b->metric_places.at[at] - 1;
+			return (int)number - 1;
 	}
-	kept_name = rfl_capture__intern(b, name, len);
-	kept_unit = rfl_capture__intern(b, unit, strlen(unit));
-	if (!kept_name || !kept_unit)
-		return -2;
-	id = add_metric(b, kept_name, kept_unit);
-	if (id >= 0)
-		rfl_places_put(&b->metric_places, hash, (uint32_t)id + 1);
-	return id;
+	def.name = rfl_capture__intern(b, name, len);
+	def.unit = rfl_capture__keep(b, unit);
+	if (!def.name || !def.unit)
+		return -1;
+	def.rollup = rollup_of(def.name, unit);
+	if (!grow_launch(b, b->nmetrics + 1) ||
+	    rfl_grow(&b->metrics, &b->metrics_cap, b->nmetrics + 1, INT32_MAX, NULL) != RFL_OK ||
+	    !rfl_places_put(&b->metric_places, hash, (uint32_t)b->nmetrics + 1)) {
+		b->no_memory = true;
+		return -1;
+	}
+	b->metrics[b->nmetrics] = def;
+	return (int)b->nmetrics++;
 }
 
 /* Remember a name that no formula has and that looks like a count of FLOPs or bytes. */
-static bool keep_strange(struct rfl_capture_builder *b, struct rfl_span name)
+static void keep_strange(struct rfl_capture_builder *b, struct rfl_span name)
 {
 	static const struct {
 		const char *word;
@@ -284,28 +260,28 @@ static bool keep_strange(struct rfl_capture_builder *b, struct rfl_span name)
 		{ "lts__t_", RFL_QUANTITY_L2, RFL_QUANTITY_L2 },
 		{ "l1tex__t_", RFL_QUANTITY_L1, RFL_QUANTITY_L1 },
 	};
-	bool bytes = rfl_span_has(name, "bytes") || rfl_span_has(name, "sectors");
-	bool count = !rfl_span_has(name, ".pct") && !rfl_span_has(name, ".ratio") &&
-		     !rfl_span_has(name, "peak");
+	const bool bytes = rfl_span_has(name, "bytes") || rfl_span_has(name, "sectors");
 	const char *kept;
 
-	for (size_t i = 0; i < RFL_ARRAY_LEN(looks) && count; i++) {
+	if (rfl_span_has(name, ".pct") || rfl_span_has(name, ".ratio") ||
+	    rfl_span_has(name, "peak"))
+		return;
+	for (size_t i = 0; i < RFL_ARRAY_LEN(looks); i++) {
 		if (!rfl_span_has(name, looks[i].word) ||
 		    (looks[i].first > RFL_QUANTITY_FLOPS && !bytes))
 			continue;
 		kept = rfl_capture__intern(b, name.at, name.len);
 		for (int q = (int)looks[i].first; q <= (int)looks[i].last; q++)
 			b->strange[q] = b->strange[q] ? b->strange[q] : kept;
-		return kept != NULL;
+		return;
 	}
-	return true;
 }
 
 int rfl_capture_metric_id(struct rfl_capture_builder *b, const char *name, size_t len,
 			  const char *unit)
 {
-	int slot = rfl_formulas_slot(b->formulas, name, len);
-	const char *wanted = slot < 0 ? NULL : rfl_formulas_slot_unit(b->formulas, (size_t)slot);
+	const int slot = rfl_formulas_slot(b->formulas, name, len);
+	const char *wanted = slot < 0 ? NULL : b->formulas->slots[slot].unit;
 
 	b->asked = true;
 	if (!unit)
@@ -317,18 +293,31 @@ int rfl_capture_metric_id(struct rfl_capture_builder *b, const char *name, size_
 			def->name = rfl_capture__intern(b, name, len);
 			def->rollup = def->name ? rollup_of(def->name, NULL) : RFL_ROLLUP_SUM;
 		}
-		def->unit = rfl_capture__intern(b, unit, strlen(unit));
-		return def->name && def->unit ? slot : -2;
+		def->unit = rfl_capture__keep(b, unit);
+		return slot;
 	}
-	if (!keep_strange(b, (struct rfl_span){ .at = name, .len = len }))
-		return -2;
+	keep_strange(b, (struct rfl_span){ .at = name, .len = len });
 	if (b->all_metrics)
 		return other_metric(b, name, len, unit);
 	b->capture.unused_metrics++;
 	return -1;
 }
 
-/* ---- ranges ---- */
+/* ---- launches ---- */
+
+/* No launch is begun. */
+static void forget_launch(struct rfl_capture_builder *b)
+{
+	for (size_t i = 0; i < b->ntouched; i++) {
+		b->value[b->touched[i]] = NAN;
+		b->given[b->touched[i]].is_given = false;
+	}
+	b->ntouched = 0;
+	memset(b->present, 0, sizeof(b->present));
+	b->worst = RFL_VALID;
+	b->n = 1;
+	b->range = NULL;
+}
 
 static uint64_t add_hash(uint64_t hash, const char *text)
 {
@@ -340,54 +329,22 @@ static bool is_same(const char *a, const char *b)
 	return a == b || (a && b && strcmp(a, b) == 0);
 }
 
-static bool grow_range_places(struct rfl_capture_builder *b)
+static struct rfl_range_sum *new_range(struct rfl_capture_builder *b, uint64_t hash,
+				       struct rfl_range_sum like)
 {
-	if (!rfl_places_are_full(&b->range_places))
-		return true;
-	if (!rfl_places_grow(&b->range_places))
-		return false;
-	for (size_t i = 0; i < b->nranges; i++)
-		rfl_places_put(&b->range_places, b->ranges[i]->hash, (uint32_t)i + 1);
-	return true;
-}
+	struct rfl_range_sum *r = calloc(1, sizeof(*r));
 
-static struct rfl_range_sum *find_range(const struct rfl_capture_builder *b,
-					const struct rfl_range_sum *like)
-{
-	const struct rfl_places *p = &b->range_places;
-
-	for (size_t at = rfl_places_first(p, like->hash); p->at[at] != 0;
-	     at = (at + 1) & (p->size - 1)) {
-		struct rfl_range_sum *r = b->ranges[p->at[at] - 1];
-
-		if (r->hash == like->hash && r->kind == like->kind &&
-		    is_same(r->name, like->name) && is_same(r->block, like->block) &&
-		    is_same(r->grid, like->grid))
-			return r;
-	}
-	return NULL;
-}
-
-static struct rfl_range_sum *new_range(struct rfl_capture_builder *b,
-				       const struct rfl_range_sum *like)
-{
-	struct rfl_range_sum *r;
-
-	if (!rfl_capture__room(&b->ranges, b->nranges, &b->ranges_cap, sizeof(*b->ranges)))
-		return NULL;
-	r = calloc(1, sizeof(*r));
-	if (!r)
-		return NULL;
-	r->kind = like->kind;
-	r->hash = like->hash;
-	if (!rfl_capture__keep(b, &r->name, like->name) ||
-	    !rfl_capture__keep(b, &r->block, like->block) ||
-	    !rfl_capture__keep(b, &r->grid, like->grid)) {
+	like.name = rfl_capture__keep(b, like.name);
+	like.block = rfl_capture__keep(b, like.block);
+	like.grid = rfl_capture__keep(b, like.grid);
+	if (!r || b->no_memory ||
+	    rfl_grow(&b->ranges, &b->ranges_cap, b->nranges + 1, SIZE_MAX, NULL) != RFL_OK ||
+	    !rfl_places_put(&b->range_places, hash, (uint32_t)b->nranges + 1)) {
 		free(r);
 		return NULL;
 	}
+	*r = like;
 	b->ranges[b->nranges++] = r;
-	rfl_places_put(&b->range_places, r->hash, (uint32_t)b->nranges);
 	return r;
 }
 
@@ -395,21 +352,29 @@ enum rfl_rc rfl_capture_begin(struct rfl_capture_builder *b, enum rfl_range_kind
 			      const char *name, const char *block, const char *grid,
 			      struct rfl_err *err)
 {
-	struct rfl_range_sum like = { .kind = kind, .name = name, .block = block, .grid = grid };
+	const struct rfl_range_sum like = {
+		.kind = kind, .name = name, .block = block, .grid = grid
+	};
+	const uint64_t hash = add_hash(add_hash(add_hash((uint64_t)kind + 1, name), block), grid);
+	uint32_t number;
 
-	rfl_capture__forget_launch(b);
-	like.hash = add_hash(add_hash(add_hash((uint64_t)kind + 1, name), block), grid);
-	if (!grow_range_places(b))
-		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", name);
-	b->range = find_range(b, &like);
-	if (!b->range && b->nranges >= RFL_CAPTURE_RANGES_MAX)
+	forget_launch(b);
+	for (size_t at = 0; (number = rfl_places_next(&b->range_places, hash, &at));) {
+		struct rfl_range_sum *r = b->ranges[number - 1];
+
+		if (r->kind == kind && is_same(r->name, name) && is_same(r->block, block) &&
+		    is_same(r->grid, grid)) {
+			b->range = r;
+			return RFL_OK;
+		}
+	}
+	if (b->nranges >= RFL_CAPTURE_RANGES_MAX)
 		return rfl_fail(err, RFL_EOVERFLOW, 0,
 				"'%.200s' is one too many: a capture keeps %zu kernels or ranges "
 				"that differ in name, block or grid; count fewer of them (ncu "
 				"--kernel-name, --launch-count), or a part at a time",
 				name, RFL_CAPTURE_RANGES_MAX);
-	if (!b->range)
-		b->range = new_range(b, &like);
+	b->range = new_range(b, hash, like);
 	return b->range ? RFL_OK : rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", name);
 }
 
@@ -418,16 +383,198 @@ void rfl_capture_launches(struct rfl_capture_builder *b, int64_t n)
 	b->n = n;
 }
 
+enum rfl_given rfl_capture_metric(struct rfl_capture_builder *b, int metric, double value,
+				  enum rfl_validity validity, int pass, const char *reason)
+{
+	struct rfl_given_metric *given;
+
+	if (metric < 0)
+		return RFL_GIVEN_NEW;
+	assert((size_t)metric < b->nmetrics);
+	given = &b->given[metric];
+	if (given->is_given && !isnan(b->value[metric]))
+		return isnan(value) || value == b->value[metric] ? RFL_GIVEN_AGAIN
+								 : RFL_GIVEN_DIFFERS;
+	if (given->is_given && isnan(value))
+		return RFL_GIVEN_AGAIN;
+	if (!given->is_given)
+		b->touched[b->ntouched++] = (uint32_t)metric;
+	*given = (struct rfl_given_metric){
+		.is_given = true,
+		.validity = (uint8_t)validity,
+		.pass = pass,
+		.reason = reason,
+	};
+	b->value[metric] = value;
+	if (isnan(value))
+		return RFL_GIVEN_NEW;
+	if (validity > b->worst)
+		b->worst = validity;
+	if ((size_t)metric < RFL_SLOTS_MAX)
+		b->present[metric / 64] |= (uint64_t)1 << (metric % 64);
+	return RFL_GIVEN_NEW;
+}
+
+static double rolled_up(enum rfl_rollup rollup, double a, double b, int64_t n)
+{
+	switch (rollup) {
+	case RFL_ROLLUP_SUM:
+		return a + b;
+	case RFL_ROLLUP_MAX:
+		return fmax(a, b);
+	case RFL_ROLLUP_MIN:
+		return fmin(a, b);
+	case RFL_ROLLUP_MEAN:
+		break;
+	}
+	return a + b * (double)n; /* divided by the weight at the end */
+}
+
+static void add_value(struct rfl_metric_sum *sum, enum rfl_rollup rollup, double value,
+		      const struct rfl_given_metric *given, int64_t n)
+{
+	if (isnan(value)) {
+		if (!sum->reason)
+			sum->reason = given->reason;
+		return;
+	}
+	if (sum->launches == 0)
+		sum->value = rollup == RFL_ROLLUP_MEAN ? value * (double)n : value;
+	else
+		sum->value = rolled_up(rollup, sum->value, value, n);
+	sum->weight += (double)n;
+	sum->launches += n;
+	sum->pass = given->pass;
+	if (given->validity > sum->validity)
+		sum->validity = given->validity;
+	if (given->reason)
+		sum->reason = given->reason;
+}
+
+/* The place of a metric in a range, made when there is none; NULL out of memory. */
+static struct rfl_metric_sum *metric_sum(struct rfl_range_sum *r, uint32_t id)
+{
+	const size_t before = r->nwhere;
+
+	if (id < r->nwhere && r->where[id] != 0)
+		return &r->metrics[r->where[id] - 1];
+	if (rfl_grow(&r->where, &r->nwhere, (size_t)id + 1, SIZE_MAX, NULL) != RFL_OK)
+		return NULL;
+	memset(r->where + before, 0, (r->nwhere - before) * sizeof(*r->where));
+	if (rfl_grow(&r->metrics, &r->metrics_cap, r->nmetrics + 1, UINT32_MAX, NULL) != RFL_OK)
+		return NULL;
+	r->metrics[r->nmetrics] = (struct rfl_metric_sum){ .id = id, .value = NAN, .pass = -1 };
+	r->where[id] = (uint32_t)++r->nmetrics;
+	return &r->metrics[r->nmetrics - 1];
+}
+
+/* The worst of the metrics, and of the quantities, from which a quantity was derived. */
+struct doubt {
+	uint8_t validity;
+	const char *reason;
+};
+
+static void add_doubt(struct doubt *doubt, uint8_t validity, const char *reason)
+{
+	if (validity > doubt->validity)
+		*doubt = (struct doubt){ validity, reason };
+}
+
+static void doubt_slot(const struct rfl_capture_builder *b, int slot, struct doubt *doubt)
+{
+	if (slot >= 0 && !isnan(b->value[slot]))
+		add_doubt(doubt, b->given[slot].validity, b->given[slot].reason);
+}
+
+static struct doubt doubt_of(const struct rfl_capture_builder *b, enum rfl_quantity q, int way,
+			     const struct doubt *before)
+{
+	const struct rfl_formula_quantity *quantity = &b->formulas->quantities[q];
+	const struct rfl_formula_way *w;
+	struct doubt doubt = { 0 };
+
+	for (int part = 0; way == RFL_FORMULA_SUM && part < (int)q; part++)
+		if (rfl_quantity_is_part((enum rfl_quantity)part, q))
+			add_doubt(&doubt, before[part].validity, before[part].reason);
+	if (way < 0)
+		return doubt;
+	if (quantity->less.reason)
+		doubt_slot(b, (int)quantity->less.slot, &doubt);
+	w = &quantity->ways[way];
+	for (const struct rfl_term *t = w->terms; t < w->terms + w->nterms; t++) {
+		doubt_slot(b, (int)t->slot, &doubt);
+		doubt_slot(b, t->per_slot, &doubt);
+		doubt_slot(b, t->over_slot, &doubt);
+		if (t->per_quantity >= 0)
+			add_doubt(&doubt, before[t->per_quantity].validity,
+				  before[t->per_quantity].reason);
+	}
+	return doubt;
+}
+
+static void add_quantities(struct rfl_capture_builder *b)
+{
+	const int *way = b->last_way;
+	double value[RFL_QUANTITY_COUNT];
+	struct doubt doubts[RFL_QUANTITY_COUNT] = { { 0 } };
+
+	if (!b->has_last || memcmp(b->present, b->last_present, sizeof(b->present)) != 0) {
+		rfl_formulas_choose(b->formulas, b->present, b->last_way);
+		memcpy(b->last_present, b->present, sizeof(b->present));
+		b->has_last = true;
+	}
+	rfl_formulas_apply(b->formulas, b->value, way, value);
+	for (int q = 0; q < RFL_QUANTITY_COUNT; q++) {
+		struct rfl_quantity_sum *sum = &b->range->quantity[q];
+
+		if (b->worst != RFL_VALID)
+			doubts[q] = doubt_of(b, (enum rfl_quantity)q, way[q], doubts);
+		if (isnan(value[q]))
+			continue;
+		if (sum->launches > 0 && sum->way != way[q])
+			sum->several_ways = true;
+		sum->way = way[q];
+		sum->value += value[q];
+		sum->launches += b->n;
+		if (doubts[q].validity > sum->validity) {
+			sum->validity = doubts[q].validity;
+			sum->reason = doubts[q].reason;
+		}
+	}
+}
+
+enum rfl_rc rfl_capture_end(struct rfl_capture_builder *b, struct rfl_err *err)
+{
+	struct rfl_range_sum *r = b->range;
+
+	assert(r);
+	for (size_t i = 0; i < b->ntouched && !b->no_memory; i++) {
+		const uint32_t id = b->touched[i];
+		struct rfl_metric_sum *sum = metric_sum(r, id);
+
+		if (sum)
+			add_value(sum, b->metrics[id].rollup, b->value[id], &b->given[id], b->n);
+		else
+			b->no_memory = true;
+	}
+	if (!b->no_memory) {
+		add_quantities(b);
+		r->launches += b->n;
+	}
+	forget_launch(b);
+	return b->no_memory ? rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", r->name) : RFL_OK;
+}
+
 /* ---- what else is known ---- */
 
 void rfl_capture__note(struct rfl_capture_builder *b, const char *text)
 {
-	const char *kept = rfl_capture__intern(b, text, strlen(text));
+	const char *kept = rfl_capture__keep(b, text);
 
-	for (size_t i = 0; kept && i < b->nnotes; i++)
+	for (size_t i = 0; i < b->nnotes; i++)
 		if (b->notes[i] == kept)
 			return;
-	if (!kept || !rfl_capture__room(&b->notes, b->nnotes, &b->notes_cap, sizeof(*b->notes)))
+	if (!kept || rfl_grow(&b->notes, &b->notes_cap, b->nnotes + 1, SIZE_MAX, NULL) != RFL_OK)
 		b->no_memory = true;
 	else
 		b->notes[b->nnotes++] = kept;
@@ -446,15 +593,12 @@ void rfl_capture_note(struct rfl_capture_builder *b, const char *fmt, ...)
 
 void rfl_capture_refuse(struct rfl_capture_builder *b, const char *set, const char *reason)
 {
-	struct rfl_refusal refusal = {
-		.set = rfl_capture__intern(b, set, strlen(set)),
-		.reason = rfl_capture__intern(b, reason, strlen(reason)),
-	};
+	const struct rfl_refusal refusal = { .set = rfl_capture__keep(b, set),
+					     .reason = rfl_capture__keep(b, reason) };
 
-	if (!refusal.set || !refusal.reason ||
-	    !rfl_capture__room(&b->refusals, b->nrefusals, &b->refusals_cap, sizeof(*b->refusals)))
+	if (rfl_grow(&b->refusals, &b->refusals_cap, b->nrefusals + 1, SIZE_MAX, NULL) != RFL_OK)
 		b->no_memory = true;
-	else
+	else if (refusal.set && refusal.reason)
 		b->refusals[b->nrefusals++] = refusal;
 }
 

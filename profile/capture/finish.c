@@ -1,6 +1,6 @@
 /*
- * finish.c - the end of a capture: what is true of whole ranges, the reasons for what is
- * not known, the totals, and everything moved into the capture's own memory.
+ * finish.c - the end of a capture: what is true of whole ranges, the reasons for what is not known,
+ * the totals, and everything moved into the capture's own memory.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -8,6 +8,77 @@
 
 #include "base/num.h"
 #include "profile/capture/impl.h"
+
+/* Only memory can fail here: b->no_memory is looked at once, at the end. */
+struct finish {
+	struct rfl_capture_builder *b;
+	struct rfl_buf text;               /* scratch */
+	double *slots;                     /* of the range at hand */
+	bool left_out[RFL_QUANTITY_COUNT]; /* of a range, by a trap: nothing is missing */
+	uint64_t present[RFL_SLOT_WORDS];
+	bool has_reasons; /* reasons are those of `present` */
+	const char *reasons[RFL_QUANTITY_COUNT];
+};
+
+static const char *quantity_name(int q)
+{
+	return rfl_quantity_info((enum rfl_quantity)q)->name;
+}
+
+static bool is_flops(int q)
+{
+	return rfl_quantity_is_flops((enum rfl_quantity)q);
+}
+
+/* What was written into the scratch buffer, for the life of the capture; NULL out of memory. */
+static const char *kept(struct finish *f)
+{
+	f->b->no_memory = f->b->no_memory || f->text.failed;
+	return f->text.failed ? NULL
+			      : rfl_capture__intern(f->b, rfl_buf_str(&f->text), f->text.len);
+}
+
+/* The scratch buffer, emptied. */
+static struct rfl_buf *scratch(struct finish *f)
+{
+	rfl_buf_reset(&f->text);
+	return &f->text;
+}
+
+/* An amount is no better than this; the reason of the worst goes first. */
+static void worsen(struct finish *f, struct rfl_amount *amount, enum rfl_validity validity,
+		   const char *reason)
+{
+	const char *before = amount->reason;
+	const bool worse = validity > amount->validity, same = validity == amount->validity;
+
+	if (worse)
+		amount->validity = validity;
+	if (!before)
+		amount->reason = reason;
+	if (!before || !reason || same)
+		return;
+	rfl_buf_printf(scratch(f), "%s; %s", worse ? reason : before, worse ? before : reason);
+	amount->reason = kept(f);
+}
+
+/* @param why  it is not known of the others; NULL: nothing to say of that */
+static void set_partial(struct finish *f, int64_t counted, int64_t all, const char *what,
+			const char *why, struct rfl_amount *amount)
+{
+	char of[RFL_NUM_MAX], number[RFL_NUM_MAX];
+	struct rfl_buf *text = scratch(f);
+
+	if (amount->reason)
+		rfl_buf_printf(text, "%s; ", amount->reason);
+	rfl_buf_printf(text, "a lower bound: known of %s of %s %s",
+		       rfl_num_grouped(counted, number), rfl_num_grouped(all, of), what);
+	if (why)
+		rfl_buf_printf(text, "; of others: %s", why);
+	if (amount->validity < RFL_VALID_PARTIAL)
+		amount->validity = RFL_VALID_PARTIAL;
+	amount->reason = kept(f);
+}
 
 /* ---- traps ---- */
 
@@ -26,7 +97,7 @@ static bool is_sprung(const struct rfl_capture_builder *b, const struct rfl_rang
 {
 	const struct rfl_formula_quantity *quantity = &b->formulas->quantities[trap->quantity];
 	const struct rfl_quantity_sum *sum = &r->quantity[trap->quantity];
-	double equal = metric_value(r, trap->equal);
+	const double equal = metric_value(r, trap->equal);
 
 	if (sum->launches == 0 || !(sum->value > 0) || !(equal > 0))
 		return false;
@@ -38,139 +109,90 @@ static bool is_sprung(const struct rfl_capture_builder *b, const struct rfl_rang
 static bool knows_flops(const struct rfl_range_sum *r)
 {
 	for (int q = 0; q < RFL_QUANTITY_FLOPS; q++)
-		if (rfl_quantity_is_flops((enum rfl_quantity)q) && r->quantity[q].launches > 0)
+		if (is_flops(q) && r->quantity[q].launches > 0)
 			return true;
 	return false;
 }
 
-static enum rfl_rc leave_out(struct rfl_finish *f, struct rfl_range_sum *r,
-			     const struct rfl_trap *trap)
-{
-	struct rfl_quantity_sum *sum = &r->quantity[trap->quantity];
-	struct rfl_quantity_sum *total = &r->quantity[RFL_QUANTITY_FLOPS];
-	char number[RFL_NUM_MAX];
-
-	rfl_buf_reset(&f->text);
-	rfl_buf_printf(&f->text, "%s FLOP left out: %s", rfl_num_full(sum->value, number),
-		       trap->reason);
-	if (total->launches > 0 && total->way == RFL_FORMULA_SUM)
-		total->value -= sum->value;
-	*sum = (struct rfl_quantity_sum){ .reason = rfl_finish__kept(f),
-					  .way = -1,
-					  .is_left_out = true };
-	f->left_out[trap->quantity] = true;
-	if (!sum->reason)
-		return rfl_finish__no_memory(f);
-	if (!knows_flops(r) && total->way == RFL_FORMULA_SUM)
-		*total = (struct rfl_quantity_sum){ .way = -1 };
-	return RFL_OK;
-}
-
-/* A line for each trap that was sprung: in how many ranges, and how much was left out. */
-static enum rfl_rc spring_trap(struct rfl_finish *f, const struct rfl_trap *trap)
+/* A note for each trap that was sprung: in how many ranges, and how much was left out. */
+static void spring_trap(struct finish *f, const struct rfl_trap *trap)
 {
 	struct rfl_capture_builder *b = f->b;
 	char number[RFL_NUM_MAX];
 	double left_out = 0;
 	size_t n = 0;
-	enum rfl_rc rc = RFL_OK;
 
-	for (size_t i = 0; i < b->nranges && rc == RFL_OK; i++) {
-		if (!is_sprung(b, b->ranges[i], trap))
+	for (size_t i = 0; i < b->nranges; i++) {
+		struct rfl_range_sum *r = b->ranges[i];
+		struct rfl_quantity_sum *sum = &r->quantity[trap->quantity];
+		struct rfl_quantity_sum *total = &r->quantity[RFL_QUANTITY_FLOPS];
+		const bool is_sum = total->way == RFL_FORMULA_SUM;
+
+		if (!is_sprung(b, r, trap))
 			continue;
-		left_out += b->ranges[i]->quantity[trap->quantity].value;
+		left_out += sum->value;
 		n++;
-		rc = leave_out(f, b->ranges[i], trap);
+		rfl_buf_printf(scratch(f), "%s FLOP left out: %s", rfl_num_full(sum->value, number),
+			       trap->reason);
+		if (total->launches > 0 && is_sum)
+			total->value -= sum->value;
+		*sum = (struct rfl_quantity_sum){ .reason = kept(f),
+						  .way = -1,
+						  .is_left_out = true };
+		f->left_out[trap->quantity] = true;
+		if (!knows_flops(r) && is_sum)
+			*total = (struct rfl_quantity_sum){ .way = -1 };
 	}
 	if (n > 0)
 		rfl_capture_note(b, "%s of %zu of %zu ranges left out, %s FLOP: %s",
-				 rfl_quantity_info(trap->quantity)->name, n, b->nranges,
+				 quantity_name(trap->quantity), n, b->nranges,
 				 rfl_num_full(left_out, number), trap->reason);
-	return rc;
-}
-
-static enum rfl_rc spring_traps(struct rfl_finish *f)
-{
-	size_t n;
-	const struct rfl_trap *traps = rfl_formulas_traps(f->b->formulas, &n);
-	enum rfl_rc rc = RFL_OK;
-
-	for (size_t i = 0; i < n && rc == RFL_OK; i++)
-		rc = spring_trap(f, &traps[i]);
-	return rc;
 }
 
 /* ---- rules and reasons ---- */
 
-static void put_rule(struct rfl_finish *f, enum rfl_quantity q, int way)
-{
-	const struct rfl_formulas *formulas = f->b->formulas;
-	const struct rfl_formula_quantity *quantity = &formulas->quantities[q];
-
-	rfl_formula_text(formulas, q, way, &f->text);
-	if (way >= 0 && quantity->less.reason && !isnan(f->slots[quantity->less.slot])) {
-		char number[RFL_NUM_MAX];
-
-		rfl_buf_printf(&f->text, " - %s x %s", rfl_num_exact(quantity->less.weight, number),
-			       rfl_formulas_slot_name(formulas, quantity->less.slot));
-	}
-}
-
-static enum rfl_rc set_rule(struct rfl_finish *f, enum rfl_quantity q,
-			    const struct rfl_quantity_sum *sum, struct rfl_amount *amount)
-{
-	rfl_buf_reset(&f->text);
-	put_rule(f, q, sum->way);
-	if (sum->several_ways)
-		rfl_buf_puts(&f->text, " (other launches otherwise)");
-	amount[q].rule = rfl_finish__kept(f);
-	return amount[q].rule ? RFL_OK : rfl_finish__no_memory(f);
-}
-
 /* A reason that several metrics give is one of the machine or of a set: the name of the first would
  * say nothing, and hide that the reasons are one. So would a name that is the quantity's. */
-static bool names_its_metric(const struct rfl_finish *f, const struct rfl_range_sum *r,
+static bool names_its_metric(const struct finish *f, const struct rfl_range_sum *r,
 			     enum rfl_quantity q, size_t id, const char *said)
 {
 	size_t alike = 0;
 
-	for (uint32_t i = 0; i < r->nmetrics; i++)
+	for (size_t i = 0; i < r->nmetrics; i++)
 		alike += r->metrics[i].launches == 0 && r->metrics[i].reason &&
 			 strcmp(r->metrics[i].reason, said) == 0;
-	return alike < 2 && strcmp(f->b->metrics[id].name, rfl_quantity_info(q)->name) != 0;
+	return alike < 2 && strcmp(f->b->metrics[id].name, quantity_name(q)) != 0;
 }
 
-/* What one of the metrics said of itself, where a quantity could not be had. `id` is SIZE_MAX where
- * its name adds nothing. */
-static const char *said_by_metric(const struct rfl_finish *f, const struct rfl_range_sum *r,
+/* What one of the metrics said of itself, where a quantity is not known. `id` is SIZE_MAX where its
+ * name adds nothing. */
+static const char *said_by_metric(const struct finish *f, const struct rfl_range_sum *r,
 				  enum rfl_quantity q, size_t *id)
 {
-	const struct rfl_formulas *formulas = f->b->formulas;
+	const struct rfl_formula_quantity *quantity = &f->b->formulas->quantities[q];
 
-	for (size_t w = 0; w < rfl_formula_ways(formulas, q); w++) {
-		size_t n;
-		const struct rfl_term *t = rfl_formula_way(formulas, q, w, &n);
-
-		for (size_t i = 0; i < n; i++, t++) {
-			uint32_t at = t->slot < r->nwhere ? r->where[t->slot] : 0;
+	for (size_t w = 0; w < quantity->nways; w++)
+		for (size_t i = 0; i < quantity->ways[w].nterms; i++) {
+			const size_t slot = quantity->ways[w].terms[i].slot;
+			const uint32_t at = slot < r->nwhere ? r->where[slot] : 0;
 			const char *said = at > 0 ? r->metrics[at - 1].reason : NULL;
 
 			if (!said || r->metrics[at - 1].launches > 0)
 				continue;
-			*id = names_its_metric(f, r, q, t->slot, said) ? t->slot : SIZE_MAX;
+			*id = names_its_metric(f, r, q, slot, said) ? slot : SIZE_MAX;
 			return said;
 		}
-	}
 	return NULL;
 }
 
-static enum rfl_rc set_unavailable(struct rfl_finish *f, enum rfl_quantity q,
-				   const struct rfl_range_sum *r, struct rfl_amount *amount)
+static void set_unavailable(struct finish *f, enum rfl_quantity q, const struct rfl_range_sum *r,
+			    struct rfl_amount *amount)
 {
 	size_t id = 0;
 	const char *said = said_by_metric(f, r, q, &id);
+	struct rfl_buf *text = scratch(f);
 
-	/* a sum is not known for what its first part says */
+	/* a sum is not known for the reason of its first part */
 	for (int part = 0; !said && part < RFL_QUANTITY_COUNT; part++)
 		if (rfl_quantity_is_part((enum rfl_quantity)part, q))
 			said = said_by_metric(f, r, (enum rfl_quantity)part, &id);
@@ -178,126 +200,107 @@ static enum rfl_rc set_unavailable(struct rfl_finish *f, enum rfl_quantity q,
 	amount->validity = RFL_VALID_UNAVAILABLE;
 	amount->reason = r->quantity[q].reason; /* a trap */
 	if (amount->reason)
-		return RFL_OK;
-	rfl_buf_reset(&f->text);
+		return;
 	if (said && id == SIZE_MAX)
-		rfl_buf_puts(&f->text, said);
+		rfl_buf_puts(text, said);
 	else if (said)
-		rfl_buf_printf(&f->text, "%s: %s", f->b->metrics[id].name, said);
+		rfl_buf_printf(text, "%s: %s", f->b->metrics[id].name, said);
 	else if (f->has_reasons && f->reasons[q])
 		amount->reason = f->reasons[q];
 	else
-		rfl_formula_reason(f->b->formulas, q, f->slots, f->b->strange[q], &f->text);
+		rfl_formula_reason(f->b->formulas, q, f->slots, f->b->strange[q], text);
 	if (!amount->reason)
-		amount->reason = rfl_finish__kept(f);
-	if (!amount->reason)
-		return rfl_finish__no_memory(f);
+		amount->reason = kept(f);
 	if (!said)
 		f->reasons[q] = amount->reason;
-	return RFL_OK;
 }
 
-/* No better than a quantity that it was made of, where that is known. */
-static enum rfl_rc inherit(struct rfl_finish *f, const struct rfl_range_sum *r,
-			   enum rfl_quantity from, enum rfl_quantity q, struct rfl_amount *amounts)
+/* No better than a quantity from which it was derived, where that is known. */
+static void inherit(struct finish *f, const struct rfl_range_sum *r, int from, enum rfl_quantity q,
+		    struct rfl_amount *amount)
 {
 	const struct rfl_quantity_sum *a = &r->quantity[from];
-	const char *why;
 
 	if (a->launches == 0)
-		return RFL_OK;
-	if (q == RFL_QUANTITY_FLOPS && a->launches < amounts[q].launches)
-		rfl_finish__raise(f, &amounts[q], RFL_VALID_PARTIAL,
-				  "a lower bound: one of its parts is not known of all launches");
-	if (a->validity <= amounts[q].validity || a->launches < amounts[q].launches)
-		return RFL_OK;
-	rfl_buf_reset(&f->text);
-	rfl_buf_printf(&f->text, "%s%s%s", rfl_quantity_info(from)->name, a->reason ? ": " : "",
+		return;
+	if (q == RFL_QUANTITY_FLOPS && a->launches < amount->launches)
+		worsen(f, amount, RFL_VALID_PARTIAL,
+		       "a lower bound: one of its parts is not known of all launches");
+	if (a->validity <= amount->validity || a->launches < amount->launches)
+		return;
+	rfl_buf_printf(scratch(f), "%s%s%s", quantity_name(from), a->reason ? ": " : "",
 		       a->reason ? a->reason : "");
-	why = rfl_finish__kept(f);
-	rfl_finish__raise(f, &amounts[q], (enum rfl_validity)a->validity, why);
-	return why ? RFL_OK : rfl_finish__no_memory(f);
+	worsen(f, amount, (enum rfl_validity)a->validity, kept(f));
 }
 
-/* What the way that was taken makes of a quantity, and the quantities in it. */
-static enum rfl_rc judge_way(struct rfl_finish *f, const struct rfl_range_sum *r,
-			     enum rfl_quantity q, struct rfl_amount *amounts)
+/* What the way that was taken means for a quantity, and the quantities in it. */
+static void judge_way(struct finish *f, const struct rfl_range_sum *r, enum rfl_quantity q,
+		      struct rfl_amount *amount)
 {
 	static const enum rfl_validity of_way[] = {
 		[RFL_WAY_FULL] = RFL_VALID,
 		[RFL_WAY_PARTIAL] = RFL_VALID_PARTIAL,
 		[RFL_WAY_ESTIMATE] = RFL_VALID_ESTIMATE,
 	};
-	const struct rfl_formulas *formulas = f->b->formulas;
 	const int way = r->quantity[q].way;
-	enum rfl_rc rc = RFL_OK;
-	const struct rfl_term *t;
-	size_t n;
+	const struct rfl_formula_way *w;
 
-	if (way == RFL_FORMULA_SUM) {
-		for (int part = 0; part < (int)q && rc == RFL_OK; part++)
-			if (rfl_quantity_is_part((enum rfl_quantity)part, q))
-				rc = inherit(f, r, (enum rfl_quantity)part, q, amounts);
-		return rc;
-	}
+	for (int part = 0; way == RFL_FORMULA_SUM && part < (int)q; part++)
+		if (rfl_quantity_is_part((enum rfl_quantity)part, q))
+			inherit(f, r, part, q, amount);
 	if (way < 0)
-		return RFL_OK;
-	rfl_finish__raise(f, &amounts[q], of_way[rfl_formula_way_kind(formulas, q, (size_t)way)],
-			  rfl_formula_caveat(formulas, q, (size_t)way));
-	t = rfl_formula_way(formulas, q, (size_t)way, &n);
-	for (size_t i = 0; i < n && rc == RFL_OK; i++)
-		if (t[i].per_quantity >= 0)
-			rc = inherit(f, r, (enum rfl_quantity)t[i].per_quantity, q, amounts);
-	return rc;
+		return;
+	w = &f->b->formulas->quantities[q].ways[way];
+	worsen(f, amount, of_way[w->kind], w->caveat);
+	for (size_t i = 0; i < w->nterms; i++)
+		if (w->terms[i].per_quantity >= 0)
+			inherit(f, r, w->terms[i].per_quantity, q, amount);
+}
+
+/* How it was derived. */
+static const char *rule_of(struct finish *f, enum rfl_quantity q,
+			   const struct rfl_quantity_sum *sum)
+{
+	const struct rfl_formulas *formulas = f->b->formulas;
+	const struct rfl_formula_quantity *quantity = &formulas->quantities[q];
+	struct rfl_buf *text = scratch(f);
+	char number[RFL_NUM_MAX];
+
+	rfl_formula_text(formulas, q, sum->way, text);
+	if (sum->way >= 0 && quantity->less.reason && !isnan(f->slots[quantity->less.slot]))
+		rfl_buf_printf(text, " - %s x %s", rfl_num_exact(quantity->less.weight, number),
+			       formulas->slots[quantity->less.slot].name);
+	if (sum->several_ways)
+		rfl_buf_puts(text, " (other launches otherwise)");
+	return kept(f);
 }
 
 /* From here on `sum` says how good the launches are that had it; the amount, of the range. */
-static enum rfl_rc set_amount(struct rfl_finish *f, enum rfl_quantity q, struct rfl_range_sum *r,
-			      struct rfl_amount *amounts)
+static void set_amount(struct finish *f, enum rfl_quantity q, struct rfl_range_sum *r,
+		       struct rfl_amount *amount)
 {
 	struct rfl_quantity_sum *sum = &r->quantity[q];
-	struct rfl_amount *amount = &amounts[q];
-	enum rfl_rc rc;
 
 	amount->launches = sum->launches;
-	if (sum->launches == 0)
-		return set_unavailable(f, q, r, amount);
+	if (sum->launches == 0) {
+		set_unavailable(f, q, r, amount);
+		return;
+	}
 	amount->value = sum->value;
-	rfl_finish__raise(f, amount, (enum rfl_validity)sum->validity, sum->reason);
-	rc = judge_way(f, r, q, amounts);
-	if (rc == RFL_OK && !rfl_capture__keep(f->b, &amount->reason, amount->reason))
-		rc = rfl_finish__no_memory(f);
-	if (rc == RFL_OK)
-		rc = set_rule(f, q, sum, amounts);
+	worsen(f, amount, (enum rfl_validity)sum->validity, sum->reason);
+	judge_way(f, r, q, amount);
+	amount->reason = rfl_capture__keep(f->b, amount->reason);
+	amount->rule = rule_of(f, q, sum);
 	sum->validity = (uint8_t)amount->validity;
 	sum->reason = amount->reason;
-	if (rc == RFL_OK && sum->launches < r->launches)
-		rc = rfl_finish__partial(f, sum->launches, r->launches, "launches", NULL, amount);
-	return rc;
+	if (sum->launches < r->launches)
+		set_partial(f, sum->launches, r->launches, "launches", NULL, amount);
 }
 
 /* ---- ranges ---- */
 
-/* The range's slots, and whether the reasons of the range before hold for it. */
-static void look_at(struct rfl_finish *f, const struct rfl_range_sum *r)
-{
-	uint64_t present[RFL_SLOT_WORDS] = { 0 };
-	size_t n = rfl_formulas_slots(f->b->formulas);
-
-	for (size_t i = 0; i < n; i++) {
-		f->slots[i] = metric_value(r, i);
-		if (!isnan(f->slots[i]))
-			present[i / 64] |= (uint64_t)1 << (i % 64);
-	}
-	f->has_reasons = f->has_reasons && memcmp(present, f->present, sizeof(present)) == 0;
-	if (!f->has_reasons)
-		memset(f->reasons, 0, sizeof(f->reasons));
-	f->has_reasons = true;
-	memcpy(f->present, present, sizeof(present));
-}
-
-static enum rfl_rc set_metric(struct rfl_finish *f, const struct rfl_range_sum *r,
-			      const struct rfl_metric_sum *sum, struct rfl_metric *ret)
+static void set_metric(struct finish *f, const struct rfl_range_sum *r,
+		       const struct rfl_metric_sum *sum, struct rfl_metric *ret)
 {
 	const struct rfl_metric_def *def = &f->b->metrics[sum->id];
 	char of[RFL_NUM_MAX], number[RFL_NUM_MAX];
@@ -311,33 +314,26 @@ static enum rfl_rc set_metric(struct rfl_finish *f, const struct rfl_range_sum *
 		.value = sum->value,
 		.launches = sum->launches,
 		.pass = sum->pass,
-		.reason = sum->reason,
+		.reason = rfl_capture__keep(f->b, sum->reason),
 	};
 	if (def->rollup == RFL_ROLLUP_MEAN && sum->launches > 0)
 		ret->value /= sum->weight;
-	if (sum->launches > 0 && sum->launches < r->launches) {
-		if (ret->validity < RFL_VALID_PARTIAL)
-			ret->validity = RFL_VALID_PARTIAL;
-		rfl_buf_reset(&f->text);
-		rfl_buf_printf(&f->text, "of %s of %s launches%s%s",
-			       rfl_num_grouped(sum->launches, number),
-			       rfl_num_grouped(r->launches, of), ret->reason ? ": " : "",
-			       ret->reason ? ret->reason : "");
-		ret->reason = rfl_finish__kept(f);
-		if (!ret->reason)
-			return rfl_finish__no_memory(f);
-	}
-	if (!ret->reason)
-		return RFL_OK;
-	ret->reason = rfl_capture__intern(f->b, ret->reason, strlen(ret->reason));
-	return ret->reason ? RFL_OK : rfl_finish__no_memory(f);
+	if (sum->launches == 0 || sum->launches >= r->launches)
+		return;
+	if (ret->validity < RFL_VALID_PARTIAL)
+		ret->validity = RFL_VALID_PARTIAL;
+	rfl_buf_printf(scratch(f), "of %s of %s launches%s%s",
+		       rfl_num_grouped(sum->launches, number), rfl_num_grouped(r->launches, of),
+		       ret->reason ? ": " : "", ret->reason ? ret->reason : "");
+	ret->reason = kept(f);
 }
 
-static enum rfl_rc set_range(struct rfl_finish *f, struct rfl_range_sum *r, struct rfl_range *ret)
+static void set_range(struct finish *f, struct rfl_range_sum *r, struct rfl_range *ret)
 {
+	uint64_t present[RFL_SLOT_WORDS] = { 0 };
 	struct rfl_metric *metrics = rfl_arena_array(f->b->arena, r->nmetrics, sizeof(*metrics));
-	enum rfl_rc rc = metrics ? RFL_OK : rfl_finish__no_memory(f);
 
+	f->b->no_memory = f->b->no_memory || !metrics;
 	*ret = (struct rfl_range){
 		.kind = r->kind,
 		.name = r->name,
@@ -347,101 +343,277 @@ static enum rfl_rc set_range(struct rfl_finish *f, struct rfl_range_sum *r, stru
 		.nmetrics = r->nmetrics,
 		.metrics = metrics,
 	};
-	for (size_t i = 0; i < r->nmetrics && rc == RFL_OK; i++)
-		rc = set_metric(f, r, &r->metrics[i], &metrics[i]);
-	look_at(f, r);
-	for (int q = 0; q < RFL_QUANTITY_COUNT && rc == RFL_OK; q++)
-		rc = set_amount(f, (enum rfl_quantity)q, r, ret->amount);
-	return rc;
+	for (size_t i = 0; metrics && i < r->nmetrics; i++)
+		set_metric(f, r, &r->metrics[i], &metrics[i]);
+	for (size_t i = 0; i < f->b->formulas->nslots; i++) {
+		f->slots[i] = metric_value(r, i);
+		if (!isnan(f->slots[i]))
+			present[i / 64] |= (uint64_t)1 << (i % 64);
+	}
+	/* the reasons of the range before hold for one that has the same metrics */
+	if (!f->has_reasons || memcmp(present, f->present, sizeof(present)) != 0)
+		memset(f->reasons, 0, sizeof(f->reasons));
+	f->has_reasons = true;
+	memcpy(f->present, present, sizeof(present));
+	for (int q = 0; q < RFL_QUANTITY_COUNT; q++)
+		set_amount(f, (enum rfl_quantity)q, r, &ret->amount[q]);
 }
 
-static enum rfl_rc set_ranges(struct rfl_finish *f)
+/* ---- what says nothing ---- */
+
+/* 0 of what was counted, where more was not: the scratch buffer says what. */
+static void drop(struct finish *f, struct rfl_amount *amount)
+{
+	*amount = (struct rfl_amount){
+		.value = NAN,
+		.validity = RFL_VALID_UNAVAILABLE,
+		.reason = kept(f),
+	};
+}
+
+/* The names of the parts of flops.total that are known, or of those that are not and could have
+ * been, into the scratch buffer. */
+static bool put_parts(struct finish *f, const struct rfl_amount *amounts, bool known,
+		      const char *first, const char *between)
+{
+	const char *sep = first;
+
+	for (int q = 0; q < RFL_QUANTITY_FLOPS; q++) {
+		if (!is_flops(q) || isnan(amounts[q].value) == known ||
+		    (!known && (f->b->formulas->quantities[q].nways == 0 || f->left_out[q])))
+			continue;
+		rfl_buf_printf(&f->text, "%s%s", sep, quantity_name(q));
+		sep = between;
+	}
+	return sep == between;
+}
+
+/* Of amounts that are all there: a lower bound of 0 says nothing and is not known; flops.total has
+ * its parts for a rule, and those that were not counted for a remark.
+ * @param is_sum  flops.total is the sum of its parts */
+static void settle(struct finish *f, bool is_sum, bool is_total, struct rfl_amount *amounts)
+{
+	struct rfl_amount *flops = &amounts[RFL_QUANTITY_FLOPS];
+	const char *rule;
+	char *said;
+	size_t at;
+
+	for (int q = 0; q < RFL_QUANTITY_COUNT; q++) {
+		const char *reason = amounts[q].reason;
+
+		if (amounts[q].value != 0 || amounts[q].validity != RFL_VALID_PARTIAL)
+			continue;
+		rfl_buf_printf(scratch(f),
+			       "0 in what was counted, which says nothing of the rest%s%s",
+			       reason ? ": " : "", reason ? reason : "");
+		drop(f, &amounts[q]);
+	}
+	if (!is_sum || isnan(flops->value))
+		return;
+	(void)scratch(f);
+	(void)put_parts(f, amounts, true, "", " + ");
+	rule = flops->rule = kept(f);
+	if (flops->validity == RFL_VALID_MARKED) /* worse than what is missing */
+		return;
+	(void)scratch(f);
+	if (flops->reason)
+		rfl_buf_printf(&f->text, "%s; ", flops->reason);
+	at = f->text.len;
+	if (!put_parts(f, amounts, false, "without ", ", "))
+		return;
+	rfl_buf_puts(&f->text, ", which were not counted");
+	/* 0 outside the matrix units tells copies from the rest, and 0 of less tells nothing */
+	if (flops->value != 0 || (!is_total && !isnan(amounts[RFL_QUANTITY_FLOPS_FP32].value))) {
+		flops->reason = kept(f);
+		return;
+	}
+	said = rfl_arena_printf(f->b->arena, "0 in %s, %s", rule ? rule : "",
+				rfl_buf_str(&f->text) + (f->text.failed ? 0 : at));
+	rfl_buf_puts(scratch(f), said ? said : "");
+	f->b->no_memory = f->b->no_memory || !said;
+	drop(f, flops);
+}
+
+/* ---- totals ---- */
+
+static bool has_amounts(const struct rfl_capture *c, enum rfl_range_kind kind)
+{
+	for (size_t i = 0; i < c->nranges; i++)
+		for (int q = 0; c->ranges[i].kind == kind && q < RFL_QUANTITY_COUNT; q++)
+			if (!isnan(c->ranges[i].amount[q].value))
+				return true;
+	return false;
+}
+
+/* The widest ranges of which anything is known: kernels are parts of phases, phases of steps. */
+static enum rfl_range_kind total_kind(const struct rfl_capture *c)
+{
+	static const enum rfl_range_kind kinds[] = { RFL_RANGE_STEP, RFL_RANGE_PHASE,
+						     RFL_RANGE_LAYER, RFL_RANGE_PROCESS };
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(kinds); i++)
+		if (has_amounts(c, kinds[i]))
+			return kinds[i];
+	return RFL_RANGE_KERNEL;
+}
+
+/* Why nothing was counted, or why steps could not be, beside kernels of which only times are taken.
+ */
+static const char *refused(const struct finish *f, enum rfl_quantity q)
+{
+	const struct rfl_capture *c = &f->b->capture;
+
+	if (c->nranges == 0 && f->b->nrefusals > 0)
+		return f->b->refusals[0].reason;
+	for (size_t i = 0; c->total_kind == RFL_RANGE_KERNEL && i < c->nranges; i++) {
+		const enum rfl_range_kind kind = c->ranges[i].kind;
+
+		if (kind == RFL_RANGE_STEP || kind == RFL_RANGE_PHASE || kind == RFL_RANGE_LAYER)
+			return c->ranges[i].amount[q].reason;
+	}
+	return NULL;
+}
+
+/* The sum of one quantity over the ranges of a kind. */
+static void set_total(struct finish *f, enum rfl_quantity q)
+{
+	struct rfl_capture *c = &f->b->capture;
+	struct rfl_amount *total = &c->total[q];
+	const char *why = refused(f, q);
+	const int64_t all = rfl_capture_launches_of_total(c);
+	bool several = false;
+
+	for (size_t i = 0, at = 0; at < c->nranges; i++) {
+		const struct rfl_quantity_sum *sum = &f->b->ranges[i]->quantity[q];
+		const struct rfl_amount *a = &c->ranges[at].amount[q];
+
+		if (f->b->ranges[i]->launches == 0 || c->ranges[at++].kind != c->total_kind)
+			continue;
+		if (isnan(a->value)) {
+			why = why ? why : a->reason;
+			continue;
+		}
+		/* both are interned */
+		several = several || (total->rule && total->rule != a->rule);
+		total->rule = a->rule;
+		total->value += a->value;
+		total->launches += a->launches;
+		/* launches of a range that lack it are among those of the total; of many ranges
+		 * the worst is reported */
+		if (sum->validity >= total->validity)
+			worsen(f, total, (enum rfl_validity)sum->validity, sum->reason);
+	}
+	if (several)
+		total->rule = "several rules: see the ranges";
+	if (total->launches == 0)
+		*total = (struct rfl_amount){
+			.value = NAN,
+			.validity = RFL_VALID_UNAVAILABLE,
+			.reason = why ? why : "there are no kernels and no ranges",
+			.rule = total->rule,
+		};
+	else if (total->launches != all)
+		set_partial(f, total->launches, all,
+			    c->total_kind == RFL_RANGE_KERNEL ? "launches" : "ranges", why, total);
+}
+
+/* Some ranges know a part of flops.total that others lack: the sum is too small. */
+static bool lacks_parts(const struct finish *f)
+{
+	const struct rfl_capture *c = &f->b->capture;
+	size_t at = 0;
+
+	for (size_t i = 0; i < f->b->nranges; i++) {
+		const struct rfl_range_sum *sum = f->b->ranges[i];
+
+		if (sum->launches == 0)
+			continue;
+		for (int q = 0; c->ranges[at].kind == c->total_kind && q < RFL_QUANTITY_FLOPS; q++)
+			if (is_flops(q) && !isnan(c->total[q].value) &&
+			    !sum->quantity[q].is_left_out &&
+			    sum->quantity[q].launches < sum->launches)
+				return true;
+		at++;
+	}
+	return false;
+}
+
+/* Ranges, the totals over them, and what of both says nothing; that of the ranges last, since a
+ * lower bound of 0 adds its launches to the totals. */
+static void set_all(struct finish *f)
 {
 	struct rfl_capture_builder *b = f->b;
+	struct rfl_capture *c = &b->capture;
 	struct rfl_range *ranges = rfl_arena_array(b->arena, b->nranges, sizeof(*ranges));
-	size_t n = 0;
-	enum rfl_rc rc = ranges ? RFL_OK : rfl_finish__no_memory(f);
+	bool is_sum = true;
 
-	for (size_t i = 0; i < b->nranges && rc == RFL_OK; i++)
+	b->no_memory = b->no_memory || !ranges;
+	if (b->no_memory)
+		return;
+	for (size_t i = 0; i < b->formulas->ntraps; i++)
+		spring_trap(f, &b->formulas->traps[i]);
+	c->ranges = ranges;
+	for (size_t i = 0; i < b->nranges; i++) {
+		const struct rfl_quantity_sum *flops = &b->ranges[i]->quantity[RFL_QUANTITY_FLOPS];
+
 		if (b->ranges[i]->launches > 0)
-			rc = set_range(f, b->ranges[i], &ranges[n++]);
-	b->capture.ranges = ranges;
-	b->capture.nranges = n;
-	f->ranges = ranges;
-	return rc;
-}
-
-/* After the totals, to which a lower bound of 0 adds its launches. */
-static enum rfl_rc settle_ranges(struct rfl_finish *f)
-{
-	struct rfl_capture_builder *b = f->b;
-	enum rfl_rc rc = RFL_OK;
-
-	for (size_t i = 0, at = 0; i < b->nranges && rc == RFL_OK; i++)
+			set_range(f, b->ranges[i], &ranges[c->nranges++]);
+		is_sum = is_sum && !(flops->way >= 0 && flops->launches > 0);
+	}
+	c->total_kind = total_kind(c);
+	for (int q = 0; q < RFL_QUANTITY_COUNT; q++)
+		set_total(f, (enum rfl_quantity)q);
+	if (!isnan(c->total[RFL_QUANTITY_FLOPS].value) && lacks_parts(f))
+		worsen(f, &c->total[RFL_QUANTITY_FLOPS], RFL_VALID_PARTIAL,
+		       "a lower bound: one of its parts is not known of all launches");
+	settle(f, is_sum, true, c->total);
+	for (size_t i = 0, at = 0; i < b->nranges; i++)
 		if (b->ranges[i]->launches > 0)
-			rc = rfl_finish__settle(f,
-						b->ranges[i]->quantity[RFL_QUANTITY_FLOPS].way ==
-							RFL_FORMULA_SUM,
-						false, f->ranges[at++].amount);
-	return rc;
+			settle(f, b->ranges[i]->quantity[RFL_QUANTITY_FLOPS].way == RFL_FORMULA_SUM,
+			       false, ranges[at++].amount);
 }
 
 /* ---- all of it ---- */
-
-static enum rfl_rc set_words(struct rfl_capture_builder *b, struct rfl_err *err)
-{
-	const char **notes = rfl_arena_array(b->arena, b->nnotes, sizeof(*notes));
-	struct rfl_refusal *refusals = rfl_arena_array(b->arena, b->nrefusals, sizeof(*refusals));
-
-	if (!notes || !refusals || b->no_memory)
-		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for a capture");
-	if (b->nnotes > 0)
-		memcpy(notes, b->notes, b->nnotes * sizeof(*notes));
-	if (b->nrefusals > 0)
-		memcpy(refusals, b->refusals, b->nrefusals * sizeof(*refusals));
-	b->capture.notes = notes;
-	b->capture.nnotes = b->nnotes;
-	b->capture.refusals = refusals;
-	b->capture.nrefusals = b->nrefusals;
-	return RFL_OK;
-}
 
 enum rfl_rc rfl_capture__hand_over(struct rfl_capture_builder *b, struct rfl_captures *to,
 				   struct rfl_err *err)
 {
 	struct rfl_capture *c = rfl_arena_array(b->arena, 1, sizeof(*c));
-	enum rfl_rc rc = set_words(b, err);
+	const char **notes = rfl_arena_array(b->arena, b->nnotes, sizeof(*notes));
+	struct rfl_refusal *refusals = rfl_arena_array(b->arena, b->nrefusals, sizeof(*refusals));
+	size_t cap = to->cap, same = to->cap;
 
-	if (rc != RFL_OK)
-		return rc;
-	if (!c)
+	if (!c || !notes || !refusals || b->no_memory ||
+	    rfl_grow(&to->captures, &cap, to->n + 1, SIZE_MAX, NULL) != RFL_OK ||
+	    rfl_grow(&to->arenas, &same, to->n + 1, SIZE_MAX, NULL) != RFL_OK)
 		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for a capture");
 	*c = b->capture;
-	rc = rfl_captures__add(to, c, b->arena, err);
-	if (rc == RFL_OK)
-		b->arena = NULL;
-	return rc;
+	for (; c->nnotes < b->nnotes; c->nnotes++)
+		notes[c->nnotes] = b->notes[c->nnotes];
+	for (; c->nrefusals < b->nrefusals; c->nrefusals++)
+		refusals[c->nrefusals] = b->refusals[c->nrefusals];
+	c->notes = notes;
+	c->refusals = refusals;
+	to->cap = cap;
+	to->captures[to->n] = c;
+	to->arenas[to->n++] = b->arena;
+	b->arena = NULL;
+	return RFL_OK;
 }
 
 enum rfl_rc rfl_capture_finish(struct rfl_capture_builder *b, struct rfl_captures *to,
 			       struct rfl_err *err)
 {
-	struct rfl_finish f = { .b = b, .err = err };
+	struct finish f = { .b = b };
 	enum rfl_rc rc;
 
 	rfl_buf_init(&f.text, 0);
-	f.slots = rfl_alloc_array(rfl_formulas_slots(b->formulas), sizeof(*f.slots));
-	rc = f.slots ? RFL_OK : rfl_finish__no_memory(&f);
-	if (rc == RFL_OK)
-		rc = spring_traps(&f);
-	if (rc == RFL_OK)
-		rc = set_ranges(&f);
-	if (rc == RFL_OK)
-		rc = rfl_finish__totals(&f);
-	if (rc == RFL_OK)
-		rc = settle_ranges(&f);
-	if (rc == RFL_OK)
-		rc = rfl_capture__hand_over(b, to, err);
+	f.slots = rfl_alloc_array(b->formulas->nslots, sizeof(*f.slots));
+	if (f.slots)
+		set_all(&f);
+	else
+		b->no_memory = true;
+	rc = rfl_capture__hand_over(b, to, err);
 	free(f.slots);
 	rfl_buf_fini(&f.text);
 	return rc;

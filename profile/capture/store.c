@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/capture/impl.h"
 #include "profile/capture/counters_csv.h"
 
 const char *const rfl_range_kind_names[] = { "kernel",  "step", "phase",     "layer",
@@ -29,21 +28,6 @@ void rfl_captures_fini(struct rfl_captures *c)
 	free(c->captures);
 	free(c->arenas);
 	*c = (struct rfl_captures){ 0 };
-}
-
-enum rfl_rc rfl_captures__add(struct rfl_captures *to, const struct rfl_capture *capture,
-			      struct rfl_arena *arena, struct rfl_err *err)
-{
-	size_t cap = to->cap, same = to->cap;
-
-	if (!rfl_capture__room(&to->captures, to->n, &cap, sizeof(*to->captures)) ||
-	    !rfl_capture__room(&to->arenas, to->n, &same, sizeof(struct rfl_arena *)))
-		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for captures");
-	to->cap = cap;
-	to->captures[to->n] = capture;
-	to->arenas[to->n] = arena;
-	to->n++;
-	return RFL_OK;
 }
 
 bool rfl_capture_refused_alike(const struct rfl_capture *c, size_t i, struct rfl_buf *sets)
@@ -96,37 +80,22 @@ double rfl_amounts_ai(const struct rfl_amount amount[RFL_QUANTITY_COUNT])
 	return flops->value / bytes->value;
 }
 
-/* ---- identity ---- */
-
-static enum rfl_rc set_text(struct rfl_arena *arena, const char *text, const char **to,
-			    struct rfl_err *err)
-{
-	const char *copy;
-
-	if (!text)
-		return RFL_OK;
-	copy = rfl_arena_strdup(arena, text);
-	if (!copy)
-		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", text);
-	*to = copy;
-	return RFL_OK;
-}
-
 enum rfl_rc rfl_capture_identify(struct rfl_captures *c, size_t i, const char *label,
 				 const char *run_id, const char *time_utc, struct rfl_err *err)
 {
 	struct rfl_capture *mine = rfl_arena_array(c->arenas[i], 1, sizeof(*mine));
-	enum rfl_rc rc;
 
-	if (!mine)
+	if (mine)
+		*mine = *c->captures[i];
+	if (mine && label)
+		mine->label = rfl_arena_strdup(c->arenas[i], label);
+	if (mine && run_id)
+		mine->run_id = rfl_arena_strdup(c->arenas[i], run_id);
+	if (mine && time_utc)
+		mine->time_utc = rfl_arena_strdup(c->arenas[i], time_utc);
+	if (!mine || (label && !mine->label) || (run_id && !mine->run_id) ||
+	    (time_utc && !mine->time_utc))
 		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for a capture");
-	*mine = *c->captures[i];
-	rc = set_text(c->arenas[i], label, &mine->label, err);
-	if (rc == RFL_OK)
-		rc = set_text(c->arenas[i], run_id, &mine->run_id, err);
-	if (rc == RFL_OK)
-		rc = set_text(c->arenas[i], time_utc, &mine->time_utc, err);
-	if (rc == RFL_OK)
-		c->captures[i] = mine;
-	return rc;
+	c->captures[i] = mine;
+	return RFL_OK;
 }

@@ -8,7 +8,7 @@
 
 #include "base/num.h"
 #include "profile/cupti/count.h"
-#include "profile/cupti/sets.h"
+#include "profile/cupti/plan.h"
 
 static const char no_value[] =
 	"the counter gave no value: its unit is shared (MIG) or switched off";
@@ -151,8 +151,7 @@ static double dram_of(const struct rfl_cupti_count *c, const struct rfl_cupti_pl
 {
 	double amounts[RFL_QUANTITY_COUNT];
 
-	if (rfl_cupti_plan_amounts(c->plan, s, range->values, amounts, NULL) != RFL_OK)
-		return NAN;
+	rfl_cupti_plan_amounts(c->plan, s, range->values, amounts);
 	return amounts[RFL_QUANTITY_DRAM];
 }
 

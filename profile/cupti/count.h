@@ -13,8 +13,6 @@
 #include "profile/cupti/selftest.h"
 #include "profile/source.h"
 
-#define RFL_CUPTI_SESSIONS 4
-
 /* What a session gave. */
 struct rfl_cupti_outcome {
 	struct rfl_counted counted;

@@ -1,5 +1,6 @@
 /*
- * plan.c - sessions as CUPTI can count them on the chip.
+ * plan.c - sets of metrics by the quantities that they give, and sessions as CUPTI can count them
+ * on the chip.
  */
 #include "profile/cupti/plan.h"
 
@@ -8,12 +9,210 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "profile/cupti/sets.h"
-#include "profile/source.h"
+
+/* ------------------------------------------------------------------ sets of metrics */
+
+/* What belongs to a set on every GPU; matrix FLOPs depend on the precision and come besides. */
+static const struct {
+	unsigned set;
+	enum rfl_quantity quantity;
+} rows[] = {
+	{ RFL_SET_CORE, RFL_QUANTITY_TIME },        { RFL_SET_CORE, RFL_QUANTITY_CYCLES },
+	{ RFL_SET_CORE, RFL_QUANTITY_DRAM_READ },   { RFL_SET_CORE, RFL_QUANTITY_DRAM_WRITE },
+	{ RFL_SET_CORE, RFL_QUANTITY_L2_FILL }, /* where a chip cannot count its memory */
+	{ RFL_SET_CORE, RFL_QUANTITY_L2 },          { RFL_SET_CORE, RFL_QUANTITY_L1 },
+	{ RFL_SET_FLOPS, RFL_QUANTITY_FLOPS_FP16 }, { RFL_SET_FLOPS, RFL_QUANTITY_FLOPS_FP32 },
+	{ RFL_SET_FLOPS, RFL_QUANTITY_FLOPS_FP64 }, { RFL_SET_LINKS, RFL_QUANTITY_PCIE_READ },
+	{ RFL_SET_LINKS, RFL_QUANTITY_PCIE_WRITE }, { RFL_SET_LINKS, RFL_QUANTITY_NVLINK_RX },
+	{ RFL_SET_LINKS, RFL_QUANTITY_NVLINK_TX },
+};
+
+static const enum rfl_quantity matrix[] = {
+	RFL_QUANTITY_FLOPS_TENSOR_FP16, RFL_QUANTITY_FLOPS_TENSOR_BF16,
+	RFL_QUANTITY_FLOPS_TENSOR_TF32, RFL_QUANTITY_FLOPS_TENSOR_FP64,
+	RFL_QUANTITY_FLOPS_TENSOR_FP8,  RFL_QUANTITY_FLOPS_TENSOR_FP4,
+};
+
+enum rfl_quantity rfl_precision_matrix(const char *precision)
+{
+	static const struct {
+		const char *precision;
+		enum rfl_quantity quantity;
+	} table[] = {
+		{ "fp32", RFL_QUANTITY_FLOPS_TENSOR_TF32 },
+		{ "tf32", RFL_QUANTITY_FLOPS_TENSOR_TF32 },
+		{ "amp", RFL_QUANTITY_FLOPS_TENSOR_FP16 },
+		{ "fp16", RFL_QUANTITY_FLOPS_TENSOR_FP16 },
+		{ "bf16", RFL_QUANTITY_FLOPS_TENSOR_BF16 },
+		{ "fp64", RFL_QUANTITY_FLOPS_TENSOR_FP64 },
+		{ "fp8", RFL_QUANTITY_FLOPS_TENSOR_FP8 },
+	};
+
+	for (size_t i = 0; precision && i < RFL_ARRAY_LEN(table); i++)
+		if (strcmp(table[i].precision, precision) == 0)
+			return table[i].quantity;
+	return RFL_QUANTITY_COUNT;
+}
+
+static void add(struct rfl_metric_set *s, const struct rfl_formulas *f, int slot)
+{
+	for (size_t i = 0; slot >= 0 && i < s->n; i++)
+		if (strcmp(s->names[i], f->slots[slot].name) == 0)
+			return;
+	if (slot >= 0 && s->n < RFL_METRIC_SET_MAX)
+		s->names[s->n++] = f->slots[slot].name;
+}
+
+static bool can_ask(const struct rfl_formulas *f, int slot)
+{
+	return slot < 0 || !f->slots[slot].is_report;
+}
+
+/* Add the metrics of a way. False, and nothing is added, unless it takes metrics of the chip only,
+ * and counts rather than rates. */
+static bool add_way(struct rfl_metric_set *s, const struct rfl_formulas *f,
+		    const struct rfl_formula_way *way)
+{
+	const struct rfl_term *end = way->terms + way->nterms;
+
+	for (const struct rfl_term *t = way->terms; t < end; t++)
+		if (!can_ask(f, (int)t->slot) || !can_ask(f, t->per_slot) ||
+		    !can_ask(f, t->over_slot) || t->per_quantity >= 0)
+			return false;
+	for (const struct rfl_term *t = way->terms; t < end; t++) {
+		add(s, f, (int)t->slot);
+		add(s, f, t->per_slot);
+		add(s, f, t->over_slot);
+	}
+	return way->nterms > 0;
+}
+
+unsigned rfl_metric_set_of(enum rfl_quantity q, const char *precision)
+{
+	for (size_t i = 0; i < RFL_ARRAY_LEN(rows); i++)
+		if (rows[i].quantity == q)
+			return rows[i].set;
+	for (size_t i = 0; i < RFL_ARRAY_LEN(matrix); i++)
+		if (matrix[i] == q)
+			return q == rfl_precision_matrix(precision) ? RFL_SET_CORE : RFL_SET_AUDIT;
+	return 0;
+}
+
+int rfl_metric_set_way(const struct rfl_formulas *f, enum rfl_quantity q,
+		       const struct rfl_metric_set *within)
+{
+	for (size_t way = 0; way < f->quantities[q].nways; way++) {
+		struct rfl_metric_set all = { .n = 0 };
+
+		if (within)
+			all = *within;
+		if (add_way(&all, f, &f->quantities[q].ways[way]) &&
+		    (!within || all.n == within->n))
+			return (int)way;
+	}
+	return -1;
+}
+
+/* The metrics of a quantity, and what is subtracted from it. */
+static void add_quantity(struct rfl_metric_set *s, const struct rfl_formulas *f,
+			 enum rfl_quantity q)
+{
+	const struct rfl_formula_quantity *quantity = &f->quantities[q];
+	const int way = rfl_metric_set_way(f, q, NULL);
+
+	if (way >= 0 && add_way(s, f, &quantity->ways[way]) && quantity->less.reason)
+		add(s, f, (int)quantity->less.slot);
+}
+
+void rfl_metric_set_add_sets(struct rfl_metric_set *s, const struct rfl_formulas *f, unsigned sets,
+			     const char *precision)
+{
+	const enum rfl_quantity own = rfl_precision_matrix(precision);
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(rows); i++)
+		if (rows[i].set & sets)
+			add_quantity(s, f, rows[i].quantity);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(matrix); i++)
+		if (sets & (matrix[i] == own ? RFL_SET_CORE : RFL_SET_AUDIT))
+			add_quantity(s, f, matrix[i]);
+}
+
+/* Take the i-th name out. */
+static void take_out(struct rfl_metric_set *s, size_t i, const char *why)
+{
+	s->absent[s->nabsent] = s->names[i];
+	s->why_absent[s->nabsent++] = why;
+	s->n--;
+	memmove(&s->names[i], &s->names[i + 1], (s->n - i) * sizeof(s->names[0]));
+}
+
+/* Drops each metric that CUPTI lacks for the chip or refuses on this device, and keeps the others.
+ */
+static enum rfl_rc fit(struct rfl_cupti_host *h, struct rfl_metric_set *s, size_t *passes,
+		       struct rfl_err *err)
+{
+	struct rfl_err why = RFL_ERR_INIT;
+	enum rfl_rc rc = RFL_OK;
+	size_t refused = 0;
+
+	*passes = 0;
+	while (s->n > 0) {
+		rfl_err_clear(&why);
+		rc = rfl_cupti_passes(h, s->names, s->n, passes, &refused, &why);
+		if (rc != RFL_ENOTFOUND && rc != RFL_EUNSUPPORTED)
+			break;
+		take_out(s, refused,
+			 rc == RFL_ENOTFOUND ? "this CUPTI does not have the metric for the chip"
+					     : "CUPTI refuses to count it on this device");
+	}
+	if (rc == RFL_OK || rc == RFL_ENOTFOUND)
+		return RFL_OK;
+	return rfl_fail(err, rc, why.native, "%s", why.msg);
+}
+
+enum rfl_rc rfl_metric_set_choose(struct rfl_cupti_host *h, const struct rfl_formulas *f,
+				  unsigned sets, const char *precision, struct rfl_metric_set *ret,
+				  size_t *passes, struct rfl_err *err)
+{
+	const enum rfl_quantity own = rfl_precision_matrix(precision);
+	const bool has_own =
+		own < RFL_QUANTITY_COUNT && (sets & RFL_SET_CORE) && !(sets & RFL_SET_AUDIT);
+	const size_t ways = has_own ? f->quantities[own].nways : 0;
+	struct rfl_metric_set base = { .n = 0 };
+	size_t most_passes = SIZE_MAX, least_cost = SIZE_MAX;
+	enum rfl_rc rc;
+
+	rfl_metric_set_add_sets(&base, f, sets, NULL);
+	*ret = base;
+	rc = fit(h, ret, passes, err);
+	/* a run in fp32 should have none of tf32: to make sure is worth one pass, not two */
+	if (has_own && strcmp(precision, "fp32") == 0)
+		most_passes = *passes + 1;
+	for (size_t i = 0; i < ways && rc == RFL_OK; i++) {
+		const struct rfl_formula_way *way = &f->quantities[own].ways[i];
+		struct rfl_metric_set with = base;
+		size_t n = 0, cost;
+
+		if (!add_way(&with, f, way))
+			continue;
+		rc = fit(h, &with, &n, err);
+		/* a part of the count that is missing is dearer than any number of passes */
+		cost = (2 * with.nabsent + (way->kind != RFL_WAY_FULL)) * 1000 + n;
+		if (rc != RFL_OK || n > most_passes || cost >= least_cost)
+			continue;
+		*ret = with;
+		*passes = n;
+		least_cost = cost;
+	}
+	return rc;
+}
+
+/* ------------------------------------------------------------------ sessions */
 
 /* In the order in which they are counted. Counters of instructions patch every kernel: that comes
  * last, when all else has been counted. */
-static const unsigned sets[] = { RFL_SET_CORE, RFL_SET_AUDIT, RFL_SET_LINKS, RFL_SET_FLOPS };
+static const unsigned sets[RFL_CUPTI_SESSIONS] = { RFL_SET_CORE, RFL_SET_AUDIT, RFL_SET_LINKS,
+						   RFL_SET_FLOPS };
 
 static struct rfl_cupti_unit unit_of(const char *theirs)
 {
@@ -43,31 +242,6 @@ static enum rfl_rc configure(struct rfl_cupti_planned *s, struct rfl_err *err)
 				&s->config_size, &s->passes, NULL, err);
 }
 
-/* Links are counted for the whole device. Such counters are not in the image of what is available,
- * which CUPTI makes for a context: with the image it refuses them, without it they have no value
- * where there are none. */
-static enum rfl_rc plan_row(struct rfl_cupti_plan *p, size_t row, struct rfl_cupti *lib,
-			    const char *chip, const uint8_t *availability, const char *precision,
-			    struct rfl_err *err)
-{
-	struct rfl_cupti_planned *s = &p->sessions[p->n++];
-	size_t passes = 0;
-	enum rfl_rc rc;
-
-	s->name = rfl_counter_set_name(sets[row]);
-	s->set = sets[row];
-	rc = rfl_cupti_host_open(lib, chip, s->set == RFL_SET_LINKS ? NULL : availability, &s->host,
-				 &s->why);
-	if (rc == RFL_OK)
-		rc = rfl_metric_set_choose(s->host, p->formulas, s->set, precision, &s->metrics,
-					   &passes, &s->why);
-	if (rc == RFL_OK && s->metrics.n > 0)
-		rc = configure(s, &s->why);
-	return rc == RFL_ENOMEM ? rfl_fail(err, rc, 0, "%s", s->why.msg) : RFL_OK;
-}
-
-/* ------------------------------------------------------------------ saving a pass */
-
 /* Whether a session can take a metric in so many passes. */
 static bool takes(struct rfl_cupti_planned *s, const char *metric, size_t passes)
 {
@@ -93,28 +267,13 @@ static void relieve(struct rfl_cupti_planned *flops, struct rfl_cupti_planned *c
 	for (size_t i = m->n; i-- > 0;) {
 		if (strstr(m->names[i], "__sass_"))
 			continue;
-		rfl_metric_set_take_out(
-			m, i, "left out, as it takes a pass of its own: the audit counts it");
+		take_out(m, i, "left out, as it takes a pass of its own: the audit counts it");
 		if (takes(core, m->absent[m->nabsent - 1], core ? core->passes : 0) ||
 		    takes(audit, m->absent[m->nabsent - 1], SIZE_MAX))
 			m->nabsent--;
 		if (configure(flops, &flops->why) != RFL_OK)
 			return;
 	}
-}
-
-/* Metrics that are counted have their unit. */
-static enum rfl_rc find_units(struct rfl_cupti_planned *s, struct rfl_err *err)
-{
-	enum rfl_rc rc = RFL_OK;
-
-	for (size_t i = 0; i < s->metrics.n && rc == RFL_OK; i++) {
-		struct rfl_cupti_metric_info info = { .unit = "" };
-
-		rc = rfl_cupti_metric(s->host, s->metrics.names[i], &info, err);
-		s->units[i] = unit_of(info.unit);
-	}
-	return rc;
 }
 
 static struct rfl_cupti_planned *planned(struct rfl_cupti_plan *p, unsigned set)
@@ -136,26 +295,44 @@ enum rfl_rc rfl_cupti_plan_new(struct rfl_cupti *lib, const char *chip, const ui
 
 	if (!p)
 		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
-	p->sessions = calloc(RFL_ARRAY_LEN(sets), sizeof(*p->sessions));
-	if (!p->sessions) {
-		rc = rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
-		goto done;
-	}
 	rc = rfl_formulas_new(chip, &p->formulas, err);
-	for (size_t i = 0; i < RFL_ARRAY_LEN(sets) && rc == RFL_OK; i++)
-		if (wanted & sets[i])
-			rc = plan_row(p, i, lib, chip, availability, precision, err);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(sets) && rc == RFL_OK; i++) {
+		struct rfl_cupti_planned *s = &p->sessions[p->n];
+		/* Links are counted for the whole device. Such counters are not in the image of
+		 * what is available, which CUPTI makes for a context: with the image it refuses
+		 * them, without it they have no value where there are none. */
+		const uint8_t *available = sets[i] == RFL_SET_LINKS ? NULL : availability;
+		size_t passes = 0;
+
+		if (!(wanted & sets[i]))
+			continue;
+		p->n++;
+		s->name = rfl_counter_set_name(sets[i]);
+		s->set = sets[i];
+		rc = rfl_cupti_host_open(lib, chip, available, &s->host, &s->why);
+		if (rc == RFL_OK)
+			rc = rfl_metric_set_choose(s->host, p->formulas, s->set, precision,
+						   &s->metrics, &passes, &s->why);
+		if (rc == RFL_OK && s->metrics.n > 0)
+			rc = configure(s, &s->why);
+		rc = rc == RFL_ENOMEM ? rfl_fail(err, rc, 0, "%s", s->why.msg) : RFL_OK;
+	}
 	if (rc != RFL_OK)
 		goto done;
 	core = planned(p, RFL_SET_CORE);
 	flops = planned(p, RFL_SET_FLOPS);
 	if (flops && flops->passes > 1)
 		relieve(flops, core, planned(p, RFL_SET_AUDIT));
-	for (size_t i = 0; i < p->n && rc == RFL_OK; i++)
-		if (p->sessions[i].why.rc == RFL_OK)
-			rc = find_units(&p->sessions[i], err);
-	if (rc != RFL_OK)
-		goto done;
+	for (struct rfl_cupti_planned *s = p->sessions; s < p->sessions + p->n; s++) {
+		struct rfl_cupti_metric_info info = { .unit = "" };
+
+		for (size_t i = 0; s->why.rc == RFL_OK && i < s->metrics.n; i++) {
+			rc = rfl_cupti_metric(s->host, s->metrics.names[i], &info, err);
+			if (rc != RFL_OK)
+				goto done;
+			s->units[i] = unit_of(info.unit);
+		}
+	}
 	*ret = p;
 	p = NULL;
 done:
@@ -174,27 +351,21 @@ void rfl_cupti_planned_text(const struct rfl_cupti_planned *s, struct rfl_buf *o
 			       m->why_absent[i]);
 }
 
-enum rfl_rc rfl_cupti_plan_amounts(const struct rfl_cupti_plan *p,
-				   const struct rfl_cupti_planned *session, const double *values,
-				   double ret[RFL_QUANTITY_COUNT], struct rfl_err *err)
+void rfl_cupti_plan_amounts(const struct rfl_cupti_plan *p, const struct rfl_cupti_planned *session,
+			    const double *values, double ret[RFL_QUANTITY_COUNT])
 {
-	size_t n = rfl_formulas_slots(p->formulas);
-	double *slots = rfl_alloc_array(n + 1, sizeof(*slots));
+	double slots[RFL_SLOTS_MAX];
 
-	if (!slots)
-		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for %zu metrics", n);
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < RFL_SLOTS_MAX; i++)
 		slots[i] = NAN;
 	for (size_t i = 0; i < session->metrics.n; i++) {
 		const char *name = session->metrics.names[i];
-		int slot = rfl_formulas_slot(p->formulas, name, strlen(name));
+		const int slot = rfl_formulas_slot(p->formulas, name, strlen(name));
 
 		if (slot >= 0)
 			slots[slot] = values[i];
 	}
 	rfl_formulas_eval(p->formulas, slots, ret, NULL);
-	free(slots);
-	return RFL_OK;
 }
 
 void rfl_cupti_plan_free(struct rfl_cupti_plan *p)
@@ -205,7 +376,6 @@ void rfl_cupti_plan_free(struct rfl_cupti_plan *p)
 		rfl_cupti_host_close(p->sessions[i].host);
 		free(p->sessions[i].config);
 	}
-	free(p->sessions);
 	rfl_formulas_free(p->formulas);
 	free(p);
 }

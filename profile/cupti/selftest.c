@@ -44,21 +44,18 @@ static void expect_all(struct rfl_selftest *t, const struct rfl_selftest_work *w
 /* ------------------------------------------------------------------ counting */
 
 /* Values of a session into the rows that belong to its ranges. */
-static enum rfl_rc take(struct rfl_selftest *t, const struct rfl_cupti_plan *plan,
-			const struct rfl_cupti_planned *s, const struct rfl_counted *c,
-			struct rfl_err *err)
+static void take(struct rfl_selftest *t, const struct rfl_cupti_plan *plan,
+		 const struct rfl_cupti_planned *s, const struct rfl_counted *c)
 {
 	double amounts[RFL_QUANTITY_COUNT];
-	enum rfl_rc rc = RFL_OK;
 
-	for (size_t i = 0; i < c->n && rc == RFL_OK; i++) {
-		rc = rfl_cupti_plan_amounts(plan, s, c->ranges[i].values, amounts, err);
-		for (size_t k = 0; k < t->n && rc == RFL_OK; k++)
+	for (size_t i = 0; i < c->n; i++) {
+		rfl_cupti_plan_amounts(plan, s, c->ranges[i].values, amounts);
+		for (size_t k = 0; k < t->n; k++)
 			if (strcmp(t->rows[k].work, c->ranges[i].name) == 0 &&
 			    isnan(t->rows[k].measured))
 				t->rows[k].measured = amounts[t->rows[k].quantity];
 	}
-	return rc;
 }
 
 static enum rfl_rc count(struct rfl_selftest *t, struct rfl_cupti_target *target,
@@ -74,7 +71,7 @@ static enum rfl_rc count(struct rfl_selftest *t, struct rfl_cupti_target *target
 	if (rc == RFL_OK)
 		rc = rfl_cupti_session_count(session, &replay, &counted, err);
 	if (rc == RFL_OK)
-		rc = take(t, plan, s, &counted, err);
+		take(t, plan, s, &counted);
 	rfl_counted_fini(&counted);
 	rfl_cupti_session_close(session);
 	return rc;
@@ -85,7 +82,7 @@ static void explain(struct rfl_selftest *t, const struct rfl_cupti_plan *plan, c
 {
 	for (size_t i = 0; i < t->n; i++) {
 		struct rfl_selftest_row *r = &t->rows[i];
-		const char *impossible = rfl_formula_impossible(plan->formulas, r->quantity);
+		const char *impossible = plan->formulas->quantities[r->quantity].impossible;
 
 		if (isnan(r->measured) && !r->reason[0])
 			snprintf(r->reason, sizeof(r->reason), "%.*s", (int)sizeof(r->reason) - 1,

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/cupti/sets.h"
+#include "profile/cupti/plan.h"
 #include "profile/cupti/selftest_impl.h"
 
 /* Small enough to be checked on the host each time; computed by so many blocks alike that every

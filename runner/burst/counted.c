@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "profile/cupti/sets.h"
+#include "profile/cupti/plan.h"
 
 unsigned rfl_counted_sets(enum rfl_device device, unsigned asked)
 {

@@ -11,7 +11,7 @@
 static double *slots_of(const struct rfl_formulas *f, const uint8_t *data, size_t size)
 {
 	static const double values[] = { 0, 1, 1e300, -1, 0.5, 4096 };
-	size_t n = rfl_formulas_slots(f);
+	size_t n = f->nslots;
 	double *slots = malloc((n ? n : 1) * sizeof(*slots));
 
 	FUZZ_ASSERT(slots != NULL);

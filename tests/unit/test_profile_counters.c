@@ -268,7 +268,7 @@ static void refuses_with_line_and_column(void **state)
 		const char *text, *message;
 	} cases[] = {
 		{ "a,b\n1,2\n",
-		  "c.csv: is no counters.csv: the header has no column 'range_kind'; 'roofline "
+		  "c.csv: is not a counters.csv: the header has no column 'range_kind'; 'roofline "
 		  "counters import' reads the files of other profilers" },
 		{ "range_kind,schema_version,label\n1,1,2\n",
 		  "c.csv:1: the header has no column 'run_id'" },

@@ -11,7 +11,7 @@
 #include "base/csv.h"
 #include "profile/chips.h"
 #include "profile/cupti/host.h"
-#include "profile/cupti/sets.h"
+#include "profile/cupti/plan.h"
 #include "profile/formula.h"
 #include "tests/unit/cupti_rig.h"
 
@@ -44,15 +44,15 @@ static size_t absent_metrics(struct rfl_cupti_host *h, const struct rfl_formulas
 {
 	size_t absent = 0;
 
-	for (size_t slot = 0; slot < rfl_formulas_slots(f); slot++) {
+	for (size_t slot = 0; slot < f->nslots; slot++) {
 		struct rfl_err err = RFL_ERR_INIT;
 
-		if (rfl_formulas_slot_is_report(f, slot))
+		if (f->slots[slot].is_report)
 			continue;
 		(*asked)++;
-		if (rfl_cupti_metric(h, rfl_formulas_slot_name(f, slot), NULL, &err) == RFL_OK)
+		if (rfl_cupti_metric(h, f->slots[slot].name, NULL, &err) == RFL_OK)
 			continue;
-		print_error("%s (family %s): %s\n", chip, rfl_formulas_family(f), err.msg);
+		print_error("%s (family %s): %s\n", chip, f->family, err.msg);
 		absent++;
 	}
 	return absent;
@@ -79,8 +79,8 @@ static void every_metric_of_a_formula_exists(void **state)
 			assert_true(rfl_cupti_version(lib) < MADE_WITH);
 		} else { /* listed, but not described: its formulas may name no metric */
 			assert_int_equal(rc, RFL_EUNSUPPORTED);
-			for (size_t slot = 0; slot < rfl_formulas_slots(f); slot++)
-				assert_true(rfl_formulas_slot_is_report(f, slot));
+			for (size_t slot = 0; slot < f->nslots; slot++)
+				assert_true(f->slots[slot].is_report);
 		}
 		rfl_cupti_host_close(h);
 		rfl_formulas_free(f);
@@ -103,12 +103,10 @@ static void add_all(struct rfl_metric_set *s, const struct rfl_formulas *f,
 {
 	for (size_t i = 0; i < n; i++) {
 		const int way = rfl_metric_set_way(f, q[i], NULL);
-		size_t nterms = 0;
-		const struct rfl_term *terms =
-			way < 0 ? NULL : rfl_formula_way(f, q[i], (size_t)way, &nterms);
+		const struct rfl_formula_way *w = way < 0 ? NULL : &f->quantities[q[i]].ways[way];
 
-		for (size_t k = 0; k < nterms; k++)
-			s->names[s->n++] = rfl_formulas_slot_name(f, terms[k].slot);
+		for (size_t k = 0; w && k < w->nterms; k++)
+			s->names[s->n++] = f->slots[w->terms[k].slot].name;
 	}
 }
 
@@ -234,8 +232,8 @@ static bool is_needless_part(const struct rfl_formulas *f, enum rfl_quantity q,
 {
 	const int first = rfl_metric_set_way(f, q, NULL), way = rfl_metric_set_way(f, q, set);
 
-	return way >= 0 && rfl_formula_way_kind(f, q, (size_t)way) != RFL_WAY_FULL &&
-	       rfl_formula_way_kind(f, q, (size_t)first) == RFL_WAY_FULL;
+	return way >= 0 && f->quantities[q].ways[way].kind != RFL_WAY_FULL &&
+	       f->quantities[q].ways[first].kind == RFL_WAY_FULL;
 }
 
 static double chosen(struct rfl_cupti_host *h, const struct rfl_formulas *f, unsigned sets,
@@ -248,7 +246,7 @@ static double chosen(struct rfl_cupti_host *h, const struct rfl_formulas *f, uns
 	assert_ok(rfl_metric_set_choose(h, f, sets, precision, &set, &n, &err), &err);
 	for (int q = 0; q < RFL_QUANTITY_COUNT; q++)
 		if (is_needless_part(f, (enum rfl_quantity)q, &set))
-			fail_msg("%s, %s: %s is counted in part", rfl_formulas_family(f), precision,
+			fail_msg("%s, %s: %s is counted in part", f->family, precision,
 				 rfl_quantity_info((enum rfl_quantity)q)->name);
 	return set.n ? (double)n : NAN;
 }

@@ -5,7 +5,6 @@
 #include <math.h>
 
 #include "profile/cupti/plan.h"
-#include "profile/cupti/sets.h"
 #include "profile/cupti/source.h"
 #include "tests/unit/fake_gpu.h"
 

@@ -3,7 +3,7 @@
 
 #include "tests/unit/rfl_test.h"
 
-#include "profile/cupti/sets.h"
+#include "profile/cupti/plan.h"
 
 static bool has(const struct rfl_metric_set *s, const char *metric)
 {

@@ -34,10 +34,10 @@ struct given {
 
 static double *slots_of(const struct rfl_formulas *f, const struct given *given, size_t n)
 {
-	double *slots = calloc(rfl_formulas_slots(f), sizeof(*slots));
+	double *slots = calloc(f->nslots, sizeof(*slots));
 
 	assert_non_null(slots);
-	for (size_t i = 0; i < rfl_formulas_slots(f); i++)
+	for (size_t i = 0; i < f->nslots; i++)
 		slots[i] = NAN;
 	for (size_t i = 0; i < n; i++) {
 		int slot = rfl_formulas_slot(f, given[i].name, strlen(given[i].name));
@@ -108,8 +108,8 @@ static void refuses_with_place_and_reason(void **state)
 		{ "family a\nuse", "t:2:4: the name of a part belongs here, not the end of the "
 				   "statement" },
 		{ "family a\nuse hopper",
-		  "t:2:5: hopper:2:8: a part that others use is no family" },
-		{ "family a\nsubtract x y \"z\"", "t:2:10: 'x' is no quantity" },
+		  "t:2:5: hopper:2:8: a part that others use is not a family" },
+		{ "family a\nsubtract x y \"z\"", "t:2:10: 'x' is not a quantity" },
 		{ "family a\nsubtract", "t:2:9: a quantity belongs here, not the end of the "
 					"statement" },
 		{ "family a\nsubtract cycles 2 y", "t:2:20: the reason in \"quotes\" belongs here, "
@@ -162,7 +162,7 @@ static void finds_metrics_by_an_alias(void **state)
 		int slot = rfl_formulas_slot(f, cases[i].name, strlen(cases[i].name));
 
 		if (cases[i].is)
-			assert_string_equal(rfl_formulas_slot_name(f, (size_t)slot), cases[i].is);
+			assert_string_equal(f->slots[slot].name, cases[i].is);
 		else
 			assert_int_equal(slot, -1);
 	}
@@ -188,24 +188,23 @@ static void reads_statements_over_lines_and_comments(void **state)
 				       "cycles impossible \"no clock\"\n"
 				       "cycles |= c\n"
 				       "dram_bytes = 32 d - 0.5 e * time_s");
-	size_t n;
 	const struct rfl_term *t;
 	struct rfl_buf text;
 
 	(void)state;
-	assert_string_equal(rfl_formulas_family(f), "one");
-	assert_string_equal(rfl_formulas_chip_at(f, 1), "B2");
-	assert_null(rfl_formulas_chip_at(f, 2));
-	assert_string_equal(rfl_formulas_command(f), "count");
-	assert_int_equal(rfl_formula_ways(f, RFL_QUANTITY_TIME), 3);
-	assert_string_equal(rfl_formula_caveat(f, RFL_QUANTITY_TIME, 2), "as printed");
-	assert_int_equal(rfl_formula_way_kind(f, RFL_QUANTITY_TIME, 2), RFL_WAY_FULL);
-	assert_string_equal(rfl_formula_impossible(f, RFL_QUANTITY_CYCLES), "no clock");
-	assert_int_equal(rfl_formula_ways(f, RFL_QUANTITY_CYCLES), 0);
-	t = rfl_formula_way(f, RFL_QUANTITY_TIME, 2, &n);
-	assert_string_equal(rfl_formulas_slot_name(f, t->slot), "Long Name");
-	assert_string_equal(rfl_formulas_slot_unit(f, t->slot), "s");
-	assert_true(rfl_formulas_slot_is_report(f, t->slot));
+	assert_string_equal(f->family, "one");
+	assert_int_equal(f->nchips, 2);
+	assert_string_equal(f->chips[1], "B2");
+	assert_string_equal(f->command, "count");
+	assert_int_equal(f->quantities[RFL_QUANTITY_TIME].nways, 3);
+	assert_string_equal(f->quantities[RFL_QUANTITY_TIME].ways[2].caveat, "as printed");
+	assert_int_equal(f->quantities[RFL_QUANTITY_TIME].ways[2].kind, RFL_WAY_FULL);
+	assert_string_equal(f->quantities[RFL_QUANTITY_CYCLES].impossible, "no clock");
+	assert_int_equal(f->quantities[RFL_QUANTITY_CYCLES].nways, 0);
+	t = f->quantities[RFL_QUANTITY_TIME].ways[2].terms;
+	assert_string_equal(f->slots[t->slot].name, "Long Name");
+	assert_string_equal(f->slots[t->slot].unit, "s");
+	assert_true(f->slots[t->slot].is_report);
 	rfl_buf_init(&text, 0);
 	rfl_formula_text(f, RFL_QUANTITY_DRAM, 0, &text);
 	assert_string_equal(rfl_buf_str(&text), "32 x d - 0.5 x e x time_s");
@@ -241,7 +240,7 @@ static void names_the_families_where_a_chip_is_unknown(void **state)
 /* The others read what one program prints. */
 static bool is_gpu(const struct rfl_formulas *f)
 {
-	const char *command = rfl_formulas_command(f);
+	const char *command = f->command;
 
 	return command && strcmp(command, "ncu --metrics") == 0;
 }
@@ -251,21 +250,21 @@ static void check_quantities(const struct rfl_formulas *f, const char *family)
 {
 	for (int q = 0; q < RFL_QUANTITY_COUNT; q++) {
 		enum rfl_quantity id = (enum rfl_quantity)q;
-		size_t ways = rfl_formula_ways(f, id);
+		size_t ways = f->quantities[id].nways;
 
 		if (q != RFL_QUANTITY_FLOPS && is_gpu(f) && ways == 0 &&
-		    !rfl_formula_impossible(f, id))
+		    !f->quantities[id].impossible)
 			fail_msg("%s: neither a way nor a reason for %s", family,
 				 rfl_quantity_info(id)->name);
-		assert_false(ways > 0 && rfl_formula_impossible(f, id));
+		assert_false(ways > 0 && f->quantities[id].impossible);
 	}
 }
 
 /* Every slot is found by its name and used by a way, a correction or a trap. */
 static void check_slots(const struct rfl_formulas *f)
 {
-	for (size_t i = 0; i < rfl_formulas_slots(f); i++) {
-		const char *name = rfl_formulas_slot_name(f, i);
+	for (size_t i = 0; i < f->nslots; i++) {
+		const char *name = f->slots[i].name;
 
 		assert_int_equal(rfl_formulas_slot(f, name, strlen(name)), (int)i);
 	}
@@ -282,7 +281,7 @@ static void every_family_answers_for_every_quantity(void **state)
 	for (size_t n = 0; (family = rfl_formulas_family_at(n)); n++) {
 		struct rfl_formulas *f = of_chip(family);
 
-		assert_string_equal(rfl_formulas_family(f), family);
+		assert_string_equal(f->family, family);
 		check_quantities(f, family);
 		check_slots(f);
 		gpus += is_gpu(f);
@@ -309,7 +308,7 @@ static void every_chip_has_one_family(void **state)
 		for (size_t k = 0; (family = rfl_formulas_family_at(k)); k++) {
 			struct rfl_formulas *f = of_chip(family);
 
-			for (size_t c = 0; (chip = rfl_formulas_chip_at(f, c)); c++)
+			for (size_t c = 0; (chip = c < f->nchips ? f->chips[c] : NULL); c++)
 				n += strcmp(chip, chips[i]) == 0;
 			rfl_formulas_free(f);
 		}
@@ -328,16 +327,13 @@ static void the_first_way_can_be_counted(void **state)
 	for (size_t k = 0; (family = rfl_formulas_family_at(k)); k++) {
 		struct rfl_formulas *f = of_chip(family);
 
-		for (int q = 0; rfl_formulas_chip_at(f, 0) && q < RFL_QUANTITY_COUNT; q++) {
-			size_t n;
-			const struct rfl_term *t;
+		for (int q = 0; f->nchips > 0 && q < RFL_QUANTITY_COUNT; q++) {
+			const struct rfl_formula_way *way = f->quantities[q].ways;
 
-			if (rfl_formula_ways(f, (enum rfl_quantity)q) == 0 ||
-			    strcmp(family, "xavier") == 0)
+			if (f->quantities[q].nways == 0 || strcmp(family, "xavier") == 0)
 				continue;
-			t = rfl_formula_way(f, (enum rfl_quantity)q, 0, &n);
-			for (size_t i = 0; i < n; i++)
-				assert_false(rfl_formulas_slot_is_report(f, t[i].slot));
+			for (size_t i = 0; i < way->nterms; i++)
+				assert_false(f->slots[way->terms[i].slot].is_report);
 		}
 		rfl_formulas_free(f);
 	}
@@ -390,9 +386,9 @@ static void counts_packed_single_precision(void **state)
 	assert_int_equal(way[RFL_QUANTITY_FLOPS_FP32], 0);
 	eval(f, given, 3, value, way);
 	assert_close(value[RFL_QUANTITY_FLOPS_FP32], 9, 0);
-	assert_int_equal(rfl_formula_way_kind(f, RFL_QUANTITY_FLOPS_FP32,
-					      (size_t)way[RFL_QUANTITY_FLOPS_FP32]),
-			 RFL_WAY_PARTIAL);
+	assert_int_equal(
+		f->quantities[RFL_QUANTITY_FLOPS_FP32].ways[way[RFL_QUANTITY_FLOPS_FP32]].kind,
+		RFL_WAY_PARTIAL);
 	rfl_formulas_free(f);
 	f = of_chip("GB202"); /* which has no such instructions */
 	eval(f, given, 3, value, way);
@@ -540,9 +536,9 @@ static void takes_flops_from_rates(void **state)
 	assert_close(value[RFL_QUANTITY_CYCLES], 2e6, 1e-15);
 	assert_close(value[RFL_QUANTITY_FLOPS_FP32], 104 * 2e6, 1e-15);
 	assert_true(way[RFL_QUANTITY_FLOPS_FP32] > 0);
-	assert_int_equal(rfl_formula_way_kind(f, RFL_QUANTITY_FLOPS_FP32,
-					      (size_t)way[RFL_QUANTITY_FLOPS_FP32]),
-			 RFL_WAY_ESTIMATE);
+	assert_int_equal(
+		f->quantities[RFL_QUANTITY_FLOPS_FP32].ways[way[RFL_QUANTITY_FLOPS_FP32]].kind,
+		RFL_WAY_ESTIMATE);
 	rfl_formulas_free(f);
 }
 

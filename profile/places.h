@@ -1,0 +1,31 @@
+/*
+ * places.h - an index by hash: numbers (of texts, metrics, ranges) under the hashes of what they
+ * number. The caller keeps the things themselves, and compares.
+ */
+#ifndef RFL_PROFILE_PLACES_H
+#define RFL_PROFILE_PLACES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct rfl_place {
+	uint32_t hash, number;
+};
+
+/** Zeroed: empty. */
+struct rfl_places {
+	struct rfl_place *at;
+	size_t size; /* a power of two, or 0 */
+	size_t used;
+};
+
+void rfl_places_fini(struct rfl_places *p);
+
+/** Add a number above 0. False out of memory: nothing has changed. */
+bool rfl_places_put(struct rfl_places *p, uint64_t hash, uint32_t number);
+
+/** The next number that may be of this hash; 0: there are no more. `*at` is 0 for the first. */
+uint32_t rfl_places_next(const struct rfl_places *p, uint64_t hash, size_t *at);
+
+#endif
