@@ -14,6 +14,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/num_read.h"
+
 static pthread_once_t c_locale_once = PTHREAD_ONCE_INIT;
 static locale_t c_locale;
 
@@ -22,7 +24,7 @@ static void make_c_locale(void)
 	c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
 }
 
-/* snprintf() and strtod() in the C locale. */
+/* snprintf() in the C locale. */
 static RFL_PRINTF(3, 4) void print(char *out, size_t size, const char *fmt, ...)
 {
 	locale_t before;
@@ -36,18 +38,6 @@ static RFL_PRINTF(3, 4) void print(char *out, size_t size, const char *fmt, ...)
 	uselocale(before);
 }
 
-static double scan(const char *text, char **end)
-{
-	locale_t before;
-	double value;
-
-	pthread_once(&c_locale_once, make_c_locale);
-	before = uselocale(c_locale);
-	value = strtod(text, end);
-	uselocale(before);
-	return value;
-}
-
 char *rfl_num_exact(double value, char out[RFL_NUM_MAX])
 {
 	if (!isfinite(value)) {
@@ -58,7 +48,7 @@ char *rfl_num_exact(double value, char out[RFL_NUM_MAX])
 	for (int digits = fabs(value) < DBL_MIN ? 1 : DBL_DIG; digits <= DBL_DECIMAL_DIG;
 	     digits++) {
 		print(out, RFL_NUM_MAX, "%.*g", digits, value);
-		if (scan(out, NULL) == value)
+		if (rfl_num_plain(out, strlen(out)) == value)
 			break;
 	}
 	return out;
@@ -250,53 +240,12 @@ char *rfl_num_fixed(double value, int decimals, char out[RFL_NUM_MAX])
 	return group_digits(plain, out);
 }
 
-/* Sign, then a digit or a point: rules out blanks, inf and nan, which strtod would take. */
-static bool starts_as_number(const char *s)
-{
-	if (*s == '+' || *s == '-')
-		s++;
-	return (*s >= '0' && *s <= '9') || (*s == '.' && s[1] >= '0' && s[1] <= '9');
-}
-
-/*
- * Up to 15 digits with or without a point, which is what most numbers of a table are: number and
- * power of ten are doubles, so that one division rounds as strtod() does (W. D. Clinger, "How to
- * read floating point numbers accurately", PLDI 1990), in a tenth of its time.
- */
-static bool parse_short(const char *text, double *ret)
-{
-	static const double powers[] = { 1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
-					 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15 };
-	uint64_t whole = 0;
-	size_t digits = 0, decimals = 0;
-	bool point = false;
-
-	for (; *text; text++) {
-		if (*text == '.' && !point) {
-			point = true;
-			continue;
-		}
-		if (*text < '0' || *text > '9' || digits == DBL_DIG)
-			return false;
-		whole = 10 * whole + (uint64_t)(*text - '0');
-		digits++;
-		decimals += point;
-	}
-	if (digits == 0 || FLT_EVAL_METHOD != 0) /* wider arithmetic would round twice */
-		return false;
-	*ret = (double)whole / powers[decimals];
-	return true;
-}
-
 enum rfl_rc rfl_num_parse_double(const char *text, const char *what, double *ret,
 				 struct rfl_err *err)
 {
-	double value;
-	char *end;
+	double value = rfl_num_plain(text, strlen(text));
 
-	if (parse_short(text, ret))
-		return RFL_OK;
-	if (!starts_as_number(text) || strpbrk(text, "xX") || (value = scan(text, &end), *end))
+	if (isnan(value))
 		return rfl_fail(err, RFL_EFORMAT, 0, "%s: '%s' is not a number", what, text);
 	if (isinf(value))
 		return rfl_fail(err, RFL_EFORMAT, 0, "%s: '%s' is too large for a double", what,
@@ -345,13 +294,10 @@ static double bytes_of_unit(const char *unit)
 enum rfl_rc rfl_num_parse_bytes(const char *text, const char *what, int64_t *ret,
 				struct rfl_err *err)
 {
-	double value = 0, unit = 0;
-	char *end;
+	size_t len = strcspn(text, " BbKkMmGgTt");
+	double value = rfl_num_plain(text, len);
+	double unit = isnan(value) ? 0 : bytes_of_unit(text + len + strspn(text + len, " "));
 
-	if (starts_as_number(text) && !strpbrk(text, "xX")) {
-		value = scan(text, &end);
-		unit = bytes_of_unit(end + strspn(end, " "));
-	}
 	if (unit == 0)
 		return rfl_fail(err, RFL_EFORMAT, 0,
 				"%s: '%s' is not a size in bytes, as 24GiB or 80e9", what, text);
