@@ -1,43 +1,46 @@
 /*
  * counters.c - our own counters.csv (counters_csv.h), as a file among others.
  */
-#include <string.h>
-
 #include "base/buf.h"
 #include "profile/capture/counters_csv.h"
 #include "profile/import/impl.h"
-#include "profile/import/span.h"
 
 /* The loader takes a text: a pipe cannot be opened a second time by name. */
 #define TEXT_MAX ((size_t)1 << 30)
 
-static enum rfl_rc read_text(struct rfl_import *import, struct rfl_buf *text, struct rfl_err *err)
-{
-	struct rfl_span line;
-	bool more;
-	enum rfl_rc rc;
+struct counters {
+	struct rfl_import i;
+	struct rfl_buf text;
+};
 
-	while ((rc = rfl_input_line(import->in, &line, &more, err)) == RFL_OK && more) {
-		rfl_buf_append(text, line.at, line.len);
-		if (!rfl_input_torn(import->in))
-			rfl_buf_putc(text, '\n');
-	}
-	return rc == RFL_OK ? rfl_buf_check(text, rfl_input_name(import->in), err) : rc;
+static enum rfl_rc begin(struct rfl_import *import, struct rfl_span head, struct rfl_err *err)
+{
+	(void)head;
+	(void)err;
+	rfl_buf_init(&((struct counters *)import)->text, TEXT_MAX);
+	return RFL_OK;
 }
 
-static enum rfl_rc read_counters(struct rfl_import *import, struct rfl_captures *to,
-				 struct rfl_err *err)
+static enum rfl_rc read_line(struct rfl_import *import, struct rfl_span line, struct rfl_err *err)
 {
-	const char *label = import->options->label;
-	size_t before = to->n;
-	struct rfl_buf text;
-	enum rfl_rc rc;
+	struct rfl_buf *text = &((struct counters *)import)->text;
 
-	rfl_buf_init(&text, TEXT_MAX);
-	rc = read_text(import, &text, err);
+	(void)err;
+	rfl_buf_append(text, line.at, line.len);
+	if (!rfl_input_torn(import->in))
+		rfl_buf_putc(text, '\n');
+	return RFL_OK;
+}
+
+static enum rfl_rc end(struct rfl_import *import, struct rfl_captures *to, struct rfl_err *err)
+{
+	const struct rfl_buf *text = &((struct counters *)import)->text;
+	const char *label = import->options->label, *name = rfl_input_name(import->in);
+	size_t before = to->n;
+	enum rfl_rc rc = rfl_buf_check(text, name, err);
+
 	if (rc == RFL_OK)
-		rc = rfl_counters_load(rfl_input_name(import->in), rfl_buf_str(&text), text.len, to,
-				       err);
+		rc = rfl_counters_load(name, rfl_buf_str(text), text->len, to, err);
 	if (rc == RFL_OK && label && to->n - before > 1)
 		rfl_import_warn(import, "--label is not used: the file has captures of several "
 					"runs, which keep their labels");
@@ -46,8 +49,12 @@ static enum rfl_rc read_counters(struct rfl_import *import, struct rfl_captures 
 	if (rc == RFL_OK && import->options->steps > 0)
 		rfl_import_warn(import, "--steps is not used: the captures of this file keep what "
 					"they say of their steps");
-	rfl_buf_fini(&text);
 	return rc;
+}
+
+static void fini(struct rfl_import *import)
+{
+	rfl_buf_fini(&((struct counters *)import)->text);
 }
 
 static int detect(struct rfl_span head)
@@ -58,6 +65,11 @@ static int detect(struct rfl_span head)
 const struct rfl_importer rfl_importer_counters = {
 	.name = "counters",
 	.summary = "counters.csv of this program",
+	.finished = true,
+	.size = sizeof(struct counters),
 	.detect = detect,
-	.read = read_counters,
+	.begin = begin,
+	.line = read_line,
+	.end = end,
+	.fini = fini,
 };

@@ -1,26 +1,63 @@
 /*
- * impl.h - what the importers of summaries share: a builder made from the import, and
- * metrics given by name.
+ * impl.h - what the importers share. The skeleton in importer.c opens the file and a builder, hands
+ * out lines and records, and finishes; impl.c has columns, units and metrics by name.
  */
 #ifndef RFL_PROFILE_IMPORT_IMPL_H
 #define RFL_PROFILE_IMPORT_IMPL_H
 
-#include "profile/capture.h"
+#include "base/alloc.h"
 #include "profile/import/importer.h"
+#include "profile/import/input.h"
+#include "profile/import/span.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+/* A file as it is read: the first member of each importer's own struct. */
+struct rfl_import {
+	struct rfl_input *in;
+	const struct rfl_import_options *options;
+	const char *label; /* chosen: never NULL */
+	int64_t left_out;  /* rows */
 
+	struct rfl_capture_builder *b;
+	struct rfl_arena *arena;  /* of texts that the builder borrows */
+	char delimiter;           /* of records */
+	const struct rfl_span *f; /* the record at hand */
+	size_t n;
+
+	/* Metrics that were asked for: the builder counts those that it does not keep once per
+	 * question. */
+	struct rfl_metric_id {
+		const char *name; /* in the arena */
+		int id;
+	} * ids;
+	size_t nids, ids_cap;
+	size_t next_id; /* files repeat their metrics in one order */
+};
+
+/* ---- failures and doubts ---- */
+
+enum rfl_rc rfl_import_no_memory(const struct rfl_import *import, struct rfl_err *err);
+/** RFL_EFORMAT with "file: ..." */
+enum rfl_rc rfl_import_refuse(const struct rfl_import *import, struct rfl_err *err, const char *fmt,
+			      ...) RFL_PRINTF(3, 4);
+/** RFL_EFORMAT with "file:line: ..." */
+enum rfl_rc rfl_import_refuse_line(const struct rfl_import *import, struct rfl_err *err,
+				   const char *fmt, ...) RFL_PRINTF(3, 4);
 /**
- * A builder with the label, the path and the steps of the import.
- * @param source    "perf"
- * @param formulas  family; NULL: "any"
- * @param all       keep metrics that no formula names whatever the options say
+ * A row that cannot be read: with keep_going it is counted and warned of, and RFL_OK is returned;
+ * else RFL_EFORMAT with "file:line: ...".
+ * @param column  NULL: none in particular
  */
-enum rfl_rc rfl_import_builder(const struct rfl_import *import, const char *source,
-			       const char *formulas, bool all, struct rfl_capture_builder **ret,
-			       struct rfl_err *err) RFL_WARN_UNUSED;
+enum rfl_rc rfl_import_bad_row(struct rfl_import *import, const char *column, struct rfl_err *err,
+			       const char *fmt, ...) RFL_PRINTF(4, 5);
+/** The same of a record that has not as many fields as its header. */
+enum rfl_rc rfl_import_bad_width(struct rfl_import *import, size_t width, struct rfl_err *err);
+void rfl_import_warn(struct rfl_import *import, const char *fmt, ...) RFL_PRINTF(2, 3);
+
+/** The profiler says why it counted nothing: everything is unavailable for this reason, which is
+ * also a warning. One line, with the remedy. */
+void rfl_import_nothing_counted(struct rfl_import *import, const char *fmt, ...) RFL_PRINTF(2, 3);
+
+/* ---- metrics ---- */
 
 /** What an importer read of one metric. */
 struct rfl_reading {
@@ -30,70 +67,71 @@ struct rfl_reading {
 	const char *reason; /**< kept by the caller until the builder is freed; NULL: none */
 };
 
-/* Metrics that were asked for: the builder counts those that it does not keep once per question. */
-struct rfl_metric_ids {
-	struct rfl_metric_id {
-		char *name;
-		int id;
-	} * rows;
-	size_t n, cap;
-	size_t next; /* files repeat their metrics in one order */
-};
-void rfl_metric_ids_fini(struct rfl_metric_ids *ids);
-
 /** Give the current launch a metric. A metric that is not kept is no failure. */
-enum rfl_rc rfl_import_give(struct rfl_capture_builder *b, struct rfl_metric_ids *ids,
-			    const struct rfl_reading *r, enum rfl_given *given,
-			    struct rfl_err *err) RFL_WARN_UNUSED;
+enum rfl_rc rfl_import_give(struct rfl_import *import, const struct rfl_reading *r,
+			    enum rfl_given *given, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** A whole range with its metrics. */
-enum rfl_rc rfl_import_range(struct rfl_capture_builder *b, struct rfl_metric_ids *ids,
-			     enum rfl_range_kind kind, const char *name,
-			     const struct rfl_reading *readings, size_t n,
+/** A kernel's launches with their time. @param block, grid  may be NULL */
+enum rfl_rc rfl_import_times(struct rfl_import *import, struct rfl_span kernel, const char *block,
+			     const char *grid, int64_t launches, const struct rfl_reading *time,
 			     struct rfl_err *err) RFL_WARN_UNUSED;
 
-/**
- * The index of a column by its title, or -1. "Total Time" is also found as "Total Time (ns)" and
- * "Time" as "Time(%)".
- * @param unit  what stands in the parentheses, empty when there are none; may be NULL
- */
-int rfl_import_column(const struct rfl_span *fields, size_t n, const char *title,
-		      struct rfl_span *unit);
-
-/** A field without blanks at its ends; empty when the column is -1 or the row is short. */
-struct rfl_span rfl_import_field(const struct rfl_span *fields, size_t n, int column);
-
-/** "(12, 1, 1)" of three columns, or NULL when one is empty. @return out */
-const char *rfl_import_shape(const struct rfl_span *fields, size_t n, const int columns[3],
-			     char out[64]);
-
-/** How many of a unit of time, as profilers write it ("ns", "us", "msec", "s", ...), are a second;
- * 0: not one. What is divided by 1e9 is exact where what is multiplied by 1e-9 is not. */
-double rfl_import_per_second(struct rfl_span unit);
-
-/** Copies and fills of memory are told in a note. @param bytes, seconds  NaN: not known */
-void rfl_import_note_copies(struct rfl_capture_builder *b, double bytes, double seconds,
+/** A note of copies and fills of memory, which are in no total. @param bytes, seconds  NaN: not
+ * known */
+void rfl_import_note_copies(struct rfl_import *import, double bytes, double seconds,
 			    int64_t operations);
 
 /** Whether a value, printed with so much uncertainty, may be off by more than 1 %. */
 bool rfl_import_is_rounded(double value, double half_digit);
 
-/** Finish into `to` and carry over how many rows were left out. */
-enum rfl_rc rfl_import_finish(const struct rfl_import *import, struct rfl_capture_builder *b,
-			      struct rfl_captures *to, struct rfl_err *err) RFL_WARN_UNUSED;
+/* ---- the record at hand ---- */
 
 /**
- * The capture of a file in which the profiler says why it counted nothing: everything in it is
- * unavailable for this reason, which is also told as a warning. One line, with the cure.
+ * The index of a column by its title, or -1. "Total Time" is also found as "Total Time (ns)" and
+ * "Time" as "Time(%)".
+ * @param unit  the text in the parentheses, empty when there are none; may be NULL
  */
-enum rfl_rc rfl_import_refused(struct rfl_import *import, const char *source,
-			       struct rfl_captures *to, struct rfl_err *err, const char *fmt, ...)
-	RFL_PRINTF(5, 6) RFL_WARN_UNUSED;
+int rfl_import_column(const struct rfl_import *import, const char *title, struct rfl_span *unit);
+/** The same by the title as it is. */
+int rfl_import_exact_column(const struct rfl_import *import, const char *title);
+
+/** A field without blanks at its ends; empty when the column is -1 or the row is short. */
+struct rfl_span rfl_import_field(const struct rfl_import *import, int column);
+
+/** "(12, 1, 1)" of three columns, or NULL when one is empty. @return out */
+const char *rfl_import_shape(const struct rfl_import *import, const int columns[3], char out[64]);
+
+/** A number of launches: whole, and 1 or more. */
+bool rfl_import_launches(struct rfl_span s, double *ret);
+
+/* ---- tables of texts ---- */
+
+/** What a unit is worth: `value` is in the base unit `unit`; below 0 it is divided by: what is
+ * divided by 1e9 is exact where what is multiplied by 1e-9 is not. */
+struct rfl_unit {
+	const char *text, *unit;
+	double value;
+};
+/** The row of a text; NULL: none. */
+const struct rfl_unit *rfl_unit_find(const struct rfl_unit *units, size_t n, struct rfl_span text);
+double rfl_unit_apply(double value, double scale);
+
+/** How many of a unit of time ("ns", "us", "msec", "s", ...) are a second; 0: not a unit of time.
+ */
+double rfl_import_per_second(struct rfl_span unit);
+
+/** A sign by which a kind of file is known: a line that begins so and has this; either may be NULL.
+ */
+struct rfl_sign {
+	const char *begin, *has;
+	int sure;
+};
+/** The surest sign on any line. */
+int rfl_signs_detect(const struct rfl_sign *signs, size_t n, struct rfl_span head);
+/** Whether the text begins with one of the texts, which a NULL ends. */
+bool rfl_span_starts_any(struct rfl_span s, const char *const *texts);
 
 extern const struct rfl_importer rfl_importer_ncu, rfl_importer_nvprof, rfl_importer_nsys,
 	rfl_importer_perf, rfl_importer_time, rfl_importer_likwid, rfl_importer_counters;
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -1,6 +1,6 @@
 /*
- * importer.c - which importers there are, which of them a file is for, and what they share: rows
- * that cannot be read, doubts, folders. What a file means is in import_<kind>.c.
+ * importer.c - which importers there are, which of them a file is for, and the skeleton that reads
+ * it: lines and records one by one, rows left out, folders.
  */
 #include "profile/import/importer.h"
 
@@ -13,9 +13,7 @@
 
 #include "base/buf.h"
 #include "base/file.h"
-#include "base/text.h"
 #include "profile/import/impl.h"
-#include "profile/import/span.h"
 
 /* In the order in which they are listed; where two are equally sure of a file the first reads it.
  */
@@ -29,96 +27,89 @@ const struct rfl_importer *rfl_importer_at(size_t i)
 	return i < RFL_ARRAY_LEN(importers) ? importers[i] : NULL;
 }
 
-/* --- doubts and rows left out ---------------------------------------------------------------- */
+/* --- failures, doubts and rows left out ------------------------------------------------------ */
 
-static void tell(const struct rfl_import *import, char *line)
+/* A message with its place. @param line  0: of the whole file */
+static void say(const struct rfl_import *import, struct rfl_err *err, enum rfl_rc rc, size_t line,
+		const char *column, const char *fmt, va_list ap)
 {
-	rfl_text_one_line(line);
-	if (import->options->warn)
-		import->options->warn(line, import->options->ctx);
+	const char *name = rfl_input_name(import->in);
+	char what[RFL_ERR_MSG_MAX];
+
+	vsnprintf(what, sizeof(what), fmt, ap);
+	if (column)
+		(void)rfl_fail(err, rc, 0, "%s:%zu: column '%s': %s", name, line, column, what);
+	else if (line > 0)
+		(void)rfl_fail(err, rc, 0, "%s:%zu: %s", name, line, what);
+	else
+		(void)rfl_fail(err, rc, 0, "%s: %s", name, what);
+}
+
+enum rfl_rc rfl_import_no_memory(const struct rfl_import *import, struct rfl_err *err)
+{
+	return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", rfl_input_name(import->in));
+}
+
+enum rfl_rc rfl_import_refuse(const struct rfl_import *import, struct rfl_err *err, const char *fmt,
+			      ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	say(import, err, RFL_EFORMAT, 0, NULL, fmt, ap);
+	va_end(ap);
+	return RFL_EFORMAT;
+}
+
+enum rfl_rc rfl_import_refuse_line(const struct rfl_import *import, struct rfl_err *err,
+				   const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	say(import, err, RFL_EFORMAT, rfl_input_line_number(import->in), NULL, fmt, ap);
+	va_end(ap);
+	return RFL_EFORMAT;
+}
+
+static void warn(const struct rfl_import_options *options, const char *line)
+{
+	if (options->warn)
+		options->warn(line, options->ctx);
 }
 
 void rfl_import_warn(struct rfl_import *import, const char *fmt, ...)
 {
-	char line[RFL_ERR_MSG_MAX];
-	size_t at = (size_t)snprintf(line, sizeof(line), "%s:%zu: ", rfl_input_name(import->in),
-				     rfl_input_line_number(import->in));
+	struct rfl_err why = RFL_ERR_INIT;
 	va_list ap;
 
-	if (at >= sizeof(line))
-		at = 0;
 	va_start(ap, fmt);
-	vsnprintf(line + at, sizeof(line) - at, fmt, ap);
+	say(import, &why, RFL_EFORMAT, rfl_input_line_number(import->in), NULL, fmt, ap);
 	va_end(ap);
-	tell(import, line);
+	warn(import->options, why.msg);
+}
+
+/* A row or a line that cannot be read: left out with keep_going. */
+static enum rfl_rc leave_out(struct rfl_import *import, const struct rfl_err *why,
+			     struct rfl_err *err)
+{
+	if (why->rc != RFL_EFORMAT || !import->options->keep_going)
+		return rfl_fail(err, why->rc, why->native, "%s", why->msg);
+	import->left_out++;
+	warn(import->options, why->msg);
+	return RFL_OK;
 }
 
 enum rfl_rc rfl_import_bad_row(struct rfl_import *import, const char *column, struct rfl_err *err,
 			       const char *fmt, ...)
 {
 	struct rfl_err why = RFL_ERR_INIT;
-	char what[RFL_ERR_MSG_MAX];
 	va_list ap;
 
 	va_start(ap, fmt);
-	vsnprintf(what, sizeof(what), fmt, ap);
+	say(import, &why, RFL_EFORMAT, rfl_input_line_number(import->in), column, fmt, ap);
 	va_end(ap);
-	if (column)
-		(void)rfl_fail(&why, RFL_EFORMAT, 0, "%s:%zu: column '%s': %s",
-			       rfl_input_name(import->in), rfl_input_line_number(import->in),
-			       column, what);
-	else
-		(void)rfl_fail(&why, RFL_EFORMAT, 0, "%s:%zu: %s", rfl_input_name(import->in),
-			       rfl_input_line_number(import->in), what);
-	if (!import->options->keep_going)
-		return rfl_fail(err, RFL_EFORMAT, 0, "%s", why.msg);
-	import->left_out++;
-	tell(import, why.msg);
-	return RFL_OK;
-}
-
-/* A line that the input refused: left out with keep_going. */
-static enum rfl_rc after_refusal(struct rfl_import *import, struct rfl_err *why,
-				 struct rfl_err *err)
-{
-	if (why->rc != RFL_EFORMAT || !import->options->keep_going)
-		return rfl_fail(err, why->rc, why->native, "%s", why->msg);
-	import->left_out++;
-	tell(import, why->msg);
-	rfl_err_clear(why);
-	return RFL_OK;
-}
-
-enum rfl_rc rfl_import_record(struct rfl_import *import, char delimiter,
-			      const struct rfl_span **fields, size_t *nfields, bool *more,
-			      struct rfl_err *err)
-{
-	struct rfl_err why; /* not cleared for every record: it is large */
-	enum rfl_rc rc = RFL_OK;
-
-	do {
-		why.rc = RFL_OK;
-		if (rfl_input_record(import->in, delimiter, fields, nfields, NULL, more, &why) ==
-		    RFL_OK)
-			return RFL_OK;
-		rc = after_refusal(import, &why, err);
-	} while (rc == RFL_OK);
-	return rc;
-}
-
-enum rfl_rc rfl_import_line(struct rfl_import *import, struct rfl_span *ret, bool *more,
-			    struct rfl_err *err)
-{
-	struct rfl_err why;
-	enum rfl_rc rc = RFL_OK;
-
-	do {
-		why.rc = RFL_OK;
-		if (rfl_input_line(import->in, ret, more, &why) == RFL_OK)
-			return RFL_OK;
-		rc = after_refusal(import, &why, err);
-	} while (rc == RFL_OK);
-	return rc;
+	return leave_out(import, &why, err);
 }
 
 /* --- which importer -------------------------------------------------------------------------- */
@@ -261,58 +252,118 @@ static enum rfl_rc find_importer(struct rfl_input *in, const struct rfl_importer
 
 /* --- reading --------------------------------------------------------------------------------- */
 
-/* The file's name without folder and last extension. malloc'ed; NULL out of memory. */
-static char *stem_of(const char *name)
+/* One line or record; with keep_going those that cannot be cut are left out. */
+static enum rfl_rc read_one(const struct rfl_importer *importer, struct rfl_import *import,
+			    bool *more, struct rfl_err *err)
 {
-	const char *base = rfl_path_base(name);
-	const char *dot = strrchr(base, '.');
+	struct rfl_span line = { .at = "", .len = 0 };
+	struct rfl_err why; /* not cleared for every record: it is large */
+	bool record = false;
+	enum rfl_rc rc = RFL_OK;
 
-	return strndup(base, dot && dot > base ? (size_t)(dot - base) : strlen(base));
+	if (importer->is_record) {
+		rc = rfl_input_ahead(import->in, &line, err);
+		if (rc != RFL_OK)
+			return rc;
+		record = importer->is_record(import, line);
+	}
+	why.rc = RFL_OK;
+	rc = record ? rfl_input_record(import->in, import->delimiter, &import->f, &import->n, more,
+				       &why)
+		    : rfl_input_line(import->in, &line, more, &why);
+	if (rc != RFL_OK) {
+		*more = true;
+		return importer->finished ? rfl_fail(err, rc, why.native, "%s", why.msg)
+					  : leave_out(import, &why, err);
+	}
+	if (!*more)
+		return RFL_OK;
+	return record ? importer->record(import, err) : importer->line(import, line, err);
 }
 
-/* The user named a kind that it is not. */
-static void tell_content(const struct rfl_importer *importer, const struct rfl_importer *looks,
-			 struct rfl_err *err)
+static enum rfl_rc read_all(const struct rfl_importer *importer, struct rfl_import *import,
+			    struct rfl_span head, struct rfl_captures *to, struct rfl_err *err)
 {
-	size_t at = err ? strlen(err->msg) : 0;
+	const struct rfl_capture_spec spec = {
+		.source = importer->name,
+		.label = import->label,
+		.path = rfl_input_name(import->in),
+		.formulas = importer->formulas,
+		.all_metrics = importer->all_metrics || import->options->all_metrics,
+	};
+	bool more = true;
+	enum rfl_rc rc;
 
-	if (at > 0 && looks && looks != importer)
-		(void)snprintf(err->msg + at, sizeof(err->msg) - at,
-			       "; by its content it is a file of '%s'", looks->name);
+	import->arena = rfl_arena_new(0);
+	if (!import->arena)
+		return rfl_import_no_memory(import, err);
+	rc = rfl_capture_builder_new(&spec, &import->b, err);
+	if (rc == RFL_OK && import->options->steps > 0)
+		rfl_capture_steps(import->b, import->options->steps, -1);
+	if (rc == RFL_OK && importer->begin)
+		rc = importer->begin(import, head, err);
+	while (rc == RFL_OK && more)
+		rc = read_one(importer, import, &more, err);
+	if (rc == RFL_OK)
+		rc = importer->end(import, to, err);
+	if (rc != RFL_OK || importer->finished)
+		return rc;
+	if (import->left_out > 0)
+		rfl_capture_left_out(import->b, import->left_out);
+	return rfl_capture_finish(import->b, to, err);
 }
+
+static const struct rfl_import_options defaults;
 
 /* @param known  whether an importer takes it; may be NULL */
 static enum rfl_rc read_input(struct rfl_input *in, const struct rfl_import_options *options,
 			      struct rfl_captures *to, bool *known, struct rfl_err *err)
 {
-	struct rfl_import import = { .in = in, .options = options };
 	const struct rfl_importer *importer = NULL, *looks = NULL;
-	struct rfl_span head;
+	const char *base = rfl_path_base(rfl_input_name(in)), *dot = strrchr(base, '.');
+	struct rfl_import *import = NULL;
+	struct rfl_span head = { .at = "", .len = 0 };
+	char *stem = NULL;
 	enum rfl_rc rc = RFL_OK;
-	char *stem;
 
 	if (!options->from)
 		rc = find_importer(in, &importer, err);
-	else if ((importer = rfl_importer_find(options->from, err)))
-		rc = rfl_input_peek(in, &head, err);
+	else if (!(importer = rfl_importer_find(options->from, err)))
+		rc = RFL_ENOTFOUND;
 	if (known)
 		*known = importer != NULL;
-	if (rc != RFL_OK || !importer)
-		return rc ? rc : RFL_ENOTFOUND;
-	stem = stem_of(rfl_input_name(in));
-	if (!stem)
-		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", rfl_input_name(in));
-	import.label = options->label ? options->label : stem;
+	if (rc == RFL_OK)
+		rc = rfl_input_peek(in, &head, err);
+	if (rc != RFL_OK)
+		return rc;
+	/* The label is the file's name without folder and last extension. */
+	stem = strndup(base, dot && dot > base ? (size_t)(dot - base) : strlen(base));
+	import = calloc(1, importer->size);
+	if (!stem || !import) {
+		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", rfl_input_name(in));
+		goto done;
+	}
+	*import = (struct rfl_import){ .in = in, .options = options, .delimiter = ',' };
+	import->label = options->label ? options->label : stem;
 	if (options->from && importer->detect(head) == 0)
 		looks = find_by_content(head, 0);
-	rc = importer->read(&import, to, err);
-	if (rc == RFL_EFORMAT)
-		tell_content(importer, looks, err);
+	rc = read_all(importer, import, head, to, err);
+	if (rc == RFL_EFORMAT && err && looks && looks != importer && err->msg[0] != '\0') {
+		size_t at = strlen(err->msg);
+
+		(void)snprintf(err->msg + at, sizeof(err->msg) - at,
+			       "; by its content it is a file of '%s'", looks->name);
+	}
+	if (importer->fini)
+		importer->fini(import);
+	free(import->ids);
+	rfl_capture_builder_free(import->b); /* before the arena: it has texts of it */
+	rfl_arena_free(import->arena);
+done:
+	free(import);
 	free(stem);
 	return rc;
 }
-
-static const struct rfl_import_options defaults;
 
 enum rfl_rc rfl_import_file(const char *path, const struct rfl_import_options *options,
 			    struct rfl_captures *to, struct rfl_err *err)
@@ -341,29 +392,19 @@ enum rfl_rc rfl_import_text(const char *text, size_t len, const char *name,
 
 /* --- folders --------------------------------------------------------------------------------- */
 
-static void tell_of_file(const struct rfl_import_options *options, const char *what,
-			 const char *then)
-{
-	char line[RFL_ERR_MSG_MAX];
-
-	if (!options->warn)
-		return;
-	snprintf(line, sizeof(line), "%s: %s", what, then);
-	rfl_text_one_line(line);
-	options->warn(line, options->ctx);
-}
-
-/* One entry of a folder. With keep_going a file that cannot be read is told and passed. */
+/* One entry of a folder. With keep_going a file that cannot be read is left out. */
 static enum rfl_rc import_entry(const char *path, const struct rfl_import_options *options,
 				struct rfl_captures *to, struct rfl_err *err)
 {
-	struct rfl_err why = RFL_ERR_INIT;
+	struct rfl_err why = RFL_ERR_INIT, line = RFL_ERR_INIT;
 	struct rfl_input *in = NULL;
 	bool known = true;
 	enum rfl_rc rc;
 
 	if (rfl_dir_exists(path)) {
-		tell_of_file(options, path, "is a folder, which is not entered");
+		(void)rfl_fail(&line, RFL_EFORMAT, 0, "%s: is a folder, which is not entered",
+			       path);
+		warn(options, line.msg);
 		return RFL_OK;
 	}
 	rc = rfl_input_open(path, &in, &why);
@@ -374,7 +415,8 @@ static enum rfl_rc import_entry(const char *path, const struct rfl_import_option
 		return RFL_OK;
 	if (rc != RFL_EFORMAT || (known && !options->keep_going))
 		return rfl_fail(err, rc, why.native, "%s", why.msg);
-	tell_of_file(options, why.msg, "the file is left out");
+	(void)rfl_fail(&line, RFL_EFORMAT, 0, "%s: the file is left out", why.msg);
+	warn(options, line.msg);
 	return RFL_OK;
 }
 

@@ -11,11 +11,6 @@
 
 #include "base/err.h"
 #include "profile/capture.h"
-#include "profile/import/input.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 struct rfl_import_options {
 	const char *from;  /**< name of an importer; NULL: by content */
@@ -24,30 +19,39 @@ struct rfl_import_options {
 	bool keep_going;   /**< leave out rows that cannot be read, and count them */
 	bool strict;       /**< refuse figures that were rounded by their unit */
 	bool all_metrics;  /**< keep metrics that no formula names */
-	/** Told of every row left out and every doubt: one line, "file:line: column 'x': ...". */
+	/** Called for every row left out and every doubt: one line, "file:line: column 'x': ...".
+	 */
 	void (*warn)(const char *line, void *ctx);
 	void *ctx;
 };
 
-/** Tells about a file as it is read. */
-struct rfl_import {
-	struct rfl_input *in;
-	const struct rfl_import_options *options;
-	const char *label; /**< chosen: never NULL */
-	int64_t left_out;
-};
+struct rfl_import;
+struct rfl_span;
 
+/* A kind of file. Its reader keeps what it knows in a struct that begins with struct rfl_import
+ * (impl.h) and is zeroed before a file; rows come one by one. */
 struct rfl_importer {
 	const char *name;    /**< "ncu", "nvprof", "nsys", "perf", "time", "likwid", "counters" */
 	const char *summary; /**< which commands write it */
-	/** How sure: 0 not this kind, 100 certain. Looks at the first bytes only. */
+	const char *formulas;
+	bool finished;    /**< end() appends the captures itself */
+	bool all_metrics; /**< keep metrics that no formula names */
+	size_t size;      /**< of its struct */
+
+	/** How sure: 0 not this kind, 100 certain. */
 	int (*detect)(struct rfl_span head);
-	/** Read it all and append one capture, or several (several processes, several labels). */
-	enum rfl_rc (*read)(struct rfl_import *import, struct rfl_captures *to,
-			    struct rfl_err *err);
+	/** Before the first line; may be NULL. `head`: the first bytes */
+	enum rfl_rc (*begin)(struct rfl_import *import, struct rfl_span head, struct rfl_err *err);
+	/** Whether a CSV record begins with these bytes, else a line; NULL: all are lines. */
+	bool (*is_record)(const struct rfl_import *import, struct rfl_span ahead);
+	enum rfl_rc (*line)(struct rfl_import *import, struct rfl_span line, struct rfl_err *err);
+	enum rfl_rc (*record)(struct rfl_import *import, struct rfl_err *err);
+	/** After the last row: fails where there was none. */
+	enum rfl_rc (*end)(struct rfl_import *import, struct rfl_captures *to, struct rfl_err *err);
+	void (*fini)(struct rfl_import *import); /**< may be NULL */
 };
 
-/** The i-th importer, or NULL behind the last. */
+/** The i-th importer, or NULL past the last. */
 const struct rfl_importer *rfl_importer_at(size_t i);
 
 /** The importer of this name; NULL, with RFL_ENOTFOUND naming those that there are. */
@@ -68,26 +72,4 @@ enum rfl_rc rfl_import_text(const char *text, size_t len, const char *name,
 enum rfl_rc rfl_import_dir(const char *dir, const struct rfl_import_options *options,
 			   struct rfl_captures *to, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/* ---- for importers ---- */
-
-/* The next record or line (input.h); with keep_going a line that cannot be cut is left out, counted
- * and told. */
-enum rfl_rc rfl_import_record(struct rfl_import *import, char delimiter,
-			      const struct rfl_span **fields, size_t *nfields, bool *more,
-			      struct rfl_err *err) RFL_WARN_UNUSED;
-enum rfl_rc rfl_import_line(struct rfl_import *import, struct rfl_span *ret, bool *more,
-			    struct rfl_err *err) RFL_WARN_UNUSED;
-
-/**
- * A row that cannot be read: with keep_going it is counted, told and RFL_OK is returned; else
- * RFL_EFORMAT with "file:line: ...".
- * @param column  NULL: none in particular
- */
-enum rfl_rc rfl_import_bad_row(struct rfl_import *import, const char *column, struct rfl_err *err,
-			       const char *fmt, ...) RFL_PRINTF(4, 5);
-void rfl_import_warn(struct rfl_import *import, const char *fmt, ...) RFL_PRINTF(2, 3);
-
-#ifdef __cplusplus
-}
-#endif
 #endif

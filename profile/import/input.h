@@ -9,6 +9,7 @@
 #include <stddef.h>
 
 #include "base/err.h"
+#include "profile/import/span.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -18,11 +19,6 @@ extern "C" {
 #define RFL_INPUT_LINE_MAX ((size_t)8 << 20)
 
 struct rfl_input;
-
-struct rfl_span {
-	const char *at;
-	size_t len;
-};
 
 /** Open a file; "-" is standard input. @param ret  release with rfl_input_close() */
 enum rfl_rc rfl_input_open(const char *path, struct rfl_input **ret,
@@ -59,11 +55,9 @@ enum rfl_rc rfl_input_line(struct rfl_input *in, struct rfl_span *ret, bool *mor
  * The next CSV record as fields, quotes removed and doubled quotes undone. A record may span lines
  * inside quotes; an empty line is one empty field.
  * @param fields  borrowed until the next call
- * @param raw     the whole record as it stands in the file; may be NULL
  */
 enum rfl_rc rfl_input_record(struct rfl_input *in, char delimiter, const struct rfl_span **fields,
-			     size_t *nfields, struct rfl_span *raw, bool *more,
-			     struct rfl_err *err) RFL_WARN_UNUSED;
+			     size_t *nfields, bool *more, struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** How many leading fields are, byte by byte, those of the record before: what was made of them
  * then can be used again. It may be fewer than there are. */

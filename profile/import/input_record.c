@@ -379,7 +379,7 @@ static enum rfl_rc cut_record(struct rfl_input *in, char delimiter, size_t *len,
 }
 
 enum rfl_rc rfl_input_record(struct rfl_input *in, char delimiter, const struct rfl_span **fields,
-			     size_t *nfields, struct rfl_span *raw, bool *more, struct rfl_err *err)
+			     size_t *nfields, bool *more, struct rfl_err *err)
 {
 	enum rfl_rc rc = rfl_input__ready(in, err);
 	bool common = false;
@@ -398,8 +398,6 @@ enum rfl_rc rfl_input_record(struct rfl_input *in, char delimiter, const struct 
 	hand_out(in, in->window + in->at);
 	*fields = in->fields;
 	*nfields = in->nfields;
-	if (raw)
-		*raw = (struct rfl_span){ .at = in->window + in->at, .len = len };
 	in->record_len = common ? len : 0;
 	rfl_input__pass(in, in->at + len + (in->torn ? 0 : 1),
 			common ? 1 : 1 + count_lines(in->window + in->at, len));

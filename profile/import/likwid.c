@@ -1,6 +1,6 @@
 /*
- * likwid.c - likwid-perfctr -O (CSV): tables of raw events and of metrics per hardware
- * thread, one pair per group, and per region of the marker API.
+ * likwid.c - likwid-perfctr -O (CSV): tables of raw events and of metrics per hardware thread, one
+ * pair per group, and per region of the marker API.
  *
  * Raw events go through the formulas of processors under perf's names. Where a group has events
  * that no formula knows, likwid's own metrics (MFLOP/s x run time, GBytes) stand in, as estimates.
@@ -10,50 +10,63 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/alloc.h"
 #include "base/num.h"
-#include "profile/capture/impl.h"
+#include "base/num_read.h"
 #include "profile/import/impl.h"
-#include "profile/import/likwid.h"
 
 #define EVENTS_MAX 1024
+#define EVENT_MAX  96
 
-enum table { NO_TABLE, RAW, METRICS, STATISTICS };
+enum table { NO_TABLE, RAW, METRICS };
+
+/* Events that the formulas call by perf's names. */
+static const struct {
+	const char *event, *name, *unit;
+	double scale;
+} events[] = {
+	{ "INSTR_RETIRED_ANY", "instructions", "inst", 1.0 },
+	{ "RETIRED_INSTRUCTIONS", "instructions", "inst", 1.0 },
+	{ "INST_RETIRED", "instructions", "inst", 1.0 },
+	{ "CPU_CLK_UNHALTED_CORE", "cycles", "cycle", 1.0 },
+	{ "CPU_CLOCKS_UNHALTED", "cycles", "cycle", 1.0 },
+	{ "CPU_CYCLES", "cycles", "cycle", 1.0 },
+	{ "CAS_COUNT_RD", "uncore_imc/cas_count_read/", "byte", 64.0 },
+	{ "CAS_COUNT_WR", "uncore_imc/cas_count_write/", "byte", 64.0 },
+	/* client processors */
+	{ "DRAM_READS", "uncore_imc/data_reads/", "byte", 64.0 },
+	{ "DRAM_WRITES", "uncore_imc/data_writes/", "byte", 64.0 },
+	{ "RETIRED_SSE_AVX_FLOPS_ALL", "fp_ret_sse_avx_ops.all", "", 1.0 },
+};
 
 /* Metrics of likwid: the sum over threads; a rate is multiplied by the run time of its thread. In
  * the names of likwid 5 and, without brackets, 4. */
 static const struct {
 	const char *metric, *name, *unit;
 	double scale;
-	bool rate, of_flops;
+	bool of_flops; /* and a rate */
 } derived[] = {
-	{ "HP [MFLOP/s]", "likwid_hp_flops", "FLOP", 1e6, true, true },
-	{ "SP [MFLOP/s]", "likwid_sp_flops", "FLOP", 1e6, true, true },
-	{ "SP MFLOP/s", "likwid_sp_flops", "FLOP", 1e6, true, true },
-	{ "DP [MFLOP/s]", "likwid_dp_flops", "FLOP", 1e6, true, true },
-	{ "DP MFLOP/s", "likwid_dp_flops", "FLOP", 1e6, true, true },
-	{ "Memory data volume [GBytes]", "likwid_memory_bytes", "byte", 1e9, false, false },
-	{ "Memory read data volume [GBytes]", "likwid_memory_read_bytes", "byte", 1e9, false,
-	  false },
-	{ "Memory load data volume [GBytes]", "likwid_memory_read_bytes", "byte", 1e9, false,
-	  false },
-	{ "Memory write data volume [GBytes]", "likwid_memory_write_bytes", "byte", 1e9, false,
-	  false },
-	{ "Memory evict data volume [GBytes]", "likwid_memory_write_bytes", "byte", 1e9, false,
-	  false },
+	{ "HP [MFLOP/s]", "likwid_hp_flops", "FLOP", 1e6, true },
+	{ "SP [MFLOP/s]", "likwid_sp_flops", "FLOP", 1e6, true },
+	{ "SP MFLOP/s", "likwid_sp_flops", "FLOP", 1e6, true },
+	{ "DP [MFLOP/s]", "likwid_dp_flops", "FLOP", 1e6, true },
+	{ "DP MFLOP/s", "likwid_dp_flops", "FLOP", 1e6, true },
+	{ "Memory data volume [GBytes]", "likwid_memory_bytes", "byte", 1e9, false },
+	{ "Memory read data volume [GBytes]", "likwid_memory_read_bytes", "byte", 1e9, false },
+	{ "Memory load data volume [GBytes]", "likwid_memory_read_bytes", "byte", 1e9, false },
+	{ "Memory write data volume [GBytes]", "likwid_memory_write_bytes", "byte", 1e9, false },
+	{ "Memory evict data volume [GBytes]", "likwid_memory_write_bytes", "byte", 1e9, false },
 };
 
 struct sum {
-	char name[RFL_LIKWID_NAME_MAX], unit[8];
+	char name[EVENT_MAX];
+	const char *unit;
 	double value;
 	int64_t readings;
 	bool missing; /* "-" or nan in a column */
 };
 
 struct likwid {
-	struct rfl_import *import;
-	struct rfl_capture_builder *b;
-	struct rfl_metric_ids ids;
+	struct rfl_import i;
 	enum table table;
 	struct sum *sums;
 	size_t nsums, cap;
@@ -68,29 +81,7 @@ struct likwid {
 	bool any, regions;
 };
 
-static const char estimate[] = "from likwid's own metric, which it rounds to four decimals";
-
-/* --- lines ----------------------------------------------------------------------------------- */
-
-/* likwid quotes nothing. Take the next field off. */
-static bool next_field(struct rfl_span *rest, struct rfl_span *field)
-{
-	const char *end;
-
-	if (!rest->at)
-		return false;
-	end = rest->len > 0 ? memchr(rest->at, ',', rest->len) : NULL;
-	*field = (struct rfl_span){ .at = rest->at,
-				    .len = end ? (size_t)(end - rest->at) : rest->len };
-	if (end)
-		*rest = rfl_span_from(*rest, field->len + 1);
-	else
-		*rest = (struct rfl_span){ .at = NULL, .len = 0 };
-	*field = rfl_span_trim(*field);
-	return true;
-}
-
-/* --- sums ------------------------------------------------------------------------------------ */
+/* --- a range --------------------------------------------------------------------------------- */
 
 static void clear(struct likwid *k)
 {
@@ -100,46 +91,6 @@ static void clear(struct likwid *k)
 	for (size_t i = 0; i < RFL_ARRAY_LEN(derived); i++)
 		k->by_metric[i] = NAN;
 	k->name[0] = '\0';
-}
-
-static enum rfl_rc give_sums(struct likwid *k, struct rfl_err *err)
-{
-	enum rfl_rc rc = RFL_OK;
-
-	for (size_t i = 0; i < k->nsums && rc == RFL_OK; i++) {
-		const struct sum *s = &k->sums[i];
-		struct rfl_reading r = { .name = s->name, .unit = s->unit, .value = s->value };
-
-		if (s->readings == 0) {
-			r.value = NAN;
-			r.validity = RFL_VALID_UNAVAILABLE;
-			r.reason = "likwid has no value for it";
-		} else if (s->missing) {
-			r.validity = RFL_VALID_PARTIAL;
-			r.reason = "likwid has no value of some hardware threads";
-		}
-		rc = rfl_import_give(k->b, &k->ids, &r, NULL, err);
-	}
-	return rc;
-}
-
-static enum rfl_rc give_derived(struct likwid *k, struct rfl_err *err)
-{
-	enum rfl_rc rc = RFL_OK;
-
-	for (size_t i = 0; i < RFL_ARRAY_LEN(derived) && rc == RFL_OK; i++) {
-		struct rfl_reading r = { .name = derived[i].name,
-					 .unit = derived[i].unit,
-					 .validity = RFL_VALID_ESTIMATE,
-					 .reason = estimate };
-
-		r.value = k->by_metric[i] * derived[i].scale;
-		if (k->import->options->strict || isnan(r.value) ||
-		    (derived[i].of_flops ? k->raw_flops : k->raw_bytes))
-			continue;
-		rc = rfl_import_give(k->b, &k->ids, &r, NULL, err);
-	}
-	return rc;
 }
 
 static enum rfl_rc flush(struct likwid *k, struct rfl_err *err)
@@ -153,42 +104,46 @@ static enum rfl_rc flush(struct likwid *k, struct rfl_err *err)
 	if (rfl_import_is_rounded(k->time, k->half_digit)) {
 		time.validity = RFL_VALID_ESTIMATE;
 		time.reason = "rounded by its decimals";
-		rfl_capture_note(k->b, "likwid prints the time of %s to within %s s", k->name,
+		rfl_capture_note(k->i.b, "likwid prints the time of %s to within %s s", k->name,
 				 rfl_num_people(k->half_digit, 1, text));
 	}
-	rc = rfl_capture_begin(k->b, RFL_RANGE_PROCESS, k->name, NULL, NULL, err);
+	rc = rfl_capture_begin(k->i.b, RFL_RANGE_PROCESS, k->name, NULL, NULL, err);
 	if (rc == RFL_OK && !isnan(k->time))
-		rc = rfl_import_give(k->b, &k->ids, &time, NULL, err);
+		rc = rfl_import_give(&k->i, &time, NULL, err);
+	for (size_t i = 0; i < k->nsums && rc == RFL_OK; i++) {
+		const struct sum *s = &k->sums[i];
+		struct rfl_reading r = { .name = s->name, .unit = s->unit, .value = s->value };
+
+		if (s->readings == 0) {
+			r.value = NAN;
+			r.validity = RFL_VALID_UNAVAILABLE;
+			r.reason = "likwid has no value for it";
+		} else if (s->missing) {
+			r.validity = RFL_VALID_PARTIAL;
+			r.reason = "likwid has no value of some hardware threads";
+		}
+		rc = rfl_import_give(&k->i, &r, NULL, err);
+	}
+	for (size_t i = 0; i < RFL_ARRAY_LEN(derived) && rc == RFL_OK; i++) {
+		const struct rfl_reading r = {
+			.name = derived[i].name,
+			.unit = derived[i].unit,
+			.value = k->by_metric[i] * derived[i].scale,
+			.validity = RFL_VALID_ESTIMATE,
+			.reason = "from likwid's own metric, which it rounds to four decimals"
+		};
+
+		if (!k->i.options->strict && !isnan(r.value) &&
+		    !(derived[i].of_flops ? k->raw_flops : k->raw_bytes))
+			rc = rfl_import_give(&k->i, &r, NULL, err);
+	}
 	if (rc == RFL_OK)
-		rc = give_sums(k, err);
-	if (rc == RFL_OK)
-		rc = give_derived(k, err);
-	if (rc == RFL_OK)
-		rc = rfl_capture_end(k->b, err);
+		rc = rfl_capture_end(k->i.b, err);
 	clear(k);
 	return rc;
 }
 
-static struct sum *sum_of(struct likwid *k, const char *name, const char *unit)
-{
-	for (size_t i = 0; i < k->nsums; i++)
-		if (strcmp(k->sums[i].name, name) == 0)
-			return &k->sums[i];
-	if (!rfl_capture__room(&k->sums, k->nsums, &k->cap, sizeof(*k->sums)))
-		return NULL;
-	k->sums[k->nsums] = (struct sum){ .value = 0.0 };
-	(void)snprintf(k->sums[k->nsums].name, sizeof(k->sums->name), "%s", name);
-	(void)snprintf(k->sums[k->nsums].unit, sizeof(k->sums->unit), "%s", unit);
-	return &k->sums[k->nsums++];
-}
-
 /* --- rows ------------------------------------------------------------------------------------ */
-
-static bool is_missing(struct rfl_span s)
-{
-	return s.len == 0 || rfl_span_is(s, "-") || rfl_span_is(s, "nan") ||
-	       rfl_span_is(s, "-nan") || rfl_span_is(s, "inf") || rfl_span_is(s, "int");
-}
 
 static bool is_time(struct rfl_span name)
 {
@@ -203,7 +158,7 @@ struct columns {
 	bool missing;
 };
 
-/* The columns of the hardware threads; NaN in the sum when none has a value. */
+/* The columns of the hardware threads; no reading when none has a value. */
 static enum rfl_rc read_columns(struct likwid *k, struct rfl_span name, struct rfl_span rest,
 				struct columns *ret, bool *ok, struct rfl_err *err)
 {
@@ -212,22 +167,20 @@ static enum rfl_rc read_columns(struct likwid *k, struct rfl_span name, struct r
 	*ret = (struct columns){ .most = NAN };
 	*ok = false;
 	for (size_t i = 0; i < k->threads; i++) {
-		double v;
+		double v, half;
 
-		if (!next_field(&rest, &field))
+		if (!rfl_span_next_field(&rest, ',', &field))
 			return rfl_import_bad_row(
-				k->import, NULL, err,
-				"'%.*s' has %zu of %zu values, one for each hardware "
-				"thread%s",
+				&k->i, NULL, err,
+				"'%.*s' has %zu of %zu values, one for each hardware thread%s",
 				RFL_SPAN_ARG(name), i, k->threads,
-				rfl_input_torn(k->import->in) ? ": the file is cut off" : "");
-		if (is_missing(field)) {
+				rfl_input_torn(k->i.in) ? ": the file is cut off" : "");
+		if (rfl_num_is_missing(field.at, field.len) || rfl_span_is(field, "int")) {
 			ret->missing = true;
 			continue;
 		}
-		if (!rfl_span_number(field, &v))
-			return rfl_import_bad_row(k->import, NULL, err,
-						  "'%.*s' of %.*s is no number",
+		if (!rfl_span_number(field, &v) || !rfl_span_grouped(field, '.', &v, &half))
+			return rfl_import_bad_row(&k->i, NULL, err, "'%.*s' of %.*s is no number",
 						  RFL_SPAN_ARG(field), RFL_SPAN_ARG(name));
 		ret->readings++;
 		ret->sum += v;
@@ -236,55 +189,77 @@ static enum rfl_rc read_columns(struct likwid *k, struct rfl_span name, struct r
 			k->times[i] = v;
 		if (isnan(ret->most) || v > ret->most) {
 			ret->most = v;
-			ret->half_digit = rfl_span_half_digit(field, RFL_DECIMAL_POINT);
+			ret->half_digit = half;
 		}
+	}
+	/* Tables of events and of metrics have the time with different numbers of digits. */
+	if (is_time(name) && (isnan(k->time) || ret->half_digit < k->half_digit)) {
+		k->time = ret->most;
+		k->half_digit = ret->half_digit;
 	}
 	*ok = true;
 	return RFL_OK;
 }
 
-/* Tables of events and of metrics have it with different numbers of digits. */
-static void take_time(struct likwid *k, const struct columns *c)
+/* "FP_ARITH_INST_RETIRED_256B_PACKED_DOUBLE" is perf's "fp_arith_inst_retired.256b_packed_double".
+ * @return what its counts are multiplied by, to the SI base unit */
+static double name_event(struct rfl_span event, char name[EVENT_MAX], const char **unit)
 {
-	if (!isnan(k->time) && c->half_digit >= k->half_digit)
-		return;
-	k->time = c->most;
-	k->half_digit = c->half_digit;
+	static const char *const groups[] = { "FP_ARITH_INST_RETIRED2_", "FP_ARITH_INST_RETIRED_" };
+
+	*unit = "";
+	for (size_t i = 0; i < RFL_ARRAY_LEN(events); i++) {
+		if (!rfl_span_is(event, events[i].event))
+			continue;
+		(void)snprintf(name, EVENT_MAX, "%s", events[i].name);
+		*unit = events[i].unit;
+		return events[i].scale;
+	}
+	rfl_span_copy(event, name, EVENT_MAX);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(groups); i++) {
+		if (!rfl_span_starts(event, groups[i]))
+			continue;
+		for (char *c = name; *c; c++)
+			if (*c >= 'A' && *c <= 'Z')
+				*c = (char)(*c - 'A' + 'a');
+		name[strlen(groups[i]) - 1] = '.';
+		break;
+	}
+	return 1.0;
 }
 
 static enum rfl_rc raw_row(struct likwid *k, struct rfl_span name, struct rfl_span rest,
 			   struct rfl_err *err)
 {
+	/* The rows of a region's time and calls have no column of counters. */
+	bool region = rfl_span_is(name, "RDTSC Runtime [s]") || rfl_span_is(name, "call count"), ok;
+	char text[EVENT_MAX];
 	struct rfl_span counter;
-	struct columns c;
-	char text[RFL_LIKWID_NAME_MAX];
 	const char *unit;
+	struct columns c;
 	struct sum *s;
 	double scale;
-	bool ok;
-	/* The rows of a region's time and calls have no column of counters. */
-	bool region = rfl_span_is(name, "RDTSC Runtime [s]") || rfl_span_is(name, "call count");
 	enum rfl_rc rc;
 
-	if (!region && !next_field(&rest, &counter))
-		return rfl_import_bad_row(k->import, NULL, err, "'%.*s' has no values",
+	if (!region && !rfl_span_next_field(&rest, ',', &counter))
+		return rfl_import_bad_row(&k->i, NULL, err, "'%.*s' has no values",
 					  RFL_SPAN_ARG(name));
 	rc = read_columns(k, name, rest, &c, &ok, err);
-	if (rc != RFL_OK || !ok)
+	if (rc != RFL_OK || !ok || is_time(name) || region)
 		return rc;
-	if (is_time(name))
-		take_time(k, &c);
-	if (is_time(name) || region)
-		return RFL_OK;
-	scale = rfl_likwid__event(name, text, &unit);
 	if (k->nsums >= EVENTS_MAX)
-		return rfl_fail(err, RFL_EFORMAT, 0, "%s:%zu: more than %d events in a group",
-				rfl_input_name(k->import->in), rfl_input_line_number(k->import->in),
-				EVENTS_MAX);
-	s = sum_of(k, text, unit);
-	if (!s)
-		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory",
-				rfl_input_name(k->import->in));
+		return rfl_import_refuse_line(&k->i, err, "more than %d events in a group",
+					      EVENTS_MAX);
+	if (rfl_grow(&k->sums, &k->cap, k->nsums + 1, SIZE_MAX, NULL) != RFL_OK)
+		return rfl_import_no_memory(&k->i, err);
+	scale = name_event(name, text, &unit);
+	for (s = k->sums; s < k->sums + k->nsums && strcmp(s->name, text) != 0; s++)
+		continue;
+	if (s == k->sums + k->nsums) {
+		k->nsums++;
+		*s = (struct sum){ .unit = unit };
+		memcpy(s->name, text, sizeof(text));
+	}
 	s->value += c.sum * scale;
 	s->readings += c.readings;
 	s->missing = s->missing || c.missing;
@@ -300,14 +275,10 @@ static enum rfl_rc metric_row(struct likwid *k, struct rfl_span name, struct rfl
 	bool ok;
 	enum rfl_rc rc = read_columns(k, name, rest, &c, &ok, err);
 
-	if (rc != RFL_OK || !ok || c.readings == 0)
-		return rc;
-	if (is_time(name))
-		take_time(k, &c);
-	for (size_t i = 0; i < RFL_ARRAY_LEN(derived); i++)
+	for (size_t i = 0; i < RFL_ARRAY_LEN(derived) && ok && c.readings > 0; i++)
 		if (rfl_span_is(name, derived[i].metric))
-			k->by_metric[i] = derived[i].rate ? c.work : c.sum;
-	return RFL_OK;
+			k->by_metric[i] = derived[i].of_flops ? c.work : c.sum;
+	return rc;
 }
 
 /* --- tables ---------------------------------------------------------------------------------- */
@@ -316,86 +287,65 @@ static enum rfl_rc metric_row(struct likwid *k, struct rfl_span name, struct rfl
 static enum rfl_rc begin_table(struct likwid *k, struct rfl_span rest, struct rfl_err *err)
 {
 	struct rfl_span region = { .at = "", .len = 0 }, title, group;
-	bool first;
 	char name[256];
 	enum rfl_rc rc = RFL_OK;
 
-	if (!next_field(&rest, &title))
+	if (!rfl_span_next_field(&rest, ',', &title))
 		return RFL_OK;
 	if (rfl_span_starts(title, "Region ")) {
 		region = rfl_span_from(title, strlen("Region "));
-		if (!next_field(&rest, &title))
+		if (!rfl_span_next_field(&rest, ',', &title))
 			return RFL_OK;
 	}
 	k->table = NO_TABLE;
-	if (!rfl_span_starts(title, "Group ") || !next_field(&rest, &group))
+	if (!rfl_span_starts(title, "Group ") || !rfl_span_next_field(&rest, ',', &group))
 		return RFL_OK;
-	first = rfl_span_starts(title, "Group 1 ");
-	if (region.len > 0)
-		(void)snprintf(name, sizeof(name), first ? "%.*s" : "%.*s (%.*s)",
-			       RFL_SPAN_ARG(region), RFL_SPAN_ARG(group));
-	else
+	if (region.len == 0)
 		rfl_span_copy(group, name, sizeof(name));
-	k->table = rfl_span_ends(title, " STAT")     ? STATISTICS
-		   : rfl_span_ends(title, " Raw")    ? RAW
-		   : rfl_span_ends(title, " Metric") ? METRICS
-						     : NO_TABLE;
-	if (k->table == RAW || (k->table == METRICS && strcmp(name, k->name) != 0))
-		rc = flush(k, err);
-	if (k->table == RAW || k->table == METRICS) {
-		(void)snprintf(k->name, sizeof(k->name), "%s", name[0] ? name : "process");
-		k->any = true;
-		k->regions = k->regions || region.len > 0;
-	}
+	else if (rfl_span_starts(title, "Group 1 "))
+		(void)snprintf(name, sizeof(name), "%.*s", RFL_SPAN_ARG(region));
+	else
+		(void)snprintf(name, sizeof(name), "%.*s (%.*s)", RFL_SPAN_ARG(region),
+			       RFL_SPAN_ARG(group));
+	if (rfl_span_ends(title, " Raw"))
+		k->table = RAW;
+	else if (rfl_span_ends(title, " Metric"))
+		k->table = METRICS;
 	k->threads = 0;
+	if (k->table == NO_TABLE)
+		return RFL_OK;
+	if (k->table == RAW || strcmp(name, k->name) != 0)
+		rc = flush(k, err);
+	(void)snprintf(k->name, sizeof(k->name), "%s", name[0] ? name : "process");
+	k->any = true;
+	k->regions = k->regions || region.len > 0;
 	return rc;
 }
 
 /* "Event,Counter,HWThread 0,HWThread 1,", "Metric,HWThread 0", "Region Info,HWThread 0"; "Core 0"
  * before likwid 5. */
-static bool is_header(struct rfl_span name)
-{
-	return rfl_span_is(name, "Event") || rfl_span_is(name, "Metric") ||
-	       rfl_span_is(name, "Region Info");
-}
-
-static enum rfl_rc header(struct likwid *k, struct rfl_span rest, struct rfl_err *err)
+static enum rfl_rc read_header(struct likwid *k, struct rfl_span rest, struct rfl_err *err)
 {
 	struct rfl_span field;
-	size_t n = 0;
 
-	while (next_field(&rest, &field))
-		n += rfl_span_starts(field, "HWThread ") || rfl_span_starts(field, "Core ");
-	if (n > k->times_cap) {
-		double *more = realloc(k->times, n * sizeof(*more));
-
-		if (!more)
-			return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory",
-					rfl_input_name(k->import->in));
-		k->times = more;
-		k->times_cap = n;
-	}
-	for (size_t i = 0; i < n; i++)
+	k->threads = 0;
+	while (rfl_span_next_field(&rest, ',', &field))
+		k->threads +=
+			rfl_span_starts(field, "HWThread ") || rfl_span_starts(field, "Core ");
+	if (rfl_grow(&k->times, &k->times_cap, k->threads, SIZE_MAX, NULL) != RFL_OK)
+		return rfl_import_no_memory(&k->i, err);
+	for (size_t i = 0; i < k->threads; i++)
 		k->times[i] = NAN;
-	k->threads = n;
 	return RFL_OK;
 }
 
-static enum rfl_rc device(struct likwid *k, struct rfl_span rest, struct rfl_err *err)
+static enum rfl_rc read_line(struct rfl_import *import, struct rfl_span line, struct rfl_err *err)
 {
-	struct rfl_span field;
-	char name[256];
+	struct likwid *k = (struct likwid *)import;
+	struct rfl_span rest = line, name, field;
+	char device[256];
 
-	if (k->any || !next_field(&rest, &field) || field.len == 0)
-		return RFL_OK;
-	return rfl_capture_chip(k->b, NULL, rfl_span_copy(field, name, sizeof(name)), err);
-}
-
-static enum rfl_rc one_line(struct likwid *k, struct rfl_span line, struct rfl_err *err)
-{
-	struct rfl_span rest = line, name;
-
-	if (!next_field(&rest, &name) || name.len == 0)
+	if (!rfl_span_next_field(&rest, ',', &name) || name.len == 0)
 		return RFL_OK;
 	if (rfl_span_is(name, "TABLE"))
 		return begin_table(k, rest, err);
@@ -403,78 +353,72 @@ static enum rfl_rc one_line(struct likwid *k, struct rfl_span line, struct rfl_e
 		k->table = NO_TABLE;
 		return RFL_OK;
 	}
-	if (rfl_span_is(name, "CPU name:"))
-		return device(k, rest, err);
-	if (k->table == NO_TABLE || k->table == STATISTICS)
+	if (rfl_span_is(name, "CPU name:")) {
+		if (k->any || !rfl_span_next_field(&rest, ',', &field) || field.len == 0)
+			return RFL_OK;
+		return rfl_capture_chip(import->b, NULL,
+					rfl_span_copy(field, device, sizeof(device)), err);
+	}
+	if (k->table == NO_TABLE)
 		return RFL_OK;
-	if (is_header(name))
-		return header(k, rest, err);
-	if (!rest.at && !rfl_input_torn(k->import->in))
+	if (rfl_span_is(name, "Event") || rfl_span_is(name, "Metric") ||
+	    rfl_span_is(name, "Region Info"))
+		return read_header(k, rest, err);
+	if (!rest.at && !rfl_input_torn(import->in))
 		return RFL_OK; /* no comma: the program's own output */
 	return k->table == RAW ? raw_row(k, name, rest, err) : metric_row(k, name, rest, err);
 }
 
-static enum rfl_rc read_lines(struct likwid *k, struct rfl_err *err)
+static enum rfl_rc begin(struct rfl_import *import, struct rfl_span head, struct rfl_err *err)
 {
-	struct rfl_span line;
-	bool more = true;
-	enum rfl_rc rc = RFL_OK;
-
-	while (rc == RFL_OK) {
-		rc = rfl_import_line(k->import, &line, &more, err);
-		if (rc != RFL_OK || !more)
-			break;
-		rc = one_line(k, line, err);
-	}
-	return rc == RFL_OK ? flush(k, err) : rc;
+	(void)head;
+	(void)err;
+	clear((struct likwid *)import);
+	return RFL_OK;
 }
 
-static enum rfl_rc read_likwid(struct rfl_import *import, struct rfl_captures *to,
-			       struct rfl_err *err)
+static enum rfl_rc end(struct rfl_import *import, struct rfl_captures *to, struct rfl_err *err)
 {
-	struct likwid k = { .import = import };
-	enum rfl_rc rc = rfl_import_builder(import, "likwid", "likwid", false, &k.b, err);
+	struct likwid *k = (struct likwid *)import;
+	enum rfl_rc rc = flush(k, err);
 
-	clear(&k);
-	if (rc == RFL_OK)
-		rc = read_lines(&k, err);
-	if (rc == RFL_OK && !k.any)
-		rc = rfl_fail(err, RFL_EFORMAT, 0,
-			      "%s: no tables of likwid: run likwid-perfctr with -O, or with -o and "
-			      "a name that ends in .csv",
-			      rfl_input_name(import->in));
-	if (rc == RFL_OK && k.regions)
-		rfl_capture_note(k.b, "the total is the sum of the regions: a region inside "
-				      "another one is in it twice");
-	if (rc == RFL_OK)
-		rc = rfl_import_finish(import, k.b, to, err);
-	free(k.sums);
-	free(k.times);
-	rfl_metric_ids_fini(&k.ids);
-	rfl_capture_builder_free(k.b);
+	(void)to;
+	if (rc == RFL_OK && !k->any)
+		return rfl_import_refuse(import, err,
+					 "no tables of likwid: run likwid-perfctr with -O, or "
+					 "with -o and a name that ends in .csv");
+	if (k->regions)
+		rfl_capture_note(import->b, "the total is the sum of the regions: a region inside "
+					    "another one is in it twice");
 	return rc;
+}
+
+static void fini(struct rfl_import *import)
+{
+	free(((struct likwid *)import)->sums);
+	free(((struct likwid *)import)->times);
 }
 
 static int detect(struct rfl_span head)
 {
-	struct rfl_span line;
+	static const struct rfl_sign signs[] = {
+		{ "TABLE,Group ", NULL, 95 },
+		{ "TABLE,Region ", NULL, 95 },
+		{ "STRUCT,Info,3", NULL, 90 },
+		{ "|", "HWThread ", 80 }, /* the aligned tables for people: refused */
+	};
 
-	while (rfl_span_next_line(&head, &line)) {
-		if (rfl_span_starts(line, "TABLE,Group ") || rfl_span_starts(line, "TABLE,Region "))
-			return 95;
-		if (rfl_span_starts(line, "STRUCT,Info,3"))
-			return 90;
-		/* The aligned tables for people: refused with the cure. */
-		if (rfl_span_has(line, "HWThread ") && rfl_span_has(line, "|") &&
-		    rfl_span_has(line, "Counter"))
-			return 80;
-	}
-	return 0;
+	return rfl_signs_detect(signs, RFL_ARRAY_LEN(signs), head);
 }
 
 const struct rfl_importer rfl_importer_likwid = {
 	.name = "likwid",
 	.summary = "likwid-perfctr -O: groups and regions of the marker API",
+	.formulas = "likwid",
+	.size = sizeof(struct likwid),
 	.detect = detect,
-	.read = read_likwid,
+	.begin = begin,
+	.line = read_line,
+	.end = end,
+	.fini = fini,
 };

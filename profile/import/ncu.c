@@ -1,22 +1,16 @@
 /*
- * ncu.c - files of Nsight Compute's command line with --csv: finds the tables between what
- * ncu and the application print, and says what there is instead where there is no table.
+ * ncu.c - files of Nsight Compute's command line with --csv: finds the tables between what ncu and
+ * the application print, reads their rows, and says what there is instead where there is no table.
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/num.h"
-#include "base/text.h"
-#include "profile/import/impl.h"
-#include "profile/import/ncu_impl.h"
-#include "profile/import/span.h"
+#include "profile/import/ncu.h"
 
-enum rfl_rc rfl_ncu__no_memory(const struct rfl_ncu *n, struct rfl_err *err)
-{
-	return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", rfl_input_name(n->import->in));
-}
-
-/* --- detection ------------------------------------------------------------------------------- */
+/* --- lines outside tables -------------------------------------------------------------------- */
 
 static bool is_source_page(struct rfl_span line)
 {
@@ -36,68 +30,30 @@ static bool is_text_report(struct rfl_span line)
 	       rfl_span_has(line, " Metric Unit ") && rfl_span_ends(line, " Metric Value");
 }
 
-static bool is_message(struct rfl_span line)
+static void read_message(struct rfl_ncu *n, struct rfl_span line)
 {
-	return rfl_span_starts(line, "==PROF==") || rfl_span_starts(line, "==ERROR==") ||
-	       rfl_span_starts(line, "==WARNING==");
-}
+	int len = (int)(line.len < 400 ? line.len : 400);
 
-static int detect(struct rfl_span head)
-{
-	struct rfl_span line;
-	size_t skip;
-	int sure = 0;
-
-	while (rfl_span_next_line(&head, &line)) {
-		int here = 0;
-
-		if (rfl_ncu__is_header(line, &skip))
-			return 95;
-		if (is_message(line))
-			here = 60;
-		else if (is_source_page(line) || is_text_report(line))
-			here = 50;
-		else if (is_session_page(line))
-			here = 30;
-		sure = here > sure ? here : sure;
-	}
-	return sure;
-}
-
-/* --- lines that are no table ----------------------------------------------------------------- */
-
-static void keep_first(struct rfl_buf *b, struct rfl_span line)
-{
-	if (b->len > 0)
-		return;
-	rfl_buf_append(b, line.at, line.len < 400 ? line.len : 400);
-	if (b->data)
-		rfl_text_one_line(b->data);
-}
-
-static void look_at_line(struct rfl_ncu *n, struct rfl_span line)
-{
 	if (rfl_span_starts(line, "==ERROR==")) {
 		n->errors++;
-		keep_first(&n->first_error, line);
+		(void)rfl_fail(&n->first_error, RFL_EFAILED, 0, "%.*s", len, line.at);
 	} else if (rfl_span_starts(line, "==WARNING==")) {
-		keep_first(&n->first_warning, line);
+		(void)rfl_fail(&n->first_warning, RFL_EFAILED, 0, "%.*s", len, line.at);
 	} else if (!rfl_span_starts(line, "==PROF==")) {
 		n->noise += rfl_span_trim(line).len > 0;
 		n->text_report = n->text_report || is_text_report(line);
 	}
-	if (!n->other_page && !n->builder && (is_source_page(line) || is_session_page(line))) {
+	if (!n->other_page && n->tables == 0 && (is_source_page(line) || is_session_page(line))) {
 		n->other_page = is_source_page(line) ? "source" : "session";
-		n->other_page_line = rfl_input_line_number(n->import->in);
+		n->other_page_line = rfl_input_line_number(n->i.in);
 	}
 }
 
-/* What to do about what ncu says. */
-static const char *cure_of(const char *message)
+static const char *remedy_of(const char *message)
 {
 	static const struct {
-		const char *word, *cure;
-	} cures[] = {
+		const char *word, *remedy;
+	} remedies[] = {
 		{ "ERR_NVGPUCTRPERM",
 		  "counters need permission: run ncu as root, or let the administrator set "
 		  "NVreg_RestrictProfilingToAdminUsers=0 for the module nvidia ('roofline counters "
@@ -119,51 +75,453 @@ static const char *cure_of(const char *message)
 		  "take the names that 'roofline counters list --chip CHIP --ncu' prints" },
 	};
 
-	for (size_t i = 0; i < RFL_ARRAY_LEN(cures); i++)
-		if (strstr(message, cures[i].word))
-			return cures[i].cure;
+	for (size_t i = 0; i < RFL_ARRAY_LEN(remedies); i++)
+		if (strstr(message, remedies[i].word))
+			return remedies[i].remedy;
 	return "run 'ncu --csv --page raw --print-units base --log-file out.csv ...' again";
 }
 
-/* No launch was counted. Where ncu says why, that is what the capture says of everything. */
-static enum rfl_rc no_launch(struct rfl_ncu *n, struct rfl_captures *to, struct rfl_err *err)
-{
-	const char *name = rfl_input_name(n->import->in);
-	const struct rfl_buf *said = n->first_error.len > 0 ? &n->first_error : &n->first_warning;
+/* --- headers --------------------------------------------------------------------------------- */
 
-	if (said->len > 0 && !n->text_report) /* else kernels were profiled */
-		return rfl_import_refused(n->import, "ncu", to, err, "ncu says '%s': %s",
-					  rfl_buf_str(said), cure_of(rfl_buf_str(said)));
-	if (n->builder)
-		return rfl_fail(
-			err, RFL_EFORMAT, 0,
-			"%s: the table of ncu on line %zu has no rows: no launch was counted", name,
-			n->table.line);
-	if (n->other_page)
-		return rfl_fail(
-			err, RFL_EFORMAT, 0,
-			"%s:%zu: this is ncu's %s page, which has no counters of kernels; take "
-			"the raw page: ncu -i REPORT --csv --page raw --print-units base",
-			name, n->other_page_line, n->other_page);
-	return rfl_fail(err, RFL_EFORMAT, 0,
-			"%s: %s; run it with --csv, as in 'ncu --csv --page raw --print-units "
-			"base --log-file out.csv ...'",
-			name,
-			n->text_report ? "ncu wrote its report for people here"
-				       : "holds no table of ncu");
+static const char *const titles[RFL_NCU_COLUMNS] = {
+	[RFL_NCU_ID] = "ID",
+	[RFL_NCU_PROCESS] = "Process ID",
+	[RFL_NCU_KERNEL] = "Kernel Name",
+	[RFL_NCU_BLOCK] = "Block Size",
+	[RFL_NCU_GRID] = "Grid Size",
+	[RFL_NCU_DEVICE] = "Device",
+	[RFL_NCU_CC] = "CC",
+	[RFL_NCU_INVOCATIONS] = "Invocations",
+	[RFL_NCU_SECTION] = "Section Name",
+	[RFL_NCU_METRIC_NAME] = "Metric Name",
+	[RFL_NCU_METRIC_UNIT] = "Metric Unit",
+	[RFL_NCU_METRIC_VALUE] = "Metric Value",
+	[RFL_NCU_MINIMUM] = "Minimum",
+	[RFL_NCU_MAXIMUM] = "Maximum",
+	[RFL_NCU_AVERAGE] = "Average",
+	[RFL_NCU_IGNORED] = "Process Name",
+	[RFL_NCU_IGNORED + 1] = "Host Name",
+	[RFL_NCU_IGNORED + 2] = "Kernel Time",
+	[RFL_NCU_IGNORED + 3] = "Context",
+	[RFL_NCU_IGNORED + 4] = "Stream",
+};
+
+/* How a header begins: with quotes, or as other tools save it again. */
+static const char *const beginnings[] = { "\"ID\"", "\"Process ID\"", "ID", "Process ID" };
+
+static bool is_delimiter(char c)
+{
+	return c == ',' || c == ';' || c == '\t';
 }
 
-/* --- reading --------------------------------------------------------------------------------- */
+/* The delimiter of a header that begins at a place of the line; 0: none begins there. */
+static char delimiter_at(struct rfl_span line, size_t at)
+{
+	struct rfl_span s = rfl_span_from(line, at);
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(beginnings); i++) {
+		size_t len = strlen(beginnings[i]);
+
+		if (rfl_span_starts(s, beginnings[i]) && s.len > len && is_delimiter(s.at[len]))
+			return s.at[len];
+	}
+	return 0;
+}
+
+/* Whether a line is a table's header. @param skip  bytes before it: output without newline
+ * @return its delimiter; 0: it is not */
+static char header_of(struct rfl_span line, size_t *skip)
+{
+	char delimiter;
+
+	*skip = 0;
+	/* A summary per device names no kernels. */
+	if (!rfl_span_has(line, "Kernel Name") &&
+	    !(rfl_span_has(line, "Invocations") && rfl_span_has(line, "Metric Name")))
+		return 0;
+	delimiter = delimiter_at(line, 0);
+	/* A data frame puts its index in front, with an empty title. */
+	if (delimiter == 0 && line.len > 1 && is_delimiter(line.at[0]))
+		delimiter = delimiter_at(line, 1);
+	if (delimiter != 0)
+		return delimiter;
+	*skip = rfl_span_find(line, "\"ID\",\"Process ID\",");
+	if (*skip == line.len)
+		*skip = rfl_span_find(line, "\"Process ID\",\"Process Name\",");
+	return *skip < line.len ? ',' : 0;
+}
+
+/* The column that the layout lacks, or NULL. */
+static const char *find_layout(struct rfl_ncu_table *t)
+{
+	const int *c = t->column;
+
+	if (c[RFL_NCU_METRIC_NAME] < 0) {
+		t->layout = RFL_NCU_WIDE;
+		t->units_due = true;
+		return c[RFL_NCU_ID] < 0 ? "ID" : NULL;
+	}
+	t->least = (size_t)c[RFL_NCU_METRIC_NAME] + 1;
+	if (c[RFL_NCU_METRIC_VALUE] >= 0) {
+		t->layout = RFL_NCU_LONG;
+		return c[RFL_NCU_ID] < 0 ? "ID" : NULL;
+	}
+	t->layout = RFL_NCU_SUMMARY;
+	if (c[RFL_NCU_AVERAGE] < 0)
+		return "Metric Value";
+	return c[RFL_NCU_INVOCATIONS] < 0 ? "Invocations" : NULL;
+}
+
+static void close_table(struct rfl_ncu *n)
+{
+	free(n->table.metrics);
+	free(n->table.used);
+	n->table = (struct rfl_ncu_table){ .display_name = -1 };
+}
+
+/* The record at hand is a header. */
+static enum rfl_rc read_header(struct rfl_ncu *n, struct rfl_err *err)
+{
+	struct rfl_ncu_table *t = &n->table;
+	const char *missing;
+
+	t->ncolumns = n->i.n;
+	t->left_out = n->i.left_out;
+	t->line = rfl_input_line_number(n->i.in);
+	for (int c = 0; c < RFL_NCU_COLUMNS; c++) {
+		t->column[c] = -1;
+		for (size_t i = 0; i < t->ncolumns; i++) {
+			if (!rfl_span_is(rfl_span_trim(n->i.f[i]), titles[c]))
+				continue;
+			if (t->column[c] >= 0)
+				return rfl_import_refuse_line(&n->i, err,
+							      "the header names column '%s' twice",
+							      titles[c]);
+			t->column[c] = (int)i;
+		}
+		if (c <= RFL_NCU_INVOCATIONS && t->column[c] + 1 > (int)t->identity_end)
+			t->identity_end = (size_t)(t->column[c] + 1);
+	}
+	missing = find_layout(t);
+	if (missing)
+		return rfl_import_refuse_line(
+			&n->i, err, "the header of this table of ncu has no column '%s'", missing);
+	/* A raw page has no groups of digits. */
+	if (n->convention.decimal == 0)
+		n->convention.no_group = t->layout == RFL_NCU_WIDE;
+	if (t->layout != RFL_NCU_WIDE)
+		return RFL_OK;
+	/* Titles of a wide page are metrics: kept as they are until the chip is known. */
+	t->metrics = rfl_alloc_array(t->ncolumns, sizeof(*t->metrics));
+	t->used = rfl_alloc_array(t->ncolumns, sizeof(*t->used));
+	for (size_t i = 0; t->metrics && t->used && i < t->ncolumns; i++) {
+		struct rfl_span title = rfl_ncu__keep(n, rfl_span_trim(n->i.f[i]));
+
+		if (!title.at)
+			return rfl_import_no_memory(&n->i, err);
+		t->metrics[i] = (struct rfl_ncu_metric){ .name = title,
+							 .unit_text = rfl_span_of(""),
+							 .id = -1 };
+		if (rfl_span_is(title, "device__attribute_display_name"))
+			t->display_name = (int)i;
+	}
+	return t->metrics && t->used ? RFL_OK : rfl_import_no_memory(&n->i, err);
+}
+
+/* The decimal sign, from cells of the bytes that come next. */
+static void look_ahead(struct rfl_ncu *n)
+{
+	static const enum rfl_ncu_column numbers[] = { RFL_NCU_METRIC_VALUE, RFL_NCU_MINIMUM,
+						       RFL_NCU_MAXIMUM, RFL_NCU_AVERAGE };
+	struct rfl_input *head = NULL;
+	struct rfl_span text;
+	bool more = true;
+
+	if (n->table.layout == RFL_NCU_WIDE || n->convention.decimal != 0 ||
+	    rfl_input_peek(n->i.in, &text, NULL) != RFL_OK ||
+	    rfl_input_open_text(text.at, text.len, "", &head, NULL) != RFL_OK)
+		return; /* the cells decide as they come */
+	while (more && n->convention.decimal == 0) {
+		enum rfl_rc rc =
+			rfl_input_record(head, n->i.delimiter, &n->i.f, &n->i.n, &more, NULL);
+		struct rfl_ncu_unit unit;
+		bool whole;
+
+		if (rc != RFL_OK && rc != RFL_EFORMAT)
+			break;
+		if (rc != RFL_OK)
+			more = true;
+		if (rc != RFL_OK || !more || rfl_input_torn(head) || n->i.n < n->table.least)
+			continue;
+		unit = rfl_ncu_unit_parse(rfl_ncu__field(n, RFL_NCU_METRIC_UNIT));
+		whole = rfl_ncu__is_whole(rfl_ncu__field(n, RFL_NCU_METRIC_NAME), &unit);
+		for (size_t i = 0; i < RFL_ARRAY_LEN(numbers); i++) {
+			(void)rfl_ncu_number_read(&n->convention, rfl_ncu__field(n, numbers[i]),
+						  whole && numbers[i] != RFL_NCU_AVERAGE, 0,
+						  n->table.line + rfl_input_line_number(head));
+			n->convention.assumed = false; /* nothing was taken yet */
+		}
+	}
+	rfl_input_close(head);
+}
+
+static enum rfl_rc begin_table(struct rfl_ncu *n, struct rfl_span line, char delimiter,
+			       struct rfl_err *err)
+{
+	struct rfl_input *in = NULL;
+	bool more;
+	enum rfl_rc rc = rfl_ncu__close(n, err);
+
+	if (rc != RFL_OK)
+		return rc;
+	close_table(n);
+	n->table.quoted = line.at[0] == '"';
+	n->i.delimiter = delimiter;
+	n->tables++;
+	rc = rfl_input_open_text(line.at, line.len, rfl_input_name(n->i.in), &in, err);
+	if (rc == RFL_OK)
+		rc = rfl_input_record(in, delimiter, &n->i.f, &n->i.n, &more, err);
+	if (rc == RFL_OK)
+		rc = read_header(n, err);
+	rfl_input_close(in);
+	if (rc != RFL_OK)
+		return rc;
+	rfl_ncu__forget_unnumbered(n);
+	look_ahead(n);
+	return RFL_OK;
+}
+
+/* --- rows of long tables and summaries ------------------------------------------------------- */
+
+static uint64_t hash_of(struct rfl_span section, struct rfl_span name, struct rfl_span unit)
+{
+	uint64_t hash = rfl_hash64(1, name.at, name.len);
+
+	return rfl_hash64(rfl_hash64(hash, unit.at, unit.len), section.at, section.len);
+}
+
+static void put_slot(struct rfl_ncu *n, size_t i)
+{
+	const struct rfl_ncu_metric *m = &n->metrics[i];
+	uint64_t at = hash_of(m->section, m->name, m->unit_text);
+
+	for (at &= n->nslots - 1; n->slots[at] != 0; at = (at + 1) & (n->nslots - 1))
+		continue;
+	n->slots[at] = (uint32_t)i + 1;
+}
+
+/* Room for one more metric: at most a quarter of the slots are taken. */
+static enum rfl_rc grow_metrics(struct rfl_ncu *n, struct rfl_err *err)
+{
+	uint32_t *slots;
+
+	if (rfl_grow(&n->metrics, &n->metrics_cap, n->nmetrics + 1, SIZE_MAX, NULL) != RFL_OK)
+		return rfl_import_no_memory(&n->i, err);
+	if (4 * (n->nmetrics + 1) <= n->nslots)
+		return RFL_OK;
+	slots = rfl_alloc_array(n->nslots ? 2 * n->nslots : 512, sizeof(*slots));
+	if (!slots)
+		return rfl_import_no_memory(&n->i, err);
+	free(n->slots);
+	n->slots = slots;
+	n->nslots = n->nslots ? 2 * n->nslots : 512;
+	for (size_t i = 0; i < n->nmetrics; i++)
+		put_slot(n, i);
+	return RFL_OK;
+}
+
+static bool is_metric(const struct rfl_ncu_metric *m, struct rfl_span section, struct rfl_span name,
+		      struct rfl_span unit)
+{
+	return rfl_span_same(m->name, name) && rfl_span_same(m->unit_text, unit) &&
+	       rfl_span_same(m->section, section);
+}
+
+/* The metric of a row: most often the one that followed the last row's the time before; else by
+ * hash, and a new one is made. */
+static enum rfl_rc find_metric(struct rfl_ncu *n, struct rfl_ncu_metric **ret, struct rfl_err *err)
+{
+	struct rfl_span section = rfl_ncu__field(n, RFL_NCU_SECTION);
+	struct rfl_span name = rfl_ncu__field(n, RFL_NCU_METRIC_NAME);
+	struct rfl_span unit = rfl_ncu__field(n, RFL_NCU_METRIC_UNIT);
+	size_t i = n->last < n->nmetrics ? n->metrics[n->last].next : SIZE_MAX;
+	uint64_t at;
+	enum rfl_rc rc;
+
+	if (i < n->nmetrics && is_metric(&n->metrics[i], section, name, unit))
+		goto found;
+	rc = grow_metrics(n, err);
+	if (rc != RFL_OK)
+		return rc;
+	for (at = hash_of(section, name, unit) & (n->nslots - 1); n->slots[at] != 0;
+	     at = (at + 1) & (n->nslots - 1)) {
+		i = n->slots[at] - 1;
+		if (is_metric(&n->metrics[i], section, name, unit))
+			break;
+	}
+	if (n->slots[at] == 0) {
+		i = n->nmetrics;
+		rc = rfl_ncu__metric_init(n, &n->metrics[i], section, name, unit, err);
+		if (rc != RFL_OK)
+			return rc;
+		n->nmetrics++;
+		n->slots[at] = (uint32_t)i + 1;
+	}
+	if (n->last < n->nmetrics)
+		n->metrics[n->last].next = i;
+found:
+	n->last = i;
+	*ret = &n->metrics[i];
+	return RFL_OK;
+}
+
+/* A summary has the average over its launches. */
+static enum rfl_rc long_row(struct rfl_ncu *n, struct rfl_err *err)
+{
+	bool summary = n->table.layout == RFL_NCU_SUMMARY;
+	enum rfl_ncu_column column = summary ? RFL_NCU_AVERAGE : RFL_NCU_METRIC_VALUE;
+	struct rfl_ncu_metric *m;
+	enum rfl_rc rc;
+
+	if (rfl_ncu__field(n, RFL_NCU_METRIC_NAME).len == 0)
+		return RFL_OK; /* a rule */
+	if (n->i.n <= (size_t)n->table.column[column])
+		return rfl_import_bad_row(&n->i, titles[column], err,
+					  "the row ends in front of it: cut off?");
+	rc = find_metric(n, &m, err);
+	if (rc != RFL_OK || (m->id < 0 && !m->legacy))
+		return rc;
+	return rfl_ncu__cell(n, m, rfl_ncu__field(n, column), summary ? n->invocations : 1,
+			     titles[column], err);
+}
+
+/* --- rows of wide pages ---------------------------------------------------------------------- */
+
+/* Ask for the metrics of the columns, once the chip is known. */
+static enum rfl_rc ask_columns(struct rfl_ncu *n, struct rfl_err *err)
+{
+	struct rfl_ncu_table *t = &n->table;
+
+	for (size_t i = 0; i < t->ncolumns; i++) {
+		struct rfl_ncu_metric *m = &t->metrics[i];
+		struct rfl_span unit = m->unit_text;
+		/* NVTX ranges have columns named after their domain. */
+		bool metric = m->name.len > 0 && !strstr(m->name.at, "Domain:");
+		enum rfl_rc rc;
+
+		for (int c = 0; c < RFL_NCU_COLUMNS && metric; c++)
+			metric = t->column[c] != (int)i;
+		if (!metric)
+			continue;
+		if (n->no_units && strstr(m->name.at, "__time_"))
+			unit = rfl_span_of("ns"); /* ncu's base unit */
+		rc = rfl_ncu__metric_init(n, m, rfl_span_of(""), m->name, unit, err);
+		if (rc != RFL_OK)
+			return rc;
+		if (m->id >= 0 || m->legacy)
+			t->used[t->nused++] = i;
+	}
+	t->ready = true;
+	return RFL_OK;
+}
+
+static enum rfl_rc wide_row(struct rfl_ncu *n, struct rfl_err *err)
+{
+	struct rfl_ncu_table *t = &n->table;
+	int64_t left_out = n->i.left_out;
+	enum rfl_rc rc = t->ready ? RFL_OK : ask_columns(n, err);
+
+	for (size_t i = 0; rc == RFL_OK && i < t->nused && t->used[i] < n->i.n; i++) {
+		struct rfl_ncu_metric *m = &t->metrics[t->used[i]];
+
+		rc = rfl_ncu__cell(n, m, n->i.f[t->used[i]], 1, m->name.at, err);
+	}
+	/* However many of its cells cannot be read, it is one row. */
+	if (n->i.left_out > left_out)
+		n->i.left_out = left_out + 1;
+	/* A launch is a row here: the same one again is refused by its number. */
+	return rc == RFL_OK ? rfl_ncu__close(n, err) : rc;
+}
+
+/* --- any row --------------------------------------------------------------------------------- */
+
+static enum rfl_rc refuse_size(struct rfl_ncu *n, struct rfl_err *err)
+{
+	if (n->i.n > n->table.ncolumns)
+		return rfl_import_bad_row(&n->i, NULL, err,
+					  "%zu fields, but the header on line %zu has %zu columns",
+					  n->i.n, n->table.line, n->table.ncolumns);
+	return rfl_import_bad_row(&n->i, NULL, err, "%zu of %zu fields: the row was cut off",
+				  n->i.n, n->table.ncolumns);
+}
+
+/* The row after the header of a wide page: of units, or there are none. @param units  which */
+static enum rfl_rc look_for_units(struct rfl_ncu *n, bool *units, struct rfl_err *err)
+{
+	struct rfl_ncu_table *t = &n->table;
+
+	*units = rfl_ncu__field(n, RFL_NCU_ID).len == 0 &&
+		 rfl_ncu__field(n, RFL_NCU_KERNEL).len == 0;
+	if (*units && n->i.n < t->ncolumns)
+		return refuse_size(n, err);
+	t->units_due = false;
+	if (!*units && n->i.left_out > t->left_out)
+		return rfl_import_refuse_line(
+			&n->i, err,
+			"the rows between the header on line %zu and this one were left out, and "
+			"the units with them: the values cannot be converted",
+			t->line);
+	n->no_units = n->no_units || !*units;
+	for (size_t i = 0; *units && i < t->ncolumns; i++) {
+		t->metrics[i].unit_text = rfl_ncu__keep(n, rfl_span_trim(n->i.f[i]));
+		if (!t->metrics[i].unit_text.at)
+			return rfl_import_no_memory(&n->i, err);
+	}
+	return RFL_OK;
+}
+
+static enum rfl_rc read_record(struct rfl_import *import, struct rfl_err *err)
+{
+	struct rfl_ncu *n = (struct rfl_ncu *)import;
+	struct rfl_ncu_table *t = &n->table;
+	bool units, known = n->open && n->follows &&
+			    rfl_input_same_fields(import->in) >= t->identity_end;
+	enum rfl_rc rc;
+
+	n->follows = false;
+	if (import->n > t->ncolumns || import->n < t->least ||
+	    (rfl_input_torn(import->in) && import->n < t->ncolumns && !t->least))
+		return refuse_size(n, err);
+	if (t->units_due) {
+		rc = look_for_units(n, &units, err);
+		if (rc != RFL_OK || units)
+			return rc;
+	}
+	if (!known) {
+		rc = rfl_ncu__launch(n, err);
+		if (rc != RFL_OK)
+			return rc;
+	}
+	n->follows = true;
+	if (n->bad) { /* the first of its rows was counted, with a warning */
+		import->left_out += n->bad_rows++ > 0;
+		return RFL_OK;
+	}
+	return t->layout == RFL_NCU_WIDE ? wide_row(n, err) : long_row(n, err);
+}
+
+/* --- the file -------------------------------------------------------------------------------- */
 
 static bool is_digit(char c)
 {
 	return c >= '0' && c <= '9';
 }
 
-/* Whether a row of the open table begins here: by its first field, a number; or none, in a row of
- * units. What an application prints seldom does. */
-static bool is_row(const struct rfl_ncu_table *t, struct rfl_span ahead)
+/* A row of the open table begins with a number in its first field, or with none in a row of units.
+ * What an application prints seldom does. */
+static bool is_record(const struct rfl_import *import, struct rfl_span ahead)
 {
+	const struct rfl_ncu_table *t = &((const struct rfl_ncu *)import)->table;
 	size_t i = 0;
 
 	if (t->ncolumns == 0 || ahead.len == 0)
@@ -173,205 +531,180 @@ static bool is_row(const struct rfl_ncu_table *t, struct rfl_span ahead)
 		       (is_digit(ahead.at[1]) || (t->units_due && ahead.at[1] == '"'));
 	while (i < ahead.len && (is_digit(ahead.at[i]) || ahead.at[i] == '.'))
 		i++;
-	return i < ahead.len && ahead.at[i] == t->delimiter && (i > 0 || t->units_due);
+	return i < ahead.len && ahead.at[i] == import->delimiter && (i > 0 || t->units_due);
 }
 
-static enum rfl_rc begin_table(struct rfl_ncu *n, struct rfl_span line, struct rfl_err *err)
+static enum rfl_rc read_line(struct rfl_import *import, struct rfl_span line, struct rfl_err *err)
 {
-	enum rfl_rc rc = n->builder ? rfl_ncu__close(n, err) : RFL_OK;
+	struct rfl_ncu *n = (struct rfl_ncu *)import;
+	size_t skip;
+	char delimiter = header_of(line, &skip);
 
-	if (rc == RFL_OK && !n->builder)
-		rc = rfl_import_builder(n->import, "ncu", NULL, false, &n->builder, err);
-	if (rc == RFL_OK)
-		rc = rfl_ncu__header(n, line, err);
-	if (rc != RFL_OK)
-		return rc;
-	rfl_ncu__forget_unnumbered(n);
-	rfl_ncu__look_ahead(n);
+	if (delimiter != 0)
+		return begin_table(n, rfl_span_from(line, skip), delimiter, err);
+	read_message(n, line);
 	return RFL_OK;
 }
 
-static enum rfl_rc read_row(struct rfl_ncu *n, bool *more, struct rfl_err *err)
-{
-	const struct rfl_span *fields;
-	size_t nfields;
-	enum rfl_rc rc;
-
-	rc = rfl_import_record(n->import, n->table.delimiter, &fields, &nfields, more, err);
-	return rc == RFL_OK && *more ? rfl_ncu__row(n, fields, nfields, err) : rc;
-}
-
-/* Any line but a row: a header, a message, or what the application printed. */
-static enum rfl_rc read_other(struct rfl_ncu *n, bool *more, struct rfl_err *err)
-{
-	struct rfl_span line;
-	size_t skip = 0;
-	enum rfl_rc rc = rfl_import_line(n->import, &line, more, err);
-
-	if (rc != RFL_OK || !*more)
-		return rc;
-	if (rfl_ncu__is_header(line, &skip))
-		return begin_table(n, rfl_span_from(line, skip), err);
-	look_at_line(n, line);
-	return RFL_OK;
-}
-
-static enum rfl_rc read_all(struct rfl_ncu *n, struct rfl_err *err)
-{
-	struct rfl_span ahead;
-	enum rfl_rc rc = RFL_OK;
-	bool more = true;
-
-	while (rc == RFL_OK && more) {
-		rc = rfl_input_ahead(n->import->in, &ahead, err);
-		if (rc == RFL_OK && is_row(&n->table, ahead))
-			rc = read_row(n, &more, err);
-		else if (rc == RFL_OK)
-			rc = read_other(n, &more, err);
-	}
-	return rc == RFL_OK && n->builder ? rfl_ncu__close(n, err) : rc;
-}
-
-/* --- what a reader must know ----------------------------------------------------------------- */
-
-static void note_doubts(struct rfl_ncu *n)
+static void note_all(struct rfl_ncu *n)
 {
 	const struct rfl_ncu_convention *c = &n->convention;
+	struct rfl_capture_builder *b = n->i.b;
 	char percent[RFL_NUM_MAX], count[RFL_NUM_MAX];
 
+	rfl_capture_note(b, "ncu flushes the caches before each kernel and holds the base clock, "
+			    "unless it is told otherwise (--cache-control, --clock-control): bytes "
+			    "are those of cold caches, times those of the base clock");
+	if (n->table.layout == RFL_NCU_SUMMARY)
+		rfl_capture_note(b, "a summary: averages x invocations");
+	if (n->nprocesses > 1 && n->nprocesses > n->tables)
+		rfl_capture_note(b, "kernels of several processes are added up");
+	if (n->mixed_device)
+		rfl_capture_note(b, "kernels of several devices are added up, and their times, "
+				    "although they may have run side by side");
+	if (n->tables > 1)
+		rfl_capture_note(b, "%zu tables in one file are added up", n->tables);
 	if (n->rounded > 0)
-		rfl_capture_note(n->builder,
+		rfl_capture_note(b,
 				 "%s figures were rounded by their unit, by up to %s %%: ncu "
 				 "--print-units base prints them whole",
 				 rfl_num_grouped(n->rounded, count),
 				 rfl_num_people(100 * n->worst, 2, percent));
 	if (n->no_units)
-		rfl_capture_note(n->builder,
+		rfl_capture_note(b,
 				 "the table has no row of units: they are taken to be base units");
 	if (c->assumed) {
-		rfl_import_warn(
-			n->import,
-			"'%s' on line %zu can be read in two ways, and no cell shows which: a "
-			"point is taken to be the decimal sign",
-			c->witness, c->witness_line);
-		rfl_capture_note(
-			n->builder,
-			"no cell shows whether point or comma is the decimal sign ('%s' on "
-			"line %zu): a point is taken to be",
-			c->witness, c->witness_line);
+		rfl_import_warn(&n->i,
+				"'%s' on line %zu can be read in two ways, and no cell shows "
+				"which: a point is taken to be the decimal sign",
+				c->witness, c->witness_line);
+		rfl_capture_note(b,
+				 "no cell shows whether point or comma is the decimal sign ('%s' "
+				 "on line %zu): a point is taken to be",
+				 c->witness, c->witness_line);
 	}
 	if (n->mixed_cc)
-		rfl_capture_note(
-			n->builder,
-			"kernels of devices of several compute capabilities: the formulas are "
-			"those of the first, %s",
-			n->cc);
-}
-
-static void note_what_is_missing(struct rfl_ncu *n)
-{
+		rfl_capture_note(b,
+				 "kernels of devices of several compute capabilities: the formulas "
+				 "are those of the first, %s",
+				 n->cc);
 	if (n->errors > 0) {
-		rfl_import_warn(n->import, "the capture is not complete, ncu says '%s': %s",
-				rfl_buf_str(&n->first_error),
-				cure_of(rfl_buf_str(&n->first_error)));
-		rfl_capture_note(n->builder, "not complete: ncu says '%s' (%zu line%s of errors)",
-				 rfl_buf_str(&n->first_error), n->errors,
-				 n->errors == 1 ? "" : "s");
+		rfl_import_warn(&n->i, "the capture is not complete, ncu says '%s': %s",
+				n->first_error.msg, remedy_of(n->first_error.msg));
+		rfl_capture_note(b, "not complete: ncu says '%s' (%zu line%s of errors)",
+				 n->first_error.msg, n->errors, n->errors == 1 ? "" : "s");
 	}
 	if (n->legacy > 0)
-		rfl_capture_note(
-			n->builder,
-			"'%s' is a name of nvprof, which no chip since Turing has: ncu prints "
-			"n/a. Count what 'roofline counters list --chip %s --ncu' prints",
-			rfl_buf_str(&n->legacy_name), n->chip ? n->chip->name : "CHIP");
-}
-
-static void note_all(struct rfl_ncu *n)
-{
-	rfl_capture_note(
-		n->builder,
-		"ncu flushes the caches before each kernel and holds the base clock, unless "
-		"it is told otherwise (--cache-control, --clock-control): bytes are those of "
-		"cold caches, times those of the base clock");
-	if (n->table.layout == RFL_NCU_SUMMARY)
-		rfl_capture_note(n->builder, "a summary: averages x invocations");
-	if (n->nprocesses > 1 && n->nprocesses > n->tables)
-		rfl_capture_note(n->builder, "kernels of several processes are added up");
-	if (n->mixed_device)
-		rfl_capture_note(n->builder, "kernels of several devices are added up, and their "
-					     "times, although they may have run side by side");
-	if (n->tables > 1)
-		rfl_capture_note(n->builder, "%zu tables in one file are added up", n->tables);
-	note_doubts(n);
-	note_what_is_missing(n);
+		rfl_capture_note(b,
+				 "'%s' is a name of nvprof, which no chip since Turing has: ncu "
+				 "prints n/a. Count what 'roofline counters list --chip %s --ncu' "
+				 "prints",
+				 n->legacy_name, n->chip ? n->chip->name : "CHIP");
 	if (n->noise > 0)
-		rfl_capture_note(n->builder, "%zu line%s of other output %s passed over", n->noise,
+		rfl_capture_note(b, "%zu line%s of other output %s passed over", n->noise,
 				 n->noise == 1 ? "" : "s", n->noise == 1 ? "was" : "were");
 }
 
-/* --- a file ---------------------------------------------------------------------------------- */
-
-static void fini(struct rfl_ncu *n)
+static enum rfl_rc end(struct rfl_import *import, struct rfl_captures *to, struct rfl_err *err)
 {
-	rfl_ncu__table_fini(&n->table);
-	rfl_ncu__processes_fini(n);
+	struct rfl_ncu *n = (struct rfl_ncu *)import;
+	const char *said = n->first_error.msg[0] ? n->first_error.msg : n->first_warning.msg;
+	enum rfl_rc rc = rfl_ncu__close(n, err);
+
+	(void)to;
+	if (rc != RFL_OK)
+		return rc;
+	if (n->tables > 0 && (n->launches > 0 || import->left_out > 0)) {
+		note_all(n);
+		return RFL_OK;
+	}
+	/* No launch was counted. Where ncu says why, that is what the capture says of everything.
+	 */
+	if (said[0] != '\0' && !n->text_report) { /* else kernels were profiled */
+		rfl_import_nothing_counted(import, "ncu says '%s': %s", said, remedy_of(said));
+		return RFL_OK;
+	}
+	if (n->tables > 0)
+		return rfl_import_refuse(import, err,
+					 "the table of ncu on line %zu has no rows: no launch was "
+					 "counted",
+					 n->table.line);
+	if (n->other_page)
+		return rfl_fail(
+			err, RFL_EFORMAT, 0,
+			"%s:%zu: this is ncu's %s page, which has no counters of kernels; take "
+			"the raw page: ncu -i REPORT --csv --page raw --print-units base",
+			rfl_input_name(import->in), n->other_page_line, n->other_page);
+	return rfl_import_refuse(import, err,
+				 "%s; run it with --csv, as in 'ncu --csv --page raw --print-units "
+				 "base --log-file out.csv ...'",
+				 n->text_report ? "ncu wrote its report for people here"
+						: "holds no table of ncu");
+}
+
+static enum rfl_rc begin(struct rfl_import *import, struct rfl_span head, struct rfl_err *err)
+{
+	struct rfl_ncu *n = (struct rfl_ncu *)import;
+
+	(void)head;
+	(void)err;
+	n->last = SIZE_MAX;
+	n->table.display_name = -1;
+	n->first_error = n->first_warning = (struct rfl_err)RFL_ERR_INIT;
+	rfl_buf_init(&n->identity, 0);
+	rfl_buf_init(&n->units_warned, 0);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(n->text); i++)
+		rfl_buf_init(&n->text[i], 0);
+	return RFL_OK;
+}
+
+static void fini(struct rfl_import *import)
+{
+	struct rfl_ncu *n = (struct rfl_ncu *)import;
+
+	close_table(n);
+	rfl_ncu__launches_fini(n);
 	free(n->metrics);
 	free(n->slots);
 	rfl_buf_fini(&n->identity);
-	rfl_buf_fini(&n->kernel);
-	rfl_buf_fini(&n->block);
-	rfl_buf_fini(&n->grid);
-	rfl_buf_fini(&n->first_error);
-	rfl_buf_fini(&n->first_warning);
-	rfl_buf_fini(&n->legacy_name);
-	rfl_buf_fini(&n->units_told);
-	rfl_capture_builder_free(n->builder); /* before the arena: it has reasons of it */
-	rfl_arena_free(n->arena);
+	rfl_buf_fini(&n->units_warned);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(n->text); i++)
+		rfl_buf_fini(&n->text[i]);
 }
 
-static enum rfl_rc init(struct rfl_ncu *n, struct rfl_import *import, struct rfl_err *err)
+static int detect(struct rfl_span head)
 {
-	n->import = import;
-	n->last = SIZE_MAX;
-	n->table.display_name = -1;
-	n->arena = rfl_arena_new(0);
-	rfl_buf_init(&n->identity, 0);
-	rfl_buf_init(&n->kernel, 0);
-	rfl_buf_init(&n->block, 0);
-	rfl_buf_init(&n->grid, 0);
-	rfl_buf_init(&n->first_error, 0);
-	rfl_buf_init(&n->first_warning, 0);
-	rfl_buf_init(&n->legacy_name, 0);
-	rfl_buf_init(&n->units_told, 0);
-	return n->arena ? RFL_OK : rfl_ncu__no_memory(n, err);
-}
+	struct rfl_span line;
+	size_t skip;
+	int sure = 0;
 
-static enum rfl_rc finish(struct rfl_ncu *n, struct rfl_captures *to, struct rfl_err *err)
-{
-	note_all(n);
-	return rfl_import_finish(n->import, n->builder, to, err);
-}
+	while (rfl_span_next_line(&head, &line)) {
+		int here = 0;
 
-static enum rfl_rc read_file(struct rfl_import *import, struct rfl_captures *to,
-			     struct rfl_err *err)
-{
-	struct rfl_ncu n = { 0 };
-	enum rfl_rc rc = init(&n, import, err);
-
-	if (rc == RFL_OK)
-		rc = read_all(&n, err);
-	if (rc == RFL_OK && (!n.builder || (n.launches == 0 && import->left_out == 0)))
-		rc = no_launch(&n, to, err);
-	else if (rc == RFL_OK)
-		rc = finish(&n, to, err);
-	fini(&n);
-	return rc;
+		if (header_of(line, &skip) != 0)
+			return 95;
+		if (rfl_span_starts(line, "==PROF==") || rfl_span_starts(line, "==ERROR==") ||
+		    rfl_span_starts(line, "==WARNING=="))
+			here = 60;
+		else if (is_source_page(line) || is_text_report(line))
+			here = 50;
+		else if (is_session_page(line))
+			here = 30;
+		sure = here > sure ? here : sure;
+	}
+	return sure;
 }
 
 const struct rfl_importer rfl_importer_ncu = {
 	.name = "ncu",
 	.summary =
 		"Nsight Compute: ncu --csv, any page with metrics, with or without --print-summary",
+	.size = sizeof(struct rfl_ncu),
 	.detect = detect,
-	.read = read_file,
+	.begin = begin,
+	.is_record = is_record,
+	.line = read_line,
+	.record = read_record,
+	.end = end,
+	.fini = fini,
 };

@@ -1,211 +1,458 @@
 /*
- * nvprof.c - the CSV of nvprof: metrics per kernel, metrics per launch, the trace of the GPU
- * and the summary of times.
+ * nvprof.c - the CSV of nvprof: metrics per kernel, metrics per launch, the trace of the GPU and
+ * the summary of times.
  *
  * A kernel's metric is the minimum, maximum and average over its invocations; a count is its
- * average times the invocations. Sizes have prefixes of 1024. Copies and fills of memory are told
- * in notes, apart from kernels.
+ * average times the invocations. Sizes have prefixes of 1024. Copies and fills of memory are added
+ * up in notes, apart from kernels.
  */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/alloc.h"
+#include "base/num_read.h"
 #include "profile/import/impl.h"
-#include "profile/import/nvprof.h"
 
-static const struct rfl_span nowhere = { .at = "", .len = 0 };
+enum table {
+	NO_TABLE,
+	METRICS,  /* a row per kernel and metric */
+	LAUNCHES, /* a row per launch, a column per metric */
+	TRACE,    /* a row per launch or copy: start, duration, shape */
+	SUMMARY,  /* a row per kernel or copy: time and calls */
+	EVENTS,
+	API_CALLS, /* and kernels by NVTX range, which are in the summary */
+};
+
+enum column {
+	DEVICE,
+	KERNEL,
+	INVOCATIONS,
+	METRIC,
+	LEAST,
+	MOST,
+	AVERAGE,
+	TYPE,
+	TIME,
+	CALLS,
+	DURATION,
+	SIZE,
+	NAME,
+	START,
+	GRID,
+	BLOCK = GRID + 3,
+	COLUMNS = BLOCK + 3
+};
+
+/* "Time(%)" is a column of its own, so that titles are compared as they are. */
+static const char *const titles[COLUMNS] = {
+	[DEVICE] = "Device",      [KERNEL] = "Kernel",     [INVOCATIONS] = "Invocations",
+	[METRIC] = "Metric Name", [LEAST] = "Min",         [MOST] = "Max",
+	[AVERAGE] = "Avg",        [TYPE] = "Type",         [TIME] = "Time",
+	[CALLS] = "Calls",        [DURATION] = "Duration", [SIZE] = "Size",
+	[NAME] = "Name",          [START] = "Start",       [GRID] = "Grid X",
+	[GRID + 1] = "Grid Y",    [GRID + 2] = "Grid Z",   [BLOCK] = "Block X",
+	[BLOCK + 1] = "Block Y",  [BLOCK + 2] = "Block Z",
+};
+
+struct nvprof {
+	struct rfl_import i;
+	enum table table;
+	int column[COLUMNS];
+	size_t width;
+	bool want_units; /* the row after the header may hold units */
+	double per_second, size_unit;
+	int *metric; /* of LAUNCHES: the builder's number per column, -1: none */
+	size_t metric_cap;
+	char kernel[4096], device[256]; /* of the open range of METRICS */
+	bool open, device_given, any, events, calls;
+	bool aside; /* by the title no kernels follow, or such that are counted already */
+	double copied_bytes, copied_s;
+	int64_t copies;
+	bool text_form;      /* a table for people was seen */
+	char complaint[200]; /* the first line by which nvprof says that something failed */
+};
+
+static struct rfl_span field(const struct nvprof *k, enum column c)
+{
+	return rfl_import_field(&k->i, k->column[c]);
+}
+
+/* --- values ---------------------------------------------------------------------------------- */
+
+/* Bytes of "B", "KB", "MB", "GB", whose prefixes are of 1024; 0: not a size. */
+static double size_of(struct rfl_span unit)
+{
+	static const struct rfl_unit units[] = {
+		{ "B", "byte", 1.0 },     { "KB", "byte", 0x1p10 }, { "MB", "byte", 0x1p20 },
+		{ "GB", "byte", 0x1p30 }, { "TB", "byte", 0x1p40 },
+	};
+	const struct rfl_unit *known = rfl_unit_find(units, RFL_ARRAY_LEN(units), unit);
+
+	return known ? known->value : 0.0;
+}
+
+enum kind {
+	COUNT,     /* whole: a total over the threads of one launch */
+	RATIO,     /* a rate, a level, or with decimals or in percent: not a total */
+	NOT_THERE, /* "", "<OVERFLOW>", "nan" */
+	NO_VALUE,  /* none of these */
+};
+
+/* "123", "0.45", "12.3GB/s", "45.6%", "Idle (0)", "<OVERFLOW>". @param unit  set to the SI unit */
+static enum kind read_value(struct rfl_span s, double *ret, const char **unit)
+{
+	size_t len = rfl_span_number_len(s);
+	struct rfl_span rest = rfl_span_trim(rfl_span_from(s, len));
+	double scale;
+
+	*unit = "";
+	if (rfl_span_ends(s, ")") && len == 0) {
+		s = rfl_span_from(s, rfl_span_find(s, "(") + 1);
+		s.len -= s.len > 0;
+		return rfl_span_number(s, ret) ? RATIO : NO_VALUE;
+	}
+	if (rfl_num_is_missing(s.at, s.len) || rfl_span_starts(s, "<"))
+		return NOT_THERE;
+	s.len = len;
+	if (!rfl_span_number(s, ret))
+		return NO_VALUE;
+	if (rest.len == 0)
+		return memchr(s.at, '.', s.len) ? RATIO : COUNT;
+	if (rfl_span_is(rest, "%")) {
+		*unit = "%";
+		return RATIO;
+	}
+	if (!rfl_span_ends(rest, "/s"))
+		return NO_VALUE;
+	rest.len -= 2;
+	scale = size_of(rest);
+	*ret *= scale;
+	*unit = "byte/s";
+	return scale > 0.0 ? RATIO : NO_VALUE;
+}
+
+/* A time in the unit of its column, or in its own ("542.36ms", of 2013). False: none. */
+static bool read_time(const struct nvprof *k, struct rfl_span s, struct rfl_reading *ret)
+{
+	struct rfl_span unit = rfl_span_from(s, rfl_span_number_len(s));
+	double per_second = unit.len > 0 ? rfl_import_per_second(unit) : k->per_second;
+	double half = 0.0;
+
+	s.len -= unit.len;
+	*ret = (struct rfl_reading){ .name = "time_s", .unit = "s" };
+	if (per_second == 0.0 || !rfl_span_number(s, &ret->value) || ret->value < 0 ||
+	    !rfl_span_grouped(s, '.', &ret->value, &half))
+		return false;
+	ret->value /= per_second;
+	if (unit.len > 0 && rfl_import_is_rounded(ret->value, half / per_second)) {
+		ret->validity = RFL_VALID_ESTIMATE;
+		ret->reason = "rounded by its unit";
+	}
+	return true;
+}
 
 /* --- headers --------------------------------------------------------------------------------- */
 
-static enum rfl_nvprof_table table_of(const struct rfl_nvprof *k, const int c[NVPROF_COLUMNS],
-				      const struct rfl_span *f, size_t n)
+static enum rfl_rc close_range(struct nvprof *k, struct rfl_err *err)
 {
-	if (c[NVPROF_DEVICE] >= 0 && c[NVPROF_KERNEL] >= 0) {
-		if (c[NVPROF_INVOCATIONS] < 0)
-			return NVPROF_LAUNCHES;
-		return c[NVPROF_METRIC] >= 0 && c[NVPROF_AVERAGE] >= 0 ? NVPROF_METRICS
-								       : NVPROF_EVENTS;
-	}
-	if (rfl_import_column(f, n, "Start", NULL) >= 0 && c[NVPROF_DURATION] >= 0)
-		return rfl_import_column(f, n, "Grid X", NULL) >= 0 ? NVPROF_TRACE
-								    : NVPROF_CALLS_OF_API;
-	if (c[NVPROF_TIME] >= 0 && c[NVPROF_CALLS] >= 0)
-		return k->aside ? NVPROF_CALLS_OF_API : NVPROF_SUMMARY;
-	return NVPROF_NO_TABLE;
+	if (!k->open)
+		return RFL_OK;
+	k->open = false;
+	return rfl_capture_end(k->i.b, err);
 }
 
-/* "Time(%)" is a column of its own, so that titles are compared as they are. */
-static int exact(const struct rfl_span *f, size_t n, const char *title)
-{
-	for (size_t i = 0; i < n; i++)
-		if (rfl_span_is(rfl_span_trim(f[i]), title))
-			return (int)i;
-	return -1;
-}
-
-static enum rfl_rc ask_metrics(struct rfl_nvprof *k, const struct rfl_span *f, size_t n,
-			       struct rfl_err *err)
+/* Ask for the metrics of a table of launches. */
+static enum rfl_rc ask_metrics(struct nvprof *k, struct rfl_err *err)
 {
 	static const char *const own[] = { "Device", "Context", "Stream",
 					   "Kernel", "Start",   "Correlation_ID" };
 
-	k->device_told = true;
-	if (n > k->metric_cap) {
-		int *more = realloc(k->metric, n * sizeof(*more));
+	k->device_given = true;
+	if (rfl_grow(&k->metric, &k->metric_cap, k->i.n, SIZE_MAX, NULL) != RFL_OK)
+		return rfl_import_no_memory(&k->i, err);
+	for (size_t i = 0; i < k->i.n; i++) {
+		struct rfl_span name = rfl_span_trim(k->i.f[i]);
+		bool wanted = name.len > 0;
 
-		if (!more)
-			return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory",
-					rfl_input_name(k->import->in));
-		k->metric = more;
-		k->metric_cap = n;
-	}
-	for (size_t i = 0; i < n; i++) {
-		struct rfl_span name = rfl_span_trim(f[i]);
-
-		k->metric[i] = name.len > 0 ? 0 : -1;
 		for (size_t j = 0; j < RFL_ARRAY_LEN(own); j++)
-			if (rfl_span_is(name, own[j]))
-				k->metric[i] = -1;
-		if (k->metric[i] < 0)
-			continue;
-		k->metric[i] = rfl_capture_metric_id(k->b, name.at, name.len, "");
+			wanted = wanted && !rfl_span_is(name, own[j]);
+		k->metric[i] = wanted ? rfl_capture_metric_id(k->i.b, name.at, name.len, "") : -1;
 		if (k->metric[i] == -2)
-			return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory",
-					rfl_input_name(k->import->in));
+			return rfl_import_no_memory(&k->i, err);
 	}
 	return RFL_OK;
 }
 
-static enum rfl_rc begin_table(struct rfl_nvprof *k, const struct rfl_span *f, size_t n, bool *mine,
-			       struct rfl_err *err)
+static enum rfl_rc begin_table(struct nvprof *k, bool *mine, struct rfl_err *err)
 {
-	static const char *const sides[] = { "X", "Y", "Z" };
-	int c[NVPROF_COLUMNS];
-	enum rfl_nvprof_table table;
+	enum table table = NO_TABLE;
+	int c[COLUMNS];
 	enum rfl_rc rc;
 
-	for (size_t i = 0; i < NVPROF_COLUMNS; i++)
-		c[i] = exact(f, n, rfl_nvprof__titles[i]);
-	table = table_of(k, c, f, n);
-	*mine = table != NVPROF_NO_TABLE;
+	for (size_t i = 0; i < COLUMNS; i++)
+		c[i] = rfl_import_exact_column(&k->i, titles[i]);
+	if (c[DEVICE] >= 0 && c[KERNEL] >= 0)
+		table = c[INVOCATIONS] < 0                  ? LAUNCHES
+			: c[METRIC] >= 0 && c[AVERAGE] >= 0 ? METRICS
+							    : EVENTS;
+	else if (c[START] >= 0 && c[DURATION] >= 0)
+		table = c[GRID] >= 0 ? TRACE : API_CALLS;
+	else if (c[TIME] >= 0 && c[CALLS] >= 0)
+		table = k->aside ? API_CALLS : SUMMARY;
+	*mine = table != NO_TABLE;
 	if (!*mine)
 		return RFL_OK;
-	rc = rfl_nvprof__close(k, err);
+	rc = close_range(k, err);
 	if (rc != RFL_OK)
 		return rc;
 	k->table = table;
 	memcpy(k->column, c, sizeof(c));
-	k->name = exact(f, n, "Name");
-	k->width = n;
-	k->want_units =
-		table == NVPROF_TRACE || table == NVPROF_SUMMARY || table == NVPROF_LAUNCHES;
+	k->width = k->i.n;
+	k->want_units = table == TRACE || table == SUMMARY || table == LAUNCHES;
 	k->per_second = k->size_unit = 0.0;
-	for (size_t i = 0; i < RFL_ARRAY_LEN(sides); i++) {
-		char title[16];
-
-		(void)snprintf(title, sizeof(title), "Grid %s", sides[i]);
-		k->grid[i] = exact(f, n, title);
-		(void)snprintf(title, sizeof(title), "Block %s", sides[i]);
-		k->block[i] = exact(f, n, title);
-	}
-	k->any = k->any || (table != NVPROF_EVENTS && table != NVPROF_CALLS_OF_API);
-	k->events = k->events || table == NVPROF_EVENTS;
-	k->calls = k->calls || table == NVPROF_CALLS_OF_API;
-	if ((table == NVPROF_TRACE || table == NVPROF_SUMMARY) && k->name < 0)
-		return rfl_fail(
-			err, RFL_EFORMAT, 0, "%s:%zu: column 'Name' is missing in the header",
-			rfl_input_name(k->import->in), rfl_input_line_number(k->import->in));
-	return table == NVPROF_LAUNCHES ? ask_metrics(k, f, n, err) : RFL_OK;
+	k->any = k->any || (table != EVENTS && table != API_CALLS);
+	k->events = k->events || table == EVENTS;
+	k->calls = k->calls || table == API_CALLS;
+	if ((table == TRACE || table == SUMMARY) && c[NAME] < 0)
+		return rfl_import_refuse_line(&k->i, err, "column 'Name' is missing in the header");
+	return table == LAUNCHES ? ask_metrics(k, err) : RFL_OK;
 }
 
 /* The row of units: "ms,us,,,,,,,,KB,B,MB,GB/s,,,,,,". */
-static enum rfl_rc take_units(struct rfl_nvprof *k, const struct rfl_span *f, size_t n, bool *mine,
-			      struct rfl_err *err)
+static enum rfl_rc take_units(struct nvprof *k, bool *mine, struct rfl_err *err)
 {
-	struct rfl_span time = rfl_import_field(
-		f, n,
-		k->table == NVPROF_TRACE ? k->column[NVPROF_DURATION] : k->column[NVPROF_TIME]);
-	struct rfl_span size = rfl_import_field(f, n, k->column[NVPROF_SIZE]);
+	struct rfl_span time = field(k, k->table == TRACE ? DURATION : TIME);
 	struct rfl_reading with_unit;
 
 	k->want_units = false;
-	if (k->table == NVPROF_LAUNCHES) {
-		*mine = rfl_import_field(f, n, k->column[NVPROF_DEVICE]).len == 0;
+	if (k->table == LAUNCHES) {
+		*mine = field(k, DEVICE).len == 0;
 		return RFL_OK;
 	}
 	k->per_second = rfl_import_per_second(time);
-	k->size_unit = rfl_nvprof__size(size);
+	k->size_unit = size_of(field(k, SIZE));
 	*mine = k->per_second > 0.0;
-	if (*mine || rfl_nvprof__time(k, time, &with_unit))
+	if (*mine || read_time(k, time, &with_unit))
 		return RFL_OK;
-	return rfl_fail(err, RFL_EFORMAT, 0,
-			"%s:%zu: a row of units must follow the header, and '%.*s' is not a unit "
-			"of time (known: ns, us, ms, s)",
-			rfl_input_name(k->import->in), rfl_input_line_number(k->import->in),
-			RFL_SPAN_ARG(time));
+	return rfl_import_refuse_line(&k->i, err,
+				      "a row of units must follow the header, and '%.*s' is not a "
+				      "unit of time (known: ns, us, ms, s)",
+				      RFL_SPAN_ARG(time));
+}
+
+/* --- rows ------------------------------------------------------------------------------------ */
+
+/* "GeForce GTX 1080 Ti (0)": without the index. */
+static enum rfl_rc give_device(struct nvprof *k, struct rfl_span device, struct rfl_err *err)
+{
+	char name[256];
+	size_t n = device.len;
+
+	if (k->device_given)
+		return RFL_OK;
+	k->device_given = true; /* now or never: the builder takes it before all metrics */
+	if (device.len == 0)
+		return RFL_OK;
+	while (n > 0 && device.at[n - 1] != '(')
+		n--;
+	if (n > 1 && device.at[device.len - 1] == ')')
+		device.len = n - 1;
+	rfl_span_copy(rfl_span_trim(device), name, sizeof(name));
+	return rfl_capture_chip(k->i.b, NULL, name, err);
+}
+
+static enum rfl_rc open_range(struct nvprof *k, struct rfl_span kernel, int64_t launches,
+			      struct rfl_err *err)
+{
+	enum rfl_rc rc = close_range(k, err);
+
+	if (rc == RFL_OK)
+		rc = give_device(k, field(k, DEVICE), err);
+	rfl_span_copy(kernel, k->kernel, sizeof(k->kernel));
+	rfl_span_copy(field(k, DEVICE), k->device, sizeof(k->device));
+	if (rc == RFL_OK)
+		rc = rfl_capture_begin(k->i.b, RFL_RANGE_KERNEL, k->kernel, NULL, NULL, err);
+	if (rc != RFL_OK)
+		return rc;
+	k->open = true;
+	rfl_capture_launches(k->i.b, launches);
+	return RFL_OK;
+}
+
+/* One metric over the invocations of a kernel. */
+static enum rfl_rc metrics_row(struct nvprof *k, struct rfl_err *err)
+{
+	struct rfl_span average = field(k, AVERAGE), many = field(k, INVOCATIONS);
+	struct rfl_reading r = { .validity = RFL_VALID };
+	char text[sizeof(k->kernel)], name[256];
+	enum rfl_given given;
+	enum kind kind;
+	double launches;
+	bool same;
+	enum rfl_rc rc = RFL_OK;
+
+	if (!rfl_import_launches(many, &launches))
+		return rfl_import_bad_row(&k->i, titles[INVOCATIONS], err,
+					  "'%.*s' is no number of launches", RFL_SPAN_ARG(many));
+	same = k->open &&
+	       strcmp(rfl_span_copy(field(k, KERNEL), text, sizeof(text)), k->kernel) == 0 &&
+	       strcmp(rfl_span_copy(field(k, DEVICE), text, sizeof(k->device)), k->device) == 0;
+	if (!same)
+		rc = open_range(k, field(k, KERNEL), (int64_t)launches, err);
+	if (rc != RFL_OK)
+		return rc;
+	kind = read_value(average, &r.value, &r.unit);
+	if (kind == NO_VALUE)
+		return rfl_import_bad_row(&k->i, titles[AVERAGE], err, "'%.*s' is no value",
+					  RFL_SPAN_ARG(average));
+	r.name = rfl_span_copy(field(k, METRIC), name, sizeof(name));
+	if (kind == COUNT && launches > 1 && !rfl_span_same(field(k, LEAST), field(k, MOST))) {
+		if (k->i.options->strict)
+			return rfl_import_bad_row(&k->i, titles[AVERAGE], err,
+						  "'%s' is an average of %.0f invocations that "
+						  "nvprof has rounded; leave out --strict, or "
+						  "count with --print-gpu-trace",
+						  name, launches);
+		r.validity = RFL_VALID_ESTIMATE;
+		r.reason = "average x invocations; nvprof rounds the average of counts";
+	}
+	if (kind == COUNT)
+		r.value *= launches;
+	if (kind == NOT_THERE) {
+		r.value = NAN;
+		r.validity = RFL_VALID_UNAVAILABLE;
+		r.reason = "nvprof has no value for it";
+	}
+	rc = rfl_import_give(&k->i, &r, &given, err);
+	if (rc == RFL_OK && given == RFL_GIVEN_DIFFERS)
+		return rfl_import_bad_row(&k->i, titles[METRIC], err,
+					  "'%s' is there a second time for this kernel, with "
+					  "another value",
+					  name);
+	return rc;
+}
+
+/* "name [307]": the correlation of the launch. */
+static struct rfl_span without_correlation(struct rfl_span name)
+{
+	size_t at = rfl_span_find(name, " [");
+
+	if (rfl_span_ends(name, "]") && at < name.len)
+		name.len = at;
+	return name;
+}
+
+static enum rfl_rc launch_row(struct nvprof *k, struct rfl_err *err)
+{
+	enum rfl_rc rc = open_range(k, without_correlation(field(k, KERNEL)), 1, err);
+
+	for (size_t i = 0; i < k->i.n && rc == RFL_OK; i++) {
+		const char *unit;
+		double value = NAN;
+		enum kind kind;
+
+		if (k->metric[i] < 0)
+			continue;
+		kind = read_value(rfl_span_trim(k->i.f[i]), &value, &unit);
+		if (kind == NO_VALUE)
+			rc = rfl_import_bad_row(&k->i, NULL, err, "'%.*s' is no value",
+						RFL_SPAN_ARG(k->i.f[i]));
+		else if (kind == NOT_THERE)
+			(void)rfl_capture_metric(k->i.b, k->metric[i], NAN, RFL_VALID_UNAVAILABLE,
+						 -1, "nvprof has no value for it");
+		else
+			(void)rfl_capture_metric(k->i.b, k->metric[i], value, RFL_VALID, -1, NULL);
+	}
+	return rc == RFL_OK ? close_range(k, err) : rc;
+}
+
+/* A row of the trace or the summary: a kernel, a copy, or a call that is passed over. */
+static enum rfl_rc time_row(struct nvprof *k, struct rfl_err *err)
+{
+	bool trace = k->table == TRACE;
+	enum column c = trace ? DURATION : TIME;
+	struct rfl_span name = field(k, NAME), text = field(k, c), many = field(k, CALLS),
+			size = field(k, SIZE), type = field(k, TYPE);
+	struct rfl_reading time;
+	double calls = 1.0, bytes = 0.0;
+	char block[64], grid[64];
+	enum rfl_rc rc;
+
+	if (!trace && type.len > 0 && !rfl_span_is(type, "GPU activities"))
+		return RFL_OK; /* calls of the API, OpenACC, ranges */
+	if (!read_time(k, text, &time))
+		return rfl_import_bad_row(&k->i, titles[c], err, "'%.*s' is not a time",
+					  RFL_SPAN_ARG(text));
+	if (!trace && (!rfl_span_number(many, &calls) || calls < 1 || calls > 9e15))
+		return rfl_import_bad_row(&k->i, titles[CALLS], err,
+					  "'%.*s' is no number of launches", RFL_SPAN_ARG(many));
+	if (rfl_span_starts(name, "[CUDA mem") || rfl_span_starts(name, "[CUDA peer")) {
+		if (trace && (!rfl_span_number(size, &bytes) || k->size_unit == 0.0))
+			return rfl_import_bad_row(&k->i, titles[SIZE], err, "'%.*s' is no size",
+						  RFL_SPAN_ARG(size));
+		k->copied_bytes += trace ? bytes * k->size_unit : NAN;
+		k->copied_s += time.value;
+		k->copies += (int64_t)calls;
+		return RFL_OK;
+	}
+	rc = give_device(k, field(k, DEVICE), err);
+	if (rc != RFL_OK)
+		return rc;
+	return rfl_import_times(&k->i, trace ? without_correlation(name) : name,
+				rfl_import_shape(&k->i, &k->column[BLOCK], block),
+				rfl_import_shape(&k->i, &k->column[GRID], grid), (int64_t)calls,
+				&time, err);
+}
+
+/* "[Unified Memory Memcpy DtoD]" has a field more than the header, for the second device, page
+ * faults have no duration, and none has a size where copies have theirs. */
+static bool take_unified_memory(struct nvprof *k)
+{
+	bool found = false;
+	double duration;
+
+	for (size_t i = 0; i < k->i.n; i++)
+		found = found || rfl_span_starts(k->i.f[i], "[Unified Memory");
+	if (found && rfl_span_number(field(k, DURATION), &duration) && duration >= 0) {
+		k->copied_bytes = NAN;
+		k->copied_s += duration / k->per_second;
+		k->copies++;
+	}
+	return found;
+}
+
+static enum rfl_rc read_record(struct rfl_import *import, struct rfl_err *err)
+{
+	static enum rfl_rc (*const rows[])(struct nvprof *, struct rfl_err *) = {
+		[METRICS] = metrics_row, [LAUNCHES] = launch_row, [TRACE] = time_row,
+		[SUMMARY] = time_row,    [API_CALLS] = NULL,
+	};
+	struct nvprof *k = (struct nvprof *)import;
+	bool header = false, units = false;
+	enum rfl_rc rc = begin_table(k, &header, err);
+
+	if (rc != RFL_OK || header || !rows[k->table])
+		return rc;
+	if (k->want_units) {
+		rc = take_units(k, &units, err);
+		if (rc != RFL_OK || units)
+			return rc;
+	}
+	if (k->table == TRACE && take_unified_memory(k))
+		return RFL_OK;
+	if (import->n != k->width)
+		return rfl_import_bad_width(import, k->width, err);
+	return rows[k->table](k, err);
 }
 
 /* --- the file -------------------------------------------------------------------------------- */
 
-/* Tables behind these titles are no kernels, or the same kernels a second time, by NVTX range. */
-static bool is_aside(struct rfl_span title)
-{
-	static const char *const titles[] = { "API calls:", "NVTX result:", "OpenACC", "OpenMP" };
-
-	for (size_t i = 0; i < RFL_ARRAY_LEN(titles); i++)
-		if (rfl_span_has(title, titles[i]))
-			return true;
-	return false;
-}
-
-/* "==7853== Profiling result:", warnings, and what the application prints. The line that ends in a
- * colon is the title of a table, and ends the one before. */
-static enum rfl_rc pass_line(struct rfl_nvprof *k, bool *more, struct rfl_err *err)
-{
-	struct rfl_span line;
-	enum rfl_rc rc = rfl_import_line(k->import, &line, more, err);
-
-	if (rc != RFL_OK || !*more || !rfl_span_starts(line, "=="))
-		return rc;
-	line = rfl_span_trim(line);
-	if (k->complaint[0] == '\0' &&
-	    (rfl_span_has(line, "Error:") || rfl_span_has(line, "Warning:") ||
-	     rfl_span_has(line, "No kernels were profiled")))
-		rfl_span_copy(line, k->complaint, sizeof(k->complaint));
-	if (!rfl_span_ends(line, ":"))
-		return RFL_OK;
-	k->table = NVPROF_NO_TABLE;
-	k->aside = is_aside(line);
-	return RFL_OK;
-}
-
-static enum rfl_rc one_record(struct rfl_nvprof *k, bool *more, struct rfl_err *err)
-{
-	const struct rfl_span *f;
-	size_t n;
-	bool header = false, units = false;
-	enum rfl_rc rc = rfl_import_record(k->import, ',', &f, &n, more, err);
-
-	if (rc != RFL_OK || !*more)
-		return rc;
-	rc = begin_table(k, f, n, &header, err);
-	if (rc != RFL_OK || header || k->table == NVPROF_NO_TABLE || k->table == NVPROF_EVENTS ||
-	    k->table == NVPROF_CALLS_OF_API)
-		return rc;
-	if (k->want_units) {
-		rc = take_units(k, f, n, &units, err);
-		if (rc != RFL_OK || units)
-			return rc;
-	}
-	return rfl_nvprof__row(k, f, n, err);
-}
-
 /* Rows begin with a quote, rows of times with a number, the row of units with anything. What the
  * application prints is none of these. */
-static bool is_row(const struct rfl_nvprof *k, struct rfl_span ahead)
+static bool is_record(const struct rfl_import *import, struct rfl_span ahead)
 {
+	const struct nvprof *k = (const struct nvprof *)import;
 	struct rfl_span line;
 
 	if (!rfl_span_next_line(&ahead, &line))
@@ -213,134 +460,127 @@ static bool is_row(const struct rfl_nvprof *k, struct rfl_span ahead)
 	if (line.len == 0 || rfl_span_starts(line, "=="))
 		return false;
 	if (line.at[0] == '"' || rfl_span_starts(line, "Time(%),") ||
-	    (k->want_units && k->table != NVPROF_NO_TABLE))
+	    (k->want_units && k->table != NO_TABLE))
 		return true;
-	return (k->table == NVPROF_TRACE || k->table == NVPROF_SUMMARY) &&
-	       rfl_span_number_len(line) > 0 && memchr(line.at, ',', line.len);
+	return (k->table == TRACE || k->table == SUMMARY) && rfl_span_number_len(line) > 0 &&
+	       memchr(line.at, ',', line.len);
 }
 
-static enum rfl_rc read_records(struct rfl_nvprof *k, struct rfl_err *err)
+/* "==7853== Profiling result:", warnings, and what the application prints. A line that ends in a
+ * colon is the title of a table, and ends the one before. */
+static enum rfl_rc read_line(struct rfl_import *import, struct rfl_span line, struct rfl_err *err)
 {
-	bool more = true;
-	enum rfl_rc rc = RFL_OK;
+	struct nvprof *k = (struct nvprof *)import;
 
-	while (rc == RFL_OK && more) {
-		struct rfl_span ahead;
+	(void)err;
+	if (!rfl_span_starts(line, "=="))
+		return RFL_OK;
+	line = rfl_span_trim(line);
+	if (k->complaint[0] == '\0' &&
+	    (rfl_span_has(line, "Error:") || rfl_span_has(line, "Warning:") ||
+	     rfl_span_has(line, "No kernels were profiled")))
+		rfl_span_copy(line, k->complaint, sizeof(k->complaint));
+	if (!rfl_span_ends(line, ":"))
+		return RFL_OK;
+	k->table = NO_TABLE;
+	/* not kernels, or the same kernels a second time, by NVTX range */
+	k->aside = rfl_span_has(line, "API calls:") || rfl_span_has(line, "NVTX result:") ||
+		   rfl_span_has(line, "OpenACC") || rfl_span_has(line, "OpenMP");
+	return RFL_OK;
+}
 
-		rc = rfl_input_ahead(k->import->in, &ahead, err);
-		if (rc == RFL_OK)
-			rc = is_row(k, ahead) ? one_record(k, &more, err)
-					      : pass_line(k, &more, err);
+static enum rfl_rc begin(struct rfl_import *import, struct rfl_span head, struct rfl_err *err)
+{
+	struct nvprof *k = (struct nvprof *)import;
+	struct rfl_span line;
+
+	(void)err;
+	while (!k->text_form && rfl_span_next_line(&head, &line)) {
+		bool comma = rfl_span_has(line, ",");
+
+		k->text_form =
+			(!comma && rfl_span_has(line, "Time(%)") && rfl_span_has(line, "Calls")) ||
+			(!comma && rfl_span_has(line, "Grid Size") &&
+			 rfl_span_has(line, "Block Size") && rfl_span_has(line, "SrcMemType")) ||
+			(rfl_span_has(line, "Metric Description") && !rfl_span_has(line, "\""));
 	}
-	return rc == RFL_OK ? rfl_nvprof__close(k, err) : rc;
+	return RFL_OK;
 }
 
-static bool is_text_form(struct rfl_span line)
+static enum rfl_rc end(struct rfl_import *import, struct rfl_captures *to, struct rfl_err *err)
 {
-	return (rfl_span_has(line, "Time(%)") && rfl_span_has(line, "Calls") &&
-		!rfl_span_has(line, ",")) ||
-	       (rfl_span_has(line, "Metric Description") && !rfl_span_has(line, "\"")) ||
-	       (rfl_span_has(line, "Grid Size") && rfl_span_has(line, "Block Size") &&
-		rfl_span_has(line, "SrcMemType") && !rfl_span_has(line, ","));
-}
+	struct nvprof *k = (struct nvprof *)import;
+	enum rfl_rc rc = close_range(k, err);
 
-/* No kernel. Where nvprof says why, that is what the capture says of everything. */
-static enum rfl_rc nothing(const struct rfl_nvprof *k, bool text_form, struct rfl_captures *to,
-			   struct rfl_err *err)
-{
-	const char *path = rfl_input_name(k->import->in);
-
-	if (text_form)
-		return rfl_fail(err, RFL_EFORMAT, 0,
-				"%s: nvprof wrote its table for people here: run it with --csv "
-				"(and --log-file FILE)",
-				path);
-	if (k->events)
-		return rfl_fail(err, RFL_EFORMAT, 0,
-				"%s: events, but no metrics: run nvprof with --metrics "
-				"flop_count_sp,dram_read_transactions,dram_write_transactions "
-				"--csv",
-				path);
-	if (k->calls)
-		return rfl_fail(err, RFL_EFORMAT, 0,
-				"%s: calls of the API, but no kernels: run nvprof with "
-				"--print-gpu-trace --csv",
-				path);
-	if (k->complaint[0] != '\0')
-		return rfl_import_refused(
-			k->import, "nvprof", to, err, "nvprof says '%s': %s", k->complaint,
-			strstr(k->complaint, "permission")
-				? "counters need permission: run nvprof as root, or let the "
-				  "administrator set NVreg_RestrictProfilingToAdminUsers=0 for the "
-				  "module nvidia"
-				: "mend that, then run nvprof --csv again");
-	return rfl_fail(err, RFL_EFORMAT, 0,
-			"%s: no table of nvprof: write it with 'nvprof --csv --log-file FILE "
-			"--metrics ...' or 'nvprof --csv --print-gpu-trace'",
-			path);
-}
-
-static enum rfl_rc read_nvprof(struct rfl_import *import, struct rfl_captures *to,
-			       struct rfl_err *err)
-{
-	struct rfl_nvprof *k = calloc(1, sizeof(*k));
-	struct rfl_span head = nowhere, line;
-	bool text_form = false;
-	enum rfl_rc rc;
-
-	if (!k)
-		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory",
-				rfl_input_name(import->in));
-	k->import = import;
-	rc = rfl_import_builder(import, "nvprof", NULL, false, &k->b, err);
-	if (rc == RFL_OK)
-		rc = rfl_input_peek(import->in, &head, err);
-	while (rc == RFL_OK && rfl_span_next_line(&head, &line))
-		text_form = text_form || is_text_form(line);
-	if (rc == RFL_OK)
-		rc = read_records(k, err);
-	if (rc == RFL_OK && !k->any)
-		rc = nothing(k, text_form, to, err);
-	else if (rc == RFL_OK) {
-		rfl_import_note_copies(k->b, k->copied_bytes, k->copied_s, k->copies);
+	(void)to;
+	if (rc != RFL_OK)
+		return rc;
+	if (k->any) {
+		rfl_import_note_copies(import, k->copied_bytes, k->copied_s, k->copies);
 		if (k->complaint[0] != '\0')
-			rfl_capture_note(k->b, "nvprof says: %s", k->complaint);
-		rc = rfl_import_finish(import, k->b, to, err);
+			rfl_capture_note(import->b, "nvprof says: %s", k->complaint);
+		return RFL_OK;
 	}
-	rfl_metric_ids_fini(&k->ids);
-	rfl_capture_builder_free(k->b);
-	free(k->metric);
-	free(k);
-	return rc;
+	if (k->text_form)
+		return rfl_import_refuse(import, err,
+					 "nvprof wrote its table for people here: run it with "
+					 "--csv (and --log-file FILE)");
+	if (k->events)
+		return rfl_import_refuse(
+			import, err,
+			"events, but no metrics: run nvprof with --metrics "
+			"flop_count_sp,dram_read_transactions,dram_write_transactions --csv");
+	if (k->calls)
+		return rfl_import_refuse(import, err,
+					 "calls of the API, but no kernels: run nvprof with "
+					 "--print-gpu-trace --csv");
+	if (k->complaint[0] == '\0')
+		return rfl_import_refuse(
+			import, err,
+			"no table of nvprof: write it with 'nvprof --csv --log-file FILE "
+			"--metrics ...' or 'nvprof --csv --print-gpu-trace'");
+	/* Where nvprof says why, that is what the capture says of everything. */
+	rfl_import_nothing_counted(import, "nvprof says '%s': %s", k->complaint,
+				   strstr(k->complaint, "permission")
+					   ? "counters need permission: run nvprof as root, or let "
+					     "the administrator set "
+					     "NVreg_RestrictProfilingToAdminUsers=0 for the module "
+					     "nvidia"
+					   : "mend that, then run nvprof --csv again");
+	return RFL_OK;
+}
+
+static void fini(struct rfl_import *import)
+{
+	free(((struct nvprof *)import)->metric);
 }
 
 static int detect(struct rfl_span head)
 {
-	static const struct {
-		const char *text;
-		int sure;
-	} signs[] = {
-		{ "== NVPROF is profiling ", 95 },
-		{ "\"Device\",\"Kernel\",\"Invocations\"", 95 },
-		{ "\"Start\",\"Duration\",\"Grid X\"", 90 },
-		{ "\"Time(%)\",\"Time\",\"Calls\"", 90 },
-		{ "\"Device\",\"Context\",\"Stream\",\"Kernel\"", 85 },
-		{ "Time(%),Time,Calls,", 85 }, /* of 2013 */
-		{ " GPU activities:  ", 60 },
-		{ "======== Error: ", 60 },
-		{ "======== Warning: ", 60 },
+	static const struct rfl_sign signs[] = {
+		{ NULL, "== NVPROF is profiling ", 95 },
+		{ NULL, "\"Device\",\"Kernel\",\"Invocations\"", 95 },
+		{ NULL, "\"Start\",\"Duration\",\"Grid X\"", 90 },
+		{ NULL, "\"Time(%)\",\"Time\",\"Calls\"", 90 },
+		{ NULL, "\"Device\",\"Context\",\"Stream\",\"Kernel\"", 85 },
+		{ NULL, "Time(%),Time,Calls,", 85 }, /* of 2013 */
+		{ NULL, " GPU activities:  ", 60 },
+		{ NULL, "======== Error: ", 60 },
+		{ NULL, "======== Warning: ", 60 },
 	};
-	int best = 0;
 
-	for (size_t i = 0; i < RFL_ARRAY_LEN(signs); i++)
-		if (signs[i].sure > best && rfl_span_has(head, signs[i].text))
-			best = signs[i].sure;
-	return best;
+	return rfl_signs_detect(signs, RFL_ARRAY_LEN(signs), head);
 }
 
 const struct rfl_importer rfl_importer_nvprof = {
 	.name = "nvprof",
 	.summary = "nvprof --csv: metrics, the trace of the GPU, the summary of times",
+	.size = sizeof(struct nvprof),
 	.detect = detect,
-	.read = read_nvprof,
+	.begin = begin,
+	.is_record = is_record,
+	.line = read_line,
+	.record = read_record,
+	.end = end,
+	.fini = fini,
 };

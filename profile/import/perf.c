@@ -1,7 +1,10 @@
 /*
- * perf.c - perf stat. Its three forms (import/perf_text.c, _csv.c, _json.c) give rows; here
- * rows of one event are added up over intervals and processors, by PMU. What an event is over its
- * PMUs is in import/perf_event.c.
+ * perf.c - perf stat. Its three forms (perf_forms.c) give rows; here rows of one event are added up
+ * over intervals and processors, by PMU, and an event over its PMUs: the kinds of cores of a hybrid
+ * processor by their shares of the time.
+ *
+ * perf has scaled its values to the whole time already: nothing is scaled again. A value that was
+ * scaled from less than half of the time is refused.
  */
 #include "profile/import/perf.h"
 
@@ -11,47 +14,195 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "profile/capture/impl.h"
 
-#define EVENTS_MAX 4096
+#define EVENTS_MAX  4096
+#define LEAST_SHARE 50.0 /* percent of the time */
+
+/* An event on one of its PMUs: hybrid processors have two, memory controllers many. Counts of user
+ * and kernel mode are parts as well. */
+struct part {
+	const char *pmu, *modifiers;
+	uint64_t interval; /* fingerprint of the newest */
+	uint64_t *places;  /* of which it has rows */
+	size_t nplaces, cap;
+	double value, running, half_digit;
+	double raw;    /* what was counted before perf scaled it */
+	double shares; /* percent of the time, of all rows */
+	bool placed;   /* of single processors or sockets */
+	int64_t counted, not_counted, not_supported;
+};
+
+struct rfl_perf_event {
+	const char *name, *unit;
+	struct part *parts;
+	size_t nparts, cap;
+};
+
+/* --- names ----------------------------------------------------------------------------------- */
+
+/* The name of an event in the formulas, and its unit. */
+struct name {
+	char name[160];
+	char pmu[64];       /* "cpu_core", "uncore_imc_3"; "": none is named */
+	const char *unit;   /* SI base unit */
+	double scale;       /* of the value, to that unit; below 0: the value is divided by it */
+	char modifiers[16]; /* "u", "k"; "": none */
+};
+
+/* Other names of what the formulas call by one. */
+static const struct {
+	const char *alias, *name;
+} aliases[] = {
+	{ "cpu-cycles", "cycles" },
+	{ "cpu_clk_unhalted.thread", "cycles" },
+	{ "cpu_clk_unhalted.core", "cycles" },
+	{ "inst_retired.any", "instructions" },
+	{ "task-clock-msecs", "task-clock" },
+	{ "faults", "page-faults" },
+	{ "cs", "context-switches" },
+	{ "migrations", "cpu-migrations" },
+	{ "unc_m_cas_count.rd", "uncore_imc/cas_count_read/" },
+	{ "unc_m_cas_count.wr", "uncore_imc/cas_count_write/" },
+	{ "uncore_imc/unc_m_cas_count.rd/", "uncore_imc/cas_count_read/" },
+	{ "uncore_imc/unc_m_cas_count.wr/", "uncore_imc/cas_count_write/" },
+	{ "umc_cas_cmd.rd", "amd_umc/umc_cas_cmd.rd/" },
+	{ "umc_cas_cmd.wr", "amd_umc/umc_cas_cmd.wr/" },
+};
+
+/* Events that perf prints in nanoseconds when it names no unit. */
+static const char *const nanoseconds[] = { "task-clock", "cpu-clock", "duration_time", "user_time",
+					   "system_time" };
+
+static const struct rfl_unit units[] = {
+	{ "msec", "s", -1e3 },     { "ns", "s", -1e9 },       { "nsec", "s", -1e9 },
+	{ "us", "s", -1e6 },       { "sec", "s", 1.0 },       { "MiB", "byte", 0x1p20 },
+	{ "KiB", "byte", 0x1p10 }, { "GiB", "byte", 0x1p30 }, { "Bytes", "byte", 1.0 },
+	{ "bytes", "byte", 1.0 },  { "MB", "byte", 1e6 },     { "Joules", "J", 1.0 },
+	{ "C", "C", 1.0 },
+};
+
+/* Take ":u", ":ukP" off. */
+static struct rfl_span without_modifiers(struct rfl_span event, char modifiers[16])
+{
+	size_t n = event.len;
+
+	while (n > 0 && strchr("ukhGHpPSDWeIb", event.at[n - 1]) && event.at[n - 1] != '\0')
+		n--;
+	if (n < 2 || n == event.len || (event.at[n - 1] != ':' && event.at[n - 1] != '/'))
+		return event;
+	rfl_span_copy(rfl_span_from(event, n), modifiers, 16);
+	event.len = event.at[n - 1] == ':' ? n - 1 : n;
+	return event;
+}
+
+/* "cpu_core/instructions/" is "instructions" on cpu_core; "uncore_imc_3/cas_count_read/" is
+ * "uncore_imc/cas_count_read/" on uncore_imc_3. Raw codes of cores keep their form. */
+static void split(struct rfl_span event, struct name *ret)
+{
+	size_t slash = rfl_span_find(event, "/"), n = slash;
+	struct rfl_span pmu = { .at = event.at, .len = slash }, body;
+	bool core;
+
+	if (slash == event.len || !rfl_span_ends(event, "/") || slash + 2 > event.len) {
+		rfl_span_copy(event, ret->name, sizeof(ret->name));
+		return;
+	}
+	body = rfl_span_from(event, slash + 1);
+	body.len--;
+	core = rfl_span_is(pmu, "cpu") || rfl_span_starts(pmu, "cpu_") ||
+	       rfl_span_starts(pmu, "armv");
+	if (!rfl_span_is(pmu, "cpu")) /* which events without a PMU are on as well */
+		rfl_span_copy(pmu, ret->pmu, sizeof(ret->pmu));
+	if ((core && !memchr(body.at, '=', body.len)) ||
+	    (rfl_span_is(pmu, "amd_df") &&
+	     rfl_span_starts(body, "dram_channel_data_controller_"))) {
+		rfl_span_copy(body, ret->name, sizeof(ret->name));
+		return;
+	}
+	while (n > 0 && pmu.at[n - 1] >= '0' && pmu.at[n - 1] <= '9')
+		n--;
+	if (n > 1 && n < pmu.len && pmu.at[n - 1] == '_')
+		pmu.len = n - 1;
+	(void)snprintf(ret->name, sizeof(ret->name), "%.*s/%.*s/", (int)(pmu.len & 63), pmu.at,
+		       (int)(body.len & 127), body.at);
+}
+
+/* False: the unit is not known. */
+static bool name_event(struct rfl_span event, struct rfl_span unit, struct name *ret)
+{
+	const struct rfl_unit *known = rfl_unit_find(units, RFL_ARRAY_LEN(units), unit);
+
+	*ret = (struct name){ .unit = "", .scale = 1.0 };
+	split(without_modifiers(event, ret->modifiers), ret);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(aliases); i++) {
+		if (strcmp(ret->name, aliases[i].alias) != 0)
+			continue;
+		(void)snprintf(ret->name, sizeof(ret->name), "%s", aliases[i].name);
+		break;
+	}
+	if (known) {
+		ret->unit = known->unit;
+		ret->scale = known->value;
+	}
+	if (unit.len > 0)
+		return known;
+	/* A CAS moves 64 bytes; perf prints MiB where the kernel has told it so. */
+	if (strncmp(ret->name, "uncore_imc", 10) == 0 &&
+	    (strstr(ret->name, "/cas_count_") || strstr(ret->name, "/data_"))) {
+		ret->unit = "byte";
+		ret->scale = 64.0;
+	}
+	for (size_t i = 0; i < RFL_ARRAY_LEN(nanoseconds); i++)
+		if (strcmp(ret->name, nanoseconds[i]) == 0) {
+			ret->unit = "s";
+			ret->scale = -1e9;
+		}
+	return true;
+}
+
+bool rfl_perf__is_known(struct rfl_span unit)
+{
+	return unit.len == 0 || rfl_unit_find(units, RFL_ARRAY_LEN(units), unit);
+}
 
 /* --- rows of one event ----------------------------------------------------------------------- */
 
-enum rfl_rc rfl_perf__no_memory(const struct rfl_perf_block *k, struct rfl_err *err)
-{
-	return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", rfl_input_name(k->import->in));
-}
-
-static struct rfl_perf_event_sum *event_of(struct rfl_perf_block *k,
-					   const struct rfl_perf_name *name)
+static struct rfl_perf_event *find_event(const struct rfl_perf *k, const char *name)
 {
 	for (size_t i = 0; i < k->nevents; i++)
-		if (strcmp(k->events[i].name, name->name) == 0)
+		if (strcmp(k->events[i].name, name) == 0)
 			return &k->events[i];
-	if (!rfl_capture__room(&k->events, k->nevents, &k->cap, sizeof(*k->events)))
-		return NULL;
-	k->events[k->nevents] = (struct rfl_perf_event_sum){
-		.name = rfl_arena_strdup(k->arena, name->name),
-		.unit = name->unit,
-	};
-	return k->events[k->nevents].name ? &k->events[k->nevents++] : NULL;
+	return NULL;
 }
 
-static struct rfl_perf_part *part_of(struct rfl_perf_block *k, struct rfl_perf_event_sum *e,
-				     const struct rfl_perf_name *name)
+/* The part of an event; new ones are made. NULL: out of memory. */
+static struct part *part_of(struct rfl_perf *k, const struct name *name)
 {
-	struct rfl_perf_part *part;
+	struct rfl_perf_event *e = find_event(k, name->name);
+	struct part *part;
 
+	if (!e) {
+		if (rfl_grow(&k->events, &k->cap, k->nevents + 1, SIZE_MAX, NULL) != RFL_OK)
+			return NULL;
+		e = &k->events[k->nevents];
+		*e = (struct rfl_perf_event){
+			.name = rfl_arena_strdup(k->i.arena, name->name),
+			.unit = name->unit,
+		};
+		if (!e->name)
+			return NULL;
+		k->nevents++;
+	}
 	for (size_t i = 0; i < e->nparts; i++)
 		if (strcmp(e->parts[i].pmu, name->pmu) == 0 &&
 		    strcmp(e->parts[i].modifiers, name->modifiers) == 0)
 			return &e->parts[i];
-	if (!rfl_capture__room(&e->parts, e->nparts, &e->cap, sizeof(*e->parts)))
+	if (rfl_grow(&e->parts, &e->cap, e->nparts + 1, SIZE_MAX, NULL) != RFL_OK)
 		return NULL;
 	part = &e->parts[e->nparts];
-	*part = (struct rfl_perf_part){
-		.pmu = rfl_arena_strdup(k->arena, name->pmu),
-		.modifiers = rfl_arena_strdup(k->arena, name->modifiers),
+	*part = (struct part){
+		.pmu = rfl_arena_strdup(k->i.arena, name->pmu),
+		.modifiers = rfl_arena_strdup(k->i.arena, name->modifiers),
 		.running = 100.0,
 	};
 	if (!part->pmu || !part->modifiers)
@@ -60,39 +211,71 @@ static struct rfl_perf_part *part_of(struct rfl_perf_block *k, struct rfl_perf_e
 	return part;
 }
 
-enum seen { FIRST, AGAIN, NO_MEMORY };
-
 /* Groups of events name one several times: perf prints it as often, and it is one count. */
-static enum seen see_place(struct rfl_perf_part *part, const struct rfl_perf_row *row)
+static enum rfl_rc see_place(struct rfl_perf *k, struct part *part, const struct rfl_perf_row *row,
+			     bool *again, struct rfl_err *err)
 {
 	uint64_t interval = rfl_hash64(1, row->time.at, row->time.len);
 	uint64_t place = rfl_hash64(1, row->place.at, row->place.len);
 
+	*again = false;
 	if (interval != part->interval)
 		part->nplaces = 0;
 	part->interval = interval;
-	for (size_t i = 0; i < part->nplaces; i++)
-		if (part->places[i] == place)
-			return AGAIN;
-	if (!rfl_capture__room(&part->places, part->nplaces, &part->cap, sizeof(*part->places)))
-		return NO_MEMORY;
+	for (size_t i = 0; i < part->nplaces && !*again; i++)
+		*again = part->places[i] == place;
+	if (*again)
+		return RFL_OK;
+	if (rfl_grow(&part->places, &part->cap, part->nplaces + 1, SIZE_MAX, NULL) != RFL_OK)
+		return rfl_import_no_memory(&k->i, err);
 	part->places[part->nplaces++] = place;
-	return FIRST;
+	return RFL_OK;
 }
 
-static void add_row(struct rfl_perf_block *k, struct rfl_perf_part *part,
-		    const struct rfl_perf_row *row, double scale)
+enum rfl_rc rfl_perf__row(struct rfl_perf *k, const struct rfl_perf_row *row, struct rfl_err *err)
 {
 	double value, share = isnan(row->running) ? 100.0 : row->running;
+	struct name name;
+	struct part *part;
+	bool again;
+	enum rfl_rc rc;
 
+	if (!name_event(row->event, row->unit, &name))
+		return rfl_import_bad_row(&k->i, "unit", err,
+					  "'%.*s' of %.*s is no unit that is known here",
+					  RFL_SPAN_ARG(row->unit), RFL_SPAN_ARG(row->event));
+	if (row->state == RFL_PERF_COUNTED && row->value < 0)
+		return rfl_import_bad_row(&k->i, NULL, err, "%.*s is below 0",
+					  RFL_SPAN_ARG(row->event));
+	if (row->state == RFL_PERF_COUNTED && k->i.options->strict &&
+	    rfl_import_is_rounded(row->value, row->half_digit))
+		return rfl_import_bad_row(&k->i, NULL, err,
+					  "%.*s was rounded by its unit; run perf stat with -j, or "
+					  "leave out --strict",
+					  RFL_SPAN_ARG(row->event));
+	if (k->nevents >= EVENTS_MAX)
+		return rfl_import_refuse_line(&k->i, err, "more than %d events", EVENTS_MAX);
+	part = part_of(k, &name);
+	if (!part)
+		return rfl_import_no_memory(&k->i, err);
+	rc = see_place(k, part, row, &again, err);
+	if (rc != RFL_OK)
+		return rc;
+	if (again) {
+		rfl_capture_note(k->i.b, "events that perf printed several times are counted "
+					 "once: the first of each");
+		return RFL_OK;
+	}
+	if (strcmp(name.modifiers, "u") == 0)
+		rfl_capture_note(k->i.b, "events with ':u' were counted in user mode only");
 	part->counted += row->state == RFL_PERF_COUNTED;
 	part->not_counted += row->state == RFL_PERF_NOT_COUNTED;
 	part->not_supported += row->state == RFL_PERF_NOT_SUPPORTED;
 	if (row->state != RFL_PERF_COUNTED)
-		return;
-	value = scale < 0 ? row->value / -scale : row->value * scale;
+		return RFL_OK;
+	value = rfl_unit_apply(row->value, name.scale);
 	part->value += value;
-	part->half_digit += scale < 0 ? row->half_digit / -scale : row->half_digit * scale;
+	part->half_digit += rfl_unit_apply(row->half_digit, name.scale);
 	part->raw += value * share / 100.0;
 	part->shares += share;
 	part->placed = part->placed || row->place.len > 0;
@@ -101,52 +284,176 @@ static void add_row(struct rfl_perf_block *k, struct rfl_perf_part *part,
 	if (!isnan(row->cpus_utilized))
 		k->cpus_utilized =
 			part->counted + part->not_counted == 1 ? row->cpus_utilized : NAN;
+	return RFL_OK;
 }
 
-enum rfl_rc rfl_perf__row(struct rfl_perf_block *k, const struct rfl_perf_row *row,
-			  struct rfl_err *err)
-{
-	struct rfl_perf_name name;
-	struct rfl_perf_event_sum *e;
-	struct rfl_perf_part *part;
-	enum seen seen;
+/* --- an event over its PMUs ------------------------------------------------------------------ */
 
-	if (!rfl_perf__name(row->event, row->unit, &name))
-		return rfl_import_bad_row(k->import, "unit", err,
-					  "'%.*s' of %.*s is no unit that is known here",
-					  RFL_SPAN_ARG(row->unit), RFL_SPAN_ARG(row->event));
-	if (row->state == RFL_PERF_COUNTED && row->value < 0)
-		return rfl_import_bad_row(k->import, NULL, err, "%.*s is below 0",
-					  RFL_SPAN_ARG(row->event));
-	if (row->state == RFL_PERF_COUNTED && k->import->options->strict &&
-	    rfl_import_is_rounded(row->value, row->half_digit))
-		return rfl_import_bad_row(k->import, NULL, err,
-					  "%.*s was rounded by its unit; run perf stat with -j, or "
-					  "leave out --strict",
-					  RFL_SPAN_ARG(row->event));
-	if (k->nevents >= EVENTS_MAX)
-		return rfl_fail(err, RFL_EFORMAT, 0, "%s:%zu: more than %d events",
-				rfl_input_name(k->import->in), rfl_input_line_number(k->import->in),
-				EVENTS_MAX);
-	e = event_of(k, &name);
-	part = e ? part_of(k, e, &name) : NULL;
-	seen = part ? see_place(part, row) : NO_MEMORY;
-	if (seen == NO_MEMORY)
-		return rfl_perf__no_memory(k, err);
-	if (seen == AGAIN) {
-		rfl_capture_note(k->b, "events that perf printed several times are counted once: "
-				       "the first of each");
-		return RFL_OK;
+struct merged {
+	struct part all;
+	int64_t rows; /* of the part that has most */
+	bool weighted, unclear, mixed;
+	const char *only; /* the one kind of core that has the event, and ran less than all of it */
+};
+
+/* Of "cycles" and "cycles:u" the first has all of it; "cycles:u" and "cycles:k" are halves. */
+static bool is_wanted(const struct rfl_perf_event *e, const struct part *p)
+{
+	bool plain = false, halves = true;
+
+	for (size_t i = 0; i < e->nparts; i++) {
+		const char *m = e->parts[i].modifiers;
+
+		plain = plain || m[0] == '\0';
+		halves = halves && (strcmp(m, "u") == 0 || strcmp(m, "k") == 0);
 	}
-	if (strcmp(name.modifiers, "u") == 0)
-		rfl_capture_note(k->b, "events with ':u' were counted in user mode only");
-	add_row(k, part, row, name.scale);
-	return RFL_OK;
+	if (plain)
+		return p->modifiers[0] == '\0';
+	return halves || strcmp(p->modifiers, e->parts[0].modifiers) == 0;
+}
+
+static void add_part(const struct part *p, struct merged *m)
+{
+	struct part *all = &m->all;
+	int64_t rows = p->counted + p->not_counted + p->not_supported;
+
+	all->counted += p->counted;
+	all->not_counted += p->not_counted;
+	all->not_supported += p->not_supported;
+	m->rows = rows > m->rows ? rows : m->rows;
+	m->mixed = m->mixed || (all->modifiers && strcmp(all->modifiers, p->modifiers) != 0);
+	all->modifiers = p->modifiers;
+	if (p->counted == 0)
+		return;
+	all->value += p->value;
+	all->half_digit += p->half_digit;
+	all->raw += p->raw;
+	all->shares += p->shares;
+	all->placed = all->placed || p->placed;
+	if (p->running < all->running)
+		all->running = p->running;
+}
+
+/* Processors, not a process: each kind of core is there all the time. */
+static bool is_of_processors(const struct rfl_perf *k)
+{
+	return strcmp(k->command, "system wide") == 0 || strncmp(k->command, "CPU(s) ", 7) == 0;
+}
+
+/* A thread moves between the kinds of cores, and perf scales the count of a kind as if the thread
+ * had been on it all the time. Where the shares are parts of one time, what was counted before that
+ * is added up, and scaled by what all kinds together leave of the time. Shares of several threads
+ * are of times of their own: counts are added as they are. Shares below the whole can be of either.
+ */
+static void weigh(const struct rfl_perf *k, const char *unit, struct merged *m)
+{
+	double all = m->rows > 0 ? m->all.shares / (double)m->rows : 0.0;
+	bool one_thread = k->cpus_utilized <= 1.1; /* NaN: not known */
+
+	if (all <= 0.0 || all > 101.0 || m->all.running >= 100.0 || m->all.placed || m->mixed ||
+	    is_of_processors(k))
+		return;
+	m->unclear = all < 99.0 && !one_thread;
+	m->weighted = true;
+	m->all.running = all < 99.5 ? all : 100.0;
+	m->all.value = m->all.raw * 100.0 / all;
+	if (unit[0] == '\0')
+		m->all.value = floor(m->all.value + 0.5);
+	m->all.half_digit += m->all.value * 0.005 / all; /* shares have two decimals */
+}
+
+static void merge(const struct rfl_perf *k, const struct rfl_perf_event *e, struct merged *m)
+{
+	bool hybrid = false;
+
+	*m = (struct merged){ .all = { .running = 100.0 } };
+	for (size_t i = 0; i < e->nparts; i++) {
+		const struct part *p = &e->parts[i];
+
+		hybrid = hybrid ||
+			 ((strncmp(p->pmu, "cpu_", 4) == 0 || strncmp(p->pmu, "armv", 4) == 0) &&
+			  strcmp(p->pmu, e->parts[0].pmu) != 0);
+		if (is_wanted(e, p))
+			add_part(p, m);
+	}
+	if (m->all.counted == 0)
+		return;
+	if (hybrid) {
+		/* A kind of core that the process never ran on has nothing to count. */
+		m->all.not_counted = m->all.not_supported = 0;
+		weigh(k, e->unit, m);
+	} else if (strncmp(e->parts[0].pmu, "cpu_", 4) == 0 && m->all.running <= 99.5 &&
+		   !m->all.placed && !is_of_processors(k)) {
+		/* Cores of Intel's small kind have no event of FLOPs: time on them and time without
+		 * a counter are both missing, and only what was counted is sure. */
+		m->only = e->parts[0].pmu;
+		m->all.value = floor(m->all.raw + 0.5);
+	}
+}
+
+static enum rfl_rc give_event(struct rfl_perf *k, const struct rfl_perf_event *e,
+			      struct rfl_err *err)
+{
+	struct rfl_reading r = { .name = e->name, .unit = e->unit };
+	struct rfl_arena *arena = k->i.arena;
+	struct merged m;
+
+	merge(k, e, &m);
+	r.value = m.all.value;
+	r.validity = RFL_VALID_UNAVAILABLE;
+	if (strcmp(e->name, "cpu-clock") == 0 &&
+	    (is_of_processors(k) || strcmp(k->command, "process") == 0)) {
+		r.reason = "of perf -a the time of all processors, busy or idle (-x and -j do not "
+			   "tell): count task-clock";
+	} else if (m.all.counted == 0 && m.all.not_counted == 0) {
+		r.reason = "perf: <not supported> by this processor or virtual machine";
+	} else if (m.all.counted == 0) {
+		r.reason = "perf: <not counted>: it never ran; count fewer events at once";
+	} else if (m.unclear) {
+		r.reason = "perf's shares of the kinds of cores are no whole, and it is not known "
+			   "to be one thread: count fewer events at once, and task-clock";
+	} else if (m.all.running < LEAST_SHARE) {
+		r.reason = rfl_arena_printf(arena,
+					    "counted during %.4g %% of the time: too little to "
+					    "scale from; count fewer events at once",
+					    m.all.running);
+	} else if (m.only) {
+		r.validity = RFL_VALID_PARTIAL;
+		r.reason = rfl_arena_printf(arena,
+					    "counted on %s alone, during %.4g %% of the time, and "
+					    "not scaled: a lower bound",
+					    m.only, m.all.running);
+	} else if (m.all.not_counted + m.all.not_supported > 0) {
+		int64_t not = m.all.not_counted + m.all.not_supported;
+
+		r.validity = RFL_VALID_PARTIAL;
+		r.reason = rfl_arena_printf(arena, "not counted in %lld of %lld readings",
+					    (long long)not, (long long)(not +m.all.counted));
+	} else if (m.all.running < 100.0) {
+		r.validity = RFL_VALID_SCALED;
+		r.reason = rfl_arena_printf(
+			arena, "counted during %.4g %% of the time, scaled by perf%s",
+			m.all.running, m.weighted ? "; kinds of cores by their shares of it" : "");
+	} else if (m.weighted && m.all.counted > 1) {
+		r.validity = RFL_VALID_SCALED;
+		r.reason = "the kinds of cores by their shares of the time";
+	} else if (rfl_import_is_rounded(m.all.value, m.all.half_digit)) {
+		r.validity = RFL_VALID_ESTIMATE;
+		r.reason = "rounded by its unit: perf stat -j prints more digits";
+	} else {
+		r.validity = RFL_VALID;
+		return rfl_import_give(&k->i, &r, NULL, err);
+	}
+	if (r.validity == RFL_VALID_UNAVAILABLE)
+		r.value = NAN;
+	if (!r.reason)
+		return rfl_import_no_memory(&k->i, err);
+	return rfl_import_give(&k->i, &r, NULL, err);
 }
 
 /* --- blocks ---------------------------------------------------------------------------------- */
 
-static void empty(struct rfl_perf_block *k)
+static void empty(struct rfl_perf *k)
 {
 	for (size_t i = 0; i < k->nevents; i++) {
 		for (size_t p = 0; p < k->events[i].nparts; p++)
@@ -158,39 +465,15 @@ static void empty(struct rfl_perf_block *k)
 	k->open = k->intervals = false;
 }
 
-static enum rfl_rc give_events(struct rfl_perf_block *k, struct rfl_err *err)
-{
-	enum rfl_rc rc = RFL_OK;
-
-	for (size_t i = 0; i < k->nevents && rc == RFL_OK; i++) {
-		struct rfl_reading r;
-
-		rc = rfl_perf__event(k, &k->events[i], &r, err);
-		if (rc == RFL_OK)
-			rc = rfl_import_give(k->b, &k->ids, &r, NULL, err);
-	}
-	return rc;
-}
-
-static const struct rfl_perf_event_sum *find_event(const struct rfl_perf_block *k, const char *name)
-{
-	for (size_t i = 0; i < k->nevents; i++)
-		if (strcmp(k->events[i].name, name) == 0)
-			return &k->events[i];
-	return NULL;
-}
-
 /* -x and -j print no elapsed time, but a clock over it: that of the process, or of processors. */
-static struct rfl_reading elapsed_of(const struct rfl_perf_block *k)
+static struct rfl_reading elapsed_of(const struct rfl_perf *k)
 {
-	const struct rfl_perf_event_sum *task = find_event(k, "task-clock"),
-					*clock = task ? task : find_event(k, "cpu-clock");
+	const struct rfl_perf_event *task = find_event(k, "task-clock"),
+				    *clock = task ? task : find_event(k, "cpu-clock");
 	struct rfl_reading r = { .name = "duration_time", .unit = "s", .value = k->elapsed };
 
 	if (!isnan(r.value) || isnan(k->cpus_utilized) || k->cpus_utilized <= 0.0 || !clock ||
-	    clock->nparts != 1)
-		return r;
-	if (k->import->options->strict)
+	    clock->nparts != 1 || k->i.options->strict)
 		return r;
 	r.value = clock->parts[0].value / k->cpus_utilized;
 	r.validity = RFL_VALID_ESTIMATE;
@@ -199,34 +482,34 @@ static struct rfl_reading elapsed_of(const struct rfl_perf_block *k)
 	return r;
 }
 
-static enum rfl_rc flush(struct rfl_perf_block *k, struct rfl_err *err)
+static enum rfl_rc flush(struct rfl_perf *k, struct rfl_err *err)
 {
 	struct rfl_reading times[] = {
 		elapsed_of(k),
 		{ .name = "user_time", .unit = "s", .value = k->user },
 		{ .name = "system_time", .unit = "s", .value = k->system },
 	};
-	enum rfl_rc rc;
+	enum rfl_rc rc = RFL_OK;
 
-	if (!k->open || (k->nevents == 0 && isnan(k->elapsed))) {
-		empty(k);
-		return RFL_OK;
-	}
-	rc = rfl_capture_begin(k->b, RFL_RANGE_PROCESS, k->command, NULL, NULL, err);
-	if (rc == RFL_OK)
-		rc = give_events(k, err);
+	if (!k->open || (k->nevents == 0 && isnan(k->elapsed)))
+		goto done;
+	k->any = true;
+	rc = rfl_capture_begin(k->i.b, RFL_RANGE_PROCESS, k->command, NULL, NULL, err);
+	for (size_t i = 0; i < k->nevents && rc == RFL_OK; i++)
+		rc = give_event(k, &k->events[i], err);
 	for (size_t i = 0; i < RFL_ARRAY_LEN(times) && rc == RFL_OK; i++)
 		if (!isnan(times[i].value) && !find_event(k, times[i].name))
-			rc = rfl_import_give(k->b, &k->ids, &times[i], NULL, err);
+			rc = rfl_import_give(&k->i, &times[i], NULL, err);
 	if (rc == RFL_OK && k->intervals)
-		rfl_capture_note(k->b, "the values of all intervals were added up");
+		rfl_capture_note(k->i.b, "the values of all intervals were added up");
 	if (rc == RFL_OK)
-		rc = rfl_capture_end(k->b, err);
+		rc = rfl_capture_end(k->i.b, err);
+done:
 	empty(k);
 	return rc;
 }
 
-enum rfl_rc rfl_perf__begin(struct rfl_perf_block *k, struct rfl_span command, struct rfl_err *err)
+enum rfl_rc rfl_perf__begin(struct rfl_perf *k, struct rfl_span command, struct rfl_err *err)
 {
 	enum rfl_rc rc = flush(k, err);
 
@@ -237,68 +520,48 @@ enum rfl_rc rfl_perf__begin(struct rfl_perf_block *k, struct rfl_span command, s
 
 /* --- the file -------------------------------------------------------------------------------- */
 
-typedef enum rfl_rc form_fn(struct rfl_perf_block *k, struct rfl_err *err);
-
-/* The text is the form that is looked for where nothing is found. */
-static form_fn *form_of(struct rfl_span head)
+static enum rfl_rc begin(struct rfl_import *import, struct rfl_span head, struct rfl_err *err)
 {
-	if (rfl_perf__detect_text(head) > 0)
-		return rfl_perf__read_text;
-	if (rfl_perf__detect_json(head) > 0)
-		return rfl_perf__read_json;
-	return rfl_perf__detect_csv(head) > 0 ? rfl_perf__read_csv : rfl_perf__read_text;
+	empty((struct rfl_perf *)import);
+	return rfl_perf__choose_form(import, head, err);
 }
 
-static enum rfl_rc read_form(struct rfl_perf_block *k, bool *any, struct rfl_err *err)
+static enum rfl_rc read_line(struct rfl_import *import, struct rfl_span line, struct rfl_err *err)
 {
-	struct rfl_span head;
-	enum rfl_rc rc = rfl_input_peek(k->import->in, &head, err);
+	struct rfl_perf *k = (struct rfl_perf *)import;
 
-	if (rc == RFL_OK)
-		rc = form_of(head)(k, err);
-	*any = k->open && (k->nevents > 0 || !isnan(k->elapsed));
-	return rc == RFL_OK ? flush(k, err) : rc;
+	return k->form(k, line, err);
 }
 
-static enum rfl_rc read_perf(struct rfl_import *import, struct rfl_captures *to,
-			     struct rfl_err *err)
+static enum rfl_rc end(struct rfl_import *import, struct rfl_captures *to, struct rfl_err *err)
 {
-	struct rfl_perf_block k = { .import = import, .arena = rfl_arena_new(0) };
-	bool any = false;
+	struct rfl_perf *k = (struct rfl_perf *)import;
 	enum rfl_rc rc;
 
-	empty(&k);
-	if (!k.arena)
-		return rfl_perf__no_memory(&k, err);
-	rc = rfl_import_builder(import, "perf", "cpu", false, &k.b, err);
-	if (rc == RFL_OK)
-		rc = read_form(&k, &any, err);
-	if (rc == RFL_OK && !any)
-		rc = rfl_fail(err, RFL_EFORMAT, 0,
-			      "%s: no events: expected what perf stat, perf stat -x or perf stat "
-			      "-j print",
-			      rfl_input_name(import->in));
-	if (rc == RFL_OK)
-		rc = rfl_import_finish(import, k.b, to, err);
-	empty(&k);
-	free(k.events);
-	rfl_metric_ids_fini(&k.ids);
-	rfl_capture_builder_free(k.b);
-	rfl_arena_free(k.arena);
+	(void)to;
+	k->any = false; /* it is the last block that counts */
+	rc = flush(k, err);
+	if (rc == RFL_OK && !k->any)
+		return rfl_import_refuse(import, err,
+					 "no events: expected what perf stat, perf stat -x or perf "
+					 "stat -j print");
 	return rc;
 }
 
-static int detect(struct rfl_span head)
+static void fini(struct rfl_import *import)
 {
-	int text = rfl_perf__detect_text(head), json = rfl_perf__detect_json(head);
-	int best = text > json ? text : json;
-
-	return best > 0 ? best : rfl_perf__detect_csv(head);
+	empty((struct rfl_perf *)import);
+	free(((struct rfl_perf *)import)->events);
 }
 
 const struct rfl_importer rfl_importer_perf = {
 	.name = "perf",
 	.summary = "perf stat: what it prints, -x with any separator, -j",
-	.detect = detect,
-	.read = read_perf,
+	.formulas = "cpu",
+	.size = sizeof(struct rfl_perf),
+	.detect = rfl_perf__detect,
+	.begin = begin,
+	.line = read_line,
+	.end = end,
+	.fini = fini,
 };

@@ -1,19 +1,26 @@
 /*
- * span.c - pieces of a line, and numbers as other programs write them.
+ * span.c - pieces of a text, and the numbers in them.
  */
 #include "profile/import/span.h"
 
 #include <math.h>
-#include <stdint.h>
 #include <string.h>
 
-#include "base/num.h"
+#include "base/num_read.h"
+
+struct rfl_span rfl_span_of(const char *text)
+{
+	return (struct rfl_span){ .at = text, .len = strlen(text) };
+}
+
+bool rfl_span_same(struct rfl_span a, struct rfl_span b)
+{
+	return a.len == b.len && (a.len == 0 || memcmp(a.at, b.at, a.len) == 0);
+}
 
 bool rfl_span_is(struct rfl_span s, const char *text)
 {
-	size_t len = strlen(text);
-
-	return s.len == len && memcmp(s.at, text, len) == 0;
+	return rfl_span_same(s, rfl_span_of(text));
 }
 
 bool rfl_span_starts(struct rfl_span s, const char *text)
@@ -99,6 +106,24 @@ bool rfl_span_next_word(struct rfl_span *rest, struct rfl_span *word)
 	return n > 0;
 }
 
+bool rfl_span_next_field(struct rfl_span *rest, char separator, struct rfl_span *field)
+{
+	const char *end;
+
+	if (!rest->at)
+		return false;
+	end = rest->len > 0 ? memchr(rest->at, separator, rest->len) : NULL;
+	*field = *rest;
+	if (end) {
+		field->len = (size_t)(end - rest->at);
+		*rest = rfl_span_from(*rest, field->len + 1);
+	} else {
+		*rest = (struct rfl_span){ .at = NULL, .len = 0 };
+	}
+	*field = rfl_span_trim(*field);
+	return true;
+}
+
 char *rfl_span_copy(struct rfl_span s, char *out, size_t out_size)
 {
 	size_t n = s.len < out_size ? s.len : out_size - 1;
@@ -109,166 +134,41 @@ char *rfl_span_copy(struct rfl_span s, char *out, size_t out_size)
 	return out;
 }
 
-#define NUMBER_MAX 64
+/* --- numbers --------------------------------------------------------------------------------- */
 
 bool rfl_span_number(struct rfl_span s, double *ret)
 {
-	char text[NUMBER_MAX];
+	double value = rfl_num_plain(s.at, s.len);
 
-	if (s.len == 0 || s.len >= sizeof(text) || memchr(s.at, '\0', s.len))
+	if (!isfinite(value))
 		return false;
-	return rfl_num_parse_double(rfl_span_copy(s, text, sizeof(text)), "", ret, NULL) == RFL_OK;
+	*ret = value;
+	return true;
 }
 
-/* --- groups and decimals --------------------------------------------------------------------- */
-
-/* Signs that only ever part groups: an apostrophe, blanks that do not break. */
-static size_t group_sign(struct rfl_span s)
+bool rfl_span_grouped(struct rfl_span s, char decimal, double *ret, double *half)
 {
-	static const char *const signs[] = { "'", "\xc2\xa0", "\xe2\x80\xaf" };
+	struct rfl_num_parts p;
+	double value;
 
-	for (size_t i = 0; i < RFL_ARRAY_LEN(signs); i++)
-		if (rfl_span_starts(s, signs[i]))
-			return strlen(signs[i]);
-	return 0;
-}
-
-static bool is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
-
-static size_t digits(struct rfl_span s)
-{
-	size_t n = 0;
-
-	while (n < s.len && is_digit(s.at[n]))
-		n++;
-	return n;
+	if (s.len == 0 || rfl_num_cut(s.at, s.len, false, &p) != s.len)
+		return false;
+	if (decimal == 0)
+		decimal = p.commas > 0 ? ',' : '.';
+	value = rfl_num_value(&p, decimal, 0);
+	if (!isfinite(value))
+		return false;
+	*ret = value;
+	if (half)
+		*half = (decimal == ',' ? p.commas : p.points) == 0 || p.tail == 0
+				? 0.0
+				: 0.5 * pow(10.0, -rfl_num_decimals(&p, decimal));
+	return true;
 }
 
 size_t rfl_span_number_len(struct rfl_span s)
 {
-	size_t n = s.len > 0 && (s.at[0] == '-' || s.at[0] == '+') ? 1 : 0;
-	size_t end = 0;
+	struct rfl_num_parts p;
 
-	while (n < s.len) {
-		size_t len = digits(rfl_span_from(s, n));
-
-		if (len == 0)
-			break;
-		n += len;
-		end = n;
-		if (n < s.len && (s.at[n] == '.' || s.at[n] == ','))
-			n++;
-		else
-			n += group_sign(rfl_span_from(s, n));
-		if (n == end)
-			break;
-	}
-	return end;
-}
-
-enum rfl_decimal rfl_span_decimal(struct rfl_span s)
-{
-	size_t points = 0, commas = 0, last = s.len, behind;
-	enum rfl_decimal as_decimal, as_group;
-
-	for (size_t i = 0; i < s.len; i++) {
-		if (s.at[i] != '.' && s.at[i] != ',')
-			continue;
-		points += s.at[i] == '.';
-		commas += s.at[i] == ',';
-		last = i;
-	}
-	if (last == s.len)
-		return RFL_DECIMAL_UNKNOWN;
-	as_decimal = s.at[last] == '.' ? RFL_DECIMAL_POINT : RFL_DECIMAL_COMMA;
-	as_group = s.at[last] == '.' ? RFL_DECIMAL_COMMA : RFL_DECIMAL_POINT;
-	if (points > 0 && commas > 0)
-		return as_decimal;
-	if (points + commas > 1)
-		return as_group;
-	behind = digits(rfl_span_from(s, last + 1));
-	/* "1.234" can be both; "0.234" and "1234.567" have no group. */
-	if (behind == 3 && last <= 3 && last > 0 && s.at[0] != '0')
-		return RFL_DECIMAL_UNKNOWN;
-	return as_decimal;
-}
-
-/* Groups are of three digits, or of two in front of the last three: "18,40,26,24,823" of India. All
- * between the first and the last are alike. */
-static bool is_group(size_t digits, size_t *alike)
-{
-	if (*alike == 0 && (digits == 2 || digits == 3))
-		*alike = digits;
-	return digits == *alike;
-}
-
-/* Copy without group signs, with a point. False when groups are none. */
-static bool normalise(struct rfl_span s, char decimal, char out[NUMBER_MAX])
-{
-	char group = decimal == '.' ? ',' : '.';
-	size_t n = 0, run = 0, first = 0, alike = 0;
-	bool grouped = false, fraction = false;
-
-	while (s.len > 0) {
-		size_t sign = s.at[0] == group ? 1 : group_sign(s);
-
-		if (n + 1 >= NUMBER_MAX)
-			return false;
-		if (sign > 0) {
-			if (fraction || run == 0 || run > 3 || (grouped && !is_group(run, &alike)))
-				return false;
-			first = grouped ? first : run;
-			grouped = true;
-			run = 0;
-			s = rfl_span_from(s, sign);
-			continue;
-		}
-		if (s.at[0] == decimal) {
-			if (fraction || (grouped && run != 3))
-				return false;
-			fraction = true;
-			out[n++] = '.';
-		} else {
-			out[n++] = s.at[0];
-			run += is_digit(s.at[0]);
-		}
-		s = rfl_span_from(s, 1);
-	}
-	out[n] = '\0';
-	if (alike == 2 && first > 2)
-		return false;
-	return n > 0 && (!grouped || fraction || run == 3);
-}
-
-bool rfl_span_grouped(struct rfl_span s, enum rfl_decimal decimal, double *ret)
-{
-	char text[NUMBER_MAX];
-
-	if (s.len == 0 || memchr(s.at, '\0', s.len))
-		return false;
-	if (!normalise(s, decimal == RFL_DECIMAL_COMMA ? ',' : '.', text))
-		return false;
-	return rfl_num_parse_double(text, "", ret, NULL) == RFL_OK;
-}
-
-double rfl_span_half_digit(struct rfl_span s, enum rfl_decimal decimal)
-{
-	const char *sign = memchr(s.at, decimal == RFL_DECIMAL_COMMA ? ',' : '.', s.len);
-	struct rfl_span after;
-	double half = 0.5, ten;
-	size_t n;
-
-	if (s.len == 0 || !sign)
-		return 0.0;
-	after = rfl_span_from(s, (size_t)(sign - s.at) + 1);
-	n = digits(after);
-	for (size_t i = 0; i < n; i++)
-		half /= 10.0;
-	after = rfl_span_from(after, n);
-	if (rfl_span_starts(after, "e") && rfl_span_number(rfl_span_from(after, 1), &ten))
-		half *= pow(10.0, ten);
-	return n > 0 ? half : 0.0;
+	return rfl_num_cut(s.at, s.len, false, &p);
 }

@@ -1,15 +1,13 @@
 /*
- * time.c - what `time` says of a process: GNU time -v and its default line, time -l of BSD
- * and macOS, the time of bash, zsh and POSIX. One process range per block; the output of the
- * program around it is not looked at.
+ * time.c - the output of `time`: GNU time -v and its default line, time -l of BSD and macOS, the
+ * time of bash, zsh and POSIX. One process range per block; the output of the program around it is
+ * ignored.
  */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/compiler.h"
 #include "profile/import/impl.h"
-#include "profile/import/time.h"
 
 /* Names as perf has them where it has one. */
 enum figure {
@@ -46,10 +44,9 @@ static const struct rfl_reading figures[FIGURES] = {
 };
 
 struct block {
-	struct rfl_import *import;
-	struct rfl_capture_builder *b;
-	struct rfl_metric_ids ids;
-	bool open, rss_in_bytes; /* or, of BSD, in KiB */
+	struct rfl_import i;
+	bool any, open;
+	bool rss_in_bytes; /* or, of BSD, in KiB */
 	double value[FIGURES], half_digit[FIGURES];
 	char command[256];
 };
@@ -86,7 +83,7 @@ static const struct label bsd[] = {
 	{ "peak memory footprint", FOOTPRINT, 1 },
 };
 
-/* bash and `time -p`: "<label> <value>". */
+/* bash and `time -p`: "<label> <value>". BSD prints all three on a line: "<value> <label>". */
 static const struct label shell[] = {
 	{ "real", ELAPSED, 0 },
 	{ "user", USER, 0 },
@@ -102,17 +99,49 @@ static const struct label brief[] = {
 	{ "swaps", SWAPS, 1 },
 };
 
-/* --- values ------------------------------------------------------------------------------- */
+/* --- values ---------------------------------------------------------------------------------- */
 
-static bool read_value(const struct label *l, struct rfl_span s, double *ret)
+/* A number with a point or, in another locale, a comma. */
+static bool read_decimal(struct rfl_span s, double *ret, double *half)
 {
-	double v;
+	return s.len > 0 && s.at[0] >= '0' && s.at[0] <= '9' && rfl_span_grouped(s, 0, ret, half);
+}
 
-	s = rfl_span_trim(s);
-	if (l->factor == 0.0 ? !rfl_time__duration(s, &v) : !rfl_time__decimal(s, &v))
-		return false;
-	*ret = l->factor == 0.0 ? v : v * l->factor;
-	return isfinite(*ret);
+/* "36.01", "0:51.40", "1:02:03", "1m18.01s", "1h3.00s", "0m0,004s"; "1h 2m 03s" of busybox: in
+ * seconds. */
+static bool read_duration(struct rfl_span s, double *ret, double *half)
+{
+	static const char units[] = ":dhms";
+	static const double seconds[] = { 0.0, 86400.0, 3600.0, 60.0, 1.0 };
+	double total = 0.0;
+
+	while (s.len > 0) {
+		const char *unit = NULL;
+		size_t n = 0;
+		double part;
+
+		while (n < s.len && !(s.at[n] != '\0' && (unit = strchr(units, s.at[n]))))
+			n++;
+		if (!read_decimal((struct rfl_span){ .at = s.at, .len = n }, &part, half) ||
+		    (n + 1 == s.len && s.at[n] == ':'))
+			return false;
+		if (n == s.len)
+			total += part;
+		else if (*unit == ':')
+			total = 60.0 * (total + part);
+		else
+			total += part * seconds[unit - units];
+		s = rfl_span_trim(rfl_span_from(s, n + 1));
+	}
+	*ret = total;
+	return true;
+}
+
+static bool is_duration(struct rfl_span s)
+{
+	double value, half;
+
+	return read_duration(s, &value, &half);
 }
 
 /* --- blocks ---------------------------------------------------------------------------------- */
@@ -123,174 +152,151 @@ static void clear(struct block *k)
 		k->value[i] = NAN;
 		k->half_digit[i] = 0.0;
 	}
-	k->open = false;
-	k->rss_in_bytes = false;
+	k->open = k->rss_in_bytes = false;
 	(void)snprintf(k->command, sizeof(k->command), "process");
-}
-
-/* BSD counts KiB where macOS counts bytes. macOS is known by lines that only it has, or by a size
- * in whole pages. */
-static void settle_rss(struct block *k)
-{
-	if (!k->rss_in_bytes || isnan(k->value[MAX_RSS]))
-		return;
-	if (isnan(k->value[FOOTPRINT]) && isnan(k->value[INSTRUCTIONS]) &&
-	    fmod(k->value[MAX_RSS], 4096.0) != 0.0) {
-		k->value[MAX_RSS] *= 1024.0;
-		rfl_capture_note(k->b, "maximum resident set size is taken as KiB, as BSD writes "
-				       "it: it is no whole number of pages as on macOS");
-	}
 }
 
 static enum rfl_rc flush(struct block *k, struct rfl_err *err)
 {
-	struct rfl_reading readings[FIGURES];
-	size_t n = 0;
 	enum rfl_rc rc;
 
 	if (!k->open)
 		return RFL_OK;
-	settle_rss(k);
-	for (size_t i = 0; i < FIGURES; i++) {
-		if (isnan(k->value[i]))
-			continue;
-		readings[n] = figures[i];
-		readings[n].value = k->value[i];
-		if (rfl_import_is_rounded(k->value[i], k->half_digit[i])) {
-			readings[n].validity = RFL_VALID_ESTIMATE;
-			readings[n].reason = "rounded by the decimals that were printed";
-		}
-		n++;
+	/* BSD counts KiB where macOS counts bytes. macOS is known by lines that only it has, or by
+	 * a size in whole pages. */
+	if (k->rss_in_bytes && isnan(k->value[FOOTPRINT]) && isnan(k->value[INSTRUCTIONS]) &&
+	    !isnan(k->value[MAX_RSS]) && fmod(k->value[MAX_RSS], 4096.0) != 0.0) {
+		k->value[MAX_RSS] *= 1024.0;
+		rfl_capture_note(k->i.b, "maximum resident set size is taken as KiB, as BSD writes "
+					 "it: it is no whole number of pages as on macOS");
 	}
 	if (isnan(k->value[ELAPSED]))
-		rfl_capture_note(k->b, "%s: the block has no elapsed time: it was cut off",
+		rfl_capture_note(k->i.b, "%s: the block has no elapsed time: it was cut off",
 				 k->command);
-	rc = rfl_import_range(k->b, &k->ids, RFL_RANGE_PROCESS, k->command, readings, n, err);
+	rc = rfl_capture_begin(k->i.b, RFL_RANGE_PROCESS, k->command, NULL, NULL, err);
+	for (size_t i = 0; i < FIGURES && rc == RFL_OK; i++) {
+		struct rfl_reading r = figures[i];
+
+		r.value = k->value[i];
+		if (isnan(r.value))
+			continue;
+		if (rfl_import_is_rounded(r.value, k->half_digit[i])) {
+			r.validity = RFL_VALID_ESTIMATE;
+			r.reason = "rounded by the decimals that were printed";
+		}
+		rc = rfl_import_give(&k->i, &r, NULL, err);
+	}
+	if (rc == RFL_OK)
+		rc = rfl_capture_end(k->i.b, err);
 	clear(k);
 	return rc;
 }
 
-static enum rfl_rc begin(struct block *k, struct rfl_err *err)
+static enum rfl_rc open_block(struct block *k, struct rfl_err *err)
 {
 	double window = k->open ? NAN : k->value[WINDOW];
 	enum rfl_rc rc = flush(k, err);
 
-	k->open = true;
+	k->any = k->open = true;
 	k->value[WINDOW] = window;
 	return rc;
 }
 
-static enum rfl_rc keep(struct block *k, enum figure figure, double value, double half,
+static enum rfl_rc take(struct block *k, const struct label *l, struct rfl_span text,
 			struct rfl_err *err)
 {
-	if (k->import->options->strict && rfl_import_is_rounded(value, half))
-		return rfl_import_bad_row(k->import, figures[figure].name, err,
+	const char *name = figures[l->figure].name;
+	double value, half;
+
+	text = rfl_span_trim(text);
+	if (l->factor == 0.0 ? !read_duration(text, &value, &half)
+			     : !read_decimal(text, &value, &half))
+		value = INFINITY;
+	else if (l->factor > 0.0)
+		value *= l->factor;
+	if (!isfinite(value))
+		return rfl_import_bad_row(&k->i, name, err, "'%.*s' is no %s", RFL_SPAN_ARG(text),
+					  l->factor == 0.0 ? "duration" : "count");
+	if (!isnan(k->value[l->figure]) && k->value[l->figure] != value)
+		return rfl_import_bad_row(&k->i, name, err,
+					  "'%.*s' is the second value of this block",
+					  RFL_SPAN_ARG(text));
+	if (k->i.options->strict && rfl_import_is_rounded(value, half))
+		return rfl_import_bad_row(&k->i, name, err,
 					  "%g was rounded by its decimals; leave out --strict",
 					  value);
-	k->value[figure] = value;
-	k->half_digit[figure] = half;
+	k->value[l->figure] = value;
+	k->half_digit[l->figure] = half;
 	return RFL_OK;
 }
 
-static enum rfl_rc take(struct block *k, const struct label *l, struct rfl_span value,
-			struct rfl_err *err)
-{
-	double v;
-
-	value = rfl_span_trim(value);
-	if (!read_value(l, value, &v))
-		return rfl_import_bad_row(k->import, figures[l->figure].name, err,
-					  "'%.*s' is no %s", RFL_SPAN_ARG(value),
-					  l->factor == 0.0 ? "duration" : "count");
-	if (!isnan(k->value[l->figure]) && k->value[l->figure] != v)
-		return rfl_import_bad_row(k->import, figures[l->figure].name, err,
-					  "'%.*s' is the second value of this block",
-					  RFL_SPAN_ARG(value));
-	return keep(k, l->figure, v, rfl_time__half_digit(value), err);
-}
-
-/* --- forms ----------------------------------------------------------------------------------- */
+/* --- forms: each says whether a line was its own --------------------------------------------- */
 
 static enum rfl_rc gnu_line(struct block *k, struct rfl_span line, bool *mine, struct rfl_err *err)
 {
 	static const char command[] = "Command being timed: ";
-	static const char status[] = "Exit status: ";
+	static const char *const notes[] = { "Command exited with", "Command terminated by",
+					     "Command stopped by", NULL };
 
 	*mine = true;
 	if (rfl_span_starts(line, command)) {
 		struct rfl_span name = rfl_span_from(line, strlen(command));
-		enum rfl_rc rc = begin(k, err);
+		enum rfl_rc rc = open_block(k, err);
 
 		if (name.len > 1 && name.at[0] == '"' && name.at[name.len - 1] == '"')
 			name = (struct rfl_span){ .at = name.at + 1, .len = name.len - 2 };
 		rfl_span_copy(name, k->command, sizeof(k->command));
 		return rc;
 	}
-	if (rfl_span_starts(line, "Command exited with") ||
-	    rfl_span_starts(line, "Command terminated by") ||
-	    rfl_span_starts(line, "Command stopped by")) {
-		rfl_capture_note(k->b, "%.*s", RFL_SPAN_ARG(line));
+	if (rfl_span_starts_any(line, notes)) {
+		rfl_capture_note(k->i.b, "%.*s", RFL_SPAN_ARG(line));
 		return RFL_OK;
 	}
-	for (size_t i = 0; i < RFL_ARRAY_LEN(gnu) && k->open; i++) {
+	for (size_t i = 0; i < RFL_ARRAY_LEN(gnu) && k->open; i++)
 		if (rfl_span_starts(line, gnu[i].text))
 			return take(k, &gnu[i], rfl_span_from(line, strlen(gnu[i].text)), err);
-	}
-	*mine = rfl_span_starts(line, status);
+	*mine = rfl_span_starts(line, "Exit status: ");
 	return RFL_OK;
 }
 
-/* "24.36 real 22.79 user 0.83 sys": the words behind the numbers. */
-static bool bsd_times(struct rfl_span line, double ret[3], double half[3])
+/* "24.36 real 22.79 user 0.83 sys": words after the numbers. */
+static bool is_bsd_times(struct rfl_span line, struct rfl_span number[3])
 {
-	static const char *const words[] = { "real", "user", "sys" };
+	struct rfl_span word;
 
-	for (size_t i = 0; i < RFL_ARRAY_LEN(words); i++) {
-		struct rfl_span number, word;
-
-		if (!rfl_span_next_word(&line, &number) || !rfl_span_next_word(&line, &word) ||
-		    !rfl_span_is(word, words[i]) || !rfl_time__duration(number, &ret[i]))
+	for (size_t i = 0; i < RFL_ARRAY_LEN(shell); i++)
+		if (!rfl_span_next_word(&line, &number[i]) || !rfl_span_next_word(&line, &word) ||
+		    !rfl_span_is(word, shell[i].text) || !is_duration(number[i]))
 			return false;
-		half[i] = rfl_time__half_digit(number);
-	}
 	return rfl_span_trim(line).len == 0;
 }
 
 static enum rfl_rc bsd_line(struct block *k, struct rfl_span line, bool *mine, struct rfl_err *err)
 {
-	struct rfl_span number;
-	static const enum figure order[] = { ELAPSED, USER, SYSTEM };
-	double times[3], half[3];
+	struct rfl_span number[3];
+	enum rfl_rc rc = RFL_OK;
 
-	*mine = true;
-	if (bsd_times(line, times, half)) {
-		enum rfl_rc rc = begin(k, err);
-
-		for (size_t i = 0; i < RFL_ARRAY_LEN(order) && rc == RFL_OK; i++)
-			rc = keep(k, order[i], times[i], half[i], err);
+	*mine = is_bsd_times(line, number);
+	if (*mine) {
+		rc = open_block(k, err);
+		for (size_t i = 0; i < RFL_ARRAY_LEN(shell) && rc == RFL_OK; i++)
+			rc = take(k, &shell[i], number[i], err);
 		return rc;
 	}
-	*mine = false;
-	if (!k->open || !rfl_span_next_word(&line, &number))
+	if (!k->open || !rfl_span_next_word(&line, &number[0]))
 		return RFL_OK;
 	line = rfl_span_trim(line);
-	for (size_t i = 0; i < RFL_ARRAY_LEN(bsd); i++) {
-		if (!rfl_span_is(line, bsd[i].text))
+	for (size_t i = 0; i < RFL_ARRAY_LEN(bsd) && !*mine; i++) {
+		*mine = rfl_span_is(line, bsd[i].text);
+		if (!*mine)
 			continue;
-		*mine = true;
 		k->rss_in_bytes = true;
-		return take(k, &bsd[i], number, err);
+		rc = take(k, &bsd[i], number[0], err);
 	}
-	return RFL_OK;
+	return rc;
 }
 
-/* What should be a number, and what others print behind "user". */
-static bool is_one_number(struct rfl_span s)
-{
-	return s.at[0] >= '0' && s.at[0] <= '9' && !memchr(s.at, ' ', s.len);
-}
-
-/* "real 2.50", "user 0m 1.00s": real begins a block. */
+/* "real 2.50", "user 0m 1.00s": real begins a block. Other programs print more after "user". */
 static enum rfl_rc shell_line(struct block *k, struct rfl_span line, bool *mine,
 			      struct rfl_err *err)
 {
@@ -301,50 +307,43 @@ static enum rfl_rc shell_line(struct block *k, struct rfl_span line, bool *mine,
 		return RFL_OK;
 	line = rfl_span_trim(line);
 	for (size_t i = 0; i < RFL_ARRAY_LEN(shell); i++) {
-		double ignored;
 		enum rfl_rc rc = RFL_OK;
+		bool number = line.len > 0 && line.at[0] >= '0' && line.at[0] <= '9' &&
+			      !memchr(line.at, ' ', line.len);
 
 		if (!rfl_span_is(word, shell[i].text) || (i > 0 && !k->open) || line.len == 0 ||
-		    (!rfl_time__duration(line, &ignored) && (i == 0 || !is_one_number(line))))
+		    (!is_duration(line) && (i == 0 || !number)))
 			continue;
 		*mine = true;
 		if (i == 0)
-			rc = begin(k, err);
+			rc = open_block(k, err);
 		return rc == RFL_OK ? take(k, &shell[i], line, err) : rc;
 	}
 	return RFL_OK;
 }
 
-/* Every word of the two default lines ends in the name of its figure. */
+/* Every word of the two default lines ends in the name of its figure; "(0major+132minor)pagefaults"
+ * and "(0avgtext+0avgdata" are two. */
 static enum rfl_rc brief_line(struct block *k, struct rfl_span line, bool *mine,
 			      struct rfl_err *err)
 {
 	bool first = rfl_span_has(line, "elapsed ") && rfl_span_has(line, "system ");
 	bool second = k->open && rfl_span_has(line, "minor)pagefaults ");
-	enum rfl_rc rc = first ? begin(k, err) : RFL_OK;
-	struct rfl_span word;
+	enum rfl_rc rc = first ? open_block(k, err) : RFL_OK;
+	struct rfl_span word, part;
 
 	*mine = first || second;
 	while (*mine && rc == RFL_OK && rfl_span_next_word(&line, &word)) {
-		const char *plus = memchr(word.at, '+', word.len);
-
-		if (plus && word.at[0] == '(') {
-			/* "(0major+132minor)pagefaults" and "(0avgtext+0avgdata". */
-			struct rfl_span major = { .at = word.at + 1,
-						  .len = (size_t)(plus - word.at) - 1 };
-
-			if (rfl_span_ends(major, "major")) {
-				major.len -= strlen("major");
-				rc = take(k, &brief[4], major, err);
+		if (word.at[0] == '(')
+			word = rfl_span_from(word, 1);
+		while (rc == RFL_OK && rfl_span_next_field(&word, '+', &part)) {
+			for (size_t i = 0; i < RFL_ARRAY_LEN(brief); i++) {
+				if (!rfl_span_ends(part, brief[i].text))
+					continue;
+				part.len -= strlen(brief[i].text);
+				rc = take(k, &brief[i], part, err);
+				break;
 			}
-			word = rfl_span_from(word, (size_t)(plus - word.at) + 1);
-		}
-		for (size_t i = 0; i < RFL_ARRAY_LEN(brief) && rc == RFL_OK; i++) {
-			if (!rfl_span_ends(word, brief[i].text))
-				continue;
-			word.len -= strlen(brief[i].text);
-			rc = take(k, &brief[i], word, err);
-			break;
 		}
 	}
 	return rc;
@@ -355,9 +354,7 @@ static enum rfl_rc brief_line(struct block *k, struct rfl_span line, bool *mine,
 /* "python train.py  22.79s user 0.83s system 97% cpu 24.360 total": its last words. */
 static bool is_zsh(struct rfl_span line, struct rfl_span w[ZSH_WORDS])
 {
-	static const char *const names[ZSH_WORDS] = { [1] = "user", [3] = "system", [5] = "cpu" };
 	struct rfl_span word;
-	double ignored;
 
 	if (!rfl_span_ends(line, " total"))
 		return false;
@@ -366,22 +363,20 @@ static bool is_zsh(struct rfl_span line, struct rfl_span w[ZSH_WORDS])
 		memmove(w, w + 1, (ZSH_WORDS - 1) * sizeof(*w));
 		w[ZSH_WORDS - 1] = word;
 	}
-	for (size_t i = 0; i < ZSH_WORDS; i++)
-		if (names[i] && !rfl_span_is(w[i], names[i]))
-			return false;
-	return rfl_time__duration(w[0], &ignored) && rfl_time__duration(w[2], &ignored) &&
-	       rfl_span_ends(w[4], "%") && rfl_time__duration(w[6], &ignored);
+	return w[0].at && rfl_span_is(w[1], "user") && rfl_span_is(w[3], "system") &&
+	       rfl_span_is(w[5], "cpu") && rfl_span_ends(w[4], "%") && is_duration(w[0]) &&
+	       is_duration(w[2]) && is_duration(w[6]);
 }
 
 static enum rfl_rc zsh_line(struct block *k, struct rfl_span line, bool *mine, struct rfl_err *err)
 {
 	struct rfl_span w[ZSH_WORDS];
-	enum rfl_rc rc;
+	enum rfl_rc rc = RFL_OK;
 
 	*mine = is_zsh(line, w);
 	if (!*mine)
 		return RFL_OK;
-	rc = begin(k, err);
+	rc = open_block(k, err);
 	line.len = (size_t)(w[0].at - line.at);
 	if (line.len > 0)
 		rfl_span_copy(rfl_span_trim(line), k->command, sizeof(k->command));
@@ -392,112 +387,92 @@ static enum rfl_rc zsh_line(struct block *k, struct rfl_span line, bool *mine, s
 	return rc ? rc : take(k, &shell[0], w[6], err);
 }
 
-/* The line that our own runs put in front: the measured window, which is not the process. */
-static bool window_line(struct block *k, struct rfl_span line)
+/* --- the file -------------------------------------------------------------------------------- */
+
+static enum rfl_rc begin(struct rfl_import *import, struct rfl_span head, struct rfl_err *err)
 {
+	(void)head;
+	(void)err;
+	clear((struct block *)import);
+	return RFL_OK;
+}
+
+static enum rfl_rc read_line(struct rfl_import *import, struct rfl_span line, struct rfl_err *err)
+{
+	static enum rfl_rc (*const forms[])(struct block *, struct rfl_span, bool *,
+					    struct rfl_err *) = { gnu_line, bsd_line, brief_line,
+								  zsh_line, shell_line };
 	static const char key[] = "MEASURED_SEC=";
-	struct rfl_span word;
-	double v;
+	struct block *k = (struct block *)import;
+	struct rfl_span rest, word;
+	bool mine = false;
+	enum rfl_rc rc = RFL_OK;
+	double window;
 
-	if (!rfl_span_starts(line, key) || !rfl_span_next_word(&line, &word) ||
-	    !rfl_span_number(rfl_span_from(word, strlen(key)), &v))
-		return false;
-	k->value[WINDOW] = v;
-	rfl_capture_note(k->b, "time_s is the whole process; its measured window is %.6g s", v);
-	return true;
-}
-
-typedef enum rfl_rc form_fn(struct block *k, struct rfl_span line, bool *mine, struct rfl_err *err);
-
-static form_fn *const forms[] = { gnu_line, bsd_line, brief_line, zsh_line, shell_line };
-
-static enum rfl_rc read_lines(struct block *k, struct rfl_err *err)
-{
-	struct rfl_span line;
-	bool more;
-	enum rfl_rc rc;
-
-	while ((rc = rfl_import_line(k->import, &line, &more, err)) == RFL_OK && more) {
-		bool mine = false, torn = rfl_input_torn(k->import->in);
-
-		line = rfl_span_trim(line);
-		if (line.len == 0 || window_line(k, line))
-			continue;
-		for (size_t i = 0; i < RFL_ARRAY_LEN(forms) && !mine && rc == RFL_OK; i++)
-			rc = forms[i](k, line, &mine, err);
-		if (rc != RFL_OK)
-			return rc;
-		if (mine && torn)
-			rfl_import_warn(
-				k->import,
-				"the last line has no newline: its value may have been cut off");
+	line = rest = rfl_span_trim(line);
+	/* A line that our own runs put in front: the measured window, which is not the process. */
+	if (rfl_span_starts(line, key) && rfl_span_next_word(&rest, &word) &&
+	    rfl_span_number(rfl_span_from(word, strlen(key)), &window)) {
+		k->value[WINDOW] = window;
+		rfl_capture_note(import->b,
+				 "time_s is the whole process; its measured window is %.6g s",
+				 window);
+		return RFL_OK;
 	}
+	for (size_t i = 0; i < RFL_ARRAY_LEN(forms) && line.len > 0 && !mine && rc == RFL_OK; i++)
+		rc = forms[i](k, line, &mine, err);
+	if (rc == RFL_OK && mine && rfl_input_torn(import->in))
+		rfl_import_warn(import,
+				"the last line has no newline: its value may have been cut off");
 	return rc;
 }
 
-static enum rfl_rc read_time(struct rfl_import *import, struct rfl_captures *to,
-			     struct rfl_err *err)
+static enum rfl_rc end(struct rfl_import *import, struct rfl_captures *to, struct rfl_err *err)
 {
-	struct block k = { .import = import };
-	bool any;
-	enum rfl_rc rc = rfl_import_builder(import, "time", "cpu", true, &k.b, err);
+	struct block *k = (struct block *)import;
+	enum rfl_rc rc = flush(k, err);
 
-	clear(&k);
-	if (rc == RFL_OK)
-		rc = read_lines(&k, err);
-	any = k.open;
-	if (rc == RFL_OK)
-		rc = flush(&k, err);
-	if (rc == RFL_OK && !any)
-		rc = rfl_fail(err, RFL_EFORMAT, 0,
-			      "%s: no times in it: expected the output of 'time -v' (GNU), "
-			      "'time -l' (BSD, macOS) or of a shell's time",
-			      rfl_input_name(import->in));
-	if (rc == RFL_OK)
-		rc = rfl_import_finish(import, k.b, to, err);
-	rfl_metric_ids_fini(&k.ids);
-	rfl_capture_builder_free(k.b);
-	return rc;
-}
-
-static int detect_line(struct rfl_span line, int *shell_seen)
-{
-	struct rfl_span word, w[ZSH_WORDS];
-	double times[3], half[3];
-
-	if (rfl_span_starts(line, "Command being timed: ") ||
-	    rfl_span_starts(line, "Maximum resident set size (kbytes): "))
-		return 95;
-	if (bsd_times(line, times, half) || is_zsh(line, w) ||
-	    (rfl_span_has(line, "maxresident)k") && rfl_span_has(line, "elapsed ")))
-		return 90;
-	if (!rfl_span_next_word(&line, &word) || rfl_span_trim(line).len == 0 ||
-	    *shell_seen == (int)RFL_ARRAY_LEN(shell))
-		return 0;
-	if (rfl_span_is(word, shell[*shell_seen].text) &&
-	    rfl_time__duration(rfl_span_trim(line), times))
-		return ++*shell_seen == (int)RFL_ARRAY_LEN(shell) ? 85 : 0;
-	*shell_seen = 0;
-	return 0;
+	(void)to;
+	if (rc != RFL_OK || k->any)
+		return rc;
+	return rfl_import_refuse(import, err,
+				 "no times in it: expected the output of 'time -v' (GNU), "
+				 "'time -l' (BSD, macOS) or of a shell's time");
 }
 
 static int detect(struct rfl_span head)
 {
-	struct rfl_span line;
-	int best = 0, shell_seen = 0;
+	struct rfl_span line, word, w[ZSH_WORDS];
+	size_t shell_seen = 0;
+	int best = 0;
 
 	while (rfl_span_next_line(&head, &line)) {
-		int sure = detect_line(rfl_span_trim(line), &shell_seen);
-
-		best = sure > best ? sure : best;
+		line = rfl_span_trim(line);
+		if (rfl_span_starts(line, "Command being timed: ") ||
+		    rfl_span_starts(line, "Maximum resident set size (kbytes): "))
+			return 95;
+		if (is_bsd_times(line, w) || is_zsh(line, w) ||
+		    (rfl_span_has(line, "maxresident)k") && rfl_span_has(line, "elapsed ")))
+			best = 90;
+		else if (shell_seen < RFL_ARRAY_LEN(shell) && rfl_span_next_word(&line, &word) &&
+			 rfl_span_trim(line).len > 0)
+			shell_seen = rfl_span_is(word, shell[shell_seen].text) &&
+						     is_duration(rfl_span_trim(line))
+					     ? shell_seen + 1
+					     : 0;
 	}
-	return best;
+	return best == 0 && shell_seen == RFL_ARRAY_LEN(shell) ? 85 : best;
 }
 
 const struct rfl_importer rfl_importer_time = {
 	.name = "time",
 	.summary = "time of a process: time -v (GNU, busybox), time -l (BSD, macOS), bash, zsh and "
 		   "POSIX time",
+	.formulas = "cpu",
+	.all_metrics = true,
+	.size = sizeof(struct block),
 	.detect = detect,
-	.read = read_time,
+	.begin = begin,
+	.line = read_line,
+	.end = end,
 };

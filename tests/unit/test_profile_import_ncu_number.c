@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "profile/import/ncu_number.h"
+#include "profile/import/ncu.h"
 #include "tests/unit/rfl_test.h"
 
 static struct rfl_span span(const char *text)

@@ -1,0 +1,204 @@
+/*
+ * ncu.h - the inside of the reader of ncu's CSV: ncu.c (the file, its tables and rows),
+ * ncu_launch.c (which launch a row is of), ncu_value.c (numbers, units, cells).
+ */
+#ifndef RFL_PROFILE_IMPORT_NCU_H
+#define RFL_PROFILE_IMPORT_NCU_H
+
+#include "base/buf.h"
+#include "profile/chips.h"
+#include "profile/import/impl.h"
+
+/* ---- units ---- */
+
+enum rfl_ncu_unit_kind {
+	RFL_NCU_UNIT_COUNT,   /* bytes, instructions, cycles, ...: whole numbers in a base unit */
+	RFL_NCU_UNIT_TIME,    /* whole nanoseconds */
+	RFL_NCU_UNIT_RATE,    /* per second, hertz */
+	RFL_NCU_UNIT_RATIO,   /* per cycle, per block, ..., and percent: never added up */
+	RFL_NCU_UNIT_UNKNOWN, /* the value is kept as it is */
+};
+
+struct rfl_ncu_unit {
+	enum rfl_ncu_unit_kind kind;
+	int exponent;  /* base = value x 10^exponent: prefixes are decimal */
+	char base[48]; /* "byte", "s", "Hz", "byte/s", "inst/cycle", "%", "" */
+};
+
+/** An unknown unit is its own base. */
+struct rfl_ncu_unit rfl_ncu_unit_parse(struct rfl_span text);
+
+/* ---- numbers ---- */
+
+/* How a file writes numbers, as far as its cells have shown it. */
+struct rfl_ncu_convention {
+	char decimal;     /* '.' or ','; 0: no cell has decided yet */
+	bool no_group;    /* neither separates groups: a page without them, or ' or blanks do */
+	bool assumed;     /* an undecided cell was read as in the C locale */
+	char witness[40]; /* the cell that decided, or the first that was assumed */
+	size_t witness_line;
+};
+
+struct rfl_ncu_number {
+	enum { RFL_NCU_VALUE, RFL_NCU_MISSING, RFL_NCU_BAD, RFL_NCU_CONTRADICTS } what;
+	double value; /* in the base unit */
+	int decimals; /* as written */
+};
+
+/**
+ * Read a cell: a number, perhaps with values of instances in brackets after it, which are passed
+ * over; or n/a, nan, inf, an empty cell, ...: missing.
+ * @param whole     the metric has no fractions in this unit: 117.344 can only be 117344
+ * @param exponent  of the unit
+ * @param line      for messages
+ */
+struct rfl_ncu_number rfl_ncu_number_read(struct rfl_ncu_convention *c, struct rfl_span cell,
+					  bool whole, int exponent, size_t line);
+
+/* ---- tables ---- */
+
+enum rfl_ncu_layout {
+	RFL_NCU_LONG,    /* a row is a metric of a launch */
+	RFL_NCU_WIDE,    /* a row is a launch */
+	RFL_NCU_SUMMARY, /* a row is a metric over the launches of a kernel */
+};
+
+/* Columns that mean something here; all others are ignored, or metrics when wide. The first eight
+ * tell launches apart. */
+enum rfl_ncu_column {
+	RFL_NCU_ID,
+	RFL_NCU_PROCESS,
+	RFL_NCU_KERNEL,
+	RFL_NCU_BLOCK,
+	RFL_NCU_GRID,
+	RFL_NCU_DEVICE,
+	RFL_NCU_CC,
+	RFL_NCU_INVOCATIONS,
+	RFL_NCU_SECTION,
+	RFL_NCU_METRIC_NAME,
+	RFL_NCU_METRIC_UNIT,
+	RFL_NCU_METRIC_VALUE,
+	RFL_NCU_MINIMUM,
+	RFL_NCU_MAXIMUM,
+	RFL_NCU_AVERAGE,
+	RFL_NCU_IGNORED, /* the first of those that are known not to be metrics */
+	RFL_NCU_COLUMNS = RFL_NCU_IGNORED + 5
+};
+
+/* A metric as the file writes it: a column of a wide page; else a section, name and unit. */
+struct rfl_ncu_metric {
+	struct rfl_span section, name, unit_text; /* in the arena, each with its NUL */
+	struct rfl_ncu_unit unit;
+	int id;       /* of the builder; below 0: not kept */
+	bool whole;   /* in this unit it has no decimals: a count, or nanoseconds */
+	bool legacy;  /* a name of nvprof */
+	bool refused; /* a formula names it, and its unit is not known */
+	bool warned;
+	size_t next;         /* the metric that followed last time */
+	int64_t launch;      /* that had it last */
+	int decimals;        /* for which `rounded` was made */
+	const char *rounded; /* what to say of a value with so many decimals; NULL: exact */
+};
+
+struct rfl_ncu_table {
+	enum rfl_ncu_layout layout;
+	bool quoted; /* every field is in quotes */
+	size_t line; /* of the header */
+	int column[RFL_NCU_COLUMNS];
+	size_t ncolumns, least;         /* fields that a row must have */
+	size_t identity_end;            /* columns before it tell launches apart */
+	bool units_due;                 /* wide: the next row may be that of the units */
+	int64_t left_out;               /* rows, when it began */
+	bool ready;                     /* wide: the metrics have their numbers */
+	struct rfl_ncu_metric *metrics; /* wide: one per column */
+	size_t *used, nused;            /* wide: columns that are kept */
+	int display_name;               /* wide: column of the device's name */
+};
+
+/* Launches of a process that are over: their numbers, as runs without gaps. */
+struct rfl_ncu_process {
+	int64_t id; /* RFL_NCU_UNNUMBERED: of tables that do not name one */
+	bool summarized;
+	struct rfl_ncu_run {
+		int64_t first, last;
+	} * runs;
+	size_t nruns, cap;
+};
+
+#define RFL_NCU_UNNUMBERED (-1)
+
+struct rfl_ncu {
+	struct rfl_import i;
+	struct rfl_ncu_convention convention;
+	struct rfl_ncu_table table;
+	size_t tables;
+
+	struct rfl_ncu_metric *metrics; /* long and summary */
+	size_t nmetrics, metrics_cap, last;
+	uint32_t *slots; /* metric + 1 by hash, 0 free */
+	size_t nslots;
+
+	struct rfl_buf identity; /* text of the fields that make the open launch */
+	bool open, bad;          /* a launch is open; its rows are left out */
+	bool follows;            /* the row before was of the open launch */
+	int64_t process, id;
+	int64_t launches, bad_rows;
+	double invocations; /* summary: of the open one */
+	struct rfl_ncu_process *processes;
+	size_t nprocesses, processes_cap;
+	uint64_t *kernels; /* summary: hashes of those that are over, 0 free */
+	size_t nkernels, kernels_cap;
+	struct rfl_buf text[3]; /* of the open launch: kernel, block, grid */
+	char cc[16], device[16];
+	const struct rfl_chip *chip; /* NULL: not known */
+	bool chip_chosen, mixed_cc, mixed_device;
+
+	/* Lines outside tables. */
+	struct rfl_err first_error, first_warning;
+	size_t errors, noise;
+	const char *other_page; /* "source", "session"; NULL: none seen */
+	size_t other_page_line;
+	bool text_report;
+
+	int64_t rounded, legacy;     /* cells */
+	const char *legacy_name;     /* the first; in the arena */
+	struct rfl_buf units_warned; /* unknown units */
+	double worst;                /* relative precision of the rounded cells */
+	bool not_whole_warned, no_units;
+};
+
+/** A field of the row at hand; empty where the row is short or the table lacks the column. */
+static inline struct rfl_span rfl_ncu__field(const struct rfl_ncu *n, enum rfl_ncu_column column)
+{
+	int i = n->table.column[column];
+
+	if (i < 0 || (size_t)i >= n->i.n)
+		return (struct rfl_span){ .at = "", .len = 0 };
+	return n->i.f[i];
+}
+
+/* ---- ncu_launch.c ---- */
+
+/** Open the launch of the row at hand unless it is open. n->bad: its rows are left out. */
+enum rfl_rc rfl_ncu__launch(struct rfl_ncu *n, struct rfl_err *err) RFL_WARN_UNUSED;
+/** The open launch is over. */
+enum rfl_rc rfl_ncu__close(struct rfl_ncu *n, struct rfl_err *err) RFL_WARN_UNUSED;
+/** A table begins: numbers of launches may come again where no process is named. */
+void rfl_ncu__forget_unnumbered(struct rfl_ncu *n);
+void rfl_ncu__launches_fini(struct rfl_ncu *n);
+
+/* ---- ncu_value.c ---- */
+
+/** Whether a metric has no fractions in a unit: counts, and times in the ticks of their clock. */
+bool rfl_ncu__is_whole(struct rfl_span name, const struct rfl_ncu_unit *unit);
+/** Ask the builder for a metric, and find its unit. */
+enum rfl_rc rfl_ncu__metric_init(struct rfl_ncu *n, struct rfl_ncu_metric *m,
+				 struct rfl_span section, struct rfl_span name,
+				 struct rfl_span unit, struct rfl_err *err) RFL_WARN_UNUSED;
+/** A value of the open launch. @param times  the launches of a summary that it is for */
+enum rfl_rc rfl_ncu__cell(struct rfl_ncu *n, struct rfl_ncu_metric *m, struct rfl_span cell,
+			  double times, const char *column, struct rfl_err *err) RFL_WARN_UNUSED;
+/** A copy in the arena, with its NUL; .at is NULL out of memory. */
+struct rfl_span rfl_ncu__keep(struct rfl_ncu *n, struct rfl_span s);
+
+#endif

@@ -1,0 +1,432 @@
+/*
+ * ncu_value.c - the values of ncu's tables: numbers in any locale and units to SI, rounded ones,
+ * missing ones, and those that a launch has twice.
+ *
+ * Which of point and comma is the decimal sign is decided by the first cells that can mean one
+ * thing only, and holds for the whole file.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/num.h"
+#include "base/num_read.h"
+#include "profile/import/ncu.h"
+
+#define EXACT_ENOUGH 1e-7 /* of the value: no rounding worth a word */
+
+/* --- units: "Mbyte", "usecond", "Ghz", "cycle/nsecond", "inst/cycle" ------------------------- */
+
+static const struct {
+	const char *text;
+	int exponent; /* of a second */
+} times_of[] = {
+	{ "s", 0 },        { "second", 0 },   { "ms", -3 },        { "msecond", -3 },
+	{ "us", -6 },      { "usecond", -6 }, { "\xc2\xb5s", -6 }, { "ns", -9 },
+	{ "nsecond", -9 }, { "ps", -12 },     { "psecond", -12 },
+};
+
+/* What is counted; with K, M, G, T, P or E before it, scaled. */
+static const char *const counts[] = {
+	"byte", "inst",   "thread_inst", "thread inst", "sector",   "request", "cycle",
+	"warp", "block",  "thread",      "pass",        "sample",   "math_op", "op",
+	"flop", "FLOP",   "transaction", "wavefront",   "register", "access",  "packet",
+	"SM",   "launch", "group",       "instance",    "cluster",  "branch",
+};
+
+static bool find_time(struct rfl_span text, int *exponent)
+{
+	for (size_t i = 0; i < RFL_ARRAY_LEN(times_of); i++)
+		if (rfl_span_is(text, times_of[i].text)) {
+			*exponent = times_of[i].exponent;
+			return true;
+		}
+	return false;
+}
+
+static int prefix_exponent(char c)
+{
+	static const char prefixes[] = "KMGTPE";
+	const char *at = c != '\0' ? strchr(prefixes, c == 'k' ? 'K' : c) : NULL;
+
+	return at ? 3 * (int)(at - prefixes + 1) : 0;
+}
+
+/* "byte", "Kbyte", ...: *text is without its prefix then. */
+static bool find_count(struct rfl_span *text, int *exponent)
+{
+	for (size_t i = 0; i < RFL_ARRAY_LEN(counts); i++) {
+		int prefix = text->len > 1 ? prefix_exponent(text->at[0]) : 0;
+
+		*exponent = 0;
+		if (rfl_span_is(*text, counts[i]))
+			return true;
+		if (prefix == 0 || !rfl_span_is(rfl_span_from(*text, 1), counts[i]))
+			continue;
+		*exponent = prefix;
+		*text = rfl_span_from(*text, 1);
+		return true;
+	}
+	return false;
+}
+
+/* "hz", "Ghz": in any case, but m is not M. */
+static bool find_hertz(struct rfl_span text, int *exponent)
+{
+	if (text.len < 2 || text.len > 3 || strncasecmp(text.at + text.len - 2, "hz", 2) != 0)
+		return false;
+	*exponent = text.len == 3 ? prefix_exponent(text.at[0]) : 0;
+	return text.len == 2 || *exponent != 0;
+}
+
+static struct rfl_ncu_unit make(enum rfl_ncu_unit_kind kind, int exponent, struct rfl_span base,
+				const char *slash, struct rfl_span per)
+{
+	struct rfl_ncu_unit unit = { .kind = kind, .exponent = exponent };
+
+	(void)snprintf(unit.base, sizeof(unit.base), "%.*s%s%.*s", RFL_SPAN_ARG(base), slash,
+		       RFL_SPAN_ARG(per));
+	return unit;
+}
+
+struct rfl_ncu_unit rfl_ncu_unit_parse(struct rfl_span text)
+{
+	const struct rfl_span none = rfl_span_of("");
+	size_t slash = rfl_span_find(text, "/");
+	struct rfl_span above = rfl_span_trim((struct rfl_span){ .at = text.at, .len = slash });
+	struct rfl_span below = rfl_span_trim(rfl_span_from(text, slash + 1)), whole = above;
+	int exponent = 0, per = 0;
+
+	if (slash == text.len) {
+		if (above.len == 0)
+			return make(RFL_NCU_UNIT_COUNT, 0, none, "", none);
+		if (rfl_span_is(above, "%") || rfl_span_is(above, "ratio"))
+			return make(RFL_NCU_UNIT_RATIO, 0, none, "", above);
+		if (find_time(above, &exponent))
+			return make(RFL_NCU_UNIT_TIME, exponent, none, "s", none);
+		if (find_hertz(above, &exponent))
+			return make(RFL_NCU_UNIT_RATE, exponent, none, "Hz", none);
+		if (find_count(&above, &exponent))
+			return make(RFL_NCU_UNIT_COUNT, exponent, above, "", none);
+		return make(RFL_NCU_UNIT_UNKNOWN, 0, whole, "", none);
+	}
+	/* "byte/second", "inst/cycle", "%/register" */
+	if (find_count(&above, &exponent) || rfl_span_is(above, "%") ||
+	    find_time(above, &exponent)) {
+		if (find_time(below, &per))
+			return rfl_span_is(above, "cycle")
+				       ? make(RFL_NCU_UNIT_RATE, exponent - per, none, "Hz", none)
+				       : make(RFL_NCU_UNIT_RATE, exponent - per, above, "/s", none);
+		for (size_t i = 0; i < RFL_ARRAY_LEN(counts); i++)
+			if (rfl_span_is(below, counts[i]))
+				return make(RFL_NCU_UNIT_RATIO, exponent, above, "/", below);
+	}
+	return make(RFL_NCU_UNIT_UNKNOWN, 0, rfl_span_trim(text), "", none);
+}
+
+/* --- numbers --------------------------------------------------------------------------------- */
+
+static void remember(struct rfl_ncu_convention *c, struct rfl_span cell, size_t line)
+{
+	(void)rfl_span_copy(cell, c->witness, sizeof(c->witness));
+	c->witness_line = line;
+}
+
+/* The decimal sign of this cell by itself, by the file, or by assumption; '!': it contradicts what
+ * was read before. */
+static char decide(struct rfl_ncu_convention *c, const struct rfl_num_parts *p,
+		   struct rfl_span cell, bool whole, size_t line)
+{
+	char shown = rfl_num_shown(p);
+
+	if (p->others > 0)
+		c->no_group = true;
+	if (shown == 0)
+		return c->decimal ? c->decimal : '.';
+	if (shown == '?' && c->decimal != 0)
+		return c->decimal;
+	if (shown == '?' && whole)
+		shown = p->last == '.' ? ',' : '.';
+	else if (shown == '?' && c->no_group)
+		shown = p->last;
+	if (shown == '?') {
+		if (!c->assumed)
+			remember(c, cell, line);
+		c->assumed = true;
+		return '.';
+	}
+	if (!rfl_num_is_sound(p, shown))
+		return shown; /* not a number: it decides nothing */
+	if ((c->decimal != 0 && shown != c->decimal) || (c->assumed && shown == ','))
+		return '!';
+	if (c->decimal == 0) {
+		c->decimal = shown;
+		c->assumed = false;
+		remember(c, cell, line);
+	}
+	return shown;
+}
+
+struct rfl_ncu_number rfl_ncu_number_read(struct rfl_ncu_convention *c, struct rfl_span cell,
+					  bool whole, int exponent, size_t line)
+{
+	struct rfl_ncu_number number = { .what = RFL_NCU_BAD, .value = NAN };
+	struct rfl_num_parts p;
+	char decimal;
+
+	cell = rfl_span_trim(cell);
+	/* "12 (3; 4; 5)" of --print-metric-instances: the figure of all instances is first. */
+	if (cell.len > 0 && cell.at[cell.len - 1] == ')') {
+		size_t at = rfl_span_find(cell, " (");
+
+		if (at > 0)
+			cell = rfl_span_trim((struct rfl_span){ .at = cell.at, .len = at });
+	}
+	if (cell.len == 0 || rfl_num_cut(cell.at, cell.len, true, &p) != cell.len) {
+		if (rfl_num_is_missing(cell.at, cell.len))
+			number.what = RFL_NCU_MISSING;
+		return number;
+	}
+	decimal = decide(c, &p, cell, whole, line);
+	if (decimal == '!') {
+		number.what = RFL_NCU_CONTRADICTS;
+		return number;
+	}
+	number.value = rfl_num_value(&p, decimal, exponent);
+	number.decimals = rfl_num_decimals(&p, decimal);
+	if (isfinite(number.value))
+		number.what = RFL_NCU_VALUE;
+	return number;
+}
+
+/* --- metrics --------------------------------------------------------------------------------- */
+
+/* "dram__bytes_read.sum" in bytes: a count, not an average or a ratio. */
+bool rfl_ncu__is_whole(struct rfl_span name, const struct rfl_ncu_unit *unit)
+{
+	if (!(unit->kind == RFL_NCU_UNIT_COUNT && unit->exponent == 0) &&
+	    !(unit->kind == RFL_NCU_UNIT_TIME && unit->exponent == -9))
+		return false;
+	return rfl_span_has(name, "__") &&
+	       (rfl_span_ends(name, ".sum") || rfl_span_ends(name, ".max") ||
+		rfl_span_ends(name, ".min"));
+}
+
+/* "Duration (gpu__time_duration.sum)" of --print-metric-name label-name: the text in brackets. */
+static struct rfl_span without_label(struct rfl_span name)
+{
+	size_t at = name.len;
+	struct rfl_span inner;
+
+	if (!rfl_span_ends(name, ")"))
+		return name;
+	while (at > 0 && name.at[at - 1] != '(')
+		at--;
+	if (at < 2 || name.at[at - 2] != ' ')
+		return name;
+	inner = (struct rfl_span){ .at = name.at + at, .len = name.len - at - 1 };
+	return rfl_span_has(inner, "__") && !rfl_span_has(inner, " ") ? inner : name;
+}
+
+struct rfl_span rfl_ncu__keep(struct rfl_ncu *n, struct rfl_span s)
+{
+	char *text = rfl_arena_array(n->i.arena, s.len + 1, 1);
+
+	if (text)
+		memcpy(text, s.at, s.len);
+	return (struct rfl_span){ .at = text, .len = s.len };
+}
+
+enum rfl_rc rfl_ncu__metric_init(struct rfl_ncu *n, struct rfl_ncu_metric *m,
+				 struct rfl_span section, struct rfl_span name,
+				 struct rfl_span unit, struct rfl_err *err)
+{
+	struct rfl_formulas *f = NULL;
+	enum rfl_rc rc;
+
+	*m = (struct rfl_ncu_metric){ .section = rfl_ncu__keep(n, section),
+				      .name = rfl_ncu__keep(n, name),
+				      .unit_text = rfl_ncu__keep(n, unit),
+				      .unit = rfl_ncu_unit_parse(unit),
+				      .next = SIZE_MAX,
+				      .launch = -1,
+				      .decimals = -1 };
+	if (!m->section.at || !m->name.at || !m->unit_text.at)
+		return rfl_import_no_memory(&n->i, err);
+	name = without_label(name);
+	m->whole = rfl_ncu__is_whole(name, &m->unit);
+	m->legacy = rfl_metric_is_legacy(name.at, name.len);
+	m->id = rfl_capture_metric_id(n->i.b, name.at, name.len, m->unit.base);
+	if (m->id == -2)
+		return rfl_import_no_memory(&n->i, err);
+	if (m->unit.kind != RFL_NCU_UNIT_UNKNOWN || m->id < 0)
+		return RFL_OK;
+	/* A metric that a formula names cannot be taken in a unit that is not known. Others are
+	 * only shown: one warning per unit. */
+	rc = rfl_formulas_new(n->chip ? n->chip->name : "any", &f, err);
+	m->refused = rc == RFL_OK && rfl_formulas_slot(f, name.at, name.len) >= 0;
+	rfl_formulas_free(f);
+	if (rc != RFL_OK || m->refused || strstr(rfl_buf_str(&n->units_warned), m->unit_text.at))
+		return rc;
+	rfl_buf_printf(&n->units_warned, "%s\n", m->unit_text.at);
+	rfl_import_warn(&n->i, "'%s' is no unit that is known: values are kept as they are",
+			m->unit_text.at);
+	return RFL_OK;
+}
+
+/* --- cells ----------------------------------------------------------------------------------- */
+
+static enum rfl_rc give_missing(struct rfl_ncu *n, const struct rfl_ncu_metric *m)
+{
+	if (m->legacy) {
+		n->legacy++;
+		if (!n->legacy_name)
+			n->legacy_name = m->name.at;
+	}
+	if (m->id >= 0)
+		(void)rfl_capture_metric(
+			n->i.b, m->id, NAN, RFL_VALID_UNAVAILABLE, -1,
+			m->legacy ? "a name of nvprof that no chip since Turing has: ncu prints "
+				    "n/a for it"
+				  : "ncu printed no value (n/a)");
+	return RFL_OK;
+}
+
+/* Half of the last digit as it was printed, in the base unit. */
+static double half_digit(const struct rfl_ncu_metric *m, int decimals)
+{
+	return 0.5 * pow(10, m->unit.exponent - decimals);
+}
+
+/* Whether a figure lost digits: its last one is above the finest step that its unit has, if any. */
+static bool is_rounded(const struct rfl_ncu_metric *m, const struct rfl_ncu_number *number)
+{
+	static const int steps[] = {
+		[RFL_NCU_UNIT_COUNT] = 0, [RFL_NCU_UNIT_TIME] = -9, [RFL_NCU_UNIT_RATE] = 0
+	};
+
+	return (m->unit.kind > RFL_NCU_UNIT_RATE ||
+		m->unit.exponent - number->decimals > steps[m->unit.kind]) &&
+	       half_digit(m, number->decimals) > EXACT_ENOUGH * fabs(number->value);
+}
+
+/* A rounded figure is counted; m->rounded says how. */
+static void take_rounded(struct rfl_ncu *n, struct rfl_ncu_metric *m,
+			 const struct rfl_ncu_number *number)
+{
+	double relative = half_digit(m, number->decimals) / fabs(number->value);
+	char half[RFL_NUM_MAX];
+
+	n->rounded++;
+	if (isfinite(relative) && relative > n->worst)
+		n->worst = relative;
+	if (m->rounded && m->decimals == number->decimals)
+		return; /* most cells of a metric have as many decimals */
+	m->decimals = number->decimals;
+	m->rounded = rfl_arena_printf(
+		n->i.arena, "printed in %s with %d decimals: +-%s %s a launch", m->unit_text.at,
+		m->decimals, rfl_num_exact(0.5 * pow(10, -m->decimals), half), m->unit_text.at);
+	if (!m->rounded)
+		m->rounded = "rounded by its unit";
+}
+
+/* A second value for a metric of one launch. */
+static enum rfl_rc given_twice(struct rfl_ncu *n, struct rfl_ncu_metric *m, struct rfl_span cell,
+			       const char *column, struct rfl_err *err)
+{
+	bool wide = n->table.layout == RFL_NCU_WIDE, two_names = false;
+	const struct rfl_ncu_metric *all = wide ? n->table.metrics : n->metrics;
+	size_t count = wide ? n->table.ncolumns : n->nmetrics;
+
+	/* The table may have it as sm__ and as smsp__, which other passes may have counted. */
+	for (size_t i = 0; i < count && !two_names; i++)
+		two_names = all[i].name.at && all[i].id == m->id &&
+			    strcmp(all[i].name.at, m->name.at) != 0;
+	if (!two_names && (m->launch == n->launches || wide))
+		return rfl_import_bad_row(&n->i, column, err,
+					  "'%s' is there twice for one launch, now as '%.*s %s': "
+					  "the values differ",
+					  m->name.at, RFL_SPAN_ARG(cell), m->unit_text.at);
+	if (!m->warned)
+		rfl_import_warn(&n->i,
+				"'%s' of section '%s', '%.*s %s', differs from what another "
+				"%s says: the first is taken",
+				m->name.at, m->section.at, RFL_SPAN_ARG(cell), m->unit_text.at,
+				two_names ? "name of it" : "section");
+	m->warned = true;
+	return RFL_OK;
+}
+
+enum rfl_rc rfl_ncu__cell(struct rfl_ncu *n, struct rfl_ncu_metric *m, struct rfl_span cell,
+			  double times, const char *column, struct rfl_err *err)
+{
+	const struct rfl_ncu_convention *c = &n->convention;
+	enum rfl_validity validity = RFL_VALID;
+	const char *reason = NULL;
+	struct rfl_ncu_number number;
+	double value;
+
+	if (m->id < 0) {
+		cell = rfl_span_trim(cell);
+		return m->legacy && rfl_num_is_missing(cell.at, cell.len) ? give_missing(n, m)
+									  : RFL_OK;
+	}
+	number = rfl_ncu_number_read(&n->convention, cell, m->whole, m->unit.exponent,
+				     rfl_input_line_number(n->i.in));
+	value = number.value;
+	if (number.what == RFL_NCU_MISSING)
+		return give_missing(n, m);
+	if (number.what == RFL_NCU_CONTRADICTS)
+		return rfl_import_bad_row(&n->i, column, err,
+					  "'%.*s' takes the other decimal sign than '%s' on line "
+					  "%zu: a file has one; run ncu with LC_ALL=C",
+					  RFL_SPAN_ARG(cell), c->witness, c->witness_line);
+	if (number.what != RFL_NCU_VALUE)
+		return rfl_import_bad_row(&n->i, column, err,
+					  "'%.*s' is not a number (metric '%s')",
+					  RFL_SPAN_ARG(cell), m->name.at);
+	if (value < 0)
+		return rfl_import_bad_row(&n->i, column, err,
+					  "'%.*s' is below 0, which no counter is (metric '%s')",
+					  RFL_SPAN_ARG(cell), m->name.at);
+	if (m->refused)
+		return rfl_import_bad_row(
+			&n->i, n->table.layout == RFL_NCU_WIDE ? m->name.at : "Metric Unit", err,
+			"'%s' is no unit that is known (metric '%s'); run ncu with --print-units "
+			"base",
+			m->unit_text.at, m->name.at);
+	if (m->whole && m->unit.kind == RFL_NCU_UNIT_COUNT && times == 1 && value != floor(value) &&
+	    !n->not_whole_warned) {
+		n->not_whole_warned = true;
+		rfl_import_warn(&n->i,
+				"'%.*s' of '%s' is read as a fraction of a %s: is its decimal "
+				"sign understood?",
+				RFL_SPAN_ARG(cell), m->name.at,
+				m->unit.base[0] ? m->unit.base : "count");
+	}
+	if (is_rounded(m, &number)) {
+		if (n->i.options->strict)
+			return rfl_import_bad_row(&n->i, column, err,
+						  "'%.*s %s' of '%s' was rounded by its unit; run "
+						  "ncu with --print-units base, or leave out "
+						  "--strict",
+						  RFL_SPAN_ARG(cell), m->unit_text.at, m->name.at);
+		take_rounded(n, m, &number);
+		validity = RFL_VALID_ESTIMATE;
+		reason = m->rounded;
+	}
+	/* Averages of a summary are for all launches, unless they are rates; that of counts was cut
+	 * to two decimals, and their sum is whole. */
+	if (times != 1 &&
+	    (m->unit.kind == RFL_NCU_UNIT_COUNT || m->unit.kind == RFL_NCU_UNIT_TIME)) {
+		value *= times;
+		if (m->whole && m->unit.kind == RFL_NCU_UNIT_COUNT &&
+		    half_digit(m, number.decimals) * times < 0.5)
+			value = round(value);
+	}
+	if (rfl_capture_metric(n->i.b, m->id, value, validity, -1, reason) == RFL_GIVEN_DIFFERS)
+		return given_twice(n, m, cell, column, err);
+	m->launch = n->launches;
+	return RFL_OK;
+}

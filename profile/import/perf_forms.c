@@ -1,0 +1,551 @@
+/*
+ * perf_forms.c - the three forms of perf stat: the text for people, -x and -j.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/num_read.h"
+#include "profile/import/perf.h"
+
+static const struct rfl_perf_row no_row = { .value = NAN, .running = NAN, .cpus_utilized = NAN };
+
+/* "<not supported>", "<not counted>": only the beginnings matter. */
+static enum rfl_perf_state state_of(struct rfl_span value)
+{
+	if (rfl_span_is(value, "<not supported>"))
+		return RFL_PERF_NOT_SUPPORTED;
+	return rfl_span_starts(value, "<not ") ? RFL_PERF_NOT_COUNTED : RFL_PERF_COUNTED;
+}
+
+/* --- text ------------------------------------------------------------------------------------ */
+
+/* Groups of three and decimals by the locale, comments after '#', the share of the time that an
+ * event ran in parentheses. */
+
+static const char header[] = "Performance counter stats for ";
+static const char interval_header[] = "counts unit events";
+
+/* The decimal sign that a number shows; 0: none. Counts are whole: a sign in one separates groups.
+ */
+static char decimal_of(struct rfl_span s, bool count)
+{
+	struct rfl_num_parts p;
+	char shown;
+
+	if (rfl_num_cut(s.at, s.len, false, &p) == 0)
+		return 0;
+	shown = rfl_num_shown(&p);
+	if (shown != '?')
+		return shown;
+	return !count ? 0 : p.last == '.' ? ',' : '.';
+}
+
+/* The first number of perf's own lines that shows the decimal sign: "2.382450831 seconds time
+ * elapsed", "0,874 CPUs". */
+static char decimal_of_head(struct rfl_span head)
+{
+	static const char *const own[] = { " seconds time elapsed", " seconds user", " seconds sys",
+					   "CPUs utilized",         " GHz",          "/sec",
+					   "insn per cycle" };
+	struct rfl_span line, word;
+	char decimal = 0;
+
+	while (decimal == 0 && rfl_span_next_line(&head, &line)) {
+		bool mine = false;
+
+		for (size_t i = 0; i < RFL_ARRAY_LEN(own) && !mine; i++)
+			mine = rfl_span_has(line, own[i]);
+		while (mine && decimal == 0 && rfl_span_next_word(&line, &word))
+			decimal = decimal_of(rfl_span_from(word, word.at[0] == '('), false);
+	}
+	return decimal;
+}
+
+/* "(88,71%)" at the end, "[88.71%]" in perf 3; "( +-  1.49% )" is the scatter of repeats and says
+ * nothing of it. */
+static double take_running(struct rfl_span *line)
+{
+	double running = NAN;
+
+	*line = rfl_span_trim(*line);
+	while (rfl_span_ends(*line, "%)") || rfl_span_ends(*line, "% )") ||
+	       rfl_span_ends(*line, "%]")) {
+		size_t open = line->len;
+		struct rfl_span inside;
+
+		while (open > 0 && line->at[open - 1] != '(' && line->at[open - 1] != '[')
+			open--;
+		if (open == 0)
+			break;
+		inside = (struct rfl_span){ .at = line->at + open, .len = line->len - open - 1 };
+		inside = rfl_span_trim(inside);
+		inside.len -= inside.len > 0; /* % */
+		inside = rfl_span_trim(inside);
+		if (!rfl_span_starts(inside, "+-"))
+			(void)rfl_span_grouped(inside, 0, &running, NULL);
+		line->len = open - 1;
+		*line = rfl_span_trim(*line);
+	}
+	return running;
+}
+
+static bool begins_number(struct rfl_span word)
+{
+	return (word.len > 0 && rfl_span_number_len(word) == word.len) || rfl_span_is(word, "<not");
+}
+
+/* The words before '#': [time] [socket [processors]] value [unit] event. */
+static bool split_words(struct rfl_span line, bool intervals, struct rfl_perf_row *row,
+			struct rfl_span *value)
+{
+	struct rfl_span word, more, ahead;
+
+	if (!rfl_span_next_word(&line, &word))
+		return false;
+	if (intervals) {
+		row->time = word;
+		if (!rfl_span_next_word(&line, &word))
+			return false;
+	}
+	if (!begins_number(word)) {
+		row->place = word;
+		if (!rfl_span_next_word(&line, &word))
+			return false;
+		/* "S0  2  43.13 msec task-clock": the number of processors. */
+		ahead = line;
+		if (begins_number(word) && !rfl_span_is(word, "<not") &&
+		    rfl_span_next_word(&ahead, &more) && begins_number(more)) {
+			word = more;
+			line = ahead;
+		}
+	}
+	if (!begins_number(word))
+		return false;
+	*value = word;
+	if (rfl_span_is(word, "<not")) {
+		if (!rfl_span_next_word(&line, &more) || !rfl_span_ends(more, ">"))
+			return false;
+		row->state = rfl_span_is(more, "supported>") ? RFL_PERF_NOT_SUPPORTED
+							     : RFL_PERF_NOT_COUNTED;
+	}
+	if (!rfl_span_next_word(&line, &row->event))
+		return false;
+	if (!rfl_span_next_word(&line, &more))
+		return true;
+	if (rfl_span_is(more, "(msec)")) { /* perf to 4.x */
+		row->unit = (struct rfl_span){ .at = more.at + 1, .len = more.len - 2 };
+	} else {
+		row->unit = row->event;
+		row->event = more;
+	}
+	return !rfl_span_next_word(&line, &more);
+}
+
+static enum rfl_rc event_line(struct rfl_perf *k, struct rfl_span line, struct rfl_err *err)
+{
+	size_t hash = rfl_span_find(line, "#");
+	struct rfl_span left = { .at = line.at, .len = hash }, rest, word, value;
+	struct rfl_span comment = rfl_span_from(line, hash + 1);
+	struct rfl_perf_row row = no_row;
+	bool event = false;
+	char decimal;
+
+	row.running = hash < line.len ? take_running(&comment) : NAN;
+	if (isnan(row.running))
+		row.running = take_running(&left);
+	rest = left = rfl_span_trim(left);
+	for (int i = 0; i < 3 && !event && rfl_span_next_word(&rest, &word); i++)
+		event = begins_number(word);
+	if (!event)
+		return RFL_OK; /* a second metric of the event above, "TopdownL1" */
+	if (!split_words(left, k->interval_text, &row, &value))
+		return rfl_import_bad_row(&k->i, NULL, err,
+					  "'%.*s' is no event of perf: expected a value, a unit if "
+					  "there is one, and a name",
+					  RFL_SPAN_ARG(left));
+	if (k->decimal == 0)
+		k->decimal = decimal_of(value, row.unit.len == 0);
+	decimal = k->decimal ? k->decimal : '.';
+	if (k->interval_text && rfl_span_number(row.time, &k->elapsed))
+		k->intervals = true;
+	if (row.state == RFL_PERF_COUNTED &&
+	    !rfl_span_grouped(value, decimal, &row.value, &row.half_digit))
+		return rfl_import_bad_row(&k->i, NULL, err,
+					  "'%.*s' is no number where a %s is in front of the "
+					  "decimals",
+					  RFL_SPAN_ARG(value), decimal == ',' ? "comma" : "point");
+	/* perf 2 and 3 name no unit: "3.111213  task-clock". */
+	if (row.unit.len == 0 && row.half_digit > 0.0 &&
+	    (rfl_span_starts(row.event, "task-clock") || rfl_span_starts(row.event, "cpu-clock")))
+		row.unit = rfl_span_of("msec");
+	/* "    0.996 CPUs utilized" */
+	if (rfl_span_has(comment, "CPUs utilized") && rfl_span_next_word(&comment, &word))
+		(void)rfl_span_grouped(word, decimal, &row.cpus_utilized, NULL);
+	return rfl_perf__row(k, &row, err);
+}
+
+/* "   0.02546 +- 0.00257 seconds time elapsed  ( +- 10.11% )" */
+static bool time_line(struct rfl_perf *k, struct rfl_span line)
+{
+	static const char *const ends[] = { " seconds time elapsed", " seconds user",
+					    " seconds sys" };
+	double *const to[] = { &k->elapsed, &k->user, &k->system };
+	struct rfl_span word;
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(ends); i++) {
+		if (!rfl_span_has(line, ends[i]) || !rfl_span_next_word(&line, &word))
+			continue;
+		if (memchr(word.at, ',', word.len))
+			k->decimal = ',';
+		return rfl_span_grouped(word, k->decimal ? k->decimal : '.', to[i], NULL);
+	}
+	return false;
+}
+
+/* "Performance counter stats for 'sleep 1' (3 runs):" */
+static enum rfl_rc begin_text(struct rfl_perf *k, struct rfl_span line, struct rfl_err *err)
+{
+	struct rfl_span name = rfl_span_from(line, rfl_span_find(line, header) + strlen(header));
+	enum rfl_rc rc;
+
+	k->begun = true;
+	k->interval_text = k->ended = false;
+	if (name.len > 0 && name.at[0] == '\'') {
+		size_t end = name.len - 1;
+
+		while (end > 0 && name.at[end] != '\'')
+			end--;
+		name = rfl_span_from(name, 1);
+		if (end > 0)
+			name.len = end - 1;
+	} else if (rfl_span_ends(name, ":")) {
+		name.len--;
+	}
+	rc = rfl_perf__begin(k, name, err);
+	if (rc == RFL_OK && rfl_span_has(line, " runs)"))
+		rfl_capture_note(k->i.b, "values are averages of the runs that perf repeated");
+	return rc;
+}
+
+static enum rfl_rc text_line(struct rfl_perf *k, struct rfl_span line, struct rfl_err *err)
+{
+	bool comment = rfl_span_starts(rfl_span_trim(line), "#");
+
+	if (rfl_span_has(line, header))
+		return begin_text(k, line, err);
+	if (comment && rfl_span_has(line, interval_header)) {
+		bool again = k->begun && k->interval_text;
+
+		k->begun = k->interval_text = true;
+		/* perf repeats its header on a terminal */
+		return again ? RFL_OK : rfl_perf__begin(k, rfl_span_of("process"), err);
+	}
+	if (!k->begun || comment)
+		return RFL_OK;
+	/* What perf advises ("echo 0 > ..."), and what was printed after it, are no events. */
+	if (time_line(k, line) ||
+	    rfl_span_starts(rfl_span_trim(line), "Some events weren't counted"))
+		k->ended = true;
+	return k->ended ? RFL_OK : event_line(k, line, err);
+}
+
+/* --- -x -------------------------------------------------------------------------------------- */
+
+/* [time,][socket,[processors,]]value,unit,event,[scatter %,]run time,percent running[,scatter %]
+ * [,metric,unit]. perf quotes nothing. */
+
+#define FIELDS_MAX 24
+
+struct fields {
+	struct rfl_span f[FIELDS_MAX];
+	size_t n;
+	bool interval, place;
+	size_t value; /* where it is; FIELDS_MAX: this is no row of an event */
+};
+
+static struct rfl_span at(const struct fields *f, size_t i)
+{
+	return i < f->n ? f->f[i] : (struct rfl_span){ .at = "", .len = 0 };
+}
+
+/* A number as -x prints it: no groups; a comma only where the separator is another sign. */
+static bool number(struct rfl_span s, double *ret, double *half)
+{
+	double plain;
+
+	return (rfl_span_number(s, &plain) || (s.len > 0 && memchr(s.at, ',', s.len))) &&
+	       rfl_span_grouped(s, 0, ret, half);
+}
+
+static bool is_value(struct rfl_span s)
+{
+	double ignored;
+
+	return rfl_span_starts(s, "<not ") || number(s, &ignored, NULL);
+}
+
+static bool is_event(struct rfl_span s, struct rfl_span unit)
+{
+	return s.len > 0 && !is_value(s) && s.at[0] != '<' && s.at[0] != '%' &&
+	       !rfl_span_ends(s, "%") && rfl_perf__is_known(unit);
+}
+
+/* "S0", "CPU3", "N0", "S0-D0-C1", "sleep-4711". */
+static bool is_place(struct rfl_span s)
+{
+	return s.len > 0 && s.at[s.len - 1] >= '0' && s.at[s.len - 1] <= '9' && !is_value(s) &&
+	       rfl_span_number_len(s) == 0;
+}
+
+static void cut(struct rfl_span line, char separator, struct fields *f)
+{
+	struct rfl_span first;
+	size_t i;
+
+	f->n = 0;
+	while (f->n < FIELDS_MAX && rfl_span_next_field(&line, separator, &f->f[f->n]))
+		f->n++;
+	/* "     0.020100675": perf prints the time of an interval with nine decimals, in any
+	 * locale. */
+	first = at(f, 0);
+	f->interval = first.len > 10 && first.at[first.len - 10] == '.' &&
+		      rfl_span_number_len(first) == first.len;
+	f->place = is_place(at(f, f->interval));
+	i = (size_t)f->interval + f->place;
+	/* The number of processors: a unit cannot be a number. */
+	if (f->place && is_value(at(f, i)) && is_value(at(f, i + 1)))
+		i++;
+	f->value = is_value(at(f, i)) && is_event(at(f, i + 2), at(f, i + 1)) ? i : FIELDS_MAX;
+}
+
+/* "1281,90,msec,task-clock": two numbers before a unit. */
+static bool looks_torn_apart(const struct fields *f)
+{
+	for (size_t i = 0; i + 3 < f->n && i < 4; i++)
+		if (is_value(f->f[i]) && is_value(f->f[i + 1]) && f->f[i + 2].len > 0 &&
+		    is_event(f->f[i + 3], f->f[i + 2]))
+			return true;
+	return false;
+}
+
+/* After the event: the run time, the share of the time, and scatters that end in %. */
+static bool take_share(const struct fields *f, double *running, size_t *next)
+{
+	size_t i = f->value + 3;
+	struct rfl_span share;
+
+	i += rfl_span_ends(at(f, i), "%");
+	share = at(f, i + 1);
+	*next = i + 2 + rfl_span_ends(at(f, i + 2), "%");
+	/* It always has two decimals. */
+	return is_value(at(f, i)) && number(share, running, NULL) &&
+	       (memchr(share.at, '.', share.len) || memchr(share.at, ',', share.len));
+}
+
+/* The sign that cuts the line into a row; '\0': none does. */
+static char separator_of(struct rfl_span line)
+{
+	struct fields f;
+	double running;
+	size_t next;
+
+	line = rfl_span_trim(line);
+	if (line.len == 0 || line.at[0] == '#')
+		return '\0';
+	for (const char *s = ";\t|,:!"; *s; s++) {
+		cut(line, *s, &f);
+		if (f.value < FIELDS_MAX && take_share(&f, &running, &next))
+			return *s;
+	}
+	cut(line, ',', &f);
+	return looks_torn_apart(&f) ? ',' : '\0';
+}
+
+static enum rfl_rc csv_line(struct rfl_perf *k, struct rfl_span line, struct rfl_err *err)
+{
+	static const char remedy[] = "perf wrote decimal commas between commas: run it with "
+				     "LC_ALL=C, or with -x ';', or with -j";
+	struct rfl_perf_row row = no_row;
+	struct rfl_span trimmed = rfl_span_trim(line), value;
+	struct fields f;
+	size_t metric, first;
+
+	if (trimmed.len == 0 || trimmed.at[0] == '#')
+		return RFL_OK;
+	if (k->separator == '\0')
+		k->separator = separator_of(line);
+	if (k->separator == '\0')
+		return RFL_OK; /* what the program printed before */
+	cut(line, k->separator, &f);
+	first = (size_t)f.interval + f.place;
+	/* A metric without an event: ",,,,,0.02,stalled cycles per insn", ",648266,100.00,,,24.0,%
+	 * tma_frontend_bound". An event has a value. */
+	if (f.value == FIELDS_MAX && f.n > first + 3 && at(&f, first).len == 0 &&
+	    at(&f, f.n - 1).len > 0)
+		return RFL_OK;
+	if (f.value < FIELDS_MAX && take_share(&f, &row.running, &metric)) {
+		value = at(&f, f.value);
+		row.unit = at(&f, f.value + 1);
+		row.event = at(&f, f.value + 2);
+		if (f.interval)
+			row.time = at(&f, 0);
+		if (f.place)
+			row.place = at(&f, f.interval);
+		row.state = state_of(value);
+		if (row.state == RFL_PERF_COUNTED)
+			(void)number(value, &row.value, &row.half_digit);
+		if (rfl_span_is(at(&f, metric + 1), "CPUs utilized"))
+			(void)number(at(&f, metric), &row.cpus_utilized, NULL);
+		if (f.interval && rfl_span_number(row.time, &k->elapsed))
+			k->intervals = true;
+		return rfl_perf__row(k, &row, err);
+	}
+	if (k->separator == ',' &&
+	    (f.value < FIELDS_MAX ? f.n > f.value + 5 : looks_torn_apart(&f)))
+		return rfl_import_refuse_line(&k->i, err, "%s", remedy);
+	if (rfl_input_torn(k->i.in))
+		return rfl_import_bad_row(&k->i, NULL, err,
+					  "'%.*s': the file is cut off in this row",
+					  RFL_SPAN_ARG(line));
+	return rfl_import_bad_row(&k->i, NULL, err,
+				  "'%.*s' is no row of perf stat -x: expected a value, a unit, an "
+				  "event, a run time and a percentage between '%c'",
+				  RFL_SPAN_ARG(line), k->separator);
+}
+
+/* --- -j -------------------------------------------------------------------------------------- */
+
+static struct rfl_span text_of(const json_t *row, const char *key)
+{
+	const json_t *v = json_object_get(row, key);
+
+	if (!json_is_string(v))
+		return (struct rfl_span){ .at = "", .len = 0 };
+	return (struct rfl_span){ .at = json_string_value(v), .len = json_string_length(v) };
+}
+
+/* A number, or a text that is one. */
+static double real_of(const json_t *row, const char *key)
+{
+	const json_t *v = json_object_get(row, key);
+	double ret;
+
+	if (json_is_number(v))
+		return json_number_value(v);
+	return json_is_string(v) && rfl_span_number(text_of(row, key), &ret) ? ret : NAN;
+}
+
+static enum rfl_rc read_object(struct rfl_perf *k, const json_t *o, struct rfl_err *err)
+{
+	static const char *const places[] = { "cpu", "core", "die", "socket", "node", "thread" };
+	struct rfl_span value = text_of(o, "counter-value");
+	struct rfl_perf_row row = no_row;
+	char time[64];
+
+	row.event = text_of(o, "event");
+	row.unit = text_of(o, "unit");
+	row.running = real_of(o, "pcnt-running");
+	for (size_t i = 0; i < RFL_ARRAY_LEN(places) && row.place.len == 0; i++)
+		row.place = text_of(o, places[i]);
+	if (row.event.len == 0 && !json_object_get(o, "counter-value"))
+		return RFL_OK; /* a metric without an event */
+	if (row.event.len == 0)
+		return rfl_import_bad_row(&k->i, "event", err, "is missing");
+	row.state = state_of(value);
+	if (row.state == RFL_PERF_COUNTED)
+		row.value = real_of(o, "counter-value");
+	if (row.state == RFL_PERF_COUNTED && isnan(row.value))
+		return rfl_import_bad_row(&k->i, "counter-value", err, "'%.*s' is no number",
+					  RFL_SPAN_ARG(value));
+	if (rfl_span_is(text_of(o, "metric-unit"), "CPUs utilized"))
+		row.cpus_utilized = real_of(o, "metric-value");
+	if (json_object_get(o, "interval")) {
+		k->elapsed = real_of(o, "interval");
+		k->intervals = true;
+		(void)snprintf(time, sizeof(time), "%.9f", k->elapsed);
+		row.time = rfl_span_of(time);
+	}
+	return rfl_perf__row(k, &row, err);
+}
+
+/* An object per line, the values of which are texts. */
+static enum rfl_rc json_line(struct rfl_perf *k, struct rfl_span line, struct rfl_err *err)
+{
+	struct rfl_err why = RFL_ERR_INIT;
+	json_t *o = NULL;
+	enum rfl_rc rc;
+
+	line = rfl_span_trim(line);
+	if (line.len == 0 || line.at[0] != '{')
+		return RFL_OK;
+	rc = rfl_json_loads(line.at, line.len, "", &o, &why);
+	if (rc == RFL_ENOMEM)
+		return rfl_import_no_memory(&k->i, err);
+	if (rc == RFL_OK && json_is_object(o)) {
+		rc = read_object(k, o, err);
+		json_decref(o);
+		return rc;
+	}
+	json_decref(o);
+	/* `"pcnt-running" : 85,00` */
+	for (size_t i = 2; i + 1 < line.len; i++)
+		if (line.at[i] == ',' && line.at[i - 1] >= '0' && line.at[i - 1] <= '9' &&
+		    line.at[i + 1] >= '0' && line.at[i + 1] <= '9')
+			return rfl_import_refuse_line(
+				&k->i, err,
+				"perf wrote decimal commas, which makes it no "
+				"JSON: run it with LC_ALL=C");
+	return rfl_import_bad_row(&k->i, NULL, err, "'%.*s' is no JSON object of perf%s",
+				  RFL_SPAN_ARG(line),
+				  rfl_input_torn(k->i.in) ? ": the file is cut off" : "");
+}
+
+/* --- which form ------------------------------------------------------------------------------ */
+
+static int detect_text(struct rfl_span head)
+{
+	if (rfl_span_has(head, header))
+		return 95;
+	return rfl_span_has(head, interval_header) ? 90 : 0;
+}
+
+static int detect_json(struct rfl_span head)
+{
+	return rfl_span_has(head, "{\"") && rfl_span_has(head, "\"counter-value\"") ? 95 : 0;
+}
+
+static int detect_csv(struct rfl_span head)
+{
+	struct rfl_span line;
+
+	for (int looked = 0; looked < 200 && rfl_span_next_line(&head, &line); looked++)
+		if (separator_of(line) != '\0')
+			return 85;
+	return 0;
+}
+
+int rfl_perf__detect(struct rfl_span head)
+{
+	int text = detect_text(head), json = detect_json(head), best = text > json ? text : json;
+
+	return best > 0 ? best : detect_csv(head);
+}
+
+enum rfl_rc rfl_perf__choose_form(struct rfl_import *import, struct rfl_span head,
+				  struct rfl_err *err)
+{
+	struct rfl_perf *k = (struct rfl_perf *)import;
+
+	if (detect_text(head) == 0 && detect_json(head) > 0)
+		k->form = json_line;
+	else if (detect_text(head) == 0 && detect_csv(head) > 0)
+		k->form = csv_line;
+	else
+		k->form = text_line;
+	k->decimal = decimal_of_head(head);
+	if (k->form == text_line)
+		return RFL_OK;
+	return rfl_perf__begin(k, rfl_span_of("process"), err);
+}
