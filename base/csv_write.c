@@ -13,31 +13,20 @@
 
 #define BLOCK_SIZE 65536
 
-static bool needs_quotes(const char *field)
-{
-	size_t len = strlen(field);
-
-	return strpbrk(field, ",\"\r\n") != NULL ||
-	       (len > 0 && (field[0] == ' ' || field[0] == '\t' || field[len - 1] == ' ' ||
-			    field[len - 1] == '\t'));
-}
-
 void rfl_csv_write_field(struct rfl_buf *out, const char *field)
 {
-	if (!needs_quotes(field)) {
-		rfl_buf_puts(out, field);
+	const size_t len = strlen(field);
+
+	if (!strpbrk(field, ",\"\r\n") &&
+	    (len == 0 || (!strchr(" \t", field[0]) && !strchr(" \t", field[len - 1])))) {
+		rfl_buf_append(out, field, len);
 		return;
 	}
 	rfl_buf_putc(out, '"');
-	for (const char *at = field; *at != '\0';) {
-		size_t plain = strcspn(at, "\"");
-
-		rfl_buf_append(out, at, plain);
-		at += plain;
-		if (*at == '"') {
-			rfl_buf_puts(out, "\"\"");
-			at++;
-		}
+	for (; *field != '\0'; field++) {
+		if (*field == '"')
+			rfl_buf_putc(out, '"');
+		rfl_buf_putc(out, *field);
 	}
 	rfl_buf_putc(out, '"');
 }

@@ -25,14 +25,18 @@ static void set_slot(void *slot, void *address)
 	memcpy(slot, &address, sizeof(address));
 }
 
-static enum rfl_rc open_first(struct rfl_dl *dl, const char *const *names, int flags,
-			      struct rfl_err *err)
+static enum rfl_rc open_with(const char *const *names, int flags,
+			     const struct rfl_dl_symbol *symbols, size_t nsymbols,
+			     struct rfl_dl **ret, struct rfl_err *err)
 {
+	struct rfl_dl *dl = calloc(1, sizeof(*dl));
 	struct rfl_buf tried;
 	enum rfl_rc rc = RFL_OK;
 
 	rfl_buf_init(&tried, RFL_ERR_MSG_MAX);
-	for (size_t i = 0; names[i] && !dl->handle; i++) {
+	for (size_t i = 0; i < nsymbols; i++)
+		set_slot(symbols[i].slot, NULL);
+	for (size_t i = 0; dl && names[i]; i++) {
 		const char *why;
 
 		dl->handle = dlopen(names[i], RTLD_NOW | RTLD_LOCAL | flags);
@@ -50,52 +54,27 @@ static enum rfl_rc open_first(struct rfl_dl *dl, const char *const *names, int f
 		else
 			rfl_buf_printf(&tried, "%s%s: %s", i ? "; " : "", names[i], why);
 	}
-	if (!dl->handle)
+	if (!dl || (dl->handle && !dl->name))
+		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", names[0]);
+	else if (!dl->handle)
 		rc = rfl_fail(err, RFL_EUNAVAILABLE, 0, "cannot load %s",
 			      tried.len ? rfl_buf_str(&tried) : "a library without a name");
-	else if (!dl->name)
-		rc = rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
-	rfl_buf_fini(&tried);
-	return rc;
-}
-
-static enum rfl_rc resolve(struct rfl_dl *dl, const struct rfl_dl_symbol *symbols, size_t n,
-			   struct rfl_err *err)
-{
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < nsymbols && rc == RFL_OK; i++) {
 		void *address = dlsym(dl->handle, symbols[i].name);
 
 		set_slot(symbols[i].slot, address);
 		if (!address && !symbols[i].optional)
-			return rfl_fail(err, RFL_EUNAVAILABLE, 0,
-					"%s: has no symbol %s: the library is of another version",
-					dl->name, symbols[i].name);
+			rc = rfl_fail(err, RFL_EUNAVAILABLE, 0,
+				      "%s: has no symbol %s: the library is of another version",
+				      dl->name, symbols[i].name);
 	}
-	return RFL_OK;
-}
-
-static enum rfl_rc open_with(const char *const *names, int flags,
-			     const struct rfl_dl_symbol *symbols, size_t nsymbols,
-			     struct rfl_dl **ret, struct rfl_err *err)
-{
-	struct rfl_dl *dl;
-	enum rfl_rc rc;
-
-	for (size_t i = 0; i < nsymbols; i++)
+	if (rc == RFL_OK) {
+		*ret = dl;
+		dl = NULL;
+	}
+	for (size_t i = 0; i < nsymbols && rc != RFL_OK; i++)
 		set_slot(symbols[i].slot, NULL);
-	dl = calloc(1, sizeof(*dl));
-	if (!dl)
-		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", names[0]);
-	rc = open_first(dl, names, flags, err);
-	if (rc == RFL_OK)
-		rc = resolve(dl, symbols, nsymbols, err);
-	if (rc != RFL_OK)
-		goto done;
-	*ret = dl;
-	return RFL_OK;
-done:
-	for (size_t i = 0; i < nsymbols; i++)
-		set_slot(symbols[i].slot, NULL);
+	rfl_buf_fini(&tried);
 	rfl_dl_close(dl);
 	return rc;
 }

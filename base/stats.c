@@ -7,6 +7,7 @@
 #include "base/stats.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,117 +61,6 @@ static double probability_within(double theta, size_t df)
 	return M_2_PI * (theta + s * sum);
 }
 
-static double t95_by_bisection(size_t df)
-{
-	double low = 0, high = M_PI_2;
-
-	for (int i = 0; i < 60; i++) {
-		double middle = (low + high) / 2;
-
-		if (probability_within(middle, df) < 0.95)
-			low = middle;
-		else
-			high = middle;
-	}
-	return sqrt((double)df) * tan((low + high) / 2);
-}
-
-/* Abramowitz and Stegun 26.7.5; beyond 200 degrees its error is below 1e-9. */
-static double t95_by_expansion(double df)
-{
-	const double z = 1.9599639845400542355; /* of the normal distribution */
-	const double z2 = z * z;
-	const double g1 = z * (z2 + 1) / 4;
-	const double g2 = z * ((5 * z2 + 16) * z2 + 3) / 96;
-	const double g3 = z * (((3 * z2 + 19) * z2 + 17) * z2 - 15) / 384;
-	const double g4 = z * ((((79 * z2 + 776) * z2 + 1482) * z2 - 1920) * z2 - 945) / 92160;
-
-	return z + (g1 + (g2 + (g3 + g4 / df) / df) / df) / df;
-}
-
-/* For 1, 2, ... 30 degrees, by mpmath with 30 digits: summaries ask for them thousands of times. */
-static const double t95_table[] = {
-	12.706204736174705, 4.3026527297494639, 3.1824463052837096, 2.7764451051977944,
-	2.5705818356363155, 2.44691185114497,   2.3646242515927853, 2.3060041352041667,
-	2.2621571627982055, 2.2281388519862747, 2.2009851600916399, 2.1788128296672289,
-	2.1603686564627925, 2.1447866879178038, 2.1314495455597757, 2.1199052992212547,
-	2.1098155778333171, 2.1009220402410385, 2.0930240544083098, 2.0859634472658648,
-	2.0796138447276804, 2.0738730679040262, 2.0686576104190487, 2.0638985616280258,
-	2.0595385527532977, 2.0555294386428732, 2.0518305164802856, 2.0484071417952452,
-	2.0452296421327043, 2.0422724563012383,
-};
-
-double rfl_stats_t95(size_t df)
-{
-	if (df == 0)
-		return NAN;
-	if (df <= RFL_ARRAY_LEN(t95_table))
-		return t95_table[df - 1];
-	return df <= 200 ? t95_by_bisection(df) : t95_by_expansion((double)df);
-}
-
-/* Two passes: the second one corrects the rounding of the first. */
-static double mean_of(const double *x, size_t n)
-{
-	double sum = 0, rest = 0, mean;
-
-	for (size_t i = 0; i < n; i++)
-		sum += x[i];
-	mean = sum / (double)n;
-	for (size_t i = 0; i < n; i++)
-		rest += x[i] - mean;
-	return isfinite(mean) ? mean + rest / (double)n : mean;
-}
-
-static double sample_std(const double *x, size_t n, double mean)
-{
-	double sum = 0;
-
-	if (n < 2)
-		return NAN;
-	for (size_t i = 0; i < n; i++)
-		sum += (x[i] - mean) * (x[i] - mean);
-	return sqrt(sum / (double)(n - 1));
-}
-
-enum rfl_rc rfl_stats_describe(const double *samples, size_t n, struct rfl_stats *ret,
-			       struct rfl_err *err)
-{
-	struct rfl_stats s = { .n = n };
-	double *x;
-
-	if (n == 0)
-		return rfl_fail(err, RFL_EINVAL, 0, "statistics of no samples");
-	for (size_t i = 0; i < n; i++)
-		if (isnan(samples[i]))
-			return rfl_fail(err, RFL_EINVAL, 0,
-					"statistics: sample %zu of %zu is not a "
-					"number",
-					i + 1, n);
-	x = rfl_alloc_array(n, sizeof(*x));
-	if (!x)
-		return rfl_fail(err, RFL_ENOMEM, 0, "statistics of %zu samples: out of memory", n);
-	memcpy(x, samples, n * sizeof(*x));
-	qsort(x, n, sizeof(*x), by_value);
-	s.mean = mean_of(x, n);
-	s.std = sample_std(x, n, s.mean);
-	s.median = rfl_stats_percentile(x, n, 50);
-	s.p10 = rfl_stats_percentile(x, n, 10);
-	s.p90 = rfl_stats_percentile(x, n, 90);
-	s.min = x[0];
-	s.max = x[n - 1];
-	s.ci95 = n < 2 ? (double)NAN : rfl_stats_t95(n - 1) * s.std / sqrt((double)n);
-	for (size_t i = 0; i < n; i++)
-		x[i] = fabs(x[i] - s.median);
-	qsort(x, n, sizeof(*x), by_value);
-	s.mad = rfl_stats_percentile(x, n, 50);
-	free(x);
-	*ret = s;
-	return RFL_OK;
-}
-
-/* --- comparing ------------------------------------------------------------------------------- */
-
 /*
  * The continued fraction of the incomplete beta function, by Lentz's method in the form of Thompson
  * and Barnett (1986): DLMF 8.17.22 (https://dlmf.nist.gov/8.17.E22). It converges fast for x below
@@ -217,15 +107,18 @@ static double beta_regularised(double a, double b, double x)
 	return 1 - front * beta_fraction(b, a, 1 - x) / b;
 }
 
-/* With theta = atan(t / sqrt(df)): P(|T| < t) = I_{sin^2 theta}(1/2, df / 2). */
-static double t95_by_beta(double df)
+/* With theta = atan(t / sqrt(df)): P(|T| < t) = I_{sin^2 theta}(1/2, df / 2), for any df; for an
+ * integer one the finite sums are faster. */
+static double t95_by_bisection(double df, bool integer)
 {
 	double low = 0, high = M_PI_2;
 
 	for (int i = 0; i < 60; i++) {
-		double middle = (low + high) / 2, s = sin(middle);
+		const double middle = (low + high) / 2, s = sin(middle);
+		const double p = integer ? probability_within(middle, (size_t)df)
+					 : beta_regularised(0.5, df / 2, s * s);
 
-		if (beta_regularised(0.5, df / 2, s * s) < 0.95)
+		if (p < 0.95)
 			low = middle;
 		else
 			high = middle;
@@ -233,16 +126,103 @@ static double t95_by_beta(double df)
 	return sqrt(df) * tan((low + high) / 2);
 }
 
+/* Abramowitz and Stegun 26.7.5; beyond 200 degrees its error is below 1e-9. */
+static double t95_by_expansion(double df)
+{
+	const double z = 1.9599639845400542355; /* of the normal distribution */
+	const double z2 = z * z;
+	const double g1 = z * (z2 + 1) / 4;
+	const double g2 = z * ((5 * z2 + 16) * z2 + 3) / 96;
+	const double g3 = z * (((3 * z2 + 19) * z2 + 17) * z2 - 15) / 384;
+	const double g4 = z * ((((79 * z2 + 776) * z2 + 1482) * z2 - 1920) * z2 - 945) / 92160;
+
+	return z + (g1 + (g2 + (g3 + g4 / df) / df) / df) / df;
+}
+
+/* For 1, 2, ... 30 degrees, by mpmath with 30 digits: summaries ask for them thousands of times. */
+static const double t95_table[] = {
+	12.706204736174705, 4.3026527297494639, 3.1824463052837096, 2.7764451051977944,
+	2.5705818356363155, 2.44691185114497,   2.3646242515927853, 2.3060041352041667,
+	2.2621571627982055, 2.2281388519862747, 2.2009851600916399, 2.1788128296672289,
+	2.1603686564627925, 2.1447866879178038, 2.1314495455597757, 2.1199052992212547,
+	2.1098155778333171, 2.1009220402410385, 2.0930240544083098, 2.0859634472658648,
+	2.0796138447276804, 2.0738730679040262, 2.0686576104190487, 2.0638985616280258,
+	2.0595385527532977, 2.0555294386428732, 2.0518305164802856, 2.0484071417952452,
+	2.0452296421327043, 2.0422724563012383,
+};
+
+double rfl_stats_t95(size_t df)
+{
+	if (df == 0)
+		return NAN;
+	if (df <= RFL_ARRAY_LEN(t95_table))
+		return t95_table[df - 1];
+	return df <= 200 ? t95_by_bisection((double)df, true) : t95_by_expansion((double)df);
+}
+
+/* Two passes: the second one corrects the rounding of the first. */
+static double mean_of(const double *x, size_t n)
+{
+	double sum = 0, rest = 0, mean;
+
+	for (size_t i = 0; i < n; i++)
+		sum += x[i];
+	mean = sum / (double)n;
+	for (size_t i = 0; i < n; i++)
+		rest += x[i] - mean;
+	return isfinite(mean) ? mean + rest / (double)n : mean;
+}
+
+enum rfl_rc rfl_stats_describe(const double *samples, size_t n, struct rfl_stats *ret,
+			       struct rfl_err *err)
+{
+	struct rfl_stats s = { .n = n };
+	double *x, squares = 0;
+
+	if (n == 0)
+		return rfl_fail(err, RFL_EINVAL, 0, "statistics of no samples");
+	for (size_t i = 0; i < n; i++)
+		if (isnan(samples[i]))
+			return rfl_fail(err, RFL_EINVAL, 0,
+					"statistics: sample %zu of %zu is not a "
+					"number",
+					i + 1, n);
+	x = rfl_alloc_array(n, sizeof(*x));
+	if (!x)
+		return rfl_fail(err, RFL_ENOMEM, 0, "statistics of %zu samples: out of memory", n);
+	memcpy(x, samples, n * sizeof(*x));
+	qsort(x, n, sizeof(*x), by_value);
+	s.mean = mean_of(x, n);
+	for (size_t i = 0; i < n; i++)
+		squares += (x[i] - s.mean) * (x[i] - s.mean);
+	s.std = n < 2 ? (double)NAN : sqrt(squares / (double)(n - 1));
+	s.median = rfl_stats_percentile(x, n, 50);
+	s.p10 = rfl_stats_percentile(x, n, 10);
+	s.p90 = rfl_stats_percentile(x, n, 90);
+	s.min = x[0];
+	s.max = x[n - 1];
+	s.ci95 = n < 2 ? (double)NAN : rfl_stats_t95(n - 1) * s.std / sqrt((double)n);
+	for (size_t i = 0; i < n; i++)
+		x[i] = fabs(x[i] - s.median);
+	qsort(x, n, sizeof(*x), by_value);
+	s.mad = rfl_stats_percentile(x, n, 50);
+	free(x);
+	*ret = s;
+	return RFL_OK;
+}
+
+/* --- comparing ------------------------------------------------------------------------------- */
+
 double rfl_stats_t95_real(double df)
 {
 	if (!(df > 0))
 		return NAN;
-	if (df >= 1e5) /* between neighbours there it is as good as straight */
+	if (df >= 1e5) /* between neighbours it is practically linear there */
 		return df < 9e15 ? rfl_stats_t95((size_t)df) +
 					   (df - floor(df)) * (rfl_stats_t95((size_t)df + 1) -
 							       rfl_stats_t95((size_t)df))
 				 : rfl_stats_t95(SIZE_MAX);
-	return t95_by_beta(df);
+	return t95_by_bisection(df, false);
 }
 
 struct rfl_stats_difference rfl_stats_welch(const struct rfl_stats *a, const struct rfl_stats *b)

@@ -1,5 +1,5 @@
 /*
- * text.c - which known name did the user mean, and what of it may be printed.
+ * text.c - the known name that the user meant, and what may be printed.
  */
 #include "base/text.h"
 
@@ -20,20 +20,6 @@ static char lower(char c)
 static size_t min_of(size_t a, size_t b)
 {
 	return a < b ? a : b;
-}
-
-/* One row of the table: the costs of turning a[0..i) into b[0..j). */
-static void next_row(const char *a, size_t i, const char *b, size_t lb, const size_t *two_up,
-		     const size_t *up, size_t *row)
-{
-	row[0] = i;
-	for (size_t j = 1; j <= lb; j++) {
-		bool same = a[i - 1] == b[j - 1];
-
-		row[j] = min_of(min_of(up[j], row[j - 1]) + 1, up[j - 1] + (same ? 0 : 1));
-		if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-			row[j] = min_of(row[j], two_up[j - 2] + 1);
-	}
 }
 
 size_t rfl_text_distance(const char *a, const char *b)
@@ -60,13 +46,24 @@ size_t rfl_text_distance(const char *a, const char *b)
 		y[j] = lower(b[j]);
 	for (size_t j = 0; j <= lb; j++)
 		rows[0][j] = j;
-	for (size_t i = 1; i <= la; i++)
-		next_row(x, i, y, lb, rows[(i + 1) % 3], rows[(i - 1) % 3], rows[i % 3]);
+	/* row i: the costs of turning x[0..i) into y[0..j) */
+	for (size_t i = 1; i <= la; i++) {
+		const size_t *two_up = rows[(i + 1) % 3], *up = rows[(i - 1) % 3];
+		size_t *row = rows[i % 3];
+
+		row[0] = i;
+		for (size_t j = 1; j <= lb; j++) {
+			row[j] = min_of(min_of(up[j], row[j - 1]) + 1,
+					up[j - 1] + (x[i - 1] != y[j - 1]));
+			if (i > 1 && j > 1 && x[i - 1] == y[j - 2] && x[i - 2] == y[j - 1])
+				row[j] = min_of(row[j], two_up[j - 2] + 1);
+		}
+	}
 	return rows[la % 3][lb];
 }
 
-/* One mistake in three letters, and never a name of which nothing is left; or words too many at the
- * end ("kernel_size" for "kernel"). Lengths that differ too much are cheap to tell. */
+/* At most one mistake in three letters, and some of the name must match; or extra words at the end
+ * ("kernel_size" for "kernel"). Lengths that differ too much are checked first, which is cheap. */
 static bool is_near(const char *name, const char *candidate, size_t *distance)
 {
 	size_t la = strlen(name), lb = strlen(candidate);

@@ -11,32 +11,6 @@
 #include "machine/cpu_id.h"
 #include "machine/machine_parts.h"
 
-/* The value of the first line "<key>...: value" or KEY="value", unquoted, into out. */
-static bool find_value(const char *text, const char *key, char separator, char *out, size_t size)
-{
-	const size_t key_len = strlen(key);
-
-	for (const char *line = text; *line; line += strcspn(line, "\n"), line += *line == '\n') {
-		const char *at = line + key_len;
-		size_t len;
-
-		if (strncmp(line, key, key_len) != 0)
-			continue;
-		at += strspn(at, " \t");
-		if (*at != separator)
-			continue;
-		at += 1 + strspn(at + 1, " \t");
-		len = strcspn(at, "\n");
-		if (len >= 2 && (*at == '"' || *at == '\'') && at[len - 1] == *at) {
-			at++;
-			len -= 2;
-		}
-		snprintf(out, size, "%.*s", (int)len, at);
-		return len > 0;
-	}
-	return false;
-}
-
 /* Spaces at both ends and doubled ones removed, in place. */
 static char *squeeze(char *text)
 {
@@ -104,7 +78,7 @@ static void name_processor(struct rfl_machine *m, const char *root)
 	rfl_cpu_id_get(root, &id);
 	rfl_isa_cpu_brand(name);
 	if (!*squeeze(name) && rfl_machine__slurp(root, info, sizeof(info), "/proc/cpuinfo") &&
-	    find_value(info, "model name", ':', name, sizeof(name)))
+	    rfl_machine__value(info, "model name", ':', name, sizeof(name)))
 		squeeze(name);
 	for (size_t i = 0; i < RFL_ARRAY_LEN(vendors); i++) {
 		if (strcmp(id.vendor, vendors[i].id) == 0)
@@ -162,7 +136,7 @@ enum rfl_rc rfl_machine__identity(struct rfl_machine *m, const char *root, struc
 	if (!m->kernel || !m->architecture || !m->host)
 		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory while looking at the machine");
 	if (rfl_machine__slurp(root, text, sizeof(text), "/etc/os-release") &&
-	    find_value(text, "PRETTY_NAME", '=', name, sizeof(name)))
+	    rfl_machine__value(text, "PRETTY_NAME", '=', name, sizeof(name)))
 		m->os = rfl_arena_strdup(m->arena, name);
 	if (rfl_machine__slurp(root, name, sizeof(name),
 			       "/sys/devices/system/cpu/cpu%d/cpufreq/scaling_governor",

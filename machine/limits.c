@@ -65,15 +65,42 @@ bool rfl_machine__slurp_int(const char *root, int64_t *ret, const char *fmt, ...
 	return read && rfl_num_parse_int(text, "", ret, NULL) == RFL_OK;
 }
 
-/* "MemTotal:  24 kB" in bytes, 0 when the line is absent. */
-static int64_t meminfo_bytes(const char *text, const char *key)
+bool rfl_machine__value(const char *text, const char *key, char separator, char *out, size_t size)
 {
-	const char *line = strstr(text, key);
-	int64_t kib;
+	const size_t key_len = strlen(key);
 
-	if (!line || sscanf(line + strlen(key), " %" SCNd64 " kB", &kib) != 1)
-		return 0;
-	return kib * 1024;
+	for (const char *line = text; *line; line += strcspn(line, "\n"), line += *line == '\n') {
+		const char *at = line + key_len;
+		size_t len;
+
+		if (strncmp(line, key, key_len) != 0)
+			continue;
+		if (separator != ' ')
+			at += strspn(at, " \t");
+		if (*at != separator)
+			continue;
+		at += 1 + strspn(at + 1, " \t");
+		len = strcspn(at, "\n");
+		if (len >= 2 && (*at == '"' || *at == '\'') && at[len - 1] == *at) {
+			at++;
+			len -= 2;
+		}
+		snprintf(out, size, "%.*s", (int)len, at);
+		return len > 0;
+	}
+	return false;
+}
+
+/* The number at the beginning of such a value; `missing` where there is none. */
+static int64_t find_number(const char *text, const char *key, char separator, int64_t missing)
+{
+	char value[64];
+	int64_t n;
+
+	return rfl_machine__value(text, key, separator, value, sizeof(value)) &&
+			       sscanf(value, "%" SCNd64, &n) == 1
+		       ? n
+		       : missing;
 }
 
 /*
@@ -147,20 +174,6 @@ static void take_quota(struct cgroup_limits *l, int64_t quota, int64_t period)
 		l->quota = cpus;
 }
 
-/* The value of a key at the beginning of a line of memory.stat; 0 without it. */
-static int64_t stat_bytes(const char *text, const char *key)
-{
-	const size_t len = strlen(key);
-	int64_t n;
-
-	for (const char *line = text; line; line = strchr(line, '\n')) {
-		line += *line == '\n';
-		if (strncmp(line, key, len) == 0 && sscanf(line + len, " %" SCNd64, &n) == 1)
-			return n;
-	}
-	return 0;
-}
-
 /* What a group uses and would not give up: pages of files that were read count as used until their
  * room is needed, and whoever has read a large data set would have none left.
  * @param inactive, active  their names in memory.stat, groups below included */
@@ -172,7 +185,7 @@ static int64_t used_for_good(const char *root, const char *dir, int64_t used, co
 
 	if (!rfl_machine__slurp(root, text, sizeof(text), "%s/memory.stat", dir))
 		return used;
-	pages = stat_bytes(text, inactive) + stat_bytes(text, active);
+	pages = find_number(text, inactive, ' ', 0) + find_number(text, active, ' ', 0);
 	return pages > 0 && pages < used ? used - pages : used;
 }
 
@@ -188,7 +201,7 @@ static void read_v2(struct cgroup_limits *l, const char *root, const char *dir)
 	if (rfl_machine__slurp_int(root, &limit, "%s/memory.max", dir) &&
 	    rfl_machine__slurp_int(root, &used, "%s/memory.current", dir))
 		take_memory(l, limit,
-			    used_for_good(root, dir, used, "inactive_file ", "active_file "));
+			    used_for_good(root, dir, used, "inactive_file", "active_file"));
 }
 
 static void read_v1_cpu(struct cgroup_limits *l, const char *root, const char *dir)
@@ -208,9 +221,9 @@ static void read_v1_memory(struct cgroup_limits *l, const char *root, const char
 	if (rfl_machine__slurp_int(root, &limit, "%s/memory.limit_in_bytes", dir) &&
 	    limit <= INT64_MAX / 2 &&
 	    rfl_machine__slurp_int(root, &used, "%s/memory.usage_in_bytes", dir))
-		take_memory(l, limit,
-			    used_for_good(root, dir, used, "total_inactive_file ",
-					  "total_active_file "));
+		take_memory(
+			l, limit,
+			used_for_good(root, dir, used, "total_inactive_file", "total_active_file"));
 }
 
 static const struct {
@@ -244,15 +257,11 @@ static void read_cgroups(struct cgroup_limits *l, const char *root)
 
 int64_t rfl_machine_oom_kills(const char *root)
 {
-	static const char key[] = "\noom_kill ";
 	char text[32768];
-	const char *line;
-	int64_t n;
 
-	if (!rfl_machine__slurp(root, text, sizeof(text), "/proc/vmstat"))
-		return -1;
-	line = strstr(text, key);
-	return line && sscanf(line + sizeof(key) - 1, "%" SCNd64, &n) == 1 ? n : -1;
+	return rfl_machine__slurp(root, text, sizeof(text), "/proc/vmstat")
+		       ? find_number(text, "oom_kill", ' ', -1)
+		       : -1;
 }
 
 void rfl_machine__limits(struct rfl_machine *m, const char *root)
@@ -261,8 +270,8 @@ void rfl_machine__limits(struct rfl_machine *m, const char *root)
 	char text[8192];
 
 	if (rfl_machine__slurp(root, text, sizeof(text), "/proc/meminfo")) {
-		m->memory_bytes = meminfo_bytes(text, "MemTotal:");
-		m->memory_available_bytes = meminfo_bytes(text, "MemAvailable:");
+		m->memory_bytes = find_number(text, "MemTotal", ':', 0) * 1024;
+		m->memory_available_bytes = find_number(text, "MemAvailable", ':', 0) * 1024;
 	}
 	read_cgroups(&l, root);
 	m->cpu_quota = l.quota;

@@ -57,6 +57,9 @@ enum rfl_rc rfl_machine__identity(struct rfl_machine *m, const char *root, struc
  * The path under root is made as by printf(). */
 bool rfl_machine__slurp(const char *root, char *out, size_t size, const char *fmt, ...)
 	RFL_PRINTF(4, 5);
+/* The value of the first line "key<separator>value", without quotes and the blanks before it;
+ * blanks may precede a separator that is not a blank. False: none, or empty. */
+bool rfl_machine__value(const char *text, const char *key, char separator, char *out, size_t size);
 /* A file that holds one integer. */
 bool rfl_machine__slurp_int(const char *root, int64_t *ret, const char *fmt, ...) RFL_PRINTF(3, 4);
 

@@ -97,27 +97,6 @@ static const char *find_container(struct rfl_surroundings *s, const char *root)
 	return NULL;
 }
 
-/* The value of NAME="value" in a file of such lines. */
-static const char *quoted(struct rfl_surroundings *s, const char *root, const char *path,
-			  const char *name)
-{
-	char text[8192], *at, *end;
-
-	if (!rfl_machine__slurp(root, text, sizeof(text), "%s", path))
-		return NULL;
-	at = strncmp(text, name, strlen(name)) == 0 ? text : strstr(text, name);
-	while (at && at > text && at[-1] != '\n')
-		at = strstr(at + 1, name);
-	if (!at)
-		return NULL;
-	at += strlen(name);
-	end = strpbrk(at, "\"\n");
-	if (!end || end == at)
-		return NULL;
-	*end = '\0';
-	return rfl_arena_strdup(s->arena, at);
-}
-
 /* ---- cloud ---- */
 
 /* What the firmware or the chassis calls itself; `type`: product_name is the type of instance. */
@@ -402,7 +381,8 @@ enum rfl_rc rfl_surroundings_new(const char *root, struct rfl_surroundings **ret
 				 struct rfl_err *err)
 {
 	struct rfl_surroundings *s = calloc(1, sizeof(*s));
-	enum rfl_rc rc = RFL_OK;
+	char text[8192], image[4096];
+	enum rfl_rc rc;
 
 	if (s)
 		s->arena = rfl_arena_new(0);
@@ -415,7 +395,9 @@ enum rfl_rc rfl_surroundings_new(const char *root, struct rfl_surroundings **ret
 	s->system_vendor = slurp_text(s, root, "/sys/class/dmi/id/sys_vendor");
 	s->system_product = slurp_text(s, root, "/sys/class/dmi/id/product_name");
 	s->container = find_container(s, root);
-	s->container_image = quoted(s, root, "/run/.containerenv", "image=\"");
+	if (rfl_machine__slurp(root, text, sizeof(text), "/run/.containerenv") &&
+	    rfl_machine__value(text, "image", '=', image, sizeof(image)))
+		s->container_image = rfl_arena_strdup(s->arena, image);
 	by_firmware(s, root);
 	by_cloud_init(s, root);
 	by_cloud_id(s, root);
