@@ -1,5 +1,6 @@
 /* replay.c - runs a fuzz target on files and on all files of folders. */
 #include <dirent.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,6 +33,14 @@ static int replay_file(const char *path)
 	return 0;
 }
 
+static bool is_folder(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+/* Folders in it are left out. */
 static int replay_folder(const char *path, int *ran)
 {
 	DIR *dir = opendir(path);
@@ -49,8 +58,10 @@ static int replay_folder(const char *path, int *ran)
 			continue;
 		file = rfl_path_join(path, entry->d_name);
 		FUZZ_ASSERT(file != NULL);
-		failed |= replay_file(file);
-		(*ran)++;
+		if (!is_folder(file)) {
+			failed |= replay_file(file);
+			(*ran)++;
+		}
 		free(file);
 	}
 	(void)closedir(dir);
@@ -63,9 +74,7 @@ int main(int argc, char **argv)
 
 	fuzz_all_due = true;
 	for (int i = 1; i < argc; i++) {
-		struct stat st;
-
-		if (stat(argv[i], &st) == 0 && S_ISDIR(st.st_mode)) {
+		if (is_folder(argv[i])) {
 			failed |= replay_folder(argv[i], &ran);
 		} else {
 			failed |= replay_file(argv[i]);
