@@ -18,7 +18,7 @@ typedef void (*rfl_peaks_doubt_fn)(const char *env, const char *cell, const char
 
 /**
  * Look for doubts, environment by environment.
- * @param today  "2026-11-21T05:31:00Z", against which age is reckoned; NULL: age is not looked at
+ * @param today  "2026-11-21T05:31:00Z", from which age is counted; NULL: age is not checked
  * @return how many there were
  */
 size_t rfl_peaks_check(const struct rfl_peaks *p, const char *today, rfl_peaks_doubt_fn fn,

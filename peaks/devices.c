@@ -144,7 +144,7 @@ static enum rfl_rc read_sheet(struct rfl_arena *arena, const struct rfl_csv *csv
 	return rc == RFL_OK ? read_aliases(arena, csv, sheet, err) : rc;
 }
 
-/* Two devices of one name are told apart by their units. */
+/* Devices of the same name have their units in the label. */
 static enum rfl_rc make_labels(struct rfl_arena *arena, struct rfl_device_sheet *sheets, size_t n,
 			       struct rfl_err *err)
 {
@@ -278,72 +278,50 @@ bool rfl_device_matches(const struct rfl_device_sheet *sheet, const char *name)
 	return fit_sheet(wanted, sheet) != FIT_NONE;
 }
 
-static enum rfl_rc not_found(const struct rfl_devices *devices, const char *name,
-			     struct rfl_err *err)
-{
-	const char **labels = rfl_alloc_array(devices->n + 1, sizeof(*labels));
-	struct rfl_buf near;
-	enum rfl_rc rc;
-
-	if (!labels)
-		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
-	for (size_t i = 0; i < devices->n; i++)
-		labels[i] = devices->sheets[i].label;
-	rfl_buf_init(&near, 0);
-	if (rfl_text_suggest(name, labels, SUGGESTIONS, &near) > 0)
-		rc = rfl_fail(err, RFL_ENOTFOUND, 0, "no data sheet of '%s'; did you mean %s?",
-			      name, rfl_buf_str(&near));
-	else
-		rc = rfl_fail(err, RFL_ENOTFOUND, 0,
-			      "no data sheet of '%s'; 'roofline peaks devices' names all", name);
-	rfl_buf_fini(&near);
-	free(labels);
-	return rc;
-}
-
-static enum rfl_rc ambiguous(const struct rfl_devices *devices, const char *name,
-			     const char *wanted, enum fit fit, struct rfl_err *err)
-{
-	struct rfl_buf all;
-	size_t n = 0;
-	enum rfl_rc rc;
-
-	rfl_buf_init(&all, 0);
-	for (size_t i = 0; i < devices->n; i++) {
-		if (fit_sheet(wanted, &devices->sheets[i]) != fit)
-			continue;
-		if (n < LISTED)
-			rfl_buf_printf(&all, "%s%s", n ? ", " : "", devices->sheets[i].label);
-		n++;
-	}
-	rc = rfl_fail(err, RFL_ENOTFOUND, 0, "'%s' could be %s%s", name, rfl_buf_str(&all),
-		      n > LISTED ? ", ..." : "");
-	rfl_buf_fini(&all);
-	return rc;
-}
-
 enum rfl_rc rfl_devices_find(const struct rfl_devices *devices, const char *name,
 			     const struct rfl_device_sheet **ret, struct rfl_err *err)
 {
+	const char **labels = rfl_alloc_array(devices->n + 1, sizeof(*labels));
 	const struct rfl_device_sheet *found = NULL;
+	struct rfl_buf list; /* of those that fit best, or of the nearest */
 	enum fit best = FIT_NONE;
 	size_t n = 0;
 	char wanted[MAX_WORDS_TEXT];
+	enum rfl_rc rc = RFL_OK;
 
+	if (!labels)
+		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
+	rfl_buf_init(&list, 0);
 	words_of(name, wanted);
 	for (size_t i = 0; i < devices->n; i++) {
-		enum fit fit = fit_sheet(wanted, &devices->sheets[i]);
+		const struct rfl_device_sheet *sheet = &devices->sheets[i];
+		enum fit fit = fit_sheet(wanted, sheet);
 
+		labels[i] = sheet->label;
 		if (fit == FIT_NONE || fit < best)
 			continue;
-		n = fit > best ? 1 : n + 1;
+		if (fit > best) {
+			rfl_buf_reset(&list);
+			n = 0;
+		}
+		if (n < LISTED)
+			rfl_buf_printf(&list, "%s%s", n ? ", " : "", sheet->label);
+		n++;
 		best = fit;
-		found = &devices->sheets[i];
+		found = sheet;
 	}
-	if (n == 0)
-		return not_found(devices, name, err);
-	if (n > 1)
-		return ambiguous(devices, name, wanted, best, err);
-	*ret = found;
-	return RFL_OK;
+	if (n == 1)
+		*ret = found;
+	else if (n > 1)
+		rc = rfl_fail(err, RFL_ENOTFOUND, 0, "'%s' could be %s%s", name, rfl_buf_str(&list),
+			      n > LISTED ? ", ..." : "");
+	else if (rfl_text_suggest(name, labels, SUGGESTIONS, &list) > 0)
+		rc = rfl_fail(err, RFL_ENOTFOUND, 0, "no data sheet of '%s'; did you mean %s?",
+			      name, rfl_buf_str(&list));
+	else
+		rc = rfl_fail(err, RFL_ENOTFOUND, 0,
+			      "no data sheet of '%s'; 'roofline peaks devices' names all", name);
+	rfl_buf_fini(&list);
+	free(labels);
+	return rc;
 }

@@ -1,4 +1,4 @@
-/* kernels_impl.h - internal: the loops behind the rows of kernels.c. */
+/* kernels_impl.h - internal: the loops of the rows of kernels.c. */
 #ifndef RFL_PEAKS_KERNELS_IMPL_H
 #define RFL_PEAKS_KERNELS_IMPL_H
 

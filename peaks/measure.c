@@ -3,7 +3,7 @@
  *
  * For every ceiling the loops that can run here compete: the widest family runs in full, the others
  * get a short look, and run in full when they come near. The ceiling is the fastest repeat of the
- * fastest loop; median, minimum and spread stand beside it.
+ * fastest loop; median, minimum and spread are kept with it.
  */
 #include "peaks/measure.h"
 

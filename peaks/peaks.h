@@ -107,7 +107,7 @@ const struct rfl_peak *rfl_peaks_compute(const struct rfl_peaks_env *env, const 
  * NULL when absent. */
 const struct rfl_peak *rfl_peaks_dram(const struct rfl_peaks_env *env);
 
-/** True for a ceiling that may stand in a ratio: measured, spec, derived or user. */
+/** True for a ceiling that may be used in a ratio: measured, spec, derived or user. */
 bool rfl_peak_usable(const struct rfl_peak *peak);
 
 /** "measured", "spec", ... */

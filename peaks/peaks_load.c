@@ -194,7 +194,7 @@ static bool take_peak(const json_t *value, struct rfl_arena *arena, struct rfl_p
 	       take_text(method, "measured_at", arena, &peak->measured_at);
 }
 
-/* The long form; rules.c checks it before anything is taken over. */
+/* The long form; rules.c checks it before anything is copied. */
 static enum rfl_rc parse_long(struct parse *p, const json_t *value)
 {
 	struct rfl_peaks_env *env = p->env;

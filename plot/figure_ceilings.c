@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/num.h"
 #include "plot/figure.h"
 
 static const char *const status_words[] = {
@@ -17,7 +18,10 @@ static const char *const status_words[] = {
 
 static const char *rate_of(struct rfl_figure *f, enum rfl_fig_kind kind, double per_s)
 {
-	return rfl_words_rate(f->scene, per_s, kind == RFL_FIG_BANDWIDTH ? "B/s" : "FLOP/s");
+	const char *unit = kind == RFL_FIG_BANDWIDTH ? "B/s" : "FLOP/s";
+	char text[RFL_NUM_MAX];
+
+	return rfl_scene_printf(f->scene, "%s", rfl_num_si(per_s, unit, 3, text, sizeof(text)));
 }
 
 /* "DRAM 38.6 GB/s measured, triad nt, 24 runs within 2 %", "FP32 vector 182 GFLOP/s measured, 2
@@ -190,39 +194,12 @@ static void add_compute(struct rfl_figure *f, const struct rfl_point *p, bool pr
 			 rfl_scene_printf(f->scene, "roof-%s", p->compute_key));
 }
 
-/* One core of the roof's own kind: the ceiling of a loop that does not scale. */
-static void add_one_core(struct rfl_figure *f, const char *key)
-{
-	const char *one = key ? rfl_scene_printf(f->scene, "%s.1core", key) : "";
-
-	for (size_t i = 0; i < f->in->env->ncompute && !f->in->env->short_form; i++)
-		if (strcmp(f->in->env->compute[i].key, one) == 0)
-			add_peak(f, RFL_FIG_COMPUTE, &f->in->env->compute[i].peak, false,
-				 "one core", "roof-one-core");
-}
-
-/* The cache just above DRAM, of the scope in which DRAM was measured. */
-static void add_cache(struct rfl_figure *f)
-{
-	const struct rfl_peaks_env *env = f->in->env;
-
-	for (size_t i = env->nlevels; i-- > 0;) {
-		const struct rfl_peak_level *l = &env->levels[i];
-
-		if (!rfl_peak_usable(&l->peak) || l->peak.value / 1e9 <= f->gbps * 1.02 ||
-		    (l->scope && strcmp(l->scope, "core") == 0 && env->units > 1))
-			continue;
-		add_peak(f, RFL_FIG_BANDWIDTH, &l->peak, false, l->level,
-			 rfl_scene_printf(f->scene, "roof-%s", l->level));
-		return;
-	}
-}
-
 enum rfl_rc rfl_figure__ceilings(struct rfl_figure *f, struct rfl_err *err)
 {
 	const struct rfl_peaks_env *env = f->in->env;
 	const struct rfl_peak *dram = rfl_peaks_dram(env);
 	const struct rfl_point *p = main_point(f);
+	const char *one;
 	enum rfl_rc rc = check_same(f, err);
 
 	if (rc != RFL_OK)
@@ -239,11 +216,26 @@ enum rfl_rc rfl_figure__ceilings(struct rfl_figure *f, struct rfl_err *err)
 	for (size_t i = 0; i < f->nmarks; i++)
 		if (differs(f->marks[i].point->peak_gflops, f->gflops))
 			add_compute(f, f->marks[i].point, false);
-	add_one_core(f, p->compute_key);
+	/* one core of the roof's own kind: the ceiling of a loop that does not scale */
+	one = rfl_scene_printf(f->scene, "%s.1core", p->compute_key ? p->compute_key : "");
+	for (size_t i = 0; i < env->ncompute && !env->short_form; i++)
+		if (strcmp(env->compute[i].key, one) == 0)
+			add_peak(f, RFL_FIG_COMPUTE, &env->compute[i].peak, false, "one core",
+				 "roof-one-core");
 	add_sheet(f, RFL_FIG_BANDWIDTH, dram, "roof-memory-sheet");
 	add_sheet(f, RFL_FIG_COMPUTE,
 		  p->compute_key ? rfl_peaks_compute(env, p->compute_key) : NULL,
 		  "roof-compute-sheet");
-	add_cache(f);
+	/* the cache just above DRAM, of the scope in which DRAM was measured */
+	for (size_t i = env->nlevels; i-- > 0;) {
+		const struct rfl_peak_level *l = &env->levels[i];
+
+		if (!rfl_peak_usable(&l->peak) || l->peak.value / 1e9 <= f->gbps * 1.02 ||
+		    (l->scope && strcmp(l->scope, "core") == 0 && env->units > 1))
+			continue;
+		add_peak(f, RFL_FIG_BANDWIDTH, &l->peak, false, l->level,
+			 rfl_scene_printf(f->scene, "roof-%s", l->level));
+		break;
+	}
 	return rfl_scene_check(f->scene, err);
 }

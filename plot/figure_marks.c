@@ -10,7 +10,7 @@
 #include "plot/figure.h"
 #include "roofline/verdict.h"
 
-/* What colours tell apart, as a text; NULL where the point does not know it. */
+/* What the colour of a mark depends on, as a text; NULL where the point does not have it. */
 static const char *key_of(struct rfl_figure *f, enum rfl_fig_by by, const struct rfl_mark *m)
 {
 	switch (by) {

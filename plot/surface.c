@@ -60,7 +60,7 @@ enum rfl_rc rfl_surface_draw(const struct rfl_surface_ops *ops, const struct rfl
 			     const struct rfl_scene *scene, struct rfl_buf *out,
 			     struct rfl_err *err)
 {
-	struct rfl_surface s = { .out = out };
+	struct rfl_surface s = { .ops = ops, .out = out };
 	enum rfl_rc rc;
 
 	if (ops->missing)

@@ -18,8 +18,11 @@ struct rfl_surface_spec {
 	bool no_text;         /**< leave texts out: for comparing geometry alone */
 };
 
+struct rfl_surface_ops;
+
 /** One drawing in progress. */
 struct rfl_surface {
+	const struct rfl_surface_ops *ops;
 	struct rfl_buf *out; /**< the file's bytes, at the latest after finish */
 	void *state;         /**< the backend's own; NULL at first */
 };

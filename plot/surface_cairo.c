@@ -18,7 +18,7 @@
 #define DPI 144.0
 
 /* A FreeType face with a library of its own. cairo keeps fonts in a cache beyond the life of a
- * surface, so the pair belongs to cairo's font face and dies with it. */
+ * surface, so the pair belongs to cairo's font face, which frees it. */
 struct glyphs {
 	FT_Library library;
 	FT_Face face;
@@ -127,9 +127,10 @@ static void set_color(cairo_t *cr, struct rfl_color c)
 	cairo_set_source_rgba(cr, c.r / 255.0, c.g / 255.0, c.b / 255.0, c.a / 255.0);
 }
 
-static enum rfl_rc begin(struct rfl_surface *s, const struct rfl_surface_spec *spec,
-			 const struct rfl_scene *scene, bool raster, struct rfl_err *err)
+static enum rfl_rc canvas_begin(struct rfl_surface *s, const struct rfl_surface_spec *spec,
+				const struct rfl_scene *scene, struct rfl_err *err)
 {
+	const bool raster = s->ops == &rfl_surface_png;
 	struct canvas *c = calloc(1, sizeof(*c));
 	cairo_font_options_t *options;
 	enum rfl_rc rc;
@@ -174,18 +175,6 @@ static enum rfl_rc begin(struct rfl_surface *s, const struct rfl_surface_spec *s
 	set_color(c->cr, scene->paper);
 	cairo_paint(c->cr);
 	return RFL_OK;
-}
-
-static enum rfl_rc png_begin(struct rfl_surface *s, const struct rfl_surface_spec *spec,
-			     const struct rfl_scene *scene, struct rfl_err *err)
-{
-	return begin(s, spec, scene, true, err);
-}
-
-static enum rfl_rc pdf_begin(struct rfl_surface *s, const struct rfl_surface_spec *spec,
-			     const struct rfl_scene *scene, struct rfl_err *err)
-{
-	return begin(s, spec, scene, false, err);
 }
 
 static void draw_text(const struct canvas *c, const struct rfl_prim *p)
@@ -401,7 +390,7 @@ const struct rfl_surface_ops rfl_surface_png = {
 	.summary = "pixels, at any resolution",
 	.suffix = "png",
 	.probe = cairo_probe,
-	.begin = png_begin,
+	.begin = canvas_begin,
 	.draw = canvas_draw,
 	.finish = png_finish,
 	.close = canvas_close,
@@ -412,7 +401,7 @@ const struct rfl_surface_ops rfl_surface_pdf = {
 	.summary = "for papers: scalable, fonts embedded",
 	.suffix = "pdf",
 	.probe = cairo_probe,
-	.begin = pdf_begin,
+	.begin = canvas_begin,
 	.draw = canvas_draw,
 	.finish = pdf_finish,
 	.close = canvas_close,

@@ -22,7 +22,7 @@ struct rfl_theme {
 	double heading, table, table_head, legend, footnote;
 	double marker; /* radius */
 	double stroke_roof, stroke_quiet, stroke_axis, stroke_grid, stroke_mark, stroke_thin;
-	double halo; /* width of the stroke behind a text */
+	double halo; /* width of the stroke under a text */
 };
 
 /** White paper. */

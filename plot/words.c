@@ -7,8 +7,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/num.h"
-
 /* A family: what the zoo's names begin with, and how its papers write it. */
 static const struct {
 	const char *prefix, *title;
@@ -94,13 +92,6 @@ const char *rfl_words_number(struct rfl_scene *s, double value)
 	if (digits > 0 && size + 0.5 * pow(10, -digits) >= pow(10, 3 - digits))
 		digits--; /* 9.996 is 10.0 */
 	return rfl_scene_printf(s, "%.*f", digits > 0 ? digits : 0, value);
-}
-
-const char *rfl_words_rate(struct rfl_scene *s, double per_s, const char *unit)
-{
-	char text[64];
-
-	return rfl_scene_printf(s, "%s", rfl_num_si(per_s, unit, 3, text, sizeof(text)));
 }
 
 const char *rfl_words_fit(struct rfl_scene *s, const char *text, enum rfl_face face, double size,

@@ -15,9 +15,6 @@ const char *rfl_words_compute(struct rfl_scene *s, const char *key);
 /** Three significant digits without a prefix: 205, 47.6, 3.72, 0.0123. "n/a" for NaN. */
 const char *rfl_words_number(struct rfl_scene *s, double value);
 
-/** A rate with SI prefix, three digits: "492 GFLOP/s", "1.23 TFLOP/s". */
-const char *rfl_words_rate(struct rfl_scene *s, double per_s, const char *unit);
-
 /** The text, cut with an ellipsis so that it is at most `width` wide. */
 const char *rfl_words_fit(struct rfl_scene *s, const char *text, enum rfl_face face, double size,
 			  double width);

@@ -1,6 +1,6 @@
 /*
  * plot_demo.h - a machine and points as figures meet them, built in memory: two threads of a small
- * server, ResNet-50, VGG-16 and MobileNetV2 in fp32 at two batches. Values are made up, within what
+ * server, ResNet-50, VGG-16 and MobileNetV2 in fp32 at two batches. Values are synthetic, within what
  * such machines reach.
  */
 #ifndef RFL_TESTS_PLOT_DEMO_H

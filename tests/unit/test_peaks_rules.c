@@ -175,7 +175,7 @@ static void each_doubt_is_heard_once(void **state)
 {
 	static const struct {
 		const char *cell, *word;
-		int who; /* 0 all cores, 1 one core, 2 L1, 3 DRAM, 4 nobody */
+		int who; /* 0 all cores, 1 one core, 2 L1, 3 DRAM, 4 none */
 		double value, spec, max, min;
 		const char *at;
 	} cases[] = {
