@@ -56,8 +56,9 @@ struct rfl_opt {
 	bool required;
 	bool negatable;
 	bool may_be_empty;
-	bool whole;  /**< of a list: a comma is part of a value */
-	bool hidden; /**< not in --help */
+	bool whole;          /**< of a list: a comma is part of a value */
+	bool hidden;         /**< not in --help */
+	const char *against; /**< options that it contradicts, separated by blanks; NULL: none */
 	/** The value when none is written; "--name=value" and, in a command without operands,
 	 * "--name value" give one. NULL: a value is needed. */
 	const char *bare;

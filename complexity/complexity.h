@@ -22,6 +22,7 @@
  *            counted here; there is no second description.
  * zoo.h      the models that the program knows, by name
  * count.h    MACs per pass, elementwise operations by kind, bytes at three levels of fusion
+ * attained.h the least time of counted work under ceilings
  * memory.h   what a step takes of a memory, and the largest batch that fits
  * peer.h     what other counters would say
  * net/file.h networks as JSON files
@@ -34,6 +35,7 @@
 #ifndef RFL_COMPLEXITY_COMPLEXITY_H
 #define RFL_COMPLEXITY_COMPLEXITY_H
 
+#include "complexity/attained.h"
 #include "complexity/count.h"
 #include "complexity/count/memory.h"
 #include "complexity/net.h"

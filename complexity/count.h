@@ -144,6 +144,11 @@ int64_t rfl_count_state_bytes(const struct rfl_count *count);
 /** Bytes of one element. */
 int64_t rfl_dtype_bytes(enum rfl_dtype dtype);
 
+/** What a precision (one of rfl_precision_names) means for the counts: element size, and weights kept
+ * in F32 (amp). RFL_EINVAL for another word. */
+enum rfl_rc rfl_precision_storage(const char *precision, enum rfl_dtype *dtype,
+				  bool *master_weights, struct rfl_err *err) RFL_WARN_UNUSED;
+
 /** "sgd", "momentum", "adam", "adamw", NULL: in the order of enum rfl_optimizer_kind. */
 extern const char *const rfl_optimizer_names[];
 

@@ -1,11 +1,13 @@
 /*
- * summary_fit.c - what of a network fits into a memory: the largest batch, and for a language model
- * the largest context.
+ * summary_fit.c - what of a network fits into a memory: the largest batch, for a language model the
+ * largest context, and which options would lower the peak of a network that does not fit.
  */
 #include "complexity/summary.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+
+#include "base/num.h"
 
 static void name_peak(const struct rfl_summary *s, const struct rfl_memory *memory,
 		      struct rfl_fit *fit)
@@ -43,11 +45,11 @@ static enum rfl_rc fit_batch(struct rfl_summary *s, struct rfl_memory *memory, s
 }
 
 /* The peak of the model at another context. Beyond 63 bits is too much as well: -1. */
-static enum rfl_rc peak_at(const struct rfl_summary *s, const struct rfl_summary_options *options,
+static enum rfl_rc peak_at(const struct rfl_summary *s,
 			   const struct rfl_memory_options *memory_options, int64_t context,
 			   int64_t *ret, struct rfl_err *err)
 {
-	struct rfl_zoo_options sizes = options->sizes;
+	struct rfl_zoo_options sizes = s->options.sizes;
 	struct rfl_memory *memory = NULL;
 	struct rfl_err why = RFL_ERR_INIT;
 	struct rfl_net *net = NULL;
@@ -69,10 +71,8 @@ static enum rfl_rc peak_at(const struct rfl_summary *s, const struct rfl_summary
 }
 
 /* More tokens never take less: halve the range. */
-static enum rfl_rc fit_context(const struct rfl_summary *s,
-			       const struct rfl_summary_options *options,
-			       const struct rfl_memory *memory, struct rfl_fit *fit,
-			       struct rfl_err *err)
+static enum rfl_rc fit_context(const struct rfl_summary *s, const struct rfl_memory *memory,
+			       struct rfl_fit *fit, struct rfl_err *err)
 {
 	struct rfl_memory_options at = memory->options;
 	int64_t fits = 0, limit = s->model->max_context_length, fails;
@@ -85,7 +85,7 @@ static enum rfl_rc fit_context(const struct rfl_summary *s,
 	while (fails - fits > 1 && rc == RFL_OK) {
 		int64_t middle = fits + (fails - fits) / 2, peak = 0;
 
-		rc = peak_at(s, options, &at, middle, &peak, err);
+		rc = peak_at(s, &at, middle, &peak, err);
 		if (rc == RFL_OK && peak >= 0 && peak <= fit->bytes) {
 			fits = middle;
 			fit->context_peak = peak;
@@ -97,25 +97,23 @@ static enum rfl_rc fit_context(const struct rfl_summary *s,
 	return rc;
 }
 
-enum rfl_rc rfl_summary_fit(struct rfl_summary *s, const struct rfl_summary_options *options,
-			    int64_t bytes, int64_t context_batch, struct rfl_err *err)
+enum rfl_rc rfl_summary_fit(struct rfl_summary *s, bool training, int64_t bytes,
+			    int64_t context_batch, struct rfl_err *err)
 {
-	struct rfl_memory *memory;
-	struct rfl_fit *fit;
+	struct rfl_fit *fit = NULL;
 	enum rfl_rc rc = rfl_summary_at(s, 1, err);
 
 	if (rc != RFL_OK)
 		return rc;
-	memory = options->train ? s->training_memory : s->forward_memory;
 	fit = calloc(1, sizeof(*fit));
 	if (!fit)
 		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", s->name);
-	fit->training = options->train;
+	fit->training = training;
 	fit->bytes = bytes;
 	fit->context_batch = context_batch;
-	rc = fit_batch(s, memory, fit, err);
+	rc = fit_batch(s, s->memory[training], fit, err);
 	if (rc == RFL_OK && s->model && s->model->context_length)
-		rc = fit_context(s, options, memory, fit, err);
+		rc = fit_context(s, s->memory[training], fit, err);
 	rfl_summary_rest(s);
 	if (rc != RFL_OK) {
 		free(fit);
@@ -126,7 +124,84 @@ enum rfl_rc rfl_summary_fit(struct rfl_summary *s, const struct rfl_summary_opti
 	return RFL_OK;
 }
 
-int64_t rfl_fit_weights(const struct rfl_fit *fit)
+/* --- what would help ------------------------------------------------------------------------- */
+
+enum { CHECKPOINT, BF16, SGD, FUSED_UPDATE, NO_ACCUMULATION, HELPS };
+
+static const char *const helps[HELPS] = { "--checkpoint 1", "--precision bf16", "--optimizer sgd",
+					  "--update fused", "--accumulate 1" };
+
+/* False where the option is in use, or has no effect on such a network. */
+static bool apply(int help, const struct rfl_net *net, struct rfl_memory_options *o)
 {
-	return fit->at.weights + fit->at.buffers + fit->at.weight_copies;
+	struct rfl_count_options *c = &o->count;
+	bool new = false;
+
+	switch (help) {
+	case CHECKPOINT:
+		new = c->training && net->nblocks && !c->checkpoint;
+		c->checkpoint = new ? 1 : c->checkpoint;
+		break;
+	case BF16:
+		new = c->master_weights ||
+		      (c->dtype != RFL_DTYPE_BF16 && c->dtype != RFL_DTYPE_F16);
+		c->dtype = new ? RFL_DTYPE_BF16 : c->dtype;
+		c->master_weights = false;
+		break;
+	case SGD:
+		new = c->training && c->optimizer != RFL_OPT_SGD;
+		c->optimizer = new ? RFL_OPT_SGD : c->optimizer;
+		break;
+	case FUSED_UPDATE:
+		new = c->training && o->update != RFL_UPDATE_FUSED;
+		o->update = new ? RFL_UPDATE_FUSED : o->update;
+		break;
+	case NO_ACCUMULATION:
+		new = c->training && o->accumulate > 1;
+		o->accumulate = new ? 1 : o->accumulate;
+		break;
+	}
+	return new;
+}
+
+/* Append "--option (peak 3 GiB)" where it lowers the peak of one sample. */
+static enum rfl_rc add_help(const struct rfl_summary *s, const char *what,
+			    const struct rfl_memory_options *options, struct rfl_buf *text,
+			    struct rfl_err *err)
+{
+	struct rfl_memory *memory = NULL;
+	char peak[RFL_NUM_MAX];
+	enum rfl_rc rc = rfl_memory_new(s->net, options, &memory, err);
+
+	if (rc == RFL_OK && memory->peak < s->fit->at.peak)
+		rfl_buf_printf(text, "%s%s (peak %s)",
+			       text->len ? ", " : " What would help: ", what,
+			       rfl_num_bytes((double)memory->peak, peak, sizeof(peak)));
+	rfl_memory_free(memory);
+	return rc;
+}
+
+enum rfl_rc rfl_summary_fit_help(const struct rfl_summary *s, struct rfl_buf *text,
+				 struct rfl_err *err)
+{
+	struct rfl_memory_options now = s->fit->at.options, all;
+	size_t n = 0;
+	enum rfl_rc rc = RFL_OK;
+
+	now.count.batch = 1;
+	all = now;
+	for (int i = 0; i < HELPS && rc == RFL_OK; i++) {
+		struct rfl_memory_options o = now;
+
+		if (!apply(i, s->net, &o))
+			continue;
+		(void)apply(i, s->net, &all);
+		rc = add_help(s, helps[i], &o, text, err);
+		n++;
+	}
+	if (rc == RFL_OK && n > 1)
+		rc = add_help(s, "all of these", &all, text, err);
+	if (text->len)
+		rfl_buf_putc(text, '.');
+	return rc;
 }

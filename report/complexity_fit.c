@@ -1,97 +1,55 @@
 /*
- * complexity_fit.c - how it is told what fits into a memory: one network as a sum, several as
- * rows.
+ * complexity_fit.c - what fits into a memory: one network as a sum, several as rows.
  */
 #include "report/complexity_impl.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "base/alloc.h"
 #include "base/num.h"
 
-#define MIB(key_, title_)                                                               \
+#define MIB(key_, title_, type_, member_)                                               \
 	{                                                                               \
 		.key = key_, .title = title_, .kind = RFL_COLUMN_INT, .scale = RFL_MIB, \
-		.decimals = 1                                                           \
+		.decimals = 1, RFL_CELL(type_, member_)                                 \
 	}
 
-static const struct rfl_column fit_columns[] = {
-	{ .key = "model", .title = "Model", .kind = RFL_COLUMN_TEXT },
-	{ .key = "context", .title = "Context", .kind = RFL_COLUMN_INT },
-	{ .key = "largest_batch", .title = "Largest batch", .kind = RFL_COLUMN_INT },
-	MIB("peak_bytes", "Peak (MiB)"),
-	{ .key = "peak_at", .title = "Peak in", .kind = RFL_COLUMN_TEXT },
-	MIB("weights_bytes", "Weights (MiB)"),
-	MIB("state_bytes", "State (MiB)"),
-	MIB("rest_bytes", "Rest (MiB)"),
-	MIB("free_bytes", "Free (MiB)"),
-	MIB("next_peak_bytes", "One sample more (MiB)"),
-	{ .key = "context_batch", .title = "At batch", .kind = RFL_COLUMN_INT },
-	{ .key = "largest_context", .title = "Largest context", .kind = RFL_COLUMN_INT },
-	MIB("context_peak_bytes", "Peak there (MiB)"),
+/* The fit of a network, as a row has it. */
+struct line {
+	const char *model, *peak_at;
+	int64_t context, batch, peak, weights, state, rest, spare, next_peak;
+	int64_t context_batch, largest_context, context_peak;
 };
 
-/* Places in the table above. */
-enum { CONTEXT_COLUMN = 1, FREE_COLUMN = 8, NEXT_COLUMN = 9, LARGEST_CONTEXT_COLUMN = 10 };
-
-/* What the rows of a table have. */
-struct shown {
-	bool context; /* some network reads text */
-	bool spare;   /* what is left, and what is missing for one sample more */
+enum {
+	CONTEXT = 1, /* some network reads text */
+	SPARE = 2,   /* what is left, and what is missing for one sample more */
 };
 
-static bool is_shown(const struct shown *shown, size_t column)
+static struct line line_of(const struct rfl_summary *s)
 {
-	if (column == CONTEXT_COLUMN || column >= LARGEST_CONTEXT_COLUMN)
-		return shown->context;
-	return shown->spare || (column != FREE_COLUMN && column != NEXT_COLUMN);
+	const struct rfl_fit *f = s->fit;
+	const int64_t none = RFL_INT_UNKNOWN, weights = rfl_complexity__weights(f);
+
+	return (struct line){
+		.model = s->name,
+		.peak_at = f->peak_at,
+		.context = s->context_length > 0 ? s->context_length : none,
+		.batch = f->batch,
+		.peak = f->at.peak,
+		.weights = weights,
+		.state = f->at.state,
+		.rest = f->at.peak - weights - f->at.state,
+		.spare = f->batch > 0 ? f->bytes - f->at.peak : none,
+		.next_peak = f->batch > 0 && f->next_peak >= 0 ? f->next_peak : none,
+		.context_batch = f->has_context ? f->context_batch : none,
+		.largest_context = f->has_context ? f->context : none,
+		.context_peak = f->has_context && f->context > 0 ? f->context_peak : none,
+	};
 }
 
-static struct rfl_table *new_table(const struct shown *shown)
-{
-	struct rfl_column columns[RFL_ARRAY_LEN(fit_columns)];
-	size_t n = 0;
-
-	for (size_t i = 0; i < RFL_ARRAY_LEN(fit_columns); i++)
-		if (is_shown(shown, i))
-			columns[n++] = fit_columns[i];
-	return rfl_table_new(columns, n);
-}
-
-static void known_int(struct rfl_table *t, bool known, int64_t value)
-{
-	if (known)
-		rfl_table_int(t, value);
-	else
-		rfl_table_null(t);
-}
-
-static void add_row(struct rfl_table *t, const struct rfl_summary *s, const struct shown *shown)
-{
-	const struct rfl_fit *fit = s->fit;
-	int64_t weights = rfl_fit_weights(fit);
-
-	rfl_table_text(t, s->name);
-	if (shown->context)
-		known_int(t, s->context_length > 0, s->context_length);
-	rfl_table_int(t, fit->batch);
-	rfl_table_int(t, fit->at.peak);
-	rfl_table_text(t, fit->peak_at);
-	rfl_table_int(t, weights);
-	rfl_table_int(t, fit->at.state);
-	rfl_table_int(t, fit->at.peak - weights - fit->at.state);
-	if (shown->spare) {
-		known_int(t, fit->batch > 0, fit->bytes - fit->at.peak);
-		known_int(t, fit->batch > 0 && fit->next_peak >= 0, fit->next_peak);
-	}
-	if (!shown->context)
-		return;
-	known_int(t, fit->has_context, fit->context_batch);
-	known_int(t, fit->has_context, fit->context);
-	known_int(t, fit->has_context && fit->context > 0, fit->context_peak);
-}
-
-/* --- what a reader must know --- */
+/* --- what a reader must know ----------------------------------------------------------------- */
 
 /* One sample is too much: say by how much, and what there is to do. */
 static enum rfl_rc note_too_big(struct rfl_table *t, const struct rfl_summary *s,
@@ -102,6 +60,8 @@ static enum rfl_rc note_too_big(struct rfl_table *t, const struct rfl_summary *s
 	struct rfl_buf text;
 	enum rfl_rc rc;
 
+	if (fit->batch)
+		return RFL_OK;
 	rfl_buf_init(&text, 0);
 	rc = rfl_summary_fit_help(s, &text, err);
 	if (rc == RFL_OK)
@@ -135,182 +95,187 @@ static void note_device(struct rfl_table *t, const struct rfl_fit_device *device
 			       device->name, all);
 }
 
-static void note_options(struct rfl_table *t, const struct rfl_summary_options *options)
+static void note_options(struct rfl_table *t, const struct rfl_complexity *r)
 {
-	if (options->checkpoint)
+	const struct rfl_summary_options *o = &r->options;
+
+	if (o->checkpoint)
 		rfl_table_note(
 			t,
 			"Checkpointing: segments of %lld block%s run again in the backward pass.",
-			(long long)options->checkpoint, options->checkpoint == 1 ? "" : "s");
-	if (options->train && options->accumulate > 1)
+			(long long)o->checkpoint, o->checkpoint == 1 ? "" : "s");
+	if (r->train && o->accumulate > 1)
 		rfl_table_note(t, "The batch is of one pass; %lld passes make one update.",
-			       (long long)options->accumulate);
+			       (long long)o->accumulate);
 }
 
-static void note_fit(struct rfl_table *t, const struct rfl_summary_options *options, bool context)
+static void put_mode(const struct rfl_complexity *r, const char *end, struct rfl_buf *out)
 {
-	rfl_table_note(t,
-		       "Peak: the most that tensors take at any moment of the %s. Weights: with "
-		       "buffers and 16-bit copies. State: of the optimizer. Rest: activations, "
-		       "gradients, temporaries and the "
-		       "batch. MiB = 2^20 bytes.",
-		       options->train ? "step" : "pass");
-	if (context)
-		rfl_table_note(t,
-			       "Largest context: at the batch beside it, in steps of one token, "
-			       "up to the positions that the model has or %lld.",
-			       (long long)RFL_FIT_MAX_CONTEXT);
-	note_options(t, options);
-}
-
-/* --- one network, for people: the answer, and the sum behind it --- */
-
-static void put_mode(const struct rfl_summary_options *options, const char *end,
-		     struct rfl_buf *out)
-{
-	if (options->train)
-		rfl_buf_printf(out, "training in %s with %s%s", options->precision,
-			       rfl_optimizer_names[options->optimizer], end);
+	if (r->train)
+		rfl_buf_printf(out, "training in %s with %s%s", r->options.precision,
+			       rfl_optimizer_names[r->options.optimizer], end);
 	else
-		rfl_buf_printf(out, "inference in %s%s", options->precision, end);
+		rfl_buf_printf(out, "inference in %s%s", r->options.precision, end);
 }
 
-/* Why a larger context was not looked for. */
-static const char *context_end(const struct rfl_summary *s)
-{
-	if (s->fit->context < s->fit->context_limit)
-		return "";
-	return s->model->max_context_length ? ", all that it has positions for"
-					    : ", where the search ends";
-}
+/* --- one network, for people: the answer, and the sum behind it ------------------------------ */
 
-static void put_answer(const struct rfl_summary *s, const struct rfl_summary_options *options,
-		       const struct rfl_fit_device *device, struct rfl_buf *out)
+static void put_answer(const struct rfl_complexity *r, const struct rfl_summary *s,
+		       struct rfl_buf *out)
 {
 	const struct rfl_fit *fit = s->fit;
+	const char *end = "";
 	char number[RFL_NUM_MAX];
 
 	rfl_buf_printf(out, "%s", s->title);
 	if (s->context_length)
 		rfl_buf_printf(out, " with %s tokens", rfl_num_grouped(s->context_length, number));
 	if (fit->batch)
-		rfl_buf_printf(out, ": the largest batch that fits %s is %s, ", device->name,
+		rfl_buf_printf(out, ": the largest batch that fits %s is %s, ", r->device.name,
 			       rfl_num_grouped(fit->batch, number));
 	else
-		rfl_buf_printf(out, ": not even one sample fits %s, ", device->name);
-	put_mode(options, "\n", out);
+		rfl_buf_printf(out, ": not even one sample fits %s, ", r->device.name);
+	put_mode(r, "\n", out);
+	if (fit->has_context && fit->context >= fit->context_limit)
+		end = s->model->max_context_length ? ", all that it has positions for"
+						   : ", where the search ends";
 	if (fit->has_context && fit->context)
 		rfl_buf_printf(out, "At batch %lld the largest context is %s tokens%s.\n",
 			       (long long)fit->context_batch, rfl_num_grouped(fit->context, number),
-			       context_end(s));
+			       end);
 	rfl_buf_putc(out, '\n');
 }
 
-static void line(struct rfl_table *t, int64_t bytes, const char *note, const char *fmt, ...)
+struct part {
+	char what[160];
+	int64_t bytes;
+	const char *note;
+};
+
+static void put_what(struct rfl_table *t, const void *row)
+{
+	rfl_table_text(t, ((const struct part *)row)->what);
+}
+
+static void add_part(struct rfl_table *t, int64_t bytes, const char *note, const char *fmt, ...)
 	RFL_PRINTF(4, 5);
 
-static void line(struct rfl_table *t, int64_t bytes, const char *note, const char *fmt, ...)
+static void add_part(struct rfl_table *t, int64_t bytes, const char *note, const char *fmt, ...)
 {
-	char what[160];
+	struct part part = { .bytes = bytes, .note = note };
 	va_list ap;
 
 	va_start(ap, fmt);
-	(void)vsnprintf(what, sizeof(what), fmt, ap);
+	(void)vsnprintf(part.what, sizeof(part.what), fmt, ap);
 	va_end(ap);
-	rfl_table_text(t, what);
-	rfl_table_int(t, bytes);
-	rfl_table_text(t, note);
+	rfl_table_add(t, &part, 1, sizeof(part));
 }
 
-static struct rfl_table *sum_of(const struct rfl_summary *s, const struct rfl_fit_device *device)
+static enum rfl_rc put_one(const struct rfl_complexity *r, struct rfl_summary *s,
+			   enum rfl_format format, struct rfl_buf *out, struct rfl_err *err)
 {
 	static const struct rfl_column columns[] = {
-		{ .key = "what", .title = "Memory", .kind = RFL_COLUMN_TEXT },
-		MIB("bytes", "MiB"),
-		{ .key = "note", .title = "What it is", .kind = RFL_COLUMN_TEXT },
+		{ .key = "what", .title = "Memory", .put = put_what },
+		MIB("bytes", "MiB", struct part, bytes),
+		{ .key = "note", .title = "What it is", RFL_CELL(struct part, note) },
 	};
 	const struct rfl_fit *fit = s->fit;
-	int64_t weights = rfl_fit_weights(fit), batch = fit->batch ? fit->batch : 1;
+	const struct line l = line_of(s);
+	const long long batch = fit->batch ? (long long)fit->batch : 1;
 	struct rfl_table *t = rfl_table_new(columns, RFL_ARRAY_LEN(columns));
+	enum rfl_rc rc;
 
-	if (!t)
-		return NULL;
-	line(t, device->memory_bytes, "all of it", "%s", device->name);
-	if (device->reserve_bytes)
-		line(t, device->reserve_bytes, "context, workspaces, error correction",
-		     "kept back (--reserve)");
-	line(t, fit->bytes, "the rest", "for tensors");
-	line(t, fit->at.peak, fit->peak_at, "peak at batch %lld", (long long)batch);
-	line(t, weights, "there all the time", "of it weights and buffers");
+	put_answer(r, s, out);
+	add_part(t, r->device.memory_bytes, "all of it", "%s", r->device.name);
+	if (r->device.reserve_bytes)
+		add_part(t, r->device.reserve_bytes, "context, workspaces, error correction",
+			 "kept back (--reserve)");
+	add_part(t, fit->bytes, "the rest", "for tensors");
+	add_part(t, l.peak, fit->peak_at, "peak at batch %lld", batch);
+	add_part(t, l.weights, "there all the time", "of which weights and buffers");
 	if (fit->training)
-		line(t, fit->at.state, "there all the time", "of it state of the optimizer");
-	line(t, fit->at.peak - weights - fit->at.state, "with the batch and temporaries",
-	     fit->training ? "of it activations and gradients" : "of it activations");
+		add_part(t, l.state, "there all the time", "of which state of the optimizer");
+	add_part(t, l.rest, "with the batch and temporaries",
+		 fit->training ? "of which activations and gradients" : "of which activations");
 	if (fit->batch)
-		line(t, fit->bytes - fit->at.peak, "too little for one sample more", "left over");
-	if (fit->batch && fit->next_peak >= 0)
-		line(t, fit->next_peak, "does not fit", "peak at batch %lld",
-		     (long long)(batch + 1));
-	return t;
-}
-
-static enum rfl_rc put_one(struct rfl_summary *s, const struct rfl_summary_options *options,
-			   const struct rfl_fit_device *device, enum rfl_format format,
-			   struct rfl_buf *out, struct rfl_err *err)
-{
-	struct rfl_table *t = sum_of(s, device);
-	enum rfl_rc rc = RFL_OK;
-
-	if (!t)
-		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
-	put_answer(s, options, device, out);
+		add_part(t, l.spare, "too little for one sample more", "left over");
+	if (l.next_peak != RFL_INT_UNKNOWN)
+		add_part(t, l.next_peak, "does not fit", "peak at batch %lld", batch + 1);
 	rfl_table_note(
 		t,
 		"Peak: the most that tensors take at any moment of the %s, on a %s. MiB = 2^20 "
 		"bytes.",
-		options->train ? "step" : "pass",
-		options->device == RFL_MEMORY_CPU ? "CPU" : "GPU");
-	note_options(t, options);
-	if (!s->fit->batch)
-		rc = note_too_big(t, s, err);
+		r->train ? "step" : "pass", r->options.device == RFL_MEMORY_CPU ? "CPU" : "GPU");
+	note_options(t, r);
+	rc = note_too_big(t, s, err);
 	if (rc == RFL_OK)
-		rc = rfl_table_render(t, format, out, err);
+		return rfl_table_finish(t, format, out, err);
 	rfl_table_free(t);
 	return rc;
 }
 
-/* --- several networks, or for machines --- */
+/* --- several networks, or for programs ------------------------------------------------------- */
 
-enum rfl_rc rfl_summary_fit_table(struct rfl_summary *const *summaries, size_t n,
-				  const struct rfl_summary_options *options,
-				  const struct rfl_fit_device *device, enum rfl_format format,
-				  struct rfl_buf *out, struct rfl_err *err)
+#define INT(key_, title_, member_) \
+	.key = key_, .title = title_, .kind = RFL_COLUMN_INT, RFL_CELL(struct line, member_)
+#define BYTES(key_, title_, member_, when_) \
+	INT(key_, title_, member_), .scale = RFL_MIB, .decimals = 1, .when = (when_)
+
+static const struct rfl_column fit_columns[] = {
+	{ .key = "model", .title = "Model", RFL_CELL(struct line, model) },
+	{ INT("context", "Context", context), .when = CONTEXT },
+	{ INT("largest_batch", "Largest batch", batch) },
+	{ BYTES("peak_bytes", "Peak (MiB)", peak, 0) },
+	{ .key = "peak_at", .title = "Peak in", RFL_CELL(struct line, peak_at) },
+	{ BYTES("weights_bytes", "Weights (MiB)", weights, 0) },
+	{ BYTES("state_bytes", "State (MiB)", state, 0) },
+	{ BYTES("rest_bytes", "Rest (MiB)", rest, 0) },
+	{ BYTES("free_bytes", "Free (MiB)", spare, SPARE) },
+	{ BYTES("next_peak_bytes", "One sample more (MiB)", next_peak, SPARE) },
+	{ INT("context_batch", "At batch", context_batch), .when = CONTEXT },
+	{ INT("largest_context", "Largest context", largest_context), .when = CONTEXT },
+	{ BYTES("context_peak_bytes", "Peak there (MiB)", context_peak, CONTEXT) },
+};
+
+enum rfl_rc rfl_complexity_fit_table(const struct rfl_complexity *r, enum rfl_format format,
+				     struct rfl_buf *out, struct rfl_err *err)
 {
-	bool people = rfl_summary_for_people(format);
-	struct shown shown = { .context = rfl_summary_any_context(summaries, n) };
+	const bool people = rfl_complexity__for_people(format);
+	const bool context = rfl_complexity_has_text(r);
+	/* beside a context there is no room for it on a terminal of 160 columns */
+	const bool spare = !people || !context;
 	struct rfl_table *t;
 	enum rfl_rc rc = RFL_OK;
 
-	/* beside a context there is no room for it on a terminal of 160 columns */
-	shown.spare = !people || !shown.context;
-	if (n == 1 && people)
-		return put_one(summaries[0], options, device, format, out, err);
-	t = new_table(&shown);
-	if (!t)
-		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
+	if (r->n == 1 && people)
+		return put_one(r, r->items[0], format, out, err);
+	t = rfl_table_of(fit_columns, RFL_ARRAY_LEN(fit_columns),
+			 (context ? CONTEXT : 0U) | (spare ? SPARE : 0U));
 	if (people) {
-		rfl_buf_printf(out, "The largest batch that fits %s, ", device->name);
-		put_mode(options, "\n\n", out);
+		rfl_buf_printf(out, "The largest batch that fits %s, ", r->device.name);
+		put_mode(r, "\n\n", out);
 	}
-	for (size_t i = 0; i < n; i++)
-		add_row(t, summaries[i], &shown);
-	note_device(t, device);
-	note_fit(t, options, shown.context);
-	for (size_t i = 0; i < n && rc == RFL_OK; i++)
-		if (!summaries[i]->fit->batch)
-			rc = note_too_big(t, summaries[i], err);
+	for (size_t i = 0; i < r->n; i++) {
+		const struct line l = line_of(r->items[i]);
+
+		rfl_table_add(t, &l, 1, sizeof(l));
+	}
+	note_device(t, &r->device);
+	rfl_table_note(t,
+		       "Peak: the most that tensors take at any moment of the %s. Weights: with "
+		       "buffers and 16-bit copies. State: of the optimizer. Rest: activations, "
+		       "gradients, temporaries and the batch. MiB = 2^20 bytes.",
+		       r->train ? "step" : "pass");
+	if (context)
+		rfl_table_note(t,
+			       "Largest context: at the batch beside it, in steps of one token, "
+			       "up to the positions that the model has or %lld.",
+			       (long long)RFL_FIT_MAX_CONTEXT);
+	note_options(t, r);
+	for (size_t i = 0; i < r->n && rc == RFL_OK; i++)
+		rc = note_too_big(t, r->items[i], err);
 	if (rc == RFL_OK)
-		rc = rfl_table_render(t, format, out, err);
+		return rfl_table_finish(t, format, out, err);
 	rfl_table_free(t);
 	return rc;
 }

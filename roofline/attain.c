@@ -58,7 +58,7 @@ static struct rfl_attained attain_cost(const struct rfl_attain_roof *roof,
 	return sum;
 }
 
-void rfl_attain_count(const struct rfl_summary_roof *base, const struct rfl_count *count,
+void rfl_attain_count(const struct rfl_attained_roof *base, const struct rfl_count *count,
 		      struct rfl_attained *times)
 {
 	const struct rfl_attain_roof *roof = (const struct rfl_attain_roof *)base;

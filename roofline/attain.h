@@ -12,13 +12,12 @@
 #define RFL_ROOFLINE_ATTAIN_H
 
 #include "base/err.h"
-#include "complexity/count.h"
-#include "complexity/summary.h"
+#include "complexity/attained.h"
 #include "peaks/peaks.h"
 
 /** The ceilings of one environment for one precision. */
 struct rfl_attain_roof {
-	struct rfl_summary_roof base; /**< first: what complexity/ is handed */
+	struct rfl_attained_roof base; /**< first: what complexity/ is handed */
 	double compute_flop_per_s;    /**< > 0 */
 	double vector_flop_per_s;     /**< > 0; NaN: not known, and elementwise work takes none */
 	double bandwidth_byte_per_s;  /**< > 0 */
@@ -32,9 +31,9 @@ struct rfl_attained rfl_attain(const struct rfl_attain_roof *roof, int64_t core_
 
 /**
  * The least time of all nodes of a count, then of the loss and of the update: what
- * struct rfl_summary_roof asks for.
+ * struct rfl_attained_roof asks for.
  */
-void rfl_attain_count(const struct rfl_summary_roof *roof, const struct rfl_count *count,
+void rfl_attain_count(const struct rfl_attained_roof *roof, const struct rfl_count *count,
 		      struct rfl_attained *times);
 
 /**

@@ -6,7 +6,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "complexity/summary.h"
 #include "complexity/zoo.h"
 
 const char *const rfl_train_factor_names[] = { "exact", "2", "3", NULL };

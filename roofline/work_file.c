@@ -11,7 +11,6 @@
 
 #include "base/alloc.h"
 #include "base/json.h"
-#include "complexity/summary.h"
 #include "complexity/zoo.h"
 
 #define SCHEMA           "roofline.complexity/1"

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "complexity/summary.h"
 #include "complexity/zoo.h"
 
 /* Does the file count what this run does, per element and per parameter? */

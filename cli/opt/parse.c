@@ -382,14 +382,36 @@ static enum rfl_rc take_words(struct parser *p, int argc, char *const *argv)
 	return RFL_OK;
 }
 
+/* Refuse an option that stands beside one that its row is against. */
+static enum rfl_rc check_against(const struct parser *p, const struct rfl_opt *row)
+{
+	for (const char *name = row->against ? row->against : ""; *name;) {
+		size_t len = strcspn(name, " ");
+
+		for (size_t i = 0; i < p->nslots; i++)
+			if (p->slots[i].seen && strlen(p->slots[i].row->name) == len &&
+			    strncmp(p->slots[i].row->name, name, len) == 0)
+				return rfl_fail(p->err, RFL_EUSAGE, 0,
+						"--%s and --%s contradict each other; use one",
+						row->name, p->slots[i].row->name);
+		name += len;
+		name += strspn(name, " ");
+	}
+	return RFL_OK;
+}
+
 static enum rfl_rc finish(struct parser *p)
 {
 	for (size_t i = 0; i < p->nslots; i++) {
 		const struct slot *s = &p->slots[i];
 		enum rfl_rc rc;
 
-		if (s->seen)
+		if (s->seen) {
+			rc = check_against(p, s->row);
+			if (rc != RFL_OK)
+				return rc;
 			continue;
+		}
 		if (s->row->required)
 			return rfl_fail(p->err, RFL_EUSAGE, 0, "--%s %s is required", s->row->name,
 					s->row->meta ? s->row->meta : "");

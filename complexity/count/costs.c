@@ -9,11 +9,13 @@
 #include "complexity/count.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "complexity/count/links.h"
-#include "complexity/op.h"
 #include "complexity/count/optimizer.h"
+#include "complexity/op.h"
+#include "machine/terms.h"
 
 const char *const rfl_fusion_names[] = { "unfused", "fused", "compulsory", NULL };
 
@@ -21,6 +23,24 @@ struct rfl_count_workspace {
 	struct rfl_links *links;
 	int64_t unread; /* elements of trained parameters that the passes need not read */
 };
+
+enum rfl_rc rfl_precision_storage(const char *precision, enum rfl_dtype *dtype,
+				  bool *master_weights, struct rfl_err *err)
+{
+	/* in the order of enum rfl_precision; of tf32 only products differ, what is stored is F32 */
+	static const enum rfl_dtype stored[] = { RFL_DTYPE_F32, RFL_DTYPE_F32, RFL_DTYPE_F16,
+						 RFL_DTYPE_BF16, RFL_DTYPE_F16 };
+
+	for (int i = 0; rfl_precision_names[i]; i++) {
+		if (strcmp(rfl_precision_names[i], precision) != 0)
+			continue;
+		*dtype = stored[i];
+		*master_weights = i == RFL_PRECISION_AMP;
+		return RFL_OK;
+	}
+	return rfl_fail(err, RFL_EINVAL, 0, "no precision '%s': fp32, tf32, amp, bf16 or fp16",
+			precision);
+}
 
 int64_t rfl_dtype_bytes(enum rfl_dtype dtype)
 {

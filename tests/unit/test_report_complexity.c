@@ -10,39 +10,45 @@
 #include "base/json.h"
 #include "base/num.h"
 #include "complexity/complexity.h"
+#include "machine/terms.h"
 #include "report/complexity.h"
 
 static const int64_t batches[] = { 1, 16 };
 
-static struct rfl_summary_options plain(void)
+static struct rfl_complexity plain(void)
 {
-	return (struct rfl_summary_options){
+	return (struct rfl_complexity){
+		.options = { .precision = "fp32", .optimizer = RFL_OPT_MOMENTUM, .depth = 1 },
 		.batches = batches,
 		.nbatches = RFL_ARRAY_LEN(batches),
-		.precision = "fp32",
-		.optimizer = RFL_OPT_MOMENTUM,
-		.depth = 1,
-		.fusion = -1,
+		.fusion = RFL_FUSION_ALL,
 	};
 }
 
-static struct rfl_summary *summary_of(const char *model, const struct rfl_summary_options *options)
+static struct rfl_summary *summary_of(const char *model, const struct rfl_complexity *r)
 {
 	struct rfl_err err = RFL_ERR_INIT;
 	struct rfl_summary *s = NULL;
 
-	assert_ok(rfl_summary_new(model, options, &s, &err), &err);
+	assert_ok(rfl_summary_new(model, &r->options, &s, &err), &err);
 	assert_ok(rfl_summary_at(s, 1, &err), &err);
 	return s;
 }
 
-static json_t *document_of(struct rfl_summary *const *s, size_t n,
-			   const struct rfl_summary_options *options)
+/* The same of one network. */
+static const struct rfl_complexity *of(struct rfl_complexity *r, struct rfl_summary **s)
+{
+	r->items = s;
+	r->n = 1;
+	return r;
+}
+
+static json_t *document_of(const struct rfl_complexity *r)
 {
 	struct rfl_err err = RFL_ERR_INIT;
 	json_t *document = NULL;
 
-	assert_ok(rfl_summary_json(s, n, options, NULL, "1.2.3", &document, &err), &err);
+	assert_ok(rfl_complexity_json(r, "1.2.3", &document, &err), &err);
 	return document;
 }
 
@@ -55,7 +61,7 @@ static json_int_t at(const json_t *o, const char *a, const char *b)
 }
 
 /* A machine on which a node takes a second per MAC. */
-static void second_per_mac(const struct rfl_summary_roof *roof, const struct rfl_count *count,
+static void second_per_mac(const struct rfl_attained_roof *roof, const struct rfl_count *count,
 			   struct rfl_attained *times)
 {
 	(void)roof;
@@ -63,34 +69,34 @@ static void second_per_mac(const struct rfl_summary_roof *roof, const struct rfl
 		times[i].limit_s[RFL_LIMIT_COMPUTE] = (double)count->nodes[i].macs[0];
 }
 
-static const struct rfl_summary_roof slow_machine = {
+static const struct rfl_attained_roof slow_machine = {
 	.attain = second_per_mac,
 	.about = "one multiply-add per second",
 	.env = "slow",
 	.fusion = RFL_FUSION_FUSED,
 };
 
-static void document_conforms(const json_t *schema, const struct rfl_summary_options *options,
-			      const struct rfl_fit_device *device)
+static void document_conforms(const json_t *schema, struct rfl_complexity *r)
 {
 	struct rfl_err err = RFL_ERR_INIT;
-	struct rfl_summary *s[2] = { summary_of("resnet18", options),
-				     summary_of("vgg11", options) };
-	json_t *document = NULL, *model;
+	struct rfl_summary *s[2] = { summary_of("resnet18", r), summary_of("vgg11", r) };
+	json_t *document, *model;
 	size_t i;
 
-	for (size_t k = 0; device && k < 2; k++)
-		assert_ok(rfl_summary_fit(s[k], options, device->memory_bytes, 1, &err), &err);
-	assert_ok(rfl_summary_json(s, 2, options, device, "1.2.3", &document, &err), &err);
+	r->items = s;
+	r->n = 2;
+	for (size_t k = 0; r->device.memory_bytes && k < 2; k++)
+		assert_ok(rfl_summary_fit(s[k], r->train, r->device.memory_bytes, 1, &err), &err);
+	document = document_of(r);
 	conforms(schema, schema, document);
 	json_array_foreach(json_object_get(document, "models"), i, model)
 	{
 		assert_int_equal(json_object_get(model, "rows") != NULL,
-				 options->by != RFL_BY_MODEL);
-		assert_int_equal(json_object_get(model, "peers") != NULL, options->npeers > 0);
-		assert_int_equal(json_object_get(model, "fit") != NULL, device != NULL);
+				 r->options.by != RFL_SUMMARY_BY_MODEL);
+		assert_int_equal(json_object_get(model, "peers") != NULL, r->npeers > 0);
+		assert_int_equal(json_object_get(model, "fit") != NULL, r->device.name != NULL);
 	}
-	assert_int_equal(json_object_get(document, "roof") != NULL, options->roof != NULL);
+	assert_int_equal(json_object_get(document, "roof") != NULL, r->options.roof != NULL);
 	json_decref(document);
 	rfl_summary_free(s[0]);
 	rfl_summary_free(s[1]);
@@ -98,8 +104,6 @@ static void document_conforms(const json_t *schema, const struct rfl_summary_opt
 
 static void document_has_exactly_the_keys_of_its_schema(void **state)
 {
-	static const struct rfl_fit_device device = { .name = "1 GiB",
-						      .memory_bytes = INT64_C(1) << 30 };
 	const struct rfl_peer *peers[] = { rfl_peer_at(0), rfl_peer_at(1) };
 	struct rfl_err err = RFL_ERR_INIT;
 	json_t *schema = NULL;
@@ -107,18 +111,20 @@ static void document_has_exactly_the_keys_of_its_schema(void **state)
 	(void)state;
 	assert_ok(rfl_json_load(data_path("../../docs/complexity.schema.json"), &schema, &err),
 		  &err);
-	for (int by = RFL_BY_MODEL; by <= RFL_BY_KIND; by++) {
-		struct rfl_summary_options options = plain();
+	for (int by = RFL_SUMMARY_BY_MODEL; by <= RFL_SUMMARY_BY_KIND; by++) {
+		struct rfl_complexity r = plain();
 
-		options.by = (enum rfl_by)by;
-		document_conforms(schema, &options, NULL);
-		options.memory = true;
-		options.roof = &slow_machine;
-		options.peers = peers;
-		options.npeers = RFL_ARRAY_LEN(peers);
-		document_conforms(schema, &options, &device);
-		options.train = true;
-		document_conforms(schema, &options, &device);
+		r.options.by = (enum rfl_summary_by)by;
+		document_conforms(schema, &r);
+		r.options.memory = true;
+		r.options.roof = &slow_machine;
+		r.peers = peers;
+		r.npeers = RFL_ARRAY_LEN(peers);
+		r.device.name = "1 GiB";
+		r.device.memory_bytes = INT64_C(1) << 30;
+		document_conforms(schema, &r);
+		r.train = true;
+		document_conforms(schema, &r);
 	}
 	json_decref(schema);
 }
@@ -133,12 +139,12 @@ static void document_has_the_published_numbers(void **state)
 		{ "vgg16", 138357544, 15470264320, 2 * 46324088832 },
 		{ "mobilenet_v2", 3504872, 300774272, 2 * 891484800 },
 	};
-	struct rfl_summary_options options = plain();
+	struct rfl_complexity r = plain();
 
 	(void)state;
 	for (size_t i = 0; i < RFL_ARRAY_LEN(rows); i++) {
-		struct rfl_summary *s = summary_of(rows[i].model, &options);
-		json_t *document = document_of(&s, 1, &options), *model, *batch;
+		struct rfl_summary *s = summary_of(rows[i].model, &r);
+		json_t *document = document_of(of(&r, &s)), *model, *batch;
 
 		model = json_array_get(json_object_get(document, "models"), 0);
 		assert_string_equal(json_string_value(json_object_get(model, "model")),
@@ -158,14 +164,14 @@ static void document_has_the_published_numbers(void **state)
 
 static void input_gradient_reaches_the_document(void **state)
 {
-	struct rfl_summary_options options = plain();
+	struct rfl_complexity r = plain();
 	struct rfl_summary *s;
 	json_t *document, *model;
 
 	(void)state;
-	options.input_grad = true;
-	s = summary_of("resnet18", &options);
-	document = document_of(&s, 1, &options);
+	r.options.input_grad = true;
+	s = summary_of("resnet18", &r);
+	document = document_of(of(&r, &s));
 	model = json_array_get(json_object_get(document, "models"), 0);
 	assert_int_equal(at(model, "training", "flops"), INT64_C(10884440064));
 	assert_true(json_is_true(
@@ -176,56 +182,55 @@ static void input_gradient_reaches_the_document(void **state)
 
 /* The rows of every way of gathering add up to the totals, loss and optimizer included, at every
  * batch that the summary is moved to. */
-static void rows_add_up_at(struct rfl_summary *s, struct rfl_summary_rows *rows)
+static void rows_add_up_at(struct rfl_summary *s)
 {
+	const struct rfl_summary_rows *rows = s->rows;
 	struct rfl_summary_row sum = { 0 };
 
-	rfl_summary_rows_update(rows, s, NULL);
+	rfl_summary_sum(s);
 	for (size_t i = 0; i < rows->n; i++) {
 		sum.params += rows->rows[i].params;
-		sum.forward.macs += rows->rows[i].forward.macs;
-		sum.training.macs += rows->rows[i].training.macs;
+		sum.work[0].macs += rows->rows[i].work[0].macs;
+		sum.work[1].macs += rows->rows[i].work[1].macs;
 		for (int level = 0; level < RFL_FUSION_COUNT; level++) {
-			sum.forward.bytes[level] += rows->rows[i].forward.bytes[level];
-			sum.training.bytes[level] += rows->rows[i].training.bytes[level];
+			sum.work[0].bytes[level] += rows->rows[i].work[0].bytes[level];
+			sum.work[1].bytes[level] += rows->rows[i].work[1].bytes[level];
 		}
 	}
-	assert_int_equal(sum.params, s->forward->params);
-	assert_int_equal(2 * sum.forward.macs, rfl_count_forward_flops(s->forward));
-	assert_int_equal(2 * sum.training.macs, rfl_count_training_flops(s->training));
-	assert_int_equal(rows->total.training.macs, sum.training.macs);
+	assert_int_equal(sum.params, s->count[0]->params);
+	assert_int_equal(2 * sum.work[0].macs, rfl_count_forward_flops(s->count[0]));
+	assert_int_equal(2 * sum.work[1].macs, rfl_count_training_flops(s->count[1]));
+	assert_int_equal(rows->total.work[1].macs, sum.work[1].macs);
 	for (int level = 0; level < RFL_FUSION_COUNT; level++) {
 		enum rfl_fusion fusion = (enum rfl_fusion)level;
 
-		assert_int_equal(sum.forward.bytes[level],
-				 rfl_count_bytes(s->forward, fusion, RFL_SCOPE_FORWARD));
-		assert_int_equal(sum.training.bytes[level],
-				 rfl_count_bytes(s->training, fusion, RFL_SCOPE_STEP));
-		assert_int_equal(rows->total.training.bytes[level], sum.training.bytes[level]);
+		assert_int_equal(sum.work[0].bytes[level],
+				 rfl_count_bytes(s->count[0], fusion, RFL_SCOPE_FORWARD));
+		assert_int_equal(sum.work[1].bytes[level],
+				 rfl_count_bytes(s->count[1], fusion, RFL_SCOPE_STEP));
+		assert_int_equal(rows->total.work[1].bytes[level], sum.work[1].bytes[level]);
 	}
 }
 
 static void rows_add_up(void **state)
 {
-	struct rfl_summary_options options = plain();
-	struct rfl_summary *s;
+	struct rfl_complexity r = plain();
 	struct rfl_err err = RFL_ERR_INIT;
 
 	(void)state;
-	options.both = true;
-	s = summary_of("mobilenet_v2", &options);
-	for (int by = RFL_BY_MODEL; by <= RFL_BY_KIND; by++) {
-		struct rfl_summary_rows *rows = NULL;
+	r.options.depth = 2;
+	for (int by = RFL_SUMMARY_BY_MODEL; by <= RFL_SUMMARY_BY_KIND; by++) {
+		struct rfl_summary *s;
 
-		assert_ok(rfl_summary_rows_new(s, (enum rfl_by)by, 2, &rows, &err), &err);
-		assert_int_equal(rows->n == 1, by == RFL_BY_MODEL);
+		r.options.by = (enum rfl_summary_by)by;
+		s = summary_of("mobilenet_v2", &r);
+		assert_int_equal(s->rows->n == 1, by == RFL_SUMMARY_BY_MODEL);
 		for (int64_t batch = 1; batch <= 64; batch *= 8) {
 			assert_ok(rfl_summary_at(s, batch, &err), &err);
-			rows_add_up_at(s, rows);
+			rows_add_up_at(s);
 		}
-		rfl_summary_rows_free(rows);
+		rfl_summary_free(s);
 	}
-	rfl_summary_free(s);
 }
 
 static void modules_are_cut_at_the_depth(void **state)
@@ -240,31 +245,29 @@ static void modules_are_cut_at_the_depth(void **state)
 		/* two blocks in each layer */
 		{ 2, "layer3.1", 18 },
 	};
-	struct rfl_summary_options options = plain();
-	struct rfl_summary *s = summary_of("resnet18", &options);
-	struct rfl_err err = RFL_ERR_INIT;
+	struct rfl_complexity r = plain();
 
 	(void)state;
+	r.options.by = RFL_SUMMARY_BY_MODULE;
 	for (size_t c = 0; c < RFL_ARRAY_LEN(cases); c++) {
-		struct rfl_summary_rows *rows = NULL;
+		struct rfl_summary *s;
 		bool found = false;
 
-		assert_ok(rfl_summary_rows_new(s, RFL_BY_MODULE, cases[c].depth, &rows, &err),
-			  &err);
-		for (size_t i = 0; i < rows->n; i++)
-			found |= strcmp(rows->rows[i].name, cases[c].name) == 0;
+		r.options.depth = cases[c].depth;
+		s = summary_of("resnet18", &r);
+		for (size_t i = 0; i < s->rows->n; i++)
+			found |= strcmp(s->rows->rows[i].name, cases[c].name) == 0;
 		assert_true(found);
-		assert_int_equal(rows->n, cases[c].rows);
-		rfl_summary_rows_free(rows);
+		assert_int_equal(s->rows->n, cases[c].rows);
+		rfl_summary_free(s);
 	}
-	rfl_summary_free(s);
 }
 
 static void table_states_its_convention(void **state)
 {
 	static const enum rfl_format formats[] = { RFL_FORMAT_TABLE, RFL_FORMAT_MD };
-	struct rfl_summary_options options = plain();
-	struct rfl_summary *s = summary_of("resnet50", &options);
+	struct rfl_complexity r = plain();
+	struct rfl_summary *s = summary_of("resnet50", &r);
 	struct rfl_err err = RFL_ERR_INIT;
 
 	(void)state;
@@ -273,8 +276,8 @@ static void table_states_its_convention(void **state)
 			struct rfl_buf out;
 
 			rfl_buf_init(&out, 0);
-			options.train = train != 0;
-			assert_ok(rfl_summary_table(&s, 1, &options, formats[i], &out, &err), &err);
+			r.train = train != 0;
+			assert_ok(rfl_complexity_table(of(&r, &s), formats[i], &out, &err), &err);
 			assert_non_null(strstr(rfl_buf_str(&out), "25,557,032"));
 			assert_non_null(strstr(rfl_buf_str(&out), "GMACs"));
 			assert_non_null(strstr(rfl_buf_str(&out), "GFLOPs"));
@@ -288,15 +291,15 @@ static void table_states_its_convention(void **state)
 
 static void csv_is_exact(void **state)
 {
-	struct rfl_summary_options options = plain();
-	struct rfl_summary *s = summary_of("resnet50", &options);
+	struct rfl_complexity r = plain();
+	struct rfl_summary *s = summary_of("resnet50", &r);
 	struct rfl_err err = RFL_ERR_INIT;
 	struct rfl_buf out;
 
 	(void)state;
-	options.fusion = RFL_FUSION_COMPULSORY;
+	r.fusion = RFL_FUSION_COMPULSORY;
 	rfl_buf_init(&out, 0);
-	assert_ok(rfl_summary_table(&s, 1, &options, RFL_FORMAT_CSV, &out, &err), &err);
+	assert_ok(rfl_complexity_table(of(&r, &s), RFL_FORMAT_CSV, &out, &err), &err);
 	assert_non_null(strstr(rfl_buf_str(&out),
 			       "model,params,forward_macs,forward_flops,training_"
 			       "flops,batch,macs,flops,elementwise,"
@@ -311,14 +314,14 @@ static void csv_is_exact(void **state)
 
 static void layer_list_has_every_layer_and_the_totals(void **state)
 {
-	struct rfl_summary_options options = plain();
-	struct rfl_summary *s = summary_of("vgg16", &options);
+	struct rfl_complexity r = plain();
+	struct rfl_summary *s = summary_of("vgg16", &r);
 	struct rfl_err err = RFL_ERR_INIT;
 	struct rfl_buf out;
 
 	(void)state;
 	rfl_buf_init(&out, 0);
-	assert_ok(rfl_summary_text(s, &options, &out, &err), &err);
+	assert_ok(rfl_complexity_layers(of(&r, &s), s, &out, &err), &err);
 	for (int i = 0; i < s->net->nnodes; i++)
 		assert_non_null(strstr(rfl_buf_str(&out), s->net->nodes[i].name));
 	assert_non_null(strstr(rfl_buf_str(&out), "classifier.0"));
@@ -332,52 +335,52 @@ static void layer_list_has_every_layer_and_the_totals(void **state)
 /* The largest batch fits and one more does not; what does not fit at all has its numbers. */
 static void largest_batch_is_the_largest(void **state)
 {
-	struct rfl_summary_options options = plain();
+	struct rfl_complexity r = plain();
 	struct rfl_err err = RFL_ERR_INIT;
 	const int64_t room = INT64_C(2) << 30;
 	struct rfl_summary *s;
 
 	(void)state;
-	options.memory = options.train = true;
-	s = summary_of("resnet18", &options);
-	assert_ok(rfl_summary_fit(s, &options, room, 1, &err), &err);
+	r.options.memory = r.train = true;
+	s = summary_of("resnet18", &r);
+	assert_ok(rfl_summary_fit(s, true, room, 1, &err), &err);
 	assert_true(s->fit->batch > 1);
 	assert_true(s->fit->at.peak <= room);
 	assert_true(s->fit->next_peak > room);
 	assert_ok(rfl_summary_at(s, s->fit->batch, &err), &err);
-	assert_int_equal(s->training_memory->peak, s->fit->at.peak);
+	assert_int_equal(s->memory[1]->peak, s->fit->at.peak);
 	assert_false(s->fit->has_context);
-	assert_ok(rfl_summary_fit(s, &options, 1 << 20, 1, &err), &err);
+	assert_ok(rfl_summary_fit(s, true, 1 << 20, 1, &err), &err);
 	assert_int_equal(s->fit->batch, 0);
 	assert_true(s->fit->at.peak > 1 << 20);
 	/* the counts are where they were asked to be, after a fit as before */
 	assert_ok(rfl_summary_at(s, 1, &err), &err);
-	assert_int_equal(rfl_count_training_flops(s->training), INT64_C(10648412160));
+	assert_int_equal(rfl_count_training_flops(s->count[1]), INT64_C(10648412160));
 	rfl_summary_free(s);
 }
 
 static void largest_context_is_the_largest(void **state)
 {
-	struct rfl_summary_options options = plain();
+	struct rfl_complexity r = plain();
 	struct rfl_err err = RFL_ERR_INIT;
 	const int64_t room = INT64_C(3) << 30;
 	struct rfl_summary *s;
 	int64_t fits;
 
 	(void)state;
-	options.memory = options.train = true;
-	s = summary_of("cs336_small", &options);
-	assert_ok(rfl_summary_fit(s, &options, room, 2, &err), &err);
+	r.options.memory = r.train = true;
+	s = summary_of("cs336_small", &r);
+	assert_ok(rfl_summary_fit(s, true, room, 2, &err), &err);
 	assert_true(s->fit->has_context);
 	fits = s->fit->context;
 	assert_true(fits > 1 && fits < s->fit->context_limit);
 	assert_true(s->fit->context_peak <= room);
 	rfl_summary_free(s);
 	for (int64_t context = fits; context <= fits + 1; context++) {
-		options.sizes.context_length = context;
-		s = summary_of("cs336_small", &options);
+		r.options.sizes.context_length = context;
+		s = summary_of("cs336_small", &r);
 		assert_ok(rfl_summary_at(s, 2, &err), &err);
-		assert_int_equal(s->training_memory->peak <= room, context == fits);
+		assert_int_equal(s->memory[1]->peak <= room, context == fits);
 		rfl_summary_free(s);
 	}
 }
@@ -386,15 +389,15 @@ static void columns_are_chosen_by_key(void **state)
 {
 	static const struct {
 		const char *key, *says;
-		enum rfl_by by;
+		enum rfl_summary_by by;
 	} refused[] = {
-		{ "flopz", "flops", RFL_BY_MODEL },
-		{ "qqqqqqqqqqqq", "help", RFL_BY_MODEL },
-		{ "forward_macs", "--by model", RFL_BY_KIND },
-		{ "name", "--by module", RFL_BY_MODEL },
-		{ "time_s", "--peaks", RFL_BY_MODEL },
-		{ "wgrad_flops", "--train", RFL_BY_MODEL },
-		{ "report", "--by model", RFL_BY_LAYER },
+		{ "flopz", "flops", RFL_SUMMARY_BY_MODEL },
+		{ "qqqqqqqqqqqq", "help", RFL_SUMMARY_BY_MODEL },
+		{ "forward_macs", "--by model", RFL_SUMMARY_BY_KIND },
+		{ "name", "--by module", RFL_SUMMARY_BY_MODEL },
+		{ "time_s", "--peaks", RFL_SUMMARY_BY_MODEL },
+		{ "wgrad_flops", "--train", RFL_SUMMARY_BY_MODEL },
+		{ "report", "--by model", RFL_SUMMARY_BY_LAYER },
 	};
 	static const char *const chosen[] = { "name", "macs" };
 	struct rfl_err err = RFL_ERR_INIT;
@@ -403,30 +406,29 @@ static void columns_are_chosen_by_key(void **state)
 	(void)state;
 	rfl_buf_init(&out, 0);
 	for (size_t i = 0; i < RFL_ARRAY_LEN(refused); i++) {
-		struct rfl_summary_options options = plain();
+		struct rfl_complexity r = plain();
 		struct rfl_summary *s;
 
-		options.by = refused[i].by;
-		options.columns = &refused[i].key;
-		options.ncolumns = 1;
-		s = summary_of("resnet18", &options);
+		r.options.by = refused[i].by;
+		r.columns = &refused[i].key;
+		r.ncolumns = 1;
+		s = summary_of("resnet18", &r);
 		rfl_err_clear(&err);
-		assert_true(rfl_summary_table(&s, 1, &options, RFL_FORMAT_CSV, &out, &err) !=
-			    RFL_OK);
+		assert_true(rfl_complexity_table(of(&r, &s), RFL_FORMAT_CSV, &out, &err) != RFL_OK);
 		assert_says(&err, refused[i].says);
 		rfl_summary_free(s);
 	}
 	assert_int_equal(out.len, 0);
-	struct rfl_summary_options options = plain();
+	struct rfl_complexity r = plain();
 	struct rfl_summary *s;
 
-	options.by = RFL_BY_KIND;
-	options.nbatches = 1;
-	options.columns = chosen;
-	options.ncolumns = RFL_ARRAY_LEN(chosen);
-	s = summary_of("resnet18", &options);
+	r.options.by = RFL_SUMMARY_BY_KIND;
+	r.nbatches = 1;
+	r.columns = chosen;
+	r.ncolumns = RFL_ARRAY_LEN(chosen);
+	s = summary_of("resnet18", &r);
 	rfl_err_clear(&err);
-	assert_ok(rfl_summary_table(&s, 1, &options, RFL_FORMAT_CSV, &out, &err), &err);
+	assert_ok(rfl_complexity_table(of(&r, &s), RFL_FORMAT_CSV, &out, &err), &err);
 	assert_non_null(strstr(rfl_buf_str(&out), "name,macs\n"));
 	assert_non_null(strstr(rfl_buf_str(&out), "conv2d,1813561344\n"));
 	rfl_buf_fini(&out);
@@ -440,24 +442,24 @@ static void columns_are_listed(void **state)
 
 	(void)state;
 	rfl_buf_init(&out, 0);
-	assert_ok(rfl_summary_columns_table(RFL_FORMAT_CSV, &out, &err), &err);
+	assert_ok(rfl_complexity_columns_table(RFL_FORMAT_CSV, &out, &err), &err);
 	assert_non_null(strstr(rfl_buf_str(&out), "peak_bytes,Peak (MiB),models"));
 	rfl_buf_fini(&out);
 }
 
 static void precisions_have_a_storage(void **state)
 {
-	struct rfl_summary_options options = plain();
+	struct rfl_complexity r = plain();
 	struct rfl_err err = RFL_ERR_INIT;
 	struct rfl_summary *s = NULL;
 
 	(void)state;
-	for (size_t i = 0; rfl_precision_words[i]; i++) {
-		options.precision = rfl_precision_words[i];
-		rfl_summary_free(summary_of("vgg11", &options));
+	for (size_t i = 0; rfl_precision_names[i]; i++) {
+		r.options.precision = rfl_precision_names[i];
+		rfl_summary_free(summary_of("vgg11", &r));
 	}
-	options.precision = "fp8";
-	assert_ok(rfl_summary_new("vgg11", &options, &s, &err), &err);
+	r.options.precision = "fp8";
+	assert_ok(rfl_summary_new("vgg11", &r.options, &s, &err), &err);
 	assert_int_equal(rfl_summary_at(s, 1, &err), RFL_EINVAL);
 	rfl_summary_free(s);
 	assert_says(&err, "fp8");

@@ -9,11 +9,8 @@ static const int64_t batches[] = { 4, 8 };
 
 /* What `roofline complexity` is asked for when nothing else is said. */
 static const struct rfl_summary_options plain = {
-	.batches = batches,
-	.nbatches = 2,
 	.precision = "fp32",
 	.optimizer = RFL_OPT_MOMENTUM,
-	.fusion = -1,
 	.depth = 1,
 };
 
@@ -22,11 +19,14 @@ static const char *write_summary_of(void **state, const char *model, struct rfl_
 {
 	const char *path = tmp_path(*state, "summary.json");
 	struct rfl_summary *s = NULL;
+	const struct rfl_complexity r = {
+		.items = &s, .n = 1, .options = o, .batches = batches, .nbatches = 2
+	};
 	struct rfl_err err = RFL_ERR_INIT;
 	json_t *root = NULL;
 
 	assert_ok(rfl_summary_new(model, &o, &s, &err), &err);
-	assert_ok(rfl_summary_json(&s, 1, &o, NULL, "0", &root, &err), &err);
+	assert_ok(rfl_complexity_json(&r, "0", &root, &err), &err);
 	assert_ok(rfl_json_save(path, root, &err), &err);
 	json_decref(root);
 	rfl_summary_free(s);
@@ -219,11 +219,8 @@ static void files_of_another_convention(void **state)
 		struct rfl_work a, b;
 		struct rfl_buf notes;
 
-		o.batches = plain.batches;
-		o.nbatches = plain.nbatches;
 		o.precision = plain.precision;
 		o.optimizer = plain.optimizer;
-		o.fusion = plain.fusion;
 		o.depth = plain.depth;
 		rfl_buf_init(&notes, 0);
 		assert_ok(rfl_work_file_load(write_summary_of(state, "tiny_lm", o), &file, &err),

@@ -1,0 +1,779 @@
+/*
+ * complexity.c - the tables of work and memory: the columns that they may have, which of them a
+ * table has, its rows, and what a reader must know above and under it.
+ */
+#include "report/complexity_impl.h"
+
+#include <assert.h>
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/text.h"
+
+/* --- columns --------------------------------------------------------------------------------- */
+
+/* What the columns of a row show. */
+struct line {
+	const char *model, *name, *kind, *output;
+	int64_t context, batch, params, trained, buffers;
+	int64_t forward_macs, forward_flops, macs_excl_padding, training_flops; /* of one sample */
+	int64_t batch_forward_flops;
+	int64_t macs, flops, pass_flops[RFL_PASS_COUNT], elementwise, bytes[RFL_FUSION_COUNT];
+	double params_pct, flops_pct, bytes_pct[RFL_FUSION_COUNT], ai[RFL_FUSION_COUNT];
+	struct rfl_memory memory;
+	int64_t saved;
+	const char *peak_phase, *peak_at;
+	double time_s, time_pct, samples_per_s, flop_per_s;
+	const char *bound;
+	char report_notes[160];
+	const char *notes;
+};
+
+/* Where a column makes sense. */
+enum scope { ANYWHERE, OF_MODELS, OF_PARTS, OF_LAYERS };
+
+enum { NEEDS_MEMORY = 1, NEEDS_ROOF = 2, NEEDS_TRAIN = 4, NEEDS_BOTH = 8 };
+
+struct column {
+	struct rfl_column column;
+	enum scope scope;
+	unsigned needs;
+	int level; /* of fusion, from 1; 0: of none */
+	const char *help;
+};
+
+#define COLUMN(key_, title_, kind_, member_, ...)   \
+	.column = { .key = key_,                    \
+		    .title = title_,                \
+		    .kind = RFL_COLUMN_##kind_,     \
+		    RFL_CELL(struct line, member_), \
+		    __VA_ARGS__ }
+#define TEXT(key_, title_, member_)      COLUMN(key_, title_, TEXT, member_, .scale = 0)
+#define INT(key_, title_, member_, by_)  COLUMN(key_, title_, INT, member_, .scale = (by_))
+#define REAL(key_, title_, member_, by_) COLUMN(key_, title_, REAL, member_, .scale = (by_))
+#define PERCENT(key_, title_, member_)   COLUMN(key_, title_, REAL, member_, .decimals = 1)
+#define LEVEL(level_)                    .level = 1 + RFL_FUSION_##level_
+#define MEMORY(key_, title_, member_, more_)                            \
+	INT(key_, title_, memory.member_, RFL_MIB), .scope = OF_MODELS, \
+						    .needs = NEEDS_MEMORY | (more_)
+
+static const struct column all_columns[] = {
+	{ TEXT("model", "Model", model), .help = "name of the network" },
+	{ INT("context", "Context", context, 1), .help = "tokens of a sample" },
+	{ INT("batch", "Batch", batch, 1), .help = "samples of a pass" },
+	{ TEXT("name", "Name", name), .scope = OF_PARTS, .help = "module, layer or kind of a row" },
+	{ TEXT("kind", "Kind", kind), .scope = OF_LAYERS, .help = "operation of a layer" },
+	{ TEXT("output", "Output", output), .scope = OF_LAYERS, .help = "shape of one sample" },
+	{ INT("params", "Params", params, 1), .help = "parameters" },
+	{ PERCENT("params_pct", "Params (%)", params_pct), .help = "share of them" },
+	{ INT("trained", "Trained", trained, 1), .scope = OF_MODELS,
+	  .help = "without frozen ones" },
+	{ INT("buffers", "Buffers", buffers, 1), .scope = OF_MODELS, .help = "running statistics" },
+	{ INT("forward_macs", "GMACs/sample", forward_macs, 1e9), .scope = OF_MODELS,
+	  .help = "of the forward pass of one sample" },
+	{ INT("forward_flops", "GFLOPs/sample", forward_flops, 1e9), .scope = OF_MODELS,
+	  .help = "2 x forward_macs" },
+	{ INT("macs_excl_padding", "GMACs unpadded", macs_excl_padding, 1e9), .scope = OF_MODELS,
+	  .help = "forward_macs without taps in the padding" },
+	{ INT("training_flops", "Train GFLOPs/sample", training_flops, 1e9), .scope = OF_MODELS,
+	  .help = "forward, both gradients and recomputation of one sample" },
+	{ INT("batch_forward_flops", "Batch GFLOPs", batch_forward_flops, 1e9), .scope = OF_MODELS,
+	  .needs = NEEDS_BOTH, .help = "of the forward pass of the batch" },
+	{ INT("macs", "GMACs", macs, 1e9), .help = "of the batch; with --train of the step" },
+	{ INT("flops", "GFLOPs", flops, 1e9), .help = "2 x macs" },
+	{ PERCENT("flops_pct", "FLOPs (%)", flops_pct), .help = "share of the flops" },
+	{ INT("fwd_flops", "Fwd GFLOPs", pass_flops[RFL_PASS_FORWARD], 1e9),
+	  .help = "of flops: the forward pass" },
+	{ INT("dgrad_flops", "Dgrad GFLOPs", pass_flops[RFL_PASS_DGRAD], 1e9), .needs = NEEDS_TRAIN,
+	  .help = "of flops: gradients of inputs" },
+	{ INT("wgrad_flops", "Wgrad GFLOPs", pass_flops[RFL_PASS_WGRAD], 1e9), .needs = NEEDS_TRAIN,
+	  .help = "of flops: gradients of parameters" },
+	{ INT("recompute_flops", "Again GFLOPs", pass_flops[RFL_PASS_RECOMPUTE], 1e9),
+	  .needs = NEEDS_TRAIN, .help = "of flops: what the backward pass does again" },
+	{ INT("elementwise", "Elem. (M)", elementwise, 1e6),
+	  .help = "elementwise additions, products, comparisons, special functions" },
+	{ INT("unfused_bytes", "Unfused (MB)", bytes[RFL_FUSION_UNFUSED], 1e6), LEVEL(UNFUSED),
+	  .help = "bytes moved, every operation for itself" },
+	{ INT("fused_bytes", "Fused (MB)", bytes[RFL_FUSION_FUSED], 1e6), LEVEL(FUSED),
+	  .help = "bytes moved where elementwise steps ride on their neighbours" },
+	{ INT("compulsory_bytes", "Compulsory (MB)", bytes[RFL_FUSION_COMPULSORY], 1e6),
+	  LEVEL(COMPULSORY), .help = "bytes that no schedule avoids" },
+	{ PERCENT("unfused_pct", "Unfused (%)", bytes_pct[RFL_FUSION_UNFUSED]), LEVEL(UNFUSED),
+	  .help = "share of unfused_bytes" },
+	{ PERCENT("fused_pct", "Fused (%)", bytes_pct[RFL_FUSION_FUSED]), LEVEL(FUSED),
+	  .help = "share of fused_bytes" },
+	{ PERCENT("compulsory_pct", "Compulsory (%)", bytes_pct[RFL_FUSION_COMPULSORY]),
+	  LEVEL(COMPULSORY), .help = "share of compulsory_bytes" },
+	{ REAL("unfused_ai", "FLOP/B unfused", ai[RFL_FUSION_UNFUSED], 1), LEVEL(UNFUSED),
+	  .help = "flops over unfused_bytes" },
+	{ REAL("fused_ai", "FLOP/B fused", ai[RFL_FUSION_FUSED], 1), LEVEL(FUSED),
+	  .help = "flops over fused_bytes" },
+	{ REAL("compulsory_ai", "FLOP/B compulsory", ai[RFL_FUSION_COMPULSORY], 1),
+	  LEVEL(COMPULSORY), .help = "flops over compulsory_bytes" },
+	{ MEMORY("weights_bytes", "Weights (MiB)", weights, 0), .help = "parameters" },
+	{ MEMORY("buffers_bytes", "Buffers (MiB)", buffers, 0), .help = "running statistics" },
+	{ MEMORY("gradients_bytes", "Gradients (MiB)", gradients, NEEDS_TRAIN),
+	  .help = "of all trained parameters" },
+	{ MEMORY("state_bytes", "Optimizer (MiB)", state, NEEDS_TRAIN),
+	  .help = "moments that the optimizer keeps" },
+	{ MEMORY("weight_copies_bytes", "16-bit weights (MiB)", weight_copies, 0),
+	  .help = "copies that autocast keeps during the passes" },
+	{ MEMORY("input_bytes", "Input (MiB)", input, 0), .help = "the batch and its labels" },
+	{ INT("saved_bytes", "Saved (MiB)", saved, RFL_MIB), .needs = NEEDS_MEMORY | NEEDS_TRAIN,
+	  .help = "kept from the forward pass for the backward pass" },
+	{ MEMORY("peak_bytes", "Peak (MiB)", peak, 0),
+	  .help = "most that is allocated at any moment" },
+	{ TEXT("peak_phase", "Peak in", peak_phase), .scope = OF_MODELS, .needs = NEEDS_MEMORY,
+	  .help = "phase of the peak: forward, backward, step" },
+	{ TEXT("peak_at", "Peak at", peak_at), .scope = OF_MODELS, .needs = NEEDS_MEMORY,
+	  .help = "operation at the peak; none: loss or update" },
+	{ REAL("time_s", "Least time (ms)", time_s, 1e-3), .needs = NEEDS_ROOF,
+	  .help = "under the ceilings of --env" },
+	{ PERCENT("time_pct", "Time (%)", time_pct), .needs = NEEDS_ROOF,
+	  .help = "share of time_s" },
+	{ TEXT("bound", "Bound", bound), .needs = NEEDS_ROOF,
+	  .help = "what most of that time goes to: compute, vector, memory" },
+	{ REAL("samples_per_s", "Samples/s at most", samples_per_s, 1), .scope = OF_MODELS,
+	  .needs = NEEDS_ROOF, .help = "batch over time_s" },
+	{ REAL("attainable_flop_per_s", "GFLOP/s at most", flop_per_s, 1e9), .needs = NEEDS_ROOF,
+	  .help = "flops over time_s" },
+};
+
+/* The table of the older reports, --columns report: its titles, in the order of its columns. */
+static const struct column report_columns[] = {
+	{ TEXT("model", "Model", model) },
+	{ INT("params", "Params (M)", params, 1e6) },
+	{ INT("forward_macs", "Forward MACs/sample (G)", forward_macs, 1e9) },
+	{ COLUMN("batch_forward_flops", "Forward FLOPs/batch (G)", INT, batch_forward_flops,
+		 .digits = 7, .scale = 1e9),
+	  .needs = NEEDS_BOTH },
+	{ TEXT("notes", "Notes", notes) },
+};
+
+static const struct column *find_column(const char *key, size_t len)
+{
+	for (size_t i = 0; i < RFL_ARRAY_LEN(all_columns); i++)
+		if (strlen(all_columns[i].column.key) == len &&
+		    memcmp(all_columns[i].column.key, key, len) == 0)
+			return &all_columns[i];
+	return NULL;
+}
+
+static void put_scope(struct rfl_table *t, const void *row)
+{
+	static const char *const scopes[] = { "anything", "models", "parts", "layers" };
+
+	rfl_table_text(t, scopes[((const struct column *)row)->scope]);
+}
+
+static void put_needs(struct rfl_table *t, const void *row)
+{
+	unsigned needs = ((const struct column *)row)->needs;
+
+	rfl_table_text(t, needs & NEEDS_ROOF    ? "--peaks, --env"
+			  : needs & NEEDS_TRAIN ? "--train"
+						: "");
+}
+
+enum rfl_rc rfl_complexity_columns_table(enum rfl_format format, struct rfl_buf *out,
+					 struct rfl_err *err)
+{
+	static const struct rfl_column columns[] = {
+		{ .key = "column", .title = "Column", RFL_CELL(struct column, column.key) },
+		{ .key = "title", .title = "Title", RFL_CELL(struct column, column.title) },
+		{ .key = "of", .title = "Of", .put = put_scope },
+		{ .key = "needs", .title = "Needs", .put = put_needs },
+		{ .key = "help", .title = "What it is", RFL_CELL(struct column, help) },
+	};
+	struct rfl_table *t = rfl_table_new(columns, RFL_ARRAY_LEN(columns));
+
+	rfl_table_add(t, all_columns, RFL_ARRAY_LEN(all_columns), sizeof(all_columns[0]));
+	rfl_table_note(t, "--columns report is the table of older reports: model, params, "
+			  "forward_macs, batch_forward_flops and notes.");
+	return rfl_table_finish(t, format, out, err);
+}
+
+/* --- which columns --------------------------------------------------------------------------- */
+
+enum { MAX_COLUMNS = 64 };
+
+/* A table and its columns. */
+struct sheet {
+	struct rfl_table *table; /* NULL: not shown, or out of memory */
+	size_t n;
+	const struct column *items[MAX_COLUMNS];
+	struct rfl_column columns[MAX_COLUMNS]; /* with the titles of this table */
+	char title[64];
+	bool report; /* --columns report */
+};
+
+bool rfl_complexity_has_text(const struct rfl_complexity *r)
+{
+	for (size_t i = 0; i < r->n; i++)
+		if (r->items[i]->context_length)
+			return true;
+	return false;
+}
+
+static bool is_key(const struct column *c, const char *key)
+{
+	return strcmp(c->column.key, key) == 0;
+}
+
+static void add(struct sheet *sheet, const struct column *c)
+{
+	sheet->items[sheet->n] = c;
+	sheet->columns[sheet->n++] = c->column;
+}
+
+/* Add the columns of these keys, separated by blanks, that have something to show. */
+static void add_keys(struct sheet *sheet, const struct rfl_complexity *r, const char *keys)
+{
+	for (; *keys; keys += strcspn(keys, " "), keys += strspn(keys, " ")) {
+		const struct column *c = find_column(keys, strcspn(keys, " "));
+
+		assert(c && sheet->n < MAX_COLUMNS);
+		if ((is_key(c, "context") && !rfl_complexity_has_text(r)) ||
+		    (c->level && r->fusion >= 0 && c->level != 1 + r->fusion) ||
+		    (c->needs & NEEDS_MEMORY && !r->options.memory) ||
+		    (c->needs & NEEDS_ROOF && !r->options.roof) ||
+		    (c->needs & NEEDS_TRAIN && !r->train))
+			continue;
+		add(sheet, c);
+	}
+}
+
+#define LEVEL_BYTES "unfused_bytes fused_bytes compulsory_bytes "
+#define LEVEL_PCT   "unfused_pct fused_pct compulsory_pct "
+#define LEVEL_AI    "unfused_ai fused_ai compulsory_ai "
+#define TIMES       "time_s bound "
+#define OF_MEMORY   "weights_bytes gradients_bytes state_bytes saved_bytes peak_bytes peak_phase "
+
+/* The bytes that people see: those that are timed where there are times, else what was asked for
+ * and fits 160 columns. The compulsory bytes of a part say little. */
+static const char *levels_for_people(const struct rfl_complexity *r, bool one)
+{
+	static const char *const timed[RFL_FUSION_COUNT] = {
+		"unfused_bytes unfused_ai ",
+		"fused_bytes fused_ai ",
+		"compulsory_bytes compulsory_ai ",
+	};
+	const enum rfl_summary_by by = r->options.by;
+
+	if (r->options.roof)
+		return timed[r->options.roof->fusion];
+	if (r->fusion == RFL_FUSION_AUTO)
+		return "fused_ai ";
+	if (by == RFL_SUMMARY_BY_MODEL || r->fusion >= 0)
+		return by == RFL_SUMMARY_BY_MODEL ? LEVEL_BYTES LEVEL_AI
+						  : LEVEL_BYTES LEVEL_PCT LEVEL_AI;
+	return by == RFL_SUMMARY_BY_LAYER || !one
+		       ? "unfused_bytes fused_bytes unfused_ai fused_ai "
+		       : "unfused_bytes unfused_pct fused_bytes unfused_ai fused_ai ";
+}
+
+static bool one_name(const struct rfl_complexity *r)
+{
+	for (size_t i = 1; i < r->n; i++)
+		if (strcmp(r->items[i]->name, r->items[0]->name) != 0)
+			return false;
+	return true;
+}
+
+static void add_for_people(struct sheet *sheet, const struct rfl_complexity *r)
+{
+	const bool layers = r->options.by == RFL_SUMMARY_BY_LAYER, one = one_name(r);
+	const bool much = r->fusion != RFL_FUSION_AUTO;
+
+	if (r->options.by == RFL_SUMMARY_BY_MODEL) {
+		add_keys(sheet, r, "model context params batch macs flops ");
+		add_keys(sheet, r, levels_for_people(r, true));
+		add_keys(sheet, r, TIMES "samples_per_s");
+		return;
+	}
+	add_keys(sheet, r, one ? "context " : "model context ");
+	if (r->nbatches > 1)
+		add_keys(sheet, r, "batch");
+	add_keys(sheet, r,
+		 layers ? "name kind output params macs flops "
+			: "name params macs flops flops_pct ");
+	if ((much || r->options.roof) && !layers)
+		add_keys(sheet, r, "elementwise");
+	add_keys(sheet, r, levels_for_people(r, one));
+	if (r->options.roof)
+		add_keys(sheet, r, "time_s time_pct bound");
+	else if (much)
+		add_keys(sheet, r, "saved_bytes");
+}
+
+static void add_for_programs(struct sheet *sheet, const struct rfl_complexity *r)
+{
+	if (r->options.by == RFL_SUMMARY_BY_MODEL) {
+		add_keys(sheet, r,
+			 "model context params forward_macs forward_flops "
+			 "training_flops batch macs flops ");
+		if (r->train)
+			add_keys(sheet, r, "fwd_flops dgrad_flops wgrad_flops recompute_flops ");
+		add_keys(sheet, r, "elementwise " LEVEL_BYTES LEVEL_AI OF_MEMORY);
+		add_keys(sheet, r, TIMES "samples_per_s");
+		return;
+	}
+	add_keys(sheet, r,
+		 r->options.by == RFL_SUMMARY_BY_LAYER
+			 ? "model context name kind output params batch "
+			 : "model context name params batch ");
+	add_keys(sheet, r, "macs flops elementwise " LEVEL_BYTES LEVEL_AI "saved_bytes " TIMES);
+}
+
+static enum rfl_rc no_column(const char *key, struct rfl_err *err)
+{
+	const char *keys[RFL_ARRAY_LEN(all_columns) + 2] = { "report" };
+	const char *near;
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(all_columns); i++)
+		keys[i + 1] = all_columns[i].column.key;
+	near = rfl_text_nearest(key, keys);
+	if (near)
+		return rfl_fail(err, RFL_ENOTFOUND, 0, "no column '%s'; did you mean %s?", key,
+				near);
+	return rfl_fail(err, RFL_ENOTFOUND, 0, "no column '%s'; '--columns help' names all", key);
+}
+
+static enum rfl_rc add_chosen(struct sheet *sheet, const struct rfl_complexity *r, const char *key,
+			      struct rfl_err *err)
+{
+	const struct column *c = find_column(key, strlen(key));
+	const enum rfl_summary_by by = r->options.by;
+	const char *why = NULL;
+
+	if (!c)
+		return no_column(key, err);
+	if (c->scope == OF_MODELS && by != RFL_SUMMARY_BY_MODEL)
+		why = "is of a whole model: it goes with --by model";
+	else if (c->scope == OF_PARTS && by == RFL_SUMMARY_BY_MODEL)
+		why = "is of a part: it goes with --by module, layer or kind";
+	else if (c->scope == OF_LAYERS && by != RFL_SUMMARY_BY_LAYER)
+		why = "is of one operation: it goes with --by layer";
+	else if (c->needs & NEEDS_ROOF && !r->options.roof)
+		why = "needs ceilings: --peaks FILE --env NAME";
+	else if (c->needs & NEEDS_TRAIN && !r->train)
+		why = "is of a training step: it goes with --train";
+	if (why)
+		return rfl_fail(err, RFL_EINVAL, 0, "'%s' %s", key, why);
+	if (sheet->n == MAX_COLUMNS)
+		return rfl_fail(err, RFL_EINVAL, 0, "more than %d columns", MAX_COLUMNS);
+	add(sheet, c);
+	return RFL_OK;
+}
+
+static bool is_report(const struct rfl_complexity *r)
+{
+	return r->ncolumns == 1 && strcmp(r->columns[0], "report") == 0;
+}
+
+static enum rfl_rc choose_columns(struct sheet *sheet, const struct rfl_complexity *r,
+				  enum rfl_format format, struct rfl_err *err)
+{
+	static const char *const part_titles[] = { "Model", "Module", "Layer", "Kind" };
+	enum rfl_rc rc = RFL_OK;
+
+	if (is_report(r) && r->options.by != RFL_SUMMARY_BY_MODEL)
+		return rfl_fail(err, RFL_EINVAL, 0,
+				"'report' has a row per model: it goes with --by model");
+	sheet->report = is_report(r);
+	for (size_t i = 0; sheet->report && i < RFL_ARRAY_LEN(report_columns); i++) {
+		if (r->nbatches > 1 && is_key(&report_columns[i], "batch_forward_flops"))
+			add_keys(sheet, r, "batch");
+		add(sheet, &report_columns[i]);
+	}
+	for (size_t i = 0; !sheet->report && i < r->ncolumns && rc == RFL_OK; i++)
+		rc = add_chosen(sheet, r, r->columns[i], err);
+	if (!r->ncolumns && rfl_complexity__for_people(format))
+		add_for_people(sheet, r);
+	else if (!r->ncolumns)
+		add_for_programs(sheet, r);
+	(void)snprintf(sheet->title, sizeof(sheet->title), "Forward FLOPs/batch (G, bs%lld)",
+		       (long long)r->batches[0]);
+	for (size_t i = 0; i < sheet->n; i++) {
+		if (is_key(sheet->items[i], "name"))
+			sheet->columns[i].title = part_titles[r->options.by];
+		if (is_key(sheet->items[i], "fused_ai") && !r->ncolumns && !r->options.roof &&
+		    r->fusion == RFL_FUSION_AUTO)
+			sheet->columns[i].title = "FLOP/B";
+		if (is_key(sheet->items[i], "batch_forward_flops") && sheet->report &&
+		    r->nbatches == 1)
+			sheet->columns[i].title = sheet->title;
+	}
+	return rc;
+}
+
+void rfl_complexity_needs(struct rfl_complexity *r, bool document)
+{
+	unsigned needs = document ? NEEDS_MEMORY | NEEDS_BOTH : is_report(r) ? NEEDS_BOTH : 0U;
+
+	if (!r->ncolumns && r->train)
+		needs |= NEEDS_MEMORY;
+	for (size_t i = 0; i < r->ncolumns; i++) {
+		const struct column *c = find_column(r->columns[i], strlen(r->columns[i]));
+
+		needs |= c ? c->needs : 0U;
+	}
+	r->options.memory = (needs & NEEDS_MEMORY) != 0;
+	r->options.unwanted[!r->train] = !(needs & NEEDS_BOTH);
+}
+
+/* --- rows ------------------------------------------------------------------------------------ */
+
+/* The three models of the older report, with what it prints as MACs per sample (G). */
+static const struct {
+	const char *model;
+	double printed;
+} reported[] = { { "resnet50", 8.178 }, { "vgg16", 30.968 }, { "mobilenet_v2", 0.602 } };
+
+static void fill_notes(struct line *l, const struct rfl_summary *s,
+		       const struct rfl_summary_row *row)
+{
+	const int64_t moved = row->work[0].bytes[RFL_FUSION_FUSED];
+	const size_t size = sizeof(l->report_notes);
+	int len = moved > 0 ? snprintf(l->report_notes, size, "%.1f FLOPs per byte fused",
+				       2.0 * (double)row->work[0].macs / (double)moved)
+			    : snprintf(l->report_notes, size, "moves no bytes");
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(reported); i++)
+		/* only the model at its own sizes is what the report was about */
+		if (s->model && strcmp(s->model->name, reported[i].model) == 0 &&
+		    s->net->nodes[0].shape.dim[1] == s->model->image_size &&
+		    s->net->classes == s->model->classes)
+			(void)snprintf(l->report_notes + len, size - (size_t)len,
+				       "; a report gave %.3f, %.3f times these MACs",
+				       reported[i].printed,
+				       reported[i].printed * 1e9 / (double)l->forward_macs);
+	l->notes = l->report_notes;
+}
+
+/* A part of nothing is not known. */
+static double ratio(double part, double whole)
+{
+	return whole > 0 ? part / whole : (double)NAN;
+}
+
+static void fill(struct line *l, const struct rfl_complexity *r, const struct rfl_summary *s,
+		 const struct rfl_summary_row *row)
+{
+	const struct rfl_summary_work *w = &row->work[r->train];
+	const struct rfl_summary_work *all = &s->rows->total.work[r->train];
+	const struct rfl_memory *memory = s->memory[r->train];
+	const double time_s = rfl_attained_time(&w->attained);
+
+	*l = (struct line){
+		.model = s->name,
+		.name = row->name,
+		.kind = row->kind,
+		.output = row->output,
+		.context = s->context_length ? s->context_length : RFL_INT_UNKNOWN,
+		.batch = s->batch,
+		.params = row->params,
+		.params_pct = ratio(100.0 * (double)row->params, (double)s->rows->total.params),
+		.trained = s->one[1].trained,
+		.buffers = s->one[0].buffers,
+		.forward_macs = rfl_count_forward_flops(&s->one[0]) / 2,
+		.forward_flops = rfl_count_forward_flops(&s->one[0]),
+		.macs_excl_padding = s->one[0].total.macs_excl_padding,
+		.training_flops = rfl_count_training_flops(&s->one[1]),
+		.batch_forward_flops =
+			s->count[0] ? rfl_count_forward_flops(s->count[0]) : RFL_INT_UNKNOWN,
+		.macs = w->macs,
+		.flops = 2 * w->macs,
+		.flops_pct = ratio(100.0 * (double)w->macs, (double)all->macs),
+		.elementwise = w->elementwise,
+		.time_s = time_s,
+		.time_pct = ratio(100 * time_s, rfl_attained_time(&all->attained)),
+		.bound = rfl_limit_names[rfl_attained_bound(&w->attained)],
+		.samples_per_s = ratio((double)s->batch, time_s),
+		.flop_per_s = ratio(2.0 * (double)w->macs, time_s),
+	};
+	for (int i = 0; i < RFL_PASS_COUNT; i++)
+		l->pass_flops[i] = 2 * w->pass_macs[i];
+	for (int i = 0; i < RFL_FUSION_COUNT; i++) {
+		l->bytes[i] = w->bytes[i];
+		l->bytes_pct[i] = ratio(100.0 * (double)w->bytes[i], (double)all->bytes[i]);
+		l->ai[i] = ratio(2.0 * (double)w->macs, (double)w->bytes[i]);
+	}
+	if (memory) {
+		l->memory = *memory;
+		l->saved = r->options.by == RFL_SUMMARY_BY_MODEL ? memory->saved : row->saved_bytes;
+		l->peak_phase = rfl_phase_names[memory->peak_phase];
+		l->peak_at = memory->peak_node < 0 ? NULL : s->net->nodes[memory->peak_node].name;
+	}
+	fill_notes(l, s, row);
+}
+
+static void add_row(struct sheet *sheet, const struct rfl_complexity *r,
+		    const struct rfl_summary *s, const struct rfl_summary_row *row)
+{
+	struct line line;
+
+	fill(&line, r, s, row);
+	rfl_table_add(sheet->table, &line, 1, sizeof(line));
+}
+
+/* A row and its place before sorting: rows that cost the same stay in order. */
+struct place {
+	const struct rfl_summary_row *row;
+	int64_t macs, bytes;
+	size_t index;
+};
+
+static int by_cost(const void *a, const void *b)
+{
+	const struct place *x = a, *y = b;
+
+	if (x->macs != y->macs)
+		return x->macs > y->macs ? -1 : 1;
+	if (x->bytes != y->bytes)
+		return x->bytes > y->bytes ? -1 : 1;
+	return x->index < y->index ? -1 : 1;
+}
+
+/* Rows of the input and of reshapes say nothing where many operations are gathered. */
+static bool is_empty(const struct rfl_complexity *r, const struct rfl_summary_row *row)
+{
+	const struct rfl_summary_work *w = &row->work[r->train];
+	int level = r->fusion < 0 ? RFL_FUSION_UNFUSED : r->fusion;
+
+	return (r->options.by == RFL_SUMMARY_BY_KIND || r->options.by == RFL_SUMMARY_BY_MODULE) &&
+	       !w->macs && !w->elementwise && !w->bytes[level] && !row->params && !row->saved_bytes;
+}
+
+/* One network at every batch: its rows, all in order or the costliest first, and one row of memory
+ * for each batch. */
+static enum rfl_rc add_network(struct sheet *work, struct sheet *memory,
+			       const struct rfl_complexity *r, struct rfl_summary *s, bool people,
+			       struct rfl_err *err)
+{
+	struct place *places = rfl_alloc_array((size_t)s->net->nnodes + 2, sizeof(*places));
+	enum rfl_rc rc = RFL_OK;
+
+	if (!places)
+		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", s->name);
+	for (size_t b = 0; b < r->nbatches && rc == RFL_OK; b++) {
+		size_t kept = 0;
+
+		rc = rfl_summary_at(s, r->batches[b], err);
+		if (rc != RFL_OK)
+			break;
+		rfl_summary_sum(s);
+		for (size_t i = 0; i < s->rows->n; i++) {
+			const struct rfl_summary_row *row = &s->rows->rows[i];
+			const struct rfl_summary_work *w = &row->work[r->train];
+
+			if ((row->step_only && !r->train) || (people && is_empty(r, row)))
+				continue;
+			places[kept] = (struct place){ row, w->macs, w->bytes[0], kept };
+			kept++;
+		}
+		if (r->top) {
+			qsort(places, kept, sizeof(*places), by_cost);
+			kept = kept < r->top ? kept : r->top;
+		}
+		for (size_t i = 0; i < kept; i++)
+			add_row(work, r, s, places[i].row);
+		if (people && r->options.by != RFL_SUMMARY_BY_MODEL)
+			add_row(work, r, s, &s->rows->total);
+		add_row(memory, r, s, &s->rows->total);
+	}
+	free(places);
+	rfl_summary_rest(s);
+	return rc;
+}
+
+/* --- what a reader must know ----------------------------------------------------------------- */
+
+/* "ResNet-50, " and the like in front of what the table is of. */
+static void put_heading(const struct rfl_complexity *r, const char *what, bool train,
+			enum rfl_summary_by by, struct rfl_buf *out)
+{
+	static const char *const parts[] = { "", ", by module", ", by layer",
+					     ", by kind of operation" };
+
+	if (r->n == 1)
+		rfl_buf_printf(out, "%s, %s", r->items[0]->title, what);
+	else
+		rfl_buf_printf(out, "%c%s", toupper((unsigned char)what[0]), what + 1);
+	if (train)
+		rfl_buf_printf(out, " of one training step in %s with %s", r->options.precision,
+			       rfl_optimizer_names[r->options.optimizer]);
+	else
+		rfl_buf_printf(out, " of one inference in %s", r->options.precision);
+	rfl_buf_printf(out, "%s\n\n", parts[by]);
+}
+
+static bool has(const struct sheet *sheet, const char *key)
+{
+	for (size_t i = 0; i < sheet->n; i++)
+		if (is_key(sheet->items[i], key))
+			return true;
+	return false;
+}
+
+static void note_bytes(struct sheet *sheet, const struct rfl_complexity *r)
+{
+	bool levels = false;
+
+	for (size_t i = 0; i < sheet->n; i++)
+		levels = levels || sheet->items[i]->level;
+	if (levels && !r->ncolumns && !r->options.roof && r->fusion == RFL_FUSION_AUTO)
+		rfl_table_note(sheet->table,
+			       "FLOP/B: FLOPs per byte to and from memory, where elementwise steps "
+			       "ride on the operation before them; '--fusion all' shows the bytes "
+			       "at every level of fusion.");
+	else if (levels)
+		rfl_table_note(
+			sheet->table,
+			"Bytes to and from memory, MB = 10^6 - unfused: every operation reads its "
+			"inputs and writes its output; fused: elementwise steps ride on the "
+			"operation before them%s. FLOP/B: FLOPs per byte, elementwise operations "
+			"left out.",
+			r->fusion >= 0 || r->options.by == RFL_SUMMARY_BY_MODEL
+				? "; compulsory: parameters, input and result once"
+				: "");
+}
+
+static void note_work(struct sheet *sheet, const struct rfl_complexity *r)
+{
+	const struct rfl_summary_options *o = &r->options;
+	struct rfl_table *t = sheet->table;
+
+	rfl_table_note(t, "%s", RFL_COMPLEXITY_CONVENTION);
+	if (has(sheet, "elementwise"))
+		rfl_table_note(t,
+			       "Elem.: elementwise operations, as of normalisations, "
+			       "activations, pooling%s, and additions of a bias.",
+			       r->train ? ", loss and update" : "");
+	if (strcmp(o->precision, "amp") == 0)
+		rfl_table_note(t,
+			       "amp: activations and a copy of the weights move as 2 bytes each, "
+			       "also where autocast computes in 4; parameters, gradients and the "
+			       "state of the optimizer take 4.");
+	if (r->train)
+		rfl_table_note(t,
+			       "A step is forward, gradients by input (dgrad) and by weight "
+			       "(wgrad), and the %s update; the first layer has %s dgrad.%s",
+			       rfl_optimizer_names[o->optimizer], o->input_grad ? "a" : "no",
+			       o->accumulate > 1 ? " It is of one pass and one update." : "");
+	if (o->causal_half)
+		rfl_table_note(t, "Products under a causal mask: the triangle only.");
+	if (o->checkpoint)
+		rfl_table_note(
+			t,
+			"Checkpointing: segments of %lld block%s run again in the backward pass.",
+			(long long)o->checkpoint, o->checkpoint == 1 ? "" : "s");
+	if (o->nfrozen)
+		rfl_table_note(t, "Frozen parameters have no gradient and no update.");
+	if (r->top && o->by != RFL_SUMMARY_BY_MODEL)
+		rfl_table_note(t, "The %zu rows with the most MACs of each model and batch.",
+			       r->top);
+	note_bytes(sheet, r);
+}
+
+static void note_memory(struct sheet *sheet, const struct rfl_complexity *r)
+{
+	/* in the order of enum rfl_update */
+	static const char *const update_texts[] = {
+		"foreach, all parameters at once",
+		"for-loop, one parameter after the other",
+		"fused, in one kernel",
+	};
+
+	if (has(sheet, "saved_bytes"))
+		rfl_table_note(sheet->table,
+			       "Saved: what the forward pass keeps for the backward pass. MiB = "
+			       "2^20 bytes.");
+	if (!has(sheet, "peak_bytes"))
+		return;
+	rfl_table_note(
+		sheet->table,
+		"Peak: the most that tensors take at any moment, on a %s; workspaces and the "
+		"context of the device come on top.",
+		r->options.device == RFL_MEMORY_CPU ? "CPU" : "GPU");
+	if (r->train)
+		rfl_table_note(
+			sheet->table, "Update (--update): %s%s.", update_texts[r->options.update],
+			r->options.accumulate > 1 ? ", gradients accumulated over several passes"
+						  : "");
+}
+
+static void put_notes(struct sheet *sheet, const struct rfl_complexity *r)
+{
+	unsigned needs = 0;
+
+	if (sheet->report) {
+		rfl_table_note(sheet->table,
+			       "A MAC is one multiply-add; FLOPs = 2 x MACs. Reports that print "
+			       "8.178 G \"MACs\" for ResNet-50 print its FLOPs: their number is 2 "
+			       "times the MACs (and some, as that of VGG-16, add a FLOP pair per "
+			       "bias).");
+		return;
+	}
+	note_work(sheet, r);
+	if (r->ncolumns) /* else the memory has a table of its own, with the note */
+		note_memory(sheet, r);
+	for (size_t i = 0; i < sheet->n; i++)
+		needs |= sheet->items[i]->needs;
+	if (!(needs & NEEDS_ROOF))
+		return;
+	rfl_table_note(sheet->table, "%s", r->options.roof->about);
+	rfl_table_note(
+		sheet->table,
+		"Least time: every operation and pass takes the longest of its multiply-adds "
+		"(compute), its elementwise operations (vector) and its %s bytes (memory) at "
+		"these rates; the sum is a lower bound where operations follow one another. "
+		"Bound: what most of that time goes to.",
+		rfl_fusion_names[r->options.roof->fusion]);
+}
+
+enum rfl_rc rfl_complexity_table(const struct rfl_complexity *r, enum rfl_format format,
+				 struct rfl_buf *out, struct rfl_err *err)
+{
+	struct sheet work = { .table = NULL }, memory = { .table = NULL };
+	const bool people = rfl_complexity__for_people(format);
+	/* programs find the memory in the one table that they read */
+	const bool apart = people && !r->ncolumns && r->train && r->options.memory;
+	enum rfl_rc rc = choose_columns(&work, r, format, err);
+
+	if (rc != RFL_OK)
+		return rc;
+	work.table = rfl_table_new(work.columns, work.n);
+	if (apart) {
+		add_keys(&memory, r,
+			 r->options.by == RFL_SUMMARY_BY_MODEL || !one_name(r)
+				 ? "model context batch "
+				 : "context batch ");
+		add_keys(&memory, r, OF_MEMORY);
+		memory.table = rfl_table_new(memory.columns, memory.n);
+	}
+	for (size_t i = 0; i < r->n && rc == RFL_OK; i++)
+		rc = add_network(&work, &memory, r, r->items[i], people, err);
+	if (rc != RFL_OK)
+		goto done;
+	if (people && !r->ncolumns)
+		put_heading(r, "work and traffic", r->train, r->options.by, out);
+	put_notes(&work, r);
+	rc = rfl_table_finish(work.table, format, out, err);
+	work.table = NULL;
+	if (rc == RFL_OK && apart) {
+		rfl_buf_putc(out, '\n');
+		put_heading(r, "memory", true, RFL_SUMMARY_BY_MODEL, out);
+		note_memory(&memory, r);
+		rc = rfl_table_finish(memory.table, format, out, err);
+		memory.table = NULL;
+	}
+done:
+	rfl_table_free(work.table);
+	rfl_table_free(memory.table);
+	return rc;
+}
