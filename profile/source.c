@@ -5,9 +5,6 @@
 
 #include <string.h>
 
-#include "profile/cupti/source.h"
-#include "profile/perf/source.h"
-
 const char *const rfl_counter_set_names[] = { "core",    "flops",     "audit", "links",
 					      "kernels", "self-test", NULL };
 

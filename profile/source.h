@@ -13,7 +13,7 @@
 #include "profile/capture.h"
 #include "profile/cupti/lib.h"
 
-/** Where the workload tells what it is doing. Ranges follow each other and do not nest. */
+/** Where the workload says what it is doing. Ranges follow each other and do not nest. */
 struct rfl_ranges {
 	/** From here on it is `name` ("fwd", "bwd/conv1"), of this kind. Ends the range before. */
 	enum rfl_rc (*begin)(struct rfl_ranges *r, enum rfl_range_kind kind, const char *name,
@@ -78,7 +78,7 @@ struct rfl_source_ops {
 	 * nothing has. What fails is reported by measure(). NULL: out of memory. */
 	struct rfl_source_early *(*open)(const struct rfl_source_request *request);
 	void (*close)(struct rfl_source_early *early);
-	/** Can it count here, now? RFL_EUNAVAILABLE with the reason and the cure. */
+	/** Can it count here, now? RFL_EUNAVAILABLE with the reason and the remedy. */
 	enum rfl_rc (*probe)(const struct rfl_source_request *request, struct rfl_err *err);
 	/**
 	 * Run the workload as often as needed and append one capture. What could not be counted is
@@ -92,7 +92,9 @@ struct rfl_source_ops {
 			       struct rfl_err *err);
 };
 
-/** The i-th source, or NULL behind the last. */
+extern const struct rfl_source_ops rfl_source_cupti, rfl_source_perf;
+
+/** The i-th source, or NULL past the end. */
 const struct rfl_source_ops *rfl_source_at(size_t i);
 
 /** The source that serves a backend ("cuda", "cpu"), whether it works here or not. RFL_ENOTFOUND.

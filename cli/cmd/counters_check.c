@@ -134,7 +134,7 @@ static enum rfl_rc check_chip(struct rfl_cli *cli, const struct check_args *a,
 		valid &= check_metrics(t, chip, &metrics[i], 1, false, people);
 	if (valid)
 		valid = check_metrics(t, chip, metrics, n, true, people);
-	rfl_table_note(t, "%s, asked of %s.", chip->name, rfl_cupti_path(chip->lib));
+	rfl_table_note(t, "%s, asked of %s.", chip->name, chip->lib->path);
 	rc = rfl_cli_put_table(cli, t, (enum rfl_format)a->format, err);
 	rfl_table_free(t);
 	return rc == RFL_OK && !valid ? RFL_EFAILED : rc;
@@ -235,34 +235,29 @@ static void processor_row(struct rfl_table *t, bool people)
 		rfl_table_note(t, "processor, memory: %s", s.no_dram);
 }
 
-static const struct rfl_gpu_check_row *first_failure(const struct rfl_gpu_check *check,
-						     enum rfl_rc rc)
-{
-	size_t n = 0;
-	const struct rfl_gpu_check_row *rows = rfl_gpu_check_rows(check, &n);
-
-	for (size_t i = 0; i < n; i++)
-		if (rows[i].state == RFL_GPU_CHECK_FAILED && rows[i].rc == rc)
-			return &rows[i];
-	return NULL;
-}
-
 /* The first condition that does not hold is why. */
 static enum rfl_rc verdict_of(const struct rfl_gpu_check *check, struct rfl_err *err)
 {
-	const struct rfl_gpu_check_row *row = first_failure(check, RFL_EUNAVAILABLE);
+	const struct rfl_gpu_check_row *none = NULL, *some = NULL;
 
-	if (row)
+	for (size_t i = check->n; i-- > 0;) {
+		const struct rfl_gpu_check_row *row = &check->rows[i];
+
+		if (row->state == RFL_GPU_CHECK_FAILED && row->rc == RFL_EUNAVAILABLE)
+			none = row;
+		if (row->state == RFL_GPU_CHECK_FAILED && row->rc == RFL_EFAILED)
+			some = row;
+	}
+	if (none)
 		return rfl_fail(err, RFL_EUNAVAILABLE, 0,
 				"counters of a GPU cannot be read here (%s, see there); "
 				"a run counts FLOPs and bytes from its network all the same",
-				row->what);
-	row = first_failure(check, RFL_EFAILED);
-	if (row)
+				none->what);
+	if (some)
 		return rfl_fail(err, RFL_EFAILED, 0,
 				"counters of this GPU can be read, but not all is well with them "
 				"(%s, see there)",
-				row->what);
+				some->what);
 	return RFL_OK;
 }
 
@@ -275,10 +270,8 @@ static enum rfl_rc run_here(struct rfl_cli *cli, const struct check_args *a, str
 		.precision = rfl_precision_names[a->precision],
 		.self_test = a->self_test,
 	};
-	const struct rfl_gpu_check_row *rows;
 	struct rfl_gpu_check *check = NULL;
 	struct rfl_table *t = NULL;
-	size_t n = 0;
 	enum rfl_rc rc = rfl_gpu_check_new(&request, &check, err);
 
 	if (rc != RFL_OK)
@@ -289,11 +282,10 @@ static enum rfl_rc run_here(struct rfl_cli *cli, const struct check_args *a, str
 		rc = rfl_fail(err, RFL_ENOMEM, 0, "out of memory for the table");
 		goto done;
 	}
-	rows = rfl_gpu_check_rows(check, &n);
-	for (size_t i = 0; i < n; i++)
-		here_row(t, &rows[i], people);
+	for (size_t i = 0; i < check->n; i++)
+		here_row(t, &check->rows[i], people);
 	if (people)
-		note_failures(t, rows, n);
+		note_failures(t, check->rows, check->n);
 	processor_row(t, people);
 	rc = rfl_cli_put_table(cli, t, (enum rfl_format)a->format, err);
 	if (rc == RFL_OK)

@@ -6,25 +6,20 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/text.h"
 #include "cli/places.h"
 #include "profile/chips.h"
 
 static enum rfl_rc no_such_chip(const char *text, struct rfl_err *err)
 {
+	char all[1024] = "";
 	const struct rfl_chip *chip;
-	struct rfl_buf all;
-	enum rfl_rc rc;
 
-	rfl_buf_init(&all, RFL_ERR_MSG_MAX / 2);
-	for (size_t i = 0; (chip = rfl_chip_at(i)); i++)
-		rfl_buf_printf(&all, "%s%s", i ? " " : "", chip->name);
-	rc = rfl_fail(
+	for (size_t i = 0, len = 0; (chip = rfl_chip_at(i)) && len < sizeof(all); i++)
+		len += (size_t)snprintf(all + len, sizeof(all) - len, " %s", chip->name);
+	return rfl_fail(
 		err, RFL_ENOTFOUND, 0,
-		"no chip or product '%s': 'roofline counters list' prints both; the chips are %s",
-		text, rfl_buf_str(&all));
-	rfl_buf_fini(&all);
-	return rc;
+		"no chip or product '%s': 'roofline counters list' prints both; the chips are%s",
+		text, all);
 }
 
 /* Newer chips than the table knows are asked of CUPTI by their name. */
@@ -57,7 +52,4 @@ void rfl_asked_chip_fini(struct rfl_asked_chip *c)
 	rfl_cupti_host_close(c->host);
 	rfl_cupti_close(c->lib);
 	rfl_formulas_free(c->f);
-	c->host = NULL;
-	c->lib = NULL;
-	c->f = NULL;
 }

@@ -5,10 +5,10 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "base/table.h"
 #include "cli/cmd.h"
 #include "cli/cmd/counters_chip.h"
-#include "cli/cmd/counters_ncu.h"
 #include "cli/put.h"
 #include "profile/chips.h"
 #include "profile/cupti/plan.h"
@@ -62,33 +62,27 @@ static const struct rfl_column chip_columns[] = {
 	TEXT("products", "Products"),
 };
 
-static enum rfl_rc add_chip(struct rfl_table *t, const struct rfl_chip *chip, struct rfl_err *err)
-{
-	struct rfl_formulas *f = NULL;
-	enum rfl_rc rc = rfl_formulas_new(chip->name, &f, err);
-
-	if (rc != RFL_OK)
-		return rc;
-	rfl_table_text(t, chip->name);
-	rfl_table_real(t, chip->capability / 10.0);
-	rfl_table_text(t, f->family);
-	rfl_table_text(t, chip->products);
-	rfl_formulas_free(f);
-	return RFL_OK;
-}
-
 static enum rfl_rc fill_chips(struct rfl_table *t, struct rfl_err *err)
 {
 	const struct rfl_chip *chip;
-	enum rfl_rc rc = RFL_OK;
 
-	for (size_t i = 0; rc == RFL_OK && (chip = rfl_chip_at(i)); i++)
-		rc = add_chip(t, chip, err);
+	for (size_t i = 0; (chip = rfl_chip_at(i)); i++) {
+		struct rfl_formulas *f = NULL;
+		enum rfl_rc rc = rfl_formulas_new(chip->name, &f, err);
+
+		if (rc != RFL_OK)
+			return rc;
+		rfl_table_text(t, chip->name);
+		rfl_table_real(t, chip->capability / 10.0);
+		rfl_table_text(t, f->family);
+		rfl_table_text(t, chip->products);
+		rfl_formulas_free(f);
+	}
 	rfl_table_note(t, "'roofline counters list --chip CHIP' says what is counted on one, and "
 			  "in how many passes.");
 	rfl_table_note(t, "CUPTI's range profiler, which 'run --counters' uses, needs compute "
 			  "capability 7.5; ncu counts on 7.0 as well.");
-	return rc;
+	return RFL_OK;
 }
 
 /* ------------------------------------------------------------------ one chip */
@@ -116,35 +110,27 @@ struct listing {
 };
 
 /* The sessions of a run that asks for everything, as far as CUPTI is there to plan them. */
-static enum rfl_rc plan_sets(struct listing *l, struct rfl_err *err)
+static enum rfl_rc choose_sets(struct listing *l, struct rfl_err *err)
 {
 	unsigned wanted = 0;
 	enum rfl_rc rc;
 
-	for (size_t i = 0; i < SETS; i++)
+	for (size_t i = 0; i < SETS; i++) {
 		wanted |= sets[i];
+		if (!l->chip->host)
+			rfl_metric_set_add_sets(&l->chosen[i], l->chip->f, sets[i], l->precision);
+	}
+	if (!l->chip->host)
+		return RFL_OK;
 	rc = rfl_cupti_plan_new(l->chip->lib, l->chip->name, NULL, wanted, l->precision, &l->plan,
 				err);
-	for (size_t k = 0; rc == RFL_OK && k < l->plan->n; k++) {
-		const struct rfl_cupti_planned *s = &l->plan->sessions[k];
-
-		for (size_t i = 0; i < SETS; i++) {
-			if (sets[i] != s->set)
-				continue;
-			l->passes[i] = s->passes;
-			l->chosen[i] = s->metrics;
-		}
-	}
+	for (size_t i = 0; rc == RFL_OK && i < SETS; i++)
+		for (size_t k = 0; k < l->plan->n; k++)
+			if (l->plan->sessions[k].set == sets[i]) {
+				l->passes[i] = l->plan->sessions[k].passes;
+				l->chosen[i] = l->plan->sessions[k].metrics;
+			}
 	return rc;
-}
-
-static enum rfl_rc choose_sets(struct listing *l, struct rfl_err *err)
-{
-	if (l->chip->host)
-		return plan_sets(l, err);
-	for (size_t i = 0; i < SETS; i++)
-		rfl_metric_set_add_sets(&l->chosen[i], l->chip->f, sets[i], l->precision);
-	return RFL_OK;
 }
 
 /* The set that counts a metric of a quantity: its own, or that in which it costs no pass. */
@@ -171,18 +157,12 @@ static int set_of(const struct listing *l, enum rfl_quantity q)
 	return -1;
 }
 
-/* What there is to say of a metric: that this CUPTI does not have it, else the caveat. */
-static const char *note_of(const struct listing *l, const char *metric, const char *caveat)
-{
-	if (l->chip->host && rfl_cupti_metric(l->chip->host, metric, NULL, NULL) == RFL_ENOTFOUND)
-		return "this CUPTI does not have it for the chip";
-	return caveat;
-}
-
 static void metric_row(struct listing *l, enum rfl_quantity q, int set, double weight, size_t slot,
 		       const char *note)
 {
 	const char *metric = l->chip->f->slots[slot].name;
+	const bool absent = l->chip->host &&
+			    rfl_cupti_metric(l->chip->host, metric, NULL, NULL) == RFL_ENOTFOUND;
 
 	set = set_with(l, set, metric);
 	rfl_table_text(l->t, rfl_quantity_info(q)->name);
@@ -193,7 +173,7 @@ static void metric_row(struct listing *l, enum rfl_quantity q, int set, double w
 		rfl_table_int(l->t, (int64_t)l->passes[set]);
 	else
 		rfl_table_null(l->t);
-	rfl_table_text(l->t, note_of(l, metric, note));
+	rfl_table_text(l->t, absent ? "this CUPTI does not have it for the chip" : note);
 }
 
 /* Why a quantity is not counted on the chip at all; NULL: it is. */
@@ -208,39 +188,33 @@ static const char *why_not(const struct listing *l, enum rfl_quantity q)
 	return l->chip->f->quantities[q].nways > 0 ? "found in reports of profilers only" : NULL;
 }
 
-/* For people: the quantities that share a reason in one line, at the first of them. */
-static void reason_note(struct listing *l, enum rfl_quantity q, const char *reason)
+/* Why a quantity is not counted: for people one line for all that share the reason, at the first of
+ * them. */
+static void put_reason(struct listing *l, enum rfl_quantity q, const char *reason)
 {
 	struct rfl_buf names;
 
-	for (int other = 0; other < (int)q; other++) {
-		const char *same = why_not(l, (enum rfl_quantity)other);
-
-		if (same && strcmp(same, reason) == 0)
-			return;
-	}
-	rfl_buf_init(&names, 1024);
-	for (int other = (int)q; other < RFL_QUANTITY_COUNT; other++) {
-		const char *same = why_not(l, (enum rfl_quantity)other);
-
-		if (same && strcmp(same, reason) == 0)
-			rfl_buf_printf(&names, "%s%s", names.len ? ", " : "",
-				       rfl_quantity_info((enum rfl_quantity)other)->name);
-	}
-	rfl_table_note(l->t, "%s: %s.", rfl_buf_str(&names), reason);
-	rfl_buf_fini(&names);
-}
-
-static void reason_row(struct listing *l, enum rfl_quantity q, const char *reason)
-{
-	if (l->people) {
-		reason_note(l, q, reason);
+	if (!l->people) {
+		rfl_table_text(l->t, rfl_quantity_info(q)->name);
+		for (int i = 0; i < 4; i++)
+			rfl_table_null(l->t);
+		rfl_table_text(l->t, reason);
 		return;
 	}
-	rfl_table_text(l->t, rfl_quantity_info(q)->name);
-	for (int i = 0; i < 4; i++)
-		rfl_table_null(l->t);
-	rfl_table_text(l->t, reason);
+	rfl_buf_init(&names, 1024);
+	for (int other = 0; other < RFL_QUANTITY_COUNT; other++) {
+		const char *same = why_not(l, (enum rfl_quantity)other);
+
+		if (!same || strcmp(same, reason) != 0)
+			continue;
+		if (other < (int)q)
+			goto done; /* said */
+		rfl_buf_printf(&names, "%s%s", names.len ? ", " : "",
+			       rfl_quantity_info((enum rfl_quantity)other)->name);
+	}
+	rfl_table_note(l->t, "%s: %s.", rfl_buf_str(&names), reason);
+done:
+	rfl_buf_fini(&names);
 }
 
 static void quantity_rows(struct listing *l, enum rfl_quantity q)
@@ -252,7 +226,7 @@ static void quantity_rows(struct listing *l, enum rfl_quantity q)
 	int way = set < 0 ? -1 : rfl_metric_set_way(f, q, &l->chosen[set]);
 
 	if (reason)
-		reason_row(l, q, reason);
+		put_reason(l, q, reason);
 	if (way < 0)
 		way = rfl_metric_set_way(f, q, NULL);
 	if (way < 0)
@@ -308,7 +282,7 @@ static enum rfl_rc fill_quantities(struct listing *l, struct rfl_err *err)
 		return RFL_OK;
 	}
 	rc = core_note(l, err);
-	rfl_table_note(l->t, "Names and passes were asked of %s.", rfl_cupti_path(l->chip->lib));
+	rfl_table_note(l->t, "Names and passes were asked of %s.", l->chip->lib->path);
 	return rc;
 }
 
@@ -356,8 +330,48 @@ static enum rfl_rc fill_all(struct rfl_table *t, const struct rfl_asked_chip *ch
 		       "%zu metrics of %s in %s. To count one, put a rollup behind it: .sum, .avg, "
 		       ".min or .max of a counter; .ratio or .pct of a ratio; "
 		       ".avg.pct_of_peak_sustained_elapsed of a throughput.",
-		       rfl_table_rows(t), chip->name, rfl_cupti_path(chip->lib));
+		       rfl_table_rows(t), chip->name, chip->lib->path);
 	return rc == RFL_OK ? a.rc : rc;
+}
+
+/* ------------------------------------------------------------------ ncu's argument */
+
+/* What a roofline of training needs, as far as it exists. ncu runs each kernel once per pass. */
+static enum rfl_rc print_ncu(struct rfl_cli *cli, const struct rfl_asked_chip *chip,
+			     const char *precision, struct rfl_err *err)
+{
+	const unsigned wanted = RFL_SET_CORE | RFL_SET_FLOPS | (precision ? 0 : RFL_SET_AUDIT);
+	struct rfl_metric_set set = { .n = 0 }, there = { .n = 0 };
+	struct rfl_buf line;
+	size_t passes = 0;
+	enum rfl_rc rc = RFL_OK;
+
+	rfl_metric_set_add_sets(&set, chip->f, wanted, precision);
+	for (size_t i = 0; i < set.n; i++)
+		if (!chip->host || rfl_cupti_metric(chip->host, set.names[i], NULL, NULL) == RFL_OK)
+			there.names[there.n++] = set.names[i];
+	if (there.n == 0)
+		return rfl_fail(err, RFL_EUNSUPPORTED, 0, "%s: no metric is known for this chip",
+				chip->name);
+	if (chip->host)
+		rc = rfl_cupti_passes(chip->host, there.names, there.n, &passes, NULL, err);
+	if (rc != RFL_OK)
+		return rc;
+	rfl_buf_init(&line, 0);
+	rfl_buf_puts(&line, "--metrics ");
+	for (size_t i = 0; i < there.n; i++)
+		rfl_buf_printf(&line, "%s%s", i ? "," : "", there.names[i]);
+	rfl_buf_putc(&line, '\n');
+	rc = rfl_cli_put(cli, &line, "the argument", err);
+	rfl_buf_fini(&line);
+	if (chip->host)
+		rfl_log(RFL_LOG_INFO, "%zu metrics of %s in %zu passes, by %s", there.n, chip->name,
+			passes, chip->lib->path);
+	else
+		rfl_log(RFL_LOG_INFO,
+			"%zu metrics of %s; neither names nor passes were checked: %s", there.n,
+			chip->name, chip->why.msg);
+	return rc;
 }
 
 /* ------------------------------------------------------------------ the command */
@@ -433,7 +447,7 @@ static enum rfl_rc list_run(struct rfl_cli *cli, const void *args, struct rfl_er
 			      "%s: there are no formulas for this chip; --all lists its metrics",
 			      chip.name);
 	if (rc == RFL_OK)
-		rc = a->ncu ? rfl_counters_print_ncu(cli, &chip, a->precision, err)
+		rc = a->ncu ? print_ncu(cli, &chip, a->precision, err)
 			    : print_table(cli, a, &chip, err);
 	rfl_asked_chip_fini(&chip);
 	return rc;

@@ -90,11 +90,15 @@ struct rfl_cupti_host_object;  /* CUpti_Profiler_Host_Object */
 struct rfl_cupti_range_object; /* CUpti_RangeProfiler_Object */
 struct rfl_cuda_context;       /* CUctx_st: a CUcontext is a pointer to it */
 
+/** What the structs of all calls begin with. */
+#define RFL_CUPTI_HEAD      \
+	size_t struct_size; \
+	void *priv
+
 /* ---- host API: needs no device and no driver ---- */
 
 struct rfl_cupti_host_initialize {
-	size_t struct_size;
-	void *priv;
+	RFL_CUPTI_HEAD;
 	int32_t type; /**< RFL_CUPTI_TYPE_RANGE_PROFILER */
 	const char *chip;
 	const uint8_t *availability;        /**< NULL: what the chip has */
@@ -102,21 +106,18 @@ struct rfl_cupti_host_initialize {
 };
 
 struct rfl_cupti_host_deinitialize {
-	size_t struct_size;
-	void *priv;
+	RFL_CUPTI_HEAD;
 	struct rfl_cupti_host_object *host;
 };
 
 struct rfl_cupti_host_chips {
-	size_t struct_size;
-	void *priv;
+	RFL_CUPTI_HEAD;
 	size_t n;                 /**< out */
 	const char *const *names; /**< out; the library's */
 };
 
 struct rfl_cupti_host_base_metrics {
-	size_t struct_size;
-	void *priv;
+	RFL_CUPTI_HEAD;
 	struct rfl_cupti_host_object *host;
 	int32_t type;       /**< enum rfl_cupti_metric_type */
 	const char **names; /**< out; the library's */
@@ -124,8 +125,7 @@ struct rfl_cupti_host_base_metrics {
 };
 
 struct rfl_cupti_host_metric_properties {
-	size_t struct_size;
-	void *priv;
+	RFL_CUPTI_HEAD;
 	struct rfl_cupti_host_object *host;
 	const char *metric;      /**< with or without its rollup */
 	const char *description; /**< out */
@@ -135,39 +135,34 @@ struct rfl_cupti_host_metric_properties {
 };
 
 struct rfl_cupti_host_add_metrics {
-	size_t struct_size;
-	void *priv;
+	RFL_CUPTI_HEAD;
 	struct rfl_cupti_host_object *host;
 	const char **names; /**< with rollups; read during the call */
 	size_t n;
 };
 
 struct rfl_cupti_host_config_size {
-	size_t struct_size;
-	void *priv;
+	RFL_CUPTI_HEAD;
 	struct rfl_cupti_host_object *host;
 	size_t size; /**< out */
 };
 
 struct rfl_cupti_host_config_image {
-	size_t struct_size;
-	void *priv;
+	RFL_CUPTI_HEAD;
 	struct rfl_cupti_host_object *host;
 	size_t size;
 	uint8_t *image; /**< filled */
 };
 
 struct rfl_cupti_host_passes {
-	size_t struct_size;
-	void *priv;
+	RFL_CUPTI_HEAD;
 	size_t size;
 	uint8_t *image;
 	size_t passes; /**< out */
 };
 
 struct rfl_cupti_host_values {
-	size_t struct_size;
-	void *priv;
+	RFL_CUPTI_HEAD;
 	struct rfl_cupti_host_object *host;
 	const uint8_t *data; /**< decoded counter data */
 	size_t data_size;
@@ -180,18 +175,15 @@ struct rfl_cupti_host_values {
 /* ---- target API: without a driver some of these calls crash inside the library ---- */
 
 struct rfl_cupti_profiler_initialize {
-	size_t struct_size;
-	void *priv;
+	RFL_CUPTI_HEAD;
 };
 
 struct rfl_cupti_profiler_deinitialize {
-	size_t struct_size;
-	void *priv;
+	RFL_CUPTI_HEAD;
 };
 
 struct rfl_cupti_device_supported {
-	size_t struct_size;
-	void *priv;
+	RFL_CUPTI_HEAD;
 	int32_t device;    /**< CUdevice */
 	int32_t supported; /**< out: enum rfl_cupti_support, as those that follow */
 	int32_t architecture, sli, vgpu, confidential_compute, cmp, wsl; /**< out */
@@ -199,36 +191,31 @@ struct rfl_cupti_device_supported {
 };
 
 struct rfl_cupti_availability {
-	size_t struct_size;
-	void *priv;
+	RFL_CUPTI_HEAD;
 	struct rfl_cuda_context *context;
 	size_t size;    /**< in and out: with image NULL the size needed */
 	uint8_t *image; /**< filled */
 };
 
 struct rfl_cupti_chip_name {
-	size_t struct_size;
-	void *priv;
+	RFL_CUPTI_HEAD;
 	size_t device;    /**< its index */
 	const char *name; /**< out: "GH100" */
 };
 
 struct rfl_cupti_enable {
-	size_t struct_size;
-	void *priv;
+	RFL_CUPTI_HEAD;
 	struct rfl_cuda_context *context;
 	struct rfl_cupti_range_object *profiler; /**< out */
 };
 
 struct rfl_cupti_disable {
-	size_t struct_size;
-	void *priv;
+	RFL_CUPTI_HEAD;
 	struct rfl_cupti_range_object *profiler;
 };
 
 struct rfl_cupti_set_config {
-	size_t struct_size;
-	void *priv;
+	RFL_CUPTI_HEAD;
 	struct rfl_cupti_range_object *profiler;
 	size_t config_size;
 	const uint8_t *config; /**< must stay until disable */
@@ -242,14 +229,12 @@ struct rfl_cupti_set_config {
 };
 
 struct rfl_cupti_start {
-	size_t struct_size;
-	void *priv;
+	RFL_CUPTI_HEAD;
 	struct rfl_cupti_range_object *profiler;
 };
 
 struct rfl_cupti_stop {
-	size_t struct_size;
-	void *priv;
+	RFL_CUPTI_HEAD;
 	struct rfl_cupti_range_object *profiler;
 	size_t pass;                  /**< out */
 	size_t target_nesting_level;  /**< out */
@@ -257,28 +242,24 @@ struct rfl_cupti_stop {
 };
 
 struct rfl_cupti_push_range {
-	size_t struct_size;
-	void *priv;
+	RFL_CUPTI_HEAD;
 	struct rfl_cupti_range_object *profiler;
 	const char *name;
 };
 
 struct rfl_cupti_pop_range {
-	size_t struct_size;
-	void *priv;
+	RFL_CUPTI_HEAD;
 	struct rfl_cupti_range_object *profiler;
 };
 
 struct rfl_cupti_decode {
-	size_t struct_size;
-	void *priv;
+	RFL_CUPTI_HEAD;
 	struct rfl_cupti_range_object *profiler;
 	size_t dropped; /**< out: ranges */
 };
 
 struct rfl_cupti_data_size {
-	size_t struct_size;
-	void *priv;
+	RFL_CUPTI_HEAD;
 	struct rfl_cupti_range_object *profiler;
 	const char **names;
 	size_t n;
@@ -288,24 +269,21 @@ struct rfl_cupti_data_size {
 };
 
 struct rfl_cupti_data_initialize {
-	size_t struct_size;
-	void *priv;
+	RFL_CUPTI_HEAD;
 	struct rfl_cupti_range_object *profiler;
 	size_t size;
 	uint8_t *data;
 };
 
 struct rfl_cupti_data_info {
-	size_t struct_size;
-	void *priv;
+	RFL_CUPTI_HEAD;
 	const uint8_t *data;
 	size_t size;
 	size_t ranges; /**< out */
 };
 
 struct rfl_cupti_range_info {
-	size_t struct_size;
-	void *priv;
+	RFL_CUPTI_HEAD;
 	const uint8_t *data;
 	size_t size;
 	size_t range;

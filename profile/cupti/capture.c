@@ -7,8 +7,7 @@
 #include <string.h>
 
 #include "base/num.h"
-#include "profile/cupti/count.h"
-#include "profile/cupti/plan.h"
+#include "profile/cupti/impl.h"
 
 static const char no_value[] =
 	"the counter gave no value: its unit is shared (MIG) or switched off";
@@ -57,42 +56,33 @@ static const char *mark_of(const struct marks *marks, const char *metric)
 
 /* ------------------------------------------------------------------ metrics */
 
-static enum rfl_rc give(struct rfl_capture_builder *b, const char *metric, const char *unit,
-			double value, int pass, const struct marks *marks, const char *why,
-			struct rfl_err *err)
+static void give(struct rfl_capture_builder *b, const char *metric, const char *unit, double value,
+		 int pass, const struct marks *marks, const char *why)
 {
-	int id = rfl_capture_metric_id(b, metric, strlen(metric), unit);
+	const int id = rfl_capture_metric_id(b, metric, strlen(metric), unit);
 	const char *mark = marks ? mark_of(marks, metric) : NULL;
 
-	if (id == -2)
-		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
-	if (id < 0)
-		return RFL_OK;
 	if (isnan(value))
 		(void)rfl_capture_metric(b, id, NAN, RFL_VALID_UNAVAILABLE, pass,
 					 why ? why : no_value);
 	else /* what two sessions counted stays as the first has it */
 		(void)rfl_capture_metric(b, id, value, mark ? RFL_VALID_MARKED : RFL_VALID, pass,
 					 mark);
-	return RFL_OK;
 }
 
 /* Metrics of a session for a range: `values` NULL: it was not counted, `why` says why. */
-static enum rfl_rc give_session(struct rfl_capture_builder *b, const struct rfl_cupti_planned *s,
-				size_t first_pass, const double *values, const struct marks *marks,
-				const char *why, struct rfl_err *err)
+static void give_session(struct rfl_capture_builder *b, const struct rfl_cupti_planned *s,
+			 size_t first_pass, const double *values, const struct marks *marks,
+			 const char *why)
 {
-	/* with several passes nobody knows which one had a metric */
-	int pass = !values || s->passes != 1 ? -1 : (int)first_pass;
+	/* of several passes it is not known which one had a metric */
+	const int pass = !values || s->passes != 1 ? -1 : (int)first_pass;
 	const struct rfl_metric_set *m = &s->metrics;
-	enum rfl_rc rc = RFL_OK;
 
-	for (size_t i = 0; i < m->n && rc == RFL_OK; i++)
-		rc = give(b, m->names[i], s->units[i].unit, values ? values[i] : NAN, pass, marks,
-			  why, err);
-	for (size_t i = 0; i < m->nabsent && rc == RFL_OK; i++)
-		rc = give(b, m->absent[i], "", NAN, -1, NULL, m->why_absent[i], err);
-	return rc;
+	for (size_t i = 0; i < m->n; i++)
+		give(b, m->names[i], s->units[i].unit, values ? values[i] : NAN, pass, marks, why);
+	for (size_t i = 0; i < m->nabsent; i++)
+		give(b, m->absent[i], "", NAN, -1, NULL, m->why_absent[i]);
 }
 
 /* Sets that could not even be planned: whatever they would have counted carries the reason. */
@@ -108,10 +98,9 @@ static enum rfl_rc give_refused(const struct rfl_cupti_count *c, struct rfl_capt
 	if (rc == RFL_ENOTFOUND) /* as the builder has it then */
 		rc = rfl_formulas_new("any", &f, err);
 	if (rc == RFL_OK)
-		rfl_metric_set_add_sets(&wanted, f, sets,
-					c->request->precision ? c->request->precision : "fp32");
-	for (size_t i = 0; i < wanted.n && rc == RFL_OK; i++)
-		rc = give(b, wanted.names[i], "", NAN, -1, NULL, why, err);
+		rfl_metric_set_add_sets(&wanted, f, sets, rfl_cupti_precision(c->request));
+	for (size_t i = 0; i < wanted.n; i++)
+		give(b, wanted.names[i], "", NAN, -1, NULL, why);
 	rfl_formulas_free(f);
 	return rc;
 }
@@ -131,12 +120,11 @@ static enum rfl_rc add_range(const struct rfl_cupti_count *c, struct rfl_capture
 		if (s->metrics.n == 0 && out->why.rc != RFL_OK)
 			rc = give_refused(c, b, s->set, out->why.msg, err);
 		else
-			rc = give_session(b, s, out->first_pass,
-					  has_data ? out->counted.ranges[i].values : NULL, marks,
-					  has_data  ? NULL
-					  : counted ? no_data
-						    : out->why.msg,
-					  err);
+			give_session(b, s, out->first_pass,
+				     has_data ? out->counted.ranges[i].values : NULL, marks,
+				     has_data  ? NULL
+				     : counted ? no_data
+					       : out->why.msg);
 	}
 	if (rc == RFL_OK && !c->plan)
 		rc = give_refused(c, b, c->request->sets, c->refused.msg, err);
@@ -186,8 +174,8 @@ static enum rfl_rc add_idle(const struct rfl_cupti_count *c, struct rfl_capture_
 	note_idle(c, b, core, &c->outcomes[0].counted);
 	rc = rfl_capture_begin(b, RFL_RANGE_IDLE, "idle", NULL, NULL, err);
 	if (rc == RFL_OK)
-		rc = give_session(b, core, c->outcomes[0].first_pass, c->idle.ranges[0].values,
-				  marks, NULL, err);
+		give_session(b, core, c->outcomes[0].first_pass, c->idle.ranges[0].values, marks,
+			     NULL);
 	return rc == RFL_OK ? rfl_capture_end(b, err) : rc;
 }
 
@@ -204,18 +192,11 @@ static void refuse_counters(const struct rfl_cupti_count *c, struct rfl_capture_
 			rfl_capture_refuse(b, rfl_counter_set_name(counters[i]), c->refused.msg);
 }
 
-static void note_session(const struct rfl_cupti_planned *s, struct rfl_capture_builder *b)
+static void note_sessions(const struct rfl_cupti_count *c, struct rfl_capture_builder *b)
 {
 	struct rfl_buf text;
 
 	rfl_buf_init(&text, 0);
-	rfl_cupti_planned_text(s, &text);
-	rfl_capture_note(b, "%s: %s", s->name, rfl_buf_str(&text));
-	rfl_buf_fini(&text);
-}
-
-static void note_sessions(const struct rfl_cupti_count *c, struct rfl_capture_builder *b)
-{
 	if (!c->plan)
 		refuse_counters(c, b);
 	for (size_t i = 0; c->plan && i < c->plan->n; i++) {
@@ -225,9 +206,13 @@ static void note_sessions(const struct rfl_cupti_count *c, struct rfl_capture_bu
 			rfl_capture_refuse(b, s->name, c->outcomes[i].why.msg);
 		else if (s->metrics.n == 0)
 			rfl_capture_refuse(b, s->name, "the chip has no such counters");
-		else
-			note_session(s, b);
+		else {
+			rfl_buf_reset(&text);
+			rfl_cupti_planned_text(s, &text);
+			rfl_capture_note(b, "%s: %s", s->name, rfl_buf_str(&text));
+		}
 	}
+	rfl_buf_fini(&text);
 	if (c->runs > 1 && !c->saved && c->workload->save)
 		rfl_capture_note(b, "passes were taken on %zu steps that follow each other: %s",
 				 c->runs,
@@ -262,7 +247,7 @@ static enum rfl_rc fill(const struct rfl_cupti_count *c, struct rfl_capture_buil
 	enum rfl_rc rc = RFL_OK;
 
 	if (c->target.chip[0])
-		rc = rfl_capture_chip(b, c->target.chip, rfl_cuda_name(c->cuda), err);
+		rc = rfl_capture_chip(b, c->target.chip, c->cuda->name, err);
 	rfl_capture_steps(b, 1, (int64_t)c->runs);
 	note_sessions(c, b);
 	for (size_t i = 0; i < ranges->n && rc == RFL_OK; i++)

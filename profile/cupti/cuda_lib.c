@@ -10,18 +10,7 @@
 
 #include "base/buf.h"
 #include "base/compiler.h"
-#include "base/dl.h"
 #include "base/file.h"
-#include "profile/cupti/cuda_api.h"
-
-struct rfl_cuda {
-	struct rfl_cuda_functions calls;
-	struct rfl_dl *dl;
-	struct rfl_cuda_context *context;
-	int index, device, version, capability, l2_bytes;
-	bool retained, pushed;
-	char name[256];
-};
 
 static const char *const libraries[] = { "libcuda.so.1", NULL };
 
@@ -31,7 +20,7 @@ static const char get_driver[] =
 
 static const struct {
 	int code;
-	const char *meaning, *cure;
+	const char *meaning, *remedy;
 } messages[] = {
 	{ RFL_CUDA_OUT_OF_MEMORY, "the device has not enough free memory",
 	  "end other programs on it (nvidia-smi lists them)" },
@@ -73,8 +62,8 @@ enum rfl_rc rfl_cuda_check(const struct rfl_cuda *c, int result, const char *cal
 		if (messages[i].code != result)
 			continue;
 		return rfl_fail(err, rc, result, "%s: %s (%s, code %d)%s%s", call,
-				messages[i].meaning, name, result, messages[i].cure ? ": " : "",
-				messages[i].cure ? messages[i].cure : "");
+				messages[i].meaning, name, result, messages[i].remedy ? ": " : "",
+				messages[i].remedy ? messages[i].remedy : "");
 	}
 	return rfl_fail(err, rc, result, "%s failed: %s (code %d)", call, name, result);
 }
@@ -137,6 +126,7 @@ static enum rfl_rc take_device(struct rfl_cuda *c, struct rfl_err *err)
 	c->capability = 10 * attribute(c, RFL_CUDA_ATTRIBUTE_CC_MAJOR) +
 			attribute(c, RFL_CUDA_ATTRIBUTE_CC_MINOR);
 	c->l2_bytes = attribute(c, RFL_CUDA_ATTRIBUTE_L2_CACHE_BYTES);
+	c->ecc = attribute(c, RFL_CUDA_ATTRIBUTE_ECC_ENABLED) > 0;
 	return RFL_OK;
 }
 
@@ -217,46 +207,6 @@ size_t rfl_cuda_uuids(char (*ret)[RFL_CUDA_UUID_MAX], size_t max)
 	}
 	rfl_dl_close(c.dl);
 	return n;
-}
-
-const struct rfl_cuda_functions *rfl_cuda_calls(const struct rfl_cuda *c)
-{
-	return &c->calls;
-}
-
-void *rfl_cuda_context(const struct rfl_cuda *c)
-{
-	return c->context;
-}
-
-int rfl_cuda_device(const struct rfl_cuda *c)
-{
-	return c->device;
-}
-
-const char *rfl_cuda_name(const struct rfl_cuda *c)
-{
-	return c->name;
-}
-
-int rfl_cuda_version(const struct rfl_cuda *c)
-{
-	return c->version;
-}
-
-int rfl_cuda_capability(const struct rfl_cuda *c)
-{
-	return c->capability;
-}
-
-bool rfl_cuda_ecc(const struct rfl_cuda *c)
-{
-	return attribute(c, RFL_CUDA_ATTRIBUTE_ECC_ENABLED) > 0;
-}
-
-int64_t rfl_cuda_l2_bytes(const struct rfl_cuda *c)
-{
-	return c->l2_bytes;
 }
 
 enum rfl_counter_access rfl_cuda_counter_access(const char *path)

@@ -10,15 +10,27 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/dl.h"
 #include "base/err.h"
-
-struct rfl_cuda_functions; /* cuda_api.h */
+#include "profile/cupti/cuda_api.h"
 
 #define RFL_CUDA_UUID_MAX 33
 
-struct rfl_cuda; /* the driver, one device, and its primary context made current */
+/** The driver, one device, and its primary context made current; read only. */
+struct rfl_cuda {
+	struct rfl_cuda_functions calls;
+	struct rfl_dl *dl;
+	struct rfl_cuda_context *context;
+	int index, device;
+	int version;      /**< of the driver: 13000 for CUDA 13.0 */
+	int capability;   /**< 90 */
+	int64_t l2_bytes; /**< 0: the driver does not say */
+	bool ecc;         /**< its memory keeps check bits, and they are switched on */
+	char name[256];   /**< "NVIDIA H100 80GB HBM3" */
+	bool retained, pushed;
+};
 
-/* The gates in the order in which they are passed; a failure is told by the first one closed. */
+/* The gates in the order in which they are passed; a failure is that of the first one closed. */
 enum rfl_cuda_gate {
 	RFL_CUDA_GATE_LIBRARY, /**< libcuda.so.1 can be loaded and is no stub */
 	RFL_CUDA_GATE_INIT,    /**< cuInit */
@@ -48,24 +60,9 @@ void rfl_cuda_close(struct rfl_cuda *c); /* accepts NULL */
  */
 size_t rfl_cuda_uuids(char (*ret)[RFL_CUDA_UUID_MAX], size_t max);
 
-const struct rfl_cuda_functions *rfl_cuda_calls(const struct rfl_cuda *c);
-/** The context, a CUcontext. */
-void *rfl_cuda_context(const struct rfl_cuda *c);
-int rfl_cuda_device(const struct rfl_cuda *c);
-/** "NVIDIA H100 80GB HBM3". Borrowed. */
-const char *rfl_cuda_name(const struct rfl_cuda *c);
-/** Of the driver: 13000 for CUDA 13.0. */
-int rfl_cuda_version(const struct rfl_cuda *c);
-/** Compute capability: 90. */
-int rfl_cuda_capability(const struct rfl_cuda *c);
-/** Its memory keeps check bits (ECC), and they are switched on. */
-bool rfl_cuda_ecc(const struct rfl_cuda *c);
-/** Bytes of L2; 0: the driver does not say. */
-int64_t rfl_cuda_l2_bytes(const struct rfl_cuda *c);
-
 /**
  * Turn a CUresult into our error: the code in err->native, the call, the driver's name of it, what
- * it means and the cure. RFL_OK for 0; RFL_EDEVMEM for a device that is out of memory.
+ * it means and the remedy. RFL_OK for 0; RFL_EDEVMEM for a device that is out of memory.
  */
 enum rfl_rc rfl_cuda_check(const struct rfl_cuda *c, int result, const char *call,
 			   struct rfl_err *err) RFL_WARN_UNUSED;

@@ -8,24 +8,9 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "profile/cupti/cuda_lib.h"
-#include "profile/cupti/api.h"
-#include "profile/cupti/host.h"
-#include "profile/cupti/plan.h"
-#include "profile/cupti/target.h"
-#include "profile/cupti/selftest.h"
-#include "profile/source.h"
+#include "profile/cupti/impl.h"
 
 const char *const rfl_gpu_check_state_names[] = { "ok", "failed", "skipped", NULL };
-
-#define MAX_ROWS 24
-
-struct rfl_gpu_check {
-	struct rfl_arena *arena;
-	struct rfl_gpu_check_row rows[MAX_ROWS];
-	size_t n;
-	bool no_memory;
-};
 
 /* What is open while it is looked at. */
 struct look {
@@ -52,7 +37,7 @@ static const char *keep(struct rfl_gpu_check *c, const char *text)
 static struct rfl_gpu_check_row *row(struct rfl_gpu_check *c, const char *what,
 				     enum rfl_gpu_check_state state)
 {
-	struct rfl_gpu_check_row *r = &c->rows[c->n < MAX_ROWS ? c->n++ : MAX_ROWS - 1];
+	struct rfl_gpu_check_row *r = &c->rows[c->n < RFL_ARRAY_LEN(c->rows) ? c->n++ : c->n - 1];
 
 	*r = (struct rfl_gpu_check_row){ .what = what, .state = state };
 	return r;
@@ -98,15 +83,14 @@ static void look_driver(struct look *l)
 	int version;
 
 	if (rfl_cuda_open(l->request->device, &gate, &l->cuda, &err) == RFL_OK) {
-		version = rfl_cuda_version(l->cuda);
+		version = l->cuda->version;
 		ok(c, "driver",
 		   rfl_arena_printf(c->arena, "for CUDA %d.%d", version / 1000,
 				    version % 1000 / 10));
 		ok(c, "device",
 		   rfl_arena_printf(c->arena, "%d: %s, compute capability %d.%d",
-				    l->request->device, rfl_cuda_name(l->cuda),
-				    rfl_cuda_capability(l->cuda) / 10,
-				    rfl_cuda_capability(l->cuda) % 10));
+				    l->request->device, l->cuda->name, l->cuda->capability / 10,
+				    l->cuda->capability % 10));
 		return;
 	}
 	if (gate >= RFL_CUDA_GATE_DEVICE)
@@ -125,7 +109,7 @@ static void look_library(struct look *l)
 	size_t n = 0;
 
 	if (l->cuda)
-		places.driver_major = rfl_cuda_version(l->cuda) / 1000;
+		places.driver_major = l->cuda->version / 1000;
 	if (rfl_cupti_open(&places, &l->lib, &err) != RFL_OK ||
 	    rfl_cupti_chips(l->lib, &chips, &n, &err) != RFL_OK) {
 		fail(c, "CUPTI", &err);
@@ -134,8 +118,8 @@ static void look_library(struct look *l)
 		return;
 	}
 	ok(c, "CUPTI",
-	   rfl_arena_printf(c->arena, "%s, version %u, knows %zu chips", rfl_cupti_path(l->lib),
-			    (unsigned)rfl_cupti_version(l->lib), n));
+	   rfl_arena_printf(c->arena, "%s, version %u, knows %zu chips", l->lib->path,
+			    (unsigned)l->lib->version, n));
 }
 
 /* The rows of the target, in the order of its gates. */
@@ -152,7 +136,7 @@ static const char *permission_detail(enum rfl_counter_access access)
 {
 	switch (access) {
 	case RFL_COUNTERS_ALL:
-		return "counters may be read; the driver lets everybody";
+		return "counters may be read; the driver lets every user";
 	case RFL_COUNTERS_ADMIN:
 		return "counters may be read; the driver lets administrators only, and you are one";
 	case RFL_COUNTERS_UNKNOWN:
@@ -345,10 +329,4 @@ void rfl_gpu_check_free(struct rfl_gpu_check *c)
 		return;
 	rfl_arena_free(c->arena);
 	free(c);
-}
-
-const struct rfl_gpu_check_row *rfl_gpu_check_rows(const struct rfl_gpu_check *c, size_t *n)
-{
-	*n = c->n;
-	return c->rows;
 }

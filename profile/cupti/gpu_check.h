@@ -38,7 +38,13 @@ struct rfl_gpu_check_request {
 	const char *params_path; /**< NULL: /proc/driver/nvidia/params. For tests */
 };
 
-struct rfl_gpu_check;
+/** The report; read only. */
+struct rfl_gpu_check {
+	struct rfl_arena *arena;
+	struct rfl_gpu_check_row rows[24]; /**< in order */
+	size_t n;
+	bool no_memory;
+};
 
 /**
  * Look at everything.
@@ -48,8 +54,5 @@ struct rfl_gpu_check;
 enum rfl_rc rfl_gpu_check_new(const struct rfl_gpu_check_request *request,
 			      struct rfl_gpu_check **ret, struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_gpu_check_free(struct rfl_gpu_check *c); /* accepts NULL */
-
-/** Rows in order; they and their texts belong to the report. */
-const struct rfl_gpu_check_row *rfl_gpu_check_rows(const struct rfl_gpu_check *c, size_t *n);
 
 #endif

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/text.h"
-#include "profile/cupti/api.h"
 #include "profile/formula.h"
 
 struct rfl_cupti_host {
@@ -24,7 +24,7 @@ enum rfl_rc rfl_cupti_chips(struct rfl_cupti *c, const char *const **ret, size_t
 			    struct rfl_err *err)
 {
 	struct rfl_cupti_host_chips p = { RFL_CUPTI_SIZED(host_chips) };
-	enum rfl_rc rc = rfl_cupti_check(c, rfl_cupti_calls(c)->host_chips(&p),
+	enum rfl_rc rc = rfl_cupti_check(c, c->calls.host_chips(&p),
 					 "cuptiProfilerHostGetSupportedChips", err);
 
 	if (rc != RFL_OK)
@@ -56,7 +56,7 @@ static enum rfl_rc start(struct rfl_cupti_host *h, struct rfl_cupti_host_object 
 	if (result == RFL_CUPTI_NOT_SUPPORTED)
 		return rfl_fail(err, RFL_EUNSUPPORTED, result,
 				"%s is named by %s, which has no range profiler for it", h->chip,
-				rfl_cupti_path(h->lib));
+				h->lib->path);
 	rc = rfl_cupti_check(h->lib, result, "cuptiProfilerHostInitialize", err);
 	if (rc == RFL_OK)
 		*ret = p.host;
@@ -87,7 +87,7 @@ static enum rfl_rc known_chip(struct rfl_cupti *c, const char *chip, struct rfl_
 	for (size_t i = 0; i < n; i++)
 		rfl_buf_printf(&all, "%s%s", i ? " " : "", chips[i]);
 	rc = rfl_fail(err, RFL_ENOTFOUND, RFL_CUPTI_INVALID_CHIP_NAME,
-		      "no chip '%s' in %s; it has %s", chip, rfl_cupti_path(c), rfl_buf_str(&all));
+		      "no chip '%s' in %s; it has %s", chip, c->path, rfl_buf_str(&all));
 	rfl_buf_fini(&all);
 	return rc;
 }
@@ -101,7 +101,7 @@ enum rfl_rc rfl_cupti_host_open(struct rfl_cupti *c, const char *chip, const uin
 	if (!h)
 		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", chip);
 	h->lib = c;
-	h->calls = rfl_cupti_calls(c);
+	h->calls = &c->calls;
 	h->availability = availability;
 	h->chip = strdup(chip);
 	if (!h->chip) {
@@ -174,24 +174,15 @@ static size_t base_length(const char *metric)
 struct names {
 	const char **names;
 	size_t n, cap;
-	bool no_memory;
 };
 
 static void collect(const char *metric, void *ctx)
 {
 	struct names *all = ctx;
 
-	if (all->n + 1 >= all->cap) { /* one stays free for the NULL behind the last */
-		const size_t cap = all->cap ? 2 * all->cap : 4096;
-		const char **names = realloc(all->names, cap * sizeof(*names));
-
-		if (!names) {
-			all->no_memory = true;
-			return;
-		}
-		all->names = names;
-		all->cap = cap;
-	}
+	/* one stays free for the NULL past the end */
+	if (rfl_grow(&all->names, &all->cap, all->n + 2, SIZE_MAX, NULL) != RFL_OK)
+		return;
 	all->names[all->n++] = metric;
 	all->names[all->n] = NULL;
 }
@@ -213,7 +204,7 @@ static enum rfl_rc no_such_metric(struct rfl_cupti_host *h, const char *metric, 
 	struct rfl_buf near;
 	enum rfl_rc rc;
 
-	if (!err) /* names are looked for only when somebody reads them */
+	if (!err) /* names are looked for only when they are read */
 		return RFL_ENOTFOUND;
 	if (rfl_metric_is_legacy(metric, strlen(metric)))
 		return rfl_fail(err, RFL_ENOTFOUND, RFL_CUPTI_INVALID_METRIC_NAME,

@@ -9,10 +9,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/dl.h"
 #include "base/file.h"
 #include "profile/cupti/cuda_lib.h"
-#include "profile/cupti/api.h"
 
 /* GCC says it with a macro, clang with a feature. */
 #if defined(__SANITIZE_ADDRESS__)
@@ -26,13 +24,7 @@
 #define WITH_ASAN 0
 #endif
 
-struct rfl_cupti {
-	struct rfl_dl *dl;
-	struct rfl_cupti_functions calls;
-	uint32_t version;
-};
-
-#define CURE                                                                                     \
+#define REMEDY                                                                                   \
 	"install CUPTI of CUDA 12.6 Update 2 or later (a CUDA toolkit brings it, and so does a " \
 	"PyTorch built with CUDA), or name its folder in RFL_CUPTI_PATH"
 
@@ -141,7 +133,7 @@ static enum rfl_rc cannot_use(const struct rfl_err *why, struct rfl_err *err)
 	if (strstr(why->msg, "RFL_CUPTI_PATH"))
 		return rfl_fail(err, why->rc, why->native, "%s", why->msg);
 	return rfl_fail(err, why->rc, why->native, "%s%s: %s", why->msg,
-			old ? " (it has no range profiler)" : "", CURE);
+			old ? " (it has no range profiler)" : "", REMEDY);
 }
 
 static enum rfl_rc open_mapped(struct rfl_cupti *c, const char *path, struct rfl_err *err)
@@ -186,7 +178,7 @@ static enum rfl_rc open_ladder(struct rfl_cupti *c, const struct rfl_cupti_place
 	else if (l.n == 0)
 		rc = rfl_fail(err, RFL_EUNAVAILABLE, 0,
 			      "%s: neither libcupti.so.13 nor libcupti.so.12 is in it: %s",
-			      places->path, CURE);
+			      places->path, REMEDY);
 	/* each opens the first that loads of the rest */
 	for (size_t i = 0; rc == RFL_OK && i < l.n; i++) {
 		rc = resolve(c, l.names + i, false, &why);
@@ -214,7 +206,7 @@ static enum rfl_rc refuse_under_asan(const struct rfl_cupti *c, struct rfl_err *
 	return rfl_fail(err, RFL_EUNAVAILABLE, 0,
 			"%s cannot be used in a program with an address sanitizer, which does not "
 			"allow the way in which it opens libnvperf_host.so: build without it",
-			rfl_cupti_path(c));
+			c->path);
 }
 
 enum rfl_rc rfl_cupti_open(const struct rfl_cupti_places *places, struct rfl_cupti **ret,
@@ -235,6 +227,7 @@ enum rfl_rc rfl_cupti_open(const struct rfl_cupti_places *places, struct rfl_cup
 	}
 	if (rc != RFL_OK)
 		goto done;
+	c->path = rfl_dl_path(c->dl);
 	rc = refuse_under_asan(c, err);
 	if (rc == RFL_OK)
 		rc = rfl_cupti_check(c, c->calls.get_version(&c->version), "cuptiGetVersion", err);
@@ -255,17 +248,134 @@ void rfl_cupti_close(struct rfl_cupti *c)
 	free(c);
 }
 
-const struct rfl_cupti_functions *rfl_cupti_calls(const struct rfl_cupti *c)
+/* ------------------------------------------------------------------ results */
+
+struct message {
+	int result;
+	enum rfl_rc rc;
+	const char *meaning, *remedy; /* remedy NULL: nothing can be done from here */
+};
+
+#define OWN_MISTAKE "this CUPTI takes the call otherwise than that of CUDA 13.0 does"
+#define UPDATE      "use CUPTI of CUDA 12.6 Update 2 or later (RFL_CUPTI_PATH names its folder)"
+#define ADMIN                                                                                 \
+	"run as root, or set 'options nvidia NVreg_RestrictProfilingToAdminUsers=0' in "      \
+	"/etc/modprobe.d, rebuild the initramfs and reboot; in a container run as root with " \
+	"--cap-add=SYS_ADMIN; a rented container cannot be changed from inside"
+
+static const struct message messages[] = {
+	{ RFL_CUPTI_INVALID_PARAMETER, RFL_EFAILED, OWN_MISTAKE, UPDATE },
+	{ RFL_CUPTI_INVALID_DEVICE, RFL_EUNAVAILABLE, "there is no such GPU",
+	  "see 'roofline probe'" },
+	{ RFL_CUPTI_INVALID_CONTEXT, RFL_EUNAVAILABLE, "no CUDA context is current on this thread",
+	  NULL },
+	{ RFL_CUPTI_INVALID_OPERATION, RFL_EFAILED,
+	  "the call is not allowed in this state, or there are too many ranges in one pass",
+	  "count fewer ranges: --counters phase or step instead of layer" },
+	{ RFL_CUPTI_OUT_OF_MEMORY, RFL_EDEVMEM, "no memory is left for the counters",
+	  "use a smaller batch" },
+	{ RFL_CUPTI_HARDWARE, RFL_EUNAVAILABLE, "the counters of the GPU do not work",
+	  "reboot, or have the GPU looked at" },
+	{ RFL_CUPTI_PARAMETER_SIZE, RFL_EFAILED, OWN_MISTAKE, UPDATE },
+	{ RFL_CUPTI_NOT_IMPLEMENTED, RFL_EUNAVAILABLE, "this CUPTI does not have the call",
+	  UPDATE },
+	{ RFL_CUPTI_MAX_LIMIT_REACHED, RFL_EFAILED, "there are no more records", NULL },
+	{ RFL_CUPTI_NOT_READY, RFL_EUNAVAILABLE, "CUPTI is not ready yet", "try again" },
+	{ RFL_CUPTI_NOT_COMPATIBLE, RFL_EUNAVAILABLE,
+	  "CUPTI does not go with this driver, or with another tool in the process",
+	  "use the CUPTI of the driver's CUDA version (RFL_CUPTI_PATH names its folder)" },
+	{ RFL_CUPTI_NOT_INITIALIZED, RFL_EUNAVAILABLE,
+	  "CUPTI could not start: libnvperf_host.so is missing or of another version",
+	  "it belongs beside libcupti: install CUPTI again, or name another in RFL_CUPTI_PATH" },
+	{ RFL_CUPTI_INVALID_METRIC_NAME, RFL_ENOTFOUND, "the chip has no such metric",
+	  "see 'roofline counters list --chip CHIP --all'" },
+	{ RFL_CUPTI_INVALID_KIND, RFL_EFAILED, "the chip has no records of this kind", NULL },
+	{ RFL_CUPTI_DISABLED, RFL_EUNAVAILABLE, "profiling is switched off on this system",
+	  "ask who administers it" },
+	{ RFL_CUPTI_HARDWARE_BUSY, RFL_EUNAVAILABLE,
+	  "another program holds the counters of this GPU",
+	  "end dcgm-exporter, nv-hostengine, ncu and other profilers, or count when they rest" },
+	{ RFL_CUPTI_NOT_SUPPORTED, RFL_EUNSUPPORTED,
+	  "the chip is not supported, or these metrics cannot be counted together",
+	  "'roofline counters check --chip CHIP --metrics ...' names the metric" },
+	{ RFL_CUPTI_VIRTUALIZED_DEVICE, RFL_EUNAVAILABLE,
+	  "counters are not there on this virtual GPU", "use a GPU that is passed through whole" },
+	{ RFL_CUPTI_INSUFFICIENT_PRIVILEGES, RFL_EUNAVAILABLE,
+	  "the driver allows counters to administrators only", ADMIN },
+	{ RFL_CUPTI_OLD_PROFILER_API, RFL_EUNAVAILABLE,
+	  "something in this process uses CUPTI's old profiler, which excludes the new one",
+	  "count without it" },
+	{ RFL_CUPTI_LEGACY_PROFILER, RFL_EUNAVAILABLE,
+	  "the chip does not have the old profiler any more", UPDATE },
+	{ RFL_CUPTI_MULTIPLE_SUBSCRIBERS, RFL_EUNAVAILABLE,
+	  "another profiler is in this process: ncu, nsys, cuda-gdb, or PyTorch's",
+	  "run without it, or without --counters and import its file ('roofline counters "
+	  "import')" },
+	{ RFL_CUPTI_VIRTUALIZED_PRIVILEGES, RFL_EUNAVAILABLE,
+	  "this virtual GPU may not be profiled",
+	  "the hypervisor's administrator has to allow it (vGPU profiling)" },
+	{ RFL_CUPTI_CONFIDENTIAL_COMPUTING, RFL_EUNAVAILABLE,
+	  "the GPU is in confidential computing mode, which has no counters",
+	  "an administrator can turn it off" },
+	{ RFL_CUPTI_CMP_DEVICE, RFL_EUNAVAILABLE, "mining cards have no counters", NULL },
+	{ RFL_CUPTI_MIG_DEVICE, RFL_EUNAVAILABLE, "this MIG instance may not be profiled",
+	  "use an instance of its own (not a shared compute instance), or the whole GPU" },
+	{ RFL_CUPTI_SLI_DEVICE, RFL_EUNAVAILABLE, "GPUs joined by SLI may not be profiled",
+	  "turn SLI off" },
+	{ RFL_CUPTI_WSL_DEVICE, RFL_EUNAVAILABLE,
+	  "this version of WSL or of its driver has no counters",
+	  "update both: driver 525 or later" },
+	{ RFL_CUPTI_INVALID_CHIP_NAME, RFL_EUNAVAILABLE,
+	  "CUPTI does not know this chip: it is older than the GPU",
+	  "install a newer CUPTI, or name it in RFL_CUPTI_PATH" },
+	{ RFL_CUPTI_UNKNOWN, RFL_EUNAVAILABLE,
+	  "an error inside CUPTI; it is the answer to most calls where no NVIDIA driver works",
+	  "look whether nvidia-smi works" },
+};
+
+/* The neighbour that libcupti opens itself, and says nothing of when it is not there. */
+static enum rfl_rc without_neighbour(const struct rfl_cupti *c, int result, const char *call,
+				     struct rfl_err *err)
 {
-	return &c->calls;
+	const char *path = c->path;
+	const size_t len = (size_t)(rfl_path_base(path) - path);
+	char *folder = strndup(len ? path : "./", len ? len : 2);
+	char *neighbour = folder ? rfl_path_join(folder, "libnvperf_host.so") : NULL;
+	enum rfl_rc rc = RFL_OK;
+
+	if (!neighbour)
+		rc = rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
+	else if (!rfl_file_exists(neighbour))
+		rc = rfl_fail(
+			err, RFL_EUNAVAILABLE, result,
+			"%s: libnvperf_host.so is not in %s, beside libcupti, which needs it: "
+			"install CUPTI again, or name another in RFL_CUPTI_PATH",
+			call, folder);
+	free(neighbour);
+	free(folder);
+	return rc;
 }
 
-const char *rfl_cupti_path(const struct rfl_cupti *c)
+enum rfl_rc rfl_cupti_check(const struct rfl_cupti *c, int result, const char *call,
+			    struct rfl_err *err)
 {
-	return rfl_dl_path(c->dl);
-}
+	const struct message *m = messages, *end = messages + RFL_ARRAY_LEN(messages);
+	const char *name = NULL;
+	enum rfl_rc rc = RFL_OK;
 
-uint32_t rfl_cupti_version(const struct rfl_cupti *c)
-{
-	return c->version;
+	if (result == RFL_CUPTI_SUCCESS)
+		return RFL_OK;
+	if (result == RFL_CUPTI_NOT_INITIALIZED && c)
+		rc = without_neighbour(c, result, call, err);
+	if (rc != RFL_OK)
+		return rc;
+	/* "CUPTI_ERROR_HARDWARE_BUSY", also of a result that is newer than the table */
+	if (!c || c->calls.result_string(result, &name) != RFL_CUPTI_SUCCESS || !name)
+		name = "CUPTI error";
+	while (m < end && m->result != result)
+		m++;
+	if (m == end)
+		return rfl_fail(err, RFL_EUNAVAILABLE, result, "%s: %s (%d)", call, name, result);
+	return rfl_fail(err, m->rc, result, "%s: %s (%s, %d)%s%s", call, m->meaning, name, result,
+			m->remedy ? ": " : "", m->remedy ? m->remedy : "");
 }

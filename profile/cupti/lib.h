@@ -14,13 +14,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/buf.h"
+#include "base/dl.h"
 #include "base/err.h"
+#include "profile/cupti/api.h"
 
-struct rfl_cupti_functions; /* cupti/api.h */
-struct rfl_cuda_functions;  /* cuda_api.h */
-
-struct rfl_cupti; /* an open libcupti */
+/** An open libcupti; read only. */
+struct rfl_cupti {
+	struct rfl_dl *dl;
+	struct rfl_cupti_functions calls;
+	uint32_t version; /**< CUPTI_API_VERSION of the library: 130001 */
+	const char *path; /**< the file that is loaded */
+};
 
 /** Where to look, in front of the usual places; every member may be NULL. When `path` is given it
  * is the only one. cli/ reads the environment (RFL_CUPTI_PATH, CUDA_HOME, CUDA_PATH) into it. */
@@ -41,15 +45,9 @@ enum rfl_rc rfl_cupti_open(const struct rfl_cupti_places *places, struct rfl_cup
 			   struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_cupti_close(struct rfl_cupti *c); /* accepts NULL */
 
-const struct rfl_cupti_functions *rfl_cupti_calls(const struct rfl_cupti *c);
-/** The file that is loaded. */
-const char *rfl_cupti_path(const struct rfl_cupti *c);
-/** CUPTI_API_VERSION of the library: 130001. */
-uint32_t rfl_cupti_version(const struct rfl_cupti *c);
-
 /**
  * Turn a CUptiResult into our error: the code in err->native, the call, what it means here, and the
- * cure. RFL_OK for 0.
+ * remedy. RFL_OK for 0.
  */
 enum rfl_rc rfl_cupti_check(const struct rfl_cupti *c, int result, const char *call,
 			    struct rfl_err *err) RFL_WARN_UNUSED;

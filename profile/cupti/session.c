@@ -1,15 +1,13 @@
 /*
  * session.c - the range profiler driven pass by pass. A failing counter never stops the
- * workload in the middle of its step: the failure is kept, the step ends, and then it is told.
+ * workload in the middle of its step: the failure is kept, the step ends, and then it is reported.
  */
-#include "profile/cupti/session.h"
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
-#include "profile/cupti/api.h"
+#include "profile/cupti/impl.h"
 
 struct rfl_cupti_session {
 	struct rfl_cupti_target *target;
@@ -64,15 +62,8 @@ static enum rfl_rc new_range(struct rfl_counted *c, enum rfl_range_kind kind, co
 {
 	struct rfl_counted_range *r;
 
-	if (c->n == c->cap) {
-		size_t cap = c->cap ? 2 * c->cap : 16;
-		struct rfl_counted_range *more = realloc(c->ranges, cap * sizeof(*more));
-
-		if (!more)
-			return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for ranges");
-		c->ranges = more;
-		c->cap = cap;
-	}
+	if (rfl_grow(&c->ranges, &c->cap, c->n + 1, SIZE_MAX, NULL) != RFL_OK)
+		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for ranges");
 	r = &c->ranges[c->n];
 	*r = (struct rfl_counted_range){ .kind = kind, .name = rfl_arena_strdup(c->arena, name) };
 	if (c->nvalues)
@@ -196,67 +187,6 @@ enum rfl_rc rfl_counted_walk(struct rfl_replay *work, struct rfl_counted *ret, s
 
 /* ------------------------------------------------------------------ turning on and off */
 
-static enum rfl_rc enable(struct rfl_cupti_session *s, struct rfl_err *err)
-{
-	struct rfl_cupti_enable p = { RFL_CUPTI_SIZED(enable), .context = s->target->context };
-	enum rfl_rc rc = check(s, s->target->stuck, "cuptiRangeProfilerDisable", err);
-
-	if (rc == RFL_OK)
-		rc = check(s, s->calls->enable(&p), "cuptiRangeProfilerEnable", err);
-	if (rc == RFL_OK)
-		s->profiler = p.profiler;
-	return rc;
-}
-
-static enum rfl_rc make_data(struct rfl_cupti_session *s, struct rfl_err *err)
-{
-	struct rfl_cupti_data_size p = {
-		RFL_CUPTI_SIZED(data_size),
-		.profiler = s->profiler,
-		.names = (const char **)s->planned->metrics.names, /* read only */
-		.n = s->planned->metrics.n,
-		.max_ranges = s->capacity,
-		.max_nodes = (uint32_t)s->capacity + 1
-	};
-	struct rfl_cupti_data_initialize empty = { RFL_CUPTI_SIZED(data_initialize),
-						   .profiler = s->profiler };
-	enum rfl_rc rc;
-
-	rc = check(s, s->calls->data_size(&p), "cuptiRangeProfilerGetCounterDataSize", err);
-	if (rc != RFL_OK)
-		return rc;
-	s->data_size = p.size;
-	s->data = calloc(1, p.size ? p.size : 1);
-	if (!s->data)
-		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for %zu bytes of counter data",
-				p.size);
-	empty.size = s->data_size;
-	empty.data = s->data;
-	return check(s, s->calls->data_initialize(&empty),
-		     "cuptiRangeProfilerCounterDataImageInitialize", err);
-}
-
-static enum rfl_rc set_config(struct rfl_cupti_session *s, struct rfl_err *err)
-{
-	struct rfl_cupti_set_config p = {
-		RFL_CUPTI_SIZED(set_config),
-		.profiler = s->profiler,
-		.config_size = s->planned->config_size,
-		.config = s->planned->config,
-		.data_size = s->data_size,
-		.data = s->data,
-		.range = RFL_CUPTI_USER_RANGE,
-		.replay = RFL_CUPTI_USER_REPLAY,
-		.max_ranges = s->capacity,
-		.nesting_levels = 1,
-		.min_nesting_level = 1,
-		.pass = 0,
-		.target_nesting_level = 1,
-	};
-
-	return check(s, s->calls->set_config(&p), "cuptiRangeProfilerSetConfig", err);
-}
-
 static void turn_off(struct rfl_cupti_session *s)
 {
 	if (s->profiler) {
@@ -272,12 +202,47 @@ static void turn_off(struct rfl_cupti_session *s)
 /* What fails is closed with the session. */
 static enum rfl_rc turn_on(struct rfl_cupti_session *s, struct rfl_err *err)
 {
-	enum rfl_rc rc = enable(s, err);
+	const struct rfl_cupti_planned *planned = s->planned;
+	struct rfl_cupti_enable on = { RFL_CUPTI_SIZED(enable), .context = s->target->context };
+	struct rfl_cupti_data_size size = {
+		RFL_CUPTI_SIZED(data_size),
+		.names = (const char **)planned->metrics.names, /* read only */
+		.n = planned->metrics.n,
+		.max_ranges = s->capacity,
+		.max_nodes = (uint32_t)s->capacity + 1,
+	};
+	struct rfl_cupti_data_initialize empty = { RFL_CUPTI_SIZED(data_initialize) };
+	struct rfl_cupti_set_config config = {
+		RFL_CUPTI_SIZED(set_config),
+		.config_size = planned->config_size,
+		.config = planned->config,
+		.range = RFL_CUPTI_USER_RANGE,
+		.replay = RFL_CUPTI_USER_REPLAY,
+		.max_ranges = s->capacity,
+		.nesting_levels = 1,
+		.min_nesting_level = 1,
+		.pass = 0,
+		.target_nesting_level = 1,
+	};
+	enum rfl_rc rc = check(s, s->target->stuck, "cuptiRangeProfilerDisable", err);
 
 	if (rc == RFL_OK)
-		rc = make_data(s, err);
+		rc = check(s, s->calls->enable(&on), "cuptiRangeProfilerEnable", err);
+	if (rc != RFL_OK)
+		return rc;
+	s->profiler = size.profiler = empty.profiler = config.profiler = on.profiler;
+	rc = check(s, s->calls->data_size(&size), "cuptiRangeProfilerGetCounterDataSize", err);
+	if (rc != RFL_OK)
+		return rc;
+	s->data_size = empty.size = config.data_size = size.size;
+	s->data = empty.data = config.data = calloc(1, size.size ? size.size : 1);
+	if (!s->data)
+		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for %zu bytes of counter data",
+				size.size);
+	rc = check(s, s->calls->data_initialize(&empty),
+		   "cuptiRangeProfilerCounterDataImageInitialize", err);
 	if (rc == RFL_OK)
-		rc = set_config(s, err);
+		rc = check(s, s->calls->set_config(&config), "cuptiRangeProfilerSetConfig", err);
 	return rc;
 }
 
@@ -291,7 +256,7 @@ enum rfl_rc rfl_cupti_session_open(struct rfl_cupti_target *target,
 	if (!s)
 		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
 	s->target = target;
-	s->calls = target->calls;
+	s->calls = &target->lib->calls;
 	s->planned = planned;
 	s->capacity = max_ranges < RFL_CUPTI_RANGES_AT_ONCE ? max_ranges : RFL_CUPTI_RANGES_AT_ONCE;
 	if (s->capacity == 0)
@@ -372,7 +337,7 @@ static enum rfl_rc read_range(struct rfl_cupti_session *s, size_t i, struct rfl_
 				      err);
 	else
 		rc = rfl_fail(err, RFL_EFAILED, 0,
-			      "CUPTI gave back a range '%s' that nobody began, or gave it twice",
+			      "CUPTI gave back a range '%s' that no one began, or gave it twice",
 			      p.name);
 	free((char *)(uintptr_t)p.name); /* made for us */
 	if (rc != RFL_OK)

@@ -1,19 +1,17 @@
 /*
  * target.c - whether a device can be counted, and what is in the way.
  */
-#include "profile/cupti/target.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/compiler.h"
-#include "profile/cupti/api.h"
+#include "profile/cupti/impl.h"
 
 /* The fields of cuptiProfilerDeviceSupported, in the order in which they are looked at. */
 static const struct {
 	size_t offset;
-	const char *meaning, *cure;
+	const char *meaning, *remedy;
 } fields[] = {
 #define FIELD(member) offsetof(struct rfl_cupti_device_supported, member)
 	{ FIELD(architecture), "its architecture has no range profiler (Turing is the first)",
@@ -36,8 +34,8 @@ enum rfl_rc rfl_cupti_target_start(struct rfl_cupti_target *t, struct rfl_err *e
 
 	if (t->started)
 		return RFL_OK;
-	rc = rfl_cupti_check(t->lib, t->calls->profiler_initialize(&p), "cuptiProfilerInitialize",
-			     err);
+	rc = rfl_cupti_check(t->lib, t->lib->calls.profiler_initialize(&p),
+			     "cuptiProfilerInitialize", err);
 	t->started = rc == RFL_OK;
 	return rc;
 }
@@ -47,7 +45,7 @@ static enum rfl_rc ask_chip(struct rfl_cupti_target *t, int device, struct rfl_e
 	struct rfl_cupti_chip_name p = { RFL_CUPTI_SIZED(chip_name), .device = (size_t)device };
 	enum rfl_rc rc;
 
-	rc = rfl_cupti_check(t->lib, t->calls->chip_name(&p), "cuptiDeviceGetChipName", err);
+	rc = rfl_cupti_check(t->lib, t->lib->calls.chip_name(&p), "cuptiDeviceGetChipName", err);
 	if (rc == RFL_OK)
 		snprintf(t->chip, sizeof(t->chip), "%s", p.name);
 	return rc;
@@ -78,7 +76,8 @@ static enum rfl_rc not_supported(const struct rfl_cupti_device_supported *p, str
 			if (level_of(p, i) == levels[k].level)
 				return rfl_fail(err, RFL_EUNAVAILABLE, levels[k].level,
 						"counters of this GPU are %s: %s: %s",
-						levels[k].name, fields[i].meaning, fields[i].cure);
+						levels[k].name, fields[i].meaning,
+						fields[i].remedy);
 	return rfl_fail(err, RFL_EUNAVAILABLE, p->supported,
 			"CUPTI does not support counters of this GPU, and does not say why: use "
 			"ncu to see whether it can");
@@ -90,8 +89,8 @@ static enum rfl_rc ask_support(struct rfl_cupti_target *t, int device, struct rf
 						.api = RFL_CUPTI_API_RANGE_PROFILING };
 	enum rfl_rc rc;
 
-	rc = rfl_cupti_check(t->lib, t->calls->device_supported(&p), "cuptiProfilerDeviceSupported",
-			     err);
+	rc = rfl_cupti_check(t->lib, t->lib->calls.device_supported(&p),
+			     "cuptiProfilerDeviceSupported", err);
 	t->limited = p.supported == RFL_CUPTI_SUPPORT_LIMITED;
 	if (rc != RFL_OK || t->limited || p.supported == RFL_CUPTI_SUPPORT_SUPPORTED)
 		return rc;
@@ -104,26 +103,25 @@ static enum rfl_rc ask_permission(struct rfl_cupti_target *t, struct rfl_err *er
 	struct rfl_cupti_availability p = { RFL_CUPTI_SIZED(availability), .context = t->context };
 	enum rfl_rc rc;
 
-	rc = rfl_cupti_check(t->lib, t->calls->availability(&p), call, err);
+	rc = rfl_cupti_check(t->lib, t->lib->calls.availability(&p), call, err);
 	if (rc != RFL_OK)
 		return rc;
 	t->availability = calloc(1, p.size ? p.size : 1);
 	if (!t->availability)
 		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for %zu bytes", p.size);
 	p.image = t->availability;
-	return rfl_cupti_check(t->lib, t->calls->availability(&p), call, err);
+	return rfl_cupti_check(t->lib, t->lib->calls.availability(&p), call, err);
 }
 
 enum rfl_rc rfl_cupti_target_init(struct rfl_cupti_target *t, struct rfl_cupti *lib,
-				  struct rfl_cuda *cuda, enum rfl_counter_access access,
+				  const struct rfl_cuda *cuda, enum rfl_counter_access access,
 				  struct rfl_err *err)
 {
-	int device = rfl_cuda_device(cuda);
+	int device = cuda->device;
 	enum rfl_rc rc;
 
 	*t = (struct rfl_cupti_target){ .lib = lib,
-					.calls = rfl_cupti_calls(lib),
-					.context = rfl_cuda_context(cuda),
+					.context = cuda->context,
 					.gate = RFL_CUPTI_GATE_START };
 	rc = rfl_cupti_target_start(t, err);
 	if (rc != RFL_OK)
@@ -152,13 +150,14 @@ void rfl_cupti_target_stop(struct rfl_cupti_target *t)
 	struct rfl_cupti_profiler_deinitialize p = { RFL_CUPTI_SIZED(profiler_deinitialize) };
 
 	if (t->started)
-		(void)t->calls->profiler_deinitialize(&p);
+		(void)t->lib->calls.profiler_deinitialize(&p);
 	t->started = false;
 }
 
 void rfl_cupti_target_fini(struct rfl_cupti_target *t)
 {
-	rfl_cupti_target_stop(t);
+	if (t->lib)
+		rfl_cupti_target_stop(t);
 	free(t->availability);
 	*t = (struct rfl_cupti_target){ .lib = NULL };
 }

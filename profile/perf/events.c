@@ -4,13 +4,11 @@
  * Codes: Intel's, AMD's and Arm's lists as the kernel's perf tool carries them
  * (tools/perf/pmu-events), and the groups of likwid (groups/zen3, zen5, ...).
  */
-#include "profile/perf/events.h"
-
-#include <linux/perf_event.h>
 #include <string.h>
 
 #include "base/compiler.h"
 #include "machine/isa.h"
+#include "profile/perf/impl.h"
 
 /* ---- processors ---- */
 
@@ -20,109 +18,70 @@
 #define NO_FP_ARITH "Intel processors before Broadwell have no event of retired FLOPs"
 #define ZEN1        "FLOPs of Zen and Zen+ are counted by other codes, which are not in the table"
 
+#define INTEL "GenuineIntel", 6
+#define AMD   "AuthenticAMD"
+#define ARM   "0x41", 0
+
 static const struct {
 	const char *vendor;
 	int family, first, last; /* models */
 	struct rfl_perf_cpu cpu;
 } processors[] = {
-#define INTEL(first, last, label)                                  \
-	{                                                          \
-		"GenuineIntel", 6, (first), (last),                \
-		{                                                  \
-			(label), "cpu-intel", RFL_PERF_INTEL, NULL \
-		}                                                  \
-	}
-#define INTEL_FP16(first, last, label)                                  \
-	{                                                               \
-		"GenuineIntel", 6, (first), (last),                     \
-		{                                                       \
-			(label), "cpu-intel", RFL_PERF_INTEL_FP16, NULL \
-		}                                                       \
-	}
-	INTEL(0x3d, 0x3d, "Broadwell"),
-	INTEL(0x47, 0x47, "Broadwell"),
-	INTEL(0x4f, 0x4f, "Broadwell server"),
-	INTEL(0x56, 0x56, "Broadwell server"),
-	INTEL(0x4e, 0x4e, "Skylake"),
-	INTEL(0x5e, 0x5e, "Skylake"),
-	INTEL(0x55, 0x55, "Skylake or Cascade Lake server"),
-	INTEL(0x8e, 0x8e, "Kaby Lake"),
-	INTEL(0x9e, 0x9e, "Kaby Lake"),
-	INTEL(0xa5, 0xa6, "Comet Lake"),
-	INTEL(0x7d, 0x7e, "Ice Lake"),
-	INTEL(0x6a, 0x6a, "Ice Lake server"),
-	INTEL(0x6c, 0x6c, "Ice Lake server"),
-	INTEL(0x8c, 0x8d, "Tiger Lake"),
-	INTEL(0xa7, 0xa7, "Rocket Lake"),
-	INTEL(0x97, 0x97, "Alder Lake"),
-	INTEL(0x9a, 0x9a, "Alder Lake"),
-	INTEL(0xb7, 0xb7, "Raptor Lake"),
-	INTEL(0xba, 0xba, "Raptor Lake"),
-	INTEL(0xbf, 0xbf, "Raptor Lake"),
-	INTEL(0xaa, 0xaa, "Meteor Lake"),
-	INTEL(0xac, 0xac, "Meteor Lake"),
-	INTEL(0xb5, 0xb5, "Arrow Lake"),
-	INTEL(0xc5, 0xc6, "Arrow Lake"),
-	INTEL(0xbd, 0xbd, "Lunar Lake"),
-	INTEL_FP16(0x8f, 0x8f, "Sapphire Rapids"),
-	INTEL_FP16(0xcf, 0xcf, "Emerald Rapids"),
-	INTEL_FP16(0xad, 0xae, "Granite Rapids"),
-#define WITHOUT_FLOPS(vendor, family, first, last, label, formulas, why) \
-	{                                                                \
-		(vendor), (family), (first), (last),                     \
-		{                                                        \
-			(label), (formulas), RFL_PERF_OTHER, (why)       \
-		}                                                        \
-	}
-#define OLD_INTEL(first, last, label) \
-	WITHOUT_FLOPS("GenuineIntel", 6, (first), (last), (label), "cpu-intel", NO_FP_ARITH)
-	OLD_INTEL(0x2a, 0x2a, "Sandy Bridge"),
-	OLD_INTEL(0x2d, 0x2d, "Sandy Bridge server"),
-	OLD_INTEL(0x3a, 0x3a, "Ivy Bridge"),
-	OLD_INTEL(0x3e, 0x3e, "Ivy Bridge server"),
-	OLD_INTEL(0x3c, 0x3c, "Haswell"),
-	OLD_INTEL(0x45, 0x46, "Haswell"),
-	OLD_INTEL(0x3f, 0x3f, "Haswell server"),
-	WITHOUT_FLOPS("GenuineIntel", 6, 0, 0xfff, "Intel", "cpu-intel", NEW_INTEL),
-#define AMD(family, first, last, label, kind)              \
-	{                                                  \
-		"AuthenticAMD", (family), (first), (last), \
-		{                                          \
-			(label), "cpu-amd", (kind), NULL   \
-		}                                          \
-	}
-#define OTHER_AMD(family, first, last, label, why) \
-	WITHOUT_FLOPS("AuthenticAMD", (family), (first), (last), (label), "cpu-amd", (why))
-	OTHER_AMD(0x17, 0x00, 0x2f, "Zen", ZEN1),
-	OTHER_AMD(0x17, 0x50, 0x5f, "Zen", ZEN1),
-	AMD(0x17, 0x30, 0xff, "Zen 2", RFL_PERF_ZEN2),
-	AMD(0x19, 0x00, 0x0f, "Zen 3", RFL_PERF_ZEN2),
-	AMD(0x19, 0x20, 0x5f, "Zen 3", RFL_PERF_ZEN2),
-	AMD(0x19, 0x10, 0x1f, "Zen 4 server", RFL_PERF_ZEN4),
-	AMD(0x19, 0x60, 0x8f, "Zen 4", RFL_PERF_ZEN4),
-	AMD(0x19, 0x90, 0x9f, "Zen 4 of MI300A", RFL_PERF_ZEN4),
-	AMD(0x19, 0xa0, 0xaf, "Zen 4c server", RFL_PERF_ZEN4),
-#define ZEN5(first, last)                                            \
-	{                                                            \
-		"AuthenticAMD", 0x1a, (first), (last),               \
-		{                                                    \
-			"Zen 5", "cpu-amd-zen5", RFL_PERF_ZEN5, NULL \
-		}                                                    \
-	}
-	ZEN5(0x00, 0x2f),
-	ZEN5(0x40, 0x4f),
-	ZEN5(0x60, 0x7f),
-	OTHER_AMD(0x1a, 0x00, 0xff, "AMD", NEW_AMD),
-#define NEOVERSE(part, label, family)                              \
-	{                                                          \
-		"0x41", 0, (part), (part),                         \
-		{                                                  \
-			(label), (family), RFL_PERF_NEOVERSE, NULL \
-		}                                                  \
-	}
-	NEOVERSE(0xd40, "Neoverse V1", "cpu-neoverse-v1"),
-	NEOVERSE(0xd49, "Neoverse N2", "cpu-neoverse-v2"),
-	NEOVERSE(0xd4f, "Neoverse V2", "cpu-neoverse-v2"),
+	{ INTEL, 0x3d, 0x3d, { "Broadwell", "cpu-intel", RFL_PERF_INTEL, NULL } },
+	{ INTEL, 0x47, 0x47, { "Broadwell", "cpu-intel", RFL_PERF_INTEL, NULL } },
+	{ INTEL, 0x4f, 0x4f, { "Broadwell server", "cpu-intel", RFL_PERF_INTEL, NULL } },
+	{ INTEL, 0x56, 0x56, { "Broadwell server", "cpu-intel", RFL_PERF_INTEL, NULL } },
+	{ INTEL, 0x4e, 0x4e, { "Skylake", "cpu-intel", RFL_PERF_INTEL, NULL } },
+	{ INTEL, 0x5e, 0x5e, { "Skylake", "cpu-intel", RFL_PERF_INTEL, NULL } },
+	{ INTEL,
+	  0x55,
+	  0x55,
+	  { "Skylake or Cascade Lake server", "cpu-intel", RFL_PERF_INTEL, NULL } },
+	{ INTEL, 0x8e, 0x8e, { "Kaby Lake", "cpu-intel", RFL_PERF_INTEL, NULL } },
+	{ INTEL, 0x9e, 0x9e, { "Kaby Lake", "cpu-intel", RFL_PERF_INTEL, NULL } },
+	{ INTEL, 0xa5, 0xa6, { "Comet Lake", "cpu-intel", RFL_PERF_INTEL, NULL } },
+	{ INTEL, 0x7d, 0x7e, { "Ice Lake", "cpu-intel", RFL_PERF_INTEL, NULL } },
+	{ INTEL, 0x6a, 0x6a, { "Ice Lake server", "cpu-intel", RFL_PERF_INTEL, NULL } },
+	{ INTEL, 0x6c, 0x6c, { "Ice Lake server", "cpu-intel", RFL_PERF_INTEL, NULL } },
+	{ INTEL, 0x8c, 0x8d, { "Tiger Lake", "cpu-intel", RFL_PERF_INTEL, NULL } },
+	{ INTEL, 0xa7, 0xa7, { "Rocket Lake", "cpu-intel", RFL_PERF_INTEL, NULL } },
+	{ INTEL, 0x97, 0x97, { "Alder Lake", "cpu-intel", RFL_PERF_INTEL, NULL } },
+	{ INTEL, 0x9a, 0x9a, { "Alder Lake", "cpu-intel", RFL_PERF_INTEL, NULL } },
+	{ INTEL, 0xb7, 0xb7, { "Raptor Lake", "cpu-intel", RFL_PERF_INTEL, NULL } },
+	{ INTEL, 0xba, 0xba, { "Raptor Lake", "cpu-intel", RFL_PERF_INTEL, NULL } },
+	{ INTEL, 0xbf, 0xbf, { "Raptor Lake", "cpu-intel", RFL_PERF_INTEL, NULL } },
+	{ INTEL, 0xaa, 0xaa, { "Meteor Lake", "cpu-intel", RFL_PERF_INTEL, NULL } },
+	{ INTEL, 0xac, 0xac, { "Meteor Lake", "cpu-intel", RFL_PERF_INTEL, NULL } },
+	{ INTEL, 0xb5, 0xb5, { "Arrow Lake", "cpu-intel", RFL_PERF_INTEL, NULL } },
+	{ INTEL, 0xc5, 0xc6, { "Arrow Lake", "cpu-intel", RFL_PERF_INTEL, NULL } },
+	{ INTEL, 0xbd, 0xbd, { "Lunar Lake", "cpu-intel", RFL_PERF_INTEL, NULL } },
+	{ INTEL, 0x8f, 0x8f, { "Sapphire Rapids", "cpu-intel", RFL_PERF_INTEL_FP16, NULL } },
+	{ INTEL, 0xcf, 0xcf, { "Emerald Rapids", "cpu-intel", RFL_PERF_INTEL_FP16, NULL } },
+	{ INTEL, 0xad, 0xae, { "Granite Rapids", "cpu-intel", RFL_PERF_INTEL_FP16, NULL } },
+	{ INTEL, 0x2a, 0x2a, { "Sandy Bridge", "cpu-intel", RFL_PERF_OTHER, NO_FP_ARITH } },
+	{ INTEL, 0x2d, 0x2d, { "Sandy Bridge server", "cpu-intel", RFL_PERF_OTHER, NO_FP_ARITH } },
+	{ INTEL, 0x3a, 0x3a, { "Ivy Bridge", "cpu-intel", RFL_PERF_OTHER, NO_FP_ARITH } },
+	{ INTEL, 0x3e, 0x3e, { "Ivy Bridge server", "cpu-intel", RFL_PERF_OTHER, NO_FP_ARITH } },
+	{ INTEL, 0x3c, 0x3c, { "Haswell", "cpu-intel", RFL_PERF_OTHER, NO_FP_ARITH } },
+	{ INTEL, 0x45, 0x46, { "Haswell", "cpu-intel", RFL_PERF_OTHER, NO_FP_ARITH } },
+	{ INTEL, 0x3f, 0x3f, { "Haswell server", "cpu-intel", RFL_PERF_OTHER, NO_FP_ARITH } },
+	{ INTEL, 0, 0xfff, { "Intel", "cpu-intel", RFL_PERF_OTHER, NEW_INTEL } },
+	{ AMD, 0x17, 0x00, 0x2f, { "Zen", "cpu-amd", RFL_PERF_OTHER, ZEN1 } },
+	{ AMD, 0x17, 0x50, 0x5f, { "Zen", "cpu-amd", RFL_PERF_OTHER, ZEN1 } },
+	{ AMD, 0x17, 0x30, 0xff, { "Zen 2", "cpu-amd", RFL_PERF_ZEN2, NULL } },
+	{ AMD, 0x19, 0x00, 0x0f, { "Zen 3", "cpu-amd", RFL_PERF_ZEN2, NULL } },
+	{ AMD, 0x19, 0x20, 0x5f, { "Zen 3", "cpu-amd", RFL_PERF_ZEN2, NULL } },
+	{ AMD, 0x19, 0x10, 0x1f, { "Zen 4 server", "cpu-amd", RFL_PERF_ZEN4, NULL } },
+	{ AMD, 0x19, 0x60, 0x8f, { "Zen 4", "cpu-amd", RFL_PERF_ZEN4, NULL } },
+	{ AMD, 0x19, 0x90, 0x9f, { "Zen 4 of MI300A", "cpu-amd", RFL_PERF_ZEN4, NULL } },
+	{ AMD, 0x19, 0xa0, 0xaf, { "Zen 4c server", "cpu-amd", RFL_PERF_ZEN4, NULL } },
+	{ AMD, 0x1a, 0x00, 0x2f, { "Zen 5", "cpu-amd-zen5", RFL_PERF_ZEN5, NULL } },
+	{ AMD, 0x1a, 0x40, 0x4f, { "Zen 5", "cpu-amd-zen5", RFL_PERF_ZEN5, NULL } },
+	{ AMD, 0x1a, 0x60, 0x7f, { "Zen 5", "cpu-amd-zen5", RFL_PERF_ZEN5, NULL } },
+	{ AMD, 0x1a, 0x00, 0xff, { "AMD", "cpu-amd", RFL_PERF_OTHER, NEW_AMD } },
+	{ ARM, 0xd40, 0xd40, { "Neoverse V1", "cpu-neoverse-v1", RFL_PERF_NEOVERSE, NULL } },
+	{ ARM, 0xd49, 0xd49, { "Neoverse N2", "cpu-neoverse-v2", RFL_PERF_NEOVERSE, NULL } },
+	{ ARM, 0xd4f, 0xd4f, { "Neoverse V2", "cpu-neoverse-v2", RFL_PERF_NEOVERSE, NULL } },
 };
 
 static const struct rfl_perf_cpu unknown_cpu = {

@@ -1,18 +1,21 @@
 /*
- * plan.c - events of this processor, tried one by one, and laid into passes.
+ * plan.c - events of this processor and its memory controllers, tried one by one, laid into passes,
+ * and what the errors of perf_event_open mean here.
  */
-#include "profile/perf/plan.h"
-
 #include <errno.h>
+#include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/num.h"
 #include "machine/isa.h"
-#include "profile/perf/sysfs.h"
+#include "profile/perf/impl.h"
 
 #define GROUPS_MAX 32
+#define PAGE       "docs/counters-cpu.md"
 
 void rfl_perf_env_init(struct rfl_perf_env *env)
 {
@@ -26,21 +29,105 @@ void rfl_perf_env_init(struct rfl_perf_env *env)
 	snprintf(env->brand, sizeof(env->brand), "%s", brand + strspn(brand, " "));
 }
 
-struct rfl_perf_item *rfl_perf_plan_add(struct rfl_perf_plan *plan,
-					const struct rfl_perf_item *item)
-{
-	if (plan->n == plan->cap) {
-		const size_t cap = plan->cap > 0 ? 2 * plan->cap : 32;
-		void *bigger = realloc(plan->items, cap * sizeof(*item));
+/* ---- refusals ---- */
 
-		if (!bigger)
-			return NULL;
-		plan->items = bigger;
-		plan->cap = cap;
-	}
-	plan->items[plan->n] = *item;
-	return &plan->items[plan->n++];
+int rfl_perf_paranoid(const char *root)
+{
+	char text[32];
+	int64_t level;
+
+	if (!rfl_perf_slurp(root, "/proc/sys/kernel/perf_event_paranoid", text, sizeof(text)) ||
+	    rfl_num_parse_int(text, "perf_event_paranoid", &level, NULL) != RFL_OK)
+		return 99;
+	return (int)level;
 }
+
+static const char *not_allowed(const struct rfl_perf_plan *plan, const struct rfl_perf_item *item)
+{
+	const int level = rfl_perf_paranoid(plan->env->sys->root);
+	const int need = item->is_uncore ? 0 : item->needs_kernel ? 1 : 2;
+	const char *what = item->is_uncore      ? "counting a whole processor"
+			   : item->needs_kernel ? "counting what happens in the kernel"
+						: "counting this process";
+
+	if (level == 99)
+		return rfl_arena_printf(plan->arena,
+					"%s is not allowed, and "
+					"/proc/sys/kernel/perf_event_paranoid cannot be read: run "
+					"as root, or give the program CAP_PERFMON",
+					what);
+	if (level <= need)
+		return rfl_arena_printf(
+			plan->arena,
+			"%s is not allowed, though perf_event_paranoid is %d: a container's "
+			"seccomp filter or a security module forbids perf_event_open; start the "
+			"container with --cap-add PERFMON and a profile that allows it",
+			what, level);
+	return rfl_arena_printf(plan->arena,
+				"%s is not allowed with perf_event_paranoid %d: sudo sysctl "
+				"kernel.perf_event_paranoid=%d, or CAP_PERFMON (sudo setcap "
+				"cap_perfmon+ep on the program)",
+				what, level, need);
+}
+
+static const char *meaning_of(const struct rfl_perf_plan *plan, const struct rfl_perf_item *item,
+			      int error, size_t threads)
+{
+	switch (error) {
+	case ENOENT:
+	case ENODEV:
+	case EOPNOTSUPP:
+		/* no PMU at all in most guests, else an event that the kernel does not know */
+		if (rfl_perf_has_core_pmu(plan->env->sys->root))
+			return "the kernel does not know this event on this processor: a newer "
+			       "kernel may";
+		if (plan->env->guest)
+			return "this virtual machine shows no hardware counters; take a metal "
+			       "instance, or a type whose PMU is enabled (" PAGE ")";
+		return "this system shows no hardware counters (no PMU of a core in "
+		       "/sys/bus/event_source/devices): a container or hypervisor hides them, or "
+		       "the kernel has no driver for this processor (" PAGE ")";
+	case EACCES:
+	case EPERM:
+		return not_allowed(plan, item);
+	case EMFILE:
+	case ENFILE:
+		return rfl_arena_printf(
+			plan->arena,
+			"too many open files, and the hard limit allows no more: every event takes "
+			"one in each of %zu threads; raise it (ulimit -Hn 65536 as root), or count "
+			"with fewer threads",
+			threads);
+	case EINVAL:
+		return "the kernel takes neither this code nor these flags for this processor: it "
+		       "is older than the processor, or counts it in another way";
+	case E2BIG:
+		return "the kernel is older than what this program asks for";
+	case ENOSYS:
+		return "this kernel has no perf_event_open: it was built without "
+		       "CONFIG_PERF_EVENTS, or a sandbox (gVisor, an old container runtime) stands "
+		       "in its place";
+	case EBUSY:
+		return "another program holds this counter alone: stop other profilers, and the "
+		       "NMI watchdog (sudo sysctl kernel.nmi_watchdog=0)";
+	case ENOMEM:
+		return "the kernel has no memory for another event";
+	default:
+		return rfl_arena_printf(plan->arena, "perf_event_open: %s", strerror(error));
+	}
+}
+
+void rfl_perf_refuse(struct rfl_perf_plan *plan, struct rfl_perf_item *item, int error,
+		     size_t threads)
+{
+	item->reason = meaning_of(plan, item, error, threads);
+	if (item->reason)
+		return;
+	plan->no_memory = true;
+	item->reason = "out of memory";
+}
+
+/* ---- trying ---- */
 
 void rfl_perf_attr(const struct rfl_perf_item *item, const struct rfl_perf_target *target,
 		   bool leads, struct perf_event_attr *ret)
@@ -78,167 +165,255 @@ static int try_once(const struct rfl_perf_plan *plan, const struct rfl_perf_item
 	return 0;
 }
 
-enum rfl_rc rfl_perf_plan_try(struct rfl_perf_plan *plan, struct rfl_perf_item *item,
-			      struct rfl_err *err)
+/* Append an item, whose texts must stay. Without a reason it is opened and closed once: that sets
+ * the reason, or user_only. */
+static void add_item(struct rfl_perf_plan *plan, struct rfl_perf_item item)
 {
-	struct rfl_err why = RFL_ERR_INIT;
-	int error;
+	int error = item.reason ? 0 : try_once(plan, &item);
 
-	if (item->reason)
-		return RFL_OK;
-	error = try_once(plan, item);
-	if ((error == EACCES || error == EPERM) && !item->is_uncore && !item->needs_kernel) {
-		item->user_only = true; /* what perf_event_paranoid 2 allows */
-		error = try_once(plan, item);
+	if ((error == EACCES || error == EPERM) && !item.is_uncore && !item.needs_kernel) {
+		item.user_only = true; /* what perf_event_paranoid 2 allows */
+		error = try_once(plan, &item);
 	}
-	if (error == 0)
-		return RFL_OK;
-	(void)rfl_perf_refused(plan->env, item, error, 1, &why);
-	item->reason = rfl_arena_strdup(plan->arena, why.msg);
-	return item->reason ? RFL_OK
-			    : rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", item->metric);
+	if (error != 0)
+		rfl_perf_refuse(plan, &item, error, 1);
+	if (rfl_grow(&plan->items, &plan->cap, plan->n + 1, SIZE_MAX, NULL) != RFL_OK)
+		plan->no_memory = true;
+	else
+		plan->items[plan->n++] = item;
 }
 
 /* ---- events of cores ---- */
 
-/* The PMU of the P-cores of a hybrid processor; 0 elsewhere. */
-static enum rfl_rc find_core_type(const struct rfl_perf_env *env, uint32_t *ret,
-				  struct rfl_err *err)
+/* Products of a matrix unit (AMX, SME) are counted by no event. */
+static bool may_use_matrix_unit(const struct rfl_perf_env *env, const char *precision)
 {
-	char text[32];
-
-	*ret = 0;
-	if (!rfl_perf_slurp(env->sys->root, "/sys/bus/event_source/devices/cpu_core/type", text,
-			    sizeof(text)))
-		return RFL_OK;
-	if (sscanf(text, "%u", ret) == 1)
-		return RFL_OK;
-	return rfl_fail(err, RFL_EFORMAT, 0,
-			"/sys/bus/event_source/devices/cpu_core/type: not the number of a PMU");
-}
-
-static bool counts_matrix_units(const struct rfl_perf_env *env, const char *precision)
-{
-	static const char *const half[] = { "bf16", "amp", "fp16" };
-
-	if (!precision || !(env->isa & (RFL_ISA_BIT(AMX_TILE) | RFL_ISA_BIT(SME))))
-		return true;
-	for (size_t i = 0; i < RFL_ARRAY_LEN(half); i++)
-		if (strcmp(precision, half[i]) == 0)
-			return false;
-	return true;
-}
-
-static const char *refuse_flops(const struct rfl_perf_plan *plan, const char *precision)
-{
-	if (counts_matrix_units(plan->env, precision))
-		return NULL;
-	return "this run may use the processor's matrix unit (AMX, SME), whose products no event "
-	       "counts: FLOPs would come out far too low; take the analytic count";
-}
-
-static enum rfl_rc add_core_event(struct rfl_perf_plan *plan, const struct rfl_perf_event *event,
-				  uint32_t core_type, const char *no_flops, struct rfl_err *err)
-{
-	const bool hybrid = core_type != 0 && event->type != PERF_TYPE_SOFTWARE;
-	struct rfl_perf_item item = {
-		.metric = event->name,
-		.unit = event->unit,
-		.scale = event->scale,
-		.slots = event->slots,
-		.group = event->group,
-		.is_flops = event->is_flops,
-		.needs_kernel = event->needs_kernel,
-		.partial = hybrid,
-		.ntargets = 1,
-		.reason = event->is_flops ? no_flops : NULL,
-	};
-	struct rfl_perf_item *added;
-
-	if ((event->needs & plan->env->isa) != event->needs)
-		return RFL_OK;
-	item.targets = rfl_arena_array(plan->arena, 1, sizeof(*item.targets));
-	if (item.targets) {
-		item.targets->type = event->type;
-		item.targets->config[0] = event->config;
-		item.targets->cpu = -1;
-		if (hybrid && event->type == PERF_TYPE_RAW)
-			item.targets->type = core_type;
-		else if (hybrid)
-			item.targets->config[0] |= (uint64_t)core_type << 32;
-	}
-	added = item.targets ? rfl_perf_plan_add(plan, &item) : NULL;
-	if (!added)
-		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", event->name);
-	return rfl_perf_plan_try(plan, added, err);
+	return precision && (env->isa & (RFL_ISA_BIT(AMX_TILE) | RFL_ISA_BIT(SME))) &&
+	       (strcmp(precision, "bf16") == 0 || strcmp(precision, "amp") == 0 ||
+		strcmp(precision, "fp16") == 0);
 }
 
 static enum rfl_rc add_core_events(struct rfl_perf_plan *plan, const char *precision,
 				   struct rfl_err *err)
 {
-	const char *no_flops = refuse_flops(plan, precision);
+	static const char path[] = "/sys/bus/event_source/devices/cpu_core/type";
+	const struct rfl_perf_env *env = plan->env;
 	const struct rfl_perf_event *event;
-	uint32_t core_type;
-	enum rfl_rc rc = find_core_type(plan->env, &core_type, err);
+	uint32_t core_type = 0; /* the PMU of the P-cores of a hybrid processor */
+	char text[32];
 
-	for (size_t i = 0; rc == RFL_OK && (event = rfl_perf_event_at(plan->cpu->kind, i)); i++)
-		rc = add_core_event(plan, event, core_type, no_flops, err);
+	if (rfl_perf_slurp(env->sys->root, path, text, sizeof(text)) &&
+	    sscanf(text, "%u", &core_type) != 1)
+		return rfl_fail(err, RFL_EFORMAT, 0, "%s: not the number of a PMU", path);
+	for (size_t i = 0; (event = rfl_perf_event_at(plan->cpu->kind, i)); i++) {
+		const bool hybrid = core_type != 0 && event->type != PERF_TYPE_SOFTWARE;
+		struct rfl_perf_item item = {
+			.metric = event->name,
+			.unit = event->unit,
+			.scale = event->scale,
+			.slots = event->slots,
+			.group = event->group,
+			.is_flops = event->is_flops,
+			.needs_kernel = event->needs_kernel,
+			.partial = hybrid,
+			.ntargets = 1,
+			.targets = rfl_arena_array(plan->arena, 1, sizeof(*item.targets)),
+		};
+
+		if ((event->needs & env->isa) != event->needs)
+			continue;
+		if (!item.targets) {
+			plan->no_memory = true;
+			return RFL_OK;
+		}
+		*item.targets = (struct rfl_perf_target){ .type = event->type, .cpu = -1 };
+		item.targets->config[0] = event->config;
+		if (hybrid && event->type == PERF_TYPE_RAW)
+			item.targets->type = core_type;
+		else if (hybrid)
+			item.targets->config[0] |= (uint64_t)core_type << 32;
+		if (event->is_flops && may_use_matrix_unit(env, precision))
+			item.reason =
+				"this run may use the processor's matrix unit (AMX, SME), "
+				"whose products no event counts: FLOPs would come out far too "
+				"low; take the analytic count";
+		add_item(plan, item);
+	}
+	return RFL_OK;
+}
+
+/* ---- events of memory controllers ---- */
+
+/* The targets of one row over all its PMUs and sockets; none when the PMU or its event is absent.
+ */
+static enum rfl_rc find_targets(struct rfl_perf_plan *plan, const struct rfl_perf_uncore *row,
+				struct rfl_perf_item *item, struct rfl_err *err)
+{
+	const char *root = plan->env->sys->root;
+	struct rfl_perf_pmu *pmus = NULL;
+	size_t npmus = 0, n = 0;
+	struct rfl_perf_code code;
+	enum rfl_rc rc = rfl_perf_pmus_find(root, row->pmu, &pmus, &npmus, err);
+
+	if (rc != RFL_OK)
+		return rc;
+	for (size_t i = 0; i < npmus; i++)
+		n += pmus[i].ncpus;
+	item->targets = n > 0 ? rfl_arena_array(plan->arena, n, sizeof(*item->targets)) : NULL;
+	if (n > 0 && !item->targets)
+		rc = RFL_ENOMEM;
+	for (size_t i = 0; i < npmus && rc == RFL_OK; i++) {
+		rc = rfl_perf_code_find(root, pmus[i].name, row->event, row->terms, &code, err);
+		if (rc == RFL_OK && row->bytes > 0)
+			item->scale = isnan(code.bytes) ? row->bytes : code.bytes;
+		for (size_t k = 0; k < pmus[i].ncpus && rc == RFL_OK; k++) {
+			struct rfl_perf_target *t = &item->targets[item->ntargets++];
+
+			*t = (struct rfl_perf_target){ .type = pmus[i].type,
+						       .cpu = pmus[i].cpus[k] };
+			memcpy(t->config, code.config, sizeof(t->config));
+		}
+	}
+	rfl_perf_pmus_free(pmus, npmus);
 	return rc;
+}
+
+static struct rfl_perf_item uncore_item(const struct rfl_perf_uncore *row)
+{
+	return (struct rfl_perf_item){
+		.metric = row->metric,
+		.unit = row->bytes > 0 ? "byte" : "",
+		.scale = 1,
+		.is_uncore = true,
+		.limit = row->counters,
+	};
+}
+
+/* All rows of one set, when the kernel shows all of them. What /sys says wrong of a row is its
+ * reason. */
+static bool add_set(struct rfl_perf_plan *plan, int set)
+{
+	const struct rfl_perf_uncore *row;
+	struct rfl_perf_item items[8];
+	size_t n = 0;
+
+	for (size_t i = 0; (row = rfl_perf_uncore_at(i)); i++) {
+		struct rfl_err why = RFL_ERR_INIT;
+		enum rfl_rc rc;
+
+		if (row->set != set)
+			continue;
+		if (n == RFL_ARRAY_LEN(items) || (row->fits && !row->fits(plan->cpu)))
+			return false;
+		items[n] = uncore_item(row);
+		rc = find_targets(plan, row, &items[n], &why);
+		if (rc != RFL_OK)
+			items[n].ntargets = 0;
+		if (rc != RFL_OK && rc != RFL_ENOTFOUND) /* the PMU is there, and is not readable */
+			items[n].reason = rfl_arena_strdup(plan->arena, why.msg);
+		if (rc == RFL_ENOMEM || (rc != RFL_OK && rc != RFL_ENOTFOUND && !items[n].reason))
+			plan->no_memory = true;
+		if (items[n].ntargets == 0 && !items[n].reason)
+			return false;
+		n++;
+	}
+	for (size_t i = 0; i < n; i++) {
+		add_item(plan, items[i]);
+		if (plan->n > 0 && !plan->no_dram)
+			plan->no_dram = plan->items[plan->n - 1].reason;
+	}
+	return n > 0;
+}
+
+/* The metrics that such a processor would have, with the reason why they are not there. */
+static void add_absent(struct rfl_perf_plan *plan)
+{
+	static const struct {
+		const char *formulas;
+		enum rfl_perf_kind kind; /* RFL_PERF_KIND_COUNT: any */
+		const char *pmu;
+	} expected[] = {
+		{ "cpu-intel", RFL_PERF_KIND_COUNT, "uncore_imc" },
+		{ "cpu-amd", RFL_PERF_ZEN2, "amd_df" },
+		{ "cpu-amd", RFL_PERF_KIND_COUNT, "amd_umc" },
+		{ "cpu-amd-zen5", RFL_PERF_KIND_COUNT, "amd_umc" },
+		{ "cpu-neoverse-v2", RFL_PERF_KIND_COUNT, "nvidia_scf_pmu" },
+	};
+	const struct rfl_perf_cpu *cpu = plan->cpu;
+	const struct rfl_perf_uncore *row;
+	const char *pmu = "";
+	int set = -1;
+
+	for (size_t i = RFL_ARRAY_LEN(expected); i-- > 0;)
+		if (strcmp(cpu->formulas, expected[i].formulas) == 0 &&
+		    (expected[i].kind == RFL_PERF_KIND_COUNT || expected[i].kind == cpu->kind))
+			pmu = expected[i].pmu;
+	if (plan->env->guest)
+		plan->no_dram = "this virtual machine shows no counters of memory controllers; a "
+				"metal instance does (" PAGE ")";
+	else if (cpu->kind == RFL_PERF_ZEN4 || cpu->kind == RFL_PERF_ZEN5)
+		plan->no_dram =
+			"the kernel shows no PMU of the memory controllers (amd_umc): Linux "
+			"6.7 or later has it; on Debian 12 the kernel of bookworm-backports";
+	else
+		plan->no_dram = "the kernel shows no PMU of the memory controllers for this "
+				"processor";
+	for (size_t i = 0; (row = rfl_perf_uncore_at(i)); i++) {
+		struct rfl_perf_item item = uncore_item(row);
+
+		if (strcmp(row->pmu, pmu) != 0 || (set >= 0 && row->set != set))
+			continue;
+		set = row->set;
+		item.reason = plan->no_dram;
+		add_item(plan, item);
+	}
+}
+
+static void add_uncore_events(struct rfl_perf_plan *plan)
+{
+	const struct rfl_perf_uncore *row;
+	int last = -1;
+
+	for (size_t i = 0; (row = rfl_perf_uncore_at(i)); i++) {
+		if (row->set != last && add_set(plan, row->set))
+			return;
+		last = row->set;
+	}
+	add_absent(plan);
 }
 
 /* ---- passes ---- */
 
-/* General counters of a hardware thread; six where it does not tell, as Neoverse has. */
-static int core_counters(const struct rfl_perf_env *env)
-{
-	return env->id.counters > 0 ? env->id.counters : 6;
-}
-
-/* Those that we may take: the NMI watchdog may hold one. */
-static int core_budget(const struct rfl_perf_env *env)
-{
-	char text[16];
-	const bool watchdog = rfl_perf_slurp(env->sys->root, "/proc/sys/kernel/nmi_watchdog", text,
-					     sizeof(text)) &&
-			      strcmp(text, "1") == 0;
-
-	return core_counters(env) - (watchdog ? 1 : 0);
-}
-
 /* Counters that the usable members of an item's group take together. */
 static int group_slots(const struct rfl_perf_plan *plan, size_t first)
 {
-	const struct rfl_perf_item *leader = &plan->items[first];
+	const int group = plan->items[first].group;
 	int slots = 0;
 
 	for (size_t i = first; i < plan->n; i++) {
 		const struct rfl_perf_item *item = &plan->items[i];
 
 		if (!item->reason && !item->is_uncore &&
-		    (i == first || (leader->group > 0 && item->group == leader->group)))
+		    (i == first || (group > 0 && item->group == group)))
 			slots += item->slots;
 	}
 	return slots;
 }
 
-static void put_group(struct rfl_perf_plan *plan, size_t first, int pass)
+/* Groups go into the first pass that has room for them. One that is larger than what the processor
+ * has would never be on its counters: its members are counted apart. */
+static void lay_cores(struct rfl_perf_plan *plan)
 {
-	const int group = plan->items[first].group;
+	const struct rfl_perf_env *env = plan->env;
+	/* general counters of a hardware thread; six where it does not say, as Neoverse has */
+	const int counters = env->id.counters > 0 ? env->id.counters : 6;
+	int used[GROUPS_MAX] = { 0 }, budget = counters;
+	uint64_t laid = 0;
+	char text[16];
 
-	plan->items[first].pass = pass;
-	for (size_t i = first + 1; group > 0 && i < plan->n; i++)
-		if (plan->items[i].group == group && !plan->items[i].is_uncore)
-			plan->items[i].pass = pass;
-	if (pass >= plan->passes)
-		plan->passes = pass + 1;
-}
-
-/* A group that is larger than what the processor has would be on no counter ever: its members are
- * counted apart. */
-static void split_large_groups(struct rfl_perf_plan *plan)
-{
-	const int counters = core_counters(plan->env);
-
+	if (rfl_perf_slurp(env->sys->root, "/proc/sys/kernel/nmi_watchdog", text, sizeof(text)) &&
+	    strcmp(text, "1") == 0)
+		budget--; /* the watchdog may hold one */
 	for (size_t i = 0; i < plan->n; i++) {
 		const int group = plan->items[i].group;
 
@@ -248,29 +423,24 @@ static void split_large_groups(struct rfl_perf_plan *plan)
 			if (plan->items[k].group == group)
 				plan->items[k].group = 0;
 	}
-}
-
-/* Groups go into the first pass that has room for them. */
-static void lay_cores(struct rfl_perf_plan *plan)
-{
-	const int budget = core_budget(plan->env);
-	int used[GROUPS_MAX] = { 0 };
-	uint64_t laid = 0;
-
 	for (size_t i = 0; i < plan->n; i++) {
-		struct rfl_perf_item *item = &plan->items[i];
+		const struct rfl_perf_item *item = &plan->items[i];
+		const int group = item->group, slots = group_slots(plan, i);
 		int pass = 0;
 
-		if (item->is_uncore || item->reason || (item->group > 0 && laid >> item->group & 1))
+		if (item->is_uncore || item->reason || (group > 0 && laid >> group & 1))
 			continue;
-		const int slots = group_slots(plan, i);
-
 		while (pass + 1 < GROUPS_MAX && used[pass] > 0 && used[pass] + slots > budget)
 			pass++;
 		used[pass] += slots;
-		put_group(plan, i, pass);
-		if (item->group > 0)
-			laid |= UINT64_C(1) << item->group;
+		for (size_t k = i; k < plan->n; k++)
+			if (k == i || (group > 0 && plan->items[k].group == group &&
+				       !plan->items[k].is_uncore))
+				plan->items[k].pass = pass;
+		if (pass >= plan->passes)
+			plan->passes = pass + 1;
+		if (group > 0)
+			laid |= UINT64_C(1) << group;
 	}
 }
 
@@ -306,7 +476,7 @@ enum rfl_rc rfl_perf_plan_new(const struct rfl_perf_env *env, const char *precis
 			      struct rfl_perf_plan **ret, struct rfl_err *err)
 {
 	struct rfl_perf_plan *plan = calloc(1, sizeof(*plan));
-	enum rfl_rc rc;
+	enum rfl_rc rc = RFL_OK;
 
 	if (plan)
 		plan->arena = rfl_arena_new(0);
@@ -320,12 +490,13 @@ enum rfl_rc rfl_perf_plan_new(const struct rfl_perf_env *env, const char *precis
 	plan->passes = 1;
 	rc = add_core_events(plan, precision, err);
 	if (rc == RFL_OK)
-		rc = rfl_perf_plan_uncore(plan, err);
+		add_uncore_events(plan);
+	if (rc == RFL_OK && plan->no_memory)
+		rc = rfl_fail(err, RFL_ENOMEM, 0, "out of memory for the list of events");
 	if (rc != RFL_OK) {
 		rfl_perf_plan_free(plan);
 		return rc;
 	}
-	split_large_groups(plan);
 	lay_cores(plan);
 	lay_uncore(plan);
 	*ret = plan;

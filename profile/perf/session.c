@@ -1,14 +1,13 @@
 /*
  * session.c - opening, reading and closing the events of one pass.
  */
-#include "profile/perf/session.h"
-
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "profile/perf/impl.h"
 
 #define THREADS_MAX 16384
 #define ROUNDS_MAX  8 /* of looking for threads that appeared while events were opened */
@@ -30,7 +29,8 @@ struct rfl_perf_session {
 	size_t nhandles, handles_cap;
 	int *tids; /* whose events are open */
 	size_t ntids;
-	size_t nthreads; /* that there are */
+	int *seen;       /* those that there are now */
+	size_t nthreads; /* how many */
 
 	struct rfl_perf_span *spans;
 	size_t nspans, spans_cap;
@@ -84,12 +84,13 @@ static void read_all(struct rfl_perf_session *s, struct rfl_perf_span *span)
 
 	for (size_t i = 0; i < s->nhandles; i++) {
 		struct handle *h = &s->handles[i];
+		struct rfl_perf_item *item = &s->plan->items[h->item];
 		struct rfl_perf_reading now;
 
-		if (s->plan->items[h->item].reason)
+		if (item->reason)
 			continue;
 		if (s->sys->read(s->sys->ctx, h->fd, &now) != 0) {
-			s->plan->items[h->item].reason = "an open event could not be read";
+			item->reason = "an open event could not be read";
 			continue;
 		}
 		if (span) {
@@ -104,6 +105,7 @@ static void read_all(struct rfl_perf_session *s, struct rfl_perf_span *span)
 
 /* ---- ranges ---- */
 
+/* The number of a range, made when there is none. */
 static enum rfl_rc span_of(struct rfl_perf_session *s, enum rfl_range_kind kind, const char *name,
 			   size_t *ret, struct rfl_err *err)
 {
@@ -115,18 +117,10 @@ static enum rfl_rc span_of(struct rfl_perf_session *s, enum rfl_range_kind kind,
 			return RFL_OK;
 		}
 	}
-	if (s->nspans == s->spans_cap) {
-		const size_t cap = s->spans_cap > 0 ? 2 * s->spans_cap : 16;
-		void *bigger = realloc(s->spans, cap * sizeof(span));
-
-		if (!bigger)
-			return no_memory(err);
-		s->spans = bigger;
-		s->spans_cap = cap;
-	}
 	span.name = strdup(name);
 	span.tallies = rfl_alloc_array(s->plan->n > 0 ? s->plan->n : 1, sizeof(*span.tallies));
-	if (!span.name || !span.tallies) {
+	if (!span.name || !span.tallies ||
+	    rfl_grow(&s->spans, &s->spans_cap, s->nspans + 1, SIZE_MAX, NULL) != RFL_OK) {
 		free(span.name);
 		free(span.tallies);
 		return no_memory(err);
@@ -187,42 +181,6 @@ static void close_all(struct rfl_perf_session *s)
 	s->ntids = 0;
 }
 
-/* Close what is open of an item that is out, but for leaders: others count by them. The files are
- * needed where there are too few of them, by the workload as well. */
-static void drop_item(struct rfl_perf_session *s, size_t item)
-{
-	const bool leads_others = s->plan->items[item].group > 0;
-	size_t kept = 0;
-
-	for (size_t i = 0; i < s->nhandles; i++) {
-		const struct handle h = s->handles[i];
-
-		if (h.item == item && !(h.leads && leads_others))
-			s->sys->close(s->sys->ctx, h.fd);
-		else
-			s->handles[kept++] = h;
-	}
-	s->nhandles = kept;
-}
-
-static enum rfl_rc keep_handle(struct rfl_perf_session *s, int fd, size_t item, bool leads,
-			       struct rfl_err *err)
-{
-	if (s->nhandles == s->handles_cap) {
-		const size_t cap = s->handles_cap > 0 ? 2 * s->handles_cap : 64;
-		void *bigger = realloc(s->handles, cap * sizeof(*s->handles));
-
-		if (!bigger) {
-			s->sys->close(s->sys->ctx, fd);
-			return no_memory(err);
-		}
-		s->handles = bigger;
-		s->handles_cap = cap;
-	}
-	s->handles[s->nhandles++] = (struct handle){ .fd = fd, .item = item, .leads = leads };
-	return RFL_OK;
-}
-
 static bool is_counted(const struct rfl_perf_session *s, size_t item, bool uncore)
 {
 	const struct rfl_perf_item *it = &s->plan->items[item];
@@ -230,15 +188,22 @@ static bool is_counted(const struct rfl_perf_session *s, size_t item, bool uncor
 	return !it->reason && it->pass == s->pass && it->is_uncore == uncore;
 }
 
-static enum rfl_rc refuse(struct rfl_perf_session *s, size_t item, int error, struct rfl_err *err)
+/* An item is out. What is open of it is closed, but for leaders, by which others count: the files
+ * are needed where there are too few of them, by the workload as well. */
+static void refuse(struct rfl_perf_session *s, size_t item, int error)
 {
-	struct rfl_perf_item *what = &s->plan->items[item];
-	struct rfl_err why = RFL_ERR_INIT;
+	size_t kept = 0;
 
-	(void)rfl_perf_refused(s->plan->env, what, error, s->nthreads, &why);
-	what->reason = rfl_arena_strdup(s->plan->arena, why.msg);
-	drop_item(s, item);
-	return what->reason ? RFL_OK : no_memory(err);
+	rfl_perf_refuse(s->plan, &s->plan->items[item], error, s->nthreads);
+	for (size_t i = 0; i < s->nhandles; i++) {
+		const struct handle h = s->handles[i];
+
+		if (h.item == item && !(h.leads && s->plan->items[item].group > 0))
+			s->sys->close(s->sys->ctx, h.fd);
+		else
+			s->handles[kept++] = h;
+	}
+	s->nhandles = kept;
 }
 
 /* Which event goes when there are too few files for all: the last in the table, FLOPs after all
@@ -253,112 +218,103 @@ static size_t least_important(const struct rfl_perf_session *s, size_t item)
 }
 
 /* Open one event; one that cannot be opened is out, in every thread. */
-static enum rfl_rc open_one(struct rfl_perf_session *s, size_t item,
-			    const struct rfl_perf_target *t, int tid, int *leader,
-			    struct rfl_err *err)
+static void open_one(struct rfl_perf_session *s, size_t item, const struct rfl_perf_target *t,
+		     int tid, int *leader)
 {
 	const bool leads = *leader < 0;
 	struct perf_event_attr attr;
-	enum rfl_rc rc = RFL_OK;
 
 	rfl_perf_attr(&s->plan->items[item], t, leads, &attr);
-	while (rc == RFL_OK && !s->plan->items[item].reason) {
+	while (!s->plan->no_memory && !s->plan->items[item].reason) {
 		const int fd = s->sys->open(s->sys->ctx, &attr, tid, t->cpu, *leader);
 		const int error = errno;
 
-		if (fd >= 0) {
-			if (leads)
-				*leader = fd;
-			return keep_handle(s, fd, item, leads, err);
+		if (fd < 0 && error == ESRCH)
+			return; /* the thread is gone */
+		if (fd < 0) {
+			const bool files = error == EMFILE || error == ENFILE;
+
+			refuse(s, files ? least_important(s, item) : item, error);
+			continue;
 		}
-		if (error == ESRCH)
-			return RFL_OK; /* the thread is gone */
-		if (error == EMFILE || error == ENFILE)
-			rc = refuse(s, least_important(s, item), error, err);
-		else
-			rc = refuse(s, item, error, err);
+		if (leads)
+			*leader = fd;
+		if (rfl_grow(&s->handles, &s->handles_cap, s->nhandles + 1, SIZE_MAX, NULL) !=
+		    RFL_OK) {
+			s->sys->close(s->sys->ctx, fd);
+			s->plan->no_memory = true;
+			return;
+		}
+		s->handles[s->nhandles++] =
+			(struct handle){ .fd = fd, .item = item, .leads = leads };
+		return;
 	}
-	return rc;
 }
 
-/* The events of one thread; the members of a group behind their leader. */
-static enum rfl_rc open_thread(struct rfl_perf_session *s, int tid, struct rfl_err *err)
+/* The events of one thread; the members of a group after their leader. */
+static void open_thread(struct rfl_perf_session *s, int tid)
 {
+	const struct rfl_perf_item *items = s->plan->items;
 	uint64_t opened = 0; /* groups */
-	enum rfl_rc rc = RFL_OK;
 
-	for (size_t i = 0; i < s->plan->n && rc == RFL_OK; i++) {
-		const int group = s->plan->items[i].group;
+	for (size_t i = 0; i < s->plan->n; i++) {
+		const int group = items[i].group;
 		int leader = -1;
 
 		if (!is_counted(s, i, false) || (group > 0 && opened >> group & 1))
 			continue;
-		rc = open_one(s, i, s->plan->items[i].targets, tid, &leader, err);
-		for (size_t k = i + 1; k < s->plan->n && rc == RFL_OK && group > 0; k++)
-			if (is_counted(s, k, false) && s->plan->items[k].group == group)
-				rc = open_one(s, k, s->plan->items[k].targets, tid, &leader, err);
+		open_one(s, i, items[i].targets, tid, &leader);
+		for (size_t k = i + 1; k < s->plan->n && group > 0; k++)
+			if (is_counted(s, k, false) && items[k].group == group)
+				open_one(s, k, items[k].targets, tid, &leader);
 		if (group > 0)
 			opened |= UINT64_C(1) << group;
 	}
-	return rc;
 }
 
-static enum rfl_rc open_uncore(struct rfl_perf_session *s, struct rfl_err *err)
+static bool has_tid(const struct rfl_perf_session *s, int tid)
 {
-	enum rfl_rc rc = RFL_OK;
-
-	for (size_t i = 0; i < s->plan->n; i++) {
-		const struct rfl_perf_item *item = &s->plan->items[i];
-
-		for (size_t k = 0; k < item->ntargets && rc == RFL_OK; k++) {
-			int alone = -1;
-
-			if (is_counted(s, i, true))
-				rc = open_one(s, i, &item->targets[k], -1, &alone, err);
-		}
-	}
-	return rc;
-}
-
-static bool has_tid(const int *tids, size_t n, int tid)
-{
-	for (size_t i = 0; i < n; i++)
-		if (tids[i] == tid)
+	for (size_t i = 0; i < s->ntids; i++)
+		if (s->tids[i] == tid)
 			return true;
 	return false;
 }
 
-/* Open what exists, look again for what appeared meanwhile: a thread whose parent was not counted
- * yet is inherited by nobody. */
-static enum rfl_rc open_threads(struct rfl_perf_session *s, int *seen, struct rfl_err *err)
+/* Look which threads there are; returns how many of them are in `seen`. */
+static size_t look(struct rfl_perf_session *s)
 {
-	enum rfl_rc rc = RFL_OK;
+	s->nthreads = s->sys->threads(s->sys->ctx, s->seen, THREADS_MAX);
+	return s->nthreads < THREADS_MAX ? s->nthreads : THREADS_MAX;
+}
+
+/* Open what exists, look again for what appeared meanwhile: a thread of which the parent was not
+ * counted yet is inherited by no event. */
+static void open_all(struct rfl_perf_session *s)
+{
 	bool more = true;
 
-	for (int round = 0; round < ROUNDS_MAX && more && rc == RFL_OK; round++) {
-		size_t n = s->sys->threads(s->sys->ctx, seen, THREADS_MAX);
+	for (int round = 0; round < ROUNDS_MAX && more; round++) {
+		const size_t n = look(s);
 
-		s->nthreads = n;
-		n = n < THREADS_MAX ? n : THREADS_MAX;
 		more = false;
-		for (size_t i = 0; i < n && rc == RFL_OK && s->ntids < THREADS_MAX; i++) {
-			if (has_tid(s->tids, s->ntids, seen[i]))
+		for (size_t i = 0; i < n && s->ntids < THREADS_MAX; i++) {
+			if (has_tid(s, s->seen[i]))
 				continue;
-			rc = open_thread(s, seen[i], err);
-			s->tids[s->ntids++] = seen[i];
+			open_thread(s, s->seen[i]);
+			s->tids[s->ntids++] = s->seen[i];
 			more = true;
 		}
 	}
-	return rc;
-}
+	for (size_t i = 0; i < s->plan->n; i++) {
+		const struct rfl_perf_item *item = &s->plan->items[i];
 
-static enum rfl_rc open_all(struct rfl_perf_session *s, struct rfl_err *err)
-{
-	int *seen = rfl_alloc_array(THREADS_MAX, sizeof(*seen));
-	enum rfl_rc rc = seen ? open_threads(s, seen, err) : no_memory(err);
+		for (size_t k = 0; k < item->ntargets; k++) {
+			int alone = -1;
 
-	free(seen);
-	return rc == RFL_OK ? open_uncore(s, err) : rc;
+			if (is_counted(s, i, true))
+				open_one(s, i, &item->targets[k], -1, &alone);
+		}
+	}
 }
 
 static void control_all(struct rfl_perf_session *s, unsigned long request)
@@ -373,39 +329,35 @@ static void control_all(struct rfl_perf_session *s, unsigned long request)
 	}
 }
 
+static size_t larger(size_t a, size_t b)
+{
+	return a > b ? a : b;
+}
+
 static void note_threads(struct rfl_perf_session *s)
 {
-	int *now = rfl_alloc_array(THREADS_MAX, sizeof(*now));
-	size_t n, appeared = 0, stayed = 0;
+	const size_t n = look(s);
+	size_t stayed = 0;
 
-	if (!now)
-		return; /* the note is lost, nothing else */
-	n = s->sys->threads(s->sys->ctx, now, THREADS_MAX);
-	n = n < THREADS_MAX ? n : THREADS_MAX;
-	for (size_t i = 0; i < n; i++) {
-		const bool known = has_tid(s->tids, s->ntids, now[i]);
-
-		appeared += !known;
-		stayed += known;
-	}
-	free(now);
-	if (s->ntids > s->facts.threads)
-		s->facts.threads = s->ntids;
-	if (appeared > s->facts.appeared)
-		s->facts.appeared = appeared;
-	if (s->ntids - stayed > s->facts.vanished)
-		s->facts.vanished = s->ntids - stayed;
+	for (size_t i = 0; i < n; i++)
+		stayed += has_tid(s, s->seen[i]);
+	s->facts.threads = larger(s->facts.threads, s->ntids);
+	s->facts.appeared = larger(s->facts.appeared, n - stayed);
+	if (s->ntids > stayed)
+		s->facts.vanished = larger(s->facts.vanished, s->ntids - stayed);
 }
 
 enum rfl_rc rfl_perf_session_run(struct rfl_perf_session *s, int pass,
 				 const struct rfl_workload *workload, struct rfl_err *err)
 {
-	enum rfl_rc rc;
+	enum rfl_rc rc = RFL_ENOMEM;
 
 	s->pass = pass;
 	s->at = SIZE_MAX;
-	rc = open_all(s, err);
-	if (rc == RFL_OK) {
+	open_all(s);
+	if (s->plan->no_memory) {
+		(void)no_memory(err);
+	} else {
 		control_all(s, PERF_EVENT_IOC_ENABLE);
 		rc = workload->run(workload->ctx, &s->ranges, err);
 		end_span(s);
@@ -425,13 +377,13 @@ enum rfl_rc rfl_perf_session_new(struct rfl_perf_plan *plan, struct rfl_perf_ses
 
 	if (!s)
 		return no_memory(err);
-	s->ranges.begin = ranges_begin;
-	s->ranges.end = ranges_end;
+	s->ranges = (struct rfl_ranges){ .begin = ranges_begin, .end = ranges_end };
 	s->plan = plan;
 	s->sys = plan->env->sys;
 	s->at = SIZE_MAX;
 	s->tids = rfl_alloc_array(THREADS_MAX, sizeof(*s->tids));
-	if (!s->tids) {
+	s->seen = rfl_alloc_array(THREADS_MAX, sizeof(*s->seen));
+	if (!s->tids || !s->seen) {
 		rfl_perf_session_free(s);
 		return no_memory(err);
 	}
@@ -451,6 +403,7 @@ void rfl_perf_session_free(struct rfl_perf_session *s)
 	free(s->spans);
 	free(s->handles);
 	free(s->tids);
+	free(s->seen);
 	free(s);
 }
 
@@ -468,10 +421,9 @@ struct rfl_perf_facts rfl_perf_session_facts(const struct rfl_perf_session *s)
 	facts.shortest_s = NAN;
 	for (size_t i = 0; i < s->nspans; i++) {
 		const struct rfl_perf_span *span = &s->spans[i];
-		const double mean =
-			span->launches > 0 ? span->time_s / (double)span->launches : NAN;
+		const double mean = span->time_s / (double)span->launches;
 
-		if (!isnan(mean) && !(mean >= facts.shortest_s))
+		if (span->launches > 0 && !(mean >= facts.shortest_s))
 			facts.shortest_s = mean;
 	}
 	return facts;

@@ -8,9 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/num.h"
-#include "profile/perf.h"
-#include "profile/perf/session.h"
-#include "profile/perf/source.h"
+#include "profile/perf/impl.h"
 
 #define SHARE_MIN   0.5   /* of the time on a counter: less is refused */
 #define SHARE_WHOLE 0.999 /* more is no multiplexing */
@@ -93,17 +91,12 @@ static enum rfl_validity judge(const struct report *r, const struct rfl_perf_ite
 	return RFL_VALID_SCALED;
 }
 
-static enum rfl_rc put_metric(const struct report *r, const char *name, const char *unit,
-			      double value, enum rfl_validity validity, int pass,
-			      const char *reason)
+static void put_metric(const struct report *r, const char *name, const char *unit, double value,
+		       enum rfl_validity validity, int pass, const char *reason)
 {
 	const int id = rfl_capture_metric_id(r->b, name, strlen(name), unit);
 
-	if (id == -2)
-		return rfl_fail(r->err, RFL_ENOMEM, 0, "%s: out of memory", name);
-	if (id >= 0)
-		(void)rfl_capture_metric(r->b, id, value, validity, pass, reason);
-	return RFL_OK;
+	(void)rfl_capture_metric(r->b, id, value, validity, pass, reason);
 }
 
 static enum rfl_rc put_span(const struct report *r, const struct rfl_perf_span *span)
@@ -113,18 +106,18 @@ static enum rfl_rc put_span(const struct report *r, const struct rfl_perf_span *
 	if (rc != RFL_OK)
 		return rc;
 	rfl_capture_launches(r->b, span->launches);
-	rc = put_metric(r, "duration_time", "s", span->time_s, RFL_VALID, 0, NULL);
-	for (size_t i = 0; i < r->plan->n && rc == RFL_OK; i++) {
+	put_metric(r, "duration_time", "s", span->time_s, RFL_VALID, 0, NULL);
+	for (size_t i = 0; i < r->plan->n; i++) {
 		const struct rfl_perf_item *item = &r->plan->items[i];
 		const char *reason;
 		double value;
 		const enum rfl_validity validity =
 			judge(r, item, &span->tallies[i], &value, &reason);
 
-		rc = put_metric(r, item->metric, item->unit, value, validity,
-				item->reason ? -1 : item->pass, reason);
+		put_metric(r, item->metric, item->unit, value, validity,
+			   item->reason ? -1 : item->pass, reason);
 	}
-	return rc == RFL_OK ? rfl_capture_end(r->b, r->err) : rc;
+	return rfl_capture_end(r->b, r->err);
 }
 
 static enum rfl_rc put_spans(const struct report *r, const struct rfl_perf_session *s)

@@ -4,7 +4,7 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* syscall */
 #endif
-#include "profile/perf/sys.h"
+#include "profile/perf/impl.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,8 +1,6 @@
 /*
  * sysfs.c - the folders of PMUs, read.
  */
-#include "profile/perf/sysfs.h"
-
 #include <dirent.h>
 #include <math.h>
 #include <stdio.h>
@@ -13,6 +11,7 @@
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/num.h"
+#include "profile/perf/impl.h"
 
 #define DEVICES   "/sys/bus/event_source/devices"
 #define CPUS_MAX  1024 /* of one cpumask: one per socket or die */
@@ -55,31 +54,37 @@ static int number_of(const char *name, const char *prefix)
 	return (int)number;
 }
 
+/* "3" or "0-7" at `*at`, which moves past it. */
+static bool take_interval(const char **at, int *first, int *last)
+{
+	int used = 0;
+
+	if (sscanf(*at, "%d%n", first, &used) != 1)
+		return false;
+	*at += used;
+	*last = *first;
+	if (**at == '-') {
+		if (sscanf(*at + 1, "%d%n", last, &used) != 1)
+			return false;
+		*at += 1 + used;
+	}
+	return *first >= 0 && *last >= *first && (**at == '\0' || **at == ',');
+}
+
 /* "0,20" or "0-1": at most CPUS_MAX numbers. False when the text is something else. */
 static bool parse_cpus(const char *text, int *cpus, size_t *n)
 {
 	*n = 0;
-	for (const char *at = text; *at;) {
-		int first, last, used = 0;
+	for (const char *at = text; *at; at += *at == ',') {
+		int first, last;
 
-		if (sscanf(at, "%d%n", &first, &used) != 1 || first < 0)
+		if (!take_interval(&at, &first, &last))
 			return false;
-		at += used;
-		last = first;
-		if (*at == '-') {
-			if (sscanf(at + 1, "%d%n", &last, &used) != 1 || last < first)
-				return false;
-			at += 1 + used;
-		}
 		for (int cpu = first; cpu <= last; cpu++) {
 			if (*n == CPUS_MAX)
 				return false;
 			cpus[(*n)++] = cpu;
 		}
-		if (*at == ',')
-			at++;
-		else if (*at)
-			return false;
 	}
 	return *n > 0;
 }
@@ -126,6 +131,7 @@ static enum rfl_rc list_names(const char *root, const char *prefix, struct found
 	char path[4096];
 	DIR *dir;
 	const struct dirent *entry;
+	size_t cap = 0;
 	enum rfl_rc rc = RFL_OK;
 
 	*ret = NULL;
@@ -137,19 +143,14 @@ static enum rfl_rc list_names(const char *root, const char *prefix, struct found
 	while (rc == RFL_OK && (entry = readdir(dir))) {
 		const int number = number_of(entry->d_name, prefix);
 		const size_t len = strlen(entry->d_name);
-		struct found *bigger;
 
 		if (number < -1 || len >= RFL_PERF_PMU_NAME)
 			continue;
-		bigger = realloc(*ret, (*n + 1) * sizeof(*bigger));
-		if (!bigger) {
-			rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
+		rc = rfl_grow(ret, &cap, *n + 1, SIZE_MAX, err);
+		if (rc != RFL_OK)
 			break;
-		}
-		*ret = bigger;
-		bigger[*n].number = number;
-		memcpy(bigger[*n].name, entry->d_name, len + 1);
-		(*n)++;
+		(*ret)[*n].number = number;
+		memcpy((*ret)[(*n)++].name, entry->d_name, len + 1);
 	}
 	closedir(dir);
 	if (*n > 0)
@@ -242,7 +243,7 @@ static bool parse_number(const char *text, size_t len, uint64_t *ret)
 /* Lay a value into the bits that a format names, lowest first: "config:0-7,32-35". */
 static bool place(const char *format, uint64_t value, uint64_t config[3])
 {
-	int word = 0, used = 0;
+	int word = 0;
 
 	if (strncmp(format, "config1:", 8) == 0)
 		word = 1;
@@ -253,16 +254,7 @@ static bool place(const char *format, uint64_t value, uint64_t config[3])
 	for (const char *at = strchr(format, ':') + 1; *at; at += *at == ',') {
 		int first, last;
 
-		if (sscanf(at, "%d%n", &first, &used) != 1)
-			return false;
-		at += used;
-		last = first;
-		if (*at == '-') {
-			if (sscanf(at + 1, "%d%n", &last, &used) != 1)
-				return false;
-			at += 1 + used;
-		}
-		if (first < 0 || last < first || last > 63 || (*at && *at != ','))
+		if (!take_interval(&at, &first, &last) || last > 63)
 			return false;
 		for (int bit = first; bit <= last; bit++, value >>= 1)
 			config[word] |= (value & 1) << bit;

@@ -14,7 +14,7 @@
 #include "base/compiler.h"
 #include "base/file.h"
 #include "machine/isa.h"
-#include "profile/perf/plan.h"
+#include "profile/perf/impl.h"
 #include "tests/unit/rfl_test.h"
 
 #define FAKE_FDS 4096

@@ -35,7 +35,7 @@ static const struct expected cases[] = {
 	  RFL_EUNAVAILABLE },
 	{ "", "fail=cuptiProfilerGetCounterAvailability:35", "permission", "administrators",
 	  "NVreg_RestrictProfilingToAdminUsers=0", 2, RFL_EUNAVAILABLE },
-	{ "", "fail=cuptiProfilerGetCounterAvailability:26", "permission", "somebody else holds",
+	{ "", "fail=cuptiProfilerGetCounterAvailability:26", "permission", "another program holds",
 	  "dcgm-exporter", 2, RFL_EUNAVAILABLE },
 	{ "", "chip=XX999", "counters", "XX999", NULL, 0, RFL_EUNAVAILABLE },
 	{ "", "chip=GV100", "counters core", "no chip 'GV100'", NULL, 0, RFL_EUNAVAILABLE },
@@ -49,7 +49,7 @@ static const struct expected cases[] = {
 	{ "free=8e6;l2=65536", "fail=cuptiRangeProfilerStart:35", "permission", "administrators",
 	  "NVreg_RestrictProfilingToAdminUsers=0", 1, RFL_EUNAVAILABLE },
 	{ "free=8e6;l2=65536", "fail=cuptiRangeProfilerEnable:26", "self-test",
-	  "somebody else holds", "dcgm-exporter", 0, RFL_EUNAVAILABLE },
+	  "another program holds", "dcgm-exporter", 0, RFL_EUNAVAILABLE },
 	{ "free=8e6;l2=65536", "drop=1", "self-test", "dropped 1 of 2", NULL, 0, RFL_EFAILED },
 	{ "free=8e6;l2=65536", "quiet=1;fail=cuptiProfilerHostConfigAddMetrics:27@3",
 	  "counters core", "cannot count", NULL, 0, RFL_EFAILED },
@@ -73,7 +73,8 @@ static const struct rfl_gpu_check_row *find(const struct rfl_gpu_check *c,
 	const struct rfl_gpu_check_row *rows, *found = NULL;
 	size_t n = 0;
 
-	rows = rfl_gpu_check_rows(c, &n);
+	rows = c->rows;
+	n = c->n;
 	*count = 0;
 	for (size_t i = 0; i < n; i++)
 		if (rows[i].state == state && (*count)++ == 0)
@@ -127,7 +128,8 @@ static void says_what_works(void **state)
 
 		fake_scripts(good[i].cuda, good[i].cupti);
 		assert_ok(rfl_gpu_check_new(&request, &check, &err), &err);
-		rows = rfl_gpu_check_rows(check, &n);
+		rows = check->rows;
+		n = check->n;
 		while (at < n && strcmp(rows[at].what, good[i].what) != 0)
 			at++;
 		assert_true(at < n);

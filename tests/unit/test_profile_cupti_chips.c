@@ -33,7 +33,7 @@ static void the_table_of_chips_is_that_of_cupti(void **state)
 	for (size_t i = 0; i < n; i++) {
 		if (!rfl_chip_find(names[i]))
 			print_error("chip %s of CUPTI is not in profile/chips.c\n", names[i]);
-		if (rfl_cupti_version(lib) <= MADE_WITH)
+		if (lib->version <= MADE_WITH)
 			assert_non_null(rfl_chip_find(names[i]));
 	}
 }
@@ -76,7 +76,7 @@ static void every_metric_of_a_formula_exists(void **state)
 			absent += absent_metrics(h, f, chip->name, &asked);
 			chips++;
 		} else if (rc == RFL_ENOTFOUND) { /* newer than this CUPTI */
-			assert_true(rfl_cupti_version(lib) < MADE_WITH);
+			assert_true(lib->version < MADE_WITH);
 		} else { /* listed, but not described: its formulas may name no metric */
 			assert_int_equal(rc, RFL_EUNSUPPORTED);
 			for (size_t slot = 0; slot < f->nslots; slot++)
@@ -87,7 +87,7 @@ static void every_metric_of_a_formula_exists(void **state)
 	}
 	print_message("%zu metrics asked for on %zu chips\n", asked, chips);
 	assert_int_equal(absent, 0);
-	assert_true(chips >= (rfl_cupti_version(lib) < MADE_WITH ? 20 : 29));
+	assert_true(chips >= (lib->version < MADE_WITH ? 20 : 29));
 	assert_true(asked > chips * 20);
 }
 
@@ -202,9 +202,8 @@ static void check_table(const char *file, int (*check)(const struct rfl_csv *csv
 	size_t rows = 0;
 	int wrong = 0;
 
-	if (rfl_cupti_version(lib) > MADE_WITH) {
-		print_message("CUPTI %u: the table is that of %d\n", rfl_cupti_version(lib),
-			      MADE_WITH);
+	if (lib->version > MADE_WITH) {
+		print_message("CUPTI %u: the table is that of %d\n", lib->version, MADE_WITH);
 		skip();
 	}
 	assert_ok(rfl_csv_open(data_path(file), &csv, &err), &err);
@@ -454,7 +453,7 @@ int main(void)
 	lib = cupti_for_tests();
 	if (!lib)
 		return 77;
-	print_message("%s\n", rfl_cupti_path(lib));
+	print_message("%s\n", lib->path);
 	failed = cmocka_run_group_tests(tests, NULL, NULL);
 	rfl_cupti_close(lib);
 	return failed;

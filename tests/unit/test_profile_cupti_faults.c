@@ -8,7 +8,7 @@
 
 #include "profile/cupti/cuda_api.h"
 #include "profile/cupti/api.h"
-#include "profile/cupti/source.h"
+#include "profile/source.h"
 #include "tests/unit/fake_gpu.h"
 
 static const char *const names[] = { "fwd", "bwd", "opt", NULL };

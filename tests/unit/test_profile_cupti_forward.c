@@ -5,7 +5,7 @@
 #include <math.h>
 
 #include "profile/cupti/plan.h"
-#include "profile/cupti/source.h"
+#include "profile/source.h"
 #include "tests/unit/fake_gpu.h"
 
 static const char *const names[] = { "fwd", "bwd", "opt", NULL };

@@ -4,9 +4,9 @@
  */
 #include <math.h>
 
-#include "profile/cupti/activity.h"
+#include "profile/cupti/impl.h"
 #include "profile/cupti/kernel_class.h"
-#include "profile/cupti/source.h"
+#include "profile/source.h"
 #include "tests/unit/fake_gpu.h"
 
 /* Names as cuBLAS, cuDNN, CUTLASS, PyTorch, FlashAttention, NCCL and Triton give them. */

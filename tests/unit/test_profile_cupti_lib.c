@@ -43,7 +43,7 @@ static bool says(const struct rfl_cupti_places *places, enum rfl_rc rc, const ch
 	struct rfl_cupti *c = NULL;
 	struct rfl_err err = RFL_ERR_INIT;
 	const enum rfl_rc got = rfl_cupti_open(places, &c, &err);
-	const char *text = got == RFL_OK ? rfl_cupti_path(c) : err.msg;
+	const char *text = got == RFL_OK ? c->path : err.msg;
 	const bool good = got == rc && (got == RFL_OK) == (c != NULL) && strstr(text, word);
 
 	if (!good)
@@ -156,7 +156,7 @@ static bool is_found_beside_pytorch(void **state)
 	assert_ok(rfl_cupti_open(&(struct rfl_cupti_places){ .beside = beside, .driver_major = 12 },
 				 &c, &err),
 		  &err);
-	same = stat(there, &a) == 0 && stat(rfl_cupti_path(c), &b) == 0 && a.st_ino == b.st_ino;
+	same = stat(there, &a) == 0 && stat(c->path, &b) == 0 && a.st_ino == b.st_ino;
 	rfl_cupti_close(c);
 	return same;
 }

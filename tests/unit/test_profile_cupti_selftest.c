@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "profile/cupti/source.h"
+#include "profile/source.h"
 #include "tests/unit/fake_gpu.h"
 
 static const char *const names[] = { "step", NULL };
@@ -172,7 +172,7 @@ static void without_memory_there_is_no_copy(void **state)
 	fake_is_clean();
 	rfl_captures_fini(&to);
 	assert_ok(measure("l2=0", "", "bf16", &to, &err), &err);
-	assert_non_null(fake_noted(to.captures[0], "does not tell the size of L2"));
+	assert_non_null(fake_noted(to.captures[0], "does not say the size of L2"));
 	fake_is_clean();
 	rfl_captures_fini(&to);
 }

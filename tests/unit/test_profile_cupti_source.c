@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "profile/cupti/source.h"
+#include "profile/source.h"
 #include "tests/unit/fake_gpu.h"
 
 static const char *const step_names[] = { "step", NULL };

@@ -68,7 +68,8 @@ static void the_check_tells_the_first_thing_that_is_missing(void **state)
 
 	(void)state;
 	assert_ok(rfl_gpu_check_new(&request, &check, &err), &err);
-	rows = rfl_gpu_check_rows(check, &n);
+	rows = check->rows;
+	n = check->n;
 	assert_string_equal(rows[0].what, "driver");
 	assert_int_equal(rows[0].state, RFL_GPU_CHECK_FAILED);
 	assert_non_null(strstr(rows[0].reason, "libcuda.so.1"));

@@ -8,8 +8,7 @@
 #include <string.h>
 
 #include "base/num.h"
-#include "profile/perf/session.h"
-#include "profile/perf/source.h"
+#include "profile/perf/impl.h"
 #include "tests/unit/perf_fake.h"
 
 /* ---- a workload that only passes time ---- */

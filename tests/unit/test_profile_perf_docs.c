@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <linux/perf_event.h>
 
-#include "profile/perf/events.h"
+#include "profile/perf/impl.h"
 
 #define PAGE        RFL_TEST_DATA "/../../docs/counters-cpu.md"
 #define FROM(what_) "<!-- " what_ ": written by test_profile_perf_docs with RFL_TEST_UPDATE=1 -->\n"

@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "base/compiler.h"
-#include "profile/perf/source.h"
+#include "profile/perf/impl.h"
 
 #define PAGES 4096
 

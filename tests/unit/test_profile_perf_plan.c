@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "profile/formula.h"
-#include "profile/perf/sysfs.h"
+#include "profile/perf/impl.h"
 #include "tests/unit/perf_fake.h"
 
 /* ---- processors and events ---- */

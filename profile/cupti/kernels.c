@@ -1,0 +1,420 @@
+/*
+ * kernels.c - records of kernels, and what their times say. CUPTI asks for buffers and gives them
+ * back full on a thread of its own; they are kept as they are, and read when the workload has
+ * ended.
+ */
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/num.h"
+#include "profile/cupti/impl.h"
+#include "profile/cupti/kernel_class.h"
+
+#define BUFFER_SIZE ((size_t)1 << 20) /* about 5000 kernels */
+
+struct buffer {
+	struct buffer *next;
+	uint8_t *data;
+	size_t valid;
+};
+
+/* Full buffers. The callbacks of CUPTI carry no argument of ours, and there is one CUPTI. */
+static struct {
+	pthread_mutex_t lock;
+	struct buffer *first, **last;
+	bool no_memory;
+} full = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+/* ------------------------------------------------------------------ buffers */
+
+static void requested(uint8_t **buffer, size_t *size, size_t *max_records)
+{
+	*buffer = malloc(BUFFER_SIZE); /* aligned for any type */
+	*size = *buffer ? BUFFER_SIZE : 0;
+	*max_records = 0;
+}
+
+static void completed(struct rfl_cuda_context *context, uint32_t stream, uint8_t *data, size_t size,
+		      size_t valid)
+{
+	struct buffer *b = malloc(sizeof(*b));
+
+	(void)context;
+	(void)stream;
+	(void)size;
+	pthread_mutex_lock(&full.lock);
+	if (b && data) {
+		*b = (struct buffer){ .data = data, .valid = valid };
+		*full.last = b;
+		full.last = &b->next;
+	} else {
+		full.no_memory = true;
+		free(data);
+		free(b);
+	}
+	pthread_mutex_unlock(&full.lock);
+}
+
+/* The buffers so far, which are the caller's then; whether one is missing for want of memory. */
+static struct buffer *take_buffers(bool *no_memory)
+{
+	struct buffer *first;
+
+	pthread_mutex_lock(&full.lock);
+	first = full.first;
+	*no_memory = full.no_memory;
+	full.first = NULL;
+	full.last = &full.first;
+	full.no_memory = false;
+	pthread_mutex_unlock(&full.lock);
+	return first;
+}
+
+static void free_buffers(struct buffer *b)
+{
+	while (b) {
+		struct buffer *next = b->next;
+
+		free(b->data);
+		free(b);
+		b = next;
+	}
+}
+
+/* ------------------------------------------------------------------ names */
+
+typedef char *demangler(const char *name, char *out, size_t *size, int *status);
+
+/* Of the C++ library, which is in the process when libtorch is; without one names stay mangled. */
+static demangler *find_demangler(void)
+{
+	static const char *const libraries[] = { "libstdc++.so.6", "libc++abi.so.1", NULL };
+	demangler *found = NULL;
+	const struct rfl_dl_symbol symbol = { "__cxa_demangle", &found, false };
+	struct rfl_dl *dl = NULL;
+
+	if (rfl_dl_open(libraries, &symbol, 1, &dl, NULL) != RFL_OK)
+		return NULL;
+	rfl_dl_close(dl); /* it stays loaded */
+	return found;
+}
+
+/* ------------------------------------------------------------------ records */
+
+/* What is kept while records are read. */
+struct reader {
+	struct rfl_kernel_launches *to;
+	demangler *demangle;
+	const char *last_raw, *last_name; /* the same kernel often follows itself */
+};
+
+static enum rfl_rc add_record(struct reader *r, const struct rfl_cupti_kernel_record *k,
+			      struct rfl_err *err)
+{
+	struct rfl_kernel_launches *to = r->to;
+	struct rfl_kernel_launch *l;
+
+	if (!r->last_raw || strcmp(r->last_raw, k->name) != 0) {
+		int status = 0;
+		char *text = r->demangle && strncmp(k->name, "_Z", 2) == 0
+				     ? r->demangle(k->name, NULL, NULL, &status)
+				     : NULL;
+
+		r->last_raw = k->name;
+		r->last_name = rfl_arena_strdup(to->arena, text ? text : k->name);
+		free(text);
+	}
+	if (!r->last_name || rfl_grow(&to->launches, &to->cap, to->n + 1, SIZE_MAX, NULL) != RFL_OK)
+		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for kernels");
+	l = &to->launches[to->n++];
+	*l = (struct rfl_kernel_launch){ .name = r->last_name,
+					 .time_s = 1e-9 * (double)(k->end_ns - k->start_ns),
+					 .begin_ns = k->start_ns,
+					 .end_ns = k->end_ns };
+	memcpy(l->grid, k->grid, sizeof(l->grid));
+	memcpy(l->block, k->block, sizeof(l->block));
+	return RFL_OK;
+}
+
+static enum rfl_rc read_buffer(struct rfl_cupti *lib, const struct buffer *b, struct reader *r,
+			       struct rfl_err *err)
+{
+	struct rfl_cupti_record *record = NULL;
+	enum rfl_rc rc = RFL_OK;
+	int code;
+
+	while (rc == RFL_OK &&
+	       (code = lib->calls.activity_next(b->data, b->valid, &record)) == RFL_CUPTI_SUCCESS) {
+		const struct rfl_cupti_kernel_record *k = (const void *)record;
+
+		if (record->kind != RFL_CUPTI_ACTIVITY_CONCURRENT_KERNEL &&
+		    record->kind != RFL_CUPTI_ACTIVITY_KERNEL)
+			continue;
+		if (!k->name || k->start_ns == 0 || k->end_ns < k->start_ns)
+			r->to->untimed++; /* 0: could not be collected, or has not ended */
+		else
+			rc = add_record(r, k, err);
+	}
+	if (rc == RFL_OK && code != RFL_CUPTI_MAX_LIMIT_REACHED)
+		rc = rfl_cupti_check(lib, code, "cuptiActivityGetNextRecord", err);
+	return rc;
+}
+
+/* Call with no kernel running any more: CUPTI waits for none. */
+static enum rfl_rc read_all(struct rfl_cupti *lib, struct rfl_kernel_launches *ret,
+			    struct rfl_err *err)
+{
+	struct reader r = { .to = ret, .demangle = NULL };
+	struct buffer *first;
+	bool no_memory;
+	enum rfl_rc rc;
+
+	rc = rfl_cupti_check(lib, lib->calls.activity_flush(RFL_CUPTI_FLUSH_FORCED),
+			     "cuptiActivityFlushAll", err);
+	if (rc == RFL_OK)
+		rc = rfl_cupti_check(lib, lib->calls.activity_dropped(NULL, 0, &ret->lost),
+				     "cuptiActivityGetNumDroppedRecords", err);
+	if (rc != RFL_OK)
+		return rc;
+	first = take_buffers(&no_memory);
+	ret->arena = rfl_arena_new(0);
+	if (no_memory || !ret->arena)
+		rc = rfl_fail(err, RFL_ENOMEM, 0, "out of memory for the records of kernels");
+	r.demangle = find_demangler();
+	for (const struct buffer *b = first; b && rc == RFL_OK; b = b->next)
+		rc = read_buffer(lib, b, &r, err);
+	free_buffers(first);
+	return rc;
+}
+
+enum rfl_rc rfl_cupti_kernels(struct rfl_cupti *lib, struct rfl_replay *work,
+			      struct rfl_counted *ranges, struct rfl_kernel_launches *ret,
+			      struct rfl_err *err)
+{
+	const struct rfl_cupti_functions *calls = &lib->calls;
+	bool no_memory;
+	enum rfl_rc rc;
+
+	*ret = (struct rfl_kernel_launches){ .arena = NULL };
+	*ranges = (struct rfl_counted){ .arena = NULL };
+	free_buffers(take_buffers(&no_memory));
+	rc = rfl_replay_ready(work, err);
+	if (rc != RFL_OK)
+		return rc;
+	rc = rfl_cupti_check(lib, calls->activity_register(requested, completed),
+			     "cuptiActivityRegisterCallbacks", err);
+	if (rc != RFL_OK)
+		return rc;
+	rc = rfl_cupti_check(lib, calls->activity_enable(RFL_CUPTI_ACTIVITY_CONCURRENT_KERNEL),
+			     "cuptiActivityEnable", err);
+	if (rc != RFL_OK)
+		return rc;
+	rc = rfl_counted_walk(work, ranges, err);
+	if (rc == RFL_OK)
+		rc = read_all(lib, ret, err);
+	else /* so that the next one does not get these */
+		(void)calls->activity_flush(RFL_CUPTI_FLUSH_FORCED);
+	/* CUPTI of CUDA 13.0, before Update 1, may never come back from this */
+	if (lib->version != 130000)
+		(void)calls->activity_disable(RFL_CUPTI_ACTIVITY_CONCURRENT_KERNEL);
+	free_buffers(take_buffers(&no_memory));
+	return rc;
+}
+
+void rfl_kernel_launches_fini(struct rfl_kernel_launches *l)
+{
+	free(l->launches);
+	rfl_arena_free(l->arena);
+	*l = (struct rfl_kernel_launches){ .arena = NULL };
+}
+
+/* ------------------------------------------------------------------ in a capture */
+
+#define MOST_KERNELS   5  /* in a note */
+#define NAME_MAX_SHOWN 60 /* characters of a name there */
+
+/* A kernel over its launches, whatever their grids. */
+struct kernel {
+	const char *name;
+	enum rfl_kernel_class is;
+	double time_s;
+	size_t launches;
+};
+
+static int by_name(const void *a, const void *b)
+{
+	const struct rfl_kernel_launch *x = a, *y = b;
+
+	return strcmp(x->name, y->name);
+}
+
+static int by_begin(const void *a, const void *b)
+{
+	const struct rfl_kernel_launch *x = a, *y = b;
+
+	return (x->begin_ns > y->begin_ns) - (x->begin_ns < y->begin_ns);
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct kernel *x = a, *y = b;
+
+	if (x->time_s != y->time_s)
+		return x->time_s < y->time_s ? 1 : -1;
+	return strcmp(x->name, y->name);
+}
+
+/* Launches to kernels, the longest first. `sorted` and `kernels` have room for all launches. */
+static size_t group(struct rfl_kernel_launch *sorted, size_t n, struct kernel *kernels)
+{
+	size_t used = 0;
+
+	qsort(sorted, n, sizeof(*sorted), by_name);
+	for (size_t i = 0; i < n; i++) {
+		if (used == 0 || strcmp(kernels[used - 1].name, sorted[i].name) != 0)
+			kernels[used++] =
+				(struct kernel){ .name = sorted[i].name,
+						 .is = rfl_kernel_classify(sorted[i].name) };
+		kernels[used - 1].time_s += sorted[i].time_s;
+		kernels[used - 1].launches++;
+	}
+	qsort(kernels, used, sizeof(*kernels), by_time);
+	return used;
+}
+
+static void note_classes(struct rfl_capture_builder *b, const struct kernel *kernels, size_t n,
+			 size_t launches)
+{
+	double time_s[RFL_KERNEL_CLASSES] = { 0 }, total_s = 0;
+	char total[32];
+	struct rfl_buf rest;
+
+	for (size_t i = 0; i < n; i++) {
+		time_s[kernels[i].is] += kernels[i].time_s;
+		total_s += kernels[i].time_s;
+	}
+	rfl_buf_init(&rest, 0);
+	for (int c = 0; c < RFL_KERNEL_CLASSES; c++)
+		if (c != RFL_KERNEL_MATRIX && time_s[c] > 0)
+			rfl_buf_printf(&rest, ", %s %.1f %%",
+				       rfl_kernel_class_name((enum rfl_kernel_class)c),
+				       100 * time_s[c] / total_s);
+	rfl_capture_note(b,
+			 "kernels: %zu launches of %zu kernels take %s: %s %.1f %% of it%s (told "
+			 "apart by their names)",
+			 launches, n, rfl_num_si(total_s, "s", 4, total, sizeof(total)),
+			 rfl_kernel_class_name(RFL_KERNEL_MATRIX),
+			 100 * time_s[RFL_KERNEL_MATRIX] / total_s, rfl_buf_str(&rest));
+	rfl_buf_fini(&rest);
+}
+
+/* The longest kernels, of all or of those that only move data. */
+static void note_longest(struct rfl_capture_builder *b, const struct kernel *kernels, size_t n,
+			 bool only_moves, const char *what)
+{
+	struct rfl_buf list;
+	size_t shown = 0;
+	char time[32];
+
+	rfl_buf_init(&list, 0);
+	for (size_t i = 0; i < n && shown < MOST_KERNELS; i++) {
+		if (only_moves && !rfl_kernel_class_only_moves(kernels[i].is))
+			continue;
+		rfl_buf_printf(&list, "%s%.*s %s in %zu launch%s", shown++ ? "; " : "",
+			       NAME_MAX_SHOWN, kernels[i].name,
+			       rfl_num_si(kernels[i].time_s, "s", 3, time, sizeof(time)),
+			       kernels[i].launches, kernels[i].launches == 1 ? "" : "es");
+	}
+	if (shown)
+		rfl_capture_note(b, "%s: %s", what, rfl_buf_str(&list));
+	rfl_buf_fini(&list);
+}
+
+/* Kernels that run at the same time are busy once. Their times are those of the recorded step, the
+ * step is one of the timed window: recording makes a step longer, not its kernels. */
+static void note_idle(struct rfl_kernel_launch *sorted, size_t n, double step_s,
+		      struct rfl_capture_builder *b)
+{
+	uint64_t busy_ns = 0, until_ns = 0;
+	char busy[32], step[32];
+
+	qsort(sorted, n, sizeof(*sorted), by_begin);
+	for (size_t i = 0; i < n; i++) {
+		const uint64_t from = sorted[i].begin_ns > until_ns ? sorted[i].begin_ns : until_ns;
+
+		if (sorted[i].end_ns > from)
+			busy_ns += sorted[i].end_ns - from;
+		until_ns = sorted[i].end_ns > until_ns ? sorted[i].end_ns : until_ns;
+	}
+	rfl_capture_note(b,
+			 "idle: a kernel runs for %s of a step of %s: for %.1f %% of it none does",
+			 rfl_num_si(1e-9 * (double)busy_ns, "s", 4, busy, sizeof(busy)),
+			 rfl_num_si(step_s, "s", 4, step, sizeof(step)),
+			 fmax(0, 100 * (1 - 1e-9 * (double)busy_ns / step_s)));
+}
+
+static enum rfl_rc add_notes(const struct rfl_kernel_launches *l, double step_s,
+			     struct rfl_capture_builder *b, struct rfl_err *err)
+{
+	struct rfl_kernel_launch *sorted = rfl_alloc_array(l->n, sizeof(*sorted));
+	struct kernel *kernels = rfl_alloc_array(l->n, sizeof(*kernels));
+	enum rfl_rc rc = RFL_OK;
+	size_t n;
+
+	if (!sorted || !kernels) {
+		rc = rfl_fail(err, RFL_ENOMEM, 0, "out of memory for %zu kernels", l->n);
+		goto done;
+	}
+	memcpy(sorted, l->launches, l->n * sizeof(*sorted));
+	n = group(sorted, l->n, kernels);
+	note_classes(b, kernels, n, l->n);
+	note_longest(b, kernels, n, false, "longest kernels");
+	note_longest(b, kernels, n, true, "kernels without FLOPs, by time");
+	if (step_s > 0 && l->lost + l->untimed == 0)
+		note_idle(sorted, l->n, step_s, b);
+done:
+	free(sorted);
+	free(kernels);
+	return rc;
+}
+
+enum rfl_rc rfl_kernel_launches_add(const struct rfl_kernel_launches *launches, double step_s,
+				    struct rfl_capture_builder *b, struct rfl_err *err)
+{
+	static const char metric[] = "gpu__time_duration.sum";
+	const int id = rfl_capture_metric_id(b, metric, strlen(metric), "s");
+	enum rfl_rc rc = RFL_OK;
+
+	for (size_t i = 0; i < launches->n && rc == RFL_OK; i++) {
+		const struct rfl_kernel_launch *l = &launches->launches[i];
+		char block[48], grid[48];
+
+		snprintf(block, sizeof(block), "(%d, %d, %d)", l->block[0], l->block[1],
+			 l->block[2]);
+		snprintf(grid, sizeof(grid), "(%d, %d, %d)", l->grid[0], l->grid[1], l->grid[2]);
+		rc = rfl_capture_begin(b, RFL_RANGE_KERNEL, l->name, block, grid, err);
+		if (rc != RFL_OK)
+			break;
+		(void)rfl_capture_metric(b, id, l->time_s, RFL_VALID, -1, NULL);
+		rc = rfl_capture_end(b, err);
+	}
+	if (launches->lost)
+		rfl_capture_note(b,
+				 "CUPTI lost the records of %zu kernels: the times of kernels are "
+				 "a lower bound",
+				 launches->lost);
+	if (launches->untimed)
+		rfl_capture_note(b,
+				 "CUPTI has no times of %zu launches of kernels: the times of "
+				 "kernels are a lower bound",
+				 launches->untimed);
+	if (rc != RFL_OK || launches->n > 0)
+		return rc != RFL_OK ? rc : add_notes(launches, step_s, b, err);
+	if (launches->lost + launches->untimed == 0)
+		rfl_capture_note(b, "CUPTI gave no record of a kernel: nothing ran on a GPU");
+	return RFL_OK;
+}

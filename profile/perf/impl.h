@@ -1,0 +1,279 @@
+/*
+ * impl.h - the inside of the perf source. In its order: the system, as a table that a test can fill
+ * in its place; what /sys says of PMUs; the tables of events; a plan of what will be counted on
+ * this machine, in which pass, and why the rest is not; a run of the workload under one pass.
+ */
+#ifndef RFL_PROFILE_PERF_IMPL_H
+#define RFL_PROFILE_PERF_IMPL_H
+
+#include <linux/perf_event.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "machine/cpu_id.h"
+#include "profile/perf.h"
+#include "profile/source.h"
+
+/* ---- perf/sys.c ---- */
+
+struct rfl_perf_reading {
+	uint64_t value, enabled_ns, running_ns;
+};
+
+/* perf_event_open(2) and its file descriptors, the threads of this process, the clock, and the
+ * folder that has /proc and /sys. All of them return what the system call returns, and set errno.
+ */
+struct rfl_perf_sys {
+	int (*open)(void *ctx, const struct perf_event_attr *attr, int tid, int cpu, int group);
+	/* PERF_EVENT_IOC_ENABLE, _DISABLE */
+	int (*control)(void *ctx, int fd, unsigned long request);
+	/* 0, or -1 */
+	int (*read)(void *ctx, int fd, struct rfl_perf_reading *ret);
+	void (*close)(void *ctx, int fd);
+	/* Fill up to `max` thread numbers of this process; returns how many there are. */
+	size_t (*threads)(void *ctx, int *tids, size_t max);
+	double (*now_s)(void *ctx);
+	void (*rest)(void *ctx, double seconds);
+	void *ctx;
+	const char *root; /* "" outside tests */
+};
+
+extern const struct rfl_perf_sys rfl_perf_sys_linux;
+
+/* ---- perf/sysfs.c ---- */
+
+#define RFL_PERF_PMU_NAME 64
+
+struct rfl_perf_pmu {
+	char name[RFL_PERF_PMU_NAME]; /* "uncore_imc_0" */
+	uint32_t type;
+	size_t ncpus;
+	int *cpus; /* of cpumask: one of each socket */
+};
+
+/** What perf_event_open wants to know of an event. */
+struct rfl_perf_code {
+	uint64_t config[3];
+	double bytes; /* of one count; NaN: the kernel does not say, or it does not count bytes */
+	char terms[128];
+};
+
+/**
+ * The PMUs called `prefix`, or `prefix`_<number>, by number.
+ * @param ret  an array of *n; release with rfl_perf_pmus_free(); NULL when there is none
+ */
+enum rfl_rc rfl_perf_pmus_find(const char *root, const char *prefix, struct rfl_perf_pmu **ret,
+			       size_t *n, struct rfl_err *err) RFL_WARN_UNUSED;
+void rfl_perf_pmus_free(struct rfl_perf_pmu *pmus, size_t n); /* accepts NULL */
+
+/** Whether the system has any PMU of a core ("cpu", "cpu_core", "armv8_pmuv3_0", ...). */
+bool rfl_perf_has_core_pmu(const char *root);
+
+/**
+ * The code of an event.
+ * @param event  as the kernel names it; NULL: it does not
+ * @param terms  our own terms ("event=0x0a,rdwrmask=0x1"), taken where the kernel has no name
+ * @return RFL_OK; RFL_ENOTFOUND when neither is there; RFL_EFORMAT naming file and text
+ */
+enum rfl_rc rfl_perf_code_find(const char *root, const char *pmu, const char *event,
+			       const char *terms, struct rfl_perf_code *ret,
+			       struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** A small file below the root as text without its newline; false when it cannot be read. */
+bool rfl_perf_slurp(const char *root, const char *path, char *out, size_t size);
+
+/* ---- perf/events.c: the names are those that perf prints, so that what we count and what perf
+ * counted goes through the same formulas (profile/formulas/cpu-*.formulas) ---- */
+
+/* Which table of events a processor has. */
+enum rfl_perf_kind {
+	RFL_PERF_OTHER,      /* only what every processor has */
+	RFL_PERF_INTEL,      /* counts fp32 and fp64 */
+	RFL_PERF_INTEL_FP16, /* and fp16 */
+	RFL_PERF_ZEN2,       /* Zen 2 and 3: one count for all precisions */
+	RFL_PERF_ZEN4,       /* bf16 among them */
+	RFL_PERF_ZEN5,       /* by precision */
+	RFL_PERF_NEOVERSE,   /* one count for all precisions, by vector length */
+	RFL_PERF_KIND_COUNT,
+};
+
+struct rfl_perf_cpu {
+	const char *name;     /* "Ice Lake server" */
+	const char *formulas; /* family of profile/formulas; Intel's is chosen by vector length */
+	enum rfl_perf_kind kind;
+	const char *no_flops; /* why its FLOPs are not counted; NULL: they are */
+};
+
+/** The row of a processor; one of RFL_PERF_OTHER with the reason when it is not in the table. */
+const struct rfl_perf_cpu *rfl_perf_cpu_find(const struct rfl_cpu_id *id);
+/** The i-th row of that table, by vendor and model; NULL past the end. */
+const struct rfl_perf_cpu *rfl_perf_cpu_at(size_t i);
+
+/* An event of a core or of the kernel, counted per thread. */
+struct rfl_perf_event {
+	const char *name; /* as perf writes it */
+	const char *unit; /* SI base unit, of the scaled count */
+	double scale;
+	uint32_t type;   /* PERF_TYPE_... */
+	uint64_t config; /* umask << 8 | event for PERF_TYPE_RAW */
+	int slots;       /* general counters that it takes; 0: a fixed one, or none */
+	int group;       /* events of one group are counted at the same time; 0: alone */
+	bool is_flops;
+	uint64_t needs;    /* RFL_ISA_BIT()s: what cannot be executed needs no counter */
+	bool needs_kernel; /* happens in the kernel: reads 0 where only user mode is counted */
+};
+
+/** The i-th event of a processor, in order of importance; NULL past the end. */
+const struct rfl_perf_event *rfl_perf_event_at(enum rfl_perf_kind kind, size_t i);
+
+/* An event of the memory controllers, counted per socket. Rows of one set belong together. */
+struct rfl_perf_uncore {
+	const char *pmu;    /* "uncore_imc": also uncore_imc_0, uncore_imc_1, ... */
+	const char *event;  /* as /sys/.../events names it; NULL: the kernel has no name for it */
+	const char *terms;  /* our own code where the kernel has no name; NULL: none */
+	const char *metric; /* as perf writes it */
+	double bytes;       /* of a count where the kernel gives no scale; 0: it counts no bytes */
+	int set;            /* the first set that is there is counted */
+	int counters;       /* of one such PMU; 0: no limit that is reached */
+	bool (*fits)(const struct rfl_perf_cpu *cpu); /* NULL: any processor */
+};
+
+/** The i-th row; NULL past the end. */
+const struct rfl_perf_uncore *rfl_perf_uncore_at(size_t i);
+
+/* ---- perf/plan.c: every event of the tables is tried once before the workload runs ---- */
+
+/* The machine as the perf source sees it; a test makes its own. */
+struct rfl_perf_env {
+	const struct rfl_perf_sys *sys;
+	struct rfl_cpu_id id;
+	uint64_t isa;   /* RFL_ISA_BIT()s */
+	bool guest;     /* under a hypervisor */
+	char brand[64]; /* as the processor names itself; "" when it does not */
+};
+
+void rfl_perf_env_init(struct rfl_perf_env *env);
+
+/* One perf event to be opened. */
+struct rfl_perf_target {
+	uint32_t type;
+	uint64_t config[3];
+	int cpu; /* of a whole processor; -1: of every thread of this process */
+};
+
+struct rfl_perf_item {
+	const char *metric, *unit;
+	double scale; /* from a count to the unit */
+	int slots, group, pass;
+	bool is_uncore, is_flops, needs_kernel;
+	bool user_only;  /* the kernel is not counted: not allowed */
+	bool partial;    /* not every core has it */
+	int limit;       /* of general counters of one uncore PMU; 0: none */
+	size_t ntargets; /* 0: only its reason is known */
+	struct rfl_perf_target *targets;
+	const char *reason; /* why it cannot be counted; NULL: it can */
+};
+
+struct rfl_perf_plan {
+	struct rfl_arena *arena;
+	const struct rfl_perf_env *env;
+	const struct rfl_perf_cpu *cpu;
+	const char *formulas;
+	size_t n, cap;
+	struct rfl_perf_item *items;
+	int passes;
+	const char *no_dram; /* why memory controllers are not counted; NULL: they are */
+	bool no_memory;      /* stays */
+};
+
+/**
+ * @param env        stays with the caller, as long as the plan
+ * @param precision  of the run; NULL: fp32
+ * @param ret        set on success only; release with rfl_perf_plan_free()
+ * @return RFL_OK, also when nothing can be counted; RFL_ENOMEM; RFL_EFORMAT
+ */
+enum rfl_rc rfl_perf_plan_new(const struct rfl_perf_env *env, const char *precision,
+			      struct rfl_perf_plan **ret, struct rfl_err *err) RFL_WARN_UNUSED;
+void rfl_perf_plan_free(struct rfl_perf_plan *plan); /* accepts NULL */
+
+/** Items that can be counted; `hardware`: without those of the kernel's software. */
+size_t rfl_perf_plan_usable(const struct rfl_perf_plan *plan, bool hardware);
+
+/** The first reason of a hardware event that cannot be counted; NULL when all can. */
+const char *rfl_perf_plan_reason(const struct rfl_perf_plan *plan);
+
+/** Fill what perf_event_open wants of a target. `leads`: it starts disabled, and its group with it.
+ */
+void rfl_perf_attr(const struct rfl_perf_item *item, const struct rfl_perf_target *target,
+		   bool leads, struct perf_event_attr *ret);
+
+/**
+ * An event was refused by perf_event_open: its reason says what that means, and the remedy.
+ * @param error    errno
+ * @param threads  that were to be counted; 0: not known
+ */
+void rfl_perf_refuse(struct rfl_perf_plan *plan, struct rfl_perf_item *item, int error,
+		     size_t threads);
+
+/** kernel.perf_event_paranoid; 99 when it cannot be read. */
+int rfl_perf_paranoid(const char *root);
+
+/* ---- perf/session.c: events are opened for every thread that exists, and inherited by those that
+ * come; ranges are differences of two readings ---- */
+
+/* What one event counted in one range, over threads or sockets. */
+struct rfl_perf_tally {
+	double value;                /* each reading scaled to its own time */
+	double read;                 /* as it was read, not scaled */
+	double enabled_s, running_s; /* of all that ran at all */
+	double lost_s;               /* enabled, but never on a counter */
+	int pass;
+};
+
+struct rfl_perf_span {
+	enum rfl_range_kind kind;
+	char *name;
+	int64_t launches;               /* of the first pass */
+	double time_s;                  /* of the first pass */
+	struct rfl_perf_tally *tallies; /* one per item of the plan */
+};
+
+struct rfl_perf_session;
+
+enum rfl_rc rfl_perf_session_new(struct rfl_perf_plan *plan, struct rfl_perf_session **ret,
+				 struct rfl_err *err) RFL_WARN_UNUSED;
+void rfl_perf_session_free(struct rfl_perf_session *s); /* accepts NULL */
+
+/**
+ * Open the events of a pass, run the workload, close them. An event that cannot be opened after all
+ * gets its reason in the plan.
+ */
+enum rfl_rc rfl_perf_session_run(struct rfl_perf_session *s, int pass,
+				 const struct rfl_workload *workload,
+				 struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** The ranges so far, in the order in which they began first. */
+const struct rfl_perf_span *rfl_perf_session_spans(const struct rfl_perf_session *s, size_t *n);
+
+/** A tally scaled to the whole range. @param share  of the time on a counter, 0 to 1 */
+double rfl_perf_tally_value(const struct rfl_perf_tally *t, double *share);
+
+struct rfl_perf_facts {
+	size_t threads;            /* that were counted from the start */
+	size_t appeared, vanished; /* while it ran; counted as well */
+	double reading_s;          /* of one boundary, all events */
+	double shortest_s;         /* mean duration of the shortest range */
+};
+struct rfl_perf_facts rfl_perf_session_facts(const struct rfl_perf_session *s);
+
+/* ---- perf/source.c, with the machine as a parameter ---- */
+
+enum rfl_rc rfl_source_perf__measure(const struct rfl_perf_env *env,
+				     const struct rfl_source_request *request,
+				     const struct rfl_workload *workload, struct rfl_captures *to,
+				     struct rfl_err *err);
+enum rfl_rc rfl_perf_look__at(const struct rfl_perf_env *env, const char *precision,
+			      struct rfl_perf_status *ret, struct rfl_err *err);
+
+#endif
