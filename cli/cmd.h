@@ -35,7 +35,7 @@ enum rfl_opt_kind {
 	RFL_OPT_INT,    /**< int64_t within [min, max]; max below min: no upper bound */
 	RFL_OPT_REAL,   /**< double within [rmin, rmax] */
 	RFL_OPT_TEXT,   /**< const char *; "" is refused unless .may_be_empty */
-	RFL_OPT_CHOICE, /**< int: index into .choices */
+	RFL_OPT_CHOICE, /**< int: index into .choices, plus .first */
 	RFL_OPT_LIST,   /**< struct rfl_opt_list; checked against .choices when they are given */
 	RFL_OPT_INT_LIST, /**< struct rfl_opt_int_list, each within [min, max] */
 };
@@ -49,6 +49,7 @@ struct rfl_opt {
 	enum rfl_opt_kind kind;
 	size_t offset;
 	const char *const *choices; /**< NULL-terminated */
+	int first;                  /**< the value of the first choice */
 	const char
 		*def; /**< as the user would write it (a list: "16 32"); NULL: zero, NULL, empty */
 	int64_t min, max;  /**< both 0: no bounds */

@@ -10,22 +10,24 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "data/data.h"
+#include "ledger/label.h"
+#include "ledger/ledger.h"
 #include "profile/source.h"
 #include "runner/burst.h"
 #include "runner/engine.h"
 #include "runner/world.h"
-#include "ledger/label.h"
-#include "ledger/ledger.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+#define RFL_RUN_DEVICE_AUTO (-1) /**< the best one here */
+#define RFL_RUN_DATA_AUTO   (-1) /**< what --data holds; rfl_run() must know it */
 
-#define RFL_RUN_DEVICE_AUTO (-1)
+/** "auto", then the devices; "auto", then the kinds of data: for options that begin at -1. */
+extern const char *const rfl_run_device_choices[];
+extern const char *const rfl_run_data_choices[];
 
-/** What to do when a batch does not fit. */
+/** What to do when a batch does not fit: the values of rfl_run_config.oom. */
 enum rfl_oom_policy {
 	RFL_OOM_RECORD, /**< the row says oom */
 	RFL_OOM_SHRINK, /**< then try smaller batches until one fits: a row each */
@@ -35,55 +37,36 @@ enum rfl_oom_policy {
 /** "record", "shrink", "search", NULL. */
 extern const char *const rfl_oom_policy_names[];
 
-/** What is measured. Texts are borrowed. */
+#define RFL_RUN_C_TEXT   const char *
+#define RFL_RUN_C_INT    int64_t
+#define RFL_RUN_C_REAL   double
+#define RFL_RUN_C_FLAG   bool
+#define RFL_RUN_C_CHOICE int
+
+/** What a run is, from the command line to the ledger. Its members are the facts of run/facts.inc,
+ * where a new one is a row, and what cannot be written as an option. Texts are borrowed. */
 struct rfl_run_config {
-	const char *arch;
-	int64_t image_size; /**< 0: the model's own */
-	int64_t batch;      /**< samples of an optimizer step */
-	enum rfl_run_mode mode;
-	int device; /**< enum rfl_device, or RFL_RUN_DEVICE_AUTO: the best one here */
-	enum rfl_precision precision;
-	enum rfl_layout layout;
-	const char *engine;             /**< "auto", "torch", "torch@2.11", or a plugin's id */
-	const char *const *plugin_dirs; /**< NULL-terminated */
-	struct rfl_optimizer optimizer;
-	uint64_t seed; /**< of dropout */
-	bool deterministic;
-	int threads; /**< at least 1 */
-	struct rfl_data_spec data;
-	int64_t warmup, iters;
-	int64_t accum; /**< forwards per optimizer step, at least 1; each has batch / accum */
-	int64_t context_length; /**< of a language model; 0: the model's own */
-	bool cudnn_benchmark;
-	bool cuda_graph;     /**< record a step and replay it */
-	bool sync_each_step; /**< wait for the device after every step */
-	double until_stdrel; /**< go on behind iters until the standard error of the mean step time
-				  is no more than this part of it; 0: do not */
-	double until_max_s;  /**< and no longer than this */
+#define FACT(kind, member, ...) RFL_RUN_C_##kind member;
+#include "runner/run/facts.inc"
+	double until_stdrel; /**< keep running after iters until the standard error of the mean step
+				  time is no more than this part of it; 0: do not */
+	int64_t counter_sets; /**< RFL_SET_*; 0: what rfl_counted_sets() says */
 	struct rfl_world world;
-	enum rfl_detail counters;       /**< ranges of the counted steps; off: none are run */
-	unsigned counter_sets;          /**< RFL_SET_*; 0: what rfl_counted_sets() says */
 	struct rfl_cupti_places places; /**< where to look for CUPTI */
-	enum rfl_detail nvtx;           /**< ranges of the window that a tool is told of */
-	const char *nvtx_injection;     /**< the tool's library; NULL: nobody listens */
+	const char *nvtx_injection;     /**< the library of the tool that listens; NULL: none */
+	const char *const *plugin_dirs; /**< NULL-terminated */
 };
 
 /** The source of counters that serves a backend: rfl_source_for(). */
 typedef enum rfl_rc (*rfl_run_source_fn)(const char *backend, const struct rfl_source_ops **ret,
 					 struct rfl_err *err);
 
-/** What is made of it. */
-struct rfl_run_options {
-	const char *label; /**< NULL: made, with the next free number */
-	const char *env;   /**< NULL: from the label, else the backend */
-	const char *log_dir;
+/** What surrounds a run: the program that starts it. */
+struct rfl_run_host {
 	const char *command_line; /**< as the user wrote it, for the time log */
 	const char *cell;         /**< id of a matrix's cell, for the row; NULL: none */
-	int64_t requested_batch;  /**< what was asked for, when batch is another; 0: it is not */
-	double timeout_s;         /**< 0: none */
-	bool in_process; /**< no child: for debuggers and profilers. No timeout, and a crash
-			      takes the row with it */
-	rfl_run_source_fn source_for; /**< in_process only; NULL: rfl_source_for */
+	int64_t requested_batch;  /**< samples per step that were asked for; 0: those that run */
+	rfl_run_source_fn source_for; /**< for config->in_process only; NULL: rfl_source_for */
 	/** Program and arguments of the child, NULL-terminated: what ends in rfl_run_child(). */
 	const char *const *child_argv;
 	const char *const *child_env; /**< "NAME=value", added to ours; NULL-terminated, or NULL */
@@ -117,7 +100,7 @@ struct rfl_run_result {
  * counters rows of logs/counters.csv and, last, the row in logs/metrics.csv.
  *
  * With config->world.size above 1 this process is one of several, all of which do this: each writes
- * the row of its rank, <label>_rank<R>, and rank 0 behind it the row of all, <label>, which is then
+ * the row of its rank, <label>_rank<R>, and rank 0 after it the row of all, <label>, which is then
  * its result: the samples of all over the window of the slowest.
  *
  * @param ret  filled whenever a row was written; release with rfl_run_result_fini() in any case
@@ -126,17 +109,16 @@ struct rfl_run_result {
  *         as a file that could not be written: ret->recorded says whether the row was, and its
  *         error_text has the reason where the run itself is ok
  */
-enum rfl_rc rfl_run(const struct rfl_run_config *config, const struct rfl_run_options *options,
+enum rfl_rc rfl_run(const struct rfl_run_config *config, const struct rfl_run_host *host,
 		    struct rfl_run_result *ret, struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_run_result_fini(struct rfl_run_result *r);
 
 /**
- * rfl_run() under a policy for batches that do not fit: a run, a child and a row for each attempt.
- * A label that was given carries the batch of its attempt: _bs64 becomes _bs48.
+ * rfl_run() under config->oom, the policy for batches that do not fit: a run, a child and a row for
+ * each attempt. A label that was given carries the batch of its attempt: _bs64 becomes _bs48.
  * @param ret  of the largest batch that fits, else of the last attempt; release in any case
  */
-enum rfl_rc rfl_run_fitting(const struct rfl_run_config *config,
-			    const struct rfl_run_options *options, enum rfl_oom_policy policy,
+enum rfl_rc rfl_run_fitting(const struct rfl_run_config *config, const struct rfl_run_host *host,
 			    struct rfl_run_result *ret, struct rfl_err *err) RFL_WARN_UNUSED;
 
 /**
@@ -144,11 +126,10 @@ enum rfl_rc rfl_run_fitting(const struct rfl_run_config *config,
  * rank. When one does not end well the others are stopped.
  * @param ret  the row of all; release in any case
  */
-enum rfl_rc rfl_run_local(const struct rfl_run_config *config,
-			  const struct rfl_run_options *options, struct rfl_run_result *ret,
-			  struct rfl_err *err) RFL_WARN_UNUSED;
+enum rfl_rc rfl_run_local(const struct rfl_run_config *config, const struct rfl_run_host *host,
+			  struct rfl_run_result *ret, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** The batch that shrink tries behind this one: 64, 48, 32, 24 ... 3, 2, 1; 0 behind 1. */
+/** The batch that shrink tries after this one: 64, 48, 32, 24 ... 3, 2, 1; 0 after 1. */
 int64_t rfl_oom_smaller(int64_t batch);
 
 /** The batch that search tries, 0 when there is nothing between. @param does_not  0: none known */
@@ -160,19 +141,13 @@ int64_t rfl_oom_between(int64_t fits, int64_t does_not);
 /**
  * The child's whole work: reads a configuration (JSON) from a descriptor, runs it and reports JSON
  * lines. A failure is reported as well as returned.
+ * @param source_for  a test's choice of sources; NULL: rfl_source_for
  */
-enum rfl_rc rfl_run_child(int config_fd, int report_fd, struct rfl_err *err) RFL_WARN_UNUSED;
-
-/** The same with another choice of sources; for tests. */
-enum rfl_rc rfl_run_child_with(int config_fd, int report_fd, rfl_run_source_fn source_for,
-			       struct rfl_err *err) RFL_WARN_UNUSED;
+enum rfl_rc rfl_run_child(int config_fd, int report_fd, rfl_run_source_fn source_for,
+			  struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** The summary of a row as one line: label, status, throughput, step time, phases, loss. Not the
  * error_text of a run that failed. */
-struct rfl_buf;
 void rfl_run_summary(const struct rfl_ledger_row *row, struct rfl_buf *out);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

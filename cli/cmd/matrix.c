@@ -13,7 +13,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "base/where.h"
-#include "cli/cmd/run_args.h"
+#include "cli/cmd/run_config.h"
 #include "cli/cmd/runs_args.h"
 
 #define OPTIONS_MAX 128
@@ -117,7 +117,7 @@ static enum rfl_rc check_cell(const struct rfl_cli *cli, const struct rfl_matrix
 			      const struct rfl_matrix_cell *cell, struct rfl_err *err)
 {
 	struct rfl_err why = RFL_ERR_INIT;
-	struct rfl_run_request request;
+	struct rfl_run_config config;
 	enum rfl_rc rc = RFL_OK;
 	char **argv;
 	int argc = 0;
@@ -129,8 +129,7 @@ static enum rfl_rc check_cell(const struct rfl_cli *cli, const struct rfl_matrix
 	argv = rfl_cli_matrix_argv(cell, 0, &argc);
 	if (!argv)
 		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", m->path);
-	rc = rfl_run_request_parse(cli, argc, argv, &request, &why);
-	rfl_run_request_fini(&request);
+	rc = rfl_run_config_parse(cli, argc, argv, &config, &why);
 	free(argv);
 	return rc ? refuse(m, cell, &why, err) : RFL_OK;
 }

@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "base/where.h"
 #include "cli/cmd/matrix.h"
-#include "cli/cmd/run_args.h"
+#include "cli/cmd/run_config.h"
 #include "complexity/zoo.h"
 
 /* What decides whether data can be read. Texts are the matrix's. */
@@ -19,8 +19,7 @@ struct look {
 	const struct rfl_matrix_option *data; /* --data, with its place in the file */
 	const char *model;
 	struct rfl_zoo_options sizes;
-	enum rfl_data_kind kind;
-	bool detect;
+	int kind;      /* RFL_RUN_DATA_AUTO: what the folder holds */
 	size_t reason; /* what was found: 1 + a number of the reasons; 0: nothing is wrong */
 };
 
@@ -59,7 +58,7 @@ static enum rfl_rc ask_cell(const struct rfl_cli *cli, const struct rfl_matrix *
 			    const struct rfl_matrix_cell *cell, struct look *ret, bool *reads,
 			    struct rfl_err *err)
 {
-	struct rfl_run_request request;
+	struct rfl_run_config config;
 	enum rfl_rc rc;
 	char **argv;
 	int argc = 0;
@@ -67,17 +66,16 @@ static enum rfl_rc ask_cell(const struct rfl_cli *cli, const struct rfl_matrix *
 	argv = rfl_cli_matrix_argv(cell, 0, &argc);
 	if (!argv)
 		return no_memory(m, err);
-	rc = rfl_run_request_parse(cli, argc, argv, &request, err);
-	*ret = (struct look){
-		.data = find_data(cell),
-		.model = cell->model,
-		.sizes = { .image_size = request.config.image_size,
-			   .context_length = request.config.context_length },
-		.kind = request.config.data.kind,
-		.detect = request.detect_data,
-	};
-	*reads = rc == RFL_OK && request.config.data.dir && ret->data;
-	rfl_run_request_fini(&request);
+	rc = rfl_run_config_parse(cli, argc, argv, &config, err);
+	if (rc == RFL_OK)
+		*ret = (struct look){
+			.data = find_data(cell),
+			.model = cell->model,
+			.sizes = { .image_size = config.image_size,
+				   .context_length = config.context_length },
+			.kind = config.data_kind,
+		};
+	*reads = rc == RFL_OK && config.data_dir && ret->data;
 	free(argv);
 	return rc;
 }
@@ -86,11 +84,12 @@ static enum rfl_rc ask_cell(const struct rfl_cli *cli, const struct rfl_matrix *
  * say. */
 static enum rfl_rc look_at(const struct look *l, struct rfl_err *why)
 {
-	struct rfl_data_spec spec = { .kind = l->kind, .dir = l->data->values[0] };
+	struct rfl_data_spec spec = { .kind = (enum rfl_data_kind)l->kind,
+				      .dir = l->data->values[0] };
 	struct rfl_net *net = NULL;
 	enum rfl_rc rc = RFL_OK;
 
-	if (l->detect)
+	if (l->kind == RFL_RUN_DATA_AUTO)
 		rc = rfl_data_detect(spec.dir, &spec.kind, why);
 	if (rc == RFL_OK && rfl_zoo_build(l->model, &l->sizes, &net, NULL) == RFL_OK)
 		rc = rfl_data_probe(&spec, net, why);
@@ -101,7 +100,7 @@ static enum rfl_rc look_at(const struct look *l, struct rfl_err *why)
 static bool is_same(const struct look *a, const struct look *b)
 {
 	return strcmp(a->data->pointer, b->data->pointer) == 0 && a->kind == b->kind &&
-	       a->detect == b->detect && a->sizes.image_size == b->sizes.image_size &&
+	       a->sizes.image_size == b->sizes.image_size &&
 	       a->sizes.context_length == b->sizes.context_length &&
 	       strcmp(a->model, b->model) == 0;
 }

@@ -18,7 +18,7 @@
 #include "base/num.h"
 #include "cli/device_lock.h"
 #include "cli/cmd/matrix_data.h"
-#include "cli/cmd/run_args.h"
+#include "cli/cmd/run_config.h"
 #include "cli/stop.h"
 
 #define LOCK_DIR "/tmp"
@@ -261,17 +261,16 @@ static enum rfl_rc note_refusal(struct rfl_matrix_job *job, size_t run, const ch
 static enum rfl_rc start(struct rfl_matrix_job *job, size_t run, int argc, char **argv,
 			 struct rfl_run_result *result, struct rfl_err *why)
 {
-	struct rfl_run_request request;
+	struct rfl_run_config config;
 	struct rfl_buf command;
 	enum rfl_rc rc;
 
 	rfl_buf_init(&command, 0);
 	rfl_cli_matrix_command(job->m, run, job->log_dir, &command);
-	rc = rfl_run_request_parse(job->cli, argc, argv, &request, why);
+	rc = rfl_run_config_parse(job->cli, argc, argv, &config, why);
 	if (rc == RFL_OK)
-		rc = rfl_run_request_run(job->cli, &request, rfl_buf_str(&command),
+		rc = rfl_cli_run(job->cli, &config, rfl_buf_str(&command),
 					 job->m->cells[cell_of(job, run)].id, result, why);
-	rfl_run_request_fini(&request);
 	rfl_buf_fini(&command);
 	return rc;
 }

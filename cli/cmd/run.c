@@ -1,82 +1,286 @@
 /*
- * run.c - roofline run: one measured burst of training steps, one row of the ledger.
+ * run.c - roofline run: one measured burst of training steps, one row of the ledger; and run-child,
+ * the process in which it is measured.
  */
-#include "cli/cmd.h"
+#include "cli/cmd/run_config.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/log.h"
-#include "cli/cmd/run_opts.h"
+#include "cli/put.h"
+#include "cli/stop.h"
+#include "machine/machine.h"
 
-static void join_words(const struct rfl_cli *cli, struct rfl_buf *out)
+/* ---- signals and progress ---- */
+
+/* What a run calls back with. */
+struct watcher {
+	struct rfl_cli *cli;
+	double window_s; /* when the window began, by rfl_clock_s() */
+};
+
+/* A signal ends the child, and us after the row was written. */
+static bool is_cancelled(void *ctx)
 {
-	for (int i = 0; i < cli->argc; i++)
-		rfl_buf_printf(out, "%s%s", i ? " " : "", cli->argv[i]);
+	(void)ctx;
+	return rfl_stop_asked();
 }
 
-/* A run without its counters is a run all the same. */
-static void say_counters(const struct rfl_ledger_row *row)
+static void show_window(struct watcher *w, int64_t done, int64_t total)
 {
-	const char *status = row->counters_status;
+	const double now_s = rfl_clock_s();
+	double left;
 
-	const bool nothing =
-		isnan(row->counted_flops_per_step) && isnan(row->counted_dram_bytes_per_step);
+	if (done == 0) {
+		w->window_s = now_s;
+		rfl_cli_progress(w->cli, NULL); /* shown at once, however new the last line is */
+		rfl_cli_progress(w->cli, "measuring %lld steps", (long long)total);
+		return;
+	}
+	left = (now_s - w->window_s) / (double)done * (double)(total - done);
+	rfl_cli_progress(w->cli, "measuring: step %lld of %lld, %.0f %s left", (long long)done,
+			 (long long)total, left < 120 ? left : left / 60, left < 120 ? "s" : "min");
+}
 
-	if (status && strcmp(status, "ok") != 0 && !isnan(row->wall_s))
-		rfl_log(RFL_LOG_WARN, "counters: %s (the run itself is recorded%s)", status,
-			nothing ? "; its work and traffic are counted analytically" : "");
+static void on_progress(const char *phase, int64_t done, int64_t total, void *ctx)
+{
+	struct watcher *w = ctx;
+
+	if (strcmp(phase, "warmup") == 0)
+		rfl_cli_progress(w->cli, "warm-up %lld/%lld", (long long)done, (long long)total);
+	else if (strcmp(phase, "window") == 0)
+		show_window(w, done, total);
+	else if (strcmp(phase, "until") == 0)
+		rfl_cli_progress(w->cli, "measuring until the mean is known: step %lld",
+				 (long long)done);
+	else if (strcmp(phase, "counting") == 0)
+		rfl_cli_progress(w->cli, "counting a step");
+	else
+		rfl_cli_progress(w->cli, "opening the engine");
+}
+
+/* What was measured is not lost: it can be added to the ledger by hand. */
+static void on_unrecorded(const char *ledger, const struct rfl_ledger_row *row, void *ctx)
+{
+	const struct watcher *w = ctx;
+	struct rfl_err why = RFL_ERR_INIT;
+	struct rfl_buf text;
+	enum rfl_rc rc;
+
+	rfl_log(RFL_LOG_ERROR, "%s: cannot add the row; printed to standard output with its header",
+		ledger);
+	rfl_buf_init(&text, 0);
+	rc = rfl_ledger_csv(row, &text, &why);
+	if (rc == RFL_OK)
+		rc = rfl_cli_put_as(w->cli, RFL_FORMAT_CSV, &text, "row", &why);
+	if (rc != RFL_OK)
+		rfl_log(RFL_LOG_ERROR, "%s", why.msg);
+	rfl_buf_fini(&text);
+}
+
+static void on_attempt(const struct rfl_ledger_row *row, int64_t next_batch, void *ctx)
+{
+	const struct watcher *w = ctx;
+
+	rfl_cli_progress(w->cli, NULL);
+	rfl_log(RFL_LOG_INFO, "%s: %s; next: batch size %lld", row->label, row->status,
+		(long long)next_batch);
+}
+
+/* ---- the machine's share of the configuration ---- */
+
+static enum rfl_rc complete(struct rfl_run_config *c, struct rfl_err *err)
+{
+	const bool cpu_trains = c->device == RFL_RUN_DEVICE_AUTO || c->device == RFL_DEVICE_CPU;
+	struct rfl_machine *machine = NULL;
+	enum rfl_data_kind kind;
+	int cores, workers;
+
+	if (c->data_kind == RFL_RUN_DATA_AUTO) {
+		if (rfl_data_detect(c->data_dir, &kind, err) != RFL_OK)
+			return RFL_EUSAGE;
+		c->data_kind = (int)kind;
+	}
+	if (c->data_kind == RFL_DATA_MNIST) /* digits are neither cropped nor mirrored */
+		c->no_augment = true;
+	if (c->threads > 0 && c->workers >= 0)
+		return RFL_OK;
+	enum rfl_rc rc = rfl_machine_new(&machine, err);
+
+	if (rc)
+		return rc;
+	/* Several processes of a machine share its cores. Where their number is not known, the
+	 * launcher has given each its own (srun --cpus-per-task, mpirun --map-by), or --threads is
+	 * wanted. */
+	cores = rfl_machine_threads(machine);
+	rfl_machine_free(machine);
+	if (c->world.local_size > 1)
+		cores = cores > c->world.local_size ? cores / c->world.local_size : 1;
+	if (c->threads == 0)
+		c->threads = cores;
+	/* Decoding threads beside the compute threads: a few cores' worth where the CPU trains as
+	 * well, all of them where it only decodes. */
+	workers = cpu_trains ? cores / 4 : cores;
+	if (workers > (cpu_trains ? 4 : 16))
+		workers = cpu_trains ? 4 : 16;
+	if (c->workers < 0)
+		c->workers = workers > 1 ? workers : 1;
+	return RFL_OK;
+}
+
+#define MAX_CHILD_ENV 2
+
+/* What libraries read in the environment of the process that measures. */
+static void child_environment(const struct rfl_run_config *c, const char *env[MAX_CHILD_ENV + 1])
+{
+	const char *workspace = getenv("CUBLAS_WORKSPACE_CONFIG");
+	size_t n = 0;
+
+	/* Compute threads wait for each other by spinning. libgomp's own default lets them spin so
+	 * long that a core that is shared with a loader thread or another program does little else;
+	 * this many turns are as fast on an idle machine. A user who set either variable decides.
+	 */
+	if (!c->in_process && !getenv("GOMP_SPINCOUNT") && !getenv("OMP_WAIT_POLICY"))
+		env[n++] = "GOMP_SPINCOUNT=10000";
+	/* cuBLAS sums in a fixed order only with a workspace of one of these two forms, and reads
+	 * the variable when it starts: PyTorch refuses deterministic runs without it. */
+	if (c->deterministic && c->device != RFL_DEVICE_CPU && c->device != RFL_DEVICE_MPS &&
+	    !(workspace &&
+	      (strcmp(workspace, ":4096:8") == 0 || strcmp(workspace, ":16:8") == 0))) {
+		rfl_log(RFL_LOG_DEBUG, "--deterministic: CUBLAS_WORKSPACE_CONFIG=:4096:8 is set "
+				       "for the run, as cuBLAS needs it");
+		env[n++] = "CUBLAS_WORKSPACE_CONFIG=:4096:8";
+		if (c->in_process) /* no child: for ourselves, before a library looks */
+			(void)setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", 1);
+	}
+	env[n] = NULL;
+}
+
+/* ---- the run ---- */
+
+enum rfl_rc rfl_cli_run(struct rfl_cli *cli, const struct rfl_run_config *asked,
+			const char *command_line, const char *cell, struct rfl_run_result *ret,
+			struct rfl_err *err)
+{
+	const char *const child[] = { cli->self, "run-child", NULL };
+	const char *env[MAX_CHILD_ENV + 1];
+	struct watcher watcher = { .cli = cli };
+	struct rfl_stop stop;
+	struct rfl_run_config config = *asked;
+	enum rfl_rc rc;
+
+	if (config.in_process)
+		rfl_stop_let();
+	else
+		rfl_stop_catch(&stop);
+	*ret = (struct rfl_run_result){ .rc = RFL_OK };
+	rfl_ledger_row_init(&ret->row);
+	rc = complete(&config, err);
+	if (rc)
+		goto done;
+	if (config.nvtx != RFL_DETAIL_OFF && !config.nvtx_injection)
+		rfl_log(RFL_LOG_WARN,
+			"--nvtx: no tool listens; run this under nsys or ncu, which say so in "
+			"NVTX_INJECTION64_PATH");
+	child_environment(&config, env);
+	const struct rfl_run_host host = {
+		.command_line = command_line,
+		.cell = cell,
+		.child_argv = child,
+		.child_env = env,
+		.visible_gpus = getenv("CUDA_VISIBLE_DEVICES"),
+		.cancelled = is_cancelled,
+		.progress = on_progress,
+		.unrecorded = on_unrecorded,
+		.attempt = on_attempt,
+		.ctx = &watcher,
+	};
+	const bool starts_all = config.world.size > 1 && !config.world.launcher;
+
+	rc = starts_all ? rfl_run_local(&config, &host, ret, err)
+			: rfl_run_fitting(&config, &host, ret, err);
+	rfl_cli_progress(cli, NULL);
+	if (rc == RFL_OK && ret->row.backend_reason && ret->row.backend)
+		rfl_log(RFL_LOG_DEBUG, "--backend auto took %s: %s", ret->row.backend,
+			ret->row.backend_reason);
+done:
+	if (!config.in_process)
+		rfl_stop_restore(&stop);
+	/* refused before it began: a name or a value is not allowed */
+	return rc == RFL_EINVAL ? RFL_EUSAGE : rc;
 }
 
 /* The line on stdout in any case: label, status and what was measured. A run that is not ok is also
- * our failure, and its reason is that of the command, on stderr: it stands there once. */
+ * a failure of the command, whose reason on stderr is that of the run. */
 static enum rfl_rc conclude(struct rfl_cli *cli, const struct rfl_run_result *result,
 			    struct rfl_err *err)
 {
+	const struct rfl_ledger_row *row = &result->row;
+	const char *counters = row->counters_status;
 	struct rfl_buf line;
 	enum rfl_rc rc;
 
+	if (counters && strcmp(counters, "ok") != 0 && !isnan(row->wall_s))
+		rfl_log(RFL_LOG_WARN, "counters: %s (the run itself is recorded%s)", counters,
+			isnan(row->counted_flops_per_step) &&
+					isnan(row->counted_dram_bytes_per_step)
+				? "; its work and traffic are counted analytically"
+				: "");
 	rfl_buf_init(&line, 0);
-	rfl_run_summary(&result->row, &line);
+	rfl_run_summary(row, &line);
 	rc = rfl_buf_check(&line, "summary", err);
 	if (rc == RFL_OK)
 		rfl_cli_printf(cli, "%s\n", rfl_buf_str(&line));
 	rfl_buf_fini(&line);
 	if (rc || result->rc == RFL_OK)
 		return rc;
-	rc = result->rc == RFL_EUNAVAILABLE || strcmp(result->row.status, "unsupported") == 0
+	rc = result->rc == RFL_EUNAVAILABLE || strcmp(row->status, "unsupported") == 0
 		     ? RFL_EUNAVAILABLE
 		     : RFL_EFAILED;
-	return rfl_fail(err, rc, 0, "%s: %s: %s", result->row.label, result->row.status,
-			result->row.error_text ? result->row.error_text : rfl_rc_text(result->rc));
+	return rfl_fail(err, rc, 0, "%s: %s: %s", row->label, row->status,
+			row->error_text ? row->error_text : rfl_rc_text(result->rc));
 }
 
 static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
 {
-	struct rfl_run_request request;
+	struct rfl_run_config config;
 	struct rfl_run_result result;
 	struct rfl_buf words;
-	enum rfl_rc rc = rfl_run_request_of(cli, args, &request, err);
+	enum rfl_rc rc = rfl_run_args_settle(cli, args, &config, err), concluded;
 
 	if (rc)
 		return rc;
 	rfl_buf_init(&words, 0);
-	join_words(cli, &words);
-	rc = rfl_run_request_run(cli, &request, rfl_buf_str(&words), NULL, &result, err);
+	for (int i = 0; i < cli->argc; i++)
+		rfl_buf_printf(&words, "%s%s", i ? " " : "", cli->argv[i]);
+	rc = rfl_cli_run(cli, &config, rfl_buf_str(&words), NULL, &result, err);
 	rfl_buf_fini(&words);
 	if (result.recorded) {
-		enum rfl_rc concluded;
-
-		say_counters(&result.row);
 		concluded = conclude(cli, &result, err);
 		rc = rc ? rc : concluded;
-		rfl_log(RFL_LOG_INFO, "%s/metrics.csv%s%s%s%s", request.log_dir,
+		rfl_log(RFL_LOG_INFO, "%s/metrics.csv%s%s%s%s", config.log_dir,
 			result.time_log[0] ? ", " : "", result.time_log,
 			result.counters_file[0] ? ", " : "", result.counters_file);
 	}
 	rfl_run_result_fini(&result);
 	return rc;
+}
+
+static enum rfl_rc run_child(struct rfl_cli *cli, const void *args, struct rfl_err *err)
+{
+	struct rfl_err why = RFL_ERR_INIT;
+
+	(void)cli, (void)args, (void)err;
+	if (rfl_run_child(STDIN_FILENO, RFL_RUN_REPORT_FD, NULL, &why) == RFL_OK)
+		return RFL_OK;
+	rfl_log(RFL_LOG_DEBUG, "%s", why.msg);
+	return RFL_EFAILED; /* without a message: the parent has it, and says it once */
 }
 
 const struct rfl_cmd rfl_cmd_run = {
@@ -102,4 +306,12 @@ const struct rfl_cmd rfl_cmd_run = {
 	.operands_offset = -1,
 	.holds_signals = true,
 	.run = run,
+};
+
+const struct rfl_cmd rfl_cmd_run_child = {
+	.name = "run-child",
+	.summary = "measure one run for 'roofline run', which starts it",
+	.operands_offset = -1,
+	.hidden = true,
+	.run = run_child,
 };

@@ -113,7 +113,7 @@ static enum rfl_rc find_choice(const struct rfl_opt *row, const char *text, size
 
 	for (int i = 0; row->choices[i]; i++) {
 		if (strlen(row->choices[i]) == len && memcmp(row->choices[i], text, len) == 0) {
-			*ret = i;
+			*ret = i + row->first;
 			return RFL_OK;
 		}
 	}

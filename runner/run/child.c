@@ -63,13 +63,8 @@ static void emit_line(json_t *take_event, void *ctx)
 	free(line);
 }
 
-enum rfl_rc rfl_run_child(int config_fd, int report_fd, struct rfl_err *err)
-{
-	return rfl_run_child_with(config_fd, report_fd, rfl_source_for, err);
-}
-
-enum rfl_rc rfl_run_child_with(int config_fd, int report_fd, rfl_run_source_fn source_for,
-			       struct rfl_err *err)
+enum rfl_rc rfl_run_child(int config_fd, int report_fd, rfl_run_source_fn source_for,
+			  struct rfl_err *err)
 {
 	const char *dirs[MAX_PLUGIN_DIRS + 1];
 	struct rfl_err failure = RFL_ERR_INIT;

@@ -1,160 +1,175 @@
 /*
- * config.c - a run's configuration: as JSON for the child, checked before the start, and as a
- * fingerprint that repeats share.
+ * config.c - a run's configuration: its facts as a table, as JSON for the child, as columns of the
+ * ledger and as a fingerprint that repeats share; and what is checked before the start.
  */
 #include "runner/run/parts.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/num.h"
 #include "base/text.h"
 #include "complexity/zoo.h"
+#include "runner/burst/counted.h"
 
-/* ---- as JSON ---- */
-
-/* What a configuration says, member by member; a new one is a row. The folders of plugins, the only
- * list, are beside it. */
-enum kind {
-	K_INT,
-	K_INT64, /* also of uint64_t */
-	K_BOOL,
-	K_REAL,
-	K_TEXT, /* borrowed; may be NULL */
-	K_CHARS /* an array within the struct */
+const char *const rfl_run_device_choices[] = { "auto", "cpu", "cuda", "mps", NULL };
+const char *const rfl_run_data_choices[] = {
+	"auto",  "synthetic", "synthetic-host", "imagefolder", "imagefolder-cached", "cifar10",
+	"mnist", NULL
 };
 
-static const struct member {
-	const char *key;
-	enum kind kind;
-	size_t offset, size;
-} members[] = {
-#define M(kind, key, member)                                         \
-	{                                                            \
-		key, kind, offsetof(struct rfl_run_config, member),  \
-			sizeof(((struct rfl_run_config *)0)->member) \
-	}
-	M(K_TEXT, "arch", arch),
-	M(K_INT64, "image_size", image_size),
-	M(K_INT64, "context_length", context_length),
-	M(K_INT64, "batch", batch),
-	M(K_INT64, "accum", accum),
-	M(K_INT, "mode", mode),
-	M(K_INT, "device", device),
-	M(K_INT, "precision", precision),
-	M(K_INT, "layout", layout),
-	M(K_TEXT, "engine", engine),
-	M(K_INT, "optimizer", optimizer.rule),
-	M(K_INT, "optimizer_kernels", optimizer.kernels),
-	M(K_REAL, "lr", optimizer.lr),
-	M(K_REAL, "momentum", optimizer.momentum),
-	M(K_REAL, "weight_decay", optimizer.weight_decay),
-	M(K_REAL, "beta1", optimizer.beta1),
-	M(K_REAL, "beta2", optimizer.beta2),
-	M(K_REAL, "eps", optimizer.eps),
-	M(K_INT64, "seed", seed),
-	M(K_BOOL, "deterministic", deterministic),
-	M(K_BOOL, "cudnn_benchmark", cudnn_benchmark),
-	M(K_BOOL, "cuda_graph", cuda_graph),
-	M(K_BOOL, "sync_each_step", sync_each_step),
-	M(K_INT, "threads", threads),
-	M(K_INT, "data_kind", data.kind),
-	M(K_TEXT, "data_dir", data.dir),
-	M(K_BOOL, "augment", data.augment),
-	M(K_INT, "workers", data.workers),
-	M(K_INT, "ahead", data.ahead),
-	M(K_BOOL, "pin_memory", data.pin_memory),
-	M(K_INT64, "data_seed", data.seed),
-	M(K_INT, "data_rank", data.rank),
-	M(K_INT, "data_world_size", data.world_size),
-	M(K_INT64, "cache_bytes", data.cache_bytes),
-	M(K_INT64, "warmup", warmup),
-	M(K_INT64, "iters", iters),
-	M(K_REAL, "until_stdrel", until_stdrel),
-	M(K_REAL, "until_max_s", until_max_s),
-	M(K_INT, "rank", world.rank),
-	M(K_INT, "world_size", world.size),
-	M(K_INT, "local_rank", world.local_rank),
-	M(K_INT, "local_size", world.local_size),
-	M(K_CHARS, "address", world.address),
-	M(K_INT, "port", world.port),
-	M(K_BOOL, "hosted", world.hosted),
-	M(K_REAL, "world_timeout_s", world.timeout_s),
-	M(K_INT64, "bucket_bytes", world.bucket_bytes),
-	M(K_INT64, "run_number", world.run_number),
-	M(K_TEXT, "launcher", world.launcher),
-	M(K_TEXT, "interconnect", world.interconnect),
-	M(K_INT, "counters", counters),
-	M(K_INT, "counter_sets", counter_sets),
-	M(K_TEXT, "cupti_path", places.path),
-	M(K_TEXT, "cuda_home", places.cuda_home),
-	M(K_TEXT, "cupti_beside", places.beside),
-	M(K_INT, "nvtx", nvtx),
-	M(K_TEXT, "nvtx_injection", nvtx_injection),
-#undef M
-};
+/* ---- members of a struct as JSON ---- */
 
-static json_t *text_to_json(const char *text)
+json_t *rfl_run__member_to_json(const struct rfl_run__member *m, const void *base)
 {
-	return text ? json_string(text) : json_null();
-}
-
-static json_t *member_to_json(const struct member *m, const char *config)
-{
-	const void *at = config + m->offset;
+	const void *at = (const char *)base + m->offset;
+	const char *text;
 
 	switch (m->kind) {
-	case K_INT:
-		return json_integer(*(const int *)at);
-	case K_INT64:
-		return json_integer(*(const int64_t *)at);
-	case K_BOOL:
+	case RFL_RUN__INT:
+		return json_integer(m->size == sizeof(int) ? *(const int *)at
+							   : *(const int64_t *)at);
+	case RFL_RUN__FLAG:
 		return json_boolean(*(const bool *)at);
-	case K_REAL:
-		return json_real(*(const double *)at);
-	case K_TEXT:
-		return text_to_json(*(const char *const *)at);
-	case K_CHARS:
-		return text_to_json(at);
+	case RFL_RUN__REAL:
+		return rfl_json_real(*(const double *)at);
+	case RFL_RUN__TEXT:
+		text = *(const char *const *)at;
+		return text ? json_string(text) : json_null();
+	case RFL_RUN__CHARS:
+		return rfl_run__shown(at, strlen(at));
 	}
 	return NULL;
 }
 
-static json_t *strings(const char *const *items)
+bool rfl_run__member_from_json(const struct rfl_run__member *m, const json_t *value, void *base)
 {
-	json_t *list = json_array();
+	void *at = (char *)base + m->offset;
 
-	for (; list && items && *items; items++) {
-		if (json_array_append_new(list, json_string(*items)) != 0) {
-			json_decref(list);
-			return NULL;
-		}
+	switch (m->kind) {
+	case RFL_RUN__INT:
+		if (m->size == sizeof(int))
+			*(int *)at = (int)json_integer_value(value);
+		else
+			*(int64_t *)at = (int64_t)json_integer_value(value);
+		return json_is_integer(value);
+	case RFL_RUN__FLAG:
+		*(bool *)at = json_is_true(value);
+		return json_is_boolean(value);
+	case RFL_RUN__REAL:
+		*(double *)at = json_is_number(value) ? json_number_value(value) : (double)NAN;
+		return json_is_number(value) || json_is_null(value);
+	case RFL_RUN__TEXT:
+		*(const char **)at = json_string_value(value);
+		return json_is_string(value) || json_is_null(value);
+	case RFL_RUN__CHARS:
+		snprintf(at, m->size, "%s", json_is_string(value) ? json_string_value(value) : "");
+		return json_is_string(value);
 	}
-	return list;
+	return false;
 }
+
+/* ---- the facts ---- */
+
+enum role { V2, WORK, NOTE, HERE };
+enum when { NO, ALWAYS, TRAINS, SGD, FILES };
+
+#define C                       struct rfl_run_config
+#define RFL_RUN__CHOICE         RFL_RUN__INT
+#define COLUMN_NO(member)       0
+#define COLUMN_ALWAYS(member)   offsetof(struct rfl_ledger_row, member)
+#define COLUMN_TRAINS(member)   COLUMN_ALWAYS(member)
+#define COLUMN_SGD(member)      COLUMN_ALWAYS(member)
+#define COLUMN_FILES(member)    COLUMN_ALWAYS(member)
+#define MEMBER(kind, key, path) RFL_RUN__MEMBER(C, kind, key, path)
+
+/* What run/facts.inc says of a fact. */
+static const struct fact {
+	struct rfl_run__member m;
+	enum role role;
+	enum when when;
+	size_t column; /* where it is in a row of the ledger, unless `when` is NO */
+	/* as in struct rfl_opt */
+	const char *group, *name, *meta, *def, *bare, *help;
+	const char *const *choices; /* NULL: not a CHOICE */
+	int first;
+	int64_t min, max;
+	double rmin, rmax;
+	bool required;
+} facts[] = {
+#define FACT(kind_, member_, role_, when_, ...)  \
+	{ .m = MEMBER(kind_, #member_, member_), \
+	  .role = role_,                         \
+	  .when = when_,                         \
+	  .column = COLUMN_##when_(member_),     \
+	  __VA_ARGS__ },
+#include "runner/run/facts.inc"
+};
+
+/* What else the child needs. The folders of plugins, the only list, are beside it. */
+static const struct rfl_run__member others[] = {
+	MEMBER(REAL, "until_stdrel", until_stdrel),
+	MEMBER(INT, "counter_sets", counter_sets),
+	MEMBER(INT, "rank", world.rank),
+	MEMBER(INT, "world_size", world.size),
+	MEMBER(INT, "local_rank", world.local_rank),
+	MEMBER(INT, "local_size", world.local_size),
+	MEMBER(CHARS, "address", world.address),
+	MEMBER(INT, "port", world.port),
+	MEMBER(FLAG, "hosted", world.hosted),
+	MEMBER(REAL, "world_timeout_s", world.timeout_s),
+	MEMBER(INT, "bucket_bytes", world.bucket_bytes),
+	MEMBER(INT, "run_number", world.run_number),
+	MEMBER(TEXT, "launcher", world.launcher),
+	MEMBER(TEXT, "interconnect", world.interconnect),
+	MEMBER(TEXT, "cupti_path", places.path),
+	MEMBER(TEXT, "cuda_home", places.cuda_home),
+	MEMBER(TEXT, "cupti_beside", places.beside),
+	MEMBER(TEXT, "nvtx_injection", nvtx_injection),
+};
+
+#define NFACTS  RFL_ARRAY_LEN(facts)
+#define NOTHERS RFL_ARRAY_LEN(others)
+
+/* Member i of what the child is sent; NULL: a fact that it need not know. */
+static const struct rfl_run__member *sent(size_t i)
+{
+	if (i >= NFACTS)
+		return &others[i - NFACTS];
+	return facts[i].role == HERE ? NULL : &facts[i].m;
+}
+
+/* ---- as JSON ---- */
 
 json_t *rfl_run__config_to_json(const struct rfl_run_config *c)
 {
-	json_t *json = json_pack("{s:o}", "plugin_dirs", strings(c->plugin_dirs));
+	json_t *dirs = json_array(), *json = json_pack("{s:o}", "plugin_dirs", dirs);
+	bool ok = json != NULL;
 
-	for (size_t i = 0; json && i < RFL_ARRAY_LEN(members); i++) {
-		json_t *value = member_to_json(&members[i], (const char *)c);
-
-		if (json_object_set_new(json, members[i].key, value) != 0) {
-			json_decref(json);
-			return NULL;
-		}
+	for (size_t i = 0; ok && c->plugin_dirs && c->plugin_dirs[i]; i++)
+		ok = json_array_append_new(dirs, json_string(c->plugin_dirs[i])) == 0;
+	for (size_t i = 0; ok && i < NFACTS + NOTHERS; i++)
+		if (sent(i))
+			ok = json_object_set_new(json, sent(i)->key,
+						 rfl_run__member_to_json(sent(i), c)) == 0;
+	if (!ok) {
+		json_decref(json);
+		return NULL;
 	}
 	return json;
 }
 
-static enum rfl_rc unpack_dirs(json_t *list, const char **dirs, size_t ndirs, struct rfl_err *err)
+enum rfl_rc rfl_run__config_from_json(const json_t *json, const char **dirs, size_t ndirs,
+				      struct rfl_run_config *ret, struct rfl_err *err)
 {
-	size_t i;
-	json_t *item;
+	const json_t *list = json_object_get(json, "plugin_dirs"), *item;
+	struct rfl_run_config c = { .plugin_dirs = dirs };
+	size_t i, n = 1;
 
 	if (!json_is_array(list) || json_array_size(list) + 1 > ndirs)
 		return rfl_fail(err, RFL_EINVAL, 0,
@@ -162,169 +177,167 @@ static enum rfl_rc unpack_dirs(json_t *list, const char **dirs, size_t ndirs, st
 				ndirs - 1);
 	json_array_foreach(list, i, item)
 	{
-		if (!json_is_string(item))
+		dirs[i] = json_string_value(item);
+		if (!dirs[i])
 			return rfl_fail(err, RFL_EFORMAT, 0,
 					"configuration: plugin_dirs[%zu] is not a string", i);
-		dirs[i] = json_string_value(item);
 	}
 	dirs[json_array_size(list)] = NULL;
-	return RFL_OK;
-}
-
-static bool member_from_json(const struct member *m, const json_t *value, char *config)
-{
-	void *at = config + m->offset;
-
-	switch (m->kind) {
-	case K_INT:
-		*(int *)at = (int)json_integer_value(value);
-		return json_is_integer(value);
-	case K_INT64:
-		*(int64_t *)at = (int64_t)json_integer_value(value);
-		return json_is_integer(value);
-	case K_BOOL:
-		*(bool *)at = json_is_true(value);
-		return json_is_boolean(value);
-	case K_REAL:
-		*(double *)at = json_number_value(value);
-		return json_is_number(value);
-	case K_TEXT:
-		*(const char **)at = json_string_value(value);
-		return json_is_string(value) || json_is_null(value);
-	case K_CHARS:
-		snprintf(at, m->size, "%s", json_is_string(value) ? json_string_value(value) : "");
-		return json_is_string(value);
-	}
-	return false;
-}
-
-enum rfl_rc rfl_run__config_from_json(const json_t *json, const char **dirs, size_t ndirs,
-				      struct rfl_run_config *ret, struct rfl_err *err)
-{
-	struct rfl_run_config c = { .arch = NULL };
-	enum rfl_rc rc = unpack_dirs(json_object_get(json, "plugin_dirs"), dirs, ndirs, err);
-
-	if (rc)
-		return rc;
-	if (json_object_size(json) != RFL_ARRAY_LEN(members) + 1)
-		return rfl_fail(err, RFL_EFORMAT, 0, "configuration: %zu members, not %zu",
-				json_object_size(json), RFL_ARRAY_LEN(members) + 1);
-	for (size_t i = 0; i < RFL_ARRAY_LEN(members); i++) {
-		const json_t *value = json_object_get(json, members[i].key);
-
-		if (!member_from_json(&members[i], value, (char *)&c))
+	for (i = 0; i < NFACTS + NOTHERS; i++) {
+		if (!sent(i))
+			continue;
+		n++;
+		if (!rfl_run__member_from_json(sent(i), json_object_get(json, sent(i)->key), &c))
 			return rfl_fail(err, RFL_EFORMAT, 0,
-					"configuration: '%s' is missing, or of "
-					"another type",
-					members[i].key);
+					"configuration: '%s' is missing, or of another type",
+					sent(i)->key);
 	}
+	if (json_object_size(json) != n)
+		return rfl_fail(err, RFL_EFORMAT, 0, "configuration: %zu members, not %zu",
+				json_object_size(json), n);
 	if (!c.arch || !c.engine)
 		return rfl_fail(err, RFL_EFORMAT, 0, "configuration: no '%s'",
 				c.arch ? "engine" : "arch");
-	c.plugin_dirs = dirs;
 	*ret = c;
 	return RFL_OK;
+}
+
+/* ---- what it comes to ---- */
+
+int64_t rfl_run__batch(const struct rfl_run_config *c)
+{
+	return c->micro_batch * c->accum;
+}
+
+enum rfl_layout rfl_run__layout(const struct rfl_run_config *c)
+{
+	return c->channels_last ? RFL_LAYOUT_NHWC : RFL_LAYOUT_NCHW;
+}
+
+struct rfl_data_spec rfl_run__data_spec(const struct rfl_run_config *c)
+{
+	return (struct rfl_data_spec){
+		.kind = (enum rfl_data_kind)c->data_kind,
+		.dir = c->data_dir,
+		.augment = !c->no_augment,
+		.workers = (int)c->workers,
+		.ahead = (int)c->prefetch,
+		.pin_memory = c->pin_memory,
+		.seed = (uint64_t)c->seed,
+		.rank = c->world.rank,
+		.world_size = c->world.size,
+	};
 }
 
 /* ---- checked ---- */
 
 static enum rfl_rc check_numbers(const struct rfl_run_config *c, struct rfl_err *err)
 {
-	const struct {
-		const char *name;
-		int64_t value, least;
-	} bounds[] = {
-		{ "batch size", c->batch, 1 },         { "micro-batches per step", c->accum, 1 },
-		{ "image size", c->image_size, 0 },    { "context length", c->context_length, 0 },
-		{ "warm-up steps", c->warmup, 0 },     { "steps", c->iters, 1 },
-		{ "threads", c->threads, 1 },          { "loader threads", c->data.workers, 0 },
-		{ "batches ahead", c->data.ahead, 1 },
-	};
+	for (size_t i = 0; i < NFACTS; i++) {
+		const struct fact *f = &facts[i];
+		const bool one = f->m.offset == offsetof(C, threads); /* 0 was settled by now */
+		const bool none = f->m.offset == offsetof(C, workers);
+		const int64_t least = one ? 1 : none ? 0 : f->min;
+		int64_t value;
 
-	for (size_t i = 0; i < RFL_ARRAY_LEN(bounds); i++) {
-		if (bounds[i].value < bounds[i].least)
-			return rfl_fail(err, RFL_EINVAL, 0, "%s: %lld is less than %lld",
-					bounds[i].name, (long long)bounds[i].value,
-					(long long)bounds[i].least);
+		if (f->m.kind != RFL_RUN__INT || f->choices)
+			continue;
+		memcpy(&value, (const char *)c + f->m.offset, sizeof(value));
+		if (value < least)
+			return rfl_fail(err, RFL_EINVAL, 0, "%s: %" PRId64 " is less than %" PRId64,
+					f->name, value, least);
 	}
-	if (c->batch % c->accum != 0)
-		return rfl_fail(err, RFL_EINVAL, 0,
-				"batch size: %lld samples cannot be divided into %lld forwards",
-				(long long)c->batch, (long long)c->accum);
 	return RFL_OK;
 }
 
 /* They go to a child as JSON. */
 static enum rfl_rc check_texts(const struct rfl_run_config *c, struct rfl_err *err)
 {
-	for (size_t i = 0; i < RFL_ARRAY_LEN(members); i++) {
-		const char *text, *bad;
+	for (size_t i = 0; i < NFACTS + NOTHERS; i++) {
+		const char *text;
 
-		if (members[i].kind != K_TEXT)
+		if (!sent(i) || sent(i)->kind != RFL_RUN__TEXT)
 			continue;
-		text = *(const char *const *)((const char *)c + members[i].offset);
-		for (bad = text ? text : ""; *bad;) {
+		memcpy(&text, (const char *)c + sent(i)->offset, sizeof(text));
+		for (const char *bad = text ? text : ""; *bad;) {
 			const size_t n = rfl_text_utf8(bad, strlen(bad));
 
 			if (n == 0)
-				break;
+				return rfl_fail(err, RFL_EINVAL, 0,
+						"%s: '%.160s' is not UTF-8: give it another name, "
+						"or a link that has one",
+						sent(i)->key, text);
 			bad += n;
 		}
-		if (*bad == '\0')
-			continue;
-		return rfl_fail(err, RFL_EINVAL, 0,
-				"%s: '%.160s' is not UTF-8: give it another name, or a link that "
-				"has one",
-				members[i].key, text);
 	}
 	return RFL_OK;
 }
 
-enum rfl_rc rfl_run__check(const struct rfl_run_config *config, struct rfl_net **ret,
+enum rfl_rc rfl_run__check(const struct rfl_run_config *c, struct rfl_net **ret,
 			   struct rfl_err *err)
 {
 	const struct rfl_zoo_options sizes = {
-		.image_size = config->image_size,
-		.context_length = config->context_length,
+		.image_size = c->image_size,
+		.context_length = c->context_length,
 	};
+	const struct rfl_data_spec data = rfl_run__data_spec(c);
 	struct rfl_net *net = NULL;
-	enum rfl_rc rc = check_numbers(config, err);
+	enum rfl_rc rc = check_numbers(c, err);
 
 	if (rc == RFL_OK)
-		rc = check_texts(config, err);
+		rc = check_texts(c, err);
 	if (rc == RFL_OK)
-		rc = rfl_zoo_build(config->arch, &sizes, &net, err);
+		rc = rfl_zoo_build(c->arch, &sizes, &net, err);
 	if (rc == RFL_OK)
-		rc = rfl_data_probe(&config->data, net, err);
-	if (rc) {
+		rc = rfl_data_probe(&data, net, err);
+	if (rc == RFL_OK)
+		*ret = net;
+	else
 		rfl_net_free(net);
-		return rc;
+	return rc;
+}
+
+/* ---- in the ledger ---- */
+
+static bool applies(enum when when, const struct rfl_run_config *c)
+{
+	switch (when) {
+	case NO:
+		return false;
+	case ALWAYS:
+		return true;
+	case TRAINS:
+		return c->mode == RFL_RUN_TRAIN;
+	case SGD:
+		return c->mode == RFL_RUN_TRAIN && c->optimizer == RFL_RULE_SGD;
+	case FILES:
+		return c->data_dir != NULL;
 	}
-	*ret = net;
-	return RFL_OK;
+	return false;
 }
 
-/* ---- as a fingerprint ---- */
-
-static bool has_files(const struct rfl_run_config *c)
+enum rfl_rc rfl_run__fill_facts(const struct rfl_run_config *c, struct rfl_ledger_row *row,
+				struct rfl_err *err)
 {
-	return c->data.dir != NULL;
-}
+	enum rfl_rc rc = RFL_OK;
 
-/* The rule, its kernels, and what makes it do less: without momentum no buffer is read and
- * written. */
-static void add_optimizer(struct rfl_buf *b, const struct rfl_run_config *c)
-{
-	const struct rfl_optimizer *o = &c->optimizer;
+	for (size_t i = 0; i < NFACTS && rc == RFL_OK; i++) {
+		const struct fact *f = &facts[i];
+		const void *from = (const char *)c + f->m.offset;
+		void *to = (char *)row + f->column;
 
-	if (c->mode != RFL_RUN_TRAIN)
-		return;
-	rfl_buf_printf(b, "|%s|%s", rfl_optimizer_rule_names[o->rule],
-		       rfl_optimizer_kernels_names[o->kernels]);
-	if (o->rule == RFL_RULE_SGD && o->momentum == 0)
-		rfl_buf_puts(b, "|no momentum");
-	if (o->weight_decay == 0)
-		rfl_buf_puts(b, "|no weight decay");
+		if (!applies(f->when, c))
+			continue;
+		if (f->choices)
+			rc = rfl_ledger_set(to, f->choices[*(const int *)from - f->first], err);
+		else if (f->m.kind == RFL_RUN__TEXT)
+			rc = rfl_ledger_set(to, *(const char *const *)from, err);
+		else if (f->m.kind == RFL_RUN__FLAG)
+			*(int64_t *)to = *(const bool *)from;
+		else
+			memcpy(to, from, sizeof(double)); /* INT or REAL, as the column */
+	}
+	return rc;
 }
 
 /* What is of use on the device only: as it was asked for, elsewhere not at all. Not as the run had
@@ -337,7 +350,33 @@ static void add_device(struct rfl_buf *b, const struct rfl_run_config *c,
 	const bool cpu = strcmp(on, rfl_device_names[RFL_DEVICE_CPU]) == 0;
 
 	rfl_buf_printf(b, "%d|%d|%d|%d|", cuda && c->cudnn_benchmark, cuda && c->cuda_graph,
-		       !cpu && c->sync_each_step, cuda && c->data.pin_memory);
+		       !cpu && c->sync_each_step, cuda && c->pin_memory);
+}
+
+/* Facts that are younger than version 2, where they have not their default. */
+static void add_work(struct rfl_buf *b, const struct rfl_run_config *c)
+{
+	for (size_t i = 0; i < NFACTS; i++) {
+		const struct fact *f = &facts[i];
+		const void *at = (const char *)c + f->m.offset;
+		const char *text = NULL;
+		char number[RFL_NUM_MAX];
+
+		if (f->role != WORK)
+			continue;
+		if (f->choices)
+			text = f->choices[*(const int *)at - f->first];
+		else if (f->m.kind == RFL_RUN__FLAG)
+			text = *(const bool *)at ? "on" : NULL;
+		else if (f->m.kind == RFL_RUN__TEXT)
+			text = *(const char *const *)at;
+		else if (f->m.kind == RFL_RUN__REAL)
+			text = rfl_num_exact(*(const double *)at, number);
+		else if (snprintf(number, sizeof(number), "%" PRId64, *(const int64_t *)at) > 0)
+			text = number;
+		if (text && !rfl_text_same(text, f->def))
+			rfl_buf_printf(b, "|%s=%s", f->m.key, text);
+	}
 }
 
 /* Steps are part of it: a run of 3 steps is not a repeat of a run of 100. The seed, the learning
@@ -345,22 +384,31 @@ static void add_device(struct rfl_buf *b, const struct rfl_run_config *c,
 void rfl_run__config_hash(const struct rfl_run_config *c, const struct rfl_ledger_row *row,
 			  char out[17])
 {
-	const char *engine = row->engine_id ? row->engine_id : c->engine;
+	const bool files = c->data_dir != NULL;
 	struct rfl_buf b;
 
 	rfl_buf_init(&b, 0);
-	rfl_buf_printf(&b, "2|%s|%s|%s|%s|", row->env ? row->env : "", engine,
+	rfl_buf_printf(&b, "2|%s|%s|%s|%s|", row->env ? row->env : "",
+		       row->engine_id ? row->engine_id : c->engine,
 		       row->backend ? row->backend : "auto", c->arch);
 	rfl_buf_printf(&b, "%" PRId64 "|%" PRId64 "|%" PRId64 "|%" PRId64 "|", row->img_size,
-		       row->context_length, c->batch, c->accum);
-	rfl_buf_printf(&b, "%d|%d|%d|%d|", (int)c->precision, (int)c->layout, (int)c->mode,
+		       row->context_length, rfl_run__batch(c), c->accum);
+	rfl_buf_printf(&b, "%d|%d|%d|%d|", c->precision, (int)rfl_run__layout(c), c->mode,
 		       c->deterministic);
 	add_device(&b, c, row);
-	rfl_buf_printf(&b, "%d|%d|%d|%d|%d|", c->threads, (int)c->data.kind,
-		       has_files(c) && c->data.augment, has_files(c) ? c->data.workers : 0,
-		       has_files(c) ? c->data.ahead : 0);
+	rfl_buf_printf(&b, "%" PRId64 "|%d|%d|%" PRId64 "|%" PRId64 "|", c->threads, c->data_kind,
+		       files && !c->no_augment, files ? c->workers : 0, files ? c->prefetch : 0);
 	rfl_buf_printf(&b, "%" PRId64 "|%" PRId64 "|%d", c->warmup, c->iters, c->world.size);
-	add_optimizer(&b, c);
+	if (c->mode == RFL_RUN_TRAIN) {
+		rfl_buf_printf(&b, "|%s|%s", rfl_optimizer_rule_names[c->optimizer],
+			       rfl_optimizer_kernels_names[c->optimizer_kernels]);
+		/* without these the update reads and writes less */
+		if (c->optimizer == RFL_RULE_SGD && c->momentum == 0)
+			rfl_buf_puts(&b, "|no momentum");
+		if (c->weight_decay == 0)
+			rfl_buf_puts(&b, "|no weight decay");
+	}
+	add_work(&b, c);
 	rfl_hash64_text(rfl_hash64(0, rfl_buf_str(&b), b.len), out);
 	rfl_buf_fini(&b);
 }

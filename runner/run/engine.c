@@ -56,7 +56,6 @@ enum rfl_rc rfl_run__choose(const struct rfl_run_config *c, const struct rfl_eng
 
 /* ---- what the device has no use for ---- */
 
-/* The command refuses these beside --backend cpu; with auto they wait for a GPU. */
 enum rfl_rc rfl_run__suit(struct rfl_run_config *c, const struct rfl_run__choice *choice,
 			  struct rfl_err *err)
 {
@@ -66,7 +65,7 @@ enum rfl_rc rfl_run__suit(struct rfl_run_config *c, const struct rfl_run__choice
 		bool of_use;
 		const char *name;
 	} rows[] = {
-		{ &c->data.pin_memory, cuda && choice->ops->host_alloc && choice->ops->host_free,
+		{ &c->pin_memory, cuda && choice->ops->host_alloc && choice->ops->host_free,
 		  "--pin-memory" },
 		{ &c->cudnn_benchmark, cuda, "--cudnn-benchmark" },
 		{ &c->sync_each_step, choice->device != RFL_DEVICE_CPU, "--sync-each-step" },
@@ -75,16 +74,13 @@ enum rfl_rc rfl_run__suit(struct rfl_run_config *c, const struct rfl_run__choice
 	for (size_t i = 0; i < RFL_ARRAY_LEN(rows); i++) {
 		if (!*rows[i].asked || rows[i].of_use)
 			continue;
-		rfl_log(RFL_LOG_WARN,
-			"%s changes nothing on this run's device (%s); it is left out, and the row "
-			"says so",
-			rows[i].name, rfl_device_names[choice->device]);
+		rfl_log(RFL_LOG_DEBUG, "%s has no effect on %s", rows[i].name,
+			rfl_device_names[choice->device]);
 		*rows[i].asked = false;
 	}
 	if (c->counter_sets && !cuda)
-		rfl_log(RFL_LOG_WARN,
-			"--counter-sets: they are of a GPU; this run is on the %s, where "
-			"all that can be is counted at once",
+		rfl_log(RFL_LOG_DEBUG,
+			"--counter-sets has no effect on %s, where all is counted at once",
 			rfl_device_names[choice->device]);
 	if (c->cuda_graph && !cuda)
 		return rfl_fail(err, RFL_EUNSUPPORTED, 0,
@@ -103,7 +99,8 @@ static enum rfl_rc check_operations(const struct rfl_run_config *c,
 {
 	for (int i = 0; i < net->nnodes; i++) {
 		const struct rfl_node *node = &net->nodes[i];
-		const char *why = choice->ops->unsupported(node->op, c->precision);
+		const char *why =
+			choice->ops->unsupported(node->op, (enum rfl_precision)c->precision);
 
 		if (why)
 			return rfl_fail(err, RFL_EUNSUPPORTED, 0, "%s: %s (%s) in %s: %s",
@@ -120,12 +117,21 @@ enum rfl_rc rfl_run__open_engine(const struct rfl_run_config *c,
 {
 	const struct rfl_engine_config engine = {
 		.device = choice->device,
-		.precision = c->precision,
-		.layout = c->layout,
-		.threads = c->threads,
-		.max_batch = c->batch / c->accum,
-		.optimizer = c->optimizer,
-		.seed = c->seed,
+		.precision = (enum rfl_precision)c->precision,
+		.layout = rfl_run__layout(c),
+		.threads = (int)c->threads,
+		.max_batch = c->micro_batch,
+		.optimizer = {
+			.rule = (enum rfl_optimizer_rule)c->optimizer,
+			.kernels = (enum rfl_optimizer_kernels)c->optimizer_kernels,
+			.lr = c->lr,
+			.weight_decay = c->weight_decay,
+			.momentum = c->optimizer == RFL_RULE_SGD ? c->momentum : 0,
+			.beta1 = c->beta1,
+			.beta2 = c->beta2,
+			.eps = c->eps,
+		},
+		.seed = (uint64_t)c->seed,
 		.dropout = true,
 		.deterministic = c->deterministic,
 		.cudnn_benchmark = c->cudnn_benchmark,

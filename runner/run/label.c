@@ -20,13 +20,13 @@ static enum rfl_rc find_label(const struct rfl_run__state *run, const struct rfl
 	const int64_t agreed = run->heard.world.run_number;
 	char time_dir[4096];
 
-	if (run->options->label) {
-		snprintf(made, RFL_LABEL_MAX + 1, "%s", run->options->label);
+	if (run->config->label) {
+		snprintf(made, RFL_LABEL_MAX + 1, "%s", run->config->label);
 		return RFL_OK;
 	}
 	if (run->config->world.size > 1)
 		return rfl_run__world_label(row, agreed > 0 ? agreed : run->number, made, err);
-	snprintf(time_dir, sizeof(time_dir), "%s/time", run->options->log_dir);
+	snprintf(time_dir, sizeof(time_dir), "%s/time", run->config->log_dir);
 	return rfl_label_next(row->env, row->model, row->precision, row->micro_batch,
 			      run->ledger_path, time_dir, made, err);
 }
@@ -53,7 +53,7 @@ static void check_label(const char *label, int nprocesses, const struct rfl_ledg
 enum rfl_rc rfl_run__make_label(struct rfl_run__state *run, struct rfl_ledger_row *row,
 				struct rfl_err *err)
 {
-	const struct rfl_run_options *o = run->options;
+	const struct rfl_run_config *o = run->config;
 	const char *backend = row->backend ? row->backend : "auto";
 	char env[49], label[RFL_LABEL_MAX + 1];
 	struct rfl_label parts;
@@ -101,9 +101,9 @@ enum rfl_rc rfl_run__choose_number(struct rfl_run__state *run, struct rfl_err *e
 {
 	char time_dir[4096];
 
-	if (run->config->world.size <= 1 || run->options->label)
+	if (run->config->world.size <= 1 || run->config->label)
 		return RFL_OK;
-	snprintf(time_dir, sizeof(time_dir), "%s/time", run->options->log_dir);
-	return rfl_run__world_number(run->config, run->options, run->net, run->ledger_path,
-				     time_dir, &run->number, err);
+	snprintf(time_dir, sizeof(time_dir), "%s/time", run->config->log_dir);
+	return rfl_run__world_number(run->config, run->net, run->ledger_path, time_dir,
+				     &run->number, err);
 }

@@ -22,7 +22,7 @@
 
 /* What the ranks share. */
 struct team {
-	const struct rfl_run_options *options;
+	const struct rfl_run_host *host;
 	pthread_mutex_t lock;
 	int failed;     /* the rank that ended first, and badly; -1: none */
 	double since_s; /* when */
@@ -32,7 +32,7 @@ struct team {
 struct member {
 	struct team *team;
 	struct rfl_run_config config;
-	struct rfl_run_options options;
+	struct rfl_run_host host;
 	struct rfl_run_result result;
 	struct rfl_err err;
 	enum rfl_rc rc;
@@ -46,7 +46,7 @@ static bool ends_now(void *ctx)
 	struct team *t = m->team;
 	bool late;
 
-	if (t->options->cancelled && t->options->cancelled(t->options->ctx))
+	if (t->host->cancelled && t->host->cancelled(t->host->ctx))
 		return true;
 	pthread_mutex_lock(&t->lock);
 	late = t->failed >= 0 && rfl_clock_s() - t->since_s > GRACE_S;
@@ -60,7 +60,7 @@ static const char *why_it_ends(void *ctx)
 	struct team *t = m->team;
 	const char *why;
 
-	if (t->options->cancelled && t->options->cancelled(t->options->ctx))
+	if (t->host->cancelled && t->host->cancelled(t->host->ctx))
 		return NULL;
 	pthread_mutex_lock(&t->lock);
 	why = t->failed >= 0 ? t->why : NULL; /* written once */
@@ -71,7 +71,7 @@ static const char *why_it_ends(void *ctx)
 static void on_progress(const char *phase, int64_t done, int64_t total, void *ctx)
 {
 	const struct member *m = ctx;
-	const struct rfl_run_options *o = m->team->options;
+	const struct rfl_run_host *o = m->team->host;
 
 	if (m->config.world.rank == 0 && o->progress)
 		o->progress(phase, done, total, o->ctx);
@@ -79,7 +79,7 @@ static void on_progress(const char *phase, int64_t done, int64_t total, void *ct
 
 static void on_unrecorded(const char *ledger, const struct rfl_ledger_row *row, void *ctx)
 {
-	const struct rfl_run_options *o = ((const struct member *)ctx)->team->options;
+	const struct rfl_run_host *o = ((const struct member *)ctx)->team->host;
 
 	if (o->unrecorded)
 		o->unrecorded(ledger, row, o->ctx);
@@ -110,7 +110,7 @@ static void *run_member(void *arg)
 {
 	struct member *m = arg;
 
-	m->rc = rfl_run(&m->config, &m->options, &m->result, &m->err);
+	m->rc = rfl_run(&m->config, &m->host, &m->result, &m->err);
 	note_end(m);
 	return NULL;
 }
@@ -147,15 +147,13 @@ static void set_up(struct member *m, struct team *team, const struct rfl_run_con
 	w->port = port;
 	w->launcher = "roofline";
 	(void)snprintf(w->address, sizeof(w->address), "127.0.0.1");
-	m->config.data.rank = rank;
-	m->config.data.world_size = w->size;
-	m->options = *team->options;
-	m->options.cancelled = ends_now;
-	m->options.why_cancelled = why_it_ends;
-	m->options.progress = on_progress;
-	m->options.unrecorded = on_unrecorded;
-	m->options.attempt = NULL;
-	m->options.ctx = m;
+	m->host = *team->host;
+	m->host.cancelled = ends_now;
+	m->host.why_cancelled = why_it_ends;
+	m->host.progress = on_progress;
+	m->host.unrecorded = on_unrecorded;
+	m->host.attempt = NULL;
+	m->host.ctx = m;
 	rfl_ledger_row_init(&m->result.row);
 }
 
@@ -175,12 +173,11 @@ static enum rfl_rc conclude(struct member *members, int n, struct rfl_run_result
 	return rc;
 }
 
-enum rfl_rc rfl_run_local(const struct rfl_run_config *config,
-			  const struct rfl_run_options *options, struct rfl_run_result *ret,
-			  struct rfl_err *err)
+enum rfl_rc rfl_run_local(const struct rfl_run_config *config, const struct rfl_run_host *host,
+			  struct rfl_run_result *ret, struct rfl_err *err)
 {
 	const int n = config->world.size;
-	struct team team = { .options = options, .failed = -1 };
+	struct team team = { .host = host, .failed = -1 };
 	struct member *members = rfl_alloc_array((size_t)n, sizeof(*members));
 	int port = 0, reserved = -1;
 	enum rfl_rc rc = reserve_port(&reserved, &port, err);

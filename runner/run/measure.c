@@ -19,7 +19,7 @@ static struct rfl_source_request counters_request(struct rfl_run__job *job)
 	const struct rfl_run_config *c = &job->config;
 
 	return (struct rfl_source_request){
-		.sets = rfl_counted_sets(job->choice.device, c->counter_sets),
+		.sets = rfl_counted_sets(job->choice.device, (unsigned)c->counter_sets),
 		.precision = rfl_precision_names[c->precision],
 		.label = c->arch,
 		.step_s = job->burst.nsteps ? job->burst.wall_s / (double)job->burst.nsteps : 0,
@@ -63,7 +63,7 @@ static enum rfl_rc open_engine(struct rfl_run__job *job, struct rfl_err *err)
 	if (rc == RFL_OK)
 		rc = rfl_run__join(job, err);
 	if (rc == RFL_OK) /* the same weights in every process: nobody sends them */
-		rc = rfl_fill_engine(job->choice.ops, job->engine, job->net, c->threads, err);
+		rc = rfl_fill_engine(job->choice.ops, job->engine, job->net, (int)c->threads, err);
 	return rc;
 }
 
@@ -92,8 +92,10 @@ static enum rfl_rc open_data(struct rfl_run__job *job, struct rfl_err *err)
 		.ctx = job,
 	};
 
-	return rfl_data_open(&c->data, job->net, c->batch / c->accum, c->layout, c->threads,
-			     c->data.pin_memory ? &pinned : NULL, &job->data, err);
+	const struct rfl_data_spec spec = rfl_run__data_spec(c);
+
+	return rfl_data_open(&spec, job->net, c->micro_batch, rfl_run__layout(c), (int)c->threads,
+			     c->pin_memory ? &pinned : NULL, &job->data, err);
 }
 
 /* ---- burst ---- */
@@ -138,7 +140,7 @@ static enum rfl_rc burst(struct rfl_run__job *job, struct rfl_err *err)
 	const struct rfl_run_config *c = &job->config;
 	const struct rfl_engine_ops *ops = job->choice.ops;
 	const struct rfl_burst_config config = {
-		.mode = c->mode,
+		.mode = (enum rfl_run_mode)c->mode,
 		.warmup = c->warmup,
 		.iters = c->iters,
 		.accum = c->accum,
@@ -148,7 +150,7 @@ static enum rfl_rc burst(struct rfl_run__job *job, struct rfl_err *err)
 		.until_stdrel = c->until_stdrel,
 		.until_max_s = c->until_max_s,
 		.nvtx = job->nvtx,
-		.nvtx_detail = c->nvtx,
+		.nvtx_detail = (enum rfl_detail)c->nvtx,
 		.progress = on_progress,
 		.meet = on_meet,
 		.window = on_window,
@@ -172,8 +174,8 @@ static enum rfl_rc count_step(struct rfl_run__job *job, struct rfl_err *err)
 {
 	const struct rfl_run_config *c = &job->config;
 	const struct rfl_counted_config config = {
-		.detail = c->counters,
-		.mode = c->mode,
+		.detail = (enum rfl_detail)c->counters,
+		.mode = (enum rfl_run_mode)c->mode,
 		.accum = c->accum,
 		.request = counters_request(job),
 	};

@@ -80,24 +80,23 @@ static bool is_status(const struct rfl_run_result *r, const char *status)
 
 struct attempts {
 	const struct rfl_run_config *config;
-	const struct rfl_run_options *options;
-	int64_t asked; /* samples of one forward */
+	const struct rfl_run_host *host;
 };
 
 static enum rfl_rc attempt(const struct attempts *a, int64_t batch, struct rfl_run_result *ret,
 			   struct rfl_err *err)
 {
 	struct rfl_run_config config = *a->config;
-	struct rfl_run_options options = *a->options;
+	struct rfl_run_host host = *a->host;
 	char label[RFL_LABEL_MAX + 32];
 
-	config.batch = batch * config.accum;
-	options.requested_batch = a->config->batch;
-	if (options.label) {
-		label_of(options.label, a->asked, batch, label);
-		options.label = label;
+	config.micro_batch = batch;
+	host.requested_batch = a->config->micro_batch * a->config->accum;
+	if (config.label) {
+		label_of(config.label, a->config->micro_batch, batch, label);
+		config.label = label;
 	}
-	return rfl_run(&config, &options, ret, err);
+	return rfl_run(&config, &host, ret, err);
 }
 
 /* What is known of batches; 0: of none. */
@@ -130,21 +129,21 @@ static bool learn(struct known *k, int64_t batch, const struct rfl_run_result *r
 	return true;
 }
 
-static void say_next(const struct rfl_run_options *o, const struct rfl_ledger_row *row,
+static void say_next(const struct rfl_run_host *host, const struct rfl_ledger_row *row,
 		     int64_t batch)
 {
-	if (o->attempt)
-		o->attempt(row, batch, o->ctx);
+	if (host->attempt)
+		host->attempt(row, batch, host->ctx);
 }
 
-enum rfl_rc rfl_run_fitting(const struct rfl_run_config *config,
-			    const struct rfl_run_options *options, enum rfl_oom_policy policy,
+enum rfl_rc rfl_run_fitting(const struct rfl_run_config *config, const struct rfl_run_host *host,
 			    struct rfl_run_result *ret, struct rfl_err *err)
 {
-	const struct attempts a = { config, options, config->batch / config->accum };
+	const enum rfl_oom_policy policy = (enum rfl_oom_policy)config->oom;
+	const struct attempts a = { config, host };
 	struct known known = { .fits = 0 };
-	int64_t batch = a.asked;
-	enum rfl_rc rc = check_label(options->label, policy, err);
+	int64_t batch = config->micro_batch;
+	enum rfl_rc rc = check_label(config->label, policy, err);
 	bool goes_on;
 
 	*ret = (struct rfl_run_result){ .rc = RFL_OK };
@@ -162,12 +161,12 @@ enum rfl_rc rfl_run_fitting(const struct rfl_run_config *config,
 		if (batch == 0)
 			break;
 		if (n == 1)
-			say_next(options, &ret->row, batch);
+			say_next(host, &ret->row, batch);
 		its = attempt(&a, batch, &now, err);
 		rc = rc ? rc : its;
 		goes_on = (its == RFL_OK || now.recorded) && learn(&known, batch, &now);
 		if (goes_on && next_batch(policy, &known) > 0)
-			say_next(options, &now.row, next_batch(policy, &known));
+			say_next(host, &now.row, next_batch(policy, &known));
 		/* The largest that fits is the result; while none does, or when something else
 		 * happens, the last. */
 		if ((its == RFL_OK || now.recorded) &&

@@ -30,8 +30,8 @@ static void on_event(json_t *take_event, void *ctx)
 	int64_t done = 0, total = 0;
 
 	rfl_run__hear(&run->heard, take_event, &phase, &done, &total);
-	if (phase && run->options->progress)
-		run->options->progress(phase, done, total, run->options->ctx);
+	if (phase && run->host->progress)
+		run->host->progress(phase, done, total, run->host->ctx);
 	json_decref(take_event);
 }
 
@@ -53,7 +53,7 @@ static bool on_tick(void *ctx)
 	struct rfl_run__heard *h = &run->heard;
 
 	h->late = h->late_at_s > 0 && rfl_clock_s() > h->late_at_s;
-	return h->late || (run->options->cancelled && run->options->cancelled(run->options->ctx));
+	return h->late || (run->host->cancelled && run->host->cancelled(run->host->ctx));
 }
 
 /* ---- running ---- */
@@ -63,13 +63,13 @@ static void add_gpu(const struct rfl_run__state *run, const char *env[MAX_CHILD_
 		    char *gpus, size_t size)
 {
 	const struct rfl_world *w = &run->config->world;
-	const char *const *given = run->options->child_env;
+	const char *const *given = run->host->child_env;
 	char own[64];
 	size_t n = 0;
 
 	for (; given && given[n] && n + 1 < MAX_CHILD_ENV; n++)
 		env[n] = given[n];
-	if (w->size > 1 && rfl_world_gpu(run->options->visible_gpus, w->local_rank, own)) {
+	if (w->size > 1 && rfl_world_gpu(run->host->visible_gpus, w->local_rank, own)) {
 		snprintf(gpus, size, GPUS "%s", own);
 		env[n++] = gpus;
 	}
@@ -88,12 +88,12 @@ static enum rfl_rc run_child(struct rfl_run__state *run, struct rfl_err *err)
 	json = rfl_run__config_to_json(&config);
 	text = json ? json_dumps(json, JSON_COMPACT) : NULL;
 	const struct rfl_proc_spec spec = {
-		.argv = run->options->child_argv,
+		.argv = run->host->child_argv,
 		.env = env,
 		.input = text,
 		.input_len = text ? strlen(text) : 0,
 		.report_fd = RFL_RUN_REPORT_FD,
-		.timeout_s = run->options->timeout_s,
+		.timeout_s = run->config->timeout_s,
 		.on_report = on_line,
 		.cancelled = on_tick,
 		.ctx = run,
@@ -122,8 +122,7 @@ static void run_here(struct rfl_run__state *run)
 	double start = rfl_clock_s();
 	struct rfl_proc_result *p = &run->process;
 	struct rusage usage;
-	enum rfl_rc rc =
-		rfl_run__measure(run->config, run->options->source_for, on_event, run, NULL);
+	enum rfl_rc rc = rfl_run__measure(run->config, run->host->source_for, on_event, run, NULL);
 
 	getrusage(RUSAGE_SELF, &usage);
 	*p = (struct rfl_proc_result){
@@ -177,7 +176,7 @@ static enum rfl_rc check_writable(const char *dir, bool counts, struct rfl_err *
 static enum rfl_rc check_logs(struct rfl_run__state *run, struct rfl_err *err)
 {
 	const bool counts = run->config->counters != RFL_DETAIL_OFF;
-	const char *dir = run->options->log_dir;
+	const char *dir = run->config->log_dir;
 	char time_dir[sizeof(run->ledger_path)];
 	int64_t number;
 	enum rfl_rc rc;
@@ -195,7 +194,7 @@ static enum rfl_rc check_logs(struct rfl_run__state *run, struct rfl_err *err)
 	if (rc == RFL_OK && counts)
 		rc = rfl_counters_check(run->counters_path, err);
 	snprintf(time_dir, sizeof(time_dir), "%s/time", dir);
-	if (rc == RFL_OK && !run->options->label)
+	if (rc == RFL_OK && !run->config->label)
 		rc = rfl_label_number("", run->ledger_path, time_dir, &number, err);
 	if (rc == RFL_OK)
 		rc = rfl_file_mkdirs(dir, err);
@@ -207,22 +206,21 @@ static enum rfl_rc check_logs(struct rfl_run__state *run, struct rfl_err *err)
 static enum rfl_rc prepare(struct rfl_run__state *run, struct rfl_ledger_row *row,
 			   struct rfl_err *err)
 {
-	const struct rfl_run_options *o = run->options;
-	struct rfl_run_config all = *run->config;
+	const struct rfl_run_config *c = run->config;
 	char env[49], label[RFL_LABEL_MAX + 1];
 	int64_t flops; /* of the row, which has room for so many */
 	enum rfl_rc rc;
 
 	rc = rfl_run__check(run->config, &run->net, err);
-	all.batch *= all.world.size > 1 ? all.world.size : 1;
 	if (rc == RFL_OK)
-		rc = rfl_run__flops(&all, run->net, &flops, err);
-	if (rc == RFL_OK && o->label)
-		rc = rfl_label_check(o->label, err);
-	if (rc == RFL_OK && o->label && run->config->world.size > 1)
-		rc = rfl_run__rank_label(o->label, run->config->world.size - 1, label, err);
+		rc = rfl_run__flops(c, rfl_run__batch(c) * (c->world.size > 1 ? c->world.size : 1),
+				    run->net, &flops, err);
+	if (rc == RFL_OK && c->label)
+		rc = rfl_label_check(c->label, err);
+	if (rc == RFL_OK && c->label && run->config->world.size > 1)
+		rc = rfl_run__rank_label(c->label, run->config->world.size - 1, label, err);
 	if (rc == RFL_OK)
-		rc = rfl_label_env(o->env, o->label, run->config->arch, "cpu", env, err);
+		rc = rfl_label_env(c->env, c->label, run->config->arch, "cpu", env, err);
 	if (rc == RFL_OK)
 		rc = check_logs(run, err);
 	if (rc == RFL_OK)
@@ -237,17 +235,17 @@ static enum rfl_rc prepare(struct rfl_run__state *run, struct rfl_ledger_row *ro
 	return rc;
 }
 
-enum rfl_rc rfl_run(const struct rfl_run_config *config, const struct rfl_run_options *options,
+enum rfl_rc rfl_run(const struct rfl_run_config *config, const struct rfl_run_host *host,
 		    struct rfl_run_result *ret, struct rfl_err *err)
 {
-	struct rfl_run__state run = { .config = config, .options = options };
+	struct rfl_run__state run = { .config = config, .host = host };
 	enum rfl_rc rc;
 
 	*ret = (struct rfl_run_result){ .rc = RFL_OK };
 	rfl_ledger_row_init(&ret->row);
 	rfl_captures_init(&run.captures);
 	rc = prepare(&run, &ret->row, err);
-	if (rc == RFL_OK && options->in_process)
+	if (rc == RFL_OK && config->in_process)
 		run_here(&run);
 	else if (rc == RFL_OK)
 		rc = run_child(&run, &run.trouble);

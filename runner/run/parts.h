@@ -22,7 +22,44 @@ extern "C" {
 
 struct rfl_machine;
 
-/* ---- configuration as JSON (run/config.c) ---- */
+/* ---- members of a struct as JSON (run/config.c) ---- */
+
+enum rfl_run__kind {
+	RFL_RUN__INT, /* int or int64_t */
+	RFL_RUN__FLAG,
+	RFL_RUN__REAL, /* NaN is null */
+	RFL_RUN__TEXT, /* borrowed from the JSON; may be NULL */
+	RFL_RUN__CHARS /* an array within the struct */
+};
+
+struct rfl_run__member {
+	const char *key;
+	enum rfl_run__kind kind;
+	size_t offset, size;
+};
+
+#define RFL_RUN__MEMBER(structure, kind, key, path)                                             \
+	{                                                                                       \
+		key, RFL_RUN__##kind, offsetof(structure, path), sizeof(((structure *)0)->path) \
+	}
+
+json_t *rfl_run__member_to_json(const struct rfl_run__member *m, const void *base);
+/** @return false when the value is missing or of another type */
+bool rfl_run__member_from_json(const struct rfl_run__member *m, const json_t *value, void *base);
+
+/** A text as JSON, which is UTF-8: of one that is not, other bytes than ASCII are shown as "?". */
+json_t *rfl_run__shown(const char *text, size_t n);
+
+/* ---- the configuration (run/config.c) ---- */
+
+/** Samples of a step of this process. */
+int64_t rfl_run__batch(const struct rfl_run_config *config);
+enum rfl_layout rfl_run__layout(const struct rfl_run_config *config);
+struct rfl_data_spec rfl_run__data_spec(const struct rfl_run_config *config);
+
+/** The columns of the ledger that are facts of the configuration. */
+enum rfl_rc rfl_run__fill_facts(const struct rfl_run_config *config, struct rfl_ledger_row *row,
+				struct rfl_err *err);
 
 /** New reference, or NULL out of memory. */
 json_t *rfl_run__config_to_json(const struct rfl_run_config *config);
@@ -142,9 +179,9 @@ void rfl_run__hear(struct rfl_run__heard *h, const json_t *event, const char **p
 
 /* ---- row and files (run/row.c, run/files.c) ---- */
 
-/** FLOPs of a step. RFL_EOVERFLOW when they are more than 63 bits hold. */
-enum rfl_rc rfl_run__flops(const struct rfl_run_config *config, const struct rfl_net *net,
-			   int64_t *ret, struct rfl_err *err);
+/** FLOPs of a step of so many samples. RFL_EOVERFLOW when they are more than 63 bits hold. */
+enum rfl_rc rfl_run__flops(const struct rfl_run_config *config, int64_t batch,
+			   const struct rfl_net *net, int64_t *ret, struct rfl_err *err);
 
 /** Everything but identity (label, run_id, timestamp, status). After a failure it has what could be
  * filled in. */
@@ -163,8 +200,7 @@ enum rfl_rc rfl_run__fill_world_row(const struct rfl_run_config *config, const s
 				    struct rfl_err *err);
 
 /** N for a label that is to be made: one that is free here. The processes take the largest. */
-enum rfl_rc rfl_run__world_number(const struct rfl_run_config *config,
-				  const struct rfl_run_options *options, const struct rfl_net *net,
+enum rfl_rc rfl_run__world_number(const struct rfl_run_config *config, const struct rfl_net *net,
 				  const char *ledger, const char *time_dir, int64_t *ret,
 				  struct rfl_err *err);
 

@@ -26,7 +26,7 @@ static double memory_limit(const struct rfl_machine *m)
 static enum rfl_rc write_steps(const struct rfl_run__state *run, const struct rfl_burst *burst,
 			       struct rfl_run_result *ret, struct rfl_err *err)
 {
-	snprintf(ret->steps_file, sizeof(ret->steps_file), "%s/steps/%s.csv", run->options->log_dir,
+	snprintf(ret->steps_file, sizeof(ret->steps_file), "%s/steps/%s.csv", run->config->log_dir,
 		 ret->row.run_id);
 	return rfl_run__write_steps(ret->steps_file, burst, err);
 }
@@ -42,8 +42,8 @@ static enum rfl_rc write_time_log(struct rfl_run__state *run, struct rfl_run_res
 {
 	char dir[4096];
 
-	snprintf(dir, sizeof(dir), "%s/time", run->options->log_dir);
-	return rfl_run__write_time_log(dir, run->options->command_line, &ret->row, &run->process,
+	snprintf(dir, sizeof(dir), "%s/time", run->config->log_dir);
+	return rfl_run__write_time_log(dir, run->host->command_line, &ret->row, &run->process,
 				       ret->time_log, sizeof(ret->time_log), err);
 }
 
@@ -86,7 +86,7 @@ static void note_trouble(const struct rfl_run__state *run, struct rfl_ledger_row
 static enum rfl_rc append(const struct rfl_run__state *run, struct rfl_run_result *ret,
 			  struct rfl_err *err)
 {
-	const struct rfl_run_options *o = run->options;
+	const struct rfl_run_host *o = run->host;
 	enum rfl_rc rc = rfl_ledger_append(run->ledger_path, &ret->row, err);
 
 	ret->recorded = rc == RFL_OK;
@@ -109,8 +109,8 @@ static void record_environment(const struct rfl_run__state *run, const struct rf
 	};
 	const struct rfl_env_spec spec = {
 		.env = row->env,
-		.log_dir = run->options->log_dir,
-		.data_dir = run->config->data.dir,
+		.log_dir = run->config->log_dir,
+		.data_dir = run->config->data_dir,
 		.nengines = row->engine_id ? 1 : 0,
 		.engines = &engine,
 		.root = "",
@@ -131,7 +131,7 @@ static enum rfl_rc identify(const struct rfl_run__state *run, struct rfl_ledger_
 
 	rfl_run__config_hash(run->config, row, hash);
 	rc = rfl_ledger_set(&row->config_hash, hash, err);
-	return rc ? rc : rfl_ledger_set(&row->cell, run->options->cell, err);
+	return rc ? rc : rfl_ledger_set(&row->cell, run->host->cell, err);
 }
 
 /* Behind the row of rank 0 that of all processes, which is the result. The row of rank 0 is given
@@ -188,7 +188,7 @@ static enum rfl_rc record(struct rfl_run__state *run, struct rfl_run_result *ret
 static enum rfl_rc explain_cancel(const struct rfl_run__state *run, struct rfl_ledger_row *row,
 				  struct rfl_err *err)
 {
-	const struct rfl_run_options *o = run->options;
+	const struct rfl_run_host *o = run->host;
 	const char *why = o->why_cancelled ? o->why_cancelled(o->ctx) : NULL;
 
 	if (!why || !run->process.cancelled || run->heard.timed)
@@ -221,8 +221,8 @@ enum rfl_rc rfl_run__conclude(struct rfl_run__state *run, struct rfl_run_result 
 	int lock = -1;
 
 	(void)rfl_run__fill_row(run->config, run->net, &run->heard, run->machine, row, trouble);
-	row->requested_batch = run->options->requested_batch > 0 ? run->options->requested_batch
-								 : run->config->batch;
+	row->requested_batch = run->host->requested_batch > 0 ? run->host->requested_batch
+							      : rfl_run__batch(run->config);
 	row->host_peak_bytes = isnan(run->heard.host_peak_bytes) ? run->process.max_rss_bytes
 								 : run->heard.host_peak_bytes;
 	ret->rc = rfl_run__judge(&run->heard, &run->process, memory_limit(run->machine), row,
@@ -234,10 +234,10 @@ enum rfl_rc rfl_run__conclude(struct rfl_run__state *run, struct rfl_run_result 
 				     trouble);
 	/* The folder was removed meanwhile, perhaps. Without the lock the label may be another
 	 * run's as well, which is better than no row. */
-	if (rfl_file_mkdirs(run->options->log_dir, trouble) == RFL_OK)
+	if (rfl_file_mkdirs(run->config->log_dir, trouble) == RFL_OK)
 		(void)!rfl_file_lock(run->lock_path, &lock, trouble);
 	rc = record(run, ret, err);
-	sweep(run->options->log_dir);
+	sweep(run->config->log_dir);
 	(void)!rfl_file_unlock(lock, run->lock_path, trouble);
 	if (rc && trouble->rc)
 		rfl_log(RFL_LOG_WARN, "%s", trouble->msg);

@@ -201,11 +201,11 @@ static enum rfl_rc fill_timing(const struct rfl_run__heard *h, struct rfl_ledger
 
 /* ---- what ran ---- */
 
-enum rfl_rc rfl_run__flops(const struct rfl_run_config *c, const struct rfl_net *net, int64_t *ret,
-			   struct rfl_err *err)
+enum rfl_rc rfl_run__flops(const struct rfl_run_config *c, int64_t batch, const struct rfl_net *net,
+			   int64_t *ret, struct rfl_err *err)
 {
 	const struct rfl_count_options options = {
-		.batch = c->batch,
+		.batch = batch,
 		.training = c->mode != RFL_RUN_FWD,
 		.dtype = RFL_DTYPE_F32,
 		.optimizer = RFL_OPT_MOMENTUM,
@@ -221,58 +221,13 @@ enum rfl_rc rfl_run__flops(const struct rfl_run_config *c, const struct rfl_net 
 	return RFL_OK;
 }
 
-static bool reads_text(const struct rfl_net *net)
-{
-	return net->nodes[0].dtype == RFL_DTYPE_I64;
-}
-
-static void fill_sizes(const struct rfl_run_config *c, const struct rfl_net *net,
-		       struct rfl_ledger_row *row)
-{
-	const struct rfl_shape *input = &net->nodes[0].shape;
-
-	row->params = rfl_net_param_count(net);
-	row->batch = c->batch;
-	row->micro_batch = c->batch / c->accum;
-	row->accum = c->accum;
-	if (reads_text(net)) {
-		row->context_length = input->dim[0];
-		row->vocab = net->classes;
-	} else {
-		row->img_size = input->dim[1];
-		row->classes = net->classes;
-	}
-}
-
-static void fill_options(const struct rfl_run_config *c, const struct rfl_run__heard *h,
-			 struct rfl_ledger_row *row)
-{
-	const bool files = c->data.dir != NULL, cuda = h->device == RFL_DEVICE_CUDA;
-	const bool trains = c->mode == RFL_RUN_TRAIN;
-
-	row->augment = files ? c->data.augment : -1;
-	row->workers = files ? c->data.workers : 0;
-	row->prefetch = files ? c->data.ahead : -1;
-	row->pin_memory = h->pin_memory;
-	row->threads = c->threads;
-	row->deterministic = c->deterministic;
-	row->cudnn_benchmark = cuda ? h->cudnn_benchmark : -1;
-	row->cuda_graph = cuda ? h->cuda_graph : -1;
-	row->sync_each_step = h->timed && h->device != RFL_DEVICE_CPU ? h->burst.synced : -1;
-	row->seed = (int64_t)c->seed;
-	row->warmup = c->warmup;
-	row->iters = c->iters;
-	if (trains) {
-		row->lr = c->optimizer.lr;
-		row->weight_decay = c->optimizer.weight_decay;
-	}
-	if (trains && c->optimizer.rule == RFL_RULE_SGD)
-		row->momentum = c->optimizer.momentum;
-}
-
+/* What is not a fact of the configuration itself, or as the run had it. */
 static void fill_numbers(const struct rfl_run_config *c, const struct rfl_net *net,
 			 const struct rfl_run__heard *h, struct rfl_ledger_row *row)
 {
+	const struct rfl_shape *input = &net->nodes[0].shape;
+	const bool cuda = h->device == RFL_DEVICE_CUDA;
+
 	row->schema_version = RFL_LEDGER_SCHEMA;
 	row->plugin_abi = h->plugin_abi;
 	row->world_size = c->world.size > 1 ? c->world.size : 1;
@@ -281,8 +236,21 @@ static void fill_numbers(const struct rfl_run_config *c, const struct rfl_net *n
 	row->setup_s = h->setup_s;
 	row->device_memory_bytes =
 		h->device_info.memory_bytes < 0 ? (double)NAN : (double)h->device_info.memory_bytes;
-	fill_sizes(c, net, row);
-	fill_options(c, h, row);
+	row->params = rfl_net_param_count(net);
+	row->batch = rfl_run__batch(c);
+	if (net->nodes[0].dtype == RFL_DTYPE_I64) { /* reads tokens */
+		row->context_length = input->dim[0];
+		row->vocab = net->classes;
+	} else {
+		row->img_size = input->dim[1];
+		row->classes = net->classes;
+	}
+	if (c->data_dir)
+		row->augment = !c->no_augment;
+	row->pin_memory = h->pin_memory;
+	row->cudnn_benchmark = cuda ? h->cudnn_benchmark : -1;
+	row->cuda_graph = cuda ? h->cuda_graph : -1;
+	row->sync_each_step = h->timed && h->device != RFL_DEVICE_CPU ? h->burst.synced : -1;
 }
 
 /* As they ran; of a run that did not come so far, as they were asked for, which auto does not say.
@@ -293,9 +261,9 @@ static const char *kernels_of(const struct rfl_run_config *c, const struct rfl_r
 		return NULL;
 	if (h->optimizer_kernels[0])
 		return h->optimizer_kernels;
-	return c->optimizer.kernels == RFL_KERNELS_AUTO
+	return c->optimizer_kernels == RFL_KERNELS_AUTO
 		       ? NULL
-		       : rfl_optimizer_kernels_names[c->optimizer.kernels];
+		       : rfl_optimizer_kernels_names[c->optimizer_kernels];
 }
 
 /* What exchanges gradients: chosen by the device. */
@@ -314,7 +282,7 @@ static const char *autocast_of(const struct rfl_run_config *c, const struct rfl_
 
 	if (h->device < 0)
 		return NULL;
-	cast = rfl_precision_cast(c->precision, (enum rfl_device)h->device);
+	cast = rfl_precision_cast((enum rfl_precision)c->precision, (enum rfl_device)h->device);
 	return cast == RFL_CAST_OFF ? NULL : rfl_cast_names[cast];
 }
 
@@ -323,7 +291,7 @@ static enum rfl_rc fill_texts(const struct rfl_run_config *c, const struct rfl_n
 			      struct rfl_ledger_row *row, struct rfl_err *err)
 {
 	const struct rfl_engine_device *d = &h->device_info;
-	const bool trains = c->mode == RFL_RUN_TRAIN, on_cpu = h->device == RFL_DEVICE_CPU;
+	const bool on_cpu = h->device == RFL_DEVICE_CPU;
 	const struct {
 		char **field;
 		const char *text;
@@ -339,13 +307,10 @@ static enum rfl_rc fill_texts(const struct rfl_run_config *c, const struct rfl_n
 		{ &row->cuda_driver, d->cuda_driver },
 		{ &row->cudnn_version, d->cudnn },
 		{ &row->model, net->model },
-		{ &row->precision, rfl_precision_names[c->precision] },
 		{ &row->autocast, autocast_of(c, h) },
-		{ &row->layout, rfl_layout_names[c->layout] },
-		{ &row->mode, rfl_run_mode_names[c->mode] },
-		{ &row->optimizer, trains ? rfl_optimizer_rule_names[c->optimizer.rule] : NULL },
+		{ &row->layout, rfl_layout_names[rfl_run__layout(c)] },
 		{ &row->optimizer_kernels, kernels_of(c, h) },
-		{ &row->data_mode, rfl_data_kind_names[c->data.kind] },
+		{ &row->data_mode, rfl_data_kind_names[c->data_kind] },
 		{ &row->launcher, c->world.launcher },
 		{ &row->interconnect, interconnect_of(c, h) },
 		{ &row->host, machine->host },
@@ -366,12 +331,13 @@ enum rfl_rc rfl_run__fill_row(const struct rfl_run_config *config, const struct 
 			      const struct rfl_run__heard *heard, const struct rfl_machine *machine,
 			      struct rfl_ledger_row *row, struct rfl_err *err)
 {
-	enum rfl_rc texts, flops, timing = RFL_OK;
+	enum rfl_rc facts = rfl_run__fill_facts(config, row, err), texts, flops, timing = RFL_OK;
 
 	fill_numbers(config, net, heard, row);
 	texts = fill_texts(config, net, heard, machine, row, err);
-	flops = rfl_run__flops(config, net, &row->model_flops_per_step, err);
+	flops = rfl_run__flops(config, rfl_run__batch(config), net, &row->model_flops_per_step,
+			       err);
 	if (heard->timed)
 		timing = fill_timing(heard, row, err);
-	return texts ? texts : flops ? flops : timing;
+	return facts ? facts : texts ? texts : flops ? flops : timing;
 }

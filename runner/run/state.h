@@ -14,7 +14,7 @@ extern "C" {
 /* What the parent holds during a run. */
 struct rfl_run__state {
 	const struct rfl_run_config *config;
-	const struct rfl_run_options *options;
+	const struct rfl_run_host *host;
 	struct rfl_net *net;
 	struct rfl_machine *machine;
 	struct rfl_run__heard heard;

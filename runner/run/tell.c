@@ -24,7 +24,7 @@ static void send(struct rfl_run__job *job, json_t *take_event)
 }
 
 /* Texts quote file names and devices, and JSON is UTF-8: what is not is shown as '?'. */
-static json_t *text_n(const char *text, size_t n)
+json_t *rfl_run__shown(const char *text, size_t n)
 {
 	json_t *json = json_stringn(text, n);
 	char *shown = json ? NULL : malloc(n);
@@ -40,7 +40,7 @@ static json_t *text_n(const char *text, size_t n)
 
 static json_t *text_of(const char *text)
 {
-	return text ? text_n(text, strlen(text)) : json_null();
+	return text ? rfl_run__shown(text, strlen(text)) : json_null();
 }
 
 json_t *rfl_run__failed_event(const struct rfl_err *end)
@@ -107,7 +107,7 @@ void rfl_run__tell_ready(struct rfl_run__job *job)
 
 	send(job,
 	     json_pack("{s:s, s:f, s:b, s:b, s:b, s:o}", "event", "ready", "setup_s", job->setup_s,
-		       "pin_memory", c->data.pin_memory, "cudnn_benchmark", c->cudnn_benchmark,
+		       "pin_memory", c->pin_memory, "cudnn_benchmark", c->cudnn_benchmark,
 		       "cuda_graph", c->cuda_graph, "optimizer_kernels", text_of(kernels_of(job))));
 }
 
@@ -168,7 +168,7 @@ static double own_peak_bytes(void)
 /* Images per second that the loader's threads make while they work: what it could keep up with. */
 static double decode_rate(const struct rfl_run__job *job)
 {
-	const int threads = job->config.data.workers > 0 ? job->config.data.workers : 1;
+	const int threads = job->config.workers > 0 ? (int)job->config.workers : 1;
 
 	return (double)job->data_stats.decoded / job->data_stats.decode_s * threads;
 }
@@ -254,8 +254,8 @@ enum rfl_rc rfl_run__tell_counters(struct rfl_run__job *job, const struct rfl_ca
 	rc = rfl_buf_check(&csv, "counters", err);
 	for (size_t at = 0, n; rc == RFL_OK && at < csv.len; at += n) {
 		n = piece_of(csv.data + at, csv.len - at);
-		send(job,
-		     json_pack("{s:s, s:o}", "event", "counters", "csv", text_n(csv.data + at, n)));
+		send(job, json_pack("{s:s, s:o}", "event", "counters", "csv",
+				    rfl_run__shown(csv.data + at, n)));
 	}
 	job->counters_len = csv.len;
 	rfl_buf_fini(&csv);

@@ -68,7 +68,7 @@ enum rfl_rc rfl_run__fill_world_row(const struct rfl_run_config *config, const s
 	struct rfl_run__heard united;
 	enum rfl_rc rc, status;
 
-	all.batch = config->batch * config->world.size;
+	all.micro_batch *= config->world.size;
 	all.world.rank = all.world.local_rank = -1;
 	unite_heard(heard, &united);
 	rc = rfl_run__fill_row(&all, net, &united, machine, row, err);
@@ -87,7 +87,7 @@ static enum rfl_rc number_in(const char *env, const struct rfl_run_config *c,
 {
 	char stem[RFL_LABEL_STEM];
 	enum rfl_rc rc = rfl_label_stem(env, net->model, rfl_precision_names[c->precision],
-					c->batch / c->accum, c->world.size, stem, err);
+					c->micro_batch, c->world.size, stem, err);
 	int64_t n = 0;
 
 	if (rc == RFL_OK)
@@ -98,16 +98,15 @@ static enum rfl_rc number_in(const char *env, const struct rfl_run_config *c,
 
 /* The environment may still depend on the backend that the child chooses: then a number that is
  * free in all of them. */
-enum rfl_rc rfl_run__world_number(const struct rfl_run_config *config,
-				  const struct rfl_run_options *options, const struct rfl_net *net,
+enum rfl_rc rfl_run__world_number(const struct rfl_run_config *config, const struct rfl_net *net,
 				  const char *ledger, const char *time_dir, int64_t *ret,
 				  struct rfl_err *err)
 {
 	enum rfl_rc rc = RFL_OK;
 
 	*ret = 1;
-	if (options->env)
-		return number_in(options->env, config, net, ledger, time_dir, ret, err);
+	if (config->env)
+		return number_in(config->env, config, net, ledger, time_dir, ret, err);
 	for (size_t i = 0; rfl_device_names[i] && rc == RFL_OK; i++)
 		rc = number_in(rfl_device_names[i], config, net, ledger, time_dir, ret, err);
 	return rc;

@@ -13,26 +13,34 @@ static inline struct rfl_run_config small_config(void)
 	return (struct rfl_run_config){
 		.arch = "resnet18",
 		.image_size = 32,
-		.batch = 2,
+		.micro_batch = 2,
+		.accum = 1,
 		.device = RFL_DEVICE_CPU,
 		.engine = "fake",
 		.plugin_dirs = plugin_dirs,
-		.optimizer = { .lr = 0.01, .momentum = 0.9 },
+		.lr = 0.01,
+		.momentum = 0.9,
 		.threads = 1,
-		.data = { .ahead = 2, .augment = true, .world_size = 1 },
-		.accum = 1,
+		.prefetch = 2,
 		.warmup = 1,
 		.iters = 6,
 	};
 }
 
-/* A run with its files in `dir`. @param child  the command line of its child; NULL where the run
- * stays in this process */
-static inline struct rfl_run_options options_in(const char *dir, const char *const *child)
+/* Its files in `dir`. */
+static inline struct rfl_run_config config_in(const char *dir)
 {
-	return (struct rfl_run_options){
-		.env = "lab",
-		.log_dir = dir,
+	struct rfl_run_config config = small_config();
+
+	config.env = "lab";
+	config.log_dir = dir;
+	return config;
+}
+
+/* @param child  the command line of a run's child; NULL where the run stays in this process */
+static inline struct rfl_run_host host_of(const char *const *child)
+{
+	return (struct rfl_run_host){
 		.command_line = "roofline run --arch resnet18",
 		.child_argv = child,
 	};

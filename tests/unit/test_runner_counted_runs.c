@@ -38,20 +38,20 @@ static void run_told(const char *dir, const char *engine, const char *how, bool 
 {
 	const char *const child[] = { self, "run-child", NULL };
 	struct rfl_run_config config = counted_config();
-	const struct rfl_run_options options = {
-		.env = "lab",
-		.log_dir = dir,
+	const struct rfl_run_host host = {
 		.command_line = "roofline run",
 		.child_argv = child,
-		.in_process = in_process,
 		.source_for = source_for,
-		.timeout_s = engine && strstr(engine, "hang") ? 4.0 : 0,
 	};
 	struct rfl_err err = RFL_ERR_INIT;
 
+	config.env = "lab";
+	config.log_dir = dir;
+	config.in_process = in_process;
+	config.timeout_s = engine && strstr(engine, "hang") ? 4.0 : 0;
 	setenv("RFL_FAKE", engine ? engine : "", 1);
 	setenv("RFL_TEST_SOURCE", how ? how : "", 1);
-	assert_ok(rfl_run(&config, &options, ret, &err), &err);
+	assert_ok(rfl_run(&config, &host, ret, &err), &err);
 	unsetenv("RFL_FAKE");
 	unsetenv("RFL_TEST_SOURCE");
 }
@@ -257,17 +257,17 @@ static void half_a_count_is_none(void **state)
 		char command[8192];
 		const char *const child[] = { "/bin/sh", "-c", command, NULL };
 		struct rfl_run_config config = counted_config();
-		const struct rfl_run_options options = {
-			.log_dir = dir,
+		const struct rfl_run_host host = {
 			.command_line = "roofline run",
 			.child_argv = child,
 		};
 		struct rfl_err err = RFL_ERR_INIT;
 		struct rfl_run_result r;
 
+		config.log_dir = dir;
 		(void)snprintf(command, sizeof(command), "exec 4>&3; '%s' run-child 3>&1 | %s >&4",
 			       self, cases[i].filter);
-		assert_ok(rfl_run(&config, &options, &r, &err), &err);
+		assert_ok(rfl_run(&config, &host, &r, &err), &err);
 		assert_string_equal(r.row.status, "ok");
 		if (!strstr(r.row.counters_status, cases[i].status))
 			fail_msg("%zu: '%s'", i, r.row.counters_status);
@@ -292,8 +292,7 @@ static void counts_are_kept_beside_a_file_that_fails(void **state)
 {
 	const char *const child[] = { self, "run-child", NULL };
 	struct rfl_run_config config = counted_config();
-	const struct rfl_run_options options = {
-		.log_dir = *state,
+	const struct rfl_run_host host = {
 		.command_line = "roofline run",
 		.child_argv = child,
 		.progress = put_in_the_way,
@@ -303,7 +302,8 @@ static void counts_are_kept_beside_a_file_that_fails(void **state)
 	struct rfl_run_result r;
 	struct rfl_ledger *l;
 
-	assert_int_equal(rfl_run(&config, &options, &r, &err), RFL_EIO);
+	config.log_dir = *state;
+	assert_int_equal(rfl_run(&config, &host, &r, &err), RFL_EIO);
 	assert_says(&err, "steps");
 	assert_string_not_equal(r.counters_file, "");
 	assert_string_not_equal(r.time_log, "");
@@ -319,8 +319,7 @@ static void without_counters_nothing_is_counted(void **state)
 {
 	const char *const child[] = { self, "run-child", NULL };
 	struct rfl_run_config config = counted_config();
-	const struct rfl_run_options options = {
-		.log_dir = *state,
+	const struct rfl_run_host host = {
 		.command_line = "roofline run",
 		.child_argv = child,
 	};
@@ -328,16 +327,17 @@ static void without_counters_nothing_is_counted(void **state)
 	struct rfl_err err = RFL_ERR_INIT;
 	struct rfl_run_result result, again;
 
+	config.log_dir = *state;
 	config.counters = RFL_DETAIL_OFF;
 	setenv("RFL_FAKE_LOG", log, 1);
-	assert_ok(rfl_run(&config, &options, &result, &err), &err);
+	assert_ok(rfl_run(&config, &host, &result, &err), &err);
 	unsetenv("RFL_FAKE_LOG");
 	assert_first_line(log, "forward=7 backward=7 step=7 snapshot=0 restore=0 updates=7\n");
 	assert_null(result.row.counters_status);
 	assert_string_equal(result.counters_file, "");
 	assert_false(rfl_file_exists(tmp_path(*state, "counters.csv")));
 	config.counters = RFL_DETAIL_LAYER; /* counted or not, it is a repeat */
-	assert_ok(rfl_run(&config, &options, &again, &err), &err);
+	assert_ok(rfl_run(&config, &host, &again, &err), &err);
 	assert_string_equal(again.row.config_hash, result.row.config_hash);
 	rfl_run_result_fini(&again);
 	rfl_run_result_fini(&result);
@@ -348,16 +348,16 @@ static void foreign_tables_are_refused_first(void **state)
 {
 	const char *const child[] = { self, "run-child", NULL };
 	struct rfl_run_config config = counted_config();
-	const struct rfl_run_options options = {
-		.log_dir = *state,
+	const struct rfl_run_host host = {
 		.command_line = "roofline run",
 		.child_argv = child,
 	};
 	struct rfl_err err = RFL_ERR_INIT;
 	struct rfl_run_result result;
 
+	config.log_dir = *state;
 	write_file(*state, "counters.csv", "metric,value\n");
-	assert_int_equal(rfl_run(&config, &options, &result, &err), RFL_EFORMAT);
+	assert_int_equal(rfl_run(&config, &host, &result, &err), RFL_EFORMAT);
 	assert_says(&err, "counters.csv:1: column 1 is 'metric' where 'schema_version' belongs");
 	rfl_run_result_fini(&result);
 	assert_false(rfl_file_exists(tmp_path(*state, "metrics.csv")));
@@ -390,8 +390,7 @@ int main(int argc, char **argv)
 	if (!self)
 		return 1;
 	if (argc == 2 && strcmp(argv[1], "run-child") == 0)
-		failed = rfl_run_child_with(STDIN_FILENO, RFL_RUN_REPORT_FD, source_for, NULL) !=
-			 RFL_OK;
+		failed = rfl_run_child(STDIN_FILENO, RFL_RUN_REPORT_FD, source_for, NULL) != RFL_OK;
 	else
 		failed = cmocka_run_group_tests(tests, NULL, NULL);
 	free(self);

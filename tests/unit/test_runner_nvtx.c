@@ -55,29 +55,27 @@ static int open_fakes(void **state)
 static void run_named(const char *dir, enum rfl_detail nvtx, const char *tool, int64_t iters,
 		      struct rfl_run_result *ret)
 {
-	const struct rfl_run_config config = {
+	struct rfl_run_config config = {
 		.arch = MODEL,
-		.batch = 2,
+		.micro_batch = 2,
 		.device = RFL_DEVICE_CPU,
 		.engine = "fake",
 		.plugin_dirs = plugin_dirs,
 		.threads = 1,
-		.data = { .ahead = 2, .augment = true, .world_size = 1 },
+		.prefetch = 2,
 		.accum = 1,
 		.warmup = 2,
 		.iters = iters,
 		.nvtx = nvtx,
 		.nvtx_injection = tool,
-	};
-	const struct rfl_run_options options = {
 		.log_dir = dir,
-		.command_line = "roofline run",
 		.in_process = true,
 	};
+	const struct rfl_run_host host = { .command_line = "roofline run" };
 	struct rfl_err err = RFL_ERR_INIT;
 
 	tool_reset(0);
-	assert_ok(rfl_run(&config, &options, ret, &err), &err);
+	assert_ok(rfl_run(&config, &host, ret, &err), &err);
 }
 
 /* What the tool heard behind its greeting. */

@@ -36,12 +36,12 @@ static char *self;
 static void run_fake(const char *dir, const char *fake, struct rfl_run_result *ret)
 {
 	const char *const child[] = { self, "run-child", NULL };
-	struct rfl_run_config config = small_config();
-	struct rfl_run_options options = options_in(dir, child);
+	struct rfl_run_config config = config_in(dir);
+	struct rfl_run_host host = host_of(child);
 	struct rfl_err err = RFL_ERR_INIT;
 
 	setenv("RFL_FAKE", fake, 1);
-	assert_ok(rfl_run(&config, &options, ret, &err), &err);
+	assert_ok(rfl_run(&config, &host, ret, &err), &err);
 	unsetenv("RFL_FAKE");
 }
 
@@ -230,24 +230,24 @@ static void hanging_runs_end(void **state)
 {
 	const char *const child[] = { self, "run-child", NULL };
 	const char *dir = tmp_path(*state, "logs");
-	struct rfl_run_config config = small_config();
-	struct rfl_run_options options = options_in(dir, child);
+	struct rfl_run_config config = config_in(dir);
+	struct rfl_run_host host = host_of(child);
 	struct rfl_err err = RFL_ERR_INIT;
 	struct rfl_run_result result;
 	double stop_at = rfl_clock_s() + 0.4;
 
 	setenv("RFL_FAKE", "hang:forward:2", 1);
-	options.timeout_s = 0.5;
-	assert_ok(rfl_run(&config, &options, &result, &err), &err);
+	config.timeout_s = 0.5;
+	assert_ok(rfl_run(&config, &host, &result, &err), &err);
 	assert_string_equal(result.row.status, "timeout");
 	assert_int_equal(result.rc, RFL_ETIMEOUT);
 	rfl_run_result_fini(&result);
 
-	options.timeout_s = 0;
-	options.cancelled = say_stop;
-	options.ctx = &stop_at;
+	config.timeout_s = 0;
+	host.cancelled = say_stop;
+	host.ctx = &stop_at;
 	stop_at = rfl_clock_s() + 0.4;
-	assert_ok(rfl_run(&config, &options, &result, &err), &err);
+	assert_ok(rfl_run(&config, &host, &result, &err), &err);
 	assert_string_equal(result.row.status, "interrupted");
 	assert_int_equal(result.rc, RFL_EINTR);
 	rfl_run_result_fini(&result);
@@ -276,17 +276,17 @@ static void the_window_reports_progress(void **state)
 {
 	const char *const child[] = { self, "run-child", NULL };
 	const char *dir = tmp_path(*state, "logs");
-	struct rfl_run_config config = small_config();
-	struct rfl_run_options options = options_in(dir, child);
+	struct rfl_run_config config = config_in(dir);
+	struct rfl_run_host host = host_of(child);
 	struct told told = { .last = -1 };
 	struct rfl_err err = RFL_ERR_INIT;
 	struct rfl_run_result result;
 
 	config.iters = 12;
-	options.progress = note_window;
-	options.ctx = &told;
+	host.progress = note_window;
+	host.ctx = &told;
 	setenv("RFL_FAKE_MS", "50,0,0", 1);
-	assert_ok(rfl_run(&config, &options, &result, &err), &err);
+	assert_ok(rfl_run(&config, &host, &result, &err), &err);
 	unsetenv("RFL_FAKE_MS");
 	assert_string_equal(result.row.status, "ok");
 	assert_true(told.reports >= 3);
@@ -298,14 +298,14 @@ static void phases_follow_the_mode(void **state)
 {
 	const char *const child[] = { self, "run-child", NULL };
 	const char *dir = tmp_path(*state, "logs");
-	struct rfl_run_config config = small_config();
-	struct rfl_run_options options = options_in(dir, child);
+	struct rfl_run_config config = config_in(dir);
+	struct rfl_run_host host = host_of(child);
 	struct rfl_err err = RFL_ERR_INIT;
 	struct rfl_run_result result;
 	int64_t forward_flops;
 
 	config.mode = RFL_RUN_FWD;
-	assert_ok(rfl_run(&config, &options, &result, &err), &err);
+	assert_ok(rfl_run(&config, &host, &result, &err), &err);
 	assert_string_equal(result.row.mode, "fwd");
 	assert_true(isnan(result.row.bwd_ms_mean) && isnan(result.row.opt_ms_mean));
 	assert_true(result.row.fwd_ms_mean >= 0);
@@ -313,14 +313,14 @@ static void phases_follow_the_mode(void **state)
 	forward_flops = result.row.model_flops_per_step;
 	rfl_run_result_fini(&result);
 
-	options.child_env = (const char *const[]){ "RFL_FAKE=nan:forward:6", NULL };
-	assert_ok(rfl_run(&config, &options, &result, &err), &err);
+	host.child_env = (const char *const[]){ "RFL_FAKE=nan:forward:6", NULL };
+	assert_ok(rfl_run(&config, &host, &result, &err), &err);
 	assert_string_equal(result.row.status, "nan"); /* the child has heard it */
 	rfl_run_result_fini(&result);
-	options.child_env = NULL;
+	host.child_env = NULL;
 
 	config.mode = RFL_RUN_FWD_BWD;
-	assert_ok(rfl_run(&config, &options, &result, &err), &err);
+	assert_ok(rfl_run(&config, &host, &result, &err), &err);
 	assert_true(isnan(result.row.opt_ms_mean) && !isnan(result.row.bwd_ms_mean));
 	assert_true(result.row.model_flops_per_step > 2 * forward_flops);
 	rfl_run_result_fini(&result);
@@ -329,13 +329,13 @@ static void phases_follow_the_mode(void **state)
 static void in_process_records_the_same(void **state)
 {
 	const char *dir = tmp_path(*state, "logs");
-	struct rfl_run_config config = small_config();
-	struct rfl_run_options options = options_in(dir, NULL);
+	struct rfl_run_config config = config_in(dir);
+	struct rfl_run_host host = host_of(NULL);
 	struct rfl_err err = RFL_ERR_INIT;
 	struct rfl_run_result here, child;
 
-	options.in_process = true;
-	assert_ok(rfl_run(&config, &options, &here, &err), &err);
+	config.in_process = true;
+	assert_ok(rfl_run(&config, &host, &here, &err), &err);
 	run_fake(dir, "", &child);
 	assert_string_equal(here.row.status, "ok");
 	assert_string_equal(here.row.config_hash, child.row.config_hash);
@@ -347,20 +347,20 @@ static void in_process_records_the_same(void **state)
 static void what_is_computed_makes_the_hash(void **state)
 {
 	const char *dir = tmp_path(*state, "logs");
-	struct rfl_run_config config = small_config();
-	struct rfl_run_options options = options_in(dir, NULL);
+	struct rfl_run_config config = config_in(dir);
+	struct rfl_run_host host = host_of(NULL);
 	struct rfl_err err = RFL_ERR_INIT;
 	struct rfl_run_result base, other, plain;
 
-	options.in_process = true;
-	config.optimizer.momentum = 0.9;
-	assert_ok(rfl_run(&config, &options, &base, &err), &err);
-	config.optimizer.momentum = 0.5;
-	config.optimizer.lr *= 2;
-	assert_ok(rfl_run(&config, &options, &other, &err), &err);
+	config.in_process = true;
+	config.momentum = 0.9;
+	assert_ok(rfl_run(&config, &host, &base, &err), &err);
+	config.momentum = 0.5;
+	config.lr *= 2;
+	assert_ok(rfl_run(&config, &host, &other, &err), &err);
 	assert_string_equal(base.row.config_hash, other.row.config_hash);
-	config.optimizer.momentum = 0; /* no buffer is read and written */
-	assert_ok(rfl_run(&config, &options, &plain, &err), &err);
+	config.momentum = 0; /* no buffer is read and written */
+	assert_ok(rfl_run(&config, &host, &plain, &err), &err);
 	assert_string_not_equal(base.row.config_hash, plain.row.config_hash);
 	rfl_run_result_fini(&base);
 	rfl_run_result_fini(&other);
@@ -371,17 +371,17 @@ static void time_logs_are_never_overwritten(void **state)
 {
 	const char *const child[] = { self, "run-child", NULL };
 	const char *dir = tmp_path(*state, "logs");
-	struct rfl_run_config config = small_config();
-	struct rfl_run_options options = options_in(dir, child);
+	struct rfl_run_config config = config_in(dir);
+	struct rfl_run_host host = host_of(child);
 	struct rfl_err err = RFL_ERR_INIT;
 	struct rfl_run_result result;
 	char paths[3][4096];
 
 	rfl_clock_fix(1767225600); /* all of them within one second */
-	options.label = "cpu_resnet18_fp32_bs2_run7";
-	options.env = NULL;
+	config.label = "cpu_resnet18_fp32_bs2_run7";
+	config.env = NULL;
 	for (int i = 0; i < 3; i++) {
-		assert_ok(rfl_run(&config, &options, &result, &err), &err);
+		assert_ok(rfl_run(&config, &host, &result, &err), &err);
 		assert_string_equal(result.row.env, "cpu");
 		assert_int_equal(result.row.repeat, 7);
 		snprintf(paths[i], sizeof(paths[i]), "%s", result.time_log);
@@ -435,19 +435,19 @@ static void strange_names_arrive(void **state)
 {
 	const char *const child[] = { self, "run-child", NULL };
 	const char *dir = tmp_path(*state, "logs");
-	struct rfl_run_config config = small_config();
-	struct rfl_run_options options = options_in(dir, child);
+	struct rfl_run_config config = config_in(dir);
+	struct rfl_run_host host = host_of(child);
 	struct rfl_err err = RFL_ERR_INIT;
 	struct rfl_run_result result;
 
 	config.engine = "a \"\\\n\t\x01 \xc3\xa9";
-	assert_ok(rfl_run(&config, &options, &result, &err), &err);
+	assert_ok(rfl_run(&config, &host, &result, &err), &err);
 	assert_string_equal(result.row.status, "unsupported");
 	assert_non_null(strstr(result.row.error_text, "\xc3\xa9"));
 	rfl_run_result_fini(&result);
 
 	config.engine = "caf\xe9";
-	assert_int_equal(rfl_run(&config, &options, &result, &err), RFL_EINVAL);
+	assert_int_equal(rfl_run(&config, &host, &result, &err), RFL_EINVAL);
 	assert_says(&err, "engine: 'caf?' is not UTF-8");
 	rfl_run_result_fini(&result);
 }
@@ -458,32 +458,29 @@ static void bad_requests_leave_no_row(void **state)
 	const char *dir = tmp_path(*state, "logs"), *images = tmp_path(*state, "images");
 	struct rfl_err err = RFL_ERR_INIT;
 	char path[4096];
+	const struct rfl_run_host host = host_of(child);
 	struct {
 		struct rfl_run_config config;
-		struct rfl_run_options options;
 		const char *word;
 	} cases[] = {
-		{ small_config(), options_in(dir, child), "resnet18" },
-		{ small_config(), options_in(dir, child), "label" },
-		{ small_config(), options_in(dir, child), "environment" },
-		{ small_config(), options_in(dir, child), "no images" },
-		{ small_config(), options_in(dir, child), "train" },
+		{ config_in(dir), "resnet18" },    { config_in(dir), "label" },
+		{ config_in(dir), "environment" }, { config_in(dir), "no images" },
+		{ config_in(dir), "train" },
 	};
 
 	snprintf(path, sizeof(path), "%s/train/cat", images);
 	assert_ok(rfl_file_mkdirs(path, &err), &err);
 	cases[0].config.arch = "resnet81";
-	cases[1].options.label = "../x";
-	cases[2].options.env = "My Lab";
-	cases[3].config.data.kind = cases[4].config.data.kind = RFL_DATA_IMAGEFOLDER;
-	cases[3].config.data.dir = images;
-	cases[4].config.data.dir = path;
+	cases[1].config.label = "../x";
+	cases[2].config.env = "My Lab";
+	cases[3].config.data_kind = cases[4].config.data_kind = RFL_DATA_IMAGEFOLDER;
+	cases[3].config.data_dir = images;
+	cases[4].config.data_dir = path;
 	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++) {
 		struct rfl_run_result result;
 
 		rfl_err_clear(&err);
-		assert_int_not_equal(rfl_run(&cases[i].config, &cases[i].options, &result, &err),
-				     RFL_OK);
+		assert_int_not_equal(rfl_run(&cases[i].config, &host, &result, &err), RFL_OK);
 		assert_says(&err, cases[i].word);
 		rfl_run_result_fini(&result);
 	}
@@ -494,14 +491,13 @@ static void bad_requests_leave_no_row(void **state)
 static void a_ledger_of_other_columns_is_refused_first(void **state)
 {
 	const char *const child[] = { self, "run-child", NULL };
-	struct rfl_run_config config = small_config();
-	struct rfl_run_options options;
+	struct rfl_run_config config = config_in(*state);
+	struct rfl_run_host host = host_of(child);
 	struct rfl_err err = RFL_ERR_INIT;
 	struct rfl_run_result result;
 
 	write_file(*state, "metrics.csv", "run,images\n1,2\n");
-	options = options_in(*state, child);
-	assert_int_equal(rfl_run(&config, &options, &result, &err), RFL_EFORMAT);
+	assert_int_equal(rfl_run(&config, &host, &result, &err), RFL_EFORMAT);
 	assert_says(&err, "schema_version");
 	rfl_run_result_fini(&result);
 }
@@ -510,8 +506,8 @@ static void a_ledger_of_other_columns_is_refused_first(void **state)
 static void a_damaged_ledger_is_refused_first(void **state)
 {
 	const char *const child[] = { self, "run-child", NULL };
-	struct rfl_run_config config = small_config();
-	struct rfl_run_options options = options_in(*state, child);
+	struct rfl_run_config config = config_in(*state);
+	struct rfl_run_host host = host_of(child);
 	struct rfl_err err = RFL_ERR_INIT;
 	struct rfl_buf text = { 0 };
 	struct rfl_run_result result;
@@ -527,7 +523,7 @@ static void a_damaged_ledger_is_refused_first(void **state)
 		rfl_buf_putc(&text, ',');
 	rfl_buf_puts(&text, "1.0\n");
 	write_file(*state, "metrics.csv", rfl_buf_str(&text));
-	assert_int_equal(rfl_run(&config, &options, &result, &err), RFL_EFORMAT);
+	assert_int_equal(rfl_run(&config, &host, &result, &err), RFL_EFORMAT);
 	assert_says(&err, "metrics.csv:3");
 	rfl_run_result_fini(&result);
 	rfl_buf_fini(&text);
@@ -538,14 +534,14 @@ static void a_damaged_ledger_is_refused_first(void **state)
 static void a_failed_wait_costs_no_row(void **state)
 {
 	const char *const child[] = { self, "run-child", NULL };
-	struct rfl_run_config config = small_config();
-	struct rfl_run_options options = options_in(*state, child);
+	struct rfl_run_config config = config_in(*state);
+	struct rfl_run_host host = host_of(child);
 	struct rfl_err err = RFL_ERR_INIT;
 	struct rfl_run_result result;
 	struct rfl_ledger *l;
 
 	(void)signal(SIGCHLD, SIG_IGN);
-	assert_int_equal(rfl_run(&config, &options, &result, &err), RFL_EIO);
+	assert_int_equal(rfl_run(&config, &host, &result, &err), RFL_EIO);
 	(void)signal(SIGCHLD, SIG_DFL);
 	assert_says(&err, "cannot wait for the child");
 	assert_true(result.recorded);
@@ -653,11 +649,11 @@ static void killing_the_parent_loses_no_row(void **state)
 static int be_parent_once(const char *dir)
 {
 	const char *const child[] = { self, "run-child", NULL };
-	struct rfl_run_config config = small_config();
-	struct rfl_run_options options = options_in(dir, child);
+	struct rfl_run_config config = config_in(dir);
+	struct rfl_run_host host = host_of(child);
 	struct rfl_err err = RFL_ERR_INIT;
 	struct rfl_run_result result;
-	enum rfl_rc rc = rfl_run(&config, &options, &result, &err);
+	enum rfl_rc rc = rfl_run(&config, &host, &result, &err);
 
 	if (rc != RFL_OK)
 		fprintf(stderr, "%s\n", err.msg);
@@ -711,7 +707,7 @@ int main(int argc, char **argv)
 	if (!self)
 		return 1;
 	if (argc == 2 && strcmp(argv[1], "run-child") == 0)
-		failed = rfl_run_child(STDIN_FILENO, RFL_RUN_REPORT_FD, NULL) != RFL_OK;
+		failed = rfl_run_child(STDIN_FILENO, RFL_RUN_REPORT_FD, NULL, NULL) != RFL_OK;
 	else if (argc == 3 && strcmp(argv[1], "parent") == 0)
 		failed = be_parent(argv[2]);
 	else if (argc == 3 && strcmp(argv[1], "parent-once") == 0)

@@ -27,21 +27,20 @@ static struct rfl_run_config gpu_config(void)
 	return c;
 }
 
-static void run_here(void *state, const struct rfl_run_config *config, struct rfl_run_result *ret)
+static void run_here(void *state, const struct rfl_run_config *asked, struct rfl_run_result *ret)
 {
-	const struct rfl_run_options options = {
-		.env = "lab",
-		.log_dir = tmp_path(state, "logs"),
-		.command_line = "roofline run",
-		.in_process = true,
-	};
+	const struct rfl_run_host host = host_of(NULL);
+	struct rfl_run_config config = *asked;
 	const char *log = tmp_path(state, "engine.txt");
 	struct rfl_err err = RFL_ERR_INIT;
 	struct rfl_buf text;
 
 	setenv("RFL_FAKE_LOG", log, 1);
-	setenv("RFL_FAKE_DEVICE", rfl_device_names[config->device], 1);
-	assert_ok(rfl_run(config, &options, ret, &err), &err);
+	setenv("RFL_FAKE_DEVICE", rfl_device_names[asked->device], 1);
+	config.env = "lab";
+	config.log_dir = tmp_path(state, "logs");
+	config.in_process = true;
+	assert_ok(rfl_run(&config, &host, ret, &err), &err);
 	unsetenv("RFL_FAKE_DEVICE");
 	unsetenv("RFL_FAKE_LOG");
 	rfl_buf_init(&text, 0);
@@ -184,7 +183,7 @@ static void batches_are_uploaded_ahead(void **state)
 	assert_true(r.row.upload_ms_mean >= 0);
 	rfl_run_result_fini(&r);
 
-	config.data.kind = RFL_DATA_SYNTHETIC_HOST;
+	config.data_kind = RFL_DATA_SYNTHETIC_HOST;
 	run_ok(*state, &config, &r);
 	assert_said("upload=11 "); /* 10 steps, and the batch that would be the next one's */
 	assert_string_equal(r.row.data_mode, "synthetic-host");
@@ -202,13 +201,13 @@ static void pinned_memory_is_the_engines(void **state)
 	struct rfl_run_config config = gpu_config();
 	struct rfl_run_result r;
 
-	config.data.kind = RFL_DATA_SYNTHETIC_HOST;
+	config.data_kind = RFL_DATA_SYNTHETIC_HOST;
 	run_ok(*state, &config, &r);
 	assert_int_equal(r.row.pin_memory, 0);
 	assert_said("pinned=0 ");
 	rfl_run_result_fini(&r);
 
-	config.data.pin_memory = true;
+	config.pin_memory = true;
 	run_ok(*state, &config, &r);
 	assert_int_equal(r.row.pin_memory, 1);
 	assert_null(strstr(said, "pinned=0 "));
@@ -268,19 +267,19 @@ static void a_step_is_recorded_and_replayed(void **state)
 /* auto takes the GPU where one can be used, and says what it was. */
 static void auto_says_what_it_took(void **state)
 {
-	const struct rfl_run_options options = {
-		.env = "lab",
-		.log_dir = tmp_path(*state, "logs"),
+	const struct rfl_run_host host = {
 		.command_line = "roofline run",
-		.in_process = true,
 	};
 	struct rfl_run_config config = gpu_config();
 	struct rfl_err err = RFL_ERR_INIT;
 	struct rfl_run_result r;
 
+	config.env = "lab";
+	config.log_dir = tmp_path(*state, "logs");
+	config.in_process = true;
 	config.device = RFL_RUN_DEVICE_AUTO;
 	setenv("RFL_FAKE_DEVICE", "mps", 1);
-	assert_ok(rfl_run(&config, &options, &r, &err), &err);
+	assert_ok(rfl_run(&config, &host, &r, &err), &err);
 	assert_string_equal(r.row.backend, "mps");
 	assert_non_null(strstr(r.row.backend_reason, "not cuda: "));
 	assert_non_null(strstr(r.row.backend_reason, "; mps can be used here"));
@@ -288,8 +287,8 @@ static void auto_says_what_it_took(void **state)
 	unsetenv("RFL_FAKE_DEVICE");
 
 	/* what only a GPU has a use for is left out, and the row says so */
-	config.sync_each_step = config.cudnn_benchmark = config.data.pin_memory = true;
-	assert_ok(rfl_run(&config, &options, &r, &err), &err);
+	config.sync_each_step = config.cudnn_benchmark = config.pin_memory = true;
+	assert_ok(rfl_run(&config, &host, &r, &err), &err);
 	assert_string_equal(r.row.backend, "cpu");
 	assert_non_null(strstr(r.row.backend_reason, "; not mps: "));
 	assert_int_equal(r.row.pin_memory, 0);
@@ -298,7 +297,7 @@ static void auto_says_what_it_took(void **state)
 	rfl_run_result_fini(&r);
 
 	config.device = RFL_DEVICE_CPU;
-	assert_ok(rfl_run(&config, &options, &r, &err), &err);
+	assert_ok(rfl_run(&config, &host, &r, &err), &err);
 	assert_null(r.row.backend_reason); /* it was asked for */
 	rfl_run_result_fini(&r);
 }

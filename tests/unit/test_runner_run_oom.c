@@ -48,12 +48,8 @@ static struct rfl_ledger *run_policy(void *state, struct rfl_run_config config,
 {
 	int attempts = 0;
 	const char *dir = tmp_path(state, "logs");
-	const struct rfl_run_options options = {
-		.label = label,
-		.env = "lab",
-		.log_dir = dir,
+	const struct rfl_run_host host = {
 		.command_line = "roofline run",
-		.in_process = true,
 		.cell = "0123456789abcdef",
 		.attempt = count,
 		.ctx = &attempts,
@@ -62,8 +58,13 @@ static struct rfl_ledger *run_policy(void *state, struct rfl_run_config config,
 	struct rfl_ledger *ledger;
 	char path[4096];
 
+	config.oom = policy;
+	config.label = label;
+	config.env = "lab";
+	config.log_dir = dir;
+	config.in_process = true;
 	setenv("RFL_FAKE_FITS", fits, 1);
-	assert_ok(rfl_run_fitting(&config, &options, policy, ret, &err), &err);
+	assert_ok(rfl_run_fitting(&config, &host, ret, &err), &err);
 	unsetenv("RFL_FAKE_FITS");
 	snprintf(path, sizeof(path), "%s/metrics.csv", dir);
 	assert_ok(rfl_ledger_load(path, &ledger, &err), &err);
@@ -95,7 +96,7 @@ static void recording_tries_once(void **state)
 	struct rfl_run_result r;
 	struct rfl_ledger *l;
 
-	config.batch = 8;
+	config.micro_batch = 8;
 	l = run_policy(*state, config, RFL_OOM_RECORD, NULL, "5", &r);
 	assert_rows(l, want, RFL_ARRAY_LEN(want));
 	assert_int_equal(r.rc, RFL_EDEVMEM);
@@ -115,7 +116,7 @@ static void shrinking_ends_where_it_fits(void **state)
 	struct rfl_run_result r;
 	struct rfl_ledger *l;
 
-	config.batch = 16;
+	config.micro_batch = 16;
 	l = run_policy(*state, config, RFL_OOM_SHRINK, "big_bs16_run3", "5", &r);
 	assert_rows(l, want, RFL_ARRAY_LEN(want));
 	assert_string_equal(r.row.status, "ok");
@@ -161,7 +162,7 @@ static void searching_comes_down_too(void **state)
 	struct rfl_run_result r;
 	struct rfl_ledger *l;
 
-	config.batch = 16;
+	config.micro_batch = 8;
 	config.accum = 2;
 	l = run_policy(*state, config, RFL_OOM_SEARCH, "mine", "3", &r);
 	assert_rows(l, want, RFL_ARRAY_LEN(want));
@@ -199,7 +200,7 @@ static void a_loss_that_is_none_fits(void **state)
 	struct rfl_run_result r;
 	struct rfl_ledger *l;
 
-	config.batch = 8;
+	config.micro_batch = 8;
 	setenv("RFL_FAKE", "nan:forward:6", 1);
 	l = run_policy(*state, config, RFL_OOM_SHRINK, NULL, "7", &r);
 	unsetenv("RFL_FAKE");
@@ -219,7 +220,7 @@ static void a_search_has_no_end_but_its_own(void **state)
 	config.arch = "tiny_lm";
 	config.image_size = 0;
 	config.context_length = 1;
-	config.batch = 1;
+	config.micro_batch = 1;
 	config.warmup = 0;
 	config.iters = 1;
 	l = run_policy(*state, config, RFL_OOM_SEARCH, NULL, "98765", &r);
@@ -231,19 +232,18 @@ static void a_search_has_no_end_but_its_own(void **state)
 
 static void a_label_must_have_room_for_the_batch(void **state)
 {
-	const struct rfl_run_options options = {
-		.label = "l123456789012345678901234567890123456789012345678901234567890123456789"
-			 "0123456789012345678901234567890123456789012345678901234567890123456789"
-			 "0123456789012345678901234567890123456789012345678901234567890123456789",
-		.log_dir = *state,
-		.in_process = true,
-	};
-	struct rfl_run_config config = small_config();
+	const struct rfl_run_host host = host_of(NULL);
+	struct rfl_run_config config = config_in(*state);
 	struct rfl_err err = RFL_ERR_INIT;
 	struct rfl_run_result r;
 
-	assert_true(strlen(options.label) > RFL_LABEL_MAX - 10);
-	assert_int_equal(rfl_run_fitting(&config, &options, RFL_OOM_SEARCH, &r, &err), RFL_EINVAL);
+	config.in_process = true;
+	config.oom = RFL_OOM_SEARCH;
+	config.label = "l123456789012345678901234567890123456789012345678901234567890123456789"
+		       "0123456789012345678901234567890123456789012345678901234567890123456789"
+		       "0123456789012345678901234567890123456789012345678901234567890123456789";
+	assert_true(strlen(config.label) > RFL_LABEL_MAX - 10);
+	assert_int_equal(rfl_run_fitting(&config, &host, &r, &err), RFL_EINVAL);
 	assert_says(&err, "with --oom search it gets the batch of each attempt");
 	rfl_run_result_fini(&r);
 }
@@ -275,12 +275,8 @@ static void block_steps(const char *phase, int64_t done, int64_t total, void *ct
 /* The run that fits is the result, though not all of it could be written. */
 static void the_result_is_what_was_recorded(void **state)
 {
-	const struct rfl_run_options options = {
-		.label = "big_bs6",
-		.env = "lab",
-		.log_dir = tmp_path(*state, "logs"),
+	const struct rfl_run_host host = {
 		.command_line = "roofline run",
-		.in_process = true,
 		.progress = block_steps,
 		.ctx = *state,
 	};
@@ -288,9 +284,14 @@ static void the_result_is_what_was_recorded(void **state)
 	struct rfl_err err = RFL_ERR_INIT;
 	struct rfl_run_result r;
 
-	config.batch = 6;
+	config.oom = RFL_OOM_SHRINK;
+	config.label = "big_bs6";
+	config.env = "lab";
+	config.log_dir = tmp_path(*state, "logs");
+	config.in_process = true;
+	config.micro_batch = 6;
 	setenv("RFL_FAKE_FITS", "5", 1);
-	assert_int_equal(rfl_run_fitting(&config, &options, RFL_OOM_SHRINK, &r, &err), RFL_EIO);
+	assert_int_equal(rfl_run_fitting(&config, &host, &r, &err), RFL_EIO);
 	unsetenv("RFL_FAKE_FITS");
 	assert_says(&err, "steps: is not a folder");
 	assert_true(r.recorded);

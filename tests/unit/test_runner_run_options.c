@@ -21,18 +21,16 @@ static char *self;
 static char said[4096];
 
 /* In a child: so every member goes through the configuration's JSON. */
-static void run_child(void *state, const struct rfl_run_config *config, struct rfl_run_result *ret)
+static void run_child(void *state, const struct rfl_run_config *asked, struct rfl_run_result *ret)
 {
 	const char *const child[] = { self, "run-child", NULL };
-	const struct rfl_run_options options = {
-		.env = "lab",
-		.log_dir = tmp_path(state, "logs"),
-		.command_line = "roofline run",
-		.child_argv = child,
-	};
+	const struct rfl_run_host host = host_of(child);
+	struct rfl_run_config config = *asked;
 	struct rfl_err err = RFL_ERR_INIT;
 
-	assert_ok(rfl_run(config, &options, ret, &err), &err);
+	config.env = "lab";
+	config.log_dir = tmp_path(state, "logs");
+	assert_ok(rfl_run(&config, &host, ret, &err), &err);
 }
 
 static void run_it(void *state, const struct rfl_run_config *config, struct rfl_run_result *ret)
@@ -66,20 +64,19 @@ static void the_engine_is_opened_as_asked(void **state)
 	setenv("RFL_FAKE_DEVICE", "cuda", 1);
 	config.device = RFL_DEVICE_CUDA;
 	config.precision = RFL_PRECISION_AMP;
-	config.layout = RFL_LAYOUT_NHWC;
+	config.channels_last = true;
 	config.threads = 3;
 	config.seed = 12345678901;
 	config.deterministic = true;
 	config.cudnn_benchmark = true;
-	config.optimizer = (struct rfl_optimizer){
-		.rule = RFL_RULE_ADAMW,
-		.kernels = RFL_KERNELS_FOREACH,
-		.lr = 0.25,
-		.weight_decay = 0.125,
-		.beta1 = 0.75,
-		.beta2 = 0.5,
-		.eps = 0.0625,
-	};
+	config.optimizer = RFL_RULE_ADAMW;
+	config.optimizer_kernels = RFL_KERNELS_FOREACH;
+	config.lr = 0.25;
+	config.momentum = 0;
+	config.weight_decay = 0.125;
+	config.beta1 = 0.75;
+	config.beta2 = 0.5;
+	config.eps = 0.0625;
 	run_it(*state, &config, &r);
 	unsetenv("RFL_FAKE_DEVICE");
 	assert_said("device=cuda precision=amp layout=nhwc threads=3 max_batch=2 seed=12345678901");
@@ -118,7 +115,7 @@ static void the_row_names_the_kernels_that_ran(void **state)
 	struct rfl_run_result r;
 
 	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++) {
-		config.optimizer.kernels = cases[i].asked;
+		config.optimizer_kernels = cases[i].asked;
 		setenv("RFL_FAKE_LACKS", cases[i].lacks, 1);
 		run_it(*state, &config, &r);
 		if (cases[i].ran)
@@ -170,7 +167,7 @@ static void gradients_are_accumulated(void **state)
 	struct rfl_run_config config = small_config();
 	struct rfl_run_result r;
 
-	config.batch = 6;
+	config.micro_batch = 2;
 	config.accum = 3;
 	config.warmup = 1;
 	config.iters = 4;
@@ -186,14 +183,6 @@ static void gradients_are_accumulated(void **state)
 	/* the fake's losses are 8 / (1 + forwards so far): the mean over a step's three */
 	assert_close(r.row.loss_first, (8.0 + 8.0 / 2 + 8.0 / 3) / 3, 1e-12);
 	assert_close(r.row.loss_last, (8.0 / 13 + 8.0 / 14 + 8.0 / 15) / 3, 1e-12);
-	rfl_run_result_fini(&r);
-
-	config.batch = 7;
-	const struct rfl_run_options options = { .log_dir = *state, .in_process = true };
-	struct rfl_err err = RFL_ERR_INIT;
-
-	assert_int_equal(rfl_run(&config, &options, &r, &err), RFL_EINVAL);
-	assert_says(&err, "7 samples cannot be divided into 3 forwards");
 	rfl_run_result_fini(&r);
 }
 
@@ -314,19 +303,20 @@ static void each_option_of_weight_is_in_the_hash(void **state)
 		cases[i] = small_config();
 		cases[i].device = RFL_DEVICE_CUDA;
 		cases[i].warmup = 3;
-		cases[i].batch = 4;
+		cases[i].micro_batch = 4;
 	}
 	n++; /* the first is as it is */
+	cases[n].micro_batch = 2;
 	cases[n++].accum = 2;
 	cases[n++].precision = RFL_PRECISION_FP16;
-	cases[n++].layout = RFL_LAYOUT_NHWC;
-	cases[n++].optimizer.rule = RFL_RULE_ADAM;
-	cases[n++].optimizer.kernels = RFL_KERNELS_FUSED;
+	cases[n++].channels_last = true;
+	cases[n++].optimizer = RFL_RULE_ADAM;
+	cases[n++].optimizer_kernels = RFL_KERNELS_FUSED;
 	cases[n++].cuda_graph = true;
 	cases[n++].cudnn_benchmark = true;
 	cases[n++].sync_each_step = true;
-	cases[n++].data.kind = RFL_DATA_SYNTHETIC_HOST;
-	cases[n++].data.pin_memory = true;
+	cases[n++].data_kind = RFL_DATA_SYNTHETIC_HOST;
+	cases[n++].pin_memory = true;
 	cases[n++].deterministic = true;
 	cases[n++].mode = RFL_RUN_FWD;
 	cases[n++].threads = 2;
@@ -356,7 +346,7 @@ static void a_failed_attempt_has_the_hash_of_the_others(void **state)
 
 		setenv("RFL_FAKE_DEVICE", rfl_device_names[on], 1);
 		config.device = on;
-		config.data.pin_memory = config.cudnn_benchmark = config.sync_each_step = true;
+		config.pin_memory = config.cudnn_benchmark = config.sync_each_step = true;
 		run_it(*state, &config, &good);
 		for (size_t i = 0; i < RFL_ARRAY_LEN(ends); i++) {
 			setenv("RFL_FAKE", ends[i], 1);
@@ -367,7 +357,7 @@ static void a_failed_attempt_has_the_hash_of_the_others(void **state)
 			rfl_run_result_fini(&bad);
 		}
 		if (on == RFL_DEVICE_CPU) { /* which has no use for them */
-			config.data.pin_memory = config.cudnn_benchmark = false;
+			config.pin_memory = config.cudnn_benchmark = false;
 			config.sync_each_step = false;
 			run_it(*state, &config, &bad);
 			assert_string_equal(bad.row.config_hash, good.row.config_hash);
@@ -400,7 +390,7 @@ int main(int argc, char **argv)
 	if (!self)
 		return 1;
 	if (argc == 2 && strcmp(argv[1], "run-child") == 0)
-		failed = rfl_run_child(STDIN_FILENO, RFL_RUN_REPORT_FD, NULL) != RFL_OK;
+		failed = rfl_run_child(STDIN_FILENO, RFL_RUN_REPORT_FD, NULL, NULL) != RFL_OK;
 	else
 		failed = cmocka_run_group_tests(tests, NULL, NULL);
 	free(self);

@@ -25,22 +25,22 @@ struct tried {
 /* Two processes here; `told` are "NAME=value" texts. */
 static struct tried try(void **state, const char *label, const char *const *told)
 {
-	struct rfl_run_config config = small_config();
+	struct rfl_run_config config = config_in(*state);
 	const char *const child[] = { self, "run-child", NULL };
 	struct tried t = { .err = RFL_ERR_INIT };
 	char meeting[4200], ledger[4200];
 	const char *env[16] = { meeting };
-	struct rfl_run_options options = options_in(*state, child);
+	struct rfl_run_host host = host_of(child);
 
-	options.label = label;
-	options.child_env = env;
+	config.label = label;
+	host.child_env = env;
 	(void)snprintf(meeting, sizeof(meeting), "RFL_FAKE_WORLD=%s", (const char *)*state);
 	for (size_t i = 0; told && told[i]; i++)
 		env[i + 1] = told[i];
 	config.world = (struct rfl_world){
 		.size = 2, .timeout_s = 3, .bucket_bytes = 1 << 20, .interconnect = "auto"
 	};
-	t.rc = rfl_run_local(&config, &options, &t.result, &t.err);
+	t.rc = rfl_run_local(&config, &host, &t.result, &t.err);
 	(void)snprintf(ledger, sizeof(ledger), "%s/metrics.csv", (const char *)*state);
 	assert_ok(rfl_ledger_load(ledger, &t.ledger, &t.err), &t.err);
 	return t;
@@ -154,16 +154,16 @@ static void who_does_not_come_is_named(void **state)
 
 static void a_rank_alone_says_who_is_missing(void **state)
 {
-	struct rfl_run_config config = small_config();
+	struct rfl_run_config config = config_in(*state);
 	const char *const child[] = { self, "run-child", NULL };
 	struct rfl_run_result result;
 	struct rfl_err err = RFL_ERR_INIT;
 	char meeting[4200];
 	const char *const env[] = { meeting, NULL };
-	struct rfl_run_options options = options_in(*state, child);
+	struct rfl_run_host host = host_of(child);
 
-	options.label = "x";
-	options.child_env = env;
+	config.label = "x";
+	host.child_env = env;
 	(void)snprintf(meeting, sizeof(meeting), "RFL_FAKE_WORLD=%s", (const char *)*state);
 	config.world = (struct rfl_world){ .rank = 0,
 					   .size = 3,
@@ -171,7 +171,7 @@ static void a_rank_alone_says_who_is_missing(void **state)
 					   .timeout_s = 0.2,
 					   .bucket_bytes = 1 << 20,
 					   .interconnect = "auto" };
-	assert_ok(rfl_run(&config, &options, &result, &err), &err);
+	assert_ok(rfl_run(&config, &host, &result, &err), &err);
 	assert_int_equal(result.rc, RFL_ETIMEOUT);
 	assert_string_equal(result.row.label, "x");
 	assert_string_equal(result.row.status, "timeout");
@@ -190,7 +190,7 @@ int main(int argc, char **argv)
 	int rc;
 
 	if (argc == 2 && strcmp(argv[1], "run-child") == 0)
-		return rfl_run_child(STDIN_FILENO, RFL_RUN_REPORT_FD, NULL) == RFL_OK ? 0 : 1;
+		return rfl_run_child(STDIN_FILENO, RFL_RUN_REPORT_FD, NULL, NULL) == RFL_OK ? 0 : 1;
 	self = rfl_proc_self(NULL);
 	rc = self ? cmocka_run_group_tests(tests, NULL, NULL) : 1;
 	free(self);

@@ -1,0 +1,166 @@
+/*
+ * run_config.c - from the options of a run to its configuration: what does not go together, and
+ * the members that depend on several options. The options are the rows of runner/run/facts.inc.
+ */
+#include "cli/cmd/run_config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/num.h"
+#include "cli/places.h"
+#include "complexity/zoo.h"
+#include "runner/burst/counted.h"
+
+#define MOST_LOCAL 1024 /* processes on this machine */
+
+extern const struct rfl_cmd rfl_cmd_run;
+
+static const char *const rfl_run_interconnects[] = { "auto", "gloo", "nccl", NULL };
+enum { GLOO = 1, NCCL = 2 };
+
+#define AT(member) offsetof(struct rfl_run_args, member)
+
+const struct rfl_opt rfl_run_opts[] = {
+#define FACT(kind_, member_, role_, column_, ...) \
+	{ .kind = RFL_OPT_##kind_,                \
+	  .offset = AT(config.member_),           \
+	  .given = AT(given.member_),             \
+	  __VA_ARGS__ },
+#define RAW(kind_, member_, ...) { .kind = RFL_OPT_##kind_, .offset = AT(member_), __VA_ARGS__ },
+#include "runner/run/facts.inc"
+	{ .name = NULL },
+};
+
+static enum rfl_rc refuse_contradictions(const struct rfl_run_args *a, struct rfl_err *err)
+{
+	const struct rfl_run_config *c = &a->config;
+	const struct {
+		bool holds;
+		const char *text;
+	} never[] = {
+#define NEVER(condition, text) { (condition), (text) },
+#include "runner/run/facts.inc"
+	};
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(never); i++)
+		if (never[i].holds)
+			return rfl_fail(err, RFL_EUSAGE, 0, "%s", never[i].text);
+	return RFL_OK;
+}
+
+/* "stdrel=0.5%" or "stdrel=0.005". */
+static enum rfl_rc parse_until(const char *text, double *ret, struct rfl_err *err)
+{
+	static const char prefix[] = "stdrel=";
+	const size_t skip = sizeof(prefix) - 1, len = strlen(text);
+	char number[32] = "";
+	double value = 0;
+
+	if (strncmp(text, prefix, skip) == 0 && len - skip < sizeof(number)) {
+		const bool percent = text[len - 1] == '%';
+
+		memcpy(number, text + skip, len - skip - percent);
+		if (rfl_num_parse_double(number, "--until", &value, NULL) != RFL_OK)
+			value = 0;
+		value = percent ? value / 100 : value;
+	}
+	if (!(value > 0 && value < 1))
+		return rfl_fail(err, RFL_EUSAGE, 0,
+				"--until: '%s' is not stdrel=X%% with X above 0 and below 100, as "
+				"in stdrel=0.5%%",
+				text);
+	*ret = value;
+	return RFL_OK;
+}
+
+static const char *from_environment(const char *name, void *ctx)
+{
+	(void)ctx;
+	return getenv(name);
+}
+
+static enum rfl_rc find_world(const struct rfl_run_args *a, struct rfl_world *ret,
+			      struct rfl_err *err)
+{
+	struct rfl_world w = { .size = 1, .local_size = -1, .interconnect = "auto" };
+	int64_t n = 0;
+
+	if (a->world && strcmp(a->world, "env") == 0) {
+		if (rfl_world_from_env(from_environment, NULL, &w, err) != RFL_OK)
+			return RFL_EUSAGE;
+		if (!w.launcher)
+			return rfl_fail(err, RFL_EUSAGE, 0,
+					"--world env: no launcher says who we are (torchrun: RANK, "
+					"srun: SLURM_PROCID, mpirun: OMPI_COMM_WORLD_RANK or "
+					"PMI_RANK); start this command by one, or use --world N "
+					"for N processes on this machine");
+	} else if (a->world) {
+		if (rfl_num_parse_int(a->world, "--world", &n, NULL) != RFL_OK || n < 1 ||
+		    n > MOST_LOCAL)
+			return rfl_fail(err, RFL_EUSAGE, 0,
+					"--world: '%s' is neither 'env' nor a number of processes "
+					"from 1 to %d",
+					a->world, MOST_LOCAL);
+		w.size = w.local_size = (int)n;
+	}
+	if (a->world) {
+		w.interconnect = rfl_run_interconnects[a->interconnect];
+		w.timeout_s = a->world_timeout_s;
+		w.bucket_bytes = (int64_t)(a->bucket_mb * (1 << 20));
+	}
+	*ret = w;
+	return RFL_OK;
+}
+
+enum rfl_rc rfl_run_args_settle(const struct rfl_cli *cli, const struct rfl_run_args *a,
+				struct rfl_run_config *ret, struct rfl_err *err)
+{
+	/* As torch.optim has them; sgd's is the usual one of image networks, where PyTorch has 0.
+	 */
+	static const double weight_decay[] = {
+		[RFL_RULE_SGD] = 1e-4, [RFL_RULE_ADAM] = 0, [RFL_RULE_ADAMW] = 1e-2
+	};
+	struct rfl_run_config c = a->config;
+	const struct rfl_zoo_model *model;
+	enum rfl_rc rc = RFL_OK;
+
+	if (rfl_zoo_find(c.arch, &model, err) != RFL_OK)
+		return RFL_EUSAGE;
+	rc = refuse_contradictions(a, err);
+	if (rc == RFL_OK && a->until)
+		rc = parse_until(a->until, &c.until_stdrel, err);
+	if (rc == RFL_OK)
+		rc = find_world(a, &c.world, err);
+	if (rc)
+		return rc;
+	if (!a->given.weight_decay)
+		c.weight_decay = weight_decay[c.optimizer];
+	if (a->synthetic && c.data_kind != RFL_DATA_SYNTHETIC_HOST)
+		c.data_kind = RFL_DATA_SYNTHETIC;
+	if (c.data_kind == RFL_DATA_SYNTHETIC || c.data_kind == RFL_DATA_SYNTHETIC_HOST) {
+		c.data_dir = NULL;
+		c.workers = 0;
+	}
+	for (size_t i = 0; i < a->counter_sets.n; i++)
+		for (int bit = 0; rfl_counter_set_names[bit]; bit++)
+			if (strcmp(a->counter_sets.items[i], rfl_counter_set_names[bit]) == 0)
+				c.counter_sets |= 1 << bit;
+	c.plugin_dirs = cli->plugin_dirs;
+	c.places = rfl_cli_places();
+	c.nvtx_injection = getenv("NVTX_INJECTION64_PATH");
+	*ret = c;
+	return RFL_OK;
+}
+
+enum rfl_rc rfl_run_config_parse(const struct rfl_cli *cli, int argc, char *const *argv,
+				 struct rfl_run_config *ret, struct rfl_err *err)
+{
+	struct rfl_run_args args = { .until = NULL };
+	enum rfl_rc rc = rfl_opt_parse(&rfl_cmd_run, argc, argv, &args, err);
+
+	if (rc == RFL_OK)
+		rc = rfl_run_args_settle(cli, &args, ret, err);
+	rfl_opt_free(&rfl_cmd_run, &args);
+	return rc;
+}

@@ -1,0 +1,49 @@
+/*
+ * run_config.h - inside cli/: the options of `roofline run`, for the command itself and for the
+ * matrix, whose cells are such options.
+ */
+#ifndef RFL_CLI_RUN_CONFIG_H
+#define RFL_CLI_RUN_CONFIG_H
+
+#include "cli/cmd.h"
+#include "runner/run.h"
+
+/** The options as they were written, and in `config` what they come to. Zeroed before parsing. */
+struct rfl_run_args {
+	struct rfl_run_config config;
+#define RFL_RUN_C_LIST         struct rfl_opt_list
+#define RAW(kind, member, ...) RFL_RUN_C_##kind member;
+#include "runner/run/facts.inc"
+	struct {
+#define FACT(kind, member, ...) bool member;
+#include "runner/run/facts.inc"
+	} given; /**< was the option written? */
+};
+
+/** The rows, ended by one with name NULL. */
+extern const struct rfl_opt rfl_run_opts[];
+
+/** Check parsed options against each other and complete their configuration. RFL_EUSAGE. */
+enum rfl_rc rfl_run_args_settle(const struct rfl_cli *cli, const struct rfl_run_args *args,
+				struct rfl_run_config *ret, struct rfl_err *err) RFL_WARN_UNUSED;
+
+/**
+ * Parse the options of `roofline run`.
+ * @param argv  argv[0] is not looked at; must outlive the configuration, whose texts point into it
+ * @return RFL_OK; RFL_EUSAGE
+ */
+enum rfl_rc rfl_run_config_parse(const struct rfl_cli *cli, int argc, char *const *argv,
+				 struct rfl_run_config *ret, struct rfl_err *err) RFL_WARN_UNUSED;
+
+/**
+ * Run it: signals are caught, progress is shown, the row is written. With --oom shrink or search
+ * there may be several rows; the result is of the one that was asked for, or of the largest that
+ * fits.
+ * @param command_line  for the records
+ * @param cell          id of the matrix's cell; NULL: none
+ */
+enum rfl_rc rfl_cli_run(struct rfl_cli *cli, const struct rfl_run_config *config,
+			const char *command_line, const char *cell, struct rfl_run_result *ret,
+			struct rfl_err *err) RFL_WARN_UNUSED;
+
+#endif
