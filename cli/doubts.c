@@ -7,7 +7,6 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "peaks/check.h"
 
 struct doubts {
 	const struct rfl_peaks *peaks;

@@ -16,56 +16,56 @@
 
 enum rfl_peak_status {
 	RFL_PEAK_MEASURED,
-	RFL_PEAK_SPEC,        /**< from a data sheet */
-	RFL_PEAK_DERIVED,     /**< computed from other facts by a formula that is stated */
-	RFL_PEAK_USER,        /**< given by the user */
+	RFL_PEAK_SPEC,    /**< from a data sheet */
+	RFL_PEAK_DERIVED, /**< computed from other facts by a formula that is stated */
+	RFL_PEAK_USER,    /**< given by the user */
 	RFL_PEAK_UNKNOWN,
 	RFL_PEAK_UNSUPPORTED, /**< the device cannot do this at all */
 	RFL_PEAK_FAILED,      /**< a measurement was tried and failed */
 };
 
 struct rfl_peak_stats {
-	int64_t n;            /**< 0: no statistics */
+	int64_t n;               /**< 0: no statistics */
 	double median, min, max; /**< SI, NaN when absent */
 };
 
 struct rfl_peak {
 	enum rfl_peak_status status;
-	double value;         /**< FLOP/s or byte/s; NaN unless measured, spec, derived or user */
-	double spec;          /**< data sheet value beside a measured one; NaN when absent */
-	double upper_bound;   /**< of an unknown value; NaN when absent; never used in a ratio */
-	const char *reason;   /**< of unknown, unsupported, failed; else NULL */
-	const char *source;   /**< title of the source of spec, derived, user; else NULL */
-	const char *formula;  /**< of derived; may be NULL */
-	const char *kernel;   /**< of measured: "avx512 fma, 24 accumulators", else NULL */
+	double value;        /**< FLOP/s or byte/s; NaN unless measured, spec, derived or user */
+	double spec;         /**< data sheet value beside a measured one; NaN when absent */
+	double upper_bound;  /**< of an unknown value; NaN when absent; never used in a ratio */
+	const char *reason;  /**< of unknown, unsupported, failed; else NULL */
+	const char *source;  /**< title of the source of spec, derived, user; else NULL */
+	const char *formula; /**< of derived; may be NULL */
+	const char *kernel;  /**< of measured: "avx512 fma, 24 accumulators", else NULL */
 	const char *measured_at;
-	int threads;          /**< of measured; 0 when not recorded */
+	int threads;               /**< of measured; 0 when not recorded */
 	int64_t working_set_bytes; /**< of measured bandwidths; 0 when not recorded */
 	bool nt_stores;
 	struct rfl_peak_stats stats;
 };
 
 struct rfl_peak_compute {
-	const char *key;      /**< "fp32.vector", "fp32.vector.1core", "bf16.matrix"; in the short form
-	                       *   "*" (serves every key), or a precision: "fp32", "amp" */
-	const char *cell;     /**< as the file spells it: "compute.fp32.vector", "fp32.peak_gflops" */
+	const char *key;  /**< "fp32.vector", "fp32.vector.1core", "bf16.matrix"; in the short form
+			   *   "*" (serves every key), or a precision: "fp32", "amp" */
+	const char *cell; /**< as the file spells it: "compute.fp32.vector", "fp32.peak_gflops" */
 	struct rfl_peak peak;
 };
 
 struct rfl_peak_level {
-	const char *level;    /**< "L1", "L2", "L3", "DRAM", ... */
-	const char *scope;    /**< "core", "socket", "node", "device" */
-	const char *cell;     /**< as the file spells it: "memory.DRAM.gbs", "peak_gbps" */
+	const char *level;      /**< "L1", "L2", "L3", "DRAM", ... */
+	const char *scope;      /**< "core", "socket", "node", "device" */
+	const char *cell;       /**< as the file spells it: "memory.DRAM.gbs", "peak_gbps" */
 	int64_t capacity_bytes; /**< 0 when not known */
 	struct rfl_peak peak;
 };
 
 struct rfl_peaks_env {
 	const char *name;
-	bool short_form;      /**< {"peak_gflops": .., "peak_gbps": ..} */
-	const char *kind;     /**< "cpu" or "gpu"; NULL in the short form */
-	const char *device;   /**< as the driver or cpuid names it; NULL when not known */
-	int units;            /**< SMs or cores; 0 when not known */
+	bool short_form;    /**< {"peak_gflops": .., "peak_gbps": ..} */
+	const char *kind;   /**< "cpu" or "gpu"; NULL in the short form */
+	const char *device; /**< as the driver or cpuid names it; NULL when not known */
+	int units;          /**< SMs or cores; 0 when not known */
 	size_t ncompute;
 	struct rfl_peak_compute *compute;
 	size_t nlevels;
@@ -86,8 +86,8 @@ struct rfl_peaks {
  * @param ret  set on success only; release with rfl_peaks_free()
  * @return RFL_OK; RFL_EIO; RFL_EFORMAT with file, JSON path, what is wrong and the fix
  */
-enum rfl_rc rfl_peaks_load(const char *path, struct rfl_peaks **ret, struct rfl_err *err)
-	RFL_WARN_UNUSED;
+enum rfl_rc rfl_peaks_load(const char *path, struct rfl_peaks **ret,
+			   struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** Accepts NULL. */
 void rfl_peaks_free(struct rfl_peaks *p);
@@ -120,5 +120,19 @@ const char *rfl_peak_status_name(enum rfl_peak_status status);
  * "compute.", "memory." @return out
  */
 char *rfl_peaks_cell(const struct rfl_peaks_env *env, const char *key, char *out, size_t out_size);
+
+/** A measured ceiling is unsteady when its fastest repeat is this many times the median. */
+#define RFL_PEAKS_UNSTEADY 1.10
+
+/** Receives one doubt. */
+typedef void (*rfl_peaks_doubt_fn)(const char *env, const char *cell, const char *text, void *ctx);
+
+/**
+ * Look for doubts, environment by environment.
+ * @param today  "2026-11-21T05:31:00Z", from which age is counted; NULL: age is not checked
+ * @return how many there were
+ */
+size_t rfl_peaks_check(const struct rfl_peaks *p, const char *today, rfl_peaks_doubt_fn fn,
+		       void *ctx);
 
 #endif

@@ -1,10 +1,14 @@
 /*
- * peaks_query.c - what the rest of the program asks of loaded ceilings.
+ * peaks_query.c - what the rest of the program asks of loaded ceilings, and doubts about them:
+ * levels out of order, a measurement far from the data sheet, an unsteady or an old one.
+ * docs/peaks.md explains each doubt.
  */
+#include "peaks/peaks.h"
+
+#include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-#include "peaks/peaks.h"
 
 static const char *const status_names[] = {
 	[RFL_PEAK_MEASURED] = "measured", [RFL_PEAK_SPEC] = "spec",
@@ -131,4 +135,153 @@ char *rfl_peaks_cell(const struct rfl_peaks_env *env, const char *key, char *out
 	else
 		snprintf(out, out_size, "%.*s.peak_gflops", dtype, key);
 	return out;
+}
+
+/* --- doubts --- */
+
+#define ORDER_SLACK 1.05 /* a level may seem this much faster than the one before it */
+#define ABOVE_SPEC  1.05
+#define BELOW_SPEC  0.3
+#define OLD_DAYS    180
+
+struct check {
+	rfl_peaks_doubt_fn fn;
+	void *ctx;
+	const char *env;
+	const char *today;
+	size_t n;
+};
+
+static void RFL_PRINTF(3, 4) doubt(struct check *c, const char *cell, const char *fmt, ...)
+{
+	char text[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	c->n++;
+	c->fn(c->env, cell, text, c->ctx);
+}
+
+/* Days since some day long ago, of the first ten characters of a time; NaN when they are no date.
+ */
+static double day_number(const char *time)
+{
+	int y, m, d;
+
+	if (!time || sscanf(time, "%4d-%2d-%2d", &y, &m, &d) != 3)
+		return NAN;
+	/* civil calendar, years beginning in March: the leap day is the last of a year */
+	y -= m <= 2;
+	const int shifted = (m + 9) % 12;
+
+	return 365.0 * y + floor(y / 4.0) - floor(y / 100.0) + floor(y / 400.0) +
+	       (153 * shifted + 2) / 5 + d - 1;
+}
+
+static void check_peak(struct check *c, const char *cell, const struct rfl_peak *p)
+{
+	const double age = day_number(c->today) - day_number(p->measured_at);
+
+	if (!rfl_peak_usable(p))
+		return;
+	if (p->spec > 0 && p->value > ABOVE_SPEC * p->spec)
+		doubt(c, cell,
+		      "%.4g %% of the data sheet: is that of the same device, without sparsity?",
+		      100 * p->value / p->spec);
+	if (p->spec > 0 && p->value < BELOW_SPEC * p->spec)
+		doubt(c, cell,
+		      "%.4g %% of the data sheet: was the machine busy, or limited in power?",
+		      100 * p->value / p->spec);
+	if (p->status != RFL_PEAK_MEASURED)
+		return;
+	if (p->stats.max > RFL_PEAKS_UNSTEADY * p->stats.median)
+		doubt(c, cell,
+		      "unsteady: the fastest repeat is %.2f times the median; measure again on a "
+		      "quiet machine",
+		      p->stats.max / p->stats.median);
+	if (p->value > 1.001 * p->stats.max)
+		doubt(c, cell, "the value (%.6g) is above the fastest repeat (%.6g)",
+		      p->value / 1e9, p->stats.max / 1e9);
+	if (p->stats.min > p->stats.median || p->stats.median > p->stats.max)
+		doubt(c, cell, "minimum, median and maximum of the repeats are not in order");
+	if (age > OLD_DAYS)
+		doubt(c, cell,
+		      "measured %.0f days ago: measure again after updates of system or driver",
+		      age);
+}
+
+/* Bandwidth for all cores together, so that levels of different scope can be compared. */
+static double whole(const struct rfl_peaks_env *env, const struct rfl_peak_level *l)
+{
+	const bool core = l->scope && strcmp(l->scope, "core") == 0;
+
+	if (!rfl_peak_usable(&l->peak) || (core && env->units <= 0))
+		return NAN;
+	return core ? l->peak.value * env->units : l->peak.value;
+}
+
+static void check_order(struct check *c, const struct rfl_peaks_env *env)
+{
+	const struct rfl_peak_level *before = NULL;
+
+	for (size_t i = 0; i < env->nlevels; i++) {
+		const struct rfl_peak_level *l = &env->levels[i];
+		const double rate = whole(env, l);
+
+		if (isnan(rate))
+			continue;
+		if (before && rate > ORDER_SLACK * whole(env, before))
+			doubt(c, l->cell, "faster than %s, which is nearer to the cores",
+			      before->cell);
+		before = l;
+	}
+}
+
+/* A core alone is not faster than all, and all are not faster than so many alone. */
+static void check_cores(struct check *c, const struct rfl_peaks_env *env)
+{
+	for (size_t i = 0; i < env->ncompute; i++) {
+		const char *tail = strstr(env->compute[i].key, ".1core");
+		const double one = env->compute[i].peak.value;
+		char key[64];
+
+		if (!tail)
+			continue;
+		snprintf(key, sizeof(key), "%.*s", (int)(tail - env->compute[i].key),
+			 env->compute[i].key);
+		const struct rfl_peak *all = rfl_peaks_compute(env, key);
+
+		if (!all || !rfl_peak_usable(all) || !rfl_peak_usable(&env->compute[i].peak))
+			continue;
+		if (one > ORDER_SLACK * all->value)
+			doubt(c, env->compute[i].cell,
+			      "one core is faster than all of them; measure again on a quiet "
+			      "machine");
+		if (all->threads > 0 && all->value > ORDER_SLACK * one * all->threads)
+			doubt(c, env->compute[i].cell,
+			      "%d threads are more than %d times as fast as one: was the machine "
+			      "busy?",
+			      all->threads, all->threads);
+	}
+}
+
+size_t rfl_peaks_check(const struct rfl_peaks *p, const char *today, rfl_peaks_doubt_fn fn,
+		       void *ctx)
+{
+	struct check c = { .fn = fn, .ctx = ctx, .today = today };
+
+	for (size_t i = 0; i < p->nenvs; i++) {
+		const struct rfl_peaks_env *env = &p->envs[i];
+
+		c.env = env->name;
+		for (size_t j = 0; j < env->ncompute; j++)
+			check_peak(&c, env->compute[j].cell, &env->compute[j].peak);
+		for (size_t j = 0; j < env->nlevels; j++)
+			check_peak(&c, env->levels[j].cell, &env->levels[j].peak);
+		check_order(&c, env);
+		check_cores(&c, env);
+	}
+	return c.n;
 }

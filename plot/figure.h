@@ -92,8 +92,8 @@ struct rfl_figure {
 	const char *colors[RFL_FIG_CATEGORIES]; /**< what each colour stands for */
 	int color_index[RFL_FIG_CATEGORIES];    /**< into the theme's categories */
 	const char *shapes[RFL_MARKER_COUNT];   /**< model of each shape */
-	const char *used,
-		*best;      /**< words for filled and hollow marks; best NULL: no hollow ones */
+	const char *used;                       /**< words for filled marks */
+	const char *best;                       /**< for hollow ones; NULL: there are none */
 	bool best_is_fused; /**< hollow marks are at ai_fused, else at ai_compulsory */
 
 	const char *title, *subtitle;

@@ -320,13 +320,16 @@ static int write_image(png_structp png, png_infop info, const struct canvas *c, 
 	png_set_compression_buffer_size(png, (size_t)256 << 10);
 	png_write_info(png, info);
 	for (int y = 0; y < height; y++) {
-		for (int x = 0; x < width; x++) {
+		const unsigned char *from = rows + (size_t)y * stride;
+		png_bytep to = row;
+
+		for (int x = 0; x < width; x++, from += 4) {
 			uint32_t word; /* 0x..RRGGBB in the order of the machine */
 
-			memcpy(&word, rows + (size_t)y * stride + 4 * (size_t)x, sizeof(word));
-			row[3 * x] = (png_byte)(word >> 16);
-			row[3 * x + 1] = (png_byte)(word >> 8);
-			row[3 * x + 2] = (png_byte)word;
+			memcpy(&word, from, sizeof(word));
+			*to++ = (png_byte)(word >> 16);
+			*to++ = (png_byte)(word >> 8);
+			*to++ = (png_byte)word;
 		}
 		png_write_row(png, row);
 	}

@@ -13,7 +13,6 @@
 #include "base/table.h"
 #include "base/text.h"
 #include "cli/put.h"
-#include "peaks/check.h"
 #include "peaks/devices.h"
 #include "peaks/edit.h"
 #include "peaks/peaks.h"

@@ -12,9 +12,9 @@
 #include "base/table.h"
 #include "base/text.h"
 #include "cli/put.h"
-#include "peaks/check.h"
 #include "peaks/edit.h"
 #include "peaks/measure.h"
+#include "peaks/peaks.h"
 
 struct measure_args {
 	const char *env, *output;

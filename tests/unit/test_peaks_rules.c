@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "peaks/check.h"
+#include "peaks/peaks.h"
 #include "peaks/rules.h"
 
 static json_t *load_schema(void)
