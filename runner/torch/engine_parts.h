@@ -225,7 +225,15 @@ enum rfl_rc rfl_torch__make_loss(struct rfl_engine *e, const struct rfl_torch_te
 				 struct rfl_err *err);
 void rfl_torch__run_fini(struct rfl_engine *e);
 
-/** Numbers that are not learned (engine_tables.c). */
+/* ---- numbers that are not learned (engine_tables.c) ---- */
+
+/** Make the tables of all nodes that need one. */
+enum rfl_rc rfl_torch__make_tables(struct rfl_engine *e, struct rfl_err *err);
+/** The tables of a node: of a rotation cosines and sines, of others one. Borrowed. */
+struct rfl_torch_tensor *const *rfl_torch__tables_of(const struct rfl_engine *e,
+						     const struct rfl_node *node);
+/** Why the numbers of a node are not known; NULL where they are, or it needs none. */
+const char *rfl_torch__unknown_table(const struct rfl_node *node);
 void rfl_torch__tables_fini(struct rfl_engine *e);
 
 #endif

@@ -1,9 +1,9 @@
 /*
  * engine_run.c - the forward pass of the torch engine: the walk over the nodes, which drops
  * each output after its last reader, as a Python program does by leaving the variable's scope; what
- * is refused before it; the loss behind it. What a node calls is in engine_ops.c.
+ * is refused before it; the loss after it. What a node calls is in shim_ops.cpp.
  */
-#include "runner/torch/engine_ops.h"
+#include "runner/torch/engine_parts.h"
 
 #include <stdlib.h>
 
@@ -12,7 +12,7 @@ const char *rfl_torch__unsupported(enum rfl_op op, enum rfl_precision precision)
 	(void)precision; /* what a device computes in is asked when the engine is opened */
 	if ((int)op < 0 || op >= RFL_OP_COUNT)
 		return "not an operation";
-	if (op == RFL_OP_INPUT || op == RFL_OP_CROSS_ENTROPY || rfl_torch__row_of(op)->run)
+	if (op == RFL_OP_INPUT || op == RFL_OP_CROSS_ENTROPY || rfl_torch_has_op(op))
 		return NULL;
 	return "the torch engine has no row for it";
 }
@@ -37,12 +37,17 @@ void rfl_torch__plan(struct rfl_engine *e)
 	e->last_use[e->net->output] = e->net->nnodes;
 }
 
+static bool is_training(const struct rfl_engine *e)
+{
+	return e->mode != RFL_ENGINE_EVAL;
+}
+
 /* Auxiliary heads are run where their losses count. */
 static bool is_run(const struct rfl_engine *e, const struct rfl_node *node)
 {
 	if (node->op == RFL_OP_CROSS_ENTROPY)
 		return false;
-	return !node->auxiliary || (e->config.auxiliary_weight > 0 && rfl_torch__is_training(e));
+	return !node->auxiliary || (e->config.auxiliary_weight > 0 && is_training(e));
 }
 
 /* ------------------------------------------------------------------ channels-last */
@@ -51,7 +56,7 @@ static bool is_run(const struct rfl_engine *e, const struct rfl_node *node)
 static bool has_nchw_input(const struct rfl_engine *e, const struct rfl_node *node)
 {
 	for (int j = 0; j < node->ninputs; j++)
-		if (!rfl_torch_tensor_is_channels_last(rfl_torch__input(e, node, j)))
+		if (!rfl_torch_tensor_is_channels_last(e->value[node->input[j]]))
 			return true;
 	return false;
 }
@@ -61,7 +66,7 @@ static bool has_nchw_input(const struct rfl_engine *e, const struct rfl_node *no
 static enum rfl_rc check_layout(const struct rfl_engine *e, const struct rfl_node *node,
 				const struct rfl_torch_tensor *value, struct rfl_err *err)
 {
-	const enum rfl_torch__order order = rfl_torch__row_of(node->op)->order;
+	const enum rfl_torch_order order = rfl_torch_order_of(node->op);
 
 	if (e->layout_checked || e->config.layout != RFL_LAYOUT_NHWC ||
 	    order == RFL_TORCH_ORDER_FREE || rfl_torch_tensor_is_channels_last(value) ||
@@ -104,9 +109,18 @@ static enum rfl_rc hand_out(struct rfl_engine *e, int node, rfl_engine_trace_fn 
 static enum rfl_rc execute(struct rfl_engine *e, int i, struct rfl_err *err)
 {
 	const struct rfl_node *node = &e->net->nodes[i];
+	const struct rfl_torch_call call = {
+		.net = e->net,
+		.node = node,
+		.values = e->value,
+		.params = e->param,
+		.tables = rfl_torch__tables_of(e, node),
+		.training = is_training(e),
+		.batch_statistics = e->mode == RFL_ENGINE_TRAIN,
+		.drops = e->config.dropout && is_training(e),
+	};
 
-	return rfl_torch__check(rfl_torch__row_of(node->op)->run(e, node, &e->value[i]), node->name,
-				err);
+	return rfl_torch__check(rfl_torch_execute(&call, &e->value[i]), node->name, err);
 }
 
 /* A node that hands its input on has no history of its own, and nothing to do in backward. */
@@ -114,7 +128,7 @@ static enum rfl_rc execute_marked(struct rfl_engine *e, int i, struct rfl_err *e
 {
 	const struct rfl_node *node = &e->net->nodes[i];
 	const void *before =
-		node->ninputs ? rfl_torch_tensor_history(rfl_torch__input(e, node, 0)) : NULL;
+		node->ninputs ? rfl_torch_tensor_history(e->value[node->input[0]]) : NULL;
 	enum rfl_rc rc = rfl_torch__mark_forward(e, i, err);
 	const void *after;
 

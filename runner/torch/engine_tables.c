@@ -3,7 +3,7 @@
  * masks. A net says of a constant its name and its shape; what it holds is known here by the name
  * that the published model gives it. Nodes of one table share it.
  */
-#include "runner/torch/engine_ops.h"
+#include "runner/torch/engine_parts.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -254,10 +254,10 @@ static struct rfl_shape shape_of(const struct rfl_node *node)
 
 /* ------------------------------------------------------------------ tensors of them */
 
-struct rfl_torch_tensor *rfl_torch__table(const struct rfl_engine *e, const struct rfl_node *node,
-					  int part)
+struct rfl_torch_tensor *const *rfl_torch__tables_of(const struct rfl_engine *e,
+						     const struct rfl_node *node)
 {
-	return e->tables[PARTS * (node - e->net->nodes) + part];
+	return &e->tables[PARTS * (node - e->net->nodes)];
 }
 
 static bool same_shape(const struct rfl_shape *a, const struct rfl_shape *b)
@@ -299,7 +299,7 @@ static enum rfl_rc make_table(struct rfl_engine *e, const struct rfl_node *node,
 	}
 	for (int i = 0; i < kind->parts && status == RFL_TORCH_OK; i++) {
 		if (twin) {
-			status = rfl_torch_tensor_dup(rfl_torch__table(e, twin, i), &to[i]);
+			status = rfl_torch_tensor_dup(rfl_torch__tables_of(e, twin)[i], &to[i]);
 			continue;
 		}
 		kind->fill(node, &shape, i, values);

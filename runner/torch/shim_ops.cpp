@@ -1,333 +1,531 @@
 /*
- * shim_ops.cpp - operations that compute: with weights, products, elementwise, reductions.
+ * shim_ops.cpp - what each operation of a network calls: one row of the table at the end.
+ * Dimensions of a node do not count the batch, those of a tensor do.
  */
 #include "runner/torch/shim_impl.hpp"
 #include "runner/torch/shim_ops.h"
 
+#include <array>
 #include <limits>
 #include <tuple>
 #include <vector>
 
+#include <ATen/TensorIndexing.h>
+
 using namespace rfl_torch;
-
-// ------------------------------------------------------------------ with weights
-
-enum rfl_torch_status rfl_torch_conv2d(const struct rfl_torch_tensor *x,
-				       const struct rfl_torch_tensor *weight,
-				       const struct rfl_torch_tensor *bias,
-				       const struct rfl_conv2d *a,
-				       struct rfl_torch_tensor **ret) noexcept
-{
-	return giving(ret, [&] {
-		return at::conv2d(x->t, weight->t, maybe(bias), { a->stride_h, a->stride_w },
-				  { a->pad_h, a->pad_w }, { a->dilation_h, a->dilation_w },
-				  a->groups);
-	});
-}
 
 namespace
 {
 
-// As Hugging Face's Conv1D: rows of features times {in, out}.
-at::Tensor transposed_linear(const at::Tensor &x, const at::Tensor &weight,
-			     const optional_tensor &bias)
+at::IntArrayRef list(const int64_t *values, int n)
 {
-	const at::Tensor rows = x.reshape({ -1, x.size(-1) });
-	auto sizes = x.sizes().vec();
+	return { values, static_cast<size_t>(n) };
+}
+
+// One node to execute, with its inputs, parameters and tables.
+struct call {
+	const struct rfl_torch_call &c;
+	const struct rfl_node &node;
+
+	const at::Tensor &in(int j = 0) const
+	{
+		return c.values[node.input[j]]->t;
+	}
+
+	// The node's parameter of this kind, if it has one.
+	optional_tensor param(enum rfl_param_kind kind) const
+	{
+		for (int j = 0; j < node.nparams; j++)
+			if (c.net->params[node.param[j]].kind == kind)
+				return c.params[node.param[j]]->t;
+		return {};
+	}
+
+	const at::Tensor &table(int part = 0) const
+	{
+		return c.tables[part]->t;
+	}
+
+	// Where the dimensions of a node's own shape begin in its tensor: 1 after a batch, else 0.
+	int lead() const
+	{
+		return node.batchless ? 0 : 1;
+	}
+
+	int input_lead() const
+	{
+		return c.net->nodes[node.input[0]].batchless ? 0 : 1;
+	}
+
+	// Shapes are matched from the last dimension on. A batch comes before all of them, so one
+	// with fewer dimensions than the result gets ones after its batch.
+	at::Tensor aligned(int j) const
+	{
+		const struct rfl_node &from = c.net->nodes[node.input[j]];
+		const int missing = node.shape.ndim - from.shape.ndim;
+		std::vector<int64_t> sizes{ -1 };
+
+		if (from.batchless || missing == 0)
+			return in(j);
+		sizes.insert(sizes.end(), static_cast<size_t>(missing), 1);
+		sizes.insert(sizes.end(), from.shape.dim, from.shape.dim + from.shape.ndim);
+		return in(j).reshape(sizes);
+	}
+};
+
+// ------------------------------------------------------------------ with weights
+
+at::Tensor conv2d(const call &c)
+{
+	const struct rfl_conv2d &a = c.node.attr.conv2d;
+
+	return at::conv2d(c.in(), *c.param(RFL_PARAM_CONV_WEIGHT), c.param(RFL_PARAM_CONV_BIAS),
+			  { a.stride_h, a.stride_w }, { a.pad_h, a.pad_w },
+			  { a.dilation_h, a.dilation_w }, a.groups);
+}
+
+at::Tensor linear(const call &c)
+{
+	// A tied layer reads the first parameter of another node.
+	const at::Tensor weight = c.node.tied ? c.c.params[c.c.net->nodes[c.node.tied].param[0]]->t
+					      : *c.param(RFL_PARAM_LINEAR_WEIGHT);
+	const optional_tensor bias = c.param(RFL_PARAM_LINEAR_BIAS);
+
+	if (!c.node.attr.linear.transposed)
+		return at::linear(c.in(), weight, bias);
+	// As Hugging Face's Conv1D: rows of features times {in, out}.
+	const at::Tensor rows = c.in().reshape({ -1, c.in().size(-1) });
+	auto sizes = c.in().sizes().vec();
 
 	sizes.back() = weight.size(1);
 	return (bias ? at::addmm(*bias, rows, weight) : at::mm(rows, weight)).view(sizes);
 }
 
-} // namespace
-
-enum rfl_torch_status rfl_torch_linear(const struct rfl_torch_tensor *x,
-				       const struct rfl_torch_tensor *weight,
-				       const struct rfl_torch_tensor *bias, int transposed,
-				       struct rfl_torch_tensor **ret) noexcept
+at::Tensor embedding(const call &c)
 {
-	return giving(ret, [&] {
-		return transposed ? transposed_linear(x->t, weight->t, maybe(bias))
-				  : at::linear(x->t, weight->t, maybe(bias));
-	});
+	return at::embedding(*c.param(RFL_PARAM_EMBEDDING_WEIGHT), c.in());
 }
 
-enum rfl_torch_status rfl_torch_embedding(const struct rfl_torch_tensor *table,
-					  const struct rfl_torch_tensor *places,
-					  struct rfl_torch_tensor **ret) noexcept
+at::Tensor batch_norm(const call &c)
 {
-	return giving(ret, [&] { return at::embedding(table->t, places->t); });
+	const struct rfl_batch_norm &a = c.node.attr.batch_norm;
+	const at::Tensor &x = c.in();
+	const bool training = c.c.batch_statistics;
+
+	// As PyTorch's module; the operation itself would normalise to zeros.
+	TORCH_CHECK_NOT_IMPLEMENTED(!training || x.numel() > x.size(1),
+				    "batch norm in training needs more than one value per channel: "
+				    "use a larger batch or larger images");
+	return at::batch_norm(x, c.param(RFL_PARAM_NORM_WEIGHT), c.param(RFL_PARAM_NORM_BIAS),
+			      c.param(RFL_PARAM_RUNNING_MEAN), c.param(RFL_PARAM_RUNNING_VAR),
+			      training, a.momentum, a.eps, at::globalContext().userEnabledCuDNN());
 }
 
-enum rfl_torch_status rfl_torch_batch_norm(const struct rfl_torch_tensor *x,
-					   const struct rfl_torch_norm *norm,
-					   const struct rfl_batch_norm *attr, int training,
-					   struct rfl_torch_tensor **ret) noexcept
+at::Tensor layer_norm(const call &c)
 {
-	return giving(ret, [&] {
-		// As PyTorch's module; the operation itself would normalise to zeros.
-		TORCH_CHECK_NOT_IMPLEMENTED(!training || x->t.numel() > x->t.size(1),
-					    "batch norm in training needs more than one value per "
-					    "channel: use a larger batch or larger images");
-		return at::batch_norm(x->t, maybe(norm->weight), maybe(norm->bias),
-				      maybe(norm->running_mean), maybe(norm->running_var),
-				      training != 0, attr->momentum, attr->eps,
-				      at::globalContext().userEnabledCuDNN());
-	});
-}
+	const optional_tensor weight = c.param(RFL_PARAM_NORM_WEIGHT);
+	const optional_tensor bias = c.param(RFL_PARAM_NORM_BIAS);
+	const double eps = c.node.attr.norm.eps;
+	const at::Tensor &x = c.in();
 
-enum rfl_torch_status rfl_torch_layer_norm(const struct rfl_torch_tensor *x,
-					   const struct rfl_torch_tensor *weight,
-					   const struct rfl_torch_tensor *bias, double eps,
-					   struct rfl_torch_tensor **ret) noexcept
-{
-	return giving(ret, [&] {
 #if !TORCH_AT_LEAST(2, 0)
-		// Its kernels want one type; autocast leaves the weights in float32.
-		if (weight && weight->t.scalar_type() != x->t.scalar_type())
-			return at::layer_norm(x->t.to(weight->t.scalar_type()), { x->t.size(-1) },
-					      weight->t, maybe(bias), eps)
-				.to(x->t.scalar_type());
+	// Its kernels want one type; autocast leaves the weights in float32.
+	if (weight && weight->scalar_type() != x.scalar_type())
+		return at::layer_norm(x.to(weight->scalar_type()), { x.size(-1) }, weight, bias,
+				      eps)
+			.to(x.scalar_type());
 #endif
-		return at::layer_norm(x->t, { x->t.size(-1) }, maybe(weight), maybe(bias), eps);
-	});
+	return at::layer_norm(x, { x.size(-1) }, weight, bias, eps);
 }
 
-enum rfl_torch_status rfl_torch_rms_norm(const struct rfl_torch_tensor *x,
-					 const struct rfl_torch_tensor *weight, double eps,
-					 struct rfl_torch_tensor **ret) noexcept
+at::Tensor rms_norm(const call &c)
 {
-	return giving(ret, [&] {
-#if TORCH_AT_LEAST(2, 4)
-		return at::rms_norm(x->t, { x->t.size(-1) }, maybe(weight), eps);
-#else
-		const at::Tensor square = at::mean(at::square(x->t), { -1 }, true);
-		const at::Tensor y = x->t * at::rsqrt(square + eps);
+	const optional_tensor weight = c.param(RFL_PARAM_NORM_WEIGHT);
+	const double eps = c.node.attr.norm.eps;
+	const at::Tensor &x = c.in();
 
-		return weight ? y * weight->t : y;
+#if TORCH_AT_LEAST(2, 4)
+	return at::rms_norm(x, { x.size(-1) }, weight, eps);
+#else
+	const at::Tensor y = x * at::rsqrt(at::mean(at::square(x), { -1 }, true) + eps);
+
+	return weight ? y * *weight : y;
 #endif
-	});
 }
 
 // ------------------------------------------------------------------ products
 
-enum rfl_torch_status rfl_torch_matmul(const struct rfl_torch_tensor *a,
-				       const struct rfl_torch_tensor *b, int transpose_b,
-				       struct rfl_torch_tensor **ret) noexcept
+at::Tensor matmul(const call &c)
 {
-	return giving(
-		ret, [&] { return at::matmul(a->t, transpose_b ? b->t.transpose(-1, -2) : b->t); });
+	return at::matmul(c.in(0),
+			  c.node.attr.matmul.transpose_b ? c.in(1).transpose(-1, -2) : c.in(1));
 }
 
-enum rfl_torch_status rfl_torch_sdpa(const struct rfl_torch_tensor *q,
-				     const struct rfl_torch_tensor *k,
-				     const struct rfl_torch_tensor *v, int causal, double dropout,
-				     struct rfl_torch_tensor **ret) noexcept
+at::Tensor sdpa(const call &c)
 {
-	return giving(ret, [&] {
+	const struct rfl_sdpa &a = c.node.attr.sdpa;
+	const double dropout = c.c.drops ? a.dropout : 0;
+
 #if TORCH_AT_LEAST(2, 0)
-		return at::scaled_dot_product_attention(q->t, k->t, v->t, {}, dropout, causal != 0);
+	return at::scaled_dot_product_attention(c.in(0), c.in(1), c.in(2), {}, dropout, a.causal);
 #else
-		return std::get<0>(at::_scaled_dot_product_attention(q->t, k->t, v->t, {}, dropout,
-								     false, causal != 0));
+	return std::get<0>(at::_scaled_dot_product_attention(c.in(0), c.in(1), c.in(2), {}, dropout,
+							     false, a.causal));
 #endif
-	});
 }
 
 // ------------------------------------------------------------------ elementwise
 
-namespace
+using fresh_fn = at::Tensor (*)(const at::Tensor &x);
+using over_fn = at::Tensor &(*)(at::Tensor &x);
+
+// One input, no attributes. over is nullptr where it is never written over its input.
+template <fresh_fn fresh, over_fn over = nullptr> at::Tensor unary(const call &c)
 {
+	at::Tensor x = c.in();
 
-// One input, no attributes.
-const struct unary {
-	enum rfl_op op;
-	at::Tensor (*fresh)(const at::Tensor &x);
-	at::Tensor &(*over)(at::Tensor &x); // nullptr: never in place
-} unaries[] = {
-	{ RFL_OP_RELU, at::relu, at::relu_ },
-	{ RFL_OP_RELU6, rfl_torch::relu6,
-	  [](at::Tensor &x) -> at::Tensor & { return at::hardtanh_(x, 0, 6); } },
-	{ RFL_OP_SIGMOID, at::sigmoid, at::sigmoid_ },
-	{ RFL_OP_TANH, at::tanh, at::tanh_ },
-	{ RFL_OP_SILU, at::silu, at::silu_ },
-	{ RFL_OP_HARD_SIGMOID, at::hardsigmoid, at::hardsigmoid_ },
-	{ RFL_OP_HARD_SWISH, at::hardswish, at::hardswish_ },
-	{ RFL_OP_EXP, at::exp, nullptr },
-	{ RFL_OP_LOG, at::log, nullptr },
-	{ RFL_OP_RSQRT, at::rsqrt, nullptr },
-	{ RFL_OP_SQUARE, at::square, nullptr },
-};
-
-// Two inputs, broadcast.
-const struct binary {
-	enum rfl_op op;
-	at::Tensor (*fresh)(const at::Tensor &a, const at::Tensor &b);
-	at::Tensor &(*over)(at::Tensor &a, const at::Tensor &b);
-} binaries[] = {
-	{ RFL_OP_ADD, [](const at::Tensor &a, const at::Tensor &b) { return at::add(a, b); },
-	  [](at::Tensor &a, const at::Tensor &b) -> at::Tensor & { return a.add_(b); } },
-	{ RFL_OP_SUB, [](const at::Tensor &a, const at::Tensor &b) { return at::sub(a, b); },
-	  [](at::Tensor &a, const at::Tensor &b) -> at::Tensor & { return a.sub_(b); } },
-	{ RFL_OP_MUL, [](const at::Tensor &a, const at::Tensor &b) { return at::mul(a, b); },
-	  [](at::Tensor &a, const at::Tensor &b) -> at::Tensor & { return a.mul_(b); } },
-	{ RFL_OP_DIV, [](const at::Tensor &a, const at::Tensor &b) { return at::div(a, b); },
-	  [](at::Tensor &a, const at::Tensor &b) -> at::Tensor & { return a.div_(b); } },
-};
-
-template <typename Row, size_t n> const Row &find(const Row (&rows)[n], enum rfl_op op)
-{
-	for (const Row &row : rows)
-		if (row.op == op)
-			return row;
-	TORCH_CHECK(false, "no operation ", static_cast<int>(op), " of this kind");
+	if constexpr (over != nullptr)
+		if (c.node.inplace)
+			return over(x);
+	return fresh(x);
 }
 
-} // namespace
-
-enum rfl_torch_status rfl_torch_unary(enum rfl_op op, struct rfl_torch_tensor *x, int inplace,
-				      struct rfl_torch_tensor **ret) noexcept
+// The gradient needs the input. Written over it in place, autograd would copy the input first: a
+// new tensor for the result costs a pass over memory less, and keeps the same bytes.
+template <fresh_fn fresh, over_fn over> at::Tensor unary_of_input(const call &c)
 {
-	return giving(ret, [&]() -> at::Tensor {
-		const struct unary &row = find(unaries, op);
+	at::Tensor x = c.in();
 
-		return inplace && row.over ? row.over(x->t) : row.fresh(x->t);
-	});
+	return c.node.inplace && !c.c.training ? over(x) : fresh(x);
 }
 
-enum rfl_torch_status rfl_torch_binary(enum rfl_op op, struct rfl_torch_tensor *a,
-				       const struct rfl_torch_tensor *b, int inplace,
-				       struct rfl_torch_tensor **ret) noexcept
+at::Tensor &relu6_over(at::Tensor &x)
 {
-	return giving(ret, [&]() -> at::Tensor {
-		const struct binary &row = find(binaries, op);
-
-		return inplace ? row.over(a->t, b->t) : row.fresh(a->t, b->t);
-	});
+	return at::hardtanh_(x, 0, 6);
 }
 
-enum rfl_torch_status rfl_torch_gelu(const struct rfl_torch_tensor *x, int tanh,
-				     struct rfl_torch_tensor **ret) noexcept
+at::Tensor gelu(const call &c)
 {
-	return giving(ret, [&] { return at::gelu(x->t, tanh ? "tanh" : "none"); });
+	return at::gelu(c.in(), c.node.attr.gelu.tanh ? "tanh" : "none");
 }
 
-enum rfl_torch_status rfl_torch_affine(const struct rfl_torch_tensor *x, const struct rfl_affine *a,
-				       struct rfl_torch_tensor **ret) noexcept
+at::Tensor affine(const call &c)
 {
-	return giving(ret, [&] {
-		const at::Tensor scaled = a->scale == 1 ? x->t : at::mul(x->t, a->scale);
+	const struct rfl_affine &a = c.node.attr.affine;
+	const at::Tensor scaled = a.scale == 1 ? c.in() : at::mul(c.in(), a.scale);
 
-		return a->shift == 0 ? scaled : at::add(scaled, a->shift);
-	});
+	return a.shift == 0 ? scaled : at::add(scaled, a.shift);
 }
 
-enum rfl_torch_status rfl_torch_rope(const struct rfl_torch_tensor *x,
-				     const struct rfl_torch_tensor *cos,
-				     const struct rfl_torch_tensor *sin,
-				     struct rfl_torch_tensor **ret) noexcept
+at::Tensor rope(const call &c)
 {
-	return giving(ret, [&] {
-		const at::Tensor a = at::slice(x->t, -1, 0, c10::nullopt, 2);
-		const at::Tensor b = at::slice(x->t, -1, 1, c10::nullopt, 2);
-		const at::Tensor first = a * cos->t - b * sin->t;
-		const at::Tensor second = a * sin->t + b * cos->t;
+	const at::Tensor &x = c.in(), &cos = c.table(0), &sin = c.table(1);
+	const at::Tensor a = at::slice(x, -1, 0, c10::nullopt, 2);
+	const at::Tensor b = at::slice(x, -1, 1, c10::nullopt, 2);
+	const at::Tensor first = a * cos - b * sin;
+	const at::Tensor second = a * sin + b * cos;
 
-		return at::stack({ first, second }, -1).flatten(-2).to(x->t.scalar_type());
-	});
+	return at::stack({ first, second }, -1).flatten(-2).to(x.scalar_type());
 }
 
-enum rfl_torch_status rfl_torch_dropout(struct rfl_torch_tensor *x, double probability, int inplace,
-					struct rfl_torch_tensor **ret) noexcept
+at::Tensor dropout(const call &c)
 {
-	return giving(ret, [&] {
-		return inplace ? at::dropout_(x->t, probability, true)
-			       : at::dropout(x->t, probability, true);
-	});
+	const double probability = c.node.attr.dropout.probability;
+	at::Tensor x = c.in();
+
+	if (!c.c.drops)
+		return x;
+	return c.node.inplace ? at::dropout_(x, probability, true)
+			      : at::dropout(x, probability, true);
 }
 
-enum rfl_torch_status rfl_torch_stochastic_depth(const struct rfl_torch_tensor *x,
-						 double probability,
-						 struct rfl_torch_tensor **ret) noexcept
+at::Tensor stochastic_depth(const call &c)
 {
-	return giving(ret, [&] {
-		std::vector<int64_t> sizes(static_cast<size_t>(x->t.dim()), 1);
-		const double kept = 1 - probability;
-		at::Tensor noise;
+	const double probability = c.node.attr.dropout.probability, kept = 1 - probability;
+	const at::Tensor &x = c.in();
+	std::vector<int64_t> sizes(static_cast<size_t>(x.dim()), 1);
 
-		sizes[0] = x->t.size(0);
-		noise = at::empty(sizes, x->t.options()).bernoulli_(kept);
-		if (kept > 0)
-			noise.div_(kept);
-		return x->t * noise;
-	});
+	if (!c.c.drops || probability <= 0)
+		return x;
+	sizes[0] = x.size(0);
+	at::Tensor noise = at::empty(sizes, x.options()).bernoulli_(kept);
+	if (kept > 0)
+		noise.div_(kept);
+	return x * noise;
 }
 
-enum rfl_torch_status rfl_torch_masked(const struct rfl_torch_tensor *x,
-				       const struct rfl_torch_tensor *mask,
-				       struct rfl_torch_tensor **ret) noexcept
+at::Tensor causal_mask(const call &c)
 {
-	return giving(ret, [&] {
-		return at::masked_fill(x->t, mask->t, -std::numeric_limits<double>::infinity());
-	});
+	return at::masked_fill(c.in(), c.table(), -std::numeric_limits<double>::infinity());
 }
 
-enum rfl_torch_status rfl_torch_softmax(const struct rfl_torch_tensor *x,
-					struct rfl_torch_tensor **ret) noexcept
+at::Tensor add(const call &c)
 {
-	return giving(ret, [&] { return at::softmax(x->t, -1); });
+	const at::Tensor a = c.aligned(0), b = c.aligned(1);
+
+	return c.node.inplace ? a.add_(b) : at::add(a, b);
+}
+
+at::Tensor sub(const call &c)
+{
+	const at::Tensor a = c.aligned(0), b = c.aligned(1);
+
+	return c.node.inplace ? a.sub_(b) : at::sub(a, b);
+}
+
+at::Tensor mul(const call &c)
+{
+	const at::Tensor a = c.aligned(0), b = c.aligned(1);
+
+	return c.node.inplace ? a.mul_(b) : at::mul(a, b);
+}
+
+at::Tensor div(const call &c)
+{
+	const at::Tensor a = c.aligned(0), b = c.aligned(1);
+
+	return c.node.inplace ? a.div_(b) : at::div(a, b);
 }
 
 // ------------------------------------------------------------------ reductions
 
-enum rfl_torch_status rfl_torch_reduce(enum rfl_op op, const struct rfl_torch_tensor *x,
-				       int64_t first, int64_t count, int keepdim,
-				       struct rfl_torch_tensor **ret) noexcept
+at::Tensor reduce(const call &c)
 {
-	return giving(ret, [&] {
-		std::vector<int64_t> dims;
+	const struct rfl_reduce &a = c.node.attr.reduce;
+	const int64_t first = a.first + c.input_lead();
+	std::vector<int64_t> dims;
 
-		for (int64_t i = 0; i < count; i++)
-			dims.push_back(first + i);
-		switch (op) {
-		case RFL_OP_MEAN:
-			return at::mean(x->t, dims, keepdim != 0);
-		case RFL_OP_SUM:
-			return at::sum(x->t, dims, keepdim != 0);
-		case RFL_OP_MAX:
-			return count == 1 ? std::get<0>(at::max(x->t, first, keepdim != 0))
-					  : at::amax(x->t, dims, keepdim != 0);
-		default:
-			TORCH_CHECK(false, "no reduction");
-		}
-	});
+	for (int64_t i = 0; i < a.count; i++)
+		dims.push_back(first + i);
+	switch (c.node.op) {
+	case RFL_OP_MEAN:
+		return at::mean(c.in(), dims, a.keepdim);
+	case RFL_OP_SUM:
+		return at::sum(c.in(), dims, a.keepdim);
+	default:
+		return a.count == 1 ? std::get<0>(at::max(c.in(), first, a.keepdim))
+				    : at::amax(c.in(), dims, a.keepdim);
+	}
 }
 
-enum rfl_torch_status rfl_torch_max_pool2d(const struct rfl_torch_tensor *x,
-					   const struct rfl_pool *a,
-					   struct rfl_torch_tensor **ret) noexcept
+at::Tensor max_pool(const call &c)
 {
-	return giving(ret, [&] {
-		return at::max_pool2d(x->t, { a->kernel_h, a->kernel_w },
-				      { a->stride_h, a->stride_w }, { a->pad_h, a->pad_w },
-				      { 1, 1 }, a->ceil_mode);
-	});
+	const struct rfl_pool &a = c.node.attr.pool;
+
+	return at::max_pool2d(c.in(), { a.kernel_h, a.kernel_w }, { a.stride_h, a.stride_w },
+			      { a.pad_h, a.pad_w }, { 1, 1 }, a.ceil_mode);
 }
 
-enum rfl_torch_status rfl_torch_avg_pool2d(const struct rfl_torch_tensor *x,
-					   const struct rfl_pool *a,
-					   struct rfl_torch_tensor **ret) noexcept
+at::Tensor avg_pool(const call &c)
 {
-	return giving(ret, [&] {
-		return at::avg_pool2d(x->t, { a->kernel_h, a->kernel_w },
-				      { a->stride_h, a->stride_w }, { a->pad_h, a->pad_w },
-				      a->ceil_mode, !a->exclude_padding);
-	});
+	const struct rfl_pool &a = c.node.attr.pool;
+
+	return at::avg_pool2d(c.in(), { a.kernel_h, a.kernel_w }, { a.stride_h, a.stride_w },
+			      { a.pad_h, a.pad_w }, a.ceil_mode, !a.exclude_padding);
 }
 
-enum rfl_torch_status rfl_torch_adaptive_avg_pool2d(const struct rfl_torch_tensor *x,
-						    const struct rfl_adaptive_pool *a,
-						    struct rfl_torch_tensor **ret) noexcept
+at::Tensor adaptive_avg_pool(const call &c)
 {
-	return giving(ret, [&] { return at::adaptive_avg_pool2d(x->t, { a->out_h, a->out_w }); });
+	const struct rfl_adaptive_pool &a = c.node.attr.adaptive_pool;
+
+	return at::adaptive_avg_pool2d(c.in(), { a.out_h, a.out_w });
+}
+
+// ------------------------------------------------------------------ what computes nothing
+
+at::Tensor parameter(const call &c)
+{
+	const at::Tensor &stored = c.c.params[c.node.param[0]]->t;
+
+	return c.node.attr.parameter.drop == 0
+		       ? stored
+		       : stored.reshape(list(c.node.shape.dim, c.node.shape.ndim));
+}
+
+at::Tensor reshape(const call &c)
+{
+	std::vector<int64_t> sizes(c.node.shape.dim, c.node.shape.dim + c.node.shape.ndim);
+
+	if (c.lead())
+		sizes.insert(sizes.begin(), -1);
+	return c.in().reshape(sizes);
+}
+
+at::Tensor permute(const call &c)
+{
+	std::vector<int64_t> order(static_cast<size_t>(c.lead()), 0);
+
+	for (int i = 0; i < c.node.shape.ndim; i++)
+		order.push_back(c.lead() + c.node.attr.permute.order[i]);
+	return c.in().permute(order);
+}
+
+at::Tensor slice(const call &c)
+{
+	const struct rfl_slice &a = c.node.attr.slice;
+
+	return at::slice(c.in(), a.dim + c.lead(), a.start, a.start + (a.length - 1) * a.step + 1,
+			 a.step);
+}
+
+// What has no batch is repeated for every sample.
+at::Tensor concat(const call &c)
+{
+	const at::Tensor *largest = &c.in(0);
+	std::vector<at::Tensor> parts;
+
+	for (int i = 1; i < c.node.ninputs; i++)
+		if (c.in(i).dim() > largest->dim())
+			largest = &c.in(i);
+	for (int i = 0; i < c.node.ninputs; i++) {
+		const at::Tensor &x = c.in(i);
+		auto sizes = x.sizes().vec();
+
+		sizes.insert(sizes.begin(), largest->size(0));
+		parts.push_back(x.dim() < largest->dim() ? x.expand(sizes) : x);
+	}
+	return at::cat(parts, c.node.attr.concat.dim + c.lead());
+}
+
+at::Tensor pad(const call &c)
+{
+	const struct rfl_pad &a = c.node.attr.padding;
+	// pairs of the last dimension first
+	std::vector<int64_t> sides(2 * static_cast<size_t>(c.in().dim() - a.dim - c.lead() - 2), 0);
+
+	sides.insert(sides.end(), { a.left, a.right, a.top, a.bottom });
+	return at::constant_pad_nd(c.in(), sides);
+}
+
+at::Tensor roll(const call &c)
+{
+	const struct rfl_roll &a = c.node.attr.roll;
+	std::vector<int64_t> shifts, dims;
+
+	if (a.shift_h) {
+		shifts.push_back(a.shift_h);
+		dims.push_back(a.dim + c.lead());
+	}
+	if (a.shift_w) {
+		shifts.push_back(a.shift_w);
+		dims.push_back(a.dim + c.lead() + 1);
+	}
+	return shifts.empty() ? c.in().clone() : at::roll(c.in(), shifts, dims);
+}
+
+at::Tensor gather(const call &c)
+{
+	return c.in()
+		.index({ at::indexing::TensorIndex(c.table()) })
+		.view(list(c.node.shape.dim, c.node.shape.ndim));
+}
+
+// ------------------------------------------------------------------ the table
+
+struct row {
+	enum rfl_op op;
+	enum rfl_torch_order order;
+	at::Tensor (*run)(const call &c);
+};
+
+constexpr enum rfl_torch_order FREE = RFL_TORCH_ORDER_FREE, KEPT = RFL_TORCH_ORDER_KEPT,
+			       MADE = RFL_TORCH_ORDER_MADE;
+
+// Adding an operation is adding a row.
+const row rows[] = {
+	{ RFL_OP_PARAMETER, FREE, parameter },
+	{ RFL_OP_CONSTANT, FREE, [](const call &c) { return c.table(); } },
+	{ RFL_OP_CONV2D, MADE, conv2d },
+	{ RFL_OP_LINEAR, FREE, linear },
+	{ RFL_OP_EMBEDDING, FREE, embedding },
+	{ RFL_OP_BATCH_NORM, KEPT, batch_norm },
+	{ RFL_OP_LAYER_NORM, FREE, layer_norm },
+	{ RFL_OP_RMS_NORM, FREE, rms_norm },
+	{ RFL_OP_MATMUL, FREE, matmul },
+	{ RFL_OP_SDPA, FREE, sdpa },
+	{ RFL_OP_RELU, KEPT, unary<at::relu, at::relu_> },
+	{ RFL_OP_RELU6, KEPT, unary_of_input<rfl_torch::relu6, relu6_over> },
+	{ RFL_OP_SIGMOID, KEPT, unary<at::sigmoid, at::sigmoid_> },
+	{ RFL_OP_TANH, KEPT, unary<at::tanh, at::tanh_> },
+	{ RFL_OP_SILU, KEPT, unary_of_input<at::silu, at::silu_> },
+	{ RFL_OP_GELU, KEPT, gelu },
+	{ RFL_OP_HARD_SIGMOID, KEPT, unary_of_input<at::hardsigmoid, at::hardsigmoid_> },
+	{ RFL_OP_HARD_SWISH, KEPT, unary_of_input<at::hardswish, at::hardswish_> },
+	{ RFL_OP_EXP, KEPT, unary<at::exp> },
+	{ RFL_OP_LOG, KEPT, unary<at::log> },
+	{ RFL_OP_RSQRT, KEPT, unary<at::rsqrt> },
+	{ RFL_OP_SQUARE, KEPT, unary<at::square> },
+	{ RFL_OP_AFFINE, KEPT, affine },
+	{ RFL_OP_ROPE, FREE, rope },
+	{ RFL_OP_DROPOUT, KEPT, dropout },
+	{ RFL_OP_STOCHASTIC_DEPTH, KEPT, stochastic_depth },
+	{ RFL_OP_CAUSAL_MASK, FREE, causal_mask },
+	{ RFL_OP_SOFTMAX, FREE, [](const call &c) { return at::softmax(c.in(), -1); } },
+	{ RFL_OP_ADD, KEPT, add },
+	{ RFL_OP_SUB, KEPT, sub },
+	{ RFL_OP_MUL, KEPT, mul },
+	{ RFL_OP_DIV, KEPT, div },
+	{ RFL_OP_MEAN, FREE, reduce },
+	{ RFL_OP_SUM, FREE, reduce },
+	{ RFL_OP_MAX, FREE, reduce },
+	{ RFL_OP_MAX_POOL, KEPT, max_pool },
+	{ RFL_OP_AVG_POOL, KEPT, avg_pool },
+	{ RFL_OP_ADAPTIVE_AVG_POOL, KEPT, adaptive_avg_pool },
+	{ RFL_OP_FLATTEN, FREE,
+	  [](const call &c) {
+		  return at::flatten(c.in(), c.node.attr.flatten.first + c.input_lead());
+	  } },
+	{ RFL_OP_RESHAPE, FREE, reshape },
+	{ RFL_OP_PERMUTE, FREE, permute },
+	{ RFL_OP_SLICE, FREE, slice },
+	{ RFL_OP_CONTIGUOUS, FREE, [](const call &c) { return c.in().contiguous(); } },
+	{ RFL_OP_CONCAT, KEPT, concat },
+	{ RFL_OP_PAD, FREE, pad },
+	{ RFL_OP_ROLL, FREE, roll },
+	{ RFL_OP_GATHER, FREE, gather },
+};
+
+const row *row_of(enum rfl_op op)
+{
+	static const auto index = [] {
+		std::array<const row *, RFL_OP_COUNT> by_op{};
+
+		for (const row &r : rows)
+			by_op[r.op] = &r;
+		return by_op;
+	}();
+
+	return index[op];
+}
+
+} // namespace
+
+int rfl_torch_has_op(enum rfl_op op) noexcept
+{
+	return row_of(op) != nullptr;
+}
+
+enum rfl_torch_order rfl_torch_order_of(enum rfl_op op) noexcept
+{
+	return row_of(op) ? row_of(op)->order : FREE;
+}
+
+enum rfl_torch_status rfl_torch_execute(const struct rfl_torch_call *c,
+					struct rfl_torch_tensor **ret) noexcept
+{
+	return giving(ret, [&] { return row_of(c->node->op)->run(call{ *c, *c->node }); });
+}
+
+enum rfl_torch_status rfl_torch_table(const float *values, enum rfl_torch_table_type type, int ndim,
+				      const int64_t *sizes, const struct rfl_torch_tensor *like,
+				      struct rfl_torch_tensor **ret) noexcept
+{
+	static constexpr at::ScalarType types[] = { at::kFloat, at::kLong, at::kBool };
+
+	return giving(ret, [&] {
+		const at::Tensor given =
+			at::from_blob(const_cast<float *>(values), list(sizes, ndim), at::kFloat);
+
+		return given.to(like->t.device(), types[type], false, true);
+	});
 }

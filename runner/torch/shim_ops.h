@@ -1,11 +1,11 @@
 /*
- * shim_ops.h - the operations of a network as plain C: one function of libtorch each, or the
- * few that PyTorch's own modules call. The rules of shim.h hold.
- *
- * Shapes and dimensions are those of the tensors: where there is a batch it is dimension 0.
+ * shim_ops.h - the operations of a network, its loss and backward as plain C. An operation is a row
+ * of the table in shim_ops.cpp. The rules of shim.h hold.
  */
 #ifndef RFL_RUNNER_TORCH_SHIM_OPS_H
 #define RFL_RUNNER_TORCH_SHIM_OPS_H
+
+#include <stdbool.h>
 
 #include "runner/torch/shim.h"
 
@@ -13,136 +13,32 @@
 extern "C" {
 #endif
 
-/* ------------------------------------------------------------------ with weights */
-
-/** @param bias  may be NULL */
-RFL_TORCH_CALL rfl_torch_conv2d(const struct rfl_torch_tensor *x,
-				const struct rfl_torch_tensor *weight,
-				const struct rfl_torch_tensor *bias, const struct rfl_conv2d *attr,
-				struct rfl_torch_tensor **ret) RFL_TORCH_NOEXCEPT;
-
-/** @param bias        may be NULL
- *  @param transposed  the weight is {in, out} */
-RFL_TORCH_CALL rfl_torch_linear(const struct rfl_torch_tensor *x,
-				const struct rfl_torch_tensor *weight,
-				const struct rfl_torch_tensor *bias, int transposed,
-				struct rfl_torch_tensor **ret) RFL_TORCH_NOEXCEPT;
-
-/** Rows of a table by int64 indices. */
-RFL_TORCH_CALL rfl_torch_embedding(const struct rfl_torch_tensor *table,
-				   const struct rfl_torch_tensor *places,
-				   struct rfl_torch_tensor **ret) RFL_TORCH_NOEXCEPT;
-
-struct rfl_torch_norm {
-	const struct rfl_torch_tensor *weight, *bias;
-	struct rfl_torch_tensor *running_mean, *running_var;
+/** How an operation of a channels-last network treats the order of its images. */
+enum rfl_torch_order {
+	RFL_TORCH_ORDER_FREE, /**< it has its own ideas, or no images */
+	RFL_TORCH_ORDER_KEPT, /**< as its inputs have it */
+	RFL_TORCH_ORDER_MADE, /**< channels-last, whatever comes in */
 };
 
-/** @param training  normalise by the batch and update the running statistics; with one value per
- *                   channel unsupported */
-RFL_TORCH_CALL rfl_torch_batch_norm(const struct rfl_torch_tensor *x,
-				    const struct rfl_torch_norm *norm,
-				    const struct rfl_batch_norm *attr, int training,
-				    struct rfl_torch_tensor **ret) RFL_TORCH_NOEXCEPT;
+/** One node to execute. All is borrowed. */
+struct rfl_torch_call {
+	const struct rfl_net *net;
+	const struct rfl_node *node;
+	struct rfl_torch_tensor *const *values; /**< per node of the net: its output */
+	struct rfl_torch_tensor *const *params; /**< per parameter of the net */
+	struct rfl_torch_tensor *const *tables; /**< of this node: numbers that are not learned */
+	bool training;                          /**< not evaluation */
+	bool batch_statistics;                  /**< batch norm uses and records them */
+	bool drops;                             /**< dropout is on */
+};
 
-/** Over the last dimension. */
-RFL_TORCH_CALL rfl_torch_layer_norm(const struct rfl_torch_tensor *x,
-				    const struct rfl_torch_tensor *weight,
-				    const struct rfl_torch_tensor *bias, double eps,
-				    struct rfl_torch_tensor **ret) RFL_TORCH_NOEXCEPT;
+/** Whether the table of operations has a row for it. */
+int rfl_torch_has_op(enum rfl_op op) RFL_TORCH_NOEXCEPT;
+enum rfl_torch_order rfl_torch_order_of(enum rfl_op op) RFL_TORCH_NOEXCEPT;
 
-/** Over the last dimension; before 2.4 in steps. */
-RFL_TORCH_CALL rfl_torch_rms_norm(const struct rfl_torch_tensor *x,
-				  const struct rfl_torch_tensor *weight, double eps,
-				  struct rfl_torch_tensor **ret) RFL_TORCH_NOEXCEPT;
-
-/* ------------------------------------------------------------------ products */
-
-RFL_TORCH_CALL rfl_torch_matmul(const struct rfl_torch_tensor *a, const struct rfl_torch_tensor *b,
-				int transpose_b, struct rfl_torch_tensor **ret) RFL_TORCH_NOEXCEPT;
-
-/** @param dropout  probability that a weight of the softmax is dropped; 0: none */
-RFL_TORCH_CALL rfl_torch_sdpa(const struct rfl_torch_tensor *q, const struct rfl_torch_tensor *k,
-			      const struct rfl_torch_tensor *v, int causal, double dropout,
-			      struct rfl_torch_tensor **ret) RFL_TORCH_NOEXCEPT;
-
-/* ------------------------------------------------------------------ elementwise */
-
-/** RFL_OP_RELU, RELU6, SIGMOID, TANH, SILU, HARD_SIGMOID, HARD_SWISH, EXP, LOG, RSQRT, SQUARE.
- *  @param inplace  the result replaces x; SQUARE, EXP, LOG and RSQRT have no such form */
-RFL_TORCH_CALL rfl_torch_unary(enum rfl_op op, struct rfl_torch_tensor *x, int inplace,
-			       struct rfl_torch_tensor **ret) RFL_TORCH_NOEXCEPT;
-RFL_TORCH_CALL rfl_torch_gelu(const struct rfl_torch_tensor *x, int tanh,
-			      struct rfl_torch_tensor **ret) RFL_TORCH_NOEXCEPT;
-/** x scale + shift: only the steps that change something. */
-RFL_TORCH_CALL rfl_torch_affine(const struct rfl_torch_tensor *x, const struct rfl_affine *attr,
-				struct rfl_torch_tensor **ret) RFL_TORCH_NOEXCEPT;
-/** Neighbours (a, b) of the last dimension become (a cos - b sin, a sin + b cos), in the type of x.
- *  @param cos, sin  {tokens, features / 2} */
-RFL_TORCH_CALL rfl_torch_rope(const struct rfl_torch_tensor *x, const struct rfl_torch_tensor *cos,
-			      const struct rfl_torch_tensor *sin,
-			      struct rfl_torch_tensor **ret) RFL_TORCH_NOEXCEPT;
-/** Active dropout. */
-RFL_TORCH_CALL rfl_torch_dropout(struct rfl_torch_tensor *x, double probability, int inplace,
+/** Execute a node that has a row. */
+RFL_TORCH_CALL rfl_torch_execute(const struct rfl_torch_call *call,
 				 struct rfl_torch_tensor **ret) RFL_TORCH_NOEXCEPT;
-/** Active stochastic depth of whole samples, as torchvision's mode "row". */
-RFL_TORCH_CALL rfl_torch_stochastic_depth(const struct rfl_torch_tensor *x, double probability,
-					  struct rfl_torch_tensor **ret) RFL_TORCH_NOEXCEPT;
-/** Minus infinity where the mask of booleans is true. */
-RFL_TORCH_CALL rfl_torch_masked(const struct rfl_torch_tensor *x,
-				const struct rfl_torch_tensor *mask,
-				struct rfl_torch_tensor **ret) RFL_TORCH_NOEXCEPT;
-/** Over the last dimension. */
-RFL_TORCH_CALL rfl_torch_softmax(const struct rfl_torch_tensor *x,
-				 struct rfl_torch_tensor **ret) RFL_TORCH_NOEXCEPT;
-/** RFL_OP_ADD, SUB, MUL, DIV.
- *  @param inplace  the result replaces a */
-RFL_TORCH_CALL rfl_torch_binary(enum rfl_op op, struct rfl_torch_tensor *a,
-				const struct rfl_torch_tensor *b, int inplace,
-				struct rfl_torch_tensor **ret) RFL_TORCH_NOEXCEPT;
-
-/* ------------------------------------------------------------------ reductions */
-
-/** RFL_OP_MEAN, SUM, MAX over `count` dimensions from `first` on. */
-RFL_TORCH_CALL rfl_torch_reduce(enum rfl_op op, const struct rfl_torch_tensor *x, int64_t first,
-				int64_t count, int keepdim,
-				struct rfl_torch_tensor **ret) RFL_TORCH_NOEXCEPT;
-RFL_TORCH_CALL rfl_torch_max_pool2d(const struct rfl_torch_tensor *x, const struct rfl_pool *attr,
-				    struct rfl_torch_tensor **ret) RFL_TORCH_NOEXCEPT;
-RFL_TORCH_CALL rfl_torch_avg_pool2d(const struct rfl_torch_tensor *x, const struct rfl_pool *attr,
-				    struct rfl_torch_tensor **ret) RFL_TORCH_NOEXCEPT;
-RFL_TORCH_CALL rfl_torch_adaptive_avg_pool2d(const struct rfl_torch_tensor *x,
-					     const struct rfl_adaptive_pool *attr,
-					     struct rfl_torch_tensor **ret) RFL_TORCH_NOEXCEPT;
-
-/* ------------------------------------------------------------------ views and copies */
-
-/** The dimensions from `first` on become one. */
-RFL_TORCH_CALL rfl_torch_flatten(const struct rfl_torch_tensor *x, int64_t first,
-				 struct rfl_torch_tensor **ret) RFL_TORCH_NOEXCEPT;
-/** A view where that is possible. One of the sizes may be -1: whatever is left. */
-RFL_TORCH_CALL rfl_torch_reshape(const struct rfl_torch_tensor *x, int ndim, const int64_t *sizes,
-				 struct rfl_torch_tensor **ret) RFL_TORCH_NOEXCEPT;
-RFL_TORCH_CALL rfl_torch_permute(const struct rfl_torch_tensor *x, int ndim, const int64_t *order,
-				 struct rfl_torch_tensor **ret) RFL_TORCH_NOEXCEPT;
-RFL_TORCH_CALL rfl_torch_slice(const struct rfl_torch_tensor *x, int64_t dim, int64_t start,
-			       int64_t length, int64_t step,
-			       struct rfl_torch_tensor **ret) RFL_TORCH_NOEXCEPT;
-/** A tensor without a batch beside others that have one is repeated for every sample. */
-RFL_TORCH_CALL rfl_torch_concat(struct rfl_torch_tensor *const *xs, int n, int64_t dim,
-				struct rfl_torch_tensor **ret) RFL_TORCH_NOEXCEPT;
-/** Zeros around the dimensions {height, width} that begin at `dim`. */
-RFL_TORCH_CALL rfl_torch_pad(const struct rfl_torch_tensor *x, int64_t dim,
-			     const struct rfl_pad *attr,
-			     struct rfl_torch_tensor **ret) RFL_TORCH_NOEXCEPT;
-/** The dimensions {height, width} that begin at `dim`, moved round. */
-RFL_TORCH_CALL rfl_torch_roll(const struct rfl_torch_tensor *x, int64_t dim, int64_t shift_h,
-			      int64_t shift_w, struct rfl_torch_tensor **ret) RFL_TORCH_NOEXCEPT;
-/** Rows of a table at constant places, in this shape. */
-RFL_TORCH_CALL rfl_torch_gather(const struct rfl_torch_tensor *table,
-				const struct rfl_torch_tensor *places, int ndim,
-				const int64_t *sizes,
-				struct rfl_torch_tensor **ret) RFL_TORCH_NOEXCEPT;
 
 /* ------------------------------------------------------------------ tables */
 
