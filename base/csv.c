@@ -258,7 +258,7 @@ static int compare_columns(const void *a, const void *b)
 }
 
 /* Sort the names, so that a column is found fast and one that is there twice is noticed. Columns
- * without a name cannot be asked for; spreadsheets leave them behind. */
+ * without a name cannot be found; spreadsheets leave such columns. */
 static enum rfl_rc sort_columns(struct rfl_csv *csv, struct rfl_err *err)
 {
 	const struct column *twice = NULL;

@@ -90,7 +90,7 @@ bool rfl_csv_torn(const struct rfl_csv *csv);
 /**
  * Find the end of the record at the beginning of a text.
  * @param len    at least 1
- * @param end    behind its line feed
+ * @param end    past its line feed
  * @param whole  false: it is not CSV, does not end, or has a zero byte; `end` is then that of its
  *               first line
  */

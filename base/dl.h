@@ -1,6 +1,6 @@
 /*
  * dl.h - shared libraries that are guests: opened when needed, by a ladder of names, with required
- * and optional symbols told apart. The message of a failure names library and symbol.
+ * and optional symbols. The message of a failure names library and symbol.
  */
 #ifndef RFL_BASE_DL_H
 #define RFL_BASE_DL_H
@@ -14,7 +14,7 @@ struct rfl_dl;
 
 struct rfl_dl_symbol {
 	const char *name;
-	void *slot;    /**< address of a function pointer, set to NULL when optional and absent */
+	void *slot; /**< address of a function pointer, set to NULL when optional and absent */
 	bool optional;
 };
 

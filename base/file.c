@@ -22,7 +22,7 @@
 #include "base/log.h"
 
 #define BLOCK_SIZE  65536
-#define LEFT_OVER_S 60   /* a temporary file as old as this, of a process that is no more */
+#define LEFT_OVER_S 60   /* a temporary file as old as this, of a process that has ended */
 #define PAUSE_MS    32   /* between two attempts to take a lock */
 #define SILENT_MS   1000 /* of waiting for a lock */
 

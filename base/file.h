@@ -47,7 +47,7 @@ enum rfl_rc rfl_file_create(const char *path, const void *data, size_t len,
 			    struct rfl_err *err) RFL_WARN_UNUSED;
 
 /**
- * Create a file when it is absent, open it for reading and appending, and wait until nobody else
+ * Create a file when it is absent, open it for reading and appending, and wait until no one else
  * holds its lock. What is locked is the file that has the name then: one that was replaced
  * meanwhile is let go. A file that cannot be locked (a device) is opened all the same. A link is
  * followed as in rfl_file_write(). Waiting for longer than a second is logged.
@@ -56,7 +56,7 @@ enum rfl_rc rfl_file_create(const char *path, const void *data, size_t len,
 enum rfl_rc rfl_file_lock(const char *path, int *ret, struct rfl_err *err) RFL_WARN_UNUSED;
 
 /**
- * The same for reading, beside other readers: while it is held nobody appends. Where the file
+ * The same for reading, beside other readers: while it is held no one appends. Where the file
  * system has no locks the file is opened all the same. RFL_EIO when the file is absent.
  */
 enum rfl_rc rfl_file_lock_shared(const char *path, int *ret, struct rfl_err *err) RFL_WARN_UNUSED;

@@ -46,7 +46,7 @@ json_t *rfl_json_real(double value);
  */
 void rfl_json_write(struct rfl_buf *out, const json_t *value);
 
-/** The same on one line, for lists of many small objects: the caller writes what stands between. */
+/** The same on one line, for lists of many small objects: the caller writes the separators. */
 void rfl_json_write_line(struct rfl_buf *out, const json_t *value);
 
 /** Append one string with its quotes; bytes that are not UTF-8 become U+FFFD. */

@@ -1,5 +1,5 @@
 /*
- * log.c - the one receiver of messages, behind a lock.
+ * log.c - the one receiver of messages, guarded by a lock.
  */
 #include "base/log.h"
 
@@ -16,7 +16,7 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static rfl_log_fn receiver;
 static void *receiver_ctx;
-static atomic_int most_talkative = -1; /* nobody listens */
+static atomic_int most_talkative = -1; /* no receiver */
 
 void rfl_log_set(rfl_log_fn fn, void *ctx, enum rfl_log_level max_level)
 {

@@ -48,8 +48,8 @@ char *rfl_num_people(double value, int digits, char out[RFL_NUM_MAX]);
 
 /**
  * A real as people read it in a column whose numbers are compared or added: `decimals` (0 to 9)
- * digits behind the point, grouped by three ("22,447.3"). What would be rounded to nothing and is
- * not nothing is "<0.1" or ">-0.1". NaN: "n/a".
+ * digits after the point, grouped by three ("22,447.3"). A value that would be rounded to 0 and is
+ * not 0 is "<0.1" or ">-0.1". NaN: "n/a".
  * @return out
  */
 char *rfl_num_fixed(double value, int decimals, char out[RFL_NUM_MAX]);

@@ -6,7 +6,7 @@
 
 #include "data/dataset.h"
 
-/** A file larger than this is no photograph. */
+/** Larger files are refused. */
 #define RFL_IMAGE_FILE_MAX ((int64_t)256 << 20)
 
 /** Memory that is read into again and again; zeroed at first, `data` is the owner's to free. */

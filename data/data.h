@@ -21,7 +21,7 @@
 /* ---- what a run is fed ---- */
 
 enum rfl_data_kind {
-	RFL_DATA_SYNTHETIC,          /**< one made-up batch; a GPU keeps it */
+	RFL_DATA_SYNTHETIC,          /**< one synthetic batch; a GPU keeps it */
 	RFL_DATA_SYNTHETIC_HOST,     /**< the same, brought to the device at every step */
 	RFL_DATA_IMAGEFOLDER,        /**< JPEG files, read and decoded as they are needed */
 	RFL_DATA_IMAGEFOLDER_CACHED, /**< the same; the files stay in memory */
@@ -114,7 +114,7 @@ enum rfl_rc rfl_data_probe(const struct rfl_data_spec *spec, const struct rfl_ne
  *
  * A folder is gone through in a random order, epoch after epoch; the order, the crops and the
  * flips are a function of the seed and of the number of the batch, not of the number of workers.
- * The images that are left behind the last whole batch of an epoch are left out of it (of all
+ * The images after the last whole batch of an epoch are left out of it (of all
  * ranks together); with fewer images than one batch, epochs follow each other without a gap. A file
  * that cannot be decoded is named in the log once, and the image after it takes its place.
  *

@@ -1,5 +1,5 @@
 /*
- * jpeg.c - libjpeg-turbo behind jpeg.h. Its errors leave by longjmp into the function that called
+ * jpeg.c - libjpeg-turbo as jpeg.h. Its errors leave by longjmp into the function that called
  * it; nothing that needs releasing lives across such a call outside of struct rfl_jpeg.
  */
 #include "data/jpeg.h"

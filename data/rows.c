@@ -46,7 +46,7 @@ static void sum_few(const uint8_t *in, size_t step, const int32_t *weights, int 
 	}
 }
 
-/* The last block of a row that is no multiple begins earlier: some sums are made twice. */
+/* The last block of a row begins earlier if needed: some sums are computed twice. */
 #define ROWS_BODY(isa, attributes)                                                                 \
 	attributes static void sum_##isa(const uint8_t *in, size_t step, const int32_t *weights,   \
 					 int count, size_t n, uint8_t *restrict out)               \

@@ -23,7 +23,7 @@ struct rfl_rows {
 /** The fastest that this processor can run. */
 const struct rfl_rows *rfl_rows_best(void);
 
-/** For tests: all that this processor can run, from 0; NULL behind the last. */
+/** For tests: all that this processor can run, from 0; NULL past the last. */
 const struct rfl_rows *rfl_rows__at(size_t i);
 
 #endif

@@ -43,7 +43,7 @@ void rfl_image_fini(struct rfl_image *image)
 	*image = (struct rfl_image){ .pixels = NULL };
 }
 
-/* The largest centred crop whose aspect is within the bounds: what ten bad draws end in. */
+/* The largest centred crop whose aspect is within the bounds: the choice after ten bad draws. */
 static struct rfl_rect centre_crop(int width, int height, double low, double high)
 {
 	double aspect = (double)width / (double)height;
@@ -220,7 +220,7 @@ static bool make_taps(struct rfl_resizer *r, int d, int in_size, int offset, int
 #define STRIP 21
 #define STEP  64
 
-/* Columns first to last - 1 of up to STRIP rows, one behind the other, STEP bytes each. A pixel is
+/* Columns first to last - 1 of up to STRIP rows, one after the other, STEP bytes each. A pixel is
  * moved as four bytes: the fourth is overwritten by the next row's, or is the spill. */
 static inline void rows_to_columns(const uint8_t *rows, size_t stride, int nrows, int first,
 				   int last, uint8_t *out)

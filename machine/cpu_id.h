@@ -10,7 +10,7 @@ struct rfl_cpu_id {
 			  */
 	int family;      /**< x86: extended family added; 0 elsewhere */
 	int model;       /**< x86: extended model in front; Arm: the part number, 0xd40 */
-	int counters;    /**< general counters per hardware thread; 0: it does not tell */
+	int counters;    /**< general counters per hardware thread; 0: not known */
 };
 
 /** Ask the processor that we run on. @param root  where /proc and /sys lie, "" outside tests */

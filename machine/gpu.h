@@ -11,17 +11,17 @@
 #include "machine/machine.h"
 
 struct rfl_gpu {
-	char name[96];          /**< as the driver names it: "NVIDIA L4" */
-	char uuid[96];          /**< "" when the driver does not tell */
-	int64_t memory_bytes;   /**< 0 when the driver does not tell */
-	int cc_major, cc_minor; /**< compute capability; 0, 0 when the driver does not tell */
-	double sm_clock_max_hz, memory_clock_max_hz; /**< NaN when the driver does not tell */
+	char name[96];                               /**< as the driver names it: "NVIDIA L4" */
+	char uuid[96];                               /**< "" when not known */
+	int64_t memory_bytes;                        /**< 0 when not known */
+	int cc_major, cc_minor;                      /**< compute capability; 0, 0 when not known */
+	double sm_clock_max_hz, memory_clock_max_hz; /**< NaN when not known */
 	double power_limit_w;                        /**< in force; NaN likewise */
 	enum rfl_known ecc, persistence;             /**< modes that are switched on */
 };
 
 struct rfl_gpus {
-	char driver[96]; /**< version of the driver; "" when it does not tell */
+	char driver[96]; /**< version of the driver; "" when not known */
 	size_t n;        /**< at least 1 */
 	struct rfl_gpu *gpus;
 };

@@ -21,7 +21,7 @@ struct rfl_cache {
 	int level;          /**< 1, 2, 3 */
 	int64_t size_bytes; /**< of one cache */
 	int line_bytes;     /**< 0 when not known */
-	int sharers;        /**< hardware threads behind one cache */
+	int sharers;        /**< hardware threads that share one cache */
 	int count;          /**< caches of this level in the machine */
 };
 
@@ -68,7 +68,7 @@ struct rfl_machine {
 /**
  * Look at the machine.
  * @param ret  set on success only; release with rfl_machine_free()
- * @return RFL_OK; RFL_EIO when the system tells nothing of its processors; RFL_ENOMEM
+ * @return RFL_OK; RFL_EIO when the system does not describe its processors; RFL_ENOMEM
  */
 enum rfl_rc rfl_machine_new(struct rfl_machine **ret, struct rfl_err *err) RFL_WARN_UNUSED;
 
@@ -83,7 +83,7 @@ const struct rfl_cache *rfl_machine_cache(const struct rfl_machine *m, int level
 
 /**
  * Processes that the kernel has ended for lack of memory, on this machine or in any control group,
- * since it was started. A difference between two moments tells what a SIGKILL was for.
+ * since it was started. A count that grew explains a SIGKILL.
  * @param root  "" for this machine
  * @return -1 where the kernel does not say
  */

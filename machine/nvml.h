@@ -40,7 +40,7 @@ enum { RFL_NVML_POWER_INSTANT = 186 }; /* mW, natural */
 
 enum { RFL_NVML_SUCCESS = 0, RFL_NVML_CLOCK_SM = 1, RFL_NVML_CLOCK_MEMORY = 2 };
 
-/** The library's functions; those behind the line are NULL where a version has them not. */
+/** The library's functions; those below the line are NULL in versions without them. */
 struct rfl_nvml {
 	struct rfl_dl *dl;
 	int (*init)(void);
@@ -68,7 +68,7 @@ struct rfl_nvml {
 };
 
 /**
- * Open the library and the driver behind it.
+ * Open the library and initialise the driver.
  * @param n  filled; release with rfl_nvml_close(), also after failure
  * @return RFL_OK; RFL_EUNAVAILABLE with the reason
  */

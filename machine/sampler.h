@@ -21,9 +21,9 @@ struct rfl_gpu_samples {
 	double energy_j; /**< of the whole window: by the energy counter in windows of 1 s or more
 			    in which it has moved, else power times time */
 	double temperature_max_c;
-	double memory_used_peak_bytes; /**< of the whole device, by everybody */
+	double memory_used_peak_bytes; /**< of the whole device, by all processes */
 	uint64_t throttle_bits; /**< every reason that was seen, NVML's bits, idle left out */
-	bool throttle_known;    /**< the device told its reasons, be it that there are none */
+	bool throttle_known;    /**< the device reports reasons, or that there are none */
 	double window_s;
 };
 
@@ -44,8 +44,8 @@ enum rfl_rc rfl_sampler_new(const char *pci_bus_id, double hz, struct rfl_sample
  * cannot be started; RFL_EINVAL while a window is open. */
 enum rfl_rc rfl_sampler_start(struct rfl_sampler *s, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** End it, after a last sample. A quantity that the device refuses to tell is NaN; means are over
- * the samples in which it was told. */
+/** End it, after a last sample. A quantity that the device does not report is NaN; means are over
+ * the samples that have it. */
 void rfl_sampler_stop(struct rfl_sampler *s, struct rfl_gpu_samples *ret);
 
 /** Ends a window that is open. Accepts NULL. */

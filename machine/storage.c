@@ -10,7 +10,7 @@
 #include "machine/machine_parts.h"
 #include "machine/surroundings.h"
 
-/* File systems whose kind says it all. */
+/* File systems that are enough to name the device. */
 static const struct {
 	const char *fs, *device;
 } by_file_system[] = {

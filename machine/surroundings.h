@@ -1,6 +1,6 @@
 /*
- * surroundings.h - what a machine stands in: load, firmware, container, cloud, network and storage,
- * as files of the system tell it. Nothing is asked of a network, and no address, serial number or
+ * surroundings.h - what surrounds a program: load, firmware, container, cloud, network and storage,
+ * read from files of the system. Nothing is asked over a network, and no address, serial number or
  * user name is taken.
  */
 #ifndef RFL_MACHINE_SURROUNDINGS_H
@@ -21,12 +21,12 @@ struct rfl_interface {
 	enum rfl_known up;
 };
 
-/** Where a cloud put the machine; NULL: no file tells. */
+/** Where a cloud put the machine; NULL: not known. */
 struct rfl_cloud {
 	const char *provider; /**< "Google Cloud" */
 	const char *region, *zone;
 	const char *instance_type; /**< "g2-standard-8" */
-	const char *source;        /**< the files that told it, "a, b" */
+	const char *source;        /**< the files that say so, "a, b" */
 };
 
 struct rfl_surroundings {
@@ -35,7 +35,7 @@ struct rfl_surroundings {
 	const char *system_vendor; /**< by the firmware; NULL when not known */
 	const char *system_product;
 	const char *container;       /**< "docker", "podman", ...; NULL: none is seen */
-	const char *container_image; /**< where the container tells it */
+	const char *container_image; /**< NULL when not known */
 	struct rfl_cloud cloud;
 	size_t ninterfaces;
 	struct rfl_interface *interfaces; /**< by name */

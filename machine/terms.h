@@ -13,7 +13,7 @@ enum rfl_device { RFL_DEVICE_CPU, RFL_DEVICE_CUDA, RFL_DEVICE_MPS };
 
 enum rfl_precision {
 	RFL_PRECISION_FP32,
-	RFL_PRECISION_TF32, /**< fp32 whose matrix products round their operands to 10 bits */
+	RFL_PRECISION_TF32, /**< fp32; matrix products round their operands to 10 bits */
 	RFL_PRECISION_AMP,  /**< the device's usual 16-bit autocast */
 	RFL_PRECISION_BF16, /**< autocast to bfloat16 */
 	RFL_PRECISION_FP16, /**< autocast to float16, with loss scaling in training */

@@ -130,7 +130,7 @@ static bool linux_shows_cores(void)
 /* The whole machine: what our affinity mask hides still counts as a core. */
 static bool load(hwloc_topology_t topology)
 {
-	/* the component gives up there in any case; hwloc goes on with cpuid, without a word */
+	/* the component gives up there anyway; hwloc then uses cpuid, without a message */
 	if (!linux_shows_cores() &&
 	    hwloc_topology_set_components(topology, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST,
 					  "linux") != 0)
