@@ -139,6 +139,25 @@ double rfl_capture_ipc(const struct rfl_capture *c);
  * byte was moved, or when they are of different launches. */
 double rfl_amounts_ai(const struct rfl_amount amount[RFL_QUANTITY_COUNT]);
 
+/** What amounts lack for an intensity; never NULL where rfl_amounts_ai() is NaN. */
+const char *rfl_amounts_no_ai(const struct rfl_amount *amount);
+
+/** What several captures hold together. */
+struct rfl_amounts_sum {
+	struct rfl_amount amount[RFL_QUANTITY_COUNT];
+	int64_t launches;
+};
+
+/** The total over captures: of one it is that capture's. */
+void rfl_captures_total(const struct rfl_captures *captures, struct rfl_amounts_sum *ret);
+
+/** The share of a range's launches that had a quantity, 0 to 1. */
+double rfl_range_share(const struct rfl_range *r, enum rfl_quantity q);
+
+/** Share of the time of the ranges of `total_kind` that those explain that know the quantity `q`,
+ * 0 to 1; NaN when no time is known. */
+double rfl_capture_coverage(const struct rfl_capture *c, enum rfl_quantity q);
+
 /* ---- building ---- */
 
 struct rfl_capture_builder;

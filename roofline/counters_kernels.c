@@ -10,7 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/text.h"
-#include "profile/capture/table.h"
+#include "profile/capture.h"
 #include "profile/cupti/kernel_class.h"
 
 struct rfl_amount rfl_counters__total(const struct rfl_counted *counted, enum rfl_quantity q)

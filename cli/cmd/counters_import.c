@@ -13,7 +13,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "cli/put.h"
-#include "profile/capture/table.h"
+#include "report/captures.h"
 #include "profile/capture/counters_csv.h"
 #include "profile/import/importer.h"
 

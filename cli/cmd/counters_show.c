@@ -8,7 +8,7 @@
 
 #include "base/alloc.h"
 #include "cli/put.h"
-#include "profile/capture/table.h"
+#include "report/captures.h"
 #include "profile/capture/counters_csv.h"
 
 struct show_args {

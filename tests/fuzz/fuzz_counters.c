@@ -4,7 +4,7 @@
 
 #include "base/json.h"
 #include "fuzz.h"
-#include "profile/capture/table.h"
+#include "report/captures.h"
 #include "profile/capture/counters_csv.h"
 
 static void check_amounts(const struct rfl_amount *amount)

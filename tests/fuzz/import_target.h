@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "profile/capture/table.h"
+#include "report/captures.h"
 #include "profile/capture/counters_csv.h"
 #include "profile/import/importer.h"
 

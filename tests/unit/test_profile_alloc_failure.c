@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "profile/capture/table.h"
+#include "report/captures.h"
 #include "profile/capture/counters_csv.h"
 #include "profile/import/importer.h"
 #include "profile/formula.h"

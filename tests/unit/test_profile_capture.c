@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "profile/capture.h"
-#include "profile/capture/table.h"
 #include "profile/formula.h"
 
 static struct rfl_capture_builder *builder(const char *formulas, bool all_metrics)

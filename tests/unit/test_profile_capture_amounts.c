@@ -3,7 +3,7 @@
 
 #include "tests/unit/rfl_test.h"
 
-#include "profile/capture/table_impl.h"
+#include "profile/capture.h"
 
 #define CAPTURES 2
 

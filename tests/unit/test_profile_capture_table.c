@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "profile/capture/table_impl.h"
+#include "report/captures_impl.h"
 
 #define SASS(op) "smsp__sass_thread_inst_executed_op_" op "_pred_on.sum"
 
@@ -287,7 +287,7 @@ static void long_names_lose_their_middle(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++) {
-		(void)rfl_capture__short_name(cases[i].name, out);
+		(void)rfl_captures__short_name(cases[i].name, out);
 		assert_true(strlen(out) <= RFL_CAPTURE_NAME_MAX);
 		assert_string_equal(out, cases[i].shown);
 	}

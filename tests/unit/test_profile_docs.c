@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "profile/capture/table.h"
+#include "report/captures.h"
 #include "profile/capture/counters_csv.h"
 #include "profile/formula.h"
 #include "profile/import/importer.h"

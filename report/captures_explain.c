@@ -1,5 +1,5 @@
 /*
- * explain.c - what is not known of a capture, gathered by reason; and the rule behind each
+ * captures_explain.c - what is not known of a capture, gathered by reason; and the rule of each
  * figure with the values that went in.
  */
 #include <math.h>
@@ -8,7 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/num.h"
-#include "profile/capture/table_impl.h"
+#include "report/captures_impl.h"
 
 static const struct rfl_metric *find_metric(const struct rfl_range *r, const char *name, size_t len)
 {
@@ -34,7 +34,7 @@ static size_t command_length(const char *reason)
 	return (size_t)(list - reason);
 }
 
-/* Of what cannot be counted at all, only the work and the traffic are missed by anybody. */
+/* Of what cannot be counted at all, only the work and the traffic are missed. */
 static bool is_missed(int q)
 {
 	return q != RFL_QUANTITY_FLOPS_MIXED && q != RFL_QUANTITY_L2_FILL &&
@@ -85,7 +85,7 @@ static bool is_command(const char *reason, size_t len, const char *command)
 
 #define LIST_WIDTH 96
 
-/* One more name of a list, which goes on in lines that are set in. */
+/* One more name of a list, which continues in indented lines. */
 static void put_listed(struct rfl_buf *out, const char *name, size_t *line, bool first)
 {
 	size_t len = strlen(name);
@@ -102,8 +102,8 @@ static void put_listed(struct rfl_buf *out, const char *name, size_t *line, bool
 	rfl_buf_puts(out, name);
 }
 
-/* How the metrics that a command lacks are had: for ncu the program makes its argument. */
-static void put_cure(const struct rfl_capture *c, int first, size_t len, struct rfl_buf *out)
+/* How the metrics that a command lacks are counted: for ncu the program makes its argument. */
+static void put_remedy(const struct rfl_capture *c, int first, size_t len, struct rfl_buf *out)
 {
 	const char *reason = c->total[first].reason, *sep = " ";
 	bool is_any = !c->chip || !c->family || strcmp(c->family, "any") == 0;
@@ -145,15 +145,15 @@ static void put_reason(const struct rfl_capture *c, int first, struct rfl_buf *o
 			put_listed(out, rfl_quantity_info((enum rfl_quantity)q)->name, &line,
 				   q == first);
 	if (len > 0) {
-		put_cure(c, first, len, out);
+		put_remedy(c, first, len, out);
 		return;
 	}
 	at = out->len;
 	rfl_buf_printf(out, ": %s", cause_of(c, reason));
-	rfl_capture__end_line(out, at);
+	rfl_captures__end_line(out, at);
 }
 
-void rfl_capture__unknown(const struct rfl_capture *c, struct rfl_buf *out)
+void rfl_captures__unknown(const struct rfl_capture *c, struct rfl_buf *out)
 {
 	for (int q = 0; q < RFL_QUANTITY_COUNT; q++)
 		if (isnan(c->total[q].value) && c->total[q].reason && is_missed(q) &&
@@ -174,7 +174,7 @@ static void put_input(const char *name, double value, const char *unit, const ch
 		       unit[0] ? " " : "", unit);
 	if (how)
 		rfl_buf_printf(out, " (%s over launches)", how);
-	rfl_capture__end_line(out, at);
+	rfl_captures__end_line(out, at);
 }
 
 /* The metrics and quantities of a range that the rule names, with their values. */
@@ -215,7 +215,7 @@ static void explain_amount(const struct rfl_range *r, enum rfl_quantity q, struc
 	if (isnan(a->value)) {
 		rfl_buf_printf(out, "    %s: %s", info->name,
 			       a->reason ? a->reason : "not counted");
-		rfl_capture__end_line(out, at);
+		rfl_captures__end_line(out, at);
 		return;
 	}
 	rfl_buf_printf(out, "    %s = %s %s", info->name, rfl_num_exact(a->value, number),
@@ -225,7 +225,7 @@ static void explain_amount(const struct rfl_range *r, enum rfl_quantity q, struc
 	if (a->validity != RFL_VALID || a->reason)
 		rfl_buf_printf(out, " (%s%s%s)", rfl_validity_names[a->validity],
 			       a->reason ? ": " : "", a->reason ? a->reason : "");
-	rfl_capture__end_line(out, at);
+	rfl_captures__end_line(out, at);
 	if (a->rule)
 		put_inputs(r, a->rule, out);
 }
@@ -242,7 +242,7 @@ static void explain_range(const struct rfl_range *r, struct rfl_buf *out)
 	if (r->grid)
 		rfl_buf_printf(out, " grid %s", r->grid);
 	rfl_buf_printf(out, ", launches: %s", rfl_num_grouped(r->launches, number));
-	rfl_capture__end_line(out, at);
+	rfl_captures__end_line(out, at);
 	for (int q = 0; q < RFL_QUANTITY_COUNT; q++)
 		explain_amount(r, (enum rfl_quantity)q, out);
 }
@@ -260,8 +260,8 @@ static int longest_first(const void *a, const void *b)
 	return x < y ? -1 : x > y; /* both of one array */
 }
 
-enum rfl_rc rfl_capture__explain(const struct rfl_capture *c, const struct rfl_capture_view *view,
-				 struct rfl_buf *out, struct rfl_err *err)
+enum rfl_rc rfl_captures__explain(const struct rfl_capture *c, const struct rfl_capture_view *view,
+				  struct rfl_buf *out, struct rfl_err *err)
 {
 	const struct rfl_range **ranges = rfl_alloc_array(c->nranges, sizeof(*ranges));
 	size_t n = view->most > 0 && view->most < c->nranges ? view->most : c->nranges;

@@ -1,9 +1,9 @@
 /*
- * table.h - captures as a person or a program reads them: kernels by time with their work,
+ * captures.h - captures as a person or a program reads them: kernels by time with their work,
  * traffic and intensity, ranges, totals, what is not known and why.
  */
-#ifndef RFL_PROFILE_CAPTURE_TABLE_H
-#define RFL_PROFILE_CAPTURE_TABLE_H
+#ifndef RFL_REPORT_CAPTURES_H
+#define RFL_REPORT_CAPTURES_H
 
 #include "base/buf.h"
 #include "base/err.h"
@@ -33,12 +33,5 @@ struct rfl_capture_view {
 enum rfl_rc rfl_captures_render(const struct rfl_captures *captures,
 				const struct rfl_capture_view *view, struct rfl_buf *out,
 				struct rfl_err *err) RFL_WARN_UNUSED;
-
-/** The share of a range's launches that had a quantity, 0 to 1. */
-double rfl_range_share(const struct rfl_range *r, enum rfl_quantity q);
-
-/** Share of the time of the ranges of `total_kind` that those explain whose quantity `q` is known,
- * 0 to 1; NaN when no time is known. */
-double rfl_capture_coverage(const struct rfl_capture *c, enum rfl_quantity q);
 
 #endif

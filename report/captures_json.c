@@ -1,5 +1,5 @@
 /*
- * json.c - captures as docs/counters.schema.json has them. The text is written as it goes:
+ * captures_json.c - captures as docs/counters.schema.json has them. The text is written as it goes:
  * names of kernels may hold bytes that are no UTF-8.
  */
 #include <inttypes.h>
@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "profile/capture/table_impl.h"
+#include "report/captures_impl.h"
 
 /* Where the writer stands: how deep, and whether something stands before in this object or list. */
 struct json {
@@ -79,11 +79,6 @@ static void put_int(struct json *j, const char *key, int64_t value, int64_t none
 
 /* ---- amounts ---- */
 
-static bool is_part_of_flops(const char *name)
-{
-	return strncmp(name, "flops.", 6) == 0;
-}
-
 static void put_values(struct json *j, const struct rfl_amount *amount)
 {
 	for (int q = 0; q < RFL_QUANTITY_COUNT; q++) {
@@ -91,50 +86,58 @@ static void put_values(struct json *j, const struct rfl_amount *amount)
 
 		if (q == RFL_QUANTITY_FLOPS_FP16)
 			begin(j, "flops", '{');
-		put_real(j, is_part_of_flops(name) ? name + 6 : name, amount[q].value);
+		put_real(j, strncmp(name, "flops.", 6) == 0 ? name + 6 : name, amount[q].value);
 		if (q == RFL_QUANTITY_FLOPS)
 			end(j, '}');
 	}
 	put_real(j, "ai", rfl_amounts_ai(amount));
 }
 
-/* What a null means, by dotted name. */
-static void put_reasons(struct json *j, const struct rfl_amount *amount)
+static const char *name_of(int q)
 {
-	begin(j, "reasons", '{');
-	for (int q = 0; q < RFL_QUANTITY_COUNT; q++)
-		if (isnan(amount[q].value))
-			put_text(j, rfl_quantity_info((enum rfl_quantity)q)->name,
-				 amount[q].reason ? amount[q].reason : "not counted");
-	if (isnan(rfl_amounts_ai(amount)))
-		put_text(j, "ai", rfl_amounts_no_ai(amount));
+	return rfl_quantity_info((enum rfl_quantity)q)->name;
+}
+
+static void put_caveat(struct json *j, const char *name, const struct rfl_amount *a)
+{
+	if (a->validity == RFL_VALID && !a->reason)
+		return;
+	begin(j, name, '{');
+	put_text(j, "validity", rfl_validity_names[a->validity]);
+	put_text(j, "reason", a->reason);
 	end(j, '}');
 }
 
-/* What is to be known of a number: how valid it is, and why. */
-static void put_caveats(struct json *j, const struct rfl_amount *amount)
+/* What amounts are of: of how many launches each number is, what a null means, how valid a number
+ * is and why. By dotted names.
+ * @param launches  of all: where fewer are known it is a lower bound */
+static void put_amounts(struct json *j, const struct rfl_amount *amount, int64_t launches)
 {
 	const struct rfl_amount *flops = &amount[RFL_QUANTITY_FLOPS];
 	const struct rfl_amount *bytes = &amount[RFL_QUANTITY_DRAM];
-	const struct rfl_amount *worse = bytes->validity > flops->validity ? bytes : flops;
+	const bool has_ai = !isnan(rfl_amounts_ai(amount));
 
+	put_int(j, "launches", launches, -1);
+	begin(j, "known", '{');
+	for (int q = 0; q < RFL_QUANTITY_COUNT; q++)
+		if (!isnan(amount[q].value))
+			put_int(j, name_of(q), amount[q].launches, -1);
+	end(j, '}');
+	put_values(j, amount);
+	begin(j, "reasons", '{');
+	for (int q = 0; q < RFL_QUANTITY_COUNT; q++)
+		if (isnan(amount[q].value))
+			put_text(j, name_of(q),
+				 amount[q].reason ? amount[q].reason : "not counted");
+	if (!has_ai)
+		put_text(j, "ai", rfl_amounts_no_ai(amount));
+	end(j, '}');
 	begin(j, "caveats", '{');
-	for (int q = 0; q < RFL_QUANTITY_COUNT; q++) {
-		const struct rfl_amount *a = &amount[q];
-
-		if (isnan(a->value) || (a->validity == RFL_VALID && !a->reason))
-			continue;
-		begin(j, rfl_quantity_info((enum rfl_quantity)q)->name, '{');
-		put_text(j, "validity", rfl_validity_names[a->validity]);
-		put_text(j, "reason", a->reason);
-		end(j, '}');
-	}
-	if (!isnan(rfl_amounts_ai(amount)) && (worse->validity != RFL_VALID || worse->reason)) {
-		begin(j, "ai", '{');
-		put_text(j, "validity", rfl_validity_names[worse->validity]);
-		put_text(j, "reason", worse->reason);
-		end(j, '}');
-	}
+	for (int q = 0; q < RFL_QUANTITY_COUNT; q++)
+		if (!isnan(amount[q].value))
+			put_caveat(j, name_of(q), &amount[q]);
+	if (has_ai)
+		put_caveat(j, "ai", bytes->validity > flops->validity ? bytes : flops);
 	end(j, '}');
 }
 
@@ -143,29 +146,8 @@ static void put_rules(struct json *j, const struct rfl_amount *amount)
 	begin(j, "rules", '{');
 	for (int q = 0; q < RFL_QUANTITY_COUNT; q++)
 		if (!isnan(amount[q].value) && amount[q].rule)
-			put_text(j, rfl_quantity_info((enum rfl_quantity)q)->name, amount[q].rule);
+			put_text(j, name_of(q), amount[q].rule);
 	end(j, '}');
-}
-
-/* Of how many launches each number is. */
-static void put_known(struct json *j, const struct rfl_amount *amount)
-{
-	begin(j, "known", '{');
-	for (int q = 0; q < RFL_QUANTITY_COUNT; q++)
-		if (!isnan(amount[q].value))
-			put_int(j, rfl_quantity_info((enum rfl_quantity)q)->name,
-				amount[q].launches, -1);
-	end(j, '}');
-}
-
-/* @param launches  that the amounts are of: where fewer are known it is a lower bound */
-static void put_amounts(struct json *j, const struct rfl_amount *amount, int64_t launches)
-{
-	put_int(j, "launches", launches, -1);
-	put_known(j, amount);
-	put_values(j, amount);
-	put_reasons(j, amount);
-	put_caveats(j, amount);
 }
 
 /* ---- captures and ranges ---- */

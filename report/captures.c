@@ -1,9 +1,7 @@
 /*
- * table.c - captures as people read them: ranges by time, totals, and under them what did
- * no FLOPs, what is not known, and what the source had to say.
+ * captures.c - captures as people read them: ranges by time, totals, and under them what did no
+ * FLOPs, what is not known, and what the source had to say.
  */
-#include "profile/capture/table.h"
-
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,13 +9,94 @@
 
 #include "base/alloc.h"
 #include "base/num.h"
-#include "profile/capture/table_impl.h"
+#include "base/text.h"
 #include "profile/capture/counters_csv.h"
 #include "profile/cupti/kernel_class.h"
+#include "report/captures_impl.h"
 
 #define ZERO_MOST 10 /* kernels without FLOPs that are listed */
 
 const char *const rfl_capture_by_names[] = { "kernel", "range", "metric", NULL };
+
+/* ---- names and lines ---- */
+
+#define NAME_TAIL 14 /* of a long name: what it was instantiated with ends it */
+
+/* Where the parameters of "void f<4, (int)2>(int, g(*)(int))" begin; its length when there are
+ * none. */
+static size_t parameters_at(const char *name, size_t len)
+{
+	size_t depth = 0;
+
+	if (len == 0 || name[len - 1] != ')')
+		return len;
+	for (size_t at = len; at-- > 0;) {
+		if (name[at] == ')')
+			depth++;
+		else if (name[at] == '(' && --depth == 0)
+			return at > 0 ? at : len;
+	}
+	return len;
+}
+
+/* Not inside a character of UTF-8. */
+static bool is_begin(char c)
+{
+	return ((unsigned char)c & 0xc0) != 0x80;
+}
+
+const char *rfl_captures__short_name(const char *name, char out[RFL_CAPTURE_NAME_MAX + 1])
+{
+	size_t len = strlen(name), head = RFL_CAPTURE_NAME_MAX - NAME_TAIL - 3, tail;
+
+	if (len > RFL_CAPTURE_NAME_MAX) {
+		if (strncmp(name, "void ", 5) == 0) {
+			name += 5;
+			len -= 5;
+		}
+		len = parameters_at(name, len);
+	}
+	if (len > RFL_CAPTURE_NAME_MAX) {
+		tail = len - NAME_TAIL;
+		while (head > 0 && !is_begin(name[head]))
+			head--;
+		while (tail < len && !is_begin(name[tail]))
+			tail++;
+		(void)snprintf(out, RFL_CAPTURE_NAME_MAX + 1, "%.*s...%.*s", (int)head, name,
+			       (int)(len - tail), name + tail);
+	} else {
+		(void)snprintf(out, RFL_CAPTURE_NAME_MAX + 1, "%.*s", (int)len, name);
+	}
+	rfl_text_one_line(out);
+	return out;
+}
+
+void rfl_captures__end_line(struct rfl_buf *out, size_t at)
+{
+	if (!out->failed && out->len > at)
+		rfl_text_one_line(out->data + at);
+	rfl_buf_putc(out, '\n');
+}
+
+/* a / b where both are of the same launches and b is above 0, else NaN. */
+static double ratio_of(double a, int64_t a_launches, double b, int64_t b_launches)
+{
+	return a_launches == b_launches && b > 0 ? a / b : (double)NAN;
+}
+
+/* Render, and release. A table that could not be made is out of memory. */
+static enum rfl_rc finish_table(struct rfl_table *t, enum rfl_format format, struct rfl_buf *out,
+				struct rfl_err *err)
+{
+	enum rfl_rc rc;
+
+	if (!t)
+		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for a table");
+	rc = rfl_table_render(t, format, out, err);
+	rfl_table_free(t);
+	rfl_buf_putc(out, '\n');
+	return rc;
+}
 
 /* A row of the table: one range, or one kernel over its blocks and grids. */
 struct line {
@@ -60,6 +139,13 @@ static void add_amounts(struct line *line, const struct rfl_amount *amount, int6
 
 /* ---- which lines ---- */
 
+static int by_index(const void *a, const void *b)
+{
+	const struct line *x = a, *y = b;
+
+	return x->index < y->index ? -1 : x->index > y->index;
+}
+
 static int by_name(const void *a, const void *b)
 {
 	const struct line *x = a, *y = b;
@@ -67,7 +153,7 @@ static int by_name(const void *a, const void *b)
 
 	if (order != 0)
 		return order;
-	return x->index < y->index ? -1 : x->index > y->index;
+	return by_index(a, b);
 }
 
 static int by_time(const void *a, const void *b)
@@ -77,14 +163,7 @@ static int by_time(const void *a, const void *b)
 
 	if (s != t)
 		return s > t ? -1 : 1;
-	return x->index < y->index ? -1 : x->index > y->index;
-}
-
-static int by_index(const void *a, const void *b)
-{
-	const struct line *x = a, *y = b;
-
-	return x->index < y->index ? -1 : x->index > y->index;
+	return by_index(a, b);
 }
 
 /* Those that take the longest stand in front, in the order of the step. */
@@ -164,12 +243,12 @@ static void put_numbers(struct rfl_table *t, const struct line *line, double all
 	rfl_table_real(t, all_time > 0 ? line->time_s / all_time : (double)NAN);
 	rfl_table_real(t, line->flops);
 	rfl_table_real(t, line->bytes);
-	rfl_table_real(t, rfl_amounts_ratio(line->flops, line->flops_launches, line->bytes,
-					    line->bytes_launches));
-	rfl_table_real(t, rfl_amounts_ratio(line->flops, line->flops_launches, line->time_s,
-					    line->time_launches));
-	rfl_table_real(t, rfl_amounts_ratio(line->bytes, line->bytes_launches, line->time_s,
-					    line->time_launches));
+	rfl_table_real(
+		t, ratio_of(line->flops, line->flops_launches, line->bytes, line->bytes_launches));
+	rfl_table_real(
+		t, ratio_of(line->flops, line->flops_launches, line->time_s, line->time_launches));
+	rfl_table_real(
+		t, ratio_of(line->bytes, line->bytes_launches, line->time_s, line->time_launches));
 }
 
 static void put_line(struct rfl_table *t, const struct line *line, bool geometry, double all_time)
@@ -178,7 +257,7 @@ static void put_line(struct rfl_table *t, const struct line *line, bool geometry
 	char name[RFL_CAPTURE_NAME_MAX + 1];
 
 	rfl_table_text(t, rfl_range_kind_names[r->kind]);
-	rfl_table_text(t, rfl_capture__short_name(r->name, name));
+	rfl_table_text(t, rfl_captures__short_name(r->name, name));
 	if (geometry) {
 		rfl_table_text(t, r->block);
 		rfl_table_text(t, r->grid);
@@ -198,15 +277,91 @@ static void put_total(struct rfl_table *t, const struct rfl_capture *c, bool geo
 	put_numbers(t, &line, line.time_s);
 }
 
-static struct rfl_table *new_range_table(bool geometry)
-{
-	struct rfl_column columns[RFL_ARRAY_LEN(range_columns)];
-	size_t n = 0;
+/* ---- the table of totals ---- */
 
-	for (size_t i = 0; i < RFL_ARRAY_LEN(range_columns); i++)
-		if (geometry || i < GEOMETRY_FIRST || i >= GEOMETRY_FIRST + GEOMETRY_N)
-			columns[n++] = range_columns[i];
-	return rfl_table_new(columns, n);
+static const struct rfl_column total_columns[] = {
+	{ .key = "quantity", .title = "Quantity", .kind = RFL_COLUMN_TEXT },
+	{ .key = "value", .title = "Total", .kind = RFL_COLUMN_TEXT },
+	{ .key = "exact", .title = "Exact", .kind = RFL_COLUMN_TEXT },
+	{ .key = "known", .title = "Known of", .kind = RFL_COLUMN_TEXT },
+	{ .key = "validity", .title = "Validity", .kind = RFL_COLUMN_TEXT },
+};
+
+/* @param a, b  what it is, or follows from */
+static void put_total_row(struct rfl_table *t, const char *name, const char *unit, double value,
+			  const struct rfl_amount *a, const struct rfl_amount *b, int64_t all)
+{
+	enum rfl_validity worst = a->validity > b->validity ? a->validity : b->validity;
+	char si[64], exact[RFL_NUM_MAX], of[RFL_NUM_MAX], known[2 * RFL_NUM_MAX + 8];
+
+	rfl_table_text(t, name);
+	/* No prefixes where values are compared with a knee, nor of ratios. */
+	if (strcmp(unit, "FLOP/B") == 0 || (unit[0] == '\0' && value < 1000.0))
+		(void)snprintf(si, sizeof(si), "%s%s%s", rfl_num_people(value, 5, exact),
+			       unit[0] ? " " : "", unit);
+	else
+		(void)rfl_num_si(value, unit, 5, si, sizeof(si));
+	rfl_table_text(t, si);
+	rfl_table_text(t, rfl_num_full(value, exact));
+	(void)snprintf(known, sizeof(known), "%s of %s", rfl_num_grouped(a->launches, exact),
+		       rfl_num_grouped(all, of));
+	rfl_table_text(t, known);
+	rfl_table_text(t, rfl_validity_names[worst]);
+}
+
+static void put_totals(struct rfl_table *t, const struct rfl_capture *c)
+{
+	static const struct {
+		const char *name, *unit;
+		enum rfl_quantity a, b;
+	} ratios[] = {
+		{ "flops.total / dram_bytes", "FLOP/B", RFL_QUANTITY_FLOPS, RFL_QUANTITY_DRAM },
+		{ "flops.total / l2_bytes", "FLOP/B", RFL_QUANTITY_FLOPS, RFL_QUANTITY_L2 },
+		{ "flops.total / l1_bytes", "FLOP/B", RFL_QUANTITY_FLOPS, RFL_QUANTITY_L1 },
+		{ "flops.total / time_s", "FLOP/s", RFL_QUANTITY_FLOPS, RFL_QUANTITY_TIME },
+		{ "dram_bytes / time_s", "B/s", RFL_QUANTITY_DRAM, RFL_QUANTITY_TIME },
+		{ "cycles / time_s", "Hz", RFL_QUANTITY_CYCLES, RFL_QUANTITY_TIME },
+		{ "cycles / task_clock_s", "Hz", RFL_QUANTITY_CYCLES, RFL_QUANTITY_TASK_CLOCK },
+		{ "instructions / cycles", "", RFL_QUANTITY_INSTRUCTIONS, RFL_QUANTITY_CYCLES },
+	};
+
+	const int64_t all = rfl_capture_launches_of_total(c);
+
+	for (int q = 0; q < RFL_QUANTITY_COUNT; q++) {
+		const struct rfl_quantity_info *info = rfl_quantity_info((enum rfl_quantity)q);
+		const struct rfl_amount *a = &c->total[q];
+		const char *unit = strcmp(info->unit, "byte") == 0 ? "B" : info->unit;
+
+		if (!isnan(a->value))
+			put_total_row(t, info->name, unit, a->value, a, a, all);
+	}
+	for (size_t i = 0; i < RFL_ARRAY_LEN(ratios); i++) {
+		const struct rfl_amount *a = &c->total[ratios[i].a], *b = &c->total[ratios[i].b];
+		double value = ratio_of(a->value, a->launches, b->value, b->launches);
+
+		/* Cycles of several processors over the time of one process are no clock. */
+		if ((ratios[i].a == RFL_QUANTITY_CYCLES && ratios[i].b == RFL_QUANTITY_TIME &&
+		     c->total_kind == RFL_RANGE_PROCESS) ||
+		    (ratios[i].a == RFL_QUANTITY_INSTRUCTIONS && isnan(rfl_capture_ipc(c))))
+			continue;
+		if (!isnan(value))
+			put_total_row(t, ratios[i].name, ratios[i].unit, value, a, b, all);
+	}
+}
+
+static enum rfl_rc total_table(const struct rfl_capture *c, enum rfl_format format,
+			       struct rfl_buf *out, struct rfl_err *err)
+{
+	struct rfl_table *t = rfl_table_new(total_columns, RFL_ARRAY_LEN(total_columns));
+
+	if (t)
+		put_totals(t, c);
+	if (t && rfl_table_rows(t) == 0) {
+		rfl_table_free(t);
+		rfl_buf_puts(out, "Nothing is known of the totals.\n\n");
+		return RFL_OK;
+	}
+	return finish_table(t, format, out, err);
 }
 
 /* ---- under the tables ---- */
@@ -222,7 +377,7 @@ static void put_said(struct rfl_buf *out, const char *what, const char *text)
 
 	rfl_buf_printf(out, "%s: ", what);
 	rfl_buf_puts(out, text);
-	rfl_capture__end_line(out, at);
+	rfl_captures__end_line(out, at);
 }
 
 /* Counted, as 0, and not with the matrix units alone; a matrix product not without them. */
@@ -244,7 +399,7 @@ static void put_zero_kernel(const struct line *line, double all_time, struct rfl
 	if (!isnan(share_of(line->time_s, all_time)))
 		rfl_buf_printf(out, "%s %%  ",
 			       rfl_num_fixed(share_of(line->time_s, all_time), 1, number));
-	rfl_buf_printf(out, "%s\n", rfl_capture__short_name(line->range->name, name));
+	rfl_buf_printf(out, "%s\n", rfl_captures__short_name(line->range->name, name));
 }
 
 /* Kernels whose FLOPs were counted, as 0: copies, casts, integers, comparisons. */
@@ -333,7 +488,7 @@ static void put_remarks(const struct rfl_capture *c, const struct line *lines, s
 	put_coverage(c, out);
 	put_caveats(c, out);
 	if (!is_refused(c))
-		rfl_capture__unknown(c, out);
+		rfl_captures__unknown(c, out);
 	put_refusals(c, out);
 	for (size_t i = 0; i < c->nnotes; i++)
 		put_said(out, "Note", c->notes[i]);
@@ -365,7 +520,7 @@ static void put_head(const struct rfl_capture *c, enum rfl_format format, struct
 	if (c->passes >= 0)
 		rfl_buf_printf(out, ", %lld pass%s", (long long)c->passes,
 			       c->passes == 1 ? "" : "es");
-	rfl_capture__end_line(out, at);
+	rfl_captures__end_line(out, at);
 	rfl_buf_putc(out, '\n');
 }
 
@@ -373,21 +528,25 @@ static enum rfl_rc put_ranges(const struct rfl_capture *c, const struct rfl_capt
 			      const struct line *lines, size_t n, bool geometry,
 			      struct rfl_buf *out, struct rfl_err *err)
 {
-	struct rfl_table *t = new_range_table(geometry);
+	struct rfl_column columns[RFL_ARRAY_LEN(range_columns)];
+	struct rfl_table *t;
+	size_t ncolumns = 0;
 	size_t shown = view->most > 0 && view->most < n ? view->most : n;
 	double all_time = c->total[RFL_QUANTITY_TIME].value;
 
-	if (n == 0) {
-		rfl_table_free(t);
+	if (n == 0)
 		return RFL_OK;
-	}
+	for (size_t i = 0; i < RFL_ARRAY_LEN(range_columns); i++)
+		if (geometry || i < GEOMETRY_FIRST || i >= GEOMETRY_FIRST + GEOMETRY_N)
+			columns[ncolumns++] = range_columns[i];
+	t = rfl_table_new(columns, ncolumns);
 	for (size_t i = 0; t && i < shown; i++)
 		put_line(t, &lines[i], geometry, all_time);
 	if (t && lines[0].range->kind == c->total_kind)
 		put_total(t, c, geometry);
 	if (t && shown < n)
 		rfl_table_note(t, "The %zu that take the longest, of %zu.", shown, n);
-	return rfl_capture__finish_table(t, view->format, out, err);
+	return finish_table(t, view->format, out, err);
 }
 
 static enum rfl_rc put_metrics(const struct rfl_capture *c, const struct rfl_capture_view *view,
@@ -414,7 +573,7 @@ static enum rfl_rc put_metrics(const struct rfl_capture *c, const struct rfl_cap
 			const struct rfl_metric *m = &r->metrics[k];
 
 			rfl_table_text(t, rfl_range_kind_names[r->kind]);
-			rfl_table_text(t, rfl_capture__short_name(r->name, name));
+			rfl_table_text(t, rfl_captures__short_name(r->name, name));
 			rfl_table_text(t, m->name);
 			rfl_table_text(t, isnan(m->value) ? NULL : rfl_num_full(m->value, number));
 			rfl_table_text(t, m->unit);
@@ -425,7 +584,7 @@ static enum rfl_rc put_metrics(const struct rfl_capture *c, const struct rfl_cap
 	}
 	if (t && n < c->nranges)
 		rfl_table_note(t, "The first %zu ranges of %zu.", n, c->nranges);
-	return rfl_capture__finish_table(t, view->format, out, err);
+	return finish_table(t, view->format, out, err);
 }
 
 static enum rfl_rc put_capture(const struct rfl_capture *c, const struct rfl_capture_view *view,
@@ -450,27 +609,13 @@ static enum rfl_rc put_capture(const struct rfl_capture *c, const struct rfl_cap
 			rc = put_ranges(c, view, lines, n, geometry, out, err);
 	}
 	if (rc == RFL_OK)
-		rc = rfl_capture__total_table(c, view->format, out, err);
+		rc = total_table(c, view->format, out, err);
 	n = lines_of(c, true, true, lines);
 	if (rc == RFL_OK)
 		put_remarks(c, lines, n, out);
 	if (rc == RFL_OK && view->explain)
-		rc = rfl_capture__explain(c, view, out, err);
+		rc = rfl_captures__explain(c, view, out, err);
 	free(lines);
-	return rc;
-}
-
-static enum rfl_rc put_captures(const struct rfl_captures *captures,
-				const struct rfl_capture_view *view, struct rfl_buf *out,
-				struct rfl_err *err)
-{
-	enum rfl_rc rc = RFL_OK;
-
-	for (size_t i = 0; i < captures->n && rc == RFL_OK; i++) {
-		if (i > 0)
-			rfl_buf_putc(out, '\n');
-		rc = put_capture(captures->captures[i], view, out, err);
-	}
 	return rc;
 }
 
@@ -478,11 +623,19 @@ enum rfl_rc rfl_captures_render(const struct rfl_captures *captures,
 				const struct rfl_capture_view *view, struct rfl_buf *out,
 				struct rfl_err *err)
 {
-	if (view->format == RFL_FORMAT_CSV)
-		rfl_counters_write(out, captures, true);
-	else if (view->format == RFL_FORMAT_JSON)
-		rfl_captures__json(captures, out);
-	else
-		return put_captures(captures, view, out, err);
-	return rfl_buf_check(out, "captures", err);
+	enum rfl_rc rc = RFL_OK;
+
+	if (view->format == RFL_FORMAT_CSV || view->format == RFL_FORMAT_JSON) {
+		if (view->format == RFL_FORMAT_CSV)
+			rfl_counters_write(out, captures, true);
+		else
+			rfl_captures__json(captures, out);
+		return rfl_buf_check(out, "captures", err);
+	}
+	for (size_t i = 0; i < captures->n && rc == RFL_OK; i++) {
+		if (i > 0)
+			rfl_buf_putc(out, '\n');
+		rc = put_capture(captures->captures[i], view, out, err);
+	}
+	return rc;
 }
