@@ -398,12 +398,11 @@ static enum rfl_rc run_team(struct team *team, struct rfl_err *err)
 	return rc;
 }
 
-enum rfl_rc rfl_bench_run(struct rfl_bench *b, const struct rfl_bench_job *job,
-			  struct rfl_bench_result *ret, struct rfl_err *err)
+enum rfl_rc rfl_bench_run(struct rfl_bench *b, const struct rfl_bench_job *job, double *rates,
+			  struct rfl_err *err)
 {
 	struct team team = { .bench = b, .job = job };
 	struct span *spans = NULL;
-	double *rates = NULL;
 	enum rfl_rc rc = rfl_peak_kernel_probe(job->kernel, err);
 
 	if (rc != RFL_OK)
@@ -416,8 +415,7 @@ enum rfl_rc rfl_bench_run(struct rfl_bench *b, const struct rfl_bench_job *job,
 
 	team.workers = rfl_alloc_array(n, sizeof(*team.workers));
 	spans = rfl_alloc_array(n * repeats, sizeof(*spans));
-	rates = rfl_alloc_array(repeats, sizeof(*rates));
-	if (!team.workers || !spans || !rates) {
+	if (!team.workers || !spans) {
 		rc = rfl_fail(err, RFL_ENOMEM, 0, "out of memory for %d threads, %d repeats",
 			      job->threads, job->repeats);
 		goto done;
@@ -442,11 +440,7 @@ enum rfl_rc rfl_bench_run(struct rfl_bench *b, const struct rfl_bench_job *job,
 	}
 	if (job->kernel->kind != RFL_KERNEL_CHAIN && job->threads == b->threads)
 		b->touched = true;
-
-	*ret = (struct rfl_bench_result){ .n = job->repeats, .rates = rates };
-	rates = NULL;
 done:
-	free(rates);
 	free(spans);
 	free(team.workers);
 	return rc;

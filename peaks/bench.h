@@ -31,11 +31,6 @@ struct rfl_bench_job {
 	int64_t slice_bytes; /**< of each array per thread; 0: all of its share */
 };
 
-struct rfl_bench_result {
-	int n;         /**< repeats */
-	double *rates; /**< byte/s or FLOP/s of each repeat; free() releases */
-};
-
 /**
  * Find places for the threads and reserve the arrays. Nothing is touched yet.
  * @param ret  set on success only; release with rfl_bench_close()
@@ -46,9 +41,9 @@ enum rfl_rc rfl_bench_open(const struct rfl_bench_config *config, struct rfl_ben
 /** Accepts NULL. */
 void rfl_bench_close(struct rfl_bench *b);
 
-/** Run a job. @param ret  filled on success only */
-enum rfl_rc rfl_bench_run(struct rfl_bench *b, const struct rfl_bench_job *job,
-			  struct rfl_bench_result *ret, struct rfl_err *err) RFL_WARN_UNUSED;
+/** Run a job. @param rates  byte/s or FLOP/s of each repeat, filled on success only */
+enum rfl_rc rfl_bench_run(struct rfl_bench *b, const struct rfl_bench_job *job, double *rates,
+			  struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** Bytes of one array: what was asked for, or what memory allowed. */
 int64_t rfl_bench_array_bytes(const struct rfl_bench *b);
