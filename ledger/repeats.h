@@ -6,7 +6,6 @@
 #define RFL_LEDGER_REPEATS_H
 
 #include "base/stats.h"
-#include "base/table.h"
 #include "ledger/metric.h"
 #include "ledger/runs.h"
 
@@ -69,22 +68,5 @@ struct rfl_repeats {
 enum rfl_rc rfl_repeats_new(const struct rfl_runs *runs, const struct rfl_repeats_options *options,
 			    struct rfl_repeats **ret, struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_repeats_free(struct rfl_repeats *r); /* accepts NULL */
-
-/** Append "unstable drift outlier", those that are set. */
-void rfl_repeats_flag_words(unsigned flags, struct rfl_buf *out);
-
-/** Append the flags of the runs themselves with how many bear them: "loader_bound:2 throttled:1".
- */
-void rfl_repeats_run_flags(const struct rfl_repeats_config *c, struct rfl_buf *out);
-
-/** As a table. CSV and JSON have every fact, the others those that name a configuration and those
- * that vary. Notes of the summary, and `more`, lines, stand under the latter. */
-enum rfl_rc rfl_repeats_table(const struct rfl_repeats *r, enum rfl_format format, const char *more,
-			      struct rfl_buf *out, struct rfl_err *err) RFL_WARN_UNUSED;
-
-/** As Markdown in the form "Batch Size | Run 1 | Run 2 | Run 3 | Mean | Std Dev", a table for each
- * environment, model and precision. */
-enum rfl_rc rfl_repeats_markdown(const struct rfl_repeats *r, const char *more, struct rfl_buf *out,
-				 struct rfl_err *err) RFL_WARN_UNUSED;
 
 #endif

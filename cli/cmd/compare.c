@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "cli/put.h"
 #include "cli/cmd/runs_args.h"
-#include "ledger/repeats/compare.h"
+#include "report/runs.h"
 
 struct compare_args {
 	struct rfl_opt_list files, metrics, map, env, model, precision, fail_if;

@@ -17,7 +17,7 @@
 #include "profile/capture/counters_csv.h"
 #include "profile/import/importer.h"
 #include "roofline/merge.h"
-#include "roofline/points_table.h"
+#include "report/points.h"
 
 struct points_args {
 	const char *metrics, *complexity_json, *peaks, *output;

@@ -13,7 +13,7 @@
 #include "cli/put.h"
 #include "cli/cmd/runs_args.h"
 #include "ledger/matrix.h"
-#include "ledger/repeats.h"
+#include "report/runs.h"
 
 #define RUNS_NAMED 40 /* of those that are missing */
 

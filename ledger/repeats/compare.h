@@ -65,9 +65,4 @@ enum rfl_rc rfl_compare(const struct rfl_repeats *a, const struct rfl_repeats *b
 			struct rfl_comparison **ret, struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_comparison_free(struct rfl_comparison *c); /* accepts NULL */
 
-/** As a table. @param names  what A and B are called, for the notes; lines: more of them */
-enum rfl_rc rfl_comparison_table(const struct rfl_comparison *c, enum rfl_format format,
-				 const char *const names[2], const char *lines, struct rfl_buf *out,
-				 struct rfl_err *err) RFL_WARN_UNUSED;
-
 #endif

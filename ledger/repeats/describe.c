@@ -17,8 +17,6 @@
 #define OUTLIER_SHARE      0.02
 #define MAD_TO_SIGMA       1.4826 /* 1 / the third quartile of the normal distribution */
 
-#define FLAGS_MOST 32 /* of the runs themselves; there are about ten */
-
 /* --- one configuration ----------------------------------------------------------------------- */
 
 static int by_time(const void *a, const void *b)
@@ -107,70 +105,6 @@ enum rfl_rc rfl_repeats__describe(struct rfl_repeats_config *c, struct rfl_repea
 	if (values != few)
 		free(values);
 	return rc;
-}
-
-/* --- flags ----------------------------------------------------------------------------------- */
-
-void rfl_repeats_flag_words(unsigned flags, struct rfl_buf *out)
-{
-	static const struct {
-		unsigned flag;
-		const char *word;
-	} words[] = {
-		{ RFL_REPEATS_UNSTABLE, "unstable" },
-		{ RFL_REPEATS_DRIFT, "drift" },
-		{ RFL_REPEATS_OUTLIER, "outlier" },
-	};
-	const char *before = "";
-
-	for (size_t i = 0; i < RFL_ARRAY_LEN(words); i++)
-		if (flags & words[i].flag) {
-			rfl_buf_printf(out, "%s%s", before, words[i].word);
-			before = " ";
-		}
-}
-
-/* A word among the flags of runs, and how many bear it. */
-struct word {
-	const char *text;
-	size_t len, n;
-	size_t last; /* the last run that does */
-};
-
-/* Count a word; those beyond the room for them are left out. */
-static void count_word(struct word *words, size_t *nwords, const char *text, size_t len, size_t run)
-{
-	size_t i = 0;
-
-	while (i < *nwords && (words[i].len != len || memcmp(words[i].text, text, len) != 0))
-		i++;
-	if (i == FLAGS_MOST)
-		return;
-	if (i == *nwords)
-		words[(*nwords)++] = (struct word){ .text = text, .len = len, .last = SIZE_MAX };
-	words[i].n += words[i].last != run;
-	words[i].last = run;
-}
-
-void rfl_repeats_run_flags(const struct rfl_repeats_config *c, struct rfl_buf *out)
-{
-	struct word words[FLAGS_MOST];
-	size_t n = 0;
-
-	for (size_t i = 0; i < c->n; i++) {
-		const char *at = c->runs[i].run->like->flags;
-
-		for (; at && *at; at += strspn(at, " ")) {
-			size_t len = strcspn(at, " ");
-
-			if (len > 0)
-				count_word(words, &n, at, len, i);
-			at += len;
-		}
-	}
-	for (size_t i = 0; i < n; i++)
-		rfl_buf_printf(out, "%s%.*s:%zu", i ? " " : "", (int)words[i].len, words[i].text,
-			       words[i].n);
 }
 
 /* --- the order ------------------------------------------------------------------------------- */

@@ -1,7 +1,7 @@
 /*
- * md.c - a summary as Markdown with every repeat in a column of its own.
+ * runs_md.c - a summary as Markdown with every repeat in a column of its own.
  */
-#include "ledger/repeats.h"
+#include "report/runs.h"
 
 #include <inttypes.h>
 #include <math.h>

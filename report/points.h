@@ -1,8 +1,8 @@
 /*
- * points_table.h - points as a table: every column for machines, a line per point for people.
+ * points.h - points as a table: every column for machines, a line per point for people.
  */
-#ifndef RFL_ROOFLINE_POINTS_TABLE_H
-#define RFL_ROOFLINE_POINTS_TABLE_H
+#ifndef RFL_REPORT_POINTS_H
+#define RFL_REPORT_POINTS_H
 
 #include "base/buf.h"
 #include "base/err.h"

@@ -1,7 +1,7 @@
 /*
- * points_table.c - points for people and for programs.
+ * points.c - points for people and for programs.
  */
-#include "roofline/points_table.h"
+#include "report/points.h"
 
 #include <stdbool.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Points of one environment, model, precision, mode and batch are told apart in words. */
 #include "roofline_fixture.h"
 
-#include "roofline/points_table.h"
+#include "report/points.h"
 
 #define GPU_PEAKS "{\"lab_gpu\": {\"peak_gflops\": 14000, \"peak_gbps\": 400}}"
 

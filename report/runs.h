@@ -1,0 +1,25 @@
+/*
+ * runs.h - what `roofline summary` and `roofline compare` print.
+ */
+#ifndef RFL_REPORT_RUNS_H
+#define RFL_REPORT_RUNS_H
+
+#include "base/table.h"
+#include "ledger/repeats/compare.h"
+
+/** As a table. CSV and JSON have every fact, the others those that name a configuration and those
+ * that vary. Notes of the summary, and `more`, lines, stand under the latter. */
+enum rfl_rc rfl_repeats_table(const struct rfl_repeats *r, enum rfl_format format, const char *more,
+			      struct rfl_buf *out, struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** As Markdown in the form "Batch Size | Run 1 | Run 2 | Run 3 | Mean | Std Dev", a table for each
+ * environment, model and precision. */
+enum rfl_rc rfl_repeats_markdown(const struct rfl_repeats *r, const char *more, struct rfl_buf *out,
+				 struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** As a table. @param names  what A and B are called, for the notes; lines: more of them */
+enum rfl_rc rfl_comparison_table(const struct rfl_comparison *c, enum rfl_format format,
+				 const char *const names[2], const char *lines, struct rfl_buf *out,
+				 struct rfl_err *err) RFL_WARN_UNUSED;
+
+#endif
