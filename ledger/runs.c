@@ -131,35 +131,19 @@ static enum rfl_rc take_env(struct rfl_ledger *l, struct rfl_ledger_row *row, st
 	return row->env ? RFL_OK : rfl_fail(err, RFL_ENOMEM, 0, "ledger: out of memory");
 }
 
-static bool has_room(struct rfl_runs *runs)
-{
-	const size_t cap = runs->cap ? runs->cap * 2 : 1024;
-	struct rfl_run *grown;
-	struct rfl_run_times *times;
-
-	if (runs->n < runs->cap)
-		return true;
-	if (cap > SIZE_MAX / sizeof(*times))
-		return false;
-	grown = realloc(runs->runs, cap * sizeof(*grown));
-	if (!grown)
-		return false;
-	runs->runs = grown;
-	times = runs->timed ? realloc(runs->times, cap * sizeof(*times)) : NULL;
-	if (runs->timed && !times)
-		return false;
-	runs->times = times;
-	runs->cap = cap;
-	return true;
-}
-
 static enum rfl_rc add_run(struct rfl_runs *runs, const struct rfl_ledger_row *row,
 			   struct rfl_err *err)
 {
+	size_t cap = runs->cap;
 	struct rfl_run *run;
+	enum rfl_rc rc = RFL_OK;
 
-	if (!has_room(runs))
-		return rfl_fail(err, RFL_ENOMEM, 0, "ledger: out of memory");
+	if (runs->timed)
+		rc = rfl_grow(&runs->times, &cap, runs->n + 1, SIZE_MAX, err);
+	if (rc == RFL_OK)
+		rc = rfl_grow(&runs->runs, &runs->cap, runs->n + 1, SIZE_MAX, err);
+	if (rc != RFL_OK)
+		return rc;
 	if (runs->timed)
 		runs->times[runs->n] = (struct rfl_run_times){
 			.run_id = row->run_id,

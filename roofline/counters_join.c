@@ -276,19 +276,11 @@ static enum rfl_rc candidates(const struct rfl_merge_inputs *in, const struct rf
 static enum rfl_rc add(struct rfl_config *c, const struct rfl_capture *capture,
 		       const struct rfl_run *home, struct rfl_err *err)
 {
-	if (c->ncounted == c->counted_cap) {
-		size_t cap = c->counted_cap ? c->counted_cap * 2 : 4;
-		struct rfl_counted *grown = rfl_alloc_array(cap, sizeof(*grown));
+	enum rfl_rc rc = rfl_grow(&c->counted, &c->counted_cap, c->ncounted + 1, SIZE_MAX, err);
 
-		if (!grown)
-			return rfl_fail(err, RFL_ENOMEM, 0, "points: out of memory");
-		if (c->ncounted)
-			memcpy(grown, c->counted, c->ncounted * sizeof(*grown));
-		free(c->counted);
-		c->counted = grown;
-		c->counted_cap = cap;
-	}
-	c->counted[c->ncounted++] = (struct rfl_counted){
+	if (rc != RFL_OK)
+		return rc;
+	c->counted[c->ncounted++] = (struct rfl_joined){
 		.capture = capture,
 		.home = home,
 		.steps = -1,
@@ -361,7 +353,7 @@ static bool has_run(const struct rfl_config *c, const struct rfl_run *run)
 }
 
 /* Was a timed run of another configuration counted, one of equal work? */
-static bool is_borrowed(const struct rfl_config *c, const struct rfl_counted *counted)
+static bool is_borrowed(const struct rfl_config *c, const struct rfl_joined *counted)
 {
 	struct rfl_label parts;
 

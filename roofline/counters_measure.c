@@ -53,7 +53,7 @@ void rfl_measured_fini(struct rfl_measured *m)
 
 /* --- one quantity over the captures that know it --- */
 
-static int64_t run_number(const struct rfl_counted *c)
+static int64_t run_number(const struct rfl_joined *c)
 {
 	struct rfl_label parts;
 	const char *label = c->capture->label;
@@ -63,7 +63,7 @@ static int64_t run_number(const struct rfl_counted *c)
 }
 
 /* Are two captures repeats: of one tool, and of runs that are told apart? */
-static bool repeats(const struct rfl_counted *a, const struct rfl_counted *b)
+static bool repeats(const struct rfl_joined *a, const struct rfl_joined *b)
 {
 	const struct rfl_capture *x = a->capture, *y = b->capture;
 
@@ -74,8 +74,8 @@ static bool repeats(const struct rfl_counted *a, const struct rfl_counted *b)
 	return run_number(a) >= 0 && run_number(b) >= 0 && run_number(a) != run_number(b);
 }
 
-static enum rfl_rc conflict(const struct rfl_config *config, const struct rfl_counted *a,
-			    const struct rfl_counted *b, enum rfl_quantity q, struct rfl_err *err)
+static enum rfl_rc conflict(const struct rfl_config *config, const struct rfl_joined *a,
+			    const struct rfl_joined *b, enum rfl_quantity q, struct rfl_err *err)
 {
 	const struct rfl_ledger_row *row = config->row;
 
@@ -93,7 +93,7 @@ static enum rfl_rc conflict(const struct rfl_config *config, const struct rfl_co
 }
 
 /* The capture before the i-th that counts the same and is no repeat of it; NULL: none. */
-static struct rfl_counted *clash(const struct rfl_config *config, size_t i, enum rfl_quantity q)
+static struct rfl_joined *clash(const struct rfl_config *config, size_t i, enum rfl_quantity q)
 {
 	for (size_t k = 0; k < i; k++)
 		if (rfl_counters__knows(config, &config->counted[k], q) &&
@@ -109,8 +109,8 @@ static enum rfl_rc leave_out_clashes(const struct rfl_merge_inputs *in, struct r
 				     struct rfl_err *err)
 {
 	for (size_t i = 1; i < config->ncounted; i++) {
-		struct rfl_counted *c = &config->counted[i];
-		struct rfl_counted *other, *last;
+		struct rfl_joined *c = &config->counted[i];
+		struct rfl_joined *other, *last;
 		struct rfl_err why = RFL_ERR_INIT;
 		enum rfl_rc rc;
 
@@ -132,7 +132,7 @@ static enum rfl_rc leave_out_clashes(const struct rfl_merge_inputs *in, struct r
 
 /* Median and range per step over the captures that know a quantity; `first` is one of them. */
 static enum rfl_rc measure(const struct rfl_config *config, enum rfl_quantity q,
-			   struct rfl_measure *ret, const struct rfl_counted **first, size_t *n,
+			   struct rfl_measure *ret, const struct rfl_joined **first, size_t *n,
 			   struct rfl_err *err)
 {
 	double *values = rfl_alloc_array(config->ncounted + 1, sizeof(*values));
@@ -144,7 +144,7 @@ static enum rfl_rc measure(const struct rfl_config *config, enum rfl_quantity q,
 	if (!values)
 		return rfl_fail(err, RFL_ENOMEM, 0, "points: out of memory");
 	for (size_t i = 0; i < config->ncounted; i++) {
-		const struct rfl_counted *c = &config->counted[i];
+		const struct rfl_joined *c = &config->counted[i];
 		struct rfl_amount a = rfl_counters__total(c, q);
 		double coverage;
 
@@ -169,7 +169,7 @@ static enum rfl_rc measure(const struct rfl_config *config, enum rfl_quantity q,
 	return rc;
 }
 
-static void say_no_steps(const struct rfl_counted *c, struct rfl_measure *ret)
+static void say_no_steps(const struct rfl_joined *c, struct rfl_measure *ret)
 {
 	const struct rfl_capture *capture = c->capture;
 
@@ -219,7 +219,7 @@ static void put_events(const char *cpu, enum rfl_quantity q, struct rfl_buf *out
 
 /* In the words of the capture: of the part that the run's precision is made of, where that tells
  * more than the sum does. */
-static void say_unavailable(struct rfl_config *config, const struct rfl_counted *c,
+static void say_unavailable(struct rfl_config *config, const struct rfl_joined *c,
 			    enum rfl_quantity q, struct rfl_measure *ret)
 {
 	enum rfl_quantity part = q == RFL_QUANTITY_FLOPS ? rfl_counters__main_part(config) : q;
@@ -265,7 +265,7 @@ static void say_unknown(struct rfl_config *config, enum rfl_quantity q, struct r
 
 /* --- all of it --- */
 
-static bool tells(const struct rfl_config *config, const struct rfl_counted *c)
+static bool tells(const struct rfl_config *config, const struct rfl_joined *c)
 {
 	return rfl_counters__knows(config, c, RFL_QUANTITY_FLOPS) ||
 	       rfl_counters__knows(config, c, RFL_QUANTITY_DRAM);
@@ -295,7 +295,7 @@ static void note_captures(const struct rfl_merge_inputs *in, const struct rfl_co
 			  struct rfl_buf *out)
 {
 	for (size_t i = 0; i < config->ncounted; i++) {
-		const struct rfl_counted *c = &config->counted[i];
+		const struct rfl_joined *c = &config->counted[i];
 
 		rfl_buf_printf(out, "%s%s", i ? "; " : "", rfl_counters__name(c->capture));
 		if (c->left_out)
@@ -340,7 +340,7 @@ static void note_ipc(const struct rfl_config *config, struct rfl_measured *m)
 	}
 }
 
-static enum rfl_rc measure_flops(struct rfl_config *config, const struct rfl_counted *flops,
+static enum rfl_rc measure_flops(struct rfl_config *config, const struct rfl_joined *flops,
 				 struct rfl_err *err)
 {
 	struct rfl_measured *m = &config->measured;
@@ -355,19 +355,19 @@ static enum rfl_rc measure_flops(struct rfl_config *config, const struct rfl_cou
 }
 
 /* Is a capture's number of steps beyond doubt? */
-static bool is_sure(const struct rfl_counted *c)
+static bool is_sure(const struct rfl_joined *c)
 {
 	return !c || c->from == RFL_STEPS_OWN || c->from == RFL_STEPS_LABEL;
 }
 
-static bool is_process(const struct rfl_counted *c)
+static bool is_process(const struct rfl_joined *c)
 {
 	return c && rfl_counters__whole_process(c);
 }
 
 /* FLOP per byte of the same kernels: where one of the two is not known of all of them, the quotient
  * is no intensity. */
-static void set_intensity(const struct rfl_counted *flops, const struct rfl_counted *bytes,
+static void set_intensity(const struct rfl_joined *flops, const struct rfl_joined *bytes,
 			  struct rfl_measured *m)
 {
 	bool whole = flops->capture == bytes->capture
@@ -383,12 +383,12 @@ static void set_intensity(const struct rfl_counted *flops, const struct rfl_coun
 }
 
 /* The captures of FLOPs and bytes, which may be one, against the count. */
-static void check(struct rfl_config *config, const struct rfl_counted *flops,
-		  const struct rfl_counted *bytes, struct rfl_merge_report *report)
+static void check(struct rfl_config *config, const struct rfl_joined *flops,
+		  const struct rfl_joined *bytes, struct rfl_merge_report *report)
 {
 	struct rfl_measured *m = &config->measured;
-	const struct rfl_counted *first = flops ? flops : bytes;
-	const struct rfl_counted *doubted = first;
+	const struct rfl_joined *first = flops ? flops : bytes;
+	const struct rfl_joined *doubted = first;
 
 	m->steps = first->steps;
 	m->sure = is_sure(flops) && is_sure(bytes);
@@ -409,7 +409,7 @@ enum rfl_rc rfl_counters__measure(const struct rfl_merge_inputs *in, struct rfl_
 				  struct rfl_merge_report *report, struct rfl_err *err)
 {
 	struct rfl_measured *m = &config->measured;
-	const struct rfl_counted *flops = NULL, *bytes = NULL;
+	const struct rfl_joined *flops = NULL, *bytes = NULL;
 	size_t nflops = 0, nbytes = 0;
 	enum rfl_rc rc;
 

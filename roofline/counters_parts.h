@@ -18,7 +18,7 @@ enum rfl_steps_from {
 };
 
 /** A capture that belongs to a configuration. */
-struct rfl_counted {
+struct rfl_joined {
 	const struct rfl_capture *capture;
 	const struct rfl_run *home; /**< the run that bears its label; NULL */
 	int64_t steps;              /**< -1: not known */
@@ -41,29 +41,25 @@ enum rfl_rc rfl_counters__join(const struct rfl_merge_inputs *in,
 			       struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** How many steps it covers, and who says so. */
-void rfl_counters__steps(const struct rfl_merge_inputs *in, struct rfl_counted *counted);
+void rfl_counters__steps(const struct rfl_merge_inputs *in, struct rfl_joined *counted);
 
 /** A quantity over a capture, as it is: not per step. */
-struct rfl_amount rfl_counters__total(const struct rfl_counted *counted, enum rfl_quantity q);
+struct rfl_amount rfl_counters__total(const struct rfl_joined *counted, enum rfl_quantity q);
 
 /** Does it count single kernels over a whole process, not a range of steps? */
-bool rfl_counters__whole_process(const struct rfl_counted *counted);
+bool rfl_counters__whole_process(const struct rfl_joined *counted);
 
 /** The share of the time (of the launches, where times are not known) in which a quantity was
  * counted. NaN: there is no range. */
-double rfl_counters__coverage(const struct rfl_config *config, const struct rfl_counted *counted,
+double rfl_counters__coverage(const struct rfl_config *config, const struct rfl_joined *counted,
 			      enum rfl_quantity q);
 
 /** Did a capture count a quantity; of FLOPs, those of the run's precision among them? */
-bool rfl_counters__knows(const struct rfl_config *config, const struct rfl_counted *counted,
+bool rfl_counters__knows(const struct rfl_config *config, const struct rfl_joined *counted,
 			 enum rfl_quantity q);
 
 /** The FLOPs that a run of this precision is mostly made of; of any precision: flops.total. */
 enum rfl_quantity rfl_counters__main_part(const struct rfl_config *config);
-
-/** The first part of that precision that a capture knows; flops.total when it knows none. */
-enum rfl_quantity rfl_counters__own_part(const struct rfl_config *config,
-					 const struct rfl_counted *counted);
 
 /** From config->measured.part: expected_share and foreign. */
 void rfl_counters__precision(struct rfl_config *config);
@@ -71,7 +67,7 @@ void rfl_counters__precision(struct rfl_config *config);
 /** Share of the kernels' time in kernels without a FLOP, and their names, into m->zero_*; left as
  * they are where that is not known. */
 enum rfl_rc rfl_counters__zero_flop(const struct rfl_config *config,
-				    const struct rfl_counted *counted, struct rfl_measured *m,
+				    const struct rfl_joined *counted, struct rfl_measured *m,
 				    struct rfl_err *err) RFL_WARN_UNUSED;
 
 /**
@@ -79,7 +75,7 @@ enum rfl_rc rfl_counters__zero_flop(const struct rfl_config *config,
  * m->causes why that may be, likeliest first.
  * @param flops, bytes  of a step, as this capture counted them; NaN: it did not
  */
-void rfl_counters__doubt(const struct rfl_counted *counted, const struct rfl_work *work,
+void rfl_counters__doubt(const struct rfl_joined *counted, const struct rfl_work *work,
 			 double flops, double bytes, struct rfl_measured *m);
 
 /** All captures of a configuration as one measurement. RFL_EFORMAT naming two that count the same;

@@ -33,7 +33,7 @@ enum rfl_rc rfl_counter_steps_parse(char *room, struct rfl_counter_steps *ret, s
 	return RFL_OK;
 }
 
-bool rfl_counters__whole_process(const struct rfl_counted *counted)
+bool rfl_counters__whole_process(const struct rfl_joined *counted)
 {
 	const struct rfl_capture *c = counted->capture;
 
@@ -65,7 +65,7 @@ static int64_t row_steps(const struct rfl_ledger_row *row, bool process)
 }
 
 /* The steps of the rows that bear its label, when they agree. */
-static void from_ledger(const struct rfl_merge_inputs *in, struct rfl_counted *counted)
+static void from_ledger(const struct rfl_merge_inputs *in, struct rfl_joined *counted)
 {
 	bool process = rfl_counters__whole_process(counted);
 	const struct rfl_run *first = NULL;
@@ -124,7 +124,7 @@ static int64_t common_launches(const struct rfl_capture *c)
 }
 
 /* The user is asked for the number: the launches may tell it. */
-static void hint(struct rfl_counted *counted)
+static void hint(struct rfl_joined *counted)
 {
 	int64_t common = common_launches(counted->capture);
 	size_t len = strlen(counted->unknown);
@@ -134,7 +134,7 @@ static void hint(struct rfl_counted *counted)
 			       "; every kernel ran a multiple of %lld times", (long long)common);
 }
 
-void rfl_counters__steps(const struct rfl_merge_inputs *in, struct rfl_counted *counted)
+void rfl_counters__steps(const struct rfl_merge_inputs *in, struct rfl_joined *counted)
 {
 	const struct rfl_capture *c = counted->capture;
 
@@ -164,7 +164,7 @@ struct launch_check {
 	size_t kernels, off;
 };
 
-static struct launch_check check_launches(const struct rfl_counted *counted, int64_t steps)
+static struct launch_check check_launches(const struct rfl_joined *counted, int64_t steps)
 {
 	const struct rfl_capture *c = counted->capture;
 	struct launch_check ret = { .kernels = 0 };
@@ -201,7 +201,7 @@ static void cause(struct causes *c, const char *fmt, ...)
 }
 
 /* Steps of the window and of the warm-up together; 0: the row does not tell. */
-static int64_t with_warmup(const struct rfl_counted *counted)
+static int64_t with_warmup(const struct rfl_joined *counted)
 {
 	const struct rfl_run *home = counted->home;
 	int64_t all;
@@ -213,7 +213,7 @@ static int64_t with_warmup(const struct rfl_counted *counted)
 }
 
 /* Was the warm-up profiled too? Then every kernel ran in those steps as well. */
-static bool fits_warmup(const struct rfl_counted *counted, double ratio)
+static bool fits_warmup(const struct rfl_joined *counted, double ratio)
 {
 	int64_t all = with_warmup(counted);
 	struct launch_check with, without;
@@ -229,7 +229,7 @@ static bool fits_warmup(const struct rfl_counted *counted, double ratio)
 }
 
 /* With the number that would fit, by the FLOPs or else by the launches. */
-static void cause_steps(struct causes *c, const struct rfl_counted *counted, double ratio)
+static void cause_steps(struct causes *c, const struct rfl_joined *counted, double ratio)
 {
 	const char *label = counted->capture->label ? counted->capture->label : "LABEL";
 	int64_t common = common_launches(counted->capture);
@@ -291,7 +291,7 @@ static void causes_of_less(struct causes *c, bool live, bool odd_launches,
 	cause(c, "convolutions ran by an algorithm with fewer multiplications (Winograd, FFT)");
 }
 
-static void write_causes(const struct rfl_counted *counted, double ratio,
+static void write_causes(const struct rfl_joined *counted, double ratio,
 			 const struct launch_check *off, struct rfl_measured *m)
 {
 	const char *label = counted->capture->label ? counted->capture->label : "LABEL";
@@ -319,7 +319,7 @@ static void write_causes(const struct rfl_counted *counted, double ratio,
 		cause_steps(&c, counted, ratio);
 }
 
-static void write_doubt(const struct rfl_counted *counted, double ratio,
+static void write_doubt(const struct rfl_joined *counted, double ratio,
 			const struct launch_check *off, struct rfl_measured *m)
 {
 	if (!isnan(ratio))
@@ -336,7 +336,7 @@ static void write_doubt(const struct rfl_counted *counted, double ratio,
 }
 
 /* More bytes than any order of work moves. */
-static void doubt_bytes(const struct rfl_counted *counted, double over_unfused,
+static void doubt_bytes(const struct rfl_joined *counted, double over_unfused,
 			struct rfl_measured *m)
 {
 	struct causes c = { .out = &m->causes };
@@ -349,7 +349,7 @@ static void doubt_bytes(const struct rfl_counted *counted, double over_unfused,
 	cause(&c, "others moved bytes at the same time");
 }
 
-void rfl_counters__doubt(const struct rfl_counted *counted, const struct rfl_work *work,
+void rfl_counters__doubt(const struct rfl_joined *counted, const struct rfl_work *work,
 			 double flops, double bytes, struct rfl_measured *m)
 {
 	double ratio = flops / work->flops;

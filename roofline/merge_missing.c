@@ -22,21 +22,6 @@ struct rfl_missing_fact {
 	const struct rfl_config *who[WHO_SHOWN];
 };
 
-static enum rfl_rc grow(struct rfl_missing *m, struct rfl_err *err)
-{
-	size_t cap = m->cap ? m->cap * 2 : 8;
-	struct rfl_missing_fact *grown = rfl_alloc_array(cap, sizeof(*grown));
-
-	if (!grown)
-		return rfl_fail(err, RFL_ENOMEM, 0, "points: out of memory");
-	if (m->n)
-		memcpy(grown, m->facts, m->n * sizeof(*grown));
-	free(m->facts);
-	m->facts = grown;
-	m->cap = cap;
-	return RFL_OK;
-}
-
 enum rfl_rc rfl_missing_add(struct rfl_missing *m, const char *fact, const char *fix,
 			    struct rfl_config *config, struct rfl_err *err)
 {
@@ -47,11 +32,10 @@ enum rfl_rc rfl_missing_add(struct rfl_missing *m, const char *fact, const char 
 		if (strcmp(m->facts[i].fact, fact) == 0)
 			f = &m->facts[i];
 	if (!f) {
-		if (m->n == m->cap && grow(m, err) != RFL_OK)
+		if (rfl_grow(&m->facts, &m->cap, m->n + 1, SIZE_MAX, err) != RFL_OK)
 			return RFL_ENOMEM;
 		f = &m->facts[m->n++];
-		f->fact = strdup(fact);
-		f->fix = strdup(fix);
+		*f = (struct rfl_missing_fact){ .fact = strdup(fact), .fix = strdup(fix) };
 		if (!f->fact || !f->fix)
 			return rfl_fail(err, RFL_ENOMEM, 0, "points: out of memory");
 	}

@@ -9,7 +9,7 @@
 #include "roofline/merge.h"
 #include "roofline/roofline.h"
 
-struct rfl_counted;
+struct rfl_joined;
 
 /** A configuration: its repeats, its work, its roof, its counters. */
 struct rfl_config {
@@ -22,7 +22,7 @@ struct rfl_config {
 	const char *key; /* of its ceiling; NULL: its backend and precision have none */
 	const struct rfl_peak *compute, *dram;
 	struct rfl_work work;
-	struct rfl_counted *counted; /* captures that are of it; owned */
+	struct rfl_joined *counted; /* captures that are of it; owned */
 	size_t ncounted, counted_cap;
 	struct rfl_measured measured;
 	bool flops_counted, bytes_counted;   /* the point stands on counters */
@@ -36,13 +36,6 @@ struct rfl_configs {
 	struct rfl_repeats *repeats;
 	struct rfl_row_index hashes; /* runs by config_hash and environment */
 };
-
-/** The configurations of the summary that can be placed. *ret may be filled on failure as well;
- * release with rfl_configs_fini(). */
-enum rfl_rc rfl_merge__group(const struct rfl_merge_inputs *in,
-			     const struct rfl_merge_options *options, struct rfl_configs *ret,
-			     struct rfl_merge_report *report, struct rfl_err *err) RFL_WARN_UNUSED;
-void rfl_configs_fini(struct rfl_configs *configs);
 
 /**
  * Under how many roofs a step ran: a roof is that of one GPU, or of a machine's processors, which

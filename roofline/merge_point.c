@@ -18,54 +18,27 @@ const char *const rfl_ai_names[] = { "auto",     "unfused",     "fused", "compul
 
 /* --- time --- */
 
-typedef double (*column_fn)(const struct rfl_run_times *t);
-
-static double step_ms(const struct rfl_run_times *t)
-{
-	return t->step_ms_median;
-}
-
-static double fwd_ms(const struct rfl_run_times *t)
-{
-	return t->fwd_ms_mean;
-}
-
-static double bwd_ms(const struct rfl_run_times *t)
-{
-	return t->bwd_ms_mean;
-}
-
-static double opt_ms(const struct rfl_run_times *t)
-{
-	return t->opt_ms_mean;
-}
-
-static double data_wait_ms(const struct rfl_run_times *t)
-{
-	return t->data_wait_ms_mean;
-}
-
-/* Statistics of a column over the repeats that know it; n 0 and NaN when none does, and after
- * failure. */
-static enum rfl_rc over_repeats(const struct rfl_runs *runs, const struct rfl_config *c,
-				column_fn column, struct rfl_stats *ret, struct rfl_err *err)
+/* The median of a time over the repeats that know it; NaN when none does. @param at  its offset in
+ * struct rfl_run_times */
+static enum rfl_rc median_of(const struct rfl_runs *runs, const struct rfl_config *c, size_t at,
+			     double *ret, struct rfl_err *err)
 {
 	double *values = rfl_alloc_array(c->nruns, sizeof(*values));
+	struct rfl_stats stats = { .median = NAN };
 	size_t n = 0;
 	enum rfl_rc rc = RFL_OK;
 
-	*ret = (struct rfl_stats){ .n = 0, .median = NAN, .min = NAN, .max = NAN };
 	if (!values)
 		return rfl_fail(err, RFL_ENOMEM, 0, "points: out of memory");
 	for (size_t i = 0; i < c->nruns; i++) {
-		double v = column(rfl_runs_times(runs, c->runs[i].run));
-
-		if (!isnan(v))
-			values[n++] = v;
+		memcpy(&values[n], (const char *)rfl_runs_times(runs, c->runs[i].run) + at,
+		       sizeof(*values));
+		n += isnan(values[n]) ? 0 : 1;
 	}
 	if (n)
-		rc = rfl_stats_describe(values, n, ret, err);
+		rc = rfl_stats_describe(values, n, &stats, err);
 	free(values);
+	*ret = stats.median;
 	return rc;
 }
 
@@ -75,24 +48,21 @@ static enum rfl_rc fill_time(const struct rfl_runs *runs, const struct rfl_confi
 {
 	const struct rfl_run_times *one = rfl_runs_times(runs, c->runs[0].run);
 	const double samples = (double)c->row->batch; /* of a step */
-	struct rfl_stats part;
 	const char *source = "spread not recorded";
 	const struct {
-		column_fn column;
+		size_t at;
 		double *to;
 	} parts[] = {
-		{ step_ms, &p->step_median_s },
-		{ fwd_ms, &p->fwd_ms },
-		{ bwd_ms, &p->bwd_ms },
-		{ opt_ms, &p->opt_ms },
-		{ data_wait_ms, &p->data_wait_ms },
+		{ offsetof(struct rfl_run_times, step_ms_median), &p->step_median_s },
+		{ offsetof(struct rfl_run_times, fwd_ms_mean), &p->fwd_ms },
+		{ offsetof(struct rfl_run_times, bwd_ms_mean), &p->bwd_ms },
+		{ offsetof(struct rfl_run_times, opt_ms_mean), &p->opt_ms },
+		{ offsetof(struct rfl_run_times, data_wait_ms_mean), &p->data_wait_ms },
 	};
 	enum rfl_rc rc = RFL_OK;
 
-	for (size_t i = 0; i < RFL_ARRAY_LEN(parts) && rc == RFL_OK; i++) {
-		rc = over_repeats(runs, c, parts[i].column, &part, err);
-		*parts[i].to = part.median;
-	}
+	for (size_t i = 0; i < RFL_ARRAY_LEN(parts) && rc == RFL_OK; i++)
+		rc = median_of(runs, c, parts[i].at, parts[i].to, err);
 	p->step_median_s /= 1e3;
 	p->step_s = samples / c->rate.mean;
 	p->samples_per_s = (double)p->batch / p->step_s;

@@ -6,11 +6,6 @@
 
 #include "ledger/repeats.h"
 
-/* ---- several processes (repeats/scale.c) ---- */
-
-/** Set the efficiency of all configurations, and note those that have nothing beside them. */
-void rfl_repeats__scale(struct rfl_repeats *r);
-
 /* ---- notes (repeats/notes.c) ---- */
 
 /* Why a row does not count. */
@@ -54,6 +49,9 @@ void rfl_repeats__list_values(const struct rfl_runs *runs, enum rfl_ledger_at co
 /* Put the runs of a configuration in the order of time and describe them. */
 enum rfl_rc rfl_repeats__describe(struct rfl_repeats_config *c, struct rfl_repeats__notes *notes,
 				  struct rfl_err *err) RFL_WARN_UNUSED;
+
+/* Set the efficiency of all configurations, and note those that have nothing beside them. */
+void rfl_repeats__scale(struct rfl_repeats *r);
 
 /* Sort the configurations. */
 enum rfl_rc rfl_repeats__order(struct rfl_repeats *r, struct rfl_err *err) RFL_WARN_UNUSED;

@@ -46,18 +46,13 @@ size_t rfl_row_index_find(const struct rfl_row_index *ix, const void *row)
 
 static bool grow(struct rfl_row_index *ix)
 {
-	size_t cap = ix->cap ? 2 * ix->cap : 64, nslots = 2 * cap;
-	const void **rows = realloc(ix->rows, cap * sizeof(*rows));
-	uint64_t *hashes;
-	size_t *slots;
+	size_t cap = ix->cap, hcap = ix->cap, nslots, *slots;
 
-	if (!rows)
+	if (rfl_grow(&ix->rows, &cap, ix->n + 1, SIZE_MAX, NULL) != RFL_OK ||
+	    rfl_grow(&ix->hashes, &hcap, ix->n + 1, SIZE_MAX, NULL) != RFL_OK)
 		return false;
-	ix->rows = rows;
-	hashes = realloc(ix->hashes, cap * sizeof(*hashes));
-	if (!hashes)
-		return false;
-	ix->hashes = hashes;
+	for (nslots = 64; nslots < 2 * cap;)
+		nslots *= 2;
 	slots = rfl_alloc_array(nslots, sizeof(*slots));
 	if (!slots)
 		return false;
