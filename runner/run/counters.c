@@ -95,7 +95,7 @@ static enum rfl_rc take_captures(const struct rfl_run_config *config,
 {
 	struct rfl_err bad = RFL_ERR_INIT;
 	const struct rfl_counted_asked asked = {
-		.sets = rfl_counted_sets((enum rfl_device)heard->device,
+		.sets = rfl_counted_sets((enum rfl_device)heard->r.device,
 					 (unsigned)config->counter_sets),
 		.precision = rfl_precision_names[config->precision],
 	};

@@ -87,7 +87,7 @@ static void judge_timed(const struct rfl_run__heard *h, struct verdict *v)
 	v->status = "ok";
 	v->code = -1;
 	v->rc = RFL_OK;
-	if (isfinite(h->burst.loss_last))
+	if (isfinite(h->r.burst.loss_last))
 		return;
 	v->status = "nan";
 	v->rc = RFL_EFAILED;

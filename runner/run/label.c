@@ -1,7 +1,7 @@
 /*
  * label.c - what a run is called: its label, and the id of its row.
  */
-#include "runner/run/state.h"
+#include "runner/run/parts.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,11 +13,55 @@
 #include "base/log.h"
 #include "base/text.h"
 
+/* ---- several processes ---- */
+
+static enum rfl_rc number_in(const char *env, const struct rfl_run_config *c,
+			     const struct rfl_net *net, const char *ledger, const char *time_dir,
+			     int64_t *most, struct rfl_err *err)
+{
+	char stem[RFL_LABEL_STEM];
+	enum rfl_rc rc = rfl_label_stem(env, net->model, rfl_precision_names[c->precision],
+					c->micro_batch, c->world.size, stem, err);
+	int64_t n = 0;
+
+	if (rc == RFL_OK)
+		rc = rfl_label_number(stem, ledger, time_dir, &n, err);
+	*most = n > *most ? n : *most;
+	return rc;
+}
+
+static enum rfl_rc world_label(const struct rfl_ledger_row *row, int64_t number,
+			       char ret[RFL_LABEL_MAX + 1], struct rfl_err *err)
+{
+	char stem[RFL_LABEL_STEM];
+	enum rfl_rc rc = rfl_label_stem(row->env, row->model, row->precision, row->micro_batch,
+					(int)row->world_size, stem, err);
+
+	if (rc == RFL_OK)
+		snprintf(ret, RFL_LABEL_MAX + 1, "%s%" PRId64, stem, number);
+	return rc;
+}
+
+enum rfl_rc rfl_run__rank_label(const char *label, int rank, char ret[RFL_LABEL_MAX + 1],
+				struct rfl_err *err)
+{
+	const int len = snprintf(ret, RFL_LABEL_MAX + 1, "%s_rank%d", label, rank);
+
+	if (len > RFL_LABEL_MAX)
+		return rfl_fail(err, RFL_EINVAL, 0,
+				"label '%s': the label of rank %d would have %d characters, and "
+				"the most is %d",
+				label, rank, len, RFL_LABEL_MAX);
+	return RFL_OK;
+}
+
+/* ---- labels ---- */
+
 /* The label that was given, or one that is made: into `made`. */
 static enum rfl_rc find_label(const struct rfl_run__state *run, const struct rfl_ledger_row *row,
 			      char made[RFL_LABEL_MAX + 1], struct rfl_err *err)
 {
-	const int64_t agreed = run->heard.world.run_number;
+	const int64_t agreed = run->heard.run_number;
 	char time_dir[4096];
 
 	if (run->config->label) {
@@ -25,7 +69,7 @@ static enum rfl_rc find_label(const struct rfl_run__state *run, const struct rfl
 		return RFL_OK;
 	}
 	if (run->config->world.size > 1)
-		return rfl_run__world_label(row, agreed > 0 ? agreed : run->number, made, err);
+		return world_label(row, agreed > 0 ? agreed : run->number, made, err);
 	snprintf(time_dir, sizeof(time_dir), "%s/time", run->config->log_dir);
 	return rfl_label_next(row->env, row->model, row->precision, row->micro_batch,
 			      run->ledger_path, time_dir, made, err);
@@ -97,13 +141,23 @@ enum rfl_rc rfl_run__make_id(int rank, struct rfl_ledger_row *row, struct rfl_er
 	return rc;
 }
 
+/* The environment may still depend on the backend that the child chooses: then a number that is
+ * free in all of them. */
 enum rfl_rc rfl_run__choose_number(struct rfl_run__state *run, struct rfl_err *err)
 {
+	const struct rfl_run_config *c = run->config;
 	char time_dir[4096];
+	enum rfl_rc rc = RFL_OK;
 
-	if (run->config->world.size <= 1 || run->config->label)
+	if (c->world.size <= 1 || c->label)
 		return RFL_OK;
-	snprintf(time_dir, sizeof(time_dir), "%s/time", run->config->log_dir);
-	return rfl_run__world_number(run->config, run->net, run->ledger_path, time_dir,
-				     &run->number, err);
+	snprintf(time_dir, sizeof(time_dir), "%s/time", c->log_dir);
+	run->number = 1;
+	for (size_t i = 0; rc == RFL_OK && rfl_device_names[i]; i++) {
+		rc = number_in(c->env ? c->env : rfl_device_names[i], c, run->net, run->ledger_path,
+			       time_dir, &run->number, err);
+		if (c->env)
+			break;
+	}
+	return rc;
 }

@@ -16,22 +16,137 @@
 #include "base/log.h"
 #include "machine/machine.h"
 #include "profile/capture/counters_csv.h"
-#include "runner/run/state.h"
+#include "runner/run/parts.h"
 
 #define MAX_CHILD_ENV 16
+#define COUNTERS_MAX  ((size_t)256 << 20)
 #define GPUS          "CUDA_VISIBLE_DEVICES="
 
 /* ---- listening ---- */
 
+static enum rfl_rc heard_init(struct rfl_run__heard *h, int64_t iters, struct rfl_err *err)
+{
+	*h = (struct rfl_run__heard){ .oom_kills = rfl_machine_oom_kills(""), .run_number = -1 };
+	rfl_buf_init(&h->counters, COUNTERS_MAX);
+	rfl_buf_init(&h->so_far, COUNTERS_MAX);
+	return rfl_run__results_init(&h->r, iters, err);
+}
+
+static void heard_fini(struct rfl_run__heard *h)
+{
+	rfl_buf_fini(&h->counters);
+	rfl_buf_fini(&h->so_far);
+	rfl_burst_fini(&h->r.burst);
+	rfl_burst_fini(&h->all.burst);
+}
+
+static int64_t int_of(const json_t *event, const char *key)
+{
+	const json_t *value = json_object_get(event, key);
+
+	return json_is_integer(value) ? (int64_t)json_integer_value(value) : -1;
+}
+
+static void text_of(const json_t *event, const char *key, char *out, size_t size)
+{
+	const char *text = json_string_value(json_object_get(event, key));
+
+	snprintf(out, size, "%s", text ? text : "");
+}
+
+static enum rfl_rc failure_of(const json_t *event)
+{
+	const int64_t rc = int_of(event, "rc");
+
+	return rc >= RFL_EUSAGE && rc < RFL_OK ? (enum rfl_rc)rc : RFL_EFAILED;
+}
+
+static size_t bytes_of(const json_t *event)
+{
+	const int64_t bytes = int_of(event, "bytes");
+
+	return bytes < 0 ? SIZE_MAX : (size_t)bytes;
+}
+
+static void hear_results(struct rfl_run__heard *h, enum rfl_run__event kind, const json_t *event)
+{
+	const struct rfl_burst steps = h->all.burst;
+
+	if (kind == RFL_RUN__WORLD) { /* the rest is as here, but for the steps, which have come */
+		h->all = h->r;
+		h->all.burst.steps = steps.steps;
+		rfl_run__unpack(kind, event, &h->all);
+		h->united = rfl_run__has_all_steps(&h->all.burst);
+		return;
+	}
+	rfl_run__unpack(kind, event, &h->r);
+	h->ready = h->ready || kind == RFL_RUN__READY;
+	if (kind == RFL_RUN__TIMED) {
+		h->timed = rfl_run__has_all_steps(&h->r.burst);
+		if (!h->timed)
+			rfl_log(RFL_LOG_WARN, "the run's child left out steps");
+	}
+}
+
+/* Take in one event. What is not understood is logged and left out. */
+static void hear(struct rfl_run__heard *h, const char *name, const json_t *event)
+{
+	struct rfl_err why = RFL_ERR_INIT;
+	const char *text;
+
+	for (int i = 0; rfl_run__event_names[i]; i++)
+		if (strcmp(name, rfl_run__event_names[i]) == 0) {
+			hear_results(h, (enum rfl_run__event)i, event);
+			return;
+		}
+	if (strcmp(name, "steps") == 0) {
+		rfl_run__unpack_steps(event, &h->r.burst);
+	} else if (strcmp(name, "world_steps") == 0) {
+		/* room is made when there is something: most runs are of one process */
+		if (!h->all.burst.steps &&
+		    rfl_burst_init(&h->all.burst, h->r.burst.nsteps, &why) != RFL_OK)
+			rfl_log(RFL_LOG_WARN, "%s", why.msg);
+		if (h->all.burst.steps)
+			rfl_run__unpack_steps(event, &h->all.burst);
+	} else if (strcmp(name, "met") == 0) {
+		h->run_number = int_of(event, "run_number");
+	} else if (strcmp(name, "failed") == 0) {
+		h->failed = true;
+		h->rc = failure_of(event);
+		text_of(event, "text", h->text, sizeof(h->text));
+	} else if (strcmp(name, "counters") == 0) {
+		text = json_string_value(json_object_get(event, "csv"));
+		rfl_buf_puts(&h->counters, text ? text : "");
+	} else if (strcmp(name, "so_far") == 0) {
+		rfl_buf_fini(&h->so_far);
+		h->so_far = h->counters;
+		h->so_far_len = bytes_of(event);
+		rfl_buf_init(&h->counters, COUNTERS_MAX);
+		h->within_s = json_number_value(json_object_get(event, "within_s"));
+		h->late_at_s = h->within_s > 0 ? rfl_clock_s() + h->within_s : 0;
+	} else if (strcmp(name, "counted") == 0) {
+		h->counted = true;
+		h->late_at_s = 0;
+		h->counters_len = bytes_of(event);
+		h->counted_rc = int_of(event, "rc") == RFL_OK ? RFL_OK : failure_of(event);
+		text_of(event, "text", h->counted_text, sizeof(h->counted_text));
+	} else {
+		rfl_log(RFL_LOG_WARN, "the run's child said something unknown: '%s'", name);
+	}
+}
+
 static void on_event(json_t *take_event, void *ctx)
 {
 	struct rfl_run__state *run = ctx;
-	const char *phase;
-	int64_t done = 0, total = 0;
+	const struct rfl_run_host *host = run->host;
+	const char *name = json_string_value(json_object_get(take_event, "event"));
+	const char *phase = json_string_value(json_object_get(take_event, "phase"));
 
-	rfl_run__hear(&run->heard, take_event, &phase, &done, &total);
-	if (phase && run->host->progress)
-		run->host->progress(phase, done, total, run->host->ctx);
+	if (!name || strcmp(name, "progress") != 0)
+		hear(&run->heard, name ? name : "", take_event);
+	else if (phase && host->progress)
+		host->progress(phase, int_of(take_event, "done"), int_of(take_event, "total"),
+			       host->ctx);
 	json_decref(take_event);
 }
 
@@ -228,8 +343,8 @@ static enum rfl_rc prepare(struct rfl_run__state *run, struct rfl_ledger_row *ro
 	if (rc == RFL_OK)
 		rc = rfl_machine_new(&run->machine, err);
 	if (rc == RFL_OK)
-		rc = rfl_run__heard_init(&run->heard, run->config->iters, err);
-	run->heard.device = run->config->device; /* until the child says which it is */
+		rc = heard_init(&run->heard, run->config->iters, err);
+	run->heard.r.device = run->config->device; /* until the child says which it is */
 	if (rc == RFL_OK)
 		rc = rfl_run__make_id(run->config->world.rank, row, err);
 	return rc;
@@ -254,7 +369,7 @@ enum rfl_rc rfl_run(const struct rfl_run_config *config, const struct rfl_run_ho
 	else if (run.trouble.rc)
 		rc = rfl_fail(err, run.trouble.rc, run.trouble.native, "%s", run.trouble.msg);
 	rfl_proc_result_fini(&run.process);
-	rfl_run__heard_fini(&run.heard);
+	heard_fini(&run.heard);
 	rfl_captures_fini(&run.captures);
 	rfl_machine_free(run.machine);
 	rfl_net_free(run.net);

@@ -1,9 +1,9 @@
 /*
  * parts.h - inside runner/: what the files of a run share. The child reports events, one JSON
- * object each: {"event":"engine"|"device"|"met"|"ready"|"progress"|"steps"|"timed"|"gpu"|
- * "until"|"world_steps"|"world"|"counters"|"so_far"|"counted"|"failed", ...}. From "timed" on the
- * run is measured; "counters" brings a piece of a table of counters. "so_far" is the end of one
- * that another will replace, "counted" of the last.
+ * object each: {"event": NAME, ...}. "engine", "device", "ready", "timed", "gpu" and "until" carry
+ * results (run/results.c), "world" those of all processes; the others are read in run/parent.c.
+ * From "timed" on the run is measured; "counters" brings a piece of a table of counters, "so_far"
+ * is the end of one that another will replace, "counted" of the last.
  */
 #ifndef RFL_RUNNER_RUN_PARTS_H
 #define RFL_RUNNER_RUN_PARTS_H
@@ -15,10 +15,6 @@
 #include "complexity/net.h"
 #include "machine/sampler.h"
 #include "runner/run.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 struct rfl_machine;
 
@@ -88,8 +84,8 @@ struct rfl_run__choice {
 enum rfl_rc rfl_run__choose(const struct rfl_run_config *config, const struct rfl_engine_list *list,
 			    struct rfl_run__choice *ret, struct rfl_err *err);
 
-/** Take out of a configuration what the device has no use for, with a warning. RFL_EUNSUPPORTED for
- * what cannot be left out. */
+/** Take out of a configuration what the device has no use for. RFL_EUNSUPPORTED for what cannot be
+ * left out. */
 enum rfl_rc rfl_run__suit(struct rfl_run_config *config, const struct rfl_run__choice *choice,
 			  struct rfl_err *err);
 
@@ -97,57 +93,111 @@ enum rfl_rc rfl_run__open_engine(const struct rfl_run_config *config,
 				 const struct rfl_run__choice *choice, const struct rfl_net *net,
 				 struct rfl_engine **ret, struct rfl_err *err);
 
-/* ---- several processes (run/world.c) ---- */
+/* ---- results (run/results.c) ---- */
 
-/** What a process has measured beside its steps, and what all have together. NaN: not known. */
-struct rfl_run__share {
-	double wall_s, ttfb_s, loss_first, loss_last, launch_gap;
-	double allocated_peak_bytes, reserved_peak_bytes, host_peak_bytes;
-	double skipped; /* files left out */
-	double sm_clock_mean_hz, sm_clock_min_hz, memory_clock_mean_hz, power_mean_w, energy_j,
-		temperature_max_c, memory_used_peak_bytes;
-	double throttle_bits; /* the lower 32 */
+/** What a run ran on and what it measured. The child fills it, the parent has a copy. Not known:
+ * NaN, -1, "". */
+struct rfl_run__results {
+	char engine[64], engine_id[128], engine_version[128];
+	int plugin_abi;
+	int device; /* RFL_RUN_DEVICE_AUTO: not known */
+	char backend_reason[640];
+	struct rfl_engine_device on;
+	double setup_s;
+	int pin_memory, cudnn_benchmark, cuda_graph; /* what the run had of what was asked for */
+	char optimizer_kernels[16];
+	struct rfl_burst burst;
+	struct rfl_engine_memory memory;
+	struct rfl_loss_scaling scaling;
+	double host_peak_bytes, queue_mean, queue_min;
+	double decode_rate;  /* images per second that the loader could keep up with */
+	int64_t skipped;     /* files left out */
+	bool watched;        /* gpu is known */
+	char unwatched[512]; /* why a GPU was not watched */
+	struct rfl_gpu_samples gpu;
 };
 
-void rfl_run__share_from_json(const json_t *json, struct rfl_run__share *ret);
+/** The events that carry results; up to UNTIL of what was measured. */
+enum rfl_run__event {
+	RFL_RUN__TIMED,
+	RFL_RUN__GPU,
+	RFL_RUN__UNTIL,
+	RFL_RUN__ENGINE,
+	RFL_RUN__DEVICE,
+	RFL_RUN__READY,
+	RFL_RUN__WORLD, /* what all processes have together */
+};
+extern const char *const rfl_run__event_names[];
 
-/* ---- the child's work (run/measure.c) ---- */
+/** Nothing known, and room for the steps of a window. The burst is released by the caller. */
+enum rfl_rc rfl_run__results_init(struct rfl_run__results *r, int64_t iters, struct rfl_err *err);
+json_t *rfl_run__pack(enum rfl_run__event event, const struct rfl_run__results *r);
+void rfl_run__unpack(enum rfl_run__event event, const json_t *json, struct rfl_run__results *r);
+
+#define RFL_RUN__STEP_NUMBERS 7 /* the members of struct rfl_burst_step, doubles */
+/** {"event": event, "first": first, "rows": [[...], ...]} of n steps. */
+json_t *rfl_run__pack_steps(const char *event, const struct rfl_burst_step *steps, int64_t first,
+			    int64_t n);
+void rfl_run__unpack_steps(const json_t *event, struct rfl_burst *burst);
+bool rfl_run__has_all_steps(const struct rfl_burst *burst);
+
+/** Exchange results with the other processes, as each of them does: r becomes what all have
+ * measured together, but for its steps. */
+enum rfl_rc rfl_run__unite(const struct rfl_engine_ops *ops, struct rfl_engine *engine, int size,
+			   struct rfl_run__results *r, int *slowest, struct rfl_err *err);
+
+/** The columns of the ledger that are results. @param timed  those that were measured, too */
+enum rfl_rc rfl_run__fill_results(const struct rfl_run__results *r, bool timed,
+				  struct rfl_ledger_row *row, struct rfl_err *err);
+
+/* ---- the child's work (run/child.c) ---- */
 
 /** Takes the reference. */
 typedef void (*rfl_run__emit_fn)(json_t *take_event, void *ctx);
 
+/** What a measurement owns. */
+struct rfl_run__job {
+	struct rfl_run_config config; /* less what the device has no use for */
+	rfl_run__emit_fn emit;
+	void *ctx;
+	struct rfl_net *net;
+	struct rfl_engine_list *list;
+	struct rfl_run__choice choice;
+	struct rfl_engine *engine;
+	struct rfl_sampler *sampler; /* of a GPU; NULL: not possible */
+	struct rfl_err no_samples;   /* why */
+	struct rfl_data *data;
+	struct rfl_nvtx *nvtx;
+	struct rfl_run__results r;
+	rfl_run_source_fn source_for;
+	const struct rfl_source_ops
+		*source;                /* of counters; NULL: none is asked, or there is none */
+	struct rfl_source_early *early; /* what it opened before the engine */
+	size_t counters_len;            /* of the table that was sent last */
+};
+
 enum rfl_rc rfl_run__measure(const struct rfl_run_config *config, rfl_run_source_fn source_for,
 			     rfl_run__emit_fn emit, void *ctx, struct rfl_err *err);
 
-/** The event that says so (run/tell.c). */
-json_t *rfl_run__failed_event(const struct rfl_err *end);
+/** Report an event; one that there is no memory for the parent misses. */
+void rfl_run__tell(struct rfl_run__job *job, json_t *take_event);
 
-/* ---- what the parent has heard (run/report.c) ---- */
+/* As one of several processes (run/world.c); alone these do nothing. */
+
+/** Meet the others, and agree with them on the number of the run ("met"). */
+enum rfl_rc rfl_run__join(struct rfl_run__job *job, struct rfl_err *err);
+/** Wait until all are here. */
+enum rfl_rc rfl_run__meet(struct rfl_run__job *job, struct rfl_err *err);
+/** After the window: rank 0 reports what all have measured together ("world_steps", "world"). */
+enum rfl_rc rfl_run__report_world(struct rfl_run__job *job, struct rfl_err *err);
+
+/* ---- what the parent has heard (run/parent.c) ---- */
 
 struct rfl_run__heard {
 	bool ready, timed, failed;
-	char engine[64], engine_id[128], engine_version[128];
-	int64_t plugin_abi;
-	int device; /* RFL_RUN_DEVICE_AUTO until it is known */
-	char backend_reason[640];
-	struct rfl_engine_device device_info;
-	struct rfl_buf describe; /* in the engine's words */
-	/* What the run had of what was asked for; -1: not known. */
-	int pin_memory, cudnn_benchmark, cuda_graph;
-	char optimizer_kernels[16]; /* "" until it is known */
-	int64_t oom_kills;          /* of the machine, before the run */
-	double setup_s;
-	struct rfl_burst burst; /* steps as they came; complete when timed */
-	int64_t skipped;
-	double queue_mean, queue_min, decode_rate;
-	struct rfl_loss_scaling scaling;
-	struct rfl_engine_memory memory;
-	bool watched; /* gpu and throttle are known */
-	struct rfl_gpu_samples gpu;
-	char throttle[256];
-	char not_watched[512]; /* why a GPU was not; "" */
-	double host_peak_bytes;
-	enum rfl_rc rc; /* of failed */
+	struct rfl_run__results r; /* steps as they came; complete when timed */
+	int64_t oom_kills;         /* of the machine, before the run */
+	enum rfl_rc rc;            /* of failed */
 	char text[1024];
 	struct rfl_buf counters; /* a table, in pieces as they came */
 	size_t counters_len;     /* of all that was sent; known when counted */
@@ -156,26 +206,53 @@ struct rfl_run__heard {
 	double within_s,
 		late_at_s; /* what the child does now, and when that is too late; 0: never */
 	bool late;
-	struct {
-		int64_t run_number; /* that the processes agreed on; -1: they have not met */
-		bool known;         /* the rest is: rank 0 has it of all */
-		struct rfl_run__share share;
-		struct rfl_burst burst; /* times of the slowest, losses of all */
-	} world;
-	bool counted; /* the child is through with its counted steps */
+	int64_t run_number;          /* that the processes agreed on; -1: they have not met */
+	bool united;                 /* all is known: rank 0 has it of all processes */
+	struct rfl_run__results all; /* times of the slowest, losses of all */
+	bool counted;                /* the child is through with its counted steps */
 	enum rfl_rc counted_rc;
 	char counted_text[1024];
 };
 
-enum rfl_rc rfl_run__heard_init(struct rfl_run__heard *h, int64_t iters, struct rfl_err *err);
-void rfl_run__heard_fini(struct rfl_run__heard *h);
+/* What the parent holds during a run. */
+struct rfl_run__state {
+	const struct rfl_run_config *config;
+	const struct rfl_run_host *host;
+	struct rfl_net *net;
+	struct rfl_machine *machine;
+	struct rfl_run__heard heard;
+	struct rfl_proc_result process;
+	struct rfl_captures captures;
+	char ledger_path[4096], lock_path[4096], counters_path[4096];
+	int64_t number; /* of several processes: N of the label that is made, if they do not agree
+			   on another */
+	char world_label[RFL_LABEL_MAX + 1]; /* of all of them */
+	struct rfl_err trouble; /* what failed first after the child was started: the row is written
+				   all the same */
+};
 
-/**
- * Take in one event. What is not understood is logged and left out.
- * @param phase  set to the phase of a progress event, else NULL; borrowed from the event
- */
-void rfl_run__hear(struct rfl_run__heard *h, const json_t *event, const char **phase, int64_t *done,
-		   int64_t *total);
+/* ---- names (run/label.c) ---- */
+
+/** The N that this process of several proposes for their label; nothing for one process alone. */
+enum rfl_rc rfl_run__choose_number(struct rfl_run__state *run, struct rfl_err *err);
+
+/** Set env, label and repeat of a row. The ledger's lock is held: a label that is made here is
+ * no other run's. */
+enum rfl_rc rfl_run__make_label(struct rfl_run__state *run, struct rfl_ledger_row *row,
+				struct rfl_err *err);
+
+/** <label>_rank<R>. RFL_EINVAL when that is too long. */
+enum rfl_rc rfl_run__rank_label(const char *label, int rank, char ret[RFL_LABEL_MAX + 1],
+				struct rfl_err *err);
+
+/** Set run_id and timestamp_utc: when, where and by whom. No two attempts share an id. */
+enum rfl_rc rfl_run__make_id(int rank, struct rfl_ledger_row *row, struct rfl_err *err);
+
+/* ---- afterwards (run/record.c) ---- */
+
+/** Fill the row and write it and the files beside it; ret->rc says what became of the run. */
+enum rfl_rc rfl_run__conclude(struct rfl_run__state *run, struct rfl_run_result *ret,
+			      struct rfl_err *err);
 
 /* ---- row and files (run/row.c, run/files.c) ---- */
 
@@ -186,31 +263,17 @@ enum rfl_rc rfl_run__flops(const struct rfl_run_config *config, int64_t batch,
 /** Everything but identity (label, run_id, timestamp, status). After a failure it has what could be
  * filled in. */
 enum rfl_rc rfl_run__fill_row(const struct rfl_run_config *config, const struct rfl_net *net,
-			      const struct rfl_run__heard *heard, const struct rfl_machine *machine,
-			      struct rfl_ledger_row *row, struct rfl_err *err);
+			      const struct rfl_run__results *results, bool timed,
+			      const struct rfl_machine *machine, struct rfl_ledger_row *row,
+			      struct rfl_err *err);
 
 /**
  * The row of all processes, but for its identity: like rank 0's, with the samples of all.
  * @param own  rank 0's row, complete
  */
-enum rfl_rc rfl_run__fill_world_row(const struct rfl_run_config *config, const struct rfl_net *net,
-				    const struct rfl_run__heard *heard,
-				    const struct rfl_machine *machine,
+enum rfl_rc rfl_run__fill_world_row(const struct rfl_run__state *run,
 				    const struct rfl_ledger_row *own, struct rfl_ledger_row *row,
 				    struct rfl_err *err);
-
-/** N for a label that is to be made: one that is free here. The processes take the largest. */
-enum rfl_rc rfl_run__world_number(const struct rfl_run_config *config, const struct rfl_net *net,
-				  const char *ledger, const char *time_dir, int64_t *ret,
-				  struct rfl_err *err);
-
-/** The label of all processes, from a row with env, model, precision, micro_batch, world_size. */
-enum rfl_rc rfl_run__world_label(const struct rfl_ledger_row *row, int64_t number,
-				 char ret[RFL_LABEL_MAX + 1], struct rfl_err *err);
-
-/** <label>_rank<R>. RFL_EINVAL when that is too long. */
-enum rfl_rc rfl_run__rank_label(const char *label, int rank, char ret[RFL_LABEL_MAX + 1],
-				struct rfl_err *err);
 
 /** Decide and set status, error_code and error_text. @return why it is not ok */
 enum rfl_rc rfl_run__judge(const struct rfl_run__heard *heard,
@@ -220,7 +283,7 @@ enum rfl_rc rfl_run__judge(const struct rfl_run__heard *heard,
 /* ---- counters (run/counters.c) ---- */
 
 /**
- * What became of the counted steps: counters_status and the columns behind it. Nothing when none
+ * What became of the counted steps: counters_status and the columns after it. Nothing when none
  * were asked for.
  * @param to  receives the captures that the child sent
  */
@@ -242,7 +305,4 @@ enum rfl_rc rfl_run__write_time_log(const char *dir, const char *command_line,
 				    const struct rfl_proc_result *process, char *path,
 				    size_t path_size, struct rfl_err *err);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

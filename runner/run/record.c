@@ -2,7 +2,7 @@
  * record.c - after a run: the row, the files beside it and the record of the environment,
  * whatever became of the child.
  */
-#include "runner/run/state.h"
+#include "runner/run/parts.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -34,7 +34,7 @@ static enum rfl_rc write_steps(const struct rfl_run__state *run, const struct rf
 static enum rfl_rc write_own_steps(struct rfl_run__state *run, struct rfl_run_result *ret,
 				   struct rfl_err *err)
 {
-	return run->heard.timed ? write_steps(run, &run->heard.burst, ret, err) : RFL_OK;
+	return run->heard.timed ? write_steps(run, &run->heard.r.burst, ret, err) : RFL_OK;
 }
 
 static enum rfl_rc write_time_log(struct rfl_run__state *run, struct rfl_run_result *ret,
@@ -143,8 +143,7 @@ static enum rfl_rc record_world(struct rfl_run__state *run, struct rfl_run_resul
 	struct rfl_ledger_row all;
 
 	rfl_ledger_row_init(&all);
-	(void)rfl_run__fill_world_row(run->config, run->net, &run->heard, run->machine, &ret->row,
-				      &all, trouble);
+	(void)rfl_run__fill_world_row(run, &ret->row, &all, trouble);
 	(void)rfl_run__make_id(run->config->world.size, &all, trouble);
 	(void)!rfl_ledger_set(&all.timestamp_utc, ret->row.timestamp_utc, trouble);
 	(void)!rfl_ledger_set(&all.env, ret->row.env, trouble);
@@ -155,8 +154,8 @@ static enum rfl_rc record_world(struct rfl_run__state *run, struct rfl_run_resul
 	ret->row = all;
 	if (ret->rc == RFL_OK && (!all.status || strcmp(all.status, "ok") != 0))
 		ret->rc = RFL_EFAILED;
-	if (run->heard.world.known)
-		(void)write_steps(run, &run->heard.world.burst, ret, trouble);
+	if (run->heard.united)
+		(void)write_steps(run, &run->heard.all.burst, ret, trouble);
 	note_trouble(run, &ret->row);
 	return append(run, ret, err);
 }
@@ -220,11 +219,12 @@ enum rfl_rc rfl_run__conclude(struct rfl_run__state *run, struct rfl_run_result 
 	enum rfl_rc rc;
 	int lock = -1;
 
-	(void)rfl_run__fill_row(run->config, run->net, &run->heard, run->machine, row, trouble);
+	(void)rfl_run__fill_row(run->config, run->net, &run->heard.r, run->heard.timed,
+				run->machine, row, trouble);
 	row->requested_batch = run->host->requested_batch > 0 ? run->host->requested_batch
 							      : rfl_run__batch(run->config);
-	row->host_peak_bytes = isnan(run->heard.host_peak_bytes) ? run->process.max_rss_bytes
-								 : run->heard.host_peak_bytes;
+	row->host_peak_bytes = isnan(run->heard.r.host_peak_bytes) ? run->process.max_rss_bytes
+								   : run->heard.r.host_peak_bytes;
 	ret->rc = rfl_run__judge(&run->heard, &run->process, memory_limit(run->machine), row,
 				 trouble);
 	(void)explain_cancel(run, row, trouble);

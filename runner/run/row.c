@@ -65,10 +65,10 @@ static double lost_s(const struct rfl_burst *b, const struct rfl_ledger_row *row
 	return isnan(b->launch_gap) ? waited_s : fmin(waited_s, b->launch_gap * b->wall_s);
 }
 
-static enum rfl_rc fill_steps(const struct rfl_run__heard *h, double *ms,
+static enum rfl_rc fill_steps(const struct rfl_run__results *h, bool throttled, double *ms,
 			      struct rfl_ledger_row *row, struct rfl_err *err)
 {
-	struct rfl_run_signs signs = { .throttled = h->throttle[0] != '\0',
+	struct rfl_run_signs signs = { .throttled = throttled,
 				       .until_missed = h->burst.until_missed };
 	char flags[RFL_RUN_FLAGS_MAX];
 	struct rfl_run_stats s;
@@ -102,8 +102,6 @@ static enum rfl_rc fill_losses(const struct rfl_burst *b, struct rfl_ledger_row 
 	char text[17];
 	uint64_t hash = 0;
 
-	row->loss_first = b->loss_first;
-	row->loss_last = b->loss_last;
 	for (int64_t i = 0; i < b->nsteps; i++)
 		if (!isnan(b->steps[i].loss))
 			hash = rfl_hash64(hash, &b->steps[i].loss, sizeof(b->steps[i].loss));
@@ -111,13 +109,11 @@ static enum rfl_rc fill_losses(const struct rfl_burst *b, struct rfl_ledger_row 
 	return rfl_ledger_set(&row->loss_hash, text, err);
 }
 
-static void fill_rates(const struct rfl_run__heard *h, struct rfl_ledger_row *row)
+static void fill_rates(const struct rfl_run__results *h, struct rfl_ledger_row *row)
 {
 	const struct rfl_burst *b = &h->burst;
 	const double samples = (double)row->batch * (double)b->nsteps;
 
-	row->wall_s = b->wall_s;
-	row->launch_gap = b->launch_gap;
 	row->samples_per_s = samples / b->wall_s;
 	row->compute_samples_per_s = samples / (b->wall_s - lost_s(b, row));
 	if (row->context_length > 0)
@@ -127,75 +123,43 @@ static void fill_rates(const struct rfl_run__heard *h, struct rfl_ledger_row *ro
 	if (b->until_steps > 0) {
 		row->until_steps = b->until_steps;
 		row->until_step_ms_mean = b->until_step_s * 1e3;
-		row->until_stdrel = b->until_stdrel;
 	}
 }
 
-/* What is known of the loader where there are files. */
-static void fill_loader(const struct rfl_run__heard *h, struct rfl_ledger_row *row)
-{
-	row->decode_errors = row->augment == -1 ? -1 : h->skipped;
-	row->queue_mean = h->queue_mean;
-	row->queue_min = isnan(h->queue_min) ? -1 : (int64_t)h->queue_min;
-	row->decode_samples_per_s = h->decode_rate;
-}
-
-static enum rfl_rc fill_gpu(const struct rfl_run__heard *h, struct rfl_ledger_row *row,
-			    struct rfl_err *err)
-{
-	const struct rfl_gpu_samples *g = &h->gpu;
-
-	if (!h->watched)
-		return rfl_ledger_set(&row->unwatched, h->not_watched[0] ? h->not_watched : NULL,
-				      err);
-	row->sm_clock_mean_hz = g->sm_clock_mean_hz;
-	row->sm_clock_min_hz = g->sm_clock_min_hz;
-	row->memory_clock_mean_hz = g->memory_clock_mean_hz;
-	row->power_mean_w = g->power_mean_w;
-	if (g->energy_j > 0) { /* a counter that has not moved tells nothing of so short a time */
-		row->energy_j_per_step = g->energy_j / (double)row->iters;
-		row->samples_per_j = (double)row->batch / row->energy_j_per_step;
-	}
-	row->temperature_max_c = g->temperature_max_c;
-	row->device_memory_peak_bytes = g->memory_used_peak_bytes;
-	return rfl_ledger_set(&row->throttle, h->throttle, err);
-}
-
-static bool all_steps_here(const struct rfl_burst *b)
-{
-	for (int64_t i = 0; i < b->nsteps; i++)
-		if (isnan(b->steps[i].total_s))
-			return false;
-	return true;
-}
-
-static enum rfl_rc fill_timing(const struct rfl_run__heard *h, struct rfl_ledger_row *row,
+static enum rfl_rc fill_timing(const struct rfl_run__results *h, struct rfl_ledger_row *row,
 			       struct rfl_err *err)
 {
 	const struct rfl_burst *b = &h->burst;
-	double *ms = rfl_alloc_array((size_t)b->nsteps, sizeof(*ms));
+	char throttle[256] = "";
+	double *ms = NULL;
 	enum rfl_rc rc;
 
+	if (!rfl_run__has_all_steps(b))
+		return rfl_fail(err, RFL_EFORMAT, 0, "the run's child left out steps");
+	ms = rfl_alloc_array((size_t)b->nsteps, sizeof(*ms));
 	if (!ms)
 		return rfl_fail(err, RFL_ENOMEM, 0, "%lld steps: out of memory",
 				(long long)b->nsteps);
-	if (all_steps_here(b))
-		rc = fill_steps(h, ms, row, err);
-	else
-		rc = rfl_fail(err, RFL_EFORMAT, 0, "the run's child left out steps");
+	if (h->watched)
+		rfl_throttle_words(h->gpu.throttle_bits, throttle, sizeof(throttle));
+	rc = fill_steps(h, throttle[0] != '\0', ms, row, err);
 	free(ms);
 	if (rc == RFL_OK)
 		rc = fill_losses(b, row, err);
 	if (rc == RFL_OK)
-		rc = fill_gpu(h, row, err);
+		rc = rfl_ledger_set(&row->throttle, throttle, err);
 	if (rc)
 		return rc;
 	fill_rates(h, row);
-	fill_loader(h, row);
-	row->loss_scale = h->scaling.scale;
-	row->scale_skipped = h->scaling.skipped;
-	row->mem_alloc_peak_bytes = h->memory.allocated_peak_bytes;
-	row->mem_reserved_peak_bytes = h->memory.reserved_peak_bytes;
+	if (h->gpu.energy_j >
+	    0) { /* a counter that has not moved says nothing of so short a time */
+		row->energy_j_per_step = h->gpu.energy_j / (double)row->iters;
+		row->samples_per_j = (double)row->batch / row->energy_j_per_step;
+	}
+	if (row->augment != -1)
+		row->decode_errors = h->skipped;
+	if (!isnan(h->queue_min))
+		row->queue_min = (int64_t)h->queue_min;
 	return RFL_OK;
 }
 
@@ -223,19 +187,17 @@ enum rfl_rc rfl_run__flops(const struct rfl_run_config *c, int64_t batch, const 
 
 /* What is not a fact of the configuration itself, or as the run had it. */
 static void fill_numbers(const struct rfl_run_config *c, const struct rfl_net *net,
-			 const struct rfl_run__heard *h, struct rfl_ledger_row *row)
+			 const struct rfl_run__results *h, bool timed, struct rfl_ledger_row *row)
 {
 	const struct rfl_shape *input = &net->nodes[0].shape;
 	const bool cuda = h->device == RFL_DEVICE_CUDA;
 
 	row->schema_version = RFL_LEDGER_SCHEMA;
-	row->plugin_abi = h->plugin_abi;
 	row->world_size = c->world.size > 1 ? c->world.size : 1;
 	row->rank = c->world.rank;
 	row->local_rank = c->world.local_rank;
-	row->setup_s = h->setup_s;
-	row->device_memory_bytes =
-		h->device_info.memory_bytes < 0 ? (double)NAN : (double)h->device_info.memory_bytes;
+	if (h->on.memory_bytes >= 0)
+		row->device_memory_bytes = (double)h->on.memory_bytes;
 	row->params = rfl_net_param_count(net);
 	row->batch = rfl_run__batch(c);
 	if (net->nodes[0].dtype == RFL_DTYPE_I64) { /* reads tokens */
@@ -247,15 +209,14 @@ static void fill_numbers(const struct rfl_run_config *c, const struct rfl_net *n
 	}
 	if (c->data_dir)
 		row->augment = !c->no_augment;
-	row->pin_memory = h->pin_memory;
 	row->cudnn_benchmark = cuda ? h->cudnn_benchmark : -1;
 	row->cuda_graph = cuda ? h->cuda_graph : -1;
-	row->sync_each_step = h->timed && h->device != RFL_DEVICE_CPU ? h->burst.synced : -1;
+	row->sync_each_step = timed && h->device != RFL_DEVICE_CPU ? h->burst.synced : -1;
 }
 
 /* As they ran; of a run that did not come so far, as they were asked for, which auto does not say.
  */
-static const char *kernels_of(const struct rfl_run_config *c, const struct rfl_run__heard *h)
+static const char *kernels_of(const struct rfl_run_config *c, const struct rfl_run__results *h)
 {
 	if (c->mode != RFL_RUN_TRAIN)
 		return NULL;
@@ -267,7 +228,7 @@ static const char *kernels_of(const struct rfl_run_config *c, const struct rfl_r
 }
 
 /* What exchanges gradients: chosen by the device. */
-static const char *interconnect_of(const struct rfl_run_config *c, const struct rfl_run__heard *h)
+static const char *interconnect_of(const struct rfl_run_config *c, const struct rfl_run__results *h)
 {
 	if (c->world.size <= 1)
 		return NULL;
@@ -276,7 +237,7 @@ static const char *interconnect_of(const struct rfl_run_config *c, const struct 
 	return h->device == RFL_DEVICE_CUDA ? "nccl" : "gloo";
 }
 
-static const char *autocast_of(const struct rfl_run_config *c, const struct rfl_run__heard *h)
+static const char *autocast_of(const struct rfl_run_config *c, const struct rfl_run__results *h)
 {
 	enum rfl_cast cast;
 
@@ -287,25 +248,16 @@ static const char *autocast_of(const struct rfl_run_config *c, const struct rfl_
 }
 
 static enum rfl_rc fill_texts(const struct rfl_run_config *c, const struct rfl_net *net,
-			      const struct rfl_run__heard *h, const struct rfl_machine *machine,
+			      const struct rfl_run__results *h, const struct rfl_machine *machine,
 			      struct rfl_ledger_row *row, struct rfl_err *err)
 {
-	const struct rfl_engine_device *d = &h->device_info;
 	const bool on_cpu = h->device == RFL_DEVICE_CPU;
 	const struct {
 		char **field;
 		const char *text;
 	} texts[] = {
-		{ &row->engine, h->engine },
-		{ &row->engine_id, h->engine_id },
-		{ &row->engine_version, h->engine_version },
 		{ &row->backend, h->device >= 0 ? rfl_device_names[h->device] : NULL },
-		{ &row->backend_reason, h->backend_reason },
-		{ &row->device_name, on_cpu ? machine->cpu_name : d->name },
-		{ &row->pci_bus_id, d->pci_bus_id },
-		{ &row->cuda_runtime, d->cuda_runtime },
-		{ &row->cuda_driver, d->cuda_driver },
-		{ &row->cudnn_version, d->cudnn },
+		{ &row->device_name, on_cpu ? machine->cpu_name : h->on.name },
 		{ &row->model, net->model },
 		{ &row->autocast, autocast_of(c, h) },
 		{ &row->layout, rfl_layout_names[rfl_run__layout(c)] },
@@ -328,16 +280,64 @@ static enum rfl_rc fill_texts(const struct rfl_run_config *c, const struct rfl_n
 }
 
 enum rfl_rc rfl_run__fill_row(const struct rfl_run_config *config, const struct rfl_net *net,
-			      const struct rfl_run__heard *heard, const struct rfl_machine *machine,
-			      struct rfl_ledger_row *row, struct rfl_err *err)
+			      const struct rfl_run__results *h, bool timed,
+			      const struct rfl_machine *machine, struct rfl_ledger_row *row,
+			      struct rfl_err *err)
 {
-	enum rfl_rc facts = rfl_run__fill_facts(config, row, err), texts, flops, timing = RFL_OK;
+	enum rfl_rc facts = rfl_run__fill_facts(config, row, err), results, texts, flops,
+		    timing = RFL_OK;
 
-	fill_numbers(config, net, heard, row);
-	texts = fill_texts(config, net, heard, machine, row, err);
+	fill_numbers(config, net, h, timed, row);
+	results = rfl_run__fill_results(h, timed, row, err);
+	texts = fill_texts(config, net, h, machine, row, err);
 	flops = rfl_run__flops(config, rfl_run__batch(config), net, &row->model_flops_per_step,
 			       err);
-	if (heard->timed)
-		timing = fill_timing(heard, row, err);
-	return facts ? facts : texts ? texts : flops ? flops : timing;
+	if (timed)
+		timing = fill_timing(h, row, err);
+	return facts ? facts : results ? results : texts ? texts : flops ? flops : timing;
+}
+
+/* ---- the row of several processes ---- */
+
+static enum rfl_rc fill_status(const struct rfl_run__heard *heard, const struct rfl_ledger_row *own,
+			       struct rfl_ledger_row *row, struct rfl_err *err)
+{
+	const bool united = heard->timed && heard->united;
+	const char *status = own->status, *text = own->error_text;
+	enum rfl_rc rc;
+
+	row->error_code = own->error_code;
+	if (!united && heard->timed) {
+		status = "failed";
+		row->error_code = 1;
+		text = heard->failed ? heard->text
+				     : "rank 0 was measured, but what the others measured did not "
+				       "come";
+	} else if (united && !isfinite(heard->all.burst.loss_last)) {
+		status = "nan";
+		text = "the loss of a process is not a finite number at the last step: a smaller "
+		       "--lr may help";
+	}
+	rc = rfl_ledger_set(&row->status, status, err);
+	return rc ? rc : rfl_ledger_set(&row->error_text, text, err);
+}
+
+enum rfl_rc rfl_run__fill_world_row(const struct rfl_run__state *run,
+				    const struct rfl_ledger_row *own, struct rfl_ledger_row *row,
+				    struct rfl_err *err)
+{
+	const struct rfl_run__heard *heard = &run->heard;
+	const bool united = heard->timed && heard->united;
+	const struct rfl_run__results *r = united ? &heard->all : &heard->r;
+	struct rfl_run_config all = *run->config;
+	enum rfl_rc rc, status;
+
+	all.micro_batch *= all.world.size;
+	all.world.rank = all.world.local_rank = -1;
+	rc = rfl_run__fill_row(&all, run->net, r, united, run->machine, row, err);
+	row->micro_batch = own->micro_batch; /* of one process */
+	row->requested_batch = own->requested_batch * all.world.size;
+	row->host_peak_bytes = r->host_peak_bytes;
+	status = fill_status(heard, own, row, err);
+	return rc ? rc : status;
 }

@@ -1,0 +1,281 @@
+/*
+ * results.c - what a run ran on and what it measured, as one table: an event from the child to the
+ * parent, a number that several processes have together, and a column of the ledger.
+ */
+#include "runner/run/parts.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/json.h"
+
+/* What the numbers of several processes come to. The slowest is the one with the longest window. */
+enum rule { OWN, OF_SLOWEST, MEAN, SUM, LEAST, MOST, BITS };
+
+#define NONE        SIZE_MAX
+#define COL(member) offsetof(struct rfl_ledger_row, member)
+#define R(event_, kind_, path_, rule_, column_)                                      \
+	{                                                                            \
+		.event = RFL_RUN__##event_,                                          \
+		.m = RFL_RUN__MEMBER(struct rfl_run__results, kind_, #path_, path_), \
+		.rule = rule_, .column = column_                                     \
+	}
+
+/* A column has the type of its member: CHARS a text, REAL a real, INT an integer. */
+static const struct result {
+	enum rfl_run__event event;
+	struct rfl_run__member m;
+	enum rule rule;
+	size_t column; /* of the ledger; NONE: row.c makes it, or there is none */
+} results[] = {
+	R(TIMED, REAL, burst.wall_s, OF_SLOWEST, COL(wall_s)), /* first: who is the slowest? */
+	R(TIMED, REAL, burst.ttfb_s, MOST, NONE),
+	R(TIMED, REAL, burst.loss_first, MEAN, COL(loss_first)),
+	R(TIMED, REAL, burst.loss_last, MEAN, COL(loss_last)),
+	R(TIMED, REAL, burst.launch_gap, OF_SLOWEST, COL(launch_gap)),
+	R(TIMED, FLAG, burst.synced, OWN, NONE),
+	R(TIMED, REAL, memory.allocated_peak_bytes, MOST, COL(mem_alloc_peak_bytes)),
+	R(TIMED, REAL, memory.reserved_peak_bytes, MOST, COL(mem_reserved_peak_bytes)),
+	R(TIMED, REAL, host_peak_bytes, MOST, NONE),
+	R(TIMED, INT, skipped, SUM, NONE),
+	R(TIMED, REAL, scaling.scale, OWN, COL(loss_scale)),
+	R(TIMED, INT, scaling.skipped, OWN, COL(scale_skipped)),
+	R(TIMED, REAL, queue_mean, OWN, COL(queue_mean)),
+	R(TIMED, REAL, queue_min, OWN, NONE),
+	R(TIMED, REAL, decode_rate, OWN, COL(decode_samples_per_s)),
+	R(GPU, REAL, gpu.sm_clock_mean_hz, MEAN, COL(sm_clock_mean_hz)),
+	R(GPU, REAL, gpu.sm_clock_min_hz, LEAST, COL(sm_clock_min_hz)),
+	R(GPU, REAL, gpu.memory_clock_mean_hz, MEAN, COL(memory_clock_mean_hz)),
+	R(GPU, REAL, gpu.power_mean_w, SUM, COL(power_mean_w)),
+	R(GPU, REAL, gpu.energy_j, SUM, NONE),
+	R(GPU, REAL, gpu.temperature_max_c, MOST, COL(temperature_max_c)),
+	R(GPU, REAL, gpu.memory_used_peak_bytes, MOST, COL(device_memory_peak_bytes)),
+	R(GPU, INT, gpu.throttle_bits, BITS, NONE),
+	R(GPU, FLAG, watched, OWN, NONE),
+	R(GPU, CHARS, unwatched, OWN, COL(unwatched)),
+	R(UNTIL, INT, burst.until_steps, OWN, NONE),
+	R(UNTIL, REAL, burst.until_step_s, OWN, NONE),
+	R(UNTIL, REAL, burst.until_stdrel, OWN, COL(until_stdrel)),
+	R(UNTIL, FLAG, burst.until_missed, OWN, NONE),
+	R(ENGINE, CHARS, engine, OWN, COL(engine)),
+	R(ENGINE, CHARS, engine_id, OWN, COL(engine_id)),
+	R(ENGINE, CHARS, engine_version, OWN, COL(engine_version)),
+	R(ENGINE, INT, plugin_abi, OWN, COL(plugin_abi)),
+	R(ENGINE, INT, device, OWN, NONE),
+	R(ENGINE, CHARS, backend_reason, OWN, COL(backend_reason)),
+	R(DEVICE, CHARS, on.name, OWN, NONE),
+	R(DEVICE, CHARS, on.pci_bus_id, OWN, COL(pci_bus_id)),
+	R(DEVICE, CHARS, on.cuda_runtime, OWN, COL(cuda_runtime)),
+	R(DEVICE, CHARS, on.cuda_driver, OWN, COL(cuda_driver)),
+	R(DEVICE, CHARS, on.cudnn, OWN, COL(cudnn_version)),
+	R(DEVICE, CHARS, on.nccl, OWN, NONE),
+	R(DEVICE, INT, on.memory_bytes, OWN, NONE),
+	R(READY, REAL, setup_s, OWN, COL(setup_s)),
+	R(READY, INT, pin_memory, OWN, COL(pin_memory)),
+	R(READY, INT, cudnn_benchmark, OWN, NONE),
+	R(READY, INT, cuda_graph, OWN, NONE),
+	R(READY, CHARS, optimizer_kernels, OWN, NONE),
+};
+#define NRESULTS RFL_ARRAY_LEN(results)
+
+const char *const rfl_run__event_names[] = {
+	"timed", "gpu", "until", "engine", "device", "ready", "world", NULL,
+};
+
+enum rfl_rc rfl_run__results_init(struct rfl_run__results *r, int64_t iters, struct rfl_err *err)
+{
+	*r = (struct rfl_run__results){ .device = RFL_RUN_DEVICE_AUTO };
+	for (size_t i = 0; i < NRESULTS; i++)
+		if (results[i].m.kind == RFL_RUN__REAL)
+			*(double *)(void *)((char *)r + results[i].m.offset) = (double)NAN;
+	r->skipped = r->scaling.skipped = r->on.memory_bytes = -1;
+	r->plugin_abi = r->pin_memory = r->cudnn_benchmark = r->cuda_graph = -1;
+	return rfl_burst_init(&r->burst, iters, err);
+}
+
+/* ---- events ---- */
+
+/* Whether a row is in an event: that of all processes has what they have together. */
+static bool is_in(const struct result *row, enum rfl_run__event event)
+{
+	return event == RFL_RUN__WORLD ? row->rule != OWN : row->event == event;
+}
+
+json_t *rfl_run__pack(enum rfl_run__event event, const struct rfl_run__results *r)
+{
+	json_t *json = json_pack("{s:s}", "event", rfl_run__event_names[event]);
+
+	for (size_t i = 0; json && i < NRESULTS; i++)
+		if (is_in(&results[i], event))
+			(void)json_object_set_new(json, results[i].m.key,
+						  rfl_run__member_to_json(&results[i].m, r));
+	return json;
+}
+
+void rfl_run__unpack(enum rfl_run__event event, const json_t *json, struct rfl_run__results *r)
+{
+	for (size_t i = 0; i < NRESULTS; i++)
+		if (is_in(&results[i], event))
+			(void)rfl_run__member_from_json(&results[i].m,
+							json_object_get(json, results[i].m.key), r);
+	if (r->device < RFL_RUN_DEVICE_AUTO || r->device > RFL_DEVICE_MPS)
+		r->device = RFL_RUN_DEVICE_AUTO;
+}
+
+/* ---- steps: of each the numbers of struct rfl_burst_step, in their order ---- */
+
+#define STEP_NUMBERS RFL_RUN__STEP_NUMBERS
+_Static_assert(sizeof(struct rfl_burst_step) == STEP_NUMBERS * sizeof(double), "doubles only");
+
+json_t *rfl_run__pack_steps(const char *event, const struct rfl_burst_step *steps, int64_t first,
+			    int64_t n)
+{
+	json_t *rows = json_array();
+
+	for (int64_t i = 0; i < n; i++) {
+		double numbers[STEP_NUMBERS];
+		json_t *row = json_array();
+
+		memcpy(numbers, &steps[i], sizeof(numbers));
+		for (size_t k = 0; k < STEP_NUMBERS; k++)
+			json_array_append_new(row, rfl_json_real(numbers[k]));
+		json_array_append_new(rows, row);
+	}
+	return json_pack("{s:s, s:I, s:o}", "event", event, "first", (json_int_t)first, "rows",
+			 rows);
+}
+
+void rfl_run__unpack_steps(const json_t *event, struct rfl_burst *b)
+{
+	int64_t at = json_integer_value(json_object_get(event, "first"));
+	const json_t *row;
+	size_t i;
+
+	json_array_foreach(json_object_get(event, "rows"), i, row)
+	{
+		double numbers[STEP_NUMBERS];
+
+		if (at < 0 || at >= b->nsteps || json_array_size(row) != STEP_NUMBERS)
+			break;
+		for (size_t k = 0; k < STEP_NUMBERS; k++) {
+			const json_t *x = json_array_get(row, k);
+
+			numbers[k] = json_is_number(x) ? json_number_value(x) : (double)NAN;
+		}
+		memcpy(&b->steps[at++], numbers, sizeof(numbers));
+	}
+}
+
+bool rfl_run__has_all_steps(const struct rfl_burst *b)
+{
+	for (int64_t i = 0; b->steps && i < b->nsteps; i++)
+		if (isnan(b->steps[i].total_s))
+			return false;
+	return b->steps != NULL;
+}
+
+/* ---- of several processes ---- */
+
+static double number_of(const struct rfl_run__member *m, const struct rfl_run__results *r)
+{
+	const void *at = (const char *)r + m->offset;
+
+	return m->kind == RFL_RUN__REAL ? *(const double *)at : (double)*(const int64_t *)at;
+}
+
+static double combine(enum rule rule, const double *all, size_t n, int size, int slowest)
+{
+	double sum = 0, least = (double)INFINITY, most = (double)-INFINITY;
+	uint32_t bits = 0;
+
+	for (int r = 0; r < size; r++) {
+		const double x = all[(size_t)r * n];
+
+		if (isnan(x)) /* what one process does not know, all do not */
+			return x;
+		sum += x;
+		least = fmin(least, x);
+		most = fmax(most, x);
+		bits |= rule == BITS ? (uint32_t)x : 0;
+	}
+	switch (rule) {
+	case OF_SLOWEST:
+		return all[(size_t)slowest * n];
+	case MEAN:
+		return sum / size;
+	case SUM:
+		return sum;
+	case LEAST:
+		return least;
+	case MOST:
+		return most;
+	case BITS:
+		return bits;
+	case OWN:
+		break;
+	}
+	return (double)NAN;
+}
+
+enum rfl_rc rfl_run__unite(const struct rfl_engine_ops *ops, struct rfl_engine *engine, int size,
+			   struct rfl_run__results *r, int *slowest, struct rfl_err *err)
+{
+	double own[NRESULTS];
+	double *all = rfl_alloc_array((size_t)size * NRESULTS, sizeof(*all));
+	enum rfl_rc rc;
+	size_t n = 0;
+
+	if (!all)
+		return rfl_fail(err, RFL_ENOMEM, 0, "%d processes: out of memory", size);
+	for (size_t i = 0; i < NRESULTS; i++)
+		if (results[i].rule == BITS)
+			own[n++] = (double)(uint32_t)number_of(&results[i].m, r);
+		else if (results[i].rule != OWN)
+			own[n++] = number_of(&results[i].m, r);
+	rc = ops->gather(engine, own, n, all, err);
+	*slowest = 0;
+	for (int k = 1; rc == RFL_OK && k < size; k++)
+		if (all[(size_t)k * n] > all[(size_t)*slowest * n]) /* wall_s */
+			*slowest = k;
+	for (size_t i = 0, k = 0; rc == RFL_OK && i < NRESULTS; i++) {
+		const struct rfl_run__member *m = &results[i].m;
+		void *at = (char *)r + m->offset;
+		double x;
+
+		if (results[i].rule == OWN)
+			continue;
+		x = combine(results[i].rule, all + k++, n, size, *slowest);
+		if (m->kind == RFL_RUN__REAL)
+			*(double *)at = x;
+		else
+			*(int64_t *)at = (int64_t)x;
+	}
+	free(all);
+	return rc;
+}
+
+/* ---- in the ledger ---- */
+
+enum rfl_rc rfl_run__fill_results(const struct rfl_run__results *r, bool timed,
+				  struct rfl_ledger_row *row, struct rfl_err *err)
+{
+	enum rfl_rc rc = RFL_OK;
+
+	for (size_t i = 0; i < NRESULTS && rc == RFL_OK; i++) {
+		const struct rfl_run__member *m = &results[i].m;
+		const void *from = (const char *)r + m->offset;
+		void *to = (char *)row + results[i].column;
+
+		if (results[i].column == NONE || (results[i].event <= RFL_RUN__UNTIL && !timed))
+			continue;
+		if (m->kind == RFL_RUN__CHARS)
+			rc = rfl_ledger_set(to, *(const char *)from ? from : NULL, err);
+		else if (m->kind == RFL_RUN__REAL)
+			*(double *)to = *(const double *)from;
+		else
+			*(int64_t *)to = m->size == sizeof(int) ? *(const int *)from
+								: *(const int64_t *)from;
+	}
+	return rc;
+}
