@@ -48,6 +48,23 @@ typedef enum rfl_rc rfl_ledger__reader(struct rfl_csv *csv, struct rfl_ledger *t
 enum rfl_rc rfl_ledger__read_file(const char *path, rfl_ledger__reader *read, void *ctx,
 				  struct rfl_ledger *to, struct rfl_err *err) RFL_WARN_UNUSED;
 
+/* ---- maps (foreign/column_map.c) ---- */
+
+struct rfl_column_map;
+
+/*
+ * Put the rules of a map into a list of sources.
+ * @param map   its texts are borrowed by the sources
+ * @param from  only what has a rule is changed
+ * @return RFL_OK; RFL_EINVAL naming a column that the table does not have, with those that it has
+ */
+enum rfl_rc rfl_column_map__bind(const struct rfl_column_map *map, const struct rfl_csv *csv,
+				 struct rfl_ledger_source from[RFL_LEDGER_NCOLUMNS],
+				 struct rfl_err *err) RFL_WARN_UNUSED;
+
+/* Append the columns of a table for a message: "'a', 'b'", at most 40 of them. */
+void rfl_column_map__list(const struct rfl_csv *csv, struct rfl_buf *out);
+
 /* ---- appending ---- */
 
 /* "logs/metrics.csv" with its suffix replaced: "logs/metrics.jsonl". malloc'ed, NULL out of memory.

@@ -2,7 +2,8 @@
  * column_map.c - the rules of a map and the units in them. Names that are taken without a rule are
  * in foreign.c.
  */
-#include "ledger/foreign/map_parts.h"
+#include "ledger/file/steps.h"
+#include "ledger/foreign.h"
 
 #include <ctype.h>
 #include <math.h>

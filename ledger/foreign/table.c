@@ -9,7 +9,8 @@
 #include <strings.h>
 
 #include "complexity/zoo.h"
-#include "ledger/foreign/map_parts.h"
+#include "ledger/file/steps.h"
+#include "ledger/foreign.h"
 #include "ledger/label.h"
 
 /* What other programs call our columns, compared without case, signs for letters and digits only,

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "ledger/matrix/parts.h"
 
 #define CELLS_MAX 100000
@@ -123,6 +124,114 @@ static enum rfl_rc check_rules(const struct rfl_matrix__file *f, struct rfl_err 
 	return RFL_OK;
 }
 
+/* ---- options of a cell, from the outermost place to the innermost, by name ---- */
+
+/* Sets or replaces one option of a growing list. */
+static void put(struct rfl_matrix__setting *list, size_t *n, const struct rfl_matrix__setting *s)
+{
+	size_t i = 0;
+
+	while (i < *n && strcmp(list[i].option.name, s->option.name) != 0)
+		i++;
+	list[i] = *s;
+	*n += i == *n;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	const struct rfl_matrix_option *x = a, *y = b;
+
+	return strcmp(x->name, y->name);
+}
+
+static enum rfl_rc merge_settings(const struct rfl_matrix__settings *const places[], size_t n,
+				  struct rfl_arena *arena, struct rfl_matrix_cell *ret,
+				  struct rfl_err *err)
+{
+	struct rfl_matrix__setting *list;
+	struct rfl_matrix_option *options;
+	size_t most = 1, have = 0;
+
+	for (size_t i = 0; i < n; i++)
+		most += places[i] ? places[i]->n : 0;
+	list = rfl_arena_array(arena, most, sizeof(*list));
+	options = rfl_arena_array(arena, most, sizeof(*options));
+	if (!list || !options)
+		return rfl_matrix__no_memory("matrix", err);
+	for (size_t i = 0; i < n; i++)
+		for (size_t k = 0; places[i] && k < places[i]->n; k++)
+			put(list, &have, &places[i]->items[k]);
+	for (size_t i = 0; i < have; i++)
+		if (!list[i].off)
+			options[ret->noptions++] = list[i].option;
+	qsort(options, ret->noptions, sizeof(*options), by_name);
+	ret->options = options;
+	return RFL_OK;
+}
+
+/* ---- as arguments ---- */
+
+static size_t count_args(const struct rfl_matrix_cell *cell)
+{
+	size_t n = 5; /* what the matrix gives */
+
+	for (size_t i = 0; i < cell->noptions; i++)
+		n += cell->options[i].n ? cell->options[i].n : 1;
+	return n;
+}
+
+/* "--name=value" rather than two words: a value may begin with a dash. */
+static bool put_option(struct rfl_arena *arena, const struct rfl_matrix_option *o,
+		       const char **args, size_t *n)
+{
+	if (o->n == 0) {
+		args[(*n)++] = rfl_arena_printf(arena, "--%s", o->name);
+		return args[*n - 1] != NULL;
+	}
+	for (size_t i = 0; i < o->n; i++) {
+		args[(*n)++] = rfl_arena_printf(arena, "--%s=%s", o->name, o->values[i]);
+		if (!args[*n - 1])
+			return false;
+	}
+	return true;
+}
+
+/* What the matrix gives comes first and always in this order, the options by name: neither depends
+ * on how the file is ordered. */
+static void make_id(struct rfl_matrix_cell *cell, const char *const *args, size_t n)
+{
+	uint64_t h = rfl_hash64(0, NULL, 0);
+
+	for (size_t i = 0; i < n; i++)
+		h = rfl_hash64(h, args[i], strlen(args[i]) + 1);
+	(void)snprintf(cell->id, sizeof(cell->id), "%016" PRIx64, h);
+}
+
+static enum rfl_rc make_args(struct rfl_arena *arena, struct rfl_matrix_cell *cell,
+			     struct rfl_err *err)
+{
+	const char **args = rfl_arena_array(arena, count_args(cell) + 1, sizeof(*args));
+	bool ok = args != NULL;
+	size_t n = 0;
+
+	if (ok) {
+		args[n++] = rfl_arena_printf(arena, "--arch=%s", cell->model);
+		args[n++] = rfl_arena_printf(arena, "--batch-size=%" PRId64, cell->batch);
+		args[n++] = rfl_arena_printf(arena, "--precision=%s", cell->precision);
+		args[n++] = rfl_arena_printf(arena, "--backend=%s", cell->backend);
+		args[n++] = rfl_arena_printf(arena, "--env=%s", cell->env);
+	}
+	for (size_t i = 0; i < n; i++)
+		ok = ok && args[i];
+	for (size_t i = 0; ok && i < cell->noptions; i++)
+		ok = put_option(arena, &cell->options[i], args, &n);
+	if (!ok)
+		return rfl_matrix__no_memory("matrix", err);
+	make_id(cell, args, n);
+	cell->args = args;
+	return RFL_OK;
+}
+
 /* ---- cells ---- */
 
 static enum rfl_rc add_cell(struct rfl_matrix__file *f, const struct rfl_matrix__block *b,
@@ -135,9 +244,9 @@ static enum rfl_rc add_cell(struct rfl_matrix__file *f, const struct rfl_matrix_
 	enum rfl_rc rc;
 
 	*cell = *like;
-	rc = rfl_matrix__merge_settings(places, RFL_ARRAY_LEN(places), f->arena, cell, err);
+	rc = merge_settings(places, RFL_ARRAY_LEN(places), f->arena, cell, err);
 	if (rc == RFL_OK)
-		rc = rfl_matrix__make_args(f->arena, cell, err);
+		rc = make_args(f->arena, cell, err);
 	m->ncells += rc == RFL_OK;
 	return rc;
 }

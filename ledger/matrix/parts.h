@@ -75,21 +75,6 @@ struct rfl_matrix__file {
 enum rfl_rc rfl_matrix__read(json_t *root, struct rfl_matrix__file *f,
 			     struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** matrix/options.c: an object of options. */
-enum rfl_rc rfl_matrix__read_settings(const json_t *value, struct rfl_arena *arena,
-				      struct rfl_where *w, struct rfl_matrix__settings *ret,
-				      struct rfl_err *err) RFL_WARN_UNUSED;
-
-/** matrix/options.c: the options of a cell, from the outermost place to the innermost, by name.
- * @param places  NULL entries are skipped */
-enum rfl_rc rfl_matrix__merge_settings(const struct rfl_matrix__settings *const places[], size_t n,
-				       struct rfl_arena *arena, struct rfl_matrix_cell *ret,
-				       struct rfl_err *err) RFL_WARN_UNUSED;
-
-/** matrix/options.c: args and id of a cell whose other members are filled. */
-enum rfl_rc rfl_matrix__make_args(struct rfl_arena *arena, struct rfl_matrix_cell *cell,
-				  struct rfl_err *err) RFL_WARN_UNUSED;
-
 /** matrix.c: multiply out. */
 enum rfl_rc rfl_matrix__build(struct rfl_matrix__file *f, struct rfl_matrix *m,
 			      struct rfl_err *err) RFL_WARN_UNUSED;

@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/num.h"
 #include "base/text.h"
 #include "complexity/zoo.h"
 #include "machine/terms.h"
@@ -208,10 +209,106 @@ static void read_model(struct reader *r, const json_t *value, void *items, size_
 	read_sizes(r, value, "batch_sizes", &model->batches);
 }
 
-static void read_settings(struct reader *r, const json_t *value, void *ret, size_t i)
+/* What the matrix itself gives to a run, or what would break it. */
+static const char *refusal(const char *name)
 {
-	(void)i;
-	r->rc = rfl_matrix__read_settings(value, r->f->arena, &r->w, ret, r->err);
+	static const struct {
+		const char *name, *why;
+	} reserved[] = {
+		{ "arch", "the networks stand under \"models\"" },
+		{ "batch-size", "the batch sizes stand under \"batch_sizes\"" },
+		{ "precision", "the precisions stand under \"precisions\"" },
+		{ "backend", "it stands in the environment" },
+		{ "env", "it is the name of the environment" },
+		{ "label", "labels are made: {env}_{model}_{precision}_bs{batch}_run{N}" },
+		{ "log-dir", "it is an option of the matrix commands" },
+		{ "in-process", "every run of a matrix is a process of its own" },
+	};
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(reserved); i++)
+		if (strcmp(name, reserved[i].name) == 0)
+			return reserved[i].why;
+	return NULL;
+}
+
+/* A number or a text as an argument; NULL for something else, or out of memory. */
+static const char *value_text(struct reader *r, const json_t *value)
+{
+	struct rfl_arena *arena = r->f->arena;
+	char number[RFL_NUM_MAX];
+
+	if (json_is_integer(value))
+		return rfl_arena_printf(arena, "%" PRId64, (int64_t)json_integer_value(value));
+	if (json_is_real(value))
+		return rfl_arena_strdup(arena, rfl_num_exact(json_real_value(value), number));
+	return json_is_string(value) ? keep(r, json_string_value(value)) : NULL;
+}
+
+static bool is_scalar(const json_t *value)
+{
+	return json_is_number(value) || json_is_string(value);
+}
+
+static void read_setting(struct reader *r, const char *name, const json_t *value,
+			 struct rfl_matrix__setting *ret)
+{
+	const bool many = json_is_array(value);
+	const char *why = refusal(name), **values;
+	bool scalar = many ? json_array_size(value) > 0 : is_scalar(value);
+
+	for (size_t i = 0; many && i < json_array_size(value); i++)
+		scalar = scalar && is_scalar(json_array_get(value, i));
+	if (why)
+		fail(r, rfl_where_fail(&r->w, r->err, "is no option of a matrix: %s", why));
+	else if (!json_is_boolean(value) && !scalar)
+		fail(r, rfl_where_fail(&r->w, r->err,
+				       "must be true or false, a number, a text, or a list of "
+				       "them"));
+	if (r->rc)
+		return;
+	ret->option.name = keep(r, name);
+	ret->option.pointer = keep(r, r->w.pointer);
+	ret->off = json_is_false(value);
+	if (json_is_boolean(value))
+		return;
+	ret->option.n = many ? json_array_size(value) : 1;
+	ret->option.values = values = rfl_arena_array(r->f->arena, ret->option.n, sizeof(*values));
+	for (size_t i = 0; values && i < ret->option.n; i++) {
+		values[i] = value_text(r, many ? json_array_get(value, i) : value);
+		if (!values[i])
+			values = NULL;
+	}
+	if (!values)
+		fail(r, rfl_matrix__no_memory(r->f->path, r->err));
+}
+
+static void read_settings(struct reader *r, const json_t *value, void *to, size_t unused)
+{
+	struct rfl_matrix__settings *ret = to;
+	json_t *object =
+		(json_t *)(uintptr_t)value; /* iterators take it without const, and only read */
+	const char *name;
+	json_t *entry;
+
+	(void)unused;
+	if (!json_is_object(value)) {
+		fail(r,
+		     rfl_where_fail(&r->w, r->err, "must be an object such as {\"iters\": 100}"));
+		return;
+	}
+	ret->items = rfl_arena_array(r->f->arena, json_object_size(value) + 1, sizeof(*ret->items));
+	if (!ret->items)
+		fail(r, rfl_matrix__no_memory(r->f->path, r->err));
+	json_object_foreach(object, name, entry)
+	{
+		const size_t mark = rfl_where_key(&r->w, name);
+
+		if (!r->rc)
+			read_setting(r, name, entry, &ret->items[ret->n++]);
+		if (r->rc)
+			return;
+		rfl_where_up(&r->w, mark);
+	}
 }
 
 static void read_axes(struct reader *r, const json_t *object, struct rfl_matrix__axes *ret)

@@ -1,6 +1,6 @@
 /*
- * groups.c - sorts the rows of ledgers into configurations and decides which of them count. What
- * is said of those that do is in repeats/describe.c.
+ * groups.c - sorts the rows of ledgers into configurations, decides which of them count, and notes
+ * why the others do not. The statistics are in repeats/describe.c.
  */
 #include "ledger/repeats.h"
 
@@ -16,6 +16,165 @@
 #include "ledger/label.h"
 #include "ledger/repeats/parts.h"
 #include "ledger/repeats/row_index.h"
+
+#define LINES_MOST  20 /* of one kind */
+#define VALUES_MOST 20
+
+/* --- notes ----------------------------------------------------------------------------------- */
+
+/* Is there room for one more line of a kind? */
+static bool has_room(size_t *lines)
+{
+	return ++*lines <= LINES_MOST;
+}
+
+static void end_kind(struct rfl_repeats__notes *n, size_t lines, const char *what)
+{
+	if (lines > LINES_MOST)
+		rfl_buf_printf(n->out, "%zu more %s\n", lines - LINES_MOST, what);
+}
+
+static const char *label_of(const struct rfl_run *run)
+{
+	return run->label ? run->label : "(no label)";
+}
+
+static void note_twice(struct rfl_repeats__notes *n, const struct rfl_run *before,
+		       const struct rfl_run *last)
+{
+	if (!has_room(&n->twice))
+		return;
+	rfl_buf_printf(n->out, "duplicate: %s is ok in ", label_of(last));
+	rfl_runs_where(n->runs, before, n->out);
+	rfl_buf_puts(n->out, " and in ");
+	rfl_runs_where(n->runs, last, n->out);
+	rfl_buf_puts(n->out, "; the last counts\n");
+}
+
+/* "threads 2 and 4", of the first fact in which two rows differ. */
+static void put_difference(const struct rfl_ledger_row *a, const struct rfl_ledger_row *b,
+			   struct rfl_buf *out)
+{
+	char x[RFL_NUM_MAX], y[RFL_NUM_MAX];
+	size_t i = 0;
+
+	while (i < rfl_nfacts &&
+	       (rfl_facts[i].role == RFL_FACT_NOTE || rfl_fact_same(&rfl_facts[i], a, b)))
+		i++;
+	if (i == rfl_nfacts) {
+		rfl_buf_puts(out, "another config_hash");
+		return;
+	}
+	rfl_buf_printf(out, "%s '%s' and '%s'", rfl_facts[i].name,
+		       rfl_field_write(&rfl_ledger_fields[rfl_facts[i].column], a, x),
+		       rfl_field_write(&rfl_ledger_fields[rfl_facts[i].column], b, y));
+}
+
+static void note_mixed(struct rfl_repeats__notes *n, const struct rfl_run *a,
+		       const struct rfl_run *b)
+{
+	if (!has_room(&n->mixed))
+		return;
+	rfl_buf_printf(n->out, "mixed: %s is of two configurations, in ", label_of(b));
+	rfl_runs_where(n->runs, a, n->out);
+	rfl_buf_puts(n->out, " and in ");
+	rfl_runs_where(n->runs, b, n->out);
+	rfl_buf_puts(n->out, " (");
+	put_difference(a->like, b->like, n->out);
+	rfl_buf_puts(n->out, "); they are not averaged\n");
+}
+
+static void note_failed(struct rfl_repeats__notes *n, const struct rfl_run *run)
+{
+	const struct rfl_ledger_row *row = run->like;
+
+	if (!has_room(&n->failed))
+		return;
+	rfl_buf_printf(n->out, "failed: %s: %s%s%.300s (", label_of(run),
+		       row->status ? row->status : "no status", row->error_text ? ": " : "",
+		       row->error_text ? row->error_text : "");
+	rfl_runs_where(n->runs, run, n->out);
+	rfl_buf_puts(n->out, ")\n");
+}
+
+void rfl_repeats__note_outlier(struct rfl_repeats__notes *n, const struct rfl_repeats_config *c,
+			       const struct rfl_repeat *run)
+{
+	if (!has_room(&n->outliers))
+		return;
+	rfl_buf_printf(n->out, "outlier: %s, %.5g where the median of %zu repeats is %.5g (",
+		       label_of(run->run), run->value, c->n, c->stats.median);
+	rfl_runs_where(n->runs, run->run, n->out);
+	rfl_buf_puts(n->out, "); it counts all the same\n");
+}
+
+static void note_left(struct rfl_repeats__notes *n, enum rfl_repeats__why why,
+		      const struct rfl_run *run)
+{
+	if (n->left[why]++ == 0)
+		n->first[why] = run;
+}
+
+/* What was only counted. */
+static void end_notes(struct rfl_repeats__notes *n)
+{
+	static const struct {
+		const char *what, *why;
+	} texts[RFL_REPEATS__WHYS] = {
+		[RFL_REPEATS__RANK] = { "row",
+					" of single ranks: the row of all processes counts" },
+		[RFL_REPEATS__PROFILED] = { "run",
+					    " made under a profiler, which slows runs down" },
+		[RFL_REPEATS__NO_VALUE] = { "row", " with status ok but without" },
+		[RFL_REPEATS__MADE_GOOD] = { "failed attempt", "; a retry succeeded" },
+	};
+
+	end_kind(n, n->twice, "rows are duplicates");
+	end_kind(n, n->mixed, "labels are of two configurations");
+	end_kind(n, n->failed, "runs failed");
+	end_kind(n, n->outliers, "repeats are outliers");
+	for (size_t i = 0; i < RFL_REPEATS__WHYS; i++) {
+		if (n->left[i] == 0)
+			continue;
+		rfl_buf_printf(n->out, "skipped %zu %s%s%s", n->left[i], texts[i].what,
+			       n->left[i] == 1 ? "" : "s", texts[i].why);
+		if (i == RFL_REPEATS__NO_VALUE)
+			rfl_buf_printf(n->out, " %s", n->metric->name);
+		rfl_buf_puts(n->out, " (first: ");
+		rfl_runs_where(n->runs, n->first[i], n->out);
+		rfl_buf_puts(n->out, ")\n");
+	}
+}
+
+/* The values of a text column, each once, at most 20, and the nearest to one that is not among
+ * them: "lab_cpu, lab_gpu); did you mean 'lab_cpu'?". */
+static void list_values(const struct rfl_runs *runs, enum rfl_ledger_at column, const char *asked,
+			struct rfl_buf *out)
+{
+	const char *seen[VALUES_MOST + 1], *near;
+	char number[RFL_NUM_MAX];
+	size_t n = 0;
+
+	for (size_t i = 0; i < runs->likes.n && n < VALUES_MOST; i++) {
+		const char *text =
+			rfl_field_write(&rfl_ledger_fields[column], runs->likes.rows[i], number);
+		size_t k = 0;
+
+		while (k < n && strcmp(seen[k], text) != 0)
+			k++;
+		if (k < n || !*text)
+			continue;
+		rfl_buf_printf(out, "%s%s", n ? ", " : "", text);
+		seen[n++] = text;
+	}
+	seen[n] = NULL;
+	near = rfl_text_nearest(asked, seen);
+	rfl_buf_puts(out, n ? ")" : "none)");
+	if (near)
+		rfl_buf_printf(out, "; did you mean '%s'?", near);
+}
+
+/* --- rows ------------------------------------------------------------------------------------ */
 
 /* A run that is ok. */
 struct entry {
@@ -152,9 +311,9 @@ static void replace_before(struct builder *b, struct entry *e)
 
 		old->replaced = true;
 		*at = old->before;
-		rfl_repeats__note_twice(&b->notes, old->run, e->run);
+		note_twice(&b->notes, old->run, e->run);
 	} else if (e->before != SIZE_MAX && label_tells_run(e->run)) {
-		rfl_repeats__note_mixed(&b->notes, b->entries[e->before].run, e->run);
+		note_mixed(&b->notes, b->entries[e->before].run, e->run);
 	}
 }
 
@@ -185,11 +344,11 @@ static enum rfl_rc take_run(struct builder *b, const struct rfl_run *run, struct
 	enum rfl_rc rc;
 
 	if (row->world_size > 1 && row->rank >= 0) {
-		rfl_repeats__note_left(&b->notes, RFL_REPEATS__RANK, run);
+		note_left(&b->notes, RFL_REPEATS__RANK, run);
 		return RFL_OK;
 	}
 	if (is_profiled(run)) {
-		rfl_repeats__note_left(&b->notes, RFL_REPEATS__PROFILED, run);
+		note_left(&b->notes, RFL_REPEATS__PROFILED, run);
 		return RFL_OK;
 	}
 	if (!rfl_text_same(row->status, "ok"))
@@ -198,7 +357,7 @@ static enum rfl_rc take_run(struct builder *b, const struct rfl_run *run, struct
 	if (rc != RFL_OK)
 		return rc;
 	if (isnan(run->value)) {
-		rfl_repeats__note_left(&b->notes, RFL_REPEATS__NO_VALUE, run);
+		note_left(&b->notes, RFL_REPEATS__NO_VALUE, run);
 		return RFL_OK;
 	}
 	return add_entry(b, run, err);
@@ -246,10 +405,10 @@ static enum rfl_rc take_failed(struct builder *b, const struct rfl_run *run, str
 	enum rfl_rc rc;
 
 	if (is_made_good(b, run)) {
-		rfl_repeats__note_left(&b->notes, RFL_REPEATS__MADE_GOOD, run);
+		note_left(&b->notes, RFL_REPEATS__MADE_GOOD, run);
 		return RFL_OK;
 	}
-	rfl_repeats__note_failed(&b->notes, run);
+	note_failed(&b->notes, run);
 	if (!row->env || !row->model || !row->precision || row->batch < 1)
 		return RFL_OK; /* it ended before it said what it was */
 	rc = config_of_failed(b, row, &config, err);
@@ -278,7 +437,7 @@ static enum rfl_rc check_filter(const struct builder *b, enum rfl_ledger_at colu
 		if (i < likes->n)
 			continue;
 		rfl_buf_init(&there, 1 << 16);
-		rfl_repeats__list_values(b->runs, column, list[k], &there);
+		list_values(b->runs, column, list[k], &there);
 		(void)rfl_fail(err, RFL_ENOTFOUND, 0, "%s: no run has %s '%s' (known: %s",
 			       b->runs->files[0].path, rfl_ledger_fields[column].name, list[k],
 			       rfl_buf_str(&there));
@@ -357,7 +516,7 @@ static enum rfl_rc build(struct builder *b, struct rfl_err *err)
 		rc = rfl_repeats__order(b->r, err);
 	if (rc == RFL_OK)
 		rfl_repeats__scale(b->r);
-	rfl_repeats__notes_end(&b->notes);
+	end_notes(&b->notes);
 	return rc == RFL_OK ? rfl_buf_check(&b->r->notes, "notes", err) : rc;
 }
 

@@ -6,7 +6,7 @@
 
 #include "ledger/repeats.h"
 
-/* ---- notes (repeats/notes.c) ---- */
+/* ---- notes (repeats/groups.c) ---- */
 
 /* Why a row does not count. */
 enum rfl_repeats__why {
@@ -27,23 +27,8 @@ struct rfl_repeats__notes {
 	const struct rfl_run *first[RFL_REPEATS__WHYS];
 };
 
-void rfl_repeats__note_twice(struct rfl_repeats__notes *n, const struct rfl_run *before,
-			     const struct rfl_run *last);
-void rfl_repeats__note_mixed(struct rfl_repeats__notes *n, const struct rfl_run *a,
-			     const struct rfl_run *b);
-void rfl_repeats__note_failed(struct rfl_repeats__notes *n, const struct rfl_run *run);
 void rfl_repeats__note_outlier(struct rfl_repeats__notes *n, const struct rfl_repeats_config *c,
 			       const struct rfl_repeat *run);
-void rfl_repeats__note_left(struct rfl_repeats__notes *n, enum rfl_repeats__why why,
-			    const struct rfl_run *run);
-/* What was only counted. */
-void rfl_repeats__notes_end(struct rfl_repeats__notes *n);
-
-/* The values of a text column, each once, at most 20, and the nearest to one that is not among
- * them: "lab_cpu, lab_gpu); did you mean 'lab_cpu'?". */
-void rfl_repeats__list_values(const struct rfl_runs *runs, enum rfl_ledger_at column,
-			      const char *asked, struct rfl_buf *out);
-
 /* ---- statistics (repeats/describe.c) ---- */
 
 /* Put the runs of a configuration in the order of time and describe them. */

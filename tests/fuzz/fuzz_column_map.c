@@ -4,7 +4,8 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "ledger/foreign/map_parts.h"
+#include "ledger/file/steps.h"
+#include "ledger/foreign.h"
 
 static const char table[] = "a,b c,secs,mem,model,imgs/sec,t*2\n1,2,0.5,3,vgg16,60,7\n";
 
