@@ -56,7 +56,8 @@ const struct rfl_chip *rfl_chip_find(const char *name)
 	return NULL;
 }
 
-/* Whether `text` is the product in `len` letters, but for case and for what is no letter or digit.
+/* Whether `text` is the product in `len` letters, but for case and for characters other than
+ * letters and digits.
  */
 static int same_product(const char *text, const char *product, size_t len)
 {
@@ -95,7 +96,7 @@ const struct rfl_chip *rfl_chip_of_product(const char *text)
 	return NULL;
 }
 
-/* Whether `device` has the words of a product, and no letter or digit right before or behind. */
+/* Whether `device` has the words of a product, and no letter or digit right before or after. */
 static int has_words(const char *device, const char *product, size_t len)
 {
 	for (const char *at = device; *at != '\0'; at++) {

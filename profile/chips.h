@@ -13,7 +13,7 @@ struct rfl_chip {
 	const char *products; /**< "H100, H200, GH200": by commas; NULL: not known */
 };
 
-/** The i-th chip, oldest first; NULL behind the last. */
+/** The i-th chip, oldest first; NULL past the end. */
 const struct rfl_chip *rfl_chip_at(size_t i);
 
 /** By name, without case; NULL: not known. */
@@ -28,7 +28,7 @@ const struct rfl_chip *rfl_chip_of_product(const char *text);
 /**
  * The chip of a device by the name that the driver or a profiler gives ("NVIDIA H100 80GB HBM3"),
  * or, where that says nothing, by its compute capability (0: not known). Chips of one capability
- * that have no formulas of their own are told apart no further.
+ * that have no formulas of their own are not distinguished further.
  */
 const struct rfl_chip *rfl_chip_of_device(const char *device, int capability);
 

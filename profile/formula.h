@@ -113,7 +113,7 @@ struct rfl_formulas {
 enum rfl_rc rfl_formulas_new(const char *chip, struct rfl_formulas **ret,
 			     struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** The same from a text; `name` stands for the file in messages. For tests and fuzzing. */
+/** The same from a text; `name` is the file in messages. For tests and fuzzing. */
 enum rfl_rc rfl_formulas_parse(const char *text, size_t len, const char *name,
 			       struct rfl_formulas **ret, struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_formulas_free(struct rfl_formulas *f); /* accepts NULL */

@@ -339,7 +339,7 @@ static void put_totals(struct rfl_table *t, const struct rfl_capture *c)
 		const struct rfl_amount *a = &c->total[ratios[i].a], *b = &c->total[ratios[i].b];
 		double value = ratio_of(a->value, a->launches, b->value, b->launches);
 
-		/* Cycles of several processors over the time of one process are no clock. */
+		/* Cycles of several processors over the time of one process are not a clock. */
 		if ((ratios[i].a == RFL_QUANTITY_CYCLES && ratios[i].b == RFL_QUANTITY_TIME &&
 		     c->total_kind == RFL_RANGE_PROCESS) ||
 		    (ratios[i].a == RFL_QUANTITY_INSTRUCTIONS && isnan(rfl_capture_ipc(c))))

@@ -9,7 +9,7 @@
 #include "base/json.h"
 #include "report/captures_impl.h"
 
-/* Where the writer stands: how deep, and whether something stands before in this object or list. */
+/* Where the writer is: how deep, and whether something comes before in this object or list. */
 struct json {
 	struct rfl_buf *out;
 	int depth;

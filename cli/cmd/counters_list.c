@@ -376,7 +376,7 @@ static enum rfl_rc print_ncu(struct rfl_cli *cli, const struct rfl_asked_chip *c
 
 /* ------------------------------------------------------------------ the command */
 
-/* One of a run: without the option no matrix FLOPs are in the core, so it is no choice with a
+/* One of a run: without the option no matrix FLOPs are in the core, so it is not a choice with a
  * default. */
 static bool is_precision(const char *name)
 {

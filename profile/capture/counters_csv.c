@@ -3,27 +3,28 @@
  */
 #include "profile/capture/counters_csv.h"
 
-#include <inttypes.h>
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/csv.h"
+#include "base/fields.h"
 #include "base/file.h"
-#include "base/num.h"
 #include "profile/capture/impl.h"
 
-#define COLUMN_ID(kind, name, meaning) COLUMN_##name,
+#define MEMBER(type, name, meaning) RFL_FIELD_C_##type name;
+struct row {
+	RFL_COUNTER_COLUMNS(MEMBER)
+};
+
+#define FIELD(type, name, meaning) RFL_FIELD(type, struct row, name, meaning),
+static const struct rfl_field columns[] = { RFL_COUNTER_COLUMNS(FIELD) };
+
+#define COLUMN_ID(type, name, meaning) COLUMN_##name,
 enum { RFL_COUNTER_COLUMNS(COLUMN_ID) COLUMNS };
 
-#define COLUMN(kind, n, m) { .name = #n, .meaning = m },
-static const struct {
-	const char *name, *meaning;
-} columns[] = { RFL_COUNTER_COLUMNS(COLUMN) };
-
-#define COLUMN_NAME(kind, n, m) #n,
+#define COLUMN_NAME(type, name, meaning) #name,
 static const char *const header[] = { RFL_COUNTER_COLUMNS(COLUMN_NAME) };
 
 /* The keywords of column `kind`. */
@@ -41,88 +42,62 @@ const char *rfl_counters_column(size_t i, const char **meaning)
 
 /* ---- writing ---- */
 
-/* A row that is being made. What a capture says of all its rows stays. */
-struct row {
-	const char *field[COLUMNS];
-	char number[COLUMNS][RFL_NUM_MAX];
-	const struct rfl_capture *c;
-	struct rfl_buf *out;
-};
-
-static void put_text(struct row *row, int column, const char *text)
+/* Rows are only read from: texts stay their owner's. */
+static char *text(const char *borrowed)
 {
-	row->field[column] = text ? text : "";
+	return (char *)(uintptr_t)borrowed;
 }
 
-/* @param none  what stands for "not known" */
-static void put_int(struct row *row, int column, int64_t value, int64_t none)
+static void write_row(const struct row *row, struct rfl_buf *out)
 {
-	row->number[column][0] = '\0';
-	if (value != none)
-		(void)snprintf(row->number[column], RFL_NUM_MAX, "%" PRId64, value);
-	row->field[column] = row->number[column];
+	rfl_fields_write(columns, COLUMNS, row, out);
 }
 
-static void put_real(struct row *row, int column, double value)
+/* A row of a range, or of the total where `r` is NULL, with what a capture says of all its rows. */
+static struct row row_of(const struct rfl_capture *c, const struct rfl_range *r, enum row_kind kind)
 {
-	row->field[column] = rfl_num_exact(value, row->number[column]);
+	struct row row;
+
+	rfl_fields_clear(columns, COLUMNS, &row);
+	row.schema_version = RFL_COUNTERS_SCHEMA;
+	row.label = text(c->label);
+	row.run_id = text(c->run_id);
+	row.timestamp_utc = text(c->time_utc);
+	row.source = text(c->source);
+	row.file = text(c->path);
+	row.device = text(c->device);
+	row.chip = text(c->chip);
+	row.family = text(c->family);
+	row.steps = c->steps;
+	row.passes = c->passes;
+	row.kind = text(row_names[kind]);
+	if (kind == ROW_REFUSAL || kind == ROW_NOTE)
+		return row;
+	row.range_kind = text(r ? rfl_range_kind_names[r->kind] : "total");
+	row.range = text(r ? r->name : rfl_range_kind_names[c->total_kind]);
+	if (r) {
+		row.block = text(r->block);
+		row.grid = text(r->grid);
+		row.launches = r->launches;
+	}
+	return row;
 }
 
-/* The columns after those of the capture are empty again. */
-static void begin(struct row *row, enum row_kind kind)
-{
-	for (size_t i = COLUMN_range_kind; i < COLUMNS; i++)
-		row->field[i] = "";
-	put_text(row, COLUMN_kind, row_names[kind]);
-}
-
-static void end(const struct row *row)
-{
-	rfl_csv_write_row(row->out, row->field, COLUMNS);
-}
-
-/* Which range a row is of: NULL for the total. */
-static void put_range(struct row *row, const struct rfl_range *r)
-{
-	put_text(row, COLUMN_range_kind, r ? rfl_range_kind_names[r->kind] : "total");
-	put_text(row, COLUMN_range, r ? r->name : rfl_range_kind_names[row->c->total_kind]);
-	if (!r)
-		return;
-	put_text(row, COLUMN_block, r->block);
-	put_text(row, COLUMN_grid, r->grid);
-	put_int(row, COLUMN_launches, r->launches, -1);
-}
-
-static void write_amount(struct row *row, const struct rfl_range *r, enum rfl_quantity q)
+static void write_amount(const struct rfl_capture *c, const struct rfl_range *r,
+			 enum rfl_quantity q, struct rfl_buf *out)
 {
 	const struct rfl_quantity_info *info = rfl_quantity_info(q);
-	const struct rfl_amount *a = r ? &r->amount[q] : &row->c->total[q];
+	const struct rfl_amount *a = r ? &r->amount[q] : &c->total[q];
+	struct row row = row_of(c, r, ROW_QUANTITY);
 
-	begin(row, ROW_QUANTITY);
-	put_range(row, r);
-	put_text(row, COLUMN_metric, info->name);
-	put_text(row, COLUMN_unit, info->unit);
-	put_real(row, COLUMN_value, a->value);
-	put_int(row, COLUMN_counted_launches, a->launches, -1);
-	put_text(row, COLUMN_validity, rfl_validity_names[a->validity]);
-	put_text(row, COLUMN_rule, a->rule);
-	put_text(row, COLUMN_reason, a->reason);
-	end(row);
-}
-
-static void write_metric(struct row *row, const struct rfl_range *r, const struct rfl_metric *m)
-{
-	begin(row, ROW_METRIC);
-	put_range(row, r);
-	put_text(row, COLUMN_metric, m->name);
-	put_text(row, COLUMN_unit, m->unit);
-	put_text(row, COLUMN_rollup, rfl_rollup_names[m->rollup]);
-	put_real(row, COLUMN_value, m->value);
-	put_int(row, COLUMN_counted_launches, m->launches, -1);
-	put_int(row, COLUMN_pass, m->pass, -1);
-	put_text(row, COLUMN_validity, rfl_validity_names[m->validity]);
-	put_text(row, COLUMN_reason, m->reason);
-	end(row);
+	row.metric = text(info->name);
+	row.unit = text(info->unit);
+	row.value = a->value;
+	row.counted_launches = a->launches;
+	row.validity = text(rfl_validity_names[a->validity]);
+	row.rule = text(a->rule);
+	row.reason = text(a->reason);
+	write_row(&row, out);
 }
 
 /* A reader takes the total's reason where a range has no row. */
@@ -133,67 +108,65 @@ static bool is_as_total(const struct rfl_amount *a, const struct rfl_amount *tot
 	       strcmp(a->reason, total->reason) == 0;
 }
 
-static void write_range(struct row *row, const struct rfl_range *r)
+static void write_range(const struct rfl_capture *c, const struct rfl_range *r, struct rfl_buf *out)
 {
-	const size_t before = row->out->len;
+	const size_t before = out->len;
 
-	for (size_t i = 0; i < r->nmetrics; i++)
-		write_metric(row, r, &r->metrics[i]);
+	for (const struct rfl_metric *m = r->metrics; m < r->metrics + r->nmetrics; m++) {
+		struct row row = row_of(c, r, ROW_METRIC);
+
+		row.metric = text(m->name);
+		row.unit = text(m->unit);
+		row.rollup = text(rfl_rollup_names[m->rollup]);
+		row.value = m->value;
+		row.counted_launches = m->launches;
+		row.pass = m->pass;
+		row.validity = text(rfl_validity_names[m->validity]);
+		row.reason = text(m->reason);
+		write_row(&row, out);
+	}
 	for (int q = 0; q < RFL_QUANTITY_COUNT; q++)
-		if (!is_as_total(&r->amount[q], &row->c->total[q]))
-			write_amount(row, r, (enum rfl_quantity)q);
-	if (row->out->len == before) /* so that the range is there */
-		write_amount(row, r, RFL_QUANTITY_TIME);
+		if (!is_as_total(&r->amount[q], &c->total[q]))
+			write_amount(c, r, (enum rfl_quantity)q, out);
+	if (out->len == before) /* so that the range is there */
+		write_amount(c, r, RFL_QUANTITY_TIME, out);
 }
 
 static void write_capture(const struct rfl_capture *c, struct rfl_buf *out)
 {
-	struct row row = { .c = c, .out = out };
+	struct row row = row_of(c, NULL, ROW_CAPTURE);
 
-	put_int(&row, COLUMN_schema_version, RFL_COUNTERS_SCHEMA, 0);
-	put_text(&row, COLUMN_label, c->label);
-	put_text(&row, COLUMN_run_id, c->run_id);
-	put_text(&row, COLUMN_timestamp_utc, c->time_utc);
-	put_text(&row, COLUMN_source, c->source);
-	put_text(&row, COLUMN_file, c->path);
-	put_text(&row, COLUMN_device, c->device);
-	put_text(&row, COLUMN_chip, c->chip);
-	put_text(&row, COLUMN_family, c->family);
-	put_int(&row, COLUMN_steps, c->steps, -1);
-	put_int(&row, COLUMN_passes, c->passes, -1);
-	begin(&row, ROW_CAPTURE);
-	put_range(&row, NULL);
-	put_text(&row, COLUMN_metric, "rows_left_out");
-	put_real(&row, COLUMN_value, (double)c->rows_left_out);
-	end(&row);
+	row.metric = text("rows_left_out");
+	row.value = (double)c->rows_left_out;
+	write_row(&row, out);
 	for (int q = 0; q < RFL_QUANTITY_COUNT; q++)
-		write_amount(&row, NULL, (enum rfl_quantity)q);
+		write_amount(c, NULL, (enum rfl_quantity)q, out);
 	for (size_t i = 0; i < c->nranges; i++)
-		write_range(&row, &c->ranges[i]);
+		write_range(c, &c->ranges[i], out);
 	for (size_t i = 0; i < c->nrefusals; i++) {
-		begin(&row, ROW_REFUSAL);
-		put_text(&row, COLUMN_metric, c->refusals[i].set);
-		put_text(&row, COLUMN_validity, rfl_validity_names[RFL_VALID_UNAVAILABLE]);
-		put_text(&row, COLUMN_reason, c->refusals[i].reason);
-		end(&row);
+		row = row_of(c, NULL, ROW_REFUSAL);
+		row.metric = text(c->refusals[i].set);
+		row.validity = text(rfl_validity_names[RFL_VALID_UNAVAILABLE]);
+		row.reason = text(c->refusals[i].reason);
+		write_row(&row, out);
 	}
 	if (c->unused_metrics > 0) {
-		begin(&row, ROW_NOTE);
-		put_text(&row, COLUMN_metric, "unused_metrics");
-		put_real(&row, COLUMN_value, (double)c->unused_metrics);
-		end(&row);
+		row = row_of(c, NULL, ROW_NOTE);
+		row.metric = text("unused_metrics");
+		row.value = (double)c->unused_metrics;
+		write_row(&row, out);
 	}
 	for (size_t i = 0; i < c->nnotes; i++) {
-		begin(&row, ROW_NOTE);
-		put_text(&row, COLUMN_reason, c->notes[i]);
-		end(&row);
+		row = row_of(c, NULL, ROW_NOTE);
+		row.reason = text(c->notes[i]);
+		write_row(&row, out);
 	}
 }
 
 void rfl_counters_write(struct rfl_buf *out, const struct rfl_captures *captures, bool with_header)
 {
 	if (with_header)
-		rfl_csv_write_row(out, header, COLUMNS);
+		rfl_fields_write_header(columns, COLUMNS, out);
 	for (size_t i = 0; i < captures->n; i++)
 		write_capture(captures->captures[i], out);
 }
@@ -641,7 +614,7 @@ static void read_row(struct reader *rd)
 		no_memory(rd);
 }
 
-/* All columns are needed: each tells one row from another, or a number from a guess. */
+/* All columns are needed: each distinguishes one row from another, or a number from a guess. */
 static void find_columns(struct reader *rd)
 {
 	if (rfl_csv_find(rd->csv, columns[COLUMN_range_kind].name) < 0)

@@ -44,7 +44,7 @@
 	X(TEXT, reason, "why it is unavailable, or what to know of it")
 /* clang-format on */
 
-/** The name of the i-th column, and what it means; NULL behind the last. */
+/** The name of the i-th column, and what it means; NULL past the end. */
 const char *rfl_counters_column(size_t i, const char **meaning);
 
 /** Append the rows of captures as CSV text; `header` for the first line as well. */

@@ -538,8 +538,8 @@ static bool lacks_parts(const struct finish *f)
 	return false;
 }
 
-/* Ranges, the totals over them, and what of both says nothing; that of the ranges last, since a
- * lower bound of 0 adds its launches to the totals. */
+/* Ranges, the totals over them, and the parts of both that say nothing; those of the ranges last,
+ * since a lower bound of 0 adds its launches to the totals. */
 static void set_all(struct finish *f)
 {
 	struct rfl_capture_builder *b = f->b;

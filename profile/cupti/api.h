@@ -5,7 +5,7 @@
  * does not matter. tests/unit/test_profile_cupti_abi.c compares all of it with NVIDIA's headers
  * where they are installed.
  *
- * A struct says its size in its first member: the offset behind its last member, which is less than
+ * A struct says its size in its first member: the end of its last member, which is less than
  * sizeof where padding follows. Later versions of the library accept the sizes of 13.0, so these
  * are always used: `struct rfl_cupti_start p = { RFL_CUPTI_SIZED(start), .profiler = ... };`
  */

@@ -1,6 +1,6 @@
 /*
- * cuda_lib.c - the driver behind its gates: library, cuInit, device, context. Each failure says
- * what it means on this machine and what to do about it.
+ * cuda_lib.c - the driver, reached through its gates: library, cuInit, device, context. Each
+ * failure says what it means on this machine and what to do about it.
  */
 #include "profile/cupti/cuda_lib.h"
 

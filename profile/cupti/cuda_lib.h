@@ -32,7 +32,7 @@ struct rfl_cuda {
 
 /* The gates in the order in which they are passed; a failure is that of the first one closed. */
 enum rfl_cuda_gate {
-	RFL_CUDA_GATE_LIBRARY, /**< libcuda.so.1 can be loaded and is no stub */
+	RFL_CUDA_GATE_LIBRARY, /**< libcuda.so.1 can be loaded and is not a stub */
 	RFL_CUDA_GATE_INIT,    /**< cuInit */
 	RFL_CUDA_GATE_DEVICE,  /**< there is a GPU of this index */
 	RFL_CUDA_GATE_CONTEXT, /**< its primary context could be made current */

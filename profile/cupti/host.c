@@ -226,7 +226,7 @@ static const char *const rollups[RFL_CUPTI_METRIC_TYPE_COUNT] = {
 	".sum", ".ratio", ".avg.pct_of_peak_sustained_elapsed"
 };
 
-/* Describe a metric with a rollup of this type behind its name. */
+/* Describe a metric with a rollup of this type after its name. */
 static bool with_rollup(struct rfl_cupti_host *h, const char *metric, int type,
 			struct rfl_buf *name, struct rfl_cupti_host_metric_properties *ret)
 {
@@ -235,7 +235,7 @@ static bool with_rollup(struct rfl_cupti_host *h, const char *metric, int type,
 	return !name->failed && properties(h, rfl_buf_str(name), ret) == RFL_CUPTI_SUCCESS;
 }
 
-/* A rollup can be put behind a name that has none, and behind no other. */
+/* A rollup can follow a name that has none, and no other. */
 static enum rfl_rc needs_rollup(struct rfl_cupti_host *h, const char *metric, int first, int last,
 				struct rfl_err *err)
 {
@@ -253,8 +253,8 @@ static enum rfl_rc needs_rollup(struct rfl_cupti_host *h, const char *metric, in
 	return rc;
 }
 
-static void tell(const struct rfl_cupti_host_metric_properties *p,
-		 struct rfl_cupti_metric_info *ret)
+static void describe(const struct rfl_cupti_host_metric_properties *p,
+		     struct rfl_cupti_metric_info *ret)
 {
 	if (ret)
 		*ret = (struct rfl_cupti_metric_info){
@@ -281,7 +281,7 @@ enum rfl_rc rfl_cupti_metric(struct rfl_cupti_host *h, const char *metric,
 	if (rc == RFL_OK && p.type >= 0 && p.type < RFL_CUPTI_METRIC_TYPE_COUNT)
 		rc = needs_rollup(h, metric, p.type, p.type, err);
 	if (rc == RFL_OK)
-		tell(&p, ret);
+		describe(&p, ret);
 	return rc;
 }
 
@@ -298,7 +298,7 @@ enum rfl_rc rfl_cupti_describe(struct rfl_cupti_host *h, const char *base,
 	rfl_buf_fini(&name);
 	if (!found)
 		return no_such_metric(h, base, err);
-	tell(&p, ret);
+	describe(&p, ret);
 	return RFL_OK;
 }
 

@@ -25,8 +25,8 @@ static const struct {
 };
 
 /* The first row decides. Words that are parts of others' names stand in front of these: a kernel
- * that converts a layout is no convolution, and the sum behind a split matrix product is a part of
- * it. */
+ * that converts a layout is not a convolution, and the sum after a split matrix product is a part
+ * of it. */
 static const struct {
 	enum rfl_kernel_class is;
 	const char *word; /* in small letters */
@@ -142,7 +142,7 @@ static enum rfl_kernel_class classify(const char *text, size_t len)
 	return RFL_KERNEL_OTHER;
 }
 
-/* What an elementwise kernel does stands in its template arguments: only that it copies, or updates
+/* What an elementwise kernel does is in its template arguments: only that it copies, or updates
  * parameters, is of interest there. */
 static enum rfl_kernel_class refine(enum rfl_kernel_class own, const char *arguments)
 {

@@ -44,7 +44,7 @@ static const char default_toolkit[] = "/usr/local/cuda";
 /* What is tried, in order: names for the loader, and files that are there. */
 struct ladder {
 	struct rfl_arena *arena;
-	const char *names[64]; /* NULL behind the last */
+	const char *names[64]; /* NULL past the end */
 	size_t n;
 	bool no_memory;
 };
@@ -198,7 +198,8 @@ static enum rfl_rc open_ladder(struct rfl_cupti *c, const struct rfl_cupti_place
 }
 
 /* NVIDIA's library opens its neighbour with RTLD_DEEPBIND, at which an address sanitizer ends the
- * process. It is told from a stand-in for tests by a function that only the real one has. */
+ * process. It is distinguished from a stand-in for tests by a function that only the real one has.
+ */
 static enum rfl_rc refuse_under_asan(const struct rfl_cupti *c, struct rfl_err *err)
 {
 	if (!WITH_ASAN || !rfl_dl_sym(c->dl, "cuptiSubscribe"))

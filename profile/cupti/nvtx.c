@@ -142,7 +142,7 @@ static void call_driver(const char *symbol)
 
 	if (rfl_dl_open_mapped(names, symbols, RFL_ARRAY_LEN(symbols), &dl, NULL) != RFL_OK)
 		return;
-	(void)call(); /* no context, or no tool: there is no window then, and nothing to tell */
+	(void)call(); /* no context, or no tool: there is no window then, and nothing to report */
 	rfl_dl_close(dl);
 }
 

@@ -28,7 +28,7 @@ struct rfl_selftest_kernel {
 	enum rfl_quantity quantity;  /**< that counts its FLOPs */
 };
 
-/** The i-th kernel; NULL behind the last. The first runs on every GPU that can be counted. */
+/** The i-th kernel; NULL past the end. The first runs on every GPU that can be counted. */
 const struct rfl_selftest_kernel *rfl_selftest_kernel_at(size_t i);
 /** Whether a run of this precision does work of this kind. */
 bool rfl_selftest_kernel_serves(const struct rfl_selftest_kernel *k, const char *precision);

@@ -20,7 +20,7 @@ struct rfl_cupti_session {
 	bool used; /* a batch of ranges has been counted */
 };
 
-/* The ranges of one run, as the workload tells them. */
+/* The ranges of one run, as the workload reports them. */
 struct walk {
 	struct rfl_ranges pub;       /* first */
 	struct rfl_cupti_session *s; /* NULL: nothing is counted */
@@ -280,7 +280,7 @@ void rfl_cupti_session_close(struct rfl_cupti_session *s)
 
 /* ------------------------------------------------------------------ passes */
 
-/* One pass: what goes wrong with the counters is told when the workload has come to its end. */
+/* One pass: what goes wrong with the counters is reported when the workload has ended. */
 static enum rfl_rc pass(struct rfl_cupti_session *s, struct rfl_replay *work,
 			struct rfl_counted *counted, size_t from, bool *last, struct rfl_err *err)
 {
@@ -383,7 +383,7 @@ static enum rfl_rc batch(struct rfl_cupti_session *s, struct rfl_replay *work,
 	size_t passes = 0, expected;
 	bool last = false;
 
-	if (s->used) { /* to start once more behind the decoding is not documented */
+	if (s->used) { /* to start once more after the decoding is not documented */
 		turn_off(s);
 		rc = turn_on(s, err);
 	}

@@ -90,7 +90,7 @@ static enum rfl_rc save(struct rfl_cupti_count *c, struct rfl_err *err)
 	return rfl_fail(err, rc, c->not_saved.native, "%s", c->not_saved.msg);
 }
 
-/* What this starts on the GPU (copies of parameters) is no part of a step, and not counted. */
+/* What this starts on the GPU (copies of parameters) is not part of a step, and not counted. */
 static enum rfl_rc make_ready(void *ctx, struct rfl_err *err)
 {
 	struct rfl_cupti_count *c = ctx;

@@ -243,7 +243,7 @@ static bool is_operator(const struct parser *p)
 }
 
 /* A metric: a word, or a quoted name from a report, "Memory Throughput [byte/s]", with the unit
- * that tells it from others of that name. */
+ * that distinguishes it from others of that name. */
 static size_t take_metric(struct parser *p)
 {
 	const bool is_name = p->t.kind == NAME;

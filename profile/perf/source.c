@@ -11,7 +11,7 @@
 #include "profile/perf/impl.h"
 
 #define SHARE_MIN   0.5   /* of the time on a counter: less is refused */
-#define SHARE_WHOLE 0.999 /* more is no multiplexing */
+#define SHARE_WHOLE 0.999 /* more is not multiplexing */
 #define IDLE_S      0.1
 #define COST_MAX    0.01 /* of a range, that reading its counters may take */
 
@@ -122,8 +122,8 @@ static enum rfl_rc put_span(const struct report *r, const struct rfl_perf_span *
 
 static enum rfl_rc put_spans(const struct report *r, const struct rfl_perf_session *s)
 {
-	size_t n;
-	const struct rfl_perf_span *spans = rfl_perf_session_spans(s, &n);
+	size_t n = 0;
+	const struct rfl_perf_span *spans = s ? rfl_perf_session_spans(s, &n) : NULL;
 	enum rfl_rc rc = RFL_OK;
 
 	for (size_t i = 0; i < n && rc == RFL_OK; i++)
@@ -254,7 +254,7 @@ static enum rfl_rc fill_capture(const struct report *r, const struct rfl_perf_se
 		rfl_capture_chip(r->b, r->plan->cpu->name,
 				 r->plan->env->brand[0] ? r->plan->env->brand : NULL, r->err);
 
-	if (rc == RFL_OK && idle)
+	if (rc == RFL_OK)
 		rc = put_spans(r, idle);
 	if (rc == RFL_OK)
 		rc = put_spans(r, s);

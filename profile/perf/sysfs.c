@@ -215,7 +215,7 @@ bool rfl_perf_has_core_pmu(const char *root)
 
 /* ---- codes ---- */
 
-/* Decimal, or hexadecimal behind 0x. */
+/* Decimal, or hexadecimal after 0x. */
 static bool parse_number(const char *text, size_t len, uint64_t *ret)
 {
 	const bool hex = len > 2 && text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
