@@ -17,10 +17,6 @@
 #include "base/err.h"
 #include "complexity/net.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** The parts of a training step that an operation takes part in. */
 enum rfl_pass {
 	RFL_PASS_FORWARD,
@@ -155,7 +151,4 @@ extern const char *const rfl_optimizer_names[];
 /** All four kinds of elementwise operations together. */
 int64_t rfl_elementwise_sum(const struct rfl_elementwise *e);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -21,75 +21,11 @@
 extern "C" {
 #endif
 
-/** Every operation is one row of the table in complexity/op/registry.c and one file
- * complexity/op/. */
+/** Operations, in the order of op/list.inc; RFL_OP_INPUT is 0. */
 enum rfl_op {
-	/* what comes from outside */
-	RFL_OP_INPUT,
-	RFL_OP_PARAMETER, /**< a learned tensor, the same for every sample */
-	RFL_OP_CONSTANT,  /**< a table of numbers that is not learned, the same for every sample */
-
-	/* with weights */
-	RFL_OP_CONV2D,
-	RFL_OP_LINEAR,
-	RFL_OP_EMBEDDING,
-	RFL_OP_BATCH_NORM,
-	RFL_OP_LAYER_NORM, /**< over the last dimension */
-	RFL_OP_RMS_NORM,   /**< over the last dimension */
-
-	/* matrix products without weights */
-	RFL_OP_MATMUL,
-	RFL_OP_SDPA, /**< attention in one fused operation */
-
-	/* elementwise, one input */
-	RFL_OP_RELU,
-	RFL_OP_RELU6,
-	RFL_OP_SIGMOID,
-	RFL_OP_TANH,
-	RFL_OP_SILU,
-	RFL_OP_GELU,
-	RFL_OP_HARD_SIGMOID,
-	RFL_OP_HARD_SWISH,
-	RFL_OP_EXP,
-	RFL_OP_LOG,
-	RFL_OP_RSQRT,
-	RFL_OP_SQUARE,
-	RFL_OP_AFFINE, /**< times one number, plus one number */
-	RFL_OP_ROPE,   /**< rotary position embedding */
-	RFL_OP_DROPOUT,
-	RFL_OP_STOCHASTIC_DEPTH, /**< drops whole samples of a residual branch */
-	RFL_OP_CAUSAL_MASK, /**< minus infinity above the diagonal of the last two dimensions */
-	RFL_OP_SOFTMAX,     /**< over the last dimension */
-
-	/* elementwise, several inputs, broadcast as numpy does */
-	RFL_OP_ADD,
-	RFL_OP_SUB,
-	RFL_OP_MUL,
-	RFL_OP_DIV,
-
-	/* reductions */
-	RFL_OP_MEAN,
-	RFL_OP_SUM,
-	RFL_OP_MAX, /**< with the place of the maximum, as PyTorch's max(dim) */
-	RFL_OP_MAX_POOL,
-	RFL_OP_AVG_POOL,
-	RFL_OP_ADAPTIVE_AVG_POOL,
-
-	/* views: no data moves */
-	RFL_OP_FLATTEN,
-	RFL_OP_RESHAPE,
-	RFL_OP_PERMUTE,
-	RFL_OP_SLICE,
-
-	/* copies */
-	RFL_OP_CONTIGUOUS, /**< the same tensor, laid out afresh: what follows a permute */
-	RFL_OP_CONCAT,
-	RFL_OP_PAD,
-	RFL_OP_ROLL,
-	RFL_OP_GATHER, /**< rows of a table at constant places */
-
-	/* beside the net */
-	RFL_OP_CROSS_ENTROPY,
+#define OP(number, row) RFL_OP_##number,
+#include "complexity/op/list.inc"
+#undef OP
 	RFL_OP_COUNT,
 };
 

@@ -2,8 +2,8 @@
  * op.h - the table of operations: one row each, defined in the operation's own file in op/.
  *
  * A row says everything that the program knows of an operation without running it: its names, its
- * output shape, the parameters it owns and what it costs. Adding an operation is one value of
- * enum rfl_op, one file and one line of the table in op.c.
+ * output shape, the parameters it owns and what it costs. Adding an operation is one row and
+ * one line of op/list.inc.
  */
 #ifndef RFL_COMPLEXITY_OP_H
 #define RFL_COMPLEXITY_OP_H
@@ -15,10 +15,6 @@
 #include "base/err.h"
 #include "complexity/count.h"
 #include "complexity/net.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 #define RFL_OP_MAX_PARAMS 6
 
@@ -165,6 +161,18 @@ struct rfl_op_scratch {
 /** How autocast treats an operation: in 16 bits, in F32, or in the type of its inputs. */
 enum rfl_autocast { RFL_AUTOCAST_KEEP, RFL_AUTOCAST_LOWER, RFL_AUTOCAST_F32 };
 
+/** What the gradient needs beside dY: the input or the result; of it one bit per element, when it
+ * is fused; nothing. */
+enum rfl_op_needs { RFL_OP_NEEDS_TENSOR, RFL_OP_NEEDS_BIT, RFL_OP_NEEDS_NOTHING };
+
+struct rfl_op_unary {
+	struct rfl_elementwise forward, dgrad; /**< per element */
+	enum rfl_op_needs needs;
+	/** Tensors of a gradient that an eager framework computes in `steps` more kernels: each
+	 * reads one and writes one. */
+	int64_t steps;
+};
+
 struct rfl_op_info {
 	const char *name;     /**< "conv2d": the word of our own tables and files */
 	const char *module;   /**< "Conv2d": the class that a PyTorch trace prints */
@@ -184,6 +192,9 @@ struct rfl_op_info {
 			     struct rfl_shape *out, struct rfl_err *err);
 	/** Fill the parameters in state_dict order and return how many. NULL: none. */
 	int (*params)(const struct rfl_node *node, struct rfl_op_param *out);
+	/** The cost of an operation that maps each element of one tensor by itself; NULL: `cost`.
+	 */
+	const struct rfl_op_unary *unary;
 	/** Add to a zeroed cost. NULL: free. Compulsory traffic is the counter's own business. */
 	void (*cost)(struct rfl_cost_context *c, struct rfl_cost *cost);
 	/** What PyTorch in eager mode saves for the gradients that are needed (c->inputs[k].grad,
@@ -197,16 +208,18 @@ struct rfl_op_info {
 /** The row of an operation. Never NULL for a value below RFL_OP_COUNT. */
 const struct rfl_op_info *rfl_op_info_of(enum rfl_op op);
 
-extern const struct rfl_op_info rfl_op_input, rfl_op_parameter, rfl_op_constant, rfl_op_conv2d,
-	rfl_op_linear, rfl_op_embedding, rfl_op_batch_norm, rfl_op_layer_norm, rfl_op_rms_norm,
-	rfl_op_matmul, rfl_op_sdpa, rfl_op_relu, rfl_op_relu6, rfl_op_sigmoid, rfl_op_tanh,
-	rfl_op_silu, rfl_op_gelu, rfl_op_hard_sigmoid, rfl_op_hard_swish, rfl_op_exp, rfl_op_log,
-	rfl_op_rsqrt, rfl_op_square, rfl_op_affine, rfl_op_rope, rfl_op_dropout,
-	rfl_op_stochastic_depth, rfl_op_causal_mask, rfl_op_softmax, rfl_op_add, rfl_op_sub,
-	rfl_op_mul, rfl_op_div, rfl_op_mean, rfl_op_sum, rfl_op_max, rfl_op_max_pool,
-	rfl_op_avg_pool, rfl_op_adaptive_avg_pool, rfl_op_flatten, rfl_op_reshape, rfl_op_permute,
-	rfl_op_slice, rfl_op_contiguous, rfl_op_concat, rfl_op_pad, rfl_op_roll, rfl_op_gather,
-	rfl_op_cross_entropy;
+#define OP(number, row) extern const struct rfl_op_info rfl_op_##row;
+#include "complexity/op/list.inc"
+#undef OP
+
+/** Add the cost of an operation, by its row, to a zeroed cost. */
+void rfl_op_cost(struct rfl_cost_context *c, struct rfl_cost *cost);
+
+/** Whether an operation costs anything. */
+static inline bool rfl_op_is_free(const struct rfl_op_info *op)
+{
+	return !op->cost && !op->unary;
+}
 
 /* Shape inference shared by several rows. */
 
@@ -217,7 +230,4 @@ enum rfl_rc rfl_op_same_shape(const struct rfl_node *node, const struct rfl_shap
 /** Refuse an input that is not {channels, height, width}. */
 enum rfl_rc rfl_op_need_image(const struct rfl_shape *in, struct rfl_err *err);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -12,10 +12,6 @@
 #include "base/err.h"
 #include "complexity/net.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct rfl_peer {
 	const char *name;    /**< "fvcore": the word of --as */
 	const char *version; /**< that the rule was read from and checked against */
@@ -64,7 +60,4 @@ enum rfl_rc rfl_peer_count(const struct rfl_peer *peer, const struct rfl_net *ne
 enum rfl_rc rfl_peer_node(const struct rfl_peer *peer, const struct rfl_net *net, int node,
 			  int64_t *ret, struct rfl_err *err) RFL_WARN_UNUSED;
 
-#ifdef __cplusplus
-}
-#endif
 #endif

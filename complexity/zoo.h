@@ -12,10 +12,6 @@
 #include "base/err.h"
 #include "complexity/net.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /**
  * How attention and the steps around it are written down:
  * auto      as the published code runs it
@@ -75,7 +71,4 @@ enum rfl_rc rfl_zoo_find(const char *name, const struct rfl_zoo_model **ret,
 enum rfl_rc rfl_zoo_build(const char *name, const struct rfl_zoo_options *options,
 			  struct rfl_net **ret, struct rfl_err *err) RFL_WARN_UNUSED;
 
-#ifdef __cplusplus
-}
-#endif
 #endif

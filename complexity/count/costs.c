@@ -27,7 +27,8 @@ struct rfl_count_workspace {
 enum rfl_rc rfl_precision_storage(const char *precision, enum rfl_dtype *dtype,
 				  bool *master_weights, struct rfl_err *err)
 {
-	/* in the order of enum rfl_precision; of tf32 only products differ, what is stored is F32 */
+	/* in the order of enum rfl_precision; of tf32 only products differ, what is stored is F32
+	 */
 	static const enum rfl_dtype stored[] = { RFL_DTYPE_F32, RFL_DTYPE_F32, RFL_DTYPE_F16,
 						 RFL_DTYPE_BF16, RFL_DTYPE_F16 };
 
@@ -174,10 +175,8 @@ static enum rfl_rc too_big(const struct rfl_net *net, const struct rfl_node *nod
 static void count_node(struct rfl_cost_context *c, const struct rfl_net *net,
 		       const struct rfl_link *link, struct rfl_cost *cost)
 {
-	const struct rfl_op_info *op = rfl_op_info_of(c->node->op);
-
-	if (op->cost && !c->overflow)
-		op->cost(c, cost);
+	if (!c->overflow)
+		rfl_op_cost(c, cost);
 	if (link->again)
 		count_again(c, cost);
 	count_joins(c, link, cost);
@@ -219,7 +218,7 @@ static enum rfl_rc count_losses(struct rfl_count *count, struct rfl_err *err)
 		struct rfl_cost cost = { 0 };
 
 		if (!c->overflow)
-			rfl_op_info_of(c->node->op)->cost(c, &cost);
+			rfl_op_cost(c, &cost);
 		if (i == 0)
 			rfl_cost_read(c, &cost.traffic[RFL_FUSION_COMPULSORY][RFL_PASS_FORWARD],
 				      c->out, rfl_dtype_bytes(RFL_DTYPE_I64));

@@ -235,8 +235,9 @@ static struct rfl_cost_context context_of(const struct rfl_net *net,
 /* Nothing of it is counted at any batch: views, above all. */
 static bool is_free(const struct rfl_node *node, const struct rfl_link *link)
 {
-	return !rfl_op_info_of(node->op)->cost && node->op != RFL_OP_INPUT && !link->logits &&
-	       link->params == 0 && link->buffers == 0 && (!link->grad || link->gradients < 2);
+	return rfl_op_is_free(rfl_op_info_of(node->op)) && node->op != RFL_OP_INPUT &&
+	       !link->logits && link->params == 0 && link->buffers == 0 &&
+	       (!link->grad || link->gradients < 2);
 }
 
 static bool make_contexts(struct rfl_links *links, const struct rfl_count_options *options)

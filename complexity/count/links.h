@@ -14,10 +14,6 @@
 #include "complexity/net.h"
 #include "complexity/op.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct rfl_link {
 	bool runs;     /**< false: of an auxiliary head that was not asked for */
 	bool free;     /**< it costs nothing at any batch */
@@ -74,7 +70,4 @@ void rfl_links_free(struct rfl_links *links);
  */
 struct rfl_cost_context *rfl_links_at(struct rfl_cost_context *context, int64_t batch);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

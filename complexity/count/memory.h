@@ -18,10 +18,6 @@
 #include "complexity/count.h"
 #include "complexity/net.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** Where it runs: a dropout keeps float noise on a CPU and one byte per element on a GPU. */
 enum rfl_memory_device { RFL_MEMORY_GPU, RFL_MEMORY_CPU };
 
@@ -116,7 +112,4 @@ void rfl_memory_free(struct rfl_memory *memory);
 enum rfl_rc rfl_memory_fit(struct rfl_memory *memory, int64_t bytes, int64_t *ret,
 			   struct rfl_err *err) RFL_WARN_UNUSED;
 
-#ifdef __cplusplus
-}
-#endif
 #endif

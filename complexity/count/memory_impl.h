@@ -18,10 +18,6 @@
 #include "complexity/count/memory.h"
 #include "complexity/op.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** Bytes, as they depend on the batch. */
 struct rfl_memory_size {
 	int64_t fixed, per_sample;
@@ -109,7 +105,4 @@ enum rfl_rc rfl_memory__walk(struct rfl_memory_workspace *w,
 			     const struct rfl_memory_options *options,
 			     struct rfl_err *err) RFL_WARN_UNUSED;
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -7,10 +7,6 @@
 #include "base/err.h"
 #include "complexity/count.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /**
  * Fill the optimizer's members of a count and its step_compulsory; the passes are there already.
  * @param unread  elements of trained parameters that the passes did not read
@@ -28,7 +24,4 @@ struct rfl_optimizer_scratch {
 };
 const struct rfl_optimizer_scratch *rfl_optimizer_scratch_of(enum rfl_optimizer_kind kind);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

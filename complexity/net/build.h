@@ -27,10 +27,6 @@
 #include "base/err.h"
 #include "complexity/net.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct rfl_net_builder;
 
 /** Whether an operation may overwrite its first input, as the published model does. */
@@ -252,7 +248,4 @@ void rfl_net_loss(struct rfl_net_builder *b, enum rfl_loss loss);
  */
 void rfl_net_state_dict_order(struct rfl_net_builder *b, const int *nodes, int n);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -13,10 +13,6 @@
 #include "complexity/net.h"
 #include "complexity/net/build.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** Blocks within blocks; the deepest of the zoo (MaxViT) has 5. */
 #define RFL_NET_MAX_DEPTH 8
 
@@ -82,7 +78,4 @@ const struct rfl_err *rfl_net__failure(const struct rfl_net_builder *b);
 /** The parameter that a weight tied to this node uses; no dimensions where there is none. */
 struct rfl_shape rfl_net__first_param(const struct rfl_net_builder *b, int owner);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -13,10 +13,6 @@
 #include "base/err.h"
 #include "complexity/net.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /**
  * Read a network.
  *
@@ -51,7 +47,4 @@ enum rfl_rc rfl_net_write(const struct rfl_net *net, struct rfl_buf *out,
 enum rfl_rc rfl_net_save(const char *path, const struct rfl_net *net,
 			 struct rfl_err *err) RFL_WARN_UNUSED;
 
-#ifdef __cplusplus
-}
-#endif
 #endif

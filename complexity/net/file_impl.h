@@ -17,10 +17,6 @@
 #include "complexity/net/build.h"
 #include "complexity/op.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define RFL_NET_FILE_SCHEMA "roofline.net/1"
 
 /** The name by which nodes read what comes from outside. */
@@ -131,7 +127,4 @@ bool rfl_net_file__write_attrs(const struct rfl_net *net, const struct rfl_node 
 /** A list of sizes. New reference, or NULL. */
 json_t *rfl_net_file__sizes(const int64_t *dim, int n);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

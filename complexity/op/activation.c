@@ -18,64 +18,10 @@
  * Formulas as in PyTorch's kernels (aten/src/ATen/native/cuda/Activation*Kernel.cu). Exponential,
  * division, erf and tanh are special; a division by a constant is a multiplication.
  *
- * Traffic: op/unary.c. ReLU and ReLU6 need one bit per element in the backward pass of a fused
+ * Traffic: op/parts.c. ReLU and ReLU6 need one bit per element in the backward pass of a fused
  * operation, the others their input (sigmoid and tanh their result).
  */
-#include "complexity/op.h"
-#include "complexity/op/saved.h"
-#include "complexity/op/unary.h"
-
-static void relu_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
-{
-	static const struct rfl_op_unary op = {
-		.forward = { .compare = 1 },
-		.dgrad = { .compare = 1 },
-		.needs = RFL_OP_NEEDS_BIT,
-	};
-
-	rfl_op_unary_cost(c, &op, cost);
-}
-
-static void relu6_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
-{
-	static const struct rfl_op_unary op = {
-		.forward = { .compare = 2 },
-		.dgrad = { .compare = 2 },
-		.needs = RFL_OP_NEEDS_BIT,
-	};
-
-	rfl_op_unary_cost(c, &op, cost);
-}
-
-static void sigmoid_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
-{
-	static const struct rfl_op_unary op = {
-		.forward = { .add = 1, .special = 2 },
-		.dgrad = { .add = 1, .mul = 2 },
-	};
-
-	rfl_op_unary_cost(c, &op, cost);
-}
-
-static void tanh_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
-{
-	static const struct rfl_op_unary op = {
-		.forward = { .special = 1 },
-		.dgrad = { .add = 1, .mul = 2 },
-	};
-
-	rfl_op_unary_cost(c, &op, cost);
-}
-
-static void silu_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
-{
-	static const struct rfl_op_unary op = {
-		.forward = { .add = 1, .special = 2 },
-		.dgrad = { .add = 3, .mul = 3, .special = 2 },
-	};
-
-	rfl_op_unary_cost(c, &op, cost);
-}
+#include "complexity/op/parts.h"
 
 static void gelu_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 {
@@ -91,26 +37,6 @@ static void gelu_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 	rfl_op_unary_cost(c, c->node->attr.gelu.tanh ? &tanh : &exact, cost);
 }
 
-static void hard_sigmoid_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
-{
-	static const struct rfl_op_unary op = {
-		.forward = { .add = 1, .mul = 1, .compare = 2 },
-		.dgrad = { .mul = 1, .compare = 2 },
-	};
-
-	rfl_op_unary_cost(c, &op, cost);
-}
-
-static void hard_swish_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
-{
-	static const struct rfl_op_unary op = {
-		.forward = { .add = 1, .mul = 2, .compare = 2 },
-		.dgrad = { .add = 1, .mul = 2, .compare = 2 },
-	};
-
-	rfl_op_unary_cost(c, &op, cost);
-}
-
 static const struct rfl_op_attr gelu_attrs[] = {
 	RFL_OP_ATTR(BOOL, gelu, tanh, .def = 0),
 };
@@ -121,7 +47,12 @@ const struct rfl_op_info rfl_op_relu = {
 	.autograd = "ReluBackward0",
 	.rides = true,
 	.infer = rfl_op_same_shape,
-	.cost = relu_cost,
+	.unary =
+		&(const struct rfl_op_unary){
+			.forward = { .compare = 1 },
+			.dgrad = { .compare = 1 },
+			.needs = RFL_OP_NEEDS_BIT,
+		},
 	.saved = rfl_op_saves_output,
 };
 
@@ -131,7 +62,12 @@ const struct rfl_op_info rfl_op_relu6 = {
 	.autograd = "HardtanhBackward0",
 	.rides = true,
 	.infer = rfl_op_same_shape,
-	.cost = relu6_cost,
+	.unary =
+		&(const struct rfl_op_unary){
+			.forward = { .compare = 2 },
+			.dgrad = { .compare = 2 },
+			.needs = RFL_OP_NEEDS_BIT,
+		},
 	.saved = rfl_op_saves_input,
 };
 
@@ -141,7 +77,11 @@ const struct rfl_op_info rfl_op_sigmoid = {
 	.autograd = "SigmoidBackward0",
 	.rides = true,
 	.infer = rfl_op_same_shape,
-	.cost = sigmoid_cost,
+	.unary =
+		&(const struct rfl_op_unary){
+			.forward = { .add = 1, .special = 2 },
+			.dgrad = { .add = 1, .mul = 2 },
+		},
 	.saved = rfl_op_saves_output,
 };
 
@@ -151,7 +91,11 @@ const struct rfl_op_info rfl_op_tanh = {
 	.autograd = "TanhBackward0",
 	.rides = true,
 	.infer = rfl_op_same_shape,
-	.cost = tanh_cost,
+	.unary =
+		&(const struct rfl_op_unary){
+			.forward = { .special = 1 },
+			.dgrad = { .add = 1, .mul = 2 },
+		},
 	.saved = rfl_op_saves_output,
 };
 
@@ -161,7 +105,11 @@ const struct rfl_op_info rfl_op_silu = {
 	.autograd = "SiluBackward0",
 	.rides = true,
 	.infer = rfl_op_same_shape,
-	.cost = silu_cost,
+	.unary =
+		&(const struct rfl_op_unary){
+			.forward = { .add = 1, .special = 2 },
+			.dgrad = { .add = 3, .mul = 3, .special = 2 },
+		},
 	.saved = rfl_op_saves_input,
 };
 
@@ -183,7 +131,11 @@ const struct rfl_op_info rfl_op_hard_sigmoid = {
 	.autograd = "HardsigmoidBackward0",
 	.rides = true,
 	.infer = rfl_op_same_shape,
-	.cost = hard_sigmoid_cost,
+	.unary =
+		&(const struct rfl_op_unary){
+			.forward = { .add = 1, .mul = 1, .compare = 2 },
+			.dgrad = { .mul = 1, .compare = 2 },
+		},
 	.saved = rfl_op_saves_input,
 };
 
@@ -193,6 +145,10 @@ const struct rfl_op_info rfl_op_hard_swish = {
 	.autograd = "HardswishBackward0",
 	.rides = true,
 	.infer = rfl_op_same_shape,
-	.cost = hard_swish_cost,
+	.unary =
+		&(const struct rfl_op_unary){
+			.forward = { .add = 1, .mul = 2, .compare = 2 },
+			.dgrad = { .add = 1, .mul = 2, .compare = 2 },
+		},
 	.saved = rfl_op_saves_input,
 };

@@ -31,8 +31,7 @@
  * al., "Restructuring Batch Normalization to Accelerate CNN Training", MLSys 2019), so only the
  * backward pass reads X again, once for the sums and once for the gradient.
  */
-#include "complexity/op.h"
-#include "complexity/op/saved.h"
+#include "complexity/op/parts.h"
 
 static enum rfl_rc infer(const struct rfl_node *node, const struct rfl_shape *in,
 			 struct rfl_shape *out, struct rfl_err *err)

@@ -18,10 +18,7 @@
  * rides on the operation that made the larger operand and reads the other one; backward it reads
  * what the gradients need, one of them takes dY's place in memory, the others are written.
  */
-#include "complexity/op.h"
-#include "complexity/op/operand.h"
-#include "complexity/op/ride.h"
-#include "complexity/op/saved.h"
+#include "complexity/op/parts.h"
 
 static bool broadcast(const struct rfl_shape *in, struct rfl_shape *out)
 {

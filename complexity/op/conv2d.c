@@ -15,10 +15,7 @@
  * Traffic: forward R X, R w, W Y; dgrad R dY, R w, W dX; wgrad R X, R dY, W dw. Direct
  * convolution: a library that unfolds the image first (im2col) moves kh * kw times X more.
  */
-#include "complexity/op.h"
-#include "complexity/op/saved.h"
-#include "complexity/op/weights.h"
-#include "complexity/op/window.h"
+#include "complexity/op/parts.h"
 
 static struct rfl_window window_h(const struct rfl_conv2d *a)
 {

@@ -8,9 +8,7 @@
  * that was joined to every sample (a class token) gets the sum over the samples: wgrad, one
  * addition per sample but the first.
  */
-#include "complexity/op.h"
-#include "complexity/op/operand.h"
-#include "complexity/op/ride.h"
+#include "complexity/op/parts.h"
 
 #include "base/num.h"
 

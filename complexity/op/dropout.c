@@ -8,10 +8,7 @@
  * and keeps one bit per element. Stochastic depth's mask is a number per sample: written and read
  * forward, read by dgrad, and at both levels alike.
  */
-#include "complexity/op.h"
-#include "complexity/op/ride.h"
-#include "complexity/op/saved.h"
-#include "complexity/op/unary.h"
+#include "complexity/op/parts.h"
 
 static enum rfl_rc infer(const struct rfl_node *node, const struct rfl_shape *in,
 			 struct rfl_shape *out, struct rfl_err *err)

@@ -9,56 +9,11 @@
  *	square     1 mul           dY 2 x: 2 mul
  *	affine     a x + b: 1 mul unless a is 1, 1 add unless b is 0; dY a: 1 mul unless a is 1
  *
- * Traffic: op/unary.c. The gradients of rsqrt and square are three kernels in PyTorch's eager mode
+ * Traffic: op/parts.c. The gradients of rsqrt and square are three kernels in PyTorch's eager mode
  * (a power, a product with a constant, a product): R 4, W 3 tensors. affine is a kernel for each of
  * its steps, and its gradient needs nothing but dY.
  */
-#include "complexity/op.h"
-#include "complexity/op/ride.h"
-#include "complexity/op/saved.h"
-#include "complexity/op/unary.h"
-
-static void exp_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
-{
-	static const struct rfl_op_unary op = {
-		.forward = { .special = 1 },
-		.dgrad = { .mul = 1 },
-	};
-
-	rfl_op_unary_cost(c, &op, cost);
-}
-
-static void log_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
-{
-	static const struct rfl_op_unary op = {
-		.forward = { .special = 1 },
-		.dgrad = { .special = 1 },
-	};
-
-	rfl_op_unary_cost(c, &op, cost);
-}
-
-static void rsqrt_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
-{
-	static const struct rfl_op_unary op = {
-		.forward = { .special = 2 },
-		.dgrad = { .mul = 4 },
-		.steps = 2,
-	};
-
-	rfl_op_unary_cost(c, &op, cost);
-}
-
-static void square_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
-{
-	static const struct rfl_op_unary op = {
-		.forward = { .mul = 1 },
-		.dgrad = { .mul = 2 },
-		.steps = 2,
-	};
-
-	rfl_op_unary_cost(c, &op, cost);
-}
+#include "complexity/op/parts.h"
 
 static void affine_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 {
@@ -97,7 +52,11 @@ const struct rfl_op_info rfl_op_exp = {
 	.rides = true,
 	.autocast = RFL_AUTOCAST_F32,
 	.infer = rfl_op_same_shape,
-	.cost = exp_cost,
+	.unary =
+		&(const struct rfl_op_unary){
+			.forward = { .special = 1 },
+			.dgrad = { .mul = 1 },
+		},
 	.saved = rfl_op_saves_output,
 };
 
@@ -108,7 +67,11 @@ const struct rfl_op_info rfl_op_log = {
 	.rides = true,
 	.autocast = RFL_AUTOCAST_F32,
 	.infer = rfl_op_same_shape,
-	.cost = log_cost,
+	.unary =
+		&(const struct rfl_op_unary){
+			.forward = { .special = 1 },
+			.dgrad = { .special = 1 },
+		},
 	.saved = rfl_op_saves_input,
 };
 
@@ -119,7 +82,12 @@ const struct rfl_op_info rfl_op_rsqrt = {
 	.rides = true,
 	.autocast = RFL_AUTOCAST_F32,
 	.infer = rfl_op_same_shape,
-	.cost = rsqrt_cost,
+	.unary =
+		&(const struct rfl_op_unary){
+			.forward = { .special = 2 },
+			.dgrad = { .mul = 4 },
+			.steps = 2,
+		},
 	.saved = rfl_op_saves_output,
 	.scratch = power_scratch,
 };
@@ -131,7 +99,12 @@ const struct rfl_op_info rfl_op_square = {
 	.rides = true,
 	.autocast = RFL_AUTOCAST_F32,
 	.infer = rfl_op_same_shape,
-	.cost = square_cost,
+	.unary =
+		&(const struct rfl_op_unary){
+			.forward = { .mul = 1 },
+			.dgrad = { .mul = 2 },
+			.steps = 2,
+		},
 	.saved = rfl_op_saves_input,
 	.scratch = power_scratch,
 };

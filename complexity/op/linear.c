@@ -5,13 +5,11 @@
  * products of the same three dimensions, so of the same count (PyTorch's FlopCounterMode reports
  * them as two mm). A bias is one addition per output, its gradient the sum of dY over the rows.
  *
- * A weight that is borrowed from another operation: op/weights.c.
+ * A weight that is borrowed from another operation: op/parts.c.
  *
  * Traffic: as a convolution, R X, R w, W Y; R dY, R w, W dX; R X, R dY, W dw.
  */
-#include "complexity/op.h"
-#include "complexity/op/saved.h"
-#include "complexity/op/weights.h"
+#include "complexity/op/parts.h"
 
 static enum rfl_rc infer(const struct rfl_node *node, const struct rfl_shape *in,
 			 struct rfl_shape *out, struct rfl_err *err)

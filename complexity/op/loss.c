@@ -21,8 +21,7 @@
  * log_softmax writes nothing, dgrad reads the logits again. Labels are int64, read once by each
  * pass.
  */
-#include "complexity/op.h"
-#include "complexity/op/saved.h"
+#include "complexity/op/parts.h"
 
 static enum rfl_rc infer(const struct rfl_node *node, const struct rfl_shape *in,
 			 struct rfl_shape *out, struct rfl_err *err)

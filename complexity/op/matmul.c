@@ -14,11 +14,7 @@
  * Traffic, unfused and fused: forward R A, R B, W Y; backward for each factor R dY, R the other
  * factor, W its gradient.
  */
-#include "complexity/op.h"
-#include "complexity/op/causal.h"
-#include "complexity/op/operand.h"
-#include "complexity/op/ride.h"
-#include "complexity/op/saved.h"
+#include "complexity/op/parts.h"
 
 static enum rfl_rc infer(const struct rfl_node *node, const struct rfl_shape *in,
 			 struct rfl_shape *out, struct rfl_err *err)

@@ -28,10 +28,7 @@
  * statistics, W gradients. Fused: it rides; backward, one sweep over X serves both gradients, since
  * all sums lie within a row.
  */
-#include "complexity/op.h"
-#include "complexity/op/ride.h"
-#include "complexity/op/saved.h"
-#include "complexity/op/unary.h"
+#include "complexity/op/parts.h"
 
 static enum rfl_rc infer(const struct rfl_node *node, const struct rfl_shape *in,
 			 struct rfl_shape *out, struct rfl_err *err)

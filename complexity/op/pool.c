@@ -16,9 +16,7 @@
  * found: an int64 index per output unfused (as PyTorch does), one byte fused (a position in the
  * window).
  */
-#include "complexity/op.h"
-#include "complexity/op/saved.h"
-#include "complexity/op/window.h"
+#include "complexity/op/parts.h"
 
 static struct rfl_window window_h(const struct rfl_pool *a)
 {

@@ -9,9 +9,7 @@
  * moves nothing (PyTorch expands dY in place), of a mean R m, W n, of a maximum R m and the places,
  * W n zeros and m gradients.
  */
-#include "complexity/op.h"
-#include "complexity/op/ride.h"
-#include "complexity/op/saved.h"
+#include "complexity/op/parts.h"
 
 static enum rfl_rc infer(const struct rfl_node *node, const struct rfl_shape *in,
 			 struct rfl_shape *out, struct rfl_err *err)

@@ -8,8 +8,7 @@
  * Traffic, unfused: forward R X, R tables, W Y; dgrad R dY, R tables, W dX: one kernel each. Fused:
  * it rides and the tables stay on chip.
  */
-#include "complexity/op.h"
-#include "complexity/op/ride.h"
+#include "complexity/op/parts.h"
 
 static enum rfl_rc infer(const struct rfl_node *node, const struct rfl_shape *in,
 			 struct rfl_shape *out, struct rfl_err *err)

@@ -24,11 +24,7 @@
  * F32; backward R q, k, v, o, dO, R two F32 numbers per row (the logsumexp and the row sums), W dq,
  * dk, dv. A tile that does not fit on chip reads k and v more often; that is not counted.
  */
-#include "complexity/op.h"
-#include "complexity/op/causal.h"
-#include "complexity/op/operand.h"
-#include "complexity/op/ride.h"
-#include "complexity/op/saved.h"
+#include "complexity/op/parts.h"
 
 static enum rfl_rc infer(const struct rfl_node *node, const struct rfl_shape *in,
 			 struct rfl_shape *out, struct rfl_err *err)

@@ -12,9 +12,7 @@
  * dY, W dX; mask forward R X, R mask, W Y, dgrad R dY, R mask, W dX. Fused: both ride; the gradient
  * of the softmax reads y again.
  */
-#include "complexity/op.h"
-#include "complexity/op/ride.h"
-#include "complexity/op/saved.h"
+#include "complexity/op/parts.h"
 
 static enum rfl_rc mask_infer(const struct rfl_node *node, const struct rfl_shape *in,
 			      struct rfl_shape *out, struct rfl_err *err)

@@ -8,10 +8,7 @@
  * Traffic, unfused and fused: forward R places (int64), R n, W n; gradient R places, R dY, W the
  * whole table, which is dense (PyTorch's default) and mostly zeros.
  */
-#include "complexity/op.h"
-#include "complexity/op/operand.h"
-#include "complexity/op/ride.h"
-#include "complexity/op/saved.h"
+#include "complexity/op/parts.h"
 
 static enum rfl_rc embedding_infer(const struct rfl_node *node, const struct rfl_shape *in,
 				   struct rfl_shape *out, struct rfl_err *err)

@@ -5,8 +5,7 @@
  * Only the gradient of a slice moves data: it is as large as the whole tensor and zero elsewhere.
  * Unfused R dY, W dX; fused nothing, the next operation takes its part.
  */
-#include "complexity/op.h"
-#include "complexity/op/operand.h"
+#include "complexity/op/parts.h"
 
 static enum rfl_rc check_dims(const struct rfl_shape *shape, struct rfl_err *err)
 {

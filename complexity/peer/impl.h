@@ -12,10 +12,6 @@
 #include "complexity/net.h"
 #include "complexity/peer.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** Who runs an operation. */
 enum rfl_peer_caller {
 	RFL_PEER_STEP,      /**< code between modules */
@@ -75,7 +71,4 @@ struct rfl_peer_row {
 /** The i-th row, or NULL behind the last. */
 const struct rfl_peer_row *rfl_peer__row(size_t i);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -11,10 +11,6 @@
 #include "complexity/net/build.h"
 #include "complexity/zoo.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** One operation, or every elementwise step an operation of its own. */
 enum rfl_zoo_form { RFL_ZOO_WHOLE, RFL_ZOO_STEPS };
 
@@ -75,7 +71,4 @@ int rfl_zoo_attention_scores(struct rfl_net_builder *b, int q, int k,
 int rfl_zoo_attention_values(struct rfl_net_builder *b, int scores, int v,
 			     const struct rfl_zoo_attention_args *args);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -9,10 +9,6 @@
 
 #include "complexity/net/build.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** What follows the normalisation of a convolution, where nothing does. */
 #define RFL_ZOO_NO_ACTIVATION RFL_OP_INPUT
 
@@ -67,7 +63,4 @@ int rfl_zoo_squeeze_excitation(struct rfl_net_builder *b, int x, const char *pat
  */
 int64_t rfl_zoo_divisible(double width, int64_t divisor);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

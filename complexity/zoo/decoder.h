@@ -10,10 +10,6 @@
 #include "complexity/zoo/attention.h"
 #include "complexity/zoo/impl.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** What the published code calls its modules. */
 struct rfl_zoo_decoder_names {
 	const char *embedding, *final_norm, *head;
@@ -51,7 +47,4 @@ int rfl_zoo_decoder_build(struct rfl_net_builder *b, const void *config,
 		.silu = RFL_ZOO_STEPS, .loss = RFL_LOSS_COMPOSED, .shared_rope = true   \
 	}
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -11,10 +11,6 @@
 #include "complexity/net/build.h"
 #include "complexity/zoo.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** The user's options, with the model's own values where he said nothing. */
 struct rfl_zoo_sizes {
 	int64_t image_size, channels, classes;
@@ -46,7 +42,4 @@ extern const struct rfl_zoo_family rfl_zoo_alexnet, rfl_zoo_cifar_cnn, rfl_zoo_c
 	rfl_zoo_regnet, rfl_zoo_resnet, rfl_zoo_shufflenet, rfl_zoo_squeezenet, rfl_zoo_swin,
 	rfl_zoo_vgg, rfl_zoo_vit;
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -4,7 +4,7 @@
  */
 #include "tests/unit/count_rig.h"
 
-#include "complexity/op/window.h"
+#include "complexity/op/parts.h"
 
 static int64_t taps_one_by_one(const struct rfl_window *w, int64_t in, int64_t out)
 {

@@ -1,0 +1,124 @@
+/*
+ * parts.h - what the rows of operations share: costs and shapes of families, operands, what rides
+ * on a neighbour, what autograd keeps, sliding windows.
+ */
+#ifndef RFL_COMPLEXITY_OP_PARTS_H
+#define RFL_COMPLEXITY_OP_PARTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "complexity/op.h"
+
+/* --- operations that map each element of one tensor by itself -------------------------------- */
+
+void rfl_op_unary_cost(struct rfl_cost_context *c, const struct rfl_op_unary *op,
+		       struct rfl_cost *cost);
+
+/** Add counts per element times `elements` to counts. */
+void rfl_op_add_elementwise(struct rfl_cost_context *c, struct rfl_elementwise *sum,
+			    const struct rfl_elementwise *per_element, int64_t elements);
+
+/* --- the fused level ------------------------------------------------------------------------- */
+
+/*
+ * Of a chain that rides on one operation a single tensor lies in memory: the operation before it
+ * writes it, the one after it reads it. The operations of the chain add only what their backward
+ * passes need, and a tensor of their own where somebody else reads their input as well.
+ */
+
+/** Fill the fused level: a mask of one bit per element in training when the operation rides on the
+ * one before it (and its output, when the input must survive), else as unfused. */
+void rfl_op_ride_with_mask(struct rfl_cost_context *c, struct rfl_cost *cost);
+
+/** The same of an operation whose gradient reads `kept` elements again: of its input, or of its
+ * result. 0: nothing is needed. */
+void rfl_op_ride(struct rfl_cost_context *c, int64_t kept, struct rfl_cost *cost);
+
+/** Fill the fused level with the unfused one. */
+void rfl_op_ride_not(struct rfl_cost *cost);
+
+/* --- inputs of operations that take several tensors ------------------------------------------ */
+
+/*
+ * A learned tensor's gradient belongs to the operation that reads it: what is computed for it
+ * counts as wgrad there, the sum over samples and positions included.
+ */
+
+/** Bytes of an element of input k: learned tensors and constants are stored as parameters. */
+int64_t rfl_op_operand_bytes(const struct rfl_cost_context *c, int k);
+
+/** Read input k, or write its gradient, at its own size. */
+void rfl_op_operand_read(struct rfl_cost_context *c, int k, struct rfl_traffic *t);
+void rfl_op_operand_write(struct rfl_cost_context *c, int k, struct rfl_traffic *t);
+
+/** The pass that the gradient of input k belongs to. */
+enum rfl_pass rfl_op_operand_pass(const struct rfl_cost_context *c, int k);
+
+/** Sum a gradient of c->out elements over what input k was repeated for: the additions, and
+ * unfused a kernel that reads the gradient and writes the sum. Free where nothing was repeated. */
+void rfl_op_operand_reduce(struct rfl_cost_context *c, int k, struct rfl_cost *cost);
+
+/** The input with the most elements: what an operation with several inputs rides on. */
+int rfl_op_operand_largest(struct rfl_cost_context *c);
+
+/* --- what autograd keeps --------------------------------------------------------------------- */
+
+/** Rows for `saved` of operations whose gradient needs their input; one that overwrites it keeps a
+ * copy. */
+int rfl_op_saves_input(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_SAVED]);
+
+/** The same of operations whose gradient needs their result, which is as good overwritten. */
+int rfl_op_saves_output(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_SAVED]);
+
+/** Append input k as the n-th, unless it is a parameter or a constant. @return n, or n + 1 */
+int rfl_op_save_operand(const struct rfl_cost_context *c, int k,
+			struct rfl_op_saved out[RFL_OP_MAX_SAVED], int n);
+
+/** Append something that is no tensor of the net. @return n + 1 */
+int rfl_op_save_bytes(enum rfl_saved_kind kind, int64_t bytes,
+		      struct rfl_op_saved out[RFL_OP_MAX_SAVED], int n);
+
+/** Bytes of a mean or a deviation: F32 on a GPU whatever the tensor is, the type of the parameters
+ * on a CPU. */
+int64_t rfl_op_statistic_bytes(const struct rfl_cost_context *c);
+
+/* --- a weight and perhaps a bias ------------------------------------------------------------- */
+
+struct rfl_op_weights {
+	int64_t macs;    /**< forward, over the batch */
+	int64_t weights; /**< elements */
+	int64_t biases;  /**< elements, 0 without a bias */
+};
+
+/** Fill MACs of all passes, the bias's additions and the traffic of the unfused and fused levels.
+ */
+void rfl_op_weights_cost(struct rfl_cost_context *c, const struct rfl_op_weights *w,
+			 struct rfl_cost *cost);
+
+/* --- products of attention ------------------------------------------------------------------- */
+
+/** Whether two tensors of {.., rows, columns} have the same dimensions in front. */
+bool rfl_shape_same_leading(const struct rfl_shape *a, const struct rfl_shape *b);
+
+/** Pairs in which query i, counted from 0, sees the keys up to i: T (T + 1) / 2 when there are as
+ * many keys as queries. */
+int64_t rfl_causal_pairs(struct rfl_cost_context *c, int64_t queries, int64_t keys);
+
+/* --- sliding windows along one axis ---------------------------------------------------------- */
+
+struct rfl_window {
+	int64_t kernel, stride, pad, dilation;
+	bool ceil_mode; /**< a last window may begin inside the input or its left padding and end
+			   outside */
+};
+
+/** Positions of the window along an axis of `in`; RFL_EINVAL says why there is none. */
+enum rfl_rc rfl_window_positions(const struct rfl_window *w, int64_t in, int64_t *ret,
+				 struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** Taps of all `out` positions that read a real element, not the padding. kernel * out must fit. */
+int64_t rfl_window_real_taps(const struct rfl_window *w, int64_t in, int64_t out);
+
+#endif
