@@ -1,6 +1,6 @@
 /*
  * build_impl.h - between the builder (net/build.c: names, nodes, failure; net/build_params.c:
- * parameters) and the calls that write one operation down (net/build_ops.c, net/build_steps.c).
+ * parameters) and the calls that write one operation down (net/build_ops.c).
  */
 #ifndef RFL_COMPLEXITY_NET_BUILD_IMPL_H
 #define RFL_COMPLEXITY_NET_BUILD_IMPL_H

@@ -223,6 +223,15 @@ static void set_inferred(const struct rfl_op_attr *attr, const struct rfl_shape 
 		*to = in->dim[strstr(attr->name, "channels") ? 0 : in->ndim - 1];
 }
 
+enum rfl_rc rfl_net_file__read(struct rfl_net_reader *r, int draft, const char *key,
+			       const json_t *value, enum rfl_attr_type type, int64_t min, void *to)
+{
+	const struct rfl_op_attr attr = { .name = key, .type = type, .min = min };
+	const struct source s = { .r = r, .draft = draft, .key = key, .index = -1, .value = value };
+
+	return value ? read_value(&s, &attr, NULL, to) : RFL_OK;
+}
+
 static enum rfl_rc missing(struct rfl_net_reader *r, int draft, const char *key)
 {
 	return rfl_net_file__fail(r, draft, NULL, -1, "the key \"%s\" is missing", key);

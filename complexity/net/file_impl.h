@@ -1,7 +1,7 @@
 /*
- * file_impl.h - between the files that read and write networks: net/file.c (the document),
- * net/file_nodes.c (nodes and their names), net/file_order.c (order of execution), net/file_build.c
- * (nodes through the builder), net/file_attrs.c (attributes, both ways), net/file_write.c.
+ * file_impl.h - between the files that read and write networks: net/file.c (the document,
+ * and its nodes through the builder), net/file_nodes.c (nodes, their names and order),
+ * net/file_attrs.c (attributes, both ways), net/file_write.c.
  */
 #ifndef RFL_COMPLEXITY_NET_FILE_IMPL_H
 #define RFL_COMPLEXITY_NET_FILE_IMPL_H
@@ -57,6 +57,11 @@ struct rfl_net_reader {
 
 enum rfl_rc rfl_net_file__no_memory(const struct rfl_net_reader *r);
 
+/** Read one value of a node, as rows of attributes describe it: an int64_t, a double or a bool.
+ * @param value  NULL: *to stays */
+enum rfl_rc rfl_net_file__read(struct rfl_net_reader *r, int draft, const char *key,
+			       const json_t *value, enum rfl_attr_type type, int64_t min, void *to);
+
 /**
  * Fail at a node, or at one of its keys, or at an element of it.
  * @param key    NULL: the node itself
@@ -83,15 +88,6 @@ enum rfl_rc rfl_net_file__drafts(struct rfl_net_reader *r, const json_t *nodes);
 
 /** Fill r->order: inputs before those who read them, else as in the file. */
 enum rfl_rc rfl_net_file__sort(struct rfl_net_reader *r);
-
-/** The first node of the network, from "input". */
-enum rfl_rc rfl_net_file__input(struct rfl_net_reader *r);
-
-/** All others. */
-enum rfl_rc rfl_net_file__build(struct rfl_net_reader *r);
-
-/** The builder's messages begin with this place. */
-void rfl_net_file__at(struct rfl_net_reader *r, const char *pointer);
 
 /** Whether a file's node may be this operation: not the input, not the loss. */
 bool rfl_net_file__is_node(enum rfl_op op);

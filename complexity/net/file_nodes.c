@@ -1,6 +1,6 @@
 /*
- * file_nodes.c - the nodes of a file: what they are called and whom they read. Attributes come
- * later, when the shapes of the inputs are known.
+ * file_nodes.c - the nodes of a file: what they are called, whom they read, and the order in which
+ * they run. Attributes come later, when the shapes of the inputs are known.
  */
 #include "complexity/net/file_impl.h"
 
@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/buf.h"
 #include "base/json.h"
 #include "base/text.h"
 
@@ -130,18 +131,6 @@ static enum rfl_rc read_name(struct rfl_net_reader *r, int draft, const char *ke
 	return RFL_OK;
 }
 
-static enum rfl_rc read_flag(struct rfl_net_reader *r, int draft, const char *key, bool *ret)
-{
-	const json_t *value = json_object_get(r->drafts[draft].obj, key);
-	char shown[80];
-
-	if (value && !json_is_boolean(value))
-		return rfl_net_file__fail(r, draft, key, -1, "must be true or false, is %s",
-					  rfl_json_show(value, shown, sizeof(shown)));
-	*ret = json_is_true(value);
-	return RFL_OK;
-}
-
 static enum rfl_rc unknown_op(struct rfl_net_reader *r, int draft, const char *name)
 {
 	const char *names[RFL_OP_COUNT + 1] = { 0 };
@@ -234,19 +223,18 @@ static enum rfl_rc check_names(struct rfl_net_reader *r, int draft)
 	return RFL_OK;
 }
 
-/* The number of a block or function; 0 where there is none. */
-static enum rfl_rc read_number(struct rfl_net_reader *r, int draft, const char *key, int64_t *ret)
-{
-	const json_t *value = json_object_get(r->drafts[draft].obj, key);
-	char shown[80];
-
-	if (value && (!json_is_integer(value) || json_integer_value(value) < 1))
-		return rfl_net_file__fail(r, draft, key, -1,
-					  "must be a whole number of 1 or more, is %s",
-					  rfl_json_show(value, shown, sizeof(shown)));
-	*ret = json_integer_value(value);
-	return RFL_OK;
-}
+/* What a node may say of itself beside its names. */
+static const struct {
+	const char *key;
+	enum rfl_attr_type type;
+	size_t offset; /* in struct rfl_net_draft */
+} facts[] = {
+	{ "inplace", RFL_ATTR_BOOL, offsetof(struct rfl_net_draft, inplace) },
+	{ "auxiliary", RFL_ATTR_BOOL, offsetof(struct rfl_net_draft, auxiliary) },
+	{ "functional", RFL_ATTR_BOOL, offsetof(struct rfl_net_draft, functional) },
+	{ "block", RFL_ATTR_INT, offsetof(struct rfl_net_draft, block) },
+	{ "function", RFL_ATTR_INT, offsetof(struct rfl_net_draft, function) },
+};
 
 static enum rfl_rc read_draft(struct rfl_net_reader *r, int draft)
 {
@@ -267,16 +255,10 @@ static enum rfl_rc read_draft(struct rfl_net_reader *r, int draft)
 		rc = rfl_net_file__only_keys(r, draft);
 	if (rc == RFL_OK)
 		rc = read_name(r, draft, "within", &d->within);
-	if (rc == RFL_OK)
-		rc = read_flag(r, draft, "inplace", &d->inplace);
-	if (rc == RFL_OK)
-		rc = read_flag(r, draft, "auxiliary", &d->auxiliary);
-	if (rc == RFL_OK)
-		rc = read_flag(r, draft, "functional", &d->functional);
-	if (rc == RFL_OK)
-		rc = read_number(r, draft, "block", &d->block);
-	if (rc == RFL_OK)
-		rc = read_number(r, draft, "function", &d->function);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(facts) && rc == RFL_OK; i++)
+		rc = rfl_net_file__read(r, draft, facts[i].key,
+					json_object_get(d->obj, facts[i].key), facts[i].type, 1,
+					(char *)d + facts[i].offset);
 	if (rc == RFL_OK)
 		rc = check_names(r, draft);
 	return rc == RFL_OK ? take_id(r, draft) : rc;
@@ -438,5 +420,112 @@ enum rfl_rc rfl_net_file__drafts(struct rfl_net_reader *r, const json_t *nodes)
 	}
 	for (int i = 1; i < r->ndrafts && rc == RFL_OK; i++)
 		rc = check_auxiliary(r, i);
+	return rc;
+}
+
+/* --- order of execution ----------------------------------------------------------------------
+ *
+ * Every node after those it reads, else as the file has them. A walk in depth with a stack of its
+ * own, so that a chain may have any length; what is on the stack when it meets itself is the cycle.
+ */
+
+enum { NEW, OPEN, DONE };
+
+enum { CYCLE_SHOWN = 12 };
+
+/* A node on the stack, and which of those it needs comes next. */
+struct frame {
+	int draft, next;
+};
+
+struct walk {
+	struct frame *stack;
+	int depth;
+	unsigned char *state;
+	int nordered;
+};
+
+/* The k-th draft that a draft needs before itself; -1 behind the last. */
+static int need(const struct rfl_net_draft *d, int k)
+{
+	if (k < d->ninputs)
+		return d->inputs[k];
+	return k == d->ninputs && d->tied ? d->tied : -1;
+}
+
+/* Data flows from each node of the stack to the one below it. */
+static enum rfl_rc fail_cycle(struct rfl_net_reader *r, const struct walk *w, int meets)
+{
+	const struct frame *top = &w->stack[w->depth - 1];
+	const struct rfl_net_draft *d = &r->drafts[top->draft];
+	const bool listed = top->next < d->ninputs && json_object_get(d->obj, "inputs");
+	const bool tied = top->next >= d->ninputs;
+	struct rfl_buf path;
+	int shown = 0;
+	enum rfl_rc rc;
+
+	rfl_buf_init(&path, 8192);
+	rfl_buf_puts(&path, rfl_net_file__label(&r->drafts[meets]));
+	for (int i = w->depth - 1; i >= 0 && w->stack[i].draft != meets; i--)
+		if (++shown <= CYCLE_SHOWN)
+			rfl_buf_printf(&path, " -> %s",
+				       rfl_net_file__label(&r->drafts[w->stack[i].draft]));
+	rfl_buf_printf(&path, "%s -> %s", shown > CYCLE_SHOWN ? " -> ..." : "",
+		       rfl_net_file__label(&r->drafts[meets]));
+	rc = rfl_net_file__fail(r, top->draft,
+				tied     ? "tied"
+				: listed ? "inputs"
+					 : NULL,
+				listed ? top->next : -1, "a cycle: %s", rfl_buf_str(&path));
+	rfl_buf_fini(&path);
+	return rc;
+}
+
+static void open_draft(struct walk *w, int draft)
+{
+	w->state[draft] = OPEN;
+	w->stack[w->depth++] = (struct frame){ .draft = draft };
+}
+
+/* A draft and all that it needs. */
+static enum rfl_rc visit(struct rfl_net_reader *r, struct walk *w, int draft)
+{
+	if (w->state[draft] == NEW)
+		open_draft(w, draft);
+	while (w->depth > 0) {
+		struct frame *top = &w->stack[w->depth - 1];
+		int next = need(&r->drafts[top->draft], top->next);
+
+		if (next < 0) {
+			w->state[top->draft] = DONE;
+			r->order[w->nordered++] = top->draft;
+			w->depth--;
+		} else if (w->state[next] == OPEN) {
+			return fail_cycle(r, w, next);
+		} else {
+			top->next++;
+			if (w->state[next] == NEW)
+				open_draft(w, next);
+		}
+	}
+	return RFL_OK;
+}
+
+enum rfl_rc rfl_net_file__sort(struct rfl_net_reader *r)
+{
+	size_t n = (size_t)r->ndrafts;
+	struct walk w = {
+		.stack = rfl_alloc_array(n, sizeof(*w.stack)),
+		.state = rfl_alloc_array(n, sizeof(*w.state)),
+	};
+	enum rfl_rc rc = RFL_OK;
+
+	r->order = rfl_arena_array(r->arena, n, sizeof(*r->order));
+	if (!w.stack || !w.state || !r->order)
+		rc = rfl_net_file__no_memory(r);
+	for (int i = 0; i < r->ndrafts && rc == RFL_OK; i++)
+		rc = visit(r, &w, i);
+	free(w.stack);
+	free(w.state);
 	return rc;
 }
