@@ -215,7 +215,7 @@ static const struct rfl_importer *look_further(struct rfl_input *in)
 		for (; passed < step; passed += line.len + 1)
 			if (rfl_input_line(in, &line, &more, NULL) != RFL_OK || !more)
 				return NULL; /* its end, or not a text */
-		if (rfl_input_peek(in, &head, NULL) == RFL_OK)
+		if (rfl_input_peek(in, RFL_INPUT_HEAD, &head, NULL) == RFL_OK)
 			found = find_by_content(head, CERTAIN);
 	}
 	return found;
@@ -227,7 +227,7 @@ static enum rfl_rc find_importer(struct rfl_input *in, const struct rfl_importer
 	const char *name = rfl_input_name(in), *what;
 	struct rfl_span head, rest, line = { .at = "", .len = 0 };
 	char begin[81];
-	enum rfl_rc rc = rfl_input_peek(in, &head, err);
+	enum rfl_rc rc = rfl_input_peek(in, RFL_INPUT_HEAD, &head, err);
 
 	if (rc != RFL_OK)
 		return rc;
@@ -262,7 +262,7 @@ static enum rfl_rc read_one(const struct rfl_importer *importer, struct rfl_impo
 	enum rfl_rc rc = RFL_OK;
 
 	if (importer->is_record) {
-		rc = rfl_input_ahead(import->in, &line, err);
+		rc = rfl_input_peek(import->in, RFL_INPUT_AHEAD, &line, err);
 		if (rc != RFL_OK)
 			return rc;
 		record = importer->is_record(import, line);
@@ -333,7 +333,7 @@ static enum rfl_rc read_input(struct rfl_input *in, const struct rfl_import_opti
 	if (known)
 		*known = importer != NULL;
 	if (rc == RFL_OK)
-		rc = rfl_input_peek(in, &head, err);
+		rc = rfl_input_peek(in, RFL_INPUT_HEAD, &head, err);
 	if (rc != RFL_OK)
 		return rc;
 	/* The label is the file's name without folder and last extension. */

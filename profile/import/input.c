@@ -1,28 +1,77 @@
 /*
- * input.c - a window that slides over a file, a pipe or a text in memory, and lines in it. The
- * window has one size, unless a line is longer; records are in input_record.c.
+ * input.c - a window that slides over a file, a pipe or a text in memory, and the lines and CSV
+ * records in it. The window has one size, unless a line is longer.
+ *
+ * The common record (on one line, quotes only around whole fields) is cut by bit masks of 64 bytes
+ * at a time, and only after the fields that it has in common with the record before it: profilers
+ * write the kernel's name, block and grid in front of every metric. Any other record is cut byte by
+ * byte.
  */
 #include "profile/import/input.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "profile/import/input_impl.h"
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+#include "base/alloc.h"
+#include "base/buf.h"
 
 #ifndef RFL_INPUT_WINDOW /* tests read through small ones, of 24 bytes or more */
 #define RFL_INPUT_WINDOW ((size_t)256 << 10)
 #endif
-#define PEEK ((size_t)64 << 10)
+#define PAD        64 /* readable bytes after the window: whole blocks are looked at */
+#define FIELDS_MAX ((size_t)1 << 16)
 
-static const char zero_byte[] = "a zero byte: this is not text";
+/* Where a field is, from the beginning of its record. */
+struct cut {
+	uint32_t at, len, end; /* end: after its delimiter or newline */
+	bool undone;           /* doubled quotes were undone: `at` is in the undone text */
+};
+
+struct rfl_input {
+	char *name;
+	int fd; /* -1: from memory */
+	bool owns_fd;
+	const char *text; /* from memory: the rest of it */
+	size_t text_len;
+	enum { UTF8, UTF16LE, UTF16BE } encoding;
+	unsigned char *raw; /* UTF-16 that was not decoded yet */
+	size_t raw_at, raw_end;
+
+	char *window; /* cap bytes and PAD */
+	size_t cap, end;
+	size_t at;   /* of the next line or record */
+	size_t keep; /* of the last */
+	bool nuls;   /* zero bytes were read */
+	bool started, eof;
+	bool skipping; /* the line at `at` was refused: drop the rest of it */
+	bool torn;
+	size_t line, next_line;
+
+	/* The record at keep. */
+	struct rfl_span *fields;
+	struct cut *cuts;
+	size_t nfields, fields_cap, same;
+	size_t record_len; /* 0: none, or one of which the fields cannot be used again */
+	struct rfl_buf undone;
+};
 
 /* --- opening --------------------------------------------------------------------------------- */
+
+static enum rfl_rc no_memory(const struct rfl_input *in, struct rfl_err *err)
+{
+	return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", in->name);
+}
 
 static enum rfl_rc new_input(const char *name, size_t window, struct rfl_input **ret,
 			     struct rfl_err *err)
@@ -32,11 +81,11 @@ static enum rfl_rc new_input(const char *name, size_t window, struct rfl_input *
 	if (!in)
 		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", name);
 	in->fd = -1;
-	in->nul = SIZE_MAX;
 	in->next_line = 1;
 	in->cap = window < RFL_INPUT_WINDOW ? window : RFL_INPUT_WINDOW;
+	rfl_buf_init(&in->undone, 0);
 	in->name = strdup(name);
-	in->window = calloc(1, in->cap + RFL_INPUT_PAD);
+	in->window = calloc(1, in->cap + PAD);
 	if (!in->name || !in->window) {
 		rfl_input_close(in);
 		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", name);
@@ -45,37 +94,25 @@ static enum rfl_rc new_input(const char *name, size_t window, struct rfl_input *
 	return RFL_OK;
 }
 
-/* Opening a folder succeeds, reading it does not: said here, with its name. */
-static enum rfl_rc open_path(struct rfl_input *in, const char *path, struct rfl_err *err)
-{
-	struct stat st;
-
-	in->fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (in->fd < 0)
-		return rfl_fail(err, RFL_EIO, errno, "%s: %s", path, strerror(errno));
-	in->owns_fd = true;
-	if (fstat(in->fd, &st) == 0 && S_ISDIR(st.st_mode))
-		return rfl_fail(err, RFL_EIO, EISDIR, "%s: is a folder, not a file", path);
-	return RFL_OK;
-}
-
 enum rfl_rc rfl_input_open(const char *path, struct rfl_input **ret, struct rfl_err *err)
 {
 	bool standard = strcmp(path, "-") == 0;
 	struct rfl_input *in = NULL;
+	struct stat st;
 	enum rfl_rc rc = new_input(standard ? "standard input" : path, SIZE_MAX, &in, err);
 
 	if (rc != RFL_OK)
 		return rc;
-	if (standard)
-		in->fd = STDIN_FILENO;
+	in->fd = standard ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+	in->owns_fd = !standard && in->fd >= 0;
+	if (in->fd < 0)
+		rc = rfl_fail(err, RFL_EIO, errno, "%s: %s", path, strerror(errno));
+	else if (!standard && fstat(in->fd, &st) == 0 && S_ISDIR(st.st_mode))
+		rc = rfl_fail(err, RFL_EIO, EISDIR, "%s: is a folder, not a file", path);
+	if (rc != RFL_OK)
+		rfl_input_close(in);
 	else
-		rc = open_path(in, path, err);
-	if (rc == RFL_OK) {
 		*ret = in;
-		in = NULL;
-	}
-	rfl_input_close(in);
 	return rc;
 }
 
@@ -98,7 +135,7 @@ void rfl_input_close(struct rfl_input *in)
 		return;
 	if (in->owns_fd)
 		close(in->fd);
-	free(in->undone);
+	rfl_buf_fini(&in->undone);
 	free(in->cuts);
 	free(in->fields);
 	free(in->raw);
@@ -122,9 +159,14 @@ bool rfl_input_torn(const struct rfl_input *in)
 	return in->torn;
 }
 
-/* --- the window ------------------------------------------------------------------------------ */
+size_t rfl_input_same_fields(const struct rfl_input *in)
+{
+	return in->same;
+}
 
-/* Bytes of the source as they are. *got is 0 at its end. */
+/* --- bytes of the source --------------------------------------------------------------------- */
+
+/* *got is 0 at its end. */
 static enum rfl_rc take(struct rfl_input *in, void *out, size_t room, size_t *got,
 			struct rfl_err *err)
 {
@@ -149,178 +191,109 @@ static enum rfl_rc take(struct rfl_input *in, void *out, size_t room, size_t *go
 	return RFL_OK;
 }
 
-/* The same, decoded. */
+static unsigned unit_at(const struct rfl_input *in, size_t at)
+{
+	unsigned a = in->raw[at], b = in->raw[at + 1];
+
+	return in->encoding == UTF16LE ? a | b << 8 : a << 8 | b;
+}
+
+/* The next character of UTF-16; a half of a pair alone is U+FFFD. */
+static unsigned next_character(struct rfl_input *in)
+{
+	unsigned high = unit_at(in, in->raw_at), low;
+
+	in->raw_at += 2;
+	if (high < 0xd800 || high > 0xdfff)
+		return high;
+	if (high > 0xdbff || in->raw_end - in->raw_at < 2)
+		return 0xfffd;
+	low = unit_at(in, in->raw_at);
+	if (low < 0xdc00 || low > 0xdfff)
+		return 0xfffd;
+	in->raw_at += 2;
+	return 0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00);
+}
+
+/* Decode whole characters of raw. @param last  nothing follows @return bytes written */
+static size_t decode(struct rfl_input *in, char *out, size_t room, bool last)
+{
+	static const unsigned char leads[] = { 0, 0xc0, 0xe0, 0xf0 };
+	size_t need = last ? 2 : 4; /* of raw bytes: the second half of a pair may follow */
+	size_t len = 0;
+
+	while (in->raw_end - in->raw_at >= need && room - len >= 4) {
+		unsigned c = next_character(in);
+		unsigned more = c < 0x80 ? 0 : c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
+
+		out[len++] = (char)(leads[more] | c >> 6 * more);
+		while (more-- > 0)
+			out[len++] = (char)(0x80 | (c >> 6 * more & 0x3f));
+	}
+	return len;
+}
+
 static enum rfl_rc take_utf16(struct rfl_input *in, char *out, size_t room, size_t *got,
 			      struct rfl_err *err)
 {
 	enum rfl_rc rc = RFL_OK;
 	size_t n = 1;
 
-	*got = rfl_input__decode(in, out, room, false);
+	*got = decode(in, out, room, false);
 	while (rc == RFL_OK && *got == 0 && n > 0) {
 		memmove(in->raw, in->raw + in->raw_at, in->raw_end - in->raw_at);
 		in->raw_end -= in->raw_at;
 		in->raw_at = 0;
 		rc = take(in, in->raw + in->raw_end, RFL_INPUT_WINDOW - in->raw_end, &n, err);
 		in->raw_end += n;
-		*got = rfl_input__decode(in, out, room, n == 0);
+		*got = decode(in, out, room, n == 0);
 	}
 	return rc;
 }
+
+/* --- the window ------------------------------------------------------------------------------ */
 
 /* Fill the window, to its end if the source has so much: pipes give little at a time. */
 static enum rfl_rc fill(struct rfl_input *in, struct rfl_err *err)
 {
 	size_t from = in->end, got = 1;
 	enum rfl_rc rc = RFL_OK;
-	const char *nul;
 
 	while (rc == RFL_OK && got > 0 && in->cap - in->end >= 6) {
-		if (in->encoding == RFL_INPUT_UTF8)
+		if (in->encoding == UTF8)
 			rc = take(in, in->window + in->end, in->cap - in->end, &got, err);
 		else
 			rc = take_utf16(in, in->window + in->end, in->cap - in->end, &got, err);
 		in->end += got;
 	}
 	in->eof = rc == RFL_OK && got == 0;
-	memset(in->window + in->end, 0, RFL_INPUT_PAD);
-	nul = in->nul == SIZE_MAX ? memchr(in->window + from, '\0', in->end - from) : NULL;
-	if (nul)
-		in->nul = (size_t)(nul - in->window);
+	memset(in->window + in->end, 0, PAD);
+	in->nuls = in->nuls || memchr(in->window + from, '\0', in->end - from);
 	return rc;
 }
 
-/* Move what is needed to the front. */
-static void slide(struct rfl_input *in, size_t from)
+/* The first zero byte from `at` to a place, or NULL. */
+static const char *find_nul(const struct rfl_input *in, size_t place)
 {
-	memmove(in->window, in->window + from, in->end - from);
-	in->end -= from;
-	in->at -= from;
-	in->keep = 0;
-	if (in->nul != SIZE_MAX)
-		in->nul -= from;
+	return in->nuls ? memchr(in->window + in->at, '\0', place - in->at) : NULL;
 }
 
-static enum rfl_rc grow(struct rfl_input *in, struct rfl_err *err)
+/* RFL_EFORMAT at a place of the window, or at a zero byte before it, which explains the rest; the
+ * line at `at` is given up. */
+static RFL_PRINTF(4, 5) enum rfl_rc
+	refuse(struct rfl_input *in, size_t place, struct rfl_err *err, const char *fmt, ...)
 {
-	size_t cap = 2 * in->cap;
-	char *window;
-
-	if (in->cap > RFL_INPUT_LINE_MAX)
-		return in->end - in->at <= RFL_INPUT_LINE_MAX
-			       ? RFL_OK
-			       : rfl_input__refuse(in, in->at, err, "a line of more than %zu MiB",
-						   RFL_INPUT_LINE_MAX >> 20);
-	if (cap > RFL_INPUT_LINE_MAX)
-		cap = RFL_INPUT_LINE_MAX + RFL_INPUT_WINDOW;
-	window = realloc(in->window, cap + RFL_INPUT_PAD);
-	if (!window)
-		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", in->name);
-	in->window = window;
-	in->cap = cap;
-	return RFL_OK;
-}
-
-enum rfl_rc rfl_input__more(struct rfl_input *in, struct rfl_err *err)
-{
-	enum rfl_rc rc = RFL_OK;
-
-	if (in->keep > 0)
-		slide(in, in->keep);
-	if (in->cap - in->end < in->cap / 4 && in->at > 0) {
-		slide(in, in->at); /* the last record is too long to be kept */
-		in->record_len = 0;
-	}
-	if (in->cap - in->end < in->cap / 4)
-		rc = grow(in, err);
-	return rc == RFL_OK ? fill(in, err) : rc;
-}
-
-/* UTF-16 that was read as it is becomes the source of what is decoded. */
-static enum rfl_rc begin_utf16(struct rfl_input *in, enum rfl_input_encoding encoding,
-			       struct rfl_err *err)
-{
-	char *window = calloc(1, in->cap + RFL_INPUT_PAD);
-
-	if (!window)
-		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", in->name);
-	in->raw = (unsigned char *)in->window;
-	in->raw_at = 2;
-	in->raw_end = in->end;
-	in->window = window;
-	in->end = 0;
-	in->nul = SIZE_MAX;
-	in->encoding = encoding;
-	return fill(in, err);
-}
-
-static enum rfl_rc start(struct rfl_input *in, struct rfl_err *err)
-{
-	enum rfl_rc rc = fill(in, err);
-
-	if (rc == RFL_OK && in->end >= 2 && memcmp(in->window, "\xff\xfe", 2) == 0)
-		rc = begin_utf16(in, RFL_INPUT_UTF16LE, err);
-	else if (rc == RFL_OK && in->end >= 2 && memcmp(in->window, "\xfe\xff", 2) == 0)
-		rc = begin_utf16(in, RFL_INPUT_UTF16BE, err);
-	if (rc == RFL_OK && in->end >= 3 && memcmp(in->window, "\xef\xbb\xbf", 3) == 0)
-		in->at = in->keep = 3;
-	in->started = rc == RFL_OK;
-	return rc;
-}
-
-/* Drop the rest of a line that was refused, however long it is. */
-static enum rfl_rc skip_line(struct rfl_input *in, struct rfl_err *err)
-{
-	enum rfl_rc rc = RFL_OK;
-	const char *nl = NULL;
-
-	in->record_len = 0;
-	while (rc == RFL_OK && !nl) {
-		nl = memchr(in->window + in->at, '\n', in->end - in->at);
-		in->at = nl ? (size_t)(nl - in->window) + 1 : in->end;
-		in->keep = in->at;
-		if (in->nul < in->at) {
-			const char *nul = memchr(in->window + in->at, '\0', in->end - in->at);
-
-			in->nul = nul ? (size_t)(nul - in->window) : SIZE_MAX;
-		}
-		if (!nl && in->eof)
-			break;
-		if (!nl)
-			rc = rfl_input__more(in, err);
-	}
-	in->skipping = rc != RFL_OK;
-	return rc;
-}
-
-enum rfl_rc rfl_input__ready(struct rfl_input *in, struct rfl_err *err)
-{
-	enum rfl_rc rc = RFL_OK;
-
-	if (!in->started)
-		rc = start(in, err);
-	if (rc == RFL_OK && in->skipping)
-		rc = skip_line(in, err);
-	if (rc == RFL_OK && in->at == in->end && !in->eof)
-		rc = rfl_input__more(in, err);
-	return rc;
-}
-
-enum rfl_rc rfl_input__refuse(struct rfl_input *in, size_t place, struct rfl_err *err,
-			      const char *fmt, ...)
-{
-	char what[512];
+	char what[512] = "a zero byte: this is not text";
+	const char *nul = find_nul(in, place), *nl;
 	size_t line = in->line, from = in->at;
-	const char *nl;
 	va_list ap;
 
 	va_start(ap, fmt);
-	vsnprintf(what, sizeof(what), fmt, ap);
+	if (nul)
+		place = (size_t)(nul - in->window);
+	else
+		vsnprintf(what, sizeof(what), fmt, ap);
 	va_end(ap);
-	if (in->nul < place) { /* which explains the rest */
-		place = in->nul;
-		snprintf(what, sizeof(what), "%s", zero_byte);
-	}
 	while ((nl = memchr(in->window + from, '\n', place - from)) != NULL) {
 		from = (size_t)(nl - in->window) + 1;
 		line++;
@@ -332,51 +305,125 @@ enum rfl_rc rfl_input__refuse(struct rfl_input *in, size_t place, struct rfl_err
 			what);
 }
 
-enum rfl_rc rfl_input__check_nul(struct rfl_input *in, size_t end, struct rfl_err *err)
+static enum rfl_rc check_nul(struct rfl_input *in, size_t end, struct rfl_err *err)
 {
-	if (in->nul >= end)
-		return RFL_OK;
-	return rfl_input__refuse(in, in->nul, err, "%s", zero_byte);
+	return find_nul(in, end) ? refuse(in, end, err, "%s", "") : RFL_OK;
 }
 
-void rfl_input__pass(struct rfl_input *in, size_t end, size_t lines)
+/* Move what is needed to the front. */
+static void slide(struct rfl_input *in, size_t from)
 {
-	in->keep = in->at;
-	in->at = end;
-	in->next_line = in->line + lines;
+	memmove(in->window, in->window + from, in->end - from);
+	in->end -= from;
+	in->at -= from;
+	in->keep = 0;
+}
+
+/* Have more bytes at the end of the window, unless in->eof. Bytes from keep on stay in it, in the
+ * worst case from at on. RFL_EFORMAT: a line beyond the maximum. */
+static enum rfl_rc read_more(struct rfl_input *in, struct rfl_err *err)
+{
+	size_t cap = 2 * in->cap;
+	char *window;
+
+	if (in->keep > 0)
+		slide(in, in->keep);
+	if (in->cap - in->end < in->cap / 4 && in->at > 0) {
+		slide(in, in->at); /* the last record is too long to be kept */
+		in->record_len = 0;
+	}
+	if (in->cap - in->end >= in->cap / 4)
+		return fill(in, err);
+	if (in->cap > RFL_INPUT_LINE_MAX)
+		return in->end - in->at <= RFL_INPUT_LINE_MAX
+			       ? fill(in, err)
+			       : refuse(in, in->at, err, "a line of more than %zu MiB",
+					RFL_INPUT_LINE_MAX >> 20);
+	if (cap > RFL_INPUT_LINE_MAX)
+		cap = RFL_INPUT_LINE_MAX + RFL_INPUT_WINDOW;
+	window = realloc(in->window, cap + PAD);
+	if (!window)
+		return no_memory(in, err);
+	in->window = window;
+	in->cap = cap;
+	return fill(in, err);
+}
+
+/* The first bytes. UTF-16 that was read as it is becomes the source of what is decoded. */
+static enum rfl_rc start(struct rfl_input *in, struct rfl_err *err)
+{
+	enum rfl_rc rc = fill(in, err);
+
+	if (rc == RFL_OK && in->end >= 2 &&
+	    (memcmp(in->window, "\xff\xfe", 2) == 0 || memcmp(in->window, "\xfe\xff", 2) == 0)) {
+		char *window = calloc(1, in->cap + PAD);
+
+		if (!window)
+			return no_memory(in, err);
+		in->encoding = in->window[0] == '\xff' ? UTF16LE : UTF16BE;
+		in->raw = (unsigned char *)in->window;
+		in->raw_at = 2;
+		in->raw_end = in->end;
+		in->window = window;
+		in->end = 0;
+		in->nuls = false;
+		rc = fill(in, err);
+	}
+	if (rc == RFL_OK && in->end >= 3 && memcmp(in->window, "\xef\xbb\xbf", 3) == 0)
+		in->at = in->keep = 3;
+	in->started = rc == RFL_OK;
+	return rc;
+}
+
+/* The first bytes are there, and the rest of a refused line is dropped, however long it is. */
+static enum rfl_rc get_ready(struct rfl_input *in, struct rfl_err *err)
+{
+	enum rfl_rc rc = in->started ? RFL_OK : start(in, err);
+
+	while (rc == RFL_OK && in->skipping) {
+		const char *nl = memchr(in->window + in->at, '\n', in->end - in->at);
+
+		in->record_len = 0;
+		in->keep = in->at = nl ? (size_t)(nl - in->window) + 1 : in->end;
+		in->skipping = !nl && !in->eof;
+		if (in->skipping)
+			rc = read_more(in, err);
+	}
+	if (rc == RFL_OK && in->at == in->end && !in->eof)
+		rc = read_more(in, err);
+	return rc;
 }
 
 /* --- what is handed out ---------------------------------------------------------------------- */
 
-/* The next bytes, up to n, without taking them. */
-static enum rfl_rc look(struct rfl_input *in, size_t n, struct rfl_span *ret, struct rfl_err *err)
+enum rfl_rc rfl_input_peek(struct rfl_input *in, size_t most, struct rfl_span *ret,
+			   struct rfl_err *err)
 {
-	enum rfl_rc rc = rfl_input__ready(in, err);
+	enum rfl_rc rc = get_ready(in, err);
 
-	while (rc == RFL_OK && in->end - in->at < n && !in->eof)
-		rc = rfl_input__more(in, err);
+	while (rc == RFL_OK && in->end - in->at < most && !in->eof)
+		rc = read_more(in, err);
 	if (rc != RFL_OK)
 		return rc;
 	ret->at = in->window + in->at;
-	ret->len = in->end - in->at < n ? in->end - in->at : n;
+	ret->len = in->end - in->at < most ? in->end - in->at : most;
 	return RFL_OK;
 }
 
-enum rfl_rc rfl_input_peek(struct rfl_input *in, struct rfl_span *ret, struct rfl_err *err)
+/* Continue after `end`, the line's or record's, and its newline. */
+static void pass(struct rfl_input *in, size_t end, size_t lines)
 {
-	return look(in, PEEK, ret, err);
-}
-
-enum rfl_rc rfl_input_ahead(struct rfl_input *in, struct rfl_span *ret, struct rfl_err *err)
-{
-	return look(in, RFL_INPUT_AHEAD, ret, err);
+	in->torn = end == in->end;
+	in->keep = in->at;
+	in->at = in->torn ? end : end + 1;
+	in->next_line = in->line + lines;
 }
 
 enum rfl_rc rfl_input_line(struct rfl_input *in, struct rfl_span *ret, bool *more,
 			   struct rfl_err *err)
 {
-	enum rfl_rc rc = rfl_input__ready(in, err);
-	size_t len = 0; /* of the line, as far as it was looked at */
+	enum rfl_rc rc = get_ready(in, err);
+	size_t len = 0; /* of the line, as far as it is known */
 	const char *nl;
 
 	in->record_len = in->same = 0;
@@ -390,17 +437,316 @@ enum rfl_rc rfl_input_line(struct rfl_input *in, struct rfl_span *ret, bool *mor
 	while (!(nl = memchr(in->window + in->at + len, '\n', in->end - in->at - len)) &&
 	       !in->eof) {
 		len = in->end - in->at;
-		rc = rfl_input__more(in, err);
+		rc = read_more(in, err);
 		if (rc != RFL_OK)
 			return rc;
 	}
-	in->torn = !nl;
 	len = (nl ? (size_t)(nl - in->window) : in->end) - in->at;
-	rc = rfl_input__check_nul(in, in->at + len, err);
+	rc = check_nul(in, in->at + len, err);
 	if (rc != RFL_OK)
 		return rc;
 	ret->at = in->window + in->at;
 	ret->len = len > 0 && ret->at[len - 1] == '\r' ? len - 1 : len;
-	rfl_input__pass(in, in->at + len + (nl ? 1 : 0), 1);
+	pass(in, in->at + len, 1);
+	return RFL_OK;
+}
+
+/* --- the common record ----------------------------------------------------------------------- */
+
+enum cut_result {
+	CUT_DONE,
+	CUT_MORE,  /* the window ends in the record */
+	CUT_EXACT, /* not a common one */
+	CUT_REFUSED,
+	CUT_NO_MEMORY,
+};
+
+/* Room for one more field. */
+static bool reserve(struct rfl_input *in)
+{
+	size_t cap = in->fields_cap;
+
+	if (in->nfields < cap)
+		return true;
+	if (rfl_grow(&in->cuts, &cap, in->nfields + 1, SIZE_MAX, NULL) != RFL_OK)
+		return false;
+	cap = in->fields_cap;
+	if (rfl_grow(&in->fields, &cap, in->nfields + 1, SIZE_MAX, NULL) != RFL_OK)
+		return false;
+	in->fields_cap = cap;
+	return true;
+}
+
+/* Bit i: byte i of the 64 is c. */
+static inline uint64_t mask_of(const char *block, char c)
+{
+	uint64_t mask = 0;
+#if defined(__SSE2__)
+	__m128i wanted = _mm_set1_epi8(c);
+
+	for (int i = 0; i < 4; i++) {
+		__m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)(block + 16 * i));
+		int bits = _mm_movemask_epi8(_mm_cmpeq_epi8(bytes, wanted));
+
+		mask |= (uint64_t)(unsigned)bits << 16 * i;
+	}
+#else
+	for (int i = 0; i < 64; i++)
+		mask |= (uint64_t)(block[i] == c) << i;
+#endif
+	return mask;
+}
+
+/* How many bytes two texts have in common, up to n. */
+static size_t common_length(const char *a, const char *b, size_t n)
+{
+	size_t i = 0;
+
+#if defined(__SSE2__)
+	for (; i + 16 <= n; i += 16) {
+		__m128i x = _mm_loadu_si128((const __m128i *)(const void *)(a + i));
+		__m128i y = _mm_loadu_si128((const __m128i *)(const void *)(b + i));
+		unsigned same = (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(x, y));
+
+		if (same != 0xffff)
+			return i + (size_t)__builtin_ctz(~same);
+	}
+#endif
+	while (i < n && a[i] == b[i])
+		i++;
+	return i;
+}
+
+/* Keep the leading fields that are those of the record before. @return where the next begins */
+static size_t keep_same(struct rfl_input *in)
+{
+	size_t n = in->end - in->at, same = in->same, common;
+
+	in->same = 0;
+	if (in->record_len == 0)
+		return 0;
+	common = common_length(in->window + in->keep, in->window + in->at,
+			       n < in->record_len ? n : in->record_len);
+	while (same > 0 && in->cuts[same - 1].end > common)
+		same--;
+	while (same + 1 < in->nfields && in->cuts[same].end <= common)
+		same++;
+	in->same = same;
+	return same > 0 ? in->cuts[same - 1].end : 0;
+}
+
+/* A field [from, end) of the record; `quoted` counts those in quotes. */
+static inline bool add_common(struct rfl_input *in, const char *record, size_t from, size_t end,
+			      size_t *quoted)
+{
+	struct cut *cut;
+	size_t len = end - from;
+
+	if (in->nfields == in->fields_cap && !reserve(in))
+		return false;
+	cut = &in->cuts[in->nfields++];
+	cut->end = (uint32_t)end + 1;
+	cut->undone = false;
+	if (record[from] == '"' && len >= 2 && record[end - 1] == '"') {
+		++*quoted;
+		from++;
+		len -= 2;
+	}
+	cut->at = (uint32_t)from;
+	cut->len = (uint32_t)len;
+	return true;
+}
+
+/* @param ret  the record's length without its newline */
+static enum cut_result cut_common(struct rfl_input *in, char delimiter, size_t *ret)
+{
+	const char *record = in->window + in->at;
+	size_t at = keep_same(in), from = at, left = in->end - in->at, end = 0;
+	size_t quotes = 0, quoted = 0; /* marks; fields in quotes */
+	uint64_t carry = 0;            /* all ones: the block begins inside quotes */
+	bool newline = false;
+
+	in->nfields = in->same;
+	for (; at < left && !newline; at += 64) {
+		uint64_t valid = left - at >= 64 ? ~UINT64_C(0) : (UINT64_C(1) << (left - at)) - 1;
+		uint64_t quote = mask_of(record + at, '"') & valid, inside = quote;
+		uint64_t nl = mask_of(record + at, '\n') & valid, before = ~UINT64_C(0), bits;
+
+		/* bit i: an odd number of quotes up to and with i */
+		for (int shift = 1; shift < 64; shift *= 2)
+			inside ^= inside << shift;
+		inside ^= carry;
+		newline = nl & ~inside;
+		if (newline) {
+			before = ((nl & ~inside) & -(nl & ~inside)) - 1;
+			end = at + (size_t)__builtin_ctzll(nl & ~inside);
+		}
+		if (nl & inside & before)
+			return CUT_EXACT;
+		quotes += (size_t)__builtin_popcountll(quote & before);
+		carry = -(inside >> 63);
+		for (bits = mask_of(record + at, delimiter) & valid & ~inside & before; bits;
+		     bits &= bits - 1) {
+			size_t place = at + (size_t)__builtin_ctzll(bits);
+
+			if (!add_common(in, record, from, place, &quoted))
+				return CUT_NO_MEMORY;
+			from = place + 1;
+		}
+		if (in->nfields > FIELDS_MAX)
+			return CUT_EXACT; /* which says so */
+	}
+	if (!newline && !in->eof)
+		return CUT_MORE;
+	if (!newline && carry)
+		return CUT_EXACT; /* the same */
+	*ret = end = newline ? end : left;
+	if (end > from && record[end - 1] == '\r')
+		end--;
+	if (!add_common(in, record, from, end, &quoted))
+		return CUT_NO_MEMORY;
+	return quotes == 2 * quoted ? CUT_DONE : CUT_EXACT;
+}
+
+/* --- any record ------------------------------------------------------------------------------ */
+
+/* The field in quotes that begins at *at; *at is after its closing quote then. */
+static enum cut_result cut_quoted(struct rfl_input *in, size_t *at, struct cut *cut)
+{
+	const char *record = in->window + in->at;
+	size_t left = in->end - in->at, from = *at + 1, start = in->undone.len, end;
+
+	for (;; from = end + 2) {
+		const char *q = memchr(record + from, '"', left - from);
+
+		end = q ? (size_t)(q - record) : left;
+		if (!q || (end + 1 == left && !in->eof))
+			return CUT_MORE;
+		if (end + 1 == left || q[1] != '"')
+			break;
+		rfl_buf_append(&in->undone, record + from, end + 1 - from);
+	}
+	cut->undone = in->undone.len > start;
+	if (cut->undone)
+		rfl_buf_append(&in->undone, record + from, end - from);
+	cut->at = (uint32_t)(cut->undone ? start : from);
+	cut->len = (uint32_t)(cut->undone ? in->undone.len - start : end - from);
+	*at = end + 1;
+	return in->undone.failed ? CUT_NO_MEMORY : CUT_DONE;
+}
+
+/* What must follow a field: a delimiter, the end of the line, or the end of the file. */
+static enum cut_result end_field(struct rfl_input *in, char delimiter, size_t begin, size_t *at,
+				 bool *last, struct rfl_err *err)
+{
+	const char *record = in->window + in->at;
+	size_t left = in->end - in->at;
+
+	if (*at < left && record[*at] == '\r' && (*at + 1 == left || record[*at + 1] == '\n'))
+		++*at;
+	*last = *at == left || record[*at] == '\n';
+	if (*last)
+		return *at == left && !in->eof ? CUT_MORE : CUT_DONE;
+	if (record[(*at)++] == delimiter)
+		return CUT_DONE;
+	if (memchr(record + begin, '\n', *at - 1 - begin))
+		(void)refuse(in, in->at + begin, err,
+			     "a quoted field begins here and does not end on its line: was the "
+			     "line cut off?");
+	else
+		(void)refuse(in, in->at + *at - 1, err,
+			     "text behind a closing quote: is a quote in a field not doubled?");
+	return CUT_REFUSED;
+}
+
+static enum cut_result cut_exact(struct rfl_input *in, char delimiter, size_t *ret,
+				 struct rfl_err *err)
+{
+	const char *record = in->window + in->at;
+	enum cut_result result = CUT_DONE;
+	size_t at = 0, begin = 0, left = in->end - in->at;
+	bool last = false;
+
+	in->nfields = in->same = in->record_len = 0;
+	rfl_buf_reset(&in->undone);
+	while (!last && result == CUT_DONE) {
+		struct cut cut = { .at = (uint32_t)at };
+
+		if (in->nfields == FIELDS_MAX) {
+			(void)refuse(in, in->at + at, err, "more than %zu fields", FIELDS_MAX);
+			return CUT_REFUSED;
+		}
+		if (!reserve(in))
+			return CUT_NO_MEMORY;
+		begin = at;
+		if (at < left && record[at] == '"') {
+			result = cut_quoted(in, &at, &cut);
+		} else { /* quotes in it are text */
+			while (at < left && record[at] != delimiter && record[at] != '\n')
+				at++;
+			cut.len = (uint32_t)(at - begin);
+			if (at > begin && record[at - 1] == '\r' &&
+			    (at == left || record[at] == '\n'))
+				cut.len--;
+		}
+		if (result == CUT_DONE)
+			result = end_field(in, delimiter, begin, &at, &last, err);
+		if (result == CUT_DONE)
+			in->cuts[in->nfields++] = cut;
+	}
+	if (result == CUT_MORE && in->eof) {
+		(void)refuse(in, in->at + begin, err,
+			     "the file ends inside a quoted field that begins here");
+		result = CUT_REFUSED;
+	}
+	*ret = at;
+	return result;
+}
+
+/* --- handing out ----------------------------------------------------------------------------- */
+
+enum rfl_rc rfl_input_record(struct rfl_input *in, char delimiter, const struct rfl_span **fields,
+			     size_t *nfields, bool *more, struct rfl_err *err)
+{
+	enum cut_result result = CUT_MORE;
+	bool common = false;
+	size_t len = 0, lines = 1;
+	enum rfl_rc rc = get_ready(in, err);
+
+	if (rc != RFL_OK)
+		return rc;
+	*more = in->at < in->end;
+	if (!*more)
+		return RFL_OK;
+	in->line = in->next_line;
+	while (result == CUT_MORE) { /* until all of it is in the window */
+		result = cut_common(in, delimiter, &len);
+		common = result == CUT_DONE;
+		if (result == CUT_EXACT)
+			result = cut_exact(in, delimiter, &len, err);
+		if (result == CUT_MORE)
+			rc = read_more(in, err);
+		if (rc != RFL_OK)
+			return rc;
+	}
+	if (result == CUT_REFUSED)
+		return RFL_EFORMAT; /* err is filled */
+	if (result == CUT_NO_MEMORY)
+		return rfl_fail(err, RFL_ENOMEM, 0, "%s:%zu: out of memory", in->name, in->line);
+	rc = check_nul(in, in->at + len, err);
+	if (rc != RFL_OK)
+		return rc;
+	for (size_t i = 0; i < in->nfields; i++) {
+		const struct cut *cut = &in->cuts[i];
+
+		in->fields[i].at = (cut->undone ? in->undone.data : in->window + in->at) + cut->at;
+		in->fields[i].len = cut->len;
+	}
+	*fields = in->fields;
+	*nfields = in->nfields;
+	in->record_len = common ? len : 0;
+	for (size_t i = 0; i < len && !common; i++)
+		lines += in->window[in->at + i] == '\n';
+	pass(in, in->at + len, lines);
 	return RFL_OK;
 }

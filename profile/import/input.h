@@ -11,10 +11,6 @@
 #include "base/err.h"
 #include "profile/import/span.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** A line or record longer than this is refused, by its line number. */
 #define RFL_INPUT_LINE_MAX ((size_t)8 << 20)
 
@@ -30,21 +26,19 @@ void rfl_input_close(struct rfl_input *in); /* accepts NULL */
 
 const char *rfl_input_name(const struct rfl_input *in);
 
-/** The next bytes (up to 64 KiB, fewer at the end of the file) for detection; nothing is consumed.
- * A byte order mark is left out; UTF-16 with its mark, which PowerShell's `>` writes, is decoded.
+#define RFL_INPUT_HEAD  ((size_t)64 << 10) /* for detection */
+#define RFL_INPUT_AHEAD ((size_t)64)       /* to tell a record from a line */
+/**
+ * Up to `most` of the next bytes, fewer at the end of the file; nothing is consumed. A byte order
+ * mark is left out; UTF-16 with its mark, which PowerShell's `>` writes, is decoded.
  */
-enum rfl_rc rfl_input_peek(struct rfl_input *in, struct rfl_span *ret,
+enum rfl_rc rfl_input_peek(struct rfl_input *in, size_t most, struct rfl_span *ret,
 			   struct rfl_err *err) RFL_WARN_UNUSED;
 
 /*
  * Below: RFL_EFORMAT with "file:line:column: ..." for a line that is too long, a zero byte, or
- * quotes that do not match; the next call goes on with the line behind the one that was refused.
+ * quotes that do not match; the next call continues with the line after the one that was refused.
  */
-
-/** Up to RFL_INPUT_AHEAD bytes of what comes next, which is not consumed. Empty at the end. */
-#define RFL_INPUT_AHEAD ((size_t)64)
-enum rfl_rc rfl_input_ahead(struct rfl_input *in, struct rfl_span *ret,
-			    struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** The next line without its newline (LF or CRLF). Valid until the next call. @param more  false at
  * the end */
@@ -63,12 +57,9 @@ enum rfl_rc rfl_input_record(struct rfl_input *in, char delimiter, const struct 
  * then can be used again. It may be fewer than there are. */
 size_t rfl_input_same_fields(const struct rfl_input *in);
 
-/** The line, from 1, on which what was handed out last began. */
+/** The line, from 1, on which the last line or record began. */
 size_t rfl_input_line_number(const struct rfl_input *in);
-/** What was handed out last was ended by the end of the file, not by a newline. */
+/** It was ended by the end of the file, not by a newline. */
 bool rfl_input_torn(const struct rfl_input *in);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

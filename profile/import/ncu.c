@@ -238,7 +238,7 @@ static void look_ahead(struct rfl_ncu *n)
 	bool more = true;
 
 	if (n->table.layout == RFL_NCU_WIDE || n->convention.decimal != 0 ||
-	    rfl_input_peek(n->i.in, &text, NULL) != RFL_OK ||
+	    rfl_input_peek(n->i.in, RFL_INPUT_HEAD, &text, NULL) != RFL_OK ||
 	    rfl_input_open_text(text.at, text.len, "", &head, NULL) != RFL_OK)
 		return; /* the cells decide as they come */
 	while (more && n->convention.decimal == 0) {

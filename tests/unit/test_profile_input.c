@@ -368,10 +368,10 @@ static void hands_out_lines(void **state)
 
 	(void)state;
 	assert_ok(rfl_input_open_text(text, sizeof(text) - 1, "l", &in, &err), &err);
-	assert_ok(rfl_input_peek(in, &ahead, &err), &err);
+	assert_ok(rfl_input_peek(in, RFL_INPUT_HEAD, &ahead, &err), &err);
 	assert_int_equal(ahead.len, sizeof(text) - 4);
 	for (size_t i = 0; i < 4; i++) {
-		assert_ok(rfl_input_ahead(in, &ahead, &err), &err);
+		assert_ok(rfl_input_peek(in, RFL_INPUT_AHEAD, &ahead, &err), &err);
 		assert_ok(rfl_input_line(in, &line, &more, &err), &err);
 		assert_true(more);
 		assert_int_equal(line.len, strlen(wanted[i]));
@@ -380,7 +380,7 @@ static void hands_out_lines(void **state)
 		assert_int_equal(rfl_input_line_number(in), i + 1);
 		assert_int_equal(rfl_input_torn(in), i == 3);
 	}
-	assert_ok(rfl_input_ahead(in, &ahead, &err), &err);
+	assert_ok(rfl_input_peek(in, RFL_INPUT_AHEAD, &ahead, &err), &err);
 	assert_int_equal(ahead.len, 0);
 	assert_ok(rfl_input_line(in, &line, &more, &err), &err);
 	assert_false(more);
