@@ -38,89 +38,93 @@ static size_t group_sign(const char *at, size_t left, bool blanks)
 }
 
 /* "e+06". @return its length; 0: none is here */
-static size_t cut_exponent(const char *at, size_t left, struct rfl_num_parts *p)
+static size_t cut_exponent(const char *at, size_t left, int *ret)
 {
-	bool negative = left > 1 && at[1] == '-';
 	size_t i = left > 1 && (at[1] == '-' || at[1] == '+') ? 2 : 1, first = i;
+	int exponent = 0;
 
 	for (; i < left && is_digit(at[i]); i++)
-		if (p->exponent < EXPONENT_MAX)
-			p->exponent = 10 * p->exponent + (at[i] - '0');
+		if (exponent < EXPONENT_MAX)
+			exponent = 10 * exponent + (at[i] - '0');
 	if (i == first)
 		return 0;
-	if (negative)
-		p->exponent = -p->exponent;
-	p->has_exponent = true;
+	*ret = at[1] == '-' ? -exponent : exponent;
 	return i;
-}
-
-/* A sign ends a piece of `piece` digits. */
-static void end_piece(struct rfl_num_parts *p, int piece)
-{
-	if (p->commas + p->points + p->others == 0) {
-		p->lead = piece;
-		return;
-	}
-	if (p->before_last > 0)
-		p->middle = p->middle == 0 || p->middle == p->before_last ? p->before_last : -1;
-	p->before_last = piece;
 }
 
 size_t rfl_num_cut(const char *text, size_t len, bool blanks, struct rfl_num_parts *ret)
 {
-	struct rfl_num_parts p = { .text = text };
-	size_t i = 0;
-	int piece = 0, all = 0;
+	/* in registers: ncu's files have hundreds of millions of numbers */
+	int ndigits = 0, signs = 0, commas = 0, points = 0, exponent = 0;
+	int lead = 0, tail = 0, before_last = 0, middle = 0;
+	bool has_exponent = false;
+	char last = 0, sign = 0;
+	size_t i = len > 0 && (text[0] == '-' || text[0] == '+'), begin;
+	uint64_t digits = 0;
 
-	if (len > 0 && (text[0] == '-' || text[0] == '+'))
-		p.negative = text[i++] == '-';
-	p.begins_zero = i < len && text[i] == '0';
-	while (i < len) {
-		unsigned digit = (unsigned)(unsigned char)text[i] - '0';
-		size_t sign;
+	for (;;) {
+		size_t sign_len = 1;
 
-		if (digit <= 9) {
-			p.digits = 10 * p.digits + digit;
-			p.ndigits += p.ndigits > 0 || digit > 0;
-			piece++;
-			i++;
-			continue;
-		}
-		all += piece;
-		if (all > 0 && (text[i] == 'e' || text[i] == 'E')) {
-			i += cut_exponent(text + i, len - i, &p);
+		for (begin = i; i < len && is_digit(text[i]); i++)
+			digits = 10 * digits + (unsigned char)(text[i] - '0');
+		tail = (int)(i - begin);
+		while (ndigits == 0 && begin < i && text[begin] == '0')
+			begin++;
+		ndigits += (int)(i - begin);
+		if (i == len)
+			break;
+		if (tail + signs > 0 && (text[i] | 0x20) == 'e') {
+			size_t exponent_len = cut_exponent(text + i, len - i, &exponent);
+
+			has_exponent = exponent_len > 0;
+			i += exponent_len;
 			break;
 		}
-		if (text[i] == '.' || text[i] == ',') {
-			/* "5." and ".5" are numbers; a comma after one is not part of it. */
+		if (text[i] == ',' || text[i] == '.') {
 			char next = i + 1 < len ? text[i + 1] : 'e';
 
-			if (!is_digit(next) && (text[i] == ',' || all == 0 || (next | 0x20) != 'e'))
+			/* "5." and ".5" are numbers; a comma after one is not part of it. */
+			if (!is_digit(next) &&
+			    (text[i] == ',' || tail + signs == 0 || (next | 0x20) != 'e'))
 				break;
-			end_piece(&p, piece);
-			p.last = text[i++];
-			p.commas += p.last == ',';
-			p.points += p.last == '.';
-			p.ends_by_other = false;
+			last = text[i];
+			commas += last == ',';
+			points += last == '.';
 		} else {
-			sign = group_sign(text + i, len - i, blanks);
-			if (sign == 0 || i + sign >= len || !is_digit(text[i + sign]))
+			sign_len = group_sign(text + i, len - i, blanks);
+			if (sign_len == 0 || i + sign_len >= len || !is_digit(text[i + sign_len]))
 				break;
-			end_piece(&p, piece);
-			p.others++;
-			p.ends_by_other = true;
-			i += sign;
 		}
-		piece = 0;
+		sign = text[i];
+		if (signs++ == 0) {
+			lead = tail;
+		} else {
+			if (before_last > 0)
+				middle = middle == 0 || middle == before_last ? before_last : -1;
+			before_last = tail;
+		}
+		i += sign_len;
 	}
-	p.tail = piece;
-	p.len = i;
-	if (p.lead == 0 && p.commas + p.points + p.others == 0)
-		p.lead = piece;
-	if (p.lead + piece == 0)
-		p.len = 0;
-	*ret = p;
-	return p.len;
+	*ret = (struct rfl_num_parts){
+		.text = text,
+		.len = tail + signs > 0 ? i : 0,
+		.digits = digits,
+		.ndigits = ndigits,
+		.commas = commas,
+		.points = points,
+		.others = signs - commas - points,
+		.lead = lead,
+		.tail = tail,
+		.before_last = before_last,
+		.middle = middle,
+		.last = last,
+		.ends_by_other = sign != last,
+		.negative = len > 0 && text[0] == '-',
+		.begins_zero = lead > 0 && text[text[0] == '-' || text[0] == '+'] == '0',
+		.has_exponent = has_exponent,
+		.exponent = exponent,
+	};
+	return ret->len;
 }
 
 char rfl_num_shown(const struct rfl_num_parts *p)
@@ -139,7 +143,7 @@ char rfl_num_shown(const struct rfl_num_parts *p)
 	return '?';
 }
 
-bool rfl_num_is_sound(const struct rfl_num_parts *p, char decimal)
+static inline bool is_sound(const struct rfl_num_parts *p, char decimal)
 {
 	int decimals = decimal == ',' ? p->commas : p->points;
 	int groups = p->commas + p->points + p->others - decimals;
@@ -155,6 +159,11 @@ bool rfl_num_is_sound(const struct rfl_num_parts *p, char decimal)
 		middle = middle == 0 || middle == p->before_last ? p->before_last : -1;
 	return last == 3 && p->lead >= 1 && p->lead <= 3 &&
 	       (middle == 0 || middle == 3 || (middle == 2 && p->lead <= 2));
+}
+
+bool rfl_num_is_sound(const struct rfl_num_parts *p, char decimal)
+{
+	return is_sound(p, decimal);
 }
 
 int rfl_num_decimals(const struct rfl_num_parts *p, char decimal)
@@ -196,7 +205,7 @@ double rfl_num_value(const struct rfl_num_parts *p, char decimal, int exponent)
 	int shorter = 0;
 	double value;
 
-	if (!rfl_num_is_sound(p, decimal))
+	if (!is_sound(p, decimal))
 		return NAN;
 	exponent -= rfl_num_decimals(p, decimal);
 	while (p->ndigits <= 19 && digits > UINT64_C(1) << 53 && digits % 10 == 0) {

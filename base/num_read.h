@@ -22,6 +22,7 @@ struct rfl_num_parts {
 		middle;     /* before the last sign; of all groups before that, -1: they differ */
 	char last;          /* the last of point and comma */
 	bool ends_by_other; /* the last sign is neither */
+	bool any;           /* a digit */
 	bool negative, begins_zero, has_exponent;
 	int exponent;
 };

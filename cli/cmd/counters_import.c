@@ -86,103 +86,61 @@ static const struct rfl_opt opts[] = {
 	{ .name = NULL },
 };
 
-/* --- warnings -------------------------------------------------------------------------------- */
-
 /* A file of a million bad rows must not print a million lines. */
-struct warnings {
-	size_t n;
-	size_t files_left_out;
-};
-
 static void warn(const char *line, void *ctx)
 {
-	struct warnings *w = ctx;
+	size_t *n = ctx;
 
-	if (w->n++ < WARNINGS_SHOWN)
+	if ((*n)++ < WARNINGS_SHOWN)
 		rfl_log(RFL_LOG_WARN, "%s", line);
-}
-
-static void tell_rest(const struct warnings *w, const struct rfl_captures *captures)
-{
-	int64_t rows = 0;
-
-	if (w->n > WARNINGS_SHOWN)
-		rfl_log(RFL_LOG_WARN, "and %zu more lines like these", w->n - WARNINGS_SHOWN);
-	for (size_t i = 0; i < captures->n; i++)
-		rows += captures->captures[i]->rows_left_out;
-	if (rows > 0)
-		rfl_log(RFL_LOG_WARN, "%" PRId64 " row%s left out", rows,
-			rows == 1 ? " was" : "s were");
-	if (w->files_left_out > 0)
-		rfl_log(RFL_LOG_WARN, "%zu file%s left out", w->files_left_out,
-			w->files_left_out == 1 ? " was" : "s were");
 }
 
 /* --- one label, one run ---------------------------------------------------------------------- */
 
-static bool is_bytes(enum rfl_quantity q)
+/* Whether a capture has FLOPs, and bytes. */
+static void look_at(const struct rfl_capture *c, bool *flops, bool *bytes)
 {
-	return strcmp(rfl_quantity_info(q)->unit, "byte") == 0;
-}
-
-static bool knows(const struct rfl_capture *c, bool flops)
-{
+	*flops = *bytes = false;
 	for (int i = 0; i < RFL_QUANTITY_COUNT; i++) {
 		enum rfl_quantity q = (enum rfl_quantity)i;
-		bool mine =
-			flops ? rfl_quantity_is_flops(q) || q == RFL_QUANTITY_FLOPS : is_bytes(q);
 
-		if (mine && !isnan(c->total[i].value))
-			return true;
+		if (isnan(c->total[i].value))
+			continue;
+		*flops = *flops || rfl_quantity_is_flops(q) || q == RFL_QUANTITY_FLOPS;
+		*bytes = *bytes || strcmp(rfl_quantity_info(q)->unit, "byte") == 0;
 	}
-	return false;
 }
 
-/* Files of one run go together when each tells what the other does not: FLOPs and bytes, or times
- * and counts. Both of them telling FLOPs, or bytes, or nothing but times, are two runs. */
-static bool complement(const struct rfl_capture *a, const struct rfl_capture *b)
-{
-	bool a_counts = knows(a, true) || knows(a, false);
-	bool b_counts = knows(b, true) || knows(b, false);
-
-	if (!a_counts && !b_counts)
-		return false;
-	return !(knows(a, true) && knows(b, true)) && !(knows(a, false) && knows(b, false));
-}
-
-/* The processes of one file bear its label together. What was counted live has a run of its own. */
+/*
+ * Files of one run go together when each has what the other lacks: FLOPs and bytes, or times and
+ * counts. Two with FLOPs, or with bytes, or with nothing but times, are two runs. The processes of
+ * one file bear its label together. A live count has a run of its own.
+ */
 static bool clash(const struct rfl_capture *a, const struct rfl_capture *b)
 {
+	bool a_flops, a_bytes, b_flops, b_bytes;
+
 	if (!rfl_text_same(a->label, b->label) || !rfl_text_same(a->run_id, b->run_id))
 		return false;
 	if (!a->path || !b->path)
 		return !a->path && !b->path;
-	return !complement(a, b);
-}
-
-static const char *origin(const struct rfl_capture *c)
-{
-	return c->path ? c->path : "a live count";
+	look_at(a, &a_flops, &a_bytes);
+	look_at(b, &b_flops, &b_bytes);
+	return (a_flops && b_flops) || (a_bytes && b_bytes) ||
+	       !(a_flops || a_bytes || b_flops || b_bytes);
 }
 
 /* @param ends  how many captures there were after each operand */
-static bool same_operand(const size_t *ends, size_t i, size_t j)
-{
-	size_t k = 0;
-
-	while (ends[k] <= i)
-		k++;
-	return j < ends[k];
-}
-
 static enum rfl_rc check_labels(const struct rfl_captures *c, const size_t *ends,
 				struct rfl_err *err)
 {
-	for (size_t i = 0; i < c->n; i++) {
+	for (size_t i = 0, operand = 0; i < c->n; i++) {
+		while (ends[operand] <= i)
+			operand++;
 		for (size_t j = i + 1; j < c->n; j++) {
 			const struct rfl_capture *a = c->captures[i], *b = c->captures[j];
 
-			if (rfl_text_same(a->path, b->path) && a->path && !same_operand(ends, i, j))
+			if (rfl_text_same(a->path, b->path) && a->path && j >= ends[operand])
 				return rfl_fail(err, RFL_EUSAGE, 0, "%s is given twice", a->path);
 			if (rfl_text_same(a->path, b->path) || !clash(a, b))
 				continue;
@@ -195,9 +153,10 @@ static enum rfl_rc check_labels(const struct rfl_captures *c, const size_t *ends
 	return RFL_OK;
 }
 
-/* counters.csv only grows: what is in it stays. */
+/* counters.csv only grows: existing captures stay. */
 static enum rfl_rc check_output(const char *path, const struct rfl_captures *c, struct rfl_err *err)
 {
+	static const char live[] = "a live count";
 	struct rfl_captures there;
 	enum rfl_rc rc;
 
@@ -207,13 +166,14 @@ static enum rfl_rc check_output(const char *path, const struct rfl_captures *c, 
 	rc = rfl_counters_load(path, NULL, 0, &there, err);
 	for (size_t i = 0; i < there.n && rc == RFL_OK; i++) {
 		for (size_t j = 0; j < c->n && rc == RFL_OK; j++) {
-			if (!clash(there.captures[i], c->captures[j]))
-				continue;
-			rc = rfl_fail(err, RFL_EFORMAT, 0,
-				      "%s: has the label '%s' from %s already: nothing was added; "
-				      "give %s another --label, or another --output",
-				      path, c->captures[j]->label, origin(there.captures[i]),
-				      origin(c->captures[j]));
+			const struct rfl_capture *old = there.captures[i], *new = c->captures[j];
+
+			if (clash(old, new))
+				rc = rfl_fail(err, RFL_EFORMAT, 0,
+					      "%s: has the label '%s' from %s already: nothing was "
+					      "added; give %s another --label, or another --output",
+					      path, new->label, old->path ? old->path : live,
+					      new->path ? new->path : live);
 		}
 	}
 	rfl_captures_fini(&there);
@@ -222,39 +182,19 @@ static enum rfl_rc check_output(const char *path, const struct rfl_captures *c, 
 
 /* --- reading --------------------------------------------------------------------------------- */
 
-/* What came through a pipe has no name that a run could be found by. */
-static enum rfl_rc check_args(const struct import_args *a, struct rfl_err *err)
-{
-	struct rfl_err why = RFL_ERR_INIT;
-
-	for (size_t i = 0; i < a->files.n; i++)
-		if (strcmp(a->files.items[i], "-") == 0 && a->output && !a->label)
-			return rfl_fail(err, RFL_EUSAGE, 0,
-					"--output needs --label for standard input, which has no "
-					"name");
-	if (a->from && !rfl_importer_find(a->from, &why))
-		return rfl_fail(err, RFL_EUSAGE, 0, "--from: %s", why.msg);
-	return RFL_OK;
-}
-
-static enum rfl_rc read_one(const char *path, const struct rfl_import_options *options,
-			    struct rfl_captures *to, struct rfl_err *err)
-{
-	if (strcmp(path, "-") != 0 && rfl_dir_exists(path))
-		return rfl_import_dir(path, options, to, err);
-	return rfl_import_file(path, options, to, err);
-}
-
-/* With --keep-going a file that cannot be read is told, and the others are read. */
+/* With --keep-going a file that cannot be read is left out with a warning. */
 static enum rfl_rc read_all(const struct rfl_opt_list *files,
-			    const struct rfl_import_options *options, struct warnings *w,
-			    struct rfl_captures *to, size_t *ends, struct rfl_err *err)
+			    const struct rfl_import_options *options, struct rfl_captures *to,
+			    size_t *ends, size_t *left_out, struct rfl_err *err)
 {
 	struct rfl_err first = RFL_ERR_INIT;
 
 	for (size_t i = 0; i < files->n; i++) {
+		const char *path = files->items[i];
 		struct rfl_err why = RFL_ERR_INIT;
-		enum rfl_rc rc = read_one(files->items[i], options, to, &why);
+		enum rfl_rc rc = strcmp(path, "-") != 0 && rfl_dir_exists(path)
+					 ? rfl_import_dir(path, options, to, &why)
+					 : rfl_import_file(path, options, to, &why);
 
 		ends[i] = to->n;
 		if (rc == RFL_OK)
@@ -262,8 +202,8 @@ static enum rfl_rc read_all(const struct rfl_opt_list *files,
 		if (rc == RFL_ENOMEM || !options->keep_going || files->n == 1)
 			return rfl_fail(err, rc, why.native, "%s%s", why.msg,
 					files->n > 1 ? " (--keep-going reads the others)" : "");
-		warn(why.msg, w);
-		w->files_left_out++;
+		warn(why.msg, options->ctx);
+		++*left_out;
 		if (first.rc == RFL_OK)
 			first = why;
 	}
@@ -273,41 +213,10 @@ static enum rfl_rc read_all(const struct rfl_opt_list *files,
 	return RFL_OK;
 }
 
-static enum rfl_rc print(struct rfl_cli *cli, const struct import_args *a,
-			 const struct rfl_captures *captures, struct rfl_err *err)
-{
-	const struct rfl_capture_view view = { .format = (enum rfl_format)a->format,
-					       .by = (enum rfl_capture_by)a->by,
-					       .most = (size_t)a->kernels };
-	struct rfl_buf out;
-	enum rfl_rc rc;
-
-	rfl_buf_init(&out, 0);
-	rc = rfl_captures_render(captures, &view, &out, err);
-	if (rc == RFL_OK)
-		rc = rfl_cli_put_as(cli, view.format, &out, "captures", err);
-	rfl_buf_fini(&out);
-	return rc;
-}
-
-static enum rfl_rc save(const char *path, const struct rfl_captures *captures, struct rfl_err *err)
-{
-	enum rfl_rc rc = check_output(path, captures, err);
-
-	if (rc == RFL_OK)
-		rc = rfl_file_mkdirs_for(path, err);
-	if (rc == RFL_OK)
-		rc = rfl_counters_append(path, captures, err);
-	if (rc == RFL_OK)
-		rfl_log(RFL_LOG_INFO, "added %zu capture%s to %s", captures->n,
-			captures->n == 1 ? "" : "s", path);
-	return rc;
-}
-
 static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
 {
 	const struct import_args *a = args;
-	struct warnings w = { .n = 0 };
+	size_t warnings = 0, files_left_out = 0, *ends = NULL;
 	const struct rfl_import_options options = { .from = a->from,
 						    .label = a->label,
 						    .steps = a->steps,
@@ -315,25 +224,60 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 						    .strict = a->strict,
 						    .all_metrics = a->all_metrics,
 						    .warn = warn,
-						    .ctx = &w };
+						    .ctx = &warnings };
+	const struct rfl_capture_view view = { .format = (enum rfl_format)a->format,
+					       .by = (enum rfl_capture_by)a->by,
+					       .most = (size_t)a->kernels };
+	struct rfl_err why = RFL_ERR_INIT;
 	struct rfl_captures captures;
-	size_t *ends;
-	enum rfl_rc rc = check_args(a, err);
+	struct rfl_buf out;
+	int64_t rows = 0;
+	enum rfl_rc rc;
 
-	if (rc != RFL_OK)
-		return rc;
-	ends = rfl_alloc_array(a->files.n, sizeof(*ends));
-	if (!ends)
-		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
+	/* A pipe has no name by which a run could be found. */
+	for (size_t i = 0; i < a->files.n; i++)
+		if (strcmp(a->files.items[i], "-") == 0 && a->output && !a->label)
+			return rfl_fail(err, RFL_EUSAGE, 0,
+					"--output needs --label for standard input, which has no "
+					"name");
+	if (a->from && !rfl_importer_find(a->from, &why))
+		return rfl_fail(err, RFL_EUSAGE, 0, "--from: %s", why.msg);
 	rfl_captures_init(&captures);
-	rc = read_all(&a->files, &options, &w, &captures, ends, err);
-	tell_rest(&w, &captures);
+	rfl_buf_init(&out, 0);
+	ends = rfl_alloc_array(a->files.n, sizeof(*ends));
+	if (!ends) {
+		rc = rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
+		goto done;
+	}
+	rc = read_all(&a->files, &options, &captures, ends, &files_left_out, err);
+	if (warnings > WARNINGS_SHOWN)
+		rfl_log(RFL_LOG_WARN, "and %zu more lines like these", warnings - WARNINGS_SHOWN);
+	for (size_t i = 0; i < captures.n; i++)
+		rows += captures.captures[i]->rows_left_out;
+	if (rows > 0)
+		rfl_log(RFL_LOG_WARN, "%" PRId64 " row%s left out", rows,
+			rows == 1 ? " was" : "s were");
+	if (files_left_out > 0)
+		rfl_log(RFL_LOG_WARN, "%zu file%s left out", files_left_out,
+			files_left_out == 1 ? " was" : "s were");
 	if (rc == RFL_OK)
 		rc = check_labels(&captures, ends, err);
-	if (rc == RFL_OK && a->output)
-		rc = save(a->output, &captures, err);
+	if (rc == RFL_OK && a->output) {
+		rc = check_output(a->output, &captures, err);
+		if (rc == RFL_OK)
+			rc = rfl_file_mkdirs_for(a->output, err);
+		if (rc == RFL_OK)
+			rc = rfl_counters_append(a->output, &captures, err);
+		if (rc == RFL_OK)
+			rfl_log(RFL_LOG_INFO, "added %zu capture%s to %s", captures.n,
+				captures.n == 1 ? "" : "s", a->output);
+	}
 	if (rc == RFL_OK)
-		rc = print(cli, a, &captures, err);
+		rc = rfl_captures_render(&captures, &view, &out, err);
+	if (rc == RFL_OK)
+		rc = rfl_cli_put_as(cli, view.format, &out, "captures", err);
+done:
+	rfl_buf_fini(&out);
 	rfl_captures_fini(&captures);
 	free(ends);
 	return rc;

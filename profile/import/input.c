@@ -376,7 +376,7 @@ static enum rfl_rc start(struct rfl_input *in, struct rfl_err *err)
 }
 
 /* The first bytes are there, and the rest of a refused line is dropped, however long it is. */
-static enum rfl_rc get_ready(struct rfl_input *in, struct rfl_err *err)
+static enum rfl_rc make_ready(struct rfl_input *in, struct rfl_err *err)
 {
 	enum rfl_rc rc = in->started ? RFL_OK : start(in, err);
 
@@ -392,6 +392,11 @@ static enum rfl_rc get_ready(struct rfl_input *in, struct rfl_err *err)
 	if (rc == RFL_OK && in->at == in->end && !in->eof)
 		rc = read_more(in, err);
 	return rc;
+}
+
+static inline enum rfl_rc get_ready(struct rfl_input *in, struct rfl_err *err)
+{
+	return in->started && !in->skipping && in->at < in->end ? RFL_OK : make_ready(in, err);
 }
 
 /* --- what is handed out ---------------------------------------------------------------------- */
@@ -655,7 +660,7 @@ static enum cut_result end_field(struct rfl_input *in, char delimiter, size_t be
 			     "line cut off?");
 	else
 		(void)refuse(in, in->at + *at - 1, err,
-			     "text behind a closing quote: is a quote in a field not doubled?");
+			     "text after a closing quote: is a quote in a field not doubled?");
 	return CUT_REFUSED;
 }
 
@@ -709,6 +714,8 @@ enum rfl_rc rfl_input_record(struct rfl_input *in, char delimiter, const struct 
 			     size_t *nfields, bool *more, struct rfl_err *err)
 {
 	enum cut_result result = CUT_MORE;
+	const char *record, *undone;
+	struct rfl_span *out;
 	bool common = false;
 	size_t len = 0, lines = 1;
 	enum rfl_rc rc = get_ready(in, err);
@@ -736,17 +743,19 @@ enum rfl_rc rfl_input_record(struct rfl_input *in, char delimiter, const struct 
 	rc = check_nul(in, in->at + len, err);
 	if (rc != RFL_OK)
 		return rc;
-	for (size_t i = 0; i < in->nfields; i++) {
-		const struct cut *cut = &in->cuts[i];
-
-		in->fields[i].at = (cut->undone ? in->undone.data : in->window + in->at) + cut->at;
-		in->fields[i].len = cut->len;
-	}
-	*fields = in->fields;
+	out = in->fields;
+	undone = in->undone.data;
+	record = in->window + in->at;
+	*fields = out;
 	*nfields = in->nfields;
+	for (const struct cut *cut = in->cuts, *last = cut + in->nfields; cut < last;
+	     cut++, out++) {
+		out->at = (cut->undone ? undone : record) + cut->at;
+		out->len = cut->len;
+	}
 	in->record_len = common ? len : 0;
 	for (size_t i = 0; i < len && !common; i++)
-		lines += in->window[in->at + i] == '\n';
+		lines += record[i] == '\n';
 	pass(in, in->at + len, lines);
 	return RFL_OK;
 }

@@ -180,7 +180,8 @@ static enum rfl_rc read_columns(struct likwid *k, struct rfl_span name, struct r
 			continue;
 		}
 		if (!rfl_span_number(field, &v) || !rfl_span_grouped(field, '.', &v, &half))
-			return rfl_import_bad_row(&k->i, NULL, err, "'%.*s' of %.*s is no number",
+			return rfl_import_bad_row(&k->i, NULL, err,
+						  "'%.*s' of %.*s is not a number",
 						  RFL_SPAN_ARG(field), RFL_SPAN_ARG(name));
 		ret->readings++;
 		ret->sum += v;

@@ -387,7 +387,7 @@ static enum rfl_rc long_row(struct rfl_ncu *n, struct rfl_err *err)
 		return RFL_OK; /* a rule */
 	if (n->i.n <= (size_t)n->table.column[column])
 		return rfl_import_bad_row(&n->i, titles[column], err,
-					  "the row ends in front of it: cut off?");
+					  "the row ends before it: cut off?");
 	rc = find_metric(n, &m, err);
 	if (rc != RFL_OK || (m->id < 0 && !m->legacy))
 		return rc;

@@ -156,15 +156,13 @@ static char decide(struct rfl_ncu_convention *c, const struct rfl_num_parts *p,
 		c->assumed = true;
 		return '.';
 	}
-	if (!rfl_num_is_sound(p, shown))
+	if (shown == c->decimal || !rfl_num_is_sound(p, shown))
 		return shown; /* not a number: it decides nothing */
-	if ((c->decimal != 0 && shown != c->decimal) || (c->assumed && shown == ','))
+	if (c->decimal != 0 || (c->assumed && shown == ','))
 		return '!';
-	if (c->decimal == 0) {
-		c->decimal = shown;
-		c->assumed = false;
-		remember(c, cell, line);
-	}
+	c->decimal = shown;
+	c->assumed = false;
+	remember(c, cell, line);
 	return shown;
 }
 
@@ -270,7 +268,7 @@ enum rfl_rc rfl_ncu__metric_init(struct rfl_ncu *n, struct rfl_ncu_metric *m,
 	if (rc != RFL_OK || m->refused || strstr(rfl_buf_str(&n->units_warned), m->unit_text.at))
 		return rc;
 	rfl_buf_printf(&n->units_warned, "%s\n", m->unit_text.at);
-	rfl_import_warn(&n->i, "'%s' is no unit that is known: values are kept as they are",
+	rfl_import_warn(&n->i, "'%s' is not a known unit: values are kept as they are",
 			m->unit_text.at);
 	return RFL_OK;
 }
@@ -393,7 +391,7 @@ enum rfl_rc rfl_ncu__cell(struct rfl_ncu *n, struct rfl_ncu_metric *m, struct rf
 	if (m->refused)
 		return rfl_import_bad_row(
 			&n->i, n->table.layout == RFL_NCU_WIDE ? m->name.at : "Metric Unit", err,
-			"'%s' is no unit that is known (metric '%s'); run ncu with --print-units "
+			"'%s' is not a known unit (metric '%s'); run ncu with --print-units "
 			"base",
 			m->unit_text.at, m->name.at);
 	if (m->whole && m->unit.kind == RFL_NCU_UNIT_COUNT && times == 1 && value != floor(value) &&

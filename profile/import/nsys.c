@@ -188,7 +188,7 @@ static enum rfl_rc kernel_row(struct nsys *k, double seconds, double count, stru
 		if (bytes.len > 0) {
 			if (!rfl_span_grouped(bytes, '.', &size, NULL) || isnan(k->size_unit))
 				return rfl_import_bad_row(&k->i, "Bytes", err,
-							  "'%.*s' is no size in a known unit",
+							  "'%.*s' is not a size in a known unit",
 							  RFL_SPAN_ARG(bytes));
 			k->copied_bytes += size * k->size_unit;
 			k->copies += (int64_t)count;
@@ -240,10 +240,10 @@ static enum rfl_rc read_record(struct rfl_import *import, struct rfl_err *err)
 		return rfl_import_bad_width(import, k->width, err);
 	if (!rfl_span_grouped(total, '.', &value, NULL) || value < 0)
 		return rfl_import_bad_row(import, k->table == EXECUTIONS ? "KAvg" : "time", err,
-					  "'%.*s' is no time", RFL_SPAN_ARG(total));
+					  "'%.*s' is not a time", RFL_SPAN_ARG(total));
 	if (k->column[COUNT] >= 0 && !rfl_import_launches(many, &count))
 		return rfl_import_bad_row(import, "instances", err,
-					  "'%.*s' is no number of launches", RFL_SPAN_ARG(many));
+					  "'%.*s' is not a number of launches", RFL_SPAN_ARG(many));
 	if (k->table == COPIES_BYTES) {
 		if (!isnan(k->size_unit)) {
 			k->copied_bytes += value * k->size_unit;

@@ -294,7 +294,7 @@ static enum rfl_rc metrics_row(struct nvprof *k, struct rfl_err *err)
 
 	if (!rfl_import_launches(many, &launches))
 		return rfl_import_bad_row(&k->i, titles[INVOCATIONS], err,
-					  "'%.*s' is no number of launches", RFL_SPAN_ARG(many));
+					  "'%.*s' is not a number of launches", RFL_SPAN_ARG(many));
 	same = k->open &&
 	       strcmp(rfl_span_copy(field(k, KERNEL), text, sizeof(text)), k->kernel) == 0 &&
 	       strcmp(rfl_span_copy(field(k, DEVICE), text, sizeof(k->device)), k->device) == 0;
@@ -304,7 +304,7 @@ static enum rfl_rc metrics_row(struct nvprof *k, struct rfl_err *err)
 		return rc;
 	kind = read_value(average, &r.value, &r.unit);
 	if (kind == NO_VALUE)
-		return rfl_import_bad_row(&k->i, titles[AVERAGE], err, "'%.*s' is no value",
+		return rfl_import_bad_row(&k->i, titles[AVERAGE], err, "'%.*s' is not a value",
 					  RFL_SPAN_ARG(average));
 	r.name = rfl_span_copy(field(k, METRIC), name, sizeof(name));
 	if (kind == COUNT && launches > 1 && !rfl_span_same(field(k, LEAST), field(k, MOST))) {
@@ -356,7 +356,7 @@ static enum rfl_rc launch_row(struct nvprof *k, struct rfl_err *err)
 			continue;
 		kind = read_value(rfl_span_trim(k->i.f[i]), &value, &unit);
 		if (kind == NO_VALUE)
-			rc = rfl_import_bad_row(&k->i, NULL, err, "'%.*s' is no value",
+			rc = rfl_import_bad_row(&k->i, NULL, err, "'%.*s' is not a value",
 						RFL_SPAN_ARG(k->i.f[i]));
 		else if (kind == NOT_THERE)
 			(void)rfl_capture_metric(k->i.b, k->metric[i], NAN, RFL_VALID_UNAVAILABLE,
@@ -386,10 +386,10 @@ static enum rfl_rc time_row(struct nvprof *k, struct rfl_err *err)
 					  RFL_SPAN_ARG(text));
 	if (!trace && (!rfl_span_number(many, &calls) || calls < 1 || calls > 9e15))
 		return rfl_import_bad_row(&k->i, titles[CALLS], err,
-					  "'%.*s' is no number of launches", RFL_SPAN_ARG(many));
+					  "'%.*s' is not a number of launches", RFL_SPAN_ARG(many));
 	if (rfl_span_starts(name, "[CUDA mem") || rfl_span_starts(name, "[CUDA peer")) {
 		if (trace && (!rfl_span_number(size, &bytes) || k->size_unit == 0.0))
-			return rfl_import_bad_row(&k->i, titles[SIZE], err, "'%.*s' is no size",
+			return rfl_import_bad_row(&k->i, titles[SIZE], err, "'%.*s' is not a size",
 						  RFL_SPAN_ARG(size));
 		k->copied_bytes += trace ? bytes * k->size_unit : NAN;
 		k->copied_s += time.value;

@@ -241,8 +241,7 @@ enum rfl_rc rfl_perf__row(struct rfl_perf *k, const struct rfl_perf_row *row, st
 	enum rfl_rc rc;
 
 	if (!name_event(row->event, row->unit, &name))
-		return rfl_import_bad_row(&k->i, "unit", err,
-					  "'%.*s' of %.*s is no unit that is known here",
+		return rfl_import_bad_row(&k->i, "unit", err, "'%.*s' of %.*s is not a known unit",
 					  RFL_SPAN_ARG(row->unit), RFL_SPAN_ARG(row->event));
 	if (row->state == RFL_PERF_COUNTED && row->value < 0)
 		return rfl_import_bad_row(&k->i, NULL, err, "%.*s is below 0",

@@ -161,10 +161,11 @@ static enum rfl_rc event_line(struct rfl_perf *k, struct rfl_span line, struct r
 	if (!event)
 		return RFL_OK; /* a second metric of the event above, "TopdownL1" */
 	if (!split_words(left, k->interval_text, &row, &value))
-		return rfl_import_bad_row(&k->i, NULL, err,
-					  "'%.*s' is no event of perf: expected a value, a unit if "
-					  "there is one, and a name",
-					  RFL_SPAN_ARG(left));
+		return rfl_import_bad_row(
+			&k->i, NULL, err,
+			"'%.*s' is not an event of perf: expected a value, a unit if "
+			"there is one, and a name",
+			RFL_SPAN_ARG(left));
 	if (k->decimal == 0)
 		k->decimal = decimal_of(value, row.unit.len == 0);
 	decimal = k->decimal ? k->decimal : '.';
@@ -173,7 +174,7 @@ static enum rfl_rc event_line(struct rfl_perf *k, struct rfl_span line, struct r
 	if (row.state == RFL_PERF_COUNTED &&
 	    !rfl_span_grouped(value, decimal, &row.value, &row.half_digit))
 		return rfl_import_bad_row(&k->i, NULL, err,
-					  "'%.*s' is no number where a %s is in front of the "
+					  "'%.*s' is not a number where a %s is in front of the "
 					  "decimals",
 					  RFL_SPAN_ARG(value), decimal == ',' ? "comma" : "point");
 	/* perf 2 and 3 name no unit: "3.111213  task-clock". */
@@ -409,10 +410,11 @@ static enum rfl_rc csv_line(struct rfl_perf *k, struct rfl_span line, struct rfl
 		return rfl_import_bad_row(&k->i, NULL, err,
 					  "'%.*s': the file is cut off in this row",
 					  RFL_SPAN_ARG(line));
-	return rfl_import_bad_row(&k->i, NULL, err,
-				  "'%.*s' is no row of perf stat -x: expected a value, a unit, an "
-				  "event, a run time and a percentage between '%c'",
-				  RFL_SPAN_ARG(line), k->separator);
+	return rfl_import_bad_row(
+		&k->i, NULL, err,
+		"'%.*s' is not a row of perf stat -x: expected a value, a unit, an "
+		"event, a run time and a percentage between '%c'",
+		RFL_SPAN_ARG(line), k->separator);
 }
 
 /* --- -j -------------------------------------------------------------------------------------- */
@@ -457,7 +459,7 @@ static enum rfl_rc read_object(struct rfl_perf *k, const json_t *o, struct rfl_e
 	if (row.state == RFL_PERF_COUNTED)
 		row.value = real_of(o, "counter-value");
 	if (row.state == RFL_PERF_COUNTED && isnan(row.value))
-		return rfl_import_bad_row(&k->i, "counter-value", err, "'%.*s' is no number",
+		return rfl_import_bad_row(&k->i, "counter-value", err, "'%.*s' is not a number",
 					  RFL_SPAN_ARG(value));
 	if (rfl_span_is(text_of(o, "metric-unit"), "CPUs utilized"))
 		row.cpus_utilized = real_of(o, "metric-value");
@@ -497,7 +499,7 @@ static enum rfl_rc json_line(struct rfl_perf *k, struct rfl_span line, struct rf
 				&k->i, err,
 				"perf wrote decimal commas, which makes it no "
 				"JSON: run it with LC_ALL=C");
-	return rfl_import_bad_row(&k->i, NULL, err, "'%.*s' is no JSON object of perf%s",
+	return rfl_import_bad_row(&k->i, NULL, err, "'%.*s' is not a JSON object of perf%s",
 				  RFL_SPAN_ARG(line),
 				  rfl_input_torn(k->i.in) ? ": the file is cut off" : "");
 }

@@ -13,11 +13,6 @@ struct rfl_span rfl_span_of(const char *text)
 	return (struct rfl_span){ .at = text, .len = strlen(text) };
 }
 
-bool rfl_span_same(struct rfl_span a, struct rfl_span b)
-{
-	return a.len == b.len && (a.len == 0 || memcmp(a.at, b.at, a.len) == 0);
-}
-
 bool rfl_span_is(struct rfl_span s, const char *text)
 {
 	return rfl_span_same(s, rfl_span_of(text));

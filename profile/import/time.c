@@ -215,7 +215,8 @@ static enum rfl_rc take(struct block *k, const struct label *l, struct rfl_span 
 	else if (l->factor > 0.0)
 		value *= l->factor;
 	if (!isfinite(value))
-		return rfl_import_bad_row(&k->i, name, err, "'%.*s' is no %s", RFL_SPAN_ARG(text),
+		return rfl_import_bad_row(&k->i, name, err, "'%.*s' is not a %s",
+					  RFL_SPAN_ARG(text),
 					  l->factor == 0.0 ? "duration" : "count");
 	if (!isnan(k->value[l->figure]) && k->value[l->figure] != value)
 		return rfl_import_bad_row(&k->i, name, err,

@@ -155,7 +155,7 @@ static void refuses_what_is_broken(void **state)
 	static const struct {
 		const char *rows, *message;
 	} cases[] = {
-		{ "CAS_COUNT_RD,MBOX0C0,12x,0\n", ":7: '12x' of CAS_COUNT_RD is no number" },
+		{ "CAS_COUNT_RD,MBOX0C0,12x,0\n", ":7: '12x' of CAS_COUNT_RD is not a number" },
 		{ "CAS_COUNT_RD,MBOX0C0,12\n",
 		  ":7: 'CAS_COUNT_RD' has 1 of 2 values, one for each hardware thread" },
 		{ "CAS_COUNT_RD,MBOX0",

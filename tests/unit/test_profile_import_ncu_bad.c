@@ -63,13 +63,12 @@ static const struct bad cases[] = {
 	  .left_out = 1,
 	  .rest = REST },
 	{ .text = HEADER FIRST "\"1\",\"7\",\"k\",\"8.0\",\"s\",\"" READ "\",\"byte\"\n" LAST,
-	  .message = "f.csv:3: column 'Metric Value': the row ends in front of it: cut off?",
+	  .message = "f.csv:3: column 'Metric Value': the row ends before it: cut off?",
 	  .left_out = 1,
 	  .rest = REST },
 	{ .text = HEADER FIRST ROW("1", READ, "furlong", "12") LAST,
-	  .message =
-		  "f.csv:3: column 'Metric Unit': 'furlong' is no unit that is known (metric '" READ
-		  "'); run ncu with --print-units base",
+	  .message = "f.csv:3: column 'Metric Unit': 'furlong' is not a known unit (metric '" READ
+		     "'); run ncu with --print-units base",
 	  .left_out = 1,
 	  .rest = REST },
 	{ .text = HEADER FIRST ROW("1", READ, "byte", "12 apples") LAST,
@@ -379,9 +378,8 @@ static void keeps_unknown_units_when_all_is_kept(void **state)
 	assert_int_equal(range->nmetrics, 2);
 	assert_string_equal(range->metrics[0].unit, "furlong");
 	assert_close(range->metrics[0].value, 12, 0);
-	assert_non_null(strstr(rig.warnings.data,
-			       "f.csv:2: 'furlong' is no unit that is known: values "
-			       "are kept as they are"));
+	assert_non_null(strstr(rig.warnings.data, "f.csv:2: 'furlong' is not a known unit: values "
+						  "are kept as they are"));
 	import_rig_fini(&rig);
 }
 

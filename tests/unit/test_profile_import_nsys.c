@@ -158,8 +158,9 @@ static void refuses_what_is_broken(void **state)
 	static const struct {
 		const char *rows, *message;
 	} cases[] = {
-		{ "1.0,abc,1,1,1,1,1,0,k\n", ":2: column 'time': 'abc' is no time" },
-		{ "1.0,5,0,1,1,1,1,0,k\n", ":2: column 'instances': '0' is no number of launches" },
+		{ "1.0,abc,1,1,1,1,1,0,k\n", ":2: column 'time': 'abc' is not a time" },
+		{ "1.0,5,0,1,1,1,1,0,k\n",
+		  ":2: column 'instances': '0' is not a number of launches" },
 		{ "1.0,5,1,1,1,1,1,0,k\n1.0,5,1,1,1",
 		  ":3: 5 fields where the header has 9: the file is cut off" },
 		{ "1.0,5,1,1,1,1,1,0,k,more\n", ":2: 10 fields where the header has 9" },

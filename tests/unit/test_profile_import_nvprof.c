@@ -307,9 +307,9 @@ static void refuses_what_is_broken(void **state)
 		const char *text, *message;
 	} cases[] = {
 		{ METRICS "\"P (0)\",\"k\",2,\"flop_count_sp\",\"\",1,1,1x\n",
-		  ":2: column 'Avg': '1x' is no value" },
+		  ":2: column 'Avg': '1x' is not a value" },
 		{ METRICS "\"P (0)\",\"k\",many,\"flop_count_sp\",\"\",1,1,1\n",
-		  ":2: column 'Invocations': 'many' is no number of launches" },
+		  ":2: column 'Invocations': 'many' is not a number of launches" },
 		{ METRICS "\"P (0)\",\"k\",1,\"flop_count_sp\",\"\",1,1,1\n"
 			  "\"P (0)\",\"k\",1,\"flop_count_sp\",\"\",2,2,2\n",
 		  ":3: column 'Metric Name': 'flop_count_sp' is there a second time for this "
@@ -317,7 +317,7 @@ static void refuses_what_is_broken(void **state)
 		{ METRICS "\"P (0)\",\"k\",1,\"flop_count_sp\",\"\"",
 		  ":2: 5 fields where the header has 8: the file is cut off" },
 		{ METRICS "\"P (0)\",\"k\",1,\"gld_throughput\",\"\",1XB/s,1XB/s,1XB/s\n",
-		  ":2: column 'Avg': '1XB/s' is no value" },
+		  ":2: column 'Avg': '1XB/s' is not a value" },
 		{ "==9== NVPROF is profiling process 9, command: ./a\n"
 		  "==9== Profiling result:\n"
 		  "            Type  Time(%)      Time     Calls       Avg       Min       Max  "

@@ -470,21 +470,21 @@ static void refuses_what_is_broken(void **state)
 		{ "5,,cycles,1,100.00,,\n7,,instr",
 		  ":2: '7,,instr': the file is cut off in this row" },
 		{ "5,,cycles,1,100.00,,\nabc,,cycles,1,100.00,,\n",
-		  ":2: 'abc,,cycles,1,100.00,,' is no row of perf stat -x: expected a value, a "
+		  ":2: 'abc,,cycles,1,100.00,,' is not a row of perf stat -x: expected a value, a "
 		  "unit, an event, a run time and a percentage between ','" },
 		{ "{\"counter-value\" : \"1.0\", \"event\" : \"cycles\", \"pcnt-running\" : "
 		  "85,00}\n",
 		  ":1: perf wrote decimal commas, which makes it no JSON: run it with LC_ALL=C" },
 		{ "{\"counter-value\" : \"1.0\", \"event\" : \"cyc",
-		  ":1: '{\"counter-value\" : \"1.0\", \"event\" : \"cyc' is no JSON object of "
+		  ":1: '{\"counter-value\" : \"1.0\", \"event\" : \"cyc' is not a JSON object of "
 		  "perf: the file is cut off" },
 		{ "{\"counter-value\" : \"x\", \"unit\" : \"\", \"event\" : \"cycles\"}\n",
-		  ":1: column 'counter-value': 'x' is no number" },
+		  ":1: column 'counter-value': 'x' is not a number" },
 		{ STATS "   12,34.5 msec task-clock\n",
-		  ":4: '12,34.5' is no number where a point is in front of the decimals" },
+		  ":4: '12,34.5' is not a number where a point is in front of the decimals" },
 		{ "-5,,cycles,1,100.00,,\n", ":1: cycles is below 0" },
 		{ STATS "   12 furlongs cycles\n",
-		  ":4: column 'unit': 'furlongs' of cycles is no unit that is known here" },
+		  ":4: column 'unit': 'furlongs' of cycles is not a known unit" },
 	};
 	struct summary_rig rig;
 

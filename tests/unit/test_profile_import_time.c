@@ -188,12 +188,12 @@ static void refuses_what_is_broken(void **state)
 
 	(void)state;
 	rig_init(&rig);
-	rig_refuses(&rig, bad, ":2: column 'duration_time': '0:0x.50' is no duration");
+	rig_refuses(&rig, bad, ":2: column 'duration_time': '0:0x.50' is not a duration");
 	rig.options.keep_going = true;
 	c = rig_read(&rig, "time", bad);
 	assert_int_equal(c->rows_left_out, 1);
 	assert_string_equal(rig.warned,
-			    "file:2: column 'duration_time': '0:0x.50' is no duration\n");
+			    "file:2: column 'duration_time': '0:0x.50' is not a duration\n");
 	assert_unknown(c, TIME);
 	assert_metric(c, 0, "max_rss", 1048576);
 	rig.options.keep_going = false;
@@ -212,7 +212,7 @@ static void refuses_what_is_broken(void **state)
 		    ":4: column 'user_time': '2.00' is the second value of this block");
 	rig_refuses(&rig,
 		    "\tCommand being timed: \"a\"\n\tMaximum resident set size (kbytes): 1e308\n",
-		    ":2: column 'max_rss': '1e308' is no count");
+		    ":2: column 'max_rss': '1e308' is not a count");
 	/* A file that ends in a number may have lost digits. */
 	(void)rig_read(&rig, "time", "real 2.50\nuser 1.00\nsys 0.2");
 	assert_string_equal(rig.warned, "file:3: the last line has no newline: its value may have "

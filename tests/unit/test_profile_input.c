@@ -87,7 +87,7 @@ static void goes_on_behind_a_refused_line(void **state)
 		       "the line cut off?\n1|whole\n");
 	expect_records("a,b\n\"0\",\"cut", "a|b\n!t.csv:2:5: the file ends inside a quoted field "
 					   "that begins here\n");
-	expect_records("\"a\"b,c\nd\n", "!t.csv:1:4: text behind a closing quote: is a quote in a "
+	expect_records("\"a\"b,c\nd\n", "!t.csv:1:4: text after a closing quote: is a quote in a "
 					"field not doubled?\nd\n");
 }
 
