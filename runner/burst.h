@@ -13,10 +13,6 @@
 #include "data/data.h"
 #include "runner/engine.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum rfl_run_mode {
 	RFL_RUN_TRAIN,   /**< forward, backward, optimizer */
 	RFL_RUN_FWD,     /**< forward in evaluation mode: no graph is kept */
@@ -111,7 +107,4 @@ enum rfl_rc rfl_burst_run(const struct rfl_engine_ops *ops, struct rfl_engine *e
 			  struct rfl_data *data, const struct rfl_burst_config *config,
 			  struct rfl_burst *burst, struct rfl_err *err) RFL_WARN_UNUSED;
 
-#ifdef __cplusplus
-}
-#endif
 #endif

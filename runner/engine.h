@@ -17,10 +17,6 @@
 #include "data/batch.h"
 #include "machine/terms.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** Raised with every change of the structs below; a plugin of another number is refused. */
 #define RFL_ENGINE_ABI 4
 
@@ -296,7 +292,4 @@ enum rfl_rc rfl_engine_load(const struct rfl_engine_list *list, const char *want
 			    enum rfl_device device, const struct rfl_engine_ops **ret,
 			    struct rfl_err *err) RFL_WARN_UNUSED;
 
-#ifdef __cplusplus
-}
-#endif
 #endif

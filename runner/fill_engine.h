@@ -8,16 +8,9 @@
 #include "complexity/net.h"
 #include "runner/engine.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** Fill every parameter and buffer of an open engine. RFL_ENOMEM, or what set_param returned. */
 enum rfl_rc rfl_fill_engine(const struct rfl_engine_ops *ops, struct rfl_engine *engine,
 			    const struct rfl_net *net, int threads,
 			    struct rfl_err *err) RFL_WARN_UNUSED;
 
-#ifdef __cplusplus
-}
-#endif
 #endif

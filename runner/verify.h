@@ -22,10 +22,6 @@
 #include "runner/engine.h"
 #include "runner/verify/golden.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum rfl_verdict { RFL_VERDICT_AGREES, RFL_VERDICT_DIFFERS, RFL_VERDICT_REPORTED };
 
 /** "agrees", "differs", "reported", NULL. */
@@ -123,7 +119,4 @@ enum rfl_rc rfl_verify__bf16_section(struct rfl_checks *checks, const struct rfl
 				     const struct rfl_golden_section *section,
 				     const struct rfl_golden_run *got, struct rfl_err *err);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -11,10 +11,6 @@
 
 #include "base/err.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** One process has rank 0, size 1, and needs no address. */
 struct rfl_world {
 	int rank, size;             /**< of all processes */
@@ -52,7 +48,4 @@ enum rfl_rc rfl_world_from_env(rfl_world_env_fn env, void *ctx, struct rfl_world
  */
 bool rfl_world_gpu(const char *visible, int local_rank, char ret[64]);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -13,10 +13,6 @@
 #include "data/data.h"
 #include "runner/engine.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct rfl_counted_config {
 	enum rfl_detail detail; /**< ranges: the step, its phases, or one per layer; not off */
 	enum rfl_run_mode mode; /**< of the run; the engine is set to it already */
@@ -74,7 +70,4 @@ double rfl_counted_self_test(const struct rfl_capture *capture, const char *fami
  * self-test. 0 of others, which have no sets. */
 unsigned rfl_counted_sets(enum rfl_device device, unsigned asked);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -8,10 +8,6 @@
 
 #include "runner/burst.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define RFL_BURST__NO_MARKS (-1)
 
 struct rfl_burst__loop {
@@ -93,7 +89,4 @@ enum rfl_rc rfl_burst__record(struct rfl_burst__loop *l, struct rfl_err *err);
 /** The data's memory is nobody's any more. */
 enum rfl_rc rfl_burst__end_uploads(struct rfl_burst__loop *l, struct rfl_err *err);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

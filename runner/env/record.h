@@ -16,10 +16,6 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define RFL_ENV_SCHEMA "1.0"
 
 /** What is known of an engine; texts are borrowed, NULL or "": not known. */
@@ -66,7 +62,4 @@ enum rfl_rc rfl_env_check_note(const char *note, struct rfl_err *err) RFL_WARN_U
 enum rfl_rc rfl_env_page(const json_t *document, const char *env, bool markdown,
 			 struct rfl_buf *out, struct rfl_err *err) RFL_WARN_UNUSED;
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -78,22 +78,17 @@ static bool is_status(const struct rfl_run_result *r, const char *status)
 	return r->row.status && strcmp(r->row.status, status) == 0;
 }
 
-struct attempts {
-	const struct rfl_run_config *config;
-	const struct rfl_run_host *host;
-};
-
-static enum rfl_rc attempt(const struct attempts *a, int64_t batch, struct rfl_run_result *ret,
-			   struct rfl_err *err)
+static enum rfl_rc attempt(const struct rfl_run_config *asked, const struct rfl_run_host *ours,
+			   int64_t batch, struct rfl_run_result *ret, struct rfl_err *err)
 {
-	struct rfl_run_config config = *a->config;
-	struct rfl_run_host host = *a->host;
+	struct rfl_run_config config = *asked;
+	struct rfl_run_host host = *ours;
 	char label[RFL_LABEL_MAX + 32];
 
 	config.micro_batch = batch;
-	host.requested_batch = a->config->micro_batch * a->config->accum;
+	host.requested_batch = asked->micro_batch * asked->accum;
 	if (config.label) {
-		label_of(config.label, a->config->micro_batch, batch, label);
+		label_of(config.label, asked->micro_batch, batch, label);
 		config.label = label;
 	}
 	return rfl_run(&config, &host, ret, err);
@@ -129,18 +124,10 @@ static bool learn(struct known *k, int64_t batch, const struct rfl_run_result *r
 	return true;
 }
 
-static void say_next(const struct rfl_run_host *host, const struct rfl_ledger_row *row,
-		     int64_t batch)
-{
-	if (host->attempt)
-		host->attempt(row, batch, host->ctx);
-}
-
 enum rfl_rc rfl_run_fitting(const struct rfl_run_config *config, const struct rfl_run_host *host,
 			    struct rfl_run_result *ret, struct rfl_err *err)
 {
 	const enum rfl_oom_policy policy = (enum rfl_oom_policy)config->oom;
-	const struct attempts a = { config, host };
 	struct known known = { .fits = 0 };
 	int64_t batch = config->micro_batch;
 	enum rfl_rc rc = check_label(config->label, policy, err);
@@ -150,7 +137,7 @@ enum rfl_rc rfl_run_fitting(const struct rfl_run_config *config, const struct rf
 	rfl_ledger_row_init(&ret->row);
 	if (rc)
 		return rc;
-	rc = attempt(&a, batch, ret, err);
+	rc = attempt(config, host, batch, ret, err);
 	goes_on = (rc == RFL_OK || ret->recorded) && learn(&known, batch, ret);
 
 	for (int n = 1; goes_on; n++) {
@@ -160,13 +147,13 @@ enum rfl_rc rfl_run_fitting(const struct rfl_run_config *config, const struct rf
 		batch = next_batch(policy, &known);
 		if (batch == 0)
 			break;
-		if (n == 1)
-			say_next(host, &ret->row, batch);
-		its = attempt(&a, batch, &now, err);
+		if (n == 1 && host->attempt)
+			host->attempt(&ret->row, batch, host->ctx);
+		its = attempt(config, host, batch, &now, err);
 		rc = rc ? rc : its;
 		goes_on = (its == RFL_OK || now.recorded) && learn(&known, batch, &now);
-		if (goes_on && next_batch(policy, &known) > 0)
-			say_next(host, &now.row, next_batch(policy, &known));
+		if (goes_on && next_batch(policy, &known) > 0 && host->attempt)
+			host->attempt(&now.row, next_batch(policy, &known), host->ctx);
 		/* The largest that fits is the result; while none does, or when something else
 		 * happens, the last. */
 		if ((its == RFL_OK || now.recorded) &&

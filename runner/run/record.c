@@ -16,13 +16,6 @@
 #include "profile/capture/counters_csv.h"
 #include "runner/env/record.h"
 
-static double memory_limit(const struct rfl_machine *m)
-{
-	if (m->memory_limit_bytes > 0)
-		return (double)m->memory_limit_bytes;
-	return (double)m->memory_bytes;
-}
-
 static enum rfl_rc write_steps(const struct rfl_run__state *run, const struct rfl_burst *burst,
 			       struct rfl_run_result *ret, struct rfl_err *err)
 {
@@ -31,47 +24,19 @@ static enum rfl_rc write_steps(const struct rfl_run__state *run, const struct rf
 	return rfl_run__write_steps(ret->steps_file, burst, err);
 }
 
-static enum rfl_rc write_own_steps(struct rfl_run__state *run, struct rfl_run_result *ret,
-				   struct rfl_err *err)
-{
-	return run->heard.timed ? write_steps(run, &run->heard.r.burst, ret, err) : RFL_OK;
-}
-
-static enum rfl_rc write_time_log(struct rfl_run__state *run, struct rfl_run_result *ret,
-				  struct rfl_err *err)
-{
-	char dir[4096];
-
-	snprintf(dir, sizeof(dir), "%s/time", run->config->log_dir);
-	return rfl_run__write_time_log(dir, run->host->command_line, &ret->row, &run->process,
-				       ret->time_log, sizeof(ret->time_log), err);
-}
-
-static enum rfl_rc write_counters(struct rfl_run__state *run, struct rfl_run_result *ret,
-				  struct rfl_err *err)
-{
-	enum rfl_rc rc;
-
-	if (run->captures.n == 0)
-		return RFL_OK;
-	rc = rfl_run__write_counters(run->counters_path, &ret->row, &run->captures, err);
-	if (rc == RFL_OK)
-		snprintf(ret->counters_file, sizeof(ret->counters_file), "%s", run->counters_path);
-	return rc;
-}
-
 /* One that cannot be written does not keep the others back. */
 static void write_side_files(struct rfl_run__state *run, struct rfl_run_result *ret)
 {
-	static enum rfl_rc (*const files[])(struct rfl_run__state *, struct rfl_run_result *,
-					    struct rfl_err *) = {
-		write_own_steps,
-		write_time_log,
-		write_counters,
-	};
+	char dir[4096];
 
-	for (size_t i = 0; i < RFL_ARRAY_LEN(files); i++)
-		(void)files[i](run, ret, &run->trouble);
+	if (run->heard.timed)
+		(void)write_steps(run, &run->heard.r.burst, ret, &run->trouble);
+	snprintf(dir, sizeof(dir), "%s/time", run->config->log_dir);
+	(void)rfl_run__write_time_log(dir, run->host->command_line, &ret->row, &run->process,
+				      ret->time_log, sizeof(ret->time_log), &run->trouble);
+	if (run->captures.n > 0 && rfl_run__write_counters(run->counters_path, &ret->row,
+							   &run->captures, &run->trouble) == RFL_OK)
+		snprintf(ret->counters_file, sizeof(ret->counters_file), "%s", run->counters_path);
 }
 
 /* ---- the row ---- */
@@ -184,17 +149,6 @@ static enum rfl_rc record(struct rfl_run__state *run, struct rfl_run_result *ret
 	return rc;
 }
 
-static enum rfl_rc explain_cancel(const struct rfl_run__state *run, struct rfl_ledger_row *row,
-				  struct rfl_err *err)
-{
-	const struct rfl_run_host *o = run->host;
-	const char *why = o->why_cancelled ? o->why_cancelled(o->ctx) : NULL;
-
-	if (!why || !run->process.cancelled || run->heard.timed)
-		return RFL_OK;
-	return rfl_ledger_set(&row->error_text, why, err);
-}
-
 /* Remove what runs killed while writing left behind. */
 static void sweep(const char *dir)
 {
@@ -215,6 +169,10 @@ enum rfl_rc rfl_run__conclude(struct rfl_run__state *run, struct rfl_run_result 
 {
 	struct rfl_ledger_row *row = &ret->row;
 	struct rfl_err *trouble = &run->trouble;
+	const struct rfl_run_host *host = run->host;
+	const struct rfl_machine *m = run->machine;
+	const double limit_bytes =
+		(double)(m->memory_limit_bytes > 0 ? m->memory_limit_bytes : m->memory_bytes);
 	const bool unwatched = trouble->rc != RFL_OK; /* the child's end is not known */
 	enum rfl_rc rc;
 	int lock = -1;
@@ -225,9 +183,13 @@ enum rfl_rc rfl_run__conclude(struct rfl_run__state *run, struct rfl_run_result 
 							      : rfl_run__batch(run->config);
 	row->host_peak_bytes = isnan(run->heard.r.host_peak_bytes) ? run->process.max_rss_bytes
 								   : run->heard.r.host_peak_bytes;
-	ret->rc = rfl_run__judge(&run->heard, &run->process, memory_limit(run->machine), row,
-				 trouble);
-	(void)explain_cancel(run, row, trouble);
+	ret->rc = rfl_run__judge(&run->heard, &run->process, limit_bytes, row, trouble);
+	if (run->process.cancelled && !run->heard.timed && host->why_cancelled) {
+		const char *why = host->why_cancelled(host->ctx);
+
+		if (why)
+			(void)!rfl_ledger_set(&row->error_text, why, trouble);
+	}
 	if (unwatched)
 		(void)!rfl_ledger_set(&row->error_text, trouble->msg, NULL);
 	(void)rfl_run__fill_counters(run->config, &run->heard, &run->process, &run->captures, row,

@@ -18,10 +18,6 @@
 #include "complexity/zoo.h"
 #include "runner/engine.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** What one forward gave: the first logits of the first rows, and sums over all of them. */
 struct rfl_golden_forward {
 	int64_t rows, first; /**< `first` logits of so many rows */
@@ -140,7 +136,4 @@ enum rfl_rc rfl_golden_load(const char *path, struct rfl_golden **ret,
 /** Accepts NULL. */
 void rfl_golden_free(struct rfl_golden *golden);
 
-#ifdef __cplusplus
-}
-#endif
 #endif
