@@ -92,9 +92,9 @@ struct rfl_count {
 	 * written, gradients written, image and labels read, once each */
 	struct rfl_traffic step_compulsory;
 	int nnodes;
-	struct rfl_cost *nodes;              /**< parallel to net->nodes */
-	bool *needs_dgrad;                   /**< parallel to net->nodes */
-	const struct rfl_net *net;           /**< borrowed: it must live as long as the count */
+	struct rfl_cost *nodes;                /**< parallel to net->nodes */
+	bool *needs_dgrad;                     /**< parallel to net->nodes */
+	const struct rfl_net *net;             /**< borrowed: it must live as long as the count */
 	struct rfl_count_workspace *workspace; /**< what does not depend on the batch */
 };
 
@@ -140,8 +140,8 @@ int64_t rfl_count_state_bytes(const struct rfl_count *count);
 /** Bytes of one element. */
 int64_t rfl_dtype_bytes(enum rfl_dtype dtype);
 
-/** What a precision (one of rfl_precision_names) means for the counts: element size, and weights kept
- * in F32 (amp). RFL_EINVAL for another word. */
+/** What a precision (one of rfl_precision_names) means for the counts: element size, and weights
+ * kept in F32 (amp). RFL_EINVAL for another word. */
 enum rfl_rc rfl_precision_storage(const char *precision, enum rfl_dtype *dtype,
 				  bool *master_weights, struct rfl_err *err) RFL_WARN_UNUSED;
 

@@ -251,7 +251,7 @@ struct rfl_node {
 	} attr;
 };
 
-/** How the loss behind the logits is written: one operation, or every elementwise step of the
+/** How the loss after the logits is written: one operation, or every elementwise step of the
  * log-softmax as an operation of its own. */
 enum rfl_loss { RFL_LOSS_FUSED, RFL_LOSS_COMPOSED };
 
@@ -260,7 +260,7 @@ struct rfl_arena;
 struct rfl_net {
 	const char *model;  /**< zoo name: "resnet50" */
 	const char *family; /**< "resnet" */
-	const char *title;  /**< "ResNet-50"; NULL where nobody gave one */
+	const char *title;  /**< "ResNet-50"; NULL where none was given */
 	int nnodes;
 	struct rfl_node *nodes; /**< execution order; node 0 is the input */
 	int nparams;

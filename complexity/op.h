@@ -33,7 +33,7 @@ struct rfl_cost_input {
 	bool batchless;
 	bool grad;    /**< it needs a gradient */
 	bool outside; /**< a parameter or a constant: no activation */
-	bool shared;  /**< somebody else reads it too */
+	bool shared;  /**< another node reads it too */
 };
 
 /**
@@ -56,7 +56,7 @@ struct rfl_cost_context {
 	bool needs_dgrad;    /**< some input needs a gradient */
 	bool needs_wgrad;    /**< it owns or borrows a parameter that is trained */
 	bool rides;          /**< at the fused level this operation is part of the one before it */
-	bool input_shared;   /**< somebody else reads the input too, so it must stay as it is */
+	bool input_shared;   /**< another node reads the input too, so it must stay as it is */
 	bool overflow;
 	enum rfl_loss loss; /**< of cross entropy: how it is written */
 	bool on_cpu;        /**< what is saved differs between PyTorch's CPU and GPU kernels */

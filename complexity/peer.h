@@ -21,7 +21,7 @@ struct rfl_peer {
 	const char *wrong;   /**< known errors of the tool's number, one sentence; NULL: none */
 };
 
-/** The i-th peer, or NULL behind the last. */
+/** The i-th peer, or NULL past the last. */
 const struct rfl_peer *rfl_peer_at(size_t i);
 
 /** By name. RFL_ENOTFOUND names all. */

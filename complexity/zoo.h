@@ -53,7 +53,7 @@ struct rfl_zoo_model {
 	const char *const *aliases; /**< other names it is found by, ended by NULL; may be NULL */
 };
 
-/** The i-th model, or NULL behind the last. Order: by family, then by size. */
+/** The i-th model, or NULL past the last. Order: by family, then by size. */
 const struct rfl_zoo_model *rfl_zoo_at(size_t i);
 
 /** By name or alias. RFL_ENOTFOUND names the nearest models. */

@@ -3,7 +3,7 @@
  * costs depend on but their batch.
  *
  * Gradients. A tensor needs one when something trained, or an image that asks for it, lies before
- * it and a loss lies behind it. So the first layer of a trained network has no dgrad, a frozen
+ * it and a loss lies after it. So the first layer of a trained network has no dgrad, a frozen
  * layer below the lowest trained one has no backward pass at all, and one above it has dgrad only.
  *
  * Checkpointing, as torch.utils.checkpoint does it without re-entrance. Blocks are taken K at a
@@ -62,7 +62,7 @@ static const char *const *modules_of(const struct rfl_net *net, struct rfl_arena
 				if (!names[n++])
 					return NULL;
 			}
-			length++; /* behind the dot */
+			length++; /* past the dot */
 		}
 	}
 	return names;

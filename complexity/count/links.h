@@ -18,7 +18,7 @@ struct rfl_link {
 	bool runs;     /**< false: of an auxiliary head that was not asked for */
 	bool free;     /**< it costs nothing at any batch */
 	bool grad;     /**< a gradient of its output is made: something trained, or the image, lies
-			* before it, and a loss behind it */
+			* before it, and a loss after it */
 	bool trains;   /**< a parameter that it owns or borrows is trained */
 	bool logits;   /**< a loss reads it */
 	bool lent;     /**< a later node uses its first parameter too */

@@ -45,7 +45,7 @@ struct rfl_memory_tensor {
 
 	/* Of storages, that is where root is the operation itself. */
 	bool given;                  /**< the batch: there all the time */
-	struct rfl_memory_life read; /**< by the first forward pass, if nobody saves it */
+	struct rfl_memory_life read; /**< by the first forward pass, if no operation saves it */
 	struct rfl_memory_life kept; /**< by the backward pass that saves it; NOBODY: not saved */
 	int saved_as;                /**< whose output it was when it was saved first */
 	/* The same when a checkpointed segment runs again. */
@@ -63,7 +63,7 @@ struct rfl_memory_extras {
 	int64_t gradients; /**< bytes of the gradients of its parameters */
 };
 
-/** A point of the step at which more is allocated than before and behind it. */
+/** A point of the step at which more is allocated than before and after it. */
 struct rfl_memory_moment {
 	struct rfl_memory_size size;
 	int node; /**< of the net; -1: the loss or the step */
@@ -84,7 +84,7 @@ struct rfl_memory_workspace {
 	struct rfl_memory_moment *moments[RFL_PHASE_COUNT];
 };
 
-/** The i-th operation of the walk: a node of the net, or a loss behind them. */
+/** The i-th operation of the walk: a node of the net, or a loss after them. */
 const struct rfl_node *rfl_memory__node(const struct rfl_memory_workspace *w, int i);
 struct rfl_cost_context *rfl_memory__context(const struct rfl_memory_workspace *w, int i);
 bool rfl_memory__runs(const struct rfl_memory_workspace *w, int i);

@@ -5,7 +5,7 @@
  * Forward: an operation allocates its output, what it saves and its temporaries; then storages
  * whose life is over go. Backward, in reverse order: the gradients of an operation's inputs and
  * parameters are allocated while that of its output, what it saved and its temporaries are still
- * there; then those go; then gradients that meet at one tensor are added, in place where nobody
+ * there; then those go; then gradients that meet at one tensor are added, in place where nothing
  * else holds the first. A checkpointed segment is run forward again before its backward pass.
  */
 #include "complexity/count/memory_impl.h"
@@ -91,7 +91,7 @@ static void release(struct walk *walk, int root)
 	drop(walk, walk->w->tensors[root].size);
 }
 
-/* Storages that nobody saves, after their last reader. */
+/* Storages that nothing saves, after their last reader. */
 static void release_read(struct walk *walk, int i, bool again)
 {
 	const struct rfl_memory_tensor *t = walk->w->tensors;
@@ -145,7 +145,7 @@ static void forward(struct walk *walk)
 
 /* --- checkpointing --- */
 
-/* The operations of i's segment again. Those behind the last tensor that is kept are not run: only
+/* The operations of i's segment again. Those after the last tensor that is kept are not run: only
  * copies of their inputs and weights are made. */
 static void run_segment_again(struct walk *walk, int i)
 {

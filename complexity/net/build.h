@@ -191,7 +191,7 @@ int rfl_slice(struct rfl_net_builder *b, int x, int64_t dim, int64_t start, int6
 	      int64_t step);
 /** The same tensor, laid out afresh: a copy. */
 int rfl_contiguous(struct rfl_net_builder *b, int x);
-/** 1 to RFL_NET_MAX_INPUTS tensors, one behind the other along `dim`. */
+/** 1 to RFL_NET_MAX_INPUTS tensors, one after the other along `dim`. */
 int rfl_concat(struct rfl_net_builder *b, const int *xs, int n, int64_t dim);
 int rfl_net_pad(struct rfl_net_builder *b, int x, const struct rfl_pad *pad);
 /** The dimensions {height, width} that begin at `dim`, moved round by so many elements. */
@@ -238,7 +238,7 @@ void rfl_net_function_end(struct rfl_net_builder *b);
 void rfl_net_auxiliary_begin(struct rfl_net_builder *b);
 void rfl_net_auxiliary_end(struct rfl_net_builder *b);
 
-/** How the loss behind the logits is written; fused where this is not called. */
+/** How the loss after the logits is written; fused where this is not called. */
 void rfl_net_loss(struct rfl_net_builder *b, enum rfl_loss loss);
 
 /**

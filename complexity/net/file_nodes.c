@@ -445,7 +445,7 @@ struct walk {
 	int nordered;
 };
 
-/* The k-th draft that a draft needs before itself; -1 behind the last. */
+/* The k-th draft that a draft needs before itself; -1 past the last. */
 static int need(const struct rfl_net_draft *d, int k)
 {
 	if (k < d->ninputs)

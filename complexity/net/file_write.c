@@ -1,6 +1,6 @@
 /*
  * file_write.c - a network as a document: what the reader would assume is left out, names are
- * made where nodes must be told apart.
+ * made where nodes must be distinguished.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@ struct writer {
 	const struct rfl_net *net;
 	const char **ids; /* by node; in names */
 	bool *wanted;     /* by node: some list in the file names it */
-	json_t *names;    /* every id, with the last number that was put behind it */
+	json_t *names;    /* every id, with the last number that was appended to it */
 	struct rfl_arena *arena;
 	bool failed; /* memory was short */
 };
@@ -76,10 +76,10 @@ static void find_wanted(struct writer *w)
 	}
 }
 
-/* "layer1.0.relu", "layer1.0.relu:2", ...: the first that nobody has. NULL when memory is short. */
+/* "layer1.0.relu", "layer1.0.relu:2", ...: the first that is free. NULL when memory is short. */
 static const char *make_id(struct writer *w, const char *base)
 {
-	json_int_t n = json_integer_value(json_object_get(w->names, base)); /* 0: nobody has it */
+	json_int_t n = json_integer_value(json_object_get(w->names, base)); /* 0: it is free */
 	const char *id = base;
 
 	if (n > 0) {

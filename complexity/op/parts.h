@@ -25,7 +25,7 @@ void rfl_op_add_elementwise(struct rfl_cost_context *c, struct rfl_elementwise *
 /*
  * Of a chain that rides on one operation a single tensor lies in memory: the operation before it
  * writes it, the one after it reads it. The operations of the chain add only what their backward
- * passes need, and a tensor of their own where somebody else reads their input as well.
+ * passes need, and a tensor of their own where another node reads their input as well.
  */
 
 /** Fill the fused level: a mask of one bit per element in training when the operation rides on the

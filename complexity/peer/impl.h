@@ -68,7 +68,7 @@ struct rfl_peer_row {
 	const struct rfl_peer_rule *rules; /**< RFL_OP_COUNT of them */
 };
 
-/** The i-th row, or NULL behind the last. */
+/** The i-th row, or NULL past the last. */
 const struct rfl_peer_row *rfl_peer__row(size_t i);
 
 #endif

@@ -82,7 +82,7 @@ static bool is_cosine_product(const struct rfl_net *net, const struct rfl_node *
 }
 
 /*
- * A packed projection carries the path of its nn.MultiheadAttention; so do the steps behind it. An
+ * A packed projection carries the path of its nn.MultiheadAttention; so do the steps after it. An
  * attention in functions lies between two linear layers that are called as functions.
  */
 static void find_callers(struct view *v)

@@ -47,7 +47,7 @@ struct rfl_zoo_squeeze_args {
 	int64_t channels; /**< between the two convolutions */
 	enum rfl_op activation;
 	enum rfl_inplace inplace; /**< of that activation */
-	enum rfl_op scale;        /**< behind the second convolution, out of place */
+	enum rfl_op scale;        /**< after the second convolution, out of place */
 };
 
 /**

@@ -1,6 +1,6 @@
 /*
  * convnext.c - ConvNeXt (Liu et al., "A ConvNet for the 2020s", CVPR 2022) as torchvision
- * writes it. Permutations are views: behind the first normalisation, which copies its input for
+ * writes it. Permutations are views: after the first normalisation, which copies its input for
  * itself and lets the copy go, every tensor lies in memory with its channels last.
  */
 #include "complexity/zoo/impl.h"

@@ -89,7 +89,7 @@ static int inceptions(struct rfl_net_builder *b, int x, size_t first, size_t end
 	return x;
 }
 
-/* Add the nodes behind `from`, up to `to`. */
+/* Add the nodes after `from`, up to `to`. */
 static int add_range(int nodes[MAX_NODES], int n, int from, int to)
 {
 	while (from < to && n < MAX_NODES)
@@ -97,7 +97,7 @@ static int add_range(int nodes[MAX_NODES], int n, int from, int to)
 	return n;
 }
 
-/* Two heads run in the middle of the network and stand behind all modules in the state_dict.
+/* Two heads run in the middle of the network and are after all modules in the state_dict.
  * @param head, end  what each head reads, and its last node; @param x  the last module */
 static void heads_last(struct rfl_net_builder *b, const int head[2], const int end[2], int x)
 {

@@ -24,7 +24,7 @@ int rfl_zoo_tokens(struct rfl_net_builder *b, const struct rfl_zoo_sizes *sizes)
 
 struct rfl_zoo_entry {
 	struct rfl_zoo_model model;
-	const void *config; /**< what the family's build function needs to tell its models apart */
+	const void *config; /**< what the family's build function needs to distinguish its models */
 };
 
 struct rfl_zoo_family {

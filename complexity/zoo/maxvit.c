@@ -15,7 +15,7 @@ enum {
 	STAGES = 4,
 	HEAD = 32, /* features of an attention head */
 	WINDOW = 7,
-	/* the stem and each stage halve the map; behind the last it is whole windows */
+	/* the stem and each stage halve the map; after the last it is whole windows */
 	IMAGE_STEP = WINDOW << (STAGES + 1),
 };
 

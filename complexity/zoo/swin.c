@@ -5,9 +5,9 @@
  *
  * Attention works within windows of a fixed size, which every other block shifts. To the scores a
  * bias by relative position is added, and where windows were shifted a mask of constants. Version 2
- * puts norms behind, takes the bias from a small network over the relative coordinates, and divides
- * queries and keys by their lengths (written as q rsqrt(sum q^2); the upper limit of the logit
- * scale is left out).
+ * puts norms after them, takes the bias from a small network over the relative coordinates, and
+ * divides queries and keys by their lengths (written as q rsqrt(sum q^2); the upper limit of the
+ * logit scale is left out).
  *
  * F.pad copies even where there is nothing to pad, a roll over two dimensions is two copies, and a
  * partition into more than one window is another.
