@@ -5,8 +5,8 @@
 #define RFL_CLI_PUT_H
 
 #include "base/buf.h"
-#include "base/table.h"
 #include "cli/cmd.h"
+#include "report/table.h"
 
 #ifdef __cplusplus
 extern "C" {

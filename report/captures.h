@@ -7,8 +7,8 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "base/table.h"
 #include "profile/capture.h"
+#include "report/table.h"
 
 enum rfl_capture_by {
 	RFL_CAPTURE_BY_KERNEL, /**< kernels over all their blocks and grids */

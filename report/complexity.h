@@ -10,9 +10,9 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "base/table.h"
 #include "complexity/peer.h"
 #include "complexity/summary.h"
+#include "report/table.h"
 
 /** Which levels of fusion a table shows; from 0 on it is one of enum rfl_fusion. */
 enum {

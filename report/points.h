@@ -6,7 +6,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "base/table.h"
+#include "report/table.h"
 #include "roofline/points.h"
 
 /**

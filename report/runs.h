@@ -4,8 +4,8 @@
 #ifndef RFL_REPORT_RUNS_H
 #define RFL_REPORT_RUNS_H
 
-#include "base/table.h"
 #include "ledger/repeats/compare.h"
+#include "report/table.h"
 
 /** As a table. CSV and JSON have every fact, the others those that name a configuration and those
  * that vary. Notes of the summary, and `more`, lines, stand under the latter. */

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/table.h"
 #include "cli/cmd.h"
 #include "cli/cmd/counters_chip.h"
 #include "cli/places.h"
@@ -13,6 +12,7 @@
 #include "profile/cupti/gpu_check.h"
 #include "profile/cupti/plan.h"
 #include "profile/perf.h"
+#include "report/table.h"
 #include "runner/engine.h"
 
 struct check_args {

@@ -6,12 +6,12 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "base/table.h"
 #include "cli/cmd.h"
 #include "cli/cmd/counters_chip.h"
 #include "cli/put.h"
 #include "profile/chips.h"
 #include "profile/cupti/plan.h"
+#include "report/table.h"
 #include "runner/engine.h"
 
 #define RANGE_PROFILER_SINCE 75 /* compute capability */

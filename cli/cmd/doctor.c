@@ -12,7 +12,6 @@
 
 #include "base/alloc.h"
 #include "base/num.h"
-#include "base/table.h"
 #include "cli/inventory.h"
 #include "cli/put.h"
 #include "data/jpeg.h"
@@ -20,6 +19,7 @@
 #include "machine/machine.h"
 #include "plot/font.h"
 #include "profile/perf.h"
+#include "report/table.h"
 #include "rfl_config.h"
 
 #define MAX_CHECKS    256

@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "base/num.h"
-#include "base/table.h"
 #include "base/text.h"
 #include "cli/inventory.h"
 #include "cli/put.h"
+#include "report/table.h"
 
 struct list_args {
 	int format;

@@ -5,8 +5,8 @@
 #ifndef RFL_CLI_MATRIX_GRID_H
 #define RFL_CLI_MATRIX_GRID_H
 
-#include "base/table.h"
 #include "ledger/matrix.h"
+#include "report/table.h"
 
 #ifdef __cplusplus
 extern "C" {

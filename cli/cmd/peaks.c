@@ -10,12 +10,12 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/num.h"
-#include "base/table.h"
 #include "base/text.h"
 #include "cli/put.h"
 #include "peaks/devices.h"
 #include "peaks/edit.h"
 #include "peaks/peaks.h"
+#include "report/table.h"
 
 /* --- show --- */
 

@@ -9,12 +9,12 @@
 
 #include "base/log.h"
 #include "base/num.h"
-#include "base/table.h"
 #include "base/text.h"
 #include "cli/put.h"
 #include "peaks/edit.h"
 #include "peaks/measure.h"
 #include "peaks/peaks.h"
+#include "report/table.h"
 
 struct measure_args {
 	const char *env, *output;

@@ -10,14 +10,14 @@
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "base/table.h"
+#include "cli/cmd/runs_args.h"
 #include "cli/doubts.h"
 #include "cli/put.h"
-#include "cli/cmd/runs_args.h"
 #include "profile/capture/counters_csv.h"
 #include "profile/import/importer.h"
-#include "roofline/merge.h"
 #include "report/points.h"
+#include "report/table.h"
+#include "roofline/merge.h"
 
 struct points_args {
 	const char *metrics, *complexity_json, *peaks, *output;

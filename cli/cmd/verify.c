@@ -6,11 +6,11 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/table.h"
 #include "cli/put.h"
 #include "machine/machine.h"
-#include "runner/verify/golden.h"
+#include "report/table.h"
 #include "runner/verify.h"
+#include "runner/verify/golden.h"
 
 struct verify_args {
 	struct rfl_opt_list files;

@@ -15,7 +15,7 @@
 #include "base/json.h"
 #include "base/proc.h"
 #include "base/stats.h"
-#include "base/table.h"
+#include "report/table.h"
 
 /* --- operations ------------------------------------------------------------------------------ */
 

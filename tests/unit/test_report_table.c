@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/table.h"
+#include "report/table.h"
 
 static const struct rfl_column columns[] = {
 	{ .key = "model", .title = "Model", .kind = RFL_COLUMN_TEXT },

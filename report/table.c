@@ -1,7 +1,7 @@
 /*
  * table.c - the cells of a table, and its four renderings.
  */
-#include "base/table.h"
+#include "report/table.h"
 
 #include <math.h>
 #include <stdbool.h>

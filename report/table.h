@@ -15,8 +15,8 @@
  *	rfl_table_note(t, "Times are means of %d runs.", runs);
  *	return rfl_table_finish(t, format, out, err);
  */
-#ifndef RFL_BASE_TABLE_H
-#define RFL_BASE_TABLE_H
+#ifndef RFL_REPORT_TABLE_H
+#define RFL_REPORT_TABLE_H
 
 #include <stddef.h>
 #include <stdint.h>
