@@ -12,7 +12,7 @@
 struct rfl_column_rule {
 	size_t column;        /**< of the ledger */
 	const char *constant; /**< what every row has; NULL: `source` */
-	const char *source;   /**< a column of the table, with what stands behind it */
+	const char *source;   /**< a column of the table, with what follows its name */
 	const char *where;    /**< of the rule, for messages: "--map", "map.txt:3" */
 };
 
@@ -44,7 +44,7 @@ enum rfl_rc rfl_column_map_load(struct rfl_column_map *map, const char *path,
 bool rfl_foreign_is_ours(const struct rfl_csv *csv);
 
 /**
- * Append the runs of a table to a ledger. Of a table of somebody else every row gets env, model,
+ * Append the runs of a table to a ledger. Of another program's table every row gets env, model,
  * precision, batch and status, from its columns, its label or constants of the map; times and rates
  * that follow from others are filled in.
  *
@@ -52,7 +52,7 @@ bool rfl_foreign_is_ours(const struct rfl_csv *csv);
  * @param metric  what the rows are read for: a table that cannot tell it is refused
  * @param roofs   for points under a roof: another's table must tell mode and backend as well
  * @param wanted  of our own tables only these columns
- * @param notes   a line per table of somebody else: which columns were taken for what
+ * @param notes   a line per table of another program: which columns were taken for what
  * @return RFL_OK; RFL_EFORMAT with file and line, or with the columns that are there, naming
  *         all that a table or row does not tell and is needed; RFL_EINVAL for a rule that does not
  * fit

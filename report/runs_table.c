@@ -61,7 +61,7 @@ static void put_facts(struct rfl_table *t, const struct layout *l, const struct 
 
 #define NAMING_FACTS 6 /* env, model, precision, batch, mode, layout: shown where one is known */
 
-/* What is said of the values, behind the facts. */
+/* What is said of the values, after the facts. */
 static const struct rfl_column for_people[] = {
 	{ .key = "n", .title = "n", .kind = RFL_COLUMN_INT },
 	{ .key = "mean", .title = "Mean", .kind = RFL_COLUMN_REAL, .digits = DIGITS },

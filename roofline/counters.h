@@ -40,7 +40,7 @@ extern const char *const rfl_flops_names[];
 
 /** How many steps captures cover, as the user says. */
 struct rfl_counter_steps {
-	const char *label; /**< of a capture; NULL: all captures of which nobody else tells */
+	const char *label; /**< of a capture; NULL: all captures whose steps nothing else says */
 	int64_t steps;     /**< > 0 */
 };
 

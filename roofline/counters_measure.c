@@ -247,7 +247,7 @@ static void say_unavailable(struct rfl_config *config, const struct rfl_joined *
 	rfl_buf_fini(&events);
 }
 
-/* Why nobody knows a quantity: its steps are not known, or no capture has it. */
+/* Why a quantity is not known: its steps are not known, or no capture has it. */
 static void say_unknown(struct rfl_config *config, enum rfl_quantity q, struct rfl_measure *ret,
 			struct rfl_merge_report *report)
 {
@@ -271,7 +271,7 @@ static bool tells(const struct rfl_config *config, const struct rfl_joined *c)
 	       rfl_counters__knows(config, c, RFL_QUANTITY_DRAM);
 }
 
-/* Who counted, each once; where nobody knows anything, who tried. */
+/* Who counted, each once; where nothing is known, who tried. */
 static void name_sources(const struct rfl_config *config, struct rfl_measured *m)
 {
 	bool any = false;

@@ -14,7 +14,7 @@ enum rfl_steps_from {
 	RFL_STEPS_LABEL,   /**< the user, for this label */
 	RFL_STEPS_LEDGER,  /**< the window of the row that bears its label */
 	RFL_STEPS_PROCESS, /**< the same with its warm-up: a whole process was counted */
-	RFL_STEPS_GIVEN,   /**< the user, for all captures of which nobody else tells */
+	RFL_STEPS_GIVEN,   /**< the user, for all captures whose steps nothing else says */
 };
 
 /** A capture that belongs to a configuration. */

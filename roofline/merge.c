@@ -271,7 +271,7 @@ static enum rfl_rc add_counters(const struct rfl_merge_inputs *in,
 	for (size_t i = 0; i < cs->n && rc == RFL_OK; i++) {
 		struct rfl_config *c = &cs->configs[i];
 
-		/* of a model that nobody knows there is nothing to compare with */
+		/* of an unknown model there is nothing to compare with */
 		if (c->missing && !(c->work.flops > 0))
 			continue;
 		rc = rfl_counters__measure(in, c, report, err);

@@ -1,5 +1,5 @@
 /*
- * merge_missing.c - facts that the points need and nobody has supplied: collected first, then told
+ * merge_missing.c - facts that the points need and no file supplies: collected first, then reported
  * all at once, with who needs them and what supplies them.
  */
 #include "roofline/merge_parts.h"
@@ -73,7 +73,7 @@ void rfl_missing_text(const struct rfl_missing *m, bool brief, struct rfl_buf *o
 		}
 		if (f->nwho > shown)
 			rfl_buf_printf(out, " and %zu more", f->nwho - shown);
-		/* the same cure is written once */
+		/* the same fix is written once */
 		if (i + 1 == m->n || strcmp(f->fix, m->facts[i + 1].fix) != 0)
 			rfl_buf_printf(out, "\n    fix: %s", f->fix);
 	}

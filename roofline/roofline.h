@@ -69,7 +69,7 @@ struct rfl_ceiling {
 	const char *faster;
 };
 
-/** The i-th row, or NULL behind the last. */
+/** The i-th row, or NULL past the end. */
 const struct rfl_ceiling *rfl_ceiling_at(size_t i);
 
 /** @return RFL_OK; RFL_ENOTFOUND names backend and precision */

@@ -71,7 +71,7 @@ enum rfl_rc rfl_ledger_check(const char *path, struct rfl_err *err)
 	struct rfl_csv *csv = NULL;
 	enum rfl_rc rc;
 
-	if (rfl_file_size(path) == 0) /* also of somebody who is about to write the first row */
+	if (rfl_file_size(path) == 0) /* also of a process about to write the first row */
 		return RFL_OK;
 	if (rfl_ledger__is_cut_header(path)) /* the append begins anew */
 		return RFL_OK;

@@ -76,7 +76,7 @@ void rfl_ledger__put_header_of(const struct rfl_csv *csv, struct rfl_buf *out);
 
 /* ---- the header, and torn rows (file/mend.c) ---- */
 
-/* Whether a file is only the beginning of our header, be it with zeros behind it, or nothing: it
+/* Whether a file is only the beginning of our header, followed by zeros or not, or nothing: it
  * was cut while it was made, and no row is lost with it. False for one that cannot be read. */
 bool rfl_ledger__is_cut_header(const char *path);
 
@@ -89,7 +89,7 @@ enum rfl_rc rfl_ledger__open_whole(const char *path, const struct rfl_err *why,
 				   struct rfl_err *err) RFL_WARN_UNUSED;
 
 /* Move torn records into <name>.torn.csv and report each. The file is cut, or replaced where whole
- * rows stand behind a torn one.
+ * rows follow a torn one.
  * @param mended  there were some: the file is another now */
 enum rfl_rc rfl_ledger__mend(int fd, const char *path, bool *mended,
 			     struct rfl_err *err) RFL_WARN_UNUSED;

@@ -260,11 +260,11 @@ static const struct unit *unit_of(size_t column)
 
 	for (size_t i = 0; i < RFL_ARRAY_LEN(parts); i++) {
 		const char *at = strstr(name, parts[i].part);
-		const char *behind = at ? at + strlen(parts[i].part) : NULL;
+		const char *after = at ? at + strlen(parts[i].part) : NULL;
 
 		if (at && !parts[i].unit)
 			return NULL;
-		if (at && (*behind == '\0' || *behind == '_'))
+		if (at && (*after == '\0' || *after == '_'))
 			return find_unit(parts[i].unit);
 	}
 	return NULL;
@@ -346,7 +346,7 @@ static bool by_unit(const struct rfl_csv *csv, const char *source, size_t column
 	return ret->column >= 0;
 }
 
-/* A source is a column as a whole, else a column with something behind it. */
+/* A source is a column as a whole, else a column with something after its name. */
 static enum rfl_rc bind_source(const struct rfl_column_rule *r, const struct rfl_csv *csv,
 			       struct rfl_ledger_source *ret, struct rfl_err *err)
 {

@@ -31,7 +31,7 @@ enum rfl_rc rfl_ledger_merge(const char *const *folders, size_t n, const char *t
 
 /**
  * The folders in a folder, in the order of their names (numbers by value).
- * @param ret  *n names, and a NULL behind them; release with rfl_merge_folders_free()
+ * @param ret  *n names, and a NULL after them; release with rfl_merge_folders_free()
  * @return RFL_OK, with none when `dir` does not exist
  */
 enum rfl_rc rfl_merge_folders(const char *dir, char ***ret, size_t *n,
