@@ -1,9 +1,10 @@
 /*
- * matrix.c - a matrix as the commands need it: read, its options held against those that a run has,
- * and beside its ledger.
+ * matrix.c - a matrix as the commands need it: its options checked against those of 'roofline run',
+ * the runs that --only and --shard choose, and its ledger.
  */
 #include "cli/cmd/matrix.h"
 
+#include <fnmatch.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,89 +12,64 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/num.h"
 #include "base/text.h"
 #include "base/where.h"
 #include "cli/cmd/run_config.h"
 #include "cli/cmd/runs_args.h"
 
 #define OPTIONS_MAX 128
+#define PARTS       4 /* of --only: env/model/precision/batch */
+#define PART_MAX    128
 
-/* ---- the options of a run ---- */
-
-static const struct rfl_opt *find_row(const char *name)
-{
-	const struct rfl_opt *row = rfl_cmd_find("run")->opts;
-
-	for (; row->name; row++)
-		if (!row->hidden && strcmp(row->name, name) == 0)
-			return row;
-	return NULL;
-}
-
-static enum rfl_rc unknown_option(const struct rfl_where *w, const char *name, struct rfl_err *err)
-{
-	const struct rfl_opt *row = rfl_cmd_find("run")->opts;
-	const char *names[OPTIONS_MAX + 1] = { NULL };
-	const char *near;
-	size_t n = 0;
-
-	for (; row->name && n < OPTIONS_MAX; row++)
-		if (!row->hidden)
-			names[n++] = row->name;
-	near = rfl_text_nearest(name, names);
-	if (near)
-		return rfl_where_fail(w, err, "is no option of 'roofline run'; did you mean '%s'?",
-				      near);
-	return rfl_where_fail(w, err, "is no option of 'roofline run', whose --help lists them");
-}
-
-static bool is_list(const struct rfl_opt *row)
-{
-	return row->kind == RFL_OPT_LIST || row->kind == RFL_OPT_INT_LIST;
-}
+/* ---- each cell as 'roofline run' would read it ---- */
 
 static enum rfl_rc check_option(const char *path, const struct rfl_matrix_option *o,
 				struct rfl_err *err)
 {
-	const struct rfl_opt *row = find_row(o->name);
+	const char *names[OPTIONS_MAX + 1] = { NULL };
+	const struct rfl_opt *row = rfl_cmd_find("run")->opts;
 	struct rfl_where w;
+	size_t n = 0;
 
 	rfl_where_begin(&w, path, o->pointer);
-	if (!row)
-		return unknown_option(&w, o->name, err);
+	for (; row->name && (row->hidden || strcmp(row->name, o->name) != 0); row++)
+		if (!row->hidden && n < OPTIONS_MAX)
+			names[n++] = row->name;
+	if (!row->name) {
+		const char *near = rfl_text_nearest(o->name, names);
+
+		if (near)
+			return rfl_where_fail(
+				&w, err, "is not an option of 'roofline run'; did you mean '%s'?",
+				near);
+		return rfl_where_fail(
+			&w, err, "is not an option of 'roofline run', whose --help lists them");
+	}
 	if (row->kind == RFL_OPT_FLAG && o->n > 0)
 		return rfl_where_fail(&w, err, "is switched on by true, and takes no value");
 	if (row->kind != RFL_OPT_FLAG && o->n == 0)
-		return rfl_where_fail(&w, err, "needs a value; true is none");
-	if (o->n > 1 && !is_list(row))
+		return rfl_where_fail(&w, err, "needs a value; true is not one");
+	if (o->n > 1 && row->kind != RFL_OPT_LIST && row->kind != RFL_OPT_INT_LIST)
 		return rfl_where_fail(&w, err, "takes one value, not a list");
 	return RFL_OK;
 }
 
-/* ---- each run as it would be asked for ---- */
-
-/* The option that a message begins with: "--iters: 'abc' is not ..." */
-static const struct rfl_matrix_option *option_of(const struct rfl_matrix_cell *cell,
-						 const char *message)
-{
-	size_t len = strncmp(message, "--", 2) == 0 ? strcspn(message + 2, " :,=") : 0;
-
-	for (size_t i = 0; len && i < cell->noptions; i++)
-		if (strlen(cell->options[i].name) == len &&
-		    memcmp(cell->options[i].name, message + 2, len) == 0)
-			return &cell->options[i];
-	return NULL;
-}
-
+/* The option that a message begins with ("--iters: 'abc' is not ...") has a place in the file. */
 static enum rfl_rc refuse(const struct rfl_matrix *m, const struct rfl_matrix_cell *cell,
 			  const struct rfl_err *why, struct rfl_err *err)
 {
-	const struct rfl_matrix_option *o = option_of(cell, why->msg);
+	const char *name = why->msg + 2, *pointer = cell->pointer;
+	size_t len = strncmp(why->msg, "--", 2) == 0 ? strcspn(name, " :,=") : 0;
 	struct rfl_where w;
 
 	if (why->rc == RFL_ENOMEM)
 		return rfl_fail(err, why->rc, why->native, "%s", why->msg);
-	rfl_where_begin(&w, m->path, o ? o->pointer : cell->pointer);
+	for (size_t i = 0; len && i < cell->noptions; i++)
+		if (strlen(cell->options[i].name) == len &&
+		    memcmp(cell->options[i].name, name, len) == 0)
+			pointer = cell->options[i].pointer;
+	rfl_where_begin(&w, m->path, pointer);
 	return rfl_where_fail(&w, err, "%s %s %s batch %" PRId64 ": %s", cell->env, cell->model,
 			      cell->precision, cell->batch, why->msg);
 }
@@ -149,7 +125,201 @@ enum rfl_rc rfl_cli_matrix_load(const struct rfl_cli *cli, const char *path,
 	return rc;
 }
 
-/* ---- beside its ledger ---- */
+/* ---- --only and --shard ---- */
+
+/* Split "env/model/precision/batch". @return how many parts; 0: it is not of this form */
+static size_t split(const char *text, char parts[PARTS][PART_MAX])
+{
+	for (size_t n = 0;; text++) {
+		const size_t len = strcspn(text, "/");
+
+		if (n == PARTS || len == 0 || len >= PART_MAX)
+			return 0;
+		memcpy(parts[n], text, len);
+		parts[n++][len] = '\0';
+		text += len;
+		if (*text == '\0')
+			return n;
+	}
+}
+
+/* Mark the runs that one word of --only names. */
+static enum rfl_rc mark(const struct rfl_matrix *m, const char *word, bool *chosen,
+			struct rfl_err *err)
+{
+	char parts[PARTS][PART_MAX];
+	const size_t nparts = split(word, parts);
+	bool any = false;
+
+	for (size_t i = 0; i < m->ncells * (size_t)m->repeats; i++) {
+		char label[RFL_LABEL_MAX + 1], batch[24];
+		const struct rfl_matrix_cell *cell = rfl_cli_matrix_cell(m, i, label);
+		const char *const words[PARTS] = { cell->env, cell->model, cell->precision, batch };
+		bool matches = nparts > 0;
+
+		(void)snprintf(batch, sizeof(batch), "%" PRId64, cell->batch);
+		for (size_t k = 0; k < nparts && matches; k++)
+			matches = fnmatch(parts[k], words[k], 0) == 0;
+		if (matches || strcmp(word, cell->id) == 0 || strcmp(word, label) == 0)
+			chosen[i] = any = true;
+	}
+	if (any)
+		return RFL_OK;
+	return rfl_fail(err, RFL_EUSAGE, 0,
+			"--only: '%s' is not a run of %s; 'roofline matrix expand %s' lists them",
+			word, m->path, m->path);
+}
+
+static enum rfl_rc parse_shard(const char *text, int64_t *index, int64_t *count,
+			       struct rfl_err *err)
+{
+	const char *slash = strchr(text, '/');
+	char first[24];
+
+	if (slash && (size_t)(slash - text) < sizeof(first)) {
+		(void)snprintf(first, sizeof(first), "%.*s", (int)(slash - text), text);
+		if (rfl_num_parse_int(first, "shard", index, NULL) == RFL_OK &&
+		    rfl_num_parse_int(slash + 1, "shard", count, NULL) == RFL_OK && *index >= 0 &&
+		    *index < *count)
+			return RFL_OK;
+	}
+	return rfl_fail(err, RFL_EUSAGE, 0, "--shard: '%s' is not I/N with I from 0 to N - 1",
+			text);
+}
+
+enum rfl_rc rfl_cli_matrix_pick(const struct rfl_cli *cli, const char *path,
+				const struct rfl_opt_list *only, const char *shard,
+				struct rfl_matrix_pick *ret, struct rfl_err *err)
+{
+	int64_t index = 0, count = 1, at = 0;
+	bool *chosen = NULL;
+	size_t nruns;
+	enum rfl_rc rc;
+
+	*ret = (struct rfl_matrix_pick){ .m = NULL };
+	rc = rfl_cli_matrix_load(cli, path, &ret->m, err);
+	if (rc == RFL_OK && shard)
+		rc = parse_shard(shard, &index, &count, err);
+	if (rc)
+		return rc;
+	nruns = ret->m->ncells * (size_t)ret->m->repeats;
+	chosen = rfl_alloc_array(nruns, sizeof(*chosen));
+	ret->runs = rfl_alloc_array(nruns, sizeof(*ret->runs));
+	if (!chosen || !ret->runs)
+		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
+	for (size_t i = 0; rc == RFL_OK && i < only->n; i++)
+		rc = mark(ret->m, only->items[i], chosen, err);
+	for (size_t i = 0; rc == RFL_OK && i < nruns; i++)
+		if ((!only->n || chosen[i]) && at++ % count == index)
+			ret->runs[ret->n++] = i;
+	free(chosen);
+	return rc;
+}
+
+void rfl_matrix_pick_fini(struct rfl_matrix_pick *p)
+{
+	free(p->runs);
+	rfl_matrix_free(p->m);
+	*p = (struct rfl_matrix_pick){ .m = NULL };
+}
+
+/* ---- runs ---- */
+
+const struct rfl_matrix_cell *rfl_cli_matrix_cell(const struct rfl_matrix *m, size_t run,
+						  char label[RFL_LABEL_MAX + 1])
+{
+	const struct rfl_matrix_cell *cell = &m->cells[run % m->ncells];
+
+	if (label)
+		rfl_matrix_label(cell, (int)(run / m->ncells) + 1, label);
+	return cell;
+}
+
+void rfl_cli_shell_word(const char *word, struct rfl_buf *out)
+{
+	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+				    "0123456789@%+=:,./_-";
+
+	if (*word && strspn(word, plain) == strlen(word)) {
+		rfl_buf_puts(out, word);
+		return;
+	}
+	rfl_buf_putc(out, '\'');
+	for (; *word; word++) {
+		if (*word == '\'')
+			rfl_buf_puts(out, "'\\''");
+		else
+			rfl_buf_putc(out, *word);
+	}
+	rfl_buf_putc(out, '\'');
+}
+
+void rfl_cli_matrix_command(const struct rfl_matrix *m, size_t run, const char *log_dir,
+			    struct rfl_buf *out)
+{
+	char label[RFL_LABEL_MAX + 1];
+	const struct rfl_matrix_cell *cell = rfl_cli_matrix_cell(m, run, label);
+
+	rfl_buf_puts(out, "roofline run");
+	for (size_t i = 0; cell->args[i]; i++) {
+		rfl_buf_putc(out, ' ');
+		rfl_cli_shell_word(cell->args[i], out);
+	}
+	rfl_buf_printf(out, " --label=%s --log-dir=", label);
+	rfl_cli_shell_word(log_dir, out);
+}
+
+/* ---- cells that are alike ---- */
+
+/* By what makes them alike. */
+static int compare_cells(const struct rfl_matrix_cell *a, const struct rfl_matrix_cell *b, int like)
+{
+	int order = strcmp(a->env, b->env);
+
+	if (order == 0)
+		order = strcmp(a->precision, b->precision);
+	if (order == 0 && like >= RFL_ALIKE_MODEL)
+		order = strcmp(a->model, b->model);
+	if (order == 0 && like >= RFL_ALIKE_BATCH)
+		order = (a->batch > b->batch) - (a->batch < b->batch);
+	return order;
+}
+
+static int by_keys(const void *a, const void *b)
+{
+	const struct rfl_matrix_cell *const *x = a, *const *y = b;
+
+	return compare_cells(*x, *y, RFL_ALIKE_BATCH);
+}
+
+enum rfl_rc rfl_matrix_alike(const struct rfl_matrix *m, const bool *chosen,
+			     struct rfl_matrix_alike *ret, struct rfl_err *err)
+{
+	const struct rfl_matrix_cell **sorted =
+		rfl_alloc_array(m->ncells, sizeof(const struct rfl_matrix_cell *));
+	size_t n = 0;
+
+	if (!sorted)
+		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", m->path);
+	for (size_t i = 0; i < m->ncells; i++)
+		if (!chosen || chosen[i])
+			sorted[n++] = &m->cells[i];
+	qsort(sorted, n, sizeof(const struct rfl_matrix_cell *), by_keys);
+	for (int like = 0; like < RFL_ALIKE_COUNT; like++)
+		for (size_t begin = 0, end; begin < n; begin = end) {
+			const struct rfl_matrix_cell *first = sorted[begin];
+
+			for (end = begin;
+			     end < n && compare_cells(sorted[begin], sorted[end], like) == 0; end++)
+				first = sorted[end] < first ? sorted[end] : first;
+			for (size_t i = begin; i < end; i++)
+				ret[sorted[i] - m->cells].first[like] = (size_t)(first - m->cells);
+		}
+	free(sorted);
+	return RFL_OK;
+}
+
+/* ---- its ledger ---- */
 
 /* Rows that another program wrote: a run with a throughput is one that is ok. */
 static enum rfl_rc load_foreign(const char *path, const struct rfl_matrix *m,
@@ -215,41 +385,4 @@ void rfl_matrix_view_fini(struct rfl_matrix_view *v)
 	rfl_matrix_coverage_fini(&v->cover);
 	rfl_ledger_free(v->ledger);
 	v->ledger = NULL;
-}
-
-/* ---- as a command ---- */
-
-void rfl_cli_shell_word(const char *word, struct rfl_buf *out)
-{
-	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-				    "0123456789@%+=:,./_-";
-
-	if (*word && strspn(word, plain) == strlen(word)) {
-		rfl_buf_puts(out, word);
-		return;
-	}
-	rfl_buf_putc(out, '\'');
-	for (; *word; word++) {
-		if (*word == '\'')
-			rfl_buf_puts(out, "'\\''");
-		else
-			rfl_buf_putc(out, *word);
-	}
-	rfl_buf_putc(out, '\'');
-}
-
-void rfl_cli_matrix_command(const struct rfl_matrix *m, size_t run, const char *log_dir,
-			    struct rfl_buf *out)
-{
-	const struct rfl_matrix_cell *cell = &m->cells[run % m->ncells];
-	char label[RFL_LABEL_MAX + 1];
-
-	rfl_matrix_label(cell, (int)(run / m->ncells) + 1, label);
-	rfl_buf_puts(out, "roofline run");
-	for (size_t i = 0; cell->args[i]; i++) {
-		rfl_buf_putc(out, ' ');
-		rfl_cli_shell_word(cell->args[i], out);
-	}
-	rfl_buf_printf(out, " --label=%s --log-dir=", label);
-	rfl_cli_shell_word(log_dir, out);
 }

@@ -1,75 +1,67 @@
 /*
- * matrix.h - inside cli/: what the commands of a run matrix share: the checked file, the runs that
- * were chosen, and what a log folder has of them.
+ * matrix.h - inside cli/: what the commands of a run matrix share.
+ *
+ * A run is a number in the order of rfl_matrix_coverage: run i is cell i % ncells in repeat
+ * i / ncells + 1.
  */
 #ifndef RFL_CLI_MATRIX_H
 #define RFL_CLI_MATRIX_H
 
 #include "cli/cmd.h"
 #include "ledger/matrix.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
+#include "report/table.h"
 
 /* Option rows that several of them have. `at` is the offset of the member. */
 #define RFL_MATRIX_LOG_DIR_ROW(at)                                                      \
 	{                                                                               \
 		.name = "log-dir", .meta = "DIR", .kind = RFL_OPT_TEXT, .offset = (at), \
-		.def = "logs", .help = "where metrics.csv is, or will be"               \
+		.def = "logs", .help = "folder of metrics.csv"                          \
 	}
-#define RFL_MATRIX_ONLY_ROW(at)                                                                \
-	{                                                                                      \
-		.name = "only", .meta = "ENV/MODEL/PRECISION/BATCH", .kind = RFL_OPT_LIST,     \
-		.offset = (at),                                                                \
-		.help = "these runs: parts may be '*' or left out at the end; or a label, or " \
-			"the id of a cell"                                                     \
+#define RFL_MATRIX_ONLY_ROW(at)                                                                  \
+	{                                                                                        \
+		.name = "only", .meta = "ENV/MODEL/PRECISION/BATCH", .kind = RFL_OPT_LIST,       \
+		.offset = (at),                                                                  \
+		.help = "only these runs; a part may be '*', parts at the end may be left out; " \
+			"or a label, or the id of a cell"                                        \
 	}
 #define RFL_MATRIX_SHARD_ROW(at)                                                      \
 	{                                                                             \
 		.name = "shard", .meta = "I/N", .kind = RFL_OPT_TEXT, .offset = (at), \
-		.help = "every N-th run, from the I-th; I counts from 0"              \
+		.help = "every N-th run, starting with run I; I counts from 0"        \
 	}
 
-/** The runs that a command is for, as numbers in the order of rfl_matrix_coverage. */
+/* ---- the file ---- */
+
+/** A matrix and the runs that a command is for. */
 struct rfl_matrix_pick {
+	struct rfl_matrix *m;
 	size_t n;
 	size_t *runs;
 };
 
-/** A matrix beside its ledger. */
-struct rfl_matrix_view {
-	char path[4096];                  /**< of the ledger */
-	struct rfl_ledger *ledger;        /**< NULL: there is none yet */
-	struct rfl_matrix_coverage cover; /**< borrows from it */
-};
-
-/**
- * Load a matrix and check that every run of it could be asked for: options that exist, with values
- * that they take.
- * @return RFL_OK; RFL_EFORMAT naming file, JSON path and the fix
- */
+/** Load a matrix and check that 'roofline run' accepts the options of every cell.
+ * @return RFL_OK; RFL_EFORMAT naming file, JSON path and the fix */
 enum rfl_rc rfl_cli_matrix_load(const struct rfl_cli *cli, const char *path,
 				struct rfl_matrix **ret, struct rfl_err *err) RFL_WARN_UNUSED;
 
 /**
- * The runs that --only and --shard choose; the shard is of what --only leaves.
- * @param ret  release with rfl_matrix_pick_fini() in any case
- * @return RFL_OK; RFL_EUSAGE
+ * Load a matrix and choose runs.
+ * @param shard  of the runs that `only` chooses; NULL: all of them
+ * @param ret    release with rfl_matrix_pick_fini() in any case
+ * @return RFL_OK; RFL_EFORMAT for the file; RFL_EUSAGE for only and shard
  */
-enum rfl_rc rfl_cli_matrix_pick(const struct rfl_matrix *m, const struct rfl_opt_list *only,
-				const char *shard, struct rfl_matrix_pick *ret,
-				struct rfl_err *err) RFL_WARN_UNUSED;
+enum rfl_rc rfl_cli_matrix_pick(const struct rfl_cli *cli, const char *path,
+				const struct rfl_opt_list *only, const char *shard,
+				struct rfl_matrix_pick *ret, struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_matrix_pick_fini(struct rfl_matrix_pick *p);
 
-/** What a log folder has. @param ret  release with rfl_matrix_view_fini() in any case */
-enum rfl_rc rfl_cli_matrix_view(const struct rfl_matrix *m, const char *log_dir,
-				struct rfl_matrix_view *ret, struct rfl_err *err) RFL_WARN_UNUSED;
-void rfl_matrix_view_fini(struct rfl_matrix_view *v);
+/** The cell of a run. @param label  its label is written there; NULL: not wanted */
+const struct rfl_matrix_cell *rfl_cli_matrix_cell(const struct rfl_matrix *m, size_t run,
+						  char label[RFL_LABEL_MAX + 1]);
 
 /**
- * The arguments of a cell for rfl_run_request_parse(): argv[0] is NULL, and behind them there is
- * room for `more`.
+ * The arguments of a cell for rfl_run_config_parse(): argv[0] is NULL, and after them there is room
+ * for `more`.
  * @param argc  counts argv[0], and not that room
  * @return for free(), the texts are the cell's; NULL: out of memory
  */
@@ -83,7 +75,100 @@ void rfl_cli_matrix_command(const struct rfl_matrix *m, size_t run, const char *
 /** A word as a shell reads it back: as it is, or in quotes. */
 void rfl_cli_shell_word(const char *word, struct rfl_buf *out);
 
-#ifdef __cplusplus
-}
-#endif
+/** Cells that are alike: in environment and precision, in the model too, in the batch size too.
+ * Those alike in all of them differ in their options. */
+enum rfl_matrix_likeness { RFL_ALIKE_TABLE, RFL_ALIKE_MODEL, RFL_ALIKE_BATCH, RFL_ALIKE_COUNT };
+
+struct rfl_matrix_alike {
+	size_t first[RFL_ALIKE_COUNT]; /**< the first cell of the file that is alike; maybe itself
+					*/
+};
+
+/** @param chosen  only these cells count; NULL: all. @param ret  one per cell */
+enum rfl_rc rfl_matrix_alike(const struct rfl_matrix *m, const bool *chosen,
+			     struct rfl_matrix_alike *ret, struct rfl_err *err) RFL_WARN_UNUSED;
+
+/* ---- its ledger ---- */
+
+/** What a log folder has of a matrix. */
+struct rfl_matrix_view {
+	char path[4096];                  /**< of the ledger */
+	struct rfl_ledger *ledger;        /**< NULL: there is none yet */
+	struct rfl_matrix_coverage cover; /**< borrows from it */
+};
+
+/** @param ret  release with rfl_matrix_view_fini() in any case */
+enum rfl_rc rfl_cli_matrix_view(const struct rfl_matrix *m, const char *log_dir,
+				struct rfl_matrix_view *ret, struct rfl_err *err) RFL_WARN_UNUSED;
+void rfl_matrix_view_fini(struct rfl_matrix_view *v);
+
+/* ---- tables (matrix_status.c) ---- */
+
+/** The runs of one cell that were chosen, and ok rows beyond one of each. */
+struct rfl_matrix_share {
+	size_t asked, done, failed, surplus;
+};
+
+/** For each environment and precision a table: models down, batch sizes across.
+ * @param shares  per cell; those of which no run was asked for are left out */
+enum rfl_rc rfl_matrix_grid_render(const struct rfl_matrix *m,
+				   const struct rfl_matrix_share *shares, enum rfl_format format,
+				   struct rfl_buf *out, struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** A run that is not done. Texts are borrowed. */
+struct rfl_matrix_gap {
+	size_t run;
+	const char *status, *reason; /**< NULL: not known */
+};
+
+/**
+ * A table with a row for each status and reason: the first labels, how many runs. Rows are in the
+ * order of the first run of each.
+ * @param gaps  are sorted; n 0: nothing is written
+ */
+enum rfl_rc rfl_matrix_gaps_render(const struct rfl_matrix *m, struct rfl_matrix_gap *gaps,
+				   size_t n, enum rfl_format format, struct rfl_buf *out,
+				   struct rfl_err *err) RFL_WARN_UNUSED;
+
+/* ---- the time that is left (matrix_left.c) ---- */
+
+/** Known times, and of how many samples or runs they are. */
+struct rfl_matrix_known {
+	double seconds, amount;
+};
+
+/** Sums of known times. */
+struct rfl_matrix_left {
+	const struct rfl_matrix *m;
+	struct rfl_matrix_alike *alike;
+	struct rfl_matrix_known *of_cell;  /**< of the runs of each cell */
+	struct rfl_matrix_known *of_model; /**< of samples, at the first cell that is alike */
+	struct rfl_matrix_known of_all;    /**< of all runs */
+};
+
+/** @param ret  release with rfl_matrix_left_fini() in any case */
+enum rfl_rc rfl_matrix_left_init(const struct rfl_matrix *m, struct rfl_matrix_left *ret,
+				 struct rfl_err *err) RFL_WARN_UNUSED;
+void rfl_matrix_left_fini(struct rfl_matrix_left *l);
+
+/** A run of a cell took this long; NaN is ignored. */
+void rfl_matrix_left_add(struct rfl_matrix_left *l, size_t cell, double seconds);
+
+/** What a run of a cell is expected to take: as other runs of the cell, else as its model does per
+ * sample, else as the average run. NaN: nothing is known. */
+double rfl_matrix_left_cell(const struct rfl_matrix_left *l, size_t cell);
+
+/* ---- data (matrix_data.c) ---- */
+
+/**
+ * Check the folders of data that some runs read, each once for each network and size of image. One
+ * that cannot be read is logged once, with its place in the file and the number of its runs.
+ * @param refusals  per run of the matrix: becomes why the run cannot begin, for free(); stays NULL
+ *                  where nothing is wrong
+ * @return RFL_OK, whatever was found; RFL_ENOMEM
+ */
+enum rfl_rc rfl_matrix_data_check(const struct rfl_cli *cli, const struct rfl_matrix *m,
+				  const size_t *runs, size_t n, char **refusals,
+				  struct rfl_err *err) RFL_WARN_UNUSED;
+
 #endif

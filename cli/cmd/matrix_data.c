@@ -1,8 +1,8 @@
 /*
- * matrix_data.c - can the data of a matrix be read here? Asked of each folder and not by each run:
- * a folder that is not there is one thing to mend, however many runs need it.
+ * matrix_data.c - can the data of a matrix be read here? Asked once per folder and not per run: a
+ * folder that is missing is one thing to fix, however many runs need it.
  */
-#include "cli/cmd/matrix_data.h"
+#include "cli/cmd/matrix.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,6 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "base/where.h"
-#include "cli/cmd/matrix.h"
 #include "cli/cmd/run_config.h"
 #include "complexity/zoo.h"
 
@@ -45,17 +44,9 @@ static enum rfl_rc no_memory(const struct rfl_matrix *m, struct rfl_err *err)
 
 /* ---- one look ---- */
 
-static const struct rfl_matrix_option *find_data(const struct rfl_matrix_cell *cell)
-{
-	for (size_t i = 0; i < cell->noptions; i++)
-		if (strcmp(cell->options[i].name, "data") == 0)
-			return &cell->options[i];
-	return NULL;
-}
-
-/* What a cell reads; false: nothing of a folder. */
+/* Find the data that a cell reads. @param ret  .data NULL: it reads no folder */
 static enum rfl_rc ask_cell(const struct rfl_cli *cli, const struct rfl_matrix *m,
-			    const struct rfl_matrix_cell *cell, struct look *ret, bool *reads,
+			    const struct rfl_matrix_cell *cell, struct look *ret,
 			    struct rfl_err *err)
 {
 	struct rfl_run_config config;
@@ -63,19 +54,19 @@ static enum rfl_rc ask_cell(const struct rfl_cli *cli, const struct rfl_matrix *
 	char **argv;
 	int argc = 0;
 
+	*ret = (struct look){ .model = cell->model };
 	argv = rfl_cli_matrix_argv(cell, 0, &argc);
 	if (!argv)
 		return no_memory(m, err);
 	rc = rfl_run_config_parse(cli, argc, argv, &config, err);
-	if (rc == RFL_OK)
-		*ret = (struct look){
-			.data = find_data(cell),
-			.model = cell->model,
-			.sizes = { .image_size = config.image_size,
-				   .context_length = config.context_length },
-			.kind = config.data_kind,
-		};
-	*reads = rc == RFL_OK && config.data_dir && ret->data;
+	if (rc == RFL_OK) {
+		ret->sizes.image_size = config.image_size;
+		ret->sizes.context_length = config.context_length;
+		ret->kind = config.data_kind;
+		for (size_t i = 0; config.data_dir && i < cell->noptions; i++)
+			if (strcmp(cell->options[i].name, "data") == 0)
+				ret->data = &cell->options[i];
+	}
 	free(argv);
 	return rc;
 }
@@ -125,11 +116,10 @@ static enum rfl_rc judge(const struct rfl_cli *cli, struct looks *ls, size_t cel
 {
 	struct look look;
 	struct rfl_err why = RFL_ERR_INIT;
-	bool reads = false;
-	enum rfl_rc rc = ask_cell(cli, ls->m, &ls->m->cells[cell], &look, &reads, err);
+	enum rfl_rc rc = ask_cell(cli, ls->m, &ls->m->cells[cell], &look, err);
 
 	ls->cells[cell] = 1;
-	if (rc || !reads)
+	if (rc || !look.data)
 		return rc;
 	for (size_t i = 0; i < ls->n; i++)
 		if (is_same(&ls->items[i], &look)) {
@@ -147,35 +137,6 @@ static enum rfl_rc judge(const struct rfl_cli *cli, struct looks *ls, size_t cel
 	return RFL_OK;
 }
 
-static enum rfl_rc judge_run(const struct rfl_cli *cli, struct looks *ls, size_t run,
-			     char **refusals, struct rfl_err *err)
-{
-	const size_t cell = run % ls->m->ncells;
-	struct reason *reason;
-	enum rfl_rc rc = ls->cells[cell] ? RFL_OK : judge(cli, ls, cell, err);
-
-	if (rc || ls->cells[cell] == 1)
-		return rc;
-	reason = &ls->reasons[ls->cells[cell] - 2];
-	reason->nruns++;
-	refusals[run] = strdup(reason->text);
-	return refusals[run] ? RFL_OK : no_memory(ls->m, err);
-}
-
-static void tell(const struct looks *ls)
-{
-	for (size_t i = 0; i < ls->nreasons; i++) {
-		const struct reason *r = &ls->reasons[i];
-		struct rfl_err line = RFL_ERR_INIT;
-		struct rfl_where w;
-
-		rfl_where_begin(&w, ls->m->path, r->pointer);
-		(void)rfl_where_fail(&w, &line, "%zu run%s cannot begin: %s", r->nruns,
-				     r->nruns == 1 ? "" : "s", r->text);
-		rfl_log(RFL_LOG_ERROR, "%s", line.msg);
-	}
-}
-
 enum rfl_rc rfl_matrix_data_check(const struct rfl_cli *cli, const struct rfl_matrix *m,
 				  const size_t *runs, size_t n, char **refusals,
 				  struct rfl_err *err)
@@ -186,16 +147,34 @@ enum rfl_rc rfl_matrix_data_check(const struct rfl_cli *cli, const struct rfl_ma
 		.reasons = rfl_alloc_array(m->ncells, sizeof(*ls.reasons)),
 		.cells = rfl_alloc_array(m->ncells, sizeof(*ls.cells)),
 	};
-	enum rfl_rc rc = RFL_OK;
+	enum rfl_rc rc = ls.items && ls.reasons && ls.cells ? RFL_OK : no_memory(m, err);
 
-	if (!ls.items || !ls.reasons || !ls.cells)
-		rc = no_memory(m, err);
-	for (size_t i = 0; i < n && rc == RFL_OK; i++)
-		rc = judge_run(cli, &ls, runs[i], refusals, err);
-	if (rc == RFL_OK)
-		tell(&ls);
-	for (size_t i = 0; i < ls.nreasons; i++)
-		free(ls.reasons[i].text);
+	for (size_t i = 0; i < n && rc == RFL_OK; i++) {
+		const size_t cell = runs[i] % m->ncells;
+
+		if (!ls.cells[cell])
+			rc = judge(cli, &ls, cell, err);
+		if (rc == RFL_OK && ls.cells[cell] > 1) {
+			struct reason *reason = &ls.reasons[ls.cells[cell] - 2];
+
+			reason->nruns++;
+			refusals[runs[i]] = strdup(reason->text);
+			if (!refusals[runs[i]])
+				rc = no_memory(m, err);
+		}
+	}
+	for (size_t i = 0; i < ls.nreasons; i++) {
+		const struct reason *r = &ls.reasons[i];
+		struct rfl_err line = RFL_ERR_INIT;
+		struct rfl_where w;
+
+		rfl_where_begin(&w, m->path, r->pointer);
+		(void)rfl_where_fail(&w, &line, "%zu run%s cannot begin: %s", r->nruns,
+				     r->nruns == 1 ? "" : "s", r->text);
+		if (rc == RFL_OK)
+			rfl_log(RFL_LOG_ERROR, "%s", line.msg);
+		free(r->text);
+	}
 	free(ls.items);
 	free(ls.reasons);
 	free(ls.cells);

@@ -1,17 +1,27 @@
 /*
- * cmd/matrix_loop.c - roofline matrix run: what of a matrix is missing is run; a table of what
- * failed.
+ * matrix_run.c - roofline matrix run: the runs that are missing one after the other, each in its
+ * process, then a table of those that are not done. A run itself is run_config.h's.
  */
-#include "cli/cmd.h"
+#include "cli/cmd/matrix.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <time.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
+#include "base/file.h"
 #include "base/log.h"
-#include "cli/cmd/matrix.h"
-#include "cli/cmd/matrix_gaps.h"
-#include "cli/cmd/matrix_loop.h"
+#include "base/num.h"
+#include "cli/cmd/run_config.h"
+#include "cli/device_lock.h"
 #include "cli/put.h"
+#include "cli/stop.h"
+
+#define LOCK_DIR "/tmp"
+#define POLL_NS  50000000
 
 struct run_args {
 	struct rfl_opt_list operands, only;
@@ -29,12 +39,12 @@ static const struct rfl_opt opts[] = {
 	{ .name = "retry-failed",
 	  .kind = RFL_OPT_FLAG,
 	  .offset = AT(retry_failed),
-	  .help = "also run again what has failed; what was interrupted is run again in any case" },
+	  .help = "also repeat runs that failed; interrupted runs are repeated in any case" },
 	{ .name = "done-in",
 	  .meta = "DIR",
 	  .kind = RFL_OPT_TEXT,
 	  .offset = AT(done_in),
-	  .help = "another log folder: what is ok there is not run either" },
+	  .help = "another log folder: runs that are ok there are not repeated" },
 	{ .name = "shuffle",
 	  .meta = "SEED",
 	  .kind = RFL_OPT_INT,
@@ -46,7 +56,7 @@ static const struct rfl_opt opts[] = {
 	{ .name = "share-device",
 	  .kind = RFL_OPT_FLAG,
 	  .offset = AT(share_device),
-	  .help = "do not wait until other runs of a matrix have left the processor or GPU" },
+	  .help = "do not wait for other matrix runs on the same processor or GPU" },
 	{ .name = "dry-run",
 	  .kind = RFL_OPT_FLAG,
 	  .offset = AT(dry_run),
@@ -54,181 +64,498 @@ static const struct rfl_opt opts[] = {
 	{ .name = NULL },
 };
 
-static enum rfl_rc print_commands(struct rfl_cli *cli, const struct rfl_matrix_job *job,
-				  struct rfl_err *err)
+struct job {
+	struct rfl_cli *cli;
+	const struct run_args *a;
+	const struct rfl_matrix_pick *pick;
+	const struct rfl_matrix *m;
+	size_t nruns;     /* of the matrix */
+	size_t n;         /* runs to be done */
+	size_t *runs;     /* in the order in which they are done */
+	bool *elsewhere;  /* per run of the matrix: it is ok in --done-in */
+	size_t *failures; /* per run of the matrix: failed rows when the job was planned */
+	char **refusals; /* per run of the matrix: why it could not begin and has no row, or NULL */
+	int claims;
+	size_t finished; /* of n, by us or by another process */
+	bool stopped;    /* a signal came */
+	char *reported;  /* the last reason that was logged for a run that is not ok */
+	struct rfl_matrix_left left;
+	char prefix[160];
+};
+
+static enum rfl_rc no_memory(const struct job *job, struct rfl_err *err)
+{
+	return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", job->m->path);
+}
+
+/* ---- what is to be done ---- */
+
+static bool was_interrupted(const struct rfl_matrix_run *run)
+{
+	return run->row && run->row->status && strcmp(run->row->status, "interrupted") == 0;
+}
+
+static bool is_wanted(const struct rfl_matrix_run *run, bool retry_failed)
+{
+	return run->state == RFL_MATRIX_MISSING ||
+	       (run->state == RFL_MATRIX_FAILED && (retry_failed || was_interrupted(run)));
+}
+
+/* What is done took set-up, warm-up and window. */
+static void learn_times(struct job *job, const struct rfl_matrix_coverage *cover)
+{
+	for (size_t i = 0; i < cover->nruns; i++) {
+		const struct rfl_ledger_row *row = cover->runs[i].row;
+
+		if (cover->runs[i].state == RFL_MATRIX_DONE && row->warmup >= 0 && row->iters >= 0)
+			rfl_matrix_left_add(&job->left, cover->runs[i].cell,
+					    row->setup_s +
+						    row->step_ms_mean * 1e-3 *
+							    (double)(row->warmup + row->iters));
+	}
+}
+
+/* Find the chosen runs that are missing, were interrupted, or failed with --retry-failed. */
+static enum rfl_rc plan(struct job *job, struct rfl_err *err)
+{
+	struct rfl_matrix_view view = { .ledger = NULL }, other = { .ledger = NULL };
+	enum rfl_rc rc;
+
+	job->runs = rfl_alloc_array(job->nruns, sizeof(*job->runs));
+	job->elsewhere = rfl_alloc_array(job->nruns, sizeof(*job->elsewhere));
+	job->refusals = rfl_alloc_array(job->nruns, sizeof(*job->refusals));
+	job->failures = rfl_alloc_array(job->nruns, sizeof(*job->failures));
+	rc = rfl_matrix_left_init(job->m, &job->left, err);
+	if (rc == RFL_OK && (!job->runs || !job->elsewhere || !job->refusals || !job->failures))
+		rc = no_memory(job, err);
+	if (rc == RFL_OK)
+		rc = rfl_cli_matrix_view(job->m, job->a->log_dir, &view, err);
+	if (rc == RFL_OK && job->a->done_in)
+		rc = rfl_cli_matrix_view(job->m, job->a->done_in, &other, err);
+	if (rc)
+		goto done;
+	for (size_t i = 0; i < job->nruns; i++) {
+		job->failures[i] = view.cover.runs[i].failed;
+		job->elsewhere[i] = job->a->done_in && other.cover.runs[i].state == RFL_MATRIX_DONE;
+	}
+	learn_times(job, &other.cover);
+	learn_times(job, &view.cover);
+	for (size_t i = 0; i < job->pick->n; i++) {
+		const size_t run = job->pick->runs[i];
+
+		if (!job->elsewhere[run] && is_wanted(&view.cover.runs[run], job->a->retry_failed))
+			job->runs[job->n++] = run;
+	}
+done:
+	rfl_matrix_view_fini(&other);
+	rfl_matrix_view_fini(&view);
+	return rc;
+}
+
+/* Steele, Lea and Flood's SplitMix64: one call, one number. */
+static uint64_t next_random(uint64_t *state)
+{
+	uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
+
+	z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+	z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+	return z ^ (z >> 31);
+}
+
+/* Fisher and Yates, within each repeat. The modulo is biased by 2^-50: it decides an order, not a
+ * draw. */
+static void shuffle(struct job *job, uint64_t seed)
+{
+	for (size_t begin = 0, end = 0; begin < job->n; begin = end) {
+		const size_t repeat = job->runs[begin] / job->m->ncells;
+		uint64_t state = seed ^ ((uint64_t)repeat << 32);
+
+		while (end < job->n && job->runs[end] / job->m->ncells == repeat)
+			end++;
+		for (size_t i = end - begin; i > 1; i--) {
+			const size_t k = begin + (size_t)(next_random(&state) % i);
+			const size_t kept = job->runs[begin + i - 1];
+
+			job->runs[begin + i - 1] = job->runs[k];
+			job->runs[k] = kept;
+		}
+	}
+}
+
+static enum rfl_rc print_commands(const struct job *job, struct rfl_err *err)
 {
 	struct rfl_buf out;
 	enum rfl_rc rc;
 
 	rfl_buf_init(&out, 0);
 	for (size_t i = 0; i < job->n; i++) {
-		rfl_cli_matrix_command(job->m, job->runs[i], job->log_dir, &out);
+		rfl_cli_matrix_command(job->m, job->runs[i], job->a->log_dir, &out);
 		rfl_buf_putc(&out, '\n');
 	}
-	rc = rfl_cli_put(cli, &out, "commands", err);
+	rc = rfl_cli_put(job->cli, &out, "commands", err);
 	rfl_buf_fini(&out);
+	return rc;
+}
+
+/* ---- one run ---- */
+
+static void announce(struct job *job, const char *label)
+{
+	char left[64] = "";
+	double seconds = 0; /* until all is done that has not begun yet, this run included */
+
+	for (size_t i = job->finished; i < job->n; i++)
+		seconds += rfl_matrix_left_cell(&job->left, job->runs[i] % job->m->ncells);
+	if (seconds < 90)
+		(void)snprintf(left, sizeof(left), ", about %.0f s left", ceil(seconds));
+	else if (seconds < 90 * 60)
+		(void)snprintf(left, sizeof(left), ", about %.0f min left", seconds / 60);
+	else if (!isnan(seconds))
+		(void)snprintf(left, sizeof(left), ", about %.1f h left", seconds / 3600);
+	(void)snprintf(job->prefix, sizeof(job->prefix), "[%zu/%zu%s] ", job->finished + 1, job->n,
+		       left);
+	job->cli->line.prefix = job->prefix;
+	if (job->cli->progress)
+		rfl_cli_progress(job->cli, "%s", label);
+	else
+		rfl_log(RFL_LOG_INFO, "%s%s", job->prefix, label);
+}
+
+/* Why a run is not ok, on stderr at once; the same reason again only with -v: the table at the end
+ * has all. */
+static enum rfl_rc report(struct job *job, const char *label, const char *status,
+			  const char *reason, struct rfl_err *err)
+{
+	const bool again = job->reported && strcmp(job->reported, reason) == 0;
+
+	rfl_log(again ? RFL_LOG_DEBUG : RFL_LOG_ERROR, "%s: %s: %s", label, status, reason);
+	if (again)
+		return RFL_OK;
+	free(job->reported);
+	job->reported = strdup(reason);
+	return job->reported ? RFL_OK : no_memory(job, err);
+}
+
+/* What came of a run that has a row. */
+static enum rfl_rc print_summary(struct job *job, const struct rfl_ledger_row *row,
+				 struct rfl_err *err)
+{
+	struct rfl_buf line;
+	enum rfl_rc rc;
+
+	rfl_buf_init(&line, 0);
+	rfl_run_summary(row, &line);
+	rc = rfl_buf_check(&line, "summary", err);
+	if (rc == RFL_OK) {
+		rfl_cli_printf(job->cli, "%s\n", rfl_buf_str(&line));
+		/* seen at once; the last write of the program reports a failure */
+		(void)fflush(job->cli->out);
+	}
+	rfl_buf_fini(&line);
+	if (rc == RFL_OK && row->error_text && row->error_text[0])
+		rc = report(job, row->label, row->status, row->error_text, err);
+	return rc;
+}
+
+static enum rfl_rc execute(struct job *job, size_t run, const char *label, struct rfl_err *err)
+{
+	const struct rfl_matrix_cell *cell = rfl_cli_matrix_cell(job->m, run, NULL);
+	char label_arg[RFL_LABEL_MAX + 16], dir_arg[4200];
+	struct rfl_run_result result = { .rc = RFL_OK };
+	struct rfl_err why = RFL_ERR_INIT;
+	struct rfl_run_config config;
+	struct rfl_buf command;
+	const double begin_s = rfl_clock_s();
+	char **argv;
+	enum rfl_rc rc;
+	int argc;
+
+	argv = rfl_cli_matrix_argv(cell, 2, &argc);
+	if (!argv)
+		return no_memory(job, err);
+	(void)snprintf(label_arg, sizeof(label_arg), "--label=%s", label);
+	(void)snprintf(dir_arg, sizeof(dir_arg), "--log-dir=%s", job->a->log_dir);
+	argv[argc++] = label_arg;
+	argv[argc++] = dir_arg;
+	rfl_ledger_row_init(&result.row);
+	rfl_buf_init(&command, 0);
+	rfl_cli_matrix_command(job->m, run, job->a->log_dir, &command);
+	rc = rfl_run_config_parse(job->cli, argc, argv, &config, &why);
+	if (rc == RFL_OK)
+		rc = rfl_cli_run(job->cli, &config, rfl_buf_str(&command), cell->id, &result, &why);
+	if (rc == RFL_OK || result.recorded) { /* what failed besides is in the row */
+		if (result.rc == RFL_OK)
+			rfl_matrix_left_add(&job->left, run % job->m->ncells,
+					    rfl_clock_s() - begin_s);
+		job->stopped = rfl_stop_asked() || result.rc == RFL_EINTR;
+		rc = print_summary(job, &result.row, err);
+	} else if (result.row.status || why.rc == RFL_ENOMEM) {
+		/* a row that cannot be written ends everything: so would all that come after it */
+		rc = rfl_fail(err, why.rc, why.native, "%s", why.msg);
+	} else {
+		job->refusals[run] = strdup(why.msg);
+		rc = job->refusals[run] ? report(job, label, "refused", why.msg, err)
+					: no_memory(job, err);
+	}
+	rfl_buf_fini(&command);
+	rfl_run_result_fini(&result);
+	free(argv);
+	return rc;
+}
+
+/* ---- whose turn it is ---- */
+
+/* Wait a little, and notice a signal that asks to stop. */
+static void pause_a_little(struct job *job, bool *said, const char *what)
+{
+	const struct timespec pause = { .tv_nsec = POLL_NS };
+
+	if (!*said && !job->cli->progress)
+		rfl_log(RFL_LOG_INFO, "%swaiting: %s", job->prefix, what);
+	rfl_cli_progress(job->cli, "waiting: %s", what);
+	*said = true;
+	if (!rfl_stop_asked())
+		(void)nanosleep(&pause, NULL);
+	job->stopped = rfl_stop_asked();
+}
+
+/* Run it as soon as the device is ours, unless a signal comes first. */
+static enum rfl_rc run_on_device(struct job *job, size_t run, const char *label,
+				 struct rfl_err *err)
+{
+	const struct rfl_matrix_cell *cell = rfl_cli_matrix_cell(job->m, run, NULL);
+	const char *dir = getenv("ROOFLINE_LOCK_DIR");
+	struct rfl_device_lock lock = { .n = 0 };
+	bool busy = true, said = false;
+	int64_t ngpus = 1; /* one for each of the processes that a run begins here (--world N) */
+	enum rfl_rc rc = RFL_OK;
+
+	for (size_t i = 0; i < cell->noptions; i++)
+		if (strcmp(cell->options[i].name, "world") == 0 && cell->options[i].n > 0 &&
+		    rfl_num_parse_int(cell->options[i].values[0], "world", &ngpus, NULL) != RFL_OK)
+			ngpus = 1; /* "env": a launcher's */
+	if (!job->a->share_device)
+		rfl_device_lock_init(&lock, cell->backend, ngpus > 1 ? (size_t)ngpus : 1,
+				     dir && *dir ? dir : LOCK_DIR);
+	while (lock.n > 0 && busy && !job->stopped) {
+		rc = rfl_device_lock_try(&lock, &busy, err);
+		if (rc)
+			break;
+		if (busy)
+			pause_a_little(job, &said, "another timed run is on this device");
+	}
+	if (rc == RFL_OK && !job->stopped)
+		rc = execute(job, run, label, err);
+	rfl_device_lock_release(&lock);
+	return rc;
+}
+
+/* One run, unless another process has it: then `busy`, or, with `wait`, when that has ended. */
+static enum rfl_rc attempt(struct job *job, size_t run, bool wait, bool *busy, struct rfl_err *err)
+{
+	char label[RFL_LABEL_MAX + 1];
+	const char *id = rfl_cli_matrix_cell(job->m, run, label)->id;
+	const uint64_t claim = rfl_hash64(rfl_hash64(0, id, strlen(id)), label, strlen(label));
+	struct rfl_matrix_view view;
+	bool wanted = false, said = false;
+	enum rfl_rc rc;
+
+	for (;;) {
+		rc = rfl_claim_try(job->claims, claim, busy, err);
+		if (rc || (*busy && !wait))
+			return rc;
+		if (!*busy)
+			break;
+		pause_a_little(job, &said, "another process does the last runs");
+		if (job->stopped)
+			return RFL_OK;
+	}
+	rc = rfl_cli_matrix_view(job->m, job->a->log_dir, &view, err);
+	if (rc == RFL_OK) { /* another process may have done it in the meantime */
+		const struct rfl_matrix_run *r = &view.cover.runs[run];
+
+		wanted = is_wanted(r, job->a->retry_failed) &&
+			 (r->failed == job->failures[run] || was_interrupted(r));
+	}
+	rfl_matrix_view_fini(&view);
+	if (wanted) {
+		announce(job, label);
+		rc = run_on_device(job, run, label, err);
+	}
+	rfl_claim_release(job->claims, claim);
+	return rc;
+}
+
+/* First the runs that are free; those that other processes had move to the end, and are checked
+ * again then. */
+static enum rfl_rc run_all(struct job *job, struct rfl_err *err)
+{
+	size_t free_until = job->n; /* runs after it are another process's */
+	struct rfl_stop stop;
+	enum rfl_rc rc;
+
+	if (job->n == 0)
+		return RFL_OK;
+	rc = rfl_claims_open(job->a->log_dir, &job->claims, err);
+	if (rc)
+		return rc;
+	rfl_stop_catch(&stop);
+	while (job->finished < job->n && rc == RFL_OK && !job->stopped) {
+		const size_t at = job->finished, run = job->runs[at];
+		const bool wait = at >= free_until;
+		bool busy = false;
+
+		rc = attempt(job, run, wait, &busy, err);
+		if (rc == RFL_OK && busy && !wait) {
+			memmove(&job->runs[at], &job->runs[at + 1],
+				(job->n - at - 1) * sizeof(*job->runs));
+			job->runs[job->n - 1] = run;
+			free_until--;
+		} else if (rc == RFL_OK && !job->stopped) {
+			job->finished++;
+		}
+		job->stopped = job->stopped || rfl_stop_asked();
+	}
+	rfl_stop_restore(&stop);
+	job->cli->line.prefix = NULL;
+	rfl_cli_progress(job->cli, NULL);
+	rfl_claims_close(job->claims);
 	return rc;
 }
 
 /* ---- what is not done ---- */
 
-/* Why a run is not done. One that could not begin may have failed before: what is to be mended now
- * is told. One without a row whose turn did not come is among those that one line tells of.
- * @return is it told of here */
-static bool explain(const struct rfl_matrix_job *job, const struct rfl_matrix_view *view,
-		    size_t run, struct rfl_matrix_gap *ret)
+/* Print the chosen runs that are not done. One that could not begin may have failed before: the
+ * reason that can be fixed now is shown. Runs without a row whose turn did not come are covered by
+ * the message of the end. @param ok  how many of the chosen runs are done */
+static enum rfl_rc put_gaps(const struct job *job, const struct rfl_matrix_coverage *cover,
+			    size_t *ok, struct rfl_err *err)
 {
-	const struct rfl_matrix_run *r = &view->cover.runs[run];
-
-	*ret = (struct rfl_matrix_gap){ .run = run, .status = "missing" };
-	if (job->refusals[run]) {
-		ret->status = "refused";
-		ret->reason = job->refusals[run];
-	} else if (r->state == RFL_MATRIX_FAILED) {
-		ret->status = r->row->status;
-		ret->reason = r->row->error_text;
-	} else if (job->stopped) {
-		return false;
-	}
-	return true;
-}
-
-/* Both folders together. @param done  per run */
-static enum rfl_rc mark_done(const struct rfl_matrix_job *job, const struct rfl_matrix_view *view,
-			     bool *done, struct rfl_err *err)
-{
-	struct rfl_matrix_view other = { .ledger = NULL };
-	enum rfl_rc rc = RFL_OK;
-
-	if (job->done_in)
-		rc = rfl_cli_matrix_view(job->m, job->done_in, &other, err);
-	for (size_t i = 0; rc == RFL_OK && i < view->cover.nruns; i++)
-		done[i] = view->cover.runs[i].state == RFL_MATRIX_DONE ||
-			  (job->done_in && other.cover.runs[i].state == RFL_MATRIX_DONE);
-	rfl_matrix_view_fini(&other);
-	return rc;
-}
-
-/* The table, when there is something in it. @param ok  how many of the chosen runs are done */
-static enum rfl_rc put_failures(struct rfl_cli *cli, const struct rfl_matrix_job *job,
-				const struct rfl_matrix_pick *pick, const bool *done,
-				const struct rfl_matrix_view *view, size_t *ok, struct rfl_err *err)
-{
-	struct rfl_matrix_gap *gaps = rfl_alloc_array(pick->n, sizeof(*gaps));
+	struct rfl_matrix_gap *gaps = rfl_alloc_array(job->pick->n, sizeof(*gaps));
 	struct rfl_buf out;
 	size_t n = 0;
 	enum rfl_rc rc;
 
 	if (!gaps)
-		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", job->m->path);
-	for (size_t i = 0; i < pick->n; i++) {
-		*ok += done[pick->runs[i]];
-		if (!done[pick->runs[i]])
-			n += explain(job, view, pick->runs[i], &gaps[n]);
+		return no_memory(job, err);
+	for (size_t i = 0; i < job->pick->n; i++) {
+		const size_t run = job->pick->runs[i];
+		const struct rfl_matrix_run *r = &cover->runs[run];
+		struct rfl_matrix_gap gap = { .run = run, .status = "missing" };
+
+		if (job->elsewhere[run] || r->state == RFL_MATRIX_DONE) {
+			*ok += 1;
+			continue;
+		}
+		if (job->refusals[run]) {
+			gap.status = "refused";
+			gap.reason = job->refusals[run];
+		} else if (r->state == RFL_MATRIX_FAILED) {
+			gap.status = r->row->status;
+			gap.reason = r->row->error_text;
+		} else if (job->stopped) {
+			continue;
+		}
+		gaps[n++] = gap;
 	}
 	rfl_buf_init(&out, 0);
 	rc = rfl_matrix_gaps_render(job->m, gaps, n, RFL_FORMAT_TABLE, &out, err);
 	if (rc == RFL_OK)
-		rc = rfl_cli_put(cli, &out, "runs that are not done", err);
+		rc = rfl_cli_put(job->cli, &out, "runs that are not done", err);
 	rfl_buf_fini(&out);
 	free(gaps);
 	return rc;
 }
 
-/* A run that was killed between its row and the mirror, before or now, may have been the last one.
- * The file of another program is left as it is. */
-static void mend(const struct rfl_matrix_view *view)
+static enum rfl_rc conclude(const struct job *job, struct rfl_err *err)
 {
+	const size_t chosen = job->pick->n;
+	struct rfl_matrix_view view;
 	struct rfl_err why = RFL_ERR_INIT;
-
-	if (rfl_ledger_check(view->path, NULL) == RFL_OK &&
-	    rfl_ledger_mend(view->path, &why) != RFL_OK)
-		rfl_log(RFL_LOG_WARN, "%s", why.msg);
-}
-
-static enum rfl_rc conclude(struct rfl_cli *cli, const struct rfl_matrix_job *job,
-			    const struct rfl_matrix_pick *pick, struct rfl_err *err)
-{
-	const size_t nruns = job->m->ncells * (size_t)job->m->repeats;
-	struct rfl_matrix_view view = { .ledger = NULL };
-	bool *done = calloc(nruns, sizeof(*done));
 	size_t ok = 0;
-	enum rfl_rc rc;
+	enum rfl_rc rc = rfl_cli_matrix_view(job->m, job->a->log_dir, &view, err);
 
-	if (!done)
-		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", job->m->path);
-	rc = rfl_cli_matrix_view(job->m, job->log_dir, &view, err);
 	if (rc == RFL_OK)
-		rc = mark_done(job, &view, done, err);
-	if (rc == RFL_OK)
-		rc = put_failures(cli, job, pick, done, &view, &ok, err);
-	if (rc == RFL_OK)
-		mend(&view);
+		rc = put_gaps(job, &view.cover, &ok, err);
+	/* A run that was killed between its row and the mirror, before or now, may have been the
+	 * last one. The file of another program is left as it is. */
+	if (rc == RFL_OK && rfl_ledger_check(view.path, NULL) == RFL_OK &&
+	    rfl_ledger_mend(view.path, &why) != RFL_OK)
+		rfl_log(RFL_LOG_WARN, "%s", why.msg);
 	rfl_matrix_view_fini(&view);
-	free(done);
 	if (rc)
 		return rc;
-	rfl_log(RFL_LOG_INFO, "%s: %zu of %zu runs ok", job->m->name, ok, pick->n);
+	rfl_log(RFL_LOG_INFO, "%s: %zu of %zu runs ok", job->m->name, ok, chosen);
 	if (job->stopped)
 		return rfl_fail(err, RFL_EINTR, 0,
-				"stopped by a signal: the same command goes on with what is left");
-	if (ok < pick->n)
-		return rfl_fail(err, RFL_EFAILED, 0, "%zu of %zu runs are not ok%s", pick->n - ok,
-				pick->n,
-				job->retry_failed ? ""
-						  : "; the same command does what is missing, with "
-						    "--retry-failed also what failed");
+				"stopped by a signal; the same command continues with the rest");
+	if (ok < chosen)
+		return rfl_fail(err, RFL_EFAILED, 0, "%zu of %zu runs are not ok%s", chosen - ok,
+				chosen,
+				job->a->retry_failed
+					? ""
+					: "; the same command runs the missing ones, with "
+					  "--retry-failed also the failed ones");
 	return RFL_OK;
 }
 
 static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
 {
 	const struct run_args *a = args;
-	struct rfl_matrix_pick pick = { 0 };
-	struct rfl_matrix_job job = {
-		.cli = cli,
-		.log_dir = a->log_dir,
-		.done_in = a->done_in,
-		.retry_failed = a->retry_failed,
-		.share_device = a->share_device,
-	};
-	struct rfl_matrix *m = NULL;
-	enum rfl_rc rc = rfl_cli_matrix_load(cli, a->operands.items[0], &m, err);
+	struct rfl_matrix_pick pick;
+	struct job job = { .cli = cli, .a = a, .pick = &pick };
+	size_t n = 0;
+	enum rfl_rc rc =
+		rfl_cli_matrix_pick(cli, a->operands.items[0], &a->only, a->shard, &pick, err);
 
-	job.m = m;
-	if (rc == RFL_OK)
-		rc = rfl_cli_matrix_pick(m, &a->only, a->shard, &pick, err);
-	if (rc == RFL_OK)
-		rc = rfl_matrix_job_plan(&job, &pick, err);
-	if (rc == RFL_OK && a->shuffle >= 0)
-		rfl_matrix_job_shuffle(&job, (uint64_t)a->shuffle);
-	if (rc == RFL_OK && a->dry_run) {
-		rc = print_commands(cli, &job, err);
-	} else if (rc == RFL_OK) {
-		rc = rfl_matrix_job_check(&job, err);
-		if (rc == RFL_OK)
-			rc = rfl_matrix_job_run(&job, err);
-		if (rc == RFL_OK)
-			rc = conclude(cli, &job, &pick, err);
+	if (rc)
+		goto done;
+	job.m = pick.m;
+	job.nruns = pick.m->ncells * (size_t)pick.m->repeats;
+	rc = plan(&job, err);
+	if (rc)
+		goto done;
+	if (a->shuffle >= 0)
+		shuffle(&job, (uint64_t)a->shuffle);
+	if (a->dry_run) {
+		rc = print_commands(&job, err);
+		goto done;
 	}
-	rfl_matrix_job_fini(&job);
+	rc = rfl_matrix_data_check(cli, job.m, job.runs, job.n, job.refusals, err);
+	if (rc)
+		goto done;
+	for (size_t i = 0; i < job.n; i++)
+		if (!job.refusals[job.runs[i]])
+			job.runs[n++] = job.runs[i];
+	job.n = n;
+	rc = run_all(&job, err);
+	if (rc == RFL_OK)
+		rc = conclude(&job, err);
+done:
+	for (size_t i = 0; job.refusals && i < job.nruns; i++)
+		free(job.refusals[i]);
+	free(job.refusals);
+	free(job.failures);
+	free(job.elsewhere);
+	free(job.runs);
+	free(job.reported);
+	rfl_matrix_left_fini(&job.left);
 	rfl_matrix_pick_fini(&pick);
-	rfl_matrix_free(m);
 	return rc;
 }
 
 const struct rfl_cmd rfl_cmd_matrix_run = {
 	.name = "matrix run",
-	.summary = "run what of a matrix is missing",
+	.summary = "run the missing cells of a matrix",
 	.operands = "FILE",
 	.description =
 		"Does the runs of a matrix (docs/matrix.md) that have no row yet in metrics.csv of "
-		"the log folder: first every configuration once, then every configuration again, "
-		"so that drift of the machine meets all alike. Each run is a process of its own; "
-		"one that fails has its row and does not keep the others back. The command may be "
-		"ended or killed at any moment: given again, it goes on. Several may work on one "
-		"log folder: each run is done by one of them, and on each processor and GPU one "
-		"run is timed at a time. Exit code 1 when a run is not ok; a table says why.",
+		"the log folder: every configuration once, then every configuration again, so that "
+		"drift of the machine affects all alike. Each run is a process of its own; one "
+		"that fails leaves a row and does not stop the others. The command may be "
+		"interrupted or killed at any moment; the same command continues. Several may work "
+		"on one log folder: each run is done by one of them, and on each processor and GPU "
+		"one run is timed at a time. Exit code 1 when a run is not ok; a table says why.",
 	.example = "roofline matrix run examples/matrix-laptop.json\n"
 		   "roofline matrix run matrix.json --only lab_gpu/resnet50 --retry-failed\n"
 		   "roofline matrix run matrix.json --shard 0/2 --log-dir logs-0",

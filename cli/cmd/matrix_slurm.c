@@ -2,14 +2,13 @@
  * matrix_slurm.c - roofline matrix slurm: a job array script that farms a matrix out. What follows
  * "--" is sbatch's own and becomes #SBATCH lines.
  */
-#include "cli/cmd.h"
+#include "cli/cmd/matrix.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 #include "base/file.h"
 #include "base/log.h"
-#include "cli/cmd/matrix.h"
 #include "cli/put.h"
 
 #define ARRAY_MAX 1000 /* Slurm's MaxArraySize is 1001 unless the administrator says otherwise */
@@ -178,18 +177,14 @@ static enum rfl_rc put_script(struct rfl_cli *cli, const struct slurm_args *a,
 static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
 {
 	const struct slurm_args *a = args;
-	struct rfl_matrix_pick pick = { 0 };
-	struct rfl_matrix *m = NULL;
+	struct rfl_matrix_pick pick = { .m = NULL };
 	enum rfl_rc rc = check_args(a, err);
 
 	if (rc == RFL_OK)
-		rc = rfl_cli_matrix_load(cli, a->operands.items[0], &m, err);
+		rc = rfl_cli_matrix_pick(cli, a->operands.items[0], &a->only, NULL, &pick, err);
 	if (rc == RFL_OK)
-		rc = rfl_cli_matrix_pick(m, &a->only, NULL, &pick, err);
-	if (rc == RFL_OK)
-		rc = put_script(cli, a, m, pick.n, err);
+		rc = put_script(cli, a, pick.m, pick.n, err);
 	rfl_matrix_pick_fini(&pick);
-	rfl_matrix_free(m);
 	return rc;
 }
 

@@ -1,7 +1,8 @@
 /*
- * matrix_status.c - roofline matrix status: how much of a matrix a log folder has.
+ * matrix_status.c - roofline matrix status: how much of a matrix a log folder has. Cells are sorted
+ * and not searched: a matrix may have 100,000 of them.
  */
-#include "cli/cmd.h"
+#include "cli/cmd/matrix.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -10,10 +11,9 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
-#include "cli/cmd/matrix.h"
-#include "cli/cmd/matrix_gaps.h"
-#include "cli/cmd/matrix_grid.h"
 #include "cli/put.h"
+
+#define SHOWN 2 /* labels in a row of gaps; more are counted */
 
 struct status_args {
 	struct rfl_opt_list operands, only;
@@ -30,37 +30,273 @@ static const struct rfl_opt opts[] = {
 	{ .name = NULL },
 };
 
+static enum rfl_rc no_memory(const struct rfl_matrix *m, struct rfl_err *err)
+{
+	return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", m->path);
+}
+
+/* ---- models down, batch sizes across ---- */
+
+/* A chosen cell in the grid. Cells of one model and batch differ in their options only: the k-th of
+ * them, from 0, is variant k, and each variant of a model has a row. Tables and rows are named by
+ * the first of their cells. */
+struct place {
+	const struct rfl_matrix_cell *cell;
+	const struct rfl_matrix_share *share;
+	size_t table, row, variant;
+	size_t next_row;  /* at the first cell of a row: 1 + the row of the next variant; 0: none */
+	size_t last_like; /* at the first cell of a model and batch: 1 + the last so far; 0: none */
+};
+
+static int compare_sizes(size_t a, size_t b)
+{
+	return (a > b) - (a < b);
+}
+
+static int compare_batches(const void *a, const void *b)
+{
+	const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static int by_place(const void *a, const void *b)
+{
+	const struct place *x = a, *y = b;
+	int order = compare_sizes(x->table, y->table);
+
+	if (order == 0)
+		order = compare_sizes(x->row, y->row);
+	return order ? order : compare_batches(&x->cell->batch, &y->cell->batch);
+}
+
+/* The chosen cells as they are printed: table by table, row by row. @param places  zeroed, one per
+ * cell; the first *n are filled */
+static enum rfl_rc arrange(const struct rfl_matrix *m, const struct rfl_matrix_share *shares,
+			   struct place *places, size_t *n, struct rfl_err *err)
+{
+	struct rfl_matrix_alike *alike = rfl_alloc_array(m->ncells, sizeof(*alike));
+	bool *chosen = rfl_alloc_array(m->ncells, sizeof(*chosen));
+	enum rfl_rc rc = alike && chosen ? RFL_OK : no_memory(m, err);
+
+	for (size_t i = 0; rc == RFL_OK && i < m->ncells; i++)
+		chosen[i] = shares[i].asked > 0;
+	if (rc == RFL_OK)
+		rc = rfl_matrix_alike(m, chosen, alike, err);
+	for (size_t i = 0; rc == RFL_OK && i < m->ncells; i++) {
+		struct place *p = &places[i], *like = &places[alike[i].first[RFL_ALIKE_BATCH]];
+
+		if (!chosen[i])
+			continue;
+		p->cell = &m->cells[i];
+		p->share = &shares[i];
+		p->table = alike[i].first[RFL_ALIKE_TABLE];
+		p->row = alike[i].first[RFL_ALIKE_MODEL];
+		if (like->last_like) {
+			const struct place *last = &places[like->last_like - 1];
+
+			if (!places[last->row].next_row)
+				places[last->row].next_row = 1 + i;
+			p->row = places[last->row].next_row - 1;
+			p->variant = last->variant + 1;
+		}
+		like->last_like = 1 + i;
+	}
+	*n = 0;
+	for (size_t i = 0; rc == RFL_OK && i < m->ncells; i++)
+		if (chosen[i])
+			places[(*n)++] = places[i];
+	qsort(places, *n, sizeof(*places), by_place);
+	free(chosen);
+	free(alike);
+	return rc;
+}
+
+/* One table. @param batches  room for n */
+static enum rfl_rc put_grid(const struct rfl_matrix *m, const struct place *places, size_t n,
+			    int64_t *batches, enum rfl_format format, struct rfl_buf *out,
+			    struct rfl_err *err)
+{
+	struct rfl_column *columns;
+	struct rfl_table *t = NULL;
+	char(*titles)[24];
+	size_t nbatches = 0;
+	enum rfl_rc rc;
+
+	for (size_t i = 0; i < n; i++)
+		batches[i] = places[i].cell->batch;
+	qsort(batches, n, sizeof(*batches), compare_batches);
+	for (size_t i = 0; i < n; i++)
+		if (i == 0 || batches[i] != batches[nbatches - 1])
+			batches[nbatches++] = batches[i];
+	columns = rfl_alloc_array(nbatches + 1, sizeof(*columns));
+	titles = rfl_alloc_array(nbatches + 1, sizeof(*titles));
+	if (!columns || !titles) {
+		rc = no_memory(m, err);
+		goto done;
+	}
+	columns[0] = (struct rfl_column){ .key = "model", .title = "Model" };
+	for (size_t b = 0; b < nbatches; b++) {
+		(void)snprintf(titles[b], sizeof(titles[b]), "bs %" PRId64, batches[b]);
+		columns[b + 1] = (struct rfl_column){ .key = titles[b], .title = titles[b] };
+	}
+	t = rfl_table_new(columns, nbatches + 1);
+	if (!t) {
+		rc = no_memory(m, err);
+		goto done;
+	}
+	for (size_t at = 0; at < n;) {
+		const struct place *first = &places[at];
+		char text[128];
+
+		(void)snprintf(text, sizeof(text), first->variant ? "%s (%zu)" : "%s",
+			       first->cell->model, first->variant + 1);
+		rfl_table_text(t, text);
+		for (size_t b = 0; b < nbatches; b++) {
+			if (at < n && places[at].row == first->row &&
+			    places[at].cell->batch == batches[b]) {
+				(void)snprintf(text, sizeof(text), "%zu/%zu",
+					       places[at].share->done, places[at].share->asked);
+				at++;
+			} else {
+				(void)snprintf(text, sizeof(text), "-");
+			}
+			rfl_table_text(t, text);
+		}
+	}
+	rfl_buf_printf(out, "%s%s%s, %s\n\n", out->len ? "\n" : "",
+		       format == RFL_FORMAT_MD ? "## " : "", places[0].cell->env,
+		       places[0].cell->precision);
+	rc = rfl_table_render(t, format, out, err);
+done:
+	rfl_table_free(t);
+	free(titles);
+	free(columns);
+	return rc;
+}
+
+enum rfl_rc rfl_matrix_grid_render(const struct rfl_matrix *m,
+				   const struct rfl_matrix_share *shares, enum rfl_format format,
+				   struct rfl_buf *out, struct rfl_err *err)
+{
+	struct place *places = rfl_alloc_array(m->ncells, sizeof(*places));
+	int64_t *batches = rfl_alloc_array(m->ncells, sizeof(*batches));
+	size_t n = 0;
+	enum rfl_rc rc = places && batches ? RFL_OK : no_memory(m, err);
+
+	if (rc == RFL_OK)
+		rc = arrange(m, shares, places, &n, err);
+	for (size_t begin = 0, end; rc == RFL_OK && begin < n; begin = end) {
+		for (end = begin; end < n && places[end].table == places[begin].table;)
+			end++;
+		rc = put_grid(m, &places[begin], end - begin, batches, format, out, err);
+	}
+	free(places);
+	free(batches);
+	return rc;
+}
+
+/* ---- what is not done ---- */
+
+static const struct rfl_column gap_columns[] = {
+	{ .key = "labels", .title = "Not done", .kind = RFL_COLUMN_TEXT },
+	{ .key = "runs", .title = "Runs", .kind = RFL_COLUMN_INT },
+	{ .key = "status", .title = "Status", .kind = RFL_COLUMN_TEXT },
+	{ .key = "reason", .title = "Reason", .kind = RFL_COLUMN_TEXT },
+};
+
+/* The gaps of one row: they lie side by side. */
+struct reason {
+	const struct rfl_matrix_gap *first;
+	size_t n;
+};
+
+static int compare_texts(const char *a, const char *b)
+{
+	return strcmp(a ? a : "", b ? b : "");
+}
+
+static int compare_why(const struct rfl_matrix_gap *a, const struct rfl_matrix_gap *b)
+{
+	int order = compare_texts(a->status, b->status);
+
+	return order ? order : compare_texts(a->reason, b->reason);
+}
+
+static int by_why(const void *a, const void *b)
+{
+	const struct rfl_matrix_gap *x = a, *y = b;
+	int order = compare_why(x, y);
+
+	return order ? order : compare_sizes(x->run, y->run);
+}
+
+static int by_first_run(const void *a, const void *b)
+{
+	const struct reason *x = a, *y = b;
+
+	return compare_sizes(x->first->run, y->first->run);
+}
+
+enum rfl_rc rfl_matrix_gaps_render(const struct rfl_matrix *m, struct rfl_matrix_gap *gaps,
+				   size_t n, enum rfl_format format, struct rfl_buf *out,
+				   struct rfl_err *err)
+{
+	struct reason *reasons;
+	struct rfl_table *t = NULL;
+	struct rfl_buf labels; /* "lab_vgg16_fp32_bs2_run1, lab_vgg16_fp32_bs4_run1 and 7 more" */
+	size_t nreasons = 0;
+	enum rfl_rc rc;
+
+	if (n == 0)
+		return RFL_OK;
+	rfl_buf_init(&labels, 0);
+	reasons = rfl_alloc_array(n, sizeof(*reasons));
+	t = rfl_table_new(gap_columns, RFL_ARRAY_LEN(gap_columns));
+	if (!reasons || !t) {
+		rc = no_memory(m, err);
+		goto done;
+	}
+	qsort(gaps, n, sizeof(*gaps), by_why);
+	for (size_t i = 0; i < n; i++) {
+		if (i == 0 || compare_why(&gaps[i - 1], &gaps[i]) != 0)
+			reasons[nreasons++].first = &gaps[i];
+		reasons[nreasons - 1].n++;
+	}
+	qsort(reasons, nreasons, sizeof(*reasons), by_first_run);
+	for (const struct reason *r = reasons; r < reasons + nreasons; r++) {
+		char label[RFL_LABEL_MAX + 1];
+
+		rfl_buf_reset(&labels);
+		for (size_t i = 0; i < r->n && i < SHOWN; i++) {
+			(void)rfl_cli_matrix_cell(m, r->first[i].run, label);
+			rfl_buf_printf(&labels, "%s%s", i > 0 ? ", " : "", label);
+		}
+		if (r->n > SHOWN)
+			rfl_buf_printf(&labels, " and %zu more", r->n - SHOWN);
+		rfl_table_text(t, rfl_buf_str(&labels));
+		rfl_table_int(t, (int64_t)r->n);
+		rfl_table_text(t, r->first->status);
+		rfl_table_text(t, r->first->reason);
+	}
+	rc = rfl_table_render(t, format, out, err);
+done:
+	rfl_buf_fini(&labels);
+	rfl_table_free(t);
+	free(reasons);
+	return rc;
+}
+
+/* ---- the command ---- */
+
 struct status {
 	const struct rfl_matrix *m;
 	const struct rfl_matrix_pick *pick;
 	const struct rfl_matrix_coverage *cover;
-	struct rfl_matrix_share *cells;
-	bool *chosen; /* per run */
-	size_t done;
+	struct rfl_matrix_share *shares; /* per cell */
+	bool *chosen;                    /* per run */
+	size_t done, failed;
 };
-
-static void count(struct status *s)
-{
-	for (size_t i = 0; i < s->pick->n; i++) {
-		const struct rfl_matrix_run *run = &s->cover->runs[s->pick->runs[i]];
-		struct rfl_matrix_share *c = &s->cells[run->cell];
-
-		s->chosen[s->pick->runs[i]] = true;
-		c->chosen = true;
-		c->asked++;
-		c->done += run->state == RFL_MATRIX_DONE;
-		c->failed += run->state == RFL_MATRIX_FAILED;
-		c->surplus += run->ok > 1 ? run->ok - 1 : 0;
-		s->done += run->state == RFL_MATRIX_DONE;
-	}
-}
-
-static enum rfl_rc no_memory(const struct status *s, struct rfl_err *err)
-{
-	return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", s->m->path);
-}
-
-/* ---- what is not there, and what is there twice ---- */
 
 static const struct rfl_column twice_columns[] = {
 	{ .key = "label", .title = "More than once", .kind = RFL_COLUMN_TEXT },
@@ -68,86 +304,43 @@ static const struct rfl_column twice_columns[] = {
 	{ .key = "run_id", .title = "The last counts", .kind = RFL_COLUMN_TEXT },
 };
 
-static void label_of(const struct status *s, const struct rfl_matrix_run *run,
-		     char label[RFL_LABEL_MAX + 1])
-{
-	rfl_matrix_label(&s->m->cells[run->cell], run->repeat, label);
-}
-
-static void add_twice(struct rfl_table *t, const struct status *s, const struct rfl_matrix_run *run)
-{
-	char label[RFL_LABEL_MAX + 1];
-
-	if (run->ok < 2)
-		return;
-	label_of(s, run, label);
-	rfl_table_text(t, label);
-	rfl_table_int(t, (int64_t)run->ok);
-	rfl_table_text(t, run->row->run_id);
-}
-
-static enum rfl_rc put_gaps(const struct status *s, enum rfl_format format, struct rfl_buf *out,
-			    struct rfl_err *err)
+static enum rfl_rc render_for_people(const struct status *s, enum rfl_format format,
+				     struct rfl_buf *out, struct rfl_err *err)
 {
 	struct rfl_matrix_gap *gaps = rfl_alloc_array(s->pick->n, sizeof(*gaps));
-	size_t n = 0;
-	enum rfl_rc rc;
+	struct rfl_table *twice = rfl_table_new(twice_columns, RFL_ARRAY_LEN(twice_columns));
+	size_t ngaps = 0;
+	enum rfl_rc rc = gaps && twice ? rfl_matrix_grid_render(s->m, s->shares, format, out, err)
+				       : no_memory(s->m, err);
 
-	if (!gaps)
-		return no_memory(s, err);
+	if (rc)
+		goto done;
 	for (size_t i = 0; i < s->pick->n; i++) {
 		const struct rfl_matrix_run *run = &s->cover->runs[s->pick->runs[i]];
 
 		if (run->state != RFL_MATRIX_DONE)
-			gaps[n++] = (struct rfl_matrix_gap){
+			gaps[ngaps++] = (struct rfl_matrix_gap){
 				.run = s->pick->runs[i],
 				.status = run->row ? run->row->status : "missing",
 				.reason = run->row ? run->row->error_text : "no row",
 			};
+		if (run->ok > 1) {
+			char label[RFL_LABEL_MAX + 1];
+
+			(void)rfl_cli_matrix_cell(s->m, s->pick->runs[i], label);
+			rfl_table_text(twice, label);
+			rfl_table_int(twice, (int64_t)run->ok);
+			rfl_table_text(twice, run->row->run_id);
+		}
 	}
-	if (n)
-		rfl_buf_putc(out, '\n');
-	rc = rfl_matrix_gaps_render(s->m, gaps, n, format, out, err);
-	free(gaps);
-	return rc;
-}
-
-static enum rfl_rc put_twice(const struct status *s, enum rfl_format format, struct rfl_buf *out,
-			     struct rfl_err *err)
-{
-	struct rfl_table *t = rfl_table_new(twice_columns, RFL_ARRAY_LEN(twice_columns));
-	enum rfl_rc rc = RFL_OK;
-
-	if (!t)
-		return no_memory(s, err);
-	for (size_t i = 0; i < s->pick->n; i++)
-		add_twice(t, s, &s->cover->runs[s->pick->runs[i]]);
-	if (rfl_table_rows(t)) {
-		rfl_buf_putc(out, '\n');
-		rc = rfl_table_render(t, format, out, err);
+	if (s->done || s->failed) { /* before that, a list of everything says nothing */
+		rfl_buf_puts(out, ngaps ? "\n" : "");
+		rc = rfl_matrix_gaps_render(s->m, gaps, ngaps, format, out, err);
 	}
-	rfl_table_free(t);
-	return rc;
-}
-
-/* With nothing done at all a list of everything says nothing. */
-static bool is_begun(const struct status *s)
-{
-	for (size_t i = 0; i < s->m->ncells; i++)
-		if (s->cells[i].done || s->cells[i].failed)
-			return true;
-	return false;
-}
-
-static enum rfl_rc render_for_people(const struct status *s, enum rfl_format format,
-				     struct rfl_buf *out, struct rfl_err *err)
-{
-	enum rfl_rc rc = rfl_matrix_grid_render(s->m, s->cells, format, out, err);
-
-	if (rc == RFL_OK && is_begun(s))
-		rc = put_gaps(s, format, out, err);
-	if (rc == RFL_OK)
-		rc = put_twice(s, format, out, err);
+	if (rc == RFL_OK && rfl_table_rows(twice)) {
+		rfl_buf_putc(out, '\n');
+		rc = rfl_table_render(twice, format, out, err);
+	}
 	rfl_buf_printf(out, "\n%s: %zu of %zu runs ok", s->m->name, s->done, s->pick->n);
 	if (s->cover->foreign)
 		rfl_buf_printf(out, "; %zu other row%s in this ledger", s->cover->foreign,
@@ -156,10 +349,11 @@ static enum rfl_rc render_for_people(const struct status *s, enum rfl_format for
 		rfl_buf_printf(out, ", %zu with labels of this matrix, but other options",
 			       s->cover->stale);
 	rfl_buf_putc(out, '\n');
+done:
+	rfl_table_free(twice);
+	free(gaps);
 	return rc;
 }
-
-/* ---- for programs: a row per cell ---- */
 
 static const struct rfl_column cell_columns[] = {
 	{ .key = "cell", .kind = RFL_COLUMN_TEXT },
@@ -191,20 +385,22 @@ static void write_reasons(const struct status *s, size_t cell, struct rfl_buf *o
 	}
 }
 
+/* A row for each cell. */
 static enum rfl_rc render_for_programs(const struct status *s, enum rfl_format format,
 				       struct rfl_buf *out, struct rfl_err *err)
 {
 	struct rfl_table *t = rfl_table_new(cell_columns, RFL_ARRAY_LEN(cell_columns));
+	struct rfl_buf reasons;
 	enum rfl_rc rc;
 
 	if (!t)
-		return no_memory(s, err);
+		return no_memory(s->m, err);
+	rfl_buf_init(&reasons, 0);
 	for (size_t i = 0; i < s->m->ncells; i++) {
 		const struct rfl_matrix_cell *c = &s->m->cells[i];
-		const struct rfl_matrix_share *state = &s->cells[i];
-		struct rfl_buf reasons;
+		const struct rfl_matrix_share *share = &s->shares[i];
 
-		if (!state->chosen)
+		if (!share->asked)
 			continue;
 		rfl_table_text(t, c->id);
 		rfl_table_text(t, c->env);
@@ -212,99 +408,88 @@ static enum rfl_rc render_for_programs(const struct status *s, enum rfl_format f
 		rfl_table_text(t, c->model);
 		rfl_table_text(t, c->precision);
 		rfl_table_int(t, c->batch);
-		rfl_table_int(t, (int64_t)state->asked);
-		rfl_table_int(t, (int64_t)state->done);
-		rfl_table_int(t, (int64_t)(state->asked - state->done - state->failed));
-		rfl_table_int(t, (int64_t)state->failed);
-		rfl_table_int(t, (int64_t)state->surplus);
-		rfl_buf_init(&reasons, 0);
+		rfl_table_int(t, (int64_t)share->asked);
+		rfl_table_int(t, (int64_t)share->done);
+		rfl_table_int(t, (int64_t)(share->asked - share->done - share->failed));
+		rfl_table_int(t, (int64_t)share->failed);
+		rfl_table_int(t, (int64_t)share->surplus);
+		rfl_buf_reset(&reasons);
 		write_reasons(s, i, &reasons);
 		rfl_table_text(t, reasons.len ? rfl_buf_str(&reasons) : NULL);
-		rfl_buf_fini(&reasons);
 	}
 	rc = rfl_table_render(t, format, out, err);
+	rfl_buf_fini(&reasons);
 	rfl_table_free(t);
 	return rc;
-}
-
-/* ---- the command ---- */
-
-static enum rfl_rc put(struct rfl_cli *cli, const struct status *s, enum rfl_format format,
-		       struct rfl_err *err)
-{
-	const bool people = format == RFL_FORMAT_TABLE || format == RFL_FORMAT_MD;
-	struct rfl_buf out;
-	enum rfl_rc rc;
-
-	rfl_buf_init(&out, 0);
-	rc = people ? render_for_people(s, format, &out, err)
-		    : render_for_programs(s, format, &out, err);
-	if (rc == RFL_OK)
-		rc = rfl_cli_put_as(cli, format, &out, "status", err);
-	rfl_buf_fini(&out);
-	return rc;
-}
-
-static enum rfl_rc show(struct rfl_cli *cli, const struct status_args *a,
-			const struct rfl_matrix *m, const struct rfl_matrix_pick *pick,
-			const struct rfl_matrix_view *view, struct rfl_err *err)
-{
-	struct status s = {
-		.m = m,
-		.pick = pick,
-		.cover = &view->cover,
-		.cells = rfl_alloc_array(m->ncells, sizeof(*s.cells)),
-		.chosen = rfl_alloc_array(view->cover.nruns, sizeof(*s.chosen)),
-	};
-	enum rfl_rc rc = s.cells && s.chosen ? RFL_OK : no_memory(&s, err);
-
-	if (rc == RFL_OK) {
-		count(&s);
-		rc = put(cli, &s, (enum rfl_format)a->format, err);
-	}
-	free(s.cells);
-	free(s.chosen);
-	if (rc)
-		return rc;
-	if (!view->ledger)
-		rfl_log(RFL_LOG_INFO,
-			"%s: there is no ledger yet; 'roofline matrix run %s --log-dir %s' makes "
-			"one",
-			view->path, m->path, a->log_dir);
-	return s.done == pick->n ? RFL_OK : RFL_EFAILED; /* the answer is printed, and is no */
 }
 
 static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
 {
 	const struct status_args *a = args;
+	const enum rfl_format format = (enum rfl_format)a->format;
 	struct rfl_matrix_view view = { .ledger = NULL };
-	struct rfl_matrix_pick pick = { 0 };
-	struct rfl_matrix *m = NULL;
-	enum rfl_rc rc = rfl_cli_matrix_load(cli, a->operands.items[0], &m, err);
+	struct rfl_matrix_pick pick;
+	struct status s = { .pick = &pick, .cover = &view.cover };
+	struct rfl_buf out;
+	enum rfl_rc rc = rfl_cli_matrix_pick(cli, a->operands.items[0], &a->only, NULL, &pick, err);
 
+	rfl_buf_init(&out, 0);
 	if (rc == RFL_OK)
-		rc = rfl_cli_matrix_pick(m, &a->only, NULL, &pick, err);
+		rc = rfl_cli_matrix_view(pick.m, a->log_dir, &view, err);
+	if (rc)
+		goto done;
+	s.m = pick.m;
+	s.shares = rfl_alloc_array(s.m->ncells, sizeof(*s.shares));
+	s.chosen = rfl_alloc_array(view.cover.nruns, sizeof(*s.chosen));
+	if (!s.shares || !s.chosen) {
+		rc = no_memory(s.m, err);
+		goto done;
+	}
+	for (size_t i = 0; i < pick.n; i++) {
+		const struct rfl_matrix_run *r = &view.cover.runs[pick.runs[i]];
+		struct rfl_matrix_share *share = &s.shares[r->cell];
+		const bool ok = r->state == RFL_MATRIX_DONE, failed = r->state == RFL_MATRIX_FAILED;
+
+		s.chosen[pick.runs[i]] = true;
+		share->asked++;
+		share->done += ok;
+		share->failed += failed;
+		share->surplus += r->ok > 1 ? r->ok - 1 : 0;
+		s.done += ok;
+		s.failed += failed;
+	}
+	rc = format == RFL_FORMAT_TABLE || format == RFL_FORMAT_MD
+		     ? render_for_people(&s, format, &out, err)
+		     : render_for_programs(&s, format, &out, err);
 	if (rc == RFL_OK)
-		rc = rfl_cli_matrix_view(m, a->log_dir, &view, err);
-	if (rc == RFL_OK)
-		rc = show(cli, a, m, &pick, &view, err);
+		rc = rfl_cli_put_as(cli, format, &out, "status", err);
+	if (rc)
+		goto done;
+	if (!view.ledger)
+		rfl_log(RFL_LOG_INFO,
+			"%s: there is no ledger yet; 'roofline matrix run %s --log-dir %s' makes "
+			"one",
+			view.path, s.m->path, a->log_dir);
+	rc = s.done == pick.n ? RFL_OK : RFL_EFAILED; /* the answer is printed, and is no */
+done:
+	rfl_buf_fini(&out);
+	free(s.shares);
+	free(s.chosen);
 	rfl_matrix_view_fini(&view);
 	rfl_matrix_pick_fini(&pick);
-	rfl_matrix_free(m);
 	return rc;
 }
 
 const struct rfl_cmd rfl_cmd_matrix_status = {
 	.name = "matrix status",
-	.summary = "how much of a matrix is done",
+	.summary = "show how much of a matrix is done",
 	.operands = "FILE",
 	.description =
-		"Holds a run matrix (docs/matrix.md) against metrics.csv of the log folder: for "
-		"each "
-		"environment and precision a table of models and batch sizes with the number of "
-		"runs that are ok, then what is missing or failed and why, and what was run more "
-		"than once. csv and json have a row for each cell. Exit code 0 when every run is "
-		"ok, 1 when one is not or when there is no ledger yet.",
+		"Compares a run matrix (docs/matrix.md) with metrics.csv of the log folder: for "
+		"each environment and precision a table of models and batch sizes with the number "
+		"of runs that are ok, then the runs that are missing or failed and why, and those "
+		"that were run more than once. csv and json have a row for each cell. Exit code 0 "
+		"when every run is ok, 1 when one is not or when there is no ledger yet.",
 	.example = "roofline matrix status examples/matrix-laptop.json\n"
 		   "roofline matrix status matrix.json --only lab_gpu --format md",
 	.opts = opts,

@@ -1,7 +1,6 @@
 /*
  * What is shown of a large matrix: tables of models and batch sizes, runs that are not done under
- * their reasons, and the time that is left. A matrix of 20,000 cells is no other matter than one of
- * four.
+ * their reasons, and the time that is left. A matrix of 20,000 cells is shown like one of four.
  */
 #include "tests/unit/rfl_test.h"
 
@@ -12,9 +11,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "cli/cmd/matrix_gaps.h"
-#include "cli/cmd/matrix_grid.h"
-#include "cli/cmd/matrix_left.h"
+#include "cli/cmd/matrix.h"
 
 /* One model, so that all cells are in one table and alike. */
 #define LARGE 5000
@@ -75,7 +72,7 @@ static void a_row_for_each_model_and_variant(void **state)
 	(void)state;
 	assert_int_equal(m->ncells, 8);
 	for (size_t i = 0; i < 8; i++) /* the third cell was not asked for */
-		shares[i] = (struct rfl_matrix_share){ .chosen = i != 2, .asked = 9, .done = i };
+		shares[i] = (struct rfl_matrix_share){ .asked = i == 2 ? 0 : 9, .done = i };
 	rfl_buf_init(&out, 0);
 	assert_ok(rfl_matrix_grid_render(m, shares, RFL_FORMAT_CSV, &out, &err), &err);
 	assert_string_equal(rfl_buf_str(&out), "lab, fp32\n\n"
@@ -164,7 +161,7 @@ static void a_large_matrix_takes_no_time(void **state)
 	assert_non_null(shares);
 	assert_non_null(gaps);
 	for (size_t i = 0; i < m->ncells; i++) {
-		shares[i] = (struct rfl_matrix_share){ .chosen = true, .asked = 1 };
+		shares[i] = (struct rfl_matrix_share){ .asked = 1 };
 		gaps[i] = (struct rfl_matrix_gap){ i, "missing", i % 2 ? "odd" : "even" };
 	}
 	rfl_buf_init(&out, 0);
