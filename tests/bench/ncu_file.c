@@ -82,7 +82,7 @@ static void write_long(uint64_t rows)
 	}
 }
 
-/* The titles of a wide page, or its units, behind the columns that tell launches apart. */
+/* The titles of a wide page, or its units, after the columns that identify launches. */
 static void wide_head(uint64_t columns, bool titles)
 {
 	for (uint64_t i = 0; i + 11 < columns; i++) {

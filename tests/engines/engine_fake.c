@@ -1,7 +1,7 @@
 /*
- * engine_fake.c - an engine that computes nothing. Tests tell it through the environment how long a
+ * engine_fake.c - an engine that computes nothing. Tests set through the environment how long a
  * phase takes, how it was called is written down, and where to go wrong: fake_told.h. On cuda it
- * has a clock of its own (fake_device.h): work is queued and done later, and nobody waits but in
+ * has a clock of its own (fake_device.h): work is queued and done later, and the only waits are in
  * sync, loss and memory.
  */
 #include <math.h>
@@ -34,7 +34,7 @@ struct rfl_engine {
 	void *mark_ctx;
 };
 
-/* Is what tests tell meant for this rank? Before it has joined nobody knows which it is. */
+/* Do the tests' settings apply to this rank? Before it has joined the rank is unknown. */
 static bool is_meant(const struct rfl_engine *e)
 {
 	const char *rank = getenv("RFL_FAKE_RANK");
@@ -60,7 +60,7 @@ static enum rfl_rc fake_probe(enum rfl_device device, struct rfl_err *err)
 	const char *text = getenv("RFL_FAKE_DEVICE");
 
 	if (fake_told("unavailable"))
-		return rfl_fail(err, RFL_EUNAVAILABLE, 0, "fake: told to be unavailable");
+		return rfl_fail(err, RFL_EUNAVAILABLE, 0, "fake: asked to be unavailable");
 	if (device == RFL_DEVICE_CPU || (text && strcmp(text, rfl_device_names[device]) == 0))
 		return RFL_OK;
 	return rfl_fail(err, RFL_EUNAVAILABLE, 0, "fake: runs on the cpu only");
@@ -74,7 +74,7 @@ static const char *fake_library_version(void)
 static const char *fake_unsupported(enum rfl_op op, enum rfl_precision precision)
 {
 	if (fake_told("unsupported") && op == RFL_OP_MAX_POOL)
-		return "told not to";
+		return "asked not to";
 	return precision == RFL_PRECISION_TF32 ? "tf32 is not faked" : NULL;
 }
 
@@ -168,7 +168,7 @@ static enum rfl_rc phase(struct rfl_engine *e, int which, const char *name, stru
 	return misbehave(name, e->log.calls[which]++, e, err);
 }
 
-/* The node behind the last is the loss. */
+/* The node after the last is the loss. */
 static enum rfl_rc mark(struct rfl_engine *e, const char *phase_name, int node, struct rfl_err *err)
 {
 	char name[256];

@@ -1,5 +1,5 @@
 /*
- * fake_device.c - a device that works while its caller goes on, in the time of the real clock.
+ * fake_device.c - a device that works while its caller continues, in the time of the real clock.
  */
 #include "tests/engines/fake_device.h"
 

@@ -1,5 +1,5 @@
 /*
- * fake_device.h - a device that works while its caller goes on: a queue that is a moment in time up
+ * fake_device.h - a device that works while its caller continues: a queue is a moment in time up
  * to which it is busy, and marks in it.
  */
 #ifndef RFL_TESTS_FAKE_DEVICE_H
@@ -14,7 +14,7 @@ struct fake_device;
 struct fake_device *fake_device_new(void);
 void fake_device_free(struct fake_device *d); /* accepts NULL */
 
-/** So much work, behind what is queued. Returns at once. */
+/** Add work after what is queued. Returns at once. */
 void fake_device_queue(struct fake_device *d, double seconds);
 
 /** Sleep until the queue is done. */

@@ -1,5 +1,5 @@
 /*
- * fake_told.c - what the environment tells the engine that computes nothing.
+ * fake_told.c - settings from the environment for the engine that computes nothing.
  */
 #include "tests/engines/fake_told.h"
 
@@ -46,7 +46,7 @@ enum rfl_rc fake_misbehave(const char *place, int n, struct rfl_err *err)
 	if (strcmp(action, "edevmem") == 0)
 		return rfl_fail(err, RFL_EDEVMEM, 0, "fake: no memory left for 7 GiB");
 	if (strcmp(action, "fail") == 0)
-		return rfl_fail(err, RFL_EFAILED, 0, "fake: told to fail at %s %d", place, n);
+		return rfl_fail(err, RFL_EFAILED, 0, "fake: asked to fail at %s %d", place, n);
 	return RFL_OK;
 }
 

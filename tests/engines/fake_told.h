@@ -1,5 +1,5 @@
 /*
- * fake_told.h - what tests tell the engine that computes nothing, through the environment:
+ * fake_told.h - settings of tests for the engine that computes nothing, through the environment:
  *
  *   RFL_FAKE=<action>:<place>[:<n>]   at the n-th call (from 0) of that place:
  *       kill hup segv exit hang edevmem fail nan     at open forward backward step snapshot restore

@@ -225,7 +225,7 @@ int cuptiProfilerHostConfigAddMetrics(struct rfl_cupti_host_add_metrics *p)
 static size_t passes_of(const struct rfl_cupti_host_object *h)
 {
 	size_t sass = 0, types = 0, others = 0;
-	double told = fake_script_number(&fake_cupti_script, "passes", 0);
+	double scripted = fake_script_number(&fake_cupti_script, "passes", 0);
 
 	for (size_t i = 0; i < h->n; i++) {
 		bool is_sass = strstr(h->metrics[i], "__sass_") != NULL;
@@ -235,7 +235,7 @@ static size_t passes_of(const struct rfl_cupti_host_object *h)
 		types += is_type;
 		others = others || !(is_sass || is_type);
 	}
-	return told > 0 ? (size_t)told : sass + (types > others ? types : others);
+	return scripted > 0 ? (size_t)scripted : sass + (types > others ? types : others);
 }
 
 int cuptiProfilerHostGetConfigImageSize(struct rfl_cupti_host_config_size *p)
@@ -300,7 +300,7 @@ int cuptiProfilerHostGetNumOfPasses(struct rfl_cupti_host_passes *p)
 /* ---- values ---- */
 
 /* "KEY=METRIC:VALUE" or "KEY=METRIC@PART:VALUE" for ranges whose name has that part. */
-static bool told(const char *key, const char *metric, const char *range, double *ret)
+static bool scripted_value(const char *key, const char *metric, const char *range, double *ret)
 {
 	char item[FAKE_VALUE_MAX];
 	size_t at = 0, len = strlen(metric);
@@ -350,9 +350,9 @@ static double value_of(const char *metric, const struct fake_range *r)
 			   0;
 	double value;
 
-	if (told("nan", metric, r->name, &value) || is_unavailable(metric))
+	if (scripted_value("nan", metric, r->name, &value) || is_unavailable(metric))
 		return NAN;
-	if (strstr(metric, "time_duration") && !told("val", metric, r->name, &value))
+	if (strstr(metric, "time_duration") && !scripted_value("val", metric, r->name, &value))
 		return 1e9 * r->wall_s;
 	if (worked_here)
 		return fake_script_number(&fake_cupti_script,
@@ -362,7 +362,7 @@ static double value_of(const char *metric, const struct fake_range *r)
 		       worked(metric, &r->work);
 	if (strstr(r->name, "idle"))
 		return fake_script_number(&fake_cupti_script, "idle", 0);
-	return told("val", metric, r->name, &value)
+	return scripted_value("val", metric, r->name, &value)
 		       ? value
 		       : fake_script_number(&fake_cupti_script, "value", 1e6);
 }

@@ -17,7 +17,7 @@ RFL_CUPTI_FUNCTIONS(DECLARE)
 
 extern struct fake_script fake_cupti_script;
 
-/* Log, fail when told; then look at the struct. */
+/* Log, fail if the script says so; then check the struct. */
 #define ENTER()                                                              \
 	do {                                                                 \
 		int told_ = fake_script_enter(&fake_cupti_script, __func__); \

@@ -1,6 +1,6 @@
 /*
  * fake_nvml.c - libnvidia-ml.so.1 for tests: GPUs that say what FAKE_NVML or fake_nvml_control()
- * tells them to; see README.md. Built twice: with FAKE_NVML_OLD it is a driver of before the
+ * says so; see README.md. Built twice: with FAKE_NVML_OLD it is a driver of before the
  * renaming of the throttle reasons, on a GPU without an energy counter.
  */
 #include <pthread.h>

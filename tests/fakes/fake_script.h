@@ -25,7 +25,7 @@ struct fake_script {
 /* Take a script (NULL: from the environment) and forget log and complaints. */
 void fake_script_set(struct fake_script *s, const char *text);
 
-/* The next value of a key behind *at (begin with 0); false when there is none. */
+/* The next value of a key after *at (begin with 0); false when there is none. */
 bool fake_script_next(struct fake_script *s, const char *key, size_t *at, char out[FAKE_VALUE_MAX]);
 /* The first value of a key. */
 bool fake_script_text(struct fake_script *s, const char *key, char out[FAKE_VALUE_MAX]);

@@ -10,7 +10,7 @@
 #define SIZE       24
 #define MAX_PIXELS ((int64_t)1 << 18)
 
-/* Begin and decode once more for each crop; the decoder must bear any order of failures. */
+/* Begin and decode once more for each crop; the decoder must survive any order of failures. */
 static void try_view(struct rfl_jpeg *j, const uint8_t *data, size_t size,
 		     const struct rfl_view *view)
 {

@@ -1,4 +1,4 @@
-/* matrix.json: what loads has cells with ids of their own, arguments, labels that files can bear,
+/* matrix.json: what loads has cells with ids of their own, arguments, labels that are file names,
  * and without a ledger nothing of it is done. */
 #include <string.h>
 

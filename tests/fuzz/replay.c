@@ -21,7 +21,7 @@ static int replay_file(const char *path)
 		rfl_buf_fini(&text);
 		return 1;
 	}
-	/* a block of just that size, so that a sanitizer sees a read behind the end */
+	/* a block of just that size, so that a sanitizer sees a read past the end */
 	uint8_t *block = malloc(text.len ? text.len : 1);
 
 	FUZZ_ASSERT(block != NULL);

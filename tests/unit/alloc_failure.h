@@ -26,7 +26,7 @@ void assert_each_allocation_fails(const struct alloc_operation *op);
 /** It succeeds; how many allocations it makes. */
 size_t count_allocations(const struct alloc_operation *op);
 
-/** It succeeds without a single allocation; `least` is not looked at. */
+/** It succeeds without a single allocation; `least` is not checked. */
 void assert_no_allocation(const struct alloc_operation *op);
 
 #endif

@@ -1,6 +1,6 @@
 /*
  * fake_source.h - a source of counters for tests of counted steps: three passes, known counts. It
- * writes down what it was asked, and RFL_TEST_SOURCE tells it what to do.
+ * writes down what it was asked, and RFL_TEST_SOURCE says what it does.
  */
 #ifndef RFL_TESTS_UNIT_FAKE_SOURCE_H
 #define RFL_TESTS_UNIT_FAKE_SOURCE_H

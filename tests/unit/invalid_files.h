@@ -6,8 +6,8 @@
  *what the "+ " lines below say (the space after the sign is none of it), any number of times,
  *	--- CASE        a document of its own; a last line "\" says that no newline ends it,
  *
- * and each case ends with a line "! " of the message behind the file's name, word for word. With
- * RFL_TEST_UPDATE=1 the messages are written there, to be looked at.
+ * and each case ends with a line "! " of the exact message after the file's name. With
+ * RFL_TEST_UPDATE=1 the messages are written there, to be checked.
  */
 #ifndef RFL_TESTS_INVALID_FILES_H
 #define RFL_TESTS_INVALID_FILES_H
@@ -40,7 +40,7 @@ struct invalid_files {
 	struct rfl_buf before, now; /* the change that is being read; nothing: `before` is empty */
 };
 
-/* What stands in the document once, as it was before, is as it is now. */
+/* The text that occurs once in the document, before and after the change. */
 static inline void invalid_change(struct invalid_files *f)
 {
 	struct rfl_buf text;
@@ -63,7 +63,7 @@ static inline void invalid_change(struct invalid_files *f)
 	rfl_buf_reset(&f->now);
 }
 
-/* Load the document; what is said behind its name is left in err->msg. */
+/* Load the document; the message after its name is left in err->msg. */
 static inline const char *invalid_message(struct invalid_files *f, struct rfl_err *err)
 {
 	const char *path, *doc;

@@ -98,7 +98,7 @@ static inline void check_param(struct rfl_csv *csv, const struct rfl_param *p)
 	assert_int_equal(!rfl_param_is_buffer(p->kind), integer(csv, "trainable"));
 }
 
-/* What is refused, and the words that tell why. */
+/* What is refused, and the words that say why. */
 static inline void refuses_with(const char *model, const struct rfl_zoo_options *options,
 				enum rfl_rc rc, const char *words)
 {

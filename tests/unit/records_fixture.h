@@ -1,5 +1,5 @@
 /*
- * records_fixture.h - files of CIFAR-10 and MNIST made up for the tests: every pixel and label is a
+ * records_fixture.h - synthetic files of CIFAR-10 and MNIST: every pixel and label is a
  * formula of its place.
  */
 #ifndef RFL_TESTS_RECORDS_FIXTURE_H

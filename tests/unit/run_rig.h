@@ -1,5 +1,5 @@
 /*
- * run_rig.h - a small run with the engine that misbehaves when told (tests/engines/engine_fake.c).
+ * run_rig.h - a small run with the engine that fails on request (tests/engines/engine_fake.c).
  */
 #ifndef RFL_TESTS_RUN_RIG_H
 #define RFL_TESTS_RUN_RIG_H

@@ -79,7 +79,7 @@ static inline const struct rfl_capture *rig_file(struct summary_rig *rig, const 
 	return rig->captures.captures[0];
 }
 
-/** A text that must be refused, with this message behind "file". */
+/** A text that must be refused, with this message after "file". */
 static inline void rig_refuses(struct summary_rig *rig, const char *text, const char *message)
 {
 	char expected[1024];

@@ -157,7 +157,7 @@ struct remains {
 	int64_t last; /* number of the last whole row */
 	int rows;     /* whole ones */
 	int pieces;   /* of others: a kill may stop write() between two pages of a row */
-	bool torn;    /* the last piece was not ended by a row behind it */
+	bool torn;    /* the last piece was not ended by a row after it */
 };
 
 /* Numbers rise by one; a row of which a piece is left may have had one that is not used again. */

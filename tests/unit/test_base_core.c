@@ -115,13 +115,13 @@ static void log_lines(void **state)
 	struct heard h = { .calls = 0 };
 
 	(void)state;
-	rfl_log(RFL_LOG_ERROR, "nobody listens");
+	rfl_log(RFL_LOG_ERROR, "no one listens");
 	rfl_log_set(hear, &h, RFL_LOG_WARN);
 	rfl_log(RFL_LOG_WARN, "one %d\ntwo\n", 1);
 	rfl_log(RFL_LOG_INFO, "too talkative");
 	rfl_log(RFL_LOG_ERROR, "three\x1b");
 	rfl_log_set(NULL, NULL, RFL_LOG_DEBUG);
-	rfl_log(RFL_LOG_ERROR, "nobody");
+	rfl_log(RFL_LOG_ERROR, "no one");
 	assert_string_equal(h.text, "1:one 1|1:two|0:three?|");
 	assert_int_equal(h.calls, 3);
 }
@@ -379,7 +379,7 @@ static void libraries(void **state)
 	assert_says(&err, "libm.so.6");
 	assert_says(&err, "no_such_function");
 	assert_null(dl);
-	assert_true(cosine == NULL); /* nothing half resolved is left behind */
+	assert_true(cosine == NULL); /* nothing half resolved remains */
 
 	rfl_err_clear(&err);
 	assert_int_equal(rfl_dl_open(absent, NULL, 0, &dl, &err), RFL_EUNAVAILABLE);

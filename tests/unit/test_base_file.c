@@ -167,7 +167,7 @@ static void makes_folders(void **state)
 	write_file(*state, "file", "");
 	assert_int_equal(rfl_file_mkdirs(tmp_path(*state, "file/sub"), &err), RFL_EIO);
 	assert_says(&err, "/file: is not a folder");
-	/* The reason is mkdir's, not that of whoever looked next. */
+	/* The reason is mkdir's, not that of a later call. */
 	assert_int_equal(symlink("nowhere", tmp_path(*state, "link")), 0);
 	rfl_err_clear(&err);
 	assert_int_equal(rfl_file_mkdirs(tmp_path(*state, "link"), &err), RFL_EIO);
@@ -293,7 +293,7 @@ static void what_killed_processes_left_is_swept(void **state)
 	assert_int_equal(entries(*state), 4);
 }
 
-/* Whoever waits for longer than a second learns for what, and gets the lock in the end. */
+/* A process that waits for longer than a second learns the reason, and gets the lock in the end. */
 static void waiting_for_a_lock_is_said(void **state)
 {
 	const char *path = write_file(*state, "lock", "");

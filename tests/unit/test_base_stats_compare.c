@@ -1,4 +1,4 @@
-/* Welch's interval and the quantiles behind it, against values of mpmath with 30 digits. */
+/* Welch's interval and its quantiles, against values of mpmath with 30 digits. */
 #include "tests/unit/rfl_test.h"
 
 #include <math.h>

@@ -198,7 +198,7 @@ static void *say_much(void *cli)
 	return NULL;
 }
 
-/* A message never stands behind the progress that another thread has drawn: there is at least a
+/* A message never follows another thread's progress on the same line: there is at least a
  * carriage return between them. */
 static void messages_from_threads_have_their_own_lines(void **state)
 {

@@ -1,4 +1,4 @@
-/* Option rows: which words are options, values and operands, and what is said of wrong ones. */
+/* Option rows: which arguments are options, values and operands, and messages for wrong ones. */
 #include <math.h>
 #include <string.h>
 
@@ -218,7 +218,7 @@ static void takes_the_names_of_other_commands(void **state)
 	bad(&no_files, "--peaks=x", "--peaks is an option of 'roofline complexity', not of test");
 }
 
-/* An option whose value may be left out. Where words are operands the value needs an equals sign.
+/* An option with an optional value. If the command takes operands, the value needs an equals sign.
  */
 static void some_options_may_stand_alone(void **state)
 {
@@ -490,7 +490,7 @@ static void a_list_has_an_end(void **state)
 	rfl_opt_free(&no_files, &a);
 }
 
-/* Whatever the words are: they are taken and every value is in bounds, or there is a message. */
+/* Any arguments are either accepted with every value in bounds, or there is a message. */
 static void survives_any_words(void **state)
 {
 	static const char *const words[] = {

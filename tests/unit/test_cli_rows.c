@@ -1,4 +1,4 @@
-/* The table of commands: what every row must have, whoever wrote it. */
+/* The table of commands: what every row must have. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -202,7 +202,7 @@ static void composed_blocks_keep_what_their_code_keeps(void **state)
 	check_block("cs336_small", 3, 512, 768, 3072, 12, 217550848);
 }
 
-/* Whole models in training, every storage once. The loss keeps one number that is no tensor of the
+/* Whole models in training, every storage once. The loss keeps one number, not a tensor of the
  * net; version 2 of Swin divides by lengths that PyTorch limits first, which keeps them twice. */
 static void saved_bytes_are_those_of_pytorch(void **state)
 {

@@ -218,7 +218,7 @@ static int64_t peak_of(const struct rfl_net *net, struct rfl_memory_options opti
 	return peak;
 }
 
-/* Directions that nobody needs a measurement for. */
+/* Directions that need no measurement. */
 static void options_move_the_peak(void **state)
 {
 	struct rfl_net *net = build("cs336_small");

@@ -1,6 +1,6 @@
 /*
  * test_complexity_net_build.c - the builder: its first failure wins, what it refuses, and how it
- * infers the shape behind a pooling.
+ * infers the shape after a pooling.
  */
 #include "tests/unit/rfl_test.h"
 
@@ -74,7 +74,7 @@ static void builder_refuses_a_second_input(void **state)
 	assert_refused(b, 0, "toy: the input must come first");
 }
 
-/* What no operation would notice is refused where it is: the path of the block stands in front. */
+/* What no operation would notice is refused where it is: the path of the block comes first. */
 static void refusals_name_the_block(void **state)
 {
 	int x;
@@ -180,7 +180,7 @@ static void concatenations_have_a_length(void **state)
 	}
 }
 
-/* Two layers without bias behind an image of 3 channels; their parameters can change places. */
+/* Two layers without bias after an image of 3 channels; their parameters can change places. */
 static void parameters_are_put_in_order(void **state)
 {
 	int x, first, second;
@@ -230,7 +230,7 @@ static void orders_that_make_no_sense_are_refused(void **state)
 	}
 }
 
-/* ceil_mode: the last window may hang over, but may not begin behind the input
+/* ceil_mode: the last window may hang over, but may not begin past the input
  * (torch.nn.MaxPool2d). */
 static void pooling_rounds_up_on_request(void **state)
 {

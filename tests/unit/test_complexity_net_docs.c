@@ -16,9 +16,9 @@
 #include "complexity/net/file_impl.h"
 #include "complexity/op.h"
 
-#define DOCS   RFL_TEST_DATA "/../../docs/"
-#define TABLE  "<!-- operations: written by test_complexity_net_docs with RFL_TEST_UPDATE=1 -->\n"
-#define BEHIND "<!-- end of operations -->\n"
+#define DOCS  RFL_TEST_DATA "/../../docs/"
+#define TABLE "<!-- operations: written by test_complexity_net_docs with RFL_TEST_UPDATE=1 -->\n"
+#define AFTER "<!-- end of operations -->\n"
 
 static bool updating(void)
 {
@@ -89,7 +89,7 @@ static void the_page_lists_every_attribute(void **state)
 	(void)state;
 	rfl_buf_init(&table, 0);
 	put_table(&table);
-	check_page_part(DOCS "net.md", TABLE, BEHIND, &table);
+	check_page_part(DOCS "net.md", TABLE, AFTER, &table);
 	rfl_buf_fini(&table);
 }
 

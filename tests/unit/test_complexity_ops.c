@@ -93,7 +93,7 @@ static void places_and_bits(void **state)
 		  2);
 }
 
-/* In place or not: the copy that PyTorch makes of what it overwrites is no traffic of the net. */
+/* In place or not: the copy that PyTorch makes of what it overwrites does not count as traffic. */
 static void in_place(void **state)
 {
 	(void)state;
@@ -250,7 +250,7 @@ static void broadcasting(void **state)
 					       .unfused = READ_WRITE(4 * 1536 + 24, 2 * 1536 + 24),
 					       .fused = READ_WRITE(24 + 1536, 24) } },
 		  2);
-	/* the other way round: what is written is still the small gradient */
+	/* conversely, what is written is still the small gradient */
 	r = rig_new();
 	scale = rfl_reduce(r.b, RFL_OP_MEAN, r.y, 1, 2, true);
 	node = rfl_binary(r.b, RFL_OP_MUL, scale, r.x, RFL_OUT_OF_PLACE);

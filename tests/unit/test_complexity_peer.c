@@ -377,9 +377,9 @@ static void the_table_is_complete(void **state)
 	}
 	assert_int_equal(n, 10);
 	peer = NULL;
-	assert_int_equal(rfl_peer_find("nobody", &peer, &err), RFL_ENOTFOUND);
+	assert_int_equal(rfl_peer_find("nosuch", &peer, &err), RFL_ENOTFOUND);
 	assert_null(peer);
-	assert_says(&err, "no counter 'nobody'; known are torchvision, fvcore,");
+	assert_says(&err, "no counter 'nosuch'; known are torchvision, fvcore,");
 	assert_says(&err, "calflops");
 }
 

@@ -171,7 +171,7 @@ static void sizes_below_one_are_refused(void **state)
 		     "tiny_lm: context length -3");
 }
 
-/* All names and aliases of the zoo, one after the other; NULL behind the last. */
+/* All names and aliases of the zoo, one after the other; NULL after the last. */
 static const char *name_at(size_t i)
 {
 	const struct rfl_zoo_model *model;
@@ -337,7 +337,7 @@ static void smallest_images_are_the_published_ones(void **state)
 	}
 }
 
-/* The exact count stands in the summary, where a report has a rounded one. */
+/* The exact count is in the summary, where a report has a rounded one. */
 static void summaries_count_right(void **state)
 {
 	static const struct {

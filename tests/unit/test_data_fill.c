@@ -29,7 +29,7 @@ static void vectors_match_to_the_bit(void **state)
 	}
 }
 
-/* Lengths and starts that leave a rest behind the last whole register. */
+/* Lengths and starts that leave a rest after the last whole register. */
 static void variants_agree(void **state)
 {
 	enum { N = 1000 };

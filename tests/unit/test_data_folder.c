@@ -28,7 +28,7 @@ static void images_are_listed_in_order(void **state)
 	rfl_dataset_free(set);
 }
 
-/* Folders within a class's are gone through behind its files; a link to nowhere is a file that
+/* Folders within a class's are read after its files; a link to nowhere is a file that
  * cannot be read, a pipe is nothing. */
 static void classes_may_hold_folders_and_links(void **state)
 {

@@ -84,7 +84,7 @@ static struct rfl_data *open_loader(const char *dir, const struct config *config
 	return data;
 }
 
-/* Take nbatches batches; images and labels one behind the other. */
+/* Take nbatches batches; images and labels one after the other. */
 static void take(const char *dir, const struct config *config, int nbatches, uint8_t *images,
 		 int64_t *labels)
 {
@@ -150,7 +150,7 @@ static void a_resting_loader_reads_nothing(void **state)
 	rfl_data_free(data);
 	assert_int_equal(rename(tmp_path(*state, "gone"), tmp_path(*state, "train")), 0);
 
-	config = config_of(0); /* without threads there is nobody to wait for */
+	config = config_of(0); /* without threads there is nothing to wait for */
 	data = open_loader(*state, &config);
 	rfl_data_rest(data);
 	rfl_data_free(data);
@@ -263,7 +263,7 @@ static void the_cache_gives_the_same_batches(void **state)
 	assert_null(data);
 }
 
-/* Memory that nobody may ask for. */
+/* An allocation that is always refused. */
 static enum rfl_rc count_request(void *ctx, size_t bytes, void **ret, struct rfl_err *err)
 {
 	(void)bytes, (void)ret;

@@ -1,6 +1,6 @@
 /*
- * CIFAR-10 and MNIST: what comes out of their files, what is refused and how, and how folders are
- * told apart.
+ * CIFAR-10 and MNIST: what comes out of their files, what is refused and how, and how kinds of
+ * folders are recognised.
  */
 #include "tests/unit/records_fixture.h"
 
@@ -304,7 +304,7 @@ static void damaged_gzip_is_refused(void **state)
 		assert_says(&err,
 			    "-ubyte.gz: unexpected end of file after the last of its 9424 bytes");
 	}
-	/* what lies behind a gzipped file is no part of it */
+	/* data after the end of a gzipped file is ignored */
 	rfl_buf_puts(&whole, "and so on");
 	rfl_err_clear(&err);
 	assert_ok(rfl_file_write(path, whole.data, whole.len, &err), &err);

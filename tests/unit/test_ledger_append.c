@@ -170,7 +170,7 @@ static void a_mirror_that_is_behind_is_made_anew(void **state)
 	text = content(mirror);
 	append(path, "four");
 	write_bytes(mirror, text, strlen(text));
-	append(path, "five"); /* a row behind */
+	append(path, "five"); /* a row after it */
 	assert_mirrored(path, mirror);
 	free(text);
 
@@ -243,13 +243,13 @@ static void a_mirror_that_cannot_be_written_costs_no_row(void **state)
 
 static const char whole[] = "3,x,,,,,lab_cpu_resnet18_fp32_bs8_run1";
 
-/* What a power cut leaves behind two whole rows, and what is kept of it. */
+/* What a power cut leaves after two whole rows, and what is kept of it. */
 static void torn_rows_are_set_aside(void **state)
 {
 	static const struct {
 		const char *bytes;
 		size_t len;
-		const char *kept; /* in metrics.torn.csv behind the time */
+		const char *kept; /* in metrics.torn.csv after the time */
 	} cases[] = {
 		{ "3,half", 6, ",4,0,\"3,half\"\n" },
 		{ "3,half,\"said \"\"no", 17, ",4,0,\"3,half,\"\"said \"\"\"\"no\"\n" },
@@ -319,7 +319,7 @@ static void rows_behind_a_torn_one_stay(void **state)
 	free(two);
 }
 
-/* A quote that somebody forgot to close hides no whole row. */
+/* An unclosed quote hides no whole row. */
 static void an_open_quote_costs_its_own_line_only(void **state)
 {
 	const char *path = tmp_path(*state, "metrics.csv");
@@ -679,7 +679,7 @@ static void processes_lose_nothing(void **state)
 	assert_mirrored(eight, tmp_path(*state, "eight/metrics.jsonl"));
 }
 
-/* All of them find an old file: one upgrades it, and the others go on in the new one. */
+/* All of them find an old file: one upgrades it, and the others continue in the new one. */
 static void processes_upgrade_once(void **state)
 {
 	const char *path = write_older(*state, "metrics.csv", 2, of_version_2, "", "");

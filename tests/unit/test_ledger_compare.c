@@ -35,7 +35,7 @@ static void intervals(void **state)
 	assert_close(r.value, 0.89422188136967728, 1e-12);
 	assert_close(r.lo, 0.83694310025514838, 1e-9);
 	assert_close(r.hi, 0.95542071244335623, 1e-9);
-	/* of times the other way round: B is faster by as much as A's are longer */
+	/* of times, conversely: B is faster by as much as A's are longer */
 	r = ratio_of(b, 3, a, 3, -1);
 	assert_close(r.value, 0.89422188136967728, 1e-12);
 	assert_close(r.lo, 0.83694310025514838, 1e-9);

@@ -1,4 +1,4 @@
-/* What tells rows of a ledger apart, in words. */
+/* Facts in which rows of a ledger differ, as text. */
 #include "rfl_test.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Tables of others: rules that map their columns, names that are known, what a row must tell. */
+/* Tables of others: rules that map their columns, names that are known, what a row must contain. */
 #include "tests/unit/rfl_test.h"
 
 #include <math.h>

@@ -239,7 +239,7 @@ static void rewrite(const char *path, const char *was, const char *is)
 	rfl_buf_fini(&text);
 }
 
-/* Every way in which the kept numbers may be behind, of another file, or damaged. */
+/* Every way in which the kept numbers may be outdated, of another file, or damaged. */
 static void numbers_of_a_large_ledger_are_kept(void **state)
 {
 	const char *path = tmp_path(*state, "metrics.csv");

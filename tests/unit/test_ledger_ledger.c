@@ -118,7 +118,7 @@ static void bad_numbers_are_named(void **state)
 	assert_null(l);
 }
 
-/* Cut the file behind every byte of its last row: the rows before it are always there, and what is
+/* Cut the file after every byte of its last row: the rows before it are always there, and what is
  * appended afterwards is too. */
 static void a_torn_row_hides_no_other(void **state)
 {

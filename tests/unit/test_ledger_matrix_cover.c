@@ -172,7 +172,7 @@ static void rows_without_a_number_fill_in_their_order(void **state)
 }
 
 /* Every process writes a row, and rank 0 one of all: that one is the run, the others are neither
- * repeats nor rows of somebody else. */
+ * repeats nor rows of another program. */
 static void rows_of_single_ranks_are_no_runs(void **state)
 {
 	(void)state;

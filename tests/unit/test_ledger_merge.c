@@ -93,7 +93,7 @@ static void rows_come_once_and_in_the_order_of_time(void **state)
 	assert_int_equal(sum.folders, 2);
 	assert_ids(*state, "r1 r2 r3 ");
 	add_row(*state, "a", "r0",
-		"2026-01-01T00:00:00Z"); /* later: it comes behind what is there */
+		"2026-01-01T00:00:00Z"); /* later: it comes after the existing rows */
 	sum = merge(*state, both, 2);
 	assert_int_equal(sum.rows, 1);
 	assert_int_equal(sum.rows_there, 4);

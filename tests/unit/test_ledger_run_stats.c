@@ -164,7 +164,7 @@ static void a_cold_start_is_seen_and_measured(void **state)
 	}
 	assert_int_equal(cold_steps(N, 50, 0.9, 1), 0);   /* later: drift */
 	assert_int_equal(cold_steps(N, 1, 10, 1), 0);     /* one hiccup */
-	assert_int_equal(cold_steps(8, 4, 10, 1), 0);     /* too few to tell */
+	assert_int_equal(cold_steps(8, 4, 10, 1), 0);     /* too few to decide */
 	assert_int_equal(cold_steps(N, 12, 1.005, 1), 0); /* too little to matter */
 }
 

@@ -56,7 +56,7 @@ static void tells_family_model_and_counters(void **state)
 	}
 }
 
-/* This machine: the processor's own name tells the vendor as well. */
+/* This machine: the processor's own name contains the vendor as well. */
 static void agrees_with_the_brand(void **state)
 {
 	struct rfl_cpu_id id;

@@ -1,5 +1,5 @@
 /*
- * A GPU is sampled beside what runs on it: means over what it told, nothing where it told nothing.
+ * A GPU is sampled beside what runs on it: means over its answers, nothing without an answer.
  */
 #include <math.h>
 #include <time.h>
@@ -98,7 +98,7 @@ static void windows_do_not_mix(void **state)
 	rfl_sampler_free(s);
 }
 
-/* A query that is lost midway: the mean of what was told before. */
+/* A query that is lost midway: the mean of the earlier answers. */
 static void loses_a_query(void **state)
 {
 	struct rfl_sampler *s = sampler("lose=sm@3;lose=energy@2;lose=temperature@1;lose=reasons@1;"

@@ -1,6 +1,6 @@
 /*
- * What a machine stands in: load, container, cloud, network and storage, each from folders made for
- * the test; and this machine.
+ * Surroundings of a machine: load, container, cloud, network and storage, each from folders made
+ * for the test; and this machine.
  */
 #include "tests/unit/rfl_test.h"
 
@@ -151,7 +151,7 @@ static void clouds(void **state)
 		  "\"vmSize\":\"Standard_NC4as_T4_v3\",\"zone\":\"2\"}}}}}",
 		  NULL, "Microsoft Azure", "westeurope", "2", "Standard_NC4as_T4_v3" },
 		{ "Microsoft Corporation", "Virtual Machine", NULL, NULL, NULL, NULL, NULL, NULL,
-		  NULL }, /* Hyper-V on somebody's desk */
+		  NULL }, /* Hyper-V on a desktop */
 		{ "QEMU", "Standard PC", NULL, NULL, "hetzner\n", "Hetzner Cloud", NULL, NULL,
 		  NULL },
 		{ NULL, NULL, NULL, "{ not JSON", NULL, NULL, NULL, NULL, NULL },

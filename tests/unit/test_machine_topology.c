@@ -244,7 +244,7 @@ static void reads_cpuid_of_caches(void **state)
 	assert_false(rfl_machine__cpuid_cache(&end, &c));
 }
 
-/* Sizes by cpuid are those that the system shows, where both tell. */
+/* Sizes by cpuid are those that the system shows, where both are known. */
 static void cpuid_agrees_with_the_system(void **state)
 {
 	struct rfl_machine *m = NULL;
@@ -307,7 +307,7 @@ static void two_ways_agree(void **state)
 	rfl_machine_free(sys);
 }
 
-/* Flags of /proc/cpuinfo that bear other names than ours are left out. */
+/* Flags of /proc/cpuinfo with other names than this program's are left out. */
 static void instruction_sets_match_the_kernel(void **state)
 {
 	static const char *const names[] = {

@@ -264,14 +264,14 @@ static void places_are_spelled(void **state)
 
 /* --- the whole --- */
 
-static int told;
+static int reports;
 
 static void count_progress(const char *what, int done, int total, void *ctx)
 {
 	(void)ctx;
 	assert_true(what[0] != '\0');
 	assert_true(done < total);
-	told++;
+	reports++;
 }
 
 static struct rfl_measurement *measure(const struct rfl_machine *on, const char *const *only)
@@ -315,7 +315,7 @@ static void measures_everything_into_a_file(void **state)
 	struct rfl_err err = RFL_ERR_INIT;
 	json_t *value = rfl_measurement_json(m);
 
-	assert_true(told > 0);
+	assert_true(reports > 0);
 	assert_non_null(value);
 	assert_ok(rfl_peaks_edit_open(path, &e, &err), &err);
 	assert_ok(rfl_peaks_edit_merge(e, "lab_cpu", value, &err), &err);

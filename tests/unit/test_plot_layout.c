@@ -103,7 +103,7 @@ static void check_pair(const struct rfl_prim *text, const struct rfl_prim *other
 			 name_of(other), other->id);
 }
 
-/* No two points bear the same name. */
+/* No two points have the same name. */
 static void check_names(const struct rfl_scene *s, const char *what)
 {
 	for (size_t i = 0; i < s->n; i++)

@@ -190,7 +190,7 @@ static void metrics_that_no_formula_names_are_counted(void **state)
 
 	(void)state;
 	assert_int_equal(rfl_capture_metric_id(b, "launch__grid_size", 17, ""), -1);
-	/* of the two that bear this name only the one in bytes per second is a formula's */
+	/* of the two with this name only the one in bytes per second is a formula's */
 	assert_int_equal(rfl_capture_metric_id(b, "Memory Throughput", 17, "%"), -1);
 	assert_true(rfl_capture_metric_id(b, "Memory Throughput", 17, "byte/s") >= 0);
 	c = finish(b, &captures);
@@ -376,7 +376,7 @@ static void an_estimate_is_inherited(void **state)
 	rfl_captures_fini(&captures);
 }
 
-/* One count of all FLOPs is no sum of parts: none of them is missing in it. */
+/* One count of all FLOPs is not a sum of parts: none of them is missing in it. */
 static void a_total_that_was_counted_lacks_nothing(void **state)
 {
 	static const struct value values[] = { { "fp_ret_sse_avx_ops.all", 1000 }, { NULL, 0 } };

@@ -253,7 +253,7 @@ static void no_kernel_is_said_to_do_nothing_by_half_a_count(void **state)
 	rfl_captures_fini(&captures);
 }
 
-/* What tells kernels apart is in front and at the end of their names; parameters go first. */
+/* Kernels differ at the beginning and the end of their names; parameters go first. */
 static void long_names_lose_their_middle(void **state)
 {
 	static const struct {
@@ -329,7 +329,7 @@ static void control_characters_stay_out_of_tables(void **state)
 	rfl_captures_fini(&captures);
 }
 
-/* The input of a rule is a mean where the figure is a sum over launches: the reader is told. */
+/* The input of a rule is a mean where the figure is a sum over launches: a note says so. */
 static void means_among_the_inputs_are_told(void **state)
 {
 	static const char avg[] = "gpu__time_duration.avg";

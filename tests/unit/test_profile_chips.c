@@ -59,7 +59,7 @@ static void devices_are_found(void **state)
 		{ "NVIDIA GB10", 121, "GB20B" },
 		{ "", 87, "GA10B" },
 		{ NULL, 90, "GH100" },
-		{ "NVIDIA GeForce RTX 5090", 90, "GH100" }, /* the capability is no name */
+		{ "NVIDIA GeForce RTX 5090", 90, "GH100" }, /* the capability is not a name */
 		{ "Radeon RX 7900", 0, NULL },
 		{ "NVIDIA H1000", 0, NULL },
 		{ "NVIDIA GeForce GTX 1080", 61, NULL },

@@ -26,7 +26,7 @@ CUresult cuProfilerStop(void);
 #include "profile/cupti/cuda_api.h"
 #include "profile/cupti/api.h"
 
-/* The layout of records has a new number with each field that is put behind the others. */
+/* The layout of records has a new number with each field that is added after the others. */
 #define KERNEL_RECORD CUpti_ActivityKernel10
 
 struct pair {

@@ -9,7 +9,7 @@ struct expected {
 	const char *cuda, *cupti;
 	const char *what; /* the row that fails; NULL: none */
 	const char *reason, *remedy;
-	size_t skipped; /* rows behind it */
+	size_t skipped; /* rows after it */
 	enum rfl_rc rc; /* of the row */
 };
 
@@ -142,7 +142,7 @@ static void says_what_works(void **state)
 	}
 }
 
-/* The driver's own parameters tell why permission is refused. */
+/* The driver's own parameters say why permission is refused. */
 static void reads_the_parameters_of_the_driver(void **state)
 {
 	struct rfl_gpu_check_request request = { .params_path = NULL };

@@ -1,7 +1,7 @@
 /*
  * test_profile_cupti_faults.c - every call of the driver and of CUPTI fails once, with every result
  * that is met in the field: each time a message that names the call, nothing left open, and the
- * rest of the measurement goes on where it can.
+ * rest of the measurement continues where it can.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -95,7 +95,7 @@ static void each_call_of_cupti_fails(void **state)
 				fail_msg("%s: no capture", script);
 			if (!is_harmless(calls[i]) && !is_told(&to, &err, calls[i]) &&
 			    !names_a_metric(calls[i], codes[k], &to))
-				fail_msg("%s: nobody says so (%s)", script, err.msg);
+				fail_msg("%s: not reported (%s)", script, err.msg);
 			if (fake.cuda_leaks(leaks, sizeof(leaks)))
 				fail_msg("%s: left open: %s", script, leaks);
 			rfl_captures_fini(&to);
@@ -131,7 +131,7 @@ static void each_call_of_the_driver_fails(void **state)
 				if (rc != RFL_OK && rc != RFL_EUNAVAILABLE && rc != RFL_EDEVMEM)
 					fail_msg("%s: rc %d: %s", script, rc, err.msg);
 				if (!strstr(quiet, calls[i]) && !is_told(&to, &err, call))
-					fail_msg("%s: nobody says so (%s)", script, err.msg);
+					fail_msg("%s: not reported (%s)", script, err.msg);
 				assert_string_equal(fake.cupti_complaints(), "");
 			}
 			rfl_captures_fini(&to);
@@ -139,7 +139,7 @@ static void each_call_of_the_driver_fails(void **state)
 	assert_true(tried >= 15 * RFL_ARRAY_LEN(codes));
 }
 
-/* Wherever permission is refused: the cure is told, and kernels are timed all the same. */
+/* Wherever permission is refused: the fix is reported, and kernels are still timed. */
 static void permission_refused_leaves_the_times_of_kernels(void **state)
 {
 	static const char *const calls[] = { "cuptiProfilerGetCounterAvailability",

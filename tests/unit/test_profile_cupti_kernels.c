@@ -304,7 +304,7 @@ static void the_state_is_put_back_before_kernels_are_noted(void **state)
 	rfl_captures_fini(&to);
 }
 
-/* A record with times of 0 says that they could not be collected: it is no launch of 0 s. */
+/* A record with times of 0 says that they could not be collected: it is not a launch of 0 s. */
 static void launches_without_times_are_told(void **state)
 {
 	struct rfl_captures to;

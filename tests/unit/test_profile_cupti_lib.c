@@ -1,5 +1,5 @@
 /*
- * How libcupti is found and refused, and what its results are told as. A process maps one libcupti
+ * How libcupti is found and refused, and how its results are reported. A process maps one libcupti
  * at most, so each case that opens one runs in a child.
  */
 #ifndef _GNU_SOURCE

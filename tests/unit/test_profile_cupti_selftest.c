@@ -131,7 +131,7 @@ static void more_than_2_percent_off_is_marked(void **state)
 	}
 }
 
-/* A GPU that computes something wrong is told; the counters are not to blame. */
+/* A GPU that computes something wrong is reported; the counters are not to blame. */
 static void a_wrong_product_is_told(void **state)
 {
 	struct rfl_captures to;

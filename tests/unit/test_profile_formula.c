@@ -175,14 +175,14 @@ static void finds_metrics_by_an_alias(void **state)
 static void reads_statements_over_lines_and_comments(void **state)
 {
 	struct rfl_formulas *f = parse("# a comment\n"
-				       "family one # behind it\n"
+				       "family one # after it\n"
 				       "chips A1 B2\n"
 				       "command \"count\"\n"
 				       "\n"
 				       "time_s = a\n"
 				       "# in the first column, and an empty line\n"
 				       "\n"
-				       "\t| b.sum / b.rate # goes on\n"
+				       "\t| b.sum / b.rate # continues\n"
 				       "  | 'Long Name [s]'\n"
 				       "\tcaveat \"as printed\"\r\n"
 				       "cycles impossible \"no clock\"\n"

@@ -1,5 +1,5 @@
 /*
- * test_profile_gpu_absent.c - counters of a GPU where there is none: the reason and the cure, and
+ * test_profile_gpu_absent.c - counters of a GPU where there is none: the reason and the fix, and
  * no library of CUDA is left in the process.
  */
 #include <dlfcn.h>

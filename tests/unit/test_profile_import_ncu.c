@@ -168,7 +168,7 @@ static void reads_the_same_in_every_layout(void **state)
 {
 	static const struct {
 		const char *name;
-		size_t nranges; /* before 2023 no block and grid told launches apart */
+		size_t nranges; /* before 2023 launches had no block and grid */
 	} files[] = {
 		{ "profile/ncu/made_wide_raw.csv", 3 },
 		{ "profile/ncu/made_dot_groups.csv", 3 },
@@ -256,7 +256,7 @@ static void reads_crlf_with_a_mark(void **state)
 	rfl_buf_fini(&text);
 }
 
-/* What ncu and the application print stands before, between and behind the rows. */
+/* Output of ncu and the application before, between and after the rows. */
 static void passes_over_other_output(void **state)
 {
 	struct rfl_buf text, mixed;
@@ -276,7 +276,7 @@ static void passes_over_other_output(void **state)
 	rfl_buf_fini(&text);
 }
 
-/* Output without a newline in front of the header, and an error line behind the rows. */
+/* Output without a newline in front of the header, and an error line after the rows. */
 static void finds_a_header_behind_output(void **state)
 {
 	struct rfl_buf text, mixed;
@@ -482,7 +482,7 @@ static void knows_what_is_missing(void **state)
 	import_rig_fini(&rig);
 }
 
-/* Read from a folder: what is known is read by name, what is not is told. */
+/* Read from a folder: known columns are read by name, others are reported. */
 static void reads_a_folder(void **state)
 {
 	struct import_rig rig;

@@ -165,7 +165,7 @@ static const struct bad cases[] = {
 		     "stand together, and of a report one page is taken",
 	  .left_out = 1,
 	  .rest = REST },
-	/* Pages of one report behind each other. */
+	/* Pages of one report after each other. */
 	{ .text = HEADER FIRST LAST HEADER ROW("0", READ, "byte", "1,234,567")
 		  ROW("0", WRITE, "byte", "1"),
 	  .message = "f.csv:5: column 'ID': '0' is a launch whose rows were read before: rows of "
@@ -315,7 +315,7 @@ static void refuses_kernels_without_end(void **state)
 	rfl_buf_fini(&text);
 }
 
-/* Values that can be read in two ways are read as in the C locale, and that is told. */
+/* Values that can be read in two ways are read as in the C locale, with a warning. */
 static void warns_of_what_is_ambiguous(void **state)
 {
 	static const char text[] =
@@ -331,7 +331,7 @@ static void warns_of_what_is_ambiguous(void **state)
 	import_rig_fini(&rig);
 }
 
-/* The head of the file is looked at before its first cell is read. */
+/* The head of the file is checked before its first cell is read. */
 static void looks_ahead_for_the_decimal_sign(void **state)
 {
 	static const char text[] =
@@ -363,7 +363,7 @@ static void doubts_fractions_of_counts(void **state)
 	import_rig_fini(&rig);
 }
 
-/* Kept though no formula names it, in a unit that nobody knows. */
+/* Kept though no formula names it, in an unknown unit. */
 static void keeps_unknown_units_when_all_is_kept(void **state)
 {
 	static const char text[] = HEADER ROW("0", "x__y.sum", "furlong", "12") FIRST;

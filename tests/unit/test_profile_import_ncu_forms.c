@@ -156,7 +156,7 @@ static void tells_of_several_devices(void **state)
 	import_rig_fini(&rig);
 }
 
-/* A raw page has no groups; a page of another report behind it has. */
+/* A raw page has no groups; a page of another report after it has. */
 static void forgets_that_a_page_has_no_groups(void **state)
 {
 	const struct rfl_capture *c;
@@ -189,8 +189,8 @@ static void reads_a_summary_without_kernels(void **state)
 	import_rig_fini(&rig);
 }
 
-/* Output of the application between rows of one launch, and the same numbers where no process is
- * told. */
+/* Output of the application between rows of one launch, and the same numbers without a column of
+ * processes. */
 static void joins_rows_around_output(void **state)
 {
 	const struct rfl_capture *c;

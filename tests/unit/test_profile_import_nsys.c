@@ -205,7 +205,7 @@ static char *log_with(size_t size, const char *end)
 	return text;
 }
 
-/* Behind what detection looks at first, wherever that is cut. */
+/* Past what detection reads first, wherever that is cut. */
 static void finds_tables_far_down_in_a_log(void **state)
 {
 	static const char csv[] = "Time (%),Total Time (ns),Instances,Avg (ns),Med (ns),Min "

@@ -1,4 +1,4 @@
-/* nvprof: metrics, the trace, the summary; what it writes for people is refused with the cure. */
+/* nvprof: metrics, the trace, the summary; what it writes for people is refused with the fix. */
 #include "tests/unit/summary_rig.h"
 
 static void reads_the_sample(void **state)

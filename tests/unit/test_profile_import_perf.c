@@ -264,7 +264,7 @@ static void tells_what_was_rounded(void **state)
 	rig_fini(&rig);
 }
 
-/* perf's advice, and the output of others, behind the elapsed time. */
+/* perf's advice, and output of other programs, after the elapsed time. */
 static void passes_what_follows(void **state)
 {
 	struct summary_rig rig;
@@ -457,12 +457,12 @@ static void reads_forms_of_x(void **state)
 
 static void refuses_what_is_broken(void **state)
 {
-	static const char cure[] = ":1: perf wrote decimal commas between commas: run it with "
-				   "LC_ALL=C, or with -x ';', or with -j";
+	static const char fix[] = ":1: perf wrote decimal commas between commas: run it with "
+				  "LC_ALL=C, or with -x ';', or with -j";
 	static const struct {
 		const char *text, *message;
 	} cases[] = {
-		{ "1281,90,msec,task-clock,1281900000,100,00,0,996,CPUs utilized\n", cure },
+		{ "1281,90,msec,task-clock,1281900000,100,00,0,996,CPUs utilized\n", fix },
 		{ "5,,cycles,1,100.00,,\n319218186844,,instructions:u,24680525338,85,00,2,62,"
 		  "insn\n",
 		  ":2: perf wrote decimal commas between commas: run it with LC_ALL=C, or with -x "

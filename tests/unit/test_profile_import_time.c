@@ -44,7 +44,7 @@ static void reads_macos_samples(void **state)
 	assert_metric(c, 0, "max_rss", 1589248);
 	assert_metric(c, 0, "peak_memory_footprint", 1410048);
 
-	c = rig_file(&rig, "time", "timel_s2_macos_signals.txt"); /* behind the program's output */
+	c = rig_file(&rig, "time", "timel_s2_macos_signals.txt"); /* after the program's output */
 	assert_total(c, TIME, 0.89);
 	assert_metric(c, 0, "max_rss", 299446272);
 	rig_fini(&rig);

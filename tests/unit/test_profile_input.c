@@ -335,7 +335,7 @@ static void agrees_through_windows_of_any_size(void **state)
 /* What is said to be the same is the same, and is found. */
 static void tells_the_fields_in_common(void **state)
 {
-	/* Commas in quotes behind the first 64 bytes are no reason to go byte by byte. */
+	/* Commas in quotes after the first 64 bytes are no reason to go byte by byte. */
 	static const char text[] = "a,bb,c\na,bb,d\na,bx,d\nb,bx,d\n\"a\nb\",c\n\"a\nb\",c\n"
 				   "\"" SIXTY ",,,,,,,,,,\",c\n\"" SIXTY ",,,,,,,,,,\",d\n";
 	static const size_t wanted[] = { 0, 2, 1, 0, 0, 0, 0, 1 };

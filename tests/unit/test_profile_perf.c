@@ -178,7 +178,7 @@ static void weighs_flops_of_all_threads(void **state)
 	rig_free(r);
 }
 
-/* Every event in every thread, by inheritance in those to come; members of a group behind their
+/* Every event in every thread, by inheritance in those to come; members of a group after their
  * leader in the same thread; memory controllers on one processor of each socket, for everyone. */
 static void opens_what_belongs_together(void **state)
 {
@@ -238,7 +238,7 @@ static enum rfl_rc run_twice(void *ctx, struct rfl_ranges *r, struct rfl_err *er
 	return r->end(r, err);
 }
 
-/* A range that comes twice is one of two launches; kinds are told apart. */
+/* A range that comes twice is one of two launches; kinds are distinct. */
 static void adds_up_repeated_ranges(void **state)
 {
 	struct rig *r = rig_new(*state, &fake_zen4, NULL, 0);
@@ -342,7 +342,7 @@ static void counts_dram_of_sockets(void **state)
 		assert_close(c->total[RFL_QUANTITY_DRAM].value, cases[i].both, 1e-12);
 		assert_int_equal(c->total[RFL_QUANTITY_DRAM].validity, cases[i].validity);
 		assert_true(has_note(c, "every process counted; while this one rested for 0.1 s"));
-		/* what others move goes on at the same rate while it rests */
+		/* others move bytes at the same rate while it rests */
 		rfl_num_si(cases[i].both / 6, "B/s", 3, rate, sizeof(rate));
 		assert_true(has_note(c, rate));
 		assert_int_equal(range_of(c, "idle")->kind, RFL_RANGE_IDLE);
@@ -350,7 +350,7 @@ static void counts_dram_of_sockets(void **state)
 	}
 }
 
-/* Without them, misses of the last cache stand in, and are called an estimate. */
+/* Without them, misses of the last cache are used, as an estimate. */
 static void estimates_dram_without_them(void **state)
 {
 	static const struct fake_rule rules[] = {
@@ -448,7 +448,7 @@ static void counts_p_cores_without_scaling(void **state)
 	}
 }
 
-/* A thread whose events were on no counter at all is made up for by the others. */
+/* A thread whose events were on no counter at all is compensated by the others. */
 static void makes_up_for_starved_threads(void **state)
 {
 	static const struct fake_rule rules[] = { { .type = PERF_TYPE_HARDWARE,
@@ -538,7 +538,7 @@ static void counts_software_alone(void **state)
 	assert_true(isnan(c->total[RFL_QUANTITY_FLOPS_FP32].value));
 	assert_non_null(strstr(c->total[RFL_QUANTITY_FLOPS_FP32].reason,
 			       "this virtual machine shows no hardware counters"));
-	/* one reason, told in the same words of all: no name of an event in front of it */
+	/* one reason, in the same words for all: no name of an event in front of it */
 	for (size_t i = 0; i < RFL_ARRAY_LEN(alike); i++)
 		assert_string_equal(c->total[alike[i]].reason,
 				    metric_of(range_of(c, "fwd"), "cycles")->reason);
@@ -576,7 +576,7 @@ static void survives_late_errors(void **state)
 	fwd = range_of(rig_capture(r), "fwd");
 	assert_true(isnan(metric_of(fwd, "cycles")->value));
 	assert_non_null(strstr(metric_of(fwd, "cycles")->reason, "nmi_watchdog"));
-	assert_close(metric_of(fwd, "instructions")->value, 4000, 0); /* led by nobody now */
+	assert_close(metric_of(fwd, "instructions")->value, 4000, 0); /* without a leader now */
 	rig_free(r);
 
 	r = rig_new(*state, &fake_zen4, unreadable, 1);

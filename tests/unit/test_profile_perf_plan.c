@@ -199,7 +199,7 @@ static void finds_pmus_and_codes(void **state)
 	assert_int_equal(rfl_perf_code_find(k.sys.root, "uncore_imc_0", "none", NULL, &code, &err),
 			 RFL_ENOTFOUND);
 
-	/* an event number that does not fit the first eight bits goes on at bit 32 */
+	/* an event number that does not fit the first eight bits continues at bit 32 */
 	fake_machine_init(*state, &fake_zen3, &k, &env);
 	rfl_err_clear(&err);
 	assert_ok(rfl_perf_code_find(k.sys.root, "amd_df", NULL, "event=0x147,umask=0x38", &code,

@@ -1,4 +1,4 @@
-/* Points of one environment, model, precision, mode and batch are told apart in words. */
+/* Points of one environment, model, precision, mode and batch are distinguished by their facts. */
 #include "roofline_fixture.h"
 
 #include "report/points.h"
@@ -128,7 +128,7 @@ static void another_hash_is_said(void **state)
 	fixture_free(f);
 }
 
-/* A configuration without a point is none that a point must be told from. */
+/* A point need not be distinguished from a configuration without one. */
 static void what_is_left_out_is_not_told_from(void **state)
 {
 	struct fixture *f = fixture_new();

@@ -111,7 +111,7 @@ static void published_tables_in_their_form(void **state)
 	summary_free(&s);
 }
 
-/* Copy the file without its 14th row (drop), and with a row behind the last (add). */
+/* Copy the file without its 14th row (drop), and with a row after the last (add). */
 static const char *changed(void *state, bool drop, const char *add)
 {
 	struct rfl_err err = RFL_ERR_INIT;
@@ -459,7 +459,7 @@ static void many_rows_take_little_memory(void **state)
 		rfl_repeats_free(r);
 		rfl_runs_free(runs);
 	}
-	/* configuration 0 has rows 0, 20, 40 ...: every third of its 3000 bears both words, 1000 in
+	/* configuration 0 has rows 0, 20, 40 ...: every third of its 3000 has both flags, 1000 in
 	 * all, of which every fiftieth repeat failed: 20 */
 	assert_non_null(strstr(texts[0].data, ",drift:980 unstable:980,"));
 	assert_string_equal(texts[0].data, texts[1].data);

@@ -45,7 +45,7 @@ static void the_longest_of_three_bounds(void **state)
 	}
 }
 
-/* Where nothing is known of elementwise work, it is not made up. */
+/* Unknown elementwise work is not invented. */
 static void an_unknown_vector_ceiling_takes_no_time(void **state)
 {
 	const struct rfl_attain_roof roof = machine(NAN);

@@ -261,7 +261,7 @@ static void repeats_give_a_median(void **state)
 	c->capture[1].source = "nvprof";
 	assert_int_equal(merge(f), RFL_EFORMAT);
 
-	/* who goes on has the first, and the repeats of it */
+	/* with --keep-going the first is used, and its repeats */
 	f->in.counters.keep_going = true;
 	assert_ok(merge(f), &f->err);
 	assert_notes(f, "run2_prof both have the DRAM bytes of");
@@ -279,7 +279,7 @@ static void repeats_give_a_median(void **state)
 	finish(f, c);
 }
 
-/* A median is as good as the worst behind it. */
+/* A median is only as good as its worst capture. */
 static void the_worst_repeat_counts(void **state)
 {
 	static const char *const labels[] = { "lab_gpu_resnet50_fp32_bs4_run1_prof",
@@ -330,7 +330,7 @@ static void live_repeats_are_told_by_run_id(void **state)
 	finish(f, c);
 }
 
-/* A run that could not be counted is no matter of other metrics. */
+/* A run that could not be counted does not affect other metrics. */
 static void refused_live_counts(void **state)
 {
 	static const struct rfl_refusal refusal = { "core", "for administrators only" };

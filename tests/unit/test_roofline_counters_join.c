@@ -67,7 +67,7 @@ static void labels_join(void **state)
 		{ "lab_gpu_resnet50_fp32_bs64_ncu", NULL, GPU64, NULL },
 		{ "lab_gpu_resnet50_fp32_bs64_train_prof", NULL, GPU64, NULL },
 		{ "lab_gpu_resnet50_fp32_bs128_prof", NULL, GPU128, NULL },
-		/* without bs: the row that bears it, else the only one */
+		/* without bs: the row with the label, else the only one */
 		{ "lab_gpu_resnet50_fp32_prof", NULL, GPU128, NULL },
 		{ "lab_gpu_resnet50_fp32_prof_20251114_120856", NULL, GPU128, NULL },
 		{ "lab_gpu_resnet50_fp32_prof2", NULL, "",
@@ -92,7 +92,7 @@ static void labels_join(void **state)
 		{ "lab_cpu_resnet50_fp32_bs16_train_run2", NULL, CPU, NULL },
 		{ "lab_cpu_resnet50_fp32_bs16_fwd_bwd", NULL, "",
 		  "has no timed run of lab_cpu resnet50 fp32 bs16 fwd_bwd" },
-		/* a row that bears it needs no grammar */
+		/* a row with the label needs no grammar */
 		{ "tuesday", NULL, AMP128, NULL },
 		{ "tuesday_20251114_120856", NULL, AMP128, NULL },
 		{ "wednesday", NULL, "", "its label 'wednesday' does not name a model" },
@@ -142,7 +142,7 @@ static void labels_join(void **state)
 	}
 }
 
-/* The profiled row tells batch and steps; its time is in no point. */
+/* The profiled row supplies batch and steps; its time is in no point. */
 static void profiled_rows_are_not_timed(void **state)
 {
 	struct fixture *f = ledger(state);
@@ -172,7 +172,7 @@ static void only_a_profiled_run(void **state)
 	free(c);
 }
 
-/* The label does not say the layout; the row that bears it does. */
+/* The label does not say the layout; its row does. */
 static void layouts_are_told_by_the_row(void **state)
 {
 	struct fixture *f = fixture_new();
@@ -337,7 +337,7 @@ static void environments_that_were_not_asked_for(void **state)
 	free(c);
 }
 
-/* A file of ncu that bears the label of a timed run may be of that very run. */
+/* A file of ncu with the label of a timed run may be of that very run. */
 static void slowed_runs_are_suspected(void **state)
 {
 	struct fixture *f = ledger(state);

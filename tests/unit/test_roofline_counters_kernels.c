@@ -1,4 +1,4 @@
-/* What single kernels tell: those without a FLOP, shares that are known, precisions. */
+/* Facts of single kernels: those without a FLOP, shares that are known, precisions. */
 #include "counters_fixture.h"
 
 /* --- kernels --- */
@@ -103,7 +103,7 @@ static void kernels_without_a_flop(void **state)
 		p->verdict, "; 45 % of the kernels' time has no FLOP (transpose 20 %; copy 15 %; "
 			    "fill 5 %; 1 more)"));
 
-	/* without one of the times, launches tell the coverage and nothing the share */
+	/* without one of the times, launches give the coverage, and the share is unknown */
 	unknown(c->range[0][2].amount);
 	give_kernel_flops(&c->range[0][2], 0);
 	assert_ok(merge(f), &f->err);

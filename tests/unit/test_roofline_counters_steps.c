@@ -217,7 +217,7 @@ static void a_profiled_warm_up(void **state)
 	finish(f, c);
 }
 
-/* 20 steps, where the ledger has 30: told by the FLOPs, or by the launches alone. */
+/* 20 steps, where the ledger has 30: detected by the FLOPs, or by the launches alone. */
 static void another_number_of_steps(void **state)
 {
 	struct captures *c;
@@ -241,7 +241,7 @@ static void another_number_of_steps(void **state)
 	finish(f, c);
 }
 
-/* As long a warm-up as a window: the launches fit both, the FLOPs tell. */
+/* As long a warm-up as a window: the launches fit both, the FLOPs decide. */
 static void a_warm_up_as_long_as_the_window(void **state)
 {
 	struct captures *c;
@@ -282,7 +282,7 @@ static void live_counts_that_do_not_fit(void **state)
 	finish(f, c);
 }
 
-/* PyTorch runs convolutions of an fp32 network in TF32 unless told otherwise: the launches fit the
+/* PyTorch runs convolutions of an fp32 network in TF32 by default: the launches fit the
  * steps, and what is missing may be the FLOPs of the matrix units, or most of the kernels. */
 static void tf32_that_was_not_counted(void **state)
 {

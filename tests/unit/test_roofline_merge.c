@@ -349,7 +349,7 @@ static void environments_stay_apart(void **state)
 	fixture_free(f);
 }
 
-/* Rows without a hash are repeats when all that tells runs apart is equal. */
+/* Rows without a hash are repeats when all distinguishing facts are equal. */
 static void ledgers_without_hashes(void **state)
 {
 	struct fixture *f = fixture_new();
@@ -404,7 +404,7 @@ static void empty_columns_are_refused(void **state)
 	fixture_free(f);
 }
 
-/* The runner's own count and ours are told apart when they differ. */
+/* The runner's own count and this one are both printed when they differ. */
 static void ledger_count_is_compared(void **state)
 {
 	struct fixture *f = fixture_new();

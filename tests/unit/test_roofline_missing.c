@@ -1,4 +1,4 @@
-/* Facts that are missing: all of them in one message, or left out and told. */
+/* Facts that are missing: all of them in one message, or left out and reported. */
 #include "roofline_fixture.h"
 
 #define MEASURED(value)                                                                     \
@@ -78,7 +78,7 @@ static void skip_missing_does_the_rest(void **state)
 	fixture_free(f);
 }
 
-/* fp16 with an fp16 accumulator is another ceiling; it does not stand in. */
+/* fp16 with an fp16 accumulator is another ceiling; it is not a substitute. */
 static void no_other_accumulator_stands_in(void **state)
 {
 	struct fixture *f = fixture_new();

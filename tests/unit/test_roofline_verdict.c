@@ -71,7 +71,7 @@ static void scene_init(struct scene *s, double ai, double attained, double sprea
 	p->bound = (char *)(uintptr_t)rfl_bound_names[rfl_roof_bound(&roof, ai, ai, ai)];
 }
 
-/* Where the words stand in the sentence; fails when they do not. */
+/* The place of the words in the sentence; fails when they are missing. */
 static size_t at(const struct rfl_buf *text, const char *words)
 {
 	const char *found = strstr(rfl_buf_str(text), words);

@@ -157,7 +157,7 @@ static void what_the_file_lacks(void **state)
 	rfl_buf_fini(&notes);
 }
 
-/* Text and attention: the file's sizes and forms are looked at as those of images are. */
+/* Text and attention: the file's sizes and forms are checked like those of images. */
 static void transformers_in_a_file(void **state)
 {
 	struct rfl_work_query text = lm, longer = lm, fused = lm;
@@ -196,7 +196,7 @@ static void transformers_in_a_file(void **state)
 	rfl_buf_fini(&notes);
 }
 
-/* Counts of what no run does stand in for no run. */
+/* Counts of work that no run does are used for no run. */
 static void files_of_another_convention(void **state)
 {
 	static const char *const frozen[] = { "layers.0" };
@@ -351,7 +351,7 @@ static void refuses_unknown_attention(void **state)
 	"\"compulsory\": 4}}, \"training\": {\"flops\": " flops                                    \
 	", \"bytes\": {\"unfused\": " unfused ", \"fused\": 16, \"compulsory\": 10}}}]}]}"
 
-/* Both numbers are told, once, and the file's are used. */
+/* Both numbers are printed, once, and the file's are used. */
 static void disagreement_is_told(void **state)
 {
 	struct rfl_work_file *file = NULL;

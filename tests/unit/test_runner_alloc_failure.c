@@ -1,5 +1,5 @@
 /*
- * Steps allocate nothing: not in the warm-up, not in the window, not behind it; on a processor and
+ * Steps allocate nothing: not in the warm-up, not in the window, not after it; on a processor and
  * on a device that works on its own. What is allocated (a look for profilers, around the window) is
  * the same for any number of steps. The engine of this test only counts who waits for it.
  */
@@ -192,7 +192,7 @@ static void on_a_processor(void **state)
 	assert_true(engine.forwards >= 80);
 }
 
-/* Nobody waits in the window but for its end. */
+/* The only wait in the window is for its end. */
 static void on_a_gpu(void **state)
 {
 	(void)state;

@@ -198,7 +198,7 @@ static void every_layer_is_a_range(void **state)
 	assert_close(c->total[RFL_QUANTITY_DRAM].value, 1500.0 * (double)(2 * nodes + 2), 1e-12);
 	rfl_captures_fini(&captures);
 
-	/* and afterwards nobody is told any more */
+	/* and afterwards no one is notified any more */
 	assert_ok(count(RFL_DETAIL_STEP, RFL_RUN_FWD, &captures, &err), &err);
 	assert_int_equal(times("layer:"), 0);
 	rfl_captures_fini(&captures);

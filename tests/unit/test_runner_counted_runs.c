@@ -56,7 +56,7 @@ static void run_told(const char *dir, const char *engine, const char *how, bool 
 	unsetenv("RFL_TEST_SOURCE");
 }
 
-/* What an engine says of how it was opened stands behind it. */
+/* Remarks of an engine on how it was opened follow its name. */
 static void assert_first_line(const char *path, const char *expected)
 {
 	struct rfl_err err = RFL_ERR_INIT;
@@ -137,9 +137,9 @@ static void every_end_of_counting_has_its_status(void **state)
 		{ NULL, "segv", "ok", "crash: signal 11 (Segmentation fault)" },
 		{ "exit:step:8", NULL, "ok", "crash: exit code 9, before it was done" },
 		{ NULL, "exit", "ok", "crash: exit code 7, before it was done" },
-		{ "fail:backward:7", NULL, "ok", "failed: fake: told to fail at backward 7" },
+		{ "fail:backward:7", NULL, "ok", "failed: fake: asked to fail at backward 7" },
 		{ "edevmem:snapshot", NULL, "ok", "failed: fake: no memory left for 7 GiB" },
-		{ "fail:restore:1", NULL, "ok", "failed: fake: told to fail at restore 1" },
+		{ "fail:restore:1", NULL, "ok", "failed: fake: asked to fail at restore 1" },
 		{ "hang:forward:8", NULL, "ok", "timeout: not done after " },
 		{ NULL, "unavailable", "ok",
 		  "unavailable: fake source: the driver refuses counters: ask root to allow them" },
@@ -239,7 +239,7 @@ static void ratios_are_of_the_same_ranges(void **state)
 	rfl_run_result_fini(&r);
 }
 
-/* The report of the child on its way to the parent: a piece is lost, or all behind a byte. */
+/* The report of the child on its way to the parent: a piece is lost, or everything after a byte. */
 static void half_a_count_is_none(void **state)
 {
 	static const struct {

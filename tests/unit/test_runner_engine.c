@@ -86,7 +86,7 @@ static void rows_in_order(void **state)
 	while (rfl_engine_list_at(list, n))
 		n++;
 	assert_int_equal(n, RFL_ARRAY_LEN(ids) + 1);
-	assert_string_equal(rfl_engine_list_at(list, n - 1)->name, "cudnn"); /* behind the known */
+	assert_string_equal(rfl_engine_list_at(list, n - 1)->name, "cudnn"); /* after the known */
 	rfl_engine_list_free(list);
 }
 

@@ -275,7 +275,7 @@ static void a_change_is_told_and_kept(void **state)
 	}
 }
 
-/* The size of a pool is another with every file that somebody writes. */
+/* The size of a pool changes with every file that is written. */
 static void the_size_of_a_file_system_is_no_change(void **state)
 {
 	struct rfl_env_spec spec = spec_of(*state, "");

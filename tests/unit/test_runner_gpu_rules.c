@@ -52,7 +52,7 @@ static void numbered_batch_stays(void **state)
 	assert_int_equal(rfl_batch_slots_find(&s, &b), -1);
 }
 
-/* Micro-batches of one batch share its number; size, kind and layout tell copies apart too. */
+/* Micro-batches of one batch share its number; size, kind and layout distinguish copies too. */
 static void alike_is_not_the_same(void **state)
 {
 	struct rfl_batch_slots s = { .turn = 0 };

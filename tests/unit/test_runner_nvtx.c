@@ -1,6 +1,6 @@
 /*
  * What tools see of a run: NVTX ranges around the steps of the window and nothing of the warm-up,
- * and the window itself as profilers are told of it. The engine is the fake one.
+ * and the window itself as reported to profilers. The engine is the fake one.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* setenv */
@@ -78,7 +78,7 @@ static void run_named(const char *dir, enum rfl_detail nvtx, const char *tool, i
 	assert_ok(rfl_run(&config, &host, ret, &err), &err);
 }
 
-/* What the tool heard behind its greeting. */
+/* What the tool received after its greeting. */
 static const char *heard(void)
 {
 	const char *first = strstr(tool_log(), "push");

@@ -1,5 +1,5 @@
 /*
- * Runs with an engine that misbehaves when told (tests/engines/engine_fake.c). This program is its
+ * Runs with an engine that fails on request (tests/engines/engine_fake.c). This program is its
  * own child: "run-child" measures, "parent-once" is a whole run, "parent" is many until a test
  * kills it.
  */
@@ -32,7 +32,7 @@
 
 static char *self;
 
-/* One run with the fake told `fake`; the row stays with the caller. */
+/* One run with RFL_FAKE set to `fake`; the row stays with the caller. */
 static void run_fake(const char *dir, const char *fake, struct rfl_run_result *ret)
 {
 	const char *const child[] = { self, "run-child", NULL };
@@ -171,12 +171,12 @@ static void every_end_has_its_status(void **state)
 		{ "segv:backward:0", "crash", SIGSEGV, "signal 11" },
 		{ "hup:forward:3", "interrupted", SIGHUP, "signal 1" }, /* a terminal that goes */
 		{ "exit:step:2", "crash", 9, "exit code 9" },
-		{ "fail:step:2", "failed", 1, "told to fail at step 2" },
+		{ "fail:step:2", "failed", 1, "asked to fail at step 2" },
 		{ "edevmem:open", "oom", 1, "no memory left" },
 		{ "edevmem:forward:4", "oom", 1, "no memory left" },
 		{ "nan:forward:6", "nan", -1, "not a finite number" },
 		{ "unsupported", "unsupported", 1, "maxpool" },
-		{ "unavailable", "unsupported", 1, "told to be unavailable" },
+		{ "unavailable", "unsupported", 1, "asked to be unavailable" },
 		{ "kill:close", "ok", -1, NULL },
 		{ "segv:close", "ok", -1, NULL },
 	};
@@ -254,13 +254,13 @@ static void hanging_runs_end(void **state)
 	unsetenv("RFL_FAKE");
 }
 
-struct told {
+struct heard {
 	int64_t last, reports; /* of the window, its begin included */
 };
 
 static void note_window(const char *phase, int64_t done, int64_t total, void *ctx)
 {
-	struct told *t = ctx;
+	struct heard *t = ctx;
 
 	if (strcmp(phase, "window") != 0)
 		return;
@@ -278,19 +278,19 @@ static void the_window_reports_progress(void **state)
 	const char *dir = tmp_path(*state, "logs");
 	struct rfl_run_config config = config_in(dir);
 	struct rfl_run_host host = host_of(child);
-	struct told told = { .last = -1 };
+	struct heard heard = { .last = -1 };
 	struct rfl_err err = RFL_ERR_INIT;
 	struct rfl_run_result result;
 
 	config.iters = 12;
 	host.progress = note_window;
-	host.ctx = &told;
+	host.ctx = &heard;
 	setenv("RFL_FAKE_MS", "50,0,0", 1);
 	assert_ok(rfl_run(&config, &host, &result, &err), &err);
 	unsetenv("RFL_FAKE_MS");
 	assert_string_equal(result.row.status, "ok");
-	assert_true(told.reports >= 3);
-	assert_true((double)told.reports <= result.row.wall_s / 0.2 + 2);
+	assert_true(heard.reports >= 3);
+	assert_true((double)heard.reports <= result.row.wall_s / 0.2 + 2);
 	rfl_run_result_fini(&result);
 }
 
@@ -512,7 +512,7 @@ static void a_damaged_ledger_is_refused_first(void **state)
 	struct rfl_buf text = { 0 };
 	struct rfl_run_result result;
 
-	write_file(*state, "metrics.csv", ""); /* of somebody who was killed: nothing is lost */
+	write_file(*state, "metrics.csv", ""); /* of a killed process: nothing is lost */
 	run_fake(*state, "", &result);
 	assert_int_equal(result.row.repeat, 1);
 	rfl_run_result_fini(&result);
@@ -661,7 +661,7 @@ static int be_parent_once(const char *dir)
 	return rc != RFL_OK;
 }
 
-/* Runs, one after the other, until somebody ends us. */
+/* Runs, one after the other, until this process is killed. */
 static int be_parent(const char *dir)
 {
 	while (be_parent_once(dir) == 0)

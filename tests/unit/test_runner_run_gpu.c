@@ -1,5 +1,5 @@
 /*
- * Runs on a device that works while the runner goes on (tests/engines/fake_device.h): what the
+ * Runs on a device that works while the runner continues (tests/engines/fake_device.h): what the
  * times are taken from, who waits for whom, what is uploaded, recorded and replayed.
  */
 #include "tests/unit/rfl_test.h"

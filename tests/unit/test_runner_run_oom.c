@@ -248,7 +248,7 @@ static void a_label_must_have_room_for_the_batch(void **state)
 	rfl_run_result_fini(&r);
 }
 
-/* What is no news of memory ends it. */
+/* Anything but running out of memory ends it. */
 static void another_failure_ends_it(void **state)
 {
 	struct rfl_run_config config = small_config();

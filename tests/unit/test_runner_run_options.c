@@ -224,7 +224,7 @@ static void it_goes_on_until_the_mean_is_known(void **state)
 	rfl_run_result_fini(&r);
 	unsetenv("RFL_FAKE_MS");
 
-	setenv("RFL_FAKE", "kill:forward:9", 1); /* behind the window: it is measured */
+	setenv("RFL_FAKE", "kill:forward:9", 1); /* after the window: it is measured */
 	config.until_stdrel = 1e-9;
 	run_child(*state, &config, &r);
 	unsetenv("RFL_FAKE");

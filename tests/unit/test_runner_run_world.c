@@ -22,8 +22,8 @@ struct tried {
 	struct rfl_err err;
 };
 
-/* Two processes here; `told` are "NAME=value" texts. */
-static struct tried try(void **state, const char *label, const char *const *told)
+/* Two processes here; `vars` are "NAME=value" texts. */
+static struct tried try(void **state, const char *label, const char *const *vars)
 {
 	struct rfl_run_config config = config_in(*state);
 	const char *const child[] = { self, "run-child", NULL };
@@ -35,8 +35,8 @@ static struct tried try(void **state, const char *label, const char *const *told
 	config.label = label;
 	host.child_env = env;
 	(void)snprintf(meeting, sizeof(meeting), "RFL_FAKE_WORLD=%s", (const char *)*state);
-	for (size_t i = 0; told && told[i]; i++)
-		env[i + 1] = told[i];
+	for (size_t i = 0; vars && vars[i]; i++)
+		env[i + 1] = vars[i];
 	config.world = (struct rfl_world){
 		.size = 2, .timeout_s = 3, .bucket_bytes = 1 << 20, .interconnect = "auto"
 	};
@@ -101,8 +101,8 @@ static void every_rank_has_a_row_and_all_have_one(void **state)
 
 static void the_port_is_reserved_for_rank_0(void **state)
 {
-	static const char *const told[] = { "RFL_FAKE=port", NULL };
-	struct tried t = try(state, "x", told);
+	static const char *const vars[] = { "RFL_FAKE=port", NULL };
+	struct tried t = try(state, "x", vars);
 
 	assert_ok(t.rc, &t.err);
 	assert_string_equal(row_of(&t, "x_rank0")->status, "ok");
@@ -123,8 +123,8 @@ static void labels_name_the_rank(void **state)
 
 static void the_others_end_when_one_dies(void **state)
 {
-	static const char *const told[] = { "RFL_FAKE=kill:step:3", "RFL_FAKE_RANK=1", NULL };
-	struct tried t = try(state, "x", told);
+	static const char *const vars[] = { "RFL_FAKE=kill:step:3", "RFL_FAKE_RANK=1", NULL };
+	struct tried t = try(state, "x", vars);
 	const struct rfl_ledger_row *all;
 
 	assert_ok(t.rc, &t.err);
@@ -140,9 +140,9 @@ static void the_others_end_when_one_dies(void **state)
 
 static void who_does_not_come_is_named(void **state)
 {
-	static const char *const told[] = { "RFL_FAKE=exit:open:0", NULL };
+	static const char *const vars[] = { "RFL_FAKE=exit:open:0", NULL };
 	static const char *const none[] = { "RFL_FAKE_LACKS=join", NULL };
-	struct tried t = try(state, "x", told);
+	struct tried t = try(state, "x", vars);
 
 	assert_string_equal(row_of(&t, "x")->status, "crash");
 	tried_fini(&t);

@@ -89,7 +89,7 @@ static void events_tell_time(void **state)
 	ops->close(e);
 }
 
-/* What a CPU has no use for is refused by name, and what it does not know is not made up. */
+/* What a CPU has no use for is refused by name, and what it does not know is not invented. */
 static void cpu_says_what_it_has_not(void **state)
 {
 	struct rfl_engine *e = open_plain();

@@ -30,7 +30,7 @@ static struct rfl_net *wide_net(void)
 	return ret;
 }
 
-/* All trained parameters, their gradients and the optimizer's state, one behind the other. */
+/* All trained parameters, their gradients and the optimizer's state, one after the other. */
 struct model {
 	size_t n;
 	double *p, *m, *v;

@@ -357,7 +357,7 @@ static void overflow_skips_and_halves(void **state)
 	}
 }
 
-/* 2000 good steps in a row double it: those behind the last one that was left out. */
+/* 2000 good steps in a row double it: those after the last skipped one. */
 static void good_steps_double_the_scale(void **state)
 {
 	struct rfl_engine_config config = precision_config(RFL_PRECISION_FP16, RFL_LAYOUT_NCHW);

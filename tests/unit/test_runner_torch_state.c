@@ -142,7 +142,7 @@ static void marks_of_evaluation_are_of_forward_only(void **state)
 	ops->close(e);
 }
 
-/* Wherever fn fails, its message comes out of the call that was under way, and the engine goes on.
+/* Wherever fn fails, its message comes out of the call in progress, and the engine continues.
  */
 static void a_failing_mark_stops_the_step(void **state)
 {

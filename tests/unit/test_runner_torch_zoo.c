@@ -72,7 +72,7 @@ static double one_step(struct model *m)
 	return loss;
 }
 
-/* Every layer of every network has a row and known numbers. Parameters are memory that nobody has
+/* Every layer of every network has a row and known numbers. Parameters are memory that no one has
  * touched; of the largest networks, smaller ones of the same family are opened. */
 static void opens_the_zoo(void **state)
 {

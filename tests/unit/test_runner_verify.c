@@ -72,7 +72,7 @@ static void reads_train(void **state)
 	rfl_golden_free(g);
 }
 
-/* A good file with one text replaced: the message behind the file's name, word for word. */
+/* A good file with one text replaced: the exact message after the file's name. */
 static void refuses_bad_files(void **state)
 {
 	static const struct {

@@ -134,7 +134,7 @@ static void gradients_are_judged(void **state)
 	model_fini(&m);
 }
 
-/* Behind a sum in bfloat16: 24 x 24 pixels of 2 images; 6 products in each of 12 blocks, 1 in front
+/* After a sum in bfloat16: 24 x 24 pixels of 2 images; 6 products in each of 12 blocks, 1 in front
  * of them, 3 between, the head. */
 static void layer_norm_adds_up_in_bf16(void **state)
 {
@@ -164,7 +164,7 @@ static void layer_norm_adds_up_in_bf16(void **state)
 	model_fini(&m);
 }
 
-/* Behind batch norm over two samples nothing is judged in training. */
+/* In training nothing is judged after batch norm over two samples. */
 static void batch_norm_is_reported(void **state)
 {
 	struct model m = { 0 };

@@ -171,10 +171,10 @@ static void each_process_has_its_gpu(void **state)
 	(void)state;
 	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++) {
 		char own[64] = "";
-		const bool told = rfl_world_gpu(cases[i].visible, cases[i].local_rank, own);
+		const bool chosen = rfl_world_gpu(cases[i].visible, cases[i].local_rank, own);
 
-		assert_int_equal(told, cases[i].own != NULL);
-		if (told)
+		assert_int_equal(chosen, cases[i].own != NULL);
+		if (chosen)
 			assert_string_equal(own, cases[i].own);
 	}
 }

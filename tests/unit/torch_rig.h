@@ -115,7 +115,7 @@ static inline int run_with_torch(const struct CMUnitTest *tests, size_t n)
 	return _cmocka_run_group_tests("tests", tests, n, set_up, tear_down);
 }
 
-/** Parameters and statistics, one behind the other. */
+/** Parameters and statistics, one after the other. */
 static inline int64_t all_params(struct rfl_engine *e, float out[FLOATS])
 {
 	struct rfl_err err = RFL_ERR_INIT;
