@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/span.h"
 #include "profile/capture/impl.h"
-#include "profile/import/span.h"
 
 bool rfl_capture__room(void *array, size_t n, size_t *cap, size_t size)
 {

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/num.h"
+#include "base/span.h"
 #include "profile/formula.h"
-#include "profile/import/span.h"
 
 static const char *quantity_name(int q)
 {

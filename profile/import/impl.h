@@ -6,9 +6,9 @@
 #define RFL_PROFILE_IMPORT_IMPL_H
 
 #include "base/alloc.h"
+#include "base/span.h"
 #include "profile/import/importer.h"
 #include "profile/import/input.h"
-#include "profile/import/span.h"
 
 /* A file as it is read: the first member of each importer's own struct. */
 struct rfl_import {

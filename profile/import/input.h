@@ -9,7 +9,7 @@
 #include <stddef.h>
 
 #include "base/err.h"
-#include "profile/import/span.h"
+#include "base/span.h"
 
 /** A line or record longer than this is refused, by its line number. */
 #define RFL_INPUT_LINE_MAX ((size_t)8 << 20)

@@ -1,7 +1,7 @@
 /*
  * span.c - pieces of a text, and the numbers in them.
  */
-#include "profile/import/span.h"
+#include "base/span.h"
 
 #include <math.h>
 #include <string.h>

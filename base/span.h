@@ -1,8 +1,8 @@
 /*
  * span.h - pieces of a text in place, and the numbers in them.
  */
-#ifndef RFL_PROFILE_SPAN_H
-#define RFL_PROFILE_SPAN_H
+#ifndef RFL_BASE_SPAN_H
+#define RFL_BASE_SPAN_H
 
 #include <stdbool.h>
 #include <stddef.h>
