@@ -1,5 +1,5 @@
 /*
- * gpu_check.c - the conditions of counting on a GPU, asked one after the other.
+ * gpu_check.c - the conditions of counting on a GPU, checked one after the other.
  */
 #include "profile/cupti/gpu_check.h"
 
@@ -12,8 +12,7 @@
 
 const char *const rfl_gpu_check_state_names[] = { "ok", "failed", "skipped", NULL };
 
-/* What is open while it is looked at. */
-struct look {
+struct checker {
 	struct rfl_gpu_check *check;
 	const struct rfl_gpu_check_request *request;
 	const char *precision;
@@ -23,84 +22,66 @@ struct look {
 	bool has_target;
 };
 
-/* ------------------------------------------------------------------ rows */
-
-static const char *keep(struct rfl_gpu_check *c, const char *text)
-{
-	const char *kept = rfl_arena_strdup(c->arena, text);
-
-	if (!kept)
-		c->no_memory = true;
-	return kept;
-}
-
-static struct rfl_gpu_check_row *row(struct rfl_gpu_check *c, const char *what,
-				     enum rfl_gpu_check_state state)
+/* Append a row. @param text  what was found, or why the condition does not hold; a NULL here or in
+ * `what` is memory that ran out */
+static struct rfl_gpu_check_row *put(struct rfl_gpu_check *c, const char *what,
+				     enum rfl_gpu_check_state state, const char *text)
 {
 	struct rfl_gpu_check_row *r = &c->rows[c->n < RFL_ARRAY_LEN(c->rows) ? c->n++ : c->n - 1];
+	const bool ok = state == RFL_GPU_CHECK_OK;
 
-	*r = (struct rfl_gpu_check_row){ .what = what, .state = state };
+	if (!what || !text)
+		c->no_memory = true;
+	*r = (struct rfl_gpu_check_row){
+		.what = what ? what : "",
+		.state = state,
+		.detail = ok ? text : NULL,
+		.reason = ok ? NULL : text,
+		.rc = state == RFL_GPU_CHECK_FAILED ? RFL_EUNAVAILABLE : RFL_OK,
+	};
 	return r;
 }
 
 static void ok(struct rfl_gpu_check *c, const char *what, const char *detail)
 {
-	row(c, what, RFL_GPU_CHECK_OK)->detail = detail ? detail : "";
-	if (!detail)
-		c->no_memory = true;
+	put(c, what, RFL_GPU_CHECK_OK, detail);
 }
 
 static void skip(struct rfl_gpu_check *c, const char *what, const char *reason)
 {
-	row(c, what, RFL_GPU_CHECK_SKIPPED)->reason = reason;
-}
-
-static void make_failed(struct rfl_gpu_check *c, struct rfl_gpu_check_row *r,
-			const struct rfl_err *err)
-{
-	*r = (struct rfl_gpu_check_row){ .what = r->what,
-					 .state = RFL_GPU_CHECK_FAILED,
-					 .reason = keep(c, err->msg),
-					 .rc = RFL_EUNAVAILABLE };
+	put(c, what, RFL_GPU_CHECK_SKIPPED, reason);
 }
 
 static struct rfl_gpu_check_row *fail(struct rfl_gpu_check *c, const char *what,
 				      const struct rfl_err *err)
 {
-	struct rfl_gpu_check_row *r = row(c, what, RFL_GPU_CHECK_FAILED);
-
-	make_failed(c, r, err);
-	return r;
+	return put(c, what, RFL_GPU_CHECK_FAILED, rfl_arena_strdup(c->arena, err->msg));
 }
 
-/* ------------------------------------------------------------------ looking */
-
-static void look_driver(struct look *l)
+static void check_driver(struct checker *l)
 {
 	struct rfl_gpu_check *c = l->check;
 	struct rfl_err err = RFL_ERR_INIT;
 	enum rfl_cuda_gate gate = RFL_CUDA_GATE_LIBRARY;
-	int version;
 
 	if (rfl_cuda_open(l->request->device, &gate, &l->cuda, &err) == RFL_OK) {
-		version = l->cuda->version;
 		ok(c, "driver",
-		   rfl_arena_printf(c->arena, "for CUDA %d.%d", version / 1000,
-				    version % 1000 / 10));
+		   rfl_arena_printf(c->arena, "for CUDA %d.%d", l->cuda->version / 1000,
+				    l->cuda->version % 1000 / 10));
 		ok(c, "device",
 		   rfl_arena_printf(c->arena, "%d: %s, compute capability %d.%d",
 				    l->request->device, l->cuda->name, l->cuda->capability / 10,
 				    l->cuda->capability % 10));
-		return;
-	}
-	if (gate >= RFL_CUDA_GATE_DEVICE)
+	} else if (gate >= RFL_CUDA_GATE_DEVICE) {
 		ok(c, "driver", "works");
-	fail(c, gate >= RFL_CUDA_GATE_DEVICE ? "device" : "driver", &err);
-	if (gate < RFL_CUDA_GATE_DEVICE)
+		fail(c, "device", &err);
+	} else {
+		fail(c, "driver", &err);
 		skip(c, "device", "there is no driver");
+	}
 }
 
-static void look_library(struct look *l)
+static void check_library(struct checker *l)
 {
 	struct rfl_gpu_check *c = l->check;
 	struct rfl_cupti_places places = l->request->places;
@@ -132,20 +113,14 @@ static const struct {
 	[RFL_CUPTI_GATE_PERMISSION] = { "permission", NULL },
 };
 
-static const char *permission_detail(enum rfl_counter_access access)
-{
-	switch (access) {
-	case RFL_COUNTERS_ALL:
-		return "counters may be read; the driver lets every user";
-	case RFL_COUNTERS_ADMIN:
-		return "counters may be read; the driver lets administrators only, and you are one";
-	case RFL_COUNTERS_UNKNOWN:
-	default:
-		return "counters may be read";
-	}
-}
+static const char *const permissions[] = {
+	[RFL_COUNTERS_UNKNOWN] = "counters may be read",
+	[RFL_COUNTERS_ALL] = "counters may be read; the driver lets every user",
+	[RFL_COUNTERS_ADMIN] =
+		"counters may be read; the driver lets administrators only, and you are one",
+};
 
-static void look_target(struct look *l)
+static void check_target(struct checker *l)
 {
 	struct rfl_gpu_check *c = l->check;
 	enum rfl_counter_access access = rfl_cuda_counter_access(l->request->params_path);
@@ -166,16 +141,15 @@ static void look_target(struct look *l)
 		else if (i > (size_t)l->target.gate)
 			skip(c, gates[i].what, "not asked: see above");
 		else if (i == RFL_CUPTI_GATE_CHIP)
-			ok(c, gates[i].what, keep(c, l->target.chip));
+			ok(c, gates[i].what, rfl_arena_strdup(c->arena, l->target.chip));
 		else if (i == RFL_CUPTI_GATE_SUPPORT && l->target.limited)
 			ok(c, gates[i].what, "the device can be counted, with some metrics only");
 		else
-			ok(c, gates[i].what,
-			   gates[i].holds ? gates[i].holds : permission_detail(access));
+			ok(c, gates[i].what, gates[i].holds ? gates[i].holds : permissions[access]);
 	}
 }
 
-static void look_sessions(struct look *l)
+static void check_sessions(struct checker *l)
 {
 	struct rfl_gpu_check *c = l->check;
 	struct rfl_cupti_plan *plan = NULL;
@@ -207,7 +181,7 @@ static void look_sessions(struct look *l)
 		else if (s->metrics.n == 0)
 			skip(c, what, "the chip has none of them");
 		else
-			ok(c, what, keep(c, rfl_buf_str(&text)));
+			ok(c, what, rfl_arena_strdup(c->arena, rfl_buf_str(&text)));
 		rfl_buf_fini(&text);
 		some |= s->why.rc == RFL_OK && s->metrics.n > 0;
 	}
@@ -216,29 +190,22 @@ static void look_sessions(struct look *l)
 	rfl_cupti_plan_free(plan);
 }
 
-/* ------------------------------------------------------------------ self-test */
-
-static void selftest_row(struct rfl_gpu_check *c, const struct rfl_selftest *t, size_t i)
+static void selftest_row(struct rfl_gpu_check *c, const struct rfl_selftest *t,
+			 const struct rfl_selftest_row *r)
 {
-	const struct rfl_selftest_row *r = &t->rows[i];
-	const char *quantity = rfl_quantity_info(r->quantity)->name;
-	const char *what = rfl_arena_printf(c->arena, "self-test %s", quantity);
+	const char *what =
+		rfl_arena_printf(c->arena, "self-test %s", rfl_quantity_info(r->quantity)->name);
 	const bool ecc = rfl_selftest_is_ecc(t, r);
-	double ratio = rfl_selftest_ratio(r);
+	const double ratio = rfl_selftest_ratio(r);
 	struct rfl_gpu_check_row *out;
 
-	if (!what) {
-		c->no_memory = true;
-		return;
-	}
 	if (isnan(ratio)) {
-		skip(c, what, keep(c, r->reason));
+		skip(c, what, rfl_arena_strdup(c->arena, r->reason));
 		return;
 	}
-	ok(c, what,
-	   rfl_arena_printf(c->arena, "%.4f of what %s is known to do%s", ratio, r->work,
-			    ecc ? " (with the check bits of ECC)" : ""));
-	out = &c->rows[c->n - 1];
+	out = put(c, what, RFL_GPU_CHECK_OK,
+		  rfl_arena_printf(c->arena, "%.4f of what %s is known to do%s", ratio, r->work,
+				   ecc ? " (with the check bits of ECC)" : ""));
 	if (fabs(ratio - 1) > RFL_SELFTEST_TOLERANCE && !ecc) {
 		out->state = RFL_GPU_CHECK_FAILED;
 		out->reason = "the counter is off by more than 2 %: end other programs on the GPU, "
@@ -248,25 +215,9 @@ static void selftest_row(struct rfl_gpu_check *c, const struct rfl_selftest *t, 
 	}
 }
 
-/* On some systems permission is refused only when counting begins: it is the row of the permission
- * that fails then. */
-static void selftest_failed(struct rfl_gpu_check *c, const struct rfl_err *err)
+static void check_selftest(struct checker *l)
 {
 	const char *permission = gates[RFL_CUPTI_GATE_PERMISSION].what;
-
-	if (err->native == RFL_CUPTI_INSUFFICIENT_PRIVILEGES ||
-	    err->native == RFL_CUPTI_VIRTUALIZED_PRIVILEGES) {
-		for (size_t i = 0; i < c->n; i++)
-			if (strcmp(c->rows[i].what, permission) == 0)
-				make_failed(c, &c->rows[i], err);
-		skip(c, "self-test", "not done: see above");
-		return;
-	}
-	fail(c, "self-test", err)->rc = err->rc == RFL_EFAILED ? RFL_EFAILED : RFL_EUNAVAILABLE;
-}
-
-static void look_selftest(struct look *l)
-{
 	struct rfl_gpu_check *c = l->check;
 	struct rfl_selftest t = { .n = 0 };
 	struct rfl_err err = RFL_ERR_INIT;
@@ -280,34 +231,51 @@ static void look_selftest(struct look *l)
 	if (rfl_selftest_run(l->cuda, &l->target, l->precision, RFL_SET_CORE, &t, &err) == RFL_OK)
 		(void)!rfl_selftest_run(l->cuda, &l->target, l->precision, RFL_SET_FLOPS, &t, &err);
 	for (size_t i = 0; i < t.n; i++)
-		selftest_row(c, &t, i);
-	if (err.rc != RFL_OK)
-		selftest_failed(c, &err);
-}
+		selftest_row(c, &t, &t.rows[i]);
+	if (err.rc == RFL_OK)
+		return;
+	if (err.native != RFL_CUPTI_INSUFFICIENT_PRIVILEGES &&
+	    err.native != RFL_CUPTI_VIRTUALIZED_PRIVILEGES) {
+		fail(c, "self-test", &err)->rc =
+			err.rc == RFL_EFAILED ? RFL_EFAILED : RFL_EUNAVAILABLE;
+		return;
+	}
+	/* some systems refuse permission only when counting begins: the row of the permission
+	 * fails then */
+	for (size_t i = 0; i < c->n; i++) {
+		struct rfl_gpu_check_row *r = &c->rows[i];
 
-/* ------------------------------------------------------------------ the report */
+		if (strcmp(r->what, permission) != 0)
+			continue;
+		*r = (struct rfl_gpu_check_row){ .what = permission,
+						 .state = RFL_GPU_CHECK_FAILED,
+						 .reason = rfl_arena_strdup(c->arena, err.msg),
+						 .rc = RFL_EUNAVAILABLE };
+		c->no_memory |= !r->reason;
+	}
+	skip(c, "self-test", "not done: see above");
+}
 
 enum rfl_rc rfl_gpu_check_new(const struct rfl_gpu_check_request *request,
 			      struct rfl_gpu_check **ret, struct rfl_err *err)
 {
 	struct rfl_gpu_check *c = calloc(1, sizeof(*c));
-	struct look l = { .check = c,
-			  .request = request,
-			  .precision = request->precision ? request->precision : "fp32" };
+	struct checker l = { .check = c,
+			     .request = request,
+			     .precision = request->precision ? request->precision : "fp32" };
 	enum rfl_rc rc = RFL_OK;
 
-	if (!c)
-		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
-	c->arena = rfl_arena_new(0);
-	if (!c->arena) {
+	if (c)
+		c->arena = rfl_arena_new(0);
+	if (!c || !c->arena) {
 		rc = rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
 		goto done;
 	}
-	look_driver(&l);
-	look_library(&l);
-	look_target(&l);
-	look_sessions(&l);
-	look_selftest(&l);
+	check_driver(&l);
+	check_library(&l);
+	check_target(&l);
+	check_sessions(&l);
+	check_selftest(&l);
 	if (c->no_memory)
 		rc = rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
 	if (rc != RFL_OK)

@@ -1,7 +1,7 @@
 /*
  * gpu_check.h - whether counters of a GPU can be read here: every condition in its order, with what
  * was found, why it does not hold, and what to do. It is what `roofline counters check` prints, and
- * what a run looks at before it counts.
+ * what a run checks before it counts.
  */
 #ifndef RFL_PROFILE_GPU_CHECK_H
 #define RFL_PROFILE_GPU_CHECK_H
@@ -47,7 +47,7 @@ struct rfl_gpu_check {
 };
 
 /**
- * Look at everything.
+ * Check everything.
  * @param ret  set on success only; release with rfl_gpu_check_free()
  * @return RFL_OK whenever there is a report, whatever it says; RFL_ENOMEM
  */

@@ -1,6 +1,6 @@
 /*
  * host.c - questions about a chip that need no chip: its metrics, what can be counted
- * together, in how many passes, and what counted data are worth.
+ * together, in how many passes, and the values in counted data.
  */
 #include "profile/cupti/host.h"
 
@@ -24,8 +24,7 @@ enum rfl_rc rfl_cupti_chips(struct rfl_cupti *c, const char *const **ret, size_t
 			    struct rfl_err *err)
 {
 	struct rfl_cupti_host_chips p = { RFL_CUPTI_SIZED(host_chips) };
-	enum rfl_rc rc = rfl_cupti_check(c, c->calls.host_chips(&p),
-					 "cuptiProfilerHostGetSupportedChips", err);
+	enum rfl_rc rc = RFL_CUPTI_CALL(c, host_chips, err, &p);
 
 	if (rc != RFL_OK)
 		return rc;
@@ -44,23 +43,6 @@ static struct rfl_cupti_host_initialize initial(const struct rfl_cupti_host *h)
 		.chip = h->chip,
 		.availability = h->availability,
 	};
-}
-
-static enum rfl_rc start(struct rfl_cupti_host *h, struct rfl_cupti_host_object **ret,
-			 struct rfl_err *err)
-{
-	struct rfl_cupti_host_initialize p = initial(h);
-	const int result = h->calls->host_initialize(&p);
-	enum rfl_rc rc;
-
-	if (result == RFL_CUPTI_NOT_SUPPORTED)
-		return rfl_fail(err, RFL_EUNSUPPORTED, result,
-				"%s is named by %s, which has no range profiler for it", h->chip,
-				h->lib->path);
-	rc = rfl_cupti_check(h->lib, result, "cuptiProfilerHostInitialize", err);
-	if (rc == RFL_OK)
-		*ret = p.host;
-	return rc;
 }
 
 static void stop(struct rfl_cupti_host *h, struct rfl_cupti_host_object *host)
@@ -96,7 +78,9 @@ enum rfl_rc rfl_cupti_host_open(struct rfl_cupti *c, const char *chip, const uin
 				struct rfl_cupti_host **ret, struct rfl_err *err)
 {
 	struct rfl_cupti_host *h = calloc(1, sizeof(*h));
+	struct rfl_cupti_host_initialize p;
 	enum rfl_rc rc;
+	int result;
 
 	if (!h)
 		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", chip);
@@ -104,17 +88,23 @@ enum rfl_rc rfl_cupti_host_open(struct rfl_cupti *c, const char *chip, const uin
 	h->calls = &c->calls;
 	h->availability = availability;
 	h->chip = strdup(chip);
-	if (!h->chip) {
-		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", chip);
-		goto done;
-	}
-	rc = known_chip(c, chip, err);
-	if (rc == RFL_OK)
-		rc = start(h, &h->host, err);
+	rc = h->chip ? known_chip(c, chip, err)
+		     : rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", chip);
 	if (rc != RFL_OK)
 		goto done;
+	p = initial(h);
+	result = h->calls->host_initialize(&p);
+	if (result == RFL_CUPTI_NOT_SUPPORTED)
+		rc = rfl_fail(err, RFL_EUNSUPPORTED, result,
+			      "%s is named by %s, which has no range profiler for it", chip,
+			      c->path);
+	else
+		rc = rfl_cupti_check(c, result, rfl_cupti_symbols.host_initialize, err);
+	if (rc != RFL_OK)
+		goto done;
+	h->host = p.host;
 	*ret = h;
-	return RFL_OK;
+	h = NULL;
 done:
 	rfl_cupti_host_close(h);
 	return rc;
@@ -141,8 +131,7 @@ enum rfl_rc rfl_cupti_metrics(struct rfl_cupti_host *h, void (*each)(const char 
 			.host = h->host,
 			.type = type,
 		};
-		enum rfl_rc rc = rfl_cupti_check(h->lib, h->calls->host_base_metrics(&p),
-						 "cuptiProfilerHostGetBaseMetrics", err);
+		enum rfl_rc rc = RFL_CUPTI_CALL(h->lib, host_base_metrics, err, &p);
 
 		if (rc != RFL_OK)
 			return rc;
@@ -187,24 +176,14 @@ static void collect(const char *metric, void *ctx)
 	all->names[all->n] = NULL;
 }
 
-/* Append the base metrics whose names are near to this one, as "a, b". */
-static void near_names(struct rfl_cupti_host *h, const char *metric, struct rfl_buf *out)
-{
-	struct names all = { .names = NULL };
-	char *base = strndup(metric, base_length(metric));
-
-	if (base && rfl_cupti_metrics(h, collect, &all, NULL) == RFL_OK && all.n)
-		(void)rfl_text_suggest(base, all.names, 4, out);
-	free(all.names);
-	free(base);
-}
-
 static enum rfl_rc no_such_metric(struct rfl_cupti_host *h, const char *metric, struct rfl_err *err)
 {
+	struct names all = { .names = NULL };
 	struct rfl_buf near;
+	char *base;
 	enum rfl_rc rc;
 
-	if (!err) /* names are looked for only when they are read */
+	if (!err) /* similar names are for the message only */
 		return RFL_ENOTFOUND;
 	if (rfl_metric_is_legacy(metric, strlen(metric)))
 		return rfl_fail(err, RFL_ENOTFOUND, RFL_CUPTI_INVALID_METRIC_NAME,
@@ -213,11 +192,15 @@ static enum rfl_rc no_such_metric(struct rfl_cupti_host *h, const char *metric, 
 				"the same",
 				h->chip, metric, h->chip);
 	rfl_buf_init(&near, RFL_ERR_MSG_MAX / 2);
-	near_names(h, metric, &near);
+	base = strndup(metric, base_length(metric));
+	if (base && rfl_cupti_metrics(h, collect, &all, NULL) == RFL_OK && all.n)
+		(void)rfl_text_suggest(base, all.names, 4, &near);
 	rc = rfl_fail(err, RFL_ENOTFOUND, RFL_CUPTI_INVALID_METRIC_NAME,
 		      "%s has no metric '%s'%s%s", h->chip, metric, near.len ? "; near: " : "",
 		      rfl_buf_str(&near));
 	rfl_buf_fini(&near);
+	free(all.names);
+	free(base);
 	return rc;
 }
 
@@ -277,7 +260,7 @@ enum rfl_rc rfl_cupti_metric(struct rfl_cupti_host *h, const char *metric,
 			 : RFL_ENOTFOUND;
 		return rc == RFL_OK ? no_such_metric(h, metric, err) : rc;
 	}
-	rc = rfl_cupti_check(h->lib, result, "cuptiProfilerHostGetMetricProperties", err);
+	rc = rfl_cupti_check(h->lib, result, rfl_cupti_symbols.host_metric_properties, err);
 	if (rc == RFL_OK && p.type >= 0 && p.type < RFL_CUPTI_METRIC_TYPE_COUNT)
 		rc = needs_rollup(h, metric, p.type, p.type, err);
 	if (rc == RFL_OK)
@@ -326,20 +309,20 @@ static int attempt(struct rfl_cupti_host *h, const char *const *metrics, size_t 
 	struct rfl_cupti_host_config_image image = { RFL_CUPTI_SIZED(host_config_image) };
 	int result;
 
-	*ret = (struct attempt){ .call = "cuptiProfilerHostInitialize" };
+	*ret = (struct attempt){ .call = rfl_cupti_symbols.host_initialize };
 	result = h->calls->host_initialize(&init);
 	if (result != RFL_CUPTI_SUCCESS)
 		return result;
 	ret->host = add.host = size.host = image.host = init.host;
-	ret->call = "cuptiProfilerHostConfigAddMetrics";
+	ret->call = rfl_cupti_symbols.host_add_metrics;
 	result = h->calls->host_add_metrics(&add);
 	if (result != RFL_CUPTI_SUCCESS)
 		return result;
-	ret->call = "cuptiProfilerHostGetConfigImageSize";
+	ret->call = rfl_cupti_symbols.host_config_size;
 	result = h->calls->host_config_size(&size);
 	if (result != RFL_CUPTI_SUCCESS)
 		return result;
-	ret->call = "cuptiProfilerHostGetConfigImage";
+	ret->call = rfl_cupti_symbols.host_config_image;
 	ret->size = image.size = size.size;
 	ret->image = image.image = calloc(1, size.size ? size.size : 1);
 	return ret->image ? h->calls->host_config_image(&image) : RFL_CUPTI_OUT_OF_MEMORY;
@@ -351,39 +334,31 @@ static void release(struct rfl_cupti_host *h, struct attempt *a)
 	free(a->image);
 }
 
-/* CUPTI does not take all of them: the place of the first that it does not take with those before
- * it. */
-static size_t find_refused(struct rfl_cupti_host *h, const char *const *metrics, size_t n)
+/* CUPTI refuses the set: find the first metric that it does not take with those before it. */
+static enum rfl_rc refuse(struct rfl_cupti_host *h, const char *const *metrics, size_t n,
+			  int result, const char *call, size_t *refused, struct rfl_err *err)
 {
-	size_t taken = 0, not_taken = n;
+	size_t taken = 0;
 
-	while (not_taken - taken > 1) {
-		const size_t k = taken + (not_taken - taken) / 2;
+	while (n - taken > 1) {
+		const size_t k = taken + (n - taken) / 2;
 		struct attempt a;
 
 		if (attempt(h, metrics, k, &a) == RFL_CUPTI_SUCCESS)
 			taken = k;
 		else
-			not_taken = k;
+			n = k;
 		release(h, &a);
 	}
-	return taken;
-}
-
-static enum rfl_rc refuse(struct rfl_cupti_host *h, const char *const *metrics, size_t n,
-			  int result, const char *call, size_t *refused, struct rfl_err *err)
-{
-	const size_t k = find_refused(h, metrics, n);
-
 	if (refused)
-		*refused = k;
-	if (k == 0)
+		*refused = taken;
+	if (taken == 0)
 		return rfl_fail(err, RFL_EUNSUPPORTED, result, "%s cannot count '%s' (%s: %d)",
 				h->chip, metrics[0], call, result);
 	return rfl_fail(err, RFL_EUNSUPPORTED, result,
 			"%s cannot count '%s' together with '%s'%s (%s: %d): ask for it alone",
-			h->chip, metrics[k], metrics[0], k > 1 ? " and the others before it" : "",
-			call, result);
+			h->chip, metrics[taken], metrics[0],
+			taken > 1 ? " and the others before it" : "", call, result);
 }
 
 enum rfl_rc rfl_cupti_config(struct rfl_cupti_host *h, const char *const *metrics, size_t n,
@@ -413,8 +388,7 @@ enum rfl_rc rfl_cupti_config(struct rfl_cupti_host *h, const char *const *metric
 	if (rc == RFL_OK) {
 		p.size = a.size;
 		p.image = a.image;
-		rc = rfl_cupti_check(h->lib, h->calls->host_passes(&p),
-				     "cuptiProfilerHostGetNumOfPasses", err);
+		rc = RFL_CUPTI_CALL(h->lib, host_passes, err, &p);
 	}
 	if (rc != RFL_OK) {
 		release(h, &a);
@@ -454,6 +428,5 @@ enum rfl_rc rfl_cupti_values(struct rfl_cupti_host *h, const uint8_t *data, size
 		.values = ret,
 	};
 
-	return rfl_cupti_check(h->lib, h->calls->host_values(&p),
-			       "cuptiProfilerHostEvaluateToGpuValues", err);
+	return RFL_CUPTI_CALL(h->lib, host_values, err, &p);
 }

@@ -24,105 +24,42 @@ static const struct {
 	[RFL_KERNEL_OTHER] = { "other", false },
 };
 
-/* The first row decides. Words that are parts of others' names stand in front of these: a kernel
- * that converts a layout is not a convolution, and the sum after a split matrix product is a part
- * of it. */
+/* The first row with one of its words in the name decides. A word that is a part of other names
+ * comes before those: a kernel that converts a layout is not a convolution, and the sum after a
+ * split matrix product is a part of it. */
 static const struct {
 	enum rfl_kernel_class is;
-	const char *word; /* in small letters */
-} words[] = {
-	{ RFL_KERNEL_COLLECTIVE, "nccl" },
-	{ RFL_KERNEL_COLLECTIVE, "allreduce" },
-	{ RFL_KERNEL_COPY, "direct_copy_kernel" },
-	{ RFL_KERNEL_COPY, "converttensor" },
-	{ RFL_KERNEL_COPY, "nchwtonhwc" },
-	{ RFL_KERNEL_COPY, "nhwctonchw" },
-	{ RFL_KERNEL_COPY, "catarraybatchedcopy" },
-	{ RFL_KERNEL_COPY, "memcpy" },
-	{ RFL_KERNEL_COPY, "memset" },
-	{ RFL_KERNEL_COPY, "foldednhwc" },
-	{ RFL_KERNEL_COPY, "nhwcaddpadding" },
-	{ RFL_KERNEL_COPY, "im2col" },
-	{ RFL_KERNEL_COPY, "vol2col" },
-	{ RFL_KERNEL_ELEMENTWISE, "col2im" }, /* adds up where patches overlap */
-	{ RFL_KERNEL_ELEMENTWISE, "indexing_backward" },
-	{ RFL_KERNEL_COPY, "transpose_readwrite" },
-	{ RFL_KERNEL_COPY, "fillfunctor" },
-	{ RFL_KERNEL_COPY, "index_select" },
-	{ RFL_KERNEL_COPY, "indexselect" },
-	{ RFL_KERNEL_OPTIMIZER, "multi_tensor_apply" },
-	{ RFL_KERNEL_OPTIMIZER, "multitensorapply" },
-	{ RFL_KERNEL_OPTIMIZER, "fusedadam" },
-	{ RFL_KERNEL_OPTIMIZER, "fusedsgd" },
-	{ RFL_KERNEL_NORMALISATION, "batch_norm" },
-	{ RFL_KERNEL_NORMALISATION, "batchnorm" },
-	{ RFL_KERNEL_NORMALISATION, "bn_fw" },
-	{ RFL_KERNEL_NORMALISATION, "bn_bw" },
-	{ RFL_KERNEL_NORMALISATION, "bn_inf" },
-	{ RFL_KERNEL_NORMALISATION, "layer_norm" },
-	{ RFL_KERNEL_NORMALISATION, "layernorm" },
-	{ RFL_KERNEL_NORMALISATION, "rowwisemoments" },
-	{ RFL_KERNEL_NORMALISATION, "gammabeta" },
-	{ RFL_KERNEL_NORMALISATION, "group_norm" },
-	{ RFL_KERNEL_NORMALISATION, "groupnorm" },
-	{ RFL_KERNEL_NORMALISATION, "rms_norm" },
-	{ RFL_KERNEL_NORMALISATION, "rmsnorm" },
+	const char *words; /* in lower case, a space after each */
+} rules[] = {
+	{ RFL_KERNEL_COLLECTIVE, "nccl allreduce " },
+	{ RFL_KERNEL_COPY, "direct_copy_kernel converttensor nchwtonhwc nhwctonchw "
+			   "catarraybatchedcopy memcpy memset foldednhwc nhwcaddpadding "
+			   "im2col vol2col " },
+	/* col2im adds up where patches overlap */
+	{ RFL_KERNEL_ELEMENTWISE, "col2im indexing_backward " },
+	{ RFL_KERNEL_COPY, "transpose_readwrite fillfunctor index_select indexselect " },
+	{ RFL_KERNEL_OPTIMIZER, "multi_tensor_apply multitensorapply fusedadam fusedsgd " },
+	{ RFL_KERNEL_NORMALISATION, "batch_norm batchnorm bn_fw bn_bw bn_inf layer_norm "
+				    "layernorm rowwisemoments gammabeta group_norm groupnorm "
+				    "rms_norm rmsnorm " },
 	/* these have the names of the operations around which they were fused */
-	{ RFL_KERNEL_MATRIX, "triton_tem" },
-	{ RFL_KERNEL_REDUCTION, "triton_red" },
-	{ RFL_KERNEL_REDUCTION, "triton_per" },
-	{ RFL_KERNEL_ELEMENTWISE, "triton_poi" },
-	{ RFL_KERNEL_MATRIX, "gemm" },
-	{ RFL_KERNEL_MATRIX, "gemv" },
-	{ RFL_KERNEL_MATRIX, "splitkreduce" },
-	{ RFL_KERNEL_MATRIX, "xmma" },
-	{ RFL_KERNEL_MATRIX, "nvjet" },
-	{ RFL_KERNEL_MATRIX, "cutlass" },
-	{ RFL_KERNEL_MATRIX, "scudnn" },
-	{ RFL_KERNEL_MATRIX, "884cudnn" },
-	{ RFL_KERNEL_MATRIX, "1688cudnn" },
-	{ RFL_KERNEL_MATRIX, "16816cudnn" },
-	{ RFL_KERNEL_MATRIX, "wgrad" },
-	{ RFL_KERNEL_MATRIX, "dgrad" },
-	{ RFL_KERNEL_MATRIX, "fprop" },
-	{ RFL_KERNEL_MATRIX, "bprop" },
-	{ RFL_KERNEL_MATRIX, "winograd" },
-	{ RFL_KERNEL_MATRIX, "fft2d" },
-	{ RFL_KERNEL_MATRIX, "implicit" },
-	{ RFL_KERNEL_MATRIX, "conv" },
-	{ RFL_KERNEL_MATRIX, "flash_fwd" },
-	{ RFL_KERNEL_MATRIX, "flash_bwd" },
-	{ RFL_KERNEL_MATRIX, "fmha" },
-	{ RFL_KERNEL_MATRIX, "attention" },
-	{ RFL_KERNEL_MATRIX, "attn" },
-	{ RFL_KERNEL_MATRIX, "sdpa" },
-	{ RFL_KERNEL_MATRIX, "dot_kernel" },
-	{ RFL_KERNEL_POOLING, "pool" },
-	{ RFL_KERNEL_REDUCTION, "softmax" },
-	{ RFL_KERNEL_REDUCTION, "nll_loss" },
-	{ RFL_KERNEL_REDUCTION, "nllloss" },
-	{ RFL_KERNEL_REDUCTION, "reduce" },
-	{ RFL_KERNEL_REDUCTION, "reduction" },
-	{ RFL_KERNEL_ELEMENTWISE, "elementwise" },
-	{ RFL_KERNEL_ELEMENTWISE, "dropout" },
-	{ RFL_KERNEL_ELEMENTWISE, "activation" },
-	{ RFL_KERNEL_ELEMENTWISE, "op_tensor" },
-	{ RFL_KERNEL_ELEMENTWISE, "op_generic_tensor" },
-	{ RFL_KERNEL_ELEMENTWISE, "add_tensor" },
-	{ RFL_KERNEL_ELEMENTWISE, "scaletensor" },
-	{ RFL_KERNEL_ELEMENTWISE, "scalepackedtensor" },
-	{ RFL_KERNEL_ELEMENTWISE, "distribution_" },
-	{ RFL_KERNEL_COPY, "copy" },
-	{ RFL_KERNEL_COPY, "transpose" },
-	{ RFL_KERNEL_COPY, "gather" },
-	{ RFL_KERNEL_COPY, "index" },
+	{ RFL_KERNEL_MATRIX, "triton_tem " },
+	{ RFL_KERNEL_REDUCTION, "triton_red triton_per " },
+	{ RFL_KERNEL_ELEMENTWISE, "triton_poi " },
+	{ RFL_KERNEL_MATRIX, "gemm gemv splitkreduce xmma nvjet cutlass scudnn 884cudnn "
+			     "1688cudnn 16816cudnn wgrad dgrad fprop bprop winograd fft2d "
+			     "implicit conv flash_fwd flash_bwd fmha attention attn sdpa "
+			     "dot_kernel " },
+	{ RFL_KERNEL_POOLING, "pool " },
+	{ RFL_KERNEL_REDUCTION, "softmax nll_loss nllloss reduce reduction " },
+	{ RFL_KERNEL_ELEMENTWISE, "elementwise dropout activation op_tensor op_generic_tensor "
+				  "add_tensor scaletensor scalepackedtensor distribution_ " },
+	{ RFL_KERNEL_COPY, "copy transpose gather index " },
 };
 
-/* Whether the first len characters have the word, in whatever case. */
-static bool has_word(const char *text, size_t len, const char *word)
+/* Whether the text contains the word, in any case. */
+static bool has_word(const char *text, size_t len, const char *word, size_t n)
 {
-	size_t n = strlen(word);
-
 	for (size_t i = 0; i + n <= len; i++) {
 		size_t k = 0;
 
@@ -136,35 +73,29 @@ static bool has_word(const char *text, size_t len, const char *word)
 
 static enum rfl_kernel_class classify(const char *text, size_t len)
 {
-	for (size_t i = 0; i < RFL_ARRAY_LEN(words); i++)
-		if (has_word(text, len, words[i].word))
-			return words[i].is;
+	for (size_t i = 0; i < RFL_ARRAY_LEN(rules); i++)
+		for (const char *word = rules[i].words; *word; word = strchr(word, ' ') + 1)
+			if (has_word(text, len, word, strcspn(word, " ")))
+				return rules[i].is;
 	return RFL_KERNEL_OTHER;
-}
-
-/* What an elementwise kernel does is in its template arguments: only that it copies, or updates
- * parameters, is of interest there. */
-static enum rfl_kernel_class refine(enum rfl_kernel_class own, const char *arguments)
-{
-	enum rfl_kernel_class inner;
-
-	if (own != RFL_KERNEL_ELEMENTWISE && own != RFL_KERNEL_OTHER)
-		return own;
-	inner = classify(arguments, strlen(arguments));
-	if (own == RFL_KERNEL_OTHER || inner == RFL_KERNEL_COPY)
-		return inner;
-	return own;
 }
 
 enum rfl_kernel_class rfl_kernel_classify(const char *name)
 {
+	enum rfl_kernel_class is, inner;
 	size_t own = strcspn(name, "<");
 
 	if (name[own] == '\0')
 		own = strcspn(name, "(");
 	if (own == 0) /* "<unnamed>::..." */
 		own = strlen(name);
-	return refine(classify(name, own), name + own);
+	is = classify(name, own);
+	if (is != RFL_KERNEL_ELEMENTWISE && is != RFL_KERNEL_OTHER)
+		return is;
+	/* The operation of an elementwise kernel is in its template arguments: it matters only
+	 * whether it copies. */
+	inner = classify(name + own, strlen(name + own));
+	return is == RFL_KERNEL_OTHER || inner == RFL_KERNEL_COPY ? inner : is;
 }
 
 const char *rfl_kernel_class_name(enum rfl_kernel_class c)

@@ -28,7 +28,7 @@ bool rfl_kernel_class_only_moves(enum rfl_kernel_class c);
 
 /**
  * @param name  demangled or not, with or without template arguments. The kernel's own name is
- * looked at first, what it was instantiated with afterwards.
+ * checked first, its template arguments after it.
  */
 enum rfl_kernel_class rfl_kernel_classify(const char *name);
 

@@ -160,7 +160,7 @@ static enum rfl_rc read_buffer(struct rfl_cupti *lib, const struct buffer *b, st
 			rc = add_record(r, k, err);
 	}
 	if (rc == RFL_OK && code != RFL_CUPTI_MAX_LIMIT_REACHED)
-		rc = rfl_cupti_check(lib, code, "cuptiActivityGetNextRecord", err);
+		rc = rfl_cupti_check(lib, code, rfl_cupti_symbols.activity_next, err);
 	return rc;
 }
 
@@ -173,11 +173,9 @@ static enum rfl_rc read_all(struct rfl_cupti *lib, struct rfl_kernel_launches *r
 	bool no_memory;
 	enum rfl_rc rc;
 
-	rc = rfl_cupti_check(lib, lib->calls.activity_flush(RFL_CUPTI_FLUSH_FORCED),
-			     "cuptiActivityFlushAll", err);
+	rc = RFL_CUPTI_CALL(lib, activity_flush, err, RFL_CUPTI_FLUSH_FORCED);
 	if (rc == RFL_OK)
-		rc = rfl_cupti_check(lib, lib->calls.activity_dropped(NULL, 0, &ret->lost),
-				     "cuptiActivityGetNumDroppedRecords", err);
+		rc = RFL_CUPTI_CALL(lib, activity_dropped, err, NULL, 0, &ret->lost);
 	if (rc != RFL_OK)
 		return rc;
 	first = take_buffers(&no_memory);
@@ -205,12 +203,10 @@ enum rfl_rc rfl_cupti_kernels(struct rfl_cupti *lib, struct rfl_replay *work,
 	rc = rfl_replay_ready(work, err);
 	if (rc != RFL_OK)
 		return rc;
-	rc = rfl_cupti_check(lib, calls->activity_register(requested, completed),
-			     "cuptiActivityRegisterCallbacks", err);
+	rc = RFL_CUPTI_CALL(lib, activity_register, err, requested, completed);
 	if (rc != RFL_OK)
 		return rc;
-	rc = rfl_cupti_check(lib, calls->activity_enable(RFL_CUPTI_ACTIVITY_CONCURRENT_KERNEL),
-			     "cuptiActivityEnable", err);
+	rc = RFL_CUPTI_CALL(lib, activity_enable, err, RFL_CUPTI_ACTIVITY_CONCURRENT_KERNEL);
 	if (rc != RFL_OK)
 		return rc;
 	rc = rfl_counted_walk(work, ranges, err);
@@ -304,8 +300,8 @@ static void note_classes(struct rfl_capture_builder *b, const struct kernel *ker
 				       rfl_kernel_class_name((enum rfl_kernel_class)c),
 				       100 * time_s[c] / total_s);
 	rfl_capture_note(b,
-			 "kernels: %zu launches of %zu kernels take %s: %s %.1f %% of it%s (told "
-			 "apart by their names)",
+			 "kernels: %zu launches of %zu kernels take %s: %s %.1f %% of it%s (by "
+			 "their names)",
 			 launches, n, rfl_num_si(total_s, "s", 4, total, sizeof(total)),
 			 rfl_kernel_class_name(RFL_KERNEL_MATRIX),
 			 100 * time_s[RFL_KERNEL_MATRIX] / total_s, rfl_buf_str(&rest));

@@ -39,6 +39,12 @@ static const char *const wheel_folders[] = {
 };
 static const char default_toolkit[] = "/usr/local/cuda";
 
+const struct rfl_cupti_symbols rfl_cupti_symbols = {
+#define SYMBOL_NAME(needed, member, symbol, arguments) .member = #symbol,
+	RFL_CUPTI_FUNCTIONS(SYMBOL_NAME)
+#undef SYMBOL_NAME
+};
+
 /* ------------------------------------------------------------------ candidates */
 
 /* What is tried, in order: names for the loader, and files that are there. */
@@ -231,7 +237,7 @@ enum rfl_rc rfl_cupti_open(const struct rfl_cupti_places *places, struct rfl_cup
 	c->path = rfl_dl_path(c->dl);
 	rc = refuse_under_asan(c, err);
 	if (rc == RFL_OK)
-		rc = rfl_cupti_check(c, c->calls.get_version(&c->version), "cuptiGetVersion", err);
+		rc = RFL_CUPTI_CALL(c, get_version, err, &c->version);
 	if (rc != RFL_OK)
 		goto done;
 	*ret = c;
@@ -276,7 +282,7 @@ static const struct message messages[] = {
 	{ RFL_CUPTI_OUT_OF_MEMORY, RFL_EDEVMEM, "no memory is left for the counters",
 	  "use a smaller batch" },
 	{ RFL_CUPTI_HARDWARE, RFL_EUNAVAILABLE, "the counters of the GPU do not work",
-	  "reboot, or have the GPU looked at" },
+	  "reboot, or have the GPU examined" },
 	{ RFL_CUPTI_PARAMETER_SIZE, RFL_EFAILED, OWN_MISTAKE, UPDATE },
 	{ RFL_CUPTI_NOT_IMPLEMENTED, RFL_EUNAVAILABLE, "this CUPTI does not have the call",
 	  UPDATE },

@@ -52,4 +52,16 @@ void rfl_cupti_close(struct rfl_cupti *c); /* accepts NULL */
 enum rfl_rc rfl_cupti_check(const struct rfl_cupti *c, int result, const char *call,
 			    struct rfl_err *err) RFL_WARN_UNUSED;
 
+/** The names of the functions, for messages. */
+#define RFL_CUPTI_SYMBOL_SLOT(needed, member, symbol, arguments) const char *member;
+struct rfl_cupti_symbols {
+	RFL_CUPTI_FUNCTIONS(RFL_CUPTI_SYMBOL_SLOT)
+};
+#undef RFL_CUPTI_SYMBOL_SLOT
+extern const struct rfl_cupti_symbols rfl_cupti_symbols;
+
+/** Call a function of the library, and check what it returned: a message names it. */
+#define RFL_CUPTI_CALL(c, member, err, ...) \
+	rfl_cupti_check(c, (c)->calls.member(__VA_ARGS__), rfl_cupti_symbols.member, err)
+
 #endif

@@ -7,12 +7,6 @@
 
 #include "base/compiler.h"
 
-struct kernel {
-	struct rfl_selftest_kernel pub;
-	const char *version, *target; /* of the PTX */
-	const char *step;             /* the arithmetic on 32 bytes of a row of A and of B */
-};
-
 /* On a multiply-add unit: two neighbours of k per turn, four turns written out. */
 static const char fma_step[] = "\tld.global.v4.f32 {%f0, %f1, %f2, %f3}, [%rd1];\n"
 			       "\tld.global.v4.f32 {%f4, %f5, %f6, %f7}, [%rd2];\n"
@@ -40,54 +34,16 @@ static const char mma_f16_step[] =
 	"\tmma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32\n"
 	"\t\t{%f0, %f1, %f2, %f3}, {%r10, %r11}, {%r13}, {%f0, %f1, %f2, %f3};\n";
 
-static const struct kernel kernels[] = {
-	{ .pub = { .name = "rfl_selftest_f32",
-		   .type = RFL_SELFTEST_F32,
-		   .element_bytes = 4,
-		   .min_capability = 75,
-		   .tile_rows = 4,
-		   .tile_columns = 32,
-		   .threads = 128,
-		   .quantity = RFL_QUANTITY_FLOPS_FP32 },
-	  .version = "6.5",
-	  .target = "sm_75",
-	  .step = fma_step },
-	{ .pub = { .name = "rfl_selftest_f16",
-		   .precisions = "amp fp16",
-		   .type = RFL_SELFTEST_F16,
-		   .element_bytes = 2,
-		   .min_capability = 75,
-		   .tile_rows = 16,
-		   .tile_columns = 8,
-		   .threads = 32,
-		   .quantity = RFL_QUANTITY_FLOPS_TENSOR_FP16 },
-	  .version = "6.5",
-	  .target = "sm_75",
-	  .step = mma_f16_step },
-	{ .pub = { .name = "rfl_selftest_bf16",
-		   .precisions = "bf16",
-		   .type = RFL_SELFTEST_BF16,
-		   .element_bytes = 2,
-		   .min_capability = 80,
-		   .tile_rows = 16,
-		   .tile_columns = 8,
-		   .threads = 32,
-		   .quantity = RFL_QUANTITY_FLOPS_TENSOR_BF16 },
-	  .version = "7.0",
-	  .target = "sm_80",
-	  .step = MMA("m16n8k16", "bf16") },
-	{ .pub = { .name = "rfl_selftest_tf32",
-		   .precisions = "fp32 tf32",
-		   .type = RFL_SELFTEST_TF32,
-		   .element_bytes = 4,
-		   .min_capability = 80,
-		   .tile_rows = 16,
-		   .tile_columns = 8,
-		   .threads = 32,
-		   .quantity = RFL_QUANTITY_FLOPS_TENSOR_TF32 },
-	  .version = "7.0",
-	  .target = "sm_80",
-	  .step = MMA("m16n8k8", "tf32") },
+/* name, precisions, type, bytes of an element, capability, tile, threads, quantity, step */
+static const struct rfl_selftest_kernel kernels[] = {
+	{ "rfl_selftest_f32", NULL, RFL_SELFTEST_F32, 4, 75, 4, 32, 128, RFL_QUANTITY_FLOPS_FP32,
+	  fma_step },
+	{ "rfl_selftest_f16", "amp fp16", RFL_SELFTEST_F16, 2, 75, 16, 8, 32,
+	  RFL_QUANTITY_FLOPS_TENSOR_FP16, mma_f16_step },
+	{ "rfl_selftest_bf16", "bf16", RFL_SELFTEST_BF16, 2, 80, 16, 8, 32,
+	  RFL_QUANTITY_FLOPS_TENSOR_BF16, MMA("m16n8k16", "bf16") },
+	{ "rfl_selftest_tf32", "fp32 tf32", RFL_SELFTEST_TF32, 4, 80, 16, 8, 32,
+	  RFL_QUANTITY_FLOPS_TENSOR_TF32, MMA("m16n8k8", "tf32") },
 };
 
 /* One thread per element of C: 32 neighbours of a row, 4 rows a block. */
@@ -139,35 +95,27 @@ static const char mma_store[] = "\tst.global.v2.f32 [%rd3], {%f0, %f1};\n"
 				"\tadd.u64 %rd3, %rd3, %rd4;\n"
 				"\tst.global.v2.f32 [%rd3], {%f2, %f3};\n";
 
-static const struct kernel *impl(const struct rfl_selftest_kernel *k)
-{
-	return (const struct kernel *)(const void *)k; /* pub is its first member */
-}
-
 const struct rfl_selftest_kernel *rfl_selftest_kernel_at(size_t i)
 {
-	return i < RFL_ARRAY_LEN(kernels) ? &kernels[i].pub : NULL;
+	return i < RFL_ARRAY_LEN(kernels) ? &kernels[i] : NULL;
 }
 
 bool rfl_selftest_kernel_serves(const struct rfl_selftest_kernel *k, const char *precision)
 {
-	size_t len = strlen(precision);
+	const size_t len = strlen(precision);
 
-	if (!k->precisions)
-		return true;
-	for (const char *at = k->precisions; (at = strstr(at, precision)); at += len)
+	for (const char *at = k->precisions; at && (at = strstr(at, precision)); at += len)
 		if ((at == k->precisions || at[-1] == ' ') && (at[len] == ' ' || at[len] == '\0'))
 			return true;
-	return false;
+	return !k->precisions;
 }
 
 void rfl_selftest_ptx(const struct rfl_selftest_kernel *k, struct rfl_buf *out)
 {
-	const struct kernel *own = impl(k);
-	bool fma = k->type == RFL_SELFTEST_F32;
+	const bool fma = k->type == RFL_SELFTEST_F32;
 
 	rfl_buf_printf(out,
-		       ".version %s\n.target %s\n.address_size 64\n\n"
+		       ".version %s\n.target sm_%d\n.address_size 64\n\n"
 		       ".visible .entry %s(.param .u64 a, .param .u64 b, .param .u64 c,\n"
 		       "\t.param .u32 columns, .param .u32 depth)\n"
 		       "{\n"
@@ -183,11 +131,11 @@ void rfl_selftest_ptx(const struct rfl_selftest_kernel *k, struct rfl_buf *out)
 		       "\tmov.u32 %%r1, %%tid.x;\n"
 		       "\tmov.u32 %%r2, %%ctaid.x;\n"
 		       "\tmov.u32 %%r3, %%ctaid.y;\n",
-		       own->version, own->target, k->name);
+		       k->min_capability < 80 ? "6.5" : "7.0", k->min_capability, k->name);
 	rfl_buf_puts(out, fma ? fma_address : mma_address);
 	rfl_buf_puts(out, "turn:\n");
 	rfl_buf_puts(out, fma ? "" : mma_load);
-	rfl_buf_puts(out, own->step);
+	rfl_buf_puts(out, k->step);
 	rfl_buf_puts(out, "\tadd.u64 %rd1, %rd1, 32;\n\tadd.u64 %rd2, %rd2, 32;\n");
 	rfl_buf_puts(out, fma ? "" : "\tadd.u64 %rd5, %rd5, 32;\n");
 	rfl_buf_puts(out, "\tsub.u32 %r4, %r4, 32;\n"

@@ -1,5 +1,5 @@
 /*
- * selftest_ptx.h - kernels whose FLOPs are known to the last one, as PTX that the driver compiles
+ * selftest_ptx.h - kernels with an exactly known number of FLOPs, as PTX that the driver compiles
  * for the GPU at hand: no CUDA runtime, no cuBLAS, no compiler at build time.
  *
  * All of them compute C = A x B with A of rows x k, B of columns x k (its transpose, so that both
@@ -26,6 +26,7 @@ struct rfl_selftest_kernel {
 	int tile_rows, tile_columns; /**< of C, computed by one block */
 	int threads;                 /**< of a block */
 	enum rfl_quantity quantity;  /**< that counts its FLOPs */
+	const char *step;            /**< the arithmetic on 32 bytes of a row of A and of B */
 };
 
 /** The i-th kernel; NULL past the end. The first runs on every GPU that can be counted. */

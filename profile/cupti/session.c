@@ -11,7 +11,7 @@
 
 struct rfl_cupti_session {
 	struct rfl_cupti_target *target;
-	const struct rfl_cupti_functions *calls;
+	struct rfl_cupti *lib; /* the target's */
 	const struct rfl_cupti_planned *planned;
 	struct rfl_cupti_range_object *profiler; /* NULL: not enabled */
 	size_t capacity;                         /* ranges */
@@ -33,12 +33,6 @@ struct walk {
 	struct rfl_err failure; /* of a counter, or of the workload's ranges */
 };
 
-static enum rfl_rc check(const struct rfl_cupti_session *s, int result, const char *call,
-			 struct rfl_err *err)
-{
-	return rfl_cupti_check(s->target->lib, result, call, err);
-}
-
 void rfl_counted_fini(struct rfl_counted *c)
 {
 	rfl_arena_free(c->arena);
@@ -57,39 +51,34 @@ double rfl_counted_wall_s(const struct rfl_counted *c)
 
 /* ------------------------------------------------------------------ ranges */
 
-static enum rfl_rc new_range(struct rfl_counted *c, enum rfl_range_kind kind, const char *name,
-			     struct rfl_err *err)
+/* The range that begins: a new one in the first run, the same one in every other. */
+static enum rfl_rc note_range(struct walk *w, enum rfl_range_kind kind, const char *name)
 {
-	struct rfl_counted_range *r;
+	struct rfl_counted *c = w->counted;
+	struct rfl_counted_range *r = w->next < c->n ? &c->ranges[w->next] : NULL;
 
+	if (!w->first_run) {
+		if (r && r->kind == kind && strcmp(r->name, name) == 0)
+			return RFL_OK;
+		return rfl_fail(&w->failure, RFL_EFAILED, 0,
+				"the runs differ, so that their passes do not belong together: "
+				"range %zu is '%s' in one and '%s' in the next",
+				w->next, r ? r->name : "(none)", name);
+	}
 	if (rfl_grow(&c->ranges, &c->cap, c->n + 1, SIZE_MAX, NULL) != RFL_OK)
-		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for ranges");
+		goto no_memory;
 	r = &c->ranges[c->n];
 	*r = (struct rfl_counted_range){ .kind = kind, .name = rfl_arena_strdup(c->arena, name) };
 	if (c->nvalues)
 		r->values = rfl_arena_array(c->arena, c->nvalues, sizeof(*r->values));
 	if (!r->name || (c->nvalues && !r->values))
-		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for ranges");
+		goto no_memory;
 	for (size_t i = 0; i < c->nvalues; i++)
 		r->values[i] = NAN;
 	c->n++;
 	return RFL_OK;
-}
-
-/* The range that begins: a new one in the first run, the same one in every other. */
-static enum rfl_rc note_range(struct walk *w, enum rfl_range_kind kind, const char *name)
-{
-	const struct rfl_counted_range *r;
-
-	if (w->first_run)
-		return new_range(w->counted, kind, name, &w->failure);
-	r = w->next < w->counted->n ? &w->counted->ranges[w->next] : NULL;
-	if (r && r->kind == kind && strcmp(r->name, name) == 0)
-		return RFL_OK;
-	return rfl_fail(&w->failure, RFL_EFAILED, 0,
-			"the runs differ, so that their passes do not belong together: range %zu "
-			"is '%s' in one and '%s' in the next",
-			w->next, r ? r->name : "(none)", name);
+no_memory:
+	return rfl_fail(&w->failure, RFL_ENOMEM, 0, "out of memory for ranges");
 }
 
 /* Names of ranges have to be unique: the number goes in front. */
@@ -104,8 +93,7 @@ static enum rfl_rc push(struct walk *w, const char *name)
 	rc = rfl_buf_check(&unique, "the name of a range", &w->failure);
 	p.name = rfl_buf_str(&unique);
 	if (rc == RFL_OK)
-		rc = check(w->s, w->s->calls->push_range(&p), "cuptiRangeProfilerPushRange",
-			   &w->failure);
+		rc = RFL_CUPTI_CALL(w->s->lib, push_range, &w->failure, &p);
 	rfl_buf_fini(&unique);
 	return rc;
 }
@@ -126,8 +114,7 @@ static enum rfl_rc end_range(struct rfl_ranges *ranges, struct rfl_err *err)
 						 .profiler = w->s->profiler };
 
 		w->pushed = false;
-		(void)check(w->s, w->s->calls->pop_range(&p), "cuptiRangeProfilerPopRange",
-			    &w->failure);
+		(void)!RFL_CUPTI_CALL(w->s->lib, pop_range, &w->failure, &p);
 	}
 	return RFL_OK;
 }
@@ -192,7 +179,7 @@ static void turn_off(struct rfl_cupti_session *s)
 	if (s->profiler) {
 		struct rfl_cupti_disable p = { RFL_CUPTI_SIZED(disable), .profiler = s->profiler };
 
-		s->target->stuck = s->calls->disable(&p);
+		s->target->stuck = s->lib->calls.disable(&p);
 	}
 	s->profiler = NULL;
 	free(s->data);
@@ -224,14 +211,14 @@ static enum rfl_rc turn_on(struct rfl_cupti_session *s, struct rfl_err *err)
 		.pass = 0,
 		.target_nesting_level = 1,
 	};
-	enum rfl_rc rc = check(s, s->target->stuck, "cuptiRangeProfilerDisable", err);
+	enum rfl_rc rc = rfl_cupti_check(s->lib, s->target->stuck, rfl_cupti_symbols.disable, err);
 
 	if (rc == RFL_OK)
-		rc = check(s, s->calls->enable(&on), "cuptiRangeProfilerEnable", err);
+		rc = RFL_CUPTI_CALL(s->lib, enable, err, &on);
 	if (rc != RFL_OK)
 		return rc;
 	s->profiler = size.profiler = empty.profiler = config.profiler = on.profiler;
-	rc = check(s, s->calls->data_size(&size), "cuptiRangeProfilerGetCounterDataSize", err);
+	rc = RFL_CUPTI_CALL(s->lib, data_size, err, &size);
 	if (rc != RFL_OK)
 		return rc;
 	s->data_size = empty.size = config.data_size = size.size;
@@ -239,10 +226,9 @@ static enum rfl_rc turn_on(struct rfl_cupti_session *s, struct rfl_err *err)
 	if (!s->data)
 		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for %zu bytes of counter data",
 				size.size);
-	rc = check(s, s->calls->data_initialize(&empty),
-		   "cuptiRangeProfilerCounterDataImageInitialize", err);
+	rc = RFL_CUPTI_CALL(s->lib, data_initialize, err, &empty);
 	if (rc == RFL_OK)
-		rc = check(s, s->calls->set_config(&config), "cuptiRangeProfilerSetConfig", err);
+		rc = RFL_CUPTI_CALL(s->lib, set_config, err, &config);
 	return rc;
 }
 
@@ -256,7 +242,7 @@ enum rfl_rc rfl_cupti_session_open(struct rfl_cupti_target *target,
 	if (!s)
 		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
 	s->target = target;
-	s->calls = &target->lib->calls;
+	s->lib = target->lib;
 	s->planned = planned;
 	s->capacity = max_ranges < RFL_CUPTI_RANGES_AT_ONCE ? max_ranges : RFL_CUPTI_RANGES_AT_ONCE;
 	if (s->capacity == 0)
@@ -294,11 +280,11 @@ static enum rfl_rc pass(struct rfl_cupti_session *s, struct rfl_replay *work,
 	w.until = from + s->capacity;
 	rc = rfl_replay_ready(work, err);
 	if (rc == RFL_OK)
-		rc = check(s, s->calls->start(&start), "cuptiRangeProfilerStart", err);
+		rc = RFL_CUPTI_CALL(s->lib, start, err, &start);
 	if (rc != RFL_OK)
 		return rc;
 	rc = run(&w, work, err);
-	stopped = s->calls->stop(&stop);
+	stopped = s->lib->calls.stop(&stop);
 	if (rc != RFL_OK)
 		return rc;
 	if (w.failure.rc == RFL_OK && w.next != counted->n)
@@ -309,60 +295,22 @@ static enum rfl_rc pass(struct rfl_cupti_session *s, struct rfl_replay *work,
 	if (w.failure.rc != RFL_OK)
 		return rfl_fail(err, w.failure.rc, w.failure.native, "%s", w.failure.msg);
 	*last = stop.all_passes_submitted;
-	return check(s, stopped, "cuptiRangeProfilerStop", err);
+	return rfl_cupti_check(s->lib, stopped, rfl_cupti_symbols.stop, err);
 }
 
-/* A range of the decoded data to its place, by the number in its name. */
-static enum rfl_rc read_range(struct rfl_cupti_session *s, size_t i, struct rfl_counted *counted,
-			      struct rfl_err *err)
-{
-	struct rfl_cupti_range_info p = { RFL_CUPTI_SIZED(range_info), .data = s->data,
-					  .size = s->data_size, .range = i, .delimiter = "/" };
-	struct rfl_counted_range *r = NULL;
-	unsigned long number;
-	enum rfl_rc rc;
-	char *end = NULL;
-
-	rc = check(s, s->calls->range_info(&p), "cuptiRangeProfilerCounterDataGetRangeInfo", err);
-	if (rc != RFL_OK)
-		return rc;
-	if (!p.name)
-		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for the name of a range");
-	number = strtoul(p.name, &end, 10);
-	if (*end == ':' && number < counted->n && !counted->ranges[number].has_data)
-		r = &counted->ranges[number];
-	if (r)
-		rc = rfl_cupti_values(s->planned->host, s->data, s->data_size, i,
-				      s->planned->metrics.names, s->planned->metrics.n, r->values,
-				      err);
-	else
-		rc = rfl_fail(err, RFL_EFAILED, 0,
-			      "CUPTI gave back a range '%s' that no one began, or gave it twice",
-			      p.name);
-	free((char *)(uintptr_t)p.name); /* made for us */
-	if (rc != RFL_OK)
-		return rc;
-	r->has_data = true;
-	for (size_t k = 0; k < s->planned->metrics.n; k++)
-		r->values[k] *= s->planned->units[k].factor;
-	return RFL_OK;
-}
-
-/* A range in which nothing ran may have no data. None at all, or one that was dropped, is a
- * failure.
- */
+/* The decoded ranges to their places, by the numbers in their names. A range in which nothing ran
+ * may have no data. None at all, or one that was dropped, is a failure. */
 static enum rfl_rc read_data(struct rfl_cupti_session *s, struct rfl_counted *counted,
 			     size_t expected, struct rfl_err *err)
 {
+	const struct rfl_metric_set *metrics = &s->planned->metrics;
 	struct rfl_cupti_decode decode = { RFL_CUPTI_SIZED(decode), .profiler = s->profiler };
 	struct rfl_cupti_data_info info = { RFL_CUPTI_SIZED(data_info), .data = s->data,
 					    .size = s->data_size };
-	enum rfl_rc rc;
+	enum rfl_rc rc = RFL_CUPTI_CALL(s->lib, decode, err, &decode);
 
-	rc = check(s, s->calls->decode(&decode), "cuptiRangeProfilerDecodeData", err);
 	if (rc == RFL_OK)
-		rc = check(s, s->calls->data_info(&info), "cuptiRangeProfilerGetCounterDataInfo",
-			   err);
+		rc = RFL_CUPTI_CALL(s->lib, data_info, err, &info);
 	if (rc != RFL_OK)
 		return rc;
 	if (decode.dropped > 0 || info.ranges > expected || (expected > 0 && info.ranges == 0))
@@ -370,35 +318,38 @@ static enum rfl_rc read_data(struct rfl_cupti_session *s, struct rfl_counted *co
 				"CUPTI dropped %zu of %zu ranges and has data of %zu: count fewer "
 				"(--counters phase or step)",
 				decode.dropped, expected, info.ranges);
-	for (size_t i = 0; i < info.ranges && rc == RFL_OK; i++)
-		rc = read_range(s, i, counted, err);
-	return rc;
-}
+	for (size_t i = 0; i < info.ranges && rc == RFL_OK; i++) {
+		struct rfl_cupti_range_info p = { RFL_CUPTI_SIZED(range_info), .data = s->data,
+						  .size = s->data_size, .range = i,
+						  .delimiter = "/" };
+		struct rfl_counted_range *r = NULL;
+		unsigned long number;
+		char *end = NULL;
 
-/* All passes over the ranges from `from` on. */
-static enum rfl_rc batch(struct rfl_cupti_session *s, struct rfl_replay *work,
-			 struct rfl_counted *counted, size_t from, struct rfl_err *err)
-{
-	enum rfl_rc rc = RFL_OK;
-	size_t passes = 0, expected;
-	bool last = false;
-
-	if (s->used) { /* to start once more after the decoding is not documented */
-		turn_off(s);
-		rc = turn_on(s, err);
-	}
-	s->used = true;
-	for (; rc == RFL_OK && !last; passes++) {
-		rc = pass(s, work, counted, from, &last, err);
-		if (rc == RFL_OK && !last && passes > 2 * s->planned->passes)
+		rc = RFL_CUPTI_CALL(s->lib, range_info, err, &p);
+		if (rc != RFL_OK)
+			break;
+		if (!p.name)
+			return rfl_fail(err, RFL_ENOMEM, 0,
+					"out of memory for the name of a range");
+		number = strtoul(p.name, &end, 10);
+		if (*end == ':' && number < counted->n)
+			r = &counted->ranges[number];
+		if (!r || r->has_data)
 			rc = rfl_fail(err, RFL_EFAILED, 0,
-				      "CUPTI planned %zu passes and is not done after %zu",
-				      s->planned->passes, passes + 1);
+				      "CUPTI returned a range '%s' that no one began, or returned "
+				      "it twice",
+				      p.name);
+		else
+			rc = rfl_cupti_values(s->planned->host, s->data, s->data_size, i,
+					      metrics->names, metrics->n, r->values, err);
+		free((char *)(uintptr_t)p.name); /* malloc'ed for the caller */
+		for (size_t k = 0; rc == RFL_OK && k < metrics->n; k++)
+			r->values[k] *= s->planned->units[k].factor;
+		if (rc == RFL_OK)
+			r->has_data = true;
 	}
-	if (rc != RFL_OK)
-		return rc;
-	expected = counted->n - from < s->capacity ? counted->n - from : s->capacity;
-	return read_data(s, counted, expected, err);
+	return rc;
 }
 
 enum rfl_rc rfl_cupti_session_count(struct rfl_cupti_session *s, struct rfl_replay *work,
@@ -411,8 +362,25 @@ enum rfl_rc rfl_cupti_session_count(struct rfl_cupti_session *s, struct rfl_repl
 	*ret = (struct rfl_counted){ .arena = rfl_arena_new(0), .nvalues = s->planned->metrics.n };
 	if (!ret->arena)
 		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
-	do {
-		rc = batch(s, work, ret, from, err);
+	do { /* a batch of ranges, in all its passes */
+		bool last = false;
+
+		if (s->used) { /* starting once more after decoding is not documented */
+			turn_off(s);
+			rc = turn_on(s, err);
+		}
+		s->used = true;
+		for (size_t passes = 0; rc == RFL_OK && !last; passes++) {
+			rc = pass(s, work, ret, from, &last, err);
+			if (rc == RFL_OK && !last && passes > 2 * s->planned->passes)
+				rc = rfl_fail(err, RFL_EFAILED, 0,
+					      "CUPTI planned %zu passes and is not done after %zu",
+					      s->planned->passes, passes + 1);
+		}
+		if (rc == RFL_OK)
+			rc = read_data(s, ret,
+				       ret->n - from < s->capacity ? ret->n - from : s->capacity,
+				       err);
 		from += s->capacity;
 	} while (rc == RFL_OK && from < ret->n);
 	return rc;

@@ -8,7 +8,7 @@
 #include "base/compiler.h"
 #include "profile/cupti/impl.h"
 
-/* The fields of cuptiProfilerDeviceSupported, in the order in which they are looked at. */
+/* The fields of cuptiProfilerDeviceSupported, in the order in which they are checked. */
 static const struct {
 	size_t offset;
 	const char *meaning, *remedy;
@@ -16,7 +16,7 @@ static const struct {
 #define FIELD(member) offsetof(struct rfl_cupti_device_supported, member)
 	{ FIELD(architecture), "its architecture has no range profiler (Turing is the first)",
 	  "use a GPU of compute capability 7.5 or later" },
-	{ FIELD(vgpu), "it is a virtual GPU (vGPU) whose profiling is off",
+	{ FIELD(vgpu), "it is a virtual GPU (vGPU) with profiling off",
 	  "the hypervisor's administrator has to allow it" },
 	{ FIELD(confidential_compute), "it is in confidential computing mode",
 	  "an administrator can turn it off" },
@@ -34,32 +34,12 @@ enum rfl_rc rfl_cupti_target_start(struct rfl_cupti_target *t, struct rfl_err *e
 
 	if (t->started)
 		return RFL_OK;
-	rc = rfl_cupti_check(t->lib, t->lib->calls.profiler_initialize(&p),
-			     "cuptiProfilerInitialize", err);
+	rc = RFL_CUPTI_CALL(t->lib, profiler_initialize, err, &p);
 	t->started = rc == RFL_OK;
 	return rc;
 }
 
-static enum rfl_rc ask_chip(struct rfl_cupti_target *t, int device, struct rfl_err *err)
-{
-	struct rfl_cupti_chip_name p = { RFL_CUPTI_SIZED(chip_name), .device = (size_t)device };
-	enum rfl_rc rc;
-
-	rc = rfl_cupti_check(t->lib, t->lib->calls.chip_name(&p), "cuptiDeviceGetChipName", err);
-	if (rc == RFL_OK)
-		snprintf(t->chip, sizeof(t->chip), "%s", p.name);
-	return rc;
-}
-
-static int32_t level_of(const struct rfl_cupti_device_supported *p, size_t field)
-{
-	int32_t level;
-
-	memcpy(&level, (const char *)p + fields[field].offset, sizeof(level));
-	return level;
-}
-
-/* The field that is in the way: what is not known is one only where nothing else is. */
+/* The field that is in the way; one with an unknown state only where no other is. */
 static enum rfl_rc not_supported(const struct rfl_cupti_device_supported *p, struct rfl_err *err)
 {
 	static const struct {
@@ -73,7 +53,8 @@ static enum rfl_rc not_supported(const struct rfl_cupti_device_supported *p, str
 
 	for (size_t k = 0; k < RFL_ARRAY_LEN(levels); k++)
 		for (size_t i = 0; i < RFL_ARRAY_LEN(fields); i++)
-			if (level_of(p, i) == levels[k].level)
+			if (memcmp((const char *)p + fields[i].offset, &levels[k].level,
+				   sizeof(levels[k].level)) == 0)
 				return rfl_fail(err, RFL_EUNAVAILABLE, levels[k].level,
 						"counters of this GPU are %s: %s: %s",
 						levels[k].name, fields[i].meaning,
@@ -83,41 +64,17 @@ static enum rfl_rc not_supported(const struct rfl_cupti_device_supported *p, str
 			"ncu to see whether it can");
 }
 
-static enum rfl_rc ask_support(struct rfl_cupti_target *t, int device, struct rfl_err *err)
-{
-	struct rfl_cupti_device_supported p = { RFL_CUPTI_SIZED(device_supported), .device = device,
-						.api = RFL_CUPTI_API_RANGE_PROFILING };
-	enum rfl_rc rc;
-
-	rc = rfl_cupti_check(t->lib, t->lib->calls.device_supported(&p),
-			     "cuptiProfilerDeviceSupported", err);
-	t->limited = p.supported == RFL_CUPTI_SUPPORT_LIMITED;
-	if (rc != RFL_OK || t->limited || p.supported == RFL_CUPTI_SUPPORT_SUPPORTED)
-		return rc;
-	return not_supported(&p, err);
-}
-
-static enum rfl_rc ask_permission(struct rfl_cupti_target *t, struct rfl_err *err)
-{
-	static const char call[] = "cuptiProfilerGetCounterAvailability";
-	struct rfl_cupti_availability p = { RFL_CUPTI_SIZED(availability), .context = t->context };
-	enum rfl_rc rc;
-
-	rc = rfl_cupti_check(t->lib, t->lib->calls.availability(&p), call, err);
-	if (rc != RFL_OK)
-		return rc;
-	t->availability = calloc(1, p.size ? p.size : 1);
-	if (!t->availability)
-		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for %zu bytes", p.size);
-	p.image = t->availability;
-	return rfl_cupti_check(t->lib, t->lib->calls.availability(&p), call, err);
-}
-
 enum rfl_rc rfl_cupti_target_init(struct rfl_cupti_target *t, struct rfl_cupti *lib,
 				  const struct rfl_cuda *cuda, enum rfl_counter_access access,
 				  struct rfl_err *err)
 {
-	int device = cuda->device;
+	struct rfl_cupti_chip_name chip = { RFL_CUPTI_SIZED(chip_name),
+					    .device = (size_t)cuda->device };
+	struct rfl_cupti_device_supported supported = { RFL_CUPTI_SIZED(device_supported),
+							.device = cuda->device,
+							.api = RFL_CUPTI_API_RANGE_PROFILING };
+	struct rfl_cupti_availability image = { RFL_CUPTI_SIZED(availability),
+						.context = cuda->context };
 	enum rfl_rc rc;
 
 	*t = (struct rfl_cupti_target){ .lib = lib,
@@ -127,22 +84,30 @@ enum rfl_rc rfl_cupti_target_init(struct rfl_cupti_target *t, struct rfl_cupti *
 	if (rc != RFL_OK)
 		return rc;
 	t->gate = RFL_CUPTI_GATE_CHIP;
-	rc = ask_chip(t, device, err);
+	rc = RFL_CUPTI_CALL(lib, chip_name, err, &chip);
 	if (rc != RFL_OK)
 		return rc;
+	snprintf(t->chip, sizeof(t->chip), "%s", chip.name);
 	t->gate = RFL_CUPTI_GATE_SUPPORT;
-	rc = ask_support(t, device, err);
+	rc = RFL_CUPTI_CALL(lib, device_supported, err, &supported);
+	t->limited = supported.supported == RFL_CUPTI_SUPPORT_LIMITED;
+	if (rc == RFL_OK && !t->limited && supported.supported != RFL_CUPTI_SUPPORT_SUPPORTED)
+		rc = not_supported(&supported, err);
 	if (rc != RFL_OK)
 		return rc;
 	t->gate = RFL_CUPTI_GATE_PERMISSION;
-	rc = ask_permission(t, err);
-	if (rc != RFL_OK) {
-		if (err && access == RFL_COUNTERS_ADMIN)
-			rfl_err_prefix(err, "the driver was loaded with RmProfilingAdminOnly: 1");
-		return rc;
+	rc = RFL_CUPTI_CALL(lib, availability, err, &image);
+	if (rc == RFL_OK) {
+		t->availability = image.image = calloc(1, image.size ? image.size : 1);
+		rc = image.image ? RFL_CUPTI_CALL(lib, availability, err, &image)
+				 : rfl_fail(err, RFL_ENOMEM, 0, "out of memory for %zu bytes",
+					    image.size);
 	}
-	t->gate = RFL_CUPTI_GATE_OPEN;
-	return RFL_OK;
+	if (rc == RFL_OK)
+		t->gate = RFL_CUPTI_GATE_OPEN;
+	else if (err && access == RFL_COUNTERS_ADMIN)
+		rfl_err_prefix(err, "the driver was loaded with RmProfilingAdminOnly: 1");
+	return rc;
 }
 
 void rfl_cupti_target_stop(struct rfl_cupti_target *t)
