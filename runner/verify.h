@@ -41,7 +41,7 @@ struct rfl_check {
 struct rfl_checks {
 	enum rfl_layout
 		layout; /**< of the engine: the files hold NCHW, other orders get more room */
-	size_t n;
+	size_t n, cap;
 	struct rfl_check *items;
 	struct rfl_arena *arena; /* owns the texts */
 };
@@ -80,12 +80,12 @@ enum rfl_rc rfl_verify_fill(struct rfl_checks *checks, struct rfl_err *err) RFL_
 /**
  * Run a golden file and add its comparisons.
  * @return RFL_OK, whatever the verdicts are; RFL_ENOTFOUND when the zoo has no such model;
- *         RFL_EFORMAT when file and network do not speak of the same layers; what the engine says
+ *         RFL_EFORMAT when file and network do not have the same layers; what the engine returned
  */
 enum rfl_rc rfl_verify_golden(const struct rfl_golden *golden, const struct rfl_verify_setup *setup,
 			      struct rfl_checks *checks, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/* Between verify.c, which runs, and verify/rules.c, which judges. */
+/* Between verify/compare.c, which runs, and verify/rules.c, which judges. */
 enum rfl_rc rfl_verify__forward(struct rfl_checks *checks, const char *section,
 				const struct rfl_golden_forward *expected,
 				const struct rfl_golden_forward *got, int64_t rows, int64_t classes,
@@ -101,8 +101,8 @@ enum rfl_rc rfl_verify__section(struct rfl_checks *checks, const struct rfl_gold
 				const struct rfl_golden_section *section,
 				const struct rfl_golden_run *got, struct rfl_err *err);
 
-/* The same in bfloat16 (verify/bf16.c). */
-/** Allowed in l2 behind all products of a network, relative. */
+/* The same in bfloat16. */
+/** Allowed in l2 after all products of a network, relative. */
 double rfl_verify__bf16_forward_error(const struct rfl_net *net);
 /** @param same  what PyTorch's own bfloat16 gave; may be NULL */
 enum rfl_rc rfl_verify__bf16_forward(struct rfl_checks *checks, const char *section,

@@ -1,8 +1,8 @@
 /*
- * compare.c - runs a golden file through an engine and collects what the file speaks of. The rules
- * by which it is judged are in verify/rules.c, training in verify/train.c.
+ * compare.c - runs a golden file through an engine and collects what the file records. The rules
+ * by which it is judged are in verify/rules.c.
  */
-#include "runner/verify/session.h"
+#include "runner/verify.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -13,44 +13,59 @@
 #include "data/fill.h"
 #include "runner/fill_engine.h"
 
+/* One engine on one network, with the batch of the golden file. */
+struct session {
+	const struct rfl_golden *golden;
+	const struct rfl_verify_setup *setup;
+	const struct rfl_engine_ops *ops;
+	struct rfl_checks *checks;
+	struct rfl_arena *arena; /* owns the engine's results */
+	struct rfl_net *net;
+	struct rfl_engine *engine;
+	enum rfl_optimizer_rule rule; /* of the engine */
+	int64_t rows;                 /* of logits, all samples together */
+	int64_t trained;              /* parameters that are not buffers */
+	float *images;                /* or */
+	int64_t *tokens;
+	int64_t *labels;
+	struct rfl_batch batch; /* in the layout of the engine */
+	float *logits;          /* rows * classes */
+	float *now;             /* a parameter, as large as the largest */
+	float *start;           /* the same before training */
+};
+
 /* ------------------------------------------------------------------ network and engine */
 
-static enum rfl_rc check_net(const struct rfl_session *s, struct rfl_err *err)
+/* The file and the network must have the same parameters. Counts those that are trained. */
+static enum rfl_rc check_params(struct session *s, struct rfl_err *err)
 {
 	const struct rfl_golden *g = s->golden;
-	int64_t trained = 0;
 
-	if (!g->is_train) {
-		if (g->logits.params != rfl_net_param_count(s->net) ||
-		    g->logits.tensors != s->net->nparams)
-			return rfl_fail(err, RFL_EFORMAT, 0,
-					"%s: %lld parameters in %lld tensors, but %s has %lld in "
-					"%d",
-					g->path, (long long)g->logits.params,
-					(long long)g->logits.tensors, g->model,
-					(long long)rfl_net_param_count(s->net), s->net->nparams);
-		return RFL_OK;
-	}
+	if (!g->is_train && (g->logits.params != rfl_net_param_count(s->net) ||
+			     g->logits.tensors != s->net->nparams))
+		return rfl_fail(err, RFL_EFORMAT, 0,
+				"%s: %lld parameters in %lld tensors, but %s has %lld in %d",
+				g->path, (long long)g->logits.params, (long long)g->logits.tensors,
+				g->model, (long long)rfl_net_param_count(s->net), s->net->nparams);
 	for (int i = 0; i < s->net->nparams; i++) {
-		const struct rfl_param *p = &s->net->params[i];
+		const char *name = s->net->params[i].name, *expected = "(missing)";
 
-		if (rfl_param_is_buffer(p->kind))
+		if (rfl_param_is_buffer(s->net->params[i].kind))
 			continue;
-		if (trained >= g->train.nparams ||
-		    strcmp(g->train.param_names[trained], p->name) != 0)
+		if (g->is_train && s->trained < g->train.nparams)
+			expected = g->train.param_names[s->trained];
+		if (g->is_train && strcmp(expected, name) != 0)
 			return rfl_fail(err, RFL_EFORMAT, 0,
 					"%s: /param_names/%lld is '%s', but parameter of %s is "
 					"'%s'",
-					g->path, (long long)trained,
-					trained < g->train.nparams ? g->train.param_names[trained]
-								   : "(missing)",
-					g->model, p->name);
-		trained++;
+					g->path, (long long)s->trained, expected, g->model, name);
+		s->trained++;
 	}
-	if (trained != g->train.nparams)
+	if (g->is_train && s->trained != g->train.nparams)
 		return rfl_fail(err, RFL_EFORMAT, 0,
 				"%s: /param_names has %lld entries, but %s has %lld parameters",
-				g->path, (long long)g->train.nparams, g->model, (long long)trained);
+				g->path, (long long)g->train.nparams, g->model,
+				(long long)s->trained);
 	return RFL_OK;
 }
 
@@ -64,7 +79,7 @@ static bool takes_input(const struct rfl_net *net, const struct rfl_golden *g)
 	       in->dim[2] == g->width;
 }
 
-static enum rfl_rc build_net(struct rfl_session *s, struct rfl_err *err)
+static enum rfl_rc build_net(struct session *s, struct rfl_err *err)
 {
 	const struct rfl_golden *g = s->golden;
 	const struct rfl_zoo_options options = {
@@ -74,9 +89,8 @@ static enum rfl_rc build_net(struct rfl_session *s, struct rfl_err *err)
 		.attention = g->attention,
 	};
 	char text[96];
-	enum rfl_rc rc;
+	enum rfl_rc rc = rfl_zoo_build(g->model, &options, &s->net, err);
 
-	rc = rfl_zoo_build(g->model, &options, &s->net, err);
 	if (rc != RFL_OK) {
 		rfl_err_prefix(err, "%s", g->path);
 		return rc;
@@ -87,44 +101,47 @@ static enum rfl_rc build_net(struct rfl_session *s, struct rfl_err *err)
 				rfl_shape_text(&s->net->nodes[0].shape, text, sizeof(text)));
 	s->rows =
 		g->batch * rfl_shape_numel(&s->net->nodes[s->net->output].shape) / s->net->classes;
-	return check_net(s, err);
+	return check_params(s, err);
 }
 
-static enum rfl_rc alloc_session(struct rfl_session *s, struct rfl_err *err)
-{
-	const size_t inputs =
-		(size_t)s->golden->batch * (size_t)rfl_shape_numel(&s->net->nodes[0].shape);
-	size_t largest = 1;
-
-	for (int i = 0; i < s->net->nparams; i++)
-		if ((size_t)s->net->params[i].numel > largest)
-			largest = (size_t)s->net->params[i].numel;
-	s->images = rfl_alloc_array(s->golden->tokens ? 1 : inputs, sizeof(*s->images));
-	s->tokens = rfl_alloc_array(s->golden->tokens ? inputs : 1, sizeof(*s->tokens));
-	s->labels = rfl_alloc_array((size_t)s->rows, sizeof(*s->labels));
-	s->logits = rfl_alloc_array((size_t)s->rows * (size_t)s->net->classes, sizeof(*s->logits));
-	s->now = rfl_alloc_array(largest, sizeof(*s->now));
-	s->start = rfl_alloc_array(largest, sizeof(*s->start));
-	if (!s->images || !s->tokens || !s->labels || !s->logits || !s->now || !s->start)
-		return rfl_fail(err, RFL_ENOMEM, 0, "verify: out of memory");
-	return RFL_OK;
-}
-
-static enum rfl_rc fill_batch(struct rfl_session *s, struct rfl_err *err)
+static enum rfl_rc make_batch(struct session *s, struct rfl_err *err)
 {
 	const struct rfl_shape *shape = &s->net->nodes[0].shape;
-	const int64_t n = s->golden->batch;
+	const int64_t n = s->golden->batch, inputs = n * rfl_shape_numel(shape);
+	const bool text = s->golden->tokens != 0;
+	int64_t largest = 1;
 
+	for (int i = 0; i < s->net->nparams; i++)
+		if (s->net->params[i].numel > largest)
+			largest = s->net->params[i].numel;
+	s->images = rfl_alloc_array(text ? 1 : (size_t)inputs, sizeof(*s->images));
+	s->tokens = rfl_alloc_array(text ? (size_t)inputs : 1, sizeof(*s->tokens));
+	s->labels = rfl_alloc_array((size_t)s->rows, sizeof(*s->labels));
+	s->logits = rfl_alloc_array((size_t)s->rows * (size_t)s->net->classes, sizeof(*s->logits));
+	s->now = rfl_alloc_array((size_t)largest, sizeof(*s->now));
+	s->start = rfl_alloc_array((size_t)largest, sizeof(*s->start));
+	if (!s->images || !s->tokens || !s->labels || !s->logits || !s->now || !s->start)
+		return rfl_fail(err, RFL_ENOMEM, 0, "verify: out of memory");
+	s->batch = (struct rfl_batch){
+		.kind = text ? RFL_INPUT_TOKENS : RFL_INPUT_IMAGES,
+		.n = n,
+		.images = s->images,
+		.layout = s->setup->layout,
+		.labels = s->labels,
+	};
+	if (text)
+		s->batch.tokens = s->tokens; /* in the place of images */
 	rfl_fill_labels(0, s->rows, s->net->classes, s->labels);
-	if (!s->golden->tokens)
+	if (!text)
 		return rfl_fill_images(shape, 0, n, s->setup->layout, s->setup->threads, s->images,
 				       err);
-	rfl_fill_tokens(0, n * rfl_shape_numel(shape), s->net->classes, s->tokens);
+	rfl_fill_tokens(0, inputs, s->net->classes, s->tokens);
 	return RFL_OK;
 }
 
-enum rfl_rc rfl_verify__open(struct rfl_session *s, const struct rfl_optimizer *optimizer,
-			     struct rfl_err *err)
+/* An engine with this optimizer, filled by the formula: the one that is open, or a new one. */
+static enum rfl_rc open_engine(struct session *s, const struct rfl_optimizer *optimizer,
+			       struct rfl_err *err)
 {
 	const struct rfl_engine_config config = {
 		.device = s->setup->device,
@@ -138,52 +155,25 @@ enum rfl_rc rfl_verify__open(struct rfl_session *s, const struct rfl_optimizer *
 		.auxiliary_weight =
 			s->golden->is_train ? 0 : s->golden->logits.gradient.auxiliary_weight,
 	};
+	enum rfl_rc rc;
 
-	if (s->engine && s->rule == optimizer->rule)
-		return s->ops->set_optimizer(s->engine, optimizer, err);
-	if (s->engine)
-		s->ops->close(s->engine);
-	s->engine = NULL;
-	s->rule = optimizer->rule;
-	return s->ops->open(s->net, &config, &s->engine, err);
-}
-
-static enum rfl_rc session_open(struct rfl_session *s, struct rfl_err *err)
-{
-	enum rfl_rc rc = build_net(s, err);
-
-	if (rc == RFL_OK)
-		rc = alloc_session(s, err);
-	return rc == RFL_OK ? fill_batch(s, err) : rc;
-}
-
-static void session_close(struct rfl_session *s)
-{
-	if (s->engine)
-		s->ops->close(s->engine);
-	free(s->start);
-	free(s->now);
-	free(s->logits);
-	free(s->labels);
-	free(s->tokens);
-	free(s->images);
-	rfl_net_free(s->net);
-}
-
-struct rfl_batch rfl_verify__batch(const struct rfl_session *s)
-{
-	struct rfl_batch batch = {
-		.n = s->golden->batch,
-		.images = s->images,
-		.layout = s->setup->layout,
-		.labels = s->labels,
-	};
-
-	if (s->golden->tokens) {
-		batch.kind = RFL_INPUT_TOKENS;
-		batch.tokens = s->tokens;
+	if (s->engine && s->rule == optimizer->rule) {
+		rc = s->ops->set_optimizer(s->engine, optimizer, err);
+	} else {
+		if (s->engine)
+			s->ops->close(s->engine);
+		s->engine = NULL;
+		s->rule = optimizer->rule;
+		rc = s->ops->open(s->net, &config, &s->engine, err);
 	}
-	return batch;
+	if (rc == RFL_OK && s->golden->is_train)
+		rc = s->ops->reset_optimizer(s->engine, err);
+	return rc ? rc : rfl_fill_engine(s->ops, s->engine, s->net, s->setup->threads, err);
+}
+
+static bool is_bf16(const struct session *s)
+{
+	return s->setup->precision == RFL_PRECISION_BF16;
 }
 
 /* ------------------------------------------------------------------ sums */
@@ -197,7 +187,7 @@ static double sum_of(const float *x, int64_t n)
 	return sum;
 }
 
-double rfl_verify__squares(const float *x, int64_t n)
+static double squares_of(const float *x, int64_t n)
 {
 	double sum = 0;
 
@@ -206,53 +196,83 @@ double rfl_verify__squares(const float *x, int64_t n)
 	return sum;
 }
 
-/* ------------------------------------------------------------------ a forward */
-
-static int64_t argmax_of(const float *row, int64_t n)
+static double squares_of_difference(const float *x, const float *y, int64_t n)
 {
-	int64_t best = 0;
+	double sum = 0;
 
-	for (int64_t i = 1; i < n; i++)
-		if (row[i] > row[best])
-			best = i;
-	return best;
+	for (int64_t i = 0; i < n; i++) {
+		/* a float difference, as PyTorch takes it */
+		const float d = x[i] - y[i];
+
+		sum += (double)d * (double)d;
+	}
+	return sum;
 }
 
-/* The engine's last forward in the form of the golden one. */
-static enum rfl_rc collect_forward(struct rfl_session *s, struct rfl_arena *arena,
-				   const struct rfl_golden_forward *like,
-				   struct rfl_golden_forward *got, struct rfl_err *err)
+/* ------------------------------------------------------------------ one forward */
+
+/* The first logits of the first rows of the last forward. @param field  of the file */
+static enum rfl_rc first_logits(struct session *s, const char *field, int64_t rows, int64_t first,
+				double **ret, struct rfl_err *err)
 {
-	const int64_t rows = s->rows, classes = s->net->classes;
+	const int64_t classes = s->net->classes;
 	enum rfl_rc rc;
 
-	if (like->rows > rows || like->first > classes)
+	if (rows > s->rows || first > classes)
 		return rfl_fail(err, RFL_EFORMAT, 0,
-				"%s: /logits_first16 does not fit %lld rows of %lld classes",
-				s->golden->path, (long long)rows, (long long)classes);
-	*got = *like;
-	got->logits =
-		rfl_arena_array(arena, (size_t)(like->rows * like->first), sizeof(*got->logits));
-	got->argmax = rfl_arena_array(arena, (size_t)like->rows, sizeof(*got->argmax));
-	if (!got->logits || !got->argmax)
+				"%s: /%s does not fit %lld rows of %lld classes", s->golden->path,
+				field, (long long)s->rows, (long long)classes);
+	*ret = rfl_arena_array(s->arena, (size_t)(rows * first), sizeof(**ret));
+	if (!*ret)
 		return rfl_fail(err, RFL_ENOMEM, 0, "verify: out of memory");
-	rc = s->ops->logits(s->engine, s->logits, rows * classes, err);
-	if (rc == RFL_OK)
-		rc = s->ops->loss(s->engine, &got->loss, err);
-	for (int64_t i = 0; rc == RFL_OK && i < like->rows; i++) {
-		for (int64_t j = 0; j < like->first; j++)
-			got->logits[i * like->first + j] = s->logits[i * classes + j];
-		got->argmax[i] = argmax_of(s->logits + i * classes, classes);
-	}
-	got->sum = sum_of(s->logits, rows * classes);
-	got->l2 = sqrt(rfl_verify__squares(s->logits, rows * classes));
+	rc = s->ops->logits(s->engine, s->logits, s->rows * classes, err);
+	for (int64_t i = 0; rc == RFL_OK && i < rows; i++)
+		for (int64_t j = 0; j < first; j++)
+			(*ret)[i * first + j] = s->logits[i * classes + j];
 	return rc;
+}
+
+/* Collect and judge the engine's last forward. */
+static enum rfl_rc judge_forward(struct session *s, const char *section,
+				 const struct rfl_golden_forward *expected, bool batch_statistics,
+				 struct rfl_err *err)
+{
+	const struct rfl_golden *g = s->golden;
+	const int64_t classes = s->net->classes;
+	const struct rfl_golden_cast *same =
+		batch_statistics ? &g->logits.bf16_train : &g->logits.bf16_eval;
+	struct rfl_golden_forward got = *expected;
+	enum rfl_rc rc = first_logits(s, "logits_first16", expected->rows, expected->first,
+				      &got.logits, err);
+
+	if (rc != RFL_OK)
+		return rc;
+	rc = s->ops->loss(s->engine, &got.loss, err);
+	if (rc != RFL_OK)
+		return rc;
+	got.argmax = rfl_arena_array(s->arena, (size_t)got.rows, sizeof(*got.argmax));
+	if (!got.argmax)
+		return rfl_fail(err, RFL_ENOMEM, 0, "verify: out of memory");
+	for (int64_t i = 0; i < got.rows; i++) {
+		const float *row = s->logits + i * classes;
+
+		for (int64_t j = 1; j < classes; j++)
+			if (row[j] > row[got.argmax[i]])
+				got.argmax[i] = j;
+	}
+	got.sum = sum_of(s->logits, s->rows * classes);
+	got.l2 = sqrt(squares_of(s->logits, s->rows * classes));
+	if (!is_bf16(s))
+		return rfl_verify__forward(s->checks, section, expected, &got, s->rows, classes,
+					   err);
+	return rfl_verify__bf16_forward(s->checks, section, s->net, s->rows, expected,
+					g->logits.has_bf16 ? same : NULL, &got, batch_statistics,
+					err);
 }
 
 /* Walks the file's layers along with the network's modules. */
 struct tracer {
-	const struct rfl_session *s;
-	struct rfl_checks *checks;
+	const struct session *s;
 	int64_t next;
 };
 
@@ -279,123 +299,275 @@ static bool is_traced(const struct tracer *t, int node)
 static enum rfl_rc on_layer(int node, const float *values, int64_t numel, void *ctx,
 			    struct rfl_err *err)
 {
+	static const struct rfl_golden_layer missing = { .name = "(missing)" };
 	struct tracer *t = ctx;
 	const struct rfl_golden *g = t->s->golden;
-	const struct rfl_golden_layer *expected = &g->logits.layers[t->next];
-	const struct rfl_node *n = &t->s->net->nodes[node];
-	struct rfl_golden_layer got = { .name = n->name, .numel = numel };
+	const struct rfl_golden_layer *expected =
+		t->next < g->logits.nlayers ? &g->logits.layers[t->next] : &missing;
+	const char *name = t->s->net->nodes[node].name;
+	struct rfl_golden_layer got = { .name = name, .numel = numel };
 
 	if (!is_traced(t, node))
 		return RFL_OK;
-	if (t->next >= g->logits.nlayers || strcmp(expected->name, n->name) != 0 ||
-	    expected->numel != numel)
+	if (strcmp(expected->name, name) != 0 || expected->numel != numel)
 		return rfl_fail(err, RFL_EFORMAT, 0,
 				"%s: /trace/%lld is '%s' of %lld values, but the layer of %s is "
 				"'%s' of %lld",
-				g->path, (long long)t->next,
-				t->next < g->logits.nlayers ? expected->name : "(missing)",
-				t->next < g->logits.nlayers ? (long long)expected->numel : 0LL,
-				g->model, n->name, (long long)numel);
+				g->path, (long long)t->next, expected->name,
+				(long long)expected->numel, g->model, name, (long long)numel);
 	t->next++;
-	got.l2 = sqrt(rfl_verify__squares(values, numel));
+	got.l2 = sqrt(squares_of(values, numel));
 	got.sum = sum_of(values, numel);
 	return rfl_verify__layer(
-		t->checks, expected, &got,
-		rfl_verify__is_bf16(t->s) ? rfl_verify__bf16_forward_error(t->s->net) : NAN, err);
+		t->s->checks, expected, &got,
+		is_bf16(t->s) ? rfl_verify__bf16_forward_error(t->s->net) : (double)NAN, err);
 }
 
-bool rfl_verify__is_bf16(const struct rfl_session *s)
-{
-	return s->setup->precision == RFL_PRECISION_BF16;
-}
+/* ------------------------------------------------------------------ gradients, parameters */
 
-static enum rfl_rc judge(const struct rfl_session *s, struct rfl_checks *checks,
-			 const char *section, const struct rfl_golden_forward *expected,
-			 const struct rfl_golden_forward *got, bool batch_statistics,
-			 struct rfl_err *err)
+static enum rfl_rc forward_backward(struct session *s, double *loss, struct rfl_err *err)
 {
-	const struct rfl_golden *g = s->golden;
-	const struct rfl_golden_cast *same =
-		batch_statistics ? &g->logits.bf16_train : &g->logits.bf16_eval;
-
-	if (!rfl_verify__is_bf16(s))
-		return rfl_verify__forward(checks, section, expected, got, s->rows, s->net->classes,
-					   err);
-	return rfl_verify__bf16_forward(checks, section, s->net, s->rows, expected,
-					g->logits.has_bf16 ? same : NULL, got, batch_statistics,
-					err);
-}
-
-static enum rfl_rc verify_eval(struct rfl_session *s, struct rfl_arena *arena,
-			       struct rfl_checks *checks, struct rfl_err *err)
-{
-	const struct rfl_golden *g = s->golden;
-	const struct rfl_batch batch = rfl_verify__batch(s);
-	struct tracer tracer = { .s = s, .checks = checks };
-	struct rfl_golden_forward got;
-	enum rfl_rc rc = s->ops->set_mode(s->engine, RFL_ENGINE_EVAL, err);
+	enum rfl_rc rc = s->ops->zero_grad(s->engine, err);
 
 	if (rc == RFL_OK)
-		rc = s->ops->forward_traced(s->engine, &batch, g->logits.nlayers ? on_layer : NULL,
-					    &tracer, err);
+		rc = s->ops->forward(s->engine, &s->batch, err);
+	if (rc == RFL_OK)
+		rc = s->ops->loss(s->engine, loss, err);
+	return rc ? rc : s->ops->backward(s->engine, NULL, err);
+}
+
+/* The l2 of every trained parameter's gradient. */
+static enum rfl_rc each_gradient(struct session *s, double **ret, struct rfl_err *err)
+{
+	double *each = rfl_arena_array(s->arena, (size_t)s->trained, sizeof(*each));
+
+	*ret = each;
+	if (!each)
+		return rfl_fail(err, RFL_ENOMEM, 0, "verify: out of memory");
+	for (int i = 0; i < s->net->nparams; i++) {
+		const struct rfl_param *p = &s->net->params[i];
+		enum rfl_rc rc;
+
+		if (rfl_param_is_buffer(p->kind))
+			continue;
+		rc = s->ops->get_grad(s->engine, i, s->now, p->numel, err);
+		if (rc != RFL_OK)
+			return rc;
+		*each++ = sqrt(squares_of(s->now, p->numel));
+	}
+	return RFL_OK;
+}
+
+/* Norms of the parameters as they are, and of their way from the start. */
+struct distance {
+	double l2, delta, first, last;
+};
+
+static enum rfl_rc measure_params(struct session *s, struct distance *d, struct rfl_err *err)
+{
+	double squares = 0, moved = 0;
+	int64_t n = 0;
+
+	for (int i = 0; i < s->net->nparams; i++) {
+		const struct rfl_param *p = &s->net->params[i];
+		const struct rfl_fill_job job = rfl_fill_job_of(p, s->start);
+		double own;
+		enum rfl_rc rc;
+
+		if (rfl_param_is_buffer(p->kind))
+			continue;
+		rc = s->ops->get_param(s->engine, i, s->now, p->numel, err);
+		if (rc == RFL_OK)
+			rc = rfl_fill_run(&job, 1, s->setup->threads, err);
+		if (rc != RFL_OK)
+			return rc;
+		own = squares_of(s->now, p->numel);
+		squares += own;
+		moved += squares_of_difference(s->now, s->start, p->numel);
+		d->last = sqrt(own);
+		if (n++ == 0)
+			d->first = d->last;
+	}
+	d->l2 = sqrt(squares);
+	d->delta = sqrt(moved);
+	return RFL_OK;
+}
+
+static enum rfl_rc measure_buffers(struct session *s, enum rfl_param_kind kind, double *ret,
+				   struct rfl_err *err)
+{
+	double squares = 0;
+
+	for (int i = 0; i < s->net->nparams; i++) {
+		const struct rfl_param *p = &s->net->params[i];
+		enum rfl_rc rc;
+
+		if (p->kind != kind)
+			continue;
+		rc = s->ops->get_param(s->engine, i, s->now, p->numel, err);
+		if (rc != RFL_OK)
+			return rc;
+		squares += squares_of(s->now, p->numel);
+	}
+	*ret = sqrt(squares);
+	return RFL_OK;
+}
+
+/* ------------------------------------------------------------------ a train file */
+
+/* What is recorded around the first step, the step included. */
+static enum rfl_rc first_step(struct session *s, struct rfl_golden_run *run, struct rfl_err *err)
+{
+	struct distance d = { 0 };
+	double all = 0;
+	enum rfl_rc rc =
+		first_logits(s, "logits_first4_step0", run->rows, run->first, &run->logits, err);
+
+	if (rc == RFL_OK)
+		rc = each_gradient(s, &run->grads, err);
+	if (rc != RFL_OK)
+		return rc;
+	for (int64_t i = 0; i < run->ngrads; i++)
+		all += run->grads[i] * run->grads[i];
+	run->norms[RFL_GOLDEN_GRAD_FIRST] = run->grads[0];
+	run->norms[RFL_GOLDEN_GRAD_LAST] = run->grads[run->ngrads - 1];
+	run->norms[RFL_GOLDEN_GRAD_ALL] = sqrt(all);
+	rc = measure_params(s, &d, err);
+	run->norms[RFL_GOLDEN_PARAM_BEFORE] = d.l2;
+	if (rc == RFL_OK)
+		rc = s->ops->step(s->engine, err);
+	if (rc == RFL_OK)
+		rc = measure_params(s, &d, err);
+	run->norms[RFL_GOLDEN_PARAM_STEP1] = d.l2;
+	run->norms[RFL_GOLDEN_DELTA_STEP1] = d.delta;
+	return rc;
+}
+
+/* Repeat a section of a train file - a few steps on one batch - and judge it. */
+static enum rfl_rc verify_section(struct session *s, const struct rfl_golden_section *section,
+				  struct rfl_err *err)
+{
+	struct rfl_golden_run got = section->fp64; /* the sizes */
+	const int64_t nsteps = got.nlosses - 1;
+	struct distance d = { 0 };
+	enum rfl_rc rc;
+
+	got.losses = rfl_arena_array(s->arena, (size_t)got.nlosses, sizeof(*got.losses));
+	if (!got.losses)
+		return rfl_fail(err, RFL_ENOMEM, 0, "verify: out of memory");
+	rc = open_engine(s, &section->optimizer, err);
+	if (rc == RFL_OK)
+		rc = s->ops->set_mode(s->engine, section->mode, err);
+	for (int64_t i = 0; rc == RFL_OK && i < nsteps; i++) {
+		rc = forward_backward(s, &got.losses[i], err);
+		if (rc == RFL_OK)
+			rc = i == 0 ? first_step(s, &got, err) : s->ops->step(s->engine, err);
+	}
+	if (rc == RFL_OK)
+		rc = measure_params(s, &d, err);
+	got.norms[RFL_GOLDEN_PARAM_AFTER] = d.l2;
+	got.norms[RFL_GOLDEN_DELTA_AFTER] = d.delta;
+	got.norms[RFL_GOLDEN_PARAM_FIRST_AFTER] = d.first;
+	got.norms[RFL_GOLDEN_PARAM_LAST_AFTER] = d.last;
+	if (rc == RFL_OK)
+		rc = measure_buffers(s, RFL_PARAM_RUNNING_MEAN, &got.norms[RFL_GOLDEN_RUNNING_MEAN],
+				     err);
+	if (rc == RFL_OK)
+		rc = measure_buffers(s, RFL_PARAM_RUNNING_VAR, &got.norms[RFL_GOLDEN_RUNNING_VAR],
+				     err);
+	if (rc == RFL_OK)
+		rc = s->ops->forward(s->engine, &s->batch, err);
+	if (rc == RFL_OK)
+		rc = s->ops->loss(s->engine, &got.losses[nsteps], err);
+	if (rc != RFL_OK)
+		return rc;
+	return is_bf16(s)
+		       ? rfl_verify__bf16_section(s->checks, s->net, s->golden, section, &got, err)
+		       : rfl_verify__section(s->checks, s->golden, section, &got, err);
+}
+
+/* ------------------------------------------------------------------ a logits file */
+
+static enum rfl_rc verify_gradient(struct session *s, struct rfl_err *err)
+{
+	const struct rfl_golden_gradient *expected = &s->golden->logits.gradient;
+	struct rfl_golden_gradient got = *expected;
+	enum rfl_rc rc;
+
+	if (expected->n != s->trained)
+		return rfl_fail(err, RFL_EFORMAT, 0,
+				"%s: /gradient/each has %lld entries, but %s has %lld parameters",
+				s->golden->path, (long long)expected->n, s->golden->model,
+				(long long)s->trained);
+	rc = s->ops->set_mode(s->engine, RFL_ENGINE_TRAIN, err);
+	if (rc == RFL_OK)
+		rc = forward_backward(s, &got.loss, err);
+	if (rc == RFL_OK)
+		rc = each_gradient(s, &got.each, err);
+	if (rc != RFL_OK)
+		return rc;
+	return is_bf16(s) ? rfl_verify__bf16_gradient(s->checks, s->net, s->golden, &got, err)
+			  : rfl_verify__gradient(s->checks, s->net, expected, &got, err);
+}
+
+static enum rfl_rc verify_logits(struct session *s, struct rfl_err *err)
+{
+	const struct rfl_optimizer none = { .rule = RFL_RULE_SGD };
+	const struct rfl_golden *g = s->golden;
+	struct tracer tracer = { .s = s };
+	enum rfl_rc rc = open_engine(s, &none, err);
+
+	if (rc == RFL_OK)
+		rc = s->ops->set_mode(s->engine, RFL_ENGINE_EVAL, err);
+	if (rc == RFL_OK)
+		rc = s->ops->forward_traced(s->engine, &s->batch,
+					    g->logits.nlayers ? on_layer : NULL, &tracer, err);
 	if (rc == RFL_OK && tracer.next != g->logits.nlayers)
 		rc = rfl_fail(err, RFL_EFORMAT, 0,
 			      "%s: /trace has %lld layers, but %s has %lld modules", g->path,
 			      (long long)g->logits.nlayers, g->model, (long long)tracer.next);
 	if (rc == RFL_OK)
-		rc = collect_forward(s, arena, &g->logits.fp64, &got, err);
-	if (rc == RFL_OK)
-		rc = judge(s, checks, "logits", &g->logits.fp64, &got, false, err);
-	return rc;
-}
-
-static enum rfl_rc verify_batch_stats(struct rfl_session *s, struct rfl_arena *arena,
-				      struct rfl_checks *checks, struct rfl_err *err)
-{
-	const struct rfl_golden_forward *expected = &s->golden->logits.batch_stats;
-	const struct rfl_batch batch = rfl_verify__batch(s);
-	struct rfl_golden_forward got;
-	enum rfl_rc rc = s->ops->set_mode(s->engine, RFL_ENGINE_TRAIN, err);
-
-	if (rc == RFL_OK)
-		rc = s->ops->forward(s->engine, &batch, err);
-	if (rc == RFL_OK)
-		rc = collect_forward(s, arena, expected, &got, err);
-	if (rc == RFL_OK)
-		rc = judge(s, checks, "batch_stats", expected, &got, true, err);
-	return rc;
-}
-
-static enum rfl_rc verify_logits(struct rfl_session *s, struct rfl_arena *arena,
-				 struct rfl_checks *checks, struct rfl_err *err)
-{
-	const struct rfl_optimizer none = { .rule = RFL_RULE_SGD };
-	enum rfl_rc rc = rfl_verify__open(s, &none, err);
-
-	if (rc == RFL_OK)
-		rc = rfl_fill_engine(s->ops, s->engine, s->net, s->setup->threads, err);
-	if (rc == RFL_OK)
-		rc = verify_eval(s, arena, checks, err);
-	if (rc == RFL_OK && s->golden->logits.has_batch_stats)
-		rc = verify_batch_stats(s, arena, checks, err);
-	if (rc == RFL_OK && s->golden->logits.has_gradient)
-		rc = rfl_verify__one_gradient(s, arena, checks, err);
+		rc = judge_forward(s, "logits", &g->logits.fp64, false, err);
+	if (rc == RFL_OK && g->logits.has_batch_stats) {
+		rc = s->ops->set_mode(s->engine, RFL_ENGINE_TRAIN, err);
+		if (rc == RFL_OK)
+			rc = s->ops->forward(s->engine, &s->batch, err);
+		if (rc == RFL_OK)
+			rc = judge_forward(s, "batch_stats", &g->logits.batch_stats, true, err);
+	}
+	if (rc == RFL_OK && g->logits.has_gradient)
+		rc = verify_gradient(s, err);
 	return rc;
 }
 
 enum rfl_rc rfl_verify_golden(const struct rfl_golden *golden, const struct rfl_verify_setup *setup,
 			      struct rfl_checks *checks, struct rfl_err *err)
 {
-	struct rfl_session s = { .golden = golden, .setup = setup, .ops = setup->ops };
-	struct rfl_arena *arena = rfl_arena_new(0); /* what the engine gave */
-	enum rfl_rc rc = arena ? session_open(&s, err)
-			       : rfl_fail(err, RFL_ENOMEM, 0, "verify: out of memory");
+	struct session s = {
+		.golden = golden,
+		.setup = setup,
+		.ops = setup->ops,
+		.checks = checks,
+		.arena = rfl_arena_new(0),
+	};
+	enum rfl_rc rc = s.arena ? build_net(&s, err)
+				 : rfl_fail(err, RFL_ENOMEM, 0, "verify: out of memory");
 
+	if (rc == RFL_OK)
+		rc = make_batch(&s, err);
 	if (rc == RFL_OK && !golden->is_train)
-		rc = verify_logits(&s, arena, checks, err);
+		rc = verify_logits(&s, err);
 	for (int64_t i = 0; rc == RFL_OK && golden->is_train && i < golden->train.nsections; i++)
-		rc = rfl_verify__train(&s, arena, &golden->train.sections[i], checks, err);
-	session_close(&s);
-	rfl_arena_free(arena);
+		rc = verify_section(&s, &golden->train.sections[i], err);
+	if (s.engine)
+		s.ops->close(s.engine);
+	free(s.start);
+	free(s.now);
+	free(s.logits);
+	free(s.labels);
+	free(s.tokens);
+	free(s.images);
+	rfl_net_free(s.net);
+	rfl_arena_free(s.arena);
 	return rc;
 }

@@ -1,5 +1,6 @@
 /*
- * golden.c - reading golden files. What is done with them is in verify.c.
+ * golden.c - reads golden files. A reader fails once: its first failure is kept in rc and names the
+ * place; every later read returns 0 or NULL, so rc is checked only where a value is used.
  */
 #include "runner/verify/golden.h"
 
@@ -7,138 +8,285 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/alloc.h"
+#include "base/json.h"
 #include "base/num.h"
 #include "complexity/zoo.h"
-#include "runner/verify/golden_read.h"
 
 enum { MAX_BATCH = 1 << 20 }; /* as of a run: sizes in bytes do not overflow */
 
 #define NORM_NAME(id, name) name,
 const char *const rfl_golden_norm_names[] = { RFL_GOLDEN_NORMS(NORM_NAME) NULL };
 
+/* ------------------------------------------------------------------ the reader */
+
+struct reader {
+	const char *file;
+	struct rfl_arena *arena; /* owns what is read */
+	struct rfl_err *err;
+	enum rfl_rc rc;
+};
+
+/* A value of the file, and its path for messages. */
+struct place {
+	const json_t *json;
+	char path[96];
+};
+
+/* Fail unless ok. The message is file, path, what. @param key  a member of the place, or NULL */
+static void require(struct reader *r, const struct place *at, const char *key, bool ok,
+		    const char *what)
+{
+	if (!ok && r->rc == RFL_OK)
+		r->rc = rfl_fail(r->err, RFL_EFORMAT, 0, "%s: %s%s%s%s%s", r->file, at->path,
+				 key ? "/" : "", key ? key : "", key || *at->path ? " " : "", what);
+}
+
+/* Zeroed memory of the arena. */
+static void *take(struct reader *r, int64_t n, size_t size)
+{
+	void *memory = r->rc == RFL_OK ? rfl_arena_array(r->arena, (size_t)n, size) : NULL;
+
+	if (r->rc == RFL_OK && !memory && n > 0)
+		r->rc = rfl_fail(r->err, RFL_ENOMEM, 0, "%s: out of memory", r->file);
+	return memory;
+}
+
+static bool has(const struct reader *r, const struct place *at, const char *key)
+{
+	return r->rc == RFL_OK && json_object_get(at->json, key);
+}
+
+static struct place member(struct reader *r, const struct place *at, const char *key)
+{
+	struct place p = { .json = r->rc == RFL_OK ? json_object_get(at->json, key) : NULL };
+
+	(void)snprintf(p.path, sizeof(p.path), "%.60s/%.32s", at->path, key);
+	require(r, at, key, p.json, "is missing");
+	return p;
+}
+
+static struct place element(const struct place *at, int64_t i)
+{
+	struct place p = { .json = json_array_get(at->json, (size_t)i) };
+
+	(void)snprintf(p.path, sizeof(p.path), "%.72s/%lld", at->path, (long long)i);
+	return p;
+}
+
+static double real_of(struct reader *r, const struct place *at)
+{
+	require(r, at, NULL, json_is_number(at->json), "is not a number");
+	return r->rc == RFL_OK ? json_number_value(at->json) : 0;
+}
+
+static int64_t int_of(struct reader *r, const struct place *at)
+{
+	require(r, at, NULL, json_is_integer(at->json), "is not an integer");
+	return r->rc == RFL_OK ? json_integer_value(at->json) : 0;
+}
+
+static int64_t length_of(struct reader *r, const struct place *at)
+{
+	require(r, at, NULL, json_is_array(at->json), "is not a list");
+	return r->rc == RFL_OK ? (int64_t)json_array_size(at->json) : 0;
+}
+
+static const char *text_of(struct reader *r, const struct place *at)
+{
+	char *copy = NULL;
+
+	require(r, at, NULL, json_is_string(at->json), "is not a text");
+	if (r->rc == RFL_OK) {
+		copy = rfl_arena_strdup(r->arena, json_string_value(at->json));
+		if (!copy)
+			r->rc = rfl_fail(r->err, RFL_ENOMEM, 0, "%s: out of memory", r->file);
+	}
+	return copy;
+}
+
+static double get_real(struct reader *r, const struct place *at, const char *key)
+{
+	const struct place p = member(r, at, key);
+
+	return real_of(r, &p);
+}
+
+static int64_t get_int(struct reader *r, const struct place *at, const char *key)
+{
+	const struct place p = member(r, at, key);
+
+	return int_of(r, &p);
+}
+
+static const char *get_text(struct reader *r, const struct place *at, const char *key)
+{
+	const struct place p = member(r, at, key);
+
+	return text_of(r, &p);
+}
+
+static double *get_reals(struct reader *r, const struct place *at, const char *key, int64_t *n)
+{
+	const struct place list = member(r, at, key);
+	double *values;
+
+	*n = length_of(r, &list);
+	values = take(r, *n, sizeof(*values));
+	for (int64_t i = 0; values && i < *n; i++) {
+		const struct place p = element(&list, i);
+
+		values[i] = real_of(r, &p);
+	}
+	return values;
+}
+
+static int64_t *get_ints(struct reader *r, const struct place *at, const char *key, int64_t *n)
+{
+	const struct place list = member(r, at, key);
+	int64_t *values;
+
+	*n = length_of(r, &list);
+	values = take(r, *n, sizeof(*values));
+	for (int64_t i = 0; values && i < *n; i++) {
+		const struct place p = element(&list, i);
+
+		values[i] = int_of(r, &p);
+	}
+	return values;
+}
+
+/* A list of rows, all of one length. */
+static double *get_matrix(struct reader *r, const struct place *at, const char *key, int64_t *rows,
+			  int64_t *columns)
+{
+	const struct place list = member(r, at, key);
+	double *values = NULL;
+
+	*rows = length_of(r, &list);
+	*columns = 0;
+	for (int64_t i = 0; r->rc == RFL_OK && i < *rows; i++) {
+		const struct place row = element(&list, i);
+		const int64_t n = length_of(r, &row);
+
+		if (i == 0) {
+			*columns = n;
+			values = take(r, *rows * n, sizeof(*values));
+		}
+		require(r, &row, NULL, n == *columns, "is not as long as the row before it");
+		for (int64_t j = 0; r->rc == RFL_OK && j < n; j++) {
+			const struct place p = element(&row, j);
+
+			values[i * n + j] = real_of(r, &p);
+		}
+	}
+	return values;
+}
+
 /* ------------------------------------------------------------------ logits files */
 
-/* The double results lie in an object of their own, or beside the float ones with a prefix. */
-static void read_forward(struct rfl_golden_reader *r, const struct rfl_golden_place *at,
+/* The double results are in an object of their own, or beside the float ones with a prefix. */
+static void read_forward(struct reader *r, const struct place *root, const char *object,
 			 const char *prefix, struct rfl_golden_forward *f)
 {
+	const struct place at = member(r, root, object);
 	char key[40];
 	int64_t n;
 
 #define KEY(name) ((void)snprintf(key, sizeof(key), "%s%s", prefix, (name)), key)
-	f->logits = rfl_golden__get_matrix(r, at, KEY("logits_first16"), &f->rows, &f->first);
-	f->sum = rfl_golden__get_real(r, at, KEY("sum"));
-	f->l2 = rfl_golden__get_real(r, at, KEY("l2"));
-	f->loss = rfl_golden__get_real(r, at, KEY("loss"));
+	f->logits = get_matrix(r, &at, KEY("logits_first16"), &f->rows, &f->first);
+	f->sum = get_real(r, &at, KEY("sum"));
+	f->l2 = get_real(r, &at, KEY("l2"));
+	f->loss = get_real(r, &at, KEY("loss"));
 #undef KEY
-	f->argmax = rfl_golden__get_ints(r, at, "argmax", &n);
-	if (n != f->rows)
-		rfl_golden__refuse(r, at, "argmax", "has not one entry per row");
-	f->max_abs_diff_fp32 = rfl_golden__get_real(r, at, "max_abs_diff_fp32");
-	f->min_margin = NAN;
-	if (r->rc == RFL_OK && json_object_get(at->json, "min_top1_margin"))
-		f->min_margin = rfl_golden__get_real(r, at, "min_top1_margin");
+	f->argmax = get_ints(r, &at, "argmax", &n);
+	require(r, &at, "argmax", n == f->rows, "has not one entry per row");
+	f->max_abs_diff_fp32 = get_real(r, &at, "max_abs_diff_fp32");
+	f->min_margin =
+		has(r, &at, "min_top1_margin") ? get_real(r, &at, "min_top1_margin") : (double)NAN;
 }
 
-static void read_trace(struct rfl_golden_reader *r, const struct rfl_golden_place *root,
-		       struct rfl_golden *g)
+static void read_trace(struct reader *r, const struct place *root, struct rfl_golden *g)
 {
-	const struct rfl_golden_place list = rfl_golden__member(r, root, "trace");
+	const struct place list = member(r, root, "trace");
 
-	g->logits.nlayers = rfl_golden__length_of(r, &list);
-	g->logits.layers = rfl_golden__take(r, g->logits.nlayers, sizeof(*g->logits.layers));
+	g->logits.nlayers = length_of(r, &list);
+	g->logits.layers = take(r, g->logits.nlayers, sizeof(*g->logits.layers));
 	for (int64_t i = 0; r->rc == RFL_OK && i < g->logits.nlayers; i++) {
 		struct rfl_golden_layer *layer = &g->logits.layers[i];
-		const struct rfl_golden_place p = rfl_golden__element(&list, i);
-		int64_t ndim, *dim = rfl_golden__get_ints(r, &p, "shape", &ndim);
+		const struct place p = element(&list, i);
+		int64_t ndim, *dim = get_ints(r, &p, "shape", &ndim);
 
-		layer->name = rfl_golden__get_text(r, &p, "name");
-		layer->l2 = rfl_golden__get_real(r, &p, "l2");
-		layer->sum = rfl_golden__get_real(r, &p, "sum");
+		layer->name = get_text(r, &p, "name");
+		layer->l2 = get_real(r, &p, "l2");
+		layer->sum = get_real(r, &p, "sum");
 		layer->numel = 1;
 		for (int64_t d = 0; r->rc == RFL_OK && d < ndim; d++)
-			if (dim[d] < 1 || !rfl_num_mul(layer->numel, dim[d], &layer->numel))
-				rfl_golden__refuse(r, &p, "shape", "is not the shape of a layer");
+			require(r, &p, "shape",
+				dim[d] >= 1 && rfl_num_mul(layer->numel, dim[d], &layer->numel),
+				"is not the shape of a layer");
 	}
 }
 
-static void read_gradient(struct rfl_golden_reader *r, const struct rfl_golden_place *root,
-			  struct rfl_golden *g)
+static void read_cast(struct reader *r, const struct place *bf16, const char *mode,
+		      struct rfl_golden_cast *c)
 {
-	const struct rfl_golden_place at = rfl_golden__member(r, root, "gradient");
-	struct rfl_golden_gradient *gradient = &g->logits.gradient;
+	const struct place at = member(r, bf16, mode);
 
-	g->logits.has_gradient = true;
-	gradient->auxiliary_weight = rfl_golden__get_real(r, &at, "auxiliary_weight");
-	gradient->loss = rfl_golden__get_real(r, &at, "loss");
-	gradient->loss_abs_diff_fp32 = rfl_golden__get_real(r, &at, "loss_abs_diff_fp32");
-	gradient->each = rfl_golden__get_reals(r, &at, "each", &gradient->n);
-	gradient->max_rel_diff_fp32 = rfl_golden__get_real(r, &at, "max_rel_diff_fp32");
-}
-
-static void read_cast(struct rfl_golden_reader *r, const struct rfl_golden_place *bf16,
-		      const char *mode, struct rfl_golden_cast *c)
-{
-	const struct rfl_golden_place at = rfl_golden__member(r, bf16, mode);
-
-	c->logits = rfl_golden__get_matrix(r, &at, "logits_first16", &c->rows, &c->first);
-	c->l2 = rfl_golden__get_real(r, &at, "l2");
-	c->loss = rfl_golden__get_real(r, &at, "loss");
+	c->logits = get_matrix(r, &at, "logits_first16", &c->rows, &c->first);
+	c->l2 = get_real(r, &at, "l2");
+	c->loss = get_real(r, &at, "loss");
 }
 
 /* Rows and gradients are those of the double results. */
-static void read_bf16(struct rfl_golden_reader *r, const struct rfl_golden_place *root,
-		      struct rfl_golden *g)
+static void read_bf16(struct reader *r, const struct place *root, struct rfl_golden *g)
 {
-	const struct rfl_golden_place at = rfl_golden__member(r, root, "bf16");
-	const struct rfl_golden_forward *like = &g->logits.fp64;
+	const struct place at = member(r, root, "bf16");
+	const struct rfl_golden_cast *eval = &g->logits.bf16_eval, *train = &g->logits.bf16_train;
+	const struct rfl_golden_forward *like = &g->logits.fp64, *stats = &g->logits.batch_stats;
 	int64_t n;
 
 	g->logits.has_bf16 = true;
 	read_cast(r, &at, "eval", &g->logits.bf16_eval);
 	read_cast(r, &at, "train", &g->logits.bf16_train);
-	g->logits.bf16_each = rfl_golden__get_reals(r, &at, "each", &n);
-	if (n != g->logits.gradient.n)
-		rfl_golden__refuse(r, &at, "each", "is not as long as that of /gradient");
-	if (g->logits.bf16_eval.rows != like->rows || g->logits.bf16_eval.first != like->first ||
-	    g->logits.bf16_train.rows != like->rows || g->logits.bf16_train.first != like->first)
-		rfl_golden__refuse(r, &at, NULL, "and /fp64 differ in length");
-	if (g->logits.has_batch_stats && (g->logits.batch_stats.rows != like->rows ||
-					  g->logits.batch_stats.first != like->first))
-		rfl_golden__refuse(r, &at, NULL,
-				   "and the statistics of the batch differ in length");
+	g->logits.bf16_each = get_reals(r, &at, "each", &n);
+	require(r, &at, "each", n == g->logits.gradient.n, "is not as long as that of /gradient");
+	require(r, &at, NULL,
+		eval->rows == like->rows && eval->first == like->first &&
+			train->rows == like->rows && train->first == like->first,
+		"and /fp64 differ in length");
+	require(r, &at, NULL,
+		!g->logits.has_batch_stats ||
+			(stats->rows == like->rows && stats->first == like->first),
+		"and the statistics of the batch differ in length");
 }
 
-static bool has(const struct rfl_golden_reader *r, const struct rfl_golden_place *at,
-		const char *key)
+static void read_logits(struct reader *r, const struct place *root, struct rfl_golden *g)
 {
-	return r->rc == RFL_OK && json_object_get(at->json, key);
-}
+	int64_t ndim, *shape = get_ints(r, root, "logits_shape", &ndim);
+	const bool split = has(r, root, "batch_stats_fp64");
 
-static void read_logits(struct rfl_golden_reader *r, const struct rfl_golden_place *root,
-			struct rfl_golden *g)
-{
-	const struct rfl_golden_place fp64 = rfl_golden__member(r, root, "fp64");
-	int64_t ndim, *shape = rfl_golden__get_ints(r, root, "logits_shape", &ndim);
-
-	if (r->rc == RFL_OK && (ndim < 2 || shape[ndim - 1] < 1))
-		rfl_golden__refuse(r, root, "logits_shape", "is not [.., rows, classes]");
+	require(r, root, "logits_shape", ndim >= 2 && shape && shape[ndim - 1] >= 1,
+		"is not [.., rows, classes]");
 	g->logits.classes = r->rc == RFL_OK ? shape[ndim - 1] : 0;
-	g->logits.params = rfl_golden__get_int(r, root, "params");
-	g->logits.tensors = rfl_golden__get_int(r, root, "filled_tensors");
-	read_forward(r, &fp64, "", &g->logits.fp64);
-	g->logits.has_batch_stats = has(r, root, "batch_stats") || has(r, root, "batch_stats_fp64");
-	if (has(r, root, "batch_stats_fp64")) {
-		const struct rfl_golden_place at = rfl_golden__member(r, root, "batch_stats_fp64");
+	g->logits.params = get_int(r, root, "params");
+	g->logits.tensors = get_int(r, root, "filled_tensors");
+	read_forward(r, root, "fp64", "", &g->logits.fp64);
+	g->logits.has_batch_stats = split || has(r, root, "batch_stats");
+	if (g->logits.has_batch_stats)
+		read_forward(r, root, split ? "batch_stats_fp64" : "batch_stats",
+			     split ? "" : "fp64_", &g->logits.batch_stats);
+	g->logits.has_gradient = has(r, root, "gradient");
+	if (g->logits.has_gradient) {
+		const struct place at = member(r, root, "gradient");
+		struct rfl_golden_gradient *gradient = &g->logits.gradient;
 
-		read_forward(r, &at, "", &g->logits.batch_stats);
-	} else if (has(r, root, "batch_stats")) {
-		const struct rfl_golden_place at = rfl_golden__member(r, root, "batch_stats");
-
-		read_forward(r, &at, "fp64_", &g->logits.batch_stats);
+		gradient->auxiliary_weight = get_real(r, &at, "auxiliary_weight");
+		gradient->loss = get_real(r, &at, "loss");
+		gradient->loss_abs_diff_fp32 = get_real(r, &at, "loss_abs_diff_fp32");
+		gradient->each = get_reals(r, &at, "each", &gradient->n);
+		gradient->max_rel_diff_fp32 = get_real(r, &at, "max_rel_diff_fp32");
 	}
-	if (has(r, root, "gradient"))
-		read_gradient(r, root, g);
 	if (has(r, root, "bf16"))
 		read_bf16(r, root, g);
 	if (has(r, root, "trace") || !g->logits.has_gradient)
@@ -147,138 +295,111 @@ static void read_logits(struct rfl_golden_reader *r, const struct rfl_golden_pla
 
 /* ------------------------------------------------------------------ train files */
 
-static void read_run(struct rfl_golden_reader *r, const struct rfl_golden_place *at,
-		     struct rfl_golden_run *run)
+static void read_run(struct reader *r, const struct place *at, struct rfl_golden_run *run)
 {
-	run->losses = rfl_golden__get_reals(r, at, "losses", &run->nlosses);
-	if (r->rc == RFL_OK && run->nlosses < 2)
-		rfl_golden__refuse(r, at, "losses",
-				   "has not one entry before and one after a step");
-	run->logits = rfl_golden__get_matrix(r, at, "logits_first4_step0", &run->rows, &run->first);
-	run->grads = rfl_golden__get_reals(r, at, "grad_l2_each_step0", &run->ngrads);
+	run->losses = get_reals(r, at, "losses", &run->nlosses);
+	require(r, at, "losses", run->nlosses >= 2,
+		"has not one entry before and one after a step");
+	run->logits = get_matrix(r, at, "logits_first4_step0", &run->rows, &run->first);
+	run->grads = get_reals(r, at, "grad_l2_each_step0", &run->ngrads);
 	for (int i = 0; i < RFL_GOLDEN_NORM_COUNT; i++) {
 		const char *name = rfl_golden_norm_names[i];
 		const bool optional = i == RFL_GOLDEN_RUNNING_MEAN || i == RFL_GOLDEN_RUNNING_VAR;
 
-		run->norms[i] = NAN;
-		if (r->rc == RFL_OK && (!optional || json_object_get(at->json, name)))
-			run->norms[i] = rfl_golden__get_real(r, at, name);
+		run->norms[i] = optional && !has(r, at, name) ? (double)NAN : get_real(r, at, name);
 	}
 }
 
 /* The sections that a train file may have. lr NULL: that of the rule's numbers. */
-static const struct {
-	const char *name, *lr;
+static const struct section {
+	const char *name, *twin, *lr;
 	enum rfl_optimizer_rule rule;
 	enum rfl_engine_mode mode;
 } known_sections[] = {
-	{ "sgd", NULL, RFL_RULE_SGD, RFL_ENGINE_TRAIN },
-	{ "sgd_gentle", "sgd_gentle_lr", RFL_RULE_SGD, RFL_ENGINE_TRAIN },
-	{ "sgd_frozen_bn", "sgd_frozen_bn_lr", RFL_RULE_SGD, RFL_ENGINE_TRAIN_FROZEN_BN },
-	{ "adamw", NULL, RFL_RULE_ADAMW, RFL_ENGINE_TRAIN },
+	{ "sgd", "sgd_fp64", NULL, RFL_RULE_SGD, RFL_ENGINE_TRAIN },
+	{ "sgd_gentle", "sgd_gentle_fp64", "sgd_gentle_lr", RFL_RULE_SGD, RFL_ENGINE_TRAIN },
+	{ "sgd_frozen_bn", "sgd_frozen_bn_fp64", "sgd_frozen_bn_lr", RFL_RULE_SGD,
+	  RFL_ENGINE_TRAIN_FROZEN_BN },
+	{ "adamw", "adamw_fp64", NULL, RFL_RULE_ADAMW, RFL_ENGINE_TRAIN },
 };
 
-static void read_adamw(struct rfl_golden_reader *r, const struct rfl_golden_place *root,
-		       struct rfl_optimizer *o)
+static void read_optimizer(struct reader *r, const struct place *root, const char *lr,
+			   struct rfl_optimizer *o)
 {
-	const struct rfl_golden_place hyper = rfl_golden__member(r, root, "adamw_hyper");
-	int64_t n;
-	const double *betas = rfl_golden__get_reals(r, &hyper, "betas", &n);
+	const bool adamw = o->rule == RFL_RULE_ADAMW;
+	const struct place hyper = member(r, root, adamw ? "adamw_hyper" : "sgd_hyper");
 
-	if (r->rc == RFL_OK && n != 2)
-		rfl_golden__refuse(r, &hyper, "betas", "are not two");
-	o->lr = rfl_golden__get_real(r, &hyper, "lr");
-	o->weight_decay = rfl_golden__get_real(r, &hyper, "weight_decay");
-	o->eps = rfl_golden__get_real(r, &hyper, "eps");
-	o->beta1 = r->rc == RFL_OK ? betas[0] : 0;
-	o->beta2 = r->rc == RFL_OK ? betas[1] : 0;
+	if (adamw) {
+		int64_t n;
+		const double *betas = get_reals(r, &hyper, "betas", &n);
+
+		require(r, &hyper, "betas", n == 2, "are not two");
+		o->eps = get_real(r, &hyper, "eps");
+		o->beta1 = r->rc == RFL_OK ? betas[0] : 0;
+		o->beta2 = r->rc == RFL_OK ? betas[1] : 0;
+	} else {
+		o->momentum = get_real(r, &hyper, "momentum");
+	}
+	o->weight_decay = get_real(r, &hyper, "weight_decay");
+	o->lr = get_real(r, lr ? root : &hyper, lr ? lr : "lr");
 }
 
-static void read_sgd(struct rfl_golden_reader *r, const struct rfl_golden_place *root,
-		     const char *lr, struct rfl_optimizer *o)
-{
-	const struct rfl_golden_place hyper = rfl_golden__member(r, root, "sgd_hyper");
-
-	o->momentum = rfl_golden__get_real(r, &hyper, "momentum");
-	o->weight_decay = rfl_golden__get_real(r, &hyper, "weight_decay");
-	o->lr = lr ? rfl_golden__get_real(r, root, lr) : rfl_golden__get_real(r, &hyper, "lr");
-}
-
-static void check_runs(struct rfl_golden_reader *r, const struct rfl_golden_place *at,
-		       const struct rfl_golden_section *s, int64_t nparams)
-{
-	if (s->fp32.nlosses != s->fp64.nlosses || s->fp32.rows != s->fp64.rows ||
-	    s->fp32.first != s->fp64.first)
-		rfl_golden__refuse(r, at, NULL, "and its _fp64 differ in length");
-	if (s->fp32.ngrads != nparams || s->fp64.ngrads != nparams)
-		rfl_golden__refuse(r, at, "grad_l2_each_step0",
-				   "has not one entry per name in param_names");
-}
-
-static void read_section(struct rfl_golden_reader *r, const struct rfl_golden_place *root,
-			 size_t known, struct rfl_golden *g)
+static void read_section(struct reader *r, const struct place *root, const struct section *known,
+			 struct rfl_golden *g)
 {
 	struct rfl_golden_section *s = &g->train.sections[g->train.nsections++];
-	struct rfl_golden_place at;
-	char twin[40];
+	struct place at;
 
-	s->name = known_sections[known].name;
-	s->mode = known_sections[known].mode;
-	s->optimizer.rule = known_sections[known].rule;
-	if (s->optimizer.rule == RFL_RULE_ADAMW)
-		read_adamw(r, root, &s->optimizer);
-	else
-		read_sgd(r, root, known_sections[known].lr, &s->optimizer);
-	at = rfl_golden__member(r, root, s->name);
+	s->name = known->name;
+	s->mode = known->mode;
+	s->optimizer.rule = known->rule;
+	read_optimizer(r, root, known->lr, &s->optimizer);
+	at = member(r, root, known->name);
 	read_run(r, &at, &s->fp32);
-	(void)snprintf(twin, sizeof(twin), "%s_fp64", s->name);
-	at = rfl_golden__member(r, root, twin);
+	at = member(r, root, known->twin);
 	read_run(r, &at, &s->fp64);
-	check_runs(r, &at, s, g->train.nparams);
+	require(r, &at, NULL,
+		s->fp32.nlosses == s->fp64.nlosses && s->fp32.rows == s->fp64.rows &&
+			s->fp32.first == s->fp64.first,
+		"and its _fp64 differ in length");
+	require(r, &at, "grad_l2_each_step0",
+		s->fp32.ngrads == g->train.nparams && s->fp64.ngrads == g->train.nparams,
+		"has not one entry per name in param_names");
 }
 
-static void read_train(struct rfl_golden_reader *r, const struct rfl_golden_place *root,
-		       struct rfl_golden *g)
+static void read_train(struct reader *r, const struct place *root, struct rfl_golden *g)
 {
-	const struct rfl_golden_place names = rfl_golden__member(r, root, "param_names");
+	const struct place names = member(r, root, "param_names");
 
-	g->train.nparams = rfl_golden__length_of(r, &names);
-	g->train.param_names = rfl_golden__take(r, g->train.nparams, sizeof(*g->train.param_names));
+	g->train.nparams = length_of(r, &names);
+	g->train.param_names = take(r, g->train.nparams, sizeof(*g->train.param_names));
 	for (int64_t i = 0; r->rc == RFL_OK && i < g->train.nparams; i++) {
-		const struct rfl_golden_place p = rfl_golden__element(&names, i);
+		const struct place p = element(&names, i);
 
-		g->train.param_names[i] = rfl_golden__text_of(r, &p);
+		g->train.param_names[i] = text_of(r, &p);
 	}
-	g->train.sections =
-		rfl_golden__take(r, RFL_ARRAY_LEN(known_sections), sizeof(*g->train.sections));
-	for (size_t i = 0; r->rc == RFL_OK && i < RFL_ARRAY_LEN(known_sections); i++)
-		if (json_object_get(root->json, known_sections[i].name))
-			read_section(r, root, i, g);
-	if (g->train.nsections == 0)
-		rfl_golden__refuse(
-			r, root, NULL,
-			"has none of the sections sgd, sgd_gentle, sgd_frozen_bn, adamw");
+	g->train.sections = take(r, RFL_ARRAY_LEN(known_sections), sizeof(*g->train.sections));
+	for (size_t i = 0; i < RFL_ARRAY_LEN(known_sections); i++)
+		if (has(r, root, known_sections[i].name))
+			read_section(r, root, &known_sections[i], g);
+	require(r, root, NULL, g->train.nsections > 0,
+		"has none of the sections sgd, sgd_gentle, sgd_frozen_bn, adamw");
 }
 
 /* ------------------------------------------------------------------ both */
 
-static void read_input_shape(struct rfl_golden_reader *r, const struct rfl_golden_place *root,
-			     struct rfl_golden *g)
+static void read_input_shape(struct reader *r, const struct place *root, struct rfl_golden *g)
 {
 	int64_t ndim;
-	const int64_t *shape = rfl_golden__get_ints(r, root, "input_shape", &ndim);
+	const int64_t *shape = get_ints(r, root, "input_shape", &ndim);
 
+	require(r, root, "input_shape",
+		(ndim == 4 || ndim == 2) && shape && shape[0] == g->batch && shape[1] >= 1,
+		"is not [batch, channels, height, width] or [batch, tokens]");
+	require(r, root, "batch", g->batch >= 1 && g->batch <= MAX_BATCH,
+		"is not a number from 1 to 1048576");
 	if (r->rc != RFL_OK)
 		return;
-	if ((ndim != 4 && ndim != 2) || shape[0] != g->batch || shape[1] < 1) {
-		rfl_golden__refuse(r, root, "input_shape",
-				   "is not [batch, channels, height, width] or [batch, tokens]");
-		return;
-	}
-	if (g->batch < 1 || g->batch > MAX_BATCH) {
-		rfl_golden__refuse(r, root, "batch", "is not a number from 1 to 1048576");
-		return;
-	}
 	if (ndim == 2) {
 		g->tokens = shape[1];
 		return;
@@ -288,38 +409,26 @@ static void read_input_shape(struct rfl_golden_reader *r, const struct rfl_golde
 	g->width = shape[3];
 }
 
-static void read_attention(struct rfl_golden_reader *r, const struct rfl_golden_place *root,
-			   struct rfl_golden *g)
+static void read_golden(struct reader *r, const struct place *root, struct rfl_golden *g)
 {
-	const char *word = rfl_golden__get_text(r, root, "attention");
-
-	for (int i = 0; r->rc == RFL_OK && rfl_attention_names[i]; i++)
-		if (strcmp(word, rfl_attention_names[i]) == 0) {
-			g->attention = (enum rfl_attention)i;
-			return;
-		}
-	rfl_golden__refuse(r, root, "attention", "is not a word for it");
-}
-
-static void read_golden(struct rfl_golden_reader *r, const struct rfl_golden_place *root,
-			struct rfl_golden *g)
-{
-	if (!json_is_object(root->json)) {
-		rfl_golden__refuse(r, root, NULL, "is not a golden file: an object is expected");
-		return;
-	}
-	g->is_train = json_object_get(root->json, "param_names") != NULL;
-	if (!g->is_train && !json_object_get(root->json, "logits_shape")) {
-		rfl_golden__refuse(
-			r, root, NULL,
-			"is not a golden file: neither logits_shape nor param_names is there");
-		return;
-	}
-	g->model = rfl_golden__get_text(r, root, "model");
-	g->batch = rfl_golden__get_int(r, root, "batch");
+	require(r, root, NULL, json_is_object(root->json),
+		"is not a golden file: an object is expected");
+	g->is_train = has(r, root, "param_names");
+	require(r, root, NULL, g->is_train || has(r, root, "logits_shape"),
+		"is not a golden file: neither logits_shape nor param_names is there");
+	g->model = get_text(r, root, "model");
+	g->batch = get_int(r, root, "batch");
 	read_input_shape(r, root, g);
-	if (has(r, root, "attention"))
-		read_attention(r, root, g);
+	if (has(r, root, "attention")) {
+		const char *word = get_text(r, root, "attention");
+		int i = 0;
+
+		while (word && rfl_attention_names[i] && strcmp(word, rfl_attention_names[i]) != 0)
+			i++;
+		require(r, root, "attention", rfl_attention_names[i],
+			"is not a known form of attention");
+		g->attention = (enum rfl_attention)i;
+	}
 	if (r->rc != RFL_OK)
 		return;
 	if (g->is_train)
@@ -330,8 +439,8 @@ static void read_golden(struct rfl_golden_reader *r, const struct rfl_golden_pla
 
 enum rfl_rc rfl_golden_load(const char *path, struct rfl_golden **ret, struct rfl_err *err)
 {
-	struct rfl_golden_reader r = { .file = path, .err = err };
-	struct rfl_golden_place root = { .path = "" };
+	struct reader r = { .file = path, .err = err };
+	struct place root = { .path = "" };
 	struct rfl_golden *g = NULL;
 	json_t *json = NULL;
 
@@ -344,7 +453,7 @@ enum rfl_rc rfl_golden_load(const char *path, struct rfl_golden **ret, struct rf
 		goto done;
 	}
 	root.json = json;
-	g = rfl_golden__take(&r, 1, sizeof(*g));
+	g = take(&r, 1, sizeof(*g));
 	if (g) {
 		g->arena = r.arena;
 		g->path = rfl_arena_strdup(r.arena, path);

@@ -1,5 +1,22 @@
 /*
  * rules.c - the list of comparisons, and the rules by which they are judged.
+ *
+ * Autocast to bfloat16: a number is rounded with a relative error of at most u = 2^-8. A product of
+ * the network (convolution, linear layer, matrix product) rounds three tensors: both operands and
+ * the result; it adds up in float32, whose rounding is 2^-16 of that. Roundings are independent, so
+ * the relative error of a tensor after D products, in l2, is about u sqrt(3 D); a gradient has
+ * passed each product forward and, with two products each, backward: u sqrt(9 D). Twice that is
+ * allowed. It presumes that the operations between the products do not amplify: batch norm over two
+ * samples does, and what comes after it is reported, not judged.
+ *
+ * From the l2 of the logits follow their parts: one of them is allowed four times the root mean
+ * square error, the sum sqrt(n) times the l2 (Cauchy), the loss sqrt(2 / rows) times it (the l2 of
+ * its gradient), and u of itself, for it is a bfloat16 too.
+ *
+ * Two runs of the same arithmetic that add up in another order differ where a sum lies so near to
+ * the middle between two bfloat16 numbers that it is rounded to the other one. They share all other
+ * roundings: their logits are allowed half of that. Their gradients are allowed all of it, for the
+ * kernels of normalisation round elsewhere from one version of PyTorch to the next.
  */
 #include "runner/verify.h"
 
@@ -23,8 +40,18 @@ const char *const rfl_verdict_names[] = { "agrees", "differs", "reported", NULL 
  * VGG-16's gradients to 1.8 times what is allowed in NCHW, in 1.13 and 2.11 alike. */
 #define NHWC_FACTOR 4.0
 
+/* The rounding of other gradients drowns small ones: this part of the largest is the scale. */
+#define SMALL_GRADIENT      0.01
+#define BF16_SMALL_GRADIENT 0.1
+
+#define UNIT_ROUNDOFF 0x1p-8
+#define SAFETY        2.0
+#define SAME          0.5 /* of what is allowed, for two runs of the same arithmetic */
+
 static const char chaotic[] = "batch norm over so few images is chaotic at this learning rate";
 static const char unsteady[] = "PyTorch's own versions differ in it";
+static const char amplified[] = "batch norm over so few samples amplifies roundings";
+static const char later[] = "steps amplify roundings";
 
 /* ------------------------------------------------------------------ the list */
 
@@ -66,127 +93,135 @@ double rfl_check_strain(const struct rfl_check *check)
 
 	if (isnan(check->allowed))
 		return -1;
-	if (d == 0)
-		return 0;
-	return d / check->allowed; /* infinite for 0 */
+	return d == 0 ? 0 : d / check->allowed; /* infinite for 0 */
 }
 
 enum rfl_rc rfl_checks_add(struct rfl_checks *checks, const struct rfl_check *check,
 			   struct rfl_err *err)
 {
-	struct rfl_check *items = checks->items, *c;
+	struct rfl_check c = *check;
 
-	if ((checks->n & (checks->n - 1)) == 0) { /* full at every power of two */
-		const size_t room = checks->n ? 2 * checks->n : 1;
-
-		items = realloc(items, room * sizeof(*items));
-		if (!items)
-			return rfl_fail(err, RFL_ENOMEM, 0, "verify: out of memory");
-		checks->items = items;
-	}
-	c = &items[checks->n];
-	*c = *check;
-	c->section = rfl_arena_strdup(checks->arena, check->section);
-	c->what = rfl_arena_strdup(checks->arena, check->what);
-	c->item = rfl_arena_strdup(checks->arena, check->item ? check->item : "");
-	c->note = check->note ? rfl_arena_strdup(checks->arena, check->note) : NULL;
-	if (!c->section || !c->what || !c->item || (check->note && !c->note))
+	if (rfl_grow(&checks->items, &checks->cap, checks->n + 1, SIZE_MAX, NULL) != RFL_OK)
 		return rfl_fail(err, RFL_ENOMEM, 0, "verify: out of memory");
-	if (isnan(c->allowed))
-		c->verdict = RFL_VERDICT_REPORTED;
+	c.section = rfl_arena_strdup(checks->arena, check->section);
+	c.what = rfl_arena_strdup(checks->arena, check->what);
+	c.item = rfl_arena_strdup(checks->arena, check->item ? check->item : "");
+	c.note = check->note ? rfl_arena_strdup(checks->arena, check->note) : NULL;
+	if (!c.section || !c.what || !c.item || (check->note && !c.note))
+		return rfl_fail(err, RFL_ENOMEM, 0, "verify: out of memory");
+	if (isnan(c.allowed))
+		c.verdict = RFL_VERDICT_REPORTED;
 	else
-		c->verdict = rfl_check_difference(c) <= c->allowed ? RFL_VERDICT_AGREES
-								   : RFL_VERDICT_DIFFERS;
-	checks->n++;
+		c.verdict = rfl_check_difference(&c) <= c.allowed ? RFL_VERDICT_AGREES
+								  : RFL_VERDICT_DIFFERS;
+	checks->items[checks->n++] = c;
 	return RFL_OK;
+}
+
+/* ------------------------------------------------------------------ adding to it */
+
+/* A list and the first failure to add to it; after that nothing is added. */
+struct adding {
+	struct rfl_checks *to;
+	struct rfl_err *err;
+	enum rfl_rc rc;
+};
+
+/* One that has a note is reported, not judged. */
+static void add(struct adding *a, struct rfl_check check)
+{
+	if (check.note)
+		check.allowed = (double)NAN;
+	if (a->rc == RFL_OK)
+		a->rc = rfl_checks_add(a->to, &check, a->err);
+}
+
+static void add_logits(struct adding *a, struct rfl_check check, int64_t rows, int64_t first,
+		       const double *expected, const double *got)
+{
+	for (int64_t i = 0; i < rows * first && a->rc == RFL_OK; i++) {
+		char item[48];
+
+		(void)snprintf(item, sizeof(item), "[%lld][%lld]", (long long)(i / first),
+			       (long long)(i % first));
+		check.item = item;
+		check.expected = expected[i];
+		check.got = got[i];
+		add(a, check);
+	}
+}
+
+/* A number under a name, with what is allowed in it. */
+struct scalar {
+	const char *what;
+	double expected, got, allowed;
+};
+
+static void add_scalars(struct adding *a, struct rfl_check check, const struct scalar *s, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		check.what = s[i].what;
+		check.expected = s[i].expected;
+		check.got = s[i].got;
+		check.allowed = s[i].allowed;
+		add(a, check);
+	}
+}
+
+static double largest_of(const double *x, int64_t n)
+{
+	double largest = 0;
+
+	for (int64_t i = 0; i < n; i++)
+		largest = fmax(largest, x[i]);
+	return largest;
+}
+
+static double largest_deviation(const double *a, const double *b, int64_t n)
+{
+	double largest = 0;
+
+	for (int64_t i = 0; i < n; i++)
+		largest = fmax(largest, fabs(a[i] - b[i]));
+	return largest;
+}
+
+/* The first trained parameter from p on. */
+static int next_trained(const struct rfl_net *net, int p)
+{
+	while (rfl_param_is_buffer(net->params[p].kind))
+		p++;
+	return p;
 }
 
 /* ------------------------------------------------------------------ the fill */
 
-static enum rfl_rc fill_check(struct rfl_checks *checks, const char *item, uint32_t expected,
-			      uint32_t got, struct rfl_err *err)
-{
-	return rfl_checks_add(checks,
-			      &(struct rfl_check){ .section = "fill",
-						   .what = "test vectors, to the bit",
-						   .item = item,
-						   .expected = expected,
-						   .got = got },
-			      err);
-}
-
 enum rfl_rc rfl_verify_fill(struct rfl_checks *checks, struct rfl_err *err)
 {
+	struct adding a = { .to = checks, .err = err };
 	const struct rfl_fill_vector *v;
-	enum rfl_rc rc = RFL_OK;
 
-	for (size_t i = 0; rc == RFL_OK && (v = rfl_fill_vector_at(i)); i++) {
+	for (size_t i = 0; a.rc == RFL_OK && (v = rfl_fill_vector_at(i)); i++) {
+		struct rfl_check check = { .section = "fill", .what = "test vectors, to the bit" };
 		uint32_t first5[5], bitsum;
 		char item[96];
 
-		rc = rfl_fill_vector_run(v, first5, &bitsum, err);
-		for (int j = 0; rc == RFL_OK && j < 5; j++) {
-			(void)snprintf(item, sizeof(item), "%s [%d]", v->name, j);
-			rc = fill_check(checks, item, v->first5[j], first5[j], err);
+		a.rc = rfl_fill_vector_run(v, first5, &bitsum, err);
+		check.item = item;
+		for (int j = 0; a.rc == RFL_OK && j <= 5; j++) {
+			if (j < 5)
+				(void)snprintf(item, sizeof(item), "%s [%d]", v->name, j);
+			else
+				(void)snprintf(item, sizeof(item), "%s, bit sum", v->name);
+			check.expected = j < 5 ? v->first5[j] : v->bitsum;
+			check.got = j < 5 ? first5[j] : bitsum;
+			add(&a, check);
 		}
-		(void)snprintf(item, sizeof(item), "%s, bit sum", v->name);
-		if (rc == RFL_OK)
-			rc = fill_check(checks, item, v->bitsum, bitsum, err);
 	}
-	return rc;
+	return a.rc;
 }
 
-/* ------------------------------------------------------------------ one forward */
-
-static enum rfl_rc logit_checks(struct rfl_checks *checks, const char *section,
-				const struct rfl_golden_forward *expected,
-				const struct rfl_golden_forward *got, double tolerance,
-				struct rfl_err *err)
-{
-	enum rfl_rc rc = RFL_OK;
-
-	for (int64_t i = 0; i < expected->rows * expected->first && rc == RFL_OK; i++) {
-		char item[48];
-
-		(void)snprintf(item, sizeof(item), "[%lld][%lld]", (long long)(i / expected->first),
-			       (long long)(i % expected->first));
-		rc = rfl_checks_add(checks,
-				    &(struct rfl_check){ .section = section,
-							 .what = "logits",
-							 .item = item,
-							 .expected = expected->logits[i],
-							 .got = got->logits[i],
-							 .allowed = tolerance },
-				    err);
-	}
-	return rc;
-}
-
-static enum rfl_rc argmax_checks(struct rfl_checks *checks, const char *section,
-				 const struct rfl_golden_forward *expected,
-				 const struct rfl_golden_forward *got, double tolerance,
-				 struct rfl_err *err)
-{
-	const bool safe = isnan(expected->min_margin) || expected->min_margin > 2 * tolerance;
-	enum rfl_rc rc = RFL_OK;
-
-	for (int64_t i = 0; i < expected->rows && rc == RFL_OK; i++) {
-		char item[32];
-
-		(void)snprintf(item, sizeof(item), "row %lld", (long long)i);
-		rc = rfl_checks_add(
-			checks,
-			&(struct rfl_check){ .section = section,
-					     .what = "argmax",
-					     .item = item,
-					     .expected = (double)expected->argmax[i],
-					     .got = (double)got->argmax[i],
-					     .allowed = safe ? 0 : NAN,
-					     .note = safe ? NULL : "two logits are too close" },
-			err);
-	}
-	return rc;
-}
+/* ------------------------------------------------------------------ in float32 */
 
 /* When every logit is within t, their sum is within n t, their l2 within sqrt(n) t, and the cross
  * entropy, whose gradient has an absolute sum of at most 2, within 2 t; it is itself a float. */
@@ -197,33 +232,36 @@ enum rfl_rc rfl_verify__forward(struct rfl_checks *checks, const char *section,
 {
 	const double t = LOGIT_FACTOR * expected->max_abs_diff_fp32;
 	const double n = (double)(rows * classes);
-	const struct {
-		const char *what;
-		double expected, got, allowed;
-	} scalars[] = {
+	const struct scalar scalars[] = {
 		{ "sum", expected->sum, got->sum, n * t },
 		{ "l2", expected->l2, got->l2, sqrt(n) * t },
 		{ "loss", expected->loss, got->loss, 2 * t + 0x1p-22 * fabs(expected->loss) },
 	};
-	enum rfl_rc rc = logit_checks(checks, section, expected, got, t, err);
+	const bool close = expected->min_margin <= 2 * t; /* a margin that is NaN is not */
+	struct adding a = { .to = checks, .err = err };
+	struct rfl_check check = { .section = section, .what = "logits", .allowed = t };
 
-	for (size_t i = 0; i < RFL_ARRAY_LEN(scalars) && rc == RFL_OK; i++)
-		rc = rfl_checks_add(checks,
-				    &(struct rfl_check){ .section = section,
-							 .what = scalars[i].what,
-							 .expected = scalars[i].expected,
-							 .got = scalars[i].got,
-							 .allowed = scalars[i].allowed },
-				    err);
-	if (rc == RFL_OK)
-		rc = argmax_checks(checks, section, expected, got, t, err);
-	return rc;
+	add_logits(&a, check, expected->rows, expected->first, expected->logits, got->logits);
+	add_scalars(&a, check, scalars, RFL_ARRAY_LEN(scalars));
+	check.what = "argmax";
+	check.allowed = 0;
+	check.note = close ? "two logits are too close" : NULL;
+	for (int64_t i = 0; i < expected->rows; i++) {
+		char item[32];
+
+		(void)snprintf(item, sizeof(item), "row %lld", (long long)i);
+		check.item = item;
+		check.expected = (double)expected->argmax[i];
+		check.got = (double)got->argmax[i];
+		add(&a, check);
+	}
+	return a.rc;
 }
 
 enum rfl_rc rfl_verify__layer(struct rfl_checks *checks, const struct rfl_golden_layer *expected,
 			      const struct rfl_golden_layer *got, double share, struct rfl_err *err)
 {
-	struct rfl_check check = {
+	const struct rfl_check check = {
 		.section = "trace",
 		.what = "l2 of layers",
 		.item = expected->name,
@@ -235,106 +273,18 @@ enum rfl_rc rfl_verify__layer(struct rfl_checks *checks, const struct rfl_golden
 	return rfl_checks_add(checks, &check, err);
 }
 
-/* ------------------------------------------------------------------ training */
-
-static double largest_deviation(const double *a, const double *b, int64_t n)
-{
-	double largest = 0;
-
-	for (int64_t i = 0; i < n; i++)
-		largest = fmax(largest, fabs(a[i] - b[i]));
-	return largest;
-}
-
 static double allowance(const struct rfl_checks *checks, double deviation)
 {
 	return (checks->layout == RFL_LAYOUT_NHWC ? NHWC_FACTOR : 1) *
 	       (STEP_FLOOR + STEP_FACTOR * deviation);
 }
 
-static enum rfl_rc loss_checks(struct rfl_checks *checks, const struct rfl_golden_section *s,
-			       const struct rfl_golden_run *got, bool is_chaotic,
-			       struct rfl_err *err)
-{
-	enum rfl_rc rc = RFL_OK;
-
-	for (int64_t i = 0; i < s->fp64.nlosses && rc == RFL_OK; i++) {
-		const bool judged = !is_chaotic || i == 0;
-		char item[32];
-
-		(void)snprintf(item, sizeof(item), "step %lld", (long long)i);
-		rc = rfl_checks_add(
-			checks,
-			&(struct rfl_check){
-				.section = s->name,
-				.what = judged ? "losses" : "later losses",
-				.item = item,
-				.expected = s->fp64.losses[i],
-				.got = got->losses[i],
-				.allowed =
-					judged ? allowance(checks,
-							   largest_deviation(s->fp32.losses,
-									     s->fp64.losses, i + 1))
-					       : NAN,
-				.note = judged ? NULL : chaotic },
-			err);
-	}
-	return rc;
-}
-
-static enum rfl_rc first_logit_checks(struct rfl_checks *checks, const struct rfl_golden_section *s,
-				      const struct rfl_golden_run *got, struct rfl_err *err)
-{
-	const int64_t n = s->fp64.rows * s->fp64.first;
-	const double allowed =
-		allowance(checks, largest_deviation(s->fp32.logits, s->fp64.logits, n));
-	enum rfl_rc rc = RFL_OK;
-
-	for (int64_t i = 0; i < n && rc == RFL_OK; i++) {
-		char item[48];
-
-		(void)snprintf(item, sizeof(item), "[%lld][%lld]", (long long)(i / s->fp64.first),
-			       (long long)(i % s->fp64.first));
-		rc = rfl_checks_add(checks,
-				    &(struct rfl_check){ .section = s->name,
-							 .what = "logits_first4_step0",
-							 .item = item,
-							 .expected = s->fp64.logits[i],
-							 .got = got->logits[i],
-							 .allowed = allowed },
-				    err);
-	}
-	return rc;
-}
-
-static enum rfl_rc grad_checks(struct rfl_checks *checks, const struct rfl_golden *golden,
-			       const struct rfl_golden_section *s, const struct rfl_golden_run *got,
-			       struct rfl_err *err)
-{
-	const double allowed =
-		allowance(checks, largest_deviation(s->fp32.grads, s->fp64.grads, s->fp64.ngrads));
-	enum rfl_rc rc = RFL_OK;
-
-	for (int64_t i = 0; i < s->fp64.ngrads && rc == RFL_OK; i++)
-		rc = rfl_checks_add(checks,
-				    &(struct rfl_check){ .section = s->name,
-							 .what = "grad_l2_each_step0",
-							 .item = golden->train.param_names[i],
-							 .expected = s->fp64.grads[i],
-							 .got = got->grads[i],
-							 .allowed = allowed },
-				    err);
-	return rc;
-}
-
-/* Of small gradients, which other ones' rounding drowns, a hundredth of the largest is the scale.
- */
-#define SMALL_GRADIENT 0.01
-
 enum rfl_rc rfl_verify__gradient(struct rfl_checks *checks, const struct rfl_net *net,
 				 const struct rfl_golden_gradient *expected,
 				 const struct rfl_golden_gradient *got, struct rfl_err *err)
 {
+	const double least = SMALL_GRADIENT * largest_of(expected->each, expected->n);
+	struct adding a = { .to = checks, .err = err };
 	struct rfl_check check = {
 		.section = "gradient",
 		.what = "loss",
@@ -342,24 +292,19 @@ enum rfl_rc rfl_verify__gradient(struct rfl_checks *checks, const struct rfl_net
 		.got = got->loss,
 		.allowed = allowance(checks, expected->loss_abs_diff_fp32),
 	};
-	double largest = 0;
-	enum rfl_rc rc = rfl_checks_add(checks, &check, err);
 
+	add(&a, check);
 	check.what = "l2 of each";
-	for (int64_t i = 0; i < expected->n; i++)
-		largest = fmax(largest, expected->each[i]);
-	for (int64_t i = 0, p = 0; i < expected->n && rc == RFL_OK; i++, p++) {
-		const double scale = fmax(expected->each[i], SMALL_GRADIENT * largest);
-
-		while (rfl_param_is_buffer(net->params[p].kind))
-			p++;
+	for (int64_t i = 0, p = 0; i < expected->n; i++, p++) {
+		p = next_trained(net, (int)p);
 		check.item = net->params[p].name;
 		check.expected = expected->each[i];
 		check.got = got->each[i];
-		check.allowed = allowance(checks, expected->max_rel_diff_fp32 * scale);
-		rc = rfl_checks_add(checks, &check, err);
+		check.allowed = allowance(checks, expected->max_rel_diff_fp32 *
+							  fmax(expected->each[i], least));
+		add(&a, check);
 	}
-	return rc;
+	return a.rc;
 }
 
 static bool is_gradient(enum rfl_golden_norm norm)
@@ -368,14 +313,8 @@ static bool is_gradient(enum rfl_golden_norm norm)
 	       norm == RFL_GOLDEN_GRAD_ALL;
 }
 
-/* What is known before the first step is judged in any case. */
-static bool is_before_step(enum rfl_golden_norm norm)
-{
-	return is_gradient(norm) || norm == RFL_GOLDEN_PARAM_BEFORE;
-}
-
 /* PyTorch's deviation in one number may be small by luck, and in another order of summation luck
- * falls elsewhere: there, the worst of all gradients stands for each. */
+ * falls elsewhere: there, the worst of all gradients counts for each. */
 static double norm_deviation(const struct rfl_checks *checks, const struct rfl_golden_section *s,
 			     enum rfl_golden_norm norm)
 {
@@ -389,48 +328,223 @@ static double norm_deviation(const struct rfl_checks *checks, const struct rfl_g
 	return fmax(own, norm == RFL_GOLDEN_GRAD_ALL ? sqrt((double)n) * worst : worst);
 }
 
-static enum rfl_rc norm_checks(struct rfl_checks *checks, const struct rfl_golden_section *s,
-			       const struct rfl_golden_run *got, bool is_chaotic,
-			       struct rfl_err *err)
-{
-	enum rfl_rc rc = RFL_OK;
-
-	for (int i = 0; i < RFL_GOLDEN_NORM_COUNT && rc == RFL_OK; i++) {
-		const enum rfl_golden_norm norm = (enum rfl_golden_norm)i;
-		struct rfl_check check = {
-			.section = s->name,
-			.what = rfl_golden_norm_names[i],
-			.expected = s->fp64.norms[i],
-			.got = got->norms[i],
-			.allowed = allowance(checks, norm_deviation(checks, s, norm)),
-		};
-
-		if (isnan(s->fp64.norms[i]))
-			continue; /* the network has no such thing */
-		if (norm == RFL_GOLDEN_RUNNING_VAR)
-			check.note = unsteady;
-		else if (is_chaotic && !is_before_step(norm))
-			check.note = chaotic;
-		if (check.note)
-			check.allowed = NAN;
-		rc = rfl_checks_add(checks, &check, err);
-	}
-	return rc;
-}
-
 enum rfl_rc rfl_verify__section(struct rfl_checks *checks, const struct rfl_golden *golden,
 				const struct rfl_golden_section *section,
 				const struct rfl_golden_run *got, struct rfl_err *err)
 {
-	const bool has_batch_norm = !isnan(section->fp64.norms[RFL_GOLDEN_RUNNING_MEAN]);
-	const bool is_chaotic = has_batch_norm && strcmp(section->name, "sgd") == 0;
-	enum rfl_rc rc = loss_checks(checks, section, got, is_chaotic, err);
+	const struct rfl_golden_run *is32 = &section->fp32, *is64 = &section->fp64;
+	const bool is_chaotic =
+		!isnan(is64->norms[RFL_GOLDEN_RUNNING_MEAN]) && strcmp(section->name, "sgd") == 0;
+	struct adding a = { .to = checks, .err = err };
+	struct rfl_check check = { .section = section->name };
 
-	if (rc == RFL_OK)
-		rc = first_logit_checks(checks, section, got, err);
-	if (rc == RFL_OK)
-		rc = grad_checks(checks, golden, section, got, err);
-	if (rc == RFL_OK)
-		rc = norm_checks(checks, section, got, is_chaotic, err);
-	return rc;
+	for (int64_t i = 0; i < is64->nlosses; i++) {
+		char item[32];
+
+		(void)snprintf(item, sizeof(item), "step %lld", (long long)i);
+		check.note = is_chaotic && i > 0 ? chaotic : NULL;
+		check.what = check.note ? "later losses" : "losses";
+		check.item = item;
+		check.expected = is64->losses[i];
+		check.got = got->losses[i];
+		check.allowed =
+			allowance(checks, largest_deviation(is32->losses, is64->losses, i + 1));
+		add(&a, check);
+	}
+	check.note = NULL;
+	check.what = "logits_first4_step0";
+	check.allowed = allowance(
+		checks, largest_deviation(is32->logits, is64->logits, is64->rows * is64->first));
+	add_logits(&a, check, is64->rows, is64->first, is64->logits, got->logits);
+	check.what = "grad_l2_each_step0";
+	check.allowed =
+		allowance(checks, largest_deviation(is32->grads, is64->grads, is64->ngrads));
+	for (int64_t i = 0; i < is64->ngrads; i++) {
+		check.item = golden->train.param_names[i];
+		check.expected = is64->grads[i];
+		check.got = got->grads[i];
+		add(&a, check);
+	}
+	check.item = NULL;
+	for (int i = 0; i < RFL_GOLDEN_NORM_COUNT; i++) {
+		const enum rfl_golden_norm norm = (enum rfl_golden_norm)i;
+
+		if (isnan(is64->norms[i]))
+			continue; /* the network has no such thing */
+		/* what is known before the first step is judged in any case */
+		if (norm == RFL_GOLDEN_RUNNING_VAR)
+			check.note = unsteady;
+		else if (is_chaotic && !is_gradient(norm) && norm != RFL_GOLDEN_PARAM_BEFORE)
+			check.note = chaotic;
+		else
+			check.note = NULL;
+		check.what = rfl_golden_norm_names[i];
+		check.expected = is64->norms[i];
+		check.got = got->norms[i];
+		check.allowed = allowance(checks, norm_deviation(checks, section, norm));
+		add(&a, check);
+	}
+	return a.rc;
+}
+
+/* ------------------------------------------------------------------ in bfloat16 */
+
+static int products(const struct rfl_net *net)
+{
+	int n = 0;
+
+	for (int i = 0; i < net->nnodes; i++)
+		switch (net->nodes[i].op) {
+		case RFL_OP_SDPA:
+			n += 2;
+			break;
+		case RFL_OP_CONV2D:
+		case RFL_OP_LINEAR:
+		case RFL_OP_MATMUL:
+			n++;
+			break;
+		default:
+			break;
+		}
+	return n;
+}
+
+double rfl_verify__bf16_forward_error(const struct rfl_net *net)
+{
+	return SAFETY * UNIT_ROUNDOFF * sqrt(3.0 * products(net));
+}
+
+/* Terms of the sum in bfloat16 that is the gradient of a parameter; 0: it is another sum. */
+static int64_t terms_in_bf16(const struct rfl_net *net, int param, int64_t batch)
+{
+	for (int i = 0; i < net->nnodes; i++) {
+		const struct rfl_node *node = &net->nodes[i];
+		const struct rfl_shape *shape = &node->shape;
+
+		if (node->op != RFL_OP_LAYER_NORM)
+			continue;
+		for (int j = 0; j < node->nparams; j++)
+			if (node->param[j] == param)
+				return batch * rfl_shape_numel(shape) / shape->dim[shape->ndim - 1];
+	}
+	return 0;
+}
+
+static bool normalises_by_batch(const struct rfl_net *net)
+{
+	for (int i = 0; i < net->nnodes; i++)
+		if (net->nodes[i].op == RFL_OP_BATCH_NORM)
+			return true;
+	return false;
+}
+
+enum rfl_rc rfl_verify__bf16_forward(struct rfl_checks *checks, const char *section,
+				     const struct rfl_net *net, int64_t rows,
+				     const struct rfl_golden_forward *expected,
+				     const struct rfl_golden_cast *same,
+				     const struct rfl_golden_forward *got, bool batch_statistics,
+				     struct rfl_err *err)
+{
+	const double error = rfl_verify__bf16_forward_error(net) * expected->l2;
+	const double n = (double)rows * (double)net->classes;
+	const double of_one = 2 * error / sqrt(n); /* four times half of SAFETY */
+	const double of_loss = sqrt(2.0 / (double)rows) * error;
+	const struct scalar scalars[] = {
+		{ "l2", expected->l2, got->l2, error },
+		{ "sum", expected->sum, got->sum, sqrt(n) * error },
+		{ "loss", expected->loss, got->loss,
+		  of_loss + UNIT_ROUNDOFF * fabs(expected->loss) },
+	};
+	struct adding a = { .to = checks, .err = err };
+	struct rfl_check check = {
+		.section = section,
+		.what = "logits",
+		.allowed = of_one,
+		.note = batch_statistics ? amplified : NULL,
+	};
+
+	add_logits(&a, check, expected->rows, expected->first, expected->logits, got->logits);
+	add_scalars(&a, check, scalars, RFL_ARRAY_LEN(scalars));
+	check.section = batch_statistics ? "PyTorch's bf16, batch_stats" : "PyTorch's bf16";
+	check.allowed = SAME * of_one;
+	if (same)
+		add_logits(&a, check, same->rows, same->first, same->logits, got->logits);
+	return a.rc;
+}
+
+/* @param share  of what is allowed where two libraries do the same arithmetic */
+static void add_bf16_gradients(struct adding *a, struct rfl_check check, const struct rfl_net *net,
+			       int64_t batch, int64_t n, const double *expected, const double *got,
+			       double share)
+{
+	const double least = BF16_SMALL_GRADIENT * largest_of(expected, n);
+	const int nproducts = products(net);
+
+	for (int64_t i = 0, p = 0; i < n; i++, p++) {
+		int64_t terms;
+
+		p = next_trained(net, (int)p);
+		terms = terms_in_bf16(net, (int)p, batch);
+		check.item = net->params[p].name;
+		check.expected = expected[i];
+		check.got = got[i];
+		check.allowed =
+			(terms ? 1 : share) *
+			(SAFETY * UNIT_ROUNDOFF * sqrt(9.0 * nproducts + (double)terms / 6)) *
+			fmax(expected[i], least);
+		add(a, check);
+	}
+}
+
+enum rfl_rc rfl_verify__bf16_gradient(struct rfl_checks *checks, const struct rfl_net *net,
+				      const struct rfl_golden *golden,
+				      const struct rfl_golden_gradient *got, struct rfl_err *err)
+{
+	const struct rfl_golden_gradient *expected = &golden->logits.gradient;
+	struct adding a = { .to = checks, .err = err };
+	struct rfl_check check = {
+		.section = "gradient",
+		.what = "l2 of each",
+		.note = normalises_by_batch(net) ? amplified : NULL,
+	};
+
+	add_bf16_gradients(&a, check, net, golden->batch, expected->n, expected->each, got->each,
+			   1);
+	check.section = "PyTorch's bf16, gradient";
+	if (golden->logits.has_bf16)
+		add_bf16_gradients(&a, check, net, golden->batch, expected->n,
+				   golden->logits.bf16_each, got->each, SAME);
+	return a.rc;
+}
+
+enum rfl_rc rfl_verify__bf16_section(struct rfl_checks *checks, const struct rfl_net *net,
+				     const struct rfl_golden *golden,
+				     const struct rfl_golden_section *section,
+				     const struct rfl_golden_run *got, struct rfl_err *err)
+{
+	const char *note =
+		normalises_by_batch(net) && section->mode == RFL_ENGINE_TRAIN ? amplified : NULL;
+	const double *losses = section->fp64.losses;
+	struct adding a = { .to = checks, .err = err };
+	struct rfl_check check = {
+		.section = section->name,
+		.what = "grad_l2_each_step0",
+		.note = note,
+	};
+
+	add_bf16_gradients(&a, check, net, golden->batch, section->fp64.ngrads, section->fp64.grads,
+			   got->grads, 1);
+	for (int64_t i = 0; i < section->fp64.nlosses; i++) {
+		char item[32];
+
+		(void)snprintf(item, sizeof(item), "step %lld", (long long)i);
+		check.what = i == 0 ? "losses" : "later losses";
+		check.item = item;
+		check.expected = losses[i];
+		check.got = got->losses[i];
+		check.note = note ? note : i > 0 ? later : NULL;
+		check.allowed = rfl_verify__bf16_forward_error(net) * fabs(losses[i]);
+		add(&a, check);
+	}
+	return a.rc;
 }

@@ -123,7 +123,7 @@ static void refuses_bad_files(void **state)
 		{ "golden/zoo/resnet18.json", "\"train\": {", "\"training\": {",
 		  "/bf16/train is missing" },
 		{ "golden/zoo/tiny_lm_naive.json", "\"attention\": \"naive\"",
-		  "\"attention\": \"quick\"", "/attention is not a word for it" },
+		  "\"attention\": \"quick\"", "/attention is not a known form of attention" },
 		{ "golden/zoo/tiny_lm_naive.json", "\"batch\": 2", "\"batch\": 4611686018427387904",
 		  "/input_shape is not [batch, channels, height, width] or [batch, tokens]" },
 		{ "golden/zoo/tiny_lm_naive.json", "\"batch\": 2,\n \"input_shape\": [2,",
