@@ -1,6 +1,6 @@
 /*
  * columns.c - the columns of the ledger, and the metrics that are made of them. What a row means is
- * decided by whoever fills it (runner/run/row.c).
+ * decided by the code that fills it (runner/run/row.c).
  */
 #include "ledger/ledger.h"
 

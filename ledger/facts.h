@@ -1,6 +1,7 @@
 /*
- * facts.h - what tells one configuration from another: the columns of the ledger that say how a run
- * was done. Which runs are repeats of each other, and which can be compared, is decided by them.
+ * facts.h - what distinguishes one configuration from another: the columns of the ledger that say
+ * how a run was done. Which runs are repeats of each other, and which can be compared, is decided
+ * by them.
  */
 #ifndef RFL_LEDGER_FACTS_H
 #define RFL_LEDGER_FACTS_H
@@ -15,7 +16,7 @@
 enum rfl_fact_role {
 	RFL_FACT_WORK, /**< what was done: runs that differ in it are not comparable */
 	RFL_FACT_WAY,  /**< how: runs that differ in it are no repeats, but can be compared */
-	RFL_FACT_NOTE, /**< told where it differs, and nothing else */
+	RFL_FACT_NOTE, /**< listed where it differs, and nothing else */
 };
 
 struct rfl_fact {
@@ -48,7 +49,7 @@ uint64_t rfl_facts_hash(const struct rfl_ledger_row *row);
 /** Room for more facts than there are. */
 #define RFL_FACTS_MAX 64
 
-/** What tells some rows apart. All zero: of no rows. */
+/** What distinguishes some rows. All zero: of no rows. */
 struct rfl_facts_apart {
 	const struct rfl_ledger_row *first[RFL_FACTS_MAX]; /**< by fact; borrowed */
 	bool differs[RFL_FACTS_MAX];
@@ -59,13 +60,13 @@ struct rfl_facts_apart {
 void rfl_facts_apart_add(struct rfl_facts_apart *a, const struct rfl_ledger_row *row);
 
 /**
- * Is fact i one to tell rows apart by, where environment and batch are said anyway? Not
+ * Does fact i distinguish rows, where environment and batch are said anyway? Not
  * micro_batch, which says nothing that batch and accum do not.
  */
 bool rfl_facts_apart_told(const struct rfl_facts_apart *a, size_t i);
 
-/** Append what is told and known of a row: "optimizer adamw, workers 8"; nothing for rows that are
- * not to be told apart. */
+/** Append what is listed and known of a row: "optimizer adamw, workers 8"; nothing for rows that
+ * are not distinguished. */
 void rfl_facts_apart_put(const struct rfl_facts_apart *a, const struct rfl_ledger_row *row,
 			 struct rfl_buf *out);
 

@@ -1,5 +1,5 @@
 /*
- * foreign.h - a metrics.csv, whoever wrote it, as rows of the ledger: our own by its names; another
+ * foreign.h - a metrics.csv, of any program, as rows of the ledger: our own by its names; another
  * by names that other programs use, by what labels say, and by a map of rules:
  * NAME=COLUMN, NAME=COLUMN UNIT, NAME=COLUMN*FACTOR, NAME="constant" (docs/summary.md).
  */
@@ -49,12 +49,12 @@ bool rfl_foreign_is_ours(const struct rfl_csv *csv);
  * that follow from others are filled in.
  *
  * @param map     NULL: none
- * @param metric  what the rows are read for: a table that cannot tell it is refused
- * @param roofs   for points under a roof: another's table must tell mode and backend as well
+ * @param metric  what the rows are read for: a table without it is refused
+ * @param roofs   for points under a roof: another's table must have mode and backend as well
  * @param wanted  of our own tables only these columns
  * @param notes   a line per table of another program: which columns were taken for what
  * @return RFL_OK; RFL_EFORMAT with file and line, or with the columns that are there, naming
- *         all that a table or row does not tell and is needed; RFL_EINVAL for a rule that does not
+ *         everything needed that a table or row lacks; RFL_EINVAL for a rule that does not
  * fit
  */
 enum rfl_rc rfl_foreign_read(const char *path, const struct rfl_column_map *map,

@@ -20,7 +20,7 @@
 #define READ_EACH_TIME ((uint64_t)1 << 20)  /* bytes of rows that are not worth a file */
 #define TAIL_MAX       ((uint64_t)16 << 20) /* bytes of rows that are read into memory */
 #define KEPT_MAX       ((size_t)1 << 30)
-#define MARK_SIZE      4096 /* bytes that tell whether the beginning is the one that was read */
+#define MARK_SIZE      4096 /* bytes that show whether the beginning is the one that was read */
 #define DIGITS_MAX     18
 
 /* The largest N of each "..._run" that labels begin with. */

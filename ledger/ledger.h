@@ -193,7 +193,8 @@ enum rfl_rc rfl_ledger_csv(const struct rfl_ledger_row *row, struct rfl_buf *out
  * of an older version is replaced by one with our columns and its own rows; the old one is kept as
  * <name>.v<version>.csv. Columns that are not ours stay and are left empty. Afterwards the mirror
  * <name>.jsonl gets the row too; when that fails, it is a warning.
- * @return RFL_OK; RFL_EFORMAT for a file that is no ledger of ours; RFL_EIO: the file is as it was
+ * @return RFL_OK; RFL_EFORMAT for a file that is not a ledger of ours; RFL_EIO: the file is as it
+ * was
  */
 enum rfl_rc rfl_ledger_append(const char *path, const struct rfl_ledger_row *row,
 			      struct rfl_err *err) RFL_WARN_UNUSED;

@@ -33,7 +33,7 @@ enum rfl_rows {
 	RFL_ROWS_SHORT, /**< nothing */
 	RFL_ROWS_KEPT,  /**< the columns that the runs need, in runs->ledger */
 	/** Their times, and the fingerprint of the file, for points under a roof: then a table of
-	 * another program must tell mode and backend as well. */
+	 * another program must have mode and backend as well. */
 	RFL_ROWS_TIMES,
 };
 
@@ -54,7 +54,7 @@ struct rfl_runs {
 
 /**
  * Read files, in their order, as far as a summary by one metric needs them. Every row has an
- * environment afterwards, if anything tells it.
+ * environment afterwards, if anything names it.
  * @param paths  must stay
  * @param map    NULL: none
  * @param rows   whether runs->ledger keeps them

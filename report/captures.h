@@ -23,7 +23,7 @@ struct rfl_capture_view {
 		format; /**< csv: the rows of counters.csv; json: docs/counters.schema.json */
 	enum rfl_capture_by by; /**< of a table */
 	size_t most;            /**< rows of a table, those that take the longest; 0: all */
-	bool explain;           /**< of a table: the rule behind each figure, and what went in */
+	bool explain;           /**< of a table: the rule of each figure, and what went in */
 };
 
 /**

@@ -53,7 +53,7 @@ static int by_number(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* The numbers of the labels where they are told apart by them, else 1 to the most runs. */
+/* The numbers of the labels where they differ by them, else 1 to the most runs. */
 static void choose_runs(struct part *p)
 {
 	size_t most = 0;

@@ -78,7 +78,7 @@ static const struct rfl_column for_people[] = {
 	  .scale = 0.01 },
 	{ .key = "flags", .title = "Flags", .kind = RFL_COLUMN_TEXT },
 };
-/* Behind them, where a configuration has one. */
+/* After them, where a configuration has one. */
 static const struct rfl_column of_efficiency = {
 	.key = "efficiency",
 	.title = "Efficiency %",

@@ -67,7 +67,7 @@ static void read_label(const struct rfl_runs *runs, const struct rfl_capture *c,
 	}
 }
 
-/* Rows of one label that are not of one configuration tell nothing. */
+/* Rows of one label that are not of one configuration say nothing. */
 static bool agree(const struct rfl_ledger_row *a, const struct rfl_ledger_row *b)
 {
 	return rfl_text_same(a->model, b->model) && rfl_text_same(a->precision, b->precision) &&
@@ -163,7 +163,7 @@ static const char *value_of(const struct rfl_ledger_row *row, const char *fact,
 	return rfl_field_write(&rfl_ledger_fields[rfl_ledger_column_find(fact)], row, number);
 }
 
-/* The first of these facts in which two runs differ; what one of them does not tell of its work
+/* The first of these facts in which two runs differ; what one of them does not say of its work
  * makes no difference. */
 static const char *differ(const char *const *fact, const struct rfl_ledger_row *a,
 			  const struct rfl_ledger_row *b)

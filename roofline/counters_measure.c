@@ -62,7 +62,7 @@ static int64_t run_number(const struct rfl_joined *c)
 	return parts.run;
 }
 
-/* Are two captures repeats: of one tool, and of runs that are told apart? */
+/* Are two captures repeats: of one tool, and of runs that are distinguished? */
 static bool repeats(const struct rfl_joined *a, const struct rfl_joined *b)
 {
 	const struct rfl_capture *x = a->capture, *y = b->capture;
@@ -74,52 +74,40 @@ static bool repeats(const struct rfl_joined *a, const struct rfl_joined *b)
 	return run_number(a) >= 0 && run_number(b) >= 0 && run_number(a) != run_number(b);
 }
 
-static enum rfl_rc conflict(const struct rfl_config *config, const struct rfl_joined *a,
-			    const struct rfl_joined *b, enum rfl_quantity q, struct rfl_err *err)
-{
-	const struct rfl_ledger_row *row = config->row;
-
-	if (rfl_text_same(rfl_counters__name(a->capture), rfl_counters__name(b->capture)))
-		return rfl_fail(err, RFL_EFORMAT, 0,
-				"counters: %s is there twice: as a file and in a counters.csv, or "
-				"twice in that; take one of them away",
-				rfl_counters__name(a->capture));
-	return rfl_fail(err, RFL_EFORMAT, 0,
-			"counters: %s and %s both have the %s of %s %s %s bs%lld %s, and are not "
-			"repeats (..._run1, ..._run2 by one profiler): take one of them away",
-			rfl_counters__name(a->capture), rfl_counters__name(b->capture),
-			q == RFL_QUANTITY_FLOPS ? "FLOPs" : "DRAM bytes", config->env, row->model,
-			row->precision, (long long)row->batch, row->mode);
-}
-
-/* The capture before the i-th that counts the same and is no repeat of it; NULL: none. */
-static struct rfl_joined *clash(const struct rfl_config *config, size_t i, enum rfl_quantity q)
-{
-	for (size_t k = 0; k < i; k++)
-		if (rfl_counters__knows(config, &config->counted[k], q) &&
-		    !repeats(&config->counted[k], &config->counted[i]))
-			return &config->counted[k];
-	return NULL;
-}
-
-/* Two that count the same are an error, or one is left out: the second, if the steps of the first
- * are known. */
+/* Of two that count the same without being repeats, an error, or one is left out: the second, if
+ * the steps of the first are known. */
 static enum rfl_rc leave_out_clashes(const struct rfl_merge_inputs *in, struct rfl_config *config,
 				     enum rfl_quantity q, struct rfl_merge_report *report,
 				     struct rfl_err *err)
 {
+	const struct rfl_ledger_row *row = config->row;
+
 	for (size_t i = 1; i < config->ncounted; i++) {
-		struct rfl_joined *c = &config->counted[i];
-		struct rfl_joined *other, *last;
-		struct rfl_err why = RFL_ERR_INIT;
+		struct rfl_joined *c = &config->counted[i], *other = config->counted, *last;
+		const char *name = rfl_counters__name(c->capture), *others;
+		struct rfl_err why = RFL_ERR_INIT, *to = in->counters.keep_going ? &why : err;
 		enum rfl_rc rc;
 
 		if (!rfl_counters__knows(config, c, q))
 			continue;
-		other = clash(config, i, q);
-		if (!other)
+		while (other < c && (!rfl_counters__knows(config, other, q) || repeats(other, c)))
+			other++;
+		if (other == c)
 			continue;
-		rc = conflict(config, other, c, q, in->counters.keep_going ? &why : err);
+		others = rfl_counters__name(other->capture);
+		if (rfl_text_same(others, name))
+			rc = rfl_fail(to, RFL_EFORMAT, 0,
+				      "counters: %s is there twice: as a file and in a "
+				      "counters.csv, or twice in that; remove one of them",
+				      name);
+		else
+			rc = rfl_fail(to, RFL_EFORMAT, 0,
+				      "counters: %s and %s both have the %s of %s %s %s bs%lld "
+				      "%s, and are not repeats (..._run1, ..._run2 by one "
+				      "profiler): remove one of them",
+				      others, name,
+				      q == RFL_QUANTITY_FLOPS ? "FLOPs" : "DRAM bytes", config->env,
+				      row->model, row->precision, (long long)row->batch, row->mode);
 		if (!in->counters.keep_going)
 			return rc;
 		last = other->steps < 1 && c->steps > 0 ? other : c;
@@ -169,16 +157,6 @@ static enum rfl_rc measure(const struct rfl_config *config, enum rfl_quantity q,
 	return rc;
 }
 
-static void say_no_steps(const struct rfl_joined *c, struct rfl_measure *ret)
-{
-	const struct rfl_capture *capture = c->capture;
-
-	(void)snprintf(ret->why, sizeof(ret->why),
-		       "how many steps %s covers is not known: %s (--counter-steps %s=N)",
-		       rfl_counters__name(capture), c->unknown,
-		       capture->label ? capture->label : "LABEL");
-}
-
 #define NOT_COUNTED "not counted: "
 
 /* perf's file does not say which processor it is of, and its reason names the events of one: those
@@ -217,8 +195,8 @@ static void put_events(const char *cpu, enum rfl_quantity q, struct rfl_buf *out
 				  "are in docs/counters-cpu.md");
 }
 
-/* In the words of the capture: of the part that the run's precision is made of, where that tells
- * more than the sum does. */
+/* With the reason of the capture: of the part that the run's precision uses, where that says more
+ * than the sum does. */
 static void say_unavailable(struct rfl_config *config, const struct rfl_joined *c,
 			    enum rfl_quantity q, struct rfl_measure *ret)
 {
@@ -251,21 +229,27 @@ static void say_unavailable(struct rfl_config *config, const struct rfl_joined *
 static void say_unknown(struct rfl_config *config, enum rfl_quantity q, struct rfl_measure *ret,
 			struct rfl_merge_report *report)
 {
-	for (size_t i = 0; i < config->ncounted && !ret->why[0]; i++)
-		if (rfl_counters__knows(config, &config->counted[i], q)) {
-			say_no_steps(&config->counted[i], ret);
-			/* of FLOPs and bytes of one capture it is said once */
-			if (!config->measured.no_steps)
-				rfl_buf_printf(&report->notes, "counters: %s\n", ret->why);
-			config->measured.no_steps = true;
-		}
+	for (size_t i = 0; i < config->ncounted && !ret->why[0]; i++) {
+		const struct rfl_joined *c = &config->counted[i];
+
+		if (!rfl_counters__knows(config, c, q))
+			continue;
+		(void)snprintf(ret->why, sizeof(ret->why),
+			       "how many steps %s covers is not known: %s (--counter-steps %s=N)",
+			       rfl_counters__name(c->capture), c->unknown,
+			       c->capture->label ? c->capture->label : "LABEL");
+		/* once for FLOPs and bytes of one capture */
+		if (!config->measured.no_steps)
+			rfl_buf_printf(&report->notes, "counters: %s\n", ret->why);
+		config->measured.no_steps = true;
+	}
 	for (size_t i = 0; i < config->ncounted && !ret->why[0]; i++)
 		say_unavailable(config, &config->counted[i], q, ret);
 }
 
 /* --- all of it --- */
 
-static bool tells(const struct rfl_config *config, const struct rfl_joined *c)
+static bool knows_any(const struct rfl_config *config, const struct rfl_joined *c)
 {
 	return rfl_counters__knows(config, c, RFL_QUANTITY_FLOPS) ||
 	       rfl_counters__knows(config, c, RFL_QUANTITY_DRAM);
@@ -277,13 +261,13 @@ static void name_sources(const struct rfl_config *config, struct rfl_measured *m
 	bool any = false;
 
 	for (size_t i = 0; i < config->ncounted; i++)
-		any = any || tells(config, &config->counted[i]);
+		any = any || knows_any(config, &config->counted[i]);
 	for (size_t i = 0; i < config->ncounted; i++) {
 		const char *source = config->counted[i].capture->source;
 		size_t len = strlen(m->source);
 
 		if (!source || len + 16 >= sizeof(m->source) || strstr(m->source, source) ||
-		    (any && !tells(config, &config->counted[i])))
+		    (any && !knows_any(config, &config->counted[i])))
 			continue;
 		(void)snprintf(m->source + len, sizeof(m->source) - len, "%s%.12s",
 			       len ? " + " : "", source);
@@ -314,9 +298,15 @@ static void note_captures(const struct rfl_merge_inputs *in, const struct rfl_co
 	}
 }
 
-/* What its importer or source says of a capture. */
-static void note_words(const struct rfl_config *config, struct rfl_measured *m)
+/* IPC of a processor, which needs no number of steps, then what importers and sources say. */
+static void note_remarks(const struct rfl_config *config, struct rfl_measured *m)
 {
+	for (size_t i = 0; i < config->ncounted; i++) {
+		double ipc = rfl_capture_ipc(config->counted[i].capture);
+
+		if (ipc > 0)
+			rfl_buf_printf(&m->note, "; IPC %.3g", ipc);
+	}
 	for (size_t i = 0; i < config->ncounted; i++) {
 		const struct rfl_capture *c = config->counted[i].capture;
 
@@ -329,31 +319,6 @@ static void note_words(const struct rfl_config *config, struct rfl_measured *m)
 	}
 }
 
-/* IPC of a processor, which needs no number of steps. */
-static void note_ipc(const struct rfl_config *config, struct rfl_measured *m)
-{
-	for (size_t i = 0; i < config->ncounted; i++) {
-		double ipc = rfl_capture_ipc(config->counted[i].capture);
-
-		if (ipc > 0)
-			rfl_buf_printf(&m->note, "; IPC %.3g", ipc);
-	}
-}
-
-static enum rfl_rc measure_flops(struct rfl_config *config, const struct rfl_joined *flops,
-				 struct rfl_err *err)
-{
-	struct rfl_measured *m = &config->measured;
-
-	/* of repeats the first: shares do not change from one to the next */
-	for (int q = 0; q < RFL_QUANTITY_COUNT; q++)
-		if (rfl_quantity_is_flops((enum rfl_quantity)q))
-			m->part[q] = rfl_counters__total(flops, (enum rfl_quantity)q).value /
-				     (double)flops->steps;
-	rfl_counters__precision(config);
-	return rfl_counters__zero_flop(config, flops, m, err);
-}
-
 /* Is a capture's number of steps beyond doubt? */
 static bool is_sure(const struct rfl_joined *c)
 {
@@ -363,23 +328,6 @@ static bool is_sure(const struct rfl_joined *c)
 static bool is_process(const struct rfl_joined *c)
 {
 	return c && rfl_counters__whole_process(c);
-}
-
-/* FLOP per byte of the same kernels: where one of the two is not known of all of them, the quotient
- * is no intensity. */
-static void set_intensity(const struct rfl_joined *flops, const struct rfl_joined *bytes,
-			  struct rfl_measured *m)
-{
-	bool whole = flops->capture == bytes->capture
-			     ? !isnan(rfl_amounts_ai(flops->capture->total))
-			     : m->flops.validity != RFL_VALID_PARTIAL &&
-				       m->bytes.validity != RFL_VALID_PARTIAL;
-
-	if (whole)
-		m->ai = m->flops.value / m->bytes.value;
-	else if (m->bytes.value > 0)
-		rfl_buf_puts(&m->note, "; FLOPs and bytes are of different launches, so that they "
-				       "make no intensity");
 }
 
 /* The captures of FLOPs and bytes, which may be one, against the count. */
@@ -409,6 +357,8 @@ enum rfl_rc rfl_counters__measure(const struct rfl_merge_inputs *in, struct rfl_
 				  struct rfl_merge_report *report, struct rfl_err *err)
 {
 	struct rfl_measured *m = &config->measured;
+	const struct rfl_buf *const texts[] = { &m->note, &m->doubt, &m->causes, &m->zero_kernels,
+						&m->zero_longest };
 	const struct rfl_joined *flops = NULL, *bytes = NULL;
 	size_t nflops = 0, nbytes = 0;
 	enum rfl_rc rc;
@@ -419,33 +369,46 @@ enum rfl_rc rfl_counters__measure(const struct rfl_merge_inputs *in, struct rfl_
 	m->any = true;
 	for (size_t i = 0; i < config->ncounted; i++)
 		rfl_counters__steps(in, &config->counted[i]);
-	rc = leave_out_clashes(in, config, RFL_QUANTITY_FLOPS, report, err);
-	if (rc == RFL_OK)
-		rc = leave_out_clashes(in, config, RFL_QUANTITY_DRAM, report, err);
+	if ((rc = leave_out_clashes(in, config, RFL_QUANTITY_FLOPS, report, err)) ||
+	    (rc = leave_out_clashes(in, config, RFL_QUANTITY_DRAM, report, err)))
+		return rc;
 	name_sources(config, m);
 	note_captures(in, config, &m->note);
-	if (rc == RFL_OK)
-		rc = measure(config, RFL_QUANTITY_FLOPS, &m->flops, &flops, &nflops, err);
-	if (rc == RFL_OK)
-		rc = measure(config, RFL_QUANTITY_DRAM, &m->bytes, &bytes, &nbytes, err);
-	if (rc != RFL_OK)
+	if ((rc = measure(config, RFL_QUANTITY_FLOPS, &m->flops, &flops, &nflops, err)) ||
+	    (rc = measure(config, RFL_QUANTITY_DRAM, &m->bytes, &bytes, &nbytes, err)))
 		return rc;
 	m->repeats = (int64_t)(nflops > nbytes ? nflops : nbytes);
-	if (flops)
-		rc = measure_flops(config, flops, err);
-	else
+	/* of repeats the first: shares do not change from one to the next */
+	for (int q = 0; flops && q < RFL_QUANTITY_COUNT; q++)
+		if (rfl_quantity_is_flops((enum rfl_quantity)q))
+			m->part[q] = rfl_counters__total(flops, (enum rfl_quantity)q).value /
+				     (double)flops->steps;
+	if (flops) {
+		rfl_counters__precision(config);
+		rc = rfl_counters__zero_flop(config, flops, m, err);
+		if (rc)
+			return rc;
+	} else {
 		say_unknown(config, RFL_QUANTITY_FLOPS, &m->flops, report);
+	}
 	if (!bytes)
 		say_unknown(config, RFL_QUANTITY_DRAM, &m->bytes, report);
-	if (rc == RFL_OK && (flops || bytes))
+	if (flops || bytes)
 		check(config, flops, bytes, report);
-	if (flops && bytes)
-		set_intensity(flops, bytes, m);
-	note_ipc(config, m);
-	note_words(config, m);
-	const struct rfl_buf *const texts[] = { &m->note, &m->doubt, &m->causes, &m->zero_kernels,
-						&m->zero_longest };
+	if (flops && bytes) {
+		/* an intensity only where both are known of all kernels */
+		const bool whole = flops->capture == bytes->capture
+					   ? !isnan(rfl_amounts_ai(flops->capture->total))
+					   : m->flops.validity != RFL_VALID_PARTIAL &&
+						     m->bytes.validity != RFL_VALID_PARTIAL;
 
+		if (whole)
+			m->ai = m->flops.value / m->bytes.value;
+		else if (m->bytes.value > 0)
+			rfl_buf_puts(&m->note, "; FLOPs and bytes are of different launches, so "
+					       "that they make no intensity");
+	}
+	note_remarks(config, m);
 	for (size_t i = 0; i < RFL_ARRAY_LEN(texts) && rc == RFL_OK; i++)
 		rc = rfl_buf_check(texts[i], "counters", err);
 	return rc;

@@ -62,8 +62,8 @@ static enum rfl_rc demand(struct rfl_config *c, const char *what, const struct r
 	enum rfl_rc rc;
 
 	if (c->measured.refused && isnan(x->value))
-		fix = "as it says ('roofline counters check' tells when it works), or take the "
-		      "count (--ai auto, --flops auto)";
+		fix = "as it says ('roofline counters check' shows when it works), or take "
+		      "the count (--ai auto, --flops auto)";
 	else if (!c->measured.any)
 		fix = "roofline run --counters step; or profile a run whose label ends in _prof, "
 		      "and give its file with --ncu-dir, --perf-dir or --counters";
@@ -146,36 +146,12 @@ enum rfl_rc rfl_counters__choose(const struct rfl_merge_options *o, struct rfl_c
 
 /* --- columns --- */
 
-static const char *validity_word(const struct rfl_measured *m)
-{
-	enum rfl_validity worst = RFL_VALID;
-
-	if (m->doubtful)
-		return "doubtful";
-	if (isnan(m->flops.value) && isnan(m->bytes.value))
-		return rfl_validity_names[RFL_VALID_UNAVAILABLE];
-	if (!isnan(m->flops.value) && m->flops.validity > worst)
-		worst = m->flops.validity;
-	if (!isnan(m->bytes.value) && m->bytes.validity > worst)
-		worst = m->bytes.validity;
-	return rfl_validity_names[worst];
-}
-
-static void write_note(const struct rfl_measured *m, struct rfl_buf *out)
-{
-	rfl_buf_puts(out, rfl_buf_str(&m->note));
-	if (m->doubtful)
-		rfl_buf_printf(out, "; does not fit: %s; likely causes:%s", rfl_buf_str(&m->doubt),
-			       rfl_buf_str(&m->causes));
-	if (m->flops.why[0])
-		rfl_buf_printf(out, "; %s", m->flops.why);
-	if (m->bytes.why[0])
-		rfl_buf_printf(out, "; %s", m->bytes.why);
-}
-
 enum rfl_rc rfl_counters_columns(const struct rfl_measured *m, const struct rfl_work *work,
 				 struct rfl_point *p, struct rfl_err *err)
 {
+	const struct rfl_measure *const known[] = { &m->flops, &m->bytes };
+	const char *validity = rfl_validity_names[RFL_VALID_UNAVAILABLE];
+	enum rfl_validity worst = RFL_VALID;
 	struct rfl_buf note;
 	enum rfl_rc rc;
 
@@ -192,16 +168,28 @@ enum rfl_rc rfl_counters_columns(const struct rfl_measured *m, const struct rfl_
 	p->coverage = isnan(m->flops.value) ? m->bytes.coverage : m->flops.coverage;
 	p->zero_flop_share = m->zero_share;
 	rfl_buf_init(&note, 1 << 16);
-	write_note(m, &note);
+	rfl_buf_puts(&note, rfl_buf_str(&m->note));
+	if (m->doubtful)
+		rfl_buf_printf(&note, "; does not fit: %s; likely causes:%s",
+			       rfl_buf_str(&m->doubt), rfl_buf_str(&m->causes));
+	for (size_t i = 0; i < RFL_ARRAY_LEN(known); i++) {
+		if (known[i]->why[0])
+			rfl_buf_printf(&note, "; %s", known[i]->why);
+		if (isnan(known[i]->value))
+			continue;
+		worst = known[i]->validity > worst ? known[i]->validity : worst;
+		validity = rfl_validity_names[worst];
+	}
+	const struct rfl_merge_text texts[] = {
+		{ &p->counters_note, rfl_buf_str(&note) },
+		{ &p->counters_source, m->source },
+		{ &p->counters_validity, m->doubtful ? "doubtful" : validity },
+		{ &p->zero_flop_kernels, rfl_buf_str(&m->zero_kernels) },
+	};
+
 	rc = rfl_buf_check(&note, "counters", err);
 	if (rc == RFL_OK)
-		rc = rfl_field_set(&p->counters_note, rfl_buf_str(&note), err);
-	if (rc == RFL_OK)
-		rc = rfl_field_set(&p->counters_source, m->source, err);
-	if (rc == RFL_OK)
-		rc = rfl_field_set(&p->counters_validity, validity_word(m), err);
-	if (rc == RFL_OK)
-		rc = rfl_field_set(&p->zero_flop_kernels, rfl_buf_str(&m->zero_kernels), err);
+		rc = rfl_merge__texts(texts, RFL_ARRAY_LEN(texts), err);
 	rfl_buf_fini(&note);
 	return rc;
 }
@@ -264,19 +252,6 @@ static void write_foreign(const struct rfl_measured *m, const struct rfl_peaks_e
 			       p->compute_key ? p->compute_key : "this one");
 }
 
-/* What is of another precision, when all of it stands under one ceiling. */
-static void write_one_roof(const struct rfl_measured *m, const struct rfl_point *p,
-			   struct rfl_buf *out)
-{
-	if (!p->flops_source || strcmp(p->flops_source, "counters") != 0 || !p->compute_key ||
-	    strstr(p->compute_key, " + ") || !(m->expected_share < 1 - LEAST_PART))
-		return;
-	rfl_buf_printf(out,
-		       "; %.2g %% of the FLOPs are of another precision, without a ceiling in the "
-		       "peaks file: all stand under %s",
-		       100 * (1 - m->expected_share), p->compute_key);
-}
-
 void rfl_counters_verdict(const struct rfl_measured *m, const struct rfl_peaks_env *env,
 			  const struct rfl_point *p, struct rfl_buf *out)
 {
@@ -287,7 +262,12 @@ void rfl_counters_verdict(const struct rfl_measured *m, const struct rfl_peaks_e
 			       m->source, p->bytes_over_compulsory, p->bytes_over_unfused);
 	if (!rfl_counters_own_precision(m))
 		write_foreign(m, env, p, out);
-	write_one_roof(m, p, out);
+	if (p->flops_source && strcmp(p->flops_source, "counters") == 0 && p->compute_key &&
+	    !strstr(p->compute_key, " + ") && m->expected_share < 1 - LEAST_PART)
+		rfl_buf_printf(out,
+			       "; %.2g %% of the FLOPs are of another precision, without a ceiling "
+			       "in the peaks file: all stand under %s",
+			       100 * (1 - m->expected_share), p->compute_key);
 	if (m->doubtful)
 		rfl_buf_puts(out, "; the counters do not fit the count");
 	if (m->zero_share >= 0.05)

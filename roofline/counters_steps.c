@@ -37,7 +37,7 @@ bool rfl_counters__whole_process(const struct rfl_joined *counted)
 {
 	const struct rfl_capture *c = counted->capture;
 
-	/* Whoever tells the steps of a file: set-up is in it. */
+	/* a file that covers a process has its set-up, whatever says the steps */
 	return c->total_kind == RFL_RANGE_PROCESS && (c->path || c->steps <= 0);
 }
 
@@ -92,7 +92,7 @@ static void from_ledger(const struct rfl_merge_inputs *in, struct rfl_joined *co
 	}
 	if (!first) {
 		(void)snprintf(counted->unknown, sizeof(counted->unknown), "%s",
-			       counted->home ? "the row that bears its label does not tell how "
+			       counted->home ? "the row that bears its label does not say how "
 					       "many steps it ran"
 					     : "no row of the ledger bears its label");
 		return;
@@ -123,40 +123,36 @@ static int64_t common_launches(const struct rfl_capture *c)
 	return common;
 }
 
-/* The user is asked for the number: the launches may tell it. */
-static void hint(struct rfl_joined *counted)
-{
-	int64_t common = common_launches(counted->capture);
-	size_t len = strlen(counted->unknown);
-
-	if (common > 1)
-		(void)snprintf(counted->unknown + len, sizeof(counted->unknown) - len,
-			       "; every kernel ran a multiple of %lld times", (long long)common);
-}
-
 void rfl_counters__steps(const struct rfl_merge_inputs *in, struct rfl_joined *counted)
 {
 	const struct rfl_capture *c = counted->capture;
+	const size_t size = sizeof(counted->unknown);
+	const int64_t of_label = given(in, c->label ? c->label : "");
+	int64_t all, common;
+	size_t len;
 
-	counted->steps = c->steps;
-	counted->from = RFL_STEPS_OWN;
-	if (counted->steps > 0)
+	if (c->steps > 0 || of_label > 0) {
+		counted->steps = c->steps > 0 ? c->steps : of_label;
+		counted->from = c->steps > 0 ? RFL_STEPS_OWN : RFL_STEPS_LABEL;
 		return;
-	counted->steps = given(in, c->label ? c->label : "");
-	counted->from = RFL_STEPS_LABEL;
-	if (counted->steps > 0)
-		return;
+	}
 	counted->steps = -1;
 	counted->from = RFL_STEPS_UNKNOWN;
 	from_ledger(in, counted);
 	if (counted->steps > 0)
 		return;
-	counted->steps = given(in, NULL);
-	counted->from = counted->steps > 0 ? RFL_STEPS_GIVEN : RFL_STEPS_UNKNOWN;
-	if (counted->steps < 1) {
-		counted->steps = -1;
-		hint(counted);
+	all = given(in, NULL);
+	if (all > 0) {
+		counted->steps = all;
+		counted->from = RFL_STEPS_GIVEN;
+		return;
 	}
+	/* the launches may suggest the number that the user is asked for */
+	common = common_launches(c);
+	len = strlen(counted->unknown);
+	if (common > 1)
+		(void)snprintf(counted->unknown + len, size - len,
+			       "; every kernel ran a multiple of %lld times", (long long)common);
 }
 
 /* How many kernels were launched a number of times that is no multiple of `steps`. */
@@ -200,7 +196,7 @@ static void cause(struct causes *c, const char *fmt, ...)
 	c->n++;
 }
 
-/* Steps of the window and of the warm-up together; 0: the row does not tell. */
+/* Steps of the window and of the warm-up together; 0: not known. */
 static int64_t with_warmup(const struct rfl_joined *counted)
 {
 	const struct rfl_run *home = counted->home;
@@ -258,36 +254,24 @@ static void causes_of_more(struct causes *c, const struct rfl_measured *m)
 			 "count");
 }
 
-static bool lacks_matrix_units(const struct rfl_measured *m)
-{
-	static const enum rfl_quantity parts[] = { RFL_QUANTITY_FLOPS_TENSOR_TF32,
-						   RFL_QUANTITY_FLOPS_TENSOR_FP16,
-						   RFL_QUANTITY_FLOPS_TENSOR_BF16 };
-
-	for (size_t i = 0; i < RFL_ARRAY_LEN(parts); i++)
-		if (isnan(m->part[parts[i]]))
-			return true;
-	return false;
-}
-
-/* The first suspects where every kernel is there. */
-static void cause_uncounted(struct causes *c, const struct rfl_measured *m)
-{
-	if (lacks_matrix_units(m))
-		cause(c, "FLOPs of another precision were not counted (matrix units in TF32 or 16 "
-			 "bits): 'roofline counters list --ncu' has them");
-}
-
+/* What was not counted comes first where every kernel is there. */
 static void causes_of_less(struct causes *c, bool live, bool odd_launches,
 			   const struct rfl_measured *m)
 {
-	if (!odd_launches)
-		cause_uncounted(c, m);
+	static const char uncounted_text[] =
+		"FLOPs of another precision were not counted (matrix units in TF32 or 16 bits): "
+		"'roofline counters list --ncu' has them";
+	const bool uncounted = isnan(m->part[RFL_QUANTITY_FLOPS_TENSOR_TF32]) ||
+			       isnan(m->part[RFL_QUANTITY_FLOPS_TENSOR_FP16]) ||
+			       isnan(m->part[RFL_QUANTITY_FLOPS_TENSOR_BF16]);
+
+	if (uncounted && !odd_launches)
+		cause(c, "%s", uncounted_text);
 	if (!live)
 		cause(c, "not every kernel was profiled (a launch count or a filter of the "
 			 "profiler)");
-	if (odd_launches)
-		cause_uncounted(c, m);
+	if (uncounted && odd_launches)
+		cause(c, "%s", uncounted_text);
 	cause(c, "convolutions ran by an algorithm with fewer multiplications (Winograd, FFT)");
 }
 
@@ -319,40 +303,11 @@ static void write_causes(const struct rfl_joined *counted, double ratio,
 		cause_steps(&c, counted, ratio);
 }
 
-static void write_doubt(const struct rfl_joined *counted, double ratio,
-			const struct launch_check *off, struct rfl_measured *m)
-{
-	if (!isnan(ratio))
-		rfl_buf_printf(&m->doubt, "%.3g x the FLOPs counted from the network", ratio);
-	if (off->off)
-		rfl_buf_printf(&m->doubt,
-			       "%s%zu of %zu kernels were launched a number of times that is no "
-			       "multiple of %lld",
-			       m->doubt.len ? "; " : "", off->off, off->kernels,
-			       (long long)counted->steps);
-	rfl_buf_printf(&m->doubt, " (%lld step%s)", (long long)counted->steps,
-		       counted->steps == 1 ? "" : "s");
-	write_causes(counted, ratio, off, m);
-}
-
-/* More bytes than any order of work moves. */
-static void doubt_bytes(const struct rfl_joined *counted, double over_unfused,
-			struct rfl_measured *m)
-{
-	struct causes c = { .out = &m->causes };
-
-	m->doubtful = true;
-	rfl_buf_printf(&m->doubt, "%.3g x the bytes of operation after operation (%lld step%s)",
-		       over_unfused, (long long)counted->steps, counted->steps == 1 ? "" : "s");
-	if (counted->from != RFL_STEPS_OWN)
-		cause_steps(&c, counted, NAN);
-	cause(&c, "others moved bytes at the same time");
-}
-
 void rfl_counters__doubt(const struct rfl_joined *counted, const struct rfl_work *work,
 			 double flops, double bytes, struct rfl_measured *m)
 {
 	double ratio = flops / work->flops;
+	const long long steps = (long long)counted->steps;
 	double over_unfused = bytes / work->bytes[RFL_FUSION_UNFUSED];
 	struct launch_check off = { .kernels = 0 };
 
@@ -360,13 +315,33 @@ void rfl_counters__doubt(const struct rfl_joined *counted, const struct rfl_work
 		off = check_launches(counted, counted->steps);
 	m->doubtful = ratio < RFL_COUNTERS_LEAST_RATIO || ratio > RFL_COUNTERS_MOST_RATIO ||
 		      2 * off.off > off.kernels || fits_warmup(counted, ratio);
-	if (m->doubtful)
-		write_doubt(counted, ratio, &off, m);
-	else if (off.off)
+	if (m->doubtful) {
+		if (!isnan(ratio))
+			rfl_buf_printf(&m->doubt, "%.3g x the FLOPs counted from the network",
+				       ratio);
+		if (off.off)
+			rfl_buf_printf(&m->doubt,
+				       "%s%zu of %zu kernels were launched a number of times that "
+				       "is no multiple of %lld",
+				       m->doubt.len ? "; " : "", off.off, off.kernels, steps);
+		rfl_buf_printf(&m->doubt, " (%lld step%s)", steps, steps == 1 ? "" : "s");
+		write_causes(counted, ratio, &off, m);
+		return;
+	}
+	if (off.off)
 		rfl_buf_printf(&m->note,
 			       "; %zu of %zu kernels ran a number of times that is no multiple of "
 			       "%lld steps (set-up, tuning)",
-			       off.off, off.kernels, (long long)counted->steps);
-	if (!m->doubtful && over_unfused > RFL_COUNTERS_MOST_BYTES)
-		doubt_bytes(counted, over_unfused, m);
+			       off.off, off.kernels, steps);
+	if (over_unfused > RFL_COUNTERS_MOST_BYTES) { /* more than any order of work moves */
+		struct causes c = { .out = &m->causes };
+
+		m->doubtful = true;
+		rfl_buf_printf(&m->doubt,
+			       "%.3g x the bytes of operation after operation (%lld step%s)",
+			       over_unfused, steps, steps == 1 ? "" : "s");
+		if (counted->from != RFL_STEPS_OWN)
+			cause_steps(&c, counted, NAN);
+		cause(&c, "others moved bytes at the same time");
+	}
 }

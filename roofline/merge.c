@@ -304,10 +304,10 @@ static enum rfl_rc resolve(const struct rfl_merge_inputs *in, const struct rfl_m
 }
 
 /* Fail, or with --skip-missing say what is left out. */
-static enum rfl_rc tell_missing(const struct rfl_merge_inputs *in,
-				const struct rfl_merge_options *o,
-				const struct rfl_missing *missing, struct rfl_merge_report *report,
-				struct rfl_err *err)
+static enum rfl_rc report_missing(const struct rfl_merge_inputs *in,
+				  const struct rfl_merge_options *o,
+				  const struct rfl_missing *missing,
+				  struct rfl_merge_report *report, struct rfl_err *err)
 {
 	const char *path = in->peaks->path ? in->peaks->path : "peaks";
 	struct rfl_buf text;
@@ -350,12 +350,9 @@ enum rfl_rc rfl_merge(const struct rfl_merge_inputs *in, const struct rfl_merge_
 
 	*report = (struct rfl_merge_report){ .unjoined = 0 };
 	rfl_buf_init(&report->notes, 0);
-	rc = group(in, options, &cs, report, err);
-	if (rc == RFL_OK)
-		rc = resolve(in, options, &cs, &missing, report, err);
-	if (rc == RFL_OK)
-		rc = tell_missing(in, options, &missing, report, err);
-	if (rc != RFL_OK)
+	if ((rc = group(in, options, &cs, report, err)) ||
+	    (rc = resolve(in, options, &cs, &missing, report, err)) ||
+	    (rc = report_missing(in, options, &missing, report, err)))
 		goto done;
 
 	pts = rfl_points_new(cs.n - report->left_out);
@@ -366,11 +363,8 @@ enum rfl_rc rfl_merge(const struct rfl_merge_inputs *in, const struct rfl_merge_
 	for (size_t i = 0; i < cs.n && rc == RFL_OK; i++)
 		if (!cs.configs[i].missing)
 			rc = rfl_merge__point(in, options, &cs.configs[i], &pts->points[k++], err);
-	if (rc == RFL_OK)
-		rc = rfl_merge__variants(&cs, pts, err);
-	if (rc == RFL_OK)
-		rc = rfl_buf_check(&report->notes, "notes of the points", err);
-	if (rc != RFL_OK)
+	if (rc || (rc = rfl_merge__variants(&cs, pts, err)) ||
+	    (rc = rfl_buf_check(&report->notes, "notes of the points", err)))
 		goto done;
 	*ret = pts;
 	pts = NULL;

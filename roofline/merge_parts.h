@@ -39,7 +39,7 @@ struct rfl_configs {
 
 /**
  * Under how many roofs a step ran: a roof is that of one GPU, or of a machine's processors, which
- * `--world N` shares among its processes. 0: the ledger does not tell on how many machines.
+ * `--world N` shares among its processes. 0: the number of machines is not known.
  */
 int64_t rfl_merge__roofs(const struct rfl_ledger_row *row);
 
@@ -83,6 +83,16 @@ void rfl_missing_cell_text(const struct rfl_peaks *peaks, const struct rfl_peaks
 enum rfl_rc rfl_merge__roof(const struct rfl_peaks *peaks, struct rfl_config *config,
 			    struct rfl_missing *missing, struct rfl_err *err) RFL_WARN_UNUSED;
 
+/** A text of a point, and where it is kept. */
+struct rfl_merge_text {
+	char **to;
+	const char *from;
+};
+
+/** Copy them. RFL_ENOMEM. */
+enum rfl_rc rfl_merge__texts(const struct rfl_merge_text *texts, size_t n,
+			     struct rfl_err *err) RFL_WARN_UNUSED;
+
 /** All columns of a point from a configuration that has work and roof. */
 enum rfl_rc rfl_merge__point(const struct rfl_merge_inputs *in,
 			     const struct rfl_merge_options *options,
@@ -90,9 +100,9 @@ enum rfl_rc rfl_merge__point(const struct rfl_merge_inputs *in,
 			     struct rfl_err *err) RFL_WARN_UNUSED;
 
 /**
- * Say of every point what tells it from those of the same environment, model, precision, mode and
- * batch, in the words of the summary. Where there are none, nothing.
- * @param points  made of the configurations that miss nothing, in their order
+ * Name what distinguishes every point from those of the same environment, model, precision, mode
+ * and batch, as the summary does. Where there are none, nothing.
+ * @param points  from the configurations that miss nothing, in their order
  */
 enum rfl_rc rfl_merge__variants(const struct rfl_configs *configs, struct rfl_points *points,
 				struct rfl_err *err) RFL_WARN_UNUSED;

@@ -16,6 +16,15 @@
 const char *const rfl_ai_names[] = { "auto",     "unfused",     "fused", "compulsory",
 				     "counters", "lower-bound", NULL };
 
+enum rfl_rc rfl_merge__texts(const struct rfl_merge_text *texts, size_t n, struct rfl_err *err)
+{
+	enum rfl_rc rc = RFL_OK;
+
+	for (size_t i = 0; i < n && rc == RFL_OK; i++)
+		rc = rfl_field_set(texts[i].to, texts[i].from, err);
+	return rc;
+}
+
 /* --- time --- */
 
 /* The median of a time over the repeats that know it; NaN when none does. @param at  its offset in
@@ -84,15 +93,11 @@ static enum rfl_rc fill_run(const struct rfl_config *c, struct rfl_point *p, str
 {
 	const struct rfl_ledger_row *row = c->row;
 	char engine[128];
-	enum rfl_rc rc = RFL_OK;
 
 	(void)snprintf(engine, sizeof(engine), "%s%s%s", row->engine ? row->engine : "",
 		       row->engine_version && *row->engine_version ? " " : "",
 		       row->engine_version ? row->engine_version : "");
-	const struct {
-		char **to;
-		const char *from;
-	} texts[] = {
+	const struct rfl_merge_text texts[] = {
 		{ &p->env, c->env },
 		{ &p->model, row->model },
 		{ &p->precision, row->precision },
@@ -104,8 +109,6 @@ static enum rfl_rc fill_run(const struct rfl_config *c, struct rfl_point *p, str
 		{ &p->device_name, row->device_name },
 		{ &p->config_hash, row->config_hash },
 	};
-	for (size_t i = 0; i < RFL_ARRAY_LEN(texts) && rc == RFL_OK; i++)
-		rc = rfl_field_set(texts[i].to, texts[i].from, err);
 	p->batch = rfl_merge__batch(row);
 	p->threads = row->threads;
 	p->runs = (int64_t)c->nruns;
@@ -119,7 +122,7 @@ static enum rfl_rc fill_run(const struct rfl_config *c, struct rfl_point *p, str
 			break;
 		}
 	}
-	return rc;
+	return rfl_merge__texts(texts, RFL_ARRAY_LEN(texts), err);
 }
 
 /* --- under the roof --- */
@@ -222,10 +225,7 @@ static enum rfl_rc fill_roof(const struct rfl_config *c, enum rfl_ai ai, struct 
 		p->headroom_s = 0;
 	bound = rfl_roof_bound(&roof, p->ai, p->ai_lo, p->ai_hi);
 
-	const struct {
-		char **to;
-		const char *from;
-	} texts[] = {
+	const struct rfl_merge_text texts[] = {
 		{ &p->compute_key, mixed.key[0] ? mixed.key : c->key },
 		{ &p->peak_gflops_status,
 		  rfl_peak_status_name(mixed.key[0] ? RFL_PEAK_DERIVED : c->compute->status) },
@@ -233,27 +233,22 @@ static enum rfl_rc fill_roof(const struct rfl_config *c, enum rfl_ai ai, struct 
 		{ &p->bound, rfl_bound_names[bound] },
 	};
 	rc = fill_sources(c, ai, p, err);
-	for (size_t i = 0; i < RFL_ARRAY_LEN(texts) && rc == RFL_OK; i++)
-		rc = rfl_field_set(texts[i].to, texts[i].from, err);
-	return rc;
+	return rc ? rc : rfl_merge__texts(texts, RFL_ARRAY_LEN(texts), err);
 }
 
 /* "unstable" among the flags of a run, which are words with blanks between them. */
 static bool any_unstable(const struct rfl_config *c)
 {
 	static const char word[] = "unstable";
+	size_t len;
 
 	for (size_t i = 0; i < c->nruns; i++) {
 		const char *flags = c->runs[i].run->like->flags;
 
-		flags = flags ? flags : "";
-
-		while (*flags) {
-			size_t len = strcspn(flags, " ");
-
+		for (; flags && *flags; flags += len + strspn(flags + len, " ")) {
+			len = strcspn(flags, " ");
 			if (len == sizeof(word) - 1 && strncmp(flags, word, len) == 0)
 				return true;
-			flags += len + strspn(flags + len, " ");
 		}
 	}
 	return false;
@@ -289,19 +284,14 @@ enum rfl_rc rfl_merge__point(const struct rfl_merge_inputs *in,
 			     const struct rfl_config *config, struct rfl_point *p,
 			     struct rfl_err *err)
 {
-	enum rfl_rc rc = fill_run(config, p, err);
+	const struct rfl_merge_text hashes[] = { { &p->peaks_hash, in->peaks_hash },
+						 { &p->ledger_hash, in->ledger_hash } };
+	enum rfl_rc rc;
 
-	if (rc == RFL_OK)
-		rc = fill_time(in->runs, config, p, err);
-	if (rc == RFL_OK)
-		rc = fill_roof(config, options->ai, p, err);
-	if (rc == RFL_OK)
-		rc = rfl_counters_columns(&config->measured, &config->work, p, err);
-	if (rc == RFL_OK)
-		rc = fill_verdict(config, options, p, err);
-	if (rc == RFL_OK)
-		rc = rfl_field_set(&p->peaks_hash, in->peaks_hash, err);
-	if (rc == RFL_OK)
-		rc = rfl_field_set(&p->ledger_hash, in->ledger_hash, err);
-	return rc;
+	if ((rc = fill_run(config, p, err)) || (rc = fill_time(in->runs, config, p, err)) ||
+	    (rc = fill_roof(config, options->ai, p, err)) ||
+	    (rc = rfl_counters_columns(&config->measured, &config->work, p, err)) ||
+	    (rc = fill_verdict(config, options, p, err)))
+		return rc;
+	return rfl_merge__texts(hashes, RFL_ARRAY_LEN(hashes), err);
 }

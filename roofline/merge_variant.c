@@ -1,5 +1,5 @@
 /*
- * merge_variant.c - what tells a point from the others that bear the same names.
+ * merge_variant.c - what distinguishes a point from the others that bear the same names.
  */
 #include "roofline/merge_parts.h"
 

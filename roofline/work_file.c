@@ -1,16 +1,15 @@
 /*
  * work_file.c - read the file that `roofline complexity` wrote (docs/complexity.schema.json): only
- * what a point needs of it. It may hold models that this program does not know. What becomes of it
- * is in work_use.c.
+ * what a point needs of it. It may hold models that this program does not know.
  */
 #include "roofline/work_parts.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/json.h"
+#include "base/where.h"
 #include "complexity/zoo.h"
 
 #define SCHEMA           "roofline.complexity/1"
@@ -21,112 +20,78 @@
 /* In the order of enum rfl_scope. */
 static const char *const scope_names[RFL_WORK_SCOPES] = { FORWARD, FORWARD_BACKWARD, TRAINING };
 
-/* A place in the document, for messages. */
-struct place {
-	const char *file;
-	char path[256];
-};
-
-static enum rfl_rc wrong(const struct place *at, const char *what, struct rfl_err *err)
-{
-	return rfl_fail(err, RFL_EFORMAT, 0, "%s: %s: %s", at->file, *at->path ? at->path : "/",
-			what);
-}
-
-/* The place of a member; a path that would be too long ends early. */
-static struct place inside(const struct place *at, const char *key)
-{
-	struct place in = { .file = at->file };
-
-	if (snprintf(in.path, sizeof(in.path), "%s/%s", at->path, key) < 0)
-		in.path[0] = '\0';
-	return in;
-}
-
-static struct place element(const struct place *at, size_t i)
-{
-	char index[24];
-
-	(void)snprintf(index, sizeof(index), "%zu", i);
-	return inside(at, index);
-}
-
 /* A whole number above zero. */
-static enum rfl_rc positive(const struct place *at, const json_t *obj, const char *key,
-			    int64_t *ret, struct rfl_err *err)
+static enum rfl_rc positive(struct rfl_where *at, const json_t *obj, const char *key, int64_t *ret,
+			    struct rfl_err *err)
 {
 	const json_t *v = json_object_get(obj, key);
-	struct place in = inside(at, key);
 
-	if (!v)
-		return wrong(&in, "is missing", err);
-	if (!json_is_integer(v) || json_integer_value(v) <= 0)
-		return wrong(&in, "must be a whole number above 0", err);
-	*ret = json_integer_value(v);
-	return RFL_OK;
+	if (json_is_integer(v) && json_integer_value(v) > 0) {
+		*ret = json_integer_value(v);
+		return RFL_OK;
+	}
+	(void)rfl_where_key(at, key);
+	return rfl_where_fail(at, err, v ? "must be a whole number above 0" : "is missing");
 }
 
-static enum rfl_rc text(const struct place *at, const json_t *obj, const char *key,
-			const char **ret, struct rfl_err *err)
+static enum rfl_rc text(struct rfl_where *at, const json_t *obj, const char *key, const char **ret,
+			struct rfl_err *err)
 {
 	const json_t *v = json_object_get(obj, key);
-	struct place in = inside(at, key);
 
-	if (!v)
-		return wrong(&in, "is missing", err);
-	if (!json_is_string(v) || !*json_string_value(v))
-		return wrong(&in, "must be a text", err);
-	*ret = json_string_value(v);
-	return RFL_OK;
+	if (json_is_string(v) && *json_string_value(v)) {
+		*ret = json_string_value(v);
+		return RFL_OK;
+	}
+	(void)rfl_where_key(at, key);
+	return rfl_where_fail(at, err, v ? "must be a text" : "is missing");
 }
 
-static enum rfl_rc read_scope(const struct place *at, const json_t *obj,
-			      struct rfl_work__scope *ret, struct rfl_err *err)
+static enum rfl_rc only_keys(const struct rfl_where *at, const json_t *obj, const char *const *keys,
+			     struct rfl_err *err)
+{
+	return rfl_json_only_keys(obj, keys, at->file, at->pointer, err);
+}
+
+static enum rfl_rc read_scope(struct rfl_where *at, const json_t *obj, struct rfl_work__scope *ret,
+			      struct rfl_err *err)
 {
 	static const char *const keys[] = { "macs", "flops", "bytes", NULL };
 	const json_t *bytes = json_object_get(obj, "bytes");
-	struct place bytes_at = inside(at, "bytes");
 	int64_t value = 0;
 	enum rfl_rc rc;
 
-	if (!json_is_object(obj))
-		return wrong(at, "must be an object", err);
-	rc = rfl_json_only_keys(obj, keys, at->file, at->path, err);
-	if (rc == RFL_OK)
-		rc = positive(at, obj, "flops", &value, err);
-	if (rc != RFL_OK)
+	if ((rc = only_keys(at, obj, keys, err)) || (rc = positive(at, obj, "flops", &value, err)))
 		return rc;
 	ret->flops = (double)value;
-	if (!json_is_object(bytes))
-		return wrong(&bytes_at, "must be an object", err);
-	rc = rfl_json_only_keys(bytes, rfl_fusion_names, at->file, bytes_at.path, err);
+	(void)rfl_where_key(at, "bytes");
+	rc = only_keys(at, bytes, rfl_fusion_names, err);
 	for (int f = 0; f < RFL_FUSION_COUNT && rc == RFL_OK; f++) {
-		rc = positive(&bytes_at, bytes, rfl_fusion_names[f], &value, err);
+		rc = positive(at, bytes, rfl_fusion_names[f], &value, err);
 		ret->bytes[f] = (double)value;
 	}
 	return rc;
 }
 
-static enum rfl_rc read_batch(const struct place *at, const json_t *obj,
-			      struct rfl_work__batch *ret, struct rfl_err *err)
+static enum rfl_rc read_batch(struct rfl_where *at, const json_t *obj, struct rfl_work__batch *ret,
+			      struct rfl_err *err)
 {
 	static const char *const keys[] = { "batch",  FORWARD,  FORWARD_BACKWARD,
 					    TRAINING, "memory", "attained",
 					    NULL };
 	enum rfl_rc rc;
 
-	if (!json_is_object(obj))
-		return wrong(at, "must be an object", err);
-	rc = rfl_json_only_keys(obj, keys, at->file, at->path, err);
-	if (rc == RFL_OK)
-		rc = positive(at, obj, "batch", &ret->batch, err);
+	if ((rc = only_keys(at, obj, keys, err)) ||
+	    (rc = positive(at, obj, "batch", &ret->batch, err)))
+		return rc;
 	for (int s = 0; s < RFL_WORK_SCOPES && rc == RFL_OK; s++) {
 		const json_t *scope = json_object_get(obj, scope_names[s]);
-		struct place in = inside(at, scope_names[s]);
+		const size_t mark = rfl_where_key(at, scope_names[s]);
 
 		ret->scopes[s].flops = NAN;
 		if (scope)
-			rc = read_scope(&in, scope, &ret->scopes[s], err);
+			rc = read_scope(at, scope, &ret->scopes[s], err);
+		rfl_where_up(at, mark);
 	}
 	return rc;
 }
@@ -142,7 +107,7 @@ static int64_t image_size_of(const json_t *model)
 	return json_integer_value(last);
 }
 
-static enum rfl_rc read_model(struct rfl_work_file *f, const struct place *at, const json_t *obj,
+static enum rfl_rc read_model(struct rfl_work_file *f, struct rfl_where *at, const json_t *obj,
 			      struct rfl_work__model *ret, struct rfl_err *err)
 {
 	static const char *const keys[] = { "model",   "title",          "family",   "input",
@@ -151,25 +116,20 @@ static enum rfl_rc read_model(struct rfl_work_file *f, const struct place *at, c
 					    "batches", "rows",           "peers",    "fit",
 					    NULL };
 	const json_t *list = json_object_get(obj, "batches");
-	struct place list_at = inside(at, "batches");
 	const char *name = NULL;
 	enum rfl_rc rc;
 
-	if (!json_is_object(obj))
-		return wrong(at, "must be an object", err);
-	rc = rfl_json_only_keys(obj, keys, at->file, at->path, err);
-	if (rc == RFL_OK)
-		rc = text(at, obj, "model", &name, err);
 	ret->image_size = image_size_of(obj);
 	ret->classes = ret->context_length = -1;
-	if (rc == RFL_OK && json_object_get(obj, "classes"))
-		rc = positive(at, obj, "classes", &ret->classes, err);
-	if (rc == RFL_OK && json_is_integer(json_object_get(obj, "context_length")))
-		rc = positive(at, obj, "context_length", &ret->context_length, err);
-	if (rc == RFL_OK && !json_is_array(list))
-		rc = wrong(&list_at, "must be a list", err);
-	if (rc != RFL_OK)
+	if ((rc = only_keys(at, obj, keys, err)) || (rc = text(at, obj, "model", &name, err)) ||
+	    (json_object_get(obj, "classes") &&
+	     (rc = positive(at, obj, "classes", &ret->classes, err))) ||
+	    (json_is_integer(json_object_get(obj, "context_length")) &&
+	     (rc = positive(at, obj, "context_length", &ret->context_length, err))))
 		return rc;
+	(void)rfl_where_key(at, "batches");
+	if (!json_is_array(list))
+		return rfl_where_fail(at, err, "must be a list");
 	ret->recomputes = json_integer_value(json_object_get(json_object_get(obj, "training"),
 							     "recompute_macs")) > 0;
 	ret->nbatches = json_array_size(list);
@@ -178,9 +138,10 @@ static enum rfl_rc read_model(struct rfl_work_file *f, const struct place *at, c
 	if (!ret->name || !ret->batches)
 		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", at->file);
 	for (size_t i = 0; i < ret->nbatches && rc == RFL_OK; i++) {
-		struct place in = element(&list_at, i);
+		const size_t mark = rfl_where_index(at, i);
 
-		rc = read_batch(&in, json_array_get(list, i), &ret->batches[i], err);
+		rc = read_batch(at, json_array_get(list, i), &ret->batches[i], err);
+		rfl_where_up(at, mark);
 	}
 	return rc;
 }
@@ -210,80 +171,77 @@ static const char *unlike_a_run(const json_t *obj)
 }
 
 /* What the counts are of. */
-static enum rfl_rc read_convention(struct rfl_work_file *f, const struct place *at,
-				   const json_t *obj, struct rfl_err *err)
+static enum rfl_rc read_convention(struct rfl_work_file *f, struct rfl_where *at, const json_t *obj,
+				   struct rfl_err *err)
 {
 	const char *precision = NULL, *optimizer = NULL;
-	struct place in = inside(at, "optimizer");
 	struct rfl_err why = RFL_ERR_INIT;
 	enum rfl_rc rc;
 
 	if (!json_is_object(obj))
-		return wrong(at, "must be an object", err);
-	rc = text(at, obj, "precision", &precision, err);
-	if (rc == RFL_OK)
-		rc = text(at, obj, "optimizer", &optimizer, err);
-	if (rc != RFL_OK)
+		return rfl_where_fail(at, err, "must be an object");
+	if ((rc = text(at, obj, "precision", &precision, err)) ||
+	    (rc = text(at, obj, "optimizer", &optimizer, err)))
 		return rc;
 	f->unlike = unlike_a_run(obj);
 	f->attention = rfl_arena_strdup(f->arena, word(obj, "attention", rfl_attention_names[0]));
 	if (!f->attention)
 		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", at->file);
 	if (rfl_precision_storage(precision, &f->dtype, &f->master_weights, &why) != RFL_OK) {
-		in = inside(at, "precision");
-		return wrong(&in, why.msg, err);
+		(void)rfl_where_key(at, "precision");
+		return rfl_where_fail(at, err, "%s", why.msg);
 	}
 	for (f->optimizer = 0; rfl_optimizer_names[f->optimizer]; f->optimizer++)
 		if (strcmp(rfl_optimizer_names[f->optimizer], optimizer) == 0)
 			return RFL_OK;
-	return wrong(&in, "is not the name of an optimizer", err);
-}
-
-/* An older summary has forward MACs per sample and no schema: too little for a training step. */
-static enum rfl_rc check_schema(const struct place *at, const json_t *root, struct rfl_err *err)
-{
-	static const char *const keys[] = { "schema", "version", "by", "convention",
-					    "models", "roof",    NULL };
-	const json_t *schema = json_object_get(root, "schema");
-
-	if (!json_is_object(root) || !schema)
-		return wrong(at,
-			     "is not a summary of 'roofline complexity' (no \"schema\"); forward "
-			     "MACs per sample do not tell the FLOPs and bytes of a training step. "
-			     "Make one with roofline complexity --models ... --batch-sizes ... "
-			     "--output-dir DIR",
-			     err);
-	if (!json_is_string(schema) || strcmp(json_string_value(schema), SCHEMA) != 0) {
-		struct place in = inside(at, "schema");
-
-		return wrong(&in, "must be \"" SCHEMA "\"", err);
-	}
-	return rfl_json_only_keys(root, keys, at->file, at->path, err);
+	(void)rfl_where_key(at, "optimizer");
+	return rfl_where_fail(at, err, "is not the name of an optimizer");
 }
 
 static enum rfl_rc read_root(struct rfl_work_file *f, const json_t *root, struct rfl_err *err)
 {
-	const struct place at = { .file = f->path };
+	static const char *const keys[] = { "schema", "version", "by", "convention",
+					    "models", "roof",    NULL };
+	const json_t *schema = json_object_get(root, "schema");
 	const json_t *models = json_object_get(root, "models");
-	struct place models_at = inside(&at, "models"), convention_at = inside(&at, "convention");
-	enum rfl_rc rc = check_schema(&at, root, err);
+	struct rfl_where at;
+	size_t mark;
+	enum rfl_rc rc;
 
-	if (rc == RFL_OK && !json_is_array(models))
-		rc = wrong(&models_at, "must be a list", err);
-	if (rc == RFL_OK && json_array_size(models) == 0)
-		return RFL_OK;
-	if (rc == RFL_OK)
-		rc = read_convention(f, &convention_at, json_object_get(root, "convention"), err);
-	if (rc != RFL_OK)
+	rfl_where_init(&at, f->path);
+	/* an older summary has forward MACs per sample and no schema */
+	if (!json_is_object(root) || !schema)
+		return rfl_where_fail(
+			&at, err,
+			"is not a summary of 'roofline complexity' (no \"schema\"); forward "
+			"MACs per sample do not give the FLOPs and bytes of a training step. "
+			"Make one with roofline complexity --models ... --batch-sizes ... "
+			"--output-dir DIR");
+	if (!json_is_string(schema) || strcmp(json_string_value(schema), SCHEMA) != 0) {
+		(void)rfl_where_key(&at, "schema");
+		return rfl_where_fail(&at, err, "must be \"" SCHEMA "\"");
+	}
+	rc = only_keys(&at, root, keys, err);
+	if (rc || (json_is_array(models) && json_array_size(models) == 0))
 		return rc;
+	mark = rfl_where_key(&at, "models");
+	if (!json_is_array(models))
+		return rfl_where_fail(&at, err, "must be a list");
+	rfl_where_up(&at, mark);
+	(void)rfl_where_key(&at, "convention");
+	rc = read_convention(f, &at, json_object_get(root, "convention"), err);
+	if (rc)
+		return rc;
+	rfl_where_up(&at, mark);
+	(void)rfl_where_key(&at, "models");
 	f->nmodels = json_array_size(models);
 	f->models = rfl_arena_array(f->arena, f->nmodels, sizeof(*f->models));
 	if (!f->models)
 		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", f->path);
 	for (size_t i = 0; i < f->nmodels && rc == RFL_OK; i++) {
-		struct place in = element(&models_at, i);
-
-		rc = read_model(f, &in, json_array_get(models, i), &f->models[i], err);
+		mark = rfl_where_index(&at, i);
+		rc = read_model(f, &at, json_array_get(models, i), &f->models[i], err);
+		rfl_where_up(&at, mark);
 	}
 	return rc;
 }

@@ -25,7 +25,7 @@ struct rfl_work__batch {
 
 struct rfl_work__model {
 	const char *name;
-	int64_t image_size, classes, context_length; /**< -1: not told */
+	int64_t image_size, classes, context_length; /**< -1: not known */
 	bool recomputes; /**< its backward pass does some of the forward pass again */
 	size_t nbatches;
 	struct rfl_work__batch *batches;

@@ -12,9 +12,10 @@
 #include "report/runs.h"
 
 struct compare_args {
-	struct rfl_opt_list files, metrics, map, env, model, precision, fail_if;
+	struct rfl_cli_runs_args in;
+	struct rfl_opt_list files, fail_if;
 	double threshold;
-	int metric, format;
+	int format;
 };
 
 #define AT(member) offsetof(struct compare_args, member)
@@ -25,18 +26,18 @@ static const struct rfl_opt opts[] = {
 	{ .name = "metrics",
 	  .meta = "FILE",
 	  .kind = RFL_OPT_LIST,
-	  .offset = AT(metrics),
+	  .offset = AT(in.metrics),
 	  .def = "logs/metrics.csv",
 	  .help = "the ledgers of both sides, where no file is named for each: with --env A B" },
 	{ .name = "env",
 	  .meta = "NAME",
 	  .kind = RFL_OPT_LIST,
-	  .offset = AT(env),
+	  .offset = AT(in.env),
 	  .help = "the environment of A and that of B; one name is that of both" },
 	{ .name = "metric",
 	  .meta = "NAME",
 	  .kind = RFL_OPT_CHOICE,
-	  .offset = AT(metric),
+	  .offset = AT(in.metric),
 	  .choices = rfl_ledger_speed_names,
 	  .def = "samples_per_s",
 	  .help = "what is compared" },
@@ -54,9 +55,9 @@ static const struct rfl_opt opts[] = {
 	  .offset = AT(fail_if),
 	  .choices = failures,
 	  .help = "exit with 1 when a configuration is one of these" },
-	RFL_OPT_ONLY_ROW("model", "models", AT(model)),
-	RFL_OPT_ONLY_ROW("precision", "precisions", AT(precision)),
-	RFL_OPT_MAP_ROW(AT(map)),
+	RFL_OPT_ONLY_ROW("model", "models", AT(in.model)),
+	RFL_OPT_ONLY_ROW("precision", "precisions", AT(in.precision)),
+	RFL_OPT_MAP_ROW(AT(in.map)),
 	RFL_OPT_FORMAT_ROW(AT(format)),
 	{ .name = NULL },
 };
@@ -78,50 +79,36 @@ static enum rfl_rc choose_sides(const struct compare_args *a, struct side sides[
 {
 	const bool two_files = a->files.n == 2;
 
-	if (a->env.n > 2)
+	if (a->in.env.n > 2)
 		return rfl_fail(err, RFL_EUSAGE, 0, "--env: %zu names; there are two sides",
-				a->env.n);
-	if (!two_files && a->env.n != 2)
+				a->in.env.n);
+	if (!two_files && a->in.env.n != 2)
 		return rfl_fail(err, RFL_EUSAGE, 0,
 				"name two ledgers, or two environments with --env A B");
 	for (size_t i = 0; i < 2; i++) {
-		size_t env = a->env.n == 2 ? i : 0;
+		size_t env = a->in.env.n == 2 ? i : 0;
 
-		sides[i] = (struct side){ .paths = a->metrics.items, .npaths = a->metrics.n };
+		sides[i] = (struct side){ .paths = a->in.metrics.items, .npaths = a->in.metrics.n };
 		if (a->files.n > 0) {
 			sides[i].paths = &a->files.items[two_files ? i : 0];
 			sides[i].npaths = 1;
 		}
-		if (a->env.n > 0) {
-			sides[i].envs = &a->env.items[env];
+		if (a->in.env.n > 0) {
+			sides[i].envs = &a->in.env.items[env];
 			sides[i].nenvs = 1;
 		}
-		sides[i].name = two_files ? a->files.items[i] : a->env.items[i];
+		sides[i].name = two_files ? a->files.items[i] : a->in.env.items[i];
 	}
 	return RFL_OK;
 }
 
 static enum rfl_rc load_side(const struct compare_args *a, struct side *s, struct rfl_err *err)
 {
-	const struct rfl_repeats_options options = {
-		.metric = &rfl_ledger_metrics[a->metric],
-		.envs = s->envs,
-		.nenvs = s->nenvs,
-		.models = a->model.items,
-		.nmodels = a->model.n,
-		.precisions = a->precision.items,
-		.nprecisions = a->precision.n,
-	};
-	enum rfl_rc rc = RFL_OK;
+	enum rfl_rc rc = rfl_cli_load_repeats(s->paths, s->npaths, &a->in, s->envs, s->nenvs,
+					      RFL_ROWS_SHORT, &s->runs, &s->repeats, err);
 
-	if (!s->runs) /* else it has those of the other side */
-		rc = rfl_cli_load_runs(s->paths, s->npaths, &a->map, options.metric, RFL_ROWS_SHORT,
-				       &s->runs, err);
-	if (rc == RFL_OK)
-		rc = rfl_repeats_new(s->runs, &options, &s->repeats, err);
 	if (rc == RFL_OK && s->repeats->n == 0)
-		rc = rfl_fail(err, RFL_EFAILED, 0, "%s: there is no run to be compared",
-			      s->paths[0]);
+		rc = rfl_fail(err, RFL_EFAILED, 0, "%s: there is no run to compare", s->paths[0]);
 	return rc;
 }
 
@@ -184,26 +171,25 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 	const struct compare_args *a = args;
 	struct side sides[2] = { { .name = NULL }, { .name = NULL } };
 	struct rfl_comparison *c = NULL;
-	enum rfl_rc rc = choose_sides(a, sides, err);
+	enum rfl_rc rc;
 
-	if (rc == RFL_OK)
-		rc = load_side(a, &sides[0], err);
-	if (rc == RFL_OK && sides[0].paths == sides[1].paths) /* two environments of one ledger */
+	if ((rc = choose_sides(a, sides, err)) || (rc = load_side(a, &sides[0], err)))
+		goto done;
+	if (sides[0].paths == sides[1].paths) /* two environments of one ledger */
 		sides[1].runs = sides[0].runs;
-	if (rc == RFL_OK)
-		rc = load_side(a, &sides[1], err);
-	if (rc == RFL_OK)
-		rc = rfl_compare(sides[0].repeats, sides[1].repeats, a->threshold / 100, &c, err);
-	if (rc == RFL_OK)
-		rc = print(cli, c, sides, (enum rfl_format)a->format, err);
-	if (rc == RFL_OK && c->count[RFL_SPEED_MISSING] == c->n)
+	if ((rc = load_side(a, &sides[1], err)) ||
+	    (rc = rfl_compare(sides[0].repeats, sides[1].repeats, a->threshold / 100, &c, err)) ||
+	    (rc = print(cli, c, sides, (enum rfl_format)a->format, err)))
+		goto done;
+	if (c->count[RFL_SPEED_MISSING] == c->n)
 		rc = rfl_fail(
 			err, RFL_EFAILED, 0,
 			"nothing was compared: %s and %s have no configuration in common that "
 			"is ok on both sides",
 			sides[0].name, sides[1].name);
-	if (rc == RFL_OK)
+	else
 		rc = check_verdicts(c, &a->fail_if, err);
+done:
 	rfl_comparison_free(c);
 	if (sides[1].runs != sides[0].runs)
 		rfl_runs_free(sides[1].runs);
@@ -219,10 +205,9 @@ const struct rfl_cmd rfl_cmd_compare = {
 	.operands = "[A] [B]",
 	.description =
 		"Every configuration of A is compared with the one of B that did the same work: "
-		"model, "
-		"precision, batch, mode, layout, sizes, data. Other differences (threads, "
-		"versions, "
-		"device) are told. The ratio has a 95 % confidence interval, from the repeats of "
+		"model, precision, batch, mode, layout, sizes, data. Other differences (threads, "
+		"versions, device) are listed. The ratio has a 95 % confidence interval, from the "
+		"repeats of "
 		"both sides. Same: the interval is within the threshold. Faster, slower: all of it "
 		"is beyond. Unclear: more repeats, or a quieter machine, would be needed.",
 	.example = "roofline compare before.csv after.csv --fail-if slower\n"

@@ -70,7 +70,7 @@ static const struct rfl_opt opts[] = {
 	  .kind = RFL_OPT_LIST,
 	  .offset = AT(counter_steps),
 	  .help = "training steps that the counters of a label cover, or, without LABEL, all those "
-		  "of which neither file nor ledger tells" },
+		  "for which neither file nor ledger has the number" },
 	{ .name = "keep-going",
 	  .kind = RFL_OPT_FLAG,
 	  .offset = AT(keep_going),
@@ -118,23 +118,9 @@ static const struct rfl_opt opts[] = {
 	{ .name = NULL },
 };
 
-static enum rfl_rc print_points(struct rfl_cli *cli, const struct rfl_points *pts,
-				enum rfl_format format, struct rfl_err *err)
-{
-	struct rfl_buf out;
-	enum rfl_rc rc;
-
-	rfl_buf_init(&out, 0);
-	rc = rfl_points_table(pts, format, &out, err);
-	if (rc == RFL_OK)
-		rc = rfl_cli_put_as(cli, format, &out, "points", err);
-	rfl_buf_fini(&out);
-	return rc;
-}
-
 /* --- counters --- */
 
-static void tell_import(const char *line, void *ctx)
+static void warn_import(const char *line, void *ctx)
 {
 	(void)ctx;
 	rfl_log(RFL_LOG_WARN, "%s", line);
@@ -160,24 +146,17 @@ static enum rfl_rc load_captures(const struct points_args *a, struct rfl_capture
 				 struct rfl_err *err)
 {
 	const struct rfl_import_options options = { .keep_going = a->keep_going,
-						    .warn = tell_import };
+						    .warn = warn_import };
+	const char *const dirs[] = { a->ncu_dir, a->perf_dir };
 	enum rfl_rc rc = RFL_OK;
 
-	if (a->ncu_dir)
-		rc = rfl_import_dir(a->ncu_dir, &options, to, err);
-	if (rc == RFL_OK && a->perf_dir)
-		rc = rfl_import_dir(a->perf_dir, &options, to, err);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(dirs) && rc == RFL_OK; i++)
+		if (dirs[i])
+			rc = rfl_import_dir(dirs[i], &options, to, err);
 	for (size_t i = 0; i < a->counters.n && rc == RFL_OK; i++)
 		rc = load_counters(a, a->counters.items[i], to, err);
 	return rc;
 }
-
-/* The copies of the texts and what they say, both with a->counter_steps.n entries. */
-struct steps {
-	struct rfl_counter_steps *list;
-	char **texts;
-	size_t n;
-};
 
 /* Of one label one number. */
 static enum rfl_rc agree(const struct rfl_counter_steps *a, const struct rfl_counter_steps *b,
@@ -192,78 +171,64 @@ static enum rfl_rc agree(const struct rfl_counter_steps *a, const struct rfl_cou
 			*label ? ": " : "", (long long)a->steps, (long long)b->steps);
 }
 
-static enum rfl_rc read_steps(const struct points_args *a, struct steps *ret, struct rfl_err *err)
+static enum rfl_rc read_steps(const struct points_args *a, struct rfl_arena *texts,
+			      struct rfl_counter_steps **ret, struct rfl_err *err)
 {
-	enum rfl_rc rc = RFL_OK;
+	struct rfl_counter_steps *list = rfl_arena_array(texts, a->counter_steps.n, sizeof(*list));
 
-	ret->list = rfl_alloc_array(a->counter_steps.n + 1, sizeof(*ret->list));
-	ret->texts = rfl_alloc_array(a->counter_steps.n + 1, sizeof(*ret->texts));
-	if (!ret->list || !ret->texts)
-		return rfl_fail(err, RFL_ENOMEM, 0, "points: out of memory");
-	for (size_t i = 0; i < a->counter_steps.n && rc == RFL_OK; i++) {
-		ret->texts[i] = strdup(a->counter_steps.items[i]);
-		if (!ret->texts[i])
+	for (size_t i = 0; i < a->counter_steps.n; i++) {
+		char *text = list ? rfl_arena_strdup(texts, a->counter_steps.items[i]) : NULL;
+		enum rfl_rc rc;
+
+		if (!text)
 			return rfl_fail(err, RFL_ENOMEM, 0, "points: out of memory");
-		ret->n = i + 1;
-		rc = rfl_counter_steps_parse(ret->texts[i], &ret->list[i], err);
+		rc = rfl_counter_steps_parse(text, &list[i], err);
 		for (size_t k = 0; k < i && rc == RFL_OK; k++)
-			rc = agree(&ret->list[k], &ret->list[i], err);
+			rc = agree(&list[k], &list[i], err);
+		if (rc)
+			return rc;
 	}
-	return rc;
+	*ret = list;
+	return RFL_OK;
 }
 
-static void steps_fini(struct steps *s)
-{
-	for (size_t i = 0; i < s->n; i++)
-		free(s->texts[i]);
-	free(s->texts);
-	free(s->list);
-}
-
-/* --- files --- */
+/* --- all of it --- */
 
 struct files {
+	struct rfl_arena *texts;
+	struct rfl_counter_steps *steps;
 	struct rfl_runs *runs;
 	struct rfl_peaks *peaks;
 	struct rfl_work_file *work;
 	struct rfl_captures captures;
-	struct steps steps;
 };
 
 static enum rfl_rc load(const struct points_args *a, struct files *f, struct rfl_err *err)
 {
-	enum rfl_rc rc = read_steps(a, &f->steps, err);
+	const char *work = a->complexity_json;
+	enum rfl_rc rc;
 
-	if (rc == RFL_OK)
-		rc = rfl_cli_need_file(a->metrics, "roofline run", err);
-	if (rc == RFL_OK)
-		rc = rfl_cli_need_file(a->peaks, "roofline peaks measure --env NAME --output FILE",
-				       err);
-	if (rc == RFL_OK && a->complexity_json)
-		rc = rfl_cli_need_file(a->complexity_json, "roofline complexity --output-dir DIR",
-				       err);
-	if (rc == RFL_OK)
-		rc = rfl_cli_load_runs(&a->metrics, 1, &a->map, &rfl_ledger_metrics[0],
-				       RFL_ROWS_TIMES, &f->runs, err);
-	if (rc == RFL_OK)
-		rc = rfl_peaks_load(a->peaks, &f->peaks, err);
-	if (rc == RFL_OK && a->complexity_json)
-		rc = rfl_work_file_load(a->complexity_json, &f->work, err);
-	return rc == RFL_OK ? load_captures(a, &f->captures, err) : rc;
-}
-
-static void files_fini(struct files *f)
-{
-	steps_fini(&f->steps);
-	rfl_captures_fini(&f->captures);
-	rfl_work_file_free(f->work);
-	rfl_peaks_free(f->peaks);
-	rfl_runs_free(f->runs);
+	rfl_captures_init(&f->captures);
+	f->texts = rfl_arena_new(0);
+	if (!f->texts)
+		return rfl_fail(err, RFL_ENOMEM, 0, "points: out of memory");
+	if ((rc = read_steps(a, f->texts, &f->steps, err)) ||
+	    (rc = rfl_cli_need_file(a->metrics, "roofline run", err)) ||
+	    (rc = rfl_cli_need_file(a->peaks, "roofline peaks measure --env NAME --output FILE",
+				    err)) ||
+	    (work && (rc = rfl_cli_need_file(work, "roofline complexity --output-dir DIR", err))) ||
+	    (rc = rfl_cli_load_runs(&a->metrics, 1, &a->map, &rfl_ledger_metrics[0], RFL_ROWS_TIMES,
+				    &f->runs, err)) ||
+	    (rc = rfl_peaks_load(a->peaks, &f->peaks, err)) ||
+	    (work && (rc = rfl_work_file_load(work, &f->work, err))))
+		return rc;
+	return load_captures(a, &f->captures, err);
 }
 
 static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
 {
 	const struct points_args *a = args;
+	const enum rfl_format format = (enum rfl_format)a->format;
 	const struct rfl_merge_options options = {
 		.ai = (enum rfl_ai)a->ai,
 		.flops = (enum rfl_flops_of)a->flops,
@@ -275,11 +240,12 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 	struct rfl_points *pts = NULL;
 	struct rfl_merge_report report = { .unjoined = 0 };
 	struct files f = { .runs = NULL };
+	struct rfl_buf out;
 	enum rfl_rc rc;
 
-	rfl_captures_init(&f.captures);
+	rfl_buf_init(&out, 0);
 	rc = load(a, &f, err);
-	if (rc != RFL_OK)
+	if (rc)
 		goto done;
 
 	const struct rfl_merge_inputs in = {
@@ -289,8 +255,8 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 		.peaks_hash = f.peaks->hash,
 		.work = f.work,
 		.counters = { .captures = &f.captures,
-			      .steps = f.steps.list,
-			      .nsteps = f.steps.n,
+			      .steps = f.steps,
+			      .nsteps = a->counter_steps.n,
 			      .keep_going = a->keep_going },
 	};
 	rc = rfl_merge(&in, &options, &pts, &report, err);
@@ -299,16 +265,22 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 		rc = rfl_fail(err, RFL_EFAILED, 0,
 			      "%s: none of the %zu runs can be placed under a roof", a->metrics,
 			      f.runs->n);
-	if (rc == RFL_OK)
-		rfl_cli_warn_doubts(f.peaks, pts, &a->env);
-	if (rc == RFL_OK && a->output)
-		rc = rfl_points_save(a->output, pts, err);
-	if (rc == RFL_OK)
-		rc = print_points(cli, pts, (enum rfl_format)a->format, err);
+	if (rc)
+		goto done;
+	rfl_cli_warn_doubts(f.peaks, pts, &a->env);
+	if ((a->output && (rc = rfl_points_save(a->output, pts, err))) ||
+	    (rc = rfl_points_table(pts, format, &out, err)))
+		goto done;
+	rc = rfl_cli_put_as(cli, format, &out, "points", err);
 done:
+	rfl_buf_fini(&out);
 	rfl_merge_report_fini(&report);
 	rfl_points_free(pts);
-	files_fini(&f);
+	rfl_captures_fini(&f.captures);
+	rfl_work_file_free(f.work);
+	rfl_peaks_free(f.peaks);
+	rfl_runs_free(f.runs);
+	rfl_arena_free(f.texts);
 	return rc;
 }
 
@@ -323,8 +295,7 @@ const struct rfl_cmd rfl_cmd_points = {
 		"counters put what was measured beside them, per step, and auto takes measured "
 		"bytes where they are sound.\n\n"
 		"A ceiling that is not known stops the command with exit code 3; every missing "
-		"cell "
-		"is named, and nothing is written.",
+		"cell is named, and nothing is written.",
 	.example =
 		"roofline points --metrics logs/metrics.csv --peaks peaks.json --output points.csv",
 	.opts = opts,

@@ -51,17 +51,35 @@ enum rfl_rc rfl_cli_load_runs(const char *const *paths, size_t npaths,
 			      struct rfl_runs **ret, struct rfl_err *err)
 {
 	struct rfl_column_map *map = NULL;
-	struct rfl_runs *runs = NULL;
 	enum rfl_rc rc = read_map(map_words, &map, err);
 
 	for (size_t i = 0; i < npaths && rc == RFL_OK; i++)
 		rc = rfl_cli_need_file(paths[i], "roofline run", err);
 	if (rc == RFL_OK)
-		rc = rfl_runs_load(paths, npaths, map, metric, rows, &runs, err);
-	if (rc == RFL_OK) {
-		rfl_cli_log_lines(RFL_LOG_INFO, rfl_buf_str(&runs->notes));
-		*ret = runs;
-	}
+		rc = rfl_runs_load(paths, npaths, map, metric, rows, ret, err);
+	if (rc == RFL_OK)
+		rfl_cli_log_lines(RFL_LOG_INFO, rfl_buf_str(&(*ret)->notes));
 	rfl_column_map_free(map);
 	return rc;
+}
+
+enum rfl_rc rfl_cli_load_repeats(const char *const *paths, size_t npaths,
+				 const struct rfl_cli_runs_args *a, const char *const *envs,
+				 size_t nenvs, enum rfl_rows rows, struct rfl_runs **runs,
+				 struct rfl_repeats **ret, struct rfl_err *err)
+{
+	const struct rfl_repeats_options options = {
+		.metric = &rfl_ledger_metrics[a->metric],
+		.envs = envs,
+		.nenvs = nenvs,
+		.models = a->model.items,
+		.nmodels = a->model.n,
+		.precisions = a->precision.items,
+		.nprecisions = a->precision.n,
+	};
+	enum rfl_rc rc = RFL_OK;
+
+	if (!*runs)
+		rc = rfl_cli_load_runs(paths, npaths, &a->map, options.metric, rows, runs, err);
+	return rc ? rc : rfl_repeats_new(*runs, &options, ret, err);
 }

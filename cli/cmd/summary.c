@@ -18,9 +18,9 @@
 #define RUNS_NAMED 40 /* of those that are missing */
 
 struct summary_args {
-	struct rfl_opt_list metrics, map, env, model, precision;
+	struct rfl_cli_runs_args in;
 	const char *output_dir, *matrix;
-	int metric, format;
+	int format;
 };
 
 #define AT(member) offsetof(struct summary_args, member)
@@ -29,7 +29,7 @@ static const struct rfl_opt opts[] = {
 	{ .name = "metrics",
 	  .meta = "FILE",
 	  .kind = RFL_OPT_LIST,
-	  .offset = AT(metrics),
+	  .offset = AT(in.metrics),
 	  .def = "logs/metrics.csv",
 	  .help = "ledgers or other programs' tables; several are read as one" },
 	{ .letter = 'o',
@@ -47,14 +47,14 @@ static const struct rfl_opt opts[] = {
 	{ .name = "metric",
 	  .meta = "NAME",
 	  .kind = RFL_OPT_CHOICE,
-	  .offset = AT(metric),
+	  .offset = AT(in.metric),
 	  .choices = rfl_ledger_metric_names,
 	  .def = "samples_per_s",
 	  .help = "what is summarised" },
-	RFL_OPT_ONLY_ROW("env", "environments", AT(env)),
-	RFL_OPT_ONLY_ROW("model", "models", AT(model)),
-	RFL_OPT_ONLY_ROW("precision", "precisions", AT(precision)),
-	RFL_OPT_MAP_ROW(AT(map)),
+	RFL_OPT_ONLY_ROW("env", "environments", AT(in.env)),
+	RFL_OPT_ONLY_ROW("model", "models", AT(in.model)),
+	RFL_OPT_ONLY_ROW("precision", "precisions", AT(in.precision)),
+	RFL_OPT_MAP_ROW(AT(in.map)),
 	RFL_OPT_FORMAT_ROW(AT(format)),
 	{ .name = NULL },
 };
@@ -127,7 +127,7 @@ static enum rfl_rc is_incomplete(const struct summary_args *a, const struct rfl_
 			state = state_word(c->runs[i - 1].state);
 		}
 	rfl_buf_init(&log_dir, 0);
-	put_log_dir(&a->metrics, &log_dir);
+	put_log_dir(&a->in.metrics, &log_dir);
 	rc = rfl_fail(err, RFL_EFAILED, 0,
 		      "%s: %zu of %zu runs are there; %s: %s%s; 'roofline matrix run %s%s' runs "
 		      "what is missing",
@@ -145,14 +145,14 @@ static enum rfl_rc check_matrix(const struct summary_args *a, const struct rfl_r
 {
 	struct rfl_matrix *m = NULL;
 	struct rfl_matrix_coverage c = { .nruns = 0 };
-	enum rfl_rc rc = rfl_matrix_load(a->matrix, &m, err);
+	enum rfl_rc rc;
 
-	if (rc == RFL_OK)
-		rc = rfl_matrix_cover(m, runs->ledger, &c, err);
-	if (rc == RFL_OK) {
-		put_coverage(m, &c, lines);
-		*complete = c.done == c.nruns ? RFL_OK : is_incomplete(a, m, &c, why);
-	}
+	if ((rc = rfl_matrix_load(a->matrix, &m, err)) ||
+	    (rc = rfl_matrix_cover(m, runs->ledger, &c, err)))
+		goto done;
+	put_coverage(m, &c, lines);
+	*complete = c.done == c.nruns ? RFL_OK : is_incomplete(a, m, &c, why);
+done:
 	rfl_matrix_coverage_fini(&c);
 	rfl_matrix_free(m);
 	return rc;
@@ -178,10 +178,8 @@ static enum rfl_rc write_file(const char *dir, const struct rfl_repeats *r, enum
 	rfl_buf_init(&path, 0);
 	rfl_buf_init(&text, 0);
 	rfl_buf_printf(&path, "%s/%s_summary.%s", dir, stem, rfl_format_names[format]);
-	rc = render(r, format, lines, &text, err);
-	if (rc == RFL_OK)
-		rc = rfl_buf_check(&path, "path", err);
-	if (rc == RFL_OK)
+	if (!(rc = render(r, format, lines, &text, err)) &&
+	    !(rc = rfl_buf_check(&path, "path", err)))
 		rc = rfl_file_write(path.data, text.data, text.len, err);
 	rfl_buf_fini(&path);
 	rfl_buf_fini(&text);
@@ -206,56 +204,40 @@ static enum rfl_rc print(struct rfl_cli *cli, const struct rfl_repeats *r, enum 
 	return rc;
 }
 
-static enum rfl_rc put_all(struct rfl_cli *cli, const struct summary_args *a,
-			   const struct rfl_repeats *r, const char *lines, struct rfl_err *err)
-{
-	enum rfl_rc rc = RFL_OK;
-
-	if (r->n == 0 && !a->matrix) /* else it is said what is missing */
-		return rfl_fail(err, RFL_EFAILED, 0, "%s: there is no run to be summarised",
-				a->metrics.items[0]);
-	if (a->output_dir) {
-		rc = rfl_file_mkdirs(a->output_dir, err);
-		if (rc == RFL_OK)
-			rc = write_file(a->output_dir, r, RFL_FORMAT_CSV, lines, err);
-		if (rc == RFL_OK)
-			rc = write_file(a->output_dir, r, RFL_FORMAT_MD, lines, err);
-	}
-	return rc == RFL_OK ? print(cli, r, (enum rfl_format)a->format, lines, err) : rc;
-}
-
 static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
 {
 	const struct summary_args *a = args;
-	const struct rfl_repeats_options options = {
-		.metric = &rfl_ledger_metrics[a->metric],
-		.envs = a->env.items,
-		.nenvs = a->env.n,
-		.models = a->model.items,
-		.nmodels = a->model.n,
-		.precisions = a->precision.items,
-		.nprecisions = a->precision.n,
-	};
+	const struct rfl_opt_list *metrics = &a->in.metrics;
 	struct rfl_runs *runs = NULL;
 	struct rfl_repeats *r = NULL;
 	struct rfl_err why = RFL_ERR_INIT;
 	enum rfl_rc complete = RFL_OK, rc;
-	struct rfl_buf lines;
+	struct rfl_buf text;
+	const char *lines;
 
-	rfl_buf_init(&lines, 0);
-	rc = rfl_cli_load_runs(a->metrics.items, a->metrics.n, &a->map, options.metric,
-			       a->matrix ? RFL_ROWS_KEPT : RFL_ROWS_SHORT, &runs, err);
-	if (rc == RFL_OK)
-		rc = rfl_repeats_new(runs, &options, &r, err);
-	if (rc == RFL_OK && a->matrix)
-		rc = check_matrix(a, runs, &lines, &complete, &why, err);
-	if (rc == RFL_OK)
-		rc = put_all(cli, a, r, rfl_buf_str(&lines), err);
+	rfl_buf_init(&text, 0);
+	if ((rc = rfl_cli_load_repeats(metrics->items, metrics->n, &a->in, a->in.env.items,
+				       a->in.env.n, a->matrix ? RFL_ROWS_KEPT : RFL_ROWS_SHORT,
+				       &runs, &r, err)) ||
+	    (a->matrix && (rc = check_matrix(a, runs, &text, &complete, &why, err))))
+		goto done;
+	lines = rfl_buf_str(&text);
+	if (r->n == 0 && !a->matrix) { /* with a matrix, the missing runs are listed */
+		rc = rfl_fail(err, RFL_EFAILED, 0, "%s: there is no run to summarise",
+			      metrics->items[0]);
+		goto done;
+	}
+	if (a->output_dir && ((rc = rfl_file_mkdirs(a->output_dir, err)) ||
+			      (rc = write_file(a->output_dir, r, RFL_FORMAT_CSV, lines, err)) ||
+			      (rc = write_file(a->output_dir, r, RFL_FORMAT_MD, lines, err))))
+		goto done;
+	rc = print(cli, r, (enum rfl_format)a->format, lines, err);
 	if (rc == RFL_OK && complete != RFL_OK)
 		rc = rfl_fail(err, complete, why.native, "%s", why.msg);
+done:
 	rfl_repeats_free(r);
 	rfl_runs_free(runs);
-	rfl_buf_fini(&lines);
+	rfl_buf_fini(&text);
 	return rc;
 }
 
@@ -264,8 +246,7 @@ const struct rfl_cmd rfl_cmd_summary = {
 	.summary = "mean, spread and interval of repeats, and what is missing of a matrix",
 	.description =
 		"Runs of one configuration are repeats. Of each configuration: number, mean, "
-		"sample "
-		"standard deviation, 95 % confidence interval of the mean by Student's t, "
+		"sample standard deviation, 95 % confidence interval of the mean by Student's t, "
 		"coefficient of variation, median, extremes, drift from the first repeat to the "
 		"last, and flags. A run that is there twice counts once, as it was last; rows that "
 		"do not count are named with the reason.\n\n"

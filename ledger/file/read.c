@@ -409,7 +409,7 @@ static enum rfl_rc read_wanted(struct rfl_csv *csv, struct rfl_ledger *to, void 
 	bool more;
 
 	for (size_t i = 0; i < RFL_LEDGER_NCOLUMNS; i++) {
-		/* these two tell a row that is torn */
+		/* these two mark a row that is torn */
 		const bool read = !wanted || wanted[i] || i == RFL_LEDGER_AT_version ||
 				  i == RFL_LEDGER_AT_schema_version;
 

@@ -247,7 +247,7 @@ static const struct unit *find_unit(const char *name)
 	return NULL;
 }
 
-/* What a column of the ledger is in, told by its name; NULL: nothing that has units. */
+/* What a column of the ledger is in, by its name; NULL: nothing that has units. */
 static const struct unit *unit_of(size_t column)
 {
 	static const struct {

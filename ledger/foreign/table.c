@@ -278,7 +278,7 @@ static enum rfl_rc set(struct rfl_ledger *l, char **field, const char *text, str
 	return RFL_OK;
 }
 
-/* In small letters, and by our word for it. */
+/* In lower case, and by our word for it. */
 static enum rfl_rc translate(struct rfl_ledger *l, char **field, const struct word *words, size_t n,
 			     struct rfl_err *err)
 {
@@ -332,12 +332,16 @@ static enum rfl_rc take_label(struct rfl_ledger *l, struct rfl_ledger_row *row, 
 	if (!row->label)
 		return RFL_OK;
 	rfl_label_parse(row->label, row->model, &parts);
-	if (!row->model && parts.model[0])
-		rc = set(l, &row->model, parts.model, err);
-	if (rc == RFL_OK && !row->precision && parts.precision[0])
-		rc = set(l, &row->precision, parts.precision, err);
-	if (rc == RFL_OK && !row->mode && parts.mode[0])
-		rc = set(l, &row->mode, parts.mode, err);
+	const struct {
+		char **to;
+		const char *from;
+	} texts[] = { { &row->model, parts.model },
+		      { &row->precision, parts.precision },
+		      { &row->mode, parts.mode } };
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(texts) && rc == RFL_OK; i++)
+		if (!*texts[i].to && texts[i].from[0])
+			rc = set(l, texts[i].to, texts[i].from, err);
 	if (row->batch < 0)
 		row->batch = parts.batch;
 	if (row->repeat < 0)
@@ -375,57 +379,38 @@ static void derive(struct rfl_ledger_row *row)
 		row->step_ms_mean = 1000 * batch / row->samples_per_s;
 }
 
-static enum rfl_rc untold(const char *path, const struct rfl_ledger_row *row, const char *what,
-			  struct rfl_err *err)
-{
-	return rfl_fail(err, RFL_EFORMAT, 0,
-			"%s:%zu: neither a column nor the label '%.100s' tells the %s; add --map "
-			"%s=COLUMN or --map '%s=\"constant\"'",
-			path, row->line, row->label ? row->label : "", what, what, what);
-}
-
-static enum rfl_rc check_told(const char *path, const struct rfl_ledger_row *row,
-			      struct rfl_err *err)
-{
-	if (!row->model)
-		return untold(path, row, "model", err);
-	if (!row->precision)
-		return untold(path, row, "precision", err);
-	if (row->batch < 1)
-		return untold(path, row, "batch", err);
-	if (!row->env)
-		return untold(path, row, "env", err);
-	return RFL_OK;
-}
-
 /* Fill in what follows from the rest of a row: other programs' words for models, precisions and
  * status, the parts of its label, rates from times and back.
  * @param status  the table has a column for it */
 static enum rfl_rc settle(const char *path, struct rfl_ledger *l, struct rfl_ledger_row *row,
 			  const struct rfl_ledger_metric *metric, bool status, struct rfl_err *err)
 {
-	enum rfl_rc rc = name_model(l, row, err);
+	const char *what;
+	enum rfl_rc rc;
 
-	if (rc == RFL_OK)
-		rc = translate(l, &row->precision, precisions, RFL_ARRAY_LEN(precisions), err);
-	if (rc == RFL_OK)
-		rc = translate(l, &row->layout, layouts, RFL_ARRAY_LEN(layouts), err);
-	if (rc == RFL_OK)
-		rc = translate(l, &row->status, statuses, RFL_ARRAY_LEN(statuses), err);
-	if (rc == RFL_OK)
-		rc = translate(l, &row->backend, NULL, 0, err);
-	if (rc == RFL_OK)
-		rc = take_label(l, row, err);
-	if (rc == RFL_OK)
-		rc = take_env(path, l, row, err);
-	if (rc != RFL_OK)
+	if ((rc = name_model(l, row, err)) ||
+	    (rc = translate(l, &row->precision, precisions, RFL_ARRAY_LEN(precisions), err)) ||
+	    (rc = translate(l, &row->layout, layouts, RFL_ARRAY_LEN(layouts), err)) ||
+	    (rc = translate(l, &row->status, statuses, RFL_ARRAY_LEN(statuses), err)) ||
+	    (rc = translate(l, &row->backend, NULL, 0, err)) || (rc = take_label(l, row, err)) ||
+	    (rc = take_env(path, l, row, err)))
 		return rc;
 	derive(row);
 	if (!status && !isnan(rfl_ledger_metric_value(metric, row)))
 		rc = set(l, &row->status, "ok", err);
 	else if (!row->status)
 		rc = set(l, &row->status, "unknown", err);
-	return rc == RFL_OK ? check_told(path, row, err) : rc;
+	what = !row->model       ? "model"
+	       : !row->precision ? "precision"
+	       : row->batch < 1  ? "batch"
+	       : !row->env       ? "env"
+				 : NULL;
+	if (rc || !what)
+		return rc;
+	return rfl_fail(err, RFL_EFORMAT, 0,
+			"%s:%zu: neither a column nor the label '%.100s' has the %s; add --map "
+			"%s=COLUMN or --map '%s=\"constant\"'",
+			path, row->line, row->label ? row->label : "", what, what, what);
 }
 
 /* --- reading --------------------------------------------------------------------------------- */
@@ -520,13 +505,12 @@ static enum rfl_rc read_table(struct rfl_csv *csv, struct rfl_ledger *to, void *
 		rc = rfl_column_map__bind(r->map, csv, from, err);
 	else if (!ours)
 		rc = check_kind(csv, err);
-	if (rc == RFL_OK && !ours)
-		rc = check_needed(csv, from, r->metric, r->roofs, err);
-	if (rc == RFL_OK)
-		rc = read_batches(csv, r, from, ours, to, err);
-	if (rc == RFL_OK && !ours)
+	if (rc || (!ours && (rc = check_needed(csv, from, r->metric, r->roofs, err))) ||
+	    (rc = read_batches(csv, r, from, ours, to, err)))
+		return rc;
+	if (!ours)
 		note_sources(csv, from, r->notes);
-	return rc;
+	return RFL_OK;
 }
 
 enum rfl_rc rfl_foreign_read(const char *path, const struct rfl_column_map *map,

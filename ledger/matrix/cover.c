@@ -8,91 +8,58 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/file.h"
 #include "base/text.h"
+#include "ledger/repeats/row_index.h"
 
-/* The cells in two orders, for the search. */
+/* The cells by their id, and the first of each environment, model, precision and batch. */
 struct index {
 	const struct rfl_matrix *m;
-	const struct rfl_matrix_cell **by_id;
-	const struct rfl_matrix_cell *
-		*by_what; /* env, model, precision, batch, order of the file */
+	struct rfl_row_index by_id, by_what;
 };
 
-/* ---- searching ---- */
-
-static int compare_ids(const void *a, const void *b)
+static uint64_t hash_id(const void *item)
 {
-	const struct rfl_matrix_cell *const *x = a, *const *y = b;
+	const struct rfl_matrix_cell *c = item;
 
-	return strcmp((*x)->id, (*y)->id);
+	return rfl_hash64(0, c->id, strlen(c->id));
 }
 
-/* Environment, model, precision and batch. */
-static int compare_what(const struct rfl_matrix_cell *x, const struct rfl_matrix_cell *y)
+static bool same_id(const void *a, const void *b)
 {
-	int order = strcmp(x->env, y->env);
+	const struct rfl_matrix_cell *x = a, *y = b;
 
-	if (order == 0)
-		order = strcmp(x->model, y->model);
-	if (order == 0)
-		order = strcmp(x->precision, y->precision);
-	return order ? order : (x->batch > y->batch) - (x->batch < y->batch);
+	return strcmp(x->id, y->id) == 0;
 }
 
-static int compare_whats(const void *a, const void *b)
+static uint64_t hash_what(const void *item)
 {
-	const struct rfl_matrix_cell *const *x = a, *const *y = b;
-	int order = compare_what(*x, *y);
+	const struct rfl_matrix_cell *c = item;
+	uint64_t h = rfl_hash64(0, c->model, strlen(c->model));
 
-	return order ? order : (*x > *y) - (*x < *y);
+	h = rfl_hash64(h, c->precision, strlen(c->precision));
+	return rfl_hash64(h, &c->batch, sizeof(c->batch));
 }
 
-static enum rfl_rc make_index(const struct rfl_matrix *m, struct index *ret, struct rfl_err *err)
+static bool same_what(const void *a, const void *b)
 {
-	const size_t size = sizeof(const struct rfl_matrix_cell *);
+	const struct rfl_matrix_cell *x = a, *y = b;
 
-	*ret = (struct index){ .m = m,
-			       .by_id = rfl_alloc_array(m->ncells, size),
-			       .by_what = rfl_alloc_array(m->ncells, size) };
-	if (!ret->by_id || !ret->by_what)
-		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", m->path);
-	for (size_t i = 0; i < m->ncells; i++)
-		ret->by_id[i] = ret->by_what[i] = &m->cells[i];
-	qsort(ret->by_id, m->ncells, size, compare_ids);
-	qsort(ret->by_what, m->ncells, size, compare_whats);
-	return RFL_OK;
+	return x->batch == y->batch && strcmp(x->env, y->env) == 0 &&
+	       strcmp(x->model, y->model) == 0 && strcmp(x->precision, y->precision) == 0;
 }
 
+/* The cell with this id, or NULL. */
 static const struct rfl_matrix_cell *find_id(const struct index *ix, const char *id)
 {
 	struct rfl_matrix_cell key = { .id = "" };
-	const struct rfl_matrix_cell *at = &key;
-	const struct rfl_matrix_cell **found;
+	size_t i;
 
 	if (strlen(id) >= sizeof(key.id))
 		return NULL;
 	memcpy(key.id, id, strlen(id) + 1);
-	found = bsearch(&at, ix->by_id, ix->m->ncells, sizeof(at), compare_ids);
-	return found ? *found : NULL;
-}
-
-/* The first of the file's cells that is of this environment, model, precision and batch. */
-static const struct rfl_matrix_cell *find_what(const struct index *ix,
-					       const struct rfl_matrix_cell *key)
-{
-	size_t low = 0, high = ix->m->ncells;
-
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (compare_what(ix->by_what[middle], key) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == ix->m->ncells || compare_what(ix->by_what[low], key) != 0)
-		return NULL;
-	return ix->by_what[low];
+	i = rfl_row_index_find(&ix->by_id, &key);
+	return i == SIZE_MAX ? NULL : ix->by_id.rows[i];
 }
 
 /* ---- whose row ---- */
@@ -117,6 +84,7 @@ cell_by_words(const struct index *ix, const struct rfl_ledger_row *row, int64_t 
 	const int64_t batch = row->micro_batch >= 0 ? row->micro_batch : row->batch;
 	struct rfl_label l;
 	struct rfl_matrix_cell key = { .batch = -1 };
+	size_t i;
 
 	rfl_label_parse(row->label ? row->label : "", row->model, &l);
 	*repeat = l.run >= 0 ? l.run : row->repeat;
@@ -124,13 +92,14 @@ cell_by_words(const struct index *ix, const struct rfl_ledger_row *row, int64_t 
 	key.model = l.model[0] ? l.model : row->model;
 	key.precision = l.precision[0] ? l.precision : row->precision;
 	key.batch = l.batch >= 0 ? l.batch : batch;
-	if (row->world_size > 1) /* only the id of a cell tells that it has several processes */
+	if (row->world_size > 1) /* only the id of a cell says that it has several processes */
 		return NULL;
 	if (l.profiled || !key.env || !key.model || !key.precision)
-		return NULL; /* times of a profiled run are no measurement of the matrix */
+		return NULL; /* times of a profiled run do not count for the matrix */
 	if (!is_said_rightly(&l, row, batch))
 		return NULL;
-	return find_what(ix, &key);
+	i = rfl_row_index_find(&ix->by_what, &key);
+	return i == SIZE_MAX ? NULL : ix->by_what.rows[i];
 }
 
 /* Where a row without a number belongs: the first run of its cell that is not done; when all are,
@@ -144,14 +113,6 @@ static int64_t next_repeat(const struct rfl_matrix *m, const struct rfl_matrix_c
 	return m->repeats;
 }
 
-static void count_row(const struct rfl_ledger_row *row, struct rfl_matrix_run *run)
-{
-	if (is_ok(row) || run->ok == 0)
-		run->row = row;
-	run->ok += is_ok(row);
-	run->failed += !is_ok(row);
-}
-
 static void place_row(const struct index *ix, const struct rfl_ledger_row *row,
 		      struct rfl_matrix_coverage *c)
 {
@@ -159,13 +120,13 @@ static void place_row(const struct index *ix, const struct rfl_ledger_row *row,
 	int64_t repeat = -1;
 	const struct rfl_matrix_cell *by_words = cell_by_words(ix, row, &repeat);
 	const struct rfl_matrix_cell *cell = has_id ? find_id(ix, row->cell) : by_words;
+	struct rfl_matrix_run *run;
 	size_t at;
 
 	if (row->world_size > 1 && row->rank >= 0)
 		return; /* of a single rank: the row of all counts */
 	c->stale += !cell && by_words;
-	/* Of a batch that was made smaller until it fitted, the row is no measurement of the cell.
-	 */
+	/* a run whose batch was made smaller until it fitted did not do the work of the cell */
 	if (cell && row->requested_batch >= 0 && row->batch != row->requested_batch)
 		cell = NULL;
 	if (!cell || repeat > ix->m->repeats) {
@@ -175,47 +136,51 @@ static void place_row(const struct index *ix, const struct rfl_ledger_row *row,
 	at = (size_t)(cell - ix->m->cells);
 	if (repeat < 1)
 		repeat = next_repeat(ix->m, c, at);
-	count_row(row, &c->runs[(size_t)(repeat - 1) * ix->m->ncells + at]);
-}
-
-/* ---- coverage ---- */
-
-static void sum_up(struct rfl_matrix_coverage *c)
-{
-	for (size_t i = 0; i < c->nruns; i++) {
-		struct rfl_matrix_run *run = &c->runs[i];
-
-		run->state = run->ok       ? RFL_MATRIX_DONE
-			     : run->failed ? RFL_MATRIX_FAILED
-					   : RFL_MATRIX_MISSING;
-		c->done += run->state == RFL_MATRIX_DONE;
-		c->failed += run->state == RFL_MATRIX_FAILED;
-		c->missing += run->state == RFL_MATRIX_MISSING;
-		c->surplus += run->ok > 1 ? run->ok - 1 : 0;
-	}
+	run = &c->runs[(size_t)(repeat - 1) * ix->m->ncells + at];
+	if (is_ok(row) || run->ok == 0)
+		run->row = row;
+	run->ok += is_ok(row);
+	run->failed += !is_ok(row);
 }
 
 enum rfl_rc rfl_matrix_cover(const struct rfl_matrix *m, const struct rfl_ledger *ledger,
 			     struct rfl_matrix_coverage *ret, struct rfl_err *err)
 {
-	struct index ix;
-	enum rfl_rc rc = make_index(m, &ix, err);
+	struct index ix = { .m = m,
+			    .by_id = { .hash = hash_id, .alike = same_id },
+			    .by_what = { .hash = hash_what, .alike = same_what } };
+	size_t number;
+	enum rfl_rc rc = RFL_OK;
 
 	*ret = (struct rfl_matrix_coverage){ .nruns = m->ncells * (size_t)m->repeats };
-	if (rc == RFL_OK) {
-		ret->runs = rfl_alloc_array(ret->nruns, sizeof(*ret->runs));
-		if (!ret->runs)
-			rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", m->path);
+	ret->runs = rfl_alloc_array(ret->nruns, sizeof(*ret->runs));
+	if (!ret->runs) {
+		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", m->path);
+		goto done;
 	}
-	for (size_t i = 0; rc == RFL_OK && i < ret->nruns; i++)
+	for (size_t i = 0; i < m->ncells; i++)
+		if ((rc = rfl_row_index_put(&ix.by_id, &m->cells[i], &number, err)) ||
+		    (rc = rfl_row_index_put(&ix.by_what, &m->cells[i], &number, err)))
+			goto done;
+	for (size_t i = 0; i < ret->nruns; i++)
 		ret->runs[i] = (struct rfl_matrix_run){ .cell = i % m->ncells,
 							.repeat = (int)(i / m->ncells) + 1 };
-	for (size_t i = 0; rc == RFL_OK && ledger && i < ledger->nrows; i++)
+	for (size_t i = 0; ledger && i < ledger->nrows; i++)
 		place_row(&ix, &ledger->rows[i], ret);
-	if (rc == RFL_OK)
-		sum_up(ret);
-	free(ix.by_id);
-	free(ix.by_what);
+	for (size_t i = 0; i < ret->nruns; i++) {
+		struct rfl_matrix_run *run = &ret->runs[i];
+
+		run->state = run->ok       ? RFL_MATRIX_DONE
+			     : run->failed ? RFL_MATRIX_FAILED
+					   : RFL_MATRIX_MISSING;
+		ret->done += run->state == RFL_MATRIX_DONE;
+		ret->failed += run->state == RFL_MATRIX_FAILED;
+		ret->missing += run->state == RFL_MATRIX_MISSING;
+		ret->surplus += run->ok > 1 ? run->ok - 1 : 0;
+	}
+done:
+	rfl_row_index_fini(&ix.by_id);
+	rfl_row_index_fini(&ix.by_what);
 	return rc;
 }
 

@@ -210,7 +210,7 @@ static void refuses_tables(void **state)
 		  "'throughput'; name each with --map env=COLUMN (or 'env=\"lab_cpu\"')",
 		  RFL_EFORMAT },
 		{ "label,throughput\nvgg16_bs8,2\n", "",
-		  ":2: neither a column nor the label 'vgg16_bs8' tells the model; add --map "
+		  ":2: neither a column nor the label 'vgg16_bs8' has the model; add --map "
 		  "model=COLUMN or --map 'model=\"constant\"'",
 		  RFL_EFORMAT },
 		{ "label,throughput\nlab_vgg16_fp32_bs8_r1,fast\n", "",

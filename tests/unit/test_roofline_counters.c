@@ -255,7 +255,7 @@ static void repeats_give_a_median(void **state)
 	assert_says(&f->err, "counters: lab_gpu_resnet50_fp32_bs4_run1_prof and "
 			     "lab_gpu_resnet50_fp32_bs4_prof both have the DRAM bytes of lab_gpu "
 			     "resnet50 fp32 bs4 train, and are not repeats");
-	assert_says(&f->err, "take one of them away");
+	assert_says(&f->err, "remove one of them");
 	/* and so are those of two tools */
 	c->capture[1].label = labels[1];
 	c->capture[1].source = "nvprof";
@@ -265,7 +265,7 @@ static void repeats_give_a_median(void **state)
 	f->in.counters.keep_going = true;
 	assert_ok(merge(f), &f->err);
 	assert_notes(f, "run2_prof both have the DRAM bytes of");
-	assert_notes(f, "take one of them away; lab_gpu_resnet50_fp32_bs4_run2_prof is left out\n");
+	assert_notes(f, "remove one of them; lab_gpu_resnet50_fp32_bs4_run2_prof is left out\n");
 	p = &f->pts->points[0];
 	assert_int_equal(p->counters_repeats, 2);
 	assert_close(p->bytes_counters, 4.05e9, 1e-14);
@@ -352,7 +352,7 @@ static void refused_live_counts(void **state)
 			    "administrators only)");
 	f->options.ai = RFL_AI_COUNTERS;
 	assert_int_equal(merge(f), RFL_EMISSING);
-	assert_says(&f->err, "fix: as it says ('roofline counters check' tells when it works)");
+	assert_says(&f->err, "fix: as it says ('roofline counters check' shows when it works)");
 	/* its capture is not among the files */
 	c->all.n = 0;
 	assert_int_equal(merge(f), RFL_EMISSING);

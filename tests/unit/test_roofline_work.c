@@ -434,7 +434,7 @@ static void bad_files_are_refused(void **state)
 		{ "[]", "not a summary of 'roofline complexity'" },
 		/* an older summary: forward MACs per sample */
 		{ "{\"resnet50\": {\"params\": 25557032, \"macs\": 4089184256}}",
-		  "forward MACs per sample do not tell" },
+		  "forward MACs per sample do not give" },
 		{ "{\"schema\": \"roofline.complexity/2\"}", "/schema: must be" },
 		{ "{\"schema\": 1}", "/schema: must be" },
 		{ "{\"schema\": \"roofline.complexity/1\", \"model\": []}", "model" },
