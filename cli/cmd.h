@@ -13,10 +13,6 @@
 
 #include "base/err.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** A list option: `--models a b`, `--models a,b` or repeated. */
 struct rfl_opt_list {
 	size_t n;
@@ -154,7 +150,4 @@ enum rfl_rc rfl_cli_need_file(const char *path, const char *made_by,
 /** Exit code of a return code: 0, 1, 2 (usage), 3 (missing fact), 77 (not available here). */
 int rfl_exit_code(enum rfl_rc rc);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -12,10 +12,6 @@
 
 #include "base/err.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define RFL_DEVICE_LOCKS_MAX 33 /* the processor and 32 GPUs */
 
 /** What a run on a backend needs for itself, in one order for all. */
@@ -54,7 +50,4 @@ enum rfl_rc rfl_claim_try(int claims, uint64_t run, bool *busy,
 			  struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_claim_release(int claims, uint64_t run);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

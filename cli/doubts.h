@@ -8,16 +8,9 @@
 #include "peaks/peaks.h"
 #include "roofline/points.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** Warn of all that 'roofline peaks check' doubts in the environments of the points.
  * @param envs  only these; an empty list: all */
 void rfl_cli_warn_doubts(const struct rfl_peaks *peaks, const struct rfl_points *points,
 			 const struct rfl_opt_list *envs);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

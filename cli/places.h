@@ -7,15 +7,8 @@
 
 #include "profile/cupti/lib.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** RFL_CUPTI_PATH; CUDA_HOME or CUDA_PATH; the PyTorch of the engine. The texts belong to the
  * environment and the program. */
 struct rfl_cupti_places rfl_cli_places(void);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

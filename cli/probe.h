@@ -11,10 +11,6 @@
 #include "base/alloc.h"
 #include "cli/cmd.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct rfl_probe {
 	bool ok;             /**< at least one device can be used */
 	const char *devices; /**< "cpu, cuda": those that can be used; "" for none */
@@ -34,7 +30,4 @@ struct rfl_probe {
 enum rfl_rc rfl_probe_engine(struct rfl_cli *cli, const char *id, struct rfl_arena *arena,
 			     struct rfl_probe *ret, struct rfl_err *err) RFL_WARN_UNUSED;
 
-#ifdef __cplusplus
-}
-#endif
 #endif

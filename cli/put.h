@@ -8,10 +8,6 @@
 #include "cli/cmd.h"
 #include "report/table.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** The row of --format. @param at  offset of an int, which will hold an enum rfl_format */
 #define RFL_OPT_FORMAT_ROW(at)                                                          \
 	{                                                                               \
@@ -43,7 +39,4 @@ enum rfl_rc rfl_cli_put_table(struct rfl_cli *cli, const struct rfl_table *table
 /** Write out what is buffered, and keep the reason when that fails. */
 void rfl_cli_flush(struct rfl_cli *cli);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -7,10 +7,6 @@
 #include <signal.h>
 #include <stdbool.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define RFL_STOP_SIGNALS 3
 
 /** What the signals did before. */
@@ -32,7 +28,4 @@ void rfl_stop_restore(const struct rfl_stop *stop);
 /** Has one come since the outermost rfl_stop_catch()? It stays so behind rfl_stop_restore(). */
 bool rfl_stop_asked(void);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -9,10 +9,6 @@
 #include "base/buf.h"
 #include "cli/cmd.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** Environment variables that main.c looks at, name and meaning; NULL, NULL behind the last. */
 extern const char *const rfl_help_environment[][2];
 
@@ -44,7 +40,4 @@ void rfl_help_meta(const struct rfl_opt *row, struct rfl_buf *out);
  * 100)". */
 void rfl_help_text(const struct rfl_opt *row, struct rfl_buf *out);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -6,10 +6,6 @@
 
 #include "cli/cmd.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** What the global options set. */
 struct rfl_opt_globals {
 	bool help, version, quiet, verbose;
@@ -62,7 +58,4 @@ void rfl_opt_list_fini(struct rfl_opt_list *list);
  * least 1", "number"; "" when it is none. @return out */
 char *rfl_opt_range(const struct rfl_opt *row, char *out, size_t out_size);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

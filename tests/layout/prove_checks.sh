@@ -1,6 +1,6 @@
 #!/bin/sh
-# Proves that check_layers.sh and check_banned.sh fail on what they are for, name the line, and let
-# pass what is allowed.
+# Proves that check_layers.sh, check_banned.sh and check_linkage.sh fail on what they are for, name
+# the line, and let pass what is allowed.
 #
 # usage: prove_checks.sh; exit 0 when every case behaves.
 set -u
@@ -75,6 +75,10 @@ expect $banned build/a.c '' 'strcpy(a, b);'
 expect $banned cli/a.c 'texts of files' 'fprintf(cli->out, "x");'
 expect $banned cli/a.c 'texts of files' 'fwrite(a, 1, n, job->cli->out);'
 expect $banned cli/put.c '' 'fwrite(a, 1, n, cli->out);'
+
+linkage=check_linkage.sh
+expect $linkage base/a.h 'no C++ file includes this' 'extern "C" {'
+expect $linkage runner/torch/a.h '' 'extern "C" {'
 
 # Without any room there is nothing to check, which is no pass.
 rm -rf "${tree:?}"/*
