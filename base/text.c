@@ -219,3 +219,13 @@ bool rfl_text_is_env_name(const char *name)
 	}
 	return len <= 48;
 }
+
+enum rfl_rc rfl_text_check_env_name(const char *what, const char *name, enum rfl_rc rc,
+				    struct rfl_err *err)
+{
+	if (rfl_text_is_env_name(name))
+		return RFL_OK;
+	return rfl_fail(err, rc, 0,
+			"%s: '%.100s' is not a name for an environment; " RFL_ENV_NAME_RULE, what,
+			name);
+}

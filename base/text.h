@@ -48,7 +48,7 @@ void rfl_text_one_line(char *text);
 void rfl_text_mask_from(struct rfl_buf *text, size_t from);
 
 /** Bytes of the UTF-8 character that begins here (RFC 3629: no surrogates, no overlong forms); 0:
- * none does. @param left  bytes that may be looked at, at least 1 */
+ * none does. @param left  bytes that may be read, at least 1 */
 size_t rfl_text_utf8(const char *at, size_t left);
 
 /** Equal texts; NULL is as "". */
@@ -56,5 +56,12 @@ bool rfl_text_same(const char *a, const char *b);
 
 /** An environment's name: [a-z][a-z0-9_]*, 1 to 48 characters. */
 bool rfl_text_is_env_name(const char *name);
+
+/** The same as advice, for messages. */
+#define RFL_ENV_NAME_RULE "use a letter a-z, then a-z, 0-9 and _, at most 48 characters"
+
+/** RFL_OK for such a name, else `rc` with a message that begins with `what`. */
+enum rfl_rc rfl_text_check_env_name(const char *what, const char *name, enum rfl_rc rc,
+				    struct rfl_err *err) RFL_WARN_UNUSED;
 
 #endif

@@ -192,12 +192,8 @@ enum rfl_rc rfl_label_env(const char *given, const char *label, const char *mode
 	struct rfl_label parts;
 	const char *name = given;
 
-	if (given && !rfl_text_is_env_name(given))
-		return rfl_fail(
-			err, RFL_EINVAL, 0,
-			"environment '%.100s': a name is a lower-case letter, then lower-case "
-			"letters, digits and '_', at most 48 characters",
-			given);
+	if (given && rfl_text_check_env_name("env", given, RFL_EINVAL, err) != RFL_OK)
+		return RFL_EINVAL;
 	if (!name && label) {
 		rfl_label_parse(label, model, &parts);
 		if (parts.env[0])

@@ -413,12 +413,8 @@ enum rfl_rc rfl_peaks_edit_set(struct rfl_peaks_edit *e, const struct rfl_peaks_
 {
 	json_t *env = json_object_get(rfl_peaks__environments(e->root), set->env), *envs;
 
-	if (!rfl_text_is_env_name(set->env))
-		return rfl_fail(
-			err, RFL_EINVAL, 0,
-			"'%s' is not a name for an environment; use a letter a-z, then a-z, "
-			"0-9 and _, at most 48 characters",
-			set->env);
+	if (rfl_text_check_env_name("env", set->env, RFL_EINVAL, err) != RFL_OK)
+		return RFL_EINVAL;
 	if (!(set->value > 0) || !isfinite(set->value))
 		return rfl_fail(err, RFL_EINVAL, 0, "%s: a ceiling is a number greater than 0",
 				set->key);

@@ -429,10 +429,7 @@ static enum rfl_rc parse_env(const char *name, const json_t *value, bool long_fi
 	struct parse p = { .arena = peaks->arena, .env = env, .w = w, .err = err };
 
 	if (!rfl_text_is_env_name(name))
-		return rfl_where_fail(
-			w, err,
-			"not a name for an environment; use a letter a-z, then a-z, 0-9 "
-			"and _, at most 48 characters, for example lab_cpu");
+		return rfl_where_fail(w, err, "not a name for an environment; " RFL_ENV_NAME_RULE);
 	env->name = rfl_arena_strdup(peaks->arena, name);
 	if (!env->name)
 		return no_memory(w->file, err);

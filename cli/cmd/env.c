@@ -85,14 +85,9 @@ static const char *default_env(void)
 
 static enum rfl_rc check_args(const struct env_args *a, struct rfl_err *err)
 {
-	enum rfl_rc rc = RFL_OK;
+	enum rfl_rc rc =
+		a->env ? rfl_text_check_env_name("--env", a->env, RFL_EUSAGE, err) : RFL_OK;
 
-	if (a->env && !rfl_text_is_env_name(a->env))
-		return rfl_fail(
-			err, RFL_EUSAGE, 0,
-			"--env: '%.60s' is no name of an environment: a letter, then letters, "
-			"digits and _, small, at most 48",
-			a->env);
 	for (size_t i = 0; i < a->notes.n && rc == RFL_OK; i++)
 		rc = rfl_env_check_note(a->notes.items[i], err);
 	return rc ? RFL_EUSAGE : RFL_OK;

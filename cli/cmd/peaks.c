@@ -245,13 +245,9 @@ static enum rfl_rc set_run(struct rfl_cli *cli, const void *args, struct rfl_err
 	enum rfl_rc rc;
 
 	(void)cli;
-	if (!rfl_text_is_env_name(word[1]))
-		return rfl_fail(
-			err, RFL_EUSAGE, 0,
-			"ENV: '%s' is not a name; use a letter a-z, then a-z, 0-9 and _, at "
-			"most 48 characters",
-			word[1]);
-	rc = check_text("source", a->source, err);
+	rc = rfl_text_check_env_name("ENV", word[1], RFL_EUSAGE, err);
+	if (rc == RFL_OK)
+		rc = check_text("source", a->source, err);
 	if (rc == RFL_OK)
 		rc = check_text("device", a->device, err);
 	if (rc != RFL_OK)

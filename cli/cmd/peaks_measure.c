@@ -188,15 +188,10 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 	struct rfl_machine *machine = NULL;
 	struct rfl_peaks_edit *edit = NULL;
 	struct rfl_measurement *m = NULL;
-	enum rfl_rc rc;
+	enum rfl_rc rc = rfl_text_check_env_name("--env", a->env, RFL_EUSAGE, err);
 
-	if (!rfl_text_is_env_name(a->env))
-		return rfl_fail(
-			err, RFL_EUSAGE, 0,
-			"--env: '%s' is not a name; use a letter a-z, then a-z, 0-9 and _, at "
-			"most 48 characters",
-			a->env);
-	rc = rfl_machine_new(&machine, err);
+	if (rc == RFL_OK)
+		rc = rfl_machine_new(&machine, err);
 	/* the file is opened before the minute is spent: what cannot be merged is known at once */
 	if (rc == RFL_OK && a->output)
 		rc = rfl_peaks_edit_open(a->output, &edit, err);

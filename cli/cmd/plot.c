@@ -154,12 +154,9 @@ static enum rfl_rc select_envs(struct job *j, struct rfl_err *err)
 
 		if (!env || has(known, nknown, env))
 			continue;
-		if (!rfl_text_is_env_name(env)) /* it becomes a file name */
-			return rfl_fail(
-				err, RFL_EFORMAT, 0,
-				"%s: '%s' is not the name of an environment: letters a-z, digits "
-				"and _ only, a letter first",
-				path, env);
+		/* it becomes a file name */
+		if (rfl_text_check_env_name(path, env, RFL_EFORMAT, err) != RFL_OK)
+			return RFL_EFORMAT;
 		known[nknown++] = env;
 	}
 	if (nknown == 0)

@@ -110,9 +110,7 @@ static void read_env_name(struct reader *r, const json_t *value, void *items, si
 	const char *text = json_string_value(value);
 
 	if (!text || !rfl_text_is_env_name(text))
-		must_be(r, value,
-			"a name of an environment: a letter a-z, then a-z, 0-9 and _, at "
-			"most 48 characters");
+		must_be(r, value, "a name for an environment; " RFL_ENV_NAME_RULE);
 	else
 		((const char **)items)[i] = keep(r, text);
 }

@@ -222,8 +222,8 @@ static void refuses_tables(void **state)
 		  "else, use --map 'NAME=\"\"', with the ledger's name for it",
 		  RFL_EFORMAT },
 		{ "label,throughput,env\nlab_vgg16_fp32_bs8_r1,2,My Lab\n", "",
-		  ":2: environment 'My Lab': a name is a lower-case letter, then lower-case "
-		  "letters, digits and '_', at most 48 characters",
+		  ":2: env: 'My Lab' is not a name for an environment; use a letter a-z, then a-z, "
+		  "0-9 and _, at most 48 characters",
 		  RFL_EFORMAT },
 	};
 
