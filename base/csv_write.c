@@ -11,7 +11,8 @@
 
 #include "base/file.h"
 
-#define BLOCK_SIZE 65536
+#define BLOCK_SIZE   65536
+#define OTHER_LAYOUT ": the file has another layout; append to a new file"
 
 void rfl_csv_write_field(struct rfl_buf *out, const char *field)
 {
@@ -55,42 +56,34 @@ enum rfl_rc rfl_csv_check_header(const char *path, const char *const *header, si
 				 struct rfl_err *err)
 {
 	struct rfl_csv *csv = NULL;
+	size_t i = 0, have;
 	enum rfl_rc rc = rfl_csv_open(path, &csv, err);
 
 	if (rc != RFL_OK)
 		return rc;
-	for (size_t i = 0; i < n && i < rfl_csv_columns(csv) && rc == RFL_OK; i++)
-		if (strcmp(rfl_csv_column(csv, i), header[i]) != 0)
-			rc = rfl_fail(err, RFL_EFORMAT, 0,
-				      "%s:1: column %zu is '%s' where '%s' belongs: the file has "
-				      "another layout; append to a new file",
-				      path, i + 1, rfl_csv_column(csv, i), header[i]);
-	if (rc == RFL_OK && rfl_csv_columns(csv) < n)
-		rc = rfl_fail(
-			err, RFL_EFORMAT, 0,
-			"%s:1: column '%s' is missing: the file has another layout; append to "
-			"a new file",
-			path, header[rfl_csv_columns(csv)]);
-	if (rc == RFL_OK && rfl_csv_columns(csv) > n)
+	have = rfl_csv_columns(csv);
+	while (i < n && i < have && strcmp(rfl_csv_column(csv, i), header[i]) == 0)
+		i++;
+	if (i < n && i < have)
 		rc = rfl_fail(err, RFL_EFORMAT, 0,
-			      "%s:1: column '%s' is not known: the file has another layout; append "
-			      "to a new file",
-			      path, rfl_csv_column(csv, n));
+			      "%s:1: column %zu is '%s' where '%s' belongs" OTHER_LAYOUT, path,
+			      i + 1, rfl_csv_column(csv, i), header[i]);
+	else if (i < n)
+		rc = rfl_fail(err, RFL_EFORMAT, 0, "%s:1: column '%s' is missing" OTHER_LAYOUT,
+			      path, header[i]);
+	else if (i < have)
+		rc = rfl_fail(err, RFL_EFORMAT, 0, "%s:1: column '%s' is not known" OTHER_LAYOUT,
+			      path, rfl_csv_column(csv, i));
 	rfl_csv_close(csv);
 	return rc;
 }
 
-/* How the file ends: inside quotes, and with which byte. */
-struct tail {
-	bool in_quotes;
-	char last;
-};
-
-static enum rfl_rc read_tail(int fd, const char *path, off_t size, struct tail *ret,
-			     struct rfl_err *err)
+/* Append what ends a torn last line: a quote that is missing, a newline. */
+static enum rfl_rc end_last_line(int fd, const char *path, off_t size, struct rfl_buf *out,
+				 struct rfl_err *err)
 {
-	char block[BLOCK_SIZE];
-	struct tail tail = { .last = '\n' };
+	char block[BLOCK_SIZE], last = '\n';
+	bool in_quotes = false;
 
 	for (off_t at = 0; at < size;) {
 		ssize_t n = pread(fd, block, sizeof(block), at);
@@ -102,61 +95,45 @@ static enum rfl_rc read_tail(int fd, const char *path, off_t size, struct tail *
 		if (n == 0)
 			break;
 		for (const char *q = block; (q = memchr(q, '"', (size_t)(block + n - q))); q++)
-			tail.in_quotes = !tail.in_quotes;
-		tail.last = block[n - 1];
+			in_quotes = !in_quotes;
+		last = block[n - 1];
 		at += n;
 	}
-	*ret = tail;
+	if (in_quotes)
+		rfl_buf_putc(out, '"');
+	if (in_quotes || last != '\n')
+		rfl_buf_putc(out, '\n');
 	return RFL_OK;
 }
 
-/* Empty a file that is only the beginning of a header line whose writing was cut short. */
-static enum rfl_rc mend_cut_header(int fd, const char *path, off_t *size,
-				   const struct rfl_buf *header, struct rfl_err *err)
-{
-	enum rfl_rc rc = RFL_OK;
-	char *have;
-
-	if (*size <= 0 || (size_t)*size >= header->len)
-		return RFL_OK;
-	have = malloc((size_t)*size);
-	if (!have)
-		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
-	if (pread(fd, have, (size_t)*size, 0) == (ssize_t)*size &&
-	    memcmp(have, header->data, (size_t)*size) == 0) {
-		if (ftruncate(fd, 0) == 0)
-			*size = 0;
-		else
-			rc = fail_errno(err, path, "cannot mend the header");
-	}
-	free(have);
-	return rc;
-}
-
-/* Put what has to stand before the row into `out`: a header, or the end of a torn line. */
-static enum rfl_rc prepare(int fd, const char *path, off_t *size, const char *const *header,
+/* Append what belongs before the row: a header, or the end of a torn line. A file that holds only
+ * the beginning of the header, whose writing was cut short, is emptied. */
+static enum rfl_rc prepare(int fd, const char *path, off_t size, const char *const *header,
 			   size_t n, struct rfl_buf *out, struct rfl_err *err)
 {
-	struct tail tail;
 	enum rfl_rc rc;
+	char *have;
+	bool cut;
 
 	rfl_csv_write_row(out, header, n);
 	rc = rfl_buf_check(out, path, err);
-	if (rc == RFL_OK)
-		rc = mend_cut_header(fd, path, size, out, err);
-	if (rc != RFL_OK || *size == 0)
+	if (rc != RFL_OK || size == 0)
 		return rc;
+	if ((size_t)size < out->len) {
+		have = malloc((size_t)size);
+		if (!have)
+			return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
+		cut = pread(fd, have, (size_t)size, 0) == (ssize_t)size &&
+		      memcmp(have, out->data, (size_t)size) == 0;
+		free(have);
+		if (cut && ftruncate(fd, 0) != 0)
+			return fail_errno(err, path, "cannot repair the header");
+		if (cut)
+			return RFL_OK;
+	}
 	rfl_buf_reset(out);
 	rc = rfl_csv_check_header(path, header, n, err);
-	if (rc == RFL_OK)
-		rc = read_tail(fd, path, *size, &tail, err);
-	if (rc != RFL_OK)
-		return rc;
-	if (tail.in_quotes)
-		rfl_buf_putc(out, '"');
-	if (tail.in_quotes || tail.last != '\n')
-		rfl_buf_putc(out, '\n');
-	return RFL_OK;
+	return rc ? rc : end_last_line(fd, path, size, out, err);
 }
 
 enum rfl_rc rfl_csv_append_rows(const char *path, const char *const *header, size_t n,
@@ -164,7 +141,6 @@ enum rfl_rc rfl_csv_append_rows(const char *path, const char *const *header, siz
 {
 	struct rfl_buf out;
 	struct stat st;
-	off_t size;
 	enum rfl_rc rc, closed;
 	int fd = -1;
 
@@ -176,8 +152,7 @@ enum rfl_rc rfl_csv_append_rows(const char *path, const char *const *header, siz
 		rc = fail_errno(err, path, "cannot stat");
 		goto done;
 	}
-	size = S_ISREG(st.st_mode) ? st.st_size : 0;
-	rc = prepare(fd, path, &size, header, n, &out, err);
+	rc = prepare(fd, path, S_ISREG(st.st_mode) ? st.st_size : 0, header, n, &out, err);
 	if (rc != RFL_OK)
 		goto done;
 	rfl_buf_append(&out, rows->data, rows->len);

@@ -490,56 +490,18 @@ static void watch_once(struct watch *w)
 		stop_when_due(w);
 }
 
-static int open_pidfd(pid_t pid)
-{
-#ifdef SYS_pidfd_open
-	return (int)syscall(SYS_pidfd_open, pid, 0);
-#else
-	(void)pid;
-	return -1;
-#endif
-}
-
-struct sigpipe {
-	sigset_t before;
-	bool was_pending;
-};
-
-static void hold_sigpipe(struct sigpipe *s)
-{
-	sigset_t set, pending;
-
-	sigpending(&pending);
-	s->was_pending = sigismember(&pending, SIGPIPE) == 1;
-	sigemptyset(&set);
-	sigaddset(&set, SIGPIPE);
-	pthread_sigmask(SIG_BLOCK, &set, &s->before);
-}
-
-/* Take back the one that our own write raised, then unblock. */
-static void release_sigpipe(const struct sigpipe *s)
-{
-	const struct timespec now = { 0 };
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGPIPE);
-	if (!s->was_pending)
-		while (sigtimedwait(&set, NULL, &now) < 0 && errno == EINTR)
-			;
-	pthread_sigmask(SIG_SETMASK, &s->before, NULL);
-}
-
 /* --- run ------------------------------------------------------------------------------------- */
 
 static enum rfl_rc watch_to_end(struct watch *w)
 {
-	w->pidfd = open_pidfd(w->child.pid);
+#ifdef SYS_pidfd_open
+	w->pidfd = (int)syscall(SYS_pidfd_open, w->child.pid, 0);
+#endif
 	if (w->spec->timeout_s > 0)
 		w->term_at_s = w->start_s + w->spec->timeout_s;
 	while (!w->reaped && w->rc == RFL_OK)
 		watch_once(w);
-	if (!w->reaped) { /* our own failure: leave no child behind */
+	if (!w->reaped) { /* our own failure: leave no child running */
 		kill(w->child.pid, SIGKILL);
 		while (waitpid(w->child.pid, NULL, 0) < 0 && errno == EINTR)
 			;
@@ -562,20 +524,28 @@ enum rfl_rc rfl_proc_run(const struct rfl_proc_spec *spec, struct rfl_proc_resul
 		.term_at_s = NEVER,
 		.kill_at_s = NEVER,
 	};
-	struct sigpipe sigpipe;
+	const struct timespec now = { 0 };
+	sigset_t sigpipe, pending, before;
 	enum rfl_rc rc;
 
 	*ret = (struct rfl_proc_result){ 0 };
 	rfl_buf_init(&ret->out, CAPTURE_MAX);
 	rfl_buf_init(&ret->err, CAPTURE_MAX);
 	rfl_buf_init(&w.report, REPORT_MAX);
-	hold_sigpipe(&sigpipe);
+	sigpending(&pending);
+	sigemptyset(&sigpipe);
+	sigaddset(&sigpipe, SIGPIPE);
+	pthread_sigmask(SIG_BLOCK, &sigpipe, &before);
 	w.start_s = rfl_clock_s();
-	rc = spawn(spec, &sigpipe.before, &w.child, err);
+	rc = spawn(spec, &before, &w.child, err);
 	ret->started = rc == RFL_OK;
 	if (rc == RFL_OK)
 		rc = watch_to_end(&w);
-	release_sigpipe(&sigpipe);
+	/* take back the SIGPIPE that our own write raised, then unblock it */
+	if (sigismember(&pending, SIGPIPE) != 1)
+		while (sigtimedwait(&sigpipe, NULL, &now) < 0 && errno == EINTR)
+			;
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return rc;
 }
 

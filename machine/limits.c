@@ -154,87 +154,65 @@ struct cgroup_limits {
 	int64_t limit;  /* the tightest limit; 0: none */
 };
 
-static void take_memory(struct cgroup_limits *l, int64_t limit, int64_t used)
-{
-	const int64_t left = limit > used ? limit - used : 0;
+/* The files of a hierarchy; NULL: it does not limit this. */
+struct hierarchy {
+	const char *controller; /* as /proc/self/cgroup names it */
+	const char *mount;
+	const char *quota, *period; /* v2 has both in one file */
+	const char *limit, *used;
+	const char *inactive, *active; /* lines of memory.stat, groups below included */
+};
 
+static const struct hierarchy hierarchies[] = {
+	{ .controller = "",
+	  .mount = "/sys/fs/cgroup",
+	  .quota = "cpu.max",
+	  .limit = "memory.max",
+	  .used = "memory.current",
+	  .inactive = "inactive_file",
+	  .active = "active_file" },
+	{ .controller = "cpu",
+	  .mount = "/sys/fs/cgroup/cpu",
+	  .quota = "cpu.cfs_quota_us",
+	  .period = "cpu.cfs_period_us" },
+	{ .controller = "memory",
+	  .mount = "/sys/fs/cgroup/memory",
+	  .limit = "memory.limit_in_bytes",
+	  .used = "memory.usage_in_bytes",
+	  .inactive = "total_inactive_file",
+	  .active = "total_active_file" },
+};
+
+static void read_group(struct cgroup_limits *l, const struct hierarchy *h, const char *root,
+		       const char *dir)
+{
+	char text[16384];
+	int64_t quota = 0, period = 0, limit, used, left, pages = 0;
+
+	if (h->quota && rfl_machine__slurp(root, text, sizeof(text), "%s/%s", dir, h->quota))
+		(void)sscanf(text, "%" SCNd64 " %" SCNd64, &quota, &period);
+	if (h->period && !rfl_machine__slurp_int(root, &period, "%s/%s", dir, h->period))
+		period = 0;
+	if (quota > 0 && period > 0) /* fmin() takes the other one when one is NaN */
+		l->quota = fmin(l->quota, (double)quota / (double)period);
+
+	/* version 1 writes "no limit" as a number near 2^63 */
+	if (!h->limit || !rfl_machine__slurp_int(root, &limit, "%s/%s", dir, h->limit) ||
+	    limit > INT64_MAX / 2 || !rfl_machine__slurp_int(root, &used, "%s/%s", dir, h->used))
+		return;
+	/* Cached pages of files count as used until their room is needed: without this, nothing
+	 * would be left after reading a large data set. */
+	if (rfl_machine__slurp(root, text, sizeof(text), "%s/memory.stat", dir))
+		pages = find_number(text, h->inactive, ' ', 0) +
+			find_number(text, h->active, ' ', 0);
+	if (pages > 0 && pages < used)
+		used -= pages;
 	if (l->limit == 0 || limit < l->limit)
 		l->limit = limit;
+	left = limit > used ? limit - used : 0;
 	if (l->memory < 0 || left < l->memory)
 		l->memory = left;
 }
-
-static void take_quota(struct cgroup_limits *l, int64_t quota, int64_t period)
-{
-	if (quota <= 0 || period <= 0)
-		return;
-	const double cpus = (double)quota / (double)period;
-
-	if (isnan(l->quota) || cpus < l->quota)
-		l->quota = cpus;
-}
-
-/* What a group uses and would not give up: pages of files that were read count as used until their
- * room is needed, and whoever has read a large data set would have none left.
- * @param inactive, active  their names in memory.stat, groups below included */
-static int64_t used_for_good(const char *root, const char *dir, int64_t used, const char *inactive,
-			     const char *active)
-{
-	char text[16384];
-	int64_t pages;
-
-	if (!rfl_machine__slurp(root, text, sizeof(text), "%s/memory.stat", dir))
-		return used;
-	pages = find_number(text, inactive, ' ', 0) + find_number(text, active, ' ', 0);
-	return pages > 0 && pages < used ? used - pages : used;
-}
-
-/* One folder of the unified hierarchy. */
-static void read_v2(struct cgroup_limits *l, const char *root, const char *dir)
-{
-	char text[64];
-	int64_t quota, period, limit, used;
-
-	if (rfl_machine__slurp(root, text, sizeof(text), "%s/cpu.max", dir) &&
-	    sscanf(text, "%" SCNd64 " %" SCNd64, &quota, &period) == 2)
-		take_quota(l, quota, period);
-	if (rfl_machine__slurp_int(root, &limit, "%s/memory.max", dir) &&
-	    rfl_machine__slurp_int(root, &used, "%s/memory.current", dir))
-		take_memory(l, limit,
-			    used_for_good(root, dir, used, "inactive_file", "active_file"));
-}
-
-static void read_v1_cpu(struct cgroup_limits *l, const char *root, const char *dir)
-{
-	int64_t quota, period;
-
-	if (rfl_machine__slurp_int(root, &quota, "%s/cpu.cfs_quota_us", dir) &&
-	    rfl_machine__slurp_int(root, &period, "%s/cpu.cfs_period_us", dir))
-		take_quota(l, quota, period);
-}
-
-static void read_v1_memory(struct cgroup_limits *l, const char *root, const char *dir)
-{
-	int64_t limit, used;
-
-	/* version 1 writes "no limit" as a number near 2^63 */
-	if (rfl_machine__slurp_int(root, &limit, "%s/memory.limit_in_bytes", dir) &&
-	    limit <= INT64_MAX / 2 &&
-	    rfl_machine__slurp_int(root, &used, "%s/memory.usage_in_bytes", dir))
-		take_memory(
-			l, limit,
-			used_for_good(root, dir, used, "total_inactive_file", "total_active_file"));
-}
-
-static const struct {
-	const char *controller; /* as /proc/self/cgroup names it */
-	const char *mount;
-	void (*read)(struct cgroup_limits *l, const char *root, const char *dir);
-} hierarchies[] = {
-	{ "", "/sys/fs/cgroup", read_v2 },
-	{ "cpu", "/sys/fs/cgroup/cpu", read_v1_cpu },
-	{ "memory", "/sys/fs/cgroup/memory", read_v1_memory },
-};
 
 /* Limits of our group and of every group above it. In a container the path may lie outside what is
  * mounted; the walk upwards ends at the mount in any case. */
@@ -250,7 +228,7 @@ static void read_cgroups(struct cgroup_limits *l, const char *root)
 		do {
 			snprintf(dir, sizeof(dir), "%s%s", hierarchies[i].mount,
 				 path[1] ? path : "");
-			hierarchies[i].read(l, root, dir);
+			read_group(l, &hierarchies[i], root, dir);
 		} while (go_up(path));
 	}
 }
