@@ -43,8 +43,8 @@ void *rfl_dl_sym(struct rfl_dl *dl, const char *name);
 /** The file that is loaded. Borrowed. */
 const char *rfl_dl_path(const struct rfl_dl *dl);
 
-/** The file of a library of this process whose name begins with `prefix` ("libcupti"), whoever
- * loaded it; NULL: there is none. It stays as long as the library is mapped. */
+/** The file of a library of this process whose name begins with `prefix` ("libcupti");
+ * NULL: there is none. It stays as long as the library is mapped. */
 const char *rfl_dl_mapped(const char *prefix);
 
 /** Forget the handle. The library stays mapped: guests such as libtorch cannot be unloaded. */

@@ -37,7 +37,7 @@ enum rfl_rc {
 
 struct rfl_err {
 	enum rfl_rc rc;
-	int native; /**< errno, cudaError_t, ...: the code of whoever failed; 0 when there is none */
+	int native; /**< errno, cudaError_t, ...: the code of the call that failed; 0: none */
 	char msg[RFL_ERR_MSG_MAX];
 };
 

@@ -15,7 +15,7 @@
 #include "base/text.h"
 #include "base/where.h"
 
-#define SHORT_ARRAY 16   /* numbers that go on one line: a shape, a pair of limits */
+#define SHORT_ARRAY 16   /* numbers written on one line: a shape, a pair of limits */
 #define ONE_LINE    (-1) /* a level: everything below it is on the same line */
 
 /*

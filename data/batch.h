@@ -35,8 +35,8 @@ struct rfl_batch {
 	enum rfl_layout layout;              /**< of images or pixels */
 	const struct rfl_pixel_scale *scale; /**< of pixels */
 	const int64_t *labels; /**< class indices: n, or one per row of logits (n * context) */
-	/** Not 0: whoever has seen a batch of this number has seen this one, and may use what it
-	 * made of it then (a copy on the device). */
+	/** Not 0: batches of one number are equal, so that a copy made on the device may be used
+	 * again. */
 	uint64_t id;
 };
 

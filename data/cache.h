@@ -26,7 +26,7 @@ struct rfl_cache_files;
  * @param most     bytes that may be kept; 0: nine tenths of the memory that is free
  * @param readers  threads; at least one is used
  * @return RFL_OK; RFL_ENOMEM naming both sizes when the files are more than that. A file that
- *         cannot be read is left out: whoever wants it reads it, and meets the error.
+ *         cannot be read is left out; reading it when it is needed reports the error.
  */
 enum rfl_rc rfl_cache_files_new(const struct rfl_dataset *set, int64_t most, int readers,
 				struct rfl_cache_files **ret, struct rfl_err *err) RFL_WARN_UNUSED;

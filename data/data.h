@@ -101,8 +101,8 @@ enum rfl_rc rfl_data_detect(const char *dir, enum rfl_data_kind *ret,
 			    struct rfl_err *err) RFL_WARN_UNUSED;
 
 /**
- * Could a network be fed so? Looks at names and sizes of files, not into images: for whoever wants
- * to refuse before a run begins. What only rfl_data_open() finds is a damaged file.
+ * Could a network be fed so? Checks names and sizes of files but does not open images, to refuse
+ * before a run begins. Only rfl_data_open() finds a damaged file.
  * @return as rfl_data_open()
  */
 enum rfl_rc rfl_data_probe(const struct rfl_data_spec *spec, const struct rfl_net *net,

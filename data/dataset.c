@@ -225,8 +225,8 @@ static enum rfl_rc new_set(const char *dir, struct rfl_dataset **ret, struct rfl
 		goto done;
 	}
 	if (!rfl_dir_exists(set->dir)) {
-		rc = rfl_fail(err, RFL_EINVAL, 0, "%s: there is no folder 'train' in it; " EXPECTED,
-			      dir, set->dir);
+		rc = rfl_fail(err, RFL_EINVAL, 0, "%s: no folder 'train' in it; " EXPECTED, dir,
+			      set->dir);
 		goto done;
 	}
 	rc = list_names(set->dir, arena, &folders, NULL, err);

@@ -92,7 +92,7 @@ static void name_processor(struct rfl_machine *m, const char *root)
 		m->cpu_name = rfl_arena_strdup(m->arena, name);
 }
 
-/* Firmware names that only virtual machines bear; for processors without a hypervisor leaf. */
+/* Firmware names that only virtual machines have; for processors without a hypervisor leaf. */
 static const char *const virtual_products[] = {
 	"KVM",       "QEMU", "VMware", "VirtualBox", "Google Compute Engine", "Virtual Machine",
 	"OpenStack",

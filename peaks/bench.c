@@ -251,7 +251,8 @@ static void fill_chains(const struct rfl_peak_kernel *k, struct part *part)
 	};
 }
 
-/* The worker's own slice of each array. First touch: whoever writes a page first has it near. */
+/* The worker's own slice of each array. First touch: a page lies near the thread that writes it
+ * first. */
 static void take_slice(struct worker *w, struct part *part)
 {
 	const struct rfl_bench *b = w->team->bench;

@@ -71,7 +71,7 @@ bool rfl_device_matches(const struct rfl_device_sheet *sheet, const char *name);
 
 /**
  * A device by label, name, alias, or a part of them that only one has: "NVIDIA L4", "l4", "rtx
- * 4090", "RTX4090". Case and punctuation do not matter; words do: "l4" is no part of "L40". Of
+ * 4090", "RTX4090". Case and punctuation do not matter; words do: "l4" does not match "L40". Of
  * several, one that ends in these words is meant: "h200" is the H200, not the H200 NVL.
  *
  * @param ret  set on success only; borrowed from devices

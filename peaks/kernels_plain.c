@@ -29,7 +29,7 @@ void rfl_kernel__copy_plain(struct rfl_kernel_arrays *k)
 	const double *restrict const b = k->b;
 
 	for (size_t pass = 0; pass < k->passes; pass++) {
-		/* by index and not memcpy(), which turns to non-temporal stores as it likes */
+		/* by index and not memcpy(), which may use non-temporal stores */
 		for (size_t i = 0; i < k->n; i++) {
 			a[i] = b[i];
 			__asm__ volatile("" ::: "memory");

@@ -1,6 +1,6 @@
 /*
  * figure.h - what the files of one figure share: the data as it will be shown (figure_*.c), then
- * where it goes on the page (plot.c), then the drawing (draw_*.c). Private to the room.
+ * where it is on the page (plot.c), then the drawing (draw_*.c). Private to the room.
  */
 #ifndef RFL_PLOT_FIGURE_H
 #define RFL_PLOT_FIGURE_H

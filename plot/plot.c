@@ -1,7 +1,7 @@
 /*
- * plot.c - a figure from its data: where things go on the page (the scale of the type, the boxes of
- * plot, panel, legend strip and footnote, the ranges of the axes), then the order of drawing. Small
- * pages lose the panel first, then lines of the footnote, so that the plot keeps its share.
+ * plot.c - a figure from its data: where things are on the page (the scale of the type, the boxes
+ * of plot, panel, legend strip and footnote, the ranges of the axes), then the order of drawing.
+ * Small pages lose the panel first, then lines of the footnote, so that the plot keeps its share.
  */
 #include "plot/plot.h"
 

@@ -331,7 +331,7 @@ static bool read_number(const char *text, const char *name, int64_t least, int64
 	return false;
 }
 
-/* 0: go on; 1: help was shown; 2: wrong usage, said so. */
+/* 0: continue; 1: help was shown; 2: wrong usage, reported. */
 static int read_options(int argc, char **argv, struct plan *plan)
 {
 	bool ok = true;
