@@ -27,16 +27,11 @@ void rfl_data_rest(struct rfl_data *data)
 		data->ops->rest(data);
 }
 
-int64_t rfl_data_skipped(struct rfl_data *data)
+struct rfl_data_stats rfl_data_stats(struct rfl_data *data)
 {
-	return data->ops->skipped(data);
-}
-
-void rfl_data_stats(struct rfl_data *data, struct rfl_data_stats *ret)
-{
-	*ret = (struct rfl_data_stats){ .decode_s = NAN, .queue_mean = NAN, .queue_min = NAN };
 	if (data->ops->stats)
-		data->ops->stats(data, ret);
+		return data->ops->stats(data);
+	return (struct rfl_data_stats){ .decode_s = NAN, .queue_mean = NAN, .queue_min = NAN };
 }
 
 void rfl_data_reset_stats(struct rfl_data *data)

@@ -67,9 +67,6 @@ enum rfl_rc rfl_data_next(struct rfl_data *data, struct rfl_batch *ret,
  */
 void rfl_data_rest(struct rfl_data *data);
 
-/** Files left out so far: not named as JPEG, or not decodable. */
-int64_t rfl_data_skipped(struct rfl_data *data);
-
 /** Stops the threads. Accepts NULL. */
 void rfl_data_free(struct rfl_data *data);
 
@@ -87,6 +84,7 @@ struct rfl_data_stats {
 	int64_t read_bytes; /**< of the files that they were made from */
 	/** Files that could not be decoded, since it was opened: each counts once. */
 	int64_t bad;
+	int64_t skipped;   /**< those, and files not named as JPEG */
 	double decode_s;   /**< by all workers together, waiting for the disk included */
 	double queue_mean; /**< batches that were ready when one was asked for */
 	double queue_min;
@@ -144,7 +142,7 @@ enum rfl_rc rfl_data_open_images(const struct rfl_data_spec *spec,
 				 enum rfl_layout layout, const struct rfl_data_memory *memory,
 				 struct rfl_data **ret, struct rfl_err *err) RFL_WARN_UNUSED;
 
-void rfl_data_stats(struct rfl_data *data, struct rfl_data_stats *ret);
+struct rfl_data_stats rfl_data_stats(struct rfl_data *data);
 
 /** Count from here: the beginning of a measured window. */
 void rfl_data_reset_stats(struct rfl_data *data);
@@ -153,10 +151,9 @@ void rfl_data_reset_stats(struct rfl_data *data);
 struct rfl_data_ops {
 	enum rfl_rc (*next)(struct rfl_data *data, struct rfl_batch *ret, struct rfl_err *err);
 	void (*rest)(struct rfl_data *data); /* NULL: it has no threads */
-	int64_t (*skipped)(struct rfl_data *data);
 	void (*free)(struct rfl_data *data);
 	/* NULL: nothing is decoded */
-	void (*stats)(struct rfl_data *data, struct rfl_data_stats *ret);
+	struct rfl_data_stats (*stats)(struct rfl_data *data);
 	void (*reset_stats)(struct rfl_data *data);
 };
 struct rfl_data {

@@ -202,7 +202,7 @@ enum rfl_rc rfl_loader_rate_measure(const struct rfl_loader_rate_config *config,
 	rate.wall_s = rfl_clock_s() - begun;
 	rate.cpu_s = cpu_s() - cpu;
 	rate.images = batches * config->batch;
-	rfl_data_stats(data, &stats);
+	stats = rfl_data_stats(data);
 	rate.images_per_s = (double)rate.images / rate.wall_s;
 	rate.images_per_thread_s = (double)stats.decoded / stats.decode_s;
 	rate.images_per_cpu_s = (double)rate.images / rate.cpu_s;

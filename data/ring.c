@@ -308,28 +308,20 @@ static void ring_rest(struct rfl_data *data)
 
 /* ---- what it reports ---- */
 
-static int64_t ring_skipped(struct rfl_data *data)
-{
-	struct ring *r = (struct ring *)data;
-	int64_t n;
-
-	pthread_mutex_lock(&r->lock);
-	n = r->set->skipped + r->nbad;
-	pthread_mutex_unlock(&r->lock);
-	return n;
-}
-
-static void ring_stats(struct rfl_data *data, struct rfl_data_stats *ret)
+static struct rfl_data_stats ring_stats(struct rfl_data *data)
 {
 	struct ring *r = (struct ring *)data;
 	bool queue = r->nthreads > 0;
+	struct rfl_data_stats ret;
 
 	pthread_mutex_lock(&r->lock);
-	*ret = r->stats;
-	ret->bad = r->nbad;
-	ret->queue_mean = queue && r->asked ? (double)r->ready_sum / (double)r->asked : (double)NAN;
-	ret->queue_min = queue && r->asked ? (double)r->ready_min : (double)NAN;
+	ret = r->stats;
+	ret.bad = r->nbad;
+	ret.skipped = r->set->skipped + r->nbad;
+	ret.queue_mean = queue && r->asked ? (double)r->ready_sum / (double)r->asked : (double)NAN;
+	ret.queue_min = queue && r->asked ? (double)r->ready_min : (double)NAN;
 	pthread_mutex_unlock(&r->lock);
+	return ret;
 }
 
 static void ring_reset_stats(struct rfl_data *data)
@@ -375,7 +367,6 @@ static void ring_free(struct rfl_data *data)
 static const struct rfl_data_ops ring_ops = {
 	.next = ring_next,
 	.rest = ring_rest,
-	.skipped = ring_skipped,
 	.free = ring_free,
 	.stats = ring_stats,
 	.reset_stats = ring_reset_stats,

@@ -26,12 +26,6 @@ static enum rfl_rc synthetic_next(struct rfl_data *data, struct rfl_batch *ret, 
 	return RFL_OK;
 }
 
-static int64_t synthetic_skipped(struct rfl_data *data)
-{
-	(void)data;
-	return 0;
-}
-
 static void synthetic_free(struct rfl_data *data)
 {
 	struct synthetic *s = (struct synthetic *)data;
@@ -43,7 +37,6 @@ static void synthetic_free(struct rfl_data *data)
 
 static const struct rfl_data_ops synthetic_ops = {
 	.next = synthetic_next,
-	.skipped = synthetic_skipped,
 	.free = synthetic_free,
 };
 
@@ -62,7 +55,6 @@ static enum rfl_rc reserve(struct synthetic *s, int64_t n, size_t size, void **r
 			   struct rfl_err *err)
 {
 	int64_t bytes;
-
 	enum rfl_rc rc;
 
 	if (!rfl_num_mul(n, (int64_t)size, &bytes))

@@ -205,9 +205,7 @@ static void on_window(bool begins, void *ctx)
 {
 	struct rfl_run__job *job = ctx;
 	struct rfl_run__results *r = &job->r;
-	struct rfl_data_stats stats = { .decode_s = (double)NAN,
-					.queue_mean = (double)NAN,
-					.queue_min = (double)NAN };
+	struct rfl_data_stats stats;
 
 	if (begins) {
 		rfl_data_reset_stats(job->data);
@@ -219,7 +217,7 @@ static void on_window(bool begins, void *ctx)
 	}
 	if (job->sampler)
 		rfl_sampler_stop(job->sampler, &r->gpu);
-	rfl_data_stats(job->data, &stats);
+	stats = rfl_data_stats(job->data);
 	r->queue_mean = stats.queue_mean;
 	r->queue_min = stats.queue_min;
 	r->decode_rate = (double)stats.decoded / stats.decode_s *
@@ -247,7 +245,7 @@ static enum rfl_rc on_measured(void *ctx, struct rfl_err *err)
 		return rc;
 	getrusage(RUSAGE_SELF, &usage);
 	r->host_peak_bytes = (double)usage.ru_maxrss * 1024.0;
-	r->skipped = rfl_data_skipped(job->data);
+	r->skipped = rfl_data_stats(job->data).skipped;
 	for (int64_t first = 0; first < b->nsteps; first += STEPS_PER_EVENT) {
 		const int64_t left = b->nsteps - first;
 

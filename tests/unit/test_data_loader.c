@@ -145,7 +145,7 @@ static void a_resting_loader_reads_nothing(void **state)
 	rfl_data_rest(data);
 	assert_int_equal(rename(tmp_path(*state, "train"), tmp_path(*state, "gone")), 0);
 	(void)nanosleep(&soon, NULL);
-	assert_int_equal(rfl_data_skipped(data), 0);
+	assert_int_equal(rfl_data_stats(data).skipped, 0);
 	rfl_data_rest(data); /* again: it does */
 	rfl_data_free(data);
 	assert_int_equal(rename(tmp_path(*state, "gone"), tmp_path(*state, "train")), 0);
@@ -354,7 +354,7 @@ static void damaged_files_are_named_and_skipped(void **state)
 	data = open_loader(*state, &config);
 	for (int i = 0; i < 40; i++)
 		assert_ok(rfl_data_next(data, &batch, &err), &err);
-	assert_int_equal(rfl_data_skipped(data), 4);
+	assert_int_equal(rfl_data_stats(data).skipped, 4);
 	rfl_data_free(data);
 	assert_non_null(strstr(rfl_buf_str(&logged), "bee/cut.jpg: truncated"));
 	assert_non_null(
@@ -403,7 +403,7 @@ static void names_come_to_an_end(void **state)
 		config.spec.named = again;
 		data = open_loader(*state, &config);
 		assert_ok(rfl_data_next(data, &batch, &err), &err);
-		assert_int_equal(rfl_data_skipped(data), 106);
+		assert_int_equal(rfl_data_stats(data).skipped, 106);
 		rfl_data_free(data);
 		assert_int_equal(count_of(rfl_buf_str(&logged), "the file is empty: skipped"), 100);
 		assert_int_equal(count_of(rfl_buf_str(&logged), "list.txt: not named"), 1);
@@ -501,7 +501,7 @@ static void synthetic_is_the_golden_input(void **state)
 		assert_true(first.images[i] == u);
 	}
 	assert_int_equal(first.labels[2], 74);
-	assert_int_equal(rfl_data_skipped(data), 0);
+	assert_int_equal(rfl_data_stats(data).skipped, 0);
 	rfl_data_free(data);
 	rfl_net_free(net);
 }

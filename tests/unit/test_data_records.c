@@ -514,17 +514,17 @@ static void sources_say_how_they_keep_up(void **state)
 	put_cifar10(*state, 8);
 	data = open_data(RFL_DATA_CIFAR10, *state, "cifar_cnn", true, RFL_LAYOUT_NCHW);
 	rfl_data_rest(data); /* both batches of the ring are ready */
-	rfl_data_stats(data, &stats);
+	stats = rfl_data_stats(data);
 	assert_int_equal(stats.decoded, 20);
 	assert_true(isnan(stats.queue_mean) && isnan(stats.queue_min)); /* none was asked for */
 	assert_ok(rfl_data_next(data, &batch, &err), &err);
-	rfl_data_stats(data, &stats);
+	stats = rfl_data_stats(data);
 	assert_true(stats.queue_mean == 2.0 && stats.queue_min == 2.0);
 	assert_true(stats.decode_s > 0.0);
 	assert_int_equal(stats.bad, 0);
 	rfl_data_rest(data);
 	rfl_data_reset_stats(data);
-	rfl_data_stats(data, &stats);
+	stats = rfl_data_stats(data);
 	assert_int_equal(stats.decoded, 0);
 	assert_true(isnan(stats.queue_mean));
 	rfl_data_free(data);
