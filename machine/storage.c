@@ -10,49 +10,27 @@
 #include "machine/machine_parts.h"
 #include "machine/surroundings.h"
 
-/* File systems that are enough to name the device. */
-static const struct {
-	const char *fs, *device;
+/* Kinds of devices. Names of file systems are enough for some, else those of block devices begin
+ * so; `device` NULL: what the device itself says decides. */
+static const struct kind {
+	const char *device;
+	const char *names[12];
 } by_file_system[] = {
-	{ "nfs", "network file system" },
-	{ "nfs4", "network file system" },
-	{ "cifs", "network file system" },
-	{ "smb3", "network file system" },
-	{ "ceph", "network file system" },
-	{ "lustre", "network file system" },
-	{ "gpfs", "network file system" },
-	{ "beegfs", "network file system" },
-	{ "glusterfs", "network file system" },
-	{ "afs", "network file system" },
-	{ "fuse.sshfs", "network file system" },
-	{ "fuse.gcsfuse", "object store" },
-	{ "fuse.s3fs", "object store" },
-	{ "9p", "folder of the host" },
-	{ "virtiofs", "folder of the host" },
-	{ "vboxsf", "folder of the host" },
-	{ "fuse.vmhgfs-fuse", "folder of the host" },
-	{ "tmpfs", "memory" },
-	{ "ramfs", "memory" },
-	{ "overlay", "layers of a container" },
-};
-
-/* Names of block devices; `rotates`: what the device itself says decides. */
-static const struct {
-	const char *prefix, *device;
-	bool rotates;
-} by_name[] = {
-	{ "nvme", "NVMe SSD", false },
-	{ "vd", "virtual disk", false },
-	{ "xvd", "virtual disk", false },
-	{ "mmcblk", "memory card", false },
-	{ "pmem", "persistent memory", false },
-	{ "nbd", "network block device", false },
-	{ "rbd", "network block device", false },
-	{ "loop", "file as a disk", false },
-	{ "sd", NULL, true },
-	{ "hd", NULL, true },
-	{ "dm-", NULL, true },
-	{ "md", NULL, true },
+	{ "network file system",
+	  { "nfs", "nfs4", "cifs", "smb3", "ceph", "lustre", "gpfs", "beegfs", "glusterfs", "afs",
+	    "fuse.sshfs" } },
+	{ "object store", { "fuse.gcsfuse", "fuse.s3fs" } },
+	{ "folder of the host", { "9p", "virtiofs", "vboxsf", "fuse.vmhgfs-fuse" } },
+	{ "memory", { "tmpfs", "ramfs" } },
+	{ "layers of a container", { "overlay" } },
+}, by_name[] = {
+	{ "NVMe SSD", { "nvme" } },
+	{ "virtual disk", { "vd", "xvd" } },
+	{ "memory card", { "mmcblk" } },
+	{ "persistent memory", { "pmem" } },
+	{ "network block device", { "nbd", "rbd" } },
+	{ "file as a disk", { "loop" } },
+	{ NULL, { "sd", "hd", "dm-", "md" } },
 };
 
 /* One line of mountinfo: id parent major:minor root mount-point options ... - fs source ... */
@@ -168,22 +146,30 @@ static const char *rotating(const char *root, const char *name)
 	return "";
 }
 
+static const struct kind *find_kind(const struct kind *kinds, size_t n, const char *name,
+				    bool prefix)
+{
+	for (size_t i = 0; i < n; i++)
+		for (const char *const *known = kinds[i].names; *known; known++)
+			if (strncmp(name, *known, strlen(*known) + !prefix) == 0)
+				return &kinds[i];
+	return NULL;
+}
+
 static const char *device_class(const char *root, const struct mount *m)
 {
+	const struct kind *kind =
+		find_kind(by_file_system, RFL_ARRAY_LEN(by_file_system), m->fs, false);
 	char name[256];
 
-	for (size_t i = 0; i < RFL_ARRAY_LEN(by_file_system); i++) {
-		if (strcmp(m->fs, by_file_system[i].fs) == 0)
-			return by_file_system[i].device;
-	}
+	if (kind)
+		return kind->device;
 	if (!device_name(root, m, name, sizeof(name)))
 		return "";
-	for (size_t i = 0; i < RFL_ARRAY_LEN(by_name); i++) {
-		if (strncmp(name, by_name[i].prefix, strlen(by_name[i].prefix)) != 0)
-			continue;
-		return by_name[i].rotates ? rotating(root, name) : by_name[i].device;
-	}
-	return "";
+	kind = find_kind(by_name, RFL_ARRAY_LEN(by_name), name, true);
+	if (!kind)
+		return "";
+	return kind->device ? kind->device : rotating(root, name);
 }
 
 /* Of the nearest folder that exists. */
