@@ -9,8 +9,7 @@
 
 #include "base/err.h"
 
-/** n * size zeroed bytes, or NULL when the product overflows or memory is short. free() releases.
- */
+/** n * size zeroed bytes for free(); NULL when the product overflows or out of memory. */
 void *rfl_alloc_array(size_t n, size_t size) RFL_WARN_UNUSED;
 
 /**
@@ -18,12 +17,10 @@ void *rfl_alloc_array(size_t n, size_t size) RFL_WARN_UNUSED;
  *
  *     rc = rfl_grow(&list->items, &list->cap, list->n + 1, MAX_ITEMS, err);
  *
- * Capacity at least doubles, so appending takes constant time on average. New elements are not
- * zeroed. Arrays of one length grow from the same old capacity to the same new one: pass each a
- * copy of it, and store it when all have grown.
+ * Capacity at least doubles; new elements are not zeroed. For several arrays of one length pass
+ * each a copy of the capacity, and store it when all have grown.
  *
- * @param items  address of the caller's pointer (T **; the pointer may be NULL at first); free()
- *               releases the array
+ * @param items  address of the caller's pointer, NULL at first; free() releases the array
  * @param cap    elements that fit; 0 at first
  * @param max    largest `need` allowed; SIZE_MAX for no limit
  * @return RFL_OK, RFL_EOVERFLOW past the maximum, RFL_ENOMEM; after a failure both are unchanged
@@ -37,8 +34,8 @@ enum rfl_rc rfl_grow_bytes(void *items, size_t *cap, size_t need, size_t size, s
 
 /**
  * An arena: many objects, freed at once. Not thread-safe. Memory comes zeroed and aligned for any
- * type. Built with RFL_ARENA_DEBUG (the asan preset) each object is its own malloc block, so that
- * the address sanitizer sees an overrun between two of them.
+ * type. With RFL_ARENA_DEBUG (the asan preset) each object is a malloc block of its own, so that
+ * the address sanitizer sees an overrun.
  */
 struct rfl_arena;
 

@@ -2,7 +2,7 @@
  * buf.h - a growing string with a maximum size and a sticky failure.
  *
  * Appending to a buffer that has failed does nothing, so a writer can append a whole document and
- * look at the result once, with rfl_buf_check().
+ * check once, with rfl_buf_check().
  */
 #ifndef RFL_BASE_BUF_H
 #define RFL_BASE_BUF_H
@@ -14,12 +14,12 @@
 #include "base/err.h"
 
 struct rfl_buf {
-	char *data;    /**< NUL-terminated once anything was appended; NULL before */
-	size_t len;    /**< bytes without the NUL */
-	size_t cap;    /**< bytes allocated */
-	size_t max;    /**< largest len allowed */
-	bool failed;   /**< out of memory, or max was hit */
-	bool full;     /**< failed because max was hit */
+	char *data;  /**< NUL-terminated once anything was appended; NULL before */
+	size_t len;  /**< bytes without the NUL */
+	size_t cap;  /**< bytes allocated */
+	size_t max;  /**< largest len allowed */
+	bool failed; /**< out of memory, or max was hit */
+	bool full;   /**< failed because max was hit */
 };
 
 #define RFL_BUF_MAX_DEFAULT ((size_t)256 << 20)
@@ -43,7 +43,7 @@ void rfl_buf_vprintf(struct rfl_buf *b, const char *fmt, va_list ap) RFL_VPRINTF
 const char *rfl_buf_str(const struct rfl_buf *b);
 
 /** RFL_OK, or RFL_ENOMEM / RFL_EOVERFLOW with a message that names `what`. */
-enum rfl_rc rfl_buf_check(const struct rfl_buf *b, const char *what, struct rfl_err *err)
-	RFL_WARN_UNUSED;
+enum rfl_rc rfl_buf_check(const struct rfl_buf *b, const char *what,
+			  struct rfl_err *err) RFL_WARN_UNUSED;
 
 #endif

@@ -40,8 +40,7 @@ void rfl_csv_close(struct rfl_csv *csv);
 /** The index of a column, or -1. */
 int rfl_csv_find(const struct rfl_csv *csv, const char *column);
 
-/** The index of a column that the reader cannot do without; RFL_EFORMAT names the file and column.
- */
+/** The index of a required column; RFL_EFORMAT names the file and column. */
 enum rfl_rc rfl_csv_need(const struct rfl_csv *csv, const char *column, int *ret,
 			 struct rfl_err *err) RFL_WARN_UNUSED;
 
@@ -58,8 +57,7 @@ enum rfl_rc rfl_csv_next(struct rfl_csv *csv, bool *more, struct rfl_err *err) R
 /** How many fields the current row has: fewer than columns when the row is short. */
 size_t rfl_csv_fields(const struct rfl_csv *csv);
 
-/** A field of the current row; "" when the column is -1 or the row is short. Borrowed until next.
- */
+/** A field of the current row, borrowed until next; "" when column is -1 or the row is short. */
 const char *rfl_csv_text(const struct rfl_csv *csv, int column);
 
 /** As a number: empty is NaN; RFL_EFORMAT names file, line and column. */
@@ -70,21 +68,17 @@ enum rfl_rc rfl_csv_double(const struct rfl_csv *csv, int column, double *ret,
 enum rfl_rc rfl_csv_int(const struct rfl_csv *csv, int column, int64_t missing, int64_t *ret,
 			struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Keep a fingerprint of the bytes that are read: called before the first row. */
+/** Hash the bytes that are read, as rfl_hash64() does: begin before the first row, and read the
+ * hash after the last. */
 void rfl_csv_hash_begin(struct rfl_csv *csv);
-
-/** That of all bytes of the file up to its end, after the last row; as rfl_hash64(). */
 uint64_t rfl_csv_hash(const struct rfl_csv *csv);
 
 /** The line on which the current row begins, counted from 1 (the header is line 1). */
 size_t rfl_csv_line(const struct rfl_csv *csv);
 const char *rfl_csv_path(const struct rfl_csv *csv);
 
-/**
- * True when the current row is the last one and was not ended by a newline: a torn write, or a file
- * edited by hand. It is true as soon as that row was handed out, and also when rfl_csv_next()
- * failed because the file ends inside a quoted field.
- */
+/** True when the current row is the last and has no newline (a torn write, an edited file), or
+ * rfl_csv_next() failed because the file ends inside a quoted field. */
 bool rfl_csv_torn(const struct rfl_csv *csv);
 
 /**
@@ -97,35 +91,26 @@ bool rfl_csv_torn(const struct rfl_csv *csv);
 enum rfl_rc rfl_csv_record(const char *text, size_t len, size_t *end, bool *whole,
 			   struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Append one field, quoted where it has to be. */
+/** Append one field, or a row with its newline, quoted only where RFC 4180 requires it. */
 void rfl_csv_write_field(struct rfl_buf *out, const char *field);
-
-/** Append one row with its newline to a buffer, quoting exactly where RFC 4180 asks for it. */
 void rfl_csv_write_row(struct rfl_buf *out, const char *const *fields, size_t n);
 
 /**
- * Append one row to a table on disk: creates the file with its header when absent, holds an
- * exclusive lock, refuses a file whose header differs, writes the row in one write() and syncs it.
- * A torn last line, left by a power cut or a writer that was killed, is ended first, so that it
- * cannot swallow the new row.
+ * Append one row to a table on disk, in one write() under an exclusive lock, and sync it. An absent
+ * file is created with its header. A torn last line, left by a power cut or a killed writer, is
+ * ended first.
  *
  * @return RFL_OK; RFL_EFORMAT when the header differs (message says which column); RFL_EIO
  */
 enum rfl_rc rfl_csv_append(const char *path, const char *const *header, const char *const *fields,
 			   size_t n, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/**
- * Whether a file that is there has this header; what rfl_csv_append() asks before it writes.
- * @return RFL_OK; RFL_EFORMAT (message says which column differs); RFL_EIO
- */
+/** Whether an existing file has this header. Errors as of rfl_csv_append(). */
 enum rfl_rc rfl_csv_check_header(const char *path, const char *const *header, size_t n,
 				 struct rfl_err *err) RFL_WARN_UNUSED;
 
-/**
- * rfl_csv_append() for several rows at once, which are all there afterwards or none.
- * @param n     columns of the header
- * @param rows  as rfl_csv_write_row() made them
- */
+/** rfl_csv_append() for several rows, as rfl_csv_write_row() writes them: all or none.
+ * @param n  columns of the header */
 enum rfl_rc rfl_csv_append_rows(const char *path, const char *const *header, size_t n,
 				const struct rfl_buf *rows, struct rfl_err *err) RFL_WARN_UNUSED;
 

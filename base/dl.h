@@ -1,6 +1,6 @@
 /*
- * dl.h - shared libraries that are guests: opened when needed, by a ladder of names, with required
- * and optional symbols. The message of a failure names library and symbol.
+ * dl.h - shared libraries opened when needed, by the first of several names that loads, with
+ * required and optional symbols.
  */
 #ifndef RFL_BASE_DL_H
 #define RFL_BASE_DL_H
@@ -29,10 +29,7 @@ struct rfl_dl_symbol {
 enum rfl_rc rfl_dl_open(const char *const *names, const struct rfl_dl_symbol *symbols,
 			size_t nsymbols, struct rfl_dl **ret, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/**
- * The same for a library that is mapped in this process already; nothing is loaded.
- * @return RFL_EUNAVAILABLE when none of the names is mapped
- */
+/** The same for a library that this process has mapped already, else RFL_EUNAVAILABLE. */
 enum rfl_rc rfl_dl_open_mapped(const char *const *names, const struct rfl_dl_symbol *symbols,
 			       size_t nsymbols, struct rfl_dl **ret,
 			       struct rfl_err *err) RFL_WARN_UNUSED;
@@ -47,7 +44,7 @@ const char *rfl_dl_path(const struct rfl_dl *dl);
  * NULL: there is none. It stays as long as the library is mapped. */
 const char *rfl_dl_mapped(const char *prefix);
 
-/** Forget the handle. The library stays mapped: guests such as libtorch cannot be unloaded. */
+/** Forget the handle. The library stays mapped: some, such as libtorch, cannot be unloaded. */
 void rfl_dl_close(struct rfl_dl *dl);
 
 #endif

@@ -90,8 +90,7 @@ void rfl_fields_write(const struct rfl_field *fields, size_t n, const void *row,
 enum rfl_rc rfl_fields_bind(const struct rfl_field *fields, size_t n, const struct rfl_csv *csv,
 			    int *columns, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** Read an integer or real of the current row into its member. RFL_EFORMAT with file, line, column.
- */
+/** Read a number of the current row into its member. RFL_EFORMAT with file, line, column. */
 enum rfl_rc rfl_field_read_number(const struct rfl_field *f, const struct rfl_csv *csv, int column,
 				  void *row, struct rfl_err *err) RFL_WARN_UNUSED;
 

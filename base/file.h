@@ -21,11 +21,8 @@ enum rfl_rc rfl_file_read(const char *path, struct rfl_buf *out,
 enum rfl_rc rfl_file_write(const char *path, const void *data, size_t len,
 			   struct rfl_err *err) RFL_WARN_UNUSED;
 
-/**
- * Create a temporary neighbour of a file that is too large for rfl_file_write(). The caller fills
- * and closes it, and renames or removes it.
- * @param name  malloc'ed, the caller frees
- */
+/** Create a temporary neighbour of a file that is too large for rfl_file_write(). The caller fills
+ * and closes it, renames or removes it, and frees its name. */
 enum rfl_rc rfl_file_neighbour(const char *path, char **name, FILE **ret,
 			       struct rfl_err *err) RFL_WARN_UNUSED;
 
@@ -47,35 +44,26 @@ enum rfl_rc rfl_file_create(const char *path, const void *data, size_t len,
 			    struct rfl_err *err) RFL_WARN_UNUSED;
 
 /**
- * Create a file when it is absent, open it for reading and appending, and wait until no one else
- * holds its lock. What is locked is the file that has the name then: one that was replaced
- * meanwhile is let go. A file that cannot be locked (a device) is opened all the same. A link is
- * followed as in rfl_file_write(). Waiting for longer than a second is logged.
+ * Open a file, created when absent, for reading and appending, and wait for its exclusive lock. A
+ * file that was replaced meanwhile is opened again; one that cannot be locked (a device) is used
+ * without. A link is followed as in rfl_file_write(). A wait of more than a second is logged.
  * @param ret  set on success only; release with rfl_file_unlock()
  */
 enum rfl_rc rfl_file_lock(const char *path, int *ret, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/**
- * The same for reading, beside other readers: while it is held no one appends. Where the file
- * system has no locks the file is opened all the same. RFL_EIO when the file is absent.
- */
+/** The same for reading, shared with other readers. RFL_EIO when the file is absent. */
 enum rfl_rc rfl_file_lock_shared(const char *path, int *ret, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/**
- * Append to a file that rfl_file_lock() opened: one write, synced, with the folder when the file
- * was empty. What did not fit (a full disk) or could not be synced is taken back: the file is as it
- * was. RFL_EIO.
- */
+/** Append to a file that rfl_file_lock() opened, in one write, and sync it. After RFL_EIO (a full
+ * disk) the file is as it was. */
 enum rfl_rc rfl_file_append(int fd, const char *path, const void *data, size_t len,
 			    struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** Close the file, and so give its lock back. Accepts -1. RFL_EIO: what was written may be lost. */
 enum rfl_rc rfl_file_unlock(int fd, const char *path, struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** mkdir -p. */
+/** mkdir -p, and that of the folder that `path` would be in. */
 enum rfl_rc rfl_file_mkdirs(const char *path, struct rfl_err *err) RFL_WARN_UNUSED;
-
-/** mkdir -p of the folder that `path` would lie in. */
 enum rfl_rc rfl_file_mkdirs_for(const char *path, struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** dir + "/" + name. malloc'ed, the caller frees; NULL out of memory. */

@@ -40,10 +40,8 @@ const char *rfl_json_show(const json_t *value, char *out, size_t size);
 /** A real, or JSON null for NaN and infinities. New reference, or NULL out of memory. */
 json_t *rfl_json_real(double value);
 
-/**
- * Append the value to a buffer, two blanks per level, keys in their order, shortest exact reals.
- * A NULL value (a builder that ran out of memory) fails the buffer.
- */
+/** Append the value, two blanks per level, keys in their order, shortest exact reals. NULL (a
+ * builder ran out of memory) fails the buffer. */
 void rfl_json_write(struct rfl_buf *out, const json_t *value);
 
 /** The same on one line, for lists of many small objects: the caller writes the separators. */

@@ -14,11 +14,8 @@
 
 #define RFL_NUM_MAX 40 /* enough for any number this header writes */
 
-/**
- * The shortest decimal text that reads back to exactly the same double ("0.1", "1e+30").
- * NaN writes "" (not known), infinities "inf" and "-inf".
- * @return out
- */
+/** The shortest decimal text that reads back to exactly the same double ("0.1", "1e+30"); NaN is ""
+ * (not known), infinities "inf" and "-inf". @return out */
 char *rfl_num_exact(double value, char out[RFL_NUM_MAX]);
 
 /**
@@ -39,25 +36,15 @@ char *rfl_num_grouped(int64_t value, char out[RFL_NUM_MAX]);
 /** A value with all its digits, a whole one in groups of three. @return out */
 char *rfl_num_full(double value, char out[RFL_NUM_MAX]);
 
-/**
- * A real as people read it in a table: `digits` (1 to 17) significant digits, trailing zeros kept,
- * grouped by three ("138.4", "1,235,000"), with an exponent below 1e-4 and from 1e15. NaN: "n/a".
- * @return out
- */
+/** For tables: `digits` (1 to 17) significant digits, trailing zeros kept, grouped by three
+ * ("138.4", "1,235,000"), with an exponent below 1e-4 and from 1e15. NaN: "n/a". @return out */
 char *rfl_num_people(double value, int digits, char out[RFL_NUM_MAX]);
 
-/**
- * A real as people read it in a column whose numbers are compared or added: `decimals` (0 to 9)
- * digits after the point, grouped by three ("22,447.3"). A value that would be rounded to 0 and is
- * not 0 is "<0.1" or ">-0.1". NaN: "n/a".
- * @return out
- */
+/** For columns of numbers that are compared: `decimals` (0 to 9) digits after the point, grouped by
+ * three ("22,447.3"). A value that rounds to 0 is "<0.1" or ">-0.1". NaN: "n/a". @return out */
 char *rfl_num_fixed(double value, int decimals, char out[RFL_NUM_MAX]);
 
-/**
- * Parse the whole of `text` as a double (C locale; hex floats, inf and nan refused).
- * @return RFL_OK; RFL_EFORMAT with a message that quotes the text and names `what`
- */
+/** Parse the whole text as a finite decimal double. RFL_EFORMAT quotes it and names `what`. */
 enum rfl_rc rfl_num_parse_double(const char *text, const char *what, double *ret,
 				 struct rfl_err *err) RFL_WARN_UNUSED;
 
@@ -65,11 +52,8 @@ enum rfl_rc rfl_num_parse_double(const char *text, const char *what, double *ret
 enum rfl_rc rfl_num_parse_int(const char *text, const char *what, int64_t *ret,
 			      struct rfl_err *err) RFL_WARN_UNUSED;
 
-/**
- * Parse the whole of `text` as a size in bytes: a number from 1 on, with a unit if it has one:
- * "80e9", "24GiB", "22.5 GiB", "512MB", "4k". kB, MB, GB, TB are powers of 1000, KiB, MiB, GiB, TiB
- * of 1024, in any case; a lone letter is its binary unit. Same errors.
- */
+/** Parse the whole text as bytes, at least 1: "80e9", "24GiB", "22.5 GiB", "512MB", "4k". kB to TB
+ * are powers of 1000, KiB to TiB of 1024, in any case; a lone letter is binary. Same errors. */
 enum rfl_rc rfl_num_parse_bytes(const char *text, const char *what, int64_t *ret,
 				struct rfl_err *err) RFL_WARN_UNUSED;
 

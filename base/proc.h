@@ -45,14 +45,12 @@ struct rfl_proc_result {
 };
 
 /**
- * Run a child to its end. SIGPIPE is not raised in the parent. When the parent dies, the child gets
- * SIGKILL (Linux; to be exact, when the calling thread ends). The end of the child is the end of
- * the run: a grandchild that keeps a pipe open is not waited for. An input that the child leaves
- * unread is not a failure. Captured output beyond the maximum is dropped, and `failed` is set in
- * its buffer.
+ * Run a child to its end; grandchildren that keep a pipe open are not waited for. SIGPIPE is not
+ * raised in the parent. When the calling thread ends, the child gets SIGKILL (Linux). Input that
+ * the child leaves unread is not a failure. Captured output beyond the maximum is dropped, and
+ * `failed` is set in its buffer.
  *
- * @param ret  filled when the child was started, whatever became of it; the caller releases with
- *             rfl_proc_result_fini(), also after a failure: then it has what came until then.
+ * @param ret  release with rfl_proc_result_fini(), also after a failure
  * @return RFL_OK when the child was started and reaped; RFL_EUNAVAILABLE when the program does not
  *         exist; RFL_EIO
  */

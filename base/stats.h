@@ -47,12 +47,10 @@ struct rfl_stats_difference {
  */
 struct rfl_stats_difference rfl_stats_welch(const struct rfl_stats *a, const struct rfl_stats *b);
 
-/** What the least-squares line through samples in their order rises by, from the first to the last.
- */
+/** The rise of the least-squares line through samples in order, from the first to the last. */
 struct rfl_stats_trend {
 	double rise; /**< NaN for n < 2 */
-	double ci95; /**< half width of its 95 % confidence interval, by Student's t; NaN for n < 3
-		      */
+	double ci95; /**< half width of its 95 % confidence interval by t; NaN for n < 3 */
 };
 
 struct rfl_stats_trend rfl_stats_trend(const double *samples, size_t n);

@@ -9,11 +9,8 @@
 
 #include "base/buf.h"
 
-/**
- * Damerau-Levenshtein distance in its restricted form (an adjacent swap counts one, and no letter
- * is edited twice), without case. Where more than 63 characters differ, the longer length is
- * given.
- */
+/** Restricted Damerau-Levenshtein distance (a swap counts one, no letter is edited twice), without
+ * case; the longer length where more than 63 characters differ. */
 size_t rfl_text_distance(const char *a, const char *b);
 
 /**
@@ -22,8 +19,7 @@ size_t rfl_text_distance(const char *a, const char *b);
  */
 const char *rfl_text_nearest(const char *name, const char *const *candidates);
 
-/** Append the candidates within suggesting distance, nearest first, at most `most`, as "a, b, c".
- */
+/** Append the candidates near enough, nearest first, at most `most`, as "a, b, c". */
 size_t rfl_text_suggest(const char *name, const char *const *candidates, size_t most,
 			struct rfl_buf *out);
 
@@ -34,11 +30,9 @@ size_t rfl_text_suggest(const char *name, const char *const *candidates, size_t 
  */
 size_t rfl_text_control(const char *at);
 
-/**
- * Put one '?' in place of each such character and of each byte that is not UTF-8.
+/** Replace each such character, and each byte that is not UTF-8, by '?'; no NUL is written.
  * @param keep_lines  newlines and tabs stay
- * @return the new length, which is not above `len`; no NUL is written
- */
+ * @return the new length, at most `len` */
 size_t rfl_text_mask(char *text, size_t len, bool keep_lines);
 
 /** Make a text one line that can be shown. */

@@ -26,10 +26,7 @@ size_t rfl_where_key(struct rfl_where *w, const char *key);
 size_t rfl_where_index(struct rfl_where *w, size_t i);
 void rfl_where_up(struct rfl_where *w, size_t mark);
 
-/**
- * RFL_EFORMAT with "file: /pointer: message"; the top is "/". Control characters, which keys and
- * texts of a file may have, are replaced: it is one line.
- */
+/** RFL_EFORMAT with "file: /pointer: message" on one line, control characters replaced. */
 enum rfl_rc rfl_where_fail(const struct rfl_where *w, struct rfl_err *err, const char *fmt, ...)
 	RFL_PRINTF(3, 4);
 

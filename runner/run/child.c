@@ -6,7 +6,6 @@
 #include "runner/run/parts.h"
 
 #include <errno.h>
-#include <math.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
