@@ -130,101 +130,72 @@ const struct rfl_perf_cpu *rfl_perf_cpu_at(size_t i)
 		.slots = 1, .group = (group_), .is_flops = true, .needs = RFL_ISA_BIT(isa)        \
 	}
 
-static const struct rfl_perf_event software[] = {
-	SOFTWARE("task-clock", "s", 1e-9, TASK_CLOCK, false),
-	SOFTWARE("page-faults", "", 1, PAGE_FAULTS, false),
-	SOFTWARE("context-switches", "", 1, CONTEXT_SWITCHES, true),
-	SOFTWARE("cpu-migrations", "", 1, CPU_MIGRATIONS, true),
-};
-
 enum { ALONE, CLOCK, SINGLE, DOUBLE, HALF };
-
-/* Intel has fixed counters for cycles and instructions; elsewhere they take general ones. */
-static const struct rfl_perf_event generic_intel[] = {
-	GENERIC("cycles", CPU_CYCLES, 0, CLOCK),
-	GENERIC("instructions", INSTRUCTIONS, 0, CLOCK),
-	GENERIC("cache-misses", CACHE_MISSES, 1, ALONE),
-};
-static const struct rfl_perf_event generic[] = {
-	GENERIC("cycles", CPU_CYCLES, 1, CLOCK),
-	GENERIC("instructions", INSTRUCTIONS, 1, CLOCK),
-	GENERIC("cache-misses", CACHE_MISSES, 1, ALONE),
-};
-
-/* One count per instruction and lane group; the hardware counts a fused multiply-add twice. The
- * weights (lanes) are in the formulas. */
-static const struct rfl_perf_event intel[] = {
-	RAW("fp_arith_inst_retired.scalar_single", 0x02c7, 1, SINGLE),
-	RAW("fp_arith_inst_retired.128b_packed_single", 0x08c7, 1, SINGLE),
-	RAW("fp_arith_inst_retired.256b_packed_single", 0x20c7, 1, SINGLE),
-	RAW_ISA("fp_arith_inst_retired.512b_packed_single", 0x80c7, SINGLE, AVX512F),
-	RAW("fp_arith_inst_retired.scalar_double", 0x01c7, 1, DOUBLE),
-	RAW("fp_arith_inst_retired.128b_packed_double", 0x04c7, 1, DOUBLE),
-	RAW("fp_arith_inst_retired.256b_packed_double", 0x10c7, 1, DOUBLE),
-	RAW_ISA("fp_arith_inst_retired.512b_packed_double", 0x40c7, DOUBLE, AVX512F),
-};
-static const struct rfl_perf_event intel_fp16[] = {
-	RAW_ISA("fp_arith_inst_retired2.scalar_half", 0x01cf, HALF, AVX512_FP16),
-	RAW_ISA("fp_arith_inst_retired2.128b_packed_half", 0x04cf, HALF, AVX512_FP16),
-	RAW_ISA("fp_arith_inst_retired2.256b_packed_half", 0x08cf, HALF, AVX512_FP16),
-	RAW_ISA("fp_arith_inst_retired2.512b_packed_half", 0x10cf, HALF, AVX512_FP16),
-};
 
 /* Up to 16 FLOPs per cycle and more: the kernel joins two counters for each (MergeEvent). */
 #define MERGED 2
-static const struct rfl_perf_event zen2[] = {
-	RAW("fp_ret_sse_avx_ops.all", 0x0f03, MERGED, ALONE),
-};
-static const struct rfl_perf_event zen4[] = {
-	RAW("fp_ret_sse_avx_ops.all", 0x1f03, MERGED, ALONE),
-};
-/* perf's own names of these are encoded without a kind of operation (0x4003); ours count all. */
-static const struct rfl_perf_event zen5[] = {
-	RAW("cpu/event=0x03,umask=0x4f/", 0x4f03, MERGED, SINGLE),
-	RAW("cpu/event=0x03,umask=0x6f/", 0x6f03, MERGED, SINGLE),
-	RAW("cpu/event=0x03,umask=0x8f/", 0x8f03, MERGED, DOUBLE),
-	RAW("cpu/event=0x03,umask=0xaf/", 0xaf03, MERGED, DOUBLE),
-	RAW("cpu/event=0x03,umask=0x2f/", 0x2f03, MERGED, ALONE),
-};
 
-static const struct rfl_perf_event neoverse[] = {
-	RAW("fp_scale_ops_spec", 0x80c0, 1, SINGLE),
-	RAW("fp_fixed_ops_spec", 0x80c1, 1, SINGLE),
-	{ .name = "ll_cache_miss_rd",
-	  .unit = "",
-	  .scale = 1,
-	  .type = PERF_TYPE_RAW,
-	  .config = 0x37,
-	  .slots = 1 },
-};
+#define KIND(kind) (1u << RFL_PERF_##kind)
+#define ANY        (~0u)
+#define INTEL_ANY  (KIND(INTEL) | KIND(INTEL_FP16))
 
-struct part {
-	const struct rfl_perf_event *events;
-	size_t n;
-};
-#define PART(a)                       \
-	{                             \
-		(a), RFL_ARRAY_LEN(a) \
-	}
-
-static const struct part parts[RFL_PERF_KIND_COUNT][4] = {
-	[RFL_PERF_OTHER] = { PART(software), PART(generic) },
-	[RFL_PERF_INTEL] = { PART(software), PART(generic_intel), PART(intel) },
-	[RFL_PERF_INTEL_FP16] = { PART(software), PART(generic_intel), PART(intel),
-				  PART(intel_fp16) },
-	[RFL_PERF_ZEN2] = { PART(software), PART(generic), PART(zen2) },
-	[RFL_PERF_ZEN4] = { PART(software), PART(generic), PART(zen4) },
-	[RFL_PERF_ZEN5] = { PART(software), PART(generic), PART(zen5) },
-	[RFL_PERF_NEOVERSE] = { PART(software), PART(generic), PART(neoverse) },
+static const struct {
+	unsigned kinds; /* of processors that have it: KIND()s */
+	struct rfl_perf_event event;
+} events[] = {
+	{ ANY, SOFTWARE("task-clock", "s", 1e-9, TASK_CLOCK, false) },
+	{ ANY, SOFTWARE("page-faults", "", 1, PAGE_FAULTS, false) },
+	{ ANY, SOFTWARE("context-switches", "", 1, CONTEXT_SWITCHES, true) },
+	{ ANY, SOFTWARE("cpu-migrations", "", 1, CPU_MIGRATIONS, true) },
+	/* Intel has fixed counters for cycles and instructions; elsewhere they take general ones */
+	{ INTEL_ANY, GENERIC("cycles", CPU_CYCLES, 0, CLOCK) },
+	{ INTEL_ANY, GENERIC("instructions", INSTRUCTIONS, 0, CLOCK) },
+	{ ~INTEL_ANY, GENERIC("cycles", CPU_CYCLES, 1, CLOCK) },
+	{ ~INTEL_ANY, GENERIC("instructions", INSTRUCTIONS, 1, CLOCK) },
+	{ ANY, GENERIC("cache-misses", CACHE_MISSES, 1, ALONE) },
+	/* One count per instruction and lane group; the hardware counts a fused multiply-add
+	 * twice. The weights (lanes) are in the formulas. */
+	{ INTEL_ANY, RAW("fp_arith_inst_retired.scalar_single", 0x02c7, 1, SINGLE) },
+	{ INTEL_ANY, RAW("fp_arith_inst_retired.128b_packed_single", 0x08c7, 1, SINGLE) },
+	{ INTEL_ANY, RAW("fp_arith_inst_retired.256b_packed_single", 0x20c7, 1, SINGLE) },
+	{ INTEL_ANY, RAW_ISA("fp_arith_inst_retired.512b_packed_single", 0x80c7, SINGLE, AVX512F) },
+	{ INTEL_ANY, RAW("fp_arith_inst_retired.scalar_double", 0x01c7, 1, DOUBLE) },
+	{ INTEL_ANY, RAW("fp_arith_inst_retired.128b_packed_double", 0x04c7, 1, DOUBLE) },
+	{ INTEL_ANY, RAW("fp_arith_inst_retired.256b_packed_double", 0x10c7, 1, DOUBLE) },
+	{ INTEL_ANY, RAW_ISA("fp_arith_inst_retired.512b_packed_double", 0x40c7, DOUBLE, AVX512F) },
+	{ KIND(INTEL_FP16),
+	  RAW_ISA("fp_arith_inst_retired2.scalar_half", 0x01cf, HALF, AVX512_FP16) },
+	{ KIND(INTEL_FP16),
+	  RAW_ISA("fp_arith_inst_retired2.128b_packed_half", 0x04cf, HALF, AVX512_FP16) },
+	{ KIND(INTEL_FP16),
+	  RAW_ISA("fp_arith_inst_retired2.256b_packed_half", 0x08cf, HALF, AVX512_FP16) },
+	{ KIND(INTEL_FP16),
+	  RAW_ISA("fp_arith_inst_retired2.512b_packed_half", 0x10cf, HALF, AVX512_FP16) },
+	{ KIND(ZEN2), RAW("fp_ret_sse_avx_ops.all", 0x0f03, MERGED, ALONE) },
+	{ KIND(ZEN4), RAW("fp_ret_sse_avx_ops.all", 0x1f03, MERGED, ALONE) },
+	/* perf's own names of these are encoded without a kind of operation (0x4003); ours count
+	 * all */
+	{ KIND(ZEN5), RAW("cpu/event=0x03,umask=0x4f/", 0x4f03, MERGED, SINGLE) },
+	{ KIND(ZEN5), RAW("cpu/event=0x03,umask=0x6f/", 0x6f03, MERGED, SINGLE) },
+	{ KIND(ZEN5), RAW("cpu/event=0x03,umask=0x8f/", 0x8f03, MERGED, DOUBLE) },
+	{ KIND(ZEN5), RAW("cpu/event=0x03,umask=0xaf/", 0xaf03, MERGED, DOUBLE) },
+	{ KIND(ZEN5), RAW("cpu/event=0x03,umask=0x2f/", 0x2f03, MERGED, ALONE) },
+	{ KIND(NEOVERSE), RAW("fp_scale_ops_spec", 0x80c0, 1, SINGLE) },
+	{ KIND(NEOVERSE), RAW("fp_fixed_ops_spec", 0x80c1, 1, SINGLE) },
+	{ KIND(NEOVERSE),
+	  { .name = "ll_cache_miss_rd",
+	    .unit = "",
+	    .scale = 1,
+	    .type = PERF_TYPE_RAW,
+	    .config = 0x37,
+	    .slots = 1 } },
 };
 
 const struct rfl_perf_event *rfl_perf_event_at(enum rfl_perf_kind kind, size_t i)
 {
-	for (size_t p = 0; p < RFL_ARRAY_LEN(parts[kind]); p++) {
-		if (i < parts[kind][p].n)
-			return &parts[kind][p].events[i];
-		i -= parts[kind][p].n;
-	}
+	for (size_t k = 0; k < RFL_ARRAY_LEN(events); k++)
+		if ((events[k].kinds >> kind & 1) && i-- == 0)
+			return &events[k].event;
 	return NULL;
 }
 
@@ -235,7 +206,7 @@ static bool is_zen2(const struct rfl_perf_cpu *cpu)
 	return cpu->kind == RFL_PERF_ZEN2;
 }
 
-/* Whose memory controllers early kernels show without names of events. */
+/* Early kernels name no events of the memory controllers of these. */
 static bool is_sapphire_rapids(const struct rfl_perf_cpu *cpu)
 {
 	return strcmp(cpu->name, "Sapphire Rapids") == 0 ||

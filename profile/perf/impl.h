@@ -80,8 +80,10 @@ enum rfl_rc rfl_perf_code_find(const char *root, const char *pmu, const char *ev
 			       const char *terms, struct rfl_perf_code *ret,
 			       struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** A small file below the root as text without its newline; false when it cannot be read. */
-bool rfl_perf_slurp(const char *root, const char *path, char *out, size_t size);
+/** The first line of a small file below the root, without its newline; false when it cannot be
+ * read. @param path  a format */
+RFL_PRINTF(4, 5)
+bool rfl_perf_slurp(char *out, size_t size, const char *root, const char *path, ...);
 
 /* ---- perf/events.c: the names are those that perf prints, so that what we count and what perf
  * counted goes through the same formulas (profile/formulas/cpu-*.formulas) ---- */

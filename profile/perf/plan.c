@@ -36,7 +36,7 @@ int rfl_perf_paranoid(const char *root)
 	char text[32];
 	int64_t level;
 
-	if (!rfl_perf_slurp(root, "/proc/sys/kernel/perf_event_paranoid", text, sizeof(text)) ||
+	if (!rfl_perf_slurp(text, sizeof(text), root, "/proc/sys/kernel/perf_event_paranoid") ||
 	    rfl_num_parse_int(text, "perf_event_paranoid", &level, NULL) != RFL_OK)
 		return 99;
 	return (int)level;
@@ -202,7 +202,7 @@ static enum rfl_rc add_core_events(struct rfl_perf_plan *plan, const char *preci
 	uint32_t core_type = 0; /* the PMU of the P-cores of a hybrid processor */
 	char text[32];
 
-	if (rfl_perf_slurp(env->sys->root, path, text, sizeof(text)) &&
+	if (rfl_perf_slurp(text, sizeof(text), env->sys->root, "%s", path) &&
 	    sscanf(text, "%u", &core_type) != 1)
 		return rfl_fail(err, RFL_EFORMAT, 0, "%s: not the number of a PMU", path);
 	for (size_t i = 0; (event = rfl_perf_event_at(plan->cpu->kind, i)); i++) {
@@ -411,7 +411,7 @@ static void lay_cores(struct rfl_perf_plan *plan)
 	uint64_t laid = 0;
 	char text[16];
 
-	if (rfl_perf_slurp(env->sys->root, "/proc/sys/kernel/nmi_watchdog", text, sizeof(text)) &&
+	if (rfl_perf_slurp(text, sizeof(text), env->sys->root, "/proc/sys/kernel/nmi_watchdog") &&
 	    strcmp(text, "1") == 0)
 		budget--; /* the watchdog may hold one */
 	for (size_t i = 0; i < plan->n; i++) {

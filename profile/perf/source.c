@@ -23,72 +23,53 @@ struct report {
 	struct rfl_err *err;
 };
 
-static const char *share_text(const struct report *r, double share, const char *meaning)
-{
-	const char *text = rfl_arena_printf(
-		r->plan->arena, "on a counter for %.3g %% of the time: %s", 100 * share, meaning);
-
-	return text ? text : meaning;
-}
-
-/* "user mode only", and what else there is to say of a value. */
-static const char *caveat(const struct report *r, const struct rfl_perf_item *item,
-			  const char *what)
-{
-	const char *text;
-
-	if (!item->user_only)
-		return what;
-	if (!what)
-		return "user mode only: perf_event_paranoid allows no more";
-	text = rfl_arena_printf(r->plan->arena, "%s; user mode only", what);
-	return text ? text : what;
-}
-
-/* Of a processor with E-cores: the time on those counts as time without a counter, so that a value
- * is what was read, a lower bound, and never scaled. */
-static enum rfl_validity judge_part(const struct report *r, const struct rfl_perf_item *item,
-				    const struct rfl_perf_tally *tally, double *value,
-				    const char **reason)
-{
-	if (!(tally->running_s > 0)) {
-		*value = NAN;
-		*reason = "counted on P-cores only, and no thread ran there (or none had a "
-			  "counter)";
-		return RFL_VALID_UNAVAILABLE;
-	}
-	*value = tally->read * item->scale;
-	*reason = caveat(r, item, "P-cores only: what ran on E-cores is not in it");
-	return RFL_VALID_PARTIAL;
-}
-
-/* A value with all that is to be said of it. */
+/* A value and all that a reader has to know of it. */
 static enum rfl_validity judge(const struct report *r, const struct rfl_perf_item *item,
 			       const struct rfl_perf_tally *tally, double *value,
 			       const char **reason)
 {
+	enum rfl_validity validity = RFL_VALID;
+	const char *note = NULL, *text;
 	double share;
 
 	*value = NAN;
 	*reason = item->reason;
 	if (item->reason)
 		return RFL_VALID_UNAVAILABLE;
-	if (item->partial)
-		return judge_part(r, item, tally, value, reason);
-	*value = rfl_perf_tally_value(tally, &share) * item->scale;
-	if (isnan(*value) || share < SHARE_MIN) {
-		*value = NAN;
-		*reason = share_text(r, share,
-				     "more events than counters, or another profiler or the NMI "
-				     "watchdog holds some; less than 50 % is refused");
-		return RFL_VALID_UNAVAILABLE;
+	if (item->partial) {
+		/* with E-cores: the time on those counts as time without a counter, so the value is
+		 * what was read, a lower bound, and never scaled */
+		*reason =
+			"counted on P-cores only, and no thread ran there (or none had a counter)";
+		if (!(tally->running_s > 0))
+			return RFL_VALID_UNAVAILABLE;
+		*value = tally->read * item->scale;
+		note = "P-cores only: what ran on E-cores is not in it";
+		validity = RFL_VALID_PARTIAL;
+	} else {
+		*value = rfl_perf_tally_value(tally, &share) * item->scale;
+		if (isnan(*value) || share < SHARE_MIN) {
+			*value = NAN;
+			validity = RFL_VALID_UNAVAILABLE;
+			note = "more events than counters, or another profiler or the NMI watchdog "
+			       "holds some; less than 50 % is refused";
+		} else if (share < SHARE_WHOLE) {
+			validity = RFL_VALID_SCALED;
+			note = "scaled to the whole time";
+		}
+		text = note ? rfl_arena_printf(r->plan->arena,
+					       "on a counter for %.3g %% of the time: %s",
+					       100 * share, note)
+			    : NULL;
+		note = text ? text : note;
 	}
-	if (share >= SHARE_WHOLE) {
-		*reason = caveat(r, item, NULL);
-		return RFL_VALID;
-	}
-	*reason = caveat(r, item, share_text(r, share, "scaled to the whole time"));
-	return RFL_VALID_SCALED;
+	*reason = note;
+	if (!item->user_only || validity == RFL_VALID_UNAVAILABLE)
+		return validity;
+	text = note ? rfl_arena_printf(r->plan->arena, "%s; user mode only", note)
+		    : "user mode only: perf_event_paranoid allows no more";
+	*reason = text ? text : note;
+	return validity;
 }
 
 static void put_metric(const struct report *r, const char *name, const char *unit, double value,
@@ -99,35 +80,30 @@ static void put_metric(const struct report *r, const char *name, const char *uni
 	(void)rfl_capture_metric(r->b, id, value, validity, pass, reason);
 }
 
-static enum rfl_rc put_span(const struct report *r, const struct rfl_perf_span *span)
-{
-	enum rfl_rc rc = rfl_capture_begin(r->b, span->kind, span->name, NULL, NULL, r->err);
-
-	if (rc != RFL_OK)
-		return rc;
-	rfl_capture_launches(r->b, span->launches);
-	put_metric(r, "duration_time", "s", span->time_s, RFL_VALID, 0, NULL);
-	for (size_t i = 0; i < r->plan->n; i++) {
-		const struct rfl_perf_item *item = &r->plan->items[i];
-		const char *reason;
-		double value;
-		const enum rfl_validity validity =
-			judge(r, item, &span->tallies[i], &value, &reason);
-
-		put_metric(r, item->metric, item->unit, value, validity,
-			   item->reason ? -1 : item->pass, reason);
-	}
-	return rfl_capture_end(r->b, r->err);
-}
-
 static enum rfl_rc put_spans(const struct report *r, const struct rfl_perf_session *s)
 {
 	size_t n = 0;
 	const struct rfl_perf_span *spans = s ? rfl_perf_session_spans(s, &n) : NULL;
 	enum rfl_rc rc = RFL_OK;
 
-	for (size_t i = 0; i < n && rc == RFL_OK; i++)
-		rc = put_span(r, &spans[i]);
+	for (const struct rfl_perf_span *span = spans; rc == RFL_OK && n > 0; span++, n--) {
+		rc = rfl_capture_begin(r->b, span->kind, span->name, NULL, NULL, r->err);
+		if (rc != RFL_OK)
+			break;
+		rfl_capture_launches(r->b, span->launches);
+		put_metric(r, "duration_time", "s", span->time_s, RFL_VALID, 0, NULL);
+		for (size_t i = 0; i < r->plan->n; i++) {
+			const struct rfl_perf_item *item = &r->plan->items[i];
+			const char *reason;
+			double value;
+			const enum rfl_validity validity =
+				judge(r, item, &span->tallies[i], &value, &reason);
+
+			put_metric(r, item->metric, item->unit, value, validity,
+				   item->reason ? -1 : item->pass, reason);
+		}
+		rc = rfl_capture_end(r->b, r->err);
+	}
 	return rc;
 }
 
@@ -159,26 +135,27 @@ static double idle_rate(const struct report *r, const struct rfl_perf_session *i
 	return amount[RFL_QUANTITY_DRAM] / span->time_s;
 }
 
-static void note_dram(const struct report *r, const struct rfl_perf_session *idle)
+static void add_notes(const struct report *r, const struct rfl_perf_session *idle,
+		      const struct rfl_perf_session *s)
 {
-	const double rate_b_per_s = idle_rate(r, idle);
-	char rate[64];
+	const struct rfl_perf_facts f = rfl_perf_session_facts(s);
+	const double rate_b_per_s = idle ? idle_rate(r, idle) : (double)NAN;
+	const struct rfl_perf_plan *p = r->plan;
+	char first[64], second[64];
 
-	if (isnan(rate_b_per_s))
+	if (idle && isnan(rate_b_per_s))
 		rfl_capture_note(r->b, "DRAM bytes are those of whole sockets, every process "
-				       "counted; how much others move was not to be had");
-	else
+				       "counted; the share of other processes is not known");
+	else if (idle)
 		rfl_capture_note(r->b,
 				 "DRAM bytes are those of whole sockets, every process counted; "
 				 "while this one rested for %.3g s, %s moved",
-				 IDLE_S, rfl_num_si(rate_b_per_s, "B/s", 3, rate, sizeof(rate)));
-}
-
-static void note_facts(const struct report *r, const struct rfl_perf_session *s)
-{
-	const struct rfl_perf_facts f = rfl_perf_session_facts(s);
-	char cost[64], range[64];
-
+				 IDLE_S, rfl_num_si(rate_b_per_s, "B/s", 3, first, sizeof(first)));
+	if (rfl_perf_plan_usable(p, true) == 0 && rfl_perf_plan_reason(p))
+		rfl_capture_note(r->b, "only events of the kernel were counted: %s",
+				 rfl_perf_plan_reason(p));
+	if (p->cpu->no_flops)
+		rfl_capture_note(r->b, "%s: %s", p->cpu->name, p->cpu->no_flops);
 	if (f.appeared > 0 || f.vanished > 0)
 		rfl_capture_note(r->b,
 				 "of %zu threads %zu ended and %zu began while it ran: those that "
@@ -189,24 +166,13 @@ static void note_facts(const struct report *r, const struct rfl_perf_session *s)
 			r->b,
 			"reading the counters takes %s at each boundary, more than 1 %% of "
 			"the shortest range (%s): count larger ranges",
-			rfl_num_si(f.reading_s, "s", 3, cost, sizeof(cost)),
-			rfl_num_si(f.shortest_s, "s", 3, range, sizeof(range)));
-	if (r->plan->passes > 1)
+			rfl_num_si(f.reading_s, "s", 3, first, sizeof(first)),
+			rfl_num_si(f.shortest_s, "s", 3, second, sizeof(second)));
+	if (p->passes > 1)
 		rfl_capture_note(r->b,
 				 "counted in %d runs of the same step: this processor has fewer "
 				 "counters than there are events",
-				 r->plan->passes);
-}
-
-static void note_plan(const struct report *r)
-{
-	const struct rfl_perf_plan *p = r->plan;
-
-	if (rfl_perf_plan_usable(p, true) == 0 && rfl_perf_plan_reason(p))
-		rfl_capture_note(r->b, "only events of the kernel were counted: %s",
-				 rfl_perf_plan_reason(p));
-	if (p->cpu->no_flops)
-		rfl_capture_note(r->b, "%s: %s", p->cpu->name, p->cpu->no_flops);
+				 p->passes);
 }
 
 /* ---- measuring ---- */
@@ -247,27 +213,6 @@ static enum rfl_rc run_passes(struct rfl_perf_session *s, int passes, const stru
 	return rc;
 }
 
-static enum rfl_rc fill_capture(const struct report *r, const struct rfl_perf_session *idle,
-				const struct rfl_perf_session *s)
-{
-	enum rfl_rc rc =
-		rfl_capture_chip(r->b, r->plan->cpu->name,
-				 r->plan->env->brand[0] ? r->plan->env->brand : NULL, r->err);
-
-	if (rc == RFL_OK)
-		rc = put_spans(r, idle);
-	if (rc == RFL_OK)
-		rc = put_spans(r, s);
-	if (rc != RFL_OK)
-		return rc;
-	if (idle)
-		note_dram(r, idle);
-	note_plan(r);
-	note_facts(r, s);
-	rfl_capture_steps(r->b, 1, r->plan->passes);
-	return RFL_OK;
-}
-
 enum rfl_rc rfl_source_perf__measure(const struct rfl_perf_env *env,
 				     const struct rfl_source_request *request,
 				     const struct rfl_workload *workload, struct rfl_captures *to,
@@ -298,9 +243,17 @@ enum rfl_rc rfl_source_perf__measure(const struct rfl_perf_env *env,
 	if (rc == RFL_OK)
 		rc = run_passes(s, r.plan->passes, workload, err);
 	if (rc == RFL_OK)
-		rc = fill_capture(&r, idle, s);
+		rc = rfl_capture_chip(r.b, r.plan->cpu->name, env->brand[0] ? env->brand : NULL,
+				      err);
 	if (rc == RFL_OK)
-		rc = rfl_capture_finish(r.b, to, err);
+		rc = put_spans(&r, idle);
+	if (rc == RFL_OK)
+		rc = put_spans(&r, s);
+	if (rc != RFL_OK)
+		goto done;
+	add_notes(&r, idle, s);
+	rfl_capture_steps(r.b, 1, r.plan->passes);
+	rc = rfl_capture_finish(r.b, to, err);
 done:
 	rfl_perf_session_free(idle);
 	rfl_perf_session_free(s);

@@ -3,6 +3,7 @@
  */
 #include <dirent.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,32 +14,35 @@
 #include "base/num.h"
 #include "profile/perf/impl.h"
 
-#define DEVICES   "/sys/bus/event_source/devices"
-#define CPUS_MAX  1024 /* of one cpumask: one per socket or die */
-#define PATH_SIZE 512
+#define DEVICES  "/sys/bus/event_source/devices"
+#define CPUS_MAX 1024 /* of one cpumask: one per socket or die */
 
-bool rfl_perf_slurp(const char *root, const char *path, char *out, size_t size)
+bool rfl_perf_slurp(char *out, size_t size, const char *root, const char *path, ...)
 {
-	char full[4096];
-	struct rfl_buf text;
+	struct rfl_buf full, text;
+	va_list args;
 	bool ok;
 
 	out[0] = '\0';
-	if ((size_t)snprintf(full, sizeof(full), "%s%s", root, path) >= sizeof(full))
-		return false;
+	rfl_buf_init(&full, 4096);
 	rfl_buf_init(&text, size - 1);
-	ok = rfl_file_read(full, &text, NULL) == RFL_OK;
+	rfl_buf_puts(&full, root);
+	va_start(args, path);
+	rfl_buf_vprintf(&full, path, args);
+	va_end(args);
+	ok = !full.failed && rfl_file_read(rfl_buf_str(&full), &text, NULL) == RFL_OK;
 	if (ok) {
 		snprintf(out, size, "%s", rfl_buf_str(&text));
 		out[strcspn(out, "\n")] = '\0';
 	}
 	rfl_buf_fini(&text);
+	rfl_buf_fini(&full);
 	return ok;
 }
 
 /* ---- finding PMUs ---- */
 
-/* The number behind "prefix_", -1 for the prefix alone, -2 for another name. */
+/* The number after "prefix_", -1 for the prefix alone, -2 for another name. */
 static int number_of(const char *name, const char *prefix)
 {
 	const size_t len = strlen(prefix);
@@ -92,19 +96,20 @@ static bool parse_cpus(const char *text, int *cpus, size_t *n)
 static enum rfl_rc read_pmu(const char *root, const char *name, struct rfl_perf_pmu *ret,
 			    struct rfl_err *err)
 {
-	char path[PATH_SIZE], text[4096];
+	char text[4096];
 	int cpus[CPUS_MAX];
 	int64_t type;
 
 	snprintf(ret->name, sizeof(ret->name), "%s", name);
-	snprintf(path, sizeof(path), DEVICES "/%s/type", name);
-	if (!rfl_perf_slurp(root, path, text, sizeof(text)) ||
-	    rfl_num_parse_int(text, path, &type, NULL) != RFL_OK || type < 0)
-		return rfl_fail(err, RFL_EFORMAT, 0, "%s%s: not the number of a PMU", root, path);
+	if (!rfl_perf_slurp(text, sizeof(text), root, DEVICES "/%s/type", name) ||
+	    rfl_num_parse_int(text, name, &type, NULL) != RFL_OK || type < 0)
+		return rfl_fail(err, RFL_EFORMAT, 0,
+				"%s" DEVICES "/%s/type: not the number of a PMU", root, name);
 	ret->type = (uint32_t)type;
-	snprintf(path, sizeof(path), DEVICES "/%s/cpumask", name);
-	if (!rfl_perf_slurp(root, path, text, sizeof(text)) || !parse_cpus(text, cpus, &ret->ncpus))
-		return rfl_fail(err, RFL_EFORMAT, 0, "%s%s: not a list of processors", root, path);
+	if (!rfl_perf_slurp(text, sizeof(text), root, DEVICES "/%s/cpumask", name) ||
+	    !parse_cpus(text, cpus, &ret->ncpus))
+		return rfl_fail(err, RFL_EFORMAT, 0,
+				"%s" DEVICES "/%s/cpumask: not a list of processors", root, name);
 	ret->cpus = rfl_alloc_array(ret->ncpus, sizeof(*ret->cpus));
 	if (!ret->cpus)
 		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", name);
@@ -273,10 +278,8 @@ static const char *format_of(const char *root, const char *pmu, const char *key,
 		{ "config", "config:0-63" },   { "config1", "config1:0-63" },
 		{ "config2", "config2:0-63" },
 	};
-	char path[PATH_SIZE];
 
-	snprintf(path, sizeof(path), DEVICES "/%s/format/%s", pmu, key);
-	if (rfl_perf_slurp(root, path, out, size))
+	if (rfl_perf_slurp(out, size, root, DEVICES "/%s/format/%s", pmu, key))
 		return out;
 	for (size_t i = 0; i < RFL_ARRAY_LEN(usual); i++)
 		if (strcmp(usual[i].key, key) == 0)
@@ -326,15 +329,12 @@ static double bytes_of(const char *root, const char *pmu, const char *event)
 		{ "MiB", 0x1p20 },
 		{ "GiB", 0x1p30 },
 	};
-	char path[PATH_SIZE], text[64];
+	char text[64];
 	double scale;
 
-	snprintf(path, sizeof(path), DEVICES "/%s/events/%s.scale", pmu, event);
-	if (!rfl_perf_slurp(root, path, text, sizeof(text)) ||
-	    rfl_num_parse_double(text, path, &scale, NULL) != RFL_OK || scale <= 0)
-		return NAN;
-	snprintf(path, sizeof(path), DEVICES "/%s/events/%s.unit", pmu, event);
-	if (!rfl_perf_slurp(root, path, text, sizeof(text)))
+	if (!rfl_perf_slurp(text, sizeof(text), root, DEVICES "/%s/events/%s.scale", pmu, event) ||
+	    rfl_num_parse_double(text, event, &scale, NULL) != RFL_OK || scale <= 0 ||
+	    !rfl_perf_slurp(text, sizeof(text), root, DEVICES "/%s/events/%s.unit", pmu, event))
 		return NAN;
 	for (size_t i = 0; i < RFL_ARRAY_LEN(units); i++)
 		if (strcmp(text, units[i].name) == 0)
@@ -346,11 +346,10 @@ enum rfl_rc rfl_perf_code_find(const char *root, const char *pmu, const char *ev
 			       const char *terms, struct rfl_perf_code *ret, struct rfl_err *err)
 {
 	struct rfl_perf_code code = { .bytes = NAN };
-	char path[PATH_SIZE];
 	enum rfl_rc rc;
 
-	snprintf(path, sizeof(path), DEVICES "/%s/events/%s", pmu, event ? event : "");
-	if (event && rfl_perf_slurp(root, path, code.terms, sizeof(code.terms)))
+	if (event && rfl_perf_slurp(code.terms, sizeof(code.terms), root, DEVICES "/%s/events/%s",
+				    pmu, event))
 		code.bytes = bytes_of(root, pmu, event);
 	else if (terms)
 		snprintf(code.terms, sizeof(code.terms), "%s", terms);
