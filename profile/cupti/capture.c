@@ -46,22 +46,17 @@ static void find_marks(const struct rfl_selftest *t, struct marks *ret)
 	}
 }
 
-static const char *mark_of(const struct marks *marks, const char *metric)
-{
-	for (size_t i = 0; i < RFL_ARRAY_LEN(families); i++)
-		if (marks->why[i][0] && strstr(metric, families[i].metric))
-			return marks->why[i];
-	return NULL;
-}
-
 /* ------------------------------------------------------------------ metrics */
 
 static void give(struct rfl_capture_builder *b, const char *metric, const char *unit, double value,
 		 int pass, const struct marks *marks, const char *why)
 {
 	const int id = rfl_capture_metric_id(b, metric, strlen(metric), unit);
-	const char *mark = marks ? mark_of(marks, metric) : NULL;
+	const char *mark = NULL;
 
+	for (size_t i = 0; marks && !mark && i < RFL_ARRAY_LEN(families); i++)
+		if (marks->why[i][0] && strstr(metric, families[i].metric))
+			mark = marks->why[i];
 	if (isnan(value))
 		(void)rfl_capture_metric(b, id, NAN, RFL_VALID_UNAVAILABLE, pass,
 					 why ? why : no_value);
@@ -85,7 +80,7 @@ static void give_session(struct rfl_capture_builder *b, const struct rfl_cupti_p
 		give(b, m->absent[i], "", NAN, -1, NULL, m->why_absent[i]);
 }
 
-/* Sets that could not even be planned: whatever they would have counted carries the reason. */
+/* Sets that could not even be planned: every metric that they would have counted has the reason. */
 static enum rfl_rc give_refused(const struct rfl_cupti_count *c, struct rfl_capture_builder *b,
 				unsigned sets, const char *why, struct rfl_err *err)
 {
@@ -134,71 +129,56 @@ static enum rfl_rc add_range(const struct rfl_cupti_count *c, struct rfl_capture
 /* ------------------------------------------------------------------ idle */
 
 /* Bytes of device memory in a range; NaN: not known. */
-static double dram_of(const struct rfl_cupti_count *c, const struct rfl_cupti_planned *s,
-		      const struct rfl_counted_range *range)
+static double dram_of(const struct rfl_cupti_count *c, const struct rfl_counted_range *range)
 {
 	double amounts[RFL_QUANTITY_COUNT];
 
-	rfl_cupti_plan_amounts(c->plan, s, range->values, amounts);
+	rfl_cupti_plan_amounts(c->plan, &c->plan->sessions[0], range->values, amounts);
 	return amounts[RFL_QUANTITY_DRAM];
-}
-
-static void note_idle(const struct rfl_cupti_count *c, struct rfl_capture_builder *b,
-		      const struct rfl_cupti_planned *s, const struct rfl_counted *counted)
-{
-	double idle = dram_of(c, s, &c->idle.ranges[0]);
-	const double wall_s = rfl_counted_wall_s(counted);
-	double all = 0, share;
-	char bytes[32], time[32];
-
-	for (size_t i = 0; i < counted->n; i++)
-		all += dram_of(c, s, &counted->ranges[i]);
-	if (isnan(idle) || !(all > 0) || !(c->idle.ranges[0].wall_s > 0))
-		return;
-	share = idle / c->idle.ranges[0].wall_s * wall_s / all;
-	rfl_capture_note(b,
-			 "in %s with nothing of ours running %s went through device memory: at "
-			 "that rate %.2g %% of what was counted is not of this run",
-			 rfl_num_si(c->idle.ranges[0].wall_s, "s", 3, time, sizeof(time)),
-			 rfl_num_si(idle, "byte", 3, bytes, sizeof(bytes)), 100 * share);
 }
 
 static enum rfl_rc add_idle(const struct rfl_cupti_count *c, struct rfl_capture_builder *b,
 			    const struct marks *marks, struct rfl_err *err)
 {
-	const struct rfl_cupti_planned *core = c->plan ? &c->plan->sessions[0] : NULL;
+	const struct rfl_cupti_outcome *core = &c->outcomes[0];
+	const struct rfl_counted_range *idle = c->idle.ranges;
+	char bytes[32], time[32];
+	double all = 0, dram;
 	enum rfl_rc rc;
 
 	if (c->idle.n == 0)
 		return RFL_OK;
-	note_idle(c, b, core, &c->outcomes[0].counted);
+	dram = dram_of(c, idle);
+	for (size_t i = 0; i < core->counted.n; i++)
+		all += dram_of(c, &core->counted.ranges[i]);
+	if (!isnan(dram) && all > 0 && idle->wall_s > 0)
+		rfl_capture_note(
+			b,
+			"in %s with nothing of this run executing %s went through device memory: "
+			"at "
+			"that rate %.2g %% of what was counted is not of this run",
+			rfl_num_si(idle->wall_s, "s", 3, time, sizeof(time)),
+			rfl_num_si(dram, "byte", 3, bytes, sizeof(bytes)),
+			100 * (dram / idle->wall_s * rfl_counted_wall_s(&core->counted) / all));
 	rc = rfl_capture_begin(b, RFL_RANGE_IDLE, "idle", NULL, NULL, err);
-	if (rc == RFL_OK)
-		give_session(b, core, c->outcomes[0].first_pass, c->idle.ranges[0].values, marks,
-			     NULL);
-	return rc == RFL_OK ? rfl_capture_end(b, err) : rc;
+	if (rc != RFL_OK)
+		return rc;
+	give_session(b, &c->plan->sessions[0], core->first_pass, idle->values, marks, NULL);
+	return rfl_capture_end(b, err);
 }
 
 /* ------------------------------------------------------------------ notes */
 
-/* Not one session was planned. */
-static void refuse_counters(const struct rfl_cupti_count *c, struct rfl_capture_builder *b)
+static void note_sessions(const struct rfl_cupti_count *c, struct rfl_capture_builder *b)
 {
 	static const unsigned counters[] = { RFL_SET_CORE, RFL_SET_FLOPS, RFL_SET_AUDIT,
 					     RFL_SET_LINKS };
-
-	for (size_t i = 0; i < RFL_ARRAY_LEN(counters); i++)
-		if (c->request->sets & counters[i])
-			rfl_capture_refuse(b, rfl_counter_set_name(counters[i]), c->refused.msg);
-}
-
-static void note_sessions(const struct rfl_cupti_count *c, struct rfl_capture_builder *b)
-{
 	struct rfl_buf text;
 
 	rfl_buf_init(&text, 0);
-	if (!c->plan)
-		refuse_counters(c, b);
+	for (size_t i = 0; !c->plan && i < RFL_ARRAY_LEN(counters); i++)
+		if (c->request->sets & counters[i])
+			rfl_capture_refuse(b, rfl_counter_set_name(counters[i]), c->refused.msg);
 	for (size_t i = 0; c->plan && i < c->plan->n; i++) {
 		const struct rfl_cupti_planned *s = &c->plan->sessions[i];
 
@@ -240,44 +220,37 @@ static enum rfl_rc add_selftest(const struct rfl_cupti_count *c, struct rfl_capt
 	return c->selftest.n > 0 ? rfl_selftest_add(&c->selftest, b, err) : RFL_OK;
 }
 
-static enum rfl_rc fill(const struct rfl_cupti_count *c, struct rfl_capture_builder *b,
-			const struct marks *marks, struct rfl_err *err)
-{
-	const struct rfl_counted *ranges = rfl_cupti_count_ranges(c);
-	enum rfl_rc rc = RFL_OK;
-
-	if (c->target.chip[0])
-		rc = rfl_capture_chip(b, c->target.chip, c->cuda->name, err);
-	rfl_capture_steps(b, 1, (int64_t)c->runs);
-	note_sessions(c, b);
-	for (size_t i = 0; i < ranges->n && rc == RFL_OK; i++)
-		rc = add_range(c, b, i, marks, err);
-	if (rc == RFL_OK)
-		rc = add_idle(c, b, marks, err);
-	if (rc == RFL_OK)
-		rc = add_selftest(c, b, marks, err);
-	if (rc == RFL_OK && c->kernels.arena && c->no_kernels.rc == RFL_OK)
-		rc = rfl_kernel_launches_add(&c->kernels, c->request->step_s, b, err);
-	else if (rc == RFL_OK && c->no_kernels.rc != RFL_OK)
-		rfl_capture_refuse(b, rfl_counter_set_name(RFL_SET_KERNELS), c->no_kernels.msg);
-	return rc;
-}
-
 enum rfl_rc rfl_cupti_capture(const struct rfl_cupti_count *c, struct rfl_captures *to,
 			      struct rfl_err *err)
 {
 	const struct rfl_capture_spec spec = { .source = "cupti",
 					       .label = c->request->label,
 					       .all_metrics = true };
+	const struct rfl_counted *ranges = rfl_cupti_count_ranges(c);
 	struct rfl_capture_builder *b = NULL;
 	struct marks marks;
 	enum rfl_rc rc = rfl_capture_builder_new(&spec, &b, err);
 
+	if (rc == RFL_OK && c->target.chip[0])
+		rc = rfl_capture_chip(b, c->target.chip, c->cuda->name, err);
+	if (rc != RFL_OK)
+		goto done;
 	find_marks(&c->selftest, &marks);
+	rfl_capture_steps(b, 1, (int64_t)c->runs);
+	note_sessions(c, b);
+	for (size_t i = 0; i < ranges->n && rc == RFL_OK; i++)
+		rc = add_range(c, b, i, &marks, err);
 	if (rc == RFL_OK)
-		rc = fill(c, b, &marks, err);
+		rc = add_idle(c, b, &marks, err);
+	if (rc == RFL_OK)
+		rc = add_selftest(c, b, &marks, err);
+	if (rc == RFL_OK && c->kernels.arena && c->no_kernels.rc == RFL_OK)
+		rc = rfl_kernel_launches_add(&c->kernels, c->request->step_s, b, err);
+	else if (rc == RFL_OK && c->no_kernels.rc != RFL_OK)
+		rfl_capture_refuse(b, rfl_counter_set_name(RFL_SET_KERNELS), c->no_kernels.msg);
 	if (rc == RFL_OK)
 		rc = rfl_capture_finish(b, to, err);
+done:
 	rfl_capture_builder_free(b);
 	return rc;
 }

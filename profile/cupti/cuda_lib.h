@@ -1,6 +1,6 @@
 /*
  * cuda_lib.h - the CUDA driver as a guest: opened when counters of a GPU are asked for, never
- * linked. The target part of CUPTI crashes without a driver, so whoever calls it holds one of these
+ * linked. The target part of CUPTI crashes without a driver, so its callers hold one of these
  * first: driver, device and a current context are there then.
  */
 #ifndef RFL_PROFILE_CUDA_LIB_H

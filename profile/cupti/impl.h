@@ -71,7 +71,7 @@ struct rfl_replay {
 	enum rfl_rc rc;    /* out: what ready() or run() returned when it failed: then the error is
 			    * its own */
 };
-/** Call its ready(). The session does, whoever calls rfl_counted_walk() has to. */
+/** Call its ready(). The session does it; a caller of rfl_counted_walk() has to. */
 enum rfl_rc rfl_replay_ready(struct rfl_replay *work, struct rfl_err *err) RFL_WARN_UNUSED;
 
 struct rfl_counted_range {

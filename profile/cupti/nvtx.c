@@ -13,7 +13,7 @@ struct rfl_nvtx {
 	struct rfl_dl *dl; /* NULL: no tool listens */
 };
 
-/* A tool asks for tables with no word of who asks, and keeps the slots' addresses for as long as
+/* A tool asks for tables without saying who asks, and keeps the slots' addresses for as long as
  * the process lives: they are the process's, not a handle's. */
 static rfl_nvtx_function *slots[RFL_NVTX_MODULE_END][RFL_NVTX_SLOTS_MAX];
 static rfl_nvtx_function **table_of[RFL_NVTX_MODULE_END][RFL_NVTX_SLOTS_MAX];

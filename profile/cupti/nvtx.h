@@ -1,6 +1,6 @@
 /*
  * nvtx.h - names for what runs, for ncu and nsys: NVTX ranges, and the start and the end of the
- * window that they shall look at (cuProfilerStart, cuProfilerStop). Without a tool both cost next
+ * window that they record (cuProfilerStart, cuProfilerStop). Without a tool both cost next
  * to nothing, and no library of NVIDIA is opened for NVTX: a tool announces itself in the
  * environment.
  */

@@ -115,27 +115,6 @@ static enum rfl_rc launch(struct work *w, struct product *p, struct rfl_err *err
 	return rc;
 }
 
-static enum rfl_rc verify(struct work *w, struct product *p, struct rfl_err *err)
-{
-	float c[ROWS * COLUMNS];
-	enum rfl_rc rc;
-
-	rc = check(w, w->calls->copy_from_device(c, p->c, sizeof(c)), "cuMemcpyDtoH", err);
-	for (size_t i = 0; rc == RFL_OK && i < RFL_ARRAY_LEN(c); i++) {
-		const size_t row = i / COLUMNS, column = i % COLUMNS;
-		int sum = 0;
-
-		for (size_t k = 0; k < DEPTH; k++)
-			sum += value_a(row, k) * value_b(column, k);
-		if (c[i] != (float)sum)
-			rc = rfl_fail(err, RFL_EFAILED, 0,
-				      "the kernel %s computed %g where %d is right (row %zu, "
-				      "column %zu): this GPU or its driver does not work",
-				      p->kernel->name, (double)c[i], sum, row, column);
-	}
-	return rc;
-}
-
 /* @param k  NULL: the kernel that copies */
 static enum rfl_rc load(struct work *w, const struct rfl_selftest_kernel *k,
 			struct rfl_cuda_module **module, struct rfl_cuda_function **function,
@@ -165,6 +144,7 @@ static enum rfl_rc make_product(struct work *w, const struct rfl_selftest_kernel
 				struct rfl_err *err)
 {
 	struct product *p = &w->product;
+	float c[ROWS * COLUMNS];
 	enum rfl_rc rc;
 
 	*p = (struct product){ .kernel = k, .flops = 2.0 * ROWS * COLUMNS * DEPTH * TIMES };
@@ -178,7 +158,21 @@ static enum rfl_rc make_product(struct work *w, const struct rfl_selftest_kernel
 			   "cuMemAlloc", err);
 	if (rc == RFL_OK)
 		rc = launch(w, p, err);
-	return rc == RFL_OK ? verify(w, p, err) : rc;
+	if (rc == RFL_OK)
+		rc = check(w, w->calls->copy_from_device(c, p->c, sizeof(c)), "cuMemcpyDtoH", err);
+	for (size_t i = 0; rc == RFL_OK && i < RFL_ARRAY_LEN(c); i++) {
+		const size_t row = i / COLUMNS, column = i % COLUMNS;
+		int sum = 0;
+
+		for (size_t d = 0; d < DEPTH; d++)
+			sum += value_a(row, d) * value_b(column, d);
+		if (c[i] != (float)sum)
+			rc = rfl_fail(err, RFL_EFAILED, 0,
+				      "the kernel %s computed %g where %d is right (row %zu, "
+				      "column %zu): this GPU or its driver does not work",
+				      k->name, (double)c[i], sum, row, column);
+	}
+	return rc;
 }
 
 /* ------------------------------------------------------------------ the copy */
@@ -200,30 +194,15 @@ static enum rfl_rc copy(struct work *w, struct rfl_err *err)
 	return rc;
 }
 
-static enum rfl_rc verify_copy(struct work *w, uint32_t word, struct rfl_err *err)
+/* A copy far larger than L2, but in no more than an eighth of the free memory. It is made once
+ * before the counted ones, so that L2 is full of copies when they begin. */
+static enum rfl_rc make_copy(struct work *w, struct rfl_err *err)
 {
-	uint32_t last[RFL_SELFTEST_COPY_BYTES / sizeof(word)];
-	enum rfl_rc rc;
-
-	rc = check(w,
-		   w->calls->copy_from_device(last, w->to + w->copy_bytes - sizeof(last),
-					      sizeof(last)),
-		   "cuMemcpyDtoH", err);
-	for (size_t i = 0; rc == RFL_OK && i < RFL_ARRAY_LEN(last); i++)
-		if (last[i] != word)
-			rc = rfl_fail(err, RFL_EFAILED, 0,
-				      "the kernel %s copied something else than what was there: "
-				      "this GPU or its driver does not work",
-				      RFL_SELFTEST_COPY);
-	return rc;
-}
-
-/* Beyond L2 many times, but no more than an eighth of what is free. */
-static void choose_size(struct work *w)
-{
+	const uint32_t word = 0x3f803f80;
 	const size_t l2 = (size_t)w->cuda->l2_bytes;
+	uint32_t last[RFL_SELFTEST_COPY_BYTES / sizeof(word)];
 	size_t size = COPY_PER_L2 * l2, free_bytes = 0, total = 0;
-	const char *why = "";
+	enum rfl_rc rc;
 
 	if (size < COPY_LEAST)
 		size = COPY_LEAST;
@@ -232,36 +211,36 @@ static void choose_size(struct work *w)
 		size = free_bytes / 8;
 	size -= size % RFL_SELFTEST_COPY_BYTES;
 	if (l2 == 0)
-		why = "the driver does not say the size of L2, beyond which a copy has to be";
+		w->copy_reason =
+			"the driver does not say the size of L2, beyond which a copy has to be";
 	else if (size == 0 || size < COPY_PER_L2_OK * l2)
-		why = "too little free device memory for a copy much larger than L2";
-	w->copy_reason = why;
-	if (why[0])
-		return;
+		w->copy_reason = "too little free device memory for a copy much larger than L2";
+	if (w->copy_reason[0])
+		return RFL_OK;
 	w->copy_bytes = size;
 	w->copies = (RANGE_PER_L2 * l2 + size - 1) / size;
-}
-
-/* Once in front of the counted ones, so that L2 is full of copies when they begin. */
-static enum rfl_rc make_copy(struct work *w, struct rfl_err *err)
-{
-	const uint32_t word = 0x3f803f80;
-	enum rfl_rc rc;
-
-	choose_size(w);
-	if (w->copy_bytes == 0)
-		return RFL_OK;
 	rc = load(w, NULL, &w->copy_module, &w->copy_function, err);
 	if (rc == RFL_OK)
-		rc = check(w, w->calls->memory_alloc(&w->from, w->copy_bytes), "cuMemAlloc", err);
+		rc = check(w, w->calls->memory_alloc(&w->from, size), "cuMemAlloc", err);
 	if (rc == RFL_OK)
-		rc = check(w, w->calls->memory_alloc(&w->to, w->copy_bytes), "cuMemAlloc", err);
+		rc = check(w, w->calls->memory_alloc(&w->to, size), "cuMemAlloc", err);
 	if (rc == RFL_OK)
-		rc = check(w, w->calls->set_words(w->from, word, w->copy_bytes / sizeof(word)),
+		rc = check(w, w->calls->set_words(w->from, word, size / sizeof(word)),
 			   "cuMemsetD32", err);
 	if (rc == RFL_OK)
 		rc = copy(w, err);
-	return rc == RFL_OK ? verify_copy(w, word, err) : rc;
+	if (rc == RFL_OK)
+		rc = check(
+			w,
+			w->calls->copy_from_device(last, w->to + size - sizeof(last), sizeof(last)),
+			"cuMemcpyDtoH", err);
+	for (size_t i = 0; rc == RFL_OK && i < RFL_ARRAY_LEN(last); i++)
+		if (last[i] != word)
+			rc = rfl_fail(err, RFL_EFAILED, 0,
+				      "the kernel %s copied something else than what was there: "
+				      "this GPU or its driver does not work",
+				      RFL_SELFTEST_COPY);
+	return rc;
 }
 
 /* ------------------------------------------------------------------ all of it */
@@ -272,7 +251,7 @@ static enum rfl_rc work_init(struct work *w, const struct rfl_cuda *cuda, const 
 	const struct rfl_selftest_kernel *k;
 	enum rfl_rc rc = RFL_OK;
 
-	*w = (struct work){ .cuda = cuda, .calls = &cuda->calls };
+	*w = (struct work){ .cuda = cuda, .calls = &cuda->calls, .copy_reason = "" };
 	for (size_t i = 0; rc == RFL_OK && (k = rfl_selftest_kernel_at(i)); i++)
 		if (rfl_selftest_kernel_serves(k, precision) &&
 		    cuda->capability >= k->min_capability &&
@@ -316,7 +295,7 @@ static enum rfl_rc work_run(void *ctx, struct rfl_ranges *ranges, struct rfl_err
 
 #define ECC_MOST 1.25 /* more than a quarter is not put down to check bits */
 
-/* ------------------------------------------------------------------ what is expected */
+/* ------------------------------------------------------------------ counting */
 
 static void expect(struct rfl_selftest *t, const char *work, enum rfl_quantity q, double known,
 		   const char *reason)
@@ -329,67 +308,33 @@ static void expect(struct rfl_selftest *t, const char *work, enum rfl_quantity q
 	snprintf(r->reason, sizeof(r->reason), "%s", reason);
 }
 
-static void expect_all(struct rfl_selftest *t, const struct work *w, unsigned set)
-{
-	const double copied =
-		w->copy_bytes ? (double)w->copies * (double)w->copy_bytes : (double)NAN;
-
-	if (set == RFL_SET_CORE) {
-		expect(t, "copy", RFL_QUANTITY_DRAM_READ, copied, w->copy_reason);
-		expect(t, "copy", RFL_QUANTITY_DRAM_WRITE, copied, w->copy_reason);
-	}
-	if (w->product.kernel)
-		expect(t, w->product.kernel->name, w->product.kernel->quantity, w->product.flops,
-		       "");
-}
-
-/* ------------------------------------------------------------------ counting */
-
-/* Values of a session into the rows that belong to its ranges. */
-static void take(struct rfl_selftest *t, const struct rfl_cupti_plan *plan,
-		 const struct rfl_cupti_planned *s, const struct rfl_counted *c)
-{
-	double amounts[RFL_QUANTITY_COUNT];
-
-	for (size_t i = 0; i < c->n; i++) {
-		rfl_cupti_plan_amounts(plan, s, c->ranges[i].values, amounts);
-		for (size_t k = 0; k < t->n; k++)
-			if (strcmp(t->rows[k].work, c->ranges[i].name) == 0 &&
-			    isnan(t->rows[k].measured))
-				t->rows[k].measured = amounts[t->rows[k].quantity];
-	}
-}
-
+/* Count the work in one session, and put its values into the rows of its ranges. */
 static enum rfl_rc count(struct rfl_selftest *t, struct rfl_cupti_target *target,
-			 const struct rfl_cupti_plan *plan, const struct rfl_cupti_planned *s,
-			 struct work *work, struct rfl_err *err)
+			 const struct rfl_cupti_plan *plan, struct work *work, struct rfl_err *err)
 {
+	const struct rfl_cupti_planned *s = &plan->sessions[0];
 	struct rfl_replay replay = { .run = work_run, .ctx = work, .max_ranges = 2 };
 	struct rfl_cupti_session *session = NULL;
 	struct rfl_counted counted = { .arena = NULL };
+	double amounts[RFL_QUANTITY_COUNT];
 	enum rfl_rc rc;
 
+	if (s->why.rc != RFL_OK)
+		return rfl_fail(err, s->why.rc, s->why.native, "%s", s->why.msg);
+	if (s->metrics.n == 0)
+		return rfl_fail(err, RFL_EUNAVAILABLE, 0, "the chip has no counters for it");
 	rc = rfl_cupti_session_open(target, s, replay.max_ranges, &session, err);
 	if (rc == RFL_OK)
 		rc = rfl_cupti_session_count(session, &replay, &counted, err);
-	if (rc == RFL_OK)
-		take(t, plan, s, &counted);
+	for (size_t i = 0; rc == RFL_OK && i < counted.n; i++) {
+		rfl_cupti_plan_amounts(plan, s, counted.ranges[i].values, amounts);
+		for (struct rfl_selftest_row *r = t->rows; r < t->rows + t->n; r++)
+			if (strcmp(r->work, counted.ranges[i].name) == 0 && isnan(r->measured))
+				r->measured = amounts[r->quantity];
+	}
 	rfl_counted_fini(&counted);
 	rfl_cupti_session_close(session);
 	return rc;
-}
-
-/* Rows that the session gave no value get the reason. */
-static void explain(struct rfl_selftest *t, const struct rfl_cupti_plan *plan, const char *why)
-{
-	for (size_t i = 0; i < t->n; i++) {
-		struct rfl_selftest_row *r = &t->rows[i];
-		const char *impossible = plan->formulas->quantities[r->quantity].impossible;
-
-		if (isnan(r->measured) && !r->reason[0])
-			snprintf(r->reason, sizeof(r->reason), "%.*s", (int)sizeof(r->reason) - 1,
-				 impossible ? impossible : why);
-	}
 }
 
 enum rfl_rc rfl_selftest_run(const struct rfl_cuda *cuda, struct rfl_cupti_target *target,
@@ -397,9 +342,10 @@ enum rfl_rc rfl_selftest_run(const struct rfl_cuda *cuda, struct rfl_cupti_targe
 			     struct rfl_err *err)
 {
 	struct work work = { .cuda = NULL };
-	const struct rfl_cupti_planned *s;
+	const struct product *p = &work.product;
 	struct rfl_selftest rows = *ret;
 	struct rfl_cupti_plan *plan = NULL;
+	double copied;
 	enum rfl_rc rc;
 
 	rc = rfl_cupti_plan_new(target->lib, target->chip, target->availability, set, precision,
@@ -408,17 +354,23 @@ enum rfl_rc rfl_selftest_run(const struct rfl_cuda *cuda, struct rfl_cupti_targe
 		rc = work_init(&work, cuda, precision, set, err);
 	if (rc != RFL_OK)
 		goto done;
-	expect_all(&rows, &work, set);
-	s = &plan->sessions[0];
-	if (s->why.rc != RFL_OK)
-		rc = rfl_fail(err, s->why.rc, s->why.native, "%s", s->why.msg);
-	else if (s->metrics.n == 0)
-		rc = rfl_fail(err, RFL_EUNAVAILABLE, 0, "the chip has no counters for it");
-	else
-		rc = count(&rows, target, plan, s, &work, err);
+	copied = work.copy_bytes ? (double)work.copies * (double)work.copy_bytes : (double)NAN;
+	if (set == RFL_SET_CORE) {
+		expect(&rows, "copy", RFL_QUANTITY_DRAM_READ, copied, work.copy_reason);
+		expect(&rows, "copy", RFL_QUANTITY_DRAM_WRITE, copied, work.copy_reason);
+	}
+	if (p->kernel)
+		expect(&rows, p->kernel->name, p->kernel->quantity, p->flops, "");
+	rc = count(&rows, target, plan, &work, err);
 	if (rc != RFL_OK)
 		goto done;
-	explain(&rows, plan, "the counter gave no value");
+	for (struct rfl_selftest_row *r = rows.rows; r < rows.rows + rows.n; r++) {
+		const char *why = plan->formulas->quantities[r->quantity].impossible;
+
+		if (isnan(r->measured) && !r->reason[0])
+			snprintf(r->reason, sizeof(r->reason), "%.*s", (int)sizeof(r->reason) - 1,
+				 why ? why : "the counter gave no value");
+	}
 	rows.ecc = cuda->ecc;
 	*ret = rows;
 done:
@@ -460,49 +412,39 @@ const struct rfl_selftest_row *rfl_selftest_worst(const struct rfl_selftest *t, 
 	return worst;
 }
 
-static void add_row(const struct rfl_selftest_row *r, struct rfl_capture_builder *b)
-{
-	static const char *const parts[] = { "known", "measured", "ratio" };
-	const struct rfl_quantity_info *info = rfl_quantity_info(r->quantity);
-	const double values[] = { r->known, r->measured, rfl_selftest_ratio(r) };
-
-	for (size_t i = 0; i < RFL_ARRAY_LEN(parts); i++) {
-		const bool none = isnan(values[i]);
-		char name[96];
-		int id;
-
-		snprintf(name, sizeof(name), "selftest.%s.%s", info->name, parts[i]);
-		id = rfl_capture_metric_id(b, name, strlen(name), i < 2 ? info->unit : "");
-		(void)rfl_capture_metric(b, id, values[i], none ? RFL_VALID_UNAVAILABLE : RFL_VALID,
-					 -1, none ? r->reason : NULL);
-	}
-}
-
 enum rfl_rc rfl_selftest_add(const struct rfl_selftest *t, struct rfl_capture_builder *b,
 			     struct rfl_err *err)
 {
+	static const char *const parts[] = { "known", "measured", "ratio" };
 	struct rfl_buf text;
 	enum rfl_rc rc = RFL_OK;
 
-	for (size_t i = 0; i < t->n && rc == RFL_OK;) {
-		const char *work = t->rows[i].work;
-
-		rc = rfl_capture_begin(b, RFL_RANGE_SELF_TEST, work, NULL, NULL, err);
-		for (; rc == RFL_OK && i < t->n && strcmp(t->rows[i].work, work) == 0; i++)
-			add_row(&t->rows[i], b);
-		if (rc == RFL_OK)
-			rc = rfl_capture_end(b, err);
-	}
 	rfl_buf_init(&text, RFL_ERR_MSG_MAX);
-	for (size_t i = 0; i < t->n; i++) {
+	for (size_t i = 0; i < t->n && rc == RFL_OK; i++) {
 		const struct rfl_selftest_row *r = &t->rows[i];
+		const struct rfl_quantity_info *info = rfl_quantity_info(r->quantity);
+		const double values[] = { r->known, r->measured, rfl_selftest_ratio(r) };
 
-		rfl_buf_printf(&text, "%s%s of %s ", i ? "; " : "",
-			       rfl_quantity_info(r->quantity)->name, r->work);
+		if (i == 0 || strcmp(r[-1].work, r->work) != 0)
+			rc = rfl_capture_begin(b, RFL_RANGE_SELF_TEST, r->work, NULL, NULL, err);
+		for (size_t k = 0; rc == RFL_OK && k < RFL_ARRAY_LEN(parts); k++) {
+			const bool none = isnan(values[k]);
+			char name[96];
+			int id;
+
+			snprintf(name, sizeof(name), "selftest.%s.%s", info->name, parts[k]);
+			id = rfl_capture_metric_id(b, name, strlen(name), k < 2 ? info->unit : "");
+			(void)rfl_capture_metric(b, id, values[k],
+						 none ? RFL_VALID_UNAVAILABLE : RFL_VALID, -1,
+						 none ? r->reason : NULL);
+		}
+		if (rc == RFL_OK && (i + 1 == t->n || strcmp(r[1].work, r->work) != 0))
+			rc = rfl_capture_end(b, err);
+		rfl_buf_printf(&text, "%s%s of %s ", i ? "; " : "", info->name, r->work);
 		if (isnan(r->measured))
 			rfl_buf_printf(&text, "not counted (%s)", r->reason);
 		else
-			rfl_buf_printf(&text, "%.4f of what is known", rfl_selftest_ratio(r));
+			rfl_buf_printf(&text, "%.4f of what is known", values[2]);
 	}
 	rfl_capture_note(b, "self-test: %s", rfl_buf_str(&text));
 	rfl_buf_fini(&text);
