@@ -28,7 +28,7 @@
 	X(FLOPS_FP16, "flops.fp16", "FLOP", "fp16 and bf16 outside the matrix units") \
 	X(FLOPS_FP32, "flops.fp32", "FLOP", "fp32 outside the matrix units") \
 	X(FLOPS_FP64, "flops.fp64", "FLOP", "fp64 outside the matrix units") \
-	X(FLOPS_MIXED, "flops.mixed", "FLOP", "of a processor that does not tell precisions apart") \
+	X(FLOPS_MIXED, "flops.mixed", "FLOP", "of a processor that does not distinguish precisions") \
 	X(FLOPS_TENSOR_FP16, "flops.tensor_fp16", "FLOP", "matrix units, fp16 operands") \
 	X(FLOPS_TENSOR_BF16, "flops.tensor_bf16", "FLOP", "matrix units, bf16 operands") \
 	X(FLOPS_TENSOR_TF32, "flops.tensor_tf32", "FLOP", "matrix units, tf32 operands") \

@@ -327,7 +327,7 @@ static enum rfl_rc fill_all(struct rfl_table *t, const struct rfl_asked_chip *ch
 		return rfl_fail(err, chip->why.rc, chip->why.native, "%s", chip->why.msg);
 	rc = rfl_cupti_metrics(chip->host, add_metric, &a, err);
 	rfl_table_note(t,
-		       "%zu metrics of %s in %s. To count one, put a rollup behind it: .sum, .avg, "
+		       "%zu metrics of %s in %s. To count one, append a rollup: .sum, .avg, "
 		       ".min or .max of a counter; .ratio or .pct of a ratio; "
 		       ".avg.pct_of_peak_sustained_elapsed of a throughput.",
 		       rfl_table_rows(t), chip->name, chip->lib->path);

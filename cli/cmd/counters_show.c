@@ -43,7 +43,7 @@ static const struct rfl_opt opts[] = {
 	{ .name = "explain",
 	  .kind = RFL_OPT_FLAG,
 	  .offset = offsetof(struct show_args, explain),
-	  .help = "the rule behind each figure, the metrics that went in, and what is missing for "
+	  .help = "the rule of each figure, the metrics that went in, and what is missing for "
 		  "the others" },
 	RFL_OPT_FORMAT_ROW(offsetof(struct show_args, format)),
 	{ .name = NULL },

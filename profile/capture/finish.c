@@ -9,7 +9,7 @@
 #include "base/num.h"
 #include "profile/capture/impl.h"
 
-/* Only memory can fail here: b->no_memory is looked at once, at the end. */
+/* Only memory can fail here: b->no_memory is checked once, at the end. */
 struct finish {
 	struct rfl_capture_builder *b;
 	struct rfl_buf text;               /* scratch */
@@ -422,7 +422,8 @@ static void settle(struct finish *f, bool is_sum, bool is_total, struct rfl_amou
 	if (!put_parts(f, amounts, false, "without ", ", "))
 		return;
 	rfl_buf_puts(&f->text, ", which were not counted");
-	/* 0 outside the matrix units tells copies from the rest, and 0 of less tells nothing */
+	/* 0 outside the matrix units distinguishes copies from the rest, and 0 of less says nothing
+	 */
 	if (flops->value != 0 || (!is_total && !isnan(amounts[RFL_QUANTITY_FLOPS_FP32].value))) {
 		flops->reason = kept(f);
 		return;

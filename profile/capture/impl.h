@@ -64,7 +64,7 @@ struct rfl_capture_builder {
 	struct rfl_formulas *formulas;
 	struct rfl_capture capture; /* what is known so far; texts in the arena */
 	bool all_metrics;
-	bool no_memory; /* stays: looked at when a launch or the capture ends */
+	bool no_memory; /* stays: checked when a launch or the capture ends */
 
 	const char **texts; /* interned */
 	size_t ntexts, texts_cap;

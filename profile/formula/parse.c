@@ -31,7 +31,7 @@ struct parser {
 	const char *line_start;
 	size_t line;
 	int depth;      /* of `use` */
-	struct token t; /* the one that is looked at */
+	struct token t; /* the current one */
 	enum rfl_rc rc;
 	struct rfl_err *err;
 };

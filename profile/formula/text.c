@@ -129,7 +129,7 @@ void rfl_formula_reason(const struct rfl_formulas *f, enum rfl_quantity q, const
 				  : q == RFL_QUANTITY_FLOPS ? "none of its parts is known"
 				  : q == RFL_QUANTITY_DRAM
 					  ? "dram_read_bytes or dram_write_bytes is not known"
-					  : "not among what these counters tell");
+					  : "not among the metrics of these counters");
 		return;
 	}
 	way = nearest_way(f, quantity, slots, &names);
