@@ -120,6 +120,8 @@ struct rfl_op_attr {
 	double def;    /**< of INT, REAL, BOOL */
 	int64_t min;   /**< INT, REAL: the least value that is accepted; INT64_MIN: any */
 	bool inferred; /**< the builder takes it from the input's shape: files leave it out */
+	/** "kernel" of kernel_h, where the next row is kernel_w: a file may say both at once. */
+	const char *pair;
 };
 
 /** For rows of attributes: RFL_OP_ATTR(INT, conv2d, stride_h, .def = 1, .min = 1) */
@@ -128,6 +130,11 @@ struct rfl_op_attr {
 		.name = #member_, .type = RFL_ATTR_##type_,                        \
 		.offset = offsetof(struct rfl_node, attr.op_.member_), __VA_ARGS__ \
 	}
+
+/** The rows of whole numbers x_h and x_w: RFL_OP_ATTR_PAIR(conv2d, pad, .def = 0) */
+#define RFL_OP_ATTR_PAIR(op_, stem_, ...)                              \
+	RFL_OP_ATTR(INT, op_, stem_##_h, .pair = #stem_, __VA_ARGS__), \
+		RFL_OP_ATTR(INT, op_, stem_##_w, __VA_ARGS__)
 
 /** What autograd keeps of an operation until its backward pass has run. */
 enum rfl_saved_kind {

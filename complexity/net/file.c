@@ -1,279 +1,742 @@
 /*
- * file.c - a network from a JSON document: its top level, and the nodes in order of execution
- * through the builder, which infers shapes and makes parameters as it does for the zoo. The format
- * is docs/net.md.
+ * file.c - a network from a JSON document: the names and inputs of all nodes, their order of
+ * execution, then each node through the builder, which infers shapes and makes parameters as it
+ * does for the zoo. The format is docs/net.md.
  */
 #include "complexity/net/file.h"
 
+#include <assert.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/file.h"
+#include "base/buf.h"
 #include "base/json.h"
+#include "base/text.h"
 #include "complexity/count.h"
 #include "complexity/net/build_impl.h"
 #include "complexity/net/file_impl.h"
 
-enum { MAX_MODEL_NAME = 64 };
+enum {
+	MAX_NODES = 1000000, /* what the builder holds */
+	MAX_NAME = 255,
+	MAX_MODEL_NAME = 64,
+	MAX_CANDIDATES = 4096, /* names that a suggestion is looked for in */
+	CYCLE_SHOWN = 12,
+};
 
-static const char *const top_keys[] = { "$schema", "schema",     "model", "title",
-					"family",  "input",      "nodes", "output",
-					"loss",    "state_dict", NULL };
+/* A node as the file has it. Draft 0 is the input; draft i is the file's node i - 1. */
+struct draft {
+	const json_t *obj;
+	const char *id;     /* what other nodes call it; NULL: nothing */
+	const char *name;   /* of the module; NULL: a step that is not a module */
+	const char *within; /* of a step: the block that runs it; NULL: the network itself */
+	enum rfl_op op;
+	const struct rfl_op_info *info; /* NULL: not known yet */
+	int64_t block, function;
+	bool inplace, auxiliary, functional;
+	bool read; /* some node reads it */
+	int ninputs, tied;
+	int *inputs; /* drafts: ninputs, then `tied`, if any (0: none), whose weight it uses */
+	int node;    /* in the network, once it is built */
 
-static const char *const loss_names[] = { "fused", "composed", NULL }; /* as enum rfl_loss */
+	/* the walk that finds the order of execution */
+	enum { NEW, OPEN, DONE } state;
+	int next, waiting; /* which of the inputs comes next; the draft that needs this one */
+};
 
-/* --- the top level --- */
+struct reader {
+	const char *file;
+	const json_t *root;
+	struct rfl_err err; /* the first failure */
+	struct rfl_arena *arena;
+	int at; /* the draft that is being read, for messages; 0: the document itself */
+	int ndrafts;
+	struct draft *drafts;
+	json_t *ids; /* name to draft */
+	int *order;  /* drafts in order of execution */
+	struct rfl_net_builder *b;
+	char label[1400]; /* of the builder's messages */
+};
 
-/* A text at the top; NULL where it is not there. */
-static enum rfl_rc top_text(struct rfl_net_reader *r, const char *key, const char **ret)
+/* --- messages; all return false -------------------------------------------------------------- */
+
+static bool no_memory(struct reader *r)
 {
-	const json_t *value = json_object_get(r->root, key);
-	size_t mark = rfl_where_key(&r->where, key);
-	char shown[80];
-	enum rfl_rc rc = RFL_OK;
-
-	*ret = json_string_value(value);
-	if (value && (!*ret || !rfl_net_file__is_name(*ret)))
-		rc = rfl_where_fail(&r->where, r->err,
-				    "must be a short text without control characters, is %s",
-				    rfl_json_show(value, shown, sizeof(shown)));
-	rfl_where_up(&r->where, mark);
-	return rc;
+	(void)rfl_fail(&r->err, RFL_ENOMEM, 0, "%s: out of memory", r->file);
+	return false;
 }
 
-/* Files are named after a model. */
-static bool is_model_name(const char *name)
+static const char *label_of(const struct draft *d)
 {
-	static const char letters[] =
-		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
-	size_t n = strlen(name);
+	return d->id ? d->id : d->info->name;
+}
 
-	if (n > MAX_MODEL_NAME || strspn(name, letters) == 0)
-		return false;
-	for (; *name; name++)
-		if (!strchr(letters, *name) && !strchr("._-", *name))
+/* Fail at r->at, or at one of its keys (key NULL: itself), or at an element of it (-1: the key). */
+static bool fail(struct reader *r, const char *key, int index, const char *fmt, ...)
+	RFL_PRINTF(4, 5);
+
+static bool fail(struct reader *r, const char *key, int index, const char *fmt, ...)
+{
+	const struct draft *d = r->at ? &r->drafts[r->at] : NULL;
+	const char *label = d && (d->id || d->info) ? label_of(d) : NULL;
+	char node[32] = "", element[16] = "", text[RFL_ERR_MSG_MAX];
+	va_list ap;
+
+	if (d)
+		(void)snprintf(node, sizeof(node), "/nodes/%d", r->at - 1);
+	if (index >= 0)
+		(void)snprintf(element, sizeof(element), "/%d", index);
+	va_start(ap, fmt);
+	(void)vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	(void)rfl_fail(&r->err, RFL_EFORMAT, 0, "%s: %s%s%s%s: %s%s%s", r->file, node,
+		       key || !d ? "/" : "", key ? key : "", element, label ? label : "",
+		       label ? ": " : "", text);
+	return false;
+}
+
+/* "must be so, is <value>" */
+static bool wrong(struct reader *r, const char *key, int index, const json_t *value,
+		  const char *must)
+{
+	char shown[80];
+
+	return fail(r, key, index, "%s, is %s", must, rfl_json_show(value, shown, sizeof(shown)));
+}
+
+static bool missing(struct reader *r, const char *key)
+{
+	return fail(r, NULL, -1, "the key \"%s\" is missing", key);
+}
+
+/* The failure of the builder, or of the network that it made. */
+static bool failed_with(struct reader *r, const struct rfl_err *e)
+{
+	(void)rfl_fail(&r->err, e->rc == RFL_ENOMEM ? RFL_ENOMEM : RFL_EFORMAT, 0, "%s", e->msg);
+	return false;
+}
+
+/* --- names ----------------------------------------------------------------------------------- */
+
+/* A text that is not empty, not too long and without control characters. */
+static bool is_name(const char *text)
+{
+	size_t n = 0;
+
+	for (; text && text[n]; n++)
+		if (n >= MAX_NAME || rfl_text_control(text + n))
+			return false;
+	return n > 0;
+}
+
+/* The draft of this name, or -1. */
+static int find(const struct reader *r, const char *id)
+{
+	const json_t *draft = json_object_get(r->ids, id);
+
+	return draft ? (int)json_integer_value(draft) : -1;
+}
+
+/* The draft that a text names; the nearest name is suggested where there is none. */
+static bool resolve(struct reader *r, const char *key, int index, const json_t *value, int *ret)
+{
+	const char *id = json_string_value(value), *nearest = NULL;
+	const bool plain = is_name(id); /* else it may be of any length */
+	const int shown = plain ? MAX_NAME : 60;
+	const char **names;
+	size_t n = 0;
+
+	if (!id)
+		return wrong(r, key, index, value, "must be the name of a node");
+	*ret = find(r, id);
+	if (*ret >= 0)
+		return true;
+	names = rfl_arena_array(r->arena, MAX_CANDIDATES + 1, sizeof(*names));
+	if (!names)
+		return no_memory(r);
+	for (int i = 0; i < r->ndrafts && n < MAX_CANDIDATES; i++)
+		if (r->drafts[i].id)
+			names[n++] = r->drafts[i].id;
+	nearest = plain ? rfl_text_nearest(id, names) : NULL;
+	return fail(r, key, index, "no node '%.*s%s'%s%s%s", shown, id,
+		    strlen(id) > (size_t)shown ? "..." : "", nearest ? "; did you mean '" : "",
+		    nearest ? nearest : "", nearest ? "'?" : "");
+}
+
+/* --- values, as rows of attributes describe them --------------------------------------------- */
+
+static bool read_list(struct reader *r, const char *key, const json_t *value, int least, int most,
+		      int64_t min, int64_t *dim, int *ndim);
+
+/* @param ndim  of the node's first input */
+static bool read_value(struct reader *r, const struct rfl_op_attr *attr, const char *key, int index,
+		       const json_t *value, int ndim, void *to)
+{
+	const bool real = attr->type == RFL_ATTR_REAL, any = attr->min == INT64_MIN;
+	struct rfl_shape *shape = to;
+	char must[64];
+	int n;
+
+	switch (attr->type) {
+	case RFL_ATTR_BOOL:
+		*(bool *)to = json_is_true(value);
+		return json_is_boolean(value) ||
+		       wrong(r, key, index, value, "must be true or false");
+	case RFL_ATTR_INT:
+	case RFL_ATTR_REAL:
+		if (real)
+			*(double *)to = json_number_value(value);
+		else
+			*(int64_t *)to = json_integer_value(value);
+		if ((real ? json_is_number(value) : json_is_integer(value)) &&
+		    (any || json_number_value(value) >= (double)attr->min))
+			return true;
+		n = snprintf(must, sizeof(must), "must be a %snumber", real ? "" : "whole ");
+		if (!any)
+			(void)snprintf(must + n, sizeof(must) - (size_t)n, " of %lld or more",
+				       (long long)attr->min);
+		return wrong(r, key, index, value, must);
+	case RFL_ATTR_SHAPE:
+		return read_list(r, key, value, 1, RFL_NET_MAX_DIMS, 1, shape->dim, &shape->ndim);
+	case RFL_ATTR_ORDER:
+		break;
+	}
+	if (json_array_size(value) != (size_t)ndim)
+		return fail(r, key, -1,
+			    "must be a list of %d whole numbers: the input has %d dimensions", ndim,
+			    ndim);
+	return read_list(r, key, value, ndim, ndim, 0, to, &n);
+}
+
+/* `least` to `most` whole numbers. */
+static bool read_list(struct reader *r, const char *key, const json_t *value, int least, int most,
+		      int64_t min, int64_t *dim, int *ndim)
+{
+	const struct rfl_op_attr element = { .type = RFL_ATTR_INT, .min = min };
+	size_t n = json_array_size(value);
+
+	if (!json_is_array(value) || n < (size_t)least || n > (size_t)most)
+		return least == most ? fail(r, key, -1, "must be a list of %d whole numbers", most)
+				     : fail(r, key, -1, "must be a list of %d to %d whole numbers",
+					    least, most);
+	for (*ndim = 0; *ndim < (int)n; ++*ndim)
+		if (!read_value(r, &element, key, *ndim, json_array_get(value, (size_t)*ndim), 0,
+				&dim[*ndim]))
 			return false;
 	return true;
 }
 
-static enum rfl_rc check_schema(struct rfl_net_reader *r)
+static bool read_attr(struct reader *r, const struct rfl_op_attr *attr, int ndim, void *base)
 {
-	const char *schema;
-	enum rfl_rc rc = rfl_json_only_keys(r->root, top_keys, r->where.file, "", r->err);
+	const json_t *value = json_object_get(r->drafts[r->at].obj, attr->name);
+	void *to = (char *)base + attr->offset;
 
-	if (rc == RFL_OK)
-		rc = top_text(r, "schema", &schema);
-	if (rc != RFL_OK)
-		return rc;
-	if (!schema)
-		return rfl_where_fail(&r->where, r->err,
-				      "the key \"schema\" is missing; write \"schema\": "
-				      "\"" RFL_NET_FILE_SCHEMA "\"");
-	if (strcmp(schema, RFL_NET_FILE_SCHEMA) == 0)
-		return RFL_OK;
-	(void)rfl_where_key(&r->where, "schema");
-	return rfl_where_fail(&r->where, r->err,
-			      "must be \"" RFL_NET_FILE_SCHEMA "\", is \"%s\"; a file of another "
-			      "version needs a program that knows it",
-			      schema);
+	if (value)
+		return read_value(r, attr, attr->name, -1, value, ndim, to);
+	if (attr->required)
+		return missing(r, attr->name);
+	if (attr->type == RFL_ATTR_INT)
+		*(int64_t *)to = (int64_t)attr->def;
+	else if (attr->type == RFL_ATTR_REAL)
+		*(double *)to = attr->def;
+	else if (attr->type == RFL_ATTR_BOOL)
+		*(bool *)to = attr->def != 0;
+	return true;
 }
 
-static enum rfl_rc start(struct rfl_net_reader *r)
+/* "kernel": 3, "kernel": [1, 7], or "kernel_h" and "kernel_w" on their own. */
+static bool read_pair(struct reader *r, const struct rfl_op_attr attr[2], struct rfl_node *node)
 {
-	const char *ignored, *model, *family, *title;
-	enum rfl_rc rc = check_schema(r);
+	const json_t *obj = r->drafts[r->at].obj, *value = json_object_get(obj, attr->pair);
+	const json_t *half[2] = { json_object_get(obj, attr[0].name),
+				  json_object_get(obj, attr[1].name) };
+	int64_t both[2];
+	int n = 1;
 
-	if (rc == RFL_OK)
-		rc = top_text(r, "$schema", &ignored);
-	if (rc == RFL_OK)
-		rc = top_text(r, "model", &model);
-	if (rc == RFL_OK)
-		rc = top_text(r, "family", &family);
-	if (rc == RFL_OK)
-		rc = top_text(r, "title", &title);
-	if (rc != RFL_OK)
-		return rc;
-	if (!model)
-		return rfl_where_fail(&r->where, r->err, "the key \"model\" is missing");
-	if (!is_model_name(model)) {
-		(void)rfl_where_key(&r->where, "model");
-		return rfl_where_fail(&r->where, r->err,
-				      "'%s' must begin with a letter or a digit and be made of "
-				      "letters, digits, '.', '_' and '-', at most %d",
-				      model, MAX_MODEL_NAME);
+	if (!value && !half[0] && !half[1] && attr->required)
+		return missing(r, attr->pair);
+	if (!value)
+		return read_attr(r, &attr[0], 0, node) && read_attr(r, &attr[1], 0, node);
+	if (half[0] || half[1])
+		return fail(r, attr[half[0] ? 0 : 1].name, -1, "\"%s\" says the same already",
+			    attr->pair);
+	if (json_is_array(value) ? !read_list(r, attr->pair, value, 2, 2, attr->min, both, &n)
+				 : !read_value(r, attr, attr->pair, -1, value, 0, both))
+		return false;
+	*(int64_t *)((char *)node + attr[0].offset) = both[0];
+	*(int64_t *)((char *)node + attr[1].offset) = both[n - 1];
+	return true;
+}
+
+/* @param in  the shape of the first input, all zeros where there is none */
+static bool read_attrs(struct reader *r, const struct rfl_shape *in, struct rfl_node *node)
+{
+	const struct rfl_op_info *op = rfl_op_info_of(node->op);
+
+	for (size_t i = 0; i < op->nattrs; i++) {
+		const struct rfl_op_attr *attr = &op->attrs[i];
+
+		if (attr->inferred && in->ndim > 0)
+			/* channels are the first dimension of an image, features the last of a
+			 * token */
+			*(int64_t *)((char *)node + attr->offset) =
+				in->dim[strstr(attr->name, "channels") ? 0 : in->ndim - 1];
+		else if (attr->pair ? !read_pair(r, attr, node)
+				    : !attr->inferred && !read_attr(r, attr, in->ndim, node))
+			return false;
+		i += attr->pair != NULL;
 	}
+	return true;
+}
+
+/* --- the top of the document ----------------------------------------------------------------- */
+
+/* NULL where it is not there. */
+static bool top_text(struct reader *r, const char *key, const char **ret)
+{
+	const json_t *value = json_object_get(r->root, key);
+
+	*ret = json_string_value(value);
+	return !value || is_name(*ret) ||
+	       wrong(r, key, -1, value, "must be a short text without control characters");
+}
+
+static bool read_top(struct reader *r)
+{
+	static const char *const keys[] = { "$schema", "schema",     "model", "title",
+					    "family",  "input",      "nodes", "output",
+					    "loss",    "state_dict", NULL };
+	static const char alnum[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+	const char *schema, *ignored, *model, *family, *title;
+
+	if (rfl_json_only_keys(r->root, keys, r->file, "", &r->err) != RFL_OK ||
+	    !top_text(r, "schema", &schema))
+		return false;
+	if (!schema)
+		return fail(r, NULL, -1,
+			    "the key \"schema\" is missing; write \"schema\": "
+			    "\"" RFL_NET_FILE_SCHEMA "\"");
+	if (strcmp(schema, RFL_NET_FILE_SCHEMA) != 0)
+		return fail(r, "schema", -1,
+			    "must be \"" RFL_NET_FILE_SCHEMA "\", is \"%s\"; a file of another "
+			    "version needs a program that knows it",
+			    schema);
+	if (!top_text(r, "$schema", &ignored) || !top_text(r, "model", &model) ||
+	    !top_text(r, "family", &family) || !top_text(r, "title", &title))
+		return false;
+	if (!model)
+		return missing(r, "model");
+	if (strlen(model) > MAX_MODEL_NAME || model[strspn(model, alnum)] || /* it names files */
+	    strchr("._-", model[0]))
+		return fail(r, "model", -1,
+			    "'%s' must begin with a letter or a digit and have only "
+			    "letters, digits, '.', '_' and '-', at most %d",
+			    model, MAX_MODEL_NAME);
 	r->b = rfl_net_builder_new(model, family ? family : "user");
-	if (!r->b)
-		return rfl_net_file__no_memory(r);
-	if (title)
+	if (r->b && title)
 		rfl_net_title(r->b, title);
-	return RFL_OK;
+	return r->b ? true : no_memory(r);
 }
 
-/* --- the input and the nodes, through the builder --- */
-
-/* The builder's first failure as one of the file. */
-static enum rfl_rc builder_failed(struct rfl_net_reader *r)
+static void label_as(struct reader *r, const char *place, int index, const char *id)
 {
-	const struct rfl_err *e = rfl_net__failure(r->b);
+	char number[16] = "";
 
-	return rfl_fail(r->err, e->rc == RFL_ENOMEM ? RFL_ENOMEM : RFL_EFORMAT, 0, "%s", e->msg);
-}
-
-static void label_as(struct rfl_net_reader *r, const char *pointer)
-{
-	(void)snprintf(r->label, sizeof(r->label), "%s: %s", r->where.file, pointer);
+	if (index >= 0)
+		(void)snprintf(number, sizeof(number), "/%d", index);
+	(void)snprintf(r->label, sizeof(r->label), "%s: %s%s%s%s", r->file, place, number,
+		       id ? ": " : "", id ? id : "");
 	rfl_net__label(r->b, r->label);
 }
 
-static enum rfl_rc read_size(struct rfl_net_reader *r, const json_t *value, int64_t *ret)
-{
-	char shown[80];
-
-	if (!json_is_integer(value) || json_integer_value(value) < 1)
-		return rfl_where_fail(&r->where, r->err,
-				      "must be a whole number of 1 or more, is %s",
-				      rfl_json_show(value, shown, sizeof(shown)));
-	*ret = json_integer_value(value);
-	return RFL_OK;
-}
-
-static enum rfl_rc read_image(struct rfl_net_reader *r, const json_t *value, int64_t dim[3])
-{
-	enum rfl_rc rc = RFL_OK;
-
-	if (json_array_size(value) != 3)
-		return rfl_where_fail(&r->where, r->err,
-				      "must be a list of channels, height and width");
-	for (size_t i = 0; i < 3 && rc == RFL_OK; i++) {
-		size_t mark = rfl_where_index(&r->where, i);
-
-		rc = read_size(r, json_array_get(value, i), &dim[i]);
-		if (rc == RFL_OK)
-			rfl_where_up(&r->where, mark);
-	}
-	return rc;
-}
-
 /* "input": {"image": [3, 224, 224]} or {"tokens": 512} */
-static enum rfl_rc read_input(struct rfl_net_reader *r)
+static bool read_input(struct reader *r)
 {
 	static const char *const keys[] = { "image", "tokens", NULL };
+	static const struct rfl_op_attr size = { .type = RFL_ATTR_INT, .min = 1 };
 	const json_t *input = json_object_get(r->root, "input");
 	const json_t *image = json_object_get(input, "image");
 	const json_t *tokens = json_object_get(input, "tokens");
-	size_t mark = rfl_where_key(&r->where, "input");
-	int64_t dim[3] = { 0 };
-	enum rfl_rc rc = RFL_OK;
+	int64_t dim[3];
+	int n;
 
 	if (!json_is_object(input))
-		return rfl_where_fail(&r->where, r->err,
-				      "must be {\"image\": [channels, height, width]} or "
-				      "{\"tokens\": length}");
-	rc = rfl_json_only_keys(input, keys, r->where.file, r->where.pointer, r->err);
-	if (rc != RFL_OK)
-		return rc;
+		return fail(r, "input", -1,
+			    "must be {\"image\": [channels, height, width]} or "
+			    "{\"tokens\": length}");
+	if (rfl_json_only_keys(input, keys, r->file, "/input", &r->err) != RFL_OK)
+		return false;
 	if (!image == !tokens)
-		return rfl_where_fail(&r->where, r->err,
-				      "must have one of \"image\" and \"tokens\"");
-	(void)rfl_where_key(&r->where, image ? "image" : "tokens");
-	rc = image ? read_image(r, image, dim) : read_size(r, tokens, dim);
-	if (rc != RFL_OK)
-		return rc;
-	label_as(r, "/input");
+		return fail(r, "input", -1, "must have one of \"image\" and \"tokens\"");
+	if (image && json_array_size(image) != 3)
+		return fail(r, "input/image", -1, "must be a list of channels, height and width");
+	if (image ? !read_list(r, "input/image", image, 3, 3, 1, dim, &n)
+		  : !read_value(r, &size, "input/tokens", -1, tokens, 0, dim))
+		return false;
+	label_as(r, "/input", -1, NULL);
 	if (image)
 		(void)rfl_net_input(r->b, dim[0], dim[1], dim[2]);
 	else
 		(void)rfl_net_tokens(r->b, dim[0]);
-	rfl_where_up(&r->where, mark);
-	return rfl_net__failure(r->b)->rc == RFL_OK ? RFL_OK : builder_failed(r);
+	return rfl_net__failed(r->b) ? failed_with(r, &r->b->err) : true;
 }
 
-/* Nodes that are one repeated block, or the steps of one function. */
-struct run {
-	const char *key;
-	int64_t current, last;
-	void (*begin)(struct rfl_net_builder *b);
-	void (*end)(struct rfl_net_builder *b);
-};
-
-/* Runs are numbered from 1, in order, and the nodes of one follow each other. */
-static enum rfl_rc enter(struct rfl_net_reader *r, int draft, struct run *run, int64_t number)
+static bool read_nodes(struct reader *r)
 {
-	if (number == run->current)
-		return RFL_OK;
-	if (run->current)
-		run->end(r->b);
-	run->current = number;
+	const json_t *nodes = json_object_get(r->root, "nodes");
+	size_t n = json_array_size(nodes);
+
+	if (n < 1 || n > MAX_NODES)
+		return fail(r, "nodes", -1, "must be a list of 1 to %d nodes", MAX_NODES);
+	r->ids = json_object();
+	r->drafts = rfl_arena_array(r->arena, n + 1, sizeof(*r->drafts));
+	r->order = rfl_arena_array(r->arena, n + 1, sizeof(*r->order));
+	if (!r->ids || !r->drafts || !r->order ||
+	    json_object_set_new(r->ids, RFL_NET_FILE_INPUT, json_integer(0)) != 0)
+		return no_memory(r);
+	r->ndrafts = (int)n + 1;
+	r->drafts[0].id = RFL_NET_FILE_INPUT;
+	r->drafts[0].info = rfl_op_info_of(RFL_OP_INPUT);
+	for (int i = 1; i < r->ndrafts; i++)
+		r->drafts[i].obj = json_array_get(nodes, (size_t)i - 1);
+	return true;
+}
+
+/* Take a step at every node, in the order of the file (NULL) or another. */
+static bool at_each(struct reader *r, const int *order,
+		    bool (*step)(struct reader *r, struct draft *d))
+{
+	for (int i = 1; i < r->ndrafts; i++) {
+		r->at = order ? order[i] : i;
+		if (!step(r, &r->drafts[r->at]))
+			return false;
+	}
+	r->at = 0;
+	return true;
+}
+
+/* --- what a node says, but for its attributes: they need the shapes of its inputs ------------ */
+
+const char *const rfl_net_file__node_keys[] = { "op",       "name",       "id",        "within",
+						"inputs",   "inplace",    "auxiliary", "block",
+						"function", "functional", "tied",      NULL };
+
+static bool read_name(struct reader *r, const char *key, const char **ret)
+{
+	const json_t *value = json_object_get(r->drafts[r->at].obj, key);
+
+	*ret = json_string_value(value);
+	if (value && !is_name(*ret)) {
+		*ret = NULL;
+		return wrong(r, key, -1, value,
+			     "must be a text of 1 to 255 bytes without control characters");
+	}
+	return true;
+}
+
+static bool read_op(struct reader *r, struct draft *d)
+{
+	const json_t *value = json_object_get(d->obj, "op");
+	const char *name = json_string_value(value), *nearest;
+	const char *names[RFL_OP_COUNT + 1] = { 0 };
+	size_t n = 0;
+
+	if (!value)
+		return missing(r, "op");
+	if (!is_name(name))
+		return wrong(r, "op", -1, value, "must be an operation");
+	for (int i = 0; i < RFL_OP_COUNT; i++) {
+		const struct rfl_op_info *info = rfl_op_info_of((enum rfl_op)i);
+
+		if (!rfl_net_file__is_node((enum rfl_op)i))
+			continue;
+		names[n++] = info->name;
+		if (strcmp(info->name, name) == 0) {
+			d->op = (enum rfl_op)i;
+			d->info = info;
+			return true;
+		}
+	}
+	nearest = rfl_text_nearest(name, names);
+	return nearest ? fail(r, "op", -1, "no operation '%s'; did you mean '%s'?", name, nearest)
+		       : fail(r, "op", -1, "no operation '%s'; docs/net.md lists them", name);
+}
+
+/* Attributes come first: of two keys that are equally near, theirs was meant. */
+static bool only_keys(struct reader *r, const struct draft *d)
+{
+	const char *keys[RFL_NET_FILE_MAX_KEYS] = { 0 };
+	char pointer[32];
+	size_t n = 0;
+
+	for (size_t i = 0; i < d->info->nattrs; i++) {
+		const struct rfl_op_attr *attr = &d->info->attrs[i];
+
+		if (attr->inferred && json_object_get(d->obj, attr->name))
+			return fail(r, attr->name, -1,
+				    "follows from the input's shape; leave it out");
+		if (attr->pair)
+			keys[n++] = attr->pair;
+		if (!attr->inferred)
+			keys[n++] = attr->name;
+	}
+	for (size_t i = 0; rfl_net_file__node_keys[i]; i++)
+		keys[n++] = rfl_net_file__node_keys[i];
+	assert(n < RFL_NET_FILE_MAX_KEYS);
+	(void)snprintf(pointer, sizeof(pointer), "/nodes/%d", r->at - 1);
+	return rfl_json_only_keys(d->obj, keys, r->file, pointer, &r->err) == RFL_OK;
+}
+
+/* Others know a node by its id, or by its name where it has none. */
+static bool take_id(struct reader *r, const struct draft *d)
+{
+	const bool named = !json_object_get(d->obj, "id");
+	int taken = d->id ? find(r, d->id) : -1;
+
+	if (taken == 0)
+		return fail(r, named ? "name" : "id", -1,
+			    "this is what nodes call the network's input");
+	if (taken > 0 && named)
+		return fail(r, "name", -1,
+			    "the name is taken by /nodes/%d; a module that runs again needs an "
+			    "\"id\" of its own, such as \"%.200s:2\"",
+			    taken - 1, d->id);
+	if (taken > 0)
+		return fail(r, "id", -1, "the id is taken by /nodes/%d", taken - 1);
+	if (d->id && json_object_set_new(r->ids, d->id, json_integer(r->at)) != 0)
+		return no_memory(r);
+	return true;
+}
+
+static bool read_draft(struct reader *r, struct draft *d)
+{
+#define FACT(type_, member_)                                        \
+	{                                                           \
+		.name = #member_, .type = RFL_ATTR_##type_,         \
+		.offset = offsetof(struct draft, member_), .min = 1 \
+	}
+	static const struct rfl_op_attr facts[] = {
+		FACT(BOOL, inplace), FACT(BOOL, auxiliary), FACT(BOOL, functional),
+		FACT(INT, block),    FACT(INT, function),
+	};
+#undef FACT
+
+	if (!json_is_object(d->obj))
+		return fail(r, NULL, -1, "must be an object");
+	if (!read_name(r, "name", &d->name) || !read_name(r, "id", &d->id))
+		return false;
+	d->id = d->id ? d->id : d->name;
+	if (!read_op(r, d) || !only_keys(r, d) || !read_name(r, "within", &d->within))
+		return false;
+	for (size_t i = 0; i < RFL_ARRAY_LEN(facts); i++)
+		if (!read_attr(r, &facts[i], 0, d))
+			return false;
+	if (d->info->arity == RFL_OP_NO_INPUTS && !d->name)
+		return missing(r, "name");
+	if (d->name && d->within)
+		return fail(r, "within", -1,
+			    "a node with a \"name\" has its path there; \"within\" is for steps "
+			    "that are not modules");
+	if (d->inplace && !rfl_net_file__can_be_inplace(d->op))
+		return fail(r, "inplace", -1,
+			    "%s cannot overwrite its input; elementwise operations can",
+			    d->info->name);
+	if (d->functional && !rfl_net_file__has_weights(d->op))
+		return fail(r, "functional", -1,
+			    "%s has no weights; without a \"name\" it is a step, not a module",
+			    d->info->name);
+	if (!d->name && d->info->params)
+		return fail(r, NULL, -1, "it has parameters, which need a \"name\"");
+	return take_id(r, d);
+}
+
+/* The drafts that a node reads, and the one whose weight it uses. */
+static bool read_inputs(struct reader *r, struct draft *d)
+{
+	const json_t *value = json_object_get(d->obj, "inputs");
+	const json_t *tied = json_object_get(d->obj, "tied");
+	const int arity = d->info->arity;
+	const size_t wanted = arity == 0 ? 1 : arity == RFL_OP_NO_INPUTS ? 0 : (size_t)arity;
+	const size_t n = value ? json_array_size(value) : arity == 0;
+
+	if (!value && arity != 0 && arity != RFL_OP_NO_INPUTS)
+		return fail(r, NULL, -1, "reads several tensors; name them in \"inputs\"");
+	if (value && !json_is_array(value))
+		return fail(r, "inputs", -1, "must be a list of names of nodes");
+	if (arity == RFL_OP_ANY_INPUTS && (n < 1 || n > RFL_NET_MAX_INPUTS))
+		return fail(r, "inputs", -1, "%s reads 1 to %d tensors, not %zu", d->info->name,
+			    RFL_NET_MAX_INPUTS, n);
+	if (arity != RFL_OP_ANY_INPUTS && n != wanted)
+		return fail(r, "inputs", -1, "reads %zu tensor%s, not %zu", wanted,
+			    wanted == 1 ? "" : "s", n);
+	d->inputs = rfl_arena_array(r->arena, n + 1, sizeof(*d->inputs));
+	if (!d->inputs)
+		return no_memory(r);
+	for (size_t i = 0; i < n; i++) {
+		d->inputs[i] = r->at - 1; /* where nothing is said: the node before */
+		if (value && !resolve(r, "inputs", (int)i, json_array_get(value, i), &d->inputs[i]))
+			return false;
+		r->drafts[d->inputs[i]].read = true;
+	}
+	d->ninputs = (int)n;
+	if (!tied)
+		return true;
+	if (!resolve(r, "tied", -1, tied, &d->tied))
+		return false;
+	d->inputs[n] = d->tied;
+	if (!rfl_net_file__has_weights(d->op))
+		return fail(r, "tied", -1, "%s has no weight to share", d->info->name);
+	if (!r->drafts[d->tied].info->params || json_object_get(r->drafts[d->tied].obj, "tied"))
+		return fail(r, "tied", -1, "'%s' has no weight of its own to share",
+			    json_string_value(tied));
+	return true;
+}
+
+/* The main network runs without the auxiliary heads and has none of their weights. */
+static bool check_auxiliary(struct reader *r, struct draft *d)
+{
+	if (d->auxiliary)
+		return true;
+	if (r->drafts[d->tied].auxiliary)
+		return fail(r, "tied", -1,
+			    "'%s' is auxiliary: only other auxiliary nodes may use its weight",
+			    label_of(&r->drafts[d->tied]));
+	for (int i = 0; i < d->ninputs; i++)
+		if (r->drafts[d->inputs[i]].auxiliary)
+			return fail(r, NULL, -1,
+				    "reads '%s', which is auxiliary: only other auxiliary nodes "
+				    "may",
+				    label_of(&r->drafts[d->inputs[i]]));
+	return true;
+}
+
+/* --- order of execution ---------------------------------------------------------------------- */
+
+/* A draft meets one that waits for it: data flows from each draft to the one that waits for it. */
+static bool fail_cycle(struct reader *r, int at, int meets)
+{
+	const struct draft *d = &r->drafts[at];
+	const bool tied = d->next >= d->ninputs;
+	const bool listed = !tied && json_object_get(d->obj, "inputs");
+	struct rfl_buf path;
+	int shown = 0;
+
+	rfl_buf_init(&path, 8192);
+	rfl_buf_puts(&path, label_of(&r->drafts[meets]));
+	for (int i = at; i != meets; i = r->drafts[i].waiting)
+		if (++shown <= CYCLE_SHOWN)
+			rfl_buf_printf(&path, " -> %s", label_of(&r->drafts[i]));
+	rfl_buf_printf(&path, "%s -> %s", shown > CYCLE_SHOWN ? " -> ..." : "",
+		       label_of(&r->drafts[meets]));
+	r->at = at;
+	(void)fail(r,
+		   tied     ? "tied"
+		   : listed ? "inputs"
+			    : NULL,
+		   listed ? d->next : -1, "a cycle: %s", rfl_buf_str(&path));
+	rfl_buf_fini(&path);
+	return false;
+}
+
+/* Every node after those that it needs, else as in the file: a walk in depth that recurs through
+ * `waiting`, so that a chain may have any length. */
+static bool sort(struct reader *r)
+{
+	int n = 0;
+
+	for (int first = 0; first < r->ndrafts; first++) {
+		int at = r->drafts[first].state == NEW ? first : -1;
+
+		if (at >= 0)
+			r->drafts[at].waiting = -1;
+		while (at >= 0) {
+			struct draft *d = &r->drafts[at];
+
+			d->state = OPEN;
+			if (d->next == d->ninputs + (d->tied > 0)) {
+				d->state = DONE;
+				r->order[n++] = at;
+				at = d->waiting;
+			} else if (r->drafts[d->inputs[d->next]].state == OPEN) {
+				return fail_cycle(r, at, d->inputs[d->next]);
+			} else if (r->drafts[d->inputs[d->next++]].state == NEW) {
+				r->drafts[d->inputs[d->next - 1]].waiting = at;
+				at = d->inputs[d->next - 1];
+			}
+		}
+	}
+	return true;
+}
+
+/* --- the nodes, through the builder ---------------------------------------------------------- */
+
+/* Blocks and functions are numbered from 1, in order, and the nodes of one follow each other. */
+static bool enter(struct reader *r, const char *key, int64_t number, bool *inside, int *last)
+{
+	if (number == (*inside ? *last : 0))
+		return true;
+	*inside = number > 0;
 	if (!number)
-		return RFL_OK;
-	if (number <= run->last)
-		return rfl_net_file__fail(r, draft, run->key, -1,
-					  "%s %lld has ended; the nodes of a %s follow each other",
-					  run->key, (long long)number, run->key);
-	if (number != run->last + 1)
-		return rfl_net_file__fail(
-			r, draft, run->key, -1,
-			"should be %lld, is %lld; %ss are numbered from 1 in order of execution",
-			(long long)run->last + 1, (long long)number, run->key);
-	run->last = number;
-	run->begin(r->b);
-	return RFL_OK;
+		return true;
+	if (number <= *last)
+		return fail(r, key, -1, "%s %lld has ended; the nodes of a %s follow each other",
+			    key, (long long)number, key);
+	if (number != *last + 1)
+		return fail(r, key, -1,
+			    "should be %d, is %lld; %ss are numbered from 1 in order of execution",
+			    *last + 1, (long long)number, key);
+	++*last;
+	return true;
 }
 
 /* Tokens are indices into the rows of a table. */
-static enum rfl_rc check_indices(struct rfl_net_reader *r, int draft)
+static bool check_indices(struct reader *r, const struct draft *d)
 {
-	const struct rfl_net_draft *d = &r->drafts[draft];
 	const bool text = rfl_net_shape(r->b, 0).ndim == 1;
 
 	for (int i = 0; i < d->ninputs; i++) {
+		const struct draft *in = &r->drafts[d->inputs[i]];
 		const bool tokens = text && d->inputs[i] == 0;
 
 		if (tokens && d->op != RFL_OP_EMBEDDING)
-			return rfl_net_file__fail(r, draft, NULL, -1,
-						  "%s cannot read tokens; an embedding can",
-						  rfl_op_info_of(d->op)->name);
-		if (!tokens && d->op == RFL_OP_EMBEDDING &&
-		    r->drafts[d->inputs[i]].op != RFL_OP_CONSTANT)
-			return rfl_net_file__fail(r, draft, NULL, -1,
-						  "an embedding reads tokens, not '%s'",
-						  rfl_net_file__label(&r->drafts[d->inputs[i]]));
+			return fail(r, NULL, -1, "%s cannot read tokens; an embedding can",
+				    d->info->name);
+		if (!tokens && d->op == RFL_OP_EMBEDDING && in->op != RFL_OP_CONSTANT)
+			return fail(r, NULL, -1, "an embedding reads tokens, not '%s'",
+				    label_of(in));
 	}
-	return RFL_OK;
+	return true;
 }
 
 /* The weight that is shared must have the size that the node would make for itself. */
-static enum rfl_rc check_tied(struct rfl_net_reader *r, int draft, const struct rfl_node *node)
+static bool check_tied(struct reader *r, const struct draft *d, const struct rfl_node *node)
 {
-	const struct rfl_net_draft *d = &r->drafts[draft];
 	struct rfl_op_param own[RFL_OP_MAX_PARAMS] = { 0 };
-	struct rfl_shape mine = { 0 }, shared = { 0 };
+	struct rfl_shape mine, shared;
 	char a[160], b[160];
 
 	if (!d->tied)
-		return RFL_OK;
-	if (rfl_op_info_of(node->op)->params(node, own) != 1)
-		return rfl_net_file__fail(r, draft, "tied", -1,
-					  "shares one weight, but the node has more than one");
+		return true;
+	if (d->info->params(node, own) != 1)
+		return fail(r, "tied", -1, "shares one weight, but the node has more than one");
 	mine.ndim = own[0].ndim;
 	memcpy(mine.dim, own[0].dim, sizeof(mine.dim));
 	shared = rfl_net__first_param(r->b, r->drafts[d->tied].node);
 	if (mine.ndim == shared.ndim &&
 	    memcmp(mine.dim, shared.dim, (size_t)mine.ndim * sizeof(mine.dim[0])) == 0)
-		return RFL_OK;
-	return rfl_net_file__fail(r, draft, "tied", -1, "needs a weight of %s, '%s' has %s",
-				  rfl_shape_text(&mine, a, sizeof(a)),
-				  rfl_net_file__label(&r->drafts[d->tied]),
-				  rfl_shape_text(&shared, b, sizeof(b)));
+		return true;
+	return fail(r, "tied", -1, "needs a weight of %s, '%s' has %s",
+		    rfl_shape_text(&mine, a, sizeof(a)), label_of(&r->drafts[d->tied]),
+		    rfl_shape_text(&shared, b, sizeof(b)));
 }
 
-static enum rfl_rc append(struct rfl_net_reader *r, int draft)
+static bool append(struct reader *r, struct draft *d)
 {
-	struct rfl_net_draft *d = &r->drafts[draft];
-	const bool outside = rfl_op_info_of(d->op)->arity == RFL_OP_NO_INPUTS;
+	const bool outside = d->info->arity == RFL_OP_NO_INPUTS;
 	int inputs[RFL_NET_MAX_INPUTS];
 	struct rfl_node node = {
 		.op = d->op,
@@ -285,185 +748,118 @@ static enum rfl_rc append(struct rfl_net_reader *r, int draft)
 		.input = inputs,
 	};
 	struct rfl_shape in = { 0 };
-	char pointer[320];
-	const bool other_id = d->id && d->id != d->name;
-	enum rfl_rc rc;
 
 	for (int i = 0; i < d->ninputs; i++)
 		inputs[i] = r->drafts[d->inputs[i]].node;
 	if (d->ninputs)
 		in = rfl_net_shape(r->b, inputs[0]);
-	rc = check_indices(r, draft);
-	if (rc == RFL_OK)
-		rc = rfl_net_file__read_attrs(r, draft, d->ninputs ? &in : NULL, &node);
-	if (rc == RFL_OK)
-		rc = check_tied(r, draft, &node);
-	if (rc != RFL_OK)
-		return rc;
-	(void)snprintf(pointer, sizeof(pointer), "/nodes/%d%s%s", draft - 1, other_id ? ": " : "",
-		       other_id ? d->id : "");
-	label_as(r, pointer);
-	if (d->auxiliary)
-		rfl_net_auxiliary_begin(r->b);
+	if (!enter(r, "block", d->block, &r->b->in_block, &r->b->nblocks) ||
+	    !enter(r, "function", d->function, &r->b->in_function, &r->b->nfunctions) ||
+	    !check_indices(r, d) || !read_attrs(r, &in, &node) || !check_tied(r, d, &node))
+		return false;
+	label_as(r, "/nodes", r->at - 1, d->id != d->name ? d->id : NULL);
+	r->b->in_auxiliary = d->auxiliary;
 	d->node = rfl_net__append(r->b, &node, d->name ? d->name : d->within ? d->within : "");
-	rfl_net_auxiliary_end(r->b);
-	return d->node >= 0 ? RFL_OK : builder_failed(r);
+	return d->node >= 0 ? true : failed_with(r, &r->b->err);
 }
 
-static enum rfl_rc build_nodes(struct rfl_net_reader *r)
+/* --- what comes after the nodes -------------------------------------------------------------- */
+
+static bool owns_params(const struct draft *d)
 {
-	struct run block = {
-		.key = "block",
-		.begin = rfl_net_block_begin,
-		.end = rfl_net_block_end,
-	};
-	struct run function = {
-		.key = "function",
-		.begin = rfl_net_function_begin,
-		.end = rfl_net_function_end,
-	};
-	enum rfl_rc rc = RFL_OK;
-
-	for (int i = 1; i < r->ndrafts && rc == RFL_OK; i++) {
-		int draft = r->order[i];
-
-		rc = enter(r, draft, &block, r->drafts[draft].block);
-		if (rc == RFL_OK)
-			rc = enter(r, draft, &function, r->drafts[draft].function);
-		if (rc == RFL_OK)
-			rc = append(r, draft);
-	}
-	return rc;
-}
-
-/* --- what comes after the nodes --- */
-
-static bool owns_params(const struct rfl_net_draft *d)
-{
-	return rfl_op_info_of(d->op)->params && !d->tied;
-}
-
-static enum rfl_rc forgotten(struct rfl_net_reader *r, const bool *listed)
-{
-	for (int i = 1; i < r->ndrafts; i++)
-		if (owns_params(&r->drafts[i]) && !listed[i])
-			return rfl_where_fail(&r->where, r->err,
-					      "'%s' has parameters and is not in the list",
-					      rfl_net_file__label(&r->drafts[i]));
-	return RFL_OK;
+	return d->info->params && !d->tied;
 }
 
 /* "state_dict": the nodes with parameters, where their order is not that of execution. */
-static enum rfl_rc read_state_dict(struct rfl_net_reader *r)
+static bool read_state_dict(struct reader *r)
 {
 	const json_t *list = json_object_get(r->root, "state_dict");
-	size_t n = json_array_size(list), mark = rfl_where_key(&r->where, "state_dict");
+	const size_t n = json_array_size(list);
 	bool *listed = rfl_arena_array(r->arena, (size_t)r->ndrafts, sizeof(*listed));
 	int *nodes = rfl_arena_array(r->arena, n + 1, sizeof(*nodes));
-	enum rfl_rc rc = RFL_OK;
+	int draft;
 
 	if (!listed || !nodes)
-		return rfl_net_file__no_memory(r);
-	if (list && !json_is_array(list))
-		return rfl_where_fail(&r->where, r->err,
-				      "must be a list of the nodes that have parameters");
-	for (size_t i = 0; i < n && rc == RFL_OK; i++) {
-		const char *id = json_string_value(json_array_get(list, i));
-		int draft = id ? rfl_net_file__find(r, id) : -1;
-		size_t up = rfl_where_index(&r->where, i);
-
-		if (!id)
-			rc = rfl_where_fail(&r->where, r->err, "must be the name of a node");
-		else if (draft < 0)
-			rc = rfl_net_file__no_node(r, 0, NULL, -1, id);
-		else if (!owns_params(&r->drafts[draft]))
-			rc = rfl_where_fail(&r->where, r->err, "'%s' has no parameters", id);
-		else if (listed[draft])
-			rc = rfl_where_fail(&r->where, r->err, "'%s' is in the list already", id);
-		if (rc != RFL_OK)
-			break;
+		return no_memory(r);
+	if (!list)
+		return true;
+	if (!json_is_array(list))
+		return fail(r, "state_dict", -1,
+			    "must be a list of the nodes that have parameters");
+	for (size_t i = 0; i < n; i++) {
+		if (!resolve(r, "state_dict", (int)i, json_array_get(list, i), &draft))
+			return false;
+		if (!owns_params(&r->drafts[draft]) || listed[draft])
+			return fail(r, "state_dict", (int)i, "'%s' %s", label_of(&r->drafts[draft]),
+				    listed[draft] ? "is in the list already" : "has no parameters");
 		listed[draft] = true;
 		nodes[i] = r->drafts[draft].node;
-		rfl_where_up(&r->where, up);
 	}
-	if (rc == RFL_OK && list)
-		rc = forgotten(r, listed);
-	if (rc == RFL_OK && list)
-		rfl_net_state_dict_order(r->b, nodes, (int)n);
-	if (rc == RFL_OK)
-		rfl_where_up(&r->where, mark);
-	return rc;
+	for (int i = 1; i < r->ndrafts; i++)
+		if (owns_params(&r->drafts[i]) && !listed[i])
+			return fail(r, "state_dict", -1,
+				    "'%s' has parameters and is not in the list",
+				    label_of(&r->drafts[i]));
+	rfl_net_state_dict_order(r->b, nodes, (int)n);
+	return true;
 }
 
-static enum rfl_rc read_loss(struct rfl_net_reader *r)
+static bool read_loss(struct reader *r)
 {
 	const char *loss;
-	enum rfl_rc rc = top_text(r, "loss", &loss);
 
-	if (rc != RFL_OK || !loss)
-		return rc;
-	for (int i = 0; loss_names[i]; i++)
-		if (strcmp(loss, loss_names[i]) == 0) {
-			rfl_net_loss(r->b, (enum rfl_loss)i);
-			return RFL_OK;
-		}
-	(void)rfl_where_key(&r->where, "loss");
-	return rfl_where_fail(&r->where, r->err, "must be \"fused\" or \"composed\", is \"%s\"",
-			      loss);
+	if (!top_text(r, "loss", &loss))
+		return false;
+	if (loss && strcmp(loss, "composed") == 0)
+		rfl_net_loss(r->b, RFL_LOSS_COMPOSED);
+	return !loss || strcmp(loss, "composed") == 0 || strcmp(loss, "fused") == 0 ||
+	       fail(r, "loss", -1, "must be \"fused\" or \"composed\", is \"%s\"", loss);
 }
 
-static enum rfl_rc read_output(struct rfl_net_reader *r, int *ret)
+static bool read_output(struct reader *r, int *ret)
 {
-	const char *id;
-	enum rfl_rc rc = top_text(r, "output", &id);
 	int draft = r->ndrafts - 1;
-	size_t mark;
+	const char *id;
 
-	if (rc != RFL_OK)
-		return rc;
-	if (id)
-		draft = rfl_net_file__find(r, id);
-	mark = rfl_where_key(&r->where, "output");
-	if (draft < 0)
-		return rfl_net_file__no_node(r, 0, NULL, -1, id);
+	if (!top_text(r, "output", &id) ||
+	    (id && !resolve(r, "output", -1, json_object_get(r->root, "output"), &draft)))
+		return false;
 	if (r->drafts[draft].auxiliary)
-		return rfl_where_fail(&r->where, r->err, "'%s' is auxiliary",
-				      rfl_net_file__label(&r->drafts[draft]));
+		return fail(r, "output", -1, "'%s' is auxiliary", label_of(&r->drafts[draft]));
 	if (draft == 0 || r->b->nodes[r->drafts[draft].node].batchless)
-		return rfl_where_fail(&r->where, r->err,
-				      "'%s' is not made from the network's input",
-				      rfl_net_file__label(&r->drafts[draft]));
-	rfl_where_up(&r->where, mark);
+		return fail(r, "output", -1, "'%s' is not made from the network's input",
+			    label_of(&r->drafts[draft]));
 	for (int i = 1; i < r->ndrafts; i++)
-		if (i != draft && !r->drafts[i].read && !r->drafts[i].auxiliary)
-			return rfl_net_file__fail(r, i, NULL, -1,
-						  "nobody reads it, and it is not the output");
+		if (i != draft && !r->drafts[i].read && !r->drafts[i].auxiliary) {
+			r->at = i;
+			return fail(r, NULL, -1, "no node reads it, and it is not the output");
+		}
 	*ret = draft;
-	return RFL_OK;
+	return true;
 }
 
 /* Two nodes, or a node and a tensor, that would be one entry of the state_dict. */
-static enum rfl_rc check_params(struct rfl_net_reader *r, const struct rfl_net *net)
+static bool check_params(struct reader *r, const struct rfl_net *net)
 {
 	json_t *names = json_object();
-	enum rfl_rc rc = names ? RFL_OK : rfl_net_file__no_memory(r);
+	bool ok = names || no_memory(r);
 
-	for (int i = 0; i < net->nparams && rc == RFL_OK; i++) {
-		int draft = r->order[net->params[i].node];
+	for (int i = 0; i < net->nparams && ok; i++) {
+		const char *name = net->params[i].name;
 
-		if (json_object_get(names, net->params[i].name))
-			rc = rfl_net_file__fail(r, draft, NULL, -1,
-						"the state_dict has a tensor '%s' already",
-						net->params[i].name);
-		else if (json_object_set_new(names, net->params[i].name, json_true()) != 0)
-			rc = rfl_net_file__no_memory(r);
+		if (json_object_get(names, name)) {
+			r->at = r->order[net->params[i].node];
+			ok = fail(r, NULL, -1, "the state_dict has a tensor '%s' already", name);
+		} else if (json_object_set_new(names, name, json_true()) != 0) {
+			ok = no_memory(r);
+		}
 	}
 	json_decref(names);
-	return rc;
+	return ok;
 }
 
-/* What cannot be counted for one sample is no network. */
-static enum rfl_rc check_counts(struct rfl_net_reader *r, const struct rfl_net *net)
+/* A network must be countable for one sample. */
+static bool check_counts(struct reader *r, const struct rfl_net *net)
 {
 	const struct rfl_count_options one = {
 		.batch = 1,
@@ -476,83 +872,50 @@ static enum rfl_rc check_counts(struct rfl_net_reader *r, const struct rfl_net *
 	enum rfl_rc rc = rfl_count_net(net, &one, &count, &err);
 
 	rfl_count_free(count);
-	if (rc == RFL_OK)
-		return RFL_OK;
 	if (rc == RFL_ENOMEM)
-		return rfl_net_file__no_memory(r);
-	return rfl_fail(r->err, RFL_EFORMAT, 0, "%s: /nodes: %s", r->where.file, err.msg);
+		return no_memory(r);
+	return rc == RFL_OK || fail(r, "nodes", -1, "%s", err.msg);
 }
 
-static enum rfl_rc finish(struct rfl_net_reader *r, int output, struct rfl_net **ret)
+static bool finish(struct reader *r, int output, struct rfl_net **ret)
 {
 	struct rfl_net_builder *b = r->b;
 	struct rfl_net *net = NULL;
 	struct rfl_err err = RFL_ERR_INIT;
-	enum rfl_rc rc;
 
-	label_as(r, "/output");
+	label_as(r, "/output", -1, NULL);
 	r->b = NULL; /* it is taken, also on failure */
-	rc = rfl_net_finish(b, r->drafts[output].node, &net, &err);
-	if (rc != RFL_OK)
-		return rfl_fail(r->err, rc == RFL_ENOMEM ? RFL_ENOMEM : RFL_EFORMAT, 0, "%s",
-				err.msg);
-	rc = check_params(r, net);
-	if (rc == RFL_OK)
-		rc = check_counts(r, net);
-	if (rc == RFL_OK)
+	if (rfl_net_finish(b, r->drafts[output].node, &net, &err) != RFL_OK)
+		return failed_with(r, &err);
+	if (check_params(r, net) && check_counts(r, net)) {
 		*ret = net;
-	else
-		rfl_net_free(net);
-	return rc;
-}
-
-static enum rfl_rc read_net(struct rfl_net_reader *r, struct rfl_net **ret)
-{
-	const json_t *nodes;
-	int output = 0;
-	enum rfl_rc rc = start(r);
-
-	if (rc == RFL_OK)
-		rc = read_input(r);
-	nodes = json_object_get(r->root, "nodes");
-	if (rc == RFL_OK)
-		rc = rfl_net_file__drafts(r, nodes);
-	if (rc == RFL_OK)
-		rc = rfl_net_file__sort(r);
-	if (rc == RFL_OK)
-		rc = build_nodes(r);
-	if (rc == RFL_OK)
-		rc = read_state_dict(r);
-	if (rc == RFL_OK)
-		rc = read_loss(r);
-	if (rc == RFL_OK)
-		rc = read_output(r, &output);
-	return rc == RFL_OK ? finish(r, output, ret) : rc;
+		return true;
+	}
+	rfl_net_free(net);
+	return false;
 }
 
 enum rfl_rc rfl_net_from_json(const json_t *root, const char *name, struct rfl_net **ret,
 			      struct rfl_err *err)
 {
-	struct rfl_err first = RFL_ERR_INIT;
-	struct rfl_net_reader *r = calloc(1, sizeof(*r));
-	enum rfl_rc rc;
+	struct reader r = {
+		.file = name,
+		.root = root,
+		.err = RFL_ERR_INIT,
+		.arena = rfl_arena_new(0),
+	};
+	int output = 0;
+	bool ok = r.arena || no_memory(&r);
 
-	if (!r || !(r->arena = rfl_arena_new(0))) {
-		rc = rfl_fail(&first, RFL_ENOMEM, 0, "%s: out of memory", name);
-		goto done;
-	}
-	rfl_where_init(&r->where, name);
-	r->root = root;
-	r->err = &first;
-	rc = read_net(r, ret);
-done:
-	if (r) {
-		rfl_net_builder_free(r->b);
-		json_decref(r->ids);
-		rfl_arena_free(r->arena);
-	}
-	free(r);
-	return rc == RFL_OK ? RFL_OK : rfl_fail(err, first.rc, 0, "%s", first.msg);
+	ok = ok && read_top(&r) && read_input(&r) && read_nodes(&r) &&
+	     at_each(&r, NULL, read_draft) && at_each(&r, NULL, read_inputs) &&
+	     at_each(&r, NULL, check_auxiliary) && sort(&r) && at_each(&r, r.order, append) &&
+	     read_state_dict(&r) && read_loss(&r) && read_output(&r, &output) &&
+	     finish(&r, output, ret);
+	rfl_net_builder_free(r.b);
+	json_decref(r.ids);
+	rfl_arena_free(r.arena);
+	return ok ? RFL_OK : rfl_fail(err, r.err.rc, 0, "%s", r.err.msg);
 }
 
 enum rfl_rc rfl_net_parse(const char *text, size_t length, const char *name, struct rfl_net **ret,

@@ -32,14 +32,7 @@ enum rfl_rc rfl_net_parse(const char *text, size_t length, const char *name, str
 enum rfl_rc rfl_net_from_json(const json_t *root, const char *name, struct rfl_net **ret,
 			      struct rfl_err *err) RFL_WARN_UNUSED;
 
-/**
- * The document of a network: reading it back gives the same network.
- * @param ret  a new reference on success only
- */
-enum rfl_rc rfl_net_json(const struct rfl_net *net, json_t **ret,
-			 struct rfl_err *err) RFL_WARN_UNUSED;
-
-/** The same as text, one node a line. */
+/** The text of a network, one node a line: reading it back gives the same network. */
 enum rfl_rc rfl_net_write(const struct rfl_net *net, struct rfl_buf *out,
 			  struct rfl_err *err) RFL_WARN_UNUSED;
 

@@ -112,14 +112,10 @@ static int saved(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_
 static const struct rfl_op_attr attrs[] = {
 	RFL_OP_ATTR(INT, conv2d, in_channels, .min = 1, .inferred = true),
 	RFL_OP_ATTR(INT, conv2d, out_channels, .required = true, .min = 1),
-	RFL_OP_ATTR(INT, conv2d, kernel_h, .required = true, .min = 1),
-	RFL_OP_ATTR(INT, conv2d, kernel_w, .required = true, .min = 1),
-	RFL_OP_ATTR(INT, conv2d, stride_h, .def = 1, .min = 1),
-	RFL_OP_ATTR(INT, conv2d, stride_w, .def = 1, .min = 1),
-	RFL_OP_ATTR(INT, conv2d, pad_h, .def = 0),
-	RFL_OP_ATTR(INT, conv2d, pad_w, .def = 0),
-	RFL_OP_ATTR(INT, conv2d, dilation_h, .def = 1, .min = 1),
-	RFL_OP_ATTR(INT, conv2d, dilation_w, .def = 1, .min = 1),
+	RFL_OP_ATTR_PAIR(conv2d, kernel, .required = true, .min = 1),
+	RFL_OP_ATTR_PAIR(conv2d, stride, .def = 1, .min = 1),
+	RFL_OP_ATTR_PAIR(conv2d, pad, .def = 0),
+	RFL_OP_ATTR_PAIR(conv2d, dilation, .def = 1, .min = 1),
 	RFL_OP_ATTR(INT, conv2d, groups, .def = 1, .min = 1),
 	RFL_OP_ATTR(BOOL, conv2d, bias, .def = 0),
 };

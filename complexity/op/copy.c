@@ -131,8 +131,7 @@ static const struct rfl_op_attr pad_attrs[] = {
 
 static const struct rfl_op_attr roll_attrs[] = {
 	RFL_OP_ATTR(INT, roll, dim, .def = 0),
-	RFL_OP_ATTR(INT, roll, shift_h, .def = 0, .min = INT64_MIN),
-	RFL_OP_ATTR(INT, roll, shift_w, .def = 0, .min = INT64_MIN),
+	RFL_OP_ATTR_PAIR(roll, shift, .def = 0, .min = INT64_MIN),
 };
 
 const struct rfl_op_info rfl_op_contiguous = {

@@ -191,19 +191,15 @@ static void max_scratch(struct rfl_cost_context *c, struct rfl_op_scratch *out)
 
 /* The last one is the average's alone. */
 static const struct rfl_op_attr window_attrs[] = {
-	RFL_OP_ATTR(INT, pool, kernel_h, .required = true, .min = 1),
-	RFL_OP_ATTR(INT, pool, kernel_w, .required = true, .min = 1),
-	RFL_OP_ATTR(INT, pool, stride_h, .required = true, .min = 1),
-	RFL_OP_ATTR(INT, pool, stride_w, .required = true, .min = 1),
-	RFL_OP_ATTR(INT, pool, pad_h, .def = 0),
-	RFL_OP_ATTR(INT, pool, pad_w, .def = 0),
+	RFL_OP_ATTR_PAIR(pool, kernel, .required = true, .min = 1),
+	RFL_OP_ATTR_PAIR(pool, stride, .required = true, .min = 1),
+	RFL_OP_ATTR_PAIR(pool, pad, .def = 0),
 	RFL_OP_ATTR(BOOL, pool, ceil_mode, .def = 0),
 	RFL_OP_ATTR(BOOL, pool, exclude_padding, .def = 0),
 };
 
 static const struct rfl_op_attr adaptive_attrs[] = {
-	RFL_OP_ATTR(INT, adaptive_pool, out_h, .required = true, .min = 1),
-	RFL_OP_ATTR(INT, adaptive_pool, out_w, .required = true, .min = 1),
+	RFL_OP_ATTR_PAIR(adaptive_pool, out, .required = true, .min = 1),
 };
 
 const struct rfl_op_info rfl_op_max_pool = {

@@ -41,17 +41,12 @@ static void put_default(struct rfl_buf *out, const struct rfl_op_attr *attr)
 static void put_attrs(struct rfl_buf *out, const struct rfl_op_info *op, bool required)
 {
 	const char *between = " ";
-	char stem[64];
-
 	for (size_t i = 0; i < op->nattrs; i++) {
 		const struct rfl_op_attr *attr = &op->attrs[i];
-		const bool pair = rfl_net_file__is_pair(op, i);
-
-		i += pair;
+		i += attr->pair != NULL;
 		if (attr->inferred || attr->required != required)
 			continue;
-		rfl_buf_printf(out, "%s`%s`", between,
-			       pair ? rfl_net_file__stem(attr, stem, sizeof(stem)) : attr->name);
+		rfl_buf_printf(out, "%s`%s`", between, attr->pair ? attr->pair : attr->name);
 		if (!required)
 			put_default(out, attr);
 		between = ", ";
@@ -137,31 +132,28 @@ static json_t *ref(const char *name)
 }
 
 /* "kernel", or "kernel_h" and "kernel_w" */
-static void require_pair(json_t *all, const char *stem, const struct rfl_op_attr *attr)
+static void require_pair(json_t *all, const struct rfl_op_attr *attr)
 {
-	json_array_append_new(all, json_pack("{s:[{s:[s]}, {s:[s, s]}]}", "anyOf", "required", stem,
-					     "required", attr[0].name, attr[1].name));
+	json_array_append_new(all, json_pack("{s:[{s:[s]}, {s:[s, s]}]}", "anyOf", "required",
+					     attr->pair, "required", attr[0].name, attr[1].name));
 }
 
 static void add_attrs(const struct rfl_op_info *op, json_t *properties, json_t *required,
 		      json_t *all)
 {
-	char stem[64];
-
 	for (size_t i = 0; i < op->nattrs; i++) {
 		const struct rfl_op_attr *attr = &op->attrs[i];
 
 		if (attr->inferred)
 			continue;
 		json_object_set_new(properties, attr->name, value_schema(attr));
-		if (rfl_net_file__is_pair(op, i)) {
-			rfl_net_file__stem(attr, stem, sizeof(stem));
-			json_object_set_new(properties, stem,
+		if (attr->pair) {
+			json_object_set_new(properties, attr->pair,
 					    json_pack("{s:[o, o]}", "anyOf", value_schema(attr),
 						      list_of(value_schema(attr), 2, 2)));
 			json_object_set_new(properties, attr[1].name, value_schema(&attr[1]));
 			if (attr->required)
-				require_pair(all, stem, attr);
+				require_pair(all, attr);
 			i++;
 		} else if (attr->required) {
 			json_array_append_new(required, json_string(attr->name));
@@ -258,8 +250,6 @@ static void the_schema_is_what_the_rows_say(void **state)
  * list of keys, would show here. */
 static void every_row_has_keys_of_its_own(void **state)
 {
-	char stem[64];
-
 	(void)state;
 	for (int i = 0; i < RFL_OP_COUNT; i++) {
 		const struct rfl_op_info *op = rfl_op_info_of((enum rfl_op)i);
@@ -270,10 +260,8 @@ static void every_row_has_keys_of_its_own(void **state)
 			json_object_set_new(keys, rfl_net_file__node_keys[k], json_true());
 		for (size_t k = 0; k < op->nattrs; k++, n++) {
 			json_object_set_new(keys, op->attrs[k].name, json_true());
-			if (rfl_net_file__is_pair(op, k)) {
-				json_object_set_new(
-					keys, rfl_net_file__stem(&op->attrs[k], stem, sizeof(stem)),
-					json_true());
+			if (op->attrs[k].pair) {
+				json_object_set_new(keys, op->attrs[k].pair, json_true());
 				n++;
 			}
 		}
