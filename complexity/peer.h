@@ -56,8 +56,4 @@ enum rfl_rc rfl_peer_count(const struct rfl_peer *peer, const struct rfl_net *ne
 			   struct rfl_peer_count *ret, int64_t *nodes,
 			   struct rfl_err *err) RFL_WARN_UNUSED;
 
-/** What it charges one operation, the same way; for many of them rfl_peer_count() is faster. */
-enum rfl_rc rfl_peer_node(const struct rfl_peer *peer, const struct rfl_net *net, int node,
-			  int64_t *ret, struct rfl_err *err) RFL_WARN_UNUSED;
-
 #endif

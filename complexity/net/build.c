@@ -1,6 +1,6 @@
 /*
- * build.c - the builder: nodes in a growing array, names in the arena that the finished net
- * will own, one sticky failure. Parameters are created in net/build_params.c.
+ * build.c - the builder: nodes and parameters in growing arrays, names in the arena that the
+ * finished net will own, one sticky failure.
  */
 #include "complexity/net/build.h"
 
@@ -10,12 +10,12 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/num.h"
 #include "complexity/net/build_impl.h"
 #include "complexity/op.h"
 
 enum {
 	MAX_ITEMS = 1 << 20, /* nodes, or parameters: far above any network, far below INT_MAX */
-	FIRST_ITEMS = 64,    /* room that an array begins with */
 	ARENA_MAX = 1 << 30, /* names and lists of inputs */
 };
 
@@ -61,14 +61,6 @@ bool rfl_net__is_tensor(const struct rfl_net_builder *b, int x)
 	return !rfl_net__failed(b) && x >= 0 && x < b->nnodes;
 }
 
-int rfl_net__refuse(struct rfl_net_builder *b, const char *why)
-{
-	if (!rfl_net__failed(b))
-		(void)rfl_fail(&b->err, RFL_EINVAL, 0, "%s: %s%s%s", b->label, b->scope[b->depth],
-			       *b->scope[b->depth] ? ": " : "", why);
-	return -1;
-}
-
 int rfl_net_refuse(struct rfl_net_builder *b, const char *fmt, ...)
 {
 	char why[160] = "";
@@ -77,20 +69,13 @@ int rfl_net_refuse(struct rfl_net_builder *b, const char *fmt, ...)
 	va_start(ap, fmt);
 	(void)vsnprintf(why, sizeof(why), fmt, ap);
 	va_end(ap);
-	return rfl_net__refuse(b, why);
+	if (!rfl_net__failed(b))
+		(void)rfl_fail(&b->err, RFL_EINVAL, 0, "%s: %s%s%s", b->label, b->scope[b->depth],
+			       *b->scope[b->depth] ? ": " : "", why);
+	return -1;
 }
 
-void rfl_net__label(struct rfl_net_builder *b, const char *label)
-{
-	b->label = label;
-}
-
-const struct rfl_err *rfl_net__failure(const struct rfl_net_builder *b)
-{
-	return &b->err;
-}
-
-void rfl_net__out_of_memory(struct rfl_net_builder *b)
+static void out_of_memory(struct rfl_net_builder *b)
 {
 	(void)rfl_fail(&b->err, RFL_ENOMEM, 0, "%s: out of memory", b->label);
 }
@@ -101,37 +86,27 @@ void rfl_net_title(struct rfl_net_builder *b, const char *title)
 		return;
 	b->title = rfl_arena_strdup(b->arena, title);
 	if (!b->title)
-		rfl_net__out_of_memory(b);
+		out_of_memory(b);
 }
 
-void *rfl_net__grown(struct rfl_net_builder *b, void *items, int used, int *cap, size_t size)
+/* After rfl_grow(): false where it failed. */
+static bool grown(struct rfl_net_builder *b, enum rfl_rc rc)
 {
-	int more = *cap ? *cap * 2 : FIRST_ITEMS;
-	void *p;
-
-	if (used < *cap)
-		return items;
-	if (more > MAX_ITEMS) {
-		(void)rfl_fail(&b->err, RFL_EOVERFLOW, 0, "%s: more than %d nodes or parameters",
-			       b->label, MAX_ITEMS);
-		return NULL;
-	}
-	p = realloc(items, (size_t)more * size);
-	if (p)
-		*cap = more;
-	else
-		rfl_net__out_of_memory(b);
-	return p;
+	if (rc != RFL_OK)
+		rfl_err_prefix(&b->err, "%s", b->label);
+	return rc == RFL_OK;
 }
 
-const char *rfl_net__path(struct rfl_net_builder *b, const char *scope, const char *name)
+/* "layer1.0" and "conv1" in one string of the arena, "layer1.0.conv1"; either may be empty. NULL
+ * when the builder has failed. */
+static const char *join(struct rfl_net_builder *b, const char *scope, const char *name)
 {
 	size_t outer = strlen(scope), inner = strlen(name);
 	size_t dot = outer > 0 && inner > 0;
 	char *path = rfl_arena_array(b->arena, outer + dot + inner + 1, 1);
 
 	if (!path) {
-		rfl_net__out_of_memory(b);
+		out_of_memory(b);
 		return NULL;
 	}
 	memcpy(path, scope, outer);
@@ -163,7 +138,7 @@ void rfl_net_enter(struct rfl_net_builder *b, const char *fmt, ...)
 			       b->label, sizeof(part) - 1);
 		return;
 	}
-	path = rfl_net__path(b, b->scope[b->depth], part);
+	path = join(b, b->scope[b->depth], part);
 	if (path)
 		b->scope[++b->depth] = path;
 }
@@ -204,7 +179,7 @@ int64_t rfl_net_features(const struct rfl_net_builder *b, int x)
 void rfl_net_block_begin(struct rfl_net_builder *b)
 {
 	if (b->in_block)
-		(void)rfl_net__refuse(b, "repeated blocks do not nest");
+		(void)rfl_net_refuse(b, "repeated blocks do not nest");
 	b->in_block = true;
 	b->nblocks++;
 }
@@ -217,7 +192,7 @@ void rfl_net_block_end(struct rfl_net_builder *b)
 void rfl_net_function_begin(struct rfl_net_builder *b)
 {
 	if (b->in_function)
-		(void)rfl_net__refuse(b, "functions do not nest");
+		(void)rfl_net_refuse(b, "functions do not nest");
 	b->in_function = true;
 	b->nfunctions++;
 }
@@ -240,13 +215,6 @@ void rfl_net_auxiliary_end(struct rfl_net_builder *b)
 void rfl_net_loss(struct rfl_net_builder *b, enum rfl_loss loss)
 {
 	b->loss = loss;
-}
-
-/* "layer4.0.conv1 (Conv2d)" for messages. */
-static void fail_at(struct rfl_net_builder *b, const struct rfl_node *node)
-{
-	rfl_err_prefix(&b->err, "%s: %s (%s)", b->label, *node->name ? node->name : "top level",
-		       rfl_op_info_of(node->op)->module);
 }
 
 static bool infer(struct rfl_net_builder *b, struct rfl_node *node)
@@ -274,46 +242,111 @@ static bool infer(struct rfl_net_builder *b, struct rfl_node *node)
 	return true;
 }
 
-/* The caller's list goes out of scope. */
-static bool keep_inputs(struct rfl_net_builder *b, struct rfl_node *node)
+struct rfl_shape rfl_net__first_param(const struct rfl_net_builder *b, int owner)
 {
-	int *input;
+	struct rfl_shape shape = { 0 };
+	const struct rfl_param *p;
 
-	if (node->ninputs == 0)
-		return true;
-	input = rfl_arena_array(b->arena, (size_t)node->ninputs, sizeof(*input));
-	if (!input) {
-		rfl_net__out_of_memory(b);
+	if (!rfl_net__is_tensor(b, owner) || b->nodes[owner].nparams < 1)
+		return shape;
+	p = &b->params[b->nodes[owner].param[0]];
+	shape.ndim = p->ndim;
+	memcpy(shape.dim, p->dim, sizeof(shape.dim));
+	return shape;
+}
+
+/* Elements of a parameter, if they and those of all before it fit. */
+static bool add_elements(struct rfl_net_builder *b, struct rfl_param *p)
+{
+	struct rfl_shape shape = { .ndim = p->ndim };
+
+	memcpy(shape.dim, p->dim, sizeof(shape.dim));
+	if (!rfl_shape_fits(&shape)) {
+		(void)rfl_fail(&b->err, RFL_EOVERFLOW, 0, "%s: %s does not fit 63 bits", b->label,
+			       p->name);
 		return false;
 	}
-	memcpy(input, node->input, (size_t)node->ninputs * sizeof(*input));
-	node->input = input;
+	p->numel = rfl_shape_numel(&shape);
+	if (!rfl_num_add(b->param_elements, p->numel, &b->param_elements)) {
+		(void)rfl_fail(&b->err, RFL_EOVERFLOW, 0,
+			       "%s: with %s the parameters together do not fit 63 bits", b->label,
+			       p->name);
+		return false;
+	}
+	return true;
+}
+
+/* The parameters of a node that is about to be appended, or the one that it borrows. */
+static bool add_params(struct rfl_net_builder *b, struct rfl_node *node)
+{
+	_Static_assert(RFL_ARRAY_LEN(node->param) == RFL_OP_MAX_PARAMS, "a node holds them all");
+	const struct rfl_op_info *op = rfl_op_info_of(node->op);
+	struct rfl_op_param from[RFL_OP_MAX_PARAMS] = { 0 };
+	int n;
+
+	if (node->tied) {
+		if (!rfl_net__is_tensor(b, node->tied) || b->nodes[node->tied].nparams < 1) {
+			(void)rfl_fail(&b->err, RFL_EINVAL, 0,
+				       "%s: %s is tied to a node that has no parameter", b->label,
+				       node->name);
+			return false;
+		}
+		node->param[node->nparams++] = b->nodes[node->tied].param[0];
+		b->ties = true;
+		return true;
+	}
+	n = op->params ? op->params(node, from) : 0;
+	for (int i = 0; i < n; i++) {
+		struct rfl_param p = {
+			.name = join(b, node->name, from[i].suffix),
+			.kind = from[i].kind,
+			.ndim = from[i].ndim,
+			.position = (uint32_t)b->nparams,
+			.node = b->nnodes,
+		};
+
+		memcpy(p.dim, from[i].dim, sizeof(p.dim));
+		if (!p.name || !add_elements(b, &p) ||
+		    !grown(b, rfl_grow(&b->params, &b->param_cap, (size_t)b->nparams + 1, MAX_ITEMS,
+				       &b->err)))
+			return false;
+		b->params[b->nparams] = p;
+		node->param[node->nparams++] = b->nparams++;
+	}
 	return true;
 }
 
 int rfl_net__append(struct rfl_net_builder *b, struct rfl_node *node, const char *name)
 {
 	const char *scope = b->nnodes ? b->scope[b->depth] : ""; /* the input is in no block */
-	struct rfl_node *nodes;
+	int *input;
 
-	if (rfl_net__failed(b))
+	if (rfl_net__failed(b) ||
+	    !grown(b, rfl_grow(&b->nodes, &b->node_cap, (size_t)b->nnodes + 1, MAX_ITEMS, &b->err)))
 		return -1;
-	nodes = rfl_net__grown(b, b->nodes, b->nnodes, &b->node_cap, sizeof(*b->nodes));
-	if (!nodes)
-		return -1;
-	b->nodes = nodes;
 	node->functional = node->functional || !name;
 	node->block = b->in_block ? b->nblocks : 0;
 	node->function = b->in_function ? b->nfunctions : 0;
 	node->auxiliary = b->in_auxiliary;
-	node->name = name ? rfl_net__path(b, scope, name) : scope;
+	node->name = name ? join(b, scope, name) : scope;
 	if (!node->name)
 		return -1;
-	if (!infer(b, node)) {
-		fail_at(b, node);
+	if (!infer(b, node)) { /* "layer4.0.conv1 (Conv2d)" for messages */
+		rfl_err_prefix(&b->err, "%s: %s (%s)", b->label,
+			       *node->name ? node->name : "top level",
+			       rfl_op_info_of(node->op)->module);
 		return -1;
 	}
-	if (!keep_inputs(b, node) || !rfl_net__add_params(b, node))
+	/* the caller's list goes out of scope */
+	input = rfl_arena_array(b->arena, (size_t)node->ninputs + 1, sizeof(*input));
+	if (!input) {
+		out_of_memory(b);
+		return -1;
+	}
+	if (node->ninputs)
+		memcpy(input, node->input, (size_t)node->ninputs * sizeof(*input));
+	node->input = input;
+	if (!add_params(b, node))
 		return -1;
 	b->nodes[b->nnodes] = *node;
 	return b->nnodes++;
@@ -325,7 +358,7 @@ int rfl_net_as_module(struct rfl_net_builder *b, int x, const char *name)
 
 	if (!rfl_net__is_tensor(b, x))
 		return -1;
-	path = rfl_net__path(b, b->scope[b->depth], name);
+	path = join(b, b->scope[b->depth], name);
 	if (!path)
 		return -1;
 	b->nodes[x].functional = false;
@@ -349,17 +382,66 @@ int rfl_net_in_place(struct rfl_net_builder *b, int x)
 	return x;
 }
 
-/* Let go of the room that an array has left; one without items keeps room for one, so that no net
- * has a NULL in its place. */
-static void *trimmed(struct rfl_net_builder *b, void *items, int n, int *cap, size_t size)
+/* How many parameters these nodes own; -1 where one of them is no node, or borrows. */
+static int owned(const struct rfl_net_builder *b, const int *nodes, int n)
 {
-	void *p = realloc(items, (n ? (size_t)n : 1) * size);
+	int sum = 0;
 
-	if (p)
-		*cap = n;
+	for (int i = 0; i < n; i++) {
+		if (!rfl_net__is_tensor(b, nodes[i]) || b->nodes[nodes[i]].tied)
+			return -1;
+		sum += b->nodes[nodes[i]].nparams;
+	}
+	return sum;
+}
+
+/* The slots that the nodes' parameters hold are those from `first` on; fill them in the new order.
+ * A node that was named twice finds its parameters gone. */
+static bool reorder(struct rfl_net_builder *b, const int *nodes, int n, int first,
+		    struct rfl_param *sorted)
+{
+	int moved = 0;
+
+	for (int i = 0; i < n; i++) {
+		struct rfl_node *node = &b->nodes[nodes[i]];
+
+		for (int k = 0; k < node->nparams; k++, moved++) {
+			if (node->param[k] < first || b->params[node->param[k]].node != nodes[i])
+				return false;
+			sorted[moved] = b->params[node->param[k]];
+			sorted[moved].position = (uint32_t)(first + moved);
+			b->params[node->param[k]].node = -1;
+			node->param[k] = first + moved;
+		}
+	}
+	return true;
+}
+
+void rfl_net_state_dict_order(struct rfl_net_builder *b, const int *nodes, int n)
+{
+	int moved = rfl_net__failed(b) ? 0 : owned(b, nodes, n);
+	int first = b->nparams - moved;
+	struct rfl_param *sorted;
+
+	if (rfl_net__failed(b) || moved == 0)
+		return;
+	if (moved < 0 || first < 0) {
+		(void)rfl_net_refuse(b, "the order of parameters names a node that owns none");
+		return;
+	}
+	sorted = rfl_alloc_array((size_t)moved, sizeof(*sorted));
+	if (!sorted) {
+		out_of_memory(b);
+		return;
+	}
+	if (reorder(b, nodes, n, first, sorted))
+		memcpy(b->params + first, sorted, (size_t)moved * sizeof(*sorted));
 	else
-		rfl_net__out_of_memory(b);
-	return p;
+		(void)rfl_net_refuse(b, "only the last parameters can be put in order, each once");
+	for (int i = 0; b->ties && i < b->nnodes; i++) /* who borrows a parameter follows it */
+		if (b->nodes[i].tied)
+			b->nodes[i].param[0] = b->nodes[b->nodes[i].tied].param[0];
+	free(sorted);
 }
 
 /* Hand the arrays and the arena over. */
@@ -367,13 +449,9 @@ static enum rfl_rc hand_over(struct rfl_net_builder *b, int output, struct rfl_n
 			     struct rfl_err *err)
 {
 	struct rfl_net *net = rfl_arena_array(b->arena, 1, sizeof(*net));
-	struct rfl_node *nodes = trimmed(b, b->nodes, b->nnodes, &b->node_cap, sizeof(*b->nodes));
-	struct rfl_param *params =
-		trimmed(b, b->params, b->nparams, &b->param_cap, sizeof(*b->params));
 
-	b->nodes = nodes ? nodes : b->nodes;
-	b->params = params ? params : b->params;
-	if (!net || !nodes || !params)
+	/* no net has NULL for its parameters */
+	if (!net || rfl_grow(&b->params, &b->param_cap, 1, MAX_ITEMS, NULL) != RFL_OK)
 		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", b->label);
 	*net = (struct rfl_net){
 		.model = b->model,

@@ -173,9 +173,8 @@ int rfl_sdpa(struct rfl_net_builder *b, int q, int k, int v, bool causal, double
 int rfl_reduce(struct rfl_net_builder *b, enum rfl_op op, int x, int64_t first, int64_t count,
 	       bool keepdim);
 
-/** All dimensions, or those from `first` on, become one. */
+/** All dimensions become one. */
 int rfl_flatten(struct rfl_net_builder *b, int x);
-int rfl_flatten_from(struct rfl_net_builder *b, int x, int64_t first);
 
 /** Lists of sizes for the calls below: RFL_DIMS(heads, tokens, 64). */
 #define RFL_DIMS(...)                                                                \

@@ -25,7 +25,7 @@ static int input(struct rfl_net_builder *b, enum rfl_dtype dtype, struct rfl_sha
 	};
 
 	if (b->nnodes != 0)
-		return rfl_net__refuse(b, "the input must come first");
+		return rfl_net_refuse(b, "the input must come first");
 	return rfl_net__append(b, &node, "input");
 }
 
@@ -275,15 +275,9 @@ int rfl_reduce(struct rfl_net_builder *b, enum rfl_op op, int x, int64_t first, 
 			   .attr.reduce = { .first = first, .count = count, .keepdim = keepdim } });
 }
 
-int rfl_flatten_from(struct rfl_net_builder *b, int x, int64_t first)
-{
-	return one(b, x, NULL,
-		   (struct rfl_node){ .op = RFL_OP_FLATTEN, .attr.flatten.first = first });
-}
-
 int rfl_flatten(struct rfl_net_builder *b, int x)
 {
-	return rfl_flatten_from(b, x, 0);
+	return one(b, x, NULL, (struct rfl_node){ .op = RFL_OP_FLATTEN });
 }
 
 int rfl_reshape(struct rfl_net_builder *b, int x, const struct rfl_shape *shape)

@@ -350,7 +350,7 @@ static void label_as(struct reader *r, const char *place, int index, const char 
 		(void)snprintf(number, sizeof(number), "/%d", index);
 	(void)snprintf(r->label, sizeof(r->label), "%s: %s%s%s%s", r->file, place, number,
 		       id ? ": " : "", id ? id : "");
-	rfl_net__label(r->b, r->label);
+	r->b->label = r->label;
 }
 
 /* "input": {"image": [3, 224, 224]} or {"tokens": 512} */

@@ -109,12 +109,6 @@ static void find_callers(struct view *v)
 	}
 }
 
-static void view_fini(struct view *v)
-{
-	rfl_count_free(v->count);
-	free(v->caller);
-}
-
 static enum rfl_rc view_init(struct view *v, const struct rfl_peer *peer, const struct rfl_net *net,
 			     struct rfl_err *err)
 {
@@ -311,7 +305,8 @@ enum rfl_rc rfl_peer_count(const struct rfl_peer *peer, const struct rfl_net *ne
 			sum.params = rfl_net_param_count(net);
 		*ret = sum;
 	}
-	view_fini(&v);
+	rfl_count_free(v.count);
+	free(v.caller);
 	return rc;
 }
 
@@ -323,20 +318,5 @@ enum rfl_rc rfl_peer_total(const struct rfl_peer *peer, const struct rfl_net *ne
 
 	if (rc == RFL_OK)
 		*ret = count.total;
-	return rc;
-}
-
-enum rfl_rc rfl_peer_node(const struct rfl_peer *peer, const struct rfl_net *net, int node,
-			  int64_t *ret, struct rfl_err *err)
-{
-	int64_t charged, products;
-	struct view v;
-	enum rfl_rc rc = view_init(&v, peer, net, err);
-
-	if (rc == RFL_OK)
-		rc = charge(&v, node, &charged, &products, err);
-	if (rc == RFL_OK)
-		*ret = charged;
-	view_fini(&v);
 	return rc;
 }

@@ -310,13 +310,17 @@ static void nodes_add_up(void **state)
 
 		for (size_t p = 0; (peer = rfl_peer_at(p)); p++) {
 			struct rfl_err err = RFL_ERR_INIT;
-			int64_t total = 0, sum = 0, one = 0;
+			int64_t *nodes = calloc((size_t)net->nnodes, sizeof(*nodes));
+			int64_t total = 0, sum = 0;
+			struct rfl_peer_count all;
 
-			for (int i = 0; i < net->nnodes; i++) {
-				assert_ok(rfl_peer_node(peer, net, i, &one, &err), &err);
-				sum += one;
-			}
+			assert_non_null(nodes);
+			assert_ok(rfl_peer_count(peer, net, &all, nodes, &err), &err);
+			for (int i = 0; i < net->nnodes; i++)
+				sum += nodes[i];
+			free(nodes);
 			assert_ok(rfl_peer_total(peer, net, &total, &err), &err);
+			assert_int_equal(all.total, total);
 			assert_int_equal(sum, total);
 			assert_true(total > 0);
 		}
