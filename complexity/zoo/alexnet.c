@@ -4,8 +4,11 @@
  */
 #include "complexity/zoo/impl.h"
 
-static int features(struct rfl_net_builder *b, int x)
+static int build(struct rfl_net_builder *b, const void *config, const struct rfl_zoo_sizes *sizes)
 {
+	int x = rfl_zoo_image(b, sizes);
+
+	(void)config;
 	rfl_net_enter(b, "features");
 	x = rfl_conv2d(b, x, "0", 64, .kernel = 11, .stride = 4, .pad = 2, .bias = true);
 	x = rfl_relu(b, x, "1", RFL_INPLACE);
@@ -21,14 +24,6 @@ static int features(struct rfl_net_builder *b, int x)
 	x = rfl_relu(b, x, "11", RFL_INPLACE);
 	x = rfl_max_pool(b, x, "12", .kernel = 3, .stride = 2);
 	rfl_net_leave(b);
-	return x;
-}
-
-static int build(struct rfl_net_builder *b, const void *config, const struct rfl_zoo_sizes *sizes)
-{
-	int x = features(b, rfl_zoo_image(b, sizes));
-
-	(void)config;
 	x = rfl_adaptive_avg_pool(b, x, "avgpool", 6, 6);
 	x = rfl_flatten(b, x);
 	x = rfl_dropout(b, x, "classifier.0", 0.5);
@@ -41,21 +36,8 @@ static int build(struct rfl_net_builder *b, const void *config, const struct rfl
 }
 
 static const struct rfl_zoo_entry entries[] = {
-	{
-		.model = {
-			.name = "alexnet",
-			.title = "AlexNet",
-			.family = "alexnet",
-			.summary = "the first large convolutional network (Krizhevsky 2014)",
-			.image_size = 224,
-			.classes = 1000,
-		},
-	},
+	RFL_ZOO_IMAGENET("alexnet", "alexnet", "AlexNet",
+			 "the first large convolutional network (Krizhevsky 2014)", 224, NULL),
 };
 
-const struct rfl_zoo_family rfl_zoo_alexnet = {
-	.name = "alexnet",
-	.entries = entries,
-	.nentries = RFL_ARRAY_LEN(entries),
-	.build = build,
-};
+const struct rfl_zoo_family rfl_zoo_alexnet = { "alexnet", entries, RFL_ARRAY_LEN(entries), build };

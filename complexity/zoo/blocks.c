@@ -3,6 +3,8 @@
  */
 #include "complexity/zoo/blocks.h"
 
+#include <assert.h>
+#include <math.h>
 #include <stdio.h>
 
 int rfl_zoo_conv_norm_from(struct rfl_net_builder *b, int x, int first, int64_t out_channels,
@@ -64,4 +66,173 @@ int64_t rfl_zoo_divisible(double width, int64_t divisor)
 	if (near < divisor)
 		near = divisor;
 	return (double)near < 0.9 * width ? near + divisor : near;
+}
+
+/*
+ * Transformers. Eager PyTorch copies where a batched matrix product wants each matrix in one piece,
+ * which the heads that were split off a token's features are not. (In a batch of one sample some of
+ * these copies are views.)
+ */
+
+enum rfl_zoo_form rfl_zoo_form_of(enum rfl_attention attention)
+{
+	return attention == RFL_ATTENTION_COMPOSED ? RFL_ZOO_STEPS : RFL_ZOO_WHOLE;
+}
+
+void rfl_zoo_own(struct rfl_zoo_owners *owners, int node)
+{
+	if (!owners)
+		return;
+	assert(owners->n < (int)RFL_ARRAY_LEN(owners->node));
+	owners->node[owners->n++] = node;
+}
+
+/* rsqrt(mean(x^2) + eps) of each row. */
+static int inverse_rms(struct rfl_net_builder *b, int x, double eps)
+{
+	int64_t last = rfl_net_shape(b, x).ndim - 1;
+
+	x = rfl_unary(b, RFL_OP_SQUARE, x, NULL, RFL_OUT_OF_PLACE);
+	x = rfl_reduce(b, RFL_OP_MEAN, x, last, 1, true);
+	x = rfl_affine(b, x, 1.0, eps);
+	return rfl_unary(b, RFL_OP_RSQRT, x, NULL, RFL_OUT_OF_PLACE);
+}
+
+int rfl_zoo_rms_norm(struct rfl_net_builder *b, int x, const char *name, double eps,
+		     enum rfl_zoo_form form, struct rfl_zoo_owners *owners)
+{
+	struct rfl_parameter weight = {
+		.stored = { .ndim = 1, .dim = { rfl_net_features(b, x) } },
+		.norm_weight = true,
+	};
+	int w;
+
+	if (form == RFL_ZOO_WHOLE) {
+		x = w = rfl_rms_norm(b, x, name, eps);
+	} else {
+		rfl_net_enter(b, "%s", name);
+		x = rfl_binary(b, RFL_OP_MUL, x, inverse_rms(b, x, eps), RFL_OUT_OF_PLACE);
+		w = rfl_net_parameter(b, "weight", &weight);
+		x = rfl_binary(b, RFL_OP_MUL, x, w, RFL_OUT_OF_PLACE);
+		rfl_net_leave(b);
+	}
+	rfl_zoo_own(owners, w);
+	return x;
+}
+
+int rfl_zoo_layer_norm(struct rfl_net_builder *b, int x, const char *name, double eps,
+		       enum rfl_zoo_form form, struct rfl_zoo_owners *owners)
+{
+	const struct rfl_shape row = { .ndim = 1, .dim = { rfl_net_features(b, x) } };
+	int64_t last = rfl_net_shape(b, x).ndim - 1;
+	int w;
+
+	if (form == RFL_ZOO_WHOLE) {
+		x = rfl_layer_norm(b, x, name, eps);
+		rfl_zoo_own(owners, x);
+		return x;
+	}
+	rfl_net_enter(b, "%s", name);
+	x = rfl_binary(b, RFL_OP_SUB, x, rfl_reduce(b, RFL_OP_MEAN, x, last, 1, true),
+		       RFL_OUT_OF_PLACE);
+	x = rfl_binary(b, RFL_OP_MUL, x, inverse_rms(b, x, eps), RFL_OUT_OF_PLACE);
+	w = rfl_net_parameter(b, "weight",
+			      &(struct rfl_parameter){ .stored = row, .norm_weight = true });
+	rfl_zoo_own(owners, w);
+	x = rfl_binary(b, RFL_OP_MUL, x, w, RFL_OUT_OF_PLACE);
+	w = rfl_net_parameter(b, "bias",
+			      &(struct rfl_parameter){ .stored = row, .norm_bias = true });
+	rfl_zoo_own(owners, w);
+	x = rfl_add(b, x, w, RFL_OUT_OF_PLACE);
+	rfl_net_leave(b);
+	return x;
+}
+
+int rfl_zoo_softmax(struct rfl_net_builder *b, int x, enum rfl_zoo_form form)
+{
+	int64_t last = rfl_net_shape(b, x).ndim - 1;
+	int sum;
+
+	if (form == RFL_ZOO_WHOLE)
+		return rfl_unary(b, RFL_OP_SOFTMAX, x, NULL, RFL_OUT_OF_PLACE);
+	rfl_net_function_begin(b);
+	x = rfl_binary(b, RFL_OP_SUB, x, rfl_reduce(b, RFL_OP_MAX, x, last, 1, true),
+		       RFL_OUT_OF_PLACE);
+	x = rfl_unary(b, RFL_OP_EXP, x, NULL, RFL_OUT_OF_PLACE);
+	sum = rfl_reduce(b, RFL_OP_SUM, x, last, 1, true);
+	x = rfl_binary(b, RFL_OP_DIV, x, sum, RFL_OUT_OF_PLACE);
+	rfl_net_function_end(b);
+	return x;
+}
+
+int rfl_zoo_split_heads(struct rfl_net_builder *b, int x, int64_t heads)
+{
+	struct rfl_shape s = rfl_net_shape(b, x);
+
+	x = rfl_reshape(b, x, RFL_DIMS(s.dim[0], heads, s.dim[1] / heads));
+	return rfl_permute(b, x, RFL_DIMS(1, 0, 2));
+}
+
+static int contiguous(struct rfl_net_builder *b, int x, bool copy)
+{
+	return copy ? rfl_contiguous(b, x) : x;
+}
+
+int rfl_zoo_merge_heads(struct rfl_net_builder *b, int x, bool copy)
+{
+	struct rfl_shape s = rfl_net_shape(b, x);
+
+	x = contiguous(b, rfl_permute(b, x, RFL_DIMS(1, 0, 2)), copy);
+	return rfl_reshape(b, x, RFL_DIMS(s.dim[1], s.dim[0] * s.dim[2]));
+}
+
+/* The last two dimensions change places. */
+static int transpose(struct rfl_net_builder *b, int x)
+{
+	struct rfl_shape order = { .ndim = rfl_net_shape(b, x).ndim };
+
+	for (int i = 0; i < order.ndim; i++)
+		order.dim[i] = i;
+	if (order.ndim >= 2) {
+		order.dim[order.ndim - 2] = order.ndim - 1;
+		order.dim[order.ndim - 1] = order.ndim - 2;
+	}
+	return rfl_permute(b, x, &order);
+}
+
+int rfl_zoo_attention_scores(struct rfl_net_builder *b, int q, int k,
+			     const struct rfl_zoo_attention_args *args)
+{
+	double scale = 1.0 / sqrt((double)rfl_net_features(b, q));
+	int x;
+
+	if (args->scale_query)
+		q = rfl_affine(b, q, scale, 0.0);
+	q = contiguous(b, q, args->copy_q);
+	k = contiguous(b, transpose(b, k), args->copy_k);
+	x = rfl_matmul(b, q, k, false, args->causal);
+	if (!args->scale_query)
+		x = rfl_affine(b, x, scale, 0.0);
+	if (args->causal)
+		x = rfl_unary(b, RFL_OP_CAUSAL_MASK, x, NULL, RFL_OUT_OF_PLACE);
+	return x;
+}
+
+int rfl_zoo_attention_values(struct rfl_net_builder *b, int scores, int v,
+			     const struct rfl_zoo_attention_args *args)
+{
+	int x = rfl_zoo_softmax(b, scores, args->softmax);
+
+	if (args->dropout > 0.0)
+		x = rfl_dropout(b, x, "attn_dropout", args->dropout);
+	v = contiguous(b, v, args->copy_v);
+	return rfl_matmul(b, x, v, false, args->causal);
+}
+
+int rfl_zoo_attend(struct rfl_net_builder *b, int q, int k, int v,
+		   const struct rfl_zoo_attention_args *args)
+{
+	if (args->fused)
+		return rfl_sdpa(b, q, k, v, args->causal, args->dropout);
+	return rfl_zoo_attention_values(b, rfl_zoo_attention_scores(b, q, k, args), v, args);
 }

@@ -6,8 +6,11 @@
  */
 #include "complexity/zoo/impl.h"
 
-static int features(struct rfl_net_builder *b, int x)
+static int build(struct rfl_net_builder *b, const void *config, const struct rfl_zoo_sizes *sizes)
 {
+	int x = rfl_zoo_image(b, sizes);
+
+	(void)config;
 	x = rfl_conv2d(b, x, "0", 32, .kernel = 3, .pad = 1, .bias = true);
 	x = rfl_relu(b, x, "1", RFL_OUT_OF_PLACE);
 	x = rfl_max_pool(b, x, "2", .kernel = 2);
@@ -16,14 +19,7 @@ static int features(struct rfl_net_builder *b, int x)
 	x = rfl_max_pool(b, x, "5", .kernel = 2);
 	x = rfl_conv2d(b, x, "6", 128, .kernel = 3, .pad = 1, .bias = true);
 	x = rfl_relu(b, x, "7", RFL_OUT_OF_PLACE);
-	return rfl_max_pool(b, x, "8", .kernel = 2);
-}
-
-static int build(struct rfl_net_builder *b, const void *config, const struct rfl_zoo_sizes *sizes)
-{
-	int x = features(b, rfl_zoo_image(b, sizes));
-
-	(void)config;
+	x = rfl_max_pool(b, x, "8", .kernel = 2);
 	x = rfl_net_as_module(b, rfl_flatten(b, x), "9");
 	x = rfl_linear(b, x, "10", 512, true);
 	x = rfl_relu(b, x, "11", RFL_OUT_OF_PLACE);
@@ -59,9 +55,5 @@ static const struct rfl_zoo_entry entries[] = {
 	},
 };
 
-const struct rfl_zoo_family rfl_zoo_cifar_cnn = {
-	.name = "cifar_cnn",
-	.entries = entries,
-	.nentries = RFL_ARRAY_LEN(entries),
-	.build = build,
-};
+const struct rfl_zoo_family rfl_zoo_cifar_cnn = { "cifar_cnn", entries, RFL_ARRAY_LEN(entries),
+						  build };

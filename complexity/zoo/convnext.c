@@ -83,24 +83,12 @@ static int build(struct rfl_net_builder *b, const void *config, const struct rfl
 	return rfl_linear(b, x, "classifier.2", sizes->classes, true);
 }
 
-/* clang-format off */
-#define CONVNEXT(name_, depth_, drop_, ...) \
-	{ \
-		.model = { \
-			.name = "convnext_" name_, \
-			.title = "ConvNeXt " name_, \
-			.family = "convnext", \
-			.summary = "depthwise 7x7 convolutions and layer norms (Liu et al. 2022)", \
-			.image_size = 224, \
-			.classes = 1000, \
-		}, \
-		.config = &(const struct convnext){ \
-			.width = __VA_ARGS__, \
-			.layers = { 3, 3, (depth_), 3 }, \
-			.stochastic_depth = (drop_), \
-		}, \
-	}
-/* clang-format on */
+#define CONVNEXT(name_, depth_, drop_, ...)                                                   \
+	RFL_ZOO_IMAGENET("convnext", "convnext_" name_, "ConvNeXt " name_,                    \
+			 "depthwise 7x7 convolutions and layer norms (Liu et al. 2022)", 224, \
+			 &(const struct convnext){ .width = __VA_ARGS__,                      \
+						   .layers = { 3, 3, (depth_), 3 },           \
+						   .stochastic_depth = (drop_) })
 
 static const struct rfl_zoo_entry entries[] = {
 	CONVNEXT("tiny", 9, 0.1, { 96, 192, 384, 768 }),
@@ -109,9 +97,5 @@ static const struct rfl_zoo_entry entries[] = {
 	CONVNEXT("large", 27, 0.5, { 192, 384, 768, 1536 }),
 };
 
-const struct rfl_zoo_family rfl_zoo_convnext = {
-	.name = "convnext",
-	.entries = entries,
-	.nentries = RFL_ARRAY_LEN(entries),
-	.build = build,
-};
+const struct rfl_zoo_family rfl_zoo_convnext = { "convnext", entries, RFL_ARRAY_LEN(entries),
+						 build };

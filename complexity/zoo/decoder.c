@@ -1,11 +1,52 @@
 /*
- * decoder.c - h = x + attention(norm(x)), y = h + w2(silu(w1 n) * w3 n) with n = norm(h).
+ * decoder.c - language models of pre-norm blocks with RMS norm, rotary position embedding, causal
+ * attention and SwiGLU, without biases, with an untied head and a context of any length:
+ *
+ *	h = x + attention(norm(x)), y = h + w2(silu(w1 n) * w3 n) with n = norm(h)
+ *
+ * The families are those of Stanford's CS336, "Language Modeling from Scratch", and Llama 2
+ * (Touvron et al., "Llama 2: Open Foundation and Fine-Tuned Chat Models", 2023) with the names of
+ * Meta's own checkpoint, whose rotary embedding pairs neighbours.
  *
  * In steps as the CS336 course's own code runs in eager PyTorch: the rotated queries and keys are
  * fresh tensors in the order of the heads, the values are copied into that order for their product,
  * and its result is copied back into the order of the tokens.
  */
-#include "complexity/zoo/decoder.h"
+#include "complexity/zoo/blocks.h"
+
+/* What the published code calls its modules. */
+struct names {
+	const char *embedding, *final_norm, *head;
+	/* within a layer */
+	const char *attention, *feed_forward;
+	const char *attention_norm, *feed_forward_norm;
+	/* within its attention: query, key, value, output */
+	const char *projection[4];
+	bool norms_last; /* in the state_dict of a layer; else in their place */
+};
+
+/* How the published code writes its steps. */
+struct style {
+	bool fused; /* attention */
+	enum rfl_zoo_form norm, rope, softmax, silu;
+	enum rfl_loss loss;
+	bool shared_rope; /* one table of angles for all layers */
+};
+
+struct decoder {
+	int64_t layers, features, hidden, heads;
+	const struct names *names;
+	const struct style *style; /* of attention auto */
+};
+
+static const struct style in_steps = {
+	.norm = RFL_ZOO_STEPS,
+	.rope = RFL_ZOO_STEPS,
+	.softmax = RFL_ZOO_STEPS,
+	.silu = RFL_ZOO_STEPS,
+	.loss = RFL_LOSS_COMPOSED,
+	.shared_rope = true,
+};
 
 enum { QUERY, KEY, VALUE, OUTPUT, PROJECTIONS };
 
@@ -13,8 +54,8 @@ static const double eps = 1e-5, theta = 10000.0;
 
 /* A layer as it is being built: which nodes own its parameters. */
 struct layer {
-	const struct rfl_zoo_decoder *net;
-	const struct rfl_zoo_decoder_style *style;
+	const struct decoder *net;
+	const struct style *style;
 	int cos, sin; /* tables of {tokens, features / 2}; of rotation in steps only */
 	int projection[PROJECTIONS];
 	int w1, w2, w3;
@@ -107,69 +148,120 @@ static int feed_forward(struct rfl_net_builder *b, int x, struct layer *l)
 static void put_in_order(struct rfl_net_builder *b, const struct layer *l)
 {
 	bool last = l->net->names->norms_last;
-	struct rfl_zoo_owners order = { 0 };
+	const int *norm = l->norms.node, *p = l->projection;
+	const int order[2][9] = {
+		{ norm[0], p[QUERY], p[KEY], p[VALUE], p[OUTPUT], norm[1], l->w1, l->w2, l->w3 },
+		{ p[QUERY], p[KEY], p[VALUE], p[OUTPUT], l->w1, l->w2, l->w3, norm[0], norm[1] },
+	};
 
-	if (!last)
-		rfl_zoo_own(&order, l->norms.node[0]);
-	for (int i = QUERY; i <= OUTPUT; i++)
-		rfl_zoo_own(&order, l->projection[i]);
-	if (!last)
-		rfl_zoo_own(&order, l->norms.node[1]);
-	rfl_zoo_own(&order, l->w1);
-	rfl_zoo_own(&order, l->w2);
-	rfl_zoo_own(&order, l->w3);
-	for (int i = 0; last && i < l->norms.n; i++)
-		rfl_zoo_own(&order, l->norms.node[i]);
-	rfl_net_state_dict_order(b, order.node, order.n);
+	rfl_net_state_dict_order(b, order[last], 9);
 }
 
-static int layer(struct rfl_net_builder *b, int x, struct layer *l)
+static int build(struct rfl_net_builder *b, const void *config, const struct rfl_zoo_sizes *sizes)
 {
-	const struct rfl_zoo_decoder_names *names = l->net->names;
-	int y;
-
-	l->norms.n = 0;
-	y = rfl_zoo_rms_norm(b, x, names->attention_norm, eps, l->style->norm, &l->norms);
-	x = rfl_add(b, x, attention(b, y, l), RFL_OUT_OF_PLACE);
-	y = rfl_zoo_rms_norm(b, x, names->feed_forward_norm, eps, l->style->norm, &l->norms);
-	x = rfl_add(b, x, feed_forward(b, y, l), RFL_OUT_OF_PLACE);
-	put_in_order(b, l);
-	return x;
-}
-
-static struct rfl_zoo_decoder_style style_of(const struct rfl_zoo_decoder *net,
-					     enum rfl_attention attention)
-{
-	static const struct rfl_zoo_decoder_style steps = RFL_ZOO_DECODER_STEPS;
-	struct rfl_zoo_decoder_style style = { .fused = attention == RFL_ATTENTION_SDPA };
-
-	if (attention == RFL_ATTENTION_AUTO)
-		return net->style;
-	if (attention == RFL_ATTENTION_COMPOSED)
-		style = steps;
-	style.shared_rope = net->style.shared_rope;
-	return style;
-}
-
-int rfl_zoo_decoder_build(struct rfl_net_builder *b, const void *config,
-			  const struct rfl_zoo_sizes *sizes)
-{
-	const struct rfl_zoo_decoder *net = config;
-	const struct rfl_zoo_decoder_style style = style_of(net, sizes->attention);
+	const struct decoder *net = config;
+	const struct names *names = net->names;
+	struct style style = { .fused = sizes->attention == RFL_ATTENTION_SDPA };
 	struct layer l = { .net = net, .style = &style };
-	int x = rfl_zoo_tokens(b, sizes);
+	int x = rfl_zoo_tokens(b, sizes), y;
+
+	if (sizes->attention == RFL_ATTENTION_COMPOSED)
+		style = in_steps;
+	style.shared_rope = net->style->shared_rope;
+	if (sizes->attention == RFL_ATTENTION_AUTO)
+		style = *net->style;
 
 	rfl_net_loss(b, style.loss);
-	x = rfl_embedding(b, x, net->names->embedding, sizes->classes, net->features);
+	x = rfl_embedding(b, x, names->embedding, sizes->classes, net->features);
 	if (style.rope == RFL_ZOO_STEPS && style.shared_rope)
 		angles(b, sizes->context_length, &l);
 	for (int64_t i = 0; i < net->layers; i++) {
 		rfl_net_enter(b, "layers.%d", (int)i);
 		rfl_net_block_begin(b);
-		x = layer(b, x, &l);
+		l.norms.n = 0;
+		y = rfl_zoo_rms_norm(b, x, names->attention_norm, eps, style.norm, &l.norms);
+		x = rfl_add(b, x, attention(b, y, &l), RFL_OUT_OF_PLACE);
+		y = rfl_zoo_rms_norm(b, x, names->feed_forward_norm, eps, style.norm, &l.norms);
+		x = rfl_add(b, x, feed_forward(b, y, &l), RFL_OUT_OF_PLACE);
+		put_in_order(b, &l);
 		rfl_net_block_end(b);
 		rfl_net_leave(b);
 	}
-	x = rfl_zoo_rms_norm(b, x, net->names->final_norm, eps, style.norm, NULL);
-	return rfl_linear(b, x, net->names->head, sizes->classes, false);
+	x = rfl_zoo_rms_norm(b, x, names->final_norm, eps, style.norm, NULL);
+	return rfl_linear(b, x, names->head, sizes->classes, false);
 }
+
+/*
+ * Assignment 2 changed its sizes: the "xl" of 2026 is what 2025 called "2.7B", and neither has 2.7
+ * billion parameters, because a SwiGLU of d_ff = 4 d has three matrices where the older
+ * feed-forward has two. So a name says its year where the year matters.
+ */
+static const struct names cs336_names = {
+	.embedding = "token_embeddings",
+	.final_norm = "ln_final",
+	.head = "lm_head",
+	.attention = "attn",
+	.feed_forward = "ffn",
+	.attention_norm = "ln1",
+	.feed_forward_norm = "ln2",
+	.projection = { "q_proj", "k_proj", "v_proj", "output_proj" },
+};
+
+#define CS336(name_, title_, summary_, context_, layers_, features_, hidden_, heads_, ...)       \
+	RFL_ZOO_TEXT("cs336", name_, title_, summary_, 10000, context_, 0,                       \
+		     RFL_ZOO_ALIASES(__VA_ARGS__),                                               \
+		     &(const struct decoder){ layers_, features_, hidden_, heads_, &cs336_names, \
+					      &in_steps })
+
+static const struct rfl_zoo_entry cs336_models[] = {
+	RFL_ZOO_TEXT("cs336", "tiny_lm", "Tiny LM",
+		     "2 layers of 64 features for tests; softmax and SiLU are one operation each",
+		     256, 32, 0, NULL,
+		     &(const struct decoder){ 2, 64, 192, 4, &cs336_names,
+					      &(const struct style){ .norm = RFL_ZOO_STEPS,
+								     .rope = RFL_ZOO_STEPS } }),
+	CS336("cs336_small", "CS336 small", "12 layers of 768 features (CS336 assignment 2)", 256,
+	      12, 768, 3072, 12, "cs336-small", "S"),
+	CS336("cs336_medium", "CS336 medium", "24 layers of 1024 features (CS336 assignment 2)",
+	      256, 24, 1024, 4096, 16, "cs336-medium", "M"),
+	CS336("cs336_large", "CS336 large", "36 layers of 1280 features (CS336 assignment 2)", 256,
+	      36, 1280, 5120, 20, "cs336-large", "L"),
+	CS336("cs336_xl_2025", "CS336 xl (2025)", "48 layers of 1600 features (the xl of 2025)",
+	      256, 48, 1600, 6400, 25, "cs336-xl-2025", "XL"),
+	CS336("cs336_2p7b_2025", "CS336 2.7B (2025)",
+	      "32 layers of 2560 features (the 2.7B of 2025, the xl of 2026): 3.4 billion "
+	      "parameters",
+	      256, 32, 2560, 10240, 32, "cs336-2.7B", "2p7"),
+	CS336("cs336_xl_2026", "CS336 xl (2026)",
+	      "32 layers of 2560 features (the xl of 2026, the 2.7B of 2025)", 512, 32, 2560, 10240,
+	      32, "cs336-xl-2026"),
+	CS336("cs336_10b_2026", "CS336 10B (2026)",
+	      "50 layers of 4608 features (the 10B of 2026): 12.8 billion parameters", 512, 50,
+	      4608, 12288, 36, "cs336-10B-2026"),
+};
+
+const struct rfl_zoo_family rfl_zoo_cs336 = { "cs336", cs336_models, RFL_ARRAY_LEN(cs336_models),
+					      build };
+
+static const struct names llama_names = {
+	.embedding = "tok_embeddings",
+	.final_norm = "norm",
+	.head = "output",
+	.attention = "attention",
+	.feed_forward = "feed_forward",
+	.attention_norm = "attention_norm",
+	.feed_forward_norm = "ffn_norm",
+	.projection = { "wq", "wk", "wv", "wo" },
+	.norms_last = true,
+};
+
+static const struct rfl_zoo_entry llama_models[] = {
+	RFL_ZOO_TEXT("llama", "llama2_7b", "Llama 2 7B",
+		     "32 layers of 4096 features (Touvron et al. 2023)", 32000, 4096, 0,
+		     RFL_ZOO_ALIASES("llama-2-7b"),
+		     &(const struct decoder){ 32, 4096, 11008, 32, &llama_names,
+					      &(const struct style){ .norm = RFL_ZOO_STEPS } }),
+};
+
+const struct rfl_zoo_family rfl_zoo_llama = { "llama", llama_models, RFL_ARRAY_LEN(llama_models),
+					      build };

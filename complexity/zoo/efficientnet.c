@@ -7,7 +7,6 @@
 #include <stdio.h>
 
 #include "complexity/zoo/blocks.h"
-#include "complexity/zoo/impl.h"
 
 /* One row of a paper's table; layers 0 ends it. `fused`: one convolution for the first two. */
 struct stage {
@@ -66,25 +65,16 @@ static int layers(const struct efficientnet *e, const struct stage *s)
 	return (int)ceil(s->layers * e->depth);
 }
 
-/* Expansion and depthwise convolution in one, then the projection; without expansion one alone. */
-static int fused(struct rfl_net_builder *b, int x, const struct stage *s, int64_t out,
-		 int64_t stride)
+/*
+ * A fused block does expansion and depthwise convolution in one, or with nothing to expand has that
+ * convolution alone. The parts that are there are numbered as they come.
+ */
+static int residual(struct rfl_net_builder *b, int x, const struct stage *s, int64_t out,
+		    int64_t stride, double drop)
 {
-	int64_t in = rfl_net_channels(b, x);
-	int64_t hidden = rfl_zoo_divisible((double)in * s->expand, 8);
-	bool expands = hidden != in;
-
-	x = rfl_zoo_conv_norm(b, x, "block.0", expands ? hidden : out, .kernel = s->kernel,
-			      .stride = stride, .activation = RFL_OP_SILU);
-	return expands ? rfl_zoo_conv_norm(b, x, "block.1", out, .kernel = 1) : x;
-}
-
-/* The parts of a block that are there are numbered as they come. */
-static int mbconv(struct rfl_net_builder *b, int x, const struct stage *s, int64_t out,
-		  int64_t stride)
-{
-	int64_t in = rfl_net_channels(b, x);
-	int64_t hidden = rfl_zoo_divisible((double)in * s->expand, 8);
+	static const char *const parts[] = { "block.0", "block.1", "block.2", "block.3" };
+	const char *const *part = parts;
+	int64_t in = rfl_net_channels(b, x), hidden = rfl_zoo_divisible((double)in * s->expand, 8);
 	const struct rfl_zoo_squeeze_args squeeze = {
 		.channels = in < 4 ? 1 : in / 4,
 		.activation = RFL_OP_SILU,
@@ -92,24 +82,22 @@ static int mbconv(struct rfl_net_builder *b, int x, const struct stage *s, int64
 		.scale = RFL_OP_SIGMOID,
 	};
 	bool expands = hidden != in;
-
-	if (expands)
-		x = rfl_zoo_conv_norm(b, x, "block.0", hidden, .activation = RFL_OP_SILU);
-	x = rfl_zoo_conv_norm(b, x, expands ? "block.1" : "block.0", hidden, .kernel = s->kernel,
-			      .stride = stride, .groups = hidden, .activation = RFL_OP_SILU);
-	x = rfl_zoo_squeeze_excitation(b, x, expands ? "block.2" : "block.1", &squeeze);
-	return rfl_zoo_conv_norm(b, x, expands ? "block.3" : "block.2", out, .kernel = 1);
-}
-
-static int residual(struct rfl_net_builder *b, int x, const struct stage *s, int64_t out,
-		    int64_t stride, double drop)
-{
-	bool connects = stride == 1 && rfl_net_channels(b, x) == out;
 	int identity = x;
 
 	rfl_net_block_begin(b);
-	x = s->fused ? fused(b, x, s, out, stride) : mbconv(b, x, s, out, stride);
-	if (connects) {
+	if (s->fused) {
+		x = rfl_zoo_conv_norm(b, x, *part++, expands ? hidden : out, .kernel = s->kernel,
+				      .stride = stride, .activation = RFL_OP_SILU);
+	} else {
+		if (expands)
+			x = rfl_zoo_conv_norm(b, x, *part++, hidden, .activation = RFL_OP_SILU);
+		x = rfl_zoo_conv_norm(b, x, *part++, hidden, .kernel = s->kernel, .stride = stride,
+				      .groups = hidden, .activation = RFL_OP_SILU);
+		x = rfl_zoo_squeeze_excitation(b, x, *part++, &squeeze);
+	}
+	if (expands || !s->fused)
+		x = rfl_zoo_conv_norm(b, x, *part, out, .kernel = 1);
+	if (stride == 1 && in == out) {
 		x = rfl_stochastic_depth(b, x, "stochastic_depth", drop);
 		x = rfl_add(b, x, identity, RFL_INPLACE);
 	}
@@ -145,29 +133,20 @@ static int build(struct rfl_net_builder *b, const void *config, const struct rfl
 	return rfl_linear(b, x, "classifier.1", sizes->classes, true);
 }
 
-/* clang-format off */
-#define EFFICIENTNET(name_, title_, summary_, size_, ...) \
-	{ \
-		.model = { \
-			.name = "efficientnet_" name_, \
-			.title = "EfficientNet" title_, \
-			.family = "efficientnet", \
-			.summary = (summary_), \
-			.image_size = (size_), \
-			.classes = 1000, \
-		}, \
-		.config = &(const struct efficientnet){ __VA_ARGS__ }, \
-	}
-#define B(number_, size_, width_, depth_, dropout_, eps_, momentum_) \
-	EFFICIENTNET("b" number_, "-B" number_, \
-		     "MBConv blocks, scaled " #width_ " wide and " #depth_ " deep (Tan and Le 2019)", \
+#define EFFICIENTNET(name_, title_, summary_, size_, ...)                                        \
+	RFL_ZOO_IMAGENET("efficientnet", "efficientnet_" name_, "EfficientNet" title_, summary_, \
+			 size_, &(const struct efficientnet){ __VA_ARGS__ })
+#define B(number_, size_, width_, depth_, dropout_, eps_, momentum_)                               \
+	EFFICIENTNET("b" number_, "-B" number_,                                                    \
+		     "MBConv blocks, scaled " #width_ " wide and " #depth_                         \
+		     " deep (Tan and Le 2019)",                                                    \
 		     size_, .stages = stages_b, .first = 32, .width = (width_), .depth = (depth_), \
 		     .dropout = (dropout_), .eps = (eps_), .momentum = (momentum_))
-#define V2(letter_, title_, size_, stages_, first_, dropout_) \
-	EFFICIENTNET("v2_" letter_, "V2-" title_, "fused and plain MBConv blocks (Tan and Le 2021)", \
-		     size_, .stages = (stages_), .first = (first_), .last = 1280, .width = 1.0, \
+#define V2(letter_, title_, size_, stages_, first_, dropout_)                            \
+	EFFICIENTNET("v2_" letter_, "V2-" title_,                                        \
+		     "fused and plain MBConv blocks (Tan and Le 2021)", size_,           \
+		     .stages = (stages_), .first = (first_), .last = 1280, .width = 1.0, \
 		     .depth = 1.0, .dropout = (dropout_), .eps = 1e-3, .momentum = 0.1)
-/* clang-format on */
 
 static const struct rfl_zoo_entry entries[] = {
 	B("0", 224, 1.0, 1.0, 0.2, 1e-5, 0.1),  B("1", 240, 1.0, 1.1, 0.2, 1e-5, 0.1),
@@ -178,9 +157,5 @@ static const struct rfl_zoo_entry entries[] = {
 	V2("l", "L", 480, stages_l, 32, 0.4),
 };
 
-const struct rfl_zoo_family rfl_zoo_efficientnet = {
-	.name = "efficientnet",
-	.entries = entries,
-	.nentries = RFL_ARRAY_LEN(entries),
-	.build = build,
-};
+const struct rfl_zoo_family rfl_zoo_efficientnet = { "efficientnet", entries,
+						     RFL_ARRAY_LEN(entries), build };

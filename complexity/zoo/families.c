@@ -59,28 +59,29 @@ const struct rfl_zoo_model *rfl_zoo_at(size_t i)
 	return entry ? &entry->model : NULL;
 }
 
-/* Collect every name and alias; returns how many. */
-static size_t all_names(const char *names[MAX_NAMES])
-{
-	const struct rfl_zoo_model *model;
-	size_t n = 0;
-
-	for (size_t i = 0; n < MAX_NAMES && (model = rfl_zoo_at(i)); i++) {
-		names[n++] = model->name;
-		for (const char *const *alias = model->aliases; n < MAX_NAMES && alias && *alias;
-		     alias++)
-			names[n++] = *alias;
-	}
-	return n;
-}
-
-static enum rfl_rc not_found(const char *name, struct rfl_err *err)
+/* The model of this name or alias; RFL_ENOTFOUND names the nearest. */
+static enum rfl_rc find(const char *name, const struct rfl_zoo_entry **ret,
+			const struct rfl_zoo_family **family, struct rfl_err *err)
 {
 	const char *names[MAX_NAMES + 1];
+	const struct rfl_zoo_entry *entry;
 	struct rfl_buf near;
 	enum rfl_rc rc;
+	size_t n = 0;
 
-	names[all_names(names)] = NULL;
+	for (size_t i = 0; (entry = entry_at(i, family)); i++) {
+		const char *const *alias = entry->model.aliases;
+
+		for (const char *next = entry->model.name; next; next = alias ? *alias++ : NULL) {
+			if (strcmp(next, name) == 0) {
+				*ret = entry;
+				return RFL_OK;
+			}
+			if (n < MAX_NAMES)
+				names[n++] = next;
+		}
+	}
+	names[n] = NULL;
 	rfl_buf_init(&near, 0);
 	if (rfl_text_suggest(name, names, SUGGESTIONS, &near) > 0)
 		rc = rfl_fail(err, RFL_ENOTFOUND, 0, "no model '%s'; did you mean %s?", name,
@@ -92,36 +93,15 @@ static enum rfl_rc not_found(const char *name, struct rfl_err *err)
 	return rc;
 }
 
-static bool is_called(const struct rfl_zoo_model *model, const char *name)
-{
-	if (strcmp(model->name, name) == 0)
-		return true;
-	for (const char *const *alias = model->aliases; alias && *alias; alias++)
-		if (strcmp(*alias, name) == 0)
-			return true;
-	return false;
-}
-
-static const struct rfl_zoo_entry *find_entry(const char *name,
-					      const struct rfl_zoo_family **family)
-{
-	const struct rfl_zoo_entry *entry;
-
-	for (size_t i = 0; (entry = entry_at(i, family)); i++)
-		if (is_called(&entry->model, name))
-			return entry;
-	return NULL;
-}
-
 enum rfl_rc rfl_zoo_find(const char *name, const struct rfl_zoo_model **ret, struct rfl_err *err)
 {
 	const struct rfl_zoo_family *family = NULL;
-	const struct rfl_zoo_entry *entry = find_entry(name, &family);
+	const struct rfl_zoo_entry *entry = NULL;
+	enum rfl_rc rc = find(name, &entry, &family, err);
 
-	if (!entry)
-		return not_found(name, err);
-	*ret = &entry->model;
-	return RFL_OK;
+	if (rc == RFL_OK)
+		*ret = &entry->model;
+	return rc;
 }
 
 int rfl_zoo_image(struct rfl_net_builder *b, const struct rfl_zoo_sizes *sizes)
@@ -190,14 +170,14 @@ enum rfl_rc rfl_zoo_build(const char *name, const struct rfl_zoo_options *option
 			  struct rfl_net **ret, struct rfl_err *err)
 {
 	const struct rfl_zoo_family *family = NULL;
-	const struct rfl_zoo_entry *entry = find_entry(name, &family);
+	const struct rfl_zoo_entry *entry = NULL;
 	struct rfl_zoo_sizes sizes;
 	struct rfl_net_builder *b;
 	enum rfl_rc rc;
 
-	if (!entry)
-		return not_found(name, err);
-	rc = resolve(&entry->model, options, &sizes, err);
+	rc = find(name, &entry, &family, err);
+	if (rc == RFL_OK)
+		rc = resolve(&entry->model, options, &sizes, err);
 	if (rc != RFL_OK)
 		return rc;
 	b = rfl_net_builder_new(entry->model.name, family->name);

@@ -6,7 +6,6 @@
  * is what is trained, with the two heads of torchvision's default constructor.
  */
 #include "complexity/zoo/blocks.h"
-#include "complexity/zoo/impl.h"
 
 struct googlenet {
 	bool heads; /* auxiliary ones */
@@ -33,15 +32,6 @@ static const struct inception {
 
 /* Lines of the table in front of which the auxiliary heads branch off. */
 enum { HEAD1 = 4, HEAD2 = 7, MAX_NODES = 256 };
-
-static int stem(struct rfl_net_builder *b, int x)
-{
-	x = rfl_zoo_basic(b, x, "conv1", 64, .kernel = 7, .stride = 2, .pad = 3);
-	x = rfl_max_pool(b, x, "maxpool1", .kernel = 3, .stride = 2, .ceil_mode = true);
-	x = rfl_zoo_basic(b, x, "conv2", 64, .kernel = 1);
-	x = rfl_zoo_basic(b, x, "conv3", 192, .kernel = 3, .pad = 1);
-	return rfl_max_pool(b, x, "maxpool2", .kernel = 3, .stride = 2, .ceil_mode = true);
-}
 
 static int inception(struct rfl_net_builder *b, int x, const struct inception *m)
 {
@@ -89,70 +79,41 @@ static int inceptions(struct rfl_net_builder *b, int x, size_t first, size_t end
 	return x;
 }
 
-/* Add the nodes after `from`, up to `to`. */
-static int add_range(int nodes[MAX_NODES], int n, int from, int to)
-{
-	while (from < to && n < MAX_NODES)
-		nodes[n++] = ++from;
-	return n;
-}
-
-/* Two heads run in the middle of the network and are after all modules in the state_dict.
- * @param head, end  what each head reads, and its last node; @param x  the last module */
-static void heads_last(struct rfl_net_builder *b, const int head[2], const int end[2], int x)
-{
-	int nodes[MAX_NODES], n = 0;
-
-	n = add_range(nodes, n, end[0], head[1]);
-	n = add_range(nodes, n, end[1], x);
-	for (int i = 0; i < 2; i++)
-		n = add_range(nodes, n, head[i], end[i]);
-	rfl_net_state_dict_order(b, nodes, n);
-}
-
-static int body(struct rfl_net_builder *b, int x, bool heads, int64_t classes)
-{
-	int head[2], end[2];
-
-	if (!heads)
-		return inceptions(b, x, 0, RFL_ARRAY_LEN(modules));
-	head[0] = inceptions(b, x, 0, HEAD1);
-	end[0] = auxiliary(b, head[0], "aux1", classes);
-	head[1] = inceptions(b, head[0], HEAD1, HEAD2);
-	end[1] = auxiliary(b, head[1], "aux2", classes);
-	x = inceptions(b, head[1], HEAD2, RFL_ARRAY_LEN(modules));
-	heads_last(b, head, end, x);
-	return x;
-}
-
 static int build(struct rfl_net_builder *b, const void *config, const struct rfl_zoo_sizes *sizes)
 {
 	const struct googlenet *g = config;
-	int x;
+	int x = rfl_zoo_image(b, sizes), head[2], end[2], order[MAX_NODES], n = 0;
 
 	rfl_net_batch_norm_defaults(b, 0.001, 0.1);
-	x = stem(b, rfl_zoo_image(b, sizes));
-	x = body(b, x, g->heads, sizes->classes);
+	x = rfl_zoo_basic(b, x, "conv1", 64, .kernel = 7, .stride = 2, .pad = 3);
+	x = rfl_max_pool(b, x, "maxpool1", .kernel = 3, .stride = 2, .ceil_mode = true);
+	x = rfl_zoo_basic(b, x, "conv2", 64, .kernel = 1);
+	x = rfl_zoo_basic(b, x, "conv3", 192, .kernel = 3, .pad = 1);
+	x = rfl_max_pool(b, x, "maxpool2", .kernel = 3, .stride = 2, .ceil_mode = true);
+	x = head[0] = inceptions(b, x, 0, HEAD1);
+	end[0] = g->heads ? auxiliary(b, x, "aux1", sizes->classes) : x;
+	x = head[1] = inceptions(b, x, HEAD1, HEAD2);
+	end[1] = g->heads ? auxiliary(b, x, "aux2", sizes->classes) : x;
+	x = inceptions(b, x, HEAD2, RFL_ARRAY_LEN(modules));
+	if (g->heads) {
+		/* They run in the middle of the network and stand last in the state_dict. */
+		const int from[] = { end[0], end[1], head[0], head[1] };
+		const int to[] = { head[1], x, end[0], end[1] };
+
+		for (int i = 0; i < 4; i++)
+			for (int node = from[i] + 1; node <= to[i] && n < MAX_NODES; node++)
+				order[n++] = node;
+		rfl_net_state_dict_order(b, order, n);
+	}
 	x = rfl_adaptive_avg_pool(b, x, "avgpool", 1, 1);
 	x = rfl_flatten(b, x);
 	x = rfl_dropout(b, x, "dropout", 0.2);
 	return rfl_linear(b, x, "fc", sizes->classes, true);
 }
 
-/* clang-format off */
-#define GOOGLENET(name_, title_, summary_, heads_) \
-	{ \
-		.model = { \
-			.name = (name_), \
-			.title = (title_), \
-			.family = "googlenet", \
-			.summary = (summary_), \
-			.image_size = 224, \
-			.classes = 1000, \
-		}, \
-		.config = &(const struct googlenet){ .heads = (heads_) }, \
-	}
-/* clang-format on */
+#define GOOGLENET(name_, title_, summary_, heads_)                  \
+	RFL_ZOO_IMAGENET("googlenet", name_, title_, summary_, 224, \
+			 &(const struct googlenet){ .heads = (heads_) })
 
 static const struct rfl_zoo_entry entries[] = {
 	GOOGLENET("googlenet", "GoogLeNet",
@@ -162,9 +123,5 @@ static const struct rfl_zoo_entry entries[] = {
 		  "the same with the two heads that training adds", true),
 };
 
-const struct rfl_zoo_family rfl_zoo_googlenet = {
-	.name = "googlenet",
-	.entries = entries,
-	.nentries = RFL_ARRAY_LEN(entries),
-	.build = build,
-};
+const struct rfl_zoo_family rfl_zoo_googlenet = { "googlenet", entries, RFL_ARRAY_LEN(entries),
+						  build };

@@ -4,27 +4,16 @@
  * GELU by tanh (one operation here; that code writes the formula out), a head tied to the
  * embedding. Attention auto is sdpa, as transformers runs it on PyTorch 2.
  */
-#include "complexity/zoo/attention.h"
-#include "complexity/zoo/impl.h"
+#include "complexity/zoo/blocks.h"
 
 struct gpt2 {
 	int64_t layers, features, heads;
 };
 
+enum { MAX_POSITIONS = 1024 };
+
 static const double eps = 1e-5, dropout = 0.1;
-
-/* The positions 0, 1, 2, ... are the same for every sample, and so are their rows. */
-static int embed(struct rfl_net_builder *b, const struct rfl_zoo_sizes *sizes, int64_t features,
-		 int64_t max_positions, int *tokens)
-{
-	int x = rfl_zoo_tokens(b, sizes), positions;
-
-	*tokens = x = rfl_embedding(b, x, "wte", sizes->classes, features);
-	positions = rfl_constant(b, "position_ids", RFL_DIMS(sizes->context_length));
-	positions = rfl_embedding(b, positions, "wpe", max_positions, features);
-	x = rfl_add(b, x, positions, RFL_OUT_OF_PLACE);
-	return rfl_dropout(b, x, "drop", dropout);
-}
+static const struct rfl_linear_args linear = { .bias = true, .transposed = true };
 
 static int attention(struct rfl_net_builder *b, int x, int64_t heads, enum rfl_attention setting)
 {
@@ -41,16 +30,14 @@ static int attention(struct rfl_net_builder *b, int x, int64_t heads, enum rfl_a
 	int part[3];
 
 	rfl_net_enter(b, "attn");
-	x = rfl_net_linear(b, x, "c_attn", 3 * features,
-			   &(struct rfl_linear_args){ .bias = true, .transposed = true });
+	x = rfl_net_linear(b, x, "c_attn", 3 * features, &linear);
 	for (int i = 0; i < 3; i++) {
 		part[i] = rfl_slice(b, x, 1, i * features, features, 1);
 		part[i] = rfl_zoo_split_heads(b, part[i], heads);
 	}
 	x = rfl_zoo_attend(b, part[0], part[1], part[2], &args);
 	x = rfl_zoo_merge_heads(b, x, !args.fused);
-	x = rfl_net_linear(b, x, "c_proj", features,
-			   &(struct rfl_linear_args){ .bias = true, .transposed = true });
+	x = rfl_net_linear(b, x, "c_proj", features, &linear);
 	x = rfl_dropout(b, x, "resid_dropout", dropout);
 	rfl_net_leave(b);
 	return x;
@@ -58,19 +45,16 @@ static int attention(struct rfl_net_builder *b, int x, int64_t heads, enum rfl_a
 
 static int feed_forward(struct rfl_net_builder *b, int x)
 {
-	const struct rfl_linear_args args = { .bias = true, .transposed = true };
 	int64_t features = rfl_net_features(b, x);
 
 	rfl_net_enter(b, "mlp");
-	x = rfl_net_linear(b, x, "c_fc", 4 * features, &args);
+	x = rfl_net_linear(b, x, "c_fc", 4 * features, &linear);
 	x = rfl_gelu(b, x, "act", true);
-	x = rfl_net_linear(b, x, "c_proj", features, &args);
+	x = rfl_net_linear(b, x, "c_proj", features, &linear);
 	x = rfl_dropout(b, x, "dropout", dropout);
 	rfl_net_leave(b);
 	return x;
 }
-
-enum { MAX_POSITIONS = 1024 };
 
 static int build(struct rfl_net_builder *b, const void *config, const struct rfl_zoo_sizes *sizes)
 {
@@ -78,12 +62,17 @@ static int build(struct rfl_net_builder *b, const void *config, const struct rfl
 	enum rfl_attention setting =
 		sizes->attention == RFL_ATTENTION_AUTO ? RFL_ATTENTION_SDPA : sizes->attention;
 	enum rfl_zoo_form norm = rfl_zoo_form_of(setting);
-	int x, y, tokens;
+	int x = rfl_zoo_tokens(b, sizes), y, tokens, positions;
 
 	if (setting == RFL_ATTENTION_COMPOSED)
 		rfl_net_loss(b, RFL_LOSS_COMPOSED);
 	rfl_net_enter(b, "transformer");
-	x = embed(b, sizes, g->features, MAX_POSITIONS, &tokens);
+	tokens = rfl_embedding(b, x, "wte", sizes->classes, g->features);
+	/* The positions 0, 1, 2, ... are the same for every sample, and so are their rows. */
+	positions = rfl_constant(b, "position_ids", RFL_DIMS(sizes->context_length));
+	positions = rfl_embedding(b, positions, "wpe", MAX_POSITIONS, g->features);
+	x = rfl_add(b, tokens, positions, RFL_OUT_OF_PLACE);
+	x = rfl_dropout(b, x, "drop", dropout);
 	for (int64_t i = 0; i < g->layers; i++) {
 		rfl_net_enter(b, "h.%d", (int)i);
 		rfl_net_block_begin(b);
@@ -99,27 +88,11 @@ static int build(struct rfl_net_builder *b, const void *config, const struct rfl
 	return rfl_linear_tied(b, x, "lm_head", tokens);
 }
 
-/* clang-format off */
-#define GPT2(name_, alias_, title_, layers_, features_, heads_) \
-	{ \
-		.model = { \
-			.name = (name_), \
-			.title = (title_), \
-			.family = "gpt2", \
-			.summary = #layers_ " layers of " #features_ \
-				   " features (Radford et al. 2019)", \
-			.classes = 50257, \
-			.context_length = MAX_POSITIONS, \
-			.max_context_length = MAX_POSITIONS, \
-			.aliases = (const char *const[]){ alias_, NULL }, \
-		}, \
-		.config = &(const struct gpt2){ \
-			.layers = (layers_), \
-			.features = (features_), \
-			.heads = (heads_), \
-		}, \
-	}
-/* clang-format on */
+#define GPT2(name_, alias_, title_, layers_, features_, heads_)                                  \
+	RFL_ZOO_TEXT("gpt2", name_, title_,                                                      \
+		     #layers_ " layers of " #features_ " features (Radford et al. 2019)", 50257, \
+		     MAX_POSITIONS, MAX_POSITIONS, RFL_ZOO_ALIASES(alias_),                      \
+		     &(const struct gpt2){ layers_, features_, heads_ })
 
 static const struct rfl_zoo_entry entries[] = {
 	GPT2("gpt2", "gpt2_small", "GPT-2", 12, 768, 12),
@@ -128,9 +101,4 @@ static const struct rfl_zoo_entry entries[] = {
 	GPT2("gpt2_xl", "gpt2-xl", "GPT-2 XL", 48, 1600, 25),
 };
 
-const struct rfl_zoo_family rfl_zoo_gpt2 = {
-	.name = "gpt2",
-	.entries = entries,
-	.nentries = RFL_ARRAY_LEN(entries),
-	.build = build,
-};
+const struct rfl_zoo_family rfl_zoo_gpt2 = { "gpt2", entries, RFL_ARRAY_LEN(entries), build };

@@ -36,6 +36,34 @@ struct rfl_zoo_family {
 		     const struct rfl_zoo_sizes *sizes);
 };
 
+/** A row of a family's table: a model of the 1000 classes of ImageNet; `...` is its
+ * config. */
+#define RFL_ZOO_IMAGENET(family_, name_, title_, summary_, size_, ...) \
+	{                                                              \
+		.model = { .name = (name_),                            \
+			   .title = (title_),                          \
+			   .family = (family_),                        \
+			   .summary = (summary_),                      \
+			   .image_size = (size_),                      \
+			   .classes = 1000 },                          \
+		.config = __VA_ARGS__                                  \
+	}
+
+/** The same of a model that reads text; `aliases_` is an array ended by NULL. */
+#define RFL_ZOO_TEXT(family_, name_, title_, summary_, classes_, context_, most_, aliases_, ...) \
+	{                                                                                        \
+		.model = { .name = (name_),                                                      \
+			   .title = (title_),                                                    \
+			   .family = (family_),                                                  \
+			   .summary = (summary_),                                                \
+			   .classes = (classes_),                                                \
+			   .context_length = (context_),                                         \
+			   .max_context_length = (most_),                                        \
+			   .aliases = (aliases_) },                                              \
+		.config = __VA_ARGS__                                                            \
+	}
+#define RFL_ZOO_ALIASES(...) ((const char *const[]){ __VA_ARGS__, NULL })
+
 extern const struct rfl_zoo_family rfl_zoo_alexnet, rfl_zoo_cifar_cnn, rfl_zoo_convnext,
 	rfl_zoo_cs336, rfl_zoo_densenet, rfl_zoo_efficientnet, rfl_zoo_googlenet, rfl_zoo_gpt2,
 	rfl_zoo_inception, rfl_zoo_llama, rfl_zoo_maxvit, rfl_zoo_mnasnet, rfl_zoo_mobilenet,

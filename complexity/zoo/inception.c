@@ -7,7 +7,6 @@
  * The modules A to E are those of the paper's figures 5 to 7 and of the two that reduce the grid.
  */
 #include "complexity/zoo/blocks.h"
-#include "complexity/zoo/impl.h"
 
 /* Factors of a 7x7 or a 3x3: a row and a column, padded to keep the size. */
 static int row(struct rfl_net_builder *b, int x, const char *name, int64_t out, int64_t width)
@@ -118,17 +117,6 @@ static const struct module {
 
 enum { HEAD = 8 /* the module in front of which the auxiliary head branches off */ };
 
-static int stem(struct rfl_net_builder *b, int x)
-{
-	x = rfl_zoo_basic(b, x, "Conv2d_1a_3x3", 32, .kernel = 3, .stride = 2);
-	x = rfl_zoo_basic(b, x, "Conv2d_2a_3x3", 32, .kernel = 3);
-	x = rfl_zoo_basic(b, x, "Conv2d_2b_3x3", 64, .kernel = 3, .pad = 1);
-	x = rfl_max_pool(b, x, "maxpool1", .kernel = 3, .stride = 2);
-	x = rfl_zoo_basic(b, x, "Conv2d_3b_1x1", 80, .kernel = 1);
-	x = rfl_zoo_basic(b, x, "Conv2d_4a_3x3", 192, .kernel = 3);
-	return rfl_max_pool(b, x, "maxpool2", .kernel = 3, .stride = 2);
-}
-
 /* Nothing reads its logits. A pooling of 5 by 3 leaves 5x5 of 17x17 features for the 5x5 kernel. */
 static void auxiliary_head(struct rfl_net_builder *b, int x, int64_t classes)
 {
@@ -161,10 +149,16 @@ struct inception {
 static int build(struct rfl_net_builder *b, const void *config, const struct rfl_zoo_sizes *sizes)
 {
 	const struct inception *v = config;
-	int x;
+	int x = rfl_zoo_image(b, sizes);
 
 	rfl_net_batch_norm_defaults(b, 0.001, 0.1);
-	x = stem(b, rfl_zoo_image(b, sizes));
+	x = rfl_zoo_basic(b, x, "Conv2d_1a_3x3", 32, .kernel = 3, .stride = 2);
+	x = rfl_zoo_basic(b, x, "Conv2d_2a_3x3", 32, .kernel = 3);
+	x = rfl_zoo_basic(b, x, "Conv2d_2b_3x3", 64, .kernel = 3, .pad = 1);
+	x = rfl_max_pool(b, x, "maxpool1", .kernel = 3, .stride = 2);
+	x = rfl_zoo_basic(b, x, "Conv2d_3b_1x1", 80, .kernel = 1);
+	x = rfl_zoo_basic(b, x, "Conv2d_4a_3x3", 192, .kernel = 3);
+	x = rfl_max_pool(b, x, "maxpool2", .kernel = 3, .stride = 2);
 	for (size_t i = 0; i < RFL_ARRAY_LEN(modules); i++) {
 		if (i == HEAD && v->head)
 			auxiliary_head(b, x, sizes->classes);
@@ -180,20 +174,9 @@ static int build(struct rfl_net_builder *b, const void *config, const struct rfl
 	return rfl_linear(b, x, "fc", sizes->classes, true);
 }
 
-/* clang-format off */
-#define INCEPTION(name_, title_, summary_, head_) \
-	{ \
-		.model = { \
-			.name = (name_), \
-			.title = (title_), \
-			.family = "inception", \
-			.summary = (summary_), \
-			.image_size = 299, \
-			.classes = 1000, \
-		}, \
-		.config = &(const struct inception){ .head = (head_) }, \
-	}
-/* clang-format on */
+#define INCEPTION(name_, title_, summary_, head_)                   \
+	RFL_ZOO_IMAGENET("inception", name_, title_, summary_, 299, \
+			 &(const struct inception){ .head = (head_) })
 
 static const struct rfl_zoo_entry entries[] = {
 	INCEPTION("inception_v3", "Inception v3",
@@ -203,9 +186,5 @@ static const struct rfl_zoo_entry entries[] = {
 		  "the same without the head: takes images below 299, too", false),
 };
 
-const struct rfl_zoo_family rfl_zoo_inception = {
-	.name = "inception",
-	.entries = entries,
-	.nentries = RFL_ARRAY_LEN(entries),
-	.build = build,
-};
+const struct rfl_zoo_family rfl_zoo_inception = { "inception", entries, RFL_ARRAY_LEN(entries),
+						  build };

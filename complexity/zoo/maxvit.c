@@ -5,9 +5,7 @@
  *
  * A partition into more than one window of more than one pixel, and its reverse, are copies.
  */
-#include "complexity/zoo/attention.h"
 #include "complexity/zoo/blocks.h"
-#include "complexity/zoo/impl.h"
 
 #include <math.h>
 
@@ -158,23 +156,21 @@ static int partition_attention(struct rfl_net_builder *b, int x, enum partition 
 	return x;
 }
 
-static int maxvit_layer(struct rfl_net_builder *b, int x, const struct layer *l)
+static int build(struct rfl_net_builder *b, const void *config, const struct rfl_zoo_sizes *sizes)
 {
-	rfl_net_enter(b, "layers");
-	x = bottleneck(b, x, l);
-	x = partition_attention(b, x, WINDOWS, l);
-	x = partition_attention(b, x, GRID, l);
-	rfl_net_leave(b);
-	return x;
-}
-
-static int stages(struct rfl_net_builder *b, int x, const struct maxvit *net,
-		  enum rfl_zoo_form form)
-{
+	const struct maxvit *net = config;
+	enum rfl_zoo_form form = rfl_zoo_form_of(sizes->attention);
 	int64_t total = 0, before = 0;
+	int x = rfl_zoo_image(b, sizes);
 
-	for (int i = 0; i < STAGES; i++)
-		total += net->layers[i];
+	if (sizes->attention == RFL_ATTENTION_COMPOSED)
+		rfl_net_loss(b, RFL_LOSS_COMPOSED);
+	rfl_net_batch_norm_defaults(b, 1e-3, 0.01);
+	x = conv_norm_gelu(b, x, "stem.0", net->stem,
+			   &(struct rfl_conv2d_args){ .kernel = 3, .stride = 2, .pad = 1 });
+	x = rfl_conv2d(b, x, "stem.1.0", net->stem, .kernel = 3, .pad = 1, .bias = true);
+	for (int stage = 0; stage < STAGES; stage++)
+		total += net->layers[stage];
 	for (int stage = 0; stage < STAGES; stage++) {
 		for (int64_t i = 0; i < net->layers[stage]; i++, before++) {
 			const struct layer layer = {
@@ -187,42 +183,24 @@ static int stages(struct rfl_net_builder *b, int x, const struct maxvit *net,
 
 			rfl_net_enter(b, "blocks.%d.layers.%d", stage, (int)i);
 			rfl_net_block_begin(b);
-			x = maxvit_layer(b, x, &layer);
+			rfl_net_enter(b, "layers");
+			x = bottleneck(b, x, &layer);
+			x = partition_attention(b, x, WINDOWS, &layer);
+			x = partition_attention(b, x, GRID, &layer);
+			rfl_net_leave(b);
 			rfl_net_block_end(b);
 			rfl_net_leave(b);
 		}
 	}
-	return x;
-}
-
-static int classifier(struct rfl_net_builder *b, int x, int64_t classes, enum rfl_zoo_form form)
-{
-	int64_t features = rfl_net_channels(b, x);
-
 	rfl_net_enter(b, "classifier");
 	x = rfl_adaptive_avg_pool(b, x, "0", 1, 1);
 	x = rfl_net_as_module(b, rfl_flatten(b, x), "1");
 	x = rfl_zoo_layer_norm(b, x, "2", eps, form, NULL);
-	x = rfl_linear(b, x, "3", features, true);
+	x = rfl_linear(b, x, "3", rfl_net_features(b, x), true);
 	x = rfl_unary(b, RFL_OP_TANH, x, "4", RFL_OUT_OF_PLACE);
-	x = rfl_linear(b, x, "5", classes, false);
+	x = rfl_linear(b, x, "5", sizes->classes, false);
 	rfl_net_leave(b);
 	return x;
-}
-
-static int build(struct rfl_net_builder *b, const void *config, const struct rfl_zoo_sizes *sizes)
-{
-	const struct maxvit *net = config;
-	enum rfl_zoo_form form = rfl_zoo_form_of(sizes->attention);
-	int x = rfl_zoo_image(b, sizes);
-
-	if (sizes->attention == RFL_ATTENTION_COMPOSED)
-		rfl_net_loss(b, RFL_LOSS_COMPOSED);
-	rfl_net_batch_norm_defaults(b, 1e-3, 0.01);
-	x = conv_norm_gelu(b, x, "stem.0", net->stem,
-			   &(struct rfl_conv2d_args){ .kernel = 3, .stride = 2, .pad = 1 });
-	x = rfl_conv2d(b, x, "stem.1.0", net->stem, .kernel = 3, .pad = 1, .bias = true);
-	return classifier(b, stages(b, x, net, form), sizes->classes, form);
 }
 
 static const struct rfl_zoo_entry entries[] = {
@@ -245,9 +223,4 @@ static const struct rfl_zoo_entry entries[] = {
 	},
 };
 
-const struct rfl_zoo_family rfl_zoo_maxvit = {
-	.name = "maxvit",
-	.entries = entries,
-	.nentries = RFL_ARRAY_LEN(entries),
-	.build = build,
-};
+const struct rfl_zoo_family rfl_zoo_maxvit = { "maxvit", entries, RFL_ARRAY_LEN(entries), build };

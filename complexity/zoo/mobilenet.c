@@ -6,7 +6,6 @@
 #include <stdio.h>
 
 #include "complexity/zoo/blocks.h"
-#include "complexity/zoo/impl.h"
 
 enum { MAX_STAGES = 15 };
 
@@ -34,18 +33,18 @@ static const struct stage {
 static int residual_v2(struct rfl_net_builder *b, int x, int64_t out, int64_t stride,
 		       int64_t expand)
 {
+	static const char *const parts[] = { "conv.0", "conv.1", "conv.2", "conv.3" };
+	const char *const *part = parts;
 	int64_t in = rfl_net_channels(b, x), hidden = in * expand;
 	int identity = x;
 
 	if (expand != 1)
-		x = rfl_zoo_conv_norm(b, x, "conv.0", hidden, .activation = RFL_OP_RELU6);
-	x = rfl_zoo_conv_norm(b, x, expand != 1 ? "conv.1" : "conv.0", hidden, .kernel = 3,
-			      .stride = stride, .groups = hidden, .activation = RFL_OP_RELU6);
-	x = rfl_conv2d(b, x, expand != 1 ? "conv.2" : "conv.1", out, .kernel = 1);
-	x = rfl_batch_norm(b, x, expand != 1 ? "conv.3" : "conv.2");
-	if (stride == 1 && in == out)
-		x = rfl_add(b, identity, x, RFL_OUT_OF_PLACE);
-	return x;
+		x = rfl_zoo_conv_norm(b, x, *part++, hidden, .activation = RFL_OP_RELU6);
+	x = rfl_zoo_conv_norm(b, x, *part++, hidden, .kernel = 3, .stride = stride,
+			      .groups = hidden, .activation = RFL_OP_RELU6);
+	x = rfl_conv2d(b, x, *part++, out, .kernel = 1);
+	x = rfl_batch_norm(b, x, *part);
+	return stride == 1 && in == out ? rfl_add(b, identity, x, RFL_OUT_OF_PLACE) : x;
 }
 
 static int build_v2(struct rfl_net_builder *b, const struct rfl_zoo_sizes *sizes)
@@ -104,30 +103,24 @@ static const struct mobilenet small = {
 /* The parts of a block that are there are numbered as they come. */
 static int residual_v3(struct rfl_net_builder *b, int x, const struct row *r)
 {
+	static const char *const parts[] = { "block.0", "block.1", "block.2", "block.3" };
+	const int quarter = r->expanded / 4;
+	const struct rfl_zoo_squeeze_args squeeze = {
+		.channels = rfl_zoo_divisible(quarter, 8),
+		.activation = RFL_OP_RELU,
+		.scale = RFL_OP_HARD_SIGMOID,
+	};
+	const char *const *part = parts;
 	int64_t in = rfl_net_channels(b, x);
-	int identity = x, part = 0;
-	char name[16];
+	int identity = x;
 
-	if (r->expanded != in) {
-		(void)snprintf(name, sizeof(name), "block.%d", part++);
-		x = rfl_zoo_conv_norm(b, x, name, r->expanded, .activation = r->activation);
-	}
-	(void)snprintf(name, sizeof(name), "block.%d", part++);
-	x = rfl_zoo_conv_norm(b, x, name, r->expanded, .kernel = r->kernel, .stride = r->stride,
+	if (r->expanded != in)
+		x = rfl_zoo_conv_norm(b, x, *part++, r->expanded, .activation = r->activation);
+	x = rfl_zoo_conv_norm(b, x, *part++, r->expanded, .kernel = r->kernel, .stride = r->stride,
 			      .groups = r->expanded, .activation = r->activation);
-	if (r->squeeze) {
-		const int quarter = r->expanded / 4;
-		const struct rfl_zoo_squeeze_args squeeze = {
-			.channels = rfl_zoo_divisible(quarter, 8),
-			.activation = RFL_OP_RELU,
-			.scale = RFL_OP_HARD_SIGMOID,
-		};
-
-		(void)snprintf(name, sizeof(name), "block.%d", part++);
-		x = rfl_zoo_squeeze_excitation(b, x, name, &squeeze);
-	}
-	(void)snprintf(name, sizeof(name), "block.%d", part);
-	x = rfl_zoo_conv_norm(b, x, name, r->out, .kernel = 1);
+	if (r->squeeze)
+		x = rfl_zoo_squeeze_excitation(b, x, *part++, &squeeze);
+	x = rfl_zoo_conv_norm(b, x, *part, r->out, .kernel = 1);
 	return r->stride == 1 && r->out == in ? rfl_add(b, x, identity, RFL_INPLACE) : x;
 }
 
@@ -163,43 +156,14 @@ static int build(struct rfl_net_builder *b, const void *config, const struct rfl
 }
 
 static const struct rfl_zoo_entry entries[] = {
-	{
-		.model = {
-			.name = "mobilenet_v2",
-			.title = "MobileNetV2",
-			.family = "mobilenet",
-			.summary = "inverted residuals, depthwise convolutions (Sandler et al. 2018)",
-			.image_size = 224,
-			.classes = 1000,
-		},
-	},
-	{
-		.model = {
-			.name = "mobilenet_v3_small",
-			.title = "MobileNetV3 small",
-			.family = "mobilenet",
-			.summary = "inverted residuals found by search (Howard et al. 2019)",
-			.image_size = 224,
-			.classes = 1000,
-		},
-		.config = &small,
-	},
-	{
-		.model = {
-			.name = "mobilenet_v3_large",
-			.title = "MobileNetV3 large",
-			.family = "mobilenet",
-			.summary = "inverted residuals found by search (Howard et al. 2019)",
-			.image_size = 224,
-			.classes = 1000,
-		},
-		.config = &large,
-	},
+	RFL_ZOO_IMAGENET("mobilenet", "mobilenet_v2", "MobileNetV2",
+			 "inverted residuals, depthwise convolutions (Sandler et al. 2018)", 224,
+			 NULL),
+	RFL_ZOO_IMAGENET("mobilenet", "mobilenet_v3_small", "MobileNetV3 small",
+			 "inverted residuals found by search (Howard et al. 2019)", 224, &small),
+	RFL_ZOO_IMAGENET("mobilenet", "mobilenet_v3_large", "MobileNetV3 large",
+			 "inverted residuals found by search (Howard et al. 2019)", 224, &large),
 };
 
-const struct rfl_zoo_family rfl_zoo_mobilenet = {
-	.name = "mobilenet",
-	.entries = entries,
-	.nentries = RFL_ARRAY_LEN(entries),
-	.build = build,
-};
+const struct rfl_zoo_family rfl_zoo_mobilenet = { "mobilenet", entries, RFL_ARRAY_LEN(entries),
+						  build };

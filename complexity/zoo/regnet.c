@@ -4,10 +4,8 @@
  * squeeze-and-excitation in each.
  */
 #include <math.h>
-#include <stdio.h>
 
 #include "complexity/zoo/blocks.h"
-#include "complexity/zoo/impl.h"
 
 enum { STEM = 32, QUANTUM = 8, SQUEEZE = 4 };
 
@@ -32,9 +30,10 @@ static int64_t block_width(const struct regnet *r, int j)
 	return rfl_zoo_divisible((double)width, width < r->group_width ? width : r->group_width);
 }
 
-/* 1x1, grouped 3x3, squeeze and excitation, 1x1. */
-static int transform(struct rfl_net_builder *b, int x, const struct regnet *r, int64_t width,
-		     int64_t stride)
+/* 1x1, grouped 3x3, squeeze and excitation, 1x1. The projection comes before them, in the
+ * state_dict and in execution. */
+static int residual(struct rfl_net_builder *b, int x, const struct regnet *r, int64_t width,
+		    int64_t stride)
 {
 	const struct rfl_zoo_squeeze_args squeeze = {
 		.channels = rfl_net_channels(b, x) / SQUEEZE,
@@ -42,7 +41,11 @@ static int transform(struct rfl_net_builder *b, int x, const struct regnet *r, i
 		.scale = RFL_OP_SIGMOID,
 	};
 	int64_t group = width < r->group_width ? width : r->group_width;
+	int identity = x;
 
+	rfl_net_block_begin(b);
+	if (stride != 1 || rfl_net_channels(b, x) != width)
+		identity = rfl_zoo_conv_norm(b, x, "proj", width, .stride = stride);
 	rfl_net_enter(b, "f");
 	x = rfl_zoo_conv_norm(b, x, "a", width, .activation = RFL_OP_RELU);
 	x = rfl_zoo_conv_norm(b, x, "b", width, .kernel = 3, .stride = stride,
@@ -51,19 +54,6 @@ static int transform(struct rfl_net_builder *b, int x, const struct regnet *r, i
 		x = rfl_zoo_squeeze_excitation(b, x, "se", &squeeze);
 	x = rfl_zoo_conv_norm(b, x, "c", width, .kernel = 1);
 	rfl_net_leave(b);
-	return x;
-}
-
-/* The projection comes before the branch, in the state_dict and in execution. */
-static int residual(struct rfl_net_builder *b, int x, const struct regnet *r, int64_t width,
-		    int64_t stride)
-{
-	int identity = x;
-
-	rfl_net_block_begin(b);
-	if (stride != 1 || rfl_net_channels(b, x) != width)
-		identity = rfl_zoo_conv_norm(b, x, "proj", width, .stride = stride);
-	x = transform(b, x, r, width, stride);
 	x = rfl_add(b, identity, x, RFL_OUT_OF_PLACE);
 	x = rfl_relu(b, x, "activation", RFL_INPLACE);
 	rfl_net_block_end(b);
@@ -95,24 +85,15 @@ static int build(struct rfl_net_builder *b, const void *config, const struct rfl
 	return rfl_linear(b, x, "fc", sizes->classes, true);
 }
 
-/* clang-format off */
-#define REGNET(letter_, name_, title_, squeeze_, ...) \
-	{ \
-		.model = { \
-			.name = "regnet_" letter_ "_" name_, \
-			.title = "RegNet" title_, \
-			.family = "regnet", \
-			.summary = squeeze_ ? "grouped residual blocks with squeeze and excitation " \
-					      "(Radosavovic et al. 2020)" : \
-					      "grouped residual blocks (Radosavovic et al. 2020)", \
-			.image_size = 224, \
-			.classes = 1000, \
-		}, \
-		.config = &(const struct regnet){ __VA_ARGS__, .squeeze = squeeze_ }, \
-	}
-#define X(name_, title_, ...) REGNET("x", name_, "X-" title_, false, __VA_ARGS__)
-#define Y(name_, title_, ...) REGNET("y", name_, "Y-" title_, true, __VA_ARGS__)
-/* clang-format on */
+#define REGNET(letter_, name_, title_, squeeze_, summary_, ...)                  \
+	RFL_ZOO_IMAGENET("regnet", "regnet_" letter_ "_" name_, "RegNet" title_, \
+			 summary_ " (Radosavovic et al. 2020)", 224,             \
+			 &(const struct regnet){ __VA_ARGS__, .squeeze = squeeze_ })
+#define X(name_, title_, ...) \
+	REGNET("x", name_, "X-" title_, false, "grouped residual blocks", __VA_ARGS__)
+#define Y(name_, title_, ...)                 \
+	REGNET("y", name_, "Y-" title_, true, \
+	       "grouped residual blocks with squeeze and excitation", __VA_ARGS__)
 
 /* depth, w_0, w_a, w_m, width of a group: the paper's appendix. */
 static const struct rfl_zoo_entry entries[] = {
@@ -133,9 +114,4 @@ static const struct rfl_zoo_entry entries[] = {
 	Y("128gf", "128GF", 27, 456, 160.83, 2.52, 264),
 };
 
-const struct rfl_zoo_family rfl_zoo_regnet = {
-	.name = "regnet",
-	.entries = entries,
-	.nentries = RFL_ARRAY_LEN(entries),
-	.build = build,
-};
+const struct rfl_zoo_family rfl_zoo_regnet = { "regnet", entries, RFL_ARRAY_LEN(entries), build };

@@ -25,12 +25,6 @@ static int conv_bn(struct rfl_net_builder *b, int x, int index, int64_t out, int
 	return rfl_batch_norm(b, x, bn);
 }
 
-static int downsample(struct rfl_net_builder *b, int x, int64_t out, int64_t stride)
-{
-	x = rfl_conv2d(b, x, "downsample.0", out, .kernel = 1, .stride = stride);
-	return rfl_batch_norm(b, x, "downsample.1");
-}
-
 /* One residual block; every activation is the block's one module "relu". */
 static int residual(struct rfl_net_builder *b, int x, const struct resnet *r, int stage,
 		    int64_t stride)
@@ -52,8 +46,11 @@ static int residual(struct rfl_net_builder *b, int x, const struct resnet *r, in
 		x = rfl_relu(b, x, "relu", RFL_INPLACE);
 		x = conv_bn(b, x, 3, out, 1, 1, 1);
 	}
-	if (project)
-		identity = downsample(b, identity, out, stride);
+	if (project) {
+		identity =
+			rfl_conv2d(b, identity, "downsample.0", out, .kernel = 1, .stride = stride);
+		identity = rfl_batch_norm(b, identity, "downsample.1");
+	}
 	x = rfl_add(b, x, identity, RFL_INPLACE);
 	x = rfl_relu(b, x, "relu", RFL_INPLACE);
 	rfl_net_block_end(b);
@@ -80,38 +77,26 @@ static int build(struct rfl_net_builder *b, const void *config, const struct rfl
 	return rfl_linear(b, x, "fc", sizes->classes, true);
 }
 
-/* clang-format off */
 #define MODEL(name_, title_, summary_, block_, groups_, group_width_, ...) \
-	{ \
-		.model = { \
-			.name = (name_), \
-			.title = (title_), \
-			.family = "resnet", \
-			.summary = (summary_), \
-			.image_size = 224, \
-			.classes = 1000, \
-		}, \
-		.config = &(const struct resnet){ \
-			.block = (block_), \
-			.layers = __VA_ARGS__, \
-			.groups = (groups_), \
-			.group_width = (group_width_), \
-		}, \
-	}
-#define RESNET(depth_, block_, ...) \
-	MODEL("resnet" #depth_, "ResNet-" #depth_, \
+	RFL_ZOO_IMAGENET("resnet", name_, title_, summary_, 224,           \
+			 &(const struct resnet){ .block = (block_),        \
+						 .layers = __VA_ARGS__,    \
+						 .groups = (groups_),      \
+						 .group_width = (group_width_) })
+#define RESNET(depth_, block_, ...)                                                           \
+	MODEL("resnet" #depth_, "ResNet-" #depth_,                                            \
 	      "residual network of " #depth_ " layers (He et al. 2016), v1.5", block_, 1, 64, \
 	      __VA_ARGS__)
-#define RESNEXT(depth_, groups_, width_, ...) \
-	MODEL("resnext" #depth_ "_" #groups_ "x" #width_ "d", \
-	      "ResNeXt-" #depth_ " " #groups_ "x" #width_ "d", \
+#define RESNEXT(depth_, groups_, width_, ...)                                                    \
+	MODEL("resnext" #depth_ "_" #groups_ "x" #width_ "d",                                    \
+	      "ResNeXt-" #depth_ " " #groups_ "x" #width_ "d",                                   \
 	      "residual network of " #depth_ " layers in " #groups_ " groups (Xie et al. 2017)", \
 	      BOTTLENECK, groups_, width_, __VA_ARGS__)
-#define WIDE(depth_, ...) \
+#define WIDE(depth_, ...)                                              \
 	MODEL("wide_resnet" #depth_ "_2", "Wide ResNet-" #depth_ "-2", \
-	      "residual network of " #depth_ " layers, twice as wide (Zagoruyko and Komodakis 2016)", \
+	      "residual network of " #depth_                           \
+	      " layers, twice as wide (Zagoruyko and Komodakis 2016)", \
 	      BOTTLENECK, 1, 128, __VA_ARGS__)
-/* clang-format on */
 
 static const struct rfl_zoo_entry entries[] = {
 	RESNET(18, BASIC, { 2, 2, 2, 2 }),
@@ -126,9 +111,4 @@ static const struct rfl_zoo_entry entries[] = {
 	WIDE(101, { 3, 4, 23, 3 }),
 };
 
-const struct rfl_zoo_family rfl_zoo_resnet = {
-	.name = "resnet",
-	.entries = entries,
-	.nentries = RFL_ARRAY_LEN(entries),
-	.build = build,
-};
+const struct rfl_zoo_family rfl_zoo_resnet = { "resnet", entries, RFL_ARRAY_LEN(entries), build };

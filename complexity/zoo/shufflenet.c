@@ -3,7 +3,6 @@
  * CNN Architecture Design", ECCV 2018), as torchvision writes it.
  */
 #include "complexity/zoo/blocks.h"
-#include "complexity/zoo/impl.h"
 
 struct shufflenet {
 	int64_t channels[5]; /* of conv1, of the stages 2 to 4, of conv5 */
@@ -12,17 +11,6 @@ struct shufflenet {
 static const int repeats[] = { 4, 8, 4 };
 
 static const struct rfl_zoo_conv_norm_args pointwise = { .activation = RFL_OP_RELU };
-
-/* Channels of two halves become neighbours. */
-static int channel_shuffle(struct rfl_net_builder *b, int x)
-{
-	struct rfl_shape s = rfl_net_shape(b, x);
-
-	x = rfl_reshape(b, x, RFL_DIMS(2, s.dim[0] / 2, s.dim[1], s.dim[2]));
-	x = rfl_permute(b, x, RFL_DIMS(1, 0, 2, 3));
-	x = rfl_contiguous(b, x);
-	return rfl_reshape(b, x, RFL_DIMS(s.dim[0], s.dim[1], s.dim[2]));
-}
 
 static int depthwise(struct rfl_net_builder *b, int x, int first, int64_t stride)
 {
@@ -33,40 +21,33 @@ static int depthwise(struct rfl_net_builder *b, int x, int first, int64_t stride
 					      .kernel = 3, .stride = stride, .groups = channels });
 }
 
-/* The left half of a unit that strides; else the left half of the channels passes as it is. */
-static int branch1(struct rfl_net_builder *b, int x, int64_t half)
-{
-	rfl_net_enter(b, "branch1");
-	x = depthwise(b, x, 0, 2);
-	x = rfl_zoo_conv_norm_from(b, x, 2, half, &pointwise);
-	rfl_net_leave(b);
-	return x;
-}
-
-static int branch2(struct rfl_net_builder *b, int x, int64_t half, int64_t stride)
-{
-	rfl_net_enter(b, "branch2");
-	x = rfl_zoo_conv_norm_from(b, x, 0, half, &pointwise);
-	x = depthwise(b, x, 3, stride);
-	x = rfl_zoo_conv_norm_from(b, x, 5, half, &pointwise);
-	rfl_net_leave(b);
-	return x;
-}
-
+/* Without a stride the left half of the channels passes as it is. */
 static int unit(struct rfl_net_builder *b, int x, int64_t out, int64_t stride)
 {
-	int64_t half = out / 2;
-	int halves[2];
+	int halves[2] = { x, x };
+	struct rfl_shape s;
 
 	rfl_net_block_begin(b);
 	if (stride == 1) {
-		halves[0] = rfl_slice(b, x, 0, 0, half, 1);
-		halves[1] = branch2(b, rfl_slice(b, x, 0, half, half, 1), half, 1);
+		halves[0] = rfl_slice(b, x, 0, 0, out / 2, 1);
+		halves[1] = rfl_slice(b, x, 0, out / 2, out / 2, 1);
 	} else {
-		halves[0] = branch1(b, x, half);
-		halves[1] = branch2(b, x, half, stride);
+		rfl_net_enter(b, "branch1");
+		halves[0] = depthwise(b, x, 0, stride);
+		halves[0] = rfl_zoo_conv_norm_from(b, halves[0], 2, out / 2, &pointwise);
+		rfl_net_leave(b);
 	}
-	x = channel_shuffle(b, rfl_concat(b, halves, 2, 0));
+	rfl_net_enter(b, "branch2");
+	halves[1] = rfl_zoo_conv_norm_from(b, halves[1], 0, out / 2, &pointwise);
+	halves[1] = depthwise(b, halves[1], 3, stride);
+	halves[1] = rfl_zoo_conv_norm_from(b, halves[1], 5, out / 2, &pointwise);
+	rfl_net_leave(b);
+	x = rfl_concat(b, halves, 2, 0);
+	/* Channels of the two halves become neighbours. */
+	s = rfl_net_shape(b, x);
+	x = rfl_reshape(b, x, RFL_DIMS(2, s.dim[0] / 2, s.dim[1], s.dim[2]));
+	x = rfl_contiguous(b, rfl_permute(b, x, RFL_DIMS(1, 0, 2, 3)));
+	x = rfl_reshape(b, x, &s);
 	rfl_net_block_end(b);
 	return x;
 }
@@ -91,20 +72,10 @@ static int build(struct rfl_net_builder *b, const void *config, const struct rfl
 	return rfl_linear(b, x, "fc", sizes->classes, true);
 }
 
-/* clang-format off */
-#define SHUFFLENET(name_, width_, ...) \
-	{ \
-		.model = { \
-			.name = "shufflenet_v2_" name_, \
-			.title = "ShuffleNet V2 " width_, \
-			.family = "shufflenet", \
-			.summary = "channel split and shuffle, width " width_ " (Ma et al. 2018)", \
-			.image_size = 224, \
-			.classes = 1000, \
-		}, \
-		.config = &(const struct shufflenet){ .channels = __VA_ARGS__ }, \
-	}
-/* clang-format on */
+#define SHUFFLENET(name_, width_, ...)                                                        \
+	RFL_ZOO_IMAGENET("shufflenet", "shufflenet_v2_" name_, "ShuffleNet V2 " width_,       \
+			 "channel split and shuffle, width " width_ " (Ma et al. 2018)", 224, \
+			 &(const struct shufflenet){ .channels = __VA_ARGS__ })
 
 static const struct rfl_zoo_entry entries[] = {
 	SHUFFLENET("x0_5", "0.5x", { 24, 48, 96, 192, 1024 }),
@@ -113,9 +84,5 @@ static const struct rfl_zoo_entry entries[] = {
 	SHUFFLENET("x2_0", "2.0x", { 24, 244, 488, 976, 2048 }),
 };
 
-const struct rfl_zoo_family rfl_zoo_shufflenet = {
-	.name = "shufflenet",
-	.entries = entries,
-	.nentries = RFL_ARRAY_LEN(entries),
-	.build = build,
-};
+const struct rfl_zoo_family rfl_zoo_shufflenet = { "shufflenet", entries, RFL_ARRAY_LEN(entries),
+						   build };

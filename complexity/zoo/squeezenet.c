@@ -30,15 +30,16 @@ static int fire(struct rfl_net_builder *b, int x, int64_t squeeze)
 	return x;
 }
 
-/* The modules of `features` are numbered as they come. */
-static int features(struct rfl_net_builder *b, int x, const struct squeezenet *s)
+static int build(struct rfl_net_builder *b, const void *config, const struct rfl_zoo_sizes *sizes)
 {
+	const struct squeezenet *s = config;
 	char name[16];
-	int index = 2;
+	int x = rfl_zoo_image(b, sizes), index = 2;
 
 	rfl_net_enter(b, "features");
 	x = rfl_conv2d(b, x, "0", s->channels, .kernel = s->kernel, .stride = 2, .bias = true);
 	x = rfl_relu(b, x, "1", RFL_INPLACE);
+	/* The modules are numbered as they come. */
 	for (const int64_t *next = s->fires; *next != END; next++) {
 		(void)snprintf(name, sizeof(name), "%d", index++);
 		if (*next == POOL) {
@@ -50,13 +51,6 @@ static int features(struct rfl_net_builder *b, int x, const struct squeezenet *s
 		rfl_net_leave(b);
 	}
 	rfl_net_leave(b);
-	return x;
-}
-
-static int build(struct rfl_net_builder *b, const void *config, const struct rfl_zoo_sizes *sizes)
-{
-	int x = features(b, rfl_zoo_image(b, sizes), config);
-
 	x = rfl_dropout(b, x, "classifier.0", 0.5);
 	x = rfl_conv2d(b, x, "classifier.1", sizes->classes, .kernel = 1, .bias = true);
 	x = rfl_relu(b, x, "classifier.2", RFL_INPLACE);
@@ -64,34 +58,18 @@ static int build(struct rfl_net_builder *b, const void *config, const struct rfl
 	return rfl_flatten(b, x);
 }
 
-/* clang-format off */
-#define SQUEEZENET(name_, title_, summary_, ...) \
-	{ \
-		.model = { \
-			.name = (name_), \
-			.title = (title_), \
-			.family = "squeezenet", \
-			.summary = (summary_), \
-			.image_size = 224, \
-			.classes = 1000, \
-		}, \
-		.config = &(const struct squeezenet){ __VA_ARGS__ }, \
-	}
+#define SQUEEZENET(name_, title_, summary_, ...)                     \
+	RFL_ZOO_IMAGENET("squeezenet", name_, title_, summary_, 224, \
+			 &(const struct squeezenet){ __VA_ARGS__ })
 
 static const struct rfl_zoo_entry entries[] = {
 	SQUEEZENET("squeezenet1_0", "SqueezeNet 1.0", "fire modules (Iandola et al. 2016)",
 		   .channels = 96, .kernel = 7,
 		   .fires = { POOL, 16, 16, 32, POOL, 32, 48, 48, 64, POOL, 64, END }),
 	SQUEEZENET("squeezenet1_1", "SqueezeNet 1.1",
-		   "fire modules after earlier pooling: 2.4 times less work",
-		   .channels = 64, .kernel = 3,
-		   .fires = { POOL, 16, 16, POOL, 32, 32, POOL, 48, 48, 64, 64, END }),
+		   "fire modules after earlier pooling: 2.4 times less work", .channels = 64,
+		   .kernel = 3, .fires = { POOL, 16, 16, POOL, 32, 32, POOL, 48, 48, 64, 64, END }),
 };
-/* clang-format on */
 
-const struct rfl_zoo_family rfl_zoo_squeezenet = {
-	.name = "squeezenet",
-	.entries = entries,
-	.nentries = RFL_ARRAY_LEN(entries),
-	.build = build,
-};
+const struct rfl_zoo_family rfl_zoo_squeezenet = { "squeezenet", entries, RFL_ARRAY_LEN(entries),
+						   build };

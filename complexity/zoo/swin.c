@@ -12,8 +12,7 @@
  * F.pad copies even where there is nothing to pad, a roll over two dimensions is two copies, and a
  * partition into more than one window is another.
  */
-#include "complexity/zoo/attention.h"
-#include "complexity/zoo/impl.h"
+#include "complexity/zoo/blocks.h"
 
 struct swin {
 	bool v2;
@@ -39,28 +38,26 @@ static int own(struct rfl_zoo_owners *owners, int node)
 	return node;
 }
 
-/* A learned table, or in version 2 a network over the coordinates, of 512 hidden features as
- * published: {offsets, heads}. */
-static int bias_table(struct rfl_net_builder *b, struct block *k)
-{
-	int64_t side = 2 * k->net->window - 1;
-	int x;
-
-	if (!k->net->v2)
-		return rfl_parameter(b, "relative_position_bias_table",
-				     RFL_DIMS(side * side, k->heads), 0);
-	x = rfl_constant(b, "relative_coords_table", RFL_DIMS(side * side, 2));
-	x = own(&k->attention, rfl_linear(b, x, "cpb_mlp.0", 512, true));
-	x = rfl_relu(b, x, "cpb_mlp.1", RFL_INPLACE);
-	return own(&k->attention, rfl_linear(b, x, "cpb_mlp.2", k->heads, false));
-}
-
-/* {heads, tokens of a window, tokens of a window}; in version 2 between 0 and 16, as published */
+/*
+ * {heads, tokens of a window, tokens of a window}: from a learned table, in version 2 from a
+ * network over the coordinates, of 512 hidden features and with results between 0 and 16, as
+ * published.
+ */
 static int position_bias(struct rfl_net_builder *b, struct block *k)
 {
-	int64_t tokens = k->net->window * k->net->window;
-	int x = rfl_gather(b, bias_table(b, k), RFL_DIMS(tokens, tokens, k->heads));
+	int64_t window = k->net->window, side = 2 * window - 1, tokens = window * window;
+	int x;
 
+	if (k->net->v2) {
+		x = rfl_constant(b, "relative_coords_table", RFL_DIMS(side * side, 2));
+		x = own(&k->attention, rfl_linear(b, x, "cpb_mlp.0", 512, true));
+		x = rfl_relu(b, x, "cpb_mlp.1", RFL_INPLACE);
+		x = own(&k->attention, rfl_linear(b, x, "cpb_mlp.2", k->heads, false));
+	} else {
+		x = rfl_parameter(b, "relative_position_bias_table",
+				  RFL_DIMS(side * side, k->heads), 0);
+	}
+	x = rfl_gather(b, x, RFL_DIMS(tokens, tokens, k->heads));
 	x = rfl_contiguous(b, rfl_permute(b, x, RFL_DIMS(2, 0, 1)));
 	if (!k->net->v2)
 		return x;
@@ -194,39 +191,29 @@ static void append(struct rfl_zoo_owners *to, const struct rfl_zoo_owners *from)
 		rfl_zoo_own(to, from->node[i]);
 }
 
-/* Version 2 runs its bias network and its scale in other places than it made them. */
-static void put_in_order(struct rfl_net_builder *b, const struct block *k)
+static int swin_block(struct rfl_net_builder *b, int x, struct block *k)
 {
+	/* Version 2 runs its bias network and its scale in other places than it made them. */
 	enum { CPB_0, CPB_2, QKV, SCALE, PROJ };
 	static const int made[] = { SCALE, QKV, PROJ, CPB_0, CPB_2 };
+	bool v2 = k->net->v2;
 	struct rfl_zoo_owners order = { 0 };
+	int y;
 
+	y = v2 ? norm(b, attention(b, x, k), 0, k) : attention(b, norm(b, x, 0, k), k);
+	y = rfl_stochastic_depth(b, y, "stochastic_depth", k->drop);
+	x = rfl_add(b, x, y, RFL_OUT_OF_PLACE);
+	y = v2 ? norm(b, mlp(b, x, k), 1, k) : mlp(b, norm(b, x, 1, k), k);
+	y = rfl_stochastic_depth(b, y, "stochastic_depth", k->drop);
+	x = rfl_add(b, x, y, RFL_OUT_OF_PLACE);
+	if (!v2)
+		return x;
 	append(&order, &k->norm[0]);
 	for (size_t i = 0; i < RFL_ARRAY_LEN(made); i++)
 		rfl_zoo_own(&order, k->attention.node[made[i]]);
 	append(&order, &k->norm[1]);
 	append(&order, &k->mlp);
 	rfl_net_state_dict_order(b, order.node, order.n);
-}
-
-static int swin_block(struct rfl_net_builder *b, int x, struct block *k)
-{
-	int y;
-
-	if (k->net->v2)
-		y = norm(b, attention(b, x, k), 0, k);
-	else
-		y = attention(b, norm(b, x, 0, k), k);
-	y = rfl_stochastic_depth(b, y, "stochastic_depth", k->drop);
-	x = rfl_add(b, x, y, RFL_OUT_OF_PLACE);
-	if (k->net->v2)
-		y = norm(b, mlp(b, x, k), 1, k);
-	else
-		y = mlp(b, norm(b, x, 1, k), k);
-	y = rfl_stochastic_depth(b, y, "stochastic_depth", k->drop);
-	x = rfl_add(b, x, y, RFL_OUT_OF_PLACE);
-	if (k->net->v2)
-		put_in_order(b, k);
 	return x;
 }
 
@@ -256,39 +243,15 @@ static int patch_merging(struct rfl_net_builder *b, int x, const struct swin *ne
 	return x;
 }
 
-static int stage(struct rfl_net_builder *b, int x, const struct swin *net, int index,
-		 enum rfl_attention setting)
-{
-	int64_t before = 0, blocks = 0;
-
-	for (int i = 0; i < 4; i++) {
-		before += i < index ? net->depth[i] : 0;
-		blocks += net->depth[i];
-	}
-	for (int64_t i = 0; i < net->depth[index]; i++) {
-		struct block block = {
-			.net = net,
-			.setting = setting,
-			.heads = net->heads[index],
-			.shift = i % 2 ? net->window / 2 : 0,
-			.drop = net->stochastic_depth * (double)(before + i) / (double)(blocks - 1),
-		};
-
-		rfl_net_enter(b, "features.%d.%d", 1 + 2 * index, (int)i);
-		rfl_net_block_begin(b);
-		x = swin_block(b, x, &block);
-		rfl_net_block_end(b);
-		rfl_net_leave(b);
-	}
-	return x;
-}
-
 static int build(struct rfl_net_builder *b, const void *config, const struct rfl_zoo_sizes *sizes)
 {
 	const struct swin *net = config;
 	enum rfl_zoo_form form = rfl_zoo_form_of(sizes->attention);
+	int64_t before = 0, blocks = 0;
 	int x = rfl_zoo_image(b, sizes);
 
+	for (int i = 0; i < 4; i++)
+		blocks += net->depth[i];
 	if (sizes->attention == RFL_ATTENTION_COMPOSED)
 		rfl_net_loss(b, RFL_LOSS_COMPOSED);
 	x = rfl_conv2d(b, x, "features.0.0", net->features, .kernel = 4, .stride = 4, .bias = true);
@@ -300,7 +263,22 @@ static int build(struct rfl_net_builder *b, const void *config, const struct rfl
 			x = patch_merging(b, x, net, form);
 			rfl_net_leave(b);
 		}
-		x = stage(b, x, net, i, sizes->attention);
+		for (int64_t k = 0; k < net->depth[i]; k++, before++) {
+			struct block block = {
+				.net = net,
+				.setting = sizes->attention,
+				.heads = net->heads[i],
+				.shift = k % 2 ? net->window / 2 : 0,
+				.drop = net->stochastic_depth * (double)before /
+					(double)(blocks - 1),
+			};
+
+			rfl_net_enter(b, "features.%d.%d", 1 + 2 * i, (int)k);
+			rfl_net_block_begin(b);
+			x = swin_block(b, x, &block);
+			rfl_net_block_end(b);
+			rfl_net_leave(b);
+		}
 	}
 	x = rfl_zoo_layer_norm(b, x, "norm", eps, form, NULL);
 	x = rfl_permute(b, x, RFL_DIMS(2, 0, 1));
@@ -309,28 +287,25 @@ static int build(struct rfl_net_builder *b, const void *config, const struct rfl
 	return rfl_linear(b, x, "head", sizes->classes, true);
 }
 
-/* clang-format off */
-#define SWIN(name_, title_, summary_, v2_, window_, features_, third_, drop_) \
-	{ \
-		.model = { \
-			.name = (name_), \
-			.title = (title_), \
-			.family = "swin", \
-			.summary = (summary_), \
-			.image_size = INT64_C(32) * (window_), \
-			.classes = 1000, \
-			.score_bias = true, \
-		}, \
-		.config = &(const struct swin){ \
-			.v2 = (v2_), \
-			.window = (window_), \
-			.features = (features_), \
-			.depth = { 2, 2, (third_), 2 }, \
-			.heads = { (features_) / 32, (features_) / 16, (features_) / 8, (features_) / 4 }, \
-			.stochastic_depth = (drop_), \
-		}, \
+#define SWIN(name_, title_, summary_, v2_, window_, features_, third_, drop_)           \
+	{                                                                               \
+		.model = { .name = (name_),                                             \
+			   .title = (title_),                                           \
+			   .family = "swin",                                            \
+			   .summary = (summary_),                                       \
+			   .image_size = INT64_C(32) * (window_),                       \
+			   .classes = 1000,                                             \
+			   .score_bias = true },                                        \
+		.config = &(const struct swin){                                         \
+			.v2 = (v2_),                                                    \
+			.window = (window_),                                            \
+			.features = (features_),                                        \
+			.depth = { 2, 2, (third_), 2 },                                 \
+			.heads = { (features_) / 32, (features_) / 16, (features_) / 8, \
+				   (features_) / 4 },                                   \
+			.stochastic_depth = (drop_),                                    \
+		},                                                                      \
 	}
-/* clang-format on */
 #define SWIN_V1(name, title, ...) \
 	SWIN(name, title, "shifted-window transformer (Liu et al. 2021)", false, 7, __VA_ARGS__)
 #define SWIN_V2(name, title, ...)                                                             \
@@ -346,9 +321,4 @@ static const struct rfl_zoo_entry entries[] = {
 	SWIN_V2("swin_v2_b", "Swin V2-B", 128, 18, 0.5),
 };
 
-const struct rfl_zoo_family rfl_zoo_swin = {
-	.name = "swin",
-	.entries = entries,
-	.nentries = RFL_ARRAY_LEN(entries),
-	.build = build,
-};
+const struct rfl_zoo_family rfl_zoo_swin = { "swin", entries, RFL_ARRAY_LEN(entries), build };

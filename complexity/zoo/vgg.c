@@ -24,13 +24,14 @@ struct vgg {
 	bool batch_norm;
 };
 
-/* The modules of `features` are numbered as they come. */
-static int features(struct rfl_net_builder *b, int x, const struct vgg *v)
+static int build(struct rfl_net_builder *b, const void *config, const struct rfl_zoo_sizes *sizes)
 {
+	const struct vgg *v = config;
 	char name[16];
-	int index = 0;
+	int x = rfl_zoo_image(b, sizes), index = 0;
 
 	rfl_net_enter(b, "features");
+	/* The modules are numbered as they come. */
 	for (const int *layer = v->layers; *layer != END; layer++) {
 		(void)snprintf(name, sizeof(name), "%d", index++);
 		if (*layer == POOL) {
@@ -46,13 +47,6 @@ static int features(struct rfl_net_builder *b, int x, const struct vgg *v)
 		x = rfl_relu(b, x, name, RFL_INPLACE);
 	}
 	rfl_net_leave(b);
-	return x;
-}
-
-static int build(struct rfl_net_builder *b, const void *config, const struct rfl_zoo_sizes *sizes)
-{
-	int x = features(b, rfl_zoo_image(b, sizes), config);
-
 	x = rfl_adaptive_avg_pool(b, x, "avgpool", 7, 7);
 	x = rfl_flatten(b, x);
 	x = rfl_linear(b, x, "classifier.0", 4096, true);
@@ -64,20 +58,9 @@ static int build(struct rfl_net_builder *b, const void *config, const struct rfl
 	return rfl_linear(b, x, "classifier.6", sizes->classes, true);
 }
 
-/* clang-format off */
-#define VGG(name_, title_, summary_, batch_norm_, layers_) \
-	{ \
-		.model = { \
-			.name = (name_), \
-			.title = (title_), \
-			.family = "vgg", \
-			.summary = (summary_), \
-			.image_size = 224, \
-			.classes = 1000, \
-		}, \
-		.config = &(const struct vgg){ .layers = (layers_), .batch_norm = (batch_norm_) }, \
-	}
-/* clang-format on */
+#define VGG(name_, title_, summary_, batch_norm_, layers_)    \
+	RFL_ZOO_IMAGENET("vgg", name_, title_, summary_, 224, \
+			 &(const struct vgg){ .layers = (layers_), .batch_norm = (batch_norm_) })
 
 static const struct rfl_zoo_entry entries[] = {
 	VGG("vgg11", "VGG-11", "configuration A of Simonyan and Zisserman 2015", false, config_a),
@@ -90,9 +73,4 @@ static const struct rfl_zoo_entry entries[] = {
 	VGG("vgg19_bn", "VGG-19 BN", "configuration E with batch norm", true, config_e),
 };
 
-const struct rfl_zoo_family rfl_zoo_vgg = {
-	.name = "vgg",
-	.entries = entries,
-	.nentries = RFL_ARRAY_LEN(entries),
-	.build = build,
-};
+const struct rfl_zoo_family rfl_zoo_vgg = { "vgg", entries, RFL_ARRAY_LEN(entries), build };

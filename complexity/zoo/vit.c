@@ -6,8 +6,7 @@
  * and copies the packed projection into one tensor each for queries, keys and values. Without
  * weights asked for it calls the fused attention, which is what attention auto writes down.
  */
-#include "complexity/zoo/attention.h"
-#include "complexity/zoo/impl.h"
+#include "complexity/zoo/blocks.h"
 
 struct vit {
 	int64_t patch, layers, features, hidden, heads;
@@ -63,12 +62,16 @@ static int encoder_layer(struct rfl_net_builder *b, int x, const struct vit *v,
 	return rfl_add(b, x, y, RFL_OUT_OF_PLACE);
 }
 
-/* {channels, height, width} -> {1 + patches, features} */
-static int embed(struct rfl_net_builder *b, const struct vit *v, const struct rfl_zoo_sizes *sizes)
+static int build(struct rfl_net_builder *b, const void *config, const struct rfl_zoo_sizes *sizes)
 {
-	int x = rfl_zoo_image(b, sizes), token;
+	const struct vit *v = config;
+	enum rfl_attention setting =
+		sizes->attention == RFL_ATTENTION_AUTO ? RFL_ATTENTION_SDPA : sizes->attention;
+	int x = rfl_zoo_image(b, sizes), part[2];
 	struct rfl_shape s;
 
+	if (setting == RFL_ATTENTION_COMPOSED)
+		rfl_net_loss(b, RFL_LOSS_COMPOSED);
 	if (sizes->image_size % v->patch != 0)
 		return rfl_net_refuse(b,
 				      "conv_proj (Conv2d): an image of %lldx%lld is not cut into "
@@ -76,28 +79,17 @@ static int embed(struct rfl_net_builder *b, const struct vit *v, const struct rf
 				      (long long)sizes->image_size, (long long)sizes->image_size,
 				      (long long)v->patch, (long long)v->patch,
 				      (long long)v->patch);
-	token = rfl_parameter(b, "class_token", RFL_DIMS(1, 1, v->features), 1);
+	part[0] = rfl_parameter(b, "class_token", RFL_DIMS(1, 1, v->features), 1);
 	x = rfl_conv2d(b, x, "conv_proj", v->features, .kernel = v->patch, .stride = v->patch,
 		       .bias = true);
 	s = rfl_net_shape(b, x);
 	x = rfl_reshape(b, x, RFL_DIMS(v->features, s.dim[1] * s.dim[2]));
-	x = rfl_permute(b, x, RFL_DIMS(1, 0));
-	return rfl_concat(b, (const int[]){ token, x }, 2, 0);
-}
-
-static int build(struct rfl_net_builder *b, const void *config, const struct rfl_zoo_sizes *sizes)
-{
-	const struct vit *v = config;
-	enum rfl_attention setting =
-		sizes->attention == RFL_ATTENTION_AUTO ? RFL_ATTENTION_SDPA : sizes->attention;
-	int x = embed(b, v, sizes), positions;
-
-	if (setting == RFL_ATTENTION_COMPOSED)
-		rfl_net_loss(b, RFL_LOSS_COMPOSED);
+	part[1] = rfl_permute(b, x, RFL_DIMS(1, 0));
+	x = rfl_concat(b, part, 2, 0);
 	rfl_net_enter(b, "encoder");
-	positions = rfl_parameter(b, "pos_embedding",
-				  RFL_DIMS(1, rfl_net_shape(b, x).dim[0], v->features), 1);
-	x = rfl_add(b, x, positions, RFL_OUT_OF_PLACE);
+	s = rfl_net_shape(b, x);
+	part[1] = rfl_parameter(b, "pos_embedding", RFL_DIMS(1, s.dim[0], v->features), 1);
+	x = rfl_add(b, x, part[1], RFL_OUT_OF_PLACE);
 	x = rfl_dropout(b, x, "dropout", 0.0);
 	for (int64_t i = 0; i < v->layers; i++) {
 		rfl_net_enter(b, "layers.encoder_layer_%d", (int)i);
@@ -113,26 +105,9 @@ static int build(struct rfl_net_builder *b, const void *config, const struct rfl
 	return rfl_linear(b, x, "heads.head", sizes->classes, true);
 }
 
-/* clang-format off */
-#define VIT(name_, title_, patch_, layers_, features_, hidden_, heads_) \
-	{ \
-		.model = { \
-			.name = (name_), \
-			.title = (title_), \
-			.family = "vit", \
-			.summary = "vision transformer (Dosovitskiy et al. 2021)", \
-			.image_size = 224, \
-			.classes = 1000, \
-		}, \
-		.config = &(const struct vit){ \
-			.patch = (patch_), \
-			.layers = (layers_), \
-			.features = (features_), \
-			.hidden = (hidden_), \
-			.heads = (heads_), \
-		}, \
-	}
-/* clang-format on */
+#define VIT(name_, title_, ...)                                                                \
+	RFL_ZOO_IMAGENET("vit", name_, title_, "vision transformer (Dosovitskiy et al. 2021)", \
+			 224, &(const struct vit){ __VA_ARGS__ })
 
 static const struct rfl_zoo_entry entries[] = {
 	VIT("vit_b_16", "ViT-B/16", 16, 12, 768, 3072, 12),
@@ -142,9 +117,4 @@ static const struct rfl_zoo_entry entries[] = {
 	VIT("vit_h_14", "ViT-H/14", 14, 32, 1280, 5120, 16),
 };
 
-const struct rfl_zoo_family rfl_zoo_vit = {
-	.name = "vit",
-	.entries = entries,
-	.nentries = RFL_ARRAY_LEN(entries),
-	.build = build,
-};
+const struct rfl_zoo_family rfl_zoo_vit = { "vit", entries, RFL_ARRAY_LEN(entries), build };
