@@ -24,13 +24,6 @@
 
 enum { SUGGESTIONS = 3 };
 
-static bool lies_in(const char *path, const char *module)
-{
-	size_t n = strlen(module);
-
-	return strncmp(path, module, n) == 0 && (path[n] == '\0' || path[n] == '.');
-}
-
 /* --- frozen modules --- */
 
 static bool is_listed(const char *const *names, size_t n, const char *name, size_t length)
@@ -94,19 +87,22 @@ static enum rfl_rc freeze(const struct rfl_net *net, const struct rfl_count_opti
 			  bool *frozen, struct rfl_arena *arena, struct rfl_err *err)
 {
 	for (size_t k = 0; k < options->nfrozen; k++) {
+		const char *module = options->frozen[k];
+		size_t n = strlen(module);
 		bool found = false;
 
 		for (int i = 0; i < net->nnodes; i++) {
 			const struct rfl_node *node = &net->nodes[i];
 
-			if (node->nparams == 0 || !lies_in(node->name, options->frozen[k]))
+			if (node->nparams == 0 || strncmp(node->name, module, n) != 0 ||
+			    (node->name[n] != '\0' && node->name[n] != '.'))
 				continue;
 			found = true;
 			for (int p = 0; p < node->nparams; p++)
 				frozen[node->param[p]] = true;
 		}
 		if (!found)
-			return no_such_module(net, options->frozen[k], arena, err);
+			return no_such_module(net, module, arena, err);
 	}
 	return RFL_OK;
 }
@@ -155,17 +151,13 @@ static void walk_forward(const struct rfl_net *net, const struct rfl_count_optio
 	}
 }
 
-/* Logits are what the net puts out, and what an auxiliary head leaves unread. */
-static void mark_logits(const struct rfl_net *net, struct rfl_link *links)
-{
-	for (int i = 0; i < net->nnodes; i++)
-		links[i].logits = i == net->output || (net->nodes[i].auxiliary && links[i].runs &&
-						       links[i].readers == 0);
-}
-
 /* What no loss depends on has no gradient. `gradients` counts the ways back from the losses. */
 static void walk_backward(const struct rfl_net *net, struct rfl_link *links)
 {
+	/* Logits are what the net puts out, and what an auxiliary head leaves unread. */
+	for (int i = 0; i < net->nnodes; i++)
+		links[i].logits = i == net->output || (net->nodes[i].auxiliary && links[i].runs &&
+						       links[i].readers == 0);
 	for (int i = net->nnodes - 1; i >= 0; i--) {
 		const struct rfl_node *node = &net->nodes[i];
 		struct rfl_link *link = &links[i];
@@ -232,14 +224,6 @@ static struct rfl_cost_context context_of(const struct rfl_net *net,
 	return c;
 }
 
-/* Nothing of it is counted at any batch: views, above all. */
-static bool is_free(const struct rfl_node *node, const struct rfl_link *link)
-{
-	return rfl_op_is_free(rfl_op_info_of(node->op)) && node->op != RFL_OP_INPUT &&
-	       !link->logits && link->params == 0 && link->buffers == 0 &&
-	       (!link->grad || link->gradients < 2);
-}
-
 static bool make_contexts(struct rfl_links *links, const struct rfl_count_options *options)
 {
 	const struct rfl_net *net = links->net;
@@ -259,7 +243,11 @@ static bool make_contexts(struct rfl_links *links, const struct rfl_count_option
 		*c = context_of(net, options, links->nodes, node, link->grad, inputs);
 		c->params = link->params;
 		c->needs_wgrad = link->trains;
-		link->free = !link->runs || is_free(node, link);
+		/* Nothing of it is counted at any batch: views, above all. */
+		link->free = !link->runs ||
+			     (rfl_op_is_free(rfl_op_info_of(node->op)) &&
+			      node->op != RFL_OP_INPUT && !link->logits && link->params == 0 &&
+			      link->buffers == 0 && (!link->grad || link->gradients < 2));
 		inputs += node->ninputs;
 	}
 	return true;
@@ -360,72 +348,53 @@ static void mark_again(struct rfl_links *links)
 	}
 }
 
-static enum rfl_rc checkpoint(struct rfl_links *links, int64_t blocks, struct rfl_err *err)
-{
-	const struct rfl_net *net = links->net;
-
-	if (blocks == 0)
-		return RFL_OK;
-	if (blocks < 0)
-		return rfl_fail(err, RFL_EINVAL, 0, "%s: cannot checkpoint %lld blocks at a time",
-				net->model, (long long)blocks);
-	if (net->nblocks == 0)
-		return rfl_fail(err, RFL_EINVAL, 0,
-				"%s: has no repeated blocks, so there is nothing to checkpoint",
-				net->model);
-	links->nsegments = mark_segments(net, blocks, links->nodes);
-	mark_again(links);
-	return RFL_OK;
-}
-
-/* --- */
-
-static enum rfl_rc fill(struct rfl_links *links, const struct rfl_count_options *options,
-			struct rfl_err *err)
-{
-	const struct rfl_net *net = links->net;
-	size_t nnodes = (size_t)net->nnodes, nparams = (size_t)net->nparams + 1;
-	bool *frozen = rfl_arena_array(links->arena, nparams, sizeof(*frozen));
-	enum rfl_rc rc;
-
-	links->nodes = rfl_arena_array(links->arena, nnodes, sizeof(*links->nodes));
-	links->contexts = rfl_arena_array(links->arena, nnodes, sizeof(*links->contexts));
-	if (!frozen || !links->nodes || !links->contexts)
-		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", net->model);
-	rc = freeze(net, options, frozen, links->arena, err);
-	if (rc != RFL_OK)
-		return rc;
-	walk_forward(net, options, frozen, links->nodes);
-	mark_logits(net, links->nodes);
-	walk_backward(net, links->nodes);
-	for (int i = 0; i < net->nnodes; i++)
-		links->trained += links->nodes[i].trained;
-	if (!make_contexts(links, options) || !make_losses(links, options))
-		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", net->model);
-	return checkpoint(links, options->checkpoint, err);
-}
-
 enum rfl_rc rfl_links_new(const struct rfl_net *net, const struct rfl_count_options *options,
 			  struct rfl_links **ret, struct rfl_err *err)
 {
 	struct rfl_arena *arena = rfl_arena_new(0);
 	struct rfl_links *links = arena ? rfl_arena_array(arena, 1, sizeof(*links)) : NULL;
-	enum rfl_rc rc;
+	enum rfl_rc rc = RFL_ENOMEM;
+	bool *frozen;
 
-	if (!links) {
-		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", net->model);
+	if (!links)
 		goto done;
-	}
 	links->net = net;
 	links->arena = arena;
-	rc = fill(links, options, err);
+	links->nodes = rfl_arena_array(arena, (size_t)net->nnodes, sizeof(*links->nodes));
+	links->contexts = rfl_arena_array(arena, (size_t)net->nnodes, sizeof(*links->contexts));
+	frozen = rfl_arena_array(arena, (size_t)net->nparams + 1, sizeof(*frozen));
+	if (!frozen || !links->nodes || !links->contexts)
+		goto done;
+	rc = freeze(net, options, frozen, arena, err);
 	if (rc != RFL_OK)
 		goto done;
+	walk_forward(net, options, frozen, links->nodes);
+	walk_backward(net, links->nodes);
+	for (int i = 0; i < net->nnodes; i++)
+		links->trained += links->nodes[i].trained;
+	if (!make_contexts(links, options) || !make_losses(links, options)) {
+		rc = RFL_ENOMEM;
+		goto done;
+	}
+	if (options->checkpoint < 0)
+		rc = rfl_fail(err, RFL_EINVAL, 0, "%s: cannot checkpoint %lld blocks at a time",
+			      net->model, (long long)options->checkpoint);
+	else if (options->checkpoint > 0 && net->nblocks == 0)
+		rc = rfl_fail(err, RFL_EINVAL, 0,
+			      "%s: has no repeated blocks, so there is nothing to checkpoint",
+			      net->model);
+	if (rc != RFL_OK)
+		goto done;
+	if (options->checkpoint > 0) {
+		links->nsegments = mark_segments(net, options->checkpoint, links->nodes);
+		mark_again(links);
+	}
 	*ret = links;
 	arena = NULL;
 done:
 	rfl_arena_free(arena);
-	return rc;
+	return rc == RFL_ENOMEM ? rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", net->model)
+				: rc;
 }
 
 void rfl_links_free(struct rfl_links *links)

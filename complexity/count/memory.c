@@ -17,38 +17,30 @@ const char *const rfl_saved_class_names[] = {
 
 /* --- what is there all the time --- */
 
-static int64_t stored_bytes(const struct rfl_count_options *options)
-{
-	return rfl_dtype_bytes(options->master_weights ? RFL_DTYPE_F32 : options->dtype);
-}
-
-/* Tables of constants, the places of rows that are taken from one, the batch norm's counter. */
-static bool table_bytes(const struct rfl_node *node, int64_t element, int64_t *ret)
-{
-	const struct rfl_shape *shape = &node->shape;
-	int64_t index = rfl_dtype_bytes(RFL_DTYPE_I64);
-
-	*ret = 0;
-	if (node->op == RFL_OP_BATCH_NORM)
-		*ret = index;
-	if (node->op == RFL_OP_CONSTANT)
-		return rfl_num_mul(rfl_shape_numel(shape),
-				   node->dtype == RFL_DTYPE_I64 ? index : element, ret);
-	if (node->op == RFL_OP_GATHER)
-		return rfl_num_mul(rfl_shape_numel(shape) / shape->dim[shape->ndim - 1], index,
-				   ret);
-	return true;
-}
-
+/* Bytes of buffers: statistics, tables of constants, the places of rows that are taken from one,
+ * the batch norm's counter. */
 static bool buffer_bytes(const struct rfl_net *net, int64_t element, int64_t *ret)
 {
-	int64_t bytes;
+	int64_t index = rfl_dtype_bytes(RFL_DTYPE_I64);
 
 	if (!rfl_num_mul(rfl_net_buffer_count(net), element, ret))
 		return false;
-	for (int i = 0; i < net->nnodes; i++)
-		if (!table_bytes(&net->nodes[i], element, &bytes) || !rfl_num_add(*ret, bytes, ret))
+	for (int i = 0; i < net->nnodes; i++) {
+		const struct rfl_node *node = &net->nodes[i];
+		const struct rfl_shape *shape = &node->shape;
+		int64_t elements = 0, size = index, bytes;
+
+		if (node->op == RFL_OP_BATCH_NORM)
+			elements = 1;
+		else if (node->op == RFL_OP_GATHER)
+			elements = rfl_shape_numel(shape) / shape->dim[shape->ndim - 1];
+		else if (node->op == RFL_OP_CONSTANT)
+			elements = rfl_shape_numel(shape);
+		if (node->op == RFL_OP_CONSTANT && node->dtype != RFL_DTYPE_I64)
+			size = element;
+		if (!rfl_num_mul(elements, size, &bytes) || !rfl_num_add(*ret, bytes, ret))
 			return false;
+	}
 	return true;
 }
 
@@ -56,7 +48,7 @@ static bool fill_persistent(struct rfl_memory *m)
 {
 	const struct rfl_count_options *o = &m->options.count;
 	struct rfl_memory_workspace *w = m->workspace;
-	int64_t element = stored_bytes(o), bytes = 0;
+	int64_t element = rfl_dtype_bytes(o->master_weights ? RFL_DTYPE_F32 : o->dtype), bytes = 0;
 	struct rfl_memory_size *p = &w->persistent;
 	bool overflow = false;
 
@@ -106,10 +98,14 @@ static enum rfl_rc too_big(const struct rfl_memory *m, int node, int64_t batch, 
 			(long long)batch);
 }
 
-static enum rfl_rc evaluate_peaks(struct rfl_memory *m, int64_t batch, struct rfl_err *err)
+enum rfl_rc rfl_memory_at(struct rfl_memory *m, int64_t batch, struct rfl_err *err)
 {
 	const struct rfl_memory_workspace *w = m->workspace;
+	bool fits = true;
 
+	if (batch < 1)
+		return rfl_fail(err, RFL_EINVAL, 0, "%s: batch %lld is not 1 or more",
+				m->net->model, (long long)batch);
 	m->peak = -1;
 	for (int phase = 0; phase < RFL_PHASE_COUNT; phase++) {
 		m->phase_peak[phase] = 0;
@@ -128,21 +124,6 @@ static enum rfl_rc evaluate_peaks(struct rfl_memory *m, int64_t batch, struct rf
 			m->peak_node = moment->node;
 		}
 	}
-	return RFL_OK;
-}
-
-enum rfl_rc rfl_memory_at(struct rfl_memory *m, int64_t batch, struct rfl_err *err)
-{
-	const struct rfl_memory_workspace *w = m->workspace;
-	enum rfl_rc rc;
-	bool fits = true;
-
-	if (batch < 1)
-		return rfl_fail(err, RFL_EINVAL, 0, "%s: batch %lld is not 1 or more",
-				m->net->model, (long long)batch);
-	rc = evaluate_peaks(m, batch, err);
-	if (rc != RFL_OK)
-		return rc;
 	m->options.count.batch = batch;
 	m->input = 0;
 	m->saved = 0;
@@ -180,8 +161,6 @@ enum rfl_rc rfl_memory_fit(struct rfl_memory *m, int64_t bytes, int64_t *ret, st
 	return rc;
 }
 
-/* --- --- */
-
 static enum rfl_rc make_arrays(struct rfl_memory_workspace *w, struct rfl_err *err)
 {
 	const struct rfl_net *net = w->links->net;
@@ -217,8 +196,6 @@ static enum rfl_rc prepare(struct rfl_memory *m, struct rfl_err *err)
 		rc = make_arrays(w, err);
 	if (rc == RFL_OK)
 		rc = rfl_memory__tensors(w, &m->options, err);
-	if (rc == RFL_OK)
-		rc = rfl_memory__lives(w, err);
 	if (rc == RFL_OK && !fill_persistent(m))
 		rc = rfl_fail(err, RFL_EOVERFLOW, 0,
 			      "%s: its parameters and their state do not fit 63 bits",

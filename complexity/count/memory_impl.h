@@ -1,7 +1,7 @@
 /*
  * memory_impl.h - between the files that account for memory: memory_tensors.c finds out how large
- * everything is, memory_lives.c how long it lives, memory_walk.c plays a step through, memory.c
- * puts a batch in.
+ * everything is and how long it lives, memory_walk.c plays a step through, memory.c puts a batch
+ * in.
  *
  * All sizes grow with the batch along a straight line, so the walk is done once, with sizes of the
  * form fixed + per_sample * batch. What it leaves is the moments of a step at which the most can be
@@ -46,8 +46,9 @@ struct rfl_memory_tensor {
 	/* Of storages, that is where root is the operation itself. */
 	bool given;                  /**< the batch: there all the time */
 	struct rfl_memory_life read; /**< by the first forward pass, if no operation saves it */
-	struct rfl_memory_life kept; /**< by the backward pass that saves it; NOBODY: not saved */
-	int saved_as;                /**< whose output it was when it was saved first */
+	struct rfl_memory_life
+		kept; /**< by the backward pass that saves it; RFL_MEMORY_NOBODY: never */
+	int saved_as; /**< whose output it was when it was saved first */
 	/* The same when a checkpointed segment runs again. */
 	struct rfl_memory_life read_again, kept_again;
 };
@@ -92,13 +93,10 @@ bool rfl_memory__runs(const struct rfl_memory_workspace *w, int i);
 /** The checkpointed segment that it lies in, from 1; 0: none. */
 int rfl_memory__segment(const struct rfl_memory_workspace *w, int i);
 
-/** Fill tensors and extras; links and arrays are there. */
+/** Fill tensors, extras, the forward lives and the lists; links and arrays are there. */
 enum rfl_rc rfl_memory__tensors(struct rfl_memory_workspace *w,
 				const struct rfl_memory_options *options,
 				struct rfl_err *err) RFL_WARN_UNUSED;
-
-/** Then the forward lives and the lists. */
-enum rfl_rc rfl_memory__lives(struct rfl_memory_workspace *w, struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** Play a step through and fill the moments. */
 enum rfl_rc rfl_memory__walk(struct rfl_memory_workspace *w,

@@ -1,5 +1,6 @@
 /*
- * memory_tensors.c - how large everything is that a step allocates, and what is saved by whom.
+ * memory_tensors.c - how large everything is that a step allocates, what is saved by whom, and how
+ * long storages live.
  *
  * Autocast (master_weights). An operation of the lower list runs in 16 bits: its inputs and weights
  * are cast, and what it saves is the cast copy. An operation of the F32 list runs in F32 the same
@@ -360,6 +361,143 @@ static void count_saved(struct rfl_memory_workspace *w, bool *overflow)
 	}
 }
 
+/* --- lives --- */
+
+/*
+ * A storage is released after its last reader, and not before the functions of the model's code
+ * that hold it return: who calls a module holds what it passes in until the module is done (after
+ * x = self.layer1(x) x is bound anew when the call is over). A module is a stretch of operations
+ * whose paths begin alike. The steps of one function of the code (a softmax written out) are named
+ * variables there, and live as long as it runs.
+ */
+
+enum { MAX_DEPTH = 16 }; /* levels of modules that are checked */
+
+static void extend(struct rfl_memory_life *life, int end)
+{
+	if (end > life->end)
+		life->end = end;
+}
+
+/* How many leading modules two paths have in common: of "a.b" and "a.b.c" two. */
+static int common_depth(const char *a, const char *b)
+{
+	int depth = 0;
+
+	for (; *a && *a == *b; a++, b++)
+		depth += *a == '.';
+	return depth + ((*a == '\0' || *a == '.') && (*b == '\0' || *b == '.'));
+}
+
+/*
+ * ends[d] of operation i: the last operation of the stretch around i whose paths agree in their
+ * first d + 1 modules. A tensor from before the stretch that i reads lives to its end; so it is
+ * passed to a module of depth d + 1.
+ */
+static void hold_arguments(struct rfl_memory_workspace *w, int (*ends)[MAX_DEPTH])
+{
+	const struct rfl_net *net = w->links->net;
+
+	for (int i = net->nnodes - 1; i >= 0; i--) {
+		const char *name = net->nodes[i].name;
+		int shared = i + 1 < net->nnodes ? common_depth(name, net->nodes[i + 1].name) : 0;
+
+		for (int d = 0; d < MAX_DEPTH; d++)
+			ends[i][d] = d < shared ? ends[i + 1][d] : i;
+	}
+	for (int i = 0; i < net->nnodes; i++) {
+		const struct rfl_node *node = &net->nodes[i];
+		int depth = *node->name ? common_depth(node->name, node->name) : 0;
+
+		for (int k = 0; w->links->nodes[i].runs && k < node->ninputs; k++) {
+			int x = node->input[k], root = w->tensors[x].root;
+
+			for (int d = 0; root >= 0 && d < depth && d < MAX_DEPTH; d++)
+				if (ends[x][d] < i) {
+					extend(&w->tensors[root].read, ends[i][d]);
+					extend(&w->tensors[root].read_again, ends[i][d]);
+					break;
+				}
+		}
+	}
+}
+
+/* Steps of one function of the model's code, and what is passed to it, live until it returns. */
+static void hold_variables(struct rfl_memory_workspace *w)
+{
+	const struct rfl_net *net = w->links->net;
+	int end = 0;
+
+	for (int i = net->nnodes - 1; i >= 0; i--) {
+		const struct rfl_node *node = &net->nodes[i];
+		int root = w->tensors[i].root;
+
+		if (node->function == 0)
+			continue;
+		if (i + 1 == net->nnodes || net->nodes[i + 1].function != node->function)
+			end = i;
+		for (int k = -1; k < node->ninputs; k++) {
+			root = w->tensors[k < 0 ? i : node->input[k]].root;
+			if (root == RFL_MEMORY_NOBODY)
+				continue;
+			extend(&w->tensors[root].read, end);
+			extend(&w->tensors[root].read_again, end);
+		}
+	}
+}
+
+static void chain(struct rfl_memory_life *life, int root, int *heads, int nops)
+{
+	life->next = RFL_MEMORY_NOBODY;
+	if (life->end == RFL_MEMORY_NOBODY || life->end >= nops)
+		return;
+	life->next = heads[life->end];
+	heads[life->end] = root;
+}
+
+/* How long storages live in the forward pass, and the lists of those that end with an operation. */
+static enum rfl_rc fill_lives(struct rfl_memory_workspace *w, struct rfl_err *err)
+{
+	const struct rfl_net *net = w->links->net;
+	int(*ends)[MAX_DEPTH] = rfl_arena_array(w->arena, (size_t)net->nnodes, sizeof(*ends));
+
+	if (!ends)
+		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", net->model);
+	for (int i = 0; i < w->nops; i++) {
+		const struct rfl_node *node = rfl_memory__node(w, i);
+
+		for (int k = 0; rfl_memory__runs(w, i) && k < node->ninputs; k++) {
+			int root = w->tensors[node->input[k]].root;
+
+			if (root == RFL_MEMORY_NOBODY)
+				continue;
+			extend(&w->tensors[root].read, i);
+			if (rfl_memory__segment(w, i) == rfl_memory__segment(w, root))
+				extend(&w->tensors[root].read_again, i);
+		}
+		/* The program that trains holds the logits while it steps. */
+		if (i < net->nnodes && w->links->nodes[i].logits &&
+		    w->tensors[i].root != RFL_MEMORY_NOBODY)
+			extend(&w->tensors[w->tensors[i].root].read, w->nops);
+	}
+	hold_arguments(w, ends);
+	hold_variables(w);
+	for (int i = 0; i < w->nops; i++)
+		w->read_ends[i] = w->kept_ends[i] = w->read_again_ends[i] = w->kept_again_ends[i] =
+			RFL_MEMORY_NOBODY;
+	for (int i = 0; i < w->nops; i++) {
+		struct rfl_memory_tensor *t = &w->tensors[i];
+
+		if (t->root != i || !rfl_memory__runs(w, i))
+			continue;
+		chain(&t->read, i, w->read_ends, w->nops);
+		chain(&t->kept, i, w->kept_ends, w->nops);
+		chain(&t->read_again, i, w->read_again_ends, w->nops);
+		chain(&t->kept_again, i, w->kept_again_ends, w->nops);
+	}
+	return RFL_OK;
+}
+
 enum rfl_rc rfl_memory__tensors(struct rfl_memory_workspace *w,
 				const struct rfl_memory_options *options, struct rfl_err *err)
 {
@@ -381,5 +519,5 @@ enum rfl_rc rfl_memory__tensors(struct rfl_memory_workspace *w,
 			return too_big(w, i, err);
 	}
 	count_saved(w, &overflow);
-	return overflow ? too_big(w, w->links->net->output, err) : RFL_OK;
+	return overflow ? too_big(w, w->links->net->output, err) : fill_lives(w, err);
 }

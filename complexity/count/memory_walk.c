@@ -76,11 +76,6 @@ static void note(struct walk *walk, struct rfl_memory_size extra, int i)
 	*n = kept;
 }
 
-static const struct rfl_link *link_of(const struct walk *walk, int i)
-{
-	return i < walk->w->links->net->nnodes ? &walk->w->links->nodes[i] : NULL;
-}
-
 /* --- forward --- */
 
 static void release(struct walk *walk, int root)
@@ -266,25 +261,15 @@ static void differentiate(struct walk *walk, int i)
 			join(walk, c->node->input[k], made[k]);
 }
 
-static void release_kept(struct walk *walk, int i)
-{
-	const struct rfl_memory_tensor *t = walk->w->tensors;
-
-	for (int r = walk->w->kept_ends[i]; r != RFL_MEMORY_NOBODY; r = t[r].kept.next)
-		if (!t[r].given && t[r].read.end < walk->w->nops)
-			release(walk, r);
-	for (int r = walk->w->kept_again_ends[i]; r != RFL_MEMORY_NOBODY; r = t[r].kept_again.next)
-		release(walk, r);
-}
-
 static void backward(struct walk *walk)
 {
 	struct rfl_memory_workspace *w = walk->w;
+	const struct rfl_memory_tensor *t = w->tensors;
 
 	walk->phase = RFL_PHASE_BACKWARD;
 	for (int i = w->nops - 1; i >= 0; i--) {
-		const struct rfl_link *link = link_of(walk, i);
-		bool grad = link ? link->grad : rfl_memory__context(w, i)->needs_dgrad;
+		bool grad = i < w->links->net->nnodes ? w->links->nodes[i].grad
+						      : rfl_memory__context(w, i)->needs_dgrad;
 
 		if (!rfl_memory__runs(w, i))
 			continue;
@@ -293,7 +278,12 @@ static void backward(struct walk *walk)
 			run_segment_again(walk, i);
 		if (grad)
 			differentiate(walk, i);
-		release_kept(walk, i);
+		for (int r = w->kept_ends[i]; r != RFL_MEMORY_NOBODY; r = t[r].kept.next)
+			if (!t[r].given && t[r].read.end < w->nops)
+				release(walk, r);
+		for (int r = w->kept_again_ends[i]; r != RFL_MEMORY_NOBODY;
+		     r = t[r].kept_again.next)
+			release(walk, r);
 	}
 }
 

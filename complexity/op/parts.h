@@ -76,7 +76,7 @@ int rfl_op_saves_output(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_
 int rfl_op_save_operand(const struct rfl_cost_context *c, int k,
 			struct rfl_op_saved out[RFL_OP_MAX_SAVED], int n);
 
-/** Append something that is no tensor of the net. @return n + 1 */
+/** Append something that is not a tensor of the net. @return n + 1 */
 int rfl_op_save_bytes(enum rfl_saved_kind kind, int64_t bytes,
 		      struct rfl_op_saved out[RFL_OP_MAX_SAVED], int n);
 
