@@ -186,7 +186,7 @@ done:
 	return rc;
 }
 
-/* True when whoever read the result has gone (`| head`): no reason to complain. */
+/* True when the reader of the result has gone (`| head`): not an error. */
 static bool reader_has_gone(FILE *f)
 {
 	struct pollfd p = { .fd = fileno(f), .events = POLLOUT };

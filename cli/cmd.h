@@ -16,7 +16,7 @@
 /** A list option: `--models a b`, `--models a,b` or repeated. */
 struct rfl_opt_list {
 	size_t n;
-	/** Owned by the parser, freed by rfl_opt_free(). NULL behind the last; NULL when n is 0. */
+	/** Owned by the parser, freed by rfl_opt_free(). NULL past the end; NULL when n is 0. */
 	const char **items;
 };
 
@@ -59,7 +59,7 @@ struct rfl_opt {
 	/** The value when none is written; "--name=value" and, in a command without operands,
 	 * "--name value" give one. NULL: a value is needed. */
 	const char *bare;
-	size_t given;     /**< of a bool: set when the user wrote the option; 0: nobody asks */
+	size_t given;     /**< of a bool: set when the user wrote the option; 0: not needed */
 	const char *help; /**< one line, without a full stop; the default is added */
 };
 
@@ -112,7 +112,7 @@ int rfl_cli_main(struct rfl_cli *cli, int argc, char **argv);
  * Parse the arguments of one command. Option names are not abbreviated; "--" ends the options; a
  * list option takes the words that follow it up to the next option, unless it was written
  * --name=value.
- * @param argv  as main() has it: argv[0] is the command's own name and is not looked at; the texts
+ * @param argv  as main() has it: argv[0] is the command's own name and is ignored; the texts
  * of RFL_OPT_TEXT point into it
  * @param args  cmd->args_size zeroed bytes; release with rfl_opt_free() in any case
  * @return RFL_OK; RFL_EUSAGE with "--dpi: 'abc' is not a number from 1 to 2400"
@@ -124,7 +124,7 @@ void rfl_opt_free(const struct rfl_cmd *cmd, void *args);
 /** The help page of a command, made from its rows. */
 void rfl_cmd_help(FILE *out, const struct rfl_cmd *cmd);
 
-/** All commands, in the order of the help page; NULL behind the last. */
+/** All commands, in the order of the help page; NULL past the end. */
 const struct rfl_cmd *rfl_cmd_at(size_t i);
 
 /** The command of exactly this name ("peaks measure"), or NULL. */

@@ -1,6 +1,6 @@
 /*
  * device_lock.c - locks on files: flock() for a device, which works through a descriptor that was
- * opened for reading (the file may be somebody else's), fcntl() for one byte of many.
+ * opened for reading (the file may be another user's), fcntl() for one byte of many.
  */
 #define _DEFAULT_SOURCE /* flock */
 
@@ -57,7 +57,7 @@ void rfl_device_lock_init(struct rfl_device_lock *l, const char *backend, size_t
 		add_gpus(l, ngpus < most ? ngpus : most, dir);
 }
 
-/* Where everybody may write, the kernel refuses O_CREAT on somebody else's file: it is tried only
+/* Where everybody may write, the kernel refuses O_CREAT on another user's file: it is tried only
  * when there is none. */
 static int open_lock(const char *path)
 {

@@ -33,7 +33,7 @@ void rfl_device_lock_init(struct rfl_device_lock *l, const char *backend, size_t
 
 /**
  * Take all of them, or none.
- * @param busy  set to whether somebody else holds one
+ * @param busy  set to whether another process holds one
  * @return RFL_OK, also when busy; RFL_EIO when a lock file cannot be made
  */
 enum rfl_rc rfl_device_lock_try(struct rfl_device_lock *l, bool *busy,

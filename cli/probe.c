@@ -10,7 +10,7 @@
 
 #define TIMEOUT_S 120.0
 
-/* Take the field behind "probe\t<key>\t" out of one line of the child; NULL when it is another. */
+/* Take the field after "probe\t<key>\t" out of one line of the child; NULL when it is another. */
 static const char *field(struct rfl_arena *arena, const char *line, size_t len, const char *key)
 {
 	size_t skip = strlen("probe\t") + strlen(key) + 1;

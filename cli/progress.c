@@ -15,7 +15,7 @@
 #define INTERVAL_NS 100000000 /* ten times a second */
 #define TEXT_MAX    512
 
-/* Columns of the terminal; 80 when it does not tell. */
+/* Columns of the terminal; 80 when it is not known. */
 static size_t columns(FILE *f)
 {
 	struct winsize size;

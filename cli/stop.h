@@ -25,7 +25,7 @@ void rfl_stop_let(void);
 void rfl_stop_catch(struct rfl_stop *ret);
 void rfl_stop_restore(const struct rfl_stop *stop);
 
-/** Has one come since the outermost rfl_stop_catch()? It stays so behind rfl_stop_restore(). */
+/** Has one come since the outermost rfl_stop_catch()? It stays so after rfl_stop_restore(). */
 bool rfl_stop_asked(void);
 
 #endif

@@ -330,7 +330,7 @@ const struct rfl_cmd rfl_cmd_bench_loader = {
 	.name = "bench loader",
 	.summary = "measure how fast a folder of images becomes batches",
 	.description = "Decodes, crops, resizes and lays out batches as a run does, with nothing "
-		       "behind it that consumes them: the ceiling of what a run can be fed.",
+		       "consuming them: the highest rate at which a run can be fed.",
 	.example = "roofline bench loader --data imagenet --workers 1 2 4 8 --feed 3000",
 	.opts = opts,
 	.args_size = sizeof(struct loader_args),

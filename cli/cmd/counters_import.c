@@ -114,7 +114,7 @@ static void look_at(const struct rfl_capture *c, bool *flops, bool *bytes)
 /*
  * Files of one run go together when each has what the other lacks: FLOPs and bytes, or times and
  * counts. Two with FLOPs, or with bytes, or with nothing but times, are two runs. The processes of
- * one file bear its label together. A live count has a run of its own.
+ * one file have its label together. A live count has a run of its own.
  */
 static bool clash(const struct rfl_capture *a, const struct rfl_capture *b)
 {
@@ -292,7 +292,7 @@ const struct rfl_cmd rfl_cmd_counters_import = {
 		"standard input. The kind of a file is found by its content. A figure that a file "
 		"does not have is unavailable, with the reason, and never 0; such a file is no "
 		"error.\n\n"
-		"A file is of the run whose label it bears: its name without folder and suffix, or "
+		"A file is of the run that its label names: its name without folder and suffix, or "
 		"--label. Two files of one label must complement each other (one has the FLOPs, "
 		"the other the bytes); else they are refused. Without --output nothing is "
 		"written; what is in FILE already stays as it is.",

@@ -1,6 +1,6 @@
 /*
  * env.c - roofline env: the record of an environment, made from this machine and from what its
- * user tells.
+ * user says.
  */
 #include "cli/cmd.h"
 
@@ -54,7 +54,7 @@ static const struct rfl_opt opts[] = {
 	  .kind = RFL_OPT_LIST,
 	  .offset = offsetof(struct env_args, notes),
 	  .whole = true,
-	  .help = "what no file here tells: zone, region, instance_type, container, storage, "
+	  .help = "what no file here says: zone, region, instance_type, container, storage, "
 		  "network, or any other key; KEY= takes it back" },
 	{ .name = "engines",
 	  .kind = RFL_OPT_FLAG,
@@ -73,7 +73,7 @@ static const struct rfl_opt opts[] = {
 	{ .name = NULL },
 };
 
-/* The name that a run gives its environment when nobody does. */
+/* The name that a run uses for its environment by default. */
 static const char *default_env(void)
 {
 	struct rfl_gpus *gpus = NULL;
@@ -195,11 +195,12 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 const struct rfl_cmd rfl_cmd_env = {
 	.name = "env",
 	.summary = "record the environment: machine, software, cloud, storage, notes",
-	.description = "Writes env.json and env_info.md into the log folder and prints the record. "
-		       "Runs do the same where the record is absent or no longer holds. What "
-		       "cannot be known here is null with the reason, and is told with --note. "
-		       "No network is asked; no address, serial number, host or user name is "
-		       "recorded.",
+	.description =
+		"Writes env.json and env_info.md into the log folder and prints the record. "
+		"Runs do the same where the record is absent or no longer holds. What "
+		"cannot be known here is null with the reason, and can be given with --note. "
+		"No network is asked; no address, serial number, host or user name is "
+		"recorded.",
 	.example = "roofline env --env gcp_l4 --note zone=us-central1-a --note storage='pd-ssd 200 "
 		   "GB'",
 	.opts = opts,

@@ -22,7 +22,7 @@ struct look {
 	size_t reason; /* what was found: 1 + a number of the reasons; 0: nothing is wrong */
 };
 
-/* Why something cannot be read; told once for each place in the file. */
+/* Why something cannot be read; reported once for each place in the file. */
 struct reason {
 	char *text;
 	const char *pointer;
@@ -34,7 +34,7 @@ struct looks {
 	size_t n, nreasons;
 	struct look *items; /* room for one per cell */
 	struct reason *reasons;
-	size_t *cells; /* per cell: 1 + its reason as in struct look; 0: not looked at yet */
+	size_t *cells; /* per cell: 1 + its reason as in struct look; 0: not checked yet */
 };
 
 static enum rfl_rc no_memory(const struct rfl_matrix *m, struct rfl_err *err)

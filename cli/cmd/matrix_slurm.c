@@ -116,7 +116,7 @@ static void write_command(const struct slurm_args *a, const struct rfl_cli *cli,
 /* Slurm opens the output before the script could make a folder for it, and loses it when there is
  * none: so the script opens its own. exec: the signals of Slurm reach the program. bash, because
  * 'module' is a function that it inherits and sh does not; without set -u, which the scripts of
- * modules and virtual environments do not bear. */
+ * modules and virtual environments cannot stand. */
 static void write_script(const struct slurm_args *a, const struct rfl_cli *cli,
 			 const struct rfl_matrix *m, size_t nruns, int64_t shards,
 			 struct rfl_buf *out)

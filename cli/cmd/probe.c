@@ -1,5 +1,5 @@
 /*
- * probe.c - the child behind `roofline list engines` and `roofline doctor`: opens one plugin
+ * probe.c - the child process of `roofline list engines` and `roofline doctor`: opens one plugin
  * and prints what it says, one "probe<TAB>key<TAB>value" per line. Not shown in the help.
  */
 #include "cli/cmd.h"
@@ -43,7 +43,7 @@ static void print_blas(FILE *out)
 	(void)fclose(maps); /* it was only read */
 }
 
-/* A failure to load names the device and the plugin first; whoever reads the row knows both. */
+/* A failure to load names the device and the plugin first; the row has both. */
 static const char *behind_id(const char *message, const char *id)
 {
 	const char *at = strstr(message, id);

@@ -295,7 +295,7 @@ const struct rfl_cmd rfl_cmd_run = {
 		"steps/<run_id>.csv, the record of the process to time/<label>_<stamp>.txt. With "
 		"--counters one more step is run under hardware counters after the timed ones: "
 		"its "
-		"counts go to counters.csv. Where they cannot be read the run goes on without "
+		"counts go to counters.csv. Where they cannot be read the run continues without "
 		"them.",
 	.example = "roofline run --arch resnet50 --batch-size 8 --synthetic\n"
 		   "roofline run --arch vgg16 --batch-size 4 --data images --channels-last --env "

@@ -29,7 +29,7 @@ enum rfl_rc rfl_run_args_settle(const struct rfl_cli *cli, const struct rfl_run_
 
 /**
  * Parse the options of `roofline run`.
- * @param argv  argv[0] is not looked at; must outlive the configuration, whose texts point into it
+ * @param argv  argv[0] is ignored; must outlive the configuration, whose texts point into it
  * @return RFL_OK; RFL_EUSAGE
  */
 enum rfl_rc rfl_run_config_parse(const struct rfl_cli *cli, int argc, char *const *argv,

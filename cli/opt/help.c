@@ -15,7 +15,7 @@
 
 const char *const rfl_help_environment[][2] = {
 	{ "ROOFLINE_PLUGIN_PATH",
-	  "folders of engine plugins, separated by colons, looked at first" },
+	  "folders of engine plugins, separated by colons, searched first" },
 	{ "ROOFLINE_LOCK_DIR",
 	  "folder of the locks that keep timed runs of matrices apart; /tmp when "
 	  "absent" },

@@ -9,7 +9,7 @@
 #include "base/buf.h"
 #include "cli/cmd.h"
 
-/** Environment variables that main.c looks at, name and meaning; NULL, NULL behind the last. */
+/** Environment variables that the program reads, name and meaning; NULL, NULL after the last. */
 extern const char *const rfl_help_environment[][2];
 
 /** What the program is, in a sentence, and what its exit codes mean. */
@@ -33,7 +33,7 @@ enum rfl_rc rfl_help_man(const char *dir, struct rfl_err *err) RFL_WARN_UNUSED;
 /** One command's usage line without its first word: "complexity --models NAME... [options]". */
 void rfl_help_usage(const struct rfl_cmd *cmd, struct rfl_buf *out);
 
-/** What stands behind an option's name: " N", " NAME..." for a list, "" for a flag. */
+/** What follows an option's name: " N", " NAME..." for a list, "" for a flag. */
 void rfl_help_meta(const struct rfl_opt *row, struct rfl_buf *out);
 
 /** The help line of an option with its range and default: "steps to measure (at least 1; default

@@ -3,7 +3,7 @@
  * operands, and what to say when a word is none of them. What a value must look like is in
  * opt/value.c.
  *
- * getopt runs in "+" order, so that each word that is no option comes by here: it belongs to the
+ * getopt runs in "+" order, so that each word that is not an option is seen here: it belongs to the
  * list option in front of it, or is an operand. Abbreviations, which getopt_long would take, are
  * refused: they would break with the next option that begins alike.
  */
@@ -275,7 +275,7 @@ static enum rfl_rc complain(struct parser *p, int code, const char *word)
 	return unknown_long(p, word);
 }
 
-/* The word behind an option that may stand alone: its value, where words have no other meaning. */
+/* The word after an option that may be alone: its value, where words have no other meaning. */
 static const char *value_behind(const struct parser *p, const struct rfl_opt *row, int argc,
 				char *const *argv)
 {
@@ -284,15 +284,15 @@ static const char *value_behind(const struct parser *p, const struct rfl_opt *ro
 	return argv[optind++];
 }
 
-/* One option that getopt recognised. `word` is where it stands, `separate` tells that its value is
- * the word behind it. */
+/* One option that getopt recognised. `word` is its place, `separate` says that its value is
+ * the next word. */
 static enum rfl_rc take_option(struct parser *p, int code, const char *word, const char *value,
 			       bool separate)
 {
 	struct slot *slot = slot_of(p, code);
 	const struct rfl_opt *row;
 
-	assert(slot); /* getopt knows what fill_tables() told it */
+	assert(slot); /* getopt knows only what fill_tables() lists */
 	row = slot->row;
 	if (code >= LONG_BASE && !is_whole_name(p, word))
 		return unknown_long(p, word);

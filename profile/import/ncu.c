@@ -57,7 +57,7 @@ static const char *remedy_of(const char *message)
 		{ "ERR_NVGPUCTRPERM",
 		  "counters need permission: run ncu as root, or let the administrator set "
 		  "NVreg_RestrictProfilingToAdminUsers=0 for the module nvidia ('roofline counters "
-		  "check' tells more)" },
+		  "check' says more)" },
 		{ "No kernels were profiled",
 		  "no launch was matched: look at --kernel-name, --launch-skip, --nvtx-include and "
 		  "--profile-from-start, and add --target-processes all where a script starts the "
@@ -553,7 +553,7 @@ static void note_all(struct rfl_ncu *n)
 	char percent[RFL_NUM_MAX], count[RFL_NUM_MAX];
 
 	rfl_capture_note(b, "ncu flushes the caches before each kernel and holds the base clock, "
-			    "unless it is told otherwise (--cache-control, --clock-control): bytes "
+			    "unless set otherwise (--cache-control, --clock-control): bytes "
 			    "are those of cold caches, times those of the base clock");
 	if (n->table.layout == RFL_NCU_SUMMARY)
 		rfl_capture_note(b, "a summary: averages x invocations");

@@ -146,7 +146,7 @@ static bool name_event(struct rfl_span event, struct rfl_span unit, struct name 
 	}
 	if (unit.len > 0)
 		return known;
-	/* A CAS moves 64 bytes; perf prints MiB where the kernel has told it so. */
+	/* A CAS moves 64 bytes; perf prints MiB where the kernel gives that unit. */
 	if (strncmp(ret->name, "uncore_imc", 10) == 0 &&
 	    (strstr(ret->name, "/cas_count_") || strstr(ret->name, "/data_"))) {
 		ret->unit = "byte";

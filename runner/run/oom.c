@@ -14,7 +14,7 @@ const char *const rfl_oom_policy_names[] = { "record", "shrink", "search", NULL 
 /* ---- which batch ---- */
 
 /* 1024 768 512 384 256 192 128 96 64 48 32 24 16 12 8 6 4 3 2 1: powers of two and the halves
- * between them, as timm's benchmark goes down. 0 behind 1. */
+ * between them, as timm's benchmark goes down. 0 after 1. */
 int64_t rfl_oom_smaller(int64_t batch)
 {
 	int64_t power = 1, half;

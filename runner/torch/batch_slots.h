@@ -1,5 +1,5 @@
 /*
- * batch_slots.h - which batches a device holds a copy of. Two reasons: somebody began to bring a
+ * batch_slots.h - which batches a device holds a copy of. Two reasons: the caller began to bring a
  * batch there and its forward has not come yet; or a batch has a number, so that it can be used
  * again. Only the bookkeeping; the copies are the engine's.
  */

@@ -24,7 +24,7 @@ void rfl_nccl_version_text(int number, char *out, size_t size);
 
 /**
  * Can a GPU of this compute capability (80 is 8.0; 0: not known) compute in that precision itself?
- * NULL: yes. Else why not, with the cure: libraries would do it in another one without a word.
+ * NULL: yes. Else why not, and what to do: libraries would silently use another precision.
  */
 const char *rfl_cuda_precision_missing(enum rfl_precision precision, enum rfl_cast cast,
 				       int capability);

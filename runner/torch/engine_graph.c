@@ -85,7 +85,7 @@ static enum rfl_rc ask_for_step(struct rfl_engine *e, const struct rfl_torch__re
 	return rc;
 }
 
-/* What the recording left behind without having been done: nobody may take it for results. */
+/* What the recording left without computing it: no one may take it for results. */
 static void clean_up(struct rfl_engine *e)
 {
 	rfl_torch__forget_step(e);

@@ -12,7 +12,7 @@
 #include "runner/torch/shim_ops.h"
 #include "runner/torch/shim_optim.h"
 
-/* What a hook of autograd is told with. */
+/* What a hook of autograd reports. */
 struct rfl_torch__node_mark {
 	struct rfl_engine *e;
 	char *forward, *backward; /* "fwd/conv1", "bwd/conv1" */
@@ -21,7 +21,7 @@ struct rfl_torch__node_mark {
 struct rfl_torch__marks {
 	rfl_engine_mark_fn fn; /* NULL: off */
 	void *ctx;
-	struct rfl_torch__node_mark *nodes; /* one per node; behind them the loss; NULL: off */
+	struct rfl_torch__node_mark *nodes; /* one per node, then the loss; NULL: off */
 	struct rfl_err failure;             /* of fn in backward: hooks cannot return it */
 };
 
@@ -49,7 +49,7 @@ struct rfl_engine {
 	bool scaled;        /* the loss, against underflow of fp16 */
 	bool fused;         /* updates are one pass */
 
-	struct rfl_torch_tensor **value;  /* per node: its output while somebody needs it */
+	struct rfl_torch_tensor **value;  /* per node: its output while it is needed */
 	int *last_use;                    /* per node: the last node that reads it */
 	struct rfl_torch_tensor **tables; /* of engine_tables.c; NULL before the first run */
 	struct rfl_torch_tensor *logits;  /* of the last forward */
@@ -86,7 +86,7 @@ enum rfl_rc rfl_torch__forward_traced(struct rfl_engine *e, const struct rfl_bat
 				      rfl_engine_trace_fn fn, void *ctx, struct rfl_err *err);
 /**
  * Forward and loss of inputs that are where and what the first node wants.
- * @param take_input  released as soon as nobody needs it, also on failure
+ * @param take_input  released as soon as it is not needed, also on failure
  * @param fn          may be NULL
  */
 enum rfl_rc rfl_torch__forward_on(struct rfl_engine *e, struct rfl_torch_tensor *take_input,
@@ -198,7 +198,7 @@ enum rfl_rc rfl_torch__mark(struct rfl_engine *e, rfl_engine_mark_fn fn, void *c
 			    struct rfl_err *err);
 void rfl_torch__state_fini(struct rfl_engine *e);
 
-/** Say that a node begins; the node behind the last is the loss. */
+/** Say that a node begins; the node after the last is the loss. */
 enum rfl_rc rfl_torch__mark_forward(struct rfl_engine *e, int node, struct rfl_err *err);
 enum rfl_rc rfl_torch__mark_backward(struct rfl_engine *e, int node, struct rfl_err *err);
 
@@ -213,7 +213,7 @@ void rfl_torch__plan(struct rfl_engine *e);
 
 /**
  * Run all nodes on an input; the logits go into e->logits.
- * @param take_input  released as soon as nobody needs it, also on failure
+ * @param take_input  released as soon as it is not needed, also on failure
  * @param fn          may be NULL
  */
 enum rfl_rc rfl_torch__run(struct rfl_engine *e, struct rfl_torch_tensor *take_input,

@@ -24,7 +24,7 @@ const char *rfl_torch__unsupported_node(const struct rfl_node *node, enum rfl_pr
 	return why ? why : rfl_torch__unknown_table(node);
 }
 
-/* What nobody reads is the logits, of the network or of an auxiliary head. */
+/* An output that no node reads is logits, of the network or of an auxiliary head. */
 void rfl_torch__plan(struct rfl_engine *e)
 {
 	for (int i = 0; i < e->net->nnodes; i++) {

@@ -96,7 +96,7 @@ static char *name_of(const char *phase, const struct rfl_node *node)
 	return text;
 }
 
-/* The one behind the last is the loss. */
+/* The one after the last is the loss. */
 static bool name_node(struct rfl_engine *e, int i)
 {
 	const struct rfl_node *node = i < e->net->nnodes ? &e->net->nodes[i] : NULL;
@@ -115,7 +115,7 @@ enum rfl_rc rfl_torch__mark(struct rfl_engine *e, rfl_engine_mark_fn fn, void *c
 {
 	bool named = true;
 
-	if (e->can_backward) /* its hooks tell with the names that go now */
+	if (e->can_backward) /* its hooks use the names that are freed now */
 		rfl_torch__forget_step(e);
 	drop_marks(e);
 	rfl_torch_set_backward_here(fn != NULL);
@@ -144,7 +144,7 @@ enum rfl_rc rfl_torch__mark_backward(struct rfl_engine *e, int node, struct rfl_
 	return e->marks.fn(e->marks.nodes[node].backward, e->marks.ctx, err);
 }
 
-/* After a failure nobody is told any more; backward() reports it when it is through. */
+/* After a failure nothing more is reported; backward() returns it at its end. */
 static void on_backward(void *ctx)
 {
 	const struct rfl_torch__node_mark *m = ctx;

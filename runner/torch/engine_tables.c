@@ -68,7 +68,7 @@ static void fill_sin(const struct rfl_node *node, const struct rfl_shape *shape,
 	fill_angles(10000, shape, true, out);
 }
 
-/* 1 above the diagonal: a query does not see keys behind it. */
+/* 1 above the diagonal: a query does not see later keys. */
 static void fill_causal(const struct rfl_node *node, const struct rfl_shape *shape, int part,
 			float *out)
 {
@@ -205,7 +205,7 @@ static const char *last_name(const struct rfl_node *node)
 	return dot ? dot + 1 : node->name;
 }
 
-/* NULL: the node has no table, or one that nobody knows. */
+/* NULL: the node has no table, or an unknown one. */
 static const struct kind *kind_of(const struct rfl_node *node)
 {
 	for (size_t i = 0; i < RFL_ARRAY_LEN(kinds); i++)

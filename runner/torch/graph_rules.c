@@ -14,7 +14,7 @@ const char *rfl_graph_refusal(const struct rfl_graph_facts *f)
 		const char *why;
 	} rows[] = {
 		{ f->missing != NULL, f->missing },
-		{ f->marked, "whoever listens to its layers would hear of the recording, not of "
+		{ f->marked, "a listener to its layers would be called for the recording, not for "
 			     "the work: leave out counters and ranges by layer" },
 		{ f->exchanged, "the exchange of gradients between processes is not recorded: run "
 				"one process, or without --cuda-graph" },

@@ -24,7 +24,7 @@ struct rfl_graph_facts {
 	enum rfl_optimizer_rule rule;
 	bool fused;      /**< the update is one pass, which counts on the device */
 	bool scaled;     /**< losses are scaled */
-	bool marked;     /**< somebody is told of each node */
+	bool marked;     /**< a callback is called for each node */
 	bool exchanged;  /**< gradients are averaged over several processes */
 	int64_t steps;   /**< ordinary ones so far, in this mode */
 	int64_t updates; /**< so far, since the optimizer was new */

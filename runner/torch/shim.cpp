@@ -1,5 +1,5 @@
 /*
- * shim.cpp - libtorch behind plain C: errors, the library as a whole, tensors. Operations are
+ * shim.cpp - libtorch as plain C: errors, the library as a whole, tensors. Operations are
  * in shim_ops.cpp, the optimizer is in shim_optim.cpp. The shim is the only C++ of the
  * project.
  */

@@ -76,7 +76,7 @@ enum rfl_torch_type { RFL_TORCH_F32, RFL_TORCH_U8, RFL_TORCH_I64 };
 
 /**
  * A tensor over memory of the caller in this machine, which must outlive it and is only read from
- * unless somebody writes to the tensor. Nothing is copied.
+ * unless the tensor is written to. Nothing is copied.
  * @param strides  in elements; NULL for contiguous
  */
 RFL_TORCH_CALL rfl_torch_wrap(const void *data, enum rfl_torch_type type, int ndim,

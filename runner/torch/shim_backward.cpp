@@ -1,5 +1,5 @@
 /*
- * shim_backward.cpp - the loss, the gradients, and who is told as they are made.
+ * shim_backward.cpp - the loss, the gradients, and hooks called as they are made.
  */
 #include "runner/torch/shim_impl.hpp"
 #include "runner/torch/shim_ops.h"
@@ -53,12 +53,12 @@ enum rfl_torch_status rfl_torch_add_weighted(const struct rfl_torch_tensor *sum,
 namespace
 {
 
-// Tells somebody, and leaves the gradients as they are.
-struct told final : public torch::autograd::FunctionPreHook {
+// Calls fn and leaves the gradients as they are.
+struct call_fn final : public torch::autograd::FunctionPreHook {
 	void (*fn)(void *ctx);
 	void *ctx;
 
-	told(void (*f)(void *), void *c) : fn(f), ctx(c)
+	call_fn(void (*f)(void *), void *c) : fn(f), ctx(c)
 	{
 	}
 	torch::autograd::variable_list
@@ -86,7 +86,7 @@ enum rfl_torch_status rfl_torch_on_backward(const struct rfl_torch_tensor *t, vo
 		const auto &made_by = t->t.grad_fn();
 
 		TORCH_CHECK(made_by, "the tensor has no history");
-		made_by->add_pre_hook(std::make_unique<told>(fn, ctx));
+		made_by->add_pre_hook(std::make_unique<call_fn>(fn, ctx));
 	});
 }
 

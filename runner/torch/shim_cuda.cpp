@@ -1,5 +1,5 @@
 /*
- * shim_cuda.cpp - an NVIDIA GPU behind the interface of devices: streams, events, its
+ * shim_cuda.cpp - an NVIDIA GPU as a device: streams, events, its
  * allocator's account, and CUDA graphs. Needs NVIDIA's headers and a libtorch that was built with
  * CUDA; compiled only where configuration found both. Of NVIDIA's headers it needs those of the
  * runtime only: others include what PyTorch's wheels do not bring.
@@ -29,7 +29,7 @@ namespace
 
 namespace allocator = c10::cuda::CUDACachingAllocator;
 
-#define CURE "; or use --backend cpu or auto"
+#define FIX "; or use --backend cpu or auto"
 
 // "13.0" of 13000.
 std::string cuda_version(int number)
@@ -97,7 +97,7 @@ struct cuda_graph final : public rfl_torch_graph {
 };
 #endif
 
-// A copy that the work has not been told to wait for.
+// A copy that the work does not wait for yet.
 struct pending_copy {
 	at::Tensor t;
 	cuda_event done;
@@ -293,13 +293,13 @@ void rfl_torch::require_cuda()
 	(void)cudaRuntimeGetVersion(&runtime);
 	TORCH_CHECK(driver != 0,
 		    "there is no NVIDIA driver on this machine (libcuda.so.1 cannot be "
-		    "loaded): install it" CURE);
+		    "loaded): install it" FIX);
 	TORCH_CHECK(code != cudaErrorInsufficientDriver, "the NVIDIA driver is made for CUDA ",
 		    cuda_version(driver), ", and this PyTorch for CUDA ", cuda_version(runtime),
-		    ": install a newer driver, or a PyTorch made for an older CUDA" CURE);
+		    ": install a newer driver, or a PyTorch made for an older CUDA" FIX);
 	TORCH_CHECK(code != cudaErrorNoDevice && code != cudaSuccess,
-		    "the NVIDIA driver shows no GPU: is CUDA_VISIBLE_DEVICES set to none?" CURE);
-	TORCH_CHECK(false, "no NVIDIA GPU can be used: ", cudaGetErrorString(code), CURE);
+		    "the NVIDIA driver shows no GPU: is CUDA_VISIBLE_DEVICES set to none?" FIX);
+	TORCH_CHECK(false, "no NVIDIA GPU can be used: ", cudaGetErrorString(code), FIX);
 }
 
 std::unique_ptr<rfl_torch_device> rfl_torch::open_cuda(int index)

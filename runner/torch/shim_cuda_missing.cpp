@@ -1,6 +1,6 @@
 /*
  * shim_cuda_missing.cpp - stands for shim_cuda.cpp in a plugin that was built without
- * CUDA; RFL_TORCH_CUDA_WHY is the reason that configuration found, with the cure.
+ * CUDA; RFL_TORCH_CUDA_WHY is the reason that configuration found, with what to do.
  */
 #include "runner/torch/shim_device.hpp"
 

@@ -1,5 +1,5 @@
 /*
- * shim_device.cpp - devices behind plain C: this machine's CPU, and Apple's GPUs. NVIDIA's
+ * shim_device.cpp - devices as plain C: this machine's CPU, and Apple's GPUs. NVIDIA's
  * are in shim_cuda.cpp, or shim_cuda_missing.cpp says why not.
  */
 #include "runner/torch/shim_device.hpp"
@@ -34,7 +34,7 @@ void require_mps()
 		"is none; use --backend cpu or auto");
 }
 
-// Peaks are those of the moments that somebody asked at: its allocator keeps none.
+// Peaks are those of the moments of the calls: its allocator keeps none.
 struct mps_device final : public rfl_torch_device {
 	double allocated_peak = 0, reserved_peak = 0;
 

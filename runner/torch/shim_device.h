@@ -22,7 +22,7 @@ struct rfl_torch_device;
 
 /**
  * Can tensors live there, now? RFL_TORCH_FAILED otherwise; rfl_torch_error() has the reason and the
- * cure. Leaves the device usable: its context is made.
+ * fix. Leaves the device usable: its context is made.
  */
 RFL_TORCH_CALL rfl_torch_device_probe(enum rfl_device device) RFL_TORCH_NOEXCEPT;
 

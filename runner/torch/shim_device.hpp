@@ -89,7 +89,7 @@ struct rfl_torch_device {
 namespace rfl_torch
 {
 
-// Throws the reason and the cure when no NVIDIA GPU can be used.
+// Throws the reason and the fix when no NVIDIA GPU can be used.
 void require_cuda();
 std::unique_ptr<rfl_torch_device> open_cuda(int index);
 

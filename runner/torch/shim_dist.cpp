@@ -2,9 +2,9 @@
  * shim_dist.cpp - data-parallel training over c10d's process groups.
  *
  * Parameters are put into buckets from the last to the first, as backward reaches them. A hook
- * behind each gradient counts; when a bucket is complete its gradients are copied into one flat
- * tensor, divided by the number of processes, and sent while backward goes on. Buckets leave in the
- * same order everywhere.
+ * after each gradient counts; when a bucket is complete its gradients are copied into one flat
+ * tensor, divided by the number of processes, and sent while backward continues. Buckets leave in
+ * the same order everywhere.
  */
 #include "runner/torch/shim_dist.h"
 #include "runner/torch/shim_impl.hpp"
@@ -189,7 +189,7 @@ struct rfl_torch_group {
 namespace
 {
 
-// Tells the group, and leaves everything as it is.
+// Notifies the group and changes nothing.
 struct stored final : public torch::autograd::FunctionPostHook {
 	rfl_torch_group *group;
 	size_t param;
@@ -236,7 +236,8 @@ c10::intrusive_ptr<c10d::Store> open_store(const struct rfl_torch_group_config *
 			if (options.isServer)
 				throw;
 			TORCH_CHECK(std::chrono::steady_clock::now() < until,
-				    c->hosted ? "nobody listens there: " : "rank 0 is not there: ",
+				    c->hosted ? "no process listens there: "
+					      : "rank 0 is not there: ",
 				    std::string(e.what()).substr(0, 120));
 		}
 		std::this_thread::sleep_for(std::chrono::milliseconds(100));
@@ -387,7 +388,7 @@ enum rfl_torch_status rfl_torch_group_join(const struct rfl_torch_group_config *
 	return RFL_TORCH_FAILED;
 }
 
-// Nobody can have a group here: join gives none.
+// There is no group here: join never makes one.
 struct rfl_torch_group {
 };
 

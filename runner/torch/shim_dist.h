@@ -17,7 +17,7 @@ struct rfl_torch_group_config {
 	int rank, size;
 	const char *address; /**< where rank 0 listens */
 	int port;
-	int hosted;       /**< somebody else listens there */
+	int hosted;       /**< another process listens there */
 	double timeout_s; /**< for the others to come, and for each exchange */
 	int64_t bucket_bytes;
 	int nccl; /**< 1: NCCL, for tensors on GPUs; 0: Gloo, for those in memory */

@@ -30,7 +30,7 @@ namespace rfl_torch
 // Keep a text for rfl_torch_error(). Does not allocate.
 void remember(const char *text) noexcept;
 
-// The same; tells from the words what it means.
+// The same; finds out from the text what it means.
 enum rfl_torch_status classify(const char *text) noexcept;
 
 template <typename Body> enum rfl_torch_status guarded(Body &&body) noexcept

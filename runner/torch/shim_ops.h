@@ -64,7 +64,7 @@ RFL_TORCH_CALL rfl_torch_add_weighted(const struct rfl_torch_tensor *sum,
 				      const struct rfl_torch_tensor *term, double weight,
 				      struct rfl_torch_tensor **ret) RFL_TORCH_NOEXCEPT;
 
-/** What tells two histories apart: the last operation that backward would undo. NULL: there is
+/** Identifies a history: the last operation that backward would undo. NULL: there is
  * none. Compare only. */
 const void *rfl_torch_tensor_history(const struct rfl_torch_tensor *t) RFL_TORCH_NOEXCEPT;
 

@@ -20,7 +20,7 @@ struct rfl_torch_switches {
 };
 RFL_TORCH_CALL rfl_torch_set_switches(const struct rfl_torch_switches *s) RFL_TORCH_NOEXCEPT;
 
-/** NULL: this library can cast so on that device. Else why not, with the cure. */
+/** NULL: this library can cast so on that device. Else why not, and what to do. */
 const char *rfl_torch_cast_missing(enum rfl_device device, enum rfl_cast cast) RFL_TORCH_NOEXCEPT;
 
 /**

@@ -18,7 +18,7 @@ using tensors = std::vector<at::Tensor>;
 // Has the loaded library a kernel of this operation for that device?
 bool has_kernel(const char *name, enum rfl_device device);
 
-// What PyTorch's GradScaler does by default. On the device, so that nobody waits for it.
+// What PyTorch's GradScaler does by default. On the device, so that nothing waits for it.
 struct scaling {
 	at::Tensor scale, good_steps, skipped;
 	at::Tensor found; // 1: a gradient of this step is not finite
