@@ -2,7 +2,7 @@
  * cli.c - the program between main() and a command: which command is meant, its options, its
  * verdict as an exit code, and whether the result really was written.
  */
-#include "cli/cli.h"
+#include "cli/cmd.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -1,6 +1,6 @@
 /*
- * cmd.h - subcommands and their option rows. A command is one file cli/cmd_*.c that defines a
- * `const struct rfl_cmd` and one row in cli/commands.c; parsing, checks, defaults, --help and the
+ * cmd.h - subcommands and their option rows. A command is a file in cli/cmd/ that defines a
+ * `const struct rfl_cmd`, and one row in cli/commands.c; parsing, checks, defaults, --help and the
  * documentation tests come from the rows.
  */
 #ifndef RFL_CLI_CMD_H
@@ -16,7 +16,7 @@
 /** A list option: `--models a b`, `--models a,b` or repeated. */
 struct rfl_opt_list {
 	size_t n;
-	/** Owned by the parser, freed by rfl_opt_free(). NULL past the end; NULL when n is 0. */
+	/** Owned by the parser, freed by rfl_opt_free(). NULL after the last; NULL when n is 0. */
 	const char **items;
 };
 
@@ -100,7 +100,7 @@ struct rfl_cli {
 	struct {
 		int64_t at_ns; /**< when the progress line was last written */
 		size_t width;  /**< characters of it on the screen, 0: none */
-		/** Stands before every text: of what this is a part. Borrowed; NULL: nothing. */
+		/** Before every text, to say of which work it is a part. Borrowed; NULL: none. */
 		const char *prefix;
 	} line; /**< state of rfl_cli_progress() */
 };
@@ -112,7 +112,7 @@ int rfl_cli_main(struct rfl_cli *cli, int argc, char **argv);
  * Parse the arguments of one command. Option names are not abbreviated; "--" ends the options; a
  * list option takes the words that follow it up to the next option, unless it was written
  * --name=value.
- * @param argv  as main() has it: argv[0] is the command's own name and is ignored; the texts
+ * @param argv  as main() has it: argv[0] is the command's own name and is not read; the texts
  * of RFL_OPT_TEXT point into it
  * @param args  cmd->args_size zeroed bytes; release with rfl_opt_free() in any case
  * @return RFL_OK; RFL_EUSAGE with "--dpi: 'abc' is not a number from 1 to 2400"
@@ -124,7 +124,7 @@ void rfl_opt_free(const struct rfl_cmd *cmd, void *args);
 /** The help page of a command, made from its rows. */
 void rfl_cmd_help(FILE *out, const struct rfl_cmd *cmd);
 
-/** All commands, in the order of the help page; NULL past the end. */
+/** All commands, in the order of the help page; NULL after the last. */
 const struct rfl_cmd *rfl_cmd_at(size_t i);
 
 /** The command of exactly this name ("peaks measure"), or NULL. */
@@ -142,6 +142,12 @@ void rfl_cli_printf(struct rfl_cli *cli, const char *fmt, ...) RFL_PRINTF(2, 3);
 /** A progress line on stderr, rewritten in place, at most ten times a second, on a terminal only.
  * fmt NULL ends it. */
 void rfl_cli_progress(struct rfl_cli *cli, const char *fmt, ...) RFL_PRINTF(2, 3);
+
+/** Print a message on stderr, in place of the progress line. From any thread. */
+void rfl_cli_say(struct rfl_cli *cli, const char *fmt, ...) RFL_PRINTF(2, 3);
+
+/** RFL_EUSAGE that names the nearest command, or where they are listed. */
+enum rfl_rc rfl_cli_unknown_command(const char *name, struct rfl_err *err);
 
 /** A file that another command makes. @return RFL_EIO, naming that command, when it is not there */
 enum rfl_rc rfl_cli_need_file(const char *path, const char *made_by,

@@ -57,7 +57,7 @@ void rfl_device_lock_init(struct rfl_device_lock *l, const char *backend, size_t
 		add_gpus(l, ngpus < most ? ngpus : most, dir);
 }
 
-/* Where everybody may write, the kernel refuses O_CREAT on another user's file: it is tried only
+/* Where everyone may write, the kernel refuses O_CREAT on another user's file: it is tried only
  * when there is none. */
 static int open_lock(const char *path)
 {
@@ -92,7 +92,7 @@ enum rfl_rc rfl_device_lock_try(struct rfl_device_lock *l, bool *busy, struct rf
 		rfl_device_lock_release(l);
 		return rfl_fail(err, RFL_EIO, code,
 				"%s: cannot lock the device: %s; set ROOFLINE_LOCK_DIR to a folder "
-				"of this machine, or give --share-device",
+				"of this machine, or use --share-device",
 				l->path[i], strerror(code));
 	}
 	return RFL_OK;

@@ -1,5 +1,5 @@
 /*
- * doubts.h - inside cli/: what is doubtful about ceilings, said where they are used.
+ * doubts.h - inside cli/: doubts about ceilings, reported where they are used.
  */
 #ifndef RFL_CLI_DOUBTS_H
 #define RFL_CLI_DOUBTS_H

@@ -1,5 +1,5 @@
 /*
- * main.c - what the outside world gives the program: where it lies, its environment variables, its
+ * main.c - what the outside world gives the program: where it is, its environment variables, its
  * terminal.
  *
  * Everything is found relative to the program, so that a build folder, an installation and an

@@ -1,5 +1,5 @@
 /*
- * places.h - inside cli/: where libcupti may lie, from the environment and from how this program
+ * places.h - inside cli/: where libcupti may be, from the environment and from how this program
  * was built.
  */
 #ifndef RFL_CLI_PLACES_H

@@ -1,47 +1,48 @@
 /*
- * probe.c - the parent of cmd/probe.c: starts the child, reads its lines, and puts what became of
- * it into words.
+ * probe.c - what an engine's plugin says of itself: the parent that starts a child, and the hidden
+ * command that is the child. It opens one plugin and prints "probe<TAB>key<TAB>value" lines.
  */
 #include "cli/probe.h"
 
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/proc.h"
+#include "runner/engine.h"
 
 #define TIMEOUT_S 120.0
 
-/* Take the field after "probe\t<key>\t" out of one line of the child; NULL when it is another. */
-static const char *field(struct rfl_arena *arena, const char *line, size_t len, const char *key)
-{
-	size_t skip = strlen("probe\t") + strlen(key) + 1;
+/* ---- the parent ---- */
 
-	if (len < skip || strncmp(line, "probe\t", 6) != 0 ||
-	    strncmp(line + 6, key, strlen(key)) != 0 || line[skip - 1] != '\t')
-		return NULL;
-	return rfl_arena_printf(arena, "%.*s", (int)(len - skip), line + skip);
-}
-
+/* Take the values out of the lines of the child. */
 static void read_lines(struct rfl_arena *arena, const char *text, struct rfl_probe *ret)
 {
-	while (*text != '\0') {
-		size_t len = strcspn(text, "\n");
-		const char *value;
+	const struct {
+		const char *key, **value;
+	} fields[] = {
+		{ "probe\tlibrary\t", &ret->library }, { "probe\tblas\t", &ret->blas },
+		{ "probe\tdevices\t", &ret->devices }, { "probe\tno-gpu\t", &ret->no_gpu },
+		{ "probe\treason\t", &ret->reason },
+	};
 
-		if ((value = field(arena, text, len, "library")))
-			ret->library = value;
-		else if ((value = field(arena, text, len, "blas")))
-			ret->blas = value;
-		else if ((value = field(arena, text, len, "devices")))
-			ret->devices = value;
-		else if ((value = field(arena, text, len, "no-gpu")))
-			ret->no_gpu = value;
-		else if ((value = field(arena, text, len, "reason")))
-			ret->reason = value;
+	while (*text != '\0') {
+		const size_t len = strcspn(text, "\n");
+
+		for (size_t i = 0; i < RFL_ARRAY_LEN(fields); i++) {
+			const size_t skip = strlen(fields[i].key);
+			const char *value = NULL;
+
+			if (strncmp(text, fields[i].key, skip) == 0)
+				value = rfl_arena_printf(arena, "%.*s", (int)(len - skip),
+							 text + skip);
+			if (value)
+				*fields[i].value = value;
+		}
 		text += len + (text[len] == '\n');
 	}
 }
 
-/* The last line that the child wrote to standard error: usually the loader's complaint. */
+/* The last line that the child wrote to standard error: usually the loader's message. */
 static const char *last_words(struct rfl_arena *arena, const char *text)
 {
 	size_t end = strlen(text), begin;
@@ -96,3 +97,96 @@ done:
 	rfl_proc_result_fini(&result);
 	return rc;
 }
+
+/* ---- the child ---- */
+
+struct probe_args {
+	struct rfl_opt_list id;
+};
+
+static void print_field(FILE *out, const char *key, const char *value)
+{
+	fprintf(out, "probe\t%s\t", key);
+	for (; *value != '\0'; value++)
+		fputc(*value == '\n' ? ' ' : *value, out);
+	fputc('\n', out);
+}
+
+/* The file of the BLAS that came in with the plugin: the reference BLAS works, but slowly. */
+static void print_blas(FILE *out)
+{
+	char line[4096];
+	FILE *maps = fopen("/proc/self/maps", "r");
+
+	if (!maps)
+		return;
+	while (fgets(line, sizeof(line), maps)) {
+		char *path = strchr(line, '/');
+
+		if (!path || (!strstr(path, "libblas.so") && !strstr(path, "openblas") &&
+			      !strstr(path, "libmkl_core")))
+			continue;
+		path[strcspn(path, "\n")] = '\0';
+		print_field(out, "blas", path);
+		break;
+	}
+	(void)fclose(maps); /* it was only read */
+}
+
+/* A failure to load names the device and the plugin first; the reader of the row knows both. */
+static const char *after_id(const char *message, const char *id)
+{
+	const char *at = strstr(message, id);
+
+	return at && strncmp(at + strlen(id), ": ", 2) == 0 ? at + strlen(id) + 2 : message;
+}
+
+static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *err)
+{
+	const struct probe_args *a = args;
+	const char *id = a->id.items[0];
+	struct rfl_engine_list *list = NULL;
+	const struct rfl_engine_ops *opened = NULL;
+	struct rfl_err why[RFL_DEVICE_MPS + 1] = { RFL_ERR_INIT }; /* of those that it cannot use */
+	struct rfl_buf devices;
+	enum rfl_rc rc;
+
+	rfl_buf_init(&devices, 0);
+	rc = rfl_engine_list_new(cli->plugin_dirs, &list, err);
+	if (rc != RFL_OK)
+		goto done;
+	for (int d = 0; rfl_device_names[d]; d++) {
+		const struct rfl_engine_ops *ops = NULL;
+
+		if (rfl_engine_load(list, id, (enum rfl_device)d, &ops, &why[d]) != RFL_OK)
+			continue;
+		opened = ops;
+		rfl_buf_printf(&devices, "%s%s", devices.len > 0 ? ", " : "", rfl_device_names[d]);
+	}
+	if (opened) {
+		print_field(cli->out, "library", opened->library_version());
+		print_blas(cli->out);
+		/* a plugin made for GPUs that cannot use one here says why */
+		if (why[RFL_DEVICE_CUDA].rc != RFL_OK && strcmp(opened->variant, "cpu") != 0)
+			print_field(cli->out, "no-gpu", after_id(why[RFL_DEVICE_CUDA].msg, id));
+	} else {
+		/* that of the device which every machine has */
+		print_field(cli->out, "reason", after_id(why[RFL_DEVICE_CPU].msg, id));
+	}
+	print_field(cli->out, "devices", rfl_buf_str(&devices));
+	rc = rfl_buf_check(&devices, "devices", err);
+done:
+	rfl_engine_list_free(list);
+	rfl_buf_fini(&devices);
+	return rc;
+}
+
+const struct rfl_cmd rfl_cmd_probe = {
+	.name = "probe",
+	.summary = "open one engine and say what it can use (made for 'list' and 'doctor')",
+	.operands = "ENGINE",
+	.args_size = sizeof(struct probe_args),
+	.operands_offset = offsetof(struct probe_args, id),
+	.hidden = true,
+	.run = run,
+};

@@ -1,6 +1,6 @@
 /*
  * probe.h - inside cli/: what an engine's plugin says of itself when it is opened. It is opened in
- * a child process, so that a guest that crashes, hangs or takes a gigabyte costs a line of output
+ * a child process, so that a plugin that crashes, hangs or takes a gigabyte costs a line of output
  * and not the program.
  */
 #ifndef RFL_CLI_PROBE_H

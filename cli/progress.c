@@ -1,7 +1,7 @@
 /*
  * progress.c - one line on a terminal that is rewritten in place, for work that takes a while.
  */
-#include "cli/cli.h"
+#include "cli/cmd.h"
 
 #include <pthread.h>
 #include <stdarg.h>
@@ -15,7 +15,7 @@
 #define INTERVAL_NS 100000000 /* ten times a second */
 #define TEXT_MAX    512
 
-/* Columns of the terminal; 80 when it is not known. */
+/* Columns of the terminal; 80 when it does not say. */
 static size_t columns(FILE *f)
 {
 	struct winsize size;
@@ -63,7 +63,7 @@ static void draw(struct rfl_cli *cli, const char *fmt, va_list ap)
 		text[most] = '\0';
 	rfl_text_one_line(text);
 	cli->line.width = strlen(text);
-	/* Blanks rub out what a longer line left behind; a dumb terminal knows no escape codes. */
+	/* Blanks rub out what a longer line left; a dumb terminal knows no escape codes. */
 	fprintf(cli->err, "\r%s%*s", text, old > cli->line.width ? (int)(old - cli->line.width) : 0,
 		"");
 	fflush(cli->err);

@@ -1,5 +1,5 @@
 /*
- * stop.h - SIGINT, SIGTERM and SIGHUP ask a command to stop when what it is at allows it.
+ * stop.h - SIGINT, SIGTERM and SIGHUP ask a command to stop as soon as it can.
  */
 #ifndef RFL_CLI_STOP_H
 #define RFL_CLI_STOP_H

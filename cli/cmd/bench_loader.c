@@ -48,7 +48,7 @@ static const struct rfl_opt opts[] = {
 	  .def = "224",
 	  .min = 1,
 	  .max = 4096,
-	  .help = "width and height that JPEG images are made to" },
+	  .help = "width and height that JPEG images are resized to" },
 	{ .name = "workers",
 	  .meta = "N",
 	  .kind = RFL_OPT_INT_LIST,
@@ -87,11 +87,11 @@ static const struct rfl_opt opts[] = {
 	  .offset = AT(page_cache),
 	  .choices = page_cache_names,
 	  .def = "warm",
-	  .help = "files already in the system's memory, not there, or one after the other" },
+	  .help = "files already in the system's memory, not there, or both in turn" },
 	{ .name = "cached",
 	  .kind = RFL_OPT_FLAG,
 	  .offset = AT(cached),
-	  .help = "keep the JPEG files in our own memory" },
+	  .help = "keep the JPEG files in the memory of the program" },
 	{ .name = "augment",
 	  .kind = RFL_OPT_FLAG,
 	  .offset = AT(augment),
@@ -109,7 +109,7 @@ static const struct rfl_opt opts[] = {
 	  .def = "0",
 	  .rmin = 0,
 	  .rmax = 1e9,
-	  .help = "say how many threads would feed X images/s; 0: do not" },
+	  .help = "say how many threads X images/s need; 0: do not" },
 	{ .name = "seed",
 	  .meta = "N",
 	  .kind = RFL_OPT_INT,
@@ -117,7 +117,7 @@ static const struct rfl_opt opts[] = {
 	  .def = "0",
 	  .min = 0,
 	  .max = INT64_MAX,
-	  .help = "of the order, the crops and the flips" },
+	  .help = "seed of the order, the crops and the flips" },
 	RFL_OPT_FORMAT_ROW(AT(format)),
 	{ .name = NULL },
 };
@@ -144,29 +144,17 @@ static const struct rfl_column columns[] = {
 
 /* ---- what is measured ---- */
 
-/* The images that the program would make of this folder: any number of classes, and records of the
- * size that they have. */
-static struct rfl_data_shape shape_of(enum rfl_data_kind kind, int64_t image_size)
-{
-	const bool records = kind == RFL_DATA_CIFAR10 || kind == RFL_DATA_MNIST;
-
-	return (struct rfl_data_shape){
-		.model = "the loader",
-		.channels = kind == RFL_DATA_MNIST ? 1 : 3,
-		.height = records ? 0 : image_size,
-		.width = records ? 0 : image_size,
-		.classes = INT64_MAX,
-	};
-}
-
 static enum rfl_rc configure(const struct loader_args *a, struct rfl_loader_rate_config *ret,
 			     struct rfl_err *err)
 {
 	enum rfl_data_kind kind = RFL_DATA_IMAGEFOLDER;
 	enum rfl_rc rc = rfl_data_detect(a->data, &kind, err);
+	int64_t size = a->image_size; /* 0: records have their own */
 
 	if (rc)
 		return rc;
+	if (kind == RFL_DATA_CIFAR10 || kind == RFL_DATA_MNIST)
+		size = 0;
 	if (kind != RFL_DATA_IMAGEFOLDER && (a->cached || a->page_cache != PAGES_WARM))
 		return rfl_fail(
 			err, RFL_EUSAGE, 0,
@@ -187,25 +175,23 @@ static enum rfl_rc configure(const struct loader_args *a, struct rfl_loader_rate
 		.layout = a->channels_last ? RFL_LAYOUT_NHWC : RFL_LAYOUT_NCHW,
 		.seconds = a->seconds,
 		.batches = a->iters,
-		.shape = shape_of(kind, a->image_size),
+		.shape = { .model = "the loader",
+			   .channels = kind == RFL_DATA_MNIST ? 1 : 3,
+			   .height = size,
+			   .width = size,
+			   .classes = INT64_MAX },
 	};
 	return RFL_OK;
-}
-
-/* Where the bytes came from while the clock ran. */
-static const char *files_word(const struct rfl_loader_rate_config *c)
-{
-	if (c->data.kind != RFL_DATA_IMAGEFOLDER)
-		return "in memory";
-	return c->cold ? "cold" : "warm";
 }
 
 static void add_row(struct rfl_table *t, const struct rfl_loader_rate_config *c,
 		    const struct rfl_loader_rate *rate)
 {
+	const bool reads = c->data.kind == RFL_DATA_IMAGEFOLDER; /* while the clock runs */
+
 	rfl_table_text(t, rfl_data_kind_names[c->data.kind]);
 	rfl_table_int(t, c->data.workers);
-	rfl_table_text(t, files_word(c));
+	rfl_table_text(t, !reads ? "in memory" : c->cold ? "cold" : "warm");
 	rfl_table_real(t, rate->in_page_cache);
 	rfl_table_int(t, rate->images);
 	rfl_table_real(t, rate->wall_s);
@@ -216,9 +202,10 @@ static void add_row(struct rfl_table *t, const struct rfl_loader_rate_config *c,
 	rfl_table_int(t, rate->bad);
 }
 
-/* Pages that did not go, or did not come: the row does not say what its word says. */
-static void warn_of_pages(const struct rfl_loader_rate_config *c,
-			  const struct rfl_loader_rate *rate)
+/* Where a row is not what its columns say: pages that did not leave or come; and damaged files: the
+ * first measurement names those that it meets, a later one that came further may have met more. */
+static void warn(struct rfl_loader_rate_config *c, const struct rfl_loader_rate *rate,
+		 int64_t *named)
 {
 	if (c->cold && rate->in_page_cache > 0.05)
 		rfl_log(RFL_LOG_WARN,
@@ -229,12 +216,6 @@ static void warn_of_pages(const struct rfl_loader_rate_config *c,
 		rfl_log(RFL_LOG_WARN,
 			"%s: only %.0f %% of the files fit into the page cache: not warm",
 			c->data.dir, 100.0 * rate->in_page_cache);
-}
-
-/* The first measurement names what it meets; a later one that came further may have met more. */
-static void warn_of_more(struct rfl_loader_rate_config *c, const struct rfl_loader_rate *rate,
-			 int64_t *named)
-{
 	if (c->data.named && rate->bad > *named)
 		rfl_log(RFL_LOG_WARN,
 			"%s: with %d workers %lld more files could not be decoded; -v names them",
@@ -262,8 +243,7 @@ static enum rfl_rc measure_all(struct rfl_cli *cli, const struct loader_args *a,
 			rc = rfl_loader_rate_measure(c, &rate, err);
 			if (rc)
 				break;
-			warn_of_pages(c, &rate);
-			warn_of_more(c, &rate, &named);
+			warn(c, &rate, &named);
 			add_row(t, c, &rate);
 			*per_thread = fmax(*per_thread, rate.images_per_thread_s); /* NaN loses */
 		}
@@ -291,7 +271,7 @@ static void add_notes(struct rfl_table *t, const struct loader_args *a, double p
 		rfl_table_note(
 			t,
 			"How many threads %s images/s need is not known: nothing was decoded "
-			"while the clock ran; give --seconds or more --iters.",
+			"while the clock ran; use more --seconds or --iters.",
 			feed);
 		return;
 	}
@@ -330,7 +310,7 @@ const struct rfl_cmd rfl_cmd_bench_loader = {
 	.name = "bench loader",
 	.summary = "measure how fast a folder of images becomes batches",
 	.description = "Decodes, crops, resizes and lays out batches as a run does, with nothing "
-		       "consuming them: the highest rate at which a run can be fed.",
+		       "that consumes them: the ceiling of what a run can be fed.",
 	.example = "roofline bench loader --data imagenet --workers 1 2 4 8 --feed 3000",
 	.opts = opts,
 	.args_size = sizeof(struct loader_args),

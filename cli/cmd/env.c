@@ -1,6 +1,6 @@
 /*
- * env.c - roofline env: the record of an environment, made from this machine and from what its
- * user says.
+ * env.c - roofline env: the record of an environment, from this machine and from the notes of its
+ * user.
  */
 #include "cli/cmd.h"
 
@@ -48,14 +48,14 @@ static const struct rfl_opt opts[] = {
 	  .meta = "DIR",
 	  .kind = RFL_OPT_TEXT,
 	  .offset = offsetof(struct env_args, data),
-	  .help = "folder of images, to record what it lies on" },
+	  .help = "folder of images, to record the storage that it is on" },
 	{ .name = "note",
 	  .meta = "KEY=VALUE",
 	  .kind = RFL_OPT_LIST,
 	  .offset = offsetof(struct env_args, notes),
 	  .whole = true,
-	  .help = "what no file here says: zone, region, instance_type, container, storage, "
-		  "network, or any other key; KEY= takes it back" },
+	  .help = "facts that no file here has: zone, region, instance_type, container, storage, "
+		  "network, or any other key; KEY= removes it" },
 	{ .name = "engines",
 	  .kind = RFL_OPT_FLAG,
 	  .offset = offsetof(struct env_args, engines),
@@ -73,16 +73,6 @@ static const struct rfl_opt opts[] = {
 	{ .name = NULL },
 };
 
-/* The name that a run uses for its environment by default. */
-static const char *default_env(void)
-{
-	struct rfl_gpus *gpus = NULL;
-	bool shown = rfl_gpus_new(&gpus, NULL) == RFL_OK;
-
-	rfl_gpus_free(gpus);
-	return shown ? "cuda" : "cpu";
-}
-
 static enum rfl_rc check_args(const struct env_args *a, struct rfl_err *err)
 {
 	enum rfl_rc rc =
@@ -93,7 +83,7 @@ static enum rfl_rc check_args(const struct env_args *a, struct rfl_err *err)
 	return rc ? RFL_EUSAGE : RFL_OK;
 }
 
-/* What each plugin says of itself. One that cannot be opened is recorded without a version. */
+/* A plugin that cannot be opened is recorded without a version. */
 static enum rfl_rc ask_engines(struct rfl_cli *cli, struct rfl_arena *arena,
 			       struct rfl_env_engine engines[ENGINES_MAX], size_t *n,
 			       struct rfl_err *err)
@@ -166,6 +156,7 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 	struct rfl_env_engine engines[ENGINES_MAX];
 	struct rfl_env_result result = { .document = NULL };
 	struct rfl_arena *arena = rfl_arena_new(0);
+	struct rfl_gpus *gpus = NULL;
 	struct rfl_env_spec spec = {
 		.log_dir = a->log_dir,
 		.data_dir = a->data,
@@ -182,7 +173,10 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 	if (rc == RFL_OK && a->engines)
 		rc = ask_engines(cli, arena, engines, &spec.nengines, err);
 	if (rc == RFL_OK) {
-		spec.env = a->env ? a->env : default_env();
+		spec.env = a->env; /* without it, the name that a run would give it */
+		if (!spec.env)
+			spec.env = rfl_gpus_new(&gpus, NULL) == RFL_OK ? "cuda" : "cpu";
+		rfl_gpus_free(gpus);
 		rc = record(&spec, &result, err);
 	}
 	if (rc == RFL_OK)
@@ -195,12 +189,10 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 const struct rfl_cmd rfl_cmd_env = {
 	.name = "env",
 	.summary = "record the environment: machine, software, cloud, storage, notes",
-	.description =
-		"Writes env.json and env_info.md into the log folder and prints the record. "
-		"Runs do the same where the record is absent or no longer holds. What "
-		"cannot be known here is null with the reason, and can be given with --note. "
-		"No network is asked; no address, serial number, host or user name is "
-		"recorded.",
+	.description = "Writes env.json and env_info.md into the log folder and prints the record. "
+		       "Runs do the same when the record is absent or out of date. What cannot be "
+		       "known here is null with the reason; add it with --note. No network is "
+		       "used; no address, serial number, host or user name is recorded.",
 	.example = "roofline env --env gcp_l4 --note zone=us-central1-a --note storage='pd-ssd 200 "
 		   "GB'",
 	.opts = opts,

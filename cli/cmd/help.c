@@ -1,7 +1,7 @@
 /*
  * help.c - roofline help: the same pages as --help, the page for docs/, and the manual pages.
  */
-#include "cli/cli.h"
+#include "cli/cmd.h"
 
 #include "cli/opt/help.h"
 #include "cli/put.h"

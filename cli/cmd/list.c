@@ -41,8 +41,7 @@ static bool is_registry(const char *word)
 	return false;
 }
 
-/* A word that is no registry is a part of names; unless it looks like a registry that was mistyped.
- */
+/* A word that is not a registry is a part of names, unless it looks like a mistyped registry. */
 static enum rfl_rc check_words(const struct rfl_opt_list *words, struct rfl_err *err)
 {
 	for (size_t i = 0; i < words->n; i++) {
@@ -72,46 +71,35 @@ static bool is_asked(const struct rfl_item *item, const struct rfl_opt_list *wor
 	return all;
 }
 
-static int width_of_names(const struct rfl_inventory *inv, const char *registry)
-{
-	size_t width = 0;
-
-	for (size_t i = 0; i < inv->n; i++)
-		if (strcmp(inv->items[i].registry, registry) == 0 &&
-		    strlen(inv->items[i].name) > width)
-			width = strlen(inv->items[i].name);
-	return (int)width;
-}
-
-static void print_model(struct rfl_cli *cli, const struct rfl_item *item, int width)
-{
-	char params[RFL_NUM_MAX], flops[RFL_NUM_MAX];
-
-	rfl_cli_printf(cli, "  %-*s  %7s M  %7s G  %s; %s\n", width, item->name,
-		       rfl_num_people((double)item->params / 1e6, 4, params),
-		       rfl_num_people((double)item->forward_flops / 1e9, 4, flops), item->detail,
-		       item->summary);
-}
-
 /* For people: a section per registry; a line per model, of others the reason below the row. */
 static void print_sections(struct rfl_cli *cli, const struct rfl_inventory *inv)
 {
 	const char *section = "";
-	int width = 0;
+	int width = 0; /* of the names of the section */
 
-	for (size_t i = 0; i < inv->n; i++) {
-		const struct rfl_item *item = &inv->items[i];
+	for (const struct rfl_item *item = inv->items; item < inv->items + inv->n; item++) {
+		char params[RFL_NUM_MAX], flops[RFL_NUM_MAX];
 
 		if (strcmp(section, item->registry) != 0) {
-			rfl_cli_printf(cli, "%s%s%s\n", i > 0 ? "\n" : "", item->registry,
+			rfl_cli_printf(cli, "%s%s%s\n", item > inv->items ? "\n" : "",
+				       item->registry,
 				       item->params ? ": parameters, forward FLOPs of one "
 						      "sample, its shape"
 						    : "");
 			section = item->registry;
-			width = width_of_names(inv, section);
+			width = 0;
+			for (size_t i = 0; i < inv->n; i++) {
+				const int len = (int)strlen(inv->items[i].name);
+
+				if (strcmp(inv->items[i].registry, section) == 0 && len > width)
+					width = len;
+			}
 		}
 		if (item->params) {
-			print_model(cli, item, width);
+			rfl_cli_printf(cli, "  %-*s  %7s M  %7s G  %s; %s\n", width, item->name,
+				       rfl_num_people((double)item->params / 1e6, 4, params),
+				       rfl_num_people((double)item->forward_flops / 1e9, 4, flops),
+				       item->detail, item->summary);
 			continue;
 		}
 		rfl_cli_printf(cli, "  %-*s  %-2s  %s\n", width, item->name, item->ok ? "ok" : "no",

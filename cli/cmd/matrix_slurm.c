@@ -72,68 +72,43 @@ static enum rfl_rc check_args(const struct slurm_args *a, struct rfl_err *err)
 	return RFL_OK;
 }
 
-/* The later of two equal options counts, so sbatch's own come last. A value that is a word of its
- * own ("--time 30") stays on the line of its option. */
-static void write_directives(const struct slurm_args *a, const struct rfl_matrix *m, int64_t shards,
-			     struct rfl_buf *out)
+static void put_word(struct rfl_buf *out, const char *before, const char *word)
 {
-	rfl_buf_printf(out, "#SBATCH --job-name=%s\n#SBATCH --array=0-%" PRId64, m->name,
-		       shards - 1);
+	rfl_buf_puts(out, before);
+	rfl_cli_shell_word(word, out);
+}
+
+/* Slurm opens the output before the script could make a folder for it, and loses it when there is
+ * none: so the script opens its own. exec: the signals of Slurm reach the program. bash, because
+ * 'module' is a function that it inherits and sh does not; without set -u, which the scripts of
+ * modules and virtual environments do not survive. */
+static void write_script(const struct slurm_args *a, const struct rfl_cli *cli,
+			 const struct rfl_matrix *m, size_t nruns, int64_t shards,
+			 struct rfl_buf *out)
+{
+	rfl_buf_printf(out, "#!/bin/bash\n#SBATCH --job-name=%s\n#SBATCH --array=0-%" PRId64,
+		       m->name, shards - 1);
 	if (a->at_once)
 		rfl_buf_printf(out, "%%%" PRId64, a->at_once);
 	rfl_buf_puts(out, "\n#SBATCH --ntasks=1\n#SBATCH --no-requeue\n#SBATCH --output=/dev/null");
+	/* The later of two equal options counts, so sbatch's own come last. A value that is a word
+	 * of its own ("--time 30") stays on the line of its option. */
 	for (size_t i = 1; i < a->operands.n; i++) {
 		const char *word = a->operands.items[i];
 
 		rfl_buf_puts(out, word[0] == '-' ? "\n#SBATCH " : " ");
 		rfl_buf_printf(out, strpbrk(word, " \t'#") ? "\"%s\"" : "%s", word);
 	}
-	rfl_buf_putc(out, '\n');
-}
-
-static void put_word(struct rfl_buf *out, const char *word)
-{
-	rfl_buf_putc(out, ' ');
-	rfl_cli_shell_word(word, out);
-}
-
-static void write_command(const struct slurm_args *a, const struct rfl_cli *cli,
-			  const struct rfl_matrix *m, int64_t shards, struct rfl_buf *out)
-{
-	rfl_buf_puts(out, "exec");
-	put_word(out, cli->self);
-	rfl_buf_puts(out, " matrix run");
-	put_word(out, m->path);
-	rfl_buf_printf(out, " --shard \"$SLURM_ARRAY_TASK_ID/%" PRId64 "\" \\\n", shards);
-	rfl_buf_puts(out, "\t--log-dir \"$logs/tasks/$SLURM_ARRAY_TASK_ID\" --done-in \"$logs\"");
-	for (size_t i = 0; i < a->only.n; i++) {
-		rfl_buf_puts(out, " --only");
-		put_word(out, a->only.items[i]);
-	}
-	rfl_buf_printf(out, "%s\n", a->retry_failed ? " --retry-failed" : "");
-}
-
-/* Slurm opens the output before the script could make a folder for it, and loses it when there is
- * none: so the script opens its own. exec: the signals of Slurm reach the program. bash, because
- * 'module' is a function that it inherits and sh does not; without set -u, which the scripts of
- * modules and virtual environments cannot stand. */
-static void write_script(const struct slurm_args *a, const struct rfl_cli *cli,
-			 const struct rfl_matrix *m, size_t nruns, int64_t shards,
-			 struct rfl_buf *out)
-{
-	rfl_buf_puts(out, "#!/bin/bash\n");
-	write_directives(a, m, shards, out);
 	rfl_buf_printf(out,
-		       "#\n# %s: %zu runs in %" PRId64 " tasks. Submit it with sbatch from this "
+		       "\n#\n# %s: %zu runs in %" PRId64 " tasks. Submit it with sbatch from this "
 		       "folder; each task\n# writes to its own folder. When they are done:\n"
 		       "#   roofline matrix merge",
 		       m->name, nruns, shards);
-	put_word(out, m->path);
-	rfl_buf_puts(out, " --log-dir");
-	put_word(out, a->log_dir);
-	rfl_buf_puts(out, "\nset -e\n: \"${SLURM_ARRAY_TASK_ID:?submit this script with sbatch}\"\n"
-			  "logs=");
-	rfl_cli_shell_word(a->log_dir, out);
+	put_word(out, " ", m->path);
+	put_word(out, " --log-dir ", a->log_dir);
+	put_word(out,
+		 "\nset -e\n: \"${SLURM_ARRAY_TASK_ID:?submit this script with sbatch}\"\nlogs=",
+		 a->log_dir);
 	rfl_buf_puts(out,
 		     "\nmkdir -p -- \"$logs/tasks/$SLURM_ARRAY_TASK_ID\"\n"
 		     "exec >>\"$logs/tasks/$SLURM_ARRAY_TASK_ID/slurm-$SLURM_ARRAY_JOB_ID.out\""
@@ -142,7 +117,15 @@ static void write_script(const struct slurm_args *a, const struct rfl_cli *cli,
 		     "${CUDA_VISIBLE_DEVICES:-none}\"\n");
 	for (size_t i = 0; i < a->setup.n; i++)
 		rfl_buf_printf(out, "%s\n", a->setup.items[i]);
-	write_command(a, cli, m, shards, out);
+	put_word(out, "exec ", cli->self);
+	put_word(out, " matrix run ", m->path);
+	rfl_buf_printf(out,
+		       " --shard \"$SLURM_ARRAY_TASK_ID/%" PRId64 "\" \\\n"
+		       "\t--log-dir \"$logs/tasks/$SLURM_ARRAY_TASK_ID\" --done-in \"$logs\"",
+		       shards);
+	for (size_t i = 0; i < a->only.n; i++)
+		put_word(out, " --only ", a->only.items[i]);
+	rfl_buf_puts(out, a->retry_failed ? " --retry-failed\n" : "\n");
 }
 
 static enum rfl_rc put_script(struct rfl_cli *cli, const struct slurm_args *a,

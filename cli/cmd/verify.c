@@ -33,7 +33,7 @@ static const struct rfl_opt opts[] = {
 	{ .name = "backend", .meta = "DEVICE", .kind = RFL_OPT_CHOICE, .offset = AT(device),
 	  .choices = rfl_device_names, .def = "cpu", .help = "where it runs" },
 	{ .name = "threads", .meta = "N", .kind = RFL_OPT_INT, .offset = AT(threads), .def = "0",
-	  .min = 0, .max = 4096, .help = "compute threads; 0 is every core that we may use" },
+	  .min = 0, .max = 4096, .help = "compute threads; 0 is every core that the process may use" },
 	{ .name = "precision", .meta = "P", .kind = RFL_OPT_CHOICE, .offset = AT(precision),
 	  .choices = precisions, .def = "fp32", .help = "arithmetic of the network" },
 	{ .name = "layout", .meta = "LAYOUT", .kind = RFL_OPT_CHOICE, .offset = AT(layout),
@@ -91,11 +91,6 @@ static void add_row(struct shown *s, const char *model, const struct rfl_check *
 	rfl_table_text(s->table, c->note);
 }
 
-static bool same_field(const struct rfl_check *a, const struct rfl_check *b)
-{
-	return strcmp(a->section, b->section) == 0 && strcmp(a->what, b->what) == 0;
-}
-
 /* One row per field: its worst value; and every other value that differs. */
 static void add_field(struct shown *s, const char *model, const struct rfl_check *first, size_t n,
 		      bool all)
@@ -125,78 +120,33 @@ static void add_checks(struct shown *s, const char *model, const struct rfl_chec
 		       bool all)
 {
 	for (size_t i = 0, n; i < checks->n; i += n) {
+		const struct rfl_check *first = &checks->items[i];
+
 		for (n = 1; i + n < checks->n; n++)
-			if (!same_field(&checks->items[i], &checks->items[i + n]))
+			if (strcmp(first->section, first[n].section) != 0 ||
+			    strcmp(first->what, first[n].what) != 0)
 				break;
-		add_field(s, model, &checks->items[i], n, all);
+		add_field(s, model, first, n, all);
 	}
 }
 
-static enum rfl_rc verify_fill(struct shown *s, bool all, struct rfl_err *err)
-{
-	struct rfl_checks *checks = NULL;
-	enum rfl_rc rc = rfl_checks_new(RFL_LAYOUT_NCHW, &checks, err);
-
-	if (rc == RFL_OK)
-		rc = rfl_verify_fill(checks, err);
-	if (rc == RFL_OK)
-		add_checks(s, NULL, checks, all);
-	rfl_checks_free(checks);
-	return rc;
-}
-
-static enum rfl_rc verify_file(struct shown *s, const char *path,
-			       const struct rfl_verify_setup *setup, bool all, struct rfl_err *err)
+/* One file, or with path NULL the formula that fills weights. */
+static enum rfl_rc verify_one(struct shown *s, const char *path,
+			      const struct rfl_verify_setup *setup, bool all, struct rfl_err *err)
 {
 	struct rfl_checks *checks = NULL;
 	struct rfl_golden *golden = NULL;
-	enum rfl_rc rc = rfl_golden_load(path, &golden, err);
+	enum rfl_rc rc = path ? rfl_golden_load(path, &golden, err) : RFL_OK;
 
 	if (rc == RFL_OK)
-		rc = rfl_checks_new(setup->layout, &checks, err);
+		rc = rfl_checks_new(path ? setup->layout : RFL_LAYOUT_NCHW, &checks, err);
 	if (rc == RFL_OK)
-		rc = rfl_verify_golden(golden, setup, checks, err);
+		rc = path ? rfl_verify_golden(golden, setup, checks, err)
+			  : rfl_verify_fill(checks, err);
 	if (rc == RFL_OK)
-		add_checks(s, golden->model, checks, all);
+		add_checks(s, path ? golden->model : NULL, checks, all);
 	rfl_checks_free(checks);
 	rfl_golden_free(golden);
-	return rc;
-}
-
-static enum rfl_rc verify_all(struct rfl_cli *cli, const struct verify_args *a,
-			      const struct rfl_verify_setup *setup, struct rfl_err *err)
-{
-	struct shown s = { .table = rfl_table_new(columns, RFL_ARRAY_LEN(columns)) };
-	enum rfl_rc rc = s.table ? verify_fill(&s, a->all, err)
-				 : rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
-
-	for (size_t i = 0; i < a->files.n && rc == RFL_OK; i++) {
-		rfl_cli_progress(cli, "%zu/%zu %s", i + 1, a->files.n, a->files.items[i]);
-		rc = verify_file(&s, a->files.items[i], setup, a->all, err);
-	}
-	rfl_cli_progress(cli, NULL);
-	if (rc == RFL_OK) {
-		rfl_table_note(
-			s.table, "%zu values compared, %zu differ: %s %s (%s), %s, %s, %d threads",
-			s.compared, s.different, setup->ops->name, setup->ops->library_version(),
-			setup->ops->variant, rfl_precision_names[setup->precision],
-			rfl_layout_names[setup->layout], setup->threads);
-		rc = rfl_cli_put_table(cli, s.table, (enum rfl_format)a->format, err);
-	}
-	if (rc == RFL_OK && s.different > 0)
-		rc = RFL_EFAILED; /* printed */
-	rfl_table_free(s.table);
-	return rc;
-}
-
-static enum rfl_rc usable_cores(int *ret, struct rfl_err *err)
-{
-	struct rfl_machine *machine = NULL;
-	enum rfl_rc rc = rfl_machine_new(&machine, err);
-
-	if (rc == RFL_OK)
-		*ret = rfl_machine_threads(machine);
-	rfl_machine_free(machine);
 	return rc;
 }
 
@@ -210,19 +160,44 @@ static enum rfl_rc run(struct rfl_cli *cli, const void *args, struct rfl_err *er
 		.layout = (enum rfl_layout)a->layout,
 	};
 	struct rfl_engine_list *engines = NULL;
+	struct rfl_machine *machine = NULL;
+	struct shown s = { .table = NULL };
 	enum rfl_rc rc = RFL_OK;
 
-	if (a->files.n == 0)
-		return rfl_fail(err, RFL_EUSAGE, 0, "give one or more golden files");
-	if (setup.threads == 0)
-		rc = usable_cores(&setup.threads, err);
+	if (setup.threads == 0) {
+		rc = rfl_machine_new(&machine, err);
+		setup.threads = rc == RFL_OK ? rfl_machine_threads(machine) : 0;
+	}
 	if (rc == RFL_OK)
 		rc = rfl_engine_list_new(cli->plugin_dirs, &engines, err);
 	if (rc == RFL_OK)
 		rc = rfl_engine_load(engines, a->engine, setup.device, &setup.ops, err);
-	if (rc == RFL_OK)
-		rc = verify_all(cli, a, &setup, err);
+	if (rc)
+		goto done;
+	s.table = rfl_table_new(columns, RFL_ARRAY_LEN(columns));
+	if (!s.table) {
+		rc = rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
+		goto done;
+	}
+	rc = verify_one(&s, NULL, &setup, a->all, err);
+	for (size_t i = 0; i < a->files.n && rc == RFL_OK; i++) {
+		rfl_cli_progress(cli, "%zu/%zu %s", i + 1, a->files.n, a->files.items[i]);
+		rc = verify_one(&s, a->files.items[i], &setup, a->all, err);
+	}
+	rfl_cli_progress(cli, NULL);
+	if (rc)
+		goto done;
+	rfl_table_note(s.table, "%zu values compared, %zu differ: %s %s (%s), %s, %s, %d threads",
+		       s.compared, s.different, setup.ops->name, setup.ops->library_version(),
+		       setup.ops->variant, rfl_precision_names[setup.precision],
+		       rfl_layout_names[setup.layout], setup.threads);
+	rc = rfl_cli_put_table(cli, s.table, (enum rfl_format)a->format, err);
+	if (rc == RFL_OK && s.different > 0)
+		rc = RFL_EFAILED; /* printed */
+done:
+	rfl_table_free(s.table);
 	rfl_engine_list_free(engines);
+	rfl_machine_free(machine);
 	return rc;
 }
 
@@ -232,10 +207,10 @@ const struct rfl_cmd rfl_cmd_verify = {
 	.operands = "FILE.json...",
 	.description =
 		"Runs golden files through an engine: logits, every layer's output, losses, "
-		"gradients "
-		"and steps of training, from weights that a formula gives. A field is shown by its "
-		"worst value; the last column says why a value is not judged. Differences are "
-		"relative. Exit 1 when a value differs by more than PyTorch's own float32 may.",
+		"gradients and steps of training, from weights that a formula gives. Each field is "
+		"shown by its worst value; the last column says why a value is not judged. "
+		"Differences are relative. Exit code 1 when a value differs by more than PyTorch's "
+		"own float32 may.",
 	.example = "roofline verify logits_resnet50.json train_resnet50.json\n"
 		   "roofline verify --engine torch@2.11 --layout nhwc --all train_vgg16.json",
 	.opts = opts,

@@ -1,6 +1,6 @@
 /*
  * help.c - the help pages, made from the rows of commands and options: one column of names, one of
- * wrapped text. The page for docs/ is in help_md.c.
+ * wrapped text. Those for docs/ and man are in help_pages.c.
  */
 #include "cli/opt/help.h"
 

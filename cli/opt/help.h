@@ -24,9 +24,6 @@ void rfl_help_group(FILE *out, const char *group);
 /** docs/commands.md: every command and option that is not hidden. */
 void rfl_help_markdown(struct rfl_buf *out);
 
-/** A script that completes commands, options and choices in bash. */
-void rfl_help_bash(struct rfl_buf *out);
-
 /** Write roofline.1 and roofline-COMMAND.1 of every command that is not hidden into a folder. */
 enum rfl_rc rfl_help_man(const char *dir, struct rfl_err *err) RFL_WARN_UNUSED;
 

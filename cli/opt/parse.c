@@ -1,10 +1,9 @@
 /*
  * parse.c - option rows over getopt_long: which words of a command line are options, values and
- * operands, and what to say when a word is none of them. What a value must look like is in
- * opt/value.c.
+ * operands, and what to say when a word is none of them. Values are checked in opt/value.c.
  *
- * getopt runs in "+" order, so that each word that is not an option is seen here: it belongs to the
- * list option in front of it, or is an operand. Abbreviations, which getopt_long would take, are
+ * getopt runs in "+" order, so that each word that is not an option comes here: it belongs to the
+ * list option before it, or is an operand. Abbreviations, which getopt_long would take, are
  * refused: they would break with the next option that begins alike.
  */
 #include "cli/opt/opt.h"
@@ -29,12 +28,12 @@ const struct rfl_opt rfl_opt_global_rows[] = {
 	  .name = "quiet",
 	  .kind = RFL_OPT_FLAG,
 	  .offset = offsetof(struct rfl_opt_globals, quiet),
-	  .help = "no progress, no messages but errors" },
+	  .help = "print errors only: no progress, no other messages" },
 	{ .letter = 'v',
 	  .name = "verbose",
 	  .kind = RFL_OPT_FLAG,
 	  .offset = offsetof(struct rfl_opt_globals, verbose),
-	  .help = "say more on standard error" },
+	  .help = "print more on standard error" },
 	{ .name = "version",
 	  .kind = RFL_OPT_FLAG,
 	  .offset = offsetof(struct rfl_opt_globals, version),
@@ -57,7 +56,7 @@ struct slot {
 };
 
 struct parser {
-	const struct rfl_cmd *cmd; /* NULL in front of the command */
+	const struct rfl_cmd *cmd; /* NULL before the command */
 	struct rfl_arena *arena;
 	size_t nslots;
 	struct slot *slots;
@@ -116,16 +115,32 @@ static void add_spellings(struct parser *p, size_t slot)
 		}
 }
 
-/* The tables that getopt_long wants, from the slots. */
-static enum rfl_rc fill_tables(struct parser *p)
+/* The slots of all rows, and the tables that getopt_long wants. */
+static enum rfl_rc parser_init(struct parser *p, const struct rfl_opt *rows, void *args,
+			       struct rfl_opt_globals *globals)
 {
+	const size_t nrows = count_rows(rows);
 	size_t nshorts = 0, nnames = 0;
 
+	p->nslots = nrows + count_rows(rfl_opt_global_rows);
+	p->arena = rfl_arena_new(0);
+	if (p->arena) {
+		p->slots = rfl_arena_array(p->arena, p->nslots, sizeof(*p->slots));
+		p->longs = rfl_arena_array(
+			p->arena, 2 * p->nslots + 1 + sizeof(spellings) / sizeof(**spellings),
+			sizeof(*p->longs));
+		p->names = rfl_arena_array(p->arena, 2 * p->nslots + 1, sizeof(*p->names));
+		p->shorts = rfl_arena_array(p->arena, 2 * p->nslots + 3, 1);
+	}
+	if (!p->slots || !p->longs || !p->names || !p->shorts)
+		return rfl_fail(p->err, RFL_ENOMEM, 0, "options: out of memory");
 	p->shorts[nshorts++] = '+';
 	p->shorts[nshorts++] = ':';
 	for (size_t i = 0; i < p->nslots; i++) {
-		const struct rfl_opt *row = p->slots[i].row;
+		const struct rfl_opt *row = i < nrows ? &rows[i] : &rfl_opt_global_rows[i - nrows];
 
+		p->slots[i].row = row;
+		p->slots[i].base = i < nrows ? args : (void *)globals;
 		add_long(p, row->name, i, false);
 		if (row->negatable) {
 			const char *name = rfl_arena_printf(p->arena, "no-%s", row->name);
@@ -146,32 +161,6 @@ static enum rfl_rc fill_tables(struct parser *p)
 	for (size_t i = 0; i < p->nslots; i++)
 		add_spellings(p, i);
 	return RFL_OK;
-}
-
-static enum rfl_rc parser_init(struct parser *p, const struct rfl_opt *rows, void *args,
-			       struct rfl_opt_globals *globals)
-{
-	size_t nrows = count_rows(rows), nglobals = count_rows(rfl_opt_global_rows);
-
-	p->nslots = nrows + nglobals;
-	p->arena = rfl_arena_new(0);
-	if (p->arena) {
-		p->slots = rfl_arena_array(p->arena, p->nslots, sizeof(*p->slots));
-		p->longs = rfl_arena_array(
-			p->arena, 2 * p->nslots + 1 + sizeof(spellings) / sizeof(**spellings),
-			sizeof(*p->longs));
-		p->names = rfl_arena_array(p->arena, 2 * p->nslots + 1, sizeof(*p->names));
-		p->shorts = rfl_arena_array(p->arena, 2 * p->nslots + 3, 1);
-	}
-	if (!p->slots || !p->longs || !p->names || !p->shorts)
-		return rfl_fail(p->err, RFL_ENOMEM, 0, "options: out of memory");
-	for (size_t i = 0; i < p->nslots; i++) {
-		bool own = i < nrows;
-
-		p->slots[i].row = own ? &rows[i] : &rfl_opt_global_rows[i - nrows];
-		p->slots[i].base = own ? args : (void *)globals;
-	}
-	return fill_tables(p);
 }
 
 static const char *nearest_name(const struct parser *p, const char *name)
@@ -241,11 +230,6 @@ static struct slot *slot_of(struct parser *p, int code)
 	return NULL;
 }
 
-static bool is_negated(int code)
-{
-	return code >= LONG_BASE && (code - LONG_BASE) % 2 == 1;
-}
-
 static enum rfl_rc needs_value(struct parser *p, const struct slot *slot)
 {
 	return rfl_fail(p->err, RFL_EUSAGE, 0, "--%s needs a value: --%s %s", slot->row->name,
@@ -275,16 +259,7 @@ static enum rfl_rc complain(struct parser *p, int code, const char *word)
 	return unknown_long(p, word);
 }
 
-/* The word after an option that may be alone: its value, where words have no other meaning. */
-static const char *value_behind(const struct parser *p, const struct rfl_opt *row, int argc,
-				char *const *argv)
-{
-	if (p->operands || optind >= argc || argv[optind][0] == '-')
-		return row->bare;
-	return argv[optind++];
-}
-
-/* One option that getopt recognised. `word` is its place, `separate` says that its value is
+/* One option that getopt recognised. `word` is where it stands, `separate` says that its value is
  * the next word. */
 static enum rfl_rc take_option(struct parser *p, int code, const char *word, const char *value,
 			       bool separate)
@@ -292,7 +267,7 @@ static enum rfl_rc take_option(struct parser *p, int code, const char *word, con
 	struct slot *slot = slot_of(p, code);
 	const struct rfl_opt *row;
 
-	assert(slot); /* getopt knows only what fill_tables() lists */
+	assert(slot); /* getopt knows only our tables */
 	row = slot->row;
 	if (code >= LONG_BASE && !is_whole_name(p, word))
 		return unknown_long(p, word);
@@ -301,7 +276,9 @@ static enum rfl_rc take_option(struct parser *p, int code, const char *word, con
 		*(bool *)((char *)slot->base + row->given) = true;
 	p->open = NULL;
 	if (row->kind == RFL_OPT_FLAG)
-		return rfl_opt_set(row, slot->base, is_negated(code) ? "off" : "on", p->err);
+		return rfl_opt_set(row, slot->base,
+				   code >= LONG_BASE && (code - LONG_BASE) % 2 ? "off" : "on",
+				   p->err);
 	if (separate && strncmp(value, "--", 2) == 0)
 		return needs_value(p, slot);
 	if (separate && (row->kind == RFL_OPT_LIST || row->kind == RFL_OPT_INT_LIST))
@@ -325,13 +302,14 @@ static enum rfl_rc take_word(struct parser *p, const char *word)
 			p->cmd->name);
 }
 
-/* Options up to the first word that is none. Returns at the end, at "--", or at that word. */
+/* Options up to the first word that is not one. Returns at the end, at "--", or at that word. */
 static enum rfl_rc take_options(struct parser *p, int argc, char *const *argv, bool *ended)
 {
 	for (;;) {
 		int before = optind > 0 ? optind : 1;
 		int code = getopt_long(argc, argv, p->shorts, p->longs, NULL);
 		const struct slot *slot;
+		bool separate;
 		enum rfl_rc rc;
 
 		if (code == -1) {
@@ -341,12 +319,13 @@ static enum rfl_rc take_options(struct parser *p, int argc, char *const *argv, b
 		if (code == '?' || code == ':')
 			return complain(p, code, argv[before]);
 		slot = slot_of(p, code);
-		if (slot && slot->row->bare && !optarg)
-			rc = take_option(p, code, argv[before],
-					 value_behind(p, slot->row, argc, argv), false);
-		else
-			rc = take_option(p, code, argv[before], optarg,
-					 optarg && optarg == argv[optind - 1]);
+		separate = optarg && optarg == argv[optind - 1];
+		if (slot && slot->row->bare && !optarg) /* its value may be the next word, where
+							 words have no other meaning */
+			optarg = p->operands || optind >= argc || argv[optind][0] == '-'
+					 ? (char *)slot->row->bare
+					 : argv[optind++];
+		rc = take_option(p, code, argv[before], optarg, separate);
 		if (rc != RFL_OK)
 			return rc;
 	}
@@ -355,34 +334,25 @@ static enum rfl_rc take_options(struct parser *p, int argc, char *const *argv, b
 static enum rfl_rc take_words(struct parser *p, int argc, char *const *argv)
 {
 	bool ended = false;
+	enum rfl_rc rc = RFL_OK;
 
 	optind = 0; /* glibc: begin anew */
 	opterr = 0;
-	while (!ended) {
-		enum rfl_rc rc = take_options(p, argc, argv, &ended);
-
-		if (rc != RFL_OK)
+	for (;;) {
+		if (!ended) {
+			rc = take_options(p, argc, argv, &ended);
+			if (ended)
+				p->open = NULL;
+		}
+		if (rc != RFL_OK || optind >= argc)
 			return rc;
-		if (ended)
-			p->open = NULL;
-		if (optind >= argc)
-			return RFL_OK;
-		if (ended)
-			break;
 		rc = take_word(p, argv[optind++]);
 		if (rc != RFL_OK)
 			return rc;
 	}
-	for (int i = optind; i < argc; i++) {
-		enum rfl_rc rc = take_word(p, argv[i]);
-
-		if (rc != RFL_OK)
-			return rc;
-	}
-	return RFL_OK;
 }
 
-/* Refuse an option that stands beside one that its row is against. */
+/* Refuse an option next to one that it contradicts. */
 static enum rfl_rc check_against(const struct parser *p, const struct rfl_opt *row)
 {
 	for (const char *name = row->against ? row->against : ""; *name;) {

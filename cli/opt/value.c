@@ -1,7 +1,7 @@
 /*
  * value.c - one value of one option: from the text that the user wrote into the member of the
- * command's argument struct, with the check that its row asks for. Which words count as values is
- * decided in opt.c.
+ * command's argument struct, with the check that its row asks for. Which words are values is
+ * decided in parse.c.
  */
 #include "cli/opt/opt.h"
 
@@ -24,44 +24,31 @@ static bool has_lower(const struct rfl_opt *row)
 	return row->min != INT64_MIN && !(row->min == 0 && row->max == 0);
 }
 
-static char *int_range(const struct rfl_opt *row, char *out, size_t out_size)
-{
-	bool lower = has_lower(row), upper = has_upper(row);
-
-	if (lower && upper)
-		snprintf(out, out_size, "number from %lld to %lld", (long long)row->min,
-			 (long long)row->max);
-	else if (lower)
-		snprintf(out, out_size, "number of at least %lld", (long long)row->min);
-	else if (upper)
-		snprintf(out, out_size, "number of at most %lld", (long long)row->max);
-	else
-		snprintf(out, out_size, "number");
-	return out;
-}
-
-static char *real_range(const struct rfl_opt *row, char *out, size_t out_size)
-{
-	char lo[RFL_NUM_MAX], hi[RFL_NUM_MAX];
-
-	rfl_num_exact(row->rmin, lo);
-	rfl_num_exact(row->rmax, hi);
-	if (row->rmin == 0.0 && row->rmax == 0.0)
-		snprintf(out, out_size, "number");
-	else if (row->rmax < row->rmin || strcmp(hi, "inf") == 0)
-		snprintf(out, out_size, "number of at least %s", lo);
-	else
-		snprintf(out, out_size, "number from %s to %s", lo, hi);
-	return out;
-}
-
 char *rfl_opt_range(const struct rfl_opt *row, char *out, size_t out_size)
 {
-	if (row->kind == RFL_OPT_INT || row->kind == RFL_OPT_INT_LIST)
-		return int_range(row, out, out_size);
-	if (row->kind == RFL_OPT_REAL)
-		return real_range(row, out, out_size);
-	snprintf(out, out_size, "%s", "");
+	const bool real = row->kind == RFL_OPT_REAL;
+	const bool whole = row->kind == RFL_OPT_INT || row->kind == RFL_OPT_INT_LIST;
+	char lo[RFL_NUM_MAX], hi[RFL_NUM_MAX];
+	bool lower = false, upper = false;
+
+	if (real) {
+		rfl_num_exact(row->rmin, lo);
+		rfl_num_exact(row->rmax, hi);
+		lower = row->rmin != 0.0 || row->rmax != 0.0;
+		upper = lower && row->rmax >= row->rmin && strcmp(hi, "inf") != 0;
+	} else if (whole) {
+		snprintf(lo, sizeof(lo), "%lld", (long long)row->min);
+		snprintf(hi, sizeof(hi), "%lld", (long long)row->max);
+		lower = has_lower(row);
+		upper = has_upper(row);
+	}
+	if (lower && upper)
+		snprintf(out, out_size, "number from %s to %s", lo, hi);
+	else if (lower || upper)
+		snprintf(out, out_size, "number of at %s %s", lower ? "least" : "most",
+			 lower ? lo : hi);
+	else
+		snprintf(out, out_size, "%s", real || whole ? "number" : "");
 	return out;
 }
 
@@ -84,7 +71,7 @@ static enum rfl_rc parse_int(const struct rfl_opt *row, const char *text, int64_
 	 */
 	whole = rc != RFL_EFORMAT || rfl_num_parse_double(text, row->name, &real, NULL) != RFL_OK;
 	return rfl_fail(err, RFL_EUSAGE, 0, "--%s: '%s' is not a %s%s", row->name, text,
-			whole ? "" : "whole ", int_range(row, range, sizeof(range)));
+			whole ? "" : "whole ", rfl_opt_range(row, range, sizeof(range)));
 }
 
 static enum rfl_rc parse_real(const struct rfl_opt *row, const char *text, double *ret,
@@ -101,7 +88,7 @@ static enum rfl_rc parse_real(const struct rfl_opt *row, const char *text, doubl
 		return RFL_OK;
 	}
 	return rfl_fail(err, RFL_EUSAGE, 0, "--%s: '%s' is not a %s", row->name, text,
-			real_range(row, range, sizeof(range)));
+			rfl_opt_range(row, range, sizeof(range)));
 }
 
 static enum rfl_rc find_choice(const struct rfl_opt *row, const char *text, size_t len, int *ret,
@@ -123,7 +110,7 @@ static enum rfl_rc find_choice(const struct rfl_opt *row, const char *text, size
 	for (int i = 0; row->choices[i]; i++)
 		rfl_buf_printf(&names, "%s%s", i > 0 ? ", " : "", row->choices[i]);
 	near = rfl_text_nearest(rfl_buf_str(&given), row->choices);
-	if (near && len <= 3 && near[0] != text[0]) /* "gpu" is no slip for "cpu" */
+	if (near && len <= 3 && near[0] != text[0]) /* "gpu" is not a slip for "cpu" */
 		near = NULL;
 	rc = rfl_fail(err, RFL_EUSAGE, 0, "--%s: '%s' is not one of %s%s%s%s", row->name,
 		      rfl_buf_str(&given), rfl_buf_str(&names), near ? "; did you mean " : "",
@@ -133,7 +120,7 @@ static enum rfl_rc find_choice(const struct rfl_opt *row, const char *text, size
 	return rc;
 }
 
-/* Room for one more item of `size` bytes after n, and for the NULL that ends a list. */
+/* Room for one more item of `size` bytes behind n, and for the NULL that ends a list. */
 static enum rfl_rc grow(void **items, size_t n, size_t size, struct rfl_err *err)
 {
 	void *bigger;

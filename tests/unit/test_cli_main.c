@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/cli.h"
+#include "cli/cmd.h"
 #include "rfl_config.h"
 #include "rfl_test.h"
 

@@ -1,15 +1,113 @@
 /*
- * help_man.c - manual pages, made from the rows of commands and options: roofline(1) and one page
- * per command, in the macros of man(7).
+ * help_pages.c - pages for readers outside a terminal, made from the same rows as the help pages:
+ * docs/commands.md, which a test compares with this one, and the manual pages, in the macros of
+ * man(7).
  */
 #include "cli/opt/help.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"
 #include "cli/opt/opt.h"
 #include "rfl_config.h"
+
+/* ---- docs/commands.md ---- */
+
+/* A cell of a Markdown table: a bar would end it, an angle bracket would be HTML. */
+static void put_cell(struct rfl_buf *out, const char *text)
+{
+	for (; *text != '\0'; text++) {
+		if (*text == '|')
+			rfl_buf_puts(out, "\\|");
+		else if (*text == '<')
+			rfl_buf_puts(out, "&lt;");
+		else
+			rfl_buf_putc(out, *text);
+	}
+}
+
+static void put_md_rows(struct rfl_buf *out, const struct rfl_opt *rows)
+{
+	struct rfl_buf text;
+	bool first = true;
+
+	rfl_buf_init(&text, 0);
+	for (const struct rfl_opt *row = rows; row && row->name; row++) {
+		if (row->hidden)
+			continue;
+		rfl_buf_puts(out, first ? "\n| option | meaning |\n|---|---|\n" : "");
+		first = false;
+		if (row->group)
+			rfl_buf_printf(out, "| **%s** | |\n", row->group);
+		rfl_buf_puts(out, "| `");
+		if (row->letter)
+			rfl_buf_printf(out, "-%c`, `", row->letter);
+		rfl_buf_printf(out, "--%s", row->name);
+		if (row->negatable)
+			rfl_buf_printf(out, "`, `--no-%s", row->name);
+		rfl_buf_reset(&text);
+		rfl_help_meta(row, &text);
+		put_cell(out, rfl_buf_str(&text));
+		rfl_buf_puts(out, "` | ");
+		rfl_buf_reset(&text);
+		rfl_help_text(row, &text);
+		put_cell(out, rfl_buf_str(&text));
+		rfl_buf_puts(out, " |\n");
+	}
+	rfl_buf_fini(&text);
+}
+
+static void put_md_command(struct rfl_buf *out, const struct rfl_cmd *cmd)
+{
+	rfl_buf_printf(out, "\n## roofline %s\n\n%c%s.\n\n    roofline ", cmd->name,
+		       toupper((unsigned char)cmd->summary[0]), cmd->summary + 1);
+	rfl_help_usage(cmd, out);
+	rfl_buf_putc(out, '\n');
+	if (cmd->description)
+		rfl_buf_printf(out, "\n%s\n", cmd->description);
+	put_md_rows(out, cmd->opts);
+	if (cmd->example)
+		rfl_buf_printf(out, "\n```sh\n%s\n```\n", cmd->example);
+}
+
+void rfl_help_markdown(struct rfl_buf *out)
+{
+	rfl_buf_puts(
+		out,
+		"# Commands\n\n"
+		"This page is made from the option rows of the program by `roofline help "
+		"--markdown`; a test compares the two.\n\n"
+		"    roofline COMMAND [options]\n\n"
+		"The result goes to standard output and nothing else does; progress and messages "
+		"go "
+		"to standard error. Control characters of files are shown as `?`; CSV keeps them, "
+		"except on a terminal. A list option takes one or more values: `--models resnet50 "
+		"vgg16`, `--models resnet50,vgg16`, or repeated. `--arch`, `--model` and "
+		"`--models` are one option wherever one of them is listed; so are `--batch-size` "
+		"and `--batch-sizes`. `--` ends the options. The exit code "
+		"is 0 (done), 1 (failed, or the answer is no), 2 (wrong usage), 3 (a fact that the "
+		"result needs is missing) or 77 (the device or library is not here).\n\n"
+		"| command | |\n|---|---|\n");
+	for (size_t i = 0; rfl_cmd_at(i); i++) {
+		const struct rfl_cmd *cmd = rfl_cmd_at(i);
+
+		if (!cmd->hidden)
+			rfl_buf_printf(out, "| `roofline %s` | %s |\n", cmd->name, cmd->summary);
+	}
+	rfl_buf_puts(out, "\n## Options of every command\n");
+	put_md_rows(out, rfl_opt_global_rows);
+	rfl_buf_puts(out, "\n## Environment\n\n| variable | meaning |\n|---|---|\n");
+	for (size_t i = 0; rfl_help_environment[i][0]; i++)
+		rfl_buf_printf(out, "| `%s` | %s |\n", rfl_help_environment[i][0],
+			       rfl_help_environment[i][1]);
+	for (size_t i = 0; rfl_cmd_at(i); i++)
+		if (!rfl_cmd_at(i)->hidden)
+			put_md_command(out, rfl_cmd_at(i));
+}
+
+/* ---- manual pages ---- */
 
 /* Text of a page. A hyphen that users type is a minus; a line must not begin with a control
  * character of roff. */
