@@ -1,6 +1,6 @@
 /*
  * value.c - one value of one option: from the text that the user wrote into the member of the
- * command's argument struct, with the check that its row asks for. Which words are values is
+ * command's argument struct, with the check that its row asks for. Which words count as values is
  * decided in parse.c.
  */
 #include "cli/opt/opt.h"
@@ -120,7 +120,7 @@ static enum rfl_rc find_choice(const struct rfl_opt *row, const char *text, size
 	return rc;
 }
 
-/* Room for one more item of `size` bytes behind n, and for the NULL that ends a list. */
+/* Room for one more item of `size` bytes after n, and for the NULL that ends a list. */
 static enum rfl_rc grow(void **items, size_t n, size_t size, struct rfl_err *err)
 {
 	void *bigger;
