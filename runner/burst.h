@@ -25,7 +25,7 @@ enum rfl_run_mode {
 /** "train", "fwd", "fwd_bwd", NULL. */
 extern const char *const rfl_run_mode_names[];
 
-/** How finely the ranges of a step are told apart. */
+/** How fine the ranges of a step are. */
 enum rfl_detail { RFL_DETAIL_OFF, RFL_DETAIL_STEP, RFL_DETAIL_PHASE, RFL_DETAIL_LAYER };
 
 /** "off", "step", "phase", "layer", NULL. */
@@ -49,15 +49,15 @@ struct rfl_burst_config {
 	int64_t warmup, iters; /**< iters at least 1 */
 	int64_t accum;         /**< forwards (and batches) per step; 0 is 1 */
 	/**
-	 * The device works while we go on (a GPU). Steps are timed by marks in its queue and nobody
+	 * The device works on its own (a GPU). Steps are timed by marks in its queue and no one
 	 * waits in the window; only the last loss is read. A device without marks is waited for at
-	 * the end of every step, and phases are not told apart.
+	 * the end of every step, and phases are not distinguished.
 	 */
 	bool asynchronous;
 	bool sync_each_step; /**< wait all the same; steps are timed by the clock */
-	bool cuda_graph;     /**< record a step behind RFL_BURST_GRAPH_WARMUP and replay it */
-	/** Go on behind the window until the standard error of the mean step time, which allows
-	 * for neighbours that are alike, is no more than this part of it; 0: do not. */
+	bool cuda_graph;     /**< record a step after RFL_BURST_GRAPH_WARMUP and replay it */
+	/** Keep running after the window until the standard error of the mean step time, which
+	 * allows for neighbours that are alike, is no more than this part of it; 0: do not. */
 	double until_stdrel;
 	double until_max_s; /**< and no longer than this */
 	/**
@@ -68,11 +68,11 @@ struct rfl_burst_config {
 	enum rfl_detail nvtx_detail;
 	/** Called after each step of the "warmup", before the "window" and at most five times a
 	 * second between its steps and those added by until_stdrel ("until", total 0). A step is
-	 * done when a device that works while we go on was asked for it. May be NULL. */
+	 * done when a device that works on its own was asked for it. May be NULL. */
 	void (*progress)(const char *phase, int64_t done, int64_t total, void *ctx);
 	/** Called before the window: wait until other processes are there, too. May be NULL. */
 	enum rfl_rc (*meet)(void *ctx, struct rfl_err *err);
-	/** Called right before the window, and right behind it. May be NULL. */
+	/** Called right before the window, and right after it. May be NULL. */
 	void (*window)(bool begins, void *ctx);
 	/** Called when the burst has everything but its until_ members. May be NULL. */
 	enum rfl_rc (*measured)(void *ctx, struct rfl_err *err);
@@ -88,7 +88,7 @@ struct rfl_burst {
 	double loss_last;  /**< of the last step of the window */
 	double launch_gap; /**< 1 - the GPU's time in steps / wall_s; NaN without marks */
 	bool synced;       /**< a GPU was waited for after every step */
-	/** With until_stdrel: over the window and the steps behind it; 0 and NaN without. */
+	/** With until_stdrel: over the window and the steps after it; 0 and NaN without. */
 	int64_t until_steps;
 	double until_step_s, until_stdrel;
 	bool until_missed; /**< the time was up before the error was so small */
@@ -99,7 +99,7 @@ enum rfl_rc rfl_burst_init(struct rfl_burst *b, int64_t iters, struct rfl_err *e
 void rfl_burst_fini(struct rfl_burst *b);
 
 /**
- * Run it. The window is also the one that profilers are told of (rfl_profiler_start, _stop).
+ * Run it. The window is also the one that profilers record (rfl_profiler_start, _stop).
  * @param burst  initialised for config->iters steps; filled here
  * @return RFL_OK, or what the engine or the data returned
  */

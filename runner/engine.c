@@ -41,7 +41,7 @@ struct rfl_engine_list {
 
 /* ------------------------------------------------------------------ the list */
 
-/* Text of the id behind the j-th hyphen: 0 the name, 1 the version, 2 the variant. */
+/* Text of the id after the j-th hyphen: 0 the name, 1 the version, 2 the variant. */
 static const char *id_part(const char *id, int j)
 {
 	while (j-- > 0) {
@@ -53,14 +53,9 @@ static const char *id_part(const char *id, int j)
 	return id;
 }
 
-static size_t part_length(const char *part)
-{
-	return strcspn(part, "-");
-}
-
 static bool part_is(const char *part, const char *text, size_t n)
 {
-	return part_length(part) == n && strncmp(part, text, n) == 0;
+	return strcspn(part, "-") == n && strncmp(part, text, n) == 0;
 }
 
 /* Reads a number and goes past it. One that is longer than any version's counts as huge. */
@@ -107,7 +102,7 @@ static int compare_rows(const void *a, const void *b)
 
 	if (rx != ry)
 		return rx < ry ? -1 : 1;
-	if (!part_is(x, y, part_length(y)))
+	if (!part_is(x, y, strcspn(y, "-")))
 		return strcmp(x, y);
 	order = compare_versions(id_part(y, 1), id_part(x, 1));
 	return order ? order : strcmp(x, y);
@@ -126,39 +121,34 @@ static enum rfl_rc add_row(struct rfl_engine_list *list, struct rfl_engine_row r
 	return RFL_OK;
 }
 
-static bool has_id(const struct rfl_engine_list *list, const char *id)
-{
-	for (size_t i = 0; i < list->n; i++)
-		if (strcmp(list->rows[i].id, id) == 0)
-			return true;
-	return false;
-}
-
 /* engine_<name>-<version>-<variant>.so */
 static enum rfl_rc add_file(struct rfl_engine_list *list, const char *dir, const char *file,
 			    struct rfl_err *err)
 {
 	const size_t n = strlen(file), ends = strlen(PLUGIN_PREFIX) + strlen(PLUGIN_SUFFIX);
-	struct rfl_engine_row row = { 0 };
+	struct rfl_engine_row row = { .summary = "a plugin" };
+	size_t rank;
 	char *id;
 
 	if (n <= ends || strncmp(file, PLUGIN_PREFIX, strlen(PLUGIN_PREFIX)) != 0 ||
 	    strcmp(file + n - strlen(PLUGIN_SUFFIX), PLUGIN_SUFFIX) != 0)
 		return RFL_OK;
 	id = rfl_arena_printf(list->arena, "%.*s", (int)(n - ends), file + strlen(PLUGIN_PREFIX));
-	if (id && (!part_length(id) || !*id_part(id, 1) || !*id_part(id, 2) || has_id(list, id)))
-		return RFL_OK; /* not ours, or hidden by a folder before this one */
+	if (!id)
+		return rfl_fail(err, RFL_ENOMEM, 0, "engines: out of memory");
+	if (!strcspn(id, "-") || !*id_part(id, 1) || !*id_part(id, 2))
+		return RFL_OK; /* not ours */
+	for (size_t i = 0; i < list->n; i++)
+		if (strcmp(list->rows[i].id, id) == 0)
+			return RFL_OK; /* hidden by a folder before this one */
+	rank = rank_of(id);
+	if (rank < RFL_ARRAY_LEN(known))
+		row.summary = known[rank].summary;
 	row.id = id;
+	row.name = rfl_arena_printf(list->arena, "%.*s", (int)strcspn(id, "-"), id);
 	row.path = rfl_arena_printf(list->arena, "%s/%s", dir, file);
-	if (id) {
-		const size_t rank = rank_of(id);
-
-		row.name = rfl_arena_printf(list->arena, "%.*s", (int)part_length(id), id);
-		row.summary = rank < RFL_ARRAY_LEN(known) ? known[rank].summary : "a plugin";
-	}
-	if (!row.path)
-		row.name = NULL;
-	return add_row(list, row, err);
+	return row.path ? add_row(list, row, err)
+			: rfl_fail(err, RFL_ENOMEM, 0, "engines: out of memory");
 }
 
 /* A folder that does not exist holds no plugins. */
@@ -256,17 +246,6 @@ static bool wanted(const char *want, const struct rfl_engine_row *row)
 	return part_is(id_part(row->id, 1), want + name + 1, strlen(want + name + 1));
 }
 
-/* A library that is not found is the one failure of loading that its message does not explain. */
-static enum rfl_rc cannot_load(const struct rfl_err *why, struct rfl_err *err)
-{
-	const bool absent = strstr(why->msg, "cannot open shared object file") != NULL;
-
-	return rfl_fail(err, why->rc, why->native, "%s%s", why->msg,
-			absent ? ": install the library that the plugin was built with, or name "
-				 "its folder in LD_LIBRARY_PATH (docs/engines.md)"
-			       : "");
-}
-
 static enum rfl_rc open_plugin(const struct rfl_engine_row *row, enum rfl_device device,
 			       const struct rfl_engine_ops **ret, struct rfl_err *err)
 {
@@ -281,7 +260,12 @@ static enum rfl_rc open_plugin(const struct rfl_engine_row *row, enum rfl_device
 	enum rfl_rc rc = rfl_dl_open(names, symbols, RFL_ARRAY_LEN(symbols), &dl, &why);
 
 	if (rc != RFL_OK)
-		return cannot_load(&why, err);
+		/* that a library is not found is the one failure whose message has no remedy */
+		return rfl_fail(err, why.rc, why.native, "%s%s", why.msg,
+				strstr(why.msg, "cannot open shared object file")
+					? ": install the library that the plugin was built with, "
+					  "or name its folder in LD_LIBRARY_PATH (docs/engines.md)"
+					: "");
 	ops = entry(RFL_ENGINE_ABI);
 	rfl_dl_close(dl); /* it stays mapped */
 	if (!ops)
@@ -292,22 +276,6 @@ static enum rfl_rc open_plugin(const struct rfl_engine_row *row, enum rfl_device
 	rc = ops->probe(device, err);
 	if (rc == RFL_OK)
 		*ret = ops;
-	return rc;
-}
-
-static enum rfl_rc no_such_engine(const struct rfl_engine_list *list, const char *want,
-				  struct rfl_err *err)
-{
-	struct rfl_buf ids;
-	enum rfl_rc rc;
-
-	rfl_buf_init(&ids, RFL_ERR_MSG_MAX / 2);
-	for (size_t i = 0; i < list->n; i++)
-		rfl_buf_printf(&ids, "%s%s", i ? ", " : "", list->rows[i].id);
-	rc = rfl_fail(err, RFL_ENOTFOUND, 0,
-		      "no engine '%s'; there is %s (see 'roofline list engines')", want,
-		      rfl_buf_str(&ids));
-	rfl_buf_fini(&ids);
 	return rc;
 }
 
@@ -330,11 +298,16 @@ enum rfl_rc rfl_engine_load(const struct rfl_engine_list *list, const char *want
 				  : open_plugin(row, device, ret, &why);
 		rfl_buf_printf(&reasons, "%s%s: %s", tried++ ? "; " : "", row->id, why.msg);
 	}
-	if (tried == 0)
-		rc = no_such_engine(list, want, err);
-	else if (rc != RFL_OK)
+	if (tried == 0) {
+		for (size_t i = 0; i < list->n; i++)
+			rfl_buf_printf(&reasons, "%s%s", i ? ", " : "", list->rows[i].id);
+		rc = rfl_fail(err, RFL_ENOTFOUND, 0,
+			      "no engine '%s'; there is %s (see 'roofline list engines')", want,
+			      rfl_buf_str(&reasons));
+	} else if (rc != RFL_OK) {
 		rc = rfl_fail(err, RFL_EUNAVAILABLE, 0, "no engine for the device '%s': %s",
 			      rfl_device_names[device], rfl_buf_str(&reasons));
+	}
 	rfl_buf_fini(&reasons);
 	return rc;
 }

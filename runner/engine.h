@@ -85,7 +85,7 @@ struct rfl_engine_world {
 	int local_rank; /**< on this machine: the GPU that is ours */
 	const char *address;
 	int port;                 /**< where rank 0 listens */
-	bool hosted;              /**< somebody else listens there, and rank 0 does not */
+	bool hosted;              /**< another program listens there, and rank 0 does not */
 	double timeout_s;         /**< for the others to come, and for each exchange */
 	int64_t bucket_bytes;     /**< gradients are exchanged in pieces of about this size */
 	const char *interconnect; /**< "auto", "gloo", "nccl" */
@@ -95,7 +95,8 @@ struct rfl_engine_world {
 typedef enum rfl_rc (*rfl_engine_trace_fn)(int node, const float *values, int64_t numel, void *ctx,
 					   struct rfl_err *err);
 
-/** Told what runs next: "fwd/conv1", "bwd/conv1". Borrowed until the marks are switched off. */
+/** Receives the name of what runs next: "fwd/conv1", "bwd/conv1". Borrowed until the marks are
+ * switched off. */
 typedef enum rfl_rc (*rfl_engine_mark_fn)(const char *name, void *ctx, struct rfl_err *err);
 
 struct rfl_engine; /* private to the plugin; begins with `const struct rfl_engine_ops *ops` */
@@ -106,7 +107,7 @@ struct rfl_engine_ops {
 	const char *variant; /**< "cpu", "cu130" */
 	const char *summary;
 
-	/** Can this device be used here, now? RFL_EUNAVAILABLE with the reason and the cure. */
+	/** Can this device be used here, now? RFL_EUNAVAILABLE with the reason and the remedy. */
 	enum rfl_rc (*probe)(enum rfl_device device, struct rfl_err *err);
 
 	/** Version of the library that is loaded, as it reports itself. Borrowed. */
@@ -181,7 +182,7 @@ struct rfl_engine_ops {
 	/**
 	 * From now on call fn as each node begins, the loss included: "fwd/<node>" in forward, in
 	 * the order of the net; "bwd/<node>" in backward, in reverse, for nodes that have work to
-	 * do there. A step without a module has its operation behind the block's name
+	 * do there. A step without a module has its operation after the block's name
 	 * ("fwd/layer1.0.add"). What runs up to the next call, or to the end of forward or
 	 * backward, belongs to the node. Called on the thread that called forward or backward; a
 	 * failure of fn is that of forward or backward. fn NULL: no longer, and then marks cost
@@ -211,11 +212,11 @@ struct rfl_engine_ops {
 			      struct rfl_err *err);
 	enum rfl_rc (*uploaded)(struct rfl_engine *e, struct rfl_err *err);
 
-	/* Marks in the device's own queue of work, for times that nobody has to wait for. */
+	/* Marks in the device's own queue of work, for times that no one has to wait for. */
 	/** Make room for n of them: before the window. RFL_EUNSUPPORTED: this device has none, and
 	 * is timed by waiting for it. */
 	enum rfl_rc (*reserve_events)(struct rfl_engine *e, int64_t n, struct rfl_err *err);
-	/** Put mark i behind what was asked for so far. */
+	/** Put mark i after what was asked for so far. */
 	enum rfl_rc (*record_event)(struct rfl_engine *e, int64_t i, struct rfl_err *err);
 	/** Seconds between two marks that the device has passed (after sync). */
 	enum rfl_rc (*elapsed)(struct rfl_engine *e, int64_t from, int64_t to, double *ret,

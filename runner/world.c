@@ -12,7 +12,7 @@
 #include "base/num.h"
 
 #define DEFAULT_PORT 29500
-#define JOB_PORTS    15000 /* of jobs with a number, this one and those behind it */
+#define JOB_PORTS    15000 /* of jobs with a number, this one and those after it */
 #define JOB_PORTS_N  10000
 
 /* The variables of one launcher. It is the one at work when its rank is set. */
@@ -21,7 +21,7 @@ struct launcher {
 	const char *rank, *size, *local_rank, *local_size; /* local_size may be NULL */
 	const char *nodes;  /* a list of hosts, the first of which has rank 0; may be NULL */
 	const char *nnodes; /* how many hosts; may be NULL */
-	const char *job;    /* a number that tells jobs apart, for their ports; may be NULL */
+	const char *job;    /* a number that distinguishes jobs, for their ports; may be NULL */
 	const char *hosted; /* "True": the launcher listens at the address; may be NULL */
 };
 
@@ -65,6 +65,7 @@ struct reader {
 	void *ctx;
 	const struct launcher *launcher;
 	struct rfl_err *err;
+	enum rfl_rc rc; /* the first failure */
 };
 
 static const char *get(const struct reader *r, const char *name)
@@ -74,28 +75,28 @@ static const char *get(const struct reader *r, const char *name)
 	return value && *value ? value : NULL;
 }
 
-/* A whole number from `least` to `most`. @param absent  when it is not set; -2: it must be */
-static enum rfl_rc number(const struct reader *r, const char *name, int least, int most, int absent,
-			  int *ret)
+/* A whole number from `least` to `most`; 0 after a failure. @param absent  when it is not set; -2:
+ * it must be */
+static int number(struct reader *r, const char *name, int least, int most, int absent)
 {
 	const char *text = get(r, name);
 	int64_t value = 0;
 
+	if (r->rc != RFL_OK)
+		return 0;
 	if (!text && absent == -2)
-		return rfl_fail(r->err, RFL_EINVAL, 0,
-				"%s is not set, but %s is: start every process by one launcher "
-				"(torchrun, srun, mpirun), or set both",
-				name, r->launcher->rank);
-	if (!text) {
-		*ret = absent;
-		return RFL_OK;
-	}
-	if (rfl_num_parse_int(text, name, &value, NULL) != RFL_OK || value < least || value > most)
-		return rfl_fail(r->err, RFL_EINVAL, 0,
-				"%s: '%s' is not a whole number from %d to %d", name, text, least,
-				most);
-	*ret = (int)value;
-	return RFL_OK;
+		r->rc = rfl_fail(r->err, RFL_EINVAL, 0,
+				 "%s is not set, but %s is: start every process by one launcher "
+				 "(torchrun, srun, mpirun), or set both",
+				 name, r->launcher->rank);
+	else if (!text)
+		return absent;
+	else if (rfl_num_parse_int(text, name, &value, NULL) != RFL_OK || value < least ||
+		 value > most)
+		r->rc = rfl_fail(r->err, RFL_EINVAL, 0,
+				 "%s: '%s' is not a whole number from %d to %d", name, text, least,
+				 most);
+	return r->rc == RFL_OK ? (int)value : 0;
 }
 
 /* The first host of "node[003-007,9],gpu4", the form in which Slurm lists them. */
@@ -137,47 +138,25 @@ static enum rfl_rc find_address(const struct reader *r, struct rfl_world *w)
 	return RFL_OK;
 }
 
-/* Jobs of one scheduler may share a host: then each has a port of its own. */
-static enum rfl_rc find_port(const struct reader *r, struct rfl_world *w)
-{
-	int job = 0;
-	enum rfl_rc rc = number(r, r->launcher->job, 0, INT_MAX, -1, &job);
-
-	if (rc)
-		return rc;
-	return number(r, "MASTER_PORT", 1, 65535,
-		      job < 0 ? DEFAULT_PORT : JOB_PORTS + job % JOB_PORTS_N, &w->port);
-}
-
-/* Processes on this machine, where the launcher does not say it but how many machines there are. */
-static enum rfl_rc find_local_size(const struct reader *r, struct rfl_world *w)
-{
-	int nodes = 0;
-	enum rfl_rc rc = number(r, r->launcher->nnodes, 1, INT_MAX, -1, &nodes);
-
-	if (rc == RFL_OK)
-		rc = number(r, r->launcher->local_size, 1, w->size,
-			    w->size == 1 || nodes == 1 ? w->size : -1, &w->local_size);
-	return rc;
-}
-
-static enum rfl_rc read_launcher(const struct reader *r, struct rfl_world *w)
+static enum rfl_rc read_launcher(struct reader *r, struct rfl_world *w)
 {
 	const struct launcher *l = r->launcher;
-	enum rfl_rc rc = number(r, l->size, 1, 1 << 20, -2, &w->size);
+	const char *hosted = get(r, l->hosted);
+	int nodes, job;
 
 	w->launcher = l->name;
-	if (rc == RFL_OK)
-		rc = number(r, l->rank, 0, w->size - 1, -2, &w->rank);
-	if (rc == RFL_OK)
-		rc = number(r, l->local_rank, 0, w->size - 1, w->size == 1 ? 0 : -2,
-			    &w->local_rank);
-	if (rc == RFL_OK)
-		rc = find_local_size(r, w);
-	if (rc == RFL_OK)
-		rc = find_port(r, w);
-	w->hosted = get(r, l->hosted) && strcmp(get(r, l->hosted), "True") == 0;
-	return rc == RFL_OK ? find_address(r, w) : rc;
+	w->hosted = hosted && strcmp(hosted, "True") == 0;
+	w->size = number(r, l->size, 1, 1 << 20, -2);
+	w->rank = number(r, l->rank, 0, w->size - 1, -2);
+	w->local_rank = number(r, l->local_rank, 0, w->size - 1, w->size == 1 ? 0 : -2);
+	nodes = number(r, l->nnodes, 1, INT_MAX, -1);
+	w->local_size =
+		number(r, l->local_size, 1, w->size, w->size == 1 || nodes == 1 ? w->size : -1);
+	/* jobs of one scheduler may share a host: then each has a port of its own */
+	job = number(r, l->job, 0, INT_MAX, -1);
+	w->port = number(r, "MASTER_PORT", 1, 65535,
+			 job < 0 ? DEFAULT_PORT : JOB_PORTS + job % JOB_PORTS_N);
+	return r->rc == RFL_OK ? find_address(r, w) : r->rc;
 }
 
 enum rfl_rc rfl_world_from_env(rfl_world_env_fn env, void *ctx, struct rfl_world *ret,
@@ -192,16 +171,15 @@ enum rfl_rc rfl_world_from_env(rfl_world_env_fn env, void *ctx, struct rfl_world
 		.bucket_bytes = RFL_WORLD_BUCKET_BYTES,
 		.interconnect = "auto",
 	};
-	enum rfl_rc rc = RFL_OK;
 
-	for (size_t i = 0; i < RFL_ARRAY_LEN(launchers) && !w.launcher && rc == RFL_OK; i++) {
+	for (size_t i = 0; i < RFL_ARRAY_LEN(launchers) && !w.launcher; i++) {
 		r.launcher = &launchers[i];
 		if (get(&r, launchers[i].rank))
-			rc = read_launcher(&r, &w);
+			r.rc = read_launcher(&r, &w);
 	}
-	if (rc == RFL_OK)
+	if (r.rc == RFL_OK)
 		*ret = w;
-	return rc;
+	return r.rc;
 }
 
 bool rfl_world_gpu(const char *visible, int local_rank, char ret[64])

@@ -172,7 +172,7 @@ enum rfl_rc rfl_counted_run(const struct rfl_source_ops *source,
 		rc = parts->ops->mark(parts->engine, on_mark, &step, err);
 	if (rc)
 		return rc;
-	rfl_data_rest(parts->data); /* decoding is no part of the step */
+	rfl_data_rest(parts->data); /* decoding is not part of the step */
 	rc = source->measure(&config->request, &workload, to, err);
 	off = marks ? parts->ops->mark(parts->engine, NULL, NULL, err) : RFL_OK;
 	return rc ? rc : off;
@@ -190,7 +190,7 @@ static const struct {
 	{ RFL_SET_LINKS, RFL_QUANTITY_PCIE_READ },
 };
 
-/* With one of these there is something that only a counter tells. */
+/* With one of these there is something that only a counter shows. */
 static const enum rfl_quantity counted[] = {
 	RFL_QUANTITY_FLOPS,  RFL_QUANTITY_DRAM,         RFL_QUANTITY_L2,
 	RFL_QUANTITY_CYCLES, RFL_QUANTITY_INSTRUCTIONS, RFL_QUANTITY_PCIE_READ,

@@ -16,7 +16,7 @@ struct rfl_burst__loop {
 	struct rfl_data *data;
 	const struct rfl_burst_config *config;
 	int64_t accum;
-	bool read_losses; /* after every forward: where nobody waits for it */
+	bool read_losses; /* after every forward: where no one waits for it */
 	bool marks;       /* steps are timed by marks in the device's queue */
 	bool uploads;     /* batches are brought to the device ahead of their forward */
 	bool waits;       /* for the device, at the end of every step */
@@ -30,23 +30,39 @@ struct rfl_burst__loop {
 	struct {
 		const char *phase;
 		int64_t done, total, at_ns;
-	} told; /* to config->progress() */
+	} reported; /* to config->progress() */
 
-	enum rfl_detail named; /* ranges that a tool is told of; off in the warm-up */
+	enum rfl_detail named; /* ranges that a tool sees; off in the warm-up */
 	bool in_layer;         /* one of them is open */
 };
 
-/* ---- names for tools (burst/names.c) ---- */
+/* ---- one step, and its ranges under names for tools (burst/step.c) ---- */
 
-void rfl_burst__push(const struct rfl_burst__loop *l, enum rfl_detail detail, const char *name);
-void rfl_burst__pop(const struct rfl_burst__loop *l, enum rfl_detail detail);
-/** A phase ends, and with it the layer that is open. */
-void rfl_burst__end_phase(struct rfl_burst__loop *l);
-/** Only where somebody listens: then the window holds the calls too. */
+/**
+ * @param first_mark  of this step, RFL_BURST__NO_MARKS: it is not timed by them
+ * @param ret         by the clock; times by marks come with rfl_burst__read_marks()
+ */
+enum rfl_rc rfl_burst__step(struct rfl_burst__loop *l, int64_t first_mark,
+			    struct rfl_burst_step *ret, struct rfl_err *err);
+
+/** Marks of one step. */
+int64_t rfl_burst__marks_per_step(const struct rfl_burst__loop *l);
+
+/** After a sync: the times of a step that was marked. */
+enum rfl_rc rfl_burst__read_marks(const struct rfl_burst__loop *l, int64_t first_mark,
+				  struct rfl_burst_step *step, struct rfl_err *err);
+
+/** Record a step for replay. */
+enum rfl_rc rfl_burst__record(struct rfl_burst__loop *l, struct rfl_err *err);
+
+/** No one reads the memory of the data any more. */
+enum rfl_rc rfl_burst__end_uploads(struct rfl_burst__loop *l, struct rfl_err *err);
+
+/** Only where a tool listens: then the window holds the calls too. */
 enum rfl_rc rfl_burst__name_ranges(struct rfl_burst__loop *l, struct rfl_err *err);
 enum rfl_rc rfl_burst__unname_ranges(struct rfl_burst__loop *l, struct rfl_err *err);
 
-/* ---- how well a mean is known (burst/mean.c) ---- */
+/* ---- how well a mean is known (burst/window.c) ---- */
 
 #define RFL_BURST__FEWEST  16 /* with fewer steps nothing is said */
 #define RFL_BURST__BATCHES 64
@@ -66,27 +82,5 @@ struct rfl_burst__mean {
 void rfl_burst__mean_add(struct rfl_burst__mean *m, double time_s);
 /** Standard error of the mean over the mean; NaN with too few steps. */
 double rfl_burst__mean_error(const struct rfl_burst__mean *m);
-
-/* ---- one step (burst/step.c) ---- */
-
-/**
- * @param first_mark  of this step, RFL_BURST__NO_MARKS: it is not timed by them
- * @param ret         what the clock tells; what marks tell comes with rfl_burst__read_marks()
- */
-enum rfl_rc rfl_burst__step(struct rfl_burst__loop *l, int64_t first_mark,
-			    struct rfl_burst_step *ret, struct rfl_err *err);
-
-/** Marks of one step. */
-int64_t rfl_burst__marks_per_step(const struct rfl_burst__loop *l);
-
-/** After a sync: the times of a step that was marked. */
-enum rfl_rc rfl_burst__read_marks(const struct rfl_burst__loop *l, int64_t first_mark,
-				  struct rfl_burst_step *step, struct rfl_err *err);
-
-/** Record a step for replay. */
-enum rfl_rc rfl_burst__record(struct rfl_burst__loop *l, struct rfl_err *err);
-
-/** The data's memory is nobody's any more. */
-enum rfl_rc rfl_burst__end_uploads(struct rfl_burst__loop *l, struct rfl_err *err);
 
 #endif

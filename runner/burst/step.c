@@ -16,6 +16,64 @@ static double seconds(int64_t from_ns, int64_t to_ns)
 	return (double)(to_ns - from_ns) * 1e-9;
 }
 
+/* ---- ranges of the window under names, for a tool that listens ---- */
+
+const char *const rfl_detail_names[] = { "off", "step", "phase", "layer", NULL };
+
+static void push(const struct rfl_burst__loop *l, enum rfl_detail detail, const char *name)
+{
+	if (l->named >= detail)
+		rfl_nvtx_push(l->config->nvtx, name);
+}
+
+static void pop(const struct rfl_burst__loop *l, enum rfl_detail detail)
+{
+	if (l->named >= detail)
+		rfl_nvtx_pop(l->config->nvtx);
+}
+
+static void end_layer(struct rfl_burst__loop *l)
+{
+	if (l->in_layer)
+		rfl_nvtx_pop(l->config->nvtx);
+	l->in_layer = false;
+}
+
+static enum rfl_rc on_layer(const char *name, void *ctx, struct rfl_err *err)
+{
+	struct rfl_burst__loop *l = ctx;
+
+	(void)err;
+	end_layer(l);
+	rfl_nvtx_push(l->config->nvtx, name);
+	l->in_layer = true;
+	return RFL_OK;
+}
+
+static void end_phase(struct rfl_burst__loop *l)
+{
+	end_layer(l);
+	pop(l, RFL_DETAIL_PHASE);
+}
+
+enum rfl_rc rfl_burst__name_ranges(struct rfl_burst__loop *l, struct rfl_err *err)
+{
+	const struct rfl_burst_config *c = l->config;
+
+	if (!c->nvtx || c->nvtx_detail == RFL_DETAIL_OFF || !rfl_nvtx_is_heard(c->nvtx))
+		return RFL_OK;
+	l->named = c->nvtx_detail;
+	return l->named == RFL_DETAIL_LAYER ? l->ops->mark(l->engine, on_layer, l, err) : RFL_OK;
+}
+
+enum rfl_rc rfl_burst__unname_ranges(struct rfl_burst__loop *l, struct rfl_err *err)
+{
+	const bool marked = l->named == RFL_DETAIL_LAYER;
+
+	l->named = RFL_DETAIL_OFF;
+	return marked ? l->ops->mark(l->engine, NULL, NULL, err) : RFL_OK;
+}
+
 /* ---- batches ---- */
 
 enum rfl_rc rfl_burst__end_uploads(struct rfl_burst__loop *l, struct rfl_err *err)
@@ -26,7 +84,7 @@ enum rfl_rc rfl_burst__end_uploads(struct rfl_burst__loop *l, struct rfl_err *er
 	return l->ops->uploaded(l->engine, err);
 }
 
-/* The memory of the batch before this one goes back to the data: nobody may read it any more. */
+/* The memory of the batch before this one goes back to the data: no one may read it any more. */
 static enum rfl_rc give_back(struct rfl_burst__loop *l, struct rfl_err *err)
 {
 	if (l->uploads)
@@ -71,19 +129,6 @@ static enum rfl_rc fetch(struct rfl_burst__loop *l, struct rfl_burst_step *step,
 	return rc;
 }
 
-static enum rfl_rc need_batch(struct rfl_burst__loop *l, struct rfl_burst_step *step,
-			      struct rfl_err *err)
-{
-	return l->have_batch ? RFL_OK : fetch(l, step, err);
-}
-
-/* While the device works on what it was asked for, the next batch is made and copied. */
-static enum rfl_rc fetch_ahead(struct rfl_burst__loop *l, struct rfl_burst_step *step,
-			       struct rfl_err *err)
-{
-	return l->uploads ? fetch(l, step, err) : RFL_OK;
-}
-
 /* ---- marks ---- */
 
 int64_t rfl_burst__marks_per_step(const struct rfl_burst__loop *l)
@@ -108,11 +153,6 @@ static enum rfl_rc add_elapsed(const struct rfl_burst__loop *l, int64_t from, in
 	return rc;
 }
 
-static void forget_phases(struct rfl_burst_step *step)
-{
-	step->forward_s = step->backward_s = step->optimizer_s = (double)NAN;
-}
-
 /* What the mode has no phase for is not known, not nothing. */
 static void settle_phases(const struct rfl_burst__loop *l, struct rfl_burst_step *step)
 {
@@ -128,7 +168,7 @@ enum rfl_rc rfl_burst__read_marks(const struct rfl_burst__loop *l, int64_t first
 				  struct rfl_burst_step *step, struct rfl_err *err)
 {
 	const bool backward = l->config->mode != RFL_RUN_FWD;
-	const bool whole = !l->waits; /* else the clock has told it */
+	const bool whole = !l->waits; /* else it is known from the clock */
 	const int64_t last = first + rfl_burst__marks_per_step(l) - 1;
 	int64_t at = first;
 	double total = 0;
@@ -149,7 +189,7 @@ enum rfl_rc rfl_burst__read_marks(const struct rfl_burst__loop *l, int64_t first
 		step->total_s = total;
 	settle_phases(l, step);
 	if (l->replays)
-		forget_phases(step);
+		step->forward_s = step->backward_s = step->optimizer_s = (double)NAN;
 	return rc;
 }
 
@@ -159,13 +199,13 @@ static enum rfl_rc forward(struct rfl_burst__loop *l, bool first, struct rfl_err
 {
 	enum rfl_rc rc = RFL_OK;
 
-	rfl_burst__push(l, RFL_DETAIL_PHASE, "fwd");
+	push(l, RFL_DETAIL_PHASE, "fwd");
 	if (first && l->config->mode != RFL_RUN_FWD)
 		rc = l->ops->zero_grad(l->engine, err);
 	if (rc == RFL_OK)
 		rc = l->ops->forward(l->engine, &l->batch, err);
 	l->have_batch = false;
-	rfl_burst__end_phase(l);
+	end_phase(l);
 	return rc;
 }
 
@@ -174,9 +214,9 @@ static enum rfl_rc backward(struct rfl_burst__loop *l, bool last, struct rfl_err
 	const struct rfl_backward how = { .weight = 1.0 / (double)l->accum, .last = last };
 	enum rfl_rc rc;
 
-	rfl_burst__push(l, RFL_DETAIL_PHASE, "bwd");
+	push(l, RFL_DETAIL_PHASE, "bwd");
 	rc = l->ops->backward(l->engine, &how, err);
-	rfl_burst__end_phase(l);
+	end_phase(l);
 	return rc;
 }
 
@@ -184,9 +224,9 @@ static enum rfl_rc optimizer(struct rfl_burst__loop *l, struct rfl_err *err)
 {
 	enum rfl_rc rc;
 
-	rfl_burst__push(l, RFL_DETAIL_PHASE, "opt");
+	push(l, RFL_DETAIL_PHASE, "opt");
 	rc = l->ops->step(l->engine, err);
-	rfl_burst__end_phase(l);
+	end_phase(l);
 	return rc;
 }
 
@@ -223,7 +263,7 @@ static enum rfl_rc add_loss(const struct rfl_burst__loop *l, struct rfl_burst_st
 }
 
 /* One batch: forward, and backward where the mode has one. The loss of all but the last is read
- * here, where nobody waits for it; that of the last behind the step. */
+ * here, where no one waits for it; that of the last after the step. */
 static enum rfl_rc one_batch(struct rfl_burst__loop *l, int64_t m, int64_t *at, struct watch *w,
 			     struct rfl_burst_step *step, struct rfl_err *err)
 {
@@ -285,19 +325,20 @@ static enum rfl_rc work(struct rfl_burst__loop *l, int64_t first_mark, struct rf
 {
 	struct watch w = { .at = rfl_clock_ns() };
 	const int64_t start = w.at;
-	enum rfl_rc rc = need_batch(l, step, err);
+	enum rfl_rc rc = l->have_batch ? RFL_OK : fetch(l, step, err);
 
 	if (rc == RFL_OK)
 		rc = l->replays ? replay(l, first_mark, err)
 				: run_phases(l, first_mark, &w, step, err);
-	if (rc == RFL_OK)
-		rc = fetch_ahead(l, step, err);
+	if (rc == RFL_OK &&
+	    l->uploads) /* while the device works, the next batch is made and copied */
+		rc = fetch(l, step, err);
 	if (rc == RFL_OK && l->waits)
 		rc = l->ops->sync(l->engine, err);
 	step->total_s = seconds(start, rfl_clock_ns() - w.left_out);
 	settle_phases(l, step);
 	if (l->config->asynchronous) /* how long it takes to ask, not to do */
-		forget_phases(step);
+		step->forward_s = step->backward_s = step->optimizer_s = (double)NAN;
 	if (!l->uploads)
 		step->upload_s = (double)NAN;
 	return rc;
@@ -309,9 +350,9 @@ enum rfl_rc rfl_burst__step(struct rfl_burst__loop *l, int64_t first_mark,
 	enum rfl_rc rc;
 
 	*ret = (struct rfl_burst_step){ .loss = 0 };
-	rfl_burst__push(l, RFL_DETAIL_STEP, "step");
+	push(l, RFL_DETAIL_STEP, "step");
 	rc = work(l, first_mark, ret, err);
-	rfl_burst__pop(l, RFL_DETAIL_STEP);
+	pop(l, RFL_DETAIL_STEP);
 	if (!l->read_losses)
 		ret->loss = (double)NAN;
 	else if (rc == RFL_OK) /* between steps: belongs to none of them */
@@ -323,12 +364,15 @@ enum rfl_rc rfl_burst__record(struct rfl_burst__loop *l, struct rfl_err *err)
 {
 	struct rfl_burst_step step = { .loss = 0 };
 	const enum rfl_run_mode mode = l->config->mode;
-	enum rfl_rc rc;
+	enum rfl_rc rc = RFL_OK;
 
 	if (!l->ops->capture || !l->ops->replay)
 		return rfl_fail(err, RFL_EUNSUPPORTED, 0,
 				"--cuda-graph: engine '%s' cannot record steps", l->ops->name);
-	rc = need_batch(l, &step, err);
+	if (!l->have_batch)
+		rc = fetch(l, &step, err);
+	if (rc)
+		return rc;
 	if (rc == RFL_OK)
 		rc = l->ops->capture(l->engine, &l->batch, mode != RFL_RUN_FWD,
 				     mode == RFL_RUN_TRAIN, err);

@@ -9,10 +9,10 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 
-/* Steps behind the window between two looks at how well their mean is known. */
+/* Steps after the window between two checks of how well their mean is known. */
 #define UNTIL_STEPS 16
 
-#define TELL_NS 200000000 /* between two reports of progress */
+#define REPORT_NS 200000000 /* between two reports of progress */
 
 const char *const rfl_run_mode_names[] = { "train", "fwd", "fwd_bwd", NULL };
 
@@ -46,6 +46,69 @@ void rfl_burst_fini(struct rfl_burst *b)
 static double seconds_since(int64_t start_ns)
 {
 	return (double)(rfl_clock_ns() - start_ns) * 1e-9;
+}
+
+/* ---- how well the mean of the step times is known ----
+ *
+ * Steps are not independent: clocks rise and fall, other programs come and go, and neighbours share
+ * that. The usual standard error, which takes each step for news, is then too small, and a burst
+ * would stop too soon. Means of batches of neighbours are nearly independent once a batch is longer
+ * than what disturbs it; what is left between neighbouring batches is taken for a process of first
+ * order. The batches grow with the burst (non-overlapping batch means: A. M. Law, Simulation
+ * Modeling and Analysis, ch. 9).
+ */
+
+/* Full: two neighbours become one. */
+static void halve(struct rfl_burst__mean *m)
+{
+	for (size_t i = 0; i < RFL_BURST__BATCHES / 2; i++)
+		m->batches[i] = (m->batches[2 * i] + m->batches[2 * i + 1]) / 2;
+	m->nbatches = RFL_BURST__BATCHES / 2;
+	m->per_batch *= 2;
+}
+
+void rfl_burst__mean_add(struct rfl_burst__mean *m, double time_s)
+{
+	if (m->n == 0)
+		m->per_batch = 1;
+	if (m->nbatches == RFL_BURST__BATCHES)
+		halve(m);
+	m->n++;
+	m->sum += time_s;
+	m->open_sum += time_s;
+	if (++m->open_n < m->per_batch)
+		return;
+	m->batches[m->nbatches++] = m->open_sum / (double)m->per_batch;
+	m->open_sum = 0;
+	m->open_n = 0;
+}
+
+/* How much less n values with similar neighbours are worth. Neighbours that differ more than
+ * chance has it are not believed: they gain nothing. */
+static double variance_factor(double alone, double together)
+{
+	const double lag1 = alone > 0 ? together / alone : 0;
+
+	return lag1 > 0 ? (1 + lag1) / (1 - lag1) : 1;
+}
+
+double rfl_burst__mean_error(const struct rfl_burst__mean *m)
+{
+	const double n = (double)m->nbatches, mean = m->sum / (double)m->n;
+	double middle = 0, alone = 0, together = 0;
+
+	if (m->n < RFL_BURST__FEWEST)
+		return (double)NAN;
+	for (size_t i = 0; i < m->nbatches; i++)
+		middle += m->batches[i] / n;
+	for (size_t i = 0; i < m->nbatches; i++) {
+		const double d = m->batches[i] - middle;
+
+		alone += d * d;
+		if (i + 1 < m->nbatches)
+			together += d * (m->batches[i + 1] - middle);
+	}
+	return sqrt(alone / (n - 1) / n * variance_factor(alone, together)) / mean;
 }
 
 /* ---- before the window ---- */
@@ -105,24 +168,24 @@ static enum rfl_rc reserve_marks(struct rfl_burst__loop *l, int64_t steps, struc
 
 /* ---- steps that are measured ---- */
 
-static void tell_phase(struct rfl_burst__loop *l, const char *phase, int64_t done, int64_t total)
+static void report_phase(struct rfl_burst__loop *l, const char *phase, int64_t done, int64_t total)
 {
-	l->told.phase = phase;
-	l->told.done = done;
-	l->told.total = total;
-	l->told.at_ns = rfl_clock_ns();
+	l->reported.phase = phase;
+	l->reported.done = done;
+	l->reported.total = total;
+	l->reported.at_ns = rfl_clock_ns();
 	if (l->config->progress)
 		l->config->progress(phase, done, total, l->config->ctx);
 }
 
-static void tell_step(struct rfl_burst__loop *l)
+static void report_step(struct rfl_burst__loop *l)
 {
-	l->told.done++;
-	if (rfl_clock_ns() - l->told.at_ns >= TELL_NS)
-		tell_phase(l, l->told.phase, l->told.done, l->told.total);
+	l->reported.done++;
+	if (rfl_clock_ns() - l->reported.at_ns >= REPORT_NS)
+		report_phase(l, l->reported.phase, l->reported.done, l->reported.total);
 }
 
-/* The window, and pieces of the same form behind it. */
+/* The window, and pieces of the same form after it. */
 static enum rfl_rc run_steps(struct rfl_burst__loop *l, struct rfl_burst_step *steps, int64_t n,
 			     double *wall_s, struct rfl_err *err)
 {
@@ -132,7 +195,7 @@ static enum rfl_rc run_steps(struct rfl_burst__loop *l, struct rfl_burst_step *s
 	for (int64_t i = 0; i < n && rc == RFL_OK; i++) {
 		rc = rfl_burst__step(l, l->marks ? i * per_step : RFL_BURST__NO_MARKS, &steps[i],
 				     err);
-		tell_step(l);
+		report_step(l);
 	}
 	if (rc == RFL_OK)
 		rc = l->ops->sync(l->engine, err);
@@ -151,7 +214,7 @@ static double launch_gap(const struct rfl_burst *b)
 	return 1 - busy_s / b->wall_s;
 }
 
-/* With everything that others want to know of it; it costs a few calls in all. */
+/* With the calls that tools and other processes need; they are few. */
 static enum rfl_rc window(struct rfl_burst__loop *l, struct rfl_burst *b, struct rfl_err *err)
 {
 	const struct rfl_burst_config *c = l->config;
@@ -174,9 +237,9 @@ static enum rfl_rc window(struct rfl_burst__loop *l, struct rfl_burst *b, struct
 	return rc ? rc : unnamed;
 }
 
-/* ---- behind the window ---- */
+/* ---- after the window ---- */
 
-static enum rfl_rc go_on(struct rfl_burst__loop *l, struct rfl_burst *b, struct rfl_err *err)
+static enum rfl_rc keep_running(struct rfl_burst__loop *l, struct rfl_burst *b, struct rfl_err *err)
 {
 	const struct rfl_burst_config *c = l->config;
 	const int64_t start = rfl_clock_ns();
@@ -187,7 +250,7 @@ static enum rfl_rc go_on(struct rfl_burst__loop *l, struct rfl_burst *b, struct 
 
 	for (int64_t i = 0; i < b->nsteps; i++)
 		rfl_burst__mean_add(&m, b->steps[i].total_s);
-	tell_phase(l, "until", m.n, 0);
+	report_phase(l, "until", m.n, 0);
 	while (rc == RFL_OK && !(rfl_burst__mean_error(&m) <= c->until_stdrel) &&
 	       seconds_since(start) < c->until_max_s) {
 		rc = run_steps(l, more, UNTIL_STEPS, &wall_s, err);
@@ -227,7 +290,7 @@ static enum rfl_rc run_all(struct rfl_burst__loop *l, struct rfl_burst *b, struc
 	if (rc == RFL_OK)
 		rc = reserve_marks(l, most, err);
 	if (rc == RFL_OK)
-		tell_phase(l, "window", 0, b->nsteps);
+		report_phase(l, "window", 0, b->nsteps);
 	if (rc == RFL_OK)
 		rc = window(l, b, err);
 	if (rc == RFL_OK)
@@ -240,7 +303,7 @@ static enum rfl_rc run_all(struct rfl_burst__loop *l, struct rfl_burst *b, struc
 	if (rc == RFL_OK && c->measured)
 		rc = c->measured(c->ctx, err);
 	if (rc == RFL_OK && c->until_stdrel > 0)
-		rc = go_on(l, b, err);
+		rc = keep_running(l, b, err);
 	return rc;
 }
 

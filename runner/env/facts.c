@@ -1,9 +1,9 @@
 /*
- * facts.c - what this machine is and stands in, as JSON. A fact that cannot be had is null, and
+ * facts.c - this machine and its surroundings, as JSON. A fact that cannot be found is null, and
  * `missing` has the reason under the fact's path.
  */
 #define _GNU_SOURCE /* realpath */
-#include "runner/env/parts.h"
+#include "runner/env/record.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -331,58 +331,52 @@ static void put_engines(struct section *s, const struct rfl_env_spec *spec)
 
 /* ---- together ---- */
 
+static void begin(struct section *s, json_t *root, const char *name, json_t *take_object)
+{
+	s->name = name;
+	s->object = take_object;
+	if (json_object_set_new(root, name, take_object) != 0)
+		*s->failed = true;
+}
+
 static void fill(const struct rfl_env_spec *spec, const struct rfl_machine *m,
 		 const struct rfl_surroundings *around, json_t *root, bool *failed)
 {
-	static const char *const names[] = { "system",  "program",   "engines", "processor",
-					     "limits",  "memory",    "gpus",    "storage",
-					     "network", "container", "cloud",   "now",
-					     "missing" };
-	enum {
-		SYSTEM,
-		PROGRAM,
-		ENGINES,
-		PROCESSOR,
-		LIMITS,
-		MEMORY,
-		GPUS,
-		STORAGE,
-		NETWORK,
-		CONTAINER,
-		CLOUD,
-		NOW,
-		MISSING,
-		NSECTIONS
-	};
-	struct section s[NSECTIONS];
+	struct section s = { .missing = json_object(), .failed = failed };
+	struct section now = { "now", json_object(), s.missing, failed };
 
-	for (size_t i = 0; i < NSECTIONS; i++) {
-		s[i] = (struct section){ names[i], json_object(), NULL, failed };
-		if (json_object_set_new(root, names[i], s[i].object) != 0)
-			*failed = true;
-		s[i].missing = NULL;
-	}
-	for (size_t i = 0; i < NSECTIONS; i++)
-		s[i].missing = s[MISSING].object;
-	put_system(&s[SYSTEM], m, around);
-	put_text(&s[PROGRAM], "version", RFL_VERSION, NULL);
-	put_text(&s[PROGRAM], "compiler", RFL_COMPILER, NULL);
-	put_engines(&s[ENGINES], spec);
-	put_processor(&s[PROCESSOR], m, around);
-	put_limits(&s[LIMITS], m);
-	put_count(&s[MEMORY], "bytes", m->memory_bytes, "/proc/meminfo does not tell");
-	put_gpus(&s[GPUS]);
-	put_storage(&s[STORAGE], "logs", spec->root, spec->log_dir, &s[NOW]);
-	put_storage(&s[STORAGE], "data", spec->root, spec->data_dir, &s[NOW]);
-	put(&s[NETWORK], "interfaces", interfaces_of(&s[NETWORK], around), NULL);
-	put_container(&s[CONTAINER], around);
-	put_cloud(&s[CLOUD], &around->cloud);
-	put_affinity(&s[NOW], m);
-	put_real(&s[NOW], "load_1min", around->load[0], "/proc/loadavg does not tell");
-	put_real(&s[NOW], "load_5min", around->load[1], "/proc/loadavg does not tell");
-	put_real(&s[NOW], "load_15min", around->load[2], "/proc/loadavg does not tell");
-	put_count(&s[NOW], "memory_available_bytes", m->memory_available_bytes,
+	begin(&s, root, "system", json_object());
+	put_system(&s, m, around);
+	begin(&s, root, "program", json_object());
+	put_text(&s, "version", RFL_VERSION, NULL);
+	put_text(&s, "compiler", RFL_COMPILER, NULL);
+	begin(&s, root, "engines", json_object());
+	put_engines(&s, spec);
+	begin(&s, root, "processor", json_object());
+	put_processor(&s, m, around);
+	begin(&s, root, "limits", json_object());
+	put_limits(&s, m);
+	begin(&s, root, "memory", json_object());
+	put_count(&s, "bytes", m->memory_bytes, "/proc/meminfo does not tell");
+	begin(&s, root, "gpus", json_object());
+	put_gpus(&s);
+	begin(&s, root, "storage", json_object());
+	put_storage(&s, "logs", spec->root, spec->log_dir, &now);
+	put_storage(&s, "data", spec->root, spec->data_dir, &now);
+	begin(&s, root, "network", json_object());
+	put(&s, "interfaces", interfaces_of(&s, around), NULL);
+	begin(&s, root, "container", json_object());
+	put_container(&s, around);
+	begin(&s, root, "cloud", json_object());
+	put_cloud(&s, &around->cloud);
+	begin(&s, root, "now", now.object);
+	put_affinity(&s, m);
+	put_real(&s, "load_1min", around->load[0], "/proc/loadavg does not tell");
+	put_real(&s, "load_5min", around->load[1], "/proc/loadavg does not tell");
+	put_real(&s, "load_15min", around->load[2], "/proc/loadavg does not tell");
+	put_count(&s, "memory_available_bytes", m->memory_available_bytes,
 		  "/proc/meminfo does not tell");
+	begin(&s, root, "missing", s.missing);
 }
 
 enum rfl_rc rfl_env__facts(const struct rfl_env_spec *spec, json_t **ret, struct rfl_err *err)

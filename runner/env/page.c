@@ -1,7 +1,7 @@
 /*
  * page.c - the record of an environment as people read it: a field and a value a line.
  */
-#include "runner/env/parts.h"
+#include "runner/env/record.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "base/num.h"
 #include "base/text.h"
 
-/* What a page is made of: the fields in their order, with what stands in a cell. */
+/* A page: the fields in their order. */
 struct page {
 	const json_t *record;
 	bool markdown;
@@ -44,59 +44,48 @@ static void put_row(struct page *p, const char *field, const char *value)
 
 /* ---- values ---- */
 
-/* "a, b": what is known of a list of texts. */
-static void join(struct rfl_buf *out, const char *text)
-{
-	if (text && *text)
-		rfl_buf_printf(out, "%s%s", out->len ? ", " : "", text);
-}
+/* What a cell says of one member of the record; nothing where it is not known. */
+struct part {
+	enum { TEXT, COUNT, FLAG, BYTES, SI } kind;
+	const char *section, *key;
+	/* TEXT: before it. COUNT: one, many. FLAG: yes, no. BYTES: after it. SI: unit, after it. */
+	const char *a, *b;
+};
 
-static void join_bytes(struct rfl_buf *out, const json_t *bytes, const char *what)
+static void put_part(struct rfl_buf *out, const json_t *object, const struct part *p)
 {
+	const json_t *value = json_object_get(object, p->key);
+	const char *comma = out->len ? ", " : "", *text = json_string_value(value);
+	const json_int_t n = json_integer_value(value);
 	char number[RFL_NUM_MAX];
 
-	if (json_is_integer(bytes))
+	if (p->kind == TEXT && text && *text)
+		rfl_buf_printf(out, "%s%s%s", comma, p->a, text);
+	if (p->kind == COUNT && json_is_integer(value))
+		rfl_buf_printf(out, "%s%lld %s", comma, (long long)n, n == 1 ? p->a : p->b);
+	text = json_is_true(value) ? p->a : p->b;
+	if (p->kind == FLAG && json_is_boolean(value) && *text)
+		rfl_buf_printf(out, "%s%s", comma, text);
+	if (p->kind == BYTES && json_is_integer(value))
+		rfl_buf_printf(out, "%s%s%s", comma,
+			       rfl_num_bytes((double)n, number, sizeof(number)), p->a);
+	if (p->kind == SI && json_is_number(value))
 		rfl_buf_printf(
-			out, "%s%s%s", out->len ? ", " : "",
-			rfl_num_bytes((double)json_integer_value(bytes), number, sizeof(number)),
-			what);
+			out, "%s%s%s", comma,
+			rfl_num_si(json_number_value(value), p->a, 4, number, sizeof(number)),
+			p->b);
 }
 
-static void join_si(struct rfl_buf *out, const json_t *value, const char *unit, const char *what)
+/* @param p  ends with one that has no key
+ * @param object  of which all are members; NULL: of the sections of the record that they name */
+static void put_parts(struct rfl_buf *out, const json_t *record, const json_t *object,
+		      const struct part *p)
 {
-	char number[RFL_NUM_MAX];
-
-	if (json_is_number(value))
-		rfl_buf_printf(
-			out, "%s%s%s", out->len ? ", " : "",
-			rfl_num_si(json_number_value(value), unit, 4, number, sizeof(number)),
-			what);
+	for (; p->key; p++)
+		put_part(out, object ? object : json_object_get(record, p->section), p);
 }
 
-static void join_count(struct rfl_buf *out, const json_t *value, const char *one, const char *many)
-{
-	json_int_t n = json_integer_value(value);
-
-	if (json_is_integer(value))
-		rfl_buf_printf(out, "%s%lld %s", out->len ? ", " : "", (long long)n,
-			       n == 1 ? one : many);
-}
-
-static void join_flag(struct rfl_buf *out, const json_t *value, const char *yes, const char *no)
-{
-	if (json_is_boolean(value))
-		join(out, json_is_true(value) ? yes : no);
-}
-
-/* ---- fields ---- */
-
-static void system_field(const json_t *r, struct rfl_buf *out)
-{
-	join(out, text_at(r, "system", "os"));
-	join(out, text_at(r, "system", "kernel"));
-	join(out, text_at(r, "system", "architecture"));
-	join_flag(out, at(r, "system", "wsl"), "WSL", NULL);
-}
+/* ---- fields that are more than their parts ---- */
 
 static void program_field(const json_t *r, struct rfl_buf *out)
 {
@@ -104,7 +93,7 @@ static void program_field(const json_t *r, struct rfl_buf *out)
 		       text_at(r, "program", "compiler"));
 }
 
-/* What the runs of others are asked for: here it says why there is nothing to tell. */
+/* Records of other tools have this field: here it says why it is empty. */
 static void python_field(const json_t *r, struct rfl_buf *out)
 {
 	(void)r;
@@ -127,38 +116,21 @@ static void engine_field(const json_t *r, struct rfl_buf *out)
 
 static void cuda_field(const json_t *r, struct rfl_buf *out)
 {
-	static const struct {
-		const char *key, *name;
-	} parts[] = {
-		{ "cuda_runtime", "CUDA" },
-		{ "cuda_driver", "CUDA of the driver" },
-		{ "cudnn", "cuDNN" },
+	static const struct part driver[] = { { TEXT, "gpus", "driver", "driver ", "" }, { 0 } };
+	static const struct part parts[] = {
+		{ TEXT, NULL, "cuda_runtime", "CUDA ", "" },
+		{ TEXT, NULL, "cuda_driver", "CUDA of the driver ", "" },
+		{ TEXT, NULL, "cudnn", "cuDNN ", "" },
+		{ 0 },
 	};
-	const char *driver = text_at(r, "gpus", "driver"), *id;
+	const char *id;
 	json_t *e;
 
-	if (driver)
-		rfl_buf_printf(out, "driver %s", driver);
+	put_parts(out, r, NULL, driver);
 	json_object_foreach(json_object_get(r, "engines"), id, e)
 	{
-		for (size_t i = 0; i < RFL_ARRAY_LEN(parts); i++) {
-			const char *v = json_string_value(json_object_get(e, parts[i].key));
-
-			if (v)
-				rfl_buf_printf(out, "%s%s %s", out->len ? ", " : "", parts[i].name,
-					       v);
-		}
+		put_parts(out, r, e, parts);
 	}
-}
-
-static void cpu_field(const json_t *r, struct rfl_buf *out)
-{
-	join(out, text_at(r, "processor", "name"));
-	join_count(out, at(r, "processor", "packages"), "package", "packages");
-	join_count(out, at(r, "processor", "cores"), "core", "cores");
-	join_count(out, at(r, "processor", "hw_threads"), "hardware thread", "hardware threads");
-	join_flag(out, at(r, "processor", "smt"), "SMT on", "SMT off");
-	join_count(out, at(r, "processor", "numa_nodes"), "NUMA node", "NUMA nodes");
 }
 
 static void cache_field(const json_t *r, struct rfl_buf *out)
@@ -173,132 +145,101 @@ static void cache_field(const json_t *r, struct rfl_buf *out)
 		snprintf(what, sizeof(what), " L%d x %d",
 			 (int)json_integer_value(json_object_get(cache, "level")),
 			 (int)json_integer_value(json_object_get(cache, "count")));
-		join_bytes(out, json_object_get(cache, "size_bytes"), what);
+		put_part(out, cache, &(struct part){ BYTES, NULL, "size_bytes", what, "" });
 	}
-}
-
-static void clock_field(const json_t *r, struct rfl_buf *out)
-{
-	const char *governor = text_at(r, "processor", "governor");
-
-	if (governor)
-		rfl_buf_printf(out, "governor %s", governor);
-	join_flag(out, at(r, "processor", "turbo"), "turbo on", "turbo off");
-}
-
-static void memory_field(const json_t *r, struct rfl_buf *out)
-{
-	join_bytes(out, at(r, "memory", "bytes"), "");
-	join_bytes(out, at(r, "limits", "memory_limit_bytes"), " allowed to this control group");
 }
 
 static void limits_field(const json_t *r, struct rfl_buf *out)
 {
+	static const struct part cores = { COUNT, NULL, "usable_cores", "core", "cores" };
+	static const struct part quota = { SI, NULL, "cpu_quota", "",
+					   " processors' time by quota" };
 	const char *affinity = text_at(r, "now", "affinity");
 
-	join_count(out, at(r, "limits", "usable_cores"), "core", "cores");
+	put_part(out, json_object_get(r, "limits"), &cores);
 	if (affinity)
 		rfl_buf_printf(out, " (cpus %s)", affinity);
-	join_si(out, at(r, "limits", "cpu_quota"), "", " processors' time by quota");
+	put_part(out, json_object_get(r, "limits"), &quota);
 }
 
 static void gpu_field(const json_t *r, struct rfl_buf *out)
 {
+	static const struct part parts[] = {
+		{ TEXT, NULL, "name", "", "" },
+		{ BYTES, NULL, "memory_bytes", "", "" },
+		{ SI, NULL, "sm_clock_max_hz", "Hz", " at most" },
+		{ SI, NULL, "power_limit_w", "W", " power limit" },
+		{ FLAG, NULL, "ecc", "ECC on", "ECC off" },
+		{ FLAG, NULL, "persistence", "persistence on", "persistence off" },
+		{ 0 },
+	};
 	const json_t *g;
 	size_t i;
 
 	json_array_foreach(at(r, "gpus", "devices"), i, g)
 	{
-		join(out, json_string_value(json_object_get(g, "name")));
-		join_bytes(out, json_object_get(g, "memory_bytes"), "");
-		join_si(out, json_object_get(g, "sm_clock_max_hz"), "Hz", " at most");
-		join_si(out, json_object_get(g, "power_limit_w"), "W", " power limit");
-		join_flag(out, json_object_get(g, "ecc"), "ECC on", "ECC off");
-		join_flag(out, json_object_get(g, "persistence"), "persistence on",
-			  "persistence off");
+		put_parts(out, r, g, parts);
 	}
-}
-
-/* What was bought or rented; what it is called, its owner notes. */
-static void host_field(const json_t *r, struct rfl_buf *out)
-{
-	join(out, text_at(r, "system", "vendor"));
-	join(out, text_at(r, "system", "product"));
-}
-
-static void virtual_field(const json_t *r, struct rfl_buf *out)
-{
-	join_flag(out, at(r, "system", "virtualised"), "virtual machine", "bare metal");
-	join(out, text_at(r, "system", "hypervisor"));
-}
-
-static void provider_field(const json_t *r, struct rfl_buf *out)
-{
-	join(out, text_at(r, "cloud", "provider"));
-}
-
-static void region_field(const json_t *r, struct rfl_buf *out)
-{
-	join(out, text_at(r, "cloud", "region"));
-}
-
-static void zone_field(const json_t *r, struct rfl_buf *out)
-{
-	join(out, text_at(r, "cloud", "zone"));
-}
-
-static void type_field(const json_t *r, struct rfl_buf *out)
-{
-	join(out, text_at(r, "cloud", "instance_type"));
 }
 
 static void storage_field(const json_t *r, struct rfl_buf *out)
 {
 	static const char *const folders[] = { "logs", "data" };
+	static const struct part size = { BYTES, NULL, "size_bytes", "", "" };
 
 	for (size_t i = 0; i < RFL_ARRAY_LEN(folders); i++) {
 		const json_t *s = at(r, "storage", folders[i]);
 		const char *fs = json_string_value(json_object_get(s, "file_system"));
 		const char *device = json_string_value(json_object_get(s, "device"));
 
-		if (fs)
-			rfl_buf_printf(out, "%s%s: %s%s%s", out->len ? "; " : "", folders[i],
-				       device ? device : "", device ? ", " : "", fs);
-		if (fs)
-			join_bytes(out, json_object_get(s, "size_bytes"), "");
+		if (!fs)
+			continue;
+		rfl_buf_printf(out, "%s%s: %s%s%s", out->len ? "; " : "", folders[i],
+			       device ? device : "", device ? ", " : "", fs);
+		put_part(out, s, &size);
 	}
 }
 
 static void network_field(const json_t *r, struct rfl_buf *out)
 {
+	static const struct part name = { TEXT, NULL, "name", "", "" };
+	static const struct part parts[] = {
+		{ TEXT, NULL, "driver", "", "" },
+		{ SI, NULL, "speed_bit_per_s", "bit/s", "" },
+		{ 0 },
+	};
 	const json_t *n;
 	size_t i;
 
 	json_array_foreach(at(r, "network", "interfaces"), i, n)
 	{
-		join(out, json_string_value(json_object_get(n, "name")));
+		put_part(out, n, &name);
 		rfl_buf_printf(out, " (%s", json_string_value(json_object_get(n, "kind")));
-		join(out, json_string_value(json_object_get(n, "driver")));
-		join_si(out, json_object_get(n, "speed_bit_per_s"), "bit/s", "");
+		put_parts(out, r, n, parts);
 		rfl_buf_putc(out, ')');
 	}
 }
 
 static void container_field(const json_t *r, struct rfl_buf *out)
 {
-	const char *kind = text_at(r, "container", "kind"),
-		   *image = text_at(r, "container", "image");
+	static const struct part parts[] = {
+		{ TEXT, "container", "kind", "", "" },
+		{ TEXT, "container", "image", "", "" },
+		{ 0 },
+	};
 	const char *why = text_at(r, "missing", "/container/image");
 
-	join(out, kind);
-	join(out, image);
-	if (kind && !image && why && !text_at(r, "notes", "container"))
+	put_parts(out, r, NULL, parts);
+	if (text_at(r, "container", "kind") && !text_at(r, "container", "image") && why &&
+	    !text_at(r, "notes", "container"))
 		rfl_buf_printf(out, ", image: %s", why);
 }
 
 static void load_field(const json_t *r, struct rfl_buf *out)
 {
 	static const char *const keys[] = { "load_1min", "load_5min", "load_15min" };
+	static const struct part memory = { BYTES, NULL, "memory_available_bytes",
+					    " of memory available", "" };
 
 	for (size_t i = 0; i < RFL_ARRAY_LEN(keys); i++) {
 		const json_t *v = at(r, "now", keys[i]);
@@ -306,86 +247,118 @@ static void load_field(const json_t *r, struct rfl_buf *out)
 		if (json_is_number(v))
 			rfl_buf_printf(out, "%s%.2f", out->len ? " " : "", json_number_value(v));
 	}
-	join_bytes(out, at(r, "now", "memory_available_bytes"), " of memory available");
+	put_part(out, json_object_get(r, "now"), &memory);
 }
 
-/* `note`: the key under which a user tells it; NULL: free notes only. `why`: the path whose reason
- * stands in an empty cell, or that reason itself. */
+/* ---- the fields ---- */
+
+static const struct part system_parts[] = {
+	{ TEXT, "system", "os", "", "" },
+	{ TEXT, "system", "kernel", "", "" },
+	{ TEXT, "system", "architecture", "", "" },
+	{ FLAG, "system", "wsl", "WSL", "" },
+	{ 0 },
+};
+static const struct part cpu_parts[] = {
+	{ TEXT, "processor", "name", "", "" },
+	{ COUNT, "processor", "packages", "package", "packages" },
+	{ COUNT, "processor", "cores", "core", "cores" },
+	{ COUNT, "processor", "hw_threads", "hardware thread", "hardware threads" },
+	{ FLAG, "processor", "smt", "SMT on", "SMT off" },
+	{ COUNT, "processor", "numa_nodes", "NUMA node", "NUMA nodes" },
+	{ 0 },
+};
+static const struct part clock_parts[] = {
+	{ TEXT, "processor", "governor", "governor ", "" },
+	{ FLAG, "processor", "turbo", "turbo on", "turbo off" },
+	{ 0 },
+};
+static const struct part memory_parts[] = {
+	{ BYTES, "memory", "bytes", "", "" },
+	{ BYTES, "limits", "memory_limit_bytes", " allowed to this control group", "" },
+	{ 0 },
+};
+/* What was bought or rented; its owner notes its name. */
+static const struct part host_parts[] = {
+	{ TEXT, "system", "vendor", "", "" },
+	{ TEXT, "system", "product", "", "" },
+	{ 0 },
+};
+static const struct part virtual_parts[] = {
+	{ FLAG, "system", "virtualised", "virtual machine", "bare metal" },
+	{ TEXT, "system", "hypervisor", "", "" },
+	{ 0 },
+};
+static const struct part provider_parts[] = { { TEXT, "cloud", "provider", "", "" }, { 0 } };
+static const struct part region_parts[] = { { TEXT, "cloud", "region", "", "" }, { 0 } };
+static const struct part zone_parts[] = { { TEXT, "cloud", "zone", "", "" }, { 0 } };
+static const struct part type_parts[] = { { TEXT, "cloud", "instance_type", "", "" }, { 0 } };
+
+/* `note`: the key under which a user notes it; NULL: free notes only. `why`: the path of the reason
+ * that an empty cell gives, or that reason itself. A field has parts, or is put. */
 static const struct {
 	const char *title, *note, *why;
+	const struct part *parts;
 	void (*put)(const json_t *record, struct rfl_buf *out);
 } fields[] = {
-	{ "Host", "host", "no host name is recorded; --note host=...", host_field },
-	{ "OS/kernel", "os", "/system/os", system_field },
-	{ "Program", NULL, NULL, program_field },
-	{ "Python", NULL, NULL, python_field },
-	{ "Engine (PyTorch's library)", "engine", "no engine was asked; a run with one tells",
+	{ "Host", "host", "no host name is recorded; --note host=...", host_parts, NULL },
+	{ "OS/kernel", "os", "/system/os", system_parts, NULL },
+	{ "Program", NULL, NULL, NULL, program_field },
+	{ "Python", NULL, NULL, NULL, python_field },
+	{ "Engine (PyTorch's library)", "engine", "no engine was asked; a run with one tells", NULL,
 	  engine_field },
-	{ "CUDA, driver, cuDNN", "cuda", "/gpus/driver", cuda_field },
-	{ "CPU", "cpu", "/processor/name", cpu_field },
-	{ "Caches", NULL, "neither hwloc nor /sys tells", cache_field },
-	{ "Clock", "clock", "/processor/governor", clock_field },
-	{ "CPUs that may be used", NULL, "the system does not tell", limits_field },
-	{ "Memory", "memory", "/memory/bytes", memory_field },
-	{ "GPU", "gpu", "/gpus/devices", gpu_field },
-	{ "Virtualisation", "virtualisation", "/system/virtualised", virtual_field },
-	{ "Cloud", "provider", "/cloud/provider", provider_field },
-	{ "Region", "region", "/cloud/region", region_field },
-	{ "Zone", "zone", "/cloud/zone", zone_field },
-	{ "Instance type", "instance_type", "/cloud/instance_type", type_field },
-	{ "Storage", "storage", "/storage/logs/file_system", storage_field },
-	{ "Network", "network", "no interface is in /sys/class/net", network_field },
-	{ "Container (image tag)", "container", "/container/image", container_field },
-	{ "Load when recorded", NULL, "/now/load_1min", load_field },
+	{ "CUDA, driver, cuDNN", "cuda", "/gpus/driver", NULL, cuda_field },
+	{ "CPU", "cpu", "/processor/name", cpu_parts, NULL },
+	{ "Caches", NULL, "neither hwloc nor /sys tells", NULL, cache_field },
+	{ "Clock", "clock", "/processor/governor", clock_parts, NULL },
+	{ "CPUs that may be used", NULL, "the system does not tell", NULL, limits_field },
+	{ "Memory", "memory", "/memory/bytes", memory_parts, NULL },
+	{ "GPU", "gpu", "/gpus/devices", NULL, gpu_field },
+	{ "Virtualisation", "virtualisation", "/system/virtualised", virtual_parts, NULL },
+	{ "Cloud", "provider", "/cloud/provider", provider_parts, NULL },
+	{ "Region", "region", "/cloud/region", region_parts, NULL },
+	{ "Zone", "zone", "/cloud/zone", zone_parts, NULL },
+	{ "Instance type", "instance_type", "/cloud/instance_type", type_parts, NULL },
+	{ "Storage", "storage", "/storage/logs/file_system", NULL, storage_field },
+	{ "Network", "network", "no interface is in /sys/class/net", NULL, network_field },
+	{ "Container (image tag)", "container", "/container/image", NULL, container_field },
+	{ "Load when recorded", NULL, "/now/load_1min", NULL, load_field },
 };
-
-static const char *note_of(const json_t *record, const char *key)
-{
-	return key ? text_at(record, "notes", key) : NULL;
-}
 
 static bool is_known_note(const char *key)
 {
-	for (size_t i = 0; i < RFL_ARRAY_LEN(fields); i++) {
+	for (size_t i = 0; i < RFL_ARRAY_LEN(fields); i++)
 		if (fields[i].note && strcmp(fields[i].note, key) == 0)
 			return true;
-	}
 	return false;
 }
 
-static const char *reason(const json_t *record, const char *why)
+/* The fact, then the user's note; without either the reason, in full at its first field.
+ * @param reasons  per field: why it is empty, or NULL; that of i is set */
+static void put_field(struct page *p, size_t i, const char **reasons)
 {
-	const char *text = why && why[0] == '/' ? text_at(record, "missing", why) : why;
-
-	return text ? text : "nothing here tells";
-}
-
-/* The field above that stays empty for the same reason; NULL: there is none. */
-static const char *same_reason(const char *const *told, size_t i, const char *why)
-{
-	for (size_t k = 0; k < i; k++)
-		if (told[k] && strcmp(told[k], why) == 0)
-			return fields[k].title;
-	return NULL;
-}
-
-/* The fact, then what the user noted; without either the reason, which is told once.
- * @param told  per field: the reason for which it is empty, or NULL; that of i is set */
-static void put_field(struct page *p, size_t i, const char **told)
-{
-	const char *note = note_of(p->record, fields[i].note);
-	const char *why = reason(p->record, fields[i].why), *like;
+	const char *note = fields[i].note ? text_at(p->record, "notes", fields[i].note) : NULL;
+	const char *why = fields[i].why;
 	struct rfl_buf value;
+	size_t like = 0;
 
+	if (why && why[0] == '/')
+		why = text_at(p->record, "missing", why);
+	if (!why)
+		why = "nothing here tells";
 	rfl_buf_init(&value, 0);
-	fields[i].put(p->record, &value);
+	if (fields[i].put)
+		fields[i].put(p->record, &value);
+	else
+		put_parts(&value, p->record, NULL, fields[i].parts);
 	if (note)
 		rfl_buf_printf(&value, "%s%s (noted)", value.len ? "; " : "", note);
-	told[i] = value.len == 0 ? why : NULL;
+	reasons[i] = value.len == 0 ? why : NULL;
 	if (value.len == 0) {
-		like = same_reason(told, i, why);
-		if (like)
-			rfl_buf_printf(&value, "not known: as '%s'", like);
+		while (!reasons[like] || strcmp(reasons[like], why) != 0)
+			like++; /* up to i itself */
+		if (like < i)
+			rfl_buf_printf(&value, "not known: as '%s'", fields[like].title);
 		else
 			rfl_buf_printf(&value, "not known: %s", why);
 	}

@@ -2,7 +2,7 @@
  * record.c - the record of an environment in env.json: made, compared with the one that is
  * there, and kept in its history when it no longer holds.
  */
-#include "runner/env/parts.h"
+#include "runner/env/record.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 #include "base/text.h"
 #include "rfl_config.h"
 
-/* Of a record: what is no fact of the machine, or changes from minute to minute. */
+/* Of a record: members that are not facts of the machine, or change from minute to minute. */
 static const char *const beside[] = { "recorded_utc", "recorded_by", "now",         "notes",
 				      "history",      "missing",     "replaced_utc" };
 
@@ -330,7 +330,7 @@ static enum rfl_rc update(const struct rfl_env_spec *spec, const char *path, jso
 	return rc;
 }
 
-/* A page that somebody wrote by hand is theirs. */
+/* A page that was written by hand is left alone. */
 static enum rfl_rc write_page(const char *path, const json_t *document, struct rfl_err *err)
 {
 	static const char mark[] = RFL_ENV__PAGE_MARK;
@@ -364,11 +364,11 @@ enum rfl_rc rfl_env_record(const struct rfl_env_spec *spec, struct rfl_env_resul
 	char *path = rfl_path_join(spec->log_dir, "env.json");
 	char *page = rfl_path_join(spec->log_dir, "env_info.md");
 	struct rfl_env_result r = { .document = NULL };
-	enum rfl_rc rc = RFL_OK;
+	enum rfl_rc rc;
 
 	if (!path || !page)
 		rc = rfl_fail(err, RFL_ENOMEM, 0, "environment: out of memory");
-	if (rc == RFL_OK)
+	else
 		rc = rfl_file_check_use(path, RFL_FILE_OPTIONAL, err);
 	if (rc == RFL_OK)
 		rc = load(path, &r.document, err);

@@ -1,7 +1,7 @@
 /*
  * record.h - logs/env.json and logs/env_info.md: on what the runs of an environment ran. One
  * record per environment; one that no longer holds is kept in its history. What cannot be known is
- * null with the reason, and can be told in notes. Fields and their sources: docs/env.md.
+ * null with the reason, and can be noted. Fields and their sources: docs/env.md.
  *
  * No address, serial number, host or user name is recorded.
  */
@@ -45,10 +45,10 @@ struct rfl_env_result {
 
 /**
  * Record an environment in <log_dir>/env.json and env_info.md. The caller holds the lock of the
- * log folder. A change of what was recorded is reported with what differs; a page that somebody
- * wrote by hand is not touched, and reported.
+ * log folder. A change of what was recorded is reported with what differs; a page that was
+ * written by hand is not touched, and reported.
  * @param ret  filled on success
- * @return RFL_OK; RFL_EINVAL for a note that is none; RFL_EFORMAT for an env.json that is not ours;
+ * @return RFL_OK; RFL_EINVAL for an invalid note; RFL_EFORMAT for an env.json that is not ours;
  *         RFL_EIO; RFL_ENOMEM
  */
 enum rfl_rc rfl_env_record(const struct rfl_env_spec *spec, struct rfl_env_result *ret,
@@ -61,5 +61,11 @@ enum rfl_rc rfl_env_check_note(const char *note, struct rfl_err *err) RFL_WARN_U
 /** Two columns, field and value, of one environment or (NULL) of all: as Markdown, or as lines. */
 enum rfl_rc rfl_env_page(const json_t *document, const char *env, bool markdown,
 			 struct rfl_buf *out, struct rfl_err *err) RFL_WARN_UNUSED;
+
+/* Between the files of this folder: the record of this machine, now, a new reference; and the first
+ * line of a page that may be written again. */
+enum rfl_rc rfl_env__facts(const struct rfl_env_spec *spec, json_t **ret,
+			   struct rfl_err *err) RFL_WARN_UNUSED;
+#define RFL_ENV__PAGE_MARK "<!-- made from env.json by roofline; what it cannot know: --note -->"
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * engine.c - which engine and which device a run gets, and why; and what of the request that
- * device has no use for.
+ * engine.c - which engine and which device a run gets, and why; and the part of the request that
+ * the device has no use for.
  */
 #include "runner/run/parts.h"
 

@@ -45,7 +45,7 @@ static void judge_failure(const struct rfl_run__heard *h, struct verdict *v)
 	snprintf(v->text, sizeof(v->text), "%s", h->text);
 }
 
-/* A SIGKILL at the limit, or while the kernel says that it killed a process: others share the
+/* A SIGKILL at the limit, or while the kernel says that it ended a process: others share the
  * memory, so the child need not have had much of it. */
 static bool was_for_memory(const struct rfl_run__heard *h, const struct rfl_proc_result *p,
 			   double memory_limit_bytes)

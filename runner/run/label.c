@@ -75,22 +75,22 @@ static enum rfl_rc find_label(const struct rfl_run__state *run, const struct rfl
 			      run->ledger_path, time_dir, made, err);
 }
 
-/* A user's own label may say anything, but what reads as our form should be true: tables of
- * others take precision and batch from it. Of several processes the first reports it, and their
- * common batch is as true as that of one. */
+/* A label of the user's own may say anything, but what reads as our form should be true: tables of
+ * others take precision and batch from it. Of several processes the first reports, and their common
+ * batch is as true as that of one. */
 static void check_label(const char *label, int nprocesses, const struct rfl_ledger_row *row)
 {
 	struct rfl_label says;
 
 	rfl_label_parse(label, row->model, &says);
 	if (says.precision[0] && !rfl_text_same(says.precision, row->precision))
-		rfl_log(RFL_LOG_WARN, "--label %s: says %s, but this run is %s, as its row says",
+		rfl_log(RFL_LOG_WARN, "--label %s: says %s, but this run is %s, as its row tells",
 			label, says.precision, row->precision);
 	if (says.batch >= 0 && says.batch != row->micro_batch && says.batch != row->batch &&
 	    says.batch != row->requested_batch && says.batch != row->batch * nprocesses)
 		rfl_log(RFL_LOG_WARN,
 			"--label %s: says batch %" PRId64 ", but that of this run is %" PRId64
-			", as its row says",
+			", as its row tells",
 			label, says.batch, row->micro_batch);
 }
 

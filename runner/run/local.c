@@ -157,7 +157,7 @@ static void set_up(struct member *m, struct team *team, const struct rfl_run_con
 	rfl_ledger_row_init(&m->result.row);
 }
 
-/* The result is rank 0's. A rank that wrote no row at all is always reported. */
+/* The result is rank 0's. A rank that wrote no row at all is reported in any case. */
 static enum rfl_rc conclude(struct member *members, int n, struct rfl_run_result *ret,
 			    struct rfl_err *err)
 {

@@ -99,7 +99,7 @@ static enum rfl_rc identify(const struct rfl_run__state *run, struct rfl_ledger_
 	return rc ? rc : rfl_ledger_set(&row->cell, run->host->cell, err);
 }
 
-/* After the row of rank 0, that of all processes, which is the result. The row of rank 0 is given
+/* After the row of rank 0 that of all processes, which is the result. The row of rank 0 is given
  * up. */
 static enum rfl_rc record_world(struct rfl_run__state *run, struct rfl_run_result *ret,
 				struct rfl_err *err)
@@ -126,7 +126,7 @@ static enum rfl_rc record_world(struct rfl_run__state *run, struct rfl_run_resul
 }
 
 /* The row is written last, so that what it points to is there; and it is written even when a side
- * file could not be. The lock is held: a label that was chosen here is used by no other run. */
+ * file could not be. The lock is held: no other run has a label that was chosen here. */
 static enum rfl_rc record(struct rfl_run__state *run, struct rfl_run_result *ret,
 			  struct rfl_err *err)
 {
@@ -149,7 +149,7 @@ static enum rfl_rc record(struct rfl_run__state *run, struct rfl_run_result *ret
 	return rc;
 }
 
-/* Remove what runs killed while writing left behind. */
+/* Remove what runs that were killed while writing left. */
 static void sweep(const char *dir)
 {
 	static const char *const names[] = { "env.json", "env_info.md", "metrics.csv",

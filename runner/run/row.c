@@ -56,7 +56,7 @@ static enum rfl_rc fill_phases(const struct rfl_burst *b, double *scratch,
 	return rc;
 }
 
-/* Of the window, to waiting for data. A loader next to a GPU delays work only where the
+/* Of the window, to waiting for data. A loader beside a GPU delays the work only where the
  * GPU has a gap. */
 static double lost_s(const struct rfl_burst *b, const struct rfl_ledger_row *row)
 {

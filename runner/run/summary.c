@@ -1,6 +1,6 @@
 /*
  * summary.c - a row as one line for people. Why a run is not ok, its error_text, is left to
- * whoever reports that failure.
+ * the one that reports that failure.
  */
 #include "runner/run.h"
 
