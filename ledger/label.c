@@ -1,5 +1,5 @@
 /*
- * label.c - reads and makes the names of runs. Who bears which name is the ledger's.
+ * label.c - reads and makes the names of runs. Which run has which name is the ledger's.
  */
 #include "ledger/label.h"
 

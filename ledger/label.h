@@ -18,7 +18,7 @@
 /** What a label says. A part that it does not say is "" or -1. */
 struct rfl_label {
 	char env[49];
-	char not_env[49]; /**< what stands in its place and is not a valid name: "4090", "My-Lab" */
+	char not_env[49]; /**< what is in its place, not a valid name: "4090", "My-Lab" */
 	char model[64];
 	char precision[16];
 	char mode[8]; /**< "train", "fwd", "fwd_bwd" */

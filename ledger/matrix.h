@@ -17,7 +17,7 @@
 #include "ledger/label.h"
 #include "ledger/ledger.h"
 
-/** An option that the file gives to a run, for whoever knows which there are. */
+/** An option that the file gives to a run, for the caller, which knows the options. */
 struct rfl_matrix_option {
 	const char *name;          /**< "iters" */
 	const char *pointer;       /**< where it stands: "/environments/0/options/iters" */
@@ -29,7 +29,7 @@ struct rfl_matrix_cell {
 	char id[17]; /**< 16 hex digits */
 	const char *env, *backend, *model, *precision;
 	int64_t batch;
-	const char *pointer; /**< what of the file it comes from: "/environments/0" */
+	const char *pointer; /**< the part of the file it comes from: "/environments/0" */
 	size_t noptions;
 	const struct rfl_matrix_option *options; /**< by name */
 	/** What `roofline run` is given for it, without label and log folder; NULL-terminated. */

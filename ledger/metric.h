@@ -10,7 +10,8 @@ struct rfl_ledger_metric {
 	const char *name;  /**< "samples_per_s" */
 	const char *title; /**< "samples per second" */
 	enum rfl_ledger_at column;
-	/** What stands in where that is empty, as in tables of others; the same column: nothing. */
+	/** The column used where that is empty, as in tables of others; the same column: nothing.
+	 */
 	enum rfl_ledger_at instead;
 	int speed; /**< 1: more is faster, -1: less is faster, 0: neither */
 };

@@ -275,7 +275,7 @@ static void take_slice(struct worker *w, struct part *part)
 
 static void work(const struct rfl_peak_kernel *k, struct part *part, uint64_t iters)
 {
-	if (k->kind == RFL_KERNEL_CHAIN) {
+	if (k->kind == RFL_LOOP_CHAIN) {
 		part->chains.iters = iters;
 		k->chains(&part->chains);
 	} else {
@@ -320,7 +320,7 @@ static void run_part(struct worker *w, struct part *part)
 
 		team->iters = iters > 1 ? (uint64_t)(iters + 0.5) : 1;
 		team->work_per_iter =
-			job->kernel->kind == RFL_KERNEL_CHAIN
+			job->kernel->kind == RFL_LOOP_CHAIN
 				? job->kernel->flops_per_iter
 				: job->kernel->bytes_per_iter *
 					  (double)(part->arrays.n / (size_t)job->kernel->step);
@@ -350,7 +350,7 @@ static void *worker_main(void *arg)
 	/* a thread that cannot be pinned still comes to the barriers; the job fails at its end */
 	(void)!rfl_pin_thread(team->bench->places[w->index], &w->err);
 	memset(&part, 0, sizeof(part));
-	if (team->job->kernel->kind == RFL_KERNEL_CHAIN)
+	if (team->job->kernel->kind == RFL_LOOP_CHAIN)
 		fill_chains(team->job->kernel, &part);
 	else
 		take_slice(w, &part);
@@ -439,7 +439,7 @@ enum rfl_rc rfl_bench_run(struct rfl_bench *b, const struct rfl_bench_job *job, 
 		}
 		rates[r] = team.work_per_iter * (double)team.iters * job->threads / (stop - start);
 	}
-	if (job->kernel->kind != RFL_KERNEL_CHAIN && job->threads == b->threads)
+	if (job->kernel->kind != RFL_LOOP_CHAIN && job->threads == b->threads)
 		b->touched = true;
 done:
 	free(spans);

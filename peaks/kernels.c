@@ -21,32 +21,42 @@
 #if RFL_KERNELS_PLAIN
 #define PLAIN(fn) .missing = NULL, fn
 #else
-#define PLAIN(fn) .missing = "built without optimisation (configure with -DCMAKE_BUILD_TYPE=Release)"
+#define PLAIN(fn) \
+	.missing = "built without optimisation (configure with -DCMAKE_BUILD_TYPE=Release)"
 #endif
 
 /* `width` is the doubles of a register; eight registers make an iteration. */
-#define ARRAY_ROW(loop, LOOP_KIND, TEXT, family, ISA, bits, width, nt, is_fused, streams, flops, BUILT) \
-	{ .name = #loop "_" #family, .summary = TEXT ", " ISA, .kind = LOOP_KIND, .dtype = "fp64",      \
-	  .isa = #family, .needs = (bits), .nt_stores = (nt), .fused = (is_fused), .step = 8 * (width), \
-	  .bytes_per_iter = 8.0 * (width) * 8.0 * (streams),                                            \
-	  .flops_per_iter = 8.0 * (width) * (flops),                                                    \
-	  BUILT(.arrays = rfl_kernel__##loop##_##family) }
+#define ARRAY_ROW(loop, LOOP_KIND, TEXT, family, ISA, bits, width, nt, is_fused, streams, flops, \
+		  BUILT)                                                                         \
+	{                                                                                        \
+		.name = #loop "_" #family, .summary = TEXT ", " ISA, .kind = LOOP_KIND,          \
+		.dtype = "fp64", .isa = #family, .needs = (bits), .nt_stores = (nt),             \
+		.fused = (is_fused), .step = 8 * (width),                                        \
+		.bytes_per_iter = 8.0 * (width)*8.0 * (streams),                                 \
+		.flops_per_iter = 8.0 * (width) * (flops),                                       \
+		BUILT(.arrays = rfl_kernel__##loop##_##family)                                   \
+	}
 
-#define ARRAY_ROWS(family, ISA, bits, width, fused, BUILT)                                          \
-	ARRAY_ROW(read, RFL_KERNEL_READ, "read", family, ISA, bits, width, false, false, 1, 0, BUILT), \
-	ARRAY_ROW(copy, RFL_KERNEL_COPY, "copy", family, ISA, bits, width, false, false, 2, 0, BUILT), \
-	ARRAY_ROW(copy_nt, RFL_KERNEL_COPY, "copy, non-temporal stores", family, ISA, bits, width,     \
-		  true, false, 2, 0, BUILT),                                                           \
-	ARRAY_ROW(triad, RFL_KERNEL_TRIAD, "triad", family, ISA, bits, width, false, fused, 3, 2,      \
-		  BUILT),                                                                              \
-	ARRAY_ROW(triad_nt, RFL_KERNEL_TRIAD, "triad, non-temporal stores", family, ISA, bits, width,  \
-		  true, fused, 3, 2, BUILT)
+#define ARRAY_ROWS(family, ISA, bits, width, fused, BUILT)                                        \
+	ARRAY_ROW(read, RFL_LOOP_READ, "read", family, ISA, bits, width, false, false, 1, 0,      \
+		  BUILT),                                                                         \
+		ARRAY_ROW(copy, RFL_LOOP_COPY, "copy", family, ISA, bits, width, false, false, 2, \
+			  0, BUILT),                                                              \
+		ARRAY_ROW(copy_nt, RFL_LOOP_COPY, "copy, non-temporal stores", family, ISA, bits, \
+			  width, true, false, 2, 0, BUILT),                                       \
+		ARRAY_ROW(triad, RFL_LOOP_TRIAD, "triad", family, ISA, bits, width, false, fused, \
+			  3, 2, BUILT),                                                           \
+		ARRAY_ROW(triad_nt, RFL_LOOP_TRIAD, "triad, non-temporal stores", family, ISA,    \
+			  bits, width, true, fused, 3, 2, BUILT)
 
-#define CHAIN_ROW(type, TEXT, family, ISA, bits, lanes, nchains, is_fused, BUILT)                    \
-	{ .name = #type "_" #family, .summary = TEXT ", " ISA, .kind = RFL_KERNEL_CHAIN,               \
-	  .dtype = #type, .isa = #family, .needs = (bits), .fused = (is_fused), .step = (lanes),       \
-	  .accumulators = (nchains), .flops_per_iter = 2.0 * (lanes) * (nchains),                        \
-	  BUILT(.chains = rfl_kernel__##type##_##family) }
+#define CHAIN_ROW(type, TEXT, family, ISA, bits, lanes, nchains, is_fused, BUILT)            \
+	{                                                                                    \
+		.name = #type "_" #family, .summary = TEXT ", " ISA, .kind = RFL_LOOP_CHAIN, \
+		.dtype = #type, .isa = #family, .needs = (bits), .fused = (is_fused),        \
+		.step = (lanes), .accumulators = (nchains),                                  \
+		.flops_per_iter = 2.0 * (lanes) * (nchains),                                 \
+		BUILT(.chains = rfl_kernel__##type##_##family)                               \
+	}
 
 #define BITS_AVX512 RFL_ISA_BIT(AVX512F)
 #define BITS_AVX2   (RFL_ISA_BIT(AVX2) | RFL_ISA_BIT(FMA))
@@ -62,14 +72,16 @@ static const struct rfl_peak_kernel kernels[] = {
 	CHAIN_ROW(fp32, "12 chains of FMA", avx2, "AVX2", BITS_AVX2, 8, 12, true, X86),
 	CHAIN_ROW(fp64, "12 chains of FMA", avx2, "AVX2", BITS_AVX2, 4, 12, true, X86),
 	ARRAY_ROWS(sse2, "SSE2", BITS_SSE2, 2, false, X86),
-	CHAIN_ROW(fp32, "12 chains of multiply and add", sse2, "SSE2", BITS_SSE2, 4, 12, false, X86),
-	CHAIN_ROW(fp64, "12 chains of multiply and add", sse2, "SSE2", BITS_SSE2, 2, 12, false, X86),
+	CHAIN_ROW(fp32, "12 chains of multiply and add", sse2, "SSE2", BITS_SSE2, 4, 12, false,
+		  X86),
+	CHAIN_ROW(fp64, "12 chains of multiply and add", sse2, "SSE2", BITS_SSE2, 2, 12, false,
+		  X86),
 	ARRAY_ROWS(neon, "NEON", BITS_NEON, 2, true, ARM),
 	CHAIN_ROW(fp32, "24 chains of FMA", neon, "NEON", BITS_NEON, 4, 24, true, ARM),
 	CHAIN_ROW(fp64, "24 chains of FMA", neon, "NEON", BITS_NEON, 2, 24, true, ARM),
-	ARRAY_ROW(read, RFL_KERNEL_READ, "read", plain, "C", 0, 1, false, false, 1, 0, PLAIN),
-	ARRAY_ROW(copy, RFL_KERNEL_COPY, "copy", plain, "C", 0, 1, false, false, 2, 0, PLAIN),
-	ARRAY_ROW(triad, RFL_KERNEL_TRIAD, "triad", plain, "C", 0, 1, false, false, 3, 2, PLAIN),
+	ARRAY_ROW(read, RFL_LOOP_READ, "read", plain, "C", 0, 1, false, false, 1, 0, PLAIN),
+	ARRAY_ROW(copy, RFL_LOOP_COPY, "copy", plain, "C", 0, 1, false, false, 2, 0, PLAIN),
+	ARRAY_ROW(triad, RFL_LOOP_TRIAD, "triad", plain, "C", 0, 1, false, false, 3, 2, PLAIN),
 };
 
 const struct rfl_peak_kernel *rfl_peak_kernel_at(size_t i)

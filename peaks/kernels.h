@@ -15,10 +15,10 @@
 #include "base/err.h"
 
 enum rfl_peak_kernel_kind {
-	RFL_KERNEL_READ,  /**< result = XOR of all 64-bit words of b */
-	RFL_KERNEL_COPY,  /**< a[i] = b[i] */
-	RFL_KERNEL_TRIAD, /**< a[i] = b[i] + scale * c[i] */
-	RFL_KERNEL_CHAIN, /**< independent chains of x = x * mul + add in registers */
+	RFL_LOOP_READ,  /**< result = XOR of all 64-bit words of b */
+	RFL_LOOP_COPY,  /**< a[i] = b[i] */
+	RFL_LOOP_TRIAD, /**< a[i] = b[i] + scale * c[i] */
+	RFL_LOOP_CHAIN, /**< independent chains of x = x * mul + add in registers */
 };
 
 /** Arrays of doubles, aligned to 64 bytes, not overlapping. */

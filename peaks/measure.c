@@ -84,7 +84,7 @@ static enum rfl_rc run_one(struct session *s, const struct rfl_peak_kernel *k, i
 	run->threads = threads;
 	run->window_s = job.window_s;
 	run->trial = trial;
-	if (k->kind != RFL_KERNEL_CHAIN)
+	if (k->kind != RFL_LOOP_CHAIN)
 		run->slice_bytes =
 			slice_bytes ? slice_bytes : rfl_bench_array_bytes(s->bench) / s->m->threads;
 	*ret = s->m->nruns++;
@@ -101,13 +101,13 @@ static double fastest(const struct session *s, size_t run)
 /* Can a loop run here, and does it show this ceiling? */
 static bool serves(const struct rfl_peak_kernel *k, const struct rfl_measured_cell *cell)
 {
-	const bool chain = k->kind == RFL_KERNEL_CHAIN;
+	const bool chain = k->kind == RFL_LOOP_CHAIN;
 
 	if (rfl_peak_kernel_probe(k, NULL) != RFL_OK)
 		return false;
 	if (!cell->level)
 		return chain && strncmp(k->dtype, cell->key, strlen(k->dtype)) == 0;
-	return strcmp(cell->level, "DRAM") == 0 ? !chain : k->kind == RFL_KERNEL_READ;
+	return strcmp(cell->level, "DRAM") == 0 ? !chain : k->kind == RFL_LOOP_READ;
 }
 
 /* The family that comes first in the table among those that can run here, or NULL. */
@@ -399,9 +399,9 @@ static json_t *rate(double value)
 static json_t *method_json(const struct rfl_measurement *m, const struct rfl_measured_run *run)
 {
 	const struct rfl_peak_kernel *k = run->kernel;
-	const int arrays = k->kind == RFL_KERNEL_READ ? 1 : k->kind == RFL_KERNEL_COPY ? 2 : 3;
+	const int arrays = k->kind == RFL_LOOP_READ ? 1 : k->kind == RFL_LOOP_COPY ? 2 : 3;
 
-	if (k->kind == RFL_KERNEL_CHAIN)
+	if (k->kind == RFL_LOOP_CHAIN)
 		return json_pack("{s:s, s:s, s:s, s:i, s:s}", "kernel", k->summary, "tool",
 				 "roofline " RFL_VERSION, "measured_at", m->measured_at,
 				 "accumulators", k->accumulators, "accumulate", k->dtype);
@@ -419,7 +419,7 @@ static json_t *known_json(enum rfl_known known)
 
 static json_t *conditions_json(const struct rfl_measurement *m, const struct rfl_measured_run *run)
 {
-	const bool chain = run->kernel->kind == RFL_KERNEL_CHAIN;
+	const bool chain = run->kernel->kind == RFL_LOOP_CHAIN;
 	char first[32];
 
 	/* one thread has the first of the places */

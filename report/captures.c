@@ -151,9 +151,7 @@ static int by_name(const void *a, const void *b)
 	const struct line *x = a, *y = b;
 	int order = strcmp(x->range->name, y->range->name);
 
-	if (order != 0)
-		return order;
-	return by_index(a, b);
+	return order ? order : by_index(a, b);
 }
 
 static int by_time(const void *a, const void *b)
@@ -166,7 +164,7 @@ static int by_time(const void *a, const void *b)
 	return by_index(a, b);
 }
 
-/* Those that take the longest stand in front, in the order of the step. */
+/* Those that take the longest come first, in the order of the step. */
 static void pick_longest(struct line *lines, size_t n, size_t most)
 {
 	if (most == 0 || most >= n)
@@ -435,40 +433,26 @@ static void put_zero_kernels(const struct rfl_capture *c, const struct line *lin
 		rfl_buf_printf(out, "  and %zu more\n", zero - shown);
 }
 
-static void put_coverage(const struct rfl_capture *c, struct rfl_buf *out)
+static void put_remarks(const struct rfl_capture *c, const struct line *lines, size_t nkernels,
+			struct rfl_buf *out)
 {
-	char flops[RFL_NUM_MAX], bytes[RFL_NUM_MAX];
-	double share = rfl_capture_coverage(c, RFL_QUANTITY_FLOPS);
-
-	if (isnan(share))
-		return;
-	rfl_buf_printf(out,
-		       "Coverage: FLOPs were counted in %s %% of the time, DRAM bytes in %s %%\n",
-		       rfl_num_fixed(100 * share, 1, flops),
-		       rfl_num_fixed(100 * rfl_capture_coverage(c, RFL_QUANTITY_DRAM), 1, bytes));
-}
-
-/* What is to be known of the totals. */
-static void put_caveats(const struct rfl_capture *c, struct rfl_buf *out)
-{
-	for (int q = 0; q < RFL_QUANTITY_COUNT; q++) {
-		const struct rfl_amount *a = &c->total[q];
-
-		if (!isnan(a->value) && a->reason)
-			put_said(out, rfl_quantity_info((enum rfl_quantity)q)->name, a->reason);
-	}
-}
-
-/* Nothing was counted at all, for one reason. */
-static bool is_refused(const struct rfl_capture *c)
-{
-	return c->nranges == 0 && c->nrefusals > 0;
-}
-
-static void put_refusals(const struct rfl_capture *c, struct rfl_buf *out)
-{
+	const double share = rfl_capture_coverage(c, RFL_QUANTITY_FLOPS);
+	char number[RFL_NUM_MAX], bytes[RFL_NUM_MAX];
 	struct rfl_buf sets;
 
+	put_zero_kernels(c, lines, nkernels, out);
+	if (!isnan(share))
+		rfl_buf_printf(
+			out,
+			"Coverage: FLOPs were counted in %s %% of the time, DRAM bytes in %s %%\n",
+			rfl_num_fixed(100 * share, 1, number),
+			rfl_num_fixed(100 * rfl_capture_coverage(c, RFL_QUANTITY_DRAM), 1, bytes));
+	for (int q = 0; q < RFL_QUANTITY_COUNT; q++)
+		if (!isnan(c->total[q].value) && c->total[q].reason)
+			put_said(out, rfl_quantity_info((enum rfl_quantity)q)->name,
+				 c->total[q].reason);
+	if (c->nranges > 0 || c->nrefusals == 0) /* else nothing was counted, for one reason */
+		rfl_captures__unknown(c, out);
 	rfl_buf_init(&sets, 0);
 	for (size_t i = 0; i < c->nrefusals; i++) {
 		rfl_buf_reset(&sets);
@@ -477,19 +461,6 @@ static void put_refusals(const struct rfl_capture *c, struct rfl_buf *out)
 			put_said(out, rfl_buf_str(&sets), c->refusals[i].reason);
 	}
 	rfl_buf_fini(&sets);
-}
-
-static void put_remarks(const struct rfl_capture *c, const struct line *lines, size_t nkernels,
-			struct rfl_buf *out)
-{
-	char number[RFL_NUM_MAX];
-
-	put_zero_kernels(c, lines, nkernels, out);
-	put_coverage(c, out);
-	put_caveats(c, out);
-	if (!is_refused(c))
-		rfl_captures__unknown(c, out);
-	put_refusals(c, out);
 	for (size_t i = 0; i < c->nnotes; i++)
 		put_said(out, "Note", c->notes[i]);
 	if (c->unused_metrics > 0)

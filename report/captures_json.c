@@ -1,6 +1,6 @@
 /*
  * captures_json.c - captures as docs/counters.schema.json has them. The text is written as it goes:
- * names of kernels may hold bytes that are no UTF-8.
+ * names of kernels may hold bytes that are not UTF-8.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -79,10 +79,15 @@ static void put_int(struct json *j, const char *key, int64_t value, int64_t none
 
 /* ---- amounts ---- */
 
+static const char *name_of(int q)
+{
+	return rfl_quantity_info((enum rfl_quantity)q)->name;
+}
+
 static void put_values(struct json *j, const struct rfl_amount *amount)
 {
 	for (int q = 0; q < RFL_QUANTITY_COUNT; q++) {
-		const char *name = rfl_quantity_info((enum rfl_quantity)q)->name;
+		const char *name = name_of(q);
 
 		if (q == RFL_QUANTITY_FLOPS_FP16)
 			begin(j, "flops", '{');
@@ -91,11 +96,6 @@ static void put_values(struct json *j, const struct rfl_amount *amount)
 			end(j, '}');
 	}
 	put_real(j, "ai", rfl_amounts_ai(amount));
-}
-
-static const char *name_of(int q)
-{
-	return rfl_quantity_info((enum rfl_quantity)q)->name;
 }
 
 static void put_caveat(struct json *j, const char *name, const struct rfl_amount *a)
@@ -172,22 +172,6 @@ static void put_metrics(struct json *j, const struct rfl_range *r)
 	end(j, ']');
 }
 
-static void put_range(struct json *j, const struct rfl_captures *captures, size_t capture,
-		      const struct rfl_range *r)
-{
-	begin(j, NULL, '{');
-	put_int(j, "capture", (int64_t)capture, -1);
-	put_text(j, "label", captures->captures[capture]->label);
-	put_text(j, "kind", rfl_range_kind_names[r->kind]);
-	put_text(j, "name", r->name);
-	put_text(j, "block", r->block);
-	put_text(j, "grid", r->grid);
-	put_amounts(j, r->amount, r->launches);
-	put_rules(j, r->amount);
-	put_metrics(j, r);
-	end(j, '}');
-}
-
 static void put_ranges(struct json *j, const struct rfl_captures *captures, const char *key,
 		       bool kernels)
 {
@@ -195,9 +179,21 @@ static void put_ranges(struct json *j, const struct rfl_captures *captures, cons
 	for (size_t i = 0; i < captures->n; i++) {
 		const struct rfl_capture *c = captures->captures[i];
 
-		for (size_t k = 0; k < c->nranges; k++)
-			if ((c->ranges[k].kind == RFL_RANGE_KERNEL) == kernels)
-				put_range(j, captures, i, &c->ranges[k]);
+		for (const struct rfl_range *r = c->ranges; r < c->ranges + c->nranges; r++) {
+			if ((r->kind == RFL_RANGE_KERNEL) != kernels)
+				continue;
+			begin(j, NULL, '{');
+			put_int(j, "capture", (int64_t)i, -1);
+			put_text(j, "label", c->label);
+			put_text(j, "kind", rfl_range_kind_names[r->kind]);
+			put_text(j, "name", r->name);
+			put_text(j, "block", r->block);
+			put_text(j, "grid", r->grid);
+			put_amounts(j, r->amount, r->launches);
+			put_rules(j, r->amount);
+			put_metrics(j, r);
+			end(j, '}');
+		}
 	}
 	end(j, ']');
 }

@@ -23,7 +23,7 @@ static const struct rfl_field *field_of(const char *name)
 	return &rfl_point_fields[rfl_fields_find(rfl_point_fields, RFL_POINT_NCOLUMNS, name)];
 }
 
-/* What people see of a point. Where there are counters, what was measured stands in the place of
+/* What people see of a point. Where there are counters, what was measured replaces
  * what follows from the rest; where points have variants, so does the column of them. */
 enum seen { ALWAYS, PLAIN, TWIN, VARIANT };
 

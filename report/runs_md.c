@@ -134,7 +134,7 @@ static void put_table(const struct part *p, struct rfl_buf *out)
 	}
 }
 
-/* What of a file stands in a heading: one line, and nothing that Markdown reads. */
+/* Text of a file in a heading: one line, and nothing that Markdown reads. */
 static void put_plain(struct rfl_buf *out, const char *text)
 {
 	for (; *text; text++)

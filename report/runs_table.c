@@ -125,7 +125,7 @@ static void put_flag_words(unsigned flags, struct rfl_buf *out)
 		}
 }
 
-/* A word among the flags of runs, and how many bear it. */
+/* A word among the flags of runs, and how many have it. */
 struct word {
 	const char *text;
 	size_t len, n;

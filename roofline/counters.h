@@ -4,7 +4,7 @@
  * sides fit each other, and which of them a point stands on.
  *
  * A capture joins by environment, model, precision, batch and mode. What its label does not say is
- * taken from the row of the ledger that bears that very label, else from the only configuration
+ * taken from the row of the ledger with that very label, else from the only configuration
  * that it can be.
  */
 #ifndef RFL_ROOFLINE_COUNTERS_H
@@ -50,9 +50,8 @@ enum rfl_rc rfl_counter_steps_parse(char *room, struct rfl_counter_steps *ret,
 
 /** Captures, and what the user says of them. */
 struct rfl_counter_inputs {
-	const struct rfl_captures *captures; /**< NULL: none were given */
-	const struct rfl_counter_steps
-		*steps; /**< borrowed; a label that no capture bears is said */
+	const struct rfl_captures *captures;   /**< NULL: none were given */
+	const struct rfl_counter_steps *steps; /**< borrowed; a label of no capture is reported */
 	size_t nsteps;
 	bool keep_going; /**< of two captures that count the same one is left out, and said */
 };

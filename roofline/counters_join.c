@@ -75,7 +75,7 @@ static bool agree(const struct rfl_ledger_row *a, const struct rfl_ledger_row *b
 	       a->batch == b->batch;
 }
 
-/* The row that bears the capture's label: one that ended well where there is one. */
+/* The row with the capture's label: one that ended well where there is one. */
 static enum rfl_rc find_home(const struct rfl_merge_inputs *in, const struct rfl_capture *c,
 			     const struct rfl_run **ret, struct rfl_buf *why)
 {
@@ -88,7 +88,7 @@ static enum rfl_rc find_home(const struct rfl_merge_inputs *in, const struct rfl
 			continue;
 		if (home && !agree(home->like, run->like)) {
 			rfl_buf_printf(why,
-				       "%s:%zu and :%zu bear its label and are different runs; "
+				       "%s:%zu and :%zu have its label and are different runs; "
 				       "give every run a label of its own",
 				       in->runs->files[0].path, home->line, run->line);
 			return RFL_ENOTFOUND;
@@ -132,7 +132,7 @@ static enum rfl_rc identify(const struct rfl_merge_inputs *in, const struct rfl_
 		return RFL_OK;
 	if (id->label.not_env[0])
 		rfl_buf_printf(why,
-			       "'%s' is no name of an environment (a lower-case letter, then "
+			       "'%s' is not a valid environment name (a lower-case letter, then "
 			       "lower-case letters, digits and '_'): rename the file, or give the "
 			       "run that was profiled this label (--label) and --env",
 			       id->label.not_env);
@@ -288,7 +288,7 @@ static enum rfl_rc add(struct rfl_config *c, const struct rfl_capture *capture,
 	return RFL_OK;
 }
 
-/* Counters of a label that a timed run bears: was it that run that the profiler slowed down? */
+/* Counters of the label of a timed run: was it that run that the profiler slowed down? */
 static void warn_slowed(const struct rfl_merge_inputs *in, const struct rfl_capture *c,
 			const struct identity *id, struct rfl_merge_report *report)
 {
@@ -301,7 +301,7 @@ static void warn_slowed(const struct rfl_merge_inputs *in, const struct rfl_capt
 	for (size_t i = 0; slow[i] && !parts.profiled; i++)
 		if (rfl_text_same(c->source, slow[i]))
 			rfl_buf_printf(&report->notes,
-				       "counters: %s bears the label of %s:%zu, whose times are in "
+				       "counters: %s has the label of %s:%zu, whose times are in "
 				       "the points; if that run was made under %s they are slowed: "
 				       "label such runs _prof\n",
 				       rfl_counters__name(c), in->runs->files[0].path,

@@ -164,8 +164,9 @@ static bool all_timed(const struct rfl_capture *c)
 	return true;
 }
 
-/* What has to be known of a range for its FLOPs to be: of a kernel that is no matrix product by its
- * name FP32, of all others what the run's precision is made of. A sum is known where any part is.
+/* What has to be known of a range for its FLOPs to be: of a kernel that is not a matrix product by
+ * its name FP32, of all others what the run's precision is made of. A sum is known where any part
+ * is.
  */
 static enum rfl_quantity needed_of(const struct rfl_capture *c, const struct rfl_range *r,
 				   enum rfl_quantity q, enum rfl_quantity own)

@@ -12,7 +12,7 @@ enum rfl_steps_from {
 	RFL_STEPS_UNKNOWN,
 	RFL_STEPS_OWN,     /**< the capture itself: counted live */
 	RFL_STEPS_LABEL,   /**< the user, for this label */
-	RFL_STEPS_LEDGER,  /**< the window of the row that bears its label */
+	RFL_STEPS_LEDGER,  /**< the window of the row that has its label */
 	RFL_STEPS_PROCESS, /**< the same with its warm-up: a whole process was counted */
 	RFL_STEPS_GIVEN,   /**< the user, for all captures whose steps nothing else says */
 };
@@ -20,17 +20,17 @@ enum rfl_steps_from {
 /** A capture that belongs to a configuration. */
 struct rfl_joined {
 	const struct rfl_capture *capture;
-	const struct rfl_run *home; /**< the run that bears its label; NULL */
+	const struct rfl_run *home; /**< the run that has its label; NULL */
 	int64_t steps;              /**< -1: not known */
 	enum rfl_steps_from from;
-	bool left_out;     /**< it counts what another one counts, and the user said to go on */
+	bool left_out;     /**< it counts what another one counts, and the user said to continue */
 	char unknown[200]; /**< why the steps are not known */
 };
 
 /** The file of a capture, else its label: for messages. */
 const char *rfl_counters__name(const struct rfl_capture *c);
 
-/** Does a run bear the label, or the run_id, of a capture? Stamps of log files do not count. */
+/** Has a run the label, or the run_id, of a capture? Stamps of log files do not count. */
 bool rfl_counters__bears(const struct rfl_runs *runs, const struct rfl_run *run,
 			 const struct rfl_capture *c);
 
@@ -79,7 +79,7 @@ void rfl_counters__doubt(const struct rfl_joined *counted, const struct rfl_work
 			 double flops, double bytes, struct rfl_measured *m);
 
 /** All captures of a configuration as one measurement. RFL_EFORMAT naming two that count the same;
- * to go on after that is to leave the second out. */
+ * to continue is to leave the second out. */
 enum rfl_rc rfl_counters__measure(const struct rfl_merge_inputs *in, struct rfl_config *config,
 				  struct rfl_merge_report *report,
 				  struct rfl_err *err) RFL_WARN_UNUSED;

@@ -64,7 +64,7 @@ static int64_t row_steps(const struct rfl_ledger_row *row, bool process)
 	return steps;
 }
 
-/* The steps of the rows that bear its label, when they agree. */
+/* The steps of the rows that have its label, when they agree. */
 static void from_ledger(const struct rfl_merge_inputs *in, struct rfl_joined *counted)
 {
 	bool process = rfl_counters__whole_process(counted);
@@ -92,7 +92,7 @@ static void from_ledger(const struct rfl_merge_inputs *in, struct rfl_joined *co
 	}
 	if (!first) {
 		(void)snprintf(counted->unknown, sizeof(counted->unknown), "%s",
-			       counted->home ? "the row that bears its label does not say how "
+			       counted->home ? "the row that bears its label does not tell how "
 					       "many steps it ran"
 					     : "no row of the ledger bears its label");
 		return;
@@ -155,7 +155,7 @@ void rfl_counters__steps(const struct rfl_merge_inputs *in, struct rfl_joined *c
 			       "; every kernel ran a multiple of %lld times", (long long)common);
 }
 
-/* How many kernels were launched a number of times that is no multiple of `steps`. */
+/* How many kernels were launched a number of times that is not a multiple of `steps`. */
 struct launch_check {
 	size_t kernels, off;
 };

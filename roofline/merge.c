@@ -254,7 +254,7 @@ static void check_labels(const struct rfl_merge_inputs *in, struct rfl_merge_rep
 				strcmp(c->captures->captures[k]->label, c->steps[i].label) == 0;
 		if (!found)
 			rfl_buf_printf(&report->notes,
-				       "--counter-steps %s=%lld: no counters bear that label\n",
+				       "--counter-steps %s=%lld: no counters have that label\n",
 				       c->steps[i].label, (long long)c->steps[i].steps);
 	}
 }

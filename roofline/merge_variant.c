@@ -1,5 +1,5 @@
 /*
- * merge_variant.c - what distinguishes a point from the others that bear the same names.
+ * merge_variant.c - what distinguishes a point from the others of the same names.
  */
 #include "roofline/merge_parts.h"
 
@@ -47,7 +47,7 @@ static int by_words(const void *x, const void *y)
 		       ((const struct member *)y)->point->variant);
 }
 
-/* Where those that bear the same words differ in a column, add it to their words. */
+/* Where those of the same words differ in a column, add it to their words. */
 static enum rfl_rc add_column(struct member *group, size_t n, const struct rfl_field *f,
 			      struct rfl_buf *words, struct rfl_err *err)
 {

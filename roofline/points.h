@@ -29,7 +29,7 @@
 	X(TEXT, device_name, "") \
 	X(INT, threads, "compute threads") \
 	X(TEXT, config_hash, "as in the ledger") \
-	X(TEXT, variant, "what tells it from others of its env, model, precision, mode and batch") \
+	X(TEXT, variant, "what distinguishes it from others of its env, model, precision, mode and batch") \
 	X(INT, runs, "repeats with status ok") \
 	X(INT, steps, "measured steps over all repeats") \
 	X(REAL, step_s, "batch / samples_per_s: the window over its steps") \
@@ -60,7 +60,7 @@
 	X(REAL, bytes_over_unfused, "bytes_counters / the bytes of operation after operation") \
 	X(TEXT, counters_source, "cupti, perf, ncu, nvprof, likwid: who counted") \
 	X(INT, counters_steps, "steps that the totals of a capture were divided by") \
-	X(INT, counters_repeats, "captures behind the median") \
+	X(INT, counters_repeats, "captures in the median") \
 	X(TEXT, counters_validity, "ok, partial, scaled, estimate, marked, doubtful, unavailable") \
 	X(REAL, coverage, "share of the kernels' time whose FLOPs, else bytes, were counted") \
 	X(REAL, zero_flop_share, "share of the kernels' time in kernels without a FLOP") \

@@ -22,7 +22,7 @@ extern const char *const rfl_train_factor_names[];
 /** A step, in the words of the ledger. */
 struct rfl_work_query {
 	const char *model, *precision, *mode;
-	const char *optimizer;       /**< of mode train; else not looked at */
+	const char *optimizer;       /**< of mode train; else not used */
 	bool no_momentum;            /**< of sgd: no buffer is read and written */
 	int64_t batch;               /**< samples per optimizer step */
 	int64_t micro_batch, accum;  /**< samples per forward, forwards per step; -1: one forward */

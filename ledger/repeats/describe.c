@@ -27,7 +27,7 @@ static int by_time(const void *a, const void *b)
 	const struct rfl_run *y = ((const struct rfl_repeat *)b)->run;
 	int order = x->time && y->time ? strcmp(x->time, y->time) : 0;
 
-	return order ? order : (x > y) - (x < y); /* as they stand in the files */
+	return order ? order : (x > y) - (x < y); /* in the order of the files */
 }
 
 static bool all_timed(const struct rfl_repeats_config *c)

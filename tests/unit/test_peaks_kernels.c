@@ -44,21 +44,21 @@ static uint64_t plainly(const struct rfl_peak_kernel *k, struct rfl_kernel_array
 	for (size_t pass = 0; pass < w->passes; pass++) {
 		for (size_t i = 0; i < w->n; i++) {
 			switch (k->kind) {
-			case RFL_KERNEL_READ:
+			case RFL_LOOP_READ:
 				result ^= word_of(w->b[i]);
 				*bytes += 8;
 				break;
-			case RFL_KERNEL_COPY:
+			case RFL_LOOP_COPY:
 				w->a[i] = w->b[i];
 				*bytes += 16;
 				break;
-			case RFL_KERNEL_TRIAD:
+			case RFL_LOOP_TRIAD:
 				w->a[i] = k->fused ? fma(w->scale, w->c[i], w->b[i])
 						   : w->b[i] + w->scale * w->c[i];
 				*bytes += 24;
 				*flops += 2;
 				break;
-			case RFL_KERNEL_CHAIN:
+			case RFL_LOOP_CHAIN:
 				fail();
 			}
 		}
@@ -92,7 +92,7 @@ static void check_arrays(const struct rfl_peak_kernel *k, size_t steps, size_t p
 	const uint64_t result = plainly(k, &reference, &bytes, &flops);
 
 	k->arrays(&work);
-	if (k->kind == RFL_KERNEL_READ)
+	if (k->kind == RFL_LOOP_READ)
 		assert_int_equal(work.result, result);
 	else
 		assert_memory_equal(a, expected, n * sizeof(double));
@@ -115,7 +115,7 @@ static void loops_over_arrays_compute_and_count(void **state)
 
 	(void)state;
 	for (size_t i = 0; (k = rfl_peak_kernel_at(i)); i++) {
-		if (k->kind == RFL_KERNEL_CHAIN || !usable(k))
+		if (k->kind == RFL_LOOP_CHAIN || !usable(k))
 			continue;
 		for (size_t steps = 1; steps <= STEPS; steps++) {
 			check_arrays(k, steps, 1);
@@ -185,7 +185,7 @@ static void chains_compute_and_count(void **state)
 
 	(void)state;
 	for (size_t i = 0; (k = rfl_peak_kernel_at(i)); i++) {
-		if (k->kind != RFL_KERNEL_CHAIN || !usable(k))
+		if (k->kind != RFL_LOOP_CHAIN || !usable(k))
 			continue;
 		check_chains(k, 1);
 		check_chains(k, 2);
@@ -232,7 +232,7 @@ static void rows_are_sound(void **state)
 			assert_string_not_equal(k->name, other->name);
 		assert_true(k->step > 0);
 		assert_true(k->summary[0] != '\0');
-		assert_int_equal(k->kind == RFL_KERNEL_CHAIN, k->accumulators > 0);
+		assert_int_equal(k->kind == RFL_LOOP_CHAIN, k->accumulators > 0);
 		assert_true(k->bytes_per_iter + k->flops_per_iter > 0);
 		if (k->missing) {
 			assert_null(k->arrays);
@@ -240,8 +240,8 @@ static void rows_are_sound(void **state)
 			assert_int_equal(rc, RFL_EUNAVAILABLE);
 			assert_says(&err, k->missing);
 		} else {
-			assert_int_equal(k->kind == RFL_KERNEL_CHAIN, k->chains != NULL);
-			assert_int_equal(k->kind != RFL_KERNEL_CHAIN, k->arrays != NULL);
+			assert_int_equal(k->kind == RFL_LOOP_CHAIN, k->chains != NULL);
+			assert_int_equal(k->kind != RFL_LOOP_CHAIN, k->arrays != NULL);
 			assert_int_equal(rc == RFL_OK, (k->needs & ~rfl_isa_detect()) == 0);
 		}
 	}

@@ -76,7 +76,7 @@ static void runs_with_one_thread_and_with_all(void **state)
 	struct rfl_bench *b = open_bench(all, 1 << 20);
 
 	(void)state;
-	for (int kind = RFL_KERNEL_READ; kind <= RFL_KERNEL_CHAIN; kind++) {
+	for (int kind = RFL_LOOP_READ; kind <= RFL_LOOP_CHAIN; kind++) {
 		const struct rfl_peak_kernel *k = usable((enum rfl_peak_kernel_kind)kind);
 
 		if (!k)
@@ -110,7 +110,7 @@ static double better_rate(struct rfl_bench *b, const struct rfl_peak_kernel *k, 
  * load takes a part of the core from a long window; then it has another chance. */
 static void a_rate_is_work_over_time(void **state)
 {
-	const struct rfl_peak_kernel *k = usable(RFL_KERNEL_CHAIN);
+	const struct rfl_peak_kernel *k = usable(RFL_LOOP_CHAIN);
 	struct rfl_bench *b = open_bench(1, 1 << 16);
 	double brief = 0, lasting = 0;
 
@@ -165,7 +165,7 @@ static void too_little_memory_is_no_bandwidth(void **state)
 	struct rfl_err err = RFL_ERR_INIT;
 
 	(void)state;
-	if (!usable(RFL_KERNEL_CHAIN))
+	if (!usable(RFL_LOOP_CHAIN))
 		skip();
 	small.memory_available_bytes = 12 << 20;
 	small.ncaches = 0;
@@ -221,7 +221,7 @@ static void a_place_that_does_not_exist_fails_the_job(void **state)
 	const struct rfl_bench_config config = { .machine = &wrong,
 						 .threads = 1,
 						 .array_bytes = 1 << 16 };
-	const struct rfl_peak_kernel *k = usable(RFL_KERNEL_READ);
+	const struct rfl_peak_kernel *k = usable(RFL_LOOP_READ);
 	const struct rfl_bench_job job = {
 		.kernel = k, .threads = 1, .repeats = 3, .window_s = 0.001, .settle_s = 0.001
 	};
@@ -335,7 +335,7 @@ static void measures_everything_into_a_file(void **state)
 	assert_true(dram->working_set_bytes >= 4 * rfl_machine_llc_bytes(&small) || m->capped);
 	for (size_t i = 0; i < env->ncompute; i++)
 		assert_int_equal(env->compute[i].peak.status,
-				 usable(RFL_KERNEL_CHAIN) ? RFL_PEAK_MEASURED : RFL_PEAK_UNKNOWN);
+				 usable(RFL_LOOP_CHAIN) ? RFL_PEAK_MEASURED : RFL_PEAK_UNKNOWN);
 	assert_int_equal(env->ncompute, 4);
 
 	json_decref(value);
@@ -349,7 +349,7 @@ static void measures_only_what_is_asked(void **state)
 	static const char *const only[] = { "fp64.vector.1core", NULL };
 
 	(void)state;
-	if (!usable(RFL_KERNEL_CHAIN))
+	if (!usable(RFL_LOOP_CHAIN))
 		skip();
 	struct rfl_measurement *m = measure(machine, only);
 	json_t *value = rfl_measurement_json(m);

@@ -101,8 +101,8 @@ static void labels_join(void **state)
 		{ "wednesday", "R9", "", "does not name a model" },
 		/* environments */
 		{ "4090_resnet50_fp32_bs128", NULL, "",
-		  "'4090' is no name of an environment (a lower-case letter, then" },
-		{ "Lab_resnet50_fp32_bs64", NULL, "", "'Lab' is no name of an environment" },
+		  "'4090' is not a valid environment name (a lower-case letter, then" },
+		{ "Lab_resnet50_fp32_bs64", NULL, "", "'Lab' is not a valid environment name" },
 		{ "resnet50_fp32_bs64", NULL, "", "does not name" },
 		{ "gpu_resnet50_fp32_bs64", NULL, "",
 		  "has no timed run of gpu resnet50 fp32 bs64" },
@@ -315,7 +315,7 @@ static void labels_of_two_runs_tell_nothing(void **state)
 	use_peaks(f, state, GPU_PEAKS);
 	add_capture(c, "mine");
 	assert_ok(merge(f), &f->err);
-	assert_notes(f, "metrics.csv:2 and :3 bear its label and are different runs");
+	assert_notes(f, "metrics.csv:2 and :3 have its label and are different runs");
 	fixture_free(f);
 	free(c);
 }
@@ -345,7 +345,7 @@ static void slowed_runs_are_suspected(void **state)
 
 	add_capture(c, "lab_gpu_resnet50_fp32_bs64_run1");
 	assert_ok(merge(f), &f->err);
-	assert_notes(f, "bears the label of logs/metrics.csv:2, whose times are in the points");
+	assert_notes(f, "has the label of logs/metrics.csv:2, whose times are in the points");
 	c->capture[0].source = "perf";
 	assert_ok(merge(f), &f->err);
 	assert_null(strstr(rfl_buf_str(&f->report.notes), "bears the label"));

@@ -101,7 +101,7 @@ static void steps_of_no_label(void **state)
 	f->in.counters.nsteps = 1;
 	add_capture(c, PROF);
 	assert_ok(merge(f), &f->err);
-	assert_notes(f, "--counter-steps typo=3: no counters bear that label");
+	assert_notes(f, "--counter-steps typo=3: no counters have that label");
 	finish(f, c);
 }
 
