@@ -84,13 +84,13 @@ static void check_label(const char *label, int nprocesses, const struct rfl_ledg
 
 	rfl_label_parse(label, row->model, &says);
 	if (says.precision[0] && !rfl_text_same(says.precision, row->precision))
-		rfl_log(RFL_LOG_WARN, "--label %s: says %s, but this run is %s, as its row tells",
+		rfl_log(RFL_LOG_WARN, "--label %s: says %s, but this run is %s, as its row says",
 			label, says.precision, row->precision);
 	if (says.batch >= 0 && says.batch != row->micro_batch && says.batch != row->batch &&
 	    says.batch != row->requested_batch && says.batch != row->batch * nprocesses)
 		rfl_log(RFL_LOG_WARN,
 			"--label %s: says batch %" PRId64 ", but that of this run is %" PRId64
-			", as its row tells",
+			", as its row says",
 			label, says.batch, row->micro_batch);
 }
 
