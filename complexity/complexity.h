@@ -18,7 +18,7 @@
  *	rfl_net_free(net);
  *
  * net.h      the network: a static graph of operations with its parameters. Immutable once built,
- *            owned by whoever built it, freed at once. Engines execute the same object that is
+ *            owned by its builder, freed at once. Engines execute the same object that is
  *            counted here; there is no second description.
  * zoo.h      the models that the program knows, by name
  * count.h    MACs per pass, elementwise operations by kind, bytes at three levels of fusion

@@ -77,7 +77,7 @@ struct rfl_summary_rows {
 	struct rfl_arena *arena; /**< owns everything above, this struct included */
 };
 
-/** What of a network fits into a memory; see rfl_summary_fit(). */
+/** The part of a network that fits into a memory; see rfl_summary_fit(). */
 struct rfl_fit {
 	bool training;         /**< of a training step, else of an inference */
 	int64_t bytes;         /**< that it may take */

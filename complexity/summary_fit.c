@@ -1,6 +1,6 @@
 /*
- * summary_fit.c - what of a network fits into a memory: the largest batch, for a language model the
- * largest context, and which options would lower the peak of a network that does not fit.
+ * summary_fit.c - how much of a network fits into a memory: the largest batch, for a language model
+ * the largest context, and which options would lower the peak of a network that does not fit.
  */
 #include "complexity/summary.h"
 

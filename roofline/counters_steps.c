@@ -82,7 +82,7 @@ static void from_ledger(const struct rfl_merge_inputs *in, struct rfl_joined *co
 			continue;
 		if (first && n != steps) {
 			(void)snprintf(counted->unknown, sizeof(counted->unknown),
-				       "rows %zu and %zu of the ledger bear its label, with %lld "
+				       "rows %zu and %zu of the ledger have its label, with %lld "
 				       "and %lld steps",
 				       first->line, run->line, (long long)steps, (long long)n);
 			return;
@@ -92,9 +92,9 @@ static void from_ledger(const struct rfl_merge_inputs *in, struct rfl_joined *co
 	}
 	if (!first) {
 		(void)snprintf(counted->unknown, sizeof(counted->unknown), "%s",
-			       counted->home ? "the row that bears its label does not tell how "
+			       counted->home ? "the row with its label does not say how "
 					       "many steps it ran"
-					     : "no row of the ledger bears its label");
+					     : "no row of the ledger has its label");
 		return;
 	}
 	counted->home = first;

@@ -32,7 +32,7 @@ struct rfl_net_builder;
 /** Whether an operation may overwrite its first input, as the published model does. */
 enum rfl_inplace { RFL_OUT_OF_PLACE, RFL_INPLACE };
 
-/** A new builder, or NULL when memory is short. Both words are copied. */
+/** A new builder, or NULL when memory is short. Both texts are copied. */
 struct rfl_net_builder *rfl_net_builder_new(const char *model, const char *family) RFL_WARN_UNUSED;
 
 /** What people call the model. Copied. */
@@ -241,7 +241,7 @@ void rfl_net_auxiliary_end(struct rfl_net_builder *b);
 void rfl_net_loss(struct rfl_net_builder *b, enum rfl_loss loss);
 
 /**
- * The parameters of these n nodes were the last to be created; in the state_dict they stand in this
+ * The parameters of these n nodes were the last to be created; in the state_dict they are in this
  * order of nodes, not in the order of execution. The list may hold nodes without parameters, but
  * each node once, and none that borrows.
  */

@@ -50,7 +50,7 @@ static enum rfl_rc check_ours(const struct rfl_csv *csv, struct rfl_err *err)
 	for (size_t i = 0; i < RFL_ARRAY_LEN(must); i++) {
 		if (rfl_csv_find(csv, must[i]) < 0)
 			return rfl_fail(err, RFL_EFORMAT, 0,
-					"%s:1: is no ledger of this program (it has no column "
+					"%s:1: not a ledger of this program (it has no column "
 					"'%s'), so no row is added to it: give another --log-dir; "
 					"'roofline summary --map' reads such a file",
 					rfl_csv_path(csv), must[i]);

@@ -216,7 +216,7 @@ static const char *refusal(const char *name)
 		{ "arch", "the networks stand under \"models\"" },
 		{ "batch-size", "the batch sizes stand under \"batch_sizes\"" },
 		{ "precision", "the precisions stand under \"precisions\"" },
-		{ "backend", "it stands in the environment" },
+		{ "backend", "it is part of the environment" },
 		{ "env", "it is the name of the environment" },
 		{ "label", "labels are made: {env}_{model}_{precision}_bs{batch}_run{N}" },
 		{ "log-dir", "it is an option of the matrix commands" },
@@ -257,7 +257,7 @@ static void read_setting(struct reader *r, const char *name, const json_t *value
 	for (size_t i = 0; many && i < json_array_size(value); i++)
 		scalar = scalar && is_scalar(json_array_get(value, i));
 	if (why)
-		fail(r, rfl_where_fail(&r->w, r->err, "is no option of a matrix: %s", why));
+		fail(r, rfl_where_fail(&r->w, r->err, "is not an option of a matrix: %s", why));
 	else if (!json_is_boolean(value) && !scalar)
 		fail(r, rfl_where_fail(&r->w, r->err,
 				       "must be true or false, a number, a text, or a list of "

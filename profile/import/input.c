@@ -29,7 +29,7 @@
 #ifndef RFL_INPUT_WINDOW /* tests read through small ones, of 24 bytes or more */
 #define RFL_INPUT_WINDOW ((size_t)256 << 10)
 #endif
-#define PAD        64 /* readable bytes after the window: whole blocks are looked at */
+#define PAD        64 /* readable bytes after the window: whole blocks are read */
 #define FIELDS_MAX ((size_t)1 << 16)
 
 /* Where a field is, from the beginning of its record. */

@@ -3,7 +3,7 @@
  * pair per group, and per region of the marker API.
  *
  * Raw events go through the formulas of processors under perf's names. Where a group has events
- * that no formula knows, likwid's own metrics (MFLOP/s x run time, GBytes) stand in, as estimates.
+ * that no formula knows, likwid's own metrics (MFLOP/s x run time, GBytes) serve as estimates.
  */
 #include <math.h>
 #include <stdio.h>

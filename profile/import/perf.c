@@ -403,7 +403,7 @@ static enum rfl_rc give_event(struct rfl_perf *k, const struct rfl_perf_event *e
 	if (strcmp(e->name, "cpu-clock") == 0 &&
 	    (is_of_processors(k) || strcmp(k->command, "process") == 0)) {
 		r.reason = "of perf -a the time of all processors, busy or idle (-x and -j do not "
-			   "tell): count task-clock";
+			   "say): count task-clock";
 	} else if (m.all.counted == 0 && m.all.not_counted == 0) {
 		r.reason = "perf: <not supported> by this processor or virtual machine";
 	} else if (m.all.counted == 0) {

@@ -37,7 +37,7 @@ static void put(struct section *s, const char *key, json_t *take_value, const ch
 		return;
 	snprintf(path, sizeof(path), "/%s/%s", s->name, key);
 	if (json_object_set_new(s->missing, path,
-				json_string(why ? why : "the system does not tell")) != 0)
+				json_string(why ? why : "the system does not say")) != 0)
 		*s->failed = true;
 }
 
@@ -81,16 +81,16 @@ static void put_flag(struct section *s, const char *key, enum rfl_known value, c
 static void put_system(struct section *s, const struct rfl_machine *m,
 		       const struct rfl_surroundings *around)
 {
-	put_text(s, "os", m->os, "/etc/os-release does not tell");
+	put_text(s, "os", m->os, "/etc/os-release does not say");
 	put_text(s, "kernel", m->kernel, NULL);
 	put_text(s, "architecture", m->architecture, NULL);
-	put_flag(s, "virtualised", m->virtualised, "neither processor nor firmware tells");
+	put_flag(s, "virtualised", m->virtualised, "neither processor nor firmware says");
 	put_text(s, "hypervisor", m->hypervisor,
 		 m->virtualised == RFL_NO ? "the machine is no virtual one"
 					  : "it does not name itself");
 	put_flag(s, "wsl", strstr(m->kernel, "icrosoft") ? RFL_YES : RFL_NO, NULL);
-	put_text(s, "vendor", around->system_vendor, "/sys/class/dmi/id does not tell");
-	put_text(s, "product", around->system_product, "/sys/class/dmi/id does not tell");
+	put_text(s, "vendor", around->system_vendor, "/sys/class/dmi/id does not say");
+	put_text(s, "product", around->system_product, "/sys/class/dmi/id does not say");
 }
 
 static json_t *caches_of(const struct rfl_machine *m)
@@ -126,15 +126,15 @@ static void put_processor(struct section *s, const struct rfl_machine *m,
 			  const struct rfl_surroundings *around)
 {
 	put_text(s, "name", m->cpu_name, "the processor does not name itself");
-	put_text(s, "vendor", m->cpu_vendor, "the processor does not tell");
+	put_text(s, "vendor", m->cpu_vendor, "the processor does not say");
 	put_count(s, "packages", m->packages, NULL);
 	put_count(s, "cores", m->cores, NULL);
 	put_count(s, "hw_threads", m->hw_threads, NULL);
-	put_flag(s, "smt", m->smt, "the system does not tell which threads share a core");
+	put_flag(s, "smt", m->smt, "the system does not say which threads share a core");
 	put_count(s, "numa_nodes", m->numa_nodes, NULL);
 	put_text(s, "governor", m->governor,
 		 "no frequency governor is shown (usual in virtual machines)");
-	put_flag(s, "turbo", around->turbo, "neither intel_pstate nor cpufreq tells");
+	put_flag(s, "turbo", around->turbo, "neither intel_pstate nor cpufreq says");
 	put(s, "caches", caches_of(m), NULL);
 	put(s, "isa", isa_of(m), NULL);
 }
@@ -180,7 +180,7 @@ static void put_affinity(struct section *s, const struct rfl_machine *m)
 
 static void put_gpu(struct section *s, const struct rfl_gpu *g)
 {
-	static const char why[] = "the driver does not tell";
+	static const char why[] = "the driver does not say";
 	char capability[32] = "";
 
 	if (g->cc_major > 0)
@@ -206,7 +206,7 @@ static void put_gpus(struct section *s)
 		put(s, "devices", json_null(), why.msg);
 		return;
 	}
-	put_text(s, "driver", g->driver, "the driver does not tell");
+	put_text(s, "driver", g->driver, "the driver does not say");
 	list = json_array();
 	for (size_t i = 0; i < g->n; i++) {
 		char name[64];
@@ -248,7 +248,7 @@ static void full_path(const char *folder, char out[PATH_MAX])
 static void put_storage(struct section *s, const char *key, const char *root, const char *folder,
 			struct section *now)
 {
-	static const char why[] = "neither the mounts nor the device tell";
+	static const char why[] = "neither the mounts nor the device say";
 	char path[PATH_MAX], name[64], free_key[64];
 	struct section one = { name, NULL, s->missing, s->failed };
 	struct rfl_storage st;
@@ -263,11 +263,11 @@ static void put_storage(struct section *s, const char *key, const char *root, co
 	one.object = json_object();
 	put_text(&one, "file_system", st.file_system, why);
 	put_text(&one, "device", st.device, why);
-	put_count(&one, "size_bytes", st.size_bytes, "the file system does not tell");
+	put_count(&one, "size_bytes", st.size_bytes, "the file system does not say");
 	put(s, key, one.object, NULL);
 	snprintf(free_key, sizeof(free_key), "%s_free_bytes", key);
 	put(now, free_key, st.free_bytes >= 0 ? json_integer(st.free_bytes) : json_null(),
-	    "the file system does not tell");
+	    "the file system does not say");
 }
 
 static json_t *interfaces_of(struct section *s, const struct rfl_surroundings *around)
@@ -282,9 +282,9 @@ static json_t *interfaces_of(struct section *s, const struct rfl_surroundings *a
 		snprintf(name, sizeof(name), "network/interfaces/%zu", i);
 		put_text(&one, "name", n->name, NULL);
 		put_text(&one, "kind", n->kind, NULL);
-		put_text(&one, "driver", n->driver, "the system does not tell");
-		put_real(&one, "speed_bit_per_s", n->speed_bit_per_s, "the driver does not tell");
-		put_flag(&one, "up", n->up, "the driver does not tell");
+		put_text(&one, "driver", n->driver, "the system does not say");
+		put_real(&one, "speed_bit_per_s", n->speed_bit_per_s, "the driver does not say");
+		put_flag(&one, "up", n->up, "the driver does not say");
 		if (json_array_append_new(list, one.object) != 0)
 			*s->failed = true;
 	}
@@ -295,17 +295,17 @@ static void put_container(struct section *s, const struct rfl_surroundings *arou
 {
 	put_text(s, "kind", around->container, "no container is seen");
 	put_text(s, "image", around->container_image,
-		 around->container ? "not told inside of it; --note container=IMAGE:TAG"
+		 around->container ? "not visible inside it; --note container=IMAGE:TAG"
 				   : "no container is seen");
 }
 
 static void put_cloud(struct section *s, const struct rfl_cloud *c)
 {
 	put_text(s, "provider", c->provider, "no cloud is seen; --note provider=...");
-	put_text(s, "region", c->region, "no file here tells; --note region=...");
-	put_text(s, "zone", c->zone, "no file here tells; --note zone=...");
+	put_text(s, "region", c->region, "no file here says; --note region=...");
+	put_text(s, "zone", c->zone, "no file here says; --note zone=...");
 	put_text(s, "instance_type", c->instance_type,
-		 "no file here tells; --note instance_type=...");
+		 "no file here says; --note instance_type=...");
 	put_text(s, "source", c->source, "no cloud is seen");
 }
 
@@ -313,7 +313,7 @@ static void put_cloud(struct section *s, const struct rfl_cloud *c)
 
 static void put_engines(struct section *s, const struct rfl_env_spec *spec)
 {
-	static const char why[] = "a run with this engine tells, where it has one";
+	static const char why[] = "a run with this engine says, where it has one";
 
 	for (size_t i = 0; i < spec->nengines; i++) {
 		const struct rfl_env_engine *e = &spec->engines[i];
@@ -321,7 +321,7 @@ static void put_engines(struct section *s, const struct rfl_env_spec *spec)
 		struct section one = { name, json_object(), s->missing, s->failed };
 
 		snprintf(name, sizeof(name), "engines/%.100s", e->id);
-		put_text(&one, "version", e->version, "the library does not tell");
+		put_text(&one, "version", e->version, "the library does not say");
 		put_text(&one, "cuda_runtime", e->cuda_runtime, why);
 		put_text(&one, "cuda_driver", e->cuda_driver, why);
 		put_text(&one, "cudnn", e->cudnn, why);
@@ -357,7 +357,7 @@ static void fill(const struct rfl_env_spec *spec, const struct rfl_machine *m,
 	begin(&s, root, "limits", json_object());
 	put_limits(&s, m);
 	begin(&s, root, "memory", json_object());
-	put_count(&s, "bytes", m->memory_bytes, "/proc/meminfo does not tell");
+	put_count(&s, "bytes", m->memory_bytes, "/proc/meminfo does not say");
 	begin(&s, root, "gpus", json_object());
 	put_gpus(&s);
 	begin(&s, root, "storage", json_object());
@@ -371,11 +371,11 @@ static void fill(const struct rfl_env_spec *spec, const struct rfl_machine *m,
 	put_cloud(&s, &around->cloud);
 	begin(&s, root, "now", now.object);
 	put_affinity(&s, m);
-	put_real(&s, "load_1min", around->load[0], "/proc/loadavg does not tell");
-	put_real(&s, "load_5min", around->load[1], "/proc/loadavg does not tell");
-	put_real(&s, "load_15min", around->load[2], "/proc/loadavg does not tell");
+	put_real(&s, "load_1min", around->load[0], "/proc/loadavg does not say");
+	put_real(&s, "load_5min", around->load[1], "/proc/loadavg does not say");
+	put_real(&s, "load_15min", around->load[2], "/proc/loadavg does not say");
 	put_count(&s, "memory_available_bytes", m->memory_available_bytes,
-		  "/proc/meminfo does not tell");
+		  "/proc/meminfo does not say");
 	begin(&s, root, "missing", s.missing);
 }
 

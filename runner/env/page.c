@@ -305,13 +305,13 @@ static const struct {
 	{ "OS/kernel", "os", "/system/os", system_parts, NULL },
 	{ "Program", NULL, NULL, NULL, program_field },
 	{ "Python", NULL, NULL, NULL, python_field },
-	{ "Engine (PyTorch's library)", "engine", "no engine was asked; a run with one tells", NULL,
+	{ "Engine (PyTorch's library)", "engine", "no engine was asked; a run with one says", NULL,
 	  engine_field },
 	{ "CUDA, driver, cuDNN", "cuda", "/gpus/driver", NULL, cuda_field },
 	{ "CPU", "cpu", "/processor/name", cpu_parts, NULL },
-	{ "Caches", NULL, "neither hwloc nor /sys tells", NULL, cache_field },
+	{ "Caches", NULL, "neither hwloc nor /sys says", NULL, cache_field },
 	{ "Clock", "clock", "/processor/governor", clock_parts, NULL },
-	{ "CPUs that may be used", NULL, "the system does not tell", NULL, limits_field },
+	{ "CPUs that may be used", NULL, "the system does not say", NULL, limits_field },
 	{ "Memory", "memory", "/memory/bytes", memory_parts, NULL },
 	{ "GPU", "gpu", "/gpus/devices", NULL, gpu_field },
 	{ "Virtualisation", "virtualisation", "/system/virtualised", virtual_parts, NULL },
@@ -345,7 +345,7 @@ static void put_field(struct page *p, size_t i, const char **reasons)
 	if (why && why[0] == '/')
 		why = text_at(p->record, "missing", why);
 	if (!why)
-		why = "nothing here tells";
+		why = "nothing here says";
 	rfl_buf_init(&value, 0);
 	if (fields[i].put)
 		fields[i].put(p->record, &value);
@@ -372,7 +372,7 @@ static void put_record(struct page *p, const char *env, const json_t *record)
 {
 	const char *key, *recorded = json_string_value(json_object_get(record, "recorded_utc"));
 	const json_t *history = json_object_get(record, "history");
-	const char *told[RFL_ARRAY_LEN(fields)];
+	const char *shown[RFL_ARRAY_LEN(fields)];
 	json_t *note;
 
 	p->record = record;
@@ -380,7 +380,7 @@ static void put_record(struct page *p, const char *env, const json_t *record)
 	if (p->markdown)
 		rfl_buf_puts(p->out, "| field | value |\n|---|---|\n");
 	for (size_t i = 0; i < RFL_ARRAY_LEN(fields); i++)
-		put_field(p, i, told);
+		put_field(p, i, shown);
 	json_object_foreach(json_object_get(record, "notes"), key, note)
 	{
 		if (!is_known_note(key))

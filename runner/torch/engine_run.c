@@ -62,7 +62,7 @@ static bool has_nchw_input(const struct rfl_engine *e, const struct rfl_node *no
 }
 
 /* A library that falls back to NCHW inside a channels-last chain would be timed for work that
- * nobody asked for. */
+ * no one asked for. */
 static enum rfl_rc check_layout(const struct rfl_engine *e, const struct rfl_node *node,
 				const struct rfl_torch_tensor *value, struct rfl_err *err)
 {

@@ -53,8 +53,8 @@ static const struct rfl_opt opts[] = {
 	  .meta = "NAME",
 	  .kind = RFL_OPT_LIST,
 	  AT(names),
-	  .help = "a long explanation that does not fit on one line of the page and therefore goes "
-		  "on "
+	  .help = "a long explanation that does not fit on one line of the page and therefore "
+		  "continues "
 		  "on the next one" },
 	{ .name = "a-name-that-is-very-long-indeed",
 	  .kind = RFL_OPT_FLAG,
@@ -101,7 +101,7 @@ static void page_is_exact(void **state)
 		"      --format FMT          of the figure (png, svg; default png)\n"
 		"      --names NAME...       a long explanation that does not fit on one line of "
 		"the page and\n"
-		"                            therefore goes on on the next one\n"
+		"                            therefore continues on the next one\n"
 		"      --a-name-that-is-very-long-indeed\n"
 		"                            quick\n"
 		"      --[no-]pretty         with care (on by default)\n"

@@ -24,7 +24,7 @@ static enum rfl_rc add_launch(struct rfl_capture_builder *b, const char *name, s
 {
 	static const char *const metrics[] = {
 		"dram__bytes.sum",
-		"nobody's",
+		"no one's",
 		"Duration",
 		"smsp__inst_executed_pipe_tensor.sum",
 		"smsp__sass_thread_inst_executed_op_hfma_pred_on.sum",

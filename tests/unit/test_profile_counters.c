@@ -49,7 +49,7 @@ static void make(struct rfl_captures *to)
 	rfl_captures_init(to);
 	assert_ok(rfl_capture_builder_new(&full, &b, &err), &err);
 	assert_ok(rfl_capture_chip(b, "GA100", "NVIDIA A100", &err), &err);
-	assert_int_equal(rfl_capture_metric_id(b, "nobody's", 8, ""), -1);
+	assert_int_equal(rfl_capture_metric_id(b, "no one's", 8, ""), -1);
 	add_kernel(b, "gemm<float, \"x\">\n(second line)", "(1, 2, 3)", 1);
 	add_kernel(b, "gemm<float, \"x\">\n(second line)", "(1, 2, 3)", 2);
 	add_kernel(b, "copy", NULL, 1);

@@ -411,7 +411,7 @@ static void takes_errors_for_the_reason(void **state)
 		  "ncu says '==ERROR== ERR_NVGPUCTRPERM - The user does not have permission to "
 		  "access NVIDIA GPU Performance Counters': counters need permission: run ncu as "
 		  "root, or let the administrator set NVreg_RestrictProfilingToAdminUsers=0 for "
-		  "the module nvidia ('roofline counters check' tells more)" },
+		  "the module nvidia ('roofline counters check' says more)" },
 		{ "hello\n==WARNING== No kernels were profiled.\n",
 		  "ncu says '==WARNING== No kernels were profiled.': no launch was matched: look "
 		  "at --kernel-name, --launch-skip, --nvtx-include and --profile-from-start, and "

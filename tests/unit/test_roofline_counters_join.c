@@ -348,11 +348,11 @@ static void slowed_runs_are_suspected(void **state)
 	assert_notes(f, "has the label of logs/metrics.csv:2, whose times are in the points");
 	c->capture[0].source = "perf";
 	assert_ok(merge(f), &f->err);
-	assert_null(strstr(rfl_buf_str(&f->report.notes), "bears the label"));
+	assert_null(strstr(rfl_buf_str(&f->report.notes), "has the label"));
 	c->capture[0].source = "ncu";
 	c->capture[0].label = "lab_gpu_resnet50_fp32_prof";
 	assert_ok(merge(f), &f->err);
-	assert_null(strstr(rfl_buf_str(&f->report.notes), "bears the label"));
+	assert_null(strstr(rfl_buf_str(&f->report.notes), "has the label"));
 	fixture_free(f);
 	free(c);
 }

@@ -20,7 +20,7 @@ static void who_tells_the_steps(void **state)
 		  "lab_gpu_resnet50_fp32_bs4_prof" },
 		{ -1, 0, 0, -1,
 		  "how many steps lab_gpu_resnet50_fp32_bs4_prof covers is not known: no row of "
-		  "the ledger bears its label (--counter-steps lab_gpu_resnet50_fp32_bs4_prof=N)",
+		  "the ledger has its label (--counter-steps lab_gpu_resnet50_fp32_bs4_prof=N)",
 		  "lab_gpu_resnet50_fp32_bs4_prof" },
 	};
 
@@ -68,7 +68,7 @@ static void two_rows_of_one_label(void **state)
 	give_bytes(add_capture(c, "mine"), 30 * BYTES);
 	assert_ok(merge(f), &f->err);
 	assert_non_null(strstr(f->pts->points[0].bytes_source,
-			       "rows 2 and 3 of the ledger bear its label, with 100 and 30 steps"));
+			       "rows 2 and 3 of the ledger have its label, with 100 and 30 steps"));
 	finish(f, c);
 }
 

@@ -163,10 +163,10 @@ static void facts_come_from_the_files(void **state)
 	assert_non_null(strstr(page, "| Zone | us-central1-a |\n"));
 	assert_non_null(strstr(page, "| Host | Google Compute Engine |\n"));
 	assert_non_null(strstr(page, "| Container (image tag) | podman, docker.io/x:1.2 |\n"));
-	assert_non_null(strstr(page, "| Instance type | not known: no file here tells; --note"));
+	assert_non_null(strstr(page, "| Instance type | not known: no file here says; --note"));
 	assert_non_null(strstr(page, "| Network | eth0 (virtual, 10 Gbit/s) |\n"));
 	assert_non_null(strstr(page, "| Python | not used: "));
-	assert_non_null(strstr(page, "| not known: no engine was asked; a run with one tells |"));
+	assert_non_null(strstr(page, "| not known: no engine was asked; a run with one says |"));
 	free(page);
 }
 
@@ -177,7 +177,7 @@ static void a_reason_is_told_once(void **state)
 				   "\"program\": {\"version\": \"1\", \"compiler\": \"cc\"},"
 				   "\"missing\": {\"/gpus/driver\": \"no driver here\", "
 				   "\"/gpus/devices\": \"no driver here\","
-				   "\"/cloud/zone\": \"no file tells\"}}}}";
+				   "\"/cloud/zone\": \"no file says\"}}}}";
 	json_t *document = json_loads(text, 0, NULL);
 	struct rfl_err err = RFL_ERR_INIT;
 	const char *first;
@@ -191,7 +191,7 @@ static void a_reason_is_told_once(void **state)
 	assert_non_null(first);
 	assert_null(strstr(first + 40, "no driver here"));
 	assert_non_null(strstr(first, "| GPU | not known: as 'CUDA, driver, cuDNN' |\n"));
-	assert_non_null(strstr(first, "| Zone | not known: no file tells |\n"));
+	assert_non_null(strstr(first, "| Zone | not known: no file says |\n"));
 	rfl_buf_fini(&page);
 	json_decref(document);
 }
