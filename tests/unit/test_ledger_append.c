@@ -585,7 +585,7 @@ static void files_of_others_are_refused(void **state)
 		assert_says(&err, "metrics.csv");
 		rfl_err_clear(&err);
 		assert_int_equal(try_append(path, "x", &err), RFL_EFORMAT);
-		assert_says(&err, "no ledger of this program");
+		assert_says(&err, "not a ledger of this program");
 		assert_says(&err, "another --log-dir");
 		assert_says(&err, "roofline summary");
 		after = content(path);
