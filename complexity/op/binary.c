@@ -10,7 +10,7 @@
  *
  * An operand of m < n elements was repeated: its gradient is summed, n - m add. That of a learned
  * tensor (layer scale, position embedding) is wgrad, the rest dgrad. Where a tensor has several
- * readers the gradients are added, and that is counted there (count.c).
+ * readers the gradients are added, and that is counted there (count/costs.c).
  *
  * Traffic, unfused, every kernel of PyTorch's eager mode: forward R a, R b, W Y. Backward of a
  * factor R dY, R the other, W n; of a dividend R dY, R b, W n; of a divisor R a, R 2 b, R 4 n,

@@ -1,6 +1,6 @@
 /*
  * impl.h - the rules of other counters as data: for each tool and operation so much per
- * multiply-add, per bias, per element. peer/rules.c has the tables, peer.c applies them.
+ * multiply-add, per bias, per element. peer/rules.c has the tables, sums.c applies them.
  */
 #ifndef RFL_COMPLEXITY_PEER_IMPL_H
 #define RFL_COMPLEXITY_PEER_IMPL_H

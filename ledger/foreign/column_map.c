@@ -1,6 +1,6 @@
 /*
  * column_map.c - the rules of a map and the units in them. Names that are taken without a rule are
- * in foreign.c.
+ * in table.c.
  */
 #include "ledger/file/steps.h"
 #include "ledger/foreign.h"
