@@ -18,7 +18,7 @@
 #include "machine/terms.h"
 
 /** Raised with every change of the structs below; a plugin of another number is refused. */
-#define RFL_ENGINE_ABI 4
+#define RFL_ENGINE_ABI 5
 
 /** How the net is run. Frozen batch norm trains with the running statistics. */
 enum rfl_engine_mode { RFL_ENGINE_EVAL, RFL_ENGINE_TRAIN, RFL_ENGINE_TRAIN_FROZEN_BN };
@@ -79,16 +79,21 @@ struct rfl_engine_device {
 	int64_t memory_bytes;                                        /**< -1: not known */
 };
 
-/** Several processes that train together (data-parallel). */
-struct rfl_engine_world {
-	int rank, size; /**< of all processes */
-	int local_rank; /**< on this machine: the GPU that is ours */
-	const char *address;
-	int port;                 /**< where rank 0 listens */
-	bool hosted;              /**< another program listens there, and rank 0 does not */
+/** Several processes that train together (data-parallel). One alone has rank 0, size 1, and needs
+ * no address. */
+struct rfl_world {
+	int rank, size;    /**< of all processes */
+	int local_rank;    /**< on this machine: the GPU that is ours */
+	int local_size;    /**< -1: not known */
+	char address[256]; /**< where rank 0 listens */
+	int port;
+	bool hosted;              /**< the launcher listens there, and rank 0 does not */
 	double timeout_s;         /**< for the others to come, and for each exchange */
 	int64_t bucket_bytes;     /**< gradients are exchanged in pieces of about this size */
-	const char *interconnect; /**< "auto", "gloo", "nccl" */
+	const char *interconnect; /**< "auto", "gloo", "nccl"; static */
+	/** "torchrun", "slurm", "openmpi", "mpich", "roofline" (--world N); NULL: one process. */
+	const char *launcher;
+	int64_t run_number; /**< N that this process would give a label that is made */
 };
 
 /** Receives the output of one node as contiguous float32, row-major in NCHW order, n * numel. */
@@ -105,7 +110,6 @@ struct rfl_engine_ops {
 	const char *name;    /**< "torch" */
 	const char *version; /**< of the library it was built against: "1.13", "2.11" */
 	const char *variant; /**< "cpu", "cu130" */
-	const char *summary;
 
 	/** Can this device be used here, now? RFL_EUNAVAILABLE with the reason and the remedy. */
 	enum rfl_rc (*probe)(enum rfl_device device, struct rfl_err *err);
@@ -238,7 +242,7 @@ struct rfl_engine_ops {
 
 	/** Become one of several processes: the gradients of a step are averaged over all from now
 	 * on. After open, before the first forward. RFL_EUNAVAILABLE, RFL_ETIMEOUT. */
-	enum rfl_rc (*join)(struct rfl_engine *e, const struct rfl_engine_world *world,
+	enum rfl_rc (*join)(struct rfl_engine *e, const struct rfl_world *world,
 			    struct rfl_err *err);
 	/** Wait until every process is here. */
 	enum rfl_rc (*barrier)(struct rfl_engine *e, struct rfl_err *err);

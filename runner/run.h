@@ -18,7 +18,6 @@
 #include "profile/source.h"
 #include "runner/burst.h"
 #include "runner/engine.h"
-#include "runner/world.h"
 
 #define RFL_RUN_DEVICE_AUTO (-1) /**< the best one here */
 #define RFL_RUN_DATA_AUTO   (-1) /**< what --data holds; rfl_run() must know it */
@@ -134,6 +133,25 @@ int64_t rfl_oom_smaller(int64_t batch);
 
 /** The batch that search tries, 0 when there is nothing between. @param does_not  0: none known */
 int64_t rfl_oom_between(int64_t fits, int64_t does_not);
+
+/** getenv() or a test's stand-in: NULL when the variable is not set. */
+typedef const char *(*rfl_world_env_fn)(const char *name, void *ctx);
+
+/**
+ * Who are we? The first launcher of docs/distributed.md whose variables are set decides; none: one
+ * process.
+ * @return RFL_OK; RFL_EINVAL naming the variable whose value is not a rank, size or port, or the
+ *         one that is missing beside the others
+ */
+enum rfl_rc rfl_world_from_env(rfl_world_env_fn env, void *ctx, struct rfl_world *ret,
+			       struct rfl_err *err) RFL_WARN_UNUSED;
+
+/**
+ * The GPU of a process of several on a machine: what its CUDA_VISIBLE_DEVICES must be.
+ * @param visible  what the variable says now; NULL: it is not set
+ * @return false: as it is; the launcher has given each process its own
+ */
+bool rfl_world_gpu(const char *visible, int local_rank, char ret[64]);
 
 /** The descriptor on which a child reports. */
 #define RFL_RUN_REPORT_FD 3

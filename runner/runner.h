@@ -9,7 +9,6 @@
  *   burst.h      the measured burst: warm-up steps, then a window in which only training happens.
  *   counted.h    counted steps after it, for hardware counters.
  *   run.h        one run from configuration to ledger row: parent, child, files.
- *   world.h      several processes that train together.
  * Batches come from data/, rows go to ledger/.
  *
  * How a run goes

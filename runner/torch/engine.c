@@ -267,7 +267,6 @@ static const struct rfl_engine_ops torch_ops = {
 	.name = "torch",
 	.version = RFL_TORCH_VERSION,
 	.variant = RFL_TORCH_VARIANT,
-	.summary = "PyTorch's operations and autograd, by libtorch",
 	.probe = rfl_torch__device_probe,
 	.library_version = rfl_torch_library_version,
 	.unsupported = rfl_torch__unsupported,

@@ -12,8 +12,8 @@
 #include "runner/torch/shim_dist.h"
 
 /* What exchanges tensors of this engine's device. */
-static enum rfl_rc choose(const struct rfl_engine *e, const struct rfl_engine_world *world,
-			  int *nccl, struct rfl_err *err)
+static enum rfl_rc choose(const struct rfl_engine *e, const struct rfl_world *world, int *nccl,
+			  struct rfl_err *err)
 {
 	const bool on_gpu = e->config.device == RFL_DEVICE_CUDA;
 	const bool wants_nccl = strcmp(world->interconnect, "nccl") == 0;
@@ -48,7 +48,7 @@ static size_t trained(const struct rfl_engine *e, struct rfl_torch_tensor **out)
 	return n;
 }
 
-static enum rfl_rc meet(struct rfl_engine *e, const struct rfl_engine_world *world, int nccl,
+static enum rfl_rc meet(struct rfl_engine *e, const struct rfl_world *world, int nccl,
 			struct rfl_err *err)
 {
 	struct rfl_torch_tensor **params =
@@ -83,7 +83,7 @@ static enum rfl_rc meet(struct rfl_engine *e, const struct rfl_engine_world *wor
 			rfl_torch_error());
 }
 
-enum rfl_rc rfl_torch__join(struct rfl_engine *e, const struct rfl_engine_world *world,
+enum rfl_rc rfl_torch__join(struct rfl_engine *e, const struct rfl_world *world,
 			    struct rfl_err *err)
 {
 	int nccl = 0;

@@ -161,7 +161,7 @@ void rfl_torch__graph_forget(struct rfl_engine *e);
 
 /* ---- several processes: slots, and what backward calls (engine_dist.c) ---- */
 
-enum rfl_rc rfl_torch__join(struct rfl_engine *e, const struct rfl_engine_world *world,
+enum rfl_rc rfl_torch__join(struct rfl_engine *e, const struct rfl_world *world,
 			    struct rfl_err *err);
 void rfl_torch__leave(struct rfl_engine *e);
 enum rfl_rc rfl_torch__barrier(struct rfl_engine *e, struct rfl_err *err);

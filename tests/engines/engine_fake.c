@@ -377,7 +377,7 @@ static enum rfl_rc fake_replay(struct rfl_engine *e, const struct rfl_batch *bat
 
 /* ---- several processes ---- */
 
-static enum rfl_rc fake_join(struct rfl_engine *e, const struct rfl_engine_world *world,
+static enum rfl_rc fake_join(struct rfl_engine *e, const struct rfl_world *world,
 			     struct rfl_err *err)
 {
 	const char *path = getenv("RFL_FAKE_JOINED"), *gpus = getenv("CUDA_VISIBLE_DEVICES");
@@ -463,7 +463,6 @@ struct rfl_engine_ops rfl_fake_ops = {
 	.name = "fake",
 	.version = "1.0",
 	.variant = "test",
-	.summary = "computes nothing, for tests",
 	.probe = fake_probe,
 	.library_version = fake_library_version,
 	.unsupported = fake_unsupported,

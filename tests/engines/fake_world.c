@@ -104,7 +104,7 @@ static enum rfl_rc take_port(int port, struct rfl_err *err)
 	return rc;
 }
 
-enum rfl_rc fake_world_join(const struct rfl_engine_world *world, struct fake_world **ret,
+enum rfl_rc fake_world_join(const struct rfl_world *world, struct fake_world **ret,
 			    struct rfl_err *err)
 {
 	struct fake_world *w = calloc(1, sizeof(*w));

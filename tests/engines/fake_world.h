@@ -6,7 +6,7 @@
 
 struct fake_world; /* NULL: alone */
 
-enum rfl_rc fake_world_join(const struct rfl_engine_world *world, struct fake_world **ret,
+enum rfl_rc fake_world_join(const struct rfl_world *world, struct fake_world **ret,
 			    struct rfl_err *err);
 void fake_world_leave(struct fake_world *w); /* accepts NULL */
 enum rfl_rc fake_world_gather(struct fake_world *w, const double *mine, size_t n, double *all,

@@ -120,7 +120,7 @@ static int number_of(const char *variable)
 
 static void be_rank(void **state)
 {
-	struct rfl_engine_world world = {
+	struct rfl_world world = {
 		.rank = number_of("RFL_TEST_RANK"),
 		.size = RANKS,
 		.local_rank = number_of("RFL_TEST_RANK"),
@@ -285,7 +285,7 @@ static void one_process_needs_nobody(void **state)
 
 static void those_who_do_not_come_are_not_waited_for(void **state)
 {
-	struct rfl_engine_world world = {
+	struct rfl_world world = {
 		.rank = 1, /* rank 0 is not there */
 		.size = 2,
 		.address = "127.0.0.1",

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "runner/world.h"
+#include "runner/run.h"
 
 /* "NAME=value" texts, ended by NULL. */
 static const char *of_list(const char *name, void *ctx)
