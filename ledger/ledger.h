@@ -12,6 +12,7 @@
 #include "base/csv.h"
 #include "base/err.h"
 #include "base/fields.h"
+#include "ledger/repeats/row_index.h"
 
 #define RFL_LEDGER_SCHEMA 3
 
@@ -217,8 +218,7 @@ enum rfl_rc rfl_ledger_mend(const char *path, struct rfl_err *err) RFL_WARN_UNUS
  */
 enum rfl_rc rfl_ledger_check(const char *path, struct rfl_err *err) RFL_WARN_UNUSED;
 
-struct rfl_ledger_texts;
-
+/** Zeroed: empty, to read tables into. */
 struct rfl_ledger {
 	size_t nrows;
 	struct rfl_ledger_row *rows; /* in file order */
@@ -231,8 +231,8 @@ struct rfl_ledger {
 	enum rfl_rc (*take)(struct rfl_ledger *ledger, struct rfl_err *err);
 	void (*again)(struct rfl_ledger *ledger);
 	void *ctx;
-	size_t cap;                     /**< of rows */
-	struct rfl_ledger_texts *texts; /**< owns the texts of the rows; equal ones may be one */
+	size_t cap;             /**< of rows */
+	struct rfl_texts texts; /**< of the rows; equal ones may be one */
 };
 
 /**

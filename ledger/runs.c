@@ -127,7 +127,7 @@ static enum rfl_rc take_env(struct rfl_ledger *l, struct rfl_ledger_row *row, st
 			  NULL) != RFL_OK ||
 	    !env[0])
 		return RFL_OK;
-	row->env = rfl_ledger__text(l->texts, env, true);
+	row->env = rfl_ledger__text(l, env, true);
 	return row->env ? RFL_OK : rfl_fail(err, RFL_ENOMEM, 0, "ledger: out of memory");
 }
 
@@ -222,7 +222,7 @@ enum rfl_rc rfl_runs_load(const char *const *paths, size_t npaths, const struct 
 	if (!runs)
 		return rfl_fail(err, RFL_ENOMEM, 0, "ledger: out of memory");
 	choose_columns(metric, timed, wanted);
-	runs->ledger = rfl_ledger__new();
+	runs->ledger = calloc(1, sizeof(*runs->ledger));
 	if (!runs->ledger) {
 		rc = rfl_fail(err, RFL_ENOMEM, 0, "ledger: out of memory");
 		goto done;

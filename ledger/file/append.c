@@ -1,8 +1,11 @@
 /*
- * append.c - rows into metrics.csv: under its lock the file is mended and brought up to our
- * columns where it has to be, and the rows are added in one write.
+ * append.c - rows into metrics.csv: under its lock the file is mended and brought up to our columns
+ * where it has to be, and the rows are added in one write. Then into metrics.jsonl, the mirror for
+ * programs that would rather not read CSV: the CSV is the truth, and the mirror is made from it.
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -10,36 +13,239 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/json.h"
+#include "base/log.h"
 #include "ledger/file/steps.h"
 
 #define TAIL_MAX 65536 /* a last row longer than this costs a walk over the whole file */
-
-/* What an append knows of the file that it has locked. */
-struct target {
-	const char *path;
-	int fd;
-	off_t size;
-	struct rfl_csv *csv; /* its header; NULL while there is none */
-	struct rfl_buf last; /* its last row as JSON; empty without one */
-};
+#define CHUNK    ((size_t)1 << 20)
 
 char *rfl_ledger__beside(const char *path, const char *suffix)
 {
-	size_t len = strlen(path), size;
+	size_t len = strlen(path), suffix_size = strlen(suffix) + 1;
 	char *name;
 
 	if (len > 4 && strcmp(path + len - 4, ".csv") == 0)
 		len -= 4;
-	size = len + strlen(suffix) + 1;
-	name = malloc(size);
+	name = malloc(len + suffix_size);
 	if (name) {
 		memcpy(name, path, len);
-		memcpy(name + len, suffix, strlen(suffix) + 1);
+		memcpy(name + len, suffix, suffix_size);
 	}
 	return name;
 }
 
-/* ---- whose file ---- */
+void rfl_ledger__drop(const char *path, const char *suffix)
+{
+	char *name = rfl_ledger__beside(path, suffix);
+
+	if (name)
+		(void)unlink(name);
+	free(name);
+}
+
+enum rfl_rc rfl_ledger__open_rows(const struct rfl_csv *header, const char *rows, size_t len,
+				  struct rfl_buf *text, struct rfl_csv **ret, struct rfl_err *err)
+{
+	const size_t n = rfl_csv_columns(header);
+	enum rfl_rc rc;
+
+	for (size_t i = 0; i < n; i++) {
+		rfl_csv_write_field(text, rfl_csv_column(header, i));
+		rfl_buf_putc(text, i + 1 < n ? ',' : '\n');
+	}
+	rfl_buf_append(text, rows, len);
+	rc = rfl_buf_check(text, rfl_csv_path(header), err);
+	return rc ? rc : rfl_csv_open_text(text->data, text->len, rfl_csv_path(header), ret, err);
+}
+
+/* ---- the mirror ---- */
+
+/* The current row as one line. A field has the type of its column; one that should be a number and
+ * is not stays text, and so do columns that are not ours. */
+static void put_row(struct rfl_csv *csv, struct rfl_buf *out)
+{
+	const char *sep = "{";
+
+	for (size_t i = 0; i < rfl_csv_columns(csv); i++) {
+		const char *name = rfl_csv_column(csv, i), *text = rfl_csv_text(csv, (int)i);
+		enum rfl_field_kind kind = RFL_FIELD_TEXT;
+		size_t column = i; /* ours are mostly where we would put them */
+		int64_t whole;
+		double real;
+
+		if (name[0] == '\0')
+			continue;
+		if (i >= RFL_LEDGER_NCOLUMNS || strcmp(rfl_ledger_fields[i].name, name) != 0)
+			column = rfl_ledger_column_find(name);
+		if (column < RFL_LEDGER_NCOLUMNS)
+			kind = rfl_ledger_fields[column].kind;
+
+		rfl_buf_puts(out, sep);
+		rfl_json_write_string(out, name, strlen(name));
+		rfl_buf_putc(out, ':');
+		if (text[0] == '\0')
+			rfl_buf_puts(out, "null");
+		else if (kind == RFL_FIELD_INT &&
+			 rfl_csv_int(csv, (int)i, 0, &whole, NULL) == RFL_OK)
+			rfl_buf_printf(out, "%" PRId64, whole);
+		else if (kind == RFL_FIELD_REAL &&
+			 rfl_csv_double(csv, (int)i, &real, NULL) == RFL_OK)
+			rfl_json_write_real(out, real);
+		else
+			rfl_json_write_string(out, text, strlen(text));
+		sep = ",";
+	}
+	rfl_buf_puts(out, "}\n");
+}
+
+/* Rows under the header of an open table as JSON. False: there is none, or one lacks fields. */
+static bool put_rows(const struct rfl_csv *header, const char *rows, size_t len,
+		     struct rfl_buf *out)
+{
+	struct rfl_csv *csv = NULL;
+	struct rfl_buf text;
+	bool more = true, whole = false;
+
+	rfl_buf_init(&text, 0);
+	if (rfl_ledger__open_rows(header, rows, len, &text, &csv, NULL) == RFL_OK) {
+		while (rfl_csv_next(csv, &more, NULL) == RFL_OK && more) {
+			whole = rfl_csv_fields(csv) == rfl_csv_columns(csv);
+			if (!whole)
+				break;
+			put_row(csv, out);
+		}
+	}
+	rfl_csv_close(csv);
+	rfl_buf_fini(&text);
+	return whole;
+}
+
+static enum rfl_rc write_rows(struct rfl_csv *csv, FILE *f, const char *name, struct rfl_err *err)
+{
+	struct rfl_buf out;
+	bool more = true, good = true;
+	enum rfl_rc rc = RFL_OK;
+
+	rfl_buf_init(&out, 0);
+	while (good && more && (rc = rfl_csv_next(csv, &more, err)) == RFL_OK) {
+		if (more)
+			put_row(csv, &out);
+		if (!more || out.len > CHUNK || out.failed) {
+			good = !out.failed && fwrite(rfl_buf_str(&out), 1, out.len, f) == out.len;
+			rfl_buf_reset(&out);
+		}
+	}
+	if (good && rc == RFL_OK)
+		good = fflush(f) == 0 && fsync(fileno(f)) == 0;
+	if (!good)
+		rc = rfl_fail(err, RFL_EIO, errno, "%s: cannot write: %s", name, strerror(errno));
+	rfl_buf_fini(&out);
+	return rc;
+}
+
+/* All rows that a reader of the ledger gets, into a neighbour, which then takes the mirror's name:
+ * a reader sees the old mirror or the new one. */
+static enum rfl_rc make_anew(const char *path, const char *mirror, struct rfl_err *err)
+{
+	struct rfl_err why = RFL_ERR_INIT;
+	struct rfl_csv *csv = NULL;
+	struct rfl_buf text;
+	char *fresh = NULL;
+	FILE *f = NULL;
+	enum rfl_rc rc = rfl_file_neighbour(mirror, &fresh, &f, err);
+
+	if (rc)
+		return rc;
+	rfl_buf_init(&text, RFL_LEDGER__BYTES_MAX);
+	rc = rfl_csv_open(path, &csv, &why);
+	if (rc == RFL_OK)
+		rc = write_rows(csv, f, fresh, &why);
+	if (rc == RFL_EFORMAT) { /* a row in the middle of it is torn */
+		rfl_csv_close(csv);
+		csv = NULL;
+		rewind(f);
+		rc = rfl_ledger__open_whole(path, &why, &text, NULL, &csv, err);
+		if (rc == RFL_OK && ftruncate(fileno(f), 0) != 0)
+			rc = rfl_fail(err, RFL_EIO, errno, "%s: cannot write: %s", fresh,
+				      strerror(errno));
+		if (rc == RFL_OK)
+			rc = write_rows(csv, f, fresh, err);
+	} else if (rc) {
+		(void)rfl_fail(err, rc, why.native, "%s", why.msg);
+	}
+	if (fclose(f) != 0 && rc == RFL_OK)
+		rc = rfl_fail(err, RFL_EIO, errno, "%s: cannot write: %s", fresh, strerror(errno));
+	if (rc == RFL_OK && rename(fresh, mirror) != 0)
+		rc = rfl_fail(err, RFL_EIO, errno, "%s: cannot replace: %s", mirror,
+			      strerror(errno));
+	if (rc)
+		unlink(fresh);
+	free(fresh);
+	rfl_csv_close(csv);
+	rfl_buf_fini(&text);
+	return rc;
+}
+
+/* Whether the mirror's last line is this one; no line at all stands for an empty mirror. */
+static bool ends_with(const char *mirror, const struct rfl_buf *last)
+{
+	int fd = open(mirror, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe must not hold us */
+	size_t len = last->len + 1; /* with the newline of the line before */
+	char *have = NULL;
+	bool same = false;
+	struct stat st;
+
+	if (fd < 0)
+		return false;
+	if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || (size_t)st.st_size < last->len)
+		goto done;
+	if (last->len == 0) {
+		same = st.st_size == 0;
+		goto done;
+	}
+	if ((size_t)st.st_size < len)
+		len = last->len;
+	have = malloc(len);
+	if (have && pread(fd, have, len, st.st_size - (off_t)len) == (ssize_t)len)
+		same = memcmp(have + (len - last->len), last->data, last->len) == 0 &&
+		       (len == last->len || have[0] == '\n');
+done:
+	free(have);
+	close(fd);
+	return same;
+}
+
+/* Add what was appended to the ledger; make the mirror anew when it is absent or does not end with
+ * `last`. A failure is a warning: the next append mends it. */
+static void add_to_mirror(const char *path, const struct rfl_buf *last, const struct rfl_buf *added)
+{
+	char *mirror = rfl_ledger__beside(path, ".jsonl");
+	struct rfl_err why = RFL_ERR_INIT;
+	enum rfl_rc rc, closed;
+	int fd = -1;
+
+	if (!mirror) {
+		rc = rfl_fail(&why, RFL_ENOMEM, 0, "%s: out of memory", path);
+	} else if (!last->failed && !added->failed &&
+		   (ends_with(mirror, last) || (last->len == 0 && !rfl_file_exists(mirror)))) {
+		rc = rfl_file_lock(mirror, &fd, &why);
+		if (rc == RFL_OK)
+			rc = rfl_file_append(fd, mirror, added->data, added->len, &why);
+		closed = rfl_file_unlock(fd, mirror, &why);
+		rc = rc ? rc : closed;
+	} else {
+		rc = make_anew(path, mirror, &why);
+	}
+	if (rc)
+		rfl_log(RFL_LOG_WARN,
+			"%s: the row is in the ledger, but not in its mirror, which is made anew "
+			"when that is mended",
+			why.msg);
+	free(mirror);
+}
+
+/* ---- the ledger ---- */
 
 /* Any file with these is one of ours, of whatever version; readers go by names. */
 static enum rfl_rc check_ours(const struct rfl_csv *csv, struct rfl_err *err)
@@ -58,22 +264,13 @@ static enum rfl_rc check_ours(const struct rfl_csv *csv, struct rfl_err *err)
 	return RFL_OK;
 }
 
-static bool lacks_columns(const struct rfl_csv *csv)
-{
-	for (size_t i = 0; i < RFL_LEDGER_NCOLUMNS; i++)
-		if (rfl_csv_find(csv, rfl_ledger_fields[i].name) < 0)
-			return true;
-	return false;
-}
-
 enum rfl_rc rfl_ledger_check(const char *path, struct rfl_err *err)
 {
 	struct rfl_csv *csv = NULL;
 	enum rfl_rc rc;
 
-	if (rfl_file_size(path) == 0) /* also of a process about to write the first row */
-		return RFL_OK;
-	if (rfl_ledger__is_cut_header(path)) /* the append begins anew */
+	/* empty: also of a process about to write the first row. Cut: the append begins anew */
+	if (rfl_file_size(path) == 0 || rfl_ledger__is_cut_header(path))
 		return RFL_OK;
 	rc = rfl_csv_open(path, &csv, err);
 	if (rc == RFL_OK)
@@ -81,79 +278,6 @@ enum rfl_rc rfl_ledger_check(const char *path, struct rfl_err *err)
 	rfl_csv_close(csv);
 	return rc;
 }
-
-/* ---- what is there ---- */
-
-/* Nothing is lost with a header that was cut. */
-static enum rfl_rc drop_cut_header(struct target *t, struct rfl_err *err)
-{
-	if (!rfl_ledger__is_cut_header(t->path))
-		return RFL_OK;
-	if (ftruncate(t->fd, 0) != 0)
-		return rfl_fail(err, RFL_EIO, errno, "%s: cannot cut an incomplete header off: %s",
-				t->path, strerror(errno));
-	t->size = 0;
-	return RFL_OK;
-}
-
-/* The last line of the file with its newline, when it is within reach. */
-static bool last_line(const struct target *t, struct rfl_buf *out)
-{
-	char block[TAIL_MAX];
-	size_t len = t->size < TAIL_MAX ? (size_t)t->size : TAIL_MAX, at;
-
-	if (pread(t->fd, block, len, t->size - (off_t)len) != (ssize_t)len)
-		return false;
-	if (len == 0 || block[len - 1] != '\n' || memchr(block, '\0', len))
-		return false;
-	for (at = len - 1; at > 0 && block[at - 1] != '\n'; at--)
-		;
-	if (at == 0 && (off_t)len < t->size)
-		return false;
-	rfl_buf_append(out, block + at, len - at);
-	return true;
-}
-
-void rfl_ledger__put_header_of(const struct rfl_csv *csv, struct rfl_buf *out)
-{
-	for (size_t i = 0; i < rfl_csv_columns(csv); i++) {
-		rfl_csv_write_field(out, rfl_csv_column(csv, i));
-		rfl_buf_putc(out, i + 1 < rfl_csv_columns(csv) ? ',' : '\n');
-	}
-}
-
-/* Whether the file ends with a whole row: its last line, read under the header, has every field.
- * That row, as JSON, goes into t->last. */
-static bool ends_whole(struct target *t)
-{
-	struct rfl_buf text;
-	struct rfl_csv *csv = NULL;
-	bool more = false, whole = false;
-	size_t header;
-
-	rfl_buf_init(&text, 0);
-	rfl_ledger__put_header_of(t->csv, &text);
-	header = text.len;
-	if (!last_line(t, &text) || text.failed)
-		goto done;
-	/* of a file without rows the header itself is the last line */
-	if (t->size == (off_t)(text.len - header)) {
-		whole = true;
-		goto done;
-	}
-	if (rfl_csv_open_text(text.data, text.len, t->path, &csv, NULL) != RFL_OK ||
-	    rfl_csv_next(csv, &more, NULL) != RFL_OK || !more)
-		goto done;
-	whole = rfl_csv_fields(csv) == rfl_csv_columns(csv);
-	if (whole)
-		rfl_ledger__json_row(csv, &t->last);
-done:
-	rfl_csv_close(csv);
-	rfl_buf_fini(&text);
-	return whole;
-}
-
-/* ---- adding ---- */
 
 enum rfl_rc rfl_ledger_csv(const struct rfl_ledger_row *row, struct rfl_buf *out,
 			   struct rfl_err *err)
@@ -163,112 +287,113 @@ enum rfl_rc rfl_ledger_csv(const struct rfl_ledger_row *row, struct rfl_buf *out
 	return rfl_buf_check(out, "ledger", err);
 }
 
-/* The rows in the order of the file's own columns; columns that are not ours stay empty. */
-static enum rfl_rc put_rows(const struct rfl_csv *csv, const struct rfl_ledger_row *rows, size_t n,
-			    struct rfl_buf *out, struct rfl_err *err)
+/* Whether the file ends with a whole row: its last line, read under the header, has every field.
+ * That row, as JSON, goes into `last`. */
+static bool ends_whole(const struct rfl_csv *header, int fd, off_t size, struct rfl_buf *last)
+{
+	char block[TAIL_MAX];
+	size_t len = size < TAIL_MAX ? (size_t)size : TAIL_MAX, at;
+
+	if (pread(fd, block, len, size - (off_t)len) != (ssize_t)len)
+		return false;
+	if (len == 0 || block[len - 1] != '\n' || memchr(block, '\0', len))
+		return false;
+	for (at = len - 1; at > 0 && block[at - 1] != '\n'; at--)
+		;
+	if (at == 0) /* of a file without rows the header itself is the last line */
+		return (off_t)len == size;
+	return put_rows(header, block + at, len - at, last);
+}
+
+/* The rows in the order of the file's own columns, those that are not ours empty: to the file,
+ * after the header of one that is new, and to its mirror. */
+static enum rfl_rc add_rows(const char *path, int fd, const struct rfl_csv *csv,
+			    const struct rfl_ledger_row *rows, size_t n, struct rfl_buf *header,
+			    const struct rfl_buf *last, bool mirrored, struct rfl_err *err)
 {
 	const size_t ncolumns = rfl_csv_columns(csv);
+	const size_t first = header->len;
 	char number[RFL_NUM_MAX];
+	struct rfl_buf json;
+	enum rfl_rc rc;
 
 	for (size_t r = 0; r < n; r++)
 		for (size_t i = 0; i < ncolumns; i++) {
 			const size_t at = rfl_ledger_column_find(rfl_csv_column(csv, i));
 
 			if (at < RFL_LEDGER_NCOLUMNS)
-				rfl_csv_write_field(out, rfl_field_write(&rfl_ledger_fields[at],
-									 &rows[r], number));
-			rfl_buf_putc(out, i + 1 < ncolumns ? ',' : '\n');
+				rfl_csv_write_field(header, rfl_field_write(&rfl_ledger_fields[at],
+									    &rows[r], number));
+			rfl_buf_putc(header, i + 1 < ncolumns ? ',' : '\n');
 		}
-	return rfl_buf_check(out, rfl_csv_path(csv), err);
-}
-
-/* What was added, as the mirror has it. */
-static void mirror(struct target *t, const struct rfl_buf *rows)
-{
-	struct rfl_buf text, json;
-	struct rfl_csv *csv = NULL;
-	bool more = true;
-
-	rfl_buf_init(&text, 0);
+	rc = rfl_buf_check(header, path, err);
+	if (rc == RFL_OK && header->len > 0)
+		rc = rfl_file_append(fd, path, header->data, header->len, err);
+	if (rc || !mirrored)
+		return rc;
 	rfl_buf_init(&json, 0);
-	rfl_ledger__put_header_of(t->csv, &text);
-	rfl_buf_append(&text, rows->data, rows->len);
-	if (!text.failed && rfl_csv_open_text(text.data, text.len, t->path, &csv, NULL) == RFL_OK) {
-		while (rfl_csv_next(csv, &more, NULL) == RFL_OK && more)
-			rfl_ledger__json_row(csv, &json);
-	} else {
-		json.failed = true;
-	}
-	rfl_ledger__mirror(t->path, &t->last, &json);
-	rfl_csv_close(csv);
+	json.failed = n > 0 && !put_rows(csv, header->data + first, header->len - first, &json);
+	add_to_mirror(path, last, &json);
 	rfl_buf_fini(&json);
-	rfl_buf_fini(&text);
+	return RFL_OK;
 }
 
-/* The header of a file that is yet to be written, or of the one that is there. */
-static enum rfl_rc open_header(struct target *t, struct rfl_buf *header, struct rfl_err *err)
+/* One step towards the rows. @param again  the file is another now: lock it anew */
+static enum rfl_rc append_locked(const char *path, int fd, const struct rfl_ledger_row *rows,
+				 size_t n, bool *again, struct rfl_err *err)
 {
-	enum rfl_rc rc;
-
-	if (t->size > 0)
-		return rfl_csv_open(t->path, &t->csv, err);
-	rfl_fields_write_header(rfl_ledger_fields, RFL_LEDGER_NCOLUMNS, header);
-	rc = rfl_buf_check(header, "ledger", err);
-	return rc ? rc : rfl_csv_open_text(header->data, header->len, t->path, &t->csv, err);
-}
-
-static enum rfl_rc add_rows(struct target *t, const struct rfl_buf *header,
-			    const struct rfl_ledger_row *rows, size_t n, bool regular,
-			    struct rfl_err *err)
-{
-	struct rfl_buf text, all;
-	enum rfl_rc rc;
-
-	rfl_buf_init(&text, 0);
-	rfl_buf_init(&all, 0);
-	rc = put_rows(t->csv, rows, n, &text, err);
-	rfl_buf_append(&all, header->data, header->len);
-	rfl_buf_append(&all, text.data, text.len);
-	if (rc == RFL_OK)
-		rc = rfl_buf_check(&all, t->path, err);
-	if (rc == RFL_OK && all.len > 0)
-		rc = rfl_file_append(t->fd, t->path, all.data, all.len, err);
-	if (rc == RFL_OK && regular)
-		mirror(t, &text);
-	rfl_buf_fini(&text);
-	rfl_buf_fini(&all);
-	return rc;
-}
-
-/* One step towards the row. @param again  the file is another now: lock it anew */
-static enum rfl_rc append_locked(struct target *t, const struct rfl_ledger_row *rows, size_t n,
-				 bool *again, struct rfl_err *err)
-{
-	struct rfl_buf header;
+	struct rfl_buf header, text, last;
+	struct rfl_csv *csv = NULL;
+	bool regular, older = false;
+	off_t size;
 	struct stat st;
-	bool regular, older;
-	enum rfl_rc rc = RFL_OK;
+	enum rfl_rc rc;
 
 	rfl_buf_init(&header, 0);
+	rfl_buf_init(&text, 0);
+	rfl_buf_init(&last, 0);
 	*again = false;
-	regular = fstat(t->fd, &st) == 0 && S_ISREG(st.st_mode);
-	t->size = regular ? st.st_size : 0;
-	if (t->size > 0)
-		rc = drop_cut_header(t, err);
-	if (rc == RFL_OK)
-		rc = open_header(t, &header, err);
-	if (rc == RFL_OK)
-		rc = check_ours(t->csv, err);
-	older = rc == RFL_OK && lacks_columns(t->csv);
-	if (rc == RFL_OK && t->size > 0 && (older || !ends_whole(t)))
-		rc = rfl_ledger__mend(t->fd, t->path, again, err);
-	if (rc == RFL_OK && !*again && older) {
-		rc = rfl_ledger__upgrade(t->path, err);
-		*again = true;
+	regular = fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+	size = regular ? st.st_size : 0;
+	if (size > 0 && rfl_ledger__is_cut_header(path)) { /* nothing is lost with it */
+		size = 0;
+		if (ftruncate(fd, 0) != 0) {
+			rc = rfl_fail(err, RFL_EIO, errno,
+				      "%s: cannot cut an incomplete header off: %s", path,
+				      strerror(errno));
+			goto done;
+		}
 	}
-	if (rc == RFL_OK && !*again)
-		rc = add_rows(t, &header, rows, n, regular, err);
+	if (size > 0) {
+		rc = rfl_csv_open(path, &csv, err);
+	} else {
+		rfl_fields_write_header(rfl_ledger_fields, RFL_LEDGER_NCOLUMNS, &header);
+		rfl_buf_append(&text, header.data, header.len);
+		rc = rfl_buf_check(&header, "ledger", err);
+		if (rc == RFL_OK)
+			rc = rfl_csv_open_text(header.data, header.len, path, &csv, err);
+	}
+	if (rc || (rc = check_ours(csv, err)))
+		goto done;
+
+	for (size_t i = 0; i < RFL_LEDGER_NCOLUMNS && !older; i++)
+		older = rfl_csv_find(csv, rfl_ledger_fields[i].name) < 0;
+	if (size > 0 && (older || !ends_whole(csv, fd, size, &last))) {
+		rc = rfl_ledger__mend(fd, path, again, err);
+		if (rc || *again)
+			goto done;
+	}
+	if (older) {
+		*again = true;
+		rc = rfl_ledger__upgrade(path, err);
+	} else {
+		rc = add_rows(path, fd, csv, rows, n, &text, &last, regular, err);
+	}
+done:
+	rfl_csv_close(csv);
 	rfl_buf_fini(&header);
+	rfl_buf_fini(&text);
+	rfl_buf_fini(&last);
 	return rc;
 }
 
@@ -279,16 +404,13 @@ enum rfl_rc rfl_ledger_append_rows(const char *path, const struct rfl_ledger_row
 	enum rfl_rc rc = rfl_file_mkdirs_for(path, err);
 
 	while (rc == RFL_OK && again) {
-		struct target t = { .path = path, .fd = -1 };
 		enum rfl_rc closed;
+		int fd = -1;
 
-		rfl_buf_init(&t.last, 0);
-		rc = rfl_file_lock(path, &t.fd, err);
+		rc = rfl_file_lock(path, &fd, err);
 		if (rc == RFL_OK)
-			rc = append_locked(&t, rows, n, &again, err);
-		rfl_csv_close(t.csv);
-		rfl_buf_fini(&t.last);
-		closed = rfl_file_unlock(t.fd, path, err);
+			rc = append_locked(path, fd, rows, n, &again, err);
+		closed = rfl_file_unlock(fd, path, err);
 		rc = rc ? rc : closed;
 	}
 	return rc;

@@ -180,7 +180,7 @@ enum rfl_rc rfl_ledger__mend(int fd, const char *path, bool *mended, struct rfl_
 		rc = rfl_fail(err, RFL_EIO, errno, "%s: cannot cut an incomplete row off: %s", path,
 			      strerror(errno));
 	if (rc == RFL_OK)
-		rfl_ledger__drop_mirror(path);
+		rfl_ledger__drop(path, ".jsonl");
 done:
 	free(torn_path);
 	rfl_buf_fini(&text);
@@ -235,56 +235,40 @@ done:
 	return rc;
 }
 
-static bool same_file(const char *a, const char *b)
-{
-	struct stat s, t;
-
-	return stat(a, &s) == 0 && stat(b, &t) == 0 && s.st_ino == t.st_ino && s.st_dev == t.st_dev;
-}
-
-/* A file system without links gets a copy. */
-static enum rfl_rc copy_file(const char *from, const char *to, struct rfl_err *err)
-{
-	struct rfl_buf text;
-	enum rfl_rc rc;
-
-	rfl_buf_init(&text, RFL_LEDGER__BYTES_MAX);
-	rc = rfl_file_read(from, &text, err);
-	if (rc == RFL_OK)
-		rc = rfl_file_create(to, text.data, text.len, err);
-	rfl_buf_fini(&text);
-	return rc;
-}
-
-/* Give a file a second name. RFL_EIO with native EEXIST when another file has it. */
-static enum rfl_rc add_name(const char *path, const char *name, struct rfl_err *err)
-{
-	if (link(path, name) == 0 || (errno == EEXIST && same_file(path, name)))
-		return RFL_OK; /* the latter: an upgrade was cut short here */
-	if (errno == EEXIST)
-		return rfl_fail(err, RFL_EIO, EEXIST, "%s: %s", name, strerror(EEXIST));
-	return copy_file(path, name, err);
-}
-
-/* Keep the old file as metrics.v2.csv, or metrics.v2_2.csv, ... ; *kept is malloc'ed. */
+/* Keep the old file as metrics.v2.csv, or metrics.v2_2.csv, ... ; *kept is the caller's, also after
+ * a failure. */
 static enum rfl_rc keep(const char *path, int64_t version, char **kept, struct rfl_err *err)
 {
-	char suffix[64];
-
 	for (unsigned n = 1;; n++) {
 		struct rfl_err why = RFL_ERR_INIT;
+		char suffix[64], number[16] = "";
+		struct stat old, other;
+		struct rfl_buf text;
+		enum rfl_rc rc;
 
-		if (n == 1)
-			snprintf(suffix, sizeof(suffix), ".v%" PRId64 ".csv", version);
-		else
-			snprintf(suffix, sizeof(suffix), ".v%" PRId64 "_%u.csv", version, n);
+		if (n > 1)
+			snprintf(number, sizeof(number), "_%u", n);
+		snprintf(suffix, sizeof(suffix), ".v%" PRId64 "%s.csv", version, number);
+		free(*kept);
 		*kept = rfl_ledger__beside(path, suffix);
 		if (!*kept)
 			return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
-		if (add_name(path, *kept, &why) == RFL_OK)
+		if (link(path, *kept) == 0)
 			return RFL_OK;
-		free(*kept);
-		*kept = NULL;
+		if (errno == EEXIST) {
+			if (stat(path, &old) == 0 && stat(*kept, &other) == 0 &&
+			    old.st_ino == other.st_ino && old.st_dev == other.st_dev)
+				return RFL_OK; /* an upgrade was cut short here */
+			continue;
+		}
+		/* a file system without links gets a copy */
+		rfl_buf_init(&text, RFL_LEDGER__BYTES_MAX);
+		rc = rfl_file_read(path, &text, &why);
+		if (rc == RFL_OK)
+			rc = rfl_file_create(*kept, text.data, text.len, &why);
+		rfl_buf_fini(&text);
+		if (rc == RFL_OK)
+			return RFL_OK;
 		if (why.native != EEXIST)
 			return rfl_fail(err, why.rc, why.native, "%s", why.msg);
 	}
@@ -299,16 +283,11 @@ enum rfl_rc rfl_ledger__upgrade(const char *path, struct rfl_err *err)
 	enum rfl_rc rc;
 
 	rfl_buf_init(&text, RFL_LEDGER__BYTES_MAX);
-	rc = rfl_csv_open(path, &old, err);
-	if (rc == RFL_OK)
-		rc = convert(old, &text, &version, err);
-	if (rc == RFL_OK)
-		rc = keep(path, version, &kept, err);
-	if (rc == RFL_OK)
-		rc = rfl_file_write(path, text.data, text.len, err);
-	if (rc)
+	if ((rc = rfl_csv_open(path, &old, err)) || (rc = convert(old, &text, &version, err)) ||
+	    (rc = keep(path, version, &kept, err)) ||
+	    (rc = rfl_file_write(path, text.data, text.len, err)))
 		goto done;
-	rfl_ledger__drop_mirror(path);
+	rfl_ledger__drop(path, ".jsonl");
 	rfl_log(RFL_LOG_WARN,
 		"%s: had the columns of version %" PRId64
 		", has those of version %d now; the old file is kept as %s",

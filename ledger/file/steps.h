@@ -25,12 +25,9 @@ struct rfl_ledger_source {
 	bool foreign;     /* take also "True", "no" and "32.0" for an integer */
 };
 
-/* An empty ledger, to read tables into; NULL out of memory. */
-struct rfl_ledger *rfl_ledger__new(void) RFL_WARN_UNUSED;
-
 /* A copy of a text that lives as long as the ledger; NULL out of memory.
  * @param shared  look for an equal one first; for what is in many rows */
-char *rfl_ledger__text(struct rfl_ledger_texts *t, const char *text, bool shared) RFL_WARN_UNUSED;
+char *rfl_ledger__text(struct rfl_ledger *l, const char *text, bool shared) RFL_WARN_UNUSED;
 
 /* Append the rows of a table, as far as it was not read yet, to a ledger.
  * @param more  there may be others; false without a batch size in the ledger
@@ -65,16 +62,22 @@ enum rfl_rc rfl_column_map__bind(const struct rfl_column_map *map, const struct 
 /* Append the columns of a table for a message: "'a', 'b'", at most 40 of them. */
 void rfl_column_map__list(const struct rfl_csv *csv, struct rfl_buf *out);
 
-/* ---- appending ---- */
+/* ---- appending (file/append.c) ---- */
 
 /* "logs/metrics.csv" with its suffix replaced: "logs/metrics.jsonl". malloc'ed, NULL out of memory.
  */
 char *rfl_ledger__beside(const char *path, const char *suffix);
 
-/* The header line of a table that is open (file/append.c). */
-void rfl_ledger__put_header_of(const struct rfl_csv *csv, struct rfl_buf *out);
+/* Remove the file of that name, if there is one: what is made from the ledger is made anew. */
+void rfl_ledger__drop(const char *path, const char *suffix);
 
-/* ---- the header, and torn rows (file/mend.c) ---- */
+/* Rows of a table that is open, under its header.
+ * @param text  empty; the new table's, so to be released after it */
+enum rfl_rc rfl_ledger__open_rows(const struct rfl_csv *header, const char *rows, size_t len,
+				  struct rfl_buf *text, struct rfl_csv **ret,
+				  struct rfl_err *err) RFL_WARN_UNUSED;
+
+/* ---- the header, torn rows and older versions (file/mend.c) ---- */
 
 /* Whether a file is only the beginning of our header, followed by zeros or not, or nothing: it
  * was cut while it was made, and no row is lost with it. False for one that cannot be read. */
@@ -97,18 +100,5 @@ enum rfl_rc rfl_ledger__mend(int fd, const char *path, bool *mended,
 /* Replace the file by one with our columns, then those that are not ours; the old file is kept as
  * <name>.v<version>.csv and reported. */
 enum rfl_rc rfl_ledger__upgrade(const char *path, struct rfl_err *err) RFL_WARN_UNUSED;
-
-/* ---- the mirror (file/mirror.c) ---- */
-
-/* A row as one line of JSON with its newline, after the header of `csv`, whose current row it is.
- */
-void rfl_ledger__json_row(struct rfl_csv *csv, struct rfl_buf *out);
-
-/* Add to <name>.jsonl what was appended to the ledger; make it anew when it is absent or does not
- * end with `last`. A failure is a warning: the next append mends it. */
-void rfl_ledger__mirror(const char *path, const struct rfl_buf *last, const struct rfl_buf *added);
-
-/* The mirror is made anew by the next append. */
-void rfl_ledger__drop_mirror(const char *path);
 
 #endif

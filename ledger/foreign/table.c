@@ -270,7 +270,7 @@ static const struct word statuses[] = {
 
 static enum rfl_rc set(struct rfl_ledger *l, char **field, const char *text, struct rfl_err *err)
 {
-	char *copy = rfl_ledger__text(l->texts, text, true);
+	char *copy = rfl_ledger__text(l, text, true);
 
 	if (!copy)
 		return rfl_fail(err, RFL_ENOMEM, 0, "ledger: out of memory");

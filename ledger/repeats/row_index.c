@@ -1,5 +1,5 @@
 /*
- * row_index.c - an open hash table from rows to numbers.
+ * row_index.c - an open hash table from rows to numbers, and texts by it.
  */
 #include "ledger/repeats/row_index.h"
 
@@ -7,16 +7,14 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/file.h"
 
 void rfl_row_index_fini(struct rfl_row_index *ix)
 {
 	free(ix->rows);
 	free(ix->hashes);
 	free(ix->slots);
-	ix->rows = NULL;
-	ix->hashes = NULL;
-	ix->slots = NULL;
-	ix->n = ix->nslots = ix->cap = 0;
+	*ix = (struct rfl_row_index){ .hash = ix->hash, .alike = ix->alike };
 }
 
 /* The slot of rows like this one, or the free one where they would be. */
@@ -44,35 +42,28 @@ size_t rfl_row_index_find(const struct rfl_row_index *ix, const void *row)
 	return ix->slots[slot] ? ix->slots[slot] - 1 : SIZE_MAX;
 }
 
-static bool grow(struct rfl_row_index *ix)
-{
-	size_t cap = ix->cap, hcap = ix->cap, nslots, *slots;
-
-	if (rfl_grow(&ix->rows, &cap, ix->n + 1, SIZE_MAX, NULL) != RFL_OK ||
-	    rfl_grow(&ix->hashes, &hcap, ix->n + 1, SIZE_MAX, NULL) != RFL_OK)
-		return false;
-	for (nslots = 64; nslots < 2 * cap;)
-		nslots *= 2;
-	slots = rfl_alloc_array(nslots, sizeof(*slots));
-	if (!slots)
-		return false;
-	free(ix->slots);
-	ix->slots = slots;
-	ix->nslots = nslots;
-	ix->cap = cap;
-	for (size_t i = 0; i < ix->n; i++)
-		slots[slot_of(ix, ix->rows[i], ix->hashes[i])] = i + 1;
-	return true;
-}
-
 enum rfl_rc rfl_row_index_put(struct rfl_row_index *ix, const void *row, size_t *ret,
 			      struct rfl_err *err)
 {
-	uint64_t hash = ix->hash(row);
-	size_t slot;
+	const uint64_t hash = ix->hash(row);
+	size_t cap = ix->cap, hcap = ix->cap, nslots = 64, *slots, slot;
 
-	if (ix->n == ix->cap && !grow(ix))
-		return rfl_fail(err, RFL_ENOMEM, 0, "summary of runs: out of memory");
+	if (ix->n == ix->cap) {
+		if (rfl_grow(&ix->rows, &cap, ix->n + 1, SIZE_MAX, NULL) != RFL_OK ||
+		    rfl_grow(&ix->hashes, &hcap, ix->n + 1, SIZE_MAX, NULL) != RFL_OK)
+			return rfl_fail(err, RFL_ENOMEM, 0, "rows: out of memory");
+		while (nslots < 2 * cap)
+			nslots *= 2;
+		slots = rfl_alloc_array(nslots, sizeof(*slots));
+		if (!slots)
+			return rfl_fail(err, RFL_ENOMEM, 0, "rows: out of memory");
+		free(ix->slots);
+		ix->slots = slots;
+		ix->nslots = nslots;
+		ix->cap = cap;
+		for (size_t i = 0; i < ix->n; i++)
+			slots[slot_of(ix, ix->rows[i], ix->hashes[i])] = i + 1;
+	}
 	slot = slot_of(ix, row, hash);
 	if (!ix->slots[slot]) {
 		ix->rows[ix->n] = row;
@@ -81,4 +72,50 @@ enum rfl_rc rfl_row_index_put(struct rfl_row_index *ix, const void *row, size_t 
 	}
 	*ret = ix->slots[slot] - 1;
 	return RFL_OK;
+}
+
+/* --- texts ----------------------------------------------------------------------------------- */
+
+static uint64_t text_hash(const void *text)
+{
+	return rfl_hash64(0, text, strlen(text));
+}
+
+static bool text_alike(const void *a, const void *b)
+{
+	return strcmp(a, b) == 0;
+}
+
+char *rfl_texts_copy(struct rfl_texts *t, const char *text)
+{
+	if (!t->arena)
+		t->arena = rfl_arena_new(SIZE_MAX / 2);
+	return t->arena ? rfl_arena_strdup(t->arena, text) : NULL;
+}
+
+char *rfl_texts_put(struct rfl_texts *t, const char *text, size_t *ret)
+{
+	char *copy;
+
+	*ret = rfl_row_index_find(&t->index, text);
+	if (*ret != SIZE_MAX)
+		return (char *)(uintptr_t)t->index.rows[*ret];
+	t->index.hash = text_hash;
+	t->index.alike = text_alike;
+	copy = rfl_texts_copy(t, text);
+	if (copy && rfl_row_index_put(&t->index, copy, ret, NULL) != RFL_OK)
+		return NULL;
+	return copy;
+}
+
+bool rfl_texts_has(const struct rfl_texts *t, const char *text)
+{
+	return rfl_row_index_find(&t->index, text) != SIZE_MAX;
+}
+
+void rfl_texts_fini(struct rfl_texts *t)
+{
+	rfl_row_index_fini(&t->index);
+	rfl_arena_free(t->arena);
+	*t = (struct rfl_texts){ .arena = NULL };
 }

@@ -1,6 +1,5 @@
 /*
- * row_index.h - inside ledger/: rows, or runs, that are alike in some way get one number, found by
- * a hash table.
+ * row_index.h - a hash table: rows, or other things, that are alike in some way get one number.
  */
 #ifndef RFL_LEDGER_ROW_INDEX_H
 #define RFL_LEDGER_ROW_INDEX_H
@@ -10,7 +9,6 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "ledger/ledger.h"
 
 struct rfl_row_index {
 	uint64_t (*hash)(const void *row); /**< equal for rows that are alike */
@@ -31,5 +29,20 @@ size_t rfl_row_index_find(const struct rfl_row_index *ix, const void *row);
 /** The same; the next number when there is none yet. RFL_ENOMEM. */
 enum rfl_rc rfl_row_index_put(struct rfl_row_index *ix, const void *row, size_t *ret,
 			      struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** Texts, numbered. Zeroed: none. Release with rfl_texts_fini(). */
+struct rfl_texts {
+	struct rfl_row_index index;
+	struct rfl_arena *arena; /**< owns them */
+};
+void rfl_texts_fini(struct rfl_texts *t);
+
+/** A copy that is not numbered; NULL out of memory. */
+char *rfl_texts_copy(struct rfl_texts *t, const char *text) RFL_WARN_UNUSED;
+
+/** The text's copy, which is made once. @param ret  its number. @return NULL out of memory */
+char *rfl_texts_put(struct rfl_texts *t, const char *text, size_t *ret) RFL_WARN_UNUSED;
+
+bool rfl_texts_has(const struct rfl_texts *t, const char *text);
 
 #endif
