@@ -1,6 +1,6 @@
 /*
  * peer.h - what other counters would say of a network, to the integer: each one's rule as a
- * function of the net. docs/peers.md has the rules, their sources and their known errors.
+ * function of the net. docs/appendix/peers.md has the rules, their sources and their known errors.
  */
 #ifndef RFL_COMPLEXITY_PEER_H
 #define RFL_COMPLEXITY_PEER_H

@@ -188,7 +188,7 @@ enum rfl_rc rfl_data_detect(const char *dir, enum rfl_data_kind *ret, struct rfl
 				dir);
 	if (!rfl_dir_exists(dir))
 		return rfl_fail(err, RFL_EINVAL, 0,
-				"%s: there is no such folder (docs/data.md says what one holds)",
+				"%s: there is no such folder (docs/run.md says what one holds)",
 				dir);
 	if (rfl_cifar10_find(dir, &files)) {
 		*ret = RFL_DATA_CIFAR10;

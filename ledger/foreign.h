@@ -1,7 +1,7 @@
 /*
  * foreign.h - a metrics.csv, of any program, as rows of the ledger: our own by its names; another
  * by names that other programs use, by what labels say, and by a map of rules:
- * NAME=COLUMN, NAME=COLUMN UNIT, NAME=COLUMN*FACTOR, NAME="constant" (docs/summary.md).
+ * NAME=COLUMN, NAME=COLUMN UNIT, NAME=COLUMN*FACTOR, NAME="constant" (docs/matrix.md).
  */
 #ifndef RFL_LEDGER_FOREIGN_H
 #define RFL_LEDGER_FOREIGN_H

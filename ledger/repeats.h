@@ -1,6 +1,6 @@
 /*
  * repeats.h - what the repeats of every configuration come to: mean, spread, interval, drift, and
- * which rows were counted. The formulas: docs/summary.md.
+ * which rows were counted. The formulas: docs/matrix.md.
  */
 #ifndef RFL_LEDGER_REPEATS_H
 #define RFL_LEDGER_REPEATS_H

@@ -118,7 +118,7 @@ static void put_remedy(const struct rfl_capture *c, int first, size_t len, struc
 	}
 	if (c->family && strcmp(c->family, "cpu") == 0) {
 		rfl_buf_puts(out, ": not counted; the events of each processor for 'perf stat -e' "
-				  "are in docs/counters-cpu.md\n");
+				  "are in docs/appendix/events.md\n");
 		return;
 	}
 	rfl_buf_printf(out, ": not counted; to count: %.*s", (int)(len - strlen(NOT_COUNTED)),

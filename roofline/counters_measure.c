@@ -192,7 +192,7 @@ static void put_events(const char *cpu, enum rfl_quantity q, struct rfl_buf *out
 	}
 	if (out->len == 0)
 		rfl_buf_puts(out, "not counted; the events of each processor for 'perf stat -e' "
-				  "are in docs/counters-cpu.md");
+				  "are in docs/appendix/events.md");
 }
 
 /* With the reason of the capture: of the part that the run's precision uses, where that says more

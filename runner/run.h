@@ -138,7 +138,7 @@ int64_t rfl_oom_between(int64_t fits, int64_t does_not);
 typedef const char *(*rfl_world_env_fn)(const char *name, void *ctx);
 
 /**
- * Who are we? The first launcher of docs/distributed.md whose variables are set decides; none: one
+ * Who are we? The first launcher of docs/run.md whose variables are set decides; none: one
  * process.
  * @return RFL_OK; RFL_EINVAL naming the variable whose value is not a rank, size or port, or the
  *         one that is missing beside the others

@@ -30,7 +30,7 @@
  *   An engine is used by one thread. A source of batches has threads of its own and is asked by
  * one.
  *
- * The files and their columns are documented in docs/run.md.
+ * The files and their columns are documented in docs/formats.md.
  */
 #ifndef RFL_RUNNER_RUNNER_H
 #define RFL_RUNNER_RUNNER_H

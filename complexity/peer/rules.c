@@ -1,7 +1,7 @@
 /*
  * rules.c - what each tool charges each operation, read from its source and checked against
  * what it prints. An operation that a table does not name is free to that tool. The reasons are in
- * docs/peers.md.
+ * docs/appendix/peers.md.
  */
 #include "complexity/peer/impl.h"
 

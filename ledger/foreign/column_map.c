@@ -65,7 +65,7 @@ static enum rfl_rc unknown_name(const char *name, const char *where, struct rfl_
 	names[RFL_LEDGER_NCOLUMNS] = NULL;
 	near = rfl_text_nearest(name, names);
 	return rfl_fail(err, RFL_EINVAL, 0, "%s: the ledger has no column '%s'%s%s%s", where, name,
-			near ? "; did you mean '" : "; docs/run.md lists them", near ? near : "",
+			near ? "; did you mean '" : "; docs/formats.md lists them", near ? near : "",
 			near ? "'?" : "");
 }
 

@@ -1,6 +1,6 @@
 /*
  * compare.h - two sets of runs, configuration by configuration: same, faster, slower, or unclear.
- * The rule and what it is worth: docs/summary.md.
+ * The rule and what it is worth: docs/matrix.md.
  */
 #ifndef RFL_LEDGER_COMPARE_H
 #define RFL_LEDGER_COMPARE_H

@@ -15,7 +15,7 @@
 #include "profile/perf/impl.h"
 
 #define GROUPS_MAX 32
-#define PAGE       "docs/counters-cpu.md"
+#define PAGE       "docs/counters.md"
 
 void rfl_perf_env_init(struct rfl_perf_env *env)
 {

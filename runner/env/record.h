@@ -1,7 +1,7 @@
 /*
  * record.h - logs/env.json and logs/env_info.md: on what the runs of an environment ran. One
  * record per environment; one that no longer holds is kept in its history. What cannot be known is
- * null with the reason, and can be noted. Fields and their sources: docs/env.md.
+ * null with the reason, and can be noted. Fields and their sources: docs/run.md.
  *
  * No address, serial number, host or user name is recorded.
  */

@@ -57,7 +57,7 @@ awk -v rows="$rows" '
         printf "%s%s", name[i] in real ? sprintf("%.15g", step * i / 7) : value[name[i]], i < n ? "," : "\n"
       }
     }
-  }' docs/run.md > "$work/metrics.csv"
+  }' docs/formats.md > "$work/metrics.csv"
 printf '%s rows, %s columns, %s MB\n' "$rows" "$(head -1 "$work/metrics.csv" | tr ',' '\n' | wc -l)" \
   "$(($(stat -c %s "$work/metrics.csv") / 1000000))"
 

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Proves that check_layers.sh, check_banned.sh and check_linkage.sh fail on what they are for, name
-# the line, and let pass what is allowed.
+# Proves that check_layers.sh, check_banned.sh, check_linkage.sh and check_links.sh fail on what they
+# are for, name the line, and let pass what is allowed.
 #
 # usage: prove_checks.sh; exit 0 when every case behaves.
 set -u
@@ -79,6 +79,12 @@ expect $banned cli/put.c '' 'fwrite(a, 1, n, cli->out);'
 linkage=check_linkage.sh
 expect $linkage base/a.h 'no C++ file includes this' 'extern "C" {'
 expect $linkage runner/torch/a.h '' 'extern "C" {'
+
+links=check_links.sh
+expect $links docs/a.md 'no file b.md' 'see [b](b.md)'
+expect $links docs/a.md 'no heading #b' 'see [b](#b)'
+expect $links docs/a.md '' '# A `b`, c
+see [a](a.md#a-b-c) and [d](https://example.org/d)'
 
 # Without any room there is nothing to check, which is no pass.
 rm -rf "${tree:?}"/*

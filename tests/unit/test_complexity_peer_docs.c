@@ -1,5 +1,5 @@
 /*
- * test_complexity_peer_docs.c - the tables of docs/peers.md are what the program says: the rules,
+ * test_complexity_peer_docs.c - the tables of docs/appendix/peers.md are what the program says: the rules,
  * one network by operation, every model by tool. With RFL_TEST_UPDATE=1 they are written.
  */
 #include "tests/unit/docs_page.h"
@@ -11,7 +11,7 @@
 #include "complexity/peer.h"
 #include "complexity/zoo.h"
 
-#define PAGE RFL_TEST_DATA "/../../docs/peers.md"
+#define PAGE RFL_TEST_DATA "/../../docs/appendix/peers.md"
 #define FROM(what_) \
 	"<!-- " what_ ": written by test_complexity_peer_docs with RFL_TEST_UPDATE=1 -->\n"
 #define TO(what_) "<!-- end of " what_ " -->\n"

@@ -409,7 +409,7 @@ static void folders_are_told_apart(void **state)
 	}
 	rfl_err_clear(&err);
 	assert_int_equal(rfl_data_detect(tmp_path(*state, "none"), &kind, &err), RFL_EINVAL);
-	assert_says(&err, "there is no such folder (docs/data.md says");
+	assert_says(&err, "there is no such folder (docs/run.md says");
 	rfl_err_clear(&err);
 	assert_int_equal(rfl_data_detect(tmp_path(*state, "h/train.bin"), &kind, &err), RFL_EINVAL);
 	assert_says(&err, "this is a file, give the folder that it is in");

@@ -1,6 +1,6 @@
 /*
  * Verdicts on two sets of repeats: the interval against values computed elsewhere, the rule at its
- * edges, and how often it is right on noise whose truth is known. The table of docs/summary.md is
+ * edges, and how often it is right on noise whose truth is known. The table of docs/matrix.md is
  * made here; RFL_TEST_UPDATE=1 writes it.
  */
 #include "tests/unit/rfl_test.h"
@@ -11,7 +11,7 @@
 #include "ledger/repeats/compare.h"
 #include "tests/unit/docs_page.h"
 
-#define PAGE   RFL_TEST_DATA "/../../docs/summary.md"
+#define PAGE   RFL_TEST_DATA "/../../docs/matrix.md"
 #define TRIALS 4000
 
 static struct rfl_speed_ratio ratio_of(const double *a, size_t na, const double *b, size_t nb,

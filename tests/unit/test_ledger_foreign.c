@@ -15,7 +15,7 @@ static void refuses_rules(void **state)
 		const char *rule, *message;
 	} cases[] = {
 		{ "batch", "--map: 'batch' is no rule: write NAME=COLUMN or NAME=\"constant\"" },
-		{ "=x", "--map: the ledger has no column ''; docs/run.md lists them" },
+		{ "=x", "--map: the ledger has no column ''; docs/formats.md lists them" },
 		{ "modle=x", "--map: the ledger has no column 'modle'; did you mean 'model'?" },
 		{ "model=", "--map: model= is followed by nothing: write a column of the table, or "
 			    "\"a constant\" in quotes" },

@@ -165,7 +165,7 @@ static void a_torn_row_hides_no_other(void **state)
 	rfl_ledger_row_fini(&row);
 }
 
-/* docs/run.md has one table line per column, in order: `name` and its meaning. */
+/* docs/formats.md has one table line per column, in order: `name` and its meaning. */
 static void the_page_lists_every_column(void **state)
 {
 	struct rfl_err err = RFL_ERR_INIT;
@@ -174,7 +174,7 @@ static void the_page_lists_every_column(void **state)
 
 	(void)state;
 	rfl_buf_init(&page, 0);
-	assert_ok(rfl_file_read(RFL_TEST_DATA "/../../docs/run.md", &page, &err), &err);
+	assert_ok(rfl_file_read(RFL_TEST_DATA "/../../docs/formats.md", &page, &err), &err);
 	at = strstr(rfl_buf_str(&page), "<!-- columns -->");
 	assert_non_null(at);
 	for (size_t i = 0; i < RFL_LEDGER_NCOLUMNS; i++) {
@@ -185,7 +185,7 @@ static void the_page_lists_every_column(void **state)
 		snprintf(line, sizeof(line), "\n| `%s` | %s |\n", name, meaning);
 		at = strstr(at, line);
 		if (!at)
-			fail_msg("docs/run.md lacks, or has in another order:%s", line);
+			fail_msg("docs/formats.md lacks, or has in another order:%s", line);
 		at += strlen(line) - 1; /* the newline begins the next line */
 	}
 	rfl_buf_fini(&page);

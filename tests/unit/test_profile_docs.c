@@ -1,5 +1,5 @@
-/* docs/counters.md and docs/formulas.md: what the program's own tables say. RFL_TEST_UPDATE=1
- * writes them. */
+/* docs/counters.md, docs/formats.md and docs/appendix/chips.md: what the program's own tables say.
+ * RFL_TEST_UPDATE=1 writes them. */
 #include "tests/unit/docs_page.h"
 #include "tests/unit/rfl_test.h"
 
@@ -50,8 +50,8 @@ static void the_columns_are_those_of_the_list(void **state)
 	rfl_buf_puts(&part, "\n| column | is |\n|---|---|\n");
 	for (size_t i = 0; (name = rfl_counters_column(i, &meaning)); i++)
 		rfl_buf_printf(&part, "| `%s` | %s |\n", name, meaning);
-	check_page_part(DOCS "counters.md", "<!-- columns: tests/unit/test_profile_docs.c -->\n",
-			"<!-- columns end -->", &part);
+	check_page_part(DOCS "formats.md", "<!-- counters.csv: tests/unit/test_profile_docs.c -->\n",
+			"<!-- counters.csv end -->", &part);
 	rfl_buf_fini(&part);
 }
 
@@ -132,7 +132,7 @@ static void the_families_are_those_that_were_compiled_in(void **state)
 		rfl_formulas_free(f);
 	}
 	rfl_buf_putc(&part, '\n');
-	check_page_part(DOCS "formulas.md", "<!-- families: tests/unit/test_profile_docs.c -->\n",
+	check_page_part(DOCS "appendix/chips.md", "<!-- families: tests/unit/test_profile_docs.c -->\n",
 			"<!-- families end -->", &part);
 	rfl_buf_fini(&part);
 }

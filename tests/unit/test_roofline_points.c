@@ -66,7 +66,7 @@ static void every_column_is_in_the_header(void **state)
 	rfl_points_free(none);
 }
 
-/* docs/roofline.md has a word for every column. */
+/* docs/formats.md has a word for every column. */
 static void every_column_is_documented(void **state)
 {
 #define QUOTED(kind, name, meaning) "`" #name "`",
@@ -76,10 +76,10 @@ static void every_column_is_documented(void **state)
 
 	(void)state;
 	rfl_buf_init(&page, 0);
-	assert_ok(rfl_file_read(data_path("../../docs/roofline.md"), &page, &err), &err);
+	assert_ok(rfl_file_read(data_path("../../docs/formats.md"), &page, &err), &err);
 	for (size_t i = 0; i < RFL_ARRAY_LEN(names); i++)
 		if (!strstr(rfl_buf_str(&page), names[i]))
-			fail_msg("docs/roofline.md says nothing of the column %s", names[i]);
+			fail_msg("docs/formats.md says nothing of the column %s", names[i]);
 	rfl_buf_fini(&page);
 }
 
