@@ -9,14 +9,6 @@
 #include "base/num.h"
 #include "base/text.h"
 
-/* A page: the fields in their order. */
-struct page {
-	const json_t *record;
-	bool markdown;
-	size_t width;
-	struct rfl_buf *out;
-};
-
 static const json_t *at(const json_t *record, const char *section, const char *key)
 {
 	return json_object_get(json_object_get(record, section), key);
@@ -27,27 +19,12 @@ static const char *text_at(const json_t *record, const char *section, const char
 	return json_string_value(at(record, section, key));
 }
 
-static void put_row(struct page *p, const char *field, const char *value)
-{
-	if (!p->markdown) {
-		rfl_buf_printf(p->out, "%-*s  %s\n", (int)p->width, field, value);
-		return;
-	}
-	rfl_buf_printf(p->out, "| %s | ", field);
-	for (; *value; value++) {
-		if (*value == '|')
-			rfl_buf_putc(p->out, '\\');
-		rfl_buf_putc(p->out, *value);
-	}
-	rfl_buf_puts(p->out, " |\n");
-}
-
 /* ---- values ---- */
 
 /* What a cell says of one member of the record; nothing where it is not known. */
 struct part {
 	enum { TEXT, COUNT, FLAG, BYTES, SI } kind;
-	const char *section, *key;
+	const char *section, *key; /* section NULL: of each element of the field's list */
 	/* TEXT: before it. COUNT: one, many. FLAG: yes, no. BYTES: after it. SI: unit, after it. */
 	const char *a, *b;
 };
@@ -76,15 +53,6 @@ static void put_part(struct rfl_buf *out, const json_t *object, const struct par
 			p->b);
 }
 
-/* @param p  ends with one that has no key
- * @param object  of which all are members; NULL: of the sections of the record that they name */
-static void put_parts(struct rfl_buf *out, const json_t *record, const json_t *object,
-		      const struct part *p)
-{
-	for (; p->key; p++)
-		put_part(out, object ? object : json_object_get(record, p->section), p);
-}
-
 /* ---- fields that are more than their parts ---- */
 
 static void program_field(const json_t *r, struct rfl_buf *out)
@@ -111,25 +79,6 @@ static void engine_field(const json_t *r, struct rfl_buf *out)
 
 		rfl_buf_printf(out, "%s%s%s%s", out->len ? ", " : "", id,
 			       version ? ": libtorch " : "", version ? version : "");
-	}
-}
-
-static void cuda_field(const json_t *r, struct rfl_buf *out)
-{
-	static const struct part driver[] = { { TEXT, "gpus", "driver", "driver ", "" }, { 0 } };
-	static const struct part parts[] = {
-		{ TEXT, NULL, "cuda_runtime", "CUDA ", "" },
-		{ TEXT, NULL, "cuda_driver", "CUDA of the driver ", "" },
-		{ TEXT, NULL, "cudnn", "cuDNN ", "" },
-		{ 0 },
-	};
-	const char *id;
-	json_t *e;
-
-	put_parts(out, r, NULL, driver);
-	json_object_foreach(json_object_get(r, "engines"), id, e)
-	{
-		put_parts(out, r, e, parts);
 	}
 }
 
@@ -162,26 +111,6 @@ static void limits_field(const json_t *r, struct rfl_buf *out)
 	put_part(out, json_object_get(r, "limits"), &quota);
 }
 
-static void gpu_field(const json_t *r, struct rfl_buf *out)
-{
-	static const struct part parts[] = {
-		{ TEXT, NULL, "name", "", "" },
-		{ BYTES, NULL, "memory_bytes", "", "" },
-		{ SI, NULL, "sm_clock_max_hz", "Hz", " at most" },
-		{ SI, NULL, "power_limit_w", "W", " power limit" },
-		{ FLAG, NULL, "ecc", "ECC on", "ECC off" },
-		{ FLAG, NULL, "persistence", "persistence on", "persistence off" },
-		{ 0 },
-	};
-	const json_t *g;
-	size_t i;
-
-	json_array_foreach(at(r, "gpus", "devices"), i, g)
-	{
-		put_parts(out, r, g, parts);
-	}
-}
-
 static void storage_field(const json_t *r, struct rfl_buf *out)
 {
 	static const char *const folders[] = { "logs", "data" };
@@ -202,36 +131,33 @@ static void storage_field(const json_t *r, struct rfl_buf *out)
 
 static void network_field(const json_t *r, struct rfl_buf *out)
 {
-	static const struct part name = { TEXT, NULL, "name", "", "" };
 	static const struct part parts[] = {
 		{ TEXT, NULL, "driver", "", "" },
 		{ SI, NULL, "speed_bit_per_s", "bit/s", "" },
-		{ 0 },
 	};
 	const json_t *n;
 	size_t i;
 
 	json_array_foreach(at(r, "network", "interfaces"), i, n)
 	{
-		put_part(out, n, &name);
-		rfl_buf_printf(out, " (%s", json_string_value(json_object_get(n, "kind")));
-		put_parts(out, r, n, parts);
+		rfl_buf_printf(out, "%s%s (%s", i ? ", " : "",
+			       json_string_value(json_object_get(n, "name")),
+			       json_string_value(json_object_get(n, "kind")));
+		put_part(out, n, &parts[0]);
+		put_part(out, n, &parts[1]);
 		rfl_buf_putc(out, ')');
 	}
 }
 
 static void container_field(const json_t *r, struct rfl_buf *out)
 {
-	static const struct part parts[] = {
-		{ TEXT, "container", "kind", "", "" },
-		{ TEXT, "container", "image", "", "" },
-		{ 0 },
-	};
+	const char *kind = text_at(r, "container", "kind"), *image;
 	const char *why = text_at(r, "missing", "/container/image");
 
-	put_parts(out, r, NULL, parts);
-	if (text_at(r, "container", "kind") && !text_at(r, "container", "image") && why &&
-	    !text_at(r, "notes", "container"))
+	image = text_at(r, "container", "image");
+	rfl_buf_printf(out, "%s%s%s", kind ? kind : "", kind && image ? ", " : "",
+		       image ? image : "");
+	if (kind && !image && why && !text_at(r, "notes", "container"))
 		rfl_buf_printf(out, ", image: %s", why);
 }
 
@@ -252,160 +178,177 @@ static void load_field(const json_t *r, struct rfl_buf *out)
 
 /* ---- the fields ---- */
 
-static const struct part system_parts[] = {
-	{ TEXT, "system", "os", "", "" },
-	{ TEXT, "system", "kernel", "", "" },
-	{ TEXT, "system", "architecture", "", "" },
-	{ FLAG, "system", "wsl", "WSL", "" },
-	{ 0 },
-};
-static const struct part cpu_parts[] = {
-	{ TEXT, "processor", "name", "", "" },
-	{ COUNT, "processor", "packages", "package", "packages" },
-	{ COUNT, "processor", "cores", "core", "cores" },
-	{ COUNT, "processor", "hw_threads", "hardware thread", "hardware threads" },
-	{ FLAG, "processor", "smt", "SMT on", "SMT off" },
-	{ COUNT, "processor", "numa_nodes", "NUMA node", "NUMA nodes" },
-	{ 0 },
-};
-static const struct part clock_parts[] = {
-	{ TEXT, "processor", "governor", "governor ", "" },
-	{ FLAG, "processor", "turbo", "turbo on", "turbo off" },
-	{ 0 },
-};
-static const struct part memory_parts[] = {
-	{ BYTES, "memory", "bytes", "", "" },
-	{ BYTES, "limits", "memory_limit_bytes", " allowed to this control group", "" },
-	{ 0 },
-};
-/* What was bought or rented; its owner notes its name. */
-static const struct part host_parts[] = {
-	{ TEXT, "system", "vendor", "", "" },
-	{ TEXT, "system", "product", "", "" },
-	{ 0 },
-};
-static const struct part virtual_parts[] = {
-	{ FLAG, "system", "virtualised", "virtual machine", "bare metal" },
-	{ TEXT, "system", "hypervisor", "", "" },
-	{ 0 },
-};
-static const struct part provider_parts[] = { { TEXT, "cloud", "provider", "", "" }, { 0 } };
-static const struct part region_parts[] = { { TEXT, "cloud", "region", "", "" }, { 0 } };
-static const struct part zone_parts[] = { { TEXT, "cloud", "zone", "", "" }, { 0 } };
-static const struct part type_parts[] = { { TEXT, "cloud", "instance_type", "", "" }, { 0 } };
+#define PARTS(...) ((const struct part[]){ __VA_ARGS__, { 0 } })
 
 /* `note`: the key under which a user notes it; NULL: free notes only. `why`: the path of the reason
  * that an empty cell gives, or that reason itself. A field has parts, or is put. */
 static const struct {
 	const char *title, *note, *why;
-	const struct part *parts;
 	void (*put)(const json_t *record, struct rfl_buf *out);
+	const struct part *parts;
+	const char *list[2]; /* a list or an object of the record, for parts without a section */
 } fields[] = {
-	{ "Host", "host", "no host name is recorded; --note host=...", host_parts, NULL },
-	{ "OS/kernel", "os", "/system/os", system_parts, NULL },
-	{ "Program", NULL, NULL, NULL, program_field },
-	{ "Python", NULL, NULL, NULL, python_field },
-	{ "Engine (PyTorch's library)", "engine", "no engine was asked; a run with one says", NULL,
-	  engine_field },
-	{ "CUDA, driver, cuDNN", "cuda", "/gpus/driver", NULL, cuda_field },
-	{ "CPU", "cpu", "/processor/name", cpu_parts, NULL },
-	{ "Caches", NULL, "neither hwloc nor /sys says", NULL, cache_field },
-	{ "Clock", "clock", "/processor/governor", clock_parts, NULL },
-	{ "CPUs that may be used", NULL, "the system does not say", NULL, limits_field },
-	{ "Memory", "memory", "/memory/bytes", memory_parts, NULL },
-	{ "GPU", "gpu", "/gpus/devices", NULL, gpu_field },
-	{ "Virtualisation", "virtualisation", "/system/virtualised", virtual_parts, NULL },
-	{ "Cloud", "provider", "/cloud/provider", provider_parts, NULL },
-	{ "Region", "region", "/cloud/region", region_parts, NULL },
-	{ "Zone", "zone", "/cloud/zone", zone_parts, NULL },
-	{ "Instance type", "instance_type", "/cloud/instance_type", type_parts, NULL },
-	{ "Storage", "storage", "/storage/logs/file_system", NULL, storage_field },
-	{ "Network", "network", "no interface is in /sys/class/net", NULL, network_field },
-	{ "Container (image tag)", "container", "/container/image", NULL, container_field },
-	{ "Load when recorded", NULL, "/now/load_1min", NULL, load_field },
+	{ "Host", "host", "no host name is recorded; --note host=...",
+	  /* what was bought or rented; its owner notes its name */
+	  .parts = PARTS({ TEXT, "system", "vendor", "", "" },
+			 { TEXT, "system", "product", "", "" }) },
+	{ "OS/kernel", "os", "/system/os",
+	  .parts = PARTS({ TEXT, "system", "os", "", "" }, { TEXT, "system", "kernel", "", "" },
+			 { TEXT, "system", "architecture", "", "" },
+			 { FLAG, "system", "wsl", "WSL", "" }) },
+	{ "Program", NULL, NULL, .put = program_field },
+	{ "Python", NULL, NULL, .put = python_field },
+	{ "Engine (PyTorch's library)", "engine", "no engine was asked; a run with one says",
+	  .put = engine_field },
+	{ "CUDA, driver, cuDNN", "cuda", "/gpus/driver",
+	  .parts = PARTS({ TEXT, "gpus", "driver", "driver ", "" },
+			 { TEXT, NULL, "cuda_runtime", "CUDA ", "" },
+			 { TEXT, NULL, "cuda_driver", "CUDA of the driver ", "" },
+			 { TEXT, NULL, "cudnn", "cuDNN ", "" }),
+	  .list = { "engines" } },
+	{ "CPU", "cpu", "/processor/name",
+	  .parts =
+		  PARTS({ TEXT, "processor", "name", "", "" },
+			{ COUNT, "processor", "packages", "package", "packages" },
+			{ COUNT, "processor", "cores", "core", "cores" },
+			{ COUNT, "processor", "hw_threads", "hardware thread", "hardware threads" },
+			{ FLAG, "processor", "smt", "SMT on", "SMT off" },
+			{ COUNT, "processor", "numa_nodes", "NUMA node", "NUMA nodes" }) },
+	{ "Caches", NULL, "not reported by hwloc or /sys", .put = cache_field },
+	{ "Clock", "clock", "/processor/governor",
+	  .parts = PARTS({ TEXT, "processor", "governor", "governor ", "" },
+			 { FLAG, "processor", "turbo", "turbo on", "turbo off" }) },
+	{ "CPUs that may be used", NULL, "not reported by the system", .put = limits_field },
+	{ "Memory", "memory", "/memory/bytes",
+	  .parts = PARTS({ BYTES, "memory", "bytes", "", "" },
+			 { BYTES, "limits", "memory_limit_bytes", " allowed to this control group",
+			   "" }) },
+	{ "GPU", "gpu", "/gpus/devices",
+	  .parts = PARTS({ TEXT, NULL, "name", "", "" }, { BYTES, NULL, "memory_bytes", "", "" },
+			 { SI, NULL, "sm_clock_max_hz", "Hz", " at most" },
+			 { SI, NULL, "power_limit_w", "W", " power limit" },
+			 { FLAG, NULL, "ecc", "ECC on", "ECC off" },
+			 { FLAG, NULL, "persistence", "persistence on", "persistence off" }),
+	  .list = { "gpus", "devices" } },
+	{ "Virtualisation", "virtualisation", "/system/virtualised",
+	  .parts = PARTS({ FLAG, "system", "virtualised", "virtual machine", "bare metal" },
+			 { TEXT, "system", "hypervisor", "", "" }) },
+	{ "Cloud", "provider", "/cloud/provider",
+	  .parts = PARTS({ TEXT, "cloud", "provider", "", "" }) },
+	{ "Region", "region", "/cloud/region",
+	  .parts = PARTS({ TEXT, "cloud", "region", "", "" }) },
+	{ "Zone", "zone", "/cloud/zone", .parts = PARTS({ TEXT, "cloud", "zone", "", "" }) },
+	{ "Instance type", "instance_type", "/cloud/instance_type",
+	  .parts = PARTS({ TEXT, "cloud", "instance_type", "", "" }) },
+	{ "Storage", "storage", "/storage/logs/file_system", .put = storage_field },
+	{ "Network", "network", "no interface is in /sys/class/net", .put = network_field },
+	{ "Container (image tag)", "container", "/container/image", .put = container_field },
+	{ "Load when recorded", NULL, "/now/load_1min", .put = load_field },
 };
 
-static bool is_known_note(const char *key)
+/* The fact of field i, without the user's note. */
+static void put_fact(const json_t *record, size_t i, struct rfl_buf *out)
 {
-	for (size_t i = 0; i < RFL_ARRAY_LEN(fields); i++)
-		if (fields[i].note && strcmp(fields[i].note, key) == 0)
-			return true;
-	return false;
-}
+	const struct part *p = fields[i].parts;
+	json_t *list = json_object_get(record, fields[i].list[0] ? fields[i].list[0] : "");
+	json_t *one;
+	const char *key;
+	size_t k;
 
-/* The fact, then the user's note; without either the reason, in full at its first field.
- * @param reasons  per field: why it is empty, or NULL; that of i is set */
-static void put_field(struct page *p, size_t i, const char **reasons)
-{
-	const char *note = fields[i].note ? text_at(p->record, "notes", fields[i].note) : NULL;
-	const char *why = fields[i].why;
-	struct rfl_buf value;
-	size_t like = 0;
-
-	if (why && why[0] == '/')
-		why = text_at(p->record, "missing", why);
-	if (!why)
-		why = "nothing here says";
-	rfl_buf_init(&value, 0);
 	if (fields[i].put)
-		fields[i].put(p->record, &value);
-	else
-		put_parts(&value, p->record, NULL, fields[i].parts);
-	if (note)
-		rfl_buf_printf(&value, "%s%s (noted)", value.len ? "; " : "", note);
-	reasons[i] = value.len == 0 ? why : NULL;
-	if (value.len == 0) {
-		while (!reasons[like] || strcmp(reasons[like], why) != 0)
-			like++; /* up to i itself */
-		if (like < i)
-			rfl_buf_printf(&value, "not known: as '%s'", fields[like].title);
-		else
-			rfl_buf_printf(&value, "not known: %s", why);
-	}
-	put_row(p, fields[i].title, rfl_buf_str(&value));
-	if (value.failed)
-		p->out->failed = true;
-	rfl_buf_fini(&value);
+		fields[i].put(record, out);
+	for (; p && p->key && p->section; p++)
+		put_part(out, json_object_get(record, p->section), p);
+	if (fields[i].list[1])
+		list = json_object_get(list, fields[i].list[1]);
+	json_array_foreach(list, k, one) for (const struct part *each = p; each->key; each++)
+		put_part(out, one, each);
+	json_object_foreach(list, key, one) for (const struct part *each = p; each->key; each++)
+		put_part(out, one, each);
 }
 
-static void put_record(struct page *p, const char *env, const json_t *record)
+/* ---- pages ---- */
+
+static void put_row(struct rfl_buf *out, bool markdown, const char *field, const char *value)
+{
+	int width = 0;
+
+	if (!markdown) {
+		for (size_t i = 0; i < RFL_ARRAY_LEN(fields); i++)
+			if ((int)strlen(fields[i].title) > width)
+				width = (int)strlen(fields[i].title);
+		rfl_buf_printf(out, "%-*s  %s\n", width, field, value);
+		return;
+	}
+	rfl_buf_printf(out, "| %s | ", field);
+	for (; *value; value++) {
+		if (*value == '|')
+			rfl_buf_putc(out, '\\');
+		rfl_buf_putc(out, *value);
+	}
+	rfl_buf_puts(out, " |\n");
+}
+
+static void put_record(const char *env, const json_t *record, bool markdown, struct rfl_buf *out)
 {
 	const char *key, *recorded = json_string_value(json_object_get(record, "recorded_utc"));
 	const json_t *history = json_object_get(record, "history");
-	const char *shown[RFL_ARRAY_LEN(fields)];
+	const char *whys[RFL_ARRAY_LEN(fields)] = { NULL }; /* of fields that are empty */
 	json_t *note;
 
-	p->record = record;
-	rfl_buf_printf(p->out, "%s%s\n\n", p->markdown ? "## " : "", env);
-	if (p->markdown)
-		rfl_buf_puts(p->out, "| field | value |\n|---|---|\n");
-	for (size_t i = 0; i < RFL_ARRAY_LEN(fields); i++)
-		put_field(p, i, shown);
+	rfl_buf_printf(out, "%s%s\n\n", markdown ? "## " : "", env);
+	if (markdown)
+		rfl_buf_puts(out, "| field | value |\n|---|---|\n");
+	/* the fact, then the user's note; without either the reason, in full at its first field */
+	for (size_t i = 0; i < RFL_ARRAY_LEN(fields); i++) {
+		const char *mine = fields[i].note ? text_at(record, "notes", fields[i].note) : NULL;
+		const char *why = fields[i].why;
+		struct rfl_buf value;
+		size_t like = 0;
+
+		rfl_buf_init(&value, 0);
+		put_fact(record, i, &value);
+		if (mine)
+			rfl_buf_printf(&value, "%s%s (noted)", value.len ? "; " : "", mine);
+		if (value.len == 0) {
+			if (why && why[0] == '/')
+				why = text_at(record, "missing", why);
+			whys[i] = why ? why : "no reason is recorded";
+			while (!whys[like] || strcmp(whys[like], whys[i]) != 0)
+				like++; /* up to i itself */
+			if (like < i)
+				rfl_buf_printf(&value, "not known: as '%s'", fields[like].title);
+			else
+				rfl_buf_printf(&value, "not known: %s", whys[i]);
+		}
+		put_row(out, markdown, fields[i].title, rfl_buf_str(&value));
+		out->failed |= value.failed;
+		rfl_buf_fini(&value);
+	}
 	json_object_foreach(json_object_get(record, "notes"), key, note)
 	{
-		if (!is_known_note(key))
-			put_row(p, key, json_string_value(note));
+		size_t i = 0;
+
+		while (i < RFL_ARRAY_LEN(fields) && !rfl_text_same(fields[i].note, key))
+			i++;
+		if (i == RFL_ARRAY_LEN(fields)) /* a free note */
+			put_row(out, markdown, key, json_string_value(note));
 	}
-	rfl_buf_printf(p->out, "\nRecorded %s", recorded ? recorded : "at an unknown time");
+	rfl_buf_printf(out, "\nRecorded %s", recorded ? recorded : "at an unknown time");
 	if (json_array_size(history) > 0)
-		rfl_buf_printf(p->out, "; %zu earlier %s in env.json", json_array_size(history),
+		rfl_buf_printf(out, "; %zu earlier %s in env.json", json_array_size(history),
 			       json_array_size(history) == 1 ? "record" : "records");
-	rfl_buf_puts(p->out, ".\n");
+	rfl_buf_puts(out, ".\n");
 }
 
 enum rfl_rc rfl_env_page(const json_t *document, const char *env, bool markdown,
 			 struct rfl_buf *out, struct rfl_err *err)
 {
-	struct page p = { .markdown = markdown, .out = out };
 	const size_t begin = out->len;
 	const char *name;
 	json_t *record;
 	size_t n = 0;
 
-	for (size_t i = 0; i < RFL_ARRAY_LEN(fields); i++) {
-		if (strlen(fields[i].title) > p.width)
-			p.width = strlen(fields[i].title);
-	}
 	if (markdown && !env)
 		rfl_buf_puts(out, RFL_ENV__PAGE_MARK "\n# Environments\n\n");
 	json_object_foreach(json_object_get(document, "environments"), name, record)
@@ -414,7 +357,7 @@ enum rfl_rc rfl_env_page(const json_t *document, const char *env, bool markdown,
 			continue;
 		if (n++ > 0)
 			rfl_buf_putc(out, '\n');
-		put_record(&p, name, record);
+		put_record(name, record, markdown, out);
 	}
 	rfl_text_mask_from(out, begin);
 	return rfl_buf_check(out, "environments", err);

@@ -163,7 +163,7 @@ static void facts_come_from_the_files(void **state)
 	assert_non_null(strstr(page, "| Zone | us-central1-a |\n"));
 	assert_non_null(strstr(page, "| Host | Google Compute Engine |\n"));
 	assert_non_null(strstr(page, "| Container (image tag) | podman, docker.io/x:1.2 |\n"));
-	assert_non_null(strstr(page, "| Instance type | not known: no file here says; --note"));
+	assert_non_null(strstr(page, "| Instance type | not known: in no file here; --note"));
 	assert_non_null(strstr(page, "| Network | eth0 (virtual, 10 Gbit/s) |\n"));
 	assert_non_null(strstr(page, "| Python | not used: "));
 	assert_non_null(strstr(page, "| not known: no engine was asked; a run with one says |"));
