@@ -1,9 +1,9 @@
 /*
- * op.h - the table of operations: one row each, defined in the operation's own file in op/.
+ * op.h - the table of operations: one row each, defined in the files of op/.
  *
  * A row says everything that the program knows of an operation without running it: its names, its
  * output shape, the parameters it owns and what it costs. Adding an operation is one row and
- * one line of op/list.inc.
+ * one line of op/list.inc. op/parts.h has the macros that write rows.
  */
 #ifndef RFL_COMPLEXITY_OP_H
 #define RFL_COMPLEXITY_OP_H
@@ -103,6 +103,14 @@ static inline void rfl_cost_write(struct rfl_cost_context *c, struct rfl_traffic
 	t->write_bytes = rfl_cost_add(c, t->write_bytes, rfl_cost_mul(c, elements, size));
 }
 
+/** Read elements of a size and write others: what one kernel moves. */
+static inline void rfl_cost_move(struct rfl_cost_context *c, struct rfl_traffic *t, int64_t reads,
+				 int64_t read_size, int64_t writes, int64_t write_size)
+{
+	rfl_cost_read(c, t, reads, read_size);
+	rfl_cost_write(c, t, writes, write_size);
+}
+
 /** One attribute of an operation, for files that write networks down. */
 enum rfl_attr_type {
 	RFL_ATTR_INT,
@@ -123,18 +131,6 @@ struct rfl_op_attr {
 	/** "kernel" of kernel_h, where the next row is kernel_w: a file may say both at once. */
 	const char *pair;
 };
-
-/** For rows of attributes: RFL_OP_ATTR(INT, conv2d, stride_h, .def = 1, .min = 1) */
-#define RFL_OP_ATTR(type_, op_, member_, ...)                                      \
-	{                                                                          \
-		.name = #member_, .type = RFL_ATTR_##type_,                        \
-		.offset = offsetof(struct rfl_node, attr.op_.member_), __VA_ARGS__ \
-	}
-
-/** The rows of whole numbers x_h and x_w: RFL_OP_ATTR_PAIR(conv2d, pad, .def = 0) */
-#define RFL_OP_ATTR_PAIR(op_, stem_, ...)                              \
-	RFL_OP_ATTR(INT, op_, stem_##_h, .pair = #stem_, __VA_ARGS__), \
-		RFL_OP_ATTR(INT, op_, stem_##_w, __VA_ARGS__)
 
 /** What autograd keeps of an operation until its backward pass has run. */
 enum rfl_saved_kind {
@@ -199,11 +195,9 @@ struct rfl_op_info {
 			     struct rfl_shape *out, struct rfl_err *err);
 	/** Fill the parameters in state_dict order and return how many. NULL: none. */
 	int (*params)(const struct rfl_node *node, struct rfl_op_param *out);
-	/** The cost of an operation that maps each element of one tensor by itself; NULL: `cost`.
-	 */
-	const struct rfl_op_unary *unary;
 	/** Add to a zeroed cost. NULL: free. Compulsory traffic is the counter's own business. */
 	void (*cost)(struct rfl_cost_context *c, struct rfl_cost *cost);
+	struct rfl_op_unary unary; /**< where cost is rfl_op_unary_cost() */
 	/** What PyTorch in eager mode saves for the gradients that are needed (c->inputs[k].grad,
 	 * c->needs_wgrad); parameters are left out, the same tensor may be named twice. Returns how
 	 * many. NULL: nothing. */
@@ -212,29 +206,17 @@ struct rfl_op_info {
 	void (*scratch)(struct rfl_cost_context *c, struct rfl_op_scratch *out);
 };
 
+/** Whether an operation costs nothing. */
+static inline bool rfl_op_is_free(const struct rfl_op_info *op)
+{
+	return !op->cost;
+}
+
 /** The row of an operation. Never NULL for a value below RFL_OP_COUNT. */
 const struct rfl_op_info *rfl_op_info_of(enum rfl_op op);
 
 #define OP(number, row) extern const struct rfl_op_info rfl_op_##row;
 #include "complexity/op/list.inc"
 #undef OP
-
-/** Add the cost of an operation, by its row, to a zeroed cost. */
-void rfl_op_cost(struct rfl_cost_context *c, struct rfl_cost *cost);
-
-/** Whether an operation costs anything. */
-static inline bool rfl_op_is_free(const struct rfl_op_info *op)
-{
-	return !op->cost && !op->unary;
-}
-
-/* Shape inference shared by several rows. */
-
-/** The output has the shape of the first input. */
-enum rfl_rc rfl_op_same_shape(const struct rfl_node *node, const struct rfl_shape *in,
-			      struct rfl_shape *out, struct rfl_err *err);
-
-/** Refuse an input that is not {channels, height, width}. */
-enum rfl_rc rfl_op_need_image(const struct rfl_shape *in, struct rfl_err *err);
 
 #endif

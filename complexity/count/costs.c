@@ -175,8 +175,10 @@ static enum rfl_rc too_big(const struct rfl_net *net, const struct rfl_node *nod
 static void count_node(struct rfl_cost_context *c, const struct rfl_net *net,
 		       const struct rfl_link *link, struct rfl_cost *cost)
 {
-	if (!c->overflow)
-		rfl_op_cost(c, cost);
+	const struct rfl_op_info *op = rfl_op_info_of(c->node->op);
+
+	if (op->cost && !c->overflow)
+		op->cost(c, cost);
 	if (link->again)
 		count_again(c, cost);
 	count_joins(c, link, cost);
@@ -218,7 +220,7 @@ static enum rfl_rc count_losses(struct rfl_count *count, struct rfl_err *err)
 		struct rfl_cost cost = { 0 };
 
 		if (!c->overflow)
-			rfl_op_cost(c, &cost);
+			rfl_op_info_of(c->node->op)->cost(c, &cost);
 		if (i == 0)
 			rfl_cost_read(c, &cost.traffic[RFL_FUSION_COMPULSORY][RFL_PASS_FORWARD],
 				      c->out, rfl_dtype_bytes(RFL_DTYPE_I64));

@@ -20,36 +20,23 @@
  */
 #include "complexity/op/parts.h"
 
-static bool broadcast(const struct rfl_shape *in, struct rfl_shape *out)
-{
-	int ndim = in->ndim > out->ndim ? in->ndim : out->ndim;
-	struct rfl_shape wide = { .ndim = ndim };
-
-	for (int i = 1; i <= ndim; i++) {
-		int64_t a = i <= in->ndim ? in->dim[in->ndim - i] : 1;
-		int64_t b = i <= out->ndim ? out->dim[out->ndim - i] : 1;
-
-		if (a != b && a != 1 && b != 1)
-			return false;
-		wide.dim[ndim - i] = a > b ? a : b;
-	}
-	*out = wide;
-	return true;
-}
-
 static enum rfl_rc infer(const struct rfl_node *node, const struct rfl_shape *in,
 			 struct rfl_shape *out, struct rfl_err *err)
 {
+	int ndim = in[0].ndim > in[1].ndim ? in[0].ndim : in[1].ndim;
 	char a[96], b[96];
 
-	if (node->ninputs < 1)
-		return rfl_fail(err, RFL_EINVAL, 0, "needs inputs");
-	*out = in[0];
-	for (int i = 1; i < node->ninputs; i++)
-		if (!broadcast(&in[i], out))
+	*out = (struct rfl_shape){ .ndim = ndim };
+	for (int i = 1; i <= ndim; i++) {
+		int64_t x = i <= in[0].ndim ? in[0].dim[in[0].ndim - i] : 1;
+		int64_t y = i <= in[1].ndim ? in[1].dim[in[1].ndim - i] : 1;
+
+		if (x != y && x != 1 && y != 1)
 			return rfl_fail(err, RFL_EINVAL, 0, "%s and %s do not broadcast",
 					rfl_shape_text(&in[0], a, sizeof(a)),
-					rfl_shape_text(&in[i], b, sizeof(b)));
+					rfl_shape_text(&in[1], b, sizeof(b)));
+		out->dim[ndim - i] = x > y ? x : y;
+	}
 	/* What does not fit is refused by the builder. */
 	if (node->inplace && rfl_shape_fits(out) && rfl_shape_numel(out) != rfl_shape_numel(&in[0]))
 		return rfl_fail(err, RFL_EINVAL, 0, "%s in place cannot hold %s",
@@ -63,13 +50,11 @@ static void forward_traffic(struct rfl_cost_context *c, struct rfl_cost *cost)
 {
 	struct rfl_traffic *u = &cost->traffic[RFL_FUSION_UNFUSED][RFL_PASS_FORWARD];
 	struct rfl_traffic *f = &cost->traffic[RFL_FUSION_FUSED][RFL_PASS_FORWARD];
-	int host = rfl_op_operand_largest(c);
+	int host = rfl_cost_in(c, 1) > rfl_cost_in(c, 0);
 
-	for (int k = 0; k < c->node->ninputs; k++) {
-		rfl_op_operand_read(c, k, u);
-		if (k != host)
-			rfl_op_operand_read(c, k, f);
-	}
+	rfl_op_operand_read(c, 0, u);
+	rfl_op_operand_read(c, 1, u);
+	rfl_op_operand_read(c, 1 - host, f);
 	rfl_cost_write(c, u, c->out, c->value_bytes);
 	if (c->input_shared)
 		rfl_cost_write(c, f, c->out, c->value_bytes);
@@ -86,7 +71,7 @@ static void fused_backward(struct rfl_cost_context *c, bool alike, struct rfl_co
 		rfl_op_ride_not(cost);
 		return;
 	}
-	for (int k = 0; k < c->node->ninputs; k++) {
+	for (int k = 0; k < 2; k++) {
 		bool full = rfl_cost_in(c, k) >= c->out;
 
 		if (!c->inputs[k].grad)
@@ -97,48 +82,51 @@ static void fused_backward(struct rfl_cost_context *c, bool alike, struct rfl_co
 	}
 }
 
-/* A sum hands its gradient on as it is, and sums it where it had repeated an operand. */
+/* Sum a gradient of c->out elements over what input k was repeated for: the additions, and unfused
+ * a kernel that reads the gradient and writes the sum. */
+static void reduce(struct rfl_cost_context *c, int k, struct rfl_cost *cost)
+{
+	enum rfl_pass pass = rfl_op_operand_pass(c, k);
+	int64_t *adds = &cost->elementwise[pass].add, elements = rfl_cost_in(c, k);
+	struct rfl_traffic *u = &cost->traffic[RFL_FUSION_UNFUSED][pass];
+
+	if (elements >= c->out)
+		return;
+	*adds = rfl_cost_add(c, *adds, c->out - elements);
+	rfl_cost_read(c, u, c->out, c->value_bytes);
+	rfl_op_operand_write(c, k, u);
+}
+
+/* A sum hands its gradient on as it is, and sums it where it had repeated an operand. What is
+ * subtracted gets the negative: a kernel of its own, unless it is fused. */
 static void sum_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 {
-	cost->elementwise[RFL_PASS_FORWARD].add = rfl_cost_mul(c, c->node->ninputs - 1, c->out);
+	int64_t v = c->value_bytes;
+
+	cost->elementwise[RFL_PASS_FORWARD].add = c->out;
 	forward_traffic(c, cost);
-	for (int k = 0; k < c->node->ninputs; k++)
+	for (int k = 0; k < 2; k++)
 		if (c->inputs[k].grad)
-			rfl_op_operand_reduce(c, k, cost);
-}
-
-static void add_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
-{
-	sum_cost(c, cost);
+			reduce(c, k, cost);
+	if (c->node->op == RFL_OP_SUB && c->inputs[1].grad)
+		rfl_cost_move(c, &cost->traffic[RFL_FUSION_UNFUSED][rfl_op_operand_pass(c, 1)],
+			      c->out, v, c->out, v);
 	fused_backward(c, true, cost);
 }
 
-/* What is subtracted gets the negative: a kernel of its own, unless it is fused. */
-static void sub_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
-{
-	struct rfl_traffic *u = &cost->traffic[RFL_FUSION_UNFUSED][rfl_op_operand_pass(c, 1)];
-
-	sum_cost(c, cost);
-	if (c->inputs[1].grad) {
-		rfl_cost_read(c, u, c->out, c->value_bytes);
-		rfl_cost_write(c, u, c->out, c->value_bytes);
-	}
-	fused_backward(c, true, cost);
-}
-
-/* The gradient of factor k is dY times the other one. */
+/* The gradient of factor k is dY times the other one; of a dividend it is one quotient, dY / b. */
 static void factor_gradient(struct rfl_cost_context *c, int k, struct rfl_cost *cost)
 {
 	enum rfl_pass pass = rfl_op_operand_pass(c, k);
 	struct rfl_elementwise *e = &cost->elementwise[pass];
 	struct rfl_traffic *u = &cost->traffic[RFL_FUSION_UNFUSED][pass];
+	int64_t *kind = c->node->op == RFL_OP_DIV ? &e->special : &e->mul;
 
-	e->mul = rfl_cost_add(c, e->mul, c->out);
-	rfl_cost_read(c, u, c->out, c->value_bytes);
+	*kind = rfl_cost_add(c, *kind, c->out);
+	rfl_cost_move(c, u, c->out, c->value_bytes, c->out, c->value_bytes);
 	rfl_op_operand_read(c, 1 - k, u);
-	rfl_cost_write(c, u, c->out, c->value_bytes);
 	rfl_op_operand_read(c, 1 - k, &cost->traffic[RFL_FUSION_FUSED][pass]);
-	rfl_op_operand_reduce(c, k, cost);
+	reduce(c, k, cost);
 }
 
 static void mul_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
@@ -151,73 +139,45 @@ static void mul_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 	fused_backward(c, false, cost);
 }
 
-/* dY / b: one quotient. */
-static void dividend_gradient(struct rfl_cost_context *c, struct rfl_cost *cost)
-{
-	enum rfl_pass pass = rfl_op_operand_pass(c, 0);
-	struct rfl_elementwise *e = &cost->elementwise[pass];
-	struct rfl_traffic *u = &cost->traffic[RFL_FUSION_UNFUSED][pass];
-
-	e->special = rfl_cost_add(c, e->special, c->out);
-	rfl_cost_read(c, u, c->out, c->value_bytes);
-	rfl_op_operand_read(c, 1, u);
-	rfl_cost_write(c, u, c->out, c->value_bytes);
-	rfl_op_operand_read(c, 1, &cost->traffic[RFL_FUSION_FUSED][pass]);
-	rfl_op_operand_reduce(c, 0, cost);
-}
-
-/* -dY ((a / b) / b): two quotients, a change of sign and a product, each a kernel in eager mode. */
-static void divisor_gradient(struct rfl_cost_context *c, struct rfl_cost *cost)
+/* The divisor's gradient, -dY ((a / b) / b): two quotients, a change of sign and a product, each a
+ * kernel in eager mode. */
+static void div_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 {
 	enum rfl_pass pass = rfl_op_operand_pass(c, 1);
 	struct rfl_elementwise *e = &cost->elementwise[pass];
 	struct rfl_traffic *u = &cost->traffic[RFL_FUSION_UNFUSED][pass];
+	int64_t v = c->value_bytes;
 
-	e->special = rfl_cost_add(c, e->special, rfl_cost_mul(c, 2, c->out));
-	e->mul = rfl_cost_add(c, e->mul, c->out);
-	rfl_op_operand_read(c, 0, u);
-	rfl_op_operand_read(c, 1, u);
-	rfl_op_operand_read(c, 1, u);
-	rfl_cost_read(c, u, c->out, 4 * c->value_bytes); /* a / b; dY; the last two of them */
-	rfl_cost_write(c, u, c->out, 4 * c->value_bytes);
-	for (int k = 0; k < 2; k++)
-		rfl_op_operand_read(c, k, &cost->traffic[RFL_FUSION_FUSED][pass]);
-	rfl_op_operand_reduce(c, 1, cost);
-}
-
-static void div_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
-{
 	cost->elementwise[RFL_PASS_FORWARD].special = c->out;
 	forward_traffic(c, cost);
 	if (c->inputs[0].grad)
-		dividend_gradient(c, cost);
-	if (c->inputs[1].grad)
-		divisor_gradient(c, cost);
+		factor_gradient(c, 0, cost);
+	if (c->inputs[1].grad) {
+		e->special = rfl_cost_add(c, e->special, rfl_cost_mul(c, 2, c->out));
+		e->mul = rfl_cost_add(c, e->mul, c->out);
+		rfl_op_operand_read(c, 0, u);
+		rfl_op_operand_read(c, 1, u);
+		rfl_op_operand_read(c, 1, u);
+		/* a / b; dY; the last two of them */
+		rfl_cost_move(c, u, c->out, 4 * v, c->out, 4 * v);
+		for (int k = 0; k < 2; k++)
+			rfl_op_operand_read(c, k, &cost->traffic[RFL_FUSION_FUSED][pass]);
+		reduce(c, 1, cost);
+	}
 	fused_backward(c, false, cost);
 }
 
-/* The first operand as the operation found it. */
-static int save_first(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_SAVED], int n)
+/* The first operand as the operation found it, the second as it is. */
+static int saved(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_SAVED])
 {
-	if (c->node->inplace)
-		return rfl_op_save_bytes(RFL_SAVED_CLONE,
-					 rfl_cost_mul(c, rfl_cost_in(c, 0), c->value_bytes), out,
-					 n);
-	return rfl_op_save_operand(c, 0, out, n);
-}
+	bool second = c->node->op == RFL_OP_DIV ? c->needs_dgrad : c->inputs[0].grad;
+	int n = 0;
 
-static int mul_saved(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_SAVED])
-{
-	int n = c->inputs[1].grad ? save_first(c, out, 0) : 0;
-
-	return c->inputs[0].grad ? rfl_op_save_operand(c, 1, out, n) : n;
-}
-
-static int div_saved(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_SAVED])
-{
-	int n = c->inputs[1].grad ? save_first(c, out, 0) : 0;
-
-	return c->needs_dgrad ? rfl_op_save_operand(c, 1, out, n) : n;
+	if (c->inputs[1].grad && c->node->inplace)
+		n = rfl_op_save(c, RFL_SAVED_CLONE, c->in, c->value_bytes, out, n);
+	else if (c->inputs[1].grad)
+		n = rfl_op_save_operand(c, 0, out, n);
+	return second ? rfl_op_save_operand(c, 1, out, n) : n;
 }
 
 /* The gradient of an operand that was repeated is made at full size and then summed. */
@@ -250,49 +210,10 @@ static void div_scratch(struct rfl_cost_context *c, struct rfl_op_scratch *out)
 		out->backward -= rfl_cost_mul(c, rfl_cost_in(c, 0), c->value_bytes);
 }
 
-const struct rfl_op_info rfl_op_add = {
-	.name = "add",
-	.arity = 2,
-	.module = "Add",
-	.autograd = "AddBackward0",
-	.rides = true,
-	.infer = infer,
-	.cost = add_cost,
-	.passes = 2,
-};
+#define BINARY(name_, module_, autograd_, ...) \
+	RFL_OP(name_, module_, autograd_, .arity = 2, .rides = true, .infer = infer, __VA_ARGS__)
 
-const struct rfl_op_info rfl_op_sub = {
-	.name = "sub",
-	.arity = 2,
-	.module = "Sub",
-	.autograd = "SubBackward0",
-	.rides = true,
-	.infer = infer,
-	.cost = sub_cost,
-	.passes = 1,
-	.scratch = sub_scratch,
-};
-
-const struct rfl_op_info rfl_op_mul = {
-	.name = "mul",
-	.arity = 2,
-	.module = "Mul",
-	.autograd = "MulBackward0",
-	.rides = true,
-	.infer = infer,
-	.cost = mul_cost,
-	.saved = mul_saved,
-	.scratch = mul_scratch,
-};
-
-const struct rfl_op_info rfl_op_div = {
-	.name = "div",
-	.arity = 2,
-	.module = "Div",
-	.autograd = "DivBackward0",
-	.rides = true,
-	.infer = infer,
-	.cost = div_cost,
-	.saved = div_saved,
-	.scratch = div_scratch,
-};
+BINARY(add, "Add", "AddBackward0", .cost = sum_cost, .passes = 2);
+BINARY(sub, "Sub", "SubBackward0", .cost = sum_cost, .passes = 1, .scratch = sub_scratch);
+BINARY(mul, "Mul", "MulBackward0", .cost = mul_cost, .saved = saved, .scratch = mul_scratch);
+BINARY(div, "Div", "DivBackward0", .cost = div_cost, .saved = saved, .scratch = div_scratch);

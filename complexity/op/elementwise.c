@@ -1,6 +1,6 @@
 /*
  * elementwise.c - operations that map each element by itself: activations, and exponential,
- * logarithm, root, square and scaling, the steps that composed operations are made of.
+ * logarithm, root, square and scaling, the steps that composed operations consist of; dropout.
  *
  * Operations of the formulas per element, a change of sign not counted; s is the sigmoid.
  *
@@ -36,6 +36,48 @@
  */
 #include "complexity/op/parts.h"
 
+#define ELEMENTWISE(name_, module_, autograd_, saved_, ...)                          \
+	RFL_OP(name_, module_, autograd_, .rides = true, .infer = rfl_op_same_shape, \
+	       .saved = (saved_), __VA_ARGS__)
+#define UNARY(name_, module_, autograd_, saved_, ...)                             \
+	ELEMENTWISE(name_, module_, autograd_, saved_, .cost = rfl_op_unary_cost, \
+		    .unary = { __VA_ARGS__ })
+#define UNARY_F32(name_, module_, autograd_, saved_, ...)                         \
+	ELEMENTWISE(name_, module_, autograd_, saved_, .cost = rfl_op_unary_cost, \
+		    .autocast = RFL_AUTOCAST_F32, __VA_ARGS__)
+
+UNARY(relu, "ReLU", "ReluBackward0", rfl_op_saves_output, .forward = { .compare = 1 },
+      .dgrad = { .compare = 1 }, .needs = RFL_OP_NEEDS_BIT);
+UNARY(relu6, "ReLU6", "HardtanhBackward0", rfl_op_saves_input, .forward = { .compare = 2 },
+      .dgrad = { .compare = 2 }, .needs = RFL_OP_NEEDS_BIT);
+UNARY(sigmoid, "Sigmoid", "SigmoidBackward0", rfl_op_saves_output,
+      .forward = { .add = 1, .special = 2 }, .dgrad = { .add = 1, .mul = 2 });
+UNARY(tanh, "Tanh", "TanhBackward0", rfl_op_saves_output, .forward = { .special = 1 },
+      .dgrad = { .add = 1, .mul = 2 });
+UNARY(silu, "SiLU", "SiluBackward0", rfl_op_saves_input, .forward = { .add = 1, .special = 2 },
+      .dgrad = { .add = 3, .mul = 3, .special = 2 });
+UNARY(hard_sigmoid, "Hardsigmoid", "HardsigmoidBackward0", rfl_op_saves_input,
+      .forward = { .add = 1, .mul = 1, .compare = 2 }, .dgrad = { .mul = 1, .compare = 2 });
+UNARY(hard_swish, "Hardswish", "HardswishBackward0", rfl_op_saves_input,
+      .forward = { .add = 1, .mul = 2, .compare = 2 },
+      .dgrad = { .add = 1, .mul = 2, .compare = 2 });
+UNARY_F32(exp, "Exp", "ExpBackward0", rfl_op_saves_output,
+	  .unary = { .forward = { .special = 1 }, .dgrad = { .mul = 1 } });
+UNARY_F32(log, "Log", "LogBackward0", rfl_op_saves_input,
+	  .unary = { .forward = { .special = 1 }, .dgrad = { .special = 1 } });
+
+/* dX = dY * (2 * x^1) and dY * -1/2 * y^3: the power and what is multiplied by it. */
+static void power_scratch(struct rfl_cost_context *c, struct rfl_op_scratch *out)
+{
+	if (c->needs_dgrad)
+		out->backward = rfl_cost_mul(c, c->in, 2 * c->value_bytes);
+}
+
+UNARY_F32(rsqrt, "Rsqrt", "RsqrtBackward0", rfl_op_saves_output, .scratch = power_scratch,
+	  .unary = { .forward = { .special = 2 }, .dgrad = { .mul = 4 }, .steps = 2 });
+UNARY_F32(square, "Square", "PowBackward0", rfl_op_saves_input, .scratch = power_scratch,
+	  .unary = { .forward = { .mul = 1 }, .dgrad = { .mul = 2 }, .steps = 2 });
+
 static void gelu_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 {
 	static const struct rfl_op_unary exact = {
@@ -47,102 +89,112 @@ static void gelu_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 		.dgrad = { .add = 5, .mul = 12, .special = 1 },
 	};
 
-	rfl_op_unary_cost(c, c->node->attr.gelu.tanh ? &tanh : &exact, cost);
+	rfl_op_unary_cost_of(c, c->node->attr.gelu.tanh ? &tanh : &exact, cost);
 }
 
-static const struct rfl_op_attr gelu_attrs[] = {
-	RFL_OP_ATTR(BOOL, gelu, tanh, .def = 0),
-};
+ELEMENTWISE(gelu, "GELU", "GeluBackward0", rfl_op_saves_input, .cost = gelu_cost,
+	    RFL_OP_ATTRS(RFL_OP_ATTR(BOOL, gelu, tanh, .def = 0)));
 
 static void affine_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 {
 	const struct rfl_affine *a = &c->node->attr.affine;
-	int64_t muls = a->scale != 1.0, adds = a->shift != 0.0;
+	int64_t muls = a->scale != 1.0, adds = a->shift != 0.0, v = c->value_bytes;
 	struct rfl_traffic *u = cost->traffic[RFL_FUSION_UNFUSED];
 
 	cost->elementwise[RFL_PASS_FORWARD].mul = muls * c->in;
 	cost->elementwise[RFL_PASS_FORWARD].add = adds * c->in;
-	rfl_cost_read(c, &u[RFL_PASS_FORWARD], c->in, (muls + adds) * c->value_bytes);
-	rfl_cost_write(c, &u[RFL_PASS_FORWARD], c->out, (muls + adds) * c->value_bytes);
+	rfl_cost_move(c, &u[RFL_PASS_FORWARD], c->in, (muls + adds) * v, c->out, (muls + adds) * v);
 	if (c->needs_dgrad) {
 		cost->elementwise[RFL_PASS_DGRAD].mul = muls * c->in;
-		rfl_cost_read(c, &u[RFL_PASS_DGRAD], c->out, muls * c->value_bytes);
-		rfl_cost_write(c, &u[RFL_PASS_DGRAD], c->in, muls * c->value_bytes);
+		rfl_cost_move(c, &u[RFL_PASS_DGRAD], c->out, muls * v, c->in, muls * v);
 	}
 	rfl_op_ride(c, 0, cost);
 }
 
-/* dX = dY * (2 * x^1) and dY * -1/2 * y^3: the power and what is multiplied by it. */
-static void power_scratch(struct rfl_cost_context *c, struct rfl_op_scratch *out)
+ELEMENTWISE(affine, "Affine", "MulBackward0", NULL, .cost = affine_cost,
+	    RFL_OP_ATTRS(RFL_OP_ATTR(REAL, affine, scale, .def = 1, .min = INT64_MIN),
+			 RFL_OP_ATTR(REAL, affine, shift, .def = 0, .min = INT64_MIN)));
+
+/*
+ * Dropout of elements and of samples: nothing in inference. In training a random
+ * number per element is compared with the probability p and the element multiplied by 0 or
+ * 1 / (1 - p): n compare, n mul; dgrad multiplies by the same. Stochastic depth draws one number
+ * per sample: B compare, n mul. Drawing the random numbers is not counted.
+ *
+ * Traffic, unfused: forward R X, W Y, W mask (1 byte); dgrad R dY, R mask, W dX. Fused: it rides,
+ * and keeps one bit per element. Stochastic depth's mask is a number per sample: written and read
+ * forward, read by dgrad, and at both levels alike.
+ */
+
+static enum rfl_rc dropout_infer(const struct rfl_node *node, const struct rfl_shape *in,
+				 struct rfl_shape *out, struct rfl_err *err)
 {
-	if (c->needs_dgrad)
-		out->backward = rfl_cost_mul(c, c->in, 2 * c->value_bytes);
+	double p = node->attr.dropout.probability;
+
+	if (!(p >= 0.0 && p < 1.0))
+		return rfl_fail(err, RFL_EINVAL, 0, "probability %g is not in [0, 1)", p);
+	return rfl_op_same_shape(node, in, out, err);
 }
 
-static const struct rfl_op_attr affine_attrs[] = {
-	RFL_OP_ATTR(REAL, affine, scale, .def = 1, .min = INT64_MIN),
-	RFL_OP_ATTR(REAL, affine, shift, .def = 0, .min = INT64_MIN),
-};
+/* Whether anything happens at all. */
+static bool drops(const struct rfl_cost_context *c)
+{
+	return c->options->training && c->node->attr.dropout.probability > 0.0;
+}
 
-#define ELEMENTWISE(name_, module_, autograd_, saved_, ...)                                   \
-	{                                                                                     \
-		.name = (name_), .module = (module_), .autograd = (autograd_), .rides = true, \
-		.infer = rfl_op_same_shape, .saved = (saved_), __VA_ARGS__                    \
+static void dropout_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
+{
+	struct rfl_traffic *u = cost->traffic[RFL_FUSION_UNFUSED];
+	int64_t v = c->value_bytes;
+
+	if (!drops(c))
+		return;
+	cost->elementwise[RFL_PASS_FORWARD].compare = c->in;
+	cost->elementwise[RFL_PASS_FORWARD].mul = c->in;
+	rfl_cost_move(c, &u[RFL_PASS_FORWARD], c->in, v, c->out, v + 1);
+	if (c->needs_dgrad) {
+		cost->elementwise[RFL_PASS_DGRAD].mul = c->in;
+		rfl_cost_move(c, &u[RFL_PASS_DGRAD], c->out, v + 1, c->in, v);
 	}
+	rfl_op_ride_with_mask(c, cost);
+}
 
-const struct rfl_op_info rfl_op_relu =
-	ELEMENTWISE("relu", "ReLU", "ReluBackward0", rfl_op_saves_output,
-		    .unary = &(const struct rfl_op_unary){ .forward = { .compare = 1 },
-							   .dgrad = { .compare = 1 },
-							   .needs = RFL_OP_NEEDS_BIT });
-const struct rfl_op_info rfl_op_relu6 =
-	ELEMENTWISE("relu6", "ReLU6", "HardtanhBackward0", rfl_op_saves_input,
-		    .unary = &(const struct rfl_op_unary){ .forward = { .compare = 2 },
-							   .dgrad = { .compare = 2 },
-							   .needs = RFL_OP_NEEDS_BIT });
-const struct rfl_op_info rfl_op_sigmoid =
-	ELEMENTWISE("sigmoid", "Sigmoid", "SigmoidBackward0", rfl_op_saves_output,
-		    .unary = &(const struct rfl_op_unary){ .forward = { .add = 1, .special = 2 },
-							   .dgrad = { .add = 1, .mul = 2 } });
-const struct rfl_op_info rfl_op_tanh =
-	ELEMENTWISE("tanh", "Tanh", "TanhBackward0", rfl_op_saves_output,
-		    .unary = &(const struct rfl_op_unary){ .forward = { .special = 1 },
-							   .dgrad = { .add = 1, .mul = 2 } });
-const struct rfl_op_info rfl_op_silu = ELEMENTWISE(
-	"silu", "SiLU", "SiluBackward0", rfl_op_saves_input,
-	.unary = &(const struct rfl_op_unary){ .forward = { .add = 1, .special = 2 },
-					       .dgrad = { .add = 3, .mul = 3, .special = 2 } });
-const struct rfl_op_info rfl_op_gelu =
-	ELEMENTWISE("gelu", "GELU", "GeluBackward0", rfl_op_saves_input, .cost = gelu_cost,
-		    .attrs = gelu_attrs, .nattrs = RFL_ARRAY_LEN(gelu_attrs));
-const struct rfl_op_info rfl_op_hard_sigmoid = ELEMENTWISE(
-	"hard_sigmoid", "Hardsigmoid", "HardsigmoidBackward0", rfl_op_saves_input,
-	.unary = &(const struct rfl_op_unary){ .forward = { .add = 1, .mul = 1, .compare = 2 },
-					       .dgrad = { .mul = 1, .compare = 2 } });
-const struct rfl_op_info rfl_op_hard_swish = ELEMENTWISE(
-	"hard_swish", "Hardswish", "HardswishBackward0", rfl_op_saves_input,
-	.unary = &(const struct rfl_op_unary){ .forward = { .add = 1, .mul = 2, .compare = 2 },
-					       .dgrad = { .add = 1, .mul = 2, .compare = 2 } });
-const struct rfl_op_info rfl_op_exp =
-	ELEMENTWISE("exp", "Exp", "ExpBackward0", rfl_op_saves_output, .autocast = RFL_AUTOCAST_F32,
-		    .unary = &(const struct rfl_op_unary){ .forward = { .special = 1 },
-							   .dgrad = { .mul = 1 } });
-const struct rfl_op_info rfl_op_log =
-	ELEMENTWISE("log", "Log", "LogBackward0", rfl_op_saves_input, .autocast = RFL_AUTOCAST_F32,
-		    .unary = &(const struct rfl_op_unary){ .forward = { .special = 1 },
-							   .dgrad = { .special = 1 } });
-const struct rfl_op_info rfl_op_rsqrt = ELEMENTWISE(
-	"rsqrt", "Rsqrt", "RsqrtBackward0", rfl_op_saves_output, .autocast = RFL_AUTOCAST_F32,
-	.unary = &(const struct rfl_op_unary){ .forward = { .special = 2 },
-					       .dgrad = { .mul = 4 },
-					       .steps = 2 },
-	.scratch = power_scratch);
-const struct rfl_op_info rfl_op_square = ELEMENTWISE(
-	"square", "Square", "PowBackward0", rfl_op_saves_input, .autocast = RFL_AUTOCAST_F32,
-	.unary = &(const struct rfl_op_unary){ .forward = { .mul = 1 },
-					       .dgrad = { .mul = 2 },
-					       .steps = 2 },
-	.scratch = power_scratch);
-const struct rfl_op_info rfl_op_affine =
-	ELEMENTWISE("affine", "Affine", "MulBackward0", NULL, .cost = affine_cost,
-		    .attrs = affine_attrs, .nattrs = RFL_ARRAY_LEN(affine_attrs));
+static void depth_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
+{
+	int64_t v = c->value_bytes;
+
+	if (!drops(c))
+		return;
+	rfl_op_unary_cost(c, cost);
+	cost->elementwise[RFL_PASS_FORWARD].compare = c->batch;
+	for (int level = RFL_FUSION_UNFUSED; level <= RFL_FUSION_FUSED; level++) {
+		struct rfl_traffic *t = cost->traffic[level];
+
+		rfl_cost_move(c, &t[RFL_PASS_FORWARD], c->batch, v, c->batch, v);
+		if (c->needs_dgrad)
+			rfl_cost_read(c, &t[RFL_PASS_DGRAD], c->batch, v);
+	}
+}
+
+/* Of stochastic depth a number per sample. Of dropout one byte per element on a GPU; on a CPU, and
+ * where the input is overwritten, the noise is a tensor of the input's type. */
+static int dropout_saved(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_SAVED])
+{
+	bool depth = c->node->op == RFL_OP_STOCHASTIC_DEPTH;
+	bool byte = !depth && !c->on_cpu && !c->node->inplace;
+
+	if (!drops(c) || !c->needs_dgrad)
+		return 0;
+	return rfl_op_save(c, RFL_SAVED_MASK, depth ? c->batch : c->in, byte ? 1 : c->value_bytes,
+			   out, 0);
+}
+
+#define DROPOUT(name_, module_, autograd_, ...)                                         \
+	RFL_OP(name_, module_, autograd_, .rides = true, .infer = dropout_infer,        \
+	       .saved = dropout_saved,                                                  \
+	       RFL_OP_ATTRS(RFL_OP_ATTR(REAL, dropout, probability, .required = true)), \
+	       __VA_ARGS__)
+
+DROPOUT(dropout, "Dropout", "NativeDropoutBackward0", .cost = dropout_cost);
+DROPOUT(stochastic_depth, "StochasticDepth", "MulBackward0", .cost = depth_cost,
+	.unary = { .forward = { .mul = 1 }, .dgrad = { .mul = 1 }, .needs = RFL_OP_NEEDS_NOTHING });

@@ -33,77 +33,45 @@ static enum rfl_rc infer(const struct rfl_node *node, const struct rfl_shape *in
 	return RFL_OK;
 }
 
-static void elementwise(struct rfl_cost_context *c, struct rfl_elementwise *e)
+static void cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 {
-	int64_t rows = c->out, n = c->in;
+	struct rfl_traffic *u = cost->traffic[RFL_FUSION_UNFUSED];
+	struct rfl_traffic *f = cost->traffic[RFL_FUSION_FUSED];
+	struct rfl_elementwise *e = cost->elementwise;
+	int64_t rows = c->out, n = c->in, v = c->value_bytes;
+	int64_t place = rfl_dtype_bytes(RFL_DTYPE_I64); /* of labels, and of maxima */
+	bool composed = c->loss == RFL_LOSS_COMPOSED;
 
 	e[RFL_PASS_FORWARD] = (struct rfl_elementwise){
 		.add = rfl_cost_mul(c, 3, n) - 1, /* 3 n - rows, then rows - 1 */
 		.compare = n - rows,
 		.special = rfl_cost_add(c, rfl_cost_add(c, n, rows), 1),
 	};
-	if (!c->needs_dgrad)
-		return;
-	if (c->loss == RFL_LOSS_COMPOSED)
-		e[RFL_PASS_DGRAD] = (struct rfl_elementwise){
-			.add = rfl_cost_mul(c, 4, n) - rfl_cost_mul(c, 2, rows),
-			.mul = n,
-			.special = rfl_cost_add(c, rows, 1),
-		};
-	else
-		e[RFL_PASS_DGRAD] = (struct rfl_elementwise){
-			.add = rows,
-			.mul = n,
-			.special = n,
-		};
-}
-
-static void fused(struct rfl_cost_context *c, struct rfl_traffic *t)
-{
-	int64_t label = rfl_dtype_bytes(RFL_DTYPE_I64);
-
-	rfl_cost_read(c, &t[RFL_PASS_FORWARD], c->in, c->value_bytes);
-	rfl_cost_read(c, &t[RFL_PASS_FORWARD], c->out, label);
-	if (!c->needs_dgrad)
-		return;
-	rfl_cost_read(c, &t[RFL_PASS_DGRAD], c->in, c->value_bytes);
-	rfl_cost_read(c, &t[RFL_PASS_DGRAD], c->out, label);
-	rfl_cost_write(c, &t[RFL_PASS_DGRAD], c->in, c->value_bytes);
-}
-
-/* Tensors of the logits' size, then those of a number per row; places are int64. */
-static void composed(struct rfl_cost_context *c, struct rfl_traffic *t)
-{
-	int64_t v = c->value_bytes, place = rfl_dtype_bytes(RFL_DTYPE_I64);
-
-	rfl_cost_read(c, &t[RFL_PASS_FORWARD], c->in, 6 * v);
-	rfl_cost_write(c, &t[RFL_PASS_FORWARD], c->in, 4 * v);
-	rfl_cost_read(c, &t[RFL_PASS_FORWARD], c->out, 5 * v + place);  /* labels */
-	rfl_cost_write(c, &t[RFL_PASS_FORWARD], c->out, 4 * v + place); /* maxima */
-	if (!c->needs_dgrad)
-		return;
-	rfl_cost_read(c, &t[RFL_PASS_DGRAD], c->in, 10 * v);
-	rfl_cost_write(c, &t[RFL_PASS_DGRAD], c->in, 8 * v);
-	rfl_cost_read(c, &t[RFL_PASS_DGRAD], c->out, 5 * v + 2 * place);
-	rfl_cost_write(c, &t[RFL_PASS_DGRAD], c->out, 6 * v);
-}
-
-static void cost(struct rfl_cost_context *c, struct rfl_cost *cost)
-{
-	struct rfl_traffic *u = cost->traffic[RFL_FUSION_UNFUSED];
-
-	elementwise(c, cost->elementwise);
-	fused(c, cost->traffic[RFL_FUSION_FUSED]);
-	if (c->loss == RFL_LOSS_COMPOSED) {
-		composed(c, u);
-		return;
+	rfl_cost_read(c, &f[RFL_PASS_FORWARD], n, v);
+	rfl_cost_read(c, &f[RFL_PASS_FORWARD], rows, place);
+	if (composed) {
+		rfl_cost_move(c, &u[RFL_PASS_FORWARD], n, 6 * v, n, 4 * v);
+		rfl_cost_move(c, &u[RFL_PASS_FORWARD], rows, 5 * v + place, rows, 4 * v + place);
+	} else { /* log-probabilities */
+		rfl_cost_move(c, &u[RFL_PASS_FORWARD], n, v, n, v);
+		rfl_cost_read(c, &u[RFL_PASS_FORWARD], rows, place);
 	}
-	fused(c, u);
-	rfl_cost_write(c, &u[RFL_PASS_FORWARD], c->in, c->value_bytes); /* log-probabilities */
 	if (!c->needs_dgrad)
 		return;
-	rfl_cost_write(c, &u[RFL_PASS_DGRAD], c->in, c->value_bytes); /* and their gradient */
-	rfl_cost_read(c, &u[RFL_PASS_DGRAD], c->in, c->value_bytes);
+	rfl_cost_move(c, &f[RFL_PASS_DGRAD], n, v, n, v);
+	rfl_cost_read(c, &f[RFL_PASS_DGRAD], rows, place);
+	e[RFL_PASS_DGRAD].mul = n;
+	if (composed) {
+		e[RFL_PASS_DGRAD].add = rfl_cost_mul(c, 4, n) - rfl_cost_mul(c, 2, rows);
+		e[RFL_PASS_DGRAD].special = rfl_cost_add(c, rows, 1);
+		rfl_cost_move(c, &u[RFL_PASS_DGRAD], n, 10 * v, n, 8 * v);
+		rfl_cost_move(c, &u[RFL_PASS_DGRAD], rows, 5 * v + 2 * place, rows, 6 * v);
+	} else { /* the gradient of the log-probabilities, then that of the logits */
+		e[RFL_PASS_DGRAD].add = rows;
+		e[RFL_PASS_DGRAD].special = n;
+		rfl_cost_move(c, &u[RFL_PASS_DGRAD], n, 2 * v, n, 2 * v);
+		rfl_cost_read(c, &u[RFL_PASS_DGRAD], rows, place);
+	}
 }
 
 /*
@@ -113,19 +81,17 @@ static void cost(struct rfl_cost_context *c, struct rfl_cost *cost)
  */
 static int saved(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_SAVED])
 {
-	int64_t logits = rfl_cost_mul(c, c->in, c->param_bytes);
+	int64_t size = c->param_bytes;
 	int n = 0;
 
 	if (!c->needs_dgrad)
 		return 0;
-	n = rfl_op_save_bytes(RFL_SAVED_INTERNAL, logits, out, n);
+	n = rfl_op_save(c, RFL_SAVED_INTERNAL, c->in, size, out, n);
 	if (c->loss == RFL_LOSS_FUSED)
 		return n;
-	n = rfl_op_save_bytes(RFL_SAVED_INTERNAL, logits, out, n);
-	n = rfl_op_save_bytes(RFL_SAVED_INDICES,
-			      rfl_cost_mul(c, c->out, rfl_dtype_bytes(RFL_DTYPE_I64)), out, n);
-	return rfl_op_save_bytes(RFL_SAVED_STATISTICS, rfl_cost_mul(c, c->out, c->param_bytes), out,
-				 n);
+	n = rfl_op_save(c, RFL_SAVED_INTERNAL, c->in, size, out, n);
+	n = rfl_op_save(c, RFL_SAVED_INDICES, c->out, rfl_dtype_bytes(RFL_DTYPE_I64), out, n);
+	return rfl_op_save(c, RFL_SAVED_STATISTICS, c->out, size, out, n);
 }
 
 /*
@@ -143,13 +109,5 @@ static void scratch(struct rfl_cost_context *c, struct rfl_op_scratch *out)
 	out->backward = c->needs_dgrad && !composed ? logits : 0;
 }
 
-const struct rfl_op_info rfl_op_cross_entropy = {
-	.name = "cross_entropy",
-	.module = "CrossEntropyLoss",
-	.autograd = "NllLossBackward0",
-	.infer = infer,
-	.cost = cost,
-	.autocast = RFL_AUTOCAST_F32,
-	.saved = saved,
-	.scratch = scratch,
-};
+RFL_OP(cross_entropy, "CrossEntropyLoss", "NllLossBackward0", .infer = infer, .cost = cost,
+       .autocast = RFL_AUTOCAST_F32, .saved = saved, .scratch = scratch);

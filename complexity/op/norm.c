@@ -4,23 +4,6 @@
  */
 #include "complexity/op/parts.h"
 
-/* Parameters of `size` elements each. */
-static int fill_params(int n, int64_t size, struct rfl_op_param *out)
-{
-	static const struct rfl_op_param rows[] = {
-		{ .suffix = "weight", .kind = RFL_PARAM_NORM_WEIGHT, .ndim = 1 },
-		{ .suffix = "bias", .kind = RFL_PARAM_NORM_BIAS, .ndim = 1 },
-		{ .suffix = "running_mean", .kind = RFL_PARAM_RUNNING_MEAN, .ndim = 1 },
-		{ .suffix = "running_var", .kind = RFL_PARAM_RUNNING_VAR, .ndim = 1 },
-	};
-
-	for (int i = 0; i < n; i++) {
-		out[i] = rows[i];
-		out[i].dim[0] = size;
-	}
-	return n;
-}
-
 /*
  * Layer norm and RMS norm.
  *
@@ -66,9 +49,17 @@ static enum rfl_rc infer(const struct rfl_node *node, const struct rfl_shape *in
 	return RFL_OK;
 }
 
+/* Weight and bias, of batch norms the running statistics too. */
 static int params(const struct rfl_node *node, struct rfl_op_param *out)
 {
-	return fill_params(node->op == RFL_OP_LAYER_NORM ? 2 : 1, node->attr.norm.features, out);
+	bool batch = node->op == RFL_OP_BATCH_NORM;
+	int64_t n = batch ? node->attr.batch_norm.channels : node->attr.norm.features;
+
+	out[0] = (struct rfl_op_param){ "weight", RFL_PARAM_NORM_WEIGHT, 1, { n } };
+	out[1] = (struct rfl_op_param){ "bias", RFL_PARAM_NORM_BIAS, 1, { n } };
+	out[2] = (struct rfl_op_param){ "running_mean", RFL_PARAM_RUNNING_MEAN, 1, { n } };
+	out[3] = (struct rfl_op_param){ "running_var", RFL_PARAM_RUNNING_VAR, 1, { n } };
+	return batch ? 4 : node->op == RFL_OP_LAYER_NORM ? 2 : 1;
 }
 
 /* Counts of one pass: times elements, times rows, times features. */
@@ -135,24 +126,24 @@ static void small_traffic(struct rfl_cost_context *c, const struct norm *norm,
 		rfl_cost_write(c, &t[RFL_PASS_WGRAD], features, norm->params * c->param_bytes);
 }
 
-static void norm_cost(struct rfl_cost_context *c, const struct norm *norm, struct rfl_cost *cost)
+static void norm_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 {
+	const struct norm *norm = c->node->op == RFL_OP_LAYER_NORM ? &layer : &rms;
 	struct rfl_traffic *u = cost->traffic[RFL_FUSION_UNFUSED];
 	struct rfl_traffic *f = cost->traffic[RFL_FUSION_FUSED];
+	int64_t v = c->value_bytes;
 
 	small_traffic(c, norm, u);
 	count(c, &norm->forward, &cost->elementwise[RFL_PASS_FORWARD]);
-	rfl_cost_read(c, &u[RFL_PASS_FORWARD], c->in, c->value_bytes);
-	rfl_cost_write(c, &u[RFL_PASS_FORWARD], c->out, c->value_bytes);
+	rfl_cost_move(c, &u[RFL_PASS_FORWARD], c->in, v, c->out, v);
 	if (c->needs_dgrad) {
 		count(c, &norm->dgrad, &cost->elementwise[RFL_PASS_DGRAD]);
-		rfl_cost_read(c, &u[RFL_PASS_DGRAD], c->out, c->value_bytes);
-		rfl_cost_write(c, &u[RFL_PASS_DGRAD], c->in, c->value_bytes);
+		rfl_cost_move(c, &u[RFL_PASS_DGRAD], c->out, v, c->in, v);
 	}
 	if (c->needs_wgrad) {
 		count(c, &norm->wgrad, &cost->elementwise[RFL_PASS_WGRAD]);
 		read_back(c, norm, &u[RFL_PASS_WGRAD]);
-		rfl_cost_read(c, &u[RFL_PASS_WGRAD], c->out, c->value_bytes);
+		rfl_cost_read(c, &u[RFL_PASS_WGRAD], c->out, v);
 	}
 	if (!c->rides) {
 		rfl_op_ride_not(cost);
@@ -160,82 +151,38 @@ static void norm_cost(struct rfl_cost_context *c, const struct norm *norm, struc
 	}
 	small_traffic(c, norm, f);
 	if (c->input_shared)
-		rfl_cost_write(c, &f[RFL_PASS_FORWARD], c->out, c->value_bytes);
+		rfl_cost_write(c, &f[RFL_PASS_FORWARD], c->out, v);
 	if (c->needs_wgrad && !c->needs_dgrad)
 		read_back(c, norm, &f[RFL_PASS_WGRAD]);
 }
 
-static void layer_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
+/* The input, and of each row 1 / deviation, of layer norms the mean too. On a CPU an RMS norm is
+ * composed of steps: the normalised tensor is kept too when there is a weight to train, and without
+ * dgrad nothing else. */
+static int saved(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_SAVED])
 {
-	norm_cost(c, &layer, cost);
-}
-
-static void rms_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
-{
-	norm_cost(c, &rms, cost);
-}
-
-/* The input, mean and 1 / deviation of each row. */
-static int layer_saved(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_SAVED])
-{
-	int64_t rows = rows_of(c);
-
-	if (!c->needs_dgrad && !c->needs_wgrad)
-		return 0;
-	return rfl_op_save_bytes(RFL_SAVED_STATISTICS,
-				 rfl_cost_mul(c, rows, 2 * rfl_op_statistic_bytes(c)), out,
-				 rfl_op_save_operand(c, 0, out, 0));
-}
-
-/* The input and 1 / root of each row. On a CPU it is composed of steps: the normalised tensor is
- * kept too when there is a weight to train, and without dgrad nothing else. */
-static int rms_saved(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_SAVED])
-{
-	int64_t rows = rows_of(c);
+	bool rms_on_cpu = c->node->op == RFL_OP_RMS_NORM && c->on_cpu;
+	int64_t size = (c->node->op == RFL_OP_LAYER_NORM ? 2 : 1) * rfl_op_statistic_bytes(c);
 	int n = 0;
 
-	if (c->needs_dgrad || (c->needs_wgrad && !c->on_cpu)) {
+	if (c->needs_dgrad || (c->needs_wgrad && !rms_on_cpu)) {
 		n = rfl_op_save_operand(c, 0, out, n);
-		n = rfl_op_save_bytes(RFL_SAVED_STATISTICS,
-				      rfl_cost_mul(c, rows, rfl_op_statistic_bytes(c)), out, n);
+		n = rfl_op_save(c, RFL_SAVED_STATISTICS, rows_of(c), size, out, n);
 	}
-	if (c->needs_wgrad && c->on_cpu)
-		n = rfl_op_save_bytes(RFL_SAVED_INTERNAL, rfl_cost_mul(c, c->in, c->value_bytes),
-				      out, n);
+	if (c->needs_wgrad && rms_on_cpu)
+		n = rfl_op_save(c, RFL_SAVED_INTERNAL, c->in, c->value_bytes, out, n);
 	return n;
 }
 
-static const struct rfl_op_attr attrs[] = {
-	RFL_OP_ATTR(INT, norm, features, .min = 1, .inferred = true),
-	RFL_OP_ATTR(REAL, norm, eps, .def = 1e-5),
-};
+#define NORM(name_, module_, autograd_, ...)                                               \
+	RFL_OP(name_, module_, autograd_, .rides = true, .infer = infer, .params = params, \
+	       .cost = norm_cost, .saved = saved,                                          \
+	       RFL_OP_ATTRS(RFL_OP_ATTR(INT, norm, features, .min = 1, .inferred = true),  \
+			    RFL_OP_ATTR(REAL, norm, eps, .def = 1e-5)),                    \
+	       __VA_ARGS__)
 
-const struct rfl_op_info rfl_op_layer_norm = {
-	.name = "layer_norm",
-	.module = "LayerNorm",
-	.autograd = "NativeLayerNormBackward0",
-	.rides = true,
-	.infer = infer,
-	.params = params,
-	.autocast = RFL_AUTOCAST_F32,
-	.attrs = attrs,
-	.nattrs = RFL_ARRAY_LEN(attrs),
-	.cost = layer_cost,
-	.saved = layer_saved,
-};
-
-const struct rfl_op_info rfl_op_rms_norm = {
-	.name = "rms_norm",
-	.module = "RMSNorm",
-	.autograd = "FusedRmsNormBackward0",
-	.rides = true,
-	.infer = infer,
-	.params = params,
-	.attrs = attrs,
-	.nattrs = RFL_ARRAY_LEN(attrs),
-	.cost = rms_cost,
-	.saved = rms_saved,
-};
+NORM(layer_norm, "LayerNorm", "NativeLayerNormBackward0", .autocast = RFL_AUTOCAST_F32);
+NORM(rms_norm, "RMSNorm", "FusedRmsNormBackward0", .autocast = RFL_AUTOCAST_KEEP);
 
 /*
  * Batch normalisation.
@@ -279,11 +226,6 @@ static enum rfl_rc batch_infer(const struct rfl_node *node, const struct rfl_sha
 	return rc != RFL_OK ? rc : rfl_op_same_shape(node, in, out, err);
 }
 
-static int batch_params(const struct rfl_node *node, struct rfl_op_param *out)
-{
-	return fill_params(4, node->attr.batch_norm.channels, out);
-}
-
 /* times n per element plus times per channel */
 static int64_t both(struct rfl_cost_context *c, int64_t per_element, int64_t per_channel)
 {
@@ -291,134 +233,80 @@ static int64_t both(struct rfl_cost_context *c, int64_t per_element, int64_t per
 			    rfl_cost_mul(c, per_channel, c->node->attr.batch_norm.channels));
 }
 
-/* The sums are the parameters' gradients, and with batch statistics the input's needs them too. */
-static bool needs_sums(const struct rfl_cost_context *c)
+/* Where it rides: no dY and no Y of its own. Statistics are stored like the parameters. */
+static void batch_traffic(struct rfl_cost_context *c, bool rides, enum rfl_pass sums,
+			  struct rfl_traffic *t)
 {
-	return c->needs_wgrad || (c->needs_dgrad && c->options->training);
-}
-
-static enum rfl_pass sums_pass(const struct rfl_cost_context *c)
-{
-	return c->needs_wgrad ? RFL_PASS_WGRAD : RFL_PASS_DGRAD;
-}
-
-static void elementwise(struct rfl_cost_context *c, struct rfl_elementwise *e)
-{
+	int64_t channels = c->node->attr.batch_norm.channels, v = c->value_bytes;
+	int64_t param = c->param_bytes;
 	bool training = c->options->training;
+	struct rfl_traffic *forward = &t[RFL_PASS_FORWARD], *dgrad = &t[RFL_PASS_DGRAD];
+
+	if (training) /* running statistics, and the batch's own for the backward pass */
+		rfl_cost_move(c, forward, channels, 4 * param, channels, 4 * param);
+	else /* folded where it rides: one shift per channel is left */
+		rfl_cost_read(c, forward, channels, (rides ? 1 : 4) * param);
+	if (!rides)
+		rfl_cost_read(c, forward, c->in, (training ? 2 : 1) * v);
+	if (!rides || c->input_shared)
+		rfl_cost_write(c, forward, c->out, v);
+	if (sums < RFL_PASS_COUNT) {
+		rfl_cost_read(c, &t[sums], c->in, (rides ? 1 : 2) * v);
+		rfl_cost_move(c, &t[sums], channels, 2 * param, channels, 2 * param);
+	}
+	if (!c->needs_dgrad)
+		return;
+	if (!rides)
+		rfl_cost_move(c, dgrad, c->in, (training ? 2 : 1) * v, c->in, v);
+	else if (training)
+		rfl_cost_read(c, dgrad, c->in, v);
+	rfl_cost_read(c, dgrad, channels, (training ? 5 : 2) * param);
+}
+
+static void batch_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
+{
+	struct rfl_elementwise *e = cost->elementwise;
+	bool training = c->options->training;
+	/* Its sums are the parameters' gradients, and with batch statistics the input's needs them
+	 * too. */
+	enum rfl_pass sums = c->needs_wgrad               ? RFL_PASS_WGRAD
+			     : c->needs_dgrad && training ? RFL_PASS_DGRAD
+							  : RFL_PASS_COUNT;
 
 	e[RFL_PASS_FORWARD] = (struct rfl_elementwise){
 		.add = training ? both(c, 4, 2) : both(c, 1, 2),
 		.mul = training ? both(c, 2, 9) : both(c, 1, 2),
 		.special = both(c, 0, 2),
 	};
-	if (c->needs_dgrad && training)
-		e[RFL_PASS_DGRAD] =
-			(struct rfl_elementwise){ .add = both(c, 3, 0), .mul = both(c, 2, 5) };
-	else if (c->needs_dgrad)
-		e[RFL_PASS_DGRAD].mul = both(c, 1, 1);
-	if (needs_sums(c)) {
-		struct rfl_elementwise *sums = &e[sums_pass(c)];
-
-		sums->add = rfl_cost_add(c, sums->add, both(c, 3, -2));
-		sums->mul = rfl_cost_add(c, sums->mul, both(c, 1, 1));
+	if (c->needs_dgrad) {
+		e[RFL_PASS_DGRAD].add = training ? both(c, 3, 0) : 0;
+		e[RFL_PASS_DGRAD].mul = training ? both(c, 2, 5) : both(c, 1, 1);
 	}
-}
-
-/* Reads so many tensors of n elements: X, and dY where it does not ride. */
-static void sums(struct rfl_cost_context *c, int64_t tensors, struct rfl_traffic *t)
-{
-	int64_t channels = c->node->attr.batch_norm.channels;
-
-	t = &t[sums_pass(c)];
-	rfl_cost_read(c, t, c->in, tensors * c->value_bytes);
-	rfl_cost_read(c, t, channels, 2 * c->param_bytes);
-	rfl_cost_write(c, t, channels, 2 * c->param_bytes);
-}
-
-/* Every kernel of its own. Statistics are stored like the parameters. */
-static void batch_unfused(struct rfl_cost_context *c, struct rfl_traffic *t)
-{
-	int64_t channels = c->node->attr.batch_norm.channels;
-	bool training = c->options->training;
-
-	rfl_cost_read(c, &t[RFL_PASS_FORWARD], c->in, (training ? 2 : 1) * c->value_bytes);
-	rfl_cost_read(c, &t[RFL_PASS_FORWARD], channels, 4 * c->param_bytes);
-	rfl_cost_write(c, &t[RFL_PASS_FORWARD], c->out, c->value_bytes);
-	if (training) /* running statistics, and the batch's own for the backward pass */
-		rfl_cost_write(c, &t[RFL_PASS_FORWARD], channels, 4 * c->param_bytes);
-
-	if (needs_sums(c))
-		sums(c, 2, t);
-	if (!c->needs_dgrad)
-		return;
-	rfl_cost_read(c, &t[RFL_PASS_DGRAD], c->in, (training ? 2 : 1) * c->value_bytes);
-	rfl_cost_read(c, &t[RFL_PASS_DGRAD], channels, (training ? 5 : 2) * c->param_bytes);
-	rfl_cost_write(c, &t[RFL_PASS_DGRAD], c->in, c->value_bytes);
-}
-
-static void batch_fused(struct rfl_cost_context *c, struct rfl_traffic *t)
-{
-	int64_t channels = c->node->attr.batch_norm.channels;
-	bool training = c->options->training;
-
-	if (!training) { /* folded: one shift per channel is left */
-		rfl_cost_read(c, &t[RFL_PASS_FORWARD], channels, c->param_bytes);
-	} else {
-		rfl_cost_read(c, &t[RFL_PASS_FORWARD], channels, 4 * c->param_bytes);
-		rfl_cost_write(c, &t[RFL_PASS_FORWARD], channels, 4 * c->param_bytes);
+	if (sums < RFL_PASS_COUNT) {
+		e[sums].add = rfl_cost_add(c, e[sums].add, both(c, 3, -2));
+		e[sums].mul = rfl_cost_add(c, e[sums].mul, both(c, 1, 1));
 	}
-	if (c->input_shared)
-		rfl_cost_write(c, &t[RFL_PASS_FORWARD], c->out, c->value_bytes);
-	if (needs_sums(c))
-		sums(c, 1, t);
-	if (!c->needs_dgrad)
-		return;
-	if (training)
-		rfl_cost_read(c, &t[RFL_PASS_DGRAD], c->in, c->value_bytes);
-	rfl_cost_read(c, &t[RFL_PASS_DGRAD], channels, (training ? 5 : 2) * c->param_bytes);
-}
-
-static void batch_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
-{
-	elementwise(c, cost->elementwise);
-	batch_unfused(c, cost->traffic[RFL_FUSION_UNFUSED]);
-	if (c->rides)
-		batch_fused(c, cost->traffic[RFL_FUSION_FUSED]);
-	else
-		batch_unfused(c, cost->traffic[RFL_FUSION_FUSED]);
+	batch_traffic(c, false, sums, cost->traffic[RFL_FUSION_UNFUSED]);
+	batch_traffic(c, c->rides, sums, cost->traffic[RFL_FUSION_FUSED]);
 }
 
 /* The input, and in training mean and 1 / deviation of the batch; running statistics are there
  * anyway. */
 static int batch_saved(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_SAVED])
 {
-	int64_t channels = c->node->attr.batch_norm.channels;
 	int n;
 
 	if (!c->needs_dgrad && !c->needs_wgrad)
 		return 0;
 	n = rfl_op_save_operand(c, 0, out, 0);
-	if (!c->options->training)
-		return n;
-	return rfl_op_save_bytes(RFL_SAVED_STATISTICS,
-				 rfl_cost_mul(c, channels, 2 * rfl_op_statistic_bytes(c)), out, n);
+	return c->options->training
+		       ? rfl_op_save(c, RFL_SAVED_STATISTICS, c->node->attr.batch_norm.channels,
+				     2 * rfl_op_statistic_bytes(c), out, n)
+		       : n;
 }
 
-static const struct rfl_op_attr batch_attrs[] = {
-	RFL_OP_ATTR(INT, batch_norm, channels, .min = 1, .inferred = true),
-	RFL_OP_ATTR(REAL, batch_norm, eps, .def = 1e-5),
-	RFL_OP_ATTR(REAL, batch_norm, momentum, .def = 0.1),
-};
-
-const struct rfl_op_info rfl_op_batch_norm = {
-	.name = "batch_norm",
-	.module = "BatchNorm2d",
-	.autograd = "NativeBatchNormBackward0",
-	.rides = true,
-	.infer = batch_infer,
-	.params = batch_params,
-	.cost = batch_cost,
-	.attrs = batch_attrs,
-	.nattrs = RFL_ARRAY_LEN(batch_attrs),
-	.saved = batch_saved,
-};
+RFL_OP(batch_norm, "BatchNorm2d", "NativeBatchNormBackward0", .rides = true, .infer = batch_infer,
+       .params = params, .cost = batch_cost, .saved = batch_saved,
+       RFL_OP_ATTRS(RFL_OP_ATTR(INT, batch_norm, channels, .min = 1, .inferred = true),
+		    RFL_OP_ATTR(REAL, batch_norm, eps, .def = 1e-5),
+		    RFL_OP_ATTR(REAL, batch_norm, momentum, .def = 0.1)));

@@ -1,11 +1,43 @@
 /*
- * parts.c - what the rows of operations share.
+ * parts.c - the table of operations, and what its rows share.
  */
 #include "complexity/op/parts.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/num.h"
+
+static const struct rfl_op_info *const ops[RFL_OP_COUNT] = {
+#define OP(number, row) [RFL_OP_##number] = &rfl_op_##row,
+#include "complexity/op/list.inc"
+#undef OP
+};
+
+const struct rfl_op_info *rfl_op_info_of(enum rfl_op op)
+{
+	assert(op < RFL_OP_COUNT && ops[op]);
+	return ops[op];
+}
+
+enum rfl_rc rfl_op_same_shape(const struct rfl_node *node, const struct rfl_shape *in,
+			      struct rfl_shape *out, struct rfl_err *err)
+{
+	(void)node;
+	(void)err;
+	*out = in[0];
+	return RFL_OK;
+}
+
+enum rfl_rc rfl_op_need_image(const struct rfl_shape *in, struct rfl_err *err)
+{
+	char text[96];
+
+	if (in->ndim == 3)
+		return RFL_OK;
+	return rfl_fail(err, RFL_EINVAL, 0, "needs an image of channels x height x width, got %s",
+			rfl_shape_text(in, text, sizeof(text)));
+}
 
 /* --- operations that map each element of one tensor by itself -------------------------------- */
 
@@ -28,24 +60,28 @@ void rfl_op_add_elementwise(struct rfl_cost_context *c, struct rfl_elementwise *
 		rfl_cost_add(c, sum->special, rfl_cost_mul(c, per_element->special, elements));
 }
 
-void rfl_op_unary_cost(struct rfl_cost_context *c, const struct rfl_op_unary *op,
-		       struct rfl_cost *cost)
+void rfl_op_unary_cost_of(struct rfl_cost_context *c, const struct rfl_op_unary *op,
+			  struct rfl_cost *cost)
 {
 	struct rfl_traffic *u = cost->traffic[RFL_FUSION_UNFUSED];
+	int64_t v = c->value_bytes;
 	int64_t reads = (op->needs == RFL_OP_NEEDS_NOTHING ? 1 : 2) + op->steps;
 
 	rfl_op_add_elementwise(c, &cost->elementwise[RFL_PASS_FORWARD], &op->forward, c->in);
-	rfl_cost_read(c, &u[RFL_PASS_FORWARD], c->in, c->value_bytes);
-	rfl_cost_write(c, &u[RFL_PASS_FORWARD], c->out, c->value_bytes);
+	rfl_cost_move(c, &u[RFL_PASS_FORWARD], c->in, v, c->out, v);
 	if (c->needs_dgrad) {
 		rfl_op_add_elementwise(c, &cost->elementwise[RFL_PASS_DGRAD], &op->dgrad, c->in);
-		rfl_cost_read(c, &u[RFL_PASS_DGRAD], c->out, reads * c->value_bytes);
-		rfl_cost_write(c, &u[RFL_PASS_DGRAD], c->in, (1 + op->steps) * c->value_bytes);
+		rfl_cost_move(c, &u[RFL_PASS_DGRAD], c->out, reads * v, c->in, (1 + op->steps) * v);
 	}
 	if (op->needs == RFL_OP_NEEDS_BIT)
 		rfl_op_ride_with_mask(c, cost);
 	else
 		rfl_op_ride(c, op->needs == RFL_OP_NEEDS_TENSOR ? c->in : 0, cost);
+}
+
+void rfl_op_unary_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
+{
+	rfl_op_unary_cost_of(c, &rfl_op_info_of(c->node->op)->unary, cost);
 }
 
 /* --- the fused level ------------------------------------------------------------------------- */
@@ -106,30 +142,6 @@ enum rfl_pass rfl_op_operand_pass(const struct rfl_cost_context *c, int k)
 	return c->inputs[k].outside ? RFL_PASS_WGRAD : RFL_PASS_DGRAD;
 }
 
-void rfl_op_operand_reduce(struct rfl_cost_context *c, int k, struct rfl_cost *cost)
-{
-	enum rfl_pass pass = rfl_op_operand_pass(c, k);
-	int64_t *adds = &cost->elementwise[pass].add;
-	struct rfl_traffic *u = &cost->traffic[RFL_FUSION_UNFUSED][pass];
-	int64_t elements = rfl_cost_in(c, k);
-
-	if (elements >= c->out)
-		return;
-	*adds = rfl_cost_add(c, *adds, c->out - elements);
-	rfl_cost_read(c, u, c->out, c->value_bytes);
-	rfl_op_operand_write(c, k, u);
-}
-
-int rfl_op_operand_largest(struct rfl_cost_context *c)
-{
-	int largest = 0;
-
-	for (int k = 1; k < c->node->ninputs; k++)
-		if (rfl_cost_in(c, k) > rfl_cost_in(c, largest))
-			largest = k;
-	return largest;
-}
-
 /* --- what autograd keeps --------------------------------------------------------------------- */
 
 /* Read off PyTorch 2.11 with torch.autograd.graph.saved_tensors_hooks, each operation by itself. */
@@ -143,10 +155,10 @@ int rfl_op_save_operand(const struct rfl_cost_context *c, int k,
 	return n + 1;
 }
 
-int rfl_op_save_bytes(enum rfl_saved_kind kind, int64_t bytes,
-		      struct rfl_op_saved out[RFL_OP_MAX_SAVED], int n)
+int rfl_op_save(struct rfl_cost_context *c, enum rfl_saved_kind kind, int64_t elements,
+		int64_t size, struct rfl_op_saved out[RFL_OP_MAX_SAVED], int n)
 {
-	out[n] = (struct rfl_op_saved){ .kind = kind, .bytes = bytes };
+	out[n] = (struct rfl_op_saved){ .kind = kind, .bytes = rfl_cost_mul(c, elements, size) };
 	return n + 1;
 }
 
@@ -154,10 +166,8 @@ int rfl_op_saves_input(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_O
 {
 	if (!c->needs_dgrad)
 		return 0;
-	if (c->node->inplace)
-		return rfl_op_save_bytes(RFL_SAVED_CLONE, rfl_cost_mul(c, c->in, c->value_bytes),
-					 out, 0);
-	return rfl_op_save_operand(c, 0, out, 0);
+	return c->node->inplace ? rfl_op_save(c, RFL_SAVED_CLONE, c->in, c->value_bytes, out, 0)
+				: rfl_op_save_operand(c, 0, out, 0);
 }
 
 int rfl_op_saves_output(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_SAVED])
@@ -173,115 +183,6 @@ int64_t rfl_op_statistic_bytes(const struct rfl_cost_context *c)
 	return c->on_cpu ? c->param_bytes : rfl_dtype_bytes(RFL_DTYPE_F32);
 }
 
-/* --- a weight and perhaps a bias ------------------------------------------------------------- */
-
-/*
- * Under autocast (master_weights) the weights are stored as F32 and a 16-bit copy is made for each
- * step: unfused, a kernel of its own reads 4 and writes 2 bytes per weight and the gradient is
- * widened by another; fused, the operation reads the F32 weights and writes F32 gradients itself.
- *
- * A frozen weight has no wgrad. The gradient of a borrowed one (a head tied to the embedding) is
- * added to its owner's: an addition per weight; unfused R both, W one, fused R what is there.
- */
-
-static void weights_traffic(struct rfl_cost_context *c, int64_t elements, struct rfl_cost *cost)
-{
-	bool copies = c->param_bytes != c->value_bytes;
-	struct rfl_traffic *u = &cost->traffic[RFL_FUSION_UNFUSED][RFL_PASS_FORWARD];
-	struct rfl_traffic *f = &cost->traffic[RFL_FUSION_FUSED][RFL_PASS_FORWARD];
-
-	rfl_cost_read(c, u, elements, c->value_bytes);
-	rfl_cost_read(c, f, elements, c->param_bytes);
-	if (copies) {
-		rfl_cost_read(c, u, elements, c->param_bytes);
-		rfl_cost_write(c, u, elements, c->value_bytes);
-	}
-}
-
-static void gradients_traffic(struct rfl_cost_context *c, int64_t elements, struct rfl_cost *cost)
-{
-	bool copies = c->param_bytes != c->value_bytes;
-	struct rfl_traffic *u = &cost->traffic[RFL_FUSION_UNFUSED][RFL_PASS_WGRAD];
-	struct rfl_traffic *f = &cost->traffic[RFL_FUSION_FUSED][RFL_PASS_WGRAD];
-
-	rfl_cost_write(c, u, elements, c->value_bytes);
-	rfl_cost_write(c, f, elements, c->param_bytes);
-	if (copies) {
-		rfl_cost_read(c, u, elements, c->value_bytes);
-		rfl_cost_write(c, u, elements, c->param_bytes);
-	}
-	if (c->node->tied) {
-		rfl_cost_read(c, u, elements, 2 * c->param_bytes);
-		rfl_cost_write(c, u, elements, c->param_bytes);
-		rfl_cost_read(c, f, elements, c->param_bytes);
-	}
-}
-
-static void level_traffic(struct rfl_cost_context *c, const struct rfl_op_weights *w,
-			  struct rfl_traffic *t, int64_t weight_bytes)
-{
-	rfl_cost_read(c, &t[RFL_PASS_FORWARD], c->in, c->value_bytes);
-	rfl_cost_write(c, &t[RFL_PASS_FORWARD], c->out, c->value_bytes);
-	if (c->needs_dgrad) {
-		rfl_cost_read(c, &t[RFL_PASS_DGRAD], c->out, c->value_bytes);
-		rfl_cost_read(c, &t[RFL_PASS_DGRAD], w->weights, weight_bytes);
-		rfl_cost_write(c, &t[RFL_PASS_DGRAD], c->in, c->value_bytes);
-	}
-	if (c->needs_wgrad) {
-		rfl_cost_read(c, &t[RFL_PASS_WGRAD], c->in, c->value_bytes);
-		rfl_cost_read(c, &t[RFL_PASS_WGRAD], c->out, c->value_bytes);
-	}
-}
-
-static void wgrad(struct rfl_cost_context *c, const struct rfl_op_weights *w, struct rfl_cost *cost)
-{
-	int64_t *adds = &cost->elementwise[RFL_PASS_WGRAD].add;
-	int64_t elements = rfl_cost_add(c, w->weights, w->biases);
-
-	cost->macs[RFL_PASS_WGRAD] = w->macs;
-	if (w->biases) /* out / biases terms per bias make one addition less each */
-		*adds = c->out - w->biases;
-	if (c->node->tied)
-		*adds = rfl_cost_add(c, *adds, elements);
-	gradients_traffic(c, elements, cost);
-}
-
-void rfl_op_weights_cost(struct rfl_cost_context *c, const struct rfl_op_weights *w,
-			 struct rfl_cost *cost)
-{
-	cost->macs[RFL_PASS_FORWARD] = w->macs;
-	if (c->needs_dgrad)
-		cost->macs[RFL_PASS_DGRAD] = w->macs;
-	if (w->biases)
-		cost->bias_adds = c->out;
-	weights_traffic(c, rfl_cost_add(c, w->weights, w->biases), cost);
-	level_traffic(c, w, cost->traffic[RFL_FUSION_UNFUSED], c->value_bytes);
-	level_traffic(c, w, cost->traffic[RFL_FUSION_FUSED], c->param_bytes); /* no copy is kept */
-	if (c->needs_wgrad)
-		wgrad(c, w, cost);
-}
-
-/* --- products of attention ------------------------------------------------------------------- */
-
-bool rfl_shape_same_leading(const struct rfl_shape *a, const struct rfl_shape *b)
-{
-	if (a->ndim != b->ndim || a->ndim < 2)
-		return false;
-	for (int i = 0; i < a->ndim - 2; i++)
-		if (a->dim[i] != b->dim[i])
-			return false;
-	return true;
-}
-
-int64_t rfl_causal_pairs(struct rfl_cost_context *c, int64_t queries, int64_t keys)
-{
-	int64_t side = queries < keys ? queries : keys;
-	int64_t triangle = side % 2 ? rfl_cost_mul(c, side / 2 + 1, side)
-				    : rfl_cost_mul(c, side / 2, side + 1);
-
-	return rfl_cost_add(c, triangle, rfl_cost_mul(c, queries - side, keys));
-}
-
 /* --- sliding windows along one axis ---------------------------------------------------------- */
 
 /* The formulas are those of torch.nn.Conv2d and torch.nn.MaxPool2d ("Shape" in their
@@ -289,18 +190,13 @@ int64_t rfl_causal_pairs(struct rfl_cost_context *c, int64_t queries, int64_t ke
 
 enum { LIMIT = 1 << 24 }; /* of kernel, stride, pad and dilation: keeps their products small */
 
-static bool sane(const struct rfl_window *w)
-{
-	return w->kernel >= 1 && w->kernel <= LIMIT && w->stride >= 1 && w->stride <= LIMIT &&
-	       w->dilation >= 1 && w->dilation <= LIMIT && w->pad >= 0 && w->pad <= LIMIT;
-}
-
 enum rfl_rc rfl_window_positions(const struct rfl_window *w, int64_t in, int64_t *ret,
 				 struct rfl_err *err)
 {
 	int64_t padded, reach, room, n;
 
-	if (!sane(w))
+	if (w->kernel < 1 || w->kernel > LIMIT || w->stride < 1 || w->stride > LIMIT ||
+	    w->dilation < 1 || w->dilation > LIMIT || w->pad < 0 || w->pad > LIMIT)
 		return rfl_fail(err, RFL_EINVAL, 0,
 				"kernel %lld, stride %lld, padding %lld, dilation %lld: not a "
 				"window (kernel, stride and dilation from 1, padding from 0)",
@@ -324,6 +220,17 @@ enum rfl_rc rfl_window_positions(const struct rfl_window *w, int64_t in, int64_t
 		n++;
 	*ret = n;
 	return RFL_OK;
+}
+
+enum rfl_rc rfl_window_image(const struct rfl_window w[2], const struct rfl_shape *in,
+			     int64_t channels, struct rfl_shape *out, struct rfl_err *err)
+{
+	enum rfl_rc rc = rfl_op_need_image(in, err);
+
+	*out = (struct rfl_shape){ .ndim = 3, .dim = { channels } };
+	for (int i = 0; i < 2 && rc == RFL_OK; i++)
+		rc = rfl_window_positions(&w[i], in->dim[1 + i], &out->dim[1 + i], err);
+	return rc;
 }
 
 /* The sum of floor((a i + b) / m) over i in [0, n), in as many steps as Euclid's algorithm takes:

@@ -1,6 +1,6 @@
 /*
- * parts.h - what the rows of operations share: costs and shapes of families, operands, what rides
- * on a neighbour, what autograd keeps, sliding windows.
+ * parts.h - what the rows of operations share: how a row is written, costs and shapes of families,
+ * operands, what rides on a neighbour, what autograd keeps, sliding windows.
  */
 #ifndef RFL_COMPLEXITY_OP_PARTS_H
 #define RFL_COMPLEXITY_OP_PARTS_H
@@ -11,10 +11,45 @@
 #include "base/err.h"
 #include "complexity/op.h"
 
+/** The row of an operation: RFL_OP(exp, "Exp", "ExpBackward0", .infer = ..., .cost = ...); */
+#define RFL_OP(name_, module_, autograd_, ...)                                            \
+	const struct rfl_op_info rfl_op_##name_ = {                                       \
+		.name = #name_, .module = (module_), .autograd = (autograd_), __VA_ARGS__ \
+	}
+
+/** Its attributes: RFL_OP_ATTRS(RFL_OP_ATTR(...), RFL_OP_ATTR(...)) */
+#define RFL_OP_ATTRS(...)                                     \
+	.attrs = (const struct rfl_op_attr[]){ __VA_ARGS__ }, \
+	.nattrs = sizeof((const struct rfl_op_attr[]){ __VA_ARGS__ }) / sizeof(struct rfl_op_attr)
+
+/** RFL_OP_ATTR(INT, conv2d, stride_h, .def = 1, .min = 1) */
+#define RFL_OP_ATTR(type_, op_, member_, ...)                                      \
+	{                                                                          \
+		.name = #member_, .type = RFL_ATTR_##type_,                        \
+		.offset = offsetof(struct rfl_node, attr.op_.member_), __VA_ARGS__ \
+	}
+
+/** The whole numbers x_h and x_w: RFL_OP_ATTR_PAIR(conv2d, pad, .def = 0) */
+#define RFL_OP_ATTR_PAIR(op_, stem_, ...)                              \
+	RFL_OP_ATTR(INT, op_, stem_##_h, .pair = #stem_, __VA_ARGS__), \
+		RFL_OP_ATTR(INT, op_, stem_##_w, __VA_ARGS__)
+
+/* --- shapes ---------------------------------------------------------------------------------- */
+
+/** The output has the shape of the first input. */
+enum rfl_rc rfl_op_same_shape(const struct rfl_node *node, const struct rfl_shape *in,
+			      struct rfl_shape *out, struct rfl_err *err);
+
+/** Refuse an input that is not {channels, height, width}. */
+enum rfl_rc rfl_op_need_image(const struct rfl_shape *in, struct rfl_err *err);
+
 /* --- operations that map each element of one tensor by itself -------------------------------- */
 
-void rfl_op_unary_cost(struct rfl_cost_context *c, const struct rfl_op_unary *op,
-		       struct rfl_cost *cost);
+/** The cost by `unary` of the operation's row. */
+void rfl_op_unary_cost(struct rfl_cost_context *c, struct rfl_cost *cost);
+/** The cost by another. */
+void rfl_op_unary_cost_of(struct rfl_cost_context *c, const struct rfl_op_unary *op,
+			  struct rfl_cost *cost);
 
 /** Add counts per element times `elements` to counts. */
 void rfl_op_add_elementwise(struct rfl_cost_context *c, struct rfl_elementwise *sum,
@@ -56,13 +91,6 @@ void rfl_op_operand_write(struct rfl_cost_context *c, int k, struct rfl_traffic 
 /** The pass that the gradient of input k belongs to. */
 enum rfl_pass rfl_op_operand_pass(const struct rfl_cost_context *c, int k);
 
-/** Sum a gradient of c->out elements over what input k was repeated for: the additions, and
- * unfused a kernel that reads the gradient and writes the sum. Free where nothing was repeated. */
-void rfl_op_operand_reduce(struct rfl_cost_context *c, int k, struct rfl_cost *cost);
-
-/** The input with the most elements: what an operation with several inputs rides on. */
-int rfl_op_operand_largest(struct rfl_cost_context *c);
-
 /* --- what autograd keeps --------------------------------------------------------------------- */
 
 /** Rows for `saved` of operations whose gradient needs their input; one that overwrites it keeps a
@@ -76,35 +104,13 @@ int rfl_op_saves_output(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_
 int rfl_op_save_operand(const struct rfl_cost_context *c, int k,
 			struct rfl_op_saved out[RFL_OP_MAX_SAVED], int n);
 
-/** Append something that is not a tensor of the net. @return n + 1 */
-int rfl_op_save_bytes(enum rfl_saved_kind kind, int64_t bytes,
-		      struct rfl_op_saved out[RFL_OP_MAX_SAVED], int n);
+/** Append `elements` of `size` bytes that are not a tensor of the net. @return n + 1 */
+int rfl_op_save(struct rfl_cost_context *c, enum rfl_saved_kind kind, int64_t elements,
+		int64_t size, struct rfl_op_saved out[RFL_OP_MAX_SAVED], int n);
 
 /** Bytes of a mean or a deviation: F32 on a GPU whatever the tensor is, the type of the parameters
  * on a CPU. */
 int64_t rfl_op_statistic_bytes(const struct rfl_cost_context *c);
-
-/* --- a weight and perhaps a bias ------------------------------------------------------------- */
-
-struct rfl_op_weights {
-	int64_t macs;    /**< forward, over the batch */
-	int64_t weights; /**< elements */
-	int64_t biases;  /**< elements, 0 without a bias */
-};
-
-/** Fill MACs of all passes, the bias's additions and the traffic of the unfused and fused levels.
- */
-void rfl_op_weights_cost(struct rfl_cost_context *c, const struct rfl_op_weights *w,
-			 struct rfl_cost *cost);
-
-/* --- products of attention ------------------------------------------------------------------- */
-
-/** Whether two tensors of {.., rows, columns} have the same dimensions in front. */
-bool rfl_shape_same_leading(const struct rfl_shape *a, const struct rfl_shape *b);
-
-/** Pairs in which query i, counted from 0, sees the keys up to i: T (T + 1) / 2 when there are as
- * many keys as queries. */
-int64_t rfl_causal_pairs(struct rfl_cost_context *c, int64_t queries, int64_t keys);
 
 /* --- sliding windows along one axis ---------------------------------------------------------- */
 
@@ -117,6 +123,11 @@ struct rfl_window {
 /** Positions of the window along an axis of `in`; RFL_EINVAL says why there is none. */
 enum rfl_rc rfl_window_positions(const struct rfl_window *w, int64_t in, int64_t *ret,
 				 struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** The positions of windows along height and width of an image, and so many channels. */
+enum rfl_rc rfl_window_image(const struct rfl_window w[2], const struct rfl_shape *in,
+			     int64_t channels, struct rfl_shape *out,
+			     struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** Taps of all `out` positions that read a real element, not the padding. kernel * out must fit. */
 int64_t rfl_window_real_taps(const struct rfl_window *w, int64_t in, int64_t out);

@@ -1,5 +1,6 @@
 /*
- * pool.c - maximum, average and adaptive average pooling.
+ * pool.c - maximum, average and adaptive average pooling; mean, sum and maximum over neighbouring
+ * dimensions.
  *
  * Maximum over k = kh * kw taps, those in the padding included: k - 1 compares per output; dgrad
  * adds each gradient to the element that won, one addition per output.
@@ -18,70 +19,43 @@
  */
 #include "complexity/op/parts.h"
 
-static struct rfl_window window_h(const struct rfl_pool *a)
+static void windows_of(const struct rfl_pool *a, struct rfl_window w[2])
 {
-	return (struct rfl_window){
-		.kernel = a->kernel_h,
-		.stride = a->stride_h,
-		.pad = a->pad_h,
-		.dilation = 1,
-		.ceil_mode = a->ceil_mode,
-	};
-}
-
-static struct rfl_window window_w(const struct rfl_pool *a)
-{
-	return (struct rfl_window){
-		.kernel = a->kernel_w,
-		.stride = a->stride_w,
-		.pad = a->pad_w,
-		.dilation = 1,
-		.ceil_mode = a->ceil_mode,
-	};
-}
-
-/* As PyTorch has it: more, and a window would see nothing but padding. */
-static enum rfl_rc check_padding(const struct rfl_window *w, struct rfl_err *err)
-{
-	if (w->pad <= w->kernel / 2)
-		return RFL_OK;
-	return rfl_fail(err, RFL_EINVAL, 0,
-			"padding %lld of a kernel of %lld: half of it is the most for a pool",
-			(long long)w->pad, (long long)w->kernel);
+	w[0] = (struct rfl_window){ a->kernel_h, a->stride_h, a->pad_h, 1, a->ceil_mode };
+	w[1] = (struct rfl_window){ a->kernel_w, a->stride_w, a->pad_w, 1, a->ceil_mode };
 }
 
 static enum rfl_rc window_infer(const struct rfl_node *node, const struct rfl_shape *in,
 				struct rfl_shape *out, struct rfl_err *err)
 {
-	struct rfl_window h = window_h(&node->attr.pool), w = window_w(&node->attr.pool);
+	struct rfl_window w[2];
 	enum rfl_rc rc = rfl_op_need_image(in, err);
 
-	if (rc == RFL_OK)
-		rc = check_padding(&h, err);
-	if (rc == RFL_OK)
-		rc = check_padding(&w, err);
 	if (rc != RFL_OK)
 		return rc;
-	*out = *in;
-	rc = rfl_window_positions(&h, in->dim[1], &out->dim[1], err);
-	if (rc == RFL_OK)
-		rc = rfl_window_positions(&w, in->dim[2], &out->dim[2], err);
-	return rc;
+	windows_of(&node->attr.pool, w);
+	/* As PyTorch has it: with more a window would see nothing but padding. */
+	for (int i = 0; i < 2; i++)
+		if (w[i].pad > w[i].kernel / 2)
+			return rfl_fail(err, RFL_EINVAL, 0,
+					"padding %lld of a kernel of %lld: half of it is the most "
+					"for a pool",
+					(long long)w[i].pad, (long long)w[i].kernel);
+	return rfl_window_image(w, in, in->dim[0], out, err);
 }
 
 static void pool_traffic(struct rfl_cost_context *c, struct rfl_traffic *t, int64_t index_bytes)
 {
-	rfl_cost_read(c, &t[RFL_PASS_FORWARD], c->in, c->value_bytes);
-	rfl_cost_write(c, &t[RFL_PASS_FORWARD], c->out, c->value_bytes);
+	int64_t v = c->value_bytes;
+
+	rfl_cost_move(c, &t[RFL_PASS_FORWARD], c->in, v, c->out, v);
 	if (c->options->training)
 		rfl_cost_write(c, &t[RFL_PASS_FORWARD], c->out, index_bytes);
-	if (!c->needs_dgrad)
-		return;
-	rfl_cost_read(c, &t[RFL_PASS_DGRAD], c->out, c->value_bytes + index_bytes);
-	rfl_cost_write(c, &t[RFL_PASS_DGRAD], c->in, c->value_bytes);
+	if (c->needs_dgrad)
+		rfl_cost_move(c, &t[RFL_PASS_DGRAD], c->out, v + index_bytes, c->in, v);
 }
 
-static void max_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
+static void max_pool_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 {
 	const struct rfl_pool *a = &c->node->attr.pool;
 
@@ -140,16 +114,17 @@ static void avg_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 {
 	const struct rfl_pool *a = &c->node->attr.pool;
 	const struct rfl_shape *out = &c->node->shape;
-	struct rfl_window h = window_h(a), w = window_w(a);
+	struct rfl_window w[2];
 	int64_t taps = rfl_cost_mul(c, c->out, rfl_cost_mul(c, a->kernel_h, a->kernel_w));
 
 	if (c->overflow)
 		return; /* the taps inside the image fit only where all of them do */
+	windows_of(a, w);
 	if (a->exclude_padding)
 		taps = rfl_cost_mul(
 			c, c->out / out->dim[1] / out->dim[2],
-			rfl_window_real_taps(&h, c->in_shape.dim[1], out->dim[1]) *
-				rfl_window_real_taps(&w, c->in_shape.dim[2], out->dim[2]));
+			rfl_window_real_taps(&w[0], c->in_shape.dim[1], out->dim[1]) *
+				rfl_window_real_taps(&w[1], c->in_shape.dim[2], out->dim[2]));
 	average_cost(c, taps, cost);
 }
 
@@ -165,13 +140,16 @@ static void adaptive_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
 	average_cost(c, taps, cost);
 }
 
+/* The places, and of a pooling the input. */
 static int max_saved(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_SAVED])
 {
+	int n = 0;
+
 	if (!c->needs_dgrad)
 		return 0;
-	return rfl_op_save_bytes(RFL_SAVED_INDICES,
-				 rfl_cost_mul(c, c->out, rfl_dtype_bytes(RFL_DTYPE_I64)), out,
-				 rfl_op_save_operand(c, 0, out, 0));
+	if (c->node->op == RFL_OP_MAX_POOL)
+		n = rfl_op_save_operand(c, 0, out, n);
+	return rfl_op_save(c, RFL_SAVED_INDICES, c->out, rfl_dtype_bytes(RFL_DTYPE_I64), out, n);
 }
 
 /* PyTorch computes a single output as a mean, which needs nothing. */
@@ -189,49 +167,85 @@ static void max_scratch(struct rfl_cost_context *c, struct rfl_op_scratch *out)
 		out->forward = rfl_cost_mul(c, c->out, rfl_dtype_bytes(RFL_DTYPE_I64));
 }
 
-/* The last one is the average's alone. */
-static const struct rfl_op_attr window_attrs[] = {
-	RFL_OP_ATTR_PAIR(pool, kernel, .required = true, .min = 1),
-	RFL_OP_ATTR_PAIR(pool, stride, .required = true, .min = 1),
-	RFL_OP_ATTR_PAIR(pool, pad, .def = 0),
-	RFL_OP_ATTR(BOOL, pool, ceil_mode, .def = 0),
-	RFL_OP_ATTR(BOOL, pool, exclude_padding, .def = 0),
-};
+#define WINDOW                                                              \
+	RFL_OP_ATTR_PAIR(pool, kernel, .required = true, .min = 1),         \
+		RFL_OP_ATTR_PAIR(pool, stride, .required = true, .min = 1), \
+		RFL_OP_ATTR_PAIR(pool, pad, .def = 0),                      \
+		RFL_OP_ATTR(BOOL, pool, ceil_mode, .def = 0)
 
-static const struct rfl_op_attr adaptive_attrs[] = {
-	RFL_OP_ATTR_PAIR(adaptive_pool, out, .required = true, .min = 1),
-};
+RFL_OP(max_pool, "MaxPool2d", "MaxPool2DWithIndicesBackward0", .infer = window_infer,
+       .cost = max_pool_cost, .saved = max_saved, .scratch = max_scratch, RFL_OP_ATTRS(WINDOW));
+RFL_OP(avg_pool, "AvgPool2d", "AvgPool2DBackward0", .infer = window_infer, .cost = avg_cost,
+       .saved = rfl_op_saves_input,
+       RFL_OP_ATTRS(WINDOW, RFL_OP_ATTR(BOOL, pool, exclude_padding, .def = 0)));
+RFL_OP(adaptive_avg_pool, "AdaptiveAvgPool2d", "AdaptiveAvgPool2DBackward0",
+       .infer = adaptive_infer, .cost = adaptive_cost, .saved = adaptive_saved,
+       RFL_OP_ATTRS(RFL_OP_ATTR_PAIR(adaptive_pool, out, .required = true, .min = 1)));
 
-const struct rfl_op_info rfl_op_max_pool = {
-	.name = "max_pool",
-	.module = "MaxPool2d",
-	.autograd = "MaxPool2DWithIndicesBackward0",
-	.infer = window_infer,
-	.cost = max_cost,
-	.attrs = window_attrs,
-	.nattrs = RFL_ARRAY_LEN(window_attrs) - 1,
-	.saved = max_saved,
-	.scratch = max_scratch,
-};
+/*
+ * Reductions. n elements become m. Forward: sum n - m add; mean as many and m special (division);
+ * maximum n - m compare. dgrad: the sum hands dY to every term, free; the mean divides it first, m
+ * special; the maximum hands it to the element that won.
+ *
+ * Traffic, unfused and fused: forward R n, W m, and W an int64 place per maximum. dgrad of a sum
+ * moves nothing (PyTorch expands dY in place), of a mean R m, W n, of a maximum R m and the places,
+ * W n zeros and m gradients.
+ */
 
-const struct rfl_op_info rfl_op_adaptive_avg_pool = {
-	.name = "adaptive_avg_pool",
-	.module = "AdaptiveAvgPool2d",
-	.autograd = "AdaptiveAvgPool2DBackward0",
-	.infer = adaptive_infer,
-	.cost = adaptive_cost,
-	.attrs = adaptive_attrs,
-	.nattrs = RFL_ARRAY_LEN(adaptive_attrs),
-	.saved = adaptive_saved,
-};
+static enum rfl_rc reduce_infer(const struct rfl_node *node, const struct rfl_shape *in,
+				struct rfl_shape *out, struct rfl_err *err)
+{
+	const struct rfl_reduce *a = &node->attr.reduce;
+	struct rfl_shape kept = { 0 };
 
-const struct rfl_op_info rfl_op_avg_pool = {
-	.name = "avg_pool",
-	.module = "AvgPool2d",
-	.autograd = "AvgPool2DBackward0",
-	.infer = window_infer,
-	.cost = avg_cost,
-	.attrs = window_attrs,
-	.nattrs = RFL_ARRAY_LEN(window_attrs),
-	.saved = rfl_op_saves_input,
-};
+	if (a->first < 0 || a->count < 1 || a->count > in->ndim - a->first)
+		return rfl_fail(err, RFL_EINVAL, 0,
+				"cannot reduce %lld dimensions from %lld on of an input with %d",
+				(long long)a->count, (long long)a->first, in->ndim);
+	for (int i = 0; i < in->ndim; i++) {
+		bool reduced = i >= a->first && i < a->first + a->count;
+
+		if (!reduced || a->keepdim)
+			kept.dim[kept.ndim++] = reduced ? 1 : in->dim[i];
+	}
+	*out = kept;
+	return RFL_OK;
+}
+
+static void reduce_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
+{
+	struct rfl_traffic *u = cost->traffic[RFL_FUSION_UNFUSED];
+	struct rfl_elementwise *e = cost->elementwise;
+	int64_t v = c->value_bytes, place = rfl_dtype_bytes(RFL_DTYPE_I64);
+
+	rfl_cost_move(c, &u[RFL_PASS_FORWARD], c->in, v, c->out, v);
+	if (c->node->op == RFL_OP_MAX) {
+		e[RFL_PASS_FORWARD].compare = c->in - c->out;
+		rfl_cost_write(c, &u[RFL_PASS_FORWARD], c->out, place);
+		if (c->needs_dgrad) {
+			rfl_cost_move(c, &u[RFL_PASS_DGRAD], c->out, v + place, c->in, v);
+			rfl_cost_write(c, &u[RFL_PASS_DGRAD], c->out, v);
+		}
+	} else {
+		e[RFL_PASS_FORWARD].add = c->in - c->out;
+	}
+	if (c->node->op == RFL_OP_MEAN) {
+		e[RFL_PASS_FORWARD].special = c->out;
+		if (c->needs_dgrad) {
+			e[RFL_PASS_DGRAD].special = c->out;
+			rfl_cost_move(c, &u[RFL_PASS_DGRAD], c->out, v, c->in, v);
+		}
+	}
+	rfl_op_ride_not(cost);
+}
+
+#define REDUCE(name_, module_, autograd_, ...)                                        \
+	RFL_OP(name_, module_, autograd_, .infer = reduce_infer, .cost = reduce_cost, \
+	       RFL_OP_ATTRS(RFL_OP_ATTR(INT, reduce, first, .required = true),        \
+			    RFL_OP_ATTR(INT, reduce, count, .def = 1, .min = 1),      \
+			    RFL_OP_ATTR(BOOL, reduce, keepdim, .def = 0)),            \
+	       __VA_ARGS__)
+
+REDUCE(mean, "Mean", "MeanBackward1", .passes = 0);
+REDUCE(sum, "Sum", "SumBackward1", .autocast = RFL_AUTOCAST_F32, .passes = 1);
+REDUCE(max, "Max", "MaxBackward0", .saved = max_saved, .scratch = max_scratch);

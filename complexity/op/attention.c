@@ -1,0 +1,361 @@
+/*
+ * attention.c - what attention is made of: products of two tensors, batched over their leading
+ * dimensions, softmax over the last dimension with the causal mask before it, all of it as one
+ * fused operation that never writes the scores (FlashAttention), and rotary position embedding.
+ *
+ * Under a causal mask query i sees the first i + 1 keys: of the square of T queries and T keys
+ * T (T + 1) / 2 products matter, exactly (T + 1) / 2 T of it. A product that is marked causal
+ * counts them alone where the options ask for it: the square is the result of q k^T, and the first
+ * factor of the product with v.
+ */
+#include "complexity/op/parts.h"
+
+/* Whether two tensors of {.., rows, columns} have the same dimensions in front. */
+static bool same_leading(const struct rfl_shape *a, const struct rfl_shape *b)
+{
+	if (a->ndim != b->ndim || a->ndim < 2)
+		return false;
+	for (int i = 0; i < a->ndim - 2; i++)
+		if (a->dim[i] != b->dim[i])
+			return false;
+	return true;
+}
+
+/* Pairs in which query i, counted from 0, sees the keys up to i: T (T + 1) / 2 when there are as
+ * many keys as queries. */
+static int64_t causal_pairs(struct rfl_cost_context *c, int64_t queries, int64_t keys)
+{
+	int64_t side = queries < keys ? queries : keys;
+	int64_t triangle = side % 2 ? rfl_cost_mul(c, side / 2 + 1, side)
+				    : rfl_cost_mul(c, side / 2, side + 1);
+
+	return rfl_cost_add(c, triangle, rfl_cost_mul(c, queries - side, keys));
+}
+
+/*
+ * Products. {m, k} times {k, n} in B batches (samples, heads): forward B m n k multiply-adds. The
+ * gradient of each factor is a product of the same three dimensions, dA = dY B^T and dB = A^T dY,
+ * so dgrad is once or twice the forward pass (PyTorch's FlopCounterMode counts two bmm). The
+ * gradient of a factor that is a learned tensor is wgrad.
+ *
+ * Traffic, unfused and fused: forward R A, R B, W Y; backward for each factor R dY, R the other
+ * factor, W its gradient.
+ */
+
+static enum rfl_rc matmul_infer(const struct rfl_node *node, const struct rfl_shape *in,
+				struct rfl_shape *out, struct rfl_err *err)
+{
+	int rows = in[0].ndim - 2, last = in[0].ndim - 1;
+	bool transpose = node->attr.matmul.transpose_b;
+	char a[96], b[96];
+
+	if (!same_leading(&in[0], &in[1]) || in[0].dim[last] != in[1].dim[transpose ? last : rows])
+		return rfl_fail(err, RFL_EINVAL, 0, "cannot multiply %s by %s%s",
+				rfl_shape_text(&in[0], a, sizeof(a)),
+				rfl_shape_text(&in[1], b, sizeof(b)),
+				transpose ? " transposed" : "");
+	*out = in[0];
+	out->dim[last] = in[1].dim[transpose ? rows : last];
+	return RFL_OK;
+}
+
+static void matmul_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
+{
+	const struct rfl_matmul *a = &c->node->attr.matmul;
+	const struct rfl_shape *out = &c->node->shape;
+	struct rfl_traffic *u = cost->traffic[RFL_FUSION_UNFUSED];
+	int64_t m = out->dim[out->ndim - 2], n = out->dim[out->ndim - 1];
+	int64_t inner = c->in_shape.dim[c->in_shape.ndim - 1];
+	bool scores = m == n || (m != inner && a->transpose_b);
+	int64_t macs;
+
+	if (a->causal && c->options->causal_half)
+		macs = rfl_cost_mul(
+			c, rfl_cost_mul(c, c->out / m / n, causal_pairs(c, m, scores ? n : inner)),
+			scores ? inner : n);
+	else
+		macs = rfl_cost_mul(c, c->out, inner);
+	cost->macs[RFL_PASS_FORWARD] = macs;
+	cost->macs_excl_padding = macs;
+	rfl_cost_write(c, &u[RFL_PASS_FORWARD], c->out, c->value_bytes);
+	for (int k = 0; k < 2; k++) {
+		enum rfl_pass pass = rfl_op_operand_pass(c, k);
+
+		rfl_op_operand_read(c, k, &u[RFL_PASS_FORWARD]);
+		if (!c->inputs[k].grad)
+			continue;
+		cost->macs[pass] = rfl_cost_add(c, cost->macs[pass], macs);
+		rfl_cost_read(c, &u[pass], c->out, c->value_bytes);
+		rfl_op_operand_read(c, 1 - k, &u[pass]);
+		rfl_op_operand_write(c, k, &u[pass]);
+	}
+	rfl_op_ride_not(cost);
+}
+
+/* Each factor where the other one needs a gradient. */
+static int matmul_saved(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_SAVED])
+{
+	int n = c->inputs[1].grad ? rfl_op_save_operand(c, 0, out, 0) : 0;
+
+	return c->inputs[0].grad ? rfl_op_save_operand(c, 1, out, n) : n;
+}
+
+RFL_OP(matmul, "MatMul", "BmmBackward0", .arity = 2, .infer = matmul_infer, .cost = matmul_cost,
+       .saved = matmul_saved, .autocast = RFL_AUTOCAST_LOWER,
+       RFL_OP_ATTRS(RFL_OP_ATTR(BOOL, matmul, transpose_b, .def = 0),
+		    RFL_OP_ATTR(BOOL, matmul, causal, .def = 0)));
+
+/*
+ * Softmax and causal mask. n elements in r rows. Softmax, exp(x - max) / sum. Forward: the maximum
+ * n - r compare, x - max n add, exponentials n special, their sum n - r add, the division n
+ * special. dgrad, y (dY - sum(dY y)): n mul, n - r add; n add, n mul. Mask: one compare per element
+ * selects it or minus infinity, dgrad as many select dY or 0. The mask itself, a byte for each pair
+ * of a query and a key, is not counted.
+ *
+ * Traffic, unfused: softmax forward R X, W Y (one kernel that keeps a row on chip), dgrad R y, R
+ * dY, W dX; mask forward R X, R mask, W Y, dgrad R dY, R mask, W dX. Fused: both ride; the gradient
+ * of the softmax reads y again.
+ */
+
+static enum rfl_rc softmax_infer(const struct rfl_node *node, const struct rfl_shape *in,
+				 struct rfl_shape *out, struct rfl_err *err)
+{
+	if (in->ndim < 1)
+		return rfl_fail(err, RFL_EINVAL, 0, "needs rows, got a single number");
+	return rfl_op_same_shape(node, in, out, err);
+}
+
+static void softmax_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
+{
+	struct rfl_traffic *u = cost->traffic[RFL_FUSION_UNFUSED];
+	int64_t n = c->in, rows = n / c->in_shape.dim[c->in_shape.ndim - 1], v = c->value_bytes;
+
+	cost->elementwise[RFL_PASS_FORWARD] = (struct rfl_elementwise){
+		.add = rfl_cost_mul(c, 2, n) - rows,
+		.compare = n - rows,
+		.special = rfl_cost_mul(c, 2, n),
+	};
+	rfl_cost_move(c, &u[RFL_PASS_FORWARD], n, v, n, v);
+	if (c->needs_dgrad) {
+		cost->elementwise[RFL_PASS_DGRAD] = (struct rfl_elementwise){
+			.add = rfl_cost_mul(c, 2, n) - rows,
+			.mul = rfl_cost_mul(c, 2, n),
+		};
+		rfl_cost_move(c, &u[RFL_PASS_DGRAD], n, 2 * v, n, v);
+	}
+	rfl_op_ride(c, n, cost);
+}
+
+/* On a GPU dY * y is made first. */
+static void softmax_scratch(struct rfl_cost_context *c, struct rfl_op_scratch *out)
+{
+	if (c->needs_dgrad && !c->on_cpu)
+		out->backward = rfl_cost_mul(c, c->out, c->value_bytes);
+}
+
+RFL_OP(softmax, "Softmax", "SoftmaxBackward0", .rides = true, .infer = softmax_infer,
+       .cost = softmax_cost, .autocast = RFL_AUTOCAST_F32, .saved = rfl_op_saves_output,
+       .scratch = softmax_scratch);
+
+static enum rfl_rc mask_infer(const struct rfl_node *node, const struct rfl_shape *in,
+			      struct rfl_shape *out, struct rfl_err *err)
+{
+	char text[96];
+
+	if (in->ndim < 2)
+		return rfl_fail(err, RFL_EINVAL, 0, "needs rows and columns, got %s",
+				rfl_shape_text(in, text, sizeof(text)));
+	return rfl_op_same_shape(node, in, out, err);
+}
+
+/* Elements of the last two dimensions: of the mask, of the tables of a rotation. */
+static int64_t plane(struct rfl_cost_context *c)
+{
+	const struct rfl_shape *s = &c->in_shape;
+
+	return rfl_cost_mul(c, s->dim[s->ndim - 2], s->dim[s->ndim - 1]);
+}
+
+static void mask_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
+{
+	for (int pass = RFL_PASS_FORWARD; pass <= RFL_PASS_FORWARD + c->needs_dgrad; pass++) {
+		struct rfl_traffic *u = &cost->traffic[RFL_FUSION_UNFUSED][pass];
+
+		cost->elementwise[pass].compare = c->in;
+		rfl_cost_move(c, u, c->in, c->value_bytes, c->out, c->value_bytes);
+		rfl_cost_read(c, u, plane(c), 1);
+	}
+	rfl_op_ride(c, 0, cost);
+}
+
+/* One mask for all heads and samples. */
+static int mask_saved(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_SAVED])
+{
+	return c->needs_dgrad ? rfl_op_save(c, RFL_SAVED_MASK, plane(c), 1, out, 0) : 0;
+}
+
+RFL_OP(causal_mask, "MaskedFill", "MaskedFillBackward0", .rides = true, .infer = mask_infer,
+       .cost = mask_cost, .saved = mask_saved);
+
+/*
+ * One operation. B batches (samples, heads), Tq queries, Tk keys, S = B Tq Tk scores, d features of
+ * q and k, dv of v, r = B Tq rows.
+ *
+ *	forward    S = q k^T and the product with v: S (d + dv) multiply-adds, F
+ *	dgrad      dV = P^T dO, dP = dO V^T, dQ = dS K, dK = dS^T Q: 2 F
+ *	recompute  the scores once more: S d, half of F when d = dv
+ *
+ * So the backward pass executes 2.5 F, as PyTorch's FlopCounterMode counts it
+ * (torch/utils/flop_counter.py, sdpa_backward_flop_count), of which the model asks for 2 F. Under a
+ * causal mask all of S is counted, or the triangle.
+ *
+ * Elementwise, the softmax of above:
+ *	forward    scale S mul; softmax S - r compare, 2 S - r add, 2 S special; a causal mask and a
+ *	           dropout S compare each, a dropout S mul
+ *	dgrad      row sums of dO O: r dv mul, r (dv - 1) add; dS = P (dP - sum), scaled: S add,
+ *	           2 S mul; a dropout S mul
+ *	recompute  P = exp(scale s - logsumexp): S mul, S add, S special
+ *
+ * Traffic, unfused and fused alike: forward R q, k, v, W o, and in training a logsumexp per row in
+ * F32; backward R q, k, v, o, dO, R two F32 numbers per row (the logsumexp and the row sums), W dq,
+ * dk, dv. A tile that does not fit on chip reads k and v more often; that is not counted.
+ */
+
+static enum rfl_rc sdpa_infer(const struct rfl_node *node, const struct rfl_shape *in,
+			      struct rfl_shape *out, struct rfl_err *err)
+{
+	int rows = in[0].ndim - 2, last = in[0].ndim - 1;
+	double p = node->attr.sdpa.dropout;
+	char q[96], k[96], v[96];
+
+	if (!(p >= 0.0 && p < 1.0))
+		return rfl_fail(err, RFL_EINVAL, 0, "dropout %g is not in [0, 1)", p);
+	if (!same_leading(&in[0], &in[1]) || !same_leading(&in[1], &in[2]) ||
+	    in[0].dim[last] != in[1].dim[last] || in[1].dim[rows] != in[2].dim[rows])
+		return rfl_fail(err, RFL_EINVAL, 0, "q %s, k %s and v %s do not fit together",
+				rfl_shape_text(&in[0], q, sizeof(q)),
+				rfl_shape_text(&in[1], k, sizeof(k)),
+				rfl_shape_text(&in[2], v, sizeof(v)));
+	*out = in[0];
+	out->dim[last] = in[2].dim[last];
+	return RFL_OK;
+}
+
+static bool drops(const struct rfl_cost_context *c)
+{
+	return c->options->training && c->node->attr.sdpa.dropout > 0.0;
+}
+
+static void sdpa_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
+{
+	const struct rfl_shape *q = &c->in_shape, *k = c->inputs[1].shape;
+	int64_t queries = q->dim[q->ndim - 2], keys = k->dim[k->ndim - 2];
+	int64_t features = q->dim[q->ndim - 1], rows = c->in / features;
+	bool causal = c->node->attr.sdpa.causal, half = causal && c->options->causal_half;
+	int64_t scores = half ? rfl_cost_mul(c, rows / queries, causal_pairs(c, queries, keys))
+			      : rfl_cost_mul(c, rows, keys);
+	int64_t masks = causal + drops(c), dropout = drops(c), f32 = rfl_dtype_bytes(RFL_DTYPE_F32);
+	int64_t qk = rfl_cost_mul(c, scores, features);
+	int64_t macs = rfl_cost_add(
+		c, qk, rfl_cost_mul(c, scores, c->node->shape.dim[c->node->shape.ndim - 1]));
+	struct rfl_elementwise *e = cost->elementwise;
+	struct rfl_traffic *u = cost->traffic[RFL_FUSION_UNFUSED];
+
+	cost->macs[RFL_PASS_FORWARD] = macs;
+	cost->macs_excl_padding = macs;
+	e[RFL_PASS_FORWARD] = (struct rfl_elementwise){
+		.add = rfl_cost_mul(c, 2, scores) - rows,
+		.mul = rfl_cost_mul(c, 1 + dropout, scores),
+		.compare = rfl_cost_mul(c, 1 + masks, scores) - rows,
+		.special = rfl_cost_mul(c, 2, scores),
+	};
+	rfl_cost_write(c, &u[RFL_PASS_FORWARD], c->out, c->value_bytes);
+	if (c->options->training)
+		rfl_cost_write(c, &u[RFL_PASS_FORWARD], rows, f32);
+	for (int i = 0; i < 3; i++)
+		rfl_op_operand_read(c, i, &u[RFL_PASS_FORWARD]);
+	if (c->needs_dgrad) {
+		cost->macs[RFL_PASS_DGRAD] = rfl_cost_mul(c, 2, macs);
+		cost->macs[RFL_PASS_RECOMPUTE] = qk;
+		e[RFL_PASS_DGRAD].add = rfl_cost_add(c, c->out - rows, scores);
+		e[RFL_PASS_DGRAD].mul =
+			rfl_cost_add(c, c->out, rfl_cost_mul(c, 2 + dropout, scores));
+		e[RFL_PASS_RECOMPUTE] =
+			(struct rfl_elementwise){ .add = scores, .mul = scores, .special = scores };
+		rfl_cost_read(c, &u[RFL_PASS_DGRAD], c->out, 2 * c->value_bytes);
+		rfl_cost_read(c, &u[RFL_PASS_DGRAD], rows, 2 * f32);
+		for (int i = 0; i < 3; i++) {
+			rfl_op_operand_read(c, i, &u[RFL_PASS_DGRAD]);
+			rfl_op_operand_write(c, i, &u[RFL_PASS_DGRAD]);
+		}
+	}
+	rfl_op_ride_not(cost);
+}
+
+/* q, k, v, the result and the logsumexp of each row. PyTorch's CPU kernel knows no dropout: there
+ * the products run one by one, on scaled copies of q and k. */
+static int sdpa_saved(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_SAVED])
+{
+	const struct rfl_shape *k = c->inputs[1].shape;
+	int64_t rows = c->in / c->in_shape.dim[c->in_shape.ndim - 1], v = c->value_bytes;
+	int64_t square = rfl_cost_mul(c, rows, k->dim[k->ndim - 2]);
+	int64_t copies = rfl_cost_add(c, c->in, rfl_cost_in(c, 1));
+	int n = 0;
+
+	if (!c->needs_dgrad)
+		return 0;
+	if (c->on_cpu && drops(c)) {
+		n = rfl_op_save(c, RFL_SAVED_INTERNAL, copies, v, out, n);
+		n = rfl_op_save_operand(c, 2, out, n);
+		n = rfl_op_save(c, RFL_SAVED_INTERNAL, square, v, out, n); /* softmax */
+		n = rfl_op_save(c, RFL_SAVED_INTERNAL, square, v, out, n); /* after dropout */
+		return rfl_op_save(c, RFL_SAVED_MASK, square, v, out, n);
+	}
+	for (int i = 0; i < 3; i++)
+		n = rfl_op_save_operand(c, i, out, n);
+	out[n++] = (struct rfl_op_saved){ .kind = RFL_SAVED_OUTPUT };
+	return rfl_op_save(c, RFL_SAVED_STATISTICS, rows, rfl_dtype_bytes(RFL_DTYPE_F32), out, n);
+}
+
+RFL_OP(sdpa, "ScaledDotProductAttention", "ScaledDotProductFlashAttentionBackward0", .arity = 3,
+       .infer = sdpa_infer, .cost = sdpa_cost, .saved = sdpa_saved, .autocast = RFL_AUTOCAST_LOWER,
+       RFL_OP_ATTRS(RFL_OP_ATTR(BOOL, sdpa, causal, .def = 0),
+		    RFL_OP_ATTR(REAL, sdpa, dropout, .def = 0)));
+
+/*
+ * Rotary position embedding: neighbouring features (a, b) of token t become
+ * (a cos - b sin, a sin + b cos), the angle depending on t and on the pair.
+ *
+ * n elements: forward 2 n mul and n add; dgrad turns the other way, as much. The sines and cosines
+ * are tables of T d F32 numbers together, the same for all samples and heads, and not counted.
+ *
+ * Traffic, unfused: forward R X, R tables, W Y; dgrad R dY, R tables, W dX: one kernel each. Fused:
+ * it rides and the tables stay on chip.
+ */
+
+static enum rfl_rc rope_infer(const struct rfl_node *node, const struct rfl_shape *in,
+			      struct rfl_shape *out, struct rfl_err *err)
+{
+	char text[96];
+
+	if (in->ndim < 2 || in->dim[in->ndim - 1] % 2 != 0)
+		return rfl_fail(err, RFL_EINVAL, 0, "rotates pairs of features of tokens, got %s",
+				rfl_shape_text(in, text, sizeof(text)));
+	return rfl_op_same_shape(node, in, out, err);
+}
+
+static void rope_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
+{
+	for (int pass = RFL_PASS_FORWARD; pass <= RFL_PASS_FORWARD + c->needs_dgrad; pass++) {
+		struct rfl_traffic *u = &cost->traffic[RFL_FUSION_UNFUSED][pass];
+
+		cost->elementwise[pass].add = c->in;
+		cost->elementwise[pass].mul = rfl_cost_mul(c, 2, c->in);
+		rfl_cost_move(c, u, c->in, c->value_bytes, c->out, c->value_bytes);
+		rfl_cost_read(c, u, plane(c), rfl_dtype_bytes(RFL_DTYPE_F32));
+	}
+	rfl_op_ride(c, 0, cost);
+}
+
+RFL_OP(rope, "RotaryEmbedding", "StackBackward0", .rides = true, .infer = rope_infer,
+       .cost = rope_cost, RFL_OP_ATTRS(RFL_OP_ATTR(REAL, rope, theta, .def = 10000)));

@@ -1,0 +1,384 @@
+/*
+ * tensors.c - operations that compute nothing: what comes from outside (the input, a learned
+ * tensor, a table of constants), views of a tensor that is there already, copies (laying a tensor
+ * out afresh, joining, padding, moving round), and rows that are taken from a table.
+ *
+ * Views move nothing. Only the gradient of a slice moves data: it is as large as the whole tensor
+ * and zero elsewhere. Unfused R dY, W dX; fused nothing, the next operation takes its part.
+ *
+ * Traffic of copies, unfused and fused: forward R every input, W Y. Backward: what was joined gets
+ * its part of dY and what was laid out afresh all of it, as views that move nothing; a padded
+ * tensor gets a copy of the middle, R and W X; what was moved round is moved back, R dY, W dX. A
+ * learned tensor that was joined to every sample (a class token) gets the sum over the samples:
+ * wgrad, one addition per sample but the first.
+ *
+ * Rows of a table: n elements in n / d rows, an embedding's by the tokens of the text, a gather's
+ * by constant places. The gradient of the table is dY added up row by row: n add; it is wgrad.
+ * Traffic, unfused and fused: forward R places (int64), R n, W n; gradient R places, R dY, W the
+ * whole table, which is dense (PyTorch's default) and mostly zeros.
+ */
+#include "complexity/op/parts.h"
+
+#include <string.h>
+
+#include "base/num.h"
+
+/* --- from outside --- */
+
+static enum rfl_rc check_dims(const struct rfl_shape *shape, struct rfl_err *err)
+{
+	for (int i = 0; i < shape->ndim; i++)
+		if (shape->dim[i] < 1)
+			return rfl_fail(err, RFL_EINVAL, 0, "dimension %d is %lld, not 1 or more",
+					i, (long long)shape->dim[i]);
+	return RFL_OK;
+}
+
+static enum rfl_rc input_infer(const struct rfl_node *node, const struct rfl_shape *in,
+			       struct rfl_shape *out, struct rfl_err *err)
+{
+	(void)in;
+	*out = node->shape;
+	return check_dims(&node->shape, err);
+}
+
+static enum rfl_rc parameter_infer(const struct rfl_node *node, const struct rfl_shape *in,
+				   struct rfl_shape *out, struct rfl_err *err)
+{
+	const struct rfl_parameter *a = &node->attr.parameter;
+
+	(void)in;
+	if (a->drop < 0 || a->drop > a->stored.ndim)
+		return rfl_fail(err, RFL_EINVAL, 0, "cannot drop %lld of %d dimensions",
+				(long long)a->drop, a->stored.ndim);
+	*out = (struct rfl_shape){ .ndim = a->stored.ndim - (int)a->drop };
+	for (int i = 0; i < a->stored.ndim; i++) {
+		if (i >= a->drop)
+			out->dim[i - a->drop] = a->stored.dim[i];
+		else if (a->stored.dim[i] != 1)
+			return rfl_fail(err, RFL_EINVAL, 0,
+					"dropped dimension %d is %lld, only 1 can be dropped", i,
+					(long long)a->stored.dim[i]);
+	}
+	return check_dims(&a->stored, err);
+}
+
+static int parameter_params(const struct rfl_node *node, struct rfl_op_param *out)
+{
+	const struct rfl_parameter *a = &node->attr.parameter;
+	const struct rfl_shape *stored = &a->stored;
+
+	out[0] = (struct rfl_op_param){
+		.suffix = "",
+		.kind = a->norm_weight ? RFL_PARAM_NORM_WEIGHT
+			: a->norm_bias ? RFL_PARAM_NORM_BIAS
+				       : RFL_PARAM_OTHER,
+		.ndim = stored->ndim,
+	};
+	memcpy(out[0].dim, stored->dim, sizeof(stored->dim));
+	return 1;
+}
+
+static enum rfl_rc constant_infer(const struct rfl_node *node, const struct rfl_shape *in,
+				  struct rfl_shape *out, struct rfl_err *err)
+{
+	(void)in;
+	*out = node->attr.constant.shape;
+	return check_dims(out, err);
+}
+
+RFL_OP(input, "Input", NULL, .arity = RFL_OP_NO_INPUTS, .infer = input_infer);
+RFL_OP(parameter, "Parameter", NULL, .arity = RFL_OP_NO_INPUTS, .infer = parameter_infer,
+       .params = parameter_params,
+       RFL_OP_ATTRS(RFL_OP_ATTR(SHAPE, parameter, stored, .required = true),
+		    RFL_OP_ATTR(INT, parameter, drop, .def = 0),
+		    RFL_OP_ATTR(BOOL, parameter, norm_weight, .def = 0),
+		    RFL_OP_ATTR(BOOL, parameter, norm_bias, .def = 0)));
+RFL_OP(constant, "Buffer", NULL, .arity = RFL_OP_NO_INPUTS, .infer = constant_infer,
+       RFL_OP_ATTRS(RFL_OP_ATTR(SHAPE, constant, shape, .required = true)));
+
+/* --- views --- */
+
+static enum rfl_rc flatten_infer(const struct rfl_node *node, const struct rfl_shape *in,
+				 struct rfl_shape *out, struct rfl_err *err)
+{
+	int64_t first = node->attr.flatten.first;
+	int64_t rest = 1;
+
+	if (first < 0 || first >= in->ndim)
+		return rfl_fail(err, RFL_EINVAL, 0, "cannot flatten %d dimensions from %lld on",
+				in->ndim, (long long)first);
+	for (int i = (int)first; i < in->ndim; i++)
+		rest *= in->dim[i]; /* the builder has checked that the input fits */
+	*out = *in;
+	out->ndim = (int)first + 1;
+	out->dim[first] = rest;
+	return RFL_OK;
+}
+
+static enum rfl_rc reshape_infer(const struct rfl_node *node, const struct rfl_shape *in,
+				 struct rfl_shape *out, struct rfl_err *err)
+{
+	const struct rfl_shape *shape = &node->attr.reshape.shape;
+	char from[96], to[96];
+	enum rfl_rc rc = check_dims(shape, err);
+
+	if (rc != RFL_OK)
+		return rc;
+	if (!rfl_shape_fits(shape) || rfl_shape_numel(shape) != rfl_shape_numel(in))
+		return rfl_fail(err, RFL_EINVAL, 0, "cannot reshape %s to %s",
+				rfl_shape_text(in, from, sizeof(from)),
+				rfl_shape_text(shape, to, sizeof(to)));
+	*out = *shape;
+	return RFL_OK;
+}
+
+static enum rfl_rc permute_infer(const struct rfl_node *node, const struct rfl_shape *in,
+				 struct rfl_shape *out, struct rfl_err *err)
+{
+	const int64_t *order = node->attr.permute.order;
+	unsigned seen = 0;
+
+	out->ndim = in->ndim;
+	for (int i = 0; i < in->ndim; i++) {
+		if (order[i] < 0 || order[i] >= in->ndim || (seen & (1u << order[i])))
+			return rfl_fail(err, RFL_EINVAL, 0,
+					"the order of the %d dimensions is no permutation",
+					in->ndim);
+		seen |= 1u << order[i];
+		out->dim[i] = in->dim[order[i]];
+	}
+	return RFL_OK;
+}
+
+static enum rfl_rc slice_infer(const struct rfl_node *node, const struct rfl_shape *in,
+			       struct rfl_shape *out, struct rfl_err *err)
+{
+	const struct rfl_slice *a = &node->attr.slice;
+	int64_t size = a->dim >= 0 && a->dim < in->ndim ? in->dim[a->dim] : 0;
+
+	if (a->start < 0 || a->length < 1 || a->step < 1 || a->start >= size ||
+	    a->length - 1 > (size - 1 - a->start) / a->step)
+		return rfl_fail(err, RFL_EINVAL, 0,
+				"cannot take %lld elements from %lld on by %lld of dimension %lld, "
+				"which has %lld",
+				(long long)a->length, (long long)a->start, (long long)a->step,
+				(long long)a->dim, (long long)size);
+	*out = *in;
+	out->dim[a->dim] = a->length;
+	return RFL_OK;
+}
+
+static void slice_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
+{
+	struct rfl_traffic *u = &cost->traffic[RFL_FUSION_UNFUSED][rfl_op_operand_pass(c, 0)];
+
+	if (!c->needs_dgrad)
+		return;
+	rfl_cost_read(c, u, c->out, c->value_bytes);
+	rfl_op_operand_write(c, 0, u);
+}
+
+#define VIEW(name_, module_, autograd_, ...) \
+	RFL_OP(name_, module_, autograd_, .rides = true, .view = true, __VA_ARGS__)
+
+VIEW(flatten, "Flatten", "ViewBackward0", .infer = flatten_infer, .passes = 1,
+     RFL_OP_ATTRS(RFL_OP_ATTR(INT, flatten, first, .def = 0)));
+VIEW(reshape, "Reshape", "ViewBackward0", .infer = reshape_infer, .passes = 1,
+     RFL_OP_ATTRS(RFL_OP_ATTR(SHAPE, reshape, shape, .required = true)));
+VIEW(permute, "Permute", "PermuteBackward0", .infer = permute_infer, .passes = 1,
+     RFL_OP_ATTRS(RFL_OP_ATTR(ORDER, permute, order, .required = true)));
+VIEW(slice, "Slice", "SliceBackward0", .infer = slice_infer, .cost = slice_cost,
+     RFL_OP_ATTRS(RFL_OP_ATTR(INT, slice, dim, .required = true),
+		  RFL_OP_ATTR(INT, slice, start, .def = 0),
+		  RFL_OP_ATTR(INT, slice, length, .required = true, .min = 1),
+		  RFL_OP_ATTR(INT, slice, step, .def = 1, .min = 1)));
+
+/* --- copies --- */
+
+static enum rfl_rc concat_infer(const struct rfl_node *node, const struct rfl_shape *in,
+				struct rfl_shape *out, struct rfl_err *err)
+{
+	int64_t dim = node->attr.concat.dim;
+	char a[96], b[96];
+
+	if (node->ninputs < 1 || dim < 0 || dim >= in[0].ndim)
+		return rfl_fail(err, RFL_EINVAL, 0, "cannot join along dimension %lld",
+				(long long)dim);
+	*out = in[0];
+	for (int i = 1; i < node->ninputs; i++) {
+		bool fits = in[i].ndim == in[0].ndim;
+
+		for (int d = 0; fits && d < in[0].ndim; d++)
+			fits = d == dim || in[i].dim[d] == in[0].dim[d];
+		if (!fits)
+			return rfl_fail(err, RFL_EINVAL, 0, "cannot join %s and %s",
+					rfl_shape_text(&in[0], a, sizeof(a)),
+					rfl_shape_text(&in[i], b, sizeof(b)));
+		if (!rfl_num_add(out->dim[dim], in[i].dim[dim], &out->dim[dim]))
+			return rfl_fail(err, RFL_EOVERFLOW, 0, "does not fit 63 bits");
+	}
+	return RFL_OK;
+}
+
+/* Two dimensions that begin at dim. */
+static enum rfl_rc need_plane(const struct rfl_shape *in, int64_t dim, struct rfl_err *err)
+{
+	if (dim >= 0 && dim < in->ndim - 1)
+		return RFL_OK;
+	return rfl_fail(err, RFL_EINVAL, 0, "no height and width at dimension %lld of %d",
+			(long long)dim, in->ndim);
+}
+
+static enum rfl_rc pad_infer(const struct rfl_node *node, const struct rfl_shape *in,
+			     struct rfl_shape *out, struct rfl_err *err)
+{
+	const struct rfl_pad *a = &node->attr.padding;
+	int64_t *h, *w;
+	enum rfl_rc rc = need_plane(in, a->dim, err);
+
+	if (rc != RFL_OK)
+		return rc;
+	*out = *in;
+	h = &out->dim[a->dim];
+	w = &out->dim[a->dim + 1];
+	if (a->top < 0 || a->bottom < 0 || a->left < 0 || a->right < 0)
+		return rfl_fail(err, RFL_EINVAL, 0, "a padding is 0 or more");
+	if (!rfl_num_add(*h, a->top, h) || !rfl_num_add(*h, a->bottom, h) ||
+	    !rfl_num_add(*w, a->left, w) || !rfl_num_add(*w, a->right, w))
+		return rfl_fail(err, RFL_EOVERFLOW, 0, "does not fit 63 bits");
+	return RFL_OK;
+}
+
+static enum rfl_rc roll_infer(const struct rfl_node *node, const struct rfl_shape *in,
+			      struct rfl_shape *out, struct rfl_err *err)
+{
+	*out = *in;
+	return need_plane(in, node->attr.roll.dim, err);
+}
+
+static void copy_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
+{
+	struct rfl_traffic *u = cost->traffic[RFL_FUSION_UNFUSED];
+	const enum rfl_op op = c->node->op;
+
+	for (int k = 0; k < c->node->ninputs; k++) {
+		const struct rfl_cost_input *in = &c->inputs[k];
+		enum rfl_pass pass = rfl_op_operand_pass(c, k);
+		int64_t *adds = &cost->elementwise[pass].add;
+
+		rfl_op_operand_read(c, k, &u[RFL_PASS_FORWARD]);
+		if (op != RFL_OP_CONCAT || !in->grad || !in->batchless || c->node->batchless)
+			continue;
+		*adds = rfl_cost_add(c, *adds, rfl_cost_mul(c, c->batch - 1, in->numel));
+		rfl_cost_read(c, &u[pass], rfl_cost_mul(c, c->batch, in->numel), c->value_bytes);
+		rfl_op_operand_write(c, k, &u[pass]);
+	}
+	rfl_cost_write(c, &u[RFL_PASS_FORWARD], c->out, c->value_bytes);
+	/* dX is as large as X, whatever surrounds it. */
+	if ((op == RFL_OP_PAD || op == RFL_OP_ROLL) && c->needs_dgrad)
+		rfl_cost_move(c, &u[RFL_PASS_DGRAD], c->in, c->value_bytes, c->in, c->value_bytes);
+	rfl_op_ride_not(cost);
+}
+
+RFL_OP(contiguous, "Contiguous", "CloneBackward0", .infer = rfl_op_same_shape, .cost = copy_cost,
+       .passes = 1);
+RFL_OP(concat, "Concat", "CatBackward0", .arity = RFL_OP_ANY_INPUTS, .infer = concat_infer,
+       .cost = copy_cost, .passes = RFL_NET_MAX_INPUTS,
+       RFL_OP_ATTRS(RFL_OP_ATTR(INT, concat, dim, .def = 0)));
+RFL_OP(pad, "Pad", "ConstantPadNdBackward0", .infer = pad_infer, .cost = copy_cost,
+       RFL_OP_ATTRS(RFL_OP_ATTR(INT, padding, dim, .def = 0),
+		    RFL_OP_ATTR(INT, padding, top, .def = 0),
+		    RFL_OP_ATTR(INT, padding, bottom, .def = 0),
+		    RFL_OP_ATTR(INT, padding, left, .def = 0),
+		    RFL_OP_ATTR(INT, padding, right, .def = 0)));
+RFL_OP(roll, "Roll", "RollBackward0", .infer = roll_infer, .cost = copy_cost,
+       RFL_OP_ATTRS(RFL_OP_ATTR(INT, roll, dim, .def = 0),
+		    RFL_OP_ATTR_PAIR(roll, shift, .def = 0, .min = INT64_MIN)));
+
+/* --- rows of a table --- */
+
+static enum rfl_rc embedding_infer(const struct rfl_node *node, const struct rfl_shape *in,
+				   struct rfl_shape *out, struct rfl_err *err)
+{
+	const struct rfl_embedding *a = &node->attr.embedding;
+
+	if (a->vocab < 1 || a->features < 1 || in->ndim >= RFL_NET_MAX_DIMS)
+		return rfl_fail(err, RFL_EINVAL, 0, "a table of %lld rows of %lld features",
+				(long long)a->vocab, (long long)a->features);
+	*out = *in;
+	out->dim[out->ndim++] = a->features;
+	return RFL_OK;
+}
+
+static int embedding_params(const struct rfl_node *node, struct rfl_op_param *out)
+{
+	out[0] = (struct rfl_op_param){
+		.suffix = "weight",
+		.kind = RFL_PARAM_EMBEDDING_WEIGHT,
+		.ndim = 2,
+		.dim = { node->attr.embedding.vocab, node->attr.embedding.features },
+	};
+	return 1;
+}
+
+static enum rfl_rc gather_infer(const struct rfl_node *node, const struct rfl_shape *in,
+				struct rfl_shape *out, struct rfl_err *err)
+{
+	const struct rfl_shape *shape = &node->attr.gather.shape;
+	char from[96], to[96];
+
+	for (int i = 0; i < shape->ndim; i++)
+		if (shape->dim[i] < 1)
+			return rfl_fail(err, RFL_EINVAL, 0, "dimension %d is not 1 or more", i);
+	if (in->ndim != 2 || shape->ndim < 1 || shape->dim[shape->ndim - 1] != in->dim[1])
+		return rfl_fail(err, RFL_EINVAL, 0, "cannot take %s from a table of %s",
+				rfl_shape_text(shape, to, sizeof(to)),
+				rfl_shape_text(in, from, sizeof(from)));
+	*out = *shape;
+	return RFL_OK;
+}
+
+/* Rows of `row` elements; the table has `table` of them of `size` bytes. */
+static void rows_cost(struct rfl_cost_context *c, int64_t row, int64_t table, int64_t size,
+		      enum rfl_pass pass, struct rfl_cost *cost)
+{
+	struct rfl_traffic *u = cost->traffic[RFL_FUSION_UNFUSED];
+	int64_t v = c->value_bytes, place = rfl_dtype_bytes(RFL_DTYPE_I64);
+
+	rfl_cost_read(c, &u[RFL_PASS_FORWARD], c->out / row, place);
+	rfl_cost_move(c, &u[RFL_PASS_FORWARD], c->out, size, c->out, v);
+	if (pass != RFL_PASS_FORWARD) {
+		cost->elementwise[pass].add = c->out;
+		rfl_cost_read(c, &u[pass], c->out / row, place);
+		rfl_cost_move(c, &u[pass], c->out, v, table, size);
+	}
+	rfl_op_ride_not(cost);
+}
+
+static void embedding_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
+{
+	const struct rfl_embedding *a = &c->node->attr.embedding;
+
+	rows_cost(c, a->features, rfl_cost_mul(c, a->vocab, a->features), c->param_bytes,
+		  c->needs_wgrad ? RFL_PASS_WGRAD : RFL_PASS_FORWARD, cost);
+}
+
+static void gather_cost(struct rfl_cost_context *c, struct rfl_cost *cost)
+{
+	rows_cost(c, c->in_shape.dim[1], c->in, rfl_op_operand_bytes(c, 0),
+		  c->inputs[0].grad ? rfl_op_operand_pass(c, 0) : RFL_PASS_FORWARD, cost);
+}
+
+/* The indices. */
+static int embedding_saved(struct rfl_cost_context *c, struct rfl_op_saved out[RFL_OP_MAX_SAVED])
+{
+	return c->needs_wgrad ? rfl_op_save_operand(c, 0, out, 0) : 0;
+}
+
+RFL_OP(embedding, "Embedding", "EmbeddingBackward0", .infer = embedding_infer,
+       .params = embedding_params, .cost = embedding_cost, .saved = embedding_saved,
+       RFL_OP_ATTRS(RFL_OP_ATTR(INT, embedding, vocab, .required = true, .min = 1),
+		    RFL_OP_ATTR(INT, embedding, features, .required = true, .min = 1)));
+RFL_OP(gather, "Gather", "IndexBackward0", .infer = gather_infer, .cost = gather_cost,
+       RFL_OP_ATTRS(RFL_OP_ATTR(SHAPE, gather, shape, .required = true)));
