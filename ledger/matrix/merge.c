@@ -19,25 +19,23 @@
 
 #define NAME_TRIES 10000
 
-/* A set of texts, its own; sorted before it is asked. */
-struct ids {
-	char **items;
-	size_t n, cap;
-};
-
 struct job {
 	const char *to;
 	struct rfl_merge *sum;
-	/** run_id of every row that is there or comes. A row is written when all else of its run is
+	struct rfl_ledger **ledgers;
+	size_t nledgers;
+	struct rfl_ledger_row *rows; /* that are new, in the order of time; borrowed from ledgers */
+	size_t n;
+	/* run_id of every row that is there or comes. A row is written when all else of its run is
 	 * there: what has none yet may be half of it. */
-	struct ids runs;
-	struct ids counted; /**< runs whose counters are there */
+	struct rfl_texts runs;
+	struct rfl_texts counted; /* runs whose counters are there */
 	bool knows_counted;
 };
 
-static enum rfl_rc no_memory(const char *path, struct rfl_err *err)
+static enum rfl_rc no_memory(struct rfl_err *err)
 {
-	return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
+	return rfl_fail(err, RFL_ENOMEM, 0, "merge of log folders: out of memory");
 }
 
 static enum rfl_rc unreadable(const char *path, struct rfl_err *err)
@@ -46,60 +44,88 @@ static enum rfl_rc unreadable(const char *path, struct rfl_err *err)
 			strerror(errno));
 }
 
-static enum rfl_rc is_there(const char *path, bool *ret, struct rfl_err *err)
+/* It is there, or absent for sure. @param path  of rfl_path_join(): NULL out of memory */
+static enum rfl_rc check_path(const char *path, struct rfl_err *err)
 {
 	struct stat st;
 
-	*ret = stat(path, &st) == 0;
-	return *ret || errno == ENOENT ? RFL_OK : unreadable(path, err);
+	if (!path)
+		return no_memory(err);
+	return stat(path, &st) == 0 || errno == ENOENT ? RFL_OK : unreadable(path, err);
 }
 
-/* ---- a set of texts ---- */
+/* ---- folders ---- */
 
-static int compare_texts(const void *a, const void *b)
+/* By value where both are numbers: task 2 comes before task 10. */
+static int compare_names(const void *a, const void *b)
 {
 	const char *const *x = a, *const *y = b;
+	const char *p = rfl_path_base(*x), *q = rfl_path_base(*y);
+	const bool numbers =
+		strspn(p, "0123456789") == strlen(p) && strspn(q, "0123456789") == strlen(q);
 
-	return strcmp(*x, *y);
+	if (numbers && strlen(p) != strlen(q))
+		return strlen(p) < strlen(q) ? -1 : 1;
+	return strcmp(p, q);
 }
 
-/* @return false: out of memory */
-static bool add_id(struct ids *set, const char *id)
+/* What is in a folder and is of a kind, in the order of names, and a NULL after it. */
+static enum rfl_rc list(const char *dir, bool (*is)(const char *path), char ***ret, size_t *n,
+			struct rfl_err *err)
 {
-	if (rfl_grow(&set->items, &set->cap, set->n + 1, SIZE_MAX, NULL) != RFL_OK)
-		return false;
-	set->items[set->n] = strdup(id);
-	return set->items[set->n] && ++set->n;
+	const struct dirent *entry;
+	DIR *d = opendir(dir);
+	size_t cap = 0;
+	enum rfl_rc rc = d || errno == ENOENT ? RFL_OK : unreadable(dir, err);
+
+	*n = 0;
+	*ret = NULL;
+	if (rc == RFL_OK)
+		rc = rfl_grow(ret, &cap, 1, SIZE_MAX, err);
+	for (errno = 0; d && rc == RFL_OK && (entry = readdir(d)) != NULL; errno = 0) {
+		char *path;
+
+		if (entry->d_name[0] == '.')
+			continue;
+		path = rfl_path_join(dir, entry->d_name);
+		rc = check_path(path, err);
+		if (rc == RFL_OK && is(path)) {
+			rc = rfl_grow(ret, &cap, *n + 2, SIZE_MAX, err);
+			if (rc == RFL_OK) {
+				(*ret)[(*n)++] = path;
+				continue;
+			}
+		}
+		free(path);
+	}
+	if (d && rc == RFL_OK && errno != 0)
+		rc = unreadable(dir, err);
+	if (d)
+		(void)closedir(d);
+	if (*ret)
+		(*ret)[*n] = NULL;
+	if (rc) {
+		rfl_merge_folders_free(*ret);
+		*ret = NULL;
+	} else if (*n) {
+		qsort(*ret, *n, sizeof(**ret), compare_names);
+	}
+	return rc;
 }
 
-static void sort_ids(struct ids *set)
+enum rfl_rc rfl_merge_folders(const char *dir, char ***ret, size_t *n, struct rfl_err *err)
 {
-	if (set->n)
-		qsort(set->items, set->n, sizeof(*set->items), compare_texts);
+	return list(dir, rfl_dir_exists, ret, n, err);
 }
 
-static bool has_id(const struct ids *set, const char *id)
+void rfl_merge_folders_free(char **folders)
 {
-	return set->n && bsearch(&id, set->items, set->n, sizeof(*set->items), compare_texts);
-}
-
-static void ids_fini(struct ids *set)
-{
-	for (size_t i = 0; i < set->n; i++)
-		free(set->items[i]);
-	free(set->items);
-	*set = (struct ids){ .items = NULL };
+	for (char **f = folders; f && *f; f++)
+		free(*f);
+	free(folders);
 }
 
 /* ---- the ledgers ---- */
-
-/* Rows of several ledgers, which stay open while their rows are borrowed. */
-struct rows {
-	struct rfl_ledger **ledgers;
-	size_t nledgers;
-	struct rfl_ledger_row *rows; /* those that are new, in the order of time */
-	size_t n;
-};
 
 static int compare_rows(const void *a, const void *b)
 {
@@ -110,34 +136,38 @@ static int compare_rows(const void *a, const void *b)
 	return order ? order : strcmp(x->run_id, y->run_id);
 }
 
-static enum rfl_rc add_runs(struct job *m, const struct rfl_ledger_row *rows, size_t n,
-			    struct rfl_err *err)
-{
-	for (size_t i = 0; i < n; i++)
-		if (rows[i].run_id && !add_id(&m->runs, rows[i].run_id))
-			return no_memory(m->to, err);
-	sort_ids(&m->runs);
-	return RFL_OK;
-}
-
 static enum rfl_rc load_runs(struct job *m, const char *path, struct rfl_err *err)
 {
 	const bool wanted[RFL_LEDGER_NCOLUMNS] = { [RFL_LEDGER_AT_run_id] = true };
 	struct rfl_ledger *l = NULL;
+	size_t number;
 	enum rfl_rc rc;
 
 	if (rfl_file_size(path) == 0)
 		return RFL_OK;
 	rc = rfl_ledger_load_columns(path, wanted, &l, err);
-	if (rc == RFL_OK)
-		rc = add_runs(m, l->rows, l->nrows, err);
+	for (size_t i = 0; rc == RFL_OK && i < l->nrows; i++)
+		if (l->rows[i].run_id && !rfl_texts_put(&m->runs, l->rows[i].run_id, &number))
+			rc = no_memory(err);
 	rfl_ledger_free(l);
 	return rc;
 }
 
-/* Without an id a row would come again with every merge. */
-static enum rfl_rc need_ids(const char *path, const struct rfl_ledger *l, struct rfl_err *err)
+static enum rfl_rc load_ledger(struct job *m, const char *path, struct rfl_err *err)
 {
+	struct rfl_ledger *l = NULL;
+	enum rfl_rc rc = check_path(path, err);
+
+	if (rc == RFL_OK && rfl_file_size(path) == 0) {
+		m->sum->empty++;
+		return RFL_OK;
+	}
+	if (rc || (rc = rfl_ledger_load(path, &l, err)))
+		return rc;
+	m->ledgers[m->nledgers++] = l;
+	m->sum->torn += l->torn;
+	m->sum->folders++;
+	/* without an id a row would come again with every merge */
 	for (size_t i = 0; i < l->nrows; i++)
 		if (!l->rows[i].run_id || !l->rows[i].run_id[0])
 			return rfl_fail(err, RFL_EFORMAT, 0,
@@ -147,84 +177,43 @@ static enum rfl_rc need_ids(const char *path, const struct rfl_ledger *l, struct
 	return RFL_OK;
 }
 
-static enum rfl_rc load_ledger(struct job *m, const char *path, struct rows *rows, size_t *total,
-			       struct rfl_err *err)
+/* What is new, in the order of time; a row that two folders have is one. */
+static enum rfl_rc load_rows(struct job *m, const char *const *folders, size_t n,
+			     struct rfl_err *err)
 {
-	struct rfl_ledger *l = NULL;
-	bool there;
-	enum rfl_rc rc = is_there(path, &there, err);
-
-	if (rc == RFL_OK && rfl_file_size(path) == 0) {
-		m->sum->empty++;
-		return RFL_OK;
-	}
-	if (rc == RFL_OK)
-		rc = rfl_ledger_load(path, &l, err);
-	if (rc)
-		return rc;
-	rows->ledgers[rows->nledgers++] = l;
-	*total += l->nrows;
-	m->sum->torn += l->torn;
-	m->sum->folders++;
-	return need_ids(path, l, err);
-}
-
-static enum rfl_rc load_all(struct job *m, const char *const *folders, size_t n, struct rows *rows,
-			    struct rfl_err *err)
-{
+	size_t total = 0, number;
 	enum rfl_rc rc = RFL_OK;
-	size_t total = 0;
 
-	rows->ledgers = rfl_alloc_array(n, sizeof(struct rfl_ledger *));
-	if (!rows->ledgers)
-		return no_memory(m->to, err);
+	m->ledgers = rfl_alloc_array(n, sizeof(struct rfl_ledger *));
+	if (!m->ledgers)
+		return no_memory(err);
 	for (size_t i = 0; i < n && rc == RFL_OK; i++) {
 		char *path = rfl_path_join(folders[i], "metrics.csv");
 
-		rc = path ? load_ledger(m, path, rows, &total, err) : no_memory(m->to, err);
+		rc = load_ledger(m, path, err);
 		free(path);
 	}
-	if (rc == RFL_OK && total) {
-		rows->rows = rfl_alloc_array(total, sizeof(*rows->rows));
-		if (!rows->rows)
-			rc = no_memory(m->to, err);
-	}
-	return rc;
-}
+	if (rc)
+		return rc;
+	for (size_t i = 0; i < m->nledgers; i++)
+		total += m->ledgers[i]->nrows;
+	m->rows = rfl_alloc_array(total + 1, sizeof(*m->rows));
+	if (!m->rows)
+		return no_memory(err);
+	for (size_t i = 0; i < m->nledgers; i++)
+		for (size_t k = 0; k < m->ledgers[i]->nrows; k++) {
+			const struct rfl_ledger_row *row = &m->ledgers[i]->rows[k];
 
-/* What is new, in the order of time; a row that two folders have is one. */
-static void choose_rows(struct job *m, struct rows *rows)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < rows->nledgers; i++)
-		for (size_t k = 0; k < rows->ledgers[i]->nrows; k++) {
-			const struct rfl_ledger_row *row = &rows->ledgers[i]->rows[k];
-
-			if (has_id(&m->runs, row->run_id))
+			if (rfl_texts_has(&m->runs, row->run_id)) {
 				m->sum->rows_there++;
-			else
-				rows->rows[rows->n++] = *row;
+				continue;
+			}
+			if (!rfl_texts_put(&m->runs, row->run_id, &number))
+				return no_memory(err);
+			m->rows[m->n++] = *row;
 		}
-	if (rows->n)
-		qsort(rows->rows, rows->n, sizeof(*rows->rows), compare_rows);
-	for (size_t i = 0; i < rows->n; i++) {
-		const bool again =
-			kept && strcmp(rows->rows[kept - 1].run_id, rows->rows[i].run_id) == 0;
-
-		m->sum->rows_there += again;
-		if (!again)
-			rows->rows[kept++] = rows->rows[i];
-	}
-	rows->n = kept;
-}
-
-static void rows_fini(struct rows *rows)
-{
-	for (size_t i = 0; i < rows->nledgers; i++)
-		rfl_ledger_free(rows->ledgers[i]);
-	free(rows->ledgers);
-	free(rows->rows);
+	qsort(m->rows, m->n, sizeof(*m->rows), compare_rows);
+	return RFL_OK;
 }
 
 /* ---- files ---- */
@@ -250,57 +239,43 @@ static enum have look(const char *path, const struct rfl_buf *want)
 	return is;
 }
 
-/* The n-th name that a file may have: x.txt, x_2.txt and so on. */
-static enum rfl_rc name_file(char *path, size_t size, const char *dir, const char *name, unsigned n,
+/* Under the first of its names (x.txt, x_2.txt and so on) that is free, or that has it. */
+static enum rfl_rc copy_file(struct job *m, const char *from, const char *dir, const char *name,
 			     struct rfl_err *err)
 {
 	const char *dot = strrchr(name, '.');
 	const int stem = (int)(dot ? (size_t)(dot - name) : strlen(name));
-	int len;
-
-	if (n == 1)
-		len = snprintf(path, size, "%s/%s", dir, name);
-	else
-		len = snprintf(path, size, "%s/%.*s_%u%s", dir, stem, name, n, dot ? dot : "");
-	if (len >= 0 && (size_t)len < size)
-		return RFL_OK;
-	return rfl_fail(err, RFL_EIO, ENAMETOOLONG, "%s/%s: %s", dir, name, strerror(ENAMETOOLONG));
-}
-
-/* Under the first of its names that is free, or that has it. */
-static enum rfl_rc put_file(struct job *m, const char *dir, const char *name,
-			    const struct rfl_buf *text, struct rfl_err *err)
-{
-	char path[8192];
-
-	for (unsigned n = 1; n <= NAME_TRIES; n++) {
-		const enum rfl_rc rc = name_file(path, sizeof(path), dir, name, n, err);
-		const enum have have = rc ? HAVE_OTHER : look(path, text);
-
-		if (rc)
-			return rc;
-		if (have == HAVE_OTHER)
-			continue;
-		m->sum->files += have == HAVE_NONE;
-		m->sum->files_there += have != HAVE_NONE;
-		return have == HAVE_SAME ? RFL_OK
-					 : rfl_file_write(path, rfl_buf_str(text), text->len, err);
-	}
-	return rfl_fail(err, RFL_EIO, EEXIST, "%s/%s: %s", dir, name, strerror(EEXIST));
-}
-
-static enum rfl_rc copy_file(struct job *m, const char *from, const char *dir, const char *name,
-			     struct rfl_err *err)
-{
+	enum have have = HAVE_OTHER;
+	char path[8192], number[16] = "";
 	struct rfl_buf text;
 	enum rfl_rc rc;
 
 	rfl_buf_init(&text, 0);
-	rc = rfl_file_read(from, &text, err);
-	if (rc == RFL_OK)
-		rc = rfl_file_mkdirs(dir, err);
-	if (rc == RFL_OK)
-		rc = put_file(m, dir, name, &text, err);
+	if ((rc = rfl_file_read(from, &text, err)) || (rc = rfl_file_mkdirs(dir, err)))
+		goto done;
+	for (unsigned n = 1; n <= NAME_TRIES && have == HAVE_OTHER; n++) {
+		int len;
+
+		if (n > 1)
+			(void)snprintf(number, sizeof(number), "_%u", n);
+		len = snprintf(path, sizeof(path), "%s/%.*s%s%s", dir, stem, name, number,
+			       dot ? dot : "");
+		if (len < 0 || (size_t)len >= sizeof(path)) {
+			rc = rfl_fail(err, RFL_EIO, ENAMETOOLONG, "%s/%s: %s", dir, name,
+				      strerror(ENAMETOOLONG));
+			goto done;
+		}
+		have = look(path, &text);
+	}
+	if (have == HAVE_OTHER) {
+		rc = rfl_fail(err, RFL_EIO, EEXIST, "%s/%s: %s", dir, name, strerror(EEXIST));
+		goto done;
+	}
+	m->sum->files += have == HAVE_NONE;
+	m->sum->files_there += have != HAVE_NONE;
+	if (have != HAVE_SAME)
+		rc = rfl_file_write(path, rfl_buf_str(&text), text.len, err);
+done:
 	rfl_buf_fini(&text);
 	return rc;
 }
@@ -310,27 +285,13 @@ static enum rfl_rc merge_part(struct job *m, const char *folder, const char *par
 			      struct rfl_err *err)
 {
 	char *from = rfl_path_join(folder, part), *to = rfl_path_join(m->to, part);
-	DIR *dir = from ? opendir(from) : NULL;
-	const struct dirent *entry;
-	enum rfl_rc rc = RFL_OK;
+	char **files = NULL;
+	size_t n = 0;
+	enum rfl_rc rc = from && to ? list(from, rfl_file_exists, &files, &n, err) : no_memory(err);
 
-	if (!from || !to)
-		rc = no_memory(m->to, err);
-	else if (!dir && errno != ENOENT)
-		rc = unreadable(from, err);
-	while (dir && rc == RFL_OK && (errno = 0, entry = readdir(dir))) {
-		char *path = rfl_path_join(from, entry->d_name);
-		bool there;
-
-		rc = path ? is_there(path, &there, err) : no_memory(from, err);
-		if (rc == RFL_OK && entry->d_name[0] != '.' && rfl_file_exists(path))
-			rc = copy_file(m, path, to, entry->d_name, err);
-		free(path);
-	}
-	if (dir && rc == RFL_OK && errno != 0)
-		rc = unreadable(from, err);
-	if (dir)
-		(void)closedir(dir);
+	for (size_t i = 0; i < n && rc == RFL_OK; i++)
+		rc = copy_file(m, files[i], to, rfl_path_base(files[i]), err);
+	rfl_merge_folders_free(files);
 	free(from);
 	free(to);
 	return rc;
@@ -342,15 +303,13 @@ static enum rfl_rc merge_records(struct job *m, const char *folder, struct rfl_e
 {
 	static const char *const names[][2] = { { "env.json", ".json" }, { "env_info.md", ".md" } };
 	char *to = rfl_path_join(m->to, "env"), *whole = realpath(folder, NULL);
-	enum rfl_rc rc = to ? RFL_OK : no_memory(m->to, err);
+	enum rfl_rc rc = to ? RFL_OK : no_memory(err);
 
 	for (size_t i = 0; i < RFL_ARRAY_LEN(names) && whole && rc == RFL_OK; i++) {
-		char *from = rfl_path_join(folder, names[i][0]);
-		bool there;
-		char name[300];
+		char *from = rfl_path_join(folder, names[i][0]), name[300];
 
 		(void)snprintf(name, sizeof(name), "%.255s%s", rfl_path_base(whole), names[i][1]);
-		rc = from ? is_there(from, &there, err) : no_memory(m->to, err);
+		rc = check_path(from, err);
 		if (rc == RFL_OK && rfl_file_exists(from))
 			rc = copy_file(m, from, to, name, err);
 		free(from);
@@ -360,134 +319,102 @@ static enum rfl_rc merge_records(struct job *m, const char *folder, struct rfl_e
 	return rc;
 }
 
-static enum rfl_rc merge_files(struct job *m, const char *folder, struct rfl_err *err)
-{
-	enum rfl_rc rc = merge_part(m, folder, "steps", err);
-
-	if (rc == RFL_OK)
-		rc = merge_part(m, folder, "time", err);
-	if (rc == RFL_OK)
-		rc = merge_records(m, folder, err);
-	return rc;
-}
 /* ---- counters.csv, run by run ---- */
 
+struct counters {
+	struct rfl_csv *csv;
+	int id, label;
+};
+
 /* The run that a row of counters belongs to: its id, or of a file that was imported its label. */
-static const char *run_of(const struct rfl_csv *csv, int id, int label)
+static const char *run_of(const struct counters *c)
 {
-	const char *text = rfl_csv_text(csv, id);
+	const char *text = rfl_csv_text(c->csv, c->id);
 
-	return text[0] ? text : rfl_csv_text(csv, label);
+	return text[0] ? text : rfl_csv_text(c->csv, c->label);
 }
 
-static enum rfl_rc open_counters(const char *path, struct rfl_csv **ret, int *id, int *label,
-				 struct rfl_err *err)
+static enum rfl_rc open_counters(const char *path, struct counters *ret, struct rfl_err *err)
 {
-	enum rfl_rc rc = rfl_csv_open(path, ret, err);
+	enum rfl_rc rc;
 
-	if (rc == RFL_OK)
-		rc = rfl_csv_need(*ret, "run_id", id, err);
-	if (rc == RFL_OK)
-		rc = rfl_csv_need(*ret, "label", label, err);
-	return rc;
-}
-
-static enum rfl_rc add_counted(struct job *m, const char *run, struct rfl_err *err)
-{
-	if (m->counted.n && strcmp(m->counted.items[m->counted.n - 1], run) == 0)
-		return RFL_OK; /* a run has many rows, one after the other */
-	return add_id(&m->counted, run) ? RFL_OK : no_memory(m->to, err);
+	if ((rc = rfl_csv_open(path, &ret->csv, err)) ||
+	    (rc = rfl_csv_need(ret->csv, "run_id", &ret->id, err)))
+		return rc;
+	return rfl_csv_need(ret->csv, "label", &ret->label, err);
 }
 
 /* Once: which runs the common file has. */
 static enum rfl_rc load_counted(struct job *m, const char *path, struct rfl_err *err)
 {
-	struct rfl_csv *csv = NULL;
-	int id, label;
+	struct counters c = { .csv = NULL };
 	bool more = true;
+	size_t number;
 	enum rfl_rc rc = RFL_OK;
 
-	if (m->knows_counted)
-		return RFL_OK;
-	m->knows_counted = true;
-	if (rfl_file_size(path) == 0)
-		return RFL_OK;
-	rc = open_counters(path, &csv, &id, &label, err);
-	while (rc == RFL_OK && (rc = rfl_csv_next(csv, &more, err)) == RFL_OK && more)
-		rc = add_counted(m, run_of(csv, id, label), err);
-	rfl_csv_close(csv);
-	sort_ids(&m->counted);
-	return rc;
-}
-
-/* Rows of a run that has no row in the ledger yet may not all be there. */
-static bool is_wanted(const struct job *m, const struct rfl_csv *csv, int id, int label)
-{
-	const char *run = rfl_csv_text(csv, id);
-
-	if (rfl_csv_torn(csv) || (run[0] && !has_id(&m->runs, run)))
-		return false;
-	return !has_id(&m->counted, run_of(csv, id, label));
-}
-
-/* The wanted rows of an open file. @param came  the runs that they are of */
-static enum rfl_rc collect(const struct job *m, struct rfl_csv *csv, int id, int label,
-			   const char **fields, struct rfl_buf *rows, struct ids *came,
-			   struct rfl_err *err)
-{
-	const size_t n = rfl_csv_columns(csv);
-	bool more = true;
-	enum rfl_rc rc;
-
-	while ((rc = rfl_csv_next(csv, &more, err)) == RFL_OK && more) {
-		if (!is_wanted(m, csv, id, label))
-			continue;
-		for (size_t i = 0; i < n; i++)
-			fields[i] = rfl_csv_text(csv, (int)i);
-		rfl_csv_write_row(rows, fields, n);
-		if (!add_id(came, run_of(csv, id, label)))
-			return no_memory(m->to, err);
+	if (!m->knows_counted && rfl_file_size(path) > 0) {
+		rc = open_counters(path, &c, err);
+		while (rc == RFL_OK && (rc = rfl_csv_next(c.csv, &more, err)) == RFL_OK && more)
+			if (!rfl_texts_put(&m->counted, run_of(&c), &number))
+				rc = no_memory(err);
+		rfl_csv_close(c.csv);
 	}
-	return rc ? rc : rfl_buf_check(rows, rfl_csv_path(csv), err);
+	m->knows_counted = true;
+	return rc;
 }
 
 static enum rfl_rc copy_counters(struct job *m, const char *from, const char *to,
 				 struct rfl_err *err)
 {
-	struct ids came = { .items = NULL };
+	struct counters c = { .csv = NULL };
+	struct rfl_texts came = { .arena = NULL }; /* the runs of the rows that are taken */
 	const char **fields = NULL, **header = NULL;
-	struct rfl_csv *csv = NULL;
 	struct rfl_buf rows;
-	size_t n = 0;
-	int id, label;
-	enum rfl_rc rc = open_counters(from, &csv, &id, &label, err);
+	size_t n, number, nrows = 0;
+	bool more = true;
+	enum rfl_rc rc = open_counters(from, &c, err);
 
 	rfl_buf_init(&rows, 0);
 	if (rc)
 		goto done;
-	n = rfl_csv_columns(csv);
+	n = rfl_csv_columns(c.csv);
 	fields = rfl_alloc_array(n, sizeof(*fields));
 	header = rfl_alloc_array(n, sizeof(*header));
 	if (!fields || !header) {
-		rc = no_memory(from, err);
+		rc = no_memory(err);
 		goto done;
 	}
 	for (size_t i = 0; i < n; i++)
-		header[i] = rfl_csv_column(csv, i);
-	rc = collect(m, csv, id, label, fields, &rows, &came, err);
-	if (rc == RFL_OK && came.n)
-		rc = rfl_csv_append_rows(to, header, n, &rows, err);
-	for (size_t i = 0; i < came.n && rc == RFL_OK; i++)
-		rc = add_counted(m, came.items[i], err);
-	sort_ids(&m->counted);
-	if (rc == RFL_OK)
-		m->sum->counters += came.n;
+		header[i] = rfl_csv_column(c.csv, i);
+	while ((rc = rfl_csv_next(c.csv, &more, err)) == RFL_OK && more) {
+		const char *id = rfl_csv_text(c.csv, c.id);
+
+		/* rows of a run that has no row in the ledger yet may not all be there */
+		if (rfl_csv_torn(c.csv) || (id[0] && !rfl_texts_has(&m->runs, id)) ||
+		    rfl_texts_has(&m->counted, run_of(&c)))
+			continue;
+		for (size_t i = 0; i < n; i++)
+			fields[i] = rfl_csv_text(c.csv, (int)i);
+		rfl_csv_write_row(&rows, fields, n);
+		nrows++;
+		if (!rfl_texts_put(&came, run_of(&c), &number)) {
+			rc = no_memory(err);
+			goto done;
+		}
+	}
+	if (rc || (rc = rfl_buf_check(&rows, from, err)) ||
+	    (nrows && (rc = rfl_csv_append_rows(to, header, n, &rows, err))))
+		goto done;
+	for (size_t i = 0; i < came.index.n && rc == RFL_OK; i++)
+		if (!rfl_texts_put(&m->counted, came.index.rows[i], &number))
+			rc = no_memory(err);
+	m->sum->counters += nrows;
 done:
 	free(fields);
 	free(header);
-	rfl_csv_close(csv);
+	rfl_csv_close(c.csv);
 	rfl_buf_fini(&rows);
-	ids_fini(&came);
+	rfl_texts_fini(&came);
 	return rc;
 }
 
@@ -495,133 +422,55 @@ static enum rfl_rc merge_counters(struct job *m, const char *folder, struct rfl_
 {
 	char *from = rfl_path_join(folder, "counters.csv");
 	char *to = rfl_path_join(m->to, "counters.csv");
-	bool there;
-	enum rfl_rc rc = from && to ? is_there(from, &there, err) : no_memory(m->to, err);
-	const bool some = rc == RFL_OK && rfl_file_size(from) > 0;
+	enum rfl_rc rc = to ? check_path(from, err) : no_memory(err);
 
-	if (some)
-		rc = load_counted(m, to, err);
-	if (some && rc == RFL_OK)
+	if (rc == RFL_OK && rfl_file_size(from) > 0 && (rc = load_counted(m, to, err)) == RFL_OK)
 		rc = copy_counters(m, from, to, err);
 	free(from);
 	free(to);
 	return rc;
 }
+
 /* ---- the merge ---- */
-
-/* Ledgers are read first and written last: the files of what was read are complete, even where a
- * task still runs, and what a row points to is there when the row is. */
-static enum rfl_rc merge(struct job *m, const char *const *folders, size_t n, struct rfl_err *err)
-{
-	char *path = rfl_path_join(m->to, "metrics.csv");
-	struct rows rows = { .ledgers = NULL };
-	enum rfl_rc rc = path ? load_runs(m, path, err) : no_memory(m->to, err);
-
-	if (rc == RFL_OK)
-		rc = load_all(m, folders, n, &rows, err);
-	if (rc == RFL_OK) {
-		choose_rows(m, &rows);
-		rc = add_runs(m, rows.rows, rows.n, err);
-	}
-	for (size_t i = 0; i < n && rc == RFL_OK; i++) {
-		rc = merge_files(m, folders[i], err);
-		if (rc == RFL_OK)
-			rc = merge_counters(m, folders[i], err);
-	}
-	if (rc == RFL_OK && rows.n)
-		rc = rfl_ledger_append_rows(path, rows.rows, rows.n, err);
-	if (rc == RFL_OK)
-		m->sum->rows = rows.n;
-	rows_fini(&rows);
-	free(path);
-	return rc;
-}
 
 enum rfl_rc rfl_ledger_merge(const char *const *folders, size_t n, const char *to,
 			     struct rfl_merge *ret, struct rfl_err *err)
 {
 	struct job m = { .to = to, .sum = ret };
-	char *lock_path = rfl_path_join(to, ".lock");
-	enum rfl_rc rc = lock_path ? rfl_file_mkdirs(to, err) : no_memory(to, err);
+	char *lock_path = rfl_path_join(to, ".lock"), *path = rfl_path_join(to, "metrics.csv");
+	enum rfl_rc rc = lock_path && path ? rfl_file_mkdirs(to, err) : no_memory(err);
 	int lock = -1;
 
 	*ret = (struct rfl_merge){ 0 };
+	if (rc || (rc = rfl_file_lock(lock_path, &lock, err)) || n == 0)
+		goto done;
+	/* Ledgers are read first and written last: the files of what was read are complete, even
+	 * where a task still runs, and what a row points to is there when the row is. */
+	if ((rc = load_runs(&m, path, err)) || (rc = load_rows(&m, folders, n, err)))
+		goto done;
+	for (size_t i = 0; i < n; i++)
+		if ((rc = merge_part(&m, folders[i], "steps", err)) ||
+		    (rc = merge_part(&m, folders[i], "time", err)) ||
+		    (rc = merge_records(&m, folders[i], err)) ||
+		    (rc = merge_counters(&m, folders[i], err)))
+			goto done;
+	if (m.n)
+		rc = rfl_ledger_append_rows(path, m.rows, m.n, err);
 	if (rc == RFL_OK)
-		rc = rfl_file_lock(lock_path, &lock, err);
-	if (rc == RFL_OK && n)
-		rc = merge(&m, folders, n, err);
+		ret->rows = m.n;
+done:
 	if (lock >= 0) {
 		const enum rfl_rc unlocked = rfl_file_unlock(lock, lock_path, err);
 
 		rc = rc ? rc : unlocked;
 	}
-	ids_fini(&m.runs);
-	ids_fini(&m.counted);
+	for (size_t i = 0; i < m.nledgers; i++)
+		rfl_ledger_free(m.ledgers[i]);
+	free(m.ledgers);
+	free(m.rows);
+	rfl_texts_fini(&m.runs);
+	rfl_texts_fini(&m.counted);
 	free(lock_path);
+	free(path);
 	return rc;
-}
-
-/* ---- folders of tasks ---- */
-
-/* By value where both are numbers: task 2 comes before task 10. */
-static int compare_names(const void *a, const void *b)
-{
-	const char *const *x = a, *const *y = b;
-	const char *p = rfl_path_base(*x), *q = rfl_path_base(*y);
-	const bool numbers =
-		strspn(p, "0123456789") == strlen(p) && strspn(q, "0123456789") == strlen(q);
-
-	if (numbers && strlen(p) != strlen(q))
-		return strlen(p) < strlen(q) ? -1 : 1;
-	return strcmp(p, q);
-}
-
-enum rfl_rc rfl_merge_folders(const char *dir, char ***ret, size_t *n, struct rfl_err *err)
-{
-	struct ids found = { .items = NULL };
-	const struct dirent *entry;
-	enum rfl_rc rc = RFL_OK;
-	DIR *d = opendir(dir);
-
-	if (!d && errno != ENOENT)
-		rc = unreadable(dir, err);
-	while (d && rc == RFL_OK && (errno = 0, entry = readdir(d))) {
-		char *path = entry->d_name[0] == '.' ? NULL : rfl_path_join(dir, entry->d_name);
-		bool there = false;
-
-		if (path)
-			rc = is_there(path, &there, err);
-		else if (entry->d_name[0] != '.')
-			rc = no_memory(dir, err);
-		if (there && rfl_dir_exists(path) && !add_id(&found, path))
-			rc = no_memory(dir, err);
-		free(path);
-	}
-	if (d && rc == RFL_OK && errno != 0)
-		rc = unreadable(dir, err);
-	if (d)
-		(void)closedir(d);
-	if (found.n)
-		qsort(found.items, found.n, sizeof(*found.items), compare_names);
-	*n = found.n;
-	*ret = rfl_alloc_array(found.n + 1, sizeof(**ret));
-	if (rc == RFL_OK && !*ret)
-		rc = no_memory(dir, err);
-	if (rc == RFL_OK) {
-		if (found.n)
-			memcpy(*ret, found.items, found.n * sizeof(**ret));
-		free(found.items);
-		return RFL_OK;
-	}
-	free(*ret);
-	*ret = NULL;
-	ids_fini(&found);
-	return rc;
-}
-
-void rfl_merge_folders_free(char **folders)
-{
-	for (char **f = folders; f && *f; f++)
-		free(*f);
-	free(folders);
 }

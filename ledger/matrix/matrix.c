@@ -1,0 +1,803 @@
+/*
+ * matrix.c - matrix.json: read strictly, every refusal with its place, then multiplied out into the
+ * cells that it asks for. Which options a run has is known above.
+ */
+#include "ledger/matrix.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "base/where.h"
+#include "complexity/zoo.h"
+#include "machine/terms.h"
+
+#define SCHEMA          "roofline.matrix/1"
+#define DEFAULT_REPEATS 3
+#define REPEATS_MAX     1000
+#define BATCH_MAX       (1 << 20)
+#define CELLS_MAX       100000
+#define RUNS_MAX        1000000
+
+/* ---- what the file says; everything lies in one arena ---- */
+
+struct names {
+	size_t n; /* 0: not given */
+	const char **items;
+};
+
+struct sizes {
+	size_t n; /* 0: not given */
+	int64_t *items;
+};
+
+struct model {
+	const char *name;
+	struct sizes batches; /* of this model; n 0: as the others */
+};
+
+/* An option as it is written: `off` takes back what an outer place gave. */
+struct setting {
+	struct rfl_matrix_option option;
+	bool off;
+};
+
+struct settings {
+	size_t n;
+	struct setting *items;
+};
+
+/* What may be given for the whole file, for an environment and for extra cells. */
+struct axes {
+	size_t nmodels; /* 0: not given */
+	struct model *models;
+	struct sizes batches;
+	struct names precisions;
+	struct settings settings;
+};
+
+/* An environment, or extra cells of one. */
+struct block {
+	const char *env, *backend;
+	const char *pointer;
+	struct axes axes;
+	const struct settings *outer; /* of the environment of extra cells, or NULL */
+};
+
+/* Cells that are left out: those that match every list that is given. */
+struct rule {
+	const char *pointer;
+	struct names envs, models, precisions;
+	struct sizes batches;
+	size_t matched;
+};
+
+struct file {
+	struct rfl_matrix *m; /* what is made from it */
+	struct axes axes;
+	size_t nenvs, nrules, nextras;
+	struct block *envs, *extras;
+	struct rule *rules;
+};
+
+/* ---- reading ---- */
+
+/* The first failure stays; what is read after it does not matter. */
+struct reader {
+	struct file *f;
+	struct rfl_arena *arena;
+	struct rfl_where w;
+	struct rfl_err *err;
+	enum rfl_rc rc;
+};
+
+static enum rfl_rc no_memory(const struct rfl_matrix *m, struct rfl_err *err)
+{
+	return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", m->path);
+}
+
+static RFL_PRINTF(2, 3) void refuse(struct reader *r, const char *fmt, ...)
+{
+	char text[2048];
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	if (!r->rc)
+		r->rc = rfl_where_fail(&r->w, r->err, "%s", text);
+}
+
+/* Memory of the arena; NULL is a failure. */
+static void *kept(struct reader *r, void *memory)
+{
+	if (!memory && !r->rc)
+		r->rc = no_memory(r->f->m, r->err);
+	return memory;
+}
+
+static const char *keep(struct reader *r, const char *text)
+{
+	return kept(r, rfl_arena_strdup(r->arena, text));
+}
+
+static void must_be(struct reader *r, const json_t *value, const char *what)
+{
+	char shown[80];
+
+	refuse(r, "%s is not %s", rfl_json_show(value, shown, sizeof(shown)), what);
+}
+
+/* ---- single values ---- */
+
+/* Reads one value into the i-th place of a list. */
+typedef void read_item_fn(struct reader *r, const json_t *value, void *items, size_t i);
+
+static void read_batch(struct reader *r, const json_t *value, void *items, size_t i)
+{
+	int64_t batch = json_is_integer(value) ? json_integer_value(value) : 0;
+
+	if (batch < 1 || batch > BATCH_MAX)
+		must_be(r, value, "a batch size from 1 to 1048576");
+	((int64_t *)items)[i] = batch;
+}
+
+static const char *read_word(struct reader *r, const json_t *value, const char *const *names,
+			     const char *what)
+{
+	const char *text = json_string_value(value), *near;
+	struct rfl_buf known;
+
+	for (size_t i = 0; text && names[i]; i++)
+		if (strcmp(text, names[i]) == 0)
+			return names[i];
+	near = text ? rfl_text_nearest(text, names) : NULL;
+	if (near) {
+		refuse(r, "'%s' is no %s; did you mean '%s'?", text, what, near);
+		return NULL;
+	}
+	rfl_buf_init(&known, 1024);
+	for (size_t i = 0; names[i]; i++)
+		rfl_buf_printf(&known, "%s%s", i ? ", " : "", names[i]);
+	refuse(r, "%s%s%s is no %s; there are %s", text ? "'" : "this", text ? text : "",
+	       text ? "'" : "", what, rfl_buf_str(&known));
+	rfl_buf_fini(&known);
+	return NULL;
+}
+
+static void read_precision(struct reader *r, const json_t *value, void *items, size_t i)
+{
+	((const char **)items)[i] = read_word(r, value, rfl_precision_names, "precision");
+}
+
+static void read_backend(struct reader *r, const json_t *value, void *items, size_t i)
+{
+	static const char *const names[] = { "auto", "cpu", "cuda", "mps", NULL };
+
+	((const char **)items)[i] = read_word(r, value, names, "backend");
+}
+
+static void read_model_name(struct reader *r, const json_t *value, void *items, size_t i)
+{
+	const char *text = json_string_value(value);
+	const struct rfl_zoo_model *model;
+	struct rfl_err why = RFL_ERR_INIT;
+
+	if (!text)
+		must_be(r, value, "the name of a model");
+	else if (rfl_zoo_find(text, &model, &why) != RFL_OK)
+		refuse(r, "%s", why.msg);
+	else
+		((const char **)items)[i] = model->name;
+}
+
+static void read_env_name(struct reader *r, const json_t *value, void *items, size_t i)
+{
+	const char *text = json_string_value(value);
+
+	if (!text || !rfl_text_is_env_name(text))
+		must_be(r, value, "a name for an environment; " RFL_ENV_NAME_RULE);
+	else
+		((const char **)items)[i] = keep(r, text);
+}
+
+/* ---- members of objects ---- */
+
+static void only_keys(struct reader *r, const json_t *object, const char *const *keys)
+{
+	if (!r->rc)
+		r->rc = rfl_json_only_keys(object, keys, r->w.file, r->w.pointer, r->err);
+}
+
+/* The value of a key that must be there; NULL after any failure. */
+static const json_t *need(struct reader *r, const json_t *object, const char *key,
+			  const char *example)
+{
+	const json_t *value = json_object_get(object, key);
+
+	if (!value)
+		refuse(r, "the key \"%s\" is missing; write \"%s\": %s", key, key, example);
+	return r->rc ? NULL : value;
+}
+
+/* A value under a key that may be absent. */
+static void read_one(struct reader *r, const json_t *value, const char *key, read_item_fn *item,
+		     void *ret)
+{
+	size_t mark;
+
+	if (r->rc || !value)
+		return;
+	mark = rfl_where_key(&r->w, key);
+	item(r, value, ret, 0);
+	if (!r->rc)
+		rfl_where_up(&r->w, mark);
+}
+
+/* The list under a key, when it is there, with at least one entry; one value is a list of one. */
+static void *read_list(struct reader *r, const json_t *object, const char *key, size_t size,
+		       read_item_fn *item, size_t *n)
+{
+	const json_t *value = json_object_get(object, key);
+	const bool many = json_is_array(value);
+	size_t mark;
+	void *items = NULL;
+
+	if (r->rc || !value)
+		return NULL;
+	mark = rfl_where_key(&r->w, key);
+	*n = many ? json_array_size(value) : 1;
+	if (*n)
+		items = kept(r, rfl_arena_array(r->arena, *n, size));
+	else
+		refuse(r, "is an empty list; leave the key out or name one");
+	for (size_t i = 0; i < *n && !r->rc; i++) {
+		const size_t at = many ? rfl_where_index(&r->w, i) : 0;
+
+		item(r, many ? json_array_get(value, i) : value, items, i);
+		if (many && !r->rc)
+			rfl_where_up(&r->w, at);
+	}
+	if (!r->rc)
+		rfl_where_up(&r->w, mark);
+	return items;
+}
+
+static void read_sizes(struct reader *r, const json_t *object, const char *key, struct sizes *ret)
+{
+	ret->items = read_list(r, object, key, sizeof(*ret->items), read_batch, &ret->n);
+}
+
+static void read_names(struct reader *r, const json_t *object, const char *key, read_item_fn *item,
+		       struct names *ret)
+{
+	ret->items = read_list(r, object, key, sizeof(*ret->items), item, &ret->n);
+}
+
+/* "resnet50", or {"name": "resnet50", "batch_sizes": [16, 32]}. */
+static void read_model(struct reader *r, const json_t *value, void *items, size_t i)
+{
+	static const char *const keys[] = { "name", "batch_sizes", NULL };
+	struct model *model = (struct model *)items + i;
+
+	if (!json_is_object(value)) {
+		read_model_name(r, value, &model->name, 0);
+		return;
+	}
+	only_keys(r, value, keys);
+	read_one(r, need(r, value, "name", "\"resnet50\""), "name", read_model_name, &model->name);
+	read_sizes(r, value, "batch_sizes", &model->batches);
+}
+
+static bool is_scalar(const json_t *value)
+{
+	return json_is_number(value) || json_is_string(value);
+}
+
+static void read_setting(struct reader *r, const char *name, const json_t *value,
+			 struct setting *ret)
+{
+	/* what the matrix itself gives to a run, or what would break it */
+	static const struct {
+		const char *name, *why;
+	} reserved[] = {
+		{ "arch", "the networks stand under \"models\"" },
+		{ "batch-size", "the batch sizes stand under \"batch_sizes\"" },
+		{ "precision", "the precisions stand under \"precisions\"" },
+		{ "backend", "it is part of the environment" },
+		{ "env", "it is the name of the environment" },
+		{ "label", "labels are made: {env}_{model}_{precision}_bs{batch}_run{N}" },
+		{ "log-dir", "it is an option of the matrix commands" },
+		{ "in-process", "every run of a matrix is a process of its own" },
+	};
+	const bool many = json_is_array(value);
+	bool scalar = many ? json_array_size(value) > 0 : is_scalar(value);
+	const char **values;
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(reserved); i++)
+		if (strcmp(name, reserved[i].name) == 0)
+			refuse(r, "is not an option of a matrix: %s", reserved[i].why);
+	for (size_t i = 0; many && i < json_array_size(value); i++)
+		scalar = scalar && is_scalar(json_array_get(value, i));
+	if (!json_is_boolean(value) && !scalar)
+		refuse(r, "must be true or false, a number, a text, or a list of them");
+	if (r->rc)
+		return;
+	ret->option.name = keep(r, name);
+	ret->option.pointer = keep(r, r->w.pointer);
+	ret->off = json_is_false(value);
+	if (json_is_boolean(value))
+		return;
+	ret->option.n = many ? json_array_size(value) : 1;
+	values = kept(r, rfl_arena_array(r->arena, ret->option.n, sizeof(*values)));
+	ret->option.values = values;
+	for (size_t i = 0; i < ret->option.n && !r->rc; i++) {
+		const json_t *v = many ? json_array_get(value, i) : value;
+		char number[RFL_NUM_MAX];
+
+		if (json_is_integer(v))
+			values[i] = kept(r, rfl_arena_printf(r->arena, "%" PRId64,
+							     (int64_t)json_integer_value(v)));
+		else if (json_is_real(v))
+			values[i] = keep(r, rfl_num_exact(json_real_value(v), number));
+		else
+			values[i] = keep(r, json_string_value(v));
+	}
+}
+
+static void read_settings(struct reader *r, const json_t *value, void *to, size_t unused)
+{
+	/* iterators take it without const, and only read */
+	json_t *object = (json_t *)(uintptr_t)value, *entry;
+	struct settings *ret = to;
+	const char *name;
+
+	(void)unused;
+	if (!json_is_object(value)) {
+		refuse(r, "must be an object such as {\"iters\": 100}");
+		return;
+	}
+	ret->items = kept(
+		r, rfl_arena_array(r->arena, json_object_size(value) + 1, sizeof(*ret->items)));
+	json_object_foreach(object, name, entry)
+	{
+		const size_t mark = rfl_where_key(&r->w, name);
+
+		if (!r->rc)
+			read_setting(r, name, entry, &ret->items[ret->n++]);
+		if (r->rc)
+			return;
+		rfl_where_up(&r->w, mark);
+	}
+}
+
+static void read_axes(struct reader *r, const json_t *object, struct axes *ret)
+{
+	ret->models =
+		read_list(r, object, "models", sizeof(*ret->models), read_model, &ret->nmodels);
+	read_sizes(r, object, "batch_sizes", &ret->batches);
+	read_names(r, object, "precisions", read_precision, &ret->precisions);
+	read_one(r, json_object_get(object, "options"), "options", read_settings, &ret->settings);
+}
+
+/* ---- the three lists of objects ---- */
+
+static void read_env(struct reader *r, const json_t *value, void *items, size_t i)
+{
+	static const char *const keys[] = { "name",       "backend", "models", "batch_sizes",
+					    "precisions", "options", NULL };
+	struct block *env = (struct block *)items + i;
+	const json_t *name, *backend;
+
+	only_keys(r, value, keys);
+	name = need(r, value, "name", "\"lab_cpu\"");
+	backend = need(r, value, "backend", "\"cpu\"");
+	env->pointer = keep(r, r->w.pointer);
+	read_one(r, name, "name", read_env_name, &env->env);
+	read_one(r, backend, "backend", read_backend, &env->backend);
+	read_axes(r, value, &env->axes);
+}
+
+static void read_rule(struct reader *r, const json_t *value, void *items, size_t i)
+{
+	static const char *const keys[] = { "env", "model", "precision", "batch_size", NULL };
+	struct rule *rule = (struct rule *)items + i;
+
+	only_keys(r, value, keys);
+	if (json_object_size(value) == 0)
+		refuse(r, "would leave out everything; name what it is for");
+	rule->pointer = keep(r, r->w.pointer);
+	read_names(r, value, "env", read_env_name, &rule->envs);
+	read_names(r, value, "model", read_model_name, &rule->models);
+	read_names(r, value, "precision", read_precision, &rule->precisions);
+	read_sizes(r, value, "batch_size", &rule->batches);
+}
+
+/* The environment of extra cells, by its name. */
+static void find_env(struct reader *r, const json_t *name, void *ret, size_t unused)
+{
+	const char *text = json_string_value(name);
+
+	(void)unused;
+	if (!text) {
+		must_be(r, name, "the name of an environment of this file");
+		return;
+	}
+	for (size_t i = 0; i < r->f->nenvs; i++)
+		if (strcmp(r->f->envs[i].env, text) == 0) {
+			*(const struct block **)ret = &r->f->envs[i];
+			return;
+		}
+	refuse(r, "'%s' is not among the environments of this file", text);
+}
+
+static void read_extra(struct reader *r, const json_t *value, void *items, size_t i)
+{
+	static const char *const keys[] = { "env",        "models",  "batch_sizes",
+					    "precisions", "options", NULL };
+	struct block *extra = (struct block *)items + i;
+	const struct block *env = NULL;
+
+	only_keys(r, value, keys);
+	extra->pointer = keep(r, r->w.pointer);
+	read_one(r, need(r, value, "env", "\"lab_cpu\""), "env", find_env, &env);
+	if (r->rc)
+		return;
+	extra->env = env->env;
+	extra->backend = env->backend;
+	extra->outer = &env->axes.settings;
+	read_axes(r, value, &extra->axes);
+}
+
+/* ---- the document ---- */
+
+static void read_head(struct reader *r, const json_t *root)
+{
+	const json_t *schema = need(r, root, "schema", "\"" SCHEMA "\"");
+	const json_t *name = json_object_get(root, "name");
+	const json_t *description = json_object_get(root, "description");
+	const json_t *repeats = json_object_get(root, "repeats");
+	const char *stem = json_string_value(name);
+
+	if (r->rc)
+		return;
+	if (!json_is_string(schema) || strcmp(json_string_value(schema), SCHEMA) != 0)
+		refuse(r, "schema must be \"" SCHEMA "\"; a file of another version needs a "
+			  "program that knows it");
+	else if (!need(r, root, "name", "\"laptop\""))
+		return;
+	else if (!stem || rfl_label_check(stem, NULL) != RFL_OK || strlen(stem) > 64)
+		refuse(r, "name must be 1 to 64 letters, digits, '_', '-' or '.', beginning with "
+			  "a letter or digit");
+	else if (description && !json_is_string(description))
+		refuse(r, "description must be a text in quotes");
+	else if (repeats && (!json_is_integer(repeats) || json_integer_value(repeats) < 1 ||
+			     json_integer_value(repeats) > REPEATS_MAX))
+		refuse(r, "repeats must be a number from 1 to %d", REPEATS_MAX);
+	if (r->rc)
+		return;
+	r->f->m->repeats = repeats ? (int)json_integer_value(repeats) : DEFAULT_REPEATS;
+	r->f->m->name = keep(r, stem);
+	if (description)
+		r->f->m->description = keep(r, json_string_value(description));
+}
+
+static enum rfl_rc read_file(json_t *root, struct file *f, struct rfl_err *err)
+{
+	static const char *const keys[] = {
+		"$schema", "schema",       "name",   "description", "repeats",
+		"options", "environments", "models", "batch_sizes", "precisions",
+		"exclude", "include",      NULL
+	};
+	struct reader r = { .f = f, .arena = f->m->arena, .err = err };
+
+	rfl_where_init(&r.w, f->m->path);
+	only_keys(&r, root, keys);
+	read_head(&r, root);
+	(void)need(&r, root, "environments", "[{\"name\": \"lab_cpu\", \"backend\": \"cpu\"}]");
+	read_axes(&r, root, &f->axes);
+	f->envs = read_list(&r, root, "environments", sizeof(*f->envs), read_env, &f->nenvs);
+	f->rules = read_list(&r, root, "exclude", sizeof(*f->rules), read_rule, &f->nrules);
+	f->extras = read_list(&r, root, "include", sizeof(*f->extras), read_extra, &f->nextras);
+	return r.rc;
+}
+
+/* ---- the cells ---- */
+
+static enum rfl_rc fail_at(const struct file *f, const char *pointer, struct rfl_err *err,
+			   const char *text)
+{
+	struct rfl_where w;
+
+	rfl_where_begin(&w, f->m->path, pointer);
+	return rfl_where_fail(&w, err, "%s", text);
+}
+
+/* The axes of a block with those of the file where it has none of its own. */
+static struct axes axes_of(const struct file *f, const struct block *b)
+{
+	struct axes a = b->axes;
+
+	if (a.nmodels == 0) {
+		a.nmodels = f->axes.nmodels;
+		a.models = f->axes.models;
+	}
+	if (a.batches.n == 0)
+		a.batches = f->axes.batches;
+	if (a.precisions.n == 0)
+		a.precisions = f->axes.precisions;
+	return a;
+}
+
+static const struct sizes *batches_of(const struct axes *a, const struct model *model)
+{
+	return model->batches.n ? &model->batches : &a->batches;
+}
+
+/* Room for all cells, of which rules may leave out some. */
+static enum rfl_rc allot(const struct file *f, struct rfl_err *err)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < f->nenvs + f->nextras; i++) {
+		const struct block *b = i < f->nenvs ? &f->envs[i] : &f->extras[i - f->nenvs];
+		const struct axes a = axes_of(f, b);
+		const char *lacks = a.precisions.n == 0 ? "precisions" : NULL;
+		char text[128];
+
+		if (a.nmodels == 0)
+			lacks = "models";
+		for (size_t k = 0; k < a.nmodels; k++) {
+			const size_t nbatches = batches_of(&a, &a.models[k])->n;
+
+			if (nbatches == 0 && !lacks)
+				lacks = "batch_sizes";
+			n += nbatches * a.precisions.n;
+		}
+		if (lacks) {
+			(void)snprintf(text, sizeof(text),
+				       "has no %s; give \"%s\" here or for the whole file", lacks,
+				       lacks);
+			return fail_at(f, b->pointer, err, text);
+		}
+		if (n > CELLS_MAX)
+			return fail_at(f, b->pointer, err, "more than 100,000 cells");
+	}
+	if (n * (size_t)f->m->repeats > RUNS_MAX)
+		return fail_at(f, "/repeats", err,
+			       "more than 1,000,000 runs of all cells together");
+	f->m->cells = rfl_arena_array(f->m->arena, n, sizeof(*f->m->cells));
+	return f->m->cells ? RFL_OK : no_memory(f->m, err);
+}
+
+static bool has_name(const struct names *names, const char *name)
+{
+	for (size_t i = 0; i < names->n; i++)
+		if (strcmp(names->items[i], name) == 0)
+			return true;
+	return names->n == 0; /* not given: matches all */
+}
+
+/* Every rule is asked, so that each knows whether it matches anything. */
+static bool is_excluded(struct file *f, const struct rfl_matrix_cell *cell)
+{
+	bool excluded = false;
+
+	for (size_t i = 0; i < f->nrules; i++) {
+		struct rule *rule = &f->rules[i];
+		bool matches = rule->batches.n == 0;
+
+		for (size_t k = 0; k < rule->batches.n; k++)
+			matches = matches || rule->batches.items[k] == cell->batch;
+		matches = matches && has_name(&rule->envs, cell->env) &&
+			  has_name(&rule->models, cell->model) &&
+			  has_name(&rule->precisions, cell->precision);
+		rule->matched += matches;
+		excluded = excluded || matches;
+	}
+	return excluded;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	const struct rfl_matrix_option *x = a, *y = b;
+
+	return strcmp(x->name, y->name);
+}
+
+static enum rfl_rc add_cell(struct file *f, const struct block *b,
+			    const struct rfl_matrix_cell *like, struct rfl_err *err)
+{
+	const struct settings *const places[] = { &f->axes.settings, b->outer, &b->axes.settings };
+	struct rfl_arena *arena = f->m->arena;
+	struct rfl_matrix_cell *cell = &f->m->cells[f->m->ncells];
+	size_t most = 1, have = 0, nargs = 5, n = 0;
+	struct rfl_matrix_option *options;
+	struct setting *list;
+	const char **args;
+	uint64_t h = 0;
+
+	/* options from the outermost place to the innermost, each of which may replace others */
+	*cell = *like;
+	for (size_t i = 0; i < RFL_ARRAY_LEN(places); i++)
+		most += places[i] ? places[i]->n : 0;
+	list = rfl_arena_array(arena, most, sizeof(*list));
+	options = rfl_arena_array(arena, most, sizeof(*options));
+	if (!list || !options)
+		return no_memory(f->m, err);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(places); i++)
+		for (size_t k = 0; places[i] && k < places[i]->n; k++) {
+			const struct setting *s = &places[i]->items[k];
+			size_t at = 0;
+
+			while (at < have && strcmp(list[at].option.name, s->option.name) != 0)
+				at++;
+			list[at] = *s;
+			have += at == have;
+		}
+	for (size_t i = 0; i < have; i++)
+		if (!list[i].off) {
+			options[cell->noptions++] = list[i].option;
+			nargs += list[i].option.n ? list[i].option.n : 1;
+		}
+	qsort(options, cell->noptions, sizeof(*options), by_name);
+	cell->options = options;
+
+	/* "--name=value" rather than two words: a value may begin with a dash */
+	args = rfl_arena_array(arena, nargs + 1, sizeof(*args));
+	if (!args)
+		return no_memory(f->m, err);
+	args[n++] = rfl_arena_printf(arena, "--arch=%s", cell->model);
+	args[n++] = rfl_arena_printf(arena, "--batch-size=%" PRId64, cell->batch);
+	args[n++] = rfl_arena_printf(arena, "--precision=%s", cell->precision);
+	args[n++] = rfl_arena_printf(arena, "--backend=%s", cell->backend);
+	args[n++] = rfl_arena_printf(arena, "--env=%s", cell->env);
+	for (const struct rfl_matrix_option *o = options; o < options + cell->noptions; o++) {
+		if (o->n == 0)
+			args[n++] = rfl_arena_printf(arena, "--%s", o->name);
+		for (size_t k = 0; k < o->n; k++)
+			args[n++] = rfl_arena_printf(arena, "--%s=%s", o->name, o->values[k]);
+	}
+
+	/* what the matrix gives comes first and always in this order, the options by name: neither
+	 * depends on how the file is ordered */
+	for (size_t i = 0; i < n; i++) {
+		if (!args[i])
+			return no_memory(f->m, err);
+		h = rfl_hash64(h, args[i], strlen(args[i]) + 1);
+	}
+	rfl_hash64_text(h, cell->id);
+	cell->args = args;
+	f->m->ncells++;
+	return RFL_OK;
+}
+
+/* The cells of a block: precision by precision, model by model, batch by batch. */
+static enum rfl_rc add_block(struct file *f, const struct block *b, bool may_exclude,
+			     struct rfl_err *err)
+{
+	const struct axes a = axes_of(f, b);
+	struct rfl_matrix_cell cell = { .env = b->env,
+					.backend = b->backend,
+					.pointer = b->pointer };
+	enum rfl_rc rc = RFL_OK;
+
+	for (size_t p = 0; p < a.precisions.n; p++)
+		for (size_t i = 0; i < a.nmodels; i++) {
+			const struct sizes *batches = batches_of(&a, &a.models[i]);
+
+			cell.precision = a.precisions.items[p];
+			cell.model = a.models[i].name;
+			for (size_t k = 0; k < batches->n && rc == RFL_OK; k++) {
+				cell.batch = batches->items[k];
+				if (!may_exclude || !is_excluded(f, &cell))
+					rc = add_cell(f, b, &cell, err);
+			}
+		}
+	return rc;
+}
+
+static enum rfl_rc check_unique(const struct file *f, struct rfl_err *err)
+{
+	struct rfl_texts ids = { .arena = NULL };
+	enum rfl_rc rc = RFL_OK;
+
+	for (size_t i = 0; i < f->m->ncells && rc == RFL_OK; i++) {
+		const struct rfl_matrix_cell *c = &f->m->cells[i];
+		const char *before;
+		char text[256];
+		size_t first;
+		bool same;
+
+		if (!rfl_texts_put(&ids, c->id, &first))
+			rc = no_memory(f->m, err);
+		if (rc || first == i)
+			continue;
+		before = f->m->cells[first].pointer;
+		same = strcmp(before, c->pointer) == 0;
+		(void)snprintf(text, sizeof(text), "asks for %s %s %s batch %" PRId64 " %s%s",
+			       c->env, c->model, c->precision, c->batch,
+			       same ? "twice" : "with the same options as ", same ? "" : before);
+		rc = fail_at(f, c->pointer, err, text);
+	}
+	rfl_texts_fini(&ids);
+	return rc;
+}
+
+static enum rfl_rc add_cells(struct file *f, struct rfl_err *err)
+{
+	enum rfl_rc rc = allot(f, err);
+
+	for (size_t i = 0; i < f->nenvs && rc == RFL_OK; i++)
+		rc = add_block(f, &f->envs[i], true, err);
+	for (size_t i = 0; i < f->nrules && rc == RFL_OK; i++)
+		if (f->rules[i].matched == 0)
+			rc = fail_at(f, f->rules[i].pointer, err,
+				     "leaves out nothing: no cell matches it");
+	for (size_t i = 0; i < f->nextras && rc == RFL_OK; i++)
+		rc = add_block(f, &f->extras[i], false, err);
+	if (rc == RFL_OK && f->m->ncells == 0)
+		rc = fail_at(f, "/exclude", err, "leaves out every cell");
+	return rc ? rc : check_unique(f, err);
+}
+
+/* ---- the matrix ---- */
+
+static enum rfl_rc make(json_t *take_root, const char *path, struct rfl_matrix **ret,
+			struct rfl_err *err)
+{
+	struct rfl_matrix *m = calloc(1, sizeof(*m));
+	struct file f = { .m = m };
+	enum rfl_rc rc;
+
+	if (m && (m->arena = rfl_arena_new(0)) && (m->path = rfl_arena_strdup(m->arena, path))) {
+		rc = read_file(take_root, &f, err);
+		if (rc == RFL_OK)
+			rc = add_cells(&f, err);
+	} else {
+		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
+	}
+	if (rc)
+		rfl_matrix_free(m);
+	else
+		*ret = m;
+	json_decref(take_root);
+	return rc;
+}
+
+enum rfl_rc rfl_matrix_parse(const char *text, size_t len, const char *name,
+			     struct rfl_matrix **ret, struct rfl_err *err)
+{
+	json_t *root = NULL;
+	enum rfl_rc rc = rfl_json_loads(text, len, name, &root, err);
+
+	return rc ? rc : make(root, name, ret, err);
+}
+
+enum rfl_rc rfl_matrix_load(const char *path, struct rfl_matrix **ret, struct rfl_err *err)
+{
+	json_t *root = NULL;
+	enum rfl_rc rc = rfl_json_load(path, &root, err);
+
+	return rc ? rc : make(root, path, ret, err);
+}
+
+void rfl_matrix_free(struct rfl_matrix *m)
+{
+	if (!m)
+		return;
+	rfl_arena_free(m->arena);
+	free(m);
+}
+
+void rfl_matrix_label(const struct rfl_matrix_cell *cell, int repeat, char ret[RFL_LABEL_MAX + 1])
+{
+	(void)snprintf(ret, RFL_LABEL_MAX + 1, "%s_%s_%s_bs%" PRId64 "_run%d", cell->env,
+		       cell->model, cell->precision, cell->batch, repeat);
+}
