@@ -5,7 +5,6 @@
 #include "base/alloc.h"
 
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,64 +85,36 @@ void rfl_arena_free(struct rfl_arena *a)
 	free(a);
 }
 
-/* The size of the block that a new object of `size` bytes is put into. */
-static size_t block_size(struct rfl_arena *a, size_t size)
-{
-#ifdef RFL_ARENA_DEBUG
-	(void)a;
-	return size;
-#else
-	size_t want = a->next_size;
-
-	if (a->next_size < ARENA_BLOCK_MOST)
-		a->next_size *= 2;
-	return size > want ? size : want;
-#endif
-}
-
-static bool arena_grow(struct rfl_arena *a, size_t size)
-{
-	size_t want = block_size(a, size);
-	struct block *b;
-
-	if (want > SIZE_MAX - sizeof(*b))
-		return false;
-	b = calloc(1, sizeof(*b) + want);
-	if (!b)
-		return false;
-	b->size = want;
-	b->next = a->head;
-	a->head = b;
-	return true;
-}
-
 void *rfl_arena_array(struct rfl_arena *a, size_t n, size_t size)
 {
 	const size_t align = _Alignof(max_align_t);
-	size_t bytes, padded;
-	void *p;
+	struct block *b = a->head;
+	size_t bytes, padded, want;
 
 	if (size && n > SIZE_MAX / size)
 		return NULL;
 	bytes = n * size;
-	if (bytes > a->max - a->total)
+	if (bytes > a->max - a->total || bytes > SIZE_MAX - align - sizeof(*b))
 		return NULL;
 #ifdef RFL_ARENA_DEBUG
-	padded = bytes; /* one block each: the address sanitizer sees the exact end */
-	if (!arena_grow(a, padded))
-		return NULL;
+	padded = want = bytes; /* one block each: the address sanitizer sees the exact end */
+	b = NULL;
 #else
-	if (bytes > SIZE_MAX - align)
-		return NULL;
 	padded = (bytes + align - 1) / align * align;
-	if ((!a->head || a->head->size - a->head->used < padded) && !arena_grow(a, padded))
-		return NULL;
+	want = padded > a->next_size ? padded : a->next_size;
 #endif
-	(void)align;
-	p = (char *)a->head->data + a->head->used;
-	a->head->used += padded;
+	if (!b || b->size - b->used < padded) {
+		b = calloc(1, sizeof(*b) + want);
+		if (!b)
+			return NULL;
+		*b = (struct block){ .next = a->head, .size = want };
+		a->head = b;
+		if (a->next_size < ARENA_BLOCK_MOST)
+			a->next_size *= 2;
+	}
+	b->used += padded;
 	a->total += bytes;
-	return p;
+	return (char *)b->data + b->used - padded;
 }
 
 char *rfl_arena_strdup(struct rfl_arena *a, const char *s)

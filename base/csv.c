@@ -20,35 +20,9 @@
 #define ROW_MAX     ((size_t)16 << 20) /* a longer row is a quote that was never closed */
 #define COLUMNS_MAX 65536
 
-struct column {
+struct rfl_csv_name {
 	const char *name; /* borrowed from the arena */
 	size_t at;
-};
-
-struct rfl_csv {
-	FILE *f;
-	char *path;
-	struct csv_parser parser;
-	bool parser_ready;
-
-	char *block;
-	size_t block_len, block_at;
-	size_t line;     /* of the next byte */
-	size_t row_line; /* on which the current row begins */
-
-	struct rfl_buf text; /* the fields of the current row, each with its NUL */
-	size_t *fields;      /* where each begins in text */
-	size_t nfields, fields_cap;
-	bool begun, row_done, no_memory;
-	bool at_end, torn;
-	bool hashed; /* always while the header is read, which may take several blocks */
-	uint64_t hash;
-
-	struct rfl_arena *arena; /* of the header's names */
-	char **columns;
-	size_t ncolumns;
-	struct column *by_name; /* those with a name, sorted */
-	size_t nnamed;
 };
 
 /* A field without the blanks around it; it is not ended by a NUL. */
@@ -63,18 +37,13 @@ static const char *trim(const char *s, size_t *len)
 
 /* --- rows ------------------------------------------------------------------------------------ */
 
-static bool reserve_fields(struct rfl_csv *csv, size_t n)
-{
-	return rfl_grow(&csv->fields, &csv->fields_cap, n, SIZE_MAX, NULL) == RFL_OK;
-}
-
 static void on_field(void *data, size_t len, void *ctx)
 {
 	struct rfl_csv *csv = ctx;
 
 	if (csv->nfields > COLUMNS_MAX)
 		return; /* refused when the row ends */
-	if (!reserve_fields(csv, csv->nfields + 1)) {
+	if (rfl_grow(&csv->fields, &csv->fields_cap, csv->nfields + 1, SIZE_MAX, NULL) != RFL_OK) {
 		csv->no_memory = true;
 		return;
 	}
@@ -130,7 +99,7 @@ static enum rfl_rc fill_block(struct rfl_csv *csv, struct rfl_err *err)
 
 static enum rfl_rc fail_no_memory(const struct rfl_csv *csv, struct rfl_err *err)
 {
-	return rfl_fail(err, RFL_ENOMEM, 0, "%s:%zu: out of memory", csv->path, csv->row_line);
+	return rfl_fail(err, RFL_ENOMEM, 0, "%s:%zu: out of memory", csv->path, csv->line);
 }
 
 /* What a piece has done to the row. */
@@ -138,41 +107,36 @@ static enum rfl_rc check_row_size(struct rfl_csv *csv, struct rfl_err *err)
 {
 	if (csv->no_memory || (csv->text.failed && !csv->text.full))
 		return fail_no_memory(csv, err);
-	if (csv->text.full || csv_get_buffer_size(&csv->parser) > ROW_MAX)
+	if (csv->text.full || csv_get_buffer_size(csv->parser) > ROW_MAX)
 		return rfl_fail(err, RFL_EFORMAT, 0,
 				"%s:%zu: a row of more than %zu bytes begins here: is a quote not "
 				"closed?",
-				csv->path, csv->row_line, ROW_MAX);
+				csv->path, csv->line, ROW_MAX);
 	return RFL_OK;
-}
-
-/* The commas of the next eight bytes: bit k is that of byte k, whatever the order of bytes here. */
-static uint64_t commas_of_8(const char *at)
-{
-	const uint64_t low = UINT64_C(0x7f7f7f7f7f7f7f7f);
-	uint64_t word;
-
-	memcpy(&word, at, sizeof(word));
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-	word = __builtin_bswap64(word);
-#endif
-	word ^= UINT64_C(0x2c2c2c2c2c2c2c2c);            /* a comma is 0 now */
-	word = ~(((word & low) + low) | word | low);     /* the highest bit of each that is */
-	return (word * UINT64_C(0x2040810204081)) >> 56; /* and those bits side by side */
 }
 
 /* End a field at every comma of a line: fields are short, so a search for each takes longer than to
  * look at 64 bytes at once. Commas after `most` fields stay. @return how many fields there are */
 static size_t cut_at_commas(char *text, size_t len, size_t *fields, size_t most)
 {
+	const uint64_t low = UINT64_C(0x7f7f7f7f7f7f7f7f);
 	size_t n = 1, at = 0;
 
 	fields[0] = 0;
 	for (; len - at >= 64; at += 64) {
-		uint64_t commas = 0;
+		uint64_t commas = 0; /* bit k: byte k is one */
 
-		for (unsigned i = 0; i < 64; i += 8)
-			commas |= commas_of_8(text + at + i) << i;
+		for (unsigned i = 0; i < 64; i += 8) {
+			uint64_t word;
+
+			memcpy(&word, text + at + i, sizeof(word));
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+			word = __builtin_bswap64(word);
+#endif
+			word ^= UINT64_C(0x2c2c2c2c2c2c2c2c);        /* a comma is 0 now */
+			word = ~(((word & low) + low) | word | low); /* the highest bit of each */
+			commas |= (word * UINT64_C(0x2040810204081)) >> 56 << i; /* side by side */
+		}
 		for (; commas && n < most; commas &= commas - 1) {
 			const size_t comma = at + (size_t)__builtin_ctzll(commas);
 
@@ -223,116 +187,70 @@ static enum rfl_rc feed_piece(struct rfl_csv *csv, struct rfl_err *err)
 	if (memchr(piece, '\0', len))
 		return rfl_fail(err, RFL_EFORMAT, 0,
 				"%s:%zu: contains a zero byte: this is not UTF-8 text", csv->path,
-				csv->line);
+				csv->next_line);
 	if (!(nl && take_plain_line(csv, piece, len)) &&
-	    csv_parse(&csv->parser, piece, len, on_field, on_row, csv) != len) {
-		if (csv_error(&csv->parser) != CSV_EPARSE)
+	    csv_parse(csv->parser, piece, len, on_field, on_row, csv) != len) {
+		if (csv_error(csv->parser) != CSV_EPARSE)
 			return fail_no_memory(csv, err);
 		return rfl_fail(err, RFL_EFORMAT, 0,
 				"%s:%zu: not CSV: a quote inside a field must be doubled, and the "
 				"field quoted",
-				csv->path, csv->line);
+				csv->path, csv->next_line);
 	}
 	csv->block_at += len;
 	for (size_t i = 0; i < len && !csv->begun; i++) /* an empty line is not a row */
 		csv->begun = piece[i] != '\r' && piece[i] != '\n';
 	if (nl)
-		csv->line++;
+		csv->next_line++;
 	if (!csv->begun)
-		csv->row_line = csv->line;
+		csv->line = csv->next_line;
 	return check_row_size(csv, err);
 }
 
-/* The file is over: a last row without its newline is handed out as torn. */
-static enum rfl_rc finish_row(struct rfl_csv *csv, struct rfl_err *err)
+/* Read one row into text and fields. *more is false when there was none. A last row without its
+ * newline is handed out as torn. */
+static enum rfl_rc read_row(struct rfl_csv *csv, bool *more, struct rfl_err *err)
 {
-	csv->at_end = true;
-	if (csv_fini(&csv->parser, on_field, on_row, csv) != 0) {
+	enum rfl_rc rc = RFL_OK;
+
+	csv->row_done = csv->begun = false;
+	csv->nfields = 0;
+	rfl_buf_reset(&csv->text);
+	csv->line = csv->next_line;
+	while (!csv->row_done && !csv->at_end && rc == RFL_OK) {
+		if (csv->block_at == csv->block_len && (rc = fill_block(csv, err)) != RFL_OK)
+			return rc;
+		if (csv->block_len > 0) {
+			rc = feed_piece(csv, err);
+			continue;
+		}
+		csv->at_end = true;
+		if (csv_fini(csv->parser, on_field, on_row, csv) == 0) {
+			csv->torn = csv->row_done;
+			rc = check_row_size(csv, err);
+			continue;
+		}
 		csv->torn = true;
-		if (csv_error(&csv->parser) != CSV_EPARSE)
+		if (csv_error(csv->parser) != CSV_EPARSE)
 			return fail_no_memory(csv, err);
 		return rfl_fail(
 			err, RFL_EFORMAT, 0,
 			"%s:%zu: the file ends inside a quoted field of the row that begins "
 			"here",
-			csv->path, csv->row_line);
-	}
-	csv->torn = csv->row_done;
-	return check_row_size(csv, err);
-}
-
-/* Read one row into text and fields. *more is false when there was none. */
-static enum rfl_rc read_row(struct rfl_csv *csv, bool *more, struct rfl_err *err)
-{
-	enum rfl_rc rc;
-
-	csv->row_done = csv->begun = false;
-	csv->nfields = 0;
-	rfl_buf_reset(&csv->text);
-	csv->row_line = csv->line;
-	while (!csv->row_done && !csv->at_end) {
-		if (csv->block_at == csv->block_len) {
-			rc = fill_block(csv, err);
-			if (rc != RFL_OK)
-				return rc;
-		}
-		rc = csv->block_len == 0 ? finish_row(csv, err) : feed_piece(csv, err);
-		if (rc != RFL_OK)
-			return rc;
+			csv->path, csv->line);
 	}
 	*more = csv->row_done;
-	return RFL_OK;
+	return rc;
 }
 
 /* --- header ---------------------------------------------------------------------------------- */
 
 static int compare_columns(const void *a, const void *b)
 {
-	const struct column *x = a, *y = b;
+	const struct rfl_csv_name *x = a, *y = b;
 	int order = strcmp(x->name, y->name);
 
 	return order ? order : (x->at > y->at) - (x->at < y->at);
-}
-
-/* Sort the names, so that a column is found fast and one that is there twice is noticed. Columns
- * without a name cannot be found; spreadsheets leave such columns. */
-static enum rfl_rc sort_columns(struct rfl_csv *csv, struct rfl_err *err)
-{
-	const struct column *twice = NULL;
-
-	csv->by_name = rfl_arena_array(csv->arena, csv->ncolumns, sizeof(*csv->by_name));
-	if (!csv->by_name)
-		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", csv->path);
-	for (size_t i = 0; i < csv->ncolumns; i++)
-		if (csv->columns[i][0] != '\0')
-			csv->by_name[csv->nnamed++] = (struct column){ csv->columns[i], i };
-	qsort(csv->by_name, csv->nnamed, sizeof(*csv->by_name), compare_columns);
-	for (size_t i = 1; i < csv->nnamed; i++) {
-		const struct column *c = &csv->by_name[i];
-
-		if (strcmp(c[-1].name, c->name) == 0 && (!twice || c->at < twice->at))
-			twice = c;
-	}
-	return !twice ? RFL_OK
-		      : rfl_fail(err, RFL_EFORMAT, 0, "%s:1: the header names column '%s' twice",
-				 csv->path, twice->name);
-}
-
-static enum rfl_rc add_column(struct rfl_csv *csv, const char *field, struct rfl_err *err)
-{
-	size_t len;
-	const char *name = trim(field, &len);
-	char *copy = rfl_arena_array(csv->arena, len + 1, 1);
-
-	if (!copy)
-		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", csv->path);
-	if (memchr(name, '\r', len))
-		return rfl_fail(err, RFL_EFORMAT, 0,
-				"%s:1: lines must end with LF or CRLF, not with CR alone",
-				csv->path);
-	memcpy(copy, name, len);
-	csv->columns[csv->ncolumns++] = copy;
-	return RFL_OK;
 }
 
 /* Does a text begin like a JSON object or list? */
@@ -351,37 +269,32 @@ static bool is_json(const char *text, size_t len)
 		      *next);
 }
 
-/* Name a file of another kind, before its first line is taken for a header. */
-static enum rfl_rc check_kind(const struct rfl_csv *csv, struct rfl_err *err)
-{
-	const char *text = csv->block + csv->block_at;
-	size_t len = csv->block_len - csv->block_at;
-	const char *nl = memchr(text, '\n', len);
-	size_t line = nl ? (size_t)(nl - text) : len;
-
-	if (is_json(text, len))
-		return rfl_fail(err, RFL_EFORMAT, 0, "%s: is JSON, not a CSV table", csv->path);
-	if (memchr(text, ',', line) || (!memchr(text, ';', line) && !memchr(text, '\t', line)))
-		return RFL_OK;
-	return rfl_fail(err, RFL_EFORMAT, 0,
-			"%s:1: columns are separated by %s; save the table with commas", csv->path,
-			memchr(text, ';', line) ? "semicolons" : "tabs");
-}
-
 static enum rfl_rc read_header(struct rfl_csv *csv, struct rfl_err *err)
 {
+	const struct rfl_csv_name *twice = NULL;
+	const char *text, *nl;
+	size_t len, line;
 	enum rfl_rc rc;
 	bool more;
 
-	rc = fill_block(csv, err);
-	if (rc != RFL_OK)
+	if ((rc = fill_block(csv, err)) != RFL_OK)
 		return rc;
 	if (csv->block_len >= 3 && memcmp(csv->block, "\xef\xbb\xbf", 3) == 0)
 		csv->block_at = 3; /* byte order mark */
-	rc = check_kind(csv, err);
-	if (rc == RFL_OK)
-		rc = read_row(csv, &more, err);
-	if (rc != RFL_OK)
+
+	/* Name a file of another kind, before its first line is taken for a header. */
+	text = csv->block + csv->block_at;
+	len = csv->block_len - csv->block_at;
+	nl = memchr(text, '\n', len);
+	line = nl ? (size_t)(nl - text) : len;
+	if (is_json(text, len))
+		return rfl_fail(err, RFL_EFORMAT, 0, "%s: is JSON, not a CSV table", csv->path);
+	if (!memchr(text, ',', line) && (memchr(text, ';', line) || memchr(text, '\t', line)))
+		return rfl_fail(err, RFL_EFORMAT, 0,
+				"%s:1: columns are separated by %s; save the table with commas",
+				csv->path, memchr(text, ';', line) ? "semicolons" : "tabs");
+
+	if ((rc = read_row(csv, &more, err)) != RFL_OK)
 		return rc;
 	if (!more)
 		return rfl_fail(err, RFL_EFORMAT, 0, "%s: is empty: a header row is needed",
@@ -390,15 +303,38 @@ static enum rfl_rc read_header(struct rfl_csv *csv, struct rfl_err *err)
 		return rfl_fail(err, RFL_EFORMAT, 0, "%s:1: more than %d columns", csv->path,
 				COLUMNS_MAX);
 	csv->columns = rfl_arena_array(csv->arena, csv->nfields, sizeof(*csv->columns));
-	if (!csv->columns)
-		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", csv->path);
-	for (size_t i = 0; i < csv->nfields && rc == RFL_OK; i++)
-		rc = add_column(csv, csv->text.data + csv->fields[i], err);
-	if (rc == RFL_OK)
-		rc = sort_columns(csv, err);
-	if (rc == RFL_OK && !reserve_fields(csv, csv->ncolumns + 1)) /* a field too many is seen */
-		rc = fail_no_memory(csv, err);
-	return rc;
+	csv->by_name = rfl_arena_array(csv->arena, csv->nfields, sizeof(*csv->by_name));
+	for (size_t i = 0; csv->columns && csv->by_name && i < csv->nfields; i++) {
+		const char *name = trim(csv->text.data + csv->fields[i], &len);
+
+		if (memchr(name, '\r', len))
+			return rfl_fail(err, RFL_EFORMAT, 0,
+					"%s:1: lines must end with LF or CRLF, not with CR alone",
+					csv->path);
+		csv->columns[i] = rfl_arena_printf(csv->arena, "%.*s", (int)len, name);
+		if (!csv->columns[i])
+			break;
+		csv->ncolumns++;
+		/* Columns without a name cannot be found; spreadsheets leave such columns. */
+		if (len > 0)
+			csv->by_name[csv->nnamed++] = (struct rfl_csv_name){ csv->columns[i], i };
+	}
+	/* A field too many is seen, hence + 1. */
+	if (csv->ncolumns < csv->nfields ||
+	    rfl_grow(&csv->fields, &csv->fields_cap, csv->ncolumns + 1, SIZE_MAX, NULL) != RFL_OK)
+		return fail_no_memory(csv, err);
+
+	/* Sorted, a column is found fast, and one that is there twice is noticed. */
+	qsort(csv->by_name, csv->nnamed, sizeof(*csv->by_name), compare_columns);
+	for (size_t i = 1; i < csv->nnamed; i++) {
+		const struct rfl_csv_name *c = &csv->by_name[i];
+
+		if (strcmp(c[-1].name, c->name) == 0 && (!twice || c->at < twice->at))
+			twice = c;
+	}
+	return !twice ? RFL_OK
+		      : rfl_fail(err, RFL_EFORMAT, 0, "%s:1: the header names column '%s' twice",
+				 csv->path, twice->name);
 }
 
 static enum rfl_rc open_table(const char *path, const char *text, size_t len, struct rfl_csv **ret,
@@ -410,8 +346,8 @@ static enum rfl_rc open_table(const char *path, const char *text, size_t len, st
 
 	if (!csv)
 		goto no_memory;
-	csv->line = 1;
-	csv->hashed = true;
+	csv->next_line = 1;
+	csv->hashed = true; /* while the header is read, which may take several blocks */
 	csv->hash = rfl_hash64(0, NULL, 0);
 	rfl_buf_init(&csv->text, ROW_MAX);
 	csv->path = strdup(path);
@@ -434,9 +370,12 @@ static enum rfl_rc open_table(const char *path, const char *text, size_t len, st
 	}
 	if (!text)
 		setvbuf(csv->f, NULL, _IONBF, 0); /* we read whole blocks ourselves */
-	if (!init_parser(&csv->parser))
+	csv->parser = malloc(sizeof(*csv->parser));
+	if (!csv->parser || !init_parser(csv->parser)) {
+		free(csv->parser);
+		csv->parser = NULL;
 		goto no_memory;
-	csv->parser_ready = true;
+	}
 	rc = read_header(csv, err);
 	if (rc != RFL_OK)
 		goto done;
@@ -467,8 +406,9 @@ void rfl_csv_close(struct rfl_csv *csv)
 		return;
 	if (csv->f)
 		fclose(csv->f);
-	if (csv->parser_ready)
-		csv_free(&csv->parser);
+	if (csv->parser)
+		csv_free(csv->parser);
+	free(csv->parser);
 	rfl_buf_fini(&csv->text);
 	rfl_arena_free(csv->arena);
 	free(csv->fields);
@@ -481,12 +421,12 @@ void rfl_csv_close(struct rfl_csv *csv)
 
 static int compare_name(const void *name, const void *column)
 {
-	return strcmp(name, ((const struct column *)column)->name);
+	return strcmp(name, ((const struct rfl_csv_name *)column)->name);
 }
 
 int rfl_csv_find(const struct rfl_csv *csv, const char *column)
 {
-	const struct column *c =
+	const struct rfl_csv_name *c =
 		bsearch(column, csv->by_name, csv->nnamed, sizeof(*c), compare_name);
 
 	return c ? (int)c->at : -1;
@@ -504,16 +444,6 @@ enum rfl_rc rfl_csv_need(const struct rfl_csv *csv, const char *column, int *ret
 	return RFL_OK;
 }
 
-size_t rfl_csv_columns(const struct rfl_csv *csv)
-{
-	return csv->ncolumns;
-}
-
-const char *rfl_csv_column(const struct rfl_csv *csv, size_t i)
-{
-	return csv->columns[i];
-}
-
 enum rfl_rc rfl_csv_next(struct rfl_csv *csv, bool *more, struct rfl_err *err)
 {
 	enum rfl_rc rc = read_row(csv, more, err);
@@ -523,7 +453,7 @@ enum rfl_rc rfl_csv_next(struct rfl_csv *csv, bool *more, struct rfl_err *err)
 	if (csv->nfields > csv->ncolumns)
 		return rfl_fail(err, RFL_EFORMAT, 0,
 				"%s:%zu: the row has more fields than the header has columns (%zu)",
-				csv->path, csv->row_line, csv->ncolumns);
+				csv->path, csv->line, csv->ncolumns);
 	return RFL_OK;
 }
 
@@ -566,41 +496,11 @@ enum rfl_rc rfl_csv_record(const char *text, size_t len, size_t *end, bool *whol
 	return RFL_OK;
 }
 
-size_t rfl_csv_fields(const struct rfl_csv *csv)
-{
-	return csv->nfields;
-}
-
 const char *rfl_csv_text(const struct rfl_csv *csv, int column)
 {
 	if (column < 0 || (size_t)column >= csv->nfields)
 		return "";
 	return csv->text.data + csv->fields[column];
-}
-
-void rfl_csv_hash_begin(struct rfl_csv *csv)
-{
-	csv->hashed = true;
-}
-
-uint64_t rfl_csv_hash(const struct rfl_csv *csv)
-{
-	return csv->hash;
-}
-
-size_t rfl_csv_line(const struct rfl_csv *csv)
-{
-	return csv->row_line;
-}
-
-const char *rfl_csv_path(const struct rfl_csv *csv)
-{
-	return csv->path;
-}
-
-bool rfl_csv_torn(const struct rfl_csv *csv)
-{
-	return csv->torn;
 }
 
 /* --- numbers --------------------------------------------------------------------------------- */
@@ -627,7 +527,7 @@ static const char *number_text(const struct rfl_csv *csv, int column, char out[N
 /* "file:line: column 'x'", for the messages of the number parsers. */
 static const char *cell_name(const struct rfl_csv *csv, int column, char out[1024])
 {
-	snprintf(out, 1024, "%s:%zu: column '%s'", csv->path, csv->row_line, csv->columns[column]);
+	snprintf(out, 1024, "%s:%zu: column '%s'", csv->path, csv->line, csv->columns[column]);
 	return out;
 }
 

@@ -10,11 +10,37 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "base/buf.h"
 #include "base/err.h"
 
-struct rfl_csv; /* one open file; memory stays flat at any file size */
+/** One open file; memory stays flat at any file size. Callers read the first members. */
+struct rfl_csv {
+	char *path;
+	char **columns; /**< names of the header, without blanks around them */
+	size_t ncolumns;
+	size_t line; /**< on which the current row begins, counted from 1 (the header is line 1) */
+	size_t nfields; /**< of the current row: fewer than columns when the row is short */
+	bool torn;      /**< the current row is the last and has no newline (a torn write, an edited
+			 * file), or rfl_csv_next() failed because the file ends inside a quoted field */
+	bool hashed;    /**< set before the first row: `hash` is rfl_hash64() of the bytes read */
+	uint64_t hash;  /**< to be read after the last row */
+
+	/* of the reader */
+	FILE *f;
+	struct csv_parser *parser;
+	char *block;
+	size_t block_len, block_at;
+	size_t next_line;    /* of the next byte */
+	struct rfl_buf text; /* the fields of the current row, each with its NUL */
+	size_t *fields;      /* where each begins in text */
+	size_t fields_cap;
+	bool begun, row_done, no_memory, at_end;
+	struct rfl_arena *arena;      /* of the header's names */
+	struct rfl_csv_name *by_name; /* of the columns that have one, sorted */
+	size_t nnamed;
+};
 
 /**
  * Open a file and read its header row (a UTF-8 byte order mark is skipped, CRLF is accepted).
@@ -44,18 +70,12 @@ int rfl_csv_find(const struct rfl_csv *csv, const char *column);
 enum rfl_rc rfl_csv_need(const struct rfl_csv *csv, const char *column, int *ret,
 			 struct rfl_err *err) RFL_WARN_UNUSED;
 
-size_t rfl_csv_columns(const struct rfl_csv *csv);
-const char *rfl_csv_column(const struct rfl_csv *csv, size_t i);
-
 /**
  * Go to the next row. Empty lines are skipped.
  * @param more  set to false at the end of the file
  * @return RFL_OK; RFL_EFORMAT when a row has more fields than the header; RFL_EIO
  */
 enum rfl_rc rfl_csv_next(struct rfl_csv *csv, bool *more, struct rfl_err *err) RFL_WARN_UNUSED;
-
-/** How many fields the current row has: fewer than columns when the row is short. */
-size_t rfl_csv_fields(const struct rfl_csv *csv);
 
 /** A field of the current row, borrowed until next; "" when column is -1 or the row is short. */
 const char *rfl_csv_text(const struct rfl_csv *csv, int column);
@@ -67,19 +87,6 @@ enum rfl_rc rfl_csv_double(const struct rfl_csv *csv, int column, double *ret,
 /** As an integer: empty is `missing`; RFL_EFORMAT names file, line and column. */
 enum rfl_rc rfl_csv_int(const struct rfl_csv *csv, int column, int64_t missing, int64_t *ret,
 			struct rfl_err *err) RFL_WARN_UNUSED;
-
-/** Hash the bytes that are read, as rfl_hash64() does: begin before the first row, and read the
- * hash after the last. */
-void rfl_csv_hash_begin(struct rfl_csv *csv);
-uint64_t rfl_csv_hash(const struct rfl_csv *csv);
-
-/** The line on which the current row begins, counted from 1 (the header is line 1). */
-size_t rfl_csv_line(const struct rfl_csv *csv);
-const char *rfl_csv_path(const struct rfl_csv *csv);
-
-/** True when the current row is the last and has no newline (a torn write, an edited file), or
- * rfl_csv_next() failed because the file ends inside a quoted field. */
-bool rfl_csv_torn(const struct rfl_csv *csv);
 
 /**
  * Find the end of the record at the beginning of a text.

@@ -61,19 +61,19 @@ enum rfl_rc rfl_csv_check_header(const char *path, const char *const *header, si
 
 	if (rc != RFL_OK)
 		return rc;
-	have = rfl_csv_columns(csv);
-	while (i < n && i < have && strcmp(rfl_csv_column(csv, i), header[i]) == 0)
+	have = csv->ncolumns;
+	while (i < n && i < have && strcmp(csv->columns[i], header[i]) == 0)
 		i++;
 	if (i < n && i < have)
 		rc = rfl_fail(err, RFL_EFORMAT, 0,
 			      "%s:1: column %zu is '%s' where '%s' belongs" OTHER_LAYOUT, path,
-			      i + 1, rfl_csv_column(csv, i), header[i]);
+			      i + 1, csv->columns[i], header[i]);
 	else if (i < n)
 		rc = rfl_fail(err, RFL_EFORMAT, 0, "%s:1: column '%s' is missing" OTHER_LAYOUT,
 			      path, header[i]);
 	else if (i < have)
 		rc = rfl_fail(err, RFL_EFORMAT, 0, "%s:1: column '%s' is not known" OTHER_LAYOUT,
-			      path, rfl_csv_column(csv, i));
+			      path, csv->columns[i]);
 	rfl_csv_close(csv);
 	return rc;
 }

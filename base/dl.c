@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/file.h"
 
 struct rfl_dl {
 	void *handle;
@@ -105,30 +106,22 @@ const char *rfl_dl_path(const struct rfl_dl *dl)
 	return map->l_name;
 }
 
-struct mapped {
-	const char *prefix;
-	const char *path;
-};
-
-static int look_for_mapped(struct dl_phdr_info *info, size_t size, void *ctx)
+/* @param text  the prefix; becomes the path */
+static int look_for_mapped(struct dl_phdr_info *info, size_t size, void *text)
 {
-	struct mapped *m = ctx;
-	const char *slash = strrchr(info->dlpi_name, '/');
-	const char *base = slash ? slash + 1 : info->dlpi_name;
+	const char **prefix = text;
+	const char *base = rfl_path_base(info->dlpi_name);
 
 	(void)size;
-	if (strncmp(base, m->prefix, strlen(m->prefix)) != 0 || !strstr(base, ".so"))
+	if (strncmp(base, *prefix, strlen(*prefix)) != 0 || !strstr(base, ".so"))
 		return 0;
-	m->path = info->dlpi_name;
+	*prefix = info->dlpi_name;
 	return 1;
 }
 
 const char *rfl_dl_mapped(const char *prefix)
 {
-	struct mapped m = { .prefix = prefix };
-
-	(void)dl_iterate_phdr(look_for_mapped, &m);
-	return m.path;
+	return dl_iterate_phdr(look_for_mapped, &prefix) ? prefix : NULL;
 }
 
 void rfl_dl_close(struct rfl_dl *dl)

@@ -11,16 +11,6 @@
 
 #include "base/alloc.h"
 
-/* Powers of ten that are doubles: one operation with them rounds once. */
-static const double powers[] = { 1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
-				 1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
-				 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22 };
-
-static double shift(double value, int power)
-{
-	return power < 0 ? value / powers[-power] : value * powers[power];
-}
-
 void rfl_fields_clear(const struct rfl_field *fields, size_t n, void *row)
 {
 	for (const struct rfl_field *f = fields; f < fields + n; f++)
@@ -101,7 +91,7 @@ const char *rfl_field_write(const struct rfl_field *f, const void *row, char num
 
 	number[0] = '\0';
 	if (f->kind == RFL_FIELD_REAL)
-		return rfl_num_exact(shift(*rfl_field_real_at(f, row), -f->power), number);
+		return rfl_num_exact(rfl_num_shift(*rfl_field_real_at(f, row), -f->power), number);
 	if (f->kind == RFL_FIELD_INT && rfl_field_known(f, row))
 		snprintf(number, RFL_NUM_MAX, "%" PRId64, *rfl_field_int_at(f, row));
 	return text ? text : number;
@@ -151,7 +141,7 @@ enum rfl_rc rfl_field_read_number(const struct rfl_field *f, const struct rfl_cs
 		return rfl_csv_int(csv, column, RFL_UNKNOWN, rfl_field_int_at(f, row), err);
 	rc = rfl_csv_double(csv, column, real, err);
 	if (rc == RFL_OK && f->power)
-		*real = shift(*real, f->power);
+		*real = rfl_num_shift(*real, f->power);
 	return rc;
 }
 

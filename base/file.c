@@ -107,30 +107,27 @@ static enum rfl_rc sync_file(int fd, const char *path, struct rfl_err *err)
 	return RFL_OK;
 }
 
-static enum rfl_rc write_all(int fd, const char *path, const void *data, size_t len,
-			     struct rfl_err *err)
-{
-	const char *at = data;
-
-	while (len > 0) {
-		ssize_t n = write(fd, at, len);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return fail_errno(err, path, "cannot write");
-		at += n;
-		len -= (size_t)n;
-	}
-	return sync_file(fd, path, err);
-}
-
 /* Write, sync and close; the descriptor is gone in any case. */
 static enum rfl_rc finish(int fd, const char *path, const void *data, size_t len,
 			  struct rfl_err *err)
 {
-	enum rfl_rc rc = write_all(fd, path, data, len, err);
+	const char *at = data;
+	enum rfl_rc rc = RFL_OK;
 
+	while (len > 0 && rc == RFL_OK) {
+		ssize_t n = write(fd, at, len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0) {
+			rc = fail_errno(err, path, "cannot write");
+		} else {
+			at += n;
+			len -= (size_t)n;
+		}
+	}
+	if (rc == RFL_OK)
+		rc = sync_file(fd, path, err);
 	if (close(fd) != 0 && rc == RFL_OK && errno != EINTR)
 		rc = fail_errno(err, path, "cannot write");
 	return rc;
@@ -226,49 +223,35 @@ void rfl_file_sweep(const char *path)
 	free(folder);
 }
 
-static enum rfl_rc replace_file(const char *path, const struct stat *target, const void *data,
-				size_t len, struct rfl_err *err)
-{
-	char *name;
-	int fd = open_neighbour(path, target, &name);
-	enum rfl_rc rc;
-
-	if (fd < 0)
-		return fail_errno(err, path, "cannot create");
-	rc = finish(fd, path, data, len, err);
-	if (rc == RFL_OK && rename(name, path) != 0)
-		rc = fail_errno(err, path, "cannot replace");
-	if (rc == RFL_OK)
-		sync_folder_of(path);
-	else
-		unlink(name);
-	free(name);
-	return rc;
-}
-
 enum rfl_rc rfl_file_write(const char *path, const void *data, size_t len, struct rfl_err *err)
 {
 	struct stat st;
-	char *target;
+	const bool exists = stat(path, &st) == 0;
+	char *target, *name = NULL;
 	enum rfl_rc rc;
 	int fd;
 
 	if (is_foreign_link(path))
 		return fail_foreign_link(err, path);
-	if (stat(path, &st) != 0)
-		return replace_file(path, NULL, data, len, err);
-	if (S_ISDIR(st.st_mode))
+	if (exists && S_ISDIR(st.st_mode))
 		return rfl_fail(err, RFL_EIO, EISDIR, "%s: is a folder, not a file", path);
-	if (!S_ISREG(st.st_mode)) { /* a device or a pipe is written to, not replaced */
+	if (exists && !S_ISREG(st.st_mode)) { /* a device or a pipe is written to, not replaced */
 		fd = open(path, O_WRONLY | O_CLOEXEC);
-		if (fd < 0)
-			return fail_errno(err, path, "cannot write");
-		return finish(fd, path, data, len, err);
+		return fd < 0 ? fail_errno(err, path, "cannot write")
+			      : finish(fd, path, data, len, err);
 	}
-	target = realpath(path, NULL); /* a link stays a link */
+	target = exists ? realpath(path, NULL) : strdup(path); /* a link stays a link */
 	if (!target)
 		return fail_errno(err, path, "cannot resolve");
-	rc = replace_file(target, &st, data, len, err);
+	fd = open_neighbour(target, exists ? &st : NULL, &name);
+	rc = fd < 0 ? fail_errno(err, target, "cannot create") : finish(fd, target, data, len, err);
+	if (rc == RFL_OK && rename(name, target) != 0)
+		rc = fail_errno(err, target, "cannot replace");
+	if (rc == RFL_OK)
+		sync_folder_of(target);
+	else if (name)
+		unlink(name);
+	free(name);
 	free(target);
 	return rc;
 }
@@ -286,15 +269,6 @@ enum rfl_rc rfl_file_create(const char *path, const void *data, size_t len, stru
 	else
 		sync_folder_of(path);
 	return rc;
-}
-
-/* Still the file of that name: it was not replaced while we waited. */
-static bool is_current(int fd, const char *path)
-{
-	struct stat ours, named;
-
-	return fstat(fd, &ours) == 0 && stat(path, &named) == 0 && ours.st_ino == named.st_ino &&
-	       ours.st_dev == named.st_dev;
 }
 
 static int try_lock(int fd, int how)
@@ -331,6 +305,7 @@ static int lock_whole(int fd, int how, const char *path)
 static enum rfl_rc open_locked(const char *path, int flags, int how, int *ret, struct rfl_err *err)
 {
 	for (;;) {
+		struct stat ours, named;
 		int fd = how == LOCK_EX ? open_own(path, flags) : open(path, flags | O_CLOEXEC);
 		int code = errno;
 
@@ -347,7 +322,8 @@ static enum rfl_rc open_locked(const char *path, int flags, int how, int *ret, s
 			return rfl_fail(err, RFL_EIO, code, "%s: cannot lock: %s", path,
 					strerror(code));
 		}
-		if (code != 0 || is_current(fd, path)) {
+		if (code != 0 || (fstat(fd, &ours) == 0 && stat(path, &named) == 0 &&
+				  ours.st_ino == named.st_ino && ours.st_dev == named.st_dev)) {
 			*ret = fd;
 			return RFL_OK;
 		}
@@ -424,18 +400,6 @@ enum rfl_rc rfl_file_check_use(const char *path, enum rfl_file_use use, struct r
 	return RFL_OK;
 }
 
-static enum rfl_rc make_folder(const char *path, struct rfl_err *err)
-{
-	int code = mkdir(path, 0777) == 0 ? 0 : errno;
-
-	if (code == 0 || rfl_dir_exists(path)) /* which may change errno */
-		return RFL_OK;
-	if (code == EEXIST)
-		return rfl_fail(err, RFL_EIO, ENOTDIR, "%s: is not a folder", path);
-	return rfl_fail(err, RFL_EIO, code, "%s: cannot create the folder: %s", path,
-			strerror(code));
-}
-
 enum rfl_rc rfl_file_mkdirs(const char *path, struct rfl_err *err)
 {
 	enum rfl_rc rc = RFL_OK;
@@ -447,10 +411,17 @@ enum rfl_rc rfl_file_mkdirs(const char *path, struct rfl_err *err)
 	if (!part)
 		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
 	for (char *slash = part; slash && rc == RFL_OK;) {
+		int code;
+
 		slash = strchr(slash + 1, '/');
 		if (slash)
 			*slash = '\0';
-		rc = make_folder(part, err);
+		code = mkdir(part, 0777) == 0 ? 0 : errno;
+		if (code == EEXIST && !rfl_dir_exists(part))
+			rc = rfl_fail(err, RFL_EIO, ENOTDIR, "%s: is not a folder", part);
+		else if (code != 0 && !rfl_dir_exists(part))
+			rc = rfl_fail(err, RFL_EIO, code, "%s: cannot create the folder: %s", part,
+				      strerror(code));
 		if (slash)
 			*slash = '/';
 	}

@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <pthread.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +14,6 @@
 #include "base/file.h"
 #include "base/num.h"
 #include "base/text.h"
-#include "base/where.h"
 
 #define SHORT_ARRAY 16   /* numbers written on one line: a shape, a pair of limits */
 #define ONE_LINE    (-1) /* a level: everything below it is on the same line */
@@ -41,15 +41,6 @@ static void watch_allocator(void)
 
 	json_get_alloc_funcs(&inner_malloc, &inner_free);
 	json_set_alloc_funcs(watched_malloc, inner_free);
-}
-
-static enum rfl_rc fail_load(struct rfl_err *err, const char *name, json_error_t *je)
-{
-	if (out_of_memory || je->text[0] == '\0' || json_error_code(je) == json_error_out_of_memory)
-		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", name);
-	if (je->line < 1)
-		return rfl_fail(err, RFL_EFORMAT, 0, "%s: %s", name, je->text);
-	return rfl_fail(err, RFL_EFORMAT, 0, "%s:%d:%d: %s", name, je->line, je->column, je->text);
 }
 
 /* What a text is that does not even begin as JSON does; NULL: it does. */
@@ -83,10 +74,15 @@ enum rfl_rc rfl_json_loads(const char *text, size_t len, const char *name, json_
 	pthread_once(&watch_once, watch_allocator);
 	out_of_memory = false;
 	value = json_loadb(text, len, JSON_REJECT_DUPLICATES, &je);
-	if (!value)
-		return fail_load(err, name, &je);
-	*ret = value;
-	return RFL_OK;
+	if (value) {
+		*ret = value;
+		return RFL_OK;
+	}
+	if (out_of_memory || je.text[0] == '\0' || json_error_code(&je) == json_error_out_of_memory)
+		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", name);
+	if (je.line < 1)
+		return rfl_fail(err, RFL_EFORMAT, 0, "%s: %s", name, je.text);
+	return rfl_fail(err, RFL_EFORMAT, 0, "%s:%d:%d: %s", name, je.line, je.column, je.text);
 }
 
 enum rfl_rc rfl_json_load(const char *path, json_t **ret, struct rfl_err *err)
@@ -102,43 +98,100 @@ enum rfl_rc rfl_json_load(const char *path, json_t **ret, struct rfl_err *err)
 	return rc;
 }
 
-static enum rfl_rc fail_unknown(struct rfl_err *err, struct rfl_where *at, const char *key,
-				const char *const *allowed)
-{
-	const char *nearest = rfl_text_nearest(key, allowed);
-	struct rfl_buf known;
-	enum rfl_rc rc;
+/* --- places ---------------------------------------------------------------------------------- */
 
-	(void)rfl_where_key(at, key);
-	if (nearest)
-		return rfl_where_fail(at, err, "unknown key; did you mean '%s'?", nearest);
-	rfl_buf_init(&known, 2048);
-	for (size_t i = 0; allowed[i]; i++)
-		rfl_buf_printf(&known, "%s%s", i ? ", " : "", allowed[i]);
-	rc = rfl_where_fail(at, err, "unknown key; known are %s", rfl_buf_str(&known));
-	rfl_buf_fini(&known);
-	return rc;
+void rfl_where_init(struct rfl_where *w, const char *file)
+{
+	rfl_where_begin(w, file, "");
+}
+
+void rfl_where_begin(struct rfl_where *w, const char *file, const char *pointer)
+{
+	w->file = file;
+	w->len = strnlen(pointer, sizeof(w->pointer) - 1);
+	memcpy(w->pointer, pointer, w->len);
+	w->pointer[w->len] = '\0';
+}
+
+size_t rfl_where_key(struct rfl_where *w, const char *key)
+{
+	const size_t mark = w->len;
+
+	if (w->len + 1 < sizeof(w->pointer))
+		w->pointer[w->len++] = '/';
+	for (; *key && w->len + 2 < sizeof(w->pointer); key++) {
+		if (*key == '~' || *key == '/') {
+			w->pointer[w->len++] = '~';
+			w->pointer[w->len++] = *key == '~' ? '0' : '1';
+		} else {
+			w->pointer[w->len++] = *key;
+		}
+	}
+	w->pointer[w->len] = '\0';
+	if (*key && w->len >= mark + 3) /* too long: what was cut says so */
+		memcpy(w->pointer + w->len - 3, "...", 3);
+	return mark;
+}
+
+size_t rfl_where_index(struct rfl_where *w, size_t i)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%zu", i);
+	return rfl_where_key(w, text);
+}
+
+void rfl_where_up(struct rfl_where *w, size_t mark)
+{
+	w->len = mark;
+	w->pointer[mark] = '\0';
+}
+
+enum rfl_rc rfl_where_fail(const struct rfl_where *w, struct rfl_err *err, const char *fmt, ...)
+{
+	char text[RFL_ERR_MSG_MAX];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	return rfl_fail(err, RFL_EFORMAT, 0, "%s: %s: %s", w->file, w->len ? w->pointer : "/",
+			text);
 }
 
 enum rfl_rc rfl_json_only_keys(const json_t *obj, const char *const *allowed, const char *file,
 			       const char *path, struct rfl_err *err)
 {
 	json_t *o = (json_t *)(uintptr_t)obj; /* iterators take it without const, and only read */
+	const char *key = NULL, *nearest;
 	struct rfl_where at;
+	struct rfl_buf known;
+	enum rfl_rc rc;
 
 	rfl_where_begin(&at, file, path);
 	if (!json_is_object(obj))
 		return rfl_where_fail(&at, err, "must be an object");
 	for (void *it = json_object_iter(o); it; it = json_object_iter_next(o, it)) {
-		const char *key = json_object_iter_key(it);
 		size_t i = 0;
 
+		key = json_object_iter_key(it);
 		while (allowed[i] && strcmp(key, allowed[i]) != 0)
 			i++;
 		if (!allowed[i])
-			return fail_unknown(err, &at, key, allowed);
+			goto unknown;
 	}
 	return RFL_OK;
+unknown:
+	(void)rfl_where_key(&at, key);
+	nearest = rfl_text_nearest(key, allowed);
+	if (nearest)
+		return rfl_where_fail(&at, err, "unknown key; did you mean '%s'?", nearest);
+	rfl_buf_init(&known, 2048);
+	for (size_t i = 0; allowed[i]; i++)
+		rfl_buf_printf(&known, "%s%s", i ? ", " : "", allowed[i]);
+	rc = rfl_where_fail(&at, err, "unknown key; known are %s", rfl_buf_str(&known));
+	rfl_buf_fini(&known);
+	return rc;
 }
 
 const char *rfl_json_show(const json_t *value, char *out, size_t size)
@@ -162,31 +215,15 @@ json_t *rfl_json_real(double value)
 
 /* --- writing --------------------------------------------------------------------------------- */
 
-static void write_value(struct rfl_buf *out, const json_t *value, int level);
-
-/* A character of n bytes that JSON escapes, or that must not reach a terminal. */
-static void write_escape(struct rfl_buf *out, const unsigned char *s, size_t n)
-{
-	const unsigned c = n == 1   ? s[0]
-			   : n == 2 ? (s[0] & 0x1fU) << 6 | (s[1] & 0x3fU)
-				    : (s[0] & 0x0fU) << 12 | (s[1] & 0x3fU) << 6 | (s[2] & 0x3fU);
-
-	static const char characters[] = "\"\\\n\r\t", letters[] = "\"\\nrt";
-	const char *at = n == 1 && c ? strchr(characters, (int)c) : NULL;
-
-	if (at)
-		rfl_buf_printf(out, "\\%c", letters[at - characters]);
-	else
-		rfl_buf_printf(out, "\\u%04x", c);
-}
-
 void rfl_json_write_string(struct rfl_buf *out, const char *text, size_t len)
 {
+	static const char characters[] = "\"\\\n\r\t", letters[] = "\"\\nrt";
 	const unsigned char *s = (const unsigned char *)text;
 
 	rfl_buf_putc(out, '"');
 	for (size_t i = 0; i < len;) {
 		const size_t from = i; /* most characters stand for themselves */
+		const char *at;
 		size_t n;
 
 		while (i < len && s[i] >= 0x20 && s[i] < 0x7f && s[i] != '"' && s[i] != '\\')
@@ -195,12 +232,19 @@ void rfl_json_write_string(struct rfl_buf *out, const char *text, size_t len)
 		if (i == len)
 			break;
 		n = rfl_text_utf8((const char *)s + i, len - i);
+		at = n == 1 && s[i] ? strchr(characters, s[i]) : NULL;
 		if (n == 0)
 			rfl_buf_puts(out, "\xef\xbf\xbd"); /* U+FFFD for a byte that is not UTF-8 */
-		else if (n == 1 || rfl_text_control((const char *)s + i))
-			write_escape(out, s + i, n);
-		else
+		else if (at)
+			rfl_buf_printf(out, "\\%c", letters[at - characters]);
+		else if (n > 1 && !rfl_text_control((const char *)s + i))
 			rfl_buf_append(out, s + i, n);
+		else /* JSON escapes it, or it must not reach a terminal: 1 to 3 bytes */
+			rfl_buf_printf(out, "\\u%04x",
+				       n == 1   ? s[i]
+				       : n == 2 ? (s[i] & 0x1fU) << 6 | (s[i + 1] & 0x3fU)
+						: (s[i] & 0x0fU) << 12 | (s[i + 1] & 0x3fU) << 6 |
+							  (s[i + 2] & 0x3fU));
 		i += n ? n : 1;
 	}
 	rfl_buf_putc(out, '"');
@@ -220,11 +264,6 @@ void rfl_json_write_real(struct rfl_buf *out, double value)
 		rfl_buf_puts(out, ".0");
 }
 
-static int below(int level)
-{
-	return level == ONE_LINE ? ONE_LINE : level + 1;
-}
-
 /* A new line, but on one line nothing. */
 static void indent(struct rfl_buf *out, int level)
 {
@@ -235,72 +274,51 @@ static void indent(struct rfl_buf *out, int level)
 		rfl_buf_puts(out, "  ");
 }
 
-static void write_object(struct rfl_buf *out, const json_t *object, int level)
-{
-	json_t *o =
-		(json_t *)(uintptr_t)object; /* iterators take it without const, and only read */
-	bool first = true;
-
-	if (json_object_size(object) == 0) {
-		rfl_buf_puts(out, "{}");
-		return;
-	}
-	rfl_buf_putc(out, '{');
-	for (void *it = json_object_iter(o); it; it = json_object_iter_next(o, it)) {
-		const char *key = json_object_iter_key(it);
-
-		if (!first)
-			rfl_buf_puts(out, level == ONE_LINE ? ", " : ",");
-		first = false;
-		indent(out, below(level));
-		rfl_json_write_string(out, key, strlen(key));
-		rfl_buf_puts(out, ": ");
-		write_value(out, json_object_iter_value(it), below(level));
-	}
-	indent(out, level);
-	rfl_buf_putc(out, '}');
-}
-
-static bool is_short_of_numbers(const json_t *array)
-{
-	size_t n = json_array_size(array);
-
-	for (size_t i = 0; i < n; i++)
-		if (!json_is_number(json_array_get(array, i)))
-			return false;
-	return n <= SHORT_ARRAY;
-}
-
-static void write_array(struct rfl_buf *out, const json_t *array, int level)
-{
-	bool one_line = level == ONE_LINE || is_short_of_numbers(array);
-	size_t n = json_array_size(array);
-
-	rfl_buf_putc(out, '[');
-	for (size_t i = 0; i < n; i++) {
-		if (i > 0)
-			rfl_buf_puts(out, one_line ? ", " : ",");
-		if (!one_line)
-			indent(out, below(level));
-		write_value(out, json_array_get(array, i), below(level));
-	}
-	if (!one_line)
-		indent(out, level);
-	rfl_buf_putc(out, ']');
-}
-
 static void write_value(struct rfl_buf *out, const json_t *value, int level)
 {
+	json_t *v = (json_t *)(uintptr_t)value; /* iterators take it without const, and only read */
+	const int below = level == ONE_LINE ? ONE_LINE : level + 1;
+	const char *comma = level == ONE_LINE ? ", " : ",";
+	bool one_line = level == ONE_LINE;
+	size_t n;
+
 	if (!value) { /* a builder ran out of memory; half a document must not look whole */
 		out->failed = true;
 		return;
 	}
 	switch (json_typeof(value)) {
 	case JSON_OBJECT:
-		write_object(out, value, level);
+		rfl_buf_putc(out, '{');
+		for (void *it = json_object_iter(v); it;) {
+			const char *key = json_object_iter_key(it);
+
+			indent(out, below);
+			rfl_json_write_string(out, key, strlen(key));
+			rfl_buf_puts(out, ": ");
+			write_value(out, json_object_iter_value(it), below);
+			it = json_object_iter_next(v, it);
+			rfl_buf_puts(out, it ? comma : "");
+		}
+		if (json_object_size(value) > 0)
+			indent(out, level);
+		rfl_buf_putc(out, '}');
 		break;
 	case JSON_ARRAY:
-		write_array(out, value, level);
+		n = json_array_size(value);
+		for (size_t i = 0; i < n && json_is_number(json_array_get(value, i)); i++)
+			one_line = one_line || (i + 1 == n && n <= SHORT_ARRAY);
+		one_line = one_line || n == 0;
+		rfl_buf_putc(out, '[');
+		for (size_t i = 0; i < n; i++) {
+			if (i > 0)
+				rfl_buf_puts(out, one_line ? ", " : ",");
+			if (!one_line)
+				indent(out, below);
+			write_value(out, json_array_get(value, i), below);
+		}
+		if (!one_line)
+			indent(out, level);
+		rfl_buf_putc(out, ']');
 		break;
 	case JSON_STRING:
 		rfl_json_write_string(out, json_string_value(value), json_string_length(value));

@@ -27,21 +27,6 @@ void rfl_log_set(rfl_log_fn fn, void *ctx, enum rfl_log_level max_level)
 	pthread_mutex_unlock(&lock);
 }
 
-/* A message of several lines (a vendor's) becomes several calls. */
-static void send_lines(enum rfl_log_level level, char *text)
-{
-	for (char *line = text; line;) {
-		char *end = strchr(line, '\n');
-
-		if (end)
-			*end++ = '\0';
-		rfl_text_one_line(line);
-		if (line[0] != '\0' || !end)
-			receiver(level, line, receiver_ctx);
-		line = end && *end ? end : NULL;
-	}
-}
-
 void rfl_log(enum rfl_log_level level, const char *fmt, ...)
 {
 	char text[LINE_MAX_BYTES];
@@ -58,7 +43,14 @@ void rfl_log(enum rfl_log_level level, const char *fmt, ...)
 	if ((size_t)wanted >= sizeof(text))
 		memcpy(text + sizeof(text) - 4, "...", 4);
 	pthread_mutex_lock(&lock);
-	if (receiver)
-		send_lines(level, text);
+	/* A message of several lines (a vendor's) becomes several calls. */
+	for (char *line = text, *end; receiver && line; line = end && *end ? end : NULL) {
+		end = strchr(line, '\n');
+		if (end)
+			*end++ = '\0';
+		rfl_text_one_line(line);
+		if (line[0] != '\0' || !end)
+			receiver(level, line, receiver_ctx);
+	}
 	pthread_mutex_unlock(&lock);
 }

@@ -14,7 +14,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/num_read.h"
+#define EXPONENT_MAX 99999 /* far beyond any double */
+#define DIGITS_MAX   800   /* no more can matter to the nearest double, but whether any is left */
 
 static pthread_once_t c_locale_once = PTHREAD_ONCE_INIT;
 static locale_t c_locale;
@@ -257,14 +258,12 @@ enum rfl_rc rfl_num_parse_double(const char *text, const char *what, double *ret
 enum rfl_rc rfl_num_parse_int(const char *text, const char *what, int64_t *ret, struct rfl_err *err)
 {
 	const char *first = *text == '+' || *text == '-' ? text + 1 : text;
+	char *end = NULL;
 	long long value;
-	char *end;
 
-	if (*first < '0' || *first > '9')
-		return rfl_fail(err, RFL_EFORMAT, 0, "%s: '%s' is not an integer", what, text);
 	errno = 0;
 	value = strtoll(text, &end, 10);
-	if (*end != '\0')
+	if (*first < '0' || *first > '9' || *end != '\0')
 		return rfl_fail(err, RFL_EFORMAT, 0, "%s: '%s' is not an integer", what, text);
 	if (errno == ERANGE)
 		return rfl_fail(err, RFL_EOVERFLOW, 0, "%s: '%s' does not fit 63 bits", what, text);
@@ -272,8 +271,8 @@ enum rfl_rc rfl_num_parse_int(const char *text, const char *what, int64_t *ret, 
 	return RFL_OK;
 }
 
-/* Bytes of a unit; 0: not a known unit. */
-static double bytes_of_unit(const char *unit)
+enum rfl_rc rfl_num_parse_bytes(const char *text, const char *what, int64_t *ret,
+				struct rfl_err *err)
 {
 	static const struct {
 		const char *name;
@@ -284,24 +283,17 @@ static double bytes_of_unit(const char *unit)
 		{ "GiB", 0x1p30 }, { "TiB", 0x1p40 }, { "k", 0x1p10 },   { "M", 0x1p20 },
 		{ "G", 0x1p30 },   { "T", 0x1p40 },
 	};
-
-	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
-		if (strcasecmp(unit, units[i].name) == 0)
-			return units[i].bytes;
-	return 0;
-}
-
-enum rfl_rc rfl_num_parse_bytes(const char *text, const char *what, int64_t *ret,
-				struct rfl_err *err)
-{
-	size_t len = strcspn(text, " BbKkMmGgTt");
+	const size_t len = strcspn(text, " BbKkMmGgTt");
+	const char *unit = text + len + strspn(text + len, " ");
 	double value = rfl_num_plain(text, len);
-	double unit = isnan(value) ? 0 : bytes_of_unit(text + len + strspn(text + len, " "));
+	size_t i = 0;
 
-	if (unit == 0)
+	while (i < RFL_ARRAY_LEN(units) && strcasecmp(unit, units[i].name) != 0)
+		i++;
+	if (isnan(value) || i == RFL_ARRAY_LEN(units))
 		return rfl_fail(err, RFL_EFORMAT, 0,
 				"%s: '%s' is not a size in bytes, as 24GiB or 80e9", what, text);
-	value *= unit;
+	value *= units[i].bytes;
 	if (value < 1)
 		return rfl_fail(err, RFL_EFORMAT, 0, "%s: '%s' is not 1 byte or more", what, text);
 	if (value >= 0x1p63)
@@ -328,4 +320,226 @@ bool rfl_num_add(int64_t a, int64_t b, int64_t *ret)
 		return false;
 	*ret = sum;
 	return true;
+}
+
+double rfl_num_shift(double value, int power)
+{
+	/* doubles themselves: one operation with them rounds once */
+	static const double powers[] = { 1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+					 1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+					 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22 };
+
+	return power < 0 ? value / powers[-power] : value * powers[power];
+}
+
+/* --- the one reader of decimal numbers -------------------------------------------------------- */
+
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+/* Signs that separate groups in some locales: apostrophes; no-break blanks, also narrow and thin.
+ */
+static size_t group_sign(const char *at, size_t left, bool blanks)
+{
+	static const char *const signs[] = { "'", "\xe2\x80\x99", "\xc2\xa0", "\xe2\x80\xaf",
+					     "\xe2\x80\x89" };
+
+	if (*at == ' ')
+		return blanks ? 1 : 0;
+	for (size_t i = 0; i < RFL_ARRAY_LEN(signs); i++) {
+		size_t len = strlen(signs[i]);
+
+		if (len <= left && memcmp(at, signs[i], len) == 0)
+			return len;
+	}
+	return 0;
+}
+
+size_t rfl_num_cut(const char *text, size_t len, bool blanks, struct rfl_num_parts *ret)
+{
+	/* in registers: ncu's files have hundreds of millions of numbers */
+	int ndigits = 0, signs = 0, commas = 0, points = 0, exponent = 0;
+	int lead = 0, tail = 0, before_last = 0, middle = 0;
+	bool has_exponent = false;
+	char last = 0, sign = 0;
+	size_t i = len > 0 && (text[0] == '-' || text[0] == '+'), begin;
+	uint64_t digits = 0;
+
+	for (;;) {
+		size_t sign_len = 1;
+
+		for (begin = i; i < len && is_digit(text[i]); i++)
+			digits = 10 * digits + (unsigned char)(text[i] - '0');
+		tail = (int)(i - begin);
+		while (ndigits == 0 && begin < i && text[begin] == '0')
+			begin++;
+		ndigits += (int)(i - begin);
+		if (i == len)
+			break;
+		if (tail + signs > 0 && (text[i] | 0x20) == 'e') {
+			const bool minus = i + 1 < len && text[i + 1] == '-';
+			size_t at = i + 1 + (minus || (i + 1 < len && text[i + 1] == '+'));
+
+			has_exponent = at < len && is_digit(text[at]);
+			for (; at < len && is_digit(text[at]); i = ++at)
+				if (exponent < EXPONENT_MAX)
+					exponent = 10 * exponent + (text[at] - '0');
+			exponent = minus ? -exponent : exponent;
+			break;
+		}
+		if (text[i] == ',' || text[i] == '.') {
+			char next = i + 1 < len ? text[i + 1] : 'e';
+
+			/* "5." and ".5" are numbers; a comma after one is not part of it. */
+			if (!is_digit(next) &&
+			    (text[i] == ',' || tail + signs == 0 || (next | 0x20) != 'e'))
+				break;
+			last = text[i];
+			commas += last == ',';
+			points += last == '.';
+		} else {
+			sign_len = group_sign(text + i, len - i, blanks);
+			if (sign_len == 0 || i + sign_len >= len || !is_digit(text[i + sign_len]))
+				break;
+		}
+		sign = text[i];
+		if (signs++ == 0) {
+			lead = tail;
+		} else {
+			if (before_last > 0)
+				middle = middle == 0 || middle == before_last ? before_last : -1;
+			before_last = tail;
+		}
+		i += sign_len;
+	}
+	*ret = (struct rfl_num_parts){
+		.text = text,
+		.len = tail + signs > 0 ? i : 0,
+		.digits = digits,
+		.ndigits = ndigits,
+		.commas = commas,
+		.points = points,
+		.others = signs - commas - points,
+		.lead = lead,
+		.tail = tail,
+		.before_last = before_last,
+		.middle = middle,
+		.last = last,
+		.ends_by_other = sign != last,
+		.negative = len > 0 && text[0] == '-',
+		.begins_zero = lead > 0 && text[text[0] == '-' || text[0] == '+'] == '0',
+		.has_exponent = has_exponent,
+		.exponent = exponent,
+	};
+	return ret->len;
+}
+
+char rfl_num_shown(const struct rfl_num_parts *p)
+{
+	int signs = p->commas + p->points;
+
+	if (signs == 0)
+		return 0;
+	if (p->commas > 0 && p->points > 0)
+		return p->last;
+	if (signs > 1)
+		return p->last == '.' ? ',' : '.';
+	if (p->others > 0 || p->tail != 3 || p->lead > 3 || p->lead == 0 || p->begins_zero ||
+	    p->has_exponent)
+		return p->last;
+	return '?';
+}
+
+bool rfl_num_is_sound(const struct rfl_num_parts *p, char decimal)
+{
+	int decimals = decimal == ',' ? p->commas : p->points;
+	int groups = p->commas + p->points + p->others - decimals;
+	int last = p->tail, middle = p->middle;
+
+	if (decimals > 1 || (decimals == 1 && (p->last != decimal || p->ends_by_other)))
+		return false;
+	if (groups == 0)
+		return true;
+	if (decimals == 1)
+		last = p->before_last;
+	else if (p->before_last > 0)
+		middle = middle == 0 || middle == p->before_last ? p->before_last : -1;
+	return last == 3 && p->lead >= 1 && p->lead <= 3 &&
+	       (middle == 0 || middle == 3 || (middle == 2 && p->lead <= 2));
+}
+
+int rfl_num_decimals(const struct rfl_num_parts *p, char decimal)
+{
+	return ((decimal == ',' ? p->commas : p->points) > 0 ? p->tail : 0) - p->exponent;
+}
+
+/* More digits than an integer holds, or a large power of ten: as text without a decimal sign. */
+static double value_of_text(const struct rfl_num_parts *p, int exponent)
+{
+	char text[DIGITS_MAX + 16];
+	size_t n = 0;
+
+	for (size_t i = 0; i < p->len && (text[n] = p->text[i], (text[n] | 0x20) != 'e'); i++) {
+		if (!is_digit(text[n]) || (n == 0 && text[n] == '0'))
+			continue;
+		if (n < DIGITS_MAX) {
+			n++;
+			continue;
+		}
+		exponent++;
+		if (text[n] != '0')
+			text[n - 1] |= 1; /* which rounds as all that is left out would */
+	}
+	(void)snprintf(text + n, sizeof(text) - n, "%se%d", n == 0 ? "0" : "", exponent);
+	return strtod(text, NULL);
+}
+
+/*
+ * Most digits and powers of ten are doubles themselves, so that one operation rounds as strtod()
+ * does (W. D. Clinger, "How to read floating point numbers accurately", PLDI 1990).
+ */
+double rfl_num_value(const struct rfl_num_parts *p, char decimal, int exponent)
+{
+	uint64_t digits = p->digits;
+	int shorter = 0;
+	double value;
+
+	if (!rfl_num_is_sound(p, decimal))
+		return NAN;
+	exponent -= rfl_num_decimals(p, decimal);
+	while (p->ndigits <= 19 && digits > UINT64_C(1) << 53 && digits % 10 == 0) {
+		digits /= 10;
+		shorter++;
+	}
+	if (p->ndigits > 19 || digits > UINT64_C(1) << 53 || exponent + shorter < -22 ||
+	    exponent + shorter > 22 ||
+	    FLT_EVAL_METHOD != 0) /* of more precision would be rounded twice */
+		value = value_of_text(p, exponent);
+	else
+		value = rfl_num_shift((double)digits, exponent + shorter);
+	return p->negative ? -value : value;
+}
+
+double rfl_num_plain(const char *text, size_t len)
+{
+	struct rfl_num_parts p;
+
+	if (len == 0 || rfl_num_cut(text, len, false, &p) != len || p.commas + p.others > 0)
+		return NAN;
+	return rfl_num_value(&p, '.', 0);
+}
+
+bool rfl_num_is_missing(const char *text, size_t len)
+{
+	static const char *const words[] = {
+		"",     "-",    "n/a",  "N/A",  "nan",     "-nan",    "NaN",          "inf",
+		"-inf", "+inf", "null", "None", "(!) n/a", "no data", "not available"
+	};
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(words); i++)
+		if (strlen(words[i]) == len && memcmp(words[i], text, len) == 0)
+			return true;
+	return false;
 }

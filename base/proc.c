@@ -34,13 +34,27 @@
 #define TICK_NO_FD_MS 10  /* where the kernel has no descriptor for a process */
 #define KILL_AFTER_S  5.0
 #define NEVER         INFINITY
+/* Descriptors of ours stay above the ones that the child is given, so that no dup2() in the child
+ * can overwrite one that is still needed. */
+#define FIRST_FD 10
 
 extern char **environ;
 
-/* A started child and our ends of its pipes, non-blocking; -1 where there is none. */
-struct child {
+enum { IN, OUT, ERR, REPORT, FAILURE, NPIPES }; /* FAILURE: why the child could not exec */
+
+/* A started child. */
+struct watch {
+	const struct rfl_proc_spec *spec;
+	struct rfl_proc_result *result;
 	pid_t pid;
-	int in, out, err, report;
+	int fds[NPIPES]; /* our ends of its pipes, non-blocking; -1 where there is none */
+	int pidfd;       /* readable when the child has ended; -1: not supported */
+	struct rfl_buf *into[NPIPES], report;
+	size_t input_at;
+	double start_s, term_at_s, kill_at_s;
+	bool reaped;
+	struct rfl_err *err;
+	enum rfl_rc rc;
 };
 
 static void close_fd(int *fd)
@@ -54,35 +68,6 @@ static void close_fd(int *fd)
  * Everything that allocates happens before the fork: between fork and exec only async-signal-safe
  * calls are allowed.
  */
-
-/* Descriptors of ours stay above the ones that the child is given, so that no dup2() in the child
- * can overwrite one that is still needed. */
-#define FIRST_FD 10
-
-struct pipe {
-	int read_end, write_end;
-};
-
-/* Both ends of each pipe, and what else the child needs. */
-struct plan {
-	struct pipe in, out, err, report, failure;
-	int null_fd;
-	char **env;
-};
-
-static void close_pipe(struct pipe *p)
-{
-	close_fd(&p->read_end);
-	close_fd(&p->write_end);
-}
-
-static void close_child(struct child *child)
-{
-	close_fd(&child->in);
-	close_fd(&child->out);
-	close_fd(&child->err);
-	close_fd(&child->report);
-}
 
 /* Move a descriptor up to `least` or higher. */
 static int lift(int fd, int least)
@@ -98,65 +83,29 @@ static int lift(int fd, int least)
 	return high;
 }
 
-static bool open_pipe(struct pipe *p, int least)
-{
-	int fds[2];
-
-	if (pipe2(fds, O_CLOEXEC) != 0)
-		return false;
-	p->read_end = lift(fds[0], least);
-	p->write_end = lift(fds[1], least);
-	return p->read_end >= 0 && p->write_end >= 0;
-}
-
-static bool open_pipes(const struct rfl_proc_spec *spec, struct plan *plan)
-{
-	int least = spec->report_fd >= FIRST_FD ? spec->report_fd + 1 : FIRST_FD;
-
-	if (!open_pipe(&plan->failure, least))
-		return false;
-	if (spec->input && !open_pipe(&plan->in, least))
-		return false;
-	if (!spec->input) {
-		plan->null_fd = lift(open("/dev/null", O_RDONLY | O_CLOEXEC), least);
-		if (plan->null_fd < 0)
-			return false;
-	}
-	return (!spec->capture_stdout || open_pipe(&plan->out, least)) &&
-	       (!spec->capture_stderr || open_pipe(&plan->err, least)) &&
-	       (spec->report_fd <= 0 || open_pipe(&plan->report, least));
-}
-
-/* True when `added` has an entry for the variable of `entry`. */
-static bool is_replaced(const char *entry, const char *const *added)
-{
-	size_t len = strcspn(entry, "=");
-
-	for (; *added; added++)
-		if (strncmp(entry, *added, len) == 0 && (*added)[len] == '=')
-			return true;
-	return false;
-}
-
 /* Our environment with the added variables; the strings are borrowed. */
 static char **make_env(const char *const *added)
 {
-	static const char *const none[] = { NULL };
 	size_t ours = 0, more = 0, n = 0;
 	char **env;
 
-	if (!added)
-		added = none;
 	while (environ && environ[ours])
 		ours++;
-	while (added[more])
+	while (added && added[more])
 		more++;
 	env = rfl_alloc_array(ours + more + 1, sizeof(*env));
 	if (!env)
 		return NULL;
-	for (size_t i = 0; i < ours; i++)
-		if (!is_replaced(environ[i], added))
+	for (size_t i = 0; i < ours; i++) {
+		const size_t name = strcspn(environ[i], "=");
+		size_t k = 0;
+
+		while (k < more &&
+		       (strncmp(environ[i], added[k], name) != 0 || added[k][name] != '='))
+			k++;
+		if (k == more)
 			env[n++] = environ[i];
+	}
 	for (size_t i = 0; i < more; i++)
 		memcpy(&env[n++], &added[i], sizeof(*env)); /* exec wants them without const */
 	return env;
@@ -171,32 +120,32 @@ static void give_up(int failure_fd)
 	_exit(127);
 }
 
-static void run_child(const struct rfl_proc_spec *spec, const struct plan *plan,
+/* The child from fork to exec. @param fds  its ends of the pipes; mask  its signal mask */
+static void run_child(const struct rfl_proc_spec *spec, const int fds[NPIPES], char **env,
 		      const sigset_t *mask, pid_t parent)
 {
 	const struct sigaction standard = { .sa_handler = SIG_DFL };
-	int failure_fd = plan->failure.write_end;
 	char *const *argv;
 
 #ifdef __linux__
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0)
-		give_up(failure_fd);
+		give_up(fds[FAILURE]);
 	if (getppid() != parent) /* it died before prctl() took hold */
 		_exit(127);
 #else
 	(void)parent;
 #endif
-	if (dup2(spec->input ? plan->in.read_end : plan->null_fd, STDIN_FILENO) < 0 ||
-	    (spec->capture_stdout && dup2(plan->out.write_end, STDOUT_FILENO) < 0) ||
-	    (spec->capture_stderr && dup2(plan->err.write_end, STDERR_FILENO) < 0) ||
-	    (spec->report_fd > 0 && dup2(plan->report.write_end, spec->report_fd) < 0))
-		give_up(failure_fd);
+	if (dup2(fds[IN], STDIN_FILENO) < 0 ||
+	    (spec->capture_stdout && dup2(fds[OUT], STDOUT_FILENO) < 0) ||
+	    (spec->capture_stderr && dup2(fds[ERR], STDERR_FILENO) < 0) ||
+	    (spec->report_fd > 0 && dup2(fds[REPORT], spec->report_fd) < 0))
+		give_up(fds[FAILURE]);
 	sigaction(SIGPIPE, &standard, NULL);
 	sigprocmask(SIG_SETMASK, mask, NULL);
-	environ = plan->env;
+	environ = env;
 	memcpy(&argv, &spec->argv, sizeof(argv)); /* exec wants it without const */
 	execvp(argv[0], argv);
-	give_up(failure_fd);
+	give_up(fds[FAILURE]);
 }
 
 static enum rfl_rc fail_start(const struct rfl_proc_spec *spec, int code, struct rfl_err *err)
@@ -208,90 +157,76 @@ static enum rfl_rc fail_start(const struct rfl_proc_spec *spec, int code, struct
 			strerror(code), code == EMFILE ? "; raise the limit with 'ulimit -n'" : "");
 }
 
-static int take(int *fd)
+/* Open the pipes, start the child with this signal mask. Only our ends stay open, and nothing after
+ * a failure. */
+static enum rfl_rc spawn(struct watch *w, const sigset_t *mask, struct rfl_err *err)
 {
-	int taken = *fd;
-
-	*fd = -1;
-	if (taken >= 0)
-		(void)fcntl(taken, F_SETFL, fcntl(taken, F_GETFL) | O_NONBLOCK);
-	return taken;
-}
-
-/* Start it; `mask` is the signal mask that it gets. Nothing is left open after a failure. */
-static enum rfl_rc spawn(const struct rfl_proc_spec *spec, const sigset_t *mask, struct child *ret,
-			 struct rfl_err *err)
-{
-	const struct pipe closed = { .read_end = -1, .write_end = -1 };
-	struct plan plan = {
-		.in = closed,
-		.out = closed,
-		.err = closed,
-		.report = closed,
-		.failure = closed,
-		.null_fd = -1,
+	const struct rfl_proc_spec *spec = w->spec;
+	const int least = spec->report_fd >= FIRST_FD ? spec->report_fd + 1 : FIRST_FD;
+	const bool wanted[NPIPES] = {
+		[IN] = spec->input != NULL,
+		[OUT] = spec->capture_stdout,
+		[ERR] = spec->capture_stderr,
+		[REPORT] = spec->report_fd > 0,
+		[FAILURE] = true,
 	};
+	int theirs[NPIPES] = { -1, -1, -1, -1, -1 }, ends[2];
+	char **env = make_env(spec->env);
 	const pid_t parent = getpid();
 	enum rfl_rc rc = RFL_OK;
 	int code = 0; /* why the child could not exec */
 	ssize_t n;
-	pid_t pid;
 
-	plan.env = make_env(spec->env);
-	if (!plan.env) {
+	if (!env) {
 		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", spec->argv[0]);
 		goto done;
 	}
-	if (!open_pipes(spec, &plan) || (pid = fork()) < 0) {
+	for (int i = 0; i < NPIPES; i++) {
+		if (wanted[i] && pipe2(ends, O_CLOEXEC) == 0) {
+			theirs[i] = lift(ends[i != IN], least);
+			w->fds[i] = lift(ends[i == IN], least);
+		} else if (i == IN && !wanted[i]) {
+			theirs[i] = lift(open("/dev/null", O_RDONLY | O_CLOEXEC), least);
+		}
+		if ((theirs[i] < 0 && (wanted[i] || i == IN)) || (wanted[i] && w->fds[i] < 0)) {
+			rc = fail_start(spec, errno, err);
+			goto done;
+		}
+	}
+	w->pid = fork();
+	if (w->pid == 0)
+		run_child(spec, theirs, env, mask, parent); /* does not return */
+	if (w->pid < 0) {
 		rc = fail_start(spec, errno, err);
 		goto done;
 	}
-	if (pid == 0)
-		run_child(spec, &plan, mask, parent); /* does not return */
-	close_fd(&plan.failure.write_end);
+	close_fd(&theirs[FAILURE]);
 	do
-		n = read(plan.failure.read_end, &code, sizeof(code));
+		n = read(w->fds[FAILURE], &code, sizeof(code));
 	while (n < 0 && errno == EINTR);
+	close_fd(&w->fds[FAILURE]);
 	if (n == (ssize_t)sizeof(code)) {
-		while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		while (waitpid(w->pid, NULL, 0) < 0 && errno == EINTR)
 			;
 		rc = fail_start(spec, code, err);
 		goto done;
 	}
-	*ret = (struct child){
-		.pid = pid,
-		.in = take(&plan.in.write_end),
-		.out = take(&plan.out.read_end),
-		.err = take(&plan.err.read_end),
-		.report = take(&plan.report.read_end),
-	};
-	if (spec->input && spec->input_len == 0)
-		close_fd(&ret->in);
+	if (spec->input_len == 0)
+		close_fd(&w->fds[IN]);
+	for (int i = 0; i < NPIPES; i++)
+		if (w->fds[i] >= 0)
+			(void)fcntl(w->fds[i], F_SETFL, fcntl(w->fds[i], F_GETFL) | O_NONBLOCK);
 done:
-	close_pipe(&plan.in);
-	close_pipe(&plan.out);
-	close_pipe(&plan.err);
-	close_pipe(&plan.report);
-	close_pipe(&plan.failure);
-	close_fd(&plan.null_fd);
-	free(plan.env);
+	for (int i = 0; i < NPIPES; i++) {
+		close_fd(&theirs[i]);
+		if (rc != RFL_OK)
+			close_fd(&w->fds[i]);
+	}
+	free(env);
 	return rc;
 }
 
 /* --- watch ----------------------------------------------------------------------------------- */
-
-struct watch {
-	const struct rfl_proc_spec *spec;
-	struct rfl_proc_result *result;
-	struct child child;
-	int pidfd; /* readable when the child has ended; -1: not supported */
-	size_t input_at;
-	struct rfl_buf report;
-	double start_s, term_at_s, kill_at_s;
-	bool reaped;
-	struct rfl_err *err;
-	enum rfl_rc rc;
-};
 
 static void fail(struct watch *w, const char *what)
 {
@@ -299,10 +234,11 @@ static void fail(struct watch *w, const char *what)
 			 strerror(errno));
 }
 
-/* Hand out the complete lines and keep the rest. */
+/* Pass on the complete lines of the report and keep the rest. */
 static void deliver_lines(struct watch *w)
 {
 	char *line = w->report.data, *end;
+	size_t rest = w->report.len;
 
 	if (w->report.failed) {
 		rfl_log(RFL_LOG_WARN, "%s: a report line of more than %zu bytes was dropped",
@@ -310,38 +246,34 @@ static void deliver_lines(struct watch *w)
 		rfl_buf_reset(&w->report);
 		return;
 	}
-	while (line &&
-	       (end = memchr(line, '\n', w->report.len - (size_t)(line - w->report.data)))) {
+	while ((end = memchr(line, '\n', rest)) != NULL) {
 		*end = '\0';
 		if (w->spec->on_report)
 			w->spec->on_report(line, w->spec->ctx);
+		rest -= (size_t)(end + 1 - line);
 		line = end + 1;
 	}
-	if (line && line != w->report.data) {
-		size_t rest = w->report.len - (size_t)(line - w->report.data);
-
-		memmove(w->report.data, line, rest);
-		w->report.len = rest;
-		w->report.data[rest] = '\0';
-	}
+	memmove(w->report.data, line, rest);
+	w->report.len = rest;
+	w->report.data[rest] = '\0';
 }
 
 /* Read what is there, once. False at the end of the pipe, which is closed then. */
-static bool read_pipe(struct watch *w, int *fd, struct rfl_buf *into)
+static bool read_pipe(struct watch *w, int pipe)
 {
 	char block[BLOCK_SIZE];
-	ssize_t n = read(*fd, block, sizeof(block));
+	ssize_t n = read(w->fds[pipe], block, sizeof(block));
 
 	if (n < 0 && (errno == EINTR || errno == EAGAIN))
 		return errno == EINTR;
 	if (n < 0)
 		fail(w, "cannot read from the child");
 	if (n <= 0) {
-		close_fd(fd);
+		close_fd(&w->fds[pipe]);
 		return false;
 	}
-	rfl_buf_append(into, block, (size_t)n);
-	if (into == &w->report)
+	rfl_buf_append(w->into[pipe], block, (size_t)n);
+	if (pipe == REPORT)
 		deliver_lines(w);
 	return true;
 }
@@ -349,7 +281,7 @@ static bool read_pipe(struct watch *w, int *fd, struct rfl_buf *into)
 static void write_input(struct watch *w)
 {
 	const char *data = w->spec->input;
-	ssize_t n = write(w->child.in, data + w->input_at, w->spec->input_len - w->input_at);
+	ssize_t n = write(w->fds[IN], data + w->input_at, w->spec->input_len - w->input_at);
 
 	if (n < 0 && (errno == EINTR || errno == EAGAIN))
 		return;
@@ -358,30 +290,7 @@ static void write_input(struct watch *w)
 	if (n > 0)
 		w->input_at += (size_t)n;
 	if (n < 0 || w->input_at == w->spec->input_len)
-		close_fd(&w->child.in);
-}
-
-/* After the child's end: what it wrote is in the pipes already. No more than that is read, because
- * a grandchild that keeps writing would keep us forever. */
-static void drain(struct watch *w)
-{
-	struct {
-		int *fd;
-		struct rfl_buf *into;
-	} pipes[] = {
-		{ &w->child.out, &w->result->out },
-		{ &w->child.err, &w->result->err },
-		{ &w->child.report, &w->report },
-	};
-
-	for (size_t i = 0; i < RFL_ARRAY_LEN(pipes); i++) {
-		int there = 0;
-
-		if (*pipes[i].fd >= 0 && ioctl(*pipes[i].fd, FIONREAD, &there) != 0)
-			fail(w, "cannot read from the child");
-		for (; there > 0 && read_pipe(w, pipes[i].fd, pipes[i].into); there -= BLOCK_SIZE)
-			;
-	}
+		close_fd(&w->fds[IN]);
 }
 
 static double seconds(struct timeval t)
@@ -397,7 +306,7 @@ static void try_reap(struct watch *w)
 	pid_t pid;
 
 	do
-		pid = wait4(w->child.pid, &status, WNOHANG, &ru);
+		pid = wait4(w->pid, &status, WNOHANG, &ru);
 	while (pid < 0 && errno == EINTR);
 	if (pid == 0)
 		return;
@@ -425,92 +334,84 @@ static void try_reap(struct watch *w)
 	r->fs_outputs = ru.ru_oublock;
 }
 
-/* SIGTERM when the time is up or the caller asks; SIGKILL when that was not enough. */
-static void stop_when_due(struct watch *w)
+/* SIGTERM when the time is up or the caller asks; SIGKILL when that was not enough.
+ * @return milliseconds until the next check, -1 for "when the child does something" */
+static int stop_when_due(struct watch *w)
 {
-	double now_s = rfl_clock_s();
-	bool stopping = w->result->timed_out || w->result->cancelled;
+	struct rfl_proc_result *r = w->result;
+	const double now_s = rfl_clock_s();
+	bool stopping = r->timed_out || r->cancelled;
+	double ms;
 
-	if (!stopping && now_s >= w->term_at_s)
-		w->result->timed_out = true;
-	else if (!stopping && w->spec->cancelled && w->spec->cancelled(w->spec->ctx))
-		w->result->cancelled = true;
-	if (!stopping && (w->result->timed_out || w->result->cancelled)) {
-		kill(w->child.pid, SIGTERM);
-		w->kill_at_s = now_s + KILL_AFTER_S;
+	if (!stopping) {
+		r->timed_out = now_s >= w->term_at_s;
+		r->cancelled =
+			!r->timed_out && w->spec->cancelled && w->spec->cancelled(w->spec->ctx);
+		stopping = r->timed_out || r->cancelled;
+		if (stopping) {
+			kill(w->pid, SIGTERM);
+			w->kill_at_s = now_s + KILL_AFTER_S;
+		}
 	}
 	if (now_s >= w->kill_at_s) {
-		kill(w->child.pid, SIGKILL);
+		kill(w->pid, SIGKILL);
 		w->kill_at_s = NEVER;
 	}
-}
-
-/* Milliseconds until the next check, -1 for "when the child does something". */
-static int next_look(const struct watch *w)
-{
-	bool stopping = w->result->timed_out || w->result->cancelled;
-	double due_s = stopping ? w->kill_at_s : w->term_at_s;
-	double ms = isinf(due_s) ? NEVER : ceil((due_s - rfl_clock_s()) * 1e3);
-
+	ms = ceil(((stopping ? w->kill_at_s : w->term_at_s) - now_s) * 1e3);
 	if (!stopping && w->spec->cancelled)
 		ms = fmin(ms, TICK_MS);
 	if (w->pidfd < 0)
 		ms = fmin(ms, TICK_NO_FD_MS);
-	if (isinf(ms))
-		return -1;
-	return ms < 0 ? 0 : ms > 1e6 ? 1000000 : (int)ms;
+	return isinf(ms) ? -1 : (int)fmin(fmax(ms, 0), 1e6);
 }
 
-static void watch_once(struct watch *w)
+static void watch_to_end(struct watch *w)
 {
-	struct pollfd fds[] = {
-		{ .fd = w->child.out, .events = POLLIN },
-		{ .fd = w->child.err, .events = POLLIN },
-		{ .fd = w->child.report, .events = POLLIN },
-		{ .fd = w->child.in, .events = POLLOUT },
-		{ .fd = w->pidfd, .events = POLLIN },
-	};
+	int wait_ms = 0;
 
-	if (poll(fds, RFL_ARRAY_LEN(fds), next_look(w)) < 0) {
-		if (errno != EINTR)
-			fail(w, "cannot poll");
-		return;
-	}
-	if (fds[0].revents)
-		read_pipe(w, &w->child.out, &w->result->out);
-	if (fds[1].revents)
-		read_pipe(w, &w->child.err, &w->result->err);
-	if (fds[2].revents)
-		read_pipe(w, &w->child.report, &w->report);
-	if (fds[3].revents)
-		write_input(w);
-	if (fds[4].revents || w->pidfd < 0)
-		try_reap(w);
-	if (!w->reaped)
-		stop_when_due(w);
-}
-
-/* --- run ------------------------------------------------------------------------------------- */
-
-static enum rfl_rc watch_to_end(struct watch *w)
-{
 #ifdef SYS_pidfd_open
-	w->pidfd = (int)syscall(SYS_pidfd_open, w->child.pid, 0);
+	w->pidfd = (int)syscall(SYS_pidfd_open, w->pid, 0);
 #endif
-	if (w->spec->timeout_s > 0)
-		w->term_at_s = w->start_s + w->spec->timeout_s;
-	while (!w->reaped && w->rc == RFL_OK)
-		watch_once(w);
+	while (!w->reaped && w->rc == RFL_OK) {
+		struct pollfd fds[FAILURE + 1];
+		int n;
+
+		for (int i = 0; i < FAILURE; i++)
+			fds[i] = (struct pollfd){ .fd = w->fds[i],
+						  .events = i == IN ? POLLOUT : POLLIN };
+		fds[FAILURE] = (struct pollfd){ .fd = w->pidfd, .events = POLLIN };
+		n = poll(fds, RFL_ARRAY_LEN(fds), wait_ms);
+		if (n < 0 && errno != EINTR)
+			fail(w, "cannot poll");
+		for (int i = 0; n > 0 && i < FAILURE; i++) {
+			if (fds[i].revents && i == IN)
+				write_input(w);
+			else if (fds[i].revents)
+				(void)read_pipe(w, i);
+		}
+		if (w->pidfd < 0 || (n > 0 && fds[FAILURE].revents))
+			try_reap(w);
+		if (!w->reaped)
+			wait_ms = stop_when_due(w);
+	}
 	if (!w->reaped) { /* our own failure: leave no child running */
-		kill(w->child.pid, SIGKILL);
-		while (waitpid(w->child.pid, NULL, 0) < 0 && errno == EINTR)
+		kill(w->pid, SIGKILL);
+		while (waitpid(w->pid, NULL, 0) < 0 && errno == EINTR)
 			;
 	}
-	drain(w);
+	/* What the child wrote is in the pipes already. No more than that is read, because a
+	 * grandchild that keeps writing would keep us forever. */
+	for (int i = OUT; i <= REPORT; i++) {
+		int there = 0;
+
+		if (w->fds[i] >= 0 && ioctl(w->fds[i], FIONREAD, &there) != 0)
+			fail(w, "cannot read from the child");
+		for (; there > 0 && read_pipe(w, i); there -= BLOCK_SIZE)
+			;
+	}
+	for (int i = 0; i < NPIPES; i++)
+		close_fd(&w->fds[i]);
 	close_fd(&w->pidfd);
-	close_child(&w->child);
-	rfl_buf_fini(&w->report);
-	return w->rc;
 }
 
 enum rfl_rc rfl_proc_run(const struct rfl_proc_spec *spec, struct rfl_proc_result *ret,
@@ -519,34 +420,38 @@ enum rfl_rc rfl_proc_run(const struct rfl_proc_spec *spec, struct rfl_proc_resul
 	struct watch w = {
 		.spec = spec,
 		.result = ret,
+		.fds = { -1, -1, -1, -1, -1 },
 		.pidfd = -1,
-		.err = err,
+		.into = { [OUT] = &ret->out, [ERR] = &ret->err, [REPORT] = &w.report },
+		.start_s = rfl_clock_s(),
 		.term_at_s = NEVER,
 		.kill_at_s = NEVER,
+		.err = err,
 	};
 	const struct timespec now = { 0 };
 	sigset_t sigpipe, pending, before;
-	enum rfl_rc rc;
 
 	*ret = (struct rfl_proc_result){ 0 };
 	rfl_buf_init(&ret->out, CAPTURE_MAX);
 	rfl_buf_init(&ret->err, CAPTURE_MAX);
 	rfl_buf_init(&w.report, REPORT_MAX);
+	if (spec->timeout_s > 0)
+		w.term_at_s = w.start_s + spec->timeout_s;
 	sigpending(&pending);
 	sigemptyset(&sigpipe);
 	sigaddset(&sigpipe, SIGPIPE);
 	pthread_sigmask(SIG_BLOCK, &sigpipe, &before);
-	w.start_s = rfl_clock_s();
-	rc = spawn(spec, &before, &w.child, err);
-	ret->started = rc == RFL_OK;
-	if (rc == RFL_OK)
-		rc = watch_to_end(&w);
+	w.rc = spawn(&w, &before, err);
+	ret->started = w.rc == RFL_OK;
+	if (ret->started)
+		watch_to_end(&w);
+	rfl_buf_fini(&w.report);
 	/* take back the SIGPIPE that our own write raised, then unblock it */
 	if (sigismember(&pending, SIGPIPE) != 1)
 		while (sigtimedwait(&sigpipe, NULL, &now) < 0 && errno == EINTR)
 			;
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return rc;
+	return w.rc;
 }
 
 void rfl_proc_result_fini(struct rfl_proc_result *r)

@@ -1,12 +1,14 @@
 /*
  * span.c - pieces of a text, and the numbers in them.
  */
+#define _GNU_SOURCE /* memmem */
+
 #include "base/span.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "base/num_read.h"
+#include "base/num.h"
 
 struct rfl_span rfl_span_of(const char *text)
 {
@@ -34,18 +36,9 @@ bool rfl_span_ends(struct rfl_span s, const char *text)
 
 size_t rfl_span_find(struct rfl_span s, const char *text)
 {
-	size_t len = strlen(text);
+	const char *at = s.len > 0 ? memmem(s.at, s.len, text, strlen(text)) : NULL;
 
-	for (size_t i = 0; i + len <= s.len; i++) {
-		const char *at = memchr(s.at + i, text[0], s.len - len + 1 - i);
-
-		if (!at)
-			break;
-		i = (size_t)(at - s.at);
-		if (memcmp(at, text, len) == 0)
-			return i;
-	}
-	return s.len;
+	return at ? (size_t)(at - s.at) : s.len;
 }
 
 bool rfl_span_has(struct rfl_span s, const char *text)

@@ -126,19 +126,6 @@ static double t95_by_bisection(double df, bool integer)
 	return sqrt(df) * tan((low + high) / 2);
 }
 
-/* Abramowitz and Stegun 26.7.5; beyond 200 degrees its error is below 1e-9. */
-static double t95_by_expansion(double df)
-{
-	const double z = 1.9599639845400542355; /* of the normal distribution */
-	const double z2 = z * z;
-	const double g1 = z * (z2 + 1) / 4;
-	const double g2 = z * ((5 * z2 + 16) * z2 + 3) / 96;
-	const double g3 = z * (((3 * z2 + 19) * z2 + 17) * z2 - 15) / 384;
-	const double g4 = z * ((((79 * z2 + 776) * z2 + 1482) * z2 - 1920) * z2 - 945) / 92160;
-
-	return z + (g1 + (g2 + (g3 + g4 / df) / df) / df) / df;
-}
-
 /* For 1, 2, ... 30 degrees, by mpmath with 30 digits: summaries ask for them thousands of times. */
 static const double t95_table[] = {
 	12.706204736174705, 4.3026527297494639, 3.1824463052837096, 2.7764451051977944,
@@ -151,33 +138,31 @@ static const double t95_table[] = {
 	2.0452296421327043, 2.0422724563012383,
 };
 
-double rfl_stats_t95(size_t df)
+double rfl_stats_t95(double df)
 {
-	if (df == 0)
+	const double z = 1.9599639845400542355, z2 = z * z; /* of the normal distribution */
+	const bool integer = df == floor(df);
+
+	if (!(df > 0))
 		return NAN;
-	if (df <= RFL_ARRAY_LEN(t95_table))
-		return t95_table[df - 1];
-	return df <= 200 ? t95_by_bisection((double)df, true) : t95_by_expansion((double)df);
-}
+	if (integer && df <= (double)RFL_ARRAY_LEN(t95_table))
+		return t95_table[(size_t)df - 1];
+	if (df <= 200 || (!integer && df < 1e5))
+		return t95_by_bisection(df, integer);
+	/* Abramowitz and Stegun 26.7.5; beyond 200 degrees its error is below 1e-9. */
+	const double g1 = z * (z2 + 1) / 4;
+	const double g2 = z * ((5 * z2 + 16) * z2 + 3) / 96;
+	const double g3 = z * (((3 * z2 + 19) * z2 + 17) * z2 - 15) / 384;
+	const double g4 = z * ((((79 * z2 + 776) * z2 + 1482) * z2 - 1920) * z2 - 945) / 92160;
 
-/* Two passes: the second one corrects the rounding of the first. */
-static double mean_of(const double *x, size_t n)
-{
-	double sum = 0, rest = 0, mean;
-
-	for (size_t i = 0; i < n; i++)
-		sum += x[i];
-	mean = sum / (double)n;
-	for (size_t i = 0; i < n; i++)
-		rest += x[i] - mean;
-	return isfinite(mean) ? mean + rest / (double)n : mean;
+	return z + (g1 + (g2 + (g3 + g4 / df) / df) / df) / df;
 }
 
 enum rfl_rc rfl_stats_describe(const double *samples, size_t n, struct rfl_stats *ret,
 			       struct rfl_err *err)
 {
 	struct rfl_stats s = { .n = n };
-	double *x, squares = 0;
+	double *x, sum = 0, rest = 0, squares = 0;
 
 	if (n == 0)
 		return rfl_fail(err, RFL_EINVAL, 0, "statistics of no samples");
@@ -192,7 +177,13 @@ enum rfl_rc rfl_stats_describe(const double *samples, size_t n, struct rfl_stats
 		return rfl_fail(err, RFL_ENOMEM, 0, "statistics of %zu samples: out of memory", n);
 	memcpy(x, samples, n * sizeof(*x));
 	qsort(x, n, sizeof(*x), by_value);
-	s.mean = mean_of(x, n);
+	for (size_t i = 0; i < n; i++)
+		sum += x[i];
+	s.mean = sum / (double)n;
+	for (size_t i = 0; i < n; i++) /* a second pass corrects the rounding of the first */
+		rest += x[i] - s.mean;
+	if (isfinite(s.mean))
+		s.mean += rest / (double)n;
 	for (size_t i = 0; i < n; i++)
 		squares += (x[i] - s.mean) * (x[i] - s.mean);
 	s.std = n < 2 ? (double)NAN : sqrt(squares / (double)(n - 1));
@@ -201,7 +192,7 @@ enum rfl_rc rfl_stats_describe(const double *samples, size_t n, struct rfl_stats
 	s.p90 = rfl_stats_percentile(x, n, 90);
 	s.min = x[0];
 	s.max = x[n - 1];
-	s.ci95 = n < 2 ? (double)NAN : rfl_stats_t95(n - 1) * s.std / sqrt((double)n);
+	s.ci95 = n < 2 ? (double)NAN : rfl_stats_t95((double)(n - 1)) * s.std / sqrt((double)n);
 	for (size_t i = 0; i < n; i++)
 		x[i] = fabs(x[i] - s.median);
 	qsort(x, n, sizeof(*x), by_value);
@@ -212,18 +203,6 @@ enum rfl_rc rfl_stats_describe(const double *samples, size_t n, struct rfl_stats
 }
 
 /* --- comparing ------------------------------------------------------------------------------- */
-
-double rfl_stats_t95_real(double df)
-{
-	if (!(df > 0))
-		return NAN;
-	if (df >= 1e5) /* between neighbours it is practically linear there */
-		return df < 9e15 ? rfl_stats_t95((size_t)df) +
-					   (df - floor(df)) * (rfl_stats_t95((size_t)df + 1) -
-							       rfl_stats_t95((size_t)df))
-				 : rfl_stats_t95(SIZE_MAX);
-	return t95_by_bisection(df, false);
-}
 
 struct rfl_stats_difference rfl_stats_welch(const struct rfl_stats *a, const struct rfl_stats *b)
 {
@@ -243,7 +222,7 @@ struct rfl_stats_difference rfl_stats_welch(const struct rfl_stats *a, const str
 	share = va / (va + vb);
 	d.df = 1 / (share * share / (double)(a->n - 1) +
 		    (1 - share) * (1 - share) / (double)(b->n - 1));
-	half = rfl_stats_t95_real(d.df) * sqrt(va + vb);
+	half = rfl_stats_t95(d.df) * sqrt(va + vb);
 	d.lo = d.value - half;
 	d.hi = d.value + half;
 	return d;
@@ -273,6 +252,7 @@ struct rfl_stats_trend rfl_stats_trend(const double *samples, size_t n)
 
 		rest += off * off;
 	}
-	t.ci95 = rfl_stats_t95(n - 2) * sqrt(rest / (double)(n - 2) / square) * (double)(n - 1);
+	t.ci95 = rfl_stats_t95((double)(n - 2)) * sqrt(rest / (double)(n - 2) / square) *
+		 (double)(n - 1);
 	return t;
 }

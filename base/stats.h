@@ -27,11 +27,9 @@ enum rfl_rc rfl_stats_describe(const double *samples, size_t n, struct rfl_stats
 /** Percentile of sorted samples, p in [0, 100], linear between ranks (Hyndman and Fan's type 7). */
 double rfl_stats_percentile(const double *sorted, size_t n, double p);
 
-/** Quantile of Student's t: t such that P(|T| < t) = 0.95 with df >= 1 degrees of freedom. */
-double rfl_stats_t95(size_t df);
-
-/** The same for degrees of freedom that are no whole number, as Welch's are; df > 0, else NaN. */
-double rfl_stats_t95_real(double df);
+/** Quantile of Student's t: t such that P(|T| < t) = 0.95 with df > 0 degrees of freedom, which
+ * need not be a whole number; else NaN. */
+double rfl_stats_t95(double df);
 
 /** The difference of two means, b - a, and its 95 % confidence interval. */
 struct rfl_stats_difference {

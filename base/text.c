@@ -62,23 +62,6 @@ size_t rfl_text_distance(const char *a, const char *b)
 	return rows[la % 3][lb];
 }
 
-/* At most one mistake in three letters, and some of the name must match; or extra words at the end
- * ("kernel_size" for "kernel"). Lengths that differ too much are checked first, which is cheap. */
-static bool is_near(const char *name, const char *candidate, size_t *distance)
-{
-	size_t la = strlen(name), lb = strlen(candidate);
-	size_t longest = la > lb ? la : lb, most = (longest + 2) / 3;
-
-	if (lb >= 3 && strncmp(name, candidate, lb) == 0 && strchr("_-", name[lb]) && name[lb]) {
-		*distance = la - lb - 1;
-		return true;
-	}
-	if (longest - min_of(la, lb) > most)
-		return false;
-	*distance = rfl_text_distance(name, candidate);
-	return *distance <= most && *distance < longest;
-}
-
 /* The nearest candidate beyond (distance, index) in the order of nearness; NULL when none is. */
 static const char *nearest_after(const char *name, const char *const *candidates, bool first,
 				 size_t *distance, size_t *index)
@@ -87,13 +70,25 @@ static const char *nearest_after(const char *name, const char *const *candidates
 	size_t best_distance = 0, best_index = 0;
 
 	for (size_t i = 0; candidates[i]; i++) {
+		const size_t la = strlen(name), lb = strlen(candidates[i]);
+		const size_t longest = la > lb ? la : lb, most = (longest + 2) / 3;
 		size_t d;
 
-		if (!is_near(name, candidates[i], &d))
-			continue;
-		if (!first && (d < *distance || (d == *distance && i <= *index)))
-			continue;
-		if (best && d >= best_distance)
+		/* At most one mistake in three letters, and some of the name must match; or extra
+		 * words at the end ("kernel_size" for "kernel"). Lengths that differ too much are
+		 * checked first, which is cheap. */
+		if (lb >= 3 && strncmp(name, candidates[i], lb) == 0 && la > lb &&
+		    strchr("_-", name[lb])) {
+			d = la - lb - 1;
+		} else {
+			if (longest - min_of(la, lb) > most)
+				continue;
+			d = rfl_text_distance(name, candidates[i]);
+			if (d > most || d == longest)
+				continue;
+		}
+		if ((!first && (d < *distance || (d == *distance && i <= *index))) ||
+		    (best && d >= best_distance))
 			continue;
 		best = candidates[i];
 		best_distance = d;

@@ -289,7 +289,7 @@ static enum rfl_rc note_rows(struct numbers *s, const char *path, int fd, uint64
 	label = rfl_csv_find(csv, "label");
 	while ((rc = rfl_csv_next(csv, &more, err)) == RFL_OK && more)
 		note(s, rfl_csv_text(csv, label));
-	*whole = !rfl_csv_torn(csv);
+	*whole = !csv->torn;
 done:
 	rfl_csv_close(tail);
 	rfl_csv_close(table);

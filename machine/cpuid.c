@@ -11,7 +11,6 @@
 #endif
 
 #include "base/alloc.h"
-#include "machine/cpu_id.h"
 #include "machine/isa.h"
 #include "machine/machine_parts.h"
 

@@ -2,11 +2,11 @@
  * limits.c - memory of the machine, and what the control group (v1 or v2) leaves us of memory and
  * processor time.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -104,31 +104,27 @@ static int64_t find_number(const char *text, const char *key, char separator, in
 }
 
 /*
- * Our path below the mount of a controller: the line of /proc/self/cgroup that names it ("" is the
- * one line of v2). False when there is none.
+ * Our path below the mount of a controller: the line of /proc/self/cgroup, "5:cpu,cpuacct:/a/b",
+ * that names it ("" is the one line of v2). False when there is none.
  */
 static bool cgroup_path(const char *text, const char *controller, char *out, size_t size)
 {
-	for (const char *line = text; line; line = strchr(line, '\n')) {
-		line += *line == '\n';
-		const char *names = strchr(line, ':');
-		const char *path = names ? strchr(names + 1, ':') : NULL;
+	for (const char *line = text, *next; line; line = next) {
+		const char *names = strchr(line, ':'),
+			   *path = names ? strchr(names + 1, ':') : NULL;
+		char list[256], want[64];
 
 		if (!path)
 			return false;
-		const size_t names_len = (size_t)(path - names - 1);
-		const size_t len = strcspn(path + 1, "\n");
-		char list[256];
-
-		if (names_len >= sizeof(list) - 2 || len >= size)
+		next = strchr(path, '\n');
+		next = next ? next + 1 : NULL;
+		if (path - names > (ptrdiff_t)sizeof(list) - 2 || strcspn(path + 1, "\n") >= size)
 			continue;
-		snprintf(list, sizeof(list), ",%.*s,", (int)names_len, names + 1);
-		char want[64];
-
+		snprintf(list, sizeof(list), ",%.*s,", (int)(path - names - 1), names + 1);
 		snprintf(want, sizeof(want), ",%s,", controller);
-		if (*controller ? !strstr(list, want) : names_len != 0)
+		if (*controller ? !strstr(list, want) : path != names + 1)
 			continue;
-		snprintf(out, size, "%.*s", (int)len, path + 1);
+		snprintf(out, size, "%.*s", (int)strcspn(path + 1, "\n"), path + 1);
 		return true;
 	}
 	return false;
@@ -141,10 +137,7 @@ static bool go_up(char *path)
 
 	if (!slash || path[1] == '\0')
 		return false;
-	if (slash == path)
-		slash[1] = '\0';
-	else
-		*slash = '\0';
+	slash[slash == path] = '\0';
 	return true;
 }
 
@@ -214,25 +207,6 @@ static void read_group(struct cgroup_limits *l, const struct hierarchy *h, const
 		l->memory = left;
 }
 
-/* Limits of our group and of every group above it. In a container the path may lie outside what is
- * mounted; the walk upwards ends at the mount in any case. */
-static void read_cgroups(struct cgroup_limits *l, const char *root)
-{
-	char text[4096], path[1024], dir[2048];
-
-	if (!rfl_machine__slurp(root, text, sizeof(text), "/proc/self/cgroup"))
-		return;
-	for (size_t i = 0; i < RFL_ARRAY_LEN(hierarchies); i++) {
-		if (!cgroup_path(text, hierarchies[i].controller, path, sizeof(path)))
-			continue;
-		do {
-			snprintf(dir, sizeof(dir), "%s%s", hierarchies[i].mount,
-				 path[1] ? path : "");
-			read_group(l, &hierarchies[i], root, dir);
-		} while (go_up(path));
-	}
-}
-
 int64_t rfl_machine_oom_kills(const char *root)
 {
 	char text[32768];
@@ -245,13 +219,24 @@ int64_t rfl_machine_oom_kills(const char *root)
 void rfl_machine__limits(struct rfl_machine *m, const char *root)
 {
 	struct cgroup_limits l = { .quota = NAN, .memory = -1, .limit = 0 };
-	char text[8192];
+	char text[8192], path[1024], dir[2048];
 
 	if (rfl_machine__slurp(root, text, sizeof(text), "/proc/meminfo")) {
 		m->memory_bytes = find_number(text, "MemTotal", ':', 0) * 1024;
 		m->memory_available_bytes = find_number(text, "MemAvailable", ':', 0) * 1024;
 	}
-	read_cgroups(&l, root);
+	/* Limits of our group and of every group above it. In a container the path may lie outside
+	 * what is mounted; the walk upwards ends at the mount in any case. */
+	rfl_machine__slurp(root, text, sizeof(text), "/proc/self/cgroup");
+	for (const struct hierarchy *h = hierarchies; h < hierarchies + RFL_ARRAY_LEN(hierarchies);
+	     h++) {
+		bool more = cgroup_path(text, h->controller, path, sizeof(path));
+
+		for (; more; more = go_up(path)) {
+			snprintf(dir, sizeof(dir), "%s%s", h->mount, path[1] ? path : "");
+			read_group(&l, h, root, dir);
+		}
+	}
 	m->cpu_quota = l.quota;
 	/* a limit above the machine's memory limits nothing */
 	if (l.limit > 0 && (m->memory_bytes == 0 || l.limit < m->memory_bytes))

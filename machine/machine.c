@@ -1,17 +1,20 @@
 /*
- * machine.c - puts the record together, and binds threads; the pieces are in topology_*.c, cpuid.c,
- * limits.c and identity.c.
+ * machine.c - puts the record together: names of system and processor here, the rest by
+ * topology_*.c, cpuid.c and limits.c; and binds threads.
  */
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* sched_getaffinity, CPU_SET */
+#define _GNU_SOURCE /* sched_getaffinity */
 #endif
 #include "machine/machine.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
 
 #include "base/alloc.h"
 #include "base/log.h"
@@ -20,12 +23,13 @@
 void rfl_cpuset__add(struct rfl_cpuset *set, int cpu)
 {
 	if (cpu >= 0 && cpu < RFL_CPUSET_MAX)
-		set->bits[cpu / 64] |= UINT64_C(1) << (cpu % 64);
+		set->bits[cpu / RFL_CPUSET_WORD] |= 1UL << (cpu % RFL_CPUSET_WORD);
 }
 
 bool rfl_cpuset__has(const struct rfl_cpuset *set, int cpu)
 {
-	return cpu >= 0 && cpu < RFL_CPUSET_MAX && ((set->bits[cpu / 64] >> (cpu % 64)) & 1);
+	return cpu >= 0 && cpu < RFL_CPUSET_MAX &&
+	       ((set->bits[cpu / RFL_CPUSET_WORD] >> (cpu % RFL_CPUSET_WORD)) & 1);
 }
 
 int rfl_cpuset__count(const struct rfl_cpuset *set)
@@ -37,92 +41,167 @@ int rfl_cpuset__count(const struct rfl_cpuset *set)
 	return n;
 }
 
-/* A decimal number at *p, which moves past it; -1 when there is none or it is too large. */
-static int parse_cpu(const char **p)
-{
-	int value = 0;
-
-	if (**p < '0' || **p > '9')
-		return -1;
-	for (; **p >= '0' && **p <= '9'; (*p)++) {
-		value = value * 10 + (**p - '0');
-		if (value >= RFL_CPUSET_MAX)
-			return -1;
-	}
-	return value;
-}
-
 bool rfl_cpuset__parse(const char *text, struct rfl_cpuset *set)
 {
-	const char *p = text;
+	while (*text) {
+		unsigned first, last;
+		int range = 0, single = 0;
 
-	while (*p) {
-		const int first = parse_cpu(&p);
-		int last = first;
-
-		if (first < 0)
+		/* at most 4 digits, and no sign or blank before them */
+		if (!isdigit((unsigned char)*text) || sscanf(text, "%4u%n", &first, &single) != 1)
 			return false;
-		if (*p == '-') {
-			p++;
-			last = parse_cpu(&p);
-		}
-		if (last < first)
+		last = first;
+		if (text[single] == '-' && (!isdigit((unsigned char)text[single + 1]) ||
+					    sscanf(text + single, "-%4u%n", &last, &range) != 1))
 			return false;
-		for (int cpu = first; cpu <= last; cpu++)
-			rfl_cpuset__add(set, cpu);
-		if (*p == ',')
-			p++;
-		else if (*p)
+		text += single + range;
+		if (last < first || last >= RFL_CPUSET_MAX || (*text && *text != ','))
 			return false;
+		for (unsigned cpu = first; cpu <= last; cpu++)
+			rfl_cpuset__add(set, (int)cpu);
+		text += *text == ',';
 	}
 	return true;
 }
 
 enum rfl_rc rfl_machine__affinity(struct rfl_cpuset *set, struct rfl_err *err)
 {
-	const size_t size = CPU_ALLOC_SIZE(RFL_CPUSET_MAX);
-	cpu_set_t *mask = CPU_ALLOC(RFL_CPUSET_MAX);
-	enum rfl_rc rc = RFL_OK;
-
-	if (!mask)
-		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for an affinity mask");
-	CPU_ZERO_S(size, mask);
-	if (sched_getaffinity(0, size, mask) != 0) {
-		rc = rfl_fail(err, RFL_EIO, errno, "sched_getaffinity: %s", strerror(errno));
-		goto done;
-	}
-	for (int cpu = 0; cpu < RFL_CPUSET_MAX; cpu++) {
-		if (CPU_ISSET_S((size_t)cpu, size, mask))
-			rfl_cpuset__add(set, cpu);
-	}
-done:
-	CPU_FREE(mask);
-	return rc;
+	if (sched_getaffinity(0, sizeof(set->bits), (cpu_set_t *)(void *)set->bits) != 0)
+		return rfl_fail(err, RFL_EIO, errno, "sched_getaffinity: %s", strerror(errno));
+	return RFL_OK;
 }
 
-/* Cores, and caches: a container may show the former and hide the latter. */
-static enum rfl_rc find_topology(struct rfl_machine *m, const struct rfl_cpuset *usable,
-				 struct rfl_err *err)
+enum rfl_rc rfl_machine__make_room(struct rfl_machine *m, size_t caches,
+				   const struct rfl_cpuset *usable, struct rfl_err *err)
 {
-	enum rfl_rc rc = RFL_EUNAVAILABLE;
-#ifdef RFL_HAVE_HWLOC
-	struct rfl_err hwloc_err = RFL_ERR_INIT;
+	const size_t cpus = (size_t)rfl_cpuset__count(usable) + 1;
 
-	rc = rfl_machine__topology_hwloc(m, usable, &hwloc_err);
-	if (rc == RFL_ENOMEM)
-		return rfl_fail(err, RFL_ENOMEM, 0, "%s", hwloc_err.msg);
-	if (rc != RFL_OK)
-		rfl_log(RFL_LOG_WARN, "%s; reading /sys instead", hwloc_err.msg);
+	m->ncaches = m->ncpus = 0;
+	m->caches = rfl_arena_array(m->arena, caches, sizeof(*m->caches));
+	m->cpus = rfl_arena_array(m->arena, cpus, sizeof(*m->cpus));
+	return m->caches && m->cpus
+		       ? RFL_OK
+		       : rfl_fail(err, RFL_ENOMEM, 0, "out of memory for the topology");
+}
+
+/* Spaces at both ends and doubled ones removed, in place. */
+static char *squeeze(char *text)
+{
+	char *to = text;
+
+	for (const char *from = text; *from; from++) {
+		const bool blank = isspace((unsigned char)*from);
+
+		if (!blank)
+			*to++ = *from;
+		else if (to > text && to[-1] != ' ')
+			*to++ = ' ';
+	}
+	if (to > text && to[-1] == ' ')
+		to--;
+	*to = '\0';
+	return text;
+}
+
+static const struct {
+	const char *id, *name;
+} vendors[] = {
+	{ "GenuineIntel", "Intel" },
+	{ "AuthenticAMD", "AMD" },
+	{ "HygonGenuine", "Hygon" },
+	{ "CentaurHauls", "VIA" },
+	{ "0x41", "Arm" },
+	{ "0x42", "Broadcom" },
+	{ "0x43", "Cavium" },
+	{ "0x46", "Fujitsu" },
+	{ "0x48", "HiSilicon" },
+	{ "0x4e", "NVIDIA" },
+	{ "0x50", "Ampere Computing" },
+	{ "0x51", "Qualcomm" },
+	{ "0x61", "Apple" },
+	{ "0xc0", "Ampere Computing" },
+};
+
+static const struct {
+	int part;
+	const char *name;
+} arm_parts[] = {
+	/* of implementer 0x41 */
+	{ 0xd03, "Cortex-A53" },  { 0xd07, "Cortex-A57" },  { 0xd08, "Cortex-A72" },
+	{ 0xd0b, "Cortex-A76" },  { 0xd0c, "Neoverse-N1" }, { 0xd40, "Neoverse-V1" },
+	{ 0xd49, "Neoverse-N2" }, { 0xd4f, "Neoverse-V2" }, { 0xd83, "Neoverse-V3AE" },
+	{ 0xd84, "Neoverse-V3" }, { 0xd8e, "Neoverse-N3" },
+};
+
+static const struct {
+	const char *signature, *name;
+} hypervisors[] = {
+	{ "KVMKVMKVM", "KVM" },          { "Microsoft Hv", "Hyper-V" },
+	{ "VMwareVMware", "VMware" },    { "XenVMMXenVMM", "Xen" },
+	{ "TCGTCGTCGTCG", "QEMU" },      { "bhyve bhyve ", "bhyve" },
+	{ "prl hyperv  ", "Parallels" }, { "VBoxVBoxVBox", "VirtualBox" },
+	{ "ACRNACRNACRN", "ACRN" },      { "QNXQVMBSQG", "QNX" },
+};
+
+/* Firmware names that only virtual machines have; for processors without a hypervisor leaf. */
+static const char *const virtual_products[] = {
+	"KVM",       "QEMU", "VMware", "VirtualBox", "Google Compute Engine", "Virtual Machine",
+	"OpenStack",
+};
+
+/* Fill os, kernel, host, governor, names of the processor, virtualised. */
+static enum rfl_rc identify(struct rfl_machine *m, const char *root, struct rfl_err *err)
+{
+	char text[65536], name[256] = "";
+	struct rfl_cpu_id id;
+	struct utsname u;
+
+	if (uname(&u) != 0)
+		return rfl_fail(err, RFL_EIO, errno, "uname: %s", strerror(errno));
+	m->kernel = rfl_arena_printf(m->arena, "%s %s", u.sysname, u.release);
+	m->architecture = rfl_arena_strdup(m->arena, u.machine);
+	m->host = rfl_arena_strdup(m->arena, u.nodename);
+	if (!m->topology_source || !m->kernel || !m->architecture || !m->host)
+		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory while looking at the machine");
+	if (rfl_machine__slurp(root, text, sizeof(text), "/etc/os-release") &&
+	    rfl_machine__value(text, "PRETTY_NAME", '=', name, sizeof(name)))
+		m->os = rfl_arena_strdup(m->arena, name);
+	if (rfl_machine__slurp(root, name, sizeof(name),
+			       "/sys/devices/system/cpu/cpu%d/cpufreq/scaling_governor",
+			       m->ncpus > 0 ? m->cpus[0].os_index : 0))
+		m->governor = rfl_arena_strdup(m->arena, name);
+
+	rfl_cpu_id_get(root, &id);
+	rfl_isa_cpu_brand(name);
+	if (!*squeeze(name) && rfl_machine__slurp(root, text, sizeof(text), "/proc/cpuinfo") &&
+	    rfl_machine__value(text, "model name", ':', name, sizeof(name)))
+		squeeze(name);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(vendors); i++)
+		if (strcmp(id.vendor, vendors[i].id) == 0)
+			m->cpu_vendor = vendors[i].name;
+	for (size_t i = 0; strcmp(id.vendor, "0x41") == 0 && i < RFL_ARRAY_LEN(arm_parts); i++)
+		if (id.model == arm_parts[i].part)
+			m->cpu_name = arm_parts[i].name;
+	if (name[0])
+		m->cpu_name = rfl_arena_strdup(m->arena, name);
+
+	m->virtualised = RFL_NOT_KNOWN;
+	rfl_isa_hypervisor(name);
+#if defined(__x86_64__)
+	m->virtualised = name[0] ? RFL_YES : RFL_NO;
 #endif
-	if (rc != RFL_OK)
-		rc = rfl_machine__topology_sys(m, "", usable, err);
-	if (rc != RFL_OK || m->ncaches > 0)
-		return rc;
-	rc = rfl_machine__caches_cpuid(m, err);
-	if (rc != RFL_OK || m->ncaches == 0)
-		return rc;
-	m->topology_source = rfl_arena_printf(m->arena, "%s, caches by cpuid", m->topology_source);
-	return m->topology_source ? RFL_OK : rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
+	for (size_t i = 0; i < RFL_ARRAY_LEN(hypervisors); i++)
+		if (strcmp(name, hypervisors[i].signature) == 0)
+			m->hypervisor = hypervisors[i].name;
+	if (name[0] ||
+	    !rfl_machine__slurp(root, text, sizeof(text), "/sys/class/dmi/id/product_name"))
+		return RFL_OK;
+	for (size_t i = 0; i < RFL_ARRAY_LEN(virtual_products); i++)
+		if (strstr(text, virtual_products[i])) {
+			m->virtualised = RFL_YES;
+			m->hypervisor = virtual_products[i];
+		}
+	return RFL_OK;
 }
 
 enum rfl_rc rfl_machine_new(struct rfl_machine **ret, struct rfl_err *err)
@@ -136,15 +215,31 @@ enum rfl_rc rfl_machine_new(struct rfl_machine **ret, struct rfl_err *err)
 		goto done;
 	}
 	m->isa = rfl_isa_detect();
-	rc = rfl_machine__affinity(&usable, err);
+	if ((rc = rfl_machine__affinity(&usable, err)) != RFL_OK)
+		goto done;
+	rc = RFL_EUNAVAILABLE;
+#ifdef RFL_HAVE_HWLOC
+	struct rfl_err why = RFL_ERR_INIT;
+
+	rc = rfl_machine__topology_hwloc(m, &usable, &why);
+	if (rc == RFL_ENOMEM)
+		rfl_fail(err, RFL_ENOMEM, 0, "%s", why.msg);
+	else if (rc != RFL_OK)
+		rfl_log(RFL_LOG_WARN, "%s; reading /sys instead", why.msg);
+#endif
+	if (rc != RFL_OK && rc != RFL_ENOMEM)
+		rc = rfl_machine__topology_sys(m, "", &usable, err);
 	if (rc != RFL_OK)
 		goto done;
-	rc = find_topology(m, &usable, err);
-	if (rc != RFL_OK)
-		goto done;
+	if (m->ncaches == 0) { /* a container may show the cores and hide the caches */
+		if ((rc = rfl_machine__caches_cpuid(m, err)) != RFL_OK)
+			goto done;
+		if (m->ncaches > 0)
+			m->topology_source = rfl_arena_printf(m->arena, "%s, caches by cpuid",
+							      m->topology_source);
+	}
 	rfl_machine__limits(m, "");
-	rc = rfl_machine__identity(m, "", err);
-	if (rc != RFL_OK)
+	if ((rc = identify(m, "", err)) != RFL_OK)
 		goto done;
 
 	*ret = m;
@@ -223,22 +318,15 @@ void rfl_machine__rank_cpus(struct rfl_machine *m)
 
 enum rfl_rc rfl_pin_thread(int os_index, struct rfl_err *err)
 {
-	const size_t size = CPU_ALLOC_SIZE(RFL_CPUSET_MAX);
-	cpu_set_t *mask;
-	enum rfl_rc rc = RFL_OK;
+	struct rfl_cpuset set = { { 0 } };
 
 	if (os_index < 0 || os_index >= RFL_CPUSET_MAX)
 		return rfl_fail(err, RFL_EINVAL, 0, "there is no cpu %d", os_index);
-	mask = CPU_ALLOC(RFL_CPUSET_MAX);
-	if (!mask)
-		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for an affinity mask");
-	CPU_ZERO_S(size, mask);
-	CPU_SET_S((size_t)os_index, size, mask);
-	if (sched_setaffinity(0, size, mask) != 0)
-		rc = rfl_fail(err, RFL_EUNAVAILABLE, errno,
-			      "cannot bind a thread to cpu %d: %s; is it within the affinity mask "
-			      "of this process (taskset -p)?",
-			      os_index, strerror(errno));
-	CPU_FREE(mask);
-	return rc;
+	rfl_cpuset__add(&set, os_index);
+	if (sched_setaffinity(0, sizeof(set.bits), (const cpu_set_t *)(const void *)set.bits) != 0)
+		return rfl_fail(err, RFL_EUNAVAILABLE, errno,
+				"cannot bind a thread to cpu %d: %s; is it within the affinity "
+				"mask of this process (taskset -p)?",
+				os_index, strerror(errno));
+	return RFL_OK;
 }

@@ -16,10 +16,11 @@ struct rfl_cpuid {
 	uint32_t reg[4];
 };
 
-/* A set of hardware threads, as large as any system counts them today. */
-#define RFL_CPUSET_MAX 8192
+/* A set of hardware threads, as large as any system counts them today, in the form of cpu_set_t. */
+#define RFL_CPUSET_MAX  8192
+#define RFL_CPUSET_WORD (8 * (int)sizeof(unsigned long))
 struct rfl_cpuset {
-	uint64_t bits[RFL_CPUSET_MAX / 64];
+	unsigned long bits[RFL_CPUSET_MAX / (8 * sizeof(unsigned long))];
 };
 
 void rfl_cpuset__add(struct rfl_cpuset *set, int cpu);
@@ -28,9 +29,12 @@ int rfl_cpuset__count(const struct rfl_cpuset *set);
 /* "0-3,8": adds to set. False when the text is something else. */
 bool rfl_cpuset__parse(const char *text, struct rfl_cpuset *set);
 
-/* The hardware threads that our affinity mask allows. */
+/* Add the hardware threads that our affinity mask allows. */
 enum rfl_rc rfl_machine__affinity(struct rfl_cpuset *set, struct rfl_err *err);
 
+/* Make empty arrays of caches and cpus. */
+enum rfl_rc rfl_machine__make_room(struct rfl_machine *m, size_t caches,
+				   const struct rfl_cpuset *usable, struct rfl_err *err);
 /* Fill packages, cores, hw_threads, smt, numa_nodes, caches, cpus, topology_source. */
 enum rfl_rc rfl_machine__topology_sys(struct rfl_machine *m, const char *root,
 				      const struct rfl_cpuset *usable, struct rfl_err *err);
@@ -49,9 +53,6 @@ void rfl_machine__rank_cpus(struct rfl_machine *m);
 
 /* Fill memory_* and cpu_quota from /proc/meminfo and the control groups (v1 and v2). */
 void rfl_machine__limits(struct rfl_machine *m, const char *root);
-
-/* Fill os, kernel, host, governor, names of the processor, virtualised. */
-enum rfl_rc rfl_machine__identity(struct rfl_machine *m, const char *root, struct rfl_err *err);
 
 /* A small file (at most size - 1 bytes), trailing white space cut; false when it cannot be read.
  * The path under root is made as by printf(). */

@@ -1,15 +1,9 @@
 /*
- * nvml.h - NVIDIA's management library, libnvidia-ml, which comes with the driver. It is opened
- * here only; its few types are declared here, so that no vendor header is needed.
+ * nvml.h - NVIDIA's management library, libnvidia-ml, which comes with the driver: its few types
+ * are declared here, so that no vendor header is needed. gpu.c opens it.
  */
 #ifndef RFL_MACHINE_NVML_H
 #define RFL_MACHINE_NVML_H
-
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/dl.h"
-#include "base/err.h"
 
 typedef struct rfl_nvml_handle *rfl_nvml_device;
 
@@ -42,7 +36,7 @@ enum { RFL_NVML_SUCCESS = 0, RFL_NVML_CLOCK_SM = 1, RFL_NVML_CLOCK_MEMORY = 2 };
 
 /** The library's functions; those below the line are NULL in versions without them. */
 struct rfl_nvml {
-	struct rfl_dl *dl;
+	struct rfl_dl *dl; /* NULL: not open */
 	int (*init)(void);
 	int (*shutdown)(void);
 	const char *(*error)(int code);
@@ -66,19 +60,5 @@ struct rfl_nvml {
 	int (*ecc)(rfl_nvml_device device, unsigned *current, unsigned *pending);
 	int (*persistence)(rfl_nvml_device device, unsigned *out);
 };
-
-/**
- * Open the library and initialise the driver.
- * @param n  filled; release with rfl_nvml_close(), also after failure
- * @return RFL_OK; RFL_EUNAVAILABLE with the reason
- */
-enum rfl_rc rfl_nvml_open(struct rfl_nvml *n, struct rfl_err *err) RFL_WARN_UNUSED;
-
-/** Accepts one that was never opened, if it is all zeros. */
-void rfl_nvml_close(struct rfl_nvml *n);
-
-/** What NVML answered, as our error; `what` is what was asked. */
-enum rfl_rc rfl_nvml_check(const struct rfl_nvml *n, int code, const char *what,
-			   struct rfl_err *err);
 
 #endif

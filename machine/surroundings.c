@@ -27,38 +27,6 @@ static const char *slurp_text(struct rfl_surroundings *s, const char *root, cons
 		       : NULL;
 }
 
-static void read_load(struct rfl_surroundings *s, const char *root)
-{
-	char text[128];
-
-	s->load[0] = s->load[1] = s->load[2] = NAN;
-	if (rfl_machine__slurp(root, text, sizeof(text), "/proc/loadavg") &&
-	    sscanf(text, "%lf %lf %lf", &s->load[0], &s->load[1], &s->load[2]) != 3)
-		s->load[0] = s->load[1] = s->load[2] = NAN;
-}
-
-static enum rfl_known read_turbo(const char *root)
-{
-	int64_t value;
-
-	if (rfl_machine__slurp_int(root, &value, "/sys/devices/system/cpu/intel_pstate/no_turbo"))
-		return value ? RFL_NO : RFL_YES;
-	if (rfl_machine__slurp_int(root, &value, "/sys/devices/system/cpu/cpufreq/boost"))
-		return value ? RFL_YES : RFL_NO;
-	return RFL_NOT_KNOWN;
-}
-
-/* ---- containers ---- */
-
-static bool exists(const char *root, const char *path)
-{
-	char full[4096];
-	struct stat st;
-
-	snprintf(full, sizeof(full), "%s%s", root, path);
-	return stat(full, &st) == 0;
-}
-
 /* Files that a container's runtime leaves in it; the first that is there names it. */
 static const struct {
 	const char *path, *name;
@@ -78,23 +46,27 @@ static const struct {
 	{ "containerd", "containerd" }, { "machine.slice", "systemd-nspawn" },
 };
 
-static const char *find_container(struct rfl_surroundings *s, const char *root)
+/* The container that we run in, and what is known of its image. */
+static void find_container(struct rfl_surroundings *s, const char *root)
 {
-	char text[4096];
+	char text[8192], image[4096];
+	struct stat st;
 
-	for (size_t i = 0; i < RFL_ARRAY_LEN(marks); i++) {
-		if (exists(root, marks[i].path))
-			return marks[i].name;
+	if (rfl_machine__slurp(root, text, sizeof(text), "/run/.containerenv") &&
+	    rfl_machine__value(text, "image", '=', image, sizeof(image)))
+		s->container_image = rfl_arena_strdup(s->arena, image);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(marks) && !s->container; i++) {
+		snprintf(text, sizeof(text), "%s%s", root, marks[i].path);
+		if (stat(text, &st) == 0)
+			s->container = marks[i].name;
 	}
-	if (rfl_machine__slurp(root, text, sizeof(text), "/run/systemd/container"))
-		return rfl_arena_strdup(s->arena, text);
-	if (!rfl_machine__slurp(root, text, sizeof(text), "/proc/self/cgroup"))
-		return NULL;
-	for (size_t i = 0; i < RFL_ARRAY_LEN(groups); i++) {
+	if (!s->container)
+		s->container = slurp_text(s, root, "/run/systemd/container");
+	if (s->container || !rfl_machine__slurp(root, text, sizeof(text), "/proc/self/cgroup"))
+		return;
+	for (size_t i = 0; i < RFL_ARRAY_LEN(groups) && !s->container; i++)
 		if (strstr(text, groups[i].word))
-			return groups[i].name;
-	}
-	return NULL;
+			s->container = groups[i].name;
 }
 
 /* ---- cloud ---- */
@@ -159,44 +131,21 @@ static const char *const type_paths[][6] = {
 	{ "ds", "meta_data", "shape" },
 };
 
-static const char *keep(struct rfl_surroundings *s, const char *text)
-{
-	return text && *text ? rfl_arena_strdup(s->arena, text) : NULL;
-}
-
-static void name_source(struct rfl_surroundings *s, const char *file)
-{
-	s->cloud.source = s->cloud.source
-				  ? rfl_arena_printf(s->arena, "%s, %s", s->cloud.source, file)
-				  : file;
-}
-
-static void by_firmware(struct rfl_surroundings *s, const char *root)
-{
-	char text[256];
-
-	for (size_t i = 0; i < RFL_ARRAY_LEN(firmware) && !s->cloud.provider; i++) {
-		if (!rfl_machine__slurp(root, text, sizeof(text), "/sys/class/dmi/id/%s",
-					firmware[i].file) ||
-		    strcmp(text, firmware[i].value) != 0)
-			continue;
-		s->cloud.provider = firmware[i].provider;
-		name_source(s, "/sys/class/dmi/id");
-		if (firmware[i].type)
-			s->cloud.instance_type = s->system_product;
-	}
-}
-
-/* Of "projects/123/machineTypes/g2-standard-8" the last part is the name. */
-static const char *look_up(const json_t *data, const char *const paths[][6], size_t n)
+/* The first of the places that has a text. Of "projects/123/machineTypes/g2-standard-8" the last
+ * part is the name. */
+static const char *look_up(struct rfl_surroundings *s, const json_t *data,
+			   const char *const paths[][6], size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		const json_t *at = data;
 
 		for (size_t k = 0; k < 6 && paths[i][k]; k++)
 			at = json_object_get(at, paths[i][k]);
-		if (json_is_string(at) && json_string_length(at) > 0)
-			return rfl_path_base(json_string_value(at));
+		if (json_is_string(at) && json_string_length(at) > 0) {
+			const char *text = rfl_path_base(json_string_value(at));
+
+			return *text ? rfl_arena_strdup(s->arena, text) : NULL;
+		}
 	}
 	return NULL;
 }
@@ -210,42 +159,52 @@ static const char *provider_of(const char *id)
 	return NULL;
 }
 
-/* What the firmware says takes precedence. */
-static void by_cloud_init(struct rfl_surroundings *s, const char *root)
+/* By the firmware's names, which take precedence, then by cloud-init's files. */
+static void find_cloud(struct rfl_surroundings *s, const char *root)
 {
 	static const char file[] = "/run/cloud-init/instance-data.json";
+	static const char id_file[] = "/run/cloud-init/cloud-id";
 	struct rfl_cloud *c = &s->cloud;
-	json_t *data = NULL;
-	const json_t *v1;
-	char path[4096];
+	const char *sources[3];
+	size_t nsources = 0;
+	json_t *data = NULL, *v1;
+	char text[4096];
 
-	snprintf(path, sizeof(path), "%s%s", root, file);
-	if (rfl_json_load(path, &data, NULL) != RFL_OK) /* there is none, or not for us */
-		return;
-	v1 = json_object_get(data, "v1");
-	if (!c->provider)
-		c->provider = provider_of(json_string_value(json_object_get(v1, "cloud_id")));
-	if (!c->provider)
-		c->provider = provider_of(json_string_value(json_object_get(v1, "cloud_name")));
-	c->region = keep(s, look_up(data, region_paths, RFL_ARRAY_LEN(region_paths)));
-	c->zone = keep(s, look_up(data, zone_paths, RFL_ARRAY_LEN(zone_paths)));
-	if (!c->instance_type)
-		c->instance_type = keep(s, look_up(data, type_paths, RFL_ARRAY_LEN(type_paths)));
-	if (c->provider || c->region || c->zone || c->instance_type)
-		name_source(s, file);
-	json_decref(data);
-}
-
-static void by_cloud_id(struct rfl_surroundings *s, const char *root)
-{
-	static const char file[] = "/run/cloud-init/cloud-id";
-	char id[64];
-
-	if (s->cloud.provider || !rfl_machine__slurp(root, id, sizeof(id), "%s", file))
-		return;
-	s->cloud.provider = provider_of(id);
-	if (s->cloud.provider)
-		name_source(s, file);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(firmware) && !c->provider; i++) {
+		if (!rfl_machine__slurp(root, text, sizeof(text), "/sys/class/dmi/id/%s",
+					firmware[i].file) ||
+		    strcmp(text, firmware[i].value) != 0)
+			continue;
+		c->provider = firmware[i].provider;
+		sources[nsources++] = "/sys/class/dmi/id";
+		if (firmware[i].type)
+			c->instance_type = s->system_product;
+	}
+	snprintf(text, sizeof(text), "%s%s", root, file);
+	if (rfl_json_load(text, &data, NULL) == RFL_OK) { /* else there is none, or not for us */
+		v1 = json_object_get(data, "v1");
+		if (!c->provider)
+			c->provider =
+				provider_of(json_string_value(json_object_get(v1, "cloud_id")));
+		if (!c->provider)
+			c->provider =
+				provider_of(json_string_value(json_object_get(v1, "cloud_name")));
+		c->region = look_up(s, data, region_paths, RFL_ARRAY_LEN(region_paths));
+		c->zone = look_up(s, data, zone_paths, RFL_ARRAY_LEN(zone_paths));
+		if (!c->instance_type)
+			c->instance_type = look_up(s, data, type_paths, RFL_ARRAY_LEN(type_paths));
+		if (c->provider || c->region || c->zone || c->instance_type)
+			sources[nsources++] = file;
+		json_decref(data);
+	}
+	if (!c->provider && rfl_machine__slurp(root, text, sizeof(text), "%s", id_file)) {
+		c->provider = provider_of(text);
+		if (c->provider)
+			sources[nsources++] = id_file;
+	}
+	for (size_t i = 0; i < nsources; i++)
+		c->source = i ? rfl_arena_printf(s->arena, "%s, %s", c->source, sources[i])
+			      : sources[i];
 }
 
 /* ---- network ---- */
@@ -265,57 +224,35 @@ static bool has(const char *root, const char *name, const char *leaf)
 	return lstat(path, &st) == 0;
 }
 
-static const char *kind_of(const char *root, const char *name)
+static struct rfl_interface look_at(struct rfl_arena *arena, const char *root, const char *name)
 {
-	int64_t type;
-
-	if (has(root, name, "wireless") || has(root, name, "phy80211"))
-		return "wifi";
-	if (!rfl_machine__slurp_int(root, &type, CLASS "/%s/type", name))
-		return "other";
-	if (type == TYPE_INFINIBAND)
-		return "infiniband";
-	if (type != TYPE_ETHERNET)
-		return "other";
-	return has(root, name, "device") ? "ethernet" : "virtual";
-}
-
-/* udev names an interface that it cannot place after its address: "enx0123456789ab". */
-static const char *without_address(struct rfl_arena *arena, const char *name)
-{
+	struct rfl_interface i = { .kind = "other", .speed_bit_per_s = NAN, .up = RFL_NOT_KNOWN };
+	char path[4096], target[4096], state[32];
 	size_t digits = 0;
+	int64_t type, mbit;
+	ssize_t n;
 
+	/* udev names an interface that it cannot place after its address: "enx0123456789ab" */
 	while (digits < 12 && strlen(name) == 15 && isxdigit((unsigned char)name[3 + digits]))
 		digits++;
-	return digits == 12 ? rfl_arena_printf(arena, "%.3s...", name)
-			    : rfl_arena_strdup(arena, name);
-}
+	i.name = digits == 12 ? rfl_arena_printf(arena, "%.3s...", name)
+			      : rfl_arena_strdup(arena, name);
 
-static const char *driver_of(struct rfl_arena *arena, const char *root, const char *name)
-{
-	char path[4096], target[4096];
-	ssize_t n;
+	if (has(root, name, "wireless") || has(root, name, "phy80211"))
+		i.kind = "wifi";
+	else if (!rfl_machine__slurp_int(root, &type, CLASS "/%s/type", name))
+		i.kind = "other";
+	else if (type == TYPE_INFINIBAND)
+		i.kind = "infiniband";
+	else if (type == TYPE_ETHERNET)
+		i.kind = has(root, name, "device") ? "ethernet" : "virtual";
 
 	snprintf(path, sizeof(path), "%s" CLASS "/%s/device/driver", root, name);
 	n = readlink(path, target, sizeof(target) - 1);
-	if (n <= 0)
-		return NULL;
-	target[n] = '\0';
-	return rfl_arena_strdup(arena, rfl_path_base(target));
-}
-
-static struct rfl_interface look_at(struct rfl_arena *arena, const char *root, const char *name)
-{
-	struct rfl_interface i = {
-		.name = without_address(arena, name),
-		.kind = kind_of(root, name),
-		.driver = driver_of(arena, root, name),
-		.speed_bit_per_s = NAN,
-		.up = RFL_NOT_KNOWN,
-	};
-	char state[32];
-	int64_t mbit;
-
+	if (n > 0) {
+		target[n] = '\0';
+		i.driver = rfl_arena_strdup(arena, rfl_path_base(target));
+	}
 	if (rfl_machine__slurp_int(root, &mbit, CLASS "/%s/speed", name) && mbit > 0)
 		i.speed_bit_per_s = (double)mbit * 1e6;
 	if (rfl_machine__slurp(root, state, sizeof(state), CLASS "/%s/operstate", name) &&
@@ -324,90 +261,71 @@ static struct rfl_interface look_at(struct rfl_arena *arena, const char *root, c
 	return i;
 }
 
-static int by_name(const void *a, const void *b)
+static int by_name(const struct dirent **a, const struct dirent **b)
 {
-	return strcmp(*(const char *const *)a, *(const char *const *)b);
+	return strcmp((*a)->d_name, (*b)->d_name);
 }
 
-/* Every interface but the loop back, sorted; or only those that are devices, of which a machine
- * has few, while each of its containers may bring one that is none. */
-static size_t list_names(const char *root, bool devices, char *names[INTERFACES_MAX])
-{
-	char path[4096];
-	struct dirent *entry;
-	size_t n = 0;
-	DIR *dir;
-
-	snprintf(path, sizeof(path), "%s" CLASS, root);
-	dir = opendir(path);
-	if (!dir)
-		return 0;
-	while (n < INTERFACES_MAX && (entry = readdir(dir))) {
-		if (entry->d_name[0] == '.' || strcmp(entry->d_name, "lo") == 0)
-			continue;
-		if (!has(root, entry->d_name, "type")) /* a file of the bonding driver */
-			continue;
-		if (devices && !has(root, entry->d_name, "device"))
-			continue;
-		names[n] = strdup(entry->d_name);
-		n += names[n] != NULL;
-	}
-	closedir(dir);
-	qsort(names, n, sizeof(*names), by_name);
-	return n;
-}
-
+/* Every interface but the loop back, sorted; or only those that are devices, if there are any: a
+ * machine has few, while each of its containers may bring one that is none. */
 static enum rfl_rc find_interfaces(struct rfl_surroundings *s, const char *root,
 				   struct rfl_err *err)
 {
-	char *names[INTERFACES_MAX];
-	size_t n = list_names(root, true, names);
-	enum rfl_rc rc = RFL_OK;
+	char path[4096];
+	struct dirent **entries = NULL;
+	int n, devices = 0;
 
-	if (n == 0)
-		n = list_names(root, false, names);
-	s->interfaces = rfl_arena_array(s->arena, n ? n : 1, sizeof(*s->interfaces));
-	if (!s->interfaces)
-		rc = rfl_fail(err, RFL_ENOMEM, 0, "out of memory while looking at the network");
-	for (size_t i = 0; i < n; i++) {
-		if (s->interfaces)
-			s->interfaces[s->ninterfaces++] = look_at(s->arena, root, names[i]);
-		free(names[i]);
+	snprintf(path, sizeof(path), "%s" CLASS, root);
+	n = scandir(path, &entries, NULL, by_name);
+	s->interfaces = rfl_arena_array(s->arena, INTERFACES_MAX, sizeof(*s->interfaces));
+	for (int i = 0; i < n; i++)
+		devices += has(root, entries[i]->d_name, "device");
+	for (int i = 0; i < n; i++) {
+		const char *name = entries[i]->d_name;
+
+		/* "type": bonding's driver has a file among the folders */
+		if (s->interfaces && s->ninterfaces < INTERFACES_MAX && name[0] != '.' &&
+		    strcmp(name, "lo") != 0 && has(root, name, "type") &&
+		    (devices == 0 || has(root, name, "device")))
+			s->interfaces[s->ninterfaces++] = look_at(s->arena, root, name);
+		free(entries[i]);
 	}
-	return rc;
+	free(entries);
+	return s->interfaces
+		       ? RFL_OK
+		       : rfl_fail(err, RFL_ENOMEM, 0, "out of memory while looking at the network");
 }
 
 enum rfl_rc rfl_surroundings_new(const char *root, struct rfl_surroundings **ret,
 				 struct rfl_err *err)
 {
 	struct rfl_surroundings *s = calloc(1, sizeof(*s));
-	char text[8192], image[4096];
+	int64_t value;
+	char text[128];
 	enum rfl_rc rc;
 
-	if (s)
-		s->arena = rfl_arena_new(0);
-	if (!s || !s->arena) {
+	if (!s || !(s->arena = rfl_arena_new(0))) {
 		rfl_surroundings_free(s);
 		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory while looking around");
 	}
-	read_load(s, root);
-	s->turbo = read_turbo(root);
+	if (!rfl_machine__slurp(root, text, sizeof(text), "/proc/loadavg") ||
+	    sscanf(text, "%lf %lf %lf", &s->load[0], &s->load[1], &s->load[2]) != 3)
+		s->load[0] = s->load[1] = s->load[2] = NAN;
+	s->turbo = RFL_NOT_KNOWN;
+	if (rfl_machine__slurp_int(root, &value, "/sys/devices/system/cpu/intel_pstate/no_turbo"))
+		s->turbo = value ? RFL_NO : RFL_YES;
+	else if (rfl_machine__slurp_int(root, &value, "/sys/devices/system/cpu/cpufreq/boost"))
+		s->turbo = value ? RFL_YES : RFL_NO;
 	s->system_vendor = slurp_text(s, root, "/sys/class/dmi/id/sys_vendor");
 	s->system_product = slurp_text(s, root, "/sys/class/dmi/id/product_name");
-	s->container = find_container(s, root);
-	if (rfl_machine__slurp(root, text, sizeof(text), "/run/.containerenv") &&
-	    rfl_machine__value(text, "image", '=', image, sizeof(image)))
-		s->container_image = rfl_arena_strdup(s->arena, image);
-	by_firmware(s, root);
-	by_cloud_init(s, root);
-	by_cloud_id(s, root);
-	rc = find_interfaces(s, root, err);
-	if (rc == RFL_OK) {
-		*ret = s;
-		s = NULL;
+	find_container(s, root);
+	find_cloud(s, root);
+	if ((rc = find_interfaces(s, root, err)) != RFL_OK) {
+		rfl_surroundings_free(s);
+		return rc;
 	}
-	rfl_surroundings_free(s);
-	return rc;
+	*ret = s;
+	return RFL_OK;
 }
 
 void rfl_surroundings_free(struct rfl_surroundings *s)

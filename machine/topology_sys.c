@@ -44,41 +44,13 @@ static int first_of(const struct rfl_cpuset *set)
 	return -1;
 }
 
-/* The lowest hardware thread of the core that `cpu` belongs to: names the core. */
-static int core_of(const struct walk *w, int cpu)
-{
-	struct rfl_cpuset siblings;
-
-	if (!read_list(w, &siblings, CPU_DIR "/cpu%d/topology/core_cpus_list", cpu) &&
-	    !read_list(w, &siblings, CPU_DIR "/cpu%d/topology/thread_siblings_list", cpu))
-		return cpu;
-	const int first = first_of(&siblings);
-
-	return first >= 0 ? first : cpu;
-}
-
-/* "48K", "32M" in bytes; 0 when it is something else. */
-static int64_t parse_size(const char *text)
-{
-	int64_t value;
-	char unit = '\0';
-
-	if (sscanf(text, "%" SCNd64 "%c", &value, &unit) < 1 || value <= 0 ||
-	    value > INT64_MAX >> 30)
-		return 0;
-	return unit == 'K'   ? value << 10
-	       : unit == 'M' ? value << 20
-	       : unit == 'G' ? value << 30
-			     : value;
-}
-
 /* One cache as one of its hardware threads shows it; counted only by its lowest thread. */
 static bool read_cache(const struct walk *w, int cpu, int index)
 {
 	struct rfl_machine *m = w->m;
 	struct rfl_cpuset sharers;
 	struct rfl_cache *row;
-	char text[64];
+	char text[64], unit = '\0';
 	int64_t level, line, size;
 	size_t i = 0;
 
@@ -93,10 +65,12 @@ static bool read_cache(const struct walk *w, int cpu, int index)
 	    !rfl_machine__slurp(w->root, text, sizeof(text), CPU_DIR "/cpu%d/cache/index%d/size",
 				cpu, index))
 		return true;
-	size = parse_size(text);
+	if (sscanf(text, "%" SCNd64 "%c", &size, &unit) < 1 || size <= 0 || size > INT64_MAX >> 30)
+		return true;
+	size <<= unit == 'K' ? 10 : unit == 'M' ? 20 : unit == 'G' ? 30 : 0; /* "48K" */
 	while (i < m->ncaches && m->caches[i].level != (int)level)
 		i++;
-	if (size <= 0 || i == CACHES_MAX)
+	if (i == CACHES_MAX)
 		return true;
 	if (i == m->ncaches)
 		m->caches[m->ncaches++].level = (int)level;
@@ -120,14 +94,11 @@ static void read_nodes(struct walk *w)
 	if (!read_list(w, &nodes, NODE_DIR "/has_memory") &&
 	    !read_list(w, &nodes, NODE_DIR "/online"))
 		return;
-	const int count = rfl_cpuset__count(&nodes);
-
-	if (count > 0)
-		w->m->numa_nodes = count;
+	if (rfl_cpuset__count(&nodes) > 0)
+		w->m->numa_nodes = rfl_cpuset__count(&nodes);
 	for (int node = 0; node < RFL_CPUSET_MAX; node++) {
-		if (!rfl_cpuset__has(&nodes, node))
-			continue;
-		if (!read_list(w, &cpus, NODE_DIR "/node%d/cpulist", node))
+		if (!rfl_cpuset__has(&nodes, node) ||
+		    !read_list(w, &cpus, NODE_DIR "/node%d/cpulist", node))
 			continue;
 		for (size_t i = 0; i < w->m->ncpus; i++) {
 			if (rfl_cpuset__has(&cpus, w->m->cpus[i].os_index))
@@ -139,9 +110,14 @@ static void read_nodes(struct walk *w)
 static void read_cpu(struct walk *w, int cpu, const struct rfl_cpuset *usable)
 {
 	struct rfl_machine *m = w->m;
-	const int core = core_of(w, cpu);
+	struct rfl_cpuset siblings;
 	int64_t package = 0;
+	int core = cpu; /* named by its lowest hardware thread */
 
+	if ((read_list(w, &siblings, CPU_DIR "/cpu%d/topology/core_cpus_list", cpu) ||
+	     read_list(w, &siblings, CPU_DIR "/cpu%d/topology/thread_siblings_list", cpu)) &&
+	    first_of(&siblings) >= 0)
+		core = first_of(&siblings);
 	m->hw_threads++;
 	m->cores += core == cpu || !rfl_cpuset__has(&w->online, core);
 	if (rfl_machine__slurp_int(w->root, &package, CPU_DIR "/cpu%d/topology/physical_package_id",
@@ -158,14 +134,11 @@ enum rfl_rc rfl_machine__topology_sys(struct rfl_machine *m, const char *root,
 				      const struct rfl_cpuset *usable, struct rfl_err *err)
 {
 	struct walk w = { .m = m, .root = root };
+	enum rfl_rc rc;
 
 	m->packages = m->cores = m->hw_threads = 0;
-	m->ncaches = m->ncpus = 0;
-	m->caches = rfl_arena_array(m->arena, CACHES_MAX, sizeof(*m->caches));
-	m->cpus =
-		rfl_arena_array(m->arena, (size_t)rfl_cpuset__count(usable) + 1, sizeof(*m->cpus));
-	if (!m->caches || !m->cpus)
-		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory while reading %s" CPU_DIR, root);
+	if ((rc = rfl_machine__make_room(m, CACHES_MAX, usable, err)) != RFL_OK)
+		return rc;
 	if (!read_list(&w, &w.online, CPU_DIR "/online"))
 		return rfl_fail(err, RFL_EIO, 0,
 				"%s" CPU_DIR "/online cannot be read: nothing is known of the "

@@ -71,7 +71,7 @@ static enum rfl_rc no_memory(struct rfl_err *err)
 static enum rfl_rc wrong(const struct rfl_csv *csv, const char *column, const char *what,
 			 struct rfl_err *err)
 {
-	return rfl_fail(err, RFL_EFORMAT, 0, NAME ":%zu: %s %s", rfl_csv_line(csv), column, what);
+	return rfl_fail(err, RFL_EFORMAT, 0, NAME ":%zu: %s %s", csv->line, column, what);
 }
 
 static enum rfl_rc read_column(struct rfl_arena *arena, const struct rfl_csv *csv,

@@ -7,7 +7,7 @@
 
 #include <jansson.h>
 
-#include "base/where.h"
+#include "base/json.h"
 #include "peaks/peaks.h"
 
 #define RFL_PEAKS_SCHEMA_VERSION "1.0"

@@ -77,7 +77,7 @@ enum rfl_rc rfl_points_load(const char *path, struct rfl_points **ret, struct rf
 		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
 		goto done;
 	}
-	rfl_csv_hash_begin(csv);
+	csv->hashed = true;
 	while ((rc = rfl_csv_next(csv, &more, err)) == RFL_OK && more) {
 		struct rfl_point *p;
 
@@ -89,13 +89,13 @@ enum rfl_rc rfl_points_load(const char *path, struct rfl_points **ret, struct rf
 		rc = rfl_fields_read(rfl_point_fields, RFL_POINT_NCOLUMNS, csv, at, true, p, err);
 		if (rc == RFL_OK && !p->env)
 			rc = rfl_fail(err, RFL_EFORMAT, 0, "%s:%zu: column 'env' is empty", path,
-				      rfl_csv_line(csv));
+				      csv->line);
 		if (rc != RFL_OK)
 			goto done;
 	}
 	if (rc != RFL_OK)
 		goto done;
-	rfl_hash64_text(rfl_csv_hash(csv), pts->hash);
+	rfl_hash64_text(csv->hash, pts->hash);
 	*ret = pts;
 	pts = NULL;
 done:

@@ -9,7 +9,6 @@
 
 #include "base/alloc.h"
 #include "base/json.h"
-#include "base/where.h"
 #include "complexity/zoo.h"
 
 #define SCHEMA           "roofline.complexity/1"

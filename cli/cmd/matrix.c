@@ -14,7 +14,7 @@
 #include "base/file.h"
 #include "base/num.h"
 #include "base/text.h"
-#include "base/where.h"
+#include "base/json.h"
 #include "cli/cmd/run_config.h"
 #include "cli/cmd/runs_args.h"
 

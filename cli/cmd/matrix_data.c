@@ -9,7 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
-#include "base/where.h"
+#include "base/json.h"
 #include "cli/cmd/run_config.h"
 #include "complexity/zoo.h"
 

@@ -47,16 +47,16 @@ void rfl_ledger__drop(const char *path, const char *suffix)
 enum rfl_rc rfl_ledger__open_rows(const struct rfl_csv *header, const char *rows, size_t len,
 				  struct rfl_buf *text, struct rfl_csv **ret, struct rfl_err *err)
 {
-	const size_t n = rfl_csv_columns(header);
+	const size_t n = header->ncolumns;
 	enum rfl_rc rc;
 
 	for (size_t i = 0; i < n; i++) {
-		rfl_csv_write_field(text, rfl_csv_column(header, i));
+		rfl_csv_write_field(text, header->columns[i]);
 		rfl_buf_putc(text, i + 1 < n ? ',' : '\n');
 	}
 	rfl_buf_append(text, rows, len);
-	rc = rfl_buf_check(text, rfl_csv_path(header), err);
-	return rc ? rc : rfl_csv_open_text(text->data, text->len, rfl_csv_path(header), ret, err);
+	rc = rfl_buf_check(text, header->path, err);
+	return rc ? rc : rfl_csv_open_text(text->data, text->len, header->path, ret, err);
 }
 
 /* ---- the mirror ---- */
@@ -67,8 +67,8 @@ static void put_row(struct rfl_csv *csv, struct rfl_buf *out)
 {
 	const char *sep = "{";
 
-	for (size_t i = 0; i < rfl_csv_columns(csv); i++) {
-		const char *name = rfl_csv_column(csv, i), *text = rfl_csv_text(csv, (int)i);
+	for (size_t i = 0; i < csv->ncolumns; i++) {
+		const char *name = csv->columns[i], *text = rfl_csv_text(csv, (int)i);
 		enum rfl_field_kind kind = RFL_FIELD_TEXT;
 		size_t column = i; /* ours are mostly where we would put them */
 		int64_t whole;
@@ -110,7 +110,7 @@ static bool put_rows(const struct rfl_csv *header, const char *rows, size_t len,
 	rfl_buf_init(&text, 0);
 	if (rfl_ledger__open_rows(header, rows, len, &text, &csv, NULL) == RFL_OK) {
 		while (rfl_csv_next(csv, &more, NULL) == RFL_OK && more) {
-			whole = rfl_csv_fields(csv) == rfl_csv_columns(csv);
+			whole = csv->nfields == csv->ncolumns;
 			if (!whole)
 				break;
 			put_row(csv, out);
@@ -259,7 +259,7 @@ static enum rfl_rc check_ours(const struct rfl_csv *csv, struct rfl_err *err)
 					"%s:1: not a ledger of this program (it has no column "
 					"'%s'), so no row is added to it: give another --log-dir; "
 					"'roofline summary --map' reads such a file",
-					rfl_csv_path(csv), must[i]);
+					csv->path, must[i]);
 	}
 	return RFL_OK;
 }
@@ -311,7 +311,7 @@ static enum rfl_rc add_rows(const char *path, int fd, const struct rfl_csv *csv,
 			    const struct rfl_ledger_row *rows, size_t n, struct rfl_buf *header,
 			    const struct rfl_buf *last, bool mirrored, struct rfl_err *err)
 {
-	const size_t ncolumns = rfl_csv_columns(csv);
+	const size_t ncolumns = csv->ncolumns;
 	const size_t first = header->len;
 	char number[RFL_NUM_MAX];
 	struct rfl_buf json;
@@ -319,7 +319,7 @@ static enum rfl_rc add_rows(const char *path, int fd, const struct rfl_csv *csv,
 
 	for (size_t r = 0; r < n; r++)
 		for (size_t i = 0; i < ncolumns; i++) {
-			const size_t at = rfl_ledger_column_find(rfl_csv_column(csv, i));
+			const size_t at = rfl_ledger_column_find(csv->columns[i]);
 
 			if (at < RFL_LEDGER_NCOLUMNS)
 				rfl_csv_write_field(header, rfl_field_write(&rfl_ledger_fields[at],

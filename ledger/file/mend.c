@@ -195,7 +195,7 @@ done:
 static enum rfl_rc convert(struct rfl_csv *old, struct rfl_buf *out, int64_t *version,
 			   struct rfl_err *err)
 {
-	const size_t most = RFL_LEDGER_NCOLUMNS + rfl_csv_columns(old);
+	const size_t most = RFL_LEDGER_NCOLUMNS + old->ncolumns;
 	const char **fields = rfl_alloc_array(most, sizeof(*fields));
 	int *from = rfl_alloc_array(most, sizeof(*from)); /* column of the old file, or -1 */
 	const int schema = rfl_csv_find(old, "schema_version");
@@ -205,16 +205,16 @@ static enum rfl_rc convert(struct rfl_csv *old, struct rfl_buf *out, int64_t *ve
 
 	*version = 0;
 	if (!fields || !from) {
-		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", rfl_csv_path(old));
+		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", old->path);
 		goto done;
 	}
 	for (; n < RFL_LEDGER_NCOLUMNS; n++) {
 		fields[n] = rfl_ledger_fields[n].name;
 		from[n] = rfl_csv_find(old, fields[n]);
 	}
-	for (size_t i = 0; i < rfl_csv_columns(old); i++)
-		if (rfl_ledger_column_find(rfl_csv_column(old, i)) == RFL_LEDGER_NCOLUMNS) {
-			fields[n] = rfl_csv_column(old, i);
+	for (size_t i = 0; i < old->ncolumns; i++)
+		if (rfl_ledger_column_find(old->columns[i]) == RFL_LEDGER_NCOLUMNS) {
+			fields[n] = old->columns[i];
 			from[n++] = (int)i;
 		}
 	rfl_csv_write_row(out, fields, n);
@@ -228,7 +228,7 @@ static enum rfl_rc convert(struct rfl_csv *old, struct rfl_buf *out, int64_t *ve
 		rfl_csv_write_row(out, fields, n);
 	}
 	if (rc == RFL_OK)
-		rc = rfl_buf_check(out, rfl_csv_path(old), err);
+		rc = rfl_buf_check(out, old->path, err);
 done:
 	free(fields);
 	free(from);

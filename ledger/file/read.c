@@ -32,7 +32,7 @@ struct reader {
 
 static enum rfl_rc fail_no_memory(const struct reader *r, struct rfl_err *err)
 {
-	return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", rfl_csv_path(r->csv));
+	return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", r->csv->path);
 }
 
 static enum rfl_rc read_text(struct reader *r, size_t i, struct rfl_ledger_row *row,
@@ -78,8 +78,7 @@ static enum rfl_rc read_foreign_int(const struct reader *r, const struct rfl_led
 	value = s->scale != 0 ? value * s->scale : value;
 	if (value != floor(value) || fabs(value) > 9007199254740992.0)
 		return rfl_fail(err, RFL_EFORMAT, 0, "%s:%zu: column '%s': '%s' is not an integer",
-				rfl_csv_path(r->csv), rfl_csv_line(r->csv),
-				rfl_csv_column(r->csv, (size_t)s->column), text);
+				r->csv->path, r->csv->line, r->csv->columns[s->column], text);
 	*ret = (int64_t)value;
 	return RFL_OK;
 }
@@ -119,8 +118,7 @@ static enum rfl_rc set_constant(struct reader *r, size_t i, struct rfl_err *err)
 
 static void leave_out(struct reader *r)
 {
-	rfl_log(RFL_LOG_WARN, "%s:%zu: an incomplete row is left out", rfl_csv_path(r->csv),
-		rfl_csv_line(r->csv));
+	rfl_log(RFL_LOG_WARN, "%s:%zu: an incomplete row is left out", r->csv->path, r->csv->line);
 	r->to->torn = true;
 }
 
@@ -148,16 +146,16 @@ enum rfl_rc rfl_ledger__read(struct rfl_csv *csv,
 			return rc;
 	to->torn = false; /* of this table */
 	if (to->hashed)
-		rfl_csv_hash_begin(csv);
+		csv->hashed = true;
 	for (;;) {
 		struct rfl_ledger_row *row;
 
 		rc = RFL_OK;
 		whole = *more = true;
-		if (to->batch && to->nrows - first == to->batch && !rfl_csv_torn(csv))
+		if (to->batch && to->nrows - first == to->batch && !csv->torn)
 			break;
 		rc = rfl_csv_next(csv, more, &why);
-		if (rc == RFL_EFORMAT && rfl_csv_torn(csv) && version->foreign) {
+		if (rc == RFL_EFORMAT && csv->torn && version->foreign) {
 			leave_out(&r); /* it ends inside quotes */
 			*more = false;
 			rc = RFL_OK;
@@ -167,7 +165,7 @@ enum rfl_rc rfl_ledger__read(struct rfl_csv *csv,
 			(void)rfl_fail(err, rc, why.native, "%s", why.msg);
 			break;
 		}
-		whole = to->torn || !rfl_csv_torn(csv);
+		whole = to->torn || !csv->torn;
 		if (!*more)
 			break;
 		if (versioned && !*rfl_csv_text(csv, version->column)) {
@@ -180,7 +178,7 @@ enum rfl_rc rfl_ledger__read(struct rfl_csv *csv,
 		}
 		row = &to->rows[to->nrows];
 		*row = r.blank;
-		row->line = rfl_csv_line(csv);
+		row->line = csv->line;
 		for (size_t i = 0; i < nused && rc == RFL_OK; i++)
 			rc = read_field(&r, used[i], row, err);
 		if (rc)
@@ -190,13 +188,13 @@ enum rfl_rc rfl_ledger__read(struct rfl_csv *csv,
 	if (rc == RFL_OK && !whole && !version->foreign) {
 		/* every field is there, but the line did not end */
 		rfl_log(RFL_LOG_WARN, "%s: the last line is not complete and is left out",
-			rfl_csv_path(csv));
+			csv->path);
 		to->nrows--;
 		to->torn = true;
 	}
 	to->torn = to->torn || torn_before;
 	if (to->hashed)
-		rfl_hash64_text(rfl_csv_hash(csv), to->hash);
+		rfl_hash64_text(csv->hash, to->hash);
 	return rc;
 }
 

@@ -274,10 +274,10 @@ static const struct unit *unit_of(size_t column)
 
 void rfl_column_map__list(const struct rfl_csv *csv, struct rfl_buf *out)
 {
-	size_t n = rfl_csv_columns(csv);
+	size_t n = csv->ncolumns;
 
 	for (size_t i = 0; i < n && i < LISTED_MOST; i++)
-		rfl_buf_printf(out, "%s'%.80s'", i ? ", " : "", rfl_csv_column(csv, i));
+		rfl_buf_printf(out, "%s'%.80s'", i ? ", " : "", csv->columns[i]);
 	if (n > LISTED_MOST)
 		rfl_buf_printf(out, " and %zu more", n - LISTED_MOST);
 }
@@ -290,8 +290,7 @@ static enum rfl_rc no_column(const struct rfl_column_rule *r, const struct rfl_c
 	rfl_buf_init(&list, 1 << 16);
 	rfl_column_map__list(csv, &list);
 	(void)rfl_fail(err, RFL_EINVAL, 0, "%s: %s=%s: %s has no such column; it has %s", r->where,
-		       rfl_ledger_fields[r->column].name, r->source, rfl_csv_path(csv),
-		       rfl_buf_str(&list));
+		       rfl_ledger_fields[r->column].name, r->source, csv->path, rfl_buf_str(&list));
 	rfl_buf_fini(&list);
 	return RFL_EINVAL;
 }
@@ -299,8 +298,8 @@ static enum rfl_rc no_column(const struct rfl_column_rule *r, const struct rfl_c
 /* The column that the first `len` characters of a source name, or -1. */
 static int column_named(const struct rfl_csv *csv, const char *source, size_t len)
 {
-	for (size_t i = 0; i < rfl_csv_columns(csv); i++) {
-		const char *name = rfl_csv_column(csv, i);
+	for (size_t i = 0; i < csv->ncolumns; i++) {
+		const char *name = csv->columns[i];
 
 		if (strlen(name) == len && memcmp(name, source, len) == 0)
 			return (int)i;

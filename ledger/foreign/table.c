@@ -112,11 +112,11 @@ static void take_known_names(const struct rfl_csv *csv,
 		from[i] = (struct rfl_ledger_source){ .column = -1, .foreign = true };
 		taken[i] = SIZE_MAX;
 	}
-	for (size_t i = 0; i < rfl_csv_columns(csv); i++) {
+	for (size_t i = 0; i < csv->ncolumns; i++) {
 		char name[128];
 		size_t ours;
 
-		plain_name(rfl_csv_column(csv, i), name, sizeof(name));
+		plain_name(csv->columns[i], name, sizeof(name));
 		ours = rfl_ledger_column_find(name);
 		if (ours < RFL_LEDGER_NCOLUMNS && taken[ours] > 0) {
 			from[ours].column = (int)i;
@@ -186,7 +186,7 @@ static enum rfl_rc check_kind(const struct rfl_csv *csv, struct rfl_err *err)
 			return rfl_fail(
 				err, RFL_EFORMAT, 0,
 				"%s: contains %s, not runs; use the metrics.csv of the runs",
-				rfl_csv_path(csv), kinds[i].what);
+				csv->path, kinds[i].what);
 	return RFL_OK;
 }
 
@@ -225,9 +225,8 @@ static enum rfl_rc check_needed(const struct rfl_csv *csv, const struct rfl_ledg
 	if (n.names.len) {
 		rfl_column_map__list(csv, &list);
 		rc = rfl_fail(err, RFL_EFORMAT, 0,
-			      "%s: no column for %s among %s; name each with --map%s",
-			      rfl_csv_path(csv), rfl_buf_str(&n.names), rfl_buf_str(&list),
-			      rfl_buf_str(&n.rules));
+			      "%s: no column for %s among %s; name each with --map%s", csv->path,
+			      rfl_buf_str(&n.names), rfl_buf_str(&list), rfl_buf_str(&n.rules));
 	}
 	rfl_buf_fini(&list);
 	rfl_buf_fini(&n.names);
@@ -430,7 +429,7 @@ static void note_sources(const struct rfl_csv *csv, const struct rfl_ledger_sour
 {
 	const char *before = "";
 
-	rfl_buf_printf(notes, "%s: not a ledger of this program; taken are ", rfl_csv_path(csv));
+	rfl_buf_printf(notes, "%s: not a ledger of this program; taken are ", csv->path);
 	for (size_t i = 0; i < RFL_LEDGER_NCOLUMNS; i++) {
 		const char *name = rfl_ledger_fields[i].name;
 
@@ -440,8 +439,8 @@ static void note_sources(const struct rfl_csv *csv, const struct rfl_ledger_sour
 		before = ", ";
 		if (from[i].column < 0)
 			rfl_buf_printf(notes, "=\"%s\"", from[i].text);
-		else if (strcmp(rfl_csv_column(csv, (size_t)from[i].column), name) != 0)
-			rfl_buf_printf(notes, "=%s", rfl_csv_column(csv, (size_t)from[i].column));
+		else if (strcmp(csv->columns[from[i].column], name) != 0)
+			rfl_buf_printf(notes, "=%s", csv->columns[from[i].column]);
 		if (from[i].scale != 0)
 			rfl_buf_printf(notes, "*%g", from[i].scale);
 	}
@@ -474,7 +473,7 @@ static enum rfl_rc read_batches(struct rfl_csv *csv, const struct reading *r,
 					why.msg);
 		for (size_t i = first; i < to->nrows && rc == RFL_OK; i++)
 			if (!ours)
-				rc = settle(rfl_csv_path(csv), to, &to->rows[i], r->metric,
+				rc = settle(csv->path, to, &to->rows[i], r->metric,
 					    is_told(from, RFL_LEDGER_AT_status), err);
 			else if (cut)
 				derive(&to->rows[i]);

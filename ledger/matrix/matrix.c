@@ -14,7 +14,6 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "base/where.h"
 #include "complexity/zoo.h"
 #include "machine/terms.h"
 

@@ -377,7 +377,7 @@ static enum rfl_rc copy_counters(struct job *m, const char *from, const char *to
 	rfl_buf_init(&rows, 0);
 	if (rc)
 		goto done;
-	n = rfl_csv_columns(c.csv);
+	n = c.csv->ncolumns;
 	fields = rfl_alloc_array(n, sizeof(*fields));
 	header = rfl_alloc_array(n, sizeof(*header));
 	if (!fields || !header) {
@@ -385,12 +385,12 @@ static enum rfl_rc copy_counters(struct job *m, const char *from, const char *to
 		goto done;
 	}
 	for (size_t i = 0; i < n; i++)
-		header[i] = rfl_csv_column(c.csv, i);
+		header[i] = c.csv->columns[i];
 	while ((rc = rfl_csv_next(c.csv, &more, err)) == RFL_OK && more) {
 		const char *id = rfl_csv_text(c.csv, c.id);
 
 		/* rows of a run that has no row in the ledger yet may not all be there */
-		if (rfl_csv_torn(c.csv) || (id[0] && !rfl_texts_has(&m->runs, id)) ||
+		if (c.csv->torn || (id[0] && !rfl_texts_has(&m->runs, id)) ||
 		    rfl_texts_has(&m->counted, run_of(&c)))
 			continue;
 		for (size_t i = 0; i < n; i++)

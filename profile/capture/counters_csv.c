@@ -235,17 +235,15 @@ struct reader {
 static void no_memory(struct reader *rd)
 {
 	if (rd->rc == RFL_OK)
-		rd->rc = rfl_fail(rd->err, RFL_ENOMEM, 0, "%s: out of memory",
-				  rfl_csv_path(rd->csv));
+		rd->rc = rfl_fail(rd->err, RFL_ENOMEM, 0, "%s: out of memory", rd->csv->path);
 }
 
 /* "file:line: column 'name': what" */
 static void bad(struct reader *rd, int column, const char *what)
 {
 	if (rd->rc == RFL_OK)
-		rd->rc = rfl_fail(rd->err, RFL_EFORMAT, 0, "%s:%zu: column '%s': %s",
-				  rfl_csv_path(rd->csv), rfl_csv_line(rd->csv),
-				  columns[column].name, what);
+		rd->rc = rfl_fail(rd->err, RFL_EFORMAT, 0, "%s:%zu: column '%s': %s", rd->csv->path,
+				  rd->csv->line, columns[column].name, what);
 }
 
 /* The field of the row in a column, until the next row. */
@@ -622,7 +620,7 @@ static void find_columns(struct reader *rd)
 			rd->err, RFL_EFORMAT, 0,
 			"%s: is not a counters.csv: the header has no column 'range_kind'; "
 			"'roofline counters import' reads the files of other profilers",
-			rfl_csv_path(rd->csv));
+			rd->csv->path);
 	for (size_t i = 0; i < COLUMNS && rd->rc == RFL_OK; i++)
 		rd->rc = rfl_csv_need(rd->csv, columns[i].name, &rd->column[i], rd->err);
 }

@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "base/num.h"
-#include "base/num_read.h"
 #include "profile/import/impl.h"
 
 #define EVENTS_MAX 1024

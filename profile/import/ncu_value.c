@@ -11,7 +11,6 @@
 #include <strings.h>
 
 #include "base/num.h"
-#include "base/num_read.h"
 #include "profile/import/ncu.h"
 
 #define EXACT_ENOUGH 1e-7 /* of the value: no rounding worth a word */

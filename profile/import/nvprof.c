@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/num_read.h"
+#include "base/num.h"
 #include "profile/import/impl.h"
 
 enum table {

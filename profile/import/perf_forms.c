@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "base/num_read.h"
+#include "base/num.h"
 #include "profile/import/perf.h"
 
 static const struct rfl_perf_row no_row = { .value = NAN, .running = NAN, .cpus_utilized = NAN };

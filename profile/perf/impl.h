@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "machine/cpu_id.h"
+#include "machine/isa.h"
 #include "profile/perf.h"
 #include "profile/source.h"
 

@@ -13,7 +13,7 @@
 #include "base/buf.h"
 #include "base/proc.h"
 #include "complexity/net.h"
-#include "machine/sampler.h"
+#include "machine/gpu.h"
 #include "runner/run.h"
 
 struct rfl_machine;

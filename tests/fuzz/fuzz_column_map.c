@@ -23,7 +23,7 @@ static void bind(const struct rfl_column_map *map)
 	FUZZ_ASSERT((rc == RFL_OK) == (err.msg[0] == '\0'));
 	FUZZ_ASSERT(!strchr(err.msg, '\n'));
 	for (size_t i = 0; rc == RFL_OK && i < RFL_LEDGER_NCOLUMNS; i++) {
-		FUZZ_ASSERT(from[i].column < (int)rfl_csv_columns(csv));
+		FUZZ_ASSERT(from[i].column < (int)csv->ncolumns);
 		FUZZ_ASSERT(isfinite(from[i].scale));
 		FUZZ_ASSERT(from[i].column < 0 || !from[i].text);
 	}

@@ -18,17 +18,17 @@ static void picture(const char *path, struct rfl_buf *out)
 	bool more;
 
 	assert_ok(rfl_csv_open(path, &csv, &err), &err);
-	for (size_t i = 0; i < rfl_csv_columns(csv); i++)
-		rfl_buf_printf(out, "%s[%s]", i ? " " : "", rfl_csv_column(csv, i));
+	for (size_t i = 0; i < csv->ncolumns; i++)
+		rfl_buf_printf(out, "%s[%s]", i ? " " : "", csv->columns[i]);
 	for (;;) {
 		assert_ok(rfl_csv_next(csv, &more, &err), &err);
 		if (!more)
 			break;
-		rfl_buf_printf(out, "\n%zu:", rfl_csv_line(csv));
-		for (size_t i = 0; i < rfl_csv_fields(csv); i++)
+		rfl_buf_printf(out, "\n%zu:", csv->line);
+		for (size_t i = 0; i < csv->nfields; i++)
 			rfl_buf_printf(out, " [%s]", rfl_csv_text(csv, (int)i));
 	}
-	if (rfl_csv_torn(csv))
+	if (csv->torn)
 		rfl_buf_puts(out, "\ntorn");
 	rfl_csv_close(csv);
 }
@@ -160,7 +160,7 @@ static void refuses_bad_rows(void **state)
 			rc = rfl_csv_next(csv, &more, &err);
 		assert_int_equal(rc, RFL_EFORMAT);
 		assert_says(&err, cases[i].word);
-		assert_int_equal(rfl_csv_torn(csv), cases[i].torn);
+		assert_int_equal(csv->torn, cases[i].torn);
 		rfl_csv_close(csv);
 	}
 }
@@ -260,12 +260,12 @@ static void rows_across_blocks(void **state)
 			assert_ok(rfl_csv_next(csv, &more, &err), &err);
 			if (!more)
 				break;
-			assert_int_equal(rfl_csv_line(csv), 2 + shift + 2 * n);
+			assert_int_equal(csv->line, 2 + shift + 2 * n);
 			assert_string_equal(rfl_csv_text(csv, 0), "a\nb\"");
 			assert_string_equal(rfl_csv_text(csv, 1), "0123456789");
 		}
 		assert_int_equal(n, (text.len - 10 - shift) / 20);
-		assert_false(rfl_csv_torn(csv));
+		assert_false(csv->torn);
 		rfl_csv_close(csv);
 		rfl_buf_fini(&text);
 	}
@@ -403,7 +403,7 @@ static void a_header_may_be_wide(void **state)
 	rfl_buf_putc(&text, '\n');
 	assert_ok(rfl_csv_open(write_file(*state, "wide.csv", rfl_buf_str(&text)), &csv, &err),
 		  &err);
-	assert_int_equal(rfl_csv_columns(csv), N);
+	assert_int_equal(csv->ncolumns, N);
 	for (int i = 0; i < N; i++) {
 		snprintf(name, sizeof(name), "column %d", i * 7919 % N);
 		assert_int_equal(rfl_csv_find(csv, name), i);
@@ -430,7 +430,7 @@ static void the_hash_is_of_the_rows_read(void **state)
 	fputs(parsed.data, f);
 	fflush(f);
 	assert_ok(rfl_csv_open(path, &csv, &err), &err);
-	rfl_csv_hash_begin(csv);
+	csv->hashed = true;
 	rfl_buf_reset(&parsed);
 	rfl_buf_puts(&parsed, "number\n");
 	for (int rows = 0; rfl_csv_next(csv, &more, &err) == RFL_OK && more; rows++) {
@@ -443,7 +443,7 @@ static void the_hash_is_of_the_rows_read(void **state)
 	fputs("appended afterwards\n", f);
 	fclose(f);
 	assert_non_null(strstr(parsed.data, "appended while"));
-	assert_true(rfl_csv_hash(csv) == rfl_hash64(0, parsed.data, parsed.len));
+	assert_true(csv->hash == rfl_hash64(0, parsed.data, parsed.len));
 	rfl_csv_close(csv);
 	rfl_buf_fini(&parsed);
 }

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "machine/cpu_id.h"
 #include "machine/isa.h"
 
 static void put_vendor(struct rfl_cpu_leaves *l, const char *vendor)

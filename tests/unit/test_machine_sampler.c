@@ -6,7 +6,6 @@
 
 #include "base/clock.h"
 #include "machine/gpu.h"
-#include "machine/sampler.h"
 #include "tests/unit/fake_nvml.h"
 
 #define LONG 210 /* samples at 200 Hz: more than a second */

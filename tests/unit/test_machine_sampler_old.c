@@ -5,7 +5,6 @@
 #include <time.h>
 
 #include "machine/gpu.h"
-#include "machine/sampler.h"
 #include "tests/unit/fake_nvml.h"
 
 static int load(void **state)

@@ -1,0 +1,480 @@
+/*
+ * gpu.c - NVIDIA's management library, opened when a command needs it: the names and settings of
+ * GPUs, and a thread that samples one.
+ */
+#include "machine/gpu.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/dl.h"
+#include "machine/nvml.h"
+
+#define REASON_IDLE 0x1u
+#define SETTLED_S   1.0 /* of a window: what the driver averages or counts in ticks is right then */
+
+static const char *const libraries[] = { "libnvidia-ml.so.1", "libnvidia-ml.so", NULL };
+
+/* What NVML answered, as our error; `what` is what was asked. */
+static enum rfl_rc check(const struct rfl_nvml *n, int code, const char *what, struct rfl_err *err)
+{
+	if (code == RFL_NVML_SUCCESS)
+		return RFL_OK;
+	return rfl_fail(err, RFL_EUNAVAILABLE, code, "the NVIDIA driver does not answer %s: %s",
+			what, n->error(code));
+}
+
+/* Open the library and initialise the driver. To be closed, also after a failure. */
+static enum rfl_rc open_nvml(struct rfl_nvml *n, struct rfl_err *err)
+{
+	const struct rfl_dl_symbol symbols[] = {
+		{ "nvmlInit_v2", &n->init, false },
+		{ "nvmlShutdown", &n->shutdown, false },
+		{ "nvmlErrorString", &n->error, false },
+		{ "nvmlSystemGetDriverVersion", &n->driver_version, false },
+		{ "nvmlDeviceGetCount_v2", &n->count, false },
+		{ "nvmlDeviceGetHandleByIndex_v2", &n->handle, false },
+		{ "nvmlDeviceGetName", &n->name, false },
+		{ "nvmlDeviceGetUUID", &n->uuid, true },
+		{ "nvmlDeviceGetMemoryInfo", &n->memory, true },
+		{ "nvmlDeviceGetCudaComputeCapability", &n->compute_capability, true },
+		{ "nvmlDeviceGetPciInfo_v3", &n->pci, true },
+		{ "nvmlDeviceGetClockInfo", &n->clock_mhz, true },
+		{ "nvmlDeviceGetPowerUsage", &n->power_mw, true },
+		{ "nvmlDeviceGetFieldValues", &n->fields, true },
+		{ "nvmlDeviceGetTotalEnergyConsumption", &n->energy_mj, true },
+		{ "nvmlDeviceGetTemperature", &n->temperature_c, true },
+		{ "nvmlDeviceGetMaxClockInfo", &n->max_clock_mhz, true },
+		{ "nvmlDeviceGetEnforcedPowerLimit", &n->power_limit_mw, true },
+		{ "nvmlDeviceGetEccMode", &n->ecc, true },
+		{ "nvmlDeviceGetPersistenceMode", &n->persistence, true },
+	};
+	/* The reasons for slow clocks were renamed; the old name is still there in today's drivers.
+	 */
+	static const char *const renamed[] = { "nvmlDeviceGetCurrentClocksEventReasons",
+					       "nvmlDeviceGetCurrentClocksThrottleReasons" };
+	enum rfl_rc rc;
+
+	*n = (struct rfl_nvml){ .dl = NULL };
+	rc = rfl_dl_open(libraries, symbols, RFL_ARRAY_LEN(symbols), &n->dl, err);
+	if (rc != RFL_OK) {
+		rfl_err_prefix(err, "no NVIDIA driver here");
+		return rc;
+	}
+	for (size_t i = 0; i < RFL_ARRAY_LEN(renamed) && !n->clocks_reasons; i++) {
+		void *address = rfl_dl_sym(n->dl, renamed[i]);
+
+		memcpy(&n->clocks_reasons, &address, sizeof(address));
+	}
+	rc = check(n, n->init(), "nvmlInit", err);
+	if (rc == RFL_OK)
+		return RFL_OK;
+	rfl_dl_close(n->dl);
+	*n = (struct rfl_nvml){ .dl = NULL };
+	return rc;
+}
+
+static void close_nvml(struct rfl_nvml *n)
+{
+	if (!n->dl)
+		return;
+	(void)n->shutdown();
+	rfl_dl_close(n->dl);
+	*n = (struct rfl_nvml){ .dl = NULL };
+}
+
+/* --- names and settings ----------------------------------------------------------------------- */
+
+/* A clock now, or the highest, as `ask` has it; NaN: the driver does not say. */
+static double clock_hz(int (*ask)(rfl_nvml_device device, int clock, unsigned *out),
+		       rfl_nvml_device device, int clock)
+{
+	unsigned mhz = 0;
+
+	return ask && ask(device, clock, &mhz) == RFL_NVML_SUCCESS ? mhz * 1e6 : (double)NAN;
+}
+
+static enum rfl_rc read_gpu(const struct rfl_nvml *n, unsigned index, struct rfl_gpu *gpu,
+			    struct rfl_err *err)
+{
+	rfl_nvml_device device = NULL;
+	struct rfl_nvml_memory memory;
+	unsigned value, pending;
+	enum rfl_rc rc;
+
+	if ((rc = check(n, n->handle(index, &device), "nvmlDeviceGetHandleByIndex", err)) !=
+		    RFL_OK ||
+	    (rc = check(n, n->name(device, gpu->name, sizeof(gpu->name)), "nvmlDeviceGetName",
+			err)) != RFL_OK)
+		return rc;
+	if (!n->uuid || n->uuid(device, gpu->uuid, sizeof(gpu->uuid)) != RFL_NVML_SUCCESS)
+		gpu->uuid[0] = '\0';
+	if (n->memory && n->memory(device, &memory) == RFL_NVML_SUCCESS)
+		gpu->memory_bytes = (int64_t)memory.total;
+	if (!n->compute_capability ||
+	    n->compute_capability(device, &gpu->cc_major, &gpu->cc_minor) != RFL_NVML_SUCCESS)
+		gpu->cc_major = gpu->cc_minor = 0;
+	/* what an administrator may set, and a GPU may not have */
+	gpu->sm_clock_max_hz = clock_hz(n->max_clock_mhz, device, RFL_NVML_CLOCK_SM);
+	gpu->memory_clock_max_hz = clock_hz(n->max_clock_mhz, device, RFL_NVML_CLOCK_MEMORY);
+	gpu->power_limit_w = NAN;
+	if (n->power_limit_mw && n->power_limit_mw(device, &value) == RFL_NVML_SUCCESS)
+		gpu->power_limit_w = value * 1e-3;
+	gpu->ecc = gpu->persistence = RFL_NOT_KNOWN;
+	if (n->ecc && n->ecc(device, &value, &pending) == RFL_NVML_SUCCESS)
+		gpu->ecc = value ? RFL_YES : RFL_NO;
+	if (n->persistence && n->persistence(device, &value) == RFL_NVML_SUCCESS)
+		gpu->persistence = value ? RFL_YES : RFL_NO;
+	return RFL_OK;
+}
+
+enum rfl_rc rfl_gpus_new(struct rfl_gpus **ret, struct rfl_err *err)
+{
+	struct rfl_nvml n = { .dl = NULL };
+	struct rfl_gpus *g = NULL;
+	unsigned count = 0;
+	enum rfl_rc rc;
+
+	if ((rc = open_nvml(&n, err)) != RFL_OK ||
+	    (rc = check(&n, n.count(&count), "nvmlDeviceGetCount", err)) != RFL_OK)
+		goto done;
+	if (count == 0) {
+		rc = rfl_fail(err, RFL_EUNAVAILABLE, 0, "the NVIDIA driver shows no GPU");
+		goto done;
+	}
+	g = calloc(1, sizeof(*g));
+	if (g)
+		g->gpus = rfl_alloc_array(count, sizeof(*g->gpus));
+	if (!g || !g->gpus) {
+		rc = rfl_fail(err, RFL_ENOMEM, 0, "out of memory for %u GPUs", count);
+		goto done;
+	}
+	if (n.driver_version(g->driver, sizeof(g->driver)) != RFL_NVML_SUCCESS)
+		g->driver[0] = '\0';
+	for (; g->n < count; g->n++)
+		if ((rc = read_gpu(&n, (unsigned)g->n, &g->gpus[g->n], err)) != RFL_OK)
+			goto done;
+	*ret = g;
+	g = NULL;
+done:
+	rfl_gpus_free(g);
+	close_nvml(&n);
+	return rc;
+}
+
+void rfl_gpus_free(struct rfl_gpus *g)
+{
+	if (!g)
+		return;
+	free(g->gpus);
+	free(g);
+}
+
+/* --- samples ---------------------------------------------------------------------------------- */
+
+/* The mean of the known values. */
+struct mean {
+	double sum;
+	int64_t n;
+};
+
+struct rfl_sampler {
+	struct rfl_nvml nvml;
+	rfl_nvml_device device;
+	double interval_s;
+
+	pthread_t thread;
+	bool running;
+	pthread_mutex_t lock;
+	pthread_cond_t wake;
+	bool stop; /* under lock */
+
+	/* of the window; the thread's while it runs */
+	int64_t n, start_ns;
+	struct mean sm_hz, memory_hz, power_w;
+	double sm_min_hz, temperature_max_c, used_peak_bytes; /* NaN: never known */
+	double energy_start_j;                                /* NaN: no counter */
+	uint64_t reasons;
+	bool reasons_known;
+};
+
+static double mean_of(const struct mean *m)
+{
+	return m->n > 0 ? m->sum / (double)m->n : (double)NAN;
+}
+
+static void add_to(struct mean *m, double value)
+{
+	if (isnan(value))
+		return;
+	m->sum += value;
+	m->n++;
+}
+
+static double seconds_since(const struct rfl_sampler *s)
+{
+	return 1e-9 * (double)(rfl_clock_ns() - s->start_ns);
+}
+
+static double read_energy_j(const struct rfl_sampler *s)
+{
+	unsigned long long mj = 0;
+
+	if (!s->nvml.energy_mj || s->nvml.energy_mj(s->device, &mj) != RFL_NVML_SUCCESS)
+		return (double)NAN;
+	return 1e-3 * (double)mj;
+}
+
+/* fmax and fmin take the other one when one is NaN. */
+static void take_sample(struct rfl_sampler *s)
+{
+	const int sensor = 0; /* the GPU's own */
+	const struct rfl_nvml *n = &s->nvml;
+	const double sm_hz = clock_hz(n->clock_mhz, s->device, RFL_NVML_CLOCK_SM);
+	struct rfl_nvml_field instant = { .id = RFL_NVML_POWER_INSTANT };
+	struct rfl_nvml_memory memory;
+	unsigned long long seen = 0;
+	unsigned value = 0;
+
+	add_to(&s->sm_hz, sm_hz);
+	s->sm_min_hz = fmin(s->sm_min_hz, sm_hz);
+	add_to(&s->memory_hz, clock_hz(n->clock_mhz, s->device, RFL_NVML_CLOCK_MEMORY));
+	/* An older driver gives the mean of the last second, on most GPUs: in the window's first
+	 * second it would be that of the time before. */
+	if (n->fields && n->fields(s->device, 1, &instant) == RFL_NVML_SUCCESS &&
+	    instant.result == RFL_NVML_SUCCESS)
+		add_to(&s->power_w, 1e-3 * instant.value.natural);
+	else if (seconds_since(s) >= SETTLED_S && n->power_mw &&
+		 n->power_mw(s->device, &value) == RFL_NVML_SUCCESS)
+		add_to(&s->power_w, 1e-3 * value);
+	if (n->temperature_c && n->temperature_c(s->device, sensor, &value) == RFL_NVML_SUCCESS)
+		s->temperature_max_c = fmax(s->temperature_max_c, value);
+	if (n->memory && n->memory(s->device, &memory) == RFL_NVML_SUCCESS)
+		s->used_peak_bytes = fmax(s->used_peak_bytes, (double)memory.used);
+	if (n->clocks_reasons && n->clocks_reasons(s->device, &seen) == RFL_NVML_SUCCESS) {
+		s->reasons |= seen & ~(unsigned long long)REASON_IDLE;
+		s->reasons_known = true;
+	}
+	s->n++;
+}
+
+/* The thread. Ticks keep to a grid; those that were missed are left out. */
+static void *run(void *arg)
+{
+	struct rfl_sampler *s = arg;
+	const int64_t interval = (int64_t)(s->interval_s * 1e9);
+	int64_t next = s->start_ns, now;
+	bool stop = false;
+
+	while (!stop) {
+		struct timespec until;
+		int code = 0;
+
+		take_sample(s);
+		now = rfl_clock_ns();
+		next += interval;
+		if (next < now)
+			next += (now - next + interval - 1) / interval * interval;
+		until = (struct timespec){ .tv_sec = (time_t)(next / 1000000000),
+					   .tv_nsec = (long)(next % 1000000000) };
+		(void)pthread_mutex_lock(&s->lock);
+		while (!s->stop && code != ETIMEDOUT)
+			code = pthread_cond_timedwait(&s->wake, &s->lock, &until);
+		stop = s->stop;
+		(void)pthread_mutex_unlock(&s->lock);
+	}
+	take_sample(s);
+	return NULL;
+}
+
+/* Set the device at a place, as CUDA names it: "0000:0a:00.0" and "00000000:0A:00.0" are the same.
+ * A device that does not report its place is not at the one wanted. */
+static enum rfl_rc find_device(struct rfl_sampler *s, const char *pci_bus_id, struct rfl_err *err)
+{
+	const struct rfl_nvml *n = &s->nvml;
+	struct rfl_nvml_pci want, pci;
+	unsigned count = 0;
+	enum rfl_rc rc;
+	char zero[2];
+
+	if (!pci_bus_id)
+		return check(n, n->handle(0, &s->device), "nvmlDeviceGetHandleByIndex", err);
+	if (!isxdigit((unsigned char)pci_bus_id[0]) ||
+	    sscanf(pci_bus_id, "%8x:%8x:%8x.%1[0]", &want.domain, &want.bus, &want.device, zero) !=
+		    4)
+		return rfl_fail(err, RFL_EINVAL, 0,
+				"'%s' is not a valid place of a GPU, such as 00000000:0A:00.0",
+				pci_bus_id);
+	if (!n->pci)
+		return rfl_fail(
+			err, RFL_EUNAVAILABLE, 0,
+			"this NVIDIA driver has no nvmlDeviceGetPciInfo_v3, by which GPU %s "
+			"would be found: install a newer driver",
+			pci_bus_id);
+	if ((rc = check(n, n->count(&count), "nvmlDeviceGetCount", err)) != RFL_OK)
+		return rc;
+	for (unsigned i = 0; i < count; i++)
+		if (n->handle(i, &s->device) == RFL_NVML_SUCCESS &&
+		    n->pci(s->device, &pci) == RFL_NVML_SUCCESS && pci.domain == want.domain &&
+		    pci.bus == want.bus && pci.device == want.device)
+			return RFL_OK;
+	return rfl_fail(err, RFL_EUNAVAILABLE, 0,
+			"the NVIDIA driver shows no GPU at %s: it has %u elsewhere", pci_bus_id,
+			count);
+}
+
+enum rfl_rc rfl_sampler_new(const char *pci_bus_id, double hz, struct rfl_sampler **ret,
+			    struct rfl_err *err)
+{
+	struct rfl_sampler *s;
+	pthread_condattr_t monotonic;
+	enum rfl_rc rc;
+
+	if (!(hz > 0 && hz <= 1000))
+		return rfl_fail(err, RFL_EINVAL, 0,
+				"a GPU is sampled up to 1000 times a second, not %g times", hz);
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
+	s->interval_s = 1 / hz;
+	(void)pthread_mutex_init(&s->lock, NULL);
+	(void)pthread_condattr_init(&monotonic);
+	(void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	(void)pthread_cond_init(&s->wake, &monotonic);
+	(void)pthread_condattr_destroy(&monotonic);
+	if ((rc = open_nvml(&s->nvml, err)) != RFL_OK ||
+	    (rc = find_device(s, pci_bus_id, err)) != RFL_OK) {
+		rfl_sampler_free(s);
+		return rc;
+	}
+	*ret = s;
+	return RFL_OK;
+}
+
+enum rfl_rc rfl_sampler_start(struct rfl_sampler *s, struct rfl_err *err)
+{
+	int code;
+
+	if (s->running)
+		return rfl_fail(err, RFL_EINVAL, 0, "the GPU is sampled already");
+	s->stop = false;
+	s->n = 0;
+	s->sm_hz = s->memory_hz = s->power_w = (struct mean){ .n = 0 };
+	s->sm_min_hz = s->temperature_max_c = s->used_peak_bytes = (double)NAN;
+	s->reasons = 0;
+	s->reasons_known = false;
+	s->energy_start_j = read_energy_j(s);
+	s->start_ns = rfl_clock_ns();
+	code = pthread_create(&s->thread, NULL, run, s);
+	if (code != 0)
+		return rfl_fail(err, RFL_ENOMEM, code, "no thread to sample the GPU: %s",
+				strerror(code));
+	s->running = true;
+	return RFL_OK;
+}
+
+static void end_thread(struct rfl_sampler *s)
+{
+	if (!s->running)
+		return;
+	(void)pthread_mutex_lock(&s->lock);
+	s->stop = true;
+	(void)pthread_cond_signal(&s->wake);
+	(void)pthread_mutex_unlock(&s->lock);
+	(void)pthread_join(s->thread, NULL);
+	s->running = false;
+}
+
+void rfl_sampler_stop(struct rfl_sampler *s, struct rfl_gpu_samples *ret)
+{
+	double end_j, window_s, by_power_j;
+
+	if (!s->running) {
+		*ret = (struct rfl_gpu_samples){
+			.sm_clock_mean_hz = NAN,
+			.sm_clock_min_hz = NAN,
+			.memory_clock_mean_hz = NAN,
+			.power_mean_w = NAN,
+			.energy_j = NAN,
+			.temperature_max_c = NAN,
+			.memory_used_peak_bytes = NAN,
+			.window_s = NAN,
+		};
+		return;
+	}
+	end_j = read_energy_j(s); /* at the edge; the thread may be asking too */
+	window_s = seconds_since(s);
+	end_thread(s);
+	by_power_j = mean_of(&s->power_w) * window_s;
+	*ret = (struct rfl_gpu_samples){
+		.n = s->n,
+		.sm_clock_mean_hz = mean_of(&s->sm_hz),
+		.sm_clock_min_hz = s->sm_min_hz,
+		.memory_clock_mean_hz = mean_of(&s->memory_hz),
+		.power_mean_w = mean_of(&s->power_w),
+		/* The counter moves some ten times a second: in a short window power times time is
+		 * nearer. One that went back, as after a reset of the driver, says nothing. */
+		.energy_j =
+			end_j > s->energy_start_j && (window_s >= SETTLED_S || isnan(by_power_j))
+				? end_j - s->energy_start_j
+				: by_power_j,
+		.temperature_max_c = s->temperature_max_c,
+		.memory_used_peak_bytes = s->used_peak_bytes,
+		.throttle_bits = s->reasons,
+		.throttle_known = s->reasons_known,
+		.window_s = window_s,
+	};
+}
+
+void rfl_sampler_free(struct rfl_sampler *s)
+{
+	if (!s)
+		return;
+	end_thread(s);
+	close_nvml(&s->nvml);
+	(void)pthread_cond_destroy(&s->wake);
+	(void)pthread_mutex_destroy(&s->lock);
+	free(s);
+}
+
+/* NVML's nvmlClocksEventReasons. */
+static const struct {
+	uint64_t bit;
+	const char *words;
+} reasons[] = {
+	{ 0x1, "idle" },
+	{ 0x2, "application clocks" },
+	{ 0x4, "SW power cap" },
+	{ 0x8, "HW slowdown" },
+	{ 0x10, "sync boost" },
+	{ 0x20, "SW thermal slowdown" },
+	{ 0x40, "HW thermal slowdown" },
+	{ 0x80, "HW power brake" },
+	{ 0x100, "display clocks" },
+};
+
+void rfl_throttle_words(uint64_t bits, char *out, size_t size)
+{
+	struct rfl_buf words;
+
+	rfl_buf_init(&words, 0);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(reasons); i++) {
+		if (bits & reasons[i].bit)
+			rfl_buf_printf(&words, "%s%s", words.len ? ", " : "", reasons[i].words);
+		bits &= ~reasons[i].bit;
+	}
+	if (bits)
+		rfl_buf_printf(&words, "%sother reasons (0x%llx)", words.len ? ", " : "",
+			       (unsigned long long)bits);
+	(void)snprintf(out, size, "%s", rfl_buf_str(&words));
+	rfl_buf_fini(&words);
+}
