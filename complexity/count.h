@@ -92,10 +92,9 @@ struct rfl_count {
 	 * written, gradients written, image and labels read, once each */
 	struct rfl_traffic step_compulsory;
 	int nnodes;
-	struct rfl_cost *nodes;                /**< parallel to net->nodes */
-	bool *needs_dgrad;                     /**< parallel to net->nodes */
-	const struct rfl_net *net;             /**< borrowed: it must live as long as the count */
-	struct rfl_count_workspace *workspace; /**< what does not depend on the batch */
+	struct rfl_cost *nodes;    /**< parallel to net->nodes */
+	const struct rfl_net *net; /**< borrowed: it must live as long as the count */
+	struct rfl_links *links;   /**< what does not depend on the batch: count/links.h */
 };
 
 /**

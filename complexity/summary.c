@@ -221,8 +221,7 @@ static enum rfl_rc wake(struct rfl_summary *s, struct rfl_err *err)
 
 		*one = *s->count[training];
 		one->nodes = NULL;
-		one->needs_dgrad = NULL;
-		one->workspace = NULL;
+		one->links = NULL;
 		if (!o->unwanted[training])
 			continue;
 		rfl_count_free(s->count[training]);

@@ -1,7 +1,7 @@
 /*
  * costs.c - add up what the operations of a network cost. What one of them costs is in its own file
  * op/, what the graph says of it in links.c; here is what belongs to no single operation: where
- * gradients meet, what is run again, what must move at least, the loss, and the sums.
+ * gradients meet, what is run again, what must move at least, the loss, the update, and the sums.
  *
  * Everything that does not depend on the batch is prepared once; rfl_count_at() only multiplies and
  * adds.
@@ -12,17 +12,38 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "complexity/attained.h"
 #include "complexity/count/links.h"
-#include "complexity/count/optimizer.h"
 #include "complexity/op.h"
 #include "machine/terms.h"
 
 const char *const rfl_fusion_names[] = { "unfused", "fused", "compulsory", NULL };
 
-struct rfl_count_workspace {
-	struct rfl_links *links;
-	int64_t unread; /* elements of trained parameters that the passes need not read */
+/*
+ * What one update of all trained parameters costs, per parameter. Decay of weights
+ * is counted in AdamW, where it is part of the method; elsewhere it would add one multiplication
+ * and one addition.
+ *
+ *	sgd       w -= lr g                                                   1 add 1 mul
+ *	momentum  b = mu b + g; w -= lr b                                     2 add 2 mul
+ *	adam      m = b1 m + (1 - b1) g; v = b2 v + (1 - b2) g g;
+ *	          w -= a m / (sqrt(v) / c + eps)                   4 add 6 mul 3 special
+ *	adamw     the same, and w *= 1 - lr wd                     4 add 7 mul 3 special
+ *
+ * The formulas are those that torch.optim documents, with a and c the bias corrections, which are
+ * the same for all parameters. One fused kernel is assumed: it reads weight, gradient and state
+ * and writes weight and state.
+ */
+const struct rfl_optimizer rfl_optimizers[] = {
+	[RFL_OPT_SGD] = { .per_param = { .add = 1, .mul = 1 } },
+	[RFL_OPT_MOMENTUM] = { .per_param = { .add = 2, .mul = 2 }, .state = 1 },
+	/* torch.optim keeps sqrt(v) of all parameters while they are updated together; in turn,
+	 * sqrt(v) and what it is divided to. SGD and momentum work in place. */
+	[RFL_OPT_ADAM] = { { .add = 4, .mul = 6, .special = 3 }, 2, 1, 2 },
+	[RFL_OPT_ADAMW] = { { .add = 4, .mul = 7, .special = 3 }, 2, 1, 2 },
 };
+
+const char *const rfl_optimizer_names[] = { "sgd", "momentum", "adam", "adamw", NULL };
 
 enum rfl_rc rfl_precision_storage(const char *precision, enum rfl_dtype *dtype,
 				  bool *master_weights, struct rfl_err *err)
@@ -79,8 +100,7 @@ static void count_joins(struct rfl_cost_context *c, const struct rfl_link *link,
 		return;
 	n = rfl_cost_mul(c, link->gradients - 1, c->out);
 	*adds = rfl_cost_add(c, *adds, n);
-	rfl_cost_read(c, u, n, 2 * c->value_bytes);
-	rfl_cost_write(c, u, n, c->value_bytes);
+	rfl_cost_move(c, u, n, 2 * c->value_bytes, n, c->value_bytes);
 	rfl_cost_read(c, f, n, c->value_bytes);
 }
 
@@ -99,10 +119,10 @@ static void count_again(struct rfl_cost_context *c, struct rfl_cost *cost)
 	again->compare = rfl_cost_add(c, again->compare, e->compare);
 	again->special = rfl_cost_add(c, again->special, e->special);
 	for (int level = RFL_FUSION_UNFUSED; level <= RFL_FUSION_FUSED; level++) {
-		struct rfl_traffic *t = cost->traffic[level];
+		struct rfl_traffic *t = cost->traffic[level], *forward = &t[RFL_PASS_FORWARD];
 
-		rfl_cost_read(c, &t[RFL_PASS_RECOMPUTE], t[RFL_PASS_FORWARD].read_bytes, 1);
-		rfl_cost_write(c, &t[RFL_PASS_RECOMPUTE], t[RFL_PASS_FORWARD].write_bytes, 1);
+		rfl_cost_move(c, &t[RFL_PASS_RECOMPUTE], forward->read_bytes, 1,
+			      forward->write_bytes, 1);
 	}
 }
 
@@ -163,73 +183,87 @@ static void add_cost(struct rfl_cost_context *c, struct rfl_cost *sum, const str
 	c->overflow |= seen > INT64_MAX;
 }
 
-static enum rfl_rc too_big(const struct rfl_net *net, const struct rfl_node *node, int64_t batch,
-			   struct rfl_err *err)
+/* Nodes, then losses, which engines know and inference has none of. */
+static enum rfl_rc count_operations(struct rfl_count *count, int64_t *unread, struct rfl_err *err)
 {
-	return rfl_fail(err, RFL_EOVERFLOW, 0,
-			"%s: %s (%s): its counts at batch %lld do not fit 63 bits", net->model,
-			*node->name ? node->name : "top level", rfl_op_info_of(node->op)->module,
-			(long long)batch);
-}
+	const struct rfl_links *links = count->links;
+	int n = count->options.training ? links->nops : count->nnodes;
 
-static void count_node(struct rfl_cost_context *c, const struct rfl_net *net,
-		       const struct rfl_link *link, struct rfl_cost *cost)
-{
-	const struct rfl_op_info *op = rfl_op_info_of(c->node->op);
-
-	if (op->cost && !c->overflow)
-		op->cost(c, cost);
-	if (link->again)
-		count_again(c, cost);
-	count_joins(c, link, cost);
-	count_compulsory(c, net, link, cost);
-}
-
-static enum rfl_rc count_nodes(struct rfl_count *count, struct rfl_err *err)
-{
-	const struct rfl_links *links = count->workspace->links;
-
-	for (int i = 0; i < count->nnodes; i++) {
-		struct rfl_cost *cost = &count->nodes[i];
+	for (int i = 0; i < n; i++) {
+		const struct rfl_link *link = &links->nodes[i];
+		bool loss = i >= count->nnodes;
+		struct rfl_cost of_loss, *cost = loss ? &of_loss : &count->nodes[i];
 		struct rfl_cost_context *c;
+		const struct rfl_op_info *op;
 
-		if (links->nodes[i].free)
+		if (link->free)
 			continue;
 		c = rfl_links_at(&links->contexts[i], count->options.batch);
+		op = rfl_op_info_of(c->node->op);
 		*cost = (struct rfl_cost){ 0 }; /* what is free has been so from the start */
-		count_node(c, count->net, &links->nodes[i], cost);
+		if (op->cost && !c->overflow)
+			op->cost(c, cost);
+		if (link->again)
+			count_again(c, cost);
+		count_joins(c, link, cost);
+		count_compulsory(c, count->net, link, cost);
+		if (i == count->nnodes) /* all losses read the same labels */
+			rfl_cost_read(c, &cost->traffic[RFL_FUSION_COMPULSORY][RFL_PASS_FORWARD],
+				      c->out, rfl_dtype_bytes(RFL_DTYPE_I64));
+		if (loss)
+			add_cost(c, &count->loss, cost);
 		add_cost(c, &count->total, cost);
-		if (links->nodes[i].trained)
-			count->workspace->unread +=
-				links->nodes[i].params - params_read(c, &links->nodes[i]);
+		if (link->trained)
+			*unread += link->params - params_read(c, link);
 		if (c->overflow)
-			return too_big(count->net, c->node, c->batch, err);
+			return rfl_fail(err, RFL_EOVERFLOW, 0,
+					"%s: %s (%s): its counts at batch %lld do not fit 63 bits",
+					count->net->model,
+					*c->node->name ? c->node->name : "top level", op->module,
+					(long long)c->batch);
 	}
 	return RFL_OK;
 }
 
-/* The losses are no nodes of the net: engines know them, and inference has none. All of them read
- * the same labels. */
-static enum rfl_rc count_losses(struct rfl_count *count, struct rfl_err *err)
+static int64_t word_bytes(const struct rfl_count *count)
 {
-	const struct rfl_links *links = count->workspace->links;
+	return rfl_dtype_bytes(count->options.master_weights ? RFL_DTYPE_F32
+							     : count->options.dtype);
+}
 
-	for (int i = 0; i < links->nlosses && count->options.training; i++) {
-		struct rfl_cost_context *c =
-			rfl_links_at(&links->losses[i].context, count->options.batch);
-		struct rfl_cost cost = { 0 };
+int64_t rfl_count_state_bytes(const struct rfl_count *count)
+{
+	return rfl_optimizers[count->options.optimizer].state * word_bytes(count) * count->trained;
+}
 
-		if (!c->overflow)
-			rfl_op_info_of(c->node->op)->cost(c, &cost);
-		if (i == 0)
-			rfl_cost_read(c, &cost.traffic[RFL_FUSION_COMPULSORY][RFL_PASS_FORWARD],
-				      c->out, rfl_dtype_bytes(RFL_DTYPE_I64));
-		add_cost(c, &count->loss, &cost);
-		add_cost(c, &count->total, &cost);
-		if (c->overflow)
-			return too_big(count->net, c->node, c->batch, err);
-	}
-	return RFL_OK;
+/* The passes are there already, and have not read `unread` elements of trained parameters. */
+static enum rfl_rc count_update(struct rfl_count *count, int64_t unread, struct rfl_err *err)
+{
+	const struct rfl_optimizer *o = &rfl_optimizers[count->options.optimizer];
+	const struct rfl_traffic *passes = count->total.traffic[RFL_FUSION_COMPULSORY];
+	struct rfl_traffic *step = &count->step_compulsory;
+	struct rfl_cost_context c = { 0 };
+	int64_t word = word_bytes(count), n = count->trained;
+
+	count->optimizer_flops = (struct rfl_elementwise){
+		.add = rfl_cost_mul(&c, o->per_param.add, n),
+		.mul = rfl_cost_mul(&c, o->per_param.mul, n),
+		.compare = rfl_cost_mul(&c, o->per_param.compare, n),
+		.special = rfl_cost_mul(&c, o->per_param.special, n),
+	};
+	count->optimizer = *step = (struct rfl_traffic){ 0 };
+	rfl_cost_move(&c, &count->optimizer, n, (2 + o->state) * word, n, (1 + o->state) * word);
+
+	/* The passes have read the weights but for some rows of embeddings, and written the
+	 * gradients; the update finds them at hand. */
+	for (int pass = 0; pass < RFL_PASS_COUNT; pass++)
+		rfl_cost_move(&c, step, passes[pass].read_bytes, 1, passes[pass].write_bytes, 1);
+	rfl_cost_read(&c, step, unread, word);
+	rfl_cost_move(&c, step, n, o->state * word, n, (1 + o->state) * word);
+	return c.overflow
+		       ? rfl_fail(err, RFL_EOVERFLOW, 0,
+				  "an update of %lld parameters does not fit 63 bits", (long long)n)
+		       : RFL_OK;
 }
 
 static int64_t add_kinds(struct rfl_cost_context *c, int64_t sum, const struct rfl_elementwise *e)
@@ -271,6 +305,7 @@ static enum rfl_rc check_sums(const struct rfl_count *count, struct rfl_err *err
 
 enum rfl_rc rfl_count_at(struct rfl_count *count, int64_t batch, struct rfl_err *err)
 {
+	int64_t unread = 0;
 	enum rfl_rc rc;
 
 	if (batch < 1)
@@ -278,35 +313,10 @@ enum rfl_rc rfl_count_at(struct rfl_count *count, int64_t batch, struct rfl_err 
 				count->net->model, (long long)batch);
 	count->options.batch = batch;
 	count->total = count->loss = (struct rfl_cost){ 0 };
-	count->workspace->unread = 0;
-	rc = count_nodes(count, err);
-	if (rc == RFL_OK)
-		rc = count_losses(count, err);
-	if (rc == RFL_OK)
-		rc = rfl_optimizer_count(count, count->workspace->unread, err);
-	if (rc == RFL_OK)
-		rc = check_sums(count, err);
-	return rc;
-}
-
-/* What does not depend on the batch. */
-static enum rfl_rc prepare(struct rfl_count *count, struct rfl_err *err)
-{
-	size_t nnodes = (size_t)count->nnodes;
-	enum rfl_rc rc;
-
-	count->nodes = rfl_alloc_array(nnodes, sizeof(*count->nodes));
-	count->needs_dgrad = rfl_alloc_array(nnodes, sizeof(*count->needs_dgrad));
-	count->workspace = calloc(1, sizeof(*count->workspace));
-	if (!count->nodes || !count->needs_dgrad || !count->workspace)
-		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", count->net->model);
-	rc = rfl_links_new(count->net, &count->options, &count->workspace->links, err);
-	if (rc != RFL_OK)
+	if ((rc = count_operations(count, &unread, err)) != RFL_OK ||
+	    (rc = count_update(count, unread, err)) != RFL_OK)
 		return rc;
-	count->trained = count->workspace->links->trained;
-	for (size_t i = 0; i < nnodes; i++)
-		count->needs_dgrad[i] = count->workspace->links->contexts[i].needs_dgrad;
-	return RFL_OK;
+	return check_sums(count, err);
 }
 
 enum rfl_rc rfl_count_net(const struct rfl_net *net, const struct rfl_count_options *options,
@@ -322,15 +332,24 @@ enum rfl_rc rfl_count_net(const struct rfl_net *net, const struct rfl_count_opti
 		.params = rfl_net_param_count(net),
 		.buffers = rfl_net_buffer_count(net),
 		.nnodes = net->nnodes,
+		.nodes = rfl_alloc_array((size_t)net->nnodes, sizeof(*count->nodes)),
 		.net = net,
 	};
-	rc = prepare(count, err);
-	if (rc == RFL_OK)
-		rc = rfl_count_at(count, options->batch, err);
-	if (rc == RFL_OK)
-		*ret = count;
-	else
-		rfl_count_free(count);
+	if (!count->nodes) {
+		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", net->model);
+		goto done;
+	}
+	rc = rfl_links_new(net, &count->options, &count->links, err);
+	if (rc != RFL_OK)
+		goto done;
+	count->trained = count->links->trained;
+	rc = rfl_count_at(count, options->batch, err);
+	if (rc != RFL_OK)
+		goto done;
+	*ret = count;
+	count = NULL;
+done:
+	rfl_count_free(count);
 	return rc;
 }
 
@@ -338,11 +357,8 @@ void rfl_count_free(struct rfl_count *count)
 {
 	if (!count)
 		return;
-	if (count->workspace)
-		rfl_links_free(count->workspace->links);
-	free(count->workspace);
+	rfl_links_free(count->links);
 	free(count->nodes);
-	free(count->needs_dgrad);
 	free(count);
 }
 
@@ -382,4 +398,34 @@ int64_t rfl_count_bytes(const struct rfl_count *count, enum rfl_fusion fusion, e
 	if (scope == RFL_SCOPE_STEP)
 		bytes += both_ways(&count->optimizer);
 	return bytes;
+}
+
+/* --- least times --- */
+
+const char *const rfl_limit_names[] = { "compute", "vector", "memory", NULL };
+
+double rfl_attained_time(const struct rfl_attained *a)
+{
+	double sum = 0;
+
+	for (int i = 0; i < RFL_LIMIT_COUNT; i++)
+		sum += a->limit_s[i];
+	return sum;
+}
+
+enum rfl_limit rfl_attained_bound(const struct rfl_attained *a)
+{
+	enum rfl_limit most = RFL_LIMIT_COUNT;
+
+	for (int i = 0; i < RFL_LIMIT_COUNT; i++)
+		if (a->limit_s[i] > 0 &&
+		    (most == RFL_LIMIT_COUNT || a->limit_s[i] > a->limit_s[most]))
+			most = (enum rfl_limit)i;
+	return most;
+}
+
+void rfl_attained_add(struct rfl_attained *sum, const struct rfl_attained *a)
+{
+	for (int i = 0; i < RFL_LIMIT_COUNT; i++)
+		sum->limit_s[i] += a->limit_s[i];
 }

@@ -26,18 +26,12 @@ enum { SUGGESTIONS = 3 };
 
 /* --- frozen modules --- */
 
-static bool is_listed(const char *const *names, size_t n, const char *name, size_t length)
-{
-	for (size_t i = n; i-- > 0;)
-		if (strncmp(names[i], name, length) == 0 && names[i][length] == '\0')
-			return true;
-	return false;
-}
-
-/* The paths of all modules that have parameters, ended by NULL. */
-static const char *const *modules_of(const struct rfl_net *net, struct rfl_arena *arena)
+/* The failure for a module without parameters, with the nearest of those that have some. */
+static enum rfl_rc no_such_module(const struct rfl_net *net, const char *module,
+				  struct rfl_arena *arena, struct rfl_err *err)
 {
 	const char **names;
+	struct rfl_buf near;
 	size_t n = 0, max = (size_t)net->nnodes + 1;
 
 	for (int i = 0; i < net->nnodes; i++)
@@ -48,38 +42,32 @@ static const char *const *modules_of(const struct rfl_net *net, struct rfl_arena
 		const char *path = net->nodes[i].name;
 		size_t length = 0, end = net->nodes[i].nparams > 0 ? strlen(path) : 0;
 
-		while (length < end) {
+		for (; length < end; length++) { /* past the dot */
+			size_t k = n;
+
 			length += strcspn(path + length, ".");
-			if (!is_listed(names, n, path, length)) {
-				names[n] = rfl_arena_printf(arena, "%.*s", (int)length, path);
-				if (!names[n++])
-					return NULL;
-			}
-			length++; /* past the dot */
+			while (k > 0 && (strncmp(names[k - 1], path, length) != 0 ||
+					 names[k - 1][length] != '\0'))
+				k--;
+			if (k > 0)
+				continue;
+			names[n] = rfl_arena_printf(arena, "%.*s", (int)length, path);
+			if (!names[n++])
+				return RFL_ENOMEM;
 		}
 	}
-	return names;
-}
-
-static enum rfl_rc no_such_module(const struct rfl_net *net, const char *module,
-				  struct rfl_arena *arena, struct rfl_err *err)
-{
-	const char *const *names = modules_of(net, arena);
-	struct rfl_buf near;
-	enum rfl_rc rc;
-
 	if (!names)
-		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", net->model);
+		return RFL_ENOMEM;
 	rfl_buf_init(&near, 0);
 	if (rfl_text_suggest(module, names, SUGGESTIONS, &near) > 0)
-		rc = rfl_fail(err, RFL_EINVAL, 0,
-			      "%s: no module '%s' has parameters to freeze; did you mean %s?",
-			      net->model, module, rfl_buf_str(&near));
+		(void)rfl_fail(err, RFL_EINVAL, 0,
+			       "%s: no module '%s' has parameters to freeze; did you mean %s?",
+			       net->model, module, rfl_buf_str(&near));
 	else
-		rc = rfl_fail(err, RFL_EINVAL, 0, "%s: no module '%s' has parameters to freeze",
-			      net->model, module);
+		(void)rfl_fail(err, RFL_EINVAL, 0, "%s: no module '%s' has parameters to freeze",
+			       net->model, module);
 	rfl_buf_fini(&near);
-	return rc;
+	return RFL_EINVAL;
 }
 
 /* A tensor that two modules share is frozen with either. */
@@ -109,25 +97,13 @@ static enum rfl_rc freeze(const struct rfl_net *net, const struct rfl_count_opti
 
 /* --- what the graph says --- */
 
-static void tally_params(const struct rfl_net *net, const struct rfl_node *node, const bool *frozen,
-			 struct rfl_link *link)
+/* Forward: what runs, who reads what, and where something trained lies before. Backward: what no
+ * loss depends on has no gradient; `gradients` counts the ways back from the losses. */
+static void walk(const struct rfl_net *net, const struct rfl_count_options *options,
+		 const bool *frozen, struct rfl_links *ret)
 {
-	for (int k = 0; k < node->nparams; k++) {
-		const struct rfl_param *p = &net->params[node->param[k]];
+	struct rfl_link *links = ret->nodes;
 
-		if (rfl_param_is_buffer(p->kind)) {
-			link->buffers += p->numel;
-			continue;
-		}
-		link->trains |= !frozen[node->param[k]];
-		link->params += node->tied ? 0 : p->numel;
-		link->trained += node->tied || frozen[node->param[k]] ? 0 : p->numel;
-	}
-}
-
-static void walk_forward(const struct rfl_net *net, const struct rfl_count_options *options,
-			 const bool *frozen, struct rfl_link *links)
-{
 	for (int i = 0; i < net->nnodes; i++) {
 		const struct rfl_node *node = &net->nodes[i];
 		struct rfl_link *link = &links[i];
@@ -136,7 +112,15 @@ static void walk_forward(const struct rfl_net *net, const struct rfl_count_optio
 		link->runs = !node->auxiliary || (options->training && options->auxiliary);
 		if (!link->runs)
 			continue;
-		tally_params(net, node, frozen, link);
+		for (int k = 0; k < node->nparams; k++) {
+			const struct rfl_param *p = &net->params[node->param[k]];
+			bool buffer = rfl_param_is_buffer(p->kind), fixed = frozen[node->param[k]];
+
+			link->trains |= !buffer && !fixed;
+			link->buffers += buffer ? p->numel : 0;
+			link->params += buffer || node->tied ? 0 : p->numel;
+			link->trained += buffer || node->tied || fixed ? 0 : p->numel;
+		}
 		links[node->tied].lent |= node->tied > 0;
 		link->hosts = !rides && node->ninputs > 0;
 		link->grad = link->trains ||
@@ -149,15 +133,13 @@ static void walk_forward(const struct rfl_net *net, const struct rfl_count_optio
 			link->hosts |= rides && from->hosts;
 		}
 	}
-}
-
-/* What no loss depends on has no gradient. `gradients` counts the ways back from the losses. */
-static void walk_backward(const struct rfl_net *net, struct rfl_link *links)
-{
 	/* Logits are what the net puts out, and what an auxiliary head leaves unread. */
-	for (int i = 0; i < net->nnodes; i++)
+	ret->nops = net->nnodes;
+	for (int i = 0; i < net->nnodes; i++) {
 		links[i].logits = i == net->output || (net->nodes[i].auxiliary && links[i].runs &&
 						       links[i].readers == 0);
+		ret->nops += links[i].logits;
+	}
 	for (int i = net->nnodes - 1; i >= 0; i--) {
 		const struct rfl_node *node = &net->nodes[i];
 		struct rfl_link *link = &links[i];
@@ -169,6 +151,7 @@ static void walk_backward(const struct rfl_net *net, struct rfl_link *links)
 			link->trained = 0;
 			continue;
 		}
+		ret->trained += link->trained;
 		for (int k = 0; k < node->ninputs; k++)
 			links[node->input[k]].gradients++;
 	}
@@ -185,20 +168,22 @@ struct rfl_cost_context *rfl_links_at(struct rfl_cost_context *c, int64_t batch)
 	return c;
 }
 
-/* `backward`: a gradient of its output comes. */
-static struct rfl_cost_context context_of(const struct rfl_net *net,
+static struct rfl_cost_context context_of(const struct rfl_links *links,
 					  const struct rfl_count_options *options,
-					  const struct rfl_link *links, const struct rfl_node *node,
-					  bool backward, struct rfl_cost_input *inputs)
+					  const struct rfl_node *node, const struct rfl_link *link,
+					  struct rfl_cost_input *inputs)
 {
+	const struct rfl_net *net = links->net;
 	struct rfl_cost_context c = {
 		.node = node,
 		.options = options,
 		.out_sample = rfl_shape_numel(&node->shape),
 		.inputs = inputs,
+		.params = link->params,
 		.value_bytes = rfl_dtype_bytes(options->dtype),
 		.param_bytes =
 			rfl_dtype_bytes(options->master_weights ? RFL_DTYPE_F32 : options->dtype),
+		.needs_wgrad = link->trains,
 		.input_shared = node->ninputs > 0,
 		.loss = net->loss,
 	};
@@ -206,14 +191,14 @@ static struct rfl_cost_context context_of(const struct rfl_net *net,
 	if (node->ninputs > 0)
 		c.in_shape = net->nodes[node->input[0]].shape;
 	for (int k = 0; k < node->ninputs; k++) {
-		const struct rfl_link *from = &links[node->input[k]];
+		const struct rfl_link *from = &links->nodes[node->input[k]];
 		const struct rfl_node *source = &net->nodes[node->input[k]];
 
 		inputs[k] = (struct rfl_cost_input){
 			.shape = &source->shape,
 			.numel = rfl_shape_numel(&source->shape),
 			.batchless = source->batchless,
-			.grad = backward && from->grad,
+			.grad = link->grad && from->grad,
 			.outside = source->op == RFL_OP_PARAMETER || source->op == RFL_OP_CONSTANT,
 			.shared = from->readers > 1,
 		};
@@ -224,25 +209,30 @@ static struct rfl_cost_context context_of(const struct rfl_net *net,
 	return c;
 }
 
+/* The losses become operations: of the net's logits, then of those of its auxiliary heads. */
 static bool make_contexts(struct rfl_links *links, const struct rfl_count_options *options)
 {
 	const struct rfl_net *net = links->net;
+	const int nlosses = links->nops - net->nnodes;
 	struct rfl_cost_input *inputs;
-	size_t n = 1;
+	struct rfl_node *losses;
+	int *logits, i = 0;
+	size_t n = (size_t)nlosses;
 
-	for (int i = 0; i < net->nnodes; i++)
-		n += (size_t)net->nodes[i].ninputs;
+	for (int k = 0; k < net->nnodes; k++)
+		n += (size_t)net->nodes[k].ninputs;
 	inputs = rfl_arena_array(links->arena, n, sizeof(*inputs));
-	if (!inputs)
+	losses = rfl_arena_array(links->arena, (size_t)nlosses, sizeof(*losses));
+	logits = rfl_arena_array(links->arena, (size_t)nlosses, sizeof(*logits));
+	links->contexts =
+		rfl_arena_array(links->arena, (size_t)links->nops, sizeof(*links->contexts));
+	if (!inputs || !losses || !logits || !links->contexts)
 		return false;
-	for (int i = 0; i < net->nnodes; i++) {
+	for (; i < net->nnodes; i++) {
 		struct rfl_link *link = &links->nodes[i];
 		const struct rfl_node *node = &net->nodes[i];
-		struct rfl_cost_context *c = &links->contexts[i];
 
-		*c = context_of(net, options, links->nodes, node, link->grad, inputs);
-		c->params = link->params;
-		c->needs_wgrad = link->trains;
+		links->contexts[i] = context_of(links, options, node, link, inputs);
 		/* Nothing of it is counted at any batch: views, above all. */
 		link->free = !link->runs ||
 			     (rfl_op_is_free(rfl_op_info_of(node->op)) &&
@@ -250,65 +240,30 @@ static bool make_contexts(struct rfl_links *links, const struct rfl_count_option
 			      link->buffers == 0 && (!link->grad || link->gradients < 2));
 		inputs += node->ninputs;
 	}
-	return true;
-}
+	for (int k = -1; k < net->nnodes; k++) {
+		int at = k < 0 ? net->output : k;
+		const struct rfl_shape *shape = &net->nodes[at].shape;
 
-static void add_loss(struct rfl_links *links, const struct rfl_count_options *options, int logits)
-{
-	const struct rfl_net *net = links->net;
-	const struct rfl_shape *shape = &net->nodes[logits].shape;
-	struct rfl_links_loss *loss = &links->losses[links->nlosses++];
-
-	loss->logits = logits;
-	loss->node = (struct rfl_node){
-		.op = RFL_OP_CROSS_ENTROPY,
-		.name = "loss",
-		.functional = true,
-		.ninputs = 1,
-		.input = &loss->logits,
-		.shape = { .ndim = 1, .dim = { shape->ndim == 2 ? shape->dim[0] : 1 } },
-	};
-	loss->context = context_of(net, options, links->nodes, &loss->node,
-				   links->nodes[logits].grad, &loss->input);
-}
-
-static bool make_losses(struct rfl_links *links, const struct rfl_count_options *options)
-{
-	const struct rfl_net *net = links->net;
-	size_t n = 0;
-
-	for (int i = 0; i < net->nnodes; i++)
-		n += links->nodes[i].logits;
-	links->losses = rfl_arena_array(links->arena, n, sizeof(*links->losses));
-	if (!links->losses)
-		return false;
-	add_loss(links, options, net->output);
-	for (int i = 0; i < net->nnodes; i++)
-		if (links->nodes[i].logits && i != net->output)
-			add_loss(links, options, i);
+		if (!links->nodes[at].logits || k == net->output)
+			continue;
+		*logits = at;
+		*losses = (struct rfl_node){
+			.op = RFL_OP_CROSS_ENTROPY,
+			.name = "loss",
+			.functional = true,
+			.ninputs = 1,
+			.input = logits++,
+			.shape = { .ndim = 1, .dim = { shape->ndim == 2 ? shape->dim[0] : 1 } },
+		};
+		links->nodes[i] = (struct rfl_link){ .runs = true, .grad = links->nodes[at].grad };
+		links->contexts[i] =
+			context_of(links, options, losses++, &links->nodes[i], inputs++);
+		i++;
+	}
 	return true;
 }
 
 /* --- checkpointing --- */
-
-/* What lies between two blocks of a segment belongs to it. */
-static int mark_segments(const struct rfl_net *net, int64_t blocks, struct rfl_link *links)
-{
-	int before = 0, segment = 0;
-
-	for (int i = 0; i < net->nnodes; i++) {
-		int own;
-
-		if (net->nodes[i].block == 0)
-			continue;
-		own = (int)((net->nodes[i].block - 1) / blocks) + 1;
-		for (int k = own == segment ? before + 1 : i; k <= i; k++)
-			links[k].segment = own;
-		before = i;
-		segment = own;
-	}
-	return segment;
-}
 
 enum kept { KEPT_NOTHING, KEPT_BEFORE, KEPT_AFTER };
 
@@ -318,29 +273,39 @@ static enum kept keeps(struct rfl_cost_context *c)
 	const struct rfl_op_info *op = rfl_op_info_of(c->node->op);
 	struct rfl_op_saved saved[RFL_OP_MAX_SAVED];
 	int n = op->saved ? op->saved(rfl_links_at(c, 1), saved) : 0;
-	enum kept kept =
-		n > 0 || (c->node->nparams > 0 && c->needs_dgrad) ? KEPT_BEFORE : KEPT_NOTHING;
 
 	for (int i = 0; i < n; i++)
 		if (saved[i].kind != RFL_SAVED_INPUT && saved[i].kind != RFL_SAVED_CLONE)
-			kept = KEPT_AFTER;
-	return kept;
+			return KEPT_AFTER;
+	return n > 0 || (c->node->nparams > 0 && c->needs_dgrad) ? KEPT_BEFORE : KEPT_NOTHING;
 }
 
-/* From the end of a segment back: from the last tensor that is kept on, all runs again. */
-static void mark_again(struct rfl_links *links)
+/* Mark the segments: what lies between two blocks of one belongs to it. Then from the end of each
+ * back: from the last tensor that is kept on, all runs again. */
+static void checkpoint(struct rfl_links *links, int64_t blocks)
 {
+	const struct rfl_net *net = links->net;
+	int before = 0, segment = 0;
 	bool reached = false;
-	int segment = 0;
 
-	for (int i = links->net->nnodes - 1; i >= 0; i--) {
+	for (int i = 0; i < net->nnodes; i++) {
+		int own;
+
+		if (net->nodes[i].block == 0)
+			continue;
+		own = (int)((net->nodes[i].block - 1) / blocks) + 1;
+		for (int k = own == segment ? before + 1 : i; k <= i; k++)
+			links->nodes[k].segment = own;
+		before = i;
+		segment = own;
+	}
+	for (int i = net->nnodes - 1; i >= 0; i--) {
 		struct rfl_link *link = &links->nodes[i];
 		enum kept kept;
 
 		if (!link->segment || !link->runs)
 			continue;
-		if (link->segment != segment)
-			reached = false;
+		reached &= link->segment == segment;
 		segment = link->segment;
 		kept = keeps(&links->contexts[i]);
 		link->again = reached || kept == KEPT_AFTER;
@@ -354,41 +319,35 @@ enum rfl_rc rfl_links_new(const struct rfl_net *net, const struct rfl_count_opti
 	struct rfl_arena *arena = rfl_arena_new(0);
 	struct rfl_links *links = arena ? rfl_arena_array(arena, 1, sizeof(*links)) : NULL;
 	enum rfl_rc rc = RFL_ENOMEM;
+	size_t n = (size_t)net->nnodes + 1;
 	bool *frozen;
 
 	if (!links)
 		goto done;
-	links->net = net;
-	links->arena = arena;
-	links->nodes = rfl_arena_array(arena, (size_t)net->nnodes, sizeof(*links->nodes));
-	links->contexts = rfl_arena_array(arena, (size_t)net->nnodes, sizeof(*links->contexts));
+	for (int i = 0; i < net->nnodes; i++)
+		n += net->nodes[i].auxiliary; /* it may have a loss */
+	*links = (struct rfl_links){ .net = net, .arena = arena };
+	links->nodes = rfl_arena_array(arena, n, sizeof(*links->nodes));
 	frozen = rfl_arena_array(arena, (size_t)net->nparams + 1, sizeof(*frozen));
-	if (!frozen || !links->nodes || !links->contexts)
+	if (!frozen || !links->nodes)
 		goto done;
 	rc = freeze(net, options, frozen, arena, err);
 	if (rc != RFL_OK)
 		goto done;
-	walk_forward(net, options, frozen, links->nodes);
-	walk_backward(net, links->nodes);
-	for (int i = 0; i < net->nnodes; i++)
-		links->trained += links->nodes[i].trained;
-	if (!make_contexts(links, options) || !make_losses(links, options)) {
+	walk(net, options, frozen, links);
+	if (!make_contexts(links, options))
 		rc = RFL_ENOMEM;
-		goto done;
-	}
-	if (options->checkpoint < 0)
+	else if (options->checkpoint < 0)
 		rc = rfl_fail(err, RFL_EINVAL, 0, "%s: cannot checkpoint %lld blocks at a time",
 			      net->model, (long long)options->checkpoint);
 	else if (options->checkpoint > 0 && net->nblocks == 0)
 		rc = rfl_fail(err, RFL_EINVAL, 0,
 			      "%s: has no repeated blocks, so there is nothing to checkpoint",
 			      net->model);
+	else if (options->checkpoint > 0)
+		checkpoint(links, options->checkpoint);
 	if (rc != RFL_OK)
 		goto done;
-	if (options->checkpoint > 0) {
-		links->nsegments = mark_segments(net, options->checkpoint, links->nodes);
-		mark_again(links);
-	}
 	*ret = links;
 	arena = NULL;
 done:

@@ -31,23 +31,15 @@ struct rfl_link {
 	int64_t params, trained, buffers;
 };
 
-/** The loss of one tensor of logits: of the net's, and of each auxiliary head that runs. */
-struct rfl_links_loss {
-	struct rfl_node node; /**< RFL_OP_CROSS_ENTROPY; no node of the net */
-	int logits;           /**< the node's only input */
-	struct rfl_cost_input input;
-	struct rfl_cost_context context;
-};
-
+/** Operations are the nodes of the net, and after them the losses: of the net's own logits, then
+ * of each auxiliary head that runs. A loss is a node of its own, RFL_OP_CROSS_ENTROPY. */
 struct rfl_links {
 	const struct rfl_net *net;         /**< borrowed */
-	struct rfl_link *nodes;            /**< parallel to net->nodes */
-	struct rfl_cost_context *contexts; /**< parallel to net->nodes; see rfl_links_at() */
-	int nlosses;
-	struct rfl_links_loss *losses; /**< the net's own is the first */
-	int nsegments;                 /**< checkpointed ones */
-	int64_t trained;               /**< elements of parameters that an update changes */
-	struct rfl_arena *arena;       /**< owns everything above, this struct included */
+	int nops;                          /**< nodes and losses */
+	struct rfl_link *nodes;            /**< of each operation */
+	struct rfl_cost_context *contexts; /**< of each operation, its node included */
+	int64_t trained;                   /**< elements of parameters that an update changes */
+	struct rfl_arena *arena;           /**< owns everything above, this struct included */
 };
 
 /**
@@ -69,5 +61,17 @@ void rfl_links_free(struct rfl_links *links);
  * @return the context, borrowed
  */
 struct rfl_cost_context *rfl_links_at(struct rfl_cost_context *context, int64_t batch);
+
+/** What an update costs for each trained parameter, and what it allocates beside weights, gradients
+ * and state: tensors as large as all parameters where they are updated at once, as large as one
+ * where they are updated in turn. */
+struct rfl_optimizer {
+	struct rfl_elementwise per_param;
+	int64_t state; /**< words, read and written */
+	int scratch_lists, scratch_tensors;
+};
+
+/** In the order of enum rfl_optimizer_kind. */
+extern const struct rfl_optimizer rfl_optimizers[];
 
 #endif

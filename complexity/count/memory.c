@@ -1,13 +1,19 @@
 /*
- * memory.c - what a network takes in memory at a batch: the answers, made of the moments that the
- * walk left. See memory_impl.h.
+ * memory.c - what a network takes in memory at a batch. One training step, or one forward pass, is
+ * played through as PyTorch's eager mode runs it, and how much is allocated at each operation is
+ * noted down; a batch is put into the moments that this leaves. See memory_impl.h.
+ *
+ * Forward: an operation allocates its output, what it saves and its temporaries; then storages
+ * whose life is over go. Backward, in reverse order: the gradients of an operation's inputs and
+ * parameters are allocated while that of its output, what it saved and its temporaries are still
+ * there; then those go; then gradients that meet at one tensor are added, in place where nothing
+ * else holds the first. A checkpointed segment is run forward again before its backward pass.
  */
 #include "complexity/count/memory.h"
 
 #include "base/alloc.h"
 #include "base/num.h"
 #include "complexity/count/memory_impl.h"
-#include "complexity/count/optimizer.h"
 
 const char *const rfl_update_names[] = { "foreach", "for-loop", "fused", NULL };
 const char *const rfl_phase_names[] = { "forward", "backward", "step", NULL };
@@ -15,20 +21,330 @@ const char *const rfl_saved_class_names[] = {
 	"activations", "clones", "indices", "masks", "statistics", "input", "loss", NULL,
 };
 
+/* --- a step, played through --- */
+
+/* Memory that one or more gradients are views of. */
+struct gradient {
+	struct rfl_memory_size size;
+	int refs;
+};
+
+struct walk {
+	struct rfl_memory_workspace *w;
+	const struct rfl_net *net;
+	const struct rfl_link *links;
+	struct rfl_memory_size now; /* what is allocated */
+	enum rfl_phase phase;
+	bool accumulates;           /* gradients of an earlier pass are there */
+	bool *alive;                /* storages */
+	bool *made;                 /* parameters whose gradient is there */
+	int segment;                /* the last one that was run again */
+	struct gradient *gradients; /* as many as are ever made */
+	int ngradients;
+	int *gradient_of; /* of an operation's output */
+};
+
+static void hold(struct walk *walk, struct rfl_memory_size size)
+{
+	rfl_memory__add(walk->w, &walk->now, size);
+}
+
+/* What did not fit was never added, so nothing adds up any more. */
+static void drop(struct walk *walk, struct rfl_memory_size size)
+{
+	if (walk->w->overflow)
+		return;
+	walk->now.fixed -= size.fixed;
+	walk->now.per_sample -= size.per_sample;
+}
+
+static bool covers(struct rfl_memory_size a, struct rfl_memory_size b)
+{
+	return a.fixed >= b.fixed && a.per_sample >= b.per_sample;
+}
+
+/* Remember this moment, unless an earlier one had as much at any batch; forget those that had less.
+ */
+static void note(struct walk *walk, struct rfl_memory_size extra, int i)
+{
+	struct rfl_memory_moment *moments = walk->w->moments[walk->phase];
+	struct rfl_memory_moment moment = {
+		.size = walk->now,
+		.node = i < walk->net->nnodes ? i : -1,
+	};
+	int *n = &walk->w->nmoments[walk->phase], kept = 0;
+
+	rfl_memory__add(walk->w, &moment.size, extra);
+	for (int k = 0; k < *n; k++)
+		if (covers(moments[k].size, moment.size))
+			return;
+	for (int k = 0; k < *n; k++)
+		if (!covers(moment.size, moments[k].size))
+			moments[kept++] = moments[k];
+	moments[kept++] = moment;
+	*n = kept;
+}
+
+static void release(struct walk *walk, int root)
+{
+	if (!walk->alive[root])
+		return;
+	walk->alive[root] = false;
+	drop(walk, walk->w->tensors[root].size);
+}
+
+/* Storages that nothing saves, after their last reader. */
+static void release_read(struct walk *walk, int i, bool again)
+{
+	const struct rfl_memory_tensor *t = walk->w->tensors;
+	enum rfl_life read = again ? RFL_LIFE_READ_AGAIN : RFL_LIFE_READ;
+	enum rfl_life kept = again ? RFL_LIFE_KEPT_AGAIN : RFL_LIFE_KEPT;
+
+	for (int r = walk->w->ends[read][i]; r != RFL_MEMORY_NOBODY; r = t[r].life[read].next)
+		if (t[r].life[kept].end == RFL_MEMORY_NOBODY)
+			release(walk, r);
+}
+
+static void run(struct walk *walk, int i, bool again)
+{
+	const struct rfl_memory_tensor *t = &walk->w->tensors[i];
+	const struct rfl_memory_extras *e = &walk->w->extras[i];
+	struct rfl_memory_size temporary = e->forward;
+
+	if (t->root == i && !t->given && !walk->alive[i]) {
+		walk->alive[i] = true;
+		hold(walk, t->size);
+	}
+	hold(walk, e->copies);
+	if (again || !walk->links[i].segment)
+		hold(walk, e->saved);
+	else
+		rfl_memory__add(walk->w, &temporary, e->saved);
+	note(walk, temporary, i);
+}
+
+static void forward(struct walk *walk, int n)
+{
+	const struct rfl_memory_extras *extras = walk->w->extras;
+
+	walk->phase = RFL_PHASE_FORWARD;
+	for (int i = 0; i < n; i++) {
+		if (walk->links[i].runs)
+			run(walk, i, false);
+		release_read(walk, i, false);
+	}
+	/* Autocast ends here; copies that a backward pass reads stay. */
+	for (int i = 0; i < n; i++)
+		if (walk->links[i].runs && (!extras[i].copies_kept || walk->links[i].segment))
+			drop(walk, extras[i].copies);
+}
+
+/* The operations of i's checkpointed segment again. Those after the last tensor that is kept are
+ * not run: only copies of their inputs and weights are made. */
+static void run_segment_again(struct walk *walk, int i)
+{
+	struct rfl_memory_workspace *w = walk->w;
+	int first = i;
+
+	walk->segment = walk->links[i].segment;
+	while (first > 0 && walk->links[first - 1].segment == walk->segment)
+		first--;
+	for (int k = first; k <= i; k++) {
+		if (!walk->links[k].runs)
+			continue;
+		if (walk->links[k].again) {
+			run(walk, k, true);
+		} else {
+			hold(walk, w->extras[k].saved);
+			hold(walk, w->extras[k].copies);
+		}
+		release_read(walk, k, true);
+	}
+	for (int k = first; k <= i; k++)
+		if (w->tensors[k].root == k &&
+		    w->tensors[k].life[RFL_LIFE_KEPT_AGAIN].end == RFL_MEMORY_NOBODY)
+			release(walk, k);
+}
+
+static void release_gradient(struct walk *walk, int g)
+{
+	if (g != RFL_MEMORY_NOBODY && --walk->gradients[g].refs == 0)
+		drop(walk, walk->gradients[g].size);
+}
+
+static int new_gradient(struct walk *walk, struct rfl_memory_size size)
+{
+	walk->gradients[walk->ngradients] = (struct gradient){ .size = size, .refs = 1 };
+	hold(walk, size);
+	return walk->ngradients++;
+}
+
+static bool same_size(struct rfl_memory_size a, struct rfl_memory_size b)
+{
+	return a.fixed == b.fixed && a.per_sample == b.per_sample;
+}
+
+/* The gradient of input k: that of the output, or memory of its own. An operand that was repeated
+ * gets the sum, another type a copy. */
+static int input_gradient(struct walk *walk, int i, int k, int g)
+{
+	const struct rfl_node *node = walk->w->links->contexts[i].node;
+	const struct rfl_memory_tensor *to = &walk->w->tensors[node->input[k]];
+	const struct rfl_memory_tensor *from = &walk->w->tensors[i];
+	bool joins = node->op == RFL_OP_ADD || node->op == RFL_OP_SUB;
+	/* One tensor for all samples: the sum over them. */
+	bool sums = to->size.per_sample == 0 && from->size.per_sample != 0;
+
+	if (g == RFL_MEMORY_NOBODY || sums || k >= rfl_op_info_of(node->op)->passes ||
+	    to->element != from->element || (joins && !same_size(to->size, from->size)))
+		return new_gradient(walk, to->size);
+	walk->gradients[g].refs++;
+	return g;
+}
+
+/* A second gradient of one tensor is added to the first. */
+static void join(struct walk *walk, int x, int g)
+{
+	int old = walk->gradient_of[x];
+	struct rfl_memory_size size = walk->w->tensors[x].size;
+
+	if (old == RFL_MEMORY_NOBODY) {
+		walk->gradient_of[x] = g;
+		return;
+	}
+	if (walk->gradients[old].refs > 1 || !same_size(walk->gradients[old].size, size)) {
+		walk->gradient_of[x] = new_gradient(walk, size);
+		note(walk, (struct rfl_memory_size){ 0 }, x);
+		release_gradient(walk, old);
+	}
+	release_gradient(walk, g);
+}
+
+static void differentiate(struct walk *walk, int i)
+{
+	const struct rfl_cost_context *c = &walk->w->links->contexts[i];
+	const struct rfl_memory_extras *e = &walk->w->extras[i];
+	struct rfl_memory_size temporary = e->backward, params = { .fixed = e->gradients };
+	int g = walk->gradient_of[i], made[RFL_NET_MAX_INPUTS];
+
+	for (int k = 0; k < c->node->ninputs; k++)
+		made[k] = c->inputs[k].grad ? input_gradient(walk, i, k, g) : RFL_MEMORY_NOBODY;
+	/* Gradients of parameters stay. Where there are some already the new ones are added and go.
+	 */
+	if (params.fixed != 0 && c->node->op != RFL_OP_PARAMETER) {
+		if (walk->accumulates || walk->made[c->node->param[0]]) {
+			rfl_memory__add(walk->w, &temporary, params);
+		} else {
+			walk->made[c->node->param[0]] = true;
+			hold(walk, params);
+		}
+	}
+	note(walk, temporary, i);
+	/* The gradient of an input of the net, and of a parameter, is what was asked for. */
+	if (c->node->ninputs > 0 || (c->node->op == RFL_OP_PARAMETER && walk->accumulates))
+		release_gradient(walk, g);
+	drop(walk, e->saved);
+	if (e->copies_kept || walk->links[i].segment)
+		drop(walk, e->copies);
+	for (int k = 0; k < c->node->ninputs; k++)
+		if (made[k] != RFL_MEMORY_NOBODY)
+			join(walk, c->node->input[k], made[k]);
+}
+
+static void backward(struct walk *walk)
+{
+	struct rfl_memory_workspace *w = walk->w;
+	const struct rfl_memory_tensor *t = w->tensors;
+
+	walk->phase = RFL_PHASE_BACKWARD;
+	for (int i = w->links->nops - 1; i >= 0; i--) {
+		const struct rfl_link *link = &walk->links[i];
+
+		if (!link->runs)
+			continue;
+		if (link->grad && link->segment && link->segment != walk->segment)
+			run_segment_again(walk, i);
+		if (link->grad)
+			differentiate(walk, i);
+		for (int r = w->ends[RFL_LIFE_KEPT][i]; r != RFL_MEMORY_NOBODY;
+		     r = t[r].life[RFL_LIFE_KEPT].next)
+			if (!t[r].given && t[r].life[RFL_LIFE_READ].end < w->links->nops)
+				release(walk, r);
+		for (int r = w->ends[RFL_LIFE_KEPT_AGAIN][i]; r != RFL_MEMORY_NOBODY;
+		     r = t[r].life[RFL_LIFE_KEPT_AGAIN].next)
+			release(walk, r);
+	}
+}
+
+static void step(struct walk *walk)
+{
+	struct rfl_memory_workspace *w = walk->w;
+	const struct rfl_net *net = walk->net;
+	const struct rfl_optimizer *o = &rfl_optimizers[w->options->count.optimizer];
+	int64_t largest = 0;
+	struct rfl_memory_size temporary = { 0 };
+
+	for (int i = 0; i < net->nnodes; i++)
+		for (int k = 0; walk->links[i].trains && k < net->nodes[i].nparams; k++)
+			if (net->params[net->nodes[i].param[k]].numel > largest)
+				largest = net->params[net->nodes[i].param[k]].numel;
+	if (w->links->trained > 0)
+		largest = largest * (w->gradients / w->links->trained);
+	/* Both were checked to fit when the state and the gradients of all were. */
+	if (w->options->update == RFL_UPDATE_FOREACH)
+		temporary.fixed = o->scratch_lists * w->gradients;
+	else if (w->options->update == RFL_UPDATE_FOR_LOOP)
+		temporary.fixed = o->scratch_tensors * largest;
+	walk->phase = RFL_PHASE_STEP;
+	note(walk, temporary, w->links->nops);
+}
+
+static enum rfl_rc play(struct rfl_memory_workspace *w, struct rfl_err *err)
+{
+	const bool training = w->options->count.training;
+	size_t nops = (size_t)w->links->nops, ngradients = nops;
+	struct walk walk = {
+		.w = w,
+		.net = w->net,
+		.links = w->links->nodes,
+		.now = w->persistent,
+		.accumulates = w->options->accumulate > 1,
+		.alive = rfl_arena_array(w->arena, nops, sizeof(*walk.alive)),
+		.made = rfl_arena_array(w->arena, (size_t)w->net->nparams + 1, sizeof(*walk.made)),
+		.gradient_of = rfl_arena_array(w->arena, nops, sizeof(*walk.gradient_of)),
+	};
+
+	for (size_t i = 0; i < nops; i++)
+		ngradients += 2 * (size_t)w->links->contexts[i].node->ninputs;
+	walk.gradients = rfl_arena_array(w->arena, ngradients, sizeof(*walk.gradients));
+	if (!walk.alive || !walk.made || !walk.gradient_of || !walk.gradients)
+		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", w->net->model);
+	for (size_t i = 0; i < nops; i++)
+		walk.gradient_of[i] = RFL_MEMORY_NOBODY;
+	if (walk.accumulates && training)
+		hold(&walk, (struct rfl_memory_size){ .fixed = w->gradients });
+	forward(&walk, training ? w->links->nops : w->net->nnodes);
+	if (training) {
+		backward(&walk);
+		step(&walk);
+	}
+	return w->overflow ? rfl_fail(err, RFL_EOVERFLOW, 0, "%s: its memory does not fit 63 bits",
+				      w->net->model)
+			   : RFL_OK;
+}
+
 /* --- what is there all the time --- */
 
 /* Bytes of buffers: statistics, tables of constants, the places of rows that are taken from one,
  * the batch norm's counter. */
 static bool buffer_bytes(const struct rfl_net *net, int64_t element, int64_t *ret)
 {
-	int64_t index = rfl_dtype_bytes(RFL_DTYPE_I64);
-
 	if (!rfl_num_mul(rfl_net_buffer_count(net), element, ret))
 		return false;
 	for (int i = 0; i < net->nnodes; i++) {
 		const struct rfl_node *node = &net->nodes[i];
 		const struct rfl_shape *shape = &node->shape;
-		int64_t elements = 0, size = index, bytes;
+		int64_t elements = 0, size = rfl_dtype_bytes(RFL_DTYPE_I64), bytes;
 
 		if (node->op == RFL_OP_BATCH_NORM)
 			elements = 1;
@@ -48,35 +364,34 @@ static bool fill_persistent(struct rfl_memory *m)
 {
 	const struct rfl_count_options *o = &m->options.count;
 	struct rfl_memory_workspace *w = m->workspace;
-	int64_t element = rfl_dtype_bytes(o->master_weights ? RFL_DTYPE_F32 : o->dtype), bytes = 0;
+	int64_t element = rfl_dtype_bytes(o->master_weights ? RFL_DTYPE_F32 : o->dtype);
 	struct rfl_memory_size *p = &w->persistent;
-	bool overflow = false;
 
 	if (!rfl_num_mul(rfl_net_param_count(m->net), element, &m->weights) ||
 	    !buffer_bytes(m->net, element, &m->buffers) ||
-	    !rfl_num_add(m->weights, m->buffers, &bytes))
+	    !rfl_num_add(m->weights, m->buffers, &p->fixed))
 		return false;
-	for (int i = 0; i < w->nops; i++)
-		if (rfl_memory__runs(w, i) &&
+	for (int i = 0; i < w->links->nops; i++)
+		if (w->links->nodes[i].runs &&
 		    !rfl_num_add(m->weight_copies, w->extras[i].copies.fixed, &m->weight_copies))
 			return false;
 	if (o->training) {
+		const struct rfl_node *loss = w->links->contexts[m->nnodes].node;
+
 		/* Five times the weights is the most that an update looks at. */
 		if (!rfl_num_mul(w->links->trained, 5 * element, &m->gradients))
 			return false;
 		m->gradients = w->gradients = w->links->trained * element;
-		m->state = rfl_optimizer_state_words(o->optimizer) * m->gradients;
+		m->state = rfl_optimizers[o->optimizer].state * m->gradients;
 		/* One set of labels, however many losses. */
-		overflow |= !rfl_num_mul(rfl_shape_numel(&w->links->losses[0].node.shape),
-					 rfl_dtype_bytes(RFL_DTYPE_I64), &w->labels.per_sample);
+		w->overflow |= !rfl_num_mul(rfl_shape_numel(&loss->shape),
+					    rfl_dtype_bytes(RFL_DTYPE_I64), &w->labels.per_sample);
+		rfl_memory__add(w, &w->saved_class[RFL_SAVED_CLASS_INPUT], w->labels);
 	}
-	p->fixed = bytes;
-	rfl_memory__add(p, (struct rfl_memory_size){ .fixed = m->state }, &overflow);
-	rfl_memory__add(p, w->tensors[0].size, &overflow);
-	rfl_memory__add(p, w->labels, &overflow);
-	if (o->training)
-		rfl_memory__add(&w->saved_class[RFL_SAVED_CLASS_INPUT], w->labels, &overflow);
-	return !overflow;
+	rfl_memory__add(w, p, (struct rfl_memory_size){ .fixed = m->state });
+	rfl_memory__add(w, p, w->tensors[0].size);
+	rfl_memory__add(w, p, w->labels);
+	return !w->overflow;
 }
 
 /* --- at a batch --- */
@@ -88,14 +403,11 @@ static bool at(struct rfl_memory_size size, int64_t batch, int64_t *ret)
 
 static enum rfl_rc too_big(const struct rfl_memory *m, int node, int64_t batch, struct rfl_err *err)
 {
-	const char *name = node < 0 ? "" : m->net->nodes[node].name;
+	const char *name = node < 0 ? "update" : m->net->nodes[node].name;
 
 	return rfl_fail(err, RFL_EOVERFLOW, 0,
 			"%s: %s: its memory at batch %lld does not fit 63 bits", m->net->model,
-			node < 0 ? "update"
-			: *name  ? name
-				 : "top level",
-			(long long)batch);
+			*name ? name : "top level", (long long)batch);
 }
 
 enum rfl_rc rfl_memory_at(struct rfl_memory *m, int64_t batch, struct rfl_err *err)
@@ -125,7 +437,6 @@ enum rfl_rc rfl_memory_at(struct rfl_memory *m, int64_t batch, struct rfl_err *e
 		}
 	}
 	m->options.count.batch = batch;
-	m->input = 0;
 	m->saved = 0;
 	fits &= at(w->tensors[0].size, batch, &m->input) &&
 		rfl_num_add(m->input, w->labels.per_sample * batch, &m->input);
@@ -161,47 +472,38 @@ enum rfl_rc rfl_memory_fit(struct rfl_memory *m, int64_t bytes, int64_t *ret, st
 	return rc;
 }
 
-static enum rfl_rc make_arrays(struct rfl_memory_workspace *w, struct rfl_err *err)
-{
-	const struct rfl_net *net = w->links->net;
-	size_t n;
-	int **lists[] = { &w->read_ends, &w->kept_ends, &w->read_again_ends, &w->kept_again_ends };
-	bool ok = true;
-
-	w->nops = net->nnodes + w->links->nlosses;
-	n = (size_t)w->nops;
-	w->tensors = rfl_arena_array(w->arena, n, sizeof(*w->tensors));
-	w->extras = rfl_arena_array(w->arena, n, sizeof(*w->extras));
-	w->node_saved = rfl_arena_array(w->arena, n, sizeof(*w->node_saved));
-	for (size_t i = 0; i < RFL_ARRAY_LEN(lists); i++)
-		ok &= (*lists[i] = rfl_arena_array(w->arena, n, sizeof(**lists[i]))) != NULL;
-	/* An operation is seen forward, again, backward, and where each input's gradients join. */
-	w->max_moments = 3 * w->nops + 1;
-	for (int i = 0; i < w->nops; i++)
-		w->max_moments += rfl_memory__node(w, i)->ninputs;
-	for (int p = 0; p < RFL_PHASE_COUNT; p++)
-		ok &= (w->moments[p] = rfl_arena_array(w->arena, (size_t)w->max_moments,
-						       sizeof(*w->moments[p]))) != NULL;
-	if (!ok || !w->tensors || !w->extras || !w->node_saved)
-		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", net->model);
-	return RFL_OK;
-}
-
+/* Everything that does not depend on the batch. */
 static enum rfl_rc prepare(struct rfl_memory *m, struct rfl_err *err)
 {
 	struct rfl_memory_workspace *w = m->workspace;
+	size_t n, nmoments = 1;
+	bool ok = true;
 	enum rfl_rc rc = rfl_links_new(m->net, &m->options.count, &w->links, err);
 
-	if (rc == RFL_OK)
-		rc = make_arrays(w, err);
-	if (rc == RFL_OK)
-		rc = rfl_memory__tensors(w, &m->options, err);
-	if (rc == RFL_OK && !fill_persistent(m))
-		rc = rfl_fail(err, RFL_EOVERFLOW, 0,
-			      "%s: its parameters and their state do not fit 63 bits",
-			      m->net->model);
-	if (rc == RFL_OK)
-		rc = rfl_memory__walk(w, &m->options, err);
+	if (rc != RFL_OK)
+		return rc;
+	n = (size_t)w->links->nops;
+	w->tensors = rfl_arena_array(w->arena, n, sizeof(*w->tensors));
+	w->extras = rfl_arena_array(w->arena, n, sizeof(*w->extras));
+	w->node_saved = rfl_arena_array(w->arena, n, sizeof(*w->node_saved));
+	for (int i = 0; i < RFL_LIVES; i++)
+		ok &= (w->ends[i] = rfl_arena_array(w->arena, n, sizeof(*w->ends[i]))) != NULL;
+	/* An operation is seen forward, again, backward, and where each input's gradients join. */
+	for (size_t i = 0; i < n; i++)
+		nmoments += 3 + (size_t)w->links->contexts[i].node->ninputs;
+	for (int p = 0; p < RFL_PHASE_COUNT; p++)
+		ok &= (w->moments[p] =
+			       rfl_arena_array(w->arena, nmoments, sizeof(*w->moments[p]))) != NULL;
+	if (!ok || !w->tensors || !w->extras || !w->node_saved)
+		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", m->net->model);
+	rc = rfl_memory__tensors(w, err);
+	if (rc != RFL_OK)
+		return rc;
+	if (!fill_persistent(m))
+		return rfl_fail(err, RFL_EOVERFLOW, 0,
+				"%s: its parameters and their state do not fit 63 bits",
+				m->net->model);
+	rc = play(w, err);
 	return rc == RFL_OK ? rfl_memory_at(m, m->options.count.batch, err) : rc;
 }
 
@@ -210,9 +512,9 @@ enum rfl_rc rfl_memory_new(const struct rfl_net *net, const struct rfl_memory_op
 {
 	struct rfl_arena *arena = rfl_arena_new(0);
 	struct rfl_memory *m = arena ? rfl_arena_array(arena, 1, sizeof(*m)) : NULL;
-	enum rfl_rc rc = RFL_ENOMEM;
+	enum rfl_rc rc;
 
-	if (m) {
+	if (m)
 		*m = (struct rfl_memory){
 			.options = *options,
 			.nnodes = net->nnodes,
@@ -221,21 +523,17 @@ enum rfl_rc rfl_memory_new(const struct rfl_net *net, const struct rfl_memory_op
 				rfl_arena_array(arena, (size_t)net->nnodes, sizeof(*m->node_saved)),
 			.workspace = rfl_arena_array(arena, 1, sizeof(*m->workspace)),
 		};
-	}
 	if (!m || !m->node_saved || !m->workspace) {
-		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", net->model);
-		goto done;
+		rfl_arena_free(arena);
+		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", net->model);
 	}
-	m->workspace->arena = arena;
+	*m->workspace =
+		(struct rfl_memory_workspace){ .options = &m->options, .net = net, .arena = arena };
 	rc = prepare(m, err);
-	if (rc != RFL_OK) {
-		rfl_links_free(m->workspace->links);
-		goto done;
-	}
-	*ret = m;
-	arena = NULL;
-done:
-	rfl_arena_free(arena);
+	if (rc == RFL_OK)
+		*ret = m;
+	else
+		rfl_memory_free(m);
 	return rc;
 }
 

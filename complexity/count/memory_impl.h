@@ -1,7 +1,6 @@
 /*
  * memory_impl.h - between the files that account for memory: memory_tensors.c finds out how large
- * everything is and how long it lives, memory_walk.c plays a step through, memory.c puts a batch
- * in.
+ * everything is and how long it lives, memory.c plays a step through and puts a batch in.
  *
  * All sizes grow with the batch along a straight line, so the walk is done once, with sizes of the
  * form fixed + per_sample * batch. What it leaves is the moments of a step at which the most can be
@@ -23,16 +22,11 @@ struct rfl_memory_size {
 	int64_t fixed, per_sample;
 };
 
-/** A sum that does not fit sets `overflow`. */
-void rfl_memory__add(struct rfl_memory_size *sum, struct rfl_memory_size size, bool *overflow);
-
 #define RFL_MEMORY_NOBODY -1 /* of indices of operations and storages */
 
-/** A list of storages, chained through `next` of one of their lives. */
-struct rfl_memory_life {
-	int end;  /**< operation after which the storage is released; RFL_MEMORY_NOBODY: never */
-	int next; /**< the next storage that ends there too */
-};
+/** What ends the lives of a storage: the last reader of the first forward pass, where no operation
+ * saves it; the backward pass that saves it; the same when a checkpointed segment runs again. */
+enum rfl_life { RFL_LIFE_READ, RFL_LIFE_KEPT, RFL_LIFE_READ_AGAIN, RFL_LIFE_KEPT_AGAIN, RFL_LIVES };
 
 /**
  * What an operation puts out, and the storage that the output is in. A storage is named after the
@@ -44,13 +38,12 @@ struct rfl_memory_tensor {
 	struct rfl_memory_size size; /**< of the tensor itself */
 
 	/* Of storages, that is where root is the operation itself. */
-	bool given;                  /**< the batch: there all the time */
-	struct rfl_memory_life read; /**< by the first forward pass, if no operation saves it */
-	struct rfl_memory_life
-		kept; /**< by the backward pass that saves it; RFL_MEMORY_NOBODY: never */
+	bool given;   /**< the batch: there all the time */
 	int saved_as; /**< whose output it was when it was saved first */
-	/* The same when a checkpointed segment runs again. */
-	struct rfl_memory_life read_again, kept_again;
+	struct {
+		int end;  /**< operation after which it is released; RFL_MEMORY_NOBODY: never */
+		int next; /**< the next storage that ends there too */
+	} life[RFL_LIVES];
 };
 
 /** What an operation allocates beside its output. */
@@ -71,36 +64,26 @@ struct rfl_memory_moment {
 };
 
 struct rfl_memory_workspace {
-	struct rfl_links *links;
+	const struct rfl_memory_options *options;
+	const struct rfl_net *net;
+	struct rfl_links *links; /**< its operations are those of the walk */
 	struct rfl_arena *arena; /**< owns what follows, this struct included */
-	int nops;                /**< operations of the net, then the losses */
+	bool overflow;           /**< some sum did not fit 63 bits */
 	struct rfl_memory_tensor *tensors;
 	struct rfl_memory_extras *extras;
-	/* Heads of the lists of storages that end with an operation. */
-	int *read_ends, *kept_ends, *read_again_ends, *kept_again_ends;
+	int *ends[RFL_LIVES]; /**< of each operation: the first storage whose life ends with it */
 	struct rfl_memory_size labels, saved_class[RFL_SAVED_CLASS_COUNT], *node_saved;
 	struct rfl_memory_size persistent; /**< weights, buffers, state, the batch and its labels */
 	int64_t gradients;                 /**< bytes of all of them */
-	int nmoments[RFL_PHASE_COUNT], max_moments;
+	int nmoments[RFL_PHASE_COUNT];
 	struct rfl_memory_moment *moments[RFL_PHASE_COUNT];
 };
 
-/** The i-th operation of the walk: a node of the net, or a loss after them. */
-const struct rfl_node *rfl_memory__node(const struct rfl_memory_workspace *w, int i);
-struct rfl_cost_context *rfl_memory__context(const struct rfl_memory_workspace *w, int i);
-bool rfl_memory__runs(const struct rfl_memory_workspace *w, int i);
-
-/** The checkpointed segment that it lies in, from 1; 0: none. */
-int rfl_memory__segment(const struct rfl_memory_workspace *w, int i);
+void rfl_memory__add(struct rfl_memory_workspace *w, struct rfl_memory_size *sum,
+		     struct rfl_memory_size size);
 
 /** Fill tensors, extras, the forward lives and the lists; links and arrays are there. */
 enum rfl_rc rfl_memory__tensors(struct rfl_memory_workspace *w,
-				const struct rfl_memory_options *options,
 				struct rfl_err *err) RFL_WARN_UNUSED;
-
-/** Play a step through and fill the moments. */
-enum rfl_rc rfl_memory__walk(struct rfl_memory_workspace *w,
-			     const struct rfl_memory_options *options,
-			     struct rfl_err *err) RFL_WARN_UNUSED;
 
 #endif

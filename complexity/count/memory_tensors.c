@@ -14,116 +14,72 @@
 #include "base/alloc.h"
 #include "base/num.h"
 
-void rfl_memory__add(struct rfl_memory_size *sum, struct rfl_memory_size size, bool *overflow)
+void rfl_memory__add(struct rfl_memory_workspace *w, struct rfl_memory_size *sum,
+		     struct rfl_memory_size size)
 {
-	*overflow |= !rfl_num_add(sum->fixed, size.fixed, &sum->fixed) ||
-		     !rfl_num_add(sum->per_sample, size.per_sample, &sum->per_sample);
+	w->overflow |= !rfl_num_add(sum->fixed, size.fixed, &sum->fixed) ||
+		       !rfl_num_add(sum->per_sample, size.per_sample, &sum->per_sample);
 }
 
-const struct rfl_node *rfl_memory__node(const struct rfl_memory_workspace *w, int i)
+static const struct rfl_node *node_of(const struct rfl_memory_workspace *w, int i)
 {
-	int n = w->links->net->nnodes;
-
-	return i < n ? &w->links->net->nodes[i] : &w->links->losses[i - n].node;
-}
-
-struct rfl_cost_context *rfl_memory__context(const struct rfl_memory_workspace *w, int i)
-{
-	int n = w->links->net->nnodes;
-
-	return i < n ? &w->links->contexts[i] : &w->links->losses[i - n].context;
-}
-
-bool rfl_memory__runs(const struct rfl_memory_workspace *w, int i)
-{
-	return i >= w->links->net->nnodes || w->links->nodes[i].runs;
-}
-
-int rfl_memory__segment(const struct rfl_memory_workspace *w, int i)
-{
-	return i < w->links->net->nnodes ? w->links->nodes[i].segment : 0;
-}
-
-static enum rfl_rc too_big(const struct rfl_memory_workspace *w, int i, struct rfl_err *err)
-{
-	const struct rfl_node *node = rfl_memory__node(w, i);
-
-	return rfl_fail(err, RFL_EOVERFLOW, 0, "%s: %s (%s): its memory does not fit 63 bits",
-			w->links->net->model, *node->name ? node->name : "top level",
-			rfl_op_info_of(node->op)->module);
-}
-
-/* --- types --- */
-
-static int64_t input_element(const struct rfl_memory_workspace *w, const struct rfl_node *node,
-			     int k)
-{
-	return w->tensors[node->input[k]].element;
-}
-
-/* The widest floating input; indices do not count. */
-static int64_t promoted(const struct rfl_memory_workspace *w, const struct rfl_node *node,
-			int64_t otherwise)
-{
-	int64_t widest = 0;
-
-	for (int k = 0; k < node->ninputs; k++) {
-		const struct rfl_node *from = rfl_memory__node(w, node->input[k]);
-		int64_t element = input_element(w, node, k);
-
-		if (from->dtype != RFL_DTYPE_I64 && element > widest)
-			widest = element;
-	}
-	return widest ? widest : otherwise;
+	return w->links->contexts[i].node;
 }
 
 /* Bytes of an element of the output, which is the type that the operation runs in. */
-static int64_t element_of(const struct rfl_memory_workspace *w,
-			  const struct rfl_count_options *options, int i)
+static int64_t element_of(const struct rfl_memory_workspace *w, int i)
 {
-	const struct rfl_node *node = rfl_memory__node(w, i);
-	int64_t f32 = rfl_dtype_bytes(RFL_DTYPE_F32), value = rfl_dtype_bytes(options->dtype);
+	const struct rfl_node *node = node_of(w, i);
+	const struct rfl_op_info *op = rfl_op_info_of(node->op);
+	int64_t f32 = rfl_dtype_bytes(RFL_DTYPE_F32), widest = 0;
+	int64_t value = rfl_dtype_bytes(w->options->count.dtype);
 
 	if (node->dtype == RFL_DTYPE_I64)
 		return rfl_dtype_bytes(RFL_DTYPE_I64);
-	if (!options->master_weights)
+	if (!w->options->count.master_weights)
 		return value;
 	if (node->ninputs == 0)
 		return f32; /* the image, parameters, tables */
-	if (node->inplace || rfl_op_info_of(node->op)->view)
-		return input_element(w, node, 0);
-	switch (rfl_op_info_of(node->op)->autocast) {
-	case RFL_AUTOCAST_LOWER:
-		return value;
-	case RFL_AUTOCAST_F32:
-		return f32;
-	case RFL_AUTOCAST_KEEP:
-		break;
+	if (node->inplace || op->view)
+		return w->tensors[node->input[0]].element;
+	if (op->autocast != RFL_AUTOCAST_KEEP)
+		return op->autocast == RFL_AUTOCAST_LOWER ? value : f32;
+	for (int k = 0; k < node->ninputs; k++) { /* indices do not count */
+		int64_t element = w->tensors[node->input[k]].element;
+
+		if (node_of(w, node->input[k])->dtype != RFL_DTYPE_I64 && element > widest)
+			widest = element;
 	}
-	return promoted(w, node, f32);
+	return widest ? widest : f32;
 }
 
 /* An input that autocast copies for the operation. */
 static bool is_cast(const struct rfl_memory_workspace *w, int i, int k)
 {
-	const struct rfl_node *node = rfl_memory__node(w, i);
-	bool casts = rfl_op_info_of(node->op)->autocast != RFL_AUTOCAST_KEEP;
+	const struct rfl_node *node = node_of(w, i);
+	const struct rfl_memory_tensor *from = &w->tensors[node->input[k]];
 
-	return casts && w->tensors[node->input[k]].root != RFL_MEMORY_NOBODY &&
-	       rfl_memory__node(w, node->input[k])->dtype != RFL_DTYPE_I64 &&
-	       input_element(w, node, k) != w->tensors[i].element;
+	return rfl_op_info_of(node->op)->autocast != RFL_AUTOCAST_KEEP &&
+	       from->root != RFL_MEMORY_NOBODY &&
+	       node_of(w, node->input[k])->dtype != RFL_DTYPE_I64 &&
+	       from->element != w->tensors[i].element;
 }
 
-/* --- sizes --- */
-
-static struct rfl_memory_size size_of(int64_t elements, int64_t element, bool batchless,
-				      bool *overflow)
+static struct rfl_memory_size size_of(struct rfl_memory_workspace *w, int64_t elements,
+				      int64_t element, bool batchless)
 {
 	int64_t bytes = 0;
 
-	*overflow |= !rfl_num_mul(elements, element, &bytes);
+	w->overflow |= !rfl_num_mul(elements, element, &bytes);
 	return batchless ? (struct rfl_memory_size){ .fixed = bytes }
 			 : (struct rfl_memory_size){ .per_sample = bytes };
+}
+
+static struct rfl_memory_size cast_size(struct rfl_memory_workspace *w, int i, int k)
+{
+	const struct rfl_node *from = node_of(w, node_of(w, i)->input[k]);
+
+	return size_of(w, rfl_shape_numel(&from->shape), w->tensors[i].element, from->batchless);
 }
 
 /* A line through what a rule says of one sample and of two. */
@@ -132,38 +88,37 @@ static struct rfl_memory_size line(int64_t one, int64_t two)
 	return (struct rfl_memory_size){ .fixed = one - (two - one), .per_sample = two - one };
 }
 
-static void describe_tensor(struct rfl_memory_workspace *w, const struct rfl_count_options *options,
-			    int i, bool *overflow)
+static void describe_tensor(struct rfl_memory_workspace *w, int i)
 {
-	const struct rfl_node *node = rfl_memory__node(w, i);
+	const struct rfl_node *node = node_of(w, i);
 	struct rfl_memory_tensor *t = &w->tensors[i];
 	bool shares = node->ninputs > 0 && (node->inplace || rfl_op_info_of(node->op)->view);
 
 	*t = (struct rfl_memory_tensor){
 		.root = shares ? w->tensors[node->input[0]].root : i,
 		.given = node->op == RFL_OP_INPUT,
-		.read = { .end = i },
-		.kept = { .end = RFL_MEMORY_NOBODY },
 		.saved_as = RFL_MEMORY_NOBODY,
-		.read_again = { .end = i },
-		.kept_again = { .end = RFL_MEMORY_NOBODY },
+		.life = { [RFL_LIFE_READ] = { .end = i },
+			  [RFL_LIFE_KEPT] = { .end = RFL_MEMORY_NOBODY },
+			  [RFL_LIFE_READ_AGAIN] = { .end = i },
+			  [RFL_LIFE_KEPT_AGAIN] = { .end = RFL_MEMORY_NOBODY } },
 	};
 	if (node->op == RFL_OP_PARAMETER || node->op == RFL_OP_CONSTANT)
 		t->root = RFL_MEMORY_NOBODY;
-	t->element = element_of(w, options, i);
-	/* Of a loss only one number is left. */
-	if (i < w->links->net->nnodes)
-		t->size = size_of(rfl_shape_numel(&node->shape), t->element, node->batchless,
-				  overflow);
-	rfl_memory__context(w, i)->value_bytes = t->element;
+	t->element = element_of(w, i);
+	if (i < w->net->nnodes) /* of a loss only one number is left */
+		t->size = size_of(w, rfl_shape_numel(&node->shape), t->element, node->batchless);
+	w->links->contexts[i].value_bytes = t->element;
 }
 
 /* --- what is saved --- */
 
-static void keep(struct rfl_memory_life *life, int saver)
+static void keep(struct rfl_memory_tensor *t, enum rfl_life life, int saver)
 {
-	if (life->end == RFL_MEMORY_NOBODY || saver < life->end)
-		life->end = saver;
+	int *end = &t->life[life].end;
+
+	if (*end == RFL_MEMORY_NOBODY || saver < *end)
+		*end = saver;
 }
 
 /* The storage of tensor x is there from the first forward pass to the backward pass of `saver`. */
@@ -171,193 +126,150 @@ static void keep_tensor(struct rfl_memory_workspace *w, int x, int saver)
 {
 	struct rfl_memory_tensor *storage = &w->tensors[w->tensors[x].root];
 
-	keep(&storage->kept, saver);
+	keep(storage, RFL_LIFE_KEPT, saver);
 	if (storage->saved_as == RFL_MEMORY_NOBODY)
 		storage->saved_as = x;
-}
-
-static int first_of_segment(const struct rfl_memory_workspace *w, int i)
-{
-	int segment = rfl_memory__segment(w, i);
-
-	while (i > 0 && rfl_memory__segment(w, i - 1) == segment)
-		i--;
-	return i;
 }
 
 /* Operation i saves the storage of tensor x. A segment that will run again keeps only what comes
  * from outside. */
 static void save_tensor(struct rfl_memory_workspace *w, int i, int x)
 {
-	int root = w->tensors[x].root, segment = rfl_memory__segment(w, i);
+	const struct rfl_link *links = w->links->nodes;
+	int root = w->tensors[x].root, segment = links[i].segment;
 
 	if (root == RFL_MEMORY_NOBODY)
 		return;
-	if (segment && rfl_memory__segment(w, root) == segment)
-		keep(&w->tensors[root].kept_again, i);
+	if (segment && links[root].segment == segment)
+		keep(&w->tensors[root], RFL_LIFE_KEPT_AGAIN, i);
 	else if (!segment)
 		keep_tensor(w, x, i);
 }
 
-/* The inputs of a segment, saved or not, are kept to run it again. */
-static void keep_segment_inputs(struct rfl_memory_workspace *w, int i)
+static void save_extra(struct rfl_memory_workspace *w, int i, enum rfl_saved_class class,
+		       struct rfl_memory_size size)
 {
-	const struct rfl_node *node = rfl_memory__node(w, i);
-
-	for (int k = 0; rfl_memory__segment(w, i) && w->links->nodes[i].again && k < node->ninputs;
-	     k++) {
-		int root = w->tensors[node->input[k]].root;
-
-		if (root != RFL_MEMORY_NOBODY &&
-		    rfl_memory__segment(w, root) != rfl_memory__segment(w, i))
-			keep_tensor(w, node->input[k], first_of_segment(w, i));
-	}
+	rfl_memory__add(w, &w->extras[i].saved_class[class], size);
+	rfl_memory__add(w, &w->extras[i].saved, size);
 }
 
-static enum rfl_saved_class class_of(const struct rfl_memory_workspace *w, int i,
-				     enum rfl_saved_kind kind)
+static void describe_saved(struct rfl_memory_workspace *w, int i)
 {
-	if (i >= w->links->net->nnodes)
-		return RFL_SAVED_CLASS_LOSS;
-	switch (kind) {
-	case RFL_SAVED_CLONE:
-		return RFL_SAVED_CLASS_CLONES;
-	case RFL_SAVED_INDICES:
-		return RFL_SAVED_CLASS_INDICES;
-	case RFL_SAVED_MASK:
-		return RFL_SAVED_CLASS_MASKS;
-	case RFL_SAVED_STATISTICS:
-		return RFL_SAVED_CLASS_STATISTICS;
-	case RFL_SAVED_INPUT:
-	case RFL_SAVED_OUTPUT:
-	case RFL_SAVED_INTERNAL:
-		break;
-	}
-	return RFL_SAVED_CLASS_ACTIVATIONS;
-}
-
-static void save_extra(struct rfl_memory_extras *e, enum rfl_saved_class class,
-		       struct rfl_memory_size size, bool *overflow)
-{
-	rfl_memory__add(&e->saved_class[class], size, overflow);
-	rfl_memory__add(&e->saved, size, overflow);
-}
-
-static struct rfl_memory_size cast_size(const struct rfl_memory_workspace *w, int i, int k,
-					bool *overflow)
-{
-	const struct rfl_node *from = rfl_memory__node(w, rfl_memory__node(w, i)->input[k]);
-
-	return size_of(rfl_shape_numel(&from->shape), w->tensors[i].element, from->batchless,
-		       overflow);
-}
-
-static void describe_saved(struct rfl_memory_workspace *w, int i, bool *overflow)
-{
-	struct rfl_cost_context *c = rfl_memory__context(w, i);
+	/* the tensors of the net are activations */
+	static const enum rfl_saved_class classes[] = {
+		[RFL_SAVED_CLONE] = RFL_SAVED_CLASS_CLONES,
+		[RFL_SAVED_INDICES] = RFL_SAVED_CLASS_INDICES,
+		[RFL_SAVED_MASK] = RFL_SAVED_CLASS_MASKS,
+		[RFL_SAVED_STATISTICS] = RFL_SAVED_CLASS_STATISTICS,
+		[RFL_SAVED_INTERNAL] = RFL_SAVED_CLASS_ACTIVATIONS,
+	};
+	const struct rfl_link *links = w->links->nodes;
+	struct rfl_cost_context *c = &w->links->contexts[i];
 	const struct rfl_op_info *op = rfl_op_info_of(c->node->op);
 	struct rfl_op_saved one[RFL_OP_MAX_SAVED], two[RFL_OP_MAX_SAVED];
-	struct rfl_memory_extras *e = &w->extras[i];
 	unsigned cast = 0;
-	int n = op->saved ? op->saved(rfl_links_at(c, 1), one) : 0;
+	int n = op->saved ? op->saved(rfl_links_at(c, 1), one) : 0, first = i;
 
-	*overflow |= c->overflow;
+	w->overflow |= c->overflow;
 	if (n)
 		(void)op->saved(rfl_links_at(c, 2), two);
-	*overflow |= c->overflow;
-	for (int s = 0; s < n && !*overflow; s++) {
+	w->overflow |= c->overflow;
+	for (int s = 0; s < n && !w->overflow; s++) {
+		bool loss = i >= w->net->nnodes;
 		int k = one[s].input;
 
 		if (one[s].kind == RFL_SAVED_OUTPUT) {
 			save_tensor(w, i, i);
 		} else if (one[s].kind != RFL_SAVED_INPUT) {
-			save_extra(e, class_of(w, i, one[s].kind), line(one[s].bytes, two[s].bytes),
-				   overflow);
+			save_extra(w, i, loss ? RFL_SAVED_CLASS_LOSS : classes[one[s].kind],
+				   line(one[s].bytes, two[s].bytes));
 		} else if (!is_cast(w, i, k)) {
 			save_tensor(w, i, c->node->input[k]);
 		} else if (!(cast & 1u << k)) {
 			cast |= 1u << k;
-			save_extra(e, RFL_SAVED_CLASS_ACTIVATIONS, cast_size(w, i, k, overflow),
-				   overflow);
+			save_extra(w, i, RFL_SAVED_CLASS_ACTIVATIONS, cast_size(w, i, k));
 		}
 	}
 	/* Copies that are not saved go when the operation has run. */
 	for (int k = 0; k < c->node->ninputs && k < 32; k++)
 		if (is_cast(w, i, k) && !(cast & 1u << k))
-			rfl_memory__add(&e->forward, cast_size(w, i, k, overflow), overflow);
+			rfl_memory__add(w, &w->extras[i].forward, cast_size(w, i, k));
+	if (!links[i].segment || !links[i].again)
+		return;
+	/* The inputs of a segment, saved or not, are kept to run it again. */
+	while (first > 0 && links[first - 1].segment == links[i].segment)
+		first--;
+	for (int k = 0; k < c->node->ninputs; k++) {
+		int root = w->tensors[c->node->input[k]].root;
+
+		if (root != RFL_MEMORY_NOBODY && links[root].segment != links[i].segment)
+			keep_tensor(w, c->node->input[k], first);
+	}
 }
 
-/* --- temporaries, copies of weights, gradients of parameters --- */
-
-static void describe_scratch(struct rfl_memory_workspace *w, int i, bool *overflow)
+/* Temporaries, copies of weights, gradients of parameters. */
+static void describe_rest(struct rfl_memory_workspace *w, int i)
 {
-	struct rfl_cost_context *c = rfl_memory__context(w, i);
+	const struct rfl_count_options *options = &w->options->count;
+	struct rfl_cost_context *c = &w->links->contexts[i];
 	const struct rfl_op_info *op = rfl_op_info_of(c->node->op);
 	struct rfl_op_scratch one = { 0 }, two = { 0 };
 	struct rfl_memory_extras *e = &w->extras[i];
+	int64_t elements = 0;
 
 	if (op->scratch) {
 		op->scratch(rfl_links_at(c, 1), &one);
 		op->scratch(rfl_links_at(c, 2), &two); /* what fits of two fits of one */
-		*overflow |= c->overflow;
+		w->overflow |= c->overflow;
 	}
-	if (*overflow)
+	if (w->overflow)
 		return;
-	rfl_memory__add(&e->forward, line(one.forward, two.forward), overflow);
-	rfl_memory__add(&e->backward, line(one.backward, two.backward), overflow);
+	rfl_memory__add(w, &e->forward, line(one.forward, two.forward));
+	rfl_memory__add(w, &e->backward, line(one.backward, two.backward));
 	/* The gradient of a copy is made in its type first. */
 	for (int k = 0; k < c->node->ninputs; k++)
 		if (c->inputs[k].grad && is_cast(w, i, k))
-			rfl_memory__add(&e->backward, cast_size(w, i, k, overflow), overflow);
-}
-
-static void describe_params(struct rfl_memory_workspace *w, const struct rfl_count_options *options,
-			    int i, bool *overflow)
-{
-	const struct rfl_cost_context *c = rfl_memory__context(w, i);
-	struct rfl_memory_extras *e = &w->extras[i];
-	bool lower = options->master_weights &&
-		     rfl_op_info_of(c->node->op)->autocast == RFL_AUTOCAST_LOWER;
-	int64_t elements = 0;
-
+			rfl_memory__add(w, &e->backward, cast_size(w, i, k));
 	for (int k = 0; k < c->node->nparams; k++) {
-		const struct rfl_param *p = &w->links->net->params[c->node->param[k]];
+		const struct rfl_param *p = &w->net->params[c->node->param[k]];
 
 		if (!rfl_param_is_buffer(p->kind))
-			*overflow |= !rfl_num_add(elements, p->numel, &elements);
+			w->overflow |= !rfl_num_add(elements, p->numel, &elements);
 	}
 	if (c->needs_wgrad)
-		e->gradients = size_of(elements, c->param_bytes, true, overflow).fixed;
-	if (!lower)
+		e->gradients = size_of(w, elements, c->param_bytes, true).fixed;
+	if (!options->master_weights || op->autocast != RFL_AUTOCAST_LOWER)
 		return;
-	e->copies = size_of(elements, rfl_dtype_bytes(options->dtype), true, overflow);
+	e->copies = size_of(w, elements, rfl_dtype_bytes(options->dtype), true);
 	e->copies_kept = c->needs_dgrad;
 	if (c->needs_wgrad)
-		rfl_memory__add(&e->backward, e->copies, overflow);
+		rfl_memory__add(w, &e->backward, e->copies);
 }
 
-/* --- sums --- */
-
-static void count_saved(struct rfl_memory_workspace *w, bool *overflow)
+/* Sums over the operations. */
+static void count_saved(struct rfl_memory_workspace *w)
 {
-	for (int i = 0; i < w->nops; i++) {
-		const struct rfl_memory_tensor *t = &w->tensors[i];
-		int at = i < w->links->net->nnodes ? i : w->links->losses[0].logits;
+	const int nnodes = w->net->nnodes;
 
-		if (!rfl_memory__runs(w, i))
+	for (int i = 0; i < w->links->nops; i++) {
+		const struct rfl_memory_tensor *t = &w->tensors[i];
+		int kept = t->life[RFL_LIFE_KEPT].end, at = i < nnodes ? i : w->net->output;
+
+		if (!w->links->nodes[i].runs)
 			continue;
-		if (t->root == i && t->kept.end != RFL_MEMORY_NOBODY) {
-			rfl_memory__add(&w->saved_class[t->given ? RFL_SAVED_CLASS_INPUT
+		if (t->root == i && kept != RFL_MEMORY_NOBODY) {
+			rfl_memory__add(w,
+					&w->saved_class[t->given ? RFL_SAVED_CLASS_INPUT
 								 : RFL_SAVED_CLASS_ACTIVATIONS],
-					t->size, overflow);
-			if (t->kept.end < w->links->net->nnodes)
-				rfl_memory__add(&w->node_saved[t->kept.end], t->size, overflow);
+					t->size);
+			if (kept < nnodes)
+				rfl_memory__add(w, &w->node_saved[kept], t->size);
 		}
-		if (rfl_memory__segment(w, i))
+		if (w->links->nodes[i].segment)
 			continue;
 		for (int k = 0; k < RFL_SAVED_CLASS_COUNT; k++)
-			rfl_memory__add(&w->saved_class[k], w->extras[i].saved_class[k], overflow);
-		rfl_memory__add(&w->node_saved[at], w->extras[i].saved, overflow);
+			rfl_memory__add(w, &w->saved_class[k], w->extras[i].saved_class[k]);
+		rfl_memory__add(w, &w->node_saved[at], w->extras[i].saved);
 	}
 }
 
@@ -373,10 +285,18 @@ static void count_saved(struct rfl_memory_workspace *w, bool *overflow)
 
 enum { MAX_DEPTH = 16 }; /* levels of modules that are checked */
 
-static void extend(struct rfl_memory_life *life, int end)
+/* The storage of tensor x is read by operation `end`, and when it runs again. */
+static void extend(struct rfl_memory_workspace *w, int x, int end, bool again)
 {
-	if (end > life->end)
-		life->end = end;
+	struct rfl_memory_tensor *t;
+
+	if (w->tensors[x].root == RFL_MEMORY_NOBODY)
+		return;
+	t = &w->tensors[w->tensors[x].root];
+	if (end > t->life[RFL_LIFE_READ].end)
+		t->life[RFL_LIFE_READ].end = end;
+	if (again && end > t->life[RFL_LIFE_READ_AGAIN].end)
+		t->life[RFL_LIFE_READ_AGAIN].end = end;
 }
 
 /* How many leading modules two paths have in common: of "a.b" and "a.b.c" two. */
@@ -396,7 +316,7 @@ static int common_depth(const char *a, const char *b)
  */
 static void hold_arguments(struct rfl_memory_workspace *w, int (*ends)[MAX_DEPTH])
 {
-	const struct rfl_net *net = w->links->net;
+	const struct rfl_net *net = w->net;
 
 	for (int i = net->nnodes - 1; i >= 0; i--) {
 		const char *name = net->nodes[i].name;
@@ -410,114 +330,94 @@ static void hold_arguments(struct rfl_memory_workspace *w, int (*ends)[MAX_DEPTH
 		int depth = *node->name ? common_depth(node->name, node->name) : 0;
 
 		for (int k = 0; w->links->nodes[i].runs && k < node->ninputs; k++) {
-			int x = node->input[k], root = w->tensors[x].root;
+			int d = 0;
 
-			for (int d = 0; root >= 0 && d < depth && d < MAX_DEPTH; d++)
-				if (ends[x][d] < i) {
-					extend(&w->tensors[root].read, ends[i][d]);
-					extend(&w->tensors[root].read_again, ends[i][d]);
-					break;
-				}
+			while (d < depth && d < MAX_DEPTH && ends[node->input[k]][d] >= i)
+				d++;
+			if (d < depth && d < MAX_DEPTH)
+				extend(w, node->input[k], ends[i][d], true);
 		}
 	}
-}
-
-/* Steps of one function of the model's code, and what is passed to it, live until it returns. */
-static void hold_variables(struct rfl_memory_workspace *w)
-{
-	const struct rfl_net *net = w->links->net;
-	int end = 0;
-
-	for (int i = net->nnodes - 1; i >= 0; i--) {
-		const struct rfl_node *node = &net->nodes[i];
-		int root = w->tensors[i].root;
-
-		if (node->function == 0)
-			continue;
-		if (i + 1 == net->nnodes || net->nodes[i + 1].function != node->function)
-			end = i;
-		for (int k = -1; k < node->ninputs; k++) {
-			root = w->tensors[k < 0 ? i : node->input[k]].root;
-			if (root == RFL_MEMORY_NOBODY)
-				continue;
-			extend(&w->tensors[root].read, end);
-			extend(&w->tensors[root].read_again, end);
-		}
-	}
-}
-
-static void chain(struct rfl_memory_life *life, int root, int *heads, int nops)
-{
-	life->next = RFL_MEMORY_NOBODY;
-	if (life->end == RFL_MEMORY_NOBODY || life->end >= nops)
-		return;
-	life->next = heads[life->end];
-	heads[life->end] = root;
 }
 
 /* How long storages live in the forward pass, and the lists of those that end with an operation. */
 static enum rfl_rc fill_lives(struct rfl_memory_workspace *w, struct rfl_err *err)
 {
-	const struct rfl_net *net = w->links->net;
+	const struct rfl_net *net = w->net;
+	const struct rfl_link *links = w->links->nodes;
+	const int nops = w->links->nops;
 	int(*ends)[MAX_DEPTH] = rfl_arena_array(w->arena, (size_t)net->nnodes, sizeof(*ends));
+	int end = 0;
 
 	if (!ends)
 		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", net->model);
-	for (int i = 0; i < w->nops; i++) {
-		const struct rfl_node *node = rfl_memory__node(w, i);
+	for (int i = 0; i < nops; i++) {
+		const struct rfl_node *node = node_of(w, i);
 
-		for (int k = 0; rfl_memory__runs(w, i) && k < node->ninputs; k++) {
+		for (int k = 0; links[i].runs && k < node->ninputs; k++) {
 			int root = w->tensors[node->input[k]].root;
 
-			if (root == RFL_MEMORY_NOBODY)
-				continue;
-			extend(&w->tensors[root].read, i);
-			if (rfl_memory__segment(w, i) == rfl_memory__segment(w, root))
-				extend(&w->tensors[root].read_again, i);
+			extend(w, node->input[k], i,
+			       root >= 0 && links[i].segment == links[root].segment);
 		}
 		/* The program that trains holds the logits while it steps. */
-		if (i < net->nnodes && w->links->nodes[i].logits &&
-		    w->tensors[i].root != RFL_MEMORY_NOBODY)
-			extend(&w->tensors[w->tensors[i].root].read, w->nops);
+		if (links[i].logits)
+			extend(w, i, nops, false);
 	}
 	hold_arguments(w, ends);
-	hold_variables(w);
-	for (int i = 0; i < w->nops; i++)
-		w->read_ends[i] = w->kept_ends[i] = w->read_again_ends[i] = w->kept_again_ends[i] =
-			RFL_MEMORY_NOBODY;
-	for (int i = 0; i < w->nops; i++) {
-		struct rfl_memory_tensor *t = &w->tensors[i];
+	/* Steps of one function of the model's code, and what is passed to it, live until it
+	 * returns. */
+	for (int i = net->nnodes - 1; i >= 0; i--) {
+		const struct rfl_node *node = &net->nodes[i];
 
-		if (t->root != i || !rfl_memory__runs(w, i))
+		if (node->function == 0)
 			continue;
-		chain(&t->read, i, w->read_ends, w->nops);
-		chain(&t->kept, i, w->kept_ends, w->nops);
-		chain(&t->read_again, i, w->read_again_ends, w->nops);
-		chain(&t->kept_again, i, w->kept_again_ends, w->nops);
+		if (i + 1 == net->nnodes || net->nodes[i + 1].function != node->function)
+			end = i;
+		extend(w, i, end, true);
+		for (int k = 0; k < node->ninputs; k++)
+			extend(w, node->input[k], end, true);
+	}
+	for (int life = 0; life < RFL_LIVES; life++) {
+		for (int i = 0; i < nops; i++)
+			w->ends[life][i] = RFL_MEMORY_NOBODY;
+		for (int i = 0; i < nops; i++) {
+			struct rfl_memory_tensor *t = &w->tensors[i];
+			int at = t->life[life].end;
+
+			t->life[life].next = RFL_MEMORY_NOBODY;
+			if (t->root != i || !links[i].runs || at == RFL_MEMORY_NOBODY || at >= nops)
+				continue;
+			t->life[life].next = w->ends[life][at];
+			w->ends[life][at] = i;
+		}
 	}
 	return RFL_OK;
 }
 
-enum rfl_rc rfl_memory__tensors(struct rfl_memory_workspace *w,
-				const struct rfl_memory_options *options, struct rfl_err *err)
+enum rfl_rc rfl_memory__tensors(struct rfl_memory_workspace *w, struct rfl_err *err)
 {
-	bool overflow = false;
+	const int nops = w->links->nops;
+	const struct rfl_node *node;
+	int i;
 
-	for (int i = 0; i < w->nops; i++) {
-		if (rfl_memory__runs(w, i))
-			rfl_memory__context(w, i)->on_cpu = options->device == RFL_MEMORY_CPU;
-		describe_tensor(w, &options->count, i, &overflow);
-		if (rfl_memory__runs(w, i)) {
-			if (options->count.training) {
-				describe_saved(w, i, &overflow);
-				keep_segment_inputs(w, i);
-			}
-			describe_scratch(w, i, &overflow);
-			describe_params(w, &options->count, i, &overflow);
-		}
-		if (overflow)
-			return too_big(w, i, err);
+	for (i = 0; i < nops && !w->overflow; i++) {
+		bool runs = w->links->nodes[i].runs;
+
+		if (runs)
+			w->links->contexts[i].on_cpu = w->options->device == RFL_MEMORY_CPU;
+		describe_tensor(w, i);
+		if (runs && w->options->count.training)
+			describe_saved(w, i);
+		if (runs)
+			describe_rest(w, i);
 	}
-	count_saved(w, &overflow);
-	return overflow ? too_big(w, w->links->net->output, err) : fill_lives(w, err);
+	node = w->overflow ? node_of(w, i - 1) : &w->net->nodes[w->net->output];
+	if (!w->overflow)
+		count_saved(w);
+	return w->overflow ? rfl_fail(err, RFL_EOVERFLOW, 0,
+				      "%s: %s (%s): its memory does not fit 63 bits", w->net->model,
+				      *node->name ? node->name : "top level",
+				      rfl_op_info_of(node->op)->module)
+			   : fill_lives(w, err);
 }

@@ -60,8 +60,9 @@ static int64_t logits_bytes(const struct rfl_memory *m)
 	const struct rfl_memory_workspace *w = m->workspace;
 	int64_t sum = 0;
 
-	for (int i = 0; i < w->links->nlosses; i++) {
-		const struct rfl_memory_tensor *t = &w->tensors[w->links->losses[i].logits];
+	for (int i = m->nnodes; i < w->links->nops; i++) {
+		int logits = w->links->contexts[i].node->input[0];
+		const struct rfl_memory_tensor *t = &w->tensors[logits];
 
 		sum += t->size.fixed + t->size.per_sample * m->options.count.batch;
 	}
@@ -158,9 +159,9 @@ static void batches_lie_on_a_line(void **state)
 			before = m->peak;
 			rfl_memory_free(fresh);
 		}
-		for (int k = 0; k < m->workspace->nops; k++) {
+		for (int k = 0; k < m->workspace->links->nops; k++) {
 			struct rfl_cost_context *c =
-				rfl_links_at(rfl_memory__context(m->workspace, k), 13);
+				rfl_links_at(&m->workspace->links->contexts[k], 13);
 			const struct rfl_op_info *op = rfl_op_info_of(c->node->op);
 			struct rfl_op_saved saved[RFL_OP_MAX_SAVED];
 			int64_t bytes = 0;

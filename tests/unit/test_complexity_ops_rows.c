@@ -64,7 +64,7 @@ static void check_kept(const char *name, const char *tensors, int64_t other)
 		loss ? classifier(says(name, "composed") ? RFL_LOSS_COMPOSED : RFL_LOSS_FUSED)
 		     : rig_case(name, &node);
 	struct rfl_links *links = links_of(net, &options);
-	struct rfl_cost_context *c = loss ? &links->losses[0].context : &links->contexts[node];
+	struct rfl_cost_context *c = &links->contexts[loss ? net->nnodes : node];
 	struct kept kept;
 
 	c->on_cpu = true;
