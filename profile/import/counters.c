@@ -27,7 +27,7 @@ static enum rfl_rc read_line(struct rfl_import *import, struct rfl_span line, st
 
 	(void)err;
 	rfl_buf_append(text, line.at, line.len);
-	if (!rfl_input_torn(import->in))
+	if (!import->in->torn)
 		rfl_buf_putc(text, '\n');
 	return RFL_OK;
 }
@@ -35,7 +35,7 @@ static enum rfl_rc read_line(struct rfl_import *import, struct rfl_span line, st
 static enum rfl_rc end(struct rfl_import *import, struct rfl_captures *to, struct rfl_err *err)
 {
 	const struct rfl_buf *text = &((struct counters *)import)->text;
-	const char *label = import->options->label, *name = rfl_input_name(import->in);
+	const char *label = import->options->label, *name = import->in->name;
 	size_t before = to->n;
 	enum rfl_rc rc = rfl_buf_check(text, name, err);
 

@@ -155,7 +155,7 @@ enum rfl_rc rfl_import_bad_width(struct rfl_import *import, size_t width, struct
 {
 	return rfl_import_bad_row(import, NULL, err, "%zu fields where the header has %zu%s",
 				  import->n, width,
-				  rfl_input_torn(import->in) ? ": the file is cut off" : "");
+				  import->in->torn ? ": the file is cut off" : "");
 }
 
 bool rfl_import_launches(struct rfl_span s, double *ret)

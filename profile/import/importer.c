@@ -33,7 +33,7 @@ const struct rfl_importer *rfl_importer_at(size_t i)
 static void say(const struct rfl_import *import, struct rfl_err *err, enum rfl_rc rc, size_t line,
 		const char *column, const char *fmt, va_list ap)
 {
-	const char *name = rfl_input_name(import->in);
+	const char *name = import->in->name;
 	char what[RFL_ERR_MSG_MAX];
 
 	vsnprintf(what, sizeof(what), fmt, ap);
@@ -47,7 +47,7 @@ static void say(const struct rfl_import *import, struct rfl_err *err, enum rfl_r
 
 enum rfl_rc rfl_import_no_memory(const struct rfl_import *import, struct rfl_err *err)
 {
-	return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", rfl_input_name(import->in));
+	return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", import->in->name);
 }
 
 enum rfl_rc rfl_import_refuse(const struct rfl_import *import, struct rfl_err *err, const char *fmt,
@@ -67,7 +67,7 @@ enum rfl_rc rfl_import_refuse_line(const struct rfl_import *import, struct rfl_e
 	va_list ap;
 
 	va_start(ap, fmt);
-	say(import, err, RFL_EFORMAT, rfl_input_line_number(import->in), NULL, fmt, ap);
+	say(import, err, RFL_EFORMAT, import->in->line, NULL, fmt, ap);
 	va_end(ap);
 	return RFL_EFORMAT;
 }
@@ -84,7 +84,7 @@ void rfl_import_warn(struct rfl_import *import, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	say(import, &why, RFL_EFORMAT, rfl_input_line_number(import->in), NULL, fmt, ap);
+	say(import, &why, RFL_EFORMAT, import->in->line, NULL, fmt, ap);
 	va_end(ap);
 	warn(import->options, why.msg);
 }
@@ -107,7 +107,7 @@ enum rfl_rc rfl_import_bad_row(struct rfl_import *import, const char *column, st
 	va_list ap;
 
 	va_start(ap, fmt);
-	say(import, &why, RFL_EFORMAT, rfl_input_line_number(import->in), column, fmt, ap);
+	say(import, &why, RFL_EFORMAT, import->in->line, column, fmt, ap);
 	va_end(ap);
 	return leave_out(import, &why, err);
 }
@@ -224,7 +224,7 @@ static const struct rfl_importer *look_further(struct rfl_input *in)
 static enum rfl_rc find_importer(struct rfl_input *in, const struct rfl_importer **ret,
 				 struct rfl_err *err)
 {
-	const char *name = rfl_input_name(in), *what;
+	const char *name = in->name, *what;
 	struct rfl_span head, rest, line = { .at = "", .len = 0 };
 	char begin[81];
 	enum rfl_rc rc = rfl_input_peek(in, RFL_INPUT_HEAD, &head, err);
@@ -287,7 +287,7 @@ static enum rfl_rc read_all(const struct rfl_importer *importer, struct rfl_impo
 	const struct rfl_capture_spec spec = {
 		.source = importer->name,
 		.label = import->label,
-		.path = rfl_input_name(import->in),
+		.path = import->in->name,
 		.formulas = importer->formulas,
 		.all_metrics = importer->all_metrics || import->options->all_metrics,
 	};
@@ -320,7 +320,7 @@ static enum rfl_rc read_input(struct rfl_input *in, const struct rfl_import_opti
 			      struct rfl_captures *to, bool *known, struct rfl_err *err)
 {
 	const struct rfl_importer *importer = NULL, *looks = NULL;
-	const char *base = rfl_path_base(rfl_input_name(in)), *dot = strrchr(base, '.');
+	const char *base = rfl_path_base(in->name), *dot = strrchr(base, '.');
 	struct rfl_import *import = NULL;
 	struct rfl_span head = { .at = "", .len = 0 };
 	char *stem = NULL;
@@ -340,7 +340,7 @@ static enum rfl_rc read_input(struct rfl_input *in, const struct rfl_import_opti
 	stem = strndup(base, dot && dot > base ? (size_t)(dot - base) : strlen(base));
 	import = calloc(1, importer->size);
 	if (!stem || !import) {
-		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", rfl_input_name(in));
+		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", in->name);
 		goto done;
 	}
 	*import = (struct rfl_import){ .in = in, .options = options, .delimiter = ',' };

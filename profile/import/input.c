@@ -24,46 +24,18 @@
 #endif
 
 #include "base/alloc.h"
-#include "base/buf.h"
 
 #ifndef RFL_INPUT_WINDOW /* tests read through small ones, of 24 bytes or more */
 #define RFL_INPUT_WINDOW ((size_t)256 << 10)
 #endif
 #define PAD        64 /* readable bytes after the window: whole blocks are read */
 #define FIELDS_MAX ((size_t)1 << 16)
+#define UTF16_MAX  ((size_t)2 << 30)
 
 /* Where a field is, from the beginning of its record. */
-struct cut {
+struct rfl_cut {
 	uint32_t at, len, end; /* end: after its delimiter or newline */
 	bool undone;           /* doubled quotes were undone: `at` is in the undone text */
-};
-
-struct rfl_input {
-	char *name;
-	int fd; /* -1: from memory */
-	bool owns_fd;
-	const char *text; /* from memory: the rest of it */
-	size_t text_len;
-	enum { UTF8, UTF16LE, UTF16BE } encoding;
-	unsigned char *raw; /* UTF-16 that was not decoded yet */
-	size_t raw_at, raw_end;
-
-	char *window; /* cap bytes and PAD */
-	size_t cap, end;
-	size_t at;   /* of the next line or record */
-	size_t keep; /* of the last */
-	bool nuls;   /* zero bytes were read */
-	bool started, eof;
-	bool skipping; /* the line at `at` was refused: drop the rest of it */
-	bool torn;
-	size_t line, next_line;
-
-	/* The record at keep. */
-	struct rfl_span *fields;
-	struct cut *cuts;
-	size_t nfields, fields_cap, same;
-	size_t record_len; /* 0: none, or one of which the fields cannot be used again */
-	struct rfl_buf undone;
 };
 
 /* --- opening --------------------------------------------------------------------------------- */
@@ -73,17 +45,23 @@ static enum rfl_rc no_memory(const struct rfl_input *in, struct rfl_err *err)
 	return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", in->name);
 }
 
-static enum rfl_rc new_input(const char *name, size_t window, struct rfl_input **ret,
-			     struct rfl_err *err)
+enum rfl_rc rfl_input_open_text(const char *text, size_t len, const char *name,
+				struct rfl_input **ret, struct rfl_err *err)
 {
 	struct rfl_input *in = calloc(1, sizeof(*in));
 
 	if (!in)
 		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", name);
+	/* half of a window that is not full stays free: a smaller one serves a short text */
+	in->cap = len < RFL_INPUT_WINDOW / 2 ? 2 * len + 64 : RFL_INPUT_WINDOW;
+	if (in->cap > RFL_INPUT_WINDOW)
+		in->cap = RFL_INPUT_WINDOW;
 	in->fd = -1;
+	in->text = text;
+	in->text_len = len;
 	in->next_line = 1;
-	in->cap = window < RFL_INPUT_WINDOW ? window : RFL_INPUT_WINDOW;
 	rfl_buf_init(&in->undone, 0);
+	rfl_buf_init(&in->utf8, UTF16_MAX);
 	in->name = strdup(name);
 	in->window = calloc(1, in->cap + PAD);
 	if (!in->name || !in->window) {
@@ -99,12 +77,12 @@ enum rfl_rc rfl_input_open(const char *path, struct rfl_input **ret, struct rfl_
 	bool standard = strcmp(path, "-") == 0;
 	struct rfl_input *in = NULL;
 	struct stat st;
-	enum rfl_rc rc = new_input(standard ? "standard input" : path, SIZE_MAX, &in, err);
+	enum rfl_rc rc =
+		rfl_input_open_text(NULL, SIZE_MAX, standard ? "standard input" : path, &in, err);
 
 	if (rc != RFL_OK)
 		return rc;
 	in->fd = standard ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
-	in->owns_fd = !standard && in->fd >= 0;
 	if (in->fd < 0)
 		rc = rfl_fail(err, RFL_EIO, errno, "%s: %s", path, strerror(errno));
 	else if (!standard && fstat(in->fd, &st) == 0 && S_ISDIR(st.st_mode))
@@ -116,139 +94,19 @@ enum rfl_rc rfl_input_open(const char *path, struct rfl_input **ret, struct rfl_
 	return rc;
 }
 
-enum rfl_rc rfl_input_open_text(const char *text, size_t len, const char *name,
-				struct rfl_input **ret, struct rfl_err *err)
-{
-	/* half of a window that is not full stays free: a smaller one serves a short text */
-	enum rfl_rc rc = new_input(name, len < SIZE_MAX / 4 ? 2 * len + 64 : len, ret, err);
-
-	if (rc != RFL_OK)
-		return rc;
-	(*ret)->text = text;
-	(*ret)->text_len = len;
-	return RFL_OK;
-}
-
 void rfl_input_close(struct rfl_input *in)
 {
 	if (!in)
 		return;
-	if (in->owns_fd)
+	if (in->fd >= 0 && in->fd != STDIN_FILENO)
 		close(in->fd);
 	rfl_buf_fini(&in->undone);
+	rfl_buf_fini(&in->utf8);
 	free(in->cuts);
 	free(in->fields);
-	free(in->raw);
 	free(in->window);
 	free(in->name);
 	free(in);
-}
-
-const char *rfl_input_name(const struct rfl_input *in)
-{
-	return in->name;
-}
-
-size_t rfl_input_line_number(const struct rfl_input *in)
-{
-	return in->line;
-}
-
-bool rfl_input_torn(const struct rfl_input *in)
-{
-	return in->torn;
-}
-
-size_t rfl_input_same_fields(const struct rfl_input *in)
-{
-	return in->same;
-}
-
-/* --- bytes of the source --------------------------------------------------------------------- */
-
-/* *got is 0 at its end. */
-static enum rfl_rc take(struct rfl_input *in, void *out, size_t room, size_t *got,
-			struct rfl_err *err)
-{
-	ssize_t n;
-
-	*got = 0;
-	if (in->fd < 0) {
-		*got = in->text_len < room ? in->text_len : room;
-		if (*got > 0)
-			memcpy(out, in->text, *got);
-		in->text += *got;
-		in->text_len -= *got;
-		return RFL_OK;
-	}
-	do
-		n = read(in->fd, out, room);
-	while (n < 0 && errno == EINTR);
-	if (n < 0)
-		return rfl_fail(err, RFL_EIO, errno, "%s: cannot read: %s", in->name,
-				strerror(errno));
-	*got = (size_t)n;
-	return RFL_OK;
-}
-
-static unsigned unit_at(const struct rfl_input *in, size_t at)
-{
-	unsigned a = in->raw[at], b = in->raw[at + 1];
-
-	return in->encoding == UTF16LE ? a | b << 8 : a << 8 | b;
-}
-
-/* The next character of UTF-16; a half of a pair alone is U+FFFD. */
-static unsigned next_character(struct rfl_input *in)
-{
-	unsigned high = unit_at(in, in->raw_at), low;
-
-	in->raw_at += 2;
-	if (high < 0xd800 || high > 0xdfff)
-		return high;
-	if (high > 0xdbff || in->raw_end - in->raw_at < 2)
-		return 0xfffd;
-	low = unit_at(in, in->raw_at);
-	if (low < 0xdc00 || low > 0xdfff)
-		return 0xfffd;
-	in->raw_at += 2;
-	return 0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00);
-}
-
-/* Decode whole characters of raw. @param last  nothing follows @return bytes written */
-static size_t decode(struct rfl_input *in, char *out, size_t room, bool last)
-{
-	static const unsigned char leads[] = { 0, 0xc0, 0xe0, 0xf0 };
-	size_t need = last ? 2 : 4; /* of raw bytes: the second half of a pair may follow */
-	size_t len = 0;
-
-	while (in->raw_end - in->raw_at >= need && room - len >= 4) {
-		unsigned c = next_character(in);
-		unsigned more = c < 0x80 ? 0 : c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
-
-		out[len++] = (char)(leads[more] | c >> 6 * more);
-		while (more-- > 0)
-			out[len++] = (char)(0x80 | (c >> 6 * more & 0x3f));
-	}
-	return len;
-}
-
-static enum rfl_rc take_utf16(struct rfl_input *in, char *out, size_t room, size_t *got,
-			      struct rfl_err *err)
-{
-	enum rfl_rc rc = RFL_OK;
-	size_t n = 1;
-
-	*got = decode(in, out, room, false);
-	while (rc == RFL_OK && *got == 0 && n > 0) {
-		memmove(in->raw, in->raw + in->raw_at, in->raw_end - in->raw_at);
-		in->raw_end -= in->raw_at;
-		in->raw_at = 0;
-		rc = take(in, in->raw + in->raw_end, RFL_INPUT_WINDOW - in->raw_end, &n, err);
-		in->raw_end += n;
-		*got = decode(in, out, room, n == 0);
-	}
-	return rc;
 }
 
 /* --- the window ------------------------------------------------------------------------------ */
@@ -256,20 +114,76 @@ static enum rfl_rc take_utf16(struct rfl_input *in, char *out, size_t room, size
 /* Fill the window, to its end if the source has so much: pipes give little at a time. */
 static enum rfl_rc fill(struct rfl_input *in, struct rfl_err *err)
 {
-	size_t from = in->end, got = 1;
-	enum rfl_rc rc = RFL_OK;
+	size_t from = in->end, room;
+	ssize_t got = 1;
 
-	while (rc == RFL_OK && got > 0 && in->cap - in->end >= 6) {
-		if (in->encoding == UTF8)
-			rc = take(in, in->window + in->end, in->cap - in->end, &got, err);
-		else
-			rc = take_utf16(in, in->window + in->end, in->cap - in->end, &got, err);
-		in->end += got;
+	while (got > 0 && (room = in->cap - in->end) >= 6) {
+		char *to = in->window + in->end;
+
+		if (in->fd < 0) {
+			got = (ssize_t)(in->text_len < room ? in->text_len : room);
+			if (got > 0)
+				memcpy(to, in->text, (size_t)got);
+			in->text += got;
+			in->text_len -= (size_t)got;
+		} else {
+			do
+				got = read(in->fd, to, room);
+			while (got < 0 && errno == EINTR);
+		}
+		if (got < 0)
+			return rfl_fail(err, RFL_EIO, errno, "%s: cannot read: %s", in->name,
+					strerror(errno));
+		in->end += (size_t)got;
 	}
-	in->eof = rc == RFL_OK && got == 0;
+	in->eof = got == 0;
 	memset(in->window + in->end, 0, PAD);
 	in->nuls = in->nuls || memchr(in->window + from, '\0', in->end - from);
-	return rc;
+	return RFL_OK;
+}
+
+/* All of the source from its byte order mark on, as UTF-8. A half of a pair alone is U+FFFD. */
+static enum rfl_rc decode_utf16(struct rfl_input *in, struct rfl_err *err)
+{
+	static const unsigned char leads[] = { 0, 0xc0, 0xe0, 0xf0 };
+	size_t low = in->window[0] == '\xff' ? 0 : 1; /* the lower byte of a unit */
+	struct rfl_buf raw;
+	enum rfl_rc rc = RFL_OK;
+
+	rfl_buf_init(&raw, UTF16_MAX);
+	while (rc == RFL_OK && in->end > 0) {
+		rfl_buf_append(&raw, in->window, in->end);
+		in->end = 0;
+		rc = fill(in, err);
+	}
+	for (size_t i = 2; rc == RFL_OK && i + 1 < raw.len; i += 2) {
+		const unsigned char *u = (const unsigned char *)raw.data + i;
+		unsigned c = u[low] | (unsigned)u[1 - low] << 8, more;
+		unsigned next = i + 3 < raw.len ? u[2 + low] | (unsigned)u[3 - low] << 8 : 0;
+
+		if (c >= 0xd800 && c <= 0xdbff && next >= 0xdc00 && next <= 0xdfff) {
+			c = 0x10000 + ((c - 0xd800) << 10) + (next - 0xdc00);
+			i += 2;
+		} else if (c >= 0xd800 && c <= 0xdfff) {
+			c = 0xfffd;
+		}
+		more = c < 0x80 ? 0 : c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
+		rfl_buf_putc(&in->utf8, (char)(leads[more] | c >> 6 * more));
+		while (more-- > 0)
+			rfl_buf_putc(&in->utf8, (char)(0x80 | (c >> 6 * more & 0x3f)));
+	}
+	if (rc == RFL_OK && (rc = rfl_buf_check(&raw, in->name, err)) == RFL_OK)
+		rc = rfl_buf_check(&in->utf8, in->name, err);
+	rfl_buf_fini(&raw);
+	if (rc != RFL_OK)
+		return rc;
+	if (in->fd >= 0 && in->fd != STDIN_FILENO)
+		close(in->fd);
+	in->fd = -1;
+	in->text = in->utf8.data;
+	in->text_len = in->utf8.len;
+	in->nuls = false;
+	return fill(in, err);
 }
 
 /* The first zero byte from `at` to a place, or NULL. */
@@ -303,11 +217,6 @@ static RFL_PRINTF(4, 5) enum rfl_rc
 	in->next_line = in->line + 1;
 	return rfl_fail(err, RFL_EFORMAT, 0, "%s:%zu:%zu: %s", in->name, line, place - from + 1,
 			what);
-}
-
-static enum rfl_rc check_nul(struct rfl_input *in, size_t end, struct rfl_err *err)
-{
-	return find_nul(in, end) ? refuse(in, end, err, "%s", "") : RFL_OK;
 }
 
 /* Move what is needed to the front. */
@@ -349,37 +258,21 @@ static enum rfl_rc read_more(struct rfl_input *in, struct rfl_err *err)
 	return fill(in, err);
 }
 
-/* The first bytes. UTF-16 that was read as it is becomes the source of what is decoded. */
-static enum rfl_rc start(struct rfl_input *in, struct rfl_err *err)
-{
-	enum rfl_rc rc = fill(in, err);
-
-	if (rc == RFL_OK && in->end >= 2 &&
-	    (memcmp(in->window, "\xff\xfe", 2) == 0 || memcmp(in->window, "\xfe\xff", 2) == 0)) {
-		char *window = calloc(1, in->cap + PAD);
-
-		if (!window)
-			return no_memory(in, err);
-		in->encoding = in->window[0] == '\xff' ? UTF16LE : UTF16BE;
-		in->raw = (unsigned char *)in->window;
-		in->raw_at = 2;
-		in->raw_end = in->end;
-		in->window = window;
-		in->end = 0;
-		in->nuls = false;
-		rc = fill(in, err);
-	}
-	if (rc == RFL_OK && in->end >= 3 && memcmp(in->window, "\xef\xbb\xbf", 3) == 0)
-		in->at = in->keep = 3;
-	in->started = rc == RFL_OK;
-	return rc;
-}
-
 /* The first bytes are there, and the rest of a refused line is dropped, however long it is. */
 static enum rfl_rc make_ready(struct rfl_input *in, struct rfl_err *err)
 {
-	enum rfl_rc rc = in->started ? RFL_OK : start(in, err);
+	enum rfl_rc rc = RFL_OK;
 
+	if (!in->started) {
+		rc = fill(in, err);
+		if (rc == RFL_OK && in->end >= 2 &&
+		    (memcmp(in->window, "\xff\xfe", 2) == 0 ||
+		     memcmp(in->window, "\xfe\xff", 2) == 0))
+			rc = decode_utf16(in, err);
+		if (rc == RFL_OK && in->end >= 3 && memcmp(in->window, "\xef\xbb\xbf", 3) == 0)
+			in->at = in->keep = 3;
+		in->started = rc == RFL_OK;
+	}
 	while (rc == RFL_OK && in->skipping) {
 		const char *nl = memchr(in->window + in->at, '\n', in->end - in->at);
 
@@ -447,7 +340,7 @@ enum rfl_rc rfl_input_line(struct rfl_input *in, struct rfl_span *ret, bool *mor
 			return rc;
 	}
 	len = (nl ? (size_t)(nl - in->window) : in->end) - in->at;
-	rc = check_nul(in, in->at + len, err);
+	rc = find_nul(in, in->at + len) ? refuse(in, in->at + len, err, "%s", "") : RFL_OK;
 	if (rc != RFL_OK)
 		return rc;
 	ret->at = in->window + in->at;
@@ -544,7 +437,7 @@ static size_t keep_same(struct rfl_input *in)
 static inline bool add_common(struct rfl_input *in, const char *record, size_t from, size_t end,
 			      size_t *quoted)
 {
-	struct cut *cut;
+	struct rfl_cut *cut;
 	size_t len = end - from;
 
 	if (in->nfields == in->fields_cap && !reserve(in))
@@ -615,67 +508,18 @@ static enum cut_result cut_common(struct rfl_input *in, char delimiter, size_t *
 
 /* --- any record ------------------------------------------------------------------------------ */
 
-/* The field in quotes that begins at *at; *at is after its closing quote then. */
-static enum cut_result cut_quoted(struct rfl_input *in, size_t *at, struct cut *cut)
-{
-	const char *record = in->window + in->at;
-	size_t left = in->end - in->at, from = *at + 1, start = in->undone.len, end;
-
-	for (;; from = end + 2) {
-		const char *q = memchr(record + from, '"', left - from);
-
-		end = q ? (size_t)(q - record) : left;
-		if (!q || (end + 1 == left && !in->eof))
-			return CUT_MORE;
-		if (end + 1 == left || q[1] != '"')
-			break;
-		rfl_buf_append(&in->undone, record + from, end + 1 - from);
-	}
-	cut->undone = in->undone.len > start;
-	if (cut->undone)
-		rfl_buf_append(&in->undone, record + from, end - from);
-	cut->at = (uint32_t)(cut->undone ? start : from);
-	cut->len = (uint32_t)(cut->undone ? in->undone.len - start : end - from);
-	*at = end + 1;
-	return in->undone.failed ? CUT_NO_MEMORY : CUT_DONE;
-}
-
-/* What must follow a field: a delimiter, the end of the line, or the end of the file. */
-static enum cut_result end_field(struct rfl_input *in, char delimiter, size_t begin, size_t *at,
-				 bool *last, struct rfl_err *err)
-{
-	const char *record = in->window + in->at;
-	size_t left = in->end - in->at;
-
-	if (*at < left && record[*at] == '\r' && (*at + 1 == left || record[*at + 1] == '\n'))
-		++*at;
-	*last = *at == left || record[*at] == '\n';
-	if (*last)
-		return *at == left && !in->eof ? CUT_MORE : CUT_DONE;
-	if (record[(*at)++] == delimiter)
-		return CUT_DONE;
-	if (memchr(record + begin, '\n', *at - 1 - begin))
-		(void)refuse(in, in->at + begin, err,
-			     "a quoted field begins here and does not end on its line: was the "
-			     "line cut off?");
-	else
-		(void)refuse(in, in->at + *at - 1, err,
-			     "text after a closing quote: is a quote in a field not doubled?");
-	return CUT_REFUSED;
-}
-
+/* The record byte by byte. A quote is special at the beginning of a field only. */
 static enum cut_result cut_exact(struct rfl_input *in, char delimiter, size_t *ret,
 				 struct rfl_err *err)
 {
 	const char *record = in->window + in->at;
-	enum cut_result result = CUT_DONE;
-	size_t at = 0, begin = 0, left = in->end - in->at;
-	bool last = false;
+	size_t at = 0, left = in->end - in->at;
 
 	in->nfields = in->same = in->record_len = 0;
 	rfl_buf_reset(&in->undone);
-	while (!last && result == CUT_DONE) {
-		struct cut cut = { .at = (uint32_t)at };
+	for (;;) {
+		size_t begin = at, undone = in->undone.len;
+		struct rfl_cut cut = { .at = (uint32_t)at };
 
 		if (in->nfields == FIELDS_MAX) {
 			(void)refuse(in, in->at + at, err, "more than %zu fields", FIELDS_MAX);
@@ -683,29 +527,59 @@ static enum cut_result cut_exact(struct rfl_input *in, char delimiter, size_t *r
 		}
 		if (!reserve(in))
 			return CUT_NO_MEMORY;
-		begin = at;
-		if (at < left && record[at] == '"') {
-			result = cut_quoted(in, &at, &cut);
-		} else { /* quotes in it are text */
-			while (at < left && record[at] != delimiter && record[at] != '\n')
-				at++;
-			cut.len = (uint32_t)(at - begin);
-			if (at > begin && record[at - 1] == '\r' &&
-			    (at == left || record[at] == '\n'))
-				cut.len--;
+		while (at < left && record[begin] != '"' && record[at] != delimiter &&
+		       record[at] != '\n')
+			at++;
+		cut.len = (uint32_t)(at - begin);
+		if (at > begin && record[at - 1] == '\r' && (at == left || record[at] == '\n'))
+			cut.len--;
+		/* up to the closing quote; of doubled ones, one stays */
+		for (size_t from = begin + 1; begin < left && record[begin] == '"'; from = at + 1) {
+			const char *q = memchr(record + from, '"', left - from);
+
+			at = q ? (size_t)(q - record) + 1 : left;
+			if (!q && in->eof) {
+				(void)refuse(in, in->at + begin, err,
+					     "the file ends inside a quoted field that begins "
+					     "here");
+				return CUT_REFUSED;
+			}
+			if (at == left && !in->eof)
+				return CUT_MORE;
+			cut.undone = in->undone.len > undone;
+			if (at == left || record[at] != '"') {
+				if (cut.undone)
+					rfl_buf_append(&in->undone, record + from, at - 1 - from);
+				cut.at = (uint32_t)(cut.undone ? undone : begin + 1);
+				cut.len = (uint32_t)(cut.undone ? in->undone.len - undone
+								: at - begin - 2);
+				break;
+			}
+			rfl_buf_append(&in->undone, record + from, at - from);
 		}
-		if (result == CUT_DONE)
-			result = end_field(in, delimiter, begin, &at, &last, err);
-		if (result == CUT_DONE)
-			in->cuts[in->nfields++] = cut;
+		if (in->undone.failed)
+			return CUT_NO_MEMORY;
+		/* what must follow: a delimiter, the end of the line, or the end of the file */
+		if (at < left && record[at] == '\r' && (at + 1 == left || record[at + 1] == '\n'))
+			at++;
+		if (at == left && !in->eof)
+			return CUT_MORE;
+		in->cuts[in->nfields++] = cut;
+		*ret = at;
+		if (at == left || record[at] == '\n')
+			return CUT_DONE;
+		if (record[at++] == delimiter)
+			continue;
+		if (memchr(record + begin, '\n', at - 1 - begin))
+			(void)refuse(in, in->at + begin, err,
+				     "a quoted field begins here and does not end on its line: "
+				     "was the line cut off?");
+		else
+			(void)refuse(in, in->at + at - 1, err,
+				     "text after a closing quote: is a quote in a field not "
+				     "doubled?");
+		return CUT_REFUSED;
 	}
-	if (result == CUT_MORE && in->eof) {
-		(void)refuse(in, in->at + begin, err,
-			     "the file ends inside a quoted field that begins here");
-		result = CUT_REFUSED;
-	}
-	*ret = at;
-	return result;
 }
 
 /* --- handing out ----------------------------------------------------------------------------- */
@@ -740,7 +614,7 @@ enum rfl_rc rfl_input_record(struct rfl_input *in, char delimiter, const struct 
 		return RFL_EFORMAT; /* err is filled */
 	if (result == CUT_NO_MEMORY)
 		return rfl_fail(err, RFL_ENOMEM, 0, "%s:%zu: out of memory", in->name, in->line);
-	rc = check_nul(in, in->at + len, err);
+	rc = find_nul(in, in->at + len) ? refuse(in, in->at + len, err, "%s", "") : RFL_OK;
 	if (rc != RFL_OK)
 		return rc;
 	out = in->fields;
@@ -748,7 +622,7 @@ enum rfl_rc rfl_input_record(struct rfl_input *in, char delimiter, const struct 
 	record = in->window + in->at;
 	*fields = out;
 	*nfields = in->nfields;
-	for (const struct cut *cut = in->cuts, *last = cut + in->nfields; cut < last;
+	for (const struct rfl_cut *cut = in->cuts, *last = cut + in->nfields; cut < last;
 	     cut++, out++) {
 		out->at = (cut->undone ? undone : record) + cut->at;
 		out->len = cut->len;

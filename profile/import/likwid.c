@@ -173,7 +173,7 @@ static enum rfl_rc read_columns(struct likwid *k, struct rfl_span name, struct r
 				&k->i, NULL, err,
 				"'%.*s' has %zu of %zu values, one for each hardware thread%s",
 				RFL_SPAN_ARG(name), i, k->threads,
-				rfl_input_torn(k->i.in) ? ": the file is cut off" : "");
+				k->i.in->torn ? ": the file is cut off" : "");
 		if (rfl_num_is_missing(field.at, field.len) || rfl_span_is(field, "int")) {
 			ret->missing = true;
 			continue;
@@ -364,7 +364,7 @@ static enum rfl_rc read_line(struct rfl_import *import, struct rfl_span line, st
 	if (rfl_span_is(name, "Event") || rfl_span_is(name, "Metric") ||
 	    rfl_span_is(name, "Region Info"))
 		return read_header(k, rest, err);
-	if (!rest.at && !rfl_input_torn(import->in))
+	if (!rest.at && !import->in->torn)
 		return RFL_OK; /* no comma: the program's own output */
 	return k->table == RAW ? raw_row(k, name, rest, err) : metric_row(k, name, rest, err);
 }

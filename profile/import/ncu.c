@@ -45,7 +45,7 @@ static void read_message(struct rfl_ncu *n, struct rfl_span line)
 	}
 	if (!n->other_page && n->tables == 0 && (is_source_page(line) || is_session_page(line))) {
 		n->other_page = is_source_page(line) ? "source" : "session";
-		n->other_page_line = rfl_input_line_number(n->i.in);
+		n->other_page_line = n->i.in->line;
 	}
 }
 
@@ -187,7 +187,7 @@ static enum rfl_rc read_header(struct rfl_ncu *n, struct rfl_err *err)
 
 	t->ncolumns = n->i.n;
 	t->left_out = n->i.left_out;
-	t->line = rfl_input_line_number(n->i.in);
+	t->line = n->i.in->line;
 	for (int c = 0; c < RFL_NCU_COLUMNS; c++) {
 		t->column[c] = -1;
 		for (size_t i = 0; i < t->ncolumns; i++) {
@@ -251,14 +251,14 @@ static void look_ahead(struct rfl_ncu *n)
 			break;
 		if (rc != RFL_OK)
 			more = true;
-		if (rc != RFL_OK || !more || rfl_input_torn(head) || n->i.n < n->table.least)
+		if (rc != RFL_OK || !more || head->torn || n->i.n < n->table.least)
 			continue;
 		unit = rfl_ncu_unit_parse(rfl_ncu__field(n, RFL_NCU_METRIC_UNIT));
 		whole = rfl_ncu__is_whole(rfl_ncu__field(n, RFL_NCU_METRIC_NAME), &unit);
 		for (size_t i = 0; i < RFL_ARRAY_LEN(numbers); i++) {
 			(void)rfl_ncu_number_read(&n->convention, rfl_ncu__field(n, numbers[i]),
 						  whole && numbers[i] != RFL_NCU_AVERAGE, 0,
-						  n->table.line + rfl_input_line_number(head));
+						  n->table.line + head->line);
 			n->convention.assumed = false; /* nothing was taken yet */
 		}
 	}
@@ -278,7 +278,7 @@ static enum rfl_rc begin_table(struct rfl_ncu *n, struct rfl_span line, char del
 	n->table.quoted = line.at[0] == '"';
 	n->i.delimiter = delimiter;
 	n->tables++;
-	rc = rfl_input_open_text(line.at, line.len, rfl_input_name(n->i.in), &in, err);
+	rc = rfl_input_open_text(line.at, line.len, n->i.in->name, &in, err);
 	if (rc == RFL_OK)
 		rc = rfl_input_record(in, delimiter, &n->i.f, &n->i.n, &more, err);
 	if (rc == RFL_OK)
@@ -484,13 +484,12 @@ static enum rfl_rc read_record(struct rfl_import *import, struct rfl_err *err)
 {
 	struct rfl_ncu *n = (struct rfl_ncu *)import;
 	struct rfl_ncu_table *t = &n->table;
-	bool units, known = n->open && n->follows &&
-			    rfl_input_same_fields(import->in) >= t->identity_end;
+	bool units, known = n->open && n->follows && import->in->same >= t->identity_end;
 	enum rfl_rc rc;
 
 	n->follows = false;
 	if (import->n > t->ncolumns || import->n < t->least ||
-	    (rfl_input_torn(import->in) && import->n < t->ncolumns && !t->least))
+	    (import->in->torn && import->n < t->ncolumns && !t->least))
 		return refuse_size(n, err);
 	if (t->units_due) {
 		rc = look_for_units(n, &units, err);
@@ -634,7 +633,7 @@ static enum rfl_rc end(struct rfl_import *import, struct rfl_captures *to, struc
 			err, RFL_EFORMAT, 0,
 			"%s:%zu: this is ncu's %s page, which has no counters of kernels; take "
 			"the raw page: ncu -i REPORT --csv --page raw --print-units base",
-			rfl_input_name(import->in), n->other_page_line, n->other_page);
+			import->in->name, n->other_page_line, n->other_page);
 	return rfl_import_refuse(import, err,
 				 "%s; run it with --csv, as in 'ncu --csv --page raw --print-units "
 				 "base --log-file out.csv ...'",

@@ -314,8 +314,7 @@ enum rfl_rc rfl_ncu__launch(struct rfl_ncu *n, struct rfl_err *err)
 			       n->text[1].len > 0 ? n->text[1].data : NULL,
 			       n->text[2].len > 0 ? n->text[2].data : NULL, &why);
 	if (rc != RFL_OK)
-		return rfl_fail(err, rc, 0, "%s:%zu: %s", rfl_input_name(n->i.in),
-				rfl_input_line_number(n->i.in), why.msg);
+		return rfl_fail(err, rc, 0, "%s:%zu: %s", n->i.in->name, n->i.in->line, why.msg);
 	n->open = true;
 	if (summary)
 		rfl_capture_launches(n->i.b, (int64_t)n->invocations);

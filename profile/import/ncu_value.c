@@ -370,7 +370,7 @@ enum rfl_rc rfl_ncu__cell(struct rfl_ncu *n, struct rfl_ncu_metric *m, struct rf
 									  : RFL_OK;
 	}
 	number = rfl_ncu_number_read(&n->convention, cell, m->whole, m->unit.exponent,
-				     rfl_input_line_number(n->i.in));
+				     n->i.in->line);
 	value = number.value;
 	if (number.what == RFL_NCU_MISSING)
 		return give_missing(n, m);

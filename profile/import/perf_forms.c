@@ -406,7 +406,7 @@ static enum rfl_rc csv_line(struct rfl_perf *k, struct rfl_span line, struct rfl
 	if (k->separator == ',' &&
 	    (f.value < FIELDS_MAX ? f.n > f.value + 5 : looks_torn_apart(&f)))
 		return rfl_import_refuse_line(&k->i, err, "%s", remedy);
-	if (rfl_input_torn(k->i.in))
+	if (k->i.in->torn)
 		return rfl_import_bad_row(&k->i, NULL, err,
 					  "'%.*s': the file is cut off in this row",
 					  RFL_SPAN_ARG(line));
@@ -500,8 +500,7 @@ static enum rfl_rc json_line(struct rfl_perf *k, struct rfl_span line, struct rf
 				"perf wrote decimal commas, which makes it no "
 				"JSON: run it with LC_ALL=C");
 	return rfl_import_bad_row(&k->i, NULL, err, "'%.*s' is not a JSON object of perf%s",
-				  RFL_SPAN_ARG(line),
-				  rfl_input_torn(k->i.in) ? ": the file is cut off" : "");
+				  RFL_SPAN_ARG(line), k->i.in->torn ? ": the file is cut off" : "");
 }
 
 /* --- which form ------------------------------------------------------------------------------ */

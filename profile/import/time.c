@@ -422,7 +422,7 @@ static enum rfl_rc read_line(struct rfl_import *import, struct rfl_span line, st
 	}
 	for (size_t i = 0; i < RFL_ARRAY_LEN(forms) && line.len > 0 && !mine && rc == RFL_OK; i++)
 		rc = forms[i](k, line, &mine, err);
-	if (rc == RFL_OK && mine && rfl_input_torn(import->in))
+	if (rc == RFL_OK && mine && import->in->torn)
 		rfl_import_warn(import,
 				"the last line has no newline: its value may have been cut off");
 	return rc;

@@ -349,8 +349,8 @@ static void tells_the_fields_in_common(void **state)
 	assert_ok(rfl_input_open_text(text, sizeof(text) - 1, "s", &in, &err), &err);
 	for (size_t i = 0; i < RFL_ARRAY_LEN(wanted); i++) {
 		assert_ok(rfl_input_record(in, ',', &fields, &n, &more, &err), &err);
-		assert_int_equal(rfl_input_same_fields(in), wanted[i]);
-		assert_int_equal(rfl_input_line_number(in), i < 5 ? i + 1 : i + 2 + (i > 5));
+		assert_int_equal(in->same, wanted[i]);
+		assert_int_equal(in->line, i < 5 ? i + 1 : i + 2 + (i > 5));
 	}
 	rfl_input_close(in);
 }
@@ -377,8 +377,8 @@ static void hands_out_lines(void **state)
 		assert_int_equal(line.len, strlen(wanted[i]));
 		assert_memory_equal(line.at, wanted[i], line.len);
 		assert_true(ahead.len >= line.len && line.at == ahead.at);
-		assert_int_equal(rfl_input_line_number(in), i + 1);
-		assert_int_equal(rfl_input_torn(in), i == 3);
+		assert_int_equal(in->line, i + 1);
+		assert_int_equal(in->torn, i == 3);
 	}
 	assert_ok(rfl_input_peek(in, RFL_INPUT_AHEAD, &ahead, &err), &err);
 	assert_int_equal(ahead.len, 0);
@@ -414,7 +414,7 @@ static void mixes_lines_and_records(void **state)
 		(void)snprintf(wanted, sizeof(wanted), "noise %d", i);
 		assert_int_equal(line.len, strlen(wanted));
 		assert_memory_equal(line.at, wanted, line.len);
-		assert_int_equal(rfl_input_line_number(in), 2 * i + 2);
+		assert_int_equal(in->line, 2 * i + 2);
 	}
 	rfl_input_close(in);
 	rfl_buf_fini(&text);
