@@ -13,39 +13,38 @@ struct counters {
 	struct rfl_buf text;
 };
 
-static enum rfl_rc begin(struct rfl_import *import, struct rfl_span head, struct rfl_err *err)
+static void begin(struct rfl_import *import, struct rfl_span head)
 {
 	(void)head;
-	(void)err;
 	rfl_buf_init(&((struct counters *)import)->text, TEXT_MAX);
-	return RFL_OK;
 }
 
-static enum rfl_rc read_line(struct rfl_import *import, struct rfl_span line, struct rfl_err *err)
+static enum rfl_rc read_line(struct rfl_import *import, struct rfl_span line)
 {
 	struct rfl_buf *text = &((struct counters *)import)->text;
 
-	(void)err;
 	rfl_buf_append(text, line.at, line.len);
 	if (!import->in->torn)
 		rfl_buf_putc(text, '\n');
 	return RFL_OK;
 }
 
-static enum rfl_rc end(struct rfl_import *import, struct rfl_captures *to, struct rfl_err *err)
+static enum rfl_rc end(struct rfl_import *import)
 {
 	const struct rfl_buf *text = &((struct counters *)import)->text;
 	const char *label = import->options->label, *name = import->in->name;
+	struct rfl_captures *to = import->to;
 	size_t before = to->n;
-	enum rfl_rc rc = rfl_buf_check(text, name, err);
+	enum rfl_rc rc;
 
-	if (rc == RFL_OK)
-		rc = rfl_counters_load(name, rfl_buf_str(text), text->len, to, err);
-	if (rc == RFL_OK && label && to->n - before > 1)
+	if ((rc = rfl_buf_check(text, name, import->err)) != RFL_OK ||
+	    (rc = rfl_counters_load(name, rfl_buf_str(text), text->len, to, import->err)) != RFL_OK)
+		return rc;
+	if (label && to->n - before > 1)
 		rfl_import_warn(import, "--label is not used: the file has captures of several "
 					"runs, which keep their labels");
-	else if (rc == RFL_OK && label && to->n > before)
-		rc = rfl_capture_identify(to, before, label, NULL, NULL, err);
+	else if (label && to->n > before)
+		rc = rfl_capture_identify(to, before, label, NULL, NULL, import->err);
 	if (rc == RFL_OK && import->options->steps > 0)
 		rfl_import_warn(import, "--steps is not used: the captures of this file keep what "
 					"they say of their steps");

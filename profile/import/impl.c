@@ -13,10 +13,11 @@
 /* --- metrics --------------------------------------------------------------------------------- */
 
 enum rfl_rc rfl_import_give(struct rfl_import *import, const struct rfl_reading *r,
-			    enum rfl_given *given, struct rfl_err *err)
+			    enum rfl_given *given)
 {
 	struct rfl_metric_id *known = NULL;
 	enum rfl_given how = RFL_GIVEN_NEW;
+	bool huge = isinf(r->value);
 
 	for (size_t i = 0; i < import->nids && !known; i++) {
 		size_t at = (import->next_id + i) % import->nids;
@@ -31,39 +32,35 @@ enum rfl_rc rfl_import_give(struct rfl_import *import, const struct rfl_reading 
 
 		if (!name || rfl_grow(&import->ids, &import->ids_cap, import->nids + 1, SIZE_MAX,
 				      NULL) != RFL_OK)
-			return rfl_fail(err, RFL_ENOMEM, 0, "metric '%s': out of memory", r->name);
+			return rfl_import_no_memory(import);
 		known = &import->ids[import->nids++];
-		*known = (struct rfl_metric_id){ .name = name,
-						 .id = rfl_capture_metric_id(
-							 import->b, name, strlen(name), r->unit) };
+		known->name = name;
+		known->id = rfl_capture_metric_id(import->b, name, strlen(name), r->unit);
 	}
 	if (known->id == -2)
-		return rfl_fail(err, RFL_ENOMEM, 0, "metric '%s': out of memory", r->name);
-	if (known->id >= 0 && isinf(r->value))
-		how = rfl_capture_metric(import->b, known->id, NAN, RFL_VALID_UNAVAILABLE, -1,
-					 "too large for a number");
-	else if (known->id >= 0)
-		how = rfl_capture_metric(import->b, known->id, r->value, r->validity, -1,
-					 r->reason);
+		return rfl_import_no_memory(import);
+	if (known->id >= 0)
+		how = rfl_capture_metric(import->b, known->id, huge ? NAN : r->value,
+					 huge ? RFL_VALID_UNAVAILABLE : r->validity, -1,
+					 huge ? "too large for a number" : r->reason);
 	if (given)
 		*given = how;
 	return RFL_OK;
 }
 
 enum rfl_rc rfl_import_times(struct rfl_import *import, struct rfl_span kernel, const char *block,
-			     const char *grid, int64_t launches, const struct rfl_reading *time,
-			     struct rfl_err *err)
+			     const char *grid, int64_t launches, const struct rfl_reading *time)
 {
 	char name[4096];
-	enum rfl_rc rc =
-		rfl_capture_begin(import->b, RFL_RANGE_KERNEL,
-				  rfl_span_copy(kernel, name, sizeof(name)), block, grid, err);
+	enum rfl_rc rc = rfl_capture_begin(import->b, RFL_RANGE_KERNEL,
+					   rfl_span_copy(kernel, name, sizeof(name)), block, grid,
+					   import->err);
 
 	if (rc != RFL_OK)
 		return rc;
 	rfl_capture_launches(import->b, launches);
-	rc = rfl_import_give(import, time, NULL, err);
-	return rc == RFL_OK ? rfl_capture_end(import->b, err) : rc;
+	rc = rfl_import_give(import, time, NULL);
+	return rc == RFL_OK ? rfl_capture_end(import->b, import->err) : rc;
 }
 
 bool rfl_import_is_rounded(double value, double half_digit)
@@ -139,23 +136,21 @@ struct rfl_span rfl_import_field(const struct rfl_import *import, int column)
 
 const char *rfl_import_shape(const struct rfl_import *import, const int columns[3], char out[64])
 {
-	struct rfl_span side[3];
+	struct rfl_span x = rfl_import_field(import, columns[0]);
+	struct rfl_span y = rfl_import_field(import, columns[1]);
+	struct rfl_span z = rfl_import_field(import, columns[2]);
 
-	for (size_t i = 0; i < RFL_ARRAY_LEN(side); i++) {
-		side[i] = rfl_import_field(import, columns[i]);
-		if (side[i].len == 0)
-			return NULL;
-	}
-	(void)snprintf(out, 64, "(%.*s, %.*s, %.*s)", RFL_SPAN_ARG(side[0]), RFL_SPAN_ARG(side[1]),
-		       RFL_SPAN_ARG(side[2]));
+	if (x.len == 0 || y.len == 0 || z.len == 0)
+		return NULL;
+	(void)snprintf(out, 64, "(%.*s, %.*s, %.*s)", RFL_SPAN_ARG(x), RFL_SPAN_ARG(y),
+		       RFL_SPAN_ARG(z));
 	return out;
 }
 
-enum rfl_rc rfl_import_bad_width(struct rfl_import *import, size_t width, struct rfl_err *err)
+enum rfl_rc rfl_import_bad_width(struct rfl_import *import, size_t width)
 {
-	return rfl_import_bad_row(import, NULL, err, "%zu fields where the header has %zu%s",
-				  import->n, width,
-				  import->in->torn ? ": the file is cut off" : "");
+	return rfl_import_bad_row(import, NULL, "%zu fields where the header has %zu%s", import->n,
+				  width, import->in->torn ? ": the file is cut off" : "");
 }
 
 bool rfl_import_launches(struct rfl_span s, double *ret)
@@ -174,6 +169,13 @@ const struct rfl_unit *rfl_unit_find(const struct rfl_unit *units, size_t n, str
 	return NULL;
 }
 
+double rfl_unit_value(const struct rfl_unit *units, size_t n, struct rfl_span text)
+{
+	const struct rfl_unit *known = rfl_unit_find(units, n, text);
+
+	return known ? known->value : 0.0;
+}
+
 double rfl_unit_apply(double value, double scale)
 {
 	return scale < 0 ? value / -scale : value * scale;
@@ -187,23 +189,8 @@ double rfl_import_per_second(struct rfl_span unit)
 		{ "s", "s", 1.0 },      { "sec", "s", 1.0 },      { "min", "s", 1 / 60.0 },
 		{ "m", "s", 1 / 60.0 }, { "h", "s", 1 / 3600.0 },
 	};
-	const struct rfl_unit *known = rfl_unit_find(units, RFL_ARRAY_LEN(units), unit);
 
-	return known ? known->value : 0.0;
-}
-
-int rfl_signs_detect(const struct rfl_sign *signs, size_t n, struct rfl_span head)
-{
-	struct rfl_span line;
-	int best = 0;
-
-	while (rfl_span_next_line(&head, &line))
-		for (size_t i = 0; i < n; i++)
-			if (signs[i].sure > best &&
-			    (!signs[i].begin || rfl_span_starts(line, signs[i].begin)) &&
-			    (!signs[i].has || rfl_span_has(line, signs[i].has)))
-				best = signs[i].sure;
-	return best;
+	return rfl_unit_value(units, RFL_ARRAY_LEN(units), unit);
 }
 
 bool rfl_span_starts_any(struct rfl_span s, const char *const *texts)

@@ -14,8 +14,10 @@
 struct rfl_import {
 	struct rfl_input *in;
 	const struct rfl_import_options *options;
-	const char *label; /* chosen: never NULL */
-	int64_t left_out;  /* rows */
+	struct rfl_captures *to;
+	struct rfl_err *err; /* of the caller: every failure goes there */
+	const char *label;   /* chosen: never NULL */
+	int64_t left_out;    /* rows */
 
 	struct rfl_capture_builder *b;
 	struct rfl_arena *arena;  /* of texts that the builder borrows */
@@ -35,22 +37,19 @@ struct rfl_import {
 
 /* ---- failures and doubts ---- */
 
-enum rfl_rc rfl_import_no_memory(const struct rfl_import *import, struct rfl_err *err);
-/** RFL_EFORMAT with "file: ..." */
-enum rfl_rc rfl_import_refuse(const struct rfl_import *import, struct rfl_err *err, const char *fmt,
-			      ...) RFL_PRINTF(3, 4);
-/** RFL_EFORMAT with "file:line: ..." */
-enum rfl_rc rfl_import_refuse_line(const struct rfl_import *import, struct rfl_err *err,
-				   const char *fmt, ...) RFL_PRINTF(3, 4);
+enum rfl_rc rfl_import_no_memory(const struct rfl_import *import);
+/** RFL_EFORMAT with "file:line: ...". @param line  0: of the whole file */
+enum rfl_rc rfl_import_refuse(const struct rfl_import *import, size_t line, const char *fmt, ...)
+	RFL_PRINTF(3, 4);
 /**
  * A row that cannot be read: with keep_going it is counted and warned of, and RFL_OK is returned;
  * else RFL_EFORMAT with "file:line: ...".
  * @param column  NULL: none in particular
  */
-enum rfl_rc rfl_import_bad_row(struct rfl_import *import, const char *column, struct rfl_err *err,
-			       const char *fmt, ...) RFL_PRINTF(4, 5);
+enum rfl_rc rfl_import_bad_row(struct rfl_import *import, const char *column, const char *fmt, ...)
+	RFL_PRINTF(3, 4);
 /** The same of a record that has not as many fields as its header. */
-enum rfl_rc rfl_import_bad_width(struct rfl_import *import, size_t width, struct rfl_err *err);
+enum rfl_rc rfl_import_bad_width(struct rfl_import *import, size_t width);
 void rfl_import_warn(struct rfl_import *import, const char *fmt, ...) RFL_PRINTF(2, 3);
 
 /** The profiler says why it counted nothing: everything is unavailable for this reason, which is
@@ -69,12 +68,12 @@ struct rfl_reading {
 
 /** Give the current launch a metric. A metric that is not kept is no failure. */
 enum rfl_rc rfl_import_give(struct rfl_import *import, const struct rfl_reading *r,
-			    enum rfl_given *given, struct rfl_err *err) RFL_WARN_UNUSED;
+			    enum rfl_given *given) RFL_WARN_UNUSED;
 
 /** A kernel's launches with their time. @param block, grid  may be NULL */
 enum rfl_rc rfl_import_times(struct rfl_import *import, struct rfl_span kernel, const char *block,
-			     const char *grid, int64_t launches, const struct rfl_reading *time,
-			     struct rfl_err *err) RFL_WARN_UNUSED;
+			     const char *grid, int64_t launches,
+			     const struct rfl_reading *time) RFL_WARN_UNUSED;
 
 /** A note of copies and fills of memory, which are in no total. @param bytes, seconds  NaN: not
  * known */
@@ -114,20 +113,14 @@ struct rfl_unit {
 };
 /** The row of a text; NULL: none. */
 const struct rfl_unit *rfl_unit_find(const struct rfl_unit *units, size_t n, struct rfl_span text);
+/** What it is worth; 0: none. */
+double rfl_unit_value(const struct rfl_unit *units, size_t n, struct rfl_span text);
 double rfl_unit_apply(double value, double scale);
 
 /** How many of a unit of time ("ns", "us", "msec", "s", ...) are a second; 0: not a unit of time.
  */
 double rfl_import_per_second(struct rfl_span unit);
 
-/** A sign by which a kind of file is known: a line that begins so and has this; either may be NULL.
- */
-struct rfl_sign {
-	const char *begin, *has;
-	int sure;
-};
-/** The surest sign on any line. */
-int rfl_signs_detect(const struct rfl_sign *signs, size_t n, struct rfl_span head);
 /** Whether the text begins with one of the texts, which a NULL ends. */
 bool rfl_span_starts_any(struct rfl_span s, const char *const *texts);
 

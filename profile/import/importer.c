@@ -30,44 +30,32 @@ const struct rfl_importer *rfl_importer_at(size_t i)
 /* --- failures, doubts and rows left out ------------------------------------------------------ */
 
 /* A message with its place. @param line  0: of the whole file */
-static void say(const struct rfl_import *import, struct rfl_err *err, enum rfl_rc rc, size_t line,
-		const char *column, const char *fmt, va_list ap)
+static enum rfl_rc say(const struct rfl_import *import, struct rfl_err *err, size_t line,
+		       const char *column, const char *fmt, va_list ap)
 {
 	const char *name = import->in->name;
 	char what[RFL_ERR_MSG_MAX];
 
 	vsnprintf(what, sizeof(what), fmt, ap);
 	if (column)
-		(void)rfl_fail(err, rc, 0, "%s:%zu: column '%s': %s", name, line, column, what);
-	else if (line > 0)
-		(void)rfl_fail(err, rc, 0, "%s:%zu: %s", name, line, what);
-	else
-		(void)rfl_fail(err, rc, 0, "%s: %s", name, what);
+		return rfl_fail(err, RFL_EFORMAT, 0, "%s:%zu: column '%s': %s", name, line, column,
+				what);
+	if (line > 0)
+		return rfl_fail(err, RFL_EFORMAT, 0, "%s:%zu: %s", name, line, what);
+	return rfl_fail(err, RFL_EFORMAT, 0, "%s: %s", name, what);
 }
 
-enum rfl_rc rfl_import_no_memory(const struct rfl_import *import, struct rfl_err *err)
+enum rfl_rc rfl_import_no_memory(const struct rfl_import *import)
 {
-	return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", import->in->name);
+	return rfl_fail(import->err, RFL_ENOMEM, 0, "%s: out of memory", import->in->name);
 }
 
-enum rfl_rc rfl_import_refuse(const struct rfl_import *import, struct rfl_err *err, const char *fmt,
-			      ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	say(import, err, RFL_EFORMAT, 0, NULL, fmt, ap);
-	va_end(ap);
-	return RFL_EFORMAT;
-}
-
-enum rfl_rc rfl_import_refuse_line(const struct rfl_import *import, struct rfl_err *err,
-				   const char *fmt, ...)
+enum rfl_rc rfl_import_refuse(const struct rfl_import *import, size_t line, const char *fmt, ...)
 {
 	va_list ap;
 
 	va_start(ap, fmt);
-	say(import, err, RFL_EFORMAT, import->in->line, NULL, fmt, ap);
+	(void)say(import, import->err, line, NULL, fmt, ap);
 	va_end(ap);
 	return RFL_EFORMAT;
 }
@@ -84,32 +72,30 @@ void rfl_import_warn(struct rfl_import *import, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	say(import, &why, RFL_EFORMAT, import->in->line, NULL, fmt, ap);
+	(void)say(import, &why, import->in->line, NULL, fmt, ap);
 	va_end(ap);
 	warn(import->options, why.msg);
 }
 
 /* A row or a line that cannot be read: left out with keep_going. */
-static enum rfl_rc leave_out(struct rfl_import *import, const struct rfl_err *why,
-			     struct rfl_err *err)
+static enum rfl_rc leave_out(struct rfl_import *import, const struct rfl_err *why)
 {
 	if (why->rc != RFL_EFORMAT || !import->options->keep_going)
-		return rfl_fail(err, why->rc, why->native, "%s", why->msg);
+		return rfl_fail(import->err, why->rc, why->native, "%s", why->msg);
 	import->left_out++;
 	warn(import->options, why->msg);
 	return RFL_OK;
 }
 
-enum rfl_rc rfl_import_bad_row(struct rfl_import *import, const char *column, struct rfl_err *err,
-			       const char *fmt, ...)
+enum rfl_rc rfl_import_bad_row(struct rfl_import *import, const char *column, const char *fmt, ...)
 {
 	struct rfl_err why = RFL_ERR_INIT;
 	va_list ap;
 
 	va_start(ap, fmt);
-	say(import, &why, RFL_EFORMAT, import->in->line, column, fmt, ap);
+	(void)say(import, &why, import->in->line, column, fmt, ap);
 	va_end(ap);
-	return leave_out(import, &why, err);
+	return leave_out(import, &why);
 }
 
 /* --- which importer -------------------------------------------------------------------------- */
@@ -132,13 +118,31 @@ const struct rfl_importer *rfl_importer_find(const char *name, struct rfl_err *e
 	return NULL;
 }
 
+/* By the surest sign on any line, or by more than that. */
+static int how_sure_is(const struct rfl_importer *importer, struct rfl_span head)
+{
+	int best = importer->detect ? importer->detect(head) : 0;
+	struct rfl_span line;
+
+	while (importer->signs && rfl_span_next_line(&head, &line))
+		for (const struct rfl_sign *s = importer->signs; s->sure > 0; s++) {
+			bool found =
+				s->sure > best && (!s->begin || rfl_span_starts(line, s->begin));
+
+			for (size_t i = 0; found && i < RFL_ARRAY_LEN(s->has) && s->has[i]; i++)
+				found = rfl_span_has(line, s->has[i]);
+			best = found ? s->sure : best;
+		}
+	return best;
+}
+
 /* @param sure  an importer has to be surer than that */
 static const struct rfl_importer *find_by_content(struct rfl_span head, int sure)
 {
 	const struct rfl_importer *best = NULL;
 
 	for (size_t i = 0; i < RFL_ARRAY_LEN(importers); i++) {
-		int how_sure = importers[i]->detect(head);
+		int how_sure = how_sure_is(importers[i], head);
 
 		if (how_sure > sure) {
 			sure = how_sure;
@@ -186,75 +190,58 @@ static const struct {
 	{ .begin = "Index,KernelName,gpu-id", .what = "a table of an AMD GPU by rocprof" AMD },
 };
 
-static const char *other_file(const char *name, struct rfl_span head)
-{
-	const struct rfl_span path = { .at = name, .len = strlen(name) };
-
-	while (head.len > 0 && (head.at[0] == '\n' || head.at[0] == '\r' || head.at[0] == ' '))
-		head = rfl_span_from(head, 1);
-	for (size_t i = 0; i < RFL_ARRAY_LEN(others); i++)
-		if ((!others[i].suffix || rfl_span_ends(path, others[i].suffix)) &&
-		    (!others[i].begin || rfl_span_starts(head, others[i].begin)) &&
-		    (!others[i].has || rfl_span_has(head, others[i].has)))
-			return others[i].what;
-	return NULL;
-}
-
+/* How far down in a log a table is looked for. */
 #define LOG_MAX  ((size_t)64 << 20)
 #define LOG_STEP ((size_t)32 << 10) /* half of what a look sees: no table is cut */
 #define CERTAIN  89                 /* a header that no other text has */
 
-/* A table may be far down in a log. */
-static const struct rfl_importer *look_further(struct rfl_input *in)
+/* The importer of a file whose kind the user did not name. */
+static enum rfl_rc find_importer(struct rfl_input *in, struct rfl_span head,
+				 const struct rfl_importer **ret, struct rfl_err *err)
 {
-	const struct rfl_importer *found = NULL;
-	struct rfl_span head, line;
+	const struct rfl_span path = rfl_span_of(in->name);
+	struct rfl_span text = head, line = { .at = "", .len = 0 };
+	char begin[81];
 	bool more = true;
 
-	for (size_t passed = 0, step = LOG_STEP; !found && passed < LOG_MAX; step += LOG_STEP) {
-		for (; passed < step; passed += line.len + 1)
-			if (rfl_input_line(in, &line, &more, NULL) != RFL_OK || !more)
-				return NULL; /* its end, or not a text */
-		if (rfl_input_peek(in, RFL_INPUT_HEAD, &head, NULL) == RFL_OK)
-			found = find_by_content(head, CERTAIN);
-	}
-	return found;
-}
-
-static enum rfl_rc find_importer(struct rfl_input *in, const struct rfl_importer **ret,
-				 struct rfl_err *err)
-{
-	const char *name = in->name, *what;
-	struct rfl_span head, rest, line = { .at = "", .len = 0 };
-	char begin[81];
-	enum rfl_rc rc = rfl_input_peek(in, RFL_INPUT_HEAD, &head, err);
-
-	if (rc != RFL_OK)
-		return rc;
 	*ret = find_by_content(head, 0);
 	if (*ret)
 		return RFL_OK;
-	what = head.len > 0 ? other_file(name, head)
-			    : "empty: did the profiler fail, or print to the terminal?";
-	if (what)
-		return rfl_fail(err, RFL_EFORMAT, 0, "%s: is %s", name, what);
-	rest = head;
-	(void)rfl_span_next_line(&rest, &line);
+	if (head.len == 0)
+		return rfl_fail(err, RFL_EFORMAT, 0,
+				"%s: is empty: did the profiler fail, or print to the terminal?",
+				in->name);
+	while (text.len > 0 && strchr("\n\r ", text.at[0]) && text.at[0] != '\0')
+		text = rfl_span_from(text, 1);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(others); i++)
+		if ((!others[i].suffix || rfl_span_ends(path, others[i].suffix)) &&
+		    (!others[i].begin || rfl_span_starts(text, others[i].begin)) &&
+		    (!others[i].has || rfl_span_has(text, others[i].has)))
+			return rfl_fail(err, RFL_EFORMAT, 0, "%s: is %s", in->name, others[i].what);
+	text = head;
+	(void)rfl_span_next_line(&text, &line);
 	(void)rfl_span_copy(line, begin, sizeof(begin));
-	*ret = look_further(in);
-	if (*ret)
-		return RFL_OK;
+	/* A table may be far down in a log. */
+	for (size_t passed = 0, step = LOG_STEP; more && passed < LOG_MAX; step += LOG_STEP) {
+		for (; more && passed < step; passed += line.len + 1)
+			if (rfl_input_line(in, &line, &more, NULL) != RFL_OK)
+				more = false; /* not a text */
+		if (more && rfl_input_peek(in, RFL_INPUT_HEAD, &head, NULL) == RFL_OK)
+			*ret = find_by_content(head, CERTAIN);
+		if (*ret)
+			return RFL_OK;
+	}
 	return rfl_fail(err, RFL_EFORMAT, 0,
 			"%s: not a profiler's file that is known ('roofline list importers' names "
 			"them); it begins with '%s'",
-			name, begin);
+			in->name, begin);
 }
 
 /* --- reading --------------------------------------------------------------------------------- */
 
 /* One line or record; with keep_going those that cannot be cut are left out. */
 static enum rfl_rc read_one(const struct rfl_importer *importer, struct rfl_import *import,
-			    bool *more, struct rfl_err *err)
+			    bool *more)
 {
 	struct rfl_span line = { .at = "", .len = 0 };
 	struct rfl_err why; /* not cleared for every record: it is large */
@@ -262,7 +249,7 @@ static enum rfl_rc read_one(const struct rfl_importer *importer, struct rfl_impo
 	enum rfl_rc rc = RFL_OK;
 
 	if (importer->is_record) {
-		rc = rfl_input_peek(import->in, RFL_INPUT_AHEAD, &line, err);
+		rc = rfl_input_peek(import->in, RFL_INPUT_AHEAD, &line, import->err);
 		if (rc != RFL_OK)
 			return rc;
 		record = importer->is_record(import, line);
@@ -273,44 +260,12 @@ static enum rfl_rc read_one(const struct rfl_importer *importer, struct rfl_impo
 		    : rfl_input_line(import->in, &line, more, &why);
 	if (rc != RFL_OK) {
 		*more = true;
-		return importer->finished ? rfl_fail(err, rc, why.native, "%s", why.msg)
-					  : leave_out(import, &why, err);
+		return importer->finished ? rfl_fail(import->err, rc, why.native, "%s", why.msg)
+					  : leave_out(import, &why);
 	}
 	if (!*more)
 		return RFL_OK;
-	return record ? importer->record(import, err) : importer->line(import, line, err);
-}
-
-static enum rfl_rc read_all(const struct rfl_importer *importer, struct rfl_import *import,
-			    struct rfl_span head, struct rfl_captures *to, struct rfl_err *err)
-{
-	const struct rfl_capture_spec spec = {
-		.source = importer->name,
-		.label = import->label,
-		.path = import->in->name,
-		.formulas = importer->formulas,
-		.all_metrics = importer->all_metrics || import->options->all_metrics,
-	};
-	bool more = true;
-	enum rfl_rc rc;
-
-	import->arena = rfl_arena_new(0);
-	if (!import->arena)
-		return rfl_import_no_memory(import, err);
-	rc = rfl_capture_builder_new(&spec, &import->b, err);
-	if (rc == RFL_OK && import->options->steps > 0)
-		rfl_capture_steps(import->b, import->options->steps, -1);
-	if (rc == RFL_OK && importer->begin)
-		rc = importer->begin(import, head, err);
-	while (rc == RFL_OK && more)
-		rc = read_one(importer, import, &more, err);
-	if (rc == RFL_OK)
-		rc = importer->end(import, to, err);
-	if (rc != RFL_OK || importer->finished)
-		return rc;
-	if (import->left_out > 0)
-		rfl_capture_left_out(import->b, import->left_out);
-	return rfl_capture_finish(import->b, to, err);
+	return record ? importer->record(import) : importer->line(import, line);
 }
 
 static const struct rfl_import_options defaults;
@@ -322,14 +277,16 @@ static enum rfl_rc read_input(struct rfl_input *in, const struct rfl_import_opti
 	const struct rfl_importer *importer = NULL, *looks = NULL;
 	const char *base = rfl_path_base(in->name), *dot = strrchr(base, '.');
 	struct rfl_import *import = NULL;
+	struct rfl_capture_spec spec;
 	struct rfl_span head = { .at = "", .len = 0 };
 	char *stem = NULL;
-	enum rfl_rc rc = RFL_OK;
+	bool more = true;
+	enum rfl_rc rc = RFL_ENOTFOUND;
 
-	if (!options->from)
-		rc = find_importer(in, &importer, err);
-	else if (!(importer = rfl_importer_find(options->from, err)))
-		rc = RFL_ENOTFOUND;
+	if (!options->from || (importer = rfl_importer_find(options->from, err)))
+		rc = rfl_input_peek(in, RFL_INPUT_HEAD, &head, err);
+	if (rc == RFL_OK && !options->from)
+		rc = find_importer(in, head, &importer, err);
 	if (known)
 		*known = importer != NULL;
 	if (rc == RFL_OK)
@@ -343,11 +300,35 @@ static enum rfl_rc read_input(struct rfl_input *in, const struct rfl_import_opti
 		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", in->name);
 		goto done;
 	}
-	*import = (struct rfl_import){ .in = in, .options = options, .delimiter = ',' };
+	*import = (struct rfl_import){
+		.in = in, .options = options, .to = to, .err = err, .delimiter = ','
+	};
 	import->label = options->label ? options->label : stem;
-	if (options->from && importer->detect(head) == 0)
+	if (options->from && how_sure_is(importer, head) == 0)
 		looks = find_by_content(head, 0);
-	rc = read_all(importer, import, head, to, err);
+	spec = (struct rfl_capture_spec){
+		.source = importer->name,
+		.label = import->label,
+		.path = in->name,
+		.formulas = importer->formulas,
+		.all_metrics = importer->all_metrics || options->all_metrics,
+	};
+	import->arena = rfl_arena_new(0);
+	rc = import->arena ? rfl_capture_builder_new(&spec, &import->b, err)
+			   : rfl_import_no_memory(import);
+	if (rc == RFL_OK && options->steps > 0)
+		rfl_capture_steps(import->b, options->steps, -1);
+	if (rc == RFL_OK && importer->begin)
+		importer->begin(import, head);
+	while (rc == RFL_OK && more)
+		rc = read_one(importer, import, &more);
+	if (rc == RFL_OK)
+		rc = importer->end(import);
+	if (rc == RFL_OK && !importer->finished) {
+		if (import->left_out > 0)
+			rfl_capture_left_out(import->b, import->left_out);
+		rc = rfl_capture_finish(import->b, to, err);
+	}
 	if (rc == RFL_EFORMAT && err && looks && looks != importer && err->msg[0] != '\0') {
 		size_t at = strlen(err->msg);
 

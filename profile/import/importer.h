@@ -28,6 +28,13 @@ struct rfl_import_options {
 struct rfl_import;
 struct rfl_span;
 
+/* A sign by which a kind of file is known: a line that begins so, and has all of these; NULL: any.
+ */
+struct rfl_sign {
+	const char *begin, *has[3];
+	int sure; /* 0 ends a list */
+};
+
 /* A kind of file. Its reader keeps what it knows in a struct that begins with struct rfl_import
  * (impl.h) and is zeroed before a file; rows come one by one. */
 struct rfl_importer {
@@ -38,16 +45,17 @@ struct rfl_importer {
 	bool all_metrics; /**< keep metrics that no formula names */
 	size_t size;      /**< of its struct */
 
-	/** How sure: 0 not this kind, 100 certain. */
+	/** How sure: 0 not this kind, 100 certain. Either or both; the surer counts. */
+	const struct rfl_sign *signs;
 	int (*detect)(struct rfl_span head);
 	/** Before the first line; may be NULL. `head`: the first bytes */
-	enum rfl_rc (*begin)(struct rfl_import *import, struct rfl_span head, struct rfl_err *err);
+	void (*begin)(struct rfl_import *import, struct rfl_span head);
 	/** Whether a CSV record begins with these bytes, else a line; NULL: all are lines. */
 	bool (*is_record)(const struct rfl_import *import, struct rfl_span ahead);
-	enum rfl_rc (*line)(struct rfl_import *import, struct rfl_span line, struct rfl_err *err);
-	enum rfl_rc (*record)(struct rfl_import *import, struct rfl_err *err);
+	enum rfl_rc (*line)(struct rfl_import *import, struct rfl_span line);
+	enum rfl_rc (*record)(struct rfl_import *import);
 	/** After the last row: fails where there was none. */
-	enum rfl_rc (*end)(struct rfl_import *import, struct rfl_captures *to, struct rfl_err *err);
+	enum rfl_rc (*end)(struct rfl_import *import);
 	void (*fini)(struct rfl_import *import); /**< may be NULL */
 };
 

@@ -92,7 +92,7 @@ static void clear(struct likwid *k)
 	k->name[0] = '\0';
 }
 
-static enum rfl_rc flush(struct likwid *k, struct rfl_err *err)
+static enum rfl_rc flush(struct likwid *k)
 {
 	struct rfl_reading time = { .name = "duration_time", .unit = "s", .value = k->time };
 	char text[RFL_NUM_MAX];
@@ -106,9 +106,9 @@ static enum rfl_rc flush(struct likwid *k, struct rfl_err *err)
 		rfl_capture_note(k->i.b, "likwid prints the time of %s to within %s s", k->name,
 				 rfl_num_people(k->half_digit, 1, text));
 	}
-	rc = rfl_capture_begin(k->i.b, RFL_RANGE_PROCESS, k->name, NULL, NULL, err);
+	rc = rfl_capture_begin(k->i.b, RFL_RANGE_PROCESS, k->name, NULL, NULL, k->i.err);
 	if (rc == RFL_OK && !isnan(k->time))
-		rc = rfl_import_give(&k->i, &time, NULL, err);
+		rc = rfl_import_give(&k->i, &time, NULL);
 	for (size_t i = 0; i < k->nsums && rc == RFL_OK; i++) {
 		const struct sum *s = &k->sums[i];
 		struct rfl_reading r = { .name = s->name, .unit = s->unit, .value = s->value };
@@ -121,7 +121,7 @@ static enum rfl_rc flush(struct likwid *k, struct rfl_err *err)
 			r.validity = RFL_VALID_PARTIAL;
 			r.reason = "likwid has no value of some hardware threads";
 		}
-		rc = rfl_import_give(&k->i, &r, NULL, err);
+		rc = rfl_import_give(&k->i, &r, NULL);
 	}
 	for (size_t i = 0; i < RFL_ARRAY_LEN(derived) && rc == RFL_OK; i++) {
 		const struct rfl_reading r = {
@@ -134,10 +134,10 @@ static enum rfl_rc flush(struct likwid *k, struct rfl_err *err)
 
 		if (!k->i.options->strict && !isnan(r.value) &&
 		    !(derived[i].of_flops ? k->raw_flops : k->raw_bytes))
-			rc = rfl_import_give(&k->i, &r, NULL, err);
+			rc = rfl_import_give(&k->i, &r, NULL);
 	}
 	if (rc == RFL_OK)
-		rc = rfl_capture_end(k->i.b, err);
+		rc = rfl_capture_end(k->i.b, k->i.err);
 	clear(k);
 	return rc;
 }
@@ -159,7 +159,7 @@ struct columns {
 
 /* The columns of the hardware threads; no reading when none has a value. */
 static enum rfl_rc read_columns(struct likwid *k, struct rfl_span name, struct rfl_span rest,
-				struct columns *ret, bool *ok, struct rfl_err *err)
+				struct columns *ret, bool *ok)
 {
 	struct rfl_span field;
 
@@ -170,7 +170,7 @@ static enum rfl_rc read_columns(struct likwid *k, struct rfl_span name, struct r
 
 		if (!rfl_span_next_field(&rest, ',', &field))
 			return rfl_import_bad_row(
-				&k->i, NULL, err,
+				&k->i, NULL,
 				"'%.*s' has %zu of %zu values, one for each hardware thread%s",
 				RFL_SPAN_ARG(name), i, k->threads,
 				k->i.in->torn ? ": the file is cut off" : "");
@@ -179,8 +179,7 @@ static enum rfl_rc read_columns(struct likwid *k, struct rfl_span name, struct r
 			continue;
 		}
 		if (!rfl_span_number(field, &v) || !rfl_span_grouped(field, '.', &v, &half))
-			return rfl_import_bad_row(&k->i, NULL, err,
-						  "'%.*s' of %.*s is not a number",
+			return rfl_import_bad_row(&k->i, NULL, "'%.*s' of %.*s is not a number",
 						  RFL_SPAN_ARG(field), RFL_SPAN_ARG(name));
 		ret->readings++;
 		ret->sum += v;
@@ -228,8 +227,7 @@ static double name_event(struct rfl_span event, char name[EVENT_MAX], const char
 	return 1.0;
 }
 
-static enum rfl_rc raw_row(struct likwid *k, struct rfl_span name, struct rfl_span rest,
-			   struct rfl_err *err)
+static enum rfl_rc raw_row(struct likwid *k, struct rfl_span name, struct rfl_span rest)
 {
 	/* The rows of a region's time and calls have no column of counters. */
 	bool region = rfl_span_is(name, "RDTSC Runtime [s]") || rfl_span_is(name, "call count"), ok;
@@ -242,16 +240,15 @@ static enum rfl_rc raw_row(struct likwid *k, struct rfl_span name, struct rfl_sp
 	enum rfl_rc rc;
 
 	if (!region && !rfl_span_next_field(&rest, ',', &counter))
-		return rfl_import_bad_row(&k->i, NULL, err, "'%.*s' has no values",
-					  RFL_SPAN_ARG(name));
-	rc = read_columns(k, name, rest, &c, &ok, err);
+		return rfl_import_bad_row(&k->i, NULL, "'%.*s' has no values", RFL_SPAN_ARG(name));
+	rc = read_columns(k, name, rest, &c, &ok);
 	if (rc != RFL_OK || !ok || is_time(name) || region)
 		return rc;
 	if (k->nsums >= EVENTS_MAX)
-		return rfl_import_refuse_line(&k->i, err, "more than %d events in a group",
-					      EVENTS_MAX);
+		return rfl_import_refuse(&k->i, k->i.in->line, "more than %d events in a group",
+					 EVENTS_MAX);
 	if (rfl_grow(&k->sums, &k->cap, k->nsums + 1, SIZE_MAX, NULL) != RFL_OK)
-		return rfl_import_no_memory(&k->i, err);
+		return rfl_import_no_memory(&k->i);
 	scale = name_event(name, text, &unit);
 	for (s = k->sums; s < k->sums + k->nsums && strcmp(s->name, text) != 0; s++)
 		continue;
@@ -268,12 +265,11 @@ static enum rfl_rc raw_row(struct likwid *k, struct rfl_span name, struct rfl_sp
 	return RFL_OK;
 }
 
-static enum rfl_rc metric_row(struct likwid *k, struct rfl_span name, struct rfl_span rest,
-			      struct rfl_err *err)
+static enum rfl_rc metric_row(struct likwid *k, struct rfl_span name, struct rfl_span rest)
 {
 	struct columns c;
 	bool ok;
-	enum rfl_rc rc = read_columns(k, name, rest, &c, &ok, err);
+	enum rfl_rc rc = read_columns(k, name, rest, &c, &ok);
 
 	for (size_t i = 0; i < RFL_ARRAY_LEN(derived) && ok && c.readings > 0; i++)
 		if (rfl_span_is(name, derived[i].metric))
@@ -284,7 +280,7 @@ static enum rfl_rc metric_row(struct likwid *k, struct rfl_span name, struct rfl
 /* --- tables ---------------------------------------------------------------------------------- */
 
 /* "TABLE,Group 1 Raw,MEM_DP,21", "TABLE,Region triad,Group 1 Metric STAT,MEM_DP,18" */
-static enum rfl_rc begin_table(struct likwid *k, struct rfl_span rest, struct rfl_err *err)
+static enum rfl_rc begin_table(struct likwid *k, struct rfl_span rest)
 {
 	struct rfl_span region = { .at = "", .len = 0 }, title, group;
 	char name[256];
@@ -315,7 +311,7 @@ static enum rfl_rc begin_table(struct likwid *k, struct rfl_span rest, struct rf
 	if (k->table == NO_TABLE)
 		return RFL_OK;
 	if (k->table == RAW || strcmp(name, k->name) != 0)
-		rc = flush(k, err);
+		rc = flush(k);
 	(void)snprintf(k->name, sizeof(k->name), "%s", name[0] ? name : "process");
 	k->any = true;
 	k->regions = k->regions || region.len > 0;
@@ -324,7 +320,7 @@ static enum rfl_rc begin_table(struct likwid *k, struct rfl_span rest, struct rf
 
 /* "Event,Counter,HWThread 0,HWThread 1,", "Metric,HWThread 0", "Region Info,HWThread 0"; "Core 0"
  * before likwid 5. */
-static enum rfl_rc read_header(struct likwid *k, struct rfl_span rest, struct rfl_err *err)
+static enum rfl_rc read_header(struct likwid *k, struct rfl_span rest)
 {
 	struct rfl_span field;
 
@@ -333,13 +329,13 @@ static enum rfl_rc read_header(struct likwid *k, struct rfl_span rest, struct rf
 		k->threads +=
 			rfl_span_starts(field, "HWThread ") || rfl_span_starts(field, "Core ");
 	if (rfl_grow(&k->times, &k->times_cap, k->threads, SIZE_MAX, NULL) != RFL_OK)
-		return rfl_import_no_memory(&k->i, err);
+		return rfl_import_no_memory(&k->i);
 	for (size_t i = 0; i < k->threads; i++)
 		k->times[i] = NAN;
 	return RFL_OK;
 }
 
-static enum rfl_rc read_line(struct rfl_import *import, struct rfl_span line, struct rfl_err *err)
+static enum rfl_rc read_line(struct rfl_import *import, struct rfl_span line)
 {
 	struct likwid *k = (struct likwid *)import;
 	struct rfl_span rest = line, name, field;
@@ -348,7 +344,7 @@ static enum rfl_rc read_line(struct rfl_import *import, struct rfl_span line, st
 	if (!rfl_span_next_field(&rest, ',', &name) || name.len == 0)
 		return RFL_OK;
 	if (rfl_span_is(name, "TABLE"))
-		return begin_table(k, rest, err);
+		return begin_table(k, rest);
 	if (rfl_span_is(name, "STRUCT") || rfl_span_starts(name, "-----")) {
 		k->table = NO_TABLE;
 		return RFL_OK;
@@ -357,34 +353,31 @@ static enum rfl_rc read_line(struct rfl_import *import, struct rfl_span line, st
 		if (k->any || !rfl_span_next_field(&rest, ',', &field) || field.len == 0)
 			return RFL_OK;
 		return rfl_capture_chip(import->b, NULL,
-					rfl_span_copy(field, device, sizeof(device)), err);
+					rfl_span_copy(field, device, sizeof(device)), import->err);
 	}
 	if (k->table == NO_TABLE)
 		return RFL_OK;
 	if (rfl_span_is(name, "Event") || rfl_span_is(name, "Metric") ||
 	    rfl_span_is(name, "Region Info"))
-		return read_header(k, rest, err);
+		return read_header(k, rest);
 	if (!rest.at && !import->in->torn)
 		return RFL_OK; /* no comma: the program's own output */
-	return k->table == RAW ? raw_row(k, name, rest, err) : metric_row(k, name, rest, err);
+	return k->table == RAW ? raw_row(k, name, rest) : metric_row(k, name, rest);
 }
 
-static enum rfl_rc begin(struct rfl_import *import, struct rfl_span head, struct rfl_err *err)
+static void begin(struct rfl_import *import, struct rfl_span head)
 {
 	(void)head;
-	(void)err;
 	clear((struct likwid *)import);
-	return RFL_OK;
 }
 
-static enum rfl_rc end(struct rfl_import *import, struct rfl_captures *to, struct rfl_err *err)
+static enum rfl_rc end(struct rfl_import *import)
 {
 	struct likwid *k = (struct likwid *)import;
-	enum rfl_rc rc = flush(k, err);
+	enum rfl_rc rc = flush(k);
 
-	(void)to;
 	if (rc == RFL_OK && !k->any)
-		return rfl_import_refuse(import, err,
+		return rfl_import_refuse(import, 0,
 					 "no tables of likwid: run likwid-perfctr with -O, or "
 					 "with -o and a name that ends in .csv");
 	if (k->regions)
@@ -399,24 +392,20 @@ static void fini(struct rfl_import *import)
 	free(((struct likwid *)import)->times);
 }
 
-static int detect(struct rfl_span head)
-{
-	static const struct rfl_sign signs[] = {
-		{ "TABLE,Group ", NULL, 95 },
-		{ "TABLE,Region ", NULL, 95 },
-		{ "STRUCT,Info,3", NULL, 90 },
-		{ "|", "HWThread ", 80 }, /* the aligned tables for people: refused */
-	};
-
-	return rfl_signs_detect(signs, RFL_ARRAY_LEN(signs), head);
-}
+static const struct rfl_sign signs[] = {
+	{ "TABLE,Group ", { NULL }, 95 },
+	{ "TABLE,Region ", { NULL }, 95 },
+	{ "STRUCT,Info,3", { NULL }, 90 },
+	{ "|", { "HWThread " }, 80 }, /* the aligned tables for people: refused */
+	{ .sure = 0 },
+};
 
 const struct rfl_importer rfl_importer_likwid = {
 	.name = "likwid",
 	.summary = "likwid-perfctr -O: groups and regions of the marker API",
 	.formulas = "likwid",
 	.size = sizeof(struct likwid),
-	.detect = detect,
+	.signs = signs,
 	.begin = begin,
 	.line = read_line,
 	.end = end,

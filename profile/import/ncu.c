@@ -106,70 +106,41 @@ static const char *const titles[RFL_NCU_COLUMNS] = {
 	[RFL_NCU_IGNORED + 4] = "Stream",
 };
 
-/* How a header begins: with quotes, or as other tools save it again. */
-static const char *const beginnings[] = { "\"ID\"", "\"Process ID\"", "ID", "Process ID" };
-
 static bool is_delimiter(char c)
 {
 	return c == ',' || c == ';' || c == '\t';
-}
-
-/* The delimiter of a header that begins at a place of the line; 0: none begins there. */
-static char delimiter_at(struct rfl_span line, size_t at)
-{
-	struct rfl_span s = rfl_span_from(line, at);
-
-	for (size_t i = 0; i < RFL_ARRAY_LEN(beginnings); i++) {
-		size_t len = strlen(beginnings[i]);
-
-		if (rfl_span_starts(s, beginnings[i]) && s.len > len && is_delimiter(s.at[len]))
-			return s.at[len];
-	}
-	return 0;
 }
 
 /* Whether a line is a table's header. @param skip  bytes before it: output without newline
  * @return its delimiter; 0: it is not */
 static char header_of(struct rfl_span line, size_t *skip)
 {
-	char delimiter;
+	/* with quotes, or as other tools save it again */
+	static const char *const beginnings[] = { "\"ID\"", "\"Process ID\"", "ID", "Process ID" };
 
 	*skip = 0;
 	/* A summary per device names no kernels. */
 	if (!rfl_span_has(line, "Kernel Name") &&
 	    !(rfl_span_has(line, "Invocations") && rfl_span_has(line, "Metric Name")))
 		return 0;
-	delimiter = delimiter_at(line, 0);
 	/* A data frame puts its index in front, with an empty title. */
-	if (delimiter == 0 && line.len > 1 && is_delimiter(line.at[0]))
-		delimiter = delimiter_at(line, 1);
-	if (delimiter != 0)
-		return delimiter;
+	for (size_t from = 0; from < 2 && line.len > 1; from++) {
+		struct rfl_span s = rfl_span_from(line, from);
+
+		if (from == 1 && !is_delimiter(line.at[0]))
+			break;
+		for (size_t i = 0; i < RFL_ARRAY_LEN(beginnings); i++) {
+			size_t len = strlen(beginnings[i]);
+
+			if (rfl_span_starts(s, beginnings[i]) && s.len > len &&
+			    is_delimiter(s.at[len]))
+				return s.at[len];
+		}
+	}
 	*skip = rfl_span_find(line, "\"ID\",\"Process ID\",");
 	if (*skip == line.len)
 		*skip = rfl_span_find(line, "\"Process ID\",\"Process Name\",");
 	return *skip < line.len ? ',' : 0;
-}
-
-/* The column that the layout lacks, or NULL. */
-static const char *find_layout(struct rfl_ncu_table *t)
-{
-	const int *c = t->column;
-
-	if (c[RFL_NCU_METRIC_NAME] < 0) {
-		t->layout = RFL_NCU_WIDE;
-		t->units_due = true;
-		return c[RFL_NCU_ID] < 0 ? "ID" : NULL;
-	}
-	t->least = (size_t)c[RFL_NCU_METRIC_NAME] + 1;
-	if (c[RFL_NCU_METRIC_VALUE] >= 0) {
-		t->layout = RFL_NCU_LONG;
-		return c[RFL_NCU_ID] < 0 ? "ID" : NULL;
-	}
-	t->layout = RFL_NCU_SUMMARY;
-	if (c[RFL_NCU_AVERAGE] < 0)
-		return "Metric Value";
-	return c[RFL_NCU_INVOCATIONS] < 0 ? "Invocations" : NULL;
 }
 
 static void close_table(struct rfl_ncu *n)
@@ -180,32 +151,47 @@ static void close_table(struct rfl_ncu *n)
 }
 
 /* The record at hand is a header. */
-static enum rfl_rc read_header(struct rfl_ncu *n, struct rfl_err *err)
+static enum rfl_rc read_header(struct rfl_ncu *n)
 {
 	struct rfl_ncu_table *t = &n->table;
-	const char *missing;
+	const int *c = t->column;
+	const char *missing = NULL;
 
 	t->ncolumns = n->i.n;
 	t->left_out = n->i.left_out;
 	t->line = n->i.in->line;
-	for (int c = 0; c < RFL_NCU_COLUMNS; c++) {
-		t->column[c] = -1;
+	for (int k = 0; k < RFL_NCU_COLUMNS; k++) {
+		t->column[k] = -1;
 		for (size_t i = 0; i < t->ncolumns; i++) {
-			if (!rfl_span_is(rfl_span_trim(n->i.f[i]), titles[c]))
+			if (!rfl_span_is(rfl_span_trim(n->i.f[i]), titles[k]))
 				continue;
-			if (t->column[c] >= 0)
-				return rfl_import_refuse_line(&n->i, err,
-							      "the header names column '%s' twice",
-							      titles[c]);
-			t->column[c] = (int)i;
+			if (t->column[k] >= 0)
+				return rfl_import_refuse(&n->i, n->i.in->line,
+							 "the header names column '%s' twice",
+							 titles[k]);
+			t->column[k] = (int)i;
 		}
-		if (c <= RFL_NCU_INVOCATIONS && t->column[c] + 1 > (int)t->identity_end)
-			t->identity_end = (size_t)(t->column[c] + 1);
+		if (k <= RFL_NCU_INVOCATIONS && t->column[k] + 1 > (int)t->identity_end)
+			t->identity_end = (size_t)(t->column[k] + 1);
 	}
-	missing = find_layout(t);
+	if (c[RFL_NCU_METRIC_NAME] < 0) {
+		t->layout = RFL_NCU_WIDE;
+		t->units_due = true;
+		missing = c[RFL_NCU_ID] < 0 ? "ID" : NULL;
+	} else if (c[RFL_NCU_METRIC_VALUE] >= 0) {
+		t->layout = RFL_NCU_LONG;
+		missing = c[RFL_NCU_ID] < 0 ? "ID" : NULL;
+	} else {
+		t->layout = RFL_NCU_SUMMARY;
+		missing = c[RFL_NCU_AVERAGE] < 0       ? "Metric Value"
+			  : c[RFL_NCU_INVOCATIONS] < 0 ? "Invocations"
+						       : NULL;
+	}
+	t->least = (size_t)(c[RFL_NCU_METRIC_NAME] + 1);
 	if (missing)
-		return rfl_import_refuse_line(
-			&n->i, err, "the header of this table of ncu has no column '%s'", missing);
+		return rfl_import_refuse(&n->i, n->i.in->line,
+					 "the header of this table of ncu has no column '%s'",
+					 missing);
 	/* A raw page has no groups of digits. */
 	if (n->convention.decimal == 0)
 		n->convention.no_group = t->layout == RFL_NCU_WIDE;
@@ -215,17 +201,16 @@ static enum rfl_rc read_header(struct rfl_ncu *n, struct rfl_err *err)
 	t->metrics = rfl_alloc_array(t->ncolumns, sizeof(*t->metrics));
 	t->used = rfl_alloc_array(t->ncolumns, sizeof(*t->used));
 	for (size_t i = 0; t->metrics && t->used && i < t->ncolumns; i++) {
-		struct rfl_span title = rfl_ncu__keep(n, rfl_span_trim(n->i.f[i]));
+		struct rfl_ncu_metric *m = &t->metrics[i];
 
-		if (!title.at)
-			return rfl_import_no_memory(&n->i, err);
-		t->metrics[i] = (struct rfl_ncu_metric){ .name = title,
-							 .unit_text = rfl_span_of(""),
-							 .id = -1 };
-		if (rfl_span_is(title, "device__attribute_display_name"))
+		*m = (struct rfl_ncu_metric){ .unit_text = rfl_span_of(""), .id = -1 };
+		m->name = rfl_ncu__keep(n, rfl_span_trim(n->i.f[i]));
+		if (!m->name.at)
+			return rfl_import_no_memory(&n->i);
+		if (rfl_span_is(m->name, "device__attribute_display_name"))
 			t->display_name = (int)i;
 	}
-	return t->metrics && t->used ? RFL_OK : rfl_import_no_memory(&n->i, err);
+	return t->metrics && t->used ? RFL_OK : rfl_import_no_memory(&n->i);
 }
 
 /* The decimal sign, from cells of the bytes that come next. */
@@ -265,12 +250,11 @@ static void look_ahead(struct rfl_ncu *n)
 	rfl_input_close(head);
 }
 
-static enum rfl_rc begin_table(struct rfl_ncu *n, struct rfl_span line, char delimiter,
-			       struct rfl_err *err)
+static enum rfl_rc begin_table(struct rfl_ncu *n, struct rfl_span line, char delimiter)
 {
 	struct rfl_input *in = NULL;
 	bool more;
-	enum rfl_rc rc = rfl_ncu__close(n, err);
+	enum rfl_rc rc = rfl_ncu__close(n);
 
 	if (rc != RFL_OK)
 		return rc;
@@ -278,57 +262,17 @@ static enum rfl_rc begin_table(struct rfl_ncu *n, struct rfl_span line, char del
 	n->table.quoted = line.at[0] == '"';
 	n->i.delimiter = delimiter;
 	n->tables++;
-	rc = rfl_input_open_text(line.at, line.len, n->i.in->name, &in, err);
-	if (rc == RFL_OK)
-		rc = rfl_input_record(in, delimiter, &n->i.f, &n->i.n, &more, err);
-	if (rc == RFL_OK)
-		rc = read_header(n, err);
-	rfl_input_close(in);
-	if (rc != RFL_OK)
-		return rc;
-	rfl_ncu__forget_unnumbered(n);
+	if ((rc = rfl_input_open_text(line.at, line.len, n->i.in->name, &in, n->i.err)) != RFL_OK ||
+	    (rc = rfl_input_record(in, delimiter, &n->i.f, &n->i.n, &more, n->i.err)) != RFL_OK ||
+	    (rc = read_header(n)) != RFL_OK)
+		goto done;
 	look_ahead(n);
-	return RFL_OK;
+done:
+	rfl_input_close(in);
+	return rc;
 }
 
 /* --- rows of long tables and summaries ------------------------------------------------------- */
-
-static uint64_t hash_of(struct rfl_span section, struct rfl_span name, struct rfl_span unit)
-{
-	uint64_t hash = rfl_hash64(1, name.at, name.len);
-
-	return rfl_hash64(rfl_hash64(hash, unit.at, unit.len), section.at, section.len);
-}
-
-static void put_slot(struct rfl_ncu *n, size_t i)
-{
-	const struct rfl_ncu_metric *m = &n->metrics[i];
-	uint64_t at = hash_of(m->section, m->name, m->unit_text);
-
-	for (at &= n->nslots - 1; n->slots[at] != 0; at = (at + 1) & (n->nslots - 1))
-		continue;
-	n->slots[at] = (uint32_t)i + 1;
-}
-
-/* Room for one more metric: at most a quarter of the slots are taken. */
-static enum rfl_rc grow_metrics(struct rfl_ncu *n, struct rfl_err *err)
-{
-	uint32_t *slots;
-
-	if (rfl_grow(&n->metrics, &n->metrics_cap, n->nmetrics + 1, SIZE_MAX, NULL) != RFL_OK)
-		return rfl_import_no_memory(&n->i, err);
-	if (4 * (n->nmetrics + 1) <= n->nslots)
-		return RFL_OK;
-	slots = rfl_alloc_array(n->nslots ? 2 * n->nslots : 512, sizeof(*slots));
-	if (!slots)
-		return rfl_import_no_memory(&n->i, err);
-	free(n->slots);
-	n->slots = slots;
-	n->nslots = n->nslots ? 2 * n->nslots : 512;
-	for (size_t i = 0; i < n->nmetrics; i++)
-		put_slot(n, i);
-	return RFL_OK;
-}
 
 static bool is_metric(const struct rfl_ncu_metric *m, struct rfl_span section, struct rfl_span name,
 		      struct rfl_span unit)
@@ -339,34 +283,35 @@ static bool is_metric(const struct rfl_ncu_metric *m, struct rfl_span section, s
 
 /* The metric of a row: most often the one that followed the last row's the time before; else by
  * hash, and a new one is made. */
-static enum rfl_rc find_metric(struct rfl_ncu *n, struct rfl_ncu_metric **ret, struct rfl_err *err)
+static enum rfl_rc find_metric(struct rfl_ncu *n, struct rfl_ncu_metric **ret)
 {
 	struct rfl_span section = rfl_ncu__field(n, RFL_NCU_SECTION);
 	struct rfl_span name = rfl_ncu__field(n, RFL_NCU_METRIC_NAME);
 	struct rfl_span unit = rfl_ncu__field(n, RFL_NCU_METRIC_UNIT);
-	size_t i = n->last < n->nmetrics ? n->metrics[n->last].next : SIZE_MAX;
-	uint64_t at;
+	size_t i = n->last < n->nmetrics ? n->metrics[n->last].next : SIZE_MAX, at = 0;
+	uint64_t hash;
+	uint32_t number;
 	enum rfl_rc rc;
 
 	if (i < n->nmetrics && is_metric(&n->metrics[i], section, name, unit))
 		goto found;
-	rc = grow_metrics(n, err);
-	if (rc != RFL_OK)
-		return rc;
-	for (at = hash_of(section, name, unit) & (n->nslots - 1); n->slots[at] != 0;
-	     at = (at + 1) & (n->nslots - 1)) {
-		i = n->slots[at] - 1;
-		if (is_metric(&n->metrics[i], section, name, unit))
-			break;
-	}
-	if (n->slots[at] == 0) {
-		i = n->nmetrics;
-		rc = rfl_ncu__metric_init(n, &n->metrics[i], section, name, unit, err);
+	hash = rfl_hash64(1, name.at, name.len);
+	hash = rfl_hash64(rfl_hash64(hash, unit.at, unit.len), section.at, section.len);
+	do
+		number = rfl_places_next(&n->metric_places, hash, &at);
+	while (number > 0 && !is_metric(&n->metrics[number - 1], section, name, unit));
+	if (number == 0) {
+		if (rfl_grow(&n->metrics, &n->metrics_cap, n->nmetrics + 1, UINT32_MAX - 1, NULL) !=
+		    RFL_OK)
+			return rfl_import_no_memory(&n->i);
+		rc = rfl_ncu__metric_init(n, &n->metrics[n->nmetrics], section, name, unit);
 		if (rc != RFL_OK)
 			return rc;
-		n->nmetrics++;
-		n->slots[at] = (uint32_t)i + 1;
+		number = (uint32_t)++n->nmetrics;
+		if (!rfl_places_put(&n->metric_places, hash, number))
+			return rfl_import_no_memory(&n->i);
 	}
+	i = number - 1;
 	if (n->last < n->nmetrics)
 		n->metrics[n->last].next = i;
 found:
@@ -376,38 +321,39 @@ found:
 }
 
 /* A summary has the average over its launches. */
-static enum rfl_rc long_row(struct rfl_ncu *n, struct rfl_err *err)
+static enum rfl_rc long_row(struct rfl_ncu *n)
 {
 	bool summary = n->table.layout == RFL_NCU_SUMMARY;
 	enum rfl_ncu_column column = summary ? RFL_NCU_AVERAGE : RFL_NCU_METRIC_VALUE;
-	struct rfl_ncu_metric *m;
+	struct rfl_ncu_metric *m = NULL;
 	enum rfl_rc rc;
 
 	if (rfl_ncu__field(n, RFL_NCU_METRIC_NAME).len == 0)
 		return RFL_OK; /* a rule */
 	if (n->i.n <= (size_t)n->table.column[column])
-		return rfl_import_bad_row(&n->i, titles[column], err,
+		return rfl_import_bad_row(&n->i, titles[column],
 					  "the row ends before it: cut off?");
-	rc = find_metric(n, &m, err);
+	rc = find_metric(n, &m);
 	if (rc != RFL_OK || (m->id < 0 && !m->legacy))
 		return rc;
 	return rfl_ncu__cell(n, m, rfl_ncu__field(n, column), summary ? n->invocations : 1,
-			     titles[column], err);
+			     titles[column]);
 }
 
 /* --- rows of wide pages ---------------------------------------------------------------------- */
 
-/* Ask for the metrics of the columns, once the chip is known. */
-static enum rfl_rc ask_columns(struct rfl_ncu *n, struct rfl_err *err)
+static enum rfl_rc wide_row(struct rfl_ncu *n)
 {
 	struct rfl_ncu_table *t = &n->table;
+	int64_t left_out = n->i.left_out;
+	enum rfl_rc rc = RFL_OK;
 
-	for (size_t i = 0; i < t->ncolumns; i++) {
+	/* Ask for the metrics of the columns, now that the chip is known. */
+	for (size_t i = 0; !t->ready && i < t->ncolumns; i++) {
 		struct rfl_ncu_metric *m = &t->metrics[i];
 		struct rfl_span unit = m->unit_text;
 		/* NVTX ranges have columns named after their domain. */
 		bool metric = m->name.len > 0 && !strstr(m->name.at, "Domain:");
-		enum rfl_rc rc;
 
 		for (int c = 0; c < RFL_NCU_COLUMNS && metric; c++)
 			metric = t->column[c] != (int)i;
@@ -415,59 +361,50 @@ static enum rfl_rc ask_columns(struct rfl_ncu *n, struct rfl_err *err)
 			continue;
 		if (n->no_units && strstr(m->name.at, "__time_"))
 			unit = rfl_span_of("ns"); /* ncu's base unit */
-		rc = rfl_ncu__metric_init(n, m, rfl_span_of(""), m->name, unit, err);
+		rc = rfl_ncu__metric_init(n, m, rfl_span_of(""), m->name, unit);
 		if (rc != RFL_OK)
 			return rc;
 		if (m->id >= 0 || m->legacy)
 			t->used[t->nused++] = i;
 	}
 	t->ready = true;
-	return RFL_OK;
-}
-
-static enum rfl_rc wide_row(struct rfl_ncu *n, struct rfl_err *err)
-{
-	struct rfl_ncu_table *t = &n->table;
-	int64_t left_out = n->i.left_out;
-	enum rfl_rc rc = t->ready ? RFL_OK : ask_columns(n, err);
-
 	for (size_t i = 0; rc == RFL_OK && i < t->nused && t->used[i] < n->i.n; i++) {
 		struct rfl_ncu_metric *m = &t->metrics[t->used[i]];
 
-		rc = rfl_ncu__cell(n, m, n->i.f[t->used[i]], 1, m->name.at, err);
+		rc = rfl_ncu__cell(n, m, n->i.f[t->used[i]], 1, m->name.at);
 	}
 	/* However many of its cells cannot be read, it is one row. */
 	if (n->i.left_out > left_out)
 		n->i.left_out = left_out + 1;
 	/* A launch is a row here: the same one again is refused by its number. */
-	return rc == RFL_OK ? rfl_ncu__close(n, err) : rc;
+	return rc == RFL_OK ? rfl_ncu__close(n) : rc;
 }
 
 /* --- any row --------------------------------------------------------------------------------- */
 
-static enum rfl_rc refuse_size(struct rfl_ncu *n, struct rfl_err *err)
+static enum rfl_rc refuse_size(struct rfl_ncu *n)
 {
 	if (n->i.n > n->table.ncolumns)
-		return rfl_import_bad_row(&n->i, NULL, err,
+		return rfl_import_bad_row(&n->i, NULL,
 					  "%zu fields, but the header on line %zu has %zu columns",
 					  n->i.n, n->table.line, n->table.ncolumns);
-	return rfl_import_bad_row(&n->i, NULL, err, "%zu of %zu fields: the row was cut off",
-				  n->i.n, n->table.ncolumns);
+	return rfl_import_bad_row(&n->i, NULL, "%zu of %zu fields: the row was cut off", n->i.n,
+				  n->table.ncolumns);
 }
 
 /* The row after the header of a wide page: of units, or there are none. @param units  which */
-static enum rfl_rc look_for_units(struct rfl_ncu *n, bool *units, struct rfl_err *err)
+static enum rfl_rc look_for_units(struct rfl_ncu *n, bool *units)
 {
 	struct rfl_ncu_table *t = &n->table;
 
 	*units = rfl_ncu__field(n, RFL_NCU_ID).len == 0 &&
 		 rfl_ncu__field(n, RFL_NCU_KERNEL).len == 0;
 	if (*units && n->i.n < t->ncolumns)
-		return refuse_size(n, err);
+		return refuse_size(n);
 	t->units_due = false;
 	if (!*units && n->i.left_out > t->left_out)
-		return rfl_import_refuse_line(
-			&n->i, err,
+		return rfl_import_refuse(
+			&n->i, n->i.in->line,
 			"the rows between the header on line %zu and this one were left out, and "
 			"the units with them: the values cannot be converted",
 			t->line);
@@ -475,12 +412,12 @@ static enum rfl_rc look_for_units(struct rfl_ncu *n, bool *units, struct rfl_err
 	for (size_t i = 0; *units && i < t->ncolumns; i++) {
 		t->metrics[i].unit_text = rfl_ncu__keep(n, rfl_span_trim(n->i.f[i]));
 		if (!t->metrics[i].unit_text.at)
-			return rfl_import_no_memory(&n->i, err);
+			return rfl_import_no_memory(&n->i);
 	}
 	return RFL_OK;
 }
 
-static enum rfl_rc read_record(struct rfl_import *import, struct rfl_err *err)
+static enum rfl_rc read_record(struct rfl_import *import)
 {
 	struct rfl_ncu *n = (struct rfl_ncu *)import;
 	struct rfl_ncu_table *t = &n->table;
@@ -490,14 +427,14 @@ static enum rfl_rc read_record(struct rfl_import *import, struct rfl_err *err)
 	n->follows = false;
 	if (import->n > t->ncolumns || import->n < t->least ||
 	    (import->in->torn && import->n < t->ncolumns && !t->least))
-		return refuse_size(n, err);
+		return refuse_size(n);
 	if (t->units_due) {
-		rc = look_for_units(n, &units, err);
+		rc = look_for_units(n, &units);
 		if (rc != RFL_OK || units)
 			return rc;
 	}
 	if (!known) {
-		rc = rfl_ncu__launch(n, err);
+		rc = rfl_ncu__launch(n);
 		if (rc != RFL_OK)
 			return rc;
 	}
@@ -506,7 +443,7 @@ static enum rfl_rc read_record(struct rfl_import *import, struct rfl_err *err)
 		import->left_out += n->bad_rows++ > 0;
 		return RFL_OK;
 	}
-	return t->layout == RFL_NCU_WIDE ? wide_row(n, err) : long_row(n, err);
+	return t->layout == RFL_NCU_WIDE ? wide_row(n) : long_row(n);
 }
 
 /* --- the file -------------------------------------------------------------------------------- */
@@ -533,14 +470,14 @@ static bool is_record(const struct rfl_import *import, struct rfl_span ahead)
 	return i < ahead.len && ahead.at[i] == import->delimiter && (i > 0 || t->units_due);
 }
 
-static enum rfl_rc read_line(struct rfl_import *import, struct rfl_span line, struct rfl_err *err)
+static enum rfl_rc read_line(struct rfl_import *import, struct rfl_span line)
 {
 	struct rfl_ncu *n = (struct rfl_ncu *)import;
 	size_t skip;
 	char delimiter = header_of(line, &skip);
 
 	if (delimiter != 0)
-		return begin_table(n, rfl_span_from(line, skip), delimiter, err);
+		return begin_table(n, rfl_span_from(line, skip), delimiter);
 	read_message(n, line);
 	return RFL_OK;
 }
@@ -604,13 +541,12 @@ static void note_all(struct rfl_ncu *n)
 				 n->noise == 1 ? "" : "s", n->noise == 1 ? "was" : "were");
 }
 
-static enum rfl_rc end(struct rfl_import *import, struct rfl_captures *to, struct rfl_err *err)
+static enum rfl_rc end(struct rfl_import *import)
 {
 	struct rfl_ncu *n = (struct rfl_ncu *)import;
 	const char *said = n->first_error.msg[0] ? n->first_error.msg : n->first_warning.msg;
-	enum rfl_rc rc = rfl_ncu__close(n, err);
+	enum rfl_rc rc = rfl_ncu__close(n);
 
-	(void)to;
 	if (rc != RFL_OK)
 		return rc;
 	if (n->tables > 0 && (n->launches > 0 || import->left_out > 0)) {
@@ -624,29 +560,28 @@ static enum rfl_rc end(struct rfl_import *import, struct rfl_captures *to, struc
 		return RFL_OK;
 	}
 	if (n->tables > 0)
-		return rfl_import_refuse(import, err,
+		return rfl_import_refuse(import, 0,
 					 "the table of ncu on line %zu has no rows: no launch was "
 					 "counted",
 					 n->table.line);
 	if (n->other_page)
 		return rfl_fail(
-			err, RFL_EFORMAT, 0,
+			import->err, RFL_EFORMAT, 0,
 			"%s:%zu: this is ncu's %s page, which has no counters of kernels; take "
 			"the raw page: ncu -i REPORT --csv --page raw --print-units base",
 			import->in->name, n->other_page_line, n->other_page);
-	return rfl_import_refuse(import, err,
+	return rfl_import_refuse(import, 0,
 				 "%s; run it with --csv, as in 'ncu --csv --page raw --print-units "
 				 "base --log-file out.csv ...'",
 				 n->text_report ? "ncu wrote its report for people here"
 						: "holds no table of ncu");
 }
 
-static enum rfl_rc begin(struct rfl_import *import, struct rfl_span head, struct rfl_err *err)
+static void begin(struct rfl_import *import, struct rfl_span head)
 {
 	struct rfl_ncu *n = (struct rfl_ncu *)import;
 
 	(void)head;
-	(void)err;
 	n->last = SIZE_MAX;
 	n->table.display_name = -1;
 	n->first_error = n->first_warning = (struct rfl_err)RFL_ERR_INIT;
@@ -654,7 +589,6 @@ static enum rfl_rc begin(struct rfl_import *import, struct rfl_span head, struct
 	rfl_buf_init(&n->units_warned, 0);
 	for (size_t i = 0; i < RFL_ARRAY_LEN(n->text); i++)
 		rfl_buf_init(&n->text[i], 0);
-	return RFL_OK;
 }
 
 static void fini(struct rfl_import *import)
@@ -662,9 +596,11 @@ static void fini(struct rfl_import *import)
 	struct rfl_ncu *n = (struct rfl_ncu *)import;
 
 	close_table(n);
-	rfl_ncu__launches_fini(n);
+	rfl_places_fini(&n->metric_places);
+	rfl_places_fini(&n->seen_places);
 	free(n->metrics);
-	free(n->slots);
+	free(n->seen);
+	free(n->processes);
 	rfl_buf_fini(&n->identity);
 	rfl_buf_fini(&n->units_warned);
 	for (size_t i = 0; i < RFL_ARRAY_LEN(n->text); i++)

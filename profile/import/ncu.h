@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "profile/chips.h"
 #include "profile/import/impl.h"
+#include "profile/places.h"
 
 /* ---- units ---- */
 
@@ -115,17 +116,19 @@ struct rfl_ncu_table {
 	int display_name;               /* wide: column of the device's name */
 };
 
-/* Launches of a process that are over: their numbers, as runs without gaps. */
-struct rfl_ncu_process {
-	int64_t id; /* RFL_NCU_UNNUMBERED: of tables that do not name one */
-	bool summarized;
-	struct rfl_ncu_run {
-		int64_t first, last;
-	} * runs;
-	size_t nruns, cap;
+/* A launch that is over, or a kernel that was summed up: none comes twice, in another table either,
+ * since two pages of one report would count everything twice. */
+struct rfl_ncu_seen {
+	int64_t process; /* below 0: minus the number of a table that names none */
+	uint64_t id;     /* of a launch; of a kernel the hash of its identity */
 };
 
-#define RFL_NCU_UNNUMBERED (-1)
+/* Where one table sums a process up and another has its launches, they are two pages of a report.
+ */
+struct rfl_ncu_process {
+	int64_t id;
+	bool summarized, launched;
+};
 
 struct rfl_ncu {
 	struct rfl_import i;
@@ -135,8 +138,7 @@ struct rfl_ncu {
 
 	struct rfl_ncu_metric *metrics; /* long and summary */
 	size_t nmetrics, metrics_cap, last;
-	uint32_t *slots; /* metric + 1 by hash, 0 free */
-	size_t nslots;
+	struct rfl_places metric_places; /* metric + 1 */
 
 	struct rfl_buf identity; /* text of the fields that make the open launch */
 	bool open, bad;          /* a launch is open; its rows are left out */
@@ -146,9 +148,10 @@ struct rfl_ncu {
 	double invocations; /* summary: of the open one */
 	struct rfl_ncu_process *processes;
 	size_t nprocesses, processes_cap;
-	uint64_t *kernels; /* summary: hashes of those that are over, 0 free */
-	size_t nkernels, kernels_cap;
-	struct rfl_buf text[3]; /* of the open launch: kernel, block, grid */
+	struct rfl_ncu_seen *seen;
+	size_t nseen, seen_cap;
+	struct rfl_places seen_places; /* index + 1 */
+	struct rfl_buf text[3];        /* of the open launch: kernel, block, grid */
 	char cc[16], device[16];
 	const struct rfl_chip *chip; /* NULL: not known */
 	bool chip_chosen, mixed_cc, mixed_device;
@@ -180,12 +183,9 @@ static inline struct rfl_span rfl_ncu__field(const struct rfl_ncu *n, enum rfl_n
 /* ---- ncu_launch.c ---- */
 
 /** Open the launch of the row at hand unless it is open. n->bad: its rows are left out. */
-enum rfl_rc rfl_ncu__launch(struct rfl_ncu *n, struct rfl_err *err) RFL_WARN_UNUSED;
+enum rfl_rc rfl_ncu__launch(struct rfl_ncu *n) RFL_WARN_UNUSED;
 /** The open launch is over. */
-enum rfl_rc rfl_ncu__close(struct rfl_ncu *n, struct rfl_err *err) RFL_WARN_UNUSED;
-/** A table begins: numbers of launches may come again where no process is named. */
-void rfl_ncu__forget_unnumbered(struct rfl_ncu *n);
-void rfl_ncu__launches_fini(struct rfl_ncu *n);
+enum rfl_rc rfl_ncu__close(struct rfl_ncu *n) RFL_WARN_UNUSED;
 
 /* ---- ncu_value.c ---- */
 
@@ -194,10 +194,10 @@ bool rfl_ncu__is_whole(struct rfl_span name, const struct rfl_ncu_unit *unit);
 /** Ask the builder for a metric, and find its unit. */
 enum rfl_rc rfl_ncu__metric_init(struct rfl_ncu *n, struct rfl_ncu_metric *m,
 				 struct rfl_span section, struct rfl_span name,
-				 struct rfl_span unit, struct rfl_err *err) RFL_WARN_UNUSED;
+				 struct rfl_span unit) RFL_WARN_UNUSED;
 /** A value of the open launch. @param times  the launches of a summary that it is for */
 enum rfl_rc rfl_ncu__cell(struct rfl_ncu *n, struct rfl_ncu_metric *m, struct rfl_span cell,
-			  double times, const char *column, struct rfl_err *err) RFL_WARN_UNUSED;
+			  double times, const char *column) RFL_WARN_UNUSED;
 /** A copy in the arena, with its NUL; .at is NULL out of memory. */
 struct rfl_span rfl_ncu__keep(struct rfl_ncu *n, struct rfl_span s);
 

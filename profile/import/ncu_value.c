@@ -55,28 +55,18 @@ static int prefix_exponent(char c)
 /* "byte", "Kbyte", ...: *text is without its prefix then. */
 static bool find_count(struct rfl_span *text, int *exponent)
 {
-	for (size_t i = 0; i < RFL_ARRAY_LEN(counts); i++) {
-		int prefix = text->len > 1 ? prefix_exponent(text->at[0]) : 0;
+	int prefix = text->len > 1 ? prefix_exponent(text->at[0]) : 0;
 
-		*exponent = 0;
-		if (rfl_span_is(*text, counts[i]))
-			return true;
-		if (prefix == 0 || !rfl_span_is(rfl_span_from(*text, 1), counts[i]))
+	for (size_t i = 0; i < RFL_ARRAY_LEN(counts); i++) {
+		bool plain = rfl_span_is(*text, counts[i]);
+
+		if (!plain && (prefix == 0 || !rfl_span_is(rfl_span_from(*text, 1), counts[i])))
 			continue;
-		*exponent = prefix;
-		*text = rfl_span_from(*text, 1);
+		*exponent = plain ? 0 : prefix;
+		*text = rfl_span_from(*text, plain ? 0 : 1);
 		return true;
 	}
 	return false;
-}
-
-/* "hz", "Ghz": in any case, but m is not M. */
-static bool find_hertz(struct rfl_span text, int *exponent)
-{
-	if (text.len < 2 || text.len > 3 || strncasecmp(text.at + text.len - 2, "hz", 2) != 0)
-		return false;
-	*exponent = text.len == 3 ? prefix_exponent(text.at[0]) : 0;
-	return text.len == 2 || *exponent != 0;
 }
 
 static struct rfl_ncu_unit make(enum rfl_ncu_unit_kind kind, int exponent, struct rfl_span base,
@@ -98,13 +88,19 @@ struct rfl_ncu_unit rfl_ncu_unit_parse(struct rfl_span text)
 	int exponent = 0, per = 0;
 
 	if (slash == text.len) {
+		/* "hz", "Ghz": in any case, but m is not M */
+		bool hertz = above.len >= 2 && above.len <= 3 &&
+			     strncasecmp(above.at + above.len - 2, "hz", 2) == 0;
+
 		if (above.len == 0)
 			return make(RFL_NCU_UNIT_COUNT, 0, none, "", none);
 		if (rfl_span_is(above, "%") || rfl_span_is(above, "ratio"))
 			return make(RFL_NCU_UNIT_RATIO, 0, none, "", above);
 		if (find_time(above, &exponent))
 			return make(RFL_NCU_UNIT_TIME, exponent, none, "s", none);
-		if (find_hertz(above, &exponent))
+		if (hertz && above.len == 3)
+			exponent = prefix_exponent(above.at[0]);
+		if (hertz && (above.len == 2 || exponent != 0))
 			return make(RFL_NCU_UNIT_RATE, exponent, none, "Hz", none);
 		if (find_count(&above, &exponent))
 			return make(RFL_NCU_UNIT_COUNT, exponent, above, "", none);
@@ -126,12 +122,6 @@ struct rfl_ncu_unit rfl_ncu_unit_parse(struct rfl_span text)
 
 /* --- numbers --------------------------------------------------------------------------------- */
 
-static void remember(struct rfl_ncu_convention *c, struct rfl_span cell, size_t line)
-{
-	(void)rfl_span_copy(cell, c->witness, sizeof(c->witness));
-	c->witness_line = line;
-}
-
 /* The decimal sign of this cell by itself, by the file, or by assumption; '!': it contradicts what
  * was read before. */
 static char decide(struct rfl_ncu_convention *c, const struct rfl_num_parts *p,
@@ -150,19 +140,20 @@ static char decide(struct rfl_ncu_convention *c, const struct rfl_num_parts *p,
 	else if (shown == '?' && c->no_group)
 		shown = p->last;
 	if (shown == '?') {
-		if (!c->assumed)
-			remember(c, cell, line);
+		if (c->assumed)
+			return '.';
 		c->assumed = true;
-		return '.';
+	} else {
+		if (shown == c->decimal || !rfl_num_is_sound(p, shown))
+			return shown; /* not a number: it decides nothing */
+		if (c->decimal != 0 || (c->assumed && shown == ','))
+			return '!';
+		c->decimal = shown;
+		c->assumed = false;
 	}
-	if (shown == c->decimal || !rfl_num_is_sound(p, shown))
-		return shown; /* not a number: it decides nothing */
-	if (c->decimal != 0 || (c->assumed && shown == ','))
-		return '!';
-	c->decimal = shown;
-	c->assumed = false;
-	remember(c, cell, line);
-	return shown;
+	(void)rfl_span_copy(cell, c->witness, sizeof(c->witness));
+	c->witness_line = line;
+	return shown == '?' ? '.' : shown;
 }
 
 struct rfl_ncu_number rfl_ncu_number_read(struct rfl_ncu_convention *c, struct rfl_span cell,
@@ -237,7 +228,7 @@ struct rfl_span rfl_ncu__keep(struct rfl_ncu *n, struct rfl_span s)
 
 enum rfl_rc rfl_ncu__metric_init(struct rfl_ncu *n, struct rfl_ncu_metric *m,
 				 struct rfl_span section, struct rfl_span name,
-				 struct rfl_span unit, struct rfl_err *err)
+				 struct rfl_span unit)
 {
 	struct rfl_formulas *f = NULL;
 	enum rfl_rc rc;
@@ -250,18 +241,18 @@ enum rfl_rc rfl_ncu__metric_init(struct rfl_ncu *n, struct rfl_ncu_metric *m,
 				      .launch = -1,
 				      .decimals = -1 };
 	if (!m->section.at || !m->name.at || !m->unit_text.at)
-		return rfl_import_no_memory(&n->i, err);
+		return rfl_import_no_memory(&n->i);
 	name = without_label(name);
 	m->whole = rfl_ncu__is_whole(name, &m->unit);
 	m->legacy = rfl_metric_is_legacy(name.at, name.len);
 	m->id = rfl_capture_metric_id(n->i.b, name.at, name.len, m->unit.base);
 	if (m->id == -2)
-		return rfl_import_no_memory(&n->i, err);
+		return rfl_import_no_memory(&n->i);
 	if (m->unit.kind != RFL_NCU_UNIT_UNKNOWN || m->id < 0)
 		return RFL_OK;
 	/* A metric that a formula names cannot be taken in a unit that is not known. Others are
 	 * only shown: one warning per unit. */
-	rc = rfl_formulas_new(n->chip ? n->chip->name : "any", &f, err);
+	rc = rfl_formulas_new(n->chip ? n->chip->name : "any", &f, n->i.err);
 	m->refused = rc == RFL_OK && rfl_formulas_slot(f, name.at, name.len) >= 0;
 	rfl_formulas_free(f);
 	if (rc != RFL_OK || m->refused || strstr(rfl_buf_str(&n->units_warned), m->unit_text.at))
@@ -330,7 +321,7 @@ static void take_rounded(struct rfl_ncu *n, struct rfl_ncu_metric *m,
 
 /* A second value for a metric of one launch. */
 static enum rfl_rc given_twice(struct rfl_ncu *n, struct rfl_ncu_metric *m, struct rfl_span cell,
-			       const char *column, struct rfl_err *err)
+			       const char *column)
 {
 	bool wide = n->table.layout == RFL_NCU_WIDE, two_names = false;
 	const struct rfl_ncu_metric *all = wide ? n->table.metrics : n->metrics;
@@ -341,7 +332,7 @@ static enum rfl_rc given_twice(struct rfl_ncu *n, struct rfl_ncu_metric *m, stru
 		two_names = all[i].name.at && all[i].id == m->id &&
 			    strcmp(all[i].name.at, m->name.at) != 0;
 	if (!two_names && (m->launch == n->launches || wide))
-		return rfl_import_bad_row(&n->i, column, err,
+		return rfl_import_bad_row(&n->i, column,
 					  "'%s' is there twice for one launch, now as '%.*s %s': "
 					  "the values differ",
 					  m->name.at, RFL_SPAN_ARG(cell), m->unit_text.at);
@@ -356,7 +347,7 @@ static enum rfl_rc given_twice(struct rfl_ncu *n, struct rfl_ncu_metric *m, stru
 }
 
 enum rfl_rc rfl_ncu__cell(struct rfl_ncu *n, struct rfl_ncu_metric *m, struct rfl_span cell,
-			  double times, const char *column, struct rfl_err *err)
+			  double times, const char *column)
 {
 	const struct rfl_ncu_convention *c = &n->convention;
 	enum rfl_validity validity = RFL_VALID;
@@ -375,21 +366,20 @@ enum rfl_rc rfl_ncu__cell(struct rfl_ncu *n, struct rfl_ncu_metric *m, struct rf
 	if (number.what == RFL_NCU_MISSING)
 		return give_missing(n, m);
 	if (number.what == RFL_NCU_CONTRADICTS)
-		return rfl_import_bad_row(&n->i, column, err,
+		return rfl_import_bad_row(&n->i, column,
 					  "'%.*s' takes the other decimal sign than '%s' on line "
 					  "%zu: a file has one; run ncu with LC_ALL=C",
 					  RFL_SPAN_ARG(cell), c->witness, c->witness_line);
 	if (number.what != RFL_NCU_VALUE)
-		return rfl_import_bad_row(&n->i, column, err,
-					  "'%.*s' is not a number (metric '%s')",
+		return rfl_import_bad_row(&n->i, column, "'%.*s' is not a number (metric '%s')",
 					  RFL_SPAN_ARG(cell), m->name.at);
 	if (value < 0)
-		return rfl_import_bad_row(&n->i, column, err,
+		return rfl_import_bad_row(&n->i, column,
 					  "'%.*s' is below 0, which no counter is (metric '%s')",
 					  RFL_SPAN_ARG(cell), m->name.at);
 	if (m->refused)
 		return rfl_import_bad_row(
-			&n->i, n->table.layout == RFL_NCU_WIDE ? m->name.at : "Metric Unit", err,
+			&n->i, n->table.layout == RFL_NCU_WIDE ? m->name.at : "Metric Unit",
 			"'%s' is not a known unit (metric '%s'); run ncu with --print-units "
 			"base",
 			m->unit_text.at, m->name.at);
@@ -404,7 +394,7 @@ enum rfl_rc rfl_ncu__cell(struct rfl_ncu *n, struct rfl_ncu_metric *m, struct rf
 	}
 	if (is_rounded(m, &number)) {
 		if (n->i.options->strict)
-			return rfl_import_bad_row(&n->i, column, err,
+			return rfl_import_bad_row(&n->i, column,
 						  "'%.*s %s' of '%s' was rounded by its unit; run "
 						  "ncu with --print-units base, or leave out "
 						  "--strict",
@@ -423,7 +413,7 @@ enum rfl_rc rfl_ncu__cell(struct rfl_ncu *n, struct rfl_ncu_metric *m, struct rf
 			value = round(value);
 	}
 	if (rfl_capture_metric(n->i.b, m->id, value, validity, -1, reason) == RFL_GIVEN_DIFFERS)
-		return given_twice(n, m, cell, column, err);
+		return given_twice(n, m, cell, column);
 	m->launch = n->launches;
 	return RFL_OK;
 }

@@ -36,7 +36,9 @@ enum column {
 	CALLS,
 	OPERATION,
 	CORRELATION,
-	COLUMNS
+	GRID_X, /* and Y, Z: of a trace */
+	BLOCK_X = GRID_X + 3,
+	COLUMNS = BLOCK_X + 3
 };
 
 /* Titles in the spellings of all versions; the first that a header has. */
@@ -54,13 +56,19 @@ static const char *const titles[COLUMNS][6] = {
 	[CALLS] = { "Num Calls", "Calls", "Style", "Range", "Event ID" },
 	[OPERATION] = { "Operation" },
 	[CORRELATION] = { "CorrId" },
+	[GRID_X] = { "GrdX" },
+	[GRID_X + 1] = { "GrdY" },
+	[GRID_X + 2] = { "GrdZ" },
+	[BLOCK_X] = { "BlkX" },
+	[BLOCK_X + 1] = { "BlkY" },
+	[BLOCK_X + 2] = { "BlkZ" },
 };
 
 struct nsys {
 	struct rfl_import i;
 	enum table table;
 	int column[COLUMNS], value; /* `value`: of the table's times or sizes */
-	int grid[3], block[3];      /* of a trace */
+
 	size_t width;
 	double per_second, size_unit;
 	bool kernels_done; /* a table of kernels was read */
@@ -72,83 +80,60 @@ struct nsys {
 
 /* --- headers --------------------------------------------------------------------------------- */
 
-/* "(MB)" is 10^6 bytes in nsys, "(MiB)" 2^20; before nsys named units they were KiB. NaN: not one.
- */
-static double size_of(struct rfl_span unit)
-{
-	static const struct rfl_unit units[] = {
-		{ "B", "byte", 1.0 },      { "bytes", "byte", 1.0 },  { "KB", "byte", 1e3 },
-		{ "kB", "byte", 1e3 },     { "MB", "byte", 1e6 },     { "GB", "byte", 1e9 },
-		{ "KiB", "byte", 0x1p10 }, { "MiB", "byte", 0x1p20 }, { "GiB", "byte", 0x1p30 },
-		{ "", "byte", 0x1p10 },
-	};
-	const struct rfl_unit *known = rfl_unit_find(units, RFL_ARRAY_LEN(units), unit);
-
-	return known ? known->value : NAN;
-}
-
-/* @param value  set to the column of times or sizes */
-static enum table table_of(const struct nsys *k, const int c[COLUMNS], int *value)
-{
-	*value = c[TOTAL];
-	if (k->i.n < 3)
-		return NO_TABLE;
-	if (c[AVERAGE] >= 0) {
-		*value = c[AVERAGE];
-		return EXECUTIONS;
-	}
-	if (c[DURATION] >= 0 && c[CORRELATION] >= 0) {
-		*value = c[DURATION];
-		return TRACE;
-	}
-	if (c[TOTAL] >= 0 && c[CALLS] >= 0)
-		return OTHER;
-	if (c[TOTAL] >= 0 && c[OPERATION] >= 0 && c[CATEGORY] < 0)
-		return COPIES_TIME;
-	if (c[TOTAL] >= 0)
-		return c[NAME] >= 0 ? KERNELS : OTHER;
-	*value = c[SIZE];
-	return c[OPERATION] >= 0 && c[SIZE] >= 0 ? COPIES_BYTES : NO_TABLE;
-}
+/* "(MB)" is 10^6 bytes in nsys, "(MiB)" 2^20; before nsys named units they were KiB. */
+static const struct rfl_unit sizes[] = {
+	{ "B", "byte", 1.0 },      { "bytes", "byte", 1.0 },  { "KB", "byte", 1e3 },
+	{ "kB", "byte", 1e3 },     { "MB", "byte", 1e6 },     { "GB", "byte", 1e9 },
+	{ "KiB", "byte", 0x1p10 }, { "MiB", "byte", 0x1p20 }, { "GiB", "byte", 0x1p30 },
+	{ "", "byte", 0x1p10 },
+};
 
 /* A header begins a table. A second table of kernels may be of the same launches. */
-static enum rfl_rc begin_table(struct nsys *k, bool *mine, struct rfl_err *err)
+static enum rfl_rc begin_table(struct nsys *k, bool *mine)
 {
-	static const char sides[] = "XYZ";
 	struct rfl_span unit[COLUMNS], of_value = { .at = "", .len = 0 };
-	int column[COLUMNS], value;
-	enum table table;
+	enum table table = NO_TABLE;
+	int c[COLUMNS], value;
 
-	for (size_t c = 0; c < COLUMNS; c++) {
-		column[c] = -1;
-		unit[c] = of_value;
-		for (const char *const *t = titles[c]; *t && column[c] < 0; t++)
-			column[c] = rfl_import_column(&k->i, *t, &unit[c]);
+	for (size_t i = 0; i < COLUMNS; i++) {
+		c[i] = -1;
+		unit[i] = of_value;
+		for (const char *const *t = titles[i]; *t && c[i] < 0; t++)
+			c[i] = rfl_import_column(&k->i, *t, &unit[i]);
 	}
-	table = table_of(k, column, &value);
+	value = c[TOTAL];
+	if (k->i.n < 3) {
+		table = NO_TABLE;
+	} else if (c[AVERAGE] >= 0) {
+		table = EXECUTIONS;
+		value = c[AVERAGE];
+	} else if (c[DURATION] >= 0 && c[CORRELATION] >= 0) {
+		table = TRACE;
+		value = c[DURATION];
+	} else if (c[TOTAL] >= 0 && c[CALLS] >= 0) {
+		table = OTHER;
+	} else if (c[TOTAL] >= 0 && c[OPERATION] >= 0 && c[CATEGORY] < 0) {
+		table = COPIES_TIME;
+	} else if (c[TOTAL] >= 0) {
+		table = c[NAME] >= 0 ? KERNELS : OTHER;
+	} else if (c[OPERATION] >= 0 && c[SIZE] >= 0) {
+		table = COPIES_BYTES;
+		value = c[SIZE];
+	}
 	*mine = table != NO_TABLE;
 	if (!*mine)
 		return RFL_OK;
-	for (size_t c = 0; c < COLUMNS; c++)
-		if (column[c] == value && value >= 0 && c <= SIZE)
-			of_value = unit[c];
+	for (size_t i = 0; i <= SIZE; i++)
+		if (c[i] == value && value >= 0)
+			of_value = unit[i];
 	k->table = table;
 	k->value = value;
 	k->width = k->i.n;
-	memcpy(k->column, column, sizeof(column));
+	memcpy(k->column, c, sizeof(c));
 	k->per_second = of_value.len > 0 ? rfl_import_per_second(of_value) : 1e9;
-	if (table == COPIES_BYTES)
-		k->size_unit = size_of(of_value);
-	if (table == TRACE)
-		k->size_unit = size_of(unit[BYTES]);
-	for (size_t i = 0; i < 3; i++) {
-		char title[8];
-
-		(void)snprintf(title, sizeof(title), "Grd%c", sides[i]);
-		k->grid[i] = rfl_import_column(&k->i, title, NULL);
-		(void)snprintf(title, sizeof(title), "Blk%c", sides[i]);
-		k->block[i] = rfl_import_column(&k->i, title, NULL);
-	}
+	if (table == COPIES_BYTES || table == TRACE)
+		k->size_unit = rfl_unit_value(sizes, RFL_ARRAY_LEN(sizes),
+					      table == TRACE ? unit[BYTES] : of_value);
 	if (table != KERNELS && table != EXECUTIONS && table != TRACE)
 		return RFL_OK;
 	if (k->kernels_done) {
@@ -159,21 +144,21 @@ static enum rfl_rc begin_table(struct nsys *k, bool *mine, struct rfl_err *err)
 	}
 	k->kernels_done = true;
 	if (k->per_second == 0.0)
-		return rfl_import_refuse_line(&k->i, err,
-					      "unknown unit of time '%.*s' in the header (known: "
-					      "ns, us, ms, s)",
-					      RFL_SPAN_ARG(of_value));
-	if (column[NAME] < 0 || (table != TRACE && column[COUNT] < 0))
-		return rfl_import_refuse_line(&k->i, err,
-					      "this table of kernels has no column of %s",
-					      column[NAME] < 0 ? "names" : "counts");
+		return rfl_import_refuse(&k->i, k->i.in->line,
+					 "unknown unit of time '%.*s' in the header (known: ns, "
+					 "us, ms, s)",
+					 RFL_SPAN_ARG(of_value));
+	if (c[NAME] < 0 || (table != TRACE && c[COUNT] < 0))
+		return rfl_import_refuse(&k->i, k->i.in->line,
+					 "this table of kernels has no column of %s",
+					 c[NAME] < 0 ? "names" : "counts");
 	return RFL_OK;
 }
 
 /* --- rows ------------------------------------------------------------------------------------ */
 
 /* A row of a table of kernels, which may also hold copies. */
-static enum rfl_rc kernel_row(struct nsys *k, double seconds, double count, struct rfl_err *err)
+static enum rfl_rc kernel_row(struct nsys *k, double seconds, double count)
 {
 	struct rfl_span category = rfl_import_field(&k->i, k->column[CATEGORY]);
 	struct rfl_span bytes = rfl_import_field(&k->i, k->column[BYTES]);
@@ -186,8 +171,8 @@ static enum rfl_rc kernel_row(struct nsys *k, double seconds, double count, stru
 		double size;
 
 		if (bytes.len > 0) {
-			if (!rfl_span_grouped(bytes, '.', &size, NULL) || isnan(k->size_unit))
-				return rfl_import_bad_row(&k->i, "Bytes", err,
+			if (!rfl_span_grouped(bytes, '.', &size, NULL) || k->size_unit == 0.0)
+				return rfl_import_bad_row(&k->i, "Bytes",
 							  "'%.*s' is not a size in a known unit",
 							  RFL_SPAN_ARG(bytes));
 			k->copied_bytes += size * k->size_unit;
@@ -198,8 +183,8 @@ static enum rfl_rc kernel_row(struct nsys *k, double seconds, double count, stru
 		return RFL_OK;
 	}
 	if (k->table == TRACE) {
-		b = rfl_import_shape(&k->i, k->block, block);
-		g = rfl_import_shape(&k->i, k->grid, grid);
+		b = rfl_import_shape(&k->i, &k->column[BLOCK_X], block);
+		g = rfl_import_shape(&k->i, &k->column[GRID_X], grid);
 	} else {
 		if (k->column[BLOCK] >= 0)
 			b = rfl_span_copy(rfl_import_field(&k->i, k->column[BLOCK]), block,
@@ -211,48 +196,50 @@ static enum rfl_rc kernel_row(struct nsys *k, double seconds, double count, stru
 	time.value = k->table == EXECUTIONS ? seconds * count : seconds;
 	if (k->table == EXECUTIONS && count > 1) {
 		if (k->i.options->strict)
-			return rfl_import_bad_row(&k->i, "KAvg", err,
+			return rfl_import_bad_row(&k->i, "KAvg",
 						  "is an average that nsys has rounded; leave out "
 						  "--strict, or use the report cuda_gpu_kern_sum");
 		time.validity = RFL_VALID_ESTIMATE;
 		time.reason = "average x count; nsys rounds the average to 0.1 ns";
 	}
 	return rfl_import_times(&k->i, rfl_import_field(&k->i, k->column[NAME]), b, g,
-				(int64_t)count, &time, err);
+				(int64_t)count, &time);
 }
 
-static enum rfl_rc read_record(struct rfl_import *import, struct rfl_err *err)
+static enum rfl_rc read_record(struct rfl_import *import)
 {
 	struct nsys *k = (struct nsys *)import;
-	struct rfl_span total, many;
+	struct rfl_span first, total, many;
 	double value, count = 1.0;
 	bool header = false;
-	enum rfl_rc rc;
+	enum rfl_rc rc = RFL_OK;
 
 	if (import->n == 1 && rfl_span_trim(import->f[0]).len == 0)
 		return RFL_OK;
-	rc = begin_table(k, &header, err);
+	first = rfl_span_trim(import->f[0]);
+	if (first.len == 0 || first.at[0] < '0' || first.at[0] > '9') /* rows begin with a number */
+		rc = begin_table(k, &header);
 	if (rc != RFL_OK || header || k->table == NO_TABLE || k->table == OTHER)
 		return rc;
 	total = rfl_import_field(import, k->value);
 	many = rfl_import_field(import, k->column[COUNT]);
 	if (import->n != k->width)
-		return rfl_import_bad_width(import, k->width, err);
+		return rfl_import_bad_width(import, k->width);
 	if (!rfl_span_grouped(total, '.', &value, NULL) || value < 0)
-		return rfl_import_bad_row(import, k->table == EXECUTIONS ? "KAvg" : "time", err,
+		return rfl_import_bad_row(import, k->table == EXECUTIONS ? "KAvg" : "time",
 					  "'%.*s' is not a time", RFL_SPAN_ARG(total));
 	if (k->column[COUNT] >= 0 && !rfl_import_launches(many, &count))
-		return rfl_import_bad_row(import, "instances", err,
-					  "'%.*s' is not a number of launches", RFL_SPAN_ARG(many));
+		return rfl_import_bad_row(import, "instances", "'%.*s' is not a number of launches",
+					  RFL_SPAN_ARG(many));
 	if (k->table == COPIES_BYTES) {
-		if (!isnan(k->size_unit)) {
+		if (k->size_unit > 0.0) {
 			k->copied_bytes += value * k->size_unit;
 			k->copies += (int64_t)count;
 		}
 		return RFL_OK;
 	}
 	if (k->table != COPIES_TIME)
-		return kernel_row(k, value / k->per_second, count, err);
+		return kernel_row(k, value / k->per_second, count);
 	if (k->per_second > 0) {
 		k->copied_s += value / k->per_second;
 		k->copies_timed += (int64_t)count;
@@ -278,12 +265,11 @@ static bool is_record(const struct rfl_import *import, struct rfl_span ahead)
 		rfl_span_starts_any(ahead, headers));
 }
 
-static enum rfl_rc read_line(struct rfl_import *import, struct rfl_span line, struct rfl_err *err)
+static enum rfl_rc read_line(struct rfl_import *import, struct rfl_span line)
 {
 	static const char *const failures[] = { "SKIPPED", "ERROR", "FATAL", NULL };
 	struct nsys *k = (struct nsys *)import;
 
-	(void)err;
 	/* The aligned table for people has the same titles between blanks. */
 	k->column_form =
 		k->column_form || (rfl_span_has(line, "Total Time") &&
@@ -293,19 +279,18 @@ static enum rfl_rc read_line(struct rfl_import *import, struct rfl_span line, st
 	return RFL_OK;
 }
 
-static enum rfl_rc end(struct rfl_import *import, struct rfl_captures *to, struct rfl_err *err)
+static enum rfl_rc end(struct rfl_import *import)
 {
 	struct nsys *k = (struct nsys *)import;
 
-	(void)to;
 	if (k->kernels_done) {
 		rfl_import_note_copies(import, k->copied_bytes, NAN, k->copies);
 		rfl_import_note_copies(import, NAN, k->copied_s, k->copies_timed);
 		return RFL_OK;
 	}
 	if (!k->column_form && k->skipped[0] != '\0')
-		return rfl_import_refuse(import, err, "no kernels: nsys says \"%s\"", k->skipped);
-	return rfl_import_refuse(import, err,
+		return rfl_import_refuse(import, 0, "no kernels: nsys says \"%s\"", k->skipped);
+	return rfl_import_refuse(import, 0,
 				 "%s: write it with 'nsys stats --report cuda_gpu_kern_sum "
 				 "--format csv'",
 				 k->column_form ? "nsys wrote its table for people here"
@@ -313,39 +298,30 @@ static enum rfl_rc end(struct rfl_import *import, struct rfl_captures *to, struc
 }
 
 /* A header, or a line in which nsys names the report that it writes. */
-static int detect(struct rfl_span head)
-{
-	static const struct rfl_sign signs[] = {
-		{ "Time", "Total Time (", 75 },
-		{ "Time(%),Total Time,", "Name", 75 },
-		{ "Start (", "CorrId,GrdX", 95 },
-		{ "PID,", "KAvg (", 95 },
-		{ "Count,", "KAvg (", 95 },
-		{ "Total", "Count,Avg (", 80 },
-		{ "Processing [", ".py]", 70 },
-		{ "Processing [", "gpukernsum", 90 },
-		{ "Processing [", "cuda_gpu_kern", 90 },
-		{ " Time (%)", "Total Time (ns)", 75 },
-		{ " Time(%)", "Total Time (ns)", 75 },
-	};
-	struct rfl_span line;
-	int best = 0;
-
-	while (rfl_span_next_line(&head, &line)) {
-		int sure = rfl_signs_detect(signs, RFL_ARRAY_LEN(signs), line);
-
-		if (sure > 0 && rfl_span_has(line, "Instances"))
-			sure += 15;
-		best = sure > best ? sure : best;
-	}
-	return best;
-}
+static const struct rfl_sign signs[] = {
+	{ "Time", { "Total Time (", "Instances" }, 90 },
+	{ "Time", { "Total Time (" }, 75 },
+	{ "Time(%),Total Time,", { "Name", "Instances" }, 90 },
+	{ "Time(%),Total Time,", { "Name" }, 75 },
+	{ "Start (", { "CorrId,GrdX" }, 95 },
+	{ "PID,", { "KAvg (" }, 95 },
+	{ "Count,", { "KAvg (" }, 95 },
+	{ "Total", { "Count,Avg (" }, 80 },
+	{ "Processing [", { ".py]" }, 70 },
+	{ "Processing [", { "gpukernsum" }, 90 },
+	{ "Processing [", { "cuda_gpu_kern" }, 90 },
+	{ " Time (%)", { "Total Time (ns)", "Instances" }, 90 },
+	{ " Time(%)", { "Total Time (ns)", "Instances" }, 90 },
+	{ " Time (%)", { "Total Time (ns)" }, 75 },
+	{ " Time(%)", { "Total Time (ns)" }, 75 },
+	{ .sure = 0 },
+};
 
 const struct rfl_importer rfl_importer_nsys = {
 	.name = "nsys",
 	.summary = "nsys stats --format csv: summaries and traces of GPU kernels (times only)",
 	.size = sizeof(struct nsys),
-	.detect = detect,
+	.signs = signs,
 	.is_record = is_record,
 	.line = read_line,
 	.record = read_record,

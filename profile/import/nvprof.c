@@ -80,17 +80,11 @@ static struct rfl_span field(const struct nvprof *k, enum column c)
 
 /* --- values ---------------------------------------------------------------------------------- */
 
-/* Bytes of "B", "KB", "MB", "GB", whose prefixes are of 1024; 0: not a size. */
-static double size_of(struct rfl_span unit)
-{
-	static const struct rfl_unit units[] = {
-		{ "B", "byte", 1.0 },     { "KB", "byte", 0x1p10 }, { "MB", "byte", 0x1p20 },
-		{ "GB", "byte", 0x1p30 }, { "TB", "byte", 0x1p40 },
-	};
-	const struct rfl_unit *known = rfl_unit_find(units, RFL_ARRAY_LEN(units), unit);
-
-	return known ? known->value : 0.0;
-}
+/* Their prefixes are of 1024. */
+static const struct rfl_unit sizes[] = {
+	{ "B", "byte", 1.0 },     { "KB", "byte", 0x1p10 }, { "MB", "byte", 0x1p20 },
+	{ "GB", "byte", 0x1p30 }, { "TB", "byte", 0x1p40 },
+};
 
 enum kind {
 	COUNT,     /* whole: a total over the threads of one launch */
@@ -126,7 +120,7 @@ static enum kind read_value(struct rfl_span s, double *ret, const char **unit)
 	if (!rfl_span_ends(rest, "/s"))
 		return NO_VALUE;
 	rest.len -= 2;
-	scale = size_of(rest);
+	scale = rfl_unit_value(sizes, RFL_ARRAY_LEN(sizes), rest);
 	*ret *= scale;
 	*unit = "byte/s";
 	return scale > 0.0 ? RATIO : NO_VALUE;
@@ -154,38 +148,19 @@ static bool read_time(const struct nvprof *k, struct rfl_span s, struct rfl_read
 
 /* --- headers --------------------------------------------------------------------------------- */
 
-static enum rfl_rc close_range(struct nvprof *k, struct rfl_err *err)
+static enum rfl_rc close_range(struct nvprof *k)
 {
-	if (!k->open)
-		return RFL_OK;
+	bool open = k->open;
+
 	k->open = false;
-	return rfl_capture_end(k->i.b, err);
+	return open ? rfl_capture_end(k->i.b, k->i.err) : RFL_OK;
 }
 
-/* Ask for the metrics of a table of launches. */
-static enum rfl_rc ask_metrics(struct nvprof *k, struct rfl_err *err)
+/* A header begins a table. @param mine  whether the record at hand is one */
+static enum rfl_rc begin_table(struct nvprof *k, bool *mine)
 {
 	static const char *const own[] = { "Device", "Context", "Stream",
 					   "Kernel", "Start",   "Correlation_ID" };
-
-	k->device_given = true;
-	if (rfl_grow(&k->metric, &k->metric_cap, k->i.n, SIZE_MAX, NULL) != RFL_OK)
-		return rfl_import_no_memory(&k->i, err);
-	for (size_t i = 0; i < k->i.n; i++) {
-		struct rfl_span name = rfl_span_trim(k->i.f[i]);
-		bool wanted = name.len > 0;
-
-		for (size_t j = 0; j < RFL_ARRAY_LEN(own); j++)
-			wanted = wanted && !rfl_span_is(name, own[j]);
-		k->metric[i] = wanted ? rfl_capture_metric_id(k->i.b, name.at, name.len, "") : -1;
-		if (k->metric[i] == -2)
-			return rfl_import_no_memory(&k->i, err);
-	}
-	return RFL_OK;
-}
-
-static enum rfl_rc begin_table(struct nvprof *k, bool *mine, struct rfl_err *err)
-{
 	enum table table = NO_TABLE;
 	int c[COLUMNS];
 	enum rfl_rc rc;
@@ -203,7 +178,7 @@ static enum rfl_rc begin_table(struct nvprof *k, bool *mine, struct rfl_err *err
 	*mine = table != NO_TABLE;
 	if (!*mine)
 		return RFL_OK;
-	rc = close_range(k, err);
+	rc = close_range(k);
 	if (rc != RFL_OK)
 		return rc;
 	k->table = table;
@@ -215,12 +190,29 @@ static enum rfl_rc begin_table(struct nvprof *k, bool *mine, struct rfl_err *err
 	k->events = k->events || table == EVENTS;
 	k->calls = k->calls || table == API_CALLS;
 	if ((table == TRACE || table == SUMMARY) && c[NAME] < 0)
-		return rfl_import_refuse_line(&k->i, err, "column 'Name' is missing in the header");
-	return table == LAUNCHES ? ask_metrics(k, err) : RFL_OK;
+		return rfl_import_refuse(&k->i, k->i.in->line,
+					 "column 'Name' is missing in the header");
+	if (table != LAUNCHES)
+		return RFL_OK;
+	/* its other columns are metrics */
+	k->device_given = true;
+	if (rfl_grow(&k->metric, &k->metric_cap, k->i.n, SIZE_MAX, NULL) != RFL_OK)
+		return rfl_import_no_memory(&k->i);
+	for (size_t i = 0; i < k->i.n; i++) {
+		struct rfl_span name = rfl_span_trim(k->i.f[i]);
+		bool wanted = name.len > 0;
+
+		for (size_t j = 0; j < RFL_ARRAY_LEN(own); j++)
+			wanted = wanted && !rfl_span_is(name, own[j]);
+		k->metric[i] = wanted ? rfl_capture_metric_id(k->i.b, name.at, name.len, "") : -1;
+		if (k->metric[i] == -2)
+			return rfl_import_no_memory(&k->i);
+	}
+	return RFL_OK;
 }
 
 /* The row of units: "ms,us,,,,,,,,KB,B,MB,GB/s,,,,,,". */
-static enum rfl_rc take_units(struct nvprof *k, bool *mine, struct rfl_err *err)
+static enum rfl_rc take_units(struct nvprof *k, bool *mine)
 {
 	struct rfl_span time = field(k, k->table == TRACE ? DURATION : TIME);
 	struct rfl_reading with_unit;
@@ -231,49 +223,47 @@ static enum rfl_rc take_units(struct nvprof *k, bool *mine, struct rfl_err *err)
 		return RFL_OK;
 	}
 	k->per_second = rfl_import_per_second(time);
-	k->size_unit = size_of(field(k, SIZE));
+	k->size_unit = rfl_unit_value(sizes, RFL_ARRAY_LEN(sizes), field(k, SIZE));
 	*mine = k->per_second > 0.0;
 	if (*mine || read_time(k, time, &with_unit))
 		return RFL_OK;
-	return rfl_import_refuse_line(&k->i, err,
-				      "a row of units must follow the header, and '%.*s' is not a "
-				      "unit of time (known: ns, us, ms, s)",
-				      RFL_SPAN_ARG(time));
+	return rfl_import_refuse(&k->i, k->i.in->line,
+				 "a row of units must follow the header, and '%.*s' is not a unit "
+				 "of time (known: ns, us, ms, s)",
+				 RFL_SPAN_ARG(time));
 }
 
 /* --- rows ------------------------------------------------------------------------------------ */
 
 /* "GeForce GTX 1080 Ti (0)": without the index. */
-static enum rfl_rc give_device(struct nvprof *k, struct rfl_span device, struct rfl_err *err)
+static enum rfl_rc give_device(struct nvprof *k)
 {
+	struct rfl_span device = field(k, DEVICE);
 	char name[256];
 	size_t n = device.len;
 
-	if (k->device_given)
+	if (k->device_given || device.len == 0) {
+		k->device_given = true; /* now or never: the builder takes it before all metrics */
 		return RFL_OK;
-	k->device_given = true; /* now or never: the builder takes it before all metrics */
-	if (device.len == 0)
-		return RFL_OK;
+	}
+	k->device_given = true;
 	while (n > 0 && device.at[n - 1] != '(')
 		n--;
 	if (n > 1 && device.at[device.len - 1] == ')')
 		device.len = n - 1;
 	rfl_span_copy(rfl_span_trim(device), name, sizeof(name));
-	return rfl_capture_chip(k->i.b, NULL, name, err);
+	return rfl_capture_chip(k->i.b, NULL, name, k->i.err);
 }
 
-static enum rfl_rc open_range(struct nvprof *k, struct rfl_span kernel, int64_t launches,
-			      struct rfl_err *err)
+static enum rfl_rc open_range(struct nvprof *k, struct rfl_span kernel, int64_t launches)
 {
-	enum rfl_rc rc = close_range(k, err);
+	enum rfl_rc rc;
 
-	if (rc == RFL_OK)
-		rc = give_device(k, field(k, DEVICE), err);
 	rfl_span_copy(kernel, k->kernel, sizeof(k->kernel));
 	rfl_span_copy(field(k, DEVICE), k->device, sizeof(k->device));
-	if (rc == RFL_OK)
-		rc = rfl_capture_begin(k->i.b, RFL_RANGE_KERNEL, k->kernel, NULL, NULL, err);
-	if (rc != RFL_OK)
+	if ((rc = close_range(k)) != RFL_OK || (rc = give_device(k)) != RFL_OK ||
+	    (rc = rfl_capture_begin(k->i.b, RFL_RANGE_KERNEL, k->kernel, NULL, NULL, k->i.err)) !=
+		    RFL_OK)
 		return rc;
 	k->open = true;
 	rfl_capture_launches(k->i.b, launches);
@@ -281,7 +271,7 @@ static enum rfl_rc open_range(struct nvprof *k, struct rfl_span kernel, int64_t 
 }
 
 /* One metric over the invocations of a kernel. */
-static enum rfl_rc metrics_row(struct nvprof *k, struct rfl_err *err)
+static enum rfl_rc metrics_row(struct nvprof *k)
 {
 	struct rfl_span average = field(k, AVERAGE), many = field(k, INVOCATIONS);
 	struct rfl_reading r = { .validity = RFL_VALID };
@@ -289,27 +279,25 @@ static enum rfl_rc metrics_row(struct nvprof *k, struct rfl_err *err)
 	enum rfl_given given;
 	enum kind kind;
 	double launches;
-	bool same;
 	enum rfl_rc rc = RFL_OK;
 
 	if (!rfl_import_launches(many, &launches))
-		return rfl_import_bad_row(&k->i, titles[INVOCATIONS], err,
+		return rfl_import_bad_row(&k->i, titles[INVOCATIONS],
 					  "'%.*s' is not a number of launches", RFL_SPAN_ARG(many));
-	same = k->open &&
-	       strcmp(rfl_span_copy(field(k, KERNEL), text, sizeof(text)), k->kernel) == 0 &&
-	       strcmp(rfl_span_copy(field(k, DEVICE), text, sizeof(k->device)), k->device) == 0;
-	if (!same)
-		rc = open_range(k, field(k, KERNEL), (int64_t)launches, err);
+	if (!k->open ||
+	    strcmp(rfl_span_copy(field(k, KERNEL), text, sizeof(text)), k->kernel) != 0 ||
+	    strcmp(rfl_span_copy(field(k, DEVICE), text, sizeof(k->device)), k->device) != 0)
+		rc = open_range(k, field(k, KERNEL), (int64_t)launches);
 	if (rc != RFL_OK)
 		return rc;
 	kind = read_value(average, &r.value, &r.unit);
 	if (kind == NO_VALUE)
-		return rfl_import_bad_row(&k->i, titles[AVERAGE], err, "'%.*s' is not a value",
+		return rfl_import_bad_row(&k->i, titles[AVERAGE], "'%.*s' is not a value",
 					  RFL_SPAN_ARG(average));
 	r.name = rfl_span_copy(field(k, METRIC), name, sizeof(name));
 	if (kind == COUNT && launches > 1 && !rfl_span_same(field(k, LEAST), field(k, MOST))) {
 		if (k->i.options->strict)
-			return rfl_import_bad_row(&k->i, titles[AVERAGE], err,
+			return rfl_import_bad_row(&k->i, titles[AVERAGE],
 						  "'%s' is an average of %.0f invocations that "
 						  "nvprof has rounded; leave out --strict, or "
 						  "count with --print-gpu-trace",
@@ -324,9 +312,9 @@ static enum rfl_rc metrics_row(struct nvprof *k, struct rfl_err *err)
 		r.validity = RFL_VALID_UNAVAILABLE;
 		r.reason = "nvprof has no value for it";
 	}
-	rc = rfl_import_give(&k->i, &r, &given, err);
+	rc = rfl_import_give(&k->i, &r, &given);
 	if (rc == RFL_OK && given == RFL_GIVEN_DIFFERS)
-		return rfl_import_bad_row(&k->i, titles[METRIC], err,
+		return rfl_import_bad_row(&k->i, titles[METRIC],
 					  "'%s' is there a second time for this kernel, with "
 					  "another value",
 					  name);
@@ -343,32 +331,33 @@ static struct rfl_span without_correlation(struct rfl_span name)
 	return name;
 }
 
-static enum rfl_rc launch_row(struct nvprof *k, struct rfl_err *err)
+static enum rfl_rc launch_row(struct nvprof *k)
 {
-	enum rfl_rc rc = open_range(k, without_correlation(field(k, KERNEL)), 1, err);
+	enum rfl_rc rc = open_range(k, without_correlation(field(k, KERNEL)), 1);
 
 	for (size_t i = 0; i < k->i.n && rc == RFL_OK; i++) {
-		const char *unit;
+		const char *unit, *reason = NULL;
 		double value = NAN;
 		enum kind kind;
 
 		if (k->metric[i] < 0)
 			continue;
 		kind = read_value(rfl_span_trim(k->i.f[i]), &value, &unit);
-		if (kind == NO_VALUE)
-			rc = rfl_import_bad_row(&k->i, NULL, err, "'%.*s' is not a value",
+		if (kind == NO_VALUE) {
+			rc = rfl_import_bad_row(&k->i, NULL, "'%.*s' is not a value",
 						RFL_SPAN_ARG(k->i.f[i]));
-		else if (kind == NOT_THERE)
-			(void)rfl_capture_metric(k->i.b, k->metric[i], NAN, RFL_VALID_UNAVAILABLE,
-						 -1, "nvprof has no value for it");
-		else
-			(void)rfl_capture_metric(k->i.b, k->metric[i], value, RFL_VALID, -1, NULL);
+			continue;
+		}
+		if (kind == NOT_THERE)
+			reason = "nvprof has no value for it";
+		(void)rfl_capture_metric(k->i.b, k->metric[i], reason ? NAN : value,
+					 reason ? RFL_VALID_UNAVAILABLE : RFL_VALID, -1, reason);
 	}
-	return rc == RFL_OK ? close_range(k, err) : rc;
+	return rc == RFL_OK ? close_range(k) : rc;
 }
 
 /* A row of the trace or the summary: a kernel, a copy, or a call that is passed over. */
-static enum rfl_rc time_row(struct nvprof *k, struct rfl_err *err)
+static enum rfl_rc time_row(struct nvprof *k)
 {
 	bool trace = k->table == TRACE;
 	enum column c = trace ? DURATION : TIME;
@@ -382,68 +371,61 @@ static enum rfl_rc time_row(struct nvprof *k, struct rfl_err *err)
 	if (!trace && type.len > 0 && !rfl_span_is(type, "GPU activities"))
 		return RFL_OK; /* calls of the API, OpenACC, ranges */
 	if (!read_time(k, text, &time))
-		return rfl_import_bad_row(&k->i, titles[c], err, "'%.*s' is not a time",
+		return rfl_import_bad_row(&k->i, titles[c], "'%.*s' is not a time",
 					  RFL_SPAN_ARG(text));
 	if (!trace && (!rfl_span_number(many, &calls) || calls < 1 || calls > 9e15))
-		return rfl_import_bad_row(&k->i, titles[CALLS], err,
+		return rfl_import_bad_row(&k->i, titles[CALLS],
 					  "'%.*s' is not a number of launches", RFL_SPAN_ARG(many));
 	if (rfl_span_starts(name, "[CUDA mem") || rfl_span_starts(name, "[CUDA peer")) {
 		if (trace && (!rfl_span_number(size, &bytes) || k->size_unit == 0.0))
-			return rfl_import_bad_row(&k->i, titles[SIZE], err, "'%.*s' is not a size",
+			return rfl_import_bad_row(&k->i, titles[SIZE], "'%.*s' is not a size",
 						  RFL_SPAN_ARG(size));
 		k->copied_bytes += trace ? bytes * k->size_unit : NAN;
 		k->copied_s += time.value;
 		k->copies += (int64_t)calls;
 		return RFL_OK;
 	}
-	rc = give_device(k, field(k, DEVICE), err);
+	rc = give_device(k);
 	if (rc != RFL_OK)
 		return rc;
 	return rfl_import_times(&k->i, trace ? without_correlation(name) : name,
 				rfl_import_shape(&k->i, &k->column[BLOCK], block),
 				rfl_import_shape(&k->i, &k->column[GRID], grid), (int64_t)calls,
-				&time, err);
+				&time);
 }
 
-/* "[Unified Memory Memcpy DtoD]" has a field more than the header, for the second device, page
- * faults have no duration, and none has a size where copies have theirs. */
-static bool take_unified_memory(struct nvprof *k)
+static enum rfl_rc read_record(struct rfl_import *import)
 {
-	bool found = false;
-	double duration;
-
-	for (size_t i = 0; i < k->i.n; i++)
-		found = found || rfl_span_starts(k->i.f[i], "[Unified Memory");
-	if (found && rfl_span_number(field(k, DURATION), &duration) && duration >= 0) {
-		k->copied_bytes = NAN;
-		k->copied_s += duration / k->per_second;
-		k->copies++;
-	}
-	return found;
-}
-
-static enum rfl_rc read_record(struct rfl_import *import, struct rfl_err *err)
-{
-	static enum rfl_rc (*const rows[])(struct nvprof *, struct rfl_err *) = {
+	static enum rfl_rc (*const rows[])(struct nvprof *) = {
 		[METRICS] = metrics_row, [LAUNCHES] = launch_row, [TRACE] = time_row,
 		[SUMMARY] = time_row,    [API_CALLS] = NULL,
 	};
 	struct nvprof *k = (struct nvprof *)import;
-	bool header = false, units = false;
-	enum rfl_rc rc = begin_table(k, &header, err);
+	bool header = false, units = false, unified = false;
+	double duration;
+	enum rfl_rc rc = begin_table(k, &header);
 
 	if (rc != RFL_OK || header || !rows[k->table])
 		return rc;
 	if (k->want_units) {
-		rc = take_units(k, &units, err);
+		rc = take_units(k, &units);
 		if (rc != RFL_OK || units)
 			return rc;
 	}
-	if (k->table == TRACE && take_unified_memory(k))
+	/* "[Unified Memory Memcpy DtoD]" has a field more than the header, for the second device,
+	 * page faults have no duration, and none has a size where copies have theirs. */
+	for (size_t i = 0; i < import->n && k->table == TRACE; i++)
+		unified = unified || rfl_span_starts(import->f[i], "[Unified Memory");
+	if (unified && rfl_span_number(field(k, DURATION), &duration) && duration >= 0) {
+		k->copied_bytes = NAN;
+		k->copied_s += duration / k->per_second;
+		k->copies++;
+	}
+	if (unified)
 		return RFL_OK;
 	if (import->n != k->width)
-		return rfl_import_bad_width(import, k->width, err);
-	return rows[k->table](k, err);
+		return rfl_import_bad_width(import, k->width);
+	return rows[k->table](k);
 }
 
 /* --- the file -------------------------------------------------------------------------------- */
@@ -468,11 +450,10 @@ static bool is_record(const struct rfl_import *import, struct rfl_span ahead)
 
 /* "==7853== Profiling result:", warnings, and what the application prints. A line that ends in a
  * colon is the title of a table, and ends the one before. */
-static enum rfl_rc read_line(struct rfl_import *import, struct rfl_span line, struct rfl_err *err)
+static enum rfl_rc read_line(struct rfl_import *import, struct rfl_span line)
 {
 	struct nvprof *k = (struct nvprof *)import;
 
-	(void)err;
 	if (!rfl_span_starts(line, "=="))
 		return RFL_OK;
 	line = rfl_span_trim(line);
@@ -489,12 +470,11 @@ static enum rfl_rc read_line(struct rfl_import *import, struct rfl_span line, st
 	return RFL_OK;
 }
 
-static enum rfl_rc begin(struct rfl_import *import, struct rfl_span head, struct rfl_err *err)
+static void begin(struct rfl_import *import, struct rfl_span head)
 {
 	struct nvprof *k = (struct nvprof *)import;
 	struct rfl_span line;
 
-	(void)err;
 	while (!k->text_form && rfl_span_next_line(&head, &line)) {
 		bool comma = rfl_span_has(line, ",");
 
@@ -504,15 +484,13 @@ static enum rfl_rc begin(struct rfl_import *import, struct rfl_span head, struct
 			 rfl_span_has(line, "Block Size") && rfl_span_has(line, "SrcMemType")) ||
 			(rfl_span_has(line, "Metric Description") && !rfl_span_has(line, "\""));
 	}
-	return RFL_OK;
 }
 
-static enum rfl_rc end(struct rfl_import *import, struct rfl_captures *to, struct rfl_err *err)
+static enum rfl_rc end(struct rfl_import *import)
 {
 	struct nvprof *k = (struct nvprof *)import;
-	enum rfl_rc rc = close_range(k, err);
+	enum rfl_rc rc = close_range(k);
 
-	(void)to;
 	if (rc != RFL_OK)
 		return rc;
 	if (k->any) {
@@ -521,24 +499,18 @@ static enum rfl_rc end(struct rfl_import *import, struct rfl_captures *to, struc
 			rfl_capture_note(import->b, "nvprof says: %s", k->complaint);
 		return RFL_OK;
 	}
-	if (k->text_form)
-		return rfl_import_refuse(import, err,
-					 "nvprof wrote its table for people here: run it with "
-					 "--csv (and --log-file FILE)");
-	if (k->events)
+	if (k->text_form || k->events || k->calls || k->complaint[0] == '\0')
 		return rfl_import_refuse(
-			import, err,
-			"events, but no metrics: run nvprof with --metrics "
-			"flop_count_sp,dram_read_transactions,dram_write_transactions --csv");
-	if (k->calls)
-		return rfl_import_refuse(import, err,
-					 "calls of the API, but no kernels: run nvprof with "
-					 "--print-gpu-trace --csv");
-	if (k->complaint[0] == '\0')
-		return rfl_import_refuse(
-			import, err,
-			"no table of nvprof: write it with 'nvprof --csv --log-file FILE "
-			"--metrics ...' or 'nvprof --csv --print-gpu-trace'");
+			import, 0, "%s",
+			k->text_form ? "nvprof wrote its table for people here: run it with --csv "
+				       "(and --log-file FILE)"
+			: k->events  ? "events, but no metrics: run nvprof with --metrics "
+				       "flop_count_sp,dram_read_transactions,"
+				       "dram_write_transactions --csv"
+			: k->calls   ? "calls of the API, but no kernels: run nvprof with "
+				       "--print-gpu-trace --csv"
+				     : "no table of nvprof: write it with 'nvprof --csv --log-file "
+				       "FILE --metrics ...' or 'nvprof --csv --print-gpu-trace'");
 	/* Where nvprof says why, that is what the capture says of everything. */
 	rfl_import_nothing_counted(import, "nvprof says '%s': %s", k->complaint,
 				   strstr(k->complaint, "permission")
@@ -555,28 +527,24 @@ static void fini(struct rfl_import *import)
 	free(((struct nvprof *)import)->metric);
 }
 
-static int detect(struct rfl_span head)
-{
-	static const struct rfl_sign signs[] = {
-		{ NULL, "== NVPROF is profiling ", 95 },
-		{ NULL, "\"Device\",\"Kernel\",\"Invocations\"", 95 },
-		{ NULL, "\"Start\",\"Duration\",\"Grid X\"", 90 },
-		{ NULL, "\"Time(%)\",\"Time\",\"Calls\"", 90 },
-		{ NULL, "\"Device\",\"Context\",\"Stream\",\"Kernel\"", 85 },
-		{ NULL, "Time(%),Time,Calls,", 85 }, /* of 2013 */
-		{ NULL, " GPU activities:  ", 60 },
-		{ NULL, "======== Error: ", 60 },
-		{ NULL, "======== Warning: ", 60 },
-	};
-
-	return rfl_signs_detect(signs, RFL_ARRAY_LEN(signs), head);
-}
+static const struct rfl_sign signs[] = {
+	{ NULL, { "== NVPROF is profiling " }, 95 },
+	{ NULL, { "\"Device\",\"Kernel\",\"Invocations\"" }, 95 },
+	{ NULL, { "\"Start\",\"Duration\",\"Grid X\"" }, 90 },
+	{ NULL, { "\"Time(%)\",\"Time\",\"Calls\"" }, 90 },
+	{ NULL, { "\"Device\",\"Context\",\"Stream\",\"Kernel\"" }, 85 },
+	{ NULL, { "Time(%),Time,Calls," }, 85 }, /* of 2013 */
+	{ NULL, { " GPU activities:  " }, 60 },
+	{ NULL, { "======== Error: " }, 60 },
+	{ NULL, { "======== Warning: " }, 60 },
+	{ .sure = 0 },
+};
 
 const struct rfl_importer rfl_importer_nvprof = {
 	.name = "nvprof",
 	.summary = "nvprof --csv: metrics, the trace of the GPU, the summary of times",
 	.size = sizeof(struct nvprof),
-	.detect = detect,
+	.signs = signs,
 	.begin = begin,
 	.is_record = is_record,
 	.line = read_line,

@@ -15,13 +15,13 @@
 
 #include "base/file.h"
 
-#define EVENTS_MAX  4096
+#define PARTS_MAX   4096
 #define LEAST_SHARE 50.0 /* percent of the time */
 
 /* An event on one of its PMUs: hybrid processors have two, memory controllers many. Counts of user
  * and kernel mode are parts as well. */
-struct part {
-	const char *pmu, *modifiers;
+struct rfl_perf_part {
+	const char *event, *unit, *pmu, *modifiers;
 	uint64_t interval; /* fingerprint of the newest */
 	uint64_t *places;  /* of which it has rows */
 	size_t nplaces, cap;
@@ -30,12 +30,6 @@ struct part {
 	double shares; /* percent of the time, of all rows */
 	bool placed;   /* of single processors or sockets */
 	int64_t counted, not_counted, not_supported;
-};
-
-struct rfl_perf_event {
-	const char *name, *unit;
-	struct part *parts;
-	size_t nparts, cap;
 };
 
 /* --- names ----------------------------------------------------------------------------------- */
@@ -95,19 +89,25 @@ static struct rfl_span without_modifiers(struct rfl_span event, char modifiers[1
 	return event;
 }
 
-/* "cpu_core/instructions/" is "instructions" on cpu_core; "uncore_imc_3/cas_count_read/" is
- * "uncore_imc/cas_count_read/" on uncore_imc_3. Raw codes of cores keep their form. */
-static void split(struct rfl_span event, struct name *ret)
+/* The name of an event in the formulas; false: the unit is not known. "cpu_core/instructions/" is
+ * "instructions" on cpu_core; "uncore_imc_3/cas_count_read/" is "uncore_imc/cas_count_read/" on
+ * uncore_imc_3. Raw codes of cores keep their form. */
+static bool name_event(struct rfl_span event, struct rfl_span unit, struct name *ret)
 {
-	size_t slash = rfl_span_find(event, "/"), n = slash;
-	struct rfl_span pmu = { .at = event.at, .len = slash }, body;
+	const struct rfl_unit *known = rfl_unit_find(units, RFL_ARRAY_LEN(units), unit);
+	struct rfl_span pmu, body;
+	size_t slash, n;
 	bool core;
 
-	if (slash == event.len || !rfl_span_ends(event, "/") || slash + 2 > event.len) {
-		rfl_span_copy(event, ret->name, sizeof(ret->name));
-		return;
-	}
+	*ret = (struct name){ .unit = "", .scale = 1.0 };
+	event = without_modifiers(event, ret->modifiers);
+	slash = n = rfl_span_find(event, "/");
+	pmu = (struct rfl_span){ .at = event.at, .len = slash };
 	body = rfl_span_from(event, slash + 1);
+	if (slash == event.len || !rfl_span_ends(event, "/") || body.len < 1) {
+		rfl_span_copy(event, ret->name, sizeof(ret->name));
+		goto named;
+	}
 	body.len--;
 	core = rfl_span_is(pmu, "cpu") || rfl_span_starts(pmu, "cpu_") ||
 	       rfl_span_starts(pmu, "armv");
@@ -117,7 +117,7 @@ static void split(struct rfl_span event, struct name *ret)
 	    (rfl_span_is(pmu, "amd_df") &&
 	     rfl_span_starts(body, "dram_channel_data_controller_"))) {
 		rfl_span_copy(body, ret->name, sizeof(ret->name));
-		return;
+		goto named;
 	}
 	while (n > 0 && pmu.at[n - 1] >= '0' && pmu.at[n - 1] <= '9')
 		n--;
@@ -125,21 +125,12 @@ static void split(struct rfl_span event, struct name *ret)
 		pmu.len = n - 1;
 	(void)snprintf(ret->name, sizeof(ret->name), "%.*s/%.*s/", (int)(pmu.len & 63), pmu.at,
 		       (int)(body.len & 127), body.at);
-}
-
-/* False: the unit is not known. */
-static bool name_event(struct rfl_span event, struct rfl_span unit, struct name *ret)
-{
-	const struct rfl_unit *known = rfl_unit_find(units, RFL_ARRAY_LEN(units), unit);
-
-	*ret = (struct name){ .unit = "", .scale = 1.0 };
-	split(without_modifiers(event, ret->modifiers), ret);
-	for (size_t i = 0; i < RFL_ARRAY_LEN(aliases); i++) {
-		if (strcmp(ret->name, aliases[i].alias) != 0)
-			continue;
-		(void)snprintf(ret->name, sizeof(ret->name), "%s", aliases[i].name);
-		break;
-	}
+named:
+	for (size_t i = 0; i < RFL_ARRAY_LEN(aliases); i++)
+		if (strcmp(ret->name, aliases[i].alias) == 0) {
+			(void)snprintf(ret->name, sizeof(ret->name), "%s", aliases[i].name);
+			break;
+		}
 	if (known) {
 		ret->unit = known->unit;
 		ret->scale = known->value;
@@ -165,106 +156,80 @@ bool rfl_perf__is_known(struct rfl_span unit)
 	return unit.len == 0 || rfl_unit_find(units, RFL_ARRAY_LEN(units), unit);
 }
 
-/* --- rows of one event ----------------------------------------------------------------------- */
+/* --- rows ------------------------------------------------------------------------------------ */
 
-static struct rfl_perf_event *find_event(const struct rfl_perf *k, const char *name)
+/* The first part of an event. */
+static const struct rfl_perf_part *find_event(const struct rfl_perf *k, const char *name)
 {
-	for (size_t i = 0; i < k->nevents; i++)
-		if (strcmp(k->events[i].name, name) == 0)
-			return &k->events[i];
+	for (size_t i = 0; i < k->nparts; i++)
+		if (strcmp(k->parts[i].event, name) == 0)
+			return &k->parts[i];
 	return NULL;
 }
 
-/* The part of an event; new ones are made. NULL: out of memory. */
-static struct part *part_of(struct rfl_perf *k, const struct name *name)
+/* The part that a row is of; new ones are made. NULL: out of memory. */
+static struct rfl_perf_part *part_of(struct rfl_perf *k, const struct name *name)
 {
-	struct rfl_perf_event *e = find_event(k, name->name);
-	struct part *part;
+	struct rfl_perf_part *p;
 
-	if (!e) {
-		if (rfl_grow(&k->events, &k->cap, k->nevents + 1, SIZE_MAX, NULL) != RFL_OK)
-			return NULL;
-		e = &k->events[k->nevents];
-		*e = (struct rfl_perf_event){
-			.name = rfl_arena_strdup(k->i.arena, name->name),
-			.unit = name->unit,
-		};
-		if (!e->name)
-			return NULL;
-		k->nevents++;
-	}
-	for (size_t i = 0; i < e->nparts; i++)
-		if (strcmp(e->parts[i].pmu, name->pmu) == 0 &&
-		    strcmp(e->parts[i].modifiers, name->modifiers) == 0)
-			return &e->parts[i];
-	if (rfl_grow(&e->parts, &e->cap, e->nparts + 1, SIZE_MAX, NULL) != RFL_OK)
+	for (p = k->parts; p < k->parts + k->nparts; p++)
+		if (strcmp(p->event, name->name) == 0 && strcmp(p->pmu, name->pmu) == 0 &&
+		    strcmp(p->modifiers, name->modifiers) == 0)
+			return p;
+	if (rfl_grow(&k->parts, &k->cap, k->nparts + 1, SIZE_MAX, NULL) != RFL_OK)
 		return NULL;
-	part = &e->parts[e->nparts];
-	*part = (struct part){
+	p = &k->parts[k->nparts];
+	*p = (struct rfl_perf_part){
+		.event = rfl_arena_strdup(k->i.arena, name->name),
+		.unit = name->unit,
 		.pmu = rfl_arena_strdup(k->i.arena, name->pmu),
 		.modifiers = rfl_arena_strdup(k->i.arena, name->modifiers),
 		.running = 100.0,
 	};
-	if (!part->pmu || !part->modifiers)
+	if (!p->event || !p->pmu || !p->modifiers)
 		return NULL;
-	e->nparts++;
-	return part;
+	k->nparts++;
+	return p;
 }
 
-/* Groups of events name one several times: perf prints it as often, and it is one count. */
-static enum rfl_rc see_place(struct rfl_perf *k, struct part *part, const struct rfl_perf_row *row,
-			     bool *again, struct rfl_err *err)
-{
-	uint64_t interval = rfl_hash64(1, row->time.at, row->time.len);
-	uint64_t place = rfl_hash64(1, row->place.at, row->place.len);
-
-	*again = false;
-	if (interval != part->interval)
-		part->nplaces = 0;
-	part->interval = interval;
-	for (size_t i = 0; i < part->nplaces && !*again; i++)
-		*again = part->places[i] == place;
-	if (*again)
-		return RFL_OK;
-	if (rfl_grow(&part->places, &part->cap, part->nplaces + 1, SIZE_MAX, NULL) != RFL_OK)
-		return rfl_import_no_memory(&k->i, err);
-	part->places[part->nplaces++] = place;
-	return RFL_OK;
-}
-
-enum rfl_rc rfl_perf__row(struct rfl_perf *k, const struct rfl_perf_row *row, struct rfl_err *err)
+enum rfl_rc rfl_perf__row(struct rfl_perf *k, const struct rfl_perf_row *row)
 {
 	double value, share = isnan(row->running) ? 100.0 : row->running;
+	uint64_t interval = rfl_hash64(1, row->time.at, row->time.len);
+	uint64_t place = rfl_hash64(1, row->place.at, row->place.len);
 	struct name name;
-	struct part *part;
-	bool again;
-	enum rfl_rc rc;
+	struct rfl_perf_part *part;
 
 	if (!name_event(row->event, row->unit, &name))
-		return rfl_import_bad_row(&k->i, "unit", err, "'%.*s' of %.*s is not a known unit",
+		return rfl_import_bad_row(&k->i, "unit", "'%.*s' of %.*s is not a known unit",
 					  RFL_SPAN_ARG(row->unit), RFL_SPAN_ARG(row->event));
 	if (row->state == RFL_PERF_COUNTED && row->value < 0)
-		return rfl_import_bad_row(&k->i, NULL, err, "%.*s is below 0",
-					  RFL_SPAN_ARG(row->event));
+		return rfl_import_bad_row(&k->i, NULL, "%.*s is below 0", RFL_SPAN_ARG(row->event));
 	if (row->state == RFL_PERF_COUNTED && k->i.options->strict &&
 	    rfl_import_is_rounded(row->value, row->half_digit))
-		return rfl_import_bad_row(&k->i, NULL, err,
+		return rfl_import_bad_row(&k->i, NULL,
 					  "%.*s was rounded by its unit; run perf stat with -j, or "
 					  "leave out --strict",
 					  RFL_SPAN_ARG(row->event));
-	if (k->nevents >= EVENTS_MAX)
-		return rfl_import_refuse_line(&k->i, err, "more than %d events", EVENTS_MAX);
+	if (k->nparts >= PARTS_MAX)
+		return rfl_import_refuse(&k->i, k->i.in->line, "more than %d events", PARTS_MAX);
 	part = part_of(k, &name);
 	if (!part)
-		return rfl_import_no_memory(&k->i, err);
-	rc = see_place(k, part, row, &again, err);
-	if (rc != RFL_OK)
-		return rc;
-	if (again) {
-		rfl_capture_note(k->i.b, "events that perf printed several times are counted "
+		return rfl_import_no_memory(&k->i);
+	/* Groups of events name one several times: perf prints it as often, and it is one count. */
+	if (interval != part->interval)
+		part->nplaces = 0;
+	part->interval = interval;
+	for (size_t i = 0; i < part->nplaces; i++)
+		if (part->places[i] == place) {
+			rfl_capture_note(k->i.b,
+					 "events that perf printed several times are counted "
 					 "once: the first of each");
-		return RFL_OK;
-	}
+			return RFL_OK;
+		}
+	if (rfl_grow(&part->places, &part->cap, part->nplaces + 1, SIZE_MAX, NULL) != RFL_OK)
+		return rfl_import_no_memory(&k->i);
+	part->places[part->nplaces++] = place;
 	if (strcmp(name.modifiers, "u") == 0)
 		rfl_capture_note(k->i.b, "events with ':u' were counted in user mode only");
 	part->counted += row->state == RFL_PERF_COUNTED;
@@ -289,49 +254,10 @@ enum rfl_rc rfl_perf__row(struct rfl_perf *k, const struct rfl_perf_row *row, st
 /* --- an event over its PMUs ------------------------------------------------------------------ */
 
 struct merged {
-	struct part all;
-	int64_t rows; /* of the part that has most */
-	bool weighted, unclear, mixed;
+	struct rfl_perf_part all;
+	bool weighted, unclear;
 	const char *only; /* the one kind of core that has the event, and ran less than all of it */
 };
-
-/* Of "cycles" and "cycles:u" the first has all of it; "cycles:u" and "cycles:k" are halves. */
-static bool is_wanted(const struct rfl_perf_event *e, const struct part *p)
-{
-	bool plain = false, halves = true;
-
-	for (size_t i = 0; i < e->nparts; i++) {
-		const char *m = e->parts[i].modifiers;
-
-		plain = plain || m[0] == '\0';
-		halves = halves && (strcmp(m, "u") == 0 || strcmp(m, "k") == 0);
-	}
-	if (plain)
-		return p->modifiers[0] == '\0';
-	return halves || strcmp(p->modifiers, e->parts[0].modifiers) == 0;
-}
-
-static void add_part(const struct part *p, struct merged *m)
-{
-	struct part *all = &m->all;
-	int64_t rows = p->counted + p->not_counted + p->not_supported;
-
-	all->counted += p->counted;
-	all->not_counted += p->not_counted;
-	all->not_supported += p->not_supported;
-	m->rows = rows > m->rows ? rows : m->rows;
-	m->mixed = m->mixed || (all->modifiers && strcmp(all->modifiers, p->modifiers) != 0);
-	all->modifiers = p->modifiers;
-	if (p->counted == 0)
-		return;
-	all->value += p->value;
-	all->half_digit += p->half_digit;
-	all->raw += p->raw;
-	all->shares += p->shares;
-	all->placed = all->placed || p->placed;
-	if (p->running < all->running)
-		all->running = p->running;
-}
 
 /* Processors, not a process: each kind of core is there all the time. */
 static bool is_of_processors(const struct rfl_perf *k)
@@ -339,68 +265,96 @@ static bool is_of_processors(const struct rfl_perf *k)
 	return strcmp(k->command, "system wide") == 0 || strncmp(k->command, "CPU(s) ", 7) == 0;
 }
 
-/* A thread moves between the kinds of cores, and perf scales the count of a kind as if the thread
- * had been on it all the time. Where the shares are parts of one time, what was counted before that
- * is added up, and scaled by what all kinds together leave of the time. Shares of several threads
- * are of times of their own: counts are added as they are. Shares below the whole can be of either.
- */
-static void weigh(const struct rfl_perf *k, const char *unit, struct merged *m)
+static void merge(const struct rfl_perf *k, const struct rfl_perf_part *first, struct merged *ret)
 {
-	double all = m->rows > 0 ? m->all.shares / (double)m->rows : 0.0;
+	const struct rfl_perf_part *end = k->parts + k->nparts, *p;
+	bool hybrid = false, plain = false, halves = true, mixed = false;
 	bool one_thread = k->cpus_utilized <= 1.1; /* NaN: not known */
+	bool intel = strncmp(first->pmu, "cpu_", 4) == 0;
+	struct rfl_perf_part all = { .running = 100.0 };
+	int64_t most_rows = 0; /* of a part */
+	double shares;
 
-	if (all <= 0.0 || all > 101.0 || m->all.running >= 100.0 || m->all.placed || m->mixed ||
-	    is_of_processors(k))
-		return;
-	m->unclear = all < 99.0 && !one_thread;
-	m->weighted = true;
-	m->all.running = all < 99.5 ? all : 100.0;
-	m->all.value = m->all.raw * 100.0 / all;
-	if (unit[0] == '\0')
-		m->all.value = floor(m->all.value + 0.5);
-	m->all.half_digit += m->all.value * 0.005 / all; /* shares have two decimals */
-}
-
-static void merge(const struct rfl_perf *k, const struct rfl_perf_event *e, struct merged *m)
-{
-	bool hybrid = false;
-
-	*m = (struct merged){ .all = { .running = 100.0 } };
-	for (size_t i = 0; i < e->nparts; i++) {
-		const struct part *p = &e->parts[i];
-
+	for (p = first; p < end; p++) {
+		if (strcmp(p->event, first->event) != 0)
+			continue;
+		plain = plain || p->modifiers[0] == '\0';
+		halves = halves &&
+			 (strcmp(p->modifiers, "u") == 0 || strcmp(p->modifiers, "k") == 0);
 		hybrid = hybrid ||
 			 ((strncmp(p->pmu, "cpu_", 4) == 0 || strncmp(p->pmu, "armv", 4) == 0) &&
-			  strcmp(p->pmu, e->parts[0].pmu) != 0);
-		if (is_wanted(e, p))
-			add_part(p, m);
+			  strcmp(p->pmu, first->pmu) != 0);
 	}
-	if (m->all.counted == 0)
+	for (p = first; p < end; p++) {
+		int64_t rows = p->counted + p->not_counted + p->not_supported;
+
+		/* Of "cycles" and "cycles:u" the first has all of it; "cycles:u" and "cycles:k" are
+		 * halves. */
+		if (strcmp(p->event, first->event) != 0 ||
+		    (plain ? p->modifiers[0] != '\0'
+			   : !halves && strcmp(p->modifiers, first->modifiers) != 0))
+			continue;
+		all.counted += p->counted;
+		all.not_counted += p->not_counted;
+		all.not_supported += p->not_supported;
+		most_rows = rows > most_rows ? rows : most_rows;
+		mixed = mixed || (all.modifiers && strcmp(all.modifiers, p->modifiers) != 0);
+		all.modifiers = p->modifiers;
+		if (p->counted == 0)
+			continue;
+		all.value += p->value;
+		all.half_digit += p->half_digit;
+		all.raw += p->raw;
+		all.shares += p->shares;
+		all.placed = all.placed || p->placed;
+		if (p->running < all.running)
+			all.running = p->running;
+	}
+	*ret = (struct merged){ .all = all };
+	if (all.counted == 0)
 		return;
-	if (hybrid) {
-		/* A kind of core that the process never ran on has nothing to count. */
-		m->all.not_counted = m->all.not_supported = 0;
-		weigh(k, e->unit, m);
-	} else if (strncmp(e->parts[0].pmu, "cpu_", 4) == 0 && m->all.running <= 99.5 &&
-		   !m->all.placed && !is_of_processors(k)) {
+	if (!hybrid) {
 		/* Cores of Intel's small kind have no event of FLOPs: time on them and time without
 		 * a counter are both missing, and only what was counted is sure. */
-		m->only = e->parts[0].pmu;
-		m->all.value = floor(m->all.raw + 0.5);
+		if (intel && all.running <= 99.5 && !all.placed && !is_of_processors(k)) {
+			ret->only = first->pmu;
+			ret->all.value = floor(all.raw + 0.5);
+		}
+		return;
 	}
+	/* A kind of core that the process never ran on has nothing to count. */
+	ret->all.not_counted = ret->all.not_supported = 0;
+	/* A thread moves between the kinds of cores, and perf scales the count of a kind as if the
+	 * thread had been on it all the time. Where the shares are parts of one time, what was
+	 * counted before that is added up, and scaled by what all kinds together leave of the time.
+	 * Shares of several threads are of times of their own: counts are added as they are. Shares
+	 * below the whole can be of either. */
+	shares = most_rows > 0 ? all.shares / (double)most_rows : 0.0;
+	if (shares <= 0.0 || shares > 101.0 || all.running >= 100.0 || all.placed || mixed ||
+	    is_of_processors(k))
+		return;
+	ret->unclear = shares < 99.0 && !one_thread;
+	ret->weighted = true;
+	ret->all.running = shares < 99.5 ? shares : 100.0;
+	ret->all.value = all.raw * 100.0 / shares;
+	if (first->unit[0] == '\0')
+		ret->all.value = floor(ret->all.value + 0.5);
+	/* shares have two decimals */
+	ret->all.half_digit += ret->all.value * 0.005 / shares;
 }
 
-static enum rfl_rc give_event(struct rfl_perf *k, const struct rfl_perf_event *e,
-			      struct rfl_err *err)
+static enum rfl_rc give_event(struct rfl_perf *k, const struct rfl_perf_part *first)
 {
-	struct rfl_reading r = { .name = e->name, .unit = e->unit };
+	struct rfl_reading r = { .name = first->event, .unit = first->unit };
 	struct rfl_arena *arena = k->i.arena;
+	long long missing;
 	struct merged m;
 
-	merge(k, e, &m);
+	merge(k, first, &m);
 	r.value = m.all.value;
 	r.validity = RFL_VALID_UNAVAILABLE;
-	if (strcmp(e->name, "cpu-clock") == 0 &&
+	missing = (long long)(m.all.not_counted + m.all.not_supported);
+	if (strcmp(r.name, "cpu-clock") == 0 &&
 	    (is_of_processors(k) || strcmp(k->command, "process") == 0)) {
 		r.reason = "of perf -a the time of all processors, busy or idle (-x and -j do not "
 			   "say): count task-clock";
@@ -422,12 +376,10 @@ static enum rfl_rc give_event(struct rfl_perf *k, const struct rfl_perf_event *e
 					    "counted on %s alone, during %.4g %% of the time, and "
 					    "not scaled: a lower bound",
 					    m.only, m.all.running);
-	} else if (m.all.not_counted + m.all.not_supported > 0) {
-		int64_t not = m.all.not_counted + m.all.not_supported;
-
+	} else if (missing > 0) {
 		r.validity = RFL_VALID_PARTIAL;
-		r.reason = rfl_arena_printf(arena, "not counted in %lld of %lld readings",
-					    (long long)not, (long long)(not +m.all.counted));
+		r.reason = rfl_arena_printf(arena, "not counted in %lld of %lld readings", missing,
+					    missing + (long long)m.all.counted);
 	} else if (m.all.running < 100.0) {
 		r.validity = RFL_VALID_SCALED;
 		r.reason = rfl_arena_printf(
@@ -441,76 +393,70 @@ static enum rfl_rc give_event(struct rfl_perf *k, const struct rfl_perf_event *e
 		r.reason = "rounded by its unit: perf stat -j prints more digits";
 	} else {
 		r.validity = RFL_VALID;
-		return rfl_import_give(&k->i, &r, NULL, err);
+		return rfl_import_give(&k->i, &r, NULL);
 	}
 	if (r.validity == RFL_VALID_UNAVAILABLE)
 		r.value = NAN;
 	if (!r.reason)
-		return rfl_import_no_memory(&k->i, err);
-	return rfl_import_give(&k->i, &r, NULL, err);
+		return rfl_import_no_memory(&k->i);
+	return rfl_import_give(&k->i, &r, NULL);
 }
 
 /* --- blocks ---------------------------------------------------------------------------------- */
 
 static void empty(struct rfl_perf *k)
 {
-	for (size_t i = 0; i < k->nevents; i++) {
-		for (size_t p = 0; p < k->events[i].nparts; p++)
-			free(k->events[i].parts[p].places);
-		free(k->events[i].parts);
-	}
-	k->nevents = 0;
+	for (size_t i = 0; i < k->nparts; i++)
+		free(k->parts[i].places);
+	k->nparts = 0;
 	k->elapsed = k->user = k->system = k->cpus_utilized = NAN;
 	k->open = k->intervals = false;
 }
 
-/* -x and -j print no elapsed time, but a clock over it: that of the process, or of processors. */
-static struct rfl_reading elapsed_of(const struct rfl_perf *k)
+static enum rfl_rc flush(struct rfl_perf *k)
 {
-	const struct rfl_perf_event *task = find_event(k, "task-clock"),
-				    *clock = task ? task : find_event(k, "cpu-clock");
-	struct rfl_reading r = { .name = "duration_time", .unit = "s", .value = k->elapsed };
-
-	if (!isnan(r.value) || isnan(k->cpus_utilized) || k->cpus_utilized <= 0.0 || !clock ||
-	    clock->nparts != 1 || k->i.options->strict)
-		return r;
-	r.value = clock->parts[0].value / k->cpus_utilized;
-	r.validity = RFL_VALID_ESTIMATE;
-	r.reason = "the clock over 'CPUs utilized', which perf rounds: add duration_time to the "
-		   "events";
-	return r;
-}
-
-static enum rfl_rc flush(struct rfl_perf *k, struct rfl_err *err)
-{
+	const struct rfl_perf_part *clock = find_event(k, "task-clock");
+	size_t of_clock = 0; /* parts */
 	struct rfl_reading times[] = {
-		elapsed_of(k),
+		{ .name = "duration_time", .unit = "s", .value = k->elapsed },
 		{ .name = "user_time", .unit = "s", .value = k->user },
 		{ .name = "system_time", .unit = "s", .value = k->system },
 	};
 	enum rfl_rc rc = RFL_OK;
 
-	if (!k->open || (k->nevents == 0 && isnan(k->elapsed)))
+	if (!k->open || (k->nparts == 0 && isnan(k->elapsed)))
 		goto done;
+	/* -x and -j print no elapsed time, but a clock over it: of the process, or of processors.
+	 */
+	clock = clock ? clock : find_event(k, "cpu-clock");
+	for (size_t i = 0; clock && i < k->nparts; i++)
+		of_clock += strcmp(k->parts[i].event, clock->event) == 0;
+	if (isnan(k->elapsed) && k->cpus_utilized > 0.0 && of_clock == 1 && !k->i.options->strict) {
+		times[0].value = clock->value / k->cpus_utilized;
+		times[0].validity = RFL_VALID_ESTIMATE;
+		times[0].reason = "the clock over 'CPUs utilized', which perf rounds: add "
+				  "duration_time to the events";
+	}
 	k->any = true;
-	rc = rfl_capture_begin(k->i.b, RFL_RANGE_PROCESS, k->command, NULL, NULL, err);
-	for (size_t i = 0; i < k->nevents && rc == RFL_OK; i++)
-		rc = give_event(k, &k->events[i], err);
+	rc = rfl_capture_begin(k->i.b, RFL_RANGE_PROCESS, k->command, NULL, NULL, k->i.err);
+	for (size_t i = 0; i < k->nparts && rc == RFL_OK; i++)
+		if (find_event(k, k->parts[i].event) == &k->parts[i])
+			rc = give_event(k, &k->parts[i]);
 	for (size_t i = 0; i < RFL_ARRAY_LEN(times) && rc == RFL_OK; i++)
 		if (!isnan(times[i].value) && !find_event(k, times[i].name))
-			rc = rfl_import_give(&k->i, &times[i], NULL, err);
+			rc = rfl_import_give(&k->i, &times[i], NULL);
 	if (rc == RFL_OK && k->intervals)
 		rfl_capture_note(k->i.b, "the values of all intervals were added up");
 	if (rc == RFL_OK)
-		rc = rfl_capture_end(k->i.b, err);
+		rc = rfl_capture_end(k->i.b, k->i.err);
 done:
 	empty(k);
 	return rc;
 }
 
-enum rfl_rc rfl_perf__begin(struct rfl_perf *k, struct rfl_span command, struct rfl_err *err)
+enum rfl_rc rfl_perf__begin(struct rfl_perf *k, struct rfl_span command)
 {
-	enum rfl_rc rc = flush(k, err);
+	enum rfl_rc rc = flush(k);
 
 	k->open = true;
 	rfl_span_copy(command, k->command, sizeof(k->command));
@@ -519,29 +465,40 @@ enum rfl_rc rfl_perf__begin(struct rfl_perf *k, struct rfl_span command, struct 
 
 /* --- the file -------------------------------------------------------------------------------- */
 
-static enum rfl_rc begin(struct rfl_import *import, struct rfl_span head, struct rfl_err *err)
+static int detect(struct rfl_span head)
 {
-	empty((struct rfl_perf *)import);
-	return rfl_perf__choose_form(import, head, err);
+	rfl_perf_form *form;
+
+	return rfl_perf__form(head, &form);
 }
 
-static enum rfl_rc read_line(struct rfl_import *import, struct rfl_span line, struct rfl_err *err)
+static void begin(struct rfl_import *import, struct rfl_span head)
 {
 	struct rfl_perf *k = (struct rfl_perf *)import;
 
-	return k->form(k, line, err);
+	empty(k);
+	k->decimal = rfl_perf__decimal(head);
+	(void)rfl_perf__form(head, &k->form);
+	if (k->form != rfl_perf__text) { /* which has a header for each block */
+		k->open = true;
+		(void)snprintf(k->command, sizeof(k->command), "process");
+	}
 }
 
-static enum rfl_rc end(struct rfl_import *import, struct rfl_captures *to, struct rfl_err *err)
+static enum rfl_rc read_line(struct rfl_import *import, struct rfl_span line)
+{
+	return ((struct rfl_perf *)import)->form((struct rfl_perf *)import, line);
+}
+
+static enum rfl_rc end(struct rfl_import *import)
 {
 	struct rfl_perf *k = (struct rfl_perf *)import;
 	enum rfl_rc rc;
 
-	(void)to;
 	k->any = false; /* it is the last block that counts */
-	rc = flush(k, err);
+	rc = flush(k);
 	if (rc == RFL_OK && !k->any)
-		return rfl_import_refuse(import, err,
+		return rfl_import_refuse(import, 0,
 					 "no events: expected what perf stat, perf stat -x or perf "
 					 "stat -j print");
 	return rc;
@@ -550,7 +507,7 @@ static enum rfl_rc end(struct rfl_import *import, struct rfl_captures *to, struc
 static void fini(struct rfl_import *import)
 {
 	empty((struct rfl_perf *)import);
-	free(((struct rfl_perf *)import)->events);
+	free(((struct rfl_perf *)import)->parts);
 }
 
 const struct rfl_importer rfl_importer_perf = {
@@ -558,7 +515,7 @@ const struct rfl_importer rfl_importer_perf = {
 	.summary = "perf stat: what it prints, -x with any separator, -j",
 	.formulas = "cpu",
 	.size = sizeof(struct rfl_perf),
-	.detect = rfl_perf__detect,
+	.detect = detect,
 	.begin = begin,
 	.line = read_line,
 	.end = end,

@@ -20,12 +20,15 @@ struct rfl_perf_row {
 	double cpus_utilized; /* printed beside task-clock; NaN: not */
 };
 
+struct rfl_perf;
+typedef enum rfl_rc rfl_perf_form(struct rfl_perf *k, struct rfl_span line);
+
 /* A file, of which one "Performance counter stats for" is open: a process range. */
 struct rfl_perf {
 	struct rfl_import i;
-	enum rfl_rc (*form)(struct rfl_perf *k, struct rfl_span line, struct rfl_err *err);
-	struct rfl_perf_event *events;
-	size_t nevents, cap;
+	rfl_perf_form *form;
+	struct rfl_perf_part *parts; /* of events, as they were printed */
+	size_t nparts, cap;
 	char command[256];
 	double elapsed, user, system;
 	double cpus_utilized; /* NaN: not known, or of several rows */
@@ -39,18 +42,17 @@ struct rfl_perf {
 };
 
 /** Begin a block, and end the one before. */
-enum rfl_rc rfl_perf__begin(struct rfl_perf *k, struct rfl_span command,
-			    struct rfl_err *err) RFL_WARN_UNUSED;
+enum rfl_rc rfl_perf__begin(struct rfl_perf *k, struct rfl_span command) RFL_WARN_UNUSED;
 /** Add a row to the block. */
-enum rfl_rc rfl_perf__row(struct rfl_perf *k, const struct rfl_perf_row *row,
-			  struct rfl_err *err) RFL_WARN_UNUSED;
+enum rfl_rc rfl_perf__row(struct rfl_perf *k, const struct rfl_perf_row *row) RFL_WARN_UNUSED;
 /** Whether a unit is known; events may have none. */
 bool rfl_perf__is_known(struct rfl_span unit);
 
-/** How sure it is that these are the first bytes of a file of perf stat. */
-int rfl_perf__detect(struct rfl_span head);
-/** Choose the form by the first bytes: text where nothing is found. */
-enum rfl_rc rfl_perf__choose_form(struct rfl_import *import, struct rfl_span head,
-				  struct rfl_err *err) RFL_WARN_UNUSED;
+rfl_perf_form rfl_perf__text; /* for people */
+/** The form by the first bytes. @return how sure it is that they are of perf stat */
+int rfl_perf__form(struct rfl_span head, rfl_perf_form **ret);
+/** The first number of perf's own lines that shows the decimal sign: "2.382450831 seconds time
+ * elapsed", "0,874 CPUs"; 0: none. */
+char rfl_perf__decimal(struct rfl_span head);
 
 #endif

@@ -42,9 +42,7 @@ static char decimal_of(struct rfl_span s, bool count)
 	return !count ? 0 : p.last == '.' ? ',' : '.';
 }
 
-/* The first number of perf's own lines that shows the decimal sign: "2.382450831 seconds time
- * elapsed", "0,874 CPUs". */
-static char decimal_of_head(struct rfl_span head)
+char rfl_perf__decimal(struct rfl_span head)
 {
 	static const char *const own[] = { " seconds time elapsed", " seconds user", " seconds sys",
 					   "CPUs utilized",         " GHz",          "/sec",
@@ -143,7 +141,7 @@ static bool split_words(struct rfl_span line, bool intervals, struct rfl_perf_ro
 	return !rfl_span_next_word(&line, &more);
 }
 
-static enum rfl_rc event_line(struct rfl_perf *k, struct rfl_span line, struct rfl_err *err)
+static enum rfl_rc event_line(struct rfl_perf *k, struct rfl_span line)
 {
 	size_t hash = rfl_span_find(line, "#");
 	struct rfl_span left = { .at = line.at, .len = hash }, rest, word, value;
@@ -162,7 +160,7 @@ static enum rfl_rc event_line(struct rfl_perf *k, struct rfl_span line, struct r
 		return RFL_OK; /* a second metric of the event above, "TopdownL1" */
 	if (!split_words(left, k->interval_text, &row, &value))
 		return rfl_import_bad_row(
-			&k->i, NULL, err,
+			&k->i, NULL,
 			"'%.*s' is not an event of perf: expected a value, a unit if "
 			"there is one, and a name",
 			RFL_SPAN_ARG(left));
@@ -173,7 +171,7 @@ static enum rfl_rc event_line(struct rfl_perf *k, struct rfl_span line, struct r
 		k->intervals = true;
 	if (row.state == RFL_PERF_COUNTED &&
 	    !rfl_span_grouped(value, decimal, &row.value, &row.half_digit))
-		return rfl_import_bad_row(&k->i, NULL, err,
+		return rfl_import_bad_row(&k->i, NULL,
 					  "'%.*s' is not a number where a %s is in front of the "
 					  "decimals",
 					  RFL_SPAN_ARG(value), decimal == ',' ? "comma" : "point");
@@ -184,72 +182,65 @@ static enum rfl_rc event_line(struct rfl_perf *k, struct rfl_span line, struct r
 	/* "    0.996 CPUs utilized" */
 	if (rfl_span_has(comment, "CPUs utilized") && rfl_span_next_word(&comment, &word))
 		(void)rfl_span_grouped(word, decimal, &row.cpus_utilized, NULL);
-	return rfl_perf__row(k, &row, err);
+	return rfl_perf__row(k, &row);
 }
 
-/* "   0.02546 +- 0.00257 seconds time elapsed  ( +- 10.11% )" */
-static bool time_line(struct rfl_perf *k, struct rfl_span line)
+enum rfl_rc rfl_perf__text(struct rfl_perf *k, struct rfl_span line)
 {
 	static const char *const ends[] = { " seconds time elapsed", " seconds user",
 					    " seconds sys" };
 	double *const to[] = { &k->elapsed, &k->user, &k->system };
-	struct rfl_span word;
-
-	for (size_t i = 0; i < RFL_ARRAY_LEN(ends); i++) {
-		if (!rfl_span_has(line, ends[i]) || !rfl_span_next_word(&line, &word))
-			continue;
-		if (memchr(word.at, ',', word.len))
-			k->decimal = ',';
-		return rfl_span_grouped(word, k->decimal ? k->decimal : '.', to[i], NULL);
-	}
-	return false;
-}
-
-/* "Performance counter stats for 'sleep 1' (3 runs):" */
-static enum rfl_rc begin_text(struct rfl_perf *k, struct rfl_span line, struct rfl_err *err)
-{
-	struct rfl_span name = rfl_span_from(line, rfl_span_find(line, header) + strlen(header));
+	struct rfl_span trimmed = rfl_span_trim(line), name, word;
+	bool comment = rfl_span_starts(trimmed, "#"), again;
 	enum rfl_rc rc;
 
-	k->begun = true;
-	k->interval_text = k->ended = false;
-	if (name.len > 0 && name.at[0] == '\'') {
-		size_t end = name.len - 1;
+	/* "Performance counter stats for 'sleep 1' (3 runs):" */
+	if (rfl_span_has(line, header)) {
+		name = rfl_span_from(line, rfl_span_find(line, header) + strlen(header));
+		k->begun = true;
+		k->interval_text = k->ended = false;
+		if (name.len > 0 && name.at[0] == '\'') {
+			size_t end = name.len - 1;
 
-		while (end > 0 && name.at[end] != '\'')
-			end--;
-		name = rfl_span_from(name, 1);
-		if (end > 0)
-			name.len = end - 1;
-	} else if (rfl_span_ends(name, ":")) {
-		name.len--;
+			while (end > 0 && name.at[end] != '\'')
+				end--;
+			name = rfl_span_from(name, 1);
+			if (end > 0)
+				name.len = end - 1;
+		} else if (rfl_span_ends(name, ":")) {
+			name.len--;
+		}
+		rc = rfl_perf__begin(k, name);
+		if (rc == RFL_OK && rfl_span_has(line, " runs)"))
+			rfl_capture_note(k->i.b,
+					 "values are averages of the runs that perf repeated");
+		return rc;
 	}
-	rc = rfl_perf__begin(k, name, err);
-	if (rc == RFL_OK && rfl_span_has(line, " runs)"))
-		rfl_capture_note(k->i.b, "values are averages of the runs that perf repeated");
-	return rc;
-}
-
-static enum rfl_rc text_line(struct rfl_perf *k, struct rfl_span line, struct rfl_err *err)
-{
-	bool comment = rfl_span_starts(rfl_span_trim(line), "#");
-
-	if (rfl_span_has(line, header))
-		return begin_text(k, line, err);
 	if (comment && rfl_span_has(line, interval_header)) {
-		bool again = k->begun && k->interval_text;
-
+		again = k->begun && k->interval_text;
 		k->begun = k->interval_text = true;
 		/* perf repeats its header on a terminal */
-		return again ? RFL_OK : rfl_perf__begin(k, rfl_span_of("process"), err);
+		return again ? RFL_OK : rfl_perf__begin(k, rfl_span_of("process"));
 	}
 	if (!k->begun || comment)
 		return RFL_OK;
+	/* "   0.02546 +- 0.00257 seconds time elapsed  ( +- 10.11% )" */
+	for (size_t i = 0; i < RFL_ARRAY_LEN(ends); i++) {
+		if (!rfl_span_has(line, ends[i]))
+			continue;
+		name = line;
+		if (!rfl_span_next_word(&name, &word))
+			continue;
+		if (memchr(word.at, ',', word.len))
+			k->decimal = ',';
+		if (rfl_span_grouped(word, k->decimal ? k->decimal : '.', to[i], NULL))
+			k->ended = true;
+		break;
+	}
 	/* What perf advises ("echo 0 > ..."), and what was printed after it, are no events. */
-	if (time_line(k, line) ||
-	    rfl_span_starts(rfl_span_trim(line), "Some events weren't counted"))
+	if (rfl_span_starts(trimmed, "Some events weren't counted"))
 		k->ended = true;
-	return k->ended ? RFL_OK : event_line(k, line, err);
+	return k->ended ? RFL_OK : event_line(k, line);
 }
 
 /* --- -x -------------------------------------------------------------------------------------- */
@@ -266,6 +257,7 @@ struct fields {
 	size_t value; /* where it is; FIELDS_MAX: this is no row of an event */
 };
 
+/* A field; empty past the last. */
 static struct rfl_span at(const struct fields *f, size_t i)
 {
 	return i < f->n ? f->f[i] : (struct rfl_span){ .at = "", .len = 0 };
@@ -293,16 +285,9 @@ static bool is_event(struct rfl_span s, struct rfl_span unit)
 	       !rfl_span_ends(s, "%") && rfl_perf__is_known(unit);
 }
 
-/* "S0", "CPU3", "N0", "S0-D0-C1", "sleep-4711". */
-static bool is_place(struct rfl_span s)
-{
-	return s.len > 0 && s.at[s.len - 1] >= '0' && s.at[s.len - 1] <= '9' && !is_value(s) &&
-	       rfl_span_number_len(s) == 0;
-}
-
 static void cut(struct rfl_span line, char separator, struct fields *f)
 {
-	struct rfl_span first;
+	struct rfl_span first, place;
 	size_t i;
 
 	f->n = 0;
@@ -313,7 +298,11 @@ static void cut(struct rfl_span line, char separator, struct fields *f)
 	first = at(f, 0);
 	f->interval = first.len > 10 && first.at[first.len - 10] == '.' &&
 		      rfl_span_number_len(first) == first.len;
-	f->place = is_place(at(f, f->interval));
+	/* "S0", "CPU3", "N0", "S0-D0-C1", "sleep-4711" */
+	place = at(f, f->interval);
+	f->place = place.len > 0 && place.at[place.len - 1] >= '0' &&
+		   place.at[place.len - 1] <= '9' && !is_value(place) &&
+		   rfl_span_number_len(place) == 0;
 	i = (size_t)f->interval + f->place;
 	/* The number of processors: a unit cannot be a number. */
 	if (f->place && is_value(at(f, i)) && is_value(at(f, i + 1)))
@@ -364,7 +353,7 @@ static char separator_of(struct rfl_span line)
 	return looks_torn_apart(&f) ? ',' : '\0';
 }
 
-static enum rfl_rc csv_line(struct rfl_perf *k, struct rfl_span line, struct rfl_err *err)
+static enum rfl_rc csv_line(struct rfl_perf *k, struct rfl_span line)
 {
 	static const char remedy[] = "perf wrote decimal commas between commas: run it with "
 				     "LC_ALL=C, or with -x ';', or with -j";
@@ -401,17 +390,16 @@ static enum rfl_rc csv_line(struct rfl_perf *k, struct rfl_span line, struct rfl
 			(void)number(at(&f, metric), &row.cpus_utilized, NULL);
 		if (f.interval && rfl_span_number(row.time, &k->elapsed))
 			k->intervals = true;
-		return rfl_perf__row(k, &row, err);
+		return rfl_perf__row(k, &row);
 	}
 	if (k->separator == ',' &&
 	    (f.value < FIELDS_MAX ? f.n > f.value + 5 : looks_torn_apart(&f)))
-		return rfl_import_refuse_line(&k->i, err, "%s", remedy);
+		return rfl_import_refuse(&k->i, k->i.in->line, "%s", remedy);
 	if (k->i.in->torn)
-		return rfl_import_bad_row(&k->i, NULL, err,
-					  "'%.*s': the file is cut off in this row",
+		return rfl_import_bad_row(&k->i, NULL, "'%.*s': the file is cut off in this row",
 					  RFL_SPAN_ARG(line));
 	return rfl_import_bad_row(
-		&k->i, NULL, err,
+		&k->i, NULL,
 		"'%.*s' is not a row of perf stat -x: expected a value, a unit, an "
 		"event, a run time and a percentage between '%c'",
 		RFL_SPAN_ARG(line), k->separator);
@@ -439,43 +427,14 @@ static double real_of(const json_t *row, const char *key)
 	return json_is_string(v) && rfl_span_number(text_of(row, key), &ret) ? ret : NAN;
 }
 
-static enum rfl_rc read_object(struct rfl_perf *k, const json_t *o, struct rfl_err *err)
+/* An object per line, the values of which are texts. */
+static enum rfl_rc json_line(struct rfl_perf *k, struct rfl_span line)
 {
 	static const char *const places[] = { "cpu", "core", "die", "socket", "node", "thread" };
-	struct rfl_span value = text_of(o, "counter-value");
-	struct rfl_perf_row row = no_row;
-	char time[64];
-
-	row.event = text_of(o, "event");
-	row.unit = text_of(o, "unit");
-	row.running = real_of(o, "pcnt-running");
-	for (size_t i = 0; i < RFL_ARRAY_LEN(places) && row.place.len == 0; i++)
-		row.place = text_of(o, places[i]);
-	if (row.event.len == 0 && !json_object_get(o, "counter-value"))
-		return RFL_OK; /* a metric without an event */
-	if (row.event.len == 0)
-		return rfl_import_bad_row(&k->i, "event", err, "is missing");
-	row.state = state_of(value);
-	if (row.state == RFL_PERF_COUNTED)
-		row.value = real_of(o, "counter-value");
-	if (row.state == RFL_PERF_COUNTED && isnan(row.value))
-		return rfl_import_bad_row(&k->i, "counter-value", err, "'%.*s' is not a number",
-					  RFL_SPAN_ARG(value));
-	if (rfl_span_is(text_of(o, "metric-unit"), "CPUs utilized"))
-		row.cpus_utilized = real_of(o, "metric-value");
-	if (json_object_get(o, "interval")) {
-		k->elapsed = real_of(o, "interval");
-		k->intervals = true;
-		(void)snprintf(time, sizeof(time), "%.9f", k->elapsed);
-		row.time = rfl_span_of(time);
-	}
-	return rfl_perf__row(k, &row, err);
-}
-
-/* An object per line, the values of which are texts. */
-static enum rfl_rc json_line(struct rfl_perf *k, struct rfl_span line, struct rfl_err *err)
-{
 	struct rfl_err why = RFL_ERR_INIT;
+	struct rfl_perf_row row = no_row;
+	struct rfl_span value;
+	char time[64];
 	json_t *o = NULL;
 	enum rfl_rc rc;
 
@@ -484,69 +443,72 @@ static enum rfl_rc json_line(struct rfl_perf *k, struct rfl_span line, struct rf
 		return RFL_OK;
 	rc = rfl_json_loads(line.at, line.len, "", &o, &why);
 	if (rc == RFL_ENOMEM)
-		return rfl_import_no_memory(&k->i, err);
-	if (rc == RFL_OK && json_is_object(o)) {
-		rc = read_object(k, o, err);
+		return rfl_import_no_memory(&k->i);
+	if (rc != RFL_OK || !json_is_object(o)) {
 		json_decref(o);
-		return rc;
+		/* `"pcnt-running" : 85,00` */
+		for (size_t i = 2; i + 1 < line.len; i++)
+			if (line.at[i] == ',' && line.at[i - 1] >= '0' && line.at[i - 1] <= '9' &&
+			    line.at[i + 1] >= '0' && line.at[i + 1] <= '9')
+				return rfl_import_refuse(&k->i, k->i.in->line,
+							 "perf wrote decimal commas, which makes "
+							 "it no JSON: run it with LC_ALL=C");
+		return rfl_import_bad_row(&k->i, NULL, "'%.*s' is not a JSON object of perf%s",
+					  RFL_SPAN_ARG(line),
+					  k->i.in->torn ? ": the file is cut off" : "");
 	}
+	value = text_of(o, "counter-value");
+	row.event = text_of(o, "event");
+	row.unit = text_of(o, "unit");
+	row.running = real_of(o, "pcnt-running");
+	for (size_t i = 0; i < RFL_ARRAY_LEN(places) && row.place.len == 0; i++)
+		row.place = text_of(o, places[i]);
+	if (row.event.len == 0) {
+		if (json_object_get(o, "counter-value")) /* else a metric without an event */
+			rc = rfl_import_bad_row(&k->i, "event", "is missing");
+		goto done;
+	}
+	row.state = state_of(value);
+	if (row.state == RFL_PERF_COUNTED)
+		row.value = real_of(o, "counter-value");
+	if (row.state == RFL_PERF_COUNTED && isnan(row.value)) {
+		rc = rfl_import_bad_row(&k->i, "counter-value", "'%.*s' is not a number",
+					RFL_SPAN_ARG(value));
+		goto done;
+	}
+	if (rfl_span_is(text_of(o, "metric-unit"), "CPUs utilized"))
+		row.cpus_utilized = real_of(o, "metric-value");
+	if (json_object_get(o, "interval")) {
+		k->elapsed = real_of(o, "interval");
+		k->intervals = true;
+		(void)snprintf(time, sizeof(time), "%.9f", k->elapsed);
+		row.time = rfl_span_of(time);
+	}
+	rc = rfl_perf__row(k, &row);
+done:
 	json_decref(o);
-	/* `"pcnt-running" : 85,00` */
-	for (size_t i = 2; i + 1 < line.len; i++)
-		if (line.at[i] == ',' && line.at[i - 1] >= '0' && line.at[i - 1] <= '9' &&
-		    line.at[i + 1] >= '0' && line.at[i + 1] <= '9')
-			return rfl_import_refuse_line(
-				&k->i, err,
-				"perf wrote decimal commas, which makes it no "
-				"JSON: run it with LC_ALL=C");
-	return rfl_import_bad_row(&k->i, NULL, err, "'%.*s' is not a JSON object of perf%s",
-				  RFL_SPAN_ARG(line), k->i.in->torn ? ": the file is cut off" : "");
+	return rc;
 }
 
 /* --- which form ------------------------------------------------------------------------------ */
 
-static int detect_text(struct rfl_span head)
-{
-	if (rfl_span_has(head, header))
-		return 95;
-	return rfl_span_has(head, interval_header) ? 90 : 0;
-}
-
-static int detect_json(struct rfl_span head)
-{
-	return rfl_span_has(head, "{\"") && rfl_span_has(head, "\"counter-value\"") ? 95 : 0;
-}
-
-static int detect_csv(struct rfl_span head)
+int rfl_perf__form(struct rfl_span head, rfl_perf_form **ret)
 {
 	struct rfl_span line;
 
+	*ret = rfl_perf__text;
+	if (rfl_span_has(head, header))
+		return 95;
+	if (rfl_span_has(head, interval_header))
+		return 90;
+	if (rfl_span_has(head, "{\"") && rfl_span_has(head, "\"counter-value\"")) {
+		*ret = json_line;
+		return 95;
+	}
 	for (int looked = 0; looked < 200 && rfl_span_next_line(&head, &line); looked++)
-		if (separator_of(line) != '\0')
+		if (separator_of(line) != '\0') {
+			*ret = csv_line;
 			return 85;
+		}
 	return 0;
-}
-
-int rfl_perf__detect(struct rfl_span head)
-{
-	int text = detect_text(head), json = detect_json(head), best = text > json ? text : json;
-
-	return best > 0 ? best : detect_csv(head);
-}
-
-enum rfl_rc rfl_perf__choose_form(struct rfl_import *import, struct rfl_span head,
-				  struct rfl_err *err)
-{
-	struct rfl_perf *k = (struct rfl_perf *)import;
-
-	if (detect_text(head) == 0 && detect_json(head) > 0)
-		k->form = json_line;
-	else if (detect_text(head) == 0 && detect_csv(head) > 0)
-		k->form = csv_line;
-	else
-		k->form = text_line;
-	k->decimal = decimal_of_head(head);
-	if (k->form == text_line)
-		return RFL_OK;
-	return rfl_perf__begin(k, rfl_span_of("process"), err);
 }

@@ -27,30 +27,34 @@ enum figure {
 	FIGURES
 };
 
-static const struct rfl_reading figures[FIGURES] = {
-	[ELAPSED] = { .name = "duration_time", .unit = "s" },
-	[USER] = { .name = "user_time", .unit = "s" },
-	[SYSTEM] = { .name = "system_time", .unit = "s" },
-	[MAX_RSS] = { .name = "max_rss", .unit = "byte" },
-	[MAJOR_FAULTS] = { .name = "major-faults", .unit = "" },
-	[MINOR_FAULTS] = { .name = "minor-faults", .unit = "" },
-	[SWITCHES_IN] = { .name = "involuntary_switches", .unit = "" },
-	[SWITCHES_OUT] = { .name = "voluntary_switches", .unit = "" },
-	[SWAPS] = { .name = "swaps", .unit = "" },
-	[INSTRUCTIONS] = { .name = "instructions", .unit = "inst" },
-	[CYCLES] = { .name = "cycles", .unit = "cycle" },
-	[FOOTPRINT] = { .name = "peak_memory_footprint", .unit = "byte" },
-	[WINDOW] = { .name = "measured_window", .unit = "s" },
+static const struct {
+	const char *name, *unit;
+} figures[FIGURES] = {
+	[ELAPSED] = { "duration_time", "s" },
+	[USER] = { "user_time", "s" },
+	[SYSTEM] = { "system_time", "s" },
+	[MAX_RSS] = { "max_rss", "byte" },
+	[MAJOR_FAULTS] = { "major-faults", "" },
+	[MINOR_FAULTS] = { "minor-faults", "" },
+	[SWITCHES_IN] = { "involuntary_switches", "" },
+	[SWITCHES_OUT] = { "voluntary_switches", "" },
+	[SWAPS] = { "swaps", "" },
+	[INSTRUCTIONS] = { "instructions", "inst" },
+	[CYCLES] = { "cycles", "cycle" },
+	[FOOTPRINT] = { "peak_memory_footprint", "byte" },
+	[WINDOW] = { "measured_window", "s" },
 };
 
 struct block {
 	struct rfl_import i;
 	bool any, open;
+	bool mine;         /* the line at hand was one of time */
 	bool rss_in_bytes; /* or, of BSD, in KiB */
 	double value[FIGURES], half_digit[FIGURES];
 	char command[256];
 };
 
+/* A figure in a form of the output; lists end without a text. */
 struct label {
 	const char *text;
 	enum figure figure;
@@ -68,6 +72,7 @@ static const struct label gnu[] = {
 	{ "Voluntary context switches: ", SWITCHES_OUT, 1 },
 	{ "Involuntary context switches: ", SWITCHES_IN, 1 },
 	{ "Swaps: ", SWAPS, 1 },
+	{ .text = NULL },
 };
 
 /* time -l: "<value>  <label>". */
@@ -81,10 +86,11 @@ static const struct label bsd[] = {
 	{ "instructions retired", INSTRUCTIONS, 1 },
 	{ "cycles elapsed", CYCLES, 1 },
 	{ "peak memory footprint", FOOTPRINT, 1 },
+	{ .text = NULL },
 };
 
 /* bash and `time -p`: "<label> <value>". BSD prints all three on a line: "<value> <label>". */
-static const struct label shell[] = {
+static const struct label shell[3] = {
 	{ "real", ELAPSED, 0 },
 	{ "user", USER, 0 },
 	{ "sys", SYSTEM, 0 },
@@ -96,7 +102,7 @@ static const struct label brief[] = {
 	{ "user", USER, 0 },          { "system", SYSTEM, 0 },
 	{ "elapsed", ELAPSED, 0 },    { "maxresident)k", MAX_RSS, 1024 },
 	{ "major", MAJOR_FAULTS, 1 }, { "minor)pagefaults", MINOR_FAULTS, 1 },
-	{ "swaps", SWAPS, 1 },
+	{ "swaps", SWAPS, 1 },        { .text = NULL },
 };
 
 /* --- values ---------------------------------------------------------------------------------- */
@@ -156,7 +162,7 @@ static void clear(struct block *k)
 	(void)snprintf(k->command, sizeof(k->command), "process");
 }
 
-static enum rfl_rc flush(struct block *k, struct rfl_err *err)
+static enum rfl_rc flush(struct block *k)
 {
 	enum rfl_rc rc;
 
@@ -173,9 +179,9 @@ static enum rfl_rc flush(struct block *k, struct rfl_err *err)
 	if (isnan(k->value[ELAPSED]))
 		rfl_capture_note(k->i.b, "%s: the block has no elapsed time: it was cut off",
 				 k->command);
-	rc = rfl_capture_begin(k->i.b, RFL_RANGE_PROCESS, k->command, NULL, NULL, err);
+	rc = rfl_capture_begin(k->i.b, RFL_RANGE_PROCESS, k->command, NULL, NULL, k->i.err);
 	for (size_t i = 0; i < FIGURES && rc == RFL_OK; i++) {
-		struct rfl_reading r = figures[i];
+		struct rfl_reading r = { .name = figures[i].name, .unit = figures[i].unit };
 
 		r.value = k->value[i];
 		if (isnan(r.value))
@@ -184,30 +190,30 @@ static enum rfl_rc flush(struct block *k, struct rfl_err *err)
 			r.validity = RFL_VALID_ESTIMATE;
 			r.reason = "rounded by the decimals that were printed";
 		}
-		rc = rfl_import_give(&k->i, &r, NULL, err);
+		rc = rfl_import_give(&k->i, &r, NULL);
 	}
 	if (rc == RFL_OK)
-		rc = rfl_capture_end(k->i.b, err);
+		rc = rfl_capture_end(k->i.b, k->i.err);
 	clear(k);
 	return rc;
 }
 
-static enum rfl_rc open_block(struct block *k, struct rfl_err *err)
+static enum rfl_rc open_block(struct block *k)
 {
 	double window = k->open ? NAN : k->value[WINDOW];
-	enum rfl_rc rc = flush(k, err);
+	enum rfl_rc rc = flush(k);
 
-	k->any = k->open = true;
+	k->any = k->open = k->mine = true;
 	k->value[WINDOW] = window;
 	return rc;
 }
 
-static enum rfl_rc take(struct block *k, const struct label *l, struct rfl_span text,
-			struct rfl_err *err)
+static enum rfl_rc take(struct block *k, const struct label *l, struct rfl_span text)
 {
 	const char *name = figures[l->figure].name;
 	double value, half;
 
+	k->mine = true;
 	text = rfl_span_trim(text);
 	if (l->factor == 0.0 ? !read_duration(text, &value, &half)
 			     : !read_decimal(text, &value, &half))
@@ -215,48 +221,43 @@ static enum rfl_rc take(struct block *k, const struct label *l, struct rfl_span 
 	else if (l->factor > 0.0)
 		value *= l->factor;
 	if (!isfinite(value))
-		return rfl_import_bad_row(&k->i, name, err, "'%.*s' is not a %s",
-					  RFL_SPAN_ARG(text),
+		return rfl_import_bad_row(&k->i, name, "'%.*s' is not a %s", RFL_SPAN_ARG(text),
 					  l->factor == 0.0 ? "duration" : "count");
 	if (!isnan(k->value[l->figure]) && k->value[l->figure] != value)
-		return rfl_import_bad_row(&k->i, name, err,
-					  "'%.*s' is the second value of this block",
+		return rfl_import_bad_row(&k->i, name, "'%.*s' is the second value of this block",
 					  RFL_SPAN_ARG(text));
 	if (k->i.options->strict && rfl_import_is_rounded(value, half))
-		return rfl_import_bad_row(&k->i, name, err,
-					  "%g was rounded by its decimals; leave out --strict",
-					  value);
+		return rfl_import_bad_row(
+			&k->i, name, "%g was rounded by its decimals; leave out --strict", value);
 	k->value[l->figure] = value;
 	k->half_digit[l->figure] = half;
 	return RFL_OK;
 }
 
-/* --- forms: each says whether a line was its own --------------------------------------------- */
+/* --- forms: each takes the lines that are its own, and sets k->mine -------------------------- */
 
-static enum rfl_rc gnu_line(struct block *k, struct rfl_span line, bool *mine, struct rfl_err *err)
+static enum rfl_rc gnu_line(struct block *k, struct rfl_span line)
 {
 	static const char command[] = "Command being timed: ";
 	static const char *const notes[] = { "Command exited with", "Command terminated by",
 					     "Command stopped by", NULL };
 
-	*mine = true;
 	if (rfl_span_starts(line, command)) {
 		struct rfl_span name = rfl_span_from(line, strlen(command));
-		enum rfl_rc rc = open_block(k, err);
+		enum rfl_rc rc = open_block(k);
 
 		if (name.len > 1 && name.at[0] == '"' && name.at[name.len - 1] == '"')
 			name = (struct rfl_span){ .at = name.at + 1, .len = name.len - 2 };
 		rfl_span_copy(name, k->command, sizeof(k->command));
 		return rc;
 	}
-	if (rfl_span_starts_any(line, notes)) {
+	for (const struct label *l = gnu; l->text && k->open; l++)
+		if (rfl_span_starts(line, l->text))
+			return take(k, l, rfl_span_from(line, strlen(l->text)));
+	k->mine = rfl_span_starts_any(line, notes);
+	if (k->mine)
 		rfl_capture_note(k->i.b, "%.*s", RFL_SPAN_ARG(line));
-		return RFL_OK;
-	}
-	for (size_t i = 0; i < RFL_ARRAY_LEN(gnu) && k->open; i++)
-		if (rfl_span_starts(line, gnu[i].text))
-			return take(k, &gnu[i], rfl_span_from(line, strlen(gnu[i].text)), err);
-	*mine = rfl_span_starts(line, "Exit status: ");
+	k->mine = k->mine || rfl_span_starts(line, "Exit status: ");
 	return RFL_OK;
 }
 
@@ -272,79 +273,82 @@ static bool is_bsd_times(struct rfl_span line, struct rfl_span number[3])
 	return rfl_span_trim(line).len == 0;
 }
 
-static enum rfl_rc bsd_line(struct block *k, struct rfl_span line, bool *mine, struct rfl_err *err)
+/* The three times of a block in the order of `shell`, which begin it. */
+static enum rfl_rc take_times(struct block *k, struct rfl_span real, struct rfl_span user,
+			      struct rfl_span sys)
+{
+	enum rfl_rc rc;
+
+	if ((rc = take(k, &shell[0], real)) != RFL_OK || (rc = take(k, &shell[1], user)) != RFL_OK)
+		return rc;
+	return take(k, &shell[2], sys);
+}
+
+static enum rfl_rc bsd_line(struct block *k, struct rfl_span line)
 {
 	struct rfl_span number[3];
-	enum rfl_rc rc = RFL_OK;
+	enum rfl_rc rc;
 
-	*mine = is_bsd_times(line, number);
-	if (*mine) {
-		rc = open_block(k, err);
-		for (size_t i = 0; i < RFL_ARRAY_LEN(shell) && rc == RFL_OK; i++)
-			rc = take(k, &shell[i], number[i], err);
-		return rc;
+	if (is_bsd_times(line, number)) {
+		rc = open_block(k);
+		return rc ? rc : take_times(k, number[0], number[1], number[2]);
 	}
 	if (!k->open || !rfl_span_next_word(&line, &number[0]))
 		return RFL_OK;
 	line = rfl_span_trim(line);
-	for (size_t i = 0; i < RFL_ARRAY_LEN(bsd) && !*mine; i++) {
-		*mine = rfl_span_is(line, bsd[i].text);
-		if (!*mine)
-			continue;
-		k->rss_in_bytes = true;
-		rc = take(k, &bsd[i], number[0], err);
-	}
-	return rc;
+	for (const struct label *l = bsd; l->text; l++)
+		if (rfl_span_is(line, l->text)) {
+			k->rss_in_bytes = true;
+			return take(k, l, number[0]);
+		}
+	return RFL_OK;
 }
 
 /* "real 2.50", "user 0m 1.00s": real begins a block. Other programs print more after "user". */
-static enum rfl_rc shell_line(struct block *k, struct rfl_span line, bool *mine,
-			      struct rfl_err *err)
+static enum rfl_rc shell_line(struct block *k, struct rfl_span line)
 {
 	struct rfl_span word;
+	bool number;
 
-	*mine = false;
 	if (!rfl_span_next_word(&line, &word))
 		return RFL_OK;
 	line = rfl_span_trim(line);
-	for (size_t i = 0; i < RFL_ARRAY_LEN(shell); i++) {
+	number = line.len > 0 && line.at[0] >= '0' && line.at[0] <= '9' &&
+		 !memchr(line.at, ' ', line.len);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(shell) && line.len > 0; i++) {
 		enum rfl_rc rc = RFL_OK;
-		bool number = line.len > 0 && line.at[0] >= '0' && line.at[0] <= '9' &&
-			      !memchr(line.at, ' ', line.len);
 
-		if (!rfl_span_is(word, shell[i].text) || (i > 0 && !k->open) || line.len == 0 ||
+		if (!rfl_span_is(word, shell[i].text) || (i > 0 && !k->open) ||
 		    (!is_duration(line) && (i == 0 || !number)))
 			continue;
-		*mine = true;
 		if (i == 0)
-			rc = open_block(k, err);
-		return rc == RFL_OK ? take(k, &shell[i], line, err) : rc;
+			rc = open_block(k);
+		return rc ? rc : take(k, &shell[i], line);
 	}
 	return RFL_OK;
 }
 
 /* Every word of the two default lines ends in the name of its figure; "(0major+132minor)pagefaults"
  * and "(0avgtext+0avgdata" are two. */
-static enum rfl_rc brief_line(struct block *k, struct rfl_span line, bool *mine,
-			      struct rfl_err *err)
+static enum rfl_rc brief_line(struct block *k, struct rfl_span line)
 {
 	bool first = rfl_span_has(line, "elapsed ") && rfl_span_has(line, "system ");
-	bool second = k->open && rfl_span_has(line, "minor)pagefaults ");
-	enum rfl_rc rc = first ? open_block(k, err) : RFL_OK;
+	enum rfl_rc rc = first ? open_block(k) : RFL_OK;
 	struct rfl_span word, part;
 
-	*mine = first || second;
-	while (*mine && rc == RFL_OK && rfl_span_next_word(&line, &word)) {
+	k->mine = first || (k->open && rfl_span_has(line, "minor)pagefaults "));
+	while (k->mine && rc == RFL_OK && rfl_span_next_word(&line, &word)) {
 		if (word.at[0] == '(')
 			word = rfl_span_from(word, 1);
 		while (rc == RFL_OK && rfl_span_next_field(&word, '+', &part)) {
-			for (size_t i = 0; i < RFL_ARRAY_LEN(brief); i++) {
-				if (!rfl_span_ends(part, brief[i].text))
-					continue;
-				part.len -= strlen(brief[i].text);
-				rc = take(k, &brief[i], part, err);
-				break;
-			}
+			const struct label *l = brief;
+
+			while (l->text && !rfl_span_ends(part, l->text))
+				l++;
+			if (!l->text)
+				continue;
+			part.len -= strlen(l->text);
+			rc = take(k, l, part);
 		}
 	}
 	return rc;
@@ -369,44 +373,36 @@ static bool is_zsh(struct rfl_span line, struct rfl_span w[ZSH_WORDS])
 	       is_duration(w[2]) && is_duration(w[6]);
 }
 
-static enum rfl_rc zsh_line(struct block *k, struct rfl_span line, bool *mine, struct rfl_err *err)
+static enum rfl_rc zsh_line(struct block *k, struct rfl_span line)
 {
 	struct rfl_span w[ZSH_WORDS];
-	enum rfl_rc rc = RFL_OK;
+	enum rfl_rc rc;
 
-	*mine = is_zsh(line, w);
-	if (!*mine)
+	if (!is_zsh(line, w))
 		return RFL_OK;
-	rc = open_block(k, err);
+	rc = open_block(k);
 	line.len = (size_t)(w[0].at - line.at);
 	if (line.len > 0)
 		rfl_span_copy(rfl_span_trim(line), k->command, sizeof(k->command));
-	if (rc == RFL_OK)
-		rc = take(k, &shell[1], w[0], err);
-	if (rc == RFL_OK)
-		rc = take(k, &shell[2], w[2], err);
-	return rc ? rc : take(k, &shell[0], w[6], err);
+	return rc ? rc : take_times(k, w[6], w[0], w[2]);
 }
 
 /* --- the file -------------------------------------------------------------------------------- */
 
-static enum rfl_rc begin(struct rfl_import *import, struct rfl_span head, struct rfl_err *err)
+static void begin(struct rfl_import *import, struct rfl_span head)
 {
 	(void)head;
-	(void)err;
 	clear((struct block *)import);
-	return RFL_OK;
 }
 
-static enum rfl_rc read_line(struct rfl_import *import, struct rfl_span line, struct rfl_err *err)
+static enum rfl_rc read_line(struct rfl_import *import, struct rfl_span line)
 {
-	static enum rfl_rc (*const forms[])(struct block *, struct rfl_span, bool *,
-					    struct rfl_err *) = { gnu_line, bsd_line, brief_line,
-								  zsh_line, shell_line };
+	static enum rfl_rc (*const forms[])(struct block *,
+					    struct rfl_span) = { gnu_line, bsd_line, brief_line,
+								 zsh_line, shell_line };
 	static const char key[] = "MEASURED_SEC=";
 	struct block *k = (struct block *)import;
 	struct rfl_span rest, word;
-	bool mine = false;
 	enum rfl_rc rc = RFL_OK;
 	double window;
 
@@ -420,23 +416,23 @@ static enum rfl_rc read_line(struct rfl_import *import, struct rfl_span line, st
 				 window);
 		return RFL_OK;
 	}
-	for (size_t i = 0; i < RFL_ARRAY_LEN(forms) && line.len > 0 && !mine && rc == RFL_OK; i++)
-		rc = forms[i](k, line, &mine, err);
-	if (rc == RFL_OK && mine && import->in->torn)
+	k->mine = false;
+	for (size_t i = 0; i < RFL_ARRAY_LEN(forms) && line.len > 0 && !k->mine; i++)
+		rc = forms[i](k, line);
+	if (rc == RFL_OK && k->mine && import->in->torn)
 		rfl_import_warn(import,
 				"the last line has no newline: its value may have been cut off");
 	return rc;
 }
 
-static enum rfl_rc end(struct rfl_import *import, struct rfl_captures *to, struct rfl_err *err)
+static enum rfl_rc end(struct rfl_import *import)
 {
 	struct block *k = (struct block *)import;
-	enum rfl_rc rc = flush(k, err);
+	enum rfl_rc rc = flush(k);
 
-	(void)to;
 	if (rc != RFL_OK || k->any)
 		return rc;
-	return rfl_import_refuse(import, err,
+	return rfl_import_refuse(import, 0,
 				 "no times in it: expected the output of 'time -v' (GNU), "
 				 "'time -l' (BSD, macOS) or of a shell's time");
 }
