@@ -1,9 +1,10 @@
 /*
  * build.c - the builder: nodes and parameters in growing arrays, names in the arena that the
- * finished net will own, one sticky failure.
+ * finished net will own, one sticky failure. Then the calls that are more than their attributes.
  */
 #include "complexity/net/build.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +12,6 @@
 
 #include "base/alloc.h"
 #include "base/num.h"
-#include "complexity/net/build_impl.h"
 #include "complexity/op.h"
 
 enum {
@@ -51,14 +51,14 @@ void rfl_net_builder_free(struct rfl_net_builder *b)
 	free(b);
 }
 
-bool rfl_net__failed(const struct rfl_net_builder *b)
+static bool failed(const struct rfl_net_builder *b)
 {
 	return b->err.rc != RFL_OK;
 }
 
-bool rfl_net__is_tensor(const struct rfl_net_builder *b, int x)
+bool rfl_net_is_tensor(const struct rfl_net_builder *b, int x)
 {
-	return !rfl_net__failed(b) && x >= 0 && x < b->nnodes;
+	return !failed(b) && x >= 0 && x < b->nnodes;
 }
 
 int rfl_net_refuse(struct rfl_net_builder *b, const char *fmt, ...)
@@ -69,7 +69,7 @@ int rfl_net_refuse(struct rfl_net_builder *b, const char *fmt, ...)
 	va_start(ap, fmt);
 	(void)vsnprintf(why, sizeof(why), fmt, ap);
 	va_end(ap);
-	if (!rfl_net__failed(b))
+	if (!failed(b))
 		(void)rfl_fail(&b->err, RFL_EINVAL, 0, "%s: %s%s%s", b->label, b->scope[b->depth],
 			       *b->scope[b->depth] ? ": " : "", why);
 	return -1;
@@ -78,15 +78,6 @@ int rfl_net_refuse(struct rfl_net_builder *b, const char *fmt, ...)
 static void out_of_memory(struct rfl_net_builder *b)
 {
 	(void)rfl_fail(&b->err, RFL_ENOMEM, 0, "%s: out of memory", b->label);
-}
-
-void rfl_net_title(struct rfl_net_builder *b, const char *title)
-{
-	if (rfl_net__failed(b))
-		return;
-	b->title = rfl_arena_strdup(b->arena, title);
-	if (!b->title)
-		out_of_memory(b);
 }
 
 /* After rfl_grow(): false where it failed. */
@@ -116,23 +107,20 @@ static const char *join(struct rfl_net_builder *b, const char *scope, const char
 	return path;
 }
 
-void rfl_net_enter(struct rfl_net_builder *b, const char *fmt, ...)
+static void enter(struct rfl_net_builder *b, const char *fmt, va_list ap)
 {
 	char part[128];
 	const char *path;
-	va_list ap;
 	int n;
 
-	if (rfl_net__failed(b))
+	if (failed(b))
 		return;
 	if (b->depth + 1 >= RFL_NET_MAX_DEPTH) {
 		(void)rfl_fail(&b->err, RFL_EINVAL, 0, "%s: blocks nest deeper than %d", b->label,
 			       RFL_NET_MAX_DEPTH - 1);
 		return;
 	}
-	va_start(ap, fmt);
 	n = vsnprintf(part, sizeof(part), fmt, ap);
-	va_end(ap);
 	if (n < 0 || (size_t)n >= sizeof(part)) {
 		(void)rfl_fail(&b->err, RFL_EINVAL, 0, "%s: a block's name is longer than %zu",
 			       b->label, sizeof(part) - 1);
@@ -143,23 +131,41 @@ void rfl_net_enter(struct rfl_net_builder *b, const char *fmt, ...)
 		b->scope[++b->depth] = path;
 }
 
-void rfl_net_leave(struct rfl_net_builder *b)
+void rfl_net_enter(struct rfl_net_builder *b, const char *fmt, ...)
 {
-	if (b->depth > 0)
-		b->depth--;
+	va_list ap;
+
+	va_start(ap, fmt);
+	enter(b, fmt, ap);
+	va_end(ap);
 }
 
-void rfl_net_batch_norm_defaults(struct rfl_net_builder *b, double eps, double momentum)
+void rfl_net_enter_block(struct rfl_net_builder *b, const char *fmt, ...)
 {
-	b->eps = eps;
-	b->momentum = momentum;
+	va_list ap;
+
+	assert(!b->in_block); /* repeated blocks do not nest */
+	va_start(ap, fmt);
+	enter(b, fmt, ap);
+	va_end(ap);
+	b->in_block = true;
+	b->block_depth = b->depth;
+	b->nblocks++;
+}
+
+void rfl_net_leave(struct rfl_net_builder *b)
+{
+	if (b->depth == b->block_depth)
+		b->in_block = false;
+	if (b->depth > 0)
+		b->depth--;
 }
 
 struct rfl_shape rfl_net_shape(const struct rfl_net_builder *b, int x)
 {
 	static const struct rfl_shape none;
 
-	return rfl_net__is_tensor(b, x) ? b->nodes[x].shape : none;
+	return rfl_net_is_tensor(b, x) ? b->nodes[x].shape : none;
 }
 
 int64_t rfl_net_channels(const struct rfl_net_builder *b, int x)
@@ -176,54 +182,27 @@ int64_t rfl_net_features(const struct rfl_net_builder *b, int x)
 	return shape.ndim ? shape.dim[shape.ndim - 1] : 0;
 }
 
-void rfl_net_block_begin(struct rfl_net_builder *b)
+void rfl_net_infer_attrs(const struct rfl_net_builder *b, struct rfl_node *node)
 {
-	if (b->in_block)
-		(void)rfl_net_refuse(b, "repeated blocks do not nest");
-	b->in_block = true;
-	b->nblocks++;
-}
+	const struct rfl_op_info *op = rfl_op_info_of(node->op);
+	struct rfl_shape in = { 0 };
 
-void rfl_net_block_end(struct rfl_net_builder *b)
-{
-	b->in_block = false;
-}
-
-void rfl_net_function_begin(struct rfl_net_builder *b)
-{
-	if (b->in_function)
-		(void)rfl_net_refuse(b, "functions do not nest");
-	b->in_function = true;
-	b->nfunctions++;
-}
-
-void rfl_net_function_end(struct rfl_net_builder *b)
-{
-	b->in_function = false;
-}
-
-void rfl_net_auxiliary_begin(struct rfl_net_builder *b)
-{
-	b->in_auxiliary = true;
-}
-
-void rfl_net_auxiliary_end(struct rfl_net_builder *b)
-{
-	b->in_auxiliary = false;
-}
-
-void rfl_net_loss(struct rfl_net_builder *b, enum rfl_loss loss)
-{
-	b->loss = loss;
+	if (node->ninputs > 0)
+		in = rfl_net_shape(b, node->input[0]);
+	/* channels are the first dimension of an image, features the last of a token */
+	for (size_t i = 0; i < op->nattrs && in.ndim > 0; i++)
+		if (op->attrs[i].inferred)
+			*(int64_t *)((char *)node + op->attrs[i].offset) =
+				in.dim[strstr(op->attrs[i].name, "channels") ? 0 : in.ndim - 1];
 }
 
 static bool infer(struct rfl_net_builder *b, struct rfl_node *node)
 {
 	struct rfl_shape in[RFL_NET_MAX_INPUTS]; /* ninputs of them are set */
 
-	node->batchless |= node->ninputs > 0;
+	node->batchless = node->op != RFL_OP_INPUT;
 	for (int i = 0; i < node->ninputs; i++) {
-		if (!rfl_net__is_tensor(b, node->input[i])) {
+		if (!rfl_net_is_tensor(b, node->input[i])) {
 			(void)rfl_fail(&b->err, RFL_EINVAL, 0, "input %d is not a tensor", i);
 			return false;
 		}
@@ -242,38 +221,17 @@ static bool infer(struct rfl_net_builder *b, struct rfl_node *node)
 	return true;
 }
 
-struct rfl_shape rfl_net__first_param(const struct rfl_net_builder *b, int owner)
+struct rfl_shape rfl_net_first_param(const struct rfl_net_builder *b, int owner)
 {
 	struct rfl_shape shape = { 0 };
 	const struct rfl_param *p;
 
-	if (!rfl_net__is_tensor(b, owner) || b->nodes[owner].nparams < 1)
+	if (!rfl_net_is_tensor(b, owner) || b->nodes[owner].nparams < 1)
 		return shape;
 	p = &b->params[b->nodes[owner].param[0]];
 	shape.ndim = p->ndim;
 	memcpy(shape.dim, p->dim, sizeof(shape.dim));
 	return shape;
-}
-
-/* Elements of a parameter, if they and those of all before it fit. */
-static bool add_elements(struct rfl_net_builder *b, struct rfl_param *p)
-{
-	struct rfl_shape shape = { .ndim = p->ndim };
-
-	memcpy(shape.dim, p->dim, sizeof(shape.dim));
-	if (!rfl_shape_fits(&shape)) {
-		(void)rfl_fail(&b->err, RFL_EOVERFLOW, 0, "%s: %s does not fit 63 bits", b->label,
-			       p->name);
-		return false;
-	}
-	p->numel = rfl_shape_numel(&shape);
-	if (!rfl_num_add(b->param_elements, p->numel, &b->param_elements)) {
-		(void)rfl_fail(&b->err, RFL_EOVERFLOW, 0,
-			       "%s: with %s the parameters together do not fit 63 bits", b->label,
-			       p->name);
-		return false;
-	}
-	return true;
 }
 
 /* The parameters of a node that is about to be appended, or the one that it borrows. */
@@ -285,14 +243,13 @@ static bool add_params(struct rfl_net_builder *b, struct rfl_node *node)
 	int n;
 
 	if (node->tied) {
-		if (!rfl_net__is_tensor(b, node->tied) || b->nodes[node->tied].nparams < 1) {
+		if (!rfl_net_is_tensor(b, node->tied) || b->nodes[node->tied].nparams < 1) {
 			(void)rfl_fail(&b->err, RFL_EINVAL, 0,
 				       "%s: %s is tied to a node that has no parameter", b->label,
 				       node->name);
 			return false;
 		}
 		node->param[node->nparams++] = b->nodes[node->tied].param[0];
-		b->ties = true;
 		return true;
 	}
 	n = op->params ? op->params(node, from) : 0;
@@ -304,10 +261,25 @@ static bool add_params(struct rfl_net_builder *b, struct rfl_node *node)
 			.position = (uint32_t)b->nparams,
 			.node = b->nnodes,
 		};
+		struct rfl_shape shape = { .ndim = p.ndim };
 
 		memcpy(p.dim, from[i].dim, sizeof(p.dim));
-		if (!p.name || !add_elements(b, &p) ||
-		    !grown(b, rfl_grow(&b->params, &b->param_cap, (size_t)b->nparams + 1, MAX_ITEMS,
+		memcpy(shape.dim, p.dim, sizeof(p.dim));
+		if (!p.name)
+			return false;
+		p.numel = rfl_shape_fits(&shape) ? rfl_shape_numel(&shape) : 0;
+		if (!p.numel) {
+			(void)rfl_fail(&b->err, RFL_EOVERFLOW, 0, "%s: %s does not fit 63 bits",
+				       b->label, p.name);
+			return false;
+		}
+		if (!rfl_num_add(b->param_elements, p.numel, &b->param_elements)) {
+			(void)rfl_fail(&b->err, RFL_EOVERFLOW, 0,
+				       "%s: with %s the parameters together do not fit 63 bits",
+				       b->label, p.name);
+			return false;
+		}
+		if (!grown(b, rfl_grow(&b->params, &b->param_cap, (size_t)b->nparams + 1, MAX_ITEMS,
 				       &b->err)))
 			return false;
 		b->params[b->nparams] = p;
@@ -316,21 +288,26 @@ static bool add_params(struct rfl_net_builder *b, struct rfl_node *node)
 	return true;
 }
 
-int rfl_net__append(struct rfl_net_builder *b, struct rfl_node *node, const char *name)
+int rfl_net_append(struct rfl_net_builder *b, const struct rfl_node *from, const char *name)
 {
 	const char *scope = b->nnodes ? b->scope[b->depth] : ""; /* the input is in no block */
+	const bool outside = rfl_op_info_of(from->op)->arity == RFL_OP_NO_INPUTS;
+	struct rfl_node *node;
 	int *input;
 
-	if (rfl_net__failed(b) ||
+	if (failed(b) ||
 	    !grown(b, rfl_grow(&b->nodes, &b->node_cap, (size_t)b->nnodes + 1, MAX_ITEMS, &b->err)))
 		return -1;
-	node->functional = node->functional || !name;
+	node = &b->nodes[b->nnodes];
+	*node = *from;
+	node->functional = node->functional || !name || outside;
 	node->block = b->in_block ? b->nblocks : 0;
 	node->function = b->in_function ? b->nfunctions : 0;
 	node->auxiliary = b->in_auxiliary;
 	node->name = name ? join(b, scope, name) : scope;
 	if (!node->name)
 		return -1;
+	rfl_net_infer_attrs(b, node);
 	if (!infer(b, node)) { /* "layer4.0.conv1 (Conv2d)" for messages */
 		rfl_err_prefix(&b->err, "%s: %s (%s)", b->label,
 			       *node->name ? node->name : "top level",
@@ -348,7 +325,6 @@ int rfl_net__append(struct rfl_net_builder *b, struct rfl_node *node, const char
 	node->input = input;
 	if (!add_params(b, node))
 		return -1;
-	b->nodes[b->nnodes] = *node;
 	return b->nnodes++;
 }
 
@@ -356,7 +332,7 @@ int rfl_net_as_module(struct rfl_net_builder *b, int x, const char *name)
 {
 	const char *path;
 
-	if (!rfl_net__is_tensor(b, x))
+	if (!rfl_net_is_tensor(b, x))
 		return -1;
 	path = join(b, b->scope[b->depth], name);
 	if (!path)
@@ -368,7 +344,7 @@ int rfl_net_as_module(struct rfl_net_builder *b, int x, const char *name)
 
 int rfl_net_as_function(struct rfl_net_builder *b, int x)
 {
-	if (!rfl_net__is_tensor(b, x))
+	if (!rfl_net_is_tensor(b, x))
 		return -1;
 	b->nodes[x].functional = true;
 	return x;
@@ -376,27 +352,14 @@ int rfl_net_as_function(struct rfl_net_builder *b, int x)
 
 int rfl_net_in_place(struct rfl_net_builder *b, int x)
 {
-	if (!rfl_net__is_tensor(b, x))
+	if (!rfl_net_is_tensor(b, x))
 		return -1;
 	b->nodes[x].inplace = true;
 	return x;
 }
 
-/* How many parameters these nodes own; -1 where one of them is no node, or borrows. */
-static int owned(const struct rfl_net_builder *b, const int *nodes, int n)
-{
-	int sum = 0;
-
-	for (int i = 0; i < n; i++) {
-		if (!rfl_net__is_tensor(b, nodes[i]) || b->nodes[nodes[i]].tied)
-			return -1;
-		sum += b->nodes[nodes[i]].nparams;
-	}
-	return sum;
-}
-
-/* The slots that the nodes' parameters hold are those from `first` on; fill them in the new order.
- * A node that was named twice finds its parameters gone. */
+/* The nodes' parameters hold the slots from `first` on, and fill them in the new order. A node that
+ * was named twice finds its parameters gone. */
 static bool reorder(struct rfl_net_builder *b, const int *nodes, int n, int first,
 		    struct rfl_param *sorted)
 {
@@ -414,87 +377,200 @@ static bool reorder(struct rfl_net_builder *b, const int *nodes, int n, int firs
 			node->param[k] = first + moved;
 		}
 	}
+	memcpy(b->params + first, sorted, (size_t)moved * sizeof(*sorted));
 	return true;
 }
 
 void rfl_net_state_dict_order(struct rfl_net_builder *b, const int *nodes, int n)
 {
-	int moved = rfl_net__failed(b) ? 0 : owned(b, nodes, n);
-	int first = b->nparams - moved;
 	struct rfl_param *sorted;
+	int moved = 0;
+	bool owned = true;
 
-	if (rfl_net__failed(b) || moved == 0)
+	if (failed(b))
 		return;
-	if (moved < 0 || first < 0) {
+	for (int i = 0; i < n && owned; i++) {
+		owned = rfl_net_is_tensor(b, nodes[i]) && !b->nodes[nodes[i]].tied;
+		moved += owned ? b->nodes[nodes[i]].nparams : 0;
+	}
+	if (!owned || moved > b->nparams) {
 		(void)rfl_net_refuse(b, "the order of parameters names a node that owns none");
 		return;
 	}
+	if (moved == 0)
+		return;
 	sorted = rfl_alloc_array((size_t)moved, sizeof(*sorted));
 	if (!sorted) {
 		out_of_memory(b);
 		return;
 	}
-	if (reorder(b, nodes, n, first, sorted))
-		memcpy(b->params + first, sorted, (size_t)moved * sizeof(*sorted));
-	else
+	if (!reorder(b, nodes, n, b->nparams - moved, sorted))
 		(void)rfl_net_refuse(b, "only the last parameters can be put in order, each once");
-	for (int i = 0; b->ties && i < b->nnodes; i++) /* who borrows a parameter follows it */
+	for (int i = 0; i < b->nnodes; i++) /* who borrows a parameter follows it */
 		if (b->nodes[i].tied)
 			b->nodes[i].param[0] = b->nodes[b->nodes[i].tied].param[0];
 	free(sorted);
 }
 
-/* Hand the arrays and the arena over. */
-static enum rfl_rc hand_over(struct rfl_net_builder *b, int output, struct rfl_net **ret,
-			     struct rfl_err *err)
+enum rfl_rc rfl_net_finish(struct rfl_net_builder *take_b, int output, struct rfl_net **ret,
+			   struct rfl_err *err)
 {
-	struct rfl_net *net = rfl_arena_array(b->arena, 1, sizeof(*net));
+	struct rfl_net_builder *b = take_b;
+	const struct rfl_shape *shape;
+	struct rfl_net *net;
+	char text[160];
+	enum rfl_rc rc;
 
+	if (!b)
+		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for a network");
+	if (failed(b)) {
+		rc = rfl_fail(err, b->err.rc, b->err.native, "%s", b->err.msg);
+		goto done;
+	}
+	if (!rfl_net_is_tensor(b, output)) {
+		rc = rfl_fail(err, RFL_EINVAL, 0, "%s: the output is not a tensor", b->label);
+		goto done;
+	}
+	shape = &b->nodes[output].shape;
+	if (b->nodes[output].batchless || shape->ndim < 1 || shape->ndim > 2) {
+		rc = rfl_fail(err, RFL_EINVAL, 0,
+			      "%s: the output is %s per sample; logits are {classes} or {rows, "
+			      "classes}",
+			      b->label, rfl_shape_text(shape, text, sizeof(text)));
+		goto done;
+	}
+	net = rfl_arena_array(b->arena, 1, sizeof(*net));
 	/* no net has NULL for its parameters */
-	if (!net || rfl_grow(&b->params, &b->param_cap, 1, MAX_ITEMS, NULL) != RFL_OK)
-		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", b->label);
+	if (!net || rfl_grow(&b->params, &b->param_cap, 1, MAX_ITEMS, NULL) != RFL_OK) {
+		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", b->label);
+		goto done;
+	}
 	*net = (struct rfl_net){
 		.model = b->model,
 		.family = b->family,
-		.title = b->title,
+		.title = b->title ? rfl_arena_strdup(b->arena, b->title) : NULL,
 		.nnodes = b->nnodes,
 		.nodes = b->nodes,
 		.nparams = b->nparams,
 		.params = b->params,
 		.output = output,
-		.classes = b->nodes[output].shape.dim[b->nodes[output].shape.ndim - 1],
+		.classes = shape->dim[shape->ndim - 1],
 		.nblocks = b->nblocks,
 		.loss = b->loss,
 		.arena = b->arena,
 	};
-	b->arena = NULL;
+	if (b->title && !net->title) {
+		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", b->label);
+		goto done;
+	}
+	b->arena = NULL; /* the net's own from here on */
 	b->nodes = NULL;
 	b->params = NULL;
 	*ret = net;
-	return RFL_OK;
+	rc = RFL_OK;
+done:
+	rfl_net_builder_free(b);
+	return rc;
 }
 
-enum rfl_rc rfl_net_finish(struct rfl_net_builder *take_b, int output, struct rfl_net **ret,
-			   struct rfl_err *err)
-{
-	enum rfl_rc rc;
-	char text[160];
+/* --- operations ------------------------------------------------------------------------------ */
 
-	if (!take_b)
-		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for a network");
-	if (rfl_net__failed(take_b))
-		rc = rfl_fail(err, take_b->err.rc, take_b->err.native, "%s", take_b->err.msg);
-	else if (!rfl_net__is_tensor(take_b, output))
-		rc = rfl_fail(err, RFL_EINVAL, 0, "%s: the output is not a tensor", take_b->label);
-	else if (take_b->nodes[output].batchless || take_b->nodes[output].shape.ndim < 1 ||
-		 take_b->nodes[output].shape.ndim > 2)
-		rc = rfl_fail(err, RFL_EINVAL, 0,
-			      "%s: the output is %s per sample; logits are {classes} or {rows, "
-			      "classes}",
-			      take_b->label,
-			      rfl_shape_text(&take_b->nodes[output].shape, text, sizeof(text)));
-	else
-		rc = hand_over(take_b, output, ret, err);
-	rfl_net_builder_free(take_b);
-	return rc;
+static int input(struct rfl_net_builder *b, enum rfl_dtype dtype, const struct rfl_shape *shape)
+{
+	if (b->nnodes != 0)
+		return rfl_net_refuse(b, "the input must come first");
+	return rfl_net_append(
+		b, &(struct rfl_node){ .op = RFL_OP_INPUT, .dtype = dtype, .shape = *shape },
+		"input");
+}
+
+int rfl_net_input(struct rfl_net_builder *b, int64_t channels, int64_t height, int64_t width)
+{
+	return input(b, RFL_DTYPE_F32, RFL_DIMS(channels, height, width));
+}
+
+int rfl_net_tokens(struct rfl_net_builder *b, int64_t tokens)
+{
+	return input(b, RFL_DTYPE_I64, RFL_DIMS(tokens));
+}
+
+static int64_t first_set(int64_t a, int64_t b, int64_t otherwise)
+{
+	return a ? a : b ? b : otherwise;
+}
+
+int rfl_net_conv2d(struct rfl_net_builder *b, int x, const char *name, int64_t out_channels,
+		   const struct rfl_conv2d_args *args)
+{
+	struct rfl_node node = { .op = RFL_OP_CONV2D, .ninputs = 1, .input = &x };
+
+	node.attr.conv2d = (struct rfl_conv2d){
+		.out_channels = out_channels,
+		.kernel_h = first_set(args->kernel_h, args->kernel, 1),
+		.kernel_w = first_set(args->kernel_w, args->kernel, 1),
+		.stride_h = first_set(args->stride_h, args->stride, 1),
+		.stride_w = first_set(args->stride_w, args->stride, 1),
+		.pad_h = first_set(args->pad_h, args->pad, 0),
+		.pad_w = first_set(args->pad_w, args->pad, 0),
+		.dilation_h = first_set(args->dilation, 0, 1),
+		.dilation_w = first_set(args->dilation, 0, 1),
+		.groups = first_set(args->groups, 0, 1),
+		.bias = args->bias,
+	};
+	return rfl_net_append(b, &node, name);
+}
+
+int rfl_net_pool(struct rfl_net_builder *b, enum rfl_op op, int x, const char *name,
+		 const struct rfl_pool_args *args)
+{
+	struct rfl_node node = { .op = op, .ninputs = 1, .input = &x };
+	int64_t kernel_h = first_set(args->kernel_h, args->kernel, 1);
+	int64_t kernel_w = first_set(args->kernel_w, args->kernel, 1);
+
+	node.attr.pool = (struct rfl_pool){
+		.kernel_h = kernel_h,
+		.kernel_w = kernel_w,
+		.stride_h = first_set(args->stride_h, args->stride, kernel_h),
+		.stride_w = first_set(args->stride_w, args->stride, kernel_w),
+		.pad_h = first_set(args->pad_h, args->pad, 0),
+		.pad_w = first_set(args->pad_w, args->pad, 0),
+		.ceil_mode = args->ceil_mode,
+		.exclude_padding = args->exclude_padding,
+	};
+	return rfl_net_append(b, &node, name);
+}
+
+int rfl_batch_norm(struct rfl_net_builder *b, int x, const char *name)
+{
+	return rfl_net_one(b, RFL_OP_BATCH_NORM, x, name,
+			   .attr.batch_norm = { .eps = b->eps, .momentum = b->momentum });
+}
+
+int rfl_linear_tied(struct rfl_net_builder *b, int x, const char *name, int owner)
+{
+	return rfl_net_one(b, RFL_OP_LINEAR, x, name, .tied = owner,
+			   .attr.linear.out_features = rfl_net_first_param(b, owner).dim[0]);
+}
+
+int rfl_permute(struct rfl_net_builder *b, int x, const struct rfl_shape *order)
+{
+	struct rfl_node node = { .op = RFL_OP_PERMUTE, .ninputs = 1, .input = &x };
+
+	if (order->ndim != rfl_net_shape(b, x).ndim)
+		return rfl_net_refuse(b, "a permutation of %d dimensions of a tensor of %d",
+				      order->ndim, rfl_net_shape(b, x).ndim);
+	memcpy(node.attr.permute.order, order->dim, sizeof(node.attr.permute.order));
+	return rfl_net_append(b, &node, NULL);
+}
+
+int rfl_concat(struct rfl_net_builder *b, const int *xs, int n, int64_t dim)
+{
+	if (n < 1 || n > RFL_NET_MAX_INPUTS)
+		return rfl_net_refuse(b, "a concatenation is of 1 to %d tensors, not %d",
+				      RFL_NET_MAX_INPUTS, n);
+	return rfl_net_append(
+		b,
+		&(struct rfl_node){
+			.op = RFL_OP_CONCAT, .ninputs = n, .input = xs, .attr.concat.dim = dim },
+		NULL);
 }

@@ -22,21 +22,50 @@
 #define RFL_COMPLEXITY_NET_BUILD_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/err.h"
 #include "complexity/net.h"
 
-struct rfl_net_builder;
-
 /** Whether an operation may overwrite its first input, as the published model does. */
 enum rfl_inplace { RFL_OUT_OF_PLACE, RFL_INPLACE };
 
+/** Blocks within blocks; the deepest of the zoo (MaxViT) has 5. */
+#define RFL_NET_MAX_DEPTH 8
+
+/** The first group of members is for the calls here alone; a family may set the second. */
+struct rfl_net_builder {
+	struct rfl_arena *arena; /**< names and lists of inputs; the finished net takes it over */
+	const char *model, *family;
+	/** What messages begin with: the model, or the place in a file, "my.json: /nodes/3". */
+	const char *label;
+	struct rfl_node *nodes; /**< heap; the finished net takes them over, and the params */
+	struct rfl_param *params;
+	int nnodes, nparams;
+	size_t node_cap, param_cap;
+	int64_t param_elements;
+	const char *scope[RFL_NET_MAX_DEPTH]; /**< full paths; scope[depth] is the current one */
+	int depth;
+	int block_depth; /**< of the repeated block that is open; 0: none */
+	int nblocks, nfunctions;
+	struct rfl_err err; /**< sticky: rc other than RFL_OK ends all building */
+
+	const char *title;    /**< what people call the model; copied when the net is finished */
+	enum rfl_loss loss;   /**< how the loss after the logits is written */
+	double eps, momentum; /**< of the batch norms that follow; at first 1e-5 and 0.1 */
+	/** The nodes that follow are part of a repeated block, which checkpointing runs again as a
+	 * whole; see rfl_net_enter_block(). */
+	bool in_block;
+	/** They are a head that only training with auxiliary losses runs. */
+	bool in_auxiliary;
+	/** They are steps of one function that the model's code calls (a softmax written out);
+	 * within it they are variables, and live until it returns. */
+	bool in_function;
+};
+
 /** A new builder, or NULL when memory is short. Both texts are copied. */
 struct rfl_net_builder *rfl_net_builder_new(const char *model, const char *family) RFL_WARN_UNUSED;
-
-/** What people call the model. Copied. */
-void rfl_net_title(struct rfl_net_builder *b, const char *title);
 
 /** For a net that is given up. Accepts NULL. */
 void rfl_net_builder_free(struct rfl_net_builder *b);
@@ -52,32 +81,79 @@ void rfl_net_builder_free(struct rfl_net_builder *b);
 enum rfl_rc rfl_net_finish(struct rfl_net_builder *take_b, int output, struct rfl_net **ret,
 			   struct rfl_err *err) RFL_WARN_UNUSED;
 
+/** Whether x is a node of a builder that has not failed. */
+bool rfl_net_is_tensor(const struct rfl_net_builder *b, int x);
+
 /** The shape of a tensor per sample; all zeros when the builder has failed. */
 struct rfl_shape rfl_net_shape(const struct rfl_net_builder *b, int x);
 
-/** Elements of the first dimension: the channels of an image. */
+/** Elements of the first dimension, the channels of an image; of the last, the features of a token.
+ */
 int64_t rfl_net_channels(const struct rfl_net_builder *b, int x);
+int64_t rfl_net_features(const struct rfl_net_builder *b, int x);
+
+/** The parameter that a weight tied to this node uses; no dimensions where there is none. */
+struct rfl_shape rfl_net_first_param(const struct rfl_net_builder *b, int owner);
 
 /** Names until the matching leave are relative to this block: "layer1.0" makes "layer1.0.conv1".
  * Blocks nest 7 deep, a name has 127 characters at most. */
 void rfl_net_enter(struct rfl_net_builder *b, const char *fmt, ...) RFL_PRINTF(2, 3);
+/** The same where the nodes until the leave are one repeated block. */
+void rfl_net_enter_block(struct rfl_net_builder *b, const char *fmt, ...) RFL_PRINTF(2, 3);
 /** Leave the innermost block; nothing where there is none. */
 void rfl_net_leave(struct rfl_net_builder *b);
 
-/** Elements of a tensor's last dimension: the features of a token. */
-int64_t rfl_net_features(const struct rfl_net_builder *b, int x);
+/** Fail with RFL_EINVAL because of something that no operation would notice, unless the builder has
+ * failed already; model and block are put in front of the words. @return -1 */
+int rfl_net_refuse(struct rfl_net_builder *b, const char *fmt, ...) RFL_PRINTF(2, 3);
 
-/** eps and momentum of the batch norms that follow; before the first call 1e-5 and 0.1. */
-void rfl_net_batch_norm_defaults(struct rfl_net_builder *b, double eps, double momentum);
+/**
+ * Append a node whose operation, attributes and inputs are set; what follows from the inputs, the
+ * shape and the parameters are found here. What all calls below come to.
+ *
+ * @param node  copied, its list of inputs too
+ * @param name  within the block; NULL: a functional step, with the path of the block that runs it
+ */
+int rfl_net_append(struct rfl_net_builder *b, const struct rfl_node *node, const char *name);
+
+/** Fill the attributes that follow from the shape of the first input: channels and features. */
+void rfl_net_infer_attrs(const struct rfl_net_builder *b, struct rfl_node *node);
+
+/** An operation of one input, or of two; `...` are members of struct rfl_node. */
+#define rfl_net_one(b, op_, x, name_, ...)                                                     \
+	rfl_net_append(                                                                        \
+		(b),                                                                           \
+		&(const struct rfl_node){                                                      \
+			.op = (op_), .ninputs = 1, .input = (const int[]){ x }, __VA_ARGS__ }, \
+		(name_))
+#define rfl_net_two(b, op_, x, y, ...)                                                            \
+	rfl_net_append(                                                                           \
+		(b),                                                                              \
+		&(const struct rfl_node){                                                         \
+			.op = (op_), .ninputs = 2, .input = (const int[]){ x, y }, __VA_ARGS__ }, \
+		NULL)
 
 /** The image, {channels, height, width}, or the indices of tokens, {tokens}. Must be the first
  * call. */
 int rfl_net_input(struct rfl_net_builder *b, int64_t channels, int64_t height, int64_t width);
 int rfl_net_tokens(struct rfl_net_builder *b, int64_t tokens);
 
-/** Fail with RFL_EINVAL because of something that no operation would notice, unless the builder has
- * failed already; model and block are put in front of the words. @return -1 */
-int rfl_net_refuse(struct rfl_net_builder *b, const char *fmt, ...) RFL_PRINTF(2, 3);
+/** A learned tensor; `...` are members of struct rfl_parameter. */
+#define rfl_net_parameter(b, name_, ...)                                              \
+	rfl_net_append((b),                                                           \
+		       &(const struct rfl_node){ .op = RFL_OP_PARAMETER,              \
+						 .attr.parameter = { __VA_ARGS__ } }, \
+		       (name_))
+/** The same of this shape in the state_dict; its node leaves the first `drop` dimensions, which are
+ * of size 1, out. */
+#define rfl_parameter(b, name, shape_, drop_) \
+	rfl_net_parameter(b, name, .stored = *(shape_), .drop = (drop_))
+/** A table of numbers that is not learned and not in the state_dict. */
+#define rfl_constant(b, name_, shape_)                                               \
+	rfl_net_append((b),                                                          \
+		       &(const struct rfl_node){ .op = RFL_OP_CONSTANT,              \
+						 .attr.constant.shape = *(shape_) }, \
+		       (name_))
 
 /** A convolution over {channels, height, width}, sizes in pixels. 0 stands for 1 in kernel, stride,
  * dilation and groups. The _h and _w members win over the square ones. */
@@ -102,79 +178,92 @@ struct rfl_pool_args {
 	int64_t pad, pad_h, pad_w;
 	bool ceil_mode, exclude_padding;
 };
-int rfl_net_max_pool(struct rfl_net_builder *b, int x, const char *name,
-		     const struct rfl_pool_args *args);
-#define rfl_max_pool(b, x, name, ...) \
-	rfl_net_max_pool((b), (x), (name), &(struct rfl_pool_args){ __VA_ARGS__ })
-
-int rfl_net_avg_pool(struct rfl_net_builder *b, int x, const char *name,
-		     const struct rfl_pool_args *args);
-#define rfl_avg_pool(b, x, name, ...) \
-	rfl_net_avg_pool((b), (x), (name), &(struct rfl_pool_args){ __VA_ARGS__ })
+int rfl_net_pool(struct rfl_net_builder *b, enum rfl_op op, int x, const char *name,
+		 const struct rfl_pool_args *args);
+#define rfl_max_pool(b, x, name, ...)                   \
+	rfl_net_pool((b), RFL_OP_MAX_POOL, (x), (name), \
+		     &(const struct rfl_pool_args){ __VA_ARGS__ })
+#define rfl_avg_pool(b, x, name, ...)                   \
+	rfl_net_pool((b), RFL_OP_AVG_POOL, (x), (name), \
+		     &(const struct rfl_pool_args){ __VA_ARGS__ })
+/** To {channels, out_h, out_w}. @param name  NULL where the model calls the function, not a module
+ */
+#define rfl_adaptive_avg_pool(b, x, name, h, w)               \
+	rfl_net_one(b, RFL_OP_ADAPTIVE_AVG_POOL, (x), (name), \
+		    .attr.adaptive_pool = { .out_h = (h), .out_w = (w) })
 
 /** Over all but the first dimension of an image, per channel. */
 int rfl_batch_norm(struct rfl_net_builder *b, int x, const char *name);
-/** @param probability  of an element, or of a sample's branch, to be dropped: 0 to 1 */
-int rfl_dropout(struct rfl_net_builder *b, int x, const char *name, double probability);
-int rfl_stochastic_depth(struct rfl_net_builder *b, int x, const char *name, double probability);
-/** {.., features} to {.., out_features}. */
-int rfl_linear(struct rfl_net_builder *b, int x, const char *name, int64_t out_features, bool bias);
-/** Norms over the last dimension. @param eps  what is added to the variance, to the mean square */
-int rfl_layer_norm(struct rfl_net_builder *b, int x, const char *name, double eps);
-int rfl_rms_norm(struct rfl_net_builder *b, int x, const char *name, double eps);
-/** Indices {tokens} to the rows {tokens, features} of a table of `vocab` rows. */
-int rfl_embedding(struct rfl_net_builder *b, int x, const char *name, int64_t vocab,
-		  int64_t features);
+/** Norms over the last dimension. @param eps_  what is added to the variance, to the mean square */
+#define rfl_layer_norm(b, x, name, eps_) \
+	rfl_net_one(b, RFL_OP_LAYER_NORM, (x), (name), .attr.norm.eps = (eps_))
+#define rfl_rms_norm(b, x, name, eps_) \
+	rfl_net_one(b, RFL_OP_RMS_NORM, (x), (name), .attr.norm.eps = (eps_))
 
+/** @param p  probability of an element, or of a sample's branch, to be dropped: 0 to 1 */
+#define rfl_dropout(b, x, name, p) \
+	rfl_net_one(b, RFL_OP_DROPOUT, (x), (name), .attr.dropout.probability = (p))
+#define rfl_stochastic_depth(b, x, name, p) \
+	rfl_net_one(b, RFL_OP_STOCHASTIC_DEPTH, (x), (name), .attr.dropout.probability = (p))
+
+/** {.., features} to {.., out}; `...` are more members of struct rfl_linear. */
+#define rfl_net_linear(b, x, name, out, ...)       \
+	rfl_net_one(b, RFL_OP_LINEAR, (x), (name), \
+		    .attr.linear = { .out_features = (out), __VA_ARGS__ })
+#define rfl_linear(b, x, name, out, bias_) rfl_net_linear(b, x, name, out, .bias = (bias_))
 /** A linear layer without bias that uses the weight of an embedding or a linear layer, the node
  * `owner`: as many outputs as that weight has rows. */
 int rfl_linear_tied(struct rfl_net_builder *b, int x, const char *name, int owner);
-
-/** Attributes of a linear layer that few models need; see struct rfl_linear. */
-struct rfl_linear_args {
-	bool bias, in_proj, out_proj, transposed;
-};
-int rfl_net_linear(struct rfl_net_builder *b, int x, const char *name, int64_t out_features,
-		   const struct rfl_linear_args *args);
-
-/** To {channels, out_h, out_w}. @param name  NULL where the model calls the function, not a module
- */
-int rfl_adaptive_avg_pool(struct rfl_net_builder *b, int x, const char *name, int64_t out_h,
-			  int64_t out_w);
+/** Indices {tokens} to the rows {tokens, features} of a table of so many rows. */
+#define rfl_embedding(b, x, name, rows, features_)    \
+	rfl_net_one(b, RFL_OP_EMBEDDING, (x), (name), \
+		    .attr.embedding = { .vocab = (rows), .features = (features_) })
 
 /**
  * An elementwise operation of one input that has no attributes: RFL_OP_RELU, RELU6, SIGMOID, TANH,
  * SILU, HARD_SIGMOID, HARD_SWISH, EXP, LOG, RSQRT, SQUARE, CAUSAL_MASK, SOFTMAX.
  * @param name  NULL where the model calls the function, not a module
  */
-int rfl_unary(struct rfl_net_builder *b, enum rfl_op op, int x, const char *name,
-	      enum rfl_inplace inplace);
-int rfl_relu(struct rfl_net_builder *b, int x, const char *name, enum rfl_inplace inplace);
-int rfl_relu6(struct rfl_net_builder *b, int x, const char *name, enum rfl_inplace inplace);
-int rfl_gelu(struct rfl_net_builder *b, int x, const char *name, bool tanh);
+#define rfl_unary(b, op, x, name, inplace_) rfl_net_one(b, (op), (x), (name), .inplace = (inplace_))
+#define rfl_relu(b, x, name, inplace)       rfl_unary(b, RFL_OP_RELU, x, name, inplace)
+#define rfl_relu6(b, x, name, inplace)      rfl_unary(b, RFL_OP_RELU6, x, name, inplace)
+#define rfl_gelu(b, x, name, tanh_) \
+	rfl_net_one(b, RFL_OP_GELU, (x), (name), .attr.gelu.tanh = (tanh_))
 
 /* Functional steps: they carry the path of the block that runs them. */
 
 /** RFL_OP_ADD, SUB, MUL, DIV of two tensors, broadcast as numpy does. */
-int rfl_binary(struct rfl_net_builder *b, enum rfl_op op, int x, int y, enum rfl_inplace inplace);
-int rfl_add(struct rfl_net_builder *b, int x, int y, enum rfl_inplace inplace);
+#define rfl_binary(b, op, x, y, inplace_) rfl_net_two(b, (op), (x), (y), .inplace = (inplace_))
+#define rfl_add(b, x, y, inplace)         rfl_binary(b, RFL_OP_ADD, x, y, inplace)
 /** x scale + shift. */
-int rfl_affine(struct rfl_net_builder *b, int x, double scale, double shift);
+#define rfl_affine(b, x, scale_, shift_)         \
+	rfl_net_one(b, RFL_OP_AFFINE, (x), NULL, \
+		    .attr.affine = { .scale = (scale_), .shift = (shift_) })
 /** Rotary position embedding (Su et al. 2021) of {.., tokens, features}: the pair i of token t is
  * turned by t theta^(-2 i / features). */
-int rfl_rope(struct rfl_net_builder *b, int x, double theta);
+#define rfl_rope(b, x, theta_) rfl_net_one(b, RFL_OP_ROPE, (x), NULL, .attr.rope.theta = (theta_))
 /** {.., m, k} times {.., k, n}, or times {.., n, k} with transpose_b. `causal`: half of the result,
  * or of x, lies under a causal mask and is not used. */
-int rfl_matmul(struct rfl_net_builder *b, int x, int y, bool transpose_b, bool causal);
+#define rfl_matmul(b, x, y, transpose, causal_) \
+	rfl_net_two(b, RFL_OP_MATMUL, (x), (y), \
+		    .attr.matmul = { .transpose_b = (transpose), .causal = (causal_) })
 /** softmax(q k^T / sqrt(features)) v of {.., tokens, features}, one operation. */
-int rfl_sdpa(struct rfl_net_builder *b, int q, int k, int v, bool causal, double dropout);
+#define rfl_sdpa(b, q, k, v, causal_, dropout_)                                               \
+	rfl_net_append((b),                                                                   \
+		       &(const struct rfl_node){                                              \
+			       .op = RFL_OP_SDPA,                                             \
+			       .ninputs = 3,                                                  \
+			       .input = (const int[]){ (q), (k), (v) },                       \
+			       .attr.sdpa = { .causal = (causal_), .dropout = (dropout_) } }, \
+		       NULL)
 
-/** RFL_OP_MEAN, SUM, MAX over `count` dimensions from `first` on. */
-int rfl_reduce(struct rfl_net_builder *b, enum rfl_op op, int x, int64_t first, int64_t count,
-	       bool keepdim);
+/** RFL_OP_MEAN, SUM, MAX over n dimensions from the given one on. */
+#define rfl_reduce(b, op, x, from, n, keepdim_) \
+	rfl_net_one(b, (op), (x), NULL,         \
+		    .attr.reduce = { .first = (from), .count = (n), .keepdim = (keepdim_) })
 
 /** All dimensions become one. */
-int rfl_flatten(struct rfl_net_builder *b, int x);
+#define rfl_flatten(b, x) rfl_net_one(b, RFL_OP_FLATTEN, (x), NULL, .attr.flatten.first = 0)
 
 /** Lists of sizes for the calls below: RFL_DIMS(heads, tokens, 64). */
 #define RFL_DIMS(...)                                                                \
@@ -182,34 +271,30 @@ int rfl_flatten(struct rfl_net_builder *b, int x);
 		.ndim = (int)(sizeof((int64_t[]){ __VA_ARGS__ }) / sizeof(int64_t)), \
 		.dim = { __VA_ARGS__ } })
 /** The same elements in another shape, of as many elements. */
-int rfl_reshape(struct rfl_net_builder *b, int x, const struct rfl_shape *shape);
+#define rfl_reshape(b, x, shape_) \
+	rfl_net_one(b, RFL_OP_RESHAPE, (x), NULL, .attr.reshape.shape = *(shape_))
 /** Output dimension i is input dimension order->dim[i]. */
 int rfl_permute(struct rfl_net_builder *b, int x, const struct rfl_shape *order);
-/** Elements start, start + step, ...: `length` of them. */
-int rfl_slice(struct rfl_net_builder *b, int x, int64_t dim, int64_t start, int64_t length,
-	      int64_t step);
+/** n elements of a dimension: from, from + by, ... */
+#define rfl_slice(b, x, dim_, from, n, by)      \
+	rfl_net_one(b, RFL_OP_SLICE, (x), NULL, \
+		    .attr.slice = { .dim = (dim_), .start = (from), .length = (n), .step = (by) })
 /** The same tensor, laid out afresh: a copy. */
-int rfl_contiguous(struct rfl_net_builder *b, int x);
+#define rfl_contiguous(b, x) rfl_unary(b, RFL_OP_CONTIGUOUS, x, NULL, RFL_OUT_OF_PLACE)
 /** 1 to RFL_NET_MAX_INPUTS tensors, one after the other along `dim`. */
 int rfl_concat(struct rfl_net_builder *b, const int *xs, int n, int64_t dim);
-int rfl_net_pad(struct rfl_net_builder *b, int x, const struct rfl_pad *pad);
-/** The dimensions {height, width} that begin at `dim`, moved round by so many elements. */
-int rfl_net_roll(struct rfl_net_builder *b, int x, int64_t dim, int64_t shift_h, int64_t shift_w);
-/** Rows of a table {rows, features} at constant places: `shape`, whose last dimension is the
- * table's. */
-int rfl_gather(struct rfl_net_builder *b, int table, const struct rfl_shape *shape);
-
-/**
- * A learned tensor of this shape in the state_dict; its node leaves the first `drop` dimensions,
- * which are of size 1, out.
+/** `...` are members of struct rfl_pad. */
+#define rfl_net_pad(b, x, ...) \
+	rfl_net_one(b, RFL_OP_PAD, (x), NULL, .attr.padding = { __VA_ARGS__ })
+/** The dimensions {height, width} that begin at the given one, moved round by so many elements. */
+#define rfl_net_roll(b, x, dim_, h, w)         \
+	rfl_net_one(b, RFL_OP_ROLL, (x), NULL, \
+		    .attr.roll = { .dim = (dim_), .shift_h = (h), .shift_w = (w) })
+/** Rows of a table {rows, features} at constant places: a shape whose last dimension is the
+ * table's.
  */
-int rfl_parameter(struct rfl_net_builder *b, const char *name, const struct rfl_shape *stored,
-		  int64_t drop);
-/** The same with all that can be said of it. */
-int rfl_net_parameter(struct rfl_net_builder *b, const char *name,
-		      const struct rfl_parameter *args);
-/** A table of numbers that is not learned and not in the state_dict. */
-int rfl_constant(struct rfl_net_builder *b, const char *name, const struct rfl_shape *shape);
+#define rfl_gather(b, table, shape_) \
+	rfl_net_one(b, RFL_OP_GATHER, (table), NULL, .attr.gather.shape = *(shape_))
 
 /* What few models say of an operation beside its own call. */
 
@@ -221,24 +306,6 @@ int rfl_net_as_function(struct rfl_net_builder *b, int x);
 
 /** The operation x overwrites its first input, as RFL_INPLACE says where a call has it. */
 int rfl_net_in_place(struct rfl_net_builder *b, int x);
-
-/* What is said of several nodes at once. */
-
-/** The nodes from here to the end are one repeated block, which checkpointing runs again. */
-void rfl_net_block_begin(struct rfl_net_builder *b);
-void rfl_net_block_end(struct rfl_net_builder *b);
-
-/** The nodes from here to the end are the steps of one function that the model's code calls (a
- * softmax written out); within it they are variables, and live until it returns. */
-void rfl_net_function_begin(struct rfl_net_builder *b);
-void rfl_net_function_end(struct rfl_net_builder *b);
-
-/** The nodes from here to the end are a head that only training with auxiliary losses runs. */
-void rfl_net_auxiliary_begin(struct rfl_net_builder *b);
-void rfl_net_auxiliary_end(struct rfl_net_builder *b);
-
-/** How the loss after the logits is written; fused where this is not called. */
-void rfl_net_loss(struct rfl_net_builder *b, enum rfl_loss loss);
 
 /**
  * The parameters of these n nodes were the last to be created; in the state_dict they are in this

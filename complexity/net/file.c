@@ -16,7 +16,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "complexity/count.h"
-#include "complexity/net/build_impl.h"
+#include "complexity/net/build.h"
 #include "complexity/net/file_impl.h"
 
 enum {
@@ -337,8 +337,8 @@ static bool read_top(struct reader *r)
 			    "letters, digits, '.', '_' and '-', at most %d",
 			    model, MAX_MODEL_NAME);
 	r->b = rfl_net_builder_new(model, family ? family : "user");
-	if (r->b && title)
-		rfl_net_title(r->b, title);
+	if (r->b)
+		r->b->title = title;
 	return r->b ? true : no_memory(r);
 }
 
@@ -382,7 +382,7 @@ static bool read_input(struct reader *r)
 		(void)rfl_net_input(r->b, dim[0], dim[1], dim[2]);
 	else
 		(void)rfl_net_tokens(r->b, dim[0]);
-	return rfl_net__failed(r->b) ? failed_with(r, &r->b->err) : true;
+	return r->b->err.rc != RFL_OK ? failed_with(r, &r->b->err) : true;
 }
 
 static bool read_nodes(struct reader *r)
@@ -725,7 +725,7 @@ static bool check_tied(struct reader *r, const struct draft *d, const struct rfl
 		return fail(r, "tied", -1, "shares one weight, but the node has more than one");
 	mine.ndim = own[0].ndim;
 	memcpy(mine.dim, own[0].dim, sizeof(mine.dim));
-	shared = rfl_net__first_param(r->b, r->drafts[d->tied].node);
+	shared = rfl_net_first_param(r->b, r->drafts[d->tied].node);
 	if (mine.ndim == shared.ndim &&
 	    memcmp(mine.dim, shared.dim, (size_t)mine.ndim * sizeof(mine.dim[0])) == 0)
 		return true;
@@ -759,7 +759,7 @@ static bool append(struct reader *r, struct draft *d)
 		return false;
 	label_as(r, "/nodes", r->at - 1, d->id != d->name ? d->id : NULL);
 	r->b->in_auxiliary = d->auxiliary;
-	d->node = rfl_net__append(r->b, &node, d->name ? d->name : d->within ? d->within : "");
+	d->node = rfl_net_append(r->b, &node, d->name ? d->name : d->within ? d->within : "");
 	return d->node >= 0 ? true : failed_with(r, &r->b->err);
 }
 
@@ -811,7 +811,7 @@ static bool read_loss(struct reader *r)
 	if (!top_text(r, "loss", &loss))
 		return false;
 	if (loss && strcmp(loss, "composed") == 0)
-		rfl_net_loss(r->b, RFL_LOSS_COMPOSED);
+		r->b->loss = RFL_LOSS_COMPOSED;
 	return !loss || strcmp(loss, "composed") == 0 || strcmp(loss, "fused") == 0 ||
 	       fail(r, "loss", -1, "must be \"fused\" or \"composed\", is \"%s\"", loss);
 }

@@ -101,10 +101,7 @@ static int inverse_rms(struct rfl_net_builder *b, int x, double eps)
 int rfl_zoo_rms_norm(struct rfl_net_builder *b, int x, const char *name, double eps,
 		     enum rfl_zoo_form form, struct rfl_zoo_owners *owners)
 {
-	struct rfl_parameter weight = {
-		.stored = { .ndim = 1, .dim = { rfl_net_features(b, x) } },
-		.norm_weight = true,
-	};
+	int64_t features = rfl_net_features(b, x);
 	int w;
 
 	if (form == RFL_ZOO_WHOLE) {
@@ -112,7 +109,8 @@ int rfl_zoo_rms_norm(struct rfl_net_builder *b, int x, const char *name, double 
 	} else {
 		rfl_net_enter(b, "%s", name);
 		x = rfl_binary(b, RFL_OP_MUL, x, inverse_rms(b, x, eps), RFL_OUT_OF_PLACE);
-		w = rfl_net_parameter(b, "weight", &weight);
+		w = rfl_net_parameter(b, "weight", .stored = *RFL_DIMS(features),
+				      .norm_weight = true);
 		x = rfl_binary(b, RFL_OP_MUL, x, w, RFL_OUT_OF_PLACE);
 		rfl_net_leave(b);
 	}
@@ -136,12 +134,10 @@ int rfl_zoo_layer_norm(struct rfl_net_builder *b, int x, const char *name, doubl
 	x = rfl_binary(b, RFL_OP_SUB, x, rfl_reduce(b, RFL_OP_MEAN, x, last, 1, true),
 		       RFL_OUT_OF_PLACE);
 	x = rfl_binary(b, RFL_OP_MUL, x, inverse_rms(b, x, eps), RFL_OUT_OF_PLACE);
-	w = rfl_net_parameter(b, "weight",
-			      &(struct rfl_parameter){ .stored = row, .norm_weight = true });
+	w = rfl_net_parameter(b, "weight", .stored = row, .norm_weight = true);
 	rfl_zoo_own(owners, w);
 	x = rfl_binary(b, RFL_OP_MUL, x, w, RFL_OUT_OF_PLACE);
-	w = rfl_net_parameter(b, "bias",
-			      &(struct rfl_parameter){ .stored = row, .norm_bias = true });
+	w = rfl_net_parameter(b, "bias", .stored = row, .norm_bias = true);
 	rfl_zoo_own(owners, w);
 	x = rfl_add(b, x, w, RFL_OUT_OF_PLACE);
 	rfl_net_leave(b);
@@ -155,13 +151,14 @@ int rfl_zoo_softmax(struct rfl_net_builder *b, int x, enum rfl_zoo_form form)
 
 	if (form == RFL_ZOO_WHOLE)
 		return rfl_unary(b, RFL_OP_SOFTMAX, x, NULL, RFL_OUT_OF_PLACE);
-	rfl_net_function_begin(b);
+	b->in_function = true;
+	b->nfunctions++;
 	x = rfl_binary(b, RFL_OP_SUB, x, rfl_reduce(b, RFL_OP_MAX, x, last, 1, true),
 		       RFL_OUT_OF_PLACE);
 	x = rfl_unary(b, RFL_OP_EXP, x, NULL, RFL_OUT_OF_PLACE);
 	sum = rfl_reduce(b, RFL_OP_SUM, x, last, 1, true);
 	x = rfl_binary(b, RFL_OP_DIV, x, sum, RFL_OUT_OF_PLACE);
-	rfl_net_function_end(b);
+	b->in_function = false;
 	return x;
 }
 

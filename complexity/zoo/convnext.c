@@ -36,7 +36,6 @@ static int residual(struct rfl_net_builder *b, int x, double drop)
 	int64_t width = rfl_net_channels(b, x);
 	int scale, identity = x;
 
-	rfl_net_block_begin(b);
 	scale = rfl_parameter(b, "layer_scale", RFL_DIMS(width, 1, 1), 0);
 	x = rfl_conv2d(b, x, "block.0", width, .kernel = 7, .pad = 3, .groups = width,
 		       .bias = true);
@@ -49,7 +48,6 @@ static int residual(struct rfl_net_builder *b, int x, double drop)
 	x = rfl_binary(b, RFL_OP_MUL, scale, x, RFL_OUT_OF_PLACE);
 	x = rfl_stochastic_depth(b, x, "stochastic_depth", drop);
 	x = rfl_add(b, x, identity, RFL_INPLACE);
-	rfl_net_block_end(b);
 	return x;
 }
 
@@ -72,7 +70,7 @@ static int build(struct rfl_net_builder *b, const void *config, const struct rfl
 			rfl_net_leave(b);
 		}
 		for (int i = 0; i < c->layers[stage]; i++, block++) {
-			rfl_net_enter(b, "features.%d.%d", 2 * stage + 1, i);
+			rfl_net_enter_block(b, "features.%d.%d", 2 * stage + 1, i);
 			x = residual(b, x, c->stochastic_depth * block / (blocks - 1));
 			rfl_net_leave(b);
 		}

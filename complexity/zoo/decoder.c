@@ -171,20 +171,18 @@ static int build(struct rfl_net_builder *b, const void *config, const struct rfl
 	if (sizes->attention == RFL_ATTENTION_AUTO)
 		style = *net->style;
 
-	rfl_net_loss(b, style.loss);
+	b->loss = style.loss;
 	x = rfl_embedding(b, x, names->embedding, sizes->classes, net->features);
 	if (style.rope == RFL_ZOO_STEPS && style.shared_rope)
 		angles(b, sizes->context_length, &l);
 	for (int64_t i = 0; i < net->layers; i++) {
-		rfl_net_enter(b, "layers.%d", (int)i);
-		rfl_net_block_begin(b);
+		rfl_net_enter_block(b, "layers.%d", (int)i);
 		l.norms.n = 0;
 		y = rfl_zoo_rms_norm(b, x, names->attention_norm, eps, style.norm, &l.norms);
 		x = rfl_add(b, x, attention(b, y, &l), RFL_OUT_OF_PLACE);
 		y = rfl_zoo_rms_norm(b, x, names->feed_forward_norm, eps, style.norm, &l.norms);
 		x = rfl_add(b, x, feed_forward(b, y, &l), RFL_OUT_OF_PLACE);
 		put_in_order(b, &l);
-		rfl_net_block_end(b);
 		rfl_net_leave(b);
 	}
 	x = rfl_zoo_rms_norm(b, x, names->final_norm, eps, style.norm, NULL);

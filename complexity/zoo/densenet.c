@@ -18,8 +18,7 @@ static int dense_block(struct rfl_net_builder *b, int x, int layers, int64_t gro
 	int outputs[RFL_NET_MAX_INPUTS] = { x }; /* of the block before, and of each layer */
 
 	for (int i = 0; i < layers; i++) {
-		rfl_net_enter(b, "denselayer%d", i + 1);
-		rfl_net_block_begin(b);
+		rfl_net_enter_block(b, "denselayer%d", i + 1);
 		x = rfl_concat(b, outputs, i + 1, 0);
 		x = rfl_batch_norm(b, x, "norm1");
 		x = rfl_relu(b, x, "relu1", RFL_INPLACE);
@@ -27,7 +26,6 @@ static int dense_block(struct rfl_net_builder *b, int x, int layers, int64_t gro
 		x = rfl_batch_norm(b, x, "norm2");
 		x = rfl_relu(b, x, "relu2", RFL_INPLACE);
 		outputs[i + 1] = rfl_conv2d(b, x, "conv2", growth, .kernel = 3, .pad = 1);
-		rfl_net_block_end(b);
 		rfl_net_leave(b);
 	}
 	return rfl_concat(b, outputs, layers + 1, 0);

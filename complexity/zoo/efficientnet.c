@@ -84,7 +84,6 @@ static int residual(struct rfl_net_builder *b, int x, const struct stage *s, int
 	bool expands = hidden != in;
 	int identity = x;
 
-	rfl_net_block_begin(b);
 	if (s->fused) {
 		x = rfl_zoo_conv_norm(b, x, *part++, expands ? hidden : out, .kernel = s->kernel,
 				      .stride = stride, .activation = RFL_OP_SILU);
@@ -101,7 +100,6 @@ static int residual(struct rfl_net_builder *b, int x, const struct stage *s, int
 		x = rfl_stochastic_depth(b, x, "stochastic_depth", drop);
 		x = rfl_add(b, x, identity, RFL_INPLACE);
 	}
-	rfl_net_block_end(b);
 	return x;
 }
 
@@ -113,12 +111,13 @@ static int build(struct rfl_net_builder *b, const void *config, const struct rfl
 
 	for (const struct stage *s = e->stages; s->layers; s++)
 		blocks += layers(e, s);
-	rfl_net_batch_norm_defaults(b, e->eps, e->momentum);
+	b->eps = e->eps;
+	b->momentum = e->momentum;
 	x = rfl_zoo_conv_norm(b, x, "features.0", channels(e, e->first), .kernel = 3, .stride = 2,
 			      .activation = RFL_OP_SILU);
 	for (const struct stage *s = e->stages; s->layers; s++, stage++) {
 		for (int i = 0; i < layers(e, s); i++, block++) {
-			rfl_net_enter(b, "features.%d.%d", stage, i);
+			rfl_net_enter_block(b, "features.%d.%d", stage, i);
 			x = residual(b, x, s, channels(e, s->out), i == 0 ? s->stride : 1,
 				     STOCHASTIC_DEPTH * block / blocks);
 			rfl_net_leave(b);

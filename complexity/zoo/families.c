@@ -183,7 +183,7 @@ enum rfl_rc rfl_zoo_build(const char *name, const struct rfl_zoo_options *option
 	b = rfl_net_builder_new(entry->model.name, family->name);
 	if (!b)
 		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", name);
-	rfl_net_title(b, entry->model.title);
+	b->title = entry->model.title;
 	rc = rfl_net_finish(b, family->build(b, entry->config, &sizes), ret, err);
 	if (rc == RFL_OK || rc == RFL_ENOMEM) /* memory is short at any size */
 		return rc;

@@ -37,8 +37,7 @@ static int inception(struct rfl_net_builder *b, int x, const struct inception *m
 {
 	int branch[4];
 
-	rfl_net_enter(b, "%s", m->name);
-	rfl_net_block_begin(b);
+	rfl_net_enter_block(b, "%s", m->name);
 	branch[0] = rfl_zoo_basic(b, x, "branch1", m->one, .kernel = 1);
 	branch[1] = rfl_zoo_basic(b, x, "branch2.0", m->reduce3, .kernel = 1);
 	branch[1] = rfl_zoo_basic(b, branch[1], "branch2.1", m->three, .kernel = 3, .pad = 1);
@@ -48,7 +47,6 @@ static int inception(struct rfl_net_builder *b, int x, const struct inception *m
 				 .ceil_mode = true);
 	branch[3] = rfl_zoo_basic(b, branch[3], "branch4.1", m->pool, .kernel = 1);
 	x = rfl_concat(b, branch, 4, 0);
-	rfl_net_block_end(b);
 	rfl_net_leave(b);
 	return x;
 }
@@ -57,7 +55,7 @@ static int inception(struct rfl_net_builder *b, int x, const struct inception *m
 static int auxiliary(struct rfl_net_builder *b, int x, const char *name, int64_t classes)
 {
 	rfl_net_enter(b, "%s", name);
-	rfl_net_auxiliary_begin(b);
+	b->in_auxiliary = true;
 	x = rfl_adaptive_avg_pool(b, x, NULL, 4, 4);
 	x = rfl_zoo_basic(b, x, "conv", 128, .kernel = 1);
 	x = rfl_flatten(b, x);
@@ -65,7 +63,7 @@ static int auxiliary(struct rfl_net_builder *b, int x, const char *name, int64_t
 	x = rfl_relu(b, x, NULL, RFL_INPLACE);
 	x = rfl_dropout(b, x, "dropout", 0.7);
 	x = rfl_linear(b, x, "fc2", classes, true);
-	rfl_net_auxiliary_end(b);
+	b->in_auxiliary = false;
 	rfl_net_leave(b);
 	return x;
 }
@@ -84,7 +82,7 @@ static int build(struct rfl_net_builder *b, const void *config, const struct rfl
 	const struct googlenet *g = config;
 	int x = rfl_zoo_image(b, sizes), head[2], end[2], order[MAX_NODES], n = 0;
 
-	rfl_net_batch_norm_defaults(b, 0.001, 0.1);
+	b->eps = 0.001;
 	x = rfl_zoo_basic(b, x, "conv1", 64, .kernel = 7, .stride = 2, .pad = 3);
 	x = rfl_max_pool(b, x, "maxpool1", .kernel = 3, .stride = 2, .ceil_mode = true);
 	x = rfl_zoo_basic(b, x, "conv2", 64, .kernel = 1);

@@ -13,7 +13,8 @@ struct gpt2 {
 enum { MAX_POSITIONS = 1024 };
 
 static const double eps = 1e-5, dropout = 0.1;
-static const struct rfl_linear_args linear = { .bias = true, .transposed = true };
+/* Stored as {in, out}. */
+#define conv1d(b, x, name, out) rfl_net_linear(b, x, name, out, .bias = true, .transposed = true)
 
 static int attention(struct rfl_net_builder *b, int x, int64_t heads, enum rfl_attention setting)
 {
@@ -30,14 +31,14 @@ static int attention(struct rfl_net_builder *b, int x, int64_t heads, enum rfl_a
 	int part[3];
 
 	rfl_net_enter(b, "attn");
-	x = rfl_net_linear(b, x, "c_attn", 3 * features, &linear);
+	x = conv1d(b, x, "c_attn", 3 * features);
 	for (int i = 0; i < 3; i++) {
 		part[i] = rfl_slice(b, x, 1, i * features, features, 1);
 		part[i] = rfl_zoo_split_heads(b, part[i], heads);
 	}
 	x = rfl_zoo_attend(b, part[0], part[1], part[2], &args);
 	x = rfl_zoo_merge_heads(b, x, !args.fused);
-	x = rfl_net_linear(b, x, "c_proj", features, &linear);
+	x = conv1d(b, x, "c_proj", features);
 	x = rfl_dropout(b, x, "resid_dropout", dropout);
 	rfl_net_leave(b);
 	return x;
@@ -48,9 +49,9 @@ static int feed_forward(struct rfl_net_builder *b, int x)
 	int64_t features = rfl_net_features(b, x);
 
 	rfl_net_enter(b, "mlp");
-	x = rfl_net_linear(b, x, "c_fc", 4 * features, &linear);
+	x = conv1d(b, x, "c_fc", 4 * features);
 	x = rfl_gelu(b, x, "act", true);
-	x = rfl_net_linear(b, x, "c_proj", features, &linear);
+	x = conv1d(b, x, "c_proj", features);
 	x = rfl_dropout(b, x, "dropout", dropout);
 	rfl_net_leave(b);
 	return x;
@@ -65,7 +66,7 @@ static int build(struct rfl_net_builder *b, const void *config, const struct rfl
 	int x = rfl_zoo_tokens(b, sizes), y, tokens, positions;
 
 	if (setting == RFL_ATTENTION_COMPOSED)
-		rfl_net_loss(b, RFL_LOSS_COMPOSED);
+		b->loss = RFL_LOSS_COMPOSED;
 	rfl_net_enter(b, "transformer");
 	tokens = rfl_embedding(b, x, "wte", sizes->classes, g->features);
 	/* The positions 0, 1, 2, ... are the same for every sample, and so are their rows. */
@@ -74,13 +75,11 @@ static int build(struct rfl_net_builder *b, const void *config, const struct rfl
 	x = rfl_add(b, tokens, positions, RFL_OUT_OF_PLACE);
 	x = rfl_dropout(b, x, "drop", dropout);
 	for (int64_t i = 0; i < g->layers; i++) {
-		rfl_net_enter(b, "h.%d", (int)i);
-		rfl_net_block_begin(b);
+		rfl_net_enter_block(b, "h.%d", (int)i);
 		y = rfl_zoo_layer_norm(b, x, "ln_1", eps, norm, NULL);
 		x = rfl_add(b, attention(b, y, g->heads, setting), x, RFL_OUT_OF_PLACE);
 		y = rfl_zoo_layer_norm(b, x, "ln_2", eps, norm, NULL);
 		x = rfl_add(b, x, feed_forward(b, y), RFL_OUT_OF_PLACE);
-		rfl_net_block_end(b);
 		rfl_net_leave(b);
 	}
 	x = rfl_zoo_layer_norm(b, x, "ln_f", eps, norm, NULL);

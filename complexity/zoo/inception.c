@@ -131,14 +131,14 @@ static void auxiliary_head(struct rfl_net_builder *b, int x, int64_t classes)
 		return;
 	}
 	rfl_net_enter(b, "AuxLogits");
-	rfl_net_auxiliary_begin(b);
+	b->in_auxiliary = true;
 	x = rfl_avg_pool(b, x, NULL, .kernel = 5, .stride = 3);
 	x = rfl_zoo_basic(b, x, "conv0", 128, .kernel = 1);
 	x = rfl_zoo_basic(b, x, "conv1", 768, .kernel = 5);
 	x = rfl_adaptive_avg_pool(b, x, NULL, 1, 1);
 	x = rfl_flatten(b, x);
 	(void)rfl_linear(b, x, "fc", classes, true);
-	rfl_net_auxiliary_end(b);
+	b->in_auxiliary = false;
 	rfl_net_leave(b);
 }
 
@@ -151,7 +151,7 @@ static int build(struct rfl_net_builder *b, const void *config, const struct rfl
 	const struct inception *v = config;
 	int x = rfl_zoo_image(b, sizes);
 
-	rfl_net_batch_norm_defaults(b, 0.001, 0.1);
+	b->eps = 0.001;
 	x = rfl_zoo_basic(b, x, "Conv2d_1a_3x3", 32, .kernel = 3, .stride = 2);
 	x = rfl_zoo_basic(b, x, "Conv2d_2a_3x3", 32, .kernel = 3);
 	x = rfl_zoo_basic(b, x, "Conv2d_2b_3x3", 64, .kernel = 3, .pad = 1);
@@ -162,10 +162,8 @@ static int build(struct rfl_net_builder *b, const void *config, const struct rfl
 	for (size_t i = 0; i < RFL_ARRAY_LEN(modules); i++) {
 		if (i == HEAD && v->head)
 			auxiliary_head(b, x, sizes->classes);
-		rfl_net_enter(b, "%s", modules[i].name);
-		rfl_net_block_begin(b);
+		rfl_net_enter_block(b, "%s", modules[i].name);
 		x = modules[i].write(b, x, modules[i].channels);
-		rfl_net_block_end(b);
 		rfl_net_leave(b);
 	}
 	x = rfl_adaptive_avg_pool(b, x, "avgpool", 1, 1);

@@ -164,8 +164,9 @@ static int build(struct rfl_net_builder *b, const void *config, const struct rfl
 	int x = rfl_zoo_image(b, sizes);
 
 	if (sizes->attention == RFL_ATTENTION_COMPOSED)
-		rfl_net_loss(b, RFL_LOSS_COMPOSED);
-	rfl_net_batch_norm_defaults(b, 1e-3, 0.01);
+		b->loss = RFL_LOSS_COMPOSED;
+	b->eps = 1e-3;
+	b->momentum = 0.01;
 	x = conv_norm_gelu(b, x, "stem.0", net->stem,
 			   &(struct rfl_conv2d_args){ .kernel = 3, .stride = 2, .pad = 1 });
 	x = rfl_conv2d(b, x, "stem.1.0", net->stem, .kernel = 3, .pad = 1, .bias = true);
@@ -181,14 +182,12 @@ static int build(struct rfl_net_builder *b, const void *config, const struct rfl
 				.form = form,
 			};
 
-			rfl_net_enter(b, "blocks.%d.layers.%d", stage, (int)i);
-			rfl_net_block_begin(b);
+			rfl_net_enter_block(b, "blocks.%d.layers.%d", stage, (int)i);
 			rfl_net_enter(b, "layers");
 			x = bottleneck(b, x, &layer);
 			x = partition_attention(b, x, WINDOWS, &layer);
 			x = partition_attention(b, x, GRID, &layer);
 			rfl_net_leave(b);
-			rfl_net_block_end(b);
 			rfl_net_leave(b);
 		}
 	}

@@ -48,7 +48,8 @@ static int build(struct rfl_net_builder *b, const void *config, const struct rfl
 	const struct mnasnet *m = config;
 	int x = rfl_zoo_image(b, sizes);
 
-	rfl_net_batch_norm_defaults(b, 1e-5, BATCH_NORM_MOMENTUM);
+	b->eps = 1e-5;
+	b->momentum = BATCH_NORM_MOMENTUM;
 	rfl_net_enter(b, "layers");
 	x = separable(b, x, scaled(m, 32), scaled(m, 16), &stem, 3, 1);
 	for (size_t k = 0; k < RFL_ARRAY_LEN(stacks); k++) {
@@ -58,15 +59,13 @@ static int build(struct rfl_net_builder *b, const void *config, const struct rfl
 			int64_t in = rfl_net_channels(b, x), out = scaled(m, s->channels);
 			int identity = x;
 
-			rfl_net_enter(b, "%zu.%d", k + 8, i);
-			rfl_net_block_begin(b);
+			rfl_net_enter_block(b, "%zu.%d", k + 8, i);
 			rfl_net_enter(b, "layers");
 			x = separable(b, x, in * s->expand, out, &pointwise, s->kernel,
 				      i == 0 ? s->stride : 1);
 			rfl_net_leave(b);
 			if (in == out && (i > 0 || s->stride == 1))
 				x = rfl_add(b, x, identity, RFL_OUT_OF_PLACE);
-			rfl_net_block_end(b);
 			rfl_net_leave(b);
 		}
 	}

@@ -55,11 +55,9 @@ static int build_v2(struct rfl_net_builder *b, const struct rfl_zoo_sizes *sizes
 			      .stride = 2, .activation = RFL_OP_RELU6);
 	for (size_t s = 0; s < RFL_ARRAY_LEN(stages_v2); s++) {
 		for (int i = 0; i < stages_v2[s].n; i++) {
-			rfl_net_enter(b, "features.%d", block++);
-			rfl_net_block_begin(b);
+			rfl_net_enter_block(b, "features.%d", block++);
 			x = residual_v2(b, x, stages_v2[s].c, i == 0 ? stages_v2[s].s : 1,
 					stages_v2[s].t);
-			rfl_net_block_end(b);
 			rfl_net_leave(b);
 		}
 	}
@@ -130,13 +128,12 @@ static int build_v3(struct rfl_net_builder *b, const struct mobilenet *m,
 	int x = rfl_zoo_image(b, sizes), block = 1;
 	char name[32];
 
-	rfl_net_batch_norm_defaults(b, 1e-3, 0.01);
+	b->eps = 1e-3;
+	b->momentum = 0.01;
 	x = rfl_zoo_conv_norm(b, x, "features.0", 16, .kernel = 3, .stride = 2, .activation = HARD);
 	for (const struct row *r = m->rows; r->expanded; r++) {
-		rfl_net_enter(b, "features.%d", block++);
-		rfl_net_block_begin(b);
+		rfl_net_enter_block(b, "features.%d", block++);
 		x = residual_v3(b, x, r);
-		rfl_net_block_end(b);
 		rfl_net_leave(b);
 	}
 	(void)snprintf(name, sizeof(name), "features.%d", block);

@@ -43,7 +43,6 @@ static int residual(struct rfl_net_builder *b, int x, const struct regnet *r, in
 	int64_t group = width < r->group_width ? width : r->group_width;
 	int identity = x;
 
-	rfl_net_block_begin(b);
 	if (stride != 1 || rfl_net_channels(b, x) != width)
 		identity = rfl_zoo_conv_norm(b, x, "proj", width, .stride = stride);
 	rfl_net_enter(b, "f");
@@ -56,7 +55,6 @@ static int residual(struct rfl_net_builder *b, int x, const struct regnet *r, in
 	rfl_net_leave(b);
 	x = rfl_add(b, identity, x, RFL_OUT_OF_PLACE);
 	x = rfl_relu(b, x, "activation", RFL_INPLACE);
-	rfl_net_block_end(b);
 	return x;
 }
 
@@ -75,7 +73,7 @@ static int build(struct rfl_net_builder *b, const void *config, const struct rfl
 
 		stage += begins;
 		index = begins ? 0 : index + 1;
-		rfl_net_enter(b, "trunk_output.block%d.block%d-%d", stage, stage, index);
+		rfl_net_enter_block(b, "trunk_output.block%d.block%d-%d", stage, stage, index);
 		x = residual(b, x, r, width, begins ? 2 : 1);
 		rfl_net_leave(b);
 		before = width;

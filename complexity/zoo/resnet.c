@@ -34,7 +34,6 @@ static int residual(struct rfl_net_builder *b, int x, const struct resnet *r, in
 	bool project = stride != 1 || rfl_net_channels(b, x) != out;
 	int identity = x;
 
-	rfl_net_block_begin(b);
 	if (r->block == BASIC) {
 		x = conv_bn(b, x, 1, out, 3, stride, 1);
 		x = rfl_relu(b, x, "relu", RFL_INPLACE);
@@ -53,7 +52,6 @@ static int residual(struct rfl_net_builder *b, int x, const struct resnet *r, in
 	}
 	x = rfl_add(b, x, identity, RFL_INPLACE);
 	x = rfl_relu(b, x, "relu", RFL_INPLACE);
-	rfl_net_block_end(b);
 	return x;
 }
 
@@ -67,7 +65,7 @@ static int build(struct rfl_net_builder *b, const void *config, const struct rfl
 	x = rfl_max_pool(b, x, "maxpool", .kernel = 3, .stride = 2, .pad = 1);
 	for (int stage = 0; stage < 4; stage++) {
 		for (int i = 0; i < r->layers[stage]; i++) {
-			rfl_net_enter(b, "layer%d.%d", stage + 1, i);
+			rfl_net_enter_block(b, "layer%d.%d", stage + 1, i);
 			x = residual(b, x, r, stage, stage > 0 && i == 0 ? 2 : 1);
 			rfl_net_leave(b);
 		}

@@ -27,7 +27,6 @@ static int unit(struct rfl_net_builder *b, int x, int64_t out, int64_t stride)
 	int halves[2] = { x, x };
 	struct rfl_shape s;
 
-	rfl_net_block_begin(b);
 	if (stride == 1) {
 		halves[0] = rfl_slice(b, x, 0, 0, out / 2, 1);
 		halves[1] = rfl_slice(b, x, 0, out / 2, out / 2, 1);
@@ -48,7 +47,6 @@ static int unit(struct rfl_net_builder *b, int x, int64_t out, int64_t stride)
 	x = rfl_reshape(b, x, RFL_DIMS(2, s.dim[0] / 2, s.dim[1], s.dim[2]));
 	x = rfl_contiguous(b, rfl_permute(b, x, RFL_DIMS(1, 0, 2, 3)));
 	x = rfl_reshape(b, x, &s);
-	rfl_net_block_end(b);
 	return x;
 }
 
@@ -62,7 +60,7 @@ static int build(struct rfl_net_builder *b, const void *config, const struct rfl
 	x = rfl_max_pool(b, x, "maxpool", .kernel = 3, .stride = 2, .pad = 1);
 	for (int stage = 0; stage < 3; stage++) {
 		for (int i = 0; i < repeats[stage]; i++) {
-			rfl_net_enter(b, "stage%d.%d", stage + 2, i);
+			rfl_net_enter_block(b, "stage%d.%d", stage + 2, i);
 			x = unit(b, x, s->channels[stage + 1], i == 0 ? 2 : 1);
 			rfl_net_leave(b);
 		}

@@ -18,7 +18,6 @@ static int fire(struct rfl_net_builder *b, int x, int64_t squeeze)
 {
 	int both[2];
 
-	rfl_net_block_begin(b);
 	x = rfl_conv2d(b, x, "squeeze", squeeze, .kernel = 1, .bias = true);
 	x = rfl_relu(b, x, "squeeze_activation", RFL_INPLACE);
 	both[0] = rfl_conv2d(b, x, "expand1x1", 4 * squeeze, .kernel = 1, .bias = true);
@@ -26,7 +25,6 @@ static int fire(struct rfl_net_builder *b, int x, int64_t squeeze)
 	both[1] = rfl_conv2d(b, x, "expand3x3", 4 * squeeze, .kernel = 3, .pad = 1, .bias = true);
 	both[1] = rfl_relu(b, both[1], "expand3x3_activation", RFL_INPLACE);
 	x = rfl_concat(b, both, 2, 0);
-	rfl_net_block_end(b);
 	return x;
 }
 
@@ -46,7 +44,7 @@ static int build(struct rfl_net_builder *b, const void *config, const struct rfl
 			x = rfl_max_pool(b, x, name, .kernel = 3, .stride = 2, .ceil_mode = true);
 			continue;
 		}
-		rfl_net_enter(b, "%s", name);
+		rfl_net_enter_block(b, "%s", name);
 		x = fire(b, x, *next);
 		rfl_net_leave(b);
 	}

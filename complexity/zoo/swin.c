@@ -148,7 +148,7 @@ static int attention(struct rfl_net_builder *b, int x, struct block *k)
 
 	rfl_net_enter(b, "attn");
 	bias = position_bias(b, k);
-	x = rfl_net_pad(b, x, &(struct rfl_pad){ .bottom = bottom, .right = right });
+	x = rfl_net_pad(b, x, .bottom = bottom, .right = right);
 	x = roll(b, x, -shift_h, -shift_w);
 	x = rfl_reshape(b, x, RFL_DIMS(rows, w, columns, w, features));
 	x = rfl_permute(b, x, RFL_DIMS(0, 2, 1, 3, 4));
@@ -222,12 +222,11 @@ static int patch_merging(struct rfl_net_builder *b, int x, const struct swin *ne
 			 enum rfl_zoo_form form)
 {
 	struct rfl_shape s = rfl_net_shape(b, x);
-	struct rfl_pad pad = { .bottom = s.dim[0] % 2, .right = s.dim[1] % 2 };
 	int64_t rows = (s.dim[0] + 1) / 2, columns = (s.dim[1] + 1) / 2;
 	struct rfl_zoo_owners order = { 0 }, norms = { 0 };
 	int part[4];
 
-	x = rfl_net_pad(b, x, &pad);
+	x = rfl_net_pad(b, x, .bottom = s.dim[0] % 2, .right = s.dim[1] % 2);
 	for (int i = 0; i < 4; i++) {
 		part[i] = rfl_slice(b, x, 0, i % 2, rows, 2);
 		part[i] = rfl_slice(b, part[i], 1, i / 2, columns, 2);
@@ -253,7 +252,7 @@ static int build(struct rfl_net_builder *b, const void *config, const struct rfl
 	for (int i = 0; i < 4; i++)
 		blocks += net->depth[i];
 	if (sizes->attention == RFL_ATTENTION_COMPOSED)
-		rfl_net_loss(b, RFL_LOSS_COMPOSED);
+		b->loss = RFL_LOSS_COMPOSED;
 	x = rfl_conv2d(b, x, "features.0.0", net->features, .kernel = 4, .stride = 4, .bias = true);
 	x = rfl_permute(b, x, RFL_DIMS(1, 2, 0));
 	x = rfl_zoo_layer_norm(b, x, "features.0.2", eps, form, NULL);
@@ -273,10 +272,8 @@ static int build(struct rfl_net_builder *b, const void *config, const struct rfl
 					(double)(blocks - 1),
 			};
 
-			rfl_net_enter(b, "features.%d.%d", 1 + 2 * i, (int)k);
-			rfl_net_block_begin(b);
+			rfl_net_enter_block(b, "features.%d.%d", 1 + 2 * i, (int)k);
 			x = swin_block(b, x, &block);
-			rfl_net_block_end(b);
 			rfl_net_leave(b);
 		}
 	}

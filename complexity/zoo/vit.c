@@ -26,8 +26,7 @@ static int self_attention(struct rfl_net_builder *b, int x, int64_t heads,
 	int part[3];
 
 	x = rfl_contiguous(b, x);
-	x = rfl_net_linear(b, x, "self_attention", 3 * s.dim[1],
-			   &(struct rfl_linear_args){ .bias = true, .in_proj = true });
+	x = rfl_net_linear(b, x, "self_attention", 3 * s.dim[1], .bias = true, .in_proj = true);
 	rfl_net_enter(b, "self_attention");
 	x = rfl_reshape(b, x, RFL_DIMS(s.dim[0], 3, s.dim[1]));
 	x = rfl_permute(b, x, RFL_DIMS(1, 0, 2));
@@ -39,8 +38,7 @@ static int self_attention(struct rfl_net_builder *b, int x, int64_t heads,
 	x = rfl_zoo_attend(b, part[0], part[1], part[2], &args);
 	x = rfl_zoo_merge_heads(b, x, !args.fused);
 	rfl_net_leave(b);
-	return rfl_net_linear(b, x, "self_attention", s.dim[1],
-			      &(struct rfl_linear_args){ .bias = true, .out_proj = true });
+	return rfl_net_linear(b, x, "self_attention", s.dim[1], .bias = true, .out_proj = true);
 }
 
 static int encoder_layer(struct rfl_net_builder *b, int x, const struct vit *v,
@@ -71,7 +69,7 @@ static int build(struct rfl_net_builder *b, const void *config, const struct rfl
 	struct rfl_shape s;
 
 	if (setting == RFL_ATTENTION_COMPOSED)
-		rfl_net_loss(b, RFL_LOSS_COMPOSED);
+		b->loss = RFL_LOSS_COMPOSED;
 	if (sizes->image_size % v->patch != 0)
 		return rfl_net_refuse(b,
 				      "conv_proj (Conv2d): an image of %lldx%lld is not cut into "
@@ -92,10 +90,8 @@ static int build(struct rfl_net_builder *b, const void *config, const struct rfl
 	x = rfl_add(b, x, part[1], RFL_OUT_OF_PLACE);
 	x = rfl_dropout(b, x, "dropout", 0.0);
 	for (int64_t i = 0; i < v->layers; i++) {
-		rfl_net_enter(b, "layers.encoder_layer_%d", (int)i);
-		rfl_net_block_begin(b);
+		rfl_net_enter_block(b, "layers.encoder_layer_%d", (int)i);
 		x = encoder_layer(b, x, v, setting);
-		rfl_net_block_end(b);
 		rfl_net_leave(b);
 	}
 	x = rfl_zoo_layer_norm(b, x, "ln", eps, rfl_zoo_form_of(setting), NULL);

@@ -107,8 +107,7 @@ static inline int rig_move(struct rig *r, enum rfl_op op)
 	case RFL_OP_CONCAT:
 		return rfl_concat(r->b, (const int[]){ r->x, r->y }, 2, 0);
 	case RFL_OP_PAD:
-		return rfl_net_pad(r->b, r->x,
-				   &(struct rfl_pad){ .dim = 1, .bottom = 1, .right = 1 });
+		return rfl_net_pad(r->b, r->x, .dim = 1, .bottom = 1, .right = 1);
 	case RFL_OP_ROLL:
 		return rfl_net_roll(r->b, r->x, 1, 1, 1);
 	default:
@@ -212,7 +211,7 @@ static inline struct rfl_net *classifier(enum rfl_loss loss)
 	struct rfl_net *net = NULL;
 	int logits = rfl_linear(r.b, rfl_flatten(r.b, r.x), "head", 10, false);
 
-	rfl_net_loss(r.b, loss);
+	r.b->loss = loss;
 	assert_ok(rfl_net_finish(r.b, logits, &net, &err), &err);
 	return net;
 }

@@ -92,7 +92,6 @@ static void refusals_name_the_block(void **state)
 static void call_everything(struct rfl_net_builder *b, int x)
 {
 	const int both[] = { x, x };
-	const struct rfl_pad pad = { .top = 1 };
 
 	assert_int_equal(rfl_conv2d(b, x, "conv", 4, .kernel = 1), -1);
 	assert_int_equal(rfl_max_pool(b, x, "max", .kernel = 2), -1);
@@ -119,7 +118,7 @@ static void call_everything(struct rfl_net_builder *b, int x)
 	assert_int_equal(rfl_permute(b, x, RFL_DIMS(1, 0)), -1);
 	assert_int_equal(rfl_slice(b, x, 0, 0, 1, 1), -1);
 	assert_int_equal(rfl_concat(b, both, 2, 0), -1);
-	assert_int_equal(rfl_net_pad(b, x, &pad), -1);
+	assert_int_equal(rfl_net_pad(b, x, .top = 1), -1);
 	assert_int_equal(rfl_net_roll(b, x, 0, 1, 1), -1);
 	assert_int_equal(rfl_gather(b, x, RFL_DIMS(2, 2)), -1);
 	assert_int_equal(rfl_net_as_module(b, x, "m"), -1);

@@ -158,9 +158,8 @@ static void attention_as_flop_counter_mode_counts(void **state)
 		struct rfl_net *net;
 		int many_q, many_k, node;
 
-		many_q = rfl_net_pad(b, q, &(struct rfl_pad){ .dim = 1, .bottom = 127 });
-		many_k = rfl_net_pad(b, kv,
-				     &(struct rfl_pad){ .dim = 1, .bottom = rows[i].keys - 1 });
+		many_q = rfl_net_pad(b, q, .dim = 1, .bottom = 127);
+		many_k = rfl_net_pad(b, kv, .dim = 1, .bottom = rows[i].keys - 1);
 		node = rfl_sdpa(b, many_q, many_k, many_k, false, 0.0);
 		net = rig_finish(&r, node, false);
 		assert_ok(rfl_count_net(net, &options, &count, &err), &err);

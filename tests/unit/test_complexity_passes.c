@@ -187,9 +187,9 @@ static void auxiliary_heads_by_hand(void **state)
 
 	(void)state;
 	trunk = x = rfl_linear(b, x, "trunk", 4, false);
-	rfl_net_auxiliary_begin(b);
+	b->in_auxiliary = true;
 	head = rfl_linear(b, x, "aux", 3, false);
-	rfl_net_auxiliary_end(b);
+	b->in_auxiliary = false;
 	net = finish(b, rfl_linear(b, x, "head", 3, false));
 	without = count_of(net, (struct rfl_count_options){ .training = true });
 	with = count_of(net, (struct rfl_count_options){ .training = true, .auxiliary = true });

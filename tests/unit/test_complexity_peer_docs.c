@@ -1,6 +1,6 @@
 /*
- * test_complexity_peer_docs.c - the tables of docs/appendix/peers.md are what the program says: the rules,
- * one network by operation, every model by tool. With RFL_TEST_UPDATE=1 they are written.
+ * test_complexity_peer_docs.c - the tables of docs/appendix/peers.md are what the program says: the
+ * rules, one network by operation, every model by tool. With RFL_TEST_UPDATE=1 they are written.
  */
 #include "tests/unit/docs_page.h"
 

@@ -10,7 +10,6 @@
 #include "complexity/count.h"
 #include "complexity/count/memory.h"
 #include "complexity/net/build.h"
-#include "complexity/net/build_impl.h"
 #include "complexity/op.h"
 
 enum { NETS = 100000, MAX_OPS = 5, MAX_OPERANDS = 3 };
@@ -139,7 +138,7 @@ static int add_any(struct rfl_net_builder *b)
 		fill_attr(&node, &info->attrs[i]);
 	if (node.ninputs > 0)
 		fit_attrs(&node, &b->nodes[input[0]].shape);
-	return rfl_net__append(b, &node, "op");
+	return rfl_net_append(b, &node, "op");
 }
 
 /* NULL: refused, as most are. */

@@ -164,8 +164,8 @@ static void refuses_pools_that_see_only_padding(void **state)
 			struct rfl_net *net = NULL;
 			int x = rfl_net_input(b, 1, 8, 8);
 
-			x = average ? rfl_net_avg_pool(b, x, "pool", &cases[i])
-				    : rfl_net_max_pool(b, x, "pool", &cases[i]);
+			x = rfl_net_pool(b, average ? RFL_OP_AVG_POOL : RFL_OP_MAX_POOL, x, "pool",
+					 &cases[i]);
 			assert_int_equal(rfl_net_finish(b, x, &net, &err), RFL_EINVAL);
 			assert_says(&err, "half of it is the most");
 			assert_null(net);
