@@ -78,6 +78,12 @@ bool rfl_fact_same(const struct rfl_fact *f, const struct rfl_ledger_row *a,
 	return rfl_field_same(field_of(f), a, b);
 }
 
+bool rfl_fact_agree(const struct rfl_fact *f, const struct rfl_ledger_row *a,
+		    const struct rfl_ledger_row *b)
+{
+	return rfl_fact_same(f, a, b) || !rfl_fact_known(f, a) || !rfl_fact_known(f, b);
+}
+
 static bool has_hash(const struct rfl_ledger_row *row)
 {
 	return row->config_hash && row->config_hash[0];
@@ -154,25 +160,11 @@ void rfl_facts_apart_put(const struct rfl_facts_apart *a, const struct rfl_ledge
 	}
 }
 
-static bool agree_up_to(enum rfl_fact_role last, const struct rfl_ledger_row *a,
-			const struct rfl_ledger_row *b)
+bool rfl_facts_agree(enum rfl_fact_role last, const struct rfl_ledger_row *a,
+		     const struct rfl_ledger_row *b)
 {
-	for (size_t i = 0; i < rfl_nfacts; i++) {
-		const struct rfl_fact *f = &rfl_facts[i];
-
-		if (f->role <= last && !rfl_fact_same(f, a, b) && rfl_fact_known(f, a) &&
-		    rfl_fact_known(f, b))
+	for (size_t i = 0; i < rfl_nfacts; i++)
+		if (rfl_facts[i].role <= last && !rfl_fact_agree(&rfl_facts[i], a, b))
 			return false;
-	}
 	return true;
-}
-
-bool rfl_facts_comparable(const struct rfl_ledger_row *a, const struct rfl_ledger_row *b)
-{
-	return agree_up_to(RFL_FACT_WORK, a, b);
-}
-
-bool rfl_facts_agree(const struct rfl_ledger_row *a, const struct rfl_ledger_row *b)
-{
-	return agree_up_to(RFL_FACT_WAY, a, b);
 }

@@ -36,6 +36,10 @@ bool rfl_fact_known(const struct rfl_fact *f, const struct rfl_ledger_row *row);
 bool rfl_fact_same(const struct rfl_fact *f, const struct rfl_ledger_row *a,
 		   const struct rfl_ledger_row *b);
 
+/** The same, or not known of one of them. */
+bool rfl_fact_agree(const struct rfl_fact *f, const struct rfl_ledger_row *a,
+		    const struct rfl_ledger_row *b);
+
 /**
  * Are two rows repeats of one configuration: the same work in the same way? Where they have a
  * config_hash it is the same, too, which alone does not do: it is of what was asked for, and one
@@ -70,10 +74,9 @@ bool rfl_facts_apart_told(const struct rfl_facts_apart *a, size_t i);
 void rfl_facts_apart_put(const struct rfl_facts_apart *a, const struct rfl_ledger_row *row,
 			 struct rfl_buf *out);
 
-/** Could two rows be of the same work: they differ in nothing of it that both know? */
-bool rfl_facts_comparable(const struct rfl_ledger_row *a, const struct rfl_ledger_row *b);
-
-/** Could they even be repeats, if both knew all? */
-bool rfl_facts_agree(const struct rfl_ledger_row *a, const struct rfl_ledger_row *b);
+/** Could two rows be of the same work (RFL_FACT_WORK), or even repeats of each other
+ * (RFL_FACT_WAY): do they differ in no fact of that role or an earlier one that both know? */
+bool rfl_facts_agree(enum rfl_fact_role last, const struct rfl_ledger_row *a,
+		     const struct rfl_ledger_row *b);
 
 #endif

@@ -18,43 +18,29 @@
 #define BATCH ((size_t)1024) /* rows that are whole at a time */
 
 /* What summary, compare and points look at besides the facts and the metric. */
-static void choose_columns(const struct rfl_ledger_metric *metric, bool timed,
-			   bool wanted[RFL_LEDGER_NCOLUMNS])
-{
-	static const enum rfl_ledger_at of_points[] = {
-		RFL_LEDGER_AT_run_id,
-		RFL_LEDGER_AT_step_ms_median,
-		RFL_LEDGER_AT_step_ms_p10,
-		RFL_LEDGER_AT_step_ms_p90,
-		RFL_LEDGER_AT_fwd_ms_mean,
-		RFL_LEDGER_AT_bwd_ms_mean,
-		RFL_LEDGER_AT_opt_ms_mean,
-		RFL_LEDGER_AT_data_wait_ms_mean,
-		RFL_LEDGER_AT_momentum,
-		RFL_LEDGER_AT_weight_decay,
-		RFL_LEDGER_AT_model_flops_per_step,
-		RFL_LEDGER_AT_counters_status,
-		RFL_LEDGER_AT_launcher,
-	};
-	static const enum rfl_ledger_at others[] = {
-		RFL_LEDGER_AT_schema_version, RFL_LEDGER_AT_cell,
-		RFL_LEDGER_AT_config_hash,    RFL_LEDGER_AT_repeat,
-		RFL_LEDGER_AT_timestamp_utc,  RFL_LEDGER_AT_label,
-		RFL_LEDGER_AT_status,         RFL_LEDGER_AT_error_text,
-		RFL_LEDGER_AT_rank,           RFL_LEDGER_AT_requested_batch,
-		RFL_LEDGER_AT_flags,          RFL_LEDGER_AT_version,
-	};
+static const enum rfl_ledger_at columns[] = {
+	RFL_LEDGER_AT_schema_version,  RFL_LEDGER_AT_cell,          RFL_LEDGER_AT_config_hash,
+	RFL_LEDGER_AT_repeat,          RFL_LEDGER_AT_timestamp_utc, RFL_LEDGER_AT_label,
+	RFL_LEDGER_AT_status,          RFL_LEDGER_AT_error_text,    RFL_LEDGER_AT_rank,
+	RFL_LEDGER_AT_requested_batch, RFL_LEDGER_AT_flags,         RFL_LEDGER_AT_version,
+};
 
-	for (size_t i = 0; i < RFL_LEDGER_NCOLUMNS; i++)
-		wanted[i] = false;
-	for (size_t i = 0; i < RFL_ARRAY_LEN(others); i++)
-		wanted[others[i]] = true;
-	for (size_t i = 0; i < rfl_nfacts; i++)
-		wanted[rfl_facts[i].column] = true;
-	for (size_t i = 0; timed && i < RFL_ARRAY_LEN(of_points); i++)
-		wanted[of_points[i]] = true;
-	wanted[metric->column] = wanted[metric->instead] = true;
-}
+/* And points alone. */
+static const enum rfl_ledger_at columns_of_points[] = {
+	RFL_LEDGER_AT_run_id,
+	RFL_LEDGER_AT_step_ms_median,
+	RFL_LEDGER_AT_step_ms_p10,
+	RFL_LEDGER_AT_step_ms_p90,
+	RFL_LEDGER_AT_fwd_ms_mean,
+	RFL_LEDGER_AT_bwd_ms_mean,
+	RFL_LEDGER_AT_opt_ms_mean,
+	RFL_LEDGER_AT_data_wait_ms_mean,
+	RFL_LEDGER_AT_momentum,
+	RFL_LEDGER_AT_weight_decay,
+	RFL_LEDGER_AT_model_flops_per_step,
+	RFL_LEDGER_AT_counters_status,
+	RFL_LEDGER_AT_launcher,
+};
 
 /* --- what is kept of a row ------------------------------------------------------------------- */
 
@@ -95,55 +81,36 @@ static bool like_alike(const void *x, const void *y)
 	       rfl_facts_repeats(a, b);
 }
 
-/* The row that stands for this one and others; it is copied when it is the first. */
-static enum rfl_rc find_like(struct rfl_runs *runs, const struct rfl_ledger_row *row,
-			     const struct rfl_ledger_row **ret, struct rfl_err *err)
+static enum rfl_rc add_run(struct rfl_runs *runs, struct rfl_ledger_row *row, struct rfl_err *err)
 {
-	size_t i = rfl_row_index_find(&runs->likes, row);
+	size_t cap = runs->cap, like;
 	struct rfl_ledger_row *copy;
+	char env[49];
 	enum rfl_rc rc = RFL_OK;
 
-	if (i == SIZE_MAX) {
+	/* a row of our own without an environment has the one of its label, or its backend */
+	if (!row->env &&
+	    rfl_label_env(NULL, row->label, row->model, row->backend ? row->backend : "", env,
+			  NULL) == RFL_OK &&
+	    env[0] && !(row->env = rfl_ledger__text(runs->ledger, env, true)))
+		return rfl_fail(err, RFL_ENOMEM, 0, "ledger: out of memory");
+	if ((runs->timed && (rc = rfl_grow(&runs->times, &cap, runs->n + 1, SIZE_MAX, err))) ||
+	    (rc = rfl_grow(&runs->runs, &runs->cap, runs->n + 1, SIZE_MAX, err)))
+		return rc;
+
+	/* the row that stands for this one and others; it is copied when it is the first */
+	like = rfl_row_index_find(&runs->likes, row);
+	if (like == SIZE_MAX) {
 		copy = rfl_arena_array(runs->arena, 1, sizeof(*copy));
 		if (!copy)
 			return rfl_fail(err, RFL_ENOMEM, 0, "ledger: out of memory");
 		*copy = *row;
 		copy->label = copy->timestamp_utc = copy->run_id = NULL;
 		copy->repeat = -1;
-		rc = rfl_row_index_put(&runs->likes, copy, &i, err);
+		rc = rfl_row_index_put(&runs->likes, copy, &like, err);
+		if (rc)
+			return rc;
 	}
-	if (rc == RFL_OK)
-		*ret = runs->likes.rows[i];
-	return rc;
-}
-
-/* A row of our own without an environment has the one of its label, or its backend. */
-static enum rfl_rc take_env(struct rfl_ledger *l, struct rfl_ledger_row *row, struct rfl_err *err)
-{
-	char env[49];
-
-	if (row->env ||
-	    rfl_label_env(NULL, row->label, row->model, row->backend ? row->backend : "", env,
-			  NULL) != RFL_OK ||
-	    !env[0])
-		return RFL_OK;
-	row->env = rfl_ledger__text(l, env, true);
-	return row->env ? RFL_OK : rfl_fail(err, RFL_ENOMEM, 0, "ledger: out of memory");
-}
-
-static enum rfl_rc add_run(struct rfl_runs *runs, const struct rfl_ledger_row *row,
-			   struct rfl_err *err)
-{
-	size_t cap = runs->cap;
-	struct rfl_run *run;
-	enum rfl_rc rc = RFL_OK;
-
-	if (runs->timed)
-		rc = rfl_grow(&runs->times, &cap, runs->n + 1, SIZE_MAX, err);
-	if (rc == RFL_OK)
-		rc = rfl_grow(&runs->runs, &runs->cap, runs->n + 1, SIZE_MAX, err);
-	if (rc != RFL_OK)
-		return rc;
 	if (runs->timed)
 		runs->times[runs->n] = (struct rfl_run_times){
 			.run_id = row->run_id,
@@ -155,13 +122,15 @@ static enum rfl_rc add_run(struct rfl_runs *runs, const struct rfl_ledger_row *r
 			.opt_ms_mean = row->opt_ms_mean,
 			.data_wait_ms_mean = row->data_wait_ms_mean,
 		};
-	run = &runs->runs[runs->n++];
-	*run = (struct rfl_run){ .label = row->label,
-				 .time = row->timestamp_utc,
-				 .value = rfl_ledger_metric_value(runs->metric, row),
-				 .repeat = row->repeat,
-				 .line = row->line };
-	return find_like(runs, row, &run->like, err);
+	runs->runs[runs->n++] = (struct rfl_run){
+		.like = runs->likes.rows[like],
+		.label = row->label,
+		.time = row->timestamp_utc,
+		.value = rfl_ledger_metric_value(runs->metric, row),
+		.repeat = row->repeat,
+		.line = row->line,
+	};
+	return RFL_OK;
 }
 
 /* Turn the rows read since the last call into runs; drop them unless they are to be kept. */
@@ -170,11 +139,8 @@ static enum rfl_rc take_rows(struct rfl_ledger *l, struct rfl_err *err)
 	struct rfl_runs *runs = l->ctx;
 	enum rfl_rc rc = RFL_OK;
 
-	for (size_t i = l->batch ? 0 : runs->n; i < l->nrows && rc == RFL_OK; i++) {
-		rc = take_env(l, &l->rows[i], err);
-		if (rc == RFL_OK)
-			rc = add_run(runs, &l->rows[i], err);
-	}
+	for (size_t i = l->batch ? 0 : runs->n; i < l->nrows && rc == RFL_OK; i++)
+		rc = add_run(runs, &l->rows[i], err);
 	if (l->batch)
 		l->nrows = 0;
 	return rc;
@@ -190,40 +156,25 @@ static void forget_file(struct rfl_ledger *l)
 
 /* --- files ----------------------------------------------------------------------------------- */
 
-/* Without files and rows; NULL out of memory. */
-static struct rfl_runs *new_runs(size_t nfiles, const struct rfl_ledger_metric *metric, bool timed)
+enum rfl_rc rfl_runs_load(const char *const *paths, size_t npaths, const struct rfl_column_map *map,
+			  const struct rfl_ledger_metric *metric, enum rfl_rows rows,
+			  struct rfl_runs **ret, struct rfl_err *err)
 {
+	bool wanted[RFL_LEDGER_NCOLUMNS] = { false };
+	const bool timed = rows == RFL_ROWS_TIMES;
 	struct rfl_runs *runs = calloc(1, sizeof(*runs));
+	enum rfl_rc rc = RFL_OK;
 
 	if (!runs)
-		return NULL;
+		return rfl_fail(err, RFL_ENOMEM, 0, "ledger: out of memory");
 	rfl_buf_init(&runs->notes, 0);
 	runs->metric = metric;
 	runs->timed = timed;
 	runs->likes = (struct rfl_row_index){ .hash = like_hash, .alike = like_alike };
 	runs->arena = rfl_arena_new(0);
-	runs->files = rfl_alloc_array(nfiles, sizeof(*runs->files));
-	if (!runs->arena || !runs->files) {
-		rfl_runs_free(runs);
-		return NULL;
-	}
-	return runs;
-}
-
-enum rfl_rc rfl_runs_load(const char *const *paths, size_t npaths, const struct rfl_column_map *map,
-			  const struct rfl_ledger_metric *metric, enum rfl_rows rows,
-			  struct rfl_runs **ret, struct rfl_err *err)
-{
-	bool wanted[RFL_LEDGER_NCOLUMNS];
-	const bool timed = rows == RFL_ROWS_TIMES;
-	struct rfl_runs *runs = new_runs(npaths, metric, timed);
-	enum rfl_rc rc = RFL_OK;
-
-	if (!runs)
-		return rfl_fail(err, RFL_ENOMEM, 0, "ledger: out of memory");
-	choose_columns(metric, timed, wanted);
+	runs->files = rfl_alloc_array(npaths, sizeof(*runs->files));
 	runs->ledger = calloc(1, sizeof(*runs->ledger));
-	if (!runs->ledger) {
+	if (!runs->arena || !runs->files || !runs->ledger) {
 		rc = rfl_fail(err, RFL_ENOMEM, 0, "ledger: out of memory");
 		goto done;
 	}
@@ -232,6 +183,13 @@ enum rfl_rc rfl_runs_load(const char *const *paths, size_t npaths, const struct 
 	runs->ledger->take = take_rows;
 	runs->ledger->again = forget_file;
 	runs->ledger->ctx = runs;
+	for (size_t i = 0; i < RFL_ARRAY_LEN(columns); i++)
+		wanted[columns[i]] = true;
+	for (size_t i = 0; i < rfl_nfacts; i++)
+		wanted[rfl_facts[i].column] = true;
+	for (size_t i = 0; timed && i < RFL_ARRAY_LEN(columns_of_points); i++)
+		wanted[columns_of_points[i]] = true;
+	wanted[metric->column] = wanted[metric->instead] = true;
 	for (size_t i = 0; i < npaths && rc == RFL_OK; i++) {
 		runs->files[runs->nfiles++] =
 			(struct rfl_runs_file){ .path = paths[i], .first = runs->n };

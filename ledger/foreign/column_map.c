@@ -43,8 +43,6 @@ void rfl_column_map_free(struct rfl_column_map *map)
 	free(map);
 }
 
-/* --- one rule -------------------------------------------------------------------------------- */
-
 /* The text between two places without the blanks around it, as a copy; NULL out of memory. */
 static char *trimmed(struct rfl_arena *a, const char *from, const char *end)
 {
@@ -55,34 +53,18 @@ static char *trimmed(struct rfl_arena *a, const char *from, const char *end)
 	return rfl_arena_printf(a, "%.*s", (int)(end - from), from);
 }
 
-static enum rfl_rc unknown_name(const char *name, const char *where, struct rfl_err *err)
-{
-	const char *names[RFL_LEDGER_NCOLUMNS + 1];
-	const char *near;
-
-	for (size_t i = 0; i < RFL_LEDGER_NCOLUMNS; i++)
-		names[i] = rfl_ledger_fields[i].name;
-	names[RFL_LEDGER_NCOLUMNS] = NULL;
-	near = rfl_text_nearest(name, names);
-	return rfl_fail(err, RFL_EINVAL, 0, "%s: the ledger has no column '%s'%s%s%s", where, name,
-			near ? "; did you mean '" : "; docs/formats.md lists them", near ? near : "",
-			near ? "'?" : "");
-}
-
-/* A constant of a number's column is a number. */
+/* A constant of a number's column is a number; an empty one is not known. */
 static enum rfl_rc check_constant(const struct rfl_column_rule *r, struct rfl_err *err)
 {
+	const struct rfl_field *f = &rfl_ledger_fields[r->column];
 	double real;
 	int64_t whole;
 	enum rfl_rc rc = RFL_OK;
 
-	if (r->constant[0] == '\0')
-		return RFL_OK; /* not known */
-	if (rfl_ledger_fields[r->column].kind == RFL_FIELD_INT)
-		rc = rfl_num_parse_int(r->constant, rfl_ledger_fields[r->column].name, &whole, err);
-	else if (rfl_ledger_fields[r->column].kind == RFL_FIELD_REAL)
-		rc = rfl_num_parse_double(r->constant, rfl_ledger_fields[r->column].name, &real,
-					  err);
+	if (f->kind == RFL_FIELD_INT && r->constant[0])
+		rc = rfl_num_parse_int(r->constant, f->name, &whole, err);
+	else if (f->kind == RFL_FIELD_REAL && r->constant[0])
+		rc = rfl_num_parse_double(r->constant, f->name, &real, err);
 	if (rc == RFL_OK)
 		return rc;
 	rfl_err_prefix(err, "%s", r->where);
@@ -91,34 +73,11 @@ static enum rfl_rc check_constant(const struct rfl_column_rule *r, struct rfl_er
 	return RFL_EINVAL;
 }
 
-/* "constant", or a source. */
-static enum rfl_rc read_right(struct rfl_column_map *map, char *text, struct rfl_column_rule *r,
-			      struct rfl_err *err)
-{
-	size_t len = strlen(text);
-
-	if (text[0] != '"') {
-		r->source = text;
-		return len ? RFL_OK
-			   : rfl_fail(err, RFL_EINVAL, 0,
-				      "%s: %s= is followed by nothing: write a column of the "
-				      "table, or \"a constant\" in quotes",
-				      r->where, rfl_ledger_fields[r->column].name);
-	}
-	if (len < 2 || text[len - 1] != '"' || memchr(text + 1, '"', len - 2))
-		return rfl_fail(err, RFL_EINVAL, 0,
-				"%s: %s=%s: a constant begins and ends with one quote", r->where,
-				rfl_ledger_fields[r->column].name, text);
-	r->constant = rfl_arena_printf(map->arena, "%.*s", (int)(len - 2), text + 1);
-	if (!r->constant)
-		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", r->where);
-	return check_constant(r, err);
-}
-
 static enum rfl_rc add(struct rfl_column_map *map, const char *rule, size_t len, const char *where,
 		       struct rfl_err *err)
 {
-	const char *equals = memchr(rule, '=', len);
+	const char *equals = memchr(rule, '=', len), *near;
+	const char *names[RFL_LEDGER_NCOLUMNS + 1] = { NULL };
 	struct rfl_column_rule r = { .constant = NULL };
 	char *name, *right;
 	enum rfl_rc rc;
@@ -132,17 +91,42 @@ static enum rfl_rc add(struct rfl_column_map *map, const char *rule, size_t len,
 	r.where = rfl_arena_strdup(map->arena, where);
 	if (!name || !right || !r.where)
 		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", where);
+
 	r.column = rfl_ledger_column_find(name);
-	if (r.column == RFL_LEDGER_NCOLUMNS)
-		return unknown_name(name, where, err);
+	if (r.column == RFL_LEDGER_NCOLUMNS) {
+		for (size_t i = 0; i < RFL_LEDGER_NCOLUMNS; i++)
+			names[i] = rfl_ledger_fields[i].name;
+		near = rfl_text_nearest(name, names);
+		return rfl_fail(err, RFL_EINVAL, 0, "%s: the ledger has no column '%s'%s%s%s",
+				where, name,
+				near ? "; did you mean '" : "; docs/formats.md lists them",
+				near ? near : "", near ? "'?" : "");
+	}
 	for (size_t i = 0; i < map->n; i++)
 		if (map->rules[i].column == r.column)
 			return rfl_fail(err, RFL_EINVAL, 0, "%s: '%s' has a rule already, in %s",
 					where, name, map->rules[i].where);
-	rc = read_right(map, right, &r, err);
-	if (rc == RFL_OK)
-		map->rules[map->n++] = r;
-	return rc;
+
+	len = strlen(right);
+	if (len == 0)
+		return rfl_fail(err, RFL_EINVAL, 0,
+				"%s: %s= is followed by nothing: write a column of the table, or "
+				"\"a constant\" in quotes",
+				where, name);
+	if (right[0] != '"') {
+		r.source = right;
+	} else {
+		if (len < 2 || right[len - 1] != '"' || memchr(right + 1, '"', len - 2))
+			return rfl_fail(err, RFL_EINVAL, 0,
+					"%s: %s=%s: a constant begins and ends with one quote",
+					where, name, right);
+		right[len - 1] = '\0';
+		r.constant = right + 1;
+		if ((rc = check_constant(&r, err)))
+			return rc;
+	}
+	map->rules[map->n++] = r;
+	return RFL_OK;
 }
 
 enum rfl_rc rfl_column_map_add(struct rfl_column_map *map, const char *rule, const char *where,
@@ -151,35 +135,11 @@ enum rfl_rc rfl_column_map_add(struct rfl_column_map *map, const char *rule, con
 	return add(map, rule, strlen(rule), where, err);
 }
 
-/* --- a file of them -------------------------------------------------------------------------- */
-
-static enum rfl_rc add_line(struct rfl_column_map *map, const char *line, size_t len,
-			    const char *path, size_t number, struct rfl_err *err)
-{
-	struct rfl_err why = RFL_ERR_INIT;
-	char where[512];
-	enum rfl_rc rc;
-
-	while (len > 0 && isspace((unsigned char)line[len - 1]))
-		len--;
-	while (len > 0 && isspace((unsigned char)*line)) {
-		line++;
-		len--;
-	}
-	if (len == 0 || *line == '#')
-		return RFL_OK;
-	snprintf(where, sizeof(where), "%s:%zu", path, number);
-	rc = add(map, line, len, where, &why);
-	if (rc == RFL_OK)
-		return rc;
-	return rfl_fail(err, rc == RFL_EINVAL ? RFL_EFORMAT : rc, why.native, "%s", why.msg);
-}
-
 enum rfl_rc rfl_column_map_load(struct rfl_column_map *map, const char *path, struct rfl_err *err)
 {
+	struct rfl_err why = RFL_ERR_INIT;
 	struct rfl_buf text;
-	const char *line, *end;
-	size_t number = 0;
+	const char *line, *end, *stop;
 	enum rfl_rc rc;
 
 	rfl_buf_init(&text, FILE_MAX);
@@ -195,13 +155,22 @@ enum rfl_rc rfl_column_map_load(struct rfl_column_map *map, const char *path, st
 	}
 	if (text.len >= 3 && memcmp(line, "\xef\xbb\xbf", 3) == 0)
 		line += 3; /* byte order mark */
-	while (line < end && rc == RFL_OK) {
+	for (size_t number = 1; line < end && rc == RFL_OK; number++, line = stop + 1) {
 		const char *nl = memchr(line, '\n', (size_t)(end - line));
-		const char *stop = nl ? nl : end;
+		char where[512];
 
-		rc = add_line(map, line, (size_t)(stop - line), path, ++number, err);
-		line = stop + 1;
+		stop = nl ? nl : end;
+		while (line < stop && isspace((unsigned char)*line))
+			line++;
+		if (line == stop || *line == '#')
+			continue;
+		snprintf(where, sizeof(where), "%s:%zu", path, number);
+		rc = add(map, line, (size_t)(stop - line), where, &why);
 	}
+	if (rc == RFL_EINVAL)
+		rc = RFL_EFORMAT;
+	if (rc)
+		(void)rfl_fail(err, rc, why.native, "%s", why.msg);
 done:
 	rfl_buf_fini(&text);
 	return rc;
@@ -248,7 +217,7 @@ static const struct unit *find_unit(const char *name)
 }
 
 /* What a column of the ledger is in, by its name; NULL: nothing that has units. */
-static const struct unit *unit_of(size_t column)
+static const struct unit *unit_of(const char *name)
 {
 	static const struct {
 		const char *part, *unit;
@@ -256,7 +225,6 @@ static const struct unit *unit_of(size_t column)
 		{ "_per_", NULL }, { "_ms", "ms" }, { "_bytes", "B" },
 		{ "_hz", "Hz" },   { "_w", "W" },   { "_s", "s" },
 	};
-	const char *name = rfl_ledger_fields[column].name;
 
 	for (size_t i = 0; i < RFL_ARRAY_LEN(parts); i++) {
 		const char *at = strstr(name, parts[i].part);
@@ -282,85 +250,60 @@ void rfl_column_map__list(const struct rfl_csv *csv, struct rfl_buf *out)
 		rfl_buf_printf(out, " and %zu more", n - LISTED_MOST);
 }
 
-static enum rfl_rc no_column(const struct rfl_column_rule *r, const struct rfl_csv *csv,
-			     struct rfl_err *err)
+/* The column that a source names up to a place, blanks before it left out, or -1. */
+static int column_named(const struct rfl_csv *csv, const char *source, const char *end)
 {
-	struct rfl_buf list;
-
-	rfl_buf_init(&list, 1 << 16);
-	rfl_column_map__list(csv, &list);
-	(void)rfl_fail(err, RFL_EINVAL, 0, "%s: %s=%s: %s has no such column; it has %s", r->where,
-		       rfl_ledger_fields[r->column].name, r->source, csv->path, rfl_buf_str(&list));
-	rfl_buf_fini(&list);
-	return RFL_EINVAL;
-}
-
-/* The column that the first `len` characters of a source name, or -1. */
-static int column_named(const struct rfl_csv *csv, const char *source, size_t len)
-{
+	while (end > source && isspace((unsigned char)end[-1]))
+		end--;
 	for (size_t i = 0; i < csv->ncolumns; i++) {
 		const char *name = csv->columns[i];
 
-		if (strlen(name) == len && memcmp(name, source, len) == 0)
+		if (strlen(name) == (size_t)(end - source) &&
+		    memcmp(name, source, (size_t)(end - source)) == 0)
 			return (int)i;
 	}
 	return -1;
-}
-
-static size_t without_blanks(const char *text, size_t len)
-{
-	while (len > 0 && isspace((unsigned char)text[len - 1]))
-		len--;
-	return len;
-}
-
-/* "COLUMN * FACTOR", with the last asterisk. */
-static bool by_factor(const struct rfl_csv *csv, const char *source, struct rfl_ledger_source *ret)
-{
-	const char *star = strrchr(source, '*');
-	double factor;
-
-	if (!star)
-		return false;
-	ret->column = column_named(csv, source, without_blanks(source, (size_t)(star - source)));
-	star++;
-	star += strspn(star, " \t");
-	if (rfl_num_parse_double(star, "", &factor, NULL) != RFL_OK || factor == 0)
-		return false;
-	ret->scale = factor;
-	return ret->column >= 0;
-}
-
-/* "COLUMN UNIT", with the last word. */
-static bool by_unit(const struct rfl_csv *csv, const char *source, size_t column,
-		    struct rfl_ledger_source *ret)
-{
-	const char *word = strrchr(source, ' ');
-	const struct unit *theirs = word ? find_unit(word + 1) : NULL, *ours = unit_of(column);
-
-	if (!theirs || !ours || strcmp(theirs->of, ours->of) != 0)
-		return false;
-	ret->column = column_named(csv, source, without_blanks(source, (size_t)(word - source)));
-	ret->scale = theirs->factor / ours->factor;
-	return ret->column >= 0;
 }
 
 /* A source is a column as a whole, else a column with something after its name. */
 static enum rfl_rc bind_source(const struct rfl_column_rule *r, const struct rfl_csv *csv,
 			       struct rfl_ledger_source *ret, struct rfl_err *err)
 {
+	const char *source = r->source, *star = strrchr(source, '*'), *word = strrchr(source, ' ');
+	const struct rfl_field *f = &rfl_ledger_fields[r->column];
+	const struct unit *theirs = word ? find_unit(word + 1) : NULL, *ours = unit_of(f->name);
+	struct rfl_buf list;
+	double factor;
+
 	*ret = (struct rfl_ledger_source){
-		.column = column_named(csv, r->source, strlen(r->source)),
+		.column = column_named(csv, source, source + strlen(source)),
 		.foreign = true,
 	};
 	if (ret->column >= 0)
 		return RFL_OK;
-	if (!by_factor(csv, r->source, ret) && !by_unit(csv, r->source, r->column, ret))
-		return no_column(r, csv, err);
-	if (rfl_ledger_fields[r->column].kind == RFL_FIELD_TEXT)
+	/* "COLUMN * FACTOR", with the last asterisk */
+	if (star &&
+	    rfl_num_parse_double(star + 1 + strspn(star + 1, " \t"), "", &factor, NULL) == RFL_OK &&
+	    factor != 0) {
+		ret->column = column_named(csv, source, star);
+		ret->scale = factor;
+	}
+	/* "COLUMN UNIT", with the last word */
+	if (ret->column < 0 && theirs && ours && strcmp(theirs->of, ours->of) == 0) {
+		ret->column = column_named(csv, source, word);
+		ret->scale = theirs->factor / ours->factor;
+	}
+	if (ret->column < 0) {
+		rfl_buf_init(&list, 1 << 16);
+		rfl_column_map__list(csv, &list);
+		(void)rfl_fail(err, RFL_EINVAL, 0, "%s: %s=%s: %s has no such column; it has %s",
+			       r->where, f->name, source, csv->path, rfl_buf_str(&list));
+		rfl_buf_fini(&list);
+		return RFL_EINVAL;
+	}
+	if (f->kind == RFL_FIELD_TEXT)
 		return rfl_fail(err, RFL_EINVAL, 0, "%s: %s=%s: %s is a text, which has no unit",
-				r->where, rfl_ledger_fields[r->column].name, r->source,
-				rfl_ledger_fields[r->column].name);
+				r->where, f->name, source, f->name);
 	return RFL_OK;
 }
 
@@ -372,13 +315,13 @@ enum rfl_rc rfl_column_map__bind(const struct rfl_column_map *map, const struct 
 
 	for (size_t i = 0; i < map->n && rc == RFL_OK; i++) {
 		const struct rfl_column_rule *r = &map->rules[i];
+		struct rfl_ledger_source *to = &from[r->column];
 
-		if (r->constant)
-			from[r->column] = (struct rfl_ledger_source){ .column = -1,
-								      .text = r->constant,
-								      .foreign = true };
-		else
-			rc = bind_source(r, csv, &from[r->column], err);
+		*to = (struct rfl_ledger_source){ .column = -1,
+						  .text = r->constant,
+						  .foreign = true };
+		if (!r->constant)
+			rc = bind_source(r, csv, to, err);
 	}
 	return rc;
 }

@@ -4,9 +4,7 @@
  */
 #include <ctype.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
 #include "complexity/zoo.h"
 #include "ledger/file/steps.h"
@@ -140,54 +138,27 @@ static bool is_told(const struct rfl_ledger_source from[], enum rfl_ledger_at co
 	return from[column].column >= 0 || (from[column].text && from[column].text[0]);
 }
 
-static bool has_rate_parts(const struct rfl_ledger_source from[])
+static bool has_metric(const struct rfl_ledger_source from[], const struct rfl_ledger_metric *m)
 {
+	if (is_told(from, m->column) || is_told(from, m->instead))
+		return true;
+	if (m->column != RFL_LEDGER_AT_samples_per_s && m->column != RFL_LEDGER_AT_step_ms_median)
+		return false;
+	/* each of these follows from the others */
 	return is_told(from, RFL_LEDGER_AT_samples_per_s) ||
 	       is_told(from, RFL_LEDGER_AT_step_ms_mean) ||
 	       is_told(from, RFL_LEDGER_AT_step_ms_median) ||
 	       (is_told(from, RFL_LEDGER_AT_wall_s) && is_told(from, RFL_LEDGER_AT_iters));
 }
 
-static bool has_metric(const struct rfl_ledger_source from[], const struct rfl_ledger_metric *m)
+/* A column that the table cannot do without. */
+static void lacks(struct rfl_buf *names, struct rfl_buf *rules, const char *column,
+		  const char *constant)
 {
-	if (is_told(from, m->column) || is_told(from, m->instead))
-		return true;
-	return (m->column == RFL_LEDGER_AT_samples_per_s ||
-		m->column == RFL_LEDGER_AT_step_ms_median) &&
-	       has_rate_parts(from);
-}
-
-/* What a table cannot do without. */
-struct needs {
-	struct rfl_buf names, rules; /* of the columns that are not there */
-};
-
-static void lacks(struct needs *n, const char *column, const char *constant)
-{
-	rfl_buf_printf(&n->names, "%s'%s'", n->names.len ? ", " : "", column);
-	rfl_buf_printf(&n->rules, " %s=COLUMN", column);
+	rfl_buf_printf(names, "%s'%s'", names->len ? ", " : "", column);
+	rfl_buf_printf(rules, " %s=COLUMN", column);
 	if (constant)
-		rfl_buf_printf(&n->rules, " (or '%s=\"%s\"')", column, constant);
-}
-
-/* Tables of this program that are not ledgers, known by a column. */
-static enum rfl_rc check_kind(const struct rfl_csv *csv, struct rfl_err *err)
-{
-	static const struct {
-		const char *column, *what;
-	} kinds[] = {
-		{ "attained_gflops", "the output of 'roofline points'" },
-		{ "ci95_lo", "the output of 'roofline summary'" },
-		{ "range_kind", "the counters of runs" },
-	};
-
-	for (size_t i = 0; i < RFL_ARRAY_LEN(kinds); i++)
-		if (rfl_csv_find(csv, kinds[i].column) >= 0)
-			return rfl_fail(
-				err, RFL_EFORMAT, 0,
-				"%s: contains %s, not runs; use the metrics.csv of the runs",
-				csv->path, kinds[i].what);
-	return RFL_OK;
+		rfl_buf_printf(rules, " (or '%s=\"%s\"')", column, constant);
 }
 
 /* All that is missing at once. @param whole  rows are to be placed under a roof */
@@ -207,64 +178,47 @@ static enum rfl_rc check_needed(const struct rfl_csv *csv, const struct rfl_ledg
 		{ RFL_LEDGER_AT_backend, false, true, "cpu" },
 	};
 	const bool label = is_told(from, RFL_LEDGER_AT_label);
-	struct rfl_buf list;
-	struct needs n;
+	struct rfl_buf list, names, rules;
 	enum rfl_rc rc = RFL_OK;
 
-	rfl_buf_init(&n.names, 1 << 12);
-	rfl_buf_init(&n.rules, 1 << 12);
+	rfl_buf_init(&names, 1 << 12);
+	rfl_buf_init(&rules, 1 << 12);
 	rfl_buf_init(&list, 1 << 16);
 	if (!has_metric(from, metric))
-		lacks(&n, rfl_ledger_fields[metric->column].name, NULL);
+		lacks(&names, &rules, rfl_ledger_fields[metric->column].name, NULL);
 	for (size_t i = 0; i < RFL_ARRAY_LEN(parts); i++)
 		if (!is_told(from, parts[i].column) && !(label && parts[i].labelled) &&
 		    (whole || !parts[i].whole))
-			lacks(&n, rfl_ledger_fields[parts[i].column].name, parts[i].constant);
+			lacks(&names, &rules, rfl_ledger_fields[parts[i].column].name,
+			      parts[i].constant);
 	if (!label && !is_told(from, RFL_LEDGER_AT_env) && !is_told(from, RFL_LEDGER_AT_backend))
-		lacks(&n, "env", "lab_cpu");
-	if (n.names.len) {
+		lacks(&names, &rules, "env", "lab_cpu");
+	if (names.len) {
 		rfl_column_map__list(csv, &list);
 		rc = rfl_fail(err, RFL_EFORMAT, 0,
 			      "%s: no column for %s among %s; name each with --map%s", csv->path,
-			      rfl_buf_str(&n.names), rfl_buf_str(&list), rfl_buf_str(&n.rules));
+			      rfl_buf_str(&names), rfl_buf_str(&list), rfl_buf_str(&rules));
 	}
 	rfl_buf_fini(&list);
-	rfl_buf_fini(&n.names);
-	rfl_buf_fini(&n.rules);
+	rfl_buf_fini(&names);
+	rfl_buf_fini(&rules);
 	return rc;
 }
 
 /* --- words and numbers ------------------------------------------------------------------------ */
 
-struct word {
-	const char *theirs, *ours;
-};
-
-static const struct word precisions[] = {
-	{ "float32", "fp32" },       { "float", "fp32" },         { "f32", "fp32" },
-	{ "full", "fp32" },          { "float16", "fp16" },       { "half", "fp16" },
-	{ "f16", "fp16" },           { "bfloat16", "bf16" },      { "mixed", "amp" },
-	{ "autocast", "amp" },       { "torch.float32", "fp32" }, { "torch.bfloat16", "bf16" },
-	{ "torch.float16", "fp16" },
-};
-
-static const struct word layouts[] = {
-	{ "1", "nhwc" },
-	{ "true", "nhwc" },
-	{ "yes", "nhwc" },
-	{ "channels_last", "nhwc" },
-	{ "channels-last", "nhwc" },
-	{ "0", "nchw" },
-	{ "false", "nchw" },
-	{ "no", "nchw" },
-	{ "contiguous", "nchw" },
-	{ "contiguous_format", "nchw" },
-};
-
-static const struct word statuses[] = {
-	{ "success", "ok" },   { "succeeded", "ok" }, { "done", "ok" },
-	{ "completed", "ok" }, { "complete", "ok" },  { "passed", "ok" },
-	{ "finished", "ok" },  { "pass", "ok" },      { "0", "ok" },
+static const struct {
+	enum rfl_ledger_at column;
+	const char *ours, *theirs; /* separated by blanks */
+} words[] = {
+	{ RFL_LEDGER_AT_precision, "fp32", "float32 float f32 full torch.float32" },
+	{ RFL_LEDGER_AT_precision, "fp16", "float16 half f16 torch.float16" },
+	{ RFL_LEDGER_AT_precision, "bf16", "bfloat16 torch.bfloat16" },
+	{ RFL_LEDGER_AT_precision, "amp", "mixed autocast" },
+	{ RFL_LEDGER_AT_layout, "nhwc", "1 true yes channels_last channels-last" },
+	{ RFL_LEDGER_AT_layout, "nchw", "0 false no contiguous contiguous_format" },
+	{ RFL_LEDGER_AT_status, "ok",
+	  "success succeeded done completed complete passed finished pass 0" },
 };
 
 static enum rfl_rc set(struct rfl_ledger *l, char **field, const char *text, struct rfl_err *err)
@@ -278,18 +232,18 @@ static enum rfl_rc set(struct rfl_ledger *l, char **field, const char *text, str
 }
 
 /* In lower case, and by our word for it. */
-static enum rfl_rc translate(struct rfl_ledger *l, char **field, const struct word *words, size_t n,
-			     struct rfl_err *err)
+static enum rfl_rc translate(struct rfl_ledger *l, enum rfl_ledger_at column,
+			     struct rfl_ledger_row *row, struct rfl_err *err)
 {
-	char low[64];
+	char **field = rfl_field_text_at(&rfl_ledger_fields[column], row), low[64];
 	size_t len = *field ? strlen(*field) : 0;
 
 	if (len == 0 || len >= sizeof(low))
 		return RFL_OK;
 	for (size_t i = 0; i <= len; i++)
 		low[i] = (char)tolower((unsigned char)(*field)[i]);
-	for (size_t i = 0; i < n; i++)
-		if (strcmp(words[i].theirs, low) == 0)
+	for (size_t i = 0; i < RFL_ARRAY_LEN(words); i++)
+		if (words[i].column == column && place_among(words[i].theirs, low))
 			return set(l, field, words[i].ours, err);
 	return strcmp(low, *field) == 0 ? RFL_OK : set(l, field, low, err);
 }
@@ -311,59 +265,6 @@ static bool alike(const char *a, const char *b)
 	}
 }
 
-static enum rfl_rc name_model(struct rfl_ledger *l, struct rfl_ledger_row *row, struct rfl_err *err)
-{
-	const struct rfl_zoo_model *m;
-
-	for (size_t i = 0; row->model && (m = rfl_zoo_at(i)) != NULL; i++)
-		if (alike(m->name, row->model))
-			return strcmp(m->name, row->model) == 0 ? RFL_OK
-								: set(l, &row->model, m->name, err);
-	return RFL_OK;
-}
-
-/* What the label says of what no column does. */
-static enum rfl_rc take_label(struct rfl_ledger *l, struct rfl_ledger_row *row, struct rfl_err *err)
-{
-	struct rfl_label parts;
-	enum rfl_rc rc = RFL_OK;
-
-	if (!row->label)
-		return RFL_OK;
-	rfl_label_parse(row->label, row->model, &parts);
-	const struct {
-		char **to;
-		const char *from;
-	} texts[] = { { &row->model, parts.model },
-		      { &row->precision, parts.precision },
-		      { &row->mode, parts.mode } };
-
-	for (size_t i = 0; i < RFL_ARRAY_LEN(texts) && rc == RFL_OK; i++)
-		if (!*texts[i].to && texts[i].from[0])
-			rc = set(l, texts[i].to, texts[i].from, err);
-	if (row->batch < 0)
-		row->batch = parts.batch;
-	if (row->repeat < 0)
-		row->repeat = parts.run;
-	return rc;
-}
-
-static enum rfl_rc take_env(const char *path, struct rfl_ledger *l, struct rfl_ledger_row *row,
-			    struct rfl_err *err)
-{
-	char env[49];
-	enum rfl_rc rc = rfl_label_env(row->env, row->label, row->model,
-				       row->backend ? row->backend : "", env, err);
-
-	if (rc != RFL_OK) {
-		rfl_err_prefix(err, "%s:%zu", path, row->line);
-		if (err)
-			err->rc = RFL_EFORMAT;
-		return RFL_EFORMAT;
-	}
-	return env[0] ? set(l, &row->env, env, err) : RFL_OK;
-}
-
 static void derive(struct rfl_ledger_row *row)
 {
 	double batch = row->batch > 0 ? (double)row->batch : (double)NAN;
@@ -378,32 +279,71 @@ static void derive(struct rfl_ledger_row *row)
 		row->step_ms_mean = 1000 * batch / row->samples_per_s;
 }
 
-/* Fill in what follows from the rest of a row: other programs' words for models, precisions and
- * status, the parts of its label, rates from times and back.
+/* Fill in what follows from the rest of a row: our words for models, precisions and status, the
+ * parts of its label, rates from times and back.
  * @param status  the table has a column for it */
 static enum rfl_rc settle(const char *path, struct rfl_ledger *l, struct rfl_ledger_row *row,
 			  const struct rfl_ledger_metric *metric, bool status, struct rfl_err *err)
 {
-	const char *what;
-	enum rfl_rc rc;
+	static const enum rfl_ledger_at translated[] = { RFL_LEDGER_AT_precision,
+							 RFL_LEDGER_AT_layout, RFL_LEDGER_AT_status,
+							 RFL_LEDGER_AT_backend };
+	const struct rfl_zoo_model *m;
+	struct rfl_label label;
+	const struct {
+		char **to;
+		const char *from;
+	} parts[] = { { &row->model, label.model },
+		      { &row->precision, label.precision },
+		      { &row->mode, label.mode } };
+	const char *what = NULL;
+	char env[49];
+	enum rfl_rc rc = RFL_OK;
 
-	if ((rc = name_model(l, row, err)) ||
-	    (rc = translate(l, &row->precision, precisions, RFL_ARRAY_LEN(precisions), err)) ||
-	    (rc = translate(l, &row->layout, layouts, RFL_ARRAY_LEN(layouts), err)) ||
-	    (rc = translate(l, &row->status, statuses, RFL_ARRAY_LEN(statuses), err)) ||
-	    (rc = translate(l, &row->backend, NULL, 0, err)) || (rc = take_label(l, row, err)) ||
-	    (rc = take_env(path, l, row, err)))
+	for (size_t i = 0; row->model && (m = rfl_zoo_at(i)) != NULL; i++)
+		if (alike(m->name, row->model)) {
+			if (strcmp(m->name, row->model) != 0)
+				rc = set(l, &row->model, m->name, err);
+			break;
+		}
+	for (size_t i = 0; i < RFL_ARRAY_LEN(translated) && rc == RFL_OK; i++)
+		rc = translate(l, translated[i], row, err);
+
+	/* what the label says of what no column does */
+	rfl_label_parse(row->label, row->model, &label);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(parts) && rc == RFL_OK; i++)
+		if (!*parts[i].to && parts[i].from[0])
+			rc = set(l, parts[i].to, parts[i].from, err);
+	if (row->batch < 0)
+		row->batch = label.batch;
+	if (row->repeat < 0)
+		row->repeat = label.run;
+	if (rc)
 		return rc;
+	rc = rfl_label_env(row->env, row->label, row->model, row->backend ? row->backend : "", env,
+			   err);
+	if (rc) {
+		rfl_err_prefix(err, "%s:%zu", path, row->line);
+		if (err)
+			err->rc = RFL_EFORMAT;
+		return RFL_EFORMAT;
+	}
+	if (env[0])
+		rc = set(l, &row->env, env, err);
+
 	derive(row);
-	if (!status && !isnan(rfl_ledger_metric_value(metric, row)))
+	if (rc == RFL_OK && !status && !isnan(rfl_ledger_metric_value(metric, row)))
 		rc = set(l, &row->status, "ok", err);
-	else if (!row->status)
+	else if (rc == RFL_OK && !row->status)
 		rc = set(l, &row->status, "unknown", err);
-	what = !row->model       ? "model"
-	       : !row->precision ? "precision"
-	       : row->batch < 1  ? "batch"
-	       : !row->env       ? "env"
-				 : NULL;
+	if (!row->model)
+		what = "model";
+	else if (!row->precision)
+		what = "precision";
+	else if (row->batch < 1)
+		what = "batch";
+	else if (!row->env)
+		what = "env";
 	if (rc || !what)
 		return rc;
 	return rfl_fail(err, RFL_EFORMAT, 0,
@@ -449,16 +389,42 @@ static void note_sources(const struct rfl_csv *csv, const struct rfl_ledger_sour
 	rfl_buf_putc(notes, '\n');
 }
 
-/* Rows batch by batch, each handed over to a caller that does not keep them.
- * @param ours  as they are, but for a rate that a file cut down to a few columns lacks */
-static enum rfl_rc read_batches(struct rfl_csv *csv, const struct reading *r,
-				const struct rfl_ledger_source from[RFL_LEDGER_NCOLUMNS], bool ours,
-				struct rfl_ledger *to, struct rfl_err *err)
+static enum rfl_rc read_table(struct rfl_csv *csv, struct rfl_ledger *to, void *ctx,
+			      struct rfl_err *err)
 {
-	const bool cut = rfl_csv_find(csv, "samples_per_s") < 0;
+	/* tables of this program that are not ledgers, known by a column */
+	static const struct {
+		const char *column, *what;
+	} kinds[] = {
+		{ "attained_gflops", "the output of 'roofline points'" },
+		{ "ci95_lo", "the output of 'roofline summary'" },
+		{ "range_kind", "the counters of runs" },
+	};
+	/* ours are taken as they are, but for a rate that a file cut down to a few columns lacks */
+	const bool ours = rfl_foreign_is_ours(csv), cut = rfl_csv_find(csv, "samples_per_s") < 0;
+	struct rfl_ledger_source from[RFL_LEDGER_NCOLUMNS];
+	const struct reading *r = ctx;
 	bool more = true;
 	enum rfl_rc rc = RFL_OK;
 
+	if (!ours)
+		take_known_names(csv, from);
+	for (size_t i = 0; ours && i < RFL_LEDGER_NCOLUMNS; i++)
+		from[i] = (struct rfl_ledger_source){
+			.column = r->wanted[i] || cut ? rfl_csv_find(csv, rfl_ledger_fields[i].name)
+						      : -1
+		};
+	for (size_t i = 0; i < RFL_ARRAY_LEN(kinds) && !ours && !r->map; i++)
+		if (rfl_csv_find(csv, kinds[i].column) >= 0)
+			return rfl_fail(
+				err, RFL_EFORMAT, 0,
+				"%s: contains %s, not runs; use the metrics.csv of the runs",
+				csv->path, kinds[i].what);
+	if ((r->map && (rc = rfl_column_map__bind(r->map, csv, from, err))) ||
+	    (!ours && (rc = check_needed(csv, from, r->metric, r->roofs, err))))
+		return rc;
+
+	/* rows batch by batch, each handed over to a caller that does not keep them */
 	while (rc == RFL_OK && more) {
 		struct rfl_err why = RFL_ERR_INIT;
 		const size_t first = to->nrows;
@@ -480,36 +446,9 @@ static enum rfl_rc read_batches(struct rfl_csv *csv, const struct reading *r,
 		if (rc == RFL_OK && to->take)
 			rc = to->take(to, err);
 	}
-	return rc;
-}
-
-static enum rfl_rc read_table(struct rfl_csv *csv, struct rfl_ledger *to, void *ctx,
-			      struct rfl_err *err)
-{
-	const bool ours = rfl_foreign_is_ours(csv), cut = rfl_csv_find(csv, "samples_per_s") < 0;
-	struct rfl_ledger_source from[RFL_LEDGER_NCOLUMNS];
-	const struct reading *r = ctx;
-	enum rfl_rc rc = RFL_OK;
-
-	if (ours)
-		for (size_t i = 0; i < RFL_LEDGER_NCOLUMNS; i++)
-			from[i] = (struct rfl_ledger_source){
-				.column = r->wanted[i] || cut
-						  ? rfl_csv_find(csv, rfl_ledger_fields[i].name)
-						  : -1
-			};
-	else
-		take_known_names(csv, from);
-	if (r->map)
-		rc = rfl_column_map__bind(r->map, csv, from, err);
-	else if (!ours)
-		rc = check_kind(csv, err);
-	if (rc || (!ours && (rc = check_needed(csv, from, r->metric, r->roofs, err))) ||
-	    (rc = read_batches(csv, r, from, ours, to, err)))
-		return rc;
-	if (!ours)
+	if (rc == RFL_OK && !ours)
 		note_sources(csv, from, r->notes);
-	return RFL_OK;
+	return rc;
 }
 
 enum rfl_rc rfl_foreign_read(const char *path, const struct rfl_column_map *map,

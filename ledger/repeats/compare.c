@@ -99,24 +99,38 @@ static bool work_alike(const void *x, const void *y)
 	       strcmp(a->precision, b->precision) == 0;
 }
 
-struct matcher {
-	const struct rfl_repeats *a, *b;
-	struct rfl_row_index works; /* model, precision, batch */
-	size_t *work_a, *work_b;    /* by configuration */
-	size_t *first, *next;       /* of b: lists of one work; SIZE_MAX ends them */
-	size_t *first_a, *next_a;   /* the same of a */
-	bool *used;                 /* of b */
-	struct rfl_comparison *c;
+/* The configurations of one side, in lists of equal work in their order. */
+struct side {
+	const struct rfl_repeats *r;
+	size_t *work;  /* by configuration */
+	size_t *first; /* by work; SIZE_MAX: none */
+	size_t *next;  /* by configuration; SIZE_MAX ends a list */
 };
 
-/* Do the configurations of a list differ in a fact, as far as they know it? */
-static bool varies(const struct rfl_repeats *side, const size_t *next, size_t first,
-		   const struct rfl_fact *f)
+static enum rfl_rc list_works(struct rfl_row_index *works, const struct side *s, size_t nworks,
+			      struct rfl_err *err)
+{
+	enum rfl_rc rc = RFL_OK;
+
+	for (size_t i = 0; i < nworks; i++)
+		s->first[i] = SIZE_MAX;
+	for (size_t i = s->r->n; i-- > 0 && rc == RFL_OK;) {
+		rc = rfl_row_index_put(works, s->r->configs[i].row, &s->work[i], err);
+		if (rc != RFL_OK)
+			break;
+		s->next[i] = s->first[s->work[i]];
+		s->first[s->work[i]] = i;
+	}
+	return rc;
+}
+
+/* Do the configurations of one work differ in a fact, as far as they know it? */
+static bool varies(const struct side *s, size_t work, const struct rfl_fact *f)
 {
 	const struct rfl_ledger_row *known = NULL;
 
-	for (size_t i = first; i != SIZE_MAX; i = next[i]) {
-		const struct rfl_ledger_row *row = side->configs[i].row;
+	for (size_t i = s->first[work]; i != SIZE_MAX; i = s->next[i]) {
+		const struct rfl_ledger_row *row = s->r->configs[i].row;
 
 		if (!rfl_fact_known(f, row))
 			continue;
@@ -127,42 +141,28 @@ static bool varies(const struct rfl_repeats *side, const size_t *next, size_t fi
 	return false;
 }
 
-static bool agree(const struct rfl_fact *f, const struct rfl_ledger_row *a,
-		  const struct rfl_ledger_row *b)
+static enum rfl_rc add_pair(struct rfl_comparison *c, const struct rfl_repeats_config *a,
+			    const struct rfl_repeats_config *b, struct rfl_err *err)
 {
-	return rfl_fact_same(f, a, b) || !rfl_fact_known(f, a) || !rfl_fact_known(f, b);
-}
-
-/* The configuration of B for one of A; SIZE_MAX: there is none. */
-static size_t find_partner(const struct matcher *m, size_t a, const bool must[])
-{
-	const struct rfl_ledger_row *row = m->a->configs[a].row;
-
-	for (size_t i = m->first[m->work_a[a]]; i != SIZE_MAX; i = m->next[i]) {
-		const struct rfl_ledger_row *other = m->b->configs[i].row;
-		bool same = !m->used[i] && rfl_facts_comparable(row, other);
-
-		for (size_t k = 0; k < rfl_nfacts && same; k++)
-			same = !must[k] || agree(&rfl_facts[k], row, other);
-		if (same)
-			return i;
-	}
-	return SIZE_MAX;
-}
-
-static enum rfl_rc judge(struct rfl_comparison *c, struct rfl_compared *p, struct rfl_err *err)
-{
-	const struct rfl_repeats_config *a = p->a, *b = p->b;
+	struct rfl_compared *p = &c->pairs[c->n++];
 	double *values;
 	enum rfl_rc rc;
 
-	p->ratio = (struct rfl_speed_ratio){ (double)NAN, (double)NAN, (double)NAN };
-	p->verdict = RFL_SPEED_MISSING;
-	p->why = !b ? "only in A" : !a ? "only in B" : a->n == 0 ? "no run of A is ok" : "";
-	if (a && b && a->n > 0 && b->n == 0)
-		p->why = "no run of B is ok";
-	if (p->why[0])
+	*p = (struct rfl_compared){
+		.a = a,
+		.b = b,
+		.ratio = { (double)NAN, (double)NAN, (double)NAN },
+		.verdict = RFL_SPEED_MISSING,
+		.why = "",
+	};
+	if (!a || !b)
+		p->why = a ? "only in A" : "only in B";
+	else if (a->n == 0 || b->n == 0)
+		p->why = a->n == 0 ? "no run of A is ok" : "no run of B is ok";
+	if (p->why[0]) {
+		c->count[RFL_SPEED_MISSING]++;
 		return RFL_OK;
+	}
 	values = rfl_alloc_array(a->n + b->n, sizeof(*values));
 	if (!values)
 		return fail_no_memory(err);
@@ -179,98 +179,65 @@ static enum rfl_rc judge(struct rfl_comparison *c, struct rfl_compared *p, struc
 		p->why = "one repeat has no spread";
 	else if (p->verdict == RFL_SPEED_UNCLEAR)
 		p->why = "the interval crosses the threshold";
-	return rc;
-}
-
-static enum rfl_rc add_pair(struct matcher *m, size_t a, size_t b, struct rfl_err *err)
-{
-	struct rfl_compared *p = &m->c->pairs[m->c->n++];
-	enum rfl_rc rc;
-
-	p->a = a == SIZE_MAX ? NULL : &m->a->configs[a];
-	p->b = b == SIZE_MAX ? NULL : &m->b->configs[b];
-	if (b != SIZE_MAX)
-		m->used[b] = true;
-	rc = judge(m->c, p, err);
-	m->c->count[p->verdict]++;
-	return rc;
-}
-
-/* Lists of the configurations of each work, in their order. */
-static enum rfl_rc list_works(struct rfl_row_index *works, const struct rfl_repeats *side,
-			      size_t *work, size_t *first, size_t *next, size_t nworks,
-			      struct rfl_err *err)
-{
-	enum rfl_rc rc = RFL_OK;
-
-	for (size_t i = 0; i < nworks; i++)
-		first[i] = SIZE_MAX;
-	for (size_t i = side->n; i > 0 && rc == RFL_OK; i--) {
-		rc = rfl_row_index_put(works, side->configs[i - 1].row, &work[i - 1], err);
-		if (rc != RFL_OK)
-			break;
-		next[i - 1] = first[work[i - 1]];
-		first[work[i - 1]] = i - 1;
-	}
-	return rc;
-}
-
-static enum rfl_rc match(struct matcher *m, struct rfl_err *err)
-{
-	size_t nworks = m->a->n + m->b->n;
-	enum rfl_rc rc = list_works(&m->works, m->a, m->work_a, m->first_a, m->next_a, nworks, err);
-
-	if (rc == RFL_OK)
-		rc = list_works(&m->works, m->b, m->work_b, m->first, m->next, nworks, err);
-	for (size_t i = 0; i < m->a->n && rc == RFL_OK; i++) {
-		const size_t work = m->work_a[i];
-		bool must[64]; /* more than there are facts */
-
-		for (size_t k = 0; k < rfl_nfacts; k++)
-			must[k] = rfl_facts[k].role == RFL_FACT_WAY &&
-				  (varies(m->a, m->next_a, m->first_a[work], &rfl_facts[k]) ||
-				   varies(m->b, m->next, m->first[work], &rfl_facts[k]));
-		rc = add_pair(m, i, find_partner(m, i, must), err);
-	}
-	for (size_t i = 0; i < m->b->n && rc == RFL_OK; i++)
-		if (!m->used[i])
-			rc = add_pair(m, SIZE_MAX, i, err);
+	c->count[p->verdict]++;
 	return rc;
 }
 
 enum rfl_rc rfl_compare(const struct rfl_repeats *a, const struct rfl_repeats *b, double threshold,
 			struct rfl_comparison **ret, struct rfl_err *err)
 {
-	size_t n = a->n + b->n;
+	const size_t n = a->n + b->n;
 	size_t *room = rfl_alloc_array(6 * n, sizeof(*room));
-	struct matcher m = { .a = a, .b = b, .works = { .hash = work_hash, .alike = work_alike } };
+	bool *used = rfl_alloc_array(n, sizeof(*used)); /* of b */
+	struct rfl_comparison *c = calloc(1, sizeof(*c));
+	struct rfl_row_index works = { .hash = work_hash, .alike = work_alike };
 	enum rfl_rc rc;
 
-	m.used = rfl_alloc_array(n, sizeof(*m.used));
-	m.c = calloc(1, sizeof(*m.c));
-	if (m.c)
-		m.c->pairs = rfl_alloc_array(n, sizeof(*m.c->pairs));
-	if (!room || !m.used || !m.c || !m.c->pairs) {
+	if (c)
+		c->pairs = rfl_alloc_array(n, sizeof(*c->pairs));
+	if (!room || !used || !c || !c->pairs) {
 		rc = fail_no_memory(err);
 		goto done;
 	}
-	m.work_a = room;
-	m.work_b = room + n;
-	m.first = room + 2 * n;
-	m.next = room + 3 * n;
-	m.first_a = room + 4 * n;
-	m.next_a = room + 5 * n;
-	m.c->metric = a->metric;
-	m.c->threshold = threshold;
-	rc = match(&m, err);
+	c->metric = a->metric;
+	c->threshold = threshold;
+	const struct side sa = { a, room, room + n, room + 2 * n };
+	const struct side sb = { b, room + 3 * n, room + 4 * n, room + 5 * n };
+
+	if ((rc = list_works(&works, &sa, n, err)) || (rc = list_works(&works, &sb, n, err)))
+		goto done;
+	for (size_t i = 0; i < a->n && rc == RFL_OK; i++) {
+		const struct rfl_ledger_row *row = a->configs[i].row;
+		const struct rfl_repeats_config *partner = NULL;
+		const size_t work = sa.work[i];
+		bool must[RFL_FACTS_MAX];
+
+		for (size_t k = 0; k < rfl_nfacts; k++)
+			must[k] = rfl_facts[k].role == RFL_FACT_WAY &&
+				  (varies(&sa, work, &rfl_facts[k]) ||
+				   varies(&sb, work, &rfl_facts[k]));
+		for (size_t j = sb.first[work]; j != SIZE_MAX && !partner; j = sb.next[j]) {
+			const struct rfl_ledger_row *other = b->configs[j].row;
+			bool same = !used[j] && rfl_facts_agree(RFL_FACT_WORK, row, other);
+
+			for (size_t k = 0; k < rfl_nfacts && same; k++)
+				same = !must[k] || rfl_fact_agree(&rfl_facts[k], row, other);
+			used[j] = used[j] || same;
+			partner = same ? &b->configs[j] : NULL;
+		}
+		rc = add_pair(c, &a->configs[i], partner, err);
+	}
+	for (size_t i = 0; i < b->n && rc == RFL_OK; i++)
+		if (!used[i])
+			rc = add_pair(c, NULL, &b->configs[i], err);
 	if (rc == RFL_OK) {
-		*ret = m.c;
-		m.c = NULL;
+		*ret = c;
+		c = NULL;
 	}
 done:
-	rfl_row_index_fini(&m.works);
-	rfl_comparison_free(m.c);
-	free(m.used);
+	rfl_row_index_fini(&works);
+	rfl_comparison_free(c);
+	free(used);
 	free(room);
 	return rc;
 }

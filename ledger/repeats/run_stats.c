@@ -35,56 +35,7 @@ static double median_of(const double *values, size_t n, double *scratch)
 	return rfl_stats_percentile(sorted(values, n, scratch), n, 50);
 }
 
-static double drift_of(const double *times, size_t n, double *scratch)
-{
-	size_t third = n / 3;
-
-	if (third == 0)
-		return (double)NAN;
-	return median_of(times + (n - third), third, scratch) / median_of(times, third, scratch) -
-	       1.0;
-}
-
-static double relative_iqr(const double *times, size_t n, double *scratch)
-{
-	sorted(times, n, scratch);
-	return (rfl_stats_percentile(scratch, n, 75) - rfl_stats_percentile(scratch, n, 25)) /
-	       rfl_stats_percentile(scratch, n, 50);
-}
-
-static double lag1_of(const double *times, size_t n, double mean)
-{
-	double together = 0, alone = 0;
-
-	for (size_t i = 0; i < n; i++) {
-		alone += (times[i] - mean) * (times[i] - mean);
-		if (i + 1 < n)
-			together += (times[i] - mean) * (times[i + 1] - mean);
-	}
-	return n < 3 || alone <= 0 ? (double)NAN : together / alone;
-}
-
-static int64_t outliers_of(const double *times, size_t n, const struct rfl_stats *s)
-{
-	int64_t count = 0;
-
-	for (size_t i = 0; i < n; i++)
-		count += fabs(times[i] - s->median) > RFL_RUN_OUTLIER * s->mad;
-	return count;
-}
-
 /* ---- a cold start ---- */
-
-/* Rank of a step among all, made to have mean 0 and (without ties) standard deviation 1: what
- * follows from ranks is the same for noise of any distribution, skewed as step times are. */
-static double rank_of(const double *times, size_t n, size_t step)
-{
-	double rank = 0; /* doubled: ties share the middle of their ranks */
-
-	for (size_t i = 0; i < n; i++)
-		rank += times[i] < times[step] ? 2 : i != step && times[i] == times[step];
-	return (rank - (double)(n - 1)) * sqrt(3.0 / ((double)n * (double)n - 1.0));
-}
 
 /* One side of Page's CUSUM (sign 1: slower, -1: faster). */
 struct cusum {
@@ -109,8 +60,14 @@ int64_t rfl_run_cold_steps(const double *times, size_t n, double *scratch)
 	double level;
 
 	for (size_t i = 0; i < head; i++) {
-		double rank = rank_of(times, n, i);
+		/* Rank of a step among all, made to have mean 0 and (without ties) standard
+		 * deviation 1: what follows from ranks is the same for noise of any distribution,
+		 * skewed as step times are. Doubled: ties share the middle of their ranks. */
+		double rank = 0;
 
+		for (size_t k = 0; k < n; k++)
+			rank += times[k] < times[i] ? 2 : k != i && times[k] == times[i];
+		rank = (rank - (double)(n - 1)) * sqrt(3.0 / ((double)n * (double)n - 1.0));
 		cusum_add(&slow, rank, i);
 		cusum_add(&fast, rank, i);
 	}
@@ -128,8 +85,9 @@ int64_t rfl_run_cold_steps(const double *times, size_t n, double *scratch)
 enum rfl_rc rfl_run_stats_of(const double *times, size_t n, struct rfl_run_stats *ret,
 			     struct rfl_err *err)
 {
-	struct rfl_run_stats s;
-	double *scratch;
+	struct rfl_run_stats s = { .outliers = 0 };
+	const size_t third = n / 3;
+	double *scratch, together = 0, alone = 0;
 	enum rfl_rc rc = rfl_stats_describe(times, n, &s.time, err);
 
 	if (rc)
@@ -137,10 +95,24 @@ enum rfl_rc rfl_run_stats_of(const double *times, size_t n, struct rfl_run_stats
 	scratch = rfl_alloc_array(n, sizeof(*scratch));
 	if (!scratch)
 		return rfl_fail(err, RFL_ENOMEM, 0, "%zu steps: out of memory", n);
-	s.relative_iqr = relative_iqr(times, n, scratch);
-	s.drift = drift_of(times, n, scratch);
-	s.lag1 = lag1_of(times, n, s.time.mean);
-	s.outliers = outliers_of(times, n, &s.time);
+	(void)sorted(times, n, scratch);
+	s.relative_iqr =
+		(rfl_stats_percentile(scratch, n, 75) - rfl_stats_percentile(scratch, n, 25)) /
+		rfl_stats_percentile(scratch, n, 50);
+	s.drift = (double)NAN;
+	if (third > 0)
+		s.drift = median_of(times + (n - third), third, scratch) /
+				  median_of(times, third, scratch) -
+			  1.0;
+	for (size_t i = 0; i < n; i++) {
+		const double off = times[i] - s.time.mean;
+
+		alone += off * off;
+		if (i + 1 < n)
+			together += off * (times[i + 1] - s.time.mean);
+		s.outliers += fabs(times[i] - s.time.median) > RFL_RUN_OUTLIER * s.time.mad;
+	}
+	s.lag1 = n < 3 || alone <= 0 ? (double)NAN : together / alone;
 	s.cold_steps = rfl_run_cold_steps(times, n, scratch);
 	free(scratch);
 	*ret = s;

@@ -1,0 +1,661 @@
+/*
+ * repeats.c - sorts the rows of ledgers into configurations, decides which of them count, notes why
+ * the others do not, and describes every configuration.
+ */
+#include "ledger/repeats.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "ledger/facts.h"
+#include "ledger/label.h"
+#include "ledger/repeats/row_index.h"
+
+#define LINES_MOST  20 /* of one kind */
+#define VALUES_MOST 20
+
+/* Further from the median than this many deviations, and than this share of it, is an outlier. */
+#define OUTLIER_DEVIATIONS 5.0
+#define OUTLIER_SHARE      0.02
+#define MAD_TO_SIGMA       1.4826 /* 1 / the third quartile of the normal distribution */
+
+/* Notes of which each has a line. */
+enum kind { TWICE, MIXED, FAILED, OUTLIER, KINDS };
+
+/* Why a row does not count; only the first has a place. */
+enum why { RANK, PROFILED, NO_VALUE, MADE_GOOD, WHYS };
+
+/* A run that is ok. */
+struct entry {
+	const struct rfl_run *run;
+	size_t config;
+	size_t before; /* the one before it with the same label, not replaced; SIZE_MAX: none */
+	bool replaced; /* by a later row of the same run */
+};
+
+struct filter {
+	enum rfl_ledger_at column;
+	const char *const *list; /* empty: all */
+	size_t n;
+};
+
+struct builder {
+	const struct rfl_runs *runs;
+	struct filter filters[3];
+	struct rfl_row_index configs, labels;
+	size_t nentries;
+	struct entry *entries;
+	size_t *last;   /* by number of a label: its last entry; SIZE_MAX: none */
+	size_t *failed; /* by number of a configuration */
+	struct rfl_repeats *r;
+	struct rfl_buf *notes;
+	size_t lines[KINDS]; /* that were asked for; the first are written */
+	size_t left[WHYS];
+	const struct rfl_run *first[WHYS];
+};
+
+static enum rfl_rc fail_no_memory(struct rfl_err *err)
+{
+	return rfl_fail(err, RFL_ENOMEM, 0, "summary of runs: out of memory");
+}
+
+/* --- notes ----------------------------------------------------------------------------------- */
+
+/* Begin a line about a run, where there is room for one more of its kind. */
+static bool note(struct builder *b, enum kind kind, const char *what, const struct rfl_run *run)
+{
+	if (++b->lines[kind] > LINES_MOST)
+		return false;
+	rfl_buf_printf(b->notes, "%s: %s", what, run->label ? run->label : "(no label)");
+	return true;
+}
+
+static void put_where(struct builder *b, const char *before, const struct rfl_run *run)
+{
+	rfl_buf_puts(b->notes, before);
+	rfl_runs_where(b->runs, run, b->notes);
+}
+
+static void leave_out(struct builder *b, enum why why, const struct rfl_run *run)
+{
+	if (b->left[why]++ == 0)
+		b->first[why] = run;
+}
+
+/* What was only counted. */
+static void end_notes(struct builder *b)
+{
+	static const char *const kinds[KINDS] = {
+		[TWICE] = "rows are duplicates",
+		[MIXED] = "labels are of two configurations",
+		[FAILED] = "runs failed",
+		[OUTLIER] = "repeats are outliers",
+	};
+	static const struct {
+		const char *what, *why;
+	} texts[WHYS] = {
+		[RANK] = { "row", " of single ranks: the row of all processes counts" },
+		[PROFILED] = { "run", " made under a profiler, which slows runs down" },
+		[NO_VALUE] = { "row", " with status ok but without " },
+		[MADE_GOOD] = { "failed attempt", "; a retry succeeded" },
+	};
+
+	for (size_t i = 0; i < KINDS; i++)
+		if (b->lines[i] > LINES_MOST)
+			rfl_buf_printf(b->notes, "%zu more %s\n", b->lines[i] - LINES_MOST,
+				       kinds[i]);
+	for (size_t i = 0; i < WHYS; i++) {
+		if (b->left[i] == 0)
+			continue;
+		rfl_buf_printf(b->notes, "skipped %zu %s%s%s%s", b->left[i], texts[i].what,
+			       b->left[i] == 1 ? "" : "s", texts[i].why,
+			       i == NO_VALUE ? b->r->metric->name : "");
+		put_where(b, " (first: ", b->first[i]);
+		rfl_buf_puts(b->notes, ")\n");
+	}
+}
+
+/* --- what is alike --------------------------------------------------------------------------- */
+
+static uint64_t config_hash(const void *row)
+{
+	return rfl_facts_hash(row);
+}
+
+static bool config_alike(const void *a, const void *b)
+{
+	return rfl_facts_repeats(a, b);
+}
+
+static uint64_t label_hash(const void *item)
+{
+	const struct rfl_run *run = item;
+
+	return rfl_hash64((uint64_t)run->repeat, run->label, rfl_label_unstamped(run->label));
+}
+
+/* The same but for the time in the name of a log. Labels of others may leave the number of the
+ * repeat to a column of its own. */
+static bool label_alike(const void *x, const void *y)
+{
+	const struct rfl_run *a = x, *b = y;
+	size_t n = rfl_label_unstamped(a->label);
+
+	return a->repeat == b->repeat && n == rfl_label_unstamped(b->label) &&
+	       memcmp(a->label, b->label, n) == 0;
+}
+
+/* Does the label name one run, and not all repeats of a configuration? */
+static bool names_a_run(const struct rfl_run *run)
+{
+	return run->label && run->label[0] && run->repeat >= 0;
+}
+
+static bool is_profiled(const struct rfl_run *run)
+{
+	struct rfl_label parts;
+
+	if (!run->label || !strstr(run->label, "_prof"))
+		return false;
+	rfl_label_parse(run->label, run->like->model, &parts);
+	return parts.profiled;
+}
+
+static bool is_rank(const struct rfl_run *run)
+{
+	return run->like->world_size > 1 && run->like->rank >= 0;
+}
+
+/* --- filters --------------------------------------------------------------------------------- */
+
+static bool is_wanted(const struct builder *b, const struct rfl_run *run)
+{
+	for (size_t i = 0; i < RFL_ARRAY_LEN(b->filters); i++) {
+		const struct filter *f = &b->filters[i];
+		const char *text = *rfl_field_text_at(&rfl_ledger_fields[f->column], run->like);
+		bool in = f->n == 0;
+
+		for (size_t k = 0; k < f->n && !in; k++)
+			in = rfl_text_same(text, f->list[k]);
+		if (!in)
+			return false;
+	}
+	return true;
+}
+
+/* A value that was asked for must be in the ledgers, with whatever status. The message lists the
+ * others, each once, and the nearest: "lab_cpu, lab_gpu); did you mean 'lab_cpu'?". */
+static enum rfl_rc check_filter(const struct rfl_runs *runs, enum rfl_ledger_at column,
+				const char *asked, struct rfl_err *err)
+{
+	const struct rfl_field *f = &rfl_ledger_fields[column];
+	const char *seen[VALUES_MOST + 1], *near;
+	struct rfl_buf list;
+	size_t n = 0;
+
+	for (size_t i = 0; i < runs->likes.n; i++)
+		if (rfl_text_same(*rfl_field_text_at(f, runs->likes.rows[i]), asked))
+			return RFL_OK;
+	rfl_buf_init(&list, 1 << 16);
+	for (size_t i = 0; i < runs->likes.n && n < VALUES_MOST; i++) {
+		const char *text = *rfl_field_text_at(f, runs->likes.rows[i]);
+		size_t k = 0;
+
+		while (text && k < n && strcmp(seen[k], text) != 0)
+			k++;
+		if (!text || k < n)
+			continue;
+		rfl_buf_printf(&list, "%s%s", n ? ", " : "", text);
+		seen[n++] = text;
+	}
+	seen[n] = NULL;
+	near = rfl_text_nearest(asked, seen);
+	(void)rfl_fail(err, RFL_ENOTFOUND, 0, "%s: no run has %s '%s' (known: %s)%s%s%s",
+		       runs->files[0].path, f->name, asked, n ? rfl_buf_str(&list) : "none",
+		       near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+	rfl_buf_fini(&list);
+	return RFL_ENOTFOUND;
+}
+
+/* --- runs ------------------------------------------------------------------------------------ */
+
+/* The newest run of its label takes the place of the one in the same configuration. */
+static void replace_before(struct builder *b, struct entry *e)
+{
+	const struct rfl_ledger_row *row = e->run->like, *other;
+	size_t *at = &e->before, i = 0;
+	char x[RFL_NUM_MAX], y[RFL_NUM_MAX];
+	struct rfl_label parts;
+	struct entry *old;
+
+	if (*at == SIZE_MAX)
+		return;
+	old = &b->entries[*at];
+	while (*at != SIZE_MAX && b->entries[*at].config != e->config)
+		at = &b->entries[*at].before;
+	if (*at != SIZE_MAX) {
+		old = &b->entries[*at];
+		old->replaced = true;
+		*at = old->before;
+		if (note(b, TWICE, "duplicate", e->run)) {
+			put_where(b, " is ok in ", old->run);
+			put_where(b, " and in ", e->run);
+			rfl_buf_puts(b->notes, "; the last counts\n");
+		}
+		return;
+	}
+
+	/* does the label by itself say which run it is? "baseline" does not */
+	rfl_label_parse(e->run->label, row->model, &parts);
+	if (parts.run < 0 || !note(b, MIXED, "mixed", e->run))
+		return;
+	put_where(b, " is of two configurations, in ", old->run);
+	put_where(b, " and in ", e->run);
+	other = old->run->like;
+	while (i < rfl_nfacts &&
+	       (rfl_facts[i].role == RFL_FACT_NOTE || rfl_fact_same(&rfl_facts[i], other, row)))
+		i++;
+	if (i < rfl_nfacts)
+		rfl_buf_printf(b->notes, " (%s '%s' and '%s'", rfl_facts[i].name,
+			       rfl_field_write(&rfl_ledger_fields[rfl_facts[i].column], other, x),
+			       rfl_field_write(&rfl_ledger_fields[rfl_facts[i].column], row, y));
+	else
+		rfl_buf_puts(b->notes, " (another config_hash");
+	rfl_buf_puts(b->notes, "); they are not averaged\n");
+}
+
+/* The part of a configuration that a row does not say; NULL: none. */
+static const char *unknown_part(const struct rfl_ledger_row *row)
+{
+	if (!row->env)
+		return "env";
+	if (!row->model)
+		return "model";
+	if (!row->precision)
+		return "precision";
+	return row->batch < 1 ? "batch" : NULL;
+}
+
+/* A run that may be ok. */
+static enum rfl_rc take_run(struct builder *b, const struct rfl_run *run, struct rfl_err *err)
+{
+	struct entry *e = &b->entries[b->nentries];
+	const char *empty;
+	struct rfl_buf where;
+	size_t label;
+	enum rfl_rc rc;
+
+	if (is_rank(run)) {
+		leave_out(b, RANK, run);
+		return RFL_OK;
+	}
+	if (is_profiled(run)) {
+		leave_out(b, PROFILED, run);
+		return RFL_OK;
+	}
+	if (!rfl_text_same(run->like->status, "ok"))
+		return RFL_OK; /* when it is known which runs are ok in another row */
+	empty = unknown_part(run->like);
+	if (empty) {
+		rfl_buf_init(&where, 0);
+		rfl_runs_where(b->runs, run, &where);
+		(void)rfl_fail(err, RFL_EFORMAT, 0,
+			       "%s: column '%s' is empty; runs with status ok need it",
+			       rfl_buf_str(&where), empty);
+		rfl_buf_fini(&where);
+		return RFL_EFORMAT;
+	}
+	if (isnan(run->value)) {
+		leave_out(b, NO_VALUE, run);
+		return RFL_OK;
+	}
+	*e = (struct entry){ .run = run, .before = SIZE_MAX };
+	rc = rfl_row_index_put(&b->configs, run->like, &e->config, err);
+	if (rc == RFL_OK && names_a_run(run)) {
+		rc = rfl_row_index_put(&b->labels, run, &label, err);
+		if (rc != RFL_OK)
+			return rc;
+		e->before = b->last[label];
+		b->last[label] = b->nentries;
+		replace_before(b, e);
+	}
+	b->nentries += rc == RFL_OK;
+	return rc;
+}
+
+/* A run that is not ok, when those that are have been taken. */
+static enum rfl_rc take_failed(struct builder *b, const struct rfl_run *run, struct rfl_err *err)
+{
+	const struct rfl_ledger_row *row = run->like;
+	size_t i = names_a_run(run) ? rfl_row_index_find(&b->labels, run) : SIZE_MAX, config;
+	enum rfl_rc rc = RFL_OK;
+
+	/* Is it there once more, and ok? The label alone does not say so: it may have been run in
+	 * another way, with other threads say. */
+	i = i == SIZE_MAX ? i : b->last[i];
+	while (i != SIZE_MAX && !rfl_facts_agree(RFL_FACT_WAY, b->entries[i].run->like, row))
+		i = b->entries[i].before;
+	if (i != SIZE_MAX) {
+		leave_out(b, MADE_GOOD, run);
+		return RFL_OK;
+	}
+	if (note(b, FAILED, "failed", run)) {
+		rfl_buf_printf(b->notes, ": %s%s%.300s", row->status ? row->status : "no status",
+			       row->error_text ? ": " : "", row->error_text ? row->error_text : "");
+		put_where(b, " (", run);
+		rfl_buf_puts(b->notes, ")\n");
+	}
+	if (unknown_part(row))
+		return RFL_OK; /* it ended before it said what it was */
+
+	/* One that ended early may not know all of its configuration: then the first with which it
+	 * agrees in what it does know. */
+	config = rfl_row_index_find(&b->configs, row);
+	for (i = 0; config == SIZE_MAX && i < b->configs.n; i++) {
+		const struct rfl_ledger_row *other = b->configs.rows[i];
+
+		if (other->batch == row->batch && rfl_facts_agree(RFL_FACT_WAY, other, row))
+			config = i;
+	}
+	if (config == SIZE_MAX)
+		rc = rfl_row_index_put(&b->configs, row, &config, err);
+	if (rc == RFL_OK)
+		b->failed[config]++;
+	return rc;
+}
+
+/* Hand every configuration its runs, in the order of the rows. */
+static enum rfl_rc fill_configs(struct builder *b, struct rfl_err *err)
+{
+	struct rfl_repeats *r = b->r;
+	size_t used = 0;
+
+	r->n = b->configs.n;
+	r->configs = rfl_alloc_array(r->n, sizeof(*r->configs));
+	r->runs = rfl_alloc_array(b->nentries, sizeof(*r->runs));
+	if (!r->configs || !r->runs)
+		return fail_no_memory(err);
+	for (size_t i = 0; i < b->nentries; i++)
+		if (!b->entries[i].replaced)
+			r->configs[b->entries[i].config].n++;
+	for (size_t i = 0; i < r->n; i++) {
+		r->configs[i].row = b->configs.rows[i];
+		r->configs[i].failed = b->failed[i];
+		r->configs[i].runs = &r->runs[used];
+		used += r->configs[i].n;
+		r->configs[i].n = 0;
+	}
+	for (size_t i = 0; i < b->nentries; i++) {
+		const struct entry *e = &b->entries[i];
+		struct rfl_repeats_config *c = &r->configs[e->config];
+
+		if (!e->replaced)
+			c->runs[c->n++] =
+				(struct rfl_repeat){ .run = e->run, .value = e->run->value };
+	}
+	return RFL_OK;
+}
+
+/* --- statistics ------------------------------------------------------------------------------ */
+
+static int by_time(const void *a, const void *b)
+{
+	const struct rfl_run *x = ((const struct rfl_repeat *)a)->run;
+	const struct rfl_run *y = ((const struct rfl_repeat *)b)->run;
+	int order = x->time && y->time ? strcmp(x->time, y->time) : 0;
+
+	return order ? order : (x > y) - (x < y); /* in the order of the files */
+}
+
+/* Put the runs of a configuration in the order of time and describe them. */
+static enum rfl_rc describe(struct builder *b, struct rfl_repeats_config *c, struct rfl_err *err)
+{
+	static const struct rfl_stats unknown = { .mean = NAN,
+						  .std = NAN,
+						  .median = NAN,
+						  .mad = NAN,
+						  .p10 = NAN,
+						  .p90 = NAN,
+						  .min = NAN,
+						  .max = NAN,
+						  .ci95 = NAN };
+	double few[16], *values = few, far;
+	bool timed = true;
+	enum rfl_rc rc;
+
+	c->stats = unknown;
+	c->cv = c->drift = (double)NAN;
+	if (c->n == 0)
+		return RFL_OK;
+	if (c->n > RFL_ARRAY_LEN(few))
+		values = rfl_alloc_array(c->n, sizeof(*values));
+	if (!values)
+		return fail_no_memory(err);
+	for (size_t i = 0; i < c->n; i++)
+		timed = timed && c->runs[i].run->time;
+	if (timed)
+		qsort(c->runs, c->n, sizeof(*c->runs), by_time);
+	for (size_t i = 0; i < c->n; i++)
+		values[i] = c->runs[i].value;
+	rc = rfl_stats_describe(values, c->n, &c->stats, err);
+	if (rc)
+		goto done;
+	if (c->stats.mean != 0)
+		c->cv = c->stats.std / fabs(c->stats.mean);
+	if (c->cv > RFL_REPEATS_CV_MAX)
+		c->flags |= RFL_REPEATS_UNSTABLE;
+	/* two points have a line, and nothing that speaks against it */
+	if (c->stats.mean != 0 && c->n >= 3) {
+		const struct rfl_stats_trend trend = rfl_stats_trend(values, c->n);
+
+		c->drift = trend.rise / fabs(c->stats.mean);
+		if (fabs(c->drift) > RFL_REPEATS_DRIFT_MAX && fabs(trend.rise) > trend.ci95)
+			c->flags |= RFL_REPEATS_DRIFT;
+	}
+	far = fmax(OUTLIER_DEVIATIONS * MAD_TO_SIGMA * c->stats.mad,
+		   OUTLIER_SHARE * fabs(c->stats.median));
+	for (size_t i = 0; i < c->n && c->n >= RFL_REPEATS_OUTLIER_MIN; i++) {
+		if (!(fabs(values[i] - c->stats.median) > far))
+			continue;
+		c->flags |= RFL_REPEATS_OUTLIER;
+		if (!note(b, OUTLIER, "outlier", c->runs[i].run))
+			continue;
+		rfl_buf_printf(b->notes, ", %.5g where the median of %zu repeats is %.5g",
+			       values[i], c->n, c->stats.median);
+		put_where(b, " (", c->runs[i].run);
+		rfl_buf_puts(b->notes, "); it counts all the same\n");
+	}
+done:
+	if (values != few)
+		free(values);
+	return rc;
+}
+
+/* Weak scaling, by the configuration of one process that did the same work in the same way with the
+ * same batch per process. */
+static double efficiency(const struct rfl_repeats *r, const struct rfl_repeats_config *c)
+{
+	const struct rfl_ledger_row *many = c->row;
+
+	for (size_t i = 0; i < r->n; i++) {
+		const struct rfl_ledger_row *one = r->configs[i].row;
+		bool same = r->configs[i].n > 0 && one->world_size <= 1 &&
+			    one->batch * many->world_size == many->batch;
+
+		for (size_t k = 0; k < rfl_nfacts && same; k++) {
+			const struct rfl_fact *f = &rfl_facts[k];
+
+			same = f->role == RFL_FACT_NOTE || f->column == RFL_LEDGER_AT_world_size ||
+			       f->column == RFL_LEDGER_AT_batch ||
+			       f->column == RFL_LEDGER_AT_interconnect ||
+			       rfl_fact_same(f, one, many);
+		}
+		if (same)
+			return c->stats.mean /
+			       ((double)many->world_size * r->configs[i].stats.mean);
+	}
+	return (double)NAN;
+}
+
+/* Set the efficiency of all configurations, and note those that have nothing beside them. */
+static void scale(struct rfl_repeats *r)
+{
+	const enum rfl_ledger_at of = r->metric->column;
+	const bool rate = of == RFL_LEDGER_AT_samples_per_s || of == RFL_LEDGER_AT_tokens_per_s ||
+			  of == RFL_LEDGER_AT_compute_samples_per_s || of == RFL_LEDGER_AT_tflops;
+	size_t lack = 0;
+
+	for (size_t i = 0; i < r->n; i++) {
+		struct rfl_repeats_config *c = &r->configs[i];
+		const bool several = c->row->world_size > 1 && c->n > 0 && rate;
+
+		c->efficiency = several ? efficiency(r, c) : (double)NAN;
+		lack += several && isnan(c->efficiency);
+	}
+	if (lack)
+		rfl_buf_printf(&r->notes,
+			       "%zu configuration%s of several processes: no efficiency, since no "
+			       "run of one process has the same batch per process, threads and "
+			       "options\n",
+			       lack, lack == 1 ? "" : "s");
+}
+
+/* --- the order ------------------------------------------------------------------------------- */
+
+static uint64_t block_hash(const void *item)
+{
+	const struct rfl_ledger_row *row = item;
+	uint64_t h = rfl_hash64(0, row->env, strlen(row->env));
+
+	h = rfl_hash64(h, row->model, strlen(row->model));
+	return rfl_hash64(h, row->precision, strlen(row->precision));
+}
+
+static bool block_alike(const void *x, const void *y)
+{
+	const struct rfl_ledger_row *a = x, *b = y;
+
+	return strcmp(a->env, b->env) == 0 && strcmp(a->model, b->model) == 0 &&
+	       strcmp(a->precision, b->precision) == 0;
+}
+
+struct place {
+	size_t block; /* of environment, model and precision */
+	size_t first; /* the order in which configurations came */
+	struct rfl_repeats_config config;
+};
+
+static int by_place(const void *a, const void *b)
+{
+	const struct place *x = a, *y = b;
+	const int64_t p = x->config.row->batch, q = y->config.row->batch;
+
+	if (x->block != y->block)
+		return x->block < y->block ? -1 : 1;
+	if (p != q)
+		return p < q ? -1 : 1;
+	return (x->first > y->first) - (x->first < y->first);
+}
+
+static enum rfl_rc order(struct rfl_repeats *r, struct rfl_err *err)
+{
+	struct rfl_row_index blocks = { .hash = block_hash, .alike = block_alike };
+	struct place *places = rfl_alloc_array(r->n, sizeof(*places));
+	enum rfl_rc rc = RFL_OK;
+
+	if (!places)
+		return fail_no_memory(err);
+	for (size_t i = 0; i < r->n && rc == RFL_OK; i++) {
+		places[i] = (struct place){ .config = r->configs[i], .first = i };
+		rc = rfl_row_index_put(&blocks, r->configs[i].row, &places[i].block, err);
+	}
+	if (rc == RFL_OK) {
+		qsort(places, r->n, sizeof(*places), by_place);
+		for (size_t i = 0; i < r->n; i++)
+			r->configs[i] = places[i].config;
+	}
+	rfl_row_index_fini(&blocks);
+	free(places);
+	return rc;
+}
+
+/* --- all of it ------------------------------------------------------------------------------- */
+
+enum rfl_rc rfl_repeats_new(const struct rfl_runs *runs, const struct rfl_repeats_options *o,
+			    struct rfl_repeats **ret, struct rfl_err *err)
+{
+	struct builder b = {
+		.runs = runs,
+		.filters = { { RFL_LEDGER_AT_env, o->envs, o->nenvs },
+			     { RFL_LEDGER_AT_model, o->models, o->nmodels },
+			     { RFL_LEDGER_AT_precision, o->precisions, o->nprecisions } },
+		.configs = { .hash = config_hash, .alike = config_alike },
+		.labels = { .hash = label_hash, .alike = label_alike },
+	};
+	const size_t n = runs->n;
+	enum rfl_rc rc = RFL_OK;
+
+	b.r = calloc(1, sizeof(*b.r));
+	b.entries = rfl_alloc_array(n, sizeof(*b.entries));
+	b.last = rfl_alloc_array(n, sizeof(*b.last));
+	b.failed = rfl_alloc_array(n, sizeof(*b.failed));
+	if (!b.r || !b.entries || !b.last || !b.failed) {
+		rc = fail_no_memory(err);
+		goto done;
+	}
+	b.r->metric = o->metric;
+	rfl_buf_init(&b.r->notes, 0);
+	b.notes = &b.r->notes;
+	for (size_t i = 0; i < RFL_ARRAY_LEN(b.filters); i++)
+		for (size_t k = 0; k < b.filters[i].n && rc == RFL_OK; k++)
+			rc = check_filter(runs, b.filters[i].column, b.filters[i].list[k], err);
+
+	for (size_t i = 0; i < n && rc == RFL_OK; i++) {
+		b.last[i] = SIZE_MAX;
+		if (is_wanted(&b, &runs->runs[i]))
+			rc = take_run(&b, &runs->runs[i], err);
+	}
+	for (size_t i = 0; i < n && rc == RFL_OK; i++) {
+		const struct rfl_run *run = &runs->runs[i];
+
+		if (!rfl_text_same(run->like->status, "ok") && !is_rank(run) && !is_profiled(run) &&
+		    is_wanted(&b, run))
+			rc = take_failed(&b, run, err);
+	}
+	rfl_row_index_fini(&b.labels); /* the largest of what is no longer needed */
+	if (rc || (rc = fill_configs(&b, err)))
+		goto done;
+	for (size_t i = 0; rc == RFL_OK && i < b.r->n; i++)
+		rc = describe(&b, &b.r->configs[i], err);
+	if (rc || (rc = order(b.r, err)))
+		goto done;
+	scale(b.r);
+	end_notes(&b);
+	rc = rfl_buf_check(b.notes, "notes", err);
+	if (rc == RFL_OK) {
+		*ret = b.r;
+		b.r = NULL;
+	}
+done:
+	rfl_repeats_free(b.r);
+	rfl_row_index_fini(&b.configs);
+	rfl_row_index_fini(&b.labels);
+	free(b.entries);
+	free(b.last);
+	free(b.failed);
+	return rc;
+}
+
+void rfl_repeats_free(struct rfl_repeats *r)
+{
+	if (!r)
+		return;
+	rfl_buf_fini(&r->notes);
+	free(r->configs);
+	free(r->runs);
+	free(r);
+}
