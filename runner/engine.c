@@ -14,7 +14,7 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/dl.h"
-#include "base/file.h"
+#include "data/fill.h"
 
 /* Engines that this program knows of, in order of preference: each has a row in every list, with
  * or without a plugin. */
@@ -35,11 +35,11 @@ static const struct {
 
 struct rfl_engine_list {
 	struct rfl_engine_row *rows;
-	size_t n;
+	size_t n, cap;
 	struct rfl_arena *arena; /* owns the texts */
 };
 
-/* ------------------------------------------------------------------ the list */
+/* ---- the list ---- */
 
 /* Text of the id after the j-th hyphen: 0 the name, 1 the version, 2 the variant. */
 static const char *id_part(const char *id, int j)
@@ -111,13 +111,9 @@ static int compare_rows(const void *a, const void *b)
 static enum rfl_rc add_row(struct rfl_engine_list *list, struct rfl_engine_row row,
 			   struct rfl_err *err)
 {
-	struct rfl_engine_row *rows = realloc(list->rows, (list->n + 1) * sizeof(*rows));
-
-	if (rows)
-		list->rows = rows;
-	if (!rows || !row.name || !row.id)
+	if (!row.name || !row.id || rfl_grow(&list->rows, &list->cap, list->n + 1, SIZE_MAX, NULL))
 		return rfl_fail(err, RFL_ENOMEM, 0, "engines: out of memory");
-	rows[list->n++] = row;
+	list->rows[list->n++] = row;
 	return RFL_OK;
 }
 
@@ -151,69 +147,48 @@ static enum rfl_rc add_file(struct rfl_engine_list *list, const char *dir, const
 			: rfl_fail(err, RFL_ENOMEM, 0, "engines: out of memory");
 }
 
-/* A folder that does not exist holds no plugins. */
-static enum rfl_rc add_folder(struct rfl_engine_list *list, const char *dir, struct rfl_err *err)
-{
-	DIR *d = opendir(dir);
-	enum rfl_rc rc = RFL_OK;
-	struct dirent *entry;
-
-	if (!d)
-		return errno == ENOENT || errno == ENOTDIR
-			       ? RFL_OK
-			       : rfl_fail(err, RFL_EIO, errno, "%s: %s", dir, strerror(errno));
-	while (rc == RFL_OK && (entry = readdir(d)))
-		rc = add_file(list, dir, entry->d_name, err);
-	(void)closedir(d);
-	return rc;
-}
-
-static enum rfl_rc add_missing(struct rfl_engine_list *list, struct rfl_err *err)
-{
-	enum rfl_rc rc = RFL_OK;
-
-	for (size_t k = 0; k < RFL_ARRAY_LEN(known) && rc == RFL_OK; k++) {
-		bool there = false;
-
-		for (size_t i = 0; i < list->n; i++)
-			there = there || strcmp(list->rows[i].name, known[k].name) == 0;
-		if (!there)
-			rc = add_row(list,
-				     (struct rfl_engine_row){
-					     .name = known[k].name,
-					     .id = known[k].name,
-					     .summary = known[k].summary,
-					     .missing = known[k].missing,
-				     },
-				     err);
-	}
-	return rc;
-}
-
 enum rfl_rc rfl_engine_list_new(const char *const *dirs, struct rfl_engine_list **ret,
 				struct rfl_err *err)
 {
 	struct rfl_engine_list *list = calloc(1, sizeof(*list));
+	struct rfl_engine_row missing;
+	struct dirent *entry;
 	enum rfl_rc rc = RFL_OK;
+	size_t i;
+	DIR *d;
 
 	if (list)
 		list->arena = rfl_arena_new((size_t)1 << 20);
-	if (!list || !list->arena) {
+	if (!list || !list->arena)
 		rc = rfl_fail(err, RFL_ENOMEM, 0, "engines: out of memory");
-		goto done;
+	for (; rc == RFL_OK && *dirs; dirs++) {
+		d = opendir(*dirs);
+		if (!d && errno != ENOENT && errno != ENOTDIR) /* no folder: no plugins */
+			rc = rfl_fail(err, RFL_EIO, errno, "%s: %s", *dirs, strerror(errno));
+		while (rc == RFL_OK && d && (entry = readdir(d)))
+			rc = add_file(list, *dirs, entry->d_name, err);
+		if (d)
+			(void)closedir(d);
 	}
-	for (; *dirs && rc == RFL_OK; dirs++)
-		rc = add_folder(list, *dirs, err);
-	if (rc == RFL_OK)
-		rc = add_missing(list, err);
-	if (rc != RFL_OK)
-		goto done;
+	for (size_t k = 0; k < RFL_ARRAY_LEN(known) && rc == RFL_OK; k++) {
+		for (i = 0; i < list->n && strcmp(list->rows[i].name, known[k].name) != 0;)
+			i++;
+		missing = (struct rfl_engine_row){
+			.name = known[k].name,
+			.id = known[k].name,
+			.summary = known[k].summary,
+			.missing = known[k].missing,
+		};
+		if (i == list->n)
+			rc = add_row(list, missing, err);
+	}
+	if (rc) {
+		rfl_engine_list_free(list);
+		return rc;
+	}
 	qsort(list->rows, list->n, sizeof(*list->rows), compare_rows);
 	*ret = list;
-	list = NULL;
-done:
-	rfl_engine_list_free(list);
-	return rc;
+	return RFL_OK;
 }
 
 void rfl_engine_list_free(struct rfl_engine_list *list)
@@ -230,7 +205,7 @@ const struct rfl_engine_row *rfl_engine_list_at(const struct rfl_engine_list *li
 	return i < list->n ? &list->rows[i] : NULL;
 }
 
-/* ------------------------------------------------------------------ opening */
+/* ---- opening ---- */
 
 /* "auto", "torch", "torch@2.11" or "torch-2.11-cu130". */
 static bool wanted(const char *want, const struct rfl_engine_row *row)
@@ -309,5 +284,50 @@ enum rfl_rc rfl_engine_load(const struct rfl_engine_list *list, const char *want
 			      rfl_device_names[device], rfl_buf_str(&reasons));
 	}
 	rfl_buf_fini(&reasons);
+	return rc;
+}
+
+/* ---- weights ---- */
+
+enum rfl_rc rfl_fill_engine(const struct rfl_engine_ops *ops, struct rfl_engine *engine,
+			    const struct rfl_net *net, int threads, struct rfl_err *err)
+{
+	struct rfl_fill_job *jobs = rfl_alloc_array((size_t)net->nparams, sizeof(*jobs));
+	float *copy = NULL;
+	size_t njobs = 0, largest = 0;
+	enum rfl_rc rc;
+
+	if (!jobs && net->nparams > 0) {
+		rc = rfl_fail(err, RFL_ENOMEM, 0, "fill: out of memory");
+		goto done;
+	}
+	for (int i = 0; i < net->nparams; i++) {
+		float *out = ops->param_data(engine, i);
+
+		if (out)
+			jobs[njobs++] = rfl_fill_job_of(&net->params[i], out);
+		else if ((size_t)net->params[i].numel > largest)
+			largest = (size_t)net->params[i].numel;
+	}
+	rc = rfl_fill_run(jobs, njobs, threads, err);
+	if (rc != RFL_OK || largest == 0)
+		goto done;
+
+	/* those that the engine does not let us write into, by way of a block of our own */
+	copy = rfl_alloc_array(largest, sizeof(*copy));
+	if (!copy)
+		rc = rfl_fail(err, RFL_ENOMEM, 0, "fill: out of memory");
+	for (int i = 0; i < net->nparams && rc == RFL_OK; i++) {
+		const struct rfl_fill_job job = rfl_fill_job_of(&net->params[i], copy);
+
+		if (ops->param_data(engine, i))
+			continue;
+		rc = rfl_fill_run(&job, 1, threads, err);
+		if (rc == RFL_OK)
+			rc = ops->set_param(engine, i, copy, net->params[i].numel, err);
+	}
+done:
+	free(copy);
+	free(jobs);
 	return rc;
 }

@@ -297,4 +297,10 @@ enum rfl_rc rfl_engine_load(const struct rfl_engine_list *list, const char *want
 			    enum rfl_device device, const struct rfl_engine_ops **ret,
 			    struct rfl_err *err) RFL_WARN_UNUSED;
 
+/** Fill every parameter and buffer of an open engine by the formula of data/fill.h, so that engines
+ * can be compared. RFL_ENOMEM, or what set_param returned. */
+enum rfl_rc rfl_fill_engine(const struct rfl_engine_ops *ops, struct rfl_engine *engine,
+			    const struct rfl_net *net, int threads,
+			    struct rfl_err *err) RFL_WARN_UNUSED;
+
 #endif

@@ -4,7 +4,6 @@
  * What it answers
  *   engine.h     what an engine is: it executes a net (forward, backward, step). Engines live in
  *                plugins; a registry says which are here and why others are not.
- *   fill_engine.h  weights from one formula (data/fill.h), so that engines can be compared.
  *   verify.h     an engine against golden files made by PyTorch.
  *   burst.h      the measured burst: warm-up steps, then a window in which only training happens.
  *   counted.h    counted steps after it, for hardware counters.
@@ -38,7 +37,6 @@
 #include "runner/burst.h"
 #include "runner/burst/counted.h"
 #include "runner/engine.h"
-#include "runner/fill_engine.h"
 #include "runner/run.h"
 #include "runner/verify.h"
 

@@ -13,12 +13,14 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/log.h"
 #include "base/text.h"
+#include "complexity/op.h"
 #include "profile/capture/counters_csv.h"
 #include "runner/burst/counted.h"
-#include "runner/fill_engine.h"
 
 #define MAX_PLUGIN_DIRS 64
 #define CONFIG_MAX      ((size_t)1 << 20)
@@ -26,26 +28,34 @@
 #define STEPS_PER_EVENT 256
 #define CSV_PER_EVENT   ((size_t)32 << 10)
 
+/* What a measurement owns. */
+struct job {
+	struct rfl_run_config config; /* less what the device has no use for */
+	rfl_run__emit_fn emit;
+	void *ctx;
+	rfl_run_source_fn source_for;
+	struct rfl_net *net;
+	struct rfl_engine_list *list;
+	enum rfl_device device;
+	const struct rfl_engine_ops *ops;
+	struct rfl_engine *engine;
+	struct rfl_data *data;
+	struct rfl_nvtx *nvtx;
+	struct rfl_sampler *sampler;         /* of a GPU; NULL: not possible */
+	struct rfl_err no_samples;           /* why */
+	const struct rfl_source_ops *source; /* of counters; NULL: none asked for, or none */
+	struct rfl_source_early *early;      /* what it opened before the engine */
+	size_t counters_len;                 /* of the table that was sent last */
+	struct rfl_run__results r;
+};
+
 /* ---- events ---- */
 
-void rfl_run__tell(struct rfl_run__job *job, json_t *take_event)
+/* One that there is no memory for the parent misses. */
+static void report(struct job *job, json_t *take_event)
 {
 	if (take_event)
 		job->emit(take_event, job->ctx);
-}
-
-json_t *rfl_run__shown(const char *text, size_t n)
-{
-	json_t *json = json_stringn(text, n);
-	char *shown = json ? NULL : malloc(n);
-
-	if (!shown)
-		return json;
-	for (size_t i = 0; i < n; i++)
-		shown[i] = (unsigned char)text[i] >= 0x80 || text[i] == '\0' ? '?' : text[i];
-	json = json_stringn(shown, n);
-	free(shown);
-	return json;
 }
 
 static json_t *failed_event(const struct rfl_err *end)
@@ -54,28 +64,16 @@ static json_t *failed_event(const struct rfl_err *end)
 			 rfl_run__shown(end->msg, strlen(end->msg)));
 }
 
-static void tell_progress(const char *phase, int64_t done, int64_t total, void *ctx)
+static void report_progress(const char *phase, int64_t done, int64_t total, void *ctx)
 {
-	rfl_run__tell(ctx, json_pack("{s:s, s:s, s:I, s:I}", "event", "progress", "phase", phase,
-				     "done", (json_int_t)done, "total", (json_int_t)total));
+	report(ctx, json_pack("{s:s, s:s, s:I, s:I}", "event", "progress", "phase", phase, "done",
+			      (json_int_t)done, "total", (json_int_t)total));
 }
 
 /* ---- counters ---- */
 
-/* A row is one line, but a field may hold a newline: cut anywhere but inside a character. */
-static size_t piece_of(const char *text, size_t len)
-{
-	size_t n = CSV_PER_EVENT;
-
-	if (len <= n)
-		return len;
-	while (n > CSV_PER_EVENT - 4 && ((unsigned char)text[n] & 0xc0) == 0x80)
-		n--;
-	return n;
-}
-
-static enum rfl_rc tell_counters(struct rfl_run__job *job, const struct rfl_captures *captures,
-				 struct rfl_err *err)
+static enum rfl_rc report_counters(struct job *job, const struct rfl_captures *captures,
+				   struct rfl_err *err)
 {
 	struct rfl_buf csv;
 	enum rfl_rc rc;
@@ -84,117 +82,213 @@ static enum rfl_rc tell_counters(struct rfl_run__job *job, const struct rfl_capt
 	rfl_counters_write(&csv, captures, true);
 	rc = rfl_buf_check(&csv, "counters", err);
 	for (size_t at = 0, n; rc == RFL_OK && at < csv.len; at += n) {
-		n = piece_of(csv.data + at, csv.len - at);
-		rfl_run__tell(job, json_pack("{s:s, s:o}", "event", "counters", "csv",
-					     rfl_run__shown(csv.data + at, n)));
+		const char *text = csv.data + at;
+
+		/* a row is one line, but a field may hold a newline: cut anywhere but inside a
+		 * character */
+		n = csv.len - at;
+		if (n > CSV_PER_EVENT)
+			for (n = CSV_PER_EVENT;
+			     n > CSV_PER_EVENT - 4 && ((unsigned char)text[n] & 0xc0) == 0x80;)
+				n--;
+		report(job, json_pack("{s:s, s:o}", "event", "counters", "csv",
+				      rfl_run__shown(text, n)));
 	}
 	job->counters_len = csv.len;
 	rfl_buf_fini(&csv);
 	return rc;
 }
 
-static void tell_so_far(const struct rfl_captures *so_far, double within_s, void *ctx)
+static void report_so_far(const struct rfl_captures *so_far, double within_s, void *ctx)
 {
-	struct rfl_run__job *job = ctx;
+	struct job *job = ctx;
 
-	if (tell_counters(job, so_far, NULL) == RFL_OK)
-		rfl_run__tell(job, json_pack("{s:s, s:I, s:f}", "event", "so_far", "bytes",
-					     (json_int_t)job->counters_len, "within_s", within_s));
+	if (report_counters(job, so_far, NULL) == RFL_OK)
+		report(job, json_pack("{s:s, s:I, s:f}", "event", "so_far", "bytes",
+				      (json_int_t)job->counters_len, "within_s", within_s));
 }
 
-static struct rfl_source_request counters_request(struct rfl_run__job *job)
+static struct rfl_source_request counters_request(struct job *job)
 {
 	const struct rfl_run_config *c = &job->config;
+	const struct rfl_burst *b = &job->r.burst;
 
 	return (struct rfl_source_request){
-		.sets = rfl_counted_sets(job->choice.device, (unsigned)c->counter_sets),
+		.sets = rfl_counted_sets(job->device, (unsigned)c->counter_sets),
 		.precision = rfl_precision_names[c->precision],
 		.label = c->arch,
-		.step_s =
-			job->r.burst.nsteps ? job->r.burst.wall_s / (double)job->r.burst.nsteps : 0,
+		.step_s = b->nsteps ? b->wall_s / (double)b->nsteps : 0,
 		.places = c->places,
 		.early = job->early,
-		.so_far = tell_so_far,
+		.so_far = report_so_far,
 		.ctx = job,
 	};
 }
 
-/* Before the engine opens its device. What fails is reported when the steps are to be counted. */
-static void open_counters(struct rfl_run__job *job)
-{
-	const struct rfl_source_request request = counters_request(job);
+/* ---- engine ---- */
 
-	if (job->config.counters != RFL_DETAIL_OFF &&
-	    job->source_for(rfl_device_names[job->choice.device], &job->source, NULL) == RFL_OK &&
-	    job->source->open)
-		job->early = job->source->open(&request);
+/* Which engine and which device, and why. GPUs in the order of their usual speed; where none can
+ * be used the processor can. */
+static enum rfl_rc choose(struct job *job, struct rfl_err *err)
+{
+	static const enum rfl_device by_speed[] = { RFL_DEVICE_CUDA, RFL_DEVICE_MPS };
+	const struct rfl_run_config *c = &job->config;
+	const bool automatic = c->device == RFL_RUN_DEVICE_AUTO;
+	char *reason = job->r.backend_reason;
+
+	for (size_t i = 0; automatic && i < RFL_ARRAY_LEN(by_speed); i++) {
+		const char *name = rfl_device_names[by_speed[i]];
+		const size_t at = strlen(reason), left = sizeof(job->r.backend_reason) - at;
+		struct rfl_err why = RFL_ERR_INIT;
+
+		job->device = by_speed[i];
+		if (rfl_engine_load(job->list, c->engine, job->device, &job->ops, &why) == RFL_OK) {
+			snprintf(reason + at, left, "%s%s can be used here", at ? "; " : "", name);
+			return RFL_OK;
+		}
+		snprintf(reason + at, left, "%snot %s: %s", at ? "; " : "", name, why.msg);
+	}
+	job->device = automatic ? RFL_DEVICE_CPU : (enum rfl_device)c->device;
+	return rfl_engine_load(job->list, c->engine, job->device, &job->ops, err);
 }
 
-/* ---- engine and data ---- */
+/* Take out of the configuration what the device has no use for. RFL_EUNSUPPORTED for what cannot
+ * be left out. */
+static enum rfl_rc suit(struct job *job, struct rfl_err *err)
+{
+	struct rfl_run_config *c = &job->config;
+	const char *device = rfl_device_names[job->device];
+	const bool cuda = job->device == RFL_DEVICE_CUDA;
+	const struct {
+		bool *asked;
+		bool of_use;
+		const char *name;
+	} rows[] = {
+		{ &c->pin_memory, cuda && job->ops->host_alloc && job->ops->host_free,
+		  "--pin-memory" },
+		{ &c->cudnn_benchmark, cuda, "--cudnn-benchmark" },
+		{ &c->sync_each_step, job->device != RFL_DEVICE_CPU, "--sync-each-step" },
+	};
 
-static enum rfl_rc open_engine(struct rfl_run__job *job, struct rfl_err *err)
+	for (size_t i = 0; i < RFL_ARRAY_LEN(rows); i++) {
+		if (!*rows[i].asked || rows[i].of_use)
+			continue;
+		rfl_log(RFL_LOG_DEBUG, "%s has no effect on %s", rows[i].name, device);
+		*rows[i].asked = false;
+	}
+	if (c->counter_sets && !cuda)
+		rfl_log(RFL_LOG_DEBUG,
+			"--counter-sets has no effect on %s, where all is counted at once", device);
+	if (c->cuda_graph && !cuda)
+		return rfl_fail(
+			err, RFL_EUNSUPPORTED, 0,
+			"--cuda-graph: the run is on the %s, which replays no steps (%s)", device,
+			job->r.backend_reason[0] ? job->r.backend_reason : "as was asked for");
+	return RFL_OK;
+}
+
+/* As one of several processes: meet the others, and agree with them on the number of the run. */
+static enum rfl_rc join(struct job *job, struct rfl_err *err)
+{
+	const struct rfl_world *w = &job->config.world;
+	const double mine = (double)w->run_number;
+	int64_t number = w->run_number;
+	double *all;
+	enum rfl_rc rc;
+
+	if (w->size <= 1)
+		return RFL_OK;
+	if (!job->ops->join || !job->ops->barrier || !job->ops->gather)
+		return rfl_fail(err, RFL_EUNSUPPORTED, 0,
+				"engine '%s' cannot be one of several processes; leave out --world",
+				job->ops->name);
+	all = rfl_alloc_array((size_t)w->size, sizeof(*all));
+	if (!all)
+		return rfl_fail(err, RFL_ENOMEM, 0, "%d processes: out of memory", w->size);
+	if ((rc = job->ops->join(job->engine, w, err)) != RFL_OK ||
+	    (rc = job->ops->gather(job->engine, &mine, 1, all, err)) != RFL_OK)
+		goto done;
+	for (int r = 0; r < w->size; r++)
+		number = all[r] > (double)number ? (int64_t)all[r] : number;
+	report(job, json_pack("{s:s, s:I}", "event", "met", "run_number", (json_int_t)number));
+done:
+	free(all);
+	return rc;
+}
+
+static enum rfl_rc open_engine(struct job *job, struct rfl_err *err)
 {
 	const struct rfl_run_config *c = &job->config;
 	struct rfl_run__results *r = &job->r;
 	const struct rfl_engine_ops *ops;
-	enum rfl_rc rc = rfl_engine_list_new(c->plugin_dirs, &job->list, err);
+	enum rfl_rc rc;
 
-	if (rc == RFL_OK)
-		rc = rfl_run__choose(c, job->list, &job->choice, err);
-	if (rc)
+	if ((rc = rfl_engine_list_new(c->plugin_dirs, &job->list, err)) != RFL_OK ||
+	    (rc = choose(job, err)) != RFL_OK)
 		return rc;
-	ops = job->choice.ops;
+	ops = job->ops;
 	snprintf(r->engine, sizeof(r->engine), "%s", ops->name);
 	snprintf(r->engine_id, sizeof(r->engine_id), "%s-%s-%s", ops->name, ops->version,
 		 ops->variant);
 	snprintf(r->engine_version, sizeof(r->engine_version), "%s", ops->library_version());
-	snprintf(r->backend_reason, sizeof(r->backend_reason), "%s", job->choice.reason);
 	r->plugin_abi = RFL_ENGINE_ABI;
-	r->device = (int)job->choice.device;
-	rfl_run__tell(job, rfl_run__pack(RFL_RUN__ENGINE, r));
-	rc = rfl_run__suit(&job->config, &job->choice, err);
-	if (rc == RFL_OK)
-		open_counters(job);
-	if (rc == RFL_OK)
-		rc = rfl_run__open_engine(c, &job->choice, job->net, &job->engine, err);
+	r->device = (int)job->device;
+	report(job, rfl_run__pack(RFL_RUN__ENGINE, r));
+	rc = suit(job, err);
+	if (rc)
+		return rc;
+
+	/* before the engine opens its device; what fails is reported when steps are to be counted
+	 */
+	if (c->counters != RFL_DETAIL_OFF &&
+	    job->source_for(rfl_device_names[job->device], &job->source, NULL) == RFL_OK &&
+	    job->source->open) {
+		const struct rfl_source_request request = counters_request(job);
+
+		job->early = job->source->open(&request);
+	}
+
+	/* named before anything is opened: which operation the engine cannot do, and why */
+	for (int i = 0; i < job->net->nnodes; i++) {
+		const struct rfl_node *node = &job->net->nodes[i];
+		const char *why = ops->unsupported(node->op, (enum rfl_precision)c->precision);
+
+		if (why)
+			return rfl_fail(err, RFL_EUNSUPPORTED, 0, "%s: %s (%s) in %s: %s",
+					ops->name, node->name, rfl_op_info_of(node->op)->module,
+					rfl_precision_names[c->precision], why);
+	}
+	const struct rfl_engine_config config = {
+		.device = job->device,
+		.precision = (enum rfl_precision)c->precision,
+		.layout = rfl_run__layout(c),
+		.threads = (int)c->threads,
+		.max_batch = c->micro_batch,
+		.optimizer = {
+			.rule = (enum rfl_optimizer_rule)c->optimizer,
+			.kernels = (enum rfl_optimizer_kernels)c->optimizer_kernels,
+			.lr = c->lr,
+			.weight_decay = c->weight_decay,
+			.momentum = c->optimizer == RFL_RULE_SGD ? c->momentum : 0,
+			.beta1 = c->beta1,
+			.beta2 = c->beta2,
+			.eps = c->eps,
+		},
+		.seed = (uint64_t)c->seed,
+		.dropout = true,
+		.deterministic = c->deterministic,
+		.cudnn_benchmark = c->cudnn_benchmark,
+	};
+
+	rc = ops->open(job->net, &config, &job->engine, err);
 	if (rc == RFL_OK && ops->device_info)
 		rc = ops->device_info(job->engine, &r->on, err);
 	if (rc)
 		return rc;
-	rfl_run__tell(job, rfl_run__pack(RFL_RUN__DEVICE, r));
-	rc = rfl_run__join(job, err);
-	if (rc == RFL_OK) /* the same weights in every process: none has to be sent */
-		rc = rfl_fill_engine(ops, job->engine, job->net, (int)c->threads, err);
-	return rc;
-}
-
-static enum rfl_rc alloc_pinned(void *ctx, size_t bytes, void **ret, struct rfl_err *err)
-{
-	const struct rfl_run__job *job = ctx;
-
-	return job->choice.ops->host_alloc(job->engine, bytes, ret, err);
-}
-
-static void free_pinned(void *ctx, void *memory)
-{
-	const struct rfl_run__job *job = ctx;
-
-	job->choice.ops->host_free(job->engine, memory);
-}
-
-static enum rfl_rc open_data(struct rfl_run__job *job, struct rfl_err *err)
-{
-	const struct rfl_run_config *c = &job->config;
-	const struct rfl_data_memory pinned = {
-		.alloc = alloc_pinned,
-		.free = free_pinned,
-		.ctx = job,
-	};
-
-	const struct rfl_data_spec spec = rfl_run__data_spec(c);
-
-	return rfl_data_open(&spec, job->net, c->micro_batch, rfl_run__layout(c), (int)c->threads,
-			     c->pin_memory ? &pinned : NULL, &job->data, err);
+	report(job, rfl_run__pack(RFL_RUN__DEVICE, r));
+	rc = join(job, err);
+	/* the same weights in every process: none has to be sent */
+	return rc ? rc : rfl_fill_engine(ops, job->engine, job->net, (int)c->threads, err);
 }
 
 /* ---- burst ---- */
@@ -202,7 +296,7 @@ static enum rfl_rc open_data(struct rfl_run__job *job, struct rfl_err *err)
 /* Beside the window, not in it: the threads that watch begin and end here. */
 static void on_window(bool begins, void *ctx)
 {
-	struct rfl_run__job *job = ctx;
+	struct job *job = ctx;
 	struct rfl_run__results *r = &job->r;
 	struct rfl_data_stats stats;
 
@@ -225,14 +319,56 @@ static void on_window(bool begins, void *ctx)
 
 static enum rfl_rc on_meet(void *ctx, struct rfl_err *err)
 {
-	return rfl_run__meet(ctx, err);
+	struct job *job = ctx;
+
+	return job->config.world.size <= 1 ? RFL_OK : job->ops->barrier(job->engine, err);
+}
+
+/* What all processes have measured together: the times of the slowest and the mean loss of all, in
+ * pieces. Rank 0 reports it. */
+static enum rfl_rc report_world(struct job *job, struct rfl_err *err)
+{
+	const struct rfl_world *w = &job->config.world;
+	const struct rfl_burst *b = &job->r.burst;
+	struct rfl_run__results united = job->r;
+	struct rfl_burst_step *all;
+	int slowest = 0;
+	enum rfl_rc rc;
+
+	if (w->size <= 1)
+		return RFL_OK;
+	all = rfl_alloc_array((size_t)STEPS_PER_EVENT * (size_t)w->size, sizeof(*all));
+	if (!all)
+		return rfl_fail(err, RFL_ENOMEM, 0, "%d processes: out of memory", w->size);
+	rc = rfl_run__unite(job->ops, job->engine, w->size, &united, &slowest, err);
+	for (int64_t first = 0; rc == RFL_OK && first < b->nsteps; first += STEPS_PER_EVENT) {
+		const int64_t left = b->nsteps - first;
+		const int64_t n = left < STEPS_PER_EVENT ? left : STEPS_PER_EVENT;
+		struct rfl_burst_step *times = all + slowest * n;
+
+		rc = job->ops->gather(job->engine, (const double *)(b->steps + first),
+				      (size_t)n * RFL_RUN__STEP_NUMBERS, (double *)all, err);
+		for (int64_t i = 0; rc == RFL_OK && i < n; i++) {
+			double loss = 0;
+
+			for (int r = 0; r < w->size; r++)
+				loss += all[r * n + i].loss;
+			times[i].loss = loss / w->size;
+		}
+		if (rc == RFL_OK && w->rank == 0)
+			report(job, rfl_run__pack_steps("world_steps", times, first, n));
+	}
+	if (rc == RFL_OK && w->rank == 0)
+		report(job, rfl_run__pack(RFL_RUN__WORLD, &united));
+	free(all);
+	return rc;
 }
 
 /* Steps, times and memory: from here on the run is measured, whatever follows. */
 static enum rfl_rc on_measured(void *ctx, struct rfl_err *err)
 {
-	struct rfl_run__job *job = ctx;
-	const struct rfl_engine_ops *ops = job->choice.ops;
+	struct job *job = ctx;
+	const struct rfl_engine_ops *ops = job->ops;
 	struct rfl_run__results *r = &job->r;
 	const struct rfl_burst *b = &r->burst;
 	struct rusage usage;
@@ -248,37 +384,36 @@ static enum rfl_rc on_measured(void *ctx, struct rfl_err *err)
 	for (int64_t first = 0; first < b->nsteps; first += STEPS_PER_EVENT) {
 		const int64_t left = b->nsteps - first;
 
-		rfl_run__tell(job,
-			      rfl_run__pack_steps("steps", b->steps + first, first,
-						  left < STEPS_PER_EVENT ? left : STEPS_PER_EVENT));
+		report(job, rfl_run__pack_steps("steps", b->steps + first, first,
+						left < STEPS_PER_EVENT ? left : STEPS_PER_EVENT));
 	}
-	rfl_run__tell(job, rfl_run__pack(RFL_RUN__TIMED, r));
-	if (job->choice.device == RFL_DEVICE_CUDA) {
+	report(job, rfl_run__pack(RFL_RUN__TIMED, r));
+	if (job->device == RFL_DEVICE_CUDA) {
 		r->watched = job->sampler != NULL;
 		if (!r->watched)
 			snprintf(r->unwatched, sizeof(r->unwatched), "%.511s", job->no_samples.msg);
-		rfl_run__tell(job, rfl_run__pack(RFL_RUN__GPU, r));
+		report(job, rfl_run__pack(RFL_RUN__GPU, r));
 	}
-	return rfl_run__report_world(job, err);
+	return report_world(job, err);
 }
 
-static enum rfl_rc burst(struct rfl_run__job *job, struct rfl_err *err)
+static enum rfl_rc burst(struct job *job, struct rfl_err *err)
 {
 	const struct rfl_run_config *c = &job->config;
-	const struct rfl_engine_ops *ops = job->choice.ops;
+	const struct rfl_engine_ops *ops = job->ops;
 	const struct rfl_burst_config config = {
 		.mode = (enum rfl_run_mode)c->mode,
 		.warmup = c->warmup,
 		.iters = c->iters,
 		.accum = c->accum,
-		.asynchronous = job->choice.device != RFL_DEVICE_CPU,
+		.asynchronous = job->device != RFL_DEVICE_CPU,
 		.sync_each_step = c->sync_each_step,
 		.cuda_graph = c->cuda_graph,
 		.until_stdrel = c->until_stdrel,
 		.until_max_s = c->until_max_s,
 		.nvtx = job->nvtx,
 		.nvtx_detail = (enum rfl_detail)c->nvtx,
-		.progress = tell_progress,
+		.progress = report_progress,
 		.meet = on_meet,
 		.window = on_window,
 		.measured = on_measured,
@@ -291,13 +426,14 @@ static enum rfl_rc burst(struct rfl_run__job *job, struct rfl_err *err)
 	if (rc == RFL_OK)
 		rc = rfl_burst_run(ops, job->engine, job->data, &config, &job->r.burst, err);
 	if (rc == RFL_OK && job->r.burst.until_steps > 0)
-		rfl_run__tell(job, rfl_run__pack(RFL_RUN__UNTIL, &job->r));
+		report(job, rfl_run__pack(RFL_RUN__UNTIL, &job->r));
 	return rc;
 }
 
 /* ---- counted steps ---- */
 
-static enum rfl_rc count_step(struct rfl_run__job *job, struct rfl_err *err)
+/* The run is measured by now: whatever happens here is news of the counters, not of the run. */
+static void count(struct job *job)
 {
 	const struct rfl_run_config *c = &job->config;
 	const struct rfl_counted_config config = {
@@ -307,95 +443,95 @@ static enum rfl_rc count_step(struct rfl_run__job *job, struct rfl_err *err)
 		.request = counters_request(job),
 	};
 	const struct rfl_counted_parts parts = {
-		.ops = job->choice.ops,
+		.ops = job->ops,
 		.engine = job->engine,
 		.net = job->net,
 		.data = job->data,
 	};
+	struct rfl_err end = RFL_ERR_INIT;
 	struct rfl_captures captures;
 	enum rfl_rc rc;
 
-	rfl_captures_init(&captures);
-	rc = job->source_for(rfl_device_names[job->choice.device], &job->source, err);
-	if (rc == RFL_OK)
-		rc = rfl_counted_run(job->source, &config, &parts, &captures, err);
-	if (rc == RFL_OK)
-		rc = tell_counters(job, &captures, err);
-	rfl_captures_fini(&captures);
-	return rc;
-}
-
-/* The run is measured by now: whatever happens here is news of the counters, not of the run. */
-static void count(struct rfl_run__job *job)
-{
-	struct rfl_err end = RFL_ERR_INIT;
-
-	if (job->config.counters == RFL_DETAIL_OFF)
+	if (c->counters == RFL_DETAIL_OFF)
 		return;
-	tell_progress("counting", 0, 1, job);
-	end.rc = count_step(job, &end);
-	rfl_run__tell(job, json_pack("{s:s, s:i, s:o, s:I}", "event", "counted", "rc", (int)end.rc,
-				     "text", rfl_run__shown(end.msg, strlen(end.msg)), "bytes",
-				     (json_int_t)job->counters_len));
+	report_progress("counting", 0, 1, job);
+	rfl_captures_init(&captures);
+	if ((rc = job->source_for(rfl_device_names[job->device], &job->source, &end)) == RFL_OK &&
+	    (rc = rfl_counted_run(job->source, &config, &parts, &captures, &end)) == RFL_OK)
+		rc = report_counters(job, &captures, &end);
+	rfl_captures_fini(&captures);
+	report(job, json_pack("{s:s, s:i, s:o, s:I}", "event", "counted", "rc", (int)rc, "text",
+			      rfl_run__shown(end.msg, strlen(end.msg)), "bytes",
+			      (json_int_t)job->counters_len));
 }
 
 /* ---- all of it ---- */
 
-static enum rfl_rc open_nvtx(struct rfl_run__job *job, struct rfl_err *err)
+static enum rfl_rc alloc_pinned(void *ctx, size_t bytes, void **ret, struct rfl_err *err)
 {
-	const struct rfl_run_config *c = &job->config;
+	const struct job *job = ctx;
 
-	if (c->nvtx == RFL_DETAIL_OFF)
-		return RFL_OK;
-	if (c->nvtx == RFL_DETAIL_LAYER && !job->choice.ops->mark)
-		return rfl_fail(
-			err, RFL_EUNSUPPORTED, 0,
-			"engine '%s' cannot tell layers apart (it has no marks): use --nvtx "
-			"phase",
-			job->choice.ops->name);
-	return rfl_nvtx_open(c->nvtx_injection, &job->nvtx, err);
+	return job->ops->host_alloc(job->engine, bytes, ret, err);
 }
 
-static enum rfl_rc set_up(struct rfl_run__job *job, struct rfl_err *err)
+static void free_pinned(void *ctx, void *memory)
+{
+	const struct job *job = ctx;
+
+	job->ops->host_free(job->engine, memory);
+}
+
+static enum rfl_rc set_up(struct job *job, struct rfl_err *err)
 {
 	const double start = rfl_clock_s();
 	const struct rfl_run_config *c = &job->config;
-	const struct rfl_engine_ops *ops;
+	const struct rfl_data_memory pinned = {
+		.alloc = alloc_pinned,
+		.free = free_pinned,
+		.ctx = job,
+	};
 	struct rfl_run__results *r = &job->r;
+	struct rfl_data_spec data;
 	enum rfl_rc rc;
 
-	tell_progress("setup", 0, 1, job);
-	rc = rfl_run__check(c, &job->net, err);
-	if (rc == RFL_OK)
-		rc = rfl_run__results_init(r, c->iters, err);
-	if (rc == RFL_OK)
-		rc = open_engine(job, err);
-	if (rc == RFL_OK)
-		rc = open_nvtx(job, err);
-	if (rc == RFL_OK)
-		rc = open_data(job, err);
+	report_progress("setup", 0, 1, job);
+	if ((rc = rfl_run__check(c, &job->net, err)) != RFL_OK ||
+	    (rc = rfl_run__results_init(r, c->iters, err)) != RFL_OK ||
+	    (rc = open_engine(job, err)) != RFL_OK)
+		return rc;
+	if (c->nvtx == RFL_DETAIL_LAYER && !job->ops->mark)
+		return rfl_fail(err, RFL_EUNSUPPORTED, 0,
+				"engine '%s' cannot tell layers apart (it has no marks): use "
+				"--nvtx phase",
+				job->ops->name);
+	if (c->nvtx != RFL_DETAIL_OFF &&
+	    (rc = rfl_nvtx_open(c->nvtx_injection, &job->nvtx, err)) != RFL_OK)
+		return rc;
+	data = rfl_run__data_spec(c);
+	rc = rfl_data_open(&data, job->net, c->micro_batch, rfl_run__layout(c), (int)c->threads,
+			   c->pin_memory ? &pinned : NULL, &job->data, err);
 	if (rc)
 		return rc;
+
 	/* a GPU that cannot be watched trains all the same */
-	if (job->choice.device == RFL_DEVICE_CUDA &&
+	if (job->device == RFL_DEVICE_CUDA &&
 	    rfl_sampler_new(r->on.pci_bus_id[0] ? r->on.pci_bus_id : NULL, SAMPLES_PER_S,
 			    &job->sampler, &job->no_samples) != RFL_OK)
 		job->sampler = NULL;
-	ops = job->choice.ops;
 	snprintf(r->optimizer_kernels, sizeof(r->optimizer_kernels), "%s",
-		 ops->optimizer_kernels ? ops->optimizer_kernels(job->engine) : "");
+		 job->ops->optimizer_kernels ? job->ops->optimizer_kernels(job->engine) : "");
 	r->setup_s = rfl_clock_s() - start;
 	r->pin_memory = c->pin_memory;
 	r->cudnn_benchmark = c->cudnn_benchmark;
 	r->cuda_graph = c->cuda_graph;
-	rfl_run__tell(job, rfl_run__pack(RFL_RUN__READY, r));
+	report(job, rfl_run__pack(RFL_RUN__READY, r));
 	return RFL_OK;
 }
 
 enum rfl_rc rfl_run__measure(const struct rfl_run_config *config, rfl_run_source_fn source_for,
 			     rfl_run__emit_fn emit, void *ctx, struct rfl_err *err)
 {
-	struct rfl_run__job job = {
+	struct job job = {
 		.config = *config,
 		.emit = emit,
 		.ctx = ctx,
@@ -410,7 +546,7 @@ enum rfl_rc rfl_run__measure(const struct rfl_run_config *config, rfl_run_source
 	if (rc == RFL_OK)
 		count(&job);
 	if (rc) {
-		rfl_run__tell(&job, failed_event(&failure));
+		report(&job, failed_event(&failure));
 		rfl_fail(err, rc, failure.native, "%s", failure.msg);
 	}
 	if (job.early)
@@ -420,7 +556,7 @@ enum rfl_rc rfl_run__measure(const struct rfl_run_config *config, rfl_run_source
 	rfl_data_free(job.data);
 	rfl_nvtx_close(job.nvtx);
 	if (job.engine)
-		job.choice.ops->close(job.engine);
+		job.ops->close(job.engine);
 	rfl_net_free(job.net);
 	rfl_engine_list_free(job.list);
 	return rc;
@@ -428,48 +564,28 @@ enum rfl_rc rfl_run__measure(const struct rfl_run_config *config, rfl_run_source
 
 /* ---- the process ---- */
 
-static enum rfl_rc read_config(int fd, struct rfl_buf *text, struct rfl_err *err)
-{
-	char block[4096];
-	ssize_t n;
-
-	while ((n = read(fd, block, sizeof(block))) != 0) {
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return rfl_fail(err, RFL_EIO, errno, "configuration: %s", strerror(errno));
-		rfl_buf_append(text, block, (size_t)n);
-	}
-	return rfl_buf_check(text, "configuration", err);
-}
-
-/* A parent whose terminal is stopped does not read; its progress must not hold up a step. */
-static bool would_wait(const json_t *event, int fd)
-{
-	struct pollfd p = { .fd = fd, .events = POLLOUT };
-
-	return rfl_text_same(json_string_value(json_object_get(event, "event")), "progress") &&
-	       poll(&p, 1, 0) == 0;
-}
-
 static void emit_line(json_t *take_event, void *ctx)
 {
 	int fd = *(const int *)ctx;
-	char *line = would_wait(take_event, fd) ? NULL : json_dumps(take_event, JSON_COMPACT);
-	size_t len = line ? strlen(line) : 0, sent = 0;
+	struct pollfd p = { .fd = fd, .events = POLLOUT };
+	char *line = NULL;
+	size_t len, sent = 0;
 
+	/* a parent whose terminal is stopped does not read; its progress must not hold up a step */
+	if (!rfl_text_same(json_string_value(json_object_get(take_event, "event")), "progress") ||
+	    poll(&p, 1, 0) != 0)
+		line = json_dumps(take_event, JSON_COMPACT);
 	json_decref(take_event);
 	if (!line)
 		return;
+	len = strlen(line);
 	line[len] = '\n'; /* in place of the NUL; written with its length */
 	while (sent < len + 1) {
 		ssize_t n = write(fd, line + sent, len + 1 - sent);
 
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
+		if (n < 0 && errno != EINTR)
 			break;
-		sent += (size_t)n;
+		sent += n > 0 ? (size_t)n : 0;
 	}
 	free(line);
 }
@@ -482,22 +598,31 @@ enum rfl_rc rfl_run_child(int config_fd, int report_fd, rfl_run_source_fn source
 	struct rfl_run_config config;
 	struct rfl_buf text;
 	json_t *json = NULL, *event;
-	enum rfl_rc rc;
+	char block[4096];
+	ssize_t n;
+	enum rfl_rc rc = RFL_OK;
 
 	rfl_buf_init(&text, CONFIG_MAX);
-	rc = read_config(config_fd, &text, &failure);
-	if (rc == RFL_OK)
-		rc = rfl_json_loads(rfl_buf_str(&text), text.len, "configuration", &json, &failure);
-	if (rc == RFL_OK)
-		rc = rfl_run__config_from_json(json, dirs, RFL_ARRAY_LEN(dirs), &config, &failure);
-	if (rc == RFL_OK) {
-		rc = rfl_run__measure(&config, source_for, emit_line, &report_fd, err);
-	} else {
+	while (rc == RFL_OK && (n = read(config_fd, block, sizeof(block))) != 0) {
+		if (n > 0)
+			rfl_buf_append(&text, block, (size_t)n);
+		else if (errno != EINTR)
+			rc = rfl_fail(&failure, RFL_EIO, errno, "configuration: %s",
+				      strerror(errno));
+	}
+	if (rc != RFL_OK || (rc = rfl_buf_check(&text, "configuration", &failure)) != RFL_OK ||
+	    (rc = rfl_json_loads(rfl_buf_str(&text), text.len, "configuration", &json, &failure)) !=
+		    RFL_OK ||
+	    (rc = rfl_run__config_from_json(json, dirs, RFL_ARRAY_LEN(dirs), &config, &failure)) !=
+		    RFL_OK) {
 		event = failed_event(&failure);
 		if (event)
 			emit_line(event, &report_fd);
 		rfl_fail(err, rc, failure.native, "%s", failure.msg);
+		goto done;
 	}
+	rc = rfl_run__measure(&config, source_for, emit_line, &report_fd, err);
+done:
 	json_decref(json);
 	rfl_buf_fini(&text);
 	return rc;

@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -24,6 +25,20 @@ const char *const rfl_run_data_choices[] = {
 };
 
 /* ---- members of a struct as JSON ---- */
+
+json_t *rfl_run__shown(const char *text, size_t n)
+{
+	json_t *json = json_stringn(text, n);
+	char *shown = json ? NULL : malloc(n);
+
+	if (!shown)
+		return json;
+	for (size_t i = 0; i < n; i++)
+		shown[i] = (unsigned char)text[i] >= 0x80 || text[i] == '\0' ? '?' : text[i];
+	json = json_stringn(shown, n);
+	free(shown);
+	return json;
+}
 
 json_t *rfl_run__member_to_json(const struct rfl_run__member *m, const void *base)
 {
@@ -231,8 +246,17 @@ struct rfl_data_spec rfl_run__data_spec(const struct rfl_run_config *c)
 
 /* ---- checked ---- */
 
-static enum rfl_rc check_numbers(const struct rfl_run_config *c, struct rfl_err *err)
+enum rfl_rc rfl_run__check(const struct rfl_run_config *c, struct rfl_net **ret,
+			   struct rfl_err *err)
 {
+	const struct rfl_zoo_options sizes = {
+		.image_size = c->image_size,
+		.context_length = c->context_length,
+	};
+	const struct rfl_data_spec data = rfl_run__data_spec(c);
+	struct rfl_net *net = NULL;
+	enum rfl_rc rc;
+
 	for (size_t i = 0; i < NFACTS; i++) {
 		const struct fact *f = &facts[i];
 		const bool one = f->m.offset == offsetof(C, threads); /* 0 was settled by now */
@@ -247,12 +271,7 @@ static enum rfl_rc check_numbers(const struct rfl_run_config *c, struct rfl_err 
 			return rfl_fail(err, RFL_EINVAL, 0, "%s: %" PRId64 " is less than %" PRId64,
 					f->name, value, least);
 	}
-	return RFL_OK;
-}
-
-/* They go to a child as JSON. */
-static enum rfl_rc check_texts(const struct rfl_run_config *c, struct rfl_err *err)
-{
+	/* texts go to a child as JSON */
 	for (size_t i = 0; i < NFACTS + NOTHERS; i++) {
 		const char *text;
 
@@ -270,24 +289,7 @@ static enum rfl_rc check_texts(const struct rfl_run_config *c, struct rfl_err *e
 			bad += n;
 		}
 	}
-	return RFL_OK;
-}
-
-enum rfl_rc rfl_run__check(const struct rfl_run_config *c, struct rfl_net **ret,
-			   struct rfl_err *err)
-{
-	const struct rfl_zoo_options sizes = {
-		.image_size = c->image_size,
-		.context_length = c->context_length,
-	};
-	const struct rfl_data_spec data = rfl_run__data_spec(c);
-	struct rfl_net *net = NULL;
-	enum rfl_rc rc = check_numbers(c, err);
-
-	if (rc == RFL_OK)
-		rc = check_texts(c, err);
-	if (rc == RFL_OK)
-		rc = rfl_zoo_build(c->arch, &sizes, &net, err);
+	rc = rfl_zoo_build(c->arch, &sizes, &net, err);
 	if (rc == RFL_OK)
 		rc = rfl_data_probe(&data, net, err);
 	if (rc == RFL_OK)
@@ -299,26 +301,17 @@ enum rfl_rc rfl_run__check(const struct rfl_run_config *c, struct rfl_net **ret,
 
 /* ---- in the ledger ---- */
 
-static bool applies(enum when when, const struct rfl_run_config *c)
-{
-	switch (when) {
-	case NO:
-		return false;
-	case ALWAYS:
-		return true;
-	case TRAINS:
-		return c->mode == RFL_RUN_TRAIN;
-	case SGD:
-		return c->mode == RFL_RUN_TRAIN && c->optimizer == RFL_RULE_SGD;
-	case FILES:
-		return c->data_dir != NULL;
-	}
-	return false;
-}
-
 enum rfl_rc rfl_run__fill_facts(const struct rfl_run_config *c, struct rfl_ledger_row *row,
 				struct rfl_err *err)
 {
+	const bool trains = c->mode == RFL_RUN_TRAIN;
+	const bool applies[] = {
+		[NO] = false,
+		[ALWAYS] = true,
+		[TRAINS] = trains,
+		[SGD] = trains && c->optimizer == RFL_RULE_SGD,
+		[FILES] = c->data_dir != NULL,
+	};
 	enum rfl_rc rc = RFL_OK;
 
 	for (size_t i = 0; i < NFACTS && rc == RFL_OK; i++) {
@@ -326,7 +319,7 @@ enum rfl_rc rfl_run__fill_facts(const struct rfl_run_config *c, struct rfl_ledge
 		const void *from = (const char *)c + f->m.offset;
 		void *to = (char *)row + f->column;
 
-		if (!applies(f->when, c))
+		if (!applies[f->when])
 			continue;
 		if (f->choices)
 			rc = rfl_ledger_set(to, f->choices[*(const int *)from - f->first], err);
@@ -340,22 +333,43 @@ enum rfl_rc rfl_run__fill_facts(const struct rfl_run_config *c, struct rfl_ledge
 	return rc;
 }
 
-/* What is of use on the device only: as it was asked for, elsewhere not at all. Not as the run had
- * it, which one that ended early cannot say: it would be no repeat of those that did not. */
-static void add_device(struct rfl_buf *b, const struct rfl_run_config *c,
-		       const struct rfl_ledger_row *row)
+/* Steps are part of it: a run of 3 steps is not a repeat of a run of 100. The seed, the learning
+ * rate and the folder are not: they do not change what is computed. */
+void rfl_run__config_hash(const struct rfl_run_config *c, const struct rfl_ledger_row *row,
+			  char out[17])
 {
+	const bool files = c->data_dir != NULL;
 	const char *on = row->backend ? row->backend : rfl_device_names[RFL_DEVICE_CUDA];
 	const bool cuda = strcmp(on, rfl_device_names[RFL_DEVICE_CUDA]) == 0;
 	const bool cpu = strcmp(on, rfl_device_names[RFL_DEVICE_CPU]) == 0;
+	struct rfl_buf b;
 
-	rfl_buf_printf(b, "%d|%d|%d|%d|", cuda && c->cudnn_benchmark, cuda && c->cuda_graph,
+	rfl_buf_init(&b, 0);
+	rfl_buf_printf(&b, "2|%s|%s|%s|%s|", row->env ? row->env : "",
+		       row->engine_id ? row->engine_id : c->engine,
+		       row->backend ? row->backend : "auto", c->arch);
+	rfl_buf_printf(&b, "%" PRId64 "|%" PRId64 "|%" PRId64 "|%" PRId64 "|", row->img_size,
+		       row->context_length, rfl_run__batch(c), c->accum);
+	rfl_buf_printf(&b, "%d|%d|%d|%d|", c->precision, (int)rfl_run__layout(c), c->mode,
+		       c->deterministic);
+	/* What is of use on the device only: as it was asked for, elsewhere not at all. Not as the
+	 * run had it, which one that ended early cannot say: it would be no repeat of those that
+	 * did not. */
+	rfl_buf_printf(&b, "%d|%d|%d|%d|", cuda && c->cudnn_benchmark, cuda && c->cuda_graph,
 		       !cpu && c->sync_each_step, cuda && c->pin_memory);
-}
-
-/* Facts that are younger than version 2, where they have not their default. */
-static void add_work(struct rfl_buf *b, const struct rfl_run_config *c)
-{
+	rfl_buf_printf(&b, "%" PRId64 "|%d|%d|%" PRId64 "|%" PRId64 "|", c->threads, c->data_kind,
+		       files && !c->no_augment, files ? c->workers : 0, files ? c->prefetch : 0);
+	rfl_buf_printf(&b, "%" PRId64 "|%" PRId64 "|%d", c->warmup, c->iters, c->world.size);
+	if (c->mode == RFL_RUN_TRAIN) {
+		rfl_buf_printf(&b, "|%s|%s", rfl_optimizer_rule_names[c->optimizer],
+			       rfl_optimizer_kernels_names[c->optimizer_kernels]);
+		/* without these the update reads and writes less */
+		if (c->optimizer == RFL_RULE_SGD && c->momentum == 0)
+			rfl_buf_puts(&b, "|no momentum");
+		if (c->weight_decay == 0)
+			rfl_buf_puts(&b, "|no weight decay");
+	}
+	/* facts that are younger than version 2, where they have not their default */
 	for (size_t i = 0; i < NFACTS; i++) {
 		const struct fact *f = &facts[i];
 		const void *at = (const char *)c + f->m.offset;
@@ -375,40 +389,8 @@ static void add_work(struct rfl_buf *b, const struct rfl_run_config *c)
 		else if (snprintf(number, sizeof(number), "%" PRId64, *(const int64_t *)at) > 0)
 			text = number;
 		if (text && !rfl_text_same(text, f->def))
-			rfl_buf_printf(b, "|%s=%s", f->m.key, text);
+			rfl_buf_printf(&b, "|%s=%s", f->m.key, text);
 	}
-}
-
-/* Steps are part of it: a run of 3 steps is not a repeat of a run of 100. The seed, the learning
- * rate and the folder are not: they do not change what is computed. */
-void rfl_run__config_hash(const struct rfl_run_config *c, const struct rfl_ledger_row *row,
-			  char out[17])
-{
-	const bool files = c->data_dir != NULL;
-	struct rfl_buf b;
-
-	rfl_buf_init(&b, 0);
-	rfl_buf_printf(&b, "2|%s|%s|%s|%s|", row->env ? row->env : "",
-		       row->engine_id ? row->engine_id : c->engine,
-		       row->backend ? row->backend : "auto", c->arch);
-	rfl_buf_printf(&b, "%" PRId64 "|%" PRId64 "|%" PRId64 "|%" PRId64 "|", row->img_size,
-		       row->context_length, rfl_run__batch(c), c->accum);
-	rfl_buf_printf(&b, "%d|%d|%d|%d|", c->precision, (int)rfl_run__layout(c), c->mode,
-		       c->deterministic);
-	add_device(&b, c, row);
-	rfl_buf_printf(&b, "%" PRId64 "|%d|%d|%" PRId64 "|%" PRId64 "|", c->threads, c->data_kind,
-		       files && !c->no_augment, files ? c->workers : 0, files ? c->prefetch : 0);
-	rfl_buf_printf(&b, "%" PRId64 "|%" PRId64 "|%d", c->warmup, c->iters, c->world.size);
-	if (c->mode == RFL_RUN_TRAIN) {
-		rfl_buf_printf(&b, "|%s|%s", rfl_optimizer_rule_names[c->optimizer],
-			       rfl_optimizer_kernels_names[c->optimizer_kernels]);
-		/* without these the update reads and writes less */
-		if (c->optimizer == RFL_RULE_SGD && c->momentum == 0)
-			rfl_buf_puts(&b, "|no momentum");
-		if (c->weight_decay == 0)
-			rfl_buf_puts(&b, "|no weight decay");
-	}
-	add_work(&b, c);
 	rfl_hash64_text(rfl_hash64(0, rfl_buf_str(&b), b.len), out);
 	rfl_buf_fini(&b);
 }

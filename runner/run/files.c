@@ -1,6 +1,6 @@
 /*
- * files.c - the files of one run besides its row: the table of steps, and the process record in
- * the words of GNU time's -v.
+ * files.c - the files of one run besides its row: the table of steps, the process record in the
+ * words of GNU time's -v, and the rows of counted steps, of which its row has columns.
  */
 #include "runner/run/parts.h"
 
@@ -18,6 +18,8 @@
 #include "base/csv.h"
 #include "base/file.h"
 #include "base/num.h"
+#include "profile/capture/counters_csv.h"
+#include "runner/burst/counted.h"
 
 /* ---- the table of steps ---- */
 
@@ -29,62 +31,53 @@ static const char *const step_columns[] = {
 	"backward_ms", "optimizer_ms", "step_ms",   "loss",
 };
 
-static void put_step(struct rfl_buf *out, int64_t i, const struct rfl_burst_step *s)
-{
-	const double values[] = {
-		s->data_wait_s * 1e3,
-		s->upload_s * 1e3,
-		s->forward_s * 1e3,
-		s->backward_s * 1e3,
-		s->optimizer_s * 1e3,
-		s->total_s * 1e3,
-		s->loss,
-	};
-	char text[RFL_ARRAY_LEN(step_columns)][RFL_NUM_MAX];
-	const char *fields[RFL_ARRAY_LEN(step_columns)] = { text[0] };
-
-	snprintf(text[0], sizeof(text[0]), "%" PRId64, i);
-	for (size_t v = 0; v < RFL_ARRAY_LEN(values); v++)
-		fields[v + 1] = rfl_num_exact(values[v], text[v + 1]);
-	rfl_csv_write_row(out, fields, RFL_ARRAY_LEN(fields));
-}
-
-/* Begin the file with the first piece, and add the others to it. */
-static enum rfl_rc write_piece(const char *path, struct rfl_buf *piece, bool first,
-			       struct rfl_err *err)
-{
-	enum rfl_rc rc = rfl_buf_check(piece, path, err), unlocked;
-	int fd = -1;
-
-	if (rc == RFL_OK && first) {
-		rc = rfl_file_create(path, piece->data, piece->len, err);
-	} else if (rc == RFL_OK) {
-		rc = rfl_file_lock(path, &fd, err);
-		if (rc == RFL_OK)
-			rc = rfl_file_append(fd, path, piece->data, piece->len, err);
-		unlocked = rfl_file_unlock(fd, path, err);
-		rc = rc ? rc : unlocked;
-		if (rc)
-			(void)unlink(path); /* half a table is none */
-	}
-	rfl_buf_reset(piece);
-	return rc;
-}
-
 enum rfl_rc rfl_run__write_steps(const char *path, const struct rfl_burst *burst,
 				 struct rfl_err *err)
 {
-	enum rfl_rc rc = rfl_file_mkdirs_for(path, err);
+	enum rfl_rc rc = rfl_file_mkdirs_for(path, err), unlocked;
+	char text[RFL_ARRAY_LEN(step_columns)][RFL_NUM_MAX];
+	const char *fields[RFL_ARRAY_LEN(step_columns)];
 	struct rfl_buf piece;
 	bool first = true;
+	int fd = -1;
 
+	for (size_t v = 0; v < RFL_ARRAY_LEN(fields); v++)
+		fields[v] = text[v];
 	rfl_buf_init(&piece, 0);
 	rfl_csv_write_row(&piece, step_columns, RFL_ARRAY_LEN(step_columns));
 	for (int64_t i = 0; i < burst->nsteps && rc == RFL_OK; i++) {
-		put_step(&piece, i, &burst->steps[i]);
+		const struct rfl_burst_step *s = &burst->steps[i];
+		const double values[] = {
+			s->data_wait_s * 1e3,
+			s->upload_s * 1e3,
+			s->forward_s * 1e3,
+			s->backward_s * 1e3,
+			s->optimizer_s * 1e3,
+			s->total_s * 1e3,
+			s->loss,
+		};
+
+		snprintf(text[0], sizeof(text[0]), "%" PRId64, i);
+		for (size_t v = 0; v < RFL_ARRAY_LEN(values); v++)
+			(void)rfl_num_exact(values[v], text[v + 1]);
+		rfl_csv_write_row(&piece, fields, RFL_ARRAY_LEN(fields));
 		if (piece.len < PIECE && i + 1 < burst->nsteps && !piece.failed)
 			continue;
-		rc = write_piece(path, &piece, first, err);
+
+		/* the file begins with the first piece; the others are added to it */
+		rc = rfl_buf_check(&piece, path, err);
+		if (rc == RFL_OK && first) {
+			rc = rfl_file_create(path, piece.data, piece.len, err);
+		} else if (rc == RFL_OK) {
+			rc = rfl_file_lock(path, &fd, err);
+			if (rc == RFL_OK)
+				rc = rfl_file_append(fd, path, piece.data, piece.len, err);
+			unlocked = rfl_file_unlock(fd, path, err);
+			rc = rc ? rc : unlocked;
+			if (rc)
+				(void)unlink(path); /* half a table is none */
+		}
+		rfl_buf_reset(&piece);
 		first = false;
 	}
 	rfl_buf_fini(&piece);
@@ -93,90 +86,52 @@ enum rfl_rc rfl_run__write_steps(const char *path, const struct rfl_burst *burst
 
 /* ---- the process record ---- */
 
-static void put_measured(struct rfl_buf *out, const struct rfl_ledger_row *row)
+/* Line for line as GNU time 1.9 writes it. The zeros are its own: Linux does not count these. */
+static void put_record(struct rfl_buf *out, const char *command_line,
+		       const struct rfl_proc_result *p)
 {
-	char backend[16];
+	const double busy = p->wall_s > 0 ? (p->user_s + p->system_s) / p->wall_s * 100.0 : 0;
+	const int64_t centi = (int64_t)llrint(p->wall_s * 100.0), s = centi / 100;
 
-	if (isnan(row->wall_s))
-		return;
-	snprintf(backend, sizeof(backend), "%s", row->backend ? row->backend : "");
-	for (char *p = backend; *p; p++)
-		*p = (char)toupper((unsigned char)*p);
+	if (!p->exited)
+		rfl_buf_printf(out, "Command terminated by signal %d\n", p->signal);
+	else if (p->exit_code)
+		rfl_buf_printf(out, "Command exited with non-zero status %d\n", p->exit_code);
 	rfl_buf_printf(out,
-		       "MEASURED_SEC=%.6f IMGS_PER_SEC=%.2f BATCH=%" PRId64 " ARCH=%s BACKEND=%s\n",
-		       row->wall_s, row->samples_per_s, row->batch, row->model, backend);
-}
-
-static void put_elapsed(struct rfl_buf *out, double wall_s)
-{
-	int64_t centi = (int64_t)llrint(wall_s * 100.0), s = centi / 100;
-
-	rfl_buf_puts(out, "\tElapsed (wall clock) time (h:mm:ss or m:ss): ");
+		       "\tCommand being timed: \"%s\"\n"
+		       "\tUser time (seconds): %.2f\n"
+		       "\tSystem time (seconds): %.2f\n"
+		       "\tPercent of CPU this job got: %.0f%%\n"
+		       "\tElapsed (wall clock) time (h:mm:ss or m:ss): ",
+		       command_line, p->user_s, p->system_s, busy);
 	if (s >= 3600)
 		rfl_buf_printf(out, "%" PRId64 ":%02" PRId64 ":%02" PRId64 "\n", s / 3600,
 			       s / 60 % 60, s % 60);
 	else
 		rfl_buf_printf(out, "%" PRId64 ":%02" PRId64 ".%02" PRId64 "\n", s / 60, s % 60,
 			       centi % 100);
-}
-
-/* Line for line as GNU time 1.9 writes it. The zeros are its own: Linux does not count these. */
-static void put_record(struct rfl_buf *out, const char *command_line,
-		       const struct rfl_proc_result *p)
-{
-	double busy = p->wall_s > 0 ? (p->user_s + p->system_s) / p->wall_s * 100.0 : 0;
-
-	if (!p->exited)
-		rfl_buf_printf(out, "Command terminated by signal %d\n", p->signal);
-	else if (p->exit_code)
-		rfl_buf_printf(out, "Command exited with non-zero status %d\n", p->exit_code);
-	rfl_buf_printf(out, "\tCommand being timed: \"%s\"\n", command_line);
-	rfl_buf_printf(out, "\tUser time (seconds): %.2f\n", p->user_s);
-	rfl_buf_printf(out, "\tSystem time (seconds): %.2f\n", p->system_s);
-	rfl_buf_printf(out, "\tPercent of CPU this job got: %.0f%%\n", busy);
-	put_elapsed(out, p->wall_s);
-	rfl_buf_puts(out, "\tAverage shared text size (kbytes): 0\n"
-			  "\tAverage unshared data size (kbytes): 0\n"
-			  "\tAverage stack size (kbytes): 0\n"
-			  "\tAverage total size (kbytes): 0\n");
-	rfl_buf_printf(out, "\tMaximum resident set size (kbytes): %.0f\n",
-		       p->max_rss_bytes / 1024.0);
-	rfl_buf_puts(out, "\tAverage resident set size (kbytes): 0\n");
-	rfl_buf_printf(out, "\tMajor (requiring I/O) page faults: %ld\n", p->major_faults);
-	rfl_buf_printf(out, "\tMinor (reclaiming a frame) page faults: %ld\n", p->minor_faults);
-	rfl_buf_printf(out, "\tVoluntary context switches: %ld\n", p->voluntary_switches);
-	rfl_buf_printf(out, "\tInvoluntary context switches: %ld\n", p->involuntary_switches);
-	rfl_buf_puts(out, "\tSwaps: 0\n");
-	rfl_buf_printf(out, "\tFile system inputs: %ld\n", p->fs_inputs);
-	rfl_buf_printf(out, "\tFile system outputs: %ld\n", p->fs_outputs);
-	rfl_buf_puts(out, "\tSocket messages sent: 0\n"
-			  "\tSocket messages received: 0\n"
-			  "\tSignals delivered: 0\n");
-	rfl_buf_printf(out, "\tPage size (bytes): %ld\n", sysconf(_SC_PAGESIZE));
-	rfl_buf_printf(out, "\tExit status: %d\n", p->exited ? p->exit_code : 0);
-}
-
-/* <label>_<stamp>.txt; a second run of the second gets <label>_<stamp>_2.txt, and so on. */
-static enum rfl_rc create_stamped(const char *dir, const char *label, const struct rfl_buf *text,
-				  char *path, size_t path_size, struct rfl_err *err)
-{
-	struct rfl_err why = RFL_ERR_INIT;
-	char stamp[RFL_TIME_ISO_SIZE];
-	int len = snprintf(path, path_size, "%s", dir);
-
-	rfl_clock_stamp(stamp);
-	for (unsigned n = 1; len >= 0 && (size_t)len < path_size; n++) {
-		rfl_err_clear(&why);
-		if (n == 1)
-			len = snprintf(path, path_size, "%s/%s_%s.txt", dir, label, stamp);
-		else
-			len = snprintf(path, path_size, "%s/%s_%s_%u.txt", dir, label, stamp, n);
-		if (rfl_file_create(path, text->data, text->len, &why) == RFL_OK)
-			return RFL_OK;
-		if (why.native != EEXIST)
-			return rfl_fail(err, why.rc, why.native, "%s", why.msg);
-	}
-	return rfl_fail(err, RFL_EIO, ENAMETOOLONG, "%s: %s", dir, strerror(ENAMETOOLONG));
+	rfl_buf_printf(out,
+		       "\tAverage shared text size (kbytes): 0\n"
+		       "\tAverage unshared data size (kbytes): 0\n"
+		       "\tAverage stack size (kbytes): 0\n"
+		       "\tAverage total size (kbytes): 0\n"
+		       "\tMaximum resident set size (kbytes): %.0f\n"
+		       "\tAverage resident set size (kbytes): 0\n"
+		       "\tMajor (requiring I/O) page faults: %ld\n"
+		       "\tMinor (reclaiming a frame) page faults: %ld\n"
+		       "\tVoluntary context switches: %ld\n"
+		       "\tInvoluntary context switches: %ld\n"
+		       "\tSwaps: 0\n"
+		       "\tFile system inputs: %ld\n"
+		       "\tFile system outputs: %ld\n"
+		       "\tSocket messages sent: 0\n"
+		       "\tSocket messages received: 0\n"
+		       "\tSignals delivered: 0\n"
+		       "\tPage size (bytes): %ld\n"
+		       "\tExit status: %d\n",
+		       p->max_rss_bytes / 1024.0, p->major_faults, p->minor_faults,
+		       p->voluntary_switches, p->involuntary_switches, p->fs_inputs, p->fs_outputs,
+		       sysconf(_SC_PAGESIZE), p->exited ? p->exit_code : 0);
 }
 
 enum rfl_rc rfl_run__write_time_log(const char *dir, const char *command_line,
@@ -184,17 +139,165 @@ enum rfl_rc rfl_run__write_time_log(const char *dir, const char *command_line,
 				    const struct rfl_proc_result *process, char *path,
 				    size_t path_size, struct rfl_err *err)
 {
+	char backend[16], stamp[RFL_TIME_ISO_SIZE], nth[16] = "";
+	struct rfl_err why = RFL_ERR_INIT;
 	struct rfl_buf out;
 	enum rfl_rc rc;
+	int len;
 
 	rfl_buf_init(&out, 0);
-	put_measured(&out, row);
+	snprintf(backend, sizeof(backend), "%s", row->backend ? row->backend : "");
+	for (char *p = backend; *p; p++)
+		*p = (char)toupper((unsigned char)*p);
+	if (!isnan(row->wall_s))
+		rfl_buf_printf(&out,
+			       "MEASURED_SEC=%.6f IMGS_PER_SEC=%.2f BATCH=%" PRId64
+			       " ARCH=%s BACKEND=%s\n",
+			       row->wall_s, row->samples_per_s, row->batch, row->model, backend);
 	put_record(&out, command_line, process);
-	rc = rfl_buf_check(&out, "time log", err);
-	if (rc == RFL_OK)
-		rc = rfl_file_mkdirs(dir, err);
-	if (rc == RFL_OK)
-		rc = create_stamped(dir, row->label, &out, path, path_size, err);
+	if ((rc = rfl_buf_check(&out, "time log", err)) != RFL_OK ||
+	    (rc = rfl_file_mkdirs(dir, err)) != RFL_OK)
+		goto done;
+
+	/* <label>_<stamp>.txt; a second run of the second gets <label>_<stamp>_2.txt, and so on */
+	rfl_clock_stamp(stamp);
+	for (unsigned n = 1; n == 1 || why.native == EEXIST; n++) {
+		rfl_err_clear(&why);
+		if (n > 1)
+			snprintf(nth, sizeof(nth), "_%u", n);
+		len = snprintf(path, path_size, "%s/%s_%s%s.txt", dir, row->label, stamp, nth);
+		if (len < 0 || (size_t)len >= path_size)
+			rfl_fail(&why, RFL_EIO, ENAMETOOLONG, "%s: %s", dir,
+				 strerror(ENAMETOOLONG));
+		else
+			(void)!rfl_file_create(path, out.data, out.len, &why);
+	}
+	if (why.rc)
+		rc = rfl_fail(err, why.rc, why.native, "%s", why.msg);
+done:
 	rfl_buf_fini(&out);
 	return rc;
+}
+
+/* ---- counted steps ---- */
+
+/* Of two quantities over the same launches, and of the same part of them. */
+static double ratio(const struct rfl_amount *a, const struct rfl_amount *b)
+{
+	const bool same = a->launches == b->launches &&
+			  (a->validity == RFL_VALID_PARTIAL) == (b->validity == RFL_VALID_PARTIAL);
+
+	return same && b->value > 0 ? a->value / b->value : (double)NAN;
+}
+
+static void say_failure(enum rfl_rc rc, const char *text, struct rfl_buf *out)
+{
+	const bool absent = rc == RFL_EUNAVAILABLE || rc == RFL_EUNSUPPORTED || rc == RFL_ENOTFOUND;
+
+	rfl_buf_printf(out, "%s: %s", absent ? "unavailable" : "failed", text);
+}
+
+/* A table that the child sent, taken in; its verdict in `out`. */
+static enum rfl_rc take_captures(const struct rfl_run_config *config,
+				 const struct rfl_run__heard *heard, const struct rfl_buf *table,
+				 size_t sent, struct rfl_captures *to, struct rfl_ledger_row *row,
+				 struct rfl_buf *out, struct rfl_err *err)
+{
+	struct rfl_err bad = RFL_ERR_INIT;
+	const struct rfl_counted_asked asked = {
+		.sets = rfl_counted_sets((enum rfl_device)heard->r.device,
+					 (unsigned)config->counter_sets),
+		.precision = rfl_precision_names[config->precision],
+	};
+	const struct rfl_capture *c;
+	const struct rfl_amount *busy;
+	enum rfl_rc rc = rfl_buf_check(table, "counters", &bad);
+
+	if (rc == RFL_OK && table->len != sent)
+		rc = rfl_fail(&bad, RFL_EFORMAT, 0,
+			      "%zu of %zu bytes of counts came from the run's child", table->len,
+			      sent);
+	if (rc == RFL_OK)
+		rc = rfl_counters_load("counters of the run's child", rfl_buf_str(table),
+				       table->len, to, &bad);
+	if (rc == RFL_OK && to->n == 0)
+		rc = rfl_fail(&bad, RFL_EFORMAT, 0, "the source of counters gave none");
+	if (rc) {
+		say_failure(rc, bad.msg, out);
+		return RFL_OK;
+	}
+	c = to->captures[0];
+	rfl_counted_status(c, &asked, out);
+
+	row->counter_passes = c->passes;
+	row->counted_flops_per_step = rfl_counted_per_step(c, &asked, RFL_QUANTITY_FLOPS);
+	row->counted_dram_bytes_per_step = rfl_counted_per_step(c, &asked, RFL_QUANTITY_DRAM);
+	/* bytes per second, as sources rest for different times */
+	for (size_t i = 0; i < c->nranges; i++)
+		if (c->ranges[i].kind == RFL_RANGE_IDLE) {
+			row->idle_dram_bytes_per_s = ratio(&c->ranges[i].amount[RFL_QUANTITY_DRAM],
+							   &c->ranges[i].amount[RFL_QUANTITY_TIME]);
+			break;
+		}
+	row->ipc = rfl_capture_ipc(c);
+	row->cache_misses_per_step = rfl_counted_per_step(c, &asked, RFL_QUANTITY_CACHE_MISSES);
+	/* of a processor the cycles are those of its threads, of a GPU those that went by */
+	busy = &c->total[RFL_QUANTITY_TASK_CLOCK];
+	row->effective_clock_hz = ratio(&c->total[RFL_QUANTITY_CYCLES],
+					isnan(busy->value) ? &c->total[RFL_QUANTITY_TIME] : busy);
+	row->selftest_flops_ratio = rfl_counted_self_test(c, "flops");
+	row->selftest_dram_ratio = rfl_counted_self_test(c, "dram");
+	return rfl_ledger_set(&row->counters_source, c->source, err);
+}
+
+enum rfl_rc rfl_run__fill_counters(const struct rfl_run_config *config,
+				   const struct rfl_run__heard *h, const struct rfl_proc_result *p,
+				   struct rfl_captures *to, struct rfl_ledger_row *row,
+				   struct rfl_err *err)
+{
+	enum rfl_rc rc = RFL_OK;
+	struct rfl_buf status;
+
+	if (config->counters == RFL_DETAIL_OFF)
+		return RFL_OK;
+	rfl_buf_init(&status, 0);
+	if (!h->counted && h->so_far.len > 0) {
+		rc = take_captures(config, h, &h->so_far, h->so_far_len, to, row, &status, err);
+		rfl_buf_puts(&status, "; ");
+	}
+	if (h->counted && h->counted_rc != RFL_OK)
+		say_failure(h->counted_rc, h->counted_text, &status);
+	else if (h->counted)
+		rc = take_captures(config, h, &h->counters, h->counters_len, to, row, &status, err);
+	else if (!h->timed)
+		rfl_buf_puts(&status, "unavailable: the run ended before its counted steps");
+	else if (h->late)
+		rfl_buf_printf(&status,
+			       "timeout: not done after %.3g s; leave flops out of --counter-sets",
+			       h->within_s);
+	else if (p->cancelled)
+		rfl_buf_puts(&status, "interrupted: stopped by a signal to the command");
+	else if (p->timed_out)
+		rfl_buf_printf(&status, "timeout: not done after %.3g s", p->wall_s);
+	else if (!p->exited)
+		rfl_buf_printf(&status, "crash: signal %d (%s)", p->signal, strsignal(p->signal));
+	else
+		rfl_buf_printf(&status, "crash: exit code %d, before it was done", p->exit_code);
+	if (rc == RFL_OK && (rc = rfl_buf_check(&status, "counters", err)) == RFL_OK)
+		rc = rfl_ledger_set(&row->counters_status, rfl_buf_str(&status), err);
+	rfl_buf_fini(&status);
+	return rc;
+}
+
+enum rfl_rc rfl_run__write_counters(const char *path, const struct rfl_ledger_row *row,
+				    struct rfl_captures *captures, struct rfl_err *err)
+{
+	enum rfl_rc rc = RFL_OK;
+
+	for (size_t i = 0; i < captures->n && rc == RFL_OK; i++)
+		rc = rfl_capture_identify(captures, i, row->label, row->run_id, row->timestamp_utc,
+					  err);
+	if (rc == RFL_OK)
+		rc = rfl_file_mkdirs_for(path, err);
+	return rc ? rc : rfl_counters_append(path, captures, err);
 }

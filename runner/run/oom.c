@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
+
 const char *const rfl_oom_policy_names[] = { "record", "shrink", "search", NULL };
 
 #define LARGEST ((int64_t)1 << 20)
@@ -57,29 +59,26 @@ static void label_of(const char *label, int64_t asked, int64_t batch, char out[R
 		snprintf(out, RFL_LABEL_MAX + 32, "%s_bs%" PRId64, label, batch);
 }
 
-/* Before anything runs: would the label of every attempt be one? */
-static enum rfl_rc check_label(const char *label, enum rfl_oom_policy policy, struct rfl_err *err)
-{
-	static const char longest[] = "_bs1048576";
-	const size_t most = RFL_LABEL_MAX - (sizeof(longest) - 1);
-
-	if (!label || policy == RFL_OOM_RECORD || strlen(label) <= most)
-		return RFL_OK;
-	return rfl_fail(err, RFL_EINVAL, 0,
-			"label '%.200s': with --oom %s it gets the batch of each attempt, and must "
-			"have at most %zu characters",
-			label, rfl_oom_policy_names[policy], most);
-}
-
 /* ---- the attempts ---- */
 
-static bool is_status(const struct rfl_run_result *r, const char *status)
+/* What is known of batches; 0: of none. */
+struct known {
+	int64_t fits, does_not;
+};
+
+/* @return 0: there is none to try */
+static int64_t next_batch(enum rfl_oom_policy policy, const struct known *k)
 {
-	return r->row.status && strcmp(r->row.status, status) == 0;
+	if (policy == RFL_OOM_SEARCH)
+		return rfl_oom_between(k->fits, k->does_not);
+	return policy == RFL_OOM_RECORD || k->fits ? 0 : rfl_oom_smaller(k->does_not);
 }
 
-static enum rfl_rc attempt(const struct rfl_run_config *asked, const struct rfl_run_host *ours,
-			   int64_t batch, struct rfl_run_result *ret, struct rfl_err *err)
+/* @return the batch to try after this one; 0: none, also when the end of the run says nothing about
+ * memory */
+static int64_t attempt(const struct rfl_run_config *asked, const struct rfl_run_host *ours,
+		       int64_t batch, struct known *known, struct rfl_run_result *ret,
+		       enum rfl_rc *rc, struct rfl_err *err)
 {
 	struct rfl_run_config config = *asked;
 	struct rfl_run_host host = *ours;
@@ -91,75 +90,53 @@ static enum rfl_rc attempt(const struct rfl_run_config *asked, const struct rfl_
 		label_of(config.label, asked->micro_batch, batch, label);
 		config.label = label;
 	}
-	return rfl_run(&config, &host, ret, err);
-}
-
-/* What is known of batches; 0: of none. */
-struct known {
-	int64_t fits, does_not;
-};
-
-static int64_t next_batch(enum rfl_oom_policy policy, const struct known *k)
-{
-	switch (policy) {
-	case RFL_OOM_RECORD:
+	*rc = rfl_run(&config, &host, ret, err);
+	if (*rc != RFL_OK && !ret->recorded)
 		return 0;
-	case RFL_OOM_SHRINK:
-		return k->fits ? 0 : rfl_oom_smaller(k->does_not);
-	case RFL_OOM_SEARCH:
-		return rfl_oom_between(k->fits, k->does_not);
-	}
-	return 0;
-}
-
-/* False when the end of a run says nothing about memory: then no other is tried. */
-static bool learn(struct known *k, int64_t batch, const struct rfl_run_result *r)
-{
-	if (is_status(r, "oom"))
-		k->does_not = batch;
-	else if (is_status(r, "ok") || is_status(r, "nan")) /* trained badly, but it fits */
-		k->fits = batch;
+	if (rfl_text_same(ret->row.status, "oom"))
+		known->does_not = batch;
+	else if (rfl_text_same(ret->row.status, "ok") || rfl_text_same(ret->row.status, "nan"))
+		known->fits = batch; /* trained badly, perhaps */
 	else
-		return false;
-	return true;
+		return 0;
+	return next_batch((enum rfl_oom_policy)asked->oom, known);
 }
 
 enum rfl_rc rfl_run_fitting(const struct rfl_run_config *config, const struct rfl_run_host *host,
 			    struct rfl_run_result *ret, struct rfl_err *err)
 {
-	const enum rfl_oom_policy policy = (enum rfl_oom_policy)config->oom;
+	static const char longest[] = "_bs1048576";
+	const size_t most = RFL_LABEL_MAX - (sizeof(longest) - 1);
 	struct known known = { .fits = 0 };
-	int64_t batch = config->micro_batch;
-	enum rfl_rc rc = check_label(config->label, policy, err);
-	bool goes_on;
+	int64_t batch, next;
+	enum rfl_rc rc;
 
 	*ret = (struct rfl_run_result){ .rc = RFL_OK };
 	rfl_ledger_row_init(&ret->row);
-	if (rc)
-		return rc;
-	rc = attempt(config, host, batch, ret, err);
-	goes_on = (rc == RFL_OK || ret->recorded) && learn(&known, batch, ret);
+	/* before anything runs: would the label of every attempt be one? */
+	if (config->label && config->oom != RFL_OOM_RECORD && strlen(config->label) > most)
+		return rfl_fail(err, RFL_EINVAL, 0,
+				"label '%.200s': with --oom %s it gets the batch of each attempt, "
+				"and must have at most %zu characters",
+				config->label, rfl_oom_policy_names[config->oom], most);
 
-	for (int n = 1; goes_on; n++) {
+	next = attempt(config, host, config->micro_batch, &known, ret, &rc, err);
+	if (next > 0 && host->attempt)
+		host->attempt(&ret->row, next, host->ctx);
+	while (next > 0) {
+		const struct rfl_run_result before = *ret;
 		struct rfl_run_result now;
 		enum rfl_rc its;
 
-		batch = next_batch(policy, &known);
-		if (batch == 0)
-			break;
-		if (n == 1 && host->attempt)
-			host->attempt(&ret->row, batch, host->ctx);
-		its = attempt(config, host, batch, &now, err);
+		batch = next;
+		next = attempt(config, host, batch, &known, &now, &its, err);
 		rc = rc ? rc : its;
-		goes_on = (its == RFL_OK || now.recorded) && learn(&known, batch, &now);
-		if (goes_on && next_batch(policy, &known) > 0 && host->attempt)
-			host->attempt(&now.row, next_batch(policy, &known), host->ctx);
+		if (next > 0 && host->attempt)
+			host->attempt(&now.row, next, host->ctx);
 		/* The largest that fits is the result; while none does, or when something else
 		 * happens, the last. */
 		if ((its == RFL_OK || now.recorded) &&
-		    (!goes_on || !known.fits || known.fits == batch)) {
-			const struct rfl_run_result before = *ret;
-
+		    (!known.fits || known.fits == batch || known.does_not != batch)) {
 			*ret = now;
 			now = before;
 		}

@@ -24,22 +24,6 @@
 
 /* ---- listening ---- */
 
-static enum rfl_rc heard_init(struct rfl_run__heard *h, int64_t iters, struct rfl_err *err)
-{
-	*h = (struct rfl_run__heard){ .oom_kills = rfl_machine_oom_kills(""), .run_number = -1 };
-	rfl_buf_init(&h->counters, COUNTERS_MAX);
-	rfl_buf_init(&h->so_far, COUNTERS_MAX);
-	return rfl_run__results_init(&h->r, iters, err);
-}
-
-static void heard_fini(struct rfl_run__heard *h)
-{
-	rfl_buf_fini(&h->counters);
-	rfl_buf_fini(&h->so_far);
-	rfl_burst_fini(&h->r.burst);
-	rfl_burst_fini(&h->all.burst);
-}
-
 static int64_t int_of(const json_t *event, const char *key)
 {
 	const json_t *value = json_object_get(event, key);
@@ -68,38 +52,30 @@ static size_t bytes_of(const json_t *event)
 	return bytes < 0 ? SIZE_MAX : (size_t)bytes;
 }
 
-static void hear_results(struct rfl_run__heard *h, enum rfl_run__event kind, const json_t *event)
-{
-	const struct rfl_burst steps = h->all.burst;
-
-	if (kind == RFL_RUN__WORLD) { /* the rest is as here, but for the steps, which have come */
-		h->all = h->r;
-		h->all.burst.steps = steps.steps;
-		rfl_run__unpack(kind, event, &h->all);
-		h->united = rfl_run__has_all_steps(&h->all.burst);
-		return;
-	}
-	rfl_run__unpack(kind, event, &h->r);
-	h->ready = h->ready || kind == RFL_RUN__READY;
-	if (kind == RFL_RUN__TIMED) {
-		h->timed = rfl_run__has_all_steps(&h->r.burst);
-		if (!h->timed)
-			rfl_log(RFL_LOG_WARN, "the run's child left out steps");
-	}
-}
-
 /* Take in one event. What is not understood is logged and left out. */
 static void hear(struct rfl_run__heard *h, const char *name, const json_t *event)
 {
+	struct rfl_burst_step *steps = h->all.burst.steps;
 	struct rfl_err why = RFL_ERR_INIT;
+	int kind = 0;
 	const char *text;
 
-	for (int i = 0; rfl_run__event_names[i]; i++)
-		if (strcmp(name, rfl_run__event_names[i]) == 0) {
-			hear_results(h, (enum rfl_run__event)i, event);
-			return;
+	while (rfl_run__event_names[kind] && strcmp(name, rfl_run__event_names[kind]) != 0)
+		kind++;
+	if (kind == RFL_RUN__WORLD) { /* the rest is as here, but for the steps, which have come */
+		h->all = h->r;
+		h->all.burst.steps = steps;
+		rfl_run__unpack(RFL_RUN__WORLD, event, &h->all);
+		h->united = rfl_run__has_all_steps(&h->all.burst);
+	} else if (rfl_run__event_names[kind]) {
+		rfl_run__unpack((enum rfl_run__event)kind, event, &h->r);
+		h->ready = h->ready || kind == RFL_RUN__READY;
+		if (kind == RFL_RUN__TIMED) {
+			h->timed = rfl_run__has_all_steps(&h->r.burst);
+			if (!h->timed)
+				rfl_log(RFL_LOG_WARN, "the run's child left out steps");
 		}
-	if (strcmp(name, "steps") == 0) {
+	} else if (strcmp(name, "steps") == 0) {
 		rfl_run__unpack_steps(event, &h->r.burst);
 	} else if (strcmp(name, "world_steps") == 0) {
 		/* room is made when there is something: most runs are of one process */
@@ -155,11 +131,10 @@ static void on_line(const char *line, void *ctx)
 	struct rfl_err why = RFL_ERR_INIT;
 	json_t *event = NULL;
 
-	if (rfl_json_loads(line, strlen(line), "report of the run's child", &event, &why)) {
+	if (rfl_json_loads(line, strlen(line), "report of the run's child", &event, &why) == RFL_OK)
+		on_event(event, ctx);
+	else
 		rfl_log(RFL_LOG_WARN, "%s", why.msg);
-		return;
-	}
-	on_event(event, ctx);
 }
 
 static bool on_tick(void *ctx)
@@ -173,31 +148,26 @@ static bool on_tick(void *ctx)
 
 /* ---- running ---- */
 
-/* The child's environment. Of several processes on a machine each sees its own GPU and no other. */
-static void add_gpu(const struct rfl_run__state *run, const char *env[MAX_CHILD_ENV + 1],
-		    char *gpus, size_t size)
+static enum rfl_rc run_child(struct rfl_run__state *run, struct rfl_err *err)
 {
 	const struct rfl_world *w = &run->config->world;
 	const char *const *given = run->host->child_env;
-	char own[64];
+	struct rfl_run_config config = *run->config;
+	const char *env[MAX_CHILD_ENV + 1];
+	char gpus[sizeof(GPUS) + 64], own[64];
 	size_t n = 0;
+	json_t *json;
+	char *text;
+	enum rfl_rc rc;
 
+	/* of several processes on a machine each sees its own GPU and no other */
 	for (; given && given[n] && n + 1 < MAX_CHILD_ENV; n++)
 		env[n] = given[n];
 	if (w->size > 1 && rfl_world_gpu(run->host->visible_gpus, w->local_rank, own)) {
-		snprintf(gpus, size, GPUS "%s", own);
+		snprintf(gpus, sizeof(gpus), GPUS "%s", own);
 		env[n++] = gpus;
 	}
 	env[n] = NULL;
-}
-
-static enum rfl_rc run_child(struct rfl_run__state *run, struct rfl_err *err)
-{
-	struct rfl_run_config config = *run->config;
-	const char *env[MAX_CHILD_ENV + 1];
-	char gpus[sizeof(GPUS) + 64];
-	json_t *json;
-	char *text;
 
 	config.world.run_number = run->number;
 	json = rfl_run__config_to_json(&config);
@@ -213,14 +183,10 @@ static enum rfl_rc run_child(struct rfl_run__state *run, struct rfl_err *err)
 		.cancelled = on_tick,
 		.ctx = run,
 	};
-	enum rfl_rc rc;
 
-	add_gpu(run, env, gpus, sizeof(gpus));
-	if (text)
-		rc = rfl_proc_run(&spec, &run->process, err);
-	else
-		rc = rfl_fail(err, RFL_EINVAL, 0,
-			      "configuration: a text is not UTF-8, or out of memory");
+	rc = text ? rfl_proc_run(&spec, &run->process, err)
+		  : rfl_fail(err, RFL_EINVAL, 0,
+			     "configuration: a text is not UTF-8, or out of memory");
 	free(text);
 	json_decref(json);
 	return rc;
@@ -258,7 +224,9 @@ static void run_here(struct rfl_run__state *run)
 
 /* ---- before it ---- */
 
-static enum rfl_rc check_writable(const char *dir, bool counts, struct rfl_err *err)
+/* Everything that could keep the row from being written, found out before the run and not an hour
+ * later. */
+static enum rfl_rc check_logs(struct rfl_run__state *run, struct rfl_err *err)
 {
 	static const struct {
 		const char *name;
@@ -272,29 +240,11 @@ static enum rfl_rc check_writable(const char *dir, bool counts, struct rfl_err *
 		{ "metrics.csv", RFL_FILE_APPENDED },
 		{ "counters.csv", RFL_FILE_APPENDED },
 	};
-	enum rfl_rc rc = RFL_OK;
-
-	for (size_t i = 0; i + !counts < RFL_ARRAY_LEN(all) && rc == RFL_OK; i++) {
-		char *path = rfl_path_join(dir, all[i].name);
-
-		if (path)
-			rc = rfl_file_check_use(path, all[i].use, err);
-		else
-			rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", dir);
-		free(path);
-	}
-	return rc;
-}
-
-/* Everything that could keep the row from being written, found out before the run and not an hour
- * later. */
-static enum rfl_rc check_logs(struct rfl_run__state *run, struct rfl_err *err)
-{
 	const bool counts = run->config->counters != RFL_DETAIL_OFF;
 	const char *dir = run->config->log_dir;
-	char time_dir[sizeof(run->ledger_path)];
+	char path[sizeof(run->ledger_path)];
 	int64_t number;
-	enum rfl_rc rc;
+	enum rfl_rc rc = RFL_OK;
 	int lock = -1;
 
 	if (strlen(dir) > sizeof(run->ledger_path) - RFL_LABEL_MAX - 64)
@@ -303,51 +253,77 @@ static enum rfl_rc check_logs(struct rfl_run__state *run, struct rfl_err *err)
 	snprintf(run->ledger_path, sizeof(run->ledger_path), "%s/metrics.csv", dir);
 	snprintf(run->lock_path, sizeof(run->lock_path), "%s/.lock", dir);
 	snprintf(run->counters_path, sizeof(run->counters_path), "%s/counters.csv", dir);
-	rc = check_writable(dir, counts, err);
-	if (rc == RFL_OK)
-		rc = rfl_ledger_check(run->ledger_path, err);
-	if (rc == RFL_OK && counts)
-		rc = rfl_counters_check(run->counters_path, err);
-	snprintf(time_dir, sizeof(time_dir), "%s/time", dir);
-	if (rc == RFL_OK && !run->config->label)
-		rc = rfl_label_number("", run->ledger_path, time_dir, &number, err);
-	if (rc == RFL_OK)
-		rc = rfl_file_mkdirs(dir, err);
-	if (rc == RFL_OK)
-		rc = rfl_file_lock(run->lock_path, &lock, err);
-	return rc ? rc : rfl_file_unlock(lock, run->lock_path, err);
+	for (size_t i = 0; i + !counts < RFL_ARRAY_LEN(all) && rc == RFL_OK; i++) {
+		snprintf(path, sizeof(path), "%s%s%s", dir, all[i].name[0] ? "/" : "", all[i].name);
+		rc = rfl_file_check_use(path, all[i].use, err);
+	}
+	if (rc != RFL_OK || (rc = rfl_ledger_check(run->ledger_path, err)) != RFL_OK ||
+	    (counts && (rc = rfl_counters_check(run->counters_path, err)) != RFL_OK))
+		return rc;
+	snprintf(path, sizeof(path), "%s/time", dir);
+	if (!run->config->label)
+		rc = rfl_label_number("", run->ledger_path, path, &number, err);
+	if (rc != RFL_OK || (rc = rfl_file_mkdirs(dir, err)) != RFL_OK ||
+	    (rc = rfl_file_lock(run->lock_path, &lock, err)) != RFL_OK)
+		return rc;
+	return rfl_file_unlock(lock, run->lock_path, err);
+}
+
+/* The N that this process of several proposes for their label; nothing for one process alone. The
+ * environment may still depend on the backend that the child chooses: then a number that is free in
+ * all of them. */
+static enum rfl_rc choose_number(struct rfl_run__state *run, struct rfl_err *err)
+{
+	const struct rfl_run_config *c = run->config;
+	const char *precision = rfl_precision_names[c->precision];
+	char time_dir[4096], stem[RFL_LABEL_STEM];
+	enum rfl_rc rc = RFL_OK;
+
+	if (c->world.size <= 1 || c->label)
+		return RFL_OK;
+	snprintf(time_dir, sizeof(time_dir), "%s/time", c->log_dir);
+	run->number = 1;
+	for (size_t i = 0; rc == RFL_OK && rfl_device_names[i] && (i == 0 || !c->env); i++) {
+		const char *env = c->env ? c->env : rfl_device_names[i];
+		int64_t n = 0;
+
+		rc = rfl_label_stem(env, run->net->model, precision, c->micro_batch, c->world.size,
+				    stem, err);
+		if (rc == RFL_OK)
+			rc = rfl_label_number(stem, run->ledger_path, time_dir, &n, err);
+		run->number = n > run->number ? n : run->number;
+	}
+	return rc;
 }
 
 static enum rfl_rc prepare(struct rfl_run__state *run, struct rfl_ledger_row *row,
 			   struct rfl_err *err)
 {
 	const struct rfl_run_config *c = run->config;
+	const int size = c->world.size > 1 ? c->world.size : 1;
+	struct rfl_run__heard *h = &run->heard;
 	char env[49], label[RFL_LABEL_MAX + 1];
 	int64_t flops; /* of the row, which has room for so many */
 	enum rfl_rc rc;
 
-	rc = rfl_run__check(run->config, &run->net, err);
-	if (rc == RFL_OK)
-		rc = rfl_run__flops(c, rfl_run__batch(c) * (c->world.size > 1 ? c->world.size : 1),
-				    run->net, &flops, err);
-	if (rc == RFL_OK && c->label)
-		rc = rfl_label_check(c->label, err);
-	if (rc == RFL_OK && c->label && run->config->world.size > 1)
-		rc = rfl_run__rank_label(c->label, run->config->world.size - 1, label, err);
-	if (rc == RFL_OK)
-		rc = rfl_label_env(c->env, c->label, run->config->arch, "cpu", env, err);
-	if (rc == RFL_OK)
-		rc = check_logs(run, err);
-	if (rc == RFL_OK)
-		rc = rfl_run__choose_number(run, err);
-	if (rc == RFL_OK)
-		rc = rfl_machine_new(&run->machine, err);
-	if (rc == RFL_OK)
-		rc = heard_init(&run->heard, run->config->iters, err);
-	run->heard.r.device = run->config->device; /* until the child says which it is */
-	if (rc == RFL_OK)
-		rc = rfl_run__make_id(run->config->world.rank, row, err);
-	return rc;
+	h->oom_kills = rfl_machine_oom_kills("");
+	h->run_number = -1;
+	rfl_buf_init(&h->counters, COUNTERS_MAX);
+	rfl_buf_init(&h->so_far, COUNTERS_MAX);
+	if ((rc = rfl_run__check(c, &run->net, err)) != RFL_OK ||
+	    (rc = rfl_run__flops(c, rfl_run__batch(c) * size, run->net, &flops, err)) != RFL_OK)
+		return rc;
+	if (c->label &&
+	    ((rc = rfl_label_check(c->label, err)) != RFL_OK ||
+	     (size > 1 && (rc = rfl_run__rank_label(c->label, size - 1, label, err)) != RFL_OK)))
+		return rc;
+	if ((rc = rfl_label_env(c->env, c->label, c->arch, "cpu", env, err)) != RFL_OK ||
+	    (rc = check_logs(run, err)) != RFL_OK || (rc = choose_number(run, err)) != RFL_OK ||
+	    (rc = rfl_machine_new(&run->machine, err)) != RFL_OK ||
+	    (rc = rfl_run__results_init(&h->r, c->iters, err)) != RFL_OK)
+		return rc;
+	h->r.device = c->device; /* until the child says which it is */
+	return rfl_run__make_id(c->world.rank, row, err);
 }
 
 enum rfl_rc rfl_run(const struct rfl_run_config *config, const struct rfl_run_host *host,
@@ -369,7 +345,10 @@ enum rfl_rc rfl_run(const struct rfl_run_config *config, const struct rfl_run_ho
 	else if (run.trouble.rc)
 		rc = rfl_fail(err, run.trouble.rc, run.trouble.native, "%s", run.trouble.msg);
 	rfl_proc_result_fini(&run.process);
-	heard_fini(&run.heard);
+	rfl_buf_fini(&run.heard.counters);
+	rfl_buf_fini(&run.heard.so_far);
+	rfl_burst_fini(&run.heard.r.burst);
+	rfl_burst_fini(&run.heard.all.burst);
 	rfl_captures_fini(&run.captures);
 	rfl_machine_free(run.machine);
 	rfl_net_free(run.net);

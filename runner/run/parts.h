@@ -73,26 +73,6 @@ enum rfl_rc rfl_run__check(const struct rfl_run_config *config, struct rfl_net *
 void rfl_run__config_hash(const struct rfl_run_config *config, const struct rfl_ledger_row *row,
 			  char out[17]);
 
-/* ---- engine and device (run/engine.c) ---- */
-
-struct rfl_run__choice {
-	const struct rfl_engine_ops *ops;
-	enum rfl_device device;
-	char reason[640]; /* why auto took it; "" when it was asked for */
-};
-
-enum rfl_rc rfl_run__choose(const struct rfl_run_config *config, const struct rfl_engine_list *list,
-			    struct rfl_run__choice *ret, struct rfl_err *err);
-
-/** Take out of a configuration what the device has no use for. RFL_EUNSUPPORTED for what cannot be
- * left out. */
-enum rfl_rc rfl_run__suit(struct rfl_run_config *config, const struct rfl_run__choice *choice,
-			  struct rfl_err *err);
-
-enum rfl_rc rfl_run__open_engine(const struct rfl_run_config *config,
-				 const struct rfl_run__choice *choice, const struct rfl_net *net,
-				 struct rfl_engine **ret, struct rfl_err *err);
-
 /* ---- results (run/results.c) ---- */
 
 /** What a run ran on and what it measured. The child fills it, the parent has a copy. Not known:
@@ -155,41 +135,8 @@ enum rfl_rc rfl_run__fill_results(const struct rfl_run__results *r, bool timed,
 /** Takes the reference. */
 typedef void (*rfl_run__emit_fn)(json_t *take_event, void *ctx);
 
-/** What a measurement owns. */
-struct rfl_run__job {
-	struct rfl_run_config config; /* less what the device has no use for */
-	rfl_run__emit_fn emit;
-	void *ctx;
-	struct rfl_net *net;
-	struct rfl_engine_list *list;
-	struct rfl_run__choice choice;
-	struct rfl_engine *engine;
-	struct rfl_sampler *sampler; /* of a GPU; NULL: not possible */
-	struct rfl_err no_samples;   /* why */
-	struct rfl_data *data;
-	struct rfl_nvtx *nvtx;
-	struct rfl_run__results r;
-	rfl_run_source_fn source_for;
-	const struct rfl_source_ops
-		*source;                /* of counters; NULL: none is asked, or there is none */
-	struct rfl_source_early *early; /* what it opened before the engine */
-	size_t counters_len;            /* of the table that was sent last */
-};
-
 enum rfl_rc rfl_run__measure(const struct rfl_run_config *config, rfl_run_source_fn source_for,
 			     rfl_run__emit_fn emit, void *ctx, struct rfl_err *err);
-
-/** Report an event; one that there is no memory for the parent misses. */
-void rfl_run__tell(struct rfl_run__job *job, json_t *take_event);
-
-/* As one of several processes (run/world.c); alone these do nothing. */
-
-/** Meet the others, and agree with them on the number of the run ("met"). */
-enum rfl_rc rfl_run__join(struct rfl_run__job *job, struct rfl_err *err);
-/** Wait until all are here. */
-enum rfl_rc rfl_run__meet(struct rfl_run__job *job, struct rfl_err *err);
-/** After the window: rank 0 reports what all have measured together ("world_steps", "world"). */
-enum rfl_rc rfl_run__report_world(struct rfl_run__job *job, struct rfl_err *err);
 
 /* ---- what the parent has heard (run/parent.c) ---- */
 
@@ -231,15 +178,7 @@ struct rfl_run__state {
 				   all the same */
 };
 
-/* ---- names (run/label.c) ---- */
-
-/** The N that this process of several proposes for their label; nothing for one process alone. */
-enum rfl_rc rfl_run__choose_number(struct rfl_run__state *run, struct rfl_err *err);
-
-/** Set env, label and repeat of a row. The ledger's lock is held: a label that is made here is
- * no other run's. */
-enum rfl_rc rfl_run__make_label(struct rfl_run__state *run, struct rfl_ledger_row *row,
-				struct rfl_err *err);
+/* ---- afterwards (run/record.c) ---- */
 
 /** <label>_rank<R>. RFL_EINVAL when that is too long. */
 enum rfl_rc rfl_run__rank_label(const char *label, int rank, char ret[RFL_LABEL_MAX + 1],
@@ -248,13 +187,11 @@ enum rfl_rc rfl_run__rank_label(const char *label, int rank, char ret[RFL_LABEL_
 /** Set run_id and timestamp_utc: when, where and by whom. No two attempts share an id. */
 enum rfl_rc rfl_run__make_id(int rank, struct rfl_ledger_row *row, struct rfl_err *err);
 
-/* ---- afterwards (run/record.c) ---- */
-
 /** Fill the row and write it and the files beside it; ret->rc says what became of the run. */
 enum rfl_rc rfl_run__conclude(struct rfl_run__state *run, struct rfl_run_result *ret,
 			      struct rfl_err *err);
 
-/* ---- row and files (run/row.c, run/files.c) ---- */
+/* ---- the row (run/row.c) ---- */
 
 /** FLOPs of a step of so many samples. RFL_EOVERFLOW when they are more than 63 bits hold. */
 enum rfl_rc rfl_run__flops(const struct rfl_run_config *config, int64_t batch,
@@ -275,12 +212,7 @@ enum rfl_rc rfl_run__fill_world_row(const struct rfl_run__state *run,
 				    const struct rfl_ledger_row *own, struct rfl_ledger_row *row,
 				    struct rfl_err *err);
 
-/** Decide and set status, error_code and error_text. @return why it is not ok */
-enum rfl_rc rfl_run__judge(const struct rfl_run__heard *heard,
-			   const struct rfl_proc_result *process, double memory_limit_bytes,
-			   struct rfl_ledger_row *row, struct rfl_err *err);
-
-/* ---- counters (run/counters.c) ---- */
+/* ---- files beside the row (run/files.c) ---- */
 
 /**
  * What became of the counted steps: counters_status and the columns after it. Nothing when none

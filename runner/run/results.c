@@ -125,8 +125,8 @@ void rfl_run__unpack(enum rfl_run__event event, const json_t *json, struct rfl_r
 
 /* ---- steps: of each the numbers of struct rfl_burst_step, in their order ---- */
 
-#define STEP_NUMBERS RFL_RUN__STEP_NUMBERS
-_Static_assert(sizeof(struct rfl_burst_step) == STEP_NUMBERS * sizeof(double), "doubles only");
+_Static_assert(sizeof(struct rfl_burst_step) == RFL_RUN__STEP_NUMBERS * sizeof(double),
+	       "doubles only");
 
 json_t *rfl_run__pack_steps(const char *event, const struct rfl_burst_step *steps, int64_t first,
 			    int64_t n)
@@ -134,11 +134,11 @@ json_t *rfl_run__pack_steps(const char *event, const struct rfl_burst_step *step
 	json_t *rows = json_array();
 
 	for (int64_t i = 0; i < n; i++) {
-		double numbers[STEP_NUMBERS];
+		double numbers[RFL_RUN__STEP_NUMBERS];
 		json_t *row = json_array();
 
 		memcpy(numbers, &steps[i], sizeof(numbers));
-		for (size_t k = 0; k < STEP_NUMBERS; k++)
+		for (size_t k = 0; k < RFL_RUN__STEP_NUMBERS; k++)
 			json_array_append_new(row, rfl_json_real(numbers[k]));
 		json_array_append_new(rows, row);
 	}
@@ -154,11 +154,11 @@ void rfl_run__unpack_steps(const json_t *event, struct rfl_burst *b)
 
 	json_array_foreach(json_object_get(event, "rows"), i, row)
 	{
-		double numbers[STEP_NUMBERS];
+		double numbers[RFL_RUN__STEP_NUMBERS];
 
-		if (at < 0 || at >= b->nsteps || json_array_size(row) != STEP_NUMBERS)
+		if (at < 0 || at >= b->nsteps || json_array_size(row) != RFL_RUN__STEP_NUMBERS)
 			break;
-		for (size_t k = 0; k < STEP_NUMBERS; k++) {
+		for (size_t k = 0; k < RFL_RUN__STEP_NUMBERS; k++) {
 			const json_t *x = json_array_get(row, k);
 
 			numbers[k] = json_is_number(x) ? json_number_value(x) : (double)NAN;
@@ -176,13 +176,6 @@ bool rfl_run__has_all_steps(const struct rfl_burst *b)
 }
 
 /* ---- of several processes ---- */
-
-static double number_of(const struct rfl_run__member *m, const struct rfl_run__results *r)
-{
-	const void *at = (const char *)r + m->offset;
-
-	return m->kind == RFL_RUN__REAL ? *(const double *)at : (double)*(const int64_t *)at;
-}
 
 static double combine(enum rule rule, const double *all, size_t n, int size, int slowest)
 {
@@ -221,36 +214,42 @@ static double combine(enum rule rule, const double *all, size_t n, int size, int
 enum rfl_rc rfl_run__unite(const struct rfl_engine_ops *ops, struct rfl_engine *engine, int size,
 			   struct rfl_run__results *r, int *slowest, struct rfl_err *err)
 {
-	double own[NRESULTS];
-	double *all = rfl_alloc_array((size_t)size * NRESULTS, sizeof(*all));
+	double own[NRESULTS], *all = rfl_alloc_array((size_t)size * NRESULTS, sizeof(*all));
+	size_t n = 0, k = 0;
 	enum rfl_rc rc;
-	size_t n = 0;
 
 	if (!all)
 		return rfl_fail(err, RFL_ENOMEM, 0, "%d processes: out of memory", size);
-	for (size_t i = 0; i < NRESULTS; i++)
+	for (size_t i = 0; i < NRESULTS; i++) {
+		const void *at = (const char *)r + results[i].m.offset;
+
 		if (results[i].rule == BITS)
-			own[n++] = (double)(uint32_t)number_of(&results[i].m, r);
+			own[n++] = (uint32_t) * (const int64_t *)at;
 		else if (results[i].rule != OWN)
-			own[n++] = number_of(&results[i].m, r);
+			own[n++] = results[i].m.kind == RFL_RUN__REAL
+					   ? *(const double *)at
+					   : (double)*(const int64_t *)at;
+	}
 	rc = ops->gather(engine, own, n, all, err);
+	if (rc)
+		goto done;
 	*slowest = 0;
-	for (int k = 1; rc == RFL_OK && k < size; k++)
-		if (all[(size_t)k * n] > all[(size_t)*slowest * n]) /* wall_s */
-			*slowest = k;
-	for (size_t i = 0, k = 0; rc == RFL_OK && i < NRESULTS; i++) {
-		const struct rfl_run__member *m = &results[i].m;
-		void *at = (char *)r + m->offset;
+	for (int rank = 1; rank < size; rank++)
+		if (all[(size_t)rank * n] > all[(size_t)*slowest * n]) /* wall_s */
+			*slowest = rank;
+	for (size_t i = 0; i < NRESULTS; i++) {
+		void *at = (char *)r + results[i].m.offset;
 		double x;
 
 		if (results[i].rule == OWN)
 			continue;
 		x = combine(results[i].rule, all + k++, n, size, *slowest);
-		if (m->kind == RFL_RUN__REAL)
+		if (results[i].m.kind == RFL_RUN__REAL)
 			*(double *)at = x;
 		else
 			*(int64_t *)at = (int64_t)x;
 	}
+done:
 	free(all);
 	return rc;
 }

@@ -1,6 +1,6 @@
 /*
  * row.c - what a run says in the ledger: what was asked for, what it ran on, counts of what
- * ran, and statistics of its steps.
+ * ran, and statistics of its steps; and a row as one line for people.
  */
 #include "runner/run/parts.h"
 
@@ -12,6 +12,8 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/num.h"
+#include "base/text.h"
 #include "complexity/count.h"
 #include "ledger/repeats/run_stats.h"
 #include "machine/machine.h"
@@ -29,8 +31,8 @@ static void column(const struct rfl_burst *b, size_t offset, double *out)
 	}
 }
 
-static enum rfl_rc fill_phases(const struct rfl_burst *b, double *scratch,
-			       struct rfl_ledger_row *row, struct rfl_err *err)
+static enum rfl_rc fill_timing(const struct rfl_run__results *h, struct rfl_ledger_row *row,
+			       struct rfl_err *err)
 {
 	const struct {
 		size_t offset;
@@ -46,38 +48,28 @@ static enum rfl_rc fill_phases(const struct rfl_burst *b, double *scratch,
 		{ offsetof(struct rfl_burst_step, upload_s), &row->upload_ms_mean,
 		  &row->upload_ms_std },
 	};
-	enum rfl_rc rc = RFL_OK;
-
-	for (size_t i = 0; i < RFL_ARRAY_LEN(phases) && rc == RFL_OK; i++) {
-		column(b, phases[i].offset, scratch);
-		rc = rfl_run_mean_std(scratch, (size_t)b->nsteps, phases[i].mean, phases[i].std,
-				      err);
-	}
-	return rc;
-}
-
-/* Of the window, to waiting for data. A loader beside a GPU delays the work only where the
- * GPU has a gap. */
-static double lost_s(const struct rfl_burst *b, const struct rfl_ledger_row *row)
-{
-	const double waited_s = row->data_wait_ms_mean * 1e-3 * (double)b->nsteps;
-
-	return isnan(b->launch_gap) ? waited_s : fmin(waited_s, b->launch_gap * b->wall_s);
-}
-
-static enum rfl_rc fill_steps(const struct rfl_run__results *h, bool throttled, double *ms,
-			      struct rfl_ledger_row *row, struct rfl_err *err)
-{
-	struct rfl_run_signs signs = { .throttled = throttled,
-				       .until_missed = h->burst.until_missed };
-	char flags[RFL_RUN_FLAGS_MAX];
+	const struct rfl_burst *b = &h->burst;
+	const double samples = (double)row->batch * (double)b->nsteps;
+	struct rfl_run_signs signs = { .until_missed = b->until_missed };
+	char flags[RFL_RUN_FLAGS_MAX], throttle[256] = "", text[17];
 	struct rfl_run_stats s;
+	uint64_t hash = 0;
+	double lost_s, *ms;
 	enum rfl_rc rc;
 
-	column(&h->burst, offsetof(struct rfl_burst_step, total_s), ms);
-	rc = rfl_run_stats_of(ms, (size_t)h->burst.nsteps, &s, err);
-	if (rc == RFL_OK)
-		rc = fill_phases(&h->burst, ms, row, err);
+	if (!rfl_run__has_all_steps(b))
+		return rfl_fail(err, RFL_EFORMAT, 0, "the run's child left out steps");
+	ms = rfl_alloc_array((size_t)b->nsteps, sizeof(*ms));
+	if (!ms)
+		return rfl_fail(err, RFL_ENOMEM, 0, "%lld steps: out of memory",
+				(long long)b->nsteps);
+	column(b, offsetof(struct rfl_burst_step, total_s), ms);
+	rc = rfl_run_stats_of(ms, (size_t)b->nsteps, &s, err);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(phases) && rc == RFL_OK; i++) {
+		column(b, phases[i].offset, ms);
+		rc = rfl_run_mean_std(ms, (size_t)b->nsteps, phases[i].mean, phases[i].std, err);
+	}
+	free(ms);
 	if (rc)
 		return rc;
 	row->step_ms_mean = s.time.mean;
@@ -91,31 +83,14 @@ static enum rfl_rc fill_steps(const struct rfl_run__results *h, bool throttled, 
 	row->outliers = s.outliers;
 	row->lag1 = s.lag1;
 	row->drift = s.drift;
-	signs.data_wait_mean = lost_s(&h->burst, row) * 1e3 / (double)h->burst.nsteps;
-	return rfl_ledger_set(&row->flags, rfl_run_flags(&s, &signs, flags), err);
-}
 
-/* The losses of all steps, bit by bit; where only the last is read, of that one. */
-static enum rfl_rc fill_losses(const struct rfl_burst *b, struct rfl_ledger_row *row,
-			       struct rfl_err *err)
-{
-	char text[17];
-	uint64_t hash = 0;
-
-	for (int64_t i = 0; i < b->nsteps; i++)
-		if (!isnan(b->steps[i].loss))
-			hash = rfl_hash64(hash, &b->steps[i].loss, sizeof(b->steps[i].loss));
-	snprintf(text, sizeof(text), "%016" PRIx64, hash);
-	return rfl_ledger_set(&row->loss_hash, text, err);
-}
-
-static void fill_rates(const struct rfl_run__results *h, struct rfl_ledger_row *row)
-{
-	const struct rfl_burst *b = &h->burst;
-	const double samples = (double)row->batch * (double)b->nsteps;
-
+	/* Of the window, to waiting for data. A loader beside a GPU delays the work only where the
+	 * GPU has a gap. */
+	lost_s = row->data_wait_ms_mean * 1e-3 * (double)b->nsteps;
+	if (!isnan(b->launch_gap))
+		lost_s = fmin(lost_s, b->launch_gap * b->wall_s);
 	row->samples_per_s = samples / b->wall_s;
-	row->compute_samples_per_s = samples / (b->wall_s - lost_s(b, row));
+	row->compute_samples_per_s = samples / (b->wall_s - lost_s);
 	if (row->context_length > 0)
 		row->tokens_per_s = row->samples_per_s * (double)row->context_length;
 	row->tflops = (double)row->model_flops_per_step / (row->step_ms_median * 1e-3) * 1e-12;
@@ -124,35 +99,7 @@ static void fill_rates(const struct rfl_run__results *h, struct rfl_ledger_row *
 		row->until_steps = b->until_steps;
 		row->until_step_ms_mean = b->until_step_s * 1e3;
 	}
-}
-
-static enum rfl_rc fill_timing(const struct rfl_run__results *h, struct rfl_ledger_row *row,
-			       struct rfl_err *err)
-{
-	const struct rfl_burst *b = &h->burst;
-	char throttle[256] = "";
-	double *ms = NULL;
-	enum rfl_rc rc;
-
-	if (!rfl_run__has_all_steps(b))
-		return rfl_fail(err, RFL_EFORMAT, 0, "the run's child left out steps");
-	ms = rfl_alloc_array((size_t)b->nsteps, sizeof(*ms));
-	if (!ms)
-		return rfl_fail(err, RFL_ENOMEM, 0, "%lld steps: out of memory",
-				(long long)b->nsteps);
-	if (h->watched)
-		rfl_throttle_words(h->gpu.throttle_bits, throttle, sizeof(throttle));
-	rc = fill_steps(h, throttle[0] != '\0', ms, row, err);
-	free(ms);
-	if (rc == RFL_OK)
-		rc = fill_losses(b, row, err);
-	if (rc == RFL_OK)
-		rc = rfl_ledger_set(&row->throttle, throttle, err);
-	if (rc)
-		return rc;
-	fill_rates(h, row);
-	if (h->gpu.energy_j >
-	    0) { /* a counter that has not moved says nothing of so short a time */
+	if (h->gpu.energy_j > 0) { /* a counter that has not moved: the time was too short */
 		row->energy_j_per_step = h->gpu.energy_j / (double)row->iters;
 		row->samples_per_j = (double)row->batch / row->energy_j_per_step;
 	}
@@ -160,7 +107,20 @@ static enum rfl_rc fill_timing(const struct rfl_run__results *h, struct rfl_ledg
 		row->decode_errors = h->skipped;
 	if (!isnan(h->queue_min))
 		row->queue_min = (int64_t)h->queue_min;
-	return RFL_OK;
+
+	if (h->watched)
+		rfl_throttle_words(h->gpu.throttle_bits, throttle, sizeof(throttle));
+	signs.throttled = throttle[0] != '\0';
+	signs.data_wait_mean = lost_s * 1e3 / (double)b->nsteps;
+	/* the losses of all steps, bit by bit; where only the last is read, of that one */
+	for (int64_t i = 0; i < b->nsteps; i++)
+		if (!isnan(b->steps[i].loss))
+			hash = rfl_hash64(hash, &b->steps[i].loss, sizeof(b->steps[i].loss));
+	snprintf(text, sizeof(text), "%016" PRIx64, hash);
+	if ((rc = rfl_ledger_set(&row->flags, rfl_run_flags(&s, &signs, flags), err)) != RFL_OK ||
+	    (rc = rfl_ledger_set(&row->loss_hash, text, err)) != RFL_OK)
+		return rc;
+	return rfl_ledger_set(&row->throttle, throttle, err);
 }
 
 /* ---- what ran ---- */
@@ -185,13 +145,68 @@ enum rfl_rc rfl_run__flops(const struct rfl_run_config *c, int64_t batch, const 
 	return RFL_OK;
 }
 
-/* What is not a fact of the configuration itself, or as the run had it. */
-static void fill_numbers(const struct rfl_run_config *c, const struct rfl_net *net,
-			 const struct rfl_run__results *h, bool timed, struct rfl_ledger_row *row)
+static enum rfl_rc fill_texts(const struct rfl_run_config *c, const struct rfl_net *net,
+			      const struct rfl_run__results *h, const struct rfl_machine *machine,
+			      struct rfl_ledger_row *row, struct rfl_err *err)
+{
+	const bool known = h->device >= 0;
+	const char *kernels = NULL, *interconnect = NULL, *autocast = NULL;
+	enum rfl_cast cast;
+	enum rfl_rc rc = RFL_OK;
+
+	/* as they ran; of a run that did not come so far, as was asked for, which auto does not say
+	 */
+	if (c->mode == RFL_RUN_TRAIN && h->optimizer_kernels[0])
+		kernels = h->optimizer_kernels;
+	else if (c->mode == RFL_RUN_TRAIN && c->optimizer_kernels != RFL_KERNELS_AUTO)
+		kernels = rfl_optimizer_kernels_names[c->optimizer_kernels];
+	/* what exchanges gradients: chosen by the device */
+	if (c->world.size > 1 && known)
+		interconnect = h->device == RFL_DEVICE_CUDA ? "nccl" : "gloo";
+	else if (c->world.size > 1 && strcmp(c->world.interconnect, "auto") != 0)
+		interconnect = c->world.interconnect;
+	if (known) {
+		cast = rfl_precision_cast((enum rfl_precision)c->precision,
+					  (enum rfl_device)h->device);
+		autocast = cast == RFL_CAST_OFF ? NULL : rfl_cast_names[cast];
+	}
+	const struct {
+		char **field;
+		const char *text;
+	} texts[] = {
+		{ &row->backend, known ? rfl_device_names[h->device] : NULL },
+		{ &row->device_name, h->device == RFL_DEVICE_CPU ? machine->cpu_name : h->on.name },
+		{ &row->model, net->model },
+		{ &row->autocast, autocast },
+		{ &row->layout, rfl_layout_names[rfl_run__layout(c)] },
+		{ &row->optimizer_kernels, kernels },
+		{ &row->data_mode, rfl_data_kind_names[c->data_kind] },
+		{ &row->launcher, c->world.launcher },
+		{ &row->interconnect, interconnect },
+		{ &row->host, machine->host },
+		{ &row->kernel, machine->kernel },
+		{ &row->version, RFL_VERSION },
+	};
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(texts) && rc == RFL_OK; i++) {
+		const char *text = texts[i].text;
+
+		rc = rfl_ledger_set(texts[i].field, text && *text ? text : NULL, err);
+	}
+	return rc;
+}
+
+enum rfl_rc rfl_run__fill_row(const struct rfl_run_config *c, const struct rfl_net *net,
+			      const struct rfl_run__results *h, bool timed,
+			      const struct rfl_machine *machine, struct rfl_ledger_row *row,
+			      struct rfl_err *err)
 {
 	const struct rfl_shape *input = &net->nodes[0].shape;
 	const bool cuda = h->device == RFL_DEVICE_CUDA;
+	enum rfl_rc facts, results, texts, flops, timing = RFL_OK;
 
+	facts = rfl_run__fill_facts(c, row, err);
+	/* what is not a fact of the configuration itself, or as the run had it */
 	row->schema_version = RFL_LEDGER_SCHEMA;
 	row->world_size = c->world.size > 1 ? c->world.size : 1;
 	row->rank = c->world.rank;
@@ -212,100 +227,32 @@ static void fill_numbers(const struct rfl_run_config *c, const struct rfl_net *n
 	row->cudnn_benchmark = cuda ? h->cudnn_benchmark : -1;
 	row->cuda_graph = cuda ? h->cuda_graph : -1;
 	row->sync_each_step = timed && h->device != RFL_DEVICE_CPU ? h->burst.synced : -1;
-}
 
-/* As they ran; of a run that did not come so far, as they were asked for, which auto does not say.
- */
-static const char *kernels_of(const struct rfl_run_config *c, const struct rfl_run__results *h)
-{
-	if (c->mode != RFL_RUN_TRAIN)
-		return NULL;
-	if (h->optimizer_kernels[0])
-		return h->optimizer_kernels;
-	return c->optimizer_kernels == RFL_KERNELS_AUTO
-		       ? NULL
-		       : rfl_optimizer_kernels_names[c->optimizer_kernels];
-}
-
-/* What exchanges gradients: chosen by the device. */
-static const char *interconnect_of(const struct rfl_run_config *c, const struct rfl_run__results *h)
-{
-	if (c->world.size <= 1)
-		return NULL;
-	if (h->device < 0)
-		return strcmp(c->world.interconnect, "auto") == 0 ? NULL : c->world.interconnect;
-	return h->device == RFL_DEVICE_CUDA ? "nccl" : "gloo";
-}
-
-static const char *autocast_of(const struct rfl_run_config *c, const struct rfl_run__results *h)
-{
-	enum rfl_cast cast;
-
-	if (h->device < 0)
-		return NULL;
-	cast = rfl_precision_cast((enum rfl_precision)c->precision, (enum rfl_device)h->device);
-	return cast == RFL_CAST_OFF ? NULL : rfl_cast_names[cast];
-}
-
-static enum rfl_rc fill_texts(const struct rfl_run_config *c, const struct rfl_net *net,
-			      const struct rfl_run__results *h, const struct rfl_machine *machine,
-			      struct rfl_ledger_row *row, struct rfl_err *err)
-{
-	const bool on_cpu = h->device == RFL_DEVICE_CPU;
-	const struct {
-		char **field;
-		const char *text;
-	} texts[] = {
-		{ &row->backend, h->device >= 0 ? rfl_device_names[h->device] : NULL },
-		{ &row->device_name, on_cpu ? machine->cpu_name : h->on.name },
-		{ &row->model, net->model },
-		{ &row->autocast, autocast_of(c, h) },
-		{ &row->layout, rfl_layout_names[rfl_run__layout(c)] },
-		{ &row->optimizer_kernels, kernels_of(c, h) },
-		{ &row->data_mode, rfl_data_kind_names[c->data_kind] },
-		{ &row->launcher, c->world.launcher },
-		{ &row->interconnect, interconnect_of(c, h) },
-		{ &row->host, machine->host },
-		{ &row->kernel, machine->kernel },
-		{ &row->version, RFL_VERSION },
-	};
-	enum rfl_rc rc = RFL_OK;
-
-	for (size_t i = 0; i < RFL_ARRAY_LEN(texts) && rc == RFL_OK; i++) {
-		const char *text = texts[i].text;
-
-		rc = rfl_ledger_set(texts[i].field, text && *text ? text : NULL, err);
-	}
-	return rc;
-}
-
-enum rfl_rc rfl_run__fill_row(const struct rfl_run_config *config, const struct rfl_net *net,
-			      const struct rfl_run__results *h, bool timed,
-			      const struct rfl_machine *machine, struct rfl_ledger_row *row,
-			      struct rfl_err *err)
-{
-	enum rfl_rc facts = rfl_run__fill_facts(config, row, err), results, texts, flops,
-		    timing = RFL_OK;
-
-	fill_numbers(config, net, h, timed, row);
 	results = rfl_run__fill_results(h, timed, row, err);
-	texts = fill_texts(config, net, h, machine, row, err);
-	flops = rfl_run__flops(config, rfl_run__batch(config), net, &row->model_flops_per_step,
-			       err);
+	texts = fill_texts(c, net, h, machine, row, err);
+	flops = rfl_run__flops(c, rfl_run__batch(c), net, &row->model_flops_per_step, err);
 	if (timed)
 		timing = fill_timing(h, row, err);
 	return facts ? facts : results ? results : texts ? texts : flops ? flops : timing;
 }
 
-/* ---- the row of several processes ---- */
-
-static enum rfl_rc fill_status(const struct rfl_run__heard *heard, const struct rfl_ledger_row *own,
-			       struct rfl_ledger_row *row, struct rfl_err *err)
+enum rfl_rc rfl_run__fill_world_row(const struct rfl_run__state *run,
+				    const struct rfl_ledger_row *own, struct rfl_ledger_row *row,
+				    struct rfl_err *err)
 {
+	const struct rfl_run__heard *heard = &run->heard;
 	const bool united = heard->timed && heard->united;
+	const struct rfl_run__results *r = united ? &heard->all : &heard->r;
 	const char *status = own->status, *text = own->error_text;
-	enum rfl_rc rc;
+	struct rfl_run_config all = *run->config;
+	enum rfl_rc rc, its;
 
+	all.micro_batch *= all.world.size;
+	all.world.rank = all.world.local_rank = -1;
+	rc = rfl_run__fill_row(&all, run->net, r, united, run->machine, row, err);
+	row->micro_batch = own->micro_batch; /* of one process */
+	row->requested_batch = own->requested_batch * all.world.size;
+	row->host_peak_bytes = r->host_peak_bytes;
 	row->error_code = own->error_code;
 	if (!united && heard->timed) {
 		status = "failed";
@@ -318,26 +265,75 @@ static enum rfl_rc fill_status(const struct rfl_run__heard *heard, const struct 
 		text = "the loss of a process is not a finite number at the last step: a smaller "
 		       "--lr may help";
 	}
-	rc = rfl_ledger_set(&row->status, status, err);
-	return rc ? rc : rfl_ledger_set(&row->error_text, text, err);
+	its = rfl_ledger_set(&row->status, status, err);
+	rc = rc ? rc : its;
+	its = rfl_ledger_set(&row->error_text, text, err);
+	return rc ? rc : its;
 }
 
-enum rfl_rc rfl_run__fill_world_row(const struct rfl_run__state *run,
-				    const struct rfl_ledger_row *own, struct rfl_ledger_row *row,
-				    struct rfl_err *err)
-{
-	const struct rfl_run__heard *heard = &run->heard;
-	const bool united = heard->timed && heard->united;
-	const struct rfl_run__results *r = united ? &heard->all : &heard->r;
-	struct rfl_run_config all = *run->config;
-	enum rfl_rc rc, status;
+/* ---- as a line ---- */
 
-	all.micro_batch *= all.world.size;
-	all.world.rank = all.world.local_rank = -1;
-	rc = rfl_run__fill_row(&all, run->net, r, united, run->machine, row, err);
-	row->micro_batch = own->micro_batch; /* of one process */
-	row->requested_batch = own->requested_batch * all.world.size;
-	row->host_peak_bytes = r->host_peak_bytes;
-	status = fill_status(heard, own, row, err);
-	return rc ? rc : status;
+void rfl_run_summary(const struct rfl_ledger_row *row, struct rfl_buf *out)
+{
+	const struct {
+		const char *name;
+		double ms;
+	} phases[] = {
+		{ "data", row->data_wait_ms_mean }, { "upload", row->upload_ms_mean },
+		{ "forward", row->fwd_ms_mean },    { "backward", row->bwd_ms_mean },
+		{ "optimizer", row->opt_ms_mean },
+	};
+	const char *counted = row->counters_status, *sep = ": ";
+	char bytes[RFL_NUM_MAX];
+
+	rfl_buf_printf(out, "%s: %s", row->label, row->status);
+	if (!isnan(row->samples_per_s)) {
+		if (isnan(row->tokens_per_s))
+			rfl_buf_printf(out, ", %.2f img/s", row->samples_per_s);
+		else
+			rfl_buf_printf(out, ", %.2f samples/s (%.0f tokens/s)", row->samples_per_s,
+				       row->tokens_per_s);
+		rfl_buf_printf(out, ", step %.1f ms (median %.1f, MAD %.1f)",
+			       1e3 * (double)row->batch / row->samples_per_s, row->step_ms_median,
+			       row->step_ms_mad);
+		for (size_t i = 0; i < RFL_ARRAY_LEN(phases); i++)
+			if (!isnan(phases[i].ms))
+				rfl_buf_printf(out, ", %s %.1f", phases[i].name, phases[i].ms);
+		if (!isnan(row->launch_gap))
+			rfl_buf_printf(out, ", launch gap %.1f %%", row->launch_gap * 100);
+		if (!isnan(row->power_mean_w))
+			rfl_buf_printf(out, ", %.0f W", row->power_mean_w);
+		if (row->until_steps >= 0)
+			rfl_buf_printf(out, ", mean of %lld steps %.3f ms +- %.2g %%",
+				       (long long)row->until_steps, row->until_step_ms_mean,
+				       row->until_stdrel * 100);
+		rfl_buf_printf(out, ", %.3g TFLOP/s, loss %.4g -> %.4g",
+			       1e-12 * (double)row->model_flops_per_step * row->samples_per_s /
+				       (double)row->batch,
+			       row->loss_first, row->loss_last);
+		/* auto, and no GPU: not what everyone expects */
+		if (row->backend_reason && *row->backend_reason &&
+		    rfl_text_same(row->backend, "cpu"))
+			rfl_buf_puts(out, "; running on CPU: no usable GPU (-v says why)");
+	}
+	/* what was counted, beside what the network is counted to be */
+	if (counted) {
+		rfl_buf_printf(out, "; counters %.*s", (int)strcspn(counted, ":"), counted);
+		if (!isnan(row->counted_flops_per_step)) {
+			rfl_buf_printf(out, "%s%.4g GFLOP (%.3g of the analytic count)", sep,
+				       row->counted_flops_per_step * 1e-9,
+				       row->counted_flops_per_step /
+					       (double)row->model_flops_per_step);
+			sep = ", ";
+		}
+		if (!isnan(row->counted_dram_bytes_per_step)) {
+			rfl_num_bytes(row->counted_dram_bytes_per_step, bytes, sizeof(bytes));
+			rfl_buf_printf(out, "%s%s of memory traffic", sep, bytes);
+			sep = ", ";
+		}
+		if (!isnan(row->ipc))
+			rfl_buf_printf(out, "%sIPC %.2f", sep, row->ipc);
+	}
+	if (row->flags && *row->flags)
+		rfl_buf_printf(out, " [%s]", row->flags);
 }

@@ -1,22 +1,27 @@
 /*
- * world.c - a run as one of several processes: who we are among them, from what each launcher
- * leaves in the environment; and in the child, meeting the others and putting together what each
- * has measured.
+ * world.c - several processes: who we are among them, from what each launcher leaves in the
+ * environment; and without a launcher a run for each rank, begun here and watched together.
  */
 #include "runner/run/parts.h"
 
+#include <arpa/inet.h>
+#include <errno.h>
 #include <limits.h>
+#include <netinet/in.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/num.h"
 
-#define DEFAULT_PORT    29500
-#define JOB_PORTS       15000 /* of jobs with a number, this one and those after it */
-#define JOB_PORTS_N     10000
-#define STEPS_PER_PIECE 256
+#define DEFAULT_PORT 29500
+#define JOB_PORTS    15000 /* of jobs with a number, this one and those after it */
+#define JOB_PORTS_N  10000
 
 /* ---- who we are ---- */
 
@@ -120,48 +125,39 @@ static bool first_host(const char *list, char *out, size_t size)
 	return true;
 }
 
-static enum rfl_rc find_address(const struct reader *r, struct rfl_world *w)
-{
-	const char *given = get(r, "MASTER_ADDR");
-	const char *nodes = get(r, r->launcher->nodes);
-
-	if (given) {
-		if (strlen(given) >= sizeof(w->address))
-			return rfl_fail(r->err, RFL_EINVAL, 0, "MASTER_ADDR: longer than %zu",
-					sizeof(w->address) - 1);
-		memcpy(w->address, given, strlen(given) + 1);
-		return RFL_OK;
-	}
-	if (w->local_size != w->size && nodes && first_host(nodes, w->address, sizeof(w->address)))
-		return RFL_OK;
-	if (w->local_size != w->size)
-		return rfl_fail(r->err, RFL_EINVAL, 0,
-				"MASTER_ADDR is not set: give the host of rank 0 (%s does not say "
-				"where it is)",
-				r->launcher->name);
-	memcpy(w->address, "127.0.0.1", sizeof("127.0.0.1"));
-	return RFL_OK;
-}
-
 static enum rfl_rc read_launcher(struct reader *r, struct rfl_world *w)
 {
 	const struct launcher *l = r->launcher;
-	const char *hosted = get(r, l->hosted);
-	int nodes, job;
+	const char *hosted = get(r, l->hosted), *given = get(r, "MASTER_ADDR");
+	const char *nodes = get(r, l->nodes);
+	int nnodes, job;
 
 	w->launcher = l->name;
 	w->hosted = hosted && strcmp(hosted, "True") == 0;
 	w->size = number(r, l->size, 1, 1 << 20, -2);
 	w->rank = number(r, l->rank, 0, w->size - 1, -2);
 	w->local_rank = number(r, l->local_rank, 0, w->size - 1, w->size == 1 ? 0 : -2);
-	nodes = number(r, l->nnodes, 1, INT_MAX, -1);
+	nnodes = number(r, l->nnodes, 1, INT_MAX, -1);
 	w->local_size =
-		number(r, l->local_size, 1, w->size, w->size == 1 || nodes == 1 ? w->size : -1);
+		number(r, l->local_size, 1, w->size, w->size == 1 || nnodes == 1 ? w->size : -1);
 	/* jobs of one scheduler may share a host: then each has a port of its own */
 	job = number(r, l->job, 0, INT_MAX, -1);
 	w->port = number(r, "MASTER_PORT", 1, 65535,
 			 job < 0 ? DEFAULT_PORT : JOB_PORTS + job % JOB_PORTS_N);
-	return r->rc == RFL_OK ? find_address(r, w) : r->rc;
+	if (r->rc)
+		return r->rc;
+
+	if (given && strlen(given) >= sizeof(w->address))
+		return rfl_fail(r->err, RFL_EINVAL, 0, "MASTER_ADDR: longer than %zu",
+				sizeof(w->address) - 1);
+	if (given || w->local_size == w->size)
+		(void)snprintf(w->address, sizeof(w->address), "%s", given ? given : "127.0.0.1");
+	else if (!nodes || !first_host(nodes, w->address, sizeof(w->address)))
+		return rfl_fail(r->err, RFL_EINVAL, 0,
+				"MASTER_ADDR is not set: give the host of rank 0 (%s does not say "
+				"where it is)",
+				l->name);
+	return RFL_OK;
 }
 
 enum rfl_rc rfl_world_from_env(rfl_world_env_fn env, void *ctx, struct rfl_world *ret,
@@ -210,101 +206,187 @@ bool rfl_world_gpu(const char *visible, int local_rank, char ret[64])
 	return true;
 }
 
-/* ---- meeting ---- */
+/* ---- without a launcher ---- */
 
-static enum rfl_rc agree_on_number(struct rfl_run__job *job, int64_t *ret, struct rfl_err *err)
-{
-	const struct rfl_world *w = &job->config.world;
-	const double mine = (double)w->run_number;
-	double *all = rfl_alloc_array((size_t)w->size, sizeof(*all));
+/* When one has ended badly the others notice it by themselves, mostly, and say more than we can. */
+#define GRACE_S 3
+
+/* What the ranks share. */
+struct team {
+	const struct rfl_run_host *host;
+	pthread_mutex_t lock;
+	int failed;     /* the rank that ended first, and badly; -1: none */
+	double since_s; /* when */
+	char why[300];  /* for the rows of the others */
+};
+
+struct member {
+	struct team *team;
+	struct rfl_run_config config;
+	struct rfl_run_host host;
+	struct rfl_run_result result;
+	struct rfl_err err;
 	enum rfl_rc rc;
+	bool begun;
+	pthread_t thread;
+};
 
-	if (!all)
-		return rfl_fail(err, RFL_ENOMEM, 0, "%d processes: out of memory", w->size);
-	rc = job->choice.ops->gather(job->engine, &mine, 1, all, err);
-	*ret = w->run_number;
-	for (int r = 0; rc == RFL_OK && r < w->size; r++)
-		*ret = all[r] > (double)*ret ? (int64_t)all[r] : *ret;
-	free(all);
-	return rc;
+static bool is_cancelled(const struct rfl_run_host *host)
+{
+	return host->cancelled && host->cancelled(host->ctx);
 }
 
-enum rfl_rc rfl_run__join(struct rfl_run__job *job, struct rfl_err *err)
+static bool ends_now(void *ctx)
 {
-	const struct rfl_engine_ops *ops = job->choice.ops;
-	const struct rfl_world *w = &job->config.world;
-	int64_t number = 0;
-	enum rfl_rc rc;
+	struct team *t = ((struct member *)ctx)->team;
+	bool late;
 
-	if (w->size <= 1)
-		return RFL_OK;
-	if (!ops->join || !ops->barrier || !ops->gather)
-		return rfl_fail(err, RFL_EUNSUPPORTED, 0,
-				"engine '%s' cannot be one of several processes; leave out --world",
-				ops->name);
-	rc = ops->join(job->engine, w, err);
-	if (rc == RFL_OK)
-		rc = agree_on_number(job, &number, err);
-	if (rc == RFL_OK)
-		rfl_run__tell(job, json_pack("{s:s, s:I}", "event", "met", "run_number",
-					     (json_int_t)number));
-	return rc;
+	pthread_mutex_lock(&t->lock);
+	late = t->failed >= 0 && rfl_clock_s() - t->since_s > GRACE_S;
+	pthread_mutex_unlock(&t->lock);
+	return late || is_cancelled(t->host);
 }
 
-enum rfl_rc rfl_run__meet(struct rfl_run__job *job, struct rfl_err *err)
+static const char *why_it_ends(void *ctx)
 {
-	if (job->config.world.size <= 1)
-		return RFL_OK;
-	return job->choice.ops->barrier(job->engine, err);
+	struct team *t = ((struct member *)ctx)->team;
+	bool failed;
+
+	pthread_mutex_lock(&t->lock);
+	failed = t->failed >= 0; /* then `why` was written, once */
+	pthread_mutex_unlock(&t->lock);
+	return failed && !is_cancelled(t->host) ? t->why : NULL;
 }
 
-/* ---- what was measured ---- */
-
-/* The times of the slowest process, and the mean loss of all, in pieces. */
-static enum rfl_rc report_steps(struct rfl_run__job *job, int slowest, struct rfl_err *err)
+static void on_progress(const char *phase, int64_t done, int64_t total, void *ctx)
 {
-	const struct rfl_world *w = &job->config.world;
-	const struct rfl_burst *b = &job->r.burst;
-	struct rfl_burst_step *all =
-		rfl_alloc_array((size_t)STEPS_PER_PIECE * (size_t)w->size, sizeof(*all));
-	enum rfl_rc rc = RFL_OK;
+	const struct member *m = ctx;
+	const struct rfl_run_host *o = m->team->host;
 
-	if (!all)
-		return rfl_fail(err, RFL_ENOMEM, 0, "%d processes: out of memory", w->size);
-	for (int64_t first = 0; rc == RFL_OK && first < b->nsteps; first += STEPS_PER_PIECE) {
-		const int64_t left = b->nsteps - first;
-		const int64_t n = left < STEPS_PER_PIECE ? left : STEPS_PER_PIECE;
-		struct rfl_burst_step *times = all + slowest * n;
+	if (m->config.world.rank == 0 && o->progress)
+		o->progress(phase, done, total, o->ctx);
+}
 
-		rc = job->choice.ops->gather(job->engine, (const double *)(b->steps + first),
-					     (size_t)n * RFL_RUN__STEP_NUMBERS, (double *)all, err);
-		for (int64_t i = 0; rc == RFL_OK && i < n; i++) {
-			double loss = 0;
+static void on_unrecorded(const char *ledger, const struct rfl_ledger_row *row, void *ctx)
+{
+	const struct rfl_run_host *o = ((const struct member *)ctx)->team->host;
 
-			for (int r = 0; r < w->size; r++)
-				loss += all[r * n + i].loss;
-			times[i].loss = loss / w->size;
-		}
-		if (rc == RFL_OK && w->rank == 0)
-			rfl_run__tell(job, rfl_run__pack_steps("world_steps", times, first, n));
+	if (o->unrecorded)
+		o->unrecorded(ledger, row, o->ctx);
+}
+
+static void note_end(struct member *m)
+{
+	struct team *t = m->team;
+	const struct rfl_ledger_row *row = &m->result.row;
+	const char *why = row->error_text ? row->error_text : "";
+
+	if (m->rc == RFL_OK && m->result.rc == RFL_OK)
+		return;
+	pthread_mutex_lock(&t->lock);
+	if (t->failed < 0) {
+		t->failed = m->config.world.rank;
+		t->since_s = rfl_clock_s();
+		(void)snprintf(t->why, sizeof(t->why), "stopped: rank %d ended first (%s: %.200s)",
+			       t->failed, m->rc ? "refused" : row->status,
+			       m->rc ? m->err.msg : why);
 	}
-	free(all);
-	return rc;
+	pthread_mutex_unlock(&t->lock);
 }
 
-enum rfl_rc rfl_run__report_world(struct rfl_run__job *job, struct rfl_err *err)
+static void *run_member(void *arg)
 {
-	const struct rfl_world *w = &job->config.world;
-	struct rfl_run__results all = job->r;
-	int slowest = 0;
-	enum rfl_rc rc;
+	struct member *m = arg;
 
-	if (w->size <= 1)
-		return RFL_OK;
-	rc = rfl_run__unite(job->choice.ops, job->engine, w->size, &all, &slowest, err);
-	if (rc == RFL_OK)
-		rc = report_steps(job, slowest, err);
-	if (rc == RFL_OK && w->rank == 0)
-		rfl_run__tell(job, rfl_run__pack(RFL_RUN__WORLD, &all));
+	m->rc = rfl_run(&m->config, &m->host, &m->result, &m->err);
+	note_end(m);
+	return NULL;
+}
+
+/* Reserve a free port until rank 0, which takes seconds to start, listens there. While *fd is bound
+ * and does not listen, Linux gives the port to no other program, but lets rank 0 bind it, because
+ * both have SO_REUSEADDR (as the servers of c10d do). The caller closes *fd, unless it is -1. */
+static enum rfl_rc reserve_port(int *fd, int *port, struct rfl_err *err)
+{
+	struct sockaddr_in address = { .sin_family = AF_INET };
+	socklen_t len = sizeof(address);
+	const int on = 1;
+
+	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	*fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (*fd < 0 || setsockopt(*fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) != 0 ||
+	    bind(*fd, (struct sockaddr *)&address, sizeof(address)) != 0 ||
+	    getsockname(*fd, (struct sockaddr *)&address, &len) != 0)
+		return rfl_fail(err, RFL_EIO, errno, "no free port at 127.0.0.1: %s",
+				strerror(errno));
+	*port = ntohs(address.sin_port);
+	return RFL_OK;
+}
+
+enum rfl_rc rfl_run_local(const struct rfl_run_config *config, const struct rfl_run_host *host,
+			  struct rfl_run_result *ret, struct rfl_err *err)
+{
+	const int n = config->world.size;
+	struct team team = { .host = host, .failed = -1 };
+	struct member *members = rfl_alloc_array((size_t)n, sizeof(*members));
+	int port = 0, reserved = -1;
+	enum rfl_rc rc = reserve_port(&reserved, &port, err);
+
+	*ret = (struct rfl_run_result){ .rc = RFL_OK };
+	rfl_ledger_row_init(&ret->row);
+	if (rc == RFL_OK && (!members || pthread_mutex_init(&team.lock, NULL) != 0))
+		rc = rfl_fail(err, RFL_ENOMEM, 0, "%d processes: out of memory", n);
+	if (rc)
+		goto done;
+	for (int i = 0; i < n; i++) {
+		struct member *m = &members[i];
+		struct rfl_world *w = &m->config.world;
+
+		m->team = &team;
+		m->config = *config;
+		w->rank = w->local_rank = i;
+		w->local_size = n;
+		w->port = port;
+		w->launcher = "roofline";
+		(void)snprintf(w->address, sizeof(w->address), "127.0.0.1");
+		m->host = *host;
+		m->host.cancelled = ends_now;
+		m->host.why_cancelled = why_it_ends;
+		m->host.progress = on_progress;
+		m->host.unrecorded = on_unrecorded;
+		m->host.attempt = NULL;
+		m->host.ctx = m;
+		rfl_ledger_row_init(&m->result.row);
+	}
+	for (int i = 0; i < n; i++) {
+		struct member *m = &members[i];
+		const int code = pthread_create(&m->thread, NULL, run_member, m);
+
+		m->begun = code == 0;
+		if (!m->begun) {
+			m->rc = rfl_fail(&m->err, RFL_ENOMEM, code, "rank %d: no thread: %s", i,
+					 strerror(code));
+			note_end(m);
+		}
+	}
+	for (int i = 0; i < n; i++)
+		if (members[i].begun)
+			pthread_join(members[i].thread, NULL);
+
+	/* The result is rank 0's. A rank that wrote no row at all is reported in any case. */
+	for (int i = 0; i < n; i++) {
+		const struct rfl_err *its = &members[i].err;
+
+		if (rc == RFL_OK && members[i].rc != RFL_OK)
+			rc = rfl_fail(err, members[i].rc, its->native, "%s", its->msg);
+		if (i > 0)
+			rfl_run_result_fini(&members[i].result);
+	}
+	*ret = members[0].result;
+	pthread_mutex_destroy(&team.lock);
+done:
+	if (reserved >= 0)
+		close(reserved);
+	free(members);
 	return rc;
 }

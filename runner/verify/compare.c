@@ -11,7 +11,7 @@
 #include "base/alloc.h"
 #include "complexity/zoo.h"
 #include "data/fill.h"
-#include "runner/fill_engine.h"
+#include "runner/engine.h"
 
 /* One engine on one network, with the batch of the golden file. */
 struct session {

@@ -14,7 +14,6 @@
 #include "complexity/zoo.h"
 #include "runner/engine.h"
 #include "data/fill.h"
-#include "runner/fill_engine.h"
 
 struct bench {
 	const struct rfl_engine_ops *ops;

@@ -12,7 +12,6 @@
 #include "complexity/net/build.h"
 #include "runner/engine.h"
 #include "data/fill.h"
-#include "runner/fill_engine.h"
 
 enum { BATCH = 3, SIDE = 8, CLASSES = 5, IMAGE = 3 * SIDE * SIDE };
 enum { FLOATS = 4096 }; /* no net of these tests has more */
