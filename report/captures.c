@@ -22,23 +22,6 @@ const char *const rfl_capture_by_names[] = { "kernel", "range", "metric", NULL }
 
 #define NAME_TAIL 14 /* of a long name: what it was instantiated with ends it */
 
-/* Where the parameters of "void f<4, (int)2>(int, g(*)(int))" begin; its length when there are
- * none. */
-static size_t parameters_at(const char *name, size_t len)
-{
-	size_t depth = 0;
-
-	if (len == 0 || name[len - 1] != ')')
-		return len;
-	for (size_t at = len; at-- > 0;) {
-		if (name[at] == ')')
-			depth++;
-		else if (name[at] == '(' && --depth == 0)
-			return at > 0 ? at : len;
-	}
-	return len;
-}
-
 /* Not inside a character of UTF-8. */
 static bool is_begin(char c)
 {
@@ -47,14 +30,21 @@ static bool is_begin(char c)
 
 const char *rfl_captures__short_name(const char *name, char out[RFL_CAPTURE_NAME_MAX + 1])
 {
-	size_t len = strlen(name), head = RFL_CAPTURE_NAME_MAX - NAME_TAIL - 3, tail;
+	size_t len = strlen(name), head = RFL_CAPTURE_NAME_MAX - NAME_TAIL - 3, tail, depth = 0;
 
 	if (len > RFL_CAPTURE_NAME_MAX) {
 		if (strncmp(name, "void ", 5) == 0) {
 			name += 5;
 			len -= 5;
 		}
-		len = parameters_at(name, len);
+		/* without the parameters of "void f<4, (int)2>(int, g(*)(int))" */
+		for (size_t at = len; at-- > 0 && name[len - 1] == ')';) {
+			depth += name[at] == ')';
+			if (name[at] == '(' && --depth == 0) {
+				len = at > 0 ? at : len;
+				break;
+			}
+		}
 	}
 	if (len > RFL_CAPTURE_NAME_MAX) {
 		tail = len - NAME_TAIL;
@@ -84,20 +74,6 @@ static double ratio_of(double a, int64_t a_launches, double b, int64_t b_launche
 	return a_launches == b_launches && b > 0 ? a / b : (double)NAN;
 }
 
-/* Render, and release. A table that could not be made is out of memory. */
-static enum rfl_rc finish_table(struct rfl_table *t, enum rfl_format format, struct rfl_buf *out,
-				struct rfl_err *err)
-{
-	enum rfl_rc rc;
-
-	if (!t)
-		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for a table");
-	rc = rfl_table_render(t, format, out, err);
-	rfl_table_free(t);
-	rfl_buf_putc(out, '\n');
-	return rc;
-}
-
 /* A row of the table: one range, or one kernel over its blocks and grids. */
 struct line {
 	const struct rfl_range *range;
@@ -107,6 +83,10 @@ struct line {
 	int64_t fp32_launches;   /* of which the arithmetic outside the matrix units is known */
 	int64_t matrix_launches; /* of which that inside them is */
 	size_t index;            /* equal times stay in order */
+
+	/* only shown */
+	const char *kind, *name, *block, *grid;
+	double share, ai, flop_per_s, byte_per_s;
 };
 
 static void add_to(double *sum, int64_t *launches, const struct rfl_amount *a)
@@ -164,38 +144,13 @@ static int by_time(const void *a, const void *b)
 	return by_index(a, b);
 }
 
-/* Those that take the longest come first, in the order of the step. */
-static void pick_longest(struct line *lines, size_t n, size_t most)
+/* The lines of kernels, by time, or of all other ranges, of which the `most` that take the longest
+ * come first, in the order of the step.
+ * @param gathered  kernels of one name become one line; lines  room for all ranges */
+static size_t lines_of(const struct rfl_capture *c, bool kernels, bool gathered, size_t most,
+		       struct line *lines)
 {
-	if (most == 0 || most >= n)
-		return;
-	qsort(lines, n, sizeof(*lines), by_time);
-	qsort(lines, most, sizeof(*lines), by_index);
-}
-
-/* Kernels of one name become one line. */
-static size_t gather(struct line *lines, size_t n)
-{
-	size_t kept = 0;
-
-	if (n > 0)
-		qsort(lines, n, sizeof(*lines), by_name);
-	for (size_t i = 0; i < n; i++) {
-		struct line *last = kept > 0 ? &lines[kept - 1] : NULL;
-
-		if (!last || strcmp(last->range->name, lines[i].range->name) != 0) {
-			lines[kept++] = lines[i];
-			continue;
-		}
-		add_amounts(last, lines[i].range->amount, lines[i].launches);
-	}
-	return kept;
-}
-
-/* The lines of kernels or of all other ranges; @param lines  room for all ranges */
-static size_t lines_of(const struct rfl_capture *c, bool kernels, bool gathered, struct line *lines)
-{
-	size_t n = 0;
+	size_t n = 0, kept = 0;
 
 	for (size_t i = 0; i < c->nranges; i++) {
 		if ((c->ranges[i].kind == RFL_RANGE_KERNEL) != kernels)
@@ -204,88 +159,73 @@ static size_t lines_of(const struct rfl_capture *c, bool kernels, bool gathered,
 		add_amounts(&lines[n], c->ranges[i].amount, c->ranges[i].launches);
 		n++;
 	}
-	if (gathered)
-		n = gather(lines, n);
-	if (kernels && n > 0)
+	if (n > 0 && gathered) {
+		qsort(lines, n, sizeof(*lines), by_name);
+		for (size_t i = 0; i < n; i++) {
+			struct line *last = kept > 0 ? &lines[kept - 1] : NULL;
+
+			if (last && strcmp(last->range->name, lines[i].range->name) == 0)
+				add_amounts(last, lines[i].range->amount, lines[i].launches);
+			else
+				lines[kept++] = lines[i];
+		}
+		n = kept;
+	}
+	if (n > 0 && (kernels || (most > 0 && most < n)))
 		qsort(lines, n, sizeof(*lines), by_time);
+	if (!kernels && most > 0 && most < n)
+		qsort(lines, most, sizeof(*lines), by_index);
 	return n;
 }
 
 /* ---- the table of ranges ---- */
 
+#define GEOMETRY 1U /* block and grid are shown */
+
+#define TEXT(member_, title_) RFL_CELL(struct line, member_), .key = #member_, .title = (title_)
+#define REAL(member_, title_, scale_) \
+	TEXT(member_, title_), .kind = RFL_COLUMN_REAL, .scale = (scale_)
+
 static const struct rfl_column range_columns[] = {
-	{ .key = "kind", .title = "Kind", .kind = RFL_COLUMN_TEXT },
-	{ .key = "name", .title = "Name", .kind = RFL_COLUMN_TEXT },
-	{ .key = "block", .title = "Block", .kind = RFL_COLUMN_TEXT },
-	{ .key = "grid", .title = "Grid", .kind = RFL_COLUMN_TEXT },
-	{ .key = "launches", .title = "Launches", .kind = RFL_COLUMN_INT },
-	{ .key = "time_s", .title = "Time ms", .kind = RFL_COLUMN_REAL, .scale = 1e-3 },
-	{ .key = "share",
-	  .title = "Share %",
-	  .kind = RFL_COLUMN_REAL,
-	  .decimals = 1,
-	  .scale = 1e-2 },
-	{ .key = "flops", .title = "GFLOP", .kind = RFL_COLUMN_REAL, .scale = 1e9 },
-	{ .key = "dram_bytes", .title = "DRAM GB", .kind = RFL_COLUMN_REAL, .scale = 1e9 },
-	{ .key = "ai", .title = "FLOP/B", .kind = RFL_COLUMN_REAL },
-	{ .key = "flop_per_s", .title = "GFLOP/s", .kind = RFL_COLUMN_REAL, .scale = 1e9 },
-	{ .key = "byte_per_s", .title = "GB/s", .kind = RFL_COLUMN_REAL, .scale = 1e9 },
+	{ TEXT(kind, "Kind") },
+	{ TEXT(name, "Name") },
+	{ TEXT(block, "Block"), .when = GEOMETRY },
+	{ TEXT(grid, "Grid"), .when = GEOMETRY },
+	{ TEXT(launches, "Launches"), .kind = RFL_COLUMN_INT },
+	{ REAL(time_s, "Time ms", 1e-3) },
+	{ REAL(share, "Share %", 1e-2), .decimals = 1 },
+	{ REAL(flops, "GFLOP", 1e9) },
+	{ REAL(bytes, "DRAM GB", 1e9) },
+	{ REAL(ai, "FLOP/B", 1) },
+	{ REAL(flop_per_s, "GFLOP/s", 1e9) },
+	{ REAL(byte_per_s, "GB/s", 1e9) },
 };
-#define GEOMETRY_FIRST 2 /* Block and Grid */
-#define GEOMETRY_N     2
+#undef TEXT
+#undef REAL
 
-static void put_numbers(struct rfl_table *t, const struct line *line, double all_time)
+static void put_line(struct rfl_table *t, struct line line, double all_time)
 {
-	rfl_table_int(t, line->launches);
-	rfl_table_real(t, line->time_s);
-	rfl_table_real(t, all_time > 0 ? line->time_s / all_time : (double)NAN);
-	rfl_table_real(t, line->flops);
-	rfl_table_real(t, line->bytes);
-	rfl_table_real(
-		t, ratio_of(line->flops, line->flops_launches, line->bytes, line->bytes_launches));
-	rfl_table_real(
-		t, ratio_of(line->flops, line->flops_launches, line->time_s, line->time_launches));
-	rfl_table_real(
-		t, ratio_of(line->bytes, line->bytes_launches, line->time_s, line->time_launches));
-}
-
-static void put_line(struct rfl_table *t, const struct line *line, bool geometry, double all_time)
-{
-	const struct rfl_range *r = line->range;
 	char name[RFL_CAPTURE_NAME_MAX + 1];
 
-	rfl_table_text(t, rfl_range_kind_names[r->kind]);
-	rfl_table_text(t, rfl_captures__short_name(r->name, name));
-	if (geometry) {
-		rfl_table_text(t, r->block);
-		rfl_table_text(t, r->grid);
+	line.kind = "total";
+	if (line.range) {
+		line.kind = rfl_range_kind_names[line.range->kind];
+		line.name = rfl_captures__short_name(line.range->name, name);
+		line.block = line.range->block;
+		line.grid = line.range->grid;
 	}
-	put_numbers(t, line, all_time);
-}
-
-static void put_total(struct rfl_table *t, const struct rfl_capture *c, bool geometry)
-{
-	struct line line = empty_line(NULL, 0);
-
-	add_amounts(&line, c->total, rfl_capture_launches_of_total(c));
-	rfl_table_text(t, "total");
-	rfl_table_null(t);
-	for (int i = 0; geometry && i < GEOMETRY_N; i++)
-		rfl_table_null(t);
-	put_numbers(t, &line, line.time_s);
+	line.share = all_time > 0 ? line.time_s / all_time : (double)NAN;
+	line.ai = ratio_of(line.flops, line.flops_launches, line.bytes, line.bytes_launches);
+	line.flop_per_s =
+		ratio_of(line.flops, line.flops_launches, line.time_s, line.time_launches);
+	line.byte_per_s =
+		ratio_of(line.bytes, line.bytes_launches, line.time_s, line.time_launches);
+	rfl_table_add(t, &line, 1, sizeof(line));
 }
 
 /* ---- the table of totals ---- */
 
-static const struct rfl_column total_columns[] = {
-	{ .key = "quantity", .title = "Quantity", .kind = RFL_COLUMN_TEXT },
-	{ .key = "value", .title = "Total", .kind = RFL_COLUMN_TEXT },
-	{ .key = "exact", .title = "Exact", .kind = RFL_COLUMN_TEXT },
-	{ .key = "known", .title = "Known of", .kind = RFL_COLUMN_TEXT },
-	{ .key = "validity", .title = "Validity", .kind = RFL_COLUMN_TEXT },
-};
-
-/* @param a, b  what it is, or follows from */
+/* A row of it. @param a, b  what it is, or follows from */
 static void put_total_row(struct rfl_table *t, const char *name, const char *unit, double value,
 			  const struct rfl_amount *a, const struct rfl_amount *b, int64_t all)
 {
@@ -307,8 +247,14 @@ static void put_total_row(struct rfl_table *t, const char *name, const char *uni
 	rfl_table_text(t, rfl_validity_names[worst]);
 }
 
-static void put_totals(struct rfl_table *t, const struct rfl_capture *c)
+static enum rfl_rc put_totals(const struct rfl_capture *c, enum rfl_format format,
+			      struct rfl_buf *out, struct rfl_err *err)
 {
+	static const struct rfl_column columns[] = {
+		{ .key = "quantity", .title = "Quantity" }, { .key = "value", .title = "Total" },
+		{ .key = "exact", .title = "Exact" },       { .key = "known", .title = "Known of" },
+		{ .key = "validity", .title = "Validity" },
+	};
 	static const struct {
 		const char *name, *unit;
 		enum rfl_quantity a, b;
@@ -322,9 +268,11 @@ static void put_totals(struct rfl_table *t, const struct rfl_capture *c)
 		{ "cycles / task_clock_s", "Hz", RFL_QUANTITY_CYCLES, RFL_QUANTITY_TASK_CLOCK },
 		{ "instructions / cycles", "", RFL_QUANTITY_INSTRUCTIONS, RFL_QUANTITY_CYCLES },
 	};
-
+	struct rfl_table *t = rfl_table_new(columns, RFL_ARRAY_LEN(columns));
 	const int64_t all = rfl_capture_launches_of_total(c);
 
+	if (!t)
+		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for a table");
 	for (int q = 0; q < RFL_QUANTITY_COUNT; q++) {
 		const struct rfl_quantity_info *info = rfl_quantity_info((enum rfl_quantity)q);
 		const struct rfl_amount *a = &c->total[q];
@@ -345,29 +293,14 @@ static void put_totals(struct rfl_table *t, const struct rfl_capture *c)
 		if (!isnan(value))
 			put_total_row(t, ratios[i].name, ratios[i].unit, value, a, b, all);
 	}
-}
-
-static enum rfl_rc total_table(const struct rfl_capture *c, enum rfl_format format,
-			       struct rfl_buf *out, struct rfl_err *err)
-{
-	struct rfl_table *t = rfl_table_new(total_columns, RFL_ARRAY_LEN(total_columns));
-
-	if (t)
-		put_totals(t, c);
-	if (t && rfl_table_rows(t) == 0) {
-		rfl_table_free(t);
-		rfl_buf_puts(out, "Nothing is known of the totals.\n\n");
-		return RFL_OK;
-	}
-	return finish_table(t, format, out, err);
+	if (rfl_table_rows(t) > 0)
+		return rfl_table_finish(t, format, out, err);
+	rfl_table_free(t);
+	rfl_buf_puts(out, "Nothing is known of the totals.\n");
+	return RFL_OK;
 }
 
 /* ---- under the tables ---- */
-
-static double share_of(double part, double all)
-{
-	return all > 0 ? 100 * part / all : (double)NAN;
-}
 
 static void put_said(struct rfl_buf *out, const char *what, const char *text)
 {
@@ -387,26 +320,13 @@ static bool did_none(const struct line *line)
 		rfl_kernel_classify(line->range->name) != RFL_KERNEL_MATRIX);
 }
 
-static void put_zero_kernel(const struct line *line, double all_time, struct rfl_buf *out)
-{
-	char number[RFL_NUM_MAX], name[RFL_CAPTURE_NAME_MAX + 1];
-
-	rfl_buf_puts(out, "  ");
-	if (!isnan(line->time_s))
-		rfl_buf_printf(out, "%s ms  ", rfl_num_people(line->time_s * 1e3, 4, number));
-	if (!isnan(share_of(line->time_s, all_time)))
-		rfl_buf_printf(out, "%s %%  ",
-			       rfl_num_fixed(share_of(line->time_s, all_time), 1, number));
-	rfl_buf_printf(out, "%s\n", rfl_captures__short_name(line->range->name, name));
-}
-
 /* Kernels whose FLOPs were counted, as 0: copies, casts, integers, comparisons. */
 static void put_zero_kernels(const struct rfl_capture *c, const struct line *lines, size_t n,
 			     struct rfl_buf *out)
 {
 	const char *parts = c->total[RFL_QUANTITY_FLOPS].rule;
-	double all_time = c->total[RFL_QUANTITY_TIME].value;
-	char number[RFL_NUM_MAX];
+	const double all_time = c->total[RFL_QUANTITY_TIME].value;
+	char number[RFL_NUM_MAX], name[RFL_CAPTURE_NAME_MAX + 1];
 	double time_s = 0;
 	size_t zero = 0, shown = 0;
 
@@ -419,14 +339,21 @@ static void put_zero_kernels(const struct rfl_capture *c, const struct line *lin
 	if (zero == 0)
 		return;
 	rfl_buf_printf(out, "Kernels with 0 FLOPs (%s): %zu", parts ? parts : "flops.total", zero);
-	if (!isnan(share_of(time_s, all_time)))
+	if (all_time > 0)
 		rfl_buf_printf(out, ", %s %% of the time",
-			       rfl_num_fixed(share_of(time_s, all_time), 1, number));
+			       rfl_num_fixed(100 * time_s / all_time, 1, number));
 	rfl_buf_putc(out, '\n');
-	for (size_t i = 0; i < n && shown < ZERO_MOST; i++) {
-		if (!did_none(&lines[i]))
+	for (const struct line *line = lines; line < lines + n && shown < ZERO_MOST; line++) {
+		if (!did_none(line))
 			continue;
-		put_zero_kernel(&lines[i], all_time, out);
+		rfl_buf_puts(out, "  ");
+		if (!isnan(line->time_s))
+			rfl_buf_printf(out, "%s ms  ",
+				       rfl_num_people(line->time_s * 1e3, 4, number));
+		if (!isnan(line->time_s) && all_time > 0)
+			rfl_buf_printf(out, "%s %%  ",
+				       rfl_num_fixed(100 * line->time_s / all_time, 1, number));
+		rfl_buf_printf(out, "%s\n", rfl_captures__short_name(line->range->name, name));
 		shown++;
 	}
 	if (shown < zero)
@@ -473,13 +400,82 @@ static void put_remarks(const struct rfl_capture *c, const struct line *lines, s
 
 /* ---- one capture ---- */
 
-static void put_head(const struct rfl_capture *c, enum rfl_format format, struct rfl_buf *out)
+static enum rfl_rc put_ranges(const struct rfl_capture *c, const struct rfl_capture_view *view,
+			      const struct line *lines, size_t n, struct rfl_buf *out,
+			      struct rfl_err *err)
 {
-	const char *mark = format == RFL_FORMAT_MD ? "### " : "";
-	size_t at = out->len;
+	const unsigned geometry = view->by == RFL_CAPTURE_BY_RANGE ? GEOMETRY : 0;
+	const double all_time = c->total[RFL_QUANTITY_TIME].value;
+	const size_t shown = view->most > 0 && view->most < n ? view->most : n;
+	struct rfl_table *t;
+	struct line total;
+	enum rfl_rc rc;
 
-	rfl_buf_printf(out, "%s%s: %s%s%s", mark, c->label[0] ? c->label : "(no label)", c->source,
-		       c->path ? ", " : "", c->path ? c->path : "");
+	if (n == 0)
+		return RFL_OK;
+	t = rfl_table_of(range_columns, RFL_ARRAY_LEN(range_columns), geometry);
+	for (size_t i = 0; i < shown; i++)
+		put_line(t, lines[i], all_time);
+	if (lines[0].range->kind == c->total_kind) {
+		total = empty_line(NULL, 0);
+		add_amounts(&total, c->total, rfl_capture_launches_of_total(c));
+		put_line(t, total, total.time_s);
+	}
+	if (shown < n)
+		rfl_table_note(t, "The %zu that take the longest, of %zu.", shown, n);
+	rc = rfl_table_finish(t, view->format, out, err);
+	rfl_buf_putc(out, '\n');
+	return rc;
+}
+
+static enum rfl_rc put_metrics(const struct rfl_capture *c, const struct rfl_capture_view *view,
+			       struct rfl_buf *out, struct rfl_err *err)
+{
+	static const struct rfl_column columns[] = {
+		{ .key = "kind", .title = "Kind" },
+		{ .key = "name", .title = "Name" },
+		{ .key = "metric", .title = "Metric" },
+		{ .key = "value", .title = "Value" },
+		{ .key = "unit", .title = "Unit" },
+		{ .key = "rollup", .title = "Over launches" },
+		{ .key = "validity", .title = "Validity" },
+		{ .key = "reason", .title = "Remark" },
+	};
+	struct rfl_table *t = rfl_table_new(columns, RFL_ARRAY_LEN(columns));
+	char name[RFL_CAPTURE_NAME_MAX + 1], number[RFL_NUM_MAX];
+	const size_t n = view->most > 0 && view->most < c->nranges ? view->most : c->nranges;
+	enum rfl_rc rc;
+
+	for (const struct rfl_range *r = c->ranges; t && r < c->ranges + n; r++)
+		for (const struct rfl_metric *m = r->metrics; m < r->metrics + r->nmetrics; m++) {
+			rfl_table_text(t, rfl_range_kind_names[r->kind]);
+			rfl_table_text(t, rfl_captures__short_name(r->name, name));
+			rfl_table_text(t, m->name);
+			rfl_table_text(t, isnan(m->value) ? NULL : rfl_num_full(m->value, number));
+			rfl_table_text(t, m->unit);
+			rfl_table_text(t, rfl_rollup_names[m->rollup]);
+			rfl_table_text(t, rfl_validity_names[m->validity]);
+			rfl_table_text(t, m->reason);
+		}
+	if (n < c->nranges)
+		rfl_table_note(t, "The first %zu ranges of %zu.", n, c->nranges);
+	rc = rfl_table_finish(t, view->format, out, err);
+	rfl_buf_putc(out, '\n');
+	return rc;
+}
+
+static enum rfl_rc put_capture(const struct rfl_capture *c, const struct rfl_capture_view *view,
+			       struct rfl_buf *out, struct rfl_err *err)
+{
+	struct line *lines = rfl_alloc_array(c->nranges, sizeof(*lines));
+	size_t at = out->len, n;
+	enum rfl_rc rc;
+
+	if (!lines)
+		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for a table");
+	rfl_buf_printf(out, "%s%s: %s%s%s", view->format == RFL_FORMAT_MD ? "### " : "",
+		       c->label[0] ? c->label : "(no label)", c->source, c->path ? ", " : "",
+		       c->path ? c->path : "");
 	if (c->device)
 		rfl_buf_printf(out, ", %s", c->device);
 	if (c->chip)
@@ -493,99 +489,25 @@ static void put_head(const struct rfl_capture *c, enum rfl_format format, struct
 			       c->passes == 1 ? "" : "es");
 	rfl_captures__end_line(out, at);
 	rfl_buf_putc(out, '\n');
-}
 
-static enum rfl_rc put_ranges(const struct rfl_capture *c, const struct rfl_capture_view *view,
-			      const struct line *lines, size_t n, bool geometry,
-			      struct rfl_buf *out, struct rfl_err *err)
-{
-	struct rfl_column columns[RFL_ARRAY_LEN(range_columns)];
-	struct rfl_table *t;
-	size_t ncolumns = 0;
-	size_t shown = view->most > 0 && view->most < n ? view->most : n;
-	double all_time = c->total[RFL_QUANTITY_TIME].value;
-
-	if (n == 0)
-		return RFL_OK;
-	for (size_t i = 0; i < RFL_ARRAY_LEN(range_columns); i++)
-		if (geometry || i < GEOMETRY_FIRST || i >= GEOMETRY_FIRST + GEOMETRY_N)
-			columns[ncolumns++] = range_columns[i];
-	t = rfl_table_new(columns, ncolumns);
-	for (size_t i = 0; t && i < shown; i++)
-		put_line(t, &lines[i], geometry, all_time);
-	if (t && lines[0].range->kind == c->total_kind)
-		put_total(t, c, geometry);
-	if (t && shown < n)
-		rfl_table_note(t, "The %zu that take the longest, of %zu.", shown, n);
-	return finish_table(t, view->format, out, err);
-}
-
-static enum rfl_rc put_metrics(const struct rfl_capture *c, const struct rfl_capture_view *view,
-			       struct rfl_buf *out, struct rfl_err *err)
-{
-	static const struct rfl_column columns[] = {
-		{ .key = "kind", .title = "Kind", .kind = RFL_COLUMN_TEXT },
-		{ .key = "name", .title = "Name", .kind = RFL_COLUMN_TEXT },
-		{ .key = "metric", .title = "Metric", .kind = RFL_COLUMN_TEXT },
-		{ .key = "value", .title = "Value", .kind = RFL_COLUMN_TEXT },
-		{ .key = "unit", .title = "Unit", .kind = RFL_COLUMN_TEXT },
-		{ .key = "rollup", .title = "Over launches", .kind = RFL_COLUMN_TEXT },
-		{ .key = "validity", .title = "Validity", .kind = RFL_COLUMN_TEXT },
-		{ .key = "reason", .title = "Remark", .kind = RFL_COLUMN_TEXT },
-	};
-	struct rfl_table *t = rfl_table_new(columns, RFL_ARRAY_LEN(columns));
-	char name[RFL_CAPTURE_NAME_MAX + 1], number[RFL_NUM_MAX];
-	size_t n = view->most > 0 && view->most < c->nranges ? view->most : c->nranges;
-
-	for (size_t i = 0; t && i < n; i++) {
-		const struct rfl_range *r = &c->ranges[i];
-
-		for (size_t k = 0; k < r->nmetrics; k++) {
-			const struct rfl_metric *m = &r->metrics[k];
-
-			rfl_table_text(t, rfl_range_kind_names[r->kind]);
-			rfl_table_text(t, rfl_captures__short_name(r->name, name));
-			rfl_table_text(t, m->name);
-			rfl_table_text(t, isnan(m->value) ? NULL : rfl_num_full(m->value, number));
-			rfl_table_text(t, m->unit);
-			rfl_table_text(t, rfl_rollup_names[m->rollup]);
-			rfl_table_text(t, rfl_validity_names[m->validity]);
-			rfl_table_text(t, m->reason);
-		}
-	}
-	if (t && n < c->nranges)
-		rfl_table_note(t, "The first %zu ranges of %zu.", n, c->nranges);
-	return finish_table(t, view->format, out, err);
-}
-
-static enum rfl_rc put_capture(const struct rfl_capture *c, const struct rfl_capture_view *view,
-			       struct rfl_buf *out, struct rfl_err *err)
-{
-	struct line *lines = rfl_alloc_array(c->nranges, sizeof(*lines));
-	bool geometry = view->by == RFL_CAPTURE_BY_RANGE;
-	size_t n;
-	enum rfl_rc rc = RFL_OK;
-
-	if (!lines)
-		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for a table");
-	put_head(c, view->format, out);
 	if (view->by == RFL_CAPTURE_BY_METRIC) {
-		rc = put_metrics(c, view, out, err);
+		if ((rc = put_metrics(c, view, out, err)) != RFL_OK)
+			goto done;
 	} else {
-		n = lines_of(c, false, false, lines);
-		pick_longest(lines, n, view->most);
-		rc = put_ranges(c, view, lines, n, geometry, out, err);
-		n = lines_of(c, true, !geometry, lines);
-		if (rc == RFL_OK)
-			rc = put_ranges(c, view, lines, n, geometry, out, err);
+		n = lines_of(c, false, false, view->most, lines);
+		if ((rc = put_ranges(c, view, lines, n, out, err)) != RFL_OK)
+			goto done;
+		n = lines_of(c, true, view->by == RFL_CAPTURE_BY_KERNEL, 0, lines);
+		if ((rc = put_ranges(c, view, lines, n, out, err)) != RFL_OK)
+			goto done;
 	}
-	if (rc == RFL_OK)
-		rc = total_table(c, view->format, out, err);
-	n = lines_of(c, true, true, lines);
-	if (rc == RFL_OK)
-		put_remarks(c, lines, n, out);
-	if (rc == RFL_OK && view->explain)
+	if ((rc = put_totals(c, view->format, out, err)) != RFL_OK)
+		goto done;
+	rfl_buf_putc(out, '\n');
+	put_remarks(c, lines, lines_of(c, true, true, 0, lines), out);
+	if (view->explain)
 		rc = rfl_captures__explain(c, view, out, err);
+done:
 	free(lines);
 	return rc;
 }

@@ -62,53 +62,17 @@ static bool is_like(const struct rfl_capture *c, const char *reason, const char 
 		       : strcmp(cause_of(c, other), cause_of(c, reason)) == 0;
 }
 
-/* The first of the quantities that are not known for this reason, or by this command. */
-static bool is_first(const struct rfl_capture *c, int q)
-{
-	const char *reason = c->total[q].reason;
-	size_t len = command_length(reason);
-
-	for (int before = 0; before < q; before++) {
-		if (isnan(c->total[before].value) && is_missed(before) &&
-		    is_like(c, reason, c->total[before].reason, len))
-			return false;
-	}
-	return true;
-}
-
-static bool is_command(const char *reason, size_t len, const char *command)
-{
-	size_t word = strlen(NOT_COUNTED);
-
-	return len == word + strlen(command) && memcmp(reason + word, command, len - word) == 0;
-}
-
 #define LIST_WIDTH 96
-
-/* One more name of a list, which continues in indented lines. */
-static void put_listed(struct rfl_buf *out, const char *name, size_t *line, bool first)
-{
-	size_t len = strlen(name);
-
-	if (!first)
-		rfl_buf_putc(out, ',');
-	if (!first && out->len - *line + len + 2 > LIST_WIDTH) {
-		rfl_buf_putc(out, '\n');
-		*line = out->len;
-		rfl_buf_puts(out, "  ");
-	} else if (!first) {
-		rfl_buf_putc(out, ' ');
-	}
-	rfl_buf_puts(out, name);
-}
 
 /* How the metrics that a command lacks are counted: for ncu the program makes its argument. */
 static void put_remedy(const struct rfl_capture *c, int first, size_t len, struct rfl_buf *out)
 {
 	const char *reason = c->total[first].reason, *sep = " ";
+	const char *command = reason + strlen(NOT_COUNTED);
+	const size_t n = len - strlen(NOT_COUNTED);
 	bool is_any = !c->chip || !c->family || strcmp(c->family, "any") == 0;
 
-	if (is_command(reason, len, "ncu --metrics")) {
+	if (n == strlen("ncu --metrics") && strncmp(command, "ncu --metrics", n) == 0) {
 		rfl_buf_printf(
 			out,
 			": not counted; 'roofline counters list --chip %s' has the metrics, with "
@@ -121,8 +85,7 @@ static void put_remedy(const struct rfl_capture *c, int first, size_t len, struc
 				  "are in docs/appendix/events.md\n");
 		return;
 	}
-	rfl_buf_printf(out, ": not counted; to count: %.*s", (int)(len - strlen(NOT_COUNTED)),
-		       reason + strlen(NOT_COUNTED));
+	rfl_buf_printf(out, ": not counted; to count: %.*s", (int)n, command);
 	for (int q = first; q < RFL_QUANTITY_COUNT; q++) {
 		if (!isnan(c->total[q].value) || !is_like(c, reason, c->total[q].reason, len))
 			continue;
@@ -132,36 +95,56 @@ static void put_remedy(const struct rfl_capture *c, int first, size_t len, struc
 	rfl_buf_putc(out, '\n');
 }
 
-/* Quantities that are not known for one reason, and the reason. */
-static void put_reason(const struct rfl_capture *c, int first, struct rfl_buf *out)
-{
-	const char *reason = c->total[first].reason;
-	size_t len = command_length(reason), line = out->len, at;
-
-	rfl_buf_puts(out, "Not known: ");
-	for (int q = first; q < RFL_QUANTITY_COUNT; q++)
-		if (isnan(c->total[q].value) && is_missed(q) &&
-		    is_like(c, reason, c->total[q].reason, len))
-			put_listed(out, rfl_quantity_info((enum rfl_quantity)q)->name, &line,
-				   q == first);
-	if (len > 0) {
-		put_remedy(c, first, len, out);
-		return;
-	}
-	at = out->len;
-	rfl_buf_printf(out, ": %s", cause_of(c, reason));
-	rfl_captures__end_line(out, at);
-}
-
+/* Quantities that are not known for one reason, or by one command, and the reason. */
 void rfl_captures__unknown(const struct rfl_capture *c, struct rfl_buf *out)
 {
-	for (int q = 0; q < RFL_QUANTITY_COUNT; q++)
-		if (isnan(c->total[q].value) && c->total[q].reason && is_missed(q) &&
-		    is_first(c, q))
-			put_reason(c, q, out);
+	bool said[RFL_QUANTITY_COUNT] = { false };
+
+	for (int first = 0; first < RFL_QUANTITY_COUNT; first++) {
+		const char *reason = c->total[first].reason;
+		size_t len = reason ? command_length(reason) : 0, line = out->len, at;
+
+		if (!isnan(c->total[first].value) || !reason || !is_missed(first) || said[first])
+			continue;
+		rfl_buf_puts(out, "Not known: ");
+		for (int q = first; q < RFL_QUANTITY_COUNT; q++) {
+			const char *name = rfl_quantity_info((enum rfl_quantity)q)->name;
+
+			if (!isnan(c->total[q].value) || !is_missed(q) ||
+			    !is_like(c, reason, c->total[q].reason, len))
+				continue;
+			said[q] = true;
+			if (q > first && out->len - line + strlen(name) + 3 > LIST_WIDTH) {
+				rfl_buf_puts(out, ",\n"); /* it continues in indented lines */
+				line = out->len;
+				rfl_buf_puts(out, "  ");
+			} else if (q > first) {
+				rfl_buf_puts(out, ", ");
+			}
+			rfl_buf_puts(out, name);
+		}
+		if (len > 0) {
+			put_remedy(c, first, len, out);
+			continue;
+		}
+		at = out->len;
+		rfl_buf_printf(out, ": %s", cause_of(c, reason));
+		rfl_captures__end_line(out, at);
+	}
 }
 
 /* ---- rules ---- */
+
+/* Does a rule name this? */
+static bool is_named(const char *rule, const char *name)
+{
+	const size_t len = strlen(name);
+
+	for (const char *at = strstr(rule, name); at; at = strstr(at + 1, name))
+		if ((at == rule || at[-1] == ' ') && (at[len] == '\0' || at[len] == ' '))
+			return true;
+	return false;
+}
 
 /* @param how  values of several launches became one, where they were not added up */
 static void put_input(const char *name, double value, const char *unit, const char *how,
@@ -177,38 +160,12 @@ static void put_input(const char *name, double value, const char *unit, const ch
 	rfl_captures__end_line(out, at);
 }
 
-/* The metrics and quantities of a range that the rule names, with their values. */
-static void put_inputs(const struct rfl_range *r, const char *rule, struct rfl_buf *out)
+/* The rule of one quantity with the metrics and quantities that it names, or why there is none. */
+static void explain_amount(const struct rfl_range *r, enum rfl_quantity quantity,
+			   struct rfl_buf *out)
 {
-	for (const struct rfl_metric *m = r->metrics; m < r->metrics + r->nmetrics; m++) {
-		const char *at = strstr(rule, m->name);
-		size_t len = strlen(m->name);
-
-		while (at &&
-		       !((at == rule || at[-1] == ' ') && (at[len] == '\0' || at[len] == ' ')))
-			at = strstr(at + 1, m->name);
-		if (at && find_metric(r, m->name, len) == m)
-			put_input(m->name, m->value, m->unit,
-				  m->rollup != RFL_ROLLUP_SUM && m->launches > 1
-					  ? rfl_rollup_names[m->rollup]
-					  : NULL,
-				  out);
-	}
-	for (int q = 0; q < RFL_QUANTITY_COUNT; q++) {
-		const struct rfl_quantity_info *info = rfl_quantity_info((enum rfl_quantity)q);
-		const char *at = strstr(rule, info->name);
-		size_t len = strlen(info->name);
-
-		if (at && (at == rule || at[-1] == ' ') && (at[len] == '\0' || at[len] == ' '))
-			put_input(info->name, r->amount[q].value, info->unit, NULL, out);
-	}
-}
-
-/* The rule of one quantity, or why there is none. */
-static void explain_amount(const struct rfl_range *r, enum rfl_quantity q, struct rfl_buf *out)
-{
-	const struct rfl_quantity_info *info = rfl_quantity_info(q);
-	const struct rfl_amount *a = &r->amount[q];
+	const struct rfl_quantity_info *info = rfl_quantity_info(quantity);
+	const struct rfl_amount *a = &r->amount[quantity];
 	char number[RFL_NUM_MAX];
 	size_t at = out->len;
 
@@ -226,25 +183,20 @@ static void explain_amount(const struct rfl_range *r, enum rfl_quantity q, struc
 		rfl_buf_printf(out, " (%s%s%s)", rfl_validity_names[a->validity],
 			       a->reason ? ": " : "", a->reason ? a->reason : "");
 	rfl_captures__end_line(out, at);
-	if (a->rule)
-		put_inputs(r, a->rule, out);
-}
-
-static void explain_range(const struct rfl_range *r, struct rfl_buf *out)
-{
-	char number[RFL_NUM_MAX];
-	size_t at = out->len;
-
-	rfl_buf_printf(out, "  %s ", rfl_range_kind_names[r->kind]);
-	rfl_buf_puts(out, r->name);
-	if (r->block)
-		rfl_buf_printf(out, " block %s", r->block);
-	if (r->grid)
-		rfl_buf_printf(out, " grid %s", r->grid);
-	rfl_buf_printf(out, ", launches: %s", rfl_num_grouped(r->launches, number));
-	rfl_captures__end_line(out, at);
-	for (int q = 0; q < RFL_QUANTITY_COUNT; q++)
-		explain_amount(r, (enum rfl_quantity)q, out);
+	if (!a->rule)
+		return;
+	for (const struct rfl_metric *m = r->metrics; m < r->metrics + r->nmetrics; m++)
+		if (is_named(a->rule, m->name) && find_metric(r, m->name, strlen(m->name)) == m)
+			put_input(m->name, m->value, m->unit,
+				  m->rollup != RFL_ROLLUP_SUM && m->launches > 1
+					  ? rfl_rollup_names[m->rollup]
+					  : NULL,
+				  out);
+	for (int q = 0; q < RFL_QUANTITY_COUNT; q++) {
+		info = rfl_quantity_info((enum rfl_quantity)q);
+		if (is_named(a->rule, info->name))
+			put_input(info->name, r->amount[q].value, info->unit, NULL, out);
+	}
 }
 
 static int longest_first(const void *a, const void *b)
@@ -264,7 +216,8 @@ enum rfl_rc rfl_captures__explain(const struct rfl_capture *c, const struct rfl_
 				  struct rfl_buf *out, struct rfl_err *err)
 {
 	const struct rfl_range **ranges = rfl_alloc_array(c->nranges, sizeof(*ranges));
-	size_t n = view->most > 0 && view->most < c->nranges ? view->most : c->nranges;
+	size_t n = view->most > 0 && view->most < c->nranges ? view->most : c->nranges, at;
+	char number[RFL_NUM_MAX];
 
 	if (!ranges)
 		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for the rules");
@@ -273,8 +226,21 @@ enum rfl_rc rfl_captures__explain(const struct rfl_capture *c, const struct rfl_
 	if (c->nranges > 0)
 		qsort(ranges, c->nranges, sizeof(const struct rfl_range *), longest_first);
 	rfl_buf_puts(out, "\nRules, each figure with what went into it:\n");
-	for (size_t i = 0; i < n; i++)
-		explain_range(ranges[i], out);
+	for (size_t i = 0; i < n; i++) {
+		const struct rfl_range *r = ranges[i];
+
+		at = out->len;
+		rfl_buf_printf(out, "  %s ", rfl_range_kind_names[r->kind]);
+		rfl_buf_puts(out, r->name);
+		if (r->block)
+			rfl_buf_printf(out, " block %s", r->block);
+		if (r->grid)
+			rfl_buf_printf(out, " grid %s", r->grid);
+		rfl_buf_printf(out, ", launches: %s", rfl_num_grouped(r->launches, number));
+		rfl_captures__end_line(out, at);
+		for (int q = 0; q < RFL_QUANTITY_COUNT; q++)
+			explain_amount(r, (enum rfl_quantity)q, out);
+	}
 	free(ranges);
 	return RFL_OK;
 }

@@ -84,20 +84,6 @@ static const char *name_of(int q)
 	return rfl_quantity_info((enum rfl_quantity)q)->name;
 }
 
-static void put_values(struct json *j, const struct rfl_amount *amount)
-{
-	for (int q = 0; q < RFL_QUANTITY_COUNT; q++) {
-		const char *name = name_of(q);
-
-		if (q == RFL_QUANTITY_FLOPS_FP16)
-			begin(j, "flops", '{');
-		put_real(j, strncmp(name, "flops.", 6) == 0 ? name + 6 : name, amount[q].value);
-		if (q == RFL_QUANTITY_FLOPS)
-			end(j, '}');
-	}
-	put_real(j, "ai", rfl_amounts_ai(amount));
-}
-
 static void put_caveat(struct json *j, const char *name, const struct rfl_amount *a)
 {
 	if (a->validity == RFL_VALID && !a->reason)
@@ -123,7 +109,16 @@ static void put_amounts(struct json *j, const struct rfl_amount *amount, int64_t
 		if (!isnan(amount[q].value))
 			put_int(j, name_of(q), amount[q].launches, -1);
 	end(j, '}');
-	put_values(j, amount);
+	for (int q = 0; q < RFL_QUANTITY_COUNT; q++) {
+		const char *name = name_of(q);
+
+		if (q == RFL_QUANTITY_FLOPS_FP16)
+			begin(j, "flops", '{');
+		put_real(j, strncmp(name, "flops.", 6) == 0 ? name + 6 : name, amount[q].value);
+		if (q == RFL_QUANTITY_FLOPS)
+			end(j, '}');
+	}
+	put_real(j, "ai", rfl_amounts_ai(amount));
 	begin(j, "reasons", '{');
 	for (int q = 0; q < RFL_QUANTITY_COUNT; q++)
 		if (isnan(amount[q].value))
@@ -152,26 +147,6 @@ static void put_rules(struct json *j, const struct rfl_amount *amount)
 
 /* ---- captures and ranges ---- */
 
-static void put_metrics(struct json *j, const struct rfl_range *r)
-{
-	begin(j, "metrics", '[');
-	for (size_t i = 0; i < r->nmetrics; i++) {
-		const struct rfl_metric *m = &r->metrics[i];
-
-		begin(j, NULL, '{');
-		put_text(j, "name", m->name);
-		put_text(j, "unit", m->unit);
-		put_text(j, "rollup", rfl_rollup_names[m->rollup]);
-		put_real(j, "value", m->value);
-		put_int(j, "launches", m->launches, -1);
-		put_int(j, "pass", m->pass, -1);
-		put_text(j, "validity", rfl_validity_names[m->validity]);
-		put_text(j, "reason", m->reason);
-		end(j, '}');
-	}
-	end(j, ']');
-}
-
 static void put_ranges(struct json *j, const struct rfl_captures *captures, const char *key,
 		       bool kernels)
 {
@@ -191,7 +166,21 @@ static void put_ranges(struct json *j, const struct rfl_captures *captures, cons
 			put_text(j, "grid", r->grid);
 			put_amounts(j, r->amount, r->launches);
 			put_rules(j, r->amount);
-			put_metrics(j, r);
+			begin(j, "metrics", '[');
+			for (const struct rfl_metric *m = r->metrics; m < r->metrics + r->nmetrics;
+			     m++) {
+				begin(j, NULL, '{');
+				put_text(j, "name", m->name);
+				put_text(j, "unit", m->unit);
+				put_text(j, "rollup", rfl_rollup_names[m->rollup]);
+				put_real(j, "value", m->value);
+				put_int(j, "launches", m->launches, -1);
+				put_int(j, "pass", m->pass, -1);
+				put_text(j, "validity", rfl_validity_names[m->validity]);
+				put_text(j, "reason", m->reason);
+				end(j, '}');
+			}
+			end(j, ']');
 			end(j, '}');
 		}
 	}

@@ -1,115 +1,42 @@
 /*
  * points.c - points for people and for programs.
  */
-#include "report/points.h"
+#include "report/runs.h"
 
 #include <stdbool.h>
 #include <string.h>
 
-static void put_cell(struct rfl_table *t, const struct rfl_field *f, const struct rfl_point *p)
-{
-	if (f->kind == RFL_FIELD_TEXT)
-		rfl_table_text(t, *rfl_field_text_at(f, p));
-	else if (f->kind == RFL_FIELD_REAL)
-		rfl_table_real(t, *rfl_field_real_at(f, p));
-	else if (rfl_field_known(f, p))
-		rfl_table_int(t, *rfl_field_int_at(f, p));
-	else
-		rfl_table_null(t);
-}
-
-static const struct rfl_field *field_of(const char *name)
-{
-	return &rfl_point_fields[rfl_fields_find(rfl_point_fields, RFL_POINT_NCOLUMNS, name)];
-}
-
 /* What people see of a point. Where there are counters, what was measured replaces
  * what follows from the rest; where points have variants, so does the column of them. */
-enum seen { ALWAYS, PLAIN, TWIN, VARIANT };
+enum { PLAIN = 1, TWIN = 2, VARIANT = 4 };
 
-static const struct {
-	enum seen seen;
-	struct rfl_column column;
-} short_columns[] = {
-	{ ALWAYS, { .key = "env", .title = "Environment" } },
-	{ ALWAYS, { .key = "model", .title = "Model" } },
-	{ ALWAYS, { .key = "precision", .title = "Precision" } },
-	{ ALWAYS, { .key = "batch", .title = "Batch" } },
-	{ ALWAYS, { .key = "mode", .title = "Mode" } },
-	{ ALWAYS, { .key = "layout", .title = "Layout" } },
-	{ VARIANT, { .key = "variant", .title = "Variant" } },
-	{ PLAIN, { .key = "runs", .title = "Runs" } },
-	{ ALWAYS, { .key = "step_s", .title = "Step (ms)", .scale = 1e-3 } },
-	{ PLAIN, { .key = "step_median_s", .title = "Median (ms)", .scale = 1e-3 } },
-	{ PLAIN, { .key = "samples_per_s", .title = "Samples/s" } },
-	{ ALWAYS, { .key = "ai", .title = "FLOP/byte", .digits = 3 } },
-	{ TWIN, { .key = "ai_unfused", .title = "unfused", .digits = 3 } },
-	{ TWIN, { .key = "ai_counters", .title = "measured", .digits = 3 } },
-	{ TWIN, { .key = "flops_measured_over_counted", .title = "FLOPs x", .digits = 3 } },
-	{ TWIN, { .key = "bytes_over_compulsory", .title = "Bytes x", .digits = 3 } },
-	{ ALWAYS, { .key = "attained_gflops", .title = "GFLOP/s" } },
-	{ ALWAYS, { .key = "attainable_gflops", .title = "Attainable" } },
-	{ ALWAYS, { .key = "percent_of_attainable", .title = "%", .digits = 3 } },
-	{ ALWAYS, { .key = "bound", .title = "Bound" } },
-	{ PLAIN, { .key = "headroom_s", .title = "Headroom (ms)", .digits = 3, .scale = 1e-3 } },
+static const struct rfl_column short_columns[] = {
+	{ .key = "env", .title = "Environment" },
+	{ .key = "model", .title = "Model" },
+	{ .key = "precision", .title = "Precision" },
+	{ .key = "batch", .title = "Batch" },
+	{ .key = "mode", .title = "Mode" },
+	{ .key = "layout", .title = "Layout" },
+	{ .key = "variant", .title = "Variant", .when = VARIANT },
+	{ .key = "runs", .title = "Runs", .when = PLAIN },
+	{ .key = "step_s", .title = "Step (ms)", .scale = 1e-3 },
+	{ .key = "step_median_s", .title = "Median (ms)", .scale = 1e-3, .when = PLAIN },
+	{ .key = "samples_per_s", .title = "Samples/s", .when = PLAIN },
+	{ .key = "ai", .title = "FLOP/byte", .digits = 3 },
+	{ .key = "ai_unfused", .title = "unfused", .digits = 3, .when = TWIN },
+	{ .key = "ai_counters", .title = "measured", .digits = 3, .when = TWIN },
+	{ .key = "flops_measured_over_counted", .title = "FLOPs x", .digits = 3, .when = TWIN },
+	{ .key = "bytes_over_compulsory", .title = "Bytes x", .digits = 3, .when = TWIN },
+	{ .key = "attained_gflops", .title = "GFLOP/s" },
+	{ .key = "attainable_gflops", .title = "Attainable" },
+	{ .key = "percent_of_attainable", .title = "%", .digits = 3 },
+	{ .key = "bound", .title = "Bound" },
+	{ .key = "headroom_s",
+	  .title = "Headroom (ms)",
+	  .digits = 3,
+	  .scale = 1e-3,
+	  .when = PLAIN },
 };
-
-/* What the points have that not all points have. */
-struct view {
-	bool counters, variants;
-};
-
-static struct view view_of(const struct rfl_points *pts)
-{
-	struct view v = { .counters = false };
-
-	for (size_t i = 0; i < pts->n; i++) {
-		v.counters = v.counters || pts->points[i].counters_source;
-		v.variants = v.variants || pts->points[i].variant;
-	}
-	return v;
-}
-
-static bool is_seen(enum seen seen, const struct view *v)
-{
-	switch (seen) {
-	case PLAIN:
-		return !v->counters;
-	case TWIN:
-		return v->counters;
-	case VARIANT:
-		return v->variants;
-	case ALWAYS:
-		break;
-	}
-	return true;
-}
-
-/* The columns that are shown, and the fields that fill them. @return how many */
-static size_t choose(const struct view *v, bool all, struct rfl_column *columns,
-		     const struct rfl_field **fields)
-{
-	static const enum rfl_column_kind kinds[] = {
-		[RFL_FIELD_TEXT] = RFL_COLUMN_TEXT,
-		[RFL_FIELD_INT] = RFL_COLUMN_INT,
-		[RFL_FIELD_REAL] = RFL_COLUMN_REAL,
-	};
-	size_t n = 0;
-
-	for (size_t i = 0; all && i < RFL_POINT_NCOLUMNS; i++) {
-		columns[n] = (struct rfl_column){ .key = rfl_point_fields[i].name,
-						  .title = rfl_point_fields[i].name };
-		fields[n++] = &rfl_point_fields[i];
-	}
-	for (size_t i = 0; !all && i < RFL_ARRAY_LEN(short_columns); i++)
-		if (is_seen(short_columns[i].seen, v)) {
-			columns[n] = short_columns[i].column;
-			fields[n++] = field_of(short_columns[i].column.key);
-		}
-	for (size_t i = 0; i < n; i++)
-		columns[i].kind = kinds[fields[i]->kind];
-	return n;
-}
 
 static const char *source_at(const struct rfl_points *pts, size_t i, size_t offset)
 {
@@ -119,28 +46,23 @@ static const char *source_at(const struct rfl_points *pts, size_t i, size_t offs
 	return text;
 }
 
-static bool same_source(const char *a, const char *b)
-{
-	size_t len = rfl_point_source_len(a);
-
-	return rfl_point_source_len(b) == len && memcmp(a, b, len) == 0;
-}
-
 /* The different sources in a text column, in the order of the points: "a, b". */
 static void list_sources(const struct rfl_points *pts, size_t offset, struct rfl_buf *out)
 {
 	for (size_t i = 0; i < pts->n; i++) {
 		const char *text = source_at(pts, i, offset);
+		const size_t len = text ? rfl_point_source_len(text) : 0;
 		size_t k = 0;
 
-		if (!text)
-			continue;
-		while (k < i &&
-		       !(source_at(pts, k, offset) && same_source(source_at(pts, k, offset), text)))
-			k++;
-		if (k == i)
-			rfl_buf_printf(out, "%s%.*s", out->len ? ", " : "",
-				       (int)rfl_point_source_len(text), text);
+		for (; text && k < i; k++) {
+			const char *other = source_at(pts, k, offset);
+
+			if (other && rfl_point_source_len(other) == len &&
+			    memcmp(other, text, len) == 0)
+				break;
+		}
+		if (text && k == i)
+			rfl_buf_printf(out, "%s%.*s", out->len ? ", " : "", (int)len, text);
 	}
 }
 
@@ -185,57 +107,52 @@ static void add_why(struct rfl_table *t, const struct rfl_point *p, const char *
 	rfl_buf_fini(&text);
 }
 
-static void add_notes(struct rfl_table *t, const struct rfl_points *pts)
-{
-	struct rfl_buf flops, bytes;
-
-	rfl_buf_init(&flops, 1 << 16);
-	rfl_buf_init(&bytes, 1 << 16);
-	list_sources(pts, offsetof(struct rfl_point, flops_source), &flops);
-	list_sources(pts, offsetof(struct rfl_point, bytes_source), &bytes);
-	rfl_table_note(t,
-		       "FLOPs: %s; bytes: %s; step, samples/s and GFLOP/s: over the whole window; "
-		       "attainable = min(FLOP/byte x bandwidth, compute)",
-		       rfl_buf_str(&flops), rfl_buf_str(&bytes));
-	if (view_of(pts).counters)
-		rfl_table_note(t, "unfused: FLOP/byte as counted from the network; measured: FLOPs "
-				  "and bytes by counters; FLOPs x: measured over counted; Bytes x: "
-				  "measured over those that must move");
-	rfl_buf_fini(&flops);
-	rfl_buf_fini(&bytes);
-	for (size_t i = 0; i < pts->n; i++) {
-		const struct rfl_point *p = &pts->points[i];
-
-		if (p->verdict)
-			add_note(t, p, p->verdict);
-		add_why(t, p, "FLOPs", p->flops_source, NULL);
-		add_why(t, p, "bytes", p->bytes_source, p->flops_source);
-	}
-}
-
 enum rfl_rc rfl_points_table(const struct rfl_points *points, enum rfl_format format,
 			     struct rfl_buf *out, struct rfl_err *err)
 {
-	const struct view view = view_of(points);
-	const struct rfl_field *fields[RFL_POINT_NCOLUMNS];
 	struct rfl_column columns[RFL_POINT_NCOLUMNS];
-	size_t n;
+	bool counters = false, variants = false;
+	struct rfl_buf flops, bytes;
 	struct rfl_table *t;
-	enum rfl_rc rc;
+	size_t n = 0;
 
 	if (format == RFL_FORMAT_CSV) {
 		rfl_points_write(out, points);
 		return rfl_buf_check(out, "points", err);
 	}
-	n = choose(&view, format == RFL_FORMAT_JSON, columns, fields);
-	t = rfl_table_new(columns, n);
-	if (!t)
-		return rfl_fail(err, RFL_ENOMEM, 0, "points: out of memory");
-	for (size_t i = 0; i < points->n; i++)
-		for (size_t k = 0; k < n; k++)
-			put_cell(t, fields[k], &points->points[i]);
-	add_notes(t, points);
-	rc = rfl_table_render(t, format, out, err);
-	rfl_table_free(t);
-	return rc;
+	for (size_t i = 0; i < points->n; i++) {
+		counters = counters || points->points[i].counters_source;
+		variants = variants || points->points[i].variant;
+	}
+	for (; format == RFL_FORMAT_JSON && n < RFL_POINT_NCOLUMNS; n++)
+		columns[n] = (struct rfl_column){ .field = &rfl_point_fields[n] };
+	for (; format != RFL_FORMAT_JSON && n < RFL_ARRAY_LEN(short_columns); n++) {
+		columns[n] = short_columns[n];
+		columns[n].field = &rfl_point_fields[rfl_fields_find(
+			rfl_point_fields, RFL_POINT_NCOLUMNS, short_columns[n].key)];
+	}
+	t = rfl_table_of(columns, n, (counters ? TWIN : PLAIN) | (variants ? VARIANT : 0U));
+	rfl_table_add(t, points->points, points->n, sizeof(*points->points));
+
+	rfl_buf_init(&flops, 1 << 16);
+	rfl_buf_init(&bytes, 1 << 16);
+	list_sources(points, offsetof(struct rfl_point, flops_source), &flops);
+	list_sources(points, offsetof(struct rfl_point, bytes_source), &bytes);
+	rfl_table_note(t,
+		       "FLOPs: %s; bytes: %s; step, samples/s and GFLOP/s: over the whole window; "
+		       "attainable = min(FLOP/byte x bandwidth, compute)",
+		       rfl_buf_str(&flops), rfl_buf_str(&bytes));
+	if (counters)
+		rfl_table_note(t, "unfused: FLOP/byte as counted from the network; measured: FLOPs "
+				  "and bytes by counters; FLOPs x: measured over counted; Bytes x: "
+				  "measured over those that must move");
+	rfl_buf_fini(&flops);
+	rfl_buf_fini(&bytes);
+	for (const struct rfl_point *p = points->points; p < points->points + points->n; p++) {
+		if (p->verdict)
+			add_note(t, p, p->verdict);
+		add_why(t, p, "FLOPs", p->flops_source, NULL);
+		add_why(t, p, "bytes", p->bytes_source, p->flops_source);
+	}
+	return rfl_table_finish(t, format, out, err);
 }

@@ -1,11 +1,12 @@
 /*
- * runs.h - what `roofline summary` and `roofline compare` print.
+ * runs.h - what `roofline summary`, `compare` and `points` print.
  */
 #ifndef RFL_REPORT_RUNS_H
 #define RFL_REPORT_RUNS_H
 
 #include "ledger/repeats/compare.h"
 #include "report/table.h"
+#include "roofline/points.h"
 
 /** As a table. CSV and JSON have every fact, the others those that name a configuration and those
  * that vary. Notes of the summary, and `more`, lines, stand under the latter. */
@@ -21,5 +22,12 @@ enum rfl_rc rfl_repeats_markdown(const struct rfl_repeats *r, const char *more, 
 enum rfl_rc rfl_comparison_table(const struct rfl_comparison *c, enum rfl_format format,
 				 const char *const names[2], const char *lines, struct rfl_buf *out,
 				 struct rfl_err *err) RFL_WARN_UNUSED;
+
+/**
+ * Append the points to a buffer. CSV is exactly the file of rfl_points_save(), JSON an array with
+ * the same columns; text and Markdown show what matters, with the verdicts below.
+ */
+enum rfl_rc rfl_points_table(const struct rfl_points *points, enum rfl_format format,
+			     struct rfl_buf *out, struct rfl_err *err) RFL_WARN_UNUSED;
 
 #endif

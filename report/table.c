@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/csv.h"
 #include "base/json.h"
 #include "base/num.h"
 #include "base/text.h"
@@ -51,9 +50,19 @@ struct rfl_table *rfl_table_of(const struct rfl_column *columns, size_t n, unsig
 		rfl_table_free(t);
 		return NULL;
 	}
-	for (size_t i = 0; i < n; i++)
-		if ((columns[i].when & ~given) == 0)
-			t->columns[t->ncolumns++] = columns[i];
+	for (size_t i = 0; i < n; i++) {
+		struct rfl_column *c = &t->columns[t->ncolumns];
+
+		if (columns[i].when & ~given)
+			continue;
+		*c = columns[i];
+		if (c->field) {
+			c->kind = (enum rfl_column_kind)c->field->kind;
+			c->key = c->key ? c->key : c->field->name;
+			c->title = c->title ? c->title : c->field->name;
+		}
+		t->ncolumns++;
+	}
 	return t;
 }
 
@@ -108,6 +117,7 @@ static void add_member(struct rfl_table *t, const struct rfl_column *c, const vo
 {
 	union {
 		const char *text;
+		const void *row;
 		int small;
 		int64_t integer;
 		double real;
@@ -118,7 +128,18 @@ static void add_member(struct rfl_table *t, const struct rfl_column *c, const vo
 		return;
 	}
 	memcpy(&v, (const char *)row + c->at, c->size);
-	if (c->kind == RFL_COLUMN_TEXT)
+	if (c->field) {
+		const void *at = c->size ? v.row : row;
+
+		if (!rfl_field_known(c->field, at))
+			rfl_table_null(t);
+		else if (c->kind == RFL_COLUMN_TEXT)
+			rfl_table_text(t, *rfl_field_text_at(c->field, at));
+		else if (c->kind == RFL_COLUMN_REAL)
+			rfl_table_real(t, *rfl_field_real_at(c->field, at));
+		else
+			rfl_table_int(t, *rfl_field_int_at(c->field, at));
+	} else if (c->kind == RFL_COLUMN_TEXT)
 		rfl_table_text(t, v.text);
 	else if (c->kind == RFL_COLUMN_REAL)
 		rfl_table_real(t, v.real);
@@ -299,92 +320,38 @@ static void put_markdown(const struct rfl_table *t, size_t i, const char *s, str
 		rfl_buf_puts(out, " |\n");
 }
 
-static void render_markdown(const struct rfl_table *t, struct rfl_buf *out)
+/* As programs read it: JSON or CSV. */
+static void put_exact(const struct cell *cell, bool json, struct rfl_buf *out)
 {
 	char number[RFL_NUM_MAX];
 
-	for (size_t c = 0; c < t->ncolumns; c++)
-		put_markdown(t, c, t->columns[c].title, out);
-	for (size_t c = 0; c < t->ncolumns; c++)
-		rfl_buf_puts(out, t->columns[c].kind != RFL_COLUMN_TEXT ? "|---:" : "|:---");
-	rfl_buf_puts(out, "|\n");
-	for (size_t i = 0; i < t->ncells; i++)
-		put_markdown(t, i, for_people(t, i, number), out);
-	put_notes(t, "  \n", out); /* two blanks: a line break */
-}
-
-static enum rfl_rc render_csv(const struct rfl_table *t, struct rfl_buf *out, struct rfl_err *err)
-{
-	const char **fields = rfl_alloc_array(t->ncolumns, sizeof(*fields));
-	char(*numbers)[RFL_NUM_MAX] = rfl_alloc_array(t->ncolumns, sizeof(*numbers));
-	enum rfl_rc rc = RFL_OK;
-
-	if (!fields || !numbers) {
-		rc = rfl_fail(err, RFL_ENOMEM, 0, "table: out of memory");
-		goto done;
-	}
-	for (size_t c = 0; c < t->ncolumns; c++)
-		fields[c] = t->columns[c].key;
-	rfl_csv_write_row(out, fields, t->ncolumns);
-	for (size_t i = 0; i < t->ncells; i++) {
-		const struct cell *cell = &t->cells[i];
-		size_t c = i % t->ncolumns;
-
-		fields[c] = cell->kind == CELL_TEXT ? cell->text : numbers[c];
-		if (cell->kind == CELL_NULL)
-			numbers[c][0] = '\0';
-		else if (cell->kind == CELL_INT)
-			(void)snprintf(numbers[c], RFL_NUM_MAX, "%lld", (long long)cell->integer);
-		else if (cell->kind == CELL_REAL)
-			rfl_num_exact(cell->real, numbers[c]);
-		if (c + 1 == t->ncolumns)
-			rfl_csv_write_row(out, fields, t->ncolumns);
-	}
-done:
-	free(fields);
-	free(numbers);
-	return rc;
-}
-
-static void put_json_cell(const struct cell *cell, struct rfl_buf *out)
-{
 	switch (cell->kind) {
 	case CELL_NULL:
-		rfl_buf_puts(out, "null");
+		rfl_buf_puts(out, json ? "null" : "");
 		break;
 	case CELL_TEXT:
-		rfl_json_write_string(out, cell->text, strlen(cell->text));
+		if (json)
+			rfl_json_write_string(out, cell->text, strlen(cell->text));
+		else
+			rfl_csv_write_field(out, cell->text);
 		break;
 	case CELL_INT:
 		rfl_buf_printf(out, "%lld", (long long)cell->integer);
 		break;
 	case CELL_REAL:
-		rfl_json_write_real(out, cell->real);
+		if (json)
+			rfl_json_write_real(out, cell->real);
+		else
+			rfl_buf_puts(out, rfl_num_exact(cell->real, number));
 		break;
 	}
-}
-
-/* One object per line: as easy for grep as for a parser. */
-static void render_json(const struct rfl_table *t, struct rfl_buf *out)
-{
-	rfl_buf_puts(out, t->ncells ? "[\n" : "[");
-	for (size_t i = 0; i < t->ncells; i++) {
-		const char *key = t->columns[i % t->ncolumns].key;
-
-		rfl_buf_puts(out, i % t->ncolumns ? ", " : "  {");
-		rfl_json_write_string(out, key, strlen(key));
-		rfl_buf_puts(out, ": ");
-		put_json_cell(&t->cells[i], out);
-		if ((i + 1) % t->ncolumns == 0)
-			rfl_buf_puts(out, i + 1 < t->ncells ? "},\n" : "}\n");
-	}
-	rfl_buf_puts(out, "]\n");
 }
 
 enum rfl_rc rfl_table_render(const struct rfl_table *t, enum rfl_format format, struct rfl_buf *out,
 			     struct rfl_err *err)
 {
 	const size_t begin = out->len;
+	char number[RFL_NUM_MAX];
 	enum rfl_rc rc = RFL_OK;
 
 	if (t->failed)
@@ -397,13 +364,44 @@ enum rfl_rc rfl_table_render(const struct rfl_table *t, enum rfl_format format, 
 		rc = render_text(t, out, err);
 		break;
 	case RFL_FORMAT_CSV:
-		rc = render_csv(t, out, err);
+		for (size_t c = 0; c < t->ncolumns; c++) {
+			rfl_csv_write_field(out, t->columns[c].key);
+			rfl_buf_putc(out, c + 1 < t->ncolumns ? ',' : '\n');
+		}
+		for (size_t i = 0; i < t->ncells; i++) {
+			const size_t before = out->len;
+
+			put_exact(&t->cells[i], false, out);
+			/* one empty field alone would be an empty line, which readers skip */
+			if (t->ncolumns == 1 && out->len == before)
+				rfl_buf_puts(out, "\"\"");
+			rfl_buf_putc(out, (i + 1) % t->ncolumns ? ',' : '\n');
+		}
 		break;
-	case RFL_FORMAT_JSON:
-		render_json(t, out);
+	case RFL_FORMAT_JSON: /* one object per line: as easy for grep as for a parser */
+		rfl_buf_puts(out, t->ncells ? "[\n" : "[");
+		for (size_t i = 0; i < t->ncells; i++) {
+			const char *key = t->columns[i % t->ncolumns].key;
+
+			rfl_buf_puts(out, i % t->ncolumns ? ", " : "  {");
+			rfl_json_write_string(out, key, strlen(key));
+			rfl_buf_puts(out, ": ");
+			put_exact(&t->cells[i], true, out);
+			if ((i + 1) % t->ncolumns == 0)
+				rfl_buf_puts(out, i + 1 < t->ncells ? "},\n" : "}\n");
+		}
+		rfl_buf_puts(out, "]\n");
 		break;
 	case RFL_FORMAT_MD:
-		render_markdown(t, out);
+		for (size_t c = 0; c < t->ncolumns; c++)
+			put_markdown(t, c, t->columns[c].title, out);
+		for (size_t c = 0; c < t->ncolumns; c++)
+			rfl_buf_puts(out,
+				     t->columns[c].kind != RFL_COLUMN_TEXT ? "|---:" : "|:---");
+		rfl_buf_puts(out, "|\n");
+		for (size_t i = 0; i < t->ncells; i++)
+			put_markdown(t, i, for_people(t, i, number), out);
+		put_notes(t, "  \n", out); /* two blanks: a line break */
 		break;
 	}
 	if (format == RFL_FORMAT_TABLE || format == RFL_FORMAT_MD)

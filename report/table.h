@@ -23,6 +23,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/fields.h"
 
 enum rfl_format { RFL_FORMAT_TABLE, RFL_FORMAT_CSV, RFL_FORMAT_JSON, RFL_FORMAT_MD };
 
@@ -51,6 +52,10 @@ struct rfl_column {
 	/** The member of a row that rfl_table_add() shows, by RFL_CELL(): a const char *, an int,
 	 * int64_t or size_t, or a double, as `kind` says. */
 	size_t at, size;
+	/** In place of a member: a column of a CSV table, which gives the kind, and key and title
+	 * where they are not set, in the row or, with a size, in the one that the member at `at`
+	 * points to. */
+	const struct rfl_field *field;
 	/** In place of a member: adds one cell. */
 	void (*put)(struct rfl_table *t, const void *row);
 };

@@ -15,7 +15,7 @@
 #include "cli/put.h"
 #include "profile/capture/counters_csv.h"
 #include "profile/import/importer.h"
-#include "report/points.h"
+#include "report/runs.h"
 #include "report/table.h"
 #include "roofline/merge.h"
 

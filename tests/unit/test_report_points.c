@@ -1,7 +1,7 @@
 /* Points of one environment, model, precision, mode and batch are distinguished by their facts. */
 #include "roofline_fixture.h"
 
-#include "report/points.h"
+#include "report/runs.h"
 
 #define GPU_PEAKS "{\"lab_gpu\": {\"peak_gflops\": 14000, \"peak_gbps\": 400}}"
 
