@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "profile/cupti/cuda_lib.h"
+#include "profile/cupti/lib.h"
 
 /* ---- devices ---- */
 

@@ -15,7 +15,6 @@
 #include "peaks/kernels.h"
 #include "plot/surface.h"
 #include "profile/import/importer.h"
-#include "profile/perf.h"
 #include "profile/source.h"
 #include "rfl_config.h"
 #include "runner/engine.h"

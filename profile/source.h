@@ -102,4 +102,18 @@ const struct rfl_source_ops *rfl_source_at(size_t i);
 enum rfl_rc rfl_source_for(const char *backend, const struct rfl_source_ops **ret,
 			   struct rfl_err *err) RFL_WARN_UNUSED;
 
+/** What perf_event_open(2) can count of the processor of this machine, and why not the rest. */
+struct rfl_perf_status {
+	char processor[64];        /**< "Ice Lake server" */
+	int paranoid;              /**< kernel.perf_event_paranoid; 99: cannot be read */
+	size_t software, hardware; /**< events that can be counted */
+	size_t flops, dram;        /**< of the hardware's: of FLOPs, of memory controllers */
+	char no_hardware[512]; /**< why some of the core's events cannot be counted; "": all can */
+	char no_flops[512];    /**< why FLOPs cannot; "": they can */
+	char no_dram[512];     /**< why DRAM bytes cannot; "": they can */
+};
+
+/** Try every event once. RFL_EUNAVAILABLE where the system has no perf events at all; RFL_ENOMEM */
+enum rfl_rc rfl_perf_look(struct rfl_perf_status *ret, struct rfl_err *err) RFL_WARN_UNUSED;
+
 #endif

@@ -11,7 +11,7 @@
 #include "cli/put.h"
 #include "profile/cupti/gpu_check.h"
 #include "profile/cupti/plan.h"
-#include "profile/perf.h"
+#include "profile/source.h"
 #include "report/table.h"
 #include "runner/engine.h"
 
@@ -88,7 +88,7 @@ enum { METRIC_COLUMNS_FOR_PEOPLE = 5 };
 static bool check_metrics(struct rfl_table *t, const struct rfl_asked_chip *chip,
 			  const char *const *metrics, size_t n, bool together, bool people)
 {
-	struct rfl_cupti_metric_info info = {
+	struct rfl_cupti_host_metric_properties info = {
 		.description = together ? "the passes of all of them in one session" : NULL,
 	};
 	struct rfl_err why = RFL_ERR_INIT;

@@ -6,7 +6,7 @@
 #define RFL_CLI_COUNTERS_CHIP_H
 
 #include "base/err.h"
-#include "profile/cupti/host.h"
+#include "profile/cupti/plan.h"
 #include "profile/formula.h"
 
 struct rfl_asked_chip {

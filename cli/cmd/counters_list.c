@@ -305,7 +305,7 @@ struct all {
 static void add_metric(const char *metric, void *ctx)
 {
 	struct all *a = ctx;
-	struct rfl_cupti_metric_info info = { .unit = NULL };
+	struct rfl_cupti_host_metric_properties info = { .unit = NULL };
 
 	if (a->rc == RFL_OK)
 		a->rc = rfl_cupti_describe(a->host, metric, &info, a->err);

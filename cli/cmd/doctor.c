@@ -18,7 +18,7 @@
 #include "machine/gpu.h"
 #include "machine/machine.h"
 #include "plot/font.h"
-#include "profile/perf.h"
+#include "profile/source.h"
 #include "report/table.h"
 #include "rfl_config.h"
 

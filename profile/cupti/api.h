@@ -1,9 +1,7 @@
 /*
- * api.h - the part of CUPTI that is used here, declared anew: the structs, numbers and
- * functions of the profiler host, range profiler and activity APIs as CUDA 13.0 has them (12.8 has
- * the same). So no header of NVIDIA is needed to build, and its host header, which is C++ in 13.0,
- * does not matter. tests/unit/test_profile_cupti_abi.c compares all of it with NVIDIA's headers
- * where they are installed.
+ * api.h - the parts of CUPTI, of the CUDA driver and of NVTX that are used, declared anew, as CUDA
+ * 13.0 has them: no header of NVIDIA is needed to build. tests/unit/test_profile_cupti_abi.c
+ * compares them with NVIDIA's where those are installed.
  *
  * A struct says its size in its first member: the end of its last member, which is less than
  * sizeof where padding follows. Later versions of the library accept the sizes of 13.0, so these
@@ -15,74 +13,107 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* ---- numbers ---- */
+/* ---- CUPTI: numbers ---- */
 
-/* X(name, CUPTI's name, value): results that a caller or the table of messages knows. */
+/* X(name, CUPTI's name, value, our code, what it means here, remedy): results that are met. A NULL
+ * remedy: nothing can be done from here. UPDATE, ADMIN and OWN_MISTAKE are texts of lib.c. */
 /* clang-format off */
 #define RFL_CUPTI_RESULTS(X) \
-	X(SUCCESS, CUPTI_SUCCESS, 0) \
-	X(INVALID_PARAMETER, CUPTI_ERROR_INVALID_PARAMETER, 1) \
-	X(INVALID_DEVICE, CUPTI_ERROR_INVALID_DEVICE, 2) \
-	X(INVALID_CONTEXT, CUPTI_ERROR_INVALID_CONTEXT, 3) \
-	X(INVALID_OPERATION, CUPTI_ERROR_INVALID_OPERATION, 7) \
-	X(OUT_OF_MEMORY, CUPTI_ERROR_OUT_OF_MEMORY, 8) \
-	X(HARDWARE, CUPTI_ERROR_HARDWARE, 9) \
-	X(PARAMETER_SIZE, CUPTI_ERROR_PARAMETER_SIZE_NOT_SUFFICIENT, 10) \
-	X(NOT_IMPLEMENTED, CUPTI_ERROR_API_NOT_IMPLEMENTED, 11) \
-	X(MAX_LIMIT_REACHED, CUPTI_ERROR_MAX_LIMIT_REACHED, 12) \
-	X(NOT_READY, CUPTI_ERROR_NOT_READY, 13) \
-	X(NOT_COMPATIBLE, CUPTI_ERROR_NOT_COMPATIBLE, 14) \
-	X(NOT_INITIALIZED, CUPTI_ERROR_NOT_INITIALIZED, 15) \
-	X(INVALID_METRIC_NAME, CUPTI_ERROR_INVALID_METRIC_NAME, 17) \
-	X(INVALID_KIND, CUPTI_ERROR_INVALID_KIND, 21) \
-	X(DISABLED, CUPTI_ERROR_DISABLED, 23) \
-	X(HARDWARE_BUSY, CUPTI_ERROR_HARDWARE_BUSY, 26) \
-	X(NOT_SUPPORTED, CUPTI_ERROR_NOT_SUPPORTED, 27) \
-	X(VIRTUALIZED_DEVICE, CUPTI_ERROR_VIRTUALIZED_DEVICE_NOT_SUPPORTED, 33) \
-	X(INSUFFICIENT_PRIVILEGES, CUPTI_ERROR_INSUFFICIENT_PRIVILEGES, 35) \
-	X(OLD_PROFILER_API, CUPTI_ERROR_OLD_PROFILER_API_INITIALIZED, 36) \
-	X(LEGACY_PROFILER, CUPTI_ERROR_LEGACY_PROFILER_NOT_SUPPORTED, 38) \
-	X(MULTIPLE_SUBSCRIBERS, CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED, 39) \
-	X(VIRTUALIZED_PRIVILEGES, CUPTI_ERROR_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES, 40) \
-	X(CONFIDENTIAL_COMPUTING, CUPTI_ERROR_CONFIDENTIAL_COMPUTING_NOT_SUPPORTED, 41) \
-	X(CMP_DEVICE, CUPTI_ERROR_CMP_DEVICE_NOT_SUPPORTED, 42) \
-	X(MIG_DEVICE, CUPTI_ERROR_MIG_DEVICE_NOT_SUPPORTED, 43) \
-	X(SLI_DEVICE, CUPTI_ERROR_SLI_DEVICE_NOT_SUPPORTED, 44) \
-	X(WSL_DEVICE, CUPTI_ERROR_WSL_DEVICE_NOT_SUPPORTED, 45) \
-	X(INVALID_CHIP_NAME, CUPTI_ERROR_INVALID_CHIP_NAME, 46) \
-	X(UNKNOWN, CUPTI_ERROR_UNKNOWN, 999)
+	X(SUCCESS, CUPTI_SUCCESS, 0, OK, NULL, NULL) \
+	X(INVALID_PARAMETER, CUPTI_ERROR_INVALID_PARAMETER, 1, EFAILED, OWN_MISTAKE, UPDATE) \
+	X(INVALID_DEVICE, CUPTI_ERROR_INVALID_DEVICE, 2, EUNAVAILABLE, "there is no such GPU", \
+	  "see 'roofline probe'") \
+	X(INVALID_CONTEXT, CUPTI_ERROR_INVALID_CONTEXT, 3, EUNAVAILABLE, \
+	  "no CUDA context is current on this thread", NULL) \
+	X(INVALID_OPERATION, CUPTI_ERROR_INVALID_OPERATION, 7, EFAILED, \
+	  "the call is not allowed in this state, or there are too many ranges in one pass", \
+	  "count fewer ranges: --counters phase or step instead of layer") \
+	X(OUT_OF_MEMORY, CUPTI_ERROR_OUT_OF_MEMORY, 8, EDEVMEM, \
+	  "no memory is left for the counters", "use a smaller batch") \
+	X(HARDWARE, CUPTI_ERROR_HARDWARE, 9, EUNAVAILABLE, "the counters of the GPU do not work", \
+	  "reboot, or have the GPU examined") \
+	X(PARAMETER_SIZE, CUPTI_ERROR_PARAMETER_SIZE_NOT_SUFFICIENT, 10, EFAILED, OWN_MISTAKE, UPDATE) \
+	X(NOT_IMPLEMENTED, CUPTI_ERROR_API_NOT_IMPLEMENTED, 11, EUNAVAILABLE, \
+	  "this CUPTI does not have the call", UPDATE) \
+	X(MAX_LIMIT_REACHED, CUPTI_ERROR_MAX_LIMIT_REACHED, 12, EFAILED, \
+	  "there are no more records", NULL) \
+	X(NOT_READY, CUPTI_ERROR_NOT_READY, 13, EUNAVAILABLE, "CUPTI is not ready yet", "try again") \
+	X(NOT_COMPATIBLE, CUPTI_ERROR_NOT_COMPATIBLE, 14, EUNAVAILABLE, \
+	  "CUPTI does not go with this driver, or with another tool in the process", \
+	  "use the CUPTI of the driver's CUDA version (RFL_CUPTI_PATH names its folder)") \
+	X(NOT_INITIALIZED, CUPTI_ERROR_NOT_INITIALIZED, 15, EUNAVAILABLE, \
+	  "CUPTI could not start: libnvperf_host.so is missing or of another version", \
+	  "it belongs beside libcupti: install CUPTI again, or name another in RFL_CUPTI_PATH") \
+	X(INVALID_METRIC_NAME, CUPTI_ERROR_INVALID_METRIC_NAME, 17, ENOTFOUND, \
+	  "the chip has no such metric", "see 'roofline counters list --chip CHIP --all'") \
+	X(INVALID_KIND, CUPTI_ERROR_INVALID_KIND, 21, EFAILED, \
+	  "the chip has no records of this kind", NULL) \
+	X(DISABLED, CUPTI_ERROR_DISABLED, 23, EUNAVAILABLE, \
+	  "profiling is switched off on this system", "ask who administers it") \
+	X(HARDWARE_BUSY, CUPTI_ERROR_HARDWARE_BUSY, 26, EUNAVAILABLE, \
+	  "another program holds the counters of this GPU", \
+	  "end dcgm-exporter, nv-hostengine, ncu and other profilers, or count when they rest") \
+	X(NOT_SUPPORTED, CUPTI_ERROR_NOT_SUPPORTED, 27, EUNSUPPORTED, \
+	  "the chip is not supported, or these metrics cannot be counted together", \
+	  "'roofline counters check --chip CHIP --metrics ...' names the metric") \
+	X(VIRTUALIZED_DEVICE, CUPTI_ERROR_VIRTUALIZED_DEVICE_NOT_SUPPORTED, 33, EUNAVAILABLE, \
+	  "counters are not there on this virtual GPU", "use a GPU that is passed through whole") \
+	X(INSUFFICIENT_PRIVILEGES, CUPTI_ERROR_INSUFFICIENT_PRIVILEGES, 35, EUNAVAILABLE, \
+	  "the driver allows counters to administrators only", ADMIN) \
+	X(OLD_PROFILER_API, CUPTI_ERROR_OLD_PROFILER_API_INITIALIZED, 36, EUNAVAILABLE, \
+	  "something in this process uses CUPTI's old profiler, which excludes the new one", \
+	  "count without it") \
+	X(LEGACY_PROFILER, CUPTI_ERROR_LEGACY_PROFILER_NOT_SUPPORTED, 38, EUNAVAILABLE, \
+	  "the chip does not have the old profiler any more", UPDATE) \
+	X(MULTIPLE_SUBSCRIBERS, CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED, 39, EUNAVAILABLE, \
+	  "another profiler is in this process: ncu, nsys, cuda-gdb, or PyTorch's", \
+	  "run without it, or without --counters and import its file ('roofline counters import')") \
+	X(VIRTUALIZED_PRIVILEGES, CUPTI_ERROR_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES, 40, \
+	  EUNAVAILABLE, "this virtual GPU may not be profiled", \
+	  "the hypervisor's administrator has to allow it (vGPU profiling)") \
+	X(CONFIDENTIAL_COMPUTING, CUPTI_ERROR_CONFIDENTIAL_COMPUTING_NOT_SUPPORTED, 41, EUNAVAILABLE, \
+	  "the GPU is in confidential computing mode, which has no counters", \
+	  "an administrator can turn it off") \
+	X(CMP_DEVICE, CUPTI_ERROR_CMP_DEVICE_NOT_SUPPORTED, 42, EUNAVAILABLE, \
+	  "mining cards have no counters", NULL) \
+	X(MIG_DEVICE, CUPTI_ERROR_MIG_DEVICE_NOT_SUPPORTED, 43, EUNAVAILABLE, \
+	  "this MIG instance may not be profiled", \
+	  "use an instance of its own (not a shared compute instance), or the whole GPU") \
+	X(SLI_DEVICE, CUPTI_ERROR_SLI_DEVICE_NOT_SUPPORTED, 44, EUNAVAILABLE, \
+	  "GPUs joined by SLI may not be profiled", "turn SLI off") \
+	X(WSL_DEVICE, CUPTI_ERROR_WSL_DEVICE_NOT_SUPPORTED, 45, EUNAVAILABLE, \
+	  "this version of WSL or of its driver has no counters", "update both: driver 525 or later") \
+	X(INVALID_CHIP_NAME, CUPTI_ERROR_INVALID_CHIP_NAME, 46, EUNAVAILABLE, \
+	  "CUPTI does not know this chip: it is older than the GPU", \
+	  "install a newer CUPTI, or name it in RFL_CUPTI_PATH") \
+	X(UNKNOWN, CUPTI_ERROR_UNKNOWN, 999, EUNAVAILABLE, \
+	  "an error inside CUPTI; it is the answer to most calls where no NVIDIA driver works", \
+	  "look whether nvidia-smi works")
 /* clang-format on */
 
-#define RFL_CUPTI_RESULT_ID(name, theirs, value) RFL_CUPTI_##name = (value),
+#define RFL_CUPTI_RESULT_ID(name, theirs, value, ...) RFL_CUPTI_##name = (value),
 enum rfl_cupti_result { RFL_CUPTI_RESULTS(RFL_CUPTI_RESULT_ID) };
 #undef RFL_CUPTI_RESULT_ID
 
 /* The structs hold these as int32_t, so that their size does not depend on the enums. */
-enum { RFL_CUPTI_TYPE_RANGE_PROFILER = 0 }; /* CUpti_ProfilerType */
-/* CUpti_MetricType */
-enum rfl_cupti_metric_type {
-	RFL_CUPTI_METRIC_COUNTER = 0,
+enum {
+	RFL_CUPTI_TYPE_RANGE_PROFILER = 0, /* CUpti_ProfilerType */
+	RFL_CUPTI_METRIC_COUNTER = 0,      /* CUpti_MetricType */
 	RFL_CUPTI_METRIC_RATIO = 1,
 	RFL_CUPTI_METRIC_THROUGHPUT = 2,
 	RFL_CUPTI_METRIC_TYPE_COUNT = 3,
-};
-enum { RFL_CUPTI_API_RANGE_PROFILING = 0 }; /* CUpti_Profiler_API */
-/* CUpti_Profiler_Support_Level */
-enum rfl_cupti_support {
-	RFL_CUPTI_SUPPORT_UNKNOWN = 0,
+	RFL_CUPTI_API_RANGE_PROFILING = 0, /* CUpti_Profiler_API */
+	RFL_CUPTI_SUPPORT_UNKNOWN = 0,     /* CUpti_Profiler_Support_Level */
 	RFL_CUPTI_SUPPORT_UNSUPPORTED = 1,
 	RFL_CUPTI_SUPPORT_DISABLED = 2,
 	RFL_CUPTI_SUPPORT_SUPPORTED = 3,
-	RFL_CUPTI_SUPPORT_LIMITED = 4, /**< since 13.3: some metrics only */
-};
-enum { RFL_CUPTI_USER_RANGE = 2 };  /* CUpti_ProfilerRange */
-enum { RFL_CUPTI_USER_REPLAY = 3 }; /* CUpti_ProfilerReplayMode */
-/* CUpti_ActivityKind */
-enum {
-	RFL_CUPTI_ACTIVITY_KERNEL = 3, /**< takes the concurrency of kernels away */
+	RFL_CUPTI_SUPPORT_LIMITED = 4, /* since 13.3: some metrics only */
+	RFL_CUPTI_USER_RANGE = 2,      /* CUpti_ProfilerRange */
+	RFL_CUPTI_USER_REPLAY = 3,     /* CUpti_ProfilerReplayMode */
+	RFL_CUPTI_ACTIVITY_KERNEL = 3, /* CUpti_ActivityKind; takes the concurrency away */
 	RFL_CUPTI_ACTIVITY_CONCURRENT_KERNEL = 10,
+	RFL_CUPTI_FLUSH_FORCED = 1, /* CUpti_ActivityFlag */
 };
-enum { RFL_CUPTI_FLUSH_FORCED = 1 }; /* CUpti_ActivityFlag */
 
 /* ---- objects of the library and the driver ---- */
 
@@ -119,7 +150,7 @@ struct rfl_cupti_host_chips {
 struct rfl_cupti_host_base_metrics {
 	RFL_CUPTI_HEAD;
 	struct rfl_cupti_host_object *host;
-	int32_t type;       /**< enum rfl_cupti_metric_type */
+	int32_t type;       /**< RFL_CUPTI_METRIC_... */
 	const char **names; /**< out; the library's */
 	size_t n;           /**< out */
 };
@@ -131,7 +162,7 @@ struct rfl_cupti_host_metric_properties {
 	const char *description; /**< out */
 	const char *hw_unit;     /**< out: "dram" */
 	const char *unit;        /**< out: "byte" */
-	int32_t type;            /**< out: enum rfl_cupti_metric_type */
+	int32_t type;            /**< out: RFL_CUPTI_METRIC_... */
 };
 
 struct rfl_cupti_host_add_metrics {
@@ -185,7 +216,7 @@ struct rfl_cupti_profiler_deinitialize {
 struct rfl_cupti_device_supported {
 	RFL_CUPTI_HEAD;
 	int32_t device;    /**< CUdevice */
-	int32_t supported; /**< out: enum rfl_cupti_support, as those that follow */
+	int32_t supported; /**< out: RFL_CUPTI_SUPPORT_..., as those that follow */
 	int32_t architecture, sli, vgpu, confidential_compute, cmp, wsl; /**< out */
 	int32_t api; /**< RFL_CUPTI_API_RANGE_PROFILING */
 };
@@ -330,17 +361,6 @@ enum { RFL_CUPTI_STRUCTS(RFL_CUPTI_STRUCT_SIZE) };
 /** The first members of an initialiser: size said, the rest zero. */
 #define RFL_CUPTI_SIZED(name) .struct_size = (size_t)rfl_cupti_size_##name, .priv = NULL
 
-#ifndef __cplusplus
-#define RFL_CUPTI_STRUCT_CHECK(name, last, size)                                               \
-	_Static_assert(sizeof(void *) != 8 ||                                                  \
-			       offsetof(struct rfl_cupti_##name, last) +                       \
-					       sizeof(((struct rfl_cupti_##name *)0)->last) == \
-				       (size),                                                 \
-		       "struct rfl_cupti_" #name " is not laid out as in CUDA 13.0");
-RFL_CUPTI_STRUCTS(RFL_CUPTI_STRUCT_CHECK)
-#undef RFL_CUPTI_STRUCT_CHECK
-#endif
-
 /* ---- activity API ---- */
 
 /** What all records begin with. */
@@ -365,11 +385,6 @@ struct rfl_cupti_kernel_record {
 	const char *name; /**< mangled; the library's */
 };
 
-#ifndef __cplusplus
-_Static_assert(sizeof(void *) != 8 || sizeof(struct rfl_cupti_kernel_record) == 112,
-	       "struct rfl_cupti_kernel_record is not laid out as in CUDA 13.0");
-#endif
-
 typedef void (*rfl_cupti_buffer_requested)(uint8_t **buffer, size_t *size, size_t *max_records);
 typedef void (*rfl_cupti_buffer_completed)(struct rfl_cuda_context *context, uint32_t stream,
 					   uint8_t *buffer, size_t size, size_t valid);
@@ -378,64 +393,214 @@ typedef void (*rfl_cupti_buffer_completed)(struct rfl_cuda_context *context, uin
 
 #define RFL_CUPTI_P(name) (struct rfl_cupti_##name * p)
 
-/* X(needed, member, symbol, arguments): all return an enum rfl_cupti_result. What every version of
- * the range profiler has is REQUIRED: a library without it is refused as too old. */
+/* X(member, symbol, arguments): all return an enum rfl_cupti_result. A library that lacks one is
+ * refused as too old. */
 /* clang-format off */
 #define RFL_CUPTI_FUNCTIONS(X) \
-	X(REQUIRED, get_version, cuptiGetVersion, (uint32_t *version)) \
-	X(REQUIRED, result_string, cuptiGetResultString, (int result, const char **text)) \
-	X(REQUIRED, host_initialize, cuptiProfilerHostInitialize, RFL_CUPTI_P(host_initialize)) \
-	X(REQUIRED, host_deinitialize, cuptiProfilerHostDeinitialize, \
-	  RFL_CUPTI_P(host_deinitialize)) \
-	X(REQUIRED, host_chips, cuptiProfilerHostGetSupportedChips, RFL_CUPTI_P(host_chips)) \
-	X(REQUIRED, host_base_metrics, cuptiProfilerHostGetBaseMetrics, \
-	  RFL_CUPTI_P(host_base_metrics)) \
-	X(REQUIRED, host_metric_properties, cuptiProfilerHostGetMetricProperties, \
+	X(get_version, cuptiGetVersion, (uint32_t *version)) \
+	X(result_string, cuptiGetResultString, (int result, const char **text)) \
+	X(host_initialize, cuptiProfilerHostInitialize, RFL_CUPTI_P(host_initialize)) \
+	X(host_deinitialize, cuptiProfilerHostDeinitialize, RFL_CUPTI_P(host_deinitialize)) \
+	X(host_chips, cuptiProfilerHostGetSupportedChips, RFL_CUPTI_P(host_chips)) \
+	X(host_base_metrics, cuptiProfilerHostGetBaseMetrics, RFL_CUPTI_P(host_base_metrics)) \
+	X(host_metric_properties, cuptiProfilerHostGetMetricProperties, \
 	  RFL_CUPTI_P(host_metric_properties)) \
-	X(REQUIRED, host_add_metrics, cuptiProfilerHostConfigAddMetrics, \
-	  RFL_CUPTI_P(host_add_metrics)) \
-	X(REQUIRED, host_config_size, cuptiProfilerHostGetConfigImageSize, \
-	  RFL_CUPTI_P(host_config_size)) \
-	X(REQUIRED, host_config_image, cuptiProfilerHostGetConfigImage, \
-	  RFL_CUPTI_P(host_config_image)) \
-	X(REQUIRED, host_passes, cuptiProfilerHostGetNumOfPasses, RFL_CUPTI_P(host_passes)) \
-	X(REQUIRED, host_values, cuptiProfilerHostEvaluateToGpuValues, RFL_CUPTI_P(host_values)) \
-	X(REQUIRED, profiler_initialize, cuptiProfilerInitialize, \
-	  RFL_CUPTI_P(profiler_initialize)) \
-	X(REQUIRED, profiler_deinitialize, cuptiProfilerDeInitialize, \
-	  RFL_CUPTI_P(profiler_deinitialize)) \
-	X(REQUIRED, device_supported, cuptiProfilerDeviceSupported, RFL_CUPTI_P(device_supported)) \
-	X(REQUIRED, availability, cuptiProfilerGetCounterAvailability, RFL_CUPTI_P(availability)) \
-	X(REQUIRED, chip_name, cuptiDeviceGetChipName, RFL_CUPTI_P(chip_name)) \
-	X(REQUIRED, enable, cuptiRangeProfilerEnable, RFL_CUPTI_P(enable)) \
-	X(REQUIRED, disable, cuptiRangeProfilerDisable, RFL_CUPTI_P(disable)) \
-	X(REQUIRED, set_config, cuptiRangeProfilerSetConfig, RFL_CUPTI_P(set_config)) \
-	X(REQUIRED, start, cuptiRangeProfilerStart, RFL_CUPTI_P(start)) \
-	X(REQUIRED, stop, cuptiRangeProfilerStop, RFL_CUPTI_P(stop)) \
-	X(REQUIRED, push_range, cuptiRangeProfilerPushRange, RFL_CUPTI_P(push_range)) \
-	X(REQUIRED, pop_range, cuptiRangeProfilerPopRange, RFL_CUPTI_P(pop_range)) \
-	X(REQUIRED, decode, cuptiRangeProfilerDecodeData, RFL_CUPTI_P(decode)) \
-	X(REQUIRED, data_size, cuptiRangeProfilerGetCounterDataSize, RFL_CUPTI_P(data_size)) \
-	X(REQUIRED, data_initialize, cuptiRangeProfilerCounterDataImageInitialize, \
+	X(host_add_metrics, cuptiProfilerHostConfigAddMetrics, RFL_CUPTI_P(host_add_metrics)) \
+	X(host_config_size, cuptiProfilerHostGetConfigImageSize, RFL_CUPTI_P(host_config_size)) \
+	X(host_config_image, cuptiProfilerHostGetConfigImage, RFL_CUPTI_P(host_config_image)) \
+	X(host_passes, cuptiProfilerHostGetNumOfPasses, RFL_CUPTI_P(host_passes)) \
+	X(host_values, cuptiProfilerHostEvaluateToGpuValues, RFL_CUPTI_P(host_values)) \
+	X(profiler_initialize, cuptiProfilerInitialize, RFL_CUPTI_P(profiler_initialize)) \
+	X(profiler_deinitialize, cuptiProfilerDeInitialize, RFL_CUPTI_P(profiler_deinitialize)) \
+	X(device_supported, cuptiProfilerDeviceSupported, RFL_CUPTI_P(device_supported)) \
+	X(availability, cuptiProfilerGetCounterAvailability, RFL_CUPTI_P(availability)) \
+	X(chip_name, cuptiDeviceGetChipName, RFL_CUPTI_P(chip_name)) \
+	X(enable, cuptiRangeProfilerEnable, RFL_CUPTI_P(enable)) \
+	X(disable, cuptiRangeProfilerDisable, RFL_CUPTI_P(disable)) \
+	X(set_config, cuptiRangeProfilerSetConfig, RFL_CUPTI_P(set_config)) \
+	X(start, cuptiRangeProfilerStart, RFL_CUPTI_P(start)) \
+	X(stop, cuptiRangeProfilerStop, RFL_CUPTI_P(stop)) \
+	X(push_range, cuptiRangeProfilerPushRange, RFL_CUPTI_P(push_range)) \
+	X(pop_range, cuptiRangeProfilerPopRange, RFL_CUPTI_P(pop_range)) \
+	X(decode, cuptiRangeProfilerDecodeData, RFL_CUPTI_P(decode)) \
+	X(data_size, cuptiRangeProfilerGetCounterDataSize, RFL_CUPTI_P(data_size)) \
+	X(data_initialize, cuptiRangeProfilerCounterDataImageInitialize, \
 	  RFL_CUPTI_P(data_initialize)) \
-	X(REQUIRED, data_info, cuptiRangeProfilerGetCounterDataInfo, RFL_CUPTI_P(data_info)) \
-	X(REQUIRED, range_info, cuptiRangeProfilerCounterDataGetRangeInfo, \
-	  RFL_CUPTI_P(range_info)) \
-	X(REQUIRED, activity_enable, cuptiActivityEnable, (int kind)) \
-	X(REQUIRED, activity_disable, cuptiActivityDisable, (int kind)) \
-	X(REQUIRED, activity_register, cuptiActivityRegisterCallbacks, \
+	X(data_info, cuptiRangeProfilerGetCounterDataInfo, RFL_CUPTI_P(data_info)) \
+	X(range_info, cuptiRangeProfilerCounterDataGetRangeInfo, RFL_CUPTI_P(range_info)) \
+	X(activity_enable, cuptiActivityEnable, (int kind)) \
+	X(activity_disable, cuptiActivityDisable, (int kind)) \
+	X(activity_register, cuptiActivityRegisterCallbacks, \
 	  (rfl_cupti_buffer_requested requested, rfl_cupti_buffer_completed completed)) \
-	X(REQUIRED, activity_flush, cuptiActivityFlushAll, (uint32_t flags)) \
-	X(REQUIRED, activity_next, cuptiActivityGetNextRecord, \
+	X(activity_flush, cuptiActivityFlushAll, (uint32_t flags)) \
+	X(activity_next, cuptiActivityGetNextRecord, \
 	  (uint8_t *buffer, size_t valid, struct rfl_cupti_record **record)) \
-	X(REQUIRED, activity_dropped, cuptiActivityGetNumDroppedRecords, \
+	X(activity_dropped, cuptiActivityGetNumDroppedRecords, \
 	  (struct rfl_cuda_context *context, uint32_t stream, size_t *dropped))
 /* clang-format on */
 
-#define RFL_CUPTI_FUNCTION_SLOT(needed, member, symbol, arguments) int(*member) arguments;
+/* ---- the CUDA driver ---- */
+
+struct rfl_cuda_module;   /* CUmodule */
+struct rfl_cuda_function; /* CUfunction */
+struct rfl_cuda_stream;   /* CUstream; NULL: the default stream */
+
+typedef uint64_t rfl_cuda_address; /* CUdeviceptr */
+
+/* X(name, CUDA's name, value, our code, what it means here, remedy): as for CUPTI; a NULL meaning
+ * is the driver's own name. */
+/* clang-format off */
+#define RFL_CUDA_RESULTS(X) \
+	X(SUCCESS, CUDA_SUCCESS, 0, OK, NULL, NULL) \
+	X(INVALID_VALUE, CUDA_ERROR_INVALID_VALUE, 1, EUNAVAILABLE, NULL, NULL) \
+	X(OUT_OF_MEMORY, CUDA_ERROR_OUT_OF_MEMORY, 2, EDEVMEM, \
+	  "the device has not enough free memory", \
+	  "end other programs on it (nvidia-smi lists them)") \
+	X(NOT_INITIALIZED, CUDA_ERROR_NOT_INITIALIZED, 3, EUNAVAILABLE, NULL, NULL) \
+	X(STUB_LIBRARY, CUDA_ERROR_STUB_LIBRARY, 34, EUNAVAILABLE, \
+	  "libcuda.so.1 is the stub of a CUDA toolkit, not a driver", \
+	  "take the folder lib64/stubs out of LD_LIBRARY_PATH, and install NVIDIA's driver") \
+	X(DEVICE_UNAVAILABLE, CUDA_ERROR_DEVICE_UNAVAILABLE, 46, EUNAVAILABLE, \
+	  "another process owns the device alone", "end it, or set 'nvidia-smi -c DEFAULT'") \
+	X(NO_DEVICE, CUDA_ERROR_NO_DEVICE, 100, EUNAVAILABLE, "the driver shows no GPU", \
+	  "look at nvidia-smi and CUDA_VISIBLE_DEVICES; start a container with '--gpus all'") \
+	X(INVALID_DEVICE, CUDA_ERROR_INVALID_DEVICE, 101, EUNAVAILABLE, "there is no such device", \
+	  "choose one that nvidia-smi lists") \
+	X(INVALID_CONTEXT, CUDA_ERROR_INVALID_CONTEXT, 201, EUNAVAILABLE, \
+	  "the context of the device was destroyed", \
+	  "nothing in this process may call cudaDeviceReset") \
+	X(INVALID_PTX, CUDA_ERROR_INVALID_PTX, 218, EUNAVAILABLE, NULL, NULL) \
+	X(JIT_COMPILER_NOT_FOUND, CUDA_ERROR_JIT_COMPILER_NOT_FOUND, 221, EUNAVAILABLE, \
+	  "the driver's PTX compiler is not installed", \
+	  "install libnvidia-ptxjitcompiler, a part of the driver") \
+	X(NOT_FOUND, CUDA_ERROR_NOT_FOUND, 500, EUNAVAILABLE, NULL, NULL) \
+	X(NOT_PERMITTED, CUDA_ERROR_NOT_PERMITTED, 800, EUNAVAILABLE, \
+	  "the driver does not permit it", NULL) \
+	X(SYSTEM_NOT_READY, CUDA_ERROR_SYSTEM_NOT_READY, 802, EUNAVAILABLE, \
+	  "the GPUs of this machine are not ready", "start nvidia-fabricmanager") \
+	X(SYSTEM_DRIVER_MISMATCH, CUDA_ERROR_SYSTEM_DRIVER_MISMATCH, 803, EUNAVAILABLE, \
+	  "libcuda.so.1 and the driver in the kernel are of different versions", \
+	  "restart the machine after an update; in a container take the host's libraries") \
+	X(COMPAT_NOT_SUPPORTED, CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE, 804, EUNAVAILABLE, \
+	  "the CUDA compatibility package does not work with this GPU", \
+	  "take its folder out of LD_LIBRARY_PATH") \
+	X(UNKNOWN, CUDA_ERROR_UNKNOWN, 999, EUNAVAILABLE, \
+	  "the driver failed and does not say why", \
+	  "load its kernel modules ('nvidia-modprobe -u'), look at 'dmesg'")
+
+/* X(name, CUDA's name, value) */
+#define RFL_CUDA_ATTRIBUTES(X) \
+	X(ECC_ENABLED, CU_DEVICE_ATTRIBUTE_ECC_ENABLED, 32) \
+	X(L2_CACHE_BYTES, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, 38) \
+	X(CC_MAJOR, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 75) \
+	X(CC_MINOR, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, 76)
+/* clang-format on */
+
+#define RFL_CUDA_RESULT_ID(name, theirs, value, ...) RFL_CUDA_##name = (value),
+#define RFL_CUDA_ATTRIBUTE_ID(name, theirs, value)   RFL_CUDA_ATTRIBUTE_##name = (value),
+enum rfl_cuda_result { RFL_CUDA_RESULTS(RFL_CUDA_RESULT_ID) };
+enum rfl_cuda_attribute { RFL_CUDA_ATTRIBUTES(RFL_CUDA_ATTRIBUTE_ID) };
+#undef RFL_CUDA_RESULT_ID
+#undef RFL_CUDA_ATTRIBUTE_ID
+
+/* X(member, symbol, arguments): all return an enum rfl_cuda_result. The suffix _v2 is the
+ * form that cuda.h gives the plain name; the plain symbol is an older one with 32-bit addresses. */
+/* clang-format off */
+#define RFL_CUDA_FUNCTIONS(X) \
+	X(init, cuInit, (unsigned flags)) \
+	X(driver_version, cuDriverGetVersion, (int *version)) \
+	X(error_name, cuGetErrorName, (int result, const char **name)) \
+	X(device_count, cuDeviceGetCount, (int *count)) \
+	X(device_get, cuDeviceGet, (int *device, int index)) \
+	X(device_name, cuDeviceGetName, (char *name, int size, int device)) \
+	X(device_uuid, cuDeviceGetUuid_v2, (unsigned char uuid[16], int device)) \
+	X(device_attribute, cuDeviceGetAttribute, (int *value, int attribute, int device)) \
+	X(primary_retain, cuDevicePrimaryCtxRetain, \
+	  (struct rfl_cuda_context **context, int device)) \
+	X(primary_release, cuDevicePrimaryCtxRelease_v2, (int device)) \
+	X(context_push, cuCtxPushCurrent_v2, (struct rfl_cuda_context *context)) \
+	X(context_pop, cuCtxPopCurrent_v2, (struct rfl_cuda_context **context)) \
+	X(context_synchronize, cuCtxSynchronize, (void)) \
+	X(memory_info, cuMemGetInfo_v2, (size_t *free_bytes, size_t *total_bytes)) \
+	X(memory_alloc, cuMemAlloc_v2, (rfl_cuda_address *address, size_t size)) \
+	X(memory_free, cuMemFree_v2, (rfl_cuda_address address)) \
+	X(copy_to_device, cuMemcpyHtoD_v2, (rfl_cuda_address to, const void *from, size_t size)) \
+	X(copy_from_device, cuMemcpyDtoH_v2, (void *to, rfl_cuda_address from, size_t size)) \
+	X(set_words, cuMemsetD32_v2, (rfl_cuda_address address, unsigned value, size_t n)) \
+	X(module_load, cuModuleLoadData, (struct rfl_cuda_module **module, const void *image)) \
+	X(module_unload, cuModuleUnload, (struct rfl_cuda_module *module)) \
+	X(module_function, cuModuleGetFunction, \
+	  (struct rfl_cuda_function **function, struct rfl_cuda_module *module, \
+	   const char *name)) \
+	X(launch, cuLaunchKernel, \
+	  (struct rfl_cuda_function *function, unsigned grid_x, unsigned grid_y, \
+	   unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z, \
+	   unsigned shared_bytes, struct rfl_cuda_stream *stream, void **arguments, \
+	   void **extra))
+/* clang-format on */
+
+/* The functions themselves, and their names for messages. */
+#define RFL_API_SLOT(member, symbol, arguments)   int(*member) arguments;
+#define RFL_API_SYMBOL(member, symbol, arguments) const char *member;
 struct rfl_cupti_functions {
-	RFL_CUPTI_FUNCTIONS(RFL_CUPTI_FUNCTION_SLOT)
+	RFL_CUPTI_FUNCTIONS(RFL_API_SLOT)
 };
-#undef RFL_CUPTI_FUNCTION_SLOT
+struct rfl_cupti_symbols {
+	RFL_CUPTI_FUNCTIONS(RFL_API_SYMBOL)
+};
+struct rfl_cuda_functions {
+	RFL_CUDA_FUNCTIONS(RFL_API_SLOT)
+};
+struct rfl_cuda_symbols {
+	RFL_CUDA_FUNCTIONS(RFL_API_SYMBOL)
+};
+#undef RFL_API_SLOT
+#undef RFL_API_SYMBOL
+
+/* ---- NVTX: what a client and a tool's library say to each other, version 3 of the protocol. The
+ * library exports RFL_NVTX_INITIALIZE. It asks the client for the table of a module, and writes its
+ * functions into the slots that it wants to hear. ---- */
+
+#define RFL_NVTX_INITIALIZE "InitializeInjectionNvtx2"
+#define RFL_NVTX_VERSION    3
+
+typedef void rfl_nvtx_function(void); /* of any type; cast before it is called */
+
+enum { RFL_NVTX_TABLE_CALLBACKS = 1, RFL_NVTX_TABLE_VERSION = 3 };
+
+/* X(ID, number, slots): slot 0 of a module is never used. */
+/* clang-format off */
+#define RFL_NVTX_MODULES(X) \
+	X(CORE, 1, 16) \
+	X(CUDA, 2, 9) \
+	X(OPENCL, 3, 15) \
+	X(CUDART, 4, 7) \
+	X(CORE2, 5, 16) \
+	X(SYNC, 6, 7)
+/* clang-format on */
+#define RFL_NVTX_MODULE_ID(id, number, slots) RFL_NVTX_##id = (number),
+enum rfl_nvtx_module { RFL_NVTX_MODULES(RFL_NVTX_MODULE_ID) RFL_NVTX_MODULE_END = 7 };
+#define RFL_NVTX_SLOTS_MAX 16
+
+/* Slots of the module CORE that we call. */
+enum { RFL_NVTX_CORE_PUSH_A = 9, RFL_NVTX_CORE_POP = 11 };
+typedef int rfl_nvtx_push_fn(const char *message);
+typedef int rfl_nvtx_pop_fn(void);
+
+struct rfl_nvtx_callbacks {
+	size_t struct_size;
+	/* `table` gets an array of pointers to slots, `size` how many; 0: no such module */
+	int (*module_table)(enum rfl_nvtx_module module, rfl_nvtx_function ****table,
+			    unsigned *size);
+};
+
+struct rfl_nvtx_version {
+	size_t struct_size;
+	uint32_t version, reserved;
+	void (*set_tool_version)(uint32_t version);
+};
+
+typedef const void *rfl_nvtx_export_fn(uint32_t table);
+typedef int rfl_nvtx_initialize_fn(rfl_nvtx_export_fn *get_table); /* 0: it could not */
 
 #endif

@@ -58,13 +58,17 @@ static struct rfl_gpu_check_row *fail(struct rfl_gpu_check *c, const char *what,
 	return put(c, what, RFL_GPU_CHECK_FAILED, rfl_arena_strdup(c->arena, err->msg));
 }
 
-static void check_driver(struct checker *l)
+static void check_libraries(struct checker *l)
 {
 	struct rfl_gpu_check *c = l->check;
-	struct rfl_err err = RFL_ERR_INIT;
-	enum rfl_cuda_gate gate = RFL_CUDA_GATE_LIBRARY;
+	struct rfl_cupti_places places = l->request->places;
+	struct rfl_err no_device = RFL_ERR_INIT, no_cupti = RFL_ERR_INIT;
+	const char *const *chips = NULL;
+	bool no_driver = false;
+	size_t n = 0;
 
-	if (rfl_cuda_open(l->request->device, &gate, &l->cuda, &err) == RFL_OK) {
+	if (rfl_cuda_open(l->request->device, &no_driver, &l->cuda, &no_device) == RFL_OK) {
+		places.driver_major = l->cuda->version / 1000;
 		ok(c, "driver",
 		   rfl_arena_printf(c->arena, "for CUDA %d.%d", l->cuda->version / 1000,
 				    l->cuda->version % 1000 / 10));
@@ -72,35 +76,23 @@ static void check_driver(struct checker *l)
 		   rfl_arena_printf(c->arena, "%d: %s, compute capability %d.%d",
 				    l->request->device, l->cuda->name, l->cuda->capability / 10,
 				    l->cuda->capability % 10));
-	} else if (gate >= RFL_CUDA_GATE_DEVICE) {
-		ok(c, "driver", "works");
-		fail(c, "device", &err);
-	} else {
-		fail(c, "driver", &err);
+	} else if (no_driver) {
+		fail(c, "driver", &no_device);
 		skip(c, "device", "there is no driver");
+	} else {
+		ok(c, "driver", "works");
+		fail(c, "device", &no_device);
 	}
-}
-
-static void check_library(struct checker *l)
-{
-	struct rfl_gpu_check *c = l->check;
-	struct rfl_cupti_places places = l->request->places;
-	struct rfl_err err = RFL_ERR_INIT;
-	const char *const *chips = NULL;
-	size_t n = 0;
-
-	if (l->cuda)
-		places.driver_major = l->cuda->version / 1000;
-	if (rfl_cupti_open(&places, &l->lib, &err) != RFL_OK ||
-	    rfl_cupti_chips(l->lib, &chips, &n, &err) != RFL_OK) {
-		fail(c, "CUPTI", &err);
-		rfl_cupti_close(l->lib);
-		l->lib = NULL;
+	if (rfl_cupti_open(&places, &l->lib, &no_cupti) == RFL_OK &&
+	    rfl_cupti_chips(l->lib, &chips, &n, &no_cupti) == RFL_OK) {
+		ok(c, "CUPTI",
+		   rfl_arena_printf(c->arena, "%s, version %u, knows %zu chips", l->lib->path,
+				    (unsigned)l->lib->version, n));
 		return;
 	}
-	ok(c, "CUPTI",
-	   rfl_arena_printf(c->arena, "%s, version %u, knows %zu chips", l->lib->path,
-			    (unsigned)l->lib->version, n));
+	fail(c, "CUPTI", &no_cupti);
+	rfl_cupti_close(l->lib);
+	l->lib = NULL;
 }
 
 /* The rows of the target, in the order of its gates. */
@@ -167,8 +159,8 @@ static void check_sessions(struct checker *l)
 		fail(c, "counters", &err);
 		return;
 	}
-	for (size_t i = 0; i < plan->n; i++) {
-		const struct rfl_cupti_planned *s = &plan->sessions[i];
+	for (const struct rfl_cupti_planned *s = plan->sessions; s < plan->sessions + plan->n;
+	     s++) {
 		const char *what = rfl_arena_printf(c->arena, "counters %s", s->name);
 		struct rfl_buf text;
 
@@ -190,31 +182,6 @@ static void check_sessions(struct checker *l)
 	rfl_cupti_plan_free(plan);
 }
 
-static void selftest_row(struct rfl_gpu_check *c, const struct rfl_selftest *t,
-			 const struct rfl_selftest_row *r)
-{
-	const char *what =
-		rfl_arena_printf(c->arena, "self-test %s", rfl_quantity_info(r->quantity)->name);
-	const bool ecc = rfl_selftest_is_ecc(t, r);
-	const double ratio = rfl_selftest_ratio(r);
-	struct rfl_gpu_check_row *out;
-
-	if (isnan(ratio)) {
-		skip(c, what, rfl_arena_strdup(c->arena, r->reason));
-		return;
-	}
-	out = put(c, what, RFL_GPU_CHECK_OK,
-		  rfl_arena_printf(c->arena, "%.4f of what %s is known to do%s", ratio, r->work,
-				   ecc ? " (with the check bits of ECC)" : ""));
-	if (fabs(ratio - 1) > RFL_SELFTEST_TOLERANCE && !ecc) {
-		out->state = RFL_GPU_CHECK_FAILED;
-		out->reason = "the counter is off by more than 2 %: end other programs on the GPU, "
-			      "whose bytes are counted too, or use another CUPTI (RFL_CUPTI_PATH "
-			      "names its folder), and check again";
-		out->rc = RFL_EFAILED;
-	}
-}
-
 static void check_selftest(struct checker *l)
 {
 	const char *permission = gates[RFL_CUPTI_GATE_PERMISSION].what;
@@ -222,16 +189,35 @@ static void check_selftest(struct checker *l)
 	struct rfl_selftest t = { .n = 0 };
 	struct rfl_err err = RFL_ERR_INIT;
 
-	if (!l->request->self_test)
-		return;
 	if (!l->has_target || l->target.gate != RFL_CUPTI_GATE_OPEN) {
 		skip(c, "self-test", "not done: see above");
 		return;
 	}
 	if (rfl_selftest_run(l->cuda, &l->target, l->precision, RFL_SET_CORE, &t, &err) == RFL_OK)
 		(void)!rfl_selftest_run(l->cuda, &l->target, l->precision, RFL_SET_FLOPS, &t, &err);
-	for (size_t i = 0; i < t.n; i++)
-		selftest_row(c, &t, &t.rows[i]);
+	for (const struct rfl_selftest_row *r = t.rows; r < t.rows + t.n; r++) {
+		const char *what = rfl_arena_printf(c->arena, "self-test %s",
+						    rfl_quantity_info(r->quantity)->name);
+		const bool ecc = rfl_selftest_is_ecc(&t, r);
+		const double ratio = rfl_selftest_ratio(r);
+		struct rfl_gpu_check_row *out;
+
+		if (isnan(ratio)) {
+			skip(c, what, rfl_arena_strdup(c->arena, r->reason));
+			continue;
+		}
+		out = put(c, what, RFL_GPU_CHECK_OK,
+			  rfl_arena_printf(c->arena, "%.4f of what %s is known to do%s", ratio,
+					   r->work, ecc ? " (with the check bits of ECC)" : ""));
+		if (fabs(ratio - 1) > RFL_SELFTEST_TOLERANCE && !ecc) {
+			out->state = RFL_GPU_CHECK_FAILED;
+			out->reason =
+				"the counter is off by more than 2 %: end other programs on the "
+				"GPU, whose bytes are counted too, or use another CUPTI "
+				"(RFL_CUPTI_PATH names its folder), and check again";
+			out->rc = RFL_EFAILED;
+		}
+	}
 	if (err.rc == RFL_OK)
 		return;
 	if (err.native != RFL_CUPTI_INSUFFICIENT_PRIVILEGES &&
@@ -243,15 +229,13 @@ static void check_selftest(struct checker *l)
 	/* some systems refuse permission only when counting begins: the row of the permission
 	 * fails then */
 	for (size_t i = 0; i < c->n; i++) {
-		struct rfl_gpu_check_row *r = &c->rows[i];
+		const size_t n = c->n;
 
-		if (strcmp(r->what, permission) != 0)
+		if (strcmp(c->rows[i].what, permission) != 0)
 			continue;
-		*r = (struct rfl_gpu_check_row){ .what = permission,
-						 .state = RFL_GPU_CHECK_FAILED,
-						 .reason = rfl_arena_strdup(c->arena, err.msg),
-						 .rc = RFL_EUNAVAILABLE };
-		c->no_memory |= !r->reason;
+		c->n = i;
+		fail(c, permission, &err);
+		c->n = n;
 	}
 	skip(c, "self-test", "not done: see above");
 }
@@ -271,11 +255,11 @@ enum rfl_rc rfl_gpu_check_new(const struct rfl_gpu_check_request *request,
 		rc = rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
 		goto done;
 	}
-	check_driver(&l);
-	check_library(&l);
+	check_libraries(&l);
 	check_target(&l);
 	check_sessions(&l);
-	check_selftest(&l);
+	if (request->self_test)
+		check_selftest(&l);
 	if (c->no_memory)
 		rc = rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
 	if (rc != RFL_OK)

@@ -2,7 +2,7 @@
  * host.c - questions about a chip that need no chip: its metrics, what can be counted
  * together, in how many passes, and the values in counted data.
  */
-#include "profile/cupti/host.h"
+#include "profile/cupti/plan.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,6 @@
 
 struct rfl_cupti_host {
 	struct rfl_cupti *lib;
-	const struct rfl_cupti_functions *calls;
 	char *chip;
 	const uint8_t *availability;          /* the caller's */
 	struct rfl_cupti_host_object *host;   /* for questions */
@@ -33,7 +32,7 @@ enum rfl_rc rfl_cupti_chips(struct rfl_cupti *c, const char *const **ret, size_t
 	return RFL_OK;
 }
 
-/* ------------------------------------------------------------------ host objects */
+/* ---- host objects ---- */
 
 static struct rfl_cupti_host_initialize initial(const struct rfl_cupti_host *h)
 {
@@ -50,28 +49,7 @@ static void stop(struct rfl_cupti_host *h, struct rfl_cupti_host_object *host)
 	struct rfl_cupti_host_deinitialize p = { RFL_CUPTI_SIZED(host_deinitialize), .host = host };
 
 	if (host)
-		(void)h->calls->host_deinitialize(&p);
-}
-
-static enum rfl_rc known_chip(struct rfl_cupti *c, const char *chip, struct rfl_err *err)
-{
-	const char *const *chips = NULL;
-	struct rfl_buf all;
-	size_t n = 0;
-	enum rfl_rc rc = rfl_cupti_chips(c, &chips, &n, err);
-
-	for (size_t i = 0; rc == RFL_OK && i < n; i++)
-		if (strcmp(chips[i], chip) == 0)
-			return RFL_OK;
-	if (rc != RFL_OK)
-		return rc;
-	rfl_buf_init(&all, RFL_ERR_MSG_MAX / 2);
-	for (size_t i = 0; i < n; i++)
-		rfl_buf_printf(&all, "%s%s", i ? " " : "", chips[i]);
-	rc = rfl_fail(err, RFL_ENOTFOUND, RFL_CUPTI_INVALID_CHIP_NAME,
-		      "no chip '%s' in %s; it has %s", chip, c->path, rfl_buf_str(&all));
-	rfl_buf_fini(&all);
-	return rc;
+		(void)h->lib->calls.host_deinitialize(&p);
 }
 
 enum rfl_rc rfl_cupti_host_open(struct rfl_cupti *c, const char *chip, const uint8_t *availability,
@@ -79,21 +57,31 @@ enum rfl_rc rfl_cupti_host_open(struct rfl_cupti *c, const char *chip, const uin
 {
 	struct rfl_cupti_host *h = calloc(1, sizeof(*h));
 	struct rfl_cupti_host_initialize p;
+	const char *const *chips = NULL;
+	struct rfl_buf known;
+	size_t n = 0, at = 0;
 	enum rfl_rc rc;
 	int result;
 
-	if (!h)
-		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", chip);
+	rfl_buf_init(&known, RFL_ERR_MSG_MAX / 2);
+	if (!h || !(h->chip = strdup(chip))) {
+		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", chip);
+		goto done;
+	}
 	h->lib = c;
-	h->calls = &c->calls;
 	h->availability = availability;
-	h->chip = strdup(chip);
-	rc = h->chip ? known_chip(c, chip, err)
-		     : rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", chip);
+	rc = rfl_cupti_chips(c, &chips, &n, err);
 	if (rc != RFL_OK)
 		goto done;
+	for (; at < n && strcmp(chips[at], chip) != 0; at++)
+		rfl_buf_printf(&known, "%s%s", at ? " " : "", chips[at]);
+	if (at == n) {
+		rc = rfl_fail(err, RFL_ENOTFOUND, RFL_CUPTI_INVALID_CHIP_NAME,
+			      "no chip '%s' in %s; it has %s", chip, c->path, rfl_buf_str(&known));
+		goto done;
+	}
 	p = initial(h);
-	result = h->calls->host_initialize(&p);
+	result = c->calls.host_initialize(&p);
 	if (result == RFL_CUPTI_NOT_SUPPORTED)
 		rc = rfl_fail(err, RFL_EUNSUPPORTED, result,
 			      "%s is named by %s, which has no range profiler for it", chip,
@@ -106,6 +94,7 @@ enum rfl_rc rfl_cupti_host_open(struct rfl_cupti *c, const char *chip, const uin
 	*ret = h;
 	h = NULL;
 done:
+	rfl_buf_fini(&known);
 	rfl_cupti_host_close(h);
 	return rc;
 }
@@ -120,7 +109,7 @@ void rfl_cupti_host_close(struct rfl_cupti_host *h)
 	free(h);
 }
 
-/* ------------------------------------------------------------------ metrics */
+/* ---- metrics ---- */
 
 enum rfl_rc rfl_cupti_metrics(struct rfl_cupti_host *h, void (*each)(const char *metric, void *ctx),
 			      void *ctx, struct rfl_err *err)
@@ -141,25 +130,6 @@ enum rfl_rc rfl_cupti_metrics(struct rfl_cupti_host *h, void (*each)(const char 
 	return RFL_OK;
 }
 
-static int properties(struct rfl_cupti_host *h, const char *metric,
-		      struct rfl_cupti_host_metric_properties *ret)
-{
-	*ret = (struct rfl_cupti_host_metric_properties){
-		RFL_CUPTI_SIZED(host_metric_properties),
-		.host = h->host,
-		.metric = metric,
-	};
-	return h->calls->host_metric_properties(ret);
-}
-
-/* The length of the name without its rollup: ".sum", ".avg.per_second". */
-static size_t base_length(const char *metric)
-{
-	const char *tail = strstr(metric, "__");
-
-	return (size_t)(tail ? tail - metric : 0) + strcspn(tail ? tail : metric, ".");
-}
-
 struct names {
 	const char **names;
 	size_t n, cap;
@@ -178,9 +148,10 @@ static void collect(const char *metric, void *ctx)
 
 static enum rfl_rc no_such_metric(struct rfl_cupti_host *h, const char *metric, struct rfl_err *err)
 {
+	const char *tail = strstr(metric, "__");
 	struct names all = { .names = NULL };
 	struct rfl_buf near;
-	char *base;
+	char *base; /* without the rollup: ".sum", ".avg.per_second" */
 	enum rfl_rc rc;
 
 	if (!err) /* similar names are for the message only */
@@ -191,8 +162,9 @@ static enum rfl_rc no_such_metric(struct rfl_cupti_host *h, const char *metric, 
 				"Turing has; 'roofline counters list --chip %s' names what counts "
 				"the same",
 				h->chip, metric, h->chip);
+	tail = tail ? tail : metric;
+	base = strndup(metric, (size_t)(tail - metric) + strcspn(tail, "."));
 	rfl_buf_init(&near, RFL_ERR_MSG_MAX / 2);
-	base = strndup(metric, base_length(metric));
 	if (base && rfl_cupti_metrics(h, collect, &all, NULL) == RFL_OK && all.n)
 		(void)rfl_text_suggest(base, all.names, 4, &near);
 	rc = rfl_fail(err, RFL_ENOTFOUND, RFL_CUPTI_INVALID_METRIC_NAME,
@@ -204,100 +176,89 @@ static enum rfl_rc no_such_metric(struct rfl_cupti_host *h, const char *metric, 
 	return rc;
 }
 
-/* A rollup of each type of metric. */
-static const char *const rollups[RFL_CUPTI_METRIC_TYPE_COUNT] = {
-	".sum", ".ratio", ".avg.pct_of_peak_sustained_elapsed"
-};
-
-/* Describe a metric with a rollup of this type after its name. */
-static bool with_rollup(struct rfl_cupti_host *h, const char *metric, int type,
-			struct rfl_buf *name, struct rfl_cupti_host_metric_properties *ret)
+static int properties(struct rfl_cupti_host *h, const char *metric,
+		      struct rfl_cupti_host_metric_properties *ret)
 {
-	rfl_buf_reset(name);
-	rfl_buf_printf(name, "%s%s", metric, rollups[type]);
-	return !name->failed && properties(h, rfl_buf_str(name), ret) == RFL_CUPTI_SUCCESS;
+	*ret = (struct rfl_cupti_host_metric_properties){
+		RFL_CUPTI_SIZED(host_metric_properties),
+		.host = h->host,
+		.metric = metric,
+	};
+	return h->lib->calls.host_metric_properties(ret);
 }
 
-/* A rollup can follow a name that has none, and no other. */
-static enum rfl_rc needs_rollup(struct rfl_cupti_host *h, const char *metric, int first, int last,
-				struct rfl_err *err)
+/* The first metric with a rollup after `metric`, of the types `first` to `last`. */
+static bool with_rollup(struct rfl_cupti_host *h, const char *metric, int first, int last,
+			struct rfl_buf *name, struct rfl_cupti_host_metric_properties *ret)
 {
-	struct rfl_cupti_host_metric_properties p;
+	static const char *const rollups[RFL_CUPTI_METRIC_TYPE_COUNT] = {
+		".sum", ".ratio", ".avg.pct_of_peak_sustained_elapsed"
+	};
+
+	for (int type = first; type <= last; type++) {
+		rfl_buf_reset(name);
+		rfl_buf_printf(name, "%s%s", metric, rollups[type]);
+		if (!name->failed && properties(h, rfl_buf_str(name), ret) == RFL_CUPTI_SUCCESS)
+			return true;
+	}
+	return false;
+}
+
+/* A rollup can follow a name that has none, and no other. CUPTI 13 describes a name without its
+ * rollup as well, 12 does not; neither counts it. */
+enum rfl_rc rfl_cupti_metric(struct rfl_cupti_host *h, const char *metric,
+			     struct rfl_cupti_host_metric_properties *ret, struct rfl_err *err)
+{
+	struct rfl_cupti_host_metric_properties p, other;
+	const int result = properties(h, metric, &p);
+	const bool unknown = result == RFL_CUPTI_INVALID_METRIC_NAME;
+	const int first = unknown ? 0 : p.type;
+	const int last = unknown ? RFL_CUPTI_METRIC_TYPE_COUNT - 1 : p.type;
 	struct rfl_buf name;
 	enum rfl_rc rc = RFL_OK;
 
+	if (unknown && !err)
+		return RFL_ENOTFOUND;
+	if (!unknown)
+		rc = rfl_cupti_check(h->lib, result, rfl_cupti_symbols.host_metric_properties, err);
 	rfl_buf_init(&name, RFL_ERR_MSG_MAX);
-	for (int type = first; rc == RFL_OK && type <= last; type++)
-		if (with_rollup(h, metric, type, &name, &p))
-			rc = rfl_fail(err, RFL_ENOTFOUND, RFL_CUPTI_INVALID_METRIC_NAME,
-				      "%s: '%s' needs a rollup, for example %s", h->chip, metric,
-				      rfl_buf_str(&name));
+	if (rc == RFL_OK && first >= 0 && last < RFL_CUPTI_METRIC_TYPE_COUNT &&
+	    with_rollup(h, metric, first, last, &name, &other))
+		rc = rfl_fail(err, RFL_ENOTFOUND, RFL_CUPTI_INVALID_METRIC_NAME,
+			      "%s: '%s' needs a rollup, for example %s", h->chip, metric,
+			      rfl_buf_str(&name));
+	else if (unknown)
+		rc = no_such_metric(h, metric, err);
 	rfl_buf_fini(&name);
-	return rc;
-}
-
-static void describe(const struct rfl_cupti_host_metric_properties *p,
-		     struct rfl_cupti_metric_info *ret)
-{
-	if (ret)
-		*ret = (struct rfl_cupti_metric_info){
-			.description = p->description,
-			.unit = p->unit,
-			.hw_unit = p->hw_unit,
-		};
-}
-
-/* CUPTI 13 describes a name without its rollup as well, 12 does not; neither counts it. */
-enum rfl_rc rfl_cupti_metric(struct rfl_cupti_host *h, const char *metric,
-			     struct rfl_cupti_metric_info *ret, struct rfl_err *err)
-{
-	struct rfl_cupti_host_metric_properties p;
-	const int result = properties(h, metric, &p);
-	enum rfl_rc rc;
-
-	if (result == RFL_CUPTI_INVALID_METRIC_NAME) {
-		rc = err ? needs_rollup(h, metric, 0, RFL_CUPTI_METRIC_TYPE_COUNT - 1, err)
-			 : RFL_ENOTFOUND;
-		return rc == RFL_OK ? no_such_metric(h, metric, err) : rc;
-	}
-	rc = rfl_cupti_check(h->lib, result, rfl_cupti_symbols.host_metric_properties, err);
-	if (rc == RFL_OK && p.type >= 0 && p.type < RFL_CUPTI_METRIC_TYPE_COUNT)
-		rc = needs_rollup(h, metric, p.type, p.type, err);
-	if (rc == RFL_OK)
-		describe(&p, ret);
+	if (rc == RFL_OK && ret)
+		*ret = p;
 	return rc;
 }
 
 enum rfl_rc rfl_cupti_describe(struct rfl_cupti_host *h, const char *base,
-			       struct rfl_cupti_metric_info *ret, struct rfl_err *err)
+			       struct rfl_cupti_host_metric_properties *ret, struct rfl_err *err)
 {
-	struct rfl_cupti_host_metric_properties p;
 	struct rfl_buf name;
-	bool found = false;
+	bool found;
 
 	rfl_buf_init(&name, RFL_ERR_MSG_MAX);
-	for (int type = 0; !found && type < RFL_CUPTI_METRIC_TYPE_COUNT; type++)
-		found = with_rollup(h, base, type, &name, &p);
+	found = with_rollup(h, base, 0, RFL_CUPTI_METRIC_TYPE_COUNT - 1, &name, ret);
 	rfl_buf_fini(&name);
-	if (!found)
-		return no_such_metric(h, base, err);
-	describe(&p, ret);
-	return RFL_OK;
+	return found ? RFL_OK : no_such_metric(h, base, err);
 }
 
-/* ------------------------------------------------------------------ sets of metrics */
+/* ---- sets of metrics ---- */
 
 /* A host object with metrics added, and its config image. */
 struct attempt {
 	struct rfl_cupti_host_object *host;
 	uint8_t *image;
 	size_t size;
-	const char *call; /* the last that was made */
 };
 
 /* An object that has refused one metric refuses all after it, so each attempt has its own. */
-static int attempt(struct rfl_cupti_host *h, const char *const *metrics, size_t n,
-		   struct attempt *ret)
+static enum rfl_rc attempt(struct rfl_cupti_host *h, const char *const *metrics, size_t n,
+			   struct attempt *ret, struct rfl_err *err)
 {
 	struct rfl_cupti_host_initialize init = initial(h);
 	struct rfl_cupti_host_add_metrics add = {
@@ -307,25 +268,20 @@ static int attempt(struct rfl_cupti_host *h, const char *const *metrics, size_t 
 	};
 	struct rfl_cupti_host_config_size size = { RFL_CUPTI_SIZED(host_config_size) };
 	struct rfl_cupti_host_config_image image = { RFL_CUPTI_SIZED(host_config_image) };
-	int result;
+	enum rfl_rc rc;
 
-	*ret = (struct attempt){ .call = rfl_cupti_symbols.host_initialize };
-	result = h->calls->host_initialize(&init);
-	if (result != RFL_CUPTI_SUCCESS)
-		return result;
+	*ret = (struct attempt){ .host = NULL };
+	if ((rc = RFL_CUPTI_CALL(h->lib, host_initialize, err, &init)) != RFL_OK)
+		return rc;
 	ret->host = add.host = size.host = image.host = init.host;
-	ret->call = rfl_cupti_symbols.host_add_metrics;
-	result = h->calls->host_add_metrics(&add);
-	if (result != RFL_CUPTI_SUCCESS)
-		return result;
-	ret->call = rfl_cupti_symbols.host_config_size;
-	result = h->calls->host_config_size(&size);
-	if (result != RFL_CUPTI_SUCCESS)
-		return result;
-	ret->call = rfl_cupti_symbols.host_config_image;
+	if ((rc = RFL_CUPTI_CALL(h->lib, host_add_metrics, err, &add)) != RFL_OK ||
+	    (rc = RFL_CUPTI_CALL(h->lib, host_config_size, err, &size)) != RFL_OK)
+		return rc;
 	ret->size = image.size = size.size;
 	ret->image = image.image = calloc(1, size.size ? size.size : 1);
-	return ret->image ? h->calls->host_config_image(&image) : RFL_CUPTI_OUT_OF_MEMORY;
+	if (!image.image)
+		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", h->chip);
+	return RFL_CUPTI_CALL(h->lib, host_config_image, err, &image);
 }
 
 static void release(struct rfl_cupti_host *h, struct attempt *a)
@@ -336,15 +292,16 @@ static void release(struct rfl_cupti_host *h, struct attempt *a)
 
 /* CUPTI refuses the set: find the first metric that it does not take with those before it. */
 static enum rfl_rc refuse(struct rfl_cupti_host *h, const char *const *metrics, size_t n,
-			  int result, const char *call, size_t *refused, struct rfl_err *err)
+			  const struct rfl_err *why, size_t *refused, struct rfl_err *err)
 {
+	const int call = (int)strcspn(why->msg, ":");
 	size_t taken = 0;
 
 	while (n - taken > 1) {
 		const size_t k = taken + (n - taken) / 2;
 		struct attempt a;
 
-		if (attempt(h, metrics, k, &a) == RFL_CUPTI_SUCCESS)
+		if (attempt(h, metrics, k, &a, NULL) == RFL_OK)
 			taken = k;
 		else
 			n = k;
@@ -353,12 +310,13 @@ static enum rfl_rc refuse(struct rfl_cupti_host *h, const char *const *metrics, 
 	if (refused)
 		*refused = taken;
 	if (taken == 0)
-		return rfl_fail(err, RFL_EUNSUPPORTED, result, "%s cannot count '%s' (%s: %d)",
-				h->chip, metrics[0], call, result);
-	return rfl_fail(err, RFL_EUNSUPPORTED, result,
-			"%s cannot count '%s' together with '%s'%s (%s: %d): ask for it alone",
+		return rfl_fail(err, RFL_EUNSUPPORTED, why->native,
+				"%s cannot count '%s' (%.*s: %d)", h->chip, metrics[0], call,
+				why->msg, why->native);
+	return rfl_fail(err, RFL_EUNSUPPORTED, why->native,
+			"%s cannot count '%s' together with '%s'%s (%.*s: %d): ask for it alone",
 			h->chip, metrics[taken], metrics[0],
-			taken > 1 ? " and the others before it" : "", call, result);
+			taken > 1 ? " and the others before it" : "", call, why->msg, why->native);
 }
 
 enum rfl_rc rfl_cupti_config(struct rfl_cupti_host *h, const char *const *metrics, size_t n,
@@ -366,9 +324,9 @@ enum rfl_rc rfl_cupti_config(struct rfl_cupti_host *h, const char *const *metric
 			     struct rfl_err *err)
 {
 	struct rfl_cupti_host_passes p = { RFL_CUPTI_SIZED(host_passes) };
-	struct attempt a;
-	enum rfl_rc rc = RFL_OK;
-	int result;
+	struct rfl_err why = RFL_ERR_INIT;
+	struct attempt a = { .host = NULL };
+	enum rfl_rc rc;
 
 	if (n == 0)
 		return rfl_fail(err, RFL_EINVAL, 0, "%s: no metrics to count", h->chip);
@@ -379,18 +337,15 @@ enum rfl_rc rfl_cupti_config(struct rfl_cupti_host *h, const char *const *metric
 		if (rc != RFL_OK)
 			return rc;
 	}
-	result = attempt(h, metrics, n, &a);
-	if (result == RFL_CUPTI_NOT_SUPPORTED || result == RFL_CUPTI_UNKNOWN ||
-	    result == RFL_CUPTI_INVALID_METRIC_NAME)
-		rc = refuse(h, metrics, n, result, a.call, refused, err);
-	else
-		rc = rfl_cupti_check(h->lib, result, a.call, err);
-	if (rc == RFL_OK) {
-		p.size = a.size;
-		p.image = a.image;
-		rc = RFL_CUPTI_CALL(h->lib, host_passes, err, &p);
-	}
-	if (rc != RFL_OK) {
+	rc = attempt(h, metrics, n, &a, &why);
+	if (why.native == RFL_CUPTI_NOT_SUPPORTED || why.native == RFL_CUPTI_UNKNOWN ||
+	    why.native == RFL_CUPTI_INVALID_METRIC_NAME)
+		rc = refuse(h, metrics, n, &why, refused, err);
+	else if (rc != RFL_OK)
+		(void)rfl_fail(err, rc, why.native, "%s", why.msg);
+	p.size = a.size;
+	p.image = a.image;
+	if (rc != RFL_OK || (rc = RFL_CUPTI_CALL(h->lib, host_passes, err, &p)) != RFL_OK) {
 		release(h, &a);
 		return rc;
 	}

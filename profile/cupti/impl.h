@@ -1,7 +1,6 @@
 /*
  * impl.h - the inside of the cupti source. In its order: CUPTI on a device; one configuration of
- * counters over the ranges of a workload; the times of kernels; work of known size; and everything
- * that is counted of a workload before it becomes a capture.
+ * counters over the ranges of a workload; the times of kernels; work of known size.
  */
 #ifndef RFL_PROFILE_CUPTI_IMPL_H
 #define RFL_PROFILE_CUPTI_IMPL_H
@@ -12,12 +11,10 @@
 
 #include "base/err.h"
 #include "profile/capture.h"
-#include "profile/cupti/cuda_lib.h"
-#include "profile/cupti/lib.h"
 #include "profile/cupti/plan.h"
 #include "profile/source.h"
 
-/* ---- target.c: without a driver these calls crash inside the library ---- */
+/* ---- session.c: without a driver these calls crash inside the library ---- */
 
 /* What is asked, in this order. */
 enum rfl_cupti_gate {
@@ -53,7 +50,7 @@ void rfl_cupti_target_stop(struct rfl_cupti_target *t);
 enum rfl_rc rfl_cupti_target_start(struct rfl_cupti_target *t, struct rfl_err *err) RFL_WARN_UNUSED;
 void rfl_cupti_target_fini(struct rfl_cupti_target *t); /* accepts a zeroed struct */
 
-/* ---- session.c: ranges of a workload that is run once per pass, counted by CUPTI's range profiler
+/* ---- and ranges of a workload that is run once per pass, counted by CUPTI's range profiler
  * with ranges and replay of our own (UserRange, UserReplay). Nothing is saved or restored here: the
  * caller's ready() does that ---- */
 
@@ -67,9 +64,8 @@ struct rfl_replay {
 	enum rfl_rc (*ready)(void *ctx, struct rfl_err *err);
 	enum rfl_rc (*run)(void *ctx, struct rfl_ranges *ranges, struct rfl_err *err);
 	void *ctx;
-	size_t max_ranges; /* of one run */
-	enum rfl_rc rc;    /* out: what ready() or run() returned when it failed: then the error is
-			    * its own */
+	enum rfl_rc rc; /* out: what ready() or run() returned when it failed: then the error is
+			 * its own */
 };
 /** Call its ready(). The session does it; a caller of rfl_counted_walk() has to. */
 enum rfl_rc rfl_replay_ready(struct rfl_replay *work, struct rfl_err *err) RFL_WARN_UNUSED;
@@ -199,46 +195,5 @@ bool rfl_selftest_is_ecc(const struct rfl_selftest *t, const struct rfl_selftest
 /** All of it as ranges of a capture, and a note. */
 enum rfl_rc rfl_selftest_add(const struct rfl_selftest *t, struct rfl_capture_builder *b,
 			     struct rfl_err *err) RFL_WARN_UNUSED;
-
-/* ---- source.c: session by session ---- */
-
-/* What a session gave. */
-struct rfl_cupti_outcome {
-	struct rfl_counted counted;
-	struct rfl_err why; /* empty: it was counted */
-	size_t first_pass;  /* passes of the sessions before it */
-};
-
-struct rfl_cupti_count {
-	const struct rfl_source_request *request;
-	const struct rfl_workload *workload;
-	struct rfl_cuda *cuda;
-	struct rfl_cupti *lib;
-	struct rfl_cupti_target target;
-	struct rfl_cupti_plan *plan; /* NULL: no counters, see `refused` */
-	struct rfl_err refused;
-	struct rfl_cupti_outcome outcomes[RFL_CUPTI_SESSIONS]; /* of the plan's sessions */
-	struct rfl_counted idle;                               /* one range, or none */
-	struct rfl_counted walked;                             /* with the times of kernels */
-	struct rfl_kernel_launches kernels;
-	struct rfl_err no_kernels; /* why there are no times of kernels */
-	struct rfl_selftest selftest;
-	struct rfl_err no_selftest;
-	size_t planned_runs, runs; /* of the workload */
-	bool saved;
-	struct rfl_err not_saved; /* the workload cannot go back: its steps follow each other */
-};
-
-/* "fp32" where the request names none. */
-const char *rfl_cupti_precision(const struct rfl_source_request *request);
-/* Whether a session was counted. */
-bool rfl_cupti_count_any(const struct rfl_cupti_count *c);
-/* The ranges of the workload: of the first session that was counted, else of the kernels' run. */
-const struct rfl_counted *rfl_cupti_count_ranges(const struct rfl_cupti_count *c);
-
-/* ---- capture.c: all of it as one capture ---- */
-
-enum rfl_rc rfl_cupti_capture(const struct rfl_cupti_count *c, struct rfl_captures *to,
-			      struct rfl_err *err) RFL_WARN_UNUSED;
 
 #endif

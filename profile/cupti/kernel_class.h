@@ -6,7 +6,6 @@
 #define RFL_PROFILE_KERNEL_CLASS_H
 
 #include <stdbool.h>
-#include <stddef.h>
 
 enum rfl_kernel_class {
 	RFL_KERNEL_MATRIX, /**< matrix product, convolution, attention */
@@ -21,10 +20,11 @@ enum rfl_kernel_class {
 	RFL_KERNEL_CLASSES,
 };
 
-/** "matrix products", "elementwise", ... Never NULL. */
-const char *rfl_kernel_class_name(enum rfl_kernel_class c);
-/** Whether kernels of the class do no arithmetic on floating-point numbers. */
-bool rfl_kernel_class_only_moves(enum rfl_kernel_class c);
+struct rfl_kernel_class_info {
+	const char *name; /**< "matrix products", "elementwise", ... */
+	bool only_moves;  /**< no arithmetic on floating-point numbers */
+};
+extern const struct rfl_kernel_class_info rfl_kernel_classes[RFL_KERNEL_CLASSES];
 
 /**
  * @param name  demangled or not, with or without template arguments. The kernel's own name is

@@ -1,18 +1,97 @@
 /*
- * kernels.c - records of kernels, and what their times say. CUPTI asks for buffers and gives them
- * back full on a thread of its own; they are kept as they are, and read when the workload has
- * ended.
+ * kernels.c - records of kernels, what they are by their names, and what their times say. CUPTI
+ * asks for buffers and gives them back full on a thread of its own; they are kept as they are, and
+ * read when the workload has ended.
  */
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/alloc.h"
 #include "base/num.h"
 #include "profile/cupti/impl.h"
 #include "profile/cupti/kernel_class.h"
+
+/* ---- classes: words in the names of kernels of cuBLAS, cuDNN, CUTLASS, PyTorch and Triton ---- */
+
+const struct rfl_kernel_class_info rfl_kernel_classes[RFL_KERNEL_CLASSES] = {
+	[RFL_KERNEL_MATRIX] = { "matrix products", false },
+	[RFL_KERNEL_NORMALISATION] = { "normalisation", false },
+	[RFL_KERNEL_OPTIMIZER] = { "optimizer", false },
+	[RFL_KERNEL_REDUCTION] = { "reduction", false },
+	[RFL_KERNEL_POOLING] = { "pooling", false },
+	[RFL_KERNEL_ELEMENTWISE] = { "elementwise", false },
+	[RFL_KERNEL_COPY] = { "copies", true },
+	[RFL_KERNEL_COLLECTIVE] = { "collectives", false },
+	[RFL_KERNEL_OTHER] = { "other", false },
+};
+
+/* The first row with one of its words in the name decides. A word that is a part of other names
+ * comes before those: a kernel that converts a layout is not a convolution, and the sum after a
+ * split matrix product is a part of it. */
+static const struct {
+	enum rfl_kernel_class is;
+	const char *words; /* in lower case, a space after each */
+} rules[] = {
+	{ RFL_KERNEL_COLLECTIVE, "nccl allreduce " },
+	{ RFL_KERNEL_COPY, "direct_copy_kernel converttensor nchwtonhwc nhwctonchw "
+			   "catarraybatchedcopy memcpy memset foldednhwc nhwcaddpadding "
+			   "im2col vol2col " },
+	/* col2im adds up where patches overlap */
+	{ RFL_KERNEL_ELEMENTWISE, "col2im indexing_backward " },
+	{ RFL_KERNEL_COPY, "transpose_readwrite fillfunctor index_select indexselect " },
+	{ RFL_KERNEL_OPTIMIZER, "multi_tensor_apply multitensorapply fusedadam fusedsgd " },
+	{ RFL_KERNEL_NORMALISATION, "batch_norm batchnorm bn_fw bn_bw bn_inf layer_norm "
+				    "layernorm rowwisemoments gammabeta group_norm groupnorm "
+				    "rms_norm rmsnorm " },
+	/* these have the names of the operations around which they were fused */
+	{ RFL_KERNEL_MATRIX, "triton_tem " },
+	{ RFL_KERNEL_REDUCTION, "triton_red triton_per " },
+	{ RFL_KERNEL_ELEMENTWISE, "triton_poi " },
+	{ RFL_KERNEL_MATRIX, "gemm gemv splitkreduce xmma nvjet cutlass scudnn 884cudnn "
+			     "1688cudnn 16816cudnn wgrad dgrad fprop bprop winograd fft2d "
+			     "implicit conv flash_fwd flash_bwd fmha attention attn sdpa "
+			     "dot_kernel " },
+	{ RFL_KERNEL_POOLING, "pool " },
+	{ RFL_KERNEL_REDUCTION, "softmax nll_loss nllloss reduce reduction " },
+	{ RFL_KERNEL_ELEMENTWISE, "elementwise dropout activation op_tensor op_generic_tensor "
+				  "add_tensor scaletensor scalepackedtensor distribution_ " },
+	{ RFL_KERNEL_COPY, "copy transpose gather index " },
+};
+
+static enum rfl_kernel_class classify(const char *text, size_t len)
+{
+	for (size_t i = 0; i < RFL_ARRAY_LEN(rules); i++)
+		for (const char *word = rules[i].words; *word; word = strchr(word, ' ') + 1) {
+			const size_t n = strcspn(word, " ");
+
+			for (size_t at = 0; at + n <= len; at++)
+				if (strncasecmp(text + at, word, n) == 0)
+					return rules[i].is;
+		}
+	return RFL_KERNEL_OTHER;
+}
+
+enum rfl_kernel_class rfl_kernel_classify(const char *name)
+{
+	enum rfl_kernel_class is, inner;
+	size_t own = strcspn(name, "<");
+
+	if (name[own] == '\0')
+		own = strcspn(name, "(");
+	if (own == 0) /* "<unnamed>::..." */
+		own = strlen(name);
+	is = classify(name, own);
+	if (is != RFL_KERNEL_ELEMENTWISE && is != RFL_KERNEL_OTHER)
+		return is;
+	/* The operation of an elementwise kernel is in its template arguments: it matters only
+	 * whether it copies. */
+	inner = classify(name + own, strlen(name + own));
+	return is == RFL_KERNEL_OTHER || inner == RFL_KERNEL_COPY ? inner : is;
+}
 
 #define BUFFER_SIZE ((size_t)1 << 20) /* about 5000 kernels */
 
@@ -29,7 +108,7 @@ static struct {
 	bool no_memory;
 } full = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-/* ------------------------------------------------------------------ buffers */
+/* ---- buffers ---- */
 
 static void requested(uint8_t **buffer, size_t *size, size_t *max_records)
 {
@@ -85,30 +164,15 @@ static void free_buffers(struct buffer *b)
 	}
 }
 
-/* ------------------------------------------------------------------ names */
+/* ---- records ---- */
 
 typedef char *demangler(const char *name, char *out, size_t *size, int *status);
-
-/* Of the C++ library, which is in the process when libtorch is; without one names stay mangled. */
-static demangler *find_demangler(void)
-{
-	static const char *const libraries[] = { "libstdc++.so.6", "libc++abi.so.1", NULL };
-	demangler *found = NULL;
-	const struct rfl_dl_symbol symbol = { "__cxa_demangle", &found, false };
-	struct rfl_dl *dl = NULL;
-
-	if (rfl_dl_open(libraries, &symbol, 1, &dl, NULL) != RFL_OK)
-		return NULL;
-	rfl_dl_close(dl); /* it stays loaded */
-	return found;
-}
-
-/* ------------------------------------------------------------------ records */
 
 /* What is kept while records are read. */
 struct reader {
 	struct rfl_kernel_launches *to;
-	demangler *demangle;
+	demangler
+		*demangle; /* of the C++ library, which comes with libtorch; NULL: none is there */
 	const char *last_raw, *last_name; /* the same kernel often follows itself */
 };
 
@@ -118,6 +182,10 @@ static enum rfl_rc add_record(struct reader *r, const struct rfl_cupti_kernel_re
 	struct rfl_kernel_launches *to = r->to;
 	struct rfl_kernel_launch *l;
 
+	if (!k->name || k->start_ns == 0 || k->end_ns < k->start_ns) {
+		to->untimed++; /* 0: could not be collected, or has not ended */
+		return RFL_OK;
+	}
 	if (!r->last_raw || strcmp(r->last_raw, k->name) != 0) {
 		int status = 0;
 		char *text = r->demangle && strncmp(k->name, "_Z", 2) == 0
@@ -140,51 +208,39 @@ static enum rfl_rc add_record(struct reader *r, const struct rfl_cupti_kernel_re
 	return RFL_OK;
 }
 
-static enum rfl_rc read_buffer(struct rfl_cupti *lib, const struct buffer *b, struct reader *r,
-			       struct rfl_err *err)
-{
-	struct rfl_cupti_record *record = NULL;
-	enum rfl_rc rc = RFL_OK;
-	int code;
-
-	while (rc == RFL_OK &&
-	       (code = lib->calls.activity_next(b->data, b->valid, &record)) == RFL_CUPTI_SUCCESS) {
-		const struct rfl_cupti_kernel_record *k = (const void *)record;
-
-		if (record->kind != RFL_CUPTI_ACTIVITY_CONCURRENT_KERNEL &&
-		    record->kind != RFL_CUPTI_ACTIVITY_KERNEL)
-			continue;
-		if (!k->name || k->start_ns == 0 || k->end_ns < k->start_ns)
-			r->to->untimed++; /* 0: could not be collected, or has not ended */
-		else
-			rc = add_record(r, k, err);
-	}
-	if (rc == RFL_OK && code != RFL_CUPTI_MAX_LIMIT_REACHED)
-		rc = rfl_cupti_check(lib, code, rfl_cupti_symbols.activity_next, err);
-	return rc;
-}
-
 /* Call with no kernel running any more: CUPTI waits for none. */
 static enum rfl_rc read_all(struct rfl_cupti *lib, struct rfl_kernel_launches *ret,
 			    struct rfl_err *err)
 {
-	struct reader r = { .to = ret, .demangle = NULL };
+	static const char *const libraries[] = { "libstdc++.so.6", "libc++abi.so.1", NULL };
+	struct reader r = { .to = ret };
+	const struct rfl_dl_symbol symbol = { "__cxa_demangle", &r.demangle, false };
+	struct rfl_dl *dl = NULL;
 	struct buffer *first;
 	bool no_memory;
 	enum rfl_rc rc;
 
-	rc = RFL_CUPTI_CALL(lib, activity_flush, err, RFL_CUPTI_FLUSH_FORCED);
-	if (rc == RFL_OK)
-		rc = RFL_CUPTI_CALL(lib, activity_dropped, err, NULL, 0, &ret->lost);
-	if (rc != RFL_OK)
+	if ((rc = RFL_CUPTI_CALL(lib, activity_flush, err, RFL_CUPTI_FLUSH_FORCED)) != RFL_OK ||
+	    (rc = RFL_CUPTI_CALL(lib, activity_dropped, err, NULL, 0, &ret->lost)) != RFL_OK)
 		return rc;
 	first = take_buffers(&no_memory);
 	ret->arena = rfl_arena_new(0);
 	if (no_memory || !ret->arena)
 		rc = rfl_fail(err, RFL_ENOMEM, 0, "out of memory for the records of kernels");
-	r.demangle = find_demangler();
-	for (const struct buffer *b = first; b && rc == RFL_OK; b = b->next)
-		rc = read_buffer(lib, b, &r, err);
+	if (rfl_dl_open(libraries, &symbol, 1, &dl, NULL) == RFL_OK)
+		rfl_dl_close(dl); /* it stays loaded */
+	for (const struct buffer *b = first; b && rc == RFL_OK; b = b->next) {
+		struct rfl_cupti_record *record = NULL;
+		int code = RFL_CUPTI_SUCCESS;
+
+		while (rc == RFL_OK && (code = lib->calls.activity_next(
+						b->data, b->valid, &record)) == RFL_CUPTI_SUCCESS)
+			if (record->kind == RFL_CUPTI_ACTIVITY_CONCURRENT_KERNEL ||
+			    record->kind == RFL_CUPTI_ACTIVITY_KERNEL)
+				rc = add_record(&r, (const void *)record, err);
+		if (rc == RFL_OK && code != RFL_CUPTI_MAX_LIMIT_REACHED)
+			rc = rfl_cupti_check(lib, code, rfl_cupti_symbols.activity_next, err);
+	}
 	free_buffers(first);
 	return rc;
 }
@@ -193,30 +249,25 @@ enum rfl_rc rfl_cupti_kernels(struct rfl_cupti *lib, struct rfl_replay *work,
 			      struct rfl_counted *ranges, struct rfl_kernel_launches *ret,
 			      struct rfl_err *err)
 {
-	const struct rfl_cupti_functions *calls = &lib->calls;
 	bool no_memory;
 	enum rfl_rc rc;
 
 	*ret = (struct rfl_kernel_launches){ .arena = NULL };
 	*ranges = (struct rfl_counted){ .arena = NULL };
 	free_buffers(take_buffers(&no_memory));
-	rc = rfl_replay_ready(work, err);
-	if (rc != RFL_OK)
-		return rc;
-	rc = RFL_CUPTI_CALL(lib, activity_register, err, requested, completed);
-	if (rc != RFL_OK)
-		return rc;
-	rc = RFL_CUPTI_CALL(lib, activity_enable, err, RFL_CUPTI_ACTIVITY_CONCURRENT_KERNEL);
-	if (rc != RFL_OK)
+	if ((rc = rfl_replay_ready(work, err)) != RFL_OK ||
+	    (rc = RFL_CUPTI_CALL(lib, activity_register, err, requested, completed)) != RFL_OK ||
+	    (rc = RFL_CUPTI_CALL(lib, activity_enable, err,
+				 RFL_CUPTI_ACTIVITY_CONCURRENT_KERNEL)) != RFL_OK)
 		return rc;
 	rc = rfl_counted_walk(work, ranges, err);
 	if (rc == RFL_OK)
 		rc = read_all(lib, ret, err);
 	else /* so that the next one does not get these */
-		(void)calls->activity_flush(RFL_CUPTI_FLUSH_FORCED);
+		(void)lib->calls.activity_flush(RFL_CUPTI_FLUSH_FORCED);
 	/* CUPTI of CUDA 13.0, before Update 1, may never come back from this */
 	if (lib->version != 130000)
-		(void)calls->activity_disable(RFL_CUPTI_ACTIVITY_CONCURRENT_KERNEL);
+		(void)lib->calls.activity_disable(RFL_CUPTI_ACTIVITY_CONCURRENT_KERNEL);
 	free_buffers(take_buffers(&no_memory));
 	return rc;
 }
@@ -228,7 +279,7 @@ void rfl_kernel_launches_fini(struct rfl_kernel_launches *l)
 	*l = (struct rfl_kernel_launches){ .arena = NULL };
 }
 
-/* ------------------------------------------------------------------ in a capture */
+/* ---- in a capture ---- */
 
 #define MOST_KERNELS   5  /* in a note */
 #define NAME_MAX_SHOWN 60 /* characters of a name there */
@@ -264,50 +315,6 @@ static int by_time(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
-/* Launches to kernels, the longest first. `sorted` and `kernels` have room for all launches. */
-static size_t group(struct rfl_kernel_launch *sorted, size_t n, struct kernel *kernels)
-{
-	size_t used = 0;
-
-	qsort(sorted, n, sizeof(*sorted), by_name);
-	for (size_t i = 0; i < n; i++) {
-		if (used == 0 || strcmp(kernels[used - 1].name, sorted[i].name) != 0)
-			kernels[used++] =
-				(struct kernel){ .name = sorted[i].name,
-						 .is = rfl_kernel_classify(sorted[i].name) };
-		kernels[used - 1].time_s += sorted[i].time_s;
-		kernels[used - 1].launches++;
-	}
-	qsort(kernels, used, sizeof(*kernels), by_time);
-	return used;
-}
-
-static void note_classes(struct rfl_capture_builder *b, const struct kernel *kernels, size_t n,
-			 size_t launches)
-{
-	double time_s[RFL_KERNEL_CLASSES] = { 0 }, total_s = 0;
-	char total[32];
-	struct rfl_buf rest;
-
-	for (size_t i = 0; i < n; i++) {
-		time_s[kernels[i].is] += kernels[i].time_s;
-		total_s += kernels[i].time_s;
-	}
-	rfl_buf_init(&rest, 0);
-	for (int c = 0; c < RFL_KERNEL_CLASSES; c++)
-		if (c != RFL_KERNEL_MATRIX && time_s[c] > 0)
-			rfl_buf_printf(&rest, ", %s %.1f %%",
-				       rfl_kernel_class_name((enum rfl_kernel_class)c),
-				       100 * time_s[c] / total_s);
-	rfl_capture_note(b,
-			 "kernels: %zu launches of %zu kernels take %s: %s %.1f %% of it%s (by "
-			 "their names)",
-			 launches, n, rfl_num_si(total_s, "s", 4, total, sizeof(total)),
-			 rfl_kernel_class_name(RFL_KERNEL_MATRIX),
-			 100 * time_s[RFL_KERNEL_MATRIX] / total_s, rfl_buf_str(&rest));
-	rfl_buf_fini(&rest);
-}
-
 /* The longest kernels, of all or of those that only move data. */
 static void note_longest(struct rfl_capture_builder *b, const struct kernel *kernels, size_t n,
 			 bool only_moves, const char *what)
@@ -318,7 +325,7 @@ static void note_longest(struct rfl_capture_builder *b, const struct kernel *ker
 
 	rfl_buf_init(&list, 0);
 	for (size_t i = 0; i < n && shown < MOST_KERNELS; i++) {
-		if (only_moves && !rfl_kernel_class_only_moves(kernels[i].is))
+		if (only_moves && !rfl_kernel_classes[kernels[i].is].only_moves)
 			continue;
 		rfl_buf_printf(&list, "%s%.*s %s in %zu launch%s", shown++ ? "; " : "",
 			       NAME_MAX_SHOWN, kernels[i].name,
@@ -328,6 +335,43 @@ static void note_longest(struct rfl_capture_builder *b, const struct kernel *ker
 	if (shown)
 		rfl_capture_note(b, "%s: %s", what, rfl_buf_str(&list));
 	rfl_buf_fini(&list);
+}
+
+/* Shares of the classes, and the longest kernels. `sorted` and `kernels` have room for n. */
+static void note_kernels(struct rfl_capture_builder *b, struct rfl_kernel_launch *sorted, size_t n,
+			 struct kernel *kernels)
+{
+	double time_s[RFL_KERNEL_CLASSES] = { 0 }, total_s = 0;
+	struct rfl_buf rest;
+	size_t used = 0;
+	char total[32];
+
+	qsort(sorted, n, sizeof(*sorted), by_name);
+	for (size_t i = 0; i < n; i++) {
+		if (used == 0 || strcmp(kernels[used - 1].name, sorted[i].name) != 0)
+			kernels[used++] =
+				(struct kernel){ .name = sorted[i].name,
+						 .is = rfl_kernel_classify(sorted[i].name) };
+		kernels[used - 1].time_s += sorted[i].time_s;
+		kernels[used - 1].launches++;
+		time_s[kernels[used - 1].is] += sorted[i].time_s;
+		total_s += sorted[i].time_s;
+	}
+	qsort(kernels, used, sizeof(*kernels), by_time);
+	rfl_buf_init(&rest, 0);
+	for (int c = 0; c < RFL_KERNEL_CLASSES; c++)
+		if (c != RFL_KERNEL_MATRIX && time_s[c] > 0)
+			rfl_buf_printf(&rest, ", %s %.1f %%", rfl_kernel_classes[c].name,
+				       100 * time_s[c] / total_s);
+	rfl_capture_note(b,
+			 "kernels: %zu launches of %zu kernels take %s: %s %.1f %% of it%s (by "
+			 "their names)",
+			 n, used, rfl_num_si(total_s, "s", 4, total, sizeof(total)),
+			 rfl_kernel_classes[RFL_KERNEL_MATRIX].name,
+			 100 * time_s[RFL_KERNEL_MATRIX] / total_s, rfl_buf_str(&rest));
+	rfl_buf_fini(&rest);
+	note_longest(b, kernels, used, false, "longest kernels");
+	note_longest(b, kernels, used, true, "kernels without FLOPs, by time");
 }
 
 /* Kernels that run at the same time are busy once. Their times are those of the recorded step, the
@@ -353,36 +397,13 @@ static void note_idle(struct rfl_kernel_launch *sorted, size_t n, double step_s,
 			 fmax(0, 100 * (1 - 1e-9 * (double)busy_ns / step_s)));
 }
 
-static enum rfl_rc add_notes(const struct rfl_kernel_launches *l, double step_s,
-			     struct rfl_capture_builder *b, struct rfl_err *err)
-{
-	struct rfl_kernel_launch *sorted = rfl_alloc_array(l->n, sizeof(*sorted));
-	struct kernel *kernels = rfl_alloc_array(l->n, sizeof(*kernels));
-	enum rfl_rc rc = RFL_OK;
-	size_t n;
-
-	if (!sorted || !kernels) {
-		rc = rfl_fail(err, RFL_ENOMEM, 0, "out of memory for %zu kernels", l->n);
-		goto done;
-	}
-	memcpy(sorted, l->launches, l->n * sizeof(*sorted));
-	n = group(sorted, l->n, kernels);
-	note_classes(b, kernels, n, l->n);
-	note_longest(b, kernels, n, false, "longest kernels");
-	note_longest(b, kernels, n, true, "kernels without FLOPs, by time");
-	if (step_s > 0 && l->lost + l->untimed == 0)
-		note_idle(sorted, l->n, step_s, b);
-done:
-	free(sorted);
-	free(kernels);
-	return rc;
-}
-
 enum rfl_rc rfl_kernel_launches_add(const struct rfl_kernel_launches *launches, double step_s,
 				    struct rfl_capture_builder *b, struct rfl_err *err)
 {
 	static const char metric[] = "gpu__time_duration.sum";
 	const int id = rfl_capture_metric_id(b, metric, strlen(metric), "s");
+	struct rfl_kernel_launch *sorted;
+	struct kernel *kernels;
 	enum rfl_rc rc = RFL_OK;
 
 	for (size_t i = 0; i < launches->n && rc == RFL_OK; i++) {
@@ -408,9 +429,21 @@ enum rfl_rc rfl_kernel_launches_add(const struct rfl_kernel_launches *launches, 
 				 "CUPTI has no times of %zu launches of kernels: the times of "
 				 "kernels are a lower bound",
 				 launches->untimed);
-	if (rc != RFL_OK || launches->n > 0)
-		return rc != RFL_OK ? rc : add_notes(launches, step_s, b, err);
-	if (launches->lost + launches->untimed == 0)
+	if (launches->n + launches->lost + launches->untimed == 0)
 		rfl_capture_note(b, "CUPTI gave no record of a kernel: nothing ran on a GPU");
-	return RFL_OK;
+	if (rc != RFL_OK || launches->n == 0)
+		return rc;
+	sorted = rfl_alloc_array(launches->n, sizeof(*sorted));
+	kernels = rfl_alloc_array(launches->n, sizeof(*kernels));
+	if (sorted && kernels) {
+		memcpy(sorted, launches->launches, launches->n * sizeof(*sorted));
+		note_kernels(b, sorted, launches->n, kernels);
+		if (step_s > 0 && launches->lost + launches->untimed == 0)
+			note_idle(sorted, launches->n, step_s, b);
+	} else {
+		rc = rfl_fail(err, RFL_ENOMEM, 0, "out of memory for %zu kernels", launches->n);
+	}
+	free(sorted);
+	free(kernels);
+	return rc;
 }

@@ -1,5 +1,5 @@
 /*
- * nvtx.c - a client of NVTX by its own protocol (nvtx_api.h), and the window of profilers.
+ * nvtx.c - a client of NVTX by its own protocol (api.h), and the window of profilers.
  */
 #include "profile/cupti/nvtx.h"
 
@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/dl.h"
-#include "profile/cupti/nvtx_api.h"
+#include "profile/cupti/api.h"
 
 struct rfl_nvtx {
 	struct rfl_dl *dl; /* NULL: no tool listens */
@@ -54,53 +54,40 @@ static const struct rfl_nvtx_version version = {
 
 static const void *get_table(uint32_t table)
 {
-	switch (table) {
-	case RFL_NVTX_TABLE_CALLBACKS:
+	if (table == RFL_NVTX_TABLE_CALLBACKS)
 		return &callbacks;
-	case RFL_NVTX_TABLE_VERSION:
-		return &version;
-	default:
-		return NULL;
-	}
-}
-
-/* Let the tool's library write its functions into the slots. */
-static enum rfl_rc attach(struct rfl_nvtx *n, const char *path, struct rfl_err *err)
-{
-	rfl_nvtx_initialize_fn *initialize = NULL;
-	const char *const names[] = { path, NULL };
-	const struct rfl_dl_symbol symbols[] = { { RFL_NVTX_INITIALIZE, &initialize, false } };
-	enum rfl_rc rc = rfl_dl_open(names, symbols, RFL_ARRAY_LEN(symbols), &n->dl, err);
-
-	if (rc != RFL_OK) {
-		if (err)
-			rfl_err_prefix(err, "NVTX_INJECTION64_PATH does not name a tool's library");
-		return rc;
-	}
-	if (initialize(get_table))
-		return RFL_OK;
-	memset(slots, 0, sizeof(slots)); /* whatever it has written is not meant */
-	return rfl_fail(err, RFL_EUNAVAILABLE, 0,
-			"%s: the tool refused to listen to NVTX ranges: they are left out; start "
-			"the program from the tool (ncu --nvtx, nsys profile -t nvtx)",
-			path);
+	return table == RFL_NVTX_TABLE_VERSION ? &version : NULL;
 }
 
 enum rfl_rc rfl_nvtx_open(const char *injection, struct rfl_nvtx **ret, struct rfl_err *err)
 {
+	const char *const names[] = { injection, NULL };
+	rfl_nvtx_initialize_fn *initialize = NULL;
+	const struct rfl_dl_symbol symbol = { RFL_NVTX_INITIALIZE, &initialize, false };
 	struct rfl_nvtx *n = calloc(1, sizeof(*n));
 	enum rfl_rc rc = RFL_OK;
 
 	if (!n)
 		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for NVTX ranges");
-	if (injection && injection[0] != '\0')
-		rc = attach(n, injection, err);
-	if (rc != RFL_OK) {
-		rfl_nvtx_close(n);
-		return rc;
+	if (!injection || injection[0] == '\0')
+		goto done;
+	rc = rfl_dl_open(names, &symbol, 1, &n->dl, err);
+	if (rc != RFL_OK && err)
+		rfl_err_prefix(err, "NVTX_INJECTION64_PATH does not name a tool's library");
+	if (rc == RFL_OK && !initialize(get_table)) { /* lets the tool write into the slots */
+		memset(slots, 0, sizeof(slots));      /* whatever it has written is not meant */
+		rc = rfl_fail(
+			err, RFL_EUNAVAILABLE, 0,
+			"%s: the tool refused to listen to NVTX ranges: they are left out; start "
+			"the program from the tool (ncu --nvtx, nsys profile -t nvtx)",
+			injection);
 	}
-	*ret = n;
-	return RFL_OK;
+done:
+	if (rc == RFL_OK)
+		*ret = n;
+	else
+		rfl_nvtx_close(n);
+	return rc;
 }
 
 void rfl_nvtx_close(struct rfl_nvtx *n)
@@ -137,10 +124,10 @@ static void call_driver(const char *symbol)
 {
 	static const char *const names[] = { "libcuda.so.1", NULL };
 	int (*call)(void) = NULL;
-	const struct rfl_dl_symbol symbols[] = { { symbol, &call, false } };
+	const struct rfl_dl_symbol wanted = { symbol, &call, false };
 	struct rfl_dl *dl = NULL;
 
-	if (rfl_dl_open_mapped(names, symbols, RFL_ARRAY_LEN(symbols), &dl, NULL) != RFL_OK)
+	if (rfl_dl_open_mapped(names, &wanted, 1, &dl, NULL) != RFL_OK)
 		return;
 	(void)call(); /* no context, or no tool: there is no window then, and nothing to report */
 	rfl_dl_close(dl);

@@ -10,7 +10,7 @@
 
 #include "base/compiler.h"
 
-/* ------------------------------------------------------------------ sets of metrics */
+/* ---- sets of metrics ---- */
 
 /* What belongs to a set on every GPU; matrix FLOPs depend on the precision and come besides. */
 static const struct {
@@ -207,32 +207,24 @@ enum rfl_rc rfl_metric_set_choose(struct rfl_cupti_host *h, const struct rfl_for
 	return rc;
 }
 
-/* ------------------------------------------------------------------ sessions */
+/* ---- sessions ---- */
 
 /* In the order in which they are counted. Counters of instructions patch every kernel: that comes
  * last, when all else has been counted. */
 static const unsigned sets[RFL_CUPTI_SESSIONS] = { RFL_SET_CORE, RFL_SET_AUDIT, RFL_SET_LINKS,
 						   RFL_SET_FLOPS };
 
-static struct rfl_cupti_unit unit_of(const char *theirs)
-{
-	static const struct {
-		const char *theirs;
-		struct rfl_cupti_unit ours;
-	} units[] = {
-		{ "nanosecond", { "s", 1e-9 } },  { "ns", { "s", 1e-9 } },
-		{ "second", { "s", 1 } },         { "byte", { "byte", 1 } },
-		{ "math_op", { "FLOP", 1 } },     { "instruction", { "inst", 1 } },
-		{ "gpc_cycle", { "cycle", 1 } },  { "sys_cycle", { "cycle", 1 } },
-		{ "fbp_cycle", { "cycle", 1 } },  { "dram_cycle", { "cycle", 1 } },
-		{ "l2_sector", { "sector", 1 } },
-	};
-
-	for (size_t i = 0; i < RFL_ARRAY_LEN(units); i++)
-		if (strcmp(units[i].theirs, theirs) == 0)
-			return units[i].ours;
-	return (struct rfl_cupti_unit){ "", 1 };
-}
+static const struct {
+	const char *theirs;
+	struct rfl_cupti_unit ours;
+} units[] = {
+	{ "nanosecond", { "s", 1e-9 } },  { "ns", { "s", 1e-9 } },
+	{ "second", { "s", 1 } },         { "byte", { "byte", 1 } },
+	{ "math_op", { "FLOP", 1 } },     { "instruction", { "inst", 1 } },
+	{ "gpc_cycle", { "cycle", 1 } },  { "sys_cycle", { "cycle", 1 } },
+	{ "fbp_cycle", { "cycle", 1 } },  { "dram_cycle", { "cycle", 1 } },
+	{ "l2_sector", { "sector", 1 } },
+};
 
 static enum rfl_rc configure(struct rfl_cupti_planned *s, struct rfl_err *err)
 {
@@ -276,12 +268,12 @@ static void relieve(struct rfl_cupti_planned *flops, struct rfl_cupti_planned *c
 	}
 }
 
+/* The session of a set, where it can be counted; else NULL. */
 static struct rfl_cupti_planned *planned(struct rfl_cupti_plan *p, unsigned set)
 {
-	for (size_t i = 0; i < p->n; i++)
-		if (p->sessions[i].set == set && p->sessions[i].why.rc == RFL_OK &&
-		    p->sessions[i].metrics.n > 0)
-			return &p->sessions[i];
+	for (struct rfl_cupti_planned *s = p->sessions; s < p->sessions + p->n; s++)
+		if (s->set == set && s->why.rc == RFL_OK && s->metrics.n > 0)
+			return s;
 	return NULL;
 }
 
@@ -290,7 +282,7 @@ enum rfl_rc rfl_cupti_plan_new(struct rfl_cupti *lib, const char *chip, const ui
 			       struct rfl_err *err)
 {
 	struct rfl_cupti_plan *p = calloc(1, sizeof(*p));
-	struct rfl_cupti_planned *core, *flops;
+	struct rfl_cupti_planned *flops;
 	enum rfl_rc rc;
 
 	if (!p)
@@ -309,30 +301,30 @@ enum rfl_rc rfl_cupti_plan_new(struct rfl_cupti *lib, const char *chip, const ui
 		p->n++;
 		s->name = rfl_counter_set_name(sets[i]);
 		s->set = sets[i];
-		rc = rfl_cupti_host_open(lib, chip, available, &s->host, &s->why);
-		if (rc == RFL_OK)
-			rc = rfl_metric_set_choose(s->host, p->formulas, s->set, precision,
-						   &s->metrics, &passes, &s->why);
-		if (rc == RFL_OK && s->metrics.n > 0)
+		if ((rc = rfl_cupti_host_open(lib, chip, available, &s->host, &s->why)) == RFL_OK &&
+		    (rc = rfl_metric_set_choose(s->host, p->formulas, s->set, precision,
+						&s->metrics, &passes, &s->why)) == RFL_OK &&
+		    s->metrics.n > 0)
 			rc = configure(s, &s->why);
 		rc = rc == RFL_ENOMEM ? rfl_fail(err, rc, 0, "%s", s->why.msg) : RFL_OK;
 	}
 	if (rc != RFL_OK)
 		goto done;
-	core = planned(p, RFL_SET_CORE);
 	flops = planned(p, RFL_SET_FLOPS);
 	if (flops && flops->passes > 1)
-		relieve(flops, core, planned(p, RFL_SET_AUDIT));
-	for (struct rfl_cupti_planned *s = p->sessions; s < p->sessions + p->n; s++) {
-		struct rfl_cupti_metric_info info = { .unit = "" };
-
+		relieve(flops, planned(p, RFL_SET_CORE), planned(p, RFL_SET_AUDIT));
+	for (struct rfl_cupti_planned *s = p->sessions; s < p->sessions + p->n; s++)
 		for (size_t i = 0; s->why.rc == RFL_OK && i < s->metrics.n; i++) {
+			struct rfl_cupti_host_metric_properties info;
+
 			rc = rfl_cupti_metric(s->host, s->metrics.names[i], &info, err);
 			if (rc != RFL_OK)
 				goto done;
-			s->units[i] = unit_of(info.unit);
+			s->units[i] = (struct rfl_cupti_unit){ "", 1 };
+			for (size_t k = 0; k < RFL_ARRAY_LEN(units); k++)
+				if (strcmp(units[k].theirs, info.unit) == 0)
+					s->units[i] = units[k].ours;
 		}
-	}
 	*ret = p;
 	p = NULL;
 done:

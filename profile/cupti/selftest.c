@@ -11,28 +11,7 @@
 #include "profile/cupti/impl.h"
 #include "profile/cupti/selftest_ptx.h"
 
-/* ------------------------------------------------------------------ the work */
-
-struct product {
-	const struct rfl_selftest_kernel *kernel; /* NULL: none is made */
-	struct rfl_cuda_module *module;
-	struct rfl_cuda_function *function;
-	rfl_cuda_address a, b, c;
-	double flops; /* of one launch */
-};
-
-/* Memory, kernels and inputs of what a set counts. */
-struct work {
-	const struct rfl_cuda *cuda;
-	const struct rfl_cuda_functions *calls;
-	struct rfl_cuda_module *copy_module;
-	struct rfl_cuda_function *copy_function;
-	rfl_cuda_address from, to;
-	size_t copy_bytes;       /* of one copy; 0: none is made */
-	size_t copies;           /* of a range */
-	const char *copy_reason; /* why none is made; "" */
-	struct product product;
-};
+/* ---- the work ---- */
 
 /* Small enough to be checked on the host each time; computed by so many blocks alike that every
  * multiprocessor has its share. */
@@ -47,12 +26,19 @@ enum { ROWS = 64, COLUMNS = 64, DEPTH = 256, TIMES = 64 };
 #define COPY_PER_L2_OK 4
 #define RANGE_PER_L2   128
 
-static enum rfl_rc check(const struct work *w, int result, const char *call, struct rfl_err *err)
-{
-	return rfl_cuda_check(w->cuda, result, call, err);
-}
+#define ECC_MOST 1.25 /* more than a quarter is not put down to check bits */
 
-/* ------------------------------------------------------------------ products */
+/* Memory, kernels and inputs of what a set counts. */
+struct work {
+	const struct rfl_cuda *cuda;
+	const struct rfl_selftest_kernel *kernel; /* of the product; NULL: none is made */
+	struct rfl_cuda_module *product_module, *copy_module;
+	struct rfl_cuda_function *product, *copy;
+	rfl_cuda_address a, b, c, from, to;
+	size_t copy_bytes;       /* of one copy; 0: none is made */
+	size_t copies;           /* of a range */
+	const char *copy_reason; /* why none is made; "" */
+};
 
 static int value_a(size_t row, size_t k)
 {
@@ -79,10 +65,10 @@ static void put(void *to, enum rfl_selftest_type type, int value)
 		memcpy(to, &single, sizeof(single));
 }
 
-static enum rfl_rc upload(struct work *w, const struct rfl_selftest_kernel *k, size_t lines,
-			  int (*value)(size_t, size_t), rfl_cuda_address *ret, struct rfl_err *err)
+static enum rfl_rc upload(struct work *w, size_t lines, int (*value)(size_t, size_t),
+			  rfl_cuda_address *ret, struct rfl_err *err)
 {
-	size_t element = (size_t)k->element_bytes, size = lines * DEPTH * element;
+	const size_t element = (size_t)w->kernel->element_bytes, size = lines * DEPTH * element;
 	char *host = malloc(size);
 	enum rfl_rc rc;
 
@@ -90,28 +76,11 @@ static enum rfl_rc upload(struct work *w, const struct rfl_selftest_kernel *k, s
 		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for the self-test");
 	for (size_t line = 0; line < lines; line++)
 		for (size_t i = 0; i < DEPTH; i++)
-			put(host + (line * DEPTH + i) * element, k->type, value(line, i));
-	rc = check(w, w->calls->memory_alloc(ret, size), "cuMemAlloc", err);
+			put(host + (line * DEPTH + i) * element, w->kernel->type, value(line, i));
+	rc = RFL_CUDA_CALL(w->cuda, memory_alloc, err, ret, size);
 	if (rc == RFL_OK)
-		rc = check(w, w->calls->copy_to_device(*ret, host, size), "cuMemcpyHtoD", err);
+		rc = RFL_CUDA_CALL(w->cuda, copy_to_device, err, *ret, host, size);
 	free(host);
-	return rc;
-}
-
-static enum rfl_rc launch(struct work *w, struct product *p, struct rfl_err *err)
-{
-	const struct rfl_selftest_kernel *k = p->kernel;
-	uint32_t columns = COLUMNS, bytes = DEPTH * (uint32_t)k->element_bytes;
-	void *arguments[] = { &p->a, &p->b, &p->c, &columns, &bytes };
-	enum rfl_rc rc;
-
-	rc = check(w,
-		   w->calls->launch(p->function, COLUMNS / (unsigned)k->tile_columns,
-				    ROWS / (unsigned)k->tile_rows, TIMES, (unsigned)k->threads, 1,
-				    1, 0, NULL, arguments, NULL),
-		   "cuLaunchKernel", err);
-	if (rc == RFL_OK)
-		rc = check(w, w->calls->context_synchronize(), "cuCtxSynchronize", err);
 	return rc;
 }
 
@@ -131,67 +100,69 @@ static enum rfl_rc load(struct work *w, const struct rfl_selftest_kernel *k,
 		rfl_selftest_copy_ptx(&ptx);
 	rc = rfl_buf_check(&ptx, name, err);
 	if (rc == RFL_OK)
-		rc = check(w, w->calls->module_load(module, rfl_buf_str(&ptx)), "cuModuleLoadData",
-			   err);
+		rc = RFL_CUDA_CALL(w->cuda, module_load, err, module, rfl_buf_str(&ptx));
 	if (rc == RFL_OK)
-		rc = check(w, w->calls->module_function(function, *module, name),
-			   "cuModuleGetFunction", err);
+		rc = RFL_CUDA_CALL(w->cuda, module_function, err, function, *module, name);
 	rfl_buf_fini(&ptx);
 	return rc;
 }
 
-static enum rfl_rc make_product(struct work *w, const struct rfl_selftest_kernel *k,
-				struct rfl_err *err)
+static enum rfl_rc synchronize(struct work *w, struct rfl_err *err)
 {
-	struct product *p = &w->product;
+	return rfl_cuda_check(w->cuda, w->cuda->calls.context_synchronize(),
+			      rfl_cuda_symbols.context_synchronize, err);
+}
+
+static enum rfl_rc multiply(struct work *w, struct rfl_err *err)
+{
+	const struct rfl_selftest_kernel *k = w->kernel;
+	uint32_t columns = COLUMNS, bytes = DEPTH * (uint32_t)k->element_bytes;
+	void *arguments[] = { &w->a, &w->b, &w->c, &columns, &bytes };
+	enum rfl_rc rc =
+		RFL_CUDA_CALL(w->cuda, launch, err, w->product, COLUMNS / (unsigned)k->tile_columns,
+			      ROWS / (unsigned)k->tile_rows, TIMES, (unsigned)k->threads, 1, 1, 0,
+			      NULL, arguments, NULL);
+
+	return rc == RFL_OK ? synchronize(w, err) : rc;
+}
+
+static enum rfl_rc make_product(struct work *w, struct rfl_err *err)
+{
 	float c[ROWS * COLUMNS];
 	enum rfl_rc rc;
 
-	*p = (struct product){ .kernel = k, .flops = 2.0 * ROWS * COLUMNS * DEPTH * TIMES };
-	rc = load(w, k, &p->module, &p->function, err);
-	if (rc == RFL_OK)
-		rc = upload(w, k, ROWS, value_a, &p->a, err);
-	if (rc == RFL_OK)
-		rc = upload(w, k, COLUMNS, value_b, &p->b, err);
-	if (rc == RFL_OK)
-		rc = check(w, w->calls->memory_alloc(&p->c, sizeof(float) * ROWS * COLUMNS),
-			   "cuMemAlloc", err);
-	if (rc == RFL_OK)
-		rc = launch(w, p, err);
-	if (rc == RFL_OK)
-		rc = check(w, w->calls->copy_from_device(c, p->c, sizeof(c)), "cuMemcpyDtoH", err);
-	for (size_t i = 0; rc == RFL_OK && i < RFL_ARRAY_LEN(c); i++) {
+	if ((rc = load(w, w->kernel, &w->product_module, &w->product, err)) != RFL_OK ||
+	    (rc = upload(w, ROWS, value_a, &w->a, err)) != RFL_OK ||
+	    (rc = upload(w, COLUMNS, value_b, &w->b, err)) != RFL_OK ||
+	    (rc = RFL_CUDA_CALL(w->cuda, memory_alloc, err, &w->c, sizeof(c))) != RFL_OK ||
+	    (rc = multiply(w, err)) != RFL_OK ||
+	    (rc = RFL_CUDA_CALL(w->cuda, copy_from_device, err, c, w->c, sizeof(c))) != RFL_OK)
+		return rc;
+	for (size_t i = 0; i < RFL_ARRAY_LEN(c); i++) {
 		const size_t row = i / COLUMNS, column = i % COLUMNS;
 		int sum = 0;
 
 		for (size_t d = 0; d < DEPTH; d++)
 			sum += value_a(row, d) * value_b(column, d);
 		if (c[i] != (float)sum)
-			rc = rfl_fail(err, RFL_EFAILED, 0,
-				      "the kernel %s computed %g where %d is right (row %zu, "
-				      "column %zu): this GPU or its driver does not work",
-				      k->name, (double)c[i], sum, row, column);
+			return rfl_fail(err, RFL_EFAILED, 0,
+					"the kernel %s computed %g where %d is right (row %zu, "
+					"column %zu): this GPU or its driver does not work",
+					w->kernel->name, (double)c[i], sum, row, column);
 	}
-	return rc;
+	return RFL_OK;
 }
-
-/* ------------------------------------------------------------------ the copy */
 
 static enum rfl_rc copy(struct work *w, struct rfl_err *err)
 {
+	const unsigned blocks = (unsigned)(w->copy_bytes / RFL_SELFTEST_COPY_BYTES);
 	void *arguments[] = { &w->to, &w->from };
 	enum rfl_rc rc = RFL_OK;
 
 	for (size_t i = 0; i < w->copies && rc == RFL_OK; i++)
-		rc = check(w,
-			   w->calls->launch(w->copy_function,
-					    (unsigned)(w->copy_bytes / RFL_SELFTEST_COPY_BYTES), 1,
-					    1, RFL_SELFTEST_COPY_THREADS, 1, 1, 0, NULL, arguments,
-					    NULL),
-			   "cuLaunchKernel", err);
-	if (rc == RFL_OK)
-		rc = check(w, w->calls->context_synchronize(), "cuCtxSynchronize", err);
-	return rc;
+		rc = RFL_CUDA_CALL(w->cuda, launch, err, w->copy, blocks, 1, 1,
+				   RFL_SELFTEST_COPY_THREADS, 1, 1, 0, NULL, arguments, NULL);
+	return rc == RFL_OK ? synchronize(w, err) : rc;
 }
 
 /* A copy far larger than L2, but in no more than an eighth of the free memory. It is made once
@@ -206,8 +177,8 @@ static enum rfl_rc make_copy(struct work *w, struct rfl_err *err)
 
 	if (size < COPY_LEAST)
 		size = COPY_LEAST;
-	if (w->calls->memory_info &&
-	    w->calls->memory_info(&free_bytes, &total) == RFL_CUDA_SUCCESS && size > free_bytes / 8)
+	if (w->cuda->calls.memory_info(&free_bytes, &total) == RFL_CUDA_SUCCESS &&
+	    size > free_bytes / 8)
 		size = free_bytes / 8;
 	size -= size % RFL_SELFTEST_COPY_BYTES;
 	if (l2 == 0)
@@ -219,83 +190,54 @@ static enum rfl_rc make_copy(struct work *w, struct rfl_err *err)
 		return RFL_OK;
 	w->copy_bytes = size;
 	w->copies = (RANGE_PER_L2 * l2 + size - 1) / size;
-	rc = load(w, NULL, &w->copy_module, &w->copy_function, err);
-	if (rc == RFL_OK)
-		rc = check(w, w->calls->memory_alloc(&w->from, size), "cuMemAlloc", err);
-	if (rc == RFL_OK)
-		rc = check(w, w->calls->memory_alloc(&w->to, size), "cuMemAlloc", err);
-	if (rc == RFL_OK)
-		rc = check(w, w->calls->set_words(w->from, word, size / sizeof(word)),
-			   "cuMemsetD32", err);
-	if (rc == RFL_OK)
-		rc = copy(w, err);
-	if (rc == RFL_OK)
-		rc = check(
-			w,
-			w->calls->copy_from_device(last, w->to + size - sizeof(last), sizeof(last)),
-			"cuMemcpyDtoH", err);
-	for (size_t i = 0; rc == RFL_OK && i < RFL_ARRAY_LEN(last); i++)
+	if ((rc = load(w, NULL, &w->copy_module, &w->copy, err)) != RFL_OK ||
+	    (rc = RFL_CUDA_CALL(w->cuda, memory_alloc, err, &w->from, size)) != RFL_OK ||
+	    (rc = RFL_CUDA_CALL(w->cuda, memory_alloc, err, &w->to, size)) != RFL_OK ||
+	    (rc = RFL_CUDA_CALL(w->cuda, set_words, err, w->from, word, size / sizeof(word))) !=
+		    RFL_OK ||
+	    (rc = copy(w, err)) != RFL_OK ||
+	    (rc = RFL_CUDA_CALL(w->cuda, copy_from_device, err, last, w->to + size - sizeof(last),
+				sizeof(last))) != RFL_OK)
+		return rc;
+	for (size_t i = 0; i < RFL_ARRAY_LEN(last); i++)
 		if (last[i] != word)
-			rc = rfl_fail(err, RFL_EFAILED, 0,
-				      "the kernel %s copied something else than what was there: "
-				      "this GPU or its driver does not work",
-				      RFL_SELFTEST_COPY);
-	return rc;
-}
-
-/* ------------------------------------------------------------------ all of it */
-
-static enum rfl_rc work_init(struct work *w, const struct rfl_cuda *cuda, const char *precision,
-			     unsigned set, struct rfl_err *err)
-{
-	const struct rfl_selftest_kernel *k;
-	enum rfl_rc rc = RFL_OK;
-
-	*w = (struct work){ .cuda = cuda, .calls = &cuda->calls, .copy_reason = "" };
-	for (size_t i = 0; rc == RFL_OK && (k = rfl_selftest_kernel_at(i)); i++)
-		if (rfl_selftest_kernel_serves(k, precision) &&
-		    cuda->capability >= k->min_capability &&
-		    rfl_metric_set_of(k->quantity, precision) == set)
-			rc = make_product(w, k, err);
-	return rc == RFL_OK && set == RFL_SET_CORE ? make_copy(w, err) : rc;
-}
-
-static void work_fini(struct work *w)
-{
-	const struct product *p = &w->product;
-	const rfl_cuda_address blocks[] = { p->a, p->b, p->c, w->from, w->to };
-	struct rfl_cuda_module *const modules[] = { p->module, w->copy_module };
-
-	for (size_t i = 0; i < RFL_ARRAY_LEN(blocks); i++)
-		if (blocks[i])
-			(void)w->calls->memory_free(blocks[i]);
-	for (size_t i = 0; i < RFL_ARRAY_LEN(modules); i++)
-		if (modules[i])
-			(void)w->calls->module_unload(modules[i]);
-	*w = (struct work){ .cuda = NULL };
+			return rfl_fail(err, RFL_EFAILED, 0,
+					"the kernel %s copied something else than what was there: "
+					"this GPU or its driver does not work",
+					RFL_SELFTEST_COPY);
+	return RFL_OK;
 }
 
 static enum rfl_rc work_run(void *ctx, struct rfl_ranges *ranges, struct rfl_err *err)
 {
 	struct work *w = ctx;
-	enum rfl_rc rc = RFL_OK;
+	enum rfl_rc rc;
 
-	if (w->copy_bytes) {
-		rc = ranges->begin(ranges, RFL_RANGE_SELF_TEST, "copy", err);
-		if (rc == RFL_OK)
-			rc = copy(w, err);
-	}
-	if (rc == RFL_OK && w->product.kernel) {
-		rc = ranges->begin(ranges, RFL_RANGE_SELF_TEST, w->product.kernel->name, err);
-		if (rc == RFL_OK)
-			rc = launch(w, &w->product, err);
-	}
-	return rc == RFL_OK ? ranges->end(ranges, err) : rc;
+	if (w->copy_bytes &&
+	    ((rc = ranges->begin(ranges, RFL_RANGE_SELF_TEST, "copy", err)) != RFL_OK ||
+	     (rc = copy(w, err)) != RFL_OK))
+		return rc;
+	if (w->kernel &&
+	    ((rc = ranges->begin(ranges, RFL_RANGE_SELF_TEST, w->kernel->name, err)) != RFL_OK ||
+	     (rc = multiply(w, err)) != RFL_OK))
+		return rc;
+	return ranges->end(ranges, err);
 }
 
-#define ECC_MOST 1.25 /* more than a quarter is not put down to check bits */
+static void work_fini(struct work *w)
+{
+	const rfl_cuda_address blocks[] = { w->a, w->b, w->c, w->from, w->to };
+	struct rfl_cuda_module *const modules[] = { w->product_module, w->copy_module };
 
-/* ------------------------------------------------------------------ counting */
+	for (size_t i = 0; i < RFL_ARRAY_LEN(blocks); i++)
+		if (blocks[i])
+			(void)w->cuda->calls.memory_free(blocks[i]);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(modules); i++)
+		if (modules[i])
+			(void)w->cuda->calls.module_unload(modules[i]);
+}
+
+/* ---- counting ---- */
 
 static void expect(struct rfl_selftest *t, const char *work, enum rfl_quantity q, double known,
 		   const char *reason)
@@ -313,7 +255,7 @@ static enum rfl_rc count(struct rfl_selftest *t, struct rfl_cupti_target *target
 			 const struct rfl_cupti_plan *plan, struct work *work, struct rfl_err *err)
 {
 	const struct rfl_cupti_planned *s = &plan->sessions[0];
-	struct rfl_replay replay = { .run = work_run, .ctx = work, .max_ranges = 2 };
+	struct rfl_replay replay = { .run = work_run, .ctx = work };
 	struct rfl_cupti_session *session = NULL;
 	struct rfl_counted counted = { .arena = NULL };
 	double amounts[RFL_QUANTITY_COUNT];
@@ -323,7 +265,7 @@ static enum rfl_rc count(struct rfl_selftest *t, struct rfl_cupti_target *target
 		return rfl_fail(err, s->why.rc, s->why.native, "%s", s->why.msg);
 	if (s->metrics.n == 0)
 		return rfl_fail(err, RFL_EUNAVAILABLE, 0, "the chip has no counters for it");
-	rc = rfl_cupti_session_open(target, s, replay.max_ranges, &session, err);
+	rc = rfl_cupti_session_open(target, s, 2, &session, err);
 	if (rc == RFL_OK)
 		rc = rfl_cupti_session_count(session, &replay, &counted, err);
 	for (size_t i = 0; rc == RFL_OK && i < counted.n; i++) {
@@ -341,8 +283,8 @@ enum rfl_rc rfl_selftest_run(const struct rfl_cuda *cuda, struct rfl_cupti_targe
 			     const char *precision, unsigned set, struct rfl_selftest *ret,
 			     struct rfl_err *err)
 {
-	struct work work = { .cuda = NULL };
-	const struct product *p = &work.product;
+	struct work w = { .cuda = cuda, .copy_reason = "" };
+	const struct rfl_selftest_kernel *k;
 	struct rfl_selftest rows = *ret;
 	struct rfl_cupti_plan *plan = NULL;
 	double copied;
@@ -350,19 +292,22 @@ enum rfl_rc rfl_selftest_run(const struct rfl_cuda *cuda, struct rfl_cupti_targe
 
 	rc = rfl_cupti_plan_new(target->lib, target->chip, target->availability, set, precision,
 				&plan, err);
-	if (rc == RFL_OK)
-		rc = work_init(&work, cuda, precision, set, err);
-	if (rc != RFL_OK)
+	for (size_t i = 0; (k = rfl_selftest_kernel_at(i)); i++)
+		if (cuda->capability >= k->min_capability &&
+		    rfl_metric_set_of(k->quantity, precision) == set)
+			w.kernel = k;
+	if (rc != RFL_OK || (w.kernel && (rc = make_product(&w, err)) != RFL_OK) ||
+	    (set == RFL_SET_CORE && (rc = make_copy(&w, err)) != RFL_OK))
 		goto done;
-	copied = work.copy_bytes ? (double)work.copies * (double)work.copy_bytes : (double)NAN;
+	copied = w.copy_bytes ? (double)w.copies * (double)w.copy_bytes : (double)NAN;
 	if (set == RFL_SET_CORE) {
-		expect(&rows, "copy", RFL_QUANTITY_DRAM_READ, copied, work.copy_reason);
-		expect(&rows, "copy", RFL_QUANTITY_DRAM_WRITE, copied, work.copy_reason);
+		expect(&rows, "copy", RFL_QUANTITY_DRAM_READ, copied, w.copy_reason);
+		expect(&rows, "copy", RFL_QUANTITY_DRAM_WRITE, copied, w.copy_reason);
 	}
-	if (p->kernel)
-		expect(&rows, p->kernel->name, p->kernel->quantity, p->flops, "");
-	rc = count(&rows, target, plan, &work, err);
-	if (rc != RFL_OK)
+	if (w.kernel)
+		expect(&rows, w.kernel->name, w.kernel->quantity,
+		       2.0 * ROWS * COLUMNS * DEPTH * TIMES, "");
+	if ((rc = count(&rows, target, plan, &w, err)) != RFL_OK)
 		goto done;
 	for (struct rfl_selftest_row *r = rows.rows; r < rows.rows + rows.n; r++) {
 		const char *why = plan->formulas->quantities[r->quantity].impossible;
@@ -374,12 +319,12 @@ enum rfl_rc rfl_selftest_run(const struct rfl_cuda *cuda, struct rfl_cupti_targe
 	rows.ecc = cuda->ecc;
 	*ret = rows;
 done:
-	work_fini(&work);
+	work_fini(&w);
 	rfl_cupti_plan_free(plan);
 	return rc;
 }
 
-/* ------------------------------------------------------------------ results */
+/* ---- results ---- */
 
 double rfl_selftest_ratio(const struct rfl_selftest_row *row)
 {

@@ -3,23 +3,16 @@
  */
 #include "profile/cupti/selftest_ptx.h"
 
-#include <string.h>
-
 #include "base/compiler.h"
 
-/* On a multiply-add unit: two neighbours of k per turn, four turns written out. */
-static const char fma_step[] = "\tld.global.v4.f32 {%f0, %f1, %f2, %f3}, [%rd1];\n"
-			       "\tld.global.v4.f32 {%f4, %f5, %f6, %f7}, [%rd2];\n"
-			       "\tfma.rn.f32 %f16, %f0, %f4, %f16;\n"
-			       "\tfma.rn.f32 %f16, %f1, %f5, %f16;\n"
-			       "\tfma.rn.f32 %f16, %f2, %f6, %f16;\n"
-			       "\tfma.rn.f32 %f16, %f3, %f7, %f16;\n"
-			       "\tld.global.v4.f32 {%f0, %f1, %f2, %f3}, [%rd1+16];\n"
-			       "\tld.global.v4.f32 {%f4, %f5, %f6, %f7}, [%rd2+16];\n"
-			       "\tfma.rn.f32 %f16, %f0, %f4, %f16;\n"
-			       "\tfma.rn.f32 %f16, %f1, %f5, %f16;\n"
-			       "\tfma.rn.f32 %f16, %f2, %f6, %f16;\n"
-			       "\tfma.rn.f32 %f16, %f3, %f7, %f16;\n";
+/* On a multiply-add unit: four neighbours of k, 16 bytes. */
+#define FMA(offset)                                                    \
+	"\tld.global.v4.f32 {%f0, %f1, %f2, %f3}, [%rd1" offset "];\n" \
+	"\tld.global.v4.f32 {%f4, %f5, %f6, %f7}, [%rd2" offset "];\n" \
+	"\tfma.rn.f32 %f16, %f0, %f4, %f16;\n"                         \
+	"\tfma.rn.f32 %f16, %f1, %f5, %f16;\n"                         \
+	"\tfma.rn.f32 %f16, %f2, %f6, %f16;\n"                         \
+	"\tfma.rn.f32 %f16, %f3, %f7, %f16;\n"
 
 /* Matrix units: %r8 to %r11 are this thread's part of A, %r12 and %r13 its part of B. */
 #define MMA(shape, type)                                                    \
@@ -34,16 +27,16 @@ static const char mma_f16_step[] =
 	"\tmma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32\n"
 	"\t\t{%f0, %f1, %f2, %f3}, {%r10, %r11}, {%r13}, {%f0, %f1, %f2, %f3};\n";
 
-/* name, precisions, type, bytes of an element, capability, tile, threads, quantity, step */
+/* name, type, bytes of an element, capability, tile, threads, quantity, step */
 static const struct rfl_selftest_kernel kernels[] = {
-	{ "rfl_selftest_f32", NULL, RFL_SELFTEST_F32, 4, 75, 4, 32, 128, RFL_QUANTITY_FLOPS_FP32,
-	  fma_step },
-	{ "rfl_selftest_f16", "amp fp16", RFL_SELFTEST_F16, 2, 75, 16, 8, 32,
-	  RFL_QUANTITY_FLOPS_TENSOR_FP16, mma_f16_step },
-	{ "rfl_selftest_bf16", "bf16", RFL_SELFTEST_BF16, 2, 80, 16, 8, 32,
-	  RFL_QUANTITY_FLOPS_TENSOR_BF16, MMA("m16n8k16", "bf16") },
-	{ "rfl_selftest_tf32", "fp32 tf32", RFL_SELFTEST_TF32, 4, 80, 16, 8, 32,
-	  RFL_QUANTITY_FLOPS_TENSOR_TF32, MMA("m16n8k8", "tf32") },
+	{ "rfl_selftest_f32", RFL_SELFTEST_F32, 4, 75, 4, 32, 128, RFL_QUANTITY_FLOPS_FP32,
+	  FMA("") FMA("+16") },
+	{ "rfl_selftest_f16", RFL_SELFTEST_F16, 2, 75, 16, 8, 32, RFL_QUANTITY_FLOPS_TENSOR_FP16,
+	  mma_f16_step },
+	{ "rfl_selftest_bf16", RFL_SELFTEST_BF16, 2, 80, 16, 8, 32, RFL_QUANTITY_FLOPS_TENSOR_BF16,
+	  MMA("m16n8k16", "bf16") },
+	{ "rfl_selftest_tf32", RFL_SELFTEST_TF32, 4, 80, 16, 8, 32, RFL_QUANTITY_FLOPS_TENSOR_TF32,
+	  MMA("m16n8k8", "tf32") },
 };
 
 /* One thread per element of C: 32 neighbours of a row, 4 rows a block. */
@@ -98,16 +91,6 @@ static const char mma_store[] = "\tst.global.v2.f32 [%rd3], {%f0, %f1};\n"
 const struct rfl_selftest_kernel *rfl_selftest_kernel_at(size_t i)
 {
 	return i < RFL_ARRAY_LEN(kernels) ? &kernels[i] : NULL;
-}
-
-bool rfl_selftest_kernel_serves(const struct rfl_selftest_kernel *k, const char *precision)
-{
-	const size_t len = strlen(precision);
-
-	for (const char *at = k->precisions; at && (at = strstr(at, precision)); at += len)
-		if ((at == k->precisions || at[-1] == ' ') && (at[len] == ' ' || at[len] == '\0'))
-			return true;
-	return !k->precisions;
 }
 
 void rfl_selftest_ptx(const struct rfl_selftest_kernel *k, struct rfl_buf *out)

@@ -9,7 +9,6 @@
 #ifndef RFL_PROFILE_SELFTEST_PTX_H
 #define RFL_PROFILE_SELFTEST_PTX_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/buf.h"
@@ -19,7 +18,6 @@ enum rfl_selftest_type { RFL_SELFTEST_F32, RFL_SELFTEST_F16, RFL_SELFTEST_BF16, 
 
 struct rfl_selftest_kernel {
 	const char *name;            /**< of the entry: "rfl_selftest_f32" */
-	const char *precisions;      /**< of runs whose work it stands for: "amp fp16"; NULL: all */
 	enum rfl_selftest_type type; /**< of A and B */
 	int element_bytes;
 	int min_capability;          /**< 75, 80 */
@@ -31,8 +29,6 @@ struct rfl_selftest_kernel {
 
 /** The i-th kernel; NULL past the end. The first runs on every GPU that can be counted. */
 const struct rfl_selftest_kernel *rfl_selftest_kernel_at(size_t i);
-/** Whether a run of this precision does work of this kind. */
-bool rfl_selftest_kernel_serves(const struct rfl_selftest_kernel *k, const char *precision);
 
 /**
  * The kernel as PTX of the oldest version and target that knows its instructions.

@@ -1,13 +1,129 @@
 /*
- * session.c - the range profiler driven pass by pass. A failing counter never stops the
- * workload in the middle of its step: the failure is kept, the step ends, and then it is reported.
+ * session.c - a device that can be counted, and the range profiler driven pass by pass. A failing
+ * counter never stops the workload in the middle of its step: the failure is kept, the step ends,
+ * and then it is reported.
  */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "profile/cupti/impl.h"
+
+/* ---- the device ---- */
+
+enum rfl_rc rfl_cupti_target_start(struct rfl_cupti_target *t, struct rfl_err *err)
+{
+	struct rfl_cupti_profiler_initialize p = { RFL_CUPTI_SIZED(profiler_initialize) };
+	enum rfl_rc rc;
+
+	if (t->started)
+		return RFL_OK;
+	rc = RFL_CUPTI_CALL(t->lib, profiler_initialize, err, &p);
+	t->started = rc == RFL_OK;
+	return rc;
+}
+
+/* The field that is in the way; one with an unknown state only where no other is. */
+static enum rfl_rc not_supported(const struct rfl_cupti_device_supported *p, struct rfl_err *err)
+{
+	const struct {
+		int32_t level;
+		const char *meaning, *remedy;
+	} fields[] = {
+		{ p->architecture, "its architecture has no range profiler (Turing is the first)",
+		  "use a GPU of compute capability 7.5 or later" },
+		{ p->vgpu, "it is a virtual GPU (vGPU) with profiling off",
+		  "the hypervisor's administrator has to allow it" },
+		{ p->confidential_compute, "it is in confidential computing mode",
+		  "an administrator can turn it off" },
+		{ p->cmp, "it is a mining card (CMP)", "use another GPU" },
+		{ p->sli, "GPUs are joined by SLI", "turn SLI off" },
+		{ p->wsl, "this version of WSL or of its driver has no counters",
+		  "update both: driver 525 or later" },
+	};
+	static const struct {
+		int32_t level;
+		const char *name;
+	} levels[] = {
+		{ RFL_CUPTI_SUPPORT_UNSUPPORTED, "unsupported" },
+		{ RFL_CUPTI_SUPPORT_DISABLED, "switched off" },
+		{ RFL_CUPTI_SUPPORT_UNKNOWN, "not supported, perhaps for this" },
+	};
+
+	for (size_t k = 0; k < RFL_ARRAY_LEN(levels); k++)
+		for (size_t i = 0; i < RFL_ARRAY_LEN(fields); i++)
+			if (fields[i].level == levels[k].level)
+				return rfl_fail(err, RFL_EUNAVAILABLE, levels[k].level,
+						"counters of this GPU are %s: %s: %s",
+						levels[k].name, fields[i].meaning,
+						fields[i].remedy);
+	return rfl_fail(err, RFL_EUNAVAILABLE, p->supported,
+			"CUPTI does not support counters of this GPU, and does not say why: use "
+			"ncu to see whether it can");
+}
+
+enum rfl_rc rfl_cupti_target_init(struct rfl_cupti_target *t, struct rfl_cupti *lib,
+				  const struct rfl_cuda *cuda, enum rfl_counter_access access,
+				  struct rfl_err *err)
+{
+	struct rfl_cupti_chip_name chip = { RFL_CUPTI_SIZED(chip_name),
+					    .device = (size_t)cuda->device };
+	struct rfl_cupti_device_supported supported = { RFL_CUPTI_SIZED(device_supported),
+							.device = cuda->device,
+							.api = RFL_CUPTI_API_RANGE_PROFILING };
+	struct rfl_cupti_availability image = { RFL_CUPTI_SIZED(availability),
+						.context = cuda->context };
+	enum rfl_rc rc;
+
+	*t = (struct rfl_cupti_target){ .lib = lib,
+					.context = cuda->context,
+					.gate = RFL_CUPTI_GATE_START };
+	if ((rc = rfl_cupti_target_start(t, err)) != RFL_OK)
+		return rc;
+	t->gate = RFL_CUPTI_GATE_CHIP;
+	if ((rc = RFL_CUPTI_CALL(lib, chip_name, err, &chip)) != RFL_OK)
+		return rc;
+	snprintf(t->chip, sizeof(t->chip), "%s", chip.name);
+	t->gate = RFL_CUPTI_GATE_SUPPORT;
+	rc = RFL_CUPTI_CALL(lib, device_supported, err, &supported);
+	t->limited = supported.supported == RFL_CUPTI_SUPPORT_LIMITED;
+	if (rc == RFL_OK && !t->limited && supported.supported != RFL_CUPTI_SUPPORT_SUPPORTED)
+		rc = not_supported(&supported, err);
+	if (rc != RFL_OK)
+		return rc;
+	t->gate = RFL_CUPTI_GATE_PERMISSION;
+	rc = RFL_CUPTI_CALL(lib, availability, err, &image);
+	if (rc == RFL_OK) {
+		t->availability = image.image = calloc(1, image.size ? image.size : 1);
+		rc = image.image ? RFL_CUPTI_CALL(lib, availability, err, &image)
+				 : rfl_fail(err, RFL_ENOMEM, 0, "out of memory for %zu bytes",
+					    image.size);
+	}
+	if (rc == RFL_OK)
+		t->gate = RFL_CUPTI_GATE_OPEN;
+	else if (err && access == RFL_COUNTERS_ADMIN)
+		rfl_err_prefix(err, "the driver was loaded with RmProfilingAdminOnly: 1");
+	return rc;
+}
+
+void rfl_cupti_target_stop(struct rfl_cupti_target *t)
+{
+	struct rfl_cupti_profiler_deinitialize p = { RFL_CUPTI_SIZED(profiler_deinitialize) };
+
+	if (t->started)
+		(void)t->lib->calls.profiler_deinitialize(&p);
+	t->started = false;
+}
+
+void rfl_cupti_target_fini(struct rfl_cupti_target *t)
+{
+	if (t->lib)
+		rfl_cupti_target_stop(t);
+	free(t->availability);
+	*t = (struct rfl_cupti_target){ .lib = NULL };
+}
 
 struct rfl_cupti_session {
 	struct rfl_cupti_target *target;
@@ -49,54 +165,7 @@ double rfl_counted_wall_s(const struct rfl_counted *c)
 	return sum;
 }
 
-/* ------------------------------------------------------------------ ranges */
-
-/* The range that begins: a new one in the first run, the same one in every other. */
-static enum rfl_rc note_range(struct walk *w, enum rfl_range_kind kind, const char *name)
-{
-	struct rfl_counted *c = w->counted;
-	struct rfl_counted_range *r = w->next < c->n ? &c->ranges[w->next] : NULL;
-
-	if (!w->first_run) {
-		if (r && r->kind == kind && strcmp(r->name, name) == 0)
-			return RFL_OK;
-		return rfl_fail(&w->failure, RFL_EFAILED, 0,
-				"the runs differ, so that their passes do not belong together: "
-				"range %zu is '%s' in one and '%s' in the next",
-				w->next, r ? r->name : "(none)", name);
-	}
-	if (rfl_grow(&c->ranges, &c->cap, c->n + 1, SIZE_MAX, NULL) != RFL_OK)
-		goto no_memory;
-	r = &c->ranges[c->n];
-	*r = (struct rfl_counted_range){ .kind = kind, .name = rfl_arena_strdup(c->arena, name) };
-	if (c->nvalues)
-		r->values = rfl_arena_array(c->arena, c->nvalues, sizeof(*r->values));
-	if (!r->name || (c->nvalues && !r->values))
-		goto no_memory;
-	for (size_t i = 0; i < c->nvalues; i++)
-		r->values[i] = NAN;
-	c->n++;
-	return RFL_OK;
-no_memory:
-	return rfl_fail(&w->failure, RFL_ENOMEM, 0, "out of memory for ranges");
-}
-
-/* Names of ranges have to be unique: the number goes in front. */
-static enum rfl_rc push(struct walk *w, const char *name)
-{
-	struct rfl_cupti_push_range p = { RFL_CUPTI_SIZED(push_range), .profiler = w->s->profiler };
-	struct rfl_buf unique;
-	enum rfl_rc rc;
-
-	rfl_buf_init(&unique, 0);
-	rfl_buf_printf(&unique, "%zu:%s", w->next, name);
-	rc = rfl_buf_check(&unique, "the name of a range", &w->failure);
-	p.name = rfl_buf_str(&unique);
-	if (rc == RFL_OK)
-		rc = RFL_CUPTI_CALL(w->s->lib, push_range, &w->failure, &p);
-	rfl_buf_fini(&unique);
-	return rc;
-}
+/* ---- ranges ---- */
 
 static enum rfl_rc end_range(struct rfl_ranges *ranges, struct rfl_err *err)
 {
@@ -119,19 +188,55 @@ static enum rfl_rc end_range(struct rfl_ranges *ranges, struct rfl_err *err)
 	return RFL_OK;
 }
 
+static void add_range(struct walk *w, enum rfl_range_kind kind, const char *name)
+{
+	struct rfl_counted *c = w->counted;
+	struct rfl_counted_range r = { .kind = kind, .name = rfl_arena_strdup(c->arena, name) };
+
+	if (c->nvalues)
+		r.values = rfl_arena_array(c->arena, c->nvalues, sizeof(*r.values));
+	if (!r.name || (c->nvalues && !r.values) ||
+	    rfl_grow(&c->ranges, &c->cap, c->n + 1, SIZE_MAX, NULL) != RFL_OK) {
+		(void)rfl_fail(&w->failure, RFL_ENOMEM, 0, "out of memory for ranges");
+		return;
+	}
+	for (size_t i = 0; i < c->nvalues; i++)
+		r.values[i] = NAN;
+	c->ranges[c->n++] = r;
+}
+
+/* A new range in the first run, the same one in every other. */
 static enum rfl_rc begin_range(struct rfl_ranges *ranges, enum rfl_range_kind kind,
 			       const char *name, struct rfl_err *err)
 {
 	struct walk *w = (struct walk *)(void *)ranges;
-	enum rfl_rc rc = end_range(ranges, err);
+	const struct rfl_counted *c = w->counted;
+	const struct rfl_counted_range *r = w->next < c->n ? &c->ranges[w->next] : NULL;
 
-	if (rc == RFL_OK && note_range(w, kind, name) == RFL_OK && w->failure.rc == RFL_OK &&
-	    w->s && w->next >= w->from && w->next < w->until)
-		w->pushed = push(w, name) == RFL_OK;
+	(void)end_range(ranges, err);
+	if (w->first_run)
+		add_range(w, kind, name);
+	else if (!r || r->kind != kind || strcmp(r->name, name) != 0)
+		(void)rfl_fail(&w->failure, RFL_EFAILED, 0,
+			       "the runs differ, so that their passes do not belong together: "
+			       "range %zu is '%s' in one and '%s' in the next",
+			       w->next, r ? r->name : "(none)", name);
+	if (w->failure.rc == RFL_OK && w->s && w->next >= w->from && w->next < w->until) {
+		struct rfl_cupti_push_range p = { RFL_CUPTI_SIZED(push_range),
+						  .profiler = w->s->profiler };
+		struct rfl_buf unique; /* names of ranges have to be: the number goes in front */
+
+		rfl_buf_init(&unique, 0);
+		rfl_buf_printf(&unique, "%zu:%s", w->next, name);
+		p.name = rfl_buf_str(&unique);
+		w->pushed = rfl_buf_check(&unique, "the name of a range", &w->failure) == RFL_OK &&
+			    RFL_CUPTI_CALL(w->s->lib, push_range, &w->failure, &p) == RFL_OK;
+		rfl_buf_fini(&unique);
+	}
 	w->next++;
 	w->open = true;
 	w->began_s = rfl_clock_s();
-	return rc;
+	return RFL_OK;
 }
 
 static struct walk walk_of(struct rfl_cupti_session *s, struct rfl_counted *counted)
@@ -172,7 +277,7 @@ enum rfl_rc rfl_counted_walk(struct rfl_replay *work, struct rfl_counted *ret, s
 	return rc;
 }
 
-/* ------------------------------------------------------------------ turning on and off */
+/* ---- turning on and off ---- */
 
 static void turn_off(struct rfl_cupti_session *s)
 {
@@ -227,9 +332,7 @@ static enum rfl_rc turn_on(struct rfl_cupti_session *s, struct rfl_err *err)
 		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for %zu bytes of counter data",
 				size.size);
 	rc = RFL_CUPTI_CALL(s->lib, data_initialize, err, &empty);
-	if (rc == RFL_OK)
-		rc = RFL_CUPTI_CALL(s->lib, set_config, err, &config);
-	return rc;
+	return rc == RFL_OK ? RFL_CUPTI_CALL(s->lib, set_config, err, &config) : rc;
 }
 
 enum rfl_rc rfl_cupti_session_open(struct rfl_cupti_target *target,
@@ -245,15 +348,12 @@ enum rfl_rc rfl_cupti_session_open(struct rfl_cupti_target *target,
 	s->lib = target->lib;
 	s->planned = planned;
 	s->capacity = max_ranges < RFL_CUPTI_RANGES_AT_ONCE ? max_ranges : RFL_CUPTI_RANGES_AT_ONCE;
-	if (s->capacity == 0)
-		s->capacity = 1;
 	rc = turn_on(s, err);
-	if (rc != RFL_OK) {
+	if (rc == RFL_OK)
+		*ret = s;
+	else
 		rfl_cupti_session_close(s);
-		return rc;
-	}
-	*ret = s;
-	return RFL_OK;
+	return rc;
 }
 
 void rfl_cupti_session_close(struct rfl_cupti_session *s)
@@ -264,7 +364,7 @@ void rfl_cupti_session_close(struct rfl_cupti_session *s)
 	free(s);
 }
 
-/* ------------------------------------------------------------------ passes */
+/* ---- passes ---- */
 
 /* One pass: what goes wrong with the counters is reported when the workload has ended. */
 static enum rfl_rc pass(struct rfl_cupti_session *s, struct rfl_replay *work,
@@ -278,10 +378,8 @@ static enum rfl_rc pass(struct rfl_cupti_session *s, struct rfl_replay *work,
 
 	w.from = from;
 	w.until = from + s->capacity;
-	rc = rfl_replay_ready(work, err);
-	if (rc == RFL_OK)
-		rc = RFL_CUPTI_CALL(s->lib, start, err, &start);
-	if (rc != RFL_OK)
+	if ((rc = rfl_replay_ready(work, err)) != RFL_OK ||
+	    (rc = RFL_CUPTI_CALL(s->lib, start, err, &start)) != RFL_OK)
 		return rc;
 	rc = run(&w, work, err);
 	stopped = s->lib->calls.stop(&stop);
@@ -307,11 +405,10 @@ static enum rfl_rc read_data(struct rfl_cupti_session *s, struct rfl_counted *co
 	struct rfl_cupti_decode decode = { RFL_CUPTI_SIZED(decode), .profiler = s->profiler };
 	struct rfl_cupti_data_info info = { RFL_CUPTI_SIZED(data_info), .data = s->data,
 					    .size = s->data_size };
-	enum rfl_rc rc = RFL_CUPTI_CALL(s->lib, decode, err, &decode);
+	enum rfl_rc rc;
 
-	if (rc == RFL_OK)
-		rc = RFL_CUPTI_CALL(s->lib, data_info, err, &info);
-	if (rc != RFL_OK)
+	if ((rc = RFL_CUPTI_CALL(s->lib, decode, err, &decode)) != RFL_OK ||
+	    (rc = RFL_CUPTI_CALL(s->lib, data_info, err, &info)) != RFL_OK)
 		return rc;
 	if (decode.dropped > 0 || info.ranges > expected || (expected > 0 && info.ranges == 0))
 		return rfl_fail(err, RFL_EFAILED, 0,

@@ -1,14 +1,17 @@
 /*
- * source.c - counters of NVIDIA GPUs, live: the sessions of a run, one after the other. Between two
- * runs of the workload it is put back where it was, so that every pass of every session counts the
- * same step. What fails is kept with its reason, and the rest continues. What patches kernels comes
- * last, and all before it is handed over first: should the patched kernels hang, nothing else is
- * lost.
+ * source.c - counters of NVIDIA GPUs, live: the sessions of a run, one after the other, and what
+ * they gave as a capture. Between two runs of the workload it is put back where it was, so that
+ * every pass of every session counts the same step. What fails is kept with its reason, and the
+ * rest continues. What patches kernels comes last, and all before it is handed over first: should
+ * the patched kernels hang, nothing else is lost.
  */
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "base/num.h"
 #include "profile/cupti/impl.h"
 
 #define IDLE_MOST_S  1.0
@@ -19,29 +22,64 @@
 #define PATCHED_LEAST_S  120
 #define PATCHED_PER_STEP 100
 
-/* ------------------------------------------------------------------ opening */
+/* What a session gave. */
+struct outcome {
+	struct rfl_counted counted;
+	struct rfl_err why; /* empty: it was counted */
+	size_t first_pass;  /* passes of the sessions before it */
+};
 
-static enum rfl_rc count_open(struct rfl_cupti_count *c, const struct rfl_source_request *request,
-			      struct rfl_err *err)
+/* CUPTI on the device. Kernels that are loaded before it may escape the counters of instructions,
+ * which patch them. */
+struct rfl_source_early {
+	enum rfl_rc rc; /* of opening */
+	struct rfl_err err;
+	const struct rfl_source_request *request;
+	const char *precision;
+	const struct rfl_workload *workload;
+	struct rfl_cuda *cuda;
+	struct rfl_cupti *lib;
+	struct rfl_cupti_target target;
+	struct rfl_cupti_plan *plan; /* NULL: no counters, see `refused` */
+	struct rfl_err refused;
+	struct outcome outcomes[RFL_CUPTI_SESSIONS]; /* of the plan's sessions */
+	struct rfl_counted idle;                     /* one range, or none */
+	struct rfl_counted walked;                   /* with the times of kernels */
+	struct rfl_kernel_launches kernels;
+	struct rfl_err no_kernels; /* why there are no times of kernels */
+	struct rfl_selftest selftest;
+	struct rfl_err no_selftest;
+	size_t planned_runs, runs; /* of the workload */
+	bool saved;
+	struct rfl_err not_saved; /* the workload cannot go back: its steps follow each other */
+};
+
+/* ---- opening ---- */
+
+static struct rfl_source_early *open_early(const struct rfl_source_request *request)
 {
+	struct rfl_source_early *c = calloc(1, sizeof(*c));
 	struct rfl_cupti_places places = request->places;
-	enum rfl_rc rc;
 
-	*c = (struct rfl_cupti_count){ .request = request };
-	rc = rfl_cuda_open(request->device, NULL, &c->cuda, err);
-	if (rc != RFL_OK)
-		return rc;
+	if (!c)
+		return NULL;
+	c->request = request;
+	c->rc = rfl_cuda_open(request->device, NULL, &c->cuda, &c->err);
+	if (c->rc != RFL_OK)
+		return c;
 	places.driver_major = c->cuda->version / 1000;
-	rc = rfl_cupti_open(&places, &c->lib, err);
-	if (rc != RFL_OK)
-		return rc;
-	rc = rfl_cupti_target_init(&c->target, c->lib, c->cuda, rfl_cuda_counter_access(NULL),
-				   &c->refused);
-	return rc == RFL_ENOMEM ? rfl_fail(err, rc, 0, "%s", c->refused.msg) : RFL_OK;
+	c->rc = rfl_cupti_open(&places, &c->lib, &c->err);
+	if (c->rc == RFL_OK &&
+	    rfl_cupti_target_init(&c->target, c->lib, c->cuda, rfl_cuda_counter_access(NULL),
+				  &c->refused) == RFL_ENOMEM)
+		c->rc = rfl_fail(&c->err, RFL_ENOMEM, 0, "%s", c->refused.msg);
+	return c;
 }
 
-static void count_close(struct rfl_cupti_count *c)
+static void close_early(struct rfl_source_early *c)
 {
+	if (!c)
+		return;
 	for (size_t i = 0; i < RFL_ARRAY_LEN(c->outcomes); i++)
 		rfl_counted_fini(&c->outcomes[i].counted);
 	rfl_counted_fini(&c->idle);
@@ -51,37 +89,277 @@ static void count_close(struct rfl_cupti_count *c)
 	rfl_cupti_target_fini(&c->target);
 	rfl_cupti_close(c->lib);
 	rfl_cuda_close(c->cuda);
-	*c = (struct rfl_cupti_count){ .request = NULL };
+	free(c);
 }
 
-const char *rfl_cupti_precision(const struct rfl_source_request *request)
+static bool is_counted(const struct rfl_source_early *c, size_t session)
 {
-	return request->precision ? request->precision : "fp32";
+	return c->plan && session < c->plan->n && c->plan->sessions[session].metrics.n > 0 &&
+	       c->outcomes[session].why.rc == RFL_OK;
 }
 
-bool rfl_cupti_count_any(const struct rfl_cupti_count *c)
+/* The ranges of the workload: of the first session that was counted, else of the kernels' run. */
+static const struct rfl_counted *ranges_of(const struct rfl_source_early *c)
 {
-	return rfl_cupti_count_ranges(c) != &c->walked;
-}
-
-const struct rfl_counted *rfl_cupti_count_ranges(const struct rfl_cupti_count *c)
-{
-	for (size_t i = 0; c->plan && i < c->plan->n; i++)
-		if (c->plan->sessions[i].metrics.n > 0 && c->outcomes[i].why.rc == RFL_OK)
+	for (size_t i = 0; i < RFL_CUPTI_SESSIONS; i++)
+		if (is_counted(c, i))
 			return &c->outcomes[i].counted;
 	return &c->walked;
 }
 
-/* ------------------------------------------------------------------ running the workload */
-
-/* Remember the state before the first run when there will be more; one that cannot be remembered
- * is noted, and then the passes are taken on steps that follow each other. */
-static enum rfl_rc save(struct rfl_cupti_count *c, struct rfl_err *err)
+static bool counted_any(const struct rfl_source_early *c)
 {
+	return ranges_of(c) != &c->walked;
+}
+
+/* ---- the capture: a value or a reason for every metric of every range, and notes ---- */
+
+static const char no_value[] =
+	"the counter gave no value: its unit is shared (MIG) or switched off";
+static const char no_data[] =
+	"CUPTI kept nothing of this range: no kernel ran in it, or the counters missed it";
+
+/* What a self-test says of other values: of those that the same units count. */
+static const struct {
+	const char *family; /* how quantities begin */
+	const char *metric; /* part of the names of their metrics */
+} families[] = {
+	{ "dram", "dram_" },
+	{ "flops.tensor", "__ops_path_" },
+	{ "flops.fp", "__sass_" },
+};
+
+/* Why values of each family are marked; "": they are not. */
+struct marks {
+	char why[RFL_ARRAY_LEN(families)][256];
+};
+
+static void give(struct rfl_capture_builder *b, const char *metric, const char *unit, double value,
+		 int pass, const struct marks *marks, const char *why)
+{
+	const int id = rfl_capture_metric_id(b, metric, strlen(metric), unit);
+	const char *mark = NULL;
+
+	for (size_t i = 0; marks && !mark && i < RFL_ARRAY_LEN(families); i++)
+		if (marks->why[i][0] && strstr(metric, families[i].metric))
+			mark = marks->why[i];
+	if (isnan(value))
+		(void)rfl_capture_metric(b, id, NAN, RFL_VALID_UNAVAILABLE, pass,
+					 why ? why : no_value);
+	else /* what two sessions counted stays as the first has it */
+		(void)rfl_capture_metric(b, id, value, mark ? RFL_VALID_MARKED : RFL_VALID, pass,
+					 mark);
+}
+
+/* Metrics of a session for a range: `values` NULL: it was not counted, `why` says why. */
+static void give_session(struct rfl_capture_builder *b, const struct rfl_cupti_planned *s,
+			 size_t first_pass, const double *values, const struct marks *marks,
+			 const char *why)
+{
+	/* of several passes it is not known which one had a metric */
+	const int pass = !values || s->passes != 1 ? -1 : (int)first_pass;
+	const struct rfl_metric_set *m = &s->metrics;
+
+	for (size_t i = 0; i < m->n; i++)
+		give(b, m->names[i], s->units[i].unit, values ? values[i] : NAN, pass, marks, why);
+	for (size_t i = 0; i < m->nabsent; i++)
+		give(b, m->absent[i], "", NAN, -1, NULL, m->why_absent[i]);
+}
+
+/* Sets that could not even be planned: every metric that they would have counted has the reason. */
+static enum rfl_rc give_refused(const struct rfl_source_early *c, struct rfl_capture_builder *b,
+				unsigned sets, const char *why, struct rfl_err *err)
+{
+	struct rfl_metric_set wanted = { .n = 0 };
+	struct rfl_formulas *f = NULL;
+	enum rfl_rc rc = RFL_ENOTFOUND;
+
+	if (c->target.chip[0])
+		rc = rfl_formulas_new(c->target.chip, &f, NULL);
+	if (rc == RFL_ENOTFOUND) /* as the builder has it then */
+		rc = rfl_formulas_new("any", &f, err);
+	if (rc == RFL_OK)
+		rfl_metric_set_add_sets(&wanted, f, sets, c->precision);
+	for (size_t i = 0; i < wanted.n; i++)
+		give(b, wanted.names[i], "", NAN, -1, NULL, why);
+	rfl_formulas_free(f);
+	return rc;
+}
+
+static enum rfl_rc add_range(const struct rfl_source_early *c, struct rfl_capture_builder *b,
+			     size_t i, const struct marks *marks, struct rfl_err *err)
+{
+	const struct rfl_counted_range *range = &ranges_of(c)->ranges[i];
+	enum rfl_rc rc = rfl_capture_begin(b, range->kind, range->name, NULL, NULL, err);
+
+	for (size_t k = 0; c->plan && k < c->plan->n && rc == RFL_OK; k++) {
+		const struct rfl_cupti_planned *s = &c->plan->sessions[k];
+		const struct outcome *out = &c->outcomes[k];
+		bool counted = out->why.rc == RFL_OK && i < out->counted.n;
+		bool has_data = counted && out->counted.ranges[i].has_data;
+
+		if (s->metrics.n == 0 && out->why.rc != RFL_OK)
+			rc = give_refused(c, b, s->set, out->why.msg, err);
+		else
+			give_session(b, s, out->first_pass,
+				     has_data ? out->counted.ranges[i].values : NULL, marks,
+				     has_data  ? NULL
+				     : counted ? no_data
+					       : out->why.msg);
+	}
+	if (rc == RFL_OK && !c->plan)
+		rc = give_refused(c, b, c->request->sets, c->refused.msg, err);
+	return rc == RFL_OK ? rfl_capture_end(b, err) : rc;
+}
+
+/* Bytes of device memory in a range; NaN: not known. */
+static double dram_of(const struct rfl_source_early *c, const struct rfl_counted_range *range)
+{
+	double amounts[RFL_QUANTITY_COUNT];
+
+	rfl_cupti_plan_amounts(c->plan, &c->plan->sessions[0], range->values, amounts);
+	return amounts[RFL_QUANTITY_DRAM];
+}
+
+static enum rfl_rc add_idle(const struct rfl_source_early *c, struct rfl_capture_builder *b,
+			    const struct marks *marks, struct rfl_err *err)
+{
+	const struct outcome *core = &c->outcomes[0];
+	const struct rfl_counted_range *idle = c->idle.ranges;
+	const double dram = dram_of(c, idle);
+	char bytes[32], time[32];
+	double all = 0;
+	enum rfl_rc rc;
+
+	for (size_t i = 0; i < core->counted.n; i++)
+		all += dram_of(c, &core->counted.ranges[i]);
+	if (!isnan(dram) && all > 0 && idle->wall_s > 0)
+		rfl_capture_note(
+			b,
+			"in %s with nothing of this run executing %s went through device memory: "
+			"at that rate %.2g %% of what was counted is not of this run",
+			rfl_num_si(idle->wall_s, "s", 3, time, sizeof(time)),
+			rfl_num_si(dram, "byte", 3, bytes, sizeof(bytes)),
+			100 * (dram / idle->wall_s * rfl_counted_wall_s(&core->counted) / all));
+	rc = rfl_capture_begin(b, RFL_RANGE_IDLE, "idle", NULL, NULL, err);
+	if (rc != RFL_OK)
+		return rc;
+	give_session(b, &c->plan->sessions[0], core->first_pass, idle->values, marks, NULL);
+	return rfl_capture_end(b, err);
+}
+
+static void note_sessions(const struct rfl_source_early *c, struct rfl_capture_builder *b)
+{
+	static const unsigned counters[] = { RFL_SET_CORE, RFL_SET_FLOPS, RFL_SET_AUDIT,
+					     RFL_SET_LINKS };
+	struct rfl_buf text;
+
+	rfl_buf_init(&text, 0);
+	for (size_t i = 0; !c->plan && i < RFL_ARRAY_LEN(counters); i++)
+		if (c->request->sets & counters[i])
+			rfl_capture_refuse(b, rfl_counter_set_name(counters[i]), c->refused.msg);
+	for (size_t i = 0; c->plan && i < c->plan->n; i++) {
+		const struct rfl_cupti_planned *s = &c->plan->sessions[i];
+
+		if (c->outcomes[i].why.rc != RFL_OK)
+			rfl_capture_refuse(b, s->name, c->outcomes[i].why.msg);
+		else if (s->metrics.n == 0)
+			rfl_capture_refuse(b, s->name, "the chip has no such counters");
+		else {
+			rfl_buf_reset(&text);
+			rfl_cupti_planned_text(s, &text);
+			rfl_capture_note(b, "%s: %s", s->name, rfl_buf_str(&text));
+		}
+	}
+	rfl_buf_fini(&text);
+	if (c->runs > 1 && !c->saved && c->workload->save)
+		rfl_capture_note(b, "passes were taken on %zu steps that follow each other: %s",
+				 c->runs,
+				 c->not_saved.rc != RFL_OK ? c->not_saved.msg
+							   : "more runs were needed than planned");
+	if (counted_any(c))
+		rfl_capture_note(b, "times in counted steps include what counting costs, at the "
+				    "clocks that the GPU chose: the run's own timing is taken "
+				    "without counters");
+}
+
+static enum rfl_rc add_selftest(const struct rfl_source_early *c, struct rfl_capture_builder *b,
+				const struct marks *marks, struct rfl_err *err)
+{
+	const struct rfl_err *why = c->no_selftest.rc != RFL_OK ? &c->no_selftest : &c->refused;
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(families); i++)
+		if (marks->why[i][0])
+			rfl_capture_note(b, "%s: values of %s are marked", marks->why[i],
+					 families[i].family);
+	if (c->selftest.n == 0 || c->no_selftest.rc != RFL_OK)
+		rfl_capture_refuse(b, rfl_counter_set_name(RFL_SET_SELF_TEST), why->msg);
+	return c->selftest.n > 0 ? rfl_selftest_add(&c->selftest, b, err) : RFL_OK;
+}
+
+static enum rfl_rc make_capture(const struct rfl_source_early *c, struct rfl_captures *to,
+				struct rfl_err *err)
+{
+	const struct rfl_capture_spec spec = { .source = "cupti",
+					       .label = c->request->label,
+					       .all_metrics = true };
+	const struct rfl_counted *ranges = ranges_of(c);
+	struct rfl_capture_builder *b = NULL;
+	struct marks marks = { .why = { "" } };
+	enum rfl_rc rc;
+
+	if ((rc = rfl_capture_builder_new(&spec, &b, err)) != RFL_OK ||
+	    (c->target.chip[0] &&
+	     (rc = rfl_capture_chip(b, c->target.chip, c->cuda->name, err)) != RFL_OK))
+		goto done;
+	for (size_t i = 0; i < RFL_ARRAY_LEN(families); i++) {
+		const struct rfl_selftest_row *worst =
+			rfl_selftest_worst(&c->selftest, families[i].family);
+
+		if (worst)
+			snprintf(marks.why[i], sizeof(marks.why[i]),
+				 "the self-test is off: %s of %s came out as %.4f of what is "
+				 "known%s",
+				 rfl_quantity_info(worst->quantity)->name, worst->work,
+				 rfl_selftest_ratio(worst),
+				 rfl_selftest_is_ecc(&c->selftest, worst)
+					 ? " (with the check bits of ECC)"
+					 : "");
+	}
+	rfl_capture_steps(b, 1, (int64_t)c->runs);
+	note_sessions(c, b);
+	for (size_t i = 0; i < ranges->n; i++)
+		if ((rc = add_range(c, b, i, &marks, err)) != RFL_OK)
+			goto done;
+	if ((c->idle.n > 0 && (rc = add_idle(c, b, &marks, err)) != RFL_OK) ||
+	    ((c->request->sets & RFL_SET_SELF_TEST) &&
+	     (rc = add_selftest(c, b, &marks, err)) != RFL_OK))
+		goto done;
+	if (c->no_kernels.rc != RFL_OK)
+		rfl_capture_refuse(b, rfl_counter_set_name(RFL_SET_KERNELS), c->no_kernels.msg);
+	else if (c->kernels.arena)
+		rc = rfl_kernel_launches_add(&c->kernels, c->request->step_s, b, err);
+	if (rc == RFL_OK)
+		rc = rfl_capture_finish(b, to, err);
+done:
+	rfl_capture_builder_free(b);
+	return rc;
+}
+
+/* ---- running the workload ---- */
+
+/* Before each run. The state is remembered before the first one when there will be more; where that
+ * cannot be done it is noted, and the passes are taken on steps that follow each other. What this
+ * starts on the GPU (copies of parameters) is not part of a step, and not counted. */
+static enum rfl_rc make_ready(void *ctx, struct rfl_err *err)
+{
+	struct rfl_source_early *c = ctx;
 	const struct rfl_workload *w = c->workload;
 	enum rfl_rc rc;
 
-	if (!w->save || c->planned_runs < 2)
+	if (c->runs > 0)
+		return c->saved && w->restore ? w->restore(w->ctx, err) : RFL_OK;
+	if (c->saved || c->not_saved.rc != RFL_OK || !w->save || c->planned_runs < 2)
 		return RFL_OK;
 	rc = w->save(w->ctx, &c->not_saved);
 	c->saved = rc == RFL_OK;
@@ -90,116 +368,78 @@ static enum rfl_rc save(struct rfl_cupti_count *c, struct rfl_err *err)
 	return rfl_fail(err, rc, c->not_saved.native, "%s", c->not_saved.msg);
 }
 
-/* What this starts on the GPU (copies of parameters) is not part of a step, and not counted. */
-static enum rfl_rc make_ready(void *ctx, struct rfl_err *err)
-{
-	struct rfl_cupti_count *c = ctx;
-	const struct rfl_workload *w = c->workload;
-
-	if (c->runs > 0)
-		return c->saved && w->restore ? w->restore(w->ctx, err) : RFL_OK;
-	return c->saved || c->not_saved.rc != RFL_OK ? RFL_OK : save(c, err);
-}
-
 static enum rfl_rc run_workload(void *ctx, struct rfl_ranges *ranges, struct rfl_err *err)
 {
-	struct rfl_cupti_count *c = ctx;
+	struct rfl_source_early *c = ctx;
 
 	c->runs++;
 	return c->workload->run(c->workload->ctx, ranges, err);
 }
 
-static struct rfl_replay replay_of(struct rfl_cupti_count *c)
+static size_t most_ranges(const struct rfl_source_early *c)
 {
-	return (struct rfl_replay){
-		.ready = make_ready,
-		.run = run_workload,
-		.ctx = c,
-		.max_ranges = c->workload->max_ranges ? c->workload->max_ranges : 16,
-	};
+	return c->workload->max_ranges ? c->workload->max_ranges : 16;
 }
-
-/* ------------------------------------------------------------------ idle */
 
 /* As long as the step took, and nothing runs: what is counted now is not the workload's. */
 static enum rfl_rc run_idle(void *ctx, struct rfl_ranges *ranges, struct rfl_err *err)
 {
-	const double *time_s = ctx;
-	struct timespec wait = { .tv_sec = (time_t)*time_s };
+	const double step_s = *(const double *)ctx;
+	const double time_s = fmin(fmax(step_s, IDLE_LEAST_S), IDLE_MOST_S);
+	struct timespec wait = { .tv_sec = (time_t)time_s };
 	enum rfl_rc rc = ranges->begin(ranges, RFL_RANGE_IDLE, "idle", err);
 
-	wait.tv_nsec = (long)(1e9 * (*time_s - (double)wait.tv_sec));
+	wait.tv_nsec = (long)(1e9 * (time_s - (double)wait.tv_sec));
 	if (rc == RFL_OK)
 		(void)nanosleep(&wait, NULL);
 	return rc == RFL_OK ? ranges->end(ranges, err) : rc;
 }
 
-/* It is of use, but nothing depends on it: a failure leaves it out. */
-static void count_idle(struct rfl_cupti_count *c, struct rfl_cupti_session *session,
-		       const struct rfl_counted *step)
+/* ---- sessions ---- */
+
+/* One session. A failure of the counters stays in `out->why`, one of the workload is returned. */
+static enum rfl_rc count_session(struct rfl_source_early *c, const struct rfl_cupti_planned *s,
+				 struct outcome *out, struct rfl_err *err)
 {
-	double time_s = rfl_counted_wall_s(step);
-	struct rfl_replay work = { .run = run_idle, .ctx = &time_s, .max_ranges = 1 };
+	struct rfl_replay work = { .ready = make_ready, .run = run_workload, .ctx = c };
+	const struct rfl_counted *own = &out->counted, *first;
+	struct rfl_cupti_session *session = NULL;
+	bool same;
 
-	time_s = time_s > IDLE_MOST_S ? IDLE_MOST_S : time_s < IDLE_LEAST_S ? IDLE_LEAST_S : time_s;
-	if (rfl_cupti_session_count(session, &work, &c->idle, NULL) != RFL_OK)
-		rfl_counted_fini(&c->idle);
-}
+	out->why = s->why;
+	if (s->why.rc != RFL_OK || s->metrics.n == 0)
+		return RFL_OK;
+	if (rfl_cupti_target_start(&c->target, &out->why) == RFL_OK &&
+	    rfl_cupti_session_open(&c->target, s, most_ranges(c), &session, &out->why) == RFL_OK &&
+	    rfl_cupti_session_count(session, &work, &out->counted, &out->why) == RFL_OK &&
+	    s->set == RFL_SET_CORE) {
+		double step_s = rfl_counted_wall_s(own);
+		struct rfl_replay rest = { .run = run_idle, .ctx = &step_s };
 
-/* ------------------------------------------------------------------ sessions */
-
-/* Runs that all of it takes: more than one means that the state has to be kept. */
-static size_t count_runs(const struct rfl_cupti_count *c, size_t max_ranges)
-{
-	size_t batches = (max_ranges + RFL_CUPTI_RANGES_AT_ONCE - 1) / RFL_CUPTI_RANGES_AT_ONCE;
-	size_t runs = (c->request->sets & RFL_SET_KERNELS) != 0;
-
-	for (size_t i = 0; c->plan && i < c->plan->n; i++)
-		if (c->plan->sessions[i].why.rc == RFL_OK && c->plan->sessions[i].metrics.n > 0)
-			runs += batches * c->plan->sessions[i].passes;
-	return runs;
-}
-
-/* Numbers of two sessions belong together only when their ranges are the same. */
-static void compare_ranges(struct rfl_cupti_count *c, struct rfl_cupti_outcome *out)
-{
-	const struct rfl_counted *first = rfl_cupti_count_ranges(c), *own = &out->counted;
-	bool same = first->n == own->n;
-
+		/* of use, but nothing depends on it: a failure leaves it out */
+		if (rfl_cupti_session_count(session, &rest, &c->idle, NULL) != RFL_OK)
+			rfl_counted_fini(&c->idle);
+	}
+	rfl_cupti_session_close(session);
+	if (work.rc != RFL_OK)
+		return rfl_fail(err, work.rc, out->why.native, "%s", out->why.msg);
+	if (out->why.rc != RFL_OK)
+		return RFL_OK;
+	/* numbers of two sessions belong together only when their ranges are the same */
+	first = ranges_of(c);
+	same = first->n == own->n;
 	for (size_t i = 0; same && i < own->n; i++)
 		same = own->ranges[i].kind == first->ranges[i].kind &&
 		       strcmp(own->ranges[i].name, first->ranges[i].name) == 0;
 	if (!same)
 		(void)rfl_fail(&out->why, RFL_EFAILED, 0,
 			       "the ranges of this run are not those of the first");
-}
-
-/* One session. A failure of the counters stays in `out->why`, one of the workload is returned. */
-static enum rfl_rc count_session(struct rfl_cupti_count *c, const struct rfl_cupti_planned *s,
-				 struct rfl_cupti_outcome *out, struct rfl_err *err)
-{
-	struct rfl_replay work = replay_of(c);
-	struct rfl_cupti_session *session = NULL;
-
-	out->why = s->why;
-	if (s->why.rc != RFL_OK || s->metrics.n == 0)
-		return RFL_OK;
-	if (rfl_cupti_target_start(&c->target, &out->why) == RFL_OK &&
-	    rfl_cupti_session_open(&c->target, s, work.max_ranges, &session, &out->why) == RFL_OK &&
-	    rfl_cupti_session_count(session, &work, &out->counted, &out->why) == RFL_OK &&
-	    s->set == RFL_SET_CORE)
-		count_idle(c, session, &out->counted);
-	rfl_cupti_session_close(session);
-	if (work.rc != RFL_OK)
-		return rfl_fail(err, work.rc, out->why.native, "%s", out->why.msg);
-	if (out->why.rc == RFL_OK)
-		compare_ranges(c, out);
 	return RFL_OK;
 }
 
-static enum rfl_rc time_kernels(struct rfl_cupti_count *c, struct rfl_err *err)
+static enum rfl_rc time_kernels(struct rfl_source_early *c, struct rfl_err *err)
 {
-	struct rfl_replay work = replay_of(c);
+	struct rfl_replay work = { .ready = make_ready, .run = run_workload, .ctx = c };
 
 	rfl_err_clear(&c->no_kernels);
 	rfl_cupti_target_stop(&c->target);
@@ -210,33 +450,29 @@ static enum rfl_rc time_kernels(struct rfl_cupti_count *c, struct rfl_err *err)
 }
 
 /* What fails here is noted in the capture. */
-static void self_test(struct rfl_cupti_count *c, unsigned set)
+static void self_test(struct rfl_source_early *c, unsigned set)
 {
-	const struct rfl_source_request *r = c->request;
-
-	if (c->plan && (r->sets & RFL_SET_SELF_TEST) && c->no_selftest.rc == RFL_OK &&
+	if (c->plan && (c->request->sets & RFL_SET_SELF_TEST) && c->no_selftest.rc == RFL_OK &&
 	    rfl_cupti_target_start(&c->target, &c->no_selftest) == RFL_OK)
-		(void)!rfl_selftest_run(c->cuda, &c->target, rfl_cupti_precision(r), set,
-					&c->selftest, &c->no_selftest);
+		(void)!rfl_selftest_run(c->cuda, &c->target, c->precision, set, &c->selftest,
+					&c->no_selftest);
 }
 
-/* ------------------------------------------------------------------ all of it */
-
-static void hand_over(const struct rfl_cupti_count *c, bool patched_next)
+static void hand_over(const struct rfl_source_early *c, bool patched_next)
 {
-	const struct rfl_counted *ranges = rfl_cupti_count_ranges(c);
+	const struct rfl_counted *ranges = ranges_of(c);
 	const double patched_s = PATCHED_LEAST_S + PATCHED_PER_STEP * rfl_counted_wall_s(ranges);
 	struct rfl_captures captures;
 
 	if (!c->request->so_far || ranges->n == 0)
 		return;
 	rfl_captures_init(&captures);
-	if (rfl_cupti_capture(c, &captures, NULL) == RFL_OK)
+	if (make_capture(c, &captures, NULL) == RFL_OK)
 		c->request->so_far(&captures, patched_next ? patched_s : 0, c->request->ctx);
 	rfl_captures_fini(&captures);
 }
 
-static enum rfl_rc count_sessions(struct rfl_cupti_count *c, struct rfl_err *err)
+static enum rfl_rc count_sessions(struct rfl_source_early *c, struct rfl_err *err)
 {
 	const bool wanted = (c->request->sets & RFL_SET_KERNELS) != 0;
 	bool timed = false;
@@ -246,7 +482,7 @@ static enum rfl_rc count_sessions(struct rfl_cupti_count *c, struct rfl_err *err
 	for (size_t i = 0; c->plan && i < c->plan->n && rc == RFL_OK; i++) {
 		const struct rfl_cupti_planned *s = &c->plan->sessions[i];
 		const bool patches = s->set == RFL_SET_FLOPS;
-		struct rfl_cupti_outcome *out = &c->outcomes[i];
+		struct outcome *out = &c->outcomes[i];
 
 		if (patches && wanted) {
 			hand_over(c, false);
@@ -262,106 +498,82 @@ static enum rfl_rc count_sessions(struct rfl_cupti_count *c, struct rfl_err *err
 		passes += s->passes;
 		rc = count_session(c, s, out, err);
 	}
-	if (rc == RFL_OK && !timed && (wanted || !rfl_cupti_count_any(c)))
+	if (rc == RFL_OK && !timed && (wanted || !counted_any(c)))
 		rc = time_kernels(c, err);
 	return rc;
 }
 
-static enum rfl_rc count_run(struct rfl_cupti_count *c, const struct rfl_workload *workload,
-			     struct rfl_err *err)
+/* Plan, count, and make a capture of it. */
+static enum rfl_rc count(struct rfl_source_early *c, struct rfl_captures *to, struct rfl_err *err)
 {
+	const size_t at_once = RFL_CUPTI_RANGES_AT_ONCE;
+	const size_t batches = (most_ranges(c) + at_once - 1) / at_once;
 	struct rfl_err pending = RFL_ERR_INIT, end = RFL_ERR_INIT;
-
-	c->workload = workload;
-	if (c->target.gate == RFL_CUPTI_GATE_OPEN)
-		(void)!rfl_cupti_plan_new(c->lib, c->target.chip, c->target.availability,
-					  c->request->sets, rfl_cupti_precision(c->request),
-					  &c->plan, &c->refused);
-	(void)rfl_fail(&pending, RFL_EFAILED, 0, "the run ended before this was counted");
-	for (size_t i = 0; c->plan && i < c->plan->n; i++)
-		c->outcomes[i].why = pending;
-	if (c->request->sets & RFL_SET_KERNELS)
-		c->no_kernels = pending;
-	self_test(c, RFL_SET_CORE);
-	c->planned_runs = count_runs(c, replay_of(c).max_ranges);
-	if (count_sessions(c, &end) == RFL_OK || rfl_cupti_count_any(c) || c->kernels.arena)
-		return RFL_OK;
-	return rfl_fail(err, end.rc, end.native, "%s", end.msg);
-}
-
-/* ------------------------------------------------------------------ the source */
-
-/* CUPTI on the device. Kernels that are loaded before it may escape the counters of instructions,
- * which patch them. */
-struct rfl_source_early {
-	struct rfl_cupti_count count;
-	enum rfl_rc rc;
-	struct rfl_err err; /* why it is not open */
-};
-
-static struct rfl_source_early *open_early(const struct rfl_source_request *request)
-{
-	struct rfl_source_early *e = calloc(1, sizeof(*e));
-
-	if (e)
-		e->rc = count_open(&e->count, request, &e->err);
-	return e;
-}
-
-static void close_early(struct rfl_source_early *e)
-{
-	if (e)
-		count_close(&e->count);
-	free(e);
-}
-
-static enum rfl_rc probe(const struct rfl_source_request *request, struct rfl_err *err)
-{
-	static const struct rfl_source_request usual = { .sets = RFL_SET_CORE };
-	struct rfl_cupti_count c;
-	enum rfl_rc rc = count_open(&c, request ? request : &usual, err);
-
-	if (rc == RFL_OK && c.target.gate != RFL_CUPTI_GATE_OPEN)
-		rc = rfl_fail(err, c.refused.rc, c.refused.native, "%s", c.refused.msg);
-	count_close(&c);
-	return rc;
-}
-
-/* Neither a counter nor the time of a kernel. */
-static enum rfl_rc nothing(const struct rfl_cupti_count *c, struct rfl_err *err)
-{
 	const struct rfl_err *why = &c->refused;
 
-	for (size_t i = 0; c->plan && i < c->plan->n; i++)
-		if (why->rc == RFL_OK)
-			why = &c->outcomes[i].why;
+	if (c->target.gate == RFL_CUPTI_GATE_OPEN)
+		(void)!rfl_cupti_plan_new(c->lib, c->target.chip, c->target.availability,
+					  c->request->sets, c->precision, &c->plan, &c->refused);
+	(void)rfl_fail(&pending, RFL_EFAILED, 0, "the run ended before this was counted");
+	if (c->request->sets & RFL_SET_KERNELS) {
+		c->no_kernels = pending;
+		c->planned_runs = 1;
+	}
+	for (size_t i = 0; c->plan && i < c->plan->n; i++) {
+		const struct rfl_cupti_planned *s = &c->plan->sessions[i];
+
+		c->outcomes[i].why = pending;
+		if (s->why.rc == RFL_OK && s->metrics.n > 0)
+			c->planned_runs += batches * s->passes;
+	}
+	self_test(c, RFL_SET_CORE);
+	if (count_sessions(c, &end) != RFL_OK && !counted_any(c) && !c->kernels.arena)
+		return rfl_fail(err, end.rc, end.native, "%s", end.msg);
+	if (counted_any(c) || c->no_kernels.rc == RFL_OK)
+		return make_capture(c, to, err);
+	/* neither a counter nor the time of a kernel */
+	for (size_t i = 0; c->plan && i < c->plan->n && why->rc == RFL_OK; i++)
+		why = &c->outcomes[i].why;
 	if (why->rc == RFL_OK)
 		why = &c->no_kernels;
 	return rfl_fail(err, RFL_EUNAVAILABLE, why->native, "nothing could be counted: %s",
 			why->msg);
 }
 
+/* ---- the source ---- */
+
+static enum rfl_rc probe(const struct rfl_source_request *request, struct rfl_err *err)
+{
+	static const struct rfl_source_request usual = { .sets = RFL_SET_CORE };
+	struct rfl_source_early *c = open_early(request ? request : &usual);
+	const struct rfl_err *why;
+	enum rfl_rc rc = RFL_OK;
+
+	if (!c)
+		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
+	why = c->rc != RFL_OK ? &c->err : &c->refused;
+	if (c->rc != RFL_OK || c->target.gate != RFL_CUPTI_GATE_OPEN)
+		rc = rfl_fail(err, why->rc, why->native, "%s", why->msg);
+	close_early(c);
+	return rc;
+}
+
 static enum rfl_rc measure(const struct rfl_source_request *request,
 			   const struct rfl_workload *workload, struct rfl_captures *to,
 			   struct rfl_err *err)
 {
-	struct rfl_source_early *e = request->early ? request->early : open_early(request);
+	struct rfl_source_early *c = request->early ? request->early : open_early(request);
 	enum rfl_rc rc;
 
-	if (!e)
+	if (!c)
 		return rfl_fail(err, RFL_ENOMEM, 0, "out of memory");
-	rc = e->rc;
-	e->count.request = request;
-	if (rc != RFL_OK)
-		(void)rfl_fail(err, rc, e->err.native, "%s", e->err.msg);
-	else
-		rc = count_run(&e->count, workload, err);
-	if (rc == RFL_OK && !rfl_cupti_count_any(&e->count) && e->count.no_kernels.rc != RFL_OK)
-		rc = nothing(&e->count, err);
-	else if (rc == RFL_OK)
-		rc = rfl_cupti_capture(&e->count, to, err);
-	if (e != request->early)
-		close_early(e);
+	c->request = request;
+	c->precision = request->precision ? request->precision : "fp32";
+	c->workload = workload;
+	rc = c->rc == RFL_OK ? count(c, to, err)
+			     : rfl_fail(err, c->rc, c->err.native, "%s", c->err.msg);
+	if (c != request->early)
+		close_early(c);
 	return rc;
 }
 

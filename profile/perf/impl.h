@@ -1,7 +1,7 @@
 /*
  * impl.h - the inside of the perf source. In its order: the system, as a table that a test can fill
  * in its place; what /sys says of PMUs; the tables of events; a plan of what will be counted on
- * this machine, in which pass, and why the rest is not; a run of the workload under one pass.
+ * this machine, in which pass, and why the rest is not.
  */
 #ifndef RFL_PROFILE_PERF_IMPL_H
 #define RFL_PROFILE_PERF_IMPL_H
@@ -12,7 +12,6 @@
 #include <stdint.h>
 
 #include "machine/isa.h"
-#include "profile/perf.h"
 #include "profile/source.h"
 
 /* ---- perf/sys.c ---- */
@@ -41,12 +40,9 @@ struct rfl_perf_sys {
 
 extern const struct rfl_perf_sys rfl_perf_sys_linux;
 
-/* ---- perf/sysfs.c ---- */
-
-#define RFL_PERF_PMU_NAME 64
-
 struct rfl_perf_pmu {
-	char name[RFL_PERF_PMU_NAME]; /* "uncore_imc_0" */
+	char name[64]; /* "uncore_imc_0" */
+	int number;    /* at its end; -1: none */
 	uint32_t type;
 	size_t ncpus;
 	int *cpus; /* of cpumask: one of each socket */
@@ -168,7 +164,7 @@ struct rfl_perf_item {
 	const char *metric, *unit;
 	double scale; /* from a count to the unit */
 	int slots, group, pass;
-	bool is_uncore, is_flops, needs_kernel;
+	bool is_uncore, is_flops, is_software, needs_kernel;
 	bool user_only;  /* the kernel is not counted: not allowed */
 	bool partial;    /* not every core has it */
 	int limit;       /* of general counters of one uncore PMU; 0: none */
@@ -202,9 +198,6 @@ void rfl_perf_plan_free(struct rfl_perf_plan *plan); /* accepts NULL */
 /** Items that can be counted; `hardware`: without those of the kernel's software. */
 size_t rfl_perf_plan_usable(const struct rfl_perf_plan *plan, bool hardware);
 
-/** The first reason of a hardware event that cannot be counted; NULL when all can. */
-const char *rfl_perf_plan_reason(const struct rfl_perf_plan *plan);
-
 /** Fill what perf_event_open wants of a target. `leads`: it starts disabled, and its group with it.
  */
 void rfl_perf_attr(const struct rfl_perf_item *item, const struct rfl_perf_target *target,
@@ -221,8 +214,7 @@ void rfl_perf_refuse(struct rfl_perf_plan *plan, struct rfl_perf_item *item, int
 /** kernel.perf_event_paranoid; 99 when it cannot be read. */
 int rfl_perf_paranoid(const char *root);
 
-/* ---- perf/session.c: events are opened for every thread that exists, and inherited by those that
- * come; ranges are differences of two readings ---- */
+/* ---- perf/source.c, with the machine as a parameter ---- */
 
 /* What one event counted in one range, over threads or sockets. */
 struct rfl_perf_tally {
@@ -230,46 +222,10 @@ struct rfl_perf_tally {
 	double read;                 /* as it was read, not scaled */
 	double enabled_s, running_s; /* of all that ran at all */
 	double lost_s;               /* enabled, but never on a counter */
-	int pass;
 };
-
-struct rfl_perf_span {
-	enum rfl_range_kind kind;
-	char *name;
-	int64_t launches;               /* of the first pass */
-	double time_s;                  /* of the first pass */
-	struct rfl_perf_tally *tallies; /* one per item of the plan */
-};
-
-struct rfl_perf_session;
-
-enum rfl_rc rfl_perf_session_new(struct rfl_perf_plan *plan, struct rfl_perf_session **ret,
-				 struct rfl_err *err) RFL_WARN_UNUSED;
-void rfl_perf_session_free(struct rfl_perf_session *s); /* accepts NULL */
-
-/**
- * Open the events of a pass, run the workload, close them. An event that cannot be opened after all
- * gets its reason in the plan.
- */
-enum rfl_rc rfl_perf_session_run(struct rfl_perf_session *s, int pass,
-				 const struct rfl_workload *workload,
-				 struct rfl_err *err) RFL_WARN_UNUSED;
-
-/** The ranges so far, in the order in which they began first. */
-const struct rfl_perf_span *rfl_perf_session_spans(const struct rfl_perf_session *s, size_t *n);
 
 /** A tally scaled to the whole range. @param share  of the time on a counter, 0 to 1 */
 double rfl_perf_tally_value(const struct rfl_perf_tally *t, double *share);
-
-struct rfl_perf_facts {
-	size_t threads;            /* that were counted from the start */
-	size_t appeared, vanished; /* while it ran; counted as well */
-	double reading_s;          /* of one boundary, all events */
-	double shortest_s;         /* mean duration of the shortest range */
-};
-struct rfl_perf_facts rfl_perf_session_facts(const struct rfl_perf_session *s);
-
-/* ---- perf/source.c, with the machine as a parameter ---- */
 
 enum rfl_rc rfl_source_perf__measure(const struct rfl_perf_env *env,
 				     const struct rfl_source_request *request,

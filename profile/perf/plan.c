@@ -121,10 +121,10 @@ void rfl_perf_refuse(struct rfl_perf_plan *plan, struct rfl_perf_item *item, int
 		     size_t threads)
 {
 	item->reason = meaning_of(plan, item, error, threads);
-	if (item->reason)
-		return;
-	plan->no_memory = true;
-	item->reason = "out of memory";
+	if (!item->reason) {
+		plan->no_memory = true;
+		item->reason = "out of memory";
+	}
 }
 
 /* ---- trying ---- */
@@ -185,19 +185,16 @@ static void add_item(struct rfl_perf_plan *plan, struct rfl_perf_item item)
 
 /* ---- events of cores ---- */
 
-/* Products of a matrix unit (AMX, SME) are counted by no event. */
-static bool may_use_matrix_unit(const struct rfl_perf_env *env, const char *precision)
-{
-	return precision && (env->isa & (RFL_ISA_BIT(AMX_TILE) | RFL_ISA_BIT(SME))) &&
-	       (strcmp(precision, "bf16") == 0 || strcmp(precision, "amp") == 0 ||
-		strcmp(precision, "fp16") == 0);
-}
-
 static enum rfl_rc add_core_events(struct rfl_perf_plan *plan, const char *precision,
 				   struct rfl_err *err)
 {
 	static const char path[] = "/sys/bus/event_source/devices/cpu_core/type";
 	const struct rfl_perf_env *env = plan->env;
+	/* products of a matrix unit (AMX, SME) are counted by no event */
+	const bool matrix_unit = precision &&
+				 (env->isa & (RFL_ISA_BIT(AMX_TILE) | RFL_ISA_BIT(SME))) &&
+				 (strcmp(precision, "bf16") == 0 || strcmp(precision, "amp") == 0 ||
+				  strcmp(precision, "fp16") == 0);
 	const struct rfl_perf_event *event;
 	uint32_t core_type = 0; /* the PMU of the P-cores of a hybrid processor */
 	char text[32];
@@ -206,7 +203,8 @@ static enum rfl_rc add_core_events(struct rfl_perf_plan *plan, const char *preci
 	    sscanf(text, "%u", &core_type) != 1)
 		return rfl_fail(err, RFL_EFORMAT, 0, "%s: not the number of a PMU", path);
 	for (size_t i = 0; (event = rfl_perf_event_at(plan->cpu->kind, i)); i++) {
-		const bool hybrid = core_type != 0 && event->type != PERF_TYPE_SOFTWARE;
+		const bool software = event->type == PERF_TYPE_SOFTWARE;
+		const bool hybrid = core_type != 0 && !software;
 		struct rfl_perf_item item = {
 			.metric = event->name,
 			.unit = event->unit,
@@ -214,6 +212,7 @@ static enum rfl_rc add_core_events(struct rfl_perf_plan *plan, const char *preci
 			.slots = event->slots,
 			.group = event->group,
 			.is_flops = event->is_flops,
+			.is_software = software,
 			.needs_kernel = event->needs_kernel,
 			.partial = hybrid,
 			.ntargets = 1,
@@ -232,7 +231,7 @@ static enum rfl_rc add_core_events(struct rfl_perf_plan *plan, const char *preci
 			item.targets->type = core_type;
 		else if (hybrid)
 			item.targets->config[0] |= (uint64_t)core_type << 32;
-		if (event->is_flops && may_use_matrix_unit(env, precision))
+		if (event->is_flops && matrix_unit)
 			item.reason =
 				"this run may use the processor's matrix unit (AMX, SME), "
 				"whose products no event counts: FLOPs would come out far too "
@@ -325,18 +324,19 @@ static bool add_set(struct rfl_perf_plan *plan, int set)
 	return n > 0;
 }
 
-/* The metrics that such a processor would have, with the reason why they are not there. */
-static void add_absent(struct rfl_perf_plan *plan)
+/* The first set that is there; else the metrics that such a processor would have, with the reason
+ * why they are not there. */
+static void add_uncore_events(struct rfl_perf_plan *plan)
 {
 	static const struct {
 		const char *formulas;
 		enum rfl_perf_kind kind; /* RFL_PERF_KIND_COUNT: any */
 		const char *pmu;
 	} expected[] = {
-		{ "cpu-intel", RFL_PERF_KIND_COUNT, "uncore_imc" },
-		{ "cpu-amd", RFL_PERF_ZEN2, "amd_df" },
 		{ "cpu-amd", RFL_PERF_KIND_COUNT, "amd_umc" },
+		{ "cpu-amd", RFL_PERF_ZEN2, "amd_df" },
 		{ "cpu-amd-zen5", RFL_PERF_KIND_COUNT, "amd_umc" },
+		{ "cpu-intel", RFL_PERF_KIND_COUNT, "uncore_imc" },
 		{ "cpu-neoverse-v2", RFL_PERF_KIND_COUNT, "nvidia_scf_pmu" },
 	};
 	const struct rfl_perf_cpu *cpu = plan->cpu;
@@ -344,7 +344,12 @@ static void add_absent(struct rfl_perf_plan *plan)
 	const char *pmu = "";
 	int set = -1;
 
-	for (size_t i = RFL_ARRAY_LEN(expected); i-- > 0;)
+	for (size_t i = 0; (row = rfl_perf_uncore_at(i)); i++) {
+		if (row->set != set && add_set(plan, row->set))
+			return;
+		set = row->set;
+	}
+	for (size_t i = 0; i < RFL_ARRAY_LEN(expected); i++)
 		if (strcmp(cpu->formulas, expected[i].formulas) == 0 &&
 		    (expected[i].kind == RFL_PERF_KIND_COUNT || expected[i].kind == cpu->kind))
 			pmu = expected[i].pmu;
@@ -358,6 +363,7 @@ static void add_absent(struct rfl_perf_plan *plan)
 	else
 		plan->no_dram = "the kernel shows no PMU of the memory controllers for this "
 				"processor";
+	set = -1;
 	for (size_t i = 0; (row = rfl_perf_uncore_at(i)); i++) {
 		struct rfl_perf_item item = uncore_item(row);
 
@@ -367,19 +373,6 @@ static void add_absent(struct rfl_perf_plan *plan)
 		item.reason = plan->no_dram;
 		add_item(plan, item);
 	}
-}
-
-static void add_uncore_events(struct rfl_perf_plan *plan)
-{
-	const struct rfl_perf_uncore *row;
-	int last = -1;
-
-	for (size_t i = 0; (row = rfl_perf_uncore_at(i)); i++) {
-		if (row->set != last && add_set(plan, row->set))
-			return;
-		last = row->set;
-	}
-	add_absent(plan);
 }
 
 /* ---- passes ---- */
@@ -401,13 +394,14 @@ static int group_slots(const struct rfl_perf_plan *plan, size_t first)
 }
 
 /* Groups go into the first pass that has room for them. One that is larger than what the processor
- * has would never be on its counters: its members are counted apart. */
-static void lay_cores(struct rfl_perf_plan *plan)
+ * has would never be on its counters: its members are counted apart. Events of one memory
+ * controller are counted together as far as it has counters. */
+static void lay(struct rfl_perf_plan *plan)
 {
 	const struct rfl_perf_env *env = plan->env;
 	/* general counters of a hardware thread; six where it does not say, as Neoverse has */
 	const int counters = env->id.counters > 0 ? env->id.counters : 6;
-	int used[GROUPS_MAX] = { 0 }, budget = counters;
+	int used[GROUPS_MAX] = { 0 }, budget = counters, nuncore = 0;
 	uint64_t laid = 0;
 	char text[16];
 
@@ -424,52 +418,27 @@ static void lay_cores(struct rfl_perf_plan *plan)
 				plan->items[k].group = 0;
 	}
 	for (size_t i = 0; i < plan->n; i++) {
-		const struct rfl_perf_item *item = &plan->items[i];
+		struct rfl_perf_item *item = &plan->items[i];
 		const int group = item->group, slots = group_slots(plan, i);
 		int pass = 0;
 
-		if (item->is_uncore || item->reason || (group > 0 && laid >> group & 1))
+		if (item->reason || (group > 0 && laid >> group & 1))
 			continue;
-		while (pass + 1 < GROUPS_MAX && used[pass] > 0 && used[pass] + slots > budget)
+		if (item->is_uncore)
+			pass = item->limit > 0 ? nuncore++ / item->limit : 0;
+		while (!item->is_uncore && pass + 1 < GROUPS_MAX && used[pass] > 0 &&
+		       used[pass] + slots > budget)
 			pass++;
-		used[pass] += slots;
+		used[pass] += item->is_uncore ? 0 : slots;
+		item->pass = pass;
 		for (size_t k = i; k < plan->n; k++)
-			if (k == i || (group > 0 && plan->items[k].group == group &&
-				       !plan->items[k].is_uncore))
+			if (group > 0 && plan->items[k].group == group)
 				plan->items[k].pass = pass;
 		if (pass >= plan->passes)
 			plan->passes = pass + 1;
 		if (group > 0)
 			laid |= UINT64_C(1) << group;
 	}
-}
-
-/* Events of one memory controller are counted together as far as it has counters. */
-static void lay_uncore(struct rfl_perf_plan *plan)
-{
-	int n = 0;
-
-	for (size_t i = 0; i < plan->n; i++) {
-		struct rfl_perf_item *item = &plan->items[i];
-
-		if (!item->is_uncore || item->reason)
-			continue;
-		item->pass = item->limit > 0 ? n / item->limit : 0;
-		n++;
-		if (item->pass >= plan->passes)
-			plan->passes = item->pass + 1;
-	}
-}
-
-/* ---- all of it ---- */
-
-static const char *family_of(const struct rfl_perf_env *env, const struct rfl_perf_cpu *cpu)
-{
-	if (strcmp(cpu->formulas, "cpu-intel") != 0)
-		return cpu->formulas;
-	if (env->isa & RFL_ISA_BIT(AVX512_FP16))
-		return "cpu-intel-fp16";
-	return env->isa & RFL_ISA_BIT(AVX512F) ? "cpu-intel" : "cpu-intel-avx2";
 }
 
 enum rfl_rc rfl_perf_plan_new(const struct rfl_perf_env *env, const char *precision,
@@ -486,7 +455,11 @@ enum rfl_rc rfl_perf_plan_new(const struct rfl_perf_env *env, const char *precis
 	}
 	plan->env = env;
 	plan->cpu = rfl_perf_cpu_find(&env->id);
-	plan->formulas = family_of(env, plan->cpu);
+	plan->formulas = plan->cpu->formulas;
+	if (strcmp(plan->formulas, "cpu-intel") == 0 && (env->isa & RFL_ISA_BIT(AVX512_FP16)))
+		plan->formulas = "cpu-intel-fp16";
+	else if (strcmp(plan->formulas, "cpu-intel") == 0 && !(env->isa & RFL_ISA_BIT(AVX512F)))
+		plan->formulas = "cpu-intel-avx2";
 	plan->passes = 1;
 	rc = add_core_events(plan, precision, err);
 	if (rc == RFL_OK)
@@ -497,8 +470,7 @@ enum rfl_rc rfl_perf_plan_new(const struct rfl_perf_env *env, const char *precis
 		rfl_perf_plan_free(plan);
 		return rc;
 	}
-	lay_cores(plan);
-	lay_uncore(plan);
+	lay(plan);
 	*ret = plan;
 	return RFL_OK;
 }
@@ -512,24 +484,11 @@ void rfl_perf_plan_free(struct rfl_perf_plan *plan)
 	free(plan);
 }
 
-static bool is_software(const struct rfl_perf_item *item)
-{
-	return item->ntargets > 0 && item->targets[0].type == PERF_TYPE_SOFTWARE;
-}
-
 size_t rfl_perf_plan_usable(const struct rfl_perf_plan *plan, bool hardware)
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < plan->n; i++)
-		n += !plan->items[i].reason && !(hardware && is_software(&plan->items[i]));
+	for (const struct rfl_perf_item *item = plan->items; item < plan->items + plan->n; item++)
+		n += !item->reason && !(hardware && item->is_software);
 	return n;
-}
-
-const char *rfl_perf_plan_reason(const struct rfl_perf_plan *plan)
-{
-	for (size_t i = 0; i < plan->n; i++)
-		if (plan->items[i].reason && !is_software(&plan->items[i]))
-			return plan->items[i].reason;
-	return NULL;
 }

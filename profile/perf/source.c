@@ -1,9 +1,11 @@
 /*
- * source.c - the live source of processors: a plan of events, one run of the workload per
- * pass, and what came of it as a capture.
+ * source.c - the live source of processors: a plan of events, one run of the workload per pass, and
+ * what came of it as a capture.
  */
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -15,16 +17,394 @@
 #define IDLE_S      0.1
 #define COST_MAX    0.01 /* of a range, that reading its counters may take */
 
-/* ---- a capture ---- */
+/* ---- sessions ---- */
 
-struct report {
-	struct rfl_perf_plan *plan;
-	struct rfl_capture_builder *b;
-	struct rfl_err *err;
+#define THREADS_MAX 16384
+#define ROUNDS_MAX  8 /* of looking for threads that appeared while events were opened */
+
+/* One open event. */
+struct handle {
+	int fd;
+	size_t item;
+	bool leads;
+	struct rfl_perf_reading last;
 };
 
+struct span {
+	enum rfl_range_kind kind;
+	char *name;
+	int64_t launches;               /* of the first pass */
+	double time_s;                  /* of the first pass */
+	struct rfl_perf_tally *tallies; /* one per item of the plan */
+};
+
+/* A workload under a plan: events are opened for every thread that exists, and inherited by those
+ * that come; ranges are differences of two readings. */
+struct session {
+	struct rfl_ranges ranges; /* first: what the workload is given */
+	struct rfl_perf_plan *plan;
+	const struct rfl_perf_sys *sys;
+
+	struct handle *handles;
+	size_t nhandles, handles_cap;
+	int *tids; /* whose events are open */
+	size_t ntids;
+	int *seen;       /* those that there are now */
+	size_t nthreads; /* how many */
+
+	struct span *spans; /* in the order in which they began first */
+	size_t nspans, spans_cap;
+	size_t at; /* the range that is counted now; SIZE_MAX: none */
+	double since_s;
+	int pass;
+
+	size_t threads;            /* that were counted from the start */
+	size_t appeared, vanished; /* while it ran; counted as well */
+	double reading_s;          /* all boundaries */
+	size_t readings;
+};
+
+static enum rfl_rc no_memory(struct rfl_err *err)
+{
+	return rfl_fail(err, RFL_ENOMEM, 0, "out of memory for perf events");
+}
+
+/* ---- reading ---- */
+
+double rfl_perf_tally_value(const struct rfl_perf_tally *t, double *share)
+{
+	const double whole = t->enabled_s + t->lost_s;
+
+	*share = whole > 0 ? t->running_s / whole : 0;
+	if (!(t->enabled_s > 0))
+		return NAN;
+	return t->lost_s > 0 ? t->value * (whole / t->enabled_s) : t->value;
+}
+
+/* Read every event; add what came since the last time to `span`, unless it is NULL. */
+static void read_all(struct session *s, struct span *span)
+{
+	const double start = s->sys->now_s(s->sys->ctx);
+
+	for (size_t i = 0; i < s->nhandles; i++) {
+		struct handle *h = &s->handles[i];
+		struct rfl_perf_item *item = &s->plan->items[h->item];
+		struct rfl_perf_reading now;
+
+		if (item->reason)
+			continue;
+		if (s->sys->read(s->sys->ctx, h->fd, &now) != 0) {
+			item->reason = "an open event could not be read";
+			continue;
+		}
+		if (span) {
+			struct rfl_perf_tally *t = &span->tallies[h->item];
+			const double value = (double)(now.value - h->last.value);
+			const double enabled_s =
+				(double)(now.enabled_ns - h->last.enabled_ns) * 1e-9;
+			const double running_s =
+				(double)(now.running_ns - h->last.running_ns) * 1e-9;
+
+			t->read += value;
+			if (running_s > 0) {
+				t->value += running_s < enabled_s ? value * (enabled_s / running_s)
+								  : value;
+				t->enabled_s += enabled_s;
+				t->running_s += fmin(running_s, enabled_s);
+			} else {
+				t->lost_s += enabled_s;
+			}
+		}
+		h->last = now;
+	}
+	s->reading_s += s->sys->now_s(s->sys->ctx) - start;
+	s->readings++;
+}
+
+/* ---- ranges ---- */
+
+static void end_span(struct session *s)
+{
+	struct span *span;
+
+	if (s->at == SIZE_MAX)
+		return;
+	span = &s->spans[s->at];
+	if (s->pass == 0) {
+		span->time_s += s->sys->now_s(s->sys->ctx) - s->since_s;
+		span->launches++;
+	}
+	read_all(s, span);
+	s->at = SIZE_MAX;
+}
+
+static enum rfl_rc ranges_end(struct rfl_ranges *r, struct rfl_err *err)
+{
+	(void)err;
+	end_span((struct session *)r);
+	return RFL_OK;
+}
+
+static enum rfl_rc ranges_begin(struct rfl_ranges *r, enum rfl_range_kind kind, const char *name,
+				struct rfl_err *err)
+{
+	struct session *s = (struct session *)r;
+	const bool fresh = s->at == SIZE_MAX;
+	size_t at = 0;
+
+	end_span(s); /* its readings are where this one starts */
+	while (at < s->nspans &&
+	       (s->spans[at].kind != kind || strcmp(s->spans[at].name, name) != 0))
+		at++;
+	if (at == s->nspans) {
+		struct span span = { .kind = kind, .name = strdup(name) };
+
+		span.tallies =
+			rfl_alloc_array(s->plan->n > 0 ? s->plan->n : 1, sizeof(*span.tallies));
+		if (!span.name || !span.tallies ||
+		    rfl_grow(&s->spans, &s->spans_cap, at + 1, SIZE_MAX, NULL) != RFL_OK) {
+			free(span.name);
+			free(span.tallies);
+			return no_memory(err);
+		}
+		s->spans[s->nspans++] = span;
+	}
+	if (fresh)
+		read_all(s, NULL);
+	s->at = at;
+	s->since_s = s->sys->now_s(s->sys->ctx);
+	return RFL_OK;
+}
+
+/* ---- opening and closing ---- */
+
+static void close_all(struct session *s)
+{
+	for (size_t i = 0; i < s->nhandles; i++)
+		s->sys->close(s->sys->ctx, s->handles[i].fd);
+	s->nhandles = 0;
+	s->ntids = 0;
+}
+
+static bool is_counted(const struct session *s, size_t item, bool uncore)
+{
+	const struct rfl_perf_item *it = &s->plan->items[item];
+
+	return !it->reason && it->pass == s->pass && it->is_uncore == uncore;
+}
+
+/* An item is out. What is open of it is closed, but for leaders, by which others count: the files
+ * are needed where there are too few of them, by the workload as well. */
+static void refuse(struct session *s, size_t item, int error)
+{
+	size_t kept = 0;
+
+	rfl_perf_refuse(s->plan, &s->plan->items[item], error, s->nthreads);
+	for (size_t i = 0; i < s->nhandles; i++) {
+		const struct handle h = s->handles[i];
+
+		if (h.item == item && !(h.leads && s->plan->items[item].group > 0))
+			s->sys->close(s->sys->ctx, h.fd);
+		else
+			s->handles[kept++] = h;
+	}
+	s->nhandles = kept;
+}
+
+/* Which event goes when there are too few files for all: the last in the table, FLOPs after all
+ * others. */
+static size_t least_important(const struct session *s, size_t item)
+{
+	for (int flops = 0; flops <= 1 && !s->plan->items[item].is_uncore; flops++)
+		for (size_t i = s->plan->n; i-- > 0;)
+			if (is_counted(s, i, false) && s->plan->items[i].is_flops == flops)
+				return i;
+	return item;
+}
+
+/* Open one event; one that cannot be opened is out, in every thread. */
+static void open_one(struct session *s, size_t item, const struct rfl_perf_target *t, int tid,
+		     int *leader)
+{
+	const bool leads = *leader < 0;
+	struct perf_event_attr attr;
+
+	rfl_perf_attr(&s->plan->items[item], t, leads, &attr);
+	while (!s->plan->no_memory && !s->plan->items[item].reason) {
+		const int fd = s->sys->open(s->sys->ctx, &attr, tid, t->cpu, *leader);
+		const int error = errno;
+
+		if (fd < 0 && error == ESRCH)
+			return; /* the thread is gone */
+		if (fd < 0) {
+			const bool files = error == EMFILE || error == ENFILE;
+
+			refuse(s, files ? least_important(s, item) : item, error);
+			continue;
+		}
+		if (leads)
+			*leader = fd;
+		if (rfl_grow(&s->handles, &s->handles_cap, s->nhandles + 1, SIZE_MAX, NULL) !=
+		    RFL_OK) {
+			s->sys->close(s->sys->ctx, fd);
+			s->plan->no_memory = true;
+			return;
+		}
+		s->handles[s->nhandles++] =
+			(struct handle){ .fd = fd, .item = item, .leads = leads };
+		return;
+	}
+}
+
+/* The events of one thread; the members of a group after their leader. */
+static void open_thread(struct session *s, int tid)
+{
+	const struct rfl_perf_item *items = s->plan->items;
+	uint64_t opened = 0; /* groups */
+
+	for (size_t i = 0; i < s->plan->n; i++) {
+		const int group = items[i].group;
+		int leader = -1;
+
+		if (!is_counted(s, i, false) || (group > 0 && opened >> group & 1))
+			continue;
+		open_one(s, i, items[i].targets, tid, &leader);
+		for (size_t k = i + 1; k < s->plan->n && group > 0; k++)
+			if (is_counted(s, k, false) && items[k].group == group)
+				open_one(s, k, items[k].targets, tid, &leader);
+		if (group > 0)
+			opened |= UINT64_C(1) << group;
+	}
+}
+
+static bool has_tid(const struct session *s, int tid)
+{
+	for (size_t i = 0; i < s->ntids; i++)
+		if (s->tids[i] == tid)
+			return true;
+	return false;
+}
+
+/* Look which threads there are; returns how many of them are in `seen`. */
+static size_t look(struct session *s)
+{
+	s->nthreads = s->sys->threads(s->sys->ctx, s->seen, THREADS_MAX);
+	return s->nthreads < THREADS_MAX ? s->nthreads : THREADS_MAX;
+}
+
+/* Open what exists, look again for what appeared meanwhile: a thread of which the parent was not
+ * counted yet is inherited by no event. */
+static void open_all(struct session *s)
+{
+	bool more = true;
+
+	for (int round = 0; round < ROUNDS_MAX && more; round++) {
+		const size_t n = look(s);
+
+		more = false;
+		for (size_t i = 0; i < n && s->ntids < THREADS_MAX; i++) {
+			if (has_tid(s, s->seen[i]))
+				continue;
+			open_thread(s, s->seen[i]);
+			s->tids[s->ntids++] = s->seen[i];
+			more = true;
+		}
+	}
+	for (size_t i = 0; i < s->plan->n; i++)
+		for (size_t k = 0; k < s->plan->items[i].ntargets; k++) {
+			int alone = -1;
+
+			if (is_counted(s, i, true))
+				open_one(s, i, &s->plan->items[i].targets[k], -1, &alone);
+		}
+}
+
+static void control_all(struct session *s, unsigned long request)
+{
+	for (size_t i = 0; i < s->nhandles; i++) {
+		const struct handle *h = &s->handles[i];
+		struct rfl_perf_item *item = &s->plan->items[h->item];
+
+		/* one that is out already may lead others */
+		if (h->leads && s->sys->control(s->sys->ctx, h->fd, request) != 0 && !item->reason)
+			item->reason = "an open event could not be switched on or off";
+	}
+}
+
+static size_t larger(size_t a, size_t b)
+{
+	return a > b ? a : b;
+}
+
+/* Open the events of a pass, run the workload, close them. An event that cannot be opened after all
+ * gets its reason in the plan. */
+static enum rfl_rc run_pass(struct session *s, int pass, const struct rfl_workload *workload,
+			    struct rfl_err *err)
+{
+	size_t n, stayed = 0;
+	enum rfl_rc rc;
+
+	s->pass = pass;
+	s->at = SIZE_MAX;
+	open_all(s);
+	if (s->plan->no_memory) {
+		close_all(s);
+		return no_memory(err);
+	}
+	control_all(s, PERF_EVENT_IOC_ENABLE);
+	rc = workload->run(workload->ctx, &s->ranges, err);
+	end_span(s);
+	control_all(s, PERF_EVENT_IOC_DISABLE);
+	n = look(s);
+	for (size_t i = 0; i < n; i++)
+		stayed += has_tid(s, s->seen[i]);
+	s->threads = larger(s->threads, s->ntids);
+	s->appeared = larger(s->appeared, n - stayed);
+	s->vanished = larger(s->vanished, s->ntids > stayed ? s->ntids - stayed : 0);
+	close_all(s);
+	return rc;
+}
+
+/* Once per pass; the workload goes back to where it was in between.
+ * @param s  zeroed; release with session_fini(), also after a failure */
+static enum rfl_rc session_run(struct session *s, struct rfl_perf_plan *plan,
+			       const struct rfl_workload *w, struct rfl_err *err)
+{
+	enum rfl_rc rc = RFL_OK;
+
+	s->ranges = (struct rfl_ranges){ .begin = ranges_begin, .end = ranges_end };
+	s->plan = plan;
+	s->sys = plan->env->sys;
+	s->tids = rfl_alloc_array(THREADS_MAX, sizeof(*s->tids));
+	s->seen = rfl_alloc_array(THREADS_MAX, sizeof(*s->seen));
+	if (!s->tids || !s->seen)
+		return no_memory(err);
+	if (plan->passes > 1 && w->save)
+		rc = w->save(w->ctx, err);
+	for (int pass = 0; pass < plan->passes && rc == RFL_OK; pass++) {
+		if (pass > 0 && w->restore && (rc = w->restore(w->ctx, err)) != RFL_OK)
+			break;
+		rc = run_pass(s, pass, w, err);
+	}
+	return rc;
+}
+
+static void session_fini(struct session *s)
+{
+	for (size_t i = 0; i < s->nspans; i++) {
+		free(s->spans[i].name);
+		free(s->spans[i].tallies);
+	}
+	free(s->spans);
+	free(s->handles);
+	free(s->tids);
+	free(s->seen);
+}
+
+/* ---- a capture ---- */
+
 /* A value and all that a reader has to know of it. */
-static enum rfl_validity judge(const struct report *r, const struct rfl_perf_item *item,
+static enum rfl_validity judge(const struct rfl_perf_plan *plan, const struct rfl_perf_item *item,
 			       const struct rfl_perf_tally *tally, double *value,
 			       const char **reason)
 {
@@ -57,7 +437,7 @@ static enum rfl_validity judge(const struct report *r, const struct rfl_perf_ite
 			validity = RFL_VALID_SCALED;
 			note = "scaled to the whole time";
 		}
-		text = note ? rfl_arena_printf(r->plan->arena,
+		text = note ? rfl_arena_printf(plan->arena,
 					       "on a counter for %.3g %% of the time: %s",
 					       100 * share, note)
 			    : NULL;
@@ -66,124 +446,121 @@ static enum rfl_validity judge(const struct report *r, const struct rfl_perf_ite
 	*reason = note;
 	if (!item->user_only || validity == RFL_VALID_UNAVAILABLE)
 		return validity;
-	text = note ? rfl_arena_printf(r->plan->arena, "%s; user mode only", note)
+	text = note ? rfl_arena_printf(plan->arena, "%s; user mode only", note)
 		    : "user mode only: perf_event_paranoid allows no more";
 	*reason = text ? text : note;
 	return validity;
 }
 
-static void put_metric(const struct report *r, const char *name, const char *unit, double value,
-		       enum rfl_validity validity, int pass, const char *reason)
+static void put_metric(struct rfl_capture_builder *b, const char *name, const char *unit,
+		       double value, enum rfl_validity validity, int pass, const char *reason)
 {
-	const int id = rfl_capture_metric_id(r->b, name, strlen(name), unit);
+	const int id = rfl_capture_metric_id(b, name, strlen(name), unit);
 
-	(void)rfl_capture_metric(r->b, id, value, validity, pass, reason);
+	(void)rfl_capture_metric(b, id, value, validity, pass, reason);
 }
 
-static enum rfl_rc put_spans(const struct report *r, const struct rfl_perf_session *s)
+static enum rfl_rc put_spans(struct rfl_capture_builder *b, const struct session *s,
+			     struct rfl_err *err)
 {
-	size_t n = 0;
-	const struct rfl_perf_span *spans = s ? rfl_perf_session_spans(s, &n) : NULL;
-	enum rfl_rc rc = RFL_OK;
+	enum rfl_rc rc;
 
-	for (const struct rfl_perf_span *span = spans; rc == RFL_OK && n > 0; span++, n--) {
-		rc = rfl_capture_begin(r->b, span->kind, span->name, NULL, NULL, r->err);
+	for (const struct span *span = s->spans; span < s->spans + s->nspans; span++) {
+		rc = rfl_capture_begin(b, span->kind, span->name, NULL, NULL, err);
 		if (rc != RFL_OK)
-			break;
-		rfl_capture_launches(r->b, span->launches);
-		put_metric(r, "duration_time", "s", span->time_s, RFL_VALID, 0, NULL);
-		for (size_t i = 0; i < r->plan->n; i++) {
-			const struct rfl_perf_item *item = &r->plan->items[i];
+			return rc;
+		rfl_capture_launches(b, span->launches);
+		put_metric(b, "duration_time", "s", span->time_s, RFL_VALID, 0, NULL);
+		for (size_t i = 0; i < s->plan->n; i++) {
+			const struct rfl_perf_item *item = &s->plan->items[i];
 			const char *reason;
 			double value;
 			const enum rfl_validity validity =
-				judge(r, item, &span->tallies[i], &value, &reason);
+				judge(s->plan, item, &span->tallies[i], &value, &reason);
 
-			put_metric(r, item->metric, item->unit, value, validity,
+			put_metric(b, item->metric, item->unit, value, validity,
 				   item->reason ? -1 : item->pass, reason);
 		}
-		rc = rfl_capture_end(r->b, r->err);
+		if ((rc = rfl_capture_end(b, err)) != RFL_OK)
+			return rc;
 	}
-	return rc;
+	return RFL_OK;
 }
-
-/* ---- notes ---- */
 
 /* Bytes per second that went through the memory controllers in the idle range; NaN when not known.
  */
-static double idle_rate(const struct report *r, const struct rfl_perf_session *idle)
+static double idle_rate(const struct session *idle)
 {
+	const struct rfl_perf_plan *plan = idle->plan;
 	struct rfl_formulas *f = NULL;
-	size_t n;
-	const struct rfl_perf_span *span = rfl_perf_session_spans(idle, &n);
-	double slots[512], amount[RFL_QUANTITY_COUNT] = { [RFL_QUANTITY_DRAM] = NAN };
+	double slots[RFL_SLOTS_MAX], amount[RFL_QUANTITY_COUNT];
 
-	if (n == 0 || rfl_formulas_new(r->plan->formulas, &f, NULL) != RFL_OK)
+	if (idle->nspans == 0 || rfl_formulas_new(plan->formulas, &f, NULL) != RFL_OK)
 		return NAN;
 	for (size_t i = 0; i < RFL_ARRAY_LEN(slots); i++)
 		slots[i] = NAN;
-	for (size_t i = 0; i < r->plan->n; i++) {
-		const struct rfl_perf_item *item = &r->plan->items[i];
+	for (size_t i = 0; i < plan->n; i++) {
+		const struct rfl_perf_item *item = &plan->items[i];
 		const int slot = rfl_formulas_slot(f, item->metric, strlen(item->metric));
 		const char *reason;
 
-		if (slot >= 0 && (size_t)slot < RFL_ARRAY_LEN(slots) && item->is_uncore)
-			(void)judge(r, item, &span->tallies[i], &slots[slot], &reason);
+		if (slot >= 0 && item->is_uncore)
+			(void)judge(plan, item, &idle->spans[0].tallies[i], &slots[slot], &reason);
 	}
 	rfl_formulas_eval(f, slots, amount, NULL);
 	rfl_formulas_free(f);
-	return amount[RFL_QUANTITY_DRAM] / span->time_s;
+	return amount[RFL_QUANTITY_DRAM] / idle->spans[0].time_s;
 }
 
-static void add_notes(const struct report *r, const struct rfl_perf_session *idle,
-		      const struct rfl_perf_session *s)
+/* @param idle  NULL: no DRAM was counted */
+static void add_notes(struct rfl_capture_builder *b, const struct session *idle,
+		      const struct session *s)
 {
-	const struct rfl_perf_facts f = rfl_perf_session_facts(s);
-	const double rate_b_per_s = idle ? idle_rate(r, idle) : (double)NAN;
-	const struct rfl_perf_plan *p = r->plan;
+	const struct rfl_perf_plan *p = s->plan;
+	const double rate_b_per_s = idle ? idle_rate(idle) : (double)NAN;
+	const double reading_s = s->readings > 0 ? s->reading_s / (double)s->readings : 0;
+	double shortest_s = NAN; /* mean of the shortest range */
 	char first[64], second[64];
+	const char *reason = NULL; /* of the first hardware event that cannot be counted */
 
+	for (const struct span *span = s->spans; span < s->spans + s->nspans; span++)
+		if (span->launches > 0)
+			shortest_s = fmin(shortest_s, span->time_s / (double)span->launches);
+	for (size_t i = p->n; i-- > 0;)
+		if (p->items[i].reason && !p->items[i].is_software)
+			reason = p->items[i].reason;
 	if (idle && isnan(rate_b_per_s))
-		rfl_capture_note(r->b, "DRAM bytes are those of whole sockets, every process "
-				       "counted; the share of other processes is not known");
+		rfl_capture_note(b, "DRAM bytes are those of whole sockets, every process "
+				    "counted; the share of other processes is not known");
 	else if (idle)
-		rfl_capture_note(r->b,
+		rfl_capture_note(b,
 				 "DRAM bytes are those of whole sockets, every process counted; "
 				 "while this one rested for %.3g s, %s moved",
 				 IDLE_S, rfl_num_si(rate_b_per_s, "B/s", 3, first, sizeof(first)));
-	if (rfl_perf_plan_usable(p, true) == 0 && rfl_perf_plan_reason(p))
-		rfl_capture_note(r->b, "only events of the kernel were counted: %s",
-				 rfl_perf_plan_reason(p));
+	if (rfl_perf_plan_usable(p, true) == 0 && reason)
+		rfl_capture_note(b, "only events of the kernel were counted: %s", reason);
 	if (p->cpu->no_flops)
-		rfl_capture_note(r->b, "%s: %s", p->cpu->name, p->cpu->no_flops);
-	if (f.appeared > 0 || f.vanished > 0)
-		rfl_capture_note(r->b,
+		rfl_capture_note(b, "%s: %s", p->cpu->name, p->cpu->no_flops);
+	if (s->appeared > 0 || s->vanished > 0)
+		rfl_capture_note(b,
 				 "of %zu threads %zu ended and %zu began while it ran: those that "
 				 "began are counted where a counted thread began them",
-				 f.threads, f.vanished, f.appeared);
-	if (f.reading_s > COST_MAX * f.shortest_s)
+				 s->threads, s->vanished, s->appeared);
+	if (reading_s > COST_MAX * shortest_s)
 		rfl_capture_note(
-			r->b,
+			b,
 			"reading the counters takes %s at each boundary, more than 1 %% of "
 			"the shortest range (%s): count larger ranges",
-			rfl_num_si(f.reading_s, "s", 3, first, sizeof(first)),
-			rfl_num_si(f.shortest_s, "s", 3, second, sizeof(second)));
+			rfl_num_si(reading_s, "s", 3, first, sizeof(first)),
+			rfl_num_si(shortest_s, "s", 3, second, sizeof(second)));
 	if (p->passes > 1)
-		rfl_capture_note(r->b,
+		rfl_capture_note(b,
 				 "counted in %d runs of the same step: this processor has fewer "
 				 "counters than there are events",
 				 p->passes);
 }
 
 /* ---- measuring ---- */
-
-static bool counts_dram(const struct rfl_perf_plan *plan)
-{
-	for (size_t i = 0; i < plan->n; i++)
-		if (plan->items[i].is_uncore && !plan->items[i].reason)
-			return true;
-	return false;
-}
 
 static enum rfl_rc rest(void *ctx, struct rfl_ranges *ranges, struct rfl_err *err)
 {
@@ -196,69 +573,48 @@ static enum rfl_rc rest(void *ctx, struct rfl_ranges *ranges, struct rfl_err *er
 	return ranges->end(ranges, err);
 }
 
-/* Once per pass; the workload goes back to where it was in between. */
-static enum rfl_rc run_passes(struct rfl_perf_session *s, int passes, const struct rfl_workload *w,
-			      struct rfl_err *err)
-{
-	enum rfl_rc rc = RFL_OK;
-
-	if (passes > 1 && w->save)
-		rc = w->save(w->ctx, err);
-	for (int pass = 0; pass < passes && rc == RFL_OK; pass++) {
-		if (pass > 0 && w->restore)
-			rc = w->restore(w->ctx, err);
-		if (rc == RFL_OK)
-			rc = rfl_perf_session_run(s, pass, w, err);
-	}
-	return rc;
-}
-
 enum rfl_rc rfl_source_perf__measure(const struct rfl_perf_env *env,
 				     const struct rfl_source_request *request,
 				     const struct rfl_workload *workload, struct rfl_captures *to,
 				     struct rfl_err *err)
 {
-	struct report r = { .err = err };
-	struct rfl_perf_session *idle = NULL, *s = NULL;
+	struct rfl_perf_plan *plan = NULL;
+	struct rfl_capture_builder *b = NULL;
+	struct session idle = { .nspans = 0 }, s = { .nspans = 0 };
 	const struct rfl_workload resting = { .run = rest, .ctx = (void *)(uintptr_t)env->sys };
 	struct rfl_capture_spec spec = { .source = "perf",
 					 .label = request->label,
 					 .all_metrics = true };
-	enum rfl_rc rc = rfl_perf_plan_new(env, request->precision, &r.plan, err);
+	bool counts_dram = false;
+	enum rfl_rc rc = rfl_perf_plan_new(env, request->precision, &plan, err);
 
 	if (rc != RFL_OK)
 		goto done;
-	spec.formulas = r.plan->formulas;
-	rc = rfl_capture_builder_new(&spec, &r.b, err);
-	if (rc == RFL_OK && rfl_perf_plan_usable(r.plan, false) == 0)
-		rc = rfl_fail(err, RFL_EUNAVAILABLE, 0, "%s",
-			      r.plan->n > 0 ? r.plan->items[0].reason : "there are no events");
-	if (rc == RFL_OK && counts_dram(r.plan)) {
-		rc = rfl_perf_session_new(r.plan, &idle, err);
-		if (rc == RFL_OK)
-			rc = run_passes(idle, r.plan->passes, &resting, err);
-	}
-	if (rc == RFL_OK)
-		rc = rfl_perf_session_new(r.plan, &s, err);
-	if (rc == RFL_OK)
-		rc = run_passes(s, r.plan->passes, workload, err);
-	if (rc == RFL_OK)
-		rc = rfl_capture_chip(r.b, r.plan->cpu->name, env->brand[0] ? env->brand : NULL,
-				      err);
-	if (rc == RFL_OK)
-		rc = put_spans(&r, idle);
-	if (rc == RFL_OK)
-		rc = put_spans(&r, s);
-	if (rc != RFL_OK)
+	spec.formulas = plan->formulas;
+	if ((rc = rfl_capture_builder_new(&spec, &b, err)) != RFL_OK)
 		goto done;
-	add_notes(&r, idle, s);
-	rfl_capture_steps(r.b, 1, r.plan->passes);
-	rc = rfl_capture_finish(r.b, to, err);
+	if (rfl_perf_plan_usable(plan, false) == 0) {
+		rc = rfl_fail(err, RFL_EUNAVAILABLE, 0, "%s",
+			      plan->n > 0 ? plan->items[0].reason : "there are no events");
+		goto done;
+	}
+	for (size_t i = 0; i < plan->n; i++)
+		counts_dram = counts_dram || (plan->items[i].is_uncore && !plan->items[i].reason);
+	if ((counts_dram && (rc = session_run(&idle, plan, &resting, err)) != RFL_OK) ||
+	    (rc = session_run(&s, plan, workload, err)) != RFL_OK ||
+	    (rc = rfl_capture_chip(b, plan->cpu->name, env->brand[0] ? env->brand : NULL, err)) !=
+		    RFL_OK ||
+	    (counts_dram && (rc = put_spans(b, &idle, err)) != RFL_OK) ||
+	    (rc = put_spans(b, &s, err)) != RFL_OK)
+		goto done;
+	add_notes(b, counts_dram ? &idle : NULL, &s);
+	rfl_capture_steps(b, 1, plan->passes);
+	rc = rfl_capture_finish(b, to, err);
 done:
-	rfl_perf_session_free(idle);
-	rfl_perf_session_free(s);
-	rfl_capture_builder_free(r.b);
-	rfl_perf_plan_free(r.plan);
+	session_fini(&idle);
+	session_fini(&s);
+	rfl_capture_builder_free(b);
+	rfl_perf_plan_free(plan);
 	return rc;
 }
 
@@ -301,7 +657,7 @@ enum rfl_rc rfl_perf_look__at(const struct rfl_perf_env *env, const char *precis
 		ret->dram += item->is_uncore && !item->reason;
 		if (item->is_flops)
 			keep(ret->no_flops, sizeof(ret->no_flops), item->reason);
-		if (!item->is_uncore && item->targets->type != PERF_TYPE_SOFTWARE)
+		if (!item->is_uncore && !item->is_software)
 			keep(ret->no_hardware, sizeof(ret->no_hardware), item->reason);
 	}
 	if (ret->software + ret->hardware == 0 && plan->n > 0)

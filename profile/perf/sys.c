@@ -1,5 +1,5 @@
 /*
- * sys.c - the system itself.
+ * sys.c - the system itself: perf_event_open(2), threads, and the folders of PMUs below /sys.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* syscall */
@@ -8,37 +8,50 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <stdbool.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
+#include "base/buf.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/num.h"
 
-/* Up to the hard limit: events in a hundred threads need more files than the usual soft one of
- * 1024. False when there is no room above. */
-static bool raise_file_limit(void)
-{
-	struct rlimit l;
+#define DEVICES  "/sys/bus/event_source/devices"
+#define CPUS_MAX 1024 /* of one cpumask: one per socket or die */
 
-	if (getrlimit(RLIMIT_NOFILE, &l) != 0 || l.rlim_cur >= l.rlim_max)
-		return false;
-	l.rlim_cur = l.rlim_max;
-	return setrlimit(RLIMIT_NOFILE, &l) == 0;
-}
+/* ---- calls ---- */
 
+/* Where files are too few, up to the hard limit: events in a hundred threads need more of them than
+ * the usual soft limit of 1024. */
 static int sys_open(void *ctx, const struct perf_event_attr *attr, int tid, int cpu, int group)
 {
-	int fd;
-
 	(void)ctx;
-	do
-		fd = (int)syscall(SYS_perf_event_open, attr, tid, cpu, group, PERF_FLAG_FD_CLOEXEC);
-	while (fd < 0 && errno == EMFILE && raise_file_limit());
-	return fd;
+	for (;;) {
+		const int fd = (int)syscall(SYS_perf_event_open, attr, tid, cpu, group,
+					    PERF_FLAG_FD_CLOEXEC);
+		const int error = errno;
+		struct rlimit l;
+
+		if (fd >= 0 || error != EMFILE || getrlimit(RLIMIT_NOFILE, &l) != 0 ||
+		    l.rlim_cur >= l.rlim_max) {
+			errno = error;
+			return fd;
+		}
+		l.rlim_cur = l.rlim_max;
+		if (setrlimit(RLIMIT_NOFILE, &l) != 0) {
+			errno = error;
+			return fd;
+		}
+	}
 }
 
 static int sys_control(void *ctx, int fd, unsigned long request)
@@ -55,8 +68,7 @@ static int sys_read(void *ctx, int fd, struct rfl_perf_reading *ret)
 	if (n == (ssize_t)sizeof(*ret))
 		return 0;
 	if (n >= 0)
-		errno = ENODATA; /* the event is in an error state: a pinned one that lost its place
-				  */
+		errno = ENODATA; /* in an error state: a pinned event that lost its place */
 	return -1;
 }
 
@@ -114,3 +126,302 @@ const struct rfl_perf_sys rfl_perf_sys_linux = {
 	.rest = sys_rest,
 	.root = "",
 };
+
+/* ---- files ---- */
+
+bool rfl_perf_slurp(char *out, size_t size, const char *root, const char *path, ...)
+{
+	struct rfl_buf full, text;
+	va_list args;
+	bool ok;
+
+	out[0] = '\0';
+	rfl_buf_init(&full, 4096);
+	rfl_buf_init(&text, size - 1);
+	rfl_buf_puts(&full, root);
+	va_start(args, path);
+	rfl_buf_vprintf(&full, path, args);
+	va_end(args);
+	ok = !full.failed && rfl_file_read(rfl_buf_str(&full), &text, NULL) == RFL_OK;
+	if (ok) {
+		snprintf(out, size, "%s", rfl_buf_str(&text));
+		out[strcspn(out, "\n")] = '\0';
+	}
+	rfl_buf_fini(&text);
+	rfl_buf_fini(&full);
+	return ok;
+}
+
+/* ---- PMUs ---- */
+
+/* "3" or "0-7" at `*at`, which moves past it. */
+static bool take_interval(const char **at, int *first, int *last)
+{
+	int used = 0;
+
+	if (sscanf(*at, "%d%n", first, &used) != 1)
+		return false;
+	*at += used;
+	*last = *first;
+	if (**at == '-') {
+		if (sscanf(*at + 1, "%d%n", last, &used) != 1)
+			return false;
+		*at += 1 + used;
+	}
+	return *first >= 0 && *last >= *first && (**at == '\0' || **at == ',');
+}
+
+/* The number after "prefix_", -1 for the prefix alone, -2 for another name. */
+static int number_of(const char *name, const char *prefix)
+{
+	const size_t len = strlen(prefix);
+	int64_t number = -2;
+
+	if (strncmp(name, prefix, len) != 0)
+		return -2;
+	if (name[len] == '\0')
+		return -1;
+	if (name[len] != '_' || name[len + 1] < '0' || name[len + 1] > '9' ||
+	    rfl_num_parse_int(name + len + 1, name, &number, NULL) != RFL_OK || number > 100000)
+		return -2;
+	return (int)number;
+}
+
+static int by_number(const void *a, const void *b)
+{
+	const struct rfl_perf_pmu *x = a, *y = b;
+
+	return (x->number > y->number) - (x->number < y->number);
+}
+
+/* PMUs that match, sorted: their names and numbers. What was found before a failure stays in `ret`.
+ */
+static enum rfl_rc list_pmus(const char *root, const char *prefix, struct rfl_perf_pmu **ret,
+			     size_t *n, struct rfl_err *err)
+{
+	char path[4096];
+	const struct dirent *entry;
+	DIR *dir;
+	size_t cap = 0;
+	enum rfl_rc rc = RFL_OK;
+
+	*ret = NULL;
+	*n = 0;
+	snprintf(path, sizeof(path), "%s" DEVICES, root);
+	dir = opendir(path);
+	while (dir && (entry = readdir(dir))) { /* no such folder: no PMU */
+		struct rfl_perf_pmu pmu = { .number = number_of(entry->d_name, prefix) };
+		const size_t len = strlen(entry->d_name);
+
+		if (pmu.number < -1 || len >= sizeof(pmu.name))
+			continue;
+		memcpy(pmu.name, entry->d_name, len + 1);
+		if ((rc = rfl_grow(ret, &cap, *n + 1, SIZE_MAX, err)) != RFL_OK)
+			break;
+		(*ret)[(*n)++] = pmu;
+	}
+	if (dir)
+		closedir(dir);
+	if (*n > 0)
+		qsort(*ret, *n, sizeof(**ret), by_number);
+	return rc;
+}
+
+/* Its type, and its processors: "0,20" or "0-1" */
+static enum rfl_rc read_pmu(const char *root, struct rfl_perf_pmu *pmu, struct rfl_err *err)
+{
+	char text[4096];
+	int64_t type;
+	bool good;
+
+	if (!rfl_perf_slurp(text, sizeof(text), root, DEVICES "/%s/type", pmu->name) ||
+	    rfl_num_parse_int(text, pmu->name, &type, NULL) != RFL_OK || type < 0)
+		return rfl_fail(err, RFL_EFORMAT, 0,
+				"%s" DEVICES "/%s/type: not the number of a PMU", root, pmu->name);
+	pmu->type = (uint32_t)type;
+	pmu->cpus = rfl_alloc_array(CPUS_MAX, sizeof(*pmu->cpus));
+	if (!pmu->cpus)
+		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", pmu->name);
+	good = rfl_perf_slurp(text, sizeof(text), root, DEVICES "/%s/cpumask", pmu->name);
+	for (const char *at = text; good && *at; at += *at == ',') {
+		int cpu, last;
+
+		good = take_interval(&at, &cpu, &last);
+		for (; good && cpu <= last; cpu++) {
+			good = pmu->ncpus < CPUS_MAX;
+			if (good)
+				pmu->cpus[pmu->ncpus++] = cpu;
+		}
+	}
+	if (!good || pmu->ncpus == 0)
+		return rfl_fail(err, RFL_EFORMAT, 0,
+				"%s" DEVICES "/%s/cpumask: not a list of processors", root,
+				pmu->name);
+	return RFL_OK;
+}
+
+enum rfl_rc rfl_perf_pmus_find(const char *root, const char *prefix, struct rfl_perf_pmu **ret,
+			       size_t *n, struct rfl_err *err)
+{
+	struct rfl_perf_pmu *pmus;
+	size_t found;
+	enum rfl_rc rc = list_pmus(root, prefix, &pmus, &found, err);
+
+	for (size_t i = 0; i < found && rc == RFL_OK; i++)
+		rc = read_pmu(root, &pmus[i], err);
+	if (rc == RFL_OK) {
+		*ret = pmus;
+		*n = found;
+	} else {
+		rfl_perf_pmus_free(pmus, found);
+	}
+	return rc;
+}
+
+void rfl_perf_pmus_free(struct rfl_perf_pmu *pmus, size_t n)
+{
+	for (size_t i = 0; pmus && i < n; i++)
+		free(pmus[i].cpus);
+	free(pmus);
+}
+
+bool rfl_perf_has_core_pmu(const char *root)
+{
+	static const char *const prefixes[] = {
+		"cpu",         "cpu_core",          "cpu_atom",         "armv8_pmuv3",
+		"armv9_pmuv3", "armv8_neoverse_v1", "armv8_neoverse_v2"
+	};
+	size_t n = 0;
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(prefixes) && n == 0; i++) {
+		struct rfl_perf_pmu *pmus;
+
+		(void)!list_pmus(root, prefixes[i], &pmus, &n, NULL);
+		rfl_perf_pmus_free(pmus, n);
+	}
+	return n > 0;
+}
+
+/* ---- codes ---- */
+
+/* Decimal, or hexadecimal after 0x. */
+static bool parse_number(const char *text, size_t len, uint64_t *ret)
+{
+	const bool hex = len > 2 && text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
+	char *end;
+
+	errno = 0;
+	*ret = strtoull(text, &end, hex ? 16 : 10);
+	return len > 0 && text[0] >= '0' && text[0] <= '9' && end == text + len && errno == 0;
+}
+
+/* Lay a value into the bits that a format names, lowest first: "config:0-7,32-35". */
+static bool place(const char *format, uint64_t value, uint64_t config[3])
+{
+	int word = 0;
+
+	if (strncmp(format, "config1:", 8) == 0)
+		word = 1;
+	else if (strncmp(format, "config2:", 8) == 0)
+		word = 2;
+	else if (strncmp(format, "config:", 7) != 0)
+		return false;
+	for (const char *at = strchr(format, ':') + 1; *at; at += *at == ',') {
+		int first, last;
+
+		if (!take_interval(&at, &first, &last) || last > 63)
+			return false;
+		for (int bit = first; bit <= last; bit++, value >>= 1)
+			config[word] |= (value & 1) << bit;
+	}
+	return value == 0; /* else it does not fit */
+}
+
+/* "event=0x04,umask=0x0f"; a term without a value is 1. Where a term goes the kernel says, else it
+ * is the layout that every PMU began with. */
+static enum rfl_rc encode(const char *root, const char *pmu, const char *terms, uint64_t config[3],
+			  struct rfl_err *err)
+{
+	static const struct {
+		const char *key, *format;
+	} usual[] = {
+		{ "event", "config:0-7" },     { "umask", "config:8-15" },
+		{ "config", "config:0-63" },   { "config1", "config1:0-63" },
+		{ "config2", "config2:0-63" },
+	};
+
+	for (const char *at = terms; *at; at += *at == ',') {
+		const size_t len = strcspn(at, ",");
+		const char *equals = memchr(at, '=', len);
+		const size_t key_len = equals ? (size_t)(equals - at) : len;
+		char key[48], text[128];
+		const char *format = text;
+		uint64_t value = 1;
+
+		if (key_len == 0 || key_len >= sizeof(key))
+			return rfl_fail(err, RFL_EFORMAT, 0, "%s: '%s' is not a list of terms", pmu,
+					terms);
+		snprintf(key, sizeof(key), "%.*s", (int)key_len, at);
+		if (equals && !parse_number(equals + 1, len - key_len - 1, &value))
+			return rfl_fail(err, RFL_EFORMAT, 0, "%s: '%.*s' has no number", pmu,
+					(int)len, at);
+		if (!rfl_perf_slurp(text, sizeof(text), root, DEVICES "/%s/format/%s", pmu, key)) {
+			format = NULL;
+			for (size_t i = 0; i < RFL_ARRAY_LEN(usual); i++)
+				if (strcmp(usual[i].key, key) == 0)
+					format = usual[i].format;
+		}
+		if (!format)
+			return rfl_fail(err, RFL_EFORMAT, 0, "%s: has no term '%s'", pmu, key);
+		if (!place(format, value, config))
+			return rfl_fail(err, RFL_EFORMAT, 0, "%s: '%.*s' does not fit '%s'", pmu,
+					(int)len, at, format);
+		at += len;
+	}
+	return RFL_OK;
+}
+
+/* 6.103515625e-5 MiB is 64 bytes; NaN where the kernel does not say, or counts something else. */
+static double bytes_of(const char *root, const char *pmu, const char *event)
+{
+	static const struct {
+		const char *name;
+		double bytes;
+	} units[] = {
+		{ "Bytes", 1 },
+		{ "KiB", 0x1p10 },
+		{ "MiB", 0x1p20 },
+		{ "GiB", 0x1p30 },
+	};
+	char text[64];
+	double scale;
+
+	if (!rfl_perf_slurp(text, sizeof(text), root, DEVICES "/%s/events/%s.scale", pmu, event) ||
+	    rfl_num_parse_double(text, event, &scale, NULL) != RFL_OK || scale <= 0 ||
+	    !rfl_perf_slurp(text, sizeof(text), root, DEVICES "/%s/events/%s.unit", pmu, event))
+		return NAN;
+	for (size_t i = 0; i < RFL_ARRAY_LEN(units); i++)
+		if (strcmp(text, units[i].name) == 0)
+			return scale * units[i].bytes;
+	return NAN;
+}
+
+enum rfl_rc rfl_perf_code_find(const char *root, const char *pmu, const char *event,
+			       const char *terms, struct rfl_perf_code *ret, struct rfl_err *err)
+{
+	struct rfl_perf_code code = { .bytes = NAN };
+	enum rfl_rc rc;
+
+	if (event && rfl_perf_slurp(code.terms, sizeof(code.terms), root, DEVICES "/%s/events/%s",
+				    pmu, event))
+		code.bytes = bytes_of(root, pmu, event);
+	else if (terms)
+		snprintf(code.terms, sizeof(code.terms), "%s", terms);
+	else
+		return rfl_fail(err, RFL_ENOTFOUND, 0, "%s: the kernel names no event '%s'", pmu,
+				event ? event : "");
+	rc = encode(root, pmu, code.terms, code.config, err);
+	if (rc == RFL_OK)
+		*ret = code;
+	return rc;
+}

@@ -9,11 +9,11 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "profile/cupti/cuda_api.h"
+#include "profile/cupti/api.h"
 #include "profile/cupti/selftest_ptx.h"
 #include "tests/fakes/fake_script.h"
 
-#define DECLARE(needed, member, symbol, arguments) RFL_EXPORT int symbol arguments;
+#define DECLARE(member, symbol, arguments) RFL_EXPORT int symbol arguments;
 RFL_CUDA_FUNCTIONS(DECLARE)
 #undef DECLARE
 RFL_EXPORT int cuProfilerStart(void);
@@ -109,7 +109,7 @@ int cuDriverGetVersion(int *version)
 
 int cuGetErrorName(int result, const char **name)
 {
-#define NAME(member, theirs, value) { value, #theirs },
+#define NAME(member, theirs, value, ...) { value, #theirs },
 	static const struct {
 		int code;
 		const char *name;

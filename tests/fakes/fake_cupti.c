@@ -103,7 +103,7 @@ int cuptiGetVersion(uint32_t *version)
 
 int cuptiGetResultString(int result, const char **text)
 {
-#define NAME(member, theirs, value) { value, #theirs },
+#define NAME(member, theirs, value, ...) { value, #theirs },
 	static const struct {
 		int code;
 		const char *name;

@@ -44,7 +44,7 @@ static const struct rfl_cupti_functions *real(void)
 		COMPLAIN("real=%s: %s", path, dl ? "that is the fake itself" : dlerror());
 		abort();
 	}
-#define TAKE(needed, member, symbol, arguments)                   \
+#define TAKE(member, symbol, arguments)                           \
 	{                                                         \
 		void *address = dlsym(dl, #symbol);               \
 		memcpy(&calls.member, &address, sizeof(address)); \

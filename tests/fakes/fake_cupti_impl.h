@@ -11,7 +11,7 @@
 #include "profile/cupti/api.h"
 #include "tests/fakes/fake_script.h"
 
-#define DECLARE(needed, member, symbol, arguments) RFL_EXPORT int symbol arguments;
+#define DECLARE(member, symbol, arguments) RFL_EXPORT int symbol arguments;
 RFL_CUPTI_FUNCTIONS(DECLARE)
 #undef DECLARE
 

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "profile/cupti/host.h"
+#include "profile/cupti/plan.h"
 #include "profile/cupti/lib.h"
 
 /** NULL when there is none, or none that can be used here: the reason is printed, and the test is

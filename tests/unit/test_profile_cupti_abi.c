@@ -1,5 +1,5 @@
 /*
- * What profile/cupti/api.h and cuda_api.h declare is what NVIDIA's headers declare: each offset and
+ * What profile/cupti/api.h declares is what NVIDIA's headers declare: each offset and
  * size, each number, and the name of each function. Built where those headers are installed.
  */
 #include "tests/unit/rfl_test.h"
@@ -23,7 +23,6 @@ CUresult cuProfilerStop(void);
 #include <cupti_version.h>
 
 #include "base/compiler.h"
-#include "profile/cupti/cuda_api.h"
 #include "profile/cupti/api.h"
 
 /* The layout of records has a new number with each field that is added after the others. */
@@ -224,8 +223,8 @@ static const struct pair sizes[] = {
 	{ "CUpti_RangeProfiler_CounterData_GetRangeInfo_Params", rfl_cupti_size_range_info, CUpti_RangeProfiler_CounterData_GetRangeInfo_Params_STRUCT_SIZE },
 };
 
-#define RESULT(name, theirs, value) { #theirs, RFL_CUPTI_##name, theirs },
-#define CUDA_RESULT(name, theirs, value) { #theirs, RFL_CUDA_##name, theirs },
+#define RESULT(name, theirs, value, ...) { #theirs, RFL_CUPTI_##name, theirs },
+#define CUDA_RESULT(name, theirs, value, ...) { #theirs, RFL_CUDA_##name, theirs },
 #define ATTRIBUTE(name, theirs, value) { #theirs, RFL_CUDA_ATTRIBUTE_##name, theirs },
 #define NUMBER(ours, theirs) { #theirs, ours, theirs }
 static const struct pair numbers[] = {
@@ -300,7 +299,7 @@ static void numbers_are_the_same(void **state)
 }
 
 /* It compiles: the headers declare a function of every symbol that is looked up. */
-#define DECLARED(needed, member, symbol, arguments) sizeof(&symbol) == sizeof(void (*)(void)) &&
+#define DECLARED(member, symbol, arguments) sizeof(&symbol) == sizeof(void (*)(void)) &&
 static void functions_are_declared(void **state)
 {
 	(void)state;

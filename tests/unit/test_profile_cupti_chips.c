@@ -10,7 +10,7 @@
 #include "base/compiler.h"
 #include "base/csv.h"
 #include "profile/chips.h"
-#include "profile/cupti/host.h"
+#include "profile/cupti/plan.h"
 #include "profile/cupti/plan.h"
 #include "profile/formula.h"
 #include "tests/unit/cupti_rig.h"
@@ -346,7 +346,7 @@ static void a_metric_is_refused_with_its_reason(void **state)
 	for (size_t i = 0; i < RFL_ARRAY_LEN(cases); i++) {
 		struct rfl_cupti_host *h = NULL;
 		struct rfl_err err = RFL_ERR_INIT;
-		struct rfl_cupti_metric_info info = { .unit = "untouched" };
+		struct rfl_cupti_host_metric_properties info = { .unit = "untouched" };
 
 		assert_ok(rfl_cupti_host_open(lib, cases[i].chip, NULL, &h, &err), &err);
 		assert_int_equal(rfl_cupti_metric(h, cases[i].metric, &info, &err), RFL_ENOTFOUND);
@@ -362,7 +362,7 @@ static void a_metric_has_a_unit_and_a_description(void **state)
 					    "sm__throughput.avg.pct_of_peak_sustained_elapsed",
 					    "dram__bytes_read.sum.per_second" };
 	struct rfl_cupti_host *h = NULL;
-	struct rfl_cupti_metric_info info;
+	struct rfl_cupti_host_metric_properties info;
 	struct rfl_err err = RFL_ERR_INIT;
 
 	(void)state;

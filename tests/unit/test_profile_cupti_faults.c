@@ -6,7 +6,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "profile/cupti/cuda_api.h"
 #include "profile/cupti/api.h"
 #include "profile/source.h"
 #include "tests/unit/fake_gpu.h"
@@ -66,7 +65,7 @@ static bool names_a_metric(const char *call, int code, const struct rfl_captures
 
 static void each_call_of_cupti_fails(void **state)
 {
-#define NAME(needed, member, symbol, arguments) #symbol,
+#define NAME(member, symbol, arguments) #symbol,
 	static const char *const calls[] = { RFL_CUPTI_FUNCTIONS(NAME) };
 #undef NAME
 	static const int codes[] = { RFL_CUPTI_INSUFFICIENT_PRIVILEGES,
@@ -105,7 +104,7 @@ static void each_call_of_cupti_fails(void **state)
 
 static void each_call_of_the_driver_fails(void **state)
 {
-#define NAME(needed, member, symbol, arguments) #symbol,
+#define NAME(member, symbol, arguments) #symbol,
 	static const char *const calls[] = { RFL_CUDA_FUNCTIONS(NAME) };
 #undef NAME
 	static const int codes[] = { RFL_CUDA_OUT_OF_MEMORY, RFL_CUDA_NO_DEVICE, RFL_CUDA_UNKNOWN };

@@ -159,9 +159,9 @@ static void kernels_are_told_by_their_names(void **state)
 	for (size_t i = 0; i < RFL_ARRAY_LEN(kernels); i++)
 		if (rfl_kernel_classify(kernels[i].name) != kernels[i].is)
 			fail_msg("%s is taken for one of %s", kernels[i].name,
-				 rfl_kernel_class_name(rfl_kernel_classify(kernels[i].name)));
-	assert_true(rfl_kernel_class_only_moves(RFL_KERNEL_COPY));
-	assert_false(rfl_kernel_class_only_moves(RFL_KERNEL_MATRIX));
+				 rfl_kernel_classes[rfl_kernel_classify(kernels[i].name)].name);
+	assert_true(rfl_kernel_classes[RFL_KERNEL_COPY].only_moves);
+	assert_false(rfl_kernel_classes[RFL_KERNEL_MATRIX].only_moves);
 }
 
 static enum rfl_rc measure(const char *script, struct rfl_captures *to, struct rfl_err *err)

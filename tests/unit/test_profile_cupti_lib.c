@@ -194,7 +194,7 @@ IN_A_CHILD(its_missing_neighbour_is_named)
 
 static void every_result_has_its_message(void **state)
 {
-#define VALUE(name, theirs, value) value,
+#define VALUE(name, theirs, value, ...) value,
 	static const int results[] = { RFL_CUPTI_RESULTS(VALUE) };
 
 	(void)state;

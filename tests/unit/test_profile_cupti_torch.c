@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "base/dl.h"
-#include "profile/cupti/host.h"
+#include "profile/cupti/plan.h"
 #include "profile/cupti/lib.h"
 
 static char theirs[4096];

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "profile/cupti/nvtx.h"
-#include "profile/cupti/nvtx_api.h"
+#include "profile/cupti/api.h"
 
 #ifdef RFL_TEST_NVTX3
 #include <nvtx3/nvToolsExt.h>

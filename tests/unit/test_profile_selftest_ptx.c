@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "base/proc.h"
+#include "profile/cupti/plan.h"
 #include "profile/cupti/selftest_ptx.h"
 #include "tests/unit/rfl_test.h"
 
@@ -88,10 +89,10 @@ static void each_precision_has_its_kernels(void **state)
 		size_t plain = 0, matrix = 0;
 
 		for (size_t n = 0; (k = rfl_selftest_kernel_at(n)); n++) {
-			if (!rfl_selftest_kernel_serves(k, rows[i].precision))
-				continue;
-			plain += k->quantity == RFL_QUANTITY_FLOPS_FP32;
-			matrix += k->quantity == rows[i].quantity;
+			const unsigned set = rfl_metric_set_of(k->quantity, rows[i].precision);
+
+			plain += set == RFL_SET_FLOPS && k->quantity == RFL_QUANTITY_FLOPS_FP32;
+			matrix += set == RFL_SET_CORE && k->quantity == rows[i].quantity;
 		}
 		assert_int_equal(plain, 1);
 		assert_int_equal(matrix, 1);

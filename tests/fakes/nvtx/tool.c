@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #include "base/compiler.h"
-#include "profile/cupti/nvtx_api.h"
+#include "profile/cupti/api.h"
 
 RFL_EXPORT int InitializeInjectionNvtx2(rfl_nvtx_export_fn *get_table);
 RFL_EXPORT const char *fake_nvtx_log(void);
