@@ -63,27 +63,10 @@ bool rfl_draw__word(struct rfl_figure *f, const char *id, const char *text, doub
 	return false;
 }
 
-static void draw_grid(struct rfl_figure *f, const struct rfl_axis *a, bool major)
-{
-	const struct rfl_box *b = &f->plot;
-	struct rfl_color color = major ? f->theme->grid : f->theme->grid_minor;
-	double width = SZ(f, stroke_grid) * (major ? 1 : 0.8);
-
-	for (size_t i = 0; i < a->nticks; i++) {
-		double at = rfl_axis_at(a, a->ticks[i].value);
-
-		if (a->ticks[i].major != major)
-			continue;
-		if (a == &f->x)
-			rfl_scene_line(f->scene, at, b->y, at, b->y + b->h, color, width);
-		else
-			rfl_scene_line(f->scene, b->x, at, b->x + b->w, at, color, width);
-	}
-}
-
 void rfl_draw__ground(struct rfl_figure *f)
 {
 	const struct rfl_box *b = &f->plot;
+	const struct rfl_axis *const axes[] = { &f->x, &f->y };
 	double px = knee_at(f);
 
 	rfl_scene_rect(f->scene, (struct rfl_box){ b->x, b->y, px - b->x, b->h }, f->theme->memory)
@@ -91,9 +74,23 @@ void rfl_draw__ground(struct rfl_figure *f)
 	rfl_scene_rect(f->scene, (struct rfl_box){ px, b->y, b->x + b->w - px, b->h },
 		       f->theme->compute)
 		->id = "ground-compute";
-	for (int major = 0; major < 2; major++) {
-		draw_grid(f, &f->x, major);
-		draw_grid(f, &f->y, major);
+	/* the lines of decades above the others */
+	for (int k = 0; k < 4; k++) {
+		const struct rfl_axis *a = axes[k % 2];
+		const bool major = k >= 2;
+		const struct rfl_color color = major ? f->theme->grid : f->theme->grid_minor;
+		const double width = SZ(f, stroke_grid) * (major ? 1 : 0.8);
+
+		for (size_t i = 0; i < a->nticks; i++) {
+			double at = rfl_axis_at(a, a->ticks[i].value);
+
+			if (a->ticks[i].major != major)
+				continue;
+			if (a == &f->x)
+				rfl_scene_line(f->scene, at, b->y, at, b->y + b->h, color, width);
+			else
+				rfl_scene_line(f->scene, b->x, at, b->x + b->w, at, color, width);
+		}
 	}
 }
 

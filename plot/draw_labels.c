@@ -46,17 +46,65 @@ static double name_width(const struct rfl_figure *f, const struct rfl_mark *m)
 	return rfl_text_width(m->name, RFL_FACE_BOLD, SZ(f, label));
 }
 
-static struct label_size size_of(const struct rfl_figure *f, const struct rfl_mark *m,
-				 bool one_line)
+/* How far a box is from a mark, or from the hollow one that belongs to it. */
+static double mark_distance(const struct rfl_box *b, const struct rfl_mark *m)
 {
-	double a = SZ(f, label), b = SZ(f, label_second);
-	double name = name_width(f, m), second = rfl_text_width(m->second, RFL_FACE_REGULAR, b);
+	double dy = fmax(fmax(b->y - m->py, m->py - b->y - b->h), 0);
+	double to_mark = hypot(fmax(fmax(b->x - m->px, m->px - b->x - b->w), 0), dy);
 
-	if (one_line)
-		return (struct label_size){ name + 0.6 * a + second,
-					    (RFL_TEXT_ASCENT + RFL_TEXT_DESCENT) * a, true };
-	return (struct label_size){ fmax(name, second),
-				    RFL_TEXT_ASCENT * a + (1.36 + RFL_TEXT_DESCENT) * b, false };
+	if (isnan(m->px_best))
+		return to_mark;
+	return fmin(to_mark, hypot(fmax(fmax(b->x - m->px_best, m->px_best - b->x - b->w), 0), dy));
+}
+
+/* A text, and how near it another mark would have to be to seem its owner. */
+struct reach {
+	const struct rfl_figure *f;
+	int owner;
+	const struct rfl_box *box;
+	double distance;
+};
+
+static bool is_within(int mark, const struct rfl_hull *shape, const void *ctx)
+{
+	const struct reach *r = ctx;
+
+	(void)shape;
+	return mark != r->owner && mark_distance(r->box, &r->f->marks[mark]) < r->distance;
+}
+
+/* What a place costs; infinite when it covers something, or when a mark, a text or the roof lies
+ * between the text and its mark. A leader over other lines is allowed where there are few points.
+ */
+static double cost_of(const struct rfl_figure *f, int owner, struct label *l, double gap)
+{
+	const double s = f->scale;
+	const struct rfl_box roomy = { l->box.x - 7 * s, l->box.y - 3 * s, l->box.w + 14 * s,
+				       l->box.h + 6 * s };
+	const struct rfl_hull box = rfl_hull_box(rfl_box_grow(l->box, 2.5 * s));
+	/* texts side by side must not read as one */
+	const struct rfl_hull column = rfl_hull_box(roomy);
+	const struct rfl_hull leader = rfl_hull_line(l->lx0, l->ly0, l->lx1, l->ly1);
+	const double own = mark_distance(&l->box, &f->marks[owner]);
+	const struct reach r = { f, owner, &l->box, own * 1.5 + 2 * s };
+	const struct rfl_box around = rfl_box_grow(l->box, r.distance);
+
+	if (!rfl_place_free(f->place, RFL_OBSTACLE_ALL & ~(unsigned)RFL_OBSTACLE_TEXT, RFL_NO_OWNER,
+			    &box) ||
+	    rfl_place_hit(f->place, RFL_OBSTACLE_TEXT, RFL_NO_OWNER, &column) ||
+	    !rfl_place_free(f->place, RFL_OBSTACLE_MARK | RFL_OBSTACLE_TEXT | RFL_OBSTACLE_ROOF,
+			    owner, &leader))
+		return INFINITY;
+	/* Could a reader take the text for that of another mark, which is as near? */
+	if (rfl_place_any(f->place, RFL_OBSTACLE_MARK, &around, is_within, &r)) {
+		l->has_leader = hypot(l->lx1 - l->lx0, l->ly1 - l->ly0) > 3 * s;
+		gap += 16;
+	}
+	if (!rfl_place_free(f->place, RFL_OBSTACLE_LINE, owner, &leader))
+		return f->nmarks > RFL_FIG_FEW ? INFINITY : gap + 60;
+	if (!rfl_place_free(f->place, RFL_OBSTACLE_QUIET, owner, &leader))
+		return gap + 30;
+	return l->has_leader ? gap + 6 : gap;
 }
 
 /* A text block at distance `gap` of the mark at x, y, with the line from the rim of the mark to the
@@ -86,77 +134,6 @@ static struct label at_direction(const struct rfl_figure *f, double x, double y,
 	return l;
 }
 
-static double distance(const struct rfl_box *b, double x, double y)
-{
-	double dx = fmax(fmax(b->x - x, x - b->x - b->w), 0);
-	double dy = fmax(fmax(b->y - y, y - b->y - b->h), 0);
-
-	return hypot(dx, dy);
-}
-
-static double mark_distance(const struct rfl_box *b, const struct rfl_mark *m)
-{
-	double d = distance(b, m->px, m->py);
-
-	return isnan(m->px_best) ? d : fmin(d, distance(b, m->px_best, m->py));
-}
-
-/* A text, and how near it another mark would have to be to seem its owner. */
-struct reach {
-	const struct rfl_figure *f;
-	int owner;
-	const struct rfl_box *box;
-	double distance;
-};
-
-static bool is_within(int mark, const struct rfl_hull *shape, const void *ctx)
-{
-	const struct reach *r = ctx;
-
-	(void)shape;
-	return mark != r->owner && mark_distance(r->box, &r->f->marks[mark]) < r->distance;
-}
-
-/* Could a reader take the text for that of another mark, which is as near? */
-static bool ambiguous(const struct rfl_figure *f, int owner, const struct rfl_box *box)
-{
-	double own = mark_distance(box, &f->marks[owner]);
-	const struct reach r = { f, owner, box, own * 1.5 + 2 * f->scale };
-	const struct rfl_box around = rfl_box_grow(*box, r.distance);
-
-	return rfl_place_any(f->place, RFL_OBSTACLE_MARK, &around, is_within, &r);
-}
-
-/* What a place costs; infinite when it covers something, or when a mark, a text or the roof lies
- * between the text and its mark. A leader over other lines is allowed where there are few points.
- */
-static double cost_of(const struct rfl_figure *f, int owner, struct label *l, double gap)
-{
-	double s = f->scale;
-	const struct rfl_box roomy = { l->box.x - 7 * s, l->box.y - 3 * s, l->box.w + 14 * s,
-				       l->box.h + 6 * s };
-	struct rfl_hull box = rfl_hull_box(rfl_box_grow(l->box, 2.5 * s));
-	struct rfl_hull column = rfl_hull_box(roomy); /* texts side by side must not read as one */
-	struct rfl_hull leader = rfl_hull_line(l->lx0, l->ly0, l->lx1, l->ly1);
-	double cost = gap;
-
-	if (!rfl_place_free(f->place, RFL_OBSTACLE_ALL & ~(unsigned)RFL_OBSTACLE_TEXT, RFL_NO_OWNER,
-			    &box) ||
-	    rfl_place_hit(f->place, RFL_OBSTACLE_TEXT, RFL_NO_OWNER, &column) ||
-	    !rfl_place_free(f->place, RFL_OBSTACLE_MARK | RFL_OBSTACLE_TEXT | RFL_OBSTACLE_ROOF,
-			    owner, &leader))
-		return INFINITY;
-	if (ambiguous(f, owner, &l->box)) {
-		l->has_leader = hypot(l->lx1 - l->lx0, l->ly1 - l->ly0) > 3 * s;
-		cost += 16;
-	}
-	if (!rfl_place_free(f->place, RFL_OBSTACLE_LINE, owner, &leader))
-		return f->nmarks > RFL_FIG_FEW ? INFINITY : cost + 60;
-	if (!rfl_place_free(f->place, RFL_OBSTACLE_QUIET, owner, &leader))
-		return cost + 30;
-	return l->has_leader ? cost + 6 : cost;
-}
-
 /* Try all places around the two marks of a point and take the cheapest. The hollow mark comes
  * first: to its right there is mostly room. Returns the cost, infinite when there is no place. */
 static double find_label(const struct rfl_figure *f, int i, const struct label_size *z,
@@ -164,27 +141,46 @@ static double find_label(const struct rfl_figure *f, int i, const struct label_s
 {
 	const struct rfl_mark *m = &f->marks[i];
 	const double xs[2] = { isnan(m->px_best) ? m->px : m->px_best, m->px };
-	size_t nx = isnan(m->px_best) ? 1 : 2;
+	const size_t ndirections = RFL_ARRAY_LEN(directions), nx = isnan(m->px_best) ? 1 : 2;
 	double best = INFINITY;
 
 	for (size_t g = 0; g < ngaps && gaps[g] < best; g++) {
-		for (size_t d = 0; d < RFL_ARRAY_LEN(directions); d++) {
-			for (size_t k = 0; k < nx; k++) {
-				double least = gaps[g] + (double)d * 0.4, cost;
-				struct label l;
+		for (size_t k = 0; k < ndirections * nx; k++) {
+			const struct direction *dir = &directions[k / nx];
+			double least = gaps[g] + (double)(k / nx) * 0.4, cost;
+			struct label l;
 
-				if (least >= best)
-					continue;
-				l = at_direction(f, xs[k], m->py, z, &directions[d], gaps[g]);
-				cost = cost_of(f, i, &l, least);
-				if (cost < best) {
-					best = cost;
-					*ret = l;
-				}
+			if (least >= best)
+				continue;
+			l = at_direction(f, xs[k % nx], m->py, z, dir, gaps[g]);
+			cost = cost_of(f, i, &l, least);
+			if (cost < best) {
+				best = cost;
+				*ret = l;
 			}
 		}
 	}
 	return best;
+}
+
+/* A name in two lines or in one, as is cheaper. */
+static double place_name(const struct rfl_figure *f, int i, size_t ngaps, struct label *ret)
+{
+	const struct rfl_mark *m = &f->marks[i];
+	const double a = SZ(f, label), b = SZ(f, label_second), name = name_width(f, m);
+	const double second = rfl_text_width(m->second, RFL_FACE_REGULAR, b);
+	const struct label_size two = { fmax(name, second),
+					RFL_TEXT_ASCENT * a + (1.36 + RFL_TEXT_DESCENT) * b,
+					false };
+	const struct label_size one = { name + 0.6 * a + second,
+					(RFL_TEXT_ASCENT + RFL_TEXT_DESCENT) * a, true };
+	struct label flat;
+	double cost = find_label(f, i, &two, ngaps, ret);
+	double cost_flat = find_label(f, i, &one, ngaps, &flat) + 9;
+
+	if (cost_flat < cost)
+		*ret = flat;
+	return fmin(cost, cost_flat);
 }
 
 /* The label is an obstacle to what is placed after it. */
@@ -196,14 +192,6 @@ static void add_label(struct rfl_figure *f, int i, const struct label *l)
 			      rfl_hull_line(l->lx0, l->ly0, l->lx1, l->ly1));
 }
 
-static void put_leader(struct rfl_figure *f, int i, const struct label *l)
-{
-	if (l->has_leader)
-		rfl_scene_line(f->scene, l->lx0, l->ly0, l->lx1, l->ly1, f->theme->leader,
-			       0.7 * f->scale)
-			->id = rfl_scene_printf(f->scene, "leader-%d", f->marks[i].number);
-}
-
 static double anchor_x(const struct label *l)
 {
 	return l->align == RFL_ANCHOR_START ? l->box.x
@@ -211,121 +199,87 @@ static double anchor_x(const struct label *l)
 					    : l->box.x + l->box.w / 2;
 }
 
+/* The leader; the texts are the caller's. */
 static void put_label(struct rfl_figure *f, int i, const struct label *l)
 {
-	struct rfl_mark *m = &f->marks[i];
-	double a = SZ(f, label), b = SZ(f, label_second);
-	double y = l->box.y + RFL_TEXT_ASCENT * a, x = l->one_line ? l->box.x : anchor_x(l);
-	enum rfl_anchor align = l->one_line ? RFL_ANCHOR_START : l->align;
-
-	put_leader(f, i, l);
-	rfl_draw__halo_text(f, rfl_scene_printf(f->scene, "name-%d", m->number), m->name, x, y, a,
-			    f->theme->ink, align)
-		->at.text.face = RFL_FACE_BOLD;
-	if (l->one_line)
-		x += name_width(f, m) + 0.6 * a;
-	else
-		y += 1.36 * b;
-	rfl_draw__halo_text(f, rfl_scene_printf(f->scene, "second-%d", m->number), m->second, x, y,
-			    b, m->above ? f->theme->alarm : f->theme->soft, align);
+	if (l->has_leader)
+		rfl_scene_line(f->scene, l->lx0, l->ly0, l->lx1, l->ly1, f->theme->leader,
+			       0.7 * f->scale)
+			->id = rfl_scene_printf(f->scene, "leader-%d", f->marks[i].number);
 	add_label(f, i, l);
-	m->named = true;
 }
 
-/* One try to place all names. */
-struct attempt {
-	struct label *labels; /* by index of the mark */
-	double *costs;        /* infinite: no place */
-	int *order;           /* which comes first */
-	int n;
-};
-
-/* The cheaper of two lines and one. */
-static double place_name(const struct rfl_figure *f, int i, size_t ngaps, struct label *ret)
-{
-	const struct label_size two = size_of(f, &f->marks[i], false);
-	const struct label_size one = size_of(f, &f->marks[i], true);
-	struct label flat;
-	double cost = find_label(f, i, &two, ngaps, ret);
-	double cost_flat = find_label(f, i, &one, ngaps, &flat) + 9;
-
-	if (cost_flat < cost)
-		*ret = flat;
-	return fmin(cost, cost_flat);
-}
-
-/* Names that fit without a leader before those that need one. Returns what it costs in all; a name
- * without a place costs much. */
-static double try_names(struct rfl_figure *f, struct attempt *t)
-{
-	size_t far = f->nmarks > RFL_FIG_FEW ? 5 : RFL_ARRAY_LEN(gaps);
-	double sum = 0;
-
-	for (size_t i = 0; i < f->nmarks; i++)
-		t->costs[i] = INFINITY;
-	for (int round = 0; round < 2; round++) {
-		for (int k = 0; k < t->n; k++) {
-			int i = t->order[k];
-
-			if (t->costs[i] < INFINITY)
-				continue;
-			t->costs[i] = place_name(f, i, round == 0 ? NEAR : far, &t->labels[i]);
-			if (t->costs[i] < INFINITY)
-				add_label(f, i, &t->labels[i]);
-		}
-	}
-	for (int k = 0; k < t->n; k++)
-		sum += fmin(t->costs[t->order[k]], 500);
-	return sum;
-}
-
-/* Let the name that fared worst begin the next try; false when all are well. */
-static bool promote_worst(struct attempt *t)
-{
-	int worst = 0, which;
-
-	for (int k = 1; k < t->n; k++)
-		if (t->costs[t->order[k]] > t->costs[t->order[worst]])
-			worst = k;
-	if (worst == 0 || t->costs[t->order[worst]] < 20)
-		return false;
-	which = t->order[worst];
-	memmove(t->order + 1, t->order, (size_t)worst * sizeof(*t->order));
-	t->order[0] = which;
-	return true;
-}
-
-/* Some tries with other orders, and the best of them. */
+/* Some tries with other orders, and the best of them: names that fit without a leader come before
+ * those that need one, and the name that fared worst begins the next try. */
 static void name_marks(struct rfl_figure *f)
 {
+	const double a = SZ(f, label), b = SZ(f, label_second);
 	const size_t n = f->nmarks, before = rfl_place_count(f->place);
+	const bool few = n <= RFL_FIG_FEW;
+	const int named = few ? (int)n : RFL_FIG_NAMED, tries = few ? TRIES : 2;
 	struct label *labels = rfl_scene_array(f->scene, n, sizeof(*labels));
-	double *costs = rfl_scene_array(f->scene, n, sizeof(*costs)), least = INFINITY;
-	struct attempt t = {
-		.labels = rfl_scene_array(f->scene, n, sizeof(*t.labels)),
-		.costs = rfl_scene_array(f->scene, n, sizeof(*t.costs)),
-		.order = rfl_scene_array(f->scene, n, sizeof(*t.order)),
-		.n = n > RFL_FIG_FEW ? RFL_FIG_NAMED : (int)n,
-	};
+	struct label *best = rfl_scene_array(f->scene, n, sizeof(*best));
+	double *costs = rfl_scene_array(f->scene, n, sizeof(*costs)); /* infinite: no place */
+	double *best_costs = rfl_scene_array(f->scene, n, sizeof(*best_costs)), least = INFINITY;
+	int *order = rfl_scene_array(f->scene, n, sizeof(*order));
 
-	if (!labels || !costs || !t.labels || !t.costs || !t.order)
+	if (!labels || !best || !costs || !best_costs || !order)
 		return;
-	memcpy(t.order, f->by_rank, (size_t)t.n * sizeof(*t.order));
-	for (int i = 0; i < (n > RFL_FIG_FEW ? 2 : TRIES); i++) {
-		double cost = try_names(f, &t);
+	memcpy(order, f->by_rank, (size_t)named * sizeof(*order));
+	for (int try = 0; try < tries; try++) {
+		double sum = 0;
+		int worst = 0, which;
 
-		rfl_place_truncate(f->place, before);
-		if (cost < least) {
-			least = cost;
-			memcpy(labels, t.labels, n * sizeof(*labels));
-			memcpy(costs, t.costs, n * sizeof(*costs));
+		for (size_t i = 0; i < n; i++)
+			costs[i] = INFINITY;
+		for (int k = 0; k < 2 * named; k++) {
+			const size_t far = few ? RFL_ARRAY_LEN(gaps) : 5;
+			const int i = order[k % named];
+
+			if (costs[i] < INFINITY)
+				continue;
+			costs[i] = place_name(f, i, k < named ? NEAR : far, &labels[i]);
+			if (costs[i] < INFINITY)
+				add_label(f, i, &labels[i]);
 		}
-		if (!promote_worst(&t))
+		rfl_place_truncate(f->place, before);
+		for (int k = 0; k < named; k++) {
+			sum += fmin(costs[order[k]], 500); /* a name without a place costs much */
+			if (costs[order[k]] > costs[order[worst]])
+				worst = k;
+		}
+		if (sum < least) {
+			least = sum;
+			memcpy(best, labels, n * sizeof(*labels));
+			memcpy(best_costs, costs, n * sizeof(*costs));
+		}
+		which = order[worst];
+		if (worst == 0 || costs[which] < 20)
 			break;
+		memmove(order + 1, order, (size_t)worst * sizeof(*order));
+		order[0] = which;
 	}
-	for (size_t i = 0; i < n; i++)
-		if (costs[i] < INFINITY)
-			put_label(f, (int)i, &labels[i]);
+	for (size_t i = 0; i < n; i++) {
+		struct rfl_mark *m = &f->marks[i];
+		const struct label *l = &best[i];
+		const enum rfl_anchor align = l->one_line ? RFL_ANCHOR_START : l->align;
+		double y = l->box.y + RFL_TEXT_ASCENT * a, x = l->one_line ? l->box.x : anchor_x(l);
+
+		m->named = best_costs[i] < INFINITY;
+		if (!m->named)
+			continue;
+		put_label(f, (int)i, l);
+		rfl_draw__halo_text(f, rfl_scene_printf(f->scene, "name-%d", m->number), m->name, x,
+				    y, a, f->theme->ink, align)
+			->at.text.face = RFL_FACE_BOLD;
+		if (l->one_line)
+			x += name_width(f, m) + 0.6 * a;
+		else
+			y += 1.36 * b;
+		rfl_draw__halo_text(f, rfl_scene_printf(f->scene, "second-%d", m->number),
+				    m->second, x, y, b, m->above ? f->theme->alarm : f->theme->soft,
+				    align);
+	}
 }
 
 /* Numbers of marks without a name: small, near, or not at all. */
@@ -353,11 +307,10 @@ static void number_marks(struct rfl_figure *f)
 		z.w = rfl_text_width(text, RFL_FACE_REGULAR, size);
 		if (find_label(f, (int)i, &z, 5, &l) == INFINITY)
 			continue;
-		put_leader(f, (int)i, &l);
+		put_label(f, (int)i, &l);
 		rfl_draw__halo_text(f, rfl_scene_printf(f->scene, "number-%d", m->number), text,
 				    anchor_x(&l), l.box.y + RFL_TEXT_ASCENT * size, size,
 				    f->theme->ink, l.align);
-		add_label(f, (int)i, &l);
 	}
 }
 

@@ -26,36 +26,62 @@ struct pen {
 	bool flow, draw;
 };
 
-/* What a sign means; NULL when it is not in the picture. */
-static const char *sign_text(struct rfl_figure *f, enum sign sign)
+/* What a sign means; NULL when it is not in the picture. @param at  where to draw it; NULL: nowhere
+ */
+static const char *sign_text(struct rfl_figure *f, enum sign sign, const struct rfl_xy *at)
 {
+	const double s = f->scale, r = SZ(f, marker), thin = SZ(f, stroke_mark);
+	const double x = at ? at->x : 0, y = at ? at->y : 0;
+	const struct rfl_color main = f->theme->category[0], ink = f->theme->ink;
 	const char *source = f->marks[0].point->step_source;
+	struct rfl_scene *sc = f->scene;
 
 	switch (sign) {
 	case SIGN_USED:
+		if (at)
+			rfl_scene_marker(sc, RFL_MARKER_CIRCLE, x, y, r, main, ink, thin);
 		return f->used;
 	case SIGN_BEST:
+		if (at)
+			rfl_scene_marker(sc, RFL_MARKER_CIRCLE, x, y, r * 0.94, RFL_COLOR_NONE,
+					 main, 1.7 * s);
 		for (size_t i = 0; i < f->nmarks; i++)
 			if (!isnan(f->marks[i].px_best))
 				return f->best;
 		return NULL;
 	case SIGN_SPREAD:
+		if (at)
+			rfl_scene_line(sc, x, y - 7 * s, x, y + 7 * s, ink, 1.2 * s);
 		if (!f->has_errors)
 			return NULL;
-		return source && *source ? rfl_scene_printf(f->scene, "uncertainty: %s", source)
+		return source && *source ? rfl_scene_printf(sc, "uncertainty: %s", source)
 					 : "uncertainty of rate or intensity";
 	case SIGN_HEADROOM:
+		if (at)
+			rfl_scene_line(sc, x, y - 7 * s, x, y + 7 * s, main, SZ(f, stroke_thin))
+				->dash = RFL_DASH_DASHED;
 		return f->has_whiskers ? "headroom: times faster at this intensity, at best" : NULL;
 	case SIGN_BAND:
+		if (at)
+			rfl_scene_rect(sc, (struct rfl_box){ x - 7 * s, y - 5 * s, 14 * s, 10 * s },
+				       f->theme->band);
 		for (size_t i = 0; i < f->nceilings; i++)
 			if (f->ceilings[i].primary && f->ceilings[i].hi > f->ceilings[i].lo)
 				return "spread of the measured ceiling";
 		return NULL;
 	case SIGN_ABOVE:
+		if (at)
+			rfl_scene_marker(sc, RFL_MARKER_CIRCLE, x, y, r, main, f->theme->alarm,
+					 2.4 * s);
 		return f->has_above ? "above its roof: see the note below" : NULL;
 	case SIGN_EDGE:
+		if (at)
+			rfl_scene_marker(sc, RFL_MARKER_RIGHT, x, y, r, main, ink, thin);
 		return f->has_edges ? "arrow: lies beyond the edge of the plot" : NULL;
 	case SIGN_NUMBER:
+		if (at)
+			rfl_draw__text(f, "", "7", x, y + RFL_TEXT_CAP / 2 * SZ(f, legend),
+				       SZ(f, label_second), ink, RFL_ANCHOR_MIDDLE);
 		if (!f->has_numbers)
 			return NULL;
 		return f->has_panel
@@ -65,43 +91,6 @@ static const char *sign_text(struct rfl_figure *f, enum sign sign)
 		break;
 	}
 	return NULL;
-}
-
-static void draw_sign(struct rfl_figure *f, enum sign sign, double x, double y)
-{
-	double s = f->scale, r = SZ(f, marker), thin = SZ(f, stroke_mark);
-	struct rfl_color main = f->theme->category[0], ink = f->theme->ink;
-	struct rfl_scene *sc = f->scene;
-
-	switch (sign) {
-	case SIGN_USED:
-		rfl_scene_marker(sc, RFL_MARKER_CIRCLE, x, y, r, main, ink, thin);
-		break;
-	case SIGN_BEST:
-		rfl_scene_marker(sc, RFL_MARKER_CIRCLE, x, y, r * 0.94, RFL_COLOR_NONE, main,
-				 1.7 * s);
-		break;
-	case SIGN_SPREAD:
-		rfl_scene_line(sc, x, y - 7 * s, x, y + 7 * s, ink, 1.2 * s);
-		break;
-	case SIGN_HEADROOM:
-		rfl_scene_line(sc, x, y - 7 * s, x, y + 7 * s, main, SZ(f, stroke_thin))->dash =
-			RFL_DASH_DASHED;
-		break;
-	case SIGN_BAND:
-		rfl_scene_rect(sc, (struct rfl_box){ x - 7 * s, y - 5 * s, 14 * s, 10 * s },
-			       f->theme->band);
-		break;
-	case SIGN_ABOVE:
-		rfl_scene_marker(sc, RFL_MARKER_CIRCLE, x, y, r, main, f->theme->alarm, 2.4 * s);
-		break;
-	case SIGN_EDGE:
-		rfl_scene_marker(sc, RFL_MARKER_RIGHT, x, y, r, main, ink, thin);
-		break;
-	case SIGN_NUMBER:
-	case SIGN_COUNT:
-		break;
-	}
 }
 
 /* Room for an entry of some width; a new line when there is none. */
@@ -122,10 +111,9 @@ static void entry(struct rfl_figure *f, struct pen *pen, enum sign sign, const c
 
 	advance(pen, pen->flow ? width : pen->box.w);
 	if (pen->draw) {
-		draw_sign(f, sign, pen->x + 8 * s, pen->y - RFL_TEXT_CAP / 2 * size);
-		if (sign == SIGN_NUMBER)
-			rfl_draw__text(f, "", "7", pen->x + 8 * s, pen->y, SZ(f, label_second),
-				       f->theme->ink, RFL_ANCHOR_MIDDLE);
+		const struct rfl_xy at = { pen->x + 8 * s, pen->y - RFL_TEXT_CAP / 2 * size };
+
+		(void)sign_text(f, sign, &at);
 		for (size_t i = 0; i < n; i++)
 			rfl_draw__text(f, "legend", lines[i], pen->x + indent,
 				       pen->y + (double)i * 13 * s, size, f->theme->ink,
@@ -201,7 +189,7 @@ double rfl_draw__legend(struct rfl_figure *f, struct rfl_box box, bool draw)
 					   : f->colors[i]);
 	end_chips(&pen);
 	for (int i = 0; i < SIGN_COUNT; i++) {
-		const char *text = sign_text(f, (enum sign)i);
+		const char *text = sign_text(f, (enum sign)i, NULL);
 
 		if (text)
 			entry(f, &pen, (enum sign)i, text);

@@ -62,20 +62,17 @@ static double roof_at(const struct rfl_figure *f, const struct rfl_mark *m)
 }
 
 /* Does a vertical line pass through another mark, or run beside another whisker? */
-static bool crowded(const struct rfl_figure *f, size_t i, double top)
+static bool crowded(const struct rfl_figure *f, const struct rfl_mark *m, double top)
 {
-	const struct rfl_mark *m = &f->marks[i];
 	double r = 1.4 * SZ(f, marker);
 
-	for (size_t k = 0; k < f->nmarks; k++) {
-		const struct rfl_mark *o = &f->marks[k];
+	for (const struct rfl_mark *o = f->marks; o < f->marks + f->nmarks; o++) {
 		const bool beside = o->py > top - r && o->py < m->py + r;
 
-		if (k == i)
+		if (o == m)
 			continue;
-		if (o->whisker && fabs(o->px - m->px) < 12 * f->scale)
-			return true;
-		if (beside && (fabs(o->px - m->px) < r || fabs(o->px_best - m->px) < r))
+		if ((o->whisker && fabs(o->px - m->px) < 12 * f->scale) ||
+		    (beside && (fabs(o->px - m->px) < r || fabs(o->px_best - m->px) < r)))
 			return true;
 	}
 	return false;
@@ -98,12 +95,11 @@ void rfl_draw__survey(struct rfl_figure *f)
 		f->has_edges |= m->edge || m->edge_best;
 	}
 	for (size_t rank = 0; rank < f->nmarks && whiskers > 0; rank++) {
-		size_t i = (size_t)f->by_rank[rank];
-		struct rfl_mark *m = &f->marks[i];
+		struct rfl_mark *m = &f->marks[f->by_rank[rank]];
 		double top = roof_at(f, m);
 
 		if (m->edge || m->above || m->roof / m->y < WHISKER_MIN || top < f->plot.y ||
-		    m->py - top < 26 * f->scale || crowded(f, i, top))
+		    m->py - top < 26 * f->scale || crowded(f, m, top))
 			continue;
 		m->whisker = f->has_whiskers = true;
 		whiskers--;

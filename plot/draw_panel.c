@@ -72,19 +72,15 @@ static void draw_name(struct rfl_figure *f, const struct rfl_mark *m, const stru
 	const double size = SZ(f, table), small = SZ(f, table_head);
 	const double width = f->panel.x + f->panel.w - at->x;
 	const bool two = name_more(f, m, at) > 0;
-	const char *under;
+	const char *under = m->point->variant, *name = two ? m->step : m->name;
 
-	rfl_draw__text(
-		f, at->id,
-		rfl_words_fit(f->scene, two ? m->step : m->name, RFL_FACE_REGULAR, size, at->room),
-		at->x, y, size, f->theme->ink, RFL_ANCHOR_START);
+	name = rfl_words_fit(f->scene, name, RFL_FACE_REGULAR, size, at->room);
+	rfl_draw__text(f, at->id, name, at->x, y, size, f->theme->ink, RFL_ANCHOR_START);
 	if (!two)
 		return;
 	/* under the step of a variant: what its label says, or more where that has room */
-	if (m->cut && m->point->variant && !m->numbered &&
-	    rfl_text_width(m->point->variant, RFL_FACE_REGULAR, small) <= width)
-		under = m->point->variant;
-	else
+	if (!m->cut || !under || m->numbered ||
+	    rfl_text_width(under, RFL_FACE_REGULAR, small) > width)
 		under = rfl_words_fit(f->scene, m->way, RFL_FACE_REGULAR, small, width);
 	rfl_draw__text(f, rfl_scene_printf(f->scene, "%s-variant", at->id), under, at->x,
 		       y + 12 * f->scale, small, f->theme->soft, RFL_ANCHOR_START);
@@ -102,95 +98,73 @@ static const char *limit_of(const struct rfl_figure *f, const struct rfl_mark *m
 	return strcmp(bound, "memory") == 0 && !f->in->env->short_form ? "DRAM" : bound;
 }
 
-static void table_row(struct rfl_figure *f, const struct rfl_mark *m, const struct name_place *at,
-		      double y)
-{
-	double x = f->panel.x, s = f->scale, size = SZ(f, table);
-	struct rfl_scene *sc = f->scene;
-	const char *const cells[] = { rfl_words_number(sc, m->x), rfl_words_number(sc, m->y),
-				      rfl_scene_printf(sc, "%.0f %%", m->percent), limit_of(f, m) };
-
-	if (f->has_numbers)
-		rfl_draw__text(f, "table-number", rfl_scene_printf(sc, "%d", m->number), x + 14 * s,
-			       y, size, f->theme->soft, RFL_ANCHOR_END);
-	draw_name(f, m, at, y);
-	for (size_t i = 0; i < RFL_ARRAY_LEN(columns); i++)
-		rfl_draw__text(f, columns[i].id, cells[i], x + columns[i].end * s, y, size,
-			       i == 2 && m->above ? f->theme->alarm : f->theme->ink,
-			       RFL_ANCHOR_END);
-}
-
-/* How many rows have room; where that is not all, with one line left to say so. */
-static size_t rows_in(const struct rfl_figure *f, const struct name_place *at, double room)
-{
-	double h = 0;
-	size_t fit = 0;
-
-	for (size_t i = 0; i < f->nmarks; i++) {
-		h += row_h(f) + name_more(f, &f->marks[i], at);
-		if (h > room)
-			return fit;
-		if (h + row_h(f) <= room)
-			fit = i + 1;
-	}
-	return f->nmarks;
-}
-
 /* The table in at most `room`; returns what it took. */
 static double draw_table(struct rfl_figure *f, double top, double room)
 {
 	const double s = f->scale, x = f->panel.x, indent = f->has_numbers ? 20 * s : 0;
-	const double size = SZ(f, table_head);
+	const double size = SZ(f, table), head = SZ(f, table_head);
 	const struct name_place at = names_at(f, x + indent, 132 * s - indent, "table-step");
-	const size_t shown = rows_in(f, &at, room - 52 * s);
-	struct rfl_color soft = f->theme->soft;
-	double y = top + 12 * s;
+	const struct rfl_color soft = f->theme->soft, ink = f->theme->ink;
+	struct rfl_scene *sc = f->scene;
+	double y = top + 12 * s, h = 0;
+	size_t shown = 0, fit = 0; /* rows; with one line left to say that there are more */
 
+	for (; shown < f->nmarks; shown++) {
+		h += row_h(f) + name_more(f, &f->marks[shown], &at);
+		if (h > room - 52 * s)
+			break;
+		if (h + row_h(f) <= room - 52 * s)
+			fit = shown + 1;
+	}
+	if (shown < f->nmarks)
+		shown = fit;
 	if (shown == 0)
 		return 0;
 	heading(f, "Where the time goes", y);
 	y += 24 * s;
-	rfl_draw__text(f, "table-head", "step", x, y, size, soft, RFL_ANCHOR_START);
+	rfl_draw__text(f, "table-head", "step", x, y, head, soft, RFL_ANCHOR_START);
 	for (size_t i = 0; i < RFL_ARRAY_LEN(columns); i++)
-		rfl_draw__text(f, "table-head", columns[i].title, x + columns[i].end * s, y, size,
+		rfl_draw__text(f, "table-head", columns[i].title, x + columns[i].end * s, y, head,
 			       soft, RFL_ANCHOR_END);
-	rfl_scene_line(f->scene, x, y + 6 * s, x + f->panel.w, y + 6 * s, f->theme->leader, 0.8 * s)
-		->id = "table-rule";
+	rfl_scene_line(sc, x, y + 6 * s, x + f->panel.w, y + 6 * s, f->theme->leader, 0.8 * s)->id =
+		"table-rule";
 	y += 7 * s;
 	for (size_t i = 0; i < shown; i++) {
+		const struct rfl_mark *m = &f->marks[i];
+		const char *const cells[] = { rfl_words_number(sc, m->x),
+					      rfl_words_number(sc, m->y),
+					      rfl_scene_printf(sc, "%.0f %%", m->percent),
+					      limit_of(f, m) };
+
 		y += row_h(f);
-		table_row(f, &f->marks[i], &at, y);
-		y += name_more(f, &f->marks[i], &at);
+		if (f->has_numbers)
+			rfl_draw__text(f, "table-number", rfl_scene_printf(sc, "%d", m->number),
+				       x + 14 * s, y, size, soft, RFL_ANCHOR_END);
+		draw_name(f, m, &at, y);
+		for (size_t k = 0; k < RFL_ARRAY_LEN(columns); k++)
+			rfl_draw__text(f, columns[k].id, cells[k], x + columns[k].end * s, y, size,
+				       k == 2 && m->above ? f->theme->alarm : ink, RFL_ANCHOR_END);
+		y += name_more(f, m, &at);
 	}
 	if (shown < f->nmarks) {
+		const char *file = f->in->points_name ? f->in->points_name : "the points file";
+
 		y += row_h(f);
 		rfl_draw__text(f, "table-more",
-			       rfl_scene_printf(f->scene, "and %zu more in %s", f->nmarks - shown,
-						f->in->points_name ? f->in->points_name
-								   : "the points file"),
-			       x, y, size, soft, RFL_ANCHOR_START);
+			       rfl_scene_printf(sc, "and %zu more in %s", f->nmarks - shown, file),
+			       x, y, head, soft, RFL_ANCHOR_START);
 	}
 	return y + 10 * s - top;
 }
 
-/* The phases of a step in ms; false when they are not known. */
-static bool phases_of(const struct rfl_point *p, double ms[4])
-{
-	ms[0] = p->fwd_ms;
-	ms[1] = p->bwd_ms;
-	ms[2] = isnan(p->opt_ms) ? 0 : p->opt_ms;
-	ms[3] = isnan(p->data_wait_ms) ? 0 : p->data_wait_ms;
-	return ms[0] > 0 && ms[1] >= 0;
-}
-
+/* The phases of a step as a bar, with its time after it. */
 static void phase_bar(struct rfl_figure *f, const struct rfl_mark *m, const double ms[4], double y)
 {
-	double s = f->scale, from = f->panel.x + PHASES_X * s, sum = 0;
+	double s = f->scale, from = f->panel.x + PHASES_X * s;
+	double sum = ms[0] + ms[1] + ms[2] + ms[3];
 	double width = f->panel.w - PHASES_X * s - 58 * s;
 	struct rfl_scene *sc = f->scene;
 
-	for (int i = 0; i < 4; i++)
-		sum += ms[i];
 	for (int i = 0; i < 4; i++) {
 		double w = width * ms[i] / sum;
 		struct rfl_prim *p;
@@ -215,14 +189,17 @@ static double draw_phases(struct rfl_figure *f, double top, double room)
 {
 	const double s = f->scale, size = SZ(f, table_head);
 	const struct name_place at = names_at(f, f->panel.x, 122 * s, "phase-step");
-	double x = f->panel.x + PHASES_X * s, y = top + 12 * s, ms[4], left = room - 48 * s;
+	double x = f->panel.x + PHASES_X * s, y = top + 12 * s, left = room - 48 * s;
 	int rows = 0;
 
 	for (size_t rank = 0; rank < f->nmarks && rows < PHASE_ROWS; rank++) {
 		const struct rfl_mark *m = &f->marks[f->by_rank[rank]];
+		const struct rfl_point *p = m->point;
+		const double ms[4] = { p->fwd_ms, p->bwd_ms, isnan(p->opt_ms) ? 0 : p->opt_ms,
+				       isnan(p->data_wait_ms) ? 0 : p->data_wait_ms };
 
-		if (!phases_of(m->point, ms))
-			continue;
+		if (!(ms[0] > 0 && ms[1] >= 0))
+			continue; /* not known */
 		left -= row_h(f) + name_more(f, m, &at);
 		if (left < 0)
 			break;

@@ -35,16 +35,12 @@ static struct segment segment_of(const struct rfl_figure *f, const struct rfl_fi
 
 static void draw_band(struct rfl_figure *f, const struct rfl_fig_ceiling *c)
 {
-	struct segment lo, hi;
+	const struct segment lo = segment_of(f, c, c->lo), hi = segment_of(f, c, c->hi);
 	struct rfl_xy points[6];
 	struct rfl_prim *p;
 	size_t n = 0;
 
-	if (!c->primary || isnan(c->lo) || isnan(c->hi))
-		return;
-	lo = segment_of(f, c, c->lo);
-	hi = segment_of(f, c, c->hi);
-	if (!lo.visible || !hi.visible)
+	if (!c->primary || isnan(c->lo) || isnan(c->hi) || !lo.visible || !hi.visible)
 		return;
 	/* where the frame cut one line shorter, the band continues along the frame */
 	if (lo.x0 > hi.x0 && lo.y0 > hi.y0)
@@ -61,24 +57,6 @@ static void draw_band(struct rfl_figure *f, const struct rfl_fig_ceiling *c)
 	p->id = rfl_scene_printf(f->scene, "band-%s", c->id);
 }
 
-static void draw_ceiling(struct rfl_figure *f, const struct rfl_fig_ceiling *c)
-{
-	struct segment g = segment_of(f, c, c->value);
-	double width = c->primary ? SZ(f, stroke_roof) : SZ(f, stroke_quiet);
-	struct rfl_prim *p;
-
-	if (!g.visible)
-		return;
-	p = rfl_scene_line(f->scene, g.x0, g.y0, g.x1, g.y1,
-			   c->primary ? f->theme->roof : f->theme->roof_quiet, width);
-	p->id = c->id;
-	p->tip = c->labels[0];
-	if (!c->solid)
-		p->dash = RFL_DASH_DASHED;
-	rfl_place_add(f->place, c->primary ? RFL_OBSTACLE_ROOF : RFL_OBSTACLE_QUIET, RFL_NO_OWNER,
-		      rfl_hull_band(g.x0, g.y0, g.x1, g.y1, width));
-}
-
 static bool knee_in_plot(const struct rfl_figure *f, double px)
 {
 	return px >= f->plot.x && px <= f->plot.x + f->plot.w;
@@ -92,8 +70,21 @@ void rfl_draw__roofs(struct rfl_figure *f)
 
 	for (size_t i = 0; i < f->nceilings; i++)
 		draw_band(f, &f->ceilings[i]);
-	for (size_t i = f->nceilings; i-- > 0;)
-		draw_ceiling(f, &f->ceilings[i]);
+	for (size_t i = f->nceilings; i-- > 0;) {
+		const struct rfl_fig_ceiling *c = &f->ceilings[i];
+		const struct segment g = segment_of(f, c, c->value);
+		const double width = c->primary ? SZ(f, stroke_roof) : SZ(f, stroke_quiet);
+
+		if (!g.visible)
+			continue;
+		p = rfl_scene_line(f->scene, g.x0, g.y0, g.x1, g.y1,
+				   c->primary ? f->theme->roof : f->theme->roof_quiet, width);
+		p->id = c->id;
+		p->tip = c->labels[0];
+		p->dash = c->solid ? RFL_DASH_SOLID : RFL_DASH_DASHED;
+		rfl_place_add(f->place, c->primary ? RFL_OBSTACLE_ROOF : RFL_OBSTACLE_QUIET,
+			      RFL_NO_OWNER, rfl_hull_band(g.x0, g.y0, g.x1, g.y1, width));
+	}
 	if (!knee_in_plot(f, px))
 		return;
 	p = rfl_scene_line(f->scene, px, py, px, bottom, f->theme->roof_quiet, SZ(f, stroke_thin));
@@ -107,25 +98,6 @@ void rfl_draw__roofs(struct rfl_figure *f)
 				  rfl_words_number(f->scene, f->knee));
 	rfl_place_add(f->place, RFL_OBSTACLE_ROOF, RFL_NO_OWNER,
 		      rfl_hull_box((struct rfl_box){ px - 5 * s, py - 5 * s, 10 * s, 10 * s }));
-}
-
-/* A text beside a line: `from` points along it, above or below. */
-static struct rfl_prim text_beside(const struct rfl_figure *f, const struct segment *g,
-				   const char *text, double size, double from, bool above)
-{
-	double len = hypot(g->x1 - g->x0, g->y1 - g->y0);
-	double ux = (g->x1 - g->x0) / len, uy = (g->y1 - g->y0) / len;
-	double gap = 3.4 * f->scale;
-	/* distance of the baseline from the line, along its normal (uy, -ux), which points up */
-	double off =
-		above ? gap + RFL_TEXT_DESCENT * size : -gap - RFL_TEXT_CAP * size - 0.03 * size;
-
-	return (struct rfl_prim){ .kind = RFL_PRIM_TEXT,
-				  .at.text = { .text = text,
-					       .size = size,
-					       .angle = atan2(-uy, ux),
-					       .x = g->x0 + ux * from + uy * off,
-					       .y = g->y0 + uy * from - ux * off } };
 }
 
 /* Is there room for a text that is longer by `pad` at both ends? So the next one keeps away. */
@@ -151,25 +123,34 @@ static bool is_free(const struct rfl_figure *f, const struct rfl_prim *p, double
 	return rfl_place_free(f->place, RFL_OBSTACLE_ALL, RFL_NO_OWNER, &hull);
 }
 
-/* Find a place for one wording: a slope is read from below on, a flat line has its text at the
- * right end. */
+/* Find a place for one wording beside a line: a slope is read from below on, a flat line has its
+ * text at the right end. */
 static bool find_place(const struct rfl_figure *f, const struct rfl_fig_ceiling *c,
 		       const struct segment *g, const char *text, struct rfl_prim *ret)
 {
-	double size = c->primary ? SZ(f, ceiling) : SZ(f, ceiling_quiet);
-	double len = hypot(g->x1 - g->x0, g->y1 - g->y0);
-	double width = rfl_text_width(text, RFL_FACE_REGULAR, size);
-	double step = 6 * f->scale, margin = 8 * f->scale;
+	const double size = c->primary ? SZ(f, ceiling) : SZ(f, ceiling_quiet);
+	const double len = hypot(g->x1 - g->x0, g->y1 - g->y0), gap = 3.4 * f->scale;
+	const double ux = (g->x1 - g->x0) / len, uy = (g->y1 - g->y0) / len;
+	const double width = rfl_text_width(text, RFL_FACE_REGULAR, size);
+	const double step = 6 * f->scale, margin = 8 * f->scale;
+	/* the baseline's distance from the line, along its normal (uy, -ux), which points up: above
+	 * and below */
+	const double off[2] = { gap + RFL_TEXT_DESCENT * size,
+				-gap - RFL_TEXT_CAP * size - 0.03 * size };
 
-	for (int side = 0; side < 2; side++) {
+	*ret = (struct rfl_prim){
+		.kind = RFL_PRIM_TEXT,
+		.at.text = { .text = text, .size = size, .angle = atan2(-uy, ux) },
+	};
+	for (int side = 0; side < 2; side++)
 		for (double t = margin; t + width + margin <= len; t += step) {
 			double from = c->kind == RFL_FIG_COMPUTE ? len - t - width : t + 2 * step;
 
-			*ret = text_beside(f, g, text, size, from, side == 0);
+			ret->at.text.x = g->x0 + ux * from + uy * off[side];
+			ret->at.text.y = g->y0 + uy * from - ux * off[side];
 			if (is_free(f, ret, margin / 2))
 				return true;
 		}
-	}
 	return false;
 }
 

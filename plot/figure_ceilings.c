@@ -134,45 +134,41 @@ static bool differs(double a, double b)
 	return fabs(a - b) > 1e-6 * fabs(b);
 }
 
-static enum rfl_rc check_known(const struct rfl_peaks_env *env, const struct rfl_peak *p,
-			       const char *key, struct rfl_err *err)
+/* A figure must not put points under other ceilings than the ones they were made with. */
+static enum rfl_rc check_peak(const struct rfl_peaks_env *env, const struct rfl_peak *peak,
+			      const char *key, double point, const char *unit, const char *what,
+			      struct rfl_err *err)
 {
 	char cell[128];
 
-	if (rfl_peak_usable(p))
+	if (!rfl_peak_usable(peak))
+		return rfl_fail(err, RFL_EMISSING, 0,
+				"environment %s: %s is not known; 'roofline peaks measure' or "
+				"'roofline peaks set' supplies it",
+				env->name, rfl_peaks_cell(env, key, cell, sizeof(cell)));
+	if (!differs(point, peak->value / 1e9))
 		return RFL_OK;
-	return rfl_fail(err, RFL_EMISSING, 0,
-			"environment %s: %s is not known; 'roofline peaks measure' or 'roofline "
-			"peaks set' supplies it",
-			env->name, rfl_peaks_cell(env, key, cell, sizeof(cell)));
+	return rfl_fail(err, RFL_EINVAL, 0,
+			"environment %s: the points were made with %g %s of %s, the peaks file "
+			"says %g; run 'roofline points' again",
+			env->name, point, unit, what, peak->value / 1e9);
 }
 
-/* A figure must not put points under other ceilings than the ones they were made with. */
 static enum rfl_rc check_same(const struct rfl_figure *f, struct rfl_err *err)
 {
 	const struct rfl_peaks_env *env = f->in->env;
-	const struct rfl_peak *dram = rfl_peaks_dram(env);
-	enum rfl_rc rc = check_known(env, dram, "memory.DRAM", err);
+	enum rfl_rc rc = RFL_OK;
 
 	for (size_t i = 0; rc == RFL_OK && i < f->nmarks; i++) {
 		const struct rfl_point *p = f->marks[i].point;
 		const struct rfl_peak *c =
 			p->compute_key ? rfl_peaks_compute(env, p->compute_key) : NULL;
 
-		if (c)
-			rc = check_known(env, c, p->compute_key, err);
-		if (rc == RFL_OK && differs(p->peak_gbps, dram->value / 1e9))
-			rc = rfl_fail(
-				err, RFL_EINVAL, 0,
-				"environment %s: the points were made with %g GB/s of memory "
-				"bandwidth, the peaks file says %g; run 'roofline points' again",
-				env->name, p->peak_gbps, dram->value / 1e9);
-		if (rc == RFL_OK && c && differs(p->peak_gflops, c->value / 1e9))
-			rc = rfl_fail(
-				err, RFL_EINVAL, 0,
-				"environment %s: the points were made with %g GFLOP/s of %s, the "
-				"peaks file says %g; run 'roofline points' again",
-				env->name, p->peak_gflops, p->compute_key, c->value / 1e9);
+		rc = check_peak(env, rfl_peaks_dram(env), "memory.DRAM", p->peak_gbps, "GB/s",
+				"memory bandwidth", err);
+		if (rc == RFL_OK && c)
+			rc = check_peak(env, c, p->compute_key, p->peak_gflops, "GFLOP/s",
+					p->compute_key, err);
 	}
 	return rc;
 }
