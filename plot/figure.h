@@ -1,15 +1,64 @@
 /*
  * figure.h - what the files of one figure share: the data as it will be shown (figure_*.c), then
- * where it is on the page (plot.c), then the drawing (draw_*.c). Private to the room.
+ * where it is on the page and how it looks (plot.c), then the drawing (draw_*.c). Private to the
+ * room.
  */
 #ifndef RFL_PLOT_FIGURE_H
 #define RFL_PLOT_FIGURE_H
 
-#include "plot/axis.h"
 #include "plot/place.h"
 #include "plot/plot.h"
-#include "plot/theme.h"
-#include "plot/words.h"
+
+/* ---- the look: sizes are points at scale 1, that of a figure of 1180 x 760 points ---- */
+
+#define RFL_THEME_COLORS 7
+
+struct rfl_theme {
+	struct rfl_color paper, ink, soft, faint; /* page, main text, secondary text, hairlines */
+	struct rfl_color grid, grid_minor;
+	struct rfl_color memory, compute; /* tint left and right of the knee */
+	struct rfl_color roof, roof_quiet, band;
+	struct rfl_color leader, alarm;
+	struct rfl_color category[RFL_THEME_COLORS]; /* Okabe and Ito's palette, by distance */
+	struct rfl_color phase[4];                   /* forward, backward, optimizer, data */
+	double title, subtitle, axis, tick;
+	double label, label_second, ceiling, ceiling_quiet;
+	double heading, table, table_head, legend, footnote;
+	double marker; /* radius */
+	double stroke_roof, stroke_quiet, stroke_axis, stroke_grid, stroke_mark, stroke_thin;
+	double halo; /* width of the stroke under a text */
+};
+
+/** White paper. */
+extern const struct rfl_theme rfl_theme_light;
+
+/* ---- logarithmic axes ---- */
+
+#define RFL_AXIS_MAX_TICKS 128
+
+struct rfl_tick {
+	double value;
+	bool major; /**< a decade */
+	bool labelled;
+};
+
+struct rfl_axis {
+	double min, max; /**< data, both positive */
+	double from, to; /**< points on the page; `from` is where min lies */
+	size_t nticks;
+	struct rfl_tick ticks[RFL_AXIS_MAX_TICKS];
+};
+
+/**
+ * Choose a range with ends of one digit around [lo, hi], and ticks for a length on the page.
+ * @param room  the least distance between two labels
+ */
+void rfl_axis_fit(struct rfl_axis *a, double lo, double hi, double from, double to, double room);
+
+/** Where a value lies on the page; not clamped. */
+double rfl_axis_at(const struct rfl_axis *a, double value);
+
+/* ---- the data as it is shown ---- */
 
 #define RFL_FIG_CEILINGS   4 /**< at most this many, the two of the roof included */
 #define RFL_FIG_CATEGORIES RFL_THEME_COLORS
@@ -145,6 +194,21 @@ void rfl_draw__panel(struct rfl_figure *f);
 /** @return the height that the legend takes at this width; draws only when `draw` is set */
 double rfl_draw__legend(struct rfl_figure *f, struct rfl_box box, bool draw);
 void rfl_draw__caption(struct rfl_figure *f); /* title, subtitle, footnote */
+
+/* ---- names and numbers: texts of the scene ---- */
+
+/** "resnet50" is "ResNet-50", "vgg16_bn" is "VGG-16 BN"; an unknown name stays as it is. */
+const char *rfl_words_model(struct rfl_scene *s, const char *model);
+
+/** "fp32.vector.1core" is "FP32 vector, one core". */
+const char *rfl_words_compute(struct rfl_scene *s, const char *key);
+
+/** Three significant digits without a prefix: 205, 47.6, 3.72, 0.0123. "n/a" for NaN. */
+const char *rfl_words_number(struct rfl_scene *s, double value);
+
+/** The text, cut with an ellipsis so that it is at most `width` wide. */
+const char *rfl_words_fit(struct rfl_scene *s, const char *text, enum rfl_face face, double size,
+			  double width);
 
 /* Shared by the drawings. */
 

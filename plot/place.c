@@ -72,31 +72,24 @@ struct rfl_hull rfl_hull_band(double x0, double y0, double x1, double y1, double
 	});
 }
 
-/* Do the shapes lie apart along the axis (ax, ay)? */
-static bool apart(const struct rfl_hull *a, const struct rfl_hull *b, double ax, double ay)
+/* Do the shapes lie apart along the normal of an edge of the first? */
+static bool apart(const struct rfl_hull *a, const struct rfl_hull *b)
 {
-	const struct rfl_hull *hulls[2] = { a, b };
-	double lo[2], hi[2];
+	const struct rfl_hull *const hulls[2] = { a, b };
 
-	for (int k = 0; k < 2; k++) {
-		lo[k] = INFINITY;
-		hi[k] = -INFINITY;
-		for (int i = 0; i < hulls[k]->n; i++) {
-			double v = hulls[k]->at[i].x * ax + hulls[k]->at[i].y * ay;
+	for (int e = 0; e < a->n; e++) {
+		const struct rfl_xy *p = &a->at[e], *q = &a->at[(e + 1) % a->n];
+		const double ax = p->y - q->y, ay = q->x - p->x;
+		double lo[2] = { INFINITY, INFINITY }, hi[2] = { -INFINITY, -INFINITY };
 
-			lo[k] = least(lo[k], v);
-			hi[k] = most(hi[k], v);
-		}
-	}
-	return hi[0] <= lo[1] || hi[1] <= lo[0];
-}
+		for (int k = 0; k < 2; k++)
+			for (int i = 0; i < hulls[k]->n; i++) {
+				double v = hulls[k]->at[i].x * ax + hulls[k]->at[i].y * ay;
 
-static bool apart_by_edges(const struct rfl_hull *a, const struct rfl_hull *b)
-{
-	for (int i = 0; i < a->n; i++) {
-		const struct rfl_xy *p = &a->at[i], *q = &a->at[(i + 1) % a->n];
-
-		if (apart(a, b, p->y - q->y, q->x - p->x))
+				lo[k] = least(lo[k], v);
+				hi[k] = most(hi[k], v);
+			}
+		if (hi[0] <= lo[1] || hi[1] <= lo[0])
 			return true;
 	}
 	return false;
@@ -111,7 +104,7 @@ static bool boxes_meet(const struct rfl_box *a, const struct rfl_box *b)
 
 bool rfl_hull_meet(const struct rfl_hull *a, const struct rfl_hull *b)
 {
-	return boxes_meet(&a->box, &b->box) && !apart_by_edges(a, b) && !apart_by_edges(b, a);
+	return boxes_meet(&a->box, &b->box) && !apart(a, b) && !apart(b, a);
 }
 
 struct rfl_box rfl_box_grow(struct rfl_box b, double by)
@@ -198,9 +191,7 @@ static size_t cell_at(double v, double from, double size)
 {
 	double cell = (v - from) * CELLS / size;
 
-	if (!(cell > 0))
-		return 0;
-	return cell < CELLS ? (size_t)cell : CELLS - 1;
+	return !(cell > 0) ? 0 : cell < CELLS ? (size_t)cell : CELLS - 1;
 }
 
 static struct cells cells_of(const struct rfl_place *p, const struct rfl_box *b)

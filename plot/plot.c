@@ -9,6 +9,93 @@
 
 #include "plot/figure.h"
 
+#define HEX(rgb)                                                    \
+	{                                                           \
+		(rgb) >> 16 & 255, (rgb) >> 8 & 255, (rgb)&255, 255 \
+	}
+
+const struct rfl_theme rfl_theme_light = {
+	.paper = HEX(0xffffff),
+	.ink = HEX(0x1f2328),
+	.soft = HEX(0x636c76),
+	.faint = HEX(0xd5d9de),
+	.grid = HEX(0xdfe3e8),
+	.grid_minor = HEX(0xeef0f3),
+	.memory = HEX(0xf5fafe),
+	.compute = HEX(0xfffaf3),
+	.roof = HEX(0x1f2328),
+	.roof_quiet = HEX(0x6e7781),
+	.band = HEX(0xd3d6da),
+	.leader = HEX(0x8c959f),
+	.alarm = HEX(0xd55e00),
+	.category = { HEX(0x0072b2), HEX(0xe69f00), HEX(0x009e73), HEX(0xd55e00), HEX(0xcc79a7),
+		      HEX(0x56b4e9), HEX(0x4d4d4d) },
+	.phase = { HEX(0x56b4e9), HEX(0x0072b2), HEX(0xe69f00), HEX(0xb3b8be) },
+	.title = 17,
+	.subtitle = 11,
+	.axis = 12,
+	.tick = 11,
+	.label = 10.5,
+	.label_second = 9.2,
+	.ceiling = 10.5,
+	.ceiling_quiet = 9.5,
+	.heading = 12,
+	.table = 10,
+	.table_head = 9.2,
+	.legend = 9.8,
+	.footnote = 8.6,
+	.marker = 7,
+	.stroke_roof = 2,
+	.stroke_quiet = 0.9,
+	.stroke_axis = 1,
+	.stroke_grid = 0.7,
+	.stroke_mark = 0.8,
+	.stroke_thin = 0.9,
+	.halo = 3.2,
+};
+
+static double decade_of(double value)
+{
+	return pow(10, floor(log10(value) + 1e-9));
+}
+
+void rfl_axis_fit(struct rfl_axis *a, double lo, double hi, double from, double to, double room)
+{
+	double decade = decade_of(lo), length;
+
+	/* ends of one digit: 1, 2, ... 9 times a power of ten */
+	a->min = floor(lo / decade + 1e-9) * decade;
+	decade = decade_of(hi);
+	a->max = ceil(hi / decade - 1e-9) * decade;
+	if (a->max < a->min * 9)
+		a->max = a->min * 10;
+	a->from = from;
+	a->to = to;
+	a->nticks = 0;
+	length = fabs(to - from) / log10(a->max / a->min); /* of a decade on the page */
+	for (decade = decade_of(a->min); decade <= a->max * 1.0001; decade *= 10) {
+		for (int digit = 1; digit < 10; digit++) {
+			double value = decade * digit;
+			bool labelled = digit == 1;
+
+			if (value < a->min * 0.9999 || value > a->max * 1.0001 ||
+			    a->nticks == RFL_AXIS_MAX_TICKS)
+				continue;
+			/* labels at 1, 2, 5; or 1, 3; or 1: as there is room */
+			if (length * 0.3 >= room)
+				labelled = labelled || digit == 2 || digit == 5;
+			else if (length * 0.47 >= room)
+				labelled = labelled || digit == 3;
+			a->ticks[a->nticks++] = (struct rfl_tick){ value, digit == 1, labelled };
+		}
+	}
+}
+
+double rfl_axis_at(const struct rfl_axis *a, double value)
+{
+	return a->from + (a->to - a->from) * log10(value / a->min) / log10(a->max / a->min);
+}
+
 /* Ranges of the data. A point more than three decades from the knee or from the roof does not
  * stretch the axes: it becomes a mark at the edge. */
 static void fit_axes(struct rfl_figure *f)

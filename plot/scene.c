@@ -1,5 +1,5 @@
 /*
- * scene.c - the list of primitives, and what they cover.
+ * scene.c - text metrics, the list of primitives, and what they cover.
  */
 #include "plot/scene.h"
 
@@ -10,6 +10,41 @@
 
 #include "base/alloc.h"
 #include "base/text.h"
+#include "plot/font_widths.inc"
+
+const char *const rfl_face_files[RFL_FACE_COUNT] = {
+	[RFL_FACE_REGULAR] = "LiberationSans-Regular.ttf",
+	[RFL_FACE_BOLD] = "LiberationSans-Bold.ttf",
+};
+
+double rfl_text_width(const char *text, enum rfl_face face, double size)
+{
+	const uint16_t *widths = face == RFL_FACE_BOLD ? bold : regular;
+	const int missing = face == RFL_FACE_BOLD ? bold_missing : regular_missing;
+	long units = 0;
+
+	for (size_t left = strlen(text), n; left > 0; left -= n, text += n) {
+		uint32_t code = (unsigned char)text[0];
+		const uint16_t *first = widths; /* of a range */
+		long width = missing; /* as of the box that is drawn for what is not UTF-8 */
+
+		n = rfl_text_utf8(text, left);
+		if (n > 1)
+			code &= 0x7fU >> n;
+		for (size_t k = 1; k < n; k++)
+			code = code << 6 | ((unsigned char)text[k] & 0x3fU);
+		for (size_t i = 0; n > 0 && i < RFL_ARRAY_LEN(ranges); i++) {
+			if (code >= ranges[i].first && code <= ranges[i].last) {
+				width = first[code - ranges[i].first];
+				break;
+			}
+			first += ranges[i].last - ranges[i].first + 1;
+		}
+		n = n > 0 ? n : 1;
+		units += width;
+	}
+	return (double)units * size / 2048;
+}
 
 struct rfl_scene *rfl_scene_new(double width, double height)
 {
@@ -162,48 +197,30 @@ void rfl_prim_text_corners(const struct rfl_prim *p, struct rfl_xy corners[4])
 
 size_t rfl_marker_outline(enum rfl_marker shape, double r, struct rfl_xy out[RFL_MARKER_MAX_POINTS])
 {
-	/* Corners in units of r, scaled so that the areas are near that of the circle. */
+	/* Corners (x, y) in units of r, scaled so that the areas are near that of the circle. */
 	static const struct {
 		size_t n;
-		struct rfl_xy at[RFL_MARKER_MAX_POINTS];
+		double at[2 * RFL_MARKER_MAX_POINTS];
 	} shapes[] = {
-		[RFL_MARKER_SQUARE] = { 4,
-					{ { -.89, -.89 },
-					  { .89, -.89 },
-					  { .89, .89 },
-					  { -.89, .89 } } },
-		[RFL_MARKER_TRIANGLE] = { 3, { { 0, -1.25 }, { 1.2, .83 }, { -1.2, .83 } } },
-		[RFL_MARKER_DIAMOND] = { 4,
-					 { { 0, -1.25 }, { 1.25, 0 }, { 0, 1.25 }, { -1.25, 0 } } },
-		[RFL_MARKER_TRIANGLE_DOWN] = { 3, { { 0, 1.25 }, { -1.2, -.83 }, { 1.2, -.83 } } },
+		[RFL_MARKER_SQUARE] = { 4, { -.89, -.89, .89, -.89, .89, .89, -.89, .89 } },
+		[RFL_MARKER_TRIANGLE] = { 3, { 0, -1.25, 1.2, .83, -1.2, .83 } },
+		[RFL_MARKER_DIAMOND] = { 4, { 0, -1.25, 1.25, 0, 0, 1.25, -1.25, 0 } },
+		[RFL_MARKER_TRIANGLE_DOWN] = { 3, { 0, 1.25, -1.2, -.83, 1.2, -.83 } },
 		[RFL_MARKER_PENTAGON] = { 5,
-					  { { 0, -1.14 },
-					    { 1.084, -.352 },
-					    { .67, .922 },
-					    { -.67, .922 },
-					    { -1.084, -.352 } } },
-		[RFL_MARKER_PLUS] = { 12,
-				      { { -.42, -1.15 },
-					{ .42, -1.15 },
-					{ .42, -.42 },
-					{ 1.15, -.42 },
-					{ 1.15, .42 },
-					{ .42, .42 },
-					{ .42, 1.15 },
-					{ -.42, 1.15 },
-					{ -.42, .42 },
-					{ -1.15, .42 },
-					{ -1.15, -.42 },
-					{ -.42, -.42 } } },
-		[RFL_MARKER_LEFT] = { 3, { { -1.25, 0 }, { .83, -1.2 }, { .83, 1.2 } } },
-		[RFL_MARKER_RIGHT] = { 3, { { 1.25, 0 }, { -.83, -1.2 }, { -.83, 1.2 } } },
+					  { 0, -1.14, 1.084, -.352, .67, .922, -.67, .922, -1.084,
+					    -.352 } },
+		[RFL_MARKER_PLUS] = { 12, { -.42, -1.15, .42,   -1.15, .42,   -.42, 1.15, -.42,
+					    1.15, .42,   .42,   .42,   .42,   1.15, -.42, 1.15,
+					    -.42, .42,   -1.15, .42,   -1.15, -.42, -.42, -.42 } },
+		[RFL_MARKER_LEFT] = { 3, { -1.25, 0, .83, -1.2, .83, 1.2 } },
+		[RFL_MARKER_RIGHT] = { 3, { 1.25, 0, -.83, -1.2, -.83, 1.2 } },
 	};
 
 	if (shape == RFL_MARKER_CIRCLE)
 		return 0;
 	for (size_t i = 0; i < shapes[shape].n; i++) {
-		out[i].x = shapes[shape].at[i].x * r;
-		out[i].y = shapes[shape].at[i].y * r;
+		out[i].x = shapes[shape].at[2 * i] * r;
+		out[i].y = shapes[shape].at[2 * i + 1] * r;
 	}
 	return shapes[shape].n;
 }

@@ -61,8 +61,7 @@ int main(int argc, char **argv)
 	if (FT_Init_FreeType(&library) != 0)
 		return 1;
 	printf("/* Made by tools/font_widths.c from Liberation Sans; do not edit. Included by "
-	       "font.c "
-	       "alone.\n"
+	       "scene.c alone.\n"
 	       " * Advance widths in units of 1/2048 em, one entry per code point of the ranges. "
 	       "*/\n\n"
 	       "/* clang-format off */\n"

@@ -17,7 +17,7 @@
 #include "data/jpeg.h"
 #include "machine/gpu.h"
 #include "machine/machine.h"
-#include "plot/font.h"
+#include "plot/scene.h"
 #include "profile/source.h"
 #include "report/table.h"
 #include "rfl_config.h"

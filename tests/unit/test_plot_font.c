@@ -6,8 +6,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "plot/font.h"
-#include "plot/words.h"
+#include "plot/figure.h"
 
 #ifdef RFL_HAVE_CAIRO
 #include <ft2build.h>

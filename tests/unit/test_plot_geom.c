@@ -5,8 +5,7 @@
 
 #include <math.h>
 
-#include "plot/axis.h"
-#include "plot/place.h"
+#include "plot/figure.h"
 
 static bool meet(struct rfl_hull a, struct rfl_hull b)
 {
