@@ -9,46 +9,12 @@
 #include "base/num.h"
 #include "plot/figure.h"
 
-static const char *const status_words[] = {
-	[RFL_PEAK_MEASURED] = "measured",
-	[RFL_PEAK_SPEC] = "data sheet",
-	[RFL_PEAK_DERIVED] = "derived",
-	[RFL_PEAK_USER] = "as given",
-};
-
 static const char *rate_of(struct rfl_figure *f, enum rfl_fig_kind kind, double per_s)
 {
 	const char *unit = kind == RFL_FIG_BANDWIDTH ? "B/s" : "FLOP/s";
 	char text[RFL_NUM_MAX];
 
 	return rfl_scene_printf(f->scene, "%s", rfl_num_si(per_s, unit, 3, text, sizeof(text)));
-}
-
-/* "DRAM 38.6 GB/s measured, triad nt, 24 runs within 2 %", "FP32 vector 182 GFLOP/s measured, 2
- * threads, avx512 fma"; quiet ceilings have the value alone. */
-static void set_labels(struct rfl_figure *f, struct rfl_fig_ceiling *c, const char *what,
-		       const struct rfl_peak *p)
-{
-	struct rfl_scene *s = f->scene;
-	const double spread = 100 * (p->stats.max - p->stats.min) / p->stats.max;
-	const char *text;
-
-	text = rfl_scene_printf(s, "%s %s", what, rate_of(f, c->kind, c->value * 1e9));
-	c->labels[0] = c->labels[1] = c->labels[2] = text;
-	if (!c->primary)
-		return;
-	text = c->labels[1] = rfl_scene_printf(s, "%s %s", text, status_words[p->status]);
-	if (c->kind == RFL_FIG_COMPUTE && p->threads > 0)
-		text = rfl_scene_printf(s, "%s, %d thread%s", text, p->threads,
-					p->threads == 1 ? "" : "s");
-	if (p->kernel && *p->kernel)
-		text = rfl_scene_printf(s, "%s, %.*s", text, (int)strcspn(p->kernel, ","),
-					p->kernel);
-	/* all runs between the least and the greatest */
-	if (c->kind == RFL_FIG_BANDWIDTH && p->stats.n >= 2 && !isnan(spread))
-		text = rfl_scene_printf(s, "%s, %lld runs within %.0f %%", text,
-					(long long)p->stats.n, fmax(ceil(spread), 1));
-	c->labels[0] = text;
 }
 
 /* A new ceiling; NULL when there is no room, or one that looks the same. */
@@ -69,20 +35,50 @@ static struct rfl_fig_ceiling *add(struct rfl_figure *f, enum rfl_fig_kind kind,
 	return c;
 }
 
+/* A peak. Quiet ceilings are labelled by the value alone; of the roof it is said how it was found:
+ * "DRAM 38.6 GB/s measured, triad nt, 24 runs within 2 %", "FP32 vector 182 GFLOP/s measured, 2
+ * threads, avx512 fma". */
 static void add_peak(struct rfl_figure *f, enum rfl_fig_kind kind, const struct rfl_peak *p,
 		     bool primary, const char *what, const char *id)
 {
+	static const char *const status_words[] = {
+		[RFL_PEAK_MEASURED] = "measured",
+		[RFL_PEAK_SPEC] = "data sheet",
+		[RFL_PEAK_DERIVED] = "derived",
+		[RFL_PEAK_USER] = "as given",
+	};
 	struct rfl_fig_ceiling *c = rfl_peak_usable(p) ? add(f, kind, p->value / 1e9, id) : NULL;
+	const bool memory = kind == RFL_FIG_BANDWIDTH,
+		   measured = p && p->status == RFL_PEAK_MEASURED;
+	struct rfl_scene *s = f->scene;
+	const char *text;
+	double spread;
 
 	if (!c)
 		return;
 	c->primary = primary;
-	c->solid = primary || (kind == RFL_FIG_BANDWIDTH && p->status == RFL_PEAK_MEASURED);
-	if (p->status == RFL_PEAK_MEASURED && p->stats.n > 1) {
+	c->solid = primary || (memory && measured);
+	if (measured && p->stats.n > 1) {
 		c->lo = p->stats.min / 1e9;
 		c->hi = p->stats.max / 1e9;
 	}
-	set_labels(f, c, what, p);
+	text = rfl_scene_printf(s, "%s %s", what, rate_of(f, kind, c->value * 1e9));
+	c->labels[0] = c->labels[1] = c->labels[2] = text;
+	if (!primary)
+		return;
+	text = c->labels[1] = rfl_scene_printf(s, "%s %s", text, status_words[p->status]);
+	if (!memory && p->threads > 0)
+		text = rfl_scene_printf(s, "%s, %d thread%s", text, p->threads,
+					p->threads == 1 ? "" : "s");
+	if (p->kernel && *p->kernel)
+		text = rfl_scene_printf(s, "%s, %.*s", text, (int)strcspn(p->kernel, ","),
+					p->kernel);
+	/* all runs between the least and the greatest */
+	spread = 100 * (p->stats.max - p->stats.min) / p->stats.max;
+	if (memory && p->stats.n >= 2 && !isnan(spread))
+		text = rfl_scene_printf(s, "%s, %lld runs within %.0f %%", text,
+					(long long)p->stats.n, fmax(ceil(spread), 1));
+	c->labels[0] = text;
 }
 
 /* The data sheet's value beside a measured one: "data sheet 76.8 GB/s (76 % reached)". */
@@ -102,31 +98,26 @@ static void add_sheet(struct rfl_figure *f, enum rfl_fig_kind kind, const struct
 					100 * p->value / p->spec);
 }
 
-static int by_ceiling(const void *a, const void *b)
-{
-	const struct rfl_mark *x = *(struct rfl_mark *const *)a, *y = *(struct rfl_mark *const *)b;
-	double p = x->point->peak_gflops, q = y->point->peak_gflops;
-
-	return p != q ? (p < q ? -1 : 1) : x->number - y->number;
-}
-
 /* A point of the compute ceiling that most points have; the earliest of equals. */
-static const struct rfl_point *main_point(struct rfl_figure *f)
+static const struct rfl_point *main_point(const struct rfl_figure *f)
 {
-	struct rfl_mark **marks = rfl_figure__sort(f, by_ceiling);
-	const struct rfl_mark *ret = &f->marks[0];
+	const struct rfl_point *ret = NULL;
 	size_t most = 0;
 
-	for (size_t i = 0, n; marks && i < f->nmarks; i += n) {
-		for (n = 1; i + n < f->nmarks; n++)
-			if (marks[i + n]->point->peak_gflops != marks[i]->point->peak_gflops)
-				break;
-		if (n > most || (n == most && marks[i]->number < ret->number)) {
+	for (size_t i = 0; i < f->nmarks; i++) {
+		const double peak = f->marks[i].point->peak_gflops;
+		size_t n = 0;
+
+		if (i > 0 && f->marks[i - 1].point->peak_gflops == peak)
+			continue;
+		for (size_t k = 0; k < f->nmarks; k++)
+			n += f->marks[k].point->peak_gflops == peak;
+		if (n > most) {
 			most = n;
-			ret = marks[i];
+			ret = f->marks[i].point;
 		}
 	}
-	return ret->point;
+	return ret;
 }
 
 static bool differs(double a, double b)

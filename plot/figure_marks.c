@@ -13,17 +13,11 @@
 /* What the colour of a mark depends on, as a text; NULL where the point does not have it. */
 static const char *key_of(struct rfl_figure *f, enum rfl_fig_by by, const struct rfl_mark *m)
 {
-	switch (by) {
-	case RFL_BY_BATCH:
+	if (by == RFL_BY_BATCH)
 		return rfl_scene_printf(f->scene, "%lld", (long long)m->point->batch);
-	case RFL_BY_PRECISION:
-		return m->point->precision;
-	case RFL_BY_WAY:
-		return m->way;
-	case RFL_BY_MODEL:
-		break;
-	}
-	return m->point->model;
+	return by == RFL_BY_PRECISION ? m->point->precision
+	       : by == RFL_BY_WAY     ? m->way
+				      : m->point->model;
 }
 
 static size_t index_of(const char *const *keys, size_t n, const char *key)
@@ -174,22 +168,6 @@ static void choose_traffic(struct rfl_figure *f)
 	f->best_is_fused = f->best && strcmp(f->best, BEST_FUSED) == 0;
 }
 
-static void fill_mark(struct rfl_figure *f, struct rfl_mark *m)
-{
-	const struct rfl_point *p = m->point;
-	const double best = f->best_is_fused ? p->ai_fused : p->ai_compulsory;
-
-	m->x = p->ai;
-	m->y = p->attained_gflops;
-	m->x_best = f->best && best > p->ai * 1.02 && isfinite(best) ? best : NAN;
-	m->roof = fmin(p->ai * p->peak_gbps, p->peak_gflops);
-	m->percent = 100 * m->y / m->roof;
-	m->above = m->y > m->roof * (1 + RFL_VERDICT_VISIBLE);
-	m->rate = rfl_scene_printf(f->scene, "%s GFLOP/s \xc2\xb7 %.0f %% of roof%s",
-				   rfl_words_number(f->scene, m->y), m->percent,
-				   m->above ? ": above it" : "");
-}
-
 static int by_speed(const void *a, const void *b)
 {
 	const struct rfl_mark *x = *(const struct rfl_mark *const *)a;
@@ -269,8 +247,21 @@ enum rfl_rc rfl_figure__marks(struct rfl_figure *f, struct rfl_err *err)
 			env, f->nskipped ? " (none has both an intensity and a rate)" : "");
 	rfl_figure__names(f);
 	choose_traffic(f);
-	for (size_t i = 0; i < f->nmarks; i++)
-		fill_mark(f, &f->marks[i]);
+	for (size_t i = 0; i < f->nmarks; i++) {
+		struct rfl_mark *m = &f->marks[i];
+		const struct rfl_point *p = m->point;
+		const double best = f->best_is_fused ? p->ai_fused : p->ai_compulsory;
+
+		m->x = p->ai;
+		m->y = p->attained_gflops;
+		m->x_best = f->best && best > p->ai * 1.02 && isfinite(best) ? best : NAN;
+		m->roof = fmin(p->ai * p->peak_gbps, p->peak_gflops);
+		m->percent = 100 * m->y / m->roof;
+		m->above = m->y > m->roof * (1 + RFL_VERDICT_VISIBLE);
+		m->rate = rfl_scene_printf(f->scene, "%s GFLOP/s \xc2\xb7 %.0f %% of roof%s",
+					   rfl_words_number(f->scene, m->y), m->percent,
+					   m->above ? ": above it" : "");
+	}
 	choose_shapes(f);
 	choose_colors(f);
 	rank_marks(f);

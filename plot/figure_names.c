@@ -14,24 +14,6 @@
 
 /* --- what differs between all marks ---------------------------------------------------------- */
 
-static struct rfl_varies what_varies(const struct rfl_figure *f)
-{
-	const struct rfl_point *a = f->marks[0].point;
-	struct rfl_varies v = {
-		.precision = !rfl_figure__shared(f, offsetof(struct rfl_point, precision)),
-		.layout = !rfl_figure__shared(f, offsetof(struct rfl_point, layout)),
-		.mode = !rfl_figure__shared(f, offsetof(struct rfl_point, mode)),
-		.data_mode = !rfl_figure__shared(f, offsetof(struct rfl_point, data_mode)),
-		.engine = !rfl_figure__shared(f, offsetof(struct rfl_point, engine)),
-	};
-
-	for (size_t i = 1; i < f->nmarks; i++) {
-		v.threads |= a->threads != f->marks[i].point->threads;
-		v.batch |= a->batch != f->marks[i].point->batch;
-	}
-	return v;
-}
-
 static const char *append(struct rfl_scene *s, const char *name, bool wanted, const char *word)
 {
 	return wanted && word && *word ? rfl_scene_printf(s, "%s %s", name, word) : name;
@@ -44,33 +26,24 @@ static const char *add_word(struct rfl_scene *s, const char *list, const char *w
 	return *list ? rfl_scene_printf(s, "%s, %s", list, word) : rfl_scene_printf(s, "%s", word);
 }
 
-/* "ResNet-50 bs 16", with precision and mode where they vary, and the layout between them. */
-static const char *name_of(struct rfl_scene *s, const struct rfl_point *p,
-			   const struct rfl_varies *v, bool layout)
-{
-	const char *name = rfl_words_model(s, p->model);
-
-	if (p->batch > 0)
-		name = rfl_scene_printf(s, "%s bs %lld", name, (long long)p->batch);
-	name = append(s, name, v->precision, p->precision);
-	name = append(s, name, layout, p->layout);
-	return append(s, name, v->mode, p->mode);
-}
-
-/* The name, the step without what distinguishes variants, and what the name says beyond the step.
- */
+/* The name, "ResNet-50 bs 16" with what varies; the step, that without what distinguishes variants;
+ * and what the name says beyond the step. */
 static void set_names(struct rfl_scene *s, struct rfl_mark *m, const struct rfl_varies *v)
 {
 	const struct rfl_point *p = m->point;
 	const char *data = rfl_text_same(p->data_mode, "imagefolder") ? "images" : p->data_mode;
-	const char *threads = NULL;
+	const char *threads = NULL, *name = rfl_words_model(s, p->model);
 
 	if (v->threads && p->threads > 0)
 		threads = rfl_scene_printf(s, "%lld thread%s", (long long)p->threads,
 					   p->threads == 1 ? "" : "s");
-	m->step = name_of(s, p, v, false);
-	m->name = append(s, name_of(s, p, v, v->layout), v->data_mode, data);
-	m->name = append(s, add_word(s, m->name, threads), v->engine, p->engine);
+	if (p->batch > 0)
+		name = rfl_scene_printf(s, "%s bs %lld", name, (long long)p->batch);
+	name = append(s, name, v->precision, p->precision);
+	m->step = append(s, name, v->mode, p->mode);
+	name = append(s, append(s, name, v->layout, p->layout), v->mode, p->mode);
+	name = add_word(s, append(s, name, v->data_mode, data), threads);
+	m->name = append(s, name, v->engine, p->engine);
 	m->way = add_word(s, "", v->layout ? p->layout : NULL);
 	m->way = add_word(s, m->way, v->data_mode ? data : NULL);
 	m->way = add_word(s, m->way, threads);
@@ -172,7 +145,7 @@ static bool is_said(const struct rfl_varies *v, const char *key)
 struct group {
 	struct rfl_scene *scene;
 	size_t n;
-	struct variant *variants, **order; /* sorted, so that equal ones are neighbours */
+	struct variant *variants;
 };
 
 static int by_words(const void *a, const void *b)
@@ -184,34 +157,24 @@ static int by_words(const void *a, const void *b)
 	return order ? order : strcmp(x->words, y->words);
 }
 
-/* Are there two that are still alike, and that this would distinguish? */
-static bool distinguishes(struct group *g, const char *key)
-{
-	qsort(g->order, g->n, sizeof(struct variant *), by_words);
-	for (size_t i = 1; i < g->n; i++)
-		if (by_words(&g->order[i - 1], &g->order[i]) == 0 &&
-		    strcmp(words_of(g->order[i - 1], key), words_of(g->order[i], key)) != 0)
-			return true;
-	return false;
-}
-
 /* Only what it takes to distinguish them, first things first. */
 static void say_least(struct group *g)
 {
-	const size_t most = RFL_LEDGER_NCOLUMNS + 1;
-	const char **asked = rfl_scene_array(g->scene, most, sizeof(const char *));
+	const char **asked =
+		rfl_scene_array(g->scene, RFL_LEDGER_NCOLUMNS + 1, sizeof(const char *));
+	struct variant **order = rfl_scene_array(g->scene, g->n, sizeof(struct variant *));
 	size_t nasked = 0;
 
-	g->order = rfl_scene_array(g->scene, g->n, sizeof(struct variant *));
-	if (!asked || !g->order)
+	if (!asked || !order)
 		return;
 	for (size_t i = 0; i < g->n; i++) {
-		g->order[i] = &g->variants[i];
+		order[i] = &g->variants[i];
 		g->variants[i].words = "";
 	}
 	for (size_t i = 0; i < g->n; i++)
 		for (size_t k = 0; k < g->variants[i].n; k++) {
 			const char *key = g->variants[i].parts[k].key;
+			bool wanted = false;
 			size_t at = 0;
 
 			while (at < nasked && strcmp(asked[at], key) != 0)
@@ -219,12 +182,16 @@ static void say_least(struct group *g)
 			if (at < nasked)
 				continue;
 			asked[nasked++] = key;
-			if (!distinguishes(g, key))
-				continue;
-			for (size_t j = 0; j < g->n; j++) {
-				struct variant *m = &g->variants[j];
+			/* are there two that are still alike, and that this would distinguish? */
+			qsort(order, g->n, sizeof(struct variant *), by_words);
+			for (size_t j = 1; j < g->n && !wanted; j++)
+				wanted = by_words(&order[j - 1], &order[j]) == 0 &&
+					 strcmp(words_of(order[j - 1], key),
+						words_of(order[j], key)) != 0;
+			for (size_t j = 0; j < g->n && wanted; j++) {
+				struct variant *v = &g->variants[j];
 
-				m->words = add_word(g->scene, m->words, words_of(m, key));
+				v->words = add_word(g->scene, v->words, words_of(v, key));
 			}
 		}
 }
@@ -296,41 +263,45 @@ static int by_name(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
-/* Marks that words do not distinguish have their line in the points file. */
-static void number_alike(struct rfl_figure *f)
+void rfl_figure__names(struct rfl_figure *f)
 {
-	struct rfl_mark **marks = rfl_figure__sort(f, by_name);
+	const struct rfl_point *a = f->marks[0].point;
+	bool one_step = f->nmarks > 1, variants = false;
+	struct rfl_mark **marks;
 
+	f->varies = (struct rfl_varies){
+		.precision = !rfl_figure__shared(f, offsetof(struct rfl_point, precision)),
+		.layout = !rfl_figure__shared(f, offsetof(struct rfl_point, layout)),
+		.mode = !rfl_figure__shared(f, offsetof(struct rfl_point, mode)),
+		.data_mode = !rfl_figure__shared(f, offsetof(struct rfl_point, data_mode)),
+		.engine = !rfl_figure__shared(f, offsetof(struct rfl_point, engine)),
+	};
+	for (size_t i = 1; i < f->nmarks; i++) {
+		f->varies.threads |= a->threads != f->marks[i].point->threads;
+		f->varies.batch |= a->batch != f->marks[i].point->batch;
+	}
+	for (size_t i = 0; i < f->nmarks; i++)
+		set_names(f->scene, &f->marks[i], &f->varies);
+	name_variants(f);
+	/* marks that words do not distinguish have their line in the points file */
+	marks = rfl_figure__sort(f, by_name);
 	for (size_t i = 1; marks && i < f->nmarks; i++)
 		if (by_name(&marks[i - 1], &marks[i]) == 0)
 			marks[i - 1]->numbered = marks[i]->numbered = true;
 	for (size_t i = 0; i < f->nmarks; i++) {
 		struct rfl_mark *m = &f->marks[i];
 
-		if (!m->numbered)
-			continue;
-		m->name = rfl_scene_printf(f->scene, "%s #%d", m->name, m->number);
-		m->way = add_word(f->scene, m->way, rfl_scene_printf(f->scene, "#%d", m->number));
-	}
-}
+		if (m->numbered) {
+			const char *number = rfl_scene_printf(f->scene, "#%d", m->number);
 
-void rfl_figure__names(struct rfl_figure *f)
-{
-	bool one_step = f->nmarks > 1, variants = false;
-
-	f->varies = what_varies(f);
-	for (size_t i = 0; i < f->nmarks; i++)
-		set_names(f->scene, &f->marks[i], &f->varies);
-	name_variants(f);
-	number_alike(f);
-	/* where all marks are of one step it is said once, in the subtitle, and they are called by
-	 * what distinguishes them */
-	for (size_t i = 0; i < f->nmarks; i++) {
-		const struct rfl_mark *m = &f->marks[i];
-
+			m->name = rfl_scene_printf(f->scene, "%s %s", m->name, number);
+			m->way = add_word(f->scene, m->way, number);
+		}
 		variants = variants || m->point->variant;
 		one_step = one_step && *m->way && strcmp(m->step, f->marks[0].step) == 0;
 	}
+	/* where all marks are of one step it is said once, in the subtitle, and they are called by
+	 * what distinguishes them */
 	if (!one_step || !variants)
 		return;
 	f->step = f->marks[0].step;

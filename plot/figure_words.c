@@ -229,25 +229,6 @@ static const char *repeats_words(struct rfl_figure *f)
 				steps_hi == 1 ? "" : "s");
 }
 
-static const char *make_subtitle(struct rfl_figure *f)
-{
-	const char *layout = SHARED(f, layout), *data = SHARED(f, data_mode);
-	const char *const parts[] = {
-		SHARED(f, precision),
-		strcmp(layout, "nhwc") == 0 ? "channels-last" : layout,
-		strcmp(data, "synthetic") == 0     ? "synthetic data"
-		: strcmp(data, "imagefolder") == 0 ? "JPEG images"
-						   : data,
-		SHARED(f, engine),
-		repeats_words(f),
-	};
-	const char *text = f->step ? f->step : "";
-
-	for (size_t i = 0; i < RFL_ARRAY_LEN(parts); i++)
-		text = join(f->scene, text, parts[i]);
-	return text;
-}
-
 static void note(struct rfl_figure *f, const char *text)
 {
 	if (f->nnotes < RFL_ARRAY_LEN(f->notes) && *text)
@@ -273,22 +254,6 @@ static const char *ceiling_words(struct rfl_figure *f, const char *what, const s
 		text = rfl_scene_printf(s, "%s over %.0f MiB", text,
 					(double)p->working_set_bytes / 1048576);
 	return text;
-}
-
-static void note_ceilings(struct rfl_figure *f)
-{
-	const struct rfl_peak *dram = rfl_peaks_dram(f->in->env);
-	const char *key = NULL;
-	const struct rfl_peak *compute;
-
-	for (size_t i = 0; i < f->nmarks && !key; i++)
-		if (f->marks[i].point->peak_gflops == f->gflops)
-			key = f->marks[i].point->compute_key;
-	compute = key ? rfl_peaks_compute(f->in->env, key) : NULL;
-	if (dram)
-		note(f, rfl_scene_printf(f->scene, "Ceilings: %s%s%s.",
-					 ceiling_words(f, "memory", dram), compute ? "; " : "",
-					 compute ? ceiling_words(f, "compute", compute) : ""));
 }
 
 /* The first point above its roof, with what its verdict says; how many more there are. */
@@ -317,12 +282,55 @@ static void note_above(struct rfl_figure *f)
 					 more == 1 ? " is" : "s are"));
 }
 
-static void note_points(struct rfl_figure *f)
+void rfl_figure__words(struct rfl_figure *f)
 {
 	struct rfl_scene *s = f->scene;
-	const char *source = SHARED(f, step_source);
+	const struct rfl_peaks_env *env = f->in->env;
+	const struct rfl_peak *dram = rfl_peaks_dram(env), *compute;
+	const char *layout = SHARED(f, layout), *data = SHARED(f, data_mode);
+	const char *flops = shared_source(f, offsetof(struct rfl_point, flops_source));
+	const char *bytes = shared_source(f, offsetof(struct rfl_point, bytes_source));
+	const char *spread = SHARED(f, step_source), *key = NULL, *text = "";
+	const char *const parts[] = {
+		f->step ? f->step : "",
+		SHARED(f, precision),
+		strcmp(layout, "nhwc") == 0 ? "channels-last" : layout,
+		strcmp(data, "synthetic") == 0     ? "synthetic data"
+		: strcmp(data, "imagefolder") == 0 ? "JPEG images"
+						   : data,
+		SHARED(f, engine),
+		repeats_words(f),
+	};
+	const char *const files[][2] = {
+		{ f->in->points_name, f->in->points_hash },
+		{ f->in->peaks_name, f->in->peaks_hash },
+		{ "ledger", SHARED(f, ledger_hash) },
+		{ "roofline", f->in->version },
+	};
 	bool cut = false;
 
+	f->title = make_title(f);
+	f->subtitle = "";
+	for (size_t i = 0; i < RFL_ARRAY_LEN(parts); i++)
+		f->subtitle = join(s, f->subtitle, parts[i]);
+	/* what was counted */
+	f->nnotes = 0;
+	if (*flops)
+		note(f, rfl_scene_printf(s, "FLOPs: %s.", flops));
+	if (*bytes && strncmp(f->used, "bytes ", 6) == 0)
+		note(f, rfl_scene_printf(s, "Bytes %s.", f->used + 6));
+	else if (*bytes)
+		note(f, rfl_scene_printf(s, "Bytes: %s.", bytes));
+	f->note_groups[0] = f->nnotes;
+	/* ceilings, and what a reader must know of the points */
+	for (size_t i = 0; i < f->nmarks && !key; i++)
+		if (f->marks[i].point->peak_gflops == f->gflops)
+			key = f->marks[i].point->compute_key;
+	compute = key ? rfl_peaks_compute(env, key) : NULL;
+	if (dram)
+		note(f, rfl_scene_printf(s, "Ceilings: %s%s%s.", ceiling_words(f, "memory", dram),
+					 compute ? "; " : "",
+					 compute ? ceiling_words(f, "compute", compute) : ""));
 	if (f->nskipped)
 		note(f, rfl_scene_printf(s, "%zu more configuration%s without intensity or rate.",
 					 f->nskipped, f->nskipped == 1 ? "" : "s"));
@@ -338,46 +346,15 @@ static void note_points(struct rfl_figure *f)
 	if (f->bars_hidden)
 		note(f, rfl_scene_printf(
 				s, "Uncertainties%s%s%s smaller than their mark are not drawn.",
-				*source ? " (" : "", source, *source ? ")" : ""));
-}
-
-static void note_files(struct rfl_figure *f)
-{
-	const char *const files[][2] = {
-		{ f->in->points_name, f->in->points_hash },
-		{ f->in->peaks_name, f->in->peaks_hash },
-		{ "ledger", SHARED(f, ledger_hash) },
-		{ "roofline", f->in->version },
-	};
-	const char *text = "";
-
+				*spread ? " (" : "", spread, *spread ? ")" : ""));
+	f->note_groups[1] = f->nnotes;
+	/* files */
 	for (size_t i = 0; i < RFL_ARRAY_LEN(files); i++)
 		if (files[i][0] && files[i][1] && *files[i][1])
-			text = join(f->scene, text,
-				    rfl_scene_printf(f->scene, i < 3 ? "%s %.8s" : "%s %s",
-						     files[i][0], files[i][1]));
+			text = join(s, text,
+				    rfl_scene_printf(s, i < 3 ? "%s %.8s" : "%s %s", files[i][0],
+						     files[i][1]));
 	note(f, text);
-}
-
-void rfl_figure__words(struct rfl_figure *f)
-{
-	const char *flops = shared_source(f, offsetof(struct rfl_point, flops_source));
-	const char *bytes = shared_source(f, offsetof(struct rfl_point, bytes_source));
-
-	f->title = make_title(f);
-	f->subtitle = make_subtitle(f);
-	f->nnotes = 0;
-	if (*flops)
-		note(f, rfl_scene_printf(f->scene, "FLOPs: %s.", flops));
-	if (*bytes && strncmp(f->used, "bytes ", 6) == 0)
-		note(f, rfl_scene_printf(f->scene, "Bytes %s.", f->used + 6));
-	else if (*bytes)
-		note(f, rfl_scene_printf(f->scene, "Bytes: %s.", bytes));
-	f->note_groups[0] = f->nnotes;
-	note_ceilings(f);
-	note_points(f);
-	f->note_groups[1] = f->nnotes;
-	note_files(f);
 	f->note_groups[2] = f->nnotes;
 }
 
