@@ -19,6 +19,7 @@ struct rfl_peer {
 	bool is_flops;       /**< 2 per multiply-add; else its number is of multiply-adds */
 	const char *rule;    /**< one sentence: what it counts, and how much each */
 	const char *wrong;   /**< known errors of the tool's number, one sentence; NULL: none */
+	const struct rfl_peer_rules *rules; /**< the rule as data */
 };
 
 /** The i-th peer, or NULL past the last. */
@@ -27,16 +28,6 @@ const struct rfl_peer *rfl_peer_at(size_t i);
 /** By name. RFL_ENOTFOUND names all. */
 enum rfl_rc rfl_peer_find(const char *name, const struct rfl_peer **ret,
 			  struct rfl_err *err) RFL_WARN_UNUSED;
-
-/**
- * The peer's total for one forward pass over one sample.
- *
- * @param ret  on success only
- * @return RFL_OK; RFL_EUNAVAILABLE with the reason where the tool's rule is not closed for an
- * operation of this net; RFL_EOVERFLOW
- */
-enum rfl_rc rfl_peer_total(const struct rfl_peer *peer, const struct rfl_net *net, int64_t *ret,
-			   struct rfl_err *err) RFL_WARN_UNUSED;
 
 /** What a peer says of one forward pass over one sample. */
 struct rfl_peer_count {
@@ -48,9 +39,12 @@ struct rfl_peer_count {
 };
 
 /**
- * The same with all that it says.
+ * Count one forward pass over one sample as the peer does.
  *
+ * @param ret    on success only
  * @param nodes  what it charges each operation, parallel to net->nodes; NULL: not asked for
+ * @return RFL_OK; RFL_EUNAVAILABLE with the reason where the tool's rule is not closed for an
+ * operation of this net; RFL_EOVERFLOW; RFL_ENOMEM
  */
 enum rfl_rc rfl_peer_count(const struct rfl_peer *peer, const struct rfl_net *net,
 			   struct rfl_peer_count *ret, int64_t *nodes,

@@ -1,14 +1,17 @@
 /*
  * summary.c - build a network, count it, gather what its operations cost into rows, and move it
- * from batch to batch. What is made for the counting is given back between one table and the next,
- * so that many networks take little memory.
+ * from batch to batch; how much of it fits into a memory, and which options would lower its peak.
+ * What is made for the counting is given back between one table and the next, so that many networks
+ * take little memory.
  */
 #include "complexity/summary.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/num.h"
 #include "complexity/op.h"
 
 enum { STEP_ROWS = 2 }; /* the loss and the update */
@@ -22,16 +25,16 @@ static const char *row_name(const struct rfl_summary *s, const struct rfl_node *
 			    struct rfl_arena *arena)
 {
 	const enum rfl_summary_by by = s->options.by;
-	const char *end = node->name;
+	const char *op = rfl_op_info_of(node->op)->name, *end = node->name;
 
 	if (by == RFL_SUMMARY_BY_MODEL)
 		return s->name;
 	if (by == RFL_SUMMARY_BY_KIND)
-		return rfl_op_info_of(node->op)->name;
-	if (!*node->name)
-		return by == RFL_SUMMARY_BY_LAYER ? rfl_op_info_of(node->op)->name : "(top)";
+		return op;
 	if (by == RFL_SUMMARY_BY_LAYER)
-		return node->name;
+		return *node->name ? node->name : op;
+	if (!*node->name)
+		return "(top)";
 	for (int part = 0; part < s->options.depth && *end; part++)
 		end += strcspn(end + (part > 0), ".") + (size_t)(part > 0);
 	if (!*end)
@@ -39,69 +42,64 @@ static const char *row_name(const struct rfl_summary *s, const struct rfl_node *
 	return rfl_arena_printf(arena, "%.*s", (int)(end - node->name), node->name);
 }
 
-static bool place_node(struct rfl_summary_rows *r, const struct rfl_summary *s, int index)
-{
-	const struct rfl_node *node = &s->net->nodes[index];
-	const bool layers = s->options.by == RFL_SUMMARY_BY_LAYER;
-	const char *name = row_name(s, node, r->arena);
-	size_t at = r->n;
-
-	if (!name)
-		return false;
-	for (size_t i = r->n; !layers && at == r->n && i-- > 0;)
-		if (strcmp(r->rows[i].name, name) == 0)
-			at = i;
-	if (at == r->n) {
-		struct rfl_summary_row *row = &r->rows[r->n++];
-
-		row->name = name;
-		row->kind = layers ? rfl_op_info_of(node->op)->name : "";
-		if (layers)
-			(void)rfl_shape_text(&node->shape, row->output, sizeof(row->output));
-	}
-	r->rows[at].params += rfl_node_param_count(s->net, node);
-	r->row_of[index] = at;
-	return true;
-}
-
 static enum rfl_rc make_rows(struct rfl_summary *s, struct rfl_err *err)
 {
 	const bool one_row = s->options.by == RFL_SUMMARY_BY_MODEL;
-	const char *const names[STEP_ROWS] = { rfl_op_info_of(RFL_OP_CROSS_ENTROPY)->name,
-					       "optimizer" };
-	const char *const kinds[STEP_ROWS] = { names[0],
-					       rfl_optimizer_names[s->options.optimizer] };
-	const size_t parts = (size_t)s->net->nnodes + STEP_ROWS;
+	const bool layers = s->options.by == RFL_SUMMARY_BY_LAYER;
+	const char *loss = rfl_op_info_of(RFL_OP_CROSS_ENTROPY)->name;
+	const size_t nnodes = (size_t)s->net->nnodes, parts = nnodes + STEP_ROWS;
 	struct rfl_arena *arena = rfl_arena_new(0);
 	struct rfl_summary_rows *r = arena ? rfl_arena_array(arena, 1, sizeof(*r)) : NULL;
-	bool ok = r != NULL;
 
-	if (ok) {
-		*r = (struct rfl_summary_rows){
-			.rows = rfl_arena_array(arena, one_row ? 1 : parts, sizeof(*r->rows)),
-			.row_of = rfl_arena_array(arena, parts, sizeof(*r->row_of)),
-			.times = rfl_arena_array(arena, parts, sizeof(*r->times)),
-			.total = { .name = "total", .kind = "" },
-			.arena = arena,
-		};
-		ok = r->rows && r->row_of && r->times;
+	if (!r)
+		goto no_memory;
+	*r = (struct rfl_summary_rows){
+		.rows = rfl_arena_array(arena, one_row ? 1 : parts, sizeof(*r->rows)),
+		.row_of = rfl_arena_array(arena, parts, sizeof(*r->row_of)),
+		.times = rfl_arena_array(arena, parts, sizeof(*r->times)),
+		.total = { .name = "total", .kind = "" },
+		.arena = arena,
+	};
+	if (!r->rows || !r->row_of || !r->times)
+		goto no_memory;
+	for (size_t i = 0; i < nnodes; i++) {
+		const struct rfl_node *node = &s->net->nodes[i];
+		const char *name = row_name(s, node, arena);
+		size_t at = layers ? 0 : r->n; /* rows before it; that of its name, if any, last */
+
+		if (!name)
+			goto no_memory;
+		while (at > 0 && strcmp(r->rows[at - 1].name, name) != 0)
+			at--;
+		if (at == 0) {
+			struct rfl_summary_row *row = &r->rows[r->n++];
+
+			row->name = name;
+			row->kind = layers ? rfl_op_info_of(node->op)->name : "";
+			if (layers)
+				(void)rfl_shape_text(&node->shape, row->output,
+						     sizeof(row->output));
+			at = r->n;
+		}
+		r->row_of[i] = at - 1;
+		r->rows[at - 1].params += rfl_node_param_count(s->net, node);
+		r->total.params += rfl_node_param_count(s->net, node);
 	}
-	for (int i = 0; ok && i < s->net->nnodes; i++)
-		ok = place_node(r, s, i);
-	if (!ok) {
-		rfl_arena_free(arena);
-		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", s->name);
+	if (!one_row) { /* a model's one row holds the loss and the update too */
+		r->row_of[nnodes] = r->n;
+		r->rows[r->n++] =
+			(struct rfl_summary_row){ .name = loss, .kind = loss, .step_only = true };
+		r->row_of[nnodes + 1] = r->n;
+		r->rows[r->n++] =
+			(struct rfl_summary_row){ .name = "optimizer",
+						  .kind = rfl_optimizer_names[s->options.optimizer],
+						  .step_only = true };
 	}
-	for (int i = 0; i < STEP_ROWS && !one_row; i++) { /* a model's one row holds them too */
-		r->row_of[s->net->nnodes + i] = r->n;
-		r->rows[r->n++] = (struct rfl_summary_row){ .name = names[i],
-							    .kind = kinds[i],
-							    .step_only = true };
-	}
-	for (size_t i = 0; i < r->n; i++)
-		r->total.params += r->rows[i].params;
 	s->rows = r;
 	return RFL_OK;
+no_memory:
+	rfl_arena_free(arena);
+	return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", s->name);
 }
 
 /* The counter has checked that the sums over all nodes and passes fit. */
@@ -118,29 +116,6 @@ static void add_passes(struct rfl_summary_work *work, const struct rfl_cost *cos
 	work->elementwise += cost->bias_adds;
 }
 
-static void add_update(struct rfl_summary_work *work, const struct rfl_count *count)
-{
-	int64_t moved = count->optimizer.read_bytes + count->optimizer.write_bytes;
-
-	work->elementwise += rfl_elementwise_sum(&count->optimizer_flops);
-	work->bytes[RFL_FUSION_UNFUSED] += moved;
-	work->bytes[RFL_FUSION_FUSED] += moved;
-	work->bytes[RFL_FUSION_COMPULSORY] +=
-		rfl_count_bytes(count, RFL_FUSION_COMPULSORY, RFL_SCOPE_STEP) -
-		rfl_count_bytes(count, RFL_FUSION_COMPULSORY, RFL_SCOPE_FORWARD_BACKWARD);
-}
-
-static void add_work(struct rfl_summary_work *sum, const struct rfl_summary_work *work)
-{
-	sum->macs += work->macs;
-	sum->elementwise += work->elementwise;
-	for (int i = 0; i < RFL_FUSION_COUNT; i++)
-		sum->bytes[i] += work->bytes[i];
-	for (int i = 0; i < RFL_PASS_COUNT; i++)
-		sum->pass_macs[i] += work->pass_macs[i];
-	rfl_attained_add(&sum->attained, &work->attained);
-}
-
 /* The rows of an inference, or of a training step. */
 static void sum_work(struct rfl_summary *s, bool training)
 {
@@ -149,13 +124,20 @@ static void sum_work(struct rfl_summary *s, bool training)
 	struct rfl_summary_rows *r = s->rows;
 	const size_t *row_of = r->row_of;
 	const size_t nnodes = (size_t)s->net->nnodes;
-	const int passes = training ? RFL_PASS_COUNT : 1;
 
 	for (size_t i = 0; i < nnodes; i++)
-		add_passes(&r->rows[row_of[i]].work[training], &count->nodes[i], passes);
+		add_passes(&r->rows[row_of[i]].work[training], &count->nodes[i],
+			   training ? RFL_PASS_COUNT : 1);
 	if (training) {
-		add_passes(&r->rows[row_of[nnodes]].work[training], &count->loss, passes);
-		add_update(&r->rows[row_of[nnodes + 1]].work[training], count);
+		struct rfl_summary_work *update = &r->rows[row_of[nnodes + 1]].work[1];
+
+		add_passes(&r->rows[row_of[nnodes]].work[1], &count->loss, RFL_PASS_COUNT);
+		update->elementwise += rfl_elementwise_sum(&count->optimizer_flops);
+		for (int i = 0; i < RFL_FUSION_COUNT; i++)
+			update->bytes[i] +=
+				rfl_count_bytes(count, (enum rfl_fusion)i, RFL_SCOPE_STEP) -
+				rfl_count_bytes(count, (enum rfl_fusion)i,
+						RFL_SCOPE_FORWARD_BACKWARD);
 	}
 	if (!roof)
 		return;
@@ -181,10 +163,20 @@ void rfl_summary_sum(struct rfl_summary *s)
 			sum_work(s, training);
 	for (int i = 0; s->memory[1] && i < s->net->nnodes; i++)
 		r->rows[r->row_of[i]].saved_bytes += s->memory[1]->node_saved[i];
-	for (size_t i = 0; i < r->n; i++) {
-		for (int training = 0; training < 2; training++)
-			add_work(&total->work[training], &r->rows[i].work[training]);
-		total->saved_bytes += r->rows[i].saved_bytes;
+	for (size_t k = 0; k < r->n; k++) {
+		for (int training = 0; training < 2; training++) {
+			struct rfl_summary_work *sum = &total->work[training];
+			const struct rfl_summary_work *work = &r->rows[k].work[training];
+
+			sum->macs += work->macs;
+			sum->elementwise += work->elementwise;
+			for (int i = 0; i < RFL_FUSION_COUNT; i++)
+				sum->bytes[i] += work->bytes[i];
+			for (int i = 0; i < RFL_PASS_COUNT; i++)
+				sum->pass_macs[i] += work->pass_macs[i];
+			rfl_attained_add(&sum->attained, &work->attained);
+		}
+		total->saved_bytes += r->rows[k].saved_bytes;
 	}
 }
 
@@ -330,4 +322,194 @@ void rfl_summary_free(struct rfl_summary *s)
 	rfl_net_free(s->net);
 	free(s->fit);
 	free(s);
+}
+
+/* --- what fits ------------------------------------------------------------------------------- */
+
+static enum rfl_rc fit_batch(struct rfl_summary *s, struct rfl_memory *memory, struct rfl_fit *fit,
+			     struct rfl_err *err)
+{
+	const char *phase, *node;
+	struct rfl_err why = RFL_ERR_INIT;
+	enum rfl_rc rc = rfl_memory_fit(memory, fit->bytes, &fit->batch, err);
+
+	if (rc != RFL_OK)
+		return rc;
+	fit->at = *memory;
+	fit->at.node_saved = NULL;
+	fit->at.workspace = NULL;
+	phase = rfl_phase_names[memory->peak_phase];
+	node = memory->peak_node < 0 ? "" : s->net->nodes[memory->peak_node].name;
+	(void)snprintf(fit->peak_at, sizeof(fit->peak_at), "%s%s%s", phase,
+		       *node                                  ? " of "
+		       : memory->peak_phase == RFL_PHASE_STEP ? ""
+							      : " of the loss",
+		       node);
+	fit->next_peak = memory->peak;
+	if (!fit->batch)
+		return RFL_OK;
+	rc = rfl_memory_at(memory, fit->batch + 1, &why);
+	fit->next_peak = rc == RFL_OK ? memory->peak : -1;
+	return rc == RFL_EOVERFLOW || rc == RFL_OK ? RFL_OK
+						   : rfl_fail(err, rc, why.native, "%s", why.msg);
+}
+
+/* The peak of the model at another context. Beyond 63 bits is too much as well: -1. */
+static enum rfl_rc peak_at(const struct rfl_summary *s,
+			   const struct rfl_memory_options *memory_options, int64_t context,
+			   int64_t *ret, struct rfl_err *err)
+{
+	struct rfl_zoo_options sizes = s->options.sizes;
+	struct rfl_memory *memory = NULL;
+	struct rfl_err why = RFL_ERR_INIT;
+	struct rfl_net *net = NULL;
+	enum rfl_rc rc;
+
+	sizes.context_length = context;
+	rc = rfl_zoo_build(s->model->name, &sizes, &net, &why);
+	if (rc == RFL_OK)
+		rc = rfl_memory_new(net, memory_options, &memory, &why);
+	if (rc == RFL_OK)
+		*ret = memory->peak;
+	rfl_memory_free(memory);
+	rfl_net_free(net);
+	if (rc == RFL_EOVERFLOW) {
+		*ret = -1;
+		rc = RFL_OK;
+	}
+	return rc == RFL_OK ? rc : rfl_fail(err, rc, why.native, "%s", why.msg);
+}
+
+/* More tokens never take less: halve the range. */
+static enum rfl_rc fit_context(const struct rfl_summary *s, const struct rfl_memory *memory,
+			       struct rfl_fit *fit, struct rfl_err *err)
+{
+	struct rfl_memory_options at = memory->options;
+	int64_t fits = 0, limit = s->model->max_context_length, fails;
+	enum rfl_rc rc = RFL_OK;
+
+	fit->has_context = true;
+	fit->context_limit = limit ? limit : RFL_FIT_MAX_CONTEXT;
+	fails = fit->context_limit + 1;
+	at.count.batch = fit->context_batch;
+	while (fails - fits > 1 && rc == RFL_OK) {
+		int64_t middle = fits + (fails - fits) / 2, peak = 0;
+
+		rc = peak_at(s, &at, middle, &peak, err);
+		if (rc == RFL_OK && peak >= 0 && peak <= fit->bytes) {
+			fits = middle;
+			fit->context_peak = peak;
+		} else {
+			fails = middle;
+		}
+	}
+	fit->context = fits;
+	return rc;
+}
+
+enum rfl_rc rfl_summary_fit(struct rfl_summary *s, bool training, int64_t bytes,
+			    int64_t context_batch, struct rfl_err *err)
+{
+	struct rfl_fit *fit = NULL;
+	enum rfl_rc rc = rfl_summary_at(s, 1, err);
+
+	if (rc != RFL_OK)
+		return rc;
+	fit = calloc(1, sizeof(*fit));
+	if (!fit)
+		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", s->name);
+	fit->training = training;
+	fit->bytes = bytes;
+	fit->context_batch = context_batch;
+	rc = fit_batch(s, s->memory[training], fit, err);
+	if (rc == RFL_OK && s->model && s->model->context_length)
+		rc = fit_context(s, s->memory[training], fit, err);
+	rfl_summary_rest(s);
+	if (rc != RFL_OK) {
+		free(fit);
+		return rc;
+	}
+	free(s->fit);
+	s->fit = fit;
+	return RFL_OK;
+}
+
+enum { CHECKPOINT, BF16, SGD, FUSED_UPDATE, NO_ACCUMULATION, HELPS };
+
+static const char *const helps[HELPS] = { "--checkpoint 1", "--precision bf16", "--optimizer sgd",
+					  "--update fused", "--accumulate 1" };
+
+/* False where the option is in use, or has no effect on such a network. */
+static bool apply(int help, const struct rfl_net *net, struct rfl_memory_options *o)
+{
+	struct rfl_count_options *c = &o->count;
+	bool new = false;
+
+	switch (help) {
+	case CHECKPOINT:
+		new = c->training && net->nblocks && !c->checkpoint;
+		c->checkpoint = new ? 1 : c->checkpoint;
+		break;
+	case BF16:
+		new = c->master_weights ||
+		      (c->dtype != RFL_DTYPE_BF16 && c->dtype != RFL_DTYPE_F16);
+		c->dtype = new ? RFL_DTYPE_BF16 : c->dtype;
+		c->master_weights = false;
+		break;
+	case SGD:
+		new = c->training && c->optimizer != RFL_OPT_SGD;
+		c->optimizer = new ? RFL_OPT_SGD : c->optimizer;
+		break;
+	case FUSED_UPDATE:
+		new = c->training && o->update != RFL_UPDATE_FUSED;
+		o->update = new ? RFL_UPDATE_FUSED : o->update;
+		break;
+	case NO_ACCUMULATION:
+		new = c->training && o->accumulate > 1;
+		o->accumulate = new ? 1 : o->accumulate;
+		break;
+	}
+	return new;
+}
+
+/* Append "--option (peak 3 GiB)" where it lowers the peak of one sample. */
+static enum rfl_rc add_help(const struct rfl_summary *s, const char *what,
+			    const struct rfl_memory_options *options, struct rfl_buf *text,
+			    struct rfl_err *err)
+{
+	struct rfl_memory *memory = NULL;
+	char peak[RFL_NUM_MAX];
+	enum rfl_rc rc = rfl_memory_new(s->net, options, &memory, err);
+
+	if (rc == RFL_OK && memory->peak < s->fit->at.peak)
+		rfl_buf_printf(text, "%s%s (peak %s)",
+			       text->len ? ", " : " What would help: ", what,
+			       rfl_num_bytes((double)memory->peak, peak, sizeof(peak)));
+	rfl_memory_free(memory);
+	return rc;
+}
+
+enum rfl_rc rfl_summary_fit_help(const struct rfl_summary *s, struct rfl_buf *text,
+				 struct rfl_err *err)
+{
+	struct rfl_memory_options now = s->fit->at.options, all;
+	size_t n = 0;
+	enum rfl_rc rc = RFL_OK;
+
+	now.count.batch = 1;
+	all = now;
+	for (int i = 0; i < HELPS && rc == RFL_OK; i++) {
+		struct rfl_memory_options o = now;
+
+		if (!apply(i, s->net, &o))
+			continue;
+		(void)apply(i, s->net, &all);
+		rc = add_help(s, helps[i], &o, text, err);
+		n++;
+	}
+	if (rc == RFL_OK && n > 1)
+		rc = add_help(s, "all of these", &all, text, err);
+	if (text->len)
+		rfl_buf_putc(text, '.');
+	return rc;
 }

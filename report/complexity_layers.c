@@ -158,6 +158,7 @@ enum rfl_rc rfl_complexity__peer(struct rfl_summary *s, const struct rfl_peer *p
 				 struct rfl_peer_line *ret, struct rfl_err *err)
 {
 	enum rfl_rc rc = s->counted ? RFL_OK : rfl_summary_at(s, 1, err);
+	struct rfl_peer_count count;
 
 	if (rc != RFL_OK)
 		return rc;
@@ -166,7 +167,9 @@ enum rfl_rc rfl_complexity__peer(struct rfl_summary *s, const struct rfl_peer *p
 		.total = RFL_INT_UNKNOWN,
 		.core = rfl_count_forward_flops(&s->one[0]) / (peer->is_flops ? 1 : 2),
 	};
-	rc = rfl_peer_total(peer, s->net, &ret->total, &ret->why);
+	rc = rfl_peer_count(peer, s->net, &count, NULL, &ret->why);
+	if (rc == RFL_OK)
+		ret->total = count.total;
 	if (rc == RFL_OK || rc == RFL_EUNAVAILABLE)
 		return RFL_OK;
 	return rfl_fail(err, rc, ret->why.native, "%s", ret->why.msg);

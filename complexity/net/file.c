@@ -17,7 +17,6 @@
 #include "base/text.h"
 #include "complexity/count.h"
 #include "complexity/net/build.h"
-#include "complexity/net/file_impl.h"
 
 enum {
 	MAX_NODES = 1000000, /* what the builder holds */
@@ -75,9 +74,7 @@ static const char *label_of(const struct draft *d)
 }
 
 /* Fail at r->at, or at one of its keys (key NULL: itself), or at an element of it (-1: the key). */
-static bool fail(struct reader *r, const char *key, int index, const char *fmt, ...)
-	RFL_PRINTF(4, 5);
-
+RFL_PRINTF(4, 5)
 static bool fail(struct reader *r, const char *key, int index, const char *fmt, ...)
 {
 	const struct draft *d = r->at ? &r->drafts[r->at] : NULL;
@@ -119,6 +116,18 @@ static bool failed_with(struct reader *r, const struct rfl_err *e)
 	return false;
 }
 
+/* Messages of the builder begin with the file and a place in it, of a node with its id. */
+static void label_as(struct reader *r, const char *place, int index, const char *id)
+{
+	char number[16] = "";
+
+	if (index >= 0)
+		(void)snprintf(number, sizeof(number), "/%d", index);
+	(void)snprintf(r->label, sizeof(r->label), "%s: %s%s%s%s", r->file, place, number,
+		       id ? ": " : "", id ? id : "");
+	r->b->label = r->label;
+}
+
 /* --- names ----------------------------------------------------------------------------------- */
 
 /* A text that is not empty, not too long and without control characters. */
@@ -132,12 +141,17 @@ static bool is_name(const char *text)
 	return n > 0;
 }
 
-/* The draft of this name, or -1. */
-static int find(const struct reader *r, const char *id)
+/* A text of the draft that is being read, or of the document; NULL where it is not there. */
+static bool read_text(struct reader *r, const char *key, const char **ret)
 {
-	const json_t *draft = json_object_get(r->ids, id);
+	const json_t *value = json_object_get(r->at ? r->drafts[r->at].obj : r->root, key);
+	const char *text = json_string_value(value);
 
-	return draft ? (int)json_integer_value(draft) : -1;
+	*ret = is_name(text) ? text : NULL;
+	return !value || *ret ||
+	       wrong(r, key, -1, value,
+		     r->at ? "must be a text of 1 to 255 bytes without control characters"
+			   : "must be a short text without control characters");
 }
 
 /* The draft that a text names; the nearest name is suggested where there is none. */
@@ -151,9 +165,10 @@ static bool resolve(struct reader *r, const char *key, int index, const json_t *
 
 	if (!id)
 		return wrong(r, key, index, value, "must be the name of a node");
-	*ret = find(r, id);
-	if (*ret >= 0)
+	if (json_object_get(r->ids, id)) {
+		*ret = (int)json_integer_value(json_object_get(r->ids, id));
 		return true;
+	}
 	names = rfl_arena_array(r->arena, MAX_CANDIDATES + 1, sizeof(*names));
 	if (!names)
 		return no_memory(r);
@@ -271,21 +286,16 @@ static bool read_pair(struct reader *r, const struct rfl_op_attr attr[2], struct
 	return true;
 }
 
-/* @param in  the shape of the first input, all zeros where there is none */
-static bool read_attrs(struct reader *r, const struct rfl_shape *in, struct rfl_node *node)
+static bool read_attrs(struct reader *r, struct rfl_node *node)
 {
 	const struct rfl_op_info *op = rfl_op_info_of(node->op);
+	const int ndim = node->ninputs ? rfl_net_shape(r->b, node->input[0]).ndim : 0;
 
 	for (size_t i = 0; i < op->nattrs; i++) {
 		const struct rfl_op_attr *attr = &op->attrs[i];
 
-		if (attr->inferred && in->ndim > 0)
-			/* channels are the first dimension of an image, features the last of a
-			 * token */
-			*(int64_t *)((char *)node + attr->offset) =
-				in->dim[strstr(attr->name, "channels") ? 0 : in->ndim - 1];
-		else if (attr->pair ? !read_pair(r, attr, node)
-				    : !attr->inferred && !read_attr(r, attr, in->ndim, node))
+		if (attr->pair ? !read_pair(r, attr, node)
+			       : !attr->inferred && !read_attr(r, attr, ndim, node))
 			return false;
 		i += attr->pair != NULL;
 	}
@@ -293,65 +303,6 @@ static bool read_attrs(struct reader *r, const struct rfl_shape *in, struct rfl_
 }
 
 /* --- the top of the document ----------------------------------------------------------------- */
-
-/* NULL where it is not there. */
-static bool top_text(struct reader *r, const char *key, const char **ret)
-{
-	const json_t *value = json_object_get(r->root, key);
-
-	*ret = json_string_value(value);
-	return !value || is_name(*ret) ||
-	       wrong(r, key, -1, value, "must be a short text without control characters");
-}
-
-static bool read_top(struct reader *r)
-{
-	static const char *const keys[] = { "$schema", "schema",     "model", "title",
-					    "family",  "input",      "nodes", "output",
-					    "loss",    "state_dict", NULL };
-	static const char alnum[] =
-		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
-	const char *schema, *ignored, *model, *family, *title;
-
-	if (rfl_json_only_keys(r->root, keys, r->file, "", &r->err) != RFL_OK ||
-	    !top_text(r, "schema", &schema))
-		return false;
-	if (!schema)
-		return fail(r, NULL, -1,
-			    "the key \"schema\" is missing; write \"schema\": "
-			    "\"" RFL_NET_FILE_SCHEMA "\"");
-	if (strcmp(schema, RFL_NET_FILE_SCHEMA) != 0)
-		return fail(r, "schema", -1,
-			    "must be \"" RFL_NET_FILE_SCHEMA "\", is \"%s\"; a file of another "
-			    "version needs a program that knows it",
-			    schema);
-	if (!top_text(r, "$schema", &ignored) || !top_text(r, "model", &model) ||
-	    !top_text(r, "family", &family) || !top_text(r, "title", &title))
-		return false;
-	if (!model)
-		return missing(r, "model");
-	if (strlen(model) > MAX_MODEL_NAME || model[strspn(model, alnum)] || /* it names files */
-	    strchr("._-", model[0]))
-		return fail(r, "model", -1,
-			    "'%s' must begin with a letter or a digit and have only "
-			    "letters, digits, '.', '_' and '-', at most %d",
-			    model, MAX_MODEL_NAME);
-	r->b = rfl_net_builder_new(model, family ? family : "user");
-	if (r->b)
-		r->b->title = title;
-	return r->b ? true : no_memory(r);
-}
-
-static void label_as(struct reader *r, const char *place, int index, const char *id)
-{
-	char number[16] = "";
-
-	if (index >= 0)
-		(void)snprintf(number, sizeof(number), "/%d", index);
-	(void)snprintf(r->label, sizeof(r->label), "%s: %s%s%s%s", r->file, place, number,
-		       id ? ": " : "", id ? id : "");
-	r->b->label = r->label;
-}
 
 /* "input": {"image": [3, 224, 224]} or {"tokens": 512} */
 static bool read_input(struct reader *r)
@@ -382,14 +333,51 @@ static bool read_input(struct reader *r)
 		(void)rfl_net_input(r->b, dim[0], dim[1], dim[2]);
 	else
 		(void)rfl_net_tokens(r->b, dim[0]);
-	return r->b->err.rc != RFL_OK ? failed_with(r, &r->b->err) : true;
+	return r->b->err.rc == RFL_OK || failed_with(r, &r->b->err);
 }
 
-static bool read_nodes(struct reader *r)
+/* All but what comes after the nodes. */
+static bool read_top(struct reader *r)
 {
+	static const char *const keys[] = { "$schema", "schema",     "model", "title",
+					    "family",  "input",      "nodes", "output",
+					    "loss",    "state_dict", NULL };
+	static const char alnum[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
 	const json_t *nodes = json_object_get(r->root, "nodes");
-	size_t n = json_array_size(nodes);
+	const size_t n = json_array_size(nodes);
+	const char *schema, *ignored, *model, *family, *title;
 
+	if (rfl_json_only_keys(r->root, keys, r->file, "", &r->err) != RFL_OK ||
+	    !read_text(r, "schema", &schema))
+		return false;
+	if (!schema)
+		return fail(r, NULL, -1,
+			    "the key \"schema\" is missing; write \"schema\": "
+			    "\"" RFL_NET_FILE_SCHEMA "\"");
+	if (strcmp(schema, RFL_NET_FILE_SCHEMA) != 0)
+		return fail(r, "schema", -1,
+			    "must be \"" RFL_NET_FILE_SCHEMA "\", is \"%s\"; a file of another "
+			    "version needs a program that knows it",
+			    schema);
+	if (!read_text(r, "$schema", &ignored) || !read_text(r, "model", &model) ||
+	    !read_text(r, "family", &family) || !read_text(r, "title", &title))
+		return false;
+	if (!model)
+		return missing(r, "model");
+	if (strlen(model) > MAX_MODEL_NAME || model[strspn(model, alnum)] || /* it names files */
+	    strchr("._-", model[0]))
+		return fail(r, "model", -1,
+			    "'%s' must begin with a letter or a digit and have only "
+			    "letters, digits, '.', '_' and '-', at most %d",
+			    model, MAX_MODEL_NAME);
+	r->b = rfl_net_builder_new(model, family ? family : "user");
+	if (r->b)
+		r->b->title = title;
+	if (!r->b)
+		return no_memory(r);
+	if (!read_input(r))
+		return false;
 	if (n < 1 || n > MAX_NODES)
 		return fail(r, "nodes", -1, "must be a list of 1 to %d nodes", MAX_NODES);
 	r->ids = json_object();
@@ -421,22 +409,9 @@ static bool at_each(struct reader *r, const int *order,
 
 /* --- what a node says, but for its attributes: they need the shapes of its inputs ------------ */
 
-const char *const rfl_net_file__node_keys[] = { "op",       "name",       "id",        "within",
-						"inputs",   "inplace",    "auxiliary", "block",
-						"function", "functional", "tied",      NULL };
-
-static bool read_name(struct reader *r, const char *key, const char **ret)
-{
-	const json_t *value = json_object_get(r->drafts[r->at].obj, key);
-
-	*ret = json_string_value(value);
-	if (value && !is_name(*ret)) {
-		*ret = NULL;
-		return wrong(r, key, -1, value,
-			     "must be a text of 1 to 255 bytes without control characters");
-	}
-	return true;
-}
+const char *const rfl_net_file_node_keys[] = { "op",       "name",       "id",        "within",
+					       "inputs",   "inplace",    "auxiliary", "block",
+					       "function", "functional", "tied",      NULL };
 
 static bool read_op(struct reader *r, struct draft *d)
 {
@@ -452,7 +427,7 @@ static bool read_op(struct reader *r, struct draft *d)
 	for (int i = 0; i < RFL_OP_COUNT; i++) {
 		const struct rfl_op_info *info = rfl_op_info_of((enum rfl_op)i);
 
-		if (!rfl_net_file__is_node((enum rfl_op)i))
+		if (!rfl_net_file_is_node((enum rfl_op)i))
 			continue;
 		names[n++] = info->name;
 		if (strcmp(info->name, name) == 0) {
@@ -466,36 +441,12 @@ static bool read_op(struct reader *r, struct draft *d)
 		       : fail(r, "op", -1, "no operation '%s'; docs/net.md lists them", name);
 }
 
-/* Attributes come first: of two keys that are equally near, theirs was meant. */
-static bool only_keys(struct reader *r, const struct draft *d)
-{
-	const char *keys[RFL_NET_FILE_MAX_KEYS] = { 0 };
-	char pointer[32];
-	size_t n = 0;
-
-	for (size_t i = 0; i < d->info->nattrs; i++) {
-		const struct rfl_op_attr *attr = &d->info->attrs[i];
-
-		if (attr->inferred && json_object_get(d->obj, attr->name))
-			return fail(r, attr->name, -1,
-				    "follows from the input's shape; leave it out");
-		if (attr->pair)
-			keys[n++] = attr->pair;
-		if (!attr->inferred)
-			keys[n++] = attr->name;
-	}
-	for (size_t i = 0; rfl_net_file__node_keys[i]; i++)
-		keys[n++] = rfl_net_file__node_keys[i];
-	assert(n < RFL_NET_FILE_MAX_KEYS);
-	(void)snprintf(pointer, sizeof(pointer), "/nodes/%d", r->at - 1);
-	return rfl_json_only_keys(d->obj, keys, r->file, pointer, &r->err) == RFL_OK;
-}
-
 /* Others know a node by its id, or by its name where it has none. */
 static bool take_id(struct reader *r, const struct draft *d)
 {
 	const bool named = !json_object_get(d->obj, "id");
-	int taken = d->id ? find(r, d->id) : -1;
+	const json_t *other = d->id ? json_object_get(r->ids, d->id) : NULL;
+	int taken = other ? (int)json_integer_value(other) : -1;
 
 	if (taken == 0)
 		return fail(r, named ? "name" : "id", -1,
@@ -524,13 +475,35 @@ static bool read_draft(struct reader *r, struct draft *d)
 		FACT(INT, block),    FACT(INT, function),
 	};
 #undef FACT
+	const char *keys[RFL_NET_FILE_MAX_KEYS] = { 0 };
+	char pointer[32];
+	size_t n = 0;
 
 	if (!json_is_object(d->obj))
 		return fail(r, NULL, -1, "must be an object");
-	if (!read_name(r, "name", &d->name) || !read_name(r, "id", &d->id))
+	if (!read_text(r, "name", &d->name) || !read_text(r, "id", &d->id))
 		return false;
 	d->id = d->id ? d->id : d->name;
-	if (!read_op(r, d) || !only_keys(r, d) || !read_name(r, "within", &d->within))
+	if (!read_op(r, d))
+		return false;
+	/* Attributes come first: of two keys that are equally near, theirs was meant. */
+	for (size_t i = 0; i < d->info->nattrs; i++) {
+		const struct rfl_op_attr *attr = &d->info->attrs[i];
+
+		if (attr->inferred && json_object_get(d->obj, attr->name))
+			return fail(r, attr->name, -1,
+				    "follows from the input's shape; leave it out");
+		if (attr->pair)
+			keys[n++] = attr->pair;
+		if (!attr->inferred)
+			keys[n++] = attr->name;
+	}
+	for (size_t i = 0; rfl_net_file_node_keys[i]; i++)
+		keys[n++] = rfl_net_file_node_keys[i];
+	assert(n < RFL_NET_FILE_MAX_KEYS);
+	(void)snprintf(pointer, sizeof(pointer), "/nodes/%d", r->at - 1);
+	if (rfl_json_only_keys(d->obj, keys, r->file, pointer, &r->err) != RFL_OK ||
+	    !read_text(r, "within", &d->within))
 		return false;
 	for (size_t i = 0; i < RFL_ARRAY_LEN(facts); i++)
 		if (!read_attr(r, &facts[i], 0, d))
@@ -541,11 +514,11 @@ static bool read_draft(struct reader *r, struct draft *d)
 		return fail(r, "within", -1,
 			    "a node with a \"name\" has its path there; \"within\" is for steps "
 			    "that are not modules");
-	if (d->inplace && !rfl_net_file__can_be_inplace(d->op))
+	if (d->inplace && !rfl_net_file_can_be_inplace(d->op))
 		return fail(r, "inplace", -1,
 			    "%s cannot overwrite its input; elementwise operations can",
 			    d->info->name);
-	if (d->functional && !rfl_net_file__has_weights(d->op))
+	if (d->functional && !rfl_net_file_has_weights(d->op))
 		return fail(r, "functional", -1,
 			    "%s has no weights; without a \"name\" it is a step, not a module",
 			    d->info->name);
@@ -583,34 +556,27 @@ static bool read_inputs(struct reader *r, struct draft *d)
 		r->drafts[d->inputs[i]].read = true;
 	}
 	d->ninputs = (int)n;
-	if (!tied)
-		return true;
-	if (!resolve(r, "tied", -1, tied, &d->tied))
-		return false;
-	d->inputs[n] = d->tied;
-	if (!rfl_net_file__has_weights(d->op))
-		return fail(r, "tied", -1, "%s has no weight to share", d->info->name);
-	if (!r->drafts[d->tied].info->params || json_object_get(r->drafts[d->tied].obj, "tied"))
-		return fail(r, "tied", -1, "'%s' has no weight of its own to share",
-			    json_string_value(tied));
-	return true;
-}
-
-/* The main network runs without the auxiliary heads and has none of their weights. */
-static bool check_auxiliary(struct reader *r, struct draft *d)
-{
-	if (d->auxiliary)
-		return true;
-	if (r->drafts[d->tied].auxiliary)
-		return fail(r, "tied", -1,
-			    "'%s' is auxiliary: only other auxiliary nodes may use its weight",
-			    label_of(&r->drafts[d->tied]));
-	for (int i = 0; i < d->ninputs; i++)
+	/* The main network runs without the auxiliary heads and has none of their weights. */
+	for (int i = 0; i < d->ninputs && !d->auxiliary; i++)
 		if (r->drafts[d->inputs[i]].auxiliary)
 			return fail(r, NULL, -1,
 				    "reads '%s', which is auxiliary: only other auxiliary nodes "
 				    "may",
 				    label_of(&r->drafts[d->inputs[i]]));
+	if (!tied)
+		return true;
+	if (!resolve(r, "tied", -1, tied, &d->tied))
+		return false;
+	d->inputs[n] = d->tied;
+	if (!d->auxiliary && r->drafts[d->tied].auxiliary)
+		return fail(r, "tied", -1,
+			    "'%s' is auxiliary: only other auxiliary nodes may use its weight",
+			    label_of(&r->drafts[d->tied]));
+	if (!rfl_net_file_has_weights(d->op))
+		return fail(r, "tied", -1, "%s has no weight to share", d->info->name);
+	if (!r->drafts[d->tied].info->params || json_object_get(r->drafts[d->tied].obj, "tied"))
+		return fail(r, "tied", -1, "'%s' has no weight of its own to share",
+			    json_string_value(tied));
 	return true;
 }
 
@@ -693,15 +659,31 @@ static bool enter(struct reader *r, const char *key, int64_t number, bool *insid
 	return true;
 }
 
-/* Tokens are indices into the rows of a table. */
-static bool check_indices(struct reader *r, const struct draft *d)
+static bool append(struct reader *r, struct draft *d)
 {
 	const bool text = rfl_net_shape(r->b, 0).ndim == 1;
+	struct rfl_op_param own[RFL_OP_MAX_PARAMS] = { 0 };
+	int inputs[RFL_NET_MAX_INPUTS];
+	struct rfl_node node = {
+		.op = d->op,
+		.functional = d->functional || !d->name,
+		.inplace = d->inplace,
+		.tied = d->tied ? r->drafts[d->tied].node : 0,
+		.ninputs = d->ninputs,
+		.input = inputs,
+	};
+	struct rfl_shape mine = { 0 }, shared;
+	char a[160], b[160];
 
+	if (!enter(r, "block", d->block, &r->b->in_block, &r->b->nblocks) ||
+	    !enter(r, "function", d->function, &r->b->in_function, &r->b->nfunctions))
+		return false;
 	for (int i = 0; i < d->ninputs; i++) {
 		const struct draft *in = &r->drafts[d->inputs[i]];
 		const bool tokens = text && d->inputs[i] == 0;
 
+		inputs[i] = in->node;
+		/* tokens are indices into the rows of a table */
 		if (tokens && d->op != RFL_OP_EMBEDDING)
 			return fail(r, NULL, -1, "%s cannot read tokens; an embedding can",
 				    d->info->name);
@@ -709,58 +691,27 @@ static bool check_indices(struct reader *r, const struct draft *d)
 			return fail(r, NULL, -1, "an embedding reads tokens, not '%s'",
 				    label_of(in));
 	}
-	return true;
-}
-
-/* The weight that is shared must have the size that the node would make for itself. */
-static bool check_tied(struct reader *r, const struct draft *d, const struct rfl_node *node)
-{
-	struct rfl_op_param own[RFL_OP_MAX_PARAMS] = { 0 };
-	struct rfl_shape mine, shared;
-	char a[160], b[160];
-
-	if (!d->tied)
-		return true;
-	if (d->info->params(node, own) != 1)
-		return fail(r, "tied", -1, "shares one weight, but the node has more than one");
-	mine.ndim = own[0].ndim;
-	memcpy(mine.dim, own[0].dim, sizeof(mine.dim));
-	shared = rfl_net_first_param(r->b, r->drafts[d->tied].node);
-	if (mine.ndim == shared.ndim &&
-	    memcmp(mine.dim, shared.dim, (size_t)mine.ndim * sizeof(mine.dim[0])) == 0)
-		return true;
-	return fail(r, "tied", -1, "needs a weight of %s, '%s' has %s",
-		    rfl_shape_text(&mine, a, sizeof(a)), label_of(&r->drafts[d->tied]),
-		    rfl_shape_text(&shared, b, sizeof(b)));
-}
-
-static bool append(struct reader *r, struct draft *d)
-{
-	const bool outside = d->info->arity == RFL_OP_NO_INPUTS;
-	int inputs[RFL_NET_MAX_INPUTS];
-	struct rfl_node node = {
-		.op = d->op,
-		.functional = outside || d->functional || !d->name,
-		.batchless = outside,
-		.inplace = d->inplace,
-		.tied = d->tied ? r->drafts[d->tied].node : 0,
-		.ninputs = d->ninputs,
-		.input = inputs,
-	};
-	struct rfl_shape in = { 0 };
-
-	for (int i = 0; i < d->ninputs; i++)
-		inputs[i] = r->drafts[d->inputs[i]].node;
-	if (d->ninputs)
-		in = rfl_net_shape(r->b, inputs[0]);
-	if (!enter(r, "block", d->block, &r->b->in_block, &r->b->nblocks) ||
-	    !enter(r, "function", d->function, &r->b->in_function, &r->b->nfunctions) ||
-	    !check_indices(r, d) || !read_attrs(r, &in, &node) || !check_tied(r, d, &node))
+	if (!read_attrs(r, &node))
 		return false;
+	if (d->tied) { /* the weight must have the size that the node would make for itself */
+		rfl_net_infer_attrs(r->b, &node);
+		if (d->info->params(&node, own) != 1)
+			return fail(r, "tied", -1,
+				    "shares one weight, but the node has more than one");
+		mine.ndim = own[0].ndim;
+		memcpy(mine.dim, own[0].dim, sizeof(mine.dim));
+		shared = rfl_net_first_param(r->b, node.tied);
+		if (mine.ndim != shared.ndim ||
+		    memcmp(mine.dim, shared.dim, (size_t)mine.ndim * sizeof(mine.dim[0])) != 0)
+			return fail(r, "tied", -1, "needs a weight of %s, '%s' has %s",
+				    rfl_shape_text(&mine, a, sizeof(a)),
+				    label_of(&r->drafts[d->tied]),
+				    rfl_shape_text(&shared, b, sizeof(b)));
+	}
 	label_as(r, "/nodes", r->at - 1, d->id != d->name ? d->id : NULL);
 	r->b->in_auxiliary = d->auxiliary;
 	d->node = rfl_net_append(r->b, &node, d->name ? d->name : d->within ? d->within : "");
-	return d->node >= 0 ? true : failed_with(r, &r->b->err);
+	return d->node >= 0 || failed_with(r, &r->b->err);
 }
 
 /* --- what comes after the nodes -------------------------------------------------------------- */
@@ -804,24 +755,19 @@ static bool read_state_dict(struct reader *r)
 	return true;
 }
 
-static bool read_loss(struct reader *r)
-{
-	const char *loss;
-
-	if (!top_text(r, "loss", &loss))
-		return false;
-	if (loss && strcmp(loss, "composed") == 0)
-		r->b->loss = RFL_LOSS_COMPOSED;
-	return !loss || strcmp(loss, "composed") == 0 || strcmp(loss, "fused") == 0 ||
-	       fail(r, "loss", -1, "must be \"fused\" or \"composed\", is \"%s\"", loss);
-}
-
+/* "loss" and "output". */
 static bool read_output(struct reader *r, int *ret)
 {
 	int draft = r->ndrafts - 1;
-	const char *id;
+	const char *id, *loss;
 
-	if (!top_text(r, "output", &id) ||
+	if (!read_text(r, "loss", &loss))
+		return false;
+	if (loss && strcmp(loss, "composed") == 0)
+		r->b->loss = RFL_LOSS_COMPOSED;
+	else if (loss && strcmp(loss, "fused") != 0)
+		return fail(r, "loss", -1, "must be \"fused\" or \"composed\", is \"%s\"", loss);
+	if (!read_text(r, "output", &id) ||
 	    (id && !resolve(r, "output", -1, json_object_get(r->root, "output"), &draft)))
 		return false;
 	if (r->drafts[draft].auxiliary)
@@ -838,13 +784,31 @@ static bool read_output(struct reader *r, int *ret)
 	return true;
 }
 
-/* Two nodes, or a node and a tensor, that would be one entry of the state_dict. */
-static bool check_params(struct reader *r, const struct rfl_net *net)
+/* The network, if no two of its tensors would be one entry of the state_dict and it is countable
+ * for one sample. */
+static bool finish(struct reader *r, struct rfl_net **ret)
 {
+	static const struct rfl_count_options one = {
+		.batch = 1,
+		.training = true,
+		.auxiliary = true,
+		.optimizer = RFL_OPT_ADAMW,
+	};
+	struct rfl_net_builder *b = r->b;
+	struct rfl_net *net = NULL;
+	struct rfl_count *count = NULL;
+	struct rfl_err err = RFL_ERR_INIT;
 	json_t *names = json_object();
-	bool ok = names || no_memory(r);
+	int output = 0;
+	bool ok = (names || no_memory(r)) && read_output(r, &output);
 
-	for (int i = 0; i < net->nparams && ok; i++) {
+	if (!ok)
+		goto done;
+	label_as(r, "/output", -1, NULL);
+	r->b = NULL; /* it is taken, also on failure */
+	ok = rfl_net_finish(b, r->drafts[output].node, &net, &err) == RFL_OK ||
+	     failed_with(r, &err);
+	for (int i = 0; ok && i < net->nparams; i++) {
 		const char *name = net->params[i].name;
 
 		if (json_object_get(names, name)) {
@@ -854,45 +818,17 @@ static bool check_params(struct reader *r, const struct rfl_net *net)
 			ok = no_memory(r);
 		}
 	}
+	if (ok && rfl_count_net(net, &one, &count, &err) != RFL_OK)
+		ok = err.rc == RFL_ENOMEM ? no_memory(r) : fail(r, "nodes", -1, "%s", err.msg);
+	if (ok) {
+		*ret = net;
+		net = NULL;
+	}
+done:
+	rfl_count_free(count);
+	rfl_net_free(net);
 	json_decref(names);
 	return ok;
-}
-
-/* A network must be countable for one sample. */
-static bool check_counts(struct reader *r, const struct rfl_net *net)
-{
-	const struct rfl_count_options one = {
-		.batch = 1,
-		.training = true,
-		.auxiliary = true,
-		.optimizer = RFL_OPT_ADAMW,
-	};
-	struct rfl_count *count = NULL;
-	struct rfl_err err = RFL_ERR_INIT;
-	enum rfl_rc rc = rfl_count_net(net, &one, &count, &err);
-
-	rfl_count_free(count);
-	if (rc == RFL_ENOMEM)
-		return no_memory(r);
-	return rc == RFL_OK || fail(r, "nodes", -1, "%s", err.msg);
-}
-
-static bool finish(struct reader *r, int output, struct rfl_net **ret)
-{
-	struct rfl_net_builder *b = r->b;
-	struct rfl_net *net = NULL;
-	struct rfl_err err = RFL_ERR_INIT;
-
-	label_as(r, "/output", -1, NULL);
-	r->b = NULL; /* it is taken, also on failure */
-	if (rfl_net_finish(b, r->drafts[output].node, &net, &err) != RFL_OK)
-		return failed_with(r, &err);
-	if (check_params(r, net) && check_counts(r, net)) {
-		*ret = net;
-		return true;
-	}
-	rfl_net_free(net);
-	return false;
 }
 
 enum rfl_rc rfl_net_from_json(const json_t *root, const char *name, struct rfl_net **ret,
@@ -904,14 +840,11 @@ enum rfl_rc rfl_net_from_json(const json_t *root, const char *name, struct rfl_n
 		.err = RFL_ERR_INIT,
 		.arena = rfl_arena_new(0),
 	};
-	int output = 0;
 	bool ok = r.arena || no_memory(&r);
 
-	ok = ok && read_top(&r) && read_input(&r) && read_nodes(&r) &&
-	     at_each(&r, NULL, read_draft) && at_each(&r, NULL, read_inputs) &&
-	     at_each(&r, NULL, check_auxiliary) && sort(&r) && at_each(&r, r.order, append) &&
-	     read_state_dict(&r) && read_loss(&r) && read_output(&r, &output) &&
-	     finish(&r, output, ret);
+	ok = ok && read_top(&r) && at_each(&r, NULL, read_draft) &&
+	     at_each(&r, NULL, read_inputs) && sort(&r) && at_each(&r, r.order, append) &&
+	     read_state_dict(&r) && finish(&r, ret);
 	rfl_net_builder_free(r.b);
 	json_decref(r.ids);
 	rfl_arena_free(r.arena);

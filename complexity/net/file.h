@@ -5,6 +5,7 @@
 #ifndef RFL_COMPLEXITY_NET_FILE_H
 #define RFL_COMPLEXITY_NET_FILE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include <jansson.h>
@@ -12,6 +13,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "complexity/net.h"
+#include "complexity/op.h"
 
 /**
  * Read a network.
@@ -39,5 +41,36 @@ enum rfl_rc rfl_net_write(const struct rfl_net *net, struct rfl_buf *out,
 /** The same as a file, atomically. */
 enum rfl_rc rfl_net_save(const char *path, const struct rfl_net *net,
 			 struct rfl_err *err) RFL_WARN_UNUSED;
+
+/* --- what the reader and the writer agree on --- */
+
+#define RFL_NET_FILE_SCHEMA "roofline.net/1"
+
+/** The name by which nodes read what comes from outside. */
+#define RFL_NET_FILE_INPUT "input"
+
+/** What an operation's node may say, with a key for each pair of attributes x_h and x_w. */
+#define RFL_NET_FILE_MAX_KEYS 40
+
+/** Keys that every node may have, ended by NULL. */
+extern const char *const rfl_net_file_node_keys[];
+
+/** Whether a file's node may be this operation: not the input, not the loss. */
+static inline bool rfl_net_file_is_node(enum rfl_op op)
+{
+	return op != RFL_OP_INPUT && op != RFL_OP_CROSS_ENTROPY;
+}
+
+/** Whether an operation has weights, as a module has: all that has parameters but a bare tensor. */
+static inline bool rfl_net_file_has_weights(enum rfl_op op)
+{
+	return rfl_op_info_of(op)->params && op != RFL_OP_PARAMETER;
+}
+
+/** Whether an operation can overwrite its first input: those that enum rfl_op calls elementwise. */
+static inline bool rfl_net_file_can_be_inplace(enum rfl_op op)
+{
+	return op >= RFL_OP_RELU && op <= RFL_OP_DIV;
+}
 
 #endif

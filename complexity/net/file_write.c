@@ -10,7 +10,6 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "complexity/net/file.h"
-#include "complexity/net/file_impl.h"
 
 struct writer {
 	const struct rfl_net *net;
@@ -39,7 +38,7 @@ static void append(struct writer *w, json_t *list, json_t *take_value)
 static bool is_step(const struct rfl_node *node)
 {
 	return node->functional && rfl_op_info_of(node->op)->arity != RFL_OP_NO_INPUTS &&
-	       !rfl_net_file__has_weights(node->op);
+	       !rfl_net_file_has_weights(node->op);
 }
 
 static bool reads_the_node_before(const struct rfl_net *net, int i)
@@ -187,7 +186,7 @@ static json_t *node_json(struct writer *w, int i)
 	put_attrs(w, node, obj);
 	if (node->inplace)
 		put(w, obj, "inplace", json_true());
-	if (node->functional && rfl_net_file__has_weights(node->op))
+	if (node->functional && rfl_net_file_has_weights(node->op))
 		put(w, obj, "functional", json_true());
 	if (node->tied)
 		put(w, obj, "tied", json_string(w->ids[node->tied]));

@@ -13,7 +13,6 @@
 #include "base/num.h"
 #include "complexity/count.h"
 #include "complexity/net/file.h"
-#include "complexity/net/file_impl.h"
 #include "complexity/op.h"
 
 #define DOCS  RFL_TEST_DATA "/../../docs/"
@@ -60,7 +59,7 @@ static void put_table(struct rfl_buf *out)
 	for (int i = 0; i < RFL_OP_COUNT; i++) {
 		const struct rfl_op_info *op = rfl_op_info_of((enum rfl_op)i);
 
-		if (!rfl_net_file__is_node((enum rfl_op)i))
+		if (!rfl_net_file_is_node((enum rfl_op)i))
 			continue;
 		rfl_buf_printf(out, "| `%s` | %s |", op->name, op->module);
 		if (op->arity == RFL_OP_ANY_INPUTS)
@@ -186,9 +185,9 @@ static json_t *op_schema(enum rfl_op i)
 	if (op->arity > 0 || op->arity == RFL_OP_ANY_INPUTS)
 		json_array_append_new(required, json_string("inputs"));
 	add_attrs(op, properties, required, all);
-	if (rfl_net_file__can_be_inplace(i))
+	if (rfl_net_file_can_be_inplace(i))
 		json_object_set_new(properties, "inplace", json_pack("{s:s}", "type", "boolean"));
-	if (rfl_net_file__has_weights(i)) {
+	if (rfl_net_file_has_weights(i)) {
 		json_object_set_new(properties, "tied", ref("name"));
 		json_object_set_new(properties, "functional",
 				    json_pack("{s:s}", "type", "boolean"));
@@ -209,7 +208,7 @@ static json_t *node_schema(void)
 	json_t *list = json_array();
 
 	for (int i = 0; i < RFL_OP_COUNT; i++)
-		if (rfl_net_file__is_node((enum rfl_op)i))
+		if (rfl_net_file_is_node((enum rfl_op)i))
 			json_array_append_new(list, ref(rfl_op_info_of((enum rfl_op)i)->name));
 	return json_pack("{s:o}", "oneOf", list);
 }
@@ -236,7 +235,7 @@ static void the_schema_is_what_the_rows_say(void **state)
 	defs = json_object_get(schema, "$defs");
 	hold(defs, "node", node_schema());
 	for (int i = 0; i < RFL_OP_COUNT; i++)
-		if (rfl_net_file__is_node((enum rfl_op)i)) {
+		if (rfl_net_file_is_node((enum rfl_op)i)) {
 			hold(defs, rfl_op_info_of((enum rfl_op)i)->name, op_schema((enum rfl_op)i));
 			n++;
 		}
@@ -256,8 +255,8 @@ static void every_row_has_keys_of_its_own(void **state)
 		json_t *keys = json_object();
 		size_t n = 0;
 
-		for (size_t k = 0; rfl_net_file__node_keys[k]; k++, n++)
-			json_object_set_new(keys, rfl_net_file__node_keys[k], json_true());
+		for (size_t k = 0; rfl_net_file_node_keys[k]; k++, n++)
+			json_object_set_new(keys, rfl_net_file_node_keys[k], json_true());
 		for (size_t k = 0; k < op->nattrs; k++, n++) {
 			json_object_set_new(keys, op->attrs[k].name, json_true());
 			if (op->attrs[k].pair) {

@@ -11,6 +11,17 @@
 #include "complexity/peer.h"
 #include "complexity/zoo.h"
 
+static enum rfl_rc peer_total(const struct rfl_peer *peer, const struct rfl_net *net, int64_t *ret,
+			      struct rfl_err *err)
+{
+	struct rfl_peer_count count;
+	enum rfl_rc rc = rfl_peer_count(peer, net, &count, NULL, err);
+
+	if (rc == RFL_OK)
+		*ret = count.total;
+	return rc;
+}
+
 #define PAGE RFL_TEST_DATA "/../../docs/appendix/peers.md"
 #define FROM(what_) \
 	"<!-- " what_ ": written by test_complexity_peer_docs with RFL_TEST_UPDATE=1 -->\n"
@@ -128,10 +139,10 @@ static void put_ratios(struct rfl_buf *out, const struct rfl_net *net)
 	char number[RFL_NUM_MAX];
 	int64_t core = 0, total = 0;
 
-	assert_ok(rfl_peer_total(rfl_peer_at(0), net, &core, &err), &err);
+	assert_ok(peer_total(rfl_peer_at(0), net, &core, &err), &err);
 	rfl_buf_printf(out, "| %s | %s |", net->model, rfl_num_grouped(core, number));
 	for (size_t i = 1; (peer = rfl_peer_at(i)); i++) {
-		enum rfl_rc rc = rfl_peer_total(peer, net, &total, NULL);
+		enum rfl_rc rc = peer_total(peer, net, &total, NULL);
 
 		assert_true(rc == RFL_OK || rc == RFL_EUNAVAILABLE);
 		if (rc == RFL_OK)

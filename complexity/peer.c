@@ -1,0 +1,506 @@
+/*
+ * peer.c - other counters: their rules as data, for each tool and operation so much per
+ * multiply-add, per bias, per element, and a network under them. What each tool charges each
+ * operation was read from its source and checked against what it prints; an operation that a table
+ * does not name is free to that tool. The reasons are in docs/peers.md.
+ */
+#include "complexity/peer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "base/num.h"
+#include "complexity/count.h"
+
+/* Who runs an operation. */
+enum caller {
+	STEP,      /* code between modules */
+	MODULE,    /* a module of its own */
+	ATTENTION, /* an nn.MultiheadAttention */
+	FUNCTIONS, /* an attention in calls of functions, its projections too */
+};
+
+/* What a tool charges an operation, by what. */
+struct weights {
+	int macs;    /* per multiply-add, taps in the padding included */
+	int bias;    /* per addition of a bias: one for each element of the output */
+	int in, out; /* per element of the first input, of the output */
+	int weights; /* per parameter that it uses, whatever the size of the image or the text */
+};
+
+/* One operation of a network, as tools see it: sizes of one sample. */
+struct site {
+	const struct rfl_net *net;
+	const struct rfl_node *node;
+	int64_t macs, bias, in, out, weights;
+};
+
+/*
+ * A tool that replaces functions (or reads operations from a trace) sees an operation however it
+ * is called; one that hooks modules sees it where a module of PyTorch's own class runs it; one that
+ * does both counts such an operation twice.
+ */
+struct rule {
+	struct weights call;      /* always */
+	struct weights module;    /* and where a module runs it */
+	struct weights attention; /* or, instead, where nn.MultiheadAttention does */
+	/* Or in an attention that is written with torch.matmul and F.softmax, not with operators.
+	 */
+	struct weights functions;
+	/* What no weight can say, on top. False: too large to be exact. NULL: nothing. */
+	bool (*odd)(const struct site *site, enum caller caller, int64_t *ret);
+};
+
+/* What a Conv1D is to a tool: the linear layer of GPT-2, a class of its own around addmm. */
+enum conv1d {
+	CONV1D_LINEAR, /* a linear layer, as what it computes */
+	CONV1D_ADDMM,  /* its products, and the bias once, however many rows there are */
+	CONV1D_CONV,   /* a convolution, by its name: each parameter at each output */
+	CONV1D_UNSEEN,
+};
+
+struct rfl_peer_rules {
+	bool training;   /* it runs the net in training mode, auxiliary heads included */
+	bool subclasses; /* its hooks know classes that are derived from PyTorch's own */
+	enum conv1d conv1d;
+	bool hooked_params; /* of parameters it sees those of the modules that it hooks */
+	struct rule of[RFL_OP_COUNT];
+};
+
+/* The core count: convolutions and matrix products, nothing else. */
+#define CORE(n_)                                                                          \
+	[RFL_OP_CONV2D] = { .call.macs = (n_) }, [RFL_OP_LINEAR] = { .call.macs = (n_) }, \
+	[RFL_OP_MATMUL] = { .call.macs = (n_) }
+
+static const struct rfl_peer_rules torchvision = {
+	.of = { CORE(1), [RFL_OP_SDPA] = { .call.macs = 1 } },
+};
+
+static const struct rfl_peer_rules flopcounter = {
+	.of = { CORE(2) },
+};
+
+#define FVCORE(batch_norm_)                                          \
+	CORE(1), [RFL_OP_BATCH_NORM] = { .call.in = (batch_norm_) }, \
+		 [RFL_OP_LAYER_NORM] = { .call.in = 5 },             \
+		 [RFL_OP_ADAPTIVE_AVG_POOL] = { .call.in = 1 }
+
+static const struct rfl_peer_rules fvcore = {
+	.of = { FVCORE(2) },
+};
+static const struct rfl_peer_rules fvcore_train = {
+	.training = true,
+	.of = { FVCORE(5) },
+};
+
+/* The scores that a softmax reads: a row of keys for each query. */
+static bool ptflops_attention(const struct site *site, enum caller caller, int64_t *ret)
+{
+	const struct rfl_shape *q = &site->net->nodes[site->node->input[0]].shape;
+	const struct rfl_shape *k = &site->net->nodes[site->node->input[1]].shape;
+
+	*ret = 0;
+	return caller != ATTENTION ||
+	       rfl_num_mul(site->in / q->dim[q->ndim - 1], k->dim[k->ndim - 2], ret);
+}
+
+static const struct rfl_peer_rules ptflops = {
+	.conv1d = CONV1D_ADDMM,
+	.of = { [RFL_OP_CONV2D] = { .module = { .macs = 1, .bias = 1 } },
+		[RFL_OP_LINEAR] = { .module = { .macs = 1, .bias = 1 },
+				    .attention = { .macs = 1, .bias = 1 } },
+		[RFL_OP_BATCH_NORM] = { .module.in = 2 },
+		[RFL_OP_LAYER_NORM] = { .module.in =
+						1 }, /* it looks for BatchNorm's word of affine */
+		[RFL_OP_RELU] = { .call.in = 1, .module.in = 1 },
+		[RFL_OP_RELU6] = { .module.in = 1 },
+		[RFL_OP_GELU] = { .call.in = 1, .module.in = 1 },
+		[RFL_OP_SILU] = { .call.in = 1 },
+		[RFL_OP_MAX_POOL] = { .call.in = 1, .module.in = 1 },
+		[RFL_OP_AVG_POOL] = { .call.in = 1, .module.in = 1 },
+		[RFL_OP_ADAPTIVE_AVG_POOL] = { .call.in = 1, .module.in = 1 },
+		/* nn.MultiheadAttention: both products, the scaled queries, the softmax */
+		[RFL_OP_SDPA] = { .attention = { .macs = 1, .in = 1 }, .odd = ptflops_attention },
+		[RFL_OP_MATMUL] = { .attention.macs = 1, .functions.macs = 1 },
+		[RFL_OP_AFFINE] = { .attention.in = 1 },
+		[RFL_OP_SOFTMAX] = { .attention.in = 1, .functions.in = 1 } },
+};
+
+static const struct rfl_peer_rules ptflops_aten = {
+	.of = { [RFL_OP_CONV2D] = { .call = { .macs = 1, .bias = 1 } },
+		[RFL_OP_LINEAR] = { .call = { .macs = 1, .bias = 1 } },
+		[RFL_OP_MATMUL] = { .call.macs = 1 } },
+};
+
+/* k + 1 per element of the output, where k is the quotient of the sizes, whole or not. */
+static bool thop_adaptive(const struct site *site, enum caller caller, int64_t *ret)
+{
+	const int64_t exact = INT64_C(1) << 52; /* beyond it a double may be off by one */
+
+	*ret = 0;
+	if (caller != MODULE)
+		return true;
+	if (site->in > exact || site->out > exact)
+		return false;
+	*ret = (int64_t)(((double)site->in / (double)site->out + 1) * (double)site->out);
+	return true;
+}
+
+static const struct rfl_peer_rules thop = {
+	.conv1d = CONV1D_UNSEEN,
+	.hooked_params = true,
+	.of = { [RFL_OP_CONV2D] = { .module.macs = 1 },
+		[RFL_OP_LINEAR] = { .module.macs = 1 },
+		[RFL_OP_BATCH_NORM] = { .module.in = 4 },
+		[RFL_OP_LAYER_NORM] = { .module.in = 4 },
+		[RFL_OP_AVG_POOL] = { .module.out = 1 },
+		[RFL_OP_ADAPTIVE_AVG_POOL] = { .odd = thop_adaptive } },
+};
+
+/* A normalisation that is written out in steps is a module with a weight nevertheless. */
+static bool torchinfo_parameter(const struct site *site, enum caller caller, int64_t *ret)
+{
+	const struct rfl_parameter *a = &site->node->attr.parameter;
+
+	(void)caller;
+	*ret = a->norm_weight || a->norm_bias ? site->weights : 0;
+	return true;
+}
+
+static const struct rfl_peer_rules torchinfo = {
+	.conv1d = CONV1D_CONV,
+	.subclasses = true,
+	.of = { [RFL_OP_CONV2D] = { .module = { .macs = 1, .bias = 1 } },
+		[RFL_OP_LINEAR] = { .module.weights = 1 },
+		[RFL_OP_EMBEDDING] = { .module.weights = 1 },
+		[RFL_OP_BATCH_NORM] = { .module.weights = 1 },
+		[RFL_OP_LAYER_NORM] = { .module.weights = 1 },
+		[RFL_OP_RMS_NORM] = { .module.weights = 1 },
+		[RFL_OP_PARAMETER] = { .odd = torchinfo_parameter } },
+};
+
+#define CALFLOPS                                                                      \
+	[RFL_OP_CONV2D] = { .call = { .macs = 2, .bias = 1 } },                       \
+	[RFL_OP_LINEAR] = { .call.macs = 2 }, [RFL_OP_BATCH_NORM] = { .call.in = 2 }, \
+	[RFL_OP_LAYER_NORM] = { .call.in = 5 }, [RFL_OP_RELU] = { .call.in = 1 },     \
+	[RFL_OP_SILU] = { .call.in = 1 }, [RFL_OP_GELU] = { .call.in = 1 },           \
+	[RFL_OP_MAX_POOL] = { .call.in = 1 }, [RFL_OP_AVG_POOL] = { .call.in = 1 },   \
+	[RFL_OP_ADAPTIVE_AVG_POOL] = { .call.in = 1 },                                \
+	[RFL_OP_SOFTMAX] = { .attention.in = 1, .functions.in = 1 }
+
+static const struct rfl_peer_rules calflops = {
+	.conv1d = CONV1D_ADDMM,
+	.of = { CALFLOPS, [RFL_OP_MATMUL] = { .functions.macs = 2 } },
+};
+
+static const struct rfl_peer_rules deepspeed = {
+	.conv1d = CONV1D_ADDMM,
+	.of = { CALFLOPS, [RFL_OP_MATMUL] = { .call.macs = 2 },
+		[RFL_OP_SDPA] = { .call.macs = 2 } },
+};
+
+static const struct rfl_peer peers[] = {
+	{
+		.name = "torchvision",
+		.version = "0.26.0",
+		.prints = "GFLOPS",
+		.rule = "one per multiply-add of convolutions, linear layers and both "
+			"products of attention, nothing else: the core count",
+		.wrong = "what it calls FLOPs are multiply-adds",
+		.rules = &torchvision,
+	},
+	{
+		.name = "fvcore",
+		.version = "0.1.5.post20221221",
+		.prints = "FLOPs",
+		.rule = "one per multiply-add; batch norm 2 and layer norm 5 per element, "
+			"adaptive average pooling 1 per element of its input",
+		.wrong = "what it calls FLOPs are multiply-adds; fused attention is missing, "
+			 "its projections are not",
+		.rules = &fvcore,
+	},
+	{
+		.name = "fvcore-train",
+		.version = "0.1.5.post20221221",
+		.prints = "FLOPs",
+		.rule = "fvcore on a model in training mode: batch norm 5 per element, "
+			"auxiliary heads included; still the forward pass only",
+		.wrong = "what it calls FLOPs are multiply-adds; fused attention is missing, "
+			 "its projections are not",
+		.rules = &fvcore_train,
+	},
+	{
+		.name = "flopcounter",
+		.version = "2.11.0",
+		.prints = "FLOPs",
+		.is_flops = true,
+		.rule = "two per multiply-add of convolutions and matrix products, nothing "
+			"else",
+		.wrong = "fused attention is missing on a CPU; in backward passes the weight "
+			 "gradient of a grouped convolution is too large by the number of "
+			 "groups",
+		.rules = &flopcounter,
+	},
+	{
+		.name = "ptflops",
+		.version = "0.7.5",
+		.prints = "MACs",
+		.rule = "one per multiply-add, one per bias, batch norm 2 and "
+			"layer norm 1 per element, activations "
+			"and pooling 1 per element of the input; attention with its scaling "
+			"and softmax where nn.MultiheadAttention does it",
+		.wrong = "ReLU, GELU and pooling modules are counted twice, by their hook and "
+			 "by the function that they call; classes derived from nn.LayerNorm, "
+			 "products by the operator @ and other fused attention are missing",
+		.rules = &ptflops,
+	},
+	{
+		.name = "ptflops-aten",
+		.version = "0.7.5",
+		.prints = "MACs",
+		.rule = "one per multiply-add of convolutions and matrix products, one per "
+			"bias",
+		.wrong = "fused attention is missing on a CPU",
+		.rules = &ptflops_aten,
+	},
+	{
+		.name = "thop",
+		.version = "0.1.1.post2209072238",
+		.prints = "MACs",
+		.rule = "one per multiply-add of convolution and linear modules, norms 4 per "
+			"element, average pooling 1 and adaptive pooling of k elements k + 1 "
+			"per element of the output",
+		.wrong = "nn.MultiheadAttention is missing, with its projections and its "
+			 "parameters, as is all that is not a module of PyTorch's own class",
+		.rules = &thop,
+	},
+	{
+		.name = "torchinfo",
+		.version = "1.8.0",
+		.prints = "mult-adds",
+		.rule = "each weight and each bias of a convolution once per place of the "
+			"output, each parameter of any other module once",
+		.wrong = "a linear layer over many tokens is counted for one of them; an "
+			 "embedding is counted as a product with its whole table; a Conv1D is "
+			 "taken for a convolution; nn.MultiheadAttention is missing",
+		.rules = &torchinfo,
+	},
+	{
+		.name = "deepspeed",
+		.version = "0.19.6",
+		.prints = "FLOPs",
+		.is_flops = true,
+		.rule = "two per multiply-add, one per bias of a convolution; batch norm 2 and "
+			"layer norm 5 per element, ReLU, SiLU, GELU and pooling 1 per element "
+			"of the input",
+		.wrong = "ReLU6, the hard activations, sigmoid, and all arithmetic by operators "
+			 "are missing; a second profile in one process counts matrix products "
+			 "again",
+		.rules = &deepspeed,
+	},
+	{
+		.name = "calflops",
+		.version = "0.3.2",
+		.prints = "FLOPs",
+		.is_flops = true,
+		.rule = "as deepspeed, without products by the operator @ and fused attention",
+		.wrong = "both products of attention are missing, its projections are not; "
+			 "ReLU6, the hard activations, sigmoid, and all arithmetic by operators "
+			 "are missing",
+		.rules = &calflops,
+	},
+};
+
+const struct rfl_peer *rfl_peer_at(size_t i)
+{
+	return i < RFL_ARRAY_LEN(peers) ? &peers[i] : NULL;
+}
+
+enum rfl_rc rfl_peer_find(const char *name, const struct rfl_peer **ret, struct rfl_err *err)
+{
+	struct rfl_buf all;
+	enum rfl_rc rc;
+
+	for (size_t i = 0; i < RFL_ARRAY_LEN(peers); i++) {
+		if (strcmp(peers[i].name, name) == 0) {
+			*ret = &peers[i];
+			return RFL_OK;
+		}
+	}
+	rfl_buf_init(&all, 0);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(peers); i++)
+		rfl_buf_printf(&all, "%s%s", i ? ", " : "", peers[i].name);
+	rc = rfl_fail(err, RFL_ENOTFOUND, 0, "no counter '%s'; known are %s", name,
+		      rfl_buf_str(&all));
+	rfl_buf_fini(&all);
+	return rc;
+}
+
+/* --- a network under a tool --- */
+
+static bool is_conv1d(const struct rfl_node *node)
+{
+	return node->op == RFL_OP_LINEAR && node->attr.linear.transposed;
+}
+
+/* LayerNorm2d: a module of its own around the permutations and the norm. */
+static bool is_derived(const struct rfl_net *net, const struct rfl_node *node)
+{
+	const struct rfl_node *before = node->ninputs ? &net->nodes[node->input[0]] : node;
+
+	return node->op == RFL_OP_LAYER_NORM && before->op == RFL_OP_PERMUTE &&
+	       strcmp(before->name, node->name) == 0;
+}
+
+/* Swin's version 2 multiplies normalised queries and keys by the operator, all else by functions.
+ */
+static bool is_cosine_product(const struct rfl_net *net, const struct rfl_node *node)
+{
+	const struct rfl_node *left;
+
+	if (node->op != RFL_OP_MATMUL)
+		return false;
+	left = &net->nodes[node->input[0]];
+	if (left->op == RFL_OP_CONTIGUOUS)
+		left = &net->nodes[left->input[0]];
+	return left->op == RFL_OP_MUL;
+}
+
+/*
+ * A packed projection carries the path of its nn.MultiheadAttention; so do the steps after it. An
+ * attention in functions lies between two linear layers that are called as functions.
+ */
+static void find_callers(const struct rfl_peer_rules *rules, const struct rfl_net *net,
+			 enum caller *callers)
+{
+	const char *attention = NULL; /* path of the one that we are in */
+	bool functions = false;
+
+	for (int i = 0; i < net->nnodes; i++) {
+		const struct rfl_node *node = &net->nodes[i];
+		bool linear_function = node->op == RFL_OP_LINEAR && node->functional;
+
+		if (node->op == RFL_OP_LINEAR && node->attr.linear.in_proj)
+			attention = node->name;
+		else if (attention && strcmp(node->name, attention) != 0)
+			attention = NULL;
+		if (attention)
+			callers[i] = ATTENTION;
+		else if ((functions && !is_cosine_product(net, node)) || linear_function)
+			callers[i] = FUNCTIONS;
+		else if (!node->functional && !is_conv1d(node) &&
+			 (rules->subclasses || !is_derived(net, node)))
+			callers[i] = MODULE;
+		functions ^= linear_function;
+	}
+}
+
+static bool add(int64_t weight, int64_t amount, int64_t *sum)
+{
+	int64_t product;
+
+	return rfl_num_mul(weight, amount, &product) && rfl_num_add(*sum, product, sum);
+}
+
+/* What weights charge, and the part of that which are multiply-adds. */
+static bool apply(const struct weights *w, const struct site *s, int64_t *sum, int64_t *products)
+{
+	return add(w->macs, s->macs, sum) && add(w->bias, s->bias, sum) && add(w->in, s->in, sum) &&
+	       add(w->out, s->out, sum) && add(w->weights, s->weights, sum) &&
+	       add(w->macs, s->macs, products);
+}
+
+/* What it charges one node, and the part of that which are multiply-adds, times their weight. False
+ * where it does not fit. */
+static bool charge(const struct rfl_peer *peer, const struct site *s, enum caller caller,
+		   int64_t *ret, int64_t *products)
+{
+	const struct rule *rule = &peer->rules->of[s->node->op];
+	/* beside the call */
+	const struct weights *more[] = { NULL, &rule->module, &rule->attention, &rule->functions };
+	const enum conv1d conv1d = is_conv1d(s->node) ? peer->rules->conv1d : CONV1D_LINEAR;
+	int64_t features = s->node->attr.linear.out_features, odd = 0;
+	bool fits = true;
+
+	/* GPT-2 writes the formula of its GELU out with operators: no tool sees it. */
+	if ((s->node->auxiliary && !peer->rules->training) ||
+	    (s->node->op == RFL_OP_GELU && s->node->attr.gelu.tanh))
+		return true;
+	if (conv1d == CONV1D_LINEAR)
+		fits = apply(&rule->call, s, ret, products);
+	else if (conv1d == CONV1D_ADDMM)
+		fits = add(peer->is_flops ? 2 : 1, s->macs, products) &&
+		       rfl_num_add(*products, s->bias ? features : 0, ret);
+	else if (conv1d == CONV1D_CONV)
+		fits = rfl_num_mul(s->weights, features, ret);
+	return fits && (!more[caller] || apply(more[caller], s, ret, products)) &&
+	       (!rule->odd || (rule->odd(s, caller, &odd) && rfl_num_add(*ret, odd, ret)));
+}
+
+enum rfl_rc rfl_peer_count(const struct rfl_peer *peer, const struct rfl_net *net,
+			   struct rfl_peer_count *ret, int64_t *nodes, struct rfl_err *err)
+{
+	const struct rfl_peer_rules *rules = peer->rules;
+	const struct rfl_count_options options = {
+		.batch = 1,
+		.training = rules->training,
+		.auxiliary = rules->training,
+	};
+	enum caller *callers = rfl_alloc_array((size_t)net->nnodes, sizeof(*callers));
+	struct rfl_peer_count sum = { 0 };
+	struct rfl_count *count = NULL;
+	enum rfl_rc rc;
+
+	if (!callers)
+		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", net->model);
+	find_callers(rules, net, callers);
+	rc = rfl_count_net(net, &options, &count, err);
+	for (int i = 0; rc == RFL_OK && i < net->nnodes; i++) {
+		const struct rfl_node *node = &net->nodes[i];
+		const struct weights *hook = &rules->of[node->op].module;
+		const struct rfl_cost *cost = &count->nodes[i];
+		struct site s = {
+			.net = net,
+			.node = node,
+			.macs = cost->macs[RFL_PASS_FORWARD],
+			.bias = cost->bias_adds,
+			.in = node->ninputs ? rfl_shape_numel(&net->nodes[node->input[0]].shape)
+					    : 0,
+			.out = rfl_shape_numel(&node->shape),
+		};
+		int64_t total = 0, products = 0;
+		bool hooked = callers[i] == MODULE && !node->auxiliary && (hook->macs || hook->in);
+
+		for (int k = 0; k < node->nparams; k++) /* its own or another's */
+			if (!rfl_param_is_buffer(net->params[node->param[k]].kind))
+				s.weights += net->params[node->param[k]].numel;
+		if (node->op == RFL_OP_BATCH_NORM && rules->training &&
+		    s.in == node->attr.batch_norm.channels)
+			rc = rfl_fail(err, RFL_EUNAVAILABLE, 0,
+				      "%s: %s runs one image in training mode, and PyTorch refuses "
+				      "a batch norm over one value for each channel",
+				      node->name, peer->name);
+		else if (!charge(peer, &s, callers[i], &total, &products))
+			rc = rfl_fail(err, RFL_EOVERFLOW, 0, "%s: %s: does not fit 63 bits",
+				      net->model, node->name);
+		else if (!rfl_num_add(sum.total, total, &sum.total) ||
+			 !rfl_num_add(sum.macs, products, &sum.macs) ||
+			 !rfl_num_add(sum.outputs, products > 0 ? s.out : 0, &sum.outputs) ||
+			 !rfl_num_add(sum.params, hooked ? s.weights : 0, &sum.params))
+			rc = rfl_fail(err, RFL_EOVERFLOW, 0, "%s: does not fit 63 bits",
+				      net->model);
+		if (rc == RFL_OK && nodes)
+			nodes[i] = total;
+	}
+	if (rc == RFL_OK) {
+		sum.macs /= peer->is_flops ? 2 : 1;
+		if (!rules->hooked_params)
+			sum.params = rfl_net_param_count(net);
+		*ret = sum;
+	}
+	rfl_count_free(count);
+	free(callers);
+	return rc;
+}
