@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/num.h"
+#include "base/span.h"
 #include "profile/formula.h"
 
 #define USE_DEPTH_MAX 4
@@ -17,8 +17,7 @@ enum token_kind { END, WORD, STRING, NAME };
 
 struct token {
 	enum token_kind kind;
-	const char *at; /* without quotes */
-	size_t len;
+	struct rfl_span s; /* without quotes */
 	size_t line, column;
 };
 
@@ -37,8 +36,7 @@ struct parser {
 };
 
 /* "file:line:column: ..." */
-static void fail_at(struct parser *p, const struct token *t, const char *fmt, ...) RFL_PRINTF(3, 4);
-static void fail_at(struct parser *p, const struct token *t, const char *fmt, ...)
+static RFL_PRINTF(3, 4) void fail_at(struct parser *p, const struct token *t, const char *fmt, ...)
 {
 	char what[512];
 	va_list ap;
@@ -60,11 +58,13 @@ static void no_memory(struct parser *p)
 /* The token, for a message. */
 static const char *shown(const struct parser *p, char out[64])
 {
+	const struct rfl_span *s = &p->t.s;
+
 	if (p->t.kind == END)
 		(void)snprintf(out, 64, "the end of the statement");
 	else
-		(void)snprintf(out, 64, "'%.*s%s'", (int)(p->t.len < 48 ? p->t.len : 48), p->t.at,
-			       p->t.len > 48 ? "..." : "");
+		(void)snprintf(out, 64, "'%.*s%s'", (int)(s->len < 48 ? s->len : 48), s->at,
+			       s->len > 48 ? "..." : "");
 	return out;
 }
 
@@ -117,25 +117,26 @@ static bool skip_blanks(struct parser *p)
 static void read_quoted(struct parser *p, char quote)
 {
 	p->t.kind = quote == '"' ? STRING : NAME;
-	p->t.at = ++p->at;
+	p->t.s.at = ++p->at;
 	while (p->at < p->end && *p->at != quote && *p->at != '\n')
 		p->at++;
 	if (p->at == p->end || *p->at != quote) {
 		fail_at(p, &p->t, "the %c that begins here does not end in this line", quote);
 		return;
 	}
-	p->t.len = (size_t)(p->at - p->t.at);
+	p->t.s.len = (size_t)(p->at - p->t.s.at);
 	p->at++;
-	if (p->t.len == 0)
+	if (p->t.s.len == 0)
 		fail_at(p, &p->t, "nothing stands between these quotes");
-	for (size_t i = 0; i < p->t.len; i++)
-		if ((unsigned char)p->t.at[i] < ' ')
+	for (size_t i = 0; i < p->t.s.len; i++)
+		if ((unsigned char)p->t.s.at[i] < ' ')
 			fail_at(p, &p->t, "a control character stands between these quotes");
 }
 
 /* Look at the next token: END where a statement ends. */
 static void next(struct parser *p)
 {
+	struct rfl_span *s = &p->t.s;
 	bool ended;
 
 	if (p->rc != RFL_OK)
@@ -152,21 +153,20 @@ static void next(struct parser *p)
 		return;
 	}
 	p->t.kind = WORD;
-	p->t.at = p->at;
+	s->at = p->at;
 	while (p->at < p->end && !is_blank(*p->at) && *p->at != '\n')
 		p->at++;
-	p->t.len = (size_t)(p->at - p->t.at);
-	for (size_t i = 0; i < p->t.len; i++)
-		if (p->t.at[i] < ' ' || p->t.at[i] > '~' || strchr("'\"", p->t.at[i]))
+	s->len = (size_t)(p->at - s->at);
+	for (size_t i = 0; i < s->len; i++)
+		if (s->at[i] < ' ' || s->at[i] > '~' || strchr("'\"", s->at[i]))
 			fail_at(p, &p->t, "a name holds letters, digits and punctuation");
-	if (p->t.len > RFL_WORD_MAX)
+	if (s->len > RFL_WORD_MAX)
 		fail_at(p, &p->t, "a name has %d characters at most", RFL_WORD_MAX);
 }
 
 static bool is_word(const struct parser *p, const char *word)
 {
-	return p->rc == RFL_OK && p->t.kind == WORD && p->t.len == strlen(word) &&
-	       memcmp(p->t.at, word, p->t.len) == 0;
+	return p->rc == RFL_OK && p->t.kind == WORD && rfl_span_is(p->t.s, word);
 }
 
 /* Take a word off, when it is there. */
@@ -183,13 +183,11 @@ static const char *take(struct parser *p, enum token_kind kind, const char *what
 {
 	const char *text = NULL;
 
+	if (p->t.kind != kind)
+		fail_expecting(p, what);
 	if (p->rc != RFL_OK)
 		return NULL;
-	if (p->t.kind != kind) {
-		fail_expecting(p, what);
-		return NULL;
-	}
-	text = rfl_arena_printf(p->f->arena, "%.*s", (int)p->t.len, p->t.at);
+	text = rfl_arena_printf(p->f->arena, "%.*s", (int)p->t.s.len, p->t.s.at);
 	if (!text)
 		no_memory(p);
 	next(p);
@@ -200,23 +198,22 @@ static const char *take(struct parser *p, enum token_kind kind, const char *what
 
 static bool is_number(const struct token *t)
 {
-	const char *c = t->at;
+	const char *c = t->s.at;
 
 	return t->kind == WORD && ((c[0] >= '0' && c[0] <= '9') ||
-				   (c[0] == '.' && t->len > 1 && c[1] >= '0' && c[1] <= '9'));
+				   (c[0] == '.' && t->s.len > 1 && c[1] >= '0' && c[1] <= '9'));
 }
 
 /* A weight, when there is one; else 1. */
 static double take_weight(struct parser *p)
 {
-	char text[RFL_WORD_MAX + 1];
 	double value = 1;
 
 	if (p->rc != RFL_OK || !is_number(&p->t))
 		return 1;
-	(void)snprintf(text, sizeof(text), "%.*s", (int)p->t.len, p->t.at);
-	if (rfl_num_parse_double(text, "weight", &value, NULL) != RFL_OK || value <= 0)
-		fail_at(p, &p->t, "the weight '%s' is not a number above 0", text);
+	if (!rfl_span_number(p->t.s, &value) || value <= 0)
+		fail_at(p, &p->t, "the weight '%.*s' is not a number above 0", (int)p->t.s.len,
+			p->t.s.at);
 	next(p);
 	return value;
 }
@@ -226,44 +223,39 @@ static enum rfl_quantity quantity_of(const struct token *t)
 {
 	char text[64];
 
-	if (t->kind != WORD || t->len >= sizeof(text))
+	if (t->kind != WORD || t->s.len >= sizeof(text))
 		return RFL_QUANTITY_COUNT;
-	(void)snprintf(text, sizeof(text), "%.*s", (int)t->len, t->at);
-	return rfl_quantity_find(text);
-}
-
-static bool is_operator(const struct parser *p)
-{
-	static const char *const operators[] = { "|", "+", "-", "*", "/", "=", "|=" };
-
-	for (size_t i = 0; i < RFL_ARRAY_LEN(operators); i++)
-		if (is_word(p, operators[i]))
-			return true;
-	return false;
+	return rfl_quantity_find(rfl_span_copy(t->s, text, sizeof(text)));
 }
 
 /* A metric: a word, or a quoted name from a report, "Memory Throughput [byte/s]", with the unit
  * that distinguishes it from others of that name. */
 static size_t take_metric(struct parser *p)
 {
+	static const char *const operators[] = { "|", "+", "-", "*", "/", "=", "|=" };
 	const bool is_name = p->t.kind == NAME;
-	const char *unit = NULL, *open;
-	size_t len = p->t.len, slot;
+	const struct rfl_span s = p->t.s;
+	const char *unit = NULL, *open = NULL;
+	size_t len = s.len, slot;
+	bool wanted = is_name || (p->t.kind == WORD && !is_number(&p->t));
 
 	if (p->rc != RFL_OK)
 		return 0;
-	if (!is_name && (p->t.kind != WORD || is_operator(p) || is_number(&p->t))) {
+	for (size_t i = 0; i < RFL_ARRAY_LEN(operators); i++)
+		wanted = wanted && !is_word(p, operators[i]);
+	if (!wanted) {
 		fail_expecting(p, "the name of a metric");
 		return 0;
 	}
-	open = is_name ? memchr(p->t.at, '[', len) : NULL;
-	if (open && p->t.at[len - 1] == ']' && open > p->t.at && open[-1] == ' ') {
-		len = (size_t)(open - p->t.at) - 1;
-		unit = rfl_arena_printf(p->f->arena, "%.*s", (int)(p->t.len - len - 3), open + 1);
+	if (is_name)
+		open = memchr(s.at, '[', len);
+	if (open && s.at[len - 1] == ']' && open > s.at && open[-1] == ' ') {
+		len = (size_t)(open - s.at) - 1;
+		unit = rfl_arena_printf(p->f->arena, "%.*s", (int)(s.len - len - 3), open + 1);
 		if (!unit)
 			no_memory(p);
 	}
-	slot = rfl_formulas__slot_add(p->f, p->t.at, len, unit, is_name);
+	slot = rfl_formulas__slot_add(p->f, s.at, len, unit, is_name);
 	if (slot == SIZE_MAX)
 		no_memory(p);
 	else if (slot == RFL_SLOTS_MAX)
@@ -272,27 +264,8 @@ static size_t take_metric(struct parser *p)
 	return slot;
 }
 
-/* What follows a '*': a metric, or a quantity that is found before `of`. */
-static void take_factor(struct parser *p, enum rfl_quantity of, struct rfl_term *term)
-{
-	const enum rfl_quantity q = quantity_of(&p->t);
-
-	if (q == RFL_QUANTITY_COUNT) {
-		if (term->per_slot >= 0)
-			fail_at(p, &p->t, "a product has two metrics at most");
-		term->per_slot = (int)take_metric(p);
-		return;
-	}
-	if (term->per_quantity >= 0)
-		fail_at(p, &p->t, "a product has one quantity at most");
-	else if (q >= of)
-		fail_at(p, &p->t, "%s is not found before %s", rfl_quantity_info(q)->name,
-			rfl_quantity_info(of)->name);
-	term->per_quantity = (int)q;
-	next(p);
-}
-
-/* [weight] metric { * factor } [ / metric ] */
+/* [weight] metric { * factor } [ / metric ], where a factor is a metric, or a quantity that is
+ * found before `of`. */
 static void take_term(struct parser *p, enum rfl_quantity of, double sign)
 {
 	struct rfl_formulas *f = p->f;
@@ -302,15 +275,28 @@ static void take_term(struct parser *p, enum rfl_quantity of, double sign)
 		fail_at(p, &p->t, "a family has %d terms at most", TERMS_MAX);
 	term.weight = sign * take_weight(p);
 	term.slot = take_metric(p);
-	while (take_word(p, "*"))
-		take_factor(p, of, &term);
+	while (take_word(p, "*")) {
+		const enum rfl_quantity q = quantity_of(&p->t);
+
+		if (q == RFL_QUANTITY_COUNT) {
+			if (term.per_slot >= 0)
+				fail_at(p, &p->t, "a product has two metrics at most");
+			term.per_slot = (int)take_metric(p);
+			continue;
+		}
+		if (term.per_quantity >= 0)
+			fail_at(p, &p->t, "a product has one quantity at most");
+		else if (q >= of)
+			fail_at(p, &p->t, "%s is not found before %s", rfl_quantity_info(q)->name,
+				rfl_quantity_info(of)->name);
+		term.per_quantity = (int)q;
+		next(p);
+	}
 	if (take_word(p, "/"))
 		term.over_slot = (int)take_metric(p);
-	if (p->rc != RFL_OK)
-		return;
-	if (rfl_grow(&f->terms, &f->terms_cap, f->nterms + 1, TERMS_MAX, NULL) != RFL_OK)
-		no_memory(p);
-	else
+	if (p->rc == RFL_OK)
+		p->rc = rfl_grow(&f->terms, &f->terms_cap, f->nterms + 1, TERMS_MAX, p->err);
+	if (p->rc == RFL_OK)
 		f->terms[f->nterms++] = term;
 }
 
@@ -340,12 +326,10 @@ static void take_way(struct parser *p, enum rfl_quantity q)
 		way.caveat = take(p, STRING, "a remark in \"quotes\"");
 		break;
 	}
-	if (p->rc != RFL_OK)
-		return;
-	if (rfl_grow(&quantity->ways, &quantity->cap, quantity->nways + 1, SIZE_MAX, NULL) !=
-	    RFL_OK)
-		no_memory(p);
-	else
+	if (p->rc == RFL_OK)
+		p->rc = rfl_grow(&quantity->ways, &quantity->cap, quantity->nways + 1, SIZE_MAX,
+				 p->err);
+	if (p->rc == RFL_OK)
 		quantity->ways[quantity->nways++] = way;
 }
 
@@ -394,94 +378,6 @@ static enum rfl_quantity take_quantity(struct parser *p)
 	return q;
 }
 
-/* subtract <quantity> weight metric "why" */
-static void subtract_statement(struct parser *p)
-{
-	const enum rfl_quantity q = take_quantity(p);
-	const double weight = take_weight(p);
-	const size_t slot = take_metric(p);
-	const char *reason = take(p, STRING, "the reason in \"quotes\"");
-
-	if (p->rc != RFL_OK)
-		return;
-	p->f->quantities[q].less.weight = weight;
-	p->f->quantities[q].less.slot = slot;
-	p->f->quantities[q].less.reason = reason;
-}
-
-/* exclude <quantity> metric = weight metric "why" */
-static void exclude_statement(struct parser *p)
-{
-	struct rfl_formulas *f = p->f;
-	struct rfl_trap trap;
-
-	trap.quantity = take_quantity(p);
-	trap.equal = take_metric(p);
-	if (!take_word(p, "="))
-		fail_expecting(p, "'='");
-	trap.weight = take_weight(p);
-	trap.other = take_metric(p);
-	trap.reason = take(p, STRING, "the reason in \"quotes\"");
-	if (p->rc != RFL_OK)
-		return;
-	if (rfl_grow(&f->traps, &f->traps_cap, f->ntraps + 1, SIZE_MAX, NULL) != RFL_OK)
-		no_memory(p);
-	else
-		f->traps[f->ntraps++] = trap;
-}
-
-static void family_statement(struct parser *p)
-{
-	if (p->depth > 0)
-		fail_at(p, &p->t, "a part that others use is not a family");
-	p->f->family = take(p, WORD, "the family's name");
-}
-
-static void chips_statement(struct parser *p)
-{
-	struct rfl_formulas *f = p->f;
-
-	while (p->rc == RFL_OK && p->t.kind == WORD) {
-		if (rfl_grow(&f->chips, &f->chips_cap, f->nchips + 1, SIZE_MAX, NULL) != RFL_OK) {
-			no_memory(p);
-			return;
-		}
-		f->chips[f->nchips] = take(p, WORD, "a chip");
-		f->nchips += f->chips[f->nchips] != NULL;
-	}
-}
-
-/* alias <beginning of names> <beginning of those that the formulas have> */
-static void alias_statement(struct parser *p)
-{
-	struct rfl_formulas *f = p->f;
-	struct rfl_formula_alias alias;
-
-	alias.from = take(p, WORD, "the beginning of a name");
-	alias.to = take(p, WORD, "the beginning of a name");
-	if (p->rc != RFL_OK)
-		return;
-	if (rfl_grow(&f->aliases, &f->aliases_cap, f->naliases + 1, SIZE_MAX, NULL) != RFL_OK)
-		no_memory(p);
-	else
-		f->aliases[f->naliases++] = alias;
-}
-
-static void command_statement(struct parser *p)
-{
-	p->f->command = take(p, STRING, "a command in \"quotes\"");
-}
-
-static const struct rfl_formula_file *file_named(const struct token *t)
-{
-	const struct rfl_formula_file *file;
-
-	for (size_t i = 0; (file = rfl_formulas__file_at(i)); i++)
-		if (strlen(file->name) == t->len && memcmp(file->name, t->at, t->len) == 0)
-			return file;
-	return NULL;
-}
-
 static void statements(struct parser *p);
 
 /* use <part> { <part> } */
@@ -496,7 +392,9 @@ static void use_statement(struct parser *p)
 			fail_expecting(p, "the name of a part");
 			return;
 		}
-		file = file_named(&p->t);
+		for (size_t i = 0; (file = rfl_formulas__file_at(i)); i++)
+			if (rfl_span_is(p->t.s, file->name))
+				break;
 		if (!file)
 			fail_at(p, &p->t, "there is no part %s", shown(p, there));
 		else if (p->depth == USE_DEPTH_MAX)
@@ -521,31 +419,68 @@ static void use_statement(struct parser *p)
 
 static void statement(struct parser *p)
 {
-	static const struct {
-		const char *word;
-		void (*take)(struct parser *p);
-	} words[] = {
-		{ "family", family_statement },     { "chips", chips_statement },
-		{ "use", use_statement },           { "command", command_statement },
-		{ "subtract", subtract_statement }, { "exclude", exclude_statement },
-		{ "alias", alias_statement },
-	};
+	static const char why[] = "the reason in \"quotes\"",
+			  beginning[] = "the beginning of a name";
 	const enum rfl_quantity q = quantity_of(&p->t);
+	struct rfl_formulas *f = p->f;
 	char there[64];
 
 	if (q != RFL_QUANTITY_COUNT) {
 		quantity_statement(p, q);
-		return;
-	}
-	for (size_t i = 0; i < RFL_ARRAY_LEN(words); i++) {
-		if (!is_word(p, words[i].word))
-			continue;
-		next(p);
+	} else if (take_word(p, "family")) {
+		if (p->depth > 0)
+			fail_at(p, &p->t, "a part that others use is not a family");
+		f->family = take(p, WORD, "the family's name");
+	} else if (take_word(p, "chips")) {
+		while (p->rc == RFL_OK && p->t.kind == WORD) {
+			const char *chip = take(p, WORD, "a chip");
+
+			if (p->rc == RFL_OK)
+				p->rc = rfl_grow(&f->chips, &f->chips_cap, f->nchips + 1, SIZE_MAX,
+						 p->err);
+			if (p->rc == RFL_OK)
+				f->chips[f->nchips++] = chip;
+		}
+	} else if (take_word(p, "use")) {
+		use_statement(p);
+	} else if (take_word(p, "command")) {
+		f->command = take(p, STRING, "a command in \"quotes\"");
+	} else if (take_word(p, "subtract")) { /* <quantity> weight metric "why" */
+		const enum rfl_quantity of = take_quantity(p);
+		const double weight = take_weight(p);
+		const size_t slot = take_metric(p);
+		const char *reason = take(p, STRING, why);
+
+		if (p->rc != RFL_OK)
+			return;
+		f->quantities[of].less.weight = weight;
+		f->quantities[of].less.slot = slot;
+		f->quantities[of].less.reason = reason;
+	} else if (take_word(p, "exclude")) { /* <quantity> metric = weight metric "why" */
+		struct rfl_trap trap = { .quantity = take_quantity(p) };
+
+		trap.equal = take_metric(p);
+		if (!take_word(p, "="))
+			fail_expecting(p, "'='");
+		trap.weight = take_weight(p);
+		trap.other = take_metric(p);
+		trap.reason = take(p, STRING, why);
 		if (p->rc == RFL_OK)
-			words[i].take(p);
-		return;
+			p->rc = rfl_grow(&f->traps, &f->traps_cap, f->ntraps + 1, SIZE_MAX, p->err);
+		if (p->rc == RFL_OK)
+			f->traps[f->ntraps++] = trap;
+	} else if (take_word(p, "alias")) { /* a beginning, and the one that formulas have */
+		struct rfl_formula_alias alias = { .from = take(p, WORD, beginning) };
+
+		alias.to = take(p, WORD, beginning);
+		if (p->rc == RFL_OK)
+			p->rc = rfl_grow(&f->aliases, &f->aliases_cap, f->naliases + 1, SIZE_MAX,
+					 p->err);
+		if (p->rc == RFL_OK)
+			f->aliases[f->naliases++] = alias;
+	} else {
+		fail_at(p, &p->t, "%s is neither a statement nor a quantity", shown(p, there));
 	}
-	fail_at(p, &p->t, "%s is neither a statement nor a quantity", shown(p, there));
 }
 
 static void statements(struct parser *p)
@@ -590,34 +525,25 @@ enum rfl_rc rfl_formulas_parse(const char *text, size_t len, const char *name,
 
 /* ---- the files that were compiled in ---- */
 
-/* What follows `keyword` in the line of a file that begins with it; NULL: there is none. */
-static const char *line_of(const struct rfl_formula_file *file, const char *keyword, size_t *len)
+/* What follows a keyword in the line of a file that begins with it; .at is NULL: there is none. */
+static struct rfl_span line_of(const struct rfl_formula_file *file, const char *keyword)
 {
-	const size_t word = strlen(keyword);
-	const char *end = file->text + file->len;
+	struct rfl_span rest = { .at = file->text, .len = file->len }, line;
+	const size_t n = strlen(keyword);
 
-	for (const char *at = file->text; at < end;) {
-		const char *newline = memchr(at, '\n', (size_t)(end - at));
-		const char *stop = newline ? newline : end;
-
-		if ((size_t)(stop - at) > word && memcmp(at, keyword, word) == 0 &&
-		    at[word] == ' ') {
-			*len = (size_t)(stop - at) - word - 1;
-			return at + word + 1;
-		}
-		at = stop + 1;
-	}
-	return NULL;
+	while (rfl_span_next_line(&rest, &line))
+		if (rfl_span_starts(line, keyword) && line.len > n && line.at[n] == ' ')
+			return rfl_span_from(line, n + 1);
+	return (struct rfl_span){ .at = NULL, .len = 0 };
 }
 
 /* The i-th file of a family: the others are parts. */
 static const struct rfl_formula_file *family_at(size_t i)
 {
 	const struct rfl_formula_file *file;
-	size_t len;
 
 	for (size_t k = 0; (file = rfl_formulas__file_at(k)); k++)
-		if (line_of(file, "family", &len) && i-- == 0)
+		if (line_of(file, "family").at && i-- == 0)
 			return file;
 	return NULL;
 }
@@ -629,35 +555,29 @@ const char *rfl_formulas_family_at(size_t i)
 	return file ? file->name : NULL;
 }
 
-static bool has_chip(const struct rfl_formula_file *file, const char *chip)
-{
-	size_t len = 0, word = strlen(chip);
-	const char *at = line_of(file, "chips", &len);
-
-	for (size_t i = 0; at && word > 0 && i + word <= len; i++)
-		if ((i == 0 || at[i - 1] == ' ') && memcmp(at + i, chip, word) == 0 &&
-		    (i + word == len || at[i + word] == ' '))
-			return true;
-	return false;
-}
-
 enum rfl_rc rfl_formulas_new(const char *chip, struct rfl_formulas **ret, struct rfl_err *err)
 {
-	const char *name = chip ? chip : "any", *at;
+	const char *name = chip ? chip : "any";
 	const struct rfl_formula_file *file;
+	struct rfl_span chips, word;
 	struct rfl_buf known;
 	enum rfl_rc rc;
-	size_t len = 0;
 
-	for (size_t i = 0; (file = family_at(i)); i++)
-		if (strcmp(file->name, name) == 0 || has_chip(file, name))
+	for (size_t i = 0; (file = family_at(i)); i++) {
+		bool found = strcmp(file->name, name) == 0;
+
+		chips = line_of(file, "chips");
+		while (!found && chips.at && rfl_span_next_word(&chips, &word))
+			found = rfl_span_is(word, name);
+		if (found)
 			return rfl_formulas_parse(file->text, file->len, file->name, ret, err);
+	}
 	rfl_buf_init(&known, 0);
 	for (size_t i = 0; (file = family_at(i)); i++) {
 		rfl_buf_printf(&known, "%s%s", i > 0 ? ", " : "", file->name);
-		at = line_of(file, "chips", &len);
-		if (at)
-			rfl_buf_printf(&known, " (%.*s)", (int)len, at);
+		chips = line_of(file, "chips");
+		if (chips.at)
+			rfl_buf_printf(&known, " (%.*s)", (int)chips.len, chips.at);
 	}
 	rc = rfl_fail(err, RFL_ENOTFOUND, 0,
 		      "there are no formulas for '%s'; families and their chips: %s", name,
