@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/num.h"
-#include "roofline/merge_parts.h"
+#include "roofline/parts.h"
 
 struct rfl_attained rfl_attain(const struct rfl_attain_roof *roof, int64_t core_flops,
 			       int64_t elementwise, int64_t bytes)
@@ -30,17 +30,6 @@ struct rfl_attained rfl_attain(const struct rfl_attain_roof *roof, int64_t core_
 	return ret;
 }
 
-static void add(struct rfl_attained *sum, struct rfl_attained a)
-{
-	for (int i = 0; i < RFL_LIMIT_COUNT; i++)
-		sum->limit_s[i] += a.limit_s[i];
-}
-
-static int64_t both_ways(const struct rfl_traffic *t)
-{
-	return t->read_bytes + t->write_bytes;
-}
-
 /* Additions of a bias are of the forward pass. */
 static struct rfl_attained attain_cost(const struct rfl_attain_roof *roof,
 				       const struct rfl_cost *cost, int passes)
@@ -48,12 +37,15 @@ static struct rfl_attained attain_cost(const struct rfl_attain_roof *roof,
 	struct rfl_attained sum = { .limit_s = { 0 } };
 
 	for (int pass = 0; pass < passes; pass++) {
+		const struct rfl_traffic *t = &cost->traffic[roof->base.fusion][pass];
 		int64_t elementwise = rfl_elementwise_sum(&cost->elementwise[pass]);
+		struct rfl_attained one;
 
 		if (pass == RFL_PASS_FORWARD)
 			elementwise += cost->bias_adds;
-		add(&sum, rfl_attain(roof, 2 * cost->macs[pass], elementwise,
-				     both_ways(&cost->traffic[roof->base.fusion][pass])));
+		one = rfl_attain(roof, 2 * cost->macs[pass], elementwise,
+				 t->read_bytes + t->write_bytes);
+		rfl_attained_add(&sum, &one);
 	}
 	return sum;
 }
@@ -89,47 +81,29 @@ static const char *backend_of(const struct rfl_peaks_env *env)
 	return "cuda";
 }
 
-static enum rfl_rc missing(const struct rfl_peaks *peaks, const char *facts, struct rfl_err *err)
-{
-	return rfl_fail(err, RFL_EMISSING, 0, "%s: the least times need what is not known\n%s",
-			peaks->path ? peaks->path : "peaks.json", facts);
-}
-
-static enum rfl_rc no_env(const struct rfl_peaks *peaks, const char *env, struct rfl_err *err)
-{
-	struct rfl_buf text, fix;
-	enum rfl_rc rc;
-
-	rfl_buf_init(&text, 0);
-	rfl_buf_init(&fix, 0);
-	rfl_buf_puts(&text, "  ");
-	rc = rfl_missing_env_text(peaks, env, &text, &fix, err);
-	if (rc == RFL_OK) {
-		rfl_buf_printf(&text, "\n    fix: %s", rfl_buf_str(&fix));
-		rc = missing(peaks, rfl_buf_str(&text), err);
-	}
-	rfl_buf_fini(&text);
-	rfl_buf_fini(&fix);
-	return rc;
-}
-
-/* Append what is wrong with a cell, if anything is. */
-static void check_cell(const struct rfl_peaks *peaks, const struct rfl_peaks_env *env,
-		       const char *key, const struct rfl_peak *peak, struct rfl_buf *text)
+/* Append what is wrong with an environment (no key), or with a cell of it, if anything is. */
+static enum rfl_rc check(const struct rfl_peaks *peaks, const char *name,
+			 const struct rfl_peaks_env *env, const char *key,
+			 const struct rfl_peak *peak, struct rfl_buf *text, struct rfl_err *err)
 {
 	struct rfl_buf fact, fix;
+	enum rfl_rc rc = RFL_OK;
 
 	if (peak && rfl_peak_usable(peak))
-		return;
+		return RFL_OK;
 	rfl_buf_init(&fact, 0);
 	rfl_buf_init(&fix, 0);
-	rfl_missing_cell_text(peaks, env, key, peak, &fact, &fix);
+	if (env)
+		rfl_missing_cell_text(peaks, env, key, peak, &fact, &fix);
+	else
+		rc = rfl_missing_env_text(peaks, name, &fact, &fix, err);
 	if (peak && peak->status == RFL_PEAK_UNSUPPORTED)
 		rfl_buf_puts(&fix, "choose another --precision");
 	rfl_buf_printf(text, "%s  %s\n    fix: %s", text->len ? "\n" : "", rfl_buf_str(&fact),
 		       rfl_buf_str(&fix));
 	rfl_buf_fini(&fact);
 	rfl_buf_fini(&fix);
+	return rc;
 }
 
 /* What the user calls a ceiling: the short form has one for all. */
@@ -170,29 +144,33 @@ enum rfl_rc rfl_attain_find(const struct rfl_peaks *peaks, const char *env, cons
 {
 	const struct rfl_peaks_env *e = rfl_peaks_find(peaks, env);
 	const struct rfl_ceiling *matrix = NULL, *vector = NULL;
-	const struct rfl_peak *compute, *elementwise, *dram;
-	const char *compute_key;
+	const struct rfl_peak *compute = NULL, *elementwise = NULL, *dram = NULL;
+	const char *compute_key = NULL;
 	struct rfl_buf text;
 	enum rfl_rc rc;
 
-	if (!e)
-		return no_env(peaks, env, err);
-	rc = rfl_ceiling_find(backend_of(e), precision, RFL_CLASS_MATRIX, &matrix, err);
-	if (rc == RFL_OK)
-		rc = rfl_ceiling_find(backend_of(e), precision, RFL_CLASS_ELEMENTWISE, &vector,
-				      err);
-	if (rc != RFL_OK)
-		return rc;
-	compute_key = rfl_ceiling_key(matrix, e);
-	compute = rfl_peaks_compute(e, compute_key);
-	elementwise = rfl_peaks_compute(e, vector->key);
-	dram = rfl_peaks_dram(e);
 	rfl_buf_init(&text, 0);
-	check_cell(peaks, e, compute_key, compute, &text);
-	check_cell(peaks, e, "DRAM", dram, &text);
-	rc = rfl_buf_check(&text, env, err);
+	if (e) {
+		const char *backend = backend_of(e);
+
+		if ((rc = rfl_ceiling_find(backend, precision, RFL_CLASS_MATRIX, &matrix, err)) ||
+		    (rc = rfl_ceiling_find(backend, precision, RFL_CLASS_ELEMENTWISE, &vector,
+					   err)))
+			return rc;
+		compute_key = rfl_ceiling_key(matrix, e);
+		compute = rfl_peaks_compute(e, compute_key);
+		elementwise = rfl_peaks_compute(e, vector->key);
+		dram = rfl_peaks_dram(e);
+	}
+	rc = check(peaks, env, e, compute_key, compute, &text, err);
+	if (rc == RFL_OK && e)
+		rc = check(peaks, env, e, "DRAM", dram, &text, err);
+	if (rc == RFL_OK)
+		rc = rfl_buf_check(&text, env, err);
 	if (rc == RFL_OK && text.len)
-		rc = missing(peaks, rfl_buf_str(&text), err);
+		rc = rfl_fail(err, RFL_EMISSING, 0,
+			      "%s: the least times need what is not known\n%s",
+			      peaks->path ? peaks->path : "peaks.json", rfl_buf_str(&text));
 	rfl_buf_fini(&text);
 	if (rc != RFL_OK)
 		return rc;

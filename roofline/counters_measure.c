@@ -1,9 +1,10 @@
 /*
  * counters_measure.c - the captures of a configuration as one measurement per step: repeats give a
  * median, captures that count different things complete each other, and two that count the same
- * without being repeats are an error.
+ * without being repeats are an error. Which FLOPs are of the precision that the run is labelled
+ * with, how much of the time they explain, and where time goes without a FLOP.
  */
-#include "roofline/counters_parts.h"
+#include "roofline/parts.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -14,41 +15,261 @@
 #include "base/stats.h"
 #include "base/text.h"
 #include "ledger/label.h"
+#include "profile/cupti/kernel_class.h"
 
-static void init(struct rfl_measured *m)
+/* --- precision ------------------------------------------------------------------------------- */
+
+static const struct own {
+	const char *backend, *precision;
+	enum rfl_quantity parts[3];
+	size_t n;
+	double least; /* of all FLOPs: below that they are of another precision */
+} own_parts[] = {
+	{ "cuda", "fp32", { RFL_QUANTITY_FLOPS_FP32 }, 1, 0.9 },
+	{ "cuda", "tf32", { RFL_QUANTITY_FLOPS_TENSOR_TF32 }, 1, 0.5 },
+	{ "cuda", "amp", { RFL_QUANTITY_FLOPS_TENSOR_FP16 }, 1, 0.5 },
+	{ "cuda", "fp16", { RFL_QUANTITY_FLOPS_TENSOR_FP16 }, 1, 0.5 },
+	{ "cuda", "bf16", { RFL_QUANTITY_FLOPS_TENSOR_BF16 }, 1, 0.5 },
+	{ "cpu", "fp32", { RFL_QUANTITY_FLOPS_FP32, RFL_QUANTITY_FLOPS_MIXED }, 2, 0.9 },
+	{ "cpu",
+	  "amp",
+	  { RFL_QUANTITY_FLOPS_TENSOR_BF16, RFL_QUANTITY_FLOPS_FP16, RFL_QUANTITY_FLOPS_MIXED },
+	  3,
+	  0.5 },
+	{ "cpu",
+	  "bf16",
+	  { RFL_QUANTITY_FLOPS_TENSOR_BF16, RFL_QUANTITY_FLOPS_FP16, RFL_QUANTITY_FLOPS_MIXED },
+	  3,
+	  0.5 },
+	{ "cpu",
+	  "fp16",
+	  { RFL_QUANTITY_FLOPS_TENSOR_FP16, RFL_QUANTITY_FLOPS_FP16, RFL_QUANTITY_FLOPS_MIXED },
+	  3,
+	  0.5 },
+};
+
+static const struct own *find_own(const struct rfl_config *c)
 {
-	static const struct rfl_measure unknown = {
-		.value = NAN,
-		.lo = NAN,
-		.hi = NAN,
-		.validity = RFL_VALID_UNAVAILABLE,
-		.coverage = NAN,
-	};
+	const struct rfl_ledger_row *row = c->row;
 
-	*m = (struct rfl_measured){
-		.ai = NAN,
-		.steps = -1,
-		.zero_share = NAN,
-		.expected_share = NAN,
-	};
-	m->flops = m->bytes = unknown;
-	m->foreign = RFL_QUANTITY_COUNT;
-	for (int q = 0; q < RFL_QUANTITY_COUNT; q++)
-		m->part[q] = NAN;
-	rfl_buf_init(&m->zero_kernels, 1 << 16);
-	rfl_buf_init(&m->zero_longest, 1 << 16);
-	rfl_buf_init(&m->doubt, 1 << 16);
-	rfl_buf_init(&m->causes, 1 << 16);
-	rfl_buf_init(&m->note, 1 << 16);
+	for (size_t i = 0; i < RFL_ARRAY_LEN(own_parts); i++)
+		if (rfl_text_same(own_parts[i].backend, row->backend) &&
+		    rfl_text_same(own_parts[i].precision, row->precision))
+			return &own_parts[i];
+	return NULL;
 }
 
-void rfl_measured_fini(struct rfl_measured *m)
+/* How much of the FLOPs is of the run's precision, and what the rest mostly is. */
+static void find_precision(struct rfl_config *config)
 {
-	rfl_buf_fini(&m->zero_kernels);
-	rfl_buf_fini(&m->zero_longest);
-	rfl_buf_fini(&m->doubt);
-	rfl_buf_fini(&m->causes);
-	rfl_buf_fini(&m->note);
+	struct rfl_measured *m = &config->measured;
+	const struct own *own = find_own(config);
+	double all = 0, mine = 0, most = 0;
+
+	if (!own)
+		return;
+	for (int q = 0; q < RFL_QUANTITY_COUNT; q++) {
+		bool is_own = false;
+
+		if (!rfl_quantity_is_flops((enum rfl_quantity)q) || isnan(m->part[q]))
+			continue;
+		for (size_t i = 0; i < own->n; i++)
+			is_own = is_own || own->parts[i] == (enum rfl_quantity)q;
+		all += m->part[q];
+		if (is_own) {
+			mine += m->part[q];
+		} else if (m->part[q] > most) {
+			most = m->part[q];
+			m->foreign = (enum rfl_quantity)q;
+		}
+	}
+	if (!(all > 0))
+		return;
+	m->expected_share = mine / all;
+	if (m->expected_share >= own->least)
+		m->foreign = RFL_QUANTITY_COUNT;
+}
+
+/* The first part of that precision that a capture knows; flops.total when it knows none. */
+static enum rfl_quantity own_part(const struct rfl_config *config, const struct rfl_joined *counted)
+{
+	const struct own *own = find_own(config);
+
+	for (size_t i = 0; own && i < own->n; i++)
+		if (!isnan(counted->capture->total[own->parts[i]].value))
+			return own->parts[i];
+	return RFL_QUANTITY_FLOPS;
+}
+
+/* Did a capture count a quantity; of FLOPs, those of the run's precision among them? */
+static bool knows(const struct rfl_config *config, const struct rfl_joined *counted,
+		  enum rfl_quantity q)
+{
+	const struct rfl_amount *total = counted->capture->total;
+	const struct own *own = find_own(config);
+
+	if (counted->left_out || isnan(total[q].value))
+		return false;
+	if (!own || q != RFL_QUANTITY_FLOPS || own_part(config, counted) != RFL_QUANTITY_FLOPS)
+		return true;
+	/* an fp32 run may turn out to be one of TF32 */
+	return own->parts[0] == RFL_QUANTITY_FLOPS_FP32 &&
+	       total[RFL_QUANTITY_FLOPS_TENSOR_TF32].value > 0;
+}
+
+/* --- coverage -------------------------------------------------------------------------------- */
+
+/* Does every range of the total's kind have a time? */
+static bool all_timed(const struct rfl_capture *c)
+{
+	for (size_t i = 0; i < c->nranges; i++)
+		if (c->ranges[i].kind == c->total_kind &&
+		    isnan(c->ranges[i].amount[RFL_QUANTITY_TIME].value))
+			return false;
+	return true;
+}
+
+static bool is_product(const struct rfl_range *r)
+{
+	return rfl_kernel_classify(r->name ? r->name : "") == RFL_KERNEL_MATRIX;
+}
+
+/* The share of the time (of the launches, where times are not known) in which a quantity was
+ * counted. NaN: there is no range. */
+static double coverage_of(const struct rfl_config *config, const struct rfl_joined *counted,
+			  enum rfl_quantity q)
+{
+	const struct rfl_capture *c = counted->capture;
+	const enum rfl_quantity own = own_part(config, counted);
+	const bool has_fp32 = !isnan(c->total[RFL_QUANTITY_FLOPS_FP32].value);
+	const bool timed = all_timed(c);
+	double all = 0, had = 0;
+
+	for (size_t i = 0; i < c->nranges; i++) {
+		const struct rfl_range *r = &c->ranges[i];
+		double weight = timed ? r->amount[RFL_QUANTITY_TIME].value : (double)r->launches;
+		enum rfl_quantity needed = q;
+
+		if (r->kind != c->total_kind)
+			continue;
+		/* What has to be known of a range for its FLOPs to be: of a kernel that is not a
+		 * matrix product by its name FP32, of all others what the run's precision is made
+		 * of. A sum is known where any part is. */
+		if (q == RFL_QUANTITY_FLOPS)
+			needed = r->kind == RFL_RANGE_KERNEL && has_fp32 && !is_product(r)
+					 ? RFL_QUANTITY_FLOPS_FP32
+					 : own;
+		all += weight;
+		had += weight * rfl_range_share(r, needed);
+	}
+	return all > 0 ? had / all : NAN;
+}
+
+/* --- kernels without a FLOP --- */
+
+/* How many names are written, and how much of each: in a verdict, and in the column. */
+struct names_shown {
+	size_t n;
+	int length;
+};
+static const struct names_shown in_verdict = { 3, 60 }, in_column = { 100, 160 };
+
+struct idle_kernel {
+	const char *name;
+	double time_s;
+};
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(((const struct idle_kernel *)a)->name, ((const struct idle_kernel *)b)->name);
+}
+
+static int by_time(const void *a, const void *b)
+{
+	double x = ((const struct idle_kernel *)a)->time_s;
+	double y = ((const struct idle_kernel *)b)->time_s;
+
+	return x != y ? (x < y) - (x > y) : by_name(a, b);
+}
+
+static void write_names(const struct idle_kernel *list, size_t n, double all,
+			const struct names_shown *most, struct rfl_buf *out)
+{
+	size_t shown = n < most->n ? n : most->n;
+
+	for (size_t i = 0; i < shown; i++)
+		rfl_buf_printf(out, "%s%.*s%s %.2g %%", i ? "; " : "", most->length, list[i].name,
+			       strlen(list[i].name) > (size_t)most->length ? "..." : "",
+			       100 * list[i].time_s / all);
+	if (n > shown)
+		rfl_buf_printf(out, "; %zu more", n - shown);
+}
+
+/* Counted, as 0, in everything that it is likely to be made of: the sum alone is 0 as well where
+ * the one type that a kernel works in was not counted. */
+static bool has_no_flop(const struct rfl_range *r, bool half)
+{
+	const enum rfl_quantity needed[] = { RFL_QUANTITY_FLOPS, RFL_QUANTITY_FLOPS_FP32,
+					     half ? RFL_QUANTITY_FLOPS_FP16
+						  : RFL_QUANTITY_FLOPS_FP32 };
+
+	if (r->amount[RFL_QUANTITY_FLOPS].value != 0)
+		return false;
+	for (size_t i = 0; i < RFL_ARRAY_LEN(needed); i++)
+		if (rfl_range_share(r, needed[i]) < 1)
+			return false;
+	/* a matrix product may have been computed in matrix units */
+	return !is_product(r) || (!isnan(r->amount[RFL_QUANTITY_FLOPS_TENSOR_FP16].value) &&
+				  !isnan(r->amount[RFL_QUANTITY_FLOPS_TENSOR_BF16].value) &&
+				  !isnan(r->amount[RFL_QUANTITY_FLOPS_TENSOR_TF32].value));
+}
+
+/* Share of the kernels' time in kernels without a FLOP, and their names, into m->zero_*; left as
+ * they are where that is not known. */
+static enum rfl_rc find_zero_flop(const struct rfl_config *config, const struct rfl_joined *counted,
+				  struct rfl_measured *m, struct rfl_err *err)
+{
+	const struct rfl_capture *c = counted->capture;
+	const char *precision = config->row->precision;
+	bool half = !rfl_text_same(precision, "fp32") && !rfl_text_same(precision, "tf32");
+	struct idle_kernel *list;
+	double all = 0, idle = 0;
+	size_t n = 0, names = 0;
+
+	if (c->total_kind != RFL_RANGE_KERNEL || !all_timed(c) ||
+	    isnan(c->total[RFL_QUANTITY_FLOPS_FP32].value))
+		return RFL_OK;
+	list = rfl_alloc_array(c->nranges + 1, sizeof(*list));
+	if (!list)
+		return rfl_fail(err, RFL_ENOMEM, 0, "points: out of memory");
+	for (size_t i = 0; i < c->nranges; i++) {
+		const struct rfl_range *r = &c->ranges[i];
+		const double time_s = r->amount[RFL_QUANTITY_TIME].value;
+
+		if (r->kind != RFL_RANGE_KERNEL)
+			continue;
+		all += time_s;
+		if (!has_no_flop(r, half))
+			continue;
+		idle += time_s;
+		list[n++] =
+			(struct idle_kernel){ .name = r->name ? r->name : "?", .time_s = time_s };
+	}
+	/* one entry per name: a kernel has a range for each of its shapes */
+	qsort(list, n, sizeof(*list), by_name);
+	for (size_t i = 0; i < n; i++)
+		if (names && strcmp(list[i].name, list[names - 1].name) == 0)
+			list[names - 1].time_s += list[i].time_s;
+		else
+			list[names++] = list[i];
+	qsort(list, names, sizeof(*list), by_time);
+	if (all > 0) {
+		m->zero_share = idle / all;
+		write_names(list, names, all, &in_column, &m->zero_kernels);
+		write_names(list, names, all, &in_verdict, &m->zero_longest);
+	}
+	free(list);
+	return RFL_OK;
 }
 
 /* --- one quantity over the captures that know it --- */
@@ -56,9 +277,8 @@ void rfl_measured_fini(struct rfl_measured *m)
 static int64_t run_number(const struct rfl_joined *c)
 {
 	struct rfl_label parts;
-	const char *label = c->capture->label;
 
-	rfl_label_parse(label ? label : "", c->home ? c->home->like->model : NULL, &parts);
+	rfl_label_parse(c->capture->label, c->home ? c->home->like->model : NULL, &parts);
 	return parts.run;
 }
 
@@ -88,9 +308,9 @@ static enum rfl_rc leave_out_clashes(const struct rfl_merge_inputs *in, struct r
 		struct rfl_err why = RFL_ERR_INIT, *to = in->counters.keep_going ? &why : err;
 		enum rfl_rc rc;
 
-		if (!rfl_counters__knows(config, c, q))
+		if (!knows(config, c, q))
 			continue;
-		while (other < c && (!rfl_counters__knows(config, other, q) || repeats(other, c)))
+		while (other < c && (!knows(config, other, q) || repeats(other, c)))
 			other++;
 		if (other == c)
 			continue;
@@ -133,12 +353,12 @@ static enum rfl_rc measure(const struct rfl_config *config, enum rfl_quantity q,
 		return rfl_fail(err, RFL_ENOMEM, 0, "points: out of memory");
 	for (size_t i = 0; i < config->ncounted; i++) {
 		const struct rfl_joined *c = &config->counted[i];
-		struct rfl_amount a = rfl_counters__total(c, q);
+		const struct rfl_amount a = c->capture->total[q];
 		double coverage;
 
-		if (!rfl_counters__knows(config, c, q) || c->steps < 1)
+		if (!knows(config, c, q) || c->steps < 1)
 			continue;
-		coverage = rfl_counters__coverage(config, c, q);
+		coverage = coverage_of(config, c, q);
 		values[(*n)++] = a.value / (double)c->steps;
 		if (!*first || a.validity > ret->validity)
 			ret->validity = a.validity;
@@ -200,8 +420,9 @@ static void put_events(const char *cpu, enum rfl_quantity q, struct rfl_buf *out
 static void say_unavailable(struct rfl_config *config, const struct rfl_joined *c,
 			    enum rfl_quantity q, struct rfl_measure *ret)
 {
-	enum rfl_quantity part = q == RFL_QUANTITY_FLOPS ? rfl_counters__main_part(config) : q;
-	struct rfl_amount all = rfl_counters__total(c, q), a = rfl_counters__total(c, part);
+	const struct own *own = q == RFL_QUANTITY_FLOPS ? find_own(config) : NULL;
+	const enum rfl_quantity part = own ? own->parts[0] : q;
+	const struct rfl_amount all = c->capture->total[q], a = c->capture->total[part];
 	const char *reason = isnan(a.value) && a.reason ? a.reason : all.reason;
 	struct rfl_buf events;
 
@@ -232,7 +453,7 @@ static void say_unknown(struct rfl_config *config, enum rfl_quantity q, struct r
 	for (size_t i = 0; i < config->ncounted && !ret->why[0]; i++) {
 		const struct rfl_joined *c = &config->counted[i];
 
-		if (!rfl_counters__knows(config, c, q))
+		if (!knows(config, c, q))
 			continue;
 		(void)snprintf(ret->why, sizeof(ret->why),
 			       "how many steps %s covers is not known: %s (--counter-steps %s=N)",
@@ -251,50 +472,43 @@ static void say_unknown(struct rfl_config *config, enum rfl_quantity q, struct r
 
 static bool knows_any(const struct rfl_config *config, const struct rfl_joined *c)
 {
-	return rfl_counters__knows(config, c, RFL_QUANTITY_FLOPS) ||
-	       rfl_counters__knows(config, c, RFL_QUANTITY_DRAM);
+	return knows(config, c, RFL_QUANTITY_FLOPS) || knows(config, c, RFL_QUANTITY_DRAM);
 }
 
-/* Who counted, each once; where nothing is known, who tried. */
-static void name_sources(const struct rfl_config *config, struct rfl_measured *m)
+/* Who counted, each once; where nothing is known, who tried. Then, for each capture,
+ * "logs/ncu/x.csv: 30 steps as in metrics.csv:3". */
+static void name_captures(const struct rfl_merge_inputs *in, const struct rfl_config *config,
+			  struct rfl_measured *m)
 {
+	const char *ledger = in->runs->files[0].path;
 	bool any = false;
 
 	for (size_t i = 0; i < config->ncounted; i++)
 		any = any || knows_any(config, &config->counted[i]);
 	for (size_t i = 0; i < config->ncounted; i++) {
-		const char *source = config->counted[i].capture->source;
-		size_t len = strlen(m->source);
-
-		if (!source || len + 16 >= sizeof(m->source) || strstr(m->source, source) ||
-		    (any && !knows_any(config, &config->counted[i])))
-			continue;
-		(void)snprintf(m->source + len, sizeof(m->source) - len, "%s%.12s",
-			       len ? " + " : "", source);
-	}
-}
-
-/* "logs/ncu/x.csv: 30 steps as in metrics.csv:3" for each capture. */
-static void note_captures(const struct rfl_merge_inputs *in, const struct rfl_config *config,
-			  struct rfl_buf *out)
-{
-	for (size_t i = 0; i < config->ncounted; i++) {
 		const struct rfl_joined *c = &config->counted[i];
+		const char *source = c->capture->source;
+		const size_t len = strlen(m->source);
 
-		rfl_buf_printf(out, "%s%s", i ? "; " : "", rfl_counters__name(c->capture));
+		if (source && len + 16 < sizeof(m->source) && !strstr(m->source, source) &&
+		    (!any || knows_any(config, c)))
+			(void)snprintf(m->source + len, sizeof(m->source) - len, "%s%.12s",
+				       len ? " + " : "", source);
+		rfl_buf_printf(&m->note, "%s%s", i ? "; " : "", rfl_counters__name(c->capture));
 		if (c->left_out)
-			rfl_buf_puts(out, ": left out");
+			rfl_buf_puts(&m->note, ": left out");
 		if (c->steps < 1)
 			continue;
-		rfl_buf_printf(out, ": %lld step%s", (long long)c->steps, c->steps == 1 ? "" : "s");
+		rfl_buf_printf(&m->note, ": %lld step%s", (long long)c->steps,
+			       c->steps == 1 ? "" : "s");
 		if (c->from == RFL_STEPS_LEDGER)
-			rfl_buf_printf(out, " as in %s:%zu", in->runs->files[0].path,
-				       c->home->line);
+			rfl_buf_printf(&m->note, " as in %s:%zu", ledger, c->home->line);
 		else if (c->from == RFL_STEPS_PROCESS)
-			rfl_buf_printf(out, ", warm-up included, as in %s:%zu; set-up is in it",
-				       in->runs->files[0].path, c->home->line);
+			rfl_buf_printf(&m->note,
+				       ", warm-up included, as in %s:%zu; set-up is in it", ledger,
+				       c->home->line);
 		else if (c->from != RFL_STEPS_OWN)
-			rfl_buf_puts(out, " as --counter-steps says");
+			rfl_buf_puts(&m->note, " as --counter-steps says");
 	}
 }
 
@@ -325,9 +539,31 @@ static bool is_sure(const struct rfl_joined *c)
 	return !c || c->from == RFL_STEPS_OWN || c->from == RFL_STEPS_LABEL;
 }
 
-static bool is_process(const struct rfl_joined *c)
+static void init(struct rfl_measured *m)
 {
-	return c && rfl_counters__whole_process(c);
+	static const struct rfl_measure unknown = {
+		.value = NAN,
+		.lo = NAN,
+		.hi = NAN,
+		.validity = RFL_VALID_UNAVAILABLE,
+		.coverage = NAN,
+	};
+
+	*m = (struct rfl_measured){
+		.ai = NAN,
+		.steps = -1,
+		.zero_share = NAN,
+		.expected_share = NAN,
+	};
+	m->flops = m->bytes = unknown;
+	m->foreign = RFL_QUANTITY_COUNT;
+	for (int q = 0; q < RFL_QUANTITY_COUNT; q++)
+		m->part[q] = NAN;
+	rfl_buf_init(&m->zero_kernels, 1 << 16);
+	rfl_buf_init(&m->zero_longest, 1 << 16);
+	rfl_buf_init(&m->doubt, 1 << 16);
+	rfl_buf_init(&m->causes, 1 << 16);
+	rfl_buf_init(&m->note, 1 << 16);
 }
 
 /* The captures of FLOPs and bytes, which may be one, against the count. */
@@ -340,7 +576,8 @@ static void check(struct rfl_config *config, const struct rfl_joined *flops,
 
 	m->steps = first->steps;
 	m->sure = is_sure(flops) && is_sure(bytes);
-	m->process = is_process(flops) || is_process(bytes);
+	m->process = (flops && rfl_counters__whole_process(flops)) ||
+		     (bytes && rfl_counters__whole_process(bytes));
 	rfl_counters__doubt(first, &config->work, m->flops.value,
 			    first == bytes ? m->bytes.value : NAN, m);
 	if (bytes && bytes != first && !m->doubtful) {
@@ -372,8 +609,7 @@ enum rfl_rc rfl_counters__measure(const struct rfl_merge_inputs *in, struct rfl_
 	if ((rc = leave_out_clashes(in, config, RFL_QUANTITY_FLOPS, report, err)) ||
 	    (rc = leave_out_clashes(in, config, RFL_QUANTITY_DRAM, report, err)))
 		return rc;
-	name_sources(config, m);
-	note_captures(in, config, &m->note);
+	name_captures(in, config, m);
 	if ((rc = measure(config, RFL_QUANTITY_FLOPS, &m->flops, &flops, &nflops, err)) ||
 	    (rc = measure(config, RFL_QUANTITY_DRAM, &m->bytes, &bytes, &nbytes, err)))
 		return rc;
@@ -381,16 +617,14 @@ enum rfl_rc rfl_counters__measure(const struct rfl_merge_inputs *in, struct rfl_
 	/* of repeats the first: shares do not change from one to the next */
 	for (int q = 0; flops && q < RFL_QUANTITY_COUNT; q++)
 		if (rfl_quantity_is_flops((enum rfl_quantity)q))
-			m->part[q] = rfl_counters__total(flops, (enum rfl_quantity)q).value /
-				     (double)flops->steps;
+			m->part[q] = flops->capture->total[q].value / (double)flops->steps;
 	if (flops) {
-		rfl_counters__precision(config);
-		rc = rfl_counters__zero_flop(config, flops, m, err);
-		if (rc)
+		find_precision(config);
+		if ((rc = find_zero_flop(config, flops, m, err)))
 			return rc;
-	} else {
-		say_unknown(config, RFL_QUANTITY_FLOPS, &m->flops, report);
 	}
+	if (!flops)
+		say_unknown(config, RFL_QUANTITY_FLOPS, &m->flops, report);
 	if (!bytes)
 		say_unknown(config, RFL_QUANTITY_DRAM, &m->bytes, report);
 	if (flops || bytes)

@@ -2,7 +2,7 @@
  * counters_steps.c - how many training steps a capture covers, and whether that can be: totals are
  * per step only after this.
  */
-#include "roofline/counters_parts.h"
+#include "roofline/parts.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/num.h"
+#include "base/text.h"
 
 enum rfl_rc rfl_counter_steps_parse(char *room, struct rfl_counter_steps *ret, struct rfl_err *err)
 {
@@ -53,32 +54,43 @@ static int64_t given(const struct rfl_merge_inputs *in, const char *label)
 	return 0;
 }
 
-/* Steps of the window of a row: with its warm-up when the whole process was counted. */
-static int64_t row_steps(const struct rfl_ledger_row *row, bool process)
+/* The largest number of which all launches are multiples; 0: no kernels. */
+static int64_t common_launches(const struct rfl_capture *c)
 {
-	int64_t steps = row->iters;
+	int64_t common = 0;
 
-	if (!row->status || strcmp(row->status, "ok") != 0 || row->iters < 1 ||
-	    (process && (row->warmup < 0 || !rfl_num_add(row->iters, row->warmup, &steps))))
-		return -1;
-	return steps;
+	for (size_t i = 0; i < c->nranges; i++) {
+		int64_t a = c->ranges[i].launches;
+
+		if (c->ranges[i].kind != RFL_RANGE_KERNEL || a < 1)
+			continue;
+		while (common) {
+			int64_t rest = a % common;
+
+			a = common;
+			common = rest;
+		}
+		common = a;
+	}
+	return common;
 }
 
 /* The steps of the rows that have its label, when they agree. */
 static void from_ledger(const struct rfl_merge_inputs *in, struct rfl_joined *counted)
 {
-	bool process = rfl_counters__whole_process(counted);
+	const bool process = rfl_counters__whole_process(counted);
 	const struct rfl_run *first = NULL;
 	int64_t steps = -1;
 
 	for (size_t i = 0; i < in->runs->n; i++) {
 		const struct rfl_run *run = &in->runs->runs[i];
-		int64_t n;
+		const struct rfl_ledger_row *row = run->like;
+		int64_t n = row->iters;
 
-		if (!rfl_counters__bears(in->runs, run, counted->capture))
-			continue;
-		n = row_steps(run->like, process);
-		if (n < 1)
+		/* of the window: with its warm-up when the whole process was counted */
+		if (!rfl_counters__bears(in->runs, run, counted->capture) ||
+		    !rfl_text_same(row->status, "ok") || n < 1 ||
+		    (process && (row->warmup < 0 || !rfl_num_add(row->iters, row->warmup, &n))))
 			continue;
 		if (first && n != steps) {
 			(void)snprintf(counted->unknown, sizeof(counted->unknown),
@@ -100,27 +112,6 @@ static void from_ledger(const struct rfl_merge_inputs *in, struct rfl_joined *co
 	counted->home = first;
 	counted->steps = steps;
 	counted->from = process ? RFL_STEPS_PROCESS : RFL_STEPS_LEDGER;
-}
-
-/* The largest number of which all launches are multiples; 0: no kernels. */
-static int64_t common_launches(const struct rfl_capture *c)
-{
-	int64_t common = 0;
-
-	for (size_t i = 0; i < c->nranges; i++) {
-		int64_t a = c->ranges[i].launches;
-
-		if (c->ranges[i].kind != RFL_RANGE_KERNEL || a < 1)
-			continue;
-		while (common) {
-			int64_t rest = a % common;
-
-			a = common;
-			common = rest;
-		}
-		common = a;
-	}
-	return common;
 }
 
 void rfl_counters__steps(const struct rfl_merge_inputs *in, struct rfl_joined *counted)
@@ -182,9 +173,7 @@ struct causes {
 	int n;
 };
 
-static void RFL_PRINTF(2, 3) cause(struct causes *c, const char *fmt, ...);
-
-static void cause(struct causes *c, const char *fmt, ...)
+static RFL_PRINTF(2, 3) void cause(struct causes *c, const char *fmt, ...)
 {
 	char text[400];
 	va_list ap;
@@ -196,32 +185,25 @@ static void cause(struct causes *c, const char *fmt, ...)
 	c->n++;
 }
 
-/* Steps of the window and of the warm-up together; 0: not known. */
-static int64_t with_warmup(const struct rfl_joined *counted)
+/* Was the warm-up profiled too? Then every kernel ran in those steps as well. @return steps of the
+ * window and of the warm-up together; 0: it was not */
+static int64_t with_warmup(const struct rfl_joined *counted, double ratio)
 {
 	const struct rfl_run *home = counted->home;
+	struct launch_check with, without;
 	int64_t all;
 
 	if (counted->from != RFL_STEPS_LEDGER || !home || home->like->warmup < 1 ||
 	    !rfl_num_add(counted->steps, home->like->warmup, &all))
 		return 0;
-	return all;
-}
-
-/* Was the warm-up profiled too? Then every kernel ran in those steps as well. */
-static bool fits_warmup(const struct rfl_joined *counted, double ratio)
-{
-	int64_t all = with_warmup(counted);
-	struct launch_check with, without;
-
-	if (!all)
-		return false;
 	with = check_launches(counted, all);
 	without = check_launches(counted, counted->steps);
 	if (!with.kernels || with.off)
-		return false;
+		return 0;
 	/* an even number of launches per step fits 20 steps as well as 10: then the FLOPs decide */
-	return without.off > 0 || fabs(ratio * (double)counted->steps / (double)all - 1) < 0.1;
+	if (without.off == 0 && !(fabs(ratio * (double)counted->steps / (double)all - 1) < 0.1))
+		return 0;
+	return all;
 }
 
 /* With the number that would fit, by the FLOPs or else by the launches. */
@@ -241,64 +223,53 @@ static void cause_steps(struct causes *c, const struct rfl_joined *counted, doub
 	      fit, label);
 }
 
-static void causes_of_more(struct causes *c, const struct rfl_measured *m)
-{
-	for (int q = RFL_QUANTITY_FLOPS_TENSOR_FP16; q < RFL_QUANTITY_FLOPS; q++)
-		if (m->part[q] > 0) {
-			cause(c, "matrix units work on whole tiles, padding included, and small or "
-				 "windowed matrices waste most");
-			break;
-		}
-	if (!isnan(m->part[RFL_QUANTITY_FLOPS_FP32]))
-		cause(c, "elementwise work and the optimizer are in the counters, not in the core "
-			 "count");
-}
-
-/* What was not counted comes first where every kernel is there. */
-static void causes_of_less(struct causes *c, bool live, bool odd_launches,
-			   const struct rfl_measured *m)
+static void write_causes(const struct rfl_joined *counted, double ratio,
+			 const struct launch_check *off, struct rfl_measured *m)
 {
 	static const char uncounted_text[] =
 		"FLOPs of another precision were not counted (matrix units in TF32 or 16 bits): "
 		"'roofline counters list --ncu' has them";
+	const char *label = counted->capture->label ? counted->capture->label : "LABEL";
+	const bool live = counted->from == RFL_STEPS_OWN;
 	const bool uncounted = isnan(m->part[RFL_QUANTITY_FLOPS_TENSOR_TF32]) ||
 			       isnan(m->part[RFL_QUANTITY_FLOPS_TENSOR_FP16]) ||
 			       isnan(m->part[RFL_QUANTITY_FLOPS_TENSOR_BF16]);
-
-	if (uncounted && !odd_launches)
-		cause(c, "%s", uncounted_text);
-	if (!live)
-		cause(c, "not every kernel was profiled (a launch count or a filter of the "
-			 "profiler)");
-	if (uncounted && odd_launches)
-		cause(c, "%s", uncounted_text);
-	cause(c, "convolutions ran by an algorithm with fewer multiplications (Winograd, FFT)");
-}
-
-static void write_causes(const struct rfl_joined *counted, double ratio,
-			 const struct launch_check *off, struct rfl_measured *m)
-{
-	const char *label = counted->capture->label ? counted->capture->label : "LABEL";
-	bool live = counted->from == RFL_STEPS_OWN;
+	const bool in_range = ratio >= RFL_COUNTERS_LEAST_RATIO && ratio <= RFL_COUNTERS_MOST_RATIO;
+	const bool launches_fit = off->kernels && !off->off;
+	const int64_t all = with_warmup(counted, ratio);
+	const bool steps = !live && (off->off || !in_range) && !all;
 	struct causes c = { .out = &m->causes };
-	int64_t all = with_warmup(counted);
-	bool in_range = ratio >= RFL_COUNTERS_LEAST_RATIO && ratio <= RFL_COUNTERS_MOST_RATIO;
-	bool launches_fit = off->kernels && !off->off;
-	bool steps = !live && (off->off || !in_range) && !fits_warmup(counted, ratio);
+	bool tiles = false;
 
+	for (int q = RFL_QUANTITY_FLOPS_TENSOR_FP16; q < RFL_QUANTITY_FLOPS; q++)
+		tiles = tiles || m->part[q] > 0;
 	if (counted->capture->rows_left_out > 0)
 		cause(&c, "rows of the file could not be read and were left out");
-	if (fits_warmup(counted, ratio))
+	if (all)
 		cause(&c,
 		      "the warm-up was profiled too, %lld steps in all: --counter-steps %s=%lld, "
 		      "or profile the window alone (ncu --profile-from-start off)",
 		      (long long)all, label, (long long)all);
-	else if (steps && !launches_fit)
+	if (steps && !launches_fit)
 		cause_steps(&c, counted, ratio);
-	if (ratio > 1)
-		causes_of_more(&c, m);
-	else if (ratio < 1)
-		causes_of_less(&c, live, off->off > 0, m);
+	if (ratio > 1 && tiles)
+		cause(&c, "matrix units work on whole tiles, padding included, and small or "
+			  "windowed matrices waste most");
+	if (ratio > 1 && !isnan(m->part[RFL_QUANTITY_FLOPS_FP32]))
+		cause(&c, "elementwise work and the optimizer are in the counters, not in the core "
+			  "count");
+	if (ratio < 1) {
+		/* what was not counted comes first where every kernel is there */
+		if (uncounted && !off->off)
+			cause(&c, "%s", uncounted_text);
+		if (!live)
+			cause(&c, "not every kernel was profiled (a launch count or a filter of "
+				  "the profiler)");
+		if (uncounted && off->off)
+			cause(&c, "%s", uncounted_text);
+		cause(&c, "convolutions ran by an algorithm with fewer multiplications (Winograd, "
+			  "FFT)");
+	}
 	if (steps && launches_fit)
 		cause_steps(&c, counted, ratio);
 }
@@ -314,7 +285,7 @@ void rfl_counters__doubt(const struct rfl_joined *counted, const struct rfl_work
 	if (counted->from != RFL_STEPS_OWN)
 		off = check_launches(counted, counted->steps);
 	m->doubtful = ratio < RFL_COUNTERS_LEAST_RATIO || ratio > RFL_COUNTERS_MOST_RATIO ||
-		      2 * off.off > off.kernels || fits_warmup(counted, ratio);
+		      2 * off.off > off.kernels || with_warmup(counted, ratio) > 0;
 	if (m->doubtful) {
 		if (!isnan(ratio))
 			rfl_buf_printf(&m->doubt, "%.3g x the FLOPs counted from the network",

@@ -1,10 +1,8 @@
 /*
  * merge.c - the way from a ledger to points: take the configurations of the summary that can be
  * placed under a roof, find roofs, count work, then either say all that is missing or fill the
- * points.
+ * points and tell those of the same names apart.
  */
-#include "roofline/merge.h"
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,30 +11,9 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "ledger/facts.h"
-#include "roofline/counters_parts.h"
-#include "roofline/merge_parts.h"
+#include "roofline/parts.h"
 
 /* --- configurations -------------------------------------------------------------------------- */
-
-/* What the FLOPs and the roof are looked up by. */
-static enum rfl_rc check_told(const struct rfl_runs *runs, const struct rfl_run *run,
-			      struct rfl_err *err)
-{
-	const struct rfl_ledger_row *row = run->like;
-	const char *lacks = !row->mode ? "mode" : !row->backend ? "backend" : NULL;
-	struct rfl_buf where;
-
-	if (!lacks)
-		return RFL_OK;
-	rfl_buf_init(&where, 0);
-	rfl_runs_where(runs, run, &where);
-	(void)rfl_fail(err, RFL_EFORMAT, 0,
-		       "%s: column '%s' is empty; runs with status ok need it (for all rows: --map "
-		       "'%s=\"%s\"')",
-		       rfl_buf_str(&where), lacks, lacks, row->mode ? "cpu" : "train");
-	rfl_buf_fini(&where);
-	return RFL_EFORMAT;
-}
 
 static uint64_t hash_of_hash(const void *item)
 {
@@ -51,31 +28,6 @@ static bool same_hash(const void *x, const void *y)
 
 	return strcmp(a->like->config_hash, b->like->config_hash) == 0 &&
 	       strcmp(a->like->env, b->like->env) == 0;
-}
-
-/* A config_hash stands for one kind of work. */
-static enum rfl_rc check_hash(const struct rfl_runs *runs, struct rfl_row_index *hashes,
-			      const struct rfl_run *run, struct rfl_err *err)
-{
-	const struct rfl_run *first;
-	size_t i;
-	enum rfl_rc rc;
-
-	if (!run->like->config_hash)
-		return RFL_OK;
-	rc = rfl_row_index_put(hashes, run, &i, err);
-	if (rc != RFL_OK)
-		return rc;
-	first = hashes->rows[i];
-	for (size_t k = 0; k < rfl_nfacts; k++)
-		if (rfl_facts[k].role == RFL_FACT_WORK &&
-		    !rfl_fact_same(&rfl_facts[k], first->like, run->like))
-			return rfl_fail(err, RFL_EFORMAT, 0,
-					"%s:%zu: has the config_hash %s of line %zu but "
-					"a different '%s'; one of the rows was edited",
-					runs->files[0].path, run->line, run->like->config_hash,
-					first->line, rfl_facts[k].name);
-	return RFL_OK;
 }
 
 bool rfl_merge__wanted(const struct rfl_merge_options *o, const char *env)
@@ -110,18 +62,32 @@ static void leave_out(const struct rfl_runs *runs, const struct rfl_run *run, co
 	rfl_buf_printf(&report->notes, ": %s\n", why);
 }
 
+/* Of a configuration that can be placed under a roof. */
 static enum rfl_rc add_config(const struct rfl_runs *runs, const struct rfl_repeats_config *from,
 			      struct rfl_configs *cs, struct rfl_merge_report *report,
 			      struct rfl_err *err)
 {
-	struct rfl_config *c = &cs->configs[cs->n];
-	const struct rfl_run *run = from->runs[0].run;
+	const struct rfl_run *run = from->runs[0].run, *first;
 	const struct rfl_ledger_row *row = run->like;
 	const double samples = (double)row->batch;
-	enum rfl_rc rc = check_told(runs, run, err);
+	const char *lacks = row->mode ? NULL : "mode";
+	struct rfl_buf where;
+	size_t i;
+	enum rfl_rc rc;
 
-	if (rc != RFL_OK)
-		return rc;
+	/* what the FLOPs and the roof are looked up by */
+	if (!lacks && !row->backend)
+		lacks = "backend";
+	if (lacks) {
+		rfl_buf_init(&where, 0);
+		rfl_runs_where(runs, run, &where);
+		(void)rfl_fail(err, RFL_EFORMAT, 0,
+			       "%s: column '%s' is empty; runs with status ok need it (for all "
+			       "rows: --map '%s=\"%s\"')",
+			       rfl_buf_str(&where), lacks, lacks, row->mode ? "cpu" : "train");
+		rfl_buf_fini(&where);
+		return RFL_EFORMAT;
+	}
 	if (rfl_merge__roofs(row) == 0) {
 		leave_out(runs, run,
 			  "its processes ran on processors of an unknown number of machines",
@@ -133,13 +99,30 @@ static enum rfl_rc add_config(const struct rfl_runs *runs, const struct rfl_repe
 		leave_out(runs, run, "samples_per_s is not a rate", report);
 		return RFL_OK;
 	}
-	c->env = row->env;
-	c->row = row;
-	c->runs = from->runs;
-	c->nruns = from->n;
-	c->rate = from->stats;
-	cs->n++;
-	return check_hash(runs, &cs->hashes, run, err);
+	cs->configs[cs->n++] = (struct rfl_config){
+		.env = row->env,
+		.row = row,
+		.runs = from->runs,
+		.nruns = from->n,
+		.rate = from->stats,
+	};
+
+	/* a config_hash stands for one kind of work */
+	if (!row->config_hash)
+		return RFL_OK;
+	rc = rfl_row_index_put(&cs->hashes, run, &i, err);
+	if (rc != RFL_OK)
+		return rc;
+	first = cs->hashes.rows[i];
+	for (size_t k = 0; k < rfl_nfacts; k++)
+		if (rfl_facts[k].role == RFL_FACT_WORK &&
+		    !rfl_fact_same(&rfl_facts[k], first->like, row))
+			return rfl_fail(err, RFL_EFORMAT, 0,
+					"%s:%zu: has the config_hash %s of line %zu but "
+					"a different '%s'; one of the rows was edited",
+					runs->files[0].path, run->line, row->config_hash,
+					first->line, rfl_facts[k].name);
+	return RFL_OK;
 }
 
 static enum rfl_rc group(const struct rfl_merge_inputs *in, const struct rfl_merge_options *options,
@@ -170,13 +153,18 @@ static enum rfl_rc group(const struct rfl_merge_inputs *in, const struct rfl_mer
 static void configs_fini(struct rfl_configs *configs)
 {
 	for (size_t i = 0; i < configs->n; i++) {
+		struct rfl_measured *m = &configs->configs[i].measured;
+
 		free(configs->configs[i].counted);
-		rfl_measured_fini(&configs->configs[i].measured);
+		rfl_buf_fini(&m->zero_kernels);
+		rfl_buf_fini(&m->zero_longest);
+		rfl_buf_fini(&m->doubt);
+		rfl_buf_fini(&m->causes);
+		rfl_buf_fini(&m->note);
 	}
 	free(configs->configs);
 	rfl_row_index_fini(&configs->hashes);
 	rfl_repeats_free(configs->repeats);
-	*configs = (struct rfl_configs){ .n = 0 };
 }
 
 /* --- roofs and work -------------------------------------------------------------------------- */
@@ -217,89 +205,65 @@ static enum rfl_rc count_work(const struct rfl_merge_inputs *in, const struct rf
 	return RFL_OK;
 }
 
-/* The core FLOPs that the runner itself put into the ledger are of the same count. */
-static void compare_ledger(const struct rfl_merge_inputs *in, const struct rfl_merge_options *o,
-			   const struct rfl_config *c, struct rfl_merge_report *report)
-{
-	if (o->factor != RFL_TRAIN_EXACT)
-		return;
-	for (size_t i = 0; i < c->nruns; i++) {
-		const struct rfl_run *run = c->runs[i].run;
-		const struct rfl_ledger_row *row = run->like;
-
-		if (row->model_flops_per_step < 0 ||
-		    (double)row->model_flops_per_step ==
-			    c->work.flops * (double)rfl_merge__roofs(row))
-			continue;
-		rfl_buf_printf(
-			&report->notes,
-			"%s:%zu: %s: the ledger has %lld FLOPs per step, the count %.0f; the "
-			"count is used\n",
-			in->runs->files[0].path, run->line, row->model,
-			(long long)row->model_flops_per_step, c->work.flops);
-		return;
-	}
-}
-
-/* What the user says of steps must be of some capture. */
-static void check_labels(const struct rfl_merge_inputs *in, struct rfl_merge_report *report)
-{
-	const struct rfl_counter_inputs *c = &in->counters;
-
-	for (size_t i = 0; i < c->nsteps; i++) {
-		bool found = !c->steps[i].label;
-
-		for (size_t k = 0; c->captures && k < c->captures->n && !found; k++)
-			found = c->captures->captures[k]->label &&
-				strcmp(c->captures->captures[k]->label, c->steps[i].label) == 0;
-		if (!found)
-			rfl_buf_printf(&report->notes,
-				       "--counter-steps %s=%lld: no counters have that label\n",
-				       c->steps[i].label, (long long)c->steps[i].steps);
-	}
-}
-
-/* Counters of every configuration, and what its point stands on. */
-static enum rfl_rc add_counters(const struct rfl_merge_inputs *in,
-				const struct rfl_merge_options *o, struct rfl_configs *cs,
-				struct rfl_missing *missing, struct rfl_merge_report *report,
-				struct rfl_err *err)
-{
-	enum rfl_rc rc = rfl_counters__join(in, o, cs, report, err);
-
-	check_labels(in, report);
-	for (size_t i = 0; i < cs->n && rc == RFL_OK; i++) {
-		struct rfl_config *c = &cs->configs[i];
-
-		/* of an unknown model there is nothing to compare with */
-		if (c->missing && !(c->work.flops > 0))
-			continue;
-		rc = rfl_counters__measure(in, c, report, err);
-		if (rc == RFL_OK)
-			rc = rfl_counters__choose(o, c, missing, err);
-	}
-	return rc;
-}
-
+/* Roofs, work and counters of every configuration, and what its point stands on. */
 static enum rfl_rc resolve(const struct rfl_merge_inputs *in, const struct rfl_merge_options *o,
 			   struct rfl_configs *cs, struct rfl_missing *missing,
 			   struct rfl_merge_report *report, struct rfl_err *err)
 {
+	const struct rfl_counter_inputs *counters = &in->counters;
 	enum rfl_rc rc = RFL_OK;
 
-	for (size_t i = 0; i < cs->n && rc == RFL_OK; i++) {
+	for (size_t i = 0; i < cs->n; i++) {
 		struct rfl_config *c = &cs->configs[i];
 
 		rc = rfl_merge__roof(in->peaks, c, missing, err);
 		if (rc == RFL_OK && c->key)
 			rc = count_work(in, o, c, missing, report, err);
-		if (rc == RFL_OK && !c->missing)
-			compare_ledger(in, o, c, report);
+		if (rc)
+			return rc;
+		/* the core FLOPs that the runner itself put into the ledger are of the same count
+		 */
+		for (size_t k = 0; k < c->nruns && !c->missing && o->factor == RFL_TRAIN_EXACT;
+		     k++) {
+			const struct rfl_run *run = c->runs[k].run;
+			const int64_t flops = run->like->model_flops_per_step;
+
+			if (flops < 0 ||
+			    (double)flops == c->work.flops * (double)rfl_merge__roofs(c->row))
+				continue;
+			rfl_buf_printf(
+				&report->notes,
+				"%s:%zu: %s: the ledger has %lld FLOPs per step, the count %.0f; "
+				"the count is used\n",
+				in->runs->files[0].path, run->line, run->like->model,
+				(long long)flops, c->work.flops);
+			break;
+		}
 	}
-	if (rc == RFL_OK)
-		rc = add_counters(in, o, cs, missing, report, err);
-	for (size_t i = 0; i < cs->n; i++)
-		report->left_out += cs->configs[i].missing;
+	rc = rfl_counters__join(in, o, cs, report, err);
+	/* what the user says of steps must be of some capture */
+	for (size_t i = 0; i < counters->nsteps; i++) {
+		const struct rfl_counter_steps *s = &counters->steps[i];
+		bool found = !s->label;
+
+		for (size_t k = 0; counters->captures && k < counters->captures->n && !found; k++)
+			found = counters->captures->captures[k]->label &&
+				strcmp(counters->captures->captures[k]->label, s->label) == 0;
+		if (!found)
+			rfl_buf_printf(&report->notes,
+				       "--counter-steps %s=%lld: no counters have that label\n",
+				       s->label, (long long)s->steps);
+	}
+	for (size_t i = 0; i < cs->n && rc == RFL_OK; i++) {
+		struct rfl_config *c = &cs->configs[i];
+
+		/* of an unknown model there is nothing to compare with */
+		if (!c->missing || c->work.flops > 0)
+			rc = rfl_counters__measure(in, c, report, err);
+		if (rc == RFL_OK && (!c->missing || c->work.flops > 0))
+			rc = rfl_merge__choose(o, c, missing, err);
+		report->left_out += c->missing;
+	}
 	return rc;
 }
 
@@ -339,6 +303,116 @@ done:
 	return rc;
 }
 
+/* --- points of the same names ----------------------------------------------------------------- */
+
+/* A point and the run that stands for its configuration. */
+struct member {
+	struct rfl_point *point;
+	const struct rfl_ledger_row *row;
+};
+
+static int by_text(const char *a, const char *b)
+{
+	return strcmp(a ? a : "", b ? b : "");
+}
+
+static int by_name(const void *x, const void *y)
+{
+	const struct rfl_point *a = ((const struct member *)x)->point;
+	const struct rfl_point *b = ((const struct member *)y)->point;
+	int order = by_text(a->env, b->env);
+
+	order = order ? order : by_text(a->model, b->model);
+	order = order ? order : by_text(a->precision, b->precision);
+	order = order ? order : by_text(a->mode, b->mode);
+	return order ? order : (a->batch > b->batch) - (a->batch < b->batch);
+}
+
+static int by_words(const void *x, const void *y)
+{
+	return by_text(((const struct member *)x)->point->variant,
+		       ((const struct member *)y)->point->variant);
+}
+
+/* Where those of the same words differ in a column, add it to their words. */
+static enum rfl_rc add_column(struct member *group, size_t n, const struct rfl_field *f,
+			      struct rfl_buf *words, struct rfl_err *err)
+{
+	char number[RFL_NUM_MAX];
+	enum rfl_rc rc = RFL_OK;
+	size_t end;
+
+	qsort(group, n, sizeof(*group), by_words);
+	for (size_t begin = 0; begin < n; begin = end) {
+		bool differ = false;
+
+		for (end = begin + 1; end < n && by_words(&group[begin], &group[end]) == 0; end++)
+			differ = differ || !rfl_field_same(f, group[begin].row, group[end].row);
+		for (size_t i = begin; i < end && differ && rc == RFL_OK; i++) {
+			char **variant = &group[i].point->variant;
+
+			if (!rfl_field_known(f, group[i].row))
+				continue;
+			rfl_buf_reset(words);
+			rfl_buf_printf(words, "%s%s%s %s", *variant ? *variant : "",
+				       *variant ? ", " : "", f->name,
+				       rfl_field_write(f, group[i].row, number));
+			rc = rfl_field_set(variant, rfl_buf_str(words), err);
+		}
+	}
+	return rc;
+}
+
+/* Name what distinguishes every point from those of the same environment, model, precision, mode
+ * and batch, as the summary does. Where there are none, nothing. */
+static enum rfl_rc name_variants(const struct rfl_configs *configs, struct rfl_points *points,
+				 struct rfl_err *err)
+{
+	/* The config_hash is made of these too, and no fact is: whether an optimizer has momentum
+	 * and weight decay at all. The last is the hash itself. */
+	static const enum rfl_ledger_at hashed[] = { RFL_LEDGER_AT_momentum,
+						     RFL_LEDGER_AT_weight_decay,
+						     RFL_LEDGER_AT_config_hash };
+	struct member *members = rfl_alloc_array(points->n + 1, sizeof(*members));
+	struct rfl_buf words;
+	size_t n = 0, end;
+	enum rfl_rc rc = RFL_OK;
+
+	if (!members)
+		return rfl_fail(err, RFL_ENOMEM, 0, "points: out of memory");
+	rfl_buf_init(&words, 0);
+	for (size_t i = 0; i < configs->n; i++)
+		if (!configs->configs[i].missing) {
+			members[n] = (struct member){ .point = &points->points[n],
+						      .row = configs->configs[i].row };
+			n++;
+		}
+	qsort(members, n, sizeof(*members), by_name);
+	for (size_t begin = 0; begin < n && rc == RFL_OK; begin = end) {
+		struct rfl_facts_apart apart = { .first = { NULL } };
+
+		for (end = begin; end < n && by_name(&members[begin], &members[end]) == 0; end++)
+			rfl_facts_apart_add(&apart, members[end].row);
+		if (end - begin < 2)
+			continue;
+		for (size_t i = begin; i < end && rc == RFL_OK; i++) {
+			rfl_buf_reset(&words);
+			rfl_facts_apart_put(&apart, members[i].row, &words);
+			rc = rfl_field_set(&members[i].point->variant, rfl_buf_str(&words), err);
+		}
+		for (size_t k = 0; k < RFL_ARRAY_LEN(hashed) && rc == RFL_OK; k++)
+			rc = add_column(&members[begin], end - begin, &rfl_ledger_fields[hashed[k]],
+					&words, err);
+		if (rc == RFL_OK)
+			rc = rfl_buf_check(&words, "variants of the points", err);
+	}
+	rfl_buf_fini(&words);
+	free(members);
+	return rc;
+}
+
+/* --- all of it ------------------------------------------------------------------------------- */
+
 enum rfl_rc rfl_merge(const struct rfl_merge_inputs *in, const struct rfl_merge_options *options,
 		      struct rfl_points **ret, struct rfl_merge_report *report, struct rfl_err *err)
 {
@@ -363,7 +437,7 @@ enum rfl_rc rfl_merge(const struct rfl_merge_inputs *in, const struct rfl_merge_
 	for (size_t i = 0; i < cs.n && rc == RFL_OK; i++)
 		if (!cs.configs[i].missing)
 			rc = rfl_merge__point(in, options, &cs.configs[i], &pts->points[k++], err);
-	if (rc || (rc = rfl_merge__variants(&cs, pts, err)) ||
+	if (rc || (rc = name_variants(&cs, pts, err)) ||
 	    (rc = rfl_buf_check(&report->notes, "notes of the points", err)))
 		goto done;
 	*ret = pts;

@@ -1,17 +1,16 @@
 /*
  * merge.h - ledger + counts + counters + ceilings = points. A point stands for one configuration
  * over its repeats.
+ *
+ * A capture of counters joins by environment, model, precision, batch and mode. What its label does
+ * not say is taken from the row of the ledger with that very label, else from the only
+ * configuration that it can be.
  */
 #ifndef RFL_ROOFLINE_MERGE_H
 #define RFL_ROOFLINE_MERGE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-
-#include "base/buf.h"
-#include "base/err.h"
 #include "peaks/peaks.h"
-#include "roofline/counters.h"
+#include "profile/capture.h"
 #include "roofline/points.h"
 #include "roofline/work.h"
 #include "ledger/runs.h"
@@ -29,6 +28,33 @@ enum rfl_ai {
 
 /** "auto", "unfused", "fused", "compulsory", "counters", "lower-bound", NULL. */
 extern const char *const rfl_ai_names[];
+
+/** Whose FLOPs the attained rate and the intensity are made of. */
+enum rfl_flops_of {
+	RFL_FLOPS_AUTO,  /**< the network's: the same work on every machine and by every library */
+	RFL_FLOPS_MODEL, /**< the network's */
+	RFL_FLOPS_COUNTERS, /**< all that the counters saw, padding and elementwise work included */
+};
+/** "auto", "model", "counters", NULL. */
+extern const char *const rfl_flops_names[];
+
+/** How many steps captures cover, as the user says. */
+struct rfl_counter_steps {
+	const char *label; /**< of a capture; NULL: all captures whose steps nothing else says */
+	int64_t steps;     /**< > 0 */
+};
+
+/** Read "LABEL=N" or "N". The label is borrowed from `room`, a copy of the text. RFL_EUSAGE. */
+enum rfl_rc rfl_counter_steps_parse(char *room, struct rfl_counter_steps *ret,
+				    struct rfl_err *err) RFL_WARN_UNUSED;
+
+/** Captures, and what the user says of them. */
+struct rfl_counter_inputs {
+	const struct rfl_captures *captures;   /**< NULL: none were given */
+	const struct rfl_counter_steps *steps; /**< borrowed; a label of no capture is reported */
+	size_t nsteps;
+	bool keep_going; /**< of two captures that count the same one is left out, and said */
+};
 
 struct rfl_merge_inputs {
 	const struct rfl_runs *runs; /**< of one file, whole rows */

@@ -2,7 +2,7 @@
  * merge_missing.c - facts that the points need and no file supplies: collected first, then reported
  * all at once, with who needs them and what supplies them.
  */
-#include "roofline/merge_parts.h"
+#include "roofline/parts.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,31 +45,25 @@ enum rfl_rc rfl_missing_add(struct rfl_missing *m, const char *fact, const char 
 	return RFL_OK;
 }
 
-static void who_text(const struct rfl_config *c, struct rfl_buf *out)
-{
-	const struct rfl_ledger_row *row = c->row;
-	const char *label = c->runs[0].run->label;
-
-	if (label && *label)
-		rfl_buf_puts(out, label);
-	else
-		rfl_buf_printf(out, "%s %s %s bs%lld", c->env, row->model, row->precision,
-			       (long long)row->batch);
-}
-
 void rfl_missing_text(const struct rfl_missing *m, bool brief, struct rfl_buf *out)
 {
 	for (size_t i = 0; i < m->n; i++) {
 		const struct rfl_missing_fact *f = &m->facts[i];
-		size_t shown = f->nwho < WHO_SHOWN ? f->nwho : WHO_SHOWN;
+		const size_t shown = f->nwho < WHO_SHOWN ? f->nwho : WHO_SHOWN;
 
 		rfl_buf_printf(out, "%s  %s", i ? "\n" : "", f->fact);
 		if (brief)
 			continue;
-		rfl_buf_puts(out, "; needed by ");
 		for (size_t k = 0; k < shown; k++) {
-			rfl_buf_puts(out, k ? ", " : "");
-			who_text(f->who[k], out);
+			const struct rfl_config *c = f->who[k];
+			const char *label = c->runs[0].run->label;
+
+			rfl_buf_puts(out, k ? ", " : "; needed by ");
+			if (label && *label)
+				rfl_buf_puts(out, label);
+			else
+				rfl_buf_printf(out, "%s %s %s bs%lld", c->env, c->row->model,
+					       c->row->precision, (long long)c->row->batch);
 		}
 		if (f->nwho > shown)
 			rfl_buf_printf(out, " and %zu more", f->nwho - shown);
@@ -119,23 +113,16 @@ enum rfl_rc rfl_missing_env_text(const struct rfl_peaks *peaks, const char *env,
 	return RFL_OK;
 }
 
-/* Whether 'roofline peaks measure' finds a ceiling: those of processors. */
-static bool is_measured(const struct rfl_peaks_env *env, const char *key)
-{
-	if (env->kind && strcmp(env->kind, "cpu") != 0)
-		return false;
-	for (size_t i = 0; rfl_measure_keys[i]; i++)
-		if (strcmp(rfl_measure_keys[i], key) == 0)
-			return true;
-	return false;
-}
-
 void rfl_missing_cell_text(const struct rfl_peaks *peaks, const struct rfl_peaks_env *env,
 			   const char *key, const struct rfl_peak *peak, struct rfl_buf *fact,
 			   struct rfl_buf *fix)
 {
+	const bool cpu = !env->kind || strcmp(env->kind, "cpu") == 0;
+	bool measured = false; /* 'roofline peaks measure' finds it: those of processors */
 	char cell[96];
 
+	for (size_t i = 0; rfl_measure_keys[i] && cpu; i++)
+		measured = measured || strcmp(rfl_measure_keys[i], key) == 0;
 	rfl_peaks_cell(env, key, cell, sizeof(cell));
 	rfl_buf_printf(fact, "environment '%s': %s is ", env->name, cell);
 	if (!peak)
@@ -148,12 +135,12 @@ void rfl_missing_cell_text(const struct rfl_peaks *peaks, const struct rfl_peaks
 		rfl_buf_puts(fix, "the device cannot do this: ");
 		return;
 	}
-	if (is_measured(env, key))
+	if (measured)
 		rfl_buf_printf(fix,
 			       "on that machine, roofline peaks measure --env %s --output %s; or, "
 			       "if you know the value, ",
 			       env->name, peaks_path(peaks));
-	else if (env->kind && strcmp(env->kind, "cpu") != 0)
+	else if (!cpu)
 		rfl_buf_puts(fix, "'roofline peaks measure' does not measure GPUs; take the value "
 				  "from the data sheet ('roofline peaks devices' has some): ");
 	else
@@ -165,36 +152,27 @@ void rfl_missing_cell_text(const struct rfl_peaks *peaks, const struct rfl_peaks
 		       env->name, cell);
 }
 
-static enum rfl_rc missing_env(const struct rfl_peaks *peaks, struct rfl_config *c,
-			       struct rfl_missing *missing, struct rfl_err *err)
-{
-	struct rfl_buf fact, fix;
-	enum rfl_rc rc;
-
-	rfl_buf_init(&fact, 1 << 16);
-	rfl_buf_init(&fix, 1 << 16);
-	rc = rfl_missing_env_text(peaks, c->env, &fact, &fix, err);
-	if (rc == RFL_OK)
-		rc = rfl_missing_add(missing, rfl_buf_str(&fact), rfl_buf_str(&fix), c, err);
-	rfl_buf_fini(&fact);
-	rfl_buf_fini(&fix);
-	return rc;
-}
-
-/* A cell that is absent (peak NULL) or has no usable value. */
-static enum rfl_rc missing_cell(const struct rfl_peaks *peaks, const char *key,
+/* Note that an environment is not in the file (no key), or a cell of it is absent (peak NULL) or
+ * has no usable value. */
+static enum rfl_rc note_missing(const struct rfl_peaks *peaks, const char *key,
 				const struct rfl_peak *peak, struct rfl_config *c,
 				struct rfl_missing *missing, struct rfl_err *err)
 {
 	struct rfl_buf fact, fix;
-	enum rfl_rc rc;
+	enum rfl_rc rc = RFL_OK;
 
+	if (peak && rfl_peak_usable(peak))
+		return RFL_OK;
 	rfl_buf_init(&fact, 1 << 16);
 	rfl_buf_init(&fix, 1 << 16);
-	rfl_missing_cell_text(peaks, c->penv, key, peak, &fact, &fix);
+	if (key)
+		rfl_missing_cell_text(peaks, c->penv, key, peak, &fact, &fix);
+	else
+		rc = rfl_missing_env_text(peaks, c->env, &fact, &fix, err);
 	if (peak && peak->status == RFL_PEAK_UNSUPPORTED)
 		rfl_buf_puts(&fix, FIX_THE_RUN);
-	rc = rfl_missing_add(missing, rfl_buf_str(&fact), rfl_buf_str(&fix), c, err);
+	if (rc == RFL_OK)
+		rc = rfl_missing_add(missing, rfl_buf_str(&fact), rfl_buf_str(&fix), c, err);
 	rfl_buf_fini(&fact);
 	rfl_buf_fini(&fix);
 	return rc;
@@ -214,13 +192,10 @@ enum rfl_rc rfl_merge__roof(const struct rfl_peaks *peaks, struct rfl_config *co
 	config->key = ceiling->key;
 	config->penv = rfl_peaks_find(peaks, config->env);
 	if (!config->penv)
-		return missing_env(peaks, config, missing, err);
+		return note_missing(peaks, NULL, NULL, config, missing, err);
 	config->key = rfl_ceiling_key(ceiling, config->penv);
 	config->compute = rfl_peaks_compute(config->penv, config->key);
 	config->dram = rfl_peaks_dram(config->penv);
-	if (!config->compute || !rfl_peak_usable(config->compute))
-		rc = missing_cell(peaks, config->key, config->compute, config, missing, err);
-	if (rc == RFL_OK && (!config->dram || !rfl_peak_usable(config->dram)))
-		rc = missing_cell(peaks, "DRAM", config->dram, config, missing, err);
-	return rc;
+	rc = note_missing(peaks, config->key, config->compute, config, missing, err);
+	return rc ? rc : note_missing(peaks, "DRAM", config->dram, config, missing, err);
 }

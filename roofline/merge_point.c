@@ -1,7 +1,8 @@
 /*
- * merge_point.c - the numbers of one point.
+ * merge_point.c - what a point stands on where there are counters, its numbers, and the words that
+ * counters add to its verdict.
  */
-#include "roofline/merge_parts.h"
+#include "roofline/parts.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -15,8 +16,15 @@
 
 const char *const rfl_ai_names[] = { "auto",     "unfused",     "fused", "compulsory",
 				     "counters", "lower-bound", NULL };
+const char *const rfl_flops_names[] = { "auto", "model", "counters", NULL };
 
-enum rfl_rc rfl_merge__texts(const struct rfl_merge_text *texts, size_t n, struct rfl_err *err)
+/* A text of a point, and where it is kept. */
+struct text {
+	char **to;
+	const char *from;
+};
+
+static enum rfl_rc set_texts(const struct text *texts, size_t n, struct rfl_err *err)
 {
 	enum rfl_rc rc = RFL_OK;
 
@@ -25,33 +33,177 @@ enum rfl_rc rfl_merge__texts(const struct rfl_merge_text *texts, size_t n, struc
 	return rc;
 }
 
-/* --- time --- */
+/* --- choosing --- */
 
-/* The median of a time over the repeats that know it; NaN when none does. @param at  its offset in
- * struct rfl_run_times */
-static enum rfl_rc median_of(const struct rfl_runs *runs, const struct rfl_config *c, size_t at,
-			     double *ret, struct rfl_err *err)
+/* Why a measure is not fit to stand under a point. NULL: it is.
+ * @param demanded  the user asked for counters: then only what is wrong keeps them out */
+static bool obstacle(const struct rfl_measured *m, const struct rfl_measure *x, bool demanded,
+		     char *why, size_t size)
 {
-	double *values = rfl_alloc_array(c->nruns, sizeof(*values));
-	struct rfl_stats stats = { .median = NAN };
-	size_t n = 0;
-	enum rfl_rc rc = RFL_OK;
-
-	if (!values)
-		return rfl_fail(err, RFL_ENOMEM, 0, "points: out of memory");
-	for (size_t i = 0; i < c->nruns; i++) {
-		memcpy(&values[n], (const char *)rfl_runs_times(runs, c->runs[i].run) + at,
-		       sizeof(*values));
-		n += isnan(values[n]) ? 0 : 1;
+	if (isnan(x->value)) {
+		(void)snprintf(why, size, "%s", x->why);
+		return true;
 	}
-	if (n)
-		rc = rfl_stats_describe(values, n, &stats, err);
-	free(values);
-	*ret = stats.median;
+	if (!(x->value > 0)) {
+		(void)snprintf(why, size, "counted as %g", x->value);
+		return true;
+	}
+	if (m->doubtful && !(demanded && m->sure)) {
+		(void)snprintf(why, size, "they do not fit: %s; counters_note has the causes",
+			       rfl_buf_str(&m->doubt));
+		return true;
+	}
+	if (demanded)
+		return false;
+	if (x->validity == RFL_VALID_MARKED) {
+		(void)snprintf(why, size, "the self-test was off by more than 2 %%");
+		return true;
+	}
+	if (x->validity == RFL_VALID_PARTIAL && !(x->coverage >= RFL_COUNTERS_COVERAGE)) {
+		(void)snprintf(why, size, "counted in %.3g %% of the time only", 100 * x->coverage);
+		return true;
+	}
+	if (m->process)
+		(void)snprintf(why, size,
+			       "counted over a whole process, set-up included; --ai counters takes "
+			       "them all the same");
+	return m->process;
+}
+
+static enum rfl_rc demand(struct rfl_config *c, const char *what, const struct rfl_measure *x,
+			  const char *why, struct rfl_missing *missing, struct rfl_err *err)
+{
+	const struct rfl_ledger_row *row = c->row;
+	const char *fix =
+		"take them again with the metrics that it names ('roofline counters list "
+		"--chip CHIP --ncu' prints those of a GPU), or take the count (--ai auto, "
+		"--flops auto)";
+	struct rfl_buf fact;
+	size_t before;
+	enum rfl_rc rc;
+
+	if (c->measured.refused && isnan(x->value))
+		fix = "as it says ('roofline counters check' shows when it works), or take "
+		      "the count (--ai auto, --flops auto)";
+	else if (!c->measured.any)
+		fix = "roofline run --counters step; or profile a run whose label ends in _prof, "
+		      "and give its file with --ncu-dir, --perf-dir or --counters";
+	else if (c->measured.no_steps || c->measured.doubtful)
+		fix = "--counter-steps LABEL=N with the steps that the profiled run did, or take "
+		      "the count (--ai auto, --flops auto)";
+	rfl_buf_init(&fact, 1 << 16);
+	rfl_buf_printf(&fact, "%s by counters of %s %s %s bs%lld %s%s%s: %s", what, c->env,
+		       row->model, row->precision, (long long)row->batch, row->mode,
+		       row->layout && *row->layout ? " " : "", row->layout ? row->layout : "", why);
+	before = missing->n;
+	rc = rfl_missing_add(missing, rfl_buf_str(&fact), fix, c, err);
+	missing->of_counters += missing->n - before;
+	rfl_buf_fini(&fact);
 	return rc;
 }
 
-/* The rate is that of the summary; of several roofs, the share of one. */
+/* Of a run that was to be counted, and of which no counters are in the files: why. */
+static void say_none(const struct rfl_config *c, char *why, size_t size)
+{
+	const char *status = NULL;
+
+	for (size_t i = 0; i < c->nruns && !(status && *status); i++)
+		status = c->runs[i].run->like->counters_status;
+	(void)snprintf(why, size, "no counters belong to it%s%s",
+		       status && *status ? "; its row of the ledger says: " : "",
+		       status ? status : "");
+}
+
+enum rfl_rc rfl_merge__choose(const struct rfl_merge_options *o, struct rfl_config *c,
+			      struct rfl_missing *missing, struct rfl_err *err)
+{
+	const struct rfl_measured *m = &c->measured;
+	const bool demanded = o->ai == RFL_AI_COUNTERS;
+	char why[sizeof(c->bytes_why)];
+	enum rfl_rc rc = RFL_OK;
+
+	if (demanded || (o->ai == RFL_AI_AUTO && m->any)) {
+		say_none(c, why, sizeof(why));
+		c->bytes_counted = m->any && !obstacle(m, &m->bytes, demanded, why, sizeof(why));
+		if (!c->bytes_counted && demanded)
+			rc = demand(c, "DRAM bytes", &m->bytes, why, missing, err);
+		else if (!c->bytes_counted)
+			memcpy(c->bytes_why, why, sizeof(why));
+	}
+	if (rc)
+		return rc;
+	if (o->flops != RFL_FLOPS_COUNTERS) {
+		if (m->any && isnan(m->flops.value))
+			(void)snprintf(c->flops_why, sizeof(c->flops_why), "%s", m->flops.why);
+		return RFL_OK;
+	}
+	say_none(c, why, sizeof(why));
+	c->flops_counted = m->any && !obstacle(m, &m->flops, true, why, sizeof(why));
+	if (c->flops_counted && m->foreign != RFL_QUANTITY_COUNT) {
+		c->flops_counted = false;
+		(void)snprintf(why, sizeof(why),
+			       "%.3g %% of them are not %s but %s, which has another ceiling",
+			       100 * (1 - m->expected_share), c->row->precision,
+			       rfl_quantity_info(m->foreign)->name);
+	}
+	return c->flops_counted ? RFL_OK : demand(c, "FLOPs", &m->flops, why, missing, err);
+}
+
+/* --- columns --- */
+
+/* What the counters saw, used or not. */
+static enum rfl_rc fill_counters(const struct rfl_measured *m, const struct rfl_work *work,
+				 struct rfl_point *p, struct rfl_err *err)
+{
+	const struct rfl_measure *const known[] = { &m->flops, &m->bytes };
+	const char *validity = rfl_validity_names[RFL_VALID_UNAVAILABLE];
+	enum rfl_validity worst = RFL_VALID;
+	struct rfl_buf note;
+	enum rfl_rc rc;
+
+	if (!m->any)
+		return RFL_OK;
+	p->flops_counters = m->flops.value;
+	p->bytes_counters = m->bytes.value;
+	p->ai_counters = m->ai;
+	p->flops_measured_over_counted = m->flops.value / work->flops;
+	p->bytes_over_compulsory = m->bytes.value / work->bytes[RFL_FUSION_COMPULSORY];
+	p->bytes_over_unfused = m->bytes.value / work->bytes[RFL_FUSION_UNFUSED];
+	p->counters_steps = m->steps;
+	p->counters_repeats = m->repeats;
+	p->coverage = isnan(m->flops.value) ? m->bytes.coverage : m->flops.coverage;
+	p->zero_flop_share = m->zero_share;
+	rfl_buf_init(&note, 1 << 16);
+	rfl_buf_puts(&note, rfl_buf_str(&m->note));
+	if (m->doubtful)
+		rfl_buf_printf(&note, "; does not fit: %s; likely causes:%s",
+			       rfl_buf_str(&m->doubt), rfl_buf_str(&m->causes));
+	for (size_t i = 0; i < RFL_ARRAY_LEN(known); i++) {
+		if (known[i]->why[0])
+			rfl_buf_printf(&note, "; %s", known[i]->why);
+		if (isnan(known[i]->value))
+			continue;
+		worst = known[i]->validity > worst ? known[i]->validity : worst;
+		validity = rfl_validity_names[worst];
+	}
+	const struct text texts[] = {
+		{ &p->counters_note, rfl_buf_str(&note) },
+		{ &p->counters_source, m->source },
+		{ &p->counters_validity, m->doubtful ? "doubtful" : validity },
+		{ &p->zero_flop_kernels, rfl_buf_str(&m->zero_kernels) },
+	};
+
+	rc = rfl_buf_check(&note, "counters", err);
+	if (rc == RFL_OK)
+		rc = set_texts(texts, RFL_ARRAY_LEN(texts), err);
+	rfl_buf_fini(&note);
+	return rc;
+}
+
+/* --- time --- */
+
+/* The rate is that of the summary; of several roofs, the share of one. Times are medians over the
+ * repeats that know them. */
 static enum rfl_rc fill_time(const struct rfl_runs *runs, const struct rfl_config *c,
 			     struct rfl_point *p, struct rfl_err *err)
 {
@@ -68,10 +220,26 @@ static enum rfl_rc fill_time(const struct rfl_runs *runs, const struct rfl_confi
 		{ offsetof(struct rfl_run_times, opt_ms_mean), &p->opt_ms },
 		{ offsetof(struct rfl_run_times, data_wait_ms_mean), &p->data_wait_ms },
 	};
+	double *values = rfl_alloc_array(c->nruns, sizeof(*values));
 	enum rfl_rc rc = RFL_OK;
 
-	for (size_t i = 0; i < RFL_ARRAY_LEN(parts) && rc == RFL_OK; i++)
-		rc = median_of(runs, c, parts[i].at, parts[i].to, err);
+	if (!values)
+		return rfl_fail(err, RFL_ENOMEM, 0, "points: out of memory");
+	for (size_t i = 0; i < RFL_ARRAY_LEN(parts) && rc == RFL_OK; i++) {
+		struct rfl_stats stats = { .median = NAN };
+		size_t n = 0;
+
+		for (size_t k = 0; k < c->nruns; k++) {
+			const void *times = rfl_runs_times(runs, c->runs[k].run);
+
+			memcpy(&values[n], (const char *)times + parts[i].at, sizeof(*values));
+			n += isnan(values[n]) ? 0 : 1;
+		}
+		if (n)
+			rc = rfl_stats_describe(values, n, &stats, err);
+		*parts[i].to = stats.median;
+	}
+	free(values);
 	p->step_median_s /= 1e3;
 	p->step_s = samples / c->rate.mean;
 	p->samples_per_s = (double)p->batch / p->step_s;
@@ -97,7 +265,7 @@ static enum rfl_rc fill_run(const struct rfl_config *c, struct rfl_point *p, str
 	(void)snprintf(engine, sizeof(engine), "%s%s%s", row->engine ? row->engine : "",
 		       row->engine_version && *row->engine_version ? " " : "",
 		       row->engine_version ? row->engine_version : "");
-	const struct rfl_merge_text texts[] = {
+	const struct text texts[] = {
 		{ &p->env, c->env },
 		{ &p->model, row->model },
 		{ &p->precision, row->precision },
@@ -122,7 +290,7 @@ static enum rfl_rc fill_run(const struct rfl_config *c, struct rfl_point *p, str
 			break;
 		}
 	}
-	return rfl_merge__texts(texts, RFL_ARRAY_LEN(texts), err);
+	return set_texts(texts, RFL_ARRAY_LEN(texts), err);
 }
 
 /* --- under the roof --- */
@@ -130,40 +298,68 @@ static enum rfl_rc fill_run(const struct rfl_config *c, struct rfl_point *p, str
 /* A lower bound lies on the roof; what rounding leaves of its distance is none. */
 #define ON_THE_ROOF 1e-12
 
-static enum rfl_fusion fusion_of(enum rfl_ai ai)
+/* Which ceiling a part of the FLOPs stands under; NULL: of any precision. */
+static const char *ceiling_of(enum rfl_quantity part)
 {
-	if (ai == RFL_AI_FUSED)
-		return RFL_FUSION_FUSED;
-	if (ai == RFL_AI_COMPULSORY)
-		return RFL_FUSION_COMPULSORY;
-	return RFL_FUSION_UNFUSED;
+	static const char *const keys[RFL_QUANTITY_COUNT] = {
+		[RFL_QUANTITY_FLOPS_FP16] = "fp16.vector",
+		[RFL_QUANTITY_FLOPS_FP32] = "fp32.vector",
+		[RFL_QUANTITY_FLOPS_FP64] = "fp64.vector",
+		[RFL_QUANTITY_FLOPS_TENSOR_FP16] = "fp16.matrix",
+		[RFL_QUANTITY_FLOPS_TENSOR_BF16] = "bf16.matrix",
+		[RFL_QUANTITY_FLOPS_TENSOR_TF32] = "tf32.matrix",
+		[RFL_QUANTITY_FLOPS_TENSOR_FP64] = "fp64.matrix",
+		[RFL_QUANTITY_FLOPS_TENSOR_FP8] = "fp8.matrix",
+		[RFL_QUANTITY_FLOPS_TENSOR_FP4] = "fp4.matrix",
+	};
+
+	return keys[part];
 }
 
-static void fill_ai(const struct rfl_config *c, const struct rfl_roof *roof, enum rfl_ai ai,
-		    struct rfl_point *p)
-{
-	const struct rfl_work *w = &c->work;
+/* A part of the FLOPs smaller than this share weighs nothing. */
+#define LEAST_PART 0.005
 
-	p->ai_unfused = w->flops / w->bytes[RFL_FUSION_UNFUSED];
-	p->ai_fused = w->flops / w->bytes[RFL_FUSION_FUSED];
-	p->ai_compulsory = w->flops / w->bytes[RFL_FUSION_COMPULSORY];
-	if (ai == RFL_AI_LOWER_BOUND) {
-		p->ai = rfl_roof_lower_bound_ai(roof, p->attained_gflops * 1e9);
-		p->ai_lo = rfl_roof_lower_bound_ai(roof, p->attained_gflops_lo * 1e9);
-		p->ai_hi = rfl_roof_lower_bound_ai(roof, p->attained_gflops_hi * 1e9);
-		p->bytes_per_step = p->flops_per_step / p->ai;
-		return;
+/* A ceiling for FLOPs of several precisions. */
+struct mixed_roof {
+	double flop_per_s; /* the FLOP-weighted harmonic mean */
+	char key[96];      /* "0.97 fp16.matrix + 0.03 fp32.vector" */
+};
+
+/* What the counted FLOPs can reach at most, part by part, each under the ceiling of its own
+ * precision. @param key  the ceiling of the run's own precision
+ * @return false: one precision alone, or a part has no ceiling in the file */
+static bool mix_roofs(const struct rfl_measured *m, const struct rfl_peaks_env *env,
+		      const char *key, struct mixed_roof *ret)
+{
+	struct mixed_roof mixed = { .key = "" };
+	double all = 0, time = 0;
+	size_t len = 0, n = 0;
+
+	for (int q = 0; q < RFL_QUANTITY_COUNT; q++)
+		if (rfl_quantity_is_flops((enum rfl_quantity)q) && m->part[q] > 0)
+			all += m->part[q];
+	for (int q = 0; q < RFL_QUANTITY_COUNT; q++) {
+		const char *part = ceiling_of((enum rfl_quantity)q);
+		const struct rfl_peak *peak;
+
+		if (!rfl_quantity_is_flops((enum rfl_quantity)q) ||
+		    !(m->part[q] >= LEAST_PART * all))
+			continue;
+		peak = part ? rfl_peaks_compute(env, part) : NULL;
+		if (!peak || !rfl_peak_usable(peak))
+			return false;
+		time += m->part[q] / peak->value;
+		len += (size_t)snprintf(mixed.key + len, sizeof(mixed.key) - len, "%s%.2f %s",
+					n ? " + " : "", m->part[q] / all, part);
+		if (len >= sizeof(mixed.key))
+			return false;
+		n++;
 	}
-	if (c->bytes_counted) {
-		p->bytes_per_step = c->measured.bytes.value;
-		p->ai = p->flops_per_step / p->bytes_per_step;
-		p->ai_lo = p->flops_per_step / c->measured.bytes.hi;
-		p->ai_hi = p->flops_per_step / c->measured.bytes.lo;
-		return;
-	}
-	/* a count has no spread; how far it may be off is seen from its three levels */
-	p->bytes_per_step = w->bytes[fusion_of(ai)];
-	p->ai = p->ai_lo = p->ai_hi = p->flops_per_step / p->bytes_per_step;
+	if (n < 2 || env->short_form || !strstr(mixed.key, key))
+		return false;
+	mixed.flop_per_s = all / time;
+	*ret = mixed;
+	return true;
 }
 
 /* Where FLOPs and bytes come from; where there are counters that are not used, why not. */
@@ -203,17 +399,40 @@ static enum rfl_rc fill_roof(const struct rfl_config *c, enum rfl_ai ai, struct 
 {
 	struct rfl_roof roof = { .compute_flop_per_s = c->compute->value,
 				 .bandwidth_byte_per_s = c->dram->value };
-	struct rfl_mixed_roof mixed = { .key = "" };
-	enum rfl_bound bound;
+	struct mixed_roof mixed = { .key = "" };
+	const struct rfl_work *w = &c->work;
+	enum rfl_fusion fusion = RFL_FUSION_UNFUSED;
 	enum rfl_rc rc;
 
-	p->flops_per_step = c->flops_counted ? c->measured.flops.value : c->work.flops;
-	if (c->flops_counted && rfl_counters_roof(&c->measured, c->penv, c->key, &mixed))
+	p->flops_per_step = c->flops_counted ? c->measured.flops.value : w->flops;
+	if (c->flops_counted && mix_roofs(&c->measured, c->penv, c->key, &mixed))
 		roof.compute_flop_per_s = mixed.flop_per_s;
 	p->attained_gflops = p->flops_per_step / p->step_s / 1e9;
 	p->attained_gflops_lo = p->flops_per_step / p->step_s_hi / 1e9;
 	p->attained_gflops_hi = p->flops_per_step / p->step_s_lo / 1e9;
-	fill_ai(c, &roof, ai, p);
+
+	p->ai_unfused = w->flops / w->bytes[RFL_FUSION_UNFUSED];
+	p->ai_fused = w->flops / w->bytes[RFL_FUSION_FUSED];
+	p->ai_compulsory = w->flops / w->bytes[RFL_FUSION_COMPULSORY];
+	if (ai == RFL_AI_LOWER_BOUND) {
+		p->ai = rfl_roof_lower_bound_ai(&roof, p->attained_gflops * 1e9);
+		p->ai_lo = rfl_roof_lower_bound_ai(&roof, p->attained_gflops_lo * 1e9);
+		p->ai_hi = rfl_roof_lower_bound_ai(&roof, p->attained_gflops_hi * 1e9);
+		p->bytes_per_step = p->flops_per_step / p->ai;
+	} else if (c->bytes_counted) {
+		p->bytes_per_step = c->measured.bytes.value;
+		p->ai = p->flops_per_step / p->bytes_per_step;
+		p->ai_lo = p->flops_per_step / c->measured.bytes.hi;
+		p->ai_hi = p->flops_per_step / c->measured.bytes.lo;
+	} else {
+		/* a count has no spread; how far it may be off is seen from its three levels */
+		if (ai == RFL_AI_FUSED)
+			fusion = RFL_FUSION_FUSED;
+		else if (ai == RFL_AI_COMPULSORY)
+			fusion = RFL_FUSION_COMPULSORY;
+		p->bytes_per_step = w->bytes[fusion];
+		p->ai = p->ai_lo = p->ai_hi = p->flops_per_step / p->bytes_per_step;
+	}
 
 	p->peak_gflops = roof.compute_flop_per_s / 1e9;
 	p->peak_gbps = roof.bandwidth_byte_per_s / 1e9;
@@ -223,17 +442,53 @@ static enum rfl_rc fill_roof(const struct rfl_config *c, enum rfl_ai ai, struct 
 	p->headroom_s = p->step_s * (1 - p->attained_gflops / p->attainable_gflops);
 	if (fabs(p->headroom_s) < p->step_s * ON_THE_ROOF)
 		p->headroom_s = 0;
-	bound = rfl_roof_bound(&roof, p->ai, p->ai_lo, p->ai_hi);
 
-	const struct rfl_merge_text texts[] = {
+	const struct text texts[] = {
 		{ &p->compute_key, mixed.key[0] ? mixed.key : c->key },
 		{ &p->peak_gflops_status,
 		  rfl_peak_status_name(mixed.key[0] ? RFL_PEAK_DERIVED : c->compute->status) },
 		{ &p->peak_gbps_status, rfl_peak_status_name(c->dram->status) },
-		{ &p->bound, rfl_bound_names[bound] },
+		{ &p->bound, rfl_bound_names[rfl_roof_bound(&roof, p->ai, p->ai_lo, p->ai_hi)] },
 	};
 	rc = fill_sources(c, ai, p, err);
-	return rc ? rc : rfl_merge__texts(texts, RFL_ARRAY_LEN(texts), err);
+	return rc ? rc : set_texts(texts, RFL_ARRAY_LEN(texts), err);
+}
+
+/* What the counters add to a verdict, each part after "; ". */
+static void write_counters(const struct rfl_measured *m, const struct rfl_peaks_env *env,
+			   const struct rfl_point *p, struct rfl_buf *out)
+{
+	const bool foreign = m->foreign != RFL_QUANTITY_COUNT;
+	const char *key = foreign ? ceiling_of(m->foreign) : NULL;
+	const struct rfl_peak *peak = key ? rfl_peaks_compute(env, key) : NULL;
+	char roof[48] = "not in the peaks file";
+
+	if (!m->any)
+		return;
+	if (p->bytes_source && strncmp(p->bytes_source, "counters", 8) == 0)
+		rfl_buf_printf(out, "; bytes measured by %s: %.3g x the compulsory, %.3g x unfused",
+			       m->source, p->bytes_over_compulsory, p->bytes_over_unfused);
+	if (peak && rfl_peak_usable(peak) && !env->short_form)
+		rfl_num_si(peak->value, "FLOP/s", 3, roof, sizeof(roof));
+	if (foreign)
+		rfl_buf_printf(
+			out, "; only %.3g %% of the counted FLOPs are %s: most of the rest is %s",
+			100 * m->expected_share, p->precision ? p->precision : "of its precision",
+			rfl_quantity_info(m->foreign)->name);
+	if (key)
+		rfl_buf_printf(out, ", whose ceiling is %s (%s), not %s", key, roof,
+			       p->compute_key ? p->compute_key : "this one");
+	if (p->flops_source && strcmp(p->flops_source, "counters") == 0 && p->compute_key &&
+	    !strstr(p->compute_key, " + ") && m->expected_share < 1 - LEAST_PART)
+		rfl_buf_printf(out,
+			       "; %.2g %% of the FLOPs are of another precision, without a ceiling "
+			       "in the peaks file: all stand under %s",
+			       100 * (1 - m->expected_share), p->compute_key);
+	if (m->doubtful)
+		rfl_buf_puts(out, "; the counters do not fit the count");
+	if (m->zero_share >= 0.05)
+		rfl_buf_printf(out, "; %.2g %% of the kernels' time has no FLOP (%s)",
+			       100 * m->zero_share, rfl_buf_str(&m->zero_longest));
 }
 
 /* "unstable" among the flags of a run, which are words with blanks between them. */
@@ -254,44 +509,35 @@ static bool any_unstable(const struct rfl_config *c)
 	return false;
 }
 
-static enum rfl_rc fill_verdict(const struct rfl_config *c, const struct rfl_merge_options *o,
-				struct rfl_point *p, struct rfl_err *err)
-{
-	const struct rfl_verdict_facts facts = {
-		.point = p,
-		.env = c->penv,
-		.compute = c->compute,
-		.dram = c->dram,
-		.factor = o->factor != RFL_TRAIN_EXACT,
-		.unstable = any_unstable(c),
-		.step_compulsory_bytes = c->work.bytes[RFL_FUSION_COMPULSORY],
-	};
-	struct rfl_buf text;
-	enum rfl_rc rc;
-
-	rfl_buf_init(&text, 1 << 16);
-	rfl_verdict_write(&facts, &text);
-	rfl_counters_verdict(&c->measured, c->penv, p, &text);
-	rc = rfl_buf_check(&text, "verdict", err);
-	if (rc == RFL_OK)
-		rc = rfl_field_set(&p->verdict, rfl_buf_str(&text), err);
-	rfl_buf_fini(&text);
-	return rc;
-}
-
 enum rfl_rc rfl_merge__point(const struct rfl_merge_inputs *in,
 			     const struct rfl_merge_options *options,
 			     const struct rfl_config *config, struct rfl_point *p,
 			     struct rfl_err *err)
 {
-	const struct rfl_merge_text hashes[] = { { &p->peaks_hash, in->peaks_hash },
-						 { &p->ledger_hash, in->ledger_hash } };
+	const struct rfl_verdict_facts facts = {
+		.point = p,
+		.env = config->penv,
+		.compute = config->compute,
+		.dram = config->dram,
+		.factor = options->factor != RFL_TRAIN_EXACT,
+		.unstable = any_unstable(config),
+		.step_compulsory_bytes = config->work.bytes[RFL_FUSION_COMPULSORY],
+	};
+	struct rfl_buf verdict;
 	enum rfl_rc rc;
 
 	if ((rc = fill_run(config, p, err)) || (rc = fill_time(in->runs, config, p, err)) ||
 	    (rc = fill_roof(config, options->ai, p, err)) ||
-	    (rc = rfl_counters_columns(&config->measured, &config->work, p, err)) ||
-	    (rc = fill_verdict(config, options, p, err)))
+	    (rc = fill_counters(&config->measured, &config->work, p, err)) ||
+	    (rc = rfl_field_set(&p->peaks_hash, in->peaks_hash, err)) ||
+	    (rc = rfl_field_set(&p->ledger_hash, in->ledger_hash, err)))
 		return rc;
-	return rfl_merge__texts(hashes, RFL_ARRAY_LEN(hashes), err);
+	rfl_buf_init(&verdict, 1 << 16);
+	rfl_verdict_write(&facts, &verdict);
+	write_counters(&config->measured, config->penv, p, &verdict);
+	rc = rfl_buf_check(&verdict, "verdict", err);
+	if (rc == RFL_OK)
+		rc = rfl_field_set(&p->verdict, rfl_buf_str(&verdict), err);
+	rfl_buf_fini(&verdict);
+	return rc;
 }

@@ -25,13 +25,6 @@ struct rfl_verdict_facts {
 	double step_compulsory_bytes; /**< NaN when not known */
 };
 
-/** Half the width of a point's rate over the rate: of repeats, or of steps. */
-double rfl_verdict_point_spread(const struct rfl_point *p);
-
-/** How far a better run of the same benchmark may exceed the value: (value - median) / value of a
- * measured ceiling; the least spread where nothing is recorded. */
-double rfl_verdict_peak_spread(const struct rfl_peak *peak);
-
 /** Does the point exceed its roof visibly, whatever the uncertainty? Then words must say so. */
 bool rfl_verdict_exceeds(const struct rfl_point *p);
 

@@ -1,60 +1,330 @@
 /*
- * work.c - the FLOPs and bytes of one step: those of a file where it has the step, else the
- * network's own; where there are both they are compared.
+ * work.c - the FLOPs and bytes of one step: those of a file that `roofline complexity` wrote
+ * (docs/complexity.schema.json) where it has the step, else the network's own; where there are both
+ * they are compared. A file may hold models that this program does not know.
  */
-#include "roofline/work_parts.h"
+#include "roofline/work.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/json.h"
 #include "complexity/zoo.h"
+
+#define SCHEMA           "roofline.complexity/1"
+#define FORWARD          "forward"
+#define FORWARD_BACKWARD "forward_backward"
+#define TRAINING         "training"
 
 const char *const rfl_train_factor_names[] = { "exact", "2", "3", NULL };
 
+/* --- a file ---------------------------------------------------------------------------------- */
+
+#define SCOPES 3 /* of enum rfl_scope */
+
+struct scope {
+	double flops; /* NaN: the file does not have this scope */
+	double bytes[RFL_FUSION_COUNT];
+};
+
+struct batch {
+	int64_t batch;
+	struct scope scopes[SCOPES];
+};
+
+struct model {
+	const char *name;
+	int64_t image_size, classes, context_length; /* -1: not known */
+	bool recomputes; /* its backward pass does some of the forward pass again */
+	size_t nbatches;
+	struct batch *batches;
+};
+
+struct rfl_work_file {
+	const char *path;
+	enum rfl_dtype dtype;
+	bool master_weights;
+	int optimizer;         /* enum rfl_optimizer_kind */
+	const char *attention; /* one of rfl_attention_names */
+	const char *unlike;    /* what it counts that no run does; NULL: nothing. A literal */
+	size_t nmodels;
+	struct model *models;
+	struct rfl_arena *arena; /* owns everything above */
+};
+
+/* In the order of enum rfl_scope. */
+static const char *const scope_names[SCOPES] = { FORWARD, FORWARD_BACKWARD, TRAINING };
+
+/* A whole number above zero. */
+static enum rfl_rc positive(struct rfl_where *at, const json_t *obj, const char *key, int64_t *ret,
+			    struct rfl_err *err)
+{
+	const json_t *v = json_object_get(obj, key);
+
+	if (json_is_integer(v) && json_integer_value(v) > 0) {
+		*ret = json_integer_value(v);
+		return RFL_OK;
+	}
+	(void)rfl_where_key(at, key);
+	return rfl_where_fail(at, err, v ? "must be a whole number above 0" : "is missing");
+}
+
+static enum rfl_rc text(struct rfl_where *at, const json_t *obj, const char *key, const char **ret,
+			struct rfl_err *err)
+{
+	const json_t *v = json_object_get(obj, key);
+
+	if (json_is_string(v) && *json_string_value(v)) {
+		*ret = json_string_value(v);
+		return RFL_OK;
+	}
+	(void)rfl_where_key(at, key);
+	return rfl_where_fail(at, err, v ? "must be a text" : "is missing");
+}
+
+static enum rfl_rc only_keys(const struct rfl_where *at, const json_t *obj, const char *const *keys,
+			     struct rfl_err *err)
+{
+	return rfl_json_only_keys(obj, keys, at->file, at->pointer, err);
+}
+
+static enum rfl_rc read_batch(struct rfl_where *at, const json_t *obj, struct batch *ret,
+			      struct rfl_err *err)
+{
+	static const char *const keys[] = { "batch",  FORWARD,  FORWARD_BACKWARD,
+					    TRAINING, "memory", "attained",
+					    NULL };
+	static const char *const scope_keys[] = { "macs", "flops", "bytes", NULL };
+	enum rfl_rc rc;
+
+	if ((rc = only_keys(at, obj, keys, err)) ||
+	    (rc = positive(at, obj, "batch", &ret->batch, err)))
+		return rc;
+	for (int s = 0; s < SCOPES; s++) {
+		const json_t *scope = json_object_get(obj, scope_names[s]);
+		const json_t *bytes = json_object_get(scope, "bytes");
+		const size_t mark = rfl_where_key(at, scope_names[s]);
+		int64_t value = 0;
+
+		ret->scopes[s].flops = NAN;
+		if (scope && ((rc = only_keys(at, scope, scope_keys, err)) ||
+			      (rc = positive(at, scope, "flops", &value, err))))
+			return rc;
+		if (scope) {
+			ret->scopes[s].flops = (double)value;
+			(void)rfl_where_key(at, "bytes");
+			rc = only_keys(at, bytes, rfl_fusion_names, err);
+		}
+		for (int k = 0; k < RFL_FUSION_COUNT && scope && rc == RFL_OK; k++) {
+			rc = positive(at, bytes, rfl_fusion_names[k], &value, err);
+			ret->scopes[s].bytes[k] = (double)value;
+		}
+		if (rc)
+			return rc;
+		rfl_where_up(at, mark);
+	}
+	return RFL_OK;
+}
+
+static enum rfl_rc read_model(struct rfl_work_file *f, struct rfl_where *at, const json_t *obj,
+			      struct model *ret, struct rfl_err *err)
+{
+	static const char *const keys[] = { "model",   "title",          "family",   "input",
+					    "classes", "context_length", "params",   "trained",
+					    "buffers", "forward",        "training", "optimizer",
+					    "batches", "rows",           "peers",    "fit",
+					    NULL };
+	const json_t *list = json_object_get(obj, "batches");
+	const json_t *shape = json_object_get(obj, "input");
+	const char *name = NULL;
+	enum rfl_rc rc;
+
+	ret->image_size = ret->classes = ret->context_length = -1;
+	/* "input": [3, 224, 224]; other shapes have no image size */
+	if (json_array_size(shape) == 3 && json_is_integer(json_array_get(shape, 2)))
+		ret->image_size = json_integer_value(json_array_get(shape, 2));
+	if ((rc = only_keys(at, obj, keys, err)) || (rc = text(at, obj, "model", &name, err)) ||
+	    (json_object_get(obj, "classes") &&
+	     (rc = positive(at, obj, "classes", &ret->classes, err))) ||
+	    (json_is_integer(json_object_get(obj, "context_length")) &&
+	     (rc = positive(at, obj, "context_length", &ret->context_length, err))))
+		return rc;
+	(void)rfl_where_key(at, "batches");
+	if (!json_is_array(list))
+		return rfl_where_fail(at, err, "must be a list");
+	ret->recomputes = json_integer_value(json_object_get(json_object_get(obj, "training"),
+							     "recompute_macs")) > 0;
+	ret->nbatches = json_array_size(list);
+	ret->name = rfl_arena_strdup(f->arena, name);
+	ret->batches = rfl_arena_array(f->arena, ret->nbatches + 1, sizeof(*ret->batches));
+	if (!ret->name || !ret->batches)
+		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", at->file);
+	for (size_t i = 0; i < ret->nbatches && rc == RFL_OK; i++) {
+		const size_t mark = rfl_where_index(at, i);
+
+		rc = read_batch(at, json_array_get(list, i), &ret->batches[i], err);
+		rfl_where_up(at, mark);
+	}
+	return rc;
+}
+
+/* What the counts are of. */
+static enum rfl_rc read_convention(struct rfl_work_file *f, struct rfl_where *at, const json_t *obj,
+				   struct rfl_err *err)
+{
+	const char *precision = NULL, *optimizer = NULL;
+	/* files may leave these out */
+	const char *attention = json_string_value(json_object_get(obj, "attention"));
+	const char *causal = json_string_value(json_object_get(obj, "causal"));
+	struct rfl_err why = RFL_ERR_INIT;
+	enum rfl_rc rc;
+
+	if (!json_is_object(obj))
+		return rfl_where_fail(at, err, "must be an object");
+	if ((rc = text(at, obj, "precision", &precision, err)) ||
+	    (rc = text(at, obj, "optimizer", &optimizer, err)))
+		return rc;
+	if (json_is_true(json_object_get(obj, "first_layer_dgrad")))
+		f->unlike = "gradients of the input";
+	else if (json_is_true(json_object_get(obj, "auxiliary")))
+		f->unlike = "auxiliary heads";
+	else if (json_integer_value(json_object_get(obj, "checkpoint")) > 0)
+		f->unlike = "checkpointed blocks";
+	else if (json_array_size(json_object_get(obj, "frozen")) > 0)
+		f->unlike = "frozen modules";
+	else if (causal && strcmp(causal, "full") != 0)
+		f->unlike = "half of causal attention";
+	f->attention = rfl_arena_strdup(f->arena, attention ? attention : rfl_attention_names[0]);
+	if (!f->attention)
+		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", at->file);
+	if (rfl_precision_storage(precision, &f->dtype, &f->master_weights, &why) != RFL_OK) {
+		(void)rfl_where_key(at, "precision");
+		return rfl_where_fail(at, err, "%s", why.msg);
+	}
+	for (f->optimizer = 0; rfl_optimizer_names[f->optimizer]; f->optimizer++)
+		if (strcmp(rfl_optimizer_names[f->optimizer], optimizer) == 0)
+			return RFL_OK;
+	(void)rfl_where_key(at, "optimizer");
+	return rfl_where_fail(at, err, "is not the name of an optimizer");
+}
+
+static enum rfl_rc read_root(struct rfl_work_file *f, const json_t *root, struct rfl_err *err)
+{
+	static const char *const keys[] = { "schema", "version", "by", "convention",
+					    "models", "roof",    NULL };
+	const json_t *schema = json_object_get(root, "schema");
+	const json_t *models = json_object_get(root, "models");
+	struct rfl_where at;
+	size_t mark;
+	enum rfl_rc rc;
+
+	rfl_where_init(&at, f->path);
+	/* an older summary has forward MACs per sample and no schema */
+	if (!json_is_object(root) || !schema)
+		return rfl_where_fail(
+			&at, err,
+			"is not a summary of 'roofline complexity' (no \"schema\"); forward "
+			"MACs per sample do not give the FLOPs and bytes of a training step. "
+			"Make one with roofline complexity --models ... --batch-sizes ... "
+			"--output-dir DIR");
+	if (!json_is_string(schema) || strcmp(json_string_value(schema), SCHEMA) != 0) {
+		(void)rfl_where_key(&at, "schema");
+		return rfl_where_fail(&at, err, "must be \"" SCHEMA "\"");
+	}
+	rc = only_keys(&at, root, keys, err);
+	if (rc || (json_is_array(models) && json_array_size(models) == 0))
+		return rc;
+	mark = rfl_where_key(&at, "models");
+	if (!json_is_array(models))
+		return rfl_where_fail(&at, err, "must be a list");
+	rfl_where_up(&at, mark);
+	(void)rfl_where_key(&at, "convention");
+	rc = read_convention(f, &at, json_object_get(root, "convention"), err);
+	if (rc)
+		return rc;
+	rfl_where_up(&at, mark);
+	(void)rfl_where_key(&at, "models");
+	f->nmodels = json_array_size(models);
+	f->models = rfl_arena_array(f->arena, f->nmodels, sizeof(*f->models));
+	if (!f->models)
+		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", f->path);
+	for (size_t i = 0; i < f->nmodels && rc == RFL_OK; i++) {
+		mark = rfl_where_index(&at, i);
+		rc = read_model(f, &at, json_array_get(models, i), &f->models[i], err);
+		rfl_where_up(&at, mark);
+	}
+	return rc;
+}
+
+enum rfl_rc rfl_work_file_load(const char *path, struct rfl_work_file **ret, struct rfl_err *err)
+{
+	struct rfl_arena *arena = NULL;
+	struct rfl_work_file *f = NULL;
+	json_t *root = NULL;
+	enum rfl_rc rc = rfl_json_load(path, &root, err);
+
+	if (rc != RFL_OK)
+		return rc;
+	arena = rfl_arena_new(0);
+	f = arena ? rfl_arena_array(arena, 1, sizeof(*f)) : NULL;
+	if (!f) {
+		rc = rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
+		goto done;
+	}
+	f->arena = arena;
+	f->path = rfl_arena_strdup(arena, path);
+	rc = f->path ? read_root(f, root, err)
+		     : rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", path);
+	if (rc != RFL_OK)
+		goto done;
+	*ret = f;
+	arena = NULL;
+done:
+	rfl_arena_free(arena);
+	json_decref(root);
+	return rc;
+}
+
+void rfl_work_file_free(struct rfl_work_file *file)
+{
+	if (file)
+		rfl_arena_free(file->arena);
+}
+
+/* --- the network ----------------------------------------------------------------------------- */
+
 static enum rfl_rc scope_of(const char *mode, enum rfl_scope *ret, struct rfl_err *err)
 {
-	static const struct {
-		const char *mode;
-		enum rfl_scope scope;
-	} modes[] = {
-		{ "train", RFL_SCOPE_STEP },
-		{ "fwd_bwd", RFL_SCOPE_FORWARD_BACKWARD },
-		{ "fwd", RFL_SCOPE_FORWARD },
-	};
-
-	for (size_t i = 0; i < RFL_ARRAY_LEN(modes); i++)
-		if (strcmp(mode, modes[i].mode) == 0) {
-			*ret = modes[i].scope;
-			return RFL_OK;
-		}
-	return rfl_fail(err, RFL_EINVAL, 0, "mode '%s' is none of train, fwd_bwd, fwd", mode);
+	if (strcmp(mode, "train") == 0)
+		*ret = RFL_SCOPE_STEP;
+	else if (strcmp(mode, "fwd_bwd") == 0)
+		*ret = RFL_SCOPE_FORWARD_BACKWARD;
+	else if (strcmp(mode, "fwd") == 0)
+		*ret = RFL_SCOPE_FORWARD;
+	else
+		return rfl_fail(err, RFL_EINVAL, 0, "mode '%s' is none of train, fwd_bwd, fwd",
+				mode);
+	return RFL_OK;
 }
 
 /* The runner's sgd has momentum, unless its row says otherwise. */
 static enum rfl_rc optimizer_of(const struct rfl_work_query *q, enum rfl_optimizer_kind *ret,
 				struct rfl_err *err)
 {
-	const char *optimizer = q->optimizer;
-	static const struct {
-		const char *optimizer;
-		enum rfl_optimizer_kind kind;
-	} rows[] = {
-		{ "sgd", RFL_OPT_MOMENTUM },
-		{ "adam", RFL_OPT_ADAM },
-		{ "adamw", RFL_OPT_ADAMW },
-	};
+	const char *optimizer = q->optimizer ? q->optimizer : "";
 
-	for (size_t i = 0; i < RFL_ARRAY_LEN(rows); i++)
-		if (optimizer && strcmp(optimizer, rows[i].optimizer) == 0) {
-			*ret = rows[i].kind;
-			if (*ret == RFL_OPT_MOMENTUM && q->no_momentum)
-				*ret = RFL_OPT_SGD;
-			return RFL_OK;
-		}
-	return rfl_fail(err, RFL_EINVAL, 0, "optimizer '%s' is none of sgd, adam, adamw",
-			optimizer ? optimizer : "");
+	if (strcmp(optimizer, "sgd") == 0)
+		*ret = q->no_momentum ? RFL_OPT_SGD : RFL_OPT_MOMENTUM;
+	else if (strcmp(optimizer, "adam") == 0)
+		*ret = RFL_OPT_ADAM;
+	else if (strcmp(optimizer, "adamw") == 0)
+		*ret = RFL_OPT_ADAMW;
+	else
+		return rfl_fail(err, RFL_EINVAL, 0, "optimizer '%s' is none of sgd, adam, adamw",
+				optimizer);
+	return RFL_OK;
 }
 
 static enum rfl_rc storage_of(const struct rfl_work_query *q, enum rfl_dtype *dtype, bool *master,
@@ -65,17 +335,6 @@ static enum rfl_rc storage_of(const struct rfl_work_query *q, enum rfl_dtype *dt
 	if (rc == RFL_OK && q->autocast && *dtype != RFL_DTYPE_F32)
 		*master = true;
 	return rc;
-}
-
-static enum rfl_rc attention_of(const char *attention, enum rfl_attention *ret, struct rfl_err *err)
-{
-	for (int i = 0; rfl_attention_names[i]; i++)
-		if (!attention || strcmp(attention, rfl_attention_names[i]) == 0) {
-			*ret = (enum rfl_attention)i;
-			return RFL_OK;
-		}
-	return rfl_fail(err, RFL_EINVAL, 0, "attention '%s' is none of auto, composed, naive, sdpa",
-			attention);
 }
 
 static double flops_of(enum rfl_scope scope, enum rfl_train_factor factor, double forward,
@@ -99,64 +358,57 @@ static const char *source_of(enum rfl_scope scope, enum rfl_train_factor factor,
 				     : "3 x forward, as in older reports";
 }
 
-/* Several forwards per step repeat everything but the optimizer. */
-static double step_bytes(const struct rfl_count *count, enum rfl_fusion fusion,
-			 enum rfl_scope scope, int64_t forwards)
-{
-	double once = (double)rfl_count_bytes(count, fusion, scope);
-	enum rfl_scope again = scope == RFL_SCOPE_STEP ? RFL_SCOPE_FORWARD_BACKWARD : scope;
-
-	if (forwards == 1)
-		return once;
-	return once + (double)(forwards - 1) * (double)rfl_count_bytes(count, fusion, again);
-}
-
-static enum rfl_rc count_own(const struct rfl_work_query *q, struct rfl_work *ret,
-			     struct rfl_err *err)
+static enum rfl_rc count_own(const struct rfl_work_query *q, enum rfl_scope scope,
+			     struct rfl_work *ret, struct rfl_err *err)
 {
 	struct rfl_zoo_options sizes = {
 		.image_size = q->image_size > 0 ? q->image_size : 0,
 		.classes = q->classes > 0 ? q->classes : 0,
 		.context_length = q->context_length > 0 ? q->context_length : 0,
 	};
-	struct rfl_count_options options = { .batch = q->batch };
+	struct rfl_count_options options = { .batch = q->batch,
+					     .training = scope != RFL_SCOPE_FORWARD };
+	const enum rfl_scope again = scope == RFL_SCOPE_STEP ? RFL_SCOPE_FORWARD_BACKWARD : scope;
 	struct rfl_net *net = NULL;
 	struct rfl_count *count = NULL;
-	enum rfl_scope scope = RFL_SCOPE_STEP;
 	int64_t forwards = 1;
+	int attention = 0;
 	enum rfl_rc rc;
 
 	if (q->accum > 1 && q->micro_batch > 0) {
 		options.batch = q->micro_batch;
 		forwards = q->accum;
 	}
-	rc = scope_of(q->mode, &scope, err);
-	if (rc == RFL_OK)
-		rc = storage_of(q, &options.dtype, &options.master_weights, err);
-	if (rc == RFL_OK && scope == RFL_SCOPE_STEP)
-		rc = optimizer_of(q, &options.optimizer, err);
-	if (rc == RFL_OK)
-		rc = attention_of(q->attention, &sizes.attention, err);
-	if (rc == RFL_OK)
-		rc = rfl_zoo_build(q->model, &sizes, &net, err);
-	options.training = scope != RFL_SCOPE_FORWARD;
-	if (rc == RFL_OK)
-		rc = rfl_count_net(net, &options, &count, err);
-	if (rc != RFL_OK)
+	if ((rc = storage_of(q, &options.dtype, &options.master_weights, err)) ||
+	    (scope == RFL_SCOPE_STEP && (rc = optimizer_of(q, &options.optimizer, err))))
+		return rc;
+	while (q->attention && rfl_attention_names[attention] &&
+	       strcmp(q->attention, rfl_attention_names[attention]) != 0)
+		attention++;
+	if (!rfl_attention_names[attention])
+		return rfl_fail(err, RFL_EINVAL, 0,
+				"attention '%s' is none of auto, composed, naive, sdpa",
+				q->attention);
+	sizes.attention = (enum rfl_attention)attention;
+	if ((rc = rfl_zoo_build(q->model, &sizes, &net, err)) ||
+	    (rc = rfl_count_net(net, &options, &count, err)))
 		goto done;
 	ret->flops = (double)forwards * flops_of(scope, q->factor,
 						 (double)rfl_count_forward_flops(count),
 						 (double)rfl_count_training_flops(count));
 	ret->flops_source = source_of(scope, q->factor, count->total.macs[RFL_PASS_RECOMPUTE] > 0);
+	/* several forwards per step repeat everything but the optimizer */
 	for (int f = 0; f < RFL_FUSION_COUNT; f++)
-		ret->bytes[f] = step_bytes(count, (enum rfl_fusion)f, scope, forwards);
+		ret->bytes[f] = (double)rfl_count_bytes(count, (enum rfl_fusion)f, scope) +
+				(double)(forwards - 1) *
+					(double)rfl_count_bytes(count, (enum rfl_fusion)f, again);
 done:
 	rfl_count_free(count);
 	rfl_net_free(net);
 	return rc;
 }
 
-/* --- a file ---------------------------------------------------------------------------------- */
+/* --- both ------------------------------------------------------------------------------------ */
 
 /* Does the file count what this run does, per element and per parameter? */
 static const char *other_convention(const struct rfl_work_file *f, const struct rfl_work_query *q,
@@ -179,61 +431,38 @@ static const char *other_convention(const struct rfl_work_file *f, const struct 
 	return NULL;
 }
 
-/* A query that names no context length means the model's own. */
-static int64_t context_of(const struct rfl_work_query *q)
-{
-	const struct rfl_zoo_model *model = NULL;
-
-	if (q->context_length > 0 || rfl_zoo_find(q->model, &model, NULL) != RFL_OK)
-		return q->context_length;
-	return model->context_length;
-}
-
-static const char *other_sizes(const struct rfl_work__model *m, const struct rfl_work_query *q)
-{
-	int64_t context = context_of(q);
-
-	if (q->image_size > 0 && m->image_size > 0 && q->image_size != m->image_size)
-		return "another image size";
-	if (q->classes > 0 && m->classes > 0 && q->classes != m->classes)
-		return "another number of classes";
-	if (context > 0 && m->context_length > 0 && context != m->context_length)
-		return "another context length";
-	return NULL;
-}
-
-/* The model, which the file may have at several sizes; or why it is not there. */
-static const char *find(const struct rfl_work_file *f, const struct rfl_work_query *q,
-			const struct rfl_work__model **ret)
-{
-	const char *lacks = "no such model";
-
-	for (size_t i = 0; i < f->nmodels; i++) {
-		if (strcmp(f->models[i].name, q->model) != 0)
-			continue;
-		lacks = other_sizes(&f->models[i], q);
-		*ret = &f->models[i];
-		if (!lacks)
-			break;
-	}
-	return lacks;
-}
-
 /* The numbers of a step, or why the file does not have them. */
 static const char *take(const struct rfl_work_file *f, const struct rfl_work_query *q,
 			enum rfl_scope scope, struct rfl_work *ret)
 {
-	bool accum = q->accum > 1 && q->micro_batch > 0;
-	int64_t batch = accum ? q->micro_batch : q->batch;
-	enum rfl_scope again = scope == RFL_SCOPE_STEP ? RFL_SCOPE_FORWARD_BACKWARD : scope;
-	double forwards = accum ? (double)q->accum : 1;
-	const struct rfl_work__model *m = NULL;
-	const struct rfl_work__batch *b = NULL;
-	const char *lacks = find(f, q, &m);
+	const bool accum = q->accum > 1 && q->micro_batch > 0;
+	const int64_t batch = accum ? q->micro_batch : q->batch;
+	const enum rfl_scope again = scope == RFL_SCOPE_STEP ? RFL_SCOPE_FORWARD_BACKWARD : scope;
+	const double forwards = accum ? (double)q->accum : 1;
+	const struct rfl_zoo_model *known = NULL;
+	const struct model *m = NULL;
+	const struct batch *b = NULL;
+	const char *lacks = "no such model";
+	int64_t context = q->context_length;
 
-	if (lacks)
-		return lacks;
-	lacks = other_convention(f, q, scope);
+	/* a query that names no context length means the model's own */
+	if (context <= 0 && rfl_zoo_find(q->model, &known, NULL) == RFL_OK)
+		context = known->context_length;
+	/* the file may have the model at several sizes */
+	for (size_t i = 0; i < f->nmodels && lacks; i++) {
+		m = &f->models[i];
+		if (strcmp(m->name, q->model) != 0)
+			continue;
+		lacks = NULL;
+		if (q->image_size > 0 && m->image_size > 0 && q->image_size != m->image_size)
+			lacks = "another image size";
+		else if (q->classes > 0 && m->classes > 0 && q->classes != m->classes)
+			lacks = "another number of classes";
+		else if (context > 0 && m->context_length > 0 && context != m->context_length)
+			lacks = "another context length";
+	}
+	if (!lacks)
+		lacks = other_convention(f, q, scope);
 	if (lacks)
 		return lacks;
 	for (size_t i = 0; i < m->nbatches && !b; i++)
@@ -267,42 +496,19 @@ static void note_once(struct rfl_buf *notes, const struct rfl_work_file *f,
 	rfl_buf_fini(&line);
 }
 
-static void compare(const struct rfl_work_file *f, const struct rfl_work_query *q,
-		    const struct rfl_work *own, const struct rfl_work *file, struct rfl_buf *notes)
-{
-	char says[200];
-
-	if (own->flops != file->flops) {
-		(void)snprintf(
-			says, sizeof(says),
-			"the file has %.0f FLOPs per step, the network %.0f; the file is used",
-			file->flops, own->flops);
-		note_once(notes, f, q, says);
-	}
-	for (int k = 0; k < RFL_FUSION_COUNT; k++) {
-		if (own->bytes[k] == file->bytes[k])
-			continue;
-		(void)snprintf(says, sizeof(says),
-			       "the file has %.0f bytes per step %s, the network %.0f; the file is "
-			       "used",
-			       file->bytes[k], rfl_fusion_names[k], own->bytes[k]);
-		note_once(notes, f, q, says);
-	}
-}
-
 enum rfl_rc rfl_work_count(const struct rfl_work_query *q, const struct rfl_work_file *f,
 			   struct rfl_buf *notes, struct rfl_work *ret, struct rfl_err *err)
 {
 	const struct rfl_zoo_model *model = NULL;
-	bool known = rfl_zoo_find(q->model, &model, NULL) == RFL_OK;
+	const bool known = rfl_zoo_find(q->model, &model, NULL) == RFL_OK;
 	struct rfl_work own = { .flops = NAN }, file = { .flops = NAN };
 	enum rfl_scope scope = RFL_SCOPE_STEP;
 	const char *lacks = "no file";
-	enum rfl_rc rc = scope_of(q->mode, &scope, err);
+	char says[200];
+	enum rfl_rc rc;
 
-	if (rc == RFL_OK && known)
-		rc = count_own(q, &own, err);
-	if (rc != RFL_OK)
+	if ((rc = scope_of(q->mode, &scope, err)) ||
+	    (known && (rc = count_own(q, scope, &own, err))))
 		return rc;
 	if (f)
 		lacks = take(f, q, scope, &file);
@@ -316,15 +522,29 @@ enum rfl_rc rfl_work_count(const struct rfl_work_query *q, const struct rfl_work
 				"model '%s' is not one that the program knows ('roofline list "
 				"models')",
 				q->model);
+	*ret = lacks ? own : file;
 	if (f && lacks) {
-		char says[120];
-
 		(void)snprintf(says, sizeof(says), "the file has %s; the network is counted",
 			       lacks);
 		note_once(notes, f, q, says);
-	} else if (f && known) {
-		compare(f, q, &own, &file, notes);
 	}
-	*ret = lacks ? own : file;
+	if (lacks || !known)
+		return RFL_OK;
+	if (own.flops != file.flops) {
+		(void)snprintf(
+			says, sizeof(says),
+			"the file has %.0f FLOPs per step, the network %.0f; the file is used",
+			file.flops, own.flops);
+		note_once(notes, f, q, says);
+	}
+	for (int k = 0; k < RFL_FUSION_COUNT; k++) {
+		if (own.bytes[k] == file.bytes[k])
+			continue;
+		(void)snprintf(says, sizeof(says),
+			       "the file has %.0f bytes per step %s, the network %.0f; the file is "
+			       "used",
+			       file.bytes[k], rfl_fusion_names[k], own.bytes[k]);
+		note_once(notes, f, q, says);
+	}
 	return RFL_OK;
 }

@@ -7,7 +7,7 @@
 #include "roofline_fixture.h"
 
 #include "profile/capture.h"
-#include "roofline/counters.h"
+#include "roofline/merge.h"
 
 #define MAX_CAPTURES 8
 #define MAX_RANGES   8
