@@ -25,11 +25,10 @@ struct line {
 	int64_t macs, flops, pass_flops[RFL_PASS_COUNT], elementwise, bytes[RFL_FUSION_COUNT];
 	double params_pct, flops_pct, bytes_pct[RFL_FUSION_COUNT], ai[RFL_FUSION_COUNT];
 	struct rfl_memory memory;
-	int64_t saved;
+	int64_t saved_bytes;
 	const char *peak_phase, *peak_at;
-	double time_s, time_pct, samples_per_s, flop_per_s;
+	double time_s, time_pct, samples_per_s, attainable_flop_per_s;
 	const char *bound;
-	char report_notes[160];
 	const char *notes;
 };
 
@@ -46,112 +45,112 @@ struct column {
 	const char *help;
 };
 
+/* A member has the name of its column's key, but for those of arrays and of the memory. */
 #define COLUMN(key_, title_, kind_, member_, ...)   \
-	.column = { .key = key_,                    \
-		    .title = title_,                \
+	.column = { .key = (key_),                  \
+		    .title = (title_),              \
 		    .kind = RFL_COLUMN_##kind_,     \
 		    RFL_CELL(struct line, member_), \
 		    __VA_ARGS__ }
-#define TEXT(key_, title_, member_)      COLUMN(key_, title_, TEXT, member_, .scale = 0)
-#define INT(key_, title_, member_, by_)  COLUMN(key_, title_, INT, member_, .scale = (by_))
-#define REAL(key_, title_, member_, by_) COLUMN(key_, title_, REAL, member_, .scale = (by_))
-#define PERCENT(key_, title_, member_)   COLUMN(key_, title_, REAL, member_, .decimals = 1)
-#define LEVEL(level_)                    .level = 1 + RFL_FUSION_##level_
-#define MEMORY(key_, title_, member_, more_)                            \
-	INT(key_, title_, memory.member_, RFL_MIB), .scope = OF_MODELS, \
-						    .needs = NEEDS_MEMORY | (more_)
+#define TEXT(key_, title_)                 COLUMN(#key_, title_, TEXT, key_, .scale = 0)
+#define INT(key_, title_, by_)             COLUMN(#key_, title_, INT, key_, .scale = (by_))
+#define INT_OF(key_, title_, member_, by_) COLUMN(key_, title_, INT, member_, .scale = (by_))
+#define REAL(key_, title_, by_)            COLUMN(#key_, title_, REAL, key_, .scale = (by_))
+#define PERCENT(key_, title_)              COLUMN(#key_, title_, REAL, key_, .decimals = 1)
+#define MODEL(key_, title_, by_)           INT(key_, title_, by_), .scope = OF_MODELS
+#define FLOPS(key_, title_, pass_)         INT_OF(key_, title_, pass_flops[RFL_PASS_##pass_], 1e9)
+#define AT(level_, kind_, key_, title_, member_, ...)                           \
+	COLUMN(key_, title_, kind_, member_[RFL_FUSION_##level_], __VA_ARGS__), \
+		.level = 1 + RFL_FUSION_##level_
+#define BYTES(level_, key_, title_) \
+	AT(level_, INT, key_ "_bytes", title_ " (MB)", bytes, .scale = 1e6)
+#define SHARE(level_, key_, title_)                                             \
+	AT(level_, REAL, key_ "_pct", title_ " (%)", bytes_pct, .decimals = 1), \
+		.help = "share of " key_ "_bytes"
+#define INTENSITY(level_, key_)                                       \
+	AT(level_, REAL, key_ "_ai", "FLOP/B " key_, ai, .scale = 1), \
+		.help = "flops over " key_ "_bytes"
+#define MEMORY(key_, title_, member_, more_)                             \
+	INT_OF(key_ "_bytes", title_ " (MiB)", memory.member_, RFL_MIB), \
+		.scope = OF_MODELS, .needs = NEEDS_MEMORY | (more_)
 
 static const struct column all_columns[] = {
-	{ TEXT("model", "Model", model), .help = "name of the network" },
-	{ INT("context", "Context", context, 1), .help = "tokens of a sample" },
-	{ INT("batch", "Batch", batch, 1), .help = "samples of a pass" },
-	{ TEXT("name", "Name", name), .scope = OF_PARTS, .help = "module, layer or kind of a row" },
-	{ TEXT("kind", "Kind", kind), .scope = OF_LAYERS, .help = "operation of a layer" },
-	{ TEXT("output", "Output", output), .scope = OF_LAYERS, .help = "shape of one sample" },
-	{ INT("params", "Params", params, 1), .help = "parameters" },
-	{ PERCENT("params_pct", "Params (%)", params_pct), .help = "share of them" },
-	{ INT("trained", "Trained", trained, 1), .scope = OF_MODELS,
-	  .help = "without frozen ones" },
-	{ INT("buffers", "Buffers", buffers, 1), .scope = OF_MODELS, .help = "running statistics" },
-	{ INT("forward_macs", "GMACs/sample", forward_macs, 1e9), .scope = OF_MODELS,
-	  .help = "of the forward pass of one sample" },
-	{ INT("forward_flops", "GFLOPs/sample", forward_flops, 1e9), .scope = OF_MODELS,
-	  .help = "2 x forward_macs" },
-	{ INT("macs_excl_padding", "GMACs unpadded", macs_excl_padding, 1e9), .scope = OF_MODELS,
+	{ TEXT(model, "Model"), .help = "name of the network" },
+	{ INT(context, "Context", 1), .help = "tokens of a sample" },
+	{ INT(batch, "Batch", 1), .help = "samples of a pass" },
+	{ TEXT(name, "Name"), .scope = OF_PARTS, .help = "module, layer or kind of a row" },
+	{ TEXT(kind, "Kind"), .scope = OF_LAYERS, .help = "operation of a layer" },
+	{ TEXT(output, "Output"), .scope = OF_LAYERS, .help = "shape of one sample" },
+	{ INT(params, "Params", 1), .help = "parameters" },
+	{ PERCENT(params_pct, "Params (%)"), .help = "share of them" },
+	{ MODEL(trained, "Trained", 1), .help = "without frozen ones" },
+	{ MODEL(buffers, "Buffers", 1), .help = "running statistics" },
+	{ MODEL(forward_macs, "GMACs/sample", 1e9), .help = "of the forward pass of one sample" },
+	{ MODEL(forward_flops, "GFLOPs/sample", 1e9), .help = "2 x forward_macs" },
+	{ MODEL(macs_excl_padding, "GMACs unpadded", 1e9),
 	  .help = "forward_macs without taps in the padding" },
-	{ INT("training_flops", "Train GFLOPs/sample", training_flops, 1e9), .scope = OF_MODELS,
+	{ MODEL(training_flops, "Train GFLOPs/sample", 1e9),
 	  .help = "forward, both gradients and recomputation of one sample" },
-	{ INT("batch_forward_flops", "Batch GFLOPs", batch_forward_flops, 1e9), .scope = OF_MODELS,
-	  .needs = NEEDS_BOTH, .help = "of the forward pass of the batch" },
-	{ INT("macs", "GMACs", macs, 1e9), .help = "of the batch; with --train of the step" },
-	{ INT("flops", "GFLOPs", flops, 1e9), .help = "2 x macs" },
-	{ PERCENT("flops_pct", "FLOPs (%)", flops_pct), .help = "share of the flops" },
-	{ INT("fwd_flops", "Fwd GFLOPs", pass_flops[RFL_PASS_FORWARD], 1e9),
-	  .help = "of flops: the forward pass" },
-	{ INT("dgrad_flops", "Dgrad GFLOPs", pass_flops[RFL_PASS_DGRAD], 1e9), .needs = NEEDS_TRAIN,
+	{ MODEL(batch_forward_flops, "Batch GFLOPs", 1e9), .needs = NEEDS_BOTH,
+	  .help = "of the forward pass of the batch" },
+	{ INT(macs, "GMACs", 1e9), .help = "of the batch; with --train of the step" },
+	{ INT(flops, "GFLOPs", 1e9), .help = "2 x macs" },
+	{ PERCENT(flops_pct, "FLOPs (%)"), .help = "share of the flops" },
+	{ FLOPS("fwd_flops", "Fwd GFLOPs", FORWARD), .help = "of flops: the forward pass" },
+	{ FLOPS("dgrad_flops", "Dgrad GFLOPs", DGRAD), .needs = NEEDS_TRAIN,
 	  .help = "of flops: gradients of inputs" },
-	{ INT("wgrad_flops", "Wgrad GFLOPs", pass_flops[RFL_PASS_WGRAD], 1e9), .needs = NEEDS_TRAIN,
+	{ FLOPS("wgrad_flops", "Wgrad GFLOPs", WGRAD), .needs = NEEDS_TRAIN,
 	  .help = "of flops: gradients of parameters" },
-	{ INT("recompute_flops", "Again GFLOPs", pass_flops[RFL_PASS_RECOMPUTE], 1e9),
-	  .needs = NEEDS_TRAIN, .help = "of flops: what the backward pass does again" },
-	{ INT("elementwise", "Elem. (M)", elementwise, 1e6),
+	{ FLOPS("recompute_flops", "Again GFLOPs", RECOMPUTE), .needs = NEEDS_TRAIN,
+	  .help = "of flops: what the backward pass does again" },
+	{ INT(elementwise, "Elem. (M)", 1e6),
 	  .help = "elementwise additions, products, comparisons, special functions" },
-	{ INT("unfused_bytes", "Unfused (MB)", bytes[RFL_FUSION_UNFUSED], 1e6), LEVEL(UNFUSED),
-	  .help = "bytes moved, every operation for itself" },
-	{ INT("fused_bytes", "Fused (MB)", bytes[RFL_FUSION_FUSED], 1e6), LEVEL(FUSED),
+	{ BYTES(UNFUSED, "unfused", "Unfused"), .help = "bytes moved, every operation for itself" },
+	{ BYTES(FUSED, "fused", "Fused"),
 	  .help = "bytes moved where elementwise steps ride on their neighbours" },
-	{ INT("compulsory_bytes", "Compulsory (MB)", bytes[RFL_FUSION_COMPULSORY], 1e6),
-	  LEVEL(COMPULSORY), .help = "bytes that no schedule avoids" },
-	{ PERCENT("unfused_pct", "Unfused (%)", bytes_pct[RFL_FUSION_UNFUSED]), LEVEL(UNFUSED),
-	  .help = "share of unfused_bytes" },
-	{ PERCENT("fused_pct", "Fused (%)", bytes_pct[RFL_FUSION_FUSED]), LEVEL(FUSED),
-	  .help = "share of fused_bytes" },
-	{ PERCENT("compulsory_pct", "Compulsory (%)", bytes_pct[RFL_FUSION_COMPULSORY]),
-	  LEVEL(COMPULSORY), .help = "share of compulsory_bytes" },
-	{ REAL("unfused_ai", "FLOP/B unfused", ai[RFL_FUSION_UNFUSED], 1), LEVEL(UNFUSED),
-	  .help = "flops over unfused_bytes" },
-	{ REAL("fused_ai", "FLOP/B fused", ai[RFL_FUSION_FUSED], 1), LEVEL(FUSED),
-	  .help = "flops over fused_bytes" },
-	{ REAL("compulsory_ai", "FLOP/B compulsory", ai[RFL_FUSION_COMPULSORY], 1),
-	  LEVEL(COMPULSORY), .help = "flops over compulsory_bytes" },
-	{ MEMORY("weights_bytes", "Weights (MiB)", weights, 0), .help = "parameters" },
-	{ MEMORY("buffers_bytes", "Buffers (MiB)", buffers, 0), .help = "running statistics" },
-	{ MEMORY("gradients_bytes", "Gradients (MiB)", gradients, NEEDS_TRAIN),
+	{ BYTES(COMPULSORY, "compulsory", "Compulsory"), .help = "bytes that no schedule avoids" },
+	{ SHARE(UNFUSED, "unfused", "Unfused") },
+	{ SHARE(FUSED, "fused", "Fused") },
+	{ SHARE(COMPULSORY, "compulsory", "Compulsory") },
+	{ INTENSITY(UNFUSED, "unfused") },
+	{ INTENSITY(FUSED, "fused") },
+	{ INTENSITY(COMPULSORY, "compulsory") },
+	{ MEMORY("weights", "Weights", weights, 0), .help = "parameters" },
+	{ MEMORY("buffers", "Buffers", buffers, 0), .help = "running statistics" },
+	{ MEMORY("gradients", "Gradients", gradients, NEEDS_TRAIN),
 	  .help = "of all trained parameters" },
-	{ MEMORY("state_bytes", "Optimizer (MiB)", state, NEEDS_TRAIN),
+	{ MEMORY("state", "Optimizer", state, NEEDS_TRAIN),
 	  .help = "moments that the optimizer keeps" },
-	{ MEMORY("weight_copies_bytes", "16-bit weights (MiB)", weight_copies, 0),
+	{ MEMORY("weight_copies", "16-bit weights", weight_copies, 0),
 	  .help = "copies that autocast keeps during the passes" },
-	{ MEMORY("input_bytes", "Input (MiB)", input, 0), .help = "the batch and its labels" },
-	{ INT("saved_bytes", "Saved (MiB)", saved, RFL_MIB), .needs = NEEDS_MEMORY | NEEDS_TRAIN,
+	{ MEMORY("input", "Input", input, 0), .help = "the batch and its labels" },
+	{ INT(saved_bytes, "Saved (MiB)", RFL_MIB), .needs = NEEDS_MEMORY | NEEDS_TRAIN,
 	  .help = "kept from the forward pass for the backward pass" },
-	{ MEMORY("peak_bytes", "Peak (MiB)", peak, 0),
-	  .help = "most that is allocated at any moment" },
-	{ TEXT("peak_phase", "Peak in", peak_phase), .scope = OF_MODELS, .needs = NEEDS_MEMORY,
+	{ MEMORY("peak", "Peak", peak, 0), .help = "most that is allocated at any moment" },
+	{ TEXT(peak_phase, "Peak in"), .scope = OF_MODELS, .needs = NEEDS_MEMORY,
 	  .help = "phase of the peak: forward, backward, step" },
-	{ TEXT("peak_at", "Peak at", peak_at), .scope = OF_MODELS, .needs = NEEDS_MEMORY,
+	{ TEXT(peak_at, "Peak at"), .scope = OF_MODELS, .needs = NEEDS_MEMORY,
 	  .help = "operation at the peak; none: loss or update" },
-	{ REAL("time_s", "Least time (ms)", time_s, 1e-3), .needs = NEEDS_ROOF,
+	{ REAL(time_s, "Least time (ms)", 1e-3), .needs = NEEDS_ROOF,
 	  .help = "under the ceilings of --env" },
-	{ PERCENT("time_pct", "Time (%)", time_pct), .needs = NEEDS_ROOF,
-	  .help = "share of time_s" },
-	{ TEXT("bound", "Bound", bound), .needs = NEEDS_ROOF,
+	{ PERCENT(time_pct, "Time (%)"), .needs = NEEDS_ROOF, .help = "share of time_s" },
+	{ TEXT(bound, "Bound"), .needs = NEEDS_ROOF,
 	  .help = "what most of that time goes to: compute, vector, memory" },
-	{ REAL("samples_per_s", "Samples/s at most", samples_per_s, 1), .scope = OF_MODELS,
-	  .needs = NEEDS_ROOF, .help = "batch over time_s" },
-	{ REAL("attainable_flop_per_s", "GFLOP/s at most", flop_per_s, 1e9), .needs = NEEDS_ROOF,
+	{ REAL(samples_per_s, "Samples/s at most", 1), .scope = OF_MODELS, .needs = NEEDS_ROOF,
+	  .help = "batch over time_s" },
+	{ REAL(attainable_flop_per_s, "GFLOP/s at most", 1e9), .needs = NEEDS_ROOF,
 	  .help = "flops over time_s" },
 };
 
 /* The table of the older reports, --columns report: its titles, in the order of its columns. */
 static const struct column report_columns[] = {
-	{ TEXT("model", "Model", model) },
-	{ INT("params", "Params (M)", params, 1e6) },
-	{ INT("forward_macs", "Forward MACs/sample (G)", forward_macs, 1e9) },
+	{ TEXT(model, "Model") },
+	{ INT(params, "Params (M)", 1e6) },
+	{ INT(forward_macs, "Forward MACs/sample (G)", 1e9) },
 	{ COLUMN("batch_forward_flops", "Forward FLOPs/batch (G)", INT, batch_forward_flops,
 		 .digits = 7, .scale = 1e9),
 	  .needs = NEEDS_BOTH },
-	{ TEXT("notes", "Notes", notes) },
+	{ TEXT(notes, "Notes") },
 };
 
 static const struct column *find_column(const char *key, size_t len)
@@ -329,29 +328,21 @@ static void add_for_programs(struct sheet *sheet, const struct rfl_complexity *r
 	add_keys(sheet, r, "macs flops elementwise " LEVEL_BYTES LEVEL_AI "saved_bytes " TIMES);
 }
 
-static enum rfl_rc no_column(const char *key, struct rfl_err *err)
-{
-	const char *keys[RFL_ARRAY_LEN(all_columns) + 2] = { "report" };
-	const char *near;
-
-	for (size_t i = 0; i < RFL_ARRAY_LEN(all_columns); i++)
-		keys[i + 1] = all_columns[i].column.key;
-	near = rfl_text_nearest(key, keys);
-	if (near)
-		return rfl_fail(err, RFL_ENOTFOUND, 0, "no column '%s'; did you mean %s?", key,
-				near);
-	return rfl_fail(err, RFL_ENOTFOUND, 0, "no column '%s'; '--columns help' names all", key);
-}
-
 static enum rfl_rc add_chosen(struct sheet *sheet, const struct rfl_complexity *r, const char *key,
 			      struct rfl_err *err)
 {
 	const struct column *c = find_column(key, strlen(key));
 	const enum rfl_summary_by by = r->options.by;
-	const char *why = NULL;
+	const char *keys[RFL_ARRAY_LEN(all_columns) + 2] = { "report" }, *near, *why = NULL;
 
-	if (!c)
-		return no_column(key, err);
+	if (!c) {
+		for (size_t i = 0; i < RFL_ARRAY_LEN(all_columns); i++)
+			keys[i + 1] = all_columns[i].column.key;
+		near = rfl_text_nearest(key, keys);
+		return rfl_fail(err, RFL_ENOTFOUND, 0, "no column '%s'; %s%s%s", key,
+				near ? "did you mean " : "'--columns help' names all",
+				near ? near : "", near ? "?" : "");
+	}
 	if (c->scope == OF_MODELS && by != RFL_SUMMARY_BY_MODEL)
 		why = "is of a whole model: it goes with --by model";
 	else if (c->scope == OF_PARTS && by == RFL_SUMMARY_BY_MODEL)
@@ -434,42 +425,22 @@ static const struct {
 	double printed;
 } reported[] = { { "resnet50", 8.178 }, { "vgg16", 30.968 }, { "mobilenet_v2", 0.602 } };
 
-static void fill_notes(struct line *l, const struct rfl_summary *s,
-		       const struct rfl_summary_row *row)
-{
-	const int64_t moved = row->work[0].bytes[RFL_FUSION_FUSED];
-	const size_t size = sizeof(l->report_notes);
-	int len = moved > 0 ? snprintf(l->report_notes, size, "%.1f FLOPs per byte fused",
-				       2.0 * (double)row->work[0].macs / (double)moved)
-			    : snprintf(l->report_notes, size, "moves no bytes");
-
-	for (size_t i = 0; i < RFL_ARRAY_LEN(reported); i++)
-		/* only the model at its own sizes is what the report was about */
-		if (s->model && strcmp(s->model->name, reported[i].model) == 0 &&
-		    s->net->nodes[0].shape.dim[1] == s->model->image_size &&
-		    s->net->classes == s->model->classes)
-			(void)snprintf(l->report_notes + len, size - (size_t)len,
-				       "; a report gave %.3f, %.3f times these MACs",
-				       reported[i].printed,
-				       reported[i].printed * 1e9 / (double)l->forward_macs);
-	l->notes = l->report_notes;
-}
-
 /* A part of nothing is not known. */
 static double ratio(double part, double whole)
 {
 	return whole > 0 ? part / whole : (double)NAN;
 }
 
-static void fill(struct line *l, const struct rfl_complexity *r, const struct rfl_summary *s,
-		 const struct rfl_summary_row *row)
+static void add_row(struct sheet *sheet, const struct rfl_complexity *r,
+		    const struct rfl_summary *s, const struct rfl_summary_row *row)
 {
 	const struct rfl_summary_work *w = &row->work[r->train];
 	const struct rfl_summary_work *all = &s->rows->total.work[r->train];
 	const struct rfl_memory *memory = s->memory[r->train];
-	const double time_s = rfl_attained_time(&w->attained);
-
-	*l = (struct line){
+	const double time_s = rfl_attained_time(&w->attained), flops = 2.0 * (double)w->macs;
+	const int64_t moved = row->work[0].bytes[RFL_FUSION_FUSED];
+	char notes[160];
+	struct line l = {
 		.model = s->name,
 		.name = row->name,
 		.kind = row->kind,
@@ -494,31 +465,37 @@ static void fill(struct line *l, const struct rfl_complexity *r, const struct rf
 		.time_pct = ratio(100 * time_s, rfl_attained_time(&all->attained)),
 		.bound = rfl_limit_names[rfl_attained_bound(&w->attained)],
 		.samples_per_s = ratio((double)s->batch, time_s),
-		.flop_per_s = ratio(2.0 * (double)w->macs, time_s),
+		.attainable_flop_per_s = ratio(flops, time_s),
+		.notes = notes,
 	};
+	int len = moved > 0 ? snprintf(notes, sizeof(notes), "%.1f FLOPs per byte fused",
+				       2.0 * (double)row->work[0].macs / (double)moved)
+			    : snprintf(notes, sizeof(notes), "moves no bytes");
+
 	for (int i = 0; i < RFL_PASS_COUNT; i++)
-		l->pass_flops[i] = 2 * w->pass_macs[i];
+		l.pass_flops[i] = 2 * w->pass_macs[i];
 	for (int i = 0; i < RFL_FUSION_COUNT; i++) {
-		l->bytes[i] = w->bytes[i];
-		l->bytes_pct[i] = ratio(100.0 * (double)w->bytes[i], (double)all->bytes[i]);
-		l->ai[i] = ratio(2.0 * (double)w->macs, (double)w->bytes[i]);
+		l.bytes[i] = w->bytes[i];
+		l.bytes_pct[i] = ratio(100.0 * (double)w->bytes[i], (double)all->bytes[i]);
+		l.ai[i] = ratio(flops, (double)w->bytes[i]);
 	}
 	if (memory) {
-		l->memory = *memory;
-		l->saved = r->options.by == RFL_SUMMARY_BY_MODEL ? memory->saved : row->saved_bytes;
-		l->peak_phase = rfl_phase_names[memory->peak_phase];
-		l->peak_at = memory->peak_node < 0 ? NULL : s->net->nodes[memory->peak_node].name;
+		l.memory = *memory;
+		l.saved_bytes =
+			r->options.by == RFL_SUMMARY_BY_MODEL ? memory->saved : row->saved_bytes;
+		l.peak_phase = rfl_phase_names[memory->peak_phase];
+		l.peak_at = memory->peak_node < 0 ? NULL : s->net->nodes[memory->peak_node].name;
 	}
-	fill_notes(l, s, row);
-}
-
-static void add_row(struct sheet *sheet, const struct rfl_complexity *r,
-		    const struct rfl_summary *s, const struct rfl_summary_row *row)
-{
-	struct line line;
-
-	fill(&line, r, s, row);
-	rfl_table_add(sheet->table, &line, 1, sizeof(line));
+	for (size_t i = 0; i < RFL_ARRAY_LEN(reported); i++)
+		/* only the model at its own sizes is what the report was about */
+		if (s->model && strcmp(s->model->name, reported[i].model) == 0 &&
+		    s->net->nodes[0].shape.dim[1] == s->model->image_size &&
+		    s->net->classes == s->model->classes)
+			(void)snprintf(notes + len, sizeof(notes) - (size_t)len,
+				       "; a report gave %.3f, %.3f times these MACs",
+				       reported[i].printed,
+				       reported[i].printed * 1e9 / (double)l.forward_macs);
+	rfl_table_add(sheet->table, &l, 1, sizeof(l));
 }
 
 /* A row and its place before sorting: rows that cost the same stay in order. */
@@ -620,33 +597,11 @@ static bool has(const struct sheet *sheet, const char *key)
 	return false;
 }
 
-static void note_bytes(struct sheet *sheet, const struct rfl_complexity *r)
-{
-	bool levels = false;
-
-	for (size_t i = 0; i < sheet->n; i++)
-		levels = levels || sheet->items[i]->level;
-	if (levels && !r->ncolumns && !r->options.roof && r->fusion == RFL_FUSION_AUTO)
-		rfl_table_note(sheet->table,
-			       "FLOP/B: FLOPs per byte to and from memory, where elementwise steps "
-			       "ride on the operation before them; '--fusion all' shows the bytes "
-			       "at every level of fusion.");
-	else if (levels)
-		rfl_table_note(
-			sheet->table,
-			"Bytes to and from memory, MB = 10^6 - unfused: every operation reads its "
-			"inputs and writes its output; fused: elementwise steps ride on the "
-			"operation before them%s. FLOP/B: FLOPs per byte, elementwise operations "
-			"left out.",
-			r->fusion >= 0 || r->options.by == RFL_SUMMARY_BY_MODEL
-				? "; compulsory: parameters, input and result once"
-				: "");
-}
-
 static void note_work(struct sheet *sheet, const struct rfl_complexity *r)
 {
 	const struct rfl_summary_options *o = &r->options;
 	struct rfl_table *t = sheet->table;
+	bool levels = false;
 
 	rfl_table_note(t, "%s", RFL_COMPLEXITY_CONVENTION);
 	if (has(sheet, "elementwise"))
@@ -667,17 +622,29 @@ static void note_work(struct sheet *sheet, const struct rfl_complexity *r)
 			       o->accumulate > 1 ? " It is of one pass and one update." : "");
 	if (o->causal_half)
 		rfl_table_note(t, "Products under a causal mask: the triangle only.");
-	if (o->checkpoint)
-		rfl_table_note(
-			t,
-			"Checkpointing: segments of %lld block%s run again in the backward pass.",
-			(long long)o->checkpoint, o->checkpoint == 1 ? "" : "s");
+	rfl_complexity__note_checkpoint(t, o);
 	if (o->nfrozen)
 		rfl_table_note(t, "Frozen parameters have no gradient and no update.");
 	if (r->top && o->by != RFL_SUMMARY_BY_MODEL)
 		rfl_table_note(t, "The %zu rows with the most MACs of each model and batch.",
 			       r->top);
-	note_bytes(sheet, r);
+	for (size_t i = 0; i < sheet->n; i++)
+		levels = levels || sheet->items[i]->level;
+	if (levels && !r->ncolumns && !r->options.roof && r->fusion == RFL_FUSION_AUTO)
+		rfl_table_note(t,
+			       "FLOP/B: FLOPs per byte to and from memory, where elementwise steps "
+			       "ride on the operation before them; '--fusion all' shows the bytes "
+			       "at every level of fusion.");
+	else if (levels)
+		rfl_table_note(
+			t,
+			"Bytes to and from memory, MB = 10^6 - unfused: every operation reads its "
+			"inputs and writes its output; fused: elementwise steps ride on the "
+			"operation before them%s. FLOP/B: FLOPs per byte, elementwise operations "
+			"left out.",
+			r->fusion >= 0 || r->options.by == RFL_SUMMARY_BY_MODEL
+				? "; compulsory: parameters, input and result once"
+				: "");
 }
 
 static void note_memory(struct sheet *sheet, const struct rfl_complexity *r)

@@ -3,7 +3,6 @@
  */
 #include "report/complexity_impl.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 
 #include "base/alloc.h"
@@ -95,15 +94,20 @@ static void note_device(struct rfl_table *t, const struct rfl_fit_device *device
 			       device->name, all);
 }
 
-static void note_options(struct rfl_table *t, const struct rfl_complexity *r)
+void rfl_complexity__note_checkpoint(struct rfl_table *t, const struct rfl_summary_options *o)
 {
-	const struct rfl_summary_options *o = &r->options;
-
 	if (o->checkpoint)
 		rfl_table_note(
 			t,
 			"Checkpointing: segments of %lld block%s run again in the backward pass.",
 			(long long)o->checkpoint, o->checkpoint == 1 ? "" : "s");
+}
+
+static void note_options(struct rfl_table *t, const struct rfl_complexity *r)
+{
+	const struct rfl_summary_options *o = &r->options;
+
+	rfl_complexity__note_checkpoint(t, o);
 	if (r->train && o->accumulate > 1)
 		rfl_table_note(t, "The batch is of one pass; %lld passes make one update.",
 			       (long long)o->accumulate);
@@ -147,27 +151,18 @@ static void put_answer(const struct rfl_complexity *r, const struct rfl_summary 
 }
 
 struct part {
-	char what[160];
+	const char *what, *note;
 	int64_t bytes;
-	const char *note;
 };
 
-static void put_what(struct rfl_table *t, const void *row)
+/* @param batch  that it is of, after `what`; 0: of none */
+static void add_part(struct rfl_table *t, int64_t bytes, const char *note, const char *what,
+		     long long batch)
 {
-	rfl_table_text(t, ((const struct part *)row)->what);
-}
+	char text[RFL_NUM_MAX + 32];
+	const struct part part = { .bytes = bytes, .note = note, .what = batch ? text : what };
 
-static void add_part(struct rfl_table *t, int64_t bytes, const char *note, const char *fmt, ...)
-	RFL_PRINTF(4, 5);
-
-static void add_part(struct rfl_table *t, int64_t bytes, const char *note, const char *fmt, ...)
-{
-	struct part part = { .bytes = bytes, .note = note };
-	va_list ap;
-
-	va_start(ap, fmt);
-	(void)vsnprintf(part.what, sizeof(part.what), fmt, ap);
-	va_end(ap);
+	(void)snprintf(text, sizeof(text), "%s %lld", what, batch);
 	rfl_table_add(t, &part, 1, sizeof(part));
 }
 
@@ -175,9 +170,9 @@ static enum rfl_rc put_one(const struct rfl_complexity *r, struct rfl_summary *s
 			   enum rfl_format format, struct rfl_buf *out, struct rfl_err *err)
 {
 	static const struct rfl_column columns[] = {
-		{ .key = "what", .title = "Memory", .put = put_what },
+		RFL_TEXT_COLUMN(struct part, what, "Memory"),
 		MIB("bytes", "MiB", struct part, bytes),
-		{ .key = "note", .title = "What it is", RFL_CELL(struct part, note) },
+		RFL_TEXT_COLUMN(struct part, note, "What it is"),
 	};
 	const struct rfl_fit *fit = s->fit;
 	const struct line l = line_of(s);
@@ -186,21 +181,21 @@ static enum rfl_rc put_one(const struct rfl_complexity *r, struct rfl_summary *s
 	enum rfl_rc rc;
 
 	put_answer(r, s, out);
-	add_part(t, r->device.memory_bytes, "all of it", "%s", r->device.name);
+	add_part(t, r->device.memory_bytes, "all of it", r->device.name, 0);
 	if (r->device.reserve_bytes)
 		add_part(t, r->device.reserve_bytes, "context, workspaces, error correction",
-			 "kept back (--reserve)");
-	add_part(t, fit->bytes, "the rest", "for tensors");
-	add_part(t, l.peak, fit->peak_at, "peak at batch %lld", batch);
-	add_part(t, l.weights, "there all the time", "of which weights and buffers");
+			 "kept back (--reserve)", 0);
+	add_part(t, fit->bytes, "the rest", "for tensors", 0);
+	add_part(t, l.peak, fit->peak_at, "peak at batch", batch);
+	add_part(t, l.weights, "there all the time", "of which weights and buffers", 0);
 	if (fit->training)
-		add_part(t, l.state, "there all the time", "of which state of the optimizer");
+		add_part(t, l.state, "there all the time", "of which state of the optimizer", 0);
 	add_part(t, l.rest, "with the batch and temporaries",
-		 fit->training ? "of which activations and gradients" : "of which activations");
+		 fit->training ? "of which activations and gradients" : "of which activations", 0);
 	if (fit->batch)
-		add_part(t, l.spare, "too little for one sample more", "left over");
+		add_part(t, l.spare, "too little for one sample more", "left over", 0);
 	if (l.next_peak != RFL_INT_UNKNOWN)
-		add_part(t, l.next_peak, "does not fit", "peak at batch %lld", batch + 1);
+		add_part(t, l.next_peak, "does not fit", "peak at batch", batch + 1);
 	rfl_table_note(
 		t,
 		"Peak: the most that tensors take at any moment of the %s, on a %s. MiB = 2^20 "

@@ -35,4 +35,18 @@ static inline bool rfl_complexity__for_people(enum rfl_format format)
 	return format == RFL_FORMAT_TABLE || format == RFL_FORMAT_MD;
 }
 
+/** A column of a struct, its member named as its key. */
+#define RFL_TEXT_COLUMN(type_, member_, title_)                              \
+	{                                                                    \
+		.key = #member_, .title = (title_), RFL_CELL(type_, member_) \
+	}
+#define RFL_INT_COLUMN(type_, member_, title_, when_)                                        \
+	{                                                                                    \
+		.key = #member_, .title = (title_), .kind = RFL_COLUMN_INT, .when = (when_), \
+		RFL_CELL(type_, member_)                                                     \
+	}
+
+/** What checkpointing does, if it is in use. */
+void rfl_complexity__note_checkpoint(struct rfl_table *t, const struct rfl_summary_options *o);
+
 #endif

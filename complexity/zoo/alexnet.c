@@ -4,11 +4,8 @@
  */
 #include "complexity/zoo/impl.h"
 
-static int build(struct rfl_net_builder *b, const void *config, const struct rfl_zoo_sizes *sizes)
+static int build(struct rfl_net_builder *b, int x, const struct rfl_zoo_sizes *sizes)
 {
-	int x = rfl_zoo_image(b, sizes);
-
-	(void)config;
 	rfl_net_enter(b, "features");
 	x = rfl_conv2d(b, x, "0", 64, .kernel = 11, .stride = 4, .pad = 2, .bias = true);
 	x = rfl_relu(b, x, "1", RFL_INPLACE);
@@ -40,4 +37,4 @@ static const struct rfl_zoo_entry entries[] = {
 			 "the first large convolutional network (Krizhevsky 2014)", 224, NULL),
 };
 
-const struct rfl_zoo_family rfl_zoo_alexnet = { "alexnet", entries, RFL_ARRAY_LEN(entries), build };
+RFL_ZOO_FAMILY(alexnet, entries, build);

@@ -87,59 +87,36 @@ void rfl_zoo_own(struct rfl_zoo_owners *owners, int node)
 	owners->node[owners->n++] = node;
 }
 
-/* rsqrt(mean(x^2) + eps) of each row. */
-static int inverse_rms(struct rfl_net_builder *b, int x, double eps)
-{
-	int64_t last = rfl_net_shape(b, x).ndim - 1;
-
-	x = rfl_unary(b, RFL_OP_SQUARE, x, NULL, RFL_OUT_OF_PLACE);
-	x = rfl_reduce(b, RFL_OP_MEAN, x, last, 1, true);
-	x = rfl_affine(b, x, 1.0, eps);
-	return rfl_unary(b, RFL_OP_RSQRT, x, NULL, RFL_OUT_OF_PLACE);
-}
-
-int rfl_zoo_rms_norm(struct rfl_net_builder *b, int x, const char *name, double eps,
-		     enum rfl_zoo_form form, struct rfl_zoo_owners *owners)
-{
-	int64_t features = rfl_net_features(b, x);
-	int w;
-
-	if (form == RFL_ZOO_WHOLE) {
-		x = w = rfl_rms_norm(b, x, name, eps);
-	} else {
-		rfl_net_enter(b, "%s", name);
-		x = rfl_binary(b, RFL_OP_MUL, x, inverse_rms(b, x, eps), RFL_OUT_OF_PLACE);
-		w = rfl_net_parameter(b, "weight", .stored = *RFL_DIMS(features),
-				      .norm_weight = true);
-		x = rfl_binary(b, RFL_OP_MUL, x, w, RFL_OUT_OF_PLACE);
-		rfl_net_leave(b);
-	}
-	rfl_zoo_own(owners, w);
-	return x;
-}
-
-int rfl_zoo_layer_norm(struct rfl_net_builder *b, int x, const char *name, double eps,
-		       enum rfl_zoo_form form, struct rfl_zoo_owners *owners)
+int rfl_zoo_norm(struct rfl_net_builder *b, enum rfl_op op, int x, const char *name, double eps,
+		 enum rfl_zoo_form form, struct rfl_zoo_owners *owners)
 {
 	const struct rfl_shape row = { .ndim = 1, .dim = { rfl_net_features(b, x) } };
 	int64_t last = rfl_net_shape(b, x).ndim - 1;
-	int w;
+	int y;
 
 	if (form == RFL_ZOO_WHOLE) {
-		x = rfl_layer_norm(b, x, name, eps);
+		x = rfl_net_one(b, op, x, name, .attr.norm.eps = eps);
 		rfl_zoo_own(owners, x);
 		return x;
 	}
 	rfl_net_enter(b, "%s", name);
-	x = rfl_binary(b, RFL_OP_SUB, x, rfl_reduce(b, RFL_OP_MEAN, x, last, 1, true),
-		       RFL_OUT_OF_PLACE);
-	x = rfl_binary(b, RFL_OP_MUL, x, inverse_rms(b, x, eps), RFL_OUT_OF_PLACE);
-	w = rfl_net_parameter(b, "weight", .stored = row, .norm_weight = true);
-	rfl_zoo_own(owners, w);
-	x = rfl_binary(b, RFL_OP_MUL, x, w, RFL_OUT_OF_PLACE);
-	w = rfl_net_parameter(b, "bias", .stored = row, .norm_bias = true);
-	rfl_zoo_own(owners, w);
-	x = rfl_add(b, x, w, RFL_OUT_OF_PLACE);
+	if (op == RFL_OP_LAYER_NORM) {
+		y = rfl_reduce(b, RFL_OP_MEAN, x, last, 1, true);
+		x = rfl_binary(b, RFL_OP_SUB, x, y, RFL_OUT_OF_PLACE);
+	}
+	y = rfl_unary(b, RFL_OP_SQUARE, x, NULL, RFL_OUT_OF_PLACE);
+	y = rfl_reduce(b, RFL_OP_MEAN, y, last, 1, true);
+	y = rfl_affine(b, y, 1.0, eps);
+	y = rfl_unary(b, RFL_OP_RSQRT, y, NULL, RFL_OUT_OF_PLACE);
+	x = rfl_binary(b, RFL_OP_MUL, x, y, RFL_OUT_OF_PLACE);
+	y = rfl_net_parameter(b, "weight", .stored = row, .norm_weight = true);
+	rfl_zoo_own(owners, y);
+	x = rfl_binary(b, RFL_OP_MUL, x, y, RFL_OUT_OF_PLACE);
+	if (op == RFL_OP_LAYER_NORM) {
+		y = rfl_net_parameter(b, "bias", .stored = row, .norm_bias = true);
+		rfl_zoo_own(owners, y);
+		x = rfl_add(b, x, y, RFL_OUT_OF_PLACE);
+	}
 	rfl_net_leave(b);
 	return x;
 }
@@ -183,30 +160,19 @@ int rfl_zoo_merge_heads(struct rfl_net_builder *b, int x, bool copy)
 	return rfl_reshape(b, x, RFL_DIMS(s.dim[1], s.dim[0] * s.dim[2]));
 }
 
-/* The last two dimensions change places. */
-static int transpose(struct rfl_net_builder *b, int x)
-{
-	struct rfl_shape order = { .ndim = rfl_net_shape(b, x).ndim };
-
-	for (int i = 0; i < order.ndim; i++)
-		order.dim[i] = i;
-	if (order.ndim >= 2) {
-		order.dim[order.ndim - 2] = order.ndim - 1;
-		order.dim[order.ndim - 1] = order.ndim - 2;
-	}
-	return rfl_permute(b, x, &order);
-}
-
 int rfl_zoo_attention_scores(struct rfl_net_builder *b, int q, int k,
 			     const struct rfl_zoo_attention_args *args)
 {
 	double scale = 1.0 / sqrt((double)rfl_net_features(b, q));
+	struct rfl_shape order = { .ndim = rfl_net_shape(b, k).ndim };
 	int x;
 
 	if (args->scale_query)
 		q = rfl_affine(b, q, scale, 0.0);
 	q = contiguous(b, q, args->copy_q);
-	k = contiguous(b, transpose(b, k), args->copy_k);
+	for (int i = 0; i < order.ndim; i++) /* the last two dimensions change places */
+		order.dim[i] = i < order.ndim - 2 ? i : 2 * order.ndim - 3 - i;
+	k = contiguous(b, rfl_permute(b, k, &order), args->copy_k);
 	x = rfl_matmul(b, q, k, false, args->causal);
 	if (!args->scale_query)
 		x = rfl_affine(b, x, scale, 0.0);

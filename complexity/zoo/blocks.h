@@ -79,18 +79,14 @@ struct rfl_zoo_owners {
 void rfl_zoo_own(struct rfl_zoo_owners *owners, int node);
 
 /**
- * (x - mean) rsqrt(variance + eps) weight + bias, over the last dimension.
+ * Over the last dimension: (x - mean) rsqrt(variance + eps) weight + bias, or of RFL_OP_RMS_NORM
+ * x rsqrt(mean(x^2) + eps) weight.
  * @param owners  gets the nodes that own weight and bias; may be NULL
  */
-int rfl_zoo_layer_norm(struct rfl_net_builder *b, int x, const char *name, double eps,
-		       enum rfl_zoo_form form, struct rfl_zoo_owners *owners);
-
-/**
- * x rsqrt(mean(x^2) + eps) weight, over the last dimension.
- * @param owners  gets the node that owns the weight; may be NULL
- */
-int rfl_zoo_rms_norm(struct rfl_net_builder *b, int x, const char *name, double eps,
-		     enum rfl_zoo_form form, struct rfl_zoo_owners *owners);
+int rfl_zoo_norm(struct rfl_net_builder *b, enum rfl_op op, int x, const char *name, double eps,
+		 enum rfl_zoo_form form, struct rfl_zoo_owners *owners);
+#define rfl_zoo_layer_norm(b, x, name, eps, form, owners) \
+	rfl_zoo_norm(b, RFL_OP_LAYER_NORM, x, name, eps, form, owners)
 
 /** In steps: the maximum of each row, x - max, exp, the sum of each row, exp / sum. */
 int rfl_zoo_softmax(struct rfl_net_builder *b, int x, enum rfl_zoo_form form);

@@ -6,11 +6,8 @@
  */
 #include "complexity/zoo/impl.h"
 
-static int build(struct rfl_net_builder *b, const void *config, const struct rfl_zoo_sizes *sizes)
+static int build(struct rfl_net_builder *b, int x, const struct rfl_zoo_sizes *sizes)
 {
-	int x = rfl_zoo_image(b, sizes);
-
-	(void)config;
 	x = rfl_conv2d(b, x, "0", 32, .kernel = 3, .pad = 1, .bias = true);
 	x = rfl_relu(b, x, "1", RFL_OUT_OF_PLACE);
 	x = rfl_max_pool(b, x, "2", .kernel = 2);
@@ -31,29 +28,13 @@ static int build(struct rfl_net_builder *b, const void *config, const struct rfl
 }
 
 static const struct rfl_zoo_entry entries[] = {
-	{
-		.model = {
-			.name = "cifar_cnn",
-			.title = "CIFAR CNN",
-			.family = "cifar_cnn",
-			.summary = "3 convolutions, 3 linear layers for CIFAR-10: 1,276,234 "
-				   "parameters, \"1.2M+\" in reports",
-			.image_size = 32,
-			.classes = 10,
-		},
-	},
-	{
-		.model = {
-			.name = "mnist_cnn",
-			.title = "MNIST CNN",
-			.family = "cifar_cnn",
-			.summary = "the same for MNIST, one channel of 28x28: 816,906 parameters",
-			.image_size = 28,
-			.channels = 1,
-			.classes = 10,
-		},
-	},
+	RFL_ZOO_IMAGES("cifar_cnn", "cifar_cnn", "CIFAR CNN",
+		       "3 convolutions, 3 linear layers for CIFAR-10: 1,276,234 parameters, "
+		       "\"1.2M+\" in reports",
+		       32, 0, 10, false, NULL),
+	RFL_ZOO_IMAGES("cifar_cnn", "mnist_cnn", "MNIST CNN",
+		       "the same for MNIST, one channel of 28x28: 816,906 parameters", 28, 1, 10,
+		       false, NULL),
 };
 
-const struct rfl_zoo_family rfl_zoo_cifar_cnn = { "cifar_cnn", entries, RFL_ARRAY_LEN(entries),
-						  build };
+RFL_ZOO_FAMILY(cifar_cnn, entries, build);

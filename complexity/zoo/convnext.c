@@ -52,10 +52,10 @@ static int residual(struct rfl_net_builder *b, int x, double drop)
 }
 
 /* features.0 is the stem; stages and the steps down between them follow in turn. */
-static int build(struct rfl_net_builder *b, const void *config, const struct rfl_zoo_sizes *sizes)
+static int build(struct rfl_net_builder *b, int x, const struct rfl_zoo_sizes *sizes)
 {
-	const struct convnext *c = config;
-	int x = rfl_zoo_image(b, sizes), block = 0, blocks = 0;
+	const struct convnext *c = sizes->config;
+	int block = 0, blocks = 0;
 
 	for (int stage = 0; stage < STAGES; stage++)
 		blocks += c->layers[stage];
@@ -95,5 +95,4 @@ static const struct rfl_zoo_entry entries[] = {
 	CONVNEXT("large", 27, 0.5, { 192, 384, 768, 1536 }),
 };
 
-const struct rfl_zoo_family rfl_zoo_convnext = { "convnext", entries, RFL_ARRAY_LEN(entries),
-						 build };
+RFL_ZOO_FAMILY(convnext, entries, build);

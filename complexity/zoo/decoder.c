@@ -157,13 +157,13 @@ static void put_in_order(struct rfl_net_builder *b, const struct layer *l)
 	rfl_net_state_dict_order(b, order[last], 9);
 }
 
-static int build(struct rfl_net_builder *b, const void *config, const struct rfl_zoo_sizes *sizes)
+static int build(struct rfl_net_builder *b, int x, const struct rfl_zoo_sizes *sizes)
 {
-	const struct decoder *net = config;
+	const struct decoder *net = sizes->config;
 	const struct names *names = net->names;
 	struct style style = { .fused = sizes->attention == RFL_ATTENTION_SDPA };
 	struct layer l = { .net = net, .style = &style };
-	int x = rfl_zoo_tokens(b, sizes), y;
+	int y;
 
 	if (sizes->attention == RFL_ATTENTION_COMPOSED)
 		style = in_steps;
@@ -178,14 +178,16 @@ static int build(struct rfl_net_builder *b, const void *config, const struct rfl
 	for (int64_t i = 0; i < net->layers; i++) {
 		rfl_net_enter_block(b, "layers.%d", (int)i);
 		l.norms.n = 0;
-		y = rfl_zoo_rms_norm(b, x, names->attention_norm, eps, style.norm, &l.norms);
+		y = rfl_zoo_norm(b, RFL_OP_RMS_NORM, x, names->attention_norm, eps, style.norm,
+				 &l.norms);
 		x = rfl_add(b, x, attention(b, y, &l), RFL_OUT_OF_PLACE);
-		y = rfl_zoo_rms_norm(b, x, names->feed_forward_norm, eps, style.norm, &l.norms);
+		y = rfl_zoo_norm(b, RFL_OP_RMS_NORM, x, names->feed_forward_norm, eps, style.norm,
+				 &l.norms);
 		x = rfl_add(b, x, feed_forward(b, y, &l), RFL_OUT_OF_PLACE);
 		put_in_order(b, &l);
 		rfl_net_leave(b);
 	}
-	x = rfl_zoo_rms_norm(b, x, names->final_norm, eps, style.norm, NULL);
+	x = rfl_zoo_norm(b, RFL_OP_RMS_NORM, x, names->final_norm, eps, style.norm, NULL);
 	return rfl_linear(b, x, names->head, sizes->classes, false);
 }
 
@@ -238,8 +240,7 @@ static const struct rfl_zoo_entry cs336_models[] = {
 	      4608, 12288, 36, "cs336-10B-2026"),
 };
 
-const struct rfl_zoo_family rfl_zoo_cs336 = { "cs336", cs336_models, RFL_ARRAY_LEN(cs336_models),
-					      build };
+RFL_ZOO_FAMILY(cs336, cs336_models, build);
 
 static const struct names llama_names = {
 	.embedding = "tok_embeddings",
@@ -261,5 +262,4 @@ static const struct rfl_zoo_entry llama_models[] = {
 					      &(const struct style){ .norm = RFL_ZOO_STEPS } }),
 };
 
-const struct rfl_zoo_family rfl_zoo_llama = { "llama", llama_models, RFL_ARRAY_LEN(llama_models),
-					      build };
+RFL_ZOO_FAMILY(llama, llama_models, build);

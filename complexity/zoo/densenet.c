@@ -31,10 +31,9 @@ static int dense_block(struct rfl_net_builder *b, int x, int layers, int64_t gro
 	return rfl_concat(b, outputs, layers + 1, 0);
 }
 
-static int build(struct rfl_net_builder *b, const void *config, const struct rfl_zoo_sizes *sizes)
+static int build(struct rfl_net_builder *b, int x, const struct rfl_zoo_sizes *sizes)
 {
-	const struct densenet *d = config;
-	int x = rfl_zoo_image(b, sizes);
+	const struct densenet *d = sizes->config;
 
 	rfl_net_enter(b, "features");
 	x = rfl_conv2d(b, x, "conv0", d->channels, .kernel = 7, .stride = 2, .pad = 3);
@@ -76,5 +75,4 @@ static const struct rfl_zoo_entry entries[] = {
 	DENSENET(161, 48, 96, { 6, 12, 36, 24 }),
 };
 
-const struct rfl_zoo_family rfl_zoo_densenet = { "densenet", entries, RFL_ARRAY_LEN(entries),
-						 build };
+RFL_ZOO_FAMILY(densenet, entries, build);

@@ -103,10 +103,10 @@ static int residual(struct rfl_net_builder *b, int x, const struct stage *s, int
 	return x;
 }
 
-static int build(struct rfl_net_builder *b, const void *config, const struct rfl_zoo_sizes *sizes)
+static int build(struct rfl_net_builder *b, int x, const struct rfl_zoo_sizes *sizes)
 {
-	const struct efficientnet *e = config;
-	int x = rfl_zoo_image(b, sizes), stage = 1, block = 0, blocks = 0;
+	const struct efficientnet *e = sizes->config;
+	int stage = 1, block = 0, blocks = 0;
 	char name[32];
 
 	for (const struct stage *s = e->stages; s->layers; s++)
@@ -156,5 +156,4 @@ static const struct rfl_zoo_entry entries[] = {
 	V2("l", "L", 480, stages_l, 32, 0.4),
 };
 
-const struct rfl_zoo_family rfl_zoo_efficientnet = { "efficientnet", entries,
-						     RFL_ARRAY_LEN(entries), build };
+RFL_ZOO_FAMILY(efficientnet, entries, build);

@@ -104,38 +104,25 @@ enum rfl_rc rfl_zoo_find(const char *name, const struct rfl_zoo_model **ret, str
 	return rc;
 }
 
-int rfl_zoo_image(struct rfl_net_builder *b, const struct rfl_zoo_sizes *sizes)
-{
-	return rfl_net_input(b, sizes->channels, sizes->image_size, sizes->image_size);
-}
-
-int rfl_zoo_tokens(struct rfl_net_builder *b, const struct rfl_zoo_sizes *sizes)
-{
-	return rfl_net_tokens(b, sizes->context_length);
-}
-
-static bool is_size(const struct rfl_zoo_model *m, const char *what, int64_t size,
-		    struct rfl_err *err)
-{
-	if (size >= 0)
-		return true;
-	(void)rfl_fail(err, RFL_EINVAL, 0, "%s: %s %lld: a size is 1 or more", m->name, what,
-		       (long long)size);
-	return false;
-}
-
 /* The user's options over the model's own sizes. */
-static enum rfl_rc resolve(const struct rfl_zoo_model *m, const struct rfl_zoo_options *options,
+static enum rfl_rc resolve(const struct rfl_zoo_entry *entry, const struct rfl_zoo_options *options,
 			   struct rfl_zoo_sizes *ret, struct rfl_err *err)
 {
 	static const struct rfl_zoo_options none;
 	const struct rfl_zoo_options *o = options ? options : &none;
+	const struct rfl_zoo_model *m = &entry->model;
+	const struct {
+		const char *what;
+		int64_t size;
+	} given[] = { { "image size", o->image_size },
+		      { "classes", o->classes },
+		      { "context length", o->context_length } };
 	bool text = m->context_length > 0;
 
-	if (!is_size(m, "image size", o->image_size, err) ||
-	    !is_size(m, "classes", o->classes, err) ||
-	    !is_size(m, "context length", o->context_length, err))
-		return RFL_EINVAL;
+	for (size_t i = 0; i < RFL_ARRAY_LEN(given); i++)
+		if (given[i].size < 0)
+			return rfl_fail(err, RFL_EINVAL, 0, "%s: %s %lld: a size is 1 or more",
+					m->name, given[i].what, (long long)given[i].size);
 	if (text && o->image_size)
 		return rfl_fail(err, RFL_EINVAL, 0,
 				"%s reads text: it has a context length, no image size; leave "
@@ -162,6 +149,7 @@ static enum rfl_rc resolve(const struct rfl_zoo_model *m, const struct rfl_zoo_o
 		.classes = o->classes ? o->classes : m->classes,
 		.context_length = o->context_length ? o->context_length : m->context_length,
 		.attention = o->attention,
+		.config = entry->config,
 	};
 	return RFL_OK;
 }
@@ -173,18 +161,21 @@ enum rfl_rc rfl_zoo_build(const char *name, const struct rfl_zoo_options *option
 	const struct rfl_zoo_entry *entry = NULL;
 	struct rfl_zoo_sizes sizes;
 	struct rfl_net_builder *b;
-	enum rfl_rc rc;
+	enum rfl_rc rc = find(name, &entry, &family, err);
+	int x;
 
-	rc = find(name, &entry, &family, err);
 	if (rc == RFL_OK)
-		rc = resolve(&entry->model, options, &sizes, err);
+		rc = resolve(entry, options, &sizes, err);
 	if (rc != RFL_OK)
 		return rc;
-	b = rfl_net_builder_new(entry->model.name, family->name);
+	b = rfl_net_builder_new(entry->model.name, entry->model.family);
 	if (!b)
 		return rfl_fail(err, RFL_ENOMEM, 0, "%s: out of memory", name);
 	b->title = entry->model.title;
-	rc = rfl_net_finish(b, family->build(b, entry->config, &sizes), ret, err);
+	x = sizes.context_length
+		    ? rfl_net_tokens(b, sizes.context_length)
+		    : rfl_net_input(b, sizes.channels, sizes.image_size, sizes.image_size);
+	rc = rfl_net_finish(b, family->build(b, x, &sizes), ret, err);
 	if (rc == RFL_OK || rc == RFL_ENOMEM) /* memory is short at any size */
 		return rc;
 	if (sizes.context_length)

@@ -77,10 +77,10 @@ static int inceptions(struct rfl_net_builder *b, int x, size_t first, size_t end
 	return x;
 }
 
-static int build(struct rfl_net_builder *b, const void *config, const struct rfl_zoo_sizes *sizes)
+static int build(struct rfl_net_builder *b, int x, const struct rfl_zoo_sizes *sizes)
 {
-	const struct googlenet *g = config;
-	int x = rfl_zoo_image(b, sizes), head[2], end[2], order[MAX_NODES], n = 0;
+	const struct googlenet *g = sizes->config;
+	int head[2], end[2], order[MAX_NODES], n = 0;
 
 	b->eps = 0.001;
 	x = rfl_zoo_basic(b, x, "conv1", 64, .kernel = 7, .stride = 2, .pad = 3);
@@ -121,5 +121,4 @@ static const struct rfl_zoo_entry entries[] = {
 		  "the same with the two heads that training adds", true),
 };
 
-const struct rfl_zoo_family rfl_zoo_googlenet = { "googlenet", entries, RFL_ARRAY_LEN(entries),
-						  build };
+RFL_ZOO_FAMILY(googlenet, entries, build);

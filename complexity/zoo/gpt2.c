@@ -57,13 +57,13 @@ static int feed_forward(struct rfl_net_builder *b, int x)
 	return x;
 }
 
-static int build(struct rfl_net_builder *b, const void *config, const struct rfl_zoo_sizes *sizes)
+static int build(struct rfl_net_builder *b, int x, const struct rfl_zoo_sizes *sizes)
 {
-	const struct gpt2 *g = config;
+	const struct gpt2 *g = sizes->config;
 	enum rfl_attention setting =
 		sizes->attention == RFL_ATTENTION_AUTO ? RFL_ATTENTION_SDPA : sizes->attention;
 	enum rfl_zoo_form norm = rfl_zoo_form_of(setting);
-	int x = rfl_zoo_tokens(b, sizes), y, tokens, positions;
+	int y, tokens, positions;
 
 	if (setting == RFL_ATTENTION_COMPOSED)
 		b->loss = RFL_LOSS_COMPOSED;
@@ -100,4 +100,4 @@ static const struct rfl_zoo_entry entries[] = {
 	GPT2("gpt2_xl", "gpt2-xl", "GPT-2 XL", 48, 1600, 25),
 };
 
-const struct rfl_zoo_family rfl_zoo_gpt2 = { "gpt2", entries, RFL_ARRAY_LEN(entries), build };
+RFL_ZOO_FAMILY(gpt2, entries, build);

@@ -16,38 +16,41 @@ struct rfl_zoo_sizes {
 	int64_t image_size, channels, classes;
 	int64_t context_length;
 	enum rfl_attention attention; /**< AUTO: as the published code */
+	const void *config;           /**< of the model's row */
 };
-
-/** The image or the tokens that a family begins with. */
-int rfl_zoo_image(struct rfl_net_builder *b, const struct rfl_zoo_sizes *sizes);
-int rfl_zoo_tokens(struct rfl_net_builder *b, const struct rfl_zoo_sizes *sizes);
 
 struct rfl_zoo_entry {
 	struct rfl_zoo_model model;
-	const void *config; /**< what the family's build function needs to distinguish its models */
+	const void *config; /**< what distinguishes it from the other models of its family */
 };
 
 struct rfl_zoo_family {
-	const char *name;
 	const struct rfl_zoo_entry *entries; /**< by size */
 	size_t nentries;
-	/** Write the model down from its input on and return the logits. */
-	int (*build)(struct rfl_net_builder *b, const void *config,
-		     const struct rfl_zoo_sizes *sizes);
+	/** Write the model down from its input x on, an image or tokens, and return the logits. */
+	int (*build)(struct rfl_net_builder *b, int x, const struct rfl_zoo_sizes *sizes);
 };
+#define RFL_ZOO_FAMILY(name_, entries_, build_)                                              \
+	const struct rfl_zoo_family rfl_zoo_##name_ = { .entries = (entries_),               \
+							.nentries = RFL_ARRAY_LEN(entries_), \
+							.build = (build_) }
 
-/** A row of a family's table: a model of the 1000 classes of ImageNet; `...` is its
- * config. */
-#define RFL_ZOO_IMAGENET(family_, name_, title_, summary_, size_, ...) \
-	{                                                              \
-		.model = { .name = (name_),                            \
-			   .title = (title_),                          \
-			   .family = (family_),                        \
-			   .summary = (summary_),                      \
-			   .image_size = (size_),                      \
-			   .classes = 1000 },                          \
-		.config = __VA_ARGS__                                  \
+/** A row of a family's table: a model that sees images; `...` is its config. */
+#define RFL_ZOO_IMAGES(family_, name_, title_, summary_, size_, channels_, classes_, bias_, ...) \
+	{                                                                                        \
+		.model = { .name = (name_),                                                      \
+			   .title = (title_),                                                    \
+			   .family = (family_),                                                  \
+			   .summary = (summary_),                                                \
+			   .image_size = (size_),                                                \
+			   .channels = (channels_),                                              \
+			   .classes = (classes_),                                                \
+			   .score_bias = (bias_) },                                              \
+		.config = __VA_ARGS__                                                            \
 	}
+/** The same of the 1000 classes of ImageNet. */
+#define RFL_ZOO_IMAGENET(family_, name_, title_, summary_, size_, ...) \
+	RFL_ZOO_IMAGES(family_, name_, title_, summary_, size_, 0, 1000, false, __VA_ARGS__)
 
 /** The same of a model that reads text; `aliases_` is an array ended by NULL. */
 #define RFL_ZOO_TEXT(family_, name_, title_, summary_, classes_, context_, most_, aliases_, ...) \

@@ -146,10 +146,9 @@ struct inception {
 	bool head; /* the auxiliary one */
 };
 
-static int build(struct rfl_net_builder *b, const void *config, const struct rfl_zoo_sizes *sizes)
+static int build(struct rfl_net_builder *b, int x, const struct rfl_zoo_sizes *sizes)
 {
-	const struct inception *v = config;
-	int x = rfl_zoo_image(b, sizes);
+	const struct inception *v = sizes->config;
 
 	b->eps = 0.001;
 	x = rfl_zoo_basic(b, x, "Conv2d_1a_3x3", 32, .kernel = 3, .stride = 2);
@@ -184,5 +183,4 @@ static const struct rfl_zoo_entry entries[] = {
 		  "the same without the head: takes images below 299, too", false),
 };
 
-const struct rfl_zoo_family rfl_zoo_inception = { "inception", entries, RFL_ARRAY_LEN(entries),
-						  build };
+RFL_ZOO_FAMILY(inception, entries, build);

@@ -156,12 +156,11 @@ static int partition_attention(struct rfl_net_builder *b, int x, enum partition 
 	return x;
 }
 
-static int build(struct rfl_net_builder *b, const void *config, const struct rfl_zoo_sizes *sizes)
+static int build(struct rfl_net_builder *b, int x, const struct rfl_zoo_sizes *sizes)
 {
-	const struct maxvit *net = config;
+	const struct maxvit *net = sizes->config;
 	enum rfl_zoo_form form = rfl_zoo_form_of(sizes->attention);
 	int64_t total = 0, before = 0;
-	int x = rfl_zoo_image(b, sizes);
 
 	if (sizes->attention == RFL_ATTENTION_COMPOSED)
 		b->loss = RFL_LOSS_COMPOSED;
@@ -203,23 +202,12 @@ static int build(struct rfl_net_builder *b, const void *config, const struct rfl
 }
 
 static const struct rfl_zoo_entry entries[] = {
-	{
-		.model = {
-			.name = "maxvit_t",
-			.title = "MaxViT-T",
-			.family = "maxvit",
-			.summary = "convolutions, windows and grids (Tu et al. 2022)",
-			.image_size = 224,
-			.classes = 1000,
-			.score_bias = true,
-		},
-		.config = &(const struct maxvit){
-			.stem = 64,
-			.channels = { 64, 128, 256, 512 },
-			.layers = { 2, 2, 5, 2 },
-			.stochastic_depth = 0.2,
-		},
-	},
+	RFL_ZOO_IMAGES("maxvit", "maxvit_t", "MaxViT-T",
+		       "convolutions, windows and grids (Tu et al. 2022)", 224, 0, 1000, true,
+		       &(const struct maxvit){ .stem = 64,
+					       .channels = { 64, 128, 256, 512 },
+					       .layers = { 2, 2, 5, 2 },
+					       .stochastic_depth = 0.2 }),
 };
 
-const struct rfl_zoo_family rfl_zoo_maxvit = { "maxvit", entries, RFL_ARRAY_LEN(entries), build };
+RFL_ZOO_FAMILY(maxvit, entries, build);

@@ -39,14 +39,13 @@ static int separable(struct rfl_net_builder *b, int x, int64_t hidden, int64_t o
 	return rfl_zoo_conv_norm_from(b, x, 6, out, &linear);
 }
 
-static int build(struct rfl_net_builder *b, const void *config, const struct rfl_zoo_sizes *sizes)
+static int build(struct rfl_net_builder *b, int x, const struct rfl_zoo_sizes *sizes)
 {
 	static const struct rfl_zoo_conv_norm_args stem = { .kernel = 3,
 							    .stride = 2,
 							    .activation = RFL_OP_RELU };
 	static const struct rfl_zoo_conv_norm_args pointwise = { .activation = RFL_OP_RELU };
-	const struct mnasnet *m = config;
-	int x = rfl_zoo_image(b, sizes);
+	const struct mnasnet *m = sizes->config;
 
 	b->eps = 1e-5;
 	b->momentum = BATCH_NORM_MOMENTUM;
@@ -88,4 +87,4 @@ static const struct rfl_zoo_entry entries[] = {
 	MNASNET("1_3", 1.3),
 };
 
-const struct rfl_zoo_family rfl_zoo_mnasnet = { "mnasnet", entries, RFL_ARRAY_LEN(entries), build };
+RFL_ZOO_FAMILY(mnasnet, entries, build);

@@ -47,12 +47,12 @@ static int residual_v2(struct rfl_net_builder *b, int x, int64_t out, int64_t st
 	return stride == 1 && in == out ? rfl_add(b, identity, x, RFL_OUT_OF_PLACE) : x;
 }
 
-static int build_v2(struct rfl_net_builder *b, const struct rfl_zoo_sizes *sizes)
+static int build_v2(struct rfl_net_builder *b, int x, const struct rfl_zoo_sizes *sizes)
 {
-	int x, block = 1;
+	int block = 1;
 
-	x = rfl_zoo_conv_norm(b, rfl_zoo_image(b, sizes), "features.0", 32, .kernel = 3,
-			      .stride = 2, .activation = RFL_OP_RELU6);
+	x = rfl_zoo_conv_norm(b, x, "features.0", 32, .kernel = 3, .stride = 2,
+			      .activation = RFL_OP_RELU6);
 	for (size_t s = 0; s < RFL_ARRAY_LEN(stages_v2); s++) {
 		for (int i = 0; i < stages_v2[s].n; i++) {
 			rfl_net_enter_block(b, "features.%d", block++);
@@ -122,10 +122,10 @@ static int residual_v3(struct rfl_net_builder *b, int x, const struct row *r)
 	return r->stride == 1 && r->out == in ? rfl_add(b, x, identity, RFL_INPLACE) : x;
 }
 
-static int build_v3(struct rfl_net_builder *b, const struct mobilenet *m,
+static int build_v3(struct rfl_net_builder *b, int x, const struct mobilenet *m,
 		    const struct rfl_zoo_sizes *sizes)
 {
-	int x = rfl_zoo_image(b, sizes), block = 1;
+	int block = 1;
 	char name[32];
 
 	b->eps = 1e-3;
@@ -147,9 +147,9 @@ static int build_v3(struct rfl_net_builder *b, const struct mobilenet *m,
 }
 
 /* MobileNetV2 is the one model without a configuration. */
-static int build(struct rfl_net_builder *b, const void *config, const struct rfl_zoo_sizes *sizes)
+static int build(struct rfl_net_builder *b, int x, const struct rfl_zoo_sizes *sizes)
 {
-	return config ? build_v3(b, config, sizes) : build_v2(b, sizes);
+	return sizes->config ? build_v3(b, x, sizes->config, sizes) : build_v2(b, x, sizes);
 }
 
 static const struct rfl_zoo_entry entries[] = {
@@ -162,5 +162,4 @@ static const struct rfl_zoo_entry entries[] = {
 			 "inverted residuals found by search (Howard et al. 2019)", 224, &large),
 };
 
-const struct rfl_zoo_family rfl_zoo_mobilenet = { "mobilenet", entries, RFL_ARRAY_LEN(entries),
-						  build };
+RFL_ZOO_FAMILY(mobilenet, entries, build);

@@ -59,10 +59,10 @@ static int residual(struct rfl_net_builder *b, int x, const struct regnet *r, in
 }
 
 /* Blocks of one width are a stage; each stage begins with a stride of 2. */
-static int build(struct rfl_net_builder *b, const void *config, const struct rfl_zoo_sizes *sizes)
+static int build(struct rfl_net_builder *b, int x, const struct rfl_zoo_sizes *sizes)
 {
-	const struct regnet *r = config;
-	int x = rfl_zoo_image(b, sizes), stage = 0, index = 0;
+	const struct regnet *r = sizes->config;
+	int stage = 0, index = 0;
 	int64_t before = 0;
 
 	x = rfl_zoo_conv_norm(b, x, "stem", STEM, .kernel = 3, .stride = 2,
@@ -112,4 +112,4 @@ static const struct rfl_zoo_entry entries[] = {
 	Y("128gf", "128GF", 27, 456, 160.83, 2.52, 264),
 };
 
-const struct rfl_zoo_family rfl_zoo_regnet = { "regnet", entries, RFL_ARRAY_LEN(entries), build };
+RFL_ZOO_FAMILY(regnet, entries, build);

@@ -55,10 +55,9 @@ static int residual(struct rfl_net_builder *b, int x, const struct resnet *r, in
 	return x;
 }
 
-static int build(struct rfl_net_builder *b, const void *config, const struct rfl_zoo_sizes *sizes)
+static int build(struct rfl_net_builder *b, int x, const struct rfl_zoo_sizes *sizes)
 {
-	const struct resnet *r = config;
-	int x = rfl_zoo_image(b, sizes);
+	const struct resnet *r = sizes->config;
 
 	x = conv_bn(b, x, 1, 64, 7, 2, 1);
 	x = rfl_relu(b, x, "relu", RFL_INPLACE);
@@ -109,4 +108,4 @@ static const struct rfl_zoo_entry entries[] = {
 	WIDE(101, { 3, 4, 23, 3 }),
 };
 
-const struct rfl_zoo_family rfl_zoo_resnet = { "resnet", entries, RFL_ARRAY_LEN(entries), build };
+RFL_ZOO_FAMILY(resnet, entries, build);

@@ -50,10 +50,9 @@ static int unit(struct rfl_net_builder *b, int x, int64_t out, int64_t stride)
 	return x;
 }
 
-static int build(struct rfl_net_builder *b, const void *config, const struct rfl_zoo_sizes *sizes)
+static int build(struct rfl_net_builder *b, int x, const struct rfl_zoo_sizes *sizes)
 {
-	const struct shufflenet *s = config;
-	int x = rfl_zoo_image(b, sizes);
+	const struct shufflenet *s = sizes->config;
 
 	x = rfl_zoo_conv_norm(b, x, "conv1", s->channels[0], .kernel = 3, .stride = 2,
 			      .activation = RFL_OP_RELU);
@@ -82,5 +81,4 @@ static const struct rfl_zoo_entry entries[] = {
 	SHUFFLENET("x2_0", "2.0x", { 24, 244, 488, 976, 2048 }),
 };
 
-const struct rfl_zoo_family rfl_zoo_shufflenet = { "shufflenet", entries, RFL_ARRAY_LEN(entries),
-						   build };
+RFL_ZOO_FAMILY(shufflenet, entries, build);

@@ -28,11 +28,11 @@ static int fire(struct rfl_net_builder *b, int x, int64_t squeeze)
 	return x;
 }
 
-static int build(struct rfl_net_builder *b, const void *config, const struct rfl_zoo_sizes *sizes)
+static int build(struct rfl_net_builder *b, int x, const struct rfl_zoo_sizes *sizes)
 {
-	const struct squeezenet *s = config;
+	const struct squeezenet *s = sizes->config;
 	char name[16];
-	int x = rfl_zoo_image(b, sizes), index = 2;
+	int index = 2;
 
 	rfl_net_enter(b, "features");
 	x = rfl_conv2d(b, x, "0", s->channels, .kernel = s->kernel, .stride = 2, .bias = true);
@@ -69,5 +69,4 @@ static const struct rfl_zoo_entry entries[] = {
 		   .kernel = 3, .fires = { POOL, 16, 16, POOL, 32, 32, POOL, 48, 48, 64, 64, END }),
 };
 
-const struct rfl_zoo_family rfl_zoo_squeezenet = { "squeezenet", entries, RFL_ARRAY_LEN(entries),
-						   build };
+RFL_ZOO_FAMILY(squeezenet, entries, build);

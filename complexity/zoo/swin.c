@@ -242,12 +242,11 @@ static int patch_merging(struct rfl_net_builder *b, int x, const struct swin *ne
 	return x;
 }
 
-static int build(struct rfl_net_builder *b, const void *config, const struct rfl_zoo_sizes *sizes)
+static int build(struct rfl_net_builder *b, int x, const struct rfl_zoo_sizes *sizes)
 {
-	const struct swin *net = config;
+	const struct swin *net = sizes->config;
 	enum rfl_zoo_form form = rfl_zoo_form_of(sizes->attention);
 	int64_t before = 0, blocks = 0;
-	int x = rfl_zoo_image(b, sizes);
 
 	for (int i = 0; i < 4; i++)
 		blocks += net->depth[i];
@@ -284,25 +283,17 @@ static int build(struct rfl_net_builder *b, const void *config, const struct rfl
 	return rfl_linear(b, x, "head", sizes->classes, true);
 }
 
-#define SWIN(name_, title_, summary_, v2_, window_, features_, third_, drop_)           \
-	{                                                                               \
-		.model = { .name = (name_),                                             \
-			   .title = (title_),                                           \
-			   .family = "swin",                                            \
-			   .summary = (summary_),                                       \
-			   .image_size = INT64_C(32) * (window_),                       \
-			   .classes = 1000,                                             \
-			   .score_bias = true },                                        \
-		.config = &(const struct swin){                                         \
-			.v2 = (v2_),                                                    \
-			.window = (window_),                                            \
-			.features = (features_),                                        \
-			.depth = { 2, 2, (third_), 2 },                                 \
-			.heads = { (features_) / 32, (features_) / 16, (features_) / 8, \
-				   (features_) / 4 },                                   \
-			.stochastic_depth = (drop_),                                    \
-		},                                                                      \
-	}
+#define SWIN(name_, title_, summary_, v2_, window_, features_, third_, drop_)                   \
+	RFL_ZOO_IMAGES("swin", name_, title_, summary_, INT64_C(32) * (window_), 0, 1000, true, \
+		       &(const struct swin){                                                    \
+			       .v2 = (v2_),                                                     \
+			       .window = (window_),                                             \
+			       .features = (features_),                                         \
+			       .depth = { 2, 2, (third_), 2 },                                  \
+			       .heads = { (features_) / 32, (features_) / 16, (features_) / 8,  \
+					  (features_) / 4 },                                    \
+			       .stochastic_depth = (drop_),                                     \
+		       })
 #define SWIN_V1(name, title, ...) \
 	SWIN(name, title, "shifted-window transformer (Liu et al. 2021)", false, 7, __VA_ARGS__)
 #define SWIN_V2(name, title, ...)                                                             \
@@ -318,4 +309,4 @@ static const struct rfl_zoo_entry entries[] = {
 	SWIN_V2("swin_v2_b", "Swin V2-B", 128, 18, 0.5),
 };
 
-const struct rfl_zoo_family rfl_zoo_swin = { "swin", entries, RFL_ARRAY_LEN(entries), build };
+RFL_ZOO_FAMILY(swin, entries, build);

@@ -24,11 +24,11 @@ struct vgg {
 	bool batch_norm;
 };
 
-static int build(struct rfl_net_builder *b, const void *config, const struct rfl_zoo_sizes *sizes)
+static int build(struct rfl_net_builder *b, int x, const struct rfl_zoo_sizes *sizes)
 {
-	const struct vgg *v = config;
+	const struct vgg *v = sizes->config;
 	char name[16];
-	int x = rfl_zoo_image(b, sizes), index = 0;
+	int index = 0;
 
 	rfl_net_enter(b, "features");
 	/* The modules are numbered as they come. */
@@ -73,4 +73,4 @@ static const struct rfl_zoo_entry entries[] = {
 	VGG("vgg19_bn", "VGG-19 BN", "configuration E with batch norm", true, config_e),
 };
 
-const struct rfl_zoo_family rfl_zoo_vgg = { "vgg", entries, RFL_ARRAY_LEN(entries), build };
+RFL_ZOO_FAMILY(vgg, entries, build);

@@ -60,12 +60,12 @@ static int encoder_layer(struct rfl_net_builder *b, int x, const struct vit *v,
 	return rfl_add(b, x, y, RFL_OUT_OF_PLACE);
 }
 
-static int build(struct rfl_net_builder *b, const void *config, const struct rfl_zoo_sizes *sizes)
+static int build(struct rfl_net_builder *b, int x, const struct rfl_zoo_sizes *sizes)
 {
-	const struct vit *v = config;
+	const struct vit *v = sizes->config;
 	enum rfl_attention setting =
 		sizes->attention == RFL_ATTENTION_AUTO ? RFL_ATTENTION_SDPA : sizes->attention;
-	int x = rfl_zoo_image(b, sizes), part[2];
+	int part[2];
 	struct rfl_shape s;
 
 	if (setting == RFL_ATTENTION_COMPOSED)
@@ -113,4 +113,4 @@ static const struct rfl_zoo_entry entries[] = {
 	VIT("vit_h_14", "ViT-H/14", 14, 32, 1280, 5120, 16),
 };
 
-const struct rfl_zoo_family rfl_zoo_vit = { "vit", entries, RFL_ARRAY_LEN(entries), build };
+RFL_ZOO_FAMILY(vit, entries, build);
